@@ -1,0 +1,149 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Kind classifies an error for the transports; the numbers travel over the wire and are only ever appended.
+type Kind uint8
+
+// The kinds. A fault of the store is never NotFound.
+const (
+	KindInternal    Kind = 0 // a fault of ours
+	KindInvalid     Kind = 1 // the request is wrong
+	KindNotFound    Kind = 2 // a named thing does not exist
+	KindExists      Kind = 3 // a named thing exists already, or a constraint is violated
+	KindBudget      Kind = 4 // a limit on rows, bytes or visits was reached
+	KindDeadline    Kind = 5 // out of time, or cancelled
+	KindUnavailable Kind = 6 // try again later
+	KindCorrupt     Kind = 7 // stored data fails its checks
+	KindConflict    Kind = 8 // a write conflict; retriable
+	KindDenied      Kind = 9 // not allowed
+)
+
+// The openCypher error phases.
+const (
+	PhaseCompile = "compile"
+	PhaseRuntime = "runtime"
+)
+
+// Pos is a place in a statement. Line and Column count from 1 in characters; Offset counts from 0 in characters.
+// The zero Pos means that no place is known.
+type Pos struct {
+	Line, Column, Offset int
+}
+
+// Error is what a request can fail with. Code is Neo4j's status code; Type, Phase and Detail are openCypher's
+// classification (TCK chapter "Errors"). Err, if any, is the cause.
+type Error struct {
+	Kind                      Kind
+	Code, Type, Phase, Detail string
+	Msg                       string
+	Pos                       Pos
+	Err                       error
+}
+
+// Error gives the message with the cause behind it.
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return e.Msg + ": " + e.Err.Error()
+	}
+	return e.Msg
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// At gives a copy of the error with a position, unless it has one already.
+func (e *Error) At(p Pos) *Error {
+	if e.Pos.Line != 0 || p.Line == 0 {
+		return e
+	}
+	c := *e
+	c.Pos = p
+	return &c
+}
+
+// SyntaxError is a compile-time openCypher SyntaxError with the given detail.
+func SyntaxError(detail string, p Pos, format string, args ...any) *Error {
+	return &Error{
+		Kind: KindInvalid, Code: "Neo.ClientError.Statement.SyntaxError", Type: "SyntaxError", Phase: PhaseCompile,
+		Detail: detail, Pos: p, Msg: fmt.Sprintf(format, args...),
+	}
+}
+
+// RuntimeError is an error that a value met while a statement ran. Typ is openCypher's error type (TypeError,
+// ArgumentError, …).
+func RuntimeError(typ, detail, format string, args ...any) *Error {
+	code := "Neo.ClientError.Statement.TypeError"
+	switch typ {
+	case "ArgumentError":
+		code = "Neo.ClientError.Statement.ArgumentError"
+	case "EntityNotFound":
+		code = "Neo.ClientError.Statement.EntityNotFound"
+	case "ConstraintVerificationFailed":
+		code = "Neo.ClientError.Schema.ConstraintValidationFailed"
+	case "ArithmeticError":
+		code = "Neo.ClientError.Statement.ArithmeticError"
+	case "SemanticError":
+		code = "Neo.ClientError.Statement.SemanticError"
+	case "SyntaxError":
+		code = "Neo.ClientError.Statement.SyntaxError"
+	}
+	return &Error{Kind: KindInvalid, Code: code, Type: typ, Phase: PhaseRuntime, Detail: detail, Msg: fmt.Sprintf(format, args...)}
+}
+
+// TypeError is a runtime openCypher TypeError.
+func TypeError(detail, format string, args ...any) *Error {
+	return RuntimeError("TypeError", detail, format, args...)
+}
+
+// BudgetError says which limit a request passed; the message names the setting.
+func BudgetError(format string, args ...any) *Error {
+	return &Error{
+		Kind: KindBudget, Code: "Neo.TransientError.General.MemoryPoolOutOfMemoryError", Type: "BudgetError",
+		Phase: PhaseRuntime, Detail: "BudgetExceeded", Msg: fmt.Sprintf(format, args...),
+	}
+}
+
+// DeadlineError says that a request ran out of time or was cancelled.
+func DeadlineError(err error) *Error {
+	return &Error{
+		Kind: KindDeadline, Code: "Neo.ClientError.Transaction.TransactionTimedOut", Type: "TransactionError",
+		Phase: PhaseRuntime, Detail: "TimedOut", Msg: "the statement was ended before it finished", Err: err,
+	}
+}
+
+// CorruptError says that stored data fails its checks; op names the operation and the place.
+func CorruptError(op string, err error) *Error {
+	return &Error{
+		Kind: KindCorrupt, Code: "Neo.DatabaseError.General.StorageDamageDetected", Type: "StorageError",
+		Phase: PhaseRuntime, Detail: "Corrupt", Msg: op, Err: err,
+	}
+}
+
+// InternalError wraps a fault that no request should be able to cause.
+func InternalError(op string, err error) *Error {
+	return &Error{
+		Kind: KindInternal, Code: "Neo.DatabaseError.General.UnknownError", Type: "InternalError",
+		Phase: PhaseRuntime, Detail: "Internal", Msg: op, Err: err,
+	}
+}
+
+// ConstraintError says that a write violates a constraint.
+func ConstraintError(format string, args ...any) *Error {
+	return &Error{
+		Kind: KindExists, Code: "Neo.ClientError.Schema.ConstraintValidationFailed", Type: "ConstraintVerificationFailed",
+		Phase: PhaseRuntime, Detail: "ConstraintViolation", Msg: fmt.Sprintf(format, args...),
+	}
+}
+
+// AsError finds the *Error in a chain, or wraps err as an internal one.
+func AsError(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return InternalError("internal error", err)
+}
