@@ -1,0 +1,2 @@
+// Package temporal computes with openCypher's dates, times and durations.
+package temporal
