@@ -1,0 +1,283 @@
+package ast
+
+// Clause is one of *Match, *Unwind, *With, *Return, *Create, *Merge, *Set, *Remove, *Delete, *Foreach, *CallProcedure,
+// *CallSubquery, *LoadCSV, *Finish.
+type Clause interface {
+	Node
+	clause()
+}
+
+// Match is [OPTIONAL] MATCH pattern [hints] [WHERE].
+type Match struct {
+	At
+	Optional bool
+	Pattern  []*PathPattern // at least one
+	Hints    []*Hint
+	Where    Expr // or nil
+}
+
+// HintKind is the kind of a planner hint.
+type HintKind uint8
+
+// The hint kinds.
+const (
+	HintIndex HintKind = iota // USING INDEX v:Label(properties)
+	HintScan                  // USING SCAN v:Label
+	HintJoin                  // USING JOIN ON v, …
+)
+
+// Hint is a USING part of MATCH.
+type Hint struct {
+	At
+	Kind       HintKind
+	Variables  []*Variable // one, but for HintJoin
+	Label      string      // but for HintJoin
+	Properties []string    // HintIndex
+}
+
+// Unwind is UNWIND list AS variable.
+type Unwind struct {
+	At
+	List     Expr
+	Variable *Variable
+}
+
+// Projection is what WITH and RETURN have in common.
+type Projection struct {
+	At
+	Distinct bool
+	Star     bool // all variables in scope, before the items
+	Items    []*ProjectionItem
+	OrderBy  []*SortItem
+	Skip     Expr // or nil
+	Limit    Expr // or nil
+}
+
+// ProjectionItem is one column.
+type ProjectionItem struct {
+	At
+	Expr  Expr
+	Alias *Variable // or nil
+	Text  string    // the exact source text of Expr
+}
+
+// Name is the column's name: the alias, the variable that stands alone, or the expression's source text.
+func (i *ProjectionItem) Name() string {
+	if i.Alias != nil {
+		return i.Alias.Name
+	}
+	if v, ok := i.Expr.(*Variable); ok {
+		return v.Name
+	}
+	return i.Text
+}
+
+// SortItem is one key of ORDER BY.
+type SortItem struct {
+	At
+	Expr Expr
+	Desc bool
+}
+
+// With is WITH projection [WHERE].
+type With struct {
+	At
+	Projection *Projection
+	Where      Expr // or nil
+}
+
+// Return is RETURN projection.
+type Return struct {
+	At
+	Projection *Projection
+}
+
+// Create is CREATE pattern.
+type Create struct {
+	At
+	Pattern []*PathPattern
+}
+
+// Merge is MERGE path [ON CREATE SET …] [ON MATCH SET …]; several actions of one kind are joined.
+type Merge struct {
+	At
+	Path     *PathPattern
+	OnCreate []SetItem
+	OnMatch  []SetItem
+}
+
+// Set is SET item, ….
+type Set struct {
+	At
+	Items []SetItem
+}
+
+// SetItem is one of *SetProperty, *SetProperties, *SetLabels.
+type SetItem interface {
+	Node
+	setItem()
+}
+
+// SetProperty is target = value, where Target is a *Property, or an *Index whose index gives the key.
+type SetProperty struct {
+	At
+	Target Expr
+	Value  Expr
+}
+
+// SetProperties is variable = map, which replaces all properties, or variable += map, which adds to them.
+type SetProperties struct {
+	At
+	Variable *Variable
+	Value    Expr
+	Add      bool // +=
+}
+
+// SetLabels is variable:A:B.
+type SetLabels struct {
+	At
+	Variable *Variable
+	Labels   []*LabelName
+}
+
+// Remove is REMOVE item, ….
+type Remove struct {
+	At
+	Items []RemoveItem
+}
+
+// RemoveItem is one of *RemoveProperty, *RemoveLabels.
+type RemoveItem interface {
+	Node
+	removeItem()
+}
+
+// RemoveProperty removes one property; Target is as in SetProperty.
+type RemoveProperty struct {
+	At
+	Target Expr
+}
+
+// RemoveLabels is variable:A:B.
+type RemoveLabels struct {
+	At
+	Variable *Variable
+	Labels   []*LabelName
+}
+
+// Delete is [DETACH] DELETE expression, ….
+type Delete struct {
+	At
+	Detach bool
+	Exprs  []Expr
+}
+
+// Foreach is FOREACH (variable IN list | updating clauses).
+type Foreach struct {
+	At
+	Variable *Variable
+	List     Expr
+	Clauses  []Clause
+}
+
+// CallProcedure is [OPTIONAL] CALL name[(args)] [YIELD …].
+type CallProcedure struct {
+	At
+	Name       string // as written, with dots
+	Args       []Expr
+	Implicit   bool // no parentheses: parameters of the statement are the arguments
+	Standalone bool // the statement is this clause alone
+	Optional   bool
+	Yield      *Yield // or nil
+}
+
+// Yield is YIELD * or YIELD items, with WHERE.
+type Yield struct {
+	At
+	Star  bool
+	Items []*YieldItem
+	Where Expr // or nil
+}
+
+// YieldItem is field [AS alias].
+type YieldItem struct {
+	At
+	Field string
+	Alias *Variable // or nil
+}
+
+// Name is the name under which the field comes into scope.
+func (i *YieldItem) Name() string {
+	if i.Alias != nil {
+		return i.Alias.Name
+	}
+	return i.Field
+}
+
+// CallSubquery is [OPTIONAL] CALL [(imports)] { query } [IN TRANSACTIONS …]. Without a scope clause the first clause of each
+// part may be an importing WITH.
+type CallSubquery struct {
+	At
+	Optional       bool
+	Scoped         bool        // has a scope clause (…)
+	ImportAll      bool        // (*)
+	Imports        []*Variable // (x, y)
+	Query          *Query
+	InTransactions *InTransactions // or nil
+}
+
+// OnError says what a failed inner transaction does.
+type OnError uint8
+
+// The reactions to a failed inner transaction.
+const (
+	OnErrorFail OnError = iota
+	OnErrorContinue
+	OnErrorBreak
+)
+
+// InTransactions is IN [n CONCURRENT] TRANSACTIONS [OF n ROWS] [ON ERROR …] [REPORT STATUS AS v].
+type InTransactions struct {
+	At
+	Rows       Expr // or nil: the default
+	Concurrent bool
+	Workers    Expr // number of concurrent transactions, or nil
+	OnError    OnError
+	Report     *Variable // or nil
+}
+
+// LoadCSV is LOAD CSV [WITH HEADERS] FROM url AS variable [FIELDTERMINATOR text].
+type LoadCSV struct {
+	At
+	Headers    bool
+	URL        Expr
+	Variable   *Variable
+	Terminator *StringLit // or nil
+}
+
+// Finish is FINISH: run and give no rows.
+type Finish struct {
+	At
+}
+
+func (*Match) clause()         {}
+func (*Unwind) clause()        {}
+func (*With) clause()          {}
+func (*Return) clause()        {}
+func (*Create) clause()        {}
+func (*Merge) clause()         {}
+func (*Set) clause()           {}
+func (*Remove) clause()        {}
+func (*Delete) clause()        {}
+func (*Foreach) clause()       {}
+func (*CallProcedure) clause() {}
+func (*CallSubquery) clause()  {}
+func (*LoadCSV) clause()       {}
+func (*Finish) clause()        {}
+
+func (*SetProperty) setItem()   {}
+func (*SetProperties) setItem() {}
+func (*SetLabels) setItem()     {}
+
+func (*RemoveProperty) removeItem() {}
+func (*RemoveLabels) removeItem()   {}

@@ -1,0 +1,124 @@
+package ast
+
+// Schema names what an index or a constraint is on: properties of nodes with a label or of relationships with a type.
+type Schema struct {
+	At
+	Relationship bool
+	Variable     string
+	Labels       []string // one, but for full-text indexes; none for a lookup index
+	Properties   []string
+}
+
+// IndexKind is the kind of an index.
+type IndexKind uint8
+
+// The index kinds.
+const (
+	IndexRange IndexKind = iota
+	IndexText
+	IndexPoint
+	IndexLookup
+	IndexFulltext
+	IndexVector
+)
+
+// CreateIndex is CREATE [kind] INDEX [name] [IF NOT EXISTS] FOR … ON … [OPTIONS map], and CREATE INDEX ON :Label(property).
+type CreateIndex struct {
+	At
+	Name        string // or empty: a name is made
+	Kind        IndexKind
+	IfNotExists bool
+	Schema      *Schema
+	Options     Expr // *MapLit, *Parameter or nil
+}
+
+// DropIndex is DROP INDEX name [IF EXISTS], or DROP INDEX ON :Label(property), which has no name but a schema.
+type DropIndex struct {
+	At
+	Name     string
+	IfExists bool
+	Schema   *Schema // or nil
+}
+
+// ConstraintKind is the kind of a constraint.
+type ConstraintKind uint8
+
+// The constraint kinds.
+const (
+	ConstraintUnique  ConstraintKind = iota // IS UNIQUE
+	ConstraintKey                           // IS NODE KEY, IS RELATIONSHIP KEY: unique and there
+	ConstraintNotNull                       // IS NOT NULL
+	ConstraintType                          // IS :: type
+)
+
+// CreateConstraint is CREATE CONSTRAINT [name] [IF NOT EXISTS] FOR … REQUIRE … [OPTIONS map].
+type CreateConstraint struct {
+	At
+	Name        string // or empty: a name is made
+	Kind        ConstraintKind
+	IfNotExists bool
+	Schema      *Schema
+	Type        *Type // ConstraintType
+	Options     Expr  // *MapLit, *Parameter or nil
+}
+
+// DropConstraint is DROP CONSTRAINT name [IF EXISTS].
+type DropConstraint struct {
+	At
+	Name     string
+	IfExists bool
+}
+
+// CreateGraph is CREATE [OR REPLACE] GRAPH name [IF NOT EXISTS]; DATABASE is another word for GRAPH.
+type CreateGraph struct {
+	At
+	Name        string
+	OrReplace   bool
+	IfNotExists bool
+}
+
+// DropGraph is DROP GRAPH name [IF EXISTS].
+type DropGraph struct {
+	At
+	Name     string
+	IfExists bool
+}
+
+// ShowKind is what a SHOW command lists.
+type ShowKind uint8
+
+// The lists.
+const (
+	ShowIndexes ShowKind = iota
+	ShowConstraints
+	ShowGraphs
+	ShowFunctions
+	ShowProcedures
+	ShowTransactions
+)
+
+// Show is SHOW [filter] list [names] [YIELD … | WHERE …] [RETURN …].
+type Show struct {
+	At
+	Kind   ShowKind
+	Filter string      // in capitals: ALL, RANGE, UNIQUE, BUILT IN, …; or empty
+	Names  []Expr      // SHOW TRANSACTIONS ids; SHOW GRAPH name as a *StringLit
+	Yield  *Projection // or nil; its items are the columns that were asked for
+	Where  Expr        // or nil
+	Return *Return     // or nil
+}
+
+// TerminateTransactions is TERMINATE TRANSACTION[S] id, ….
+type TerminateTransactions struct {
+	At
+	IDs []Expr
+}
+
+func (*CreateIndex) body()           {}
+func (*DropIndex) body()             {}
+func (*CreateConstraint) body()      {}
+func (*DropConstraint) body()        {}
+func (*CreateGraph) body()           {}
+func (*DropGraph) body()             {}
+func (*Show) body()                  {}
+func (*TerminateTransactions) body() {}

@@ -1,0 +1,57 @@
+package ast
+
+import "github.com/hopgate/hopgate/internal/graph"
+
+// Node is any part of the tree.
+type Node interface {
+	// Position is the place where the part begins in the text; for an infix operator, the place of the operator.
+	Position() graph.Pos
+}
+
+// At is embedded in every node and holds its place.
+type At struct {
+	Pos graph.Pos
+}
+
+// Position is the node's place.
+func (a At) Position() graph.Pos { return a.Pos }
+
+// Mode says what is to be done with a statement.
+type Mode uint8
+
+// The modes.
+const (
+	ModeRun     Mode = iota // run it
+	ModeExplain             // EXPLAIN: show the plan
+	ModeProfile             // PROFILE: run it and show the plan with counts
+)
+
+// Statement is a whole statement.
+type Statement struct {
+	At
+	Mode Mode
+	Body Body
+}
+
+// Body is what a statement asks for: *Query, or one of the commands *CreateIndex, *DropIndex, *CreateConstraint,
+// *DropConstraint, *CreateGraph, *DropGraph, *Show, *TerminateTransactions.
+type Body interface {
+	Node
+	body()
+}
+
+// Query is one or more single queries joined by UNION, which drops duplicate rows unless All is set. It is also the body of
+// CALL {…}, EXISTS {…}, COUNT {…} and COLLECT {…}.
+type Query struct {
+	At
+	Parts []*SingleQuery // at least one
+	All   bool           // UNION ALL
+}
+
+// SingleQuery is a chain of clauses.
+type SingleQuery struct {
+	At
+	Clauses []Clause // at least one
+}
+
+func (*Query) body() {}
