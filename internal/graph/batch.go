@@ -1,0 +1,42 @@
+package graph
+
+// BatchSize is the usual number of rows of a batch.
+const BatchSize = 1024
+
+// Batch is a set of rows by columns. Who fills a batch owns it until the next call that fills it; who keeps rows
+// longer copies them.
+type Batch struct {
+	N    int      // rows
+	Cols []Column // each with N cells, or not set at all
+}
+
+// Column is one column: IDs for one that holds vertices and no nulls, else Vals. A column that is not set has neither.
+type Column struct {
+	IDs  []VertexID
+	Vals []Value
+}
+
+// Value gives cell i.
+func (c *Column) Value(i int) Value {
+	if c.IDs != nil {
+		return VertexValue(c.IDs[i])
+	}
+	return c.Vals[i]
+}
+
+// Reset empties the batch, gives it n columns and keeps the columns' memory.
+func (b *Batch) Reset(n int) {
+	b.N = 0
+	for len(b.Cols) < n {
+		b.Cols = append(b.Cols, Column{})
+	}
+	b.Cols = b.Cols[:n]
+	for i := range b.Cols {
+		if b.Cols[i].IDs != nil {
+			b.Cols[i].IDs = b.Cols[i].IDs[:0]
+		}
+		if b.Cols[i].Vals != nil {
+			b.Cols[i].Vals = b.Cols[i].Vals[:0]
+		}
+	}
+}

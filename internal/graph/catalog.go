@@ -1,0 +1,57 @@
+package graph
+
+// Catalog knows the names of one graph. Names get numbers when they are first written and keep them for ever, so a
+// Catalog may be read at any time without a transaction. All methods are safe for concurrent use and cheap.
+type Catalog interface {
+	Label(name string) (LabelID, bool)
+	LabelName(LabelID) string
+	Type(name string) (TypeID, bool)
+	TypeName(TypeID) string
+	Prop(name string) (PropID, bool)
+	PropName(PropID) string
+	// Labels gives the members of a label set in ascending order; it must not be changed.
+	Labels(LabelSet) []LabelID
+	// LabelSets gives the number of label sets, so that a caller can tabulate a predicate over all of them: they are
+	// numbered 1 … LabelSets().
+	LabelSets() int
+	// AllLabels, AllTypes and AllProps give the known names in order of their numbers.
+	AllLabels() []string
+	AllTypes() []string
+	AllProps() []string
+	// Indexes gives the indexes and constraints; it must not be changed.
+	Indexes() []Index
+	// Version grows with every change to Indexes.
+	Version() uint64
+}
+
+// Index is an index or a constraint over the vertices of a label, or, with Type set, over the edges of a type.
+type Index struct {
+	ID    IndexID
+	Name  string
+	Label string // of vertices, or "" for an index over edges
+	Type  string // of edges, or ""
+	Props []string
+	// Unique says that no two vertices have equal values; Required that every property must be there. An index that is
+	// neither is plain; both together are a node key.
+	Unique, Required bool
+	// Indexed is false for a pure existence constraint, which has no entries.
+	Indexed bool
+	// Online is false while the index is being built; it is then kept up to date but must not be read.
+	Online bool
+}
+
+// Counts are a graph's statistics as a planner needs them, from counters that are kept on every write.
+type Counts struct {
+	Vertices uint64
+	Edges    uint64
+	ByLabel  map[string]uint64 // vertices with the label
+	ByType   map[string]uint64 // edges of the type
+	// Ends gives, for each edge type, label of the source and label of the target, how many edges there are. A key
+	// with an empty label counts any. Filled only where a store keeps it.
+	Ends map[TypeEnds]uint64
+	// Distinct gives estimates of the number of distinct values of indexed properties, by index name.
+	Distinct map[string]uint64
+}
+
+// TypeEnds is an edge type with the labels of its ends.
+type TypeEnds struct{ Src, Type, Dst string }

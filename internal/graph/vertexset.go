@@ -1,0 +1,111 @@
+package graph
+
+import "math/bits"
+
+// VertexSet is a set of vertices as one bitmap a shard over local ids. The zero value is an empty set. It is not safe
+// for concurrent change.
+type VertexSet struct {
+	shards []Bitmap
+}
+
+// Bitmap is a set of local ids: bit i of word i/64.
+type Bitmap []uint64
+
+// Shards is the number of shards that have a bitmap, possibly an empty one.
+func (s *VertexSet) Shards() int { return len(s.shards) }
+
+// Bitmap gives the bitmap of a shard, which may be shorter than the shard.
+func (s *VertexSet) Bitmap(shard int) Bitmap {
+	if shard >= len(s.shards) {
+		return nil
+	}
+	return s.shards[shard]
+}
+
+// Grow gives the bitmap of a shard with room for at least n local ids.
+func (s *VertexSet) Grow(shard int, n uint64) Bitmap {
+	for shard >= len(s.shards) {
+		s.shards = append(s.shards, nil)
+	}
+	if words := int(n+63) / 64; words > len(s.shards[shard]) {
+		b := make(Bitmap, words)
+		copy(b, s.shards[shard])
+		s.shards[shard] = b
+	}
+	return s.shards[shard]
+}
+
+// Add puts a vertex in and reports whether it was new.
+func (s *VertexSet) Add(v VertexID) bool {
+	shard, local := v.Shard(), v.Local()
+	if shard >= len(s.shards) || local>>6 >= uint64(len(s.shards[shard])) {
+		n := local + 1
+		if shard < len(s.shards) {
+			n = max(n, uint64(len(s.shards[shard]))*64*2)
+		}
+		s.Grow(shard, n)
+	}
+	w := &s.shards[shard][local>>6]
+	bit := uint64(1) << (local & 63)
+	if *w&bit != 0 {
+		return false
+	}
+	*w |= bit
+	return true
+}
+
+// Has reports whether a vertex is in the set.
+func (s *VertexSet) Has(v VertexID) bool {
+	shard, local := v.Shard(), v.Local()
+	return shard < len(s.shards) && local>>6 < uint64(len(s.shards[shard])) && s.shards[shard][local>>6]>>(local&63)&1 != 0
+}
+
+// Len counts the vertices.
+func (s *VertexSet) Len() int {
+	n := 0
+	for _, b := range s.shards {
+		for _, w := range b {
+			n += bits.OnesCount64(w)
+		}
+	}
+	return n
+}
+
+// Clear empties the set and keeps its memory.
+func (s *VertexSet) Clear() {
+	for _, b := range s.shards {
+		clear(b)
+	}
+}
+
+// Subtract takes the vertices of o out.
+func (s *VertexSet) Subtract(o *VertexSet) {
+	for i := range s.shards {
+		a, b := s.shards[i], o.Bitmap(i)
+		for j := range min(len(a), len(b)) {
+			a[j] &^= b[j]
+		}
+	}
+}
+
+// Union puts the vertices of o in.
+func (s *VertexSet) Union(o *VertexSet) {
+	for i, b := range o.shards {
+		a := s.Grow(i, uint64(len(b))*64)
+		for j, w := range b {
+			a[j] |= w
+		}
+	}
+}
+
+// AppendTo appends the vertices in ascending order.
+func (s *VertexSet) AppendTo(dst []VertexID) []VertexID {
+	for shard, b := range s.shards {
+		for i, w := range b {
+			for ; w != 0; w &= w - 1 {
+				dst = append(dst, MakeVertexID(shard, uint64(i*64+bits.TrailingZeros64(w))))
+			}
+		}
+	}
+	return dst
+}

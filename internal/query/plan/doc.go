@@ -1,0 +1,2 @@
+// Package plan is the logical plan of a request: nodes, expressions, rewrite rules, cost and printed form.
+package plan

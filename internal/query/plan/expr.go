@@ -1,0 +1,170 @@
+package plan
+
+import "github.com/hopgate/hopgate/internal/graph"
+
+// Expr is an expression over the columns of a row.
+type Expr interface{ expr() }
+
+// The expressions.
+type (
+	// Const is a literal.
+	Const struct{ Value graph.Value }
+
+	// Param is a parameter by name.
+	Param struct{ Name string }
+
+	// ColRef is the value of a column.
+	ColRef struct{ Col Col }
+
+	// Prop is a property of a vertex, edge, map, temporal or null value.
+	Prop struct {
+		X   Expr
+		Key string
+	}
+
+	// Op is an operator with its arguments.
+	Op struct {
+		Op   OpCode
+		Args []Expr
+		Pos  graph.Pos
+	}
+
+	// Call is a scalar function by its lower-case name.
+	Call struct {
+		Func string
+		Args []Expr
+		Pos  graph.Pos
+	}
+
+	// Case gives the Then of the first When that is true, else Else (nil: null). `CASE x WHEN v` is bound to x = v,
+	// which null never satisfies.
+	Case struct {
+		When, Then []Expr
+		Else       Expr
+	}
+
+	// ListLit makes a list.
+	ListLit struct{ Elems []Expr }
+
+	// MapLit makes a map.
+	MapLit struct {
+		Keys  []string
+		Elems []Expr
+	}
+
+	// MapProject is x {.*, …}: all properties of X (if All), then the entries, a null X giving null.
+	MapProject struct {
+		X     Expr
+		All   bool
+		Keys  []string
+		Elems []Expr
+	}
+
+	// Comprehension is [Var IN List WHERE Where | Map]; Where and Map may be nil.
+	Comprehension struct {
+		Var        Col
+		List       Expr
+		Where, Map Expr
+	}
+
+	// Quantifier is all, any, none or single (Kind) of List satisfying Pred.
+	Quantifier struct {
+		Kind string
+		Var  Col
+		List Expr
+		Pred Expr
+	}
+
+	// Reduce folds List into Acc, from Init, by Body.
+	Reduce struct {
+		Acc  Col
+		Init Expr
+		Var  Col
+		List Expr
+		Body Expr
+	}
+
+	// HasLabels tests a vertex's labels, or an edge's type; null gives null.
+	HasLabels struct {
+		X      Expr
+		Labels *LabelExpr
+	}
+
+	// Subquery runs Sub for the row, which Sub sees through its Argument: Kind is Exists, CountRows or Collect (of
+	// Expr over Sub's columns). Pattern predicates and pattern comprehensions are bound to it.
+	Subquery struct {
+		Kind ApplyKind
+		Sub  Node
+		Expr Expr
+	}
+
+	// MakePath joins columns into a path: vertex, edge or list of edges, vertex, …; any null gives null.
+	MakePath struct{ Cols []Col }
+
+	// IsType is X IS :: Type (Type in normal form, such as "INTEGER NOT NULL | STRING").
+	IsType struct {
+		X    Expr
+		Type string
+		Not  bool
+	}
+)
+
+// OpCode is an operator.
+type OpCode uint8
+
+// The operators. And, Or and Xor take any number of arguments; the others one or two, Slice three (either bound may be a nil Expr).
+const (
+	And OpCode = iota
+	Or
+	Xor
+	Not
+	Eq
+	Ne
+	Lt
+	Le
+	Gt
+	Ge
+	Add
+	Sub
+	Mul
+	Div
+	Mod
+	Pow
+	Neg
+	Pos
+	In
+	StartsWith
+	EndsWith
+	Contains
+	Regexp
+	IsNull
+	IsNotNull
+	Index   // list[i], map[key], entity[key]
+	SliceOp // list[a..b]
+)
+
+var opNames = [...]string{
+	"AND", "OR", "XOR", "NOT", "=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "^", "-", "+", "IN",
+	"STARTS WITH", "ENDS WITH", "CONTAINS", "=~", "IS NULL", "IS NOT NULL", "[]", "[..]",
+}
+
+// String gives the operator as openCypher writes it.
+func (o OpCode) String() string { return opNames[o] }
+
+func (*Const) expr()         {}
+func (*Param) expr()         {}
+func (*ColRef) expr()        {}
+func (*Prop) expr()          {}
+func (*Op) expr()            {}
+func (*Call) expr()          {}
+func (*Case) expr()          {}
+func (*ListLit) expr()       {}
+func (*MapLit) expr()        {}
+func (*MapProject) expr()    {}
+func (*Comprehension) expr() {}
+func (*Quantifier) expr()    {}
+func (*Reduce) expr()        {}
+func (*HasLabels) expr()     {}
+func (*Subquery) expr()      {}
+func (*MakePath) expr()      {}
+func (*IsType) expr()        {}

@@ -1,0 +1,477 @@
+package plan
+
+import "github.com/hopgate/hopgate/internal/graph"
+
+// Col names a column throughout one plan; 0 is none. Query.Cols describes them. A column has one meaning wherever it
+// stands, so nodes can be moved without renaming.
+type Col int
+
+// ColInfo describes a column. Kind is what is known of its values: VertexKind for a column that holds vertices or
+// nulls, EdgeKind likewise, PathKind likewise, List for a list of edges bound by a variable length pattern, else Null
+// (anything).
+type ColInfo struct {
+	Name string
+	Kind graph.ValueKind
+}
+
+// Query is a whole plan.
+type Query struct {
+	Root  Node
+	Cols  []ColInfo // by Col; entry 0 is unused
+	Out   []Col     // the result columns in order; none for a statement that returns nothing
+	Names []string  // of the result columns
+	// Writes says that the plan changes the graph.
+	Writes bool
+	// Prefix is "", "EXPLAIN" or "PROFILE".
+	Prefix string
+}
+
+// NewCol makes a column.
+func (q *Query) NewCol(name string, kind graph.ValueKind) Col {
+	if len(q.Cols) == 0 {
+		q.Cols = append(q.Cols, ColInfo{})
+	}
+	q.Cols = append(q.Cols, ColInfo{Name: name, Kind: kind})
+	return Col(len(q.Cols) - 1)
+}
+
+// Node is an operator of the plan. A plan is a tree of pointers to the node types of this file; it holds no state of
+// an execution and is never changed once it is prepared. Names of labels, types and properties are text: an execution
+// resolves them, since a name that is unknown now may exist at the next run.
+type Node interface{ node() }
+
+// The nodes. Input is where the rows come from; a node adds its columns to those of its input unless it says
+// otherwise.
+type (
+	// Unit gives one row without columns.
+	Unit struct{}
+
+	// Argument stands at the bottom of a subplan: it gives the outer row, with the columns Cols.
+	Argument struct{ Cols []Col }
+
+	// Match is a graph pattern that is not planned yet: the optimizer replaces it by scans, seeks and expansions. With
+	// Optional, an input row without a match comes once, with nulls.
+	Match struct {
+		Input    Node
+		Pattern  Pattern
+		Optional bool
+	}
+
+	// Scan joins each row with all vertices that satisfy Labels (nil: all).
+	Scan struct {
+		Input  Node
+		Out    Col
+		Labels *LabelExpr
+	}
+
+	// Seek joins each row with the vertices that an index finds for Keys, one expression a property of the index. With
+	// Each, Keys[0] is a list and each distinct element of it is a key.
+	Seek struct {
+		Input Node
+		Out   Col
+		Index graph.Index
+		Keys  []Expr
+		Each  bool
+	}
+
+	// SeekRange joins each row with the vertices whose first indexed property lies between Lo and Hi (nil: open).
+	SeekRange struct {
+		Input          Node
+		Out            Col
+		Index          graph.Index
+		Lo, Hi         Expr
+		LoOpen, HiOpen bool
+		Prefix         bool // strings that begin with Lo
+	}
+
+	// SeekID joins each row with the vertex whose id() or elementId() is Key.
+	SeekID struct {
+		Input   Node
+		Out     Col
+		Key     Expr
+		Element bool
+	}
+
+	// Expand joins each row with the edges of vertex From. With Into, To is bound already and only edges to it count.
+	// Edge may be 0. An edge that stands in a column of Unlike (an edge or a list of edges) does not count. Edge or
+	// vertex predicates that can be tested beside the list stand in Where and are about Edge and To alone. Rows whose
+	// From is null are dropped.
+	Expand struct {
+		Input          Node
+		From, Edge, To Col
+		Types          []string
+		Dir            graph.Direction
+		Labels         *LabelExpr // of To
+		Into           bool
+		Unlike         []Col
+		Where          []Expr
+	}
+
+	// VarExpand joins each row with the trails of Min to Max edges (Max nil: no bound) from From: Edges (or 0) is the list of edges
+	// in the order of the pattern, To the end. Where is about EdgeVar, and holds for every edge on the way. With
+	// Ends set, every end comes once a row, and no list is made. Reversed says that From is the pattern's right end,
+	// so that Edges is in the order from To to From.
+	VarExpand struct {
+		Input           Node
+		From, Edges, To Col
+		Types           []string
+		Dir             graph.Direction
+		Min, Max        Expr
+		Labels          *LabelExpr // of To
+		Into            bool
+		Unlike          []Col
+		EdgeVar         Col
+		Where           []Expr
+		Ends            bool
+		Reversed        bool
+	}
+
+	// ShortestPath joins each row with the shortest path, or all of them, between From and To, both bound.
+	ShortestPath struct {
+		Input             Node
+		From, To          Col
+		Path, Edges, Edge Col // the path, its list of edges, or its one edge (a pattern without *); any may be 0
+		Types             []string
+		Dir               graph.Direction
+		Min, Max          Expr
+		All               bool
+		EdgeVar           Col
+		Where             []Expr // on every edge, through EdgeVar
+		PathWhere         []Expr // on the path as a whole; the shortest that satisfies them
+		Optional          bool   // a row without a path comes with nulls
+	}
+
+	// Filter keeps the rows for which all of Preds are true.
+	Filter struct {
+		Input Node
+		Preds []Expr
+	}
+
+	// Project gives the columns of Items and no others; with Keep, it adds them to the input's.
+	Project struct {
+		Input Node
+		Items []Item
+		Keep  bool
+	}
+
+	// Aggregate gives one row for each distinct combination of Keys, or one row if there are no Keys.
+	Aggregate struct {
+		Input Node
+		Keys  []Item
+		Aggs  []Agg
+	}
+
+	// Distinct keeps the first of the rows that are equivalent in Cols, and only these columns.
+	Distinct struct {
+		Input Node
+		Cols  []Col
+	}
+
+	// Sort orders the rows; with Limit set it keeps the first Limit (after Skip) rows in a heap.
+	Sort struct {
+		Input       Node
+		Keys        []SortKey
+		Skip, Limit Expr // of no row; nil: none
+	}
+
+	// Slice drops the first Skip rows and ends after Limit rows; either may be nil.
+	Slice struct {
+		Input       Node
+		Skip, Limit Expr
+	}
+
+	// Unwind joins each row with the elements of List; null gives no row, a value that is no list one row.
+	Unwind struct {
+		Input Node
+		Out   Col
+		List  Expr
+	}
+
+	// Apply runs Sub for each row, which Sub sees through its Argument. See ApplyKind for what comes out.
+	Apply struct {
+		Input, Sub Node
+		Kind       ApplyKind
+		Out        Col  // for Exists, CountRows and Collect
+		Expr       Expr // for Collect: what is collected, over Sub's columns
+		// Cols are the columns that Sub adds, for Inner and Optional.
+		Cols []Col
+	}
+
+	// HashJoin joins the rows of Left and Right that are equal (never null) in LeftKeys and RightKeys.
+	HashJoin struct {
+		Left, Right         Node
+		LeftKeys, RightKeys []Col
+		Optional            bool // a left row without a partner comes once, with nulls
+		RightCols           []Col
+	}
+
+	// Union gives the rows of all Inputs, column Cols[i][j] of input i as Out[j]; without All, each row once.
+	Union struct {
+		Inputs []Node
+		Cols   [][]Col
+		Out    []Col
+		All    bool
+	}
+
+	// Create makes vertices, then edges, for each row.
+	Create struct {
+		Input    Node
+		Vertices []NewVertex
+		Edges    []NewEdge
+	}
+
+	// Merge gives, for each row, the matches of Match (a subplan over Argument), or, when there is none, what Create
+	// (whose Input is nil) makes. The Set items run on either. A later row sees what an earlier row made.
+	Merge struct {
+		Input             Node
+		Match             Node
+		Create            *Create
+		Cols              []Col // the columns that Match and Create bind
+		OnCreate, OnMatch []SetItem
+		// Props are the map expressions of the pattern, each of which must hold no null.
+		Props []Expr
+	}
+
+	// Set changes properties and labels.
+	Set struct {
+		Input Node
+		Items []SetItem
+	}
+
+	// Delete removes vertices, edges and paths; with Detach, vertices with their edges.
+	Delete struct {
+		Input  Node
+		Exprs  []Expr
+		Detach bool
+	}
+
+	// Foreach runs Sub (a chain of writes over Argument) for each element of List and passes its input on.
+	Foreach struct {
+		Input Node
+		Var   Col
+		List  Expr
+		Sub   Node
+	}
+
+	// CallProc joins each row with the rows of a procedure.
+	CallProc struct {
+		Input Node
+		Proc  string
+		Args  []Expr
+		Yield []Yield
+		Void  bool // the procedure gives no rows: the input row passes on
+	}
+
+	// LoadCSV joins each row with the records of a file.
+	LoadCSV struct {
+		Input     Node
+		URL       Expr
+		Headers   bool
+		Delimiter string
+		Out       Col
+	}
+
+	// Eager takes in all rows before it gives the first, so that what is above cannot be seen by what is below.
+	Eager struct{ Input Node }
+
+	// Drain runs its input to the end and gives no row.
+	Drain struct{ Input Node }
+
+	// CountStore gives one row: the number of vertices with a label ("": all), or of edges of a type, from the counters.
+	CountStore struct {
+		Out   Col
+		Edges bool
+		Name  string
+	}
+
+	// FrontierCount gives one row a row of the input: the number of distinct vertices that are reached from the
+	// vertices From over the hops, the set being deduplicated at every hop. It is right only for hops whose walks are
+	// trails whenever the ends are the same set; the rule that makes it says when.
+	FrontierCount struct {
+		Input Node
+		From  Col
+		Hops  []Hop
+		Out   Col
+		// Group is true where each row of the input is counted by itself; else all rows together are one frontier and
+		// one row comes out.
+		Group bool
+	}
+)
+
+// Hop is one step of a FrontierCount.
+type Hop struct {
+	Types  []string
+	Dir    graph.Direction
+	Labels *LabelExpr // of the vertices that it leads to
+}
+
+// ApplyKind says what an Apply gives.
+type ApplyKind uint8
+
+// The kinds of Apply.
+const (
+	Inner     ApplyKind = iota // the outer row with each row of Sub
+	Optional                   // likewise, or once with nulls in Cols
+	Semi                       // the outer row if Sub has rows
+	Anti                       // the outer row if Sub has none
+	Exists                     // the outer row with Out = whether Sub has rows
+	CountRows                  // the outer row with Out = the number of Sub's rows
+	Collect                    // the outer row with Out = the list of Expr over Sub's rows, in their order
+)
+
+// Item is a column and the expression that fills it.
+type Item struct {
+	Col  Col
+	Expr Expr
+}
+
+// Agg is one aggregate: Func is count, sum, avg, min, max, collect, stdev, stdevp, percentilecont, percentiledisc, in
+// lower case; count with no Args is count(*).
+type Agg struct {
+	Col      Col
+	Func     string
+	Distinct bool
+	Args     []Expr
+}
+
+// SortKey is one key of an order.
+type SortKey struct {
+	Expr Expr
+	Desc bool
+}
+
+// Yield is one result of a procedure.
+type Yield struct {
+	Name string
+	Col  Col
+}
+
+// NewVertex is a vertex that Create makes. Props is a map expression or nil.
+type NewVertex struct {
+	Out    Col
+	Labels []string
+	Props  Expr
+}
+
+// NewEdge is an edge that Create makes from Src to Dst. Out may be 0.
+type NewEdge struct {
+	Out      Col
+	Src, Dst Col
+	Type     string
+	Props    Expr
+}
+
+// SetOp is a kind of SetItem.
+type SetOp uint8
+
+// The kinds of SetItem.
+const (
+	SetProperty  SetOp = iota // X.Key = Value (null removes it)
+	SetMap                    // X = Value: all properties, from a map, vertex or edge
+	AddMap                    // X += Value
+	AddLabels                 // X:Labels
+	RemoveLabels              // removes X:Labels
+)
+
+// SetItem is one change of SET or REMOVE.
+type SetItem struct {
+	Op     SetOp
+	X      Expr // a vertex or an edge; null: nothing happens
+	Key    string
+	Value  Expr
+	Labels []string
+}
+
+// Pattern is a query graph: what one MATCH clause asks for. All edges in it are different from each other.
+type Pattern struct {
+	Vertices []PatVertex
+	Edges    []PatEdge
+	Paths    []PatPath
+	// Preds are the conjuncts of WHERE and of the maps and predicates inside the pattern.
+	Preds []Expr
+}
+
+// PatVertex is a vertex of a pattern. Bound says that the input has it already.
+type PatVertex struct {
+	Col    Col
+	Labels *LabelExpr
+	Bound  bool
+}
+
+// PatEdge is an edge of a pattern between the vertices with the columns Left and Right. Dir is Out when it leads from
+// Left to Right.
+type PatEdge struct {
+	Col         Col // the edge, or the list of edges when Length is set
+	Left, Right Col
+	Types       []string
+	Dir         graph.Direction
+	Bound       bool // the input has it already
+	Length      *Length
+	// EdgeVar and Where are conditions on each edge of a variable length pattern.
+	EdgeVar Col
+	Where   []Expr
+	// Shortest is "" or "single" or "all": the edge is that of a shortestPath or allShortestPaths.
+	Shortest string
+	// Named says that Col is used outside the pattern; if not, nothing need be kept but for uniqueness.
+	Named bool
+}
+
+// Length is the bounds of a variable length pattern; Max nil is no bound.
+type Length struct{ Min, Max Expr }
+
+// PatPath names a path: its columns, vertex, edge, vertex, …
+type PatPath struct {
+	Col  Col
+	Cols []Col
+}
+
+// LabelExpr is a condition on a vertex's labels, or on an edge's type.
+type LabelExpr struct {
+	Op   LabelOp
+	Name string
+	Args []*LabelExpr
+}
+
+// LabelOp is the operator of a LabelExpr.
+type LabelOp uint8
+
+// The label operators.
+const (
+	LabelName LabelOp = iota
+	LabelAnd
+	LabelOr
+	LabelNot
+	LabelAny // %: at least one label
+)
+
+func (*Unit) node()          {}
+func (*Argument) node()      {}
+func (*Match) node()         {}
+func (*Scan) node()          {}
+func (*Seek) node()          {}
+func (*SeekRange) node()     {}
+func (*SeekID) node()        {}
+func (*Expand) node()        {}
+func (*VarExpand) node()     {}
+func (*ShortestPath) node()  {}
+func (*Filter) node()        {}
+func (*Project) node()       {}
+func (*Aggregate) node()     {}
+func (*Distinct) node()      {}
+func (*Sort) node()          {}
+func (*Slice) node()         {}
+func (*Unwind) node()        {}
+func (*Apply) node()         {}
+func (*HashJoin) node()      {}
+func (*Union) node()         {}
+func (*Create) node()        {}
+func (*Merge) node()         {}
+func (*Set) node()           {}
+func (*Delete) node()        {}
+func (*Foreach) node()       {}
+func (*CallProc) node()      {}
+func (*LoadCSV) node()       {}
+func (*Eager) node()         {}
+func (*Drain) node()         {}
+func (*CountStore) node()    {}
+func (*FrontierCount) node() {}

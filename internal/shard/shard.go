@@ -1,0 +1,266 @@
+package shard
+
+import (
+	"context"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// Graph is one graph, whatever the number of its shards and wherever they are. It is safe for concurrent use.
+type Graph interface {
+	graph.Catalog
+	// Begin opens a transaction on one consistent cut over all shards. Any number may read; Write waits, within ctx,
+	// for whoever writes.
+	Begin(ctx context.Context, mode Mode) (Tx, error)
+	// CreateIndex makes an index or constraint, fills it from what is there and fails if what is there violates it.
+	// An index with this name, or this schema, is graph.KindExists.
+	CreateIndex(ctx context.Context, ix graph.Index) error
+	// DropIndex removes an index or constraint by name.
+	DropIndex(ctx context.Context, name string) error
+	// Load applies one load batch; see Load.
+	Load(ctx context.Context, l *Load) error
+	// LoadState gives the Seq and Mark of the last batch that was applied for a stream, or 0 and nil.
+	LoadState(ctx context.Context, stream string) (seq uint64, mark []byte, err error)
+}
+
+// Store is the set of graphs that a server serves. It is safe for concurrent use.
+type Store interface {
+	// Graph gives a graph by name; an unknown one is graph.KindNotFound.
+	Graph(name string) (Graph, error)
+	// Graphs lists the names in ascending order.
+	Graphs() []string
+	CreateGraph(ctx context.Context, name string) error
+	DropGraph(ctx context.Context, name string) error
+}
+
+// Mode is what a transaction may do.
+type Mode uint8
+
+// The modes.
+const (
+	Read Mode = iota
+	Write
+)
+
+// Tx reads one consistent cut of a graph and, in Write mode, sees its own writes. A Tx is used by one goroutine at a
+// time for writing; its reads may run side by side. Values and ids that it hands out are valid until it ends.
+//
+// All requests are batches: there is no call for one vertex.
+type Tx interface {
+	// Counts gives the statistics of the cut; they must not be changed.
+	Counts() *graph.Counts
+
+	// Scan appends to dst, in ascending order, vertices that are at or after from and have the label (0: any), until
+	// cap(dst) is reached or the graph ends. next is where to go on; done says that nothing follows.
+	Scan(ctx context.Context, label graph.LabelID, from graph.VertexID, dst []graph.VertexID) (ids []graph.VertexID, next graph.VertexID, done bool, err error)
+
+	// LabelSets fills out[i] with the label set of ids[i]; 0 says that there is no such vertex.
+	LabelSets(ctx context.Context, ids []graph.VertexID, out []graph.LabelSet) error
+
+	// Properties fills out[p][i] with property props[p] of vertex ids[i], null where there is none. ids come in any
+	// order and may repeat; sorted ids are fastest.
+	Properties(ctx context.Context, ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error
+
+	// Records fills out[i] with the label set and all properties (sorted by PropID) of vertex ids[i].
+	Records(ctx context.Context, ids []graph.VertexID, out []Record) error
+
+	// Expand finds the edges of a frontier; see Expand.
+	Expand(ctx context.Context, req *Expand, res *Neighbours) error
+
+	// Step adds to out every vertex that an edge leads to from a vertex of from.
+	Step(ctx context.Context, from *graph.VertexSet, types []graph.TypeID, dir graph.Direction, out *graph.VertexSet) error
+
+	// Degrees fills out[i] with the number of edges of ids[i] of the types (none: all) in the direction.
+	Degrees(ctx context.Context, ids []graph.VertexID, types []graph.TypeID, dir graph.Direction, out []int) error
+
+	// EdgeProperties fills out[p][i] with property props[p] of edges[i].
+	EdgeProperties(ctx context.Context, edges []graph.Edge, props []graph.PropID, out [][]graph.Value) error
+
+	// EdgeRecords fills out[i] with all properties of edges[i]; LabelSet is 0 where there is no such edge, else 1.
+	EdgeRecords(ctx context.Context, edges []graph.Edge, out []Record) error
+
+	// Seek looks up, for each key (a tuple of len(index.Props) values laid end to end in keys), the vertices whose
+	// indexed properties equal it. Values equal as openCypher's = has it (1 finds 1.0); a null finds nothing. The vertices of
+	// key k are res.IDs[res.Offsets[k]:res.Offsets[k+1]].
+	Seek(ctx context.Context, index graph.IndexID, keys []graph.Value, res *Found) error
+
+	// SeekRange appends to dst, in the order of the values, vertices whose first indexed property is within r, going on
+	// after *cursor and leaving there where to go on (nil at first and at the end).
+	SeekRange(ctx context.Context, index graph.IndexID, r Range, cursor *[]byte, dst []graph.VertexID) ([]graph.VertexID, error)
+
+	// Label, Type, Prop and LabelSet number names that are about to be written, making new ones where needed.
+	Label(name string) (graph.LabelID, error)
+	Type(name string) (graph.TypeID, error)
+	Prop(name string) (graph.PropID, error)
+	LabelSet(labels []graph.LabelID) (graph.LabelSet, error)
+
+	// Apply makes changes in their order and fills in the ids of what it creates. An error leaves the transaction fit
+	// only for Rollback.
+	Apply(ctx context.Context, ms []Mutation) error
+
+	// Commit makes the changes durable and visible; after an error nothing has changed. It ends the transaction.
+	Commit(ctx context.Context) error
+	// Rollback ends the transaction without its changes; after Commit it does nothing.
+	Rollback()
+}
+
+// Record is a vertex or an edge with all its properties.
+type Record struct {
+	Labels graph.LabelSet
+	Props  []graph.Property
+}
+
+// Expand asks for the edges of many vertices at once: one request a shard a hop.
+type Expand struct {
+	Sources []graph.VertexID // sorted, without repeats
+	Types   []graph.TypeID   // none: all
+	Dir     graph.Direction
+	Edges   bool           // fill Neighbours.Edges and Reverse (and so Types)
+	Props   []graph.PropID // edge properties to fill
+	// MaxEdges is about how many edges the caller wants at once (0: no bound). The answer then covers the first
+	// Neighbours.Done sources, at least one, and the caller asks again with the rest.
+	MaxEdges int
+}
+
+// Neighbours is the answer to Expand: the edges of Sources[i] are at [Offsets[i], Offsets[i+1]) of the other columns.
+// Within a source they are grouped by type and direction and sorted by the far end's id. The memory is the caller's
+// and is reused from call to call.
+type Neighbours struct {
+	Done    int
+	Offsets []int
+	Targets []graph.VertexID // the far ends
+	Edges   []graph.EdgeID
+	Types   []graph.TypeID
+	Reverse []bool // the edge leads from the target to the source; set where Dir is In or Both
+	Props   [][]graph.Value
+}
+
+// Found is the answer to Seek.
+type Found struct {
+	Offsets []int
+	IDs     []graph.VertexID
+}
+
+// Range is an interval of values of one type; a bound that is null is open to that side (within the type of the other).
+type Range struct {
+	Lo, Hi         graph.Value
+	LoOpen, HiOpen bool // the bound itself is outside
+	Prefix         bool // strings that begin with Lo
+}
+
+// Op is a kind of mutation.
+type Op uint8
+
+// The mutations. Deleting a vertex that has edges left at commit is an error of the type ConstraintVerificationFailed,
+// detail DeleteConnectedNode. Deleting what is gone already does nothing.
+const (
+	CreateVertex Op = iota // Labels, Props → Vertex
+	CreateEdge             // Edge.Src, Edge.Dst, Edge.Type, Props → Edge.ID
+	SetVertex              // Vertex, Props: sets these properties, a null removes one
+	SetEdge                // Edge, Props: likewise
+	SetLabels              // Vertex, Labels: the new set
+	DeleteVertex           // Vertex
+	DeleteEdge             // Edge
+)
+
+// Mutation is one change.
+type Mutation struct {
+	Op     Op
+	Labels graph.LabelSet
+	Vertex graph.VertexID
+	Edge   graph.Edge
+	Props  []graph.Property
+}
+
+// Load is one batch of a bulk load: its rows become durable and visible together, once. Rows are columns, so that no
+// row costs an allocation. Vertices come before Edges: an edge may name a vertex of its own batch.
+type Load struct {
+	// Stream names the load and Seq counts its batches from 1. A batch whose Seq is not above the highest applied for
+	// Stream is skipped, so that a batch may be sent again after a crash. An empty Stream is not remembered.
+	Stream string
+	Seq    uint64
+	// Mark is stored with the batch and given back by Marks: how far the load's inputs have been read.
+	Mark []byte
+
+	Vertices []LoadVertices
+	Edges    []LoadEdges
+
+	// Rejected is filled with the rows that were refused.
+	Rejected []Rejected
+	// Applied is filled with the number of vertices and edges written, Skipped tells that the batch had been applied before.
+	AppliedVertices, AppliedEdges int
+	Skipped                       bool
+}
+
+// LoadVertices are vertices of one label set. Space is the unique index that holds their external keys: one over a
+// label and its key property (the property then stands among Props too), or a bare id space, an index with a Name and
+// Unique alone, whose keys are known only to loads.
+type LoadVertices struct {
+	Labels graph.LabelSet
+	Space  graph.IndexID
+	Keys   []graph.Value // external keys, Int or String, one a row
+	Props  []LoadColumn
+	Action Action
+}
+
+// LoadEdges are edges of one type whose ends are external keys.
+type LoadEdges struct {
+	Type               graph.TypeID
+	SrcSpace, DstSpace graph.IndexID
+	Src, Dst           []graph.Value
+	Props              []LoadColumn
+	Action             Action
+	// Dangling says what becomes of an edge whose end does not exist.
+	Dangling Dangling
+}
+
+// LoadColumn is one property of all rows; a null leaves the property out.
+type LoadColumn struct {
+	Prop     graph.PropID
+	Values   []graph.Value
+	Strategy Strategy
+}
+
+// Action is what a row does.
+type Action uint8
+
+// The actions; Upsert changes what exists and creates what does not.
+const (
+	Upsert Action = iota
+	Insert        // an existing vertex is a reject
+	Update        // a missing vertex is a reject
+	Delete
+)
+
+// Strategy combines an old and a new value of a property; see the load mapping's update strategies.
+type Strategy uint8
+
+// The strategies.
+const (
+	Override Strategy = iota
+	Sum
+	Bigger
+	Smaller
+	Union
+	Intersection
+	Append
+	Eliminate
+)
+
+// Dangling says what becomes of an edge without an end.
+type Dangling uint8
+
+// The ways to treat dangling edges.
+const (
+	DanglingReject Dangling = iota
+	DanglingCreate          // make the missing vertex with its key alone
+	DanglingSkip
+)
+
+// Rejected names a refused row: group Group of Vertices (or Edges), row Row of it.
+type Rejected struct {
+	Edge       bool
+	Group, Row int
+	Code       string // DuplicateKey, MissingVertex, DanglingEdge, …
+	Msg        string
+}
