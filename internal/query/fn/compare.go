@@ -1,0 +1,231 @@
+package fn
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// Less is a < b: Unknown where a null decides or the types cannot be compared, False where a NaN stands beside a number.
+func Less(a, b graph.Value) Ternary { return compare(a, b, false) }
+
+// LessEqual is a <= b.
+func LessEqual(a, b graph.Value) Ternary { return compare(a, b, true) }
+
+// Greater is a > b.
+func Greater(a, b graph.Value) Ternary { return compare(b, a, false) }
+
+// GreaterEqual is a >= b.
+func GreaterEqual(a, b graph.Value) Ternary { return compare(b, a, true) }
+
+// Compare gives the order of two values that < can compare. It is not ok where < gives null, nor beside a NaN.
+func Compare(a, b graph.Value) (c int, ok bool) {
+	switch less, more := Less(a, b), Less(b, a); {
+	case less == True:
+		return -1, true
+	case more == True:
+		return 1, true
+	case less == False && more == False && LessEqual(a, b) == True:
+		return 0, true
+	}
+	return 0, false
+}
+
+func compare(a, b graph.Value, orEqual bool) Ternary {
+	ka, kb := a.Kind(), b.Kind()
+	if ka != kb {
+		if a.IsNumber() && b.IsNumber() {
+			if math.IsNaN(a.Number()) || math.IsNaN(b.Number()) {
+				return False
+			}
+			return holds(compareNumbers(a, b), orEqual)
+		}
+		return Unknown
+	}
+	switch ka {
+	case graph.Int:
+		return holds(cmp.Compare(a.Int(), b.Int()), orEqual)
+	case graph.Float:
+		x, y := a.Float(), b.Float()
+		return TernaryOf(x < y || orEqual && x == y)
+	case graph.Null, graph.Map, graph.VertexKind, graph.EdgeKind, graph.PathKind, graph.Duration:
+		return Unknown
+	case graph.List:
+		return compareLists(a.List(), b.List(), orEqual)
+	}
+	return holds(orderScalar(ka, a, b), orEqual)
+}
+
+func holds(c int, orEqual bool) Ternary { return TernaryOf(c < 0 || orEqual && c == 0) }
+
+// compareLists compares the first elements that differ; a list that begins another goes before it.
+func compareLists(a, b []graph.Value, orEqual bool) Ternary {
+	for i := range min(len(a), len(b)) {
+		switch Equal(a[i], b[i]) {
+		case Unknown:
+			return Unknown
+		case False:
+			return compare(a[i], b[i], orEqual)
+		}
+	}
+	return holds(cmp.Compare(len(a), len(b)), orEqual)
+}
+
+// compareIntFloat compares an integer with a float, not NaN, by their exact numbers. A NaN goes after all integers.
+func compareIntFloat(i int64, f float64) int {
+	switch {
+	case f != f || f >= 1<<63:
+		return -1
+	case f < -1<<63:
+		return 1
+	}
+	whole := int64(f)
+	if c := cmp.Compare(i, whole); c != 0 {
+		return c
+	}
+	return cmp.Compare(float64(whole), f)
+}
+
+// compareNumbers orders an integer and a float, in either place.
+func compareNumbers(a, b graph.Value) int {
+	if a.Kind() == graph.Int {
+		return compareIntFloat(a.Int(), b.Float())
+	}
+	return -compareIntFloat(b.Int(), a.Float())
+}
+
+// ranks is the place of each kind in openCypher's global order; integers and floats share one.
+var ranks = [...]uint8{
+	graph.Map: 0, graph.VertexKind: 1, graph.EdgeKind: 2, graph.List: 3, graph.PathKind: 4, graph.DateTime: 5,
+	graph.LocalDateTime: 6, graph.Date: 7, graph.Time: 8, graph.LocalTime: 9, graph.Duration: 10, graph.String: 11,
+	graph.Bool: 12, graph.Int: 13, graph.Float: 13, graph.Null: 14,
+}
+
+// Order is the global order of all values that ORDER BY, min and max use; it is total, ascending, and 0 exactly where
+// the values are Equivalent. NaN goes after all numbers and null after everything.
+func Order(a, b graph.Value) int {
+	ka, kb := a.Kind(), b.Kind()
+	if ka != kb {
+		if ranks[ka] != ranks[kb] {
+			return cmp.Compare(ranks[ka], ranks[kb])
+		}
+		return compareNumbers(a, b)
+	}
+	return orderScalar(ka, a, b)
+}
+
+// orderScalar is Order on two values of one kind.
+func orderScalar(k graph.ValueKind, a, b graph.Value) int {
+	switch k {
+	case graph.Bool:
+		return orderBools(a.Bool(), b.Bool())
+	case graph.Int:
+		return cmp.Compare(a.Int(), b.Int())
+	case graph.Float:
+		return orderFloats(a.Float(), b.Float())
+	case graph.String:
+		return strings.Compare(a.Str(), b.Str())
+	case graph.List:
+		return orderLists(a.List(), b.List())
+	case graph.Map:
+		return orderMaps(a.Map(), b.Map())
+	case graph.Date:
+		return cmp.Compare(a.Date(), b.Date())
+	case graph.LocalTime:
+		return cmp.Compare(a.LocalTime(), b.LocalTime())
+	case graph.Time:
+		return a.Time().Compare(b.Time())
+	case graph.LocalDateTime:
+		return a.LocalDateTime().Compare(b.LocalDateTime())
+	case graph.DateTime:
+		return a.DateTime().Compare(b.DateTime())
+	case graph.Duration:
+		return a.Duration().Compare(b.Duration())
+	case graph.VertexKind:
+		return cmp.Compare(a.Vertex(), b.Vertex())
+	case graph.EdgeKind:
+		return cmp.Compare(a.EdgeID(), b.EdgeID())
+	case graph.PathKind:
+		return comparePaths(a.Path(), b.Path())
+	}
+	return 0
+}
+
+func orderBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+func orderFloats(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	case a == b:
+		return 0
+	}
+	return orderBools(math.IsNaN(a), math.IsNaN(b))
+}
+
+func orderLists(a, b []graph.Value) int {
+	for i := range min(len(a), len(b)) {
+		if c := Order(a[i], b[i]); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// orderMaps orders by size, then by the sorted keys, then by the values in that order of keys.
+func orderMaps(a, b []graph.MapEntry) int {
+	if c := cmp.Compare(len(a), len(b)); c != 0 {
+		return c
+	}
+	a, b = sortedEntries(a), sortedEntries(b)
+	for i := range a {
+		if c := strings.Compare(a[i].Key, b[i].Key); c != 0 {
+			return c
+		}
+	}
+	for i := range a {
+		if c := Order(a[i].Value, b[i].Value); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func byKey(a, b graph.MapEntry) int { return strings.Compare(a.Key, b.Key) }
+
+func sortedEntries(m []graph.MapEntry) []graph.MapEntry {
+	if slices.IsSortedFunc(m, byKey) {
+		return m
+	}
+	m = slices.Clone(m)
+	slices.SortFunc(m, byKey)
+	return m
+}
+
+// comparePaths orders paths by their alternating vertices and edges; a path that begins another goes before it.
+func comparePaths(a, b *graph.Path) int {
+	for i := range min(len(a.Vertices), len(b.Vertices)) {
+		if c := cmp.Compare(a.Vertices[i].Vertex(), b.Vertices[i].Vertex()); c != 0 {
+			return c
+		}
+		if i < min(len(a.Edges), len(b.Edges)) {
+			if c := cmp.Compare(a.Edges[i].EdgeID(), b.Edges[i].EdgeID()); c != 0 {
+				return c
+			}
+		}
+	}
+	return cmp.Compare(len(a.Vertices), len(b.Vertices))
+}

@@ -1,0 +1,70 @@
+package fn
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// AppendVertexElementID writes a vertex's element id, v<shard>:<local>.
+func AppendVertexElementID(dst []byte, v graph.VertexID) []byte {
+	dst = append(dst, 'v')
+	dst = strconv.AppendInt(dst, int64(v.Shard()), 10)
+	dst = append(dst, ':')
+	return strconv.AppendUint(dst, v.Local(), 10)
+}
+
+// AppendEdgeElementID writes an edge's element id, e<shard>:<local>:<source>:<target>:<type> with the source and target
+// vertices' ids in hexadecimal: all that is needed to find the edge again.
+func AppendEdgeElementID(dst []byte, e graph.Edge) []byte {
+	dst = append(dst, 'e')
+	dst = strconv.AppendInt(dst, int64(e.ID.Shard()), 10)
+	dst = append(dst, ':')
+	dst = strconv.AppendUint(dst, e.ID.Local(), 10)
+	dst = append(dst, ':')
+	dst = strconv.AppendUint(dst, uint64(e.Src), 16)
+	dst = append(dst, ':')
+	dst = strconv.AppendUint(dst, uint64(e.Dst), 16)
+	dst = append(dst, ':')
+	return strconv.AppendUint(dst, uint64(e.Type), 10)
+}
+
+// ParseVertexElementID reads what AppendVertexElementID wrote. Any other text is not ok: it names no vertex.
+func ParseVertexElementID(s string) (graph.VertexID, bool) {
+	rest, ok := strings.CutPrefix(s, "v")
+	if !ok {
+		return 0, false
+	}
+	shard, local, ok := strings.Cut(rest, ":")
+	if !ok {
+		return 0, false
+	}
+	id, ok := parseID(shard, local)
+	return graph.VertexID(id), ok
+}
+
+// ParseEdgeElementID reads what AppendEdgeElementID wrote. Any other text is not ok: it names no edge.
+func ParseEdgeElementID(s string) (graph.Edge, bool) {
+	rest, ok := strings.CutPrefix(s, "e")
+	parts := strings.Split(rest, ":")
+	if !ok || len(parts) != 5 {
+		return graph.Edge{}, false
+	}
+	id, ok := parseID(parts[0], parts[1])
+	src, err1 := strconv.ParseUint(parts[2], 16, 64)
+	dst, err2 := strconv.ParseUint(parts[3], 16, 64)
+	typ, err3 := strconv.ParseUint(parts[4], 10, 32)
+	if !ok || err1 != nil || err2 != nil || err3 != nil {
+		return graph.Edge{}, false
+	}
+	e := graph.Edge{ID: graph.EdgeID(id), Src: graph.VertexID(src), Dst: graph.VertexID(dst), Type: graph.TypeID(typ)}
+	return e, true
+}
+
+// parseID joins a shard and a local number, both decimal.
+func parseID(shard, local string) (uint64, bool) {
+	s, err1 := strconv.ParseUint(shard, 10, 64-graph.LocalBits)
+	l, err2 := strconv.ParseUint(local, 10, graph.LocalBits)
+	return s<<graph.LocalBits | l, err1 == nil && err2 == nil
+}

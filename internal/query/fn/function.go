@@ -1,0 +1,75 @@
+package fn
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// Context is what functions may know of the statement beside their arguments. One Context serves one goroutine.
+type Context struct {
+	Statement   time.Time      // when the statement began
+	Transaction time.Time      // when its transaction began
+	Zone        *time.Location // the default zone, nil for UTC
+	Rand        *rand.Rand     // for rand() and randomUUID(), nil for the process's own source
+	Regexps     Regexps        // compiled patterns
+}
+
+// Function is a function of openCypher that maps values to one value.
+type Function struct {
+	Name             string // as documented, e.g. toInteger or duration.between
+	MinArgs, MaxArgs int    // MaxArgs is -1 where any number may follow
+	// Eval computes the value. The arguments belong to the caller and are valid during the call alone; the result may
+	// share memory with them. Every error is a *graph.Error.
+	Eval          func(ctx *Context, args []graph.Value) (graph.Value, error)
+	Deterministic bool   // the same arguments give the same value, within one statement and between statements
+	Signature     string // e.g. left(text :: STRING, length :: INTEGER) :: STRING
+	Description   string
+}
+
+// Lookup finds a function by its name in any case.
+func Lookup(name string) (*Function, bool) {
+	i, ok := slices.BinarySearchFunc(functions, name, func(f *Function, name string) int {
+		return compareFold(f.Name, name)
+	})
+	if !ok {
+		return nil, false
+	}
+	return functions[i], true
+}
+
+// All gives every function, sorted by name without regard to case. It must not be changed.
+func All() []*Function { return functions }
+
+// functions is sorted by compareFold.
+var functions = sortFunctions()
+
+func sortFunctions(tables ...[]Function) []*Function {
+	var all []*Function
+	for _, t := range tables {
+		for i := range t {
+			all = append(all, &t[i])
+		}
+	}
+	slices.SortFunc(all, func(a, b *Function) int { return compareFold(a.Name, b.Name) })
+	return all
+}
+
+// compareFold compares two names of ASCII letters without regard to case.
+func compareFold(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		if x, y := lower(a[i]), lower(b[i]); x != y {
+			return int(x) - int(y)
+		}
+	}
+	return len(a) - len(b)
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
+}
