@@ -1,7 +1,7 @@
 package ast
 
 // Expr is one of *NullLit, *BoolLit, *IntLit, *FloatLit, *StringLit, *ListLit, *MapLit, *Variable, *Parameter, *Property,
-// *Index, *Slice, *MapProjection, *ListComprehension, *PatternComprehension, *PatternPredicate, *Subquery, *Case,
+// *Index, *Slice, *MapProjection, *ListComprehension, *PatternComprehension, *PatternPredicate, *PathSearch, *Subquery, *Case,
 // *CaseOperand, *Quantifier, *Reduce, *Call, *CountStar, *Unary, *Binary, *Comparison, *IsNull, *IsType, *HasLabels.
 type Expr interface {
 	Node
@@ -133,6 +133,12 @@ type PatternComprehension struct {
 
 // PatternPredicate is a path pattern that stands where a boolean may.
 type PatternPredicate struct {
+	At
+	Path *PathPattern
+}
+
+// PathSearch is shortestPath(…) or allShortestPaths(…) as a value: a path or null, or a list of paths.
+type PathSearch struct {
 	At
 	Path *PathPattern
 }
@@ -348,6 +354,7 @@ func (*MapProjection) expr()        {}
 func (*ListComprehension) expr()    {}
 func (*PatternComprehension) expr() {}
 func (*PatternPredicate) expr()     {}
+func (*PathSearch) expr()           {}
 func (*Subquery) expr()             {}
 func (*Case) expr()                 {}
 func (*CaseOperand) expr()          {}

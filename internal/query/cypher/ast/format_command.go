@@ -1,0 +1,166 @@
+package ast
+
+func (p *printer) command(b Body) {
+	switch c := b.(type) {
+	case *CreateIndex:
+		p.put("CREATE ", indexKinds[c.Kind], "INDEX ")
+		p.created(c.Name, c.IfNotExists)
+		p.put("FOR ")
+		p.schemaPattern(c.Schema)
+		p.put(" ON ")
+		p.indexed(c)
+		p.options(c.Options)
+	case *DropIndex:
+		p.put("DROP INDEX ")
+		if c.Schema != nil {
+			p.put("ON :", Quote(c.Schema.Labels[0]), "(")
+			list(p, c.Schema.Properties, p.name)
+			p.put(")")
+		}
+		p.dropped(c.Name, c.IfExists)
+	case *CreateConstraint:
+		p.put("CREATE CONSTRAINT ")
+		p.created(c.Name, c.IfNotExists)
+		p.put("FOR ")
+		p.schemaPattern(c.Schema)
+		p.put(" REQUIRE ")
+		p.required(c)
+		p.options(c.Options)
+	case *DropConstraint:
+		p.put("DROP CONSTRAINT ")
+		p.dropped(c.Name, c.IfExists)
+	case *CreateGraph:
+		p.put("CREATE ")
+		p.putIf(c.OrReplace, "OR REPLACE ")
+		p.put("GRAPH ", QuoteVariable(c.Name))
+		p.putIf(c.IfNotExists, " IF NOT EXISTS")
+	case *DropGraph:
+		p.put("DROP GRAPH ")
+		p.dropped(c.Name, c.IfExists)
+	case *Show:
+		p.show(c)
+	case *TerminateTransactions:
+		p.put("TERMINATE TRANSACTIONS ")
+		list(p, c.IDs, func(e Expr) { p.expr(e, precLowest) })
+	}
+}
+
+var indexKinds = [...]string{
+	IndexRange: "", IndexText: "TEXT ", IndexPoint: "POINT ", IndexLookup: "LOOKUP ", IndexFulltext: "FULLTEXT ",
+	IndexVector: "VECTOR ",
+}
+
+// created writes the name of a new index or constraint. A name that would read as the next word gets backticks.
+func (p *printer) created(name string, ifNotExists bool) {
+	if name != "" {
+		p.put(quoteSchemaName(name), " ")
+	}
+	p.putIf(ifNotExists, "IF NOT EXISTS ")
+}
+
+func (p *printer) dropped(name string, ifExists bool) {
+	if name != "" {
+		p.put(quoteSchemaName(name))
+	}
+	p.putIf(ifExists, " IF EXISTS")
+}
+
+func quoteSchemaName(name string) string {
+	switch upper(name) {
+	case "IF", "FOR", "ON":
+		return quoted(name)
+	}
+	return QuoteVariable(name)
+}
+
+func (p *printer) schemaPattern(s *Schema) {
+	v := QuoteVariable(s.Variable)
+	if s.Relationship {
+		p.put("()-[", v)
+	} else {
+		p.put("(", v)
+	}
+	for i, l := range s.Labels {
+		p.put([]string{":", "|"}[min(i, 1)], Quote(l))
+	}
+	if s.Relationship {
+		p.put("]-()")
+	} else {
+		p.put(")")
+	}
+}
+
+func (p *printer) properties(s *Schema) {
+	list(p, s.Properties, func(k string) { p.put(QuoteVariable(s.Variable), ".", Quote(k)) })
+}
+
+func (p *printer) indexed(c *CreateIndex) {
+	switch c.Kind {
+	case IndexLookup:
+		p.put("EACH ")
+		if c.Schema.Relationship {
+			p.put("type(")
+		} else {
+			p.put("labels(")
+		}
+		p.put(QuoteVariable(c.Schema.Variable), ")")
+	case IndexFulltext:
+		p.put("EACH [")
+		p.properties(c.Schema)
+		p.put("]")
+	default:
+		p.put("(")
+		p.properties(c.Schema)
+		p.put(")")
+	}
+}
+
+func (p *printer) required(c *CreateConstraint) {
+	p.put("(")
+	p.properties(c.Schema)
+	p.put(") IS ")
+	switch c.Kind {
+	case ConstraintUnique:
+		p.put("UNIQUE")
+	case ConstraintKey:
+		p.putIf(c.Schema.Relationship, "RELATIONSHIP ")
+		p.putIf(!c.Schema.Relationship, "NODE ")
+		p.put("KEY")
+	case ConstraintNotNull:
+		p.put("NOT NULL")
+	case ConstraintType:
+		p.put(":: ")
+		p.typ(c.Type)
+	}
+}
+
+func (p *printer) options(e Expr) {
+	if e != nil {
+		p.put(" OPTIONS ")
+		p.expr(e, precLowest)
+	}
+}
+
+func (p *printer) show(c *Show) {
+	p.put("SHOW ")
+	if c.Filter != "" {
+		p.put(c.Filter, " ")
+	}
+	p.put([...]string{
+		ShowIndexes: "INDEXES", ShowConstraints: "CONSTRAINTS", ShowGraphs: "GRAPHS", ShowFunctions: "FUNCTIONS",
+		ShowProcedures: "PROCEDURES", ShowTransactions: "TRANSACTIONS",
+	}[c.Kind])
+	if len(c.Names) > 0 {
+		p.put(" ")
+		list(p, c.Names, func(e Expr) { p.expr(e, precLowest) })
+	}
+	if c.Yield != nil {
+		p.put(" YIELD ")
+		p.projection(c.Yield)
+	}
+	p.where(c.Where)
+	if c.Return != nil {
+		p.put(" RETURN ")
+		p.projection(c.Return.Projection)
+	}
+}
