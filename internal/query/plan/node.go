@@ -382,7 +382,8 @@ type SetItem struct {
 	Labels []string
 }
 
-// Pattern is a query graph: what one MATCH clause asks for. All edges in it are different from each other.
+// Pattern is a query graph: what one MATCH clause asks for. All edges of one
+// group in it are different from each other.
 type Pattern struct {
 	Vertices []PatVertex
 	Edges    []PatEdge
@@ -414,6 +415,8 @@ type PatEdge struct {
 	Shortest string
 	// Named says that Col is used outside the pattern; if not, nothing need be kept but for uniqueness.
 	Named bool
+	// Group numbers the clause that the edge comes from: only edges of one group must differ from each other.
+	Group int
 }
 
 // Length is the bounds of a variable length pattern; Max nil is no bound.

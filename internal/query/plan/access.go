@@ -1,0 +1,188 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// access is a way to find the vertices of a pattern through an index or by id.
+type access struct {
+	index          graph.Index
+	keys           []Expr
+	each           bool
+	byRange        bool
+	lo, hi         Expr
+	loOpen, hiOpen bool
+	prefix         bool
+	byID, element  bool
+	preds          []int // predicates that the access makes true
+	rows           float64
+}
+
+// access finds the best way to find vertex i without a scan, where the values that it needs are bound.
+func (m *matcher) access(t *tried, i int) (access, bool) {
+	v := m.p.Vertices[i]
+	var best access
+	found := false
+	take := func(a access) {
+		if !found || a.rows < best.rows || a.rows == best.rows && len(a.preds) > len(best.preds) {
+			best, found = a, true
+		}
+	}
+	for pi := range m.preds {
+		if t.preds[pi] {
+			continue
+		}
+		if key, element, ok := m.idTest(t, v.Col, m.preds[pi].e); ok {
+			take(access{byID: true, element: element, keys: []Expr{key}, preds: []int{pi}, rows: 1})
+		}
+	}
+	for _, name := range v.Labels.names() {
+		for k := range m.o.indexes {
+			ix := &m.o.indexes[k]
+			if ix.Label != name || !ix.Indexed || !ix.Online {
+				continue
+			}
+			if a, ok := m.equalAccess(t, v.Col, ix); ok {
+				take(a)
+			} else if a, ok := m.rangeAccess(t, v.Col, ix); ok {
+				take(a)
+			}
+		}
+	}
+	return best, found
+}
+
+// known reports whether an expression can be computed before vertex col is found.
+func (m *matcher) known(t *tried, e Expr, pi int, col Col) bool {
+	reads := Reads(e)
+	if reads.Has(col) {
+		return false
+	}
+	for c := range m.preds[pi].cols {
+		if reads.Has(c) && !t.bound.Has(c) {
+			return false
+		}
+	}
+	return !hasSubquery(e)
+}
+
+// propOf reports whether e is property key of column col.
+func propOf(e Expr, col Col, key string) bool {
+	p, ok := e.(*Prop)
+	if !ok || p.Key != key {
+		return false
+	}
+	c, ok := p.X.(*ColRef)
+	return ok && c.Col == col
+}
+
+func (m *matcher) equalAccess(t *tried, col Col, ix *graph.Index) (access, bool) {
+	a := access{index: *ix}
+	for pos, key := range ix.Props {
+		at := slices.IndexFunc(m.preds, func(p matchPred) bool {
+			op, ok := p.e.(*Op)
+			return ok && op.Op == Eq && (propOf(op.Args[0], col, key) || propOf(op.Args[1], col, key))
+		})
+		if at < 0 && pos == 0 && len(ix.Props) == 1 {
+			return m.inAccess(t, col, ix)
+		}
+		if at < 0 || t.preds[at] {
+			return a, false
+		}
+		op, _ := m.preds[at].e.(*Op)
+		value := op.Args[1]
+		if !propOf(op.Args[0], col, key) {
+			value = op.Args[0]
+		}
+		if !m.known(t, value, at, col) {
+			return a, false
+		}
+		a.keys = append(a.keys, value)
+		a.preds = append(a.preds, at)
+	}
+	a.rows = 1
+	if !ix.Unique {
+		a.rows = max(1, m.o.vertices(&LabelExpr{Name: ix.Label})/max(1, m.o.distinct(ix)))
+	}
+	return a, true
+}
+
+func (m *matcher) inAccess(t *tried, col Col, ix *graph.Index) (access, bool) {
+	for pi := range m.preds {
+		op, ok := m.preds[pi].e.(*Op)
+		if t.preds[pi] || !ok || op.Op != In || !propOf(op.Args[0], col, ix.Props[0]) || !m.known(t, op.Args[1], pi, col) {
+			continue
+		}
+		rows := 3.0
+		if l, ok := op.Args[1].(*ListLit); ok {
+			rows = float64(len(l.Elems))
+		}
+		if !ix.Unique {
+			rows *= max(1, m.o.vertices(&LabelExpr{Name: ix.Label})/max(1, m.o.distinct(ix)))
+		}
+		return access{index: *ix, keys: []Expr{op.Args[1]}, each: true, preds: []int{pi}, rows: rows}, true
+	}
+	return access{}, false
+}
+
+func (m *matcher) rangeAccess(t *tried, col Col, ix *graph.Index) (access, bool) {
+	a := access{index: *ix, byRange: true, rows: m.o.vertices(&LabelExpr{Name: ix.Label})}
+	for pi := range m.preds {
+		op, ok := m.preds[pi].e.(*Op)
+		if t.preds[pi] || !ok || len(op.Args) != 2 {
+			continue
+		}
+		code, value := op.Op, op.Args[1]
+		if !propOf(op.Args[0], col, ix.Props[0]) {
+			if !propOf(op.Args[1], col, ix.Props[0]) {
+				continue
+			}
+			flipped, ok := map[OpCode]OpCode{Lt: Gt, Le: Ge, Gt: Lt, Ge: Le}[code]
+			if !ok {
+				continue
+			}
+			code, value = flipped, op.Args[0]
+		}
+		if !m.known(t, value, pi, col) {
+			continue
+		}
+		switch {
+		case code == StartsWith && a.lo == nil && a.hi == nil:
+			a.lo, a.prefix = value, true
+		case (code == Gt || code == Ge) && a.lo == nil && !a.prefix:
+			a.lo, a.loOpen = value, code == Gt
+		case (code == Lt || code == Le) && a.hi == nil && !a.prefix:
+			a.hi, a.hiOpen = value, code == Lt
+		default:
+			continue
+		}
+		a.preds = append(a.preds, pi)
+		a.rows *= selRange
+	}
+	return a, len(a.preds) > 0
+}
+
+// idTest recognises id(v) = x and elementId(v) = x.
+func (m *matcher) idTest(t *tried, col Col, e Expr) (key Expr, element, ok bool) {
+	op, isOp := e.(*Op)
+	if !isOp || op.Op != Eq {
+		return nil, false, false
+	}
+	for i := range 2 {
+		call, isCall := op.Args[i].(*Call)
+		if !isCall || call.Func != "id" && call.Func != "elementid" || len(call.Args) != 1 {
+			continue
+		}
+		c, isCol := call.Args[0].(*ColRef)
+		if !isCol || c.Col != col {
+			continue
+		}
+		pi := slices.IndexFunc(m.preds, func(p matchPred) bool { return p.e == e })
+		if other := op.Args[1-i]; m.known(t, other, pi, col) {
+			return other, call.Func == "elementid", true
+		}
+	}
+	return nil, false, false
+}

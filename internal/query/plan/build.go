@@ -1,0 +1,264 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// A builder turns the steps of a try into nodes, and puts every predicate at the first place where it can be tested.
+type builder struct {
+	m     *matcher
+	node  Node
+	bound ColSet // columns of the pattern that the rows have
+	used  []bool // predicates that are placed
+	paths []bool // paths that are made
+	done  []int  // edges in the order of their steps
+}
+
+// begin tests what can be tested of the input's own vertices.
+func (b *builder) begin() {
+	for _, v := range b.m.p.Vertices {
+		if !v.Bound {
+			continue
+		}
+		if v.Labels != nil {
+			b.filter(&HasLabels{X: &ColRef{Col: v.Col}, Labels: v.Labels})
+		} else if !slices.ContainsFunc(b.m.p.Edges, func(e PatEdge) bool { return e.Left == v.Col || e.Right == v.Col }) {
+			b.filter(&Op{Op: IsNotNull, Args: []Expr{&ColRef{Col: v.Col}}})
+		}
+	}
+	b.settle()
+}
+
+func (b *builder) filter(e Expr) {
+	if f, ok := b.node.(*Filter); ok {
+		b.node = &Filter{Input: f.Input, Preds: append(slices.Clone(f.Preds), e)}
+		return
+	}
+	b.node = &Filter{Input: b.node, Preds: []Expr{e}}
+}
+
+func (b *builder) step(s step) {
+	switch s.kind {
+	case stepScan:
+		v := b.m.p.Vertices[s.vertex]
+		b.node = &Scan{Input: b.node, Out: v.Col, Labels: v.Labels}
+		b.bound.Add(v.Col)
+	case stepSeek:
+		b.seek(s)
+	case stepExpand:
+		b.expand(s)
+	case stepBoundEdge:
+		b.boundEdge(b.m.p.Edges[s.edge])
+		b.done = append(b.done, s.edge)
+	case stepShortest:
+		b.shortest(b.m.p.Edges[s.edge])
+		b.done = append(b.done, s.edge)
+	}
+	b.settle()
+}
+
+func (b *builder) seek(s step) {
+	v, a := b.m.p.Vertices[s.vertex], s.access
+	for _, i := range a.preds {
+		b.used[i] = true
+	}
+	switch {
+	case a.byID:
+		b.node = &SeekID{Input: b.node, Out: v.Col, Key: a.keys[0], Element: a.element}
+	case a.byRange:
+		b.node = &SeekRange{
+			Input: b.node, Out: v.Col, Index: a.index, Lo: a.lo, Hi: a.hi, LoOpen: a.loOpen, HiOpen: a.hiOpen, Prefix: a.prefix,
+		}
+	default:
+		b.node = &Seek{Input: b.node, Out: v.Col, Index: a.index, Keys: a.keys, Each: a.each}
+	}
+	b.bound.Add(v.Col)
+	if v.Labels != nil && (a.byID || v.Labels.Op != LabelName) {
+		b.filter(&HasLabels{X: &ColRef{Col: v.Col}, Labels: v.Labels})
+	}
+}
+
+// keepsEdge reports whether the column of an edge is needed: by name, in a path, by a predicate, or to tell edges apart.
+func (b *builder) keepsEdge(i int) bool {
+	e := b.m.p.Edges[i]
+	return e.Named || !b.m.alone[i] ||
+		slices.ContainsFunc(b.m.p.Paths, func(p PatPath) bool { return slices.Contains(p.Cols, e.Col) }) ||
+		slices.ContainsFunc(b.m.preds, func(p matchPred) bool { return p.cols.Has(e.Col) })
+}
+
+// unlike lists the columns of the edges already found that edge i must not repeat.
+func (b *builder) unlike(i int) []Col {
+	var cols []Col
+	for _, j := range b.done {
+		if b.m.mayBeSame(i, j) {
+			cols = append(cols, b.m.p.Edges[j].Col)
+		}
+	}
+	return cols
+}
+
+func (b *builder) expand(s step) {
+	e := b.m.p.Edges[s.edge]
+	from, to, dir := e.Left, e.Right, e.Dir
+	if !s.left {
+		from, to, dir = e.Right, e.Left, e.Dir.Reverse()
+	}
+	col := e.Col
+	if !b.keepsEdge(s.edge) {
+		col = 0
+	}
+	var labels *LabelExpr
+	if !s.into {
+		labels = b.m.labels[to]
+	}
+	if e.Length != nil {
+		b.node = &VarExpand{
+			Input: b.node, From: from, Edges: col, To: to, Types: e.Types, Dir: dir, Min: e.Length.Min, Max: e.Length.Max,
+			Labels: labels, Into: s.into, Unlike: b.unlike(s.edge), EdgeVar: e.EdgeVar, Where: e.Where, Reversed: !s.left,
+		}
+	} else {
+		x := &Expand{
+			Input: b.node, From: from, Edge: col, To: to, Types: e.Types, Dir: dir, Labels: labels, Into: s.into,
+			Unlike: b.unlike(s.edge),
+		}
+		// Conditions on the edge alone are tested beside the list.
+		for i, p := range b.m.preds {
+			if reads := Reads(p.e); !b.used[i] && len(reads) == 1 && reads.Has(e.Col) && !hasSubquery(p.e) {
+				x.Where = append(x.Where, p.e)
+				b.used[i] = true
+			}
+		}
+		b.node = x
+	}
+	b.done = append(b.done, s.edge)
+	b.bound.Add(e.Col, to)
+}
+
+// boundEdge finds the ends of an edge that the input has. An edge without direction may be meant either way round.
+func (b *builder) boundEdge(e PatEdge) {
+	q, ref := b.m.o.q, &ColRef{Col: e.Col}
+	if e.Length != nil {
+		b.boundEdges(e)
+		return
+	}
+	left, right := "startnode", "endnode"
+	if e.Dir == graph.In {
+		left, right = right, left
+	}
+	var l, r Expr = &Call{Func: left, Args: []Expr{ref}}, &Call{Func: right, Args: []Expr{ref}}
+	b.filter(&Op{Op: IsNotNull, Args: []Expr{ref}})
+	if e.Dir == graph.Both {
+		turned := q.NewCol("", graph.Null)
+		loop := &Op{Op: Eq, Args: []Expr{l, r}}
+		no, yes := &Const{Value: graph.BoolValue(false)}, &Const{Value: graph.BoolValue(true)}
+		b.node = &Unwind{Input: b.node, Out: turned, List: &Case{
+			When: []Expr{loop}, Then: []Expr{&ListLit{Elems: []Expr{no}}}, Else: &ListLit{Elems: []Expr{no, yes}},
+		}}
+		t := &ColRef{Col: turned}
+		l, r = &Case{When: []Expr{t}, Then: []Expr{r}, Else: l}, &Case{When: []Expr{t}, Then: []Expr{l}, Else: r}
+	}
+	b.end(e.Left, l)
+	b.end(e.Right, r)
+	if len(e.Types) > 0 {
+		elems := make([]Expr, len(e.Types))
+		for i, t := range e.Types {
+			elems[i] = &Const{Value: graph.StringValue(t)}
+		}
+		b.filter(&Op{Op: In, Args: []Expr{&Call{Func: "type", Args: []Expr{ref}}, &ListLit{Elems: elems}}})
+	}
+}
+
+// end binds a vertex to the value of x, or tests that it is.
+func (b *builder) end(col Col, x Expr) {
+	if b.bound.Has(col) {
+		b.filter(&Op{Op: Eq, Args: []Expr{&ColRef{Col: col}, x}})
+		return
+	}
+	b.node = &Project{Input: b.node, Keep: true, Items: []Item{{Col: col, Expr: x}}}
+	b.bound.Add(col)
+	if l := b.m.labels[col]; l != nil {
+		b.filter(&HasLabels{X: &ColRef{Col: col}, Labels: l})
+	}
+}
+
+// boundEdges joins the trails between the ends with a list of edges that the input has.
+func (b *builder) boundEdges(e PatEdge) {
+	q := b.m.o.q
+	for _, c := range []Col{e.Left, e.Right} {
+		if !b.bound.Has(c) && c == e.Left {
+			b.node = &Scan{Input: b.node, Out: c, Labels: b.m.labels[c]}
+			b.bound.Add(c)
+		}
+	}
+	edges := q.NewCol("", graph.List)
+	into := b.bound.Has(e.Right)
+	b.node = &VarExpand{
+		Input: b.node, From: e.Left, Edges: edges, To: e.Right, Types: e.Types, Dir: e.Dir, Min: e.Length.Min, Max: e.Length.Max,
+		Into: into, EdgeVar: e.EdgeVar, Where: e.Where,
+	}
+	if l := b.m.labels[e.Right]; !into && l != nil {
+		b.filter(&HasLabels{X: &ColRef{Col: e.Right}, Labels: l})
+	}
+	b.bound.Add(e.Right)
+	b.filter(&Op{Op: Eq, Args: []Expr{&ColRef{Col: edges}, &ColRef{Col: e.Col}}})
+}
+
+func (b *builder) shortest(e PatEdge) {
+	s := &ShortestPath{
+		Input: b.node, From: e.Left, To: e.Right, Types: e.Types, Dir: e.Dir, All: e.Shortest == "all", EdgeVar: e.EdgeVar, Where: e.Where,
+	}
+	one := &Const{Value: graph.IntValue(1)}
+	s.Min, s.Max = one, one
+	if e.Length != nil {
+		s.Min, s.Max, s.Edges = e.Length.Min, e.Length.Max, e.Col
+	} else {
+		s.Edge = e.Col
+	}
+	b.bound.Add(e.Col)
+	for i, p := range b.m.p.Paths {
+		if slices.Equal(p.Cols, []Col{e.Left, e.Col, e.Right}) {
+			s.Path, b.paths[i] = p.Col, true
+			b.bound.Add(p.Col)
+		}
+	}
+	for i, p := range b.m.preds {
+		if !b.used[i] && (s.Path != 0 && p.cols.Has(s.Path) || p.cols.Has(e.Col)) && b.m.ready(p.cols, b.bound) {
+			s.PathWhere = append(s.PathWhere, p.e)
+			b.used[i] = true
+		}
+	}
+	b.node = s
+}
+
+// settle makes the paths whose parts are there and tests the predicates that have become testable, plain ones before
+// those that run a subplan.
+func (b *builder) settle() {
+	for i, p := range b.m.p.Paths {
+		if b.paths[i] || slices.ContainsFunc(p.Cols, func(c Col) bool { return !b.bound.Has(c) }) {
+			continue
+		}
+		b.paths[i] = true
+		b.node = &Project{Input: b.node, Keep: true, Items: []Item{{Col: p.Col, Expr: &MakePath{Cols: p.Cols}}}}
+		b.bound.Add(p.Col)
+	}
+	for _, heavy := range []bool{false, true} {
+		for i, p := range b.m.preds {
+			if b.used[i] || hasSubquery(p.e) != heavy || !b.all(p.cols) {
+				continue
+			}
+			b.used[i] = true
+			b.filter(p.e)
+		}
+	}
+}
+
+func (b *builder) all(cols ColSet) bool {
+	for c := range cols {
+		if !b.bound.Has(c) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,183 @@
+package plan
+
+import (
+	"math"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// Guesses where no statistic tells; they only have to put common plans in the right order.
+const (
+	selEqual = 0.1
+	selRange = 0.3
+	selOther = 0.5
+	selNot   = 0.9
+	selSame  = 0.01 // one vertex is another
+)
+
+// vertices estimates how many vertices satisfy a label expression.
+func (o *optimizer) vertices(l *LabelExpr) float64 {
+	all := float64(max(1, o.counts.Vertices))
+	if l == nil {
+		return all
+	}
+	switch l.Op {
+	case LabelName:
+		return float64(o.counts.ByLabel[l.Name])
+	case LabelAnd:
+		n := all
+		for _, a := range l.Args {
+			n = min(n, o.vertices(a))
+		}
+		return n
+	case LabelOr:
+		n := 0.0
+		for _, a := range l.Args {
+			n += o.vertices(a)
+		}
+		return min(n, all)
+	case LabelNot:
+		return max(1, all-o.vertices(l.Args[0]))
+	}
+	return all
+}
+
+// names gives the labels that a vertex certainly has.
+func (l *LabelExpr) names() []string {
+	switch {
+	case l == nil:
+	case l.Op == LabelName:
+		return []string{l.Name}
+	case l.Op == LabelAnd:
+		var ns []string
+		for _, a := range l.Args {
+			ns = append(ns, a.names()...)
+		}
+		return ns
+	}
+	return nil
+}
+
+// edges estimates how many edges of a type have an end at a vertex with the labels: its source when out.
+func (o *optimizer) edges(typ string, out bool, l *LabelExpr) float64 {
+	n := float64(o.counts.ByType[typ])
+	for _, name := range l.names() {
+		key := graph.TypeEnds{Src: name, Type: typ}
+		if !out {
+			key = graph.TypeEnds{Type: typ, Dst: name}
+		}
+		if len(o.counts.Ends) > 0 {
+			n = min(n, float64(o.counts.Ends[key]))
+		} else {
+			n = min(n, n*o.vertices(l)/o.vertices(nil))
+		}
+	}
+	return n
+}
+
+// fanout estimates how many edges one step gives: those from a vertex with labels from, to vertices with labels to.
+func (o *optimizer) fanout(types []string, dir graph.Direction, from, to *LabelExpr) float64 {
+	if len(types) == 0 {
+		for t := range o.counts.ByType {
+			types = append(types, t)
+		}
+	}
+	total := 0.0
+	for _, t := range types {
+		if dir != graph.In {
+			total += o.edges(t, true, from) * o.share(t, false, to)
+		}
+		if dir != graph.Out {
+			total += o.edges(t, false, from) * o.share(t, true, to)
+		}
+	}
+	return total / max(1, o.vertices(from))
+}
+
+// share is the part of a type's edges whose end (the source when out) has the labels.
+func (o *optimizer) share(typ string, out bool, l *LabelExpr) float64 {
+	all := float64(o.counts.ByType[typ])
+	if l == nil || all == 0 {
+		return 1
+	}
+	return o.edges(typ, out, l) / all
+}
+
+// selectivity guesses the part of the rows that a predicate keeps. labels gives the labels of a pattern's vertices.
+func (o *optimizer) selectivity(e Expr, labels map[Col]*LabelExpr) float64 {
+	op, ok := e.(*Op)
+	if !ok {
+		return selOther
+	}
+	switch op.Op {
+	case And:
+		s := 1.0
+		for _, a := range op.Args {
+			s *= o.selectivity(a, labels)
+		}
+		return s
+	case Or:
+		s := 0.0
+		for _, a := range op.Args {
+			s += o.selectivity(a, labels)
+		}
+		return min(1, s)
+	case Not:
+		return max(selNot, 1-o.selectivity(op.Args[0], labels))
+	case Eq:
+		s := 1.0
+		for i := range op.Args {
+			s = min(s, o.equality(op.Args[i], labels))
+		}
+		if _, ok := op.Args[0].(*ColRef); ok {
+			if _, ok := op.Args[1].(*ColRef); ok {
+				return selSame
+			}
+		}
+		return s
+	case In:
+		n := 3.0
+		if l, ok := op.Args[1].(*ListLit); ok {
+			n = float64(len(l.Elems))
+		}
+		return min(selOther, n*o.equality(op.Args[0], labels))
+	case Lt, Le, Gt, Ge, StartsWith:
+		return selRange
+	case Ne:
+		return selNot
+	}
+	return selOther
+}
+
+// equality is the part of the vertices that have one certain value of a property.
+func (o *optimizer) equality(e Expr, labels map[Col]*LabelExpr) float64 {
+	p, ok := e.(*Prop)
+	if !ok {
+		return selEqual
+	}
+	c, ok := p.X.(*ColRef)
+	if !ok {
+		return selEqual
+	}
+	for _, name := range labels[c.Col].names() {
+		for i := range o.indexes {
+			ix := &o.indexes[i]
+			if ix.Label == name && len(ix.Props) > 0 && ix.Props[0] == p.Key && ix.Indexed {
+				return 1 / max(1, o.distinct(ix))
+			}
+		}
+	}
+	return selEqual
+}
+
+// distinct estimates the number of distinct keys of an index.
+func (o *optimizer) distinct(ix *graph.Index) float64 {
+	n := float64(o.counts.ByLabel[ix.Label])
+	if ix.Unique {
+		return n
+	}
+	if d := float64(o.counts.Distinct[ix.Name]); d > 0 {
+		return d
+	}
+	return math.Sqrt(n)
+}

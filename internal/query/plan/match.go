@@ -1,0 +1,351 @@
+package plan
+
+import (
+	"math"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// A matcher plans one pattern. It tries every vertex of the pattern as a starting point, completes each try greedily
+// by the step that leaves the fewest rows, and keeps the try whose intermediate results are smallest in sum: the
+// classic left-deep ordering by cardinality (Selinger 1979, in the greedy form of Neumann 2009), over scans, seeks,
+// expansions and, for cycles, expansions into a bound vertex.
+type matcher struct {
+	o      *optimizer
+	p      *Pattern
+	labels map[Col]*LabelExpr
+	preds  []matchPred
+	alone  []bool // by edge: no other edge of its group can be the same edge
+}
+
+type matchPred struct {
+	e    Expr
+	cols ColSet // the pattern's columns that it reads and the input does not have
+	sel  float64
+}
+
+type stepKind uint8
+
+const (
+	stepScan stepKind = iota
+	stepSeek
+	stepExpand
+	stepBoundEdge
+	stepShortest
+)
+
+// step is one action of a plan under construction.
+type step struct {
+	kind   stepKind
+	vertex int // of stepScan and stepSeek
+	edge   int
+	left   bool // stepExpand starts at the edge's Left
+	into   bool
+	access access
+}
+
+// tried is the state of one try.
+type tried struct {
+	bound ColSet // pattern columns that rows have
+	edges []bool
+	preds []bool
+	card  float64
+	cost  float64
+	steps []step
+}
+
+func (t *tried) clone() *tried {
+	c := *t
+	c.bound = ColSet{}
+	for k := range t.bound {
+		c.bound.Add(k)
+	}
+	c.edges, c.preds, c.steps = slices.Clone(t.edges), slices.Clone(t.preds), slices.Clone(t.steps)
+	return &c
+}
+
+// match plans a pattern over input, which has the columns that the pattern calls bound.
+func (o *optimizer) match(input Node, p *Pattern) Node {
+	m := &matcher{o: o, p: p, labels: map[Col]*LabelExpr{}}
+	start := &tried{bound: ColSet{}, edges: make([]bool, len(p.Edges)), card: 1}
+	mine := ColSet{}
+	for _, v := range p.Vertices {
+		m.labels[v.Col] = v.Labels
+		if v.Bound {
+			start.bound.Add(v.Col)
+		} else {
+			mine.Add(v.Col)
+		}
+	}
+	for _, e := range p.Edges {
+		if !e.Bound {
+			mine.Add(e.Col)
+		}
+	}
+	for _, path := range p.Paths {
+		mine.Add(path.Col)
+	}
+	for _, e := range p.Preds {
+		mp := matchPred{e: e, cols: ColSet{}, sel: o.selectivity(e, m.labels)}
+		for c := range Reads(e) {
+			if mine.Has(c) {
+				mp.cols.Add(c)
+			}
+		}
+		m.preds = append(m.preds, mp)
+	}
+	start.preds = make([]bool, len(m.preds))
+	m.findAlone()
+	b := &builder{m: m, node: input, bound: ColSet{}, used: make([]bool, len(m.preds)), paths: make([]bool, len(p.Paths))}
+	for c := range start.bound {
+		b.bound.Add(c)
+	}
+	b.begin()
+	for _, s := range m.search(start).steps {
+		b.step(s)
+	}
+	return b.node
+}
+
+// search gives the best try.
+func (m *matcher) search(start *tried) *tried {
+	starts := m.actions(start)
+	if len(starts) == 0 {
+		return start
+	}
+	var best *tried
+	for _, s := range starts {
+		t := start.clone()
+		m.take(t, s)
+		for {
+			next := m.actions(t)
+			if len(next) == 0 {
+				break
+			}
+			var chosen *tried
+			for _, s := range next {
+				c := t.clone()
+				m.take(c, s)
+				if chosen == nil || c.card < chosen.card || c.card == chosen.card && c.cost < chosen.cost {
+					chosen = c
+				}
+			}
+			t = chosen
+			if best != nil && t.cost >= best.cost {
+				break
+			}
+		}
+		if best == nil || t.cost < best.cost {
+			best = t
+		}
+	}
+	return best
+}
+
+// actions lists what may be done next: expansions from what is bound and seeks; scans only when nothing else is left.
+func (m *matcher) actions(t *tried) []step {
+	var steps []step
+	shortest := -1
+	for i, e := range m.p.Edges {
+		if t.edges[i] {
+			continue
+		}
+		if e.Bound {
+			return []step{{kind: stepBoundEdge, edge: i}}
+		}
+		l, r := t.bound.Has(e.Left), t.bound.Has(e.Right)
+		if e.Shortest != "" {
+			if l && r && shortest < 0 {
+				shortest = i
+			}
+			continue
+		}
+		if l {
+			steps = append(steps, step{kind: stepExpand, edge: i, left: true, into: r})
+		}
+		if r && (!l || e.Length == nil) && e.Left != e.Right {
+			steps = append(steps, step{kind: stepExpand, edge: i, left: false, into: l})
+		}
+	}
+	for i, v := range m.p.Vertices {
+		if t.bound.Has(v.Col) {
+			continue
+		}
+		if a, ok := m.access(t, i); ok {
+			steps = append(steps, step{kind: stepSeek, vertex: i, access: a})
+		}
+	}
+	if len(t.steps) > 0 && len(steps) > 0 {
+		return steps
+	}
+	if len(steps) > 0 && len(t.bound) > 0 {
+		return steps
+	}
+	for i, v := range m.p.Vertices {
+		if !t.bound.Has(v.Col) {
+			steps = append(steps, step{kind: stepScan, vertex: i})
+		}
+	}
+	if len(steps) == 0 && shortest >= 0 {
+		steps = append(steps, step{kind: stepShortest, edge: shortest})
+	}
+	return steps
+}
+
+// take advances a try by a step, with its estimates.
+func (m *matcher) take(t *tried, s step) {
+	t.steps = append(t.steps, s)
+	before := t.card
+	switch s.kind {
+	case stepScan:
+		v := m.p.Vertices[s.vertex]
+		t.bound.Add(v.Col)
+		t.card *= m.o.vertices(v.Labels)
+	case stepSeek:
+		t.bound.Add(m.p.Vertices[s.vertex].Col)
+		t.card *= s.access.rows
+		for _, i := range s.access.preds {
+			t.preds[i] = true
+		}
+	case stepBoundEdge:
+		e := m.p.Edges[s.edge]
+		t.edges[s.edge] = true
+		t.bound.Add(e.Left, e.Right)
+	case stepShortest:
+		e := m.p.Edges[s.edge]
+		t.edges[s.edge] = true
+		t.bound.Add(e.Col)
+		t.cost += t.card * 1000
+	case stepExpand:
+		e := m.p.Edges[s.edge]
+		t.edges[s.edge] = true
+		from, to, dir := e.Left, e.Right, e.Dir
+		if !s.left {
+			from, to, dir = e.Right, e.Left, e.Dir.Reverse()
+		}
+		fan := m.o.fanout(e.Types, dir, m.labels[from], m.labels[to])
+		if e.Length != nil {
+			fan = m.varFanout(fan, e, m.o.vertices(m.labels[to]))
+		}
+		if s.into {
+			// Lists are read on one side and searched: the work is that of the smaller of two lists.
+			t.cost += before * min(fan, 8)
+			fan /= max(1, m.o.vertices(m.labels[to]))
+			fan = min(fan, 1)
+		} else {
+			// The list is read before the labels and predicates of the far end are tested.
+			t.cost += before * m.o.fanout(e.Types, dir, m.labels[from], nil) * 0.2
+		}
+		t.card *= fan
+		t.bound.Add(e.Col, to)
+	}
+	for i, p := range m.preds {
+		if !t.preds[i] && m.ready(p.cols, t.bound) {
+			t.preds[i] = true
+			t.card *= p.sel
+		}
+	}
+	t.card = max(t.card, 1e-9)
+	t.cost += t.card
+}
+
+// ready reports whether all of cols are bound; a path is as soon as its parts are.
+func (m *matcher) ready(cols, bound ColSet) bool {
+	for c := range cols {
+		if bound.Has(c) {
+			continue
+		}
+		i := slices.IndexFunc(m.p.Paths, func(p PatPath) bool { return p.Col == c })
+		if i < 0 {
+			return false
+		}
+		for _, part := range m.p.Paths[i].Cols {
+			if !bound.Has(part) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// varFanout is the sum of the powers of a fan-out over the bounds of a variable length, but no more than some passes
+// over all vertices.
+func (m *matcher) varFanout(fan float64, e PatEdge, all float64) float64 {
+	lo, hi := bound(e.Length.Min, 1), bound(e.Length.Max, 6)
+	total := 0.0
+	for k := lo; k <= min(hi, lo+8); k++ {
+		total += math.Pow(fan, float64(k))
+	}
+	return min(total, 4*all+fan)
+}
+
+// bound is a constant bound of a length, or a guess.
+func bound(e Expr, guess int64) int64 {
+	if c, ok := e.(*Const); ok && c.Value.Kind() == graph.Int {
+		return c.Value.Int()
+	}
+	return guess
+}
+
+// findAlone tells which edges need not be compared with any other: those whose types no other edge of their clause can
+// have, and those whose far ends are required to differ from those of the others that they share a vertex with.
+func (m *matcher) findAlone() {
+	m.alone = make([]bool, len(m.p.Edges))
+	for i := range m.p.Edges {
+		m.alone[i] = true
+		for j := range m.p.Edges {
+			if i != j && m.mayBeSame(i, j) {
+				m.alone[i] = false
+			}
+		}
+	}
+}
+
+func (m *matcher) mayBeSame(i, j int) bool {
+	a, b := &m.p.Edges[i], &m.p.Edges[j]
+	if a.Group != b.Group || a.Shortest != "" || b.Shortest != "" {
+		return false
+	}
+	if len(a.Types) > 0 && len(b.Types) > 0 && !slices.ContainsFunc(a.Types, func(t string) bool { return slices.Contains(b.Types, t) }) {
+		return false
+	}
+	if a.Length != nil || b.Length != nil {
+		return true
+	}
+	// One edge has one pair of ends: where a and b share a vertex and their other ends differ, so do they.
+	for _, p := range m.preds {
+		x, y, ok := unequal(p.e)
+		if !ok {
+			continue
+		}
+		for _, s := range [][4]Col{
+			{a.Left, a.Right, b.Left, b.Right}, {a.Left, a.Right, b.Right, b.Left},
+			{a.Right, a.Left, b.Left, b.Right}, {a.Right, a.Left, b.Right, b.Left},
+		} {
+			if s[0] == s[2] && (s[1] == x && s[3] == y || s[1] == y && s[3] == x) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// unequal recognises a <> b and NOT a = b over columns.
+func unequal(e Expr) (x, y Col, ok bool) {
+	op, isOp := e.(*Op)
+	if isOp && op.Op == Not {
+		op, isOp = op.Args[0].(*Op)
+		if !isOp || op.Op != Eq {
+			return 0, 0, false
+		}
+	} else if !isOp || op.Op != Ne {
+		return 0, 0, false
+	}
+	a, okA := op.Args[0].(*ColRef)
+	b, okB := op.Args[1].(*ColRef)
+	if !okA || !okB {
+		return 0, 0, false
+	}
+	return a.Col, b.Col, true
+}

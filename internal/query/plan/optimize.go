@@ -1,0 +1,130 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// Env is what the optimizer knows of the graph.
+type Env struct {
+	Counts  *graph.Counts
+	Indexes []graph.Index
+	// Disable names rules that must not fire; tests run with each rule off.
+	Disable []string
+	// Fired, if set, is called with the name of each rule that fires.
+	Fired func(rule string)
+}
+
+type optimizer struct {
+	q       *Query
+	counts  *graph.Counts
+	indexes []graph.Index
+	env     *Env
+}
+
+// A rule rewrites one node, below which everything is already rewritten. It gives nil where it does not apply.
+type rule struct {
+	name string
+	// why says what makes the rule right, and where it would be wrong.
+	why   string
+	apply func(o *optimizer, n Node) Node
+}
+
+// Optimize replaces every Match of q by scans, seeks and expansions and applies the rewrite rules. It changes q.
+func Optimize(q *Query, env Env) {
+	if len(q.Cols) == 0 {
+		q.Cols = make([]ColInfo, 1)
+	}
+	o := &optimizer{q: q, counts: env.Counts, indexes: env.Indexes, env: &env}
+	if o.counts == nil {
+		o.counts = &graph.Counts{}
+	}
+	o.down(&q.Root, logical)
+	o.plan(&q.Root)
+	o.down(&q.Root, physical)
+	o.distinctEnds(q.Root, false)
+}
+
+// down applies rules bottom-up to a plan and to the subplans in its expressions.
+func (o *optimizer) down(n *Node, rules []rule) {
+	inputs(*n, func(c *Node) { o.down(c, rules) })
+	eachPlan(*n, func(c *Node) { o.down(c, rules) })
+	for again := true; again; {
+		again = false
+		for i := range rules {
+			r := &rules[i]
+			if slices.Contains(o.env.Disable, r.name) {
+				continue
+			}
+			if m := r.apply(o, *n); m != nil {
+				*n, again = m, true
+				if o.env.Fired != nil {
+					o.env.Fired(r.name)
+				}
+			}
+		}
+	}
+}
+
+// plan replaces the Match nodes bottom-up.
+func (o *optimizer) plan(n *Node) {
+	inputs(*n, func(c *Node) { o.plan(c) })
+	eachPlan(*n, func(c *Node) { o.plan(c) })
+	m, ok := (*n).(*Match)
+	if !ok {
+		return
+	}
+	if !m.Optional {
+		*n = o.match(m.Input, &m.Pattern)
+		return
+	}
+	outer := ColSet{}
+	for _, e := range m.Pattern.Preds {
+		outer.reads(e)
+	}
+	mine := ColSet{}
+	var cols []Col
+	see := func(c Col, bound bool) {
+		if bound {
+			outer.Add(c)
+		} else if c != 0 && !mine.Has(c) {
+			mine.Add(c)
+			cols = append(cols, c)
+		}
+	}
+	for _, v := range m.Pattern.Vertices {
+		see(v.Col, v.Bound)
+	}
+	for _, e := range m.Pattern.Edges {
+		see(e.Col, e.Bound)
+		for _, w := range e.Where {
+			outer.reads(w)
+		}
+		delete(outer, e.EdgeVar)
+		if e.Length != nil {
+			outer.reads(e.Length.Min)
+			outer.reads(e.Length.Max)
+		}
+	}
+	for _, p := range m.Pattern.Paths {
+		see(p.Col, false)
+	}
+	for c := range mine {
+		delete(outer, c)
+	}
+	*n = &Apply{
+		Input: m.Input, Kind: Optional, Cols: cols,
+		Sub: o.match(&Argument{Cols: outer.sorted()}, &m.Pattern),
+	}
+}
+
+// sorted gives the columns in ascending order.
+func (s ColSet) sorted() []Col {
+	cols := make([]Col, 0, len(s))
+	for c := range s {
+		cols = append(cols, c)
+	}
+	slices.Sort(cols)
+	return cols
+}

@@ -1,0 +1,209 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// logical are the rules that run before patterns are planned, physical those that run after.
+var (
+	logical = []rule{
+		{
+			name:  "MergeMatches",
+			why:   "MATCH p MATCH q asks for the same rows as one query graph whose edges differ within each clause only; planned as one, either may start. Wrong across OPTIONAL, whose rows survive without a match.",
+			apply: mergeMatches,
+		},
+		{
+			name:  "FilterIntoMatch",
+			why:   "WITH … WHERE and WHERE mean the same directly above a MATCH that is not optional. Wrong above an optional one, where it would decide what matches instead of which rows stay.",
+			apply: filterIntoMatch,
+		},
+	}
+	physical = []rule{
+		{
+			name:  "TopK",
+			why:   "ORDER BY … SKIP … LIMIT keeps the first rows of the order, which a heap of that size finds. Wrong when something between them changes the rows.",
+			apply: topK,
+		},
+		{
+			name:  "CountStore",
+			why:   "count(*) of all vertices of a label, or of all edges of a type, is a counter that every commit keeps. Wrong with any predicate, with a second label, or for edges of both directions.",
+			apply: countStore,
+		},
+	}
+)
+
+func mergeMatches(_ *optimizer, n Node) Node {
+	top, ok := n.(*Match)
+	if !ok || top.Optional {
+		return nil
+	}
+	below, ok := top.Input.(*Match)
+	if !ok || below.Optional {
+		return nil
+	}
+	p := Pattern{
+		Vertices: slices.Clone(below.Pattern.Vertices),
+		Edges:    slices.Clone(below.Pattern.Edges),
+		Paths:    append(slices.Clone(below.Pattern.Paths), top.Pattern.Paths...),
+		Preds:    append(slices.Clone(below.Pattern.Preds), top.Pattern.Preds...),
+	}
+	groups := 0
+	for _, e := range p.Edges {
+		groups = max(groups, e.Group+1)
+		if e.Shortest != "" {
+			return nil // its ends must be found first, and its predicates are its own
+		}
+	}
+	for _, v := range top.Pattern.Vertices {
+		i := slices.IndexFunc(p.Vertices, func(w PatVertex) bool { return w.Col == v.Col })
+		if i < 0 {
+			p.Vertices = append(p.Vertices, v)
+			continue
+		}
+		p.Vertices[i].Labels = andLabels(p.Vertices[i].Labels, v.Labels)
+	}
+	for _, e := range top.Pattern.Edges {
+		if e.Shortest != "" {
+			return nil
+		}
+		if e.Bound && slices.ContainsFunc(p.Edges, func(f PatEdge) bool { return f.Col == e.Col }) {
+			return nil // one edge stands in both clauses
+		}
+		e.Group += groups
+		p.Edges = append(p.Edges, e)
+	}
+	return &Match{Input: below.Input, Pattern: p}
+}
+
+func andLabels(a, b *LabelExpr) *LabelExpr {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return &LabelExpr{Op: LabelAnd, Args: []*LabelExpr{a, b}}
+}
+
+func filterIntoMatch(_ *optimizer, n Node) Node {
+	f, ok := n.(*Filter)
+	if !ok {
+		return nil
+	}
+	m, ok := f.Input.(*Match)
+	if !ok || m.Optional || slices.ContainsFunc(m.Pattern.Edges, func(e PatEdge) bool { return e.Shortest != "" }) {
+		return nil
+	}
+	c := *m
+	c.Pattern.Preds = append(slices.Clone(m.Pattern.Preds), f.Preds...)
+	return &c
+}
+
+func topK(_ *optimizer, n Node) Node {
+	s, ok := n.(*Slice)
+	if !ok || s.Limit == nil {
+		return nil
+	}
+	sort, ok := s.Input.(*Sort)
+	if ok && sort.Limit == nil && sort.Skip == nil {
+		return &Sort{Input: sort.Input, Keys: sort.Keys, Skip: s.Skip, Limit: s.Limit}
+	}
+	// A projection gives one row a row, so the slice may pass below it; its expressions are then computed for the rows
+	// that remain alone.
+	if p, ok := s.Input.(*Project); ok {
+		if sort, ok := p.Input.(*Sort); ok && sort.Limit == nil && sort.Skip == nil {
+			c := *p
+			c.Input = &Sort{Input: sort.Input, Keys: sort.Keys, Skip: s.Skip, Limit: s.Limit}
+			return &c
+		}
+	}
+	return nil
+}
+
+func countStore(_ *optimizer, n Node) Node {
+	a, ok := n.(*Aggregate)
+	if !ok || len(a.Keys) > 0 || len(a.Aggs) != 1 || a.Aggs[0].Func != "count" || a.Aggs[0].Distinct {
+		return nil
+	}
+	counted := Col(0)
+	switch args := a.Aggs[0].Args; len(args) {
+	case 0:
+	case 1:
+		ref, ok := args[0].(*ColRef)
+		if !ok {
+			return nil
+		}
+		counted = ref.Col
+	default:
+		return nil
+	}
+	switch in := a.Input.(type) {
+	case *Scan:
+		if _, ok := in.Input.(*Unit); !ok || counted != 0 && counted != in.Out {
+			return nil
+		}
+		if in.Labels == nil {
+			return &CountStore{Out: a.Aggs[0].Col}
+		}
+		if in.Labels.Op == LabelName {
+			return &CountStore{Out: a.Aggs[0].Col, Name: in.Labels.Name}
+		}
+	case *Expand:
+		scan, ok := in.Input.(*Scan)
+		if !ok || in.Dir == graph.Both || in.Into || in.Labels != nil || len(in.Where) > 0 || len(in.Unlike) > 0 ||
+			len(in.Types) > 1 || scan.Labels != nil || in.To == scan.Out ||
+			counted != 0 && counted != in.Edge && counted != in.To && counted != scan.Out {
+			return nil
+		}
+		if _, ok := scan.Input.(*Unit); !ok {
+			return nil
+		}
+		c := &CountStore{Out: a.Aggs[0].Col, Edges: true}
+		if len(in.Types) == 1 {
+			c.Name = in.Types[0]
+		}
+		return c
+	}
+	return nil
+}
+
+// distinctEnds is the rule DistinctEnds: a variable length expansion whose list of edges nobody reads gives each end
+// once where repeated rows make no difference to what is above: below DISTINCT, below aggregates that ignore repeats,
+// in EXISTS. set says that the rows of n are wanted as a set.
+func (o *optimizer) distinctEnds(n Node, set bool) {
+	eachPlan(n, func(c *Node) { o.distinctEnds(*c, false) })
+	if slices.Contains(o.env.Disable, "DistinctEnds") {
+		return
+	}
+	switch n := n.(type) {
+	case *VarExpand:
+		if set && n.Edges == 0 && len(n.Unlike) == 0 {
+			n.Ends = true
+			if o.env.Fired != nil {
+				o.env.Fired("DistinctEnds")
+			}
+		}
+		o.distinctEnds(n.Input, set)
+	case *Distinct:
+		o.distinctEnds(n.Input, true)
+	case *Aggregate:
+		o.distinctEnds(n.Input, !slices.ContainsFunc(n.Aggs, func(a Agg) bool {
+			return !a.Distinct && a.Func != "min" && a.Func != "max"
+		}))
+	case *Filter, *Project, *Expand, *Seek, *SeekRange, *SeekID, *Scan, *Unwind, *ShortestPath:
+		inputs(n, func(c *Node) { o.distinctEnds(*c, set) })
+	case *Apply:
+		o.distinctEnds(n.Input, set)
+		o.distinctEnds(n.Sub, n.Kind == Semi || n.Kind == Anti || n.Kind == Exists || set && (n.Kind == Inner || n.Kind == Optional))
+	case *Union:
+		for _, in := range n.Inputs {
+			o.distinctEnds(in, !n.All)
+		}
+	case *Sort:
+		o.distinctEnds(n.Input, set && n.Limit == nil && n.Skip == nil)
+	default:
+		inputs(n, func(c *Node) { o.distinctEnds(*c, false) })
+	}
+}
