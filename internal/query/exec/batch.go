@@ -1,0 +1,141 @@
+package exec
+
+import "github.com/hopgate/hopgate/internal/graph"
+
+// batch is what operators hand on. Its columns stand in the order of the producing stage's cols. It belongs to the
+// producer, with all its memory, until the producer's next call; the consumer must not change it.
+type batch struct {
+	graph.Batch
+	// row is set in a subplan: the row of the frame that each row belongs to.
+	row []int32
+}
+
+// rowOf gives the frame's row that row i belongs to, 0 at the top level.
+func (b *batch) rowOf(i int) int32 {
+	if b.row == nil {
+		return 0
+	}
+	return b.row[i]
+}
+
+// reset empties a batch that owns its columns, gives it n columns and keeps its memory.
+func (b *batch) reset(n int) {
+	b.Batch.Reset(n)
+	if b.row != nil {
+		b.row = b.row[:0]
+	}
+}
+
+// view makes b show the columns at positions from of in, without a copy. A batch that is used as a view owns nothing.
+func (b *batch) view(in *batch, from []int) {
+	b.N, b.row = in.N, in.row
+	b.Cols = b.Cols[:0]
+	for _, p := range from {
+		b.Cols = append(b.Cols, in.Cols[p])
+	}
+}
+
+// appendRows appends the given rows of in, whose columns stand at the positions from, to a batch that owns its
+// columns: column i of b gets column from[i] of in, and is left alone where from[i] is negative. It does not add the
+// rows' number to b.N, since the caller may have columns of its own to fill.
+func (b *batch) appendRows(in *batch, from []int, rows []int32) {
+	for i, p := range from {
+		if p >= 0 {
+			appendColumn(&b.Cols[i], &in.Cols[p], rows)
+		}
+	}
+	if in.row != nil {
+		for _, r := range rows {
+			b.row = append(b.row, in.row[r])
+		}
+	}
+}
+
+// appendColumn appends the cells of src at rows to dst.
+func appendColumn(dst, src *graph.Column, rows []int32) {
+	if src.IDs != nil {
+		if len(dst.Vals) > 0 {
+			for _, r := range rows {
+				dst.Vals = append(dst.Vals, graph.VertexValue(src.IDs[r]))
+			}
+			return
+		}
+		dst.Vals = nil
+		if dst.IDs == nil {
+			dst.IDs = make([]graph.VertexID, 0, max(len(rows), 16))
+		}
+		for _, r := range rows {
+			dst.IDs = append(dst.IDs, src.IDs[r])
+		}
+		return
+	}
+	toValues(dst)
+	for _, r := range rows {
+		dst.Vals = append(dst.Vals, src.Vals[r])
+	}
+}
+
+// appendAll appends all cells of src to dst.
+func appendAll(dst, src *graph.Column) {
+	switch {
+	case src.IDs == nil:
+		toValues(dst)
+		dst.Vals = append(dst.Vals, src.Vals...)
+	case len(dst.Vals) > 0:
+		for _, id := range src.IDs {
+			dst.Vals = append(dst.Vals, graph.VertexValue(id))
+		}
+	default:
+		dst.Vals = nil
+		if dst.IDs == nil {
+			dst.IDs = make([]graph.VertexID, 0, max(len(src.IDs), 16))
+		}
+		dst.IDs = append(dst.IDs, src.IDs...)
+	}
+}
+
+// toValues turns a column of vertex ids, or one that is not set, into a column of values.
+func toValues(c *graph.Column) {
+	if c.IDs == nil {
+		return
+	}
+	if c.Vals == nil {
+		c.Vals = make([]graph.Value, 0, max(len(c.IDs), 16))
+	}
+	for _, id := range c.IDs {
+		c.Vals = append(c.Vals, graph.VertexValue(id))
+	}
+	c.IDs = nil
+}
+
+// appendNulls appends n nulls to a column.
+func appendNulls(c *graph.Column, n int) {
+	toValues(c)
+	for range n {
+		c.Vals = append(c.Vals, graph.Value{})
+	}
+}
+
+// sel is a list of row numbers of a batch in ascending order; it selects rows without a copy.
+type sel = []int32
+
+// rowNumbers are 0, 1, 2, … It must not be changed.
+var rowNumbers = func() sel {
+	s := make(sel, 4*graph.BatchSize)
+	for i := range s {
+		s[i] = int32(i)
+	}
+	return s
+}()
+
+// allRows selects rows 0 … n-1. It must not be changed.
+func allRows(n int) sel {
+	if n <= len(rowNumbers) {
+		return rowNumbers[:n]
+	}
+	s := make(sel, n)
+	for i := range s {
+		s[i] = int32(i)
+	}
+	return s
+}

@@ -1,0 +1,172 @@
+package exec
+
+import (
+	"fmt"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// Options are settings of compilation.
+type Options struct {
+	// BatchSize is the number of rows that operators aim at; default graph.BatchSize.
+	BatchSize int
+}
+
+// EnsureDefaults fills in what is not set.
+func (o *Options) EnsureDefaults() {
+	if o.BatchSize <= 0 {
+		o.BatchSize = graph.BatchSize
+	}
+}
+
+// Prepared is a compiled plan. It is never changed and serves any number of runs at the same time.
+type Prepared struct {
+	Query  *plan.Query
+	opt    Options
+	root   *stage
+	out    []int // positions of the result columns in the root's batches
+	stages []*stage
+	subs   map[*plan.Subquery]*subplan
+}
+
+// Compile makes a plan ready to run. The plan must not be changed any more.
+func Compile(q *plan.Query, opt Options) (*Prepared, error) {
+	opt.EnsureDefaults()
+	p := &Prepared{Query: q, opt: opt, subs: map[*plan.Subquery]*subplan{}}
+	c := &compiler{p: p, args: plan.ColSet{}}
+	need := plan.ColSet{}
+	need.Add(q.Out...)
+	root, err := c.compile(q.Root, need)
+	if err != nil {
+		return nil, err
+	}
+	p.root = root
+	p.out = root.positions(q.Out)
+	for i, at := range p.out {
+		if at < 0 {
+			return nil, unbound(q, q.Out[i])
+		}
+	}
+	return p, nil
+}
+
+// compiler makes stages of plan nodes.
+type compiler struct {
+	p *Prepared
+	// args collects the columns that the Arguments of the subplan being compiled give.
+	args plan.ColSet
+	// depth is the number of subplans around the node being compiled.
+	depth int
+	// wrote says that a node that writes has been compiled.
+	wrote bool
+}
+
+// compile makes the stage of a node. The stage has the columns of need that the node's rows have, and may have others.
+func (c *compiler) compile(n plan.Node, need plan.ColSet) (*stage, error) {
+	s, err := c.compileNode(n, need)
+	if err != nil {
+		return nil, err
+	}
+	s.id = len(c.p.stages)
+	c.p.stages = append(c.p.stages, s)
+	return s, nil
+}
+
+func (c *compiler) compileNode(n plan.Node, need plan.ColSet) (*stage, error) {
+	switch n := n.(type) {
+	case *plan.Unit:
+		return c.argument(n, nil, need)
+	case *plan.Argument:
+		return c.argument(n, n.Cols, need)
+	case *plan.Scan:
+		return c.scan(n, need)
+	case *plan.Seek:
+		return c.seek(n, need)
+	case *plan.SeekRange:
+		return c.seekRange(n, need)
+	case *plan.SeekID:
+		return c.seekID(n, need)
+	case *plan.Expand:
+		return c.expand(n, need)
+	case *plan.VarExpand:
+		return c.varExpand(n, need)
+	case *plan.ShortestPath:
+		return c.shortestPath(n, need)
+	case *plan.FrontierCount:
+		return c.frontierCount(n, need)
+	}
+	return nil, graph.InternalError("compile", fmt.Errorf("no operator for %T", n))
+}
+
+// below gives the columns that an input must have: those of need and those that the expressions read. Subplans within
+// the expressions are compiled on the way.
+func (c *compiler) below(need plan.ColSet, es ...plan.Expr) (plan.ColSet, error) {
+	s := plan.ColSet{}
+	for col := range need {
+		s.Add(col)
+	}
+	for _, e := range es {
+		if e == nil {
+			continue
+		}
+		if err := c.subplans(e); err != nil {
+			return nil, err
+		}
+		for col := range plan.Reads(e) {
+			s.Add(col)
+		}
+	}
+	return s, nil
+}
+
+// kept gives those of cols that are needed, then those of own (0 is left out): the columns of a stage that adds own to
+// its input's.
+func kept(cols []plan.Col, need plan.ColSet, own ...plan.Col) []plan.Col {
+	var out []plan.Col
+	for _, c := range cols {
+		if need.Has(c) {
+			out = append(out, c)
+		}
+	}
+	for _, c := range own {
+		if c != 0 && need.Has(c) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// bound checks that a stage has a column.
+func (c *compiler) bound(s *stage, cols ...plan.Col) error {
+	for _, col := range cols {
+		if col != 0 && s.pos(col) < 0 {
+			return unbound(c.p.Query, col)
+		}
+	}
+	return nil
+}
+
+func unbound(q *plan.Query, col plan.Col) error {
+	return graph.InternalError("compile", fmt.Errorf("no input gives column %d (%s)", col, q.Cols[col].Name))
+}
+
+// sub compiles a subplan whose rows must have the columns need.
+func (c *compiler) sub(n plan.Node, need plan.ColSet) (*subplan, error) {
+	args, wrote := c.args, c.wrote
+	c.args, c.wrote = plan.ColSet{}, false
+	c.depth++
+	root, err := c.compile(n, need)
+	c.depth--
+	s := &subplan{root: root, writes: c.wrote}
+	for col := range c.args {
+		s.args = append(s.args, col)
+	}
+	c.args, c.wrote = args, wrote || s.writes
+	return s, err
+}
+
+// subplans compiles the subplans that stand in an expression.
+func (c *compiler) subplans(e plan.Expr) error {
+	return nil
+}

@@ -1,0 +1,101 @@
+package exec
+
+import (
+	"context"
+
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// subplan is a compiled plan that runs over a frame.
+type subplan struct {
+	root *stage
+	// args are the outer columns that the subplan reads.
+	args []plan.Col
+	// writes says that the subplan changes the graph, so that its outer rows come one at a time.
+	writes bool
+}
+
+// frame is where a running subplan finds its outer rows. Whoever runs the subplan sets in and from, then opens the
+// subplan's operator.
+type frame struct {
+	sub *subplan
+	// in is a batch whose column at position from[i] is sub.args[i]. It does not change until the subplan has ended.
+	in   *batch
+	from []int
+	// done, if not nil, says for each row of in that no more rows are wanted for it. Operators need not look.
+	done []bool
+}
+
+// wants reports whether more rows of a row of the frame are wanted. At the top level the frame is nil.
+func (f *frame) wants(row int32) bool { return f == nil || f.done == nil || !f.done[row] }
+
+// rows is the number of outer rows.
+func (f *frame) rows() int {
+	if f == nil {
+		return 1
+	}
+	return f.in.N
+}
+
+// buildSub makes the operator of a subplan and the frame to run it over. outer are the columns of the batches that the
+// frame will hold.
+func (r *run) buildSub(s *subplan, outer []plan.Col) (*frame, operator) {
+	f := &frame{sub: s, from: (&stage{cols: outer}).positions(s.args)}
+	saved := r.frame
+	r.frame = f
+	op := r.build(s.root)
+	r.frame = saved
+	return f, op
+}
+
+// argument gives the rows of the frame; at the top level, one row without columns.
+type argument struct {
+	frame *frame
+	from  []int // positions in frame.sub.args
+	out   batch
+	one   bool // the row has been given
+	rows  []int32
+}
+
+func (c *compiler) argument(n plan.Node, cols []plan.Col, need plan.ColSet) (*stage, error) {
+	s := &stage{node: n}
+	for _, col := range cols {
+		if need.Has(col) {
+			s.cols = append(s.cols, col)
+		}
+	}
+	c.args.Add(s.cols...)
+	s.build = func(r *run, _ []operator) operator {
+		a := &argument{frame: r.frame}
+		if r.frame != nil {
+			a.from = (&stage{cols: r.frame.sub.args}).positions(s.cols)
+		}
+		return a
+	}
+	return s, nil
+}
+
+func (a *argument) open(context.Context) error {
+	a.one = false
+	return nil
+}
+
+func (a *argument) next(context.Context) (*batch, error) {
+	if a.one || a.frame.rows() == 0 {
+		return nil, nil
+	}
+	a.one = true
+	if a.frame == nil {
+		a.out.N = 1
+		return &a.out, nil
+	}
+	a.out.N = a.frame.in.N
+	a.out.row = allRows(a.out.N)
+	a.out.Cols = a.out.Cols[:0]
+	for _, p := range a.from {
+		a.out.Cols = append(a.out.Cols, a.frame.in.Cols[a.frame.from[p]])
+	}
+	return &a.out, nil
+}
+
+func (a *argument) close() {}

@@ -1,0 +1,236 @@
+package exec
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// fetch reads properties of one column of a batch, all of them together.
+type fetch struct {
+	es      *evaluators
+	pos     int // of the column; -1: the values are handed in
+	group   int
+	keys    []string
+	reader  propReader
+	fetched bool
+}
+
+// property gives one property of what stands in a column.
+type property struct {
+	f  *fetch
+	at int // index in f.keys
+}
+
+// prop makes the evaluator of a property access.
+func (es *evaluators) prop(e *plan.Prop) evaluator {
+	c, ok := e.X.(*plan.ColRef)
+	if !ok {
+		return &propertyOf{x: es.add(e.X), reader: propReader{r: es.r, keys: []string{e.Key}}}
+	}
+	pos := slices.Index(es.cols, c.Col)
+	if pos < 0 {
+		es.r.fail(unbound(es.r.p.Query, c.Col))
+		return &constant{}
+	}
+	var into *fetch
+	for _, f := range es.fetches {
+		if f.pos != pos {
+			continue
+		}
+		if at := slices.Index(f.reader.keys, e.Key); at >= 0 {
+			return &property{f: f, at: at}
+		}
+		if f.group == es.group {
+			into = f
+		}
+	}
+	if into == nil {
+		into = &fetch{es: es, pos: pos, group: es.group, reader: propReader{r: es.r}}
+		es.fetches = append(es.fetches, into)
+	}
+	into.reader.keys = append(into.reader.keys, e.Key)
+	return &property{f: into, at: len(into.reader.keys) - 1}
+}
+
+func (p *property) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error) {
+	if f := p.f; !f.fetched {
+		if err := f.reader.read(ctx, &b.Cols[f.pos], b.N, f.es.sel); err != nil {
+			return nil, err
+		}
+		f.fetched = true
+	}
+	return p.f.reader.out[p.at], nil
+}
+
+// propertyOf gives one property of a computed value.
+type propertyOf struct {
+	x      evaluator
+	reader propReader
+}
+
+func (p *propertyOf) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error) {
+	vs, err := p.x.eval(ctx, b, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.reader.read(ctx, &graph.Column{Vals: vs}, b.N, s); err != nil {
+		return nil, err
+	}
+	return p.reader.out[0], nil
+}
+
+// propReader reads properties of vertices, edges, maps and temporal values in bulk.
+type propReader struct {
+	r    *run
+	keys []string
+	ids  []graph.PropID // beside keys; 0 for a name that no property has had
+	out  [][]graph.Value
+
+	// The rows with vertices, or with edges, and what was read for them.
+	vertices []graph.VertexID
+	edges    []graph.Edge
+	vrows    sel
+	erows    sel
+	got      [][]graph.Value
+	known    []graph.PropID // of ids those that are not 0
+}
+
+// read fills out[k][i] with property keys[k] of cell i, for the rows i of s of a column of n cells.
+func (p *propReader) read(ctx context.Context, c *graph.Column, n int, s sel) error {
+	p.resolve()
+	for k := range p.out {
+		p.out[k] = grown(p.out[k], n)
+	}
+	if c.IDs != nil {
+		if len(s) == n {
+			return p.readVertices(ctx, c.IDs, nil)
+		}
+		p.vertices = p.vertices[:0]
+		for _, i := range s {
+			p.vertices = append(p.vertices, c.IDs[i])
+		}
+		return p.readVertices(ctx, p.vertices, s)
+	}
+	p.vertices, p.edges, p.vrows, p.erows = p.vertices[:0], p.edges[:0], p.vrows[:0], p.erows[:0]
+	for _, i := range s {
+		switch v := c.Vals[i]; v.Kind() {
+		case graph.VertexKind:
+			p.vertices, p.vrows = append(p.vertices, v.Vertex()), append(p.vrows, i)
+		case graph.EdgeKind:
+			p.edges, p.erows = append(p.edges, v.Edge().Edge), append(p.erows, i)
+		default:
+			for k, key := range p.keys {
+				x, err := member(v, key)
+				if err != nil {
+					return err
+				}
+				p.out[k][i] = x
+			}
+		}
+	}
+	if len(p.vertices) > 0 {
+		if err := p.readVertices(ctx, p.vertices, p.vrows); err != nil {
+			return err
+		}
+	}
+	if len(p.edges) > 0 {
+		return p.readEdges(ctx)
+	}
+	return nil
+}
+
+// resolve looks up the names that had no number yet; a statement may have made them meanwhile.
+func (p *propReader) resolve() {
+	if p.out == nil {
+		p.ids = make([]graph.PropID, len(p.keys))
+		p.out = make([][]graph.Value, len(p.keys))
+	}
+	p.known = p.known[:0]
+	for k, id := range p.ids {
+		if id == 0 {
+			p.ids[k], _ = p.r.g.Prop(p.keys[k])
+		}
+		if p.ids[k] != 0 {
+			p.known = append(p.known, p.ids[k])
+		}
+	}
+}
+
+// readVertices fills out for the vertices ids, which stand in the given rows; rows nil says that they stand in 0, 1, ….
+func (p *propReader) readVertices(ctx context.Context, ids []graph.VertexID, rows sel) error {
+	if err := p.r.checkVertices(ids); err != nil {
+		return err
+	}
+	if rows == nil && len(p.known) == len(p.keys) {
+		return p.r.tx.Properties(ctx, ids, p.known, p.out)
+	}
+	p.buffers(len(ids))
+	if len(p.known) > 0 {
+		if err := p.r.tx.Properties(ctx, ids, p.known, p.got); err != nil {
+			return err
+		}
+	}
+	if rows == nil {
+		rows = allRows(len(ids))
+	}
+	p.scatter(rows)
+	return nil
+}
+
+func (p *propReader) readEdges(ctx context.Context) error {
+	if err := p.r.checkEdges(p.edges); err != nil {
+		return err
+	}
+	p.buffers(len(p.edges))
+	if len(p.known) > 0 {
+		if err := p.r.tx.EdgeProperties(ctx, p.edges, p.known, p.got); err != nil {
+			return err
+		}
+	}
+	p.scatter(p.erows)
+	return nil
+}
+
+// buffers gives got one column of n cells for each known property.
+func (p *propReader) buffers(n int) {
+	for len(p.got) < len(p.known) {
+		p.got = append(p.got, nil)
+	}
+	p.got = p.got[:len(p.known)]
+	for k := range p.got {
+		p.got[k] = grown(p.got[k], n)
+	}
+}
+
+// scatter puts got into the given rows of out, and null for the properties that are not known.
+func (p *propReader) scatter(rows sel) {
+	at := 0
+	for k, id := range p.ids {
+		out := p.out[k]
+		if id == 0 {
+			for _, i := range rows {
+				out[i] = graph.Value{}
+			}
+			continue
+		}
+		got := p.got[at]
+		at++
+		for j, i := range rows {
+			out[i] = got[j]
+		}
+	}
+}
+
+// member gives a property of a value that is no vertex or edge.
+func member(v graph.Value, key string) (graph.Value, error) {
+	switch v.Kind() {
+	case graph.Null:
+		return graph.Value{}, nil
+	case graph.Map:
+		return v.Get(key), nil
+	}
+	return graph.Value{}, graph.TypeError("InvalidArgumentType", "a %s has no property %q", v.Kind(), key)
+}

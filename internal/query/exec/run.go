@@ -1,0 +1,180 @@
+package exec
+
+import (
+	"context"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// Env is what one run is given beside the plan and the graph.
+type Env struct {
+	Params map[string]graph.Value
+	Fn     *fn.Context // nil: a fresh one with the present time
+	Budget Budget
+	// Procs finds the procedures for CALL; nil: there are none.
+	Procs Procedures
+	// ImportDir is the directory that LOAD CSV reads from; "": LOAD CSV is off.
+	ImportDir string
+	// Profile asks for times and shard requests in the statistics.
+	Profile bool
+}
+
+// Budget limits a run; 0 is no limit.
+type Budget struct {
+	Bytes int64 // held by operators at one time
+	Rows  int64 // of the result
+	Edges int64 // visited by expansions
+}
+
+// Procedures finds procedures by name.
+type Procedures interface {
+	Procedure(name string) (Procedure, bool)
+}
+
+// Procedure is a procedure that CALL runs.
+type Procedure struct {
+	// Args and Results are the names of the arguments and of the result columns.
+	Args, Results []string
+	// Call gives the rows for one list of arguments, each with one value a result.
+	Call func(ctx context.Context, g shard.Graph, tx shard.Tx, args []graph.Value) ([][]graph.Value, error)
+}
+
+// Counters are what a run has changed.
+type Counters struct {
+	NodesCreated, NodesDeleted                 int64
+	RelationshipsCreated, RelationshipsDeleted int64
+	PropertiesSet                              int64
+	LabelsAdded, LabelsRemoved                 int64
+}
+
+// ContainsUpdates reports whether the run has changed anything.
+func (c *Counters) ContainsUpdates() bool { return *c != Counters{} }
+
+// run is one execution of a Prepared. Its operators share it; one goroutine uses it.
+type run struct {
+	p        *Prepared
+	g        shard.Graph
+	tx       shard.Tx
+	env      Env
+	counters Counters
+	stats    []Stat
+	// frame is, while operators are built, the frame of the subplan that they are part of; nil at the top level.
+	frame   *frame
+	deleted deleted
+	// err is the first error that building operators or evaluators met.
+	err error
+	// bytes is what all operators hold, edges what expansions have visited.
+	bytes, edges int64
+	// current is the stage that time since mark is charged to; see enter.
+	current int
+	mark    time.Time
+}
+
+// batchSize is the number of rows that an operator aims at.
+func (r *run) batchSize() int { return r.p.opt.BatchSize }
+
+// fail keeps the first error of building.
+func (r *run) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// visit counts edges that an operator has seen and fails when the budget is spent.
+func (r *run) visit(n int) error {
+	r.edges += int64(n)
+	if r.env.Budget.Edges > 0 && r.edges > r.env.Budget.Edges {
+		return graph.BudgetError("the statement visited more than %d edges, the budget of max-visits", r.env.Budget.Edges)
+	}
+	return nil
+}
+
+// account counts the bytes that one operator holds.
+type account struct {
+	r    *run
+	name string // of the operator, for the error
+	held int64  // bytes
+}
+
+// grow adds bytes and fails when the statement holds more than it may.
+func (a *account) grow(n int) error {
+	a.held += int64(n)
+	a.r.bytes += int64(n)
+	if limit := a.r.env.Budget.Bytes; limit > 0 && a.r.bytes > limit {
+		return graph.BudgetError("the statement needs more than %d bytes, the budget of query-memory; operator %s holds %d bytes",
+			limit, a.name, a.held)
+	}
+	return nil
+}
+
+// release gives all bytes back.
+func (a *account) release() {
+	a.r.bytes -= a.held
+	a.held = 0
+}
+
+// Rows is the result of a run. One goroutine uses it.
+type Rows struct {
+	r      *run
+	root   operator
+	out    batch
+	opened bool
+	count  int64
+}
+
+// Run begins an execution within a transaction, which the caller ends. The result is valid until then. Nothing is read
+// or written before the first Next.
+func (p *Prepared) Run(ctx context.Context, g shard.Graph, tx shard.Tx, env Env) (*Rows, error) {
+	if env.Fn == nil {
+		now := time.Now()
+		env.Fn = &fn.Context{Statement: now, Transaction: now}
+	}
+	r := &run{p: p, g: g, tx: tx, env: env, stats: make([]Stat, len(p.stages)), current: p.root.id, mark: time.Now()}
+	if env.Profile {
+		r.tx = &countingTx{Tx: tx, r: r}
+	}
+	root := r.build(p.root)
+	if r.err != nil {
+		return nil, r.err
+	}
+	return &Rows{r: r, root: root}, nil
+}
+
+// Next gives the next batch, with one column for each result column of the plan, or nil at the end. Vertices and edges
+// have their records. The batch is valid until the next call.
+func (rs *Rows) Next(ctx context.Context) (*graph.Batch, error) {
+	if !rs.opened {
+		rs.opened = true
+		if err := rs.root.open(ctx); err != nil {
+			return nil, err
+		}
+	}
+	b, err := rs.root.next(ctx)
+	if b == nil || err != nil {
+		return nil, err
+	}
+	rs.count += int64(b.N)
+	if limit := rs.r.env.Budget.Rows; limit > 0 && rs.count > limit {
+		return nil, graph.BudgetError("the result has more than %d rows, the budget of max-rows", limit)
+	}
+	rs.out.view(b, rs.r.p.out)
+	if err := rs.r.materialise(ctx, &rs.out.Batch); err != nil {
+		return nil, err
+	}
+	return &rs.out.Batch, nil
+}
+
+// Close gives back what the run holds; it does not end the transaction.
+func (rs *Rows) Close() { rs.root.close() }
+
+// Counters gives what the run has changed so far.
+func (rs *Rows) Counters() Counters { return rs.r.counters }
+
+// Stats gives what the operators did so far, by the ids of Prepared.Explain.
+func (rs *Rows) Stats() []Stat { return rs.r.stats }
+
+// Columns gives the names of the result columns.
+func (p *Prepared) Columns() []string { return p.Query.Names }

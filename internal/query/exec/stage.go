@@ -1,0 +1,115 @@
+package exec
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// stage is a compiled plan node. It is never changed after compilation.
+type stage struct {
+	id   int // index in Prepared.stages and Rows.Stats
+	node plan.Node
+	// cols are the columns of the operator's batches.
+	cols []plan.Col
+	// kids are the inputs, subs the subplans; all are printed below the stage.
+	kids []*stage
+	subs []*subplan
+	// build makes the operator of one run over the operators of kids.
+	build func(r *run, kids []operator) operator
+}
+
+// pos gives the position of a column in the stage's batches, or -1.
+func (s *stage) pos(c plan.Col) int { return slices.Index(s.cols, c) }
+
+// positions gives, for each of cols, its position in the stage's batches, or -1.
+func (s *stage) positions(cols []plan.Col) []int {
+	out := make([]int, len(cols))
+	for i, c := range cols {
+		out[i] = s.pos(c)
+	}
+	return out
+}
+
+// operator gives rows batch by batch. One goroutine at a time uses it.
+type operator interface {
+	// open makes the operator start over, with what its frame holds now; it opens its inputs. It is called before the
+	// first next and may be called again at any time.
+	open(ctx context.Context) error
+	// next gives the next batch, never an empty one, or nil at the end, and then nil again until open.
+	next(ctx context.Context) (*batch, error)
+	// close gives back what the operator holds; it closes its inputs. It may be called without open, and twice.
+	close()
+}
+
+// input is what operators with one input embed: it opens and closes the input.
+type input struct{ in operator }
+
+func (i *input) open(ctx context.Context) error { return i.in.open(ctx) }
+func (i *input) close()                         { i.in.close() }
+
+// Stat is what one operator did in a run. Time and Requests are its own, without those of its inputs, and are taken
+// only when Env.Profile is set.
+type Stat struct {
+	Rows     int64
+	Batches  int64
+	Time     time.Duration
+	Requests int64 // shard requests
+}
+
+// build makes the operator of a stage and of all below it.
+func (r *run) build(s *stage) operator {
+	kids := make([]operator, len(s.kids))
+	for i, k := range s.kids {
+		kids[i] = r.build(k)
+	}
+	return &meter{r: r, id: s.id, op: s.build(r, kids)}
+}
+
+// meter counts what its operator gives, and checks the context once a batch.
+type meter struct {
+	r  *run
+	id int
+	op operator
+}
+
+func (m *meter) open(ctx context.Context) error {
+	if m.r.env.Profile {
+		defer m.r.enter(m.id)()
+	}
+	return m.op.open(ctx)
+}
+
+func (m *meter) next(ctx context.Context) (*batch, error) {
+	if m.r.env.Profile {
+		defer m.r.enter(m.id)()
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, graph.DeadlineError(context.Cause(ctx))
+	}
+	b, err := m.op.next(ctx)
+	if b != nil {
+		st := &m.r.stats[m.id]
+		st.Rows += int64(b.N)
+		st.Batches++
+	}
+	return b, err
+}
+
+func (m *meter) close() { m.op.close() }
+
+// enter charges time and requests to a stage until the function that it gives is called.
+func (r *run) enter(id int) func() {
+	now := time.Now()
+	outer := r.current
+	r.stats[outer].Time += now.Sub(r.mark)
+	r.current, r.mark = id, now
+	return func() {
+		now := time.Now()
+		r.stats[id].Time += now.Sub(r.mark)
+		r.current, r.mark = outer, now
+	}
+}
