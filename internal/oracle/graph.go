@@ -1,0 +1,55 @@
+package oracle
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// Graph is one graph. It implements shard.Graph.
+type Graph struct {
+	catalog
+	state  atomic.Pointer[state]
+	writer chan struct{} // holds one token while somebody writes
+}
+
+// NewGraph makes an empty graph whose ids are spread over the given number of shards.
+func NewGraph(shards int) *Graph {
+	g := &Graph{writer: make(chan struct{}, 1)}
+	g.catalog.sets = [][]graph.LabelID{{}} // graph.NoLabels
+	g.state.Store(newState(shards))
+	return g
+}
+
+func (g *Graph) lock(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return graph.DeadlineError(err)
+	}
+	select {
+	case g.writer <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return graph.DeadlineError(ctx.Err())
+	}
+}
+
+func (g *Graph) unlock() { <-g.writer }
+
+// Begin opens a transaction.
+func (g *Graph) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
+	if mode == shard.Read {
+		return &Tx{g: g, state: g.state.Load()}, nil
+	}
+	if err := g.lock(ctx); err != nil {
+		return nil, err
+	}
+	return &Tx{g: g, state: g.state.Load().clone(), write: true}, nil
+}
+
+// LoadState gives how far a load stream has come.
+func (g *Graph) LoadState(_ context.Context, name string) (uint64, []byte, error) {
+	st := g.state.Load().streams[name]
+	return st.seq, st.mark, nil
+}

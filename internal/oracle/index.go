@@ -1,0 +1,190 @@
+package oracle
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// labelSets is what a state needs of the catalog; it is one table for the life of a graph.
+type labelSets interface {
+	hasLabel(set graph.LabelSet, label graph.LabelID) bool
+}
+
+// vertexKey is the key under which a vertex stands in an index, if it does.
+func (s *state) vertexKey(x *index, v *vertex) (string, bool) {
+	if v == nil || !x.Indexed || x.Label == "" || !x.sets.hasLabel(v.labels, x.label) {
+		return "", false
+	}
+	return tupleKey(x.values(v.props))
+}
+
+// values are the indexed values among props, null where there is none.
+func (x *index) values(props []graph.Property) []graph.Value {
+	vs := make([]graph.Value, len(x.props))
+	for i, p := range x.props {
+		vs[i] = property(props, p)
+	}
+	return vs
+}
+
+// missing gives the name of an indexed property that is not there, or "".
+func (x *index) missing(props []graph.Property) string {
+	for i, v := range x.values(props) {
+		if v.IsNull() {
+			return x.Props[i]
+		}
+	}
+	return ""
+}
+
+// checkVertex says how a vertex violates the constraints.
+func (s *state) checkVertex(id graph.VertexID) error {
+	v := s.vertex(id)
+	if v == nil {
+		return nil
+	}
+	for i := range s.indexes {
+		x := &s.indexes[i]
+		if x.Label == "" || !x.sets.hasLabel(v.labels, x.label) {
+			continue
+		}
+		if x.Required {
+			if name := x.missing(v.props); name != "" {
+				return graph.ConstraintError("a vertex with the label %s must have the property %s (%s)", x.Label, name, x.Name)
+			}
+		}
+		if key, ok := s.vertexKey(x, v); ok && x.Unique && len(s.entries[x.ID][key]) > 1 {
+			return graph.ConstraintError("there is already a vertex with the label %s and the same %s (%s)",
+				x.Label, strings.Join(x.Props, ", "), x.Name)
+		}
+	}
+	return nil
+}
+
+// checkEdge says how an edge violates the constraints, by a look at all others.
+func (s *state) checkEdge(id graph.EdgeID) error {
+	e := s.edge(id)
+	if e == nil {
+		return nil
+	}
+	for i := range s.indexes {
+		x := &s.indexes[i]
+		if x.Type == "" || x.typ != e.Type {
+			continue
+		}
+		if x.Required {
+			if name := x.missing(e.props); name != "" {
+				return graph.ConstraintError("an edge of the type %s must have the property %s (%s)", x.Type, name, x.Name)
+			}
+		}
+		key, ok := tupleKey(x.values(e.props))
+		if !ok || !x.Unique {
+			continue
+		}
+		same := 0
+		s.edges(func(o *edge) {
+			if k, ok := tupleKey(x.values(o.props)); o.Type == e.Type && ok && k == key {
+				same++
+			}
+		})
+		if same > 1 {
+			return graph.ConstraintError("there is already an edge of the type %s with the same %s (%s)",
+				x.Type, strings.Join(x.Props, ", "), x.Name)
+		}
+	}
+	return nil
+}
+
+// CreateIndex makes an index or constraint, fills it and checks what is there.
+func (g *Graph) CreateIndex(ctx context.Context, ix graph.Index) error {
+	if err := g.lock(ctx); err != nil {
+		return err
+	}
+	defer g.unlock()
+	for _, o := range g.catalog.Indexes() {
+		same := o.Label == ix.Label && o.Type == ix.Type && slices.Equal(o.Props, ix.Props) && o.Indexed == ix.Indexed &&
+			ix.Label+ix.Type != ""
+		if o.Name == ix.Name || same {
+			return &graph.Error{
+				Kind: graph.KindExists, Code: "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists",
+				Type: "SchemaError", Phase: graph.PhaseRuntime, Detail: "IndexExists",
+				Msg: "there is the index or constraint " + o.Name + " already",
+			}
+		}
+	}
+
+	ix.Online = true
+	ix.Props = slices.Clone(ix.Props)
+	x := index{sets: &g.catalog}
+	if ix.Label != "" {
+		x.label = g.catalog.internLabel(ix.Label)
+	}
+	if ix.Type != "" {
+		x.typ = g.catalog.internType(ix.Type)
+	}
+	for _, p := range ix.Props {
+		x.props = append(x.props, g.catalog.internProp(p))
+	}
+	g.catalog.mu.Lock()
+	g.catalog.nextIndex++
+	ix.ID = g.catalog.nextIndex
+	g.catalog.mu.Unlock()
+	x.Index = ix
+
+	s := g.state.Load().clone()
+	s.indexes = append(s.indexes, x)
+	s.entries[x.ID] = map[string][]graph.VertexID{}
+	s.vertices(func(id graph.VertexID, v *vertex) {
+		if key, ok := s.vertexKey(&x, v); ok {
+			s.addEntry(x.ID, key, id)
+		}
+	})
+	var err error
+	s.vertices(func(id graph.VertexID, _ *vertex) {
+		if err == nil {
+			err = s.checkVertex(id)
+		}
+	})
+	s.edges(func(e *edge) {
+		if err == nil {
+			err = s.checkEdge(e.ID)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	g.state.Store(s)
+	g.catalog.mu.Lock()
+	defer g.catalog.mu.Unlock()
+	g.catalog.indexes = append(slices.Clone(g.catalog.indexes), ix)
+	g.catalog.version++
+	return nil
+}
+
+// DropIndex removes an index or constraint by name.
+func (g *Graph) DropIndex(ctx context.Context, name string) error {
+	if err := g.lock(ctx); err != nil {
+		return err
+	}
+	defer g.unlock()
+	i := slices.IndexFunc(g.catalog.Indexes(), func(o graph.Index) bool { return o.Name == name })
+	if i < 0 {
+		return &graph.Error{
+			Kind: graph.KindNotFound, Code: "Neo.DatabaseError.Schema.ConstraintDropFailed", Type: "SchemaError",
+			Phase: graph.PhaseRuntime, Detail: "IndexNotFound", Msg: "there is no index or constraint " + name,
+		}
+	}
+	id := g.catalog.Indexes()[i].ID
+	s := g.state.Load().clone()
+	s.indexes = slices.DeleteFunc(s.indexes, func(x index) bool { return x.ID == id })
+	delete(s.entries, id)
+	g.state.Store(s)
+	g.catalog.mu.Lock()
+	defer g.catalog.mu.Unlock()
+	g.catalog.indexes = slices.Delete(slices.Clone(g.catalog.indexes), i, i+1)
+	g.catalog.version++
+	return nil
+}

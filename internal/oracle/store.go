@@ -1,0 +1,83 @@
+package oracle
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// Store is a set of graphs. It implements shard.Store.
+type Store struct {
+	shards int
+	mu     sync.Mutex
+	graphs map[string]*Graph
+}
+
+var (
+	_ shard.Store = (*Store)(nil)
+	_ shard.Graph = (*Graph)(nil)
+	_ shard.Tx    = (*Tx)(nil)
+)
+
+// New makes an empty store whose graphs spread their ids over the given number of shards.
+func New(shards int) *Store {
+	return &Store{shards: shards, graphs: map[string]*Graph{}}
+}
+
+// Graph gives a graph by name.
+func (s *Store) Graph(name string) (shard.Graph, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g, ok := s.graphs[name]
+	if !ok {
+		return nil, unknownGraph(name)
+	}
+	return g, nil
+}
+
+// Graphs lists the names in ascending order.
+func (s *Store) Graphs() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := make([]string, 0, len(s.graphs))
+	for name := range s.graphs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// CreateGraph makes an empty graph.
+func (s *Store) CreateGraph(_ context.Context, name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.graphs[name]; ok {
+		return &graph.Error{
+			Kind: graph.KindExists, Code: "Neo.ClientError.Database.ExistingDatabaseFound", Type: "ArgumentError",
+			Phase: graph.PhaseRuntime, Detail: "GraphExists", Msg: "there is a graph " + name + " already",
+		}
+	}
+	s.graphs[name] = NewGraph(s.shards)
+	return nil
+}
+
+// DropGraph forgets a graph. Transactions on it go on undisturbed.
+func (s *Store) DropGraph(_ context.Context, name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.graphs[name]; !ok {
+		return unknownGraph(name)
+	}
+	delete(s.graphs, name)
+	return nil
+}
+
+func unknownGraph(name string) error {
+	return &graph.Error{
+		Kind: graph.KindNotFound, Code: "Neo.ClientError.Database.DatabaseNotFound", Type: "ArgumentError",
+		Phase: graph.PhaseRuntime, Detail: "GraphNotFound", Msg: "there is no graph " + name,
+	}
+}

@@ -1,0 +1,215 @@
+package oracle
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// Tx is a transaction. It implements shard.Tx.
+type Tx struct {
+	g     *Graph
+	state *state
+	write bool
+	ended atomic.Bool
+
+	touchedVertices []graph.VertexID
+	touchedEdges    []graph.EdgeID
+
+	mu      sync.Mutex // guards what follows
+	counts  *graph.Counts
+	cursors []rangeEntry // by the number that a range cursor holds
+}
+
+// check says why a request cannot be served now.
+func (t *Tx) check(ctx context.Context) error {
+	if t.ended.Load() {
+		return misuse("the transaction has ended")
+	}
+	if err := ctx.Err(); err != nil {
+		return graph.DeadlineError(err)
+	}
+	return nil
+}
+
+// misuse is a breach of the interface by its caller.
+func misuse(what string) error { return graph.InternalError("oracle: "+what, nil) }
+
+// Counts gives the statistics, found by a walk over the whole graph.
+func (t *Tx) Counts() *graph.Counts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.counts == nil {
+		t.counts = t.count()
+	}
+	return t.counts
+}
+
+func (t *Tx) count() *graph.Counts {
+	c := &graph.Counts{
+		ByLabel: map[string]uint64{}, ByType: map[string]uint64{}, Ends: map[graph.TypeEnds]uint64{},
+		Distinct: map[string]uint64{},
+	}
+	labels := func(v *vertex) []string {
+		var names []string
+		if v != nil {
+			for _, l := range t.g.Labels(v.labels) {
+				names = append(names, t.g.LabelName(l))
+			}
+		}
+		return names
+	}
+	t.state.vertices(func(_ graph.VertexID, v *vertex) {
+		c.Vertices++
+		for _, l := range labels(v) {
+			c.ByLabel[l]++
+		}
+	})
+	t.state.edges(func(e *edge) {
+		typ := t.g.TypeName(e.Type)
+		c.Edges++
+		c.ByType[typ]++
+		for _, src := range append(labels(t.state.vertex(e.Src)), "") {
+			for _, dst := range append(labels(t.state.vertex(e.Dst)), "") {
+				c.Ends[graph.TypeEnds{Src: src, Type: typ, Dst: dst}]++
+			}
+		}
+	})
+	for i := range t.state.indexes {
+		x := &t.state.indexes[i]
+		if x.Indexed && x.Label != "" {
+			c.Distinct[x.Name] = uint64(len(t.state.entries[x.ID]))
+		}
+	}
+	return c
+}
+
+// Scan looks at the vertices in ascending order.
+func (t *Tx) Scan(
+	ctx context.Context, label graph.LabelID, from graph.VertexID, dst []graph.VertexID,
+) (ids []graph.VertexID, next graph.VertexID, done bool, err error) {
+	if err := t.check(ctx); err != nil {
+		return dst, from, false, err
+	}
+	if len(dst) == cap(dst) {
+		return dst, from, false, misuse("no room for a scan")
+	}
+	for n := from.Shard(); n < len(t.state.parts); n++ {
+		p := &t.state.parts[n]
+		var first uint64
+		if n == from.Shard() {
+			first = from.Local()
+		}
+		for i := first; i < uint64(len(p.vertices)); i++ {
+			id, v := graph.MakeVertexID(n, i), p.vertices[i]
+			if v == nil || !t.g.hasLabel(v.labels, label) {
+				continue
+			}
+			if len(dst) == cap(dst) {
+				return dst, id, false, nil
+			}
+			dst = append(dst, id)
+		}
+	}
+	return dst, graph.NoVertex, true, nil
+}
+
+// LabelSets reads label sets.
+func (t *Tx) LabelSets(ctx context.Context, ids []graph.VertexID, out []graph.LabelSet) error {
+	if err := t.check(ctx); err != nil {
+		return err
+	}
+	for i, id := range ids {
+		out[i] = 0
+		if v := t.state.vertex(id); v != nil {
+			out[i] = v.labels
+		}
+	}
+	return nil
+}
+
+// Properties reads properties of vertices.
+func (t *Tx) Properties(ctx context.Context, ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error {
+	if err := t.check(ctx); err != nil {
+		return err
+	}
+	for p, prop := range props {
+		for i, id := range ids {
+			out[p][i] = graph.Value{}
+			if v := t.state.vertex(id); v != nil {
+				out[p][i] = property(v.props, prop)
+			}
+		}
+	}
+	return nil
+}
+
+// Records reads whole vertices.
+func (t *Tx) Records(ctx context.Context, ids []graph.VertexID, out []shard.Record) error {
+	if err := t.check(ctx); err != nil {
+		return err
+	}
+	for i, id := range ids {
+		out[i] = shard.Record{}
+		if v := t.state.vertex(id); v != nil {
+			out[i] = shard.Record{Labels: v.labels, Props: slices.Clone(v.props)}
+		}
+	}
+	return nil
+}
+
+// find gives an edge whose ends and type are as named, or nil.
+func (t *Tx) find(e graph.Edge) *edge {
+	if found := t.state.edge(e.ID); found != nil && found.Edge == e {
+		return found
+	}
+	return nil
+}
+
+// EdgeProperties reads properties of edges.
+func (t *Tx) EdgeProperties(ctx context.Context, edges []graph.Edge, props []graph.PropID, out [][]graph.Value) error {
+	if err := t.check(ctx); err != nil {
+		return err
+	}
+	for p, prop := range props {
+		for i, e := range edges {
+			out[p][i] = graph.Value{}
+			if found := t.find(e); found != nil {
+				out[p][i] = property(found.props, prop)
+			}
+		}
+	}
+	return nil
+}
+
+// EdgeRecords reads whole edges.
+func (t *Tx) EdgeRecords(ctx context.Context, edges []graph.Edge, out []shard.Record) error {
+	if err := t.check(ctx); err != nil {
+		return err
+	}
+	for i, e := range edges {
+		out[i] = shard.Record{}
+		if found := t.find(e); found != nil {
+			out[i] = shard.Record{Labels: 1, Props: slices.Clone(found.props)}
+		}
+	}
+	return nil
+}
+
+// Label numbers a label.
+func (t *Tx) Label(name string) (graph.LabelID, error) { return t.g.internLabel(name), nil }
+
+// Type numbers an edge type.
+func (t *Tx) Type(name string) (graph.TypeID, error) { return t.g.internType(name), nil }
+
+// Prop numbers a property key.
+func (t *Tx) Prop(name string) (graph.PropID, error) { return t.g.internProp(name), nil }
+
+// LabelSet numbers a set of labels.
+func (t *Tx) LabelSet(labels []graph.LabelID) (graph.LabelSet, error) {
+	return t.g.internLabelSet(labels), nil
+}
