@@ -67,7 +67,7 @@ func (p *printer) dropped(name string, ifExists bool) {
 
 func quoteSchemaName(name string) string {
 	switch upper(name) {
-	case "IF", "FOR", "ON":
+	case "IF", "FOR", "ON", "YIELD":
 		return quoted(name)
 	}
 	return QuoteVariable(name)
@@ -146,13 +146,10 @@ func (p *printer) show(c *Show) {
 	if c.Filter != "" {
 		p.put(c.Filter, " ")
 	}
-	p.put([...]string{
-		ShowIndexes: "INDEXES", ShowConstraints: "CONSTRAINTS", ShowGraphs: "GRAPHS", ShowFunctions: "FUNCTIONS",
-		ShowProcedures: "PROCEDURES", ShowTransactions: "TRANSACTIONS",
-	}[c.Kind])
-	if len(c.Names) > 0 {
-		p.put(" ")
-		list(p, c.Names, func(e Expr) { p.expr(e, precLowest) })
+	if name, ok := graphName(c); ok {
+		p.put("GRAPH ", quoteSchemaName(name))
+	} else {
+		p.showNames(c)
 	}
 	if c.Yield != nil {
 		p.put(" YIELD ")
@@ -162,5 +159,28 @@ func (p *printer) show(c *Show) {
 	if c.Return != nil {
 		p.put(" RETURN ")
 		p.projection(c.Return.Projection)
+	}
+}
+
+// graphName is the name that SHOW GRAPH was given.
+func graphName(c *Show) (string, bool) {
+	if c.Kind != ShowGraphs || len(c.Names) != 1 {
+		return "", false
+	}
+	s, ok := c.Names[0].(*StringLit)
+	if !ok {
+		return "", false
+	}
+	return s.Value, true
+}
+
+func (p *printer) showNames(c *Show) {
+	p.put([...]string{
+		ShowIndexes: "INDEXES", ShowConstraints: "CONSTRAINTS", ShowGraphs: "GRAPHS", ShowFunctions: "FUNCTIONS",
+		ShowProcedures: "PROCEDURES", ShowTransactions: "TRANSACTIONS",
+	}[c.Kind])
+	if len(c.Names) > 0 {
+		p.put(" ")
+		list(p, c.Names, func(e Expr) { p.expr(e, precLowest) })
 	}
 }

@@ -445,10 +445,15 @@ func formatFloat(f float64) string {
 	return s + ".0"
 }
 
+// typ writes a type; alternatives stand in brackets, because a bare | could end a comprehension's condition.
 func (p *printer) typ(t *Type) {
-	for i, a := range t.Alternatives {
-		p.putIf(i > 0, " | ")
-		p.typ(a)
+	if len(t.Alternatives) > 0 {
+		p.put("ANY<")
+		for i, a := range t.Alternatives {
+			p.putIf(i > 0, " | ")
+			p.typ(a)
+		}
+		p.put(">")
 	}
 	p.put(t.Name)
 	if t.Element != nil {

@@ -1,0 +1,316 @@
+package parse
+
+import (
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+)
+
+// command reads a statement that is not a query; nil if none comes next.
+func (p *parser) command() ast.Body {
+	at := p.here()
+	switch {
+	case p.is("CREATE"):
+		return p.create(at)
+	case p.take("DROP"):
+		return p.drop(at)
+	case p.take("SHOW"):
+		return p.show(at)
+	case p.take("TERMINATE"):
+		if p.oneOf("TRANSACTIONS", "TRANSACTION") == "" {
+			p.unexpected("TRANSACTIONS")
+		}
+		return &ast.TerminateTransactions{At: at, IDs: p.ids()}
+	}
+	return nil
+}
+
+// indexKinds gives the index kinds by their words.
+var indexKinds = map[string]ast.IndexKind{
+	"RANGE": ast.IndexRange, "TEXT": ast.IndexText, "POINT": ast.IndexPoint, "LOOKUP": ast.IndexLookup,
+	"FULLTEXT": ast.IndexFulltext, "VECTOR": ast.IndexVector,
+}
+
+// create reads CREATE INDEX, CREATE CONSTRAINT or CREATE GRAPH; nil, and nothing taken, if CREATE begins a clause.
+func (p *parser) create(at ast.At) ast.Body {
+	switch {
+	case p.take("CREATE", "CONSTRAINT"):
+		return p.createConstraint(at)
+	case p.take("CREATE", "OR", "REPLACE"):
+		return p.createGraph(at, true)
+	case p.is("CREATE", "GRAPH"), p.is("CREATE", "DATABASE"):
+		p.next()
+		return p.createGraph(at, false)
+	case p.take("CREATE", "INDEX"):
+		return p.createIndex(at, ast.IndexRange)
+	}
+	for word, kind := range indexKinds {
+		if p.take("CREATE", word, "INDEX") {
+			return p.createIndex(at, kind)
+		}
+	}
+	return nil
+}
+
+func (p *parser) graphWord() {
+	if p.oneOf("GRAPH", "DATABASE") == "" {
+		p.unexpected("GRAPH")
+	}
+}
+
+func (p *parser) createGraph(at ast.At, replace bool) ast.Body {
+	p.graphWord()
+	return &ast.CreateGraph{
+		At: at, OrReplace: replace, Name: p.dotted("a graph's name"), IfNotExists: p.take("IF", "NOT", "EXISTS"),
+	}
+}
+
+// schemaName reads the optional name of an index or a constraint.
+func (p *parser) schemaName() string {
+	if p.is("IF") && p.peekAt(1).is("NOT") || p.is("FOR") || p.is("ON") {
+		return ""
+	}
+	return p.name("a name or FOR")
+}
+
+func (p *parser) createIndex(at ast.At, kind ast.IndexKind) ast.Body {
+	c := &ast.CreateIndex{At: at, Kind: kind, Name: p.schemaName(), IfNotExists: p.take("IF", "NOT", "EXISTS")}
+	if c.Name == "" && p.take("ON") {
+		c.Schema = p.labelAndKeys()
+		return c
+	}
+	p.need("FOR")
+	c.Schema = p.schemaPattern()
+	p.need("ON")
+	switch {
+	case kind == ast.IndexLookup:
+		p.take("EACH")
+		want := "LABELS"
+		if c.Schema.Relationship {
+			want = "TYPE"
+		}
+		p.need(want)
+		p.needSign("(")
+		p.schemaVariable(c.Schema)
+		p.needSign(")")
+	case kind == ast.IndexFulltext:
+		p.need("EACH")
+		p.needSign("[")
+		p.schemaProperties(c.Schema)
+		p.needSign("]")
+	default:
+		p.needSign("(")
+		p.schemaProperties(c.Schema)
+		p.needSign(")")
+	}
+	c.Options = p.options()
+	return c
+}
+
+// labelAndKeys reads :Label(key, …).
+func (p *parser) labelAndKeys() *ast.Schema {
+	s := &ast.Schema{At: p.here(), Variable: "n"}
+	p.needSign(":")
+	s.Labels = []string{p.name("a label")}
+	p.needSign("(")
+	s.Properties = commas(p, p.key)
+	p.needSign(")")
+	return s
+}
+
+// schemaPattern reads (n:Label) or ()-[r:TYPE]-().
+func (p *parser) schemaPattern() *ast.Schema {
+	s := &ast.Schema{At: p.here()}
+	p.needSign("(")
+	if s.Relationship = p.takeSign(")"); !s.Relationship {
+		p.schemaLabels(s)
+		p.needSign(")")
+		return s
+	}
+	if isLeft(p.peek()) {
+		p.next()
+	}
+	p.dash()
+	p.needSign("[")
+	p.schemaLabels(s)
+	p.needSign("]")
+	p.dash()
+	if isRight(p.peek()) {
+		p.next()
+	}
+	p.needSign("(")
+	p.needSign(")")
+	return s
+}
+
+func (p *parser) schemaLabels(s *ast.Schema) {
+	s.Variable = p.variable().Name
+	if !p.takeSign(":") {
+		return
+	}
+	s.Labels = []string{p.name("a label or relationship type")}
+	for p.takeSign("|") {
+		s.Labels = append(s.Labels, p.name("a label or relationship type"))
+	}
+}
+
+func (p *parser) schemaVariable(s *ast.Schema) {
+	at := p.here()
+	if v := p.variable(); v.Name != s.Variable {
+		p.fail(graph.SyntaxError("UndefinedVariable", at.Pos, "variable `%s` is not defined; did you mean `%s`?", v.Name, s.Variable))
+	}
+}
+
+func (p *parser) schemaProperty(s *ast.Schema) string {
+	p.schemaVariable(s)
+	p.needSign(".")
+	return p.key()
+}
+
+func (p *parser) schemaProperties(s *ast.Schema) {
+	s.Properties = commas(p, func() string { return p.schemaProperty(s) })
+}
+
+// options reads OPTIONS and a map or a parameter; nil if there is none.
+func (p *parser) options() ast.Expr {
+	if !p.take("OPTIONS") {
+		return nil
+	}
+	e := p.properties()
+	if e == nil {
+		p.unexpected("a map")
+	}
+	return e
+}
+
+func (p *parser) createConstraint(at ast.At) ast.Body {
+	c := &ast.CreateConstraint{At: at, Name: p.schemaName(), IfNotExists: p.take("IF", "NOT", "EXISTS")}
+	if !p.take("FOR") && !p.take("ON") {
+		p.unexpected("FOR")
+	}
+	c.Schema = p.schemaPattern()
+	if len(c.Schema.Labels) != 1 {
+		p.fail(graph.SyntaxError(unexpectedSyntax, c.Schema.Pos, "a constraint is on one label or relationship type"))
+	}
+	if !p.take("REQUIRE") && !p.take("ASSERT") {
+		p.unexpected("REQUIRE")
+	}
+	switch {
+	case p.is("EXISTS") && p.peekAt(1).sign("("):
+		p.next()
+		p.needSign("(")
+		p.schemaProperties(c.Schema)
+		p.needSign(")")
+		c.Kind = ast.ConstraintNotNull
+	case p.takeSign("("):
+		p.schemaProperties(c.Schema)
+		p.needSign(")")
+		p.constraintKind(c)
+	default:
+		c.Schema.Properties = []string{p.schemaProperty(c.Schema)}
+		p.constraintKind(c)
+	}
+	c.Options = p.options()
+	return c
+}
+
+// constraintKind reads IS UNIQUE, IS NODE KEY, IS NOT NULL or IS :: type.
+func (p *parser) constraintKind(c *ast.CreateConstraint) {
+	p.need("IS")
+	if w := p.oneOf("NODE", "RELATIONSHIP", "REL"); w != "" && (w == "NODE") == c.Schema.Relationship {
+		p.i--
+		p.unexpected("the kind of entity that the pattern has")
+	}
+	switch {
+	case p.take("UNIQUE"):
+		c.Kind = ast.ConstraintUnique
+	case p.take("KEY"):
+		c.Kind = ast.ConstraintKey
+	case p.take("NOT", "NULL"):
+		c.Kind = ast.ConstraintNotNull
+	case p.takeSign("::"), p.take("TYPED"):
+		c.Kind, c.Type = ast.ConstraintType, p.typ()
+	default:
+		p.unexpected("UNIQUE, KEY, NOT NULL or :: and a type")
+	}
+	if c.Kind >= ast.ConstraintNotNull && len(c.Schema.Properties) != 1 {
+		p.fail(graph.SyntaxError(unexpectedSyntax, c.Schema.Pos, "this kind of constraint is on one property"))
+	}
+}
+
+func (p *parser) drop(at ast.At) ast.Body {
+	switch p.oneOf("INDEX", "CONSTRAINT", "GRAPH", "DATABASE") {
+	case "INDEX":
+		if p.is("ON") && p.peekAt(1).sign(":") {
+			p.next()
+			return &ast.DropIndex{At: at, Schema: p.labelAndKeys()}
+		}
+		return &ast.DropIndex{At: at, Name: p.name("an index's name"), IfExists: p.take("IF", "EXISTS")}
+	case "CONSTRAINT":
+		return &ast.DropConstraint{At: at, Name: p.name("a constraint's name"), IfExists: p.take("IF", "EXISTS")}
+	case "GRAPH", "DATABASE":
+		return &ast.DropGraph{At: at, Name: p.dotted("a graph's name"), IfExists: p.take("IF", "EXISTS")}
+	}
+	p.unexpected("INDEX, CONSTRAINT or GRAPH")
+	return nil
+}
+
+// shows gives what SHOW can list, and the filters that may stand before it.
+var shows = []struct {
+	kind    ast.ShowKind
+	words   []string
+	filters []string
+}{
+	{ast.ShowIndexes, []string{"INDEXES", "INDEX"}, []string{"RANGE", "TEXT", "POINT", "LOOKUP", "FULLTEXT", "VECTOR"}},
+	{ast.ShowConstraints, []string{"CONSTRAINTS", "CONSTRAINT"}, []string{
+		"NODE UNIQUENESS", "NODE UNIQUE", "RELATIONSHIP UNIQUENESS", "RELATIONSHIP UNIQUE", "UNIQUENESS", "UNIQUE", "NODE KEY",
+		"RELATIONSHIP KEY", "KEY", "NODE PROPERTY EXISTENCE", "RELATIONSHIP PROPERTY EXISTENCE", "PROPERTY EXISTENCE",
+		"EXISTENCE", "EXIST", "NODE PROPERTY TYPE", "RELATIONSHIP PROPERTY TYPE", "PROPERTY TYPE",
+	}},
+	{ast.ShowGraphs, []string{"GRAPHS", "GRAPH", "DATABASES", "DATABASE"}, nil},
+	{ast.ShowFunctions, []string{"FUNCTIONS", "FUNCTION"}, []string{"BUILT IN", "USER DEFINED"}},
+	{ast.ShowProcedures, []string{"PROCEDURES", "PROCEDURE"}, nil},
+	{ast.ShowTransactions, []string{"TRANSACTIONS", "TRANSACTION"}, nil},
+}
+
+func (p *parser) show(at ast.At) ast.Body {
+	s := &ast.Show{At: at}
+	single := p.showKind(s)
+	switch {
+	case s.Kind == ast.ShowGraphs && single && isVariable(p.peek()) && !p.is("YIELD"):
+		s.Names = []ast.Expr{&ast.StringLit{At: p.here(), Value: p.dotted("a graph's name")}}
+	case s.Kind == ast.ShowTransactions && !p.is("YIELD") && !p.is("WHERE") && !p.isSign(";") && p.peek().kind != tokEOF:
+		s.Names = p.ids()
+	}
+	if p.take("YIELD") {
+		s.Yield = p.projection()
+	}
+	s.Where = p.where()
+	if r := p.here(); s.Yield != nil && p.take("RETURN") {
+		s.Return = &ast.Return{At: r, Projection: p.projection()}
+	}
+	return s
+}
+
+// showKind reads the filter and the word for the list, and says whether the word is a singular.
+func (p *parser) showKind(s *ast.Show) bool {
+	start := p.i
+	for _, show := range shows {
+		for _, f := range append([]string{"", "ALL"}, show.filters...) {
+			p.i = start
+			if !p.take(strings.Fields(f)...) {
+				continue
+			}
+			if w := p.oneOf(show.words...); w != "" {
+				s.Kind, s.Filter = show.kind, f
+				return !strings.HasSuffix(w, "S")
+			}
+		}
+	}
+	p.i = start
+	p.unexpected("INDEXES, CONSTRAINTS, GRAPHS, FUNCTIONS, PROCEDURES or TRANSACTIONS")
+	return false
+}
+
+func (p *parser) ids() []ast.Expr { return commas(p, p.expr) }

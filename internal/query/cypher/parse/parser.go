@@ -1,0 +1,254 @@
+package parse
+
+import (
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+)
+
+// The limits that keep the tree, and with it the stack of everyone who walks it, small.
+const (
+	maxDepth = 400    // nesting of brackets, prefix operators and subqueries
+	maxChain = 10_000 // operators of one strength in a row
+)
+
+// Statement reads a whole statement, with or without a semicolon at its end. An error is a *graph.Error of type SyntaxError.
+func Statement(text string) (*ast.Statement, error) {
+	p := newParser(text)
+	var s *ast.Statement
+	if err := p.catch(func() { s = p.statement() }); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Expression reads one expression and nothing after it.
+func Expression(text string) (ast.Expr, error) {
+	p := newParser(text)
+	var e ast.Expr
+	err := p.catch(func() {
+		e = p.expr()
+		p.end()
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// parser walks over tokens by recursive descent. It never goes back: where two readings are possible it looks ahead, at bounded
+// cost, because brackets are paired.
+type parser struct {
+	text   string
+	tokens []token
+	i      int
+	depth  int
+	noBar  bool // a | ends the expression, it does not join labels
+}
+
+// failure carries an error up to catch.
+type failure struct{ err *graph.Error }
+
+func newParser(text string) *parser { return &parser{text: text, tokens: lex(text)} }
+
+// catch runs f and gives the error that fail raised in it.
+func (p *parser) catch(f func()) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			e, ok := r.(failure)
+			if !ok {
+				panic(r)
+			}
+			err = e.err
+		}
+	}()
+	f()
+	return nil
+}
+
+func (p *parser) fail(err *graph.Error) { panic(failure{err}) }
+
+// unexpected fails at the current token.
+func (p *parser) unexpected(wanted string) {
+	t := p.peek()
+	switch t.kind {
+	case tokError:
+		p.fail(t.err)
+	case tokDash, tokLeft, tokRight:
+		p.fail(graph.SyntaxError(invalidUnicodeCharacter, t.pos, "unexpected character '%s': expected %s", t.text, wanted))
+	default:
+		p.fail(graph.SyntaxError(unexpectedSyntax, t.pos, "unexpected %s: expected %s", t.describe(), wanted))
+	}
+}
+
+// enter counts one more level of nesting; leave must follow.
+func (p *parser) enter() {
+	p.depth++
+	if p.depth > maxDepth {
+		p.fail(graph.SyntaxError(unexpectedSyntax, p.peek().pos, "the statement is nested deeper than %d levels", maxDepth))
+	}
+}
+
+func (p *parser) leave() { p.depth-- }
+
+// chain fails if n operators stand in a row.
+func (p *parser) chain(n int) {
+	if n > maxChain {
+		p.fail(graph.SyntaxError(unexpectedSyntax, p.peek().pos, "more than %d operators in a row", maxChain))
+	}
+}
+
+func (p *parser) peek() *token { return p.peekAt(0) }
+
+// peekAt is the token n places further, or the last one.
+func (p *parser) peekAt(n int) *token { return p.token(p.i + n) }
+
+// token is the token with this index, or the last one.
+func (p *parser) token(i int) *token {
+	return &p.tokens[min(i, len(p.tokens)-1)]
+}
+
+// next takes a token.
+func (p *parser) next() *token {
+	t := p.peek()
+	if p.i < len(p.tokens)-1 {
+		p.i++
+	}
+	return t
+}
+
+// here is the place of the current token.
+func (p *parser) here() ast.At { return ast.At{Pos: p.peek().pos} }
+
+// is says whether the next tokens are these keywords.
+func (p *parser) is(words ...string) bool {
+	for i, w := range words {
+		if !p.peekAt(i).is(w) {
+			return false
+		}
+	}
+	return true
+}
+
+// take takes the keywords if they come next.
+func (p *parser) take(words ...string) bool {
+	if !p.is(words...) {
+		return false
+	}
+	p.i += len(words)
+	return true
+}
+
+// need takes the keywords or fails.
+func (p *parser) need(words ...string) {
+	for _, w := range words {
+		if !p.take(w) {
+			p.unexpected(w)
+		}
+	}
+}
+
+// oneOf takes one of the keywords and says which; an empty string if none comes next.
+func (p *parser) oneOf(words ...string) string {
+	for _, w := range words {
+		if p.take(w) {
+			return w
+		}
+	}
+	return ""
+}
+
+// isSign says whether the sign comes next.
+func (p *parser) isSign(s string) bool { return p.peek().sign(s) }
+
+// takeSign takes the sign if it comes next.
+func (p *parser) takeSign(s string) bool {
+	if !p.isSign(s) {
+		return false
+	}
+	p.i++
+	return true
+}
+
+// needSign takes the sign or fails.
+func (p *parser) needSign(s string) {
+	if !p.takeSign(s) {
+		p.unexpected("'" + s + "'")
+	}
+}
+
+// end fails unless the text ends here.
+func (p *parser) end() {
+	if p.peek().kind != tokEOF {
+		p.unexpected("the end of the statement")
+	}
+}
+
+// commas reads one or more items with commas between them.
+func commas[T any](p *parser, one func() T) []T {
+	items := []T{one()}
+	for p.takeSign(",") {
+		items = append(items, one())
+	}
+	return items
+}
+
+// isVariable says whether the token can be a variable.
+func isVariable(t *token) bool {
+	return t.kind == tokQuoted || t.kind == tokWord && !ast.Reserved(t.text)
+}
+
+// variable reads a variable.
+func (p *parser) variable() *ast.Variable {
+	if !isVariable(p.peek()) {
+		p.unexpected("a variable")
+	}
+	at := p.here()
+	return &ast.Variable{At: at, Name: p.next().text}
+}
+
+// name reads a label, relationship type, key or the like; what says which.
+func (p *parser) name(what string) string {
+	if !p.peek().name() {
+		p.unexpected(what)
+	}
+	return p.next().text
+}
+
+// dotted reads names with dots between them.
+func (p *parser) dotted(what string) string {
+	s := p.name(what)
+	for p.takeSign(".") {
+		s += "." + p.name(what)
+	}
+	return s
+}
+
+// bars runs f with | ending expressions or not, as within brackets.
+func (p *parser) bars(end bool, f func()) {
+	outer := p.noBar
+	p.noBar = end
+	f()
+	p.noBar = outer
+}
+
+func (p *parser) statement() *ast.Statement {
+	s := &ast.Statement{At: p.here()}
+	switch {
+	case p.take("EXPLAIN"):
+		s.Mode = ast.ModeExplain
+	case p.take("PROFILE"):
+		s.Mode = ast.ModeProfile
+	}
+	if s.Body = p.command(); s.Body == nil {
+		q := p.query()
+		if len(q.Parts) == 1 && len(q.Parts[0].Clauses) == 1 {
+			if c, ok := q.Parts[0].Clauses[0].(*ast.CallProcedure); ok {
+				c.Standalone = true
+			}
+		}
+		s.Body = q
+	}
+	p.takeSign(";")
+	p.end()
+	return s
+}
