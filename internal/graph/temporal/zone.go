@@ -98,7 +98,9 @@ func (t DateTime) In(z Zone) DateTime {
 }
 
 // Local is the reading of the clock on the spot.
-func (t DateTime) Local() LocalDateTime { return LocalDateTime{Sec: t.Sec + int64(t.Offset), Nano: t.Nano} }
+func (t DateTime) Local() LocalDateTime {
+	return LocalDateTime{Sec: t.Sec + int64(t.Offset), Nano: t.Nano}
+}
 
 // InZone is the zone that the date-time stands in.
 func (t DateTime) InZone() Zone { return Zone{Offset: t.Offset, Location: t.Zone} }

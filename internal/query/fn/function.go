@@ -15,6 +15,7 @@ type Context struct {
 	Zone        *time.Location // the default zone, nil for UTC
 	Rand        *rand.Rand     // for rand() and randomUUID(), nil for the process's own source
 	Regexps     Regexps        // compiled patterns
+	MaxList     int64          // the longest list that range() may make, 0 for the default
 }
 
 // Function is a function of openCypher that maps values to one value.
@@ -24,7 +25,8 @@ type Function struct {
 	// Eval computes the value. The arguments belong to the caller and are valid during the call alone; the result may
 	// share memory with them. Every error is a *graph.Error.
 	Eval          func(ctx *Context, args []graph.Value) (graph.Value, error)
-	Deterministic bool   // the same arguments give the same value, within one statement and between statements
+	Deterministic bool   // the same arguments give the same value, always
+	Stable        bool   // the same arguments give the same value within one statement; so do all that are Deterministic
 	Signature     string // e.g. left(text :: STRING, length :: INTEGER) :: STRING
 	Description   string
 }
@@ -44,7 +46,10 @@ func Lookup(name string) (*Function, bool) {
 func All() []*Function { return functions }
 
 // functions is sorted by compareFold.
-var functions = sortFunctions()
+var functions = sortFunctions(
+	scalarFunctions, conversionFunctions, stringFunctions, mathFunctions, listFunctions, entityFunctions,
+	temporalFunctions, durationFunctions,
+)
 
 func sortFunctions(tables ...[]Function) []*Function {
 	var all []*Function

@@ -1,0 +1,137 @@
+package fn
+
+import (
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// maxRange bounds the elements that range() makes, 16 bytes and more each, where the context sets no other bound.
+const maxRange = 1 << 26
+
+var listFunctions = []Function{
+	{
+		Name: "size", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Signature: "size(value :: LIST<ANY> | STRING) :: INTEGER", Description: "The number of elements or characters.",
+		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
+			switch a := args[0]; a.Kind() {
+			case graph.List:
+				return graph.IntValue(int64(len(a.List()))), nil
+			case graph.String:
+				return graph.IntValue(int64(utf8.RuneCountInString(a.Str()))), nil
+			}
+			return null, badArgument("size", args[0], "a List or String")
+		}),
+	},
+	{
+		Name: "head", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Signature: "head(list :: LIST<ANY>) :: ANY", Description: "The first element, or null.",
+		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
+			l, err := listArg("head", args[0])
+			if err != nil || len(l) == 0 {
+				return null, err
+			}
+			return l[0], nil
+		}),
+	},
+	{
+		Name: "last", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Signature: "last(list :: LIST<ANY>) :: ANY", Description: "The last element, or null.",
+		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
+			l, err := listArg("last", args[0])
+			if err != nil || len(l) == 0 {
+				return null, err
+			}
+			return l[len(l)-1], nil
+		}),
+	},
+	{
+		Name: "tail", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Signature: "tail(list :: LIST<ANY>) :: LIST<ANY>", Description: "All elements but the first.",
+		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
+			l, err := listArg("tail", args[0])
+			if err != nil || len(l) == 0 {
+				return graph.ListValue(nil), err
+			}
+			return graph.ListValue(l[1:]), nil
+		}),
+	},
+	{
+		Name: "reverse", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Signature:   "reverse(value :: LIST<ANY> | STRING) :: LIST<ANY> | STRING",
+		Description: "The elements or characters in the opposite order.",
+		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
+			switch a := args[0]; a.Kind() {
+			case graph.List:
+				l := slices.Clone(a.List())
+				slices.Reverse(l)
+				return graph.ListValue(l), nil
+			case graph.String:
+				r := []rune(a.Str())
+				slices.Reverse(r)
+				return graph.StringValue(string(r)), nil
+			}
+			return null, badArgument("reverse", args[0], "a List or String")
+		}),
+	},
+	{
+		Name: "range", MinArgs: 2, MaxArgs: 3, Deterministic: true,
+		Signature:   "range(start :: INTEGER, end :: INTEGER [, step :: INTEGER]) :: LIST<INTEGER>",
+		Description: "The integers from start to end, both included, in steps of 1 or as given.",
+		Eval:        strict(rangeOf),
+	},
+	{
+		Name: "keys", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Signature:   "keys(value :: MAP | NODE | RELATIONSHIP) :: LIST<STRING>",
+		Description: "The keys of a map, or of an entity's properties.",
+		Eval:        strict(keysOf),
+	},
+}
+
+// RangeBounds reads the arguments of range(), of which none is null, so that the caller can count without a list: n
+// numbers from start by step.
+func RangeBounds(args []graph.Value) (start, step, n int64, err error) {
+	for _, a := range args {
+		if a.Kind() != graph.Int {
+			return 0, 0, 0, graph.RuntimeError("ArgumentError", "InvalidArgumentType", "range() expects Integers, but got %s", Describe(a))
+		}
+	}
+	start, end := args[0].Int(), args[1].Int()
+	step = 1
+	if len(args) == 3 {
+		step = args[2].Int()
+	}
+	switch {
+	case step == 0:
+		return 0, 0, 0, badNumber("range", args[2], "a step other than 0")
+	case step > 0 && start > end, step < 0 && start < end:
+		return start, step, 0, nil
+	}
+	span, by := uint64(end)-uint64(start), abs64(step)
+	if step < 0 {
+		span = -span
+	}
+	n = int64(min(span/by, math.MaxInt64-1)) + 1
+	return start, step, n, nil
+}
+
+func rangeOf(ctx *Context, args []graph.Value) (graph.Value, error) {
+	start, step, n, err := RangeBounds(args)
+	if err != nil {
+		return null, err
+	}
+	most := int64(maxRange)
+	if ctx != nil && ctx.MaxList > 0 {
+		most = ctx.MaxList
+	}
+	if n > most {
+		return null, graph.BudgetError("range() would make a list of %d elements, more than %d", n, most)
+	}
+	l := make([]graph.Value, n)
+	for i := range l {
+		l[i] = graph.IntValue(start + int64(i)*step)
+	}
+	return graph.ListValue(l), nil
+}
