@@ -1,0 +1,361 @@
+package cache
+
+import (
+	"encoding/binary"
+	"math"
+	"sync"
+	"unsafe"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/temporal"
+)
+
+// form is how a column holds its cells.
+type form uint8
+
+const (
+	formEmpty  form = iota // nothing but nulls
+	formNarrow             // 32-bit distances from a base
+	formWide               // 64-bit numbers
+	formBool               // bits
+	formText               // offsets and bytes
+	formMixed              // offsets and tagged bytes
+)
+
+// opaque is the tag of a mixed cell in the encoding of its source; other cells have the kind for a tag.
+const opaque = 0xff
+
+// Decode decodes a cell that was given to ColumnBuilder.Opaque. The value may point into b.
+type Decode func(b []byte) (graph.Value, error)
+
+// Column is the values of one property of consecutive vertices, or of the edges of a block of lists.
+type Column struct {
+	form    form
+	kind    graph.ValueKind // of narrow and wide cells
+	base    uint64          // of narrow cells
+	present []uint64        // bitmap of the cells that are not null; nil: all
+	narrow  []uint32
+	wide    []uint64 // also the bits of formBool
+	offsets []uint32 // one more than cells
+	bytes   []byte
+}
+
+func (c *Column) has(i uint32) bool {
+	return c.present == nil || c.present[i>>6]>>(i&63)&1 != 0
+}
+
+// Value gives cell i.
+func (c *Column) Value(i uint32, decode Decode) (graph.Value, error) {
+	if c.form == formEmpty || !c.has(i) {
+		return graph.Value{}, nil
+	}
+	switch c.form {
+	case formNarrow:
+		return number(c.kind, c.base+uint64(c.narrow[i])), nil
+	case formWide:
+		return number(c.kind, c.wide[i]), nil
+	case formBool:
+		return graph.BoolValue(c.wide[i>>6]>>(i&63)&1 != 0), nil
+	case formText:
+		return c.text(i), nil
+	}
+	return c.mixed(i, decode)
+}
+
+// number makes a value of a kind that is a number inside.
+func number(kind graph.ValueKind, n uint64) graph.Value {
+	switch kind {
+	case graph.Int:
+		return graph.IntValue(int64(n))
+	case graph.Float:
+		return graph.FloatValue(math.Float64frombits(n))
+	case graph.Date:
+		return graph.DateValue(temporal.Date(int64(n)))
+	default:
+		return graph.LocalTimeValue(temporal.LocalTime(int64(n)))
+	}
+}
+
+func (c *Column) text(i uint32) graph.Value {
+	b := c.bytes[c.offsets[i]:c.offsets[i+1]]
+	return graph.StringValue(unsafe.String(unsafe.SliceData(b), len(b)))
+}
+
+func (c *Column) mixed(i uint32, decode Decode) (graph.Value, error) {
+	b := c.bytes[c.offsets[i]:c.offsets[i+1]]
+	tag, b := b[0], b[1:]
+	switch graph.ValueKind(tag) {
+	case opaque:
+		return decode(b)
+	case graph.Bool:
+		return graph.BoolValue(b[0] != 0), nil
+	case graph.String:
+		return graph.StringValue(unsafe.String(unsafe.SliceData(b), len(b))), nil
+	}
+	return number(graph.ValueKind(tag), binary.LittleEndian.Uint64(b)), nil
+}
+
+var columnBuilders = sync.Pool{New: func() any { return new(ColumnBuilder) }}
+
+// ColumnBuilder collects the cells of a column in ascending order of their places; places that are left out are null.
+type ColumnBuilder struct {
+	n       int  // cells so far
+	count   int  // of them not null
+	form    form // formMixed once kinds differ
+	kind    graph.ValueKind
+	lo, hi  int64 // of Int, Date and LocalTime cells
+	present []uint64
+	wide    []uint64
+	bits    []uint64
+	offsets []uint32
+	bytes   []byte
+	over    bool // more bytes than offsets can tell
+}
+
+// reset makes the builder ready for another column.
+func (b *ColumnBuilder) reset() {
+	*b = ColumnBuilder{
+		present: b.present[:0], wide: b.wide[:0], bits: b.bits[:0], offsets: b.offsets[:0], bytes: b.bytes[:0],
+	}
+}
+
+// N is the number of cells so far: the place of the next.
+func (b *ColumnBuilder) N() int { return b.n }
+
+// Simple reports whether a value may be given to Value; any other goes to Opaque.
+func Simple(kind graph.ValueKind) bool {
+	switch kind {
+	case graph.Null, graph.Bool, graph.Int, graph.Float, graph.String, graph.Date, graph.LocalTime:
+		return true
+	}
+	return false
+}
+
+// Value puts a simple value at place i, which is at or after N. A null may be left out, but for the last place.
+func (b *ColumnBuilder) Value(i int, v graph.Value) {
+	b.fill(i)
+	kind := v.Kind()
+	if kind == graph.Null {
+		b.fill(i + 1)
+		return
+	}
+	if b.form != formMixed {
+		if b.count == 0 {
+			b.kind, b.form = kind, formOf(kind)
+			b.lo, b.hi = math.MaxInt64, math.MinInt64
+			b.pad(i)
+		} else if b.kind != kind {
+			b.mix()
+		}
+	}
+	b.mark()
+	switch b.form {
+	case formWide:
+		n := inside(v)
+		b.lo, b.hi = min(b.lo, int64(n)), max(b.hi, int64(n))
+		b.wide = append(b.wide, n)
+	case formBool:
+		b.wide = append(b.wide, inside(v))
+	case formText:
+		b.bytes = append(b.bytes, v.Str()...)
+		b.end()
+	default:
+		b.tagged(v)
+		b.end()
+	}
+}
+
+// Opaque puts a value that only the source can decode at place i.
+func (b *ColumnBuilder) Opaque(i int, enc []byte) {
+	b.fill(i)
+	if b.form != formMixed {
+		if b.count == 0 {
+			b.form = formMixed
+			b.pad(i)
+		} else {
+			b.mix()
+		}
+	}
+	b.mark()
+	b.bytes = append(append(b.bytes, opaque), enc...)
+	b.end()
+}
+
+func formOf(kind graph.ValueKind) form {
+	switch kind {
+	case graph.Bool:
+		return formBool
+	case graph.String:
+		return formText
+	}
+	return formWide
+}
+
+// inside is the number inside a value of a kind that is not a string.
+func inside(v graph.Value) uint64 {
+	switch v.Kind() {
+	case graph.Bool:
+		if v.Bool() {
+			return 1
+		}
+		return 0
+	case graph.Float:
+		return math.Float64bits(v.Float())
+	case graph.Date:
+		return uint64(v.Date())
+	case graph.LocalTime:
+		return uint64(v.LocalTime())
+	}
+	return uint64(v.Int())
+}
+
+// fill makes the cells up to n null.
+func (b *ColumnBuilder) fill(n int) {
+	for ; b.n < n; b.n++ {
+		if b.n&63 == 0 {
+			b.present = append(b.present, 0)
+		}
+		if b.count > 0 {
+			b.null()
+		}
+	}
+}
+
+// pad adds n nulls for the cells that came before the first value.
+func (b *ColumnBuilder) pad(n int) {
+	if b.form == formText || b.form == formMixed {
+		b.offsets = append(b.offsets, 0)
+	}
+	for range n {
+		b.null()
+	}
+}
+
+func (b *ColumnBuilder) null() {
+	if b.form == formText || b.form == formMixed {
+		b.offsets = append(b.offsets, uint32(len(b.bytes)))
+	} else {
+		b.wide = append(b.wide, 0)
+	}
+}
+
+func (b *ColumnBuilder) mark() {
+	if b.n&63 == 0 {
+		b.present = append(b.present, 0)
+	}
+	b.present[b.n>>6] |= 1 << (b.n & 63)
+	b.n++
+	b.count++
+}
+
+func (b *ColumnBuilder) end() {
+	b.over = b.over || len(b.bytes) > math.MaxUint32
+	b.offsets = append(b.offsets, uint32(len(b.bytes)))
+}
+
+func (b *ColumnBuilder) tagged(v graph.Value) {
+	b.bytes = append(b.bytes, byte(v.Kind()))
+	switch v.Kind() {
+	case graph.Bool:
+		b.bytes = append(b.bytes, byte(inside(v)))
+	case graph.String:
+		b.bytes = append(b.bytes, v.Str()...)
+	default:
+		b.bytes = binary.LittleEndian.AppendUint64(b.bytes, inside(v))
+	}
+}
+
+// mix turns the cells so far into mixed ones.
+func (b *ColumnBuilder) mix() {
+	was := *b
+	if was.form == formText {
+		b.bytes, b.offsets = nil, nil
+	} else {
+		b.bytes = b.bytes[:0]
+	}
+	b.offsets = append(b.offsets[:0], 0)
+	b.form = formMixed
+	for i := range was.n {
+		if was.present[i>>6]>>(i&63)&1 != 0 {
+			switch was.form {
+			case formText:
+				s := was.bytes[was.offsets[i]:was.offsets[i+1]]
+				b.bytes = append(append(b.bytes, byte(graph.String)), s...)
+			case formBool:
+				b.bytes = append(b.bytes, byte(graph.Bool), byte(was.wide[i]))
+			default:
+				b.bytes = binary.LittleEndian.AppendUint64(append(b.bytes, byte(was.kind)), was.wide[i])
+			}
+		}
+		b.end()
+	}
+	b.wide = b.wide[:0]
+}
+
+// finish fills the column up to n cells and chooses the form.
+func (b *ColumnBuilder) finish(n int) {
+	b.fill(n)
+	if b.form == formWide && b.kind != graph.Float && uint64(b.hi)-uint64(b.lo) <= math.MaxUint32 {
+		b.form = formNarrow
+	}
+	if b.form == formBool {
+		b.bits = append(b.bits[:0], make([]uint64, (n+63)/64)...)
+		for i, w := range b.wide {
+			b.bits[i>>6] |= w << (i & 63)
+		}
+	}
+}
+
+// size is the number of bytes that put will take, after finish.
+func (b *ColumnBuilder) size() int {
+	if b.count == 0 {
+		return 0
+	}
+	n := 0
+	if b.count < b.n {
+		n = sizeOf[uint64](len(b.present))
+	}
+	switch b.form {
+	case formNarrow:
+		n += sizeOf[uint32](b.n)
+	case formWide:
+		n += sizeOf[uint64](b.n)
+	case formBool:
+		n += sizeOf[uint64](len(b.bits))
+	default:
+		n += sizeOf[uint32](b.n+1) + sizeOf[byte](len(b.bytes))
+	}
+	return n
+}
+
+// put makes the column in mem and gives what is left of mem.
+func (b *ColumnBuilder) put(mem []byte) (Column, []byte) {
+	if b.count == 0 {
+		return Column{}, mem
+	}
+	c := Column{form: b.form, kind: b.kind}
+	if b.count < b.n {
+		c.present, mem = carve[uint64](mem, len(b.present))
+		copy(c.present, b.present)
+	}
+	switch b.form {
+	case formNarrow:
+		c.base = uint64(b.lo)
+		c.narrow, mem = carve[uint32](mem, b.n)
+		for i, w := range b.wide {
+			c.narrow[i] = uint32(w - c.base)
+		}
+	case formWide:
+		c.wide, mem = carve[uint64](mem, b.n)
+		copy(c.wide, b.wide)
+	case formBool:
+		c.wide, mem = carve[uint64](mem, len(b.bits))
+		copy(c.wide, b.bits)
+	default:
+		c.offsets, mem = carve[uint32](mem, b.n+1)
+		copy(c.offsets, b.offsets)
+		c.bytes, mem = carve[byte](mem, len(b.bytes))
+		copy(c.bytes, b.bytes)
+	}
+	return c, mem
+}

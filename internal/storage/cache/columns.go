@@ -1,0 +1,340 @@
+package cache
+
+import (
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// ColumnBlock is the number of vertices of a block of property values.
+const ColumnBlock = 1024
+
+// LabelProp stands for the label sets, which are cached like a property whose values are Ints.
+const LabelProp graph.PropID = 0
+
+const (
+	columnCredit, columnCreditCrowded = 8, 256 // see listCredit
+	mostColumnEntries                 = ColumnBlock / 2
+)
+
+// ColumnSource reads the properties of a snapshot.
+type ColumnSource interface {
+	// ReadColumn puts into b, in order, the values of a property of the vertices with local ids first …
+	// first+ColumnBlock-1; the place of a value is the id less first. Values that are stored apart because they are
+	// large are put as Opaque references.
+	ReadColumn(prop graph.PropID, first uint64, b *ColumnBuilder) error
+	// Decode decodes an Opaque value.
+	Decode(prop graph.PropID, b []byte) (graph.Value, error)
+}
+
+// Columns are the property values of one shard of one graph.
+type Columns struct {
+	cache  *Cache
+	shard  int
+	tables tables[Column, valueEntry] // by PropID
+}
+
+// valueEntry is a new value of a vertex.
+type valueEntry struct {
+	seq   uint64
+	value graph.Value
+	enc   []byte // if not nil, what the source has to decode
+}
+
+type columnSegment = segment[Column, valueEntry]
+type columnSlot = slot[Column, valueEntry]
+
+// NewColumns makes a place for the property values of one shard of a graph.
+func (c *Cache) NewColumns(shard int) *Columns { return &Columns{cache: c, shard: shard} }
+
+// Close forgets everything. No view may be opened any more.
+func (c *Columns) Close() {
+	c.tables.each(func(s *columnSlot) { s.clear(c.cache) })
+	c.cache.reclaim()
+}
+
+// ValueChange is a new value of a vertex's property.
+type ValueChange struct {
+	Vertex uint64      // local id
+	Value  graph.Value // a simple value or null; see Simple
+	Opaque []byte      // if not nil, the value as the source encodes it
+}
+
+// Apply notes the values of one property that a commit set; see Lists.Apply. It copies what it keeps.
+func (c *Columns) Apply(seq uint64, prop graph.PropID, changes []ValueChange) {
+	t := c.tables.at(int(prop))
+	var buf []change[valueEntry]
+	for len(changes) > 0 {
+		block := changes[0].Vertex / ColumnBlock
+		n := 1
+		for n < len(changes) && changes[n].Vertex/ColumnBlock == block {
+			n++
+		}
+		s := t.at(block)
+		buf = buf[:0]
+		if n <= mostColumnEntries && s.watched() {
+			for _, ch := range changes[:n] {
+				e := valueEntry{seq: seq, value: ch.Value.Clone()}
+				if ch.Opaque != nil {
+					e.enc = append([]byte{}, ch.Opaque...)
+				}
+				buf = append(buf, change[valueEntry]{uint32(ch.Vertex % ColumnBlock), e})
+			}
+		}
+		s.apply(c.cache, &c.cache.columns, seq, buf, mostColumnEntries)
+		changes = changes[n:]
+	}
+}
+
+// Invalidate notes that a commit set values of a block that are not given one by one.
+func (c *Columns) Invalidate(seq uint64, prop graph.PropID, block uint64) {
+	c.tables.at(int(prop)).at(block).apply(c.cache, &c.cache.columns, seq, nil, 0)
+}
+
+// ColumnView is what one reader sees. It may be used by many goroutines.
+type ColumnView struct {
+	columns *Columns
+	seq     uint64
+	src     ColumnSource
+	touched *Touched
+	pin     pin
+}
+
+// Open lets a view read; see Lists.Open. Values that come out of the view are valid until Close.
+func (c *Columns) Open(v *ColumnView, seq uint64, src ColumnSource, touched *Touched) {
+	v.columns, v.seq, v.src, v.touched = c, seq, src, touched
+	c.cache.columns.enter(&v.pin)
+}
+
+// Close ends the view.
+func (v *ColumnView) Close() { v.columns.cache.leave(&v.columns.cache.columns, &v.pin) }
+
+// segment gives a block's segment, or nil if the caller must read the n values that it wants elsewhere.
+func (v *ColumnView) segment(t *table[Column, valueEntry], prop graph.PropID, block uint64, n int) (*columnSegment, error) {
+	s := t.at(block)
+	c := v.columns.cache
+	seg := s.seg.Load()
+	if seg != nil {
+		if seg.since > v.seq {
+			c.stale.Add(1)
+			return nil, nil
+		}
+		seg.touch()
+		c.hits.Add(1)
+		return seg, nil
+	}
+	if !s.due(c, n, columnCredit, columnCreditCrowded) {
+		c.misses.Add(1)
+		return nil, nil
+	}
+	seg, err := s.replace(c, &c.columns, v.seq,
+		func(*columnSegment) bool { return true },
+		func(*columnSegment) (built[Column], error) { return v.load(prop, block) })
+	c.count(seg != nil)
+	return seg, err
+}
+
+func (v *ColumnView) load(prop graph.PropID, block uint64) (built[Column], error) {
+	b := columnBuilders.Get().(*ColumnBuilder)
+	defer columnBuilders.Put(b)
+	b.reset()
+	if err := v.src.ReadColumn(prop, block*ColumnBlock, b); err != nil {
+		return built[Column]{}, err
+	}
+	b.finish(ColumnBlock)
+	if b.over {
+		return built[Column]{unfit: true}, nil
+	}
+	if b.size() == 0 {
+		return built[Column]{ok: true}, nil
+	}
+	r, ok := v.columns.cache.alloc(b.size())
+	if !ok {
+		return built[Column]{unfit: b.size() > v.columns.cache.limit()}, nil
+	}
+	col, _ := b.put(r.mem)
+	return built[Column]{data: col, runs: []run{r}, ok: true}, nil
+}
+
+// Fill sets out[i] to the property of ids[i] for the vertices of the view's shard, and appends to missing the places of
+// those that the caller must read elsewhere. Sorted ids are fastest.
+func (v *ColumnView) Fill(prop graph.PropID, ids []graph.VertexID, out []graph.Value, missing []int) ([]int, error) {
+	t := v.columns.tables.at(int(prop))
+	out = out[:len(ids)]
+	for i := 0; i < len(ids); {
+		if ids[i].Shard() != v.columns.shard {
+			i++
+			continue
+		}
+		n := sameColumnBlock(ids[i:])
+		block := ids[i].Local() / ColumnBlock
+		seg, err := v.segment(t, prop, block, n)
+		if err != nil {
+			return missing, err
+		}
+		if seg == nil {
+			for j := range n {
+				missing = append(missing, i+j)
+			}
+			i += n
+			continue
+		}
+		if over, skip := seg.over.Load(), v.touched.block(valueSpace(prop), ids[i].Local()/ListBlock); over != nil || skip != nil {
+			missing, err = v.fillSlow(seg, over, skip, prop, ids[i:i+n], out[i:i+n], i, missing)
+		} else {
+			err = v.fillFast(&seg.data, prop, ids[i:i+n], out[i:i+n])
+		}
+		if err != nil {
+			return missing, err
+		}
+		i += n
+	}
+	return missing, nil
+}
+
+// FillLabels is Fill for the label sets.
+func (v *ColumnView) FillLabels(ids []graph.VertexID, out []graph.LabelSet, missing []int) ([]int, error) {
+	t := v.columns.tables.at(int(LabelProp))
+	out = out[:len(ids)]
+	for i := 0; i < len(ids); {
+		if ids[i].Shard() != v.columns.shard {
+			i++
+			continue
+		}
+		n := sameColumnBlock(ids[i:])
+		seg, err := v.segment(t, LabelProp, ids[i].Local()/ColumnBlock, n)
+		if err != nil {
+			return missing, err
+		}
+		if seg == nil {
+			for j := range n {
+				missing = append(missing, i+j)
+			}
+			i += n
+			continue
+		}
+		over, skip := seg.over.Load(), v.touched.block(valueSpace(LabelProp), ids[i].Local()/ListBlock)
+		if col := &seg.data; over == nil && skip == nil && col.form == formNarrow && col.present == nil {
+			for j, id := range ids[i : i+n] {
+				out[i+j] = graph.LabelSet(col.base + uint64(col.narrow[id.Local()%ColumnBlock]))
+			}
+			i += n
+			continue
+		}
+		var vals [64]graph.Value
+		for n > 0 {
+			k := min(n, len(vals))
+			was := len(missing)
+			if missing, err = v.fillSlow(seg, over, skip, LabelProp, ids[i:i+k], vals[:k], i, missing); err != nil {
+				return missing, err
+			}
+			for j := range k {
+				if was < len(missing) && missing[was] == i+j {
+					was++
+					continue
+				}
+				out[i+j] = 0
+				if !vals[j].IsNull() {
+					out[i+j] = graph.LabelSet(vals[j].Int())
+				}
+			}
+			i, n = i+k, n-k
+		}
+	}
+	return missing, nil
+}
+
+// sameColumnBlock is the number of leading vertices that are in the first one's block.
+func sameColumnBlock(vs []graph.VertexID) int {
+	block := vs[0] / ColumnBlock
+	for i, v := range vs {
+		if v/ColumnBlock != block {
+			return i
+		}
+	}
+	return len(vs)
+}
+
+// fillFast fills from a column without changes.
+func (v *ColumnView) fillFast(c *Column, prop graph.PropID, ids []graph.VertexID, out []graph.Value) error {
+	switch {
+	case c.form == formEmpty:
+		clear(out)
+		return nil
+	case c.present == nil && c.form == formNarrow && c.kind == graph.Int:
+		for i, id := range ids {
+			out[i] = graph.IntValue(int64(c.base + uint64(c.narrow[id%ColumnBlock])))
+		}
+		return nil
+	case c.present == nil && c.form == formWide && c.kind == graph.Int:
+		for i, id := range ids {
+			out[i] = graph.IntValue(int64(c.wide[id%ColumnBlock]))
+		}
+		return nil
+	case c.present == nil && c.form == formText:
+		for i, id := range ids {
+			out[i] = c.text(uint32(id % ColumnBlock))
+		}
+		return nil
+	}
+	for i, id := range ids {
+		at := uint32(id % ColumnBlock)
+		if !c.has(at) {
+			out[i] = graph.Value{}
+			continue
+		}
+		switch c.form {
+		case formNarrow:
+			out[i] = number(c.kind, c.base+uint64(c.narrow[at]))
+		case formWide:
+			out[i] = number(c.kind, c.wide[at])
+		case formBool:
+			out[i] = graph.BoolValue(c.wide[at>>6]>>(at&63)&1 != 0)
+		case formText:
+			out[i] = c.text(at)
+		default:
+			val, err := c.mixed(at, func(b []byte) (graph.Value, error) { return v.src.Decode(prop, b) })
+			if err != nil {
+				return err
+			}
+			out[i] = val
+		}
+	}
+	return nil
+}
+
+// fillSlow fills from a column some of whose vertices have changed; first is the place of ids[0] for missing.
+func (v *ColumnView) fillSlow(seg *columnSegment, over *overlay[valueEntry], skip *[listWords]uint64, prop graph.PropID,
+	ids []graph.VertexID, out []graph.Value, first int, missing []int) ([]int, error) {
+	decode := func(b []byte) (graph.Value, error) { return v.src.Decode(prop, b) }
+	for i, id := range ids {
+		if skip != nil {
+			if at := id % ListBlock; skip[at>>6]>>(at&63)&1 != 0 {
+				missing = append(missing, first+i)
+				continue
+			}
+		}
+		at := uint32(id % ColumnBlock)
+		var err error
+		if e := v.newest(over, at); e == nil {
+			out[i], err = seg.data.Value(at, decode)
+		} else if out[i] = e.value; e.enc != nil {
+			out[i], err = decode(e.enc)
+		}
+		if err != nil {
+			return missing, err
+		}
+	}
+	return missing, nil
+}
+
+// newest gives the newest change of a vertex that the view sees, or nil.
+func (v *ColumnView) newest(over *overlay[valueEntry], at uint32) *valueEntry {
+	if over == nil {
+		return nil
+	}
+	for n := over.chain(at); n != nil; n = n.next {
+		if n.entry.seq <= v.seq {
+			return &n.entry
+		}
+	}
+	return nil
+}

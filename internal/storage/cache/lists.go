@@ -1,0 +1,237 @@
+package cache
+
+import (
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// ListBlock is the number of vertices of a block of lists.
+const ListBlock = 4096
+
+const (
+	listWords = ListBlock / 64
+	// listCredit is how many lists of a block readers fetch elsewhere before the block is loaded: one load costs about
+	// as much as some hundreds of fetches. When a load pushes others out it must have earned more.
+	listCredit, listCreditCrowded = 64, 1024
+	// mostListEntries is the size of an overlay from which on a segment is dropped.
+	mostListEntries = 1 << 14
+)
+
+// Want says what a reader wants of the lists besides the targets.
+type Want struct {
+	Edges bool           // the edge ids
+	Props []graph.PropID // edge properties
+}
+
+// ListSource reads the lists of a snapshot.
+type ListSource interface {
+	// ReadLists adds to b, in order, the lists of the vertices with local ids first … first+ListBlock-1.
+	ReadLists(typ graph.TypeID, dir graph.Direction, first uint64, b *ListBuilder) error
+}
+
+// Lists are the neighbour lists of one shard of one graph.
+type Lists struct {
+	cache  *Cache
+	ids    IDs
+	tables tables[listData, edgeEntry] // by 2·type + direction
+}
+
+// listData is the lists of a block.
+type listData struct {
+	offsets []uint32 // ListBlock+1, the first 0
+	targets []uint32 // packed, sorted within a list, then by edge id
+	edges   []uint32 // the local part; nil if not loaded
+	props   []edgeColumn
+	max     []uint32 // for each shard one more than the greatest local id in targets, 0 if there is none
+}
+
+// edgeColumn is an edge property beside the targets.
+type edgeColumn struct {
+	prop graph.PropID
+	col  Column
+}
+
+// edgeEntry is a change of one edge in one list.
+type edgeEntry struct {
+	seq          uint64
+	target, edge uint32
+	kind         ChangeKind
+}
+
+type listSegment = segment[listData, edgeEntry]
+type listSlot = slot[listData, edgeEntry]
+
+// NewLists makes a place for the lists of one shard of a graph.
+func (c *Cache) NewLists(ids IDs) *Lists { return &Lists{cache: c, ids: ids} }
+
+// IDs is the packing of the targets.
+func (l *Lists) IDs() IDs { return l.ids }
+
+// Close forgets everything. No view may be opened any more.
+func (l *Lists) Close() {
+	l.tables.each(func(s *listSlot) { s.clear(l.cache) })
+	l.cache.reclaim()
+}
+
+func tableIndex(typ graph.TypeID, dir graph.Direction) int { return int(typ)<<1 | int(dir)&1 }
+
+// ChangeKind says what happened to an edge.
+type ChangeKind uint8
+
+// The kinds of changes.
+const (
+	EdgeAdded ChangeKind = iota
+	EdgeRemoved
+	EdgeChanged // its properties
+)
+
+// EdgeChange is a change of one entry of one list.
+type EdgeChange struct {
+	Vertex uint64 // the local id of the list's owner
+	Target graph.VertexID
+	Edge   graph.EdgeID
+	Kind   ChangeKind
+}
+
+// Apply notes the changes that a commit made in the lists of one type and direction. It must be called before the
+// commit's sequence becomes visible, in the order of sequences. Changes of one block should stand together.
+func (l *Lists) Apply(seq uint64, typ graph.TypeID, dir graph.Direction, changes []EdgeChange) {
+	t := l.tables.at(tableIndex(typ, dir))
+	var buf []change[edgeEntry]
+	for len(changes) > 0 {
+		block := changes[0].Vertex / ListBlock
+		n := 1
+		for n < len(changes) && changes[n].Vertex/ListBlock == block {
+			n++
+		}
+		s := t.at(block)
+		buf = buf[:0]
+		if s.watched() {
+			buf = l.pack(buf, seq, changes[:n])
+		}
+		s.apply(l.cache, &l.cache.lists, seq, buf, mostListEntries)
+		changes = changes[n:]
+	}
+}
+
+// pack appends changes as entries, or gives an empty slice if they do not fit.
+func (l *Lists) pack(buf []change[edgeEntry], seq uint64, changes []EdgeChange) []change[edgeEntry] {
+	for i := range changes {
+		ch := &changes[i]
+		target, ok := l.ids.Pack(ch.Target)
+		if !ok || ch.Edge.Local()>>32 != 0 {
+			return buf[:0]
+		}
+		buf = append(buf, change[edgeEntry]{
+			uint32(ch.Vertex % ListBlock), edgeEntry{seq, target, uint32(ch.Edge.Local()), ch.Kind},
+		})
+	}
+	return buf
+}
+
+// Invalidate notes that a commit made changes that are not given one by one in a block of lists.
+func (l *Lists) Invalidate(seq uint64, typ graph.TypeID, dir graph.Direction, block uint64) {
+	l.tables.at(tableIndex(typ, dir)).at(block).apply(l.cache, &l.cache.lists, seq, nil, 0)
+}
+
+// ListView is what one reader sees. It may be used by many goroutines; each cursor by one.
+type ListView struct {
+	lists   *Lists
+	seq     uint64
+	src     ListSource
+	touched *Touched
+	// vertices is the number of local ids that had been given out as of seq.
+	vertices uint64
+	pin      pin
+}
+
+// Open lets a view read at sequence seq, when so many local ids had been given out, filling the cache from src, which
+// reads the same snapshot. touched, if not nil, names the lists that a write transaction has changed: the view leaves
+// these to the caller. Slices that come out of the view are valid until Close.
+func (l *Lists) Open(v *ListView, seq, vertices uint64, src ListSource, touched *Touched) {
+	v.lists, v.seq, v.vertices, v.src, v.touched = l, seq, vertices, src, touched
+	l.cache.lists.enter(&v.pin)
+}
+
+// Close ends the view.
+func (v *ListView) Close() { v.lists.cache.leave(&v.lists.cache.lists, &v.pin) }
+
+// segment gives a block's segment with all that want asks for, or nil if the caller must do without. n is the number of
+// lists that are wanted.
+func (v *ListView) segment(t *table[listData, edgeEntry], typ graph.TypeID, dir graph.Direction, block uint64, n int, want *Want) (*listSegment, error) {
+	s := t.at(block)
+	c := v.lists.cache
+	seg := s.seg.Load()
+	if seg != nil && seg.since > v.seq {
+		c.stale.Add(1)
+		return nil, nil
+	}
+	if seg != nil {
+		seg.touch()
+		if !seg.data.has(want) {
+			seg = nil
+		} else if !bloated(seg, want) {
+			c.hits.Add(1)
+			return seg, nil
+		}
+	}
+	if !s.due(c, n, listCredit, listCreditCrowded) {
+		c.count(seg != nil)
+		return seg, nil
+	}
+	return v.segmentSlow(s, typ, dir, block, want)
+}
+
+// segmentSlow loads a block, adds to it what is wanted and missing, or merges its overlay into it.
+func (v *ListView) segmentSlow(s *listSlot, typ graph.TypeID, dir graph.Direction, block uint64, want *Want) (*listSegment, error) {
+	c := v.lists.cache
+	seg, err := s.replace(c, &c.lists, v.seq,
+		func(seg *listSegment) bool { return seg.data.has(want) && !bloated(seg, want) },
+		func(old *listSegment) (built[listData], error) {
+			if old != nil && old.data.has(want) && len(old.data.props) == 0 {
+				c.folds.Add(1)
+				return v.fold(old)
+			}
+			b := newListBuilder(v.lists.ids, block*ListBlock, *want, old)
+			defer b.free()
+			if err := v.src.ReadLists(typ, dir, block*ListBlock, b); err != nil {
+				return built[listData]{}, err
+			}
+			return b.build(c)
+		})
+	if seg == nil && err == nil {
+		// What is there will do if only the overlay was too big.
+		if seg = s.seg.Load(); seg != nil && (seg.since > v.seq || !seg.data.has(want)) {
+			seg = nil
+		}
+	}
+	c.count(seg != nil)
+	return seg, err
+}
+
+// has reports whether the data is all that is wanted.
+func (d *listData) has(want *Want) bool {
+	if want.Edges && d.edges == nil && len(d.targets) > 0 {
+		return false
+	}
+	for _, p := range want.Props {
+		if d.prop(p) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (d *listData) prop(p graph.PropID) *Column {
+	for i := range d.props {
+		if d.props[i].prop == p {
+			return &d.props[i].col
+		}
+	}
+	return nil
+}
+
+// bloated reports whether the overlay has grown so much that merging it costs more than a new segment does.
+func bloated(seg *listSegment, want *Want) bool {
+	n := seg.entries()
+	return n > ListBlock+len(seg.data.targets)/16 || len(want.Props) > 0 && n > ListBlock/8
+}

@@ -1,0 +1,490 @@
+package cache
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// model is a plain multi-version graph of one shard. Everything that was ever committed stays, with its sequences.
+type model struct {
+	mu       sync.RWMutex
+	visible  uint64
+	shard    int
+	ids      IDs
+	vertices uint64
+	nextEdge uint64
+	lists    map[listKey][]modelEdge
+	values   map[valueKey][]modelValue
+	reads    int
+}
+
+type listKey struct {
+	typ   graph.TypeID
+	dir   graph.Direction
+	local uint64
+}
+
+type modelEdge struct {
+	target     graph.VertexID
+	edge       graph.EdgeID
+	prop       int64
+	propSeq    uint64 // when prop was set last
+	born, died uint64 // died 0: never
+}
+
+type valueKey struct {
+	prop  graph.PropID
+	local uint64
+}
+
+type modelValue struct {
+	seq   uint64
+	value graph.Value
+}
+
+func newModel(shard, shards int, vertices uint64) *model {
+	return &model{
+		shard: shard, ids: NewIDs(shards), vertices: vertices, visible: 1,
+		lists: map[listKey][]modelEdge{}, values: map[valueKey][]modelValue{},
+	}
+}
+
+// list gives a list at a sequence, sorted.
+func (m *model) list(k listKey, seq uint64) []modelEdge {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var out []modelEdge
+	for _, e := range m.lists[k] {
+		if e.born <= seq && (e.died == 0 || e.died > seq) {
+			out = append(out, e)
+		}
+	}
+	slices.SortFunc(out, func(a, b modelEdge) int {
+		return cmp.Or(cmp.Compare(a.target, b.target), cmp.Compare(a.edge, b.edge))
+	})
+	return out
+}
+
+func (m *model) value(k valueKey, seq uint64) graph.Value {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	h := m.values[k]
+	for i := len(h) - 1; i >= 0; i-- {
+		if h[i].seq <= seq {
+			return h[i].value
+		}
+	}
+	return graph.Value{}
+}
+
+// snapshot is the model as the source of a view.
+type snapshot struct {
+	m   *model
+	seq uint64
+}
+
+func (s snapshot) ReadLists(typ graph.TypeID, dir graph.Direction, first uint64, b *ListBuilder) error {
+	want := b.Want()
+	for local := first; local < min(first+ListBlock, s.m.vertices); local++ {
+		var targets []graph.VertexID
+		var edges []graph.EdgeID
+		for i, e := range s.m.list(listKey{typ, dir, local}, s.seq) {
+			targets, edges = append(targets, e.target), append(edges, e.edge)
+			for k := range want.Props {
+				b.Prop(k).Value(b.Edges()+i, graph.IntValue(e.prop))
+			}
+		}
+		if len(targets) > 0 {
+			b.Add(local, targets, edges)
+		}
+	}
+	return nil
+}
+
+func (s snapshot) ReadColumn(prop graph.PropID, first uint64, b *ColumnBuilder) error {
+	for i := range ColumnBlock {
+		v := s.m.value(valueKey{prop, first + uint64(i)}, s.seq)
+		if v.IsNull() {
+			continue
+		}
+		if Simple(v.Kind()) {
+			b.Value(i, v)
+		} else {
+			b.Opaque(i, encodeList(v))
+		}
+	}
+	return nil
+}
+
+// encodeList and Decode know lists of integers.
+func encodeList(v graph.Value) []byte {
+	b := []byte{}
+	for _, e := range v.List() {
+		b = binary.BigEndian.AppendUint64(b, uint64(e.Int()))
+	}
+	return b
+}
+
+func (s snapshot) Decode(_ graph.PropID, b []byte) (graph.Value, error) {
+	var l []graph.Value
+	for ; len(b) > 0; b = b[8:] {
+		l = append(l, graph.IntValue(int64(binary.BigEndian.Uint64(b))))
+	}
+	return graph.ListValue(l), nil
+}
+
+// commit makes random changes and tells the cache before they become visible.
+func (m *model) commit(r *rand.Rand, l *Lists, c *Columns, n int) {
+	seq := m.visible + 1
+	var lists [2][2][]EdgeChange
+	m.mu.Lock()
+	for range n {
+		typ, dir := graph.TypeID(r.IntN(2)), graph.Direction(r.IntN(2))
+		k := listKey{typ, dir, m.pick(r)}
+		h := m.lists[k]
+		ch := EdgeChange{Vertex: k.local}
+		switch i := r.IntN(10); {
+		case i < 6 || len(h) == 0:
+			m.nextEdge++
+			e := modelEdge{
+				target: graph.MakeVertexID(r.IntN(m.ids.shards), m.pick(r)),
+				edge:   graph.MakeEdgeID(m.shard, m.nextEdge), born: seq, propSeq: seq, prop: int64(r.IntN(100)),
+			}
+			m.lists[k] = append(h, e)
+			ch.Target, ch.Edge, ch.Kind = e.target, e.edge, EdgeAdded
+		case i < 9:
+			e := &h[r.IntN(len(h))]
+			if e.died != 0 {
+				continue
+			}
+			e.died = seq
+			ch.Target, ch.Edge, ch.Kind = e.target, e.edge, EdgeRemoved
+		default: // a new version of the edge, with another property
+			e := &h[r.IntN(len(h))]
+			if e.died != 0 || e.born == seq {
+				continue
+			}
+			n := *e
+			e.died = seq
+			n.born, n.prop, n.propSeq = seq, n.prop+1000, seq
+			m.lists[k] = append(m.lists[k], n)
+			ch.Target, ch.Edge, ch.Kind = n.target, n.edge, EdgeChanged
+		}
+		lists[typ][dir] = append(lists[typ][dir], ch)
+	}
+	values := map[graph.PropID][]ValueChange{}
+	for range n {
+		k := valueKey{graph.PropID(r.IntN(4)), m.pick(r)}
+		v := randomValue(r, k.prop)
+		m.values[k] = append(m.values[k], modelValue{seq, v})
+		ch := ValueChange{Vertex: k.local}
+		if Simple(v.Kind()) {
+			ch.Value = v
+		} else {
+			ch.Opaque = encodeList(v)
+		}
+		values[k.prop] = append(values[k.prop], ch)
+	}
+	m.mu.Unlock()
+	for typ := range lists {
+		for dir, chs := range lists[typ] {
+			if r.IntN(20) == 0 {
+				for _, ch := range chs {
+					l.Invalidate(seq, graph.TypeID(typ), graph.Direction(dir), ch.Vertex/ListBlock)
+				}
+			} else if len(chs) > 0 {
+				l.Apply(seq, graph.TypeID(typ), graph.Direction(dir), chs)
+			}
+		}
+	}
+	for prop, chs := range values {
+		c.Apply(seq, prop, chs)
+	}
+	m.mu.Lock()
+	m.visible = seq
+	m.mu.Unlock()
+}
+
+// pick picks a vertex, more often a small one.
+func (m *model) pick(r *rand.Rand) uint64 {
+	return r.Uint64N(1 + r.Uint64N(m.vertices))
+}
+
+// randomValue gives label sets for property 0, and for others values of a kind or of several.
+func randomValue(r *rand.Rand, prop graph.PropID) graph.Value {
+	switch prop {
+	case LabelProp:
+		return graph.IntValue(int64(r.IntN(5)))
+	case 1:
+		if r.IntN(4) == 0 {
+			return graph.Value{}
+		}
+		return graph.StringValue(string(rune('a'+r.IntN(26))) + "text")
+	case 2:
+		return graph.IntValue(int64(r.Uint64()))
+	}
+	switch r.IntN(6) {
+	case 0:
+		return graph.BoolValue(r.IntN(2) == 0)
+	case 1:
+		return graph.FloatValue(r.Float64())
+	case 2:
+		return graph.StringValue("mixed")
+	case 3:
+		return graph.ListValue([]graph.Value{graph.IntValue(7), graph.IntValue(int64(r.IntN(9)))})
+	case 4:
+		return graph.Value{}
+	}
+	return graph.IntValue(int64(r.IntN(100)))
+}
+
+// reader is a pair of views at one sequence.
+type reader struct {
+	seq     uint64
+	lists   ListView
+	columns ColumnView
+}
+
+func (m *model) open(l *Lists, c *Columns) *reader {
+	m.mu.RLock()
+	seq := m.visible
+	m.mu.RUnlock()
+	r := &reader{seq: seq}
+	l.Open(&r.lists, seq, m.vertices, snapshot{m, seq}, nil)
+	c.Open(&r.columns, seq, snapshot{m, seq}, nil)
+	return r
+}
+
+func (r *reader) close() {
+	r.lists.Close()
+	r.columns.Close()
+}
+
+// check compares some of what a reader sees with the model, and gives the number of lists that the cache had.
+func (m *model) check(t *testing.T, rnd *rand.Rand, r *reader) int {
+	t.Helper()
+	var cur Cursor
+	want := Want{Edges: rnd.IntN(2) == 0}
+	if rnd.IntN(3) == 0 {
+		want.Props = []graph.PropID{9}
+	}
+	typ, dir := graph.TypeID(rnd.IntN(2)), graph.Direction(rnd.IntN(2))
+	r.lists.Cursor(&cur, typ, dir, want)
+	found := 0
+	for range 20 {
+		local := m.pick(rnd)
+		v := graph.MakeVertexID(m.shard, local)
+		ok, err := cur.Seek(v, 1+rnd.IntN(100))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			continue
+		}
+		model := m.list(listKey{typ, dir, local}, r.seq)
+		if n, ok := cur.Degree(v); !ok || n != len(model) {
+			t.Fatalf("degree of %d at %d: %d, want %d", local, r.seq, n, len(model))
+		}
+		list, ok := cur.List(v)
+		if !ok {
+			if len(want.Props) == 0 {
+				t.Fatal("a list was left out for nothing")
+			}
+			continue
+		}
+		found++
+		if len(list.Targets) != len(model) {
+			t.Fatalf("list of %d at %d: %d edges, want %d", local, r.seq, len(list.Targets), len(model))
+		}
+		for i, e := range model {
+			if m.ids.Unpack(list.Targets[i]) != e.target {
+				t.Fatalf("list of %d at %d: target %d is %x, want %x", local, r.seq, i, list.Targets[i], e.target)
+			}
+			if want.Edges && uint64(list.Edges[i]) != e.edge.Local() {
+				t.Fatalf("list of %d at %d: edge %d is %d, want %d", local, r.seq, i, list.Edges[i], e.edge.Local())
+			}
+			if len(want.Props) > 0 {
+				p, err := cur.Prop(0).Value(list.Offset+uint32(i), nil)
+				if err != nil || p.Int() != e.prop {
+					t.Fatalf("property of edge %d of %d at %d: %v, want %d", i, local, r.seq, p, e.prop)
+				}
+			}
+		}
+	}
+	m.checkValues(t, rnd, r)
+	return found
+}
+
+func (m *model) checkValues(t *testing.T, rnd *rand.Rand, r *reader) {
+	t.Helper()
+	ids := make([]graph.VertexID, 30)
+	for i := range ids {
+		ids[i] = graph.MakeVertexID(m.shard, m.pick(rnd))
+	}
+	if rnd.IntN(2) == 0 {
+		slices.Sort(ids)
+	}
+	prop := graph.PropID(rnd.IntN(4))
+	out := make([]graph.Value, len(ids))
+	missing, err := r.columns.Fill(prop, ids, out, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, id := range ids {
+		if slices.Contains(missing, i) {
+			continue
+		}
+		if want := m.value(valueKey{prop, id.Local()}, r.seq); !sameValue(out[i], want) {
+			t.Fatalf("property %d of %d at %d: %v, want %v", prop, id.Local(), r.seq, out[i], want)
+		}
+	}
+	sets := make([]graph.LabelSet, len(ids))
+	missing, err = r.columns.FillLabels(ids, sets, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, id := range ids {
+		want := graph.LabelSet(0)
+		if v := m.value(valueKey{LabelProp, id.Local()}, r.seq); !v.IsNull() {
+			want = graph.LabelSet(v.Int())
+		}
+		if !slices.Contains(missing, i) && sets[i] != want {
+			t.Fatalf("labels of %d at %d: %d, want %d", id.Local(), r.seq, sets[i], want)
+		}
+	}
+}
+
+func sameValue(a, b graph.Value) bool {
+	if a.Kind() != b.Kind() {
+		return false
+	}
+	switch a.Kind() {
+	case graph.Null:
+		return true
+	case graph.String:
+		return a.Str() == b.Str()
+	case graph.List:
+		return slices.EqualFunc(a.List(), b.List(), sameValue)
+	case graph.Bool:
+		return a.Bool() == b.Bool()
+	case graph.Float:
+		return a.Float() == b.Float()
+	}
+	return a.Int() == b.Int()
+}
+
+// step computes Step on the model.
+func (m *model) step(typ graph.TypeID, dir graph.Direction, seq uint64, from *graph.VertexSet, out *graph.VertexSet) {
+	for _, v := range from.AppendTo(nil) {
+		if v.Shard() == m.shard {
+			for _, e := range m.list(listKey{typ, dir, v.Local()}, seq) {
+				out.Add(e.target)
+			}
+		}
+	}
+}
+
+// TestAgainstModel lets a writer and readers at many sequences act in a random order, with budgets from nothing to
+// plenty, and compares all that the cache says with the model.
+func TestAgainstModel(t *testing.T) {
+	for seed := range uint64(24) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		m := newModel(int(seed)%3, 1+int(seed)%3+int(seed)%2, []uint64{100, 5000, 20000}[seed%3])
+		cache := New(Options{Budget: []int{1 << 20, 1 << 18, 1 << 24}[rnd.IntN(3)]})
+		l, c := cache.NewLists(m.ids), cache.NewColumns(m.shard)
+		var open []*reader
+		found := 0
+		for range 600 {
+			switch i := rnd.IntN(20); {
+			case i < 4:
+				m.commit(rnd, l, c, 1+rnd.IntN(60))
+			case i < 6:
+				open = append(open, m.open(l, c))
+			case i < 8 && len(open) > 0:
+				k := rnd.IntN(len(open))
+				open[k].close()
+				open = slices.Delete(open, k, k+1)
+			case i == 8 && rnd.IntN(10) == 0:
+				cache.SetBudget(rnd.IntN(1 << 21))
+			case i == 9 && len(open) > 0 && m.shard == 0:
+				m.checkStep(t, rnd, open[rnd.IntN(len(open))])
+			case len(open) > 0:
+				found += m.check(t, rnd, open[rnd.IntN(len(open))])
+			}
+		}
+		for _, r := range open {
+			r.close()
+		}
+		s := cache.Stats()
+		if s.Mapped > s.Budget || found == 0 {
+			t.Fatalf("seed %d: %d lists found, %+v", seed, found, s)
+		}
+		l.Close()
+		c.Close()
+		if s := cache.Stats(); s.Used != 0 || s.Segments != 0 || s.Overlay != 0 {
+			t.Fatalf("seed %d: after Close: %+v", seed, s)
+		}
+	}
+}
+
+func (m *model) checkStep(t *testing.T, rnd *rand.Rand, r *reader) {
+	t.Helper()
+	var from, out, missed, want graph.VertexSet
+	for range 1 + rnd.IntN(500) {
+		from.Add(graph.MakeVertexID(m.shard, m.pick(rnd)))
+	}
+	typ, dir := graph.TypeID(rnd.IntN(2)), graph.Direction(rnd.IntN(2))
+	if err := Step([]*ListView{&r.lists}, typ, dir, &from, &out, &missed, 2); err != nil {
+		t.Fatal(err)
+	}
+	m.step(typ, dir, r.seq, &missed, &out)
+	m.step(typ, dir, r.seq, &from, &want)
+	if !slices.Equal(out.AppendTo(nil), want.AppendTo(nil)) {
+		t.Fatalf("step at %d: %d vertices, want %d", r.seq, out.Len(), want.Len())
+	}
+}
+
+// TestConcurrently is the same with readers and the writer on goroutines of their own; it is meant for the race detector.
+func TestConcurrently(t *testing.T) {
+	m := newModel(0, 1, 3000)
+	cache := New(Options{Budget: 1 << 19})
+	l, c := cache.NewLists(m.ids), cache.NewColumns(0)
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			rnd := rand.New(rand.NewPCG(uint64(g), 7))
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				r := m.open(l, c)
+				for range 1 + rnd.IntN(10) {
+					m.check(t, rnd, r)
+				}
+				m.checkStep(t, rnd, r)
+				r.close()
+			}
+		})
+	}
+	rnd := rand.New(rand.NewPCG(99, 7))
+	for i := range 300 {
+		m.commit(rnd, l, c, 1+rnd.IntN(40))
+		if i%50 == 25 {
+			cache.SetBudget(1 << (17 + i%3))
+		}
+	}
+	close(done)
+	wg.Wait()
+	if s := cache.Stats(); s.Hits == 0 || s.Loads == 0 {
+		t.Fatalf("%+v", s)
+	}
+}
