@@ -1,0 +1,280 @@
+package cypher
+
+import (
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// binder turns one statement into a plan. The first error stays in err; what is bound after it is thrown away.
+type binder struct {
+	opts   Options
+	q      *plan.Query
+	scope  scope
+	frames []*frame
+	refs   map[plan.Col]int // how often a column is read
+	fx     *effects         // of the clause that is being bound
+	aggs   *aggregation     // where an aggregate may stand: what collects it
+	// operand is the value that *ast.CaseOperand stands for.
+	operand plan.Expr
+	// scalar are the columns that hold no vertices, edges or paths.
+	scalar  map[plan.Col]bool
+	matches []*plan.Match
+	err     error
+}
+
+// Bind turns a checked query, or a SHOW, into a plan. The other commands have none: see Compile.
+func Bind(stmt *ast.Statement, opts Options) (*plan.Query, error) {
+	b := newBinder(opts)
+	b.q.Prefix = prefixes[stmt.Mode]
+	var r result
+	switch body := stmt.Body.(type) {
+	case *ast.Query:
+		r = b.query(body, nil)
+	case *ast.Show:
+		r = b.show(body)
+	default:
+		return nil, graph.SyntaxError("UnexpectedSyntax", stmt.Pos, "a command has no plan")
+	}
+	b.q.Root, b.q.Out, b.q.Names = r.node, r.cols, r.names
+	if !r.returns {
+		b.q.Root = &plan.Drain{Input: r.node}
+	}
+	b.q.Writes = b.fx.writes()
+	for _, c := range b.q.Out {
+		b.refs[c]++
+	}
+	b.prune()
+	if b.err != nil {
+		return nil, b.err
+	}
+	return b.q, nil
+}
+
+func newBinder(opts Options) *binder {
+	return &binder{opts: opts, q: &plan.Query{}, refs: map[plan.Col]int{}, scalar: map[plan.Col]bool{}, fx: &effects{}}
+}
+
+var prefixes = map[ast.Mode]string{ast.ModeRun: "", ast.ModeExplain: "EXPLAIN", ast.ModeProfile: "PROFILE"}
+
+// fail records an error, unless there is one.
+func (b *binder) fail(err error) {
+	if b.err == nil {
+		b.err = err
+	}
+}
+
+// unsupported is the error for what is in the language but not here.
+func (b *binder) unsupported(at ast.Node, what string) {
+	b.fail(graph.SyntaxError("UnexpectedSyntax", at.Position(), "%s not supported", what))
+}
+
+func (b *binder) newCol(name string, kind graph.ValueKind) plan.Col { return b.q.NewCol(name, kind) }
+
+func (b *binder) kind(c plan.Col) graph.ValueKind { return b.q.Cols[c].Kind }
+
+// prune drops the paths that nobody reads and says which edges are read.
+func (b *binder) prune() {
+	for _, m := range b.matches {
+		p := &m.Pattern
+		kept := p.Paths[:0]
+		for _, path := range p.Paths {
+			if b.refs[path.Col] == 0 {
+				continue
+			}
+			kept = append(kept, path)
+			for _, c := range path.Cols {
+				b.refs[c]++
+			}
+		}
+		p.Paths = kept
+		for i := range p.Edges {
+			p.Edges[i].Named = b.refs[p.Edges[i].Col] > 0
+		}
+	}
+}
+
+// result is a bound query: its rows, and their columns if it returns any.
+type result struct {
+	node    plan.Node
+	returns bool
+	cols    []plan.Col
+	names   []string
+	one     bool // at most one row
+}
+
+// query binds the parts of a query, each of which begins with the scope init; nil is that of a whole statement.
+func (b *binder) query(q *ast.Query, init func(*ast.SingleQuery) scope) result {
+	var parts []result
+	for _, p := range q.Parts {
+		b.scope = nil
+		if init != nil {
+			b.scope = init(p)
+		}
+		parts = append(parts, b.single(p))
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return b.union(q, parts)
+}
+
+func (b *binder) union(q *ast.Query, parts []result) result {
+	first := parts[0]
+	out := result{returns: first.returns, names: first.names}
+	u := &plan.Union{All: q.All}
+	for i, name := range first.names {
+		kind := b.kind(first.cols[i])
+		for _, p := range parts {
+			if c := p.col(name); c == 0 || b.kind(c) != kind {
+				kind = graph.Null
+			}
+		}
+		u.Out = append(u.Out, b.newCol(name, kind))
+	}
+	for i, p := range parts {
+		cols := make([]plan.Col, 0, len(u.Out))
+		for _, name := range first.names {
+			c := p.col(name)
+			if c == 0 {
+				b.fail(graph.SyntaxError("DifferentColumnsInUnion", q.Parts[i].Pos,
+					"all parts of a UNION must have the same columns"))
+				continue
+			}
+			b.use(c)
+			cols = append(cols, c)
+		}
+		u.Inputs, u.Cols = append(u.Inputs, p.node), append(u.Cols, cols)
+	}
+	out.node, out.cols = u, u.Out
+	return out
+}
+
+func (r *result) col(name string) plan.Col {
+	for i, n := range r.names {
+		if n == name {
+			return r.cols[i]
+		}
+	}
+	return 0
+}
+
+// single binds a chain of clauses.
+func (b *binder) single(q *ast.SingleQuery) result {
+	f := &flow{node: b.start(), one: true}
+	var out result
+	for i, c := range q.Clauses {
+		rest := q.Clauses[i+1:]
+		switch c := c.(type) {
+		case *ast.Return:
+			out = b.returns(f, c)
+		case *ast.Finish:
+			out = result{}
+		case *ast.CallProcedure:
+			yields := b.procedure(f, c)
+			if c.Standalone && len(yields) > 0 {
+				out = result{returns: true}
+				for _, y := range yields {
+					out.cols, out.names = append(out.cols, y.col), append(out.names, y.name)
+				}
+			}
+		default:
+			b.clause(f, c, rest)
+		}
+	}
+	out.node, out.one = f.node, f.one
+	return out
+}
+
+// clause binds one clause with its effects.
+func (b *binder) clause(f *flow, c ast.Clause, rest []ast.Clause) {
+	b.effects(func() {
+		switch c := c.(type) {
+		case *ast.Match:
+			b.match(f, c)
+		case *ast.Unwind:
+			b.unwind(f, c)
+		case *ast.With:
+			b.with(f, c, rest)
+		case *ast.Create:
+			b.create(f, c.Pattern)
+		case *ast.Merge:
+			b.merge(f, c)
+		case *ast.Set:
+			b.set(f, c)
+		case *ast.Remove:
+			b.remove(f, c)
+		case *ast.Delete:
+			b.delete(f, c)
+		case *ast.Foreach:
+			b.foreach(f, c)
+		case *ast.CallSubquery:
+			b.callSubquery(f, c)
+		case *ast.LoadCSV:
+			b.loadCSV(f, c)
+		default:
+			b.unsupported(c, "this clause is")
+		}
+	})
+}
+
+// procedure binds a call with its effects and gives the columns that it yields.
+func (b *binder) procedure(f *flow, c *ast.CallProcedure) (yields []binding) {
+	b.effects(func() { yields = b.callProcedure(f, c) })
+	return yields
+}
+
+func (b *binder) unwind(f *flow, c *ast.Unwind) {
+	list := b.expr(c.List)
+	b.admit(f)
+	out := b.newCol(c.Variable.Name, b.elementKind(list))
+	b.scalar[out] = !b.mayHoldEntity(list)
+	f.node, f.one = &plan.Unwind{Input: f.node, Out: out, List: list}, false
+	b.declare(c.Variable.Name, out)
+}
+
+func (b *binder) loadCSV(f *flow, c *ast.LoadCSV) {
+	n := &plan.LoadCSV{URL: b.expr(c.URL), Headers: c.Headers, Delimiter: ","}
+	if c.Terminator != nil {
+		n.Delimiter = c.Terminator.Value
+	}
+	b.admit(f)
+	n.Out = b.newCol(c.Variable.Name, graph.Null)
+	b.scalar[n.Out] = true
+	n.Input = f.node
+	f.node, f.one = n, false
+	b.declare(c.Variable.Name, n.Out)
+}
+
+// declare brings a variable into scope.
+func (b *binder) declare(name string, c plan.Col) {
+	b.scope = b.scope.with(binding{name: name, col: c})
+}
+
+// variable binds a variable that stands as an expression.
+func (b *binder) variable(v *ast.Variable) plan.Expr {
+	if bd, ok := b.scope.find(v.Name); ok && bd.alias != nil {
+		return bd.alias()
+	}
+	return &plan.ColRef{Col: b.resolve(v)}
+}
+
+// resolve finds a variable's column.
+func (b *binder) resolve(v *ast.Variable) plan.Col {
+	bd, ok := b.scope.find(v.Name)
+	switch {
+	case !ok:
+		b.fail(graph.SyntaxError("UndefinedVariable", v.Pos, "variable %s is not defined", ast.QuoteVariable(v.Name)))
+		return b.newCol(v.Name, graph.Null)
+	case bd.alias != nil:
+		b.fail(graph.SyntaxError("VariableTypeConflict", v.Pos, "%s is a list", ast.QuoteVariable(v.Name)))
+		return b.newCol(v.Name, graph.Null)
+	case bd.col == 0:
+		b.fail(graph.SyntaxError("UnexpectedSyntax", v.Pos, "%s", strings.ReplaceAll(bd.why, "$", v.Name)))
+		return b.newCol(v.Name, graph.Null)
+	}
+	b.use(bd.col)
+	return bd.col
+}

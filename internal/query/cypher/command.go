@@ -1,0 +1,167 @@
+package cypher
+
+import (
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// Command is a statement that changes the schema or the engine and has no plan: one of *CreateIndex, *DropIndex,
+// *CreateGraph, *DropGraph, *Terminate.
+type Command interface{ command() }
+
+// The commands.
+type (
+	// CreateIndex makes an index or a constraint. An empty Index.Name is to be made up.
+	CreateIndex struct {
+		Index       graph.Index
+		Constraint  bool
+		IfNotExists bool
+	}
+
+	// DropIndex drops an index or a constraint by its name, or, if Name is empty, the index on Index's label and
+	// properties.
+	DropIndex struct {
+		Name       string
+		Index      graph.Index
+		Constraint bool
+		IfExists   bool
+	}
+
+	// CreateGraph makes a graph.
+	CreateGraph struct {
+		Name        string
+		OrReplace   bool
+		IfNotExists bool
+	}
+
+	// DropGraph drops a graph.
+	DropGraph struct {
+		Name     string
+		IfExists bool
+	}
+
+	// Terminate ends running transactions, whose ids are constants or parameters.
+	Terminate struct{ IDs []plan.Expr }
+)
+
+func (*CreateIndex) command() {}
+func (*DropIndex) command()   {}
+func (*CreateGraph) command() {}
+func (*DropGraph) command()   {}
+func (*Terminate) command()   {}
+
+func (b *binder) commandOf(body ast.Body) Command {
+	switch c := body.(type) {
+	case *ast.CreateIndex:
+		if c.Kind != ast.IndexRange {
+			b.unsupported(c, "an index of this kind is")
+		}
+		b.noOptions(c.Options)
+		i := b.index(c.Schema)
+		i.Name, i.Indexed = c.Name, true
+		return &CreateIndex{Index: i, IfNotExists: c.IfNotExists}
+	case *ast.CreateConstraint:
+		b.noOptions(c.Options)
+		i := b.index(c.Schema)
+		i.Name = c.Name
+		switch c.Kind {
+		case ast.ConstraintUnique:
+			i.Unique, i.Indexed = true, true
+		case ast.ConstraintKey:
+			i.Unique, i.Required, i.Indexed = true, true, true
+		case ast.ConstraintNotNull:
+			i.Required = true
+		default:
+			b.unsupported(c, "a constraint of this kind is")
+		}
+		return &CreateIndex{Index: i, Constraint: true, IfNotExists: c.IfNotExists}
+	case *ast.DropIndex:
+		d := &DropIndex{Name: c.Name, IfExists: c.IfExists}
+		if c.Schema != nil {
+			d.Index = b.index(c.Schema)
+		}
+		return d
+	case *ast.DropConstraint:
+		return &DropIndex{Name: c.Name, IfExists: c.IfExists, Constraint: true}
+	case *ast.CreateGraph:
+		return &CreateGraph{Name: c.Name, OrReplace: c.OrReplace, IfNotExists: c.IfNotExists}
+	case *ast.DropGraph:
+		return &DropGraph{Name: c.Name, IfExists: c.IfExists}
+	case *ast.TerminateTransactions:
+		return &Terminate{IDs: b.exprs(c.IDs)}
+	}
+	b.unsupported(body, "this command is")
+	return nil
+}
+
+func (b *binder) noOptions(e ast.Expr) {
+	if m, ok := e.(*ast.MapLit); e != nil && (!ok || len(m.Entries) > 0) {
+		b.unsupported(e, "OPTIONS of an index or a constraint are")
+	}
+}
+
+// index is what an index or a constraint is on.
+func (b *binder) index(s *ast.Schema) graph.Index {
+	i := graph.Index{Props: s.Properties}
+	if len(s.Labels) != 1 {
+		b.unsupported(s, "an index over other than one label or type is")
+		return i
+	}
+	if s.Relationship {
+		i.Type = s.Labels[0]
+	} else {
+		i.Label = s.Labels[0]
+	}
+	return i
+}
+
+var showProcedures = map[ast.ShowKind]string{
+	ast.ShowIndexes: "show.indexes", ast.ShowConstraints: "show.constraints", ast.ShowGraphs: "show.graphs",
+	ast.ShowFunctions: "show.functions", ast.ShowProcedures: "show.procedures", ast.ShowTransactions: "show.transactions",
+}
+
+// show binds SHOW as a call of the procedure that gives the list.
+func (b *binder) show(s *ast.Show) result {
+	sig, ok := b.opts.procedure(showProcedures[s.Kind])
+	if !ok {
+		b.unsupported(s, "this list is")
+		return result{node: &plan.Unit{}}
+	}
+	f := &flow{node: b.start(), one: true}
+	n := &plan.CallProc{Input: f.node, Proc: sig.Name, Args: []plan.Expr{
+		&plan.Const{Value: graph.StringValue(s.Filter)}, &plan.ListLit{Elems: b.exprs(s.Names)},
+	}}
+	all := ast.CallProcedure{At: s.At, Standalone: true}
+	b.scope = b.yields(n, &all, &sig)
+	f.node, f.one = n, false
+	out := &ast.Return{At: s.At, Projection: &ast.Projection{At: s.At}}
+	for _, r := range sig.Results {
+		v := &ast.Variable{At: s.At, Name: r.Name}
+		out.Projection.Items = append(out.Projection.Items, &ast.ProjectionItem{At: s.At, Expr: v, Text: r.Name})
+	}
+	switch {
+	case s.Yield != nil:
+		b.with(f, &ast.With{At: s.At, Projection: s.Yield, Where: s.Where}, nil)
+	case s.Where != nil:
+		f.filter(conjuncts(b.expr(s.Where)))
+	}
+	if s.Return != nil {
+		return b.rows(f, s.Return)
+	}
+	if s.Yield != nil && !s.Yield.Star {
+		out.Projection.Items = nil
+		for _, i := range s.Yield.Items {
+			v := &ast.Variable{At: i.At, Name: i.Name()}
+			out.Projection.Items = append(out.Projection.Items, &ast.ProjectionItem{At: i.At, Expr: v, Text: v.Name})
+		}
+	}
+	return b.rows(f, out)
+}
+
+// rows ends a chain with a RETURN.
+func (b *binder) rows(f *flow, r *ast.Return) result {
+	out := b.returns(f, r)
+	out.node, out.one = f.node, f.one
+	return out
+}

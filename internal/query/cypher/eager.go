@@ -1,0 +1,267 @@
+package cypher
+
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// flow is the plan of a chain of clauses.
+type flow struct {
+	node plan.Node
+	one  bool // at most one row comes out
+	// done is what the clauses do that may not be finished when the first row comes out.
+	done effects
+	// lazy says that there are writes which happen only as rows are asked for.
+	lazy bool
+}
+
+// finish notes that the last node takes in all rows before it gives one.
+func (f *flow) finish() { f.done, f.lazy = effects{}, false }
+
+func (f *flow) eager() {
+	f.node = &plan.Eager{Input: f.node}
+	f.finish()
+}
+
+// effects binds a clause and adds what it does to what the clause around it does.
+func (b *binder) effects(bind func()) {
+	outer := b.fx
+	b.fx = &effects{}
+	bind()
+	outer.add(b.fx)
+	b.fx = outer
+}
+
+// admit is called when all expressions and patterns of a clause are bound and before its nodes are put on top of f.
+func (b *binder) admit(f *flow) {
+	switch {
+	case f.one:
+		// A single row is here only when all that it needed is done, and nothing comes after it.
+		f.done = effects{}
+	case needsEager(&f.done, b.fx) != "":
+		f.eager()
+	}
+	f.done.add(b.fx)
+	f.lazy = f.lazy || b.fx.writes()
+}
+
+// needsEager says why all rows of the clauses so far must be there before a clause begins, or "". Rows are computed one
+// after another through all clauses, while openCypher runs clause by clause; the difference shows only
+//
+//   - where the clause changes what earlier clauses still read for later rows,
+//   - where the clause reads what earlier clauses still write for later rows,
+//   - where both write the same thing, so that their order counts.
+func needsEager(before, clause *effects) string {
+	switch {
+	case clause.touches(before):
+		return "it changes what is read before"
+	case before.touches(clause):
+		return "it reads what is written before"
+	case before.clashes(clause):
+		return "it writes what is written before"
+	}
+	return ""
+}
+
+// effects is what clauses read of the graph and change in it.
+type effects struct {
+	scans    []vertexRead
+	edges    nameSet // types of edges that patterns look for
+	keys     nameSet // properties that are read
+	labels   nameSet // labels that are read
+	created  []vertexWrite
+	newEdges nameSet // types
+	setKeys  nameSet
+	relabels nameSet
+	deletes  bool
+}
+
+// vertexRead is a vertex that a pattern looks for and that need not have an edge: it has all of labels, and its
+// properties keys are not null.
+type vertexRead struct{ labels, keys []string }
+
+// vertexWrite is a vertex that is made with exactly these labels and at most these properties.
+type vertexWrite struct {
+	labels []string
+	keys   nameSet
+}
+
+// nameSet is a set of names, or of all names.
+type nameSet struct {
+	all   bool
+	names map[string]struct{}
+}
+
+func (s *nameSet) add(names ...string) {
+	for _, n := range names {
+		if s.names == nil {
+			s.names = map[string]struct{}{}
+		}
+		s.names[n] = struct{}{}
+	}
+}
+
+func (s *nameSet) union(o *nameSet) {
+	s.all = s.all || o.all
+	for n := range o.names {
+		s.add(n)
+	}
+}
+
+func (s *nameSet) empty() bool { return !s.all && len(s.names) == 0 }
+
+func (s *nameSet) has(name string) bool {
+	_, ok := s.names[name]
+	return s.all || ok
+}
+
+func (s *nameSet) overlaps(o *nameSet) bool {
+	if s.empty() || o.empty() {
+		return false
+	}
+	if s.all || o.all {
+		return true
+	}
+	for n := range s.names {
+		if o.has(n) {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *effects) add(o *effects) {
+	e.scans = append(e.scans, o.scans...)
+	e.edges.union(&o.edges)
+	e.keys.union(&o.keys)
+	e.labels.union(&o.labels)
+	e.created = append(e.created, o.created...)
+	e.newEdges.union(&o.newEdges)
+	e.setKeys.union(&o.setKeys)
+	e.relabels.union(&o.relabels)
+	e.deletes = e.deletes || o.deletes
+}
+
+// readEntities notes that all properties and labels of something are read.
+func (e *effects) readEntities() { e.keys.all, e.labels.all = true, true }
+
+// readGraph notes that anything may be read.
+func (e *effects) readGraph() {
+	e.readEntities()
+	e.edges.all = true
+	e.scans = append(e.scans, vertexRead{})
+}
+
+func (e *effects) reads() bool {
+	return len(e.scans) > 0 || !e.edges.empty() || !e.keys.empty() || !e.labels.empty()
+}
+
+func (e *effects) writes() bool {
+	return len(e.created) > 0 || !e.newEdges.empty() || !e.setKeys.empty() || !e.relabels.empty() || e.deletes
+}
+
+// touches says whether what e writes can be seen by what o reads.
+func (e *effects) touches(o *effects) bool {
+	if e.deletes && o.reads() || e.newEdges.overlaps(&o.edges) || e.setKeys.overlaps(&o.keys) || e.relabels.overlaps(&o.labels) {
+		return true
+	}
+	for _, w := range e.created {
+		if slices.ContainsFunc(o.scans, w.satisfies) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w vertexWrite) satisfies(r vertexRead) bool {
+	for _, l := range r.labels {
+		if !slices.Contains(w.labels, l) {
+			return false
+		}
+	}
+	for _, k := range r.keys {
+		if !w.keys.has(k) {
+			return false
+		}
+	}
+	return true
+}
+
+// clashes says whether e and o write the same, or one deletes what the other writes.
+func (e *effects) clashes(o *effects) bool {
+	return e.deletes && o.writes() || o.deletes && e.writes() ||
+		e.setKeys.overlaps(&o.setKeys) || e.relabels.overlaps(&o.relabels)
+}
+
+// reading notes what a pattern reads, but for its predicates' properties and labels, which are noted as they are bound.
+func (e *effects) reading(p *plan.Pattern) {
+	linked := map[plan.Col]bool{}
+	for _, r := range p.Edges {
+		if len(r.Types) == 0 {
+			e.edges.all = true
+		}
+		e.edges.add(r.Types...)
+		if r.Length == nil {
+			linked[r.Left], linked[r.Right] = true, true
+		}
+	}
+	for _, v := range p.Vertices {
+		e.readLabels(v.Labels)
+		if v.Bound || linked[v.Col] {
+			continue
+		}
+		e.scans = append(e.scans, vertexRead{labels: required(v.Labels), keys: requiredKeys(p.Preds, v.Col)})
+	}
+}
+
+func (e *effects) readLabels(l *plan.LabelExpr) {
+	if l == nil {
+		return
+	}
+	switch l.Op {
+	case plan.LabelName:
+		e.labels.add(l.Name)
+	case plan.LabelAny:
+		e.labels.all = true
+	}
+	for _, a := range l.Args {
+		e.readLabels(a)
+	}
+}
+
+// required gives labels that every vertex has that satisfies l.
+func required(l *plan.LabelExpr) []string {
+	switch {
+	case l == nil:
+		return nil
+	case l.Op == plan.LabelName:
+		return []string{l.Name}
+	case l.Op == plan.LabelAnd:
+		var out []string
+		for _, a := range l.Args {
+			out = append(out, required(a)...)
+		}
+		return out
+	}
+	return nil
+}
+
+// requiredKeys gives the properties of v that an equality makes non-null.
+func requiredKeys(preds []plan.Expr, v plan.Col) []string {
+	var out []string
+	for _, p := range preds {
+		op, ok := p.(*plan.Op)
+		if !ok || op.Op != plan.Eq && op.Op != plan.In {
+			continue
+		}
+		for _, a := range op.Args {
+			if p, ok := a.(*plan.Prop); ok {
+				if c, ok := p.X.(*plan.ColRef); ok && c.Col == v {
+					out = append(out, p.Key)
+				}
+			}
+		}
+	}
+	return out
+}

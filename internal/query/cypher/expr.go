@@ -1,0 +1,377 @@
+package cypher
+
+import (
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+var binaryOps = map[ast.BinaryOp]plan.OpCode{
+	ast.OpOr: plan.Or, ast.OpXor: plan.Xor, ast.OpAnd: plan.And, ast.OpAdd: plan.Add, ast.OpSub: plan.Sub,
+	ast.OpMul: plan.Mul, ast.OpDiv: plan.Div, ast.OpMod: plan.Mod, ast.OpPow: plan.Pow, ast.OpIn: plan.In,
+	ast.OpStartsWith: plan.StartsWith, ast.OpEndsWith: plan.EndsWith, ast.OpContains: plan.Contains,
+	ast.OpMatches: plan.Regexp,
+}
+
+var compareOps = map[ast.CompareOp]plan.OpCode{
+	ast.OpEq: plan.Eq, ast.OpNe: plan.Ne, ast.OpLt: plan.Lt, ast.OpLe: plan.Le, ast.OpGt: plan.Gt, ast.OpGe: plan.Ge,
+}
+
+var unaryOps = map[ast.UnaryOp]plan.OpCode{ast.OpNot: plan.Not, ast.OpNeg: plan.Neg, ast.OpPlus: plan.Pos}
+
+var quantifiers = map[ast.QuantifierKind]string{
+	ast.QuantifierAll: "all", ast.QuantifierAny: "any", ast.QuantifierNone: "none", ast.QuantifierSingle: "single",
+}
+
+func (b *binder) exprs(es []ast.Expr) []plan.Expr {
+	out := make([]plan.Expr, 0, len(es))
+	for _, e := range es {
+		out = append(out, b.expr(e))
+	}
+	return out
+}
+
+// opt binds an expression that may be absent.
+func (b *binder) opt(e ast.Expr) plan.Expr {
+	if e == nil {
+		return nil
+	}
+	return b.expr(e)
+}
+
+// expr binds an expression in the present scope.
+func (b *binder) expr(e ast.Expr) plan.Expr {
+	switch e := e.(type) {
+	case *ast.NullLit:
+		return &plan.Const{}
+	case *ast.BoolLit:
+		return &plan.Const{Value: graph.BoolValue(e.Value)}
+	case *ast.IntLit:
+		return &plan.Const{Value: graph.IntValue(e.Value)}
+	case *ast.FloatLit:
+		return &plan.Const{Value: graph.FloatValue(e.Value)}
+	case *ast.StringLit:
+		return &plan.Const{Value: graph.StringValue(e.Value)}
+	case *ast.ListLit:
+		return &plan.ListLit{Elems: b.exprs(e.Items)}
+	case *ast.MapLit:
+		return b.mapLit(e)
+	case *ast.Variable:
+		return b.variable(e)
+	case *ast.Parameter:
+		return &plan.Param{Name: e.Name}
+	case *ast.Property:
+		b.fx.keys.add(e.Key)
+		return &plan.Prop{X: b.expr(e.Subject), Key: e.Key}
+	case *ast.Index:
+		b.fx.keys.all = true
+		return op(plan.Index, e.Pos, b.expr(e.Subject), b.expr(e.Index))
+	case *ast.Slice:
+		return op(plan.SliceOp, e.Pos, b.expr(e.Subject), b.opt(e.From), b.opt(e.To))
+	case *ast.MapProjection:
+		return b.mapProjection(e)
+	case *ast.ListComprehension:
+		return b.comprehension(e)
+	case *ast.PatternComprehension:
+		return b.patternSubquery(plan.Collect, []*ast.PathPattern{e.Path}, e.Where, e.Projection)
+	case *ast.PatternPredicate:
+		return b.patternSubquery(plan.Exists, []*ast.PathPattern{e.Path}, nil, nil)
+	case *ast.PathSearch:
+		return b.pathSearch(e)
+	case *ast.Subquery:
+		return b.subquery(e)
+	case *ast.Case:
+		return b.caseExpr(e)
+	case *ast.CaseOperand:
+		return b.operand
+	case *ast.Quantifier:
+		return b.quantifier(e)
+	case *ast.Reduce:
+		return b.reduce(e)
+	case *ast.Call:
+		return b.call(e)
+	case *ast.CountStar:
+		return b.aggregate("count", false, nil, e)
+	case *ast.Unary:
+		return op(unaryOps[e.Op], e.Pos, b.expr(e.Operand))
+	case *ast.Binary:
+		return b.binary(e)
+	case *ast.Comparison:
+		return b.comparison(e)
+	case *ast.IsNull:
+		if e.Not {
+			return op(plan.IsNotNull, e.Pos, b.expr(e.Operand))
+		}
+		return op(plan.IsNull, e.Pos, b.expr(e.Operand))
+	case *ast.IsType:
+		return &plan.IsType{X: b.expr(e.Operand), Type: typeName(e.Type), Not: e.Not}
+	case *ast.HasLabels:
+		l := labelExpr(e.Labels)
+		b.fx.readLabels(l)
+		return &plan.HasLabels{X: b.expr(e.Subject), Labels: l}
+	}
+	b.unsupported(e, "this expression is")
+	return &plan.Const{}
+}
+
+func op(code plan.OpCode, at graph.Pos, args ...plan.Expr) plan.Expr {
+	return &plan.Op{Op: code, Args: args, Pos: at}
+}
+
+// and joins conditions; none is nil.
+func and(es []plan.Expr) plan.Expr {
+	switch len(es) {
+	case 0:
+		return nil
+	case 1:
+		return es[0]
+	}
+	return &plan.Op{Op: plan.And, Args: es}
+}
+
+func (b *binder) binary(e *ast.Binary) plan.Expr {
+	left, right := b.expr(e.Left), b.expr(e.Right)
+	if e.Op == ast.OpConcat {
+		return &plan.Call{Func: "||", Args: []plan.Expr{left, right}, Pos: e.Pos}
+	}
+	code := binaryOps[e.Op]
+	if code != plan.And && code != plan.Or {
+		return op(code, e.Pos, left, right)
+	}
+	var args []plan.Expr
+	for _, x := range []plan.Expr{left, right} {
+		if o, ok := x.(*plan.Op); ok && o.Op == code {
+			args = append(args, o.Args...)
+		} else {
+			args = append(args, x)
+		}
+	}
+	return op(code, e.Pos, args...)
+}
+
+// comparison binds a chain of comparisons. An operand in the middle stands in two of them.
+func (b *binder) comparison(e *ast.Comparison) plan.Expr {
+	left := b.expr(e.First)
+	var all []plan.Expr
+	var wrap []func(plan.Expr) plan.Expr
+	for i, s := range e.Steps {
+		right := b.expr(s.Right)
+		if i < len(e.Steps)-1 && costly(right) {
+			var w func(plan.Expr) plan.Expr
+			right, w = b.let(right)
+			wrap = append(wrap, w)
+		}
+		all = append(all, op(compareOps[s.Op], s.Pos, left, right))
+		left = right
+	}
+	out := and(all)
+	for _, w := range wrap {
+		out = w(out)
+	}
+	return out
+}
+
+// let gives a reference to a value that is computed once, and the function that puts its computation around an
+// expression that uses it.
+func (b *binder) let(value plan.Expr) (plan.Expr, func(plan.Expr) plan.Expr) {
+	acc, none := b.newCol("", b.kindOf(value)), b.newCol("", graph.Null)
+	return &plan.ColRef{Col: acc}, func(body plan.Expr) plan.Expr {
+		return &plan.Reduce{Acc: acc, Init: value, Var: none, List: &plan.ListLit{Elems: []plan.Expr{&plan.Const{}}}, Body: body}
+	}
+}
+
+func (b *binder) caseExpr(e *ast.Case) plan.Expr {
+	outer := b.operand
+	out := &plan.Case{}
+	var wrap func(plan.Expr) plan.Expr
+	if e.Operand != nil {
+		x := b.expr(e.Operand)
+		if costly(x) {
+			x, wrap = b.let(x)
+		}
+		b.operand = x
+	}
+	operand := b.operand
+	for _, w := range e.Whens {
+		var tests []plan.Expr
+		for _, t := range w.Tests {
+			test := b.expr(t.Expr)
+			if e.Operand != nil && !t.Predicate {
+				test = op(plan.Eq, t.Pos, operand, test)
+			}
+			tests = append(tests, test)
+		}
+		when := tests[0]
+		if len(tests) > 1 {
+			when = op(plan.Or, w.Pos, tests...)
+		}
+		out.When = append(out.When, when)
+		out.Then = append(out.Then, b.expr(w.Then))
+	}
+	out.Else = b.opt(e.Else)
+	b.operand = outer
+	if wrap != nil {
+		return wrap(out)
+	}
+	return out
+}
+
+func (b *binder) mapLit(e *ast.MapLit) plan.Expr {
+	out := &plan.MapLit{}
+	at := map[string]int{}
+	for _, m := range e.Entries {
+		v := b.expr(m.Value)
+		if i, ok := at[m.Key]; ok {
+			out.Elems[i] = v
+			continue
+		}
+		at[m.Key] = len(out.Keys)
+		out.Keys, out.Elems = append(out.Keys, m.Key), append(out.Elems, v)
+	}
+	return out
+}
+
+func (b *binder) mapProjection(e *ast.MapProjection) plan.Expr {
+	out := &plan.MapProject{X: b.expr(e.Subject)}
+	for _, i := range e.Items {
+		var v plan.Expr
+		switch i.Kind {
+		case ast.ProjectAll:
+			b.fx.keys.all = true
+			out.All = true
+			continue
+		case ast.ProjectProperty:
+			b.fx.keys.add(i.Name)
+			v = &plan.Prop{X: b.expr(e.Subject), Key: i.Name}
+		default:
+			v = b.expr(i.Value)
+		}
+		out.Keys, out.Elems = append(out.Keys, i.Name), append(out.Elems, v)
+	}
+	return out
+}
+
+// local runs f with a variable of a comprehension in scope.
+func (b *binder) local(name string, kind graph.ValueKind, f func()) plan.Col {
+	outer := b.scope
+	c := b.newCol(name, kind)
+	b.declare(name, c)
+	f()
+	b.scope = outer
+	return c
+}
+
+func (b *binder) comprehension(e *ast.ListComprehension) plan.Expr {
+	out := &plan.Comprehension{List: b.expr(e.List)}
+	out.Var = b.local(e.Variable.Name, b.elementKind(out.List), func() {
+		out.Where, out.Map = b.opt(e.Where), b.opt(e.Projection)
+	})
+	return out
+}
+
+// elementKind is what is known of the elements of a list.
+func (b *binder) elementKind(list plan.Expr) graph.ValueKind {
+	switch l := list.(type) {
+	case *plan.ColRef:
+		if b.kind(l.Col) == graph.List {
+			return graph.EdgeKind
+		}
+	case *plan.Call:
+		switch l.Func {
+		case "nodes":
+			return graph.VertexKind
+		case "relationships":
+			return graph.EdgeKind
+		}
+	}
+	return graph.Null
+}
+
+func (b *binder) quantifier(e *ast.Quantifier) plan.Expr {
+	out := &plan.Quantifier{Kind: quantifiers[e.Kind], List: b.expr(e.List)}
+	out.Var = b.local(e.Variable.Name, b.elementKind(out.List), func() {
+		if e.Where == nil {
+			out.Pred = b.expr(e.Variable)
+		} else {
+			out.Pred = b.expr(e.Where)
+		}
+	})
+	return out
+}
+
+func (b *binder) reduce(e *ast.Reduce) plan.Expr {
+	out := &plan.Reduce{Init: b.expr(e.Init), List: b.expr(e.List)}
+	out.Acc = b.local(e.Accumulator.Name, graph.Null, func() {
+		out.Var = b.local(e.Variable.Name, b.elementKind(out.List), func() { out.Body = b.expr(e.Body) })
+	})
+	return out
+}
+
+func (b *binder) call(e *ast.Call) plan.Expr {
+	name := strings.ToLower(e.Name)
+	if aggregates[name] {
+		return b.aggregate(name, e.Distinct, e.Args, e)
+	}
+	switch name {
+	case "exists":
+		if len(e.Args) == 1 {
+			if p, ok := e.Args[0].(*ast.PatternPredicate); ok {
+				return b.expr(p)
+			}
+			return op(plan.IsNotNull, e.Pos, b.expr(e.Args[0]))
+		}
+	case "properties", "keys":
+		b.fx.keys.all = true
+	case "labels":
+		b.fx.labels.all = true
+	}
+	return &plan.Call{Func: name, Args: b.exprs(e.Args), Pos: e.Pos}
+}
+
+// labelExpr turns a condition on labels into the plan's.
+func labelExpr(l ast.LabelExpr) *plan.LabelExpr {
+	switch l := l.(type) {
+	case *ast.LabelName:
+		return &plan.LabelExpr{Op: plan.LabelName, Name: l.Name}
+	case *ast.LabelAny:
+		return &plan.LabelExpr{Op: plan.LabelAny}
+	case *ast.LabelNot:
+		return &plan.LabelExpr{Op: plan.LabelNot, Args: []*plan.LabelExpr{labelExpr(l.Operand)}}
+	case *ast.LabelAnd:
+		return &plan.LabelExpr{Op: plan.LabelAnd, Args: labelExprs(l.Operands)}
+	case *ast.LabelOr:
+		return &plan.LabelExpr{Op: plan.LabelOr, Args: labelExprs(l.Operands)}
+	}
+	return nil
+}
+
+func labelExprs(ls []ast.LabelExpr) []*plan.LabelExpr {
+	out := make([]*plan.LabelExpr, 0, len(ls))
+	for _, l := range ls {
+		out = append(out, labelExpr(l))
+	}
+	return out
+}
+
+// typeName writes a type in normal form.
+func typeName(t *ast.Type) string {
+	var s string
+	switch {
+	case len(t.Alternatives) > 0:
+		names := make([]string, 0, len(t.Alternatives))
+		for _, a := range t.Alternatives {
+			names = append(names, typeName(a))
+		}
+		s = strings.Join(names, " | ")
+	case t.Element != nil:
+		s = t.Name + "<" + typeName(t.Element) + ">"
+	default:
+		s = t.Name
+	}
+	if t.NotNull {
+		s += " NOT NULL"
+	}
+	return s
+}

@@ -1,0 +1,26 @@
+package cypher
+
+// Options is what the front end knows of the engine.
+type Options struct {
+	// Procedures finds a procedure's signature by its name; nil: there are none. What SHOW lists are procedures too:
+	// show.indexes, show.constraints, show.graphs, show.functions, show.procedures and show.transactions, each with the
+	// arguments filter :: STRING ("" or, in capitals, as in SHOW RANGE INDEXES) and names :: LIST<STRING>.
+	Procedures func(name string) (Signature, bool)
+}
+
+// Signature is the form of a procedure.
+type Signature struct {
+	Name    string // as it is registered
+	Params  []Field
+	Results []Field
+}
+
+// Field is a parameter or a result of a procedure. Type is as it is written in signatures, such as "INTEGER?".
+type Field struct{ Name, Type string }
+
+func (o *Options) procedure(name string) (Signature, bool) {
+	if o.Procedures == nil {
+		return Signature{}, false
+	}
+	return o.Procedures(name)
+}

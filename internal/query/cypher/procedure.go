@@ -1,0 +1,109 @@
+package cypher
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// callProcedure binds [OPTIONAL] CALL name(…) YIELD … and gives the columns that it yields.
+func (b *binder) callProcedure(f *flow, c *ast.CallProcedure) []binding {
+	sig, ok := b.opts.procedure(c.Name)
+	if !ok {
+		b.fail(procedureNotFound(c))
+		return nil
+	}
+	if c.Optional {
+		return b.optionalProcedure(f, c, &sig)
+	}
+	n := &plan.CallProc{Proc: sig.Name, Args: b.arguments(c, &sig), Void: len(sig.Results) == 0}
+	yields := b.yields(n, c, &sig)
+	b.scope = b.scope.with(yields...)
+	var preds []plan.Expr
+	if c.Yield != nil && c.Yield.Where != nil {
+		preds = conjuncts(b.expr(c.Yield.Where))
+	}
+	b.fx.readGraph()
+	b.admit(f)
+	n.Input = f.node
+	f.node, f.one = n, f.one && n.Void
+	f.filter(preds)
+	return yields
+}
+
+// optionalProcedure binds a call that gives a row of nulls where the procedure gives none.
+func (b *binder) optionalProcedure(f *flow, c *ast.CallProcedure, sig *Signature) []binding {
+	inner := *c
+	inner.Optional = false
+	outer := b.scope
+	b.open(outer, true)
+	sub := &flow{node: b.start(), one: true}
+	yields := b.callProcedure(sub, &inner)
+	b.close()
+	b.admit(f)
+	apply := &plan.Apply{Input: f.node, Sub: sub.node, Kind: plan.Optional}
+	for _, y := range yields {
+		apply.Cols = append(apply.Cols, y.col)
+	}
+	f.node, f.one = apply, f.one && len(sig.Results) == 0
+	return yields
+}
+
+// arguments binds the arguments; those of a call without parentheses are parameters of the statement.
+func (b *binder) arguments(c *ast.CallProcedure, sig *Signature) []plan.Expr {
+	var args []plan.Expr
+	if c.Implicit {
+		for _, p := range sig.Params {
+			args = append(args, &plan.Param{Name: p.Name})
+		}
+	} else {
+		args = b.exprs(c.Args)
+	}
+	for i, a := range args {
+		if k, ok := a.(*plan.Const); ok && i < len(sig.Params) && k.Value.Kind() == graph.Int &&
+			strings.HasPrefix(sig.Params[i].Type, "FLOAT") {
+			args[i] = &plan.Const{Value: graph.FloatValue(float64(k.Value.Int()))}
+		}
+	}
+	return args
+}
+
+// yields makes the columns of a call: those of YIELD, or all if the statement is the call alone.
+func (b *binder) yields(n *plan.CallProc, c *ast.CallProcedure, sig *Signature) []binding {
+	var out []binding
+	add := func(field, name string, at ast.Node) {
+		i := slices.IndexFunc(sig.Results, func(f Field) bool { return f.Name == field })
+		if i < 0 {
+			b.fail(graph.SyntaxError("UndefinedVariable", at.Position(), "procedure %s has no result %s", sig.Name, field))
+			return
+		}
+		col := b.newCol(name, resultKinds[strings.TrimSuffix(strings.TrimSuffix(sig.Results[i].Type, "?"), " NOT NULL")])
+		n.Yield = append(n.Yield, plan.Yield{Name: field, Col: col})
+		out = append(out, binding{name: name, col: col})
+	}
+	switch {
+	case c.Yield != nil && !c.Yield.Star:
+		for _, i := range c.Yield.Items {
+			add(i.Field, i.Name(), i)
+		}
+	case c.Yield != nil || c.Standalone:
+		for _, r := range sig.Results {
+			add(r.Name, r.Name, c)
+		}
+	}
+	return out
+}
+
+var resultKinds = map[string]graph.ValueKind{
+	"NODE": graph.VertexKind, "RELATIONSHIP": graph.EdgeKind, "PATH": graph.PathKind,
+}
+
+func procedureNotFound(c *ast.CallProcedure) error {
+	return &graph.Error{
+		Kind: graph.KindInvalid, Code: "Neo.ClientError.Procedure.ProcedureNotFound", Type: "ProcedureError",
+		Phase: graph.PhaseCompile, Detail: "ProcedureNotFound", Pos: c.Pos, Msg: "there is no procedure " + c.Name,
+	}
+}

@@ -1,0 +1,229 @@
+package cypher
+
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// column is one column of a WITH or RETURN.
+type column struct {
+	name string
+	expr plan.Expr
+	col  plan.Col
+	agg  bool // expr holds aggregates
+}
+
+// passes says that the column is one of the input.
+func (c *column) passes() bool {
+	r, ok := c.expr.(*plan.ColRef)
+	return ok && r.Col == c.col
+}
+
+func (b *binder) returns(f *flow, r *ast.Return) result {
+	var out result
+	b.effects(func() {
+		for _, c := range b.project(f, r.Projection, nil, true) {
+			out.cols, out.names = append(out.cols, c.col), append(out.names, c.name)
+		}
+	})
+	out.returns = true
+	return out
+}
+
+// with binds WITH; rest is the clauses after it.
+func (b *binder) with(f *flow, w *ast.With, rest []ast.Clause) {
+	b.project(f, w.Projection, w.Where, false)
+	if len(b.frames) == 0 {
+		return
+	}
+	if fr := b.frames[len(b.frames)-1]; fr.lasting {
+		b.keepOuter(f, fr, rest)
+	}
+}
+
+// keepOuter makes the outer variables of a subplan visible after a WITH that does not pass them on. If a later clause
+// uses one, the rows so far are computed by a subplan of their own for the outer row.
+func (b *binder) keepOuter(f *flow, fr *frame, rest []ast.Clause) {
+	hidden := fr.outer.without(b.scope)
+	needed := false
+	for _, c := range rest {
+		ast.Inspect(c, func(n ast.Node) bool {
+			if v, ok := n.(*ast.Variable); ok {
+				_, found := hidden.find(v.Name)
+				needed = needed || found
+			}
+			return !needed
+		})
+	}
+	if !needed {
+		return
+	}
+	cols := make([]plan.Col, 0, len(b.scope))
+	for _, v := range b.scope {
+		if !fr.outer.has(v.col) {
+			cols = append(cols, v.col)
+		}
+	}
+	f.node = &plan.Apply{Input: b.start(), Sub: f.node, Kind: plan.Inner, Cols: cols}
+	b.scope = b.scope.with(hidden...)
+}
+
+// project binds the body of a WITH or RETURN and puts it on top of f. Afterwards its columns are the scope.
+func (b *binder) project(f *flow, p *ast.Projection, where ast.Expr, last bool) []*column {
+	before := b.scope
+	aggs := &aggregation{b: b}
+	cols := b.columns(p, aggs)
+	after := scope{}
+	for _, c := range cols {
+		after = after.with(binding{name: c.name, col: c.col})
+	}
+	grouped := slices.ContainsFunc(cols, func(c *column) bool { return c.agg })
+
+	// ORDER BY and WHERE see the new columns before the old ones.
+	b.scope = before.with(after...)
+	if grouped {
+		b.aggs = aggs
+	}
+	keys := make([]plan.SortKey, 0, len(p.OrderBy))
+	for _, s := range p.OrderBy {
+		keys = append(keys, plan.SortKey{Expr: replace(b.expr(s.Expr), cols), Desc: s.Desc})
+	}
+	b.aggs = nil
+	var preds []plan.Expr
+	if where != nil {
+		preds = conjuncts(b.expr(where))
+		if grouped || p.Distinct {
+			for i := range preds {
+				preds[i] = replace(preds[i], cols)
+			}
+		}
+	}
+	b.scope = nil
+	skip, limit := b.bound(p.Skip), b.bound(p.Limit)
+	b.scope = after
+	if last && len(b.frames) == 0 && slices.ContainsFunc(cols, func(c *column) bool { return b.mayHoldEntity(c.expr) }) {
+		b.fx.readEntities()
+	}
+	b.admit(f)
+
+	// Columns that come into being before the order is made are computed first; the others only for the rows that
+	// are left.
+	early := reading(keys, preds)
+	if grouped {
+		aggs.build(f, cols)
+	}
+	if p.Distinct {
+		f.node = &plan.Distinct{Input: items(f.node, cols), Cols: distinctCols(cols)}
+		f.order(keys, skip, limit)
+		f.filter(preds)
+		return cols
+	}
+	var first []plan.Item
+	for _, c := range cols {
+		if early.Has(c.col) && !c.passes() {
+			first = append(first, plan.Item{Col: c.col, Expr: c.expr})
+			c.expr = &plan.ColRef{Col: c.col}
+		}
+	}
+	if len(first) > 0 {
+		f.node = &plan.Project{Input: f.node, Items: first, Keep: true}
+	}
+	f.order(keys, skip, limit)
+	f.filter(preds)
+	f.node = items(f.node, cols)
+	return cols
+}
+
+// columns binds the items of a projection and gives each its column.
+func (b *binder) columns(p *ast.Projection, aggs *aggregation) []*column {
+	var cols []*column
+	if p.Star {
+		for _, v := range b.scope.sorted() {
+			cols = append(cols, &column{name: v.name, expr: b.variable(&ast.Variable{At: p.At, Name: v.name})})
+		}
+	}
+	for _, i := range p.Items {
+		c := &column{name: i.Name(), agg: hasAggregate(i.Expr)}
+		if c.agg {
+			b.aggs = aggs
+		}
+		c.expr = b.expr(i.Expr)
+		b.aggs = nil
+		cols = append(cols, c)
+	}
+	taken := map[plan.Col]bool{}
+	for _, c := range cols {
+		if r, ok := c.expr.(*plan.ColRef); ok && !taken[r.Col] {
+			c.col = r.Col
+		} else {
+			c.col = b.newCol(c.name, b.kindOf(c.expr))
+			b.scalar[c.col] = !b.mayHoldEntity(c.expr)
+		}
+		taken[c.col] = true
+		if aggs.is(c.col) {
+			b.q.Cols[c.col].Name = c.name
+		}
+	}
+	return cols
+}
+
+// bound binds SKIP or LIMIT.
+func (b *binder) bound(e ast.Expr) plan.Expr {
+	if e == nil {
+		return nil
+	}
+	return b.expr(e)
+}
+
+// items projects to the columns.
+func items(in plan.Node, cols []*column) plan.Node {
+	n := &plan.Project{Input: in}
+	for _, c := range cols {
+		n.Items = append(n.Items, plan.Item{Col: c.col, Expr: c.expr})
+	}
+	return n
+}
+
+func distinctCols(cols []*column) []plan.Col {
+	out := make([]plan.Col, 0, len(cols))
+	for _, c := range cols {
+		out = append(out, c.col)
+	}
+	return out
+}
+
+func reading(keys []plan.SortKey, preds []plan.Expr) plan.ColSet {
+	es := slices.Clone(preds)
+	for _, k := range keys {
+		es = append(es, k.Expr)
+	}
+	return plan.Reads(es...)
+}
+
+// order puts ORDER BY, SKIP and LIMIT on top.
+func (f *flow) order(keys []plan.SortKey, skip, limit plan.Expr) {
+	if len(keys) > 0 {
+		f.node = &plan.Sort{Input: f.node, Keys: keys}
+		f.finish()
+	}
+	if skip == nil && limit == nil {
+		return
+	}
+	if limit != nil && f.lazy {
+		// What is written does not depend on how many rows are wanted.
+		f.eager()
+	}
+	f.node = &plan.Slice{Input: f.node, Skip: skip, Limit: limit}
+	if c, ok := limit.(*plan.Const); ok && c.Value.Kind() == graph.Int && c.Value.Int() <= 1 {
+		f.one = true
+	}
+}
+
+func (f *flow) filter(preds []plan.Expr) {
+	if len(preds) > 0 {
+		f.node = &plan.Filter{Input: f.node, Preds: preds}
+	}
+}

@@ -1,0 +1,112 @@
+package cypher
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// binding is a variable: the column that holds it, or, where that is 0, the expression alias that computes it, or, where
+// that is nil, the reason why it cannot be used.
+type binding struct {
+	name  string
+	col   plan.Col
+	alias func() plan.Expr
+	why   string
+}
+
+// scope is the variables that can be seen at one place. It is never changed: with and without make new ones.
+type scope []binding
+
+func (s scope) find(name string) (binding, bool) {
+	for _, b := range s {
+		if b.name == name {
+			return b, true
+		}
+	}
+	return binding{}, false
+}
+
+func (s scope) has(col plan.Col) bool {
+	return slices.ContainsFunc(s, func(b binding) bool { return b.col == col })
+}
+
+// with adds variables; one of the same name is replaced.
+func (s scope) with(bs ...binding) scope {
+	out := slices.DeleteFunc(slices.Clone(s), func(b binding) bool {
+		return slices.ContainsFunc(bs, func(n binding) bool { return n.name == b.name })
+	})
+	return append(out, bs...)
+}
+
+// without leaves out the variables of another scope.
+func (s scope) without(o scope) scope {
+	return slices.DeleteFunc(slices.Clone(s), func(b binding) bool {
+		_, ok := o.find(b.name)
+		return ok
+	})
+}
+
+// sorted gives the variables by name, as * lists them.
+func (s scope) sorted() scope {
+	out := slices.Clone(s)
+	slices.SortFunc(out, func(a, b binding) int { return strings.Compare(a.name, b.name) })
+	return out
+}
+
+// frame is a subplan under construction.
+type frame struct {
+	outer scope // what it may take from the row around it
+	// lasting says that the outer variables can be seen after a WITH that does not name them.
+	lasting bool
+	used    []plan.Col
+	args    []*plan.Argument
+}
+
+// open begins a subplan that sees the variables outer.
+func (b *binder) open(outer scope, lasting bool) *frame {
+	f := &frame{outer: outer, lasting: lasting}
+	b.frames = append(b.frames, f)
+	return f
+}
+
+// close ends the innermost subplan and gives its arguments the columns that it used.
+func (b *binder) close() {
+	f := b.frames[len(b.frames)-1]
+	b.frames = b.frames[:len(b.frames)-1]
+	for _, a := range f.args {
+		a.Cols = f.used
+	}
+}
+
+// start gives the node that a chain of clauses begins with.
+func (b *binder) start() plan.Node {
+	if len(b.frames) == 0 {
+		return &plan.Unit{}
+	}
+	f := b.frames[len(b.frames)-1]
+	a := &plan.Argument{}
+	f.args = append(f.args, a)
+	return a
+}
+
+// use notes that a column is read here, in all subplans that must be given it.
+func (b *binder) use(c plan.Col) {
+	b.refs[c]++
+	for i := len(b.frames) - 1; i >= 0; i-- {
+		f := b.frames[i]
+		if !f.outer.has(c) {
+			return
+		}
+		if !slices.Contains(f.used, c) {
+			f.used = append(f.used, c)
+		}
+	}
+}
+
+// ref is a use of a column in an expression.
+func (b *binder) ref(c plan.Col) *plan.ColRef {
+	b.use(c)
+	return &plan.ColRef{Col: c}
+}

@@ -1,0 +1,91 @@
+package cypher
+
+import (
+	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// set binds SET.
+func (b *binder) set(f *flow, c *ast.Set) {
+	items := b.setItems(c.Items)
+	b.admit(f)
+	f.node = &plan.Set{Input: f.node, Items: items}
+}
+
+func (b *binder) setItems(items []ast.SetItem) []plan.SetItem {
+	var out []plan.SetItem
+	for _, i := range items {
+		switch i := i.(type) {
+		case *ast.SetProperty:
+			s := b.property(i.Target)
+			s.Value = b.expr(i.Value)
+			out = append(out, s)
+		case *ast.SetProperties:
+			s := plan.SetItem{Op: plan.SetMap, X: b.variable(i.Variable), Value: b.expr(i.Value)}
+			keys := nameSet{all: true}
+			if i.Add {
+				s.Op, keys = plan.AddMap, keysOf(s.Value)
+			}
+			b.fx.setKeys.union(&keys)
+			b.fx.keys.all = b.fx.keys.all || b.mayHoldEntity(s.Value)
+			out = append(out, s)
+		case *ast.SetLabels:
+			out = append(out, b.relabel(plan.AddLabels, i.Variable, i.Labels))
+		}
+	}
+	return out
+}
+
+// property binds the target of SET and REMOVE.
+func (b *binder) property(target ast.Expr) plan.SetItem {
+	s := plan.SetItem{Op: plan.SetProperty, Value: &plan.Const{}}
+	switch t := target.(type) {
+	case *ast.Property:
+		s.X, s.Key = b.expr(t.Subject), t.Key
+	case *ast.Index:
+		key, ok := t.Index.(*ast.StringLit)
+		if !ok {
+			b.unsupported(t, "a property key that is computed is")
+			return s
+		}
+		s.X, s.Key = b.expr(t.Subject), key.Value
+	default:
+		b.unsupported(t, "this target is")
+	}
+	b.fx.setKeys.add(s.Key)
+	return s
+}
+
+func (b *binder) relabel(op plan.SetOp, v *ast.Variable, labels []*ast.LabelName) plan.SetItem {
+	s := plan.SetItem{Op: op, X: b.variable(v)}
+	for _, l := range labels {
+		s.Labels = append(s.Labels, l.Name)
+	}
+	b.fx.relabels.add(s.Labels...)
+	return s
+}
+
+// remove binds REMOVE.
+func (b *binder) remove(f *flow, c *ast.Remove) {
+	n := &plan.Set{}
+	for _, i := range c.Items {
+		switch i := i.(type) {
+		case *ast.RemoveProperty:
+			n.Items = append(n.Items, b.property(i.Target))
+		case *ast.RemoveLabels:
+			n.Items = append(n.Items, b.relabel(plan.RemoveLabels, i.Variable, i.Labels))
+		}
+	}
+	b.admit(f)
+	n.Input = f.node
+	f.node = n
+}
+
+// delete binds DELETE.
+func (b *binder) delete(f *flow, c *ast.Delete) {
+	n := &plan.Delete{Exprs: b.exprs(c.Exprs), Detach: c.Detach}
+	b.fx.deletes = true
+	b.admit(f)
+	n.Input = f.node
+	f.node = n
+}

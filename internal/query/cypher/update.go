@@ -1,0 +1,162 @@
+package cypher
+
+import (
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// creation collects what a CREATE or MERGE makes.
+type creation struct {
+	*binder
+	nodes []*plan.Create // one after another: a property may be computed from what an earlier one makes
+	made  plan.ColSet    // by the last of nodes
+	all   []plan.Col
+	paths []plan.Item
+}
+
+func (c *creation) last() *plan.Create { return c.nodes[len(c.nodes)-1] }
+
+// create binds CREATE.
+func (b *binder) create(f *flow, paths []*ast.PathPattern) {
+	c := b.creation(paths)
+	b.admit(f)
+	for _, n := range c.nodes {
+		n.Input = f.node
+		f.node = n
+	}
+	f.paths(c.paths)
+}
+
+// creation binds paths that are to be made and declares their variables.
+func (b *binder) creation(paths []*ast.PathPattern) *creation {
+	c := &creation{binder: b, nodes: []*plan.Create{{}}, made: plan.ColSet{}}
+	for _, p := range paths {
+		c.path(p, nil)
+	}
+	return c
+}
+
+// paths computes path variables on top of f.
+func (f *flow) paths(items []plan.Item) {
+	if len(items) > 0 {
+		f.node = &plan.Project{Input: f.node, Items: items, Keep: true}
+	}
+}
+
+// path binds one path. given has the columns of its elements, or is nil: they are made.
+func (c *creation) path(p *ast.PathPattern, given []plan.Col) {
+	if given == nil {
+		given = make([]plan.Col, len(p.Elements))
+	}
+	cols := make([]plan.Col, len(p.Elements))
+	for i, el := range p.Elements {
+		switch el := el.(type) {
+		case *ast.NodePattern:
+			cols[i] = c.vertex(el, given[i])
+		case *ast.SubpathPattern:
+			c.fail(graph.SyntaxError("CreatingVarLength", el.Pos, "a quantified path cannot be created"))
+			return
+		}
+	}
+	for i, el := range p.Elements {
+		if r, ok := el.(*ast.RelationshipPattern); ok {
+			cols[i] = c.edge(r, cols[i-1], cols[i+1], given[i])
+		}
+	}
+	if p.Variable != nil {
+		col := c.newCol(p.Variable.Name, graph.PathKind)
+		for _, x := range cols {
+			c.use(x)
+		}
+		c.paths = append(c.paths, plan.Item{Col: col, Expr: &plan.MakePath{Cols: cols}})
+		c.declare(p.Variable.Name, col)
+	}
+}
+
+// vertex gives the column of a node pattern, and has its vertex made if it is new.
+func (c *creation) vertex(n *ast.NodePattern, given plan.Col) plan.Col {
+	if n.Variable != nil {
+		if _, ok := c.scope.find(n.Variable.Name); ok {
+			return c.resolve(n.Variable)
+		}
+	}
+	labels, ok := ast.Conjunction(n.Labels)
+	if !ok {
+		c.fail(graph.SyntaxError("UnexpectedSyntax", n.Pos, "a new node needs the names of its labels"))
+	}
+	v := plan.NewVertex{Out: given, Labels: labels, Props: c.props(n.Properties)}
+	if v.Out == 0 {
+		v.Out = c.newCol(name(n.Variable), graph.VertexKind)
+	}
+	if n.Variable != nil {
+		c.declare(n.Variable.Name, v.Out)
+	}
+	c.fx.created = append(c.fx.created, vertexWrite{labels: labels, keys: keysOf(v.Props)})
+	c.last().Vertices = append(c.last().Vertices, v)
+	c.put(v.Out)
+	return v.Out
+}
+
+// edge has the edge of a relationship pattern made and gives its column.
+func (c *creation) edge(r *ast.RelationshipPattern, left, right, given plan.Col) plan.Col {
+	types, ok := ast.Disjunction(r.Types)
+	switch {
+	case r.Length != nil || r.Quantifier != nil:
+		c.fail(graph.SyntaxError("CreatingVarLength", r.Pos, "a variable length relationship cannot be created"))
+		return left
+	case !ok || len(types) != 1:
+		c.fail(graph.SyntaxError("NoSingleRelationshipType", r.Pos, "a new relationship needs one type"))
+		return left
+	}
+	e := plan.NewEdge{Out: given, Src: left, Dst: right, Type: types[0], Props: c.props(r.Properties)}
+	if r.Direction == ast.DirectionIn {
+		e.Src, e.Dst = right, left
+	}
+	c.use(left)
+	c.use(right)
+	if e.Out == 0 {
+		e.Out = c.newCol(name(r.Variable), graph.EdgeKind)
+	}
+	if r.Variable != nil {
+		c.declare(r.Variable.Name, e.Out)
+	}
+	c.fx.newEdges.add(e.Type)
+	c.last().Edges = append(c.last().Edges, e)
+	c.put(e.Out)
+	return e.Out
+}
+
+func (c *creation) put(col plan.Col) {
+	c.made.Add(col)
+	c.all = append(c.all, col)
+}
+
+// props binds a property map. If it reads what is made beside it, it is made after that.
+func (c *creation) props(e ast.Expr) plan.Expr {
+	if e == nil {
+		return nil
+	}
+	x := c.expr(e)
+	for col := range plan.Reads(x) {
+		if c.made.Has(col) {
+			c.nodes = append(c.nodes, &plan.Create{})
+			c.made = plan.ColSet{}
+			break
+		}
+	}
+	return x
+}
+
+// keysOf gives the keys that a map may have.
+func keysOf(e plan.Expr) nameSet {
+	var s nameSet
+	switch e := e.(type) {
+	case nil:
+	case *plan.MapLit:
+		s.add(e.Keys...)
+	default:
+		s.all = true
+	}
+	return s
+}
