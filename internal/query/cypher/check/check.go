@@ -1,0 +1,120 @@
+package check
+
+import (
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+)
+
+// The error details of openCypher that this package gives.
+const (
+	ambiguousAggregation         = "AmbiguousAggregationExpression"
+	columnNameConflict           = "ColumnNameConflict"
+	creatingVarLength            = "CreatingVarLength"
+	differentColumnsInUnion      = "DifferentColumnsInUnion"
+	invalidAggregation           = "InvalidAggregation"
+	invalidArgumentPassingMode   = "InvalidArgumentPassingMode"
+	invalidArgumentType          = "InvalidArgumentType"
+	invalidClauseComposition     = "InvalidClauseComposition"
+	invalidDelete                = "InvalidDelete"
+	invalidNumberOfArguments     = "InvalidNumberOfArguments"
+	invalidParameterUse          = "InvalidParameterUse"
+	negativeIntegerArgument      = "NegativeIntegerArgument"
+	nestedAggregation            = "NestedAggregation"
+	noExpressionAlias            = "NoExpressionAlias"
+	noSingleRelationshipType     = "NoSingleRelationshipType"
+	noVariablesInScope           = "NoVariablesInScope"
+	nonConstantExpression        = "NonConstantExpression"
+	procedureNotFound            = "ProcedureNotFound"
+	relationshipUniqueness       = "RelationshipUniquenessViolation"
+	requiresDirectedRelationship = "RequiresDirectedRelationship"
+	undefinedVariable            = "UndefinedVariable"
+	unexpectedSyntax             = "UnexpectedSyntax"
+	unknownFunction              = "UnknownFunction"
+	variableAlreadyBound         = "VariableAlreadyBound"
+	variableTypeConflict         = "VariableTypeConflict"
+)
+
+// Options is what a statement may refer to beside itself.
+type Options struct {
+	Functions  map[string]Signature // by name in small letters; nil: Builtins()
+	Procedures map[string]Procedure // by name in small letters
+}
+
+// Statement checks a statement. An error is a *graph.Error of phase compile with a position.
+func Statement(s *ast.Statement, o Options) (err error) {
+	q, ok := s.Body.(*ast.Query)
+	if !ok {
+		return nil // a command has no variables but those that the parser has matched
+	}
+	c := &checker{Options: o}
+	if c.Functions == nil {
+		c.Functions = builtins
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			f, ok := r.(failure)
+			if !ok {
+				panic(r)
+			}
+			err = f.err
+		}
+	}()
+	c.query(q, newScope(nil), block{})
+	return nil
+}
+
+type checker struct{ Options }
+
+// failure carries an error up to Statement.
+type failure struct{ err *graph.Error }
+
+// fail ends the check with a SyntaxError at a node.
+func fail(detail string, n ast.Node, format string, args ...any) {
+	panic(failure{graph.SyntaxError(detail, n.Position(), format, args...)})
+}
+
+// failType ends the check with a TypeError at a node.
+func failType(n ast.Node, format string, args ...any) {
+	e := graph.TypeError(invalidArgumentType, format, args...)
+	e.Phase, e.Pos = graph.PhaseCompile, n.Position()
+	panic(failure{e})
+}
+
+// function finds the signature of a call.
+func (c *checker) function(n *ast.Call) Signature {
+	sig, ok := c.Functions[strings.ToLower(n.Name)]
+	if ok {
+		return sig
+	}
+	known := make([]string, 0, len(c.Functions))
+	for _, s := range c.Functions {
+		known = append(known, s.Name)
+	}
+	fail(unknownFunction, n, "unknown function '%s'%s", n.Name, didYouMean(n.Name, known))
+	return Signature{}
+}
+
+// isAggregate says whether an expression is a call of an aggregating function.
+func (c *checker) isAggregate(e ast.Node) bool {
+	switch e := e.(type) {
+	case *ast.CountStar:
+		return true
+	case *ast.Call:
+		return c.Functions[strings.ToLower(e.Name)].Aggregate
+	}
+	return false
+}
+
+// hasAggregate says whether an expression aggregates; a subquery's aggregates are its own.
+func (c *checker) hasAggregate(e ast.Expr) (found bool) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		if _, ok := n.(*ast.Subquery); ok {
+			return false
+		}
+		found = found || c.isAggregate(n)
+		return !found
+	})
+	return found
+}

@@ -1,0 +1,434 @@
+package check
+
+import (
+	"strconv"
+
+	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+)
+
+// aggregateUse says whether an aggregate may stand at a place.
+type aggregateUse uint8
+
+const (
+	aggregatesForbidden aggregateUse = iota
+	aggregatesAllowed
+	aggregatesMatched // only those that are columns already
+	aggregatesInside  // within an aggregate
+)
+
+// env is the surroundings of an expression.
+type env struct {
+	scope      *scope
+	aggregates aggregateUse
+	columns    map[string]typ // expressions, in normal form, that are columns already
+	operand    typ            // of the enclosing CASE
+}
+
+// in gives the surroundings in the body of a comprehension or the like, where no aggregate can stand.
+func (v env) in(s *scope) env {
+	v.scope = s
+	if v.aggregates == aggregatesAllowed || v.aggregates == aggregatesMatched {
+		v.aggregates = aggregatesForbidden
+	}
+	return v
+}
+
+// condition checks an expression that must be a boolean; a pattern is one.
+func (c *checker) condition(e ast.Expr, v env) {
+	if t := c.truth(e, v); !t.canBe(of(Boolean)) {
+		fail(invalidArgumentType, e, "expected Boolean, not %s", t.kinds)
+	}
+}
+
+// truth gives the type of an expression where a pattern stands for whether it matches.
+func (c *checker) truth(e ast.Expr, v env) typ {
+	if p, ok := e.(*ast.PatternPredicate); ok {
+		c.matchPattern([]*ast.PathPattern{p.Path}, newScope(v.scope), patternPredicate)
+		return boolean
+	}
+	return c.expr(e, v)
+}
+
+// expr checks an expression and gives its type.
+func (c *checker) expr(e ast.Expr, v env) typ {
+	if v.columns != nil {
+		if t, ok := v.columns[ast.Format(e)]; ok {
+			return t
+		}
+	}
+	switch e := e.(type) {
+	case *ast.NullLit:
+		return of(Null)
+	case *ast.BoolLit:
+		return boolean
+	case *ast.IntLit:
+		return of(Integer)
+	case *ast.FloatLit:
+		return of(Float)
+	case *ast.StringLit:
+		return of(String)
+	case *ast.Variable:
+		return c.variable(e, v.scope)
+	case *ast.CaseOperand:
+		return v.operand
+	case *ast.ListLit:
+		elem := of(0)
+		for _, i := range e.Items {
+			elem = elem.or(c.expr(i, v))
+		}
+		if len(e.Items) == 0 {
+			elem = anything
+		}
+		return listOf(elem.kinds)
+	case *ast.MapLit:
+		for _, m := range e.Entries {
+			c.expr(m.Value, v)
+		}
+		return of(Map)
+	case *ast.MapProjection:
+		return c.mapProjection(e, v)
+	case *ast.Property:
+		return c.property(e, v)
+	case *ast.Index:
+		return c.index(e, v)
+	case *ast.Slice:
+		return c.slice(e, v)
+	case *ast.Call:
+		return c.call(e, v)
+	case *ast.CountStar:
+		c.aggregate(e, v)
+		return of(Integer)
+	case *ast.Case:
+		return c.caseExpr(e, v)
+	default:
+		return c.compound(e, v)
+	}
+}
+
+// compound checks operators and whatever has variables of its own.
+func (c *checker) compound(e ast.Expr, v env) typ {
+	switch e := e.(type) {
+	case *ast.Unary:
+		return c.unary(e, v)
+	case *ast.Binary:
+		return c.binary(e, v)
+	case *ast.Comparison:
+		c.expr(e.First, v)
+		for _, s := range e.Steps {
+			c.expr(s.Right, v)
+		}
+		return of(Boolean | Null)
+	case *ast.IsNull:
+		c.expr(e.Operand, v)
+		return boolean
+	case *ast.IsType:
+		c.expr(e.Operand, v)
+		return boolean
+	case *ast.HasLabels:
+		if t := c.expr(e.Subject, v); !t.canBe(of(Node | Relationship)) {
+			fail(invalidArgumentType, e.Subject, "only nodes and relationships have labels or a type, not %s", t.kinds)
+		}
+		return of(Boolean | Null)
+	case *ast.ListComprehension:
+		return c.listComprehension(e, v)
+	case *ast.Quantifier:
+		in := v.in(v.scope.with(e.Variable.Name, c.elements(e.List, v)))
+		if e.Where != nil {
+			c.condition(e.Where, in)
+		}
+		return of(Boolean | Null)
+	case *ast.Reduce:
+		c.expr(e.Init, v)
+		elem := c.elements(e.List, v)
+		in := v.scope.with(e.Accumulator.Name, anything)
+		in.define(e.Variable.Name, elem)
+		c.expr(e.Body, v.in(in))
+		return anything
+	case *ast.PatternComprehension:
+		s := newScope(v.scope)
+		c.matchPattern([]*ast.PathPattern{e.Path}, s, patternMatch)
+		if e.Where != nil {
+			c.condition(e.Where, v.in(s))
+		}
+		return listOf(c.expr(e.Projection, v.in(s)).kinds)
+	case *ast.PatternPredicate:
+		fail(unexpectedSyntax, e, "a pattern can only stand where a condition may; for its matches use a comprehension, [pattern | value]")
+	case *ast.PathSearch:
+		c.matchPattern([]*ast.PathPattern{e.Path}, newScope(v.scope), patternPredicate)
+		if e.Path.Search == ast.SearchAllShortestPaths {
+			return listOf(Path)
+		}
+		return of(Path | Null)
+	case *ast.Subquery:
+		return c.subquery(e, v)
+	}
+	return anything
+}
+
+// elements checks a list that is gone over and gives the type of its elements.
+func (c *checker) elements(list ast.Expr, v env) typ {
+	t := c.expr(list, v)
+	if !t.canBe(of(List)) {
+		fail(invalidArgumentType, list, "expected List, not %s", t.kinds)
+	}
+	if t.kinds&^(List|Null) != 0 {
+		return anything
+	}
+	return of(t.elem)
+}
+
+func (c *checker) listComprehension(e *ast.ListComprehension, v env) typ {
+	elem := c.elements(e.List, v)
+	in := v.in(v.scope.with(e.Variable.Name, elem))
+	if e.Where != nil {
+		c.condition(e.Where, in)
+	}
+	if e.Projection != nil {
+		elem = c.expr(e.Projection, in)
+	}
+	return listOf(elem.kinds)
+}
+
+func (c *checker) mapProjection(e *ast.MapProjection, v env) typ {
+	if t := c.expr(e.Subject, v); !t.canBe(of(Node | Relationship | Map)) {
+		failType(e.Subject, "a map projection takes a node, a relationship or a map, not %s", t.kinds)
+	}
+	for _, i := range e.Items {
+		if i.Value != nil {
+			c.expr(i.Value, v)
+		}
+	}
+	return of(Map | Null)
+}
+
+// The kinds of values that have properties.
+const keyed = Node | Relationship | Map | Point | Temporal | Null
+
+func (c *checker) property(e *ast.Property, v env) typ {
+	switch t := c.expr(e.Subject, v); {
+	case t.canBe(of(keyed)):
+	case t.kinds == Path:
+		fail(invalidArgumentType, e, "a path has no properties; nodes(path) and relationships(path) give what has")
+	default:
+		failType(e, "%s has no properties", t.kinds)
+	}
+	return anything
+}
+
+func (c *checker) index(e *ast.Index, v env) typ {
+	t := c.expr(e.Subject, v)
+	i := c.expr(e.Index, v)
+	if !t.canBe(of(List | Map | Node | Relationship)) {
+		failType(e, "%s has no elements", t.kinds)
+	}
+	if t.kinds == List && !i.canBe(of(Integer)) {
+		failType(e.Index, "an element of a list is found by an integer, not %s", i.kinds)
+	}
+	if t.kinds == List {
+		return of(t.elem | Null)
+	}
+	return anything
+}
+
+func (c *checker) slice(e *ast.Slice, v env) typ {
+	t := c.expr(e.Subject, v)
+	if !t.canBe(of(List)) {
+		failType(e, "%s has no elements", t.kinds)
+	}
+	for _, b := range []ast.Expr{e.From, e.To} {
+		if b != nil {
+			c.expr(b, v)
+		}
+	}
+	return typ{List | Null, t.elem}
+}
+
+func (c *checker) unary(e *ast.Unary, v env) typ {
+	if e.Op == ast.OpNot {
+		c.condition(e.Operand, v)
+		return of(Boolean | Null)
+	}
+	return c.arithmetic(e.Operand, e, Number|Duration, v)
+}
+
+func (c *checker) binary(e *ast.Binary, v env) typ {
+	switch e.Op {
+	case ast.OpOr, ast.OpXor, ast.OpAnd:
+		c.condition(e.Left, v)
+		c.condition(e.Right, v)
+		return of(Boolean | Null)
+	case ast.OpIn:
+		c.expr(e.Left, v)
+		c.elements(e.Right, v)
+		return of(Boolean | Null)
+	case ast.OpStartsWith, ast.OpEndsWith, ast.OpContains, ast.OpMatches:
+		c.expr(e.Left, v)
+		c.expr(e.Right, v)
+		return of(Boolean | Null)
+	case ast.OpSub, ast.OpMul, ast.OpDiv:
+		return c.arithmetic(e.Left, e, Number|Temporal, v).or(c.arithmetic(e.Right, e, Number|Temporal, v))
+	case ast.OpMod, ast.OpPow:
+		return c.arithmetic(e.Left, e, Number, v).or(c.arithmetic(e.Right, e, Number, v))
+	}
+	return c.sum(c.expr(e.Left, v), c.expr(e.Right, v))
+}
+
+// arithmetic checks an operand of an operator that takes the wanted kinds.
+func (c *checker) arithmetic(operand ast.Expr, operator ast.Node, want Type, v env) typ {
+	t := c.expr(operand, v)
+	if !t.canBe(of(want)) {
+		fail(invalidArgumentType, operator, "expected %s, not %s", want, t.kinds)
+	}
+	t.kinds = t.kinds&(want|Null) | Null
+	if t.kinds&Number != 0 {
+		t.kinds |= Number
+	}
+	return t
+}
+
+// sum is the type of a + b or a || b.
+func (c *checker) sum(a, b typ) typ {
+	all := a.kinds | b.kinds
+	switch {
+	case a.kinds == List || b.kinds == List:
+		return listOf(Any)
+	case all&^(Number|Null) == 0:
+		return of(Number | Null)
+	case all&(List|Temporal|Point|Map) == 0:
+		return of(Number | String | Null)
+	}
+	return anything
+}
+
+func (c *checker) caseExpr(e *ast.Case, v env) typ {
+	inner := v
+	if e.Operand != nil {
+		inner.operand = c.expr(e.Operand, v)
+	}
+	result := of(0)
+	for _, w := range e.Whens {
+		for _, t := range w.Tests {
+			if e.Operand == nil {
+				c.condition(t.Expr, v)
+			} else {
+				c.expr(t.Expr, inner)
+			}
+		}
+		result = result.or(c.expr(w.Then, v))
+	}
+	if e.Else == nil {
+		return result.or(of(Null))
+	}
+	return result.or(c.expr(e.Else, v))
+}
+
+func (c *checker) subquery(e *ast.Subquery, v env) typ {
+	if e.Query == nil {
+		s := newScope(v.scope)
+		c.matchPattern(e.Pattern, s, patternMatch)
+		c.where(e.Where, s)
+		if e.Kind == ast.SubqueryCount {
+			return of(Integer)
+		}
+		return boolean
+	}
+	in := newScope(v.scope)
+	out := c.query(e.Query, in, block{nested: true, readOnly: true, noResult: e.Kind != ast.SubqueryCollect})
+	switch e.Kind {
+	case ast.SubqueryCount:
+		return of(Integer)
+	case ast.SubqueryCollect:
+		if out == nil || len(out.names) != 1 {
+			fail(invalidClauseComposition, e, "COLLECT {…} takes a query that returns exactly one column")
+		}
+		return listOf(out.types[out.names[0]].kinds)
+	}
+	return boolean
+}
+
+// aggregate checks that an aggregate may stand at a place.
+func (c *checker) aggregate(e ast.Node, v env) {
+	switch v.aggregates {
+	case aggregatesInside:
+		fail(nestedAggregation, e, "an aggregate cannot stand within another")
+	case aggregatesForbidden, aggregatesMatched:
+		fail(invalidAggregation, e, "an aggregate can only stand in the columns of WITH and RETURN; in ORDER BY if it is one of them")
+	}
+}
+
+func (c *checker) call(e *ast.Call, v env) typ {
+	sig := c.function(e)
+	if n := len(e.Args); n < sig.MinArgs || sig.MaxArgs >= 0 && n > sig.MaxArgs {
+		fail(invalidNumberOfArguments, e, "%s() takes %s, not %d", sig.Name, arity(sig.MinArgs, sig.MaxArgs), n)
+	}
+	if e.Distinct && !sig.Aggregate {
+		fail(unexpectedSyntax, e, "DISTINCT can only stand in an aggregate")
+	}
+	if sig.Aggregate {
+		return c.aggregateCall(e, sig, v)
+	}
+	for i, a := range e.Args {
+		if sig.Name == "exists" {
+			c.truth(a, v)
+			continue
+		}
+		t := c.expr(a, v)
+		if i < len(sig.Args) && !t.canBe(of(sig.Args[i])) {
+			fail(invalidArgumentType, a, "%s() takes %s, not %s", sig.Name, sig.Args[i], t.kinds)
+		}
+	}
+	return result(sig)
+}
+
+func (c *checker) aggregateCall(e *ast.Call, sig Signature, v env) typ {
+	if v.aggregates == aggregatesAllowed {
+		in := v
+		in.aggregates = aggregatesInside
+		for _, a := range e.Args {
+			c.expr(a, in)
+			c.deterministic(a)
+		}
+		return result(sig)
+	}
+	if v.aggregates == aggregatesMatched { // a variable that grouping has hidden is the better message
+		for _, a := range e.Args {
+			c.expr(a, v)
+		}
+	}
+	c.aggregate(e, v)
+	return anything
+}
+
+// deterministic fails if the argument of an aggregate has another value at every call.
+func (c *checker) deterministic(e ast.Expr) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		if call, ok := n.(*ast.Call); ok && c.function(call).Random {
+			fail(nonConstantExpression, call, "an aggregate cannot take %s(); compute it in an earlier WITH", call.Name)
+		}
+		return true
+	})
+}
+
+func result(sig Signature) typ {
+	t := anything
+	if sig.Result != 0 {
+		t.kinds = sig.Result
+	}
+	if sig.Elem != 0 {
+		t.elem = sig.Elem
+	}
+	return t
+}
+
+// arity says how many arguments are taken.
+func arity(least, most int) string {
+	switch {
+	case most == least && least == 1:
+		return "1 argument"
+	case most == least:
+		return strconv.Itoa(least) + " arguments"
+	case most < 0:
+		return strconv.Itoa(least) + " or more arguments"
+	}
+	return strconv.Itoa(least) + " to " + strconv.Itoa(most) + " arguments"
+}

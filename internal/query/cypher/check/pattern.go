@@ -1,0 +1,271 @@
+package check
+
+import (
+	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+)
+
+// patternUse says what a pattern may do with variables that are not defined.
+type patternUse uint8
+
+const (
+	patternMatch     patternUse = iota // define them
+	patternPredicate                   // nothing
+)
+
+// matcher walks over the pattern of one MATCH or of one expression.
+type matcher struct {
+	*checker
+	use   patternUse
+	edges map[string]bool // the relationship variables of this pattern so far
+}
+
+// matchPattern checks a pattern that is matched and adds its variables to the scope. All of them can be seen in all of its
+// conditions.
+func (c *checker) matchPattern(paths []*ast.PathPattern, s *scope, use patternUse) {
+	m := &matcher{checker: c, use: use, edges: map[string]bool{}}
+	for _, p := range paths {
+		m.define(p, s)
+	}
+	for _, p := range paths {
+		m.conditions(p, s)
+	}
+}
+
+// define adds the variables of a path.
+func (m *matcher) define(p *ast.PathPattern, s *scope) {
+	for _, e := range p.Elements {
+		switch e := e.(type) {
+		case *ast.NodePattern:
+			m.join(e.Variable, aNode, s)
+		case *ast.RelationshipPattern:
+			m.relationship(e, s)
+		case *ast.SubpathPattern:
+			m.subpath(e, s)
+		}
+	}
+	if p.Variable != nil {
+		m.bind(p.Variable, aPath, s)
+	}
+}
+
+// join adds a variable that may be defined already, with the same kind.
+func (m *matcher) join(v *ast.Variable, t typ, s *scope) {
+	if v == nil {
+		return
+	}
+	known, ok := s.lookup(v.Name)
+	switch {
+	case ok && !known.canBe(t):
+		conflict(v, known, t)
+	case !ok && m.use == patternPredicate:
+		m.variable(v, s)
+	case !ok:
+		s.define(v.Name, t)
+	}
+}
+
+func conflict(v *ast.Variable, known, wanted typ) {
+	fail(variableTypeConflict, v, "variable `%s` is %s and cannot be %s here", v.Name, known.kinds, wanted.kinds)
+}
+
+func (m *matcher) relationship(e *ast.RelationshipPattern, s *scope) {
+	t := aRelationship
+	if e.Length != nil || e.Quantifier != nil {
+		t = relationships
+	}
+	if e.Length != nil && e.Quantifier != nil {
+		fail(unexpectedSyntax, e.Quantifier, "a relationship has a length or a quantifier, not both")
+	}
+	m.join(e.Variable, t, s)
+	if e.Variable == nil {
+		return
+	}
+	if m.edges[e.Variable.Name] {
+		fail(relationshipUniqueness, e.Variable, "relationship `%s` cannot occur more than once in a pattern", e.Variable.Name)
+	}
+	m.edges[e.Variable.Name] = true
+}
+
+// subpath adds the variables of a parenthesised path; under a quantifier each holds a list of what it matched.
+func (m *matcher) subpath(e *ast.SubpathPattern, s *scope) {
+	if e.Quantifier == nil {
+		m.define(e.Path, s)
+		return
+	}
+	in := newScope(s)
+	inner := &matcher{checker: m.checker, use: m.use, edges: m.edges}
+	for _, el := range e.Path.Elements {
+		switch el := el.(type) {
+		case *ast.NodePattern:
+			inner.fresh(el.Variable, s)
+		case *ast.RelationshipPattern:
+			inner.fresh(el.Variable, s)
+		case *ast.SubpathPattern:
+			fail(unexpectedSyntax, el, "a quantified path cannot hold another parenthesised path")
+		}
+	}
+	inner.define(e.Path, in)
+	for _, n := range in.names {
+		s.define(n, listOf(in.types[n].kinds))
+	}
+}
+
+// fresh checks that a variable of a quantified path is not defined outside of it.
+func (m *matcher) fresh(v *ast.Variable, s *scope) {
+	if v == nil {
+		return
+	}
+	if _, ok := s.lookup(v.Name); ok {
+		fail(variableAlreadyBound, v, "variable `%s` is already defined outside of the quantified path", v.Name)
+	}
+}
+
+// conditions checks the expressions in a path.
+func (m *matcher) conditions(p *ast.PathPattern, s *scope) {
+	m.count(p.Count, "the number of paths")
+	for _, e := range p.Elements {
+		switch e := e.(type) {
+		case *ast.NodePattern:
+			m.properties(e.Properties, s)
+			m.where(e.Where, s)
+		case *ast.RelationshipPattern:
+			m.quantifier(e.Quantifier)
+			m.properties(e.Properties, one(e, s))
+			m.where(e.Where, one(e, s))
+		case *ast.SubpathPattern:
+			m.quantifier(e.Quantifier)
+			in := s
+			if e.Quantifier != nil {
+				in = singles(e.Path, s)
+			}
+			m.conditions(e.Path, in)
+			m.where(e.Where, in)
+		}
+	}
+}
+
+// one gives the scope in the brackets of a relationship: its variable is each relationship in turn, not the list.
+func one(e *ast.RelationshipPattern, s *scope) *scope {
+	if e.Variable == nil || e.Length == nil && e.Quantifier == nil {
+		return s
+	}
+	return s.with(e.Variable.Name, aRelationship)
+}
+
+// singles gives the scope within a quantified path: its variables are what one repetition matched.
+func singles(p *ast.PathPattern, s *scope) *scope {
+	in := newScope(s)
+	for _, e := range p.Elements {
+		switch e := e.(type) {
+		case *ast.NodePattern:
+			if e.Variable != nil {
+				in.define(e.Variable.Name, aNode)
+			}
+		case *ast.RelationshipPattern:
+			if e.Variable != nil {
+				in.define(e.Variable.Name, aRelationship)
+			}
+		}
+	}
+	return in
+}
+
+// quantifier checks that the bounds of a quantifier leave something to match.
+func (m *matcher) quantifier(r *ast.Range) {
+	if r == nil {
+		return
+	}
+	least, ok1 := r.Min.(*ast.IntLit)
+	most, ok2 := r.Max.(*ast.IntLit)
+	if ok2 && (most.Value == 0 || ok1 && least.Value > most.Value) {
+		fail(unexpectedSyntax, r, "the upper bound of a quantifier must be at least 1 and not below the lower")
+	}
+}
+
+// properties checks the map of a pattern that is matched.
+func (m *matcher) properties(e ast.Expr, s *scope) {
+	if e == nil {
+		return
+	}
+	if _, ok := e.(*ast.Parameter); ok {
+		fail(invalidParameterUse, e, "a pattern that is matched cannot take its properties from a parameter; name them, as in {key: $map.key}")
+	}
+	m.expr(e, env{scope: s})
+}
+
+// createPattern checks the pattern of CREATE (create is set) or MERGE and adds its variables to the scope.
+func (c *checker) createPattern(paths []*ast.PathPattern, s *scope, create bool) {
+	for _, p := range paths {
+		if p.Search != ast.SearchNone {
+			fail(unexpectedSyntax, p, "a path selector cannot stand in CREATE or MERGE")
+		}
+		for _, e := range p.Elements {
+			switch e := e.(type) {
+			case *ast.NodePattern:
+				c.createNode(e, s, create, len(p.Elements) == 1)
+			case *ast.RelationshipPattern:
+				c.createRelationship(e, s, create)
+			case *ast.SubpathPattern:
+				fail(unexpectedSyntax, e, "a parenthesised path cannot stand in CREATE or MERGE")
+			}
+		}
+		if p.Variable != nil {
+			c.bind(p.Variable, aPath, s)
+		}
+	}
+}
+
+// createNode checks a node that is created, unless it is defined and stands in the pattern without anything else.
+func (c *checker) createNode(e *ast.NodePattern, s *scope, create, alone bool) {
+	c.created(e.Where, e.Properties, create, s)
+	if _, ok := ast.Conjunction(e.Labels); !ok {
+		fail(unexpectedSyntax, e.Labels, "a node is created with labels A:B, not with a condition on them")
+	}
+	if e.Variable == nil {
+		return
+	}
+	known, ok := s.lookup(e.Variable.Name)
+	if !ok {
+		s.define(e.Variable.Name, aNode)
+		return
+	}
+	if alone || e.Labels != nil || e.Properties != nil {
+		fail(variableAlreadyBound, e.Variable, "variable `%s` is already defined; it cannot be created again", e.Variable.Name)
+	}
+	if !known.canBe(aNode) {
+		conflict(e.Variable, known, aNode)
+	}
+}
+
+func (c *checker) createRelationship(e *ast.RelationshipPattern, s *scope, create bool) {
+	if e.Variable != nil {
+		c.unbound(e.Variable, s)
+	}
+	if e.Length != nil || e.Quantifier != nil {
+		fail(creatingVarLength, e, "a relationship of variable length cannot be created")
+	}
+	if create && e.Direction == ast.DirectionBoth {
+		fail(requiresDirectedRelationship, e, "a relationship is created with one direction")
+	}
+	if names, ok := ast.Disjunction(e.Types); !ok || len(names) != 1 {
+		fail(noSingleRelationshipType, e, "a relationship is created with exactly one type")
+	}
+	c.created(e.Where, e.Properties, create, s)
+	if e.Variable != nil {
+		c.bind(e.Variable, aRelationship, s)
+	}
+}
+
+// created checks the condition, which must not be, and the properties of what is created.
+func (c *checker) created(where, properties ast.Expr, create bool, s *scope) {
+	if where != nil {
+		fail(unexpectedSyntax, where, "WHERE cannot stand in a pattern of CREATE or MERGE")
+	}
+	if properties == nil {
+		return
+	}
+	if _, ok := properties.(*ast.Parameter); ok && !create {
+		fail(invalidParameterUse, properties, "MERGE cannot take properties from a parameter; name them, as in {key: $map.key}")
+	}
+	c.expr(properties, env{scope: s})
+}

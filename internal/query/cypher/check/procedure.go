@@ -1,0 +1,86 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Procedure is what can be known of a procedure from its call.
+type Procedure struct {
+	Name    string // as documented
+	Args    []Field
+	Results []Field // none: the procedure gives no rows, it passes its input on
+}
+
+// Field is an argument or a result of a procedure.
+type Field struct {
+	Name     string
+	Type     Type
+	Optional bool // an argument that may be left out
+}
+
+// procedureTypes gives the types by their names in signatures.
+var procedureTypes = map[string]Type{
+	"ANY": Any, "BOOLEAN": Boolean, "INTEGER": Integer, "FLOAT": Number, "NUMBER": Number, "STRING": String, "LIST": List, "MAP": Map,
+	"NODE": Node, "RELATIONSHIP": Relationship, "PATH": Path, "POINT": Point, "DATE": Date, "TIME": Time, "ZONED TIME": Time,
+	"LOCALTIME": LocalTime, "LOCAL TIME": LocalTime, "DATETIME": DateTime, "ZONED DATETIME": DateTime,
+	"LOCALDATETIME": LocalDateTime, "LOCAL DATETIME": LocalDateTime, "DURATION": Duration,
+}
+
+// ParseProcedure reads a signature as openCypher writes it: name(arg :: TYPE?, …) :: (result :: TYPE?, …). A FLOAT argument takes
+// integers too; whatever the type, null is taken. An argument with a default (= value) is optional.
+func ParseProcedure(signature string) (Procedure, error) {
+	name, rest, ok := strings.Cut(signature, "(")
+	args, results, ok2 := strings.Cut(rest, ")")
+	results = strings.TrimSpace(results)
+	if !ok || !ok2 || strings.TrimSpace(name) == "" {
+		return Procedure{}, fmt.Errorf("signature %q: want name(arguments) :: (results)", signature)
+	}
+	p := Procedure{Name: strings.TrimSpace(name)}
+	var err error
+	if p.Args, err = fields(args); err != nil {
+		return Procedure{}, fmt.Errorf("signature %q: %w", signature, err)
+	}
+	results = strings.TrimSpace(strings.TrimPrefix(results, "::"))
+	if results == "" || results == "VOID" {
+		return p, nil
+	}
+	results, open := strings.CutPrefix(results, "(")
+	results, closed := strings.CutSuffix(results, ")")
+	if !open || !closed {
+		return Procedure{}, fmt.Errorf("signature %q: results want parentheses", signature)
+	}
+	if p.Results, err = fields(results); err != nil {
+		return Procedure{}, fmt.Errorf("signature %q: %w", signature, err)
+	}
+	return p, nil
+}
+
+// fields reads name :: TYPE, ….
+func fields(list string) ([]Field, error) {
+	if strings.TrimSpace(list) == "" {
+		return nil, nil
+	}
+	var out []Field
+	for part := range strings.SplitSeq(list, ",") {
+		name, rest, ok := strings.Cut(part, "::")
+		if !ok {
+			return nil, fmt.Errorf("field %q: want name :: TYPE", strings.TrimSpace(part))
+		}
+		name, _, inDefault := strings.Cut(name, "=")
+		written, _, afterDefault := strings.Cut(rest, "=")
+		written = strings.ToUpper(strings.TrimSuffix(strings.TrimSpace(written), "?"))
+		if base, _, ok := strings.Cut(written, "<"); ok {
+			written = base
+		}
+		if strings.HasPrefix(written, "LIST") {
+			written = "LIST"
+		}
+		t, ok := procedureTypes[written]
+		if !ok {
+			return nil, fmt.Errorf("field %q: unknown type", strings.TrimSpace(part))
+		}
+		out = append(out, Field{Name: strings.TrimSpace(name), Type: t | Null, Optional: inDefault || afterDefault})
+	}
+	return out, nil
+}

@@ -1,0 +1,183 @@
+package check
+
+import (
+	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+)
+
+// project checks WITH (with is set, and where may be) or RETURN, and gives the scope of the columns. aliased asks for an alias of
+// every expression in RETURN too.
+func (c *checker) project(p *ast.Projection, in *scope, with, aliased bool, where ast.Expr) *scope {
+	if p.Star && !with && len(in.names) == 0 && in.outer == nil {
+		fail(noVariablesInScope, p, "RETURN * needs at least one variable in scope")
+	}
+	out := newScope(in.outer)
+	if p.Star {
+		out = out.over(in)
+	}
+	grouped := false
+	types := make([]typ, len(p.Items))
+	for i, item := range p.Items {
+		types[i] = c.expr(item.Expr, env{scope: in, aggregates: aggregatesAllowed})
+		grouped = grouped || c.hasAggregate(item.Expr)
+	}
+	for i, item := range p.Items {
+		name := item.Name()
+		if _, ok := out.types[name]; ok {
+			fail(columnNameConflict, item, "there is more than one column `%s`", name)
+		}
+		if _, ok := in.outer.lookup(name); ok && with && hides(item) {
+			fail(variableAlreadyBound, item, "variable `%s` of the outer query cannot be defined again", name)
+		}
+		out.define(name, types[i])
+	}
+	if grouped {
+		for _, item := range p.Items {
+			if c.hasAggregate(item.Expr) {
+				c.ambiguous(item.Expr, c.groupingKeys(p, in))
+			}
+		}
+	}
+	c.after(p, in, out, grouped, where)
+	c.count(p.Skip, "SKIP")
+	c.count(p.Limit, "LIMIT")
+	for _, item := range p.Items {
+		if _, ok := item.Expr.(*ast.Variable); !ok && item.Alias == nil && (with || aliased) {
+			fail(noExpressionAlias, item, "an expression needs an alias here (use AS)")
+		}
+	}
+	return out
+}
+
+// hides says whether a column gives its name to something else than the variable of that name.
+func hides(item *ast.ProjectionItem) bool {
+	v, ok := item.Expr.(*ast.Variable)
+	return !ok || v.Name != item.Name()
+}
+
+// after checks ORDER BY and WHERE. Behind plain columns they see the variables before and after; behind groups or distinct rows
+// only the columns, under their names or as the expressions that they were written as.
+func (c *checker) after(p *ast.Projection, in, out *scope, grouped bool, where ast.Expr) {
+	v := env{scope: out.over(in)}
+	if grouped || p.Distinct {
+		v.scope = out
+		v.columns = map[string]typ{}
+		for _, item := range p.Items {
+			v.columns[ast.Format(item.Expr)] = out.types[item.Name()]
+		}
+	}
+	if grouped {
+		v.aggregates = aggregatesMatched
+	}
+	for _, s := range p.OrderBy {
+		c.expr(s.Expr, v)
+		if grouped && c.hasAggregate(s.Expr) {
+			keys := c.groupingKeys(p, in)
+			for _, n := range out.names {
+				keys[ast.Format(&ast.Variable{Name: n})] = true
+			}
+			c.ambiguous(s.Expr, keys)
+		}
+	}
+	if where != nil {
+		c.condition(where, v)
+	}
+}
+
+// groupingKeys gives the columns without aggregates that are variables or properties of variables, in normal form: only they may
+// stand beside an aggregate, because for anything else it could not be told whether a part of it is meant before or after
+// grouping.
+func (c *checker) groupingKeys(p *ast.Projection, in *scope) map[string]bool {
+	keys := map[string]bool{}
+	if p.Star {
+		for _, n := range in.names {
+			keys[ast.Format(&ast.Variable{Name: n})] = true
+		}
+	}
+	for _, item := range p.Items {
+		if simple(item.Expr) {
+			keys[ast.Format(item.Expr)] = true
+		}
+	}
+	return keys
+}
+
+// simple says whether an expression is a variable or a property of one.
+func simple(e ast.Expr) bool {
+	for {
+		switch x := e.(type) {
+		case *ast.Variable:
+			return true
+		case *ast.Property:
+			e = x.Subject
+		default:
+			return false
+		}
+	}
+}
+
+// ambiguous fails if an expression with aggregates has, outside of them, a variable that is no grouping key.
+func (c *checker) ambiguous(e ast.Expr, keys map[string]bool) {
+	local := map[string]int{}
+	var walk func(n ast.Node)
+	within := func(vs []*ast.Variable, parts ...ast.Node) {
+		for _, v := range vs {
+			local[v.Name]++
+		}
+		for _, p := range parts {
+			walk(p)
+		}
+		for _, v := range vs {
+			local[v.Name]--
+		}
+	}
+	walk = func(n ast.Node) {
+		ast.Inspect(n, func(n ast.Node) bool {
+			switch x := n.(type) {
+			case *ast.Variable:
+				if local[x.Name] == 0 && !keys[ast.Format(x)] {
+					fail(ambiguousAggregation, x, "`%s` stands beside an aggregate but is no grouping key; project it in an earlier WITH", x.Name)
+				}
+			case *ast.Property:
+				return !(simple(x) && keys[ast.Format(x)])
+			case *ast.ListComprehension:
+				walk(x.List)
+				within([]*ast.Variable{x.Variable}, x.Where, x.Projection)
+				return false
+			case *ast.Quantifier:
+				walk(x.List)
+				within([]*ast.Variable{x.Variable}, x.Where)
+				return false
+			case *ast.Reduce:
+				walk(x.Init)
+				walk(x.List)
+				within([]*ast.Variable{x.Accumulator, x.Variable}, x.Body)
+				return false
+			case *ast.Subquery, *ast.PatternComprehension, *ast.PatternPredicate, *ast.PathSearch:
+				return false
+			}
+			return !c.isAggregate(n)
+		})
+	}
+	walk(e)
+}
+
+// count checks the number of rows to skip or to keep, or the like: a constant integer from 0 on, if it is there.
+func (c *checker) count(e ast.Expr, what string) {
+	if e == nil {
+		return
+	}
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n.(type) {
+		case *ast.Variable, *ast.Subquery, *ast.PatternComprehension, *ast.PatternPredicate, *ast.PathSearch:
+			fail(nonConstantExpression, n, "%s cannot depend on the rows", what)
+		}
+		return true
+	})
+	t := c.expr(e, env{scope: newScope(nil)})
+	if !t.canBe(of(Integer)) || t.kinds == Null {
+		fail(invalidArgumentType, e, "%s takes an integer, not %s", what, t.kinds)
+	}
+	if i, ok := e.(*ast.IntLit); ok && i.Value < 0 {
+		fail(negativeIntegerArgument, e, "%s takes an integer from 0 on", what)
+	}
+}

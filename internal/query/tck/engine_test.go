@@ -1,0 +1,184 @@
+package tck
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/oracle"
+	"github.com/hopgate/hopgate/internal/query/cypher"
+	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// setting is how an engine is built; the answers must not depend on it.
+type setting struct {
+	shards, batch int
+	disable       []string // optimizer rules
+}
+
+// engine runs statements on one graph, without a cache or a server.
+type engine struct {
+	setting
+	g     shard.Graph
+	procs []procedure
+}
+
+func newEngine(s setting, procs []procedure) *engine {
+	return &engine{setting: s, g: oracle.NewGraph(s.shards), procs: procs}
+}
+
+// answer is what a statement gives.
+type answer struct {
+	columns []string
+	rows    [][]any
+	// entities are the ids of the vertices or edges in the first column, for the graph's state.
+	entities []uint64
+	counters exec.Counters
+}
+
+func (e *engine) run(text string, params map[string]graph.Value) (a *answer, err error) {
+	ctx := context.Background()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	q, _, err := cypher.Compile(text, cypher.Options{Procedures: e.signature})
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range plan.Params(q) {
+		if _, ok := params[name]; !ok {
+			return nil, &graph.Error{Type: "ParameterMissing", Phase: graph.PhaseCompile, Detail: "MissingParameter", Msg: name}
+		}
+	}
+	mode := shard.Read
+	if q.Writes {
+		mode = shard.Write
+	}
+	tx, err := e.g.Begin(ctx, mode)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback()
+	plan.Optimize(q, plan.Env{Counts: tx.Counts(), Indexes: e.g.Indexes(), Disable: e.disable})
+	p, err := exec.Compile(q, exec.Options{BatchSize: e.batch})
+	if err != nil {
+		return nil, err
+	}
+	rows, err := p.Run(ctx, e.g, tx, exec.Env{Params: params, Procs: e})
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	a = &answer{columns: p.Columns()}
+	for {
+		b, err := rows.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if b == nil {
+			break
+		}
+		for i := range b.N {
+			row := make([]any, len(b.Cols))
+			for j := range b.Cols {
+				v := b.Cols[j].Value(i)
+				row[j] = caseValue(v)
+				switch v.Kind() {
+				case graph.VertexKind:
+					a.entities = append(a.entities, uint64(v.Vertex()))
+				case graph.EdgeKind:
+					a.entities = append(a.entities, uint64(v.EdgeID()))
+				}
+			}
+			a.rows = append(a.rows, row)
+		}
+	}
+	a.counters = rows.Counters()
+	return a, tx.Commit(ctx)
+}
+
+// procedure is a procedure that a case defines.
+type procedure struct {
+	sig  cypher.Signature
+	rows [][]graph.Value // arguments, then results
+}
+
+// parseProcedure reads name(a :: TYPE, …) :: (b :: TYPE, …).
+func parseProcedure(signature string, rows [][]string) (procedure, error) {
+	name, rest, _ := strings.Cut(signature, "(")
+	params, results, ok := strings.Cut(rest, ") :: (")
+	if !ok {
+		return procedure{}, fmt.Errorf("not a signature: %s", signature)
+	}
+	p := procedure{sig: cypher.Signature{Name: name, Params: fields(params), Results: fields(strings.TrimSuffix(results, ")"))}}
+	for _, row := range rows {
+		var values []graph.Value
+		for _, cell := range row {
+			v, err := parseValue(cell)
+			if err != nil {
+				return p, err
+			}
+			values = append(values, graphValue(v))
+		}
+		p.rows = append(p.rows, values)
+	}
+	return p, nil
+}
+
+func fields(list string) []cypher.Field {
+	var out []cypher.Field
+	for _, f := range strings.Split(list, ",") {
+		if name, typ, ok := strings.Cut(f, " :: "); ok {
+			out = append(out, cypher.Field{Name: strings.TrimSpace(name), Type: strings.TrimSpace(typ)})
+		}
+	}
+	return out
+}
+
+func (e *engine) signature(name string) (cypher.Signature, bool) {
+	for _, p := range e.procs {
+		if p.sig.Name == name {
+			return p.sig, true
+		}
+	}
+	return cypher.Signature{}, false
+}
+
+// Procedure makes the cases' procedures known to the executor: a call gives the rows that begin with its arguments.
+func (e *engine) Procedure(name string) (exec.Procedure, bool) {
+	for _, p := range e.procs {
+		if p.sig.Name != name {
+			continue
+		}
+		x := exec.Procedure{Call: func(_ context.Context, _ shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {
+			var out [][]graph.Value
+		next:
+			for _, row := range p.rows {
+				for i, a := range args {
+					w, g := caseValue(row[i]), caseValue(a)
+					if n, ok := w.(int64); ok && a.Kind() == graph.Float {
+						w = float64(n)
+					}
+					if !same(w, g, false) {
+						continue next
+					}
+				}
+				out = append(out, row[len(args):])
+			}
+			return out, nil
+		}}
+		for _, f := range p.sig.Params {
+			x.Args = append(x.Args, f.Name)
+		}
+		for _, f := range p.sig.Results {
+			x.Results = append(x.Results, f.Name)
+		}
+		return x, true
+	}
+	return exec.Procedure{}, false
+}
