@@ -1,7 +1,10 @@
 package cypher
 
 import (
+	"strings"
+
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/cypher/check"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
@@ -11,6 +14,13 @@ import (
 func Compile(text string, opts Options) (*plan.Query, Command, error) {
 	stmt, err := parse.Statement(text)
 	if err != nil {
+		return nil, nil, err
+	}
+	procs, err := opts.called(stmt)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := check.Statement(stmt, check.Options{Procedures: procs}); err != nil {
 		return nil, nil, err
 	}
 	switch stmt.Body.(type) {
@@ -24,4 +34,20 @@ func Compile(text string, opts Options) (*plan.Query, Command, error) {
 		return nil, nil, b.err
 	}
 	return nil, c, nil
+}
+
+// called gives the checker the procedures that a statement calls.
+func (o *Options) called(stmt *ast.Statement) (procs map[string]check.Procedure, err error) {
+	procs = map[string]check.Procedure{}
+	ast.Inspect(stmt, func(n ast.Node) bool {
+		c, ok := n.(*ast.CallProcedure)
+		if !ok {
+			return err == nil
+		}
+		if sig, ok := o.procedure(c.Name); ok {
+			procs[strings.ToLower(c.Name)], err = check.ParseProcedure(sig.String())
+		}
+		return err == nil
+	})
+	return procs, err
 }

@@ -1,5 +1,7 @@
 package cypher
 
+import "strings"
+
 // Options is what the front end knows of the engine.
 type Options struct {
 	// Procedures finds a procedure's signature by its name; nil: there are none. What SHOW lists are procedures too:
@@ -23,4 +25,17 @@ func (o *Options) procedure(name string) (Signature, bool) {
 		return Signature{}, false
 	}
 	return o.Procedures(name)
+}
+
+// String writes the signature: name(a :: TYPE, …) :: (b :: TYPE, …).
+func (s Signature) String() string {
+	return s.Name + "(" + joinFields(s.Params) + ") :: (" + joinFields(s.Results) + ")"
+}
+
+func joinFields(fs []Field) string {
+	out := make([]string, len(fs))
+	for i, f := range fs {
+		out[i] = f.Name + " :: " + f.Type
+	}
+	return strings.Join(out, ", ")
 }

@@ -187,15 +187,15 @@ func (b *binder) kindOf(e plan.Expr) graph.ValueKind {
 // mayHoldEntity says whether the value of an expression may be or hold a vertex, an edge or a path.
 func (b *binder) mayHoldEntity(e plan.Expr) bool {
 	switch e := e.(type) {
-	case *plan.Const, *plan.Quantifier, *plan.HasLabels, *plan.IsType:
-		return false
-	case *plan.Param:
+	case *plan.Const, *plan.Param, *plan.Quantifier, *plan.HasLabels, *plan.IsType:
 		return false
 	case *plan.ColRef:
 		return !b.scalar[e.Col]
 	case *plan.Prop:
 		k := b.kindOf(e.X)
 		return k != graph.VertexKind && k != graph.EdgeKind && b.mayHoldEntity(e.X)
+	case *plan.ListLit, *plan.MapLit:
+		return slices.ContainsFunc(parts(e), b.mayHoldEntity)
 	case *plan.Op:
 		return (e.Op == plan.Add || e.Op == plan.Index || e.Op == plan.SliceOp) &&
 			slices.ContainsFunc(parts(e), b.mayHoldEntity)
