@@ -1,0 +1,310 @@
+package exec
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// The numbers of edges that an expansion asks for at once: few at first, in case that nobody wants more.
+const (
+	firstEdges = 4 * graph.BatchSize
+	mostEdges  = 64 * graph.BatchSize
+)
+
+// expand joins each row with the edges of a vertex. It reads the lists of all vertices of an input batch in one
+// request (or in a few, if they are long), tests the edges once, and then deals them out to the rows.
+type expand struct {
+	input
+	r     *run
+	frame *frame
+	hop   *hop
+	from  int   // position of From in the input
+	carry []int // by column of out: its position in the input, or -1
+	dealt dealt
+	uses  unlike
+
+	b       *batch // the input batch at work, or nil
+	src     []graph.VertexID
+	rows    sel // beside src
+	f       frontier
+	base    int  // sources answered before the present answer
+	inOrder bool // the present answer has all sources, so that rows can come in the order of the input
+	k, end  int  // the entries of the present answer that are still to be dealt
+	off     int  // edges of entry k that are dealt
+	limit   int
+
+	out    batch
+	picked sel // for the rows of out that lack their carried columns: the input's row
+	want   int // rows that are worth returning
+}
+
+// expand compiles an Expand.
+func (c *compiler) expand(n *plan.Expand, need plan.ColSet) (*stage, error) {
+	if rest := c.rowConditions(n); len(rest) > 0 {
+		inner := *n
+		inner.Where = slices.DeleteFunc(slices.Clone(n.Where), func(e plan.Expr) bool { return slices.Contains(rest, e) })
+		return c.compileNode(&plan.Filter{Input: &inner, Preds: rest}, need)
+	}
+	below, err := c.below(need, n.Where...)
+	if err != nil {
+		return nil, err
+	}
+	below.Add(n.From)
+	if n.Into {
+		below.Add(n.To)
+	}
+	c.needUnlike(below, n.Input, n.Unlike)
+	in, err := c.compile(n.Input, below)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.bound(in, n.From); err != nil {
+		return nil, err
+	}
+	own := []plan.Col{n.Edge, -n.Edge}
+	if n.Into {
+		if err := c.bound(in, n.To); err != nil {
+			return nil, err
+		}
+	} else {
+		own = append(own, n.To)
+	}
+	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need, own...)}
+	where := c.edgeWhere(n.Where, n.Edge, n.To)
+	s.build = func(r *run, kids []operator) operator {
+		x := expand{
+			input: input{kids[0]}, r: r, frame: r.frame, hop: r.newHop(n.Types, n.Dir, n.Labels), from: in.pos(n.From),
+			carry: in.positions(s.cols), uses: newUnlike(in, n.Unlike), limit: firstEdges,
+		}
+		x.hop.where = r.edgeTest(where, in.cols)
+		x.dealt = dealt{to: -1, edge: s.pos(n.Edge), id: s.pos(-n.Edge), size: r.batchSize()}
+		if n.Edge == 0 {
+			x.dealt.edge, x.dealt.id = -1, -1
+		}
+		if !n.Into {
+			x.dealt.to = s.pos(n.To)
+		}
+		x.hop.edges = x.dealt.edge >= 0 || x.dealt.id >= 0 || len(x.uses.pos) > 0
+		if n.Into {
+			return newExpandInto(&x, n, in)
+		}
+		return &x
+	}
+	return s, nil
+}
+
+// rowConditions gives the conditions that read more than the edge and its far end, so that they cannot be tested
+// beside the list.
+func (c *compiler) rowConditions(n *plan.Expand) []plan.Expr {
+	var rest []plan.Expr
+	for _, e := range n.Where {
+		for col := range plan.Reads(e) {
+			if col != n.Edge && (col != n.To || n.Into) {
+				rest = append(rest, e)
+				break
+			}
+		}
+	}
+	return rest
+}
+
+func (x *expand) open(ctx context.Context) error {
+	x.b, x.limit, x.want = nil, firstEdges, 1
+	return x.input.open(ctx)
+}
+
+func (x *expand) next(ctx context.Context) (*batch, error) {
+	x.out.reset(len(x.carry))
+	for x.out.N < x.r.batchSize() {
+		switch {
+		case x.b == nil:
+			b, err := x.in.next(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if b == nil {
+				return x.give(), nil
+			}
+			if err := x.begin(b); err != nil {
+				return nil, err
+			}
+		case x.k < x.end:
+			x.deal()
+		case x.base+x.hop.res.Done < len(x.f.ids):
+			if err := x.read(ctx); err != nil {
+				return nil, err
+			}
+		default:
+			x.flush()
+			x.b = nil
+			if x.out.N >= x.want {
+				return x.give(), nil
+			}
+		}
+	}
+	return x.give(), nil
+}
+
+// give ends a batch. Small batches are given at first, in case that nobody wants more.
+func (x *expand) give() *batch {
+	x.flush()
+	x.want = min(2*x.want, x.r.batchSize())
+	if x.out.N == 0 {
+		return nil
+	}
+	return &x.out
+}
+
+// begin takes in an input batch.
+func (x *expand) begin(b *batch) error {
+	x.b = b
+	var err error
+	if x.src, x.rows, err = sources(b, x.from, x.frame, x.src[:0], x.rows[:0]); err != nil {
+		return err
+	}
+	x.f.set(x.src)
+	x.uses.begin(b)
+	x.base, x.k, x.end, x.off = 0, 0, 0, 0
+	x.hop.res.Done = 0
+	return nil
+}
+
+// sources appends the vertices of a column, and the rows that they stand in, to src and rows. Nulls are left out, and
+// rows of the frame that nobody waits for.
+func sources(b *batch, pos int, f *frame, src []graph.VertexID, rows sel) ([]graph.VertexID, sel, error) {
+	col := &b.Cols[pos]
+	all := f == nil || f.done == nil
+	if col.IDs != nil && all {
+		return append(src, col.IDs...), append(rows, allRows(b.N)...), nil
+	}
+	for i := range b.N {
+		if !all && f.done[b.rowOf(i)] {
+			continue
+		}
+		v := col.Value(i)
+		switch v.Kind() {
+		case graph.Null:
+			continue
+		case graph.VertexKind:
+		default:
+			return src, rows, notVertex(v)
+		}
+		src, rows = append(src, v.Vertex()), append(rows, int32(i))
+	}
+	return src, rows, nil
+}
+
+func notVertex(v graph.Value) error {
+	return graph.TypeError("InvalidArgumentType", "a pattern needs a Node here, not a value of type %s", v.Kind())
+}
+
+// read gets the next part of the lists.
+func (x *expand) read(ctx context.Context) error {
+	x.base += x.hop.res.Done
+	if err := x.hop.read(ctx, x.f.ids[x.base:], x.limit); err != nil {
+		return err
+	}
+	x.limit = min(4*x.limit, mostEdges)
+	done := x.hop.res.Done
+	x.inOrder = x.base == 0 && done == len(x.f.ids)
+	x.k, x.end, x.off = int(x.f.first[x.base]), int(x.f.first[x.base+done]), 0
+	return nil
+}
+
+// deal gives edges of the present answer to rows until the batch is full or the answer ends.
+func (x *expand) deal() {
+	res := &x.hop.res
+	room := x.r.batchSize() - x.out.N
+	for x.k < x.end && room > 0 {
+		place := int32(x.k)
+		if !x.inOrder {
+			place = x.f.order[x.k]
+		}
+		u := int(x.f.pos[place]) - x.base
+		lo, hi := res.Offsets[u]+x.off, res.Offsets[u+1]
+		if hi-lo > room {
+			hi = lo + room
+			x.off += room
+		} else {
+			x.k++
+			x.off = 0
+		}
+		if lo == hi {
+			continue
+		}
+		row := x.rows[place]
+		n := 0
+		if excluded := x.uses.of(row); len(excluded) > 0 && containsAny(res.Edges[lo:hi], excluded) {
+			for i := lo; i < hi; i++ {
+				if !slices.Contains(excluded, res.Edges[i]) {
+					x.dealt.add(&x.out, x.hop, x.src[place], i, i+1)
+					n++
+				}
+			}
+		} else {
+			x.dealt.add(&x.out, x.hop, x.src[place], lo, hi)
+			n = hi - lo
+		}
+		x.picked = appendRepeated(x.picked, row, n)
+		x.out.N += n
+		room -= n
+	}
+}
+
+// flush fills the carried columns of the rows that lack them.
+func (x *expand) flush() {
+	if len(x.picked) == 0 {
+		return
+	}
+	x.out.appendRows(x.b, x.carry, x.picked)
+	x.picked = x.picked[:0]
+}
+
+func appendRepeated(dst sel, row int32, n int) sel {
+	dst = slices.Grow(dst, n)
+	at := len(dst)
+	dst = dst[:at+n]
+	for i := range dst[at:] {
+		dst[at+i] = row
+	}
+	return dst
+}
+
+// dealt fills the columns that an expansion adds.
+type dealt struct {
+	to, edge, id int // positions in the result, or -1: the far end, the edge, the edge's id alone
+	size         int // of a slab
+	slab         []graph.EdgeValue
+}
+
+// add appends edges lo … hi-1 of the hop's answer, which belong to source.
+func (d *dealt) add(out *batch, h *hop, source graph.VertexID, lo, hi int) {
+	if d.to >= 0 {
+		col := &out.Cols[d.to]
+		col.IDs = append(col.IDs, h.res.Targets[lo:hi]...)
+	}
+	if d.id >= 0 {
+		col := &out.Cols[d.id]
+		for _, id := range h.res.Edges[lo:hi] {
+			col.IDs = append(col.IDs, graph.VertexID(id))
+		}
+	}
+	if d.edge >= 0 {
+		col := &out.Cols[d.edge]
+		for i := lo; i < hi; i++ {
+			col.Vals = append(col.Vals, graph.EdgeRefValue(d.new(h.edge(i, source))))
+		}
+	}
+}
+
+// new makes an edge for a row. Its memory is not used again: rows may be kept.
+func (d *dealt) new(e graph.Edge) *graph.EdgeValue {
+	if len(d.slab) == cap(d.slab) {
+		d.slab = make([]graph.EdgeValue, 0, d.size)
+	}
+	d.slab = append(d.slab, graph.EdgeValue{Edge: e})
+	return &d.slab[len(d.slab)-1]
+}

@@ -1,0 +1,168 @@
+package exec
+
+import (
+	"context"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// hop reads the edges of frontiers, one request a frontier, and drops those that fail the tests, which so run once an
+// edge and not once a row.
+type hop struct {
+	r      *run
+	types  edgeTypes
+	dir    graph.Direction
+	labels *labelTest // of the far ends; nil: none
+	where  *edgeTest  // nil: none
+	edges  bool       // ids and types of edges are wanted
+
+	req  shard.Expand
+	res  shard.Neighbours // of the last frontier; valid until the next
+	sets []graph.LabelSet
+	keep sel
+}
+
+// newHop makes a hop along edges of the named types.
+func (r *run) newHop(types []string, dir graph.Direction, labels *plan.LabelExpr) *hop {
+	h := &hop{r: r, types: r.edgeTypes(types), dir: dir}
+	if labels != nil {
+		h.labels = r.labelTest(labels)
+	}
+	return h
+}
+
+// read fills res with the edges of the first res.Done of sources, which are sorted and without repeats; limit is about
+// how many edges are wanted at once (0: all).
+func (h *hop) read(ctx context.Context, sources []graph.VertexID, limit int) error {
+	types, ok := h.types.resolve()
+	if !ok || len(sources) == 0 {
+		h.none(len(sources))
+		return nil
+	}
+	h.req.Sources, h.req.Types, h.req.Dir, h.req.MaxEdges = sources, types, h.dir, limit
+	h.req.Edges = h.edges || h.where != nil && h.where.needsEdge
+	h.req.Props = h.req.Props[:0]
+	if h.where != nil {
+		h.req.Props = h.where.resolve(h.req.Props)
+	}
+	if err := h.r.tx.Expand(ctx, &h.req, &h.res); err != nil {
+		return err
+	}
+	if err := h.r.visit(len(h.res.Targets)); err != nil {
+		return err
+	}
+	if err := h.filterLabels(ctx); err != nil {
+		return err
+	}
+	if h.where != nil && !h.where.perRow() {
+		return h.filterEdges(ctx)
+	}
+	return nil
+}
+
+// none makes res the answer to n vertices without edges.
+func (h *hop) none(n int) {
+	res := &h.res
+	res.Done = n
+	res.Offsets = res.Offsets[:0]
+	for range n + 1 {
+		res.Offsets = append(res.Offsets, 0)
+	}
+	res.Targets, res.Edges, res.Types, res.Reverse = res.Targets[:0], res.Edges[:0], res.Types[:0], res.Reverse[:0]
+}
+
+// edge gives edge i of the answer, which belongs to the vertex source.
+func (h *hop) edge(i int, source graph.VertexID) graph.Edge {
+	e := graph.Edge{ID: h.res.Edges[i], Type: h.res.Types[i], Src: source, Dst: h.res.Targets[i]}
+	if h.reversed(i) {
+		e.Src, e.Dst = e.Dst, e.Src
+	}
+	return e
+}
+
+// reversed reports whether edge i leads from its target to its source.
+func (h *hop) reversed(i int) bool {
+	return h.dir == graph.In || h.dir == graph.Both && h.res.Reverse[i]
+}
+
+func (h *hop) filterLabels(ctx context.Context) error {
+	if h.labels == nil || len(h.res.Targets) == 0 {
+		return nil
+	}
+	if err := h.readSets(ctx); err != nil {
+		return err
+	}
+	h.keep = h.keep[:0]
+	for i, ls := range h.sets {
+		if h.labels.holds(ls) {
+			h.keep = append(h.keep, int32(i))
+		}
+	}
+	h.compact()
+	return nil
+}
+
+// readSets fills sets with the label sets of the targets.
+func (h *hop) readSets(ctx context.Context) error {
+	n := len(h.res.Targets)
+	if cap(h.sets) < n {
+		h.sets = make([]graph.LabelSet, n, n+n/2)
+	}
+	h.sets = h.sets[:n]
+	return h.r.tx.LabelSets(ctx, h.res.Targets, h.sets)
+}
+
+// filterEdges drops the edges that fail the test, a part of the answer at a time.
+func (h *hop) filterEdges(ctx context.Context) error {
+	h.keep = h.keep[:0]
+	const part = 4 * graph.BatchSize
+	u := 0
+	for lo := 0; lo < len(h.res.Targets); lo += part {
+		hi := min(lo+part, len(h.res.Targets))
+		var err error
+		if u, h.keep, err = h.where.filterPart(ctx, h, lo, hi, u, h.keep); err != nil {
+			return err
+		}
+	}
+	h.compact()
+	return nil
+}
+
+// compact drops all edges of the answer but those listed in keep.
+func (h *hop) compact() {
+	res := &h.res
+	if len(h.keep) == len(res.Targets) {
+		return
+	}
+	n := len(res.Targets)
+	next, out := 0, 0 // the next of keep, and where it goes
+	for u := range res.Done {
+		end := int32(res.Offsets[u+1])
+		res.Offsets[u] = out
+		for ; next < len(h.keep) && h.keep[next] < end; next++ {
+			out++
+		}
+	}
+	res.Offsets[res.Done] = out
+	res.Targets = gathered(res.Targets, h.keep, n)
+	res.Edges = gathered(res.Edges, h.keep, n)
+	res.Types = gathered(res.Types, h.keep, n)
+	res.Reverse = gathered(res.Reverse, h.keep, n)
+	for p := range res.Props {
+		res.Props[p] = gathered(res.Props[p], h.keep, n)
+	}
+}
+
+// gathered moves the cells of a column that are listed in keep to its front. A column that is not filled, which has
+// other than n cells, stays.
+func gathered[T any](col []T, keep sel, n int) []T {
+	if len(col) != n {
+		return col
+	}
+	for k, i := range keep {
+		col[k] = col[i]
+	}
+	return col[:len(keep)]
+}

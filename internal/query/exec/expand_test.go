@@ -1,0 +1,69 @@
+package exec
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// someChain makes a chain of scans and expansions, with all of their options.
+func someChain(rng *rand.Rand, q *plan.Query, steps int) (root plan.Node, vertices, edges []plan.Col) {
+	newVertex := func() plan.Col {
+		c := q.NewCol("v", graph.VertexKind)
+		vertices = append(vertices, c)
+		return c
+	}
+	root = &plan.Scan{Input: &plan.Unit{}, Out: newVertex(), Labels: someLabels(rng)}
+	for range steps {
+		if rng.IntN(8) == 0 && len(vertices) < 3 {
+			root = &plan.Scan{Input: root, Out: newVertex(), Labels: someLabels(rng)}
+			continue
+		}
+		x := &plan.Expand{Input: root, From: vertices[rng.IntN(len(vertices))], Types: someTypes(rng), Dir: someDirection(rng)}
+		for _, e := range edges {
+			if rng.IntN(2) == 0 {
+				x.Unlike = append(x.Unlike, e)
+			}
+		}
+		if x.Into = rng.IntN(3) == 0; x.Into {
+			x.To = vertices[rng.IntN(len(vertices))]
+		} else {
+			x.To = newVertex()
+		}
+		if rng.IntN(3) == 0 {
+			x.Labels = someLabels(rng)
+		}
+		if rng.IntN(4) > 0 {
+			x.Edge = q.NewCol("e", graph.EdgeKind)
+			edges = append(edges, x.Edge)
+			switch rng.IntN(6) {
+			case 0, 1:
+				x.Where = append(x.Where, heavier(x.Edge, intConst(rng.IntN(8))))
+			case 2:
+				x.Where = append(x.Where, heavier(x.Edge, &plan.Prop{X: &plan.ColRef{Col: x.From}, Key: "n"}))
+			}
+		}
+		root = x
+	}
+	return root, vertices, edges
+}
+
+// Rows are those of the interpreter, whichever of the columns are wanted.
+func TestExpandIsRight(t *testing.T) {
+	worlds(t, 1500, func(t *testing.T, rng *rand.Rand, w *world, batch int) {
+		q := &plan.Query{}
+		root, vertices, edges := someChain(rng, q, 1+rng.IntN(3))
+		q.Root = root
+		for _, c := range append(vertices, edges...) {
+			if rng.IntN(3) > 0 {
+				q.Out = append(q.Out, c)
+				q.Names = append(q.Names, "c")
+			}
+		}
+		require.Equal(t, w.want(q), w.run(t, q, batch), "%s", plan.Format(q))
+	})
+}

@@ -1,0 +1,254 @@
+package exec
+
+import (
+	"context"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// finder finds vertices for the rows of an input batch, a part at a time.
+type finder interface {
+	// begin takes in the rows of b that vertices are wanted for.
+	begin(ctx context.Context, b *batch, rows sel) error
+	// more gives the next part, valid until the next call; ok is false at the end.
+	more(ctx context.Context) (p part, ok bool, err error)
+}
+
+// part says which vertices belong to entries lo … hi-1 of the rows: all of ids to each, or, where offsets is set,
+// ids[offsets[k]:offsets[k+1]] to entry k.
+type part struct {
+	lo, hi  int
+	ids     []graph.VertexID
+	offsets []int
+}
+
+// of gives the vertices of an entry.
+func (p *part) of(k int) []graph.VertexID {
+	if p.offsets == nil {
+		return p.ids
+	}
+	return p.ids[p.offsets[k]:p.offsets[k+1]]
+}
+
+// find joins each row with the vertices that a finder gives for it.
+type find struct {
+	input
+	r      *run
+	frame  *frame
+	finder finder
+	carry  []int // by column of out: its position in the input, or -1
+	at     int   // position of the vertices in out, or -1
+
+	b      *batch // the input batch at work, or nil
+	rows   sel
+	part   part
+	k, off int // entry of part, and its vertices that are dealt
+
+	out    batch
+	picked sel
+	want   int
+}
+
+// find compiles an operator that joins rows with vertices; es are its expressions.
+func (c *compiler) find(
+	n, source plan.Node, out plan.Col, need plan.ColSet, es []plan.Expr, build func(r *run, in *stage) finder,
+) (*stage, error) {
+	below, err := c.below(need, es...)
+	if err != nil {
+		return nil, err
+	}
+	in, err := c.compile(source, below)
+	if err != nil {
+		return nil, err
+	}
+	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need, out)}
+	s.build = func(r *run, kids []operator) operator {
+		return &find{
+			input: input{kids[0]}, r: r, frame: r.frame, finder: build(r, in), carry: in.positions(s.cols), at: s.pos(out),
+		}
+	}
+	return s, nil
+}
+
+func (x *find) open(ctx context.Context) error {
+	x.b, x.want = nil, 1
+	return x.input.open(ctx)
+}
+
+func (x *find) next(ctx context.Context) (*batch, error) {
+	x.out.reset(len(x.carry))
+	for x.out.N < x.r.batchSize() {
+		if x.b == nil {
+			b, err := x.in.next(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if b == nil {
+				return x.give(), nil
+			}
+			x.begin(b)
+			if err := x.finder.begin(ctx, b, x.rows); err != nil {
+				return nil, err
+			}
+		}
+		if x.k < x.part.hi {
+			x.deal()
+			continue
+		}
+		p, ok, err := x.finder.more(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			x.part, x.k, x.off = p, p.lo, 0
+			continue
+		}
+		x.flush()
+		x.b = nil
+		if x.out.N >= x.want {
+			return x.give(), nil
+		}
+	}
+	return x.give(), nil
+}
+
+// begin takes in an input batch.
+func (x *find) begin(b *batch) {
+	x.b, x.part, x.k = b, part{}, 0
+	x.rows = x.rows[:0]
+	if x.frame == nil || x.frame.done == nil {
+		x.rows = append(x.rows, allRows(b.N)...)
+		return
+	}
+	for i := range b.N {
+		if x.frame.wants(b.rowOf(i)) {
+			x.rows = append(x.rows, int32(i))
+		}
+	}
+}
+
+// deal gives vertices of the part to rows until the batch is full or the part ends.
+func (x *find) deal() {
+	room := x.r.batchSize() - x.out.N
+	for x.k < x.part.hi && room > 0 {
+		ids := x.part.of(x.k)[x.off:]
+		row := x.rows[x.k]
+		if len(ids) > room {
+			ids = ids[:room]
+			x.off += room
+		} else {
+			x.k++
+			x.off = 0
+		}
+		if x.at >= 0 {
+			col := &x.out.Cols[x.at]
+			col.IDs = append(col.IDs, ids...)
+		}
+		x.picked = appendRepeated(x.picked, row, len(ids))
+		x.out.N += len(ids)
+		room -= len(ids)
+	}
+}
+
+func (x *find) flush() {
+	if len(x.picked) == 0 {
+		return
+	}
+	x.out.appendRows(x.b, x.carry, x.picked)
+	x.picked = x.picked[:0]
+}
+
+// give ends a batch. Small batches are given at first, in case that nobody wants more.
+func (x *find) give() *batch {
+	x.flush()
+	x.want = min(2*x.want, x.r.batchSize())
+	if x.out.N == 0 {
+		return nil
+	}
+	return &x.out
+}
+
+// scan compiles a Scan.
+func (c *compiler) scan(n *plan.Scan, need plan.ColSet) (*stage, error) {
+	return c.find(n, n.Input, n.Out, need, nil, func(r *run, _ *stage) finder {
+		return &scanner{r: r, expr: n.Labels}
+	})
+}
+
+// scanner gives the vertices with certain labels to every row alike.
+type scanner struct {
+	r    *run
+	expr *plan.LabelExpr
+	rows int
+
+	passes []scanPass
+	now    int
+	from   graph.VertexID
+	ended  bool // the present pass
+	buf    []graph.VertexID
+	sets   []graph.LabelSet
+}
+
+// scanPass is a scan of one label (0: all vertices) and the test that its vertices must pass (nil: none).
+type scanPass struct {
+	label graph.LabelID
+	test  *labelTest
+}
+
+func (s *scanner) begin(_ context.Context, _ *batch, rows sel) error {
+	s.rows = len(rows)
+	s.passes = s.r.scanPasses(s.passes[:0], s.expr)
+	s.now, s.from, s.ended = 0, 0, false
+	if len(rows) == 0 {
+		s.now = len(s.passes)
+	}
+	return nil
+}
+
+func (s *scanner) more(ctx context.Context) (part, bool, error) {
+	if s.buf == nil {
+		s.buf = make([]graph.VertexID, 0, graph.BatchSize)
+	}
+	for s.now < len(s.passes) {
+		if s.ended {
+			s.now, s.from, s.ended = s.now+1, 0, false
+			continue
+		}
+		pass := &s.passes[s.now]
+		var err error
+		s.buf, s.from, s.ended, err = s.r.tx.Scan(ctx, pass.label, s.from, s.buf[:0])
+		if err != nil {
+			return part{}, false, err
+		}
+		ids := s.buf
+		if pass.test != nil {
+			if ids, err = s.filter(ctx, ids, pass.test); err != nil {
+				return part{}, false, err
+			}
+		}
+		if len(ids) > 0 {
+			return part{hi: s.rows, ids: ids}, true, nil
+		}
+	}
+	return part{}, false, nil
+}
+
+// filter keeps the vertices that pass a test, in place.
+func (s *scanner) filter(ctx context.Context, ids []graph.VertexID, test *labelTest) ([]graph.VertexID, error) {
+	if cap(s.sets) < len(ids) {
+		s.sets = make([]graph.LabelSet, cap(s.buf))
+	}
+	sets := s.sets[:len(ids)]
+	if err := s.r.tx.LabelSets(ctx, ids, sets); err != nil {
+		return nil, err
+	}
+	n := 0
+	for i, id := range ids {
+		if test.holds(sets[i]) {
+			ids[n] = id
+			n++
+		}
+	}
+	return ids[:n], nil
+}
