@@ -35,6 +35,22 @@ func (b *batch) view(in *batch, from []int) {
 	}
 }
 
+// slice makes b show rows i … j-1 of in, without a copy.
+func (b *batch) slice(in *batch, i, j int) {
+	b.N = j - i
+	b.Cols = b.Cols[:0]
+	for _, c := range in.Cols {
+		if c.IDs != nil {
+			b.Cols = append(b.Cols, graph.Column{IDs: c.IDs[i:j]})
+		} else {
+			b.Cols = append(b.Cols, graph.Column{Vals: c.Vals[i:j]})
+		}
+	}
+	if b.row = nil; in.row != nil {
+		b.row = in.row[i:j]
+	}
+}
+
 // appendRows appends the given rows of in, whose columns stand at the positions from, to a batch that owns its
 // columns: column i of b gets column from[i] of in, and is left alone where from[i] is negative. It does not add the
 // rows' number to b.N, since the caller may have columns of its own to fill.

@@ -95,6 +95,32 @@ func (c *compiler) compileNode(n plan.Node, need plan.ColSet) (*stage, error) {
 		return c.shortestPath(n, need)
 	case *plan.FrontierCount:
 		return c.frontierCount(n, need)
+	case *plan.Filter:
+		return c.filter(n, need)
+	case *plan.Project:
+		return c.project(n, need)
+	case *plan.Aggregate:
+		return c.aggregate(n, need)
+	case *plan.Distinct:
+		return c.distinct(n, need)
+	case *plan.Sort:
+		return c.sort(n, need)
+	case *plan.Slice:
+		return c.slice(n, need)
+	case *plan.Unwind:
+		return c.unwind(n, need)
+	case *plan.Apply:
+		return c.apply(n, need)
+	case *plan.HashJoin:
+		return c.hashJoin(n, need)
+	case *plan.Union:
+		return c.union(n, need)
+	case *plan.Eager:
+		return c.eager(n, need)
+	case *plan.Drain:
+		return c.drain(n)
+	case *plan.CountStore:
+		return c.countStore(n, need)
 	}
 	return nil, graph.InternalError("compile", fmt.Errorf("no operator for %T", n))
 }
@@ -166,7 +192,30 @@ func (c *compiler) sub(n plan.Node, need plan.ColSet) (*subplan, error) {
 	return s, err
 }
 
-// subplans compiles the subplans that stand in an expression.
-func (c *compiler) subplans(e plan.Expr) error {
-	return nil
+// subplans compiles the subplans that stand in an expression, and checks the names of functions.
+func (c *compiler) subplans(e plan.Expr) (err error) {
+	switch e := e.(type) {
+	case *plan.Subquery:
+		if c.p.subs[e] != nil {
+			return nil
+		}
+		need := plan.ColSet{}
+		if e.Kind == plan.Collect {
+			if need, err = c.below(need, e.Expr); err != nil {
+				return err
+			}
+		}
+		c.p.subs[e], err = c.sub(e.Sub, need)
+		return err
+	case *plan.Call:
+		if err := checkCall(e); err != nil {
+			return err
+		}
+	}
+	plan.Parts(e, func(part *plan.Expr) {
+		if err == nil {
+			err = c.subplans(*part)
+		}
+	})
+	return err
 }

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -67,8 +68,43 @@ func (es *evaluators) add(e plan.Expr) evaluator {
 		return es.column(e.Col)
 	case *plan.Prop:
 		return es.prop(e)
+	case *plan.Op:
+		return es.op(e)
+	case *plan.Call:
+		return es.call(e)
+	case *plan.Case:
+		c := &branches{when: es.addAll(e.When), then: es.addAll(e.Then)}
+		if e.Else != nil {
+			c.otherwise = es.add(e.Else)
+		}
+		return c
+	case *plan.ListLit:
+		return &listLit{tuple: newTuple(es.addAll(e.Elems))}
+	case *plan.MapLit:
+		return &mapLit{tuple: newTuple(es.addAll(e.Elems)), keys: e.Keys}
+	case *plan.MapProject:
+		m := &mapProject{x: es.add(e.X), tuple: newTuple(es.addAll(e.Elems)), keys: e.Keys}
+		if e.All {
+			m.all = &entityMaps{r: es.r}
+		}
+		return m
+	case *plan.Comprehension:
+		return es.comprehension(e)
+	case *plan.Quantifier:
+		return es.quantifier(e)
+	case *plan.Reduce:
+		return es.reduce(e)
+	case *plan.HasLabels:
+		return &hasLabels{x: es.add(e.X), test: es.r.labelTest(e.Labels), sets: labelSets{r: es.r}}
+	case *plan.Subquery:
+		return es.subquery(e)
+	case *plan.MakePath:
+		return es.makePath(e)
+	case *plan.IsType:
+		return es.isType(e)
 	}
-	return nil
+	es.r.fail(graph.InternalError("compile", fmt.Errorf("no evaluator for %T", e)))
+	return &constant{}
 }
 
 // addAll makes the evaluators of several expressions; a nil one gives nil.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -123,7 +124,7 @@ func (p *propReader) read(ctx context.Context, c *graph.Column, n int, s sel) er
 			p.edges, p.erows = append(p.edges, v.Edge().Edge), append(p.erows, i)
 		default:
 			for k, key := range p.keys {
-				x, err := member(v, key)
+				x, err := fn.Property(v, key)
 				if err != nil {
 					return err
 				}
@@ -222,15 +223,4 @@ func (p *propReader) scatter(rows sel) {
 			out[i] = got[j]
 		}
 	}
-}
-
-// member gives a property of a value that is no vertex or edge.
-func member(v graph.Value, key string) (graph.Value, error) {
-	switch v.Kind() {
-	case graph.Null:
-		return graph.Value{}, nil
-	case graph.Map:
-		return v.Get(key), nil
-	}
-	return graph.Value{}, graph.TypeError("InvalidArgumentType", "a %s has no property %q", v.Kind(), key)
 }

@@ -64,8 +64,12 @@ type run struct {
 	// frame is, while operators are built, the frame of the subplan that they are part of; nil at the top level.
 	frame   *frame
 	deleted deleted
+	// recorder reads the records of the result.
+	recorder recorder
 	// err is the first error that building operators or evaluators met.
 	err error
+	// closers are the subplans of expressions, which no operator closes.
+	closers []interface{ close() }
 	// bytes is what all operators hold, edges what expansions have visited.
 	bytes, edges int64
 	// current is the stage that time since mark is charged to; see enter.
@@ -108,6 +112,30 @@ func (a *account) grow(n int) error {
 			limit, a.name, a.held)
 	}
 	return nil
+}
+
+// valueSize is about what a value holds, in bytes.
+func valueSize(v graph.Value) int {
+	const cell = 24
+	n := cell
+	switch v.Kind() {
+	case graph.String:
+		n += len(v.Str())
+	case graph.List:
+		for _, e := range v.List() {
+			n += valueSize(e)
+		}
+	case graph.Map:
+		for _, e := range v.Map() {
+			n += len(e.Key) + 16 + valueSize(e.Value)
+		}
+	case graph.EdgeKind:
+		n += 48
+	case graph.PathKind:
+		p := v.Path()
+		n += 48 + len(p.Vertices)*cell + len(p.Edges)*(cell+48)
+	}
+	return n
 }
 
 // release gives all bytes back.
@@ -168,7 +196,12 @@ func (rs *Rows) Next(ctx context.Context) (*graph.Batch, error) {
 }
 
 // Close gives back what the run holds; it does not end the transaction.
-func (rs *Rows) Close() { rs.root.close() }
+func (rs *Rows) Close() {
+	rs.root.close()
+	for _, c := range rs.r.closers {
+		c.close()
+	}
+}
 
 // Counters gives what the run has changed so far.
 func (rs *Rows) Counters() Counters { return rs.r.counters }

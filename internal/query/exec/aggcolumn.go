@@ -1,0 +1,255 @@
+package exec
+
+import (
+	"context"
+	"math/bits"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// aggColumn computes one aggregate for all groups.
+type aggColumn struct {
+	args []evaluator
+	cols [][]graph.Value
+	acct account
+	seen *groupTable // of DISTINCT: the pairs of a group and an argument that have come
+	acc  accumulators
+	pair batch // a batch whose row numbers are groups, for seen
+	num  []int32
+	kept sel
+}
+
+// accumulators hold the state of one aggregate for all groups.
+type accumulators interface {
+	// grow makes room for n groups; new ones are empty.
+	grow(n int)
+	// reset forgets all groups.
+	reset()
+	// add takes the rows of s: row i belongs to group[i], and its arguments are cols[k][i]. It gives the bytes that it
+	// holds on to.
+	add(cols [][]graph.Value, s sel, group []int32) (int, error)
+	// result gives the value of a group.
+	result(group int) (graph.Value, error)
+}
+
+func checkAggregate(a plan.Agg) error {
+	if _, ok := fn.LookupAggregate(a.Func); ok {
+		return nil
+	}
+	return graph.SyntaxError("UnknownFunction", graph.Pos{}, "there is no aggregate %s()", a.Func)
+}
+
+func newAggColumn(r *run, a plan.Agg, args []evaluator) *aggColumn {
+	c := &aggColumn{args: args, cols: make([][]graph.Value, len(args)), acct: account{r: r, name: "Aggregate"}}
+	switch {
+	case a.Func == "count":
+		c.acc = &counts{}
+	case a.Func == "collect":
+		c.acc = &collects{}
+	default:
+		f, _ := fn.LookupAggregate(a.Func)
+		c.acc = &folds{agg: f, row: make([]graph.Value, len(args))}
+		if a.Func == "sum" {
+			c.acc = &sums{folds: folds{agg: f, row: make([]graph.Value, 1)}}
+		}
+	}
+	if a.Distinct && len(args) > 0 {
+		c.seen = newGroupTable(r, "Aggregate", 1)
+	}
+	return c
+}
+
+func (c *aggColumn) grow(n int) { c.acc.grow(n) }
+
+func (c *aggColumn) reset() {
+	c.acc.reset()
+	c.acct.release()
+	if c.seen != nil {
+		c.seen.reset()
+	}
+}
+
+func (c *aggColumn) result(group int) (graph.Value, error) { return c.acc.result(group) }
+
+func (c *aggColumn) add(ctx context.Context, b *batch, s sel, group []int32) error {
+	for k, a := range c.args {
+		var err error
+		if c.cols[k], err = a.eval(ctx, b, s); err != nil {
+			return err
+		}
+	}
+	if c.seen != nil {
+		var err error
+		if s, err = c.fresh(b.N, s, group); err != nil {
+			return err
+		}
+	}
+	n, err := c.acc.add(c.cols, s, group)
+	if err != nil {
+		return err
+	}
+	return c.acct.grow(n)
+}
+
+// fresh gives the rows of s whose first argument is not null and new to their group.
+func (c *aggColumn) fresh(n int, s sel, group []int32) (sel, error) {
+	c.pair.N, c.pair.row = n, group
+	for len(c.num) < n {
+		c.num = append(c.num, 0)
+	}
+	known := int32(c.seen.len())
+	if err := c.seen.numbers(&c.pair, c.cols[:1], s, c.num); err != nil {
+		return nil, err
+	}
+	c.kept = c.kept[:0]
+	for _, i := range s {
+		if c.num[i] == known {
+			known++
+			c.kept = append(c.kept, i)
+		}
+	}
+	return c.kept, nil
+}
+
+// counts is count().
+type counts struct{ n []int64 }
+
+func (c *counts) grow(n int) {
+	for len(c.n) < n {
+		c.n = append(c.n, 0)
+	}
+}
+
+func (c *counts) reset() { c.n = c.n[:0] }
+
+func (c *counts) add(cols [][]graph.Value, s sel, group []int32) (int, error) {
+	if len(cols) == 0 {
+		for _, i := range s {
+			c.n[group[i]]++
+		}
+		return 0, nil
+	}
+	for _, i := range s {
+		if !cols[0][i].IsNull() {
+			c.n[group[i]]++
+		}
+	}
+	return 0, nil
+}
+
+func (c *counts) result(g int) (graph.Value, error) { return graph.IntValue(c.n[g]), nil }
+
+// collects is collect().
+type collects struct{ lists [][]graph.Value }
+
+func (c *collects) grow(n int) {
+	for len(c.lists) < n {
+		c.lists = append(c.lists, nil)
+	}
+}
+
+func (c *collects) reset() {
+	clear(c.lists)
+	c.lists = c.lists[:0]
+}
+
+func (c *collects) add(cols [][]graph.Value, s sel, group []int32) (size int, _ error) {
+	for _, i := range s {
+		if v := cols[0][i]; !v.IsNull() {
+			c.lists[group[i]] = append(c.lists[group[i]], v)
+			size += valueSize(v)
+		}
+	}
+	return size, nil
+}
+
+func (c *collects) result(g int) (graph.Value, error) { return graph.ListValue(c.lists[g]), nil }
+
+// folds is any aggregate, by one fn.Accumulator a group.
+type folds struct {
+	agg  *fn.Aggregate
+	accs []fn.Accumulator
+	row  []graph.Value
+}
+
+func (f *folds) grow(n int) {
+	for len(f.accs) < n {
+		f.accs = append(f.accs, f.agg.New())
+	}
+}
+
+func (f *folds) reset() { f.accs = f.accs[:0] }
+
+func (f *folds) add(cols [][]graph.Value, s sel, group []int32) (int, error) {
+	for _, i := range s {
+		for k := range cols {
+			f.row[k] = cols[k][i]
+		}
+		if err := f.accs[group[i]].Add(f.row); err != nil {
+			return 0, err
+		}
+	}
+	return 0, nil
+}
+
+func (f *folds) result(g int) (graph.Value, error) { return f.accs[g].Result() }
+
+// sums is sum(): integers as long as all values are integers and the sum is one, by an accumulator from then on.
+type sums struct {
+	folds
+	ints []int64
+}
+
+func (s *sums) grow(n int) {
+	for len(s.ints) < n {
+		s.ints = append(s.ints, 0)
+		s.accs = append(s.accs, nil)
+	}
+}
+
+func (s *sums) reset() {
+	s.ints, s.accs = s.ints[:0], s.accs[:0]
+}
+
+func (s *sums) add(cols [][]graph.Value, rows sel, group []int32) (int, error) {
+	for _, i := range rows {
+		v, g := cols[0][i], group[i]
+		if v.IsNull() {
+			continue
+		}
+		if s.accs[g] == nil && v.Kind() == graph.Int {
+			if sum, ok := addInts(s.ints[g], v.Int()); ok {
+				s.ints[g] = sum
+				continue
+			}
+		}
+		if s.accs[g] == nil {
+			s.accs[g] = s.agg.New()
+			s.row[0] = graph.IntValue(s.ints[g])
+			if err := s.accs[g].Add(s.row); err != nil {
+				return 0, err
+			}
+		}
+		s.row[0] = v
+		if err := s.accs[g].Add(s.row); err != nil {
+			return 0, err
+		}
+	}
+	return 0, nil
+}
+
+// addInts adds two integers and says whether the sum is one.
+func addInts(a, b int64) (int64, bool) {
+	sum, _ := bits.Add64(uint64(a), uint64(b), 0)
+	s := int64(sum)
+	return s, (s > a) == (b > 0) || b == 0
+}
+
+func (s *sums) result(g int) (graph.Value, error) {
+	if s.accs[g] == nil {
+		return graph.IntValue(s.ints[g]), nil
+	}
+	return s.accs[g].Result()
+}

@@ -1,0 +1,252 @@
+package exec
+
+import (
+	"context"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+func (c *compiler) apply(n *plan.Apply, need plan.ColSet) (*stage, error) {
+	below := plan.ColSet{}
+	for col := range need {
+		below.Add(col)
+	}
+	inner := plan.ColSet{}
+	switch n.Kind {
+	case plan.Inner, plan.Optional:
+		for _, col := range n.Cols {
+			if need.Has(col) {
+				inner.Add(col)
+				delete(below, col)
+			}
+		}
+	case plan.Collect:
+		var err error
+		if inner, err = c.below(nil, n.Expr); err != nil {
+			return nil, err
+		}
+	}
+	sub, err := c.sub(n.Sub, inner)
+	if err != nil {
+		return nil, err
+	}
+	below.Add(sub.args...)
+	in, err := c.compile(n.Input, below)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.bound(in, sub.args...); err != nil {
+		return nil, err
+	}
+	s := &stage{node: n, kids: []*stage{in}, subs: []*subplan{sub}, cols: kept(in.cols, need)}
+	switch n.Kind {
+	case plan.Inner, plan.Optional:
+		outer := len(s.cols)
+		for _, col := range n.Cols {
+			if need.Has(col) {
+				s.cols = append(s.cols, col)
+			}
+		}
+		s.build = func(r *run, kids []operator) operator {
+			a := &applyRows{
+				input: input{kids[0]}, r: r, outer: outer, outerFrom: append(in.positions(s.cols[:outer]), fill(len(s.cols)-outer, -1)...),
+				innerFrom: append(fill(outer, -1), sub.root.positions(s.cols[outer:])...), optional: n.Kind == plan.Optional,
+			}
+			a.frame, a.sub = r.buildSub(sub, in.cols)
+			return a
+		}
+	default:
+		s.cols = kept(in.cols, need, n.Out)
+		s.build = func(r *run, kids []operator) operator {
+			return &applyValue{
+				input: input{kids[0]}, r: r, g: r.gather(sub, asked(n.Kind), n.Expr, in.cols), kind: n.Kind,
+				from: in.positions(s.cols), at: s.pos(n.Out),
+			}
+		}
+	}
+	return s, nil
+}
+
+// asked is what is asked of a subplan for a kind of Apply that gives at most one row a row.
+func asked(k plan.ApplyKind) plan.ApplyKind {
+	if k == plan.Semi || k == plan.Anti {
+		return plan.Exists
+	}
+	return k
+}
+
+// fill gives n times v.
+func fill(n, v int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = v
+	}
+	return out
+}
+
+// applyValue keeps outer rows by whether their subplan has rows, or adds a value of the subplan to them.
+type applyValue struct {
+	input
+	r     *run
+	g     *gather
+	kind  plan.ApplyKind
+	from  []int // input position of each column; -1 for the value
+	at    int   // of the value among the columns, or -1
+	kept  sel
+	out   batch
+	whole batch
+}
+
+func (a *applyValue) next(ctx context.Context) (*batch, error) {
+	for {
+		b, err := a.in.next(ctx)
+		if b == nil || err != nil {
+			return nil, err
+		}
+		vs, err := a.g.run(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		if a.kind != plan.Semi && a.kind != plan.Anti {
+			a.whole.N, a.whole.row = b.N, b.row
+			a.whole.Cols = a.whole.Cols[:0]
+			for _, p := range a.from {
+				c := graph.Column{Vals: vs[:b.N]}
+				if p >= 0 {
+					c = b.Cols[p]
+				}
+				a.whole.Cols = append(a.whole.Cols, c)
+			}
+			return &a.whole, nil
+		}
+		a.kept = a.kept[:0]
+		for i := range b.N {
+			if vs[i].Bool() == (a.kind == plan.Semi) {
+				a.kept = append(a.kept, int32(i))
+			}
+		}
+		switch len(a.kept) {
+		case 0:
+			continue
+		case b.N:
+			a.whole.view(b, a.from)
+			return &a.whole, nil
+		}
+		a.out.reset(len(a.from))
+		a.out.appendRows(b, a.from, a.kept)
+		a.out.N = len(a.kept)
+		return &a.out, nil
+	}
+}
+
+func (a *applyValue) close() {
+	a.g.close()
+	a.in.close()
+}
+
+// applyRows joins outer rows with the rows of their subplan.
+type applyRows struct {
+	input
+	r                    *run
+	frame                *frame
+	sub                  operator
+	outer                int // the number of columns of the outer rows
+	outerFrom, innerFrom []int
+	optional             bool
+
+	b       *batch // the outer batch
+	one     batch  // one row of it, for a subplan that writes
+	at      int    // the row of b that one is of, or the first of part
+	part    *batch // what the frame holds: b or one; nil: the next part is due
+	matched []bool // rows of part that have had rows
+	rows    sel
+	out     batch
+}
+
+func (a *applyRows) open(ctx context.Context) error {
+	a.b, a.part = nil, nil
+	return a.in.open(ctx)
+}
+
+func (a *applyRows) next(ctx context.Context) (*batch, error) {
+	for {
+		if a.part == nil {
+			if more, err := a.advance(ctx); !more || err != nil {
+				return nil, err
+			}
+		}
+		b, err := a.sub.next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		a.out.reset(len(a.outerFrom))
+		if b == nil {
+			part := a.part
+			a.part = nil
+			if a.optional && a.unmatched(part) {
+				return &a.out, nil
+			}
+			continue
+		}
+		a.joinOuter(a.part, b.row)
+		inner := *b
+		inner.row = nil
+		a.out.appendRows(&inner, a.innerFrom, allRows(b.N))
+		a.out.N = b.N
+		if a.optional {
+			for _, row := range b.row {
+				a.matched[row] = true
+			}
+		}
+		return &a.out, nil
+	}
+}
+
+// advance opens the subplan over the next outer rows.
+func (a *applyRows) advance(ctx context.Context) (bool, error) {
+	if a.b == nil || !a.frame.sub.writes || a.at+1 >= a.b.N {
+		b, err := a.in.next(ctx)
+		if b == nil || err != nil {
+			a.b = nil
+			return false, err
+		}
+		a.b, a.at, a.part = b, 0, b
+	} else {
+		a.at++
+	}
+	if a.frame.sub.writes {
+		a.one.slice(a.b, a.at, a.at+1)
+		a.part = &a.one
+	}
+	a.frame.in = a.part
+	a.matched = append(a.matched[:0], make([]bool, a.part.N)...)
+	return true, a.sub.open(ctx)
+}
+
+// joinOuter appends the outer cells of the given rows of part.
+func (a *applyRows) joinOuter(part *batch, rows sel) { a.out.appendRows(part, a.outerFrom, rows) }
+
+// unmatched fills out with the rows of part that had no rows, and nulls; it reports whether there are any.
+func (a *applyRows) unmatched(part *batch) bool {
+	a.rows = a.rows[:0]
+	for i, m := range a.matched {
+		if !m {
+			a.rows = append(a.rows, int32(i))
+		}
+	}
+	if len(a.rows) == 0 {
+		return false
+	}
+	a.joinOuter(part, a.rows)
+	for k := a.outer; k < len(a.outerFrom); k++ {
+		appendNulls(&a.out.Cols[k], len(a.rows))
+	}
+	a.out.N = len(a.rows)
+	return true
+}
+
+func (a *applyRows) close() {
+	a.sub.close()
+	a.in.close()
+}

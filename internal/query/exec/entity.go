@@ -1,0 +1,193 @@
+package exec
+
+import (
+	"context"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// bulk computes a function of one argument that needs the store, for many rows at once.
+type bulk struct {
+	x   evaluator
+	f   func(ctx context.Context, vs []graph.Value, s sel, out []graph.Value) error
+	out []graph.Value
+}
+
+func (c *bulk) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error) {
+	vs, err := c.x.eval(ctx, b, s)
+	if err != nil {
+		return nil, err
+	}
+	c.out = grown(c.out, b.N)
+	return c.out, c.f(ctx, vs, s, c.out)
+}
+
+// storeFunctions are the functions of one argument that ask the store or the catalog.
+var storeFunctions = map[string]func(r *run) func(context.Context, []graph.Value, sel, []graph.Value) error{
+	"labels": func(r *run) func(context.Context, []graph.Value, sel, []graph.Value) error {
+		return (&labelLists{sets: labelSets{r: r}}).eval
+	},
+	"type": func(r *run) func(context.Context, []graph.Value, sel, []graph.Value) error { return r.typeNames },
+	"properties": func(r *run) func(context.Context, []graph.Value, sel, []graph.Value) error {
+		return (&entityMaps{r: r}).eval
+	},
+	"keys": func(r *run) func(context.Context, []graph.Value, sel, []graph.Value) error {
+		return (&entityKeys{maps: entityMaps{r: r}}).eval
+	},
+}
+
+func wrongArgument(function, want string, v graph.Value) error {
+	return graph.TypeError("InvalidArgumentType", "%s() needs %s, not %s", function, want, fn.Describe(v))
+}
+
+// labelLists is labels(). It makes one list for each label set.
+type labelLists struct {
+	sets  labelSets
+	lists []graph.Value // by label set
+}
+
+func (l *labelLists) eval(ctx context.Context, vs []graph.Value, s sel, out []graph.Value) error {
+	if err := l.sets.read(ctx, vs, s); err != nil {
+		return err
+	}
+	for k, i := range l.sets.rows {
+		out[i] = l.list(l.sets.sets[k])
+	}
+	if len(l.sets.rows) == len(s) {
+		return nil
+	}
+	for _, i := range s {
+		switch vs[i].Kind() {
+		case graph.VertexKind:
+		case graph.Null:
+			out[i] = graph.Value{}
+		default:
+			return wrongArgument("labels", "a Node", vs[i])
+		}
+	}
+	return nil
+}
+
+func (l *labelLists) list(ls graph.LabelSet) graph.Value {
+	for len(l.lists) <= int(ls) {
+		l.lists = append(l.lists, graph.Value{})
+	}
+	if l.lists[ls].IsNull() {
+		names := []graph.Value{}
+		if ls != 0 {
+			for _, id := range l.sets.r.g.Labels(ls) {
+				names = append(names, graph.StringValue(l.sets.r.g.LabelName(id)))
+			}
+		}
+		l.lists[ls] = graph.ListValue(names)
+	}
+	return l.lists[ls]
+}
+
+// typeNames is type().
+func (r *run) typeNames(_ context.Context, vs []graph.Value, s sel, out []graph.Value) error {
+	for _, i := range s {
+		switch v := vs[i]; v.Kind() {
+		case graph.EdgeKind:
+			out[i] = graph.StringValue(r.g.TypeName(v.Edge().Type))
+		case graph.Null:
+			out[i] = graph.Value{}
+		default:
+			return wrongArgument("type", "a Relationship", v)
+		}
+	}
+	return nil
+}
+
+// entityMaps is properties(): the properties of vertices and edges, and maps as they are.
+type entityMaps struct {
+	r        *run
+	vertices []graph.VertexID
+	edges    []graph.Edge
+	vrows    sel
+	erows    sel
+	records  []shard.Record
+	out      []graph.Value
+}
+
+// maps gives the properties of the cells of s, in a slice of n cells.
+func (m *entityMaps) maps(ctx context.Context, vs []graph.Value, n int, s sel) ([]graph.Value, error) {
+	m.out = grown(m.out, n)
+	return m.out, m.eval(ctx, vs, s, m.out)
+}
+
+func (m *entityMaps) eval(ctx context.Context, vs []graph.Value, s sel, out []graph.Value) error {
+	m.vertices, m.edges, m.vrows, m.erows = m.vertices[:0], m.edges[:0], m.vrows[:0], m.erows[:0]
+	for _, i := range s {
+		switch v := vs[i]; v.Kind() {
+		case graph.VertexKind:
+			m.vertices, m.vrows = append(m.vertices, v.Vertex()), append(m.vrows, i)
+		case graph.EdgeKind:
+			m.edges, m.erows = append(m.edges, v.Edge().Edge), append(m.erows, i)
+		case graph.Map, graph.Null:
+			out[i] = v
+		default:
+			return wrongArgument("properties", "a Node, a Relationship or a Map", v)
+		}
+	}
+	if len(m.vertices) > 0 {
+		if err := m.r.checkVertices(m.vertices); err != nil {
+			return err
+		}
+		if err := m.r.tx.Records(ctx, m.vertices, m.buffer(len(m.vertices))); err != nil {
+			return err
+		}
+		m.fill(m.vrows, out)
+	}
+	if len(m.edges) > 0 {
+		if err := m.r.checkEdges(m.edges); err != nil {
+			return err
+		}
+		if err := m.r.tx.EdgeRecords(ctx, m.edges, m.buffer(len(m.edges))); err != nil {
+			return err
+		}
+		m.fill(m.erows, out)
+	}
+	return nil
+}
+
+func (m *entityMaps) buffer(n int) []shard.Record {
+	for len(m.records) < n {
+		m.records = append(m.records, shard.Record{})
+	}
+	return m.records[:n]
+}
+
+func (m *entityMaps) fill(rows sel, out []graph.Value) {
+	for k, i := range rows {
+		props := m.records[k].Props
+		entries := make([]graph.MapEntry, len(props))
+		for j, p := range props {
+			entries[j] = graph.MapEntry{Key: m.r.g.PropName(p.ID), Value: p.Value}
+		}
+		out[i] = graph.MapValue(entries)
+	}
+}
+
+// entityKeys is keys().
+type entityKeys struct{ maps entityMaps }
+
+func (k *entityKeys) eval(ctx context.Context, vs []graph.Value, s sel, out []graph.Value) error {
+	if err := k.maps.eval(ctx, vs, s, out); err != nil {
+		return err
+	}
+	for _, i := range s {
+		if out[i].Kind() != graph.Map {
+			continue
+		}
+		m := out[i].Map()
+		keys := make([]graph.Value, len(m))
+		for j := range m {
+			keys[j] = graph.StringValue(m[j].Key)
+		}
+		out[i] = graph.ListValue(keys)
+	}
+	return nil
+}

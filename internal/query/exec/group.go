@@ -1,0 +1,164 @@
+package exec
+
+import (
+	"math/bits"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
+)
+
+// groupTable numbers the distinct combinations of a row of the frame and key values, in the order in which they come.
+// It is a hash table with open addressing.
+type groupTable struct {
+	acct   account
+	slots  []int32 // group+1; the length is a power of two
+	hashes []uint64
+	row    []int32         // by group
+	keys   [][]graph.Value // by key, then by group
+	batch  []uint64        // hashes of the rows of a batch
+}
+
+func newGroupTable(r *run, name string, keys int) *groupTable {
+	return &groupTable{acct: account{r: r, name: name}, keys: make([][]graph.Value, keys)}
+}
+
+// reset forgets all groups.
+func (t *groupTable) reset() {
+	clear(t.slots)
+	t.hashes, t.row = t.hashes[:0], t.row[:0]
+	for k := range t.keys {
+		t.keys[k] = t.keys[k][:0]
+	}
+	t.acct.release()
+}
+
+// len is the number of groups.
+func (t *groupTable) len() int { return len(t.hashes) }
+
+// numbers gives the group of each row of s; cols are the key columns. dst[i] is set for the rows i of s.
+func (t *groupTable) numbers(b *batch, cols [][]graph.Value, s sel, dst []int32) error {
+	t.hash(b, cols, s)
+	before := t.len()
+	size := 0
+	for _, i := range s {
+		g := t.find(b, cols, i)
+		if g < 0 {
+			g = t.insert(b, cols, i)
+			for _, c := range cols {
+				size += valueSize(c[i])
+			}
+		}
+		dst[i] = g
+	}
+	return t.acct.grow(size + (t.len()-before)*24)
+}
+
+// lookup is numbers for groups that exist; others are -1.
+func (t *groupTable) lookup(b *batch, cols [][]graph.Value, s sel, dst []int32) {
+	t.hash(b, cols, s)
+	for _, i := range s {
+		dst[i] = t.find(b, cols, i)
+	}
+}
+
+func (t *groupTable) hash(b *batch, cols [][]graph.Value, s sel) {
+	for len(t.batch) < b.N {
+		t.batch = append(t.batch, 0)
+	}
+	for _, i := range s {
+		t.batch[i] = uint64(b.rowOf(int(i)))
+	}
+	for _, c := range cols {
+		for _, i := range s {
+			t.batch[i] = bits.RotateLeft64(t.batch[i]*0x9e3779b97f4a7c15, 29) ^ fn.Hash(c[i])
+		}
+	}
+	if len(cols) == 0 {
+		for _, i := range s {
+			t.batch[i] *= 0x9e3779b97f4a7c15
+		}
+	}
+}
+
+func (t *groupTable) find(b *batch, cols [][]graph.Value, i int32) int32 {
+	if len(t.slots) == 0 {
+		return -1
+	}
+	h := t.batch[i]
+	mask := uint64(len(t.slots) - 1)
+	for at := (h ^ h>>32) & mask; ; at = (at + 1) & mask {
+		g := t.slots[at] - 1
+		if g < 0 {
+			return -1
+		}
+		if t.hashes[g] == h && t.row[g] == b.rowOf(int(i)) && t.equal(g, cols, i) {
+			return g
+		}
+	}
+}
+
+func (t *groupTable) equal(g int32, cols [][]graph.Value, i int32) bool {
+	for k, c := range cols {
+		if !same(t.keys[k][g], c[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// same is fn.Equivalent with the common cases inline.
+func same(a, b graph.Value) bool {
+	if a.Kind() == b.Kind() {
+		switch a.Kind() {
+		case graph.Int:
+			return a.Int() == b.Int()
+		case graph.VertexKind:
+			return a.Vertex() == b.Vertex()
+		case graph.String:
+			return a.Str() == b.Str()
+		}
+	}
+	return fn.Equivalent(a, b)
+}
+
+func (t *groupTable) insert(b *batch, cols [][]graph.Value, i int32) int32 {
+	if 2*(t.len()+1) > len(t.slots) {
+		t.rehash(max(2*len(t.slots), 64))
+	}
+	g := int32(t.len())
+	t.put(t.batch[i], g)
+	t.hashes = append(t.hashes, t.batch[i])
+	t.row = append(t.row, b.rowOf(int(i)))
+	for k, c := range cols {
+		t.keys[k] = append(t.keys[k], c[i])
+	}
+	return g
+}
+
+func (t *groupTable) put(h uint64, g int32) {
+	mask := uint64(len(t.slots) - 1)
+	at := (h ^ h>>32) & mask
+	for t.slots[at] != 0 {
+		at = (at + 1) & mask
+	}
+	t.slots[at] = g + 1
+}
+
+func (t *groupTable) rehash(n int) {
+	t.slots = make([]int32, n)
+	for g, h := range t.hashes {
+		t.put(h, int32(g))
+	}
+}
+
+// columnValues gives the cells of a column as values, in buf if they are ids.
+func columnValues(c *graph.Column, n int, buf []graph.Value) (vs, kept []graph.Value) {
+	if c.IDs == nil {
+		return c.Vals, buf
+	}
+	buf = grown(buf, n)
+	for i, id := range c.IDs {
+		buf[i] = graph.VertexValue(id)
+	}
+	return buf, buf
+}

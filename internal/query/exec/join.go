@@ -1,0 +1,233 @@
+package exec
+
+import (
+	"context"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// hashJoin holds the rows of its right input in a hash table and joins the rows of its left input with them.
+type hashJoin struct {
+	r           *run
+	left, right operator
+	leftKey     []int
+	rightKey    []int
+	leftFrom    []int // left position of each column of the output, or -1
+	rightFrom   []int // position in the spool of each column of the output, or -1
+	spoolFrom   []int // right position of each column of the spool
+	optional    bool
+
+	table *groupTable
+	spool spool
+	first []int32 // by group: its first row in the spool
+	last  []int32
+	chain []int32 // by row of the spool: the next row of its group, or -1
+	built bool
+
+	b        *batch // of the left input
+	row      int    // the next row of b
+	follow   int32  // the next partner of row-1, or -1
+	group    []int32
+	cols     [][]graph.Value
+	bufs     [][]graph.Value
+	rows     sel // left rows of the output
+	partners sel // beside rows: rows of the spool, or -1
+	out      batch
+}
+
+func (c *compiler) hashJoin(n *plan.HashJoin, need plan.ColSet) (*stage, error) {
+	leftNeed, rightNeed, passed := plan.ColSet{}, plan.ColSet{}, plan.ColSet{}
+	isRight := plan.ColSet{}
+	isRight.Add(n.RightCols...)
+	var rightCols []plan.Col
+	for col := range need {
+		if !isRight.Has(col) {
+			leftNeed.Add(col)
+			passed.Add(col)
+		}
+	}
+	for _, col := range n.RightCols {
+		if need.Has(col) {
+			rightCols = append(rightCols, col)
+			rightNeed.Add(col)
+		}
+	}
+	leftNeed.Add(n.LeftKeys...)
+	rightNeed.Add(n.RightKeys...)
+	left, err := c.compile(n.Left, leftNeed)
+	if err != nil {
+		return nil, err
+	}
+	right, err := c.compile(n.Right, rightNeed)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.bound(left, n.LeftKeys...); err != nil {
+		return nil, err
+	}
+	if err := c.bound(right, append(n.RightKeys, rightCols...)...); err != nil {
+		return nil, err
+	}
+	s := &stage{node: n, kids: []*stage{left, right}, cols: kept(left.cols, passed)}
+	outer := len(s.cols)
+	s.cols = append(s.cols, rightCols...)
+	s.build = func(r *run, kids []operator) operator {
+		k := len(n.LeftKeys)
+		return &hashJoin{
+			r: r, left: kids[0], right: kids[1], leftKey: left.positions(n.LeftKeys), rightKey: right.positions(n.RightKeys),
+			leftFrom:  append(left.positions(s.cols[:outer]), fill(len(rightCols), -1)...),
+			rightFrom: append(fill(outer, -1), allPositions(len(rightCols))...),
+			spoolFrom: right.positions(rightCols), optional: n.Optional,
+			table: newGroupTable(r, "HashJoin", k), spool: spool{acct: account{r: r, name: "HashJoin"}},
+			cols: make([][]graph.Value, k), bufs: make([][]graph.Value, k),
+		}
+	}
+	return s, nil
+}
+
+func (j *hashJoin) open(ctx context.Context) error {
+	j.built, j.b = false, nil
+	j.table.reset()
+	j.spool.reset(len(j.spoolFrom))
+	j.first, j.last, j.chain = j.first[:0], j.last[:0], j.chain[:0]
+	if err := j.right.open(ctx); err != nil {
+		return err
+	}
+	return j.left.open(ctx)
+}
+
+// keys reads key columns and gives the rows of b in which none is null.
+func (j *hashJoin) keys(b *batch, pos []int) sel {
+	for k, p := range pos {
+		j.cols[k], j.bufs[k] = columnValues(&b.Cols[p], b.N, j.bufs[k])
+	}
+	if len(j.group) < b.N {
+		j.group = make([]int32, max(b.N, j.r.batchSize()))
+	}
+	j.rows = j.rows[:0]
+rows:
+	for i := range int32(b.N) {
+		for _, c := range j.cols {
+			if c[i].IsNull() {
+				continue rows
+			}
+		}
+		j.rows = append(j.rows, i)
+	}
+	return j.rows
+}
+
+func (j *hashJoin) build(ctx context.Context) error {
+	for {
+		b, err := j.right.next(ctx)
+		if b == nil || err != nil {
+			return err
+		}
+		s := j.keys(b, j.rightKey)
+		if err := j.table.numbers(b, j.cols, s, j.group); err != nil {
+			return err
+		}
+		for len(j.first) < j.table.len() {
+			j.first, j.last = append(j.first, -1), append(j.last, -1)
+		}
+		for _, i := range s {
+			g, at := j.group[i], int32(len(j.chain))
+			j.chain = append(j.chain, -1)
+			if j.first[g] < 0 {
+				j.first[g] = at
+			} else {
+				j.chain[j.last[g]] = at
+			}
+			j.last[g] = at
+		}
+		if err := j.spool.addRows(b, j.spoolFrom, s); err != nil {
+			return err
+		}
+	}
+}
+
+func (j *hashJoin) next(ctx context.Context) (*batch, error) {
+	if !j.built {
+		if err := j.build(ctx); err != nil {
+			return nil, err
+		}
+		j.built = true
+	}
+	for {
+		if j.b == nil {
+			b, err := j.left.next(ctx)
+			if b == nil || err != nil {
+				return nil, err
+			}
+			s := j.keys(b, j.leftKey)
+			for i := range b.N {
+				j.group[i] = -1
+			}
+			j.table.lookup(b, j.cols, s, j.group)
+			j.b, j.row, j.follow = b, 0, -1
+		}
+		j.pair()
+		if len(j.rows) == 0 {
+			j.b = nil
+			continue
+		}
+		j.emit()
+		if j.row == j.b.N && j.follow < 0 {
+			j.b = nil
+		}
+		return &j.out, nil
+	}
+}
+
+// pair fills rows and partners with the next pairs.
+func (j *hashJoin) pair() {
+	j.rows, j.partners = j.rows[:0], j.partners[:0]
+	for size := j.r.batchSize(); len(j.rows) < size; {
+		if j.follow >= 0 {
+			j.rows, j.partners = append(j.rows, int32(j.row-1)), append(j.partners, j.follow)
+			j.follow = j.chain[j.follow]
+			continue
+		}
+		if j.row == j.b.N {
+			return
+		}
+		if g := j.group[j.row]; g >= 0 {
+			j.follow = j.first[g]
+		} else if j.optional {
+			j.rows, j.partners = append(j.rows, int32(j.row)), append(j.partners, -1)
+		}
+		j.row++
+	}
+}
+
+func (j *hashJoin) emit() {
+	j.out.reset(len(j.leftFrom))
+	j.out.appendRows(j.b, j.leftFrom, j.rows)
+	j.out.N = len(j.rows)
+	for k, p := range j.rightFrom {
+		if p < 0 {
+			continue
+		}
+		dst, src := &j.out.Cols[k], &j.spool.all.Cols[p]
+		if !j.optional {
+			appendColumn(dst, src, j.partners)
+			continue
+		}
+		toValues(dst)
+		for _, at := range j.partners {
+			if at < 0 {
+				dst.Vals = append(dst.Vals, graph.Value{})
+			} else {
+				dst.Vals = append(dst.Vals, src.Value(int(at)))
+			}
+		}
+	}
+}
+
+func (j *hashJoin) close() {
+	j.table.acct.release()
+	j.spool.acct.release()
+	j.left.close()
+	j.right.close()
+}

@@ -1,0 +1,171 @@
+package exec
+
+import (
+	"context"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
+)
+
+// connective is AND or OR of any number of arguments, each of which is evaluated only for the rows that those before it
+// leave open.
+type connective struct {
+	args    []evaluator
+	or      bool
+	truths  []fn.Ternary
+	todo    sel
+	out     []graph.Value
+	aside   sel // for filter
+	ordered sel
+}
+
+func (c *connective) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error) {
+	decided := no
+	if c.or {
+		decided = yes
+	}
+	for len(c.truths) < b.N {
+		c.truths = append(c.truths, no)
+	}
+	for _, i := range s {
+		c.truths[i] = decided.Not()
+	}
+	c.todo = append(c.todo[:0], s...)
+	for _, a := range c.args {
+		if len(c.todo) == 0 {
+			break
+		}
+		vs, err := a.eval(ctx, b, c.todo)
+		if err != nil {
+			return nil, err
+		}
+		left := c.todo[:0]
+		for _, i := range c.todo {
+			t, err := truth(vs[i])
+			if err != nil {
+				return nil, err
+			}
+			if c.or {
+				t = c.truths[i].Or(t)
+			} else {
+				t = c.truths[i].And(t)
+			}
+			c.truths[i] = t
+			if t != decided {
+				left = append(left, i)
+			}
+		}
+		c.todo = left
+	}
+	c.out = grown(c.out, b.N)
+	for _, i := range s {
+		c.out[i] = c.truths[i].Value()
+	}
+	return c.out, nil
+}
+
+func (c *connective) filter(ctx context.Context, b *batch, s, dst sel) (sel, error) {
+	if c.or {
+		return c.filterOr(ctx, b, s, dst)
+	}
+	at := len(dst)
+	for _, a := range c.args {
+		var err error
+		if dst, err = pick(ctx, a, b, s, dst[:at]); err != nil {
+			return nil, err
+		}
+		s = dst[at:]
+	}
+	return dst, nil
+}
+
+func (c *connective) filterOr(ctx context.Context, b *batch, s, dst sel) (sel, error) {
+	vs, err := c.eval(ctx, b, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range s {
+		if vs[i].Kind() == graph.Bool && vs[i].Bool() {
+			dst = append(dst, i)
+		}
+	}
+	return dst, nil
+}
+
+// unary applies a function to one argument.
+type unary struct {
+	x   evaluator
+	f   func(graph.Value) (graph.Value, error)
+	out []graph.Value
+}
+
+func (u *unary) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error) {
+	vs, err := u.x.eval(ctx, b, s)
+	if err != nil {
+		return nil, err
+	}
+	u.out = grown(u.out, b.N)
+	for _, i := range s {
+		if u.out[i], err = u.f(vs[i]); err != nil {
+			return nil, err
+		}
+	}
+	return u.out, nil
+}
+
+// binary applies a function to two arguments.
+type binary struct {
+	x, y evaluator
+	f    func(x, y graph.Value) (graph.Value, error)
+	out  []graph.Value
+}
+
+func (o *binary) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error) {
+	xs, err := o.x.eval(ctx, b, s)
+	if err != nil {
+		return nil, err
+	}
+	ys, err := o.y.eval(ctx, b, s)
+	if err != nil {
+		return nil, err
+	}
+	o.out = grown(o.out, b.N)
+	for _, i := range s {
+		if o.out[i], err = o.f(xs[i], ys[i]); err != nil {
+			return nil, err
+		}
+	}
+	return o.out, nil
+}
+
+// nullTest is IS NULL and, with not, IS NOT NULL.
+type nullTest struct {
+	x   evaluator
+	not bool
+	out []graph.Value
+}
+
+func (n *nullTest) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error) {
+	vs, err := n.x.eval(ctx, b, s)
+	if err != nil {
+		return nil, err
+	}
+	n.out = grown(n.out, b.N)
+	for _, i := range s {
+		n.out[i] = graph.BoolValue(vs[i].IsNull() != n.not)
+	}
+	return n.out, nil
+}
+
+func (n *nullTest) filter(ctx context.Context, b *batch, s, dst sel) (sel, error) {
+	vs, err := n.x.eval(ctx, b, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range s {
+		if vs[i].IsNull() != n.not {
+			dst = append(dst, i)
+		}
+	}
+	return dst, nil
+}

@@ -1,0 +1,86 @@
+package exec
+
+import (
+	"context"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
+)
+
+// inList is x IN list.
+type inList struct {
+	x, list evaluator
+	set     *valueSet // of a constant list
+	out     []graph.Value
+}
+
+func newInList(x, list evaluator) *inList {
+	l := &inList{x: x, list: list}
+	if v, ok := isConst(list); ok && v.Kind() == graph.List && len(v.List()) > 4 {
+		l.set = newValueSet(v.List())
+	}
+	return l
+}
+
+func (l *inList) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error) {
+	xs, err := l.x.eval(ctx, b, s)
+	if err != nil {
+		return nil, err
+	}
+	lists, err := l.list.eval(ctx, b, s)
+	if err != nil {
+		return nil, err
+	}
+	l.out = grown(l.out, b.N)
+	for _, i := range s {
+		if l.set != nil {
+			l.out[i] = l.set.has(xs[i]).Value()
+		} else if l.out[i], err = fn.In(xs[i], lists[i]); err != nil {
+			return nil, err
+		}
+	}
+	return l.out, nil
+}
+
+// inAny says whether x equals any element of a list.
+func inAny(x graph.Value, list []graph.Value) fn.Ternary {
+	found := no
+	for _, e := range list {
+		if found = found.Or(fn.Equal(x, e)); found == yes {
+			break
+		}
+	}
+	return found
+}
+
+// valueSet answers x IN list for one list by a hash table of its simple elements.
+type valueSet struct {
+	all    []graph.Value
+	simple map[uint64][]graph.Value
+	others []graph.Value // nulls, lists and maps, which may be equal to nothing for certain
+}
+
+func newValueSet(list []graph.Value) *valueSet {
+	s := &valueSet{all: list, simple: make(map[uint64][]graph.Value, len(list))}
+	for _, v := range list {
+		if nests(v) || v.IsNull() {
+			s.others = append(s.others, v)
+			continue
+		}
+		h := fn.Hash(v)
+		s.simple[h] = append(s.simple[h], v)
+	}
+	return s
+}
+
+func nests(v graph.Value) bool { return v.Kind() == graph.List || v.Kind() == graph.Map }
+
+func (s *valueSet) has(x graph.Value) fn.Ternary {
+	if x.IsNull() || nests(x) {
+		return inAny(x, s.all)
+	}
+	if inAny(x, s.simple[fn.Hash(x)]) == yes {
+		return yes
+	}
+	return inAny(x, s.others)
+}
