@@ -119,9 +119,6 @@ func (b *ColumnBuilder) reset() {
 	}
 }
 
-// N is the number of cells so far: the place of the next.
-func (b *ColumnBuilder) N() int { return b.n }
-
 // Simple reports whether a value may be given to Value; any other goes to Opaque.
 func Simple(kind graph.ValueKind) bool {
 	switch kind {
@@ -131,7 +128,7 @@ func Simple(kind graph.ValueKind) bool {
 	return false
 }
 
-// Value puts a simple value at place i, which is at or after N. A null may be left out, but for the last place.
+// Value puts a simple value at place i, which is after those before.
 func (b *ColumnBuilder) Value(i int, v graph.Value) {
 	b.fill(i)
 	kind := v.Kind()

@@ -33,6 +33,8 @@ type Lists struct {
 	cache  *Cache
 	ids    IDs
 	tables tables[listData, edgeEntry] // by 2·type + direction
+	// spare is the number of overlay entries that a segment may have before it is made anew.
+	spare int
 }
 
 // listData is the lists of a block.
@@ -61,7 +63,7 @@ type listSegment = segment[listData, edgeEntry]
 type listSlot = slot[listData, edgeEntry]
 
 // NewLists makes a place for the lists of one shard of a graph.
-func (c *Cache) NewLists(ids IDs) *Lists { return &Lists{cache: c, ids: ids} }
+func (c *Cache) NewLists(ids IDs) *Lists { return &Lists{cache: c, ids: ids, spare: ListBlock} }
 
 // IDs is the packing of the targets.
 func (l *Lists) IDs() IDs { return l.ids }
@@ -169,7 +171,7 @@ func (v *ListView) segment(t *table[listData, edgeEntry], typ graph.TypeID, dir 
 		seg.touch()
 		if !seg.data.has(want) {
 			seg = nil
-		} else if !bloated(seg, want) {
+		} else if !v.lists.bloated(seg, want) {
 			c.hits.Add(1)
 			return seg, nil
 		}
@@ -185,9 +187,9 @@ func (v *ListView) segment(t *table[listData, edgeEntry], typ graph.TypeID, dir 
 func (v *ListView) segmentSlow(s *listSlot, typ graph.TypeID, dir graph.Direction, block uint64, want *Want) (*listSegment, error) {
 	c := v.lists.cache
 	seg, err := s.replace(c, &c.lists, v.seq,
-		func(seg *listSegment) bool { return seg.data.has(want) && !bloated(seg, want) },
+		func(seg *listSegment) bool { return seg.data.has(want) && !v.lists.bloated(seg, want) },
 		func(old *listSegment) (built[listData], error) {
-			if old != nil && old.data.has(want) && len(old.data.props) == 0 {
+			if old != nil && old.data.has(want) && len(want.Props) == 0 {
 				c.folds.Add(1)
 				return v.fold(old)
 			}
@@ -231,7 +233,7 @@ func (d *listData) prop(p graph.PropID) *Column {
 }
 
 // bloated reports whether the overlay has grown so much that merging it costs more than a new segment does.
-func bloated(seg *listSegment, want *Want) bool {
+func (l *Lists) bloated(seg *listSegment, want *Want) bool {
 	n := seg.entries()
-	return n > ListBlock+len(seg.data.targets)/16 || len(want.Props) > 0 && n > ListBlock/8
+	return n > l.spare+len(seg.data.targets)/16 || len(want.Props) > 0 && n > l.spare/8
 }

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"encoding/binary"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -398,6 +400,7 @@ func TestAgainstModel(t *testing.T) {
 		m := newModel(int(seed)%3, 1+int(seed)%3+int(seed)%2, []uint64{100, 5000, 20000}[seed%3])
 		cache := New(Options{Budget: []int{1 << 20, 1 << 18, 1 << 24}[rnd.IntN(3)]})
 		l, c := cache.NewLists(m.ids), cache.NewColumns(m.shard)
+		l.spare = 200
 		var open []*reader
 		found := 0
 		for range 600 {
@@ -453,10 +456,12 @@ func (m *model) checkStep(t *testing.T, rnd *rand.Rand, r *reader) {
 // TestConcurrently is the same with readers and the writer on goroutines of their own; it is meant for the race detector.
 func TestConcurrently(t *testing.T) {
 	m := newModel(0, 1, 3000)
-	cache := New(Options{Budget: 1 << 19})
+	cache := New(Options{Budget: 1 << 22})
 	l, c := cache.NewLists(m.ids), cache.NewColumns(0)
+	l.spare = 100
 	done := make(chan struct{})
 	var wg sync.WaitGroup
+	var rounds atomic.Int64
 	for g := range 4 {
 		wg.Go(func() {
 			rnd := rand.New(rand.NewPCG(uint64(g), 7))
@@ -472,19 +477,24 @@ func TestConcurrently(t *testing.T) {
 				}
 				m.checkStep(t, rnd, r)
 				r.close()
+				rounds.Add(1)
 			}
 		})
 	}
 	rnd := rand.New(rand.NewPCG(99, 7))
-	for i := range 300 {
+	for i := 0; i < 300 || i < 5000 && cache.Stats().Folds == 0; i++ {
 		m.commit(rnd, l, c, 1+rnd.IntN(40))
-		if i%50 == 25 {
-			cache.SetBudget(1 << (17 + i%3))
+		if i%100 == 50 && cache.Stats().Folds > 0 {
+			cache.SetBudget(1 << (17 + i/100%3))
+		}
+		// Now and then readers catch up with the writer, so that they may fold.
+		for until := rounds.Load() + 8; i%20 == 0 && rounds.Load() < until; {
+			runtime.Gosched()
 		}
 	}
 	close(done)
 	wg.Wait()
-	if s := cache.Stats(); s.Hits == 0 || s.Loads == 0 {
+	if s := cache.Stats(); s.Hits == 0 || s.Loads == 0 || s.Folds == 0 {
 		t.Fatalf("%+v", s)
 	}
 }

@@ -1,9 +1,6 @@
 package cache
 
-import (
-	"math/bits"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // overlay holds the changes of a block of up to 64·64 vertices since its arrays were made. One writer adds, under the
 // slot's lock; any number read without one.
@@ -54,14 +51,4 @@ func (o *overlay[E]) mask(w int) uint64 {
 		return 0
 	}
 	return g.mask.Load()
-}
-
-// each calls f for every vertex that has a chain.
-func (o *overlay[E]) each(f func(at uint32, n *node[E])) {
-	for w := range o.groups {
-		for m := o.mask(w); m != 0; m &= m - 1 {
-			at := uint32(w<<6 + bits.TrailingZeros64(m))
-			f(at, o.chain(at))
-		}
-	}
 }
