@@ -10,19 +10,13 @@ import (
 type flow struct {
 	node plan.Node
 	one  bool // at most one row comes out
-	// done is what the clauses do that may not be finished when the first row comes out.
+	// done is what the clauses do that may not be finished when the first row comes out. A Slice runs its input to the
+	// end if that writes, but may give its rows before.
 	done effects
-	// lazy says that there are writes which happen only as rows are asked for.
-	lazy bool
 }
 
 // finish notes that the last node takes in all rows before it gives one.
-func (f *flow) finish() { f.done, f.lazy = effects{}, false }
-
-func (f *flow) eager() {
-	f.node = &plan.Eager{Input: f.node}
-	f.finish()
-}
+func (f *flow) finish() { f.done = effects{} }
 
 // effects binds a clause and adds what it does to what the clause around it does.
 func (b *binder) effects(bind func()) {
@@ -40,10 +34,10 @@ func (b *binder) admit(f *flow) {
 		// A single row is here only when all that it needed is done, and nothing comes after it.
 		f.done = effects{}
 	case needsEager(&f.done, b.fx) != "":
-		f.eager()
+		f.node = &plan.Eager{Input: f.node}
+		f.finish()
 	}
 	f.done.add(b.fx)
-	f.lazy = f.lazy || b.fx.writes()
 }
 
 // needsEager says why all rows of the clauses so far must be there before a clause begins, or "". Rows are computed one

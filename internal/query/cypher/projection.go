@@ -212,12 +212,8 @@ func (f *flow) order(keys []plan.SortKey, skip, limit plan.Expr) {
 	if skip == nil && limit == nil {
 		return
 	}
-	if limit != nil && f.lazy {
-		// What is written does not depend on how many rows are wanted.
-		f.eager()
-	}
 	f.node = &plan.Slice{Input: f.node, Skip: skip, Limit: limit}
-	if c, ok := limit.(*plan.Const); ok && c.Value.Kind() == graph.Int && c.Value.Int() <= 1 {
+	if c, ok := limit.(*plan.Const); ok && c.Value.Kind() == graph.Int && c.Value.Int() <= 1 && !f.done.writes() {
 		f.one = true
 	}
 }

@@ -174,7 +174,8 @@ type (
 		Skip, Limit Expr // of no row; nil: none
 	}
 
-	// Slice drops the first Skip rows and ends after Limit rows; either may be nil.
+	// Slice drops the first Skip rows and ends after Limit rows; either may be nil. An Input that writes is run to its
+	// end all the same.
 	Slice struct {
 		Input       Node
 		Skip, Limit Expr
