@@ -201,8 +201,8 @@ func (c *checker) mapProjection(e *ast.MapProjection, v env) typ {
 	return of(Map | Null)
 }
 
-// The kinds of values that have properties.
-const keyed = Node | Relationship | Map | Point | Temporal | Null
+// keyed are the kinds of values that have properties.
+const keyed = Node | Relationship | Map | Point | Temporal
 
 func (c *checker) property(e *ast.Property, v env) typ {
 	switch t := c.expr(e.Subject, v); {

@@ -43,7 +43,7 @@ func (p *parser) singleQuery() *ast.SingleQuery {
 
 // startsQuery says whether a query, not a pattern, comes next within EXISTS {…} and its kin.
 func (p *parser) startsQuery() bool {
-	for _, w := range []string{"MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN", "CALL", "CREATE", "MERGE", "SET", "REMOVE", "DELETE", "DETACH", "FOREACH", "LOAD"} {
+	for _, w := range []string{"MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN", "CALL", "CREATE", "INSERT", "MERGE", "SET", "REMOVE", "DELETE", "DETACH", "FOREACH", "LOAD"} {
 		if p.is(w) && !p.peekAt(1).sign("=") {
 			return true
 		}
@@ -68,7 +68,7 @@ func (p *parser) clause() ast.Clause {
 		return &ast.With{At: at, Projection: p.projection(), Where: p.where()}
 	case p.take("RETURN"):
 		return &ast.Return{At: at, Projection: p.projection()}
-	case p.take("CREATE"):
+	case p.take("CREATE"), p.is("INSERT") && p.peekAt(1).sign("(") && p.take("INSERT"):
 		return &ast.Create{At: at, Pattern: p.pattern()}
 	case p.take("MERGE"):
 		return p.merge(at)

@@ -334,6 +334,8 @@ func (p *parser) bracketed() (e ast.Expr) {
 	case p.is("REDUCE") && isVariable(p.peekAt(2)) && p.peekAt(3).sign("="):
 		p.bars(true, func() { e = p.reduce() })
 		return e
+	case p.is("TRIM"):
+		return p.trim()
 	case overList && (p.is("FILTER") || p.is("EXTRACT")):
 		p.i++
 		p.needSign("(")
@@ -353,6 +355,40 @@ func (p *parser) bracketed() (e ast.Expr) {
 		return q
 	}
 	return nil
+}
+
+// trimFunctions gives the functions that trim([LEADING | TRAILING | BOTH] [characters] FROM text) stands for.
+var trimFunctions = map[string]string{"LEADING": "ltrim", "TRAILING": "rtrim", "BOTH": "btrim"}
+
+// trim reads a call of trim in its short form, trim(text), or its long form.
+func (p *parser) trim() ast.Expr {
+	c := &ast.Call{At: p.here(), Name: p.next().text}
+	p.needSign("(")
+	p.bars(false, func() { p.trimArgs(c) })
+	p.needSign(")")
+	return c
+}
+
+func (p *parser) trimArgs(c *ast.Call) {
+	side := ""
+	if t := p.peekAt(1); t.kind != tokPunct || t.sign("(") {
+		side = p.oneOf("LEADING", "TRAILING", "BOTH")
+	}
+	if p.isSign(")") {
+		return
+	}
+	if !p.is("FROM") {
+		c.Args = commas(p, p.expr)
+	}
+	switch {
+	case len(c.Args) <= 1 && p.take("FROM"):
+		if side == "" {
+			side = "BOTH"
+		}
+		c.Name, c.Args = trimFunctions[side], append([]ast.Expr{p.expr()}, c.Args...)
+	case side != "":
+		p.unexpected("FROM")
+	}
 }
 
 func (p *parser) quantifierKind() (ast.QuantifierKind, bool) {

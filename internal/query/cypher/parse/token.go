@@ -52,11 +52,11 @@ func (t *token) name() bool { return t.kind == tokWord || t.kind == tokQuoted }
 func (t *token) describe() string {
 	switch t.kind {
 	case tokEOF:
-		return "the end of the statement"
+		return "end of the statement"
 	case tokQuoted:
 		return "`" + t.text + "`"
 	case tokString:
-		return "a string"
+		return "string"
 	case tokParameter:
 		return "$" + t.text
 	default:
