@@ -121,6 +121,20 @@ func (c *compiler) compileNode(n plan.Node, need plan.ColSet) (*stage, error) {
 		return c.drain(n)
 	case *plan.CountStore:
 		return c.countStore(n, need)
+	case *plan.Create:
+		return c.create(n, need)
+	case *plan.Merge:
+		return c.merge(n, need)
+	case *plan.Set:
+		return c.set(n, need)
+	case *plan.Delete:
+		return c.delete(n, need)
+	case *plan.Foreach:
+		return c.foreach(n, need)
+	case *plan.CallProc:
+		return c.callProc(n, need)
+	case *plan.LoadCSV:
+		return c.loadCSV(n, need)
 	}
 	return nil, graph.InternalError("compile", fmt.Errorf("no operator for %T", n))
 }

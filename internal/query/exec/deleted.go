@@ -37,3 +37,27 @@ func (r *run) checkEdges(edges []graph.Edge) error {
 	}
 	return nil
 }
+
+// addVertex notes a vertex and reports whether it is new.
+func (d *deleted) addVertex(id graph.VertexID) bool {
+	if _, ok := d.vertices[id]; ok {
+		return false
+	}
+	if d.vertices == nil {
+		d.vertices = map[graph.VertexID]struct{}{}
+	}
+	d.vertices[id] = struct{}{}
+	return true
+}
+
+// addEdge notes an edge and reports whether it is new.
+func (d *deleted) addEdge(id graph.EdgeID) bool {
+	if _, ok := d.edges[id]; ok {
+		return false
+	}
+	if d.edges == nil {
+		d.edges = map[graph.EdgeID]struct{}{}
+	}
+	d.edges[id] = struct{}{}
+	return true
+}

@@ -1,0 +1,312 @@
+package exec
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// creation is a compiled plan.Create: the columns of its rows are those of the input, then what it makes.
+type creation struct {
+	node *plan.Create
+	cols []plan.Col
+	base int // the number of the input's columns
+}
+
+// makes gives the columns that a Create fills.
+func makes(n *plan.Create) []plan.Col {
+	var out []plan.Col
+	for _, v := range n.Vertices {
+		out = append(out, v.Out)
+	}
+	for _, e := range n.Edges {
+		out = append(out, e.Out)
+	}
+	return out
+}
+
+// createNeeds gives the columns that a Create takes from its input, besides need.
+func (c *compiler) createNeeds(n *plan.Create, need plan.ColSet) (plan.ColSet, error) {
+	var exprs []plan.Expr
+	for _, v := range n.Vertices {
+		exprs = append(exprs, v.Props)
+	}
+	for _, e := range n.Edges {
+		exprs = append(exprs, e.Props)
+	}
+	below, err := c.below(need, exprs...)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range n.Edges {
+		below.Add(e.Src, e.Dst)
+	}
+	for _, col := range makes(n) {
+		delete(below, col)
+	}
+	return below, nil
+}
+
+func (c *compiler) create(n *plan.Create, need plan.ColSet) (*stage, error) {
+	below, err := c.createNeeds(n, need)
+	if err != nil {
+		return nil, err
+	}
+	in, err := c.compile(n.Input, below)
+	if err != nil {
+		return nil, err
+	}
+	c.wrote = true
+	k := &creation{node: n, base: len(in.cols), cols: append(slices.Clone(in.cols), makes(n)...)}
+	s := &stage{node: n, kids: []*stage{in}, cols: kept(k.cols, need)}
+	s.build = func(r *run, kids []operator) operator {
+		return &create{input: input{kids[0]}, maker: newMaker(r, k), from: (&stage{cols: k.cols}).positions(s.cols)}
+	}
+	return s, nil
+}
+
+// create makes vertices and edges for each row.
+type create struct {
+	input
+	maker *maker
+	from  []int
+	out   batch
+}
+
+func (c *create) next(ctx context.Context) (*batch, error) {
+	b, err := c.in.next(ctx)
+	if b == nil || err != nil {
+		return nil, err
+	}
+	all, err := c.maker.run(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	c.out.view(all, c.from)
+	return &c.out, nil
+}
+
+// maker makes what a Create asks for, for whole batches.
+type maker struct {
+	*creation
+	m      mutations
+	es     *evaluators
+	vprops []evaluator // by vertex; nil: none
+	eprops []evaluator
+	// early says of a vertex, then of an edge, that its properties read what was made before it, which so must be made
+	// first.
+	early  []bool
+	labels []graph.LabelSet
+	types  []graph.TypeID
+	all    batch
+}
+
+func newMaker(r *run, k *creation) *maker {
+	m := &maker{creation: k, m: mutations{r: r}, es: r.evaluators(k.cols)}
+	made := plan.ColSet{}
+	add := func(props plan.Expr, out plan.Col) evaluator {
+		early := false
+		if props != nil {
+			for col := range plan.Reads(props) {
+				early = early || made.Has(col)
+			}
+		}
+		m.early = append(m.early, early)
+		made.Add(out)
+		if props == nil {
+			return nil
+		}
+		m.es.group++
+		return m.es.add(props)
+	}
+	for _, v := range k.node.Vertices {
+		m.vprops = append(m.vprops, add(v.Props, v.Out))
+	}
+	for _, e := range k.node.Edges {
+		m.eprops = append(m.eprops, add(e.Props, e.Out))
+	}
+	return m
+}
+
+// run makes everything for the rows of b and gives them with the columns of the creation. Its result is valid until the
+// next call.
+func (m *maker) run(ctx context.Context, b *batch) (*batch, error) {
+	if err := m.resolve(); err != nil {
+		return nil, err
+	}
+	m.all.N, m.all.row = b.N, b.row
+	m.all.Cols = append(m.all.Cols[:0], b.Cols...)
+	m.all.Cols = append(m.all.Cols, make([]graph.Column, len(m.cols)-m.base)...)
+	s := allRows(b.N)
+	m.es.begin(s)
+	nv := len(m.node.Vertices)
+	first := 0 // the first vertex whose creation waits
+	for k := range nv {
+		if m.early[k] {
+			if err := m.flushVertices(ctx, first, k); err != nil {
+				return nil, err
+			}
+			first = k
+			m.es.begin(s)
+		}
+		if err := m.addVertex(ctx, k, s); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.flushVertices(ctx, first, nv); err != nil {
+		return nil, err
+	}
+	if nv > 0 {
+		m.es.begin(s)
+	}
+	first = 0
+	for k := range m.node.Edges {
+		if m.early[nv+k] {
+			if err := m.flushEdges(ctx, first, k); err != nil {
+				return nil, err
+			}
+			first = k
+			m.es.begin(s)
+		}
+		if err := m.addEdge(ctx, k, s); err != nil {
+			return nil, err
+		}
+	}
+	return &m.all, m.flushEdges(ctx, first, len(m.node.Edges))
+}
+
+// resolve numbers the labels and types, once a run.
+func (m *maker) resolve() error {
+	if m.labels != nil || m.types != nil {
+		return nil
+	}
+	for _, v := range m.node.Vertices {
+		ls, err := m.m.r.labelSet(v.Labels)
+		if err != nil {
+			return err
+		}
+		m.labels = append(m.labels, ls)
+	}
+	for _, e := range m.node.Edges {
+		t, err := m.m.r.tx.Type(e.Type)
+		if err != nil {
+			return err
+		}
+		m.types = append(m.types, t)
+	}
+	return nil
+}
+
+// properties appends one list of properties a row to lists.
+func (m *maker) properties(ctx context.Context, x evaluator, s sel, each func(i int32, props []graph.Property)) error {
+	if x == nil {
+		for _, i := range s {
+			each(i, nil)
+		}
+		return nil
+	}
+	vs, err := x.eval(ctx, &m.all, s)
+	if err != nil {
+		return err
+	}
+	for _, i := range s {
+		at := len(m.m.props)
+		n, err := m.m.putMap(vs[i])
+		if err != nil {
+			return err
+		}
+		m.m.r.counters.PropertiesSet += int64(n)
+		each(i, m.m.since(at))
+	}
+	return nil
+}
+
+func (m *maker) addVertex(ctx context.Context, k int, s sel) error {
+	return m.properties(ctx, m.vprops[k], s, func(_ int32, props []graph.Property) {
+		m.m.ms = append(m.m.ms, shard.Mutation{Op: shard.CreateVertex, Labels: m.labels[k], Props: props})
+	})
+}
+
+// flushVertices makes vertices first … end-1, whose changes stand in this order, all rows of one vertex together.
+func (m *maker) flushVertices(ctx context.Context, first, end int) error {
+	if first == end {
+		return nil
+	}
+	if err := m.m.apply(ctx); err != nil {
+		return err
+	}
+	n := m.all.N
+	for k := first; k < end; k++ {
+		ids := make([]graph.VertexID, n)
+		for i := range ids {
+			ids[i] = m.m.ms[(k-first)*n+i].Vertex
+		}
+		m.all.Cols[m.base+k] = graph.Column{IDs: ids}
+		m.m.r.counters.NodesCreated += int64(n)
+		m.m.r.counters.LabelsAdded += int64(n * len(m.m.r.g.Labels(m.labels[k])))
+	}
+	m.m.reset()
+	return nil
+}
+
+func (m *maker) addEdge(ctx context.Context, k int, s sel) error {
+	e := &m.node.Edges[k]
+	src := &m.all.Cols[slices.Index(m.cols, e.Src)]
+	dst := &m.all.Cols[slices.Index(m.cols, e.Dst)]
+	var failed error
+	err := m.properties(ctx, m.eprops[k], s, func(i int32, props []graph.Property) {
+		from, err := m.end(src.Value(int(i)))
+		if err != nil {
+			failed = err
+		}
+		to, err := m.end(dst.Value(int(i)))
+		if err != nil {
+			failed = err
+		}
+		m.m.ms = append(m.m.ms, shard.Mutation{
+			Op: shard.CreateEdge, Edge: graph.Edge{Src: from, Dst: to, Type: m.types[k]}, Props: props,
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+// end gives the vertex at the end of a new edge.
+func (m *maker) end(v graph.Value) (graph.VertexID, error) {
+	if v.Kind() != graph.VertexKind {
+		return 0, graph.TypeError("InvalidArgumentType", "an edge needs a Node at each end, not %s", fn.Describe(v))
+	}
+	if len(m.m.r.deleted.vertices) > 0 {
+		return v.Vertex(), m.m.r.checkVertices([]graph.VertexID{v.Vertex()})
+	}
+	return v.Vertex(), nil
+}
+
+// flushEdges makes edges first … end-1.
+func (m *maker) flushEdges(ctx context.Context, first, end int) error {
+	if first == end {
+		return nil
+	}
+	if err := m.m.apply(ctx); err != nil {
+		return err
+	}
+	n := m.all.N
+	for k := first; k < end; k++ {
+		edges := make([]graph.EdgeValue, n)
+		vals := make([]graph.Value, n)
+		for i := range edges {
+			edges[i].Edge = m.m.ms[(k-first)*n+i].Edge
+			vals[i] = graph.EdgeRefValue(&edges[i])
+		}
+		m.all.Cols[m.base+len(m.node.Vertices)+k] = graph.Column{Vals: vals}
+		m.m.r.counters.RelationshipsCreated += int64(n)
+	}
+	m.m.reset()
+	return nil
+}

@@ -1,0 +1,108 @@
+package exec
+
+import (
+	"context"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// mutations gathers changes for one call of shard.Tx.Apply.
+type mutations struct {
+	r     *run
+	ms    []shard.Mutation
+	props []graph.Property // of ms, end to end; grown, never reused within one call
+	ids   map[string]graph.PropID
+}
+
+// apply makes the changes and forgets them; what they created stands in ms[i] until the next change is added.
+func (m *mutations) apply(ctx context.Context) error {
+	if len(m.ms) == 0 {
+		return nil
+	}
+	return m.r.tx.Apply(ctx, m.ms)
+}
+
+// reset forgets all changes.
+func (m *mutations) reset() { m.ms, m.props = m.ms[:0], m.props[:0] }
+
+// prop gives the number of a property name that is about to be written.
+func (m *mutations) prop(name string) (graph.PropID, error) {
+	if id, ok := m.ids[name]; ok {
+		return id, nil
+	}
+	id, err := m.r.tx.Prop(name)
+	if err != nil {
+		return 0, err
+	}
+	if m.ids == nil {
+		m.ids = map[string]graph.PropID{}
+	}
+	m.ids[name] = id
+	return id, nil
+}
+
+// put adds a property to those of the change that is being made.
+func (m *mutations) put(name string, v graph.Value) error {
+	if v.IsNull() {
+		if _, known := m.r.g.Prop(name); !known {
+			return nil // nobody has it
+		}
+	} else if !isProperty(v) {
+		return graph.TypeError("InvalidPropertyType", "%s cannot be the value of property %q", fn.Describe(v), name)
+	}
+	id, err := m.prop(name)
+	if err != nil {
+		return err
+	}
+	m.props = append(m.props, graph.Property{ID: id, Value: v})
+	return nil
+}
+
+// putMap adds the entries of a map that are not null and gives their number; null counts as an empty map.
+func (m *mutations) putMap(v graph.Value) (int, error) {
+	if v.IsNull() {
+		return 0, nil
+	}
+	if v.Kind() != graph.Map {
+		return 0, graph.TypeError("InvalidArgumentType", "properties must be a Map, not %s", fn.Describe(v))
+	}
+	n := 0
+	for _, e := range v.Map() {
+		if e.Value.IsNull() {
+			continue
+		}
+		if err := m.put(e.Key, e.Value); err != nil {
+			return 0, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// since gives the properties put since there were n.
+func (m *mutations) since(n int) []graph.Property { return m.props[n:len(m.props):len(m.props)] }
+
+// labelSet numbers a set of label names.
+func (r *run) labelSet(names []string) (graph.LabelSet, error) {
+	var ids []graph.LabelID
+	for _, name := range names {
+		id, err := r.tx.Label(name)
+		if err != nil {
+			return 0, err
+		}
+		ids = withLabel(ids, id)
+	}
+	return r.tx.LabelSet(ids)
+}
+
+// withLabel adds a label to a list of distinct ones.
+func withLabel(ids []graph.LabelID, id graph.LabelID) []graph.LabelID {
+	for _, l := range ids {
+		if l == id {
+			return ids
+		}
+	}
+	return append(ids, id)
+}
