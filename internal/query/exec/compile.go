@@ -58,16 +58,22 @@ type compiler struct {
 	args plan.ColSet
 	// depth is the number of subplans around the node being compiled.
 	depth int
+	// found are the subplans in the expressions of the node being compiled.
+	found []*subplan
 	// wrote says that a node that writes has been compiled.
 	wrote bool
 }
 
 // compile makes the stage of a node. The stage has the columns of need that the node's rows have, and may have others.
 func (c *compiler) compile(n plan.Node, need plan.ColSet) (*stage, error) {
+	outer := c.found
+	c.found = nil
 	s, err := c.compileNode(n, need)
 	if err != nil {
 		return nil, err
 	}
+	s.subs = append(s.subs, c.found...)
+	c.found = outer
 	s.id = len(c.p.stages)
 	c.p.stages = append(c.p.stages, s)
 	return s, nil
@@ -219,7 +225,9 @@ func (c *compiler) subplans(e plan.Expr) (err error) {
 				return err
 			}
 		}
-		c.p.subs[e], err = c.sub(e.Sub, need)
+		s, err := c.sub(e.Sub, need)
+		c.p.subs[e] = s
+		c.found = append(c.found, s)
 		return err
 	case *plan.Call:
 		if err := checkCall(e); err != nil {
