@@ -114,7 +114,7 @@ func TruncateDate(u Unit, p Parts, f *Fields) (Date, error) {
 	case !p.HasDate:
 		return 0, invalid("the instant given has no date")
 	case u > DayUnit:
-		return 0, invalid("a date cannot be truncated to a %s", u)
+		return 0, invalid("the unit %s is too fine for a date", u)
 	}
 	p, err := p.truncate(u, f)
 	if err != nil {
@@ -163,7 +163,7 @@ func truncatesClock(u Unit, p Parts) error {
 	case !p.HasClock:
 		return invalid("the instant given has no time of day")
 	case u < DayUnit:
-		return invalid("a time cannot be truncated to a %s", u)
+		return invalid("the unit %s is too coarse for a time of day", u)
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ var conversionFunctions = concatTables(
 	conversions("Boolean", "BOOLEAN", "BOOLEAN | INTEGER | STRING", toBoolean),
 	conversions("Integer", "INTEGER", "BOOLEAN | FLOAT | INTEGER | STRING", toInteger),
 	conversions("Float", "FLOAT", "FLOAT | INTEGER | STRING", toFloat),
-	conversions("String", "STRING", "BOOLEAN | FLOAT | INTEGER | STRING | DATE | DURATION | …", toString),
+	conversions("String", "STRING", "BOOLEAN | FLOAT | INTEGER | STRING | temporal", toString),
 )
 
 func concatTables(tables ...[]Function) []Function {

@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// maxRange bounds the elements that range() makes, 16 bytes and more each, where the context sets no other bound.
+// maxRange bounds the elements that range() makes, 24 bytes each, where the context sets no other bound.
 const maxRange = 1 << 26
 
 var listFunctions = []Function{
@@ -123,7 +123,7 @@ func rangeOf(ctx *Context, args []graph.Value) (graph.Value, error) {
 		return null, err
 	}
 	most := int64(maxRange)
-	if ctx != nil && ctx.MaxList > 0 {
+	if ctx.MaxList > 0 {
 		most = ctx.MaxList
 	}
 	if n > most {

@@ -2,6 +2,7 @@ package fn
 
 import (
 	"regexp"
+	"regexp/syntax"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -25,7 +26,10 @@ func (r *Regexps) Get(pattern string) (*regexp.Regexp, error) {
 	re, ok := r.compile[pattern]
 	if !ok {
 		var err error
-		if re, err = regexp.Compile(`\A(?:` + pattern + `)\z`); err != nil {
+		if _, err = syntax.Parse(pattern, syntax.Perl); err == nil {
+			re, err = regexp.Compile(`\A(?:` + pattern + `)\z`)
+		}
+		if err != nil {
 			return nil, graph.RuntimeError("SyntaxError", "InvalidRegularExpression", "invalid regular expression %q: %v", pattern, err)
 		}
 		if r.compile == nil || len(r.compile) >= maxRegexps {

@@ -173,7 +173,7 @@ func trim(name, where string, left, right bool) Function {
 }
 
 func pad(name, where string, left bool) Function {
-	const longest = 1 << 30 // bytes
+	const longest = 1 << 26 // bytes
 	return Function{
 		Name: name, MinArgs: 2, MaxArgs: 3, Deterministic: true,
 		Signature:   name + "(text :: STRING, size :: INTEGER [, padding :: STRING]) :: STRING",
