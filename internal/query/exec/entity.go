@@ -39,7 +39,7 @@ var storeFunctions = map[string]func(r *run) func(context.Context, []graph.Value
 }
 
 func wrongArgument(function, want string, v graph.Value) error {
-	return graph.TypeError("InvalidArgumentType", "%s() needs %s, not %s", function, want, fn.Describe(v))
+	return graph.TypeError("InvalidArgumentValue", "%s() needs %s, not %s", function, want, fn.Describe(v))
 }
 
 // labelLists is labels(). It makes one list for each label set.

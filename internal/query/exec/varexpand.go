@@ -1,0 +1,302 @@
+package exec
+
+import (
+	"context"
+	"math"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// varExpand joins each row with the trails from a vertex.
+type varExpand struct {
+	input
+	r         *run
+	n         *plan.VarExpand
+	frame     *frame
+	from, to  int   // positions in the input; to is -1 unless it is bound
+	carry     []int // by column of out: its position in the input, or -1
+	toAt      int   // positions in out, or -1
+	edgesAt   int
+	t         trails
+	uses      unlike
+	reach     *reach // finds the ends alone; nil: trails are followed
+	lists     []graph.Value
+	b         *batch // the input batch at work, or nil
+	src       []graph.VertexID
+	rows      sel
+	started   int // of rows
+	dst       []graph.VertexID
+	seen      graph.VertexSet // ends of the present row, where each comes once
+	seenList  []graph.VertexID
+	out       batch
+	picked    sel
+	want      int
+	endsGiven int
+}
+
+func (c *compiler) varExpand(n *plan.VarExpand, need plan.ColSet) (*stage, error) {
+	below, err := c.below(need, append([]plan.Expr{n.Min, n.Max}, n.Where...)...)
+	if err != nil {
+		return nil, err
+	}
+	below.Add(n.From)
+	if n.Into {
+		below.Add(n.To)
+	}
+	c.needUnlike(below, n.Input, n.Unlike)
+	in, err := c.compile(n.Input, below)
+	if err != nil {
+		return nil, err
+	}
+	where := c.edgeWhere(n.Where, n.EdgeVar, 0)
+	if where != nil {
+		if err := c.bound(in, where.outer...); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.bound(in, n.From); err != nil {
+		return nil, err
+	}
+	own := []plan.Col{n.Edges}
+	if n.Into {
+		if err := c.bound(in, n.To); err != nil {
+			return nil, err
+		}
+	} else {
+		own = append(own, n.To)
+	}
+	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need, own...)}
+	s.build = func(r *run, kids []operator) operator {
+		x := &varExpand{
+			input: input{kids[0]}, r: r, n: n, frame: r.frame, from: in.pos(n.From), to: -1, carry: in.positions(s.cols),
+			toAt: -1, edgesAt: -1, uses: newUnlike(in, n.Unlike),
+		}
+		if n.Into {
+			x.to = in.pos(n.To)
+		} else {
+			x.toAt = s.pos(n.To)
+		}
+		if n.Edges != 0 {
+			x.edgesAt = s.pos(n.Edges)
+		}
+		test := r.edgeTest(where, in.cols)
+		x.t = trails{
+			r: r, uses: &x.uses, values: x.edgesAt >= 0, dealt: dealt{size: r.batchSize()},
+			acct: account{r: r, name: "VarExpand"},
+			newHop: func() *hop {
+				h := r.newHop(n.Types, n.Dir, nil)
+				h.where, h.edges = test, true
+				return h
+			},
+		}
+		if n.Labels != nil {
+			x.t.ends = r.labelTest(n.Labels)
+		}
+		return x
+	}
+	return s, nil
+}
+
+func (x *varExpand) open(ctx context.Context) error {
+	x.b, x.want = nil, 1
+	var err error
+	if x.t.min, x.t.max, err = x.r.lengths(ctx, x.n.Min, x.n.Max); err != nil {
+		return err
+	}
+	if x.n.Ends && x.t.min <= 1 && x.reach == nil {
+		x.reach = newReach(x)
+	}
+	return x.input.open(ctx)
+}
+
+// lengths computes the bounds of a variable length; without an upper bound it is the largest number.
+func (r *run) lengths(ctx context.Context, lo, hi plan.Expr) (int, int, error) {
+	bounds := [2]int{1, math.MaxInt}
+	for i, e := range [2]plan.Expr{lo, hi} {
+		if e == nil {
+			continue
+		}
+		v, err := r.scalar(ctx, e)
+		if err != nil {
+			return 0, 0, err
+		}
+		if v.Kind() != graph.Int || v.Int() < 0 {
+			return 0, 0, graph.TypeError("InvalidArgumentType", "the length of a path must be an Integer of at least 0")
+		}
+		bounds[i] = int(v.Int())
+	}
+	return bounds[0], bounds[1], nil
+}
+
+func (x *varExpand) close() {
+	x.t.release()
+	x.input.close()
+}
+
+func (x *varExpand) next(ctx context.Context) (*batch, error) {
+	x.out.reset(len(x.carry))
+	for x.out.N < x.r.batchSize() {
+		if x.b == nil {
+			b, err := x.in.next(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if b == nil {
+				return x.give(), nil
+			}
+			if err := x.begin(b); err != nil {
+				return nil, err
+			}
+		}
+		var ok bool
+		var err error
+		if x.reach != nil {
+			ok, err = x.nextEnds(ctx)
+		} else {
+			ok, err = x.nextTrail(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			continue
+		}
+		x.flush()
+		x.b = nil
+		if x.out.N >= x.want {
+			break
+		}
+	}
+	return x.give(), nil
+}
+
+// begin takes in an input batch.
+func (x *varExpand) begin(b *batch) error {
+	x.b, x.started = b, 0
+	var err error
+	if x.src, x.rows, err = sources(b, x.from, x.frame, x.src[:0], x.rows[:0]); err != nil {
+		return err
+	}
+	x.uses.begin(b)
+	x.t.to = nil
+	if x.to >= 0 {
+		x.dst = x.dst[:0]
+		for i := range b.N {
+			v := b.Cols[x.to].Value(i)
+			switch v.Kind() {
+			case graph.VertexKind:
+				x.dst = append(x.dst, v.Vertex())
+			case graph.Null:
+				x.dst = append(x.dst, graph.NoVertex)
+			default:
+				return notVertex(v)
+			}
+		}
+		x.t.to = x.dst
+	}
+	x.t.start(b, nil, nil)
+	return nil
+}
+
+// nextTrail adds the row of the next trail; ok is false at the end of the input batch.
+func (x *varExpand) nextTrail(ctx context.Context) (ok bool, err error) {
+	for {
+		entry, ok, err := x.t.next(ctx)
+		if err != nil {
+			return false, err
+		}
+		if ok {
+			x.add(entry)
+			return true, nil
+		}
+		if x.started == len(x.rows) {
+			return false, nil
+		}
+		n := len(x.rows)
+		if x.n.Ends { // one row at a time, to tell its ends apart
+			n = 1
+			for _, v := range x.seenList {
+				x.seen.Grow(v.Shard(), v.Local()+1)[v.Local()>>6] &^= 1 << (v.Local() & 63)
+			}
+			x.seenList = x.seenList[:0]
+		}
+		x.t.start(x.b, x.src[x.started:x.started+n], x.rows[x.started:x.started+n])
+		x.started += n
+	}
+}
+
+// add adds the row of a trail.
+func (x *varExpand) add(entry int) {
+	l := x.t.levels[x.t.depth]
+	v := l.vertex[entry]
+	if x.n.Ends {
+		if !x.seen.Add(v) {
+			return
+		}
+		x.seenList = append(x.seenList, v)
+	}
+	if x.toAt >= 0 {
+		x.out.Cols[x.toAt].IDs = append(x.out.Cols[x.toAt].IDs, v)
+	}
+	if x.edgesAt >= 0 {
+		n := x.t.depth
+		if cap(x.lists)-len(x.lists) < n {
+			x.lists = make([]graph.Value, 0, max(n, 2*x.r.batchSize()))
+		}
+		at := len(x.lists)
+		x.lists = x.t.edges(x.lists, entry, x.n.Reversed)
+		col := &x.out.Cols[x.edgesAt]
+		col.Vals = append(col.Vals, graph.ListValue(x.lists[at:len(x.lists):len(x.lists)]))
+	}
+	x.picked = append(x.picked, l.row[entry])
+	x.out.N++
+}
+
+// nextEnds adds the rows of the next ends; ok is false at the end of the input batch.
+func (x *varExpand) nextEnds(ctx context.Context) (ok bool, err error) {
+	if x.endsGiven == len(x.reach.ends) {
+		if x.started == len(x.rows) {
+			x.endsGiven, x.reach.ends = 0, x.reach.ends[:0]
+			return false, nil
+		}
+		x.endsGiven = 0
+		row := x.rows[x.started]
+		to := graph.NoVertex
+		if x.t.to != nil {
+			to = x.t.to[row]
+		}
+		if err := x.reach.from(ctx, x.b, x.src[x.started], row, x.t.to != nil, to); err != nil {
+			return false, err
+		}
+		x.started++
+		return true, nil
+	}
+	ends := x.reach.ends[x.endsGiven:]
+	ends = ends[:min(len(ends), x.r.batchSize()-x.out.N)]
+	x.endsGiven += len(ends)
+	if x.toAt >= 0 {
+		x.out.Cols[x.toAt].IDs = append(x.out.Cols[x.toAt].IDs, ends...)
+	}
+	x.picked = appendRepeated(x.picked, x.rows[x.started-1], len(ends))
+	x.out.N += len(ends)
+	return true, nil
+}
+
+func (x *varExpand) flush() {
+	if len(x.picked) == 0 {
+		return
+	}
+	x.out.appendRows(x.b, x.carry, x.picked)
+	x.picked = x.picked[:0]
+}
+
+// give ends a batch. Small batches are given at first, in case that nobody wants more.
+func (x *varExpand) give() *batch {
+	x.flush()
+	x.want = min(2*x.want, x.r.batchSize())
+	if x.out.N == 0 {
+		return nil
+	}
+	return &x.out
+}
