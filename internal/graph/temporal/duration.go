@@ -43,7 +43,16 @@ func (d Duration) Sub(o Duration) (Duration, error) {
 }
 
 // MulInt multiplies each group.
-func (d Duration) MulInt(n int64) (Duration, error) { return d.scale(new(big.Rat).SetInt64(n)) }
+func (d Duration) MulInt(n int64) (Duration, error) {
+	months, ok1 := mulInt(d.Months, n)
+	days, ok2 := mulInt(d.Days, n)
+	seconds, ok3 := mulInt(d.Seconds, n)
+	nanos, ok4 := mulInt(int64(d.Nanos), n)
+	if !ok1 || !ok2 || !ok3 || !ok4 {
+		return d.scale(new(big.Rat).SetInt64(n)) // the sum may fit though a part does not
+	}
+	return MakeDuration(months, days, seconds, nanos)
+}
 
 // Mul multiplies each group; what is left of a month becomes days and what is left of a day becomes seconds. The factor
 // counts as the shortest decimal number that denotes it.

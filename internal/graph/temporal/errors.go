@@ -19,3 +19,10 @@ var (
 func invalid(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...), false} }
 
 func outOfRange(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...), true} }
+
+// textError is the error of a text that cannot be understood; it is put into words only when it is asked for.
+type textError struct{ what, text string }
+
+func badText(what, text string) textError { return textError{what, text} }
+
+func (e textError) Error() string { return fmt.Sprintf("%q cannot be read as %s", e.text, e.what) }

@@ -11,8 +11,6 @@ func ParseDate(text string) (Date, error) {
 	return d, err
 }
 
-func badText(what, text string) error { return invalid("%q cannot be read as %s", text, what) }
-
 func (s *scanner) date(text string) (Date, error) {
 	bad := badText("a date", text)
 	sign := s.sign()
@@ -63,7 +61,7 @@ func (s *scanner) part(width int, extended bool, def int64) (int64, bool) {
 	return s.element(width, extended)
 }
 
-func (s *scanner) calendarDate(year int64, extended bool, bad error) (Date, error) {
+func (s *scanner) calendarDate(year int64, extended bool, bad textError) (Date, error) {
 	n := s.digits()
 	if n == 0 && !extended {
 		return dateOfDay(year, 1, 1)
@@ -83,7 +81,7 @@ func (s *scanner) calendarDate(year int64, extended bool, bad error) (Date, erro
 	return dateOfDay(year, month, day)
 }
 
-func (s *scanner) weekDate(year int64, extended bool, bad error) (Date, error) {
+func (s *scanner) weekDate(year int64, extended bool, bad textError) (Date, error) {
 	week, ok := s.number(2)
 	if !ok && extended {
 		week, ok = s.number(1)
@@ -98,7 +96,7 @@ func (s *scanner) weekDate(year int64, extended bool, bad error) (Date, error) {
 	return dateOfWeek(year, week, day)
 }
 
-func (s *scanner) quarterDate(year int64, extended bool, bad error) (Date, error) {
+func (s *scanner) quarterDate(year int64, extended bool, bad textError) (Date, error) {
 	quarter, ok := s.number(1)
 	if !ok {
 		return 0, bad

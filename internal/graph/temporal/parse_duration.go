@@ -16,8 +16,11 @@ func ParseDuration(text string) (Duration, error) {
 	}
 	d, err := parseDateTimeDuration(s.rest)
 	if err != nil {
-		if d, err = s.unitDuration(bad); err != nil {
-			return Duration{}, err
+		var ok bool
+		if d, ok = wholeDuration(s.rest); !ok {
+			if d, err = s.unitDuration(bad); err != nil {
+				return Duration{}, err
+			}
 		}
 	}
 	if sign < 0 {
@@ -42,7 +45,54 @@ var durationUnits = [...]struct {
 	{'S', true, spanSeconds, 1},
 }
 
-func (s *scanner) unitDuration(bad error) (Duration, error) {
+// wholeDuration reads what needs no fractions but of the second, in at most 18 digits a number. It is not ok for all
+// else, right or wrong, which unitDuration reads.
+func wholeDuration(text string) (Duration, bool) {
+	s := scanner{text}
+	var sums [numSpans]int64
+	next, clock, some := 0, false, false
+	for !s.done() {
+		if !clock && s.skip('T') {
+			clock, some = true, false
+			continue
+		}
+		sign := s.sign()
+		width := s.digits()
+		if width == 0 || width > 18 {
+			return Duration{}, false
+		}
+		n, _ := s.number(width)
+		nanos, ok := s.fraction()
+		if !ok {
+			return Duration{}, false
+		}
+		for next < len(durationUnits) && (durationUnits[next].clock != clock || !s.skip(durationUnits[next].letter)) {
+			next++
+		}
+		if next == len(durationUnits) || nanos != 0 && durationUnits[next].letter != 'S' {
+			return Duration{}, false
+		}
+		if sign < 0 {
+			n, nanos = -n, -nanos
+		}
+		u := durationUnits[next]
+		if n, ok = mulInt(n, u.factor); !ok {
+			return Duration{}, false
+		}
+		if sums[u.group], ok = addInt(sums[u.group], n); !ok {
+			return Duration{}, false
+		}
+		sums[spanNanos] += nanos
+		next, some = next+1, true
+	}
+	if !some {
+		return Duration{}, false
+	}
+	d, err := MakeDuration(sums[spanMonths], sums[spanDays], sums[spanSeconds], sums[spanNanos])
+	return d, err == nil
+}
+
+func (s *scanner) unitDuration(bad textError) (Duration, error) {
 	var sum spans
 	next, clock, some := 0, false, false
 	for !s.done() {

@@ -78,6 +78,18 @@ func TestParseDuration(t *testing.T) {
 	}
 }
 
+// slowDuration reads a duration of units without the short way.
+func slowDuration(text string) (Duration, error) {
+	s := scanner{text}
+	sign := s.sign()
+	s.skip('P')
+	d, err := s.unitDuration(badText("a duration", text))
+	if err == nil && sign < 0 {
+		return d.Negate()
+	}
+	return d, err
+}
+
 // FuzzParse reads any text by every parser; what is taken must come back from its own text.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
@@ -114,6 +126,9 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		if v, err := ParseDuration(s); err == nil {
+			if slow, err := slowDuration(s); err == nil && slow != v {
+				t.Errorf("duration %q: %s, but %s in fractions", s, v, slow)
+			}
 			if w, err := ParseDuration(v.String()); err != nil || w != v {
 				t.Errorf("duration %q: %s comes back as %s, %v", s, v, w, err)
 			}
