@@ -79,6 +79,9 @@ func (c *checker) after(p *ast.Projection, in, out *scope, grouped bool, where a
 		}
 	}
 	if where != nil {
+		if c.hasAggregate(where) {
+			fail(invalidAggregation, where, "WHERE cannot aggregate; give the aggregate an alias")
+		}
 		c.condition(where, v)
 	}
 }

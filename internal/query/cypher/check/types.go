@@ -42,10 +42,14 @@ var kindNames = [kinds]string{
 	"LocalTime", "DateTime", "LocalDateTime", "Duration",
 }
 
-// String names the kinds of the set.
+// String names the kinds of the set; Null only if it is the only one.
 func (t Type) String() string {
-	if t == Any {
+	switch t {
+	case Any, Any &^ Null:
 		return "Any"
+	case Null:
+	default:
+		t &^= Null
 	}
 	var names []string
 	for rest := t; rest != 0; rest &= rest - 1 {

@@ -1,0 +1,98 @@
+package check_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher/check"
+	"github.com/hopgate/hopgate/internal/query/cypher/parse"
+	"github.com/hopgate/hopgate/internal/query/fn"
+)
+
+// TestGolden runs statements through the front end and shows the first error with the line and a caret.
+func TestGolden(t *testing.T) {
+	datadriven.Walk(t, "testdata/check", func(t *testing.T, path string) {
+		o := check.Options{Procedures: map[string]check.Procedure{}}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "procedure":
+				p, err := check.ParseProcedure(d.Input)
+				if err != nil {
+					return err.Error() + "\n"
+				}
+				o.Procedures[strings.ToLower(p.Name)] = p
+				return fmt.Sprintf("%v\n", p)
+			case "check":
+				err := front(d.Input, o)
+				if err == nil {
+					return "ok\n"
+				}
+				e := graph.AsError(err)
+				return fmt.Sprintf("%s/%s at %d:%d: %s\n%s", e.Type, e.Detail, e.Pos.Line, e.Pos.Column, e.Msg, parse.Caret(d.Input, e.Pos))
+			}
+			t.Fatalf("unknown command %s", d.Cmd)
+			return ""
+		})
+	})
+}
+
+// TestBuiltinsMatchLibrary holds the default table to the functions that can be run.
+func TestBuiltinsMatchLibrary(t *testing.T) {
+	table := check.Builtins()
+	for _, f := range fn.All() {
+		s, ok := table[strings.ToLower(f.Name)]
+		require.True(t, ok, f.Name)
+		require.Equal(t, []any{f.Name, f.MinArgs, f.MaxArgs, false}, []any{s.Name, s.MinArgs, s.MaxArgs, s.Aggregate})
+		delete(table, strings.ToLower(f.Name))
+	}
+	for _, a := range fn.Aggregates() {
+		s, ok := table[strings.ToLower(a.Name)]
+		require.True(t, ok, a.Name)
+		require.True(t, s.Aggregate, a.Name)
+		require.Equal(t, []any{a.Name, a.MaxArgs}, []any{s.Name, s.MaxArgs})
+		delete(table, strings.ToLower(a.Name))
+	}
+	require.Empty(t, table)
+}
+
+// TestOwnFunctions checks against a table that is given.
+func TestOwnFunctions(t *testing.T) {
+	o := check.Options{Functions: map[string]check.Signature{
+		"my.f":   {Name: "my.f", MinArgs: 1, MaxArgs: -1, Args: []check.Type{check.Node}},
+		"my.agg": {Name: "my.agg", MinArgs: 1, MaxArgs: 1, Aggregate: true},
+	}}
+	require.NoError(t, front("MATCH (n) RETURN MY.F(n, 1, 2), my.agg(n)", o))
+	require.ErrorContains(t, front("RETURN my.f(1)", o), "my.f() takes Node, not Integer")
+	require.ErrorContains(t, front("RETURN my.g(1)", o), "did you mean `my.f`?")
+	require.ErrorContains(t, front("RETURN my.agg(my.agg(1))", o), "within another")
+}
+
+// FuzzCheck checks that no tree makes the checker panic and that its errors are complete.
+func FuzzCheck(f *testing.F) {
+	for _, s := range []string{
+		"MATCH p = (a:A)-[r:T*1..2 {k: r.x} WHERE r.y]->(b), ((c)-[q]->(d) WHERE c.x){1,2} RETURN DISTINCT a.x AS x, count(r) + a.x ORDER BY a.x, x LIMIT 2",
+		"MATCH (n) WITH n, count(*) AS c WHERE c > 1 CALL (n) { WITH n RETURN 1 AS z UNION RETURN 2 AS z } RETURN *",
+		"CALL { WITH * MATCH (b) RETURN b } CREATE (a)-[:T]->(b) MERGE (c) ON CREATE SET c.x = 1, c += {}, c:L REMOVE c.x, c:L DELETE a",
+		"UNWIND [1, 'a', [null]] AS x FOREACH (y IN x | SET y.z = [q IN y WHERE q % 2 = 0 | q]) RETURN reduce(s = 0, e IN x | s + e), all(e IN x WHERE e)",
+		"RETURN EXISTS { MATCH (a) WHERE a.x RETURN a }, COUNT { (a)-->(b) }, COLLECT { RETURN 1 AS a }, CASE 1 WHEN > 2 THEN 3 END, [p = (a)--(b) | p]",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := parse.Statement(text)
+		if err != nil {
+			return
+		}
+		if err := check.Statement(s, check.Options{}); err != nil {
+			e := graph.AsError(err)
+			if e.Kind != graph.KindInvalid || e.Phase != graph.PhaseCompile || e.Detail == "" || e.Pos.Line == 0 {
+				t.Fatalf("%s: odd error %#v", text, e)
+			}
+		}
+	})
+}
