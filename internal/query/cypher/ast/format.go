@@ -17,14 +17,23 @@ func FormatFull(n Node) string {
 	return p.b.String()
 }
 
-// Equal says whether two expressions are the same but for their places.
-func Equal(a, b Expr) bool { return Format(a) == Format(b) }
+// Key writes an expression so that expressions that are the same but for their places, and the case of the names of their
+// functions, give the same text.
+func Key(e Expr) string {
+	p := printer{separator: " ", fold: true}
+	p.node(e)
+	return p.b.String()
+}
+
+// Equal says whether two expressions have the same key.
+func Equal(a, b Expr) bool { return Key(a) == Key(b) }
 
 // printer writes nodes to b. separator stands between clauses: a line break, or a space within braces.
 type printer struct {
 	b         strings.Builder
 	separator string
-	full      bool
+	full      bool // parentheses around every operator
+	fold      bool // function names in small letters
 }
 
 func (p *printer) put(parts ...string) {

@@ -381,10 +381,14 @@ var bracketWords = map[string]bool{
 }
 
 func (p *printer) call(e *Call) {
-	if bracketWords[strings.ToLower(e.Name)] {
-		p.put(quoted(e.Name))
+	name := e.Name
+	if p.fold {
+		name = strings.ToLower(name)
+	}
+	if bracketWords[strings.ToLower(name)] {
+		p.put(quoted(name))
 	} else {
-		p.put(QuoteDotted(e.Name))
+		p.put(QuoteDotted(name))
 	}
 	p.put("(")
 	p.putIf(e.Distinct, "DISTINCT ")

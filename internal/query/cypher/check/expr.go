@@ -20,7 +20,7 @@ const (
 type env struct {
 	scope      *scope
 	aggregates aggregateUse
-	columns    map[string]typ // expressions, in normal form, that are columns already
+	columns    map[string]typ // expressions, by key, that are columns already
 	operand    typ            // of the enclosing CASE
 }
 
@@ -52,7 +52,7 @@ func (c *checker) truth(e ast.Expr, v env) typ {
 // expr checks an expression and gives its type.
 func (c *checker) expr(e ast.Expr, v env) typ {
 	if v.columns != nil {
-		if t, ok := v.columns[ast.Format(e)]; ok {
+		if t, ok := v.columns[ast.Key(e)]; ok {
 			return t
 		}
 	}

@@ -62,7 +62,7 @@ func (c *checker) after(p *ast.Projection, in, out *scope, grouped bool, where a
 		v.scope = out
 		v.columns = map[string]typ{}
 		for _, item := range p.Items {
-			v.columns[ast.Format(item.Expr)] = out.types[item.Name()]
+			v.columns[ast.Key(item.Expr)] = out.types[item.Name()]
 		}
 	}
 	if grouped {
@@ -73,7 +73,7 @@ func (c *checker) after(p *ast.Projection, in, out *scope, grouped bool, where a
 		if grouped && c.hasAggregate(s.Expr) {
 			keys := c.groupingKeys(p, in)
 			for _, n := range out.names {
-				keys[ast.Format(&ast.Variable{Name: n})] = true
+				keys[ast.Key(&ast.Variable{Name: n})] = true
 			}
 			c.ambiguous(s.Expr, keys)
 		}
@@ -93,12 +93,12 @@ func (c *checker) groupingKeys(p *ast.Projection, in *scope) map[string]bool {
 	keys := map[string]bool{}
 	if p.Star {
 		for _, n := range in.names {
-			keys[ast.Format(&ast.Variable{Name: n})] = true
+			keys[ast.Key(&ast.Variable{Name: n})] = true
 		}
 	}
 	for _, item := range p.Items {
 		if simple(item.Expr) {
-			keys[ast.Format(item.Expr)] = true
+			keys[ast.Key(item.Expr)] = true
 		}
 	}
 	return keys
@@ -137,11 +137,11 @@ func (c *checker) ambiguous(e ast.Expr, keys map[string]bool) {
 		ast.Inspect(n, func(n ast.Node) bool {
 			switch x := n.(type) {
 			case *ast.Variable:
-				if local[x.Name] == 0 && !keys[ast.Format(x)] {
+				if local[x.Name] == 0 && !keys[ast.Key(x)] {
 					fail(ambiguousAggregation, x, "`%s` stands beside an aggregate but is no grouping key; project it in an earlier WITH", x.Name)
 				}
 			case *ast.Property:
-				return !(simple(x) && keys[ast.Format(x)])
+				return !(simple(x) && keys[ast.Key(x)])
 			case *ast.ListComprehension:
 				walk(x.List)
 				within([]*ast.Variable{x.Variable}, x.Where, x.Projection)
