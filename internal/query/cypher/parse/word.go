@@ -1,0 +1,230 @@
+package parse
+
+import "github.com/hopgate/hopgate/internal/query/cypher/ast"
+
+// word reads what begins with a word: a literal, a construct with a syntax of its own, a call or a variable.
+func (p *parser) word() ast.Expr {
+	at := p.here()
+	open := p.peekAt(1).sign("(")
+	brace := p.peekAt(1).sign("{")
+	switch {
+	case p.take("NULL"):
+		return &ast.NullLit{At: at}
+	case p.take("TRUE"):
+		return &ast.BoolLit{At: at, Value: true}
+	case p.take("FALSE"):
+		return &ast.BoolLit{At: at}
+	case p.is("CASE"):
+		return p.caseExpr()
+	case brace && p.is("EXISTS"):
+		return p.subquery(ast.SubqueryExists)
+	case brace && p.is("COUNT"):
+		return p.subquery(ast.SubqueryCount)
+	case brace && p.is("COLLECT"):
+		return p.subquery(ast.SubqueryCollect)
+	case open:
+		if e := p.bracketed(); e != nil {
+			return e
+		}
+	}
+	return p.named()
+}
+
+// bracketed reads word(…) that is not a function call; nil if it is one.
+func (p *parser) bracketed() (e ast.Expr) {
+	at := p.here()
+	overList := isVariable(p.peekAt(2)) && p.peekAt(3).is("IN")
+	switch {
+	case p.is("COUNT") && p.peekAt(2).sign("*") && p.peekAt(3).sign(")"):
+		p.i += 4
+		return &ast.CountStar{At: at}
+	case p.isSearch():
+		n := &ast.PathPattern{At: at}
+		p.search(n)
+		return &ast.PathSearch{At: at, Path: n}
+	case p.is("REDUCE") && isVariable(p.peekAt(2)) && p.peekAt(3).sign("="):
+		p.bars(true, func() { e = p.reduce() })
+		return e
+	case p.is("TRIM"):
+		return p.trim()
+	case overList && (p.is("FILTER") || p.is("EXTRACT")):
+		p.i++
+		p.needSign("(")
+		p.bars(true, func() { e = p.listComprehension(at) })
+		p.needSign(")")
+		return e
+	case overList:
+		kind, ok := p.quantifierKind()
+		if !ok {
+			return nil
+		}
+		p.i++
+		p.needSign("(")
+		q := &ast.Quantifier{At: at, Kind: kind}
+		p.bars(false, func() { q.Variable, q.List, q.Where = p.over() })
+		p.needSign(")")
+		return q
+	}
+	return nil
+}
+
+// trimFunctions gives the functions that trim([LEADING | TRAILING | BOTH] [characters] FROM text) stands for.
+var trimFunctions = map[string]string{"LEADING": "ltrim", "TRAILING": "rtrim", "BOTH": "btrim"}
+
+// trim reads a call of trim in its short form, trim(text), or its long form.
+func (p *parser) trim() ast.Expr {
+	c := &ast.Call{At: p.here(), Name: p.next().text}
+	p.needSign("(")
+	p.bars(false, func() { p.trimArgs(c) })
+	p.needSign(")")
+	return c
+}
+
+func (p *parser) trimArgs(c *ast.Call) {
+	side := ""
+	if t := p.peekAt(1); t.kind != tokPunct || t.sign("(") {
+		side = p.oneOf("LEADING", "TRAILING", "BOTH")
+	}
+	if p.isSign(")") {
+		return
+	}
+	if !p.is("FROM") {
+		c.Args = commas(p, p.expr)
+	}
+	switch {
+	case len(c.Args) <= 1 && p.take("FROM"):
+		if side == "" {
+			side = "BOTH"
+		}
+		c.Name, c.Args = trimFunctions[side], append([]ast.Expr{p.expr()}, c.Args...)
+	case side != "":
+		p.unexpected("FROM")
+	}
+}
+
+func (p *parser) quantifierKind() (ast.QuantifierKind, bool) {
+	switch {
+	case p.is("ALL"):
+		return ast.QuantifierAll, true
+	case p.is("ANY"):
+		return ast.QuantifierAny, true
+	case p.is("NONE"):
+		return ast.QuantifierNone, true
+	case p.is("SINGLE"):
+		return ast.QuantifierSingle, true
+	}
+	return 0, false
+}
+
+// over reads variable IN list [WHERE condition].
+func (p *parser) over() (*ast.Variable, ast.Expr, ast.Expr) {
+	v := p.variable()
+	p.need("IN")
+	l := p.expr()
+	return v, l, p.where()
+}
+
+func (p *parser) reduce() ast.Expr {
+	r := &ast.Reduce{At: p.here()}
+	p.next()
+	p.needSign("(")
+	r.Accumulator = p.variable()
+	p.needSign("=")
+	r.Init = p.expr()
+	p.needSign(",")
+	r.Variable = p.variable()
+	p.need("IN")
+	r.List = p.expr()
+	p.needSign("|")
+	p.bars(false, func() { r.Body = p.expr() })
+	p.needSign(")")
+	return r
+}
+
+// named reads a function call, a map projection or a variable.
+func (p *parser) named() ast.Expr {
+	at := p.here()
+	if n := p.callLength(); n > 0 {
+		return p.function()
+	}
+	v := p.variable()
+	if p.isSign("{") {
+		return p.mapProjection(v)
+	}
+	return &ast.Variable{At: at, Name: v.Name}
+}
+
+// callLength is the number of tokens of a dotted name that an opening parenthesis follows, or 0 if none comes next.
+func (p *parser) callLength() int {
+	if !isVariable(p.peek()) {
+		return 0
+	}
+	n := 1
+	for p.peekAt(n).sign(".") && p.peekAt(n+1).name() {
+		n += 2
+	}
+	if !p.peekAt(n).sign("(") {
+		return 0
+	}
+	return n
+}
+
+func (p *parser) function() ast.Expr {
+	c := &ast.Call{At: p.here(), Name: p.dotted("a function's name")}
+	p.needSign("(")
+	p.bars(false, func() {
+		c.Distinct = p.take("DISTINCT")
+		if c.Distinct || !p.isSign(")") {
+			c.Args = commas(p, p.expr)
+		}
+	})
+	p.needSign(")")
+	return c
+}
+
+func (p *parser) mapProjection(subject *ast.Variable) ast.Expr {
+	m := &ast.MapProjection{At: subject.At, Subject: subject}
+	p.needSign("{")
+	if !p.isSign("}") {
+		p.bars(false, func() { m.Items = commas(p, p.mapProjectionItem) })
+	}
+	p.needSign("}")
+	return m
+}
+
+func (p *parser) mapProjectionItem() *ast.MapProjectionItem {
+	i := &ast.MapProjectionItem{At: p.here()}
+	switch {
+	case p.takeSign("."):
+		if p.takeSign("*") {
+			i.Kind = ast.ProjectAll
+			return i
+		}
+		i.Kind, i.Name = ast.ProjectProperty, p.key()
+	case p.peek().name() && p.peekAt(1).sign(":"):
+		i.Kind, i.Name = ast.ProjectEntry, p.key()
+		p.needSign(":")
+		i.Value = p.expr()
+	default:
+		v := p.variable()
+		i.Kind, i.Name, i.Value = ast.ProjectVariable, v.Name, v
+	}
+	return i
+}
+
+func (p *parser) mapLit() ast.Expr {
+	m := &ast.MapLit{At: p.here()}
+	p.needSign("{")
+	if !p.isSign("}") {
+		m.Entries = commas(p, p.mapEntry)
+	}
+	p.needSign("}")
+	return m
+}
+
+func (p *parser) mapEntry() *ast.MapEntry {
+	m := &ast.MapEntry{At: p.here(), Key: p.key()}
+	p.needSign(":")
+	m.Value = p.expr()
+	return m
+}
