@@ -1,0 +1,68 @@
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := all
+GO ?= go
+FUZZTIME ?= 30s
+TOOLS := $(GO) tool -modfile=tools/go.mod
+
+.PHONY: all
+all: test lint ## Test and lint.
+
+.PHONY: help
+help: ## Say what the targets do.
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 18
+
+.PHONY: build
+build: ## Build both programs into bin/.
+	$(GO) build -trimpath -o bin/ ./cmd/...
+
+.PHONY: demo
+demo: build ## Run the main job end to end: generate, load, serve, query, fetch, watch.
+	bench/demo.sh
+
+.PHONY: test
+test: ## Run the tests with the race detector.
+	$(GO) vet ./...
+	$(GO) test -race -short ./...
+
+.PHONY: test-full
+test-full: ## Run the long tests, with internal checks on.
+	HOPGATE_SEEDS=500 $(GO) test -tags invariants -timeout 60m ./...
+
+.PHONY: fuzz
+fuzz: ## Run every fuzzer for FUZZTIME.
+	@for pkg in $$(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \
+	  for f in $$(grep -hoE '^func Fuzz[A-Za-z0-9]+' $$pkg/*_test.go | cut -c6-); do \
+	    $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; \
+	done
+
+.PHONY: lint
+lint: ## Run go vet, the linters and buf.
+	$(GO) vet ./...
+	$(TOOLS) golangci-lint run ./...
+	$(TOOLS) buf lint
+
+.PHONY: fmt
+fmt: ## Format the code.
+	$(TOOLS) golangci-lint fmt ./...
+
+.PHONY: generate
+generate: ## Generate the API code.
+	$(TOOLS) buf generate
+
+.PHONY: checkgenerate
+checkgenerate: generate ## Fail if generated code is not what is committed.
+	git diff --exit-code -- api/gen
+
+.PHONY: bench
+bench: ## Run the benchmarks.
+	$(GO) test -run '^$$' -bench . -benchmem ./bench/...
+
+.PHONY: cover
+cover: ## Show the coverage by package.
+	$(GO) test -short -cover ./internal/...
+
+.PHONY: clean
+clean: ## Remove what was built.
+	rm -rf bin

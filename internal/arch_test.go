@@ -1,0 +1,116 @@
+// Package internal_test checks the source tree as a whole.
+package internal_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/hopgate/hopgate/"
+
+// layers lists every package from the lowest to the highest. A package
+// imports only packages that stand on an earlier line.
+const layers = `
+internal/graph/temporal
+internal/graph
+internal/storage/keys
+internal/storage/cache
+internal/storage
+internal/shard
+internal/shard/local
+internal/query/plan
+internal/query/cypher/ast
+internal/query/cypher/parse
+internal/query/cypher/check
+internal/query/fn
+internal/query/cypher
+internal/query/fetch
+internal/oracle
+internal/query/exec
+internal/query/exec/exectest
+internal/query/tck
+internal/query
+internal/loader
+internal/telemetry
+internal/server
+internal/config
+cmd/graphctl
+cmd/hopgate
+`
+
+// onlyIn names the packages that alone may import the key or what lies under it.
+var onlyIn = map[string]string{
+	"github.com/cockroachdb/pebble/v2":               "internal/storage internal/config",
+	"github.com/prometheus/client_golang/prometheus": "internal/telemetry internal/server",
+	module + "internal/storage":                      "internal/storage internal/shard/local internal/telemetry internal/config cmd/graphctl",
+	module + "internal/shard/remote":                 "cmd/hopgate",
+	module + "internal/oracle":                       "nothing but tests",
+	module + "api/gen":                               "internal/server internal/shard/remote cmd/graphctl",
+}
+
+func TestLayers(t *testing.T) {
+	rank := map[string]int{}
+	for i, p := range strings.Fields(layers) {
+		rank[p] = i
+	}
+	documented := map[string]bool{}
+	root := os.DirFS("..")
+	err := fs.WalkDir(root, ".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		pkg := path.Dir(file)
+		if d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") ||
+			!strings.HasPrefix(file, "internal/") && !strings.HasPrefix(file, "cmd/") {
+			return nil
+		}
+		src, err := fs.ReadFile(root, file)
+		if err != nil {
+			return err
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, src, parser.ImportsOnly|parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		own, ok := rank[pkg]
+		if !ok {
+			t.Errorf("%s: %s is not in the list of layers", file, pkg)
+			return nil
+		}
+		documented[pkg] = documented[pkg] || f.Doc != nil
+		for _, spec := range f.Imports {
+			imp := strings.Trim(spec.Path.Value, `"`)
+			if dep, ok := strings.CutPrefix(imp, module+"internal/"); ok && rank["internal/"+dep] >= own {
+				t.Errorf("%s imports internal/%s, which stands above %s", file, dep, pkg)
+			}
+			for under, owners := range onlyIn {
+				if (imp == under || strings.HasPrefix(imp, under+"/")) && !within(pkg, owners) {
+					t.Errorf("%s imports %s, which belongs to %s", file, imp, owners)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p := range rank {
+		if !documented[p] {
+			t.Errorf("%s: no such package, or it has no package comment", p)
+		}
+	}
+}
+
+func within(pkg, owners string) bool {
+	for o := range strings.FieldsSeq(owners) {
+		if pkg == o || strings.HasPrefix(pkg, o+"/") {
+			return true
+		}
+	}
+	return false
+}

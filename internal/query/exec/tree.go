@@ -1,0 +1,26 @@
+package exec
+
+import "github.com/hopgate/hopgate/internal/query/plan"
+
+// Operator is one operator of a prepared plan, for EXPLAIN and PROFILE.
+type Operator struct {
+	ID         int    // index in Rows.Stats
+	Name, Args string // as plan.Describe gives them
+	Inputs     []*Operator
+	Subplans   []*Operator // run for each row, also within expressions
+}
+
+// Explain gives the operators.
+func (p *Prepared) Explain() *Operator { return p.operator(p.root) }
+
+func (p *Prepared) operator(s *stage) *Operator {
+	o := &Operator{ID: s.id}
+	o.Name, o.Args = plan.Describe(p.Query, s.node)
+	for _, k := range s.kids {
+		o.Inputs = append(o.Inputs, p.operator(k))
+	}
+	for _, sub := range s.subs {
+		o.Subplans = append(o.Subplans, p.operator(sub.root))
+	}
+	return o
+}
