@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"math/bits"
+	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/fn"
@@ -19,6 +20,10 @@ type aggColumn struct {
 	pair batch // a batch whose row numbers are groups, for seen
 	num  []int32
 	kept sel
+	// alone says that there is one group at the top level. Distinct vertices are then told apart by a bitmap.
+	alone  bool
+	seenV  graph.VertexSet
+	seenVN int // bytes of seenV that are accounted
 }
 
 // accumulators hold the state of one aggregate for all groups.
@@ -50,7 +55,7 @@ func newAggColumn(r *run, a plan.Agg, args []evaluator) *aggColumn {
 		c.acc = &collects{}
 	default:
 		f, _ := fn.LookupAggregate(a.Func)
-		c.acc = &folds{agg: f, row: make([]graph.Value, len(args))}
+		c.acc = &folds{agg: f, row: make([]graph.Value, len(args)), keeps: strings.HasPrefix(a.Func, "percentile")}
 		if a.Func == "sum" {
 			c.acc = &sums{folds: folds{agg: f, row: make([]graph.Value, 1)}}
 		}
@@ -66,6 +71,8 @@ func (c *aggColumn) grow(n int) { c.acc.grow(n) }
 func (c *aggColumn) reset() {
 	c.acc.reset()
 	c.acct.release()
+	c.seenV.Clear()
+	c.seenVN = 0
 	if c.seen != nil {
 		c.seen.reset()
 	}
@@ -74,6 +81,22 @@ func (c *aggColumn) reset() {
 func (c *aggColumn) result(group int) (graph.Value, error) { return c.acc.result(group) }
 
 func (c *aggColumn) add(ctx context.Context, b *batch, s sel, group []int32) error {
+	if n, ok := c.acc.(*counts); ok && len(c.args) == 1 {
+		if x, ok := c.args[0].(*column); ok && b.Cols[x.pos].IDs != nil {
+			if c.seen == nil {
+				_, err := n.add(nil, s, group) // none is null
+				return err
+			}
+			if c.alone {
+				for _, id := range b.Cols[x.pos].IDs {
+					if c.seenV.Add(id) {
+						n.n[0]++
+					}
+				}
+				return growSet(&c.acct, &c.seenV, &c.seenVN)
+			}
+		}
+	}
 	for k, a := range c.args {
 		var err error
 		if c.cols[k], err = a.eval(ctx, b, s); err != nil {
@@ -105,10 +128,14 @@ func (c *aggColumn) fresh(n int, s sel, group []int32) (sel, error) {
 	}
 	c.kept = c.kept[:0]
 	for _, i := range s {
-		if c.num[i] == known {
-			known++
-			c.kept = append(c.kept, i)
+		if c.num[i] != known {
+			continue
 		}
+		known++
+		if v := c.cols[0][i]; c.alone && v.Kind() == graph.VertexKind && !c.seenV.Add(v.Vertex()) {
+			continue // a batch of ids brought it
+		}
+		c.kept = append(c.kept, i)
 	}
 	return c.kept, nil
 }
@@ -172,6 +199,8 @@ type folds struct {
 	agg  *fn.Aggregate
 	accs []fn.Accumulator
 	row  []graph.Value
+	// keeps says that an accumulator keeps all values.
+	keeps bool
 }
 
 func (f *folds) grow(n int) {
@@ -190,6 +219,9 @@ func (f *folds) add(cols [][]graph.Value, s sel, group []int32) (int, error) {
 		if err := f.accs[group[i]].Add(f.row); err != nil {
 			return 0, err
 		}
+	}
+	if f.keeps {
+		return 24 * len(s), nil
 	}
 	return 0, nil
 }

@@ -68,7 +68,9 @@ func (c *compiler) aggregate(n *plan.Aggregate, need plan.ColSet) (*stage, error
 			a.keys = append(a.keys, a.es.add(k.Expr))
 		}
 		for _, g := range aggs {
-			a.aggs = append(a.aggs, newAggColumn(r, g, a.es.addAll(g.Args)))
+			x := newAggColumn(r, g, a.es.addAll(g.Args))
+			x.alone = len(n.Keys) == 0 && r.frame == nil
+			a.aggs = append(a.aggs, x)
 		}
 		return a
 	}

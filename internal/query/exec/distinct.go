@@ -49,6 +49,7 @@ func newDistinct(r *run, in operator, key, from []int) *distinct {
 func (d *distinct) open(ctx context.Context) error {
 	d.table.reset()
 	d.seen.Clear()
+	d.seenN = 0
 	return d.in.open(ctx)
 }
 

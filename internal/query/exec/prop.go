@@ -97,6 +97,7 @@ type propReader struct {
 	erows    sel
 	got      [][]graph.Value
 	known    []graph.PropID // of ids those that are not 0
+	sorted   frontier
 }
 
 // read fills out[k][i] with property keys[k] of cell i, for the rows i of s of a column of n cells.
@@ -161,24 +162,47 @@ func (p *propReader) resolve() {
 }
 
 // readVertices fills out for the vertices ids, which stand in the given rows; rows nil says that they stand in 0, 1, ….
+// The store is asked for each vertex once, in ascending order.
 func (p *propReader) readVertices(ctx context.Context, ids []graph.VertexID, rows sel) error {
 	if err := p.r.checkVertices(ids); err != nil {
 		return err
 	}
-	if rows == nil && len(p.known) == len(p.keys) {
+	ordered := ascending(ids)
+	if ordered && rows == nil && len(p.known) == len(p.keys) {
 		return p.r.tx.Properties(ctx, ids, p.known, p.out)
-	}
-	p.buffers(len(ids))
-	if len(p.known) > 0 {
-		if err := p.r.tx.Properties(ctx, ids, p.known, p.got); err != nil {
-			return err
-		}
 	}
 	if rows == nil {
 		rows = allRows(len(ids))
 	}
-	p.scatter(rows)
+	if len(p.known) == 0 {
+		p.scatter(rows, nil)
+		return nil
+	}
+	if ordered {
+		p.buffers(len(ids))
+		if err := p.r.tx.Properties(ctx, ids, p.known, p.got); err != nil {
+			return err
+		}
+		p.scatter(rows, nil)
+		return nil
+	}
+	p.sorted.set(ids)
+	p.buffers(len(p.sorted.ids))
+	if err := p.r.tx.Properties(ctx, p.sorted.ids, p.known, p.got); err != nil {
+		return err
+	}
+	p.scatter(rows, p.sorted.pos)
 	return nil
+}
+
+// ascending reports whether ids are in strictly ascending order.
+func ascending(ids []graph.VertexID) bool {
+	for i := 1; i < len(ids); i++ {
+		if ids[i-1] >= ids[i] {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *propReader) readEdges(ctx context.Context) error {
@@ -191,7 +215,7 @@ func (p *propReader) readEdges(ctx context.Context) error {
 			return err
 		}
 	}
-	p.scatter(p.erows)
+	p.scatter(p.erows, nil)
 	return nil
 }
 
@@ -206,9 +230,10 @@ func (p *propReader) buffers(n int) {
 	}
 }
 
-// scatter puts got into the given rows of out, and null for the properties that are not known.
-func (p *propReader) scatter(rows sel) {
-	at := 0
+// scatter puts got into the given rows of out, and null for the properties that are not known. The cell for rows[j] is
+// at[j], or j if at is nil.
+func (p *propReader) scatter(rows sel, at []int32) {
+	next := 0
 	for k, id := range p.ids {
 		out := p.out[k]
 		if id == 0 {
@@ -217,10 +242,16 @@ func (p *propReader) scatter(rows sel) {
 			}
 			continue
 		}
-		got := p.got[at]
-		at++
+		got := p.got[next]
+		next++
+		if at == nil {
+			for j, i := range rows {
+				out[i] = got[j]
+			}
+			continue
+		}
 		for j, i := range rows {
-			out[i] = got[j]
+			out[i] = got[at[j]]
 		}
 	}
 }

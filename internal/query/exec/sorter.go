@@ -29,6 +29,7 @@ type sorter struct {
 	kept   sel
 	one    batch
 	filled bool
+	full   int // rows to hold before they are cut to those wanted
 	out    batch
 	at     int
 }
@@ -64,6 +65,7 @@ func (o *sorter) open(ctx context.Context) error {
 		return err
 	}
 	o.filled, o.at, o.bound = false, 0, o.bound[:0]
+	o.full = 2*max(o.wanted(), 0) + o.r.batchSize()
 	o.spool.reset(o.width + len(o.keys))
 	return o.in.open(ctx)
 }
@@ -126,10 +128,11 @@ func (o *sorter) fill(ctx context.Context) error {
 		if err := o.take(b, s); err != nil {
 			return err
 		}
-		if k > 0 && o.spool.all.N >= 2*k+o.r.batchSize() {
+		if k > 0 && o.spool.all.N >= o.full {
 			if err := o.prune(k); err != nil {
 				return err
 			}
+			o.full = 2*o.spool.all.N + o.r.batchSize()
 		}
 	}
 }
@@ -228,9 +231,6 @@ func (o *sorter) dropSkipped(order []int32) []int32 {
 // prune keeps only the first k rows (of each row of the frame), in their order.
 func (o *sorter) prune(k int) error {
 	o.arrange()
-	if 2*len(o.order) > o.spool.all.N && o.spool.all.row != nil {
-		return nil // most rows are wanted
-	}
 	var kept batch
 	width := len(o.spool.all.Cols)
 	kept.reset(width)
