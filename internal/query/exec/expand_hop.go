@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/plan"
@@ -56,11 +57,14 @@ func (h *hop) read(ctx context.Context, sources []graph.VertexID, limit int) err
 	if err := h.filterLabels(ctx); err != nil {
 		return err
 	}
-	if h.where != nil && !h.where.perRow() {
+	if h.where != nil && !h.perRow() {
 		return h.filterEdges(ctx)
 	}
 	return nil
 }
+
+// perRow reports whether the condition on edges depends on the input's row, so that read does not test it.
+func (h *hop) perRow() bool { return h.where != nil && h.where.perRow() }
 
 // none makes res the answer to n vertices without edges.
 func (h *hop) none(n int) {
@@ -165,4 +169,39 @@ func gathered[T any](col []T, keep sel, n int) []T {
 		col[k] = col[i]
 	}
 	return col[:len(keep)]
+}
+
+// rowEdges drops the edges of an answer that one row does not allow.
+type rowEdges struct {
+	sources []graph.VertexID
+	rows    sel
+}
+
+// keep drops the edges that fail a condition on the row, and those that are excluded.
+func (k *rowEdges) keep(ctx context.Context, h *hop, b *batch, row int32, excluded []graph.EdgeID) error {
+	res := &h.res
+	if h.perRow() && len(res.Targets) > 0 {
+		k.sources, k.rows = k.sources[:0], appendRepeated(k.rows[:0], row, len(res.Targets))
+		for u := range res.Done {
+			for range res.Offsets[u+1] - res.Offsets[u] {
+				k.sources = append(k.sources, h.req.Sources[u])
+			}
+		}
+		passed, err := h.where.filterRows(ctx, h, allRows(len(res.Targets)), k.sources, b, k.rows)
+		if err != nil {
+			return err
+		}
+		h.keep = append(h.keep[:0], passed...)
+		h.compact()
+	}
+	if len(excluded) > 0 && containsAny(res.Edges, excluded) {
+		h.keep = h.keep[:0]
+		for i, id := range res.Edges {
+			if !slices.Contains(excluded, id) {
+				h.keep = append(h.keep, int32(i))
+			}
+		}
+		h.compact()
+	}
+	return nil
 }

@@ -186,7 +186,7 @@ func (t *edgeTest) filterRows(ctx context.Context, h *hop, edges sel, sources []
 	}
 	for k := range t.w.keys {
 		col := &b.Cols[at]
-		if t.asked[k] < 0 {
+		if t.asked[k] < 0 || t.asked[k] >= len(h.res.Props) {
 			appendNulls(col, n)
 		} else {
 			got := h.res.Props[t.asked[k]]

@@ -106,6 +106,16 @@ func (w *world) load(t testing.TB, shards int) {
 	require.NoError(t, err)
 }
 
+// reload makes the oracle's graph from the slices again, after a change.
+func (w *world) reload(t testing.TB) {
+	shards := 1
+	for _, v := range w.vid {
+		shards = max(shards, v.Shard()+1)
+	}
+	w.vid, w.vnum, w.enum = nil, map[graph.VertexID]int{}, map[graph.EdgeID]int{}
+	w.load(t, shards)
+}
+
 // show prints a value with the numbers of the slices.
 func (w *world) show(v graph.Value) string {
 	switch v.Kind() {

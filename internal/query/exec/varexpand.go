@@ -107,6 +107,9 @@ func (x *varExpand) open(ctx context.Context) error {
 	if x.n.Ends && x.t.min <= 1 && x.reach == nil {
 		x.reach = newReach(x)
 	}
+	if x.reach != nil {
+		x.reach.ends, x.endsGiven = x.reach.ends[:0], 0
+	}
 	return x.input.open(ctx)
 }
 
@@ -217,7 +220,7 @@ func (x *varExpand) nextTrail(ctx context.Context) (ok bool, err error) {
 		if x.n.Ends { // one row at a time, to tell its ends apart
 			n = 1
 			for _, v := range x.seenList {
-				x.seen.Grow(v.Shard(), v.Local()+1)[v.Local()>>6] &^= 1 << (v.Local() & 63)
+				x.seen.Bitmap(v.Shard())[v.Local()>>6] &^= 1 << (v.Local() & 63)
 			}
 			x.seenList = x.seenList[:0]
 		}

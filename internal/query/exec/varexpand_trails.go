@@ -139,7 +139,7 @@ func (t *trails) grow(ctx context.Context, l *trailLevel) (bool, error) {
 	below.reset()
 	below.edgeAt, below.source = below.edgeAt[:0], below.source[:0]
 	room := levelEntries(t.depth + 1)
-	perRow := l.hop.where != nil && l.hop.where.perRow()
+	perRow := l.hop.perRow()
 	for len(below.vertex) < room {
 		switch {
 		case l.k < l.end:
@@ -214,14 +214,14 @@ func (t *trails) deal(l, below *trailLevel, room int, perRow bool) {
 		for i := lo; i < hi; i++ {
 			v := res.Targets[i]
 			ok := !test || t.ends.holds(l.hop.sets[i])
+			id := res.Edges[i]
+			if t.near != nil && (t.repeats(entry, id) || !t.reaches(v, depth)) {
+				continue
+			}
 			if last && (!ok || t.to != nil && t.to[row] != v) {
 				continue
 			}
-			if t.near != nil && !t.reaches(v, depth) {
-				continue
-			}
-			id := res.Edges[i]
-			if t.repeats(entry, id) || len(excluded) > 0 && slices.Contains(excluded, id) {
+			if t.near == nil && t.repeats(entry, id) || len(excluded) > 0 && slices.Contains(excluded, id) {
 				continue
 			}
 			below.vertex = append(below.vertex, v)

@@ -1,0 +1,258 @@
+package exec
+
+import (
+	"context"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// frontierCount counts the vertices that are reached over a row of hops, each vertex once at every hop: for each row by
+// itself, or for all rows together.
+type frontierCount struct {
+	input
+	r      *run
+	frame  *frame
+	group  bool
+	from   int   // position in the input
+	carry  []int // by column of out: its position in the input, or -1
+	at     int   // position of the count in out, or -1
+	walk   frontierWalk
+	starts [][]graph.VertexID // by row of the frame, for all rows together
+	given  int                // of starts
+	loaded bool
+	one    [1]graph.VertexID
+	out    batch
+}
+
+func (c *compiler) frontierCount(n *plan.FrontierCount, need plan.ColSet) (*stage, error) {
+	below := plan.ColSet{}
+	if n.Group {
+		var err error
+		if below, err = c.below(need); err != nil {
+			return nil, err
+		}
+	}
+	below.Add(n.From)
+	in, err := c.compile(n.Input, below)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.bound(in, n.From); err != nil {
+		return nil, err
+	}
+	s := &stage{node: n, kids: []*stage{in}}
+	if n.Group {
+		s.cols = kept(in.cols, need, n.Out)
+	} else {
+		s.cols = kept(nil, need, n.Out)
+	}
+	s.build = func(r *run, kids []operator) operator {
+		x := &frontierCount{
+			input: input{kids[0]}, r: r, frame: r.frame, group: n.Group, from: in.pos(n.From), carry: in.positions(s.cols),
+			at: s.pos(n.Out), walk: frontierWalk{r: r},
+		}
+		for _, h := range n.Hops {
+			x.walk.hops = append(x.walk.hops, r.newHop(h.Types, h.Dir, h.Labels))
+		}
+		return x
+	}
+	return s, nil
+}
+
+func (x *frontierCount) open(ctx context.Context) error {
+	x.loaded = false
+	return x.input.open(ctx)
+}
+
+func (x *frontierCount) next(ctx context.Context) (*batch, error) {
+	x.out.reset(len(x.carry))
+	if !x.group {
+		return x.together(ctx)
+	}
+	b, err := x.in.next(ctx)
+	if b == nil || err != nil {
+		return nil, err
+	}
+	x.out.appendRows(b, x.carry, allRows(b.N))
+	x.out.N = b.N
+	for i := range b.N {
+		n := 0
+		switch v := b.Cols[x.from].Value(i); v.Kind() {
+		case graph.VertexKind:
+			x.one[0] = v.Vertex()
+			if n, err = x.walk.count(ctx, x.one[:]); err != nil {
+				return nil, err
+			}
+		case graph.Null:
+		default:
+			return nil, notVertex(v)
+		}
+		x.add(n)
+	}
+	return &x.out, nil
+}
+
+// together gives a row for each row of the frame.
+func (x *frontierCount) together(ctx context.Context) (*batch, error) {
+	if !x.loaded {
+		if err := x.load(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for x.given < len(x.starts) && x.out.N < x.r.batchSize() {
+		n, err := x.walk.count(ctx, x.starts[x.given])
+		if err != nil {
+			return nil, err
+		}
+		x.add(n)
+		x.out.N++
+		if x.frame != nil {
+			x.out.row = append(x.out.row, int32(x.given))
+		}
+		x.given++
+	}
+	if x.out.N == 0 {
+		return nil, nil
+	}
+	return &x.out, nil
+}
+
+// load reads the whole input.
+func (x *frontierCount) load(ctx context.Context) error {
+	x.loaded, x.given = true, 0
+	for len(x.starts) < x.frame.rows() {
+		x.starts = append(x.starts, nil)
+	}
+	x.starts = x.starts[:x.frame.rows()]
+	for i := range x.starts {
+		x.starts[i] = x.starts[i][:0]
+	}
+	for {
+		b, err := x.in.next(ctx)
+		if b == nil || err != nil {
+			return err
+		}
+		for i := range b.N {
+			switch v := b.Cols[x.from].Value(i); v.Kind() {
+			case graph.VertexKind:
+				row := b.rowOf(i)
+				x.starts[row] = append(x.starts[row], v.Vertex())
+			case graph.Null:
+			default:
+				return notVertex(v)
+			}
+		}
+	}
+}
+
+func (x *frontierCount) add(n int) {
+	if x.at >= 0 {
+		col := &x.out.Cols[x.at]
+		col.Vals = append(col.Vals, graph.IntValue(int64(n)))
+	}
+}
+
+// frontierWalk walks sets of vertices: as sorted lists while they are small, as bitmaps from then on.
+type frontierWalk struct {
+	r    *run
+	hops []*hop
+
+	list       []graph.VertexID
+	now, after graph.VertexSet // both empty between counts
+	f          frontier
+	sets       []graph.LabelSet
+}
+
+// count gives the number of vertices that the hops lead to from the vertices of start, which may repeat.
+func (w *frontierWalk) count(ctx context.Context, start []graph.VertexID) (int, error) {
+	w.f.set(start)
+	w.list = append(w.list[:0], w.f.ids...)
+	for i, h := range w.hops {
+		if len(w.list) >= manyVertices {
+			for _, v := range w.list {
+				w.now.Add(v)
+			}
+			return w.countMany(ctx, w.hops[i:])
+		}
+		if err := w.step(ctx, h); err != nil {
+			return 0, err
+		}
+	}
+	return len(w.list), nil
+}
+
+// step replaces the list by the vertices one hop on.
+func (w *frontierWalk) step(ctx context.Context, h *hop) error {
+	w.f.set(w.list) // its copy is the frontier
+	w.list = w.list[:0]
+	for done := 0; done < len(w.f.ids); done += h.res.Done {
+		if err := ctx.Err(); err != nil {
+			return graph.DeadlineError(context.Cause(ctx))
+		}
+		if err := h.read(ctx, w.f.ids[done:], mostEdges); err != nil {
+			return err
+		}
+		for _, v := range h.res.Targets {
+			if w.after.Add(v) {
+				w.list = append(w.list, v)
+			}
+		}
+	}
+	for _, v := range w.list {
+		w.after.Bitmap(v.Shard())[v.Local()>>6] = 0
+	}
+	w.f.set(w.list)
+	w.list = append(w.list[:0], w.f.ids...)
+	return nil
+}
+
+// countMany goes on from the set now.
+func (w *frontierWalk) countMany(ctx context.Context, hops []*hop) (int, error) {
+	defer w.now.Clear()
+	for _, h := range hops {
+		if err := ctx.Err(); err != nil {
+			return 0, graph.DeadlineError(context.Cause(ctx))
+		}
+		types, ok := h.types.resolve()
+		if !ok {
+			return 0, nil
+		}
+		if w.r.env.Budget.Edges > 0 {
+			w.list = w.now.AppendTo(w.list[:0])
+			if err := w.r.visitDegrees(ctx, w.list, types, h.dir); err != nil {
+				return 0, err
+			}
+		}
+		if err := w.r.tx.Step(ctx, &w.now, types, h.dir, &w.after); err != nil {
+			return 0, err
+		}
+		w.now, w.after = w.after, w.now
+		w.after.Clear()
+		if err := w.filter(ctx, h.labels); err != nil {
+			return 0, err
+		}
+	}
+	return w.now.Len(), nil
+}
+
+// filter takes the vertices that fail a test out of now.
+func (w *frontierWalk) filter(ctx context.Context, test *labelTest) error {
+	if test == nil {
+		return nil
+	}
+	w.list = w.now.AppendTo(w.list[:0])
+	if cap(w.sets) < len(w.list) {
+		w.sets = make([]graph.LabelSet, len(w.list), 2*len(w.list))
+	}
+	w.sets = w.sets[:len(w.list)]
+	if err := w.r.tx.LabelSets(ctx, w.list, w.sets); err != nil {
+		return err
+	}
+	for i, v := range w.list {
+		if !test.holds(w.sets[i]) {
+			w.now.Bitmap(v.Shard())[v.Local()>>6] &^= 1 << (v.Local() & 63)
+		}
+	}
+	return nil
+}

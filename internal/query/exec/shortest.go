@@ -1,0 +1,252 @@
+package exec
+
+import (
+	"context"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// shortest joins each row with the shortest path, or all of them, between two vertices.
+type shortest struct {
+	input
+	r        *run
+	n        *plan.ShortestPath
+	from, to int   // positions in the input
+	full     []int // by column of wide: its position in the input, or -1
+	outOf    []int // by column of out: its position in wide
+	pathAt   int   // positions in wide, or -1
+	edgesAt  int
+	edgeAt   int
+	where    *predicates // of paths, over wide; nil: none
+	paths    pathSearch
+
+	b      *batch // the input batch at work, or nil
+	row    int    // of it
+	active bool   // paths has more of the present length
+	found  bool   // the row has a path
+
+	wide     batch // rows with all columns, of which where picks
+	wideRows sel   // beside the rows of wide: the input's row
+	passed   sel
+	out      batch
+}
+
+func (c *compiler) shortestPath(n *plan.ShortestPath, need plan.ColSet) (*stage, error) {
+	below, err := c.below(need, append(append([]plan.Expr{n.Min, n.Max}, n.Where...), n.PathWhere...)...)
+	if err != nil {
+		return nil, err
+	}
+	below.Add(n.From, n.To)
+	in, err := c.compile(n.Input, below)
+	if err != nil {
+		return nil, err
+	}
+	where := c.edgeWhere(n.Where, n.EdgeVar, 0)
+	if where != nil {
+		if err := c.bound(in, where.outer...); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.bound(in, n.From, n.To); err != nil {
+		return nil, err
+	}
+	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need, n.Path, n.Edges, n.Edge)}
+	all := need
+	if len(n.PathWhere) > 0 {
+		all = below
+	}
+	wide := &stage{cols: kept(in.cols, all, n.Path, n.Edges, n.Edge)}
+	s.build = func(r *run, kids []operator) operator {
+		x := &shortest{
+			input: input{kids[0]}, r: r, n: n, from: in.pos(n.From), to: in.pos(n.To), full: in.positions(wide.cols),
+			outOf: wide.positions(s.cols), pathAt: -1, edgesAt: -1, edgeAt: -1,
+		}
+		for _, c := range []struct {
+			col plan.Col
+			at  *int
+		}{{n.Path, &x.pathAt}, {n.Edges, &x.edgesAt}, {n.Edge, &x.edgeAt}} {
+			if c.col != 0 {
+				*c.at = wide.pos(c.col)
+			}
+		}
+		if len(n.PathWhere) > 0 {
+			x.where = r.evaluators(wide.cols).predicates(n.PathWhere)
+		}
+		x.paths.init(r, n, r.edgeTest(where, in.cols), x.where != nil)
+		return x
+	}
+	return s, nil
+}
+
+func (x *shortest) open(ctx context.Context) error {
+	x.b, x.active, x.found = nil, false, false
+	x.paths.reset()
+	var err error
+	if x.paths.min, x.paths.max, err = x.r.lengths(ctx, x.n.Min, x.n.Max); err != nil {
+		return err
+	}
+	return x.input.open(ctx)
+}
+
+func (x *shortest) close() {
+	x.paths.release()
+	x.input.close()
+}
+
+func (x *shortest) next(ctx context.Context) (*batch, error) {
+	x.out.reset(len(x.outOf))
+	for x.out.N < x.r.batchSize() {
+		if x.b == nil {
+			b, err := x.in.next(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if b == nil {
+				break
+			}
+			if err := x.begin(b); err != nil {
+				return nil, err
+			}
+		}
+		if x.row == x.b.N {
+			x.b = nil
+			if x.out.N > 0 {
+				break
+			}
+			continue
+		}
+		if err := x.advance(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if x.out.N == 0 {
+		return nil, nil
+	}
+	return &x.out, nil
+}
+
+// advance adds some paths of the present row, or goes to the next row.
+func (x *shortest) advance(ctx context.Context) error {
+	if !x.active {
+		more := false
+		if !x.found {
+			var err error
+			if more, err = x.paths.longer(ctx, x.b, x.row); err != nil {
+				return err
+			}
+		}
+		if !more {
+			if !x.found && x.n.Optional {
+				x.addNulls()
+			}
+			x.row++
+			x.found = false
+			x.paths.reset()
+			return nil
+		}
+		x.active = true
+	}
+
+	// Paths of one length are tested together.
+	chunk := x.r.batchSize() - x.out.N
+	switch {
+	case !x.n.All && x.where == nil:
+		chunk = 1
+	case !x.n.All:
+		chunk = min(chunk, 64)
+	}
+	x.wide.reset(len(x.full))
+	x.wideRows = x.wideRows[:0]
+	for len(x.wideRows) < chunk {
+		ok, err := x.paths.next(ctx)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			x.active = false
+			break
+		}
+		if err := x.add(ctx); err != nil {
+			return err
+		}
+	}
+	x.wide.appendRows(x.b, x.full, x.wideRows)
+	x.wide.N = len(x.wideRows)
+	passed := allRows(x.wide.N)
+	if x.where != nil && x.wide.N > 0 {
+		var err error
+		if x.passed, err = x.where.filter(ctx, &x.wide, passed, x.passed[:0]); err != nil {
+			return err
+		}
+		passed = x.passed
+	}
+	if len(passed) > 0 {
+		x.found = true
+		if !x.n.All {
+			passed = passed[:1]
+			x.active = false
+		}
+		x.give(passed)
+	}
+	return nil
+}
+
+// add adds the present path to wide.
+func (x *shortest) add(ctx context.Context) error {
+	x.wideRows = append(x.wideRows, int32(x.row))
+	if x.pathAt < 0 && x.edgesAt < 0 && x.edgeAt < 0 {
+		return nil
+	}
+	p, err := x.paths.path(ctx)
+	if err != nil {
+		return err
+	}
+	if x.pathAt >= 0 {
+		col := &x.wide.Cols[x.pathAt]
+		col.Vals = append(col.Vals, graph.PathValue(p))
+	}
+	if x.edgesAt >= 0 {
+		col := &x.wide.Cols[x.edgesAt]
+		col.Vals = append(col.Vals, graph.ListValue(p.Edges))
+	}
+	if x.edgeAt >= 0 {
+		col := &x.wide.Cols[x.edgeAt]
+		col.Vals = append(col.Vals, p.Edges[0])
+	}
+	return nil
+}
+
+// addNulls adds the present row without a path.
+func (x *shortest) addNulls() {
+	x.wide.reset(len(x.full))
+	x.wideRows = append(x.wideRows[:0], int32(x.row))
+	x.wide.appendRows(x.b, x.full, x.wideRows)
+	x.wide.N = 1
+	for _, at := range [3]int{x.pathAt, x.edgesAt, x.edgeAt} {
+		if at >= 0 {
+			appendNulls(&x.wide.Cols[at], 1)
+		}
+	}
+	x.give(allRows(1))
+}
+
+// give moves rows of wide to the result.
+func (x *shortest) give(rows sel) {
+	x.out.appendRows(&x.wide, x.outOf, rows)
+	x.out.N += len(rows)
+}
+
+// begin takes in an input batch.
+func (x *shortest) begin(b *batch) error {
+	x.b, x.row = b, 0
+	for i := range b.N {
+		for _, p := range [2]int{x.from, x.to} {
+			if v := b.Cols[p].Value(i); v.Kind() != graph.VertexKind && !v.IsNull() {
+				return notVertex(v)
+			}
+		}
+	}
+	x.paths.begin(b, x.from, x.to)
+	return nil
+}

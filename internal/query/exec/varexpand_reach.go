@@ -1,0 +1,231 @@
+package exec
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// reach finds the vertices to which there is a trail of at most max edges, and at least 0 or 1, from one vertex. These
+// are the vertices within distance max: a shortest walk repeats no edge. The start itself is an end of a trail of 0
+// edges, or of a closed one, which closes finds where edges can be walked both ways.
+type reach struct {
+	x    *varExpand
+	hop  *hop
+	ends []graph.VertexID // what was found
+
+	seen    graph.VertexSet
+	visited []graph.VertexID // in the order of their distances; each distance's part is sorted
+	allowed rowEdges
+	f       frontier
+	sets    []graph.LabelSet
+
+	many, next graph.VertexSet // for stepMany
+
+	table  vertexTable
+	branch []graph.EdgeID // for closes: by vertex, the edge by which the start was left
+	depth  []int
+}
+
+func newReach(x *varExpand) *reach { return &reach{x: x, hop: x.t.newHop()} }
+
+// manyVertices is the size of a frontier from which on it is walked as a bitmap.
+const manyVertices = 512
+
+// from finds the ends for an input row; with into, only to is of interest.
+func (s *reach) from(ctx context.Context, b *batch, start graph.VertexID, row int32, into bool, to graph.VertexID) error {
+	t := &s.x.t
+	s.ends = s.ends[:0]
+	if t.max < t.min {
+		return nil
+	}
+	defer s.forget()
+	excluded := s.x.uses.of(row)
+	s.seen.Add(start)
+	s.visited = append(s.visited[:0], start)
+	closed := t.min == 0
+	for lo, depth := 0, 0; lo < len(s.visited) && depth < t.max; depth++ {
+		if into && (to != start || closed) && s.seen.Has(to) {
+			break
+		}
+		if err := ctx.Err(); err != nil {
+			return graph.DeadlineError(context.Cause(ctx))
+		}
+		hi := len(s.visited)
+		back, err := s.step(ctx, b, s.visited[lo:hi], start, row, excluded)
+		if err != nil {
+			return err
+		}
+		closed = closed || back && s.hop.dir != graph.Both
+		lo = hi
+	}
+	if !closed && s.hop.dir == graph.Both && (!into || to == start) {
+		var err error
+		if closed, err = s.closes(ctx, b, start, row, excluded); err != nil {
+			return err
+		}
+	}
+	if into {
+		if s.seen.Has(to) && (to != start || closed) {
+			s.ends = append(s.ends, to)
+		}
+	} else {
+		s.ends = append(s.ends, s.visited[1:]...)
+		if closed {
+			s.ends = append(s.ends, start)
+		}
+	}
+	return s.testEnds(ctx)
+}
+
+// forget empties seen.
+func (s *reach) forget() {
+	for _, v := range s.visited {
+		s.seen.Bitmap(v.Shard())[v.Local()>>6] &^= 1 << (v.Local() & 63)
+	}
+}
+
+// step appends the vertices that are one edge beyond a sorted list to visited; back says that an edge leads to start.
+func (s *reach) step(
+	ctx context.Context, b *batch, list []graph.VertexID, start graph.VertexID, row int32, excluded []graph.EdgeID,
+) (back bool, err error) {
+	if len(list) >= manyVertices && s.hop.where == nil && len(excluded) == 0 {
+		return s.stepMany(ctx, list, start)
+	}
+	from := len(s.visited)
+	for len(list) > 0 {
+		s.hop.edges = len(excluded) > 0 || s.hop.perRow()
+		if err := s.hop.read(ctx, list, mostEdges); err != nil {
+			return false, err
+		}
+		if err := s.allowed.keep(ctx, s.hop, b, row, excluded); err != nil {
+			return false, err
+		}
+		for _, v := range s.hop.res.Targets {
+			if s.seen.Add(v) {
+				s.visited = append(s.visited, v)
+			} else if v == start {
+				back = true
+			}
+		}
+		list = list[s.hop.res.Done:]
+	}
+	s.f.set(s.visited[from:])
+	copy(s.visited[from:], s.f.ids)
+	return back, nil
+}
+
+// stepMany is step by bitmaps.
+func (s *reach) stepMany(ctx context.Context, list []graph.VertexID, start graph.VertexID) (back bool, err error) {
+	types, ok := s.hop.types.resolve()
+	if !ok {
+		return false, nil
+	}
+	if err := s.x.r.visitDegrees(ctx, list, types, s.hop.dir); err != nil {
+		return false, err
+	}
+	s.many.Clear()
+	for _, v := range list {
+		s.many.Add(v)
+	}
+	s.next.Clear()
+	if err := s.x.r.tx.Step(ctx, &s.many, types, s.hop.dir, &s.next); err != nil {
+		return false, err
+	}
+	back = s.next.Has(start)
+	s.next.Subtract(&s.seen)
+	s.seen.Union(&s.next)
+	s.visited = s.next.AppendTo(s.visited)
+	return back, nil
+}
+
+// visitDegrees counts the edges that a step from list visits, if there is a budget for them.
+func (r *run) visitDegrees(ctx context.Context, list []graph.VertexID, types []graph.TypeID, dir graph.Direction) error {
+	if r.env.Budget.Edges <= 0 {
+		return nil
+	}
+	degrees := make([]int, len(list))
+	if err := r.tx.Degrees(ctx, list, types, dir, degrees); err != nil {
+		return err
+	}
+	n := 0
+	for _, d := range degrees {
+		n += d
+	}
+	return r.visit(n)
+}
+
+// closes reports whether there is a closed trail of at most max edges at start, over edges that can be walked both ways.
+// A shortest one leaves start by two edges and joins the branches that they begin; so the tree of shortest ways is
+// grown, each vertex knowing its branch, until an edge between two branches is found.
+func (s *reach) closes(ctx context.Context, b *batch, start graph.VertexID, row int32, excluded []graph.EdgeID) (bool, error) {
+	limit := s.x.t.max
+	s.table.clear()
+	s.branch, s.depth = append(s.branch[:0], 0), append(s.depth[:0], 0)
+	s.table.put(start, 0)
+	level := []graph.VertexID{start}
+	for depth := 0; len(level) > 0 && 2*depth <= limit; depth++ {
+		var next []graph.VertexID
+		for list := level; len(list) > 0; {
+			s.hop.edges = true
+			if err := s.hop.read(ctx, list, mostEdges); err != nil {
+				return false, err
+			}
+			if err := s.allowed.keep(ctx, s.hop, b, row, excluded); err != nil {
+				return false, err
+			}
+			u := 0
+			for i, to := range s.hop.res.Targets {
+				for s.hop.res.Offsets[u+1] <= i {
+					u++
+				}
+				from, _ := s.table.get(list[u])
+				at, added := s.table.put(to, int32(len(s.branch)))
+				edge := s.hop.res.Edges[i]
+				branch := s.branch[from]
+				if depth == 0 {
+					branch = edge
+				}
+				switch {
+				case added:
+					s.branch, s.depth = append(s.branch, branch), append(s.depth, depth+1)
+					next = append(next, to)
+				case depth == 0 && to == start:
+					return true, nil // a loop
+				case to == start:
+					if edge != branch {
+						return true, nil // back by a parallel edge
+					}
+				case depth > 0 && s.branch[at] != branch && depth+s.depth[at]+1 <= limit:
+					return true, nil
+				}
+			}
+			list = list[s.hop.res.Done:]
+		}
+		s.f.set(next)
+		level = append(level[:0], s.f.ids...)
+	}
+	return false, nil
+}
+
+// testEnds drops the ends that fail the test.
+func (s *reach) testEnds(ctx context.Context) error {
+	test := s.x.t.ends
+	if test == nil || len(s.ends) == 0 {
+		return nil
+	}
+	s.sets = slices.Grow(s.sets[:0], len(s.ends))[:len(s.ends)]
+	if err := s.x.r.tx.LabelSets(ctx, s.ends, s.sets); err != nil {
+		return err
+	}
+	n := 0
+	for i, v := range s.ends {
+		if test.holds(s.sets[i]) {
+			s.ends[n] = v
+			n++
+		}
+	}
+	s.ends = s.ends[:n]
+	return nil
+}

@@ -1,0 +1,91 @@
+package exec
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// someVarExpand makes a variable length expansion, from the first vertex of a chain.
+func someVarExpand(rng *rand.Rand, q *plan.Query, ends bool) plan.Node {
+	root, vertices, edges := someChain(rng, q, rng.IntN(3))
+	lo := rng.IntN(4)
+	if ends {
+		lo = []int{0, 0, 1, 1, 1, 2}[rng.IntN(6)]
+	}
+	x := &plan.VarExpand{
+		Input: root, From: vertices[rng.IntN(len(vertices))], Types: someTypes(rng), Dir: someDirection(rng), Ends: ends,
+		Min: intConst(lo), EdgeVar: q.NewCol("x", graph.EdgeKind), Reversed: rng.IntN(2) == 0,
+	}
+	if rng.IntN(4) > 0 {
+		x.Max = intConst(rng.IntN(4))
+	}
+	if x.Into = rng.IntN(3) == 0; x.Into {
+		x.To = vertices[rng.IntN(len(vertices))]
+	} else {
+		x.To = q.NewCol("v", graph.VertexKind)
+		vertices = append(vertices, x.To)
+	}
+	if rng.IntN(2) == 0 {
+		x.Labels = someLabels(rng)
+	}
+	for _, e := range edges {
+		if rng.IntN(2) == 0 {
+			x.Unlike = append(x.Unlike, e)
+		}
+	}
+	switch rng.IntN(6) {
+	case 0, 1:
+		x.Where = append(x.Where, heavier(x.EdgeVar, intConst(rng.IntN(5))))
+	case 2:
+		x.Where = append(x.Where, heavier(x.EdgeVar, &plan.Prop{X: &plan.ColRef{Col: x.From}, Key: "n"}))
+	}
+	for _, c := range append(vertices, edges...) {
+		if c == x.To || rng.IntN(3) > 0 {
+			q.Out = append(q.Out, c)
+		}
+	}
+	if !ends && rng.IntN(3) > 0 {
+		x.Edges = q.NewCol("es", graph.List)
+		q.Out = append(q.Out, x.Edges)
+	}
+	return x
+}
+
+// Trails are those of the interpreter. An expansion after it must not repeat their edges.
+func TestVarExpandIsRight(t *testing.T) {
+	worlds(t, 3000, func(t *testing.T, rng *rand.Rand, w *world, batch int) {
+		if len(w.edges) > 9 { // the number of trails explodes
+			w.edges = w.edges[:9]
+			w.reload(t)
+		}
+		q := &plan.Query{}
+		q.Root = someVarExpand(rng, q, false)
+		x, _ := q.Root.(*plan.VarExpand)
+		if x.Edges != 0 && rng.IntN(2) == 0 {
+			to := q.NewCol("v", graph.VertexKind)
+			q.Root = &plan.Expand{
+				Input: x, From: x.To, Edge: q.NewCol("e", graph.EdgeKind), To: to, Dir: someDirection(rng), Unlike: []plan.Col{x.Edges},
+			}
+			q.Out = append(q.Out, to)
+		}
+		require.Equal(t, w.want(q), w.run(t, q, batch), "%s", plan.Format(q))
+	})
+}
+
+// Ends come once a row, by breadth-first search and by trails.
+func TestVarExpandEndsIsRight(t *testing.T) {
+	worlds(t, 3000, func(t *testing.T, rng *rand.Rand, w *world, batch int) {
+		if len(w.edges) > 9 {
+			w.edges = w.edges[:9]
+			w.reload(t)
+		}
+		q := &plan.Query{}
+		q.Root = someVarExpand(rng, q, true)
+		require.Equal(t, w.want(q), w.run(t, q, batch), "%s", plan.Format(q))
+	})
+}
