@@ -78,9 +78,7 @@ func (o *optimizer) edges(typ string, out bool, l *LabelExpr) float64 {
 // fanout estimates how many edges one step gives: those from a vertex with labels from, to vertices with labels to.
 func (o *optimizer) fanout(types []string, dir graph.Direction, from, to *LabelExpr) float64 {
 	if len(types) == 0 {
-		for t := range o.counts.ByType {
-			types = append(types, t)
-		}
+		types = o.typeNames
 	}
 	total := 0.0
 	for _, t := range types {

@@ -12,11 +12,12 @@ import (
 // classic left-deep ordering by cardinality (Selinger 1979, in the greedy form of Neumann 2009), over scans, seeks,
 // expansions and, for cycles, expansions into a bound vertex.
 type matcher struct {
-	o      *optimizer
-	p      *Pattern
-	labels map[Col]*LabelExpr
-	preds  []matchPred
-	alone  []bool // by edge: no other edge of its group can be the same edge
+	o *optimizer
+	p *Pattern
+	// labels are what the pattern asks of its vertices, guess what they will have as well by the types of their edges.
+	labels, guess map[Col]*LabelExpr
+	preds         []matchPred
+	alone         []bool // by edge: no other edge of its group can be the same edge
 }
 
 type matchPred struct {
@@ -67,7 +68,7 @@ func (t *tried) clone() *tried {
 
 // match plans a pattern over input, which has the columns that the pattern calls bound.
 func (o *optimizer) match(input Node, p *Pattern) Node {
-	m := &matcher{o: o, p: p, labels: map[Col]*LabelExpr{}}
+	m := &matcher{o: o, p: p, labels: map[Col]*LabelExpr{}, guess: map[Col]*LabelExpr{}}
 	start := &tried{bound: ColSet{}, edges: make([]bool, len(p.Edges)), card: 1}
 	mine := ColSet{}
 	for _, v := range p.Vertices {
@@ -78,6 +79,9 @@ func (o *optimizer) match(input Node, p *Pattern) Node {
 			mine.Add(v.Col)
 		}
 	}
+	for _, v := range p.Vertices {
+		m.guess[v.Col] = m.implied(v)
+	}
 	for _, e := range p.Edges {
 		if !e.Bound {
 			mine.Add(e.Col)
@@ -87,7 +91,7 @@ func (o *optimizer) match(input Node, p *Pattern) Node {
 		mine.Add(path.Col)
 	}
 	for _, e := range p.Preds {
-		mp := matchPred{e: e, cols: ColSet{}, sel: o.selectivity(e, m.labels)}
+		mp := matchPred{e: e, cols: ColSet{}, sel: o.selectivity(e, m.guess)}
 		for c := range Reads(e) {
 			if mine.Has(c) {
 				mp.cols.Add(c)
@@ -106,6 +110,37 @@ func (o *optimizer) match(input Node, p *Pattern) Node {
 		b.step(s)
 	}
 	return b.node
+}
+
+// implied is the rarest label that a vertex has by what the pattern asks, or that all ends of one of its edges' types
+// have by the statistics. It serves estimates alone.
+func (m *matcher) implied(v PatVertex) *LabelExpr {
+	best := v.Labels
+	for _, e := range m.p.Edges {
+		if len(e.Types) != 1 || e.Dir == graph.Both && e.Left != v.Col && e.Right != v.Col {
+			continue
+		}
+		all := m.o.counts.ByType[e.Types[0]]
+		for _, name := range m.o.labelNames {
+			asSrc := m.o.counts.Ends[graph.TypeEnds{Src: name, Type: e.Types[0]}] == all
+			asDst := m.o.counts.Ends[graph.TypeEnds{Type: e.Types[0], Dst: name}] == all
+			var sure bool
+			switch {
+			case all == 0 || e.Left != v.Col && e.Right != v.Col:
+			case e.Dir == graph.Both:
+				sure = asSrc && asDst
+			case (e.Dir == graph.Out) == (e.Left == v.Col):
+				sure = asSrc
+			default:
+				sure = asDst
+			}
+			l := &LabelExpr{Name: name}
+			if sure && (best == nil || m.o.vertices(l) < m.o.vertices(best)) {
+				best = l
+			}
+		}
+	}
+	return best
 }
 
 // search gives the best try.
@@ -224,18 +259,18 @@ func (m *matcher) take(t *tried, s step) {
 		if !s.left {
 			from, to, dir = e.Right, e.Left, e.Dir.Reverse()
 		}
-		fan := m.o.fanout(e.Types, dir, m.labels[from], m.labels[to])
+		fan := m.o.fanout(e.Types, dir, m.guess[from], m.guess[to])
 		if e.Length != nil {
-			fan = m.varFanout(fan, e, m.o.vertices(m.labels[to]))
+			fan = m.varFanout(fan, e, m.o.vertices(m.guess[to]))
 		}
 		if s.into {
 			// Lists are read on one side and searched: the work is that of the smaller of two lists.
 			t.cost += before * min(fan, 8)
-			fan /= max(1, m.o.vertices(m.labels[to]))
+			fan /= max(1, m.o.vertices(m.guess[to]))
 			fan = min(fan, 1)
 		} else {
 			// The list is read before the labels and predicates of the far end are tested.
-			t.cost += before * m.o.fanout(e.Types, dir, m.labels[from], nil) * 0.2
+			t.cost += before * m.o.fanout(e.Types, dir, m.guess[from], nil) * 0.2
 		}
 		t.card *= fan
 		t.bound.Add(e.Col, to)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -21,6 +22,8 @@ type optimizer struct {
 	counts  *graph.Counts
 	indexes []graph.Index
 	env     *Env
+	// labelNames and typeNames are the names that counts knows, sorted, so that one graph has one plan.
+	labelNames, typeNames []string
 }
 
 // A rule rewrites one node, below which everything is already rewritten. It gives nil where it does not apply.
@@ -40,6 +43,7 @@ func Optimize(q *Query, env Env) {
 	if o.counts == nil {
 		o.counts = &graph.Counts{}
 	}
+	o.labelNames, o.typeNames = slices.Sorted(maps.Keys(o.counts.ByLabel)), slices.Sorted(maps.Keys(o.counts.ByType))
 	o.down(&q.Root, logical)
 	o.plan(&q.Root)
 	o.down(&q.Root, physical)

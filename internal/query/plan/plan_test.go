@@ -1,0 +1,87 @@
+package plan_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// social is what the optimizer is told of a small social network.
+func social() plan.Env {
+	ends := map[graph.TypeEnds]uint64{}
+	add := func(src, typ, dst string, n uint64) {
+		ends[graph.TypeEnds{Src: src, Type: typ}] += n
+		ends[graph.TypeEnds{Type: typ, Dst: dst}] += n
+	}
+	add("Person", "KNOWS", "Person", 40_000)
+	add("Person", "LIVES_IN", "City", 1_000)
+	add("Post", "HAS_CREATOR", "Person", 5_000)
+	add("Comment", "HAS_CREATOR", "Person", 20_000)
+	add("Post", "HAS_TAG", "Tag", 8_000)
+	add("Comment", "HAS_TAG", "Tag", 20_000)
+	add("Comment", "REPLY_OF", "Post", 20_000)
+	return plan.Env{
+		Counts: &graph.Counts{
+			Vertices: 26_200, Edges: 114_000,
+			ByLabel: map[string]uint64{"Person": 1_000, "City": 100, "Post": 5_000, "Comment": 20_000, "Tag": 100},
+			ByType:  map[string]uint64{"KNOWS": 40_000, "LIVES_IN": 1_000, "HAS_CREATOR": 25_000, "HAS_TAG": 28_000, "REPLY_OF": 20_000},
+			Ends:    ends,
+		},
+		Indexes: []graph.Index{
+			{ID: 1, Name: "person_id", Label: "Person", Props: []string{"id"}, Unique: true, Indexed: true, Online: true},
+			{ID: 2, Name: "tag_name", Label: "Tag", Props: []string{"name"}, Indexed: true, Online: true},
+			{ID: 3, Name: "person_age", Label: "Person", Props: []string{"age"}, Indexed: true, Online: true},
+			{ID: 4, Name: "building", Label: "City", Props: []string{"id"}, Unique: true, Indexed: true},
+		},
+	}
+}
+
+// TestPlans pins the plans of statements, the rules that fire, and with rule= that a certain rule fires or, with
+// never=, that it does not.
+func TestPlans(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			q, _, err := cypher.Compile(d.Input, cypher.Options{})
+			if err != nil {
+				return err.Error() + "\n"
+			}
+			if d.Cmd == "logical" {
+				return plan.Format(q)
+			}
+			env := social()
+			var fired []string
+			env.Fired = func(rule string) {
+				if !slices.Contains(fired, rule) {
+					fired = append(fired, rule)
+				}
+			}
+			for _, a := range d.CmdArgs {
+				if a.Key == "disable" {
+					env.Disable = a.Vals
+				}
+			}
+			plan.Optimize(q, env)
+			for _, a := range d.CmdArgs {
+				for _, rule := range a.Vals {
+					if a.Key == "rule" && !slices.Contains(fired, rule) {
+						d.Fatalf(t, "rule %s did not fire", rule)
+					}
+					if a.Key == "never" && slices.Contains(fired, rule) {
+						d.Fatalf(t, "rule %s fired", rule)
+					}
+				}
+			}
+			out := plan.Format(q)
+			if len(fired) > 0 {
+				out += "fired: " + strings.Join(fired, ", ") + "\n"
+			}
+			return out
+		})
+	})
+}
