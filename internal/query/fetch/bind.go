@@ -1,0 +1,341 @@
+package fetch
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// binder makes the program of a request.
+type binder struct {
+	req    *Request
+	cat    graph.Catalog
+	head   bool
+	params []param
+	slots  int
+	texts  int
+	before []*query // that the member being bound needs to have run
+	edges  map[*table]*part
+}
+
+// bind makes the program of a reading request.
+func bind(req *Request, cat graph.Catalog) (*program, error) {
+	b := &binder{req: req, cat: cat, head: strings.HasPrefix(req.Method, "head"), edges: make(map[*table]*part)}
+	members, err := b.object(req.root, newScope(nil, ""))
+	if err != nil {
+		return nil, err
+	}
+	return &program{
+		params: b.params, members: members, props: len(cat.AllProps()), indexes: cat.Version(),
+	}, nil
+}
+
+// slot makes a parameter for a result.
+func (b *binder) slot() string {
+	b.slots++
+	return "r" + strconv.Itoa(b.slots)
+}
+
+// lift makes a parameter of a value of the request.
+func (b *binder) lift(n *node, p param) *plan.Param {
+	p.ord = n.ord
+	if n.ord < 0 { // an element of a list
+		p.ord = n.parent.ord
+		for i, e := range n.parent.elems {
+			if e == n {
+				p.elem = i
+			}
+		}
+	}
+	for _, have := range b.params {
+		p.name = have.name
+		if have == p {
+			return &plan.Param{Name: p.name}
+		}
+	}
+	p.name = "p" + strconv.Itoa(len(b.params)+1)
+	b.params = append(b.params, p)
+	return &plan.Param{Name: p.name}
+}
+
+// literal writes a key of the answer.
+func (b *binder) literal(key string, k memberKind) []byte {
+	if b.req.format {
+		key = formatKey(key, k)
+	}
+	return append(quote(nil, key), ':')
+}
+
+// formatKey turns a key into camel case, as "format": true asks for.
+func formatKey(key string, k memberKind) string {
+	switch k {
+	case memberArray:
+		key = strings.TrimSuffix(key, "[]") + "list"
+		if _, alias, ok := strings.Cut(key, ":"); ok {
+			return alias
+		}
+		if key == "list" {
+			return key
+		}
+		if base := strings.TrimSuffix(key, "list"); !strings.Contains(base, "-") {
+			key = base + "List"
+		}
+		return lowerFirst(camel(key))
+	case memberTable, memberObject:
+		if _, alias, ok := strings.Cut(key, ":"); ok {
+			return alias
+		}
+		return lowerFirst(strings.TrimPrefix(key, "@"))
+	}
+	return strings.TrimPrefix(key, "@")
+}
+
+// camel joins what hyphens separate.
+func camel(s string) string {
+	parts := strings.Split(s, "-")
+	for i, p := range parts[1:] {
+		if p != "" {
+			parts[i+1] = strings.ToUpper(p[:1]) + p[1:]
+		}
+	}
+	return strings.Join(parts, "")
+}
+
+func lowerFirst(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToLower(s[:1]) + s[1:]
+}
+
+// object binds the members of the root or a plain object.
+func (b *binder) object(o *object, sc *scope) ([]*output, error) {
+	var outputs []*output
+	for _, m := range o.members {
+		out, err := b.member(m, sc)
+		if err != nil {
+			return nil, err
+		}
+		if out == nil && len(b.before) > 0 {
+			out = &output{kind: outHidden}
+		}
+		if out != nil {
+			out.before = append(b.before, out.before...)
+			b.before = nil
+			outputs = append(outputs, out)
+		}
+	}
+	return outputs, nil
+}
+
+// member binds a member; nil where it gives nothing.
+func (b *binder) member(m *member, sc *scope) (*output, error) {
+	switch m.kind {
+	case memberPlain:
+		sc.things[m.key] = &thing{plain: m.n}
+		return &output{kind: outText, lit: b.literal(m.key, m.kind), ord: m.n.ord}, nil
+	case memberRef:
+		return b.reference(m, sc)
+	case memberSub:
+		s, err := b.subquery(nil, nil, sc, m.array)
+		if err != nil {
+			return nil, outside(m.n, err)
+		}
+		sc.things[m.key] = &thing{sub: s}
+		return &output{kind: outEmpty, lit: b.literal(m.key, memberObject)}, nil
+	case memberObject:
+		inner := newScope(sc, m.key)
+		sc.things[m.key] = &thing{inner: inner}
+		members, err := b.object(m.object, inner)
+		return &output{kind: outObject, lit: b.literal(m.key, m.kind), members: members}, err
+	case memberTable:
+		out, err := b.single(m, sc)
+		if err != nil && m.table.try {
+			return nil, nil
+		}
+		return out, outside(m.n, err)
+	}
+	out, err := b.whole(m, sc)
+	return out, outside(m.n, err)
+}
+
+// outside words the error of a reference to rows that are not there.
+func outside(n *node, err error) error {
+	if errors.Is(err, errOuter) {
+		return illegal(n, "holds a reference to something that is not above it")
+	}
+	return err
+}
+
+// reference binds "name@": "path" beside tables.
+func (b *binder) reference(m *member, sc *scope) (*output, error) {
+	t, err := b.resolve(m.path, sc, nil)
+	if err != nil {
+		return nil, outside(m.n, err)
+	}
+	if !t.found() {
+		return nil, nil
+	}
+	out := &output{kind: outSlot, lit: b.literal(m.key, m.kind), slot: t.slot}
+	if t.info {
+		out.page = t.page
+	}
+	sc.things[m.key] = &thing{slot: t.slot}
+	return out, nil
+}
+
+// open begins a query of its own.
+func (b *binder) open() *level {
+	q := &query{q: &plan.Query{}, isOpen: true}
+	return &level{query: q}
+}
+
+// close ends a query: its rows are the columns of the level.
+func (b *binder) close(lv *level, node plan.Node) {
+	q := lv.query
+	q.proj = &plan.Project{Input: node}
+	q.q.Root = q.proj
+	q.isOpen = false
+	b.project(lv)
+}
+
+// project brings the columns of a finished query up to date.
+func (b *binder) project(lv *level) {
+	q := lv.query
+	for i := len(q.q.Out); i < len(lv.outs.exprs); i++ {
+		col := q.q.NewCol(lv.outs.names[i], graph.Null)
+		q.proj.Items = append(q.proj.Items, plan.Item{Col: col, Expr: lv.outs.exprs[i]})
+		q.q.Out = append(q.q.Out, col)
+		q.q.Names = append(q.q.Names, lv.outs.names[i])
+	}
+	if len(q.q.Out) == 0 { // rows count, though none of their columns does
+		lv.outs.add(&plan.Const{Value: graph.BoolValue(true)}, "")
+		b.project(lv)
+	}
+}
+
+// single binds a table that stands in an object: the first row, or the count of rows.
+func (b *binder) single(m *member, sc *scope) (*output, error) {
+	lv := b.open()
+	t := m.table
+	if b.head {
+		s, err := b.counted(lv, &array{n: m.n}, t, sc)
+		if err != nil {
+			return nil, err
+		}
+		q := lv.query
+		b.close(lv, s.node)
+		lv.outs.add(s.count, "count")
+		b.project(lv)
+		col := lv.outs.add(s.count, "count")
+		sc.things[m.key] = &thing{table: &bound{t: t, lv: lv, head: true, cols: map[string]plan.Expr{"count": s.count}}}
+		return &output{kind: outHead, lit: b.literal(m.key, m.kind), query: q, fields: []field{{col: col}}}, nil
+	}
+	s, err := b.selects(lv, nil, t, sc)
+	if err != nil {
+		return nil, err
+	}
+	bd := s.parts[0].bound
+	inner := newScope(sc, m.key)
+	inner.lv, inner.main = lv, bd
+	bd.inner = inner
+	sc.things[m.key] = &thing{table: bd, inner: inner}
+	s.node = b.limit(s.node, t.count)
+	fields := b.tableFields(lv, s.parts[0])
+	kids, err := b.children(lv, &s.node, t.members, inner)
+	if err != nil {
+		return nil, err
+	}
+	bd.open = false
+	b.close(lv, s.node)
+	lv.query.first = true
+	out := &output{kind: outTable, lit: b.literal(m.key, m.kind), query: lv.query, fields: append(fields, kids...), explain: t.explain}
+	if t.drop {
+		out.kind = outHidden
+	}
+	return out, nil
+}
+
+// limit keeps the first row, or the row that @count asks for of a hop.
+func (b *binder) limit(node plan.Node, _ *node) plan.Node {
+	return &plan.Slice{Input: node, Limit: intConst(1)}
+}
+
+func intConst(i int64) plan.Expr { return &plan.Const{Value: graph.IntValue(i)} }
+
+// tableFields makes the members of a table's object.
+func (b *binder) tableFields(lv *level, p *part) []field {
+	var fields []field
+	for _, c := range p.t.custom {
+		fields = append(fields, field{kind: fieldText, lit: b.literal(c.key, memberPlain), ord: c.ord})
+	}
+	if p.bound.star {
+		fields = append(fields, b.starFields(lv, p)...)
+	}
+	for _, o := range p.outs {
+		f := field{lit: b.literal(o.name, memberPlain), col: lv.outs.add(o.expr, o.name)}
+		if p.t.json[o.name] {
+			f.kind = fieldJSON
+		}
+		fields = append(fields, f)
+	}
+	return fields
+}
+
+// maxColumns is up to how many properties of the graph a row without @column asks for each by its name, which is
+// fastest; beyond it whole records are read.
+const maxColumns = 48
+
+// starFields are all properties of a table's rows, the key first.
+func (b *binder) starFields(lv *level, p *part) []field {
+	props := b.cat.AllProps()
+	x := &plan.ColRef{Col: p.src.vertex}
+	if len(props) > maxColumns {
+		return []field{{kind: fieldRecord, col: lv.outs.add(x, p.t.key), except: p.bound.none, json: p.t.json}}
+	}
+	var fields []field
+	add := func(name string) {
+		if p.bound.none[name] {
+			return
+		}
+		f := field{lit: b.literal(name, memberPlain), col: lv.outs.add(&plan.Prop{X: x, Key: name}, name)}
+		if p.t.json[name] {
+			f.kind = fieldJSON
+		}
+		fields = append(fields, f)
+	}
+	key := b.key(p.src.label)
+	for _, name := range props {
+		if name == key {
+			add(name)
+		}
+	}
+	for _, name := range props {
+		if name != key {
+			add(name)
+		}
+	}
+	return fields
+}
+
+// key is the property that is the unique key of a label: that of its first unique index, and id where there is none.
+func (b *binder) key(label string) string {
+	key := ""
+	for _, ix := range b.cat.Indexes() {
+		if ix.Label == label && ix.Unique && len(ix.Props) == 1 {
+			if ix.Props[0] == "id" {
+				return "id"
+			}
+			if key == "" {
+				key = ix.Props[0]
+			}
+		}
+	}
+	if key == "" {
+		return "id"
+	}
+	return key
+}

@@ -1,0 +1,469 @@
+package fetch
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// defaultCount is how many items an array has where it does not say.
+const defaultCount = 10
+
+// whole binds an array that stands in an object: a query of its own.
+func (b *binder) whole(m *member, sc *scope) (*output, error) {
+	lv := b.open()
+	l, err := b.list(lv, m, sc)
+	if err != nil {
+		return nil, err
+	}
+	b.close(lv, l.node)
+	q := lv.query
+	out := &output{kind: outArray, lit: b.literal(m.key, m.kind), query: q, elem: l.elem, page: l.page, explain: l.explain}
+	if l.page != nil {
+		total, err := b.totals(m, sc, l.page)
+		if err != nil {
+			return nil, err
+		}
+		out.before = append(out.before, total)
+		if !l.page.rows {
+			out.query = nil
+		}
+	}
+	return out, nil
+}
+
+// totals makes the query that counts the rows of an array.
+func (b *binder) totals(m *member, sc *scope, pg *paging) (*query, error) {
+	lv := b.open()
+	inner := newScope(sc, m.key)
+	inner.lv, inner.open = lv, true
+	s, err := b.counted(lv, m.array, m.array.main(), inner)
+	if err != nil {
+		return nil, err
+	}
+	b.close(lv, s.node)
+	pg.slot = b.capture(lv, takeFirst, s.count, "total", 0)
+	return lv.query, nil
+}
+
+// items is a list that is bound: its rows at a level, and how an item is written.
+type items struct {
+	node    plan.Node
+	elem    *element
+	page    *paging
+	explain bool
+	none    bool // rows are not asked for
+}
+
+// list binds the items of an array at a level.
+func (b *binder) list(lv *level, m *member, sc *scope) (*items, error) {
+	a := m.array
+	inner := newScope(sc, m.key)
+	inner.lv, inner.open = lv, true
+	arr := &boundArray{lv: lv, value: -1}
+	if lv.parent == nil {
+		arr.query = lv.query
+	}
+	sc.things[m.key] = &thing{array: arr, inner: inner}
+	if a.hop != nil && a.hop.find != "" {
+		return b.paths(lv, a, inner)
+	}
+	main := a.main()
+	s, err := b.selects(lv, a, main, inner)
+	if err != nil {
+		return nil, err
+	}
+	l := &items{node: b.cut(a, s.node, defaultCount), page: b.paging(a), explain: main.explain}
+	arr.page = l.page
+	fields, err := b.itemFields(lv, l, s, a, inner)
+	if err != nil {
+		return nil, err
+	}
+	inner.open = false
+	for _, p := range s.parts {
+		p.bound.open = false
+	}
+	l.elem, err = b.unwrap(lv, a, arr, inner, fields)
+	return l, err
+}
+
+// paging is what an array's query asks for beside the rows; nil for rows alone.
+func (b *binder) paging(a *array) *paging {
+	if a.query == 0 {
+		return nil
+	}
+	pg := &paging{col: -1, count: defaultCount, countOrd: -1, pageOrd: -1, rows: a.query == 2}
+	if a.count != nil {
+		pg.countOrd = a.count.ord
+	}
+	if a.page != nil {
+		pg.pageOrd = a.page.ord
+	}
+	if a.query == 2 {
+		name := formatKey(a.key, memberArray)
+		total, info := name+"Total", name+"Info"
+		for _, m := range a.n.parent.members {
+			switch strings.TrimSuffix(m.key, "@") {
+			case total, info:
+				return pg
+			}
+		}
+		pg.total = b.literal(total, memberPlain)
+		pg.info = b.literal(info, memberPlain)
+	}
+	return pg
+}
+
+// itemFields makes the members of an item, in the order of the request.
+func (b *binder) itemFields(lv *level, l *items, s *selection, a *array, inner *scope) ([]field, error) {
+	parts := make(map[*table]*part)
+	for _, p := range s.parts {
+		parts[p.t] = p
+	}
+	var fields []field
+	for _, m := range a.members {
+		if m.kind == memberTable {
+			if p := parts[m.table]; p != nil {
+				f := field{kind: fieldObject, lit: b.literal(m.key, m.kind), col: presence(lv, p), fields: b.tableFields(lv, p)}
+				if p.join != nil && p.t.has && len(f.fields) == 0 {
+					continue // a joined table without columns is not there
+				}
+				kids, err := b.inTable(lv, &l.node, m.table, m.key, inner, p.bound)
+				if err != nil {
+					return nil, err
+				}
+				if f.fields = append(f.fields, kids...); !m.table.drop {
+					fields = append(fields, f)
+				}
+				continue
+			}
+			if a.hop.isEdge(m.table) {
+				f, err := b.edgeFields(lv, m, inner)
+				if err != nil {
+					return nil, err
+				}
+				if !m.table.drop {
+					fields = append(fields, f...)
+				}
+				continue
+			}
+		}
+		f, err := b.child(lv, &l.node, m, inner)
+		if err != nil {
+			return nil, outside(m.n, err)
+		}
+		fields = append(fields, f...)
+	}
+	return fields, nil
+}
+
+// inTable binds what stands in a table's object.
+func (b *binder) inTable(lv *level, node *plan.Node, t *table, key string, sc *scope, bd *bound) ([]field, error) {
+	if len(t.members) == 0 {
+		return nil, nil
+	}
+	inner := newScope(sc, key)
+	inner.lv, inner.main = lv, bd
+	bd.inner = inner
+	sc.things[key].inner = inner
+	return b.children(lv, node, t.members, inner)
+}
+
+// unwrap makes the element of a list: the item, or what its key names of it.
+func (b *binder) unwrap(lv *level, a *array, arr *boundArray, inner *scope, fields []field) (*element, error) {
+	if a.target == nil {
+		return &element{object: -1, fields: fields}, nil
+	}
+	var f *field
+	lit := b.literal(a.target[0], memberTable)
+	for i := range fields {
+		if string(fields[i].lit) == string(lit) {
+			f = &fields[i]
+		}
+	}
+	if f == nil || f.kind != fieldObject && f.kind != fieldHidden && f.kind != fieldRow {
+		return &element{object: -1}, nil
+	}
+	arr.main = a.target[0]
+	if f.kind == fieldHidden {
+		return nil, unsupported(a.n, "%s is the same for all items", a.target[0])
+	}
+	if len(a.target) == 1 {
+		return &element{object: f.col, fields: f.fields, row: f.kind == fieldRow}, nil
+	}
+	th := inner.things[a.target[0]]
+	if th == nil || th.table == nil {
+		return &element{object: -1}, nil
+	}
+	e := th.table.column(b.cat, a.target[1])
+	if e == nil || th.table.lv != lv {
+		return &element{value: true, col: -1, object: -1}, nil
+	}
+	if f.kind == fieldRow { // a column of a child
+		arr.value = lv.outs.add(e, a.target[1])
+		return &element{value: true, json: th.table.t.json[a.target[1]], col: arr.value, object: -1}, nil
+	}
+	// Only the value is asked for.
+	json := th.table.t.json[a.target[1]]
+	if len(a.members) == 1 && len(a.members[0].table.members) == 0 {
+		lv.outs = outs{}
+	}
+	arr.value = lv.outs.add(e, a.target[1])
+	return &element{value: true, json: json, col: arr.value, object: -1}, nil
+}
+
+// children binds what stands in an item or a table's object beside its own columns.
+func (b *binder) children(lv *level, node *plan.Node, members []*member, sc *scope) ([]field, error) {
+	var fields []field
+	for _, m := range members {
+		f, err := b.child(lv, node, m, sc)
+		if err != nil {
+			return nil, outside(m.n, err)
+		}
+		fields = append(fields, f...)
+	}
+	return fields, nil
+}
+
+// child binds one of them.
+func (b *binder) child(lv *level, node *plan.Node, m *member, sc *scope) ([]field, error) {
+	switch m.kind {
+	case memberPlain:
+		sc.things[m.key] = &thing{plain: m.n}
+		return []field{{kind: fieldText, lit: b.literal(m.key, m.kind), ord: m.n.ord}}, nil
+	case memberRef:
+		return b.itemReference(lv, m, sc)
+	}
+	// What is the same for all items is fetched once, before them.
+	mark := len(b.before)
+	f, err := b.once(m, sc)
+	if err == nil || !errors.Is(err, errOuter) {
+		if err != nil && m.table != nil && m.table.try {
+			return nil, nil
+		}
+		return f, err
+	}
+	b.forget(mark)
+	if m.kind == memberTable {
+		return b.childTable(lv, node, m, sc)
+	}
+	return b.childArray(lv, node, m, sc)
+}
+
+// itemReference binds "name@": "path" in an item.
+func (b *binder) itemReference(lv *level, m *member, sc *scope) ([]field, error) {
+	t, err := b.resolve(m.path, sc, lv)
+	if err != nil || !t.found() {
+		return nil, err
+	}
+	f := field{lit: b.literal(m.key, m.kind)}
+	switch {
+	case t.expr == nil:
+		f.kind, f.slot = fieldSlot, t.slot
+		if t.info {
+			f.page = t.page
+		}
+		sc.things[m.key] = &thing{slot: t.slot}
+	case t.info:
+		pg := *t.page
+		pg.info, pg.total = f.lit, nil
+		pg.col = lv.outs.add(t.value(lv), m.key)
+		f.kind, f.page = fieldPage, &pg
+	default:
+		f.col = lv.outs.add(t.value(lv), m.key)
+	}
+	return []field{f}, nil
+}
+
+// once binds a child that refers to nothing of its row: errOuter if it does.
+func (b *binder) once(m *member, sc *scope) ([]field, error) {
+	q := func(lv *level, h *hidden) []field {
+		h.slot = b.texts
+		b.texts++
+		lv.query.hidden = h
+		lv.query.ran = true
+		b.before = append(b.before, lv.query)
+		f := []field{{kind: fieldHidden, lit: b.literal(m.key, m.kind), col: h.slot}}
+		return f
+	}
+	lv := b.open()
+	if m.kind == memberTable {
+		if m.table.hop != nil && m.table.hop.start == nil && m.table.hop.ref == "" {
+			return nil, errOuter
+		}
+		s, err := b.selects(lv, nil, m.table, sc)
+		if err != nil {
+			return nil, err
+		}
+		p := s.parts[0]
+		s.node = b.limit(s.node, m.table.count)
+		fields := b.tableFields(lv, p)
+		kids, err := b.inTable(lv, &s.node, m.table, m.key, sc, p.bound)
+		if err != nil {
+			return nil, err
+		}
+		p.bound.open = false
+		b.close(lv, s.node)
+		lv.query.first = true
+		f := q(lv, &hidden{fields: append(fields, kids...)})
+		if m.table.drop || m.table.must {
+			return nil, errOuter
+		}
+		return f, nil
+	}
+	a := m.array
+	if a.hop != nil && a.hop.start == nil && a.hop.ref == "" || a.query != 0 || a.must {
+		return nil, errOuter
+	}
+	l, err := b.list(lv, m, sc)
+	if err != nil {
+		return nil, err
+	}
+	b.close(lv, l.node)
+	return q(lv, &hidden{elem: l.elem}), nil
+}
+
+// childTable binds an object that belongs to a row: the first row of its own.
+func (b *binder) childTable(lv *level, node *plan.Node, m *member, sc *scope) ([]field, error) {
+	t := m.table
+	sub := lv.below()
+	s, err := b.selects(sub, nil, t, sc)
+	if err != nil {
+		return nil, err
+	}
+	p := s.parts[0]
+	s.node = b.limit(s.node, t.count)
+	fields := b.tableFields(sub, p)
+	kids, err := b.inTable(sub, &s.node, t, m.key, sc, p.bound)
+	if err != nil {
+		return nil, err
+	}
+	p.bound.open = false
+	fields = append(fields, kids...)
+	// The row is a list of one list of the child's columns, or an empty list.
+	out := lv.col(t.key, graph.List)
+	first := op(plan.Index, &plan.ColRef{Col: out}, intConst(0))
+	b.keep(p.bound, sub, lv, first)
+	row := &plan.ListLit{Elems: sub.outs.exprs}
+	if len(row.Elems) == 0 {
+		row.Elems = []plan.Expr{boolConst(true)}
+	}
+	*node = &plan.Apply{Input: *node, Sub: s.node, Kind: plan.Collect, Out: out, Expr: row}
+	if t.drop {
+		return nil, nil
+	}
+	return []field{{kind: fieldRow, lit: b.literal(m.key, m.kind), col: lv.outs.add(&plan.ColRef{Col: out}, m.key), fields: fields}}, nil
+}
+
+// keep makes the columns of a child visible to what refers to it at the level above: they are elements of its row.
+func (b *binder) keep(bd *bound, sub, lv *level, row plan.Expr) {
+	at := func(e plan.Expr, name string) plan.Expr {
+		return op(plan.Index, row, intConst(int64(sub.outs.add(e, name))))
+	}
+	cols := make(map[string]plan.Expr)
+	for name, e := range bd.cols {
+		cols[name] = at(e, name)
+	}
+	if bd.star {
+		for _, name := range b.cat.AllProps() {
+			if e, ok := bd.src.property(b.cat, name); ok && !bd.none[name] && cols[name] == nil && sub.outs.has(e) {
+				cols[name] = at(e, name)
+			}
+		}
+		if bd.src.vertex != 0 {
+			src := *bd.src
+			bd.src = &src
+			bd.row = at(&plan.ColRef{Col: src.vertex}, bd.t.key)
+		}
+	}
+	bd.cols, bd.lv = cols, lv
+}
+
+// childArray binds an array that belongs to a row.
+func (b *binder) childArray(lv *level, node *plan.Node, m *member, sc *scope) ([]field, error) {
+	a := m.array
+	sub := lv.below()
+	l, err := b.list(sub, m, sc)
+	if err != nil {
+		return nil, err
+	}
+	var fields []field
+	if l.page != nil {
+		f, err := b.childTotal(lv, node, m, sc, l.page)
+		if err != nil {
+			return nil, err
+		}
+		fields = append(fields, f...)
+		if !l.page.rows {
+			return fields, nil
+		}
+	}
+	var item plan.Expr = &plan.ListLit{Elems: sub.outs.exprs}
+	if l.elem.value && l.elem.col >= 0 && len(sub.outs.exprs) == 1 {
+		item = sub.outs.exprs[0]
+		l.elem.col = -2 // the element is the value
+	} else if len(sub.outs.exprs) == 0 {
+		item = &plan.ListLit{Elems: []plan.Expr{boolConst(true)}}
+	}
+	out := lv.col(m.key, 0)
+	*node = &plan.Apply{Input: *node, Sub: l.node, Kind: plan.Collect, Out: out, Expr: item}
+	f := field{kind: fieldList, lit: b.literal(m.key, m.kind), col: lv.outs.add(&plan.ColRef{Col: out}, m.key), elem: l.elem}
+	_ = a
+	return append(fields, f), nil
+}
+
+// childTotal binds the total of an array in an item.
+func (b *binder) childTotal(lv *level, node *plan.Node, m *member, sc *scope, pg *paging) ([]field, error) {
+	sub := lv.below()
+	inner := newScope(sc, m.key)
+	inner.lv, inner.open = sub, true
+	s, err := b.counted(sub, m.array, m.array.main(), inner)
+	if err != nil {
+		return nil, err
+	}
+	out := lv.col("total", 0)
+	list := &plan.Apply{Input: *node, Sub: s.node, Kind: plan.Collect, Out: out, Expr: s.count}
+	*node = list
+	total := op(plan.Index, &plan.ColRef{Col: out}, intConst(0))
+	arr := sc.things[m.key].array
+	arr.total, arr.lv = total, sub
+	pg.col = lv.outs.add(total, "total")
+	return []field{{kind: fieldPage, page: pg, col: pg.col}}, nil
+}
+
+// musts binds the tests that children with "must" put on their parent's rows.
+func (b *binder) musts(lv *level, a *array, t *table, sc *scope) ([]plan.Expr, error) {
+	var preds []plan.Expr
+	members := t.members
+	if a != nil {
+		members = append(members[:len(members):len(members)], a.members...)
+	}
+	for _, m := range members {
+		var s *selection
+		var err error
+		sub := lv.below()
+		switch {
+		case m.kind == memberArray && m.array.must:
+			inner := newScope(sc, m.key)
+			inner.lv, inner.open = sub, true
+			s, err = b.rows(sub, m.array, m.array.main(), inner)
+		case m.kind == memberTable && m.table != t && m.table.must:
+			inner := newScope(sc, m.key)
+			inner.lv, inner.open = sub, true
+			s, err = b.rows(sub, nil, m.table, inner)
+		default:
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if s.never {
+			preds = append(preds, boolConst(false))
+			continue
+		}
+		preds = append(preds, &plan.Subquery{Kind: plan.Exists, Sub: s.node})
+	}
+	return preds, nil
+}

@@ -1,0 +1,530 @@
+package fetch
+
+import (
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// hops binds the rows of a table that a hop leads to: each vertex once, at its least distance, and never a start.
+func (b *binder) hops(lv *level, p *part, in plan.Node, a *array, h *hop, sc *scope) (plan.Node, error) {
+	if err := b.checkTypes(h.n, h.steps); err != nil {
+		return nil, err
+	}
+	if h.find != "" {
+		return nil, unsupported(h.n, "paths are found in arrays")
+	}
+	w := &walker{b: b, lv: lv.below(), sc: sc, h: h, to: p.src.vertex, label: p.t.label}
+	if t := b.edgeTable(a, h); t != nil {
+		w.table = t
+	}
+	node, err := w.begin()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case h.walk:
+		node, err = w.walks(node)
+	case len(h.steps) > 1:
+		node, err = w.chain(node)
+	case h.max > 1:
+		node, err = w.reach(node)
+	default:
+		node, err = w.oneHop(node)
+	}
+	if err != nil {
+		return nil, err
+	}
+	apply := &plan.Apply{Input: in, Sub: node, Kind: plan.Inner, Cols: []plan.Col{w.to}}
+	p.src.cols = map[string]plan.Expr{depthColumn: intConst(int64(len(h.steps)))}
+	if w.depth != 0 {
+		apply.Cols = append(apply.Cols, w.depth)
+		p.src.cols[depthColumn] = &plan.ColRef{Col: w.depth}
+	}
+	if w.edge != 0 {
+		apply.Cols = append(apply.Cols, w.edge)
+	}
+	return apply, b.edgePart(lv, w, sc)
+}
+
+// edgePart binds the columns of the edge's table.
+func (b *binder) edgePart(lv *level, w *walker, sc *scope) error {
+	if w.table == nil {
+		return nil
+	}
+	src := &source{t: w.table, edge: true, vertex: w.edge}
+	bd := &bound{t: w.table, lv: lv, src: src, open: true}
+	src.bound = bd
+	p := &part{t: w.table, src: src, bound: bd}
+	if err := b.columns(lv, p, nil, false); err != nil {
+		return err
+	}
+	sc.things[w.table.key] = &thing{table: bd}
+	b.edges[w.table] = p
+	return nil
+}
+
+// edgeTable is the table of an array that stands for the edges of the hop, or nil.
+func (b *binder) edgeTable(a *array, h *hop) *table {
+	if a == nil || a.hop != h {
+		return nil
+	}
+	for _, m := range a.members {
+		if m.kind == memberTable && h.isEdge(m.table) {
+			return m.table
+		}
+	}
+	return nil
+}
+
+// edgeFields are the columns of a hop's edge in an item.
+func (b *binder) edgeFields(lv *level, m *member, sc *scope) ([]field, error) {
+	p := b.edges[m.table]
+	if p == nil {
+		return nil, illegal(m.n, "stands for the edges of a hop a second time")
+	}
+	p.bound.open = false
+	var fields []field
+	if p.bound.star {
+		for _, name := range b.cat.AllProps() {
+			if e := p.bound.column(b.cat, name); e != nil {
+				fields = append(fields, field{lit: b.literal(name, memberPlain), col: lv.outs.add(e, name)})
+			}
+		}
+	}
+	for _, o := range p.outs {
+		fields = append(fields, field{lit: b.literal(o.name, memberPlain), col: lv.outs.add(o.expr, o.name)})
+	}
+	return []field{{kind: fieldObject, lit: b.literal(m.key, m.kind), col: -1, fields: fields}}, nil
+}
+
+// walker binds one hop. Its level is a subplan of the rows that hop.
+type walker struct {
+	b     *binder
+	lv    *level
+	sc    *scope
+	h     *hop
+	label string // of the ends
+	start plan.Col
+	to    plan.Col
+	depth plan.Col
+	table *table   // of the edges, or nil
+	edge  plan.Col // the edge by which an end was reached; 0 unless there is a table
+	// not are more tests that an end is no start.
+	not []plan.Expr
+}
+
+// begin binds the starts.
+func (w *walker) begin() (plan.Node, error) {
+	node, err := w.starts(&w.start, w.h.start, w.h.ref)
+	if err != nil {
+		return nil, err
+	}
+	w.not = append(w.not, op(plan.Ne, &plan.ColRef{Col: w.to}, &plan.ColRef{Col: w.start}))
+	return node, nil
+}
+
+// starts binds the vertices that keys or a reference name, or the enclosing item.
+func (w *walker) starts(col *plan.Col, keys *node, ref string) (plan.Node, error) {
+	b := w.b
+	var list plan.Expr
+	var labels []string
+	switch {
+	case ref != "":
+		t, err := b.resolve(ref, w.sc, w.lv)
+		if err != nil {
+			return nil, err
+		}
+		list = null()
+		if t.found() {
+			list = call("sql.list", t.value(w.lv))
+		}
+		if label := b.labelOf(ref); label != "" {
+			labels = []string{label}
+		}
+	case keys == nil:
+		t := b.enclosing(w.sc)
+		if t == nil {
+			return nil, illegal(w.h.n, "needs a start: there is no item around it")
+		}
+		if t.src.vertex == 0 || t.src.edge || t.cols != nil && !t.plain() {
+			return nil, illegal(w.h.n, "needs a start: the item around it is no vertex")
+		}
+		if !w.lv.within(t.lv) {
+			return nil, errOuter
+		}
+		w.lv.use(&plan.ColRef{Col: t.src.vertex}, t.lv)
+		*col = t.src.vertex
+		return w.lv.arg, nil
+	case keys.kind == kObject:
+		keys = keys.members[0]
+		labels = []string{keys.key}
+		if _, ok := b.cat.Label(keys.key); !ok {
+			return nil, notFound(keys, "there is no label %q", keys.key)
+		}
+		fallthrough
+	default:
+		list = call("sql.list", b.lift(keys, param{kind: paramList, elem: -1}))
+	}
+	if labels == nil {
+		labels = b.keyed()
+	}
+	*col = w.lv.col("start", graph.VertexKind)
+	if col == &w.start && len(labels) == 1 && labels[0] == w.label {
+		key := &plan.Prop{X: &plan.ColRef{Col: w.to}, Key: b.key(w.label)}
+		w.not = append(w.not, op(plan.Not, op(plan.In, key, list)))
+	}
+	return b.findKeys(w.lv, w.lv.arg, *col, labels, list), nil
+}
+
+// plain reports whether the rows of a table are its vertices, not groups of them.
+func (t *bound) plain() bool { return !t.grouped }
+
+// keyed are the labels with a unique key, or all where none has one.
+func (b *binder) keyed() []string {
+	var labels []string
+	seen := make(map[string]bool)
+	for _, ix := range b.cat.Indexes() {
+		if ix.Label != "" && ix.Unique && len(ix.Props) == 1 && !seen[ix.Label] {
+			seen[ix.Label] = true
+			labels = append(labels, ix.Label)
+		}
+	}
+	if labels == nil {
+		return b.cat.AllLabels()
+	}
+	return labels
+}
+
+// findKeys joins the vertices of the labels whose key is in the list.
+func (b *binder) findKeys(lv *level, in plan.Node, col plan.Col, labels []string, list plan.Expr) plan.Node {
+	find := func(in plan.Node, col plan.Col, label string) plan.Node {
+		m := scan(in, col, label)
+		m.Pattern.Preds = []plan.Expr{op(plan.In, &plan.Prop{X: &plan.ColRef{Col: col}, Key: b.key(label)}, list)}
+		return m
+	}
+	if len(labels) == 1 {
+		return find(in, col, labels[0])
+	}
+	u := &plan.Union{Out: []plan.Col{col}}
+	for _, label := range labels {
+		arg := &plan.Argument{}
+		eachCol(list, func(c plan.Col) { arg.Cols = append(arg.Cols, c) })
+		c := lv.col("", graph.VertexKind)
+		u.Inputs = append(u.Inputs, find(arg, c, label))
+		u.Cols = append(u.Cols, []plan.Col{c})
+	}
+	return &plan.Apply{Input: in, Sub: u, Kind: plan.Inner, Cols: []plan.Col{col}}
+}
+
+// labelOf is the label of the table whose key a reference names; "" where it names something else.
+func (b *binder) labelOf(ref string) string {
+	var table, column string
+	parts := strings.Split(ref, "/")
+	if last := parts[len(parts)-1]; isArrayKey(last) {
+		if target := arrayTarget(last); len(target) == 2 {
+			table, column = target[0], target[1]
+		}
+	} else if len(parts) > 1 {
+		table, column = parts[len(parts)-2], last
+	}
+	label, _ := splitAlias(table)
+	if _, ok := b.cat.Label(label); !ok || column != b.key(label) {
+		return ""
+	}
+	return label
+}
+
+// enclosing is the main table of the item around a scope.
+func (b *binder) enclosing(sc *scope) *bound {
+	for ; sc != nil; sc = sc.parent {
+		if sc.main != nil {
+			return sc.main
+		}
+	}
+	return nil
+}
+
+// tests binds the conditions of the edge's table on an edge column.
+func (w *walker) tests(edge plan.Col) ([]plan.Expr, error) {
+	if w.table == nil {
+		return nil, nil
+	}
+	src := &source{t: w.table, edge: true, vertex: edge}
+	src.bound = &bound{t: w.table, lv: w.lv, src: src, open: true}
+	preds, never, err := w.b.conditions(w.lv, src, w.sc, nil)
+	if err == nil && never {
+		preds = []plan.Expr{boolConst(false)}
+	}
+	return preds, err
+}
+
+// expand makes one step; the edge has a column where there is a table for it.
+func (w *walker) expand(in plan.Node, from, to plan.Col, s step) (*plan.Expand, error) {
+	x := &plan.Expand{Input: in, From: from, To: to, Types: s.types, Dir: s.direction()}
+	if to == w.to {
+		x.Labels = &plan.LabelExpr{Op: plan.LabelName, Name: w.label}
+	}
+	if w.table == nil || !s.has(w.table.label) {
+		return x, nil
+	}
+	x.Edge = w.lv.col(w.table.key, graph.EdgeKind)
+	var err error
+	x.Where, err = w.tests(x.Edge)
+	return x, err
+}
+
+func (s step) has(typ string) bool {
+	for _, t := range s.types {
+		if t == typ {
+			return true
+		}
+	}
+	return false
+}
+
+// oneHop is a hop of one step.
+func (w *walker) oneHop(in plan.Node) (plan.Node, error) {
+	x, err := w.expand(in, w.start, w.to, w.h.steps[0])
+	if err != nil {
+		return nil, err
+	}
+	return w.once(x, x.Edge), nil
+}
+
+// once keeps each end once, with the first of its edges, and no start.
+func (w *walker) once(node plan.Node, edge plan.Col) plan.Node {
+	node = &plan.Filter{Input: node, Preds: w.not}
+	if edge == 0 {
+		return &plan.Distinct{Input: node, Cols: []plan.Col{w.to}}
+	}
+	edges := w.lv.col("edges", graph.List)
+	w.edge = w.lv.col(w.table.key, graph.EdgeKind)
+	agg := &plan.Aggregate{
+		Input: node, Keys: []plan.Item{{Col: w.to, Expr: &plan.ColRef{Col: w.to}}},
+		Aggs: []plan.Agg{{Col: edges, Func: "collect", Args: []plan.Expr{&plan.ColRef{Col: edge}}}},
+	}
+	first := op(plan.Index, &plan.ColRef{Col: edges}, intConst(0))
+	return &plan.Project{Input: agg, Items: []plan.Item{{Col: w.edge, Expr: first}}, Keep: true}
+}
+
+// chain is a hop of several steps, one after the other.
+func (w *walker) chain(in plan.Node) (plan.Node, error) {
+	from, node, edge := w.start, in, plan.Col(0)
+	for i, s := range w.h.steps {
+		end := w.to
+		if i < len(w.h.steps)-1 {
+			end = w.lv.col("", graph.VertexKind)
+		}
+		x, err := w.expand(node, from, end, s)
+		if err != nil {
+			return nil, err
+		}
+		if x.Edge != 0 {
+			edge = x.Edge
+		}
+		from, node = end, x
+	}
+	if w.h.walk {
+		w.edge = edge
+		return node, nil
+	}
+	return w.once(node, edge), nil
+}
+
+// walks counts every way of min to max steps, repeats too.
+func (w *walker) walks(in plan.Node) (plan.Node, error) {
+	if len(w.h.steps) > 1 {
+		return w.chain(in)
+	}
+	if w.h.max == 1 {
+		x, err := w.expand(in, w.start, w.to, w.h.steps[0])
+		if err == nil {
+			w.edge = x.Edge
+		}
+		return x, err
+	}
+	w.depth = w.lv.col(depthColumn, graph.Int)
+	u := &plan.Union{Out: []plan.Col{w.to, w.depth}, All: true}
+	if w.table != nil {
+		w.edge = w.lv.col(w.table.key, graph.EdgeKind)
+		u.Out = append(u.Out, w.edge)
+	}
+	for n := w.h.min; n <= w.h.max; n++ {
+		var node plan.Node = &plan.Argument{Cols: []plan.Col{w.start}}
+		from, edge := w.start, plan.Col(0)
+		for range n {
+			x, err := w.expand(node, from, w.lv.col("", graph.VertexKind), w.h.steps[0])
+			if err != nil {
+				return nil, err
+			}
+			from, edge, node = x.To, x.Edge, x
+		}
+		d := w.lv.col("", graph.Int)
+		label := &plan.HasLabels{X: &plan.ColRef{Col: from}, Labels: &plan.LabelExpr{Op: plan.LabelName, Name: w.label}}
+		node = &plan.Filter{Input: node, Preds: []plan.Expr{label}}
+		node = &plan.Project{Input: node, Items: []plan.Item{{Col: d, Expr: intConst(int64(n))}}, Keep: true}
+		cols := []plan.Col{from, d}
+		if w.table != nil {
+			cols = append(cols, edge)
+		}
+		u.Inputs = append(u.Inputs, node)
+		u.Cols = append(u.Cols, cols)
+	}
+	return &plan.Apply{Input: in, Sub: u, Kind: plan.Inner, Cols: u.Out}, nil
+}
+
+// reach is a hop of min to max steps: the ends within each distance, of which the least counts.
+func (w *walker) reach(in plan.Node) (plan.Node, error) {
+	ball := w.lv.col("", graph.Int)
+	end := w.lv.col("", graph.VertexKind)
+	u := &plan.Union{Out: []plan.Col{end, ball}, All: true}
+	for n := 1; n <= w.h.max; n++ {
+		x := &plan.VarExpand{
+			Input: &plan.Argument{Cols: []plan.Col{w.start}}, From: w.start, To: w.lv.col("", graph.VertexKind),
+			Types: w.h.steps[0].types, Dir: w.h.steps[0].direction(), Min: intConst(1), Max: intConst(int64(n)), Ends: true,
+			Labels: &plan.LabelExpr{Op: plan.LabelName, Name: w.label},
+		}
+		if w.table != nil {
+			x.EdgeVar = w.lv.col("", graph.EdgeKind)
+			var err error
+			if x.Where, err = w.tests(x.EdgeVar); err != nil {
+				return nil, err
+			}
+		}
+		d := w.lv.col("", graph.Int)
+		u.Inputs = append(u.Inputs, &plan.Project{Input: x, Items: []plan.Item{{Col: d, Expr: intConst(int64(n))}}, Keep: true})
+		u.Cols = append(u.Cols, []plan.Col{x.To, d})
+	}
+	ends := &plan.Apply{Input: in, Sub: u, Kind: plan.Inner, Cols: u.Out}
+	// Of several starts the nearest counts.
+	w.depth = w.lv.col(depthColumn, graph.Int)
+	key := plan.Item{Col: w.to, Expr: &plan.ColRef{Col: end}}
+	aggs := []plan.Agg{{Col: w.depth, Func: "min", Args: []plan.Expr{&plan.ColRef{Col: ball}}}}
+	starts := plan.Col(0)
+	if w.table != nil {
+		starts = w.lv.col("", graph.List)
+		pair := &plan.ListLit{Elems: []plan.Expr{&plan.ColRef{Col: ball}, &plan.ColRef{Col: w.start}}}
+		aggs = append(aggs, plan.Agg{Col: starts, Func: "collect", Args: []plan.Expr{pair}})
+	}
+	not := []plan.Expr{op(plan.Ne, &plan.ColRef{Col: end}, &plan.ColRef{Col: w.start})}
+	var node plan.Node = &plan.Aggregate{Input: &plan.Filter{Input: ends, Preds: not}, Keys: []plan.Item{key}, Aggs: aggs}
+	if preds := w.not[:len(w.not)-1]; len(preds) > 0 {
+		node = &plan.Filter{Input: node, Preds: preds}
+	}
+	if w.h.min > 1 {
+		node = &plan.Filter{Input: node, Preds: []plan.Expr{op(plan.Ge, &plan.ColRef{Col: w.depth}, intConst(int64(w.h.min)))}}
+	}
+	if w.table == nil {
+		return node, nil
+	}
+	return w.lastEdge(node, starts)
+}
+
+// lastEdge finds the edge by which an end is reached at its least distance, from a start that is that near.
+func (w *walker) lastEdge(node plan.Node, starts plan.Col) (plan.Node, error) {
+	near := w.lv.col("", graph.List)
+	v := w.lv.col("", graph.Null)
+	pairs := &plan.Comprehension{
+		Var: v, List: &plan.ColRef{Col: starts},
+		Where: op(plan.Eq, op(plan.Index, &plan.ColRef{Col: v}, intConst(0)), &plan.ColRef{Col: w.depth}),
+		Map:   op(plan.Index, &plan.ColRef{Col: v}, intConst(1)),
+	}
+	from := w.lv.col("", graph.VertexKind)
+	node = &plan.Project{Input: node, Items: []plan.Item{{Col: near, Expr: pairs}}, Keep: true}
+	node = &plan.Project{Input: node, Items: []plan.Item{{Col: from, Expr: op(plan.Index, &plan.ColRef{Col: near}, intConst(0))}}, Keep: true}
+	edges, edgeVar := w.lv.col("", graph.List), w.lv.col("", graph.EdgeKind)
+	where, err := w.tests(edgeVar)
+	if err != nil {
+		return nil, err
+	}
+	node = &plan.ShortestPath{
+		Input: node, From: from, To: w.to, Edges: edges, Types: w.h.steps[0].types, Dir: w.h.steps[0].direction(),
+		Min: intConst(1), Max: intConst(int64(w.h.max)), EdgeVar: edgeVar, Where: where,
+	}
+	w.edge = w.lv.col(w.table.key, graph.EdgeKind)
+	last := op(plan.Index, &plan.ColRef{Col: edges}, intConst(-1))
+	return &plan.Project{Input: node, Items: []plan.Item{{Col: w.edge, Expr: last}}, Keep: true}, nil
+}
+
+// paths binds an array of paths between a start and an end.
+func (b *binder) paths(lv *level, a *array, sc *scope) (*items, error) {
+	h := a.hop
+	if err := b.checkTypes(h.n, h.steps); err != nil {
+		return nil, err
+	}
+	w := &walker{b: b, lv: lv, sc: sc, h: h}
+	if lv.arg == nil {
+		w.lv = lv.below()
+	}
+	if t := b.edgeTable(a, h); t != nil {
+		w.table = t
+	}
+	var end plan.Col
+	from, err := w.starts(&w.start, h.start, h.ref)
+	if err != nil {
+		return nil, err
+	}
+	to, err := w.starts(&end, h.end, h.endRef)
+	if err != nil {
+		return nil, err
+	}
+	edgeVar := lv.col("", graph.EdgeKind)
+	where, err := w.tests(edgeVar)
+	if err != nil {
+		return nil, err
+	}
+	both := &plan.Apply{Input: from, Sub: to, Kind: plan.Inner, Cols: []plan.Col{end}}
+	apart := &plan.Filter{Input: both, Preds: []plan.Expr{op(plan.Ne, &plan.ColRef{Col: w.start}, &plan.ColRef{Col: end})}}
+	path := lv.col("path", graph.PathKind)
+	var node plan.Node = &plan.ShortestPath{
+		Input: apart, From: w.start, To: end, Path: path, Types: h.steps[0].types, Dir: h.steps[0].direction(),
+		Min: intConst(int64(h.min)), Max: intConst(int64(h.max)), All: h.find == "all", EdgeVar: edgeVar, Where: where,
+	}
+	if lv.arg == nil {
+		node = &plan.Apply{Input: lv.leaf(), Sub: node, Kind: plan.Inner, Cols: []plan.Col{path}}
+	}
+	l := &items{node: b.cut(a, node, defaultCount)}
+	if a.query != 0 {
+		return nil, unsupported(a.n.get("query"), "paths have no total")
+	}
+	walked, err := b.walked(a)
+	if err != nil {
+		return nil, err
+	}
+	l.elem = &element{path: walked, col: lv.outs.add(&plan.ColRef{Col: path}, "path"), object: -1}
+	return l, nil
+}
+
+// walked says how the vertices and edges of a path are written.
+func (b *binder) walked(a *array) (*walked, error) {
+	w := &walked{tables: make(map[string]*pathTable)}
+	for _, m := range a.members {
+		if m.kind != memberTable {
+			return nil, illegal(m.n, "an array of paths holds tables alone")
+		}
+		t := m.table
+		edge := a.hop.isEdge(t)
+		if _, ok := b.cat.Label(t.label); !ok && !edge {
+			return nil, notFound(t.n, "there is no label %q", t.label)
+		}
+		if len(t.conds) > 0 && !edge {
+			return nil, unsupported(t.conds[0].n, "the vertices of a path have no conditions")
+		}
+		p := &pathTable{lit: b.literal(m.key, m.kind)}
+		if t.has {
+			p.names = []string{}
+		}
+		for _, c := range t.columns {
+			n, ok := c.expr.(*nameExpr)
+			if !ok {
+				return nil, unsupported(t.n.get("@column"), "a path has plain columns alone")
+			}
+			p.names = append(p.names, n.name)
+			p.lits = append(p.lits, b.literal(c.name, memberPlain))
+		}
+		w.tables[t.label] = p
+	}
+	return w, nil
+}

@@ -1,0 +1,297 @@
+package fetch
+
+import (
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// joins binds the tables that are joined to the main one, whose rows are node without its conditions.
+//
+// A left or right join keeps the rows of one side. The others pair the rows of both sides and then keep the pairs for
+// which the conditions of the main table, M, and of the joined one, J, hold as the join says: & M and J, | M or J, ! neither,
+// ^ not both, ( M and not J, ) J and not M. A table without conditions has nothing that could hold: & and | then mean the
+// other side's conditions, ( and ! find nothing.
+func (b *binder) joins(lv *level, s *selection, a *array, joins []*join, node plan.Node, must []plan.Expr, sc *scope) error {
+	main := s.parts[0]
+	whole := true // the main table's conditions stand for themselves
+	var preds []plan.Expr
+	for _, j := range joins {
+		p := &part{t: a.find(j.key), join: j}
+		never, err := b.joined(lv, s, p, a, &node, sc)
+		if err != nil {
+			return err
+		}
+		s.never = s.never || never
+		m, w := conj(main.where), conj(p.where)
+		switch j.kind {
+		case "<":
+			p.where = nil
+			continue
+		case ">":
+			p.where = nil
+			continue
+		}
+		test, nothing := joinTest(j.kind, m, w)
+		s.never = s.never || nothing
+		if test != nil {
+			preds = append(preds, test)
+			whole = false
+		}
+		if w != nil && j.kind != "&" && j.kind != ")" { // shown only where its own conditions hold
+			p.present = w
+		}
+	}
+	if whole {
+		preds = append(preds, main.where...)
+	}
+	preds = append(preds, must...)
+	s.node = node
+	if len(preds) > 0 {
+		s.node = &plan.Filter{Input: node, Preds: preds}
+	}
+	return nil
+}
+
+// conj joins predicates; nil for none.
+func conj(preds []plan.Expr) plan.Expr {
+	if len(preds) == 0 {
+		return nil
+	}
+	return and(preds...)
+}
+
+// joinTest is what a pair of rows must satisfy; nil for anything but what the main table's conditions ask.
+func joinTest(kind string, m, j plan.Expr) (test plan.Expr, never bool) {
+	not := func(e plan.Expr) plan.Expr { return op(plan.Not, e) }
+	switch kind {
+	case "&":
+		if j == nil {
+			return nil, false
+		}
+		if m == nil {
+			return j, false
+		}
+		return and(m, j), false
+	case "|":
+		if j == nil {
+			return nil, false
+		}
+		if m == nil {
+			return j, false
+		}
+		return or(m, j), false
+	case "!":
+		if m == nil || j == nil {
+			return nil, true
+		}
+		return not(or(m, j)), false
+	case "^":
+		switch {
+		case m == nil && j == nil:
+			return nil, true
+		case j == nil:
+			return not(m), false
+		case m == nil:
+			return not(j), false
+		}
+		return not(and(m, j)), false
+	case "(":
+		if j == nil {
+			return nil, true
+		}
+		if m == nil {
+			return not(j), false
+		}
+		return and(m, not(j)), false
+	}
+	if m == nil {
+		return nil, true
+	}
+	if j == nil {
+		return not(m), false
+	}
+	return and(not(m), j), false
+}
+
+// joined joins the rows of a part to those of node.
+func (b *binder) joined(lv *level, s *selection, p *part, a *array, node *plan.Node, sc *scope) (never bool, err error) {
+	j := p.join
+	links := p.t.links(a)
+	if j.on != "" {
+		links = []*cond{p.t.cond(strings.TrimSuffix(j.on, "@"))}
+	}
+	skip := make(map[*cond]bool)
+	for _, c := range links {
+		skip[c] = true
+	}
+	if j.kind == ">" {
+		return b.rightJoin(lv, s, p, links, skip, node, sc)
+	}
+	sub := lv.below()
+	in, err := b.from(lv, p, sub.arg, nil, sc)
+	if err != nil {
+		return false, err
+	}
+	sc.things[p.t.key] = &thing{table: p.bound}
+	s.parts = append(s.parts, p)
+	var on []plan.Expr
+	for _, c := range links {
+		preds, nothing, err := b.link(lv, s, p, sc, c)
+		if err != nil {
+			return false, err
+		}
+		never = never || nothing
+		on = append(on, preds...)
+	}
+	if j.extra != nil {
+		preds, nothing, err := b.extra(lv, p, j.extra, sc)
+		if err != nil {
+			return false, err
+		}
+		never = never || nothing
+		on = append(on, preds...)
+	}
+	nothing, err := b.wheres(lv, s, p, sc, skip)
+	if err != nil {
+		return false, err
+	}
+	kind := plan.Inner
+	if j.kind == "<" {
+		kind = plan.Optional
+		if nothing {
+			p.where = append(p.where, boolConst(false))
+		}
+		on = append(on, p.where...)
+	} else {
+		never = never || nothing
+	}
+	for _, e := range on { // what the conditions take from other tables of the row
+		b.hand(sub, e, p)
+	}
+	apply := &plan.Apply{Input: *node, Sub: filter(in, on), Kind: kind, Cols: b.colsOf(p)}
+	*node = apply
+	if j.kind == "<" {
+		p.present = op(plan.IsNotNull, &plan.ColRef{Col: b.colsOf(p)[0]})
+	}
+	return never, nil
+}
+
+// colsOf are the columns that a part brings.
+func (b *binder) colsOf(p *part) []plan.Col {
+	if p.src.vertex != 0 {
+		return []plan.Col{p.src.vertex}
+	}
+	var cols []plan.Col
+	for _, o := range p.t.from.names(p.src) {
+		eachCol(o.expr, func(c plan.Col) { cols = append(cols, c) })
+	}
+	return cols
+}
+
+// hand gives the subplan of a join the columns of other tables that an expression uses.
+func (b *binder) hand(sub *level, e plan.Expr, p *part) {
+	own := b.colsOf(p)
+	eachCol(e, func(c plan.Col) {
+		for _, o := range own {
+			if c == o {
+				return
+			}
+		}
+		for _, have := range sub.arg.Cols {
+			if have == c {
+				return
+			}
+		}
+		sub.arg.Cols = append(sub.arg.Cols, c)
+	})
+}
+
+// link binds a condition that joins. It refers to a table of the same item, to any property of it.
+func (b *binder) link(lv *level, s *selection, p *part, sc *scope, c *cond) (preds []plan.Expr, never bool, err error) {
+	x := &names{b: b, lv: lv, src: p.src, at: c.n}
+	col, err := x.plain(&nameExpr{name: c.name})
+	if err != nil {
+		return nil, false, err
+	}
+	parts := strings.Split(c.path, "/")
+	if len(parts) > 1 {
+		key, name := parts[len(parts)-2], parts[len(parts)-1]
+		for _, o := range s.parts {
+			if o.t.key != key {
+				continue
+			}
+			v, ok := o.src.property(b.cat, name)
+			if !ok {
+				return nil, false, notFound(c.n, "there is no property %q", name)
+			}
+			e, err := compare(b, p.src, col, c, v)
+			return one(e), false, err
+		}
+	}
+	return b.referring(lv, p.src, sc, col, c)
+}
+
+// extra binds the conditions of a join that is written as an object.
+func (b *binder) extra(lv *level, p *part, n *node, sc *scope) (preds []plan.Expr, never bool, err error) {
+	parser := treeParser{limits: &b.req.limits}
+	t, err := parser.table(n, 1)
+	if err != nil {
+		return nil, false, err
+	}
+	src := *p.src
+	src.t = t
+	return b.conditions(lv, &src, sc, nil)
+}
+
+// rightJoin keeps the rows of the joined table, with the main rows that fit, or none.
+func (b *binder) rightJoin(lv *level, s *selection, p *part, links []*cond, skip map[*cond]bool, node *plan.Node, sc *scope) (never bool, err error) {
+	main := s.parts[0]
+	scanned, ok := (*node).(*plan.Match)
+	if !ok || len(scanned.Pattern.Vertices) != 1 || len(s.parts) > 1 {
+		return false, unsupported(p.t.n, "a right join stands alone, beside a main table that is a label")
+	}
+	in, err := b.from(lv, p, lv.leaf(), nil, sc)
+	if err != nil {
+		return false, err
+	}
+	sc.things[p.t.key] = &thing{table: p.bound}
+	s.parts = append(s.parts, p)
+	if never, err = b.wheres(lv, s, p, sc, skip); err != nil {
+		return false, err
+	}
+	sub := lv.below()
+	scanned.Input = sub.arg
+	var on []plan.Expr
+	for _, c := range links {
+		preds, nothing, err := b.link(lv, s, p, sc, c)
+		if err != nil {
+			return false, err
+		}
+		never = never || nothing
+		on = append(on, preds...)
+	}
+	if p.join.extra != nil {
+		preds, _, err := b.extra(lv, p, p.join.extra, sc)
+		if err != nil {
+			return false, err
+		}
+		on = append(on, preds...)
+	}
+	for _, e := range on {
+		b.hand(sub, e, main)
+	}
+	*node = &plan.Apply{Input: filter(in, p.where), Sub: filter(scanned, on), Kind: plan.Optional, Cols: b.colsOf(main)}
+	main.present = op(plan.IsNotNull, &plan.ColRef{Col: main.src.vertex})
+	return never, nil
+}
+
+// presence adds the columns that tell whether a row has a part, to the rows as they are written.
+func presence(lv *level, p *part) int {
+	if p.present == nil {
+		return -1
+	}
+	// The column is null where the row has no such part.
+	return lv.outs.add(&plan.Case{When: []plan.Expr{p.present}, Then: []plan.Expr{&plan.Const{Value: graph.BoolValue(true)}}}, "")
+}

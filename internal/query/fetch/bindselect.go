@@ -1,0 +1,447 @@
+package fetch
+
+import (
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// part is one table of a selection: the main one, or one that is joined to it.
+type part struct {
+	t       *table
+	join    *join
+	src     *source
+	bound   *bound
+	outs    []outName
+	present plan.Expr // for a joined table, or the main one of a right join: whether the row has it; nil: always
+	where   []plan.Expr
+}
+
+// selection is the rows of a table with those joined to it, as they are before they are cut and written.
+type selection struct {
+	node   plan.Node
+	parts  []*part
+	having []plan.Expr // over the groups
+	count  plan.Expr   // of counted
+	never  bool
+}
+
+// selects binds the rows of a table, of an array with its joins if there is one: filtered, grouped and ordered.
+func (b *binder) selects(lv *level, a *array, t *table, sc *scope) (*selection, error) {
+	s, err := b.rows(lv, a, t, sc)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.shape(lv, s, a); err != nil {
+		return nil, err
+	}
+	if s.never {
+		s.parts[0].bound.never = true
+		if lv.parent == nil {
+			lv.query.never = true
+		} else {
+			s.node = &plan.Filter{Input: s.node, Preds: []plan.Expr{boolConst(false)}}
+		}
+	}
+	return s, nil
+}
+
+// counted binds the number of a table's rows.
+func (b *binder) counted(lv *level, a *array, t *table, sc *scope) (*selection, error) {
+	s, err := b.rows(lv, a, t, sc)
+	if err != nil {
+		return nil, err
+	}
+	aggs, err := b.grouping(lv, s)
+	if err != nil {
+		return nil, err
+	}
+	// With @group the groups are counted; one column alone counts the rows where it is not null.
+	var arg []plan.Expr
+	distinct := false
+	if aggs != nil {
+		if err := b.having(lv, s, aggs); err != nil {
+			return nil, err
+		}
+		aggregated(s, aggs)
+	} else if len(t.columns) == 1 && t.columns[0].expr != nil && !hasAggregate(t.columns[0].expr) {
+		x := &names{b: b, lv: lv, src: s.parts[0].src, at: t.n.get("@column")}
+		e, err := x.expr(t.columns[0].expr)
+		if err != nil {
+			return nil, err
+		}
+		arg, distinct = []plan.Expr{e}, t.distinct
+	}
+	col := lv.col("count", graph.Int)
+	s.node = &plan.Aggregate{Input: s.node, Aggs: []plan.Agg{{Col: col, Func: "count", Args: arg, Distinct: distinct}}}
+	s.count = &plan.ColRef{Col: col}
+	if s.never {
+		s.count = intConst(0)
+		s.node = lv.leaf()
+	}
+	return s, nil
+}
+
+// rows binds the filtered rows of a table and of what is joined to it.
+func (b *binder) rows(lv *level, a *array, t *table, sc *scope) (*selection, error) {
+	main := &part{t: t}
+	s := &selection{parts: []*part{main}}
+	var joins []*join
+	if a != nil {
+		for _, j := range a.joins {
+			if j.kind != "@" {
+				joins = append(joins, j)
+			}
+		}
+	}
+	node, err := b.from(lv, main, lv.leaf(), a, sc)
+	if err != nil {
+		return nil, err
+	}
+	main.bound.open = true
+	sc.things[t.key] = &thing{table: main.bound}
+	if sc.lv == lv && sc.main == nil {
+		sc.main = main.bound
+	}
+	if s.never, err = b.wheres(lv, s, main, sc, nil); err != nil {
+		return nil, err
+	}
+	must, err := b.musts(lv, a, t, sc)
+	if err != nil {
+		return nil, err
+	}
+	if len(joins) == 0 {
+		s.node = filter(node, append(main.where, must...))
+		return s, nil
+	}
+	return s, b.joins(lv, s, a, joins, node, must, sc)
+}
+
+// wheres binds the conditions of a part, but for those that join it.
+func (b *binder) wheres(lv *level, s *selection, p *part, sc *scope, skip map[*cond]bool) (never bool, err error) {
+	p.where, never, err = b.conditions(lv, p.src, sc, skip)
+	if err == nil && p.t.hop != nil && p.t.hop.find != "" {
+		err = unsupported(p.t.hop.n, "paths are found in arrays")
+	}
+	return never, err
+}
+
+func filter(node plan.Node, preds []plan.Expr) plan.Node {
+	if len(preds) == 0 {
+		return node
+	}
+	if m, ok := node.(*plan.Match); ok && !m.Optional {
+		m.Pattern.Preds = append(m.Pattern.Preds, preds...)
+		return m
+	}
+	return &plan.Filter{Input: node, Preds: preds}
+}
+
+// from binds where the rows of a table come from: a label, a hop or a subquery.
+func (b *binder) from(lv *level, p *part, in plan.Node, a *array, sc *scope) (plan.Node, error) {
+	t := p.t
+	p.src = &source{t: t, label: t.label}
+	p.bound = &bound{t: t, lv: lv, src: p.src}
+	p.src.bound = p.bound
+	var h *hop
+	if a != nil && t == a.main() {
+		h = a.hop
+	}
+	if t.hop != nil {
+		h = t.hop
+	}
+	if t.from != nil {
+		if h != nil {
+			return nil, unsupported(t.n.get("@from@"), "a hop leads to vertices, not to the rows of a subquery")
+		}
+		return b.fromSub(lv, p, in, sc)
+	}
+	if _, ok := b.cat.Label(t.label); !ok {
+		return nil, notFound(t.n, "there is no label %q", t.label)
+	}
+	p.src.vertex = lv.col(t.key, graph.VertexKind)
+	if h != nil {
+		return b.hops(lv, p, in, a, h, sc)
+	}
+	return scan(in, p.src.vertex, t.label), nil
+}
+
+func scan(in plan.Node, col plan.Col, label string) *plan.Match {
+	return &plan.Match{Input: in, Pattern: plan.Pattern{Vertices: []plan.PatVertex{{
+		Col: col, Labels: &plan.LabelExpr{Op: plan.LabelName, Name: label},
+	}}}}
+}
+
+// grouping begins the aggregation of a selection; nil where nothing is grouped.
+func (b *binder) grouping(lv *level, s *selection) (*aggregation, error) {
+	var aggs *aggregation
+	for _, p := range s.parts {
+		grouped := len(p.t.group) > 0 || len(p.t.having) > 0
+		for _, c := range p.t.columns {
+			grouped = grouped || c.expr != nil && hasAggregate(c.expr)
+		}
+		if !grouped {
+			continue
+		}
+		if aggs == nil {
+			aggs = newAggregation(lv)
+		}
+		x := &names{b: b, lv: lv, src: p.src, at: p.t.n.get("@group"), alias: map[string]plan.Expr{}}
+		for _, c := range p.t.columns { // @group may name an alias
+			if c.expr == nil || hasAggregate(c.expr) {
+				continue
+			}
+			if n, ok := c.expr.(*nameExpr); ok && n.name == c.name {
+				continue
+			}
+			if e, err := x.expr(c.expr); err == nil {
+				x.alias[c.name] = e
+			}
+		}
+		for _, g := range p.t.group {
+			e, err := x.expr(g)
+			if err != nil {
+				return nil, err
+			}
+			aggs.group(g.text(), e)
+		}
+	}
+	return aggs, nil
+}
+
+// shape groups, cuts to groups that @having lets pass, binds the columns and orders.
+func (b *binder) shape(lv *level, s *selection, a *array) error {
+	aggs, err := b.grouping(lv, s)
+	if err != nil {
+		return err
+	}
+	joined := len(s.parts) > 1
+	s.parts[0].bound.grouped = aggs != nil || s.parts[0].t.distinct
+	for _, p := range s.parts {
+		if err := b.columns(lv, p, aggs, joined); err != nil {
+			return err
+		}
+	}
+	if aggs != nil {
+		if err := b.having(lv, s, aggs); err != nil {
+			return err
+		}
+	}
+	keys, err := b.orders(lv, s, aggs, a)
+	if err != nil {
+		return err
+	}
+	if aggs != nil {
+		aggregated(s, aggs)
+	}
+	if s.parts[0].t.distinct && aggs == nil {
+		b.distinct(lv, s)
+		if keys, err = b.orders(lv, s, nil, a); err != nil {
+			return err
+		}
+	}
+	if len(keys) > 0 {
+		s.node = &plan.Sort{Input: s.node, Keys: keys}
+	}
+	return nil
+}
+
+// aggregated groups the rows and keeps the groups that @having lets pass.
+func aggregated(s *selection, aggs *aggregation) {
+	s.node = &plan.Aggregate{Input: s.node, Keys: aggs.keys, Aggs: aggs.aggs}
+	if len(s.having) > 0 {
+		s.node = &plan.Filter{Input: s.node, Preds: s.having}
+	}
+}
+
+// having binds @having of all parts.
+func (b *binder) having(lv *level, s *selection, aggs *aggregation) error {
+	var preds []plan.Expr
+	for _, p := range s.parts {
+		if p.t.havings == nil {
+			continue
+		}
+		at := p.t.n.get("@having")
+		if at == nil {
+			at = p.t.n.get("@having&")
+		}
+		x := &names{b: b, lv: lv, src: p.src, at: at, aggs: aggs, group: true, alias: map[string]plan.Expr{}}
+		for _, c := range p.t.columns {
+			if c.expr == nil {
+				continue
+			}
+			if n, ok := c.expr.(*nameExpr); ok && n.name == c.name {
+				continue
+			}
+			e, err := x.expr(c.expr)
+			if err != nil {
+				return err
+			}
+			x.alias[c.name] = e
+		}
+		pred, err := p.t.havings.bind(func(key string) (plan.Expr, error) {
+			for _, h := range p.t.having {
+				if h.key == key {
+					return x.test(h.expr)
+				}
+			}
+			return boolConst(true), nil
+		})
+		if err != nil {
+			return err
+		}
+		preds = append(preds, pred)
+	}
+	s.having = preds
+	return nil
+}
+
+// bind makes a predicate of a combination.
+func (c *combination) bind(key func(string) (plan.Expr, error)) (plan.Expr, error) {
+	if c.op == 'k' {
+		return key(c.key)
+	}
+	var args []plan.Expr
+	for _, a := range c.args {
+		p, err := a.bind(key)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, p)
+	}
+	switch c.op {
+	case '!':
+		return op(plan.Not, args...), nil
+	case '|':
+		return or(args...), nil
+	}
+	return and(args...), nil
+}
+
+// columns binds @column of a part.
+func (b *binder) columns(lv *level, p *part, aggs *aggregation, joined bool) error {
+	t := p.t
+	bd := p.bound
+	bd.cols = make(map[string]plan.Expr)
+	bd.none = make(map[string]bool)
+	for _, name := range t.except {
+		if _, ok := p.src.property(b.cat, name); !ok {
+			return notFound(t.n.get("@column"), "there is no property %q", name)
+		}
+		bd.none[name] = true
+	}
+	x := &names{b: b, lv: lv, src: p.src, at: t.n.get("@column"), aggs: aggs, group: aggs != nil}
+	all := !t.has || len(t.columns) == 0 && (!joined || len(t.except) > 0)
+	for _, c := range t.columns {
+		if c.expr == nil {
+			all = true
+			continue
+		}
+		e, err := x.expr(c.expr)
+		if err != nil {
+			return err
+		}
+		p.outs = append(p.outs, outName{c.name, e})
+		bd.cols[c.name] = e
+	}
+	if !all {
+		return nil
+	}
+	switch {
+	case p.src.vertex == 0: // the columns of a subquery
+		for _, o := range p.src.t.from.names(p.src) {
+			if bd.none[o.name] {
+				continue
+			}
+			if aggs != nil {
+				o.expr = aggs.of(o.name, o.expr)
+			}
+			p.outs = append(p.outs, o)
+			bd.cols[o.name] = o.expr
+		}
+	case aggs != nil:
+		for _, name := range b.cat.AllProps() {
+			if bd.none[name] || bd.cols[name] != nil {
+				continue
+			}
+			e, err := x.expr(&nameExpr{name: name})
+			if err != nil {
+				return err
+			}
+			p.outs = append(p.outs, outName{name, e})
+			bd.cols[name] = e
+		}
+	default:
+		bd.star = true
+	}
+	return nil
+}
+
+// orders binds @order of the main table and of what is joined to it but for left and right joins, whose own rows have
+// no order. A hop is ordered by depth and key where nothing else is said.
+func (b *binder) orders(lv *level, s *selection, aggs *aggregation, a *array) ([]plan.SortKey, error) {
+	var keys []plan.SortKey
+	for _, p := range s.parts {
+		if p.join != nil && (p.join.kind == "<" || p.join.kind == ">") {
+			continue
+		}
+		x := &names{b: b, lv: lv, src: p.src, at: p.t.n.get("@order"), aggs: aggs, group: aggs != nil, alias: map[string]plan.Expr{}}
+		for _, o := range p.outs {
+			x.alias[o.name] = o.expr
+		}
+		for _, k := range p.t.order {
+			e, err := x.expr(k.expr)
+			if err != nil {
+				return nil, err
+			}
+			keys = append(keys, sortKeys(e, k.desc)...)
+		}
+	}
+	main := s.parts[0]
+	h := main.t.hop
+	if h == nil && a != nil {
+		h = a.hop
+	}
+	if h == nil || aggs != nil || main.t.distinct || main.src.vertex == 0 || len(main.t.order) > 0 {
+		return keys, nil
+	}
+	if d, ok := main.src.cols[depthColumn]; ok && h.max > 1 {
+		keys = append(keys, plan.SortKey{Expr: d})
+	}
+	key := &plan.Prop{X: &plan.ColRef{Col: main.src.vertex}, Key: b.key(main.t.label)}
+	return append(keys, plan.SortKey{Expr: key}), nil
+}
+
+// sortKeys orders as SQL does: nulls first, or last when it descends.
+func sortKeys(e plan.Expr, desc bool) []plan.SortKey {
+	return []plan.SortKey{{Expr: op(plan.IsNull, e), Desc: !desc}, {Expr: e, Desc: desc}}
+}
+
+// distinct keeps each row of columns once; only the columns stay.
+func (b *binder) distinct(lv *level, s *selection) {
+	p := &plan.Project{Input: s.node}
+	d := &plan.Distinct{Input: p}
+	for _, part := range s.parts {
+		outs := part.outs
+		if part.bound.star {
+			for _, name := range b.cat.AllProps() {
+				if e := part.bound.column(b.cat, name); e != nil {
+					outs = append(outs, outName{name, e})
+				}
+			}
+			part.bound.star = false
+		}
+		part.src = &source{t: part.t, cols: make(map[string]plan.Expr)}
+		part.outs = nil
+		for _, o := range outs {
+			col := lv.col(o.name, graph.Null)
+			p.Items = append(p.Items, plan.Item{Col: col, Expr: o.expr})
+			d.Cols = append(d.Cols, col)
+			ref := &plan.ColRef{Col: col}
+			part.outs = append(part.outs, outName{o.name, ref})
+			part.bound.cols[o.name] = ref
+			part.src.cols[o.name] = ref
+		}
+		part.bound.src = part.src
+	}
+	s.node = d
+}

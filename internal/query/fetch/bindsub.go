@@ -1,0 +1,252 @@
+package fetch
+
+import (
+	"errors"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// subquery binds {"from": …}: as a query that runs before, where it is the same for all rows, else for each row of lv.
+func (b *binder) subquery(lv *level, src *source, sc *scope, a *array) (*boundSub, error) {
+	if src != nil {
+		sc = newScope(sc, "")
+		sc.main = src.bound
+	}
+	top := b.open()
+	mark := len(b.before)
+	s, err := b.subRows(top, sc, a)
+	if err == nil {
+		b.close(top, s.node)
+		s.query = top.query
+		return s, nil
+	}
+	b.forget(mark)
+	if !errors.Is(err, errOuter) || lv == nil {
+		return nil, err
+	}
+	return b.subRows(lv.below(), sc, a)
+}
+
+// forget drops the queries that an attempt has added.
+func (b *binder) forget(mark int) {
+	for _, q := range b.before[mark:] {
+		q.ran = false
+	}
+	b.before = b.before[:mark]
+}
+
+// subRows binds the rows of a subquery at a level of its own.
+func (b *binder) subRows(lv *level, sc *scope, a *array) (*boundSub, error) {
+	inner := newScope(sc, a.key)
+	inner.lv, inner.open = lv, true
+	s, err := b.selects(lv, a, a.main(), inner)
+	if err != nil {
+		return nil, err
+	}
+	sub := &boundSub{lv: lv, quant: a.quant, node: b.cut(a, s.node, 0)}
+	for _, p := range s.parts {
+		sub.from = append(sub.from, p.outs...)
+		if p.bound.star {
+			for _, name := range b.cat.AllProps() {
+				if e := p.bound.column(b.cat, name); e != nil {
+					sub.from = append(sub.from, outName{name, e})
+				}
+			}
+			if sub.value == nil {
+				if e := p.bound.column(b.cat, b.key(p.t.label)); e != nil {
+					sub.value = e
+				}
+			}
+		}
+		if sub.value == nil && len(p.outs) > 0 {
+			sub.value = p.outs[0].expr
+		}
+	}
+	if sub.value == nil {
+		sub.value = boolConst(true)
+	}
+	return sub, nil
+}
+
+// cut binds count and page of an array; fallback is the count where none is given, 0 for no limit.
+func (b *binder) cut(a *array, node plan.Node, fallback int64) plan.Node {
+	s := &plan.Slice{Input: node}
+	count := fallback
+	if a.count != nil {
+		if n, _ := wholeNumber(a.count); n > 0 {
+			s.Limit = b.lift(a.count, param{kind: paramNumber, elem: -1})
+		}
+		count = 0
+	} else if fallback > 0 {
+		s.Limit = intConst(fallback)
+	}
+	if a.page != nil && s.Limit != nil {
+		if n, _ := wholeNumber(a.page); n > 0 {
+			p := param{kind: paramSkip, elem: -1, ord2: -1, count: count}
+			if a.count != nil {
+				p.ord2 = a.count.ord
+			}
+			s.Skip = b.lift(a.page, p)
+		}
+	}
+	if a.page != nil && s.Limit == nil {
+		if n, _ := wholeNumber(a.page); n > 0 { // all rows stand on the first page
+			return &plan.Filter{Input: node, Preds: []plan.Expr{boolConst(false)}}
+		}
+	}
+	if s.Skip == nil && s.Limit == nil {
+		return node
+	}
+	return s
+}
+
+// takes makes a parameter of a subquery that runs before what is being bound.
+func (b *binder) takes(s *boundSub, k takeKind, at *node) *plan.Param {
+	col := b.column(s.lv, s.value, "")
+	for _, t := range s.query.takes {
+		if t.kind == k && t.col == col {
+			return &plan.Param{Name: t.slot}
+		}
+	}
+	slot := b.slot()
+	s.query.takes = append(s.query.takes, take{kind: k, col: col, slot: slot, path: at.path()})
+	have := false
+	for _, q := range b.before {
+		have = have || q == s.query
+	}
+	if !have && !s.query.ran {
+		b.before = append(b.before, s.query)
+		s.query.ran = true
+	}
+	return &plan.Param{Name: slot}
+}
+
+// exists binds k}{@.
+func (b *binder) exists(lv *level, src *source, sc *scope, c *cond) (plan.Expr, error) {
+	var s *boundSub
+	var err error
+	if c.sub == nil {
+		th := sc.root().things[c.path]
+		if th == nil || th.sub == nil {
+			return nil, illegal(c.n, "there is no subquery %q", c.path)
+		}
+		s = th.sub
+	} else if s, err = b.subquery(lv, src, sc, c.sub); err != nil {
+		return nil, err
+	}
+	if s.query != nil {
+		return negated(c, b.takes(s, takeExists, c.n)), nil
+	}
+	return negated(c, s.expr(lv, plan.Exists, nil)), nil
+}
+
+// expr runs the subquery for each row of lv.
+func (s *boundSub) expr(lv *level, k plan.ApplyKind, e plan.Expr) plan.Expr {
+	return &plan.Subquery{Kind: k, Sub: s.node, Expr: e}
+}
+
+// compareSub binds a comparison with a subquery.
+func (b *binder) compareSub(lv *level, src *source, sc *scope, col plan.Expr, c *cond, a *array) (plan.Expr, error) {
+	s, err := b.subquery(lv, src, sc, a)
+	if err != nil {
+		return nil, err
+	}
+	return b.compareBound(lv, col, c, s)
+}
+
+func (b *binder) compareBound(lv *level, col plan.Expr, c *cond, s *boundSub) (plan.Expr, error) {
+	list := func() plan.Expr {
+		if s.query == nil {
+			return s.expr(lv, plan.Collect, s.value)
+		}
+		return b.takes(s, takeList, c.n)
+	}
+	switch c.op {
+	case opIn:
+		return negated(c, op(plan.In, col, list())), nil
+	case opContains:
+		return contains(col, c, list()), nil
+	case opLike, opRegexp, opBetween:
+		return nil, unsupported(c.n, "no subquery can stand here")
+	}
+	code := comparisons[c.op]
+	if c.op == opEqual && c.marked && c.logic == logicNot {
+		code = plan.Ne
+	}
+	if s.quant == "" {
+		if s.query == nil {
+			return op(code, col, op(plan.Index, s.expr(lv, plan.Collect, s.value), intConst(0))), nil
+		}
+		return op(code, col, b.takes(s, takeSingle, c.n)), nil
+	}
+	return b.quantified(lv, col, code, c, s, list), nil
+}
+
+// quantified binds a comparison with ALL or ANY rows of a subquery. Of one that runs before, the least or the greatest
+// value decides.
+func (b *binder) quantified(lv *level, col plan.Expr, code plan.OpCode, c *cond, s *boundSub, list func() plan.Expr) plan.Expr {
+	all := s.quant == "ALL"
+	if code == plan.Eq || code == plan.Ne || s.query == nil {
+		kind := "any"
+		if all {
+			kind = "all"
+		}
+		v := lv.col("", graph.Null)
+		return &plan.Quantifier{Kind: kind, Var: v, List: list(), Pred: op(code, col, &plan.ColRef{Col: v})}
+	}
+	most := code == plan.Gt || code == plan.Ge
+	if !all {
+		most = !most
+	}
+	k := takeLeast
+	if most {
+		k = takeMost
+	}
+	bound := b.takes(s, k, c.n)
+	for i := range s.query.takes {
+		if t := &s.query.takes[i]; t.slot == bound.Name {
+			t.strict = all
+		}
+	}
+	some := b.takes(s, takeExists, c.n)
+	if all {
+		return or(op(plan.Not, some), op(code, col, bound))
+	}
+	return and(some, op(code, col, bound))
+}
+
+// fromSub binds @from@: the rows of a subquery are the table.
+func (b *binder) fromSub(lv *level, p *part, in plan.Node, sc *scope) (plan.Node, error) {
+	inner := lv.below()
+	s, err := b.subRows(inner, sc, p.t.from)
+	if err != nil {
+		return nil, err
+	}
+	pr := &plan.Project{Input: s.node}
+	p.src.cols = make(map[string]plan.Expr)
+	var cols []plan.Col
+	for _, o := range s.from {
+		if p.src.cols[o.name] != nil {
+			continue
+		}
+		col := lv.col(o.name, graph.Null)
+		pr.Items = append(pr.Items, plan.Item{Col: col, Expr: o.expr})
+		p.src.cols[o.name] = &plan.ColRef{Col: col}
+		p.src.order = append(p.src.order, o.name)
+		cols = append(cols, col)
+	}
+	if len(pr.Items) == 0 {
+		return nil, illegal(p.t.from.n, "gives no columns")
+	}
+	return &plan.Apply{Input: in, Sub: pr, Kind: plan.Inner, Cols: cols}, nil
+}
+
+// names are the columns of a subquery in their order.
+func (a *array) names(src *source) []outName {
+	var outs []outName
+	for _, name := range src.order {
+		outs = append(outs, outName{name, src.cols[name]})
+	}
+	return outs
+}

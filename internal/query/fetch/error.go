@@ -1,0 +1,101 @@
+package fetch
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// The codes of an answer.
+const (
+	CodeOK          = 200
+	CodeMalformed   = 400 // encoding or JSON
+	CodeNoRight     = 401
+	CodeUnsupported = 403 // forbidden or unsupported
+	CodeNotFound    = 404 // no such label, property or method
+	CodeArgument    = 406 // illegal argument
+	CodeTimeout     = 408
+	CodeConflict    = 409
+	CodeCondition   = 412 // failed condition
+	CodeBudget      = 413 // over a budget
+	CodeType        = 415
+	CodeRange       = 416
+	CodeNull        = 417
+	CodeBusy        = 429 // too busy
+	CodeInternal    = 500 // a fault of the server
+)
+
+// Error is what a request failed with. Path names the key, from the root of the request, members joined by "/"; it is
+// empty where no key is to blame.
+type Error struct {
+	Code int
+	Path string
+	Msg  string
+	Err  error // the cause, or nil
+}
+
+// Error gives the message with the path in front.
+func (e *Error) Error() string {
+	if e.Path == "" {
+		return e.Msg
+	}
+	return `"` + e.Path + `": ` + e.Msg
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// fail makes an error about a node.
+func fail(code int, n *node, format string, args ...any) *Error {
+	return &Error{Code: code, Path: n.path(), Msg: fmt.Sprintf(format, args...)}
+}
+
+// illegal is an illegal argument.
+func illegal(n *node, format string, args ...any) *Error {
+	return fail(CodeArgument, n, format, args...)
+}
+
+// unsupported is a part of the protocol that is not there.
+func unsupported(n *node, format string, args ...any) *Error {
+	return fail(CodeUnsupported, n, format, args...)
+}
+
+// notFound is a name that the graph does not know.
+func notFound(n *node, format string, args ...any) *Error {
+	return fail(CodeNotFound, n, format, args...)
+}
+
+// AsError finds the *Error in a chain, or makes one from whatever else a request can fail with.
+func AsError(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	g := graph.AsError(err)
+	return &Error{Code: codeOf(g), Msg: g.Error(), Err: err}
+}
+
+// codeOf maps an error of the layers below.
+func codeOf(g *graph.Error) int {
+	switch g.Kind {
+	case graph.KindInvalid:
+		if g.Type == "TypeError" {
+			return CodeType
+		}
+		return CodeArgument
+	case graph.KindNotFound:
+		return CodeNotFound
+	case graph.KindExists, graph.KindConflict:
+		return CodeConflict
+	case graph.KindBudget:
+		return CodeBudget
+	case graph.KindDeadline:
+		return CodeTimeout
+	case graph.KindUnavailable:
+		return CodeBusy
+	case graph.KindDenied:
+		return CodeNoRight
+	}
+	return CodeInternal
+}

@@ -1,0 +1,55 @@
+package fetch
+
+// fieldKind is a kind of member of a row's object.
+type fieldKind uint8
+
+const (
+	fieldValue  fieldKind = iota // a column; null is left out
+	fieldJSON                    // a column whose text is JSON
+	fieldRecord                  // all properties of a vertex or an edge, as members of this object
+	fieldObject                  // an object, absent where the column is null
+	fieldRow                     // the one row of a list as an object, absent where the list is empty
+	fieldList                    // a list of rows, absent where it is empty
+	fieldText                    // a value of the request
+	fieldHidden                  // what a hidden query gave
+	fieldPage                    // the total and the info of a nested array
+	fieldSlot                    // a value of an earlier result
+)
+
+// field is one member of a row's object.
+type field struct {
+	kind   fieldKind
+	lit    []byte // "key":
+	col    int
+	ord    int
+	slot   string
+	fields []field
+	elem   *element
+	page   *paging
+	except map[string]bool // of fieldRecord
+	json   map[string]bool
+}
+
+// element says what an element of a list looks like.
+type element struct {
+	value  bool    // the value of column col, left out where it is null
+	json   bool    // the text of it is JSON
+	path   *walked // a path
+	col    int
+	fields []field // of an object
+	object int     // the column that must not be null, or -1
+	row    bool    // column object is a list whose one row is the element
+	page   bool
+}
+
+// walked says how the vertices and edges of a path are written.
+type walked struct {
+	tables map[string]*pathTable // by label or type
+}
+
+// pathTable is how a vertex or an edge of a path is written.
+type pathTable struct {
+	lit   []byte
+	names []string // the properties, or nil for all
+	lits  [][]byte
+}

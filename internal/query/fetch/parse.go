@@ -1,0 +1,420 @@
+package fetch
+
+import (
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// Methods are the methods of the protocol.
+var methods = map[string]bool{
+	"get": true, "gets": true, "head": true, "heads": true, "post": true, "put": true, "delete": true,
+}
+
+// Parse reads a request. Every error is an *Error.
+func Parse(method string, body []byte, limits Limits) (*Request, error) {
+	limits.EnsureDefaults()
+	if !methods[method] {
+		return nil, &Error{Code: CodeNotFound, Msg: "there is no method " + method + "; there are get, gets, head, heads, post, put and delete"}
+	}
+	doc, err := parseJSON(body)
+	if err != nil {
+		return nil, err
+	}
+	r := &Request{Method: method, doc: doc, limits: limits, body: body}
+	if f := doc.root.get("format"); f != nil {
+		if f.kind != kBool {
+			return nil, illegal(f, "must be true or false, was %s", f.what())
+		}
+		r.format = f.scalar.Bool()
+	}
+	switch method {
+	case "post", "put", "delete":
+		err = r.parseWrites()
+	default:
+		p := treeParser{limits: &r.limits, head: strings.HasPrefix(method, "head")}
+		r.root, err = p.object(doc.root, 1)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Wrap gives the request that `POST /get/User[]` with the body stands for.
+func Wrap(key string, body []byte) []byte {
+	b := append([]byte{'{'}, quote(nil, key)...)
+	b = append(b, ':')
+	b = append(b, body...)
+	return append(b, '}')
+}
+
+// treeParser makes the tree of a reading request.
+type treeParser struct {
+	limits *Limits
+	head   bool
+}
+
+// rootWords are members of the root that speak about the whole request and are not returned.
+var rootWords = map[string]bool{
+	"format": true, "tag": true, "version": true, "ok": true, "code": true, "msg": true, "time": true,
+}
+
+// object reads a plain object; depth counts from 1 for the root.
+func (p *treeParser) object(n *node, depth int) (*object, error) {
+	o := &object{n: n}
+	objects, arrays := 0, 0
+	for _, m := range n.members {
+		if m.kind == kNull || depth == 1 && (rootWords[m.key] || strings.HasPrefix(m.key, "@") && m.kind != kObject) {
+			continue
+		}
+		c, err := p.member(m, depth, false)
+		if err != nil {
+			return nil, err
+		}
+		if c == nil {
+			continue
+		}
+		if err := p.count(c, &objects, &arrays); err != nil {
+			return nil, err
+		}
+		o.members = append(o.members, c)
+	}
+	return o, nil
+}
+
+// count holds the limits of one level.
+func (p *treeParser) count(c *member, objects, arrays *int) error {
+	switch c.kind {
+	case memberArray:
+		if *arrays++; *arrays > p.limits.Arrays {
+			return fail(CodeBudget, c.n, "is array %d of its object, more than the %d of fetch.arrays", *arrays, p.limits.Arrays)
+		}
+	case memberTable, memberObject:
+		if *objects++; *objects > p.limits.Objects {
+			return fail(CodeBudget, c.n, "is object %d of its object, more than the %d of fetch.objects", *objects, p.limits.Objects)
+		}
+	}
+	return nil
+}
+
+// member reads a member of an object or (inArray) of an array; nil for one that says nothing.
+func (p *treeParser) member(m *node, depth int, inArray bool) (*member, error) {
+	c := &member{n: m, key: m.key}
+	if m.kind == kObject && depth+1 > p.limits.Depth {
+		return nil, fail(CodeBudget, m, "is nested %d deep, more than the %d of fetch.depth", depth+1, p.limits.Depth)
+	}
+	var err error
+	switch {
+	case strings.HasSuffix(m.key, "()"):
+		return nil, unsupported(m, "remote functions are not supported")
+	case strings.HasSuffix(m.key, "@") && m.kind == kString:
+		c.kind, c.key, c.path = memberRef, strings.TrimSuffix(m.key, "@"), m.str()
+	case strings.HasSuffix(m.key, "@") && m.kind == kObject:
+		if inArray {
+			return nil, illegal(m, "a named subquery stands at the root, not in an array")
+		}
+		c.kind, c.key = memberSub, strings.TrimSuffix(m.key, "@")
+		c.array, err = p.subquery(m, depth+1)
+	case strings.HasSuffix(m.key, "@"):
+		return nil, illegal(m, "must be the path of a reference or a subquery, was %s", m.what())
+	case m.kind != kObject:
+		c.kind = memberPlain
+	case isArrayKey(m.key):
+		if p.head {
+			return nil, unsupported(m, "head takes objects only, no arrays")
+		}
+		c.kind = memberArray
+		c.array, err = p.array(m, depth+1)
+		if err == nil && c.array == nil {
+			return nil, nil
+		}
+	case isTableKey(m.key):
+		c.kind = memberTable
+		c.table, err = p.table(m, depth+1)
+	case inArray:
+		return nil, illegal(m, "an object in an array must be a table or an array")
+	default:
+		c.kind = memberObject
+		c.object, err = p.object(m, depth+1)
+	}
+	return c, err
+}
+
+// array reads "key[]": {…}; nil where it asks for nothing.
+func (p *treeParser) array(n *node, depth int) (*array, error) {
+	a := &array{n: n, key: n.key}
+	if err := p.arrayMembers(a, depth); err != nil {
+		return nil, err
+	}
+	if len(a.members) == 0 {
+		return nil, nil
+	}
+	if a.find0() == memberArray {
+		return nil, illegal(a.members[0].n, "the first object of an array must be its main table")
+	}
+	if a.main() == nil && (a.hop == nil || a.hop.find == "") {
+		return nil, illegal(n, "an array needs a table")
+	}
+	if target := arrayTarget(a.key); len(target) > 0 && len(target) <= 2 && a.find(target[0]) != nil {
+		a.target = target
+	}
+	for _, j := range a.joins {
+		if err := a.checkJoin(j); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// find0 is the kind of the first member that is an object.
+func (a *array) find0() memberKind {
+	for _, m := range a.members {
+		if m.kind == memberTable || m.kind == memberArray {
+			return m.kind
+		}
+	}
+	return memberPlain
+}
+
+func (p *treeParser) arrayMembers(a *array, depth int) error {
+	objects, arrays := 0, 0
+	var h hopWords
+	for _, m := range a.n.members {
+		if m.kind == kNull {
+			continue
+		}
+		used, err := p.arrayWord(a, m)
+		if err == nil && !used {
+			used, err = h.take(m.key, m)
+		}
+		if err != nil {
+			return err
+		}
+		if used {
+			continue
+		}
+		c, err := p.member(m, depth, true)
+		if err != nil {
+			return err
+		}
+		if c == nil {
+			continue
+		}
+		if err := p.count(c, &objects, &arrays); err != nil {
+			return err
+		}
+		a.members = append(a.members, c)
+	}
+	var err error
+	a.hop, a.must, err = h.make(p.limits)
+	return err
+}
+
+// arrayWord reads a word of an array.
+func (p *treeParser) arrayWord(a *array, m *node) (bool, error) {
+	var err error
+	switch m.key {
+	case "count":
+		a.count = m
+		_, err = wholeNumber(m)
+	case "page":
+		a.page = m
+		var page int64
+		if page, err = wholeNumber(m); err == nil && page > int64(p.limits.Page) {
+			err = illegal(m, "must not be above the %d of fetch.page, was %d", p.limits.Page, page)
+		}
+	case "query":
+		a.query, err = queryWord(m)
+	case "join":
+		a.joins, err = parseJoins(m)
+	case "compat":
+		if m.kind != kBool {
+			err = illegal(m, "must be true or false, was %s", m.what())
+		}
+	case "from":
+		if !a.sub {
+			return false, nil
+		}
+		if m.kind != kString {
+			err = illegal(m, "must be the key of a table, was %s", m.what())
+			break
+		}
+		a.from = m.str()
+	case "range":
+		if !a.sub {
+			return false, nil
+		}
+		if m.kind != kString || m.str() != "ALL" && m.str() != "ANY" {
+			err = illegal(m, `must be "ALL" or "ANY", was %s`, m.what())
+			break
+		}
+		a.quant = m.str()
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+// wholeNumber reads a count or a page, a number or the text of one.
+func wholeNumber(n *node) (int64, error) {
+	v := n.scalar
+	if n.kind == kString {
+		v = numeric(n.str())
+	}
+	if v.Kind() != graph.Int || v.Int() < 0 {
+		return 0, illegal(n, "must be a whole number from 0, was %s", n.what())
+	}
+	return v.Int(), nil
+}
+
+func queryWord(n *node) (int, error) {
+	switch {
+	case n.kind == kNumber && n.scalar.Kind() == graph.Int && n.scalar.Int() >= 0 && n.scalar.Int() <= 2:
+		return int(n.scalar.Int()), nil
+	case n.kind == kString:
+		switch n.str() {
+		case "0", "TABLE":
+			return 0, nil
+		case "1", "TOTAL":
+			return 1, nil
+		case "2", "ALL":
+			return 2, nil
+		}
+	}
+	return 0, illegal(n, "must be 0 (rows), 1 (the total) or 2 (both), was %s", n.what())
+}
+
+// subquery reads {"from": …, "Label": {…}}.
+func (p *treeParser) subquery(n *node, depth int) (*array, error) {
+	a := &array{n: n, key: n.key, sub: true}
+	q := *p
+	q.head = false
+	if err := q.arrayMembers(a, depth); err != nil {
+		return nil, err
+	}
+	if a.from != "" && a.find(a.from) == nil {
+		return nil, illegal(n, "there is no object %q that from names", a.from)
+	}
+	if a.main() == nil {
+		return nil, illegal(n, "a subquery needs a table")
+	}
+	for _, j := range a.joins {
+		if err := a.checkJoin(j); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// parseJoins reads "join": "</User/id@,&/Comment", or an object with such keys.
+func parseJoins(n *node) ([]*join, error) {
+	var joins []*join
+	switch n.kind {
+	case kString:
+		for _, s := range strings.Split(n.str(), ",") {
+			if s = strings.TrimSpace(s); s == "" {
+				continue
+			}
+			j, err := parseJoin(n, s)
+			if err != nil {
+				return nil, err
+			}
+			joins = append(joins, j)
+		}
+	case kObject:
+		for _, m := range n.members {
+			j, err := parseJoin(m, m.key)
+			if err != nil {
+				return nil, err
+			}
+			if m.kind != kObject {
+				return nil, illegal(m, "must be an object of conditions, was %s", m.what())
+			}
+			j.extra = m
+			joins = append(joins, j)
+		}
+	default:
+		return nil, illegal(n, `must be a text such as "</User/id@" or an object with such keys, was %s`, n.what())
+	}
+	return joins, nil
+}
+
+func parseJoin(n *node, s string) (*join, error) {
+	kind, rest, ok := strings.Cut(s, "/")
+	if !ok || rest == "" {
+		return nil, illegal(n, "%q is no join such as </User/id@", s)
+	}
+	switch kind {
+	case "<", ">", "&", "|", "!", "^", "(", ")", "@":
+	case "":
+		kind = "|"
+	default:
+		return nil, unsupported(n, "there is no join %q; there are < > & | ! ^ ( ) @", kind)
+	}
+	j := &join{kind: kind}
+	j.key, j.on, _ = strings.Cut(rest, "/")
+	if isArrayKey(j.key) { // one level down: "@/Comment[]/Comment/momentId@"
+		if kind != "@" {
+			return nil, unsupported(n, "only @ joins a table of an inner array")
+		}
+		j.key, j.on, _ = strings.Cut(j.on, "/")
+		j.key = ""
+		return j, nil
+	}
+	if !isTableKey(j.key) {
+		return nil, illegal(n, "%q names no table", s)
+	}
+	if j.on != "" && !strings.HasSuffix(j.on, "@") {
+		return nil, illegal(n, "%q must end with the key of a reference, such as id@", s)
+	}
+	return j, nil
+}
+
+// checkJoin finds what a join names.
+func (a *array) checkJoin(j *join) error {
+	if j.key == "" {
+		return nil
+	}
+	at := a.n.get("join")
+	t := a.find(j.key)
+	switch {
+	case t == nil:
+		return illegal(at, "there is no object %q to join", j.key)
+	case t == a.main():
+		return illegal(at, "%q is the main table itself", j.key)
+	case j.on != "":
+		c := t.cond(strings.TrimSuffix(j.on, "@"))
+		if c == nil || c.path == "" {
+			return illegal(at, "%q has no reference %q to join by", j.key, j.on)
+		}
+	case len(t.links(a)) == 0:
+		return illegal(at, "%q has no reference to a table beside it to join by", j.key)
+	}
+	return nil
+}
+
+// cond finds a condition by its key, without @.
+func (t *table) cond(key string) *cond {
+	for _, c := range t.conds {
+		if c.key == key && !c.isIt {
+			return c
+		}
+	}
+	return nil
+}
+
+// links are the conditions that refer to a table beside this one.
+func (t *table) links(a *array) []*cond {
+	var links []*cond
+	for _, c := range t.conds {
+		if c.path == "" {
+			continue
+		}
+		parts := strings.Split(c.path, "/")
+		if parts[0] == "" && len(parts) == 3 && a.find(parts[1]) != nil {
+			links = append(links, c)
+		}
+	}
+	return links
+}

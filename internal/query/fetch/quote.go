@@ -1,0 +1,150 @@
+package fetch
+
+import (
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
+)
+
+const hexDigits = "0123456789abcdef"
+
+// quote appends a text as a JSON string. Bytes that are no UTF-8 become U+FFFD.
+func quote(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			if c >= ' ' && c != '"' && c != '\\' {
+				i++
+				continue
+			}
+			dst = append(dst, s[start:i]...)
+			switch c {
+			case '"', '\\':
+				dst = append(dst, '\\', c)
+			case '\n':
+				dst = append(dst, '\\', 'n')
+			case '\r':
+				dst = append(dst, '\\', 'r')
+			case '\t':
+				dst = append(dst, '\\', 't')
+			default:
+				dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+			}
+			i++
+			start = i
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			dst = append(dst, s[start:i]...)
+			dst = append(dst, "\uFFFD"...)
+			start = i + n
+		}
+		i += n
+	}
+	dst = append(dst, s[start:]...)
+	return append(dst, '"')
+}
+
+// appendFloat writes a float so that it reads back as one: with a point or an exponent; what is no number is a text.
+func appendFloat(dst []byte, f float64) []byte {
+	switch {
+	case math.IsNaN(f):
+		return append(dst, `"NaN"`...)
+	case math.IsInf(f, 1):
+		return append(dst, `"Infinity"`...)
+	case math.IsInf(f, -1):
+		return append(dst, `"-Infinity"`...)
+	}
+	start := len(dst)
+	format := byte('f')
+	if a := math.Abs(f); a != 0 && (a < 1e-6 || a >= 1e21) {
+		format = 'e'
+	}
+	dst = strconv.AppendFloat(dst, f, format, -1, 64)
+	for _, c := range dst[start:] {
+		if c == '.' || c == 'e' {
+			return dst
+		}
+	}
+	return append(dst, '.', '0')
+}
+
+// appendValue writes a value: a vertex or an edge as the object of its properties.
+func appendValue(dst []byte, v graph.Value) []byte {
+	switch v.Kind() {
+	case graph.Null:
+		return append(dst, "null"...)
+	case graph.Bool:
+		return strconv.AppendBool(dst, v.Bool())
+	case graph.Int:
+		return strconv.AppendInt(dst, v.Int(), 10)
+	case graph.Float:
+		return appendFloat(dst, v.Float())
+	case graph.String:
+		return quote(dst, v.Str())
+	case graph.List:
+		dst = append(dst, '[')
+		for i, e := range v.List() {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendValue(dst, e)
+		}
+		return append(dst, ']')
+	case graph.Map:
+		dst = append(dst, '{')
+		for i, e := range v.Map() {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(quote(dst, e.Key), ':')
+			dst = appendValue(dst, e.Value)
+		}
+		return append(dst, '}')
+	case graph.VertexKind, graph.EdgeKind:
+		return append(appendRecord(append(dst, '{'), recordOf(v)), '}')
+	case graph.PathKind:
+		dst = append(dst, '[')
+		p := v.Path()
+		for i, e := range p.Vertices {
+			if i > 0 {
+				dst = appendValue(append(dst, ','), p.Edges[i-1])
+				dst = append(dst, ',')
+			}
+			dst = appendValue(dst, e)
+		}
+		return append(dst, ']')
+	}
+	return append(fn.AppendTemporal(append(dst, '"'), v), '"')
+}
+
+// recordOf is the record of a vertex or an edge, nil where it has none.
+func recordOf(v graph.Value) *graph.Record {
+	if v.Kind() == graph.VertexKind {
+		return v.Record()
+	}
+	if v.Kind() == graph.EdgeKind {
+		return v.Edge().Record
+	}
+	return nil
+}
+
+func appendRecord(dst []byte, r *graph.Record) []byte {
+	if r == nil {
+		return dst
+	}
+	for i, k := range r.Keys {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(quote(dst, k), ':')
+		dst = appendValue(dst, r.Values[i])
+	}
+	return dst
+}

@@ -1,0 +1,192 @@
+package fetch
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// errOuter says that something refers to a row above, where only what is the same for all rows can stand.
+var errOuter = errors.New("refers to a row above")
+
+// target is what a reference finds: an expression over the rows of a level, or a parameter. Neither: nothing.
+type target struct {
+	expr plan.Expr
+	lv   *level
+	slot string
+	page *paging // with info: the whole of it
+	info bool
+}
+
+func (t target) found() bool { return t.expr != nil || t.slot != "" }
+
+// resolve follows the path of a reference that stands in the scope, at the level; both may be of the object that refers.
+func (b *binder) resolve(path string, sc *scope, lv *level) (target, error) {
+	if rest, ok := strings.CutPrefix(path, "/"); ok {
+		parts := strings.Split(rest, "/")
+		t, err := b.walk(parts, sc, sc, lv)
+		if err == nil && !t.found() && sc.parent != nil && sc.lv == nil {
+			t, err = b.walk(parts, sc.parent, sc, lv)
+		}
+		return t, err
+	}
+	return b.walk(strings.Split(path, "/"), sc.root(), sc, lv)
+}
+
+// walk goes down from at.
+func (b *binder) walk(parts []string, at, from *scope, lv *level) (target, error) {
+	for i, part := range parts {
+		rest := parts[i+1:]
+		th := at.things[part]
+		if th == nil {
+			return target{}, nil
+		}
+		switch {
+		case th.array != nil:
+			if th.inner != nil && th.inner.holds(from) && len(rest) > 0 {
+				at = th.inner
+				continue
+			}
+			return b.ofArray(th, rest, lv)
+		case th.table != nil:
+			if th.inner != nil && len(rest) > 1 {
+				at = th.inner
+				continue
+			}
+			if len(rest) != 1 {
+				return target{}, nil
+			}
+			return b.ofTable(th.table, rest[0], lv)
+		case th.inner != nil:
+			at = th.inner
+			continue
+		case len(rest) > 0:
+			if th.plain == nil {
+				return target{}, nil
+			}
+			n := th.plain
+			for _, key := range rest {
+				if n = n.get(key); n == nil {
+					return target{}, nil
+				}
+			}
+			return b.ofPlain(n), nil
+		case th.plain != nil:
+			return b.ofPlain(th.plain), nil
+		default:
+			return target{slot: th.slot}, nil
+		}
+	}
+	return target{}, nil
+}
+
+func (b *binder) ofPlain(n *node) target {
+	switch n.kind {
+	case kNull, kObject:
+		return target{}
+	case kList:
+		return target{slot: b.lift(n, param{kind: paramList, elem: -1}).Name}
+	}
+	return target{slot: b.lift(n, param{elem: -1}).Name}
+}
+
+// ofTable finds a column of a table.
+func (b *binder) ofTable(t *bound, name string, lv *level) (target, error) {
+	if t.never {
+		return target{}, nil
+	}
+	e := t.column(b.cat, name)
+	if e == nil {
+		return target{}, nil
+	}
+	if lv.within(t.lv) {
+		return target{expr: e, lv: t.lv}, nil
+	}
+	if t.open || t.lv.parent != nil || t.lv.query.isOpen {
+		return target{}, errOuter
+	}
+	return target{slot: b.capture(t.lv, takeFirst, e, name, 0)}, nil
+}
+
+// ofArray finds what references from outside an array may name.
+func (b *binder) ofArray(th *thing, rest []string, lv *level) (target, error) {
+	a := th.array
+	if len(rest) == 1 && (rest[0] == "total" || rest[0] == "info") {
+		switch {
+		case a.page == nil:
+			return target{}, nil
+		case a.total != nil:
+			if !lv.within(a.lv.parent) {
+				return target{}, errOuter
+			}
+			return target{expr: a.total, lv: a.lv.parent, page: a.page, info: rest[0] == "info"}, nil
+		}
+		return target{slot: a.page.slot, page: a.page, info: rest[0] == "info"}, nil
+	}
+	if a.query == nil {
+		return target{}, nil
+	}
+	if a.query.isOpen {
+		return target{}, errOuter
+	}
+	if len(rest) == 0 {
+		if a.value < 0 {
+			return target{}, nil
+		}
+		return target{slot: b.capture(a.lv, takeList, a.lv.outs.exprs[a.value], "", 0)}, nil
+	}
+	row, err := strconv.Atoi(rest[0])
+	if err != nil || row < 0 {
+		return target{}, nil
+	}
+	key, rest := a.main, rest[1:]
+	if a.value >= 0 && len(rest) == 0 {
+		return target{slot: b.capture(a.lv, takeRow, a.lv.outs.exprs[a.value], "", row)}, nil
+	}
+	if key == "" && len(rest) > 0 {
+		key, rest = rest[0], rest[1:]
+	}
+	inner := th.inner.things[key]
+	if len(rest) != 1 || inner == nil || inner.table == nil || inner.table.lv != a.lv {
+		return target{}, nil
+	}
+	e := inner.table.column(b.cat, rest[0])
+	if e == nil {
+		return target{}, nil
+	}
+	return target{slot: b.capture(a.lv, takeRow, e, rest[0], row)}, nil
+}
+
+// capture makes a parameter of a column of a whole query's rows.
+func (b *binder) capture(lv *level, k takeKind, e plan.Expr, name string, row int) string {
+	q := lv.query
+	col := b.column(lv, e, name)
+	for _, t := range q.takes {
+		if t.kind == k && t.col == col && t.row == row {
+			return t.slot
+		}
+	}
+	slot := b.slot()
+	q.takes = append(q.takes, take{kind: k, col: col, row: row, slot: slot})
+	return slot
+}
+
+// column adds a column to a whole query's rows, though it be finished already.
+func (b *binder) column(lv *level, e plan.Expr, name string) int {
+	col := lv.outs.add(e, name)
+	if q := lv.query; q.proj != nil {
+		b.project(lv)
+	}
+	return col
+}
+
+// value gives what a reference found as an expression at a level.
+func (t target) value(lv *level) plan.Expr {
+	if t.expr != nil {
+		lv.use(t.expr, t.lv)
+		return t.expr
+	}
+	return &plan.Param{Name: t.slot}
+}

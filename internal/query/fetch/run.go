@@ -1,0 +1,542 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// errEnough ends a query whose first row is all that counts.
+var errEnough = errors.New("enough")
+
+// Explainer is a Runner that can show what becomes of a plan, for @explain.
+type Explainer interface {
+	Explain(q *plan.Query) (string, error)
+}
+
+// run is one run of a request.
+type run struct {
+	ctx    context.Context
+	req    *Request
+	runner Runner
+	params map[string]graph.Value
+	texts  [][]byte // what hidden queries gave
+	w      writer
+	row    []graph.Value
+	rows   int // given so far, nested ones too
+	start  time.Time
+}
+
+// Result says how a run went.
+type Result struct {
+	// Began says that bytes were written before the error: the answer cannot be taken back.
+	Began bool
+	Rows  int
+}
+
+// Run runs the request and writes the answer to w in pieces, each of some 32 KiB. When it fails before the first piece
+// is written, Result.Began is false, nothing was written, and Failure makes the answer. cache may be nil. Every error is
+// an *Error.
+func (r *Request) Run(ctx context.Context, runner Runner, cache *Cache, w io.Writer) (Result, error) {
+	x := &run{ctx: ctx, req: r, runner: runner, start: time.Now(), params: make(map[string]graph.Value)}
+	x.w = writer{w: w, run: x, buf: append(make([]byte, 0, flushAt+4<<10), '{')}
+	err := x.all(cache)
+	if err == nil {
+		x.envelope()
+		if err = x.w.flush(); err == nil {
+			_, err = w.Write(x.w.buf)
+			x.w.began = true
+		}
+	}
+	res := Result{Began: x.w.began, Rows: x.rows}
+	if err != nil {
+		return res, AsError(err)
+	}
+	return res, nil
+}
+
+func (x *run) all(cache *Cache) error {
+	if x.req.root == nil {
+		return x.write()
+	}
+	prog, err := cache.program(x.req, x.runner.Catalog())
+	if err != nil {
+		return err
+	}
+	if err := x.lift(prog.params); err != nil {
+		return err
+	}
+	return x.members(prog.members)
+}
+
+// envelope ends the answer.
+func (x *run) envelope() {
+	b := x.w.buf
+	if b[len(b)-1] != '{' {
+		b = append(b, ',')
+	}
+	b = append(b, `"ok":true,"code":200,"msg":"success","time":`...)
+	x.w.buf = append(appendInt(b, time.Since(x.start).Milliseconds()), '}')
+}
+
+// Failure makes the answer of a request that failed: the request with the error beside it.
+func Failure(body []byte, err error, took time.Duration) []byte {
+	e := AsError(err)
+	b := []byte{'{'}
+	if doc, err := parseJSON(body); err == nil {
+		for _, m := range doc.root.members {
+			switch m.key {
+			case "ok", "code", "msg", "time":
+				continue
+			}
+			b = append(append(quote(b, m.key), ':'), m.raw...)
+			b = append(b, ',')
+		}
+	}
+	b = append(b, `"ok":false,"code":`...)
+	b = appendInt(b, int64(e.Code))
+	b = append(b, `,"msg":`...)
+	b = quote(b, e.Error())
+	b = append(b, `,"time":`...)
+	return append(appendInt(b, took.Milliseconds()), '}')
+}
+
+// members runs and writes the members of an object.
+func (x *run) members(members []*output) error {
+	for _, m := range members {
+		for _, q := range m.before {
+			if err := x.prepare(q); err != nil {
+				return err
+			}
+		}
+		if err := x.member(m); err != nil {
+			return err
+		}
+		if err := x.w.spill(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *run) member(m *output) error {
+	w := &x.w
+	switch m.kind {
+	case outText:
+		w.key(m.lit)
+		w.buf = append(w.buf, x.req.doc.nodes[m.ord].raw...)
+	case outSlot:
+		if v := x.params[m.slot]; !v.IsNull() {
+			w.key(m.lit)
+			if m.page != nil {
+				w.buf = x.appendInfo(w.buf, m.page, v)
+			} else {
+				w.buf = appendValue(w.buf, v)
+			}
+		}
+	case outEmpty:
+		w.key(m.lit)
+		w.buf = append(w.buf, "{}"...)
+	case outObject:
+		w.begin(m.lit)
+		if err := x.members(m.members); err != nil {
+			return err
+		}
+		w.end()
+	case outTable:
+		return x.query(m.query, func(row []graph.Value) error {
+			w.key(m.lit)
+			w.buf = append(w.fields(append(w.buf, '{'), m.fields, row), '}')
+			return x.explain(m)
+		})
+	case outHead:
+		w.key(m.lit)
+		w.buf = append(w.buf, `{"ok":true,"code":200,"msg":"success","count":`...)
+		count := graph.IntValue(0)
+		err := x.query(m.query, func(row []graph.Value) error {
+			count = row[m.fields[0].col]
+			return nil
+		})
+		w.buf = append(appendValue(w.buf, count), '}')
+		return err
+	case outArray:
+		return x.array(m)
+	case outHidden:
+		if m.query != nil {
+			return x.query(m.query, nil)
+		}
+	}
+	return nil
+}
+
+// explain adds the plan behind an object that was written last.
+func (x *run) explain(m *output) error {
+	e, ok := x.runner.(Explainer)
+	if !m.explain || !ok {
+		return nil
+	}
+	text, err := e.Explain(m.query.q)
+	if err != nil {
+		return err
+	}
+	b := x.w.buf[:len(x.w.buf)-1]
+	if b[len(b)-1] != '{' {
+		b = append(b, ',')
+	}
+	b = append(b, `"@explain":{"list":[`...)
+	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = quote(b, line)
+	}
+	x.w.buf = append(b, "]}}"...)
+	return nil
+}
+
+// array runs and writes an array.
+func (x *run) array(m *output) error {
+	w := &x.w
+	if m.page != nil {
+		total := x.params[m.page.slot]
+		if m.page.total != nil && !total.IsNull() {
+			w.key(m.page.total)
+			w.buf = appendValue(w.buf, total)
+			w.key(m.page.info)
+			w.buf = x.appendInfo(w.buf, m.page, total)
+		}
+	}
+	if m.query == nil {
+		return nil
+	}
+	began := false
+	err := x.query(m.query, func(row []graph.Value) error {
+		if !began {
+			if m.elem.none(row) {
+				return nil
+			}
+			began = true
+			w.key(m.lit)
+			w.buf = append(w.buf, '[')
+		}
+		w.buf = w.element(w.buf, m.elem, row)
+		return w.spill()
+	})
+	if began {
+		w.buf = append(w.buf, ']')
+	}
+	return err
+}
+
+// none reports whether a row gives no element.
+func (e *element) none(row []graph.Value) bool {
+	if e.value {
+		return e.col < 0 || row[e.col].IsNull()
+	}
+	return e.object >= 0 && (row[e.object].IsNull() || e.row && len(row[e.object].List()) == 0)
+}
+
+// prepare runs a query whose rows are not written where it stands.
+func (x *run) prepare(q *query) error {
+	h := q.hidden
+	if h == nil {
+		return x.query(q, nil)
+	}
+	for len(x.texts) <= h.slot {
+		x.texts = append(x.texts, nil)
+	}
+	var text []byte
+	err := x.query(q, func(row []graph.Value) error {
+		if h.elem == nil {
+			text = append(x.w.fields([]byte{'{'}, h.fields, row), '}')
+			return nil
+		}
+		if text == nil {
+			text = []byte{'['}
+		}
+		text = x.w.element(text, h.elem, row)
+		return nil
+	})
+	if h.elem != nil && len(text) == 1 {
+		text = nil
+	} else if h.elem != nil && text != nil {
+		text = append(text, ']')
+	}
+	x.texts[h.slot] = text
+	return err
+}
+
+// query runs a query, takes what is to be taken and gives each row to write, which may be nil.
+func (x *run) query(q *query, write func(row []graph.Value) error) error {
+	for _, t := range q.takes {
+		switch t.kind {
+		case takeExists:
+			x.params[t.slot] = graph.BoolValue(false)
+		case takeList:
+			x.params[t.slot] = graph.ListValue(nil)
+		default:
+			x.params[t.slot] = graph.Value{}
+		}
+	}
+	if q.never {
+		return nil
+	}
+	for _, slot := range q.needs {
+		if v := x.params[slot]; v.IsNull() {
+			return nil
+		}
+	}
+	takers := make([]taker, len(q.takes))
+	for i := range takers {
+		takers[i].take = &q.takes[i]
+	}
+	n := 0
+	limit := x.req.limits.Rows
+	err := x.runner.Run(x.ctx, q.q, x.params, func(b *graph.Batch) error {
+		if cap(x.row) < len(b.Cols) {
+			x.row = make([]graph.Value, len(b.Cols))
+		}
+		row := x.row[:len(b.Cols)]
+		for i := range b.N {
+			for c := range b.Cols {
+				row[c] = b.Cols[c].Value(i)
+			}
+			for t := range takers {
+				if err := takers[t].row(n, row); err != nil {
+					return err
+				}
+			}
+			n++
+			if x.rows++; x.rows > limit {
+				return &Error{Code: CodeBudget, Msg: "the answer has more rows than the " + decimal(limit) + " of fetch.rows"}
+			}
+			if write != nil {
+				if err := write(row); err != nil {
+					return err
+				}
+			}
+			if q.first {
+				return errEnough
+			}
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	for i := range takers {
+		takers[i].end(x.params)
+	}
+	return nil
+}
+
+func decimal(i int) string { return string(appendInt(nil, int64(i))) }
+
+// taker gathers what becomes a parameter.
+type taker struct {
+	take   *take
+	v      graph.Value
+	list   []graph.Value
+	seen   bool
+	isNull bool
+}
+
+func (t *taker) row(n int, row []graph.Value) error {
+	v := row[t.take.col]
+	switch t.take.kind {
+	case takeFirst:
+		if n == 0 {
+			t.v = v
+		}
+	case takeRow:
+		if n == t.take.row {
+			t.v = v
+		}
+	case takeList:
+		if !v.IsNull() {
+			t.list = append(t.list, v)
+		}
+	case takeSingle:
+		if n == 1 {
+			return &Error{Code: CodeArgument, Path: t.take.path, Msg: "the subquery gives more than one row"}
+		}
+		t.v = v
+	case takeExists:
+		t.seen = true
+	case takeLeast, takeMost:
+		switch {
+		case v.IsNull():
+			t.isNull = true
+		case !t.seen:
+			t.v, t.seen = v, true
+		default:
+			if c, ok := fn.Compare(v, t.v); ok && (c < 0) == (t.take.kind == takeLeast) {
+				t.v = v
+			}
+		}
+	}
+	return nil
+}
+
+func (t *taker) end(params map[string]graph.Value) {
+	switch t.take.kind {
+	case takeList:
+		params[t.take.slot] = graph.ListValue(t.list)
+	case takeExists:
+		params[t.take.slot] = graph.BoolValue(t.seen)
+	default:
+		if t.take.strict && t.isNull {
+			t.v = graph.Value{}
+		}
+		params[t.take.slot] = t.v
+	}
+}
+
+// appendInfo writes what "info" gives of an array.
+func (x *run) appendInfo(dst []byte, pg *paging, v graph.Value) []byte {
+	if v.Kind() != graph.Int {
+		return dst
+	}
+	total, count, page := v.Int(), pg.count, int64(0)
+	if pg.countOrd >= 0 {
+		count, _ = wholeNumber(x.req.doc.nodes[pg.countOrd])
+	}
+	if pg.pageOrd >= 0 {
+		page, _ = wholeNumber(x.req.doc.nodes[pg.pageOrd])
+	}
+	if count == 0 {
+		count = max(total, 1)
+	}
+	last := max((total-1)/count, 0)
+	number := func(key string, i int64) {
+		dst = appendInt(append(dst, key...), i)
+	}
+	flag := func(key string, b bool) {
+		dst = append(dst, key...)
+		if b {
+			dst = append(dst, "true"...)
+		} else {
+			dst = append(dst, "false"...)
+		}
+	}
+	number(`{"total":`, total)
+	number(`,"count":`, count)
+	number(`,"page":`, page)
+	number(`,"max":`, last)
+	flag(`,"more":`, page < last)
+	flag(`,"first":`, page == 0)
+	flag(`,"last":`, page == last)
+	return append(dst, '}')
+}
+
+// lift makes the parameters of the request's values.
+func (x *run) lift(params []param) error {
+	for _, p := range params {
+		v, err := p.value(x.req.doc.nodes)
+		if err != nil {
+			return err
+		}
+		x.params[p.name] = v
+	}
+	return nil
+}
+
+func (p *param) value(nodes []*node) (graph.Value, error) {
+	n := nodes[p.ord]
+	if p.elem >= 0 {
+		n = n.elems[p.elem]
+	}
+	switch p.kind {
+	case paramNumber:
+		if n.kind == kString {
+			return numeric(n.str()), nil
+		}
+	case paramInt:
+		if n.scalar.Bool() {
+			return graph.IntValue(1), nil
+		}
+		return graph.IntValue(0), nil
+	case paramID:
+		return keyValue(n.scalar), nil
+	case paramIDNum:
+		return keyValue(numeric(n.str())), nil
+	case paramList, paramIDList:
+		return listValue(n, p.kind == paramIDList), nil
+	case paramLike:
+		return graph.StringValue(likePattern(n.str(), p)), nil
+	case paramSkip:
+		page, _ := wholeNumber(n)
+		count := p.count
+		if p.ord2 >= 0 {
+			count, _ = wholeNumber(nodes[p.ord2])
+		}
+		if page > 0 && count > (1<<62)/page {
+			return graph.Value{}, fail(CodeRange, n, "page times count is out of range")
+		}
+		return graph.IntValue(page * count), nil
+	}
+	return n.scalar, nil
+}
+
+// keyValue is null for what no id can be.
+func keyValue(v graph.Value) graph.Value {
+	if v.IsNumber() && v.Number() <= 0 || v.Kind() == graph.String && strings.TrimSpace(v.Str()) == "" {
+		return graph.Value{}
+	}
+	return v
+}
+
+// listValue makes a list; a text that means a number stands there as that number as well.
+func listValue(n *node, key bool) graph.Value {
+	elems := n.elems
+	if n.kind != kList {
+		elems = []*node{n}
+	}
+	list := make([]graph.Value, 0, len(elems))
+	for _, e := range elems {
+		if e.kind == kList || e.kind == kObject {
+			continue
+		}
+		v := e.scalar
+		if key {
+			if v = keyValue(v); v.IsNull() {
+				continue
+			}
+		}
+		list = append(list, v)
+		if v.Kind() == graph.String {
+			if num := numeric(v.Str()); !num.IsNull() && (!key || num.Number() > 0) {
+				list = append(list, num)
+			}
+		}
+	}
+	return graph.ListValue(list)
+}
+
+// likePattern makes the pattern of a LIKE condition, in which \ quotes.
+func likePattern(s string, p *param) string {
+	if !p.quote {
+		return s
+	}
+	var b strings.Builder
+	if p.left != 0 {
+		b.WriteByte(p.left)
+	}
+	for i := range len(s) {
+		switch s[i] {
+		case '%', '_', '\\':
+			b.WriteByte('\\')
+		}
+		b.WriteByte(s[i])
+	}
+	if p.right != 0 {
+		b.WriteByte(p.right)
+	}
+	return b.String()
+}

@@ -1,0 +1,266 @@
+package fetch
+
+import (
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// source is what the names of a table stand for: the properties of a vertex or an edge, or the columns of a subquery.
+type source struct {
+	t      *table
+	vertex plan.Col             // or an edge; 0 for a subquery's columns
+	cols   map[string]plan.Expr // columns that are no properties: @depth, or those of a subquery
+	order  []string             // the names of a subquery's columns
+	label  string               // of a vertex
+	edge   bool
+	bound  *bound
+}
+
+// property gives the expression of a name; ok is false where the graph does not know it.
+func (s *source) property(cat graph.Catalog, name string) (plan.Expr, bool) {
+	if e, ok := s.cols[name]; ok {
+		return e, true
+	}
+	if s.vertex == 0 {
+		return nil, false
+	}
+	if _, ok := cat.Prop(name); !ok {
+		return nil, false
+	}
+	return &plan.Prop{X: &plan.ColRef{Col: s.vertex}, Key: name}, true
+}
+
+// level is one level of a plan: the rows of the whole, or of a subplan that runs for each row of the level above.
+type level struct {
+	query  *query
+	parent *level
+	arg    *plan.Argument // what the rows above hand down; nil at the top
+	outs   outs
+}
+
+// leaf is where the rows of the level begin.
+func (l *level) leaf() plan.Node {
+	if l.arg == nil {
+		return &plan.Unit{}
+	}
+	return l.arg
+}
+
+// below makes the level of a subplan.
+func (l *level) below() *level {
+	return &level{query: l.query, parent: l, arg: &plan.Argument{}}
+}
+
+func (l *level) col(name string, k graph.ValueKind) plan.Col { return l.query.q.NewCol(name, k) }
+
+// within reports whether l is o or below it.
+func (l *level) within(o *level) bool {
+	for ; l != nil; l = l.parent {
+		if l == o {
+			return true
+		}
+	}
+	return false
+}
+
+// use hands the columns of an expression of the level above down to this one.
+func (l *level) use(e plan.Expr, from *level) {
+	for ; l != from; l = l.parent {
+		eachCol(e, func(c plan.Col) {
+			for _, have := range l.arg.Cols {
+				if have == c {
+					return
+				}
+			}
+			l.arg.Cols = append(l.arg.Cols, c)
+		})
+	}
+}
+
+// eachCol visits the columns of an expression that stands for a column of an answer.
+func eachCol(e plan.Expr, visit func(plan.Col)) {
+	switch e := e.(type) {
+	case *plan.ColRef:
+		visit(e.Col)
+	case *plan.Prop:
+		eachCol(e.X, visit)
+	case *plan.Op:
+		for _, a := range e.Args {
+			if a != nil {
+				eachCol(a, visit)
+			}
+		}
+	case *plan.Call:
+		for _, a := range e.Args {
+			eachCol(a, visit)
+		}
+	case *plan.Case:
+		for _, a := range e.When {
+			eachCol(a, visit)
+		}
+		for _, a := range e.Then {
+			eachCol(a, visit)
+		}
+		if e.Else != nil {
+			eachCol(e.Else, visit)
+		}
+	case *plan.ListLit:
+		for _, a := range e.Elems {
+			eachCol(a, visit)
+		}
+	case *plan.Subquery:
+		eachArgument(e.Sub, visit)
+	}
+}
+
+// eachArgument visits the columns that a subplan takes from outside.
+func eachArgument(n plan.Node, visit func(plan.Col)) {
+	if a, ok := n.(*plan.Argument); ok {
+		for _, c := range a.Cols {
+			visit(c)
+		}
+		return
+	}
+	for _, c := range plan.Children(n) {
+		eachArgument(c, visit)
+	}
+}
+
+// outs are the columns of a level's rows as they are written, in order.
+type outs struct {
+	exprs []plan.Expr
+	names []string
+}
+
+// add gives the place of an expression among the columns.
+func (o *outs) add(e plan.Expr, name string) int {
+	for i, have := range o.exprs {
+		if sameColumn(have, e) {
+			return i
+		}
+	}
+	o.exprs = append(o.exprs, e)
+	o.names = append(o.names, name)
+	return len(o.exprs) - 1
+}
+
+func (o *outs) has(e plan.Expr) bool {
+	for _, have := range o.exprs {
+		if sameColumn(have, e) {
+			return true
+		}
+	}
+	return false
+}
+
+func sameColumn(a, b plan.Expr) bool {
+	switch a := a.(type) {
+	case *plan.ColRef:
+		b, ok := b.(*plan.ColRef)
+		return ok && a.Col == b.Col
+	case *plan.Prop:
+		b, ok := b.(*plan.Prop)
+		return ok && a.Key == b.Key && sameColumn(a.X, b.X)
+	}
+	return a == b
+}
+
+// bound is a table that is bound: what references to it find.
+type bound struct {
+	t     *table
+	lv    *level
+	src   *source
+	cols  map[string]plan.Expr // by the name in the answer
+	star  bool                 // all properties
+	none  map[string]bool      // but these
+	open  bool                 // it is still being bound
+	never bool                 // it finds nothing
+	head  bool
+	// grouped says that its rows are groups or distinct columns, no vertices.
+	grouped bool
+	row     plan.Expr // of a child: the vertex, where src.vertex is a column below
+	inner   *scope // of what stands in it
+}
+
+// column gives a column of the answer by its name, nil where it has none.
+func (b *bound) column(cat graph.Catalog, name string) plan.Expr {
+	if e, ok := b.cols[name]; ok {
+		return e
+	}
+	if b.star && !b.none[name] {
+		e, _ := b.src.property(cat, name)
+		if e != nil && b.row != nil {
+			return &plan.Prop{X: b.row, Key: name}
+		}
+		return e
+	}
+	return nil
+}
+
+// scope is what references find inside an object or an item of an array.
+type scope struct {
+	parent *scope
+	key    string
+	lv     *level // of an array's items; nil for an object
+	open   bool   // of an array: its items are still being bound
+	main   *bound // the table that an item, a table's inside or a condition belongs to
+	things map[string]*thing
+}
+
+func newScope(parent *scope, key string) *scope {
+	return &scope{parent: parent, key: key, things: make(map[string]*thing)}
+}
+
+// root is the outermost scope.
+func (s *scope) root() *scope {
+	for s.parent != nil {
+		s = s.parent
+	}
+	return s
+}
+
+// holds reports whether o is s or stands in it.
+func (s *scope) holds(o *scope) bool {
+	for ; o != nil; o = o.parent {
+		if o == s {
+			return true
+		}
+	}
+	return false
+}
+
+// thing is one thing that a reference can find.
+type thing struct {
+	table *bound
+	array *boundArray
+	inner *scope // of an object or an array
+	plain *node  // a value of the request
+	slot  string // an earlier result
+	sub   *boundSub
+}
+
+// boundArray is what references from outside find of an array.
+type boundArray struct {
+	query *query // nil for one in an item, or with no rows
+	lv    *level
+	value int // the column of the single value, or -1
+	page  *paging
+	total plan.Expr // of one in an item
+	main  string    // the key of the unwrapped table
+}
+
+// boundSub is a subquery: parameters that a query before fills, or a plan to run for each row.
+type boundSub struct {
+	query *query
+	lv    *level
+	node  plan.Node // of one that depends on the row
+	value plan.Expr // the first column, of lv
+	quant string
+	from  []outName
+}
+
+// outName is a column of a subquery by its name.
+type outName struct {
+	name string
+	expr plan.Expr
+}

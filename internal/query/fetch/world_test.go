@@ -1,0 +1,271 @@
+package fetch_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/oracle"
+	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/fetch"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// shared is where the tables and cases are, beside the repository.
+const shared = "../../../../shared/apijson"
+
+// world is a graph to fetch from.
+type world struct {
+	t     testing.TB
+	g     shard.Graph
+	cache *fetch.Cache
+	mu    sync.Mutex
+	plans map[*plan.Query]*exec.Prepared
+	tx    shard.Tx
+	// batch is the size of batches, 0 for the usual.
+	batch int
+	runs  int
+}
+
+func newWorld(t testing.TB, shards int) *world {
+	return &world{t: t, g: oracle.NewGraph(shards), cache: fetch.NewCache(1000), plans: map[*plan.Query]*exec.Prepared{}}
+}
+
+// Catalog is part of fetch.Runner.
+func (w *world) Catalog() graph.Catalog { return w.g }
+
+// Run is part of fetch.Runner.
+func (w *world) Run(ctx context.Context, q *plan.Query, params map[string]graph.Value, sink func(*graph.Batch) error) error {
+	w.runs++
+	p, err := w.prepared(q)
+	if err != nil {
+		return err
+	}
+	rows, err := p.Run(ctx, w.g, w.tx, exec.Env{Params: params})
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for {
+		b, err := rows.Next(ctx)
+		if err != nil || b == nil {
+			return err
+		}
+		if err := sink(b); err != nil {
+			return err
+		}
+	}
+}
+
+func (w *world) prepared(q *plan.Query) (*exec.Prepared, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p := w.plans[q]; p != nil {
+		return p, nil
+	}
+	plan.Optimize(q, plan.Env{Counts: w.tx.Counts(), Indexes: w.g.Indexes()})
+	p, err := exec.Compile(q, exec.Options{BatchSize: w.batch})
+	if err != nil {
+		return nil, err
+	}
+	w.plans[q] = p
+	return p, nil
+}
+
+// Explain is part of fetch.Explainer.
+func (w *world) Explain(q *plan.Query) (string, error) { return plan.Format(q), nil }
+
+// fetch answers a request.
+func (w *world) fetch(method, body string) string {
+	w.t.Helper()
+	ctx := context.Background()
+	mode := shard.Read
+	if method == "post" || method == "put" || method == "delete" {
+		mode = shard.Write
+	}
+	var err error
+	if w.tx, err = w.g.Begin(ctx, mode); err != nil {
+		w.t.Fatal(err)
+	}
+	defer w.tx.Rollback()
+	var out bytes.Buffer
+	req, err := fetch.Parse(method, []byte(body), fetch.Limits{})
+	if err == nil {
+		_, err = req.Run(ctx, w, w.cache, &out)
+	}
+	if err == nil && mode == shard.Write {
+		err = w.tx.Commit(ctx)
+	}
+	if err != nil {
+		return string(fetch.Failure([]byte(body), err, 0))
+	}
+	return out.String()
+}
+
+func (w *world) apply(ms ...shard.Mutation) {
+	w.t.Helper()
+	if err := w.tx.Apply(context.Background(), ms); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func must[T any](t testing.TB) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// valueOf makes a value of decoded JSON.
+func valueOf(x any) graph.Value {
+	switch x := x.(type) {
+	case string:
+		return graph.StringValue(x)
+	case bool:
+		return graph.BoolValue(x)
+	case json.Number:
+		if i, err := x.Int64(); err == nil {
+			return graph.IntValue(i)
+		}
+		f, _ := x.Float64()
+		return graph.FloatValue(f)
+	case []any:
+		list := make([]graph.Value, len(x))
+		for i, e := range x {
+			list[i] = valueOf(e)
+		}
+		return graph.ListValue(list)
+	}
+	return graph.Value{}
+}
+
+// lines decodes a file of one JSON object a line.
+func lines(t testing.TB, file string, each func(m map[string]any, keys []string)) {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s := bufio.NewScanner(f)
+	s.Buffer(nil, 1<<22)
+	for s.Scan() {
+		d := json.NewDecoder(bytes.NewReader(s.Bytes()))
+		d.UseNumber()
+		var m map[string]any
+		if err := d.Decode(&m); err != nil {
+			t.Fatal(err)
+		}
+		var keys []string
+		k := json.NewDecoder(bytes.NewReader(s.Bytes()))
+		depth := 0
+		isKey := false
+		for {
+			tok, err := k.Token()
+			if err != nil {
+				break
+			}
+			switch v := tok.(type) {
+			case json.Delim:
+				if v == '{' || v == '[' {
+					depth++
+				} else {
+					depth--
+				}
+				isKey = depth == 1
+				continue
+			case string:
+				if depth == 1 && isKey {
+					keys = append(keys, v)
+					isKey = false
+					continue
+				}
+			}
+			if depth == 1 {
+				isKey = true
+			}
+		}
+		each(m, keys)
+	}
+	if s.Err() != nil {
+		t.Fatal(s.Err())
+	}
+}
+
+// loadShared loads the demo tables and their edges.
+func (w *world) loadShared() {
+	t := w.t
+	t.Helper()
+	if _, err := os.Stat(shared); err != nil {
+		t.Skip("the demo tables are not there: ", err)
+	}
+	ctx := context.Background()
+	ids := map[string]map[string]graph.VertexID{}
+	tables := must[[]string](t)(filepath.Glob(shared + "/tables/*.jsonl"))
+	w.tx = must[shard.Tx](t)(w.g.Begin(ctx, shard.Write))
+	for _, file := range tables {
+		label := strings.TrimSuffix(filepath.Base(file), ".jsonl")
+		ids[label] = map[string]graph.VertexID{}
+		set := must[graph.LabelSet](t)(w.tx.LabelSet([]graph.LabelID{must[graph.LabelID](t)(w.tx.Label(label))}))
+		lines(t, file, func(m map[string]any, keys []string) {
+			mut := []shard.Mutation{{Op: shard.CreateVertex, Labels: set, Props: w.props(m, keys)}}
+			w.apply(mut...)
+			id, _ := m["id"].(json.Number)
+			ids[label][id.String()] = mut[0].Vertex
+		})
+	}
+	var ends map[string]struct{ Src, Dst string }
+	if err := json.Unmarshal(must[[]byte](t)(os.ReadFile(shared+"/edges/schema.json")), &ends); err != nil {
+		t.Fatal(err)
+	}
+	for typ, e := range ends {
+		id := must[graph.TypeID](t)(w.tx.Type(typ))
+		lines(t, shared+"/edges/"+typ+".jsonl", func(m map[string]any, keys []string) {
+			src, _ := m["src"].(json.Number)
+			dst, _ := m["dst"].(json.Number)
+			from, ok := ids[e.Src][src.String()]
+			to, ok2 := ids[e.Dst][dst.String()]
+			if !ok || !ok2 {
+				return
+			}
+			w.apply(shard.Mutation{Op: shard.CreateEdge, Edge: graph.Edge{Src: from, Dst: to, Type: id}, Props: w.props(m, keys, "src", "dst")})
+		})
+	}
+	if err := w.tx.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range tables {
+		label := strings.TrimSuffix(filepath.Base(file), ".jsonl")
+		ix := graph.Index{Name: label + "_id", Label: label, Props: []string{"id"}, Unique: true, Indexed: true}
+		if err := w.g.CreateIndex(ctx, ix); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (w *world) props(m map[string]any, keys []string, but ...string) []graph.Property {
+	var props []graph.Property
+next:
+	for _, k := range keys {
+		for _, b := range but {
+			if k == b {
+				continue next
+			}
+		}
+		if v := valueOf(m[k]); !v.IsNull() {
+			props = append(props, graph.Property{ID: must[graph.PropID](w.t)(w.tx.Prop(k)), Value: v})
+		}
+	}
+	return props
+}

@@ -1,0 +1,348 @@
+package fetch
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// flushAt is how many bytes are gathered before they are written out.
+const flushAt = 32 << 10
+
+// writer gathers an answer and writes it out in pieces. Members of objects that may turn out empty are held back: an
+// object begins with its first member.
+type writer struct {
+	w       io.Writer
+	buf     []byte
+	pending [][]byte // the keys of objects that have no member yet
+	open    int      // objects that have begun
+	began   bool     // something was written out
+	run     *run
+}
+
+// key begins a member.
+func (w *writer) key(lit []byte) {
+	for _, p := range w.pending {
+		w.comma()
+		w.buf = append(append(w.buf, p...), '{')
+		w.open++
+	}
+	w.pending = w.pending[:0]
+	w.comma()
+	w.buf = append(w.buf, lit...)
+}
+
+func (w *writer) comma() {
+	if n := len(w.buf); n > 0 && w.buf[n-1] != '{' && w.buf[n-1] != '[' {
+		w.buf = append(w.buf, ',')
+	}
+}
+
+// begin announces an object.
+func (w *writer) begin(lit []byte) { w.pending = append(w.pending, lit) }
+
+// end ends the object that was announced last; one without members has never begun.
+func (w *writer) end() {
+	if n := len(w.pending); n > 0 {
+		w.pending = w.pending[:n-1]
+		return
+	}
+	w.open--
+	w.buf = append(w.buf, '}')
+}
+
+// spill writes out what is there if it is enough. The last byte stays, for comma.
+func (w *writer) spill() error {
+	if len(w.buf) < flushAt {
+		return nil
+	}
+	return w.flush()
+}
+
+func (w *writer) flush() error {
+	if len(w.buf) < 2 {
+		return nil
+	}
+	n := len(w.buf) - 1
+	w.began = true
+	if _, err := w.w.Write(w.buf[:n]); err != nil {
+		return err
+	}
+	w.buf[0] = w.buf[n]
+	w.buf = w.buf[:1]
+	return nil
+}
+
+// fields appends the members of a row's object, whose brace is there already.
+func (w *writer) fields(dst []byte, fields []field, row []graph.Value) []byte {
+	for i := range fields {
+		f := &fields[i]
+		if f.kind == fieldValue {
+			v := row[f.col]
+			if v.Kind() == graph.Null {
+				continue
+			}
+			if dst[len(dst)-1] != '{' {
+				dst = append(dst, ',')
+			}
+			dst = append(dst, f.lit...)
+			switch v.Kind() {
+			case graph.Int:
+				dst = appendInt(dst, v.Int())
+			case graph.String:
+				dst = quote(dst, v.Str())
+			default:
+				dst = appendValue(dst, v)
+			}
+			continue
+		}
+		dst = w.fieldSlow(dst, f, row)
+	}
+	return dst
+}
+
+// fieldSlow appends one member of a less common kind.
+func (w *writer) fieldSlow(dst []byte, f *field, row []graph.Value) []byte {
+	start := len(dst)
+	if dst[start-1] != '{' {
+		dst = append(dst, ',')
+	}
+	dst = append(dst, f.lit...)
+	body := len(dst)
+	switch f.kind {
+	case fieldJSON:
+		dst = appendJSON(dst, row[f.col])
+	case fieldRecord:
+		dst = w.record(dst[:start], f, row[f.col])
+		return dst
+	case fieldObject:
+		if f.col >= 0 && row[f.col].IsNull() {
+			return dst[:start]
+		}
+		dst = append(w.fields(append(dst, '{'), f.fields, row), '}')
+	case fieldRow:
+		v := row[f.col]
+		if v.Kind() != graph.List || len(v.List()) == 0 {
+			return dst[:start]
+		}
+		dst = append(w.fields(append(dst, '{'), f.fields, v.List()[0].List()), '}')
+	case fieldList:
+		dst = w.list(dst, f.elem, row[f.col])
+	case fieldText:
+		dst = append(dst, w.run.req.doc.nodes[f.ord].raw...)
+	case fieldHidden:
+		dst = append(dst, w.run.texts[f.col]...)
+	case fieldSlot:
+		v := w.run.params[f.slot]
+		if f.page != nil {
+			dst = w.run.appendInfo(dst, f.page, v)
+		} else if !v.IsNull() {
+			dst = appendValue(dst, v)
+		}
+	case fieldPage:
+		return w.page(dst[:start], f.page, row[f.page.col])
+	}
+	if len(dst) == body {
+		return dst[:start]
+	}
+	return dst
+}
+
+// page appends the total and the info of an array in an item.
+func (w *writer) page(dst []byte, pg *paging, total graph.Value) []byte {
+	member := func(lit []byte) {
+		if dst[len(dst)-1] != '{' {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, lit...)
+	}
+	if pg.total != nil {
+		member(pg.total)
+		dst = appendValue(dst, total)
+	}
+	if pg.info != nil {
+		member(pg.info)
+		dst = w.run.appendInfo(dst, pg, total)
+	}
+	return dst
+}
+
+// record appends all properties of a vertex or an edge as members.
+func (w *writer) record(dst []byte, f *field, v graph.Value) []byte {
+	r := recordOf(v)
+	if r == nil {
+		return dst
+	}
+	for i, k := range r.Keys {
+		if f.except[k] || r.Values[i].IsNull() {
+			continue
+		}
+		if dst[len(dst)-1] != '{' {
+			dst = append(dst, ',')
+		}
+		dst = append(quote(dst, k), ':')
+		if f.json[k] {
+			dst = appendJSON(dst, r.Values[i])
+		} else {
+			dst = appendValue(dst, r.Values[i])
+		}
+	}
+	return dst
+}
+
+// list appends a list of rows; nothing where it is empty.
+func (w *writer) list(dst []byte, e *element, v graph.Value) []byte {
+	if v.Kind() != graph.List || len(v.List()) == 0 {
+		return dst
+	}
+	start := len(dst)
+	dst = append(dst, '[')
+	for _, item := range v.List() {
+		w.run.rows++
+		if e.col == -2 { // the element is the value itself
+			if item.IsNull() {
+				continue
+			}
+			if dst[len(dst)-1] != '[' {
+				dst = append(dst, ',')
+			}
+			if e.json {
+				dst = appendJSON(dst, item)
+			} else {
+				dst = appendValue(dst, item)
+			}
+			continue
+		}
+		dst = w.element(dst, e, item.List())
+	}
+	if len(dst) == start+1 {
+		return dst[:start]
+	}
+	return append(dst, ']')
+}
+
+// element appends an element of a list with the comma before it.
+func (w *writer) element(dst []byte, e *element, row []graph.Value) []byte {
+	switch {
+	case e.value:
+		if e.col < 0 || row[e.col].IsNull() {
+			return dst
+		}
+	case e.object >= 0:
+		if row[e.object].IsNull() {
+			return dst
+		}
+		if e.row {
+			one := row[e.object].List()
+			if len(one) == 0 {
+				return dst
+			}
+			row = one[0].List()
+		}
+	}
+	if dst[len(dst)-1] != '[' {
+		dst = append(dst, ',')
+	}
+	switch {
+	case e.path != nil:
+		return e.path.append(dst, row[e.col])
+	case e.value && e.json:
+		return appendJSON(dst, row[e.col])
+	case e.value:
+		return appendValue(dst, row[e.col])
+	}
+	return append(w.fields(append(dst, '{'), e.fields, row), '}')
+}
+
+// append writes a path: its length, and its vertices and edges each under the key of its table.
+func (p *walked) append(dst []byte, v graph.Value) []byte {
+	path := v.Path()
+	dst = append(dst, `{"length":`...)
+	dst = appendInt(dst, int64(len(path.Edges)))
+	dst = append(dst, `,"[]":[`...)
+	for i, vertex := range path.Vertices {
+		if i > 0 {
+			dst = append(p.part(append(dst, ','), path.Edges[i-1]), ',')
+		}
+		dst = p.part(dst, vertex)
+	}
+	return append(dst, "]}"...)
+}
+
+func (p *walked) part(dst []byte, v graph.Value) []byte {
+	r := recordOf(v)
+	var t *pathTable
+	name := ""
+	if r != nil {
+		if name = r.Type; v.Kind() == graph.VertexKind {
+			for _, l := range r.Labels {
+				if t = p.tables[l]; t != nil {
+					break
+				}
+			}
+			if len(r.Labels) > 0 {
+				name = r.Labels[0]
+			}
+		} else {
+			t = p.tables[name]
+		}
+	}
+	dst = append(dst, '{')
+	if t == nil {
+		dst = append(quote(dst, name), ":{"...)
+		return append(appendRecord(dst, r), "}}"...)
+	}
+	dst = append(append(dst, t.lit...), '{')
+	if t.names == nil {
+		return append(appendRecord(dst, r), "}}"...)
+	}
+	for i, want := range t.names {
+		for j, k := range r.Keys {
+			if k != want || r.Values[j].IsNull() {
+				continue
+			}
+			if dst[len(dst)-1] != '{' {
+				dst = append(dst, ',')
+			}
+			dst = appendValue(append(dst, t.lits[i]...), r.Values[j])
+		}
+	}
+	return append(dst, "}}"...)
+}
+
+// appendJSON writes a text that is JSON as it is, and any other value as usual.
+func appendJSON(dst []byte, v graph.Value) []byte {
+	if v.IsNull() {
+		return dst
+	}
+	if v.Kind() == graph.String && json.Valid([]byte(v.Str())) {
+		return append(dst, v.Str()...)
+	}
+	return appendValue(dst, v)
+}
+
+// appendInt writes an integer; small ones are frequent.
+func appendInt(dst []byte, i int64) []byte {
+	if 0 <= i && i < 10 {
+		return append(dst, byte('0'+i))
+	}
+	var b [20]byte
+	n := len(b)
+	u := uint64(i)
+	if i < 0 {
+		u = -u
+	}
+	for u >= 10 {
+		n--
+		b[n] = byte('0' + u%10)
+		u /= 10
+	}
+	n--
+	b[n] = byte('0' + u)
+	if i < 0 {
+		n--
+		b[n] = '-'
+	}
+	return append(dst, b[n:]...)
+}

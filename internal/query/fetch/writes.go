@@ -1,0 +1,5 @@
+package fetch
+
+func (x *run) write() error {
+	return &Error{Code: CodeUnsupported, Msg: "writing is not there yet"}
+}
