@@ -48,7 +48,7 @@ func All() []*Function { return functions }
 // functions is sorted by compareFold.
 var functions = sortFunctions(
 	scalarFunctions, conversionFunctions, stringFunctions, mathFunctions, listFunctions, entityFunctions,
-	temporalFunctions, durationFunctions,
+	temporalFunctions, durationFunctions, sqlArithmetic, sqlTextFunctions, sqlJSONFunctions, sqlTimeFunctions,
 )
 
 func sortFunctions(tables ...[]Function) []*Function {
