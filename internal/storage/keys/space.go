@@ -1,0 +1,186 @@
+package keys
+
+import (
+	"encoding/binary"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// Space is the first byte of every key: the keyspaces, in the order in which they lie in a shard's graph instance.
+// Records that are read together share one; docs/format.md draws them. The numbers are stored.
+type Space byte
+
+// The keyspaces.
+const (
+	Meta       Space = 0x01 // what a shard is and the next ids to give out
+	Name       Space = 0x02 // catalog: labels, types, property keys, label sets
+	IndexDef   Space = 0x03 // catalog: indexes and constraints
+	Presence   Space = 0x04 // which properties vertices of a label set may have
+	Counter    Space = 0x05 // counts kept on every write
+	Sketch     Space = 0x06 // distinct counts of indexes
+	LoadMark   Space = 0x07 // how far a bulk load came
+	Intent     Space = 0x08 // a commit over several shards that may not have reached all of them
+	Garbage    Space = 0x09 // large values that nothing refers to any more
+	Adjacency  Space = 0x10 // packed edge lists
+	FreshEdge  Space = 0x11 // edges written since their list was packed
+	Column     Space = 0x20 // chunks of one property of consecutive vertices
+	FreshProp  Space = 0x21 // properties written since their chunks were packed
+	Member     Space = 0x30 // bitmaps of the vertices of a label
+	FreshLabel Space = 0x31 // memberships written since their bitmap was packed
+	Entry      Space = 0x40 // index entries
+)
+
+// LocalSize is the size of a local id in a key.
+const LocalSize = 6
+
+// Sizes of keys and of prefixes that readers compare.
+const (
+	ListSize     = 1 + 4 + 1 + LocalSize // a list's first segment; the prefix of all its keys
+	SegmentSize  = ListSize + 16         // a list's further segments
+	FreshOneSize = ListSize + 1 + 16     // one fresh edge
+	FreshRunSize = ListSize + 1 + 8      // a run of fresh edges
+	ChunkSize    = 1 + 4 + LocalSize
+	FreshVSize   = 1 + LocalSize
+	MemberSize   = 1 + 4 + 4
+	FreshLSize   = 1 + 4 + LocalSize
+)
+
+// Bounds gives the bounds of a keyspace for an iterator.
+func Bounds(s Space) (lower, upper []byte) { return []byte{byte(s)}, []byte{byte(s) + 1} }
+
+// AppendLocal appends a local id, 6 bytes in order.
+func AppendLocal(dst []byte, local uint64) []byte {
+	return append(dst, byte(local>>40), byte(local>>32), byte(local>>24), byte(local>>16), byte(local>>8), byte(local))
+}
+
+// Local reads a local id from the first 6 bytes of b.
+func Local(b []byte) uint64 {
+	_ = b[5]
+	return uint64(b[0])<<40 | uint64(b[1])<<32 | uint64(binary.BigEndian.Uint32(b[2:]))
+}
+
+func appendID(dst []byte, s Space, id uint32) []byte {
+	return binary.BigEndian.AppendUint32(append(dst, byte(s)), id)
+}
+
+// AppendList appends the prefix of all keys of an edge list, which is the key of its first segment.
+func AppendList(dst []byte, t graph.TypeID, dir graph.Direction, local uint64) []byte {
+	dst = append(appendID(dst, Adjacency, uint32(t)), byte(dir))
+	return AppendLocal(dst, local)
+}
+
+// AppendSegment appends the key of a further segment: all its edges are at or after (neighbour, edge).
+func AppendSegment(dst []byte, t graph.TypeID, dir graph.Direction, local uint64, neighbour graph.VertexID, edge graph.EdgeID) []byte {
+	return AppendPair(AppendList(dst, t, dir, local), neighbour, edge)
+}
+
+// AppendPair appends the order of an edge within its list.
+func AppendPair(dst []byte, neighbour graph.VertexID, edge graph.EdgeID) []byte {
+	dst = binary.BigEndian.AppendUint64(dst, uint64(neighbour))
+	return binary.BigEndian.AppendUint64(dst, uint64(edge))
+}
+
+// Pair reads what AppendPair appended.
+func Pair(b []byte) (graph.VertexID, graph.EdgeID) {
+	return graph.VertexID(binary.BigEndian.Uint64(b)), graph.EdgeID(binary.BigEndian.Uint64(b[8:]))
+}
+
+// The kinds of fresh edge records; the byte stands after the list's prefix.
+const (
+	FreshRun byte = 0 // new edges that one batch appended to a list, packed like a segment
+	FreshOne byte = 1 // the latest state of one edge
+)
+
+// AppendFresh appends the prefix of all fresh records of an edge list.
+func AppendFresh(dst []byte, t graph.TypeID, dir graph.Direction, local uint64) []byte {
+	dst = append(appendID(dst, FreshEdge, uint32(t)), byte(dir))
+	return AppendLocal(dst, local)
+}
+
+// AppendFreshRun appends the key of a run of fresh edges; first is the smallest edge id in it.
+func AppendFreshRun(dst []byte, t graph.TypeID, dir graph.Direction, local uint64, first graph.EdgeID) []byte {
+	dst = append(AppendFresh(dst, t, dir, local), FreshRun)
+	return binary.BigEndian.AppendUint64(dst, uint64(first))
+}
+
+// AppendFreshOne appends the key of one fresh edge.
+func AppendFreshOne(dst []byte, t graph.TypeID, dir graph.Direction, local uint64, neighbour graph.VertexID, edge graph.EdgeID) []byte {
+	dst = append(AppendFresh(dst, t, dir, local), FreshOne)
+	return AppendPair(dst, neighbour, edge)
+}
+
+// List reads type, direction and vertex from the prefix of a key of Adjacency or FreshEdge.
+func List(key []byte) (graph.TypeID, graph.Direction, uint64) {
+	return graph.TypeID(binary.BigEndian.Uint32(key[1:])), graph.Direction(key[5]), Local(key[6:])
+}
+
+// AppendChunk appends the key of the column chunk whose last local id is last. So the first chunk at or after the key
+// of a local id is the only one that may hold it.
+func AppendChunk(dst []byte, p graph.PropID, last uint64) []byte {
+	return AppendLocal(appendID(dst, Column, uint32(p)), last)
+}
+
+// Chunk reads the key of a column chunk.
+func Chunk(key []byte) (graph.PropID, uint64) {
+	return graph.PropID(binary.BigEndian.Uint32(key[1:])), Local(key[5:])
+}
+
+// AppendFreshProps appends the key of a vertex's fresh properties.
+func AppendFreshProps(dst []byte, local uint64) []byte {
+	return AppendLocal(append(dst, byte(FreshProp)), local)
+}
+
+// AppendMember appends the key of the bitmap that holds 65,536 local ids from chunk<<16.
+func AppendMember(dst []byte, l graph.LabelID, chunk uint32) []byte {
+	return binary.BigEndian.AppendUint32(appendID(dst, Member, uint32(l)), chunk)
+}
+
+// AppendFreshMember appends the key of one fresh membership.
+func AppendFreshMember(dst []byte, l graph.LabelID, local uint64) []byte {
+	return AppendLocal(appendID(dst, FreshLabel, uint32(l)), local)
+}
+
+// AppendEntry appends the prefix of an index's entries; the indexed values follow, ordered, and in a plain index the
+// vertex.
+func AppendEntry(dst []byte, ix graph.IndexID) []byte { return appendID(dst, Entry, uint32(ix)) }
+
+// EntrySize is the length of AppendEntry's prefix.
+const EntrySize = 1 + 4
+
+// AppendSuccessor appends the smallest key that is greater than all keys that begin with prefix, or nothing if there
+// is none.
+func AppendSuccessor(dst, prefix []byte) []byte {
+	for i := len(prefix) - 1; i >= 0; i-- {
+		if prefix[i] != 0xff {
+			return append(append(dst, prefix[:i]...), prefix[i]+1)
+		}
+	}
+	return dst
+}
+
+// The records of Meta.
+const (
+	MetaFormat     byte = 'f' // version of the format and what the shard is
+	MetaNextVertex byte = 'v' // next local vertex id
+	MetaNextEdge   byte = 'e' // next local edge id
+	MetaNextValue  byte = 'x' // next id of a large value
+	MetaIntent     byte = 'i' // number of the last commit over several shards that was applied here
+)
+
+// MetaKey is the key of a record of Meta.
+func MetaKey(what byte) []byte { return []byte{byte(Meta), what} }
+
+// AppendGarbage appends the key that marks a large value as garbage.
+func AppendGarbage(dst []byte, value uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, byte(Garbage)), value)
+}
+
+// AppendValue appends the key of a large value in the values instance.
+func AppendValueKey(dst []byte, value uint64) []byte {
+	return binary.BigEndian.AppendUint64(dst, value)
+}
+
+// AppendNumbered appends a key of a space whose records are numbered or named further by b.
+func AppendNumbered(dst []byte, s Space, id uint32, rest ...byte) []byte {
+	return append(appendID(dst, s, id), rest...)
+}
