@@ -1,0 +1,103 @@
+package local
+
+import (
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// count sums one counter over the shards.
+func (tx *Tx) count(c storage.Count) int64 {
+	n := int64(0)
+	if tx.mode == shard.Read {
+		for _, cs := range tx.cut.counters {
+			n += cs[c]
+		}
+		return n
+	}
+	for i, w := range tx.ws {
+		n += tx.g.shards[i].Counters()[c] + w.Delta()[c]
+	}
+	return n
+}
+
+// Counts implements shard.Tx.
+func (tx *Tx) Counts() *graph.Counts {
+	if tx.mode == shard.Read {
+		c := tx.cut
+		c.once.Do(func() {
+			c.counts = tx.g.counts(func(f func(storage.Count, int64)) {
+				for _, cs := range c.counters {
+					for k, n := range cs {
+						f(k, n)
+					}
+				}
+			}, c.sketches)
+		})
+		return c.counts
+	}
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if tx.counts == nil {
+		var sketches []map[graph.IndexID]*storage.Sketch
+		for i, w := range tx.ws {
+			sketches = append(sketches, tx.g.shards[i].Sketches(), w.Sketches())
+		}
+		tx.counts = tx.g.counts(func(f func(storage.Count, int64)) {
+			for i, w := range tx.ws {
+				for k, n := range tx.g.shards[i].Counters() {
+					f(k, n)
+				}
+				for k, n := range w.Delta() {
+					f(k, n)
+				}
+			}
+		}, sketches)
+	}
+	return tx.counts
+}
+
+// counts names the counters that each gives.
+func (g *Graph) counts(each func(func(storage.Count, int64)), sketches []map[graph.IndexID]*storage.Sketch) *graph.Counts {
+	c := &graph.Counts{
+		ByLabel: map[string]uint64{}, ByType: map[string]uint64{}, Ends: map[graph.TypeEnds]uint64{}, Distinct: map[string]uint64{},
+	}
+	each(func(k storage.Count, n int64) {
+		u := uint64(n)
+		switch k.Kind {
+		case storage.CountVertices:
+			c.Vertices += u
+		case storage.CountEdges:
+			c.Edges += u
+		case storage.CountLabel:
+			add(c.ByLabel, g.LabelName(k.Label), u)
+		case storage.CountType:
+			add(c.ByType, g.TypeName(k.Type), u)
+			add(c.Ends, graph.TypeEnds{Type: g.TypeName(k.Type)}, u)
+		case storage.CountSrc:
+			add(c.Ends, graph.TypeEnds{Src: g.LabelName(k.Label), Type: g.TypeName(k.Type)}, u)
+		case storage.CountDst:
+			add(c.Ends, graph.TypeEnds{Type: g.TypeName(k.Type), Dst: g.LabelName(k.Label)}, u)
+		}
+	})
+	for _, ix := range g.Indexes() {
+		if !ix.Indexed {
+			continue
+		}
+		var sum storage.Sketch
+		for _, m := range sketches {
+			if s := m[ix.ID]; s != nil {
+				sum.Merge(s)
+			}
+		}
+		c.Distinct[ix.Name] = sum.Estimate()
+	}
+	return c
+}
+
+// add adds to a count and leaves none that is 0. Numbers wrap: a decrement is the addition of its two's complement.
+func add[K comparable](m map[K]uint64, k K, n uint64) {
+	if m[k] += n; m[k] == 0 {
+		delete(m, k)
+	}
+}

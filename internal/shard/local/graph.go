@@ -1,0 +1,385 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// Graph is a graph over local shards. It implements shard.Graph.
+//
+// One transaction writes at a time, so writes are serialisable and meet no conflicts; the writer's lock ends once its
+// changes are applied, and the wait for their sync lies outside of it, so that commits that follow each other share
+// syncs. After every commit a cut is made: a snapshot of each shard. It is published, for new readers, when the commit
+// and all before it are synced. So readers wait for nobody and see nothing that a crash could take back.
+type Graph struct {
+	*storage.Catalog
+	name   string
+	dir    string
+	opts   *Options
+	shards []*storage.Shard
+	writer chan struct{} // holds one token while somebody writes
+	stop   chan struct{} // closed when the graph is being closed
+
+	// What follows belongs to whoever holds the writer's lock.
+	intents uint64
+	seq     uint64
+	last    *publication
+
+	defs atomic.Pointer[indexDefs]
+
+	mu      sync.Mutex
+	current *cut
+	open    int // transactions
+	closing bool
+	idle    chan struct{} // closed when closing and the last transaction has ended
+
+	fresh    atomic.Int64 // about how many records wait to be folded
+	kick     chan struct{}
+	foldDone chan struct{}
+}
+
+var _ shard.Graph = (*Graph)(nil)
+
+// cut is one consistent state of all shards, for any number of readers.
+type cut struct {
+	seq      uint64
+	views    []*storage.View
+	counters []storage.Counters
+	sketches []map[graph.IndexID]*storage.Sketch
+	refs     int // under Graph.mu
+
+	once   sync.Once
+	counts *graph.Counts
+}
+
+// publication is a cut on its way to the readers.
+type publication struct {
+	cut  *cut
+	prev *publication
+	done chan struct{}
+	err  error // set before done is closed
+}
+
+func openGraph(opts *Options, shared *storage.Shared, name, dir string, m manifest, create bool) (_ *Graph, err error) {
+	g := &Graph{
+		name: name, dir: dir, opts: opts, writer: make(chan struct{}, 1), stop: make(chan struct{}),
+		idle: make(chan struct{}), kick: make(chan struct{}, 1), foldDone: make(chan struct{}),
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, g.closeShards())
+		}
+	}()
+	open := storage.OpenShard
+	if create {
+		open = storage.CreateShard
+	}
+	for no := range m.Shards {
+		s, err := open(opts, shared, storage.Dir(dir, no), no, m.Shards)
+		if err != nil {
+			return nil, err
+		}
+		g.shards = append(g.shards, s)
+	}
+	if g.intents, err = storage.Recover(g.shards); err != nil {
+		return nil, err
+	}
+	if g.Catalog, err = storage.OpenCatalog(g.shards[0]); err != nil {
+		return nil, err
+	}
+	if !opts.ReadOnly {
+		if err := g.dropUnfinished(); err != nil {
+			return nil, err
+		}
+	}
+	g.loadDefs()
+	g.current = g.newCut()
+	g.current.refs = 1
+	if opts.ReadOnly {
+		close(g.foldDone)
+	} else {
+		g.noteFresh()
+		go g.foldLoop()
+	}
+	return g, nil
+}
+
+// newCut snapshots all shards. The caller holds the writer's lock.
+func (g *Graph) newCut() *cut {
+	c := &cut{seq: g.seq}
+	for _, s := range g.shards {
+		c.views = append(c.views, s.Snapshot())
+		c.counters = append(c.counters, s.Counters())
+		c.sketches = append(c.sketches, s.Sketches())
+	}
+	return c
+}
+
+// enqueue makes a cut of what has been applied. The caller holds the writer's lock.
+func (g *Graph) enqueue() *publication {
+	p := &publication{cut: g.newCut(), prev: g.last, done: make(chan struct{})}
+	g.last = p
+	return p
+}
+
+// publish waits until all commits before are published, and publishes this one. err is how its own sync ended.
+func (g *Graph) publish(p *publication, err error) error {
+	if p.prev != nil {
+		<-p.prev.done
+		if err == nil {
+			err = p.prev.err
+		}
+		p.prev = nil
+	}
+	p.err = err
+	g.mu.Lock()
+	old := p.cut
+	if err == nil {
+		p.cut.refs = 1
+		old, g.current = g.current, p.cut
+	} else {
+		old.refs = 1
+	}
+	p.cut = nil
+	g.mu.Unlock()
+	close(p.done)
+	g.release(old)
+	return err
+}
+
+// acquire takes the newest cut for a reader.
+func (g *Graph) acquire() *cut {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.current.refs++
+	return g.current
+}
+
+func (g *Graph) release(c *cut) {
+	g.mu.Lock()
+	c.refs--
+	last := c.refs == 0
+	g.mu.Unlock()
+	if !last {
+		return
+	}
+	for _, v := range c.views {
+		if err := v.Close(); err != nil {
+			g.opts.Logger.Error("close a snapshot", slog.String("graph", g.name), slog.Any("error", err))
+		}
+	}
+}
+
+// lock takes the writer's lock.
+func (g *Graph) lock(ctx context.Context) error {
+	if g.opts.ReadOnly {
+		return readOnly()
+	}
+	if err := storage.Alive(ctx); err != nil {
+		return err
+	}
+	select {
+	case g.writer <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return graph.DeadlineError(ctx.Err())
+	case <-g.stop:
+		return closed()
+	}
+}
+
+func (g *Graph) unlock() { <-g.writer }
+
+// enter counts a transaction in; leave counts it out.
+func (g *Graph) enter() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closing {
+		return closed()
+	}
+	g.open++
+	return nil
+}
+
+func (g *Graph) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.open--; g.open == 0 && g.closing {
+		close(g.idle)
+	}
+}
+
+// Begin implements shard.Graph.
+func (g *Graph) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
+	if err := storage.Alive(ctx); err != nil {
+		return nil, err
+	}
+	if err := g.enter(); err != nil {
+		return nil, err
+	}
+	tx := &Tx{g: g, mode: mode}
+	if mode == shard.Read {
+		tx.cut = g.acquire()
+		tx.views = tx.cut.views
+		return tx, nil
+	}
+	if err := g.lock(ctx); err != nil {
+		g.leave()
+		return nil, err
+	}
+	for _, s := range g.shards {
+		if err := s.Writable(); err != nil {
+			g.unlock()
+			g.leave()
+			return nil, err
+		}
+	}
+	tx.begin()
+	return tx, nil
+}
+
+// commit applies the writers' changes and gives up the writer's lock, which the caller holds. It returns when they are
+// durable and can be read.
+func (g *Graph) commit(ws []*storage.Writer) error {
+	some := false
+	for _, w := range ws {
+		some = some || !w.Empty()
+	}
+	wait, err := storage.Commit(ws, &g.intents)
+	if err != nil || !some {
+		g.unlock()
+		return err
+	}
+	g.seq++
+	p := g.enqueue()
+	g.noteFresh()
+	g.unlock()
+	return g.publish(p, wait())
+}
+
+// close ends the graph: no transaction begins any more, and those that run are waited for.
+func (g *Graph) close(ctx context.Context) error {
+	g.mu.Lock()
+	if !g.closing {
+		g.closing = true
+		close(g.stop)
+		if g.open == 0 {
+			close(g.idle)
+		}
+	}
+	g.mu.Unlock()
+	select {
+	case <-g.idle:
+	case <-ctx.Done():
+		return graph.DeadlineError(ctx.Err())
+	}
+	<-g.foldDone
+	g.release(g.current)
+	return g.closeShards()
+}
+
+func (g *Graph) closeShards() error {
+	var errs []error
+	for _, s := range g.shards {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// noteFresh tells the folding how much there is to do. The caller holds the writer's lock.
+func (g *Graph) noteFresh() {
+	n := 0
+	for _, s := range g.shards {
+		n += s.Fresh()
+	}
+	g.fresh.Store(int64(n))
+	if n > 0 {
+		select {
+		case g.kick <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// foldLoop folds fresh records: when there are many of them, or when nobody has committed for a while.
+func (g *Graph) foldLoop() {
+	defer close(g.foldDone)
+	if g.opts.Tuning.FoldRecords < 0 {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		<-g.stop
+		cancel()
+	}()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-g.stop:
+			return
+		case <-g.kick:
+		}
+		for g.fresh.Load() > 0 {
+			if g.fresh.Load() < int64(g.opts.Tuning.FoldRecords) {
+				timer.Reset(g.opts.Tuning.FoldIdle)
+				select {
+				case <-g.stop:
+					return
+				case <-g.kick:
+					continue
+				case <-timer.C:
+				}
+			}
+			if _, err := g.foldStep(ctx); err != nil {
+				if ctx.Err() == nil {
+					g.opts.Logger.Error("fold", slog.String("graph", g.name), slog.Any("error", err))
+				}
+				break
+			}
+		}
+	}
+}
+
+// foldStep folds a little in each shard and tells whether there was anything to do.
+func (g *Graph) foldStep(ctx context.Context) (some bool, err error) {
+	if err := g.lock(ctx); err != nil {
+		return false, err
+	}
+	for _, s := range g.shards {
+		n, ferr := s.Fold(ctx, g.opts.Tuning.FoldStep)
+		err = errors.Join(err, ferr)
+		some = some || n > 0
+	}
+	if !some || err != nil {
+		g.noteFresh()
+		g.unlock()
+		return some, err
+	}
+	p := g.enqueue()
+	g.noteFresh()
+	g.unlock()
+	return true, g.publish(p, nil)
+}
+
+// Settle folds all fresh records, so that reads take the packed form alone.
+func (g *Graph) Settle(ctx context.Context) error {
+	if err := g.enter(); err != nil {
+		return err
+	}
+	defer g.leave()
+	for {
+		if some, err := g.foldStep(ctx); err != nil || !some {
+			return err
+		}
+	}
+}

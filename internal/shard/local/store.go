@@ -1,0 +1,281 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// Options say how graphs are stored.
+type Options = storage.Options
+
+// DefaultGraph is the name of the graph that is always there.
+const DefaultGraph = "default"
+
+// Store is a data directory:
+//
+//	LOCK                      held while a process has the directory open
+//	graphs/NAME/GRAPH         what the graph is; a directory without it is a graph that was not made, or dropped
+//	graphs/NAME/shard-0000/   a shard; see storage.Shard
+//
+// It implements shard.Store.
+type Store struct {
+	opts   Options
+	shared *storage.Shared
+	lock   io.Closer
+
+	mu     sync.Mutex
+	graphs map[string]*Graph
+	closed bool
+}
+
+var _ shard.Store = (*Store)(nil)
+
+// Open opens a data directory, making it if it is not there. One process at a time may have it open.
+func Open(opts Options) (_ *Store, err error) {
+	opts.EnsureDefaults()
+	if err := opts.Validate(); err != nil {
+		return nil, err
+	}
+	fs := opts.FS
+	if !opts.ReadOnly {
+		if err := fs.MkdirAll(fs.PathJoin(opts.Dir, "graphs"), 0o755); err != nil {
+			return nil, fmt.Errorf("make the data directory: %w", err)
+		}
+	}
+	s := &Store{opts: opts, graphs: map[string]*Graph{}}
+	if s.lock, err = fs.Lock(fs.PathJoin(opts.Dir, "LOCK")); err != nil {
+		return nil, &graph.Error{
+			Kind: graph.KindUnavailable, Code: "Neo.ClientError.General.StoreLockException", Type: "StorageError",
+			Phase: graph.PhaseRuntime, Detail: "Locked",
+			Msg: "the data directory " + opts.Dir + " is in use by another process", Err: err,
+		}
+	}
+	s.shared = storage.NewShared(&s.opts)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	names, err := fs.List(s.graphsDir())
+	if err != nil {
+		return nil, fmt.Errorf("list graphs: %w", err)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		m, err := readManifest(fs, s.dir(name))
+		if errors.Is(err, errNoGraph) {
+			if !opts.ReadOnly {
+				if err := fs.RemoveAll(s.dir(name)); err != nil {
+					return nil, fmt.Errorf("remove what is left of graph %s: %w", name, err)
+				}
+			}
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if s.graphs[name], err = openGraph(&s.opts, s.shared, name, s.dir(name), m, false); err != nil {
+			delete(s.graphs, name)
+			return nil, fmt.Errorf("open graph %s: %w", name, err)
+		}
+	}
+	if s.graphs[DefaultGraph] == nil {
+		if opts.ReadOnly {
+			return nil, notFound("the data directory %s holds no graphs", opts.Dir)
+		}
+		if err := s.CreateGraph(context.Background(), DefaultGraph); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *Store) graphsDir() string      { return s.opts.FS.PathJoin(s.opts.Dir, "graphs") }
+func (s *Store) dir(name string) string { return s.opts.FS.PathJoin(s.graphsDir(), name) }
+
+// Close closes all graphs, waiting for their transactions to end, and frees the directory.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	var errs []error
+	for _, g := range s.graphs {
+		errs = append(errs, g.close(context.Background()))
+	}
+	s.shared.Close()
+	errs = append(errs, s.lock.Close())
+	return errors.Join(errs...)
+}
+
+// Graph implements shard.Store.
+func (s *Store) Graph(name string) (shard.Graph, error) {
+	g, err := s.Local(name)
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// Local gives a graph by name with what only local graphs can do.
+func (s *Store) Local(name string) (*Graph, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.graphs[name]
+	if g == nil {
+		return nil, notFound("there is no graph %q", name)
+	}
+	return g, nil
+}
+
+// Graphs implements shard.Store.
+func (s *Store) Graphs() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := make([]string, 0, len(s.graphs))
+	for n := range s.graphs {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return names
+}
+
+var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+// CreateGraph implements shard.Store.
+func (s *Store) CreateGraph(_ context.Context, name string) error {
+	if !validName.MatchString(name) {
+		return &graph.Error{
+			Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ArgumentError", Type: "ArgumentError", Phase: graph.PhaseRuntime,
+			Detail: "InvalidGraphName", Msg: fmt.Sprintf("%q cannot name a graph: it takes 1 to 63 letters, digits, dots, dashes and underscores, beginning with a letter or digit", name),
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.graphs[name] != nil {
+		return exists("there is a graph %q already", name)
+	}
+	if s.opts.ReadOnly {
+		return readOnly()
+	}
+	dir := s.dir(name)
+	if err := s.opts.FS.RemoveAll(dir); err != nil {
+		return fmt.Errorf("make graph %s: %w", name, err)
+	}
+	m := manifest{Format: storage.FormatVersion, Shards: s.opts.Shards}
+	g, err := openGraph(&s.opts, s.shared, name, dir, m, true)
+	if err != nil {
+		return fmt.Errorf("make graph %s: %w", name, err)
+	}
+	if err := errors.Join(writeManifest(s.opts.FS, dir, m), syncDir(s.opts.FS, s.graphsDir())); err != nil {
+		return errors.Join(fmt.Errorf("make graph %s: %w", name, err), g.close(context.Background()))
+	}
+	s.graphs[name] = g
+	return nil
+}
+
+// DropGraph implements shard.Store. It waits for the graph's transactions to end.
+func (s *Store) DropGraph(ctx context.Context, name string) error {
+	s.mu.Lock()
+	g := s.graphs[name]
+	s.mu.Unlock()
+	switch {
+	case g == nil:
+		return notFound("there is no graph %q", name)
+	case name == DefaultGraph:
+		return &graph.Error{
+			Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ArgumentError", Type: "ArgumentError", Phase: graph.PhaseRuntime,
+			Detail: "DefaultGraph", Msg: "the graph default cannot be dropped",
+		}
+	case s.opts.ReadOnly:
+		return readOnly()
+	}
+	if err := g.close(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.graphs[name] != g {
+		return notFound("there is no graph %q", name)
+	}
+	delete(s.graphs, name)
+	fs := s.opts.FS
+	if err := fs.Remove(fs.PathJoin(g.dir, manifestName)); err != nil {
+		return fmt.Errorf("drop graph %s: %w", name, err)
+	}
+	return errors.Join(syncDir(fs, g.dir), fs.RemoveAll(g.dir), syncDir(fs, s.graphsDir()))
+}
+
+// manifest says what a graph is.
+type manifest struct {
+	Format int `json:"format"`
+	Shards int `json:"shards"`
+}
+
+const manifestName = "GRAPH"
+
+var errNoGraph = errors.New("no graph")
+
+func readManifest(fs vfs.FS, dir string) (m manifest, err error) {
+	f, err := fs.Open(fs.PathJoin(dir, manifestName))
+	if err != nil {
+		if _, serr := fs.Stat(fs.PathJoin(dir, manifestName)); isNotExist(serr) {
+			return m, errNoGraph
+		}
+		return m, fmt.Errorf("read %s: %w", dir, err)
+	}
+	b, err := io.ReadAll(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return m, fmt.Errorf("read %s: %w", dir, err)
+	}
+	if err := json.Unmarshal(b, &m); err != nil {
+		return m, graph.CorruptError("read "+fs.PathJoin(dir, manifestName), err)
+	}
+	if m.Format != storage.FormatVersion || m.Shards < 1 || m.Shards > storage.MaxShards {
+		return m, fmt.Errorf("%s has the format %d with %d shards; this program reads format %d", dir, m.Format, m.Shards, storage.FormatVersion)
+	}
+	return m, nil
+}
+
+// writeManifest makes the graph be there.
+func writeManifest(fs vfs.FS, dir string, m manifest) error {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	tmp := fs.PathJoin(dir, manifestName+".tmp")
+	f, err := fs.Create(tmp, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(b, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := fs.Rename(tmp, fs.PathJoin(dir, manifestName)); err != nil {
+		return err
+	}
+	return syncDir(fs, dir)
+}
+
+func syncDir(fs vfs.FS, dir string) error {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,305 @@
+package local
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// Tx implements shard.Tx. Reads go to the views of a cut, or, where it may write, to those of one writer a shard.
+type Tx struct {
+	g     *Graph
+	mode  shard.Mode
+	views []*storage.View
+	cut   *cut // of a reader
+	ended atomic.Bool
+
+	write // of a writer
+
+	mu     sync.Mutex
+	counts *graph.Counts // of a writer, until the next change
+}
+
+// check says why a request cannot be served now.
+func (tx *Tx) check(ctx context.Context) error {
+	if tx.ended.Load() {
+		return misuse("the transaction has ended")
+	}
+	return storage.Alive(ctx)
+}
+
+// rows spreads the rows of a request over the shards.
+type rows struct {
+	orders [][]int32
+	all    storage.Order // of the one shard
+}
+
+var rowsPool = sync.Pool{New: func() any { return new(rows) }}
+
+// spread sorts rows by the ids that they name. Rows whose shard does not exist are left out.
+func (tx *Tx) spread(ids []graph.VertexID) *rows {
+	r := rowsPool.Get().(*rows)
+	n := len(tx.views)
+	for len(r.orders) < n {
+		r.orders = append(r.orders, nil)
+	}
+	for s := range n {
+		r.orders[s] = r.orders[s][:0]
+	}
+	sorted := true
+	for i := 1; i < len(ids) && sorted; i++ {
+		sorted = ids[i-1] <= ids[i]
+	}
+	r.all = nil
+	if sorted && len(ids) > 0 && n == 1 && ids[len(ids)-1].Shard() == 0 {
+		return r
+	}
+	for i, id := range ids {
+		if s := id.Shard(); s < n {
+			r.orders[s] = append(r.orders[s], int32(i))
+		}
+	}
+	if !sorted {
+		for s := range n {
+			slices.SortFunc(r.orders[s], func(a, b int32) int {
+				if ids[a] < ids[b] {
+					return -1
+				}
+				return int(min(1, ids[a]-ids[b]))
+			})
+		}
+	}
+	r.all = r.orders[0]
+	if r.all == nil {
+		r.all = storage.Order{}
+	}
+	return r
+}
+
+// each calls f with every shard that has rows.
+func (r *rows) each(tx *Tx, n int, f func(v *storage.View, at storage.Order) error) error {
+	defer rowsPool.Put(r)
+	if n == 0 {
+		return nil
+	}
+	if len(tx.views) == 1 {
+		if r.all != nil && len(r.all) == 0 {
+			return nil
+		}
+		return f(tx.views[0], r.all)
+	}
+	for s, v := range tx.views {
+		if len(r.orders[s]) > 0 {
+			if err := f(v, r.orders[s]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Scan implements shard.Tx.
+func (tx *Tx) Scan(ctx context.Context, label graph.LabelID, from graph.VertexID, dst []graph.VertexID) (ids []graph.VertexID, next graph.VertexID, done bool, err error) {
+	if err := tx.check(ctx); err != nil {
+		return dst, from, false, err
+	}
+	if len(dst) == cap(dst) {
+		return dst, from, false, misuse("no room for a scan")
+	}
+	for s := from.Shard(); s < len(tx.views); s++ {
+		start := uint64(0)
+		if s == from.Shard() {
+			start = from.Local()
+		}
+		dst, done, err = tx.views[s].Scan(ctx, label, start, dst)
+		if err != nil {
+			return dst, from, false, err
+		}
+		if !done {
+			return dst, dst[len(dst)-1] + 1, false, nil
+		}
+		if len(dst) == cap(dst) && s+1 < len(tx.views) {
+			return dst, graph.MakeVertexID(s+1, 0), false, nil
+		}
+	}
+	return dst, graph.NoVertex, true, nil
+}
+
+// LabelSets implements shard.Tx.
+func (tx *Tx) LabelSets(ctx context.Context, ids []graph.VertexID, out []graph.LabelSet) error {
+	if err := tx.check(ctx); err != nil {
+		return err
+	}
+	clear(out[:len(ids)])
+	return tx.spread(ids).each(tx, len(ids), func(v *storage.View, at storage.Order) error {
+		return v.LabelSets(ctx, ids, at, out)
+	})
+}
+
+// Properties implements shard.Tx.
+func (tx *Tx) Properties(ctx context.Context, ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error {
+	if err := tx.check(ctx); err != nil {
+		return err
+	}
+	return tx.properties(ctx, ids, props, out)
+}
+
+func (tx *Tx) properties(ctx context.Context, ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error {
+	for p := range props {
+		clear(out[p][:len(ids)])
+	}
+	var pending []storage.Pending
+	err := tx.spread(ids).each(tx, len(ids), func(v *storage.View, at storage.Order) error {
+		return v.Properties(ctx, ids, at, props, out, &pending)
+	})
+	if err != nil {
+		return err
+	}
+	return tx.large(ctx, pending, out)
+}
+
+// large fills in the large values that a read has left out.
+func (tx *Tx) large(ctx context.Context, pending []storage.Pending, out [][]graph.Value) error {
+	if len(pending) > 1 {
+		slices.SortFunc(pending, func(a, b storage.Pending) int {
+			if a.Ref.ID < b.Ref.ID {
+				return -1
+			}
+			return int(min(1, a.Ref.ID-b.Ref.ID))
+		})
+	}
+	for i, p := range pending {
+		if i&0xff == 0xff {
+			if err := storage.Alive(ctx); err != nil {
+				return err
+			}
+		}
+		v, err := tx.value(p.Ref)
+		if err != nil {
+			return err
+		}
+		out[p.P][p.I] = v
+	}
+	return nil
+}
+
+// Records implements shard.Tx.
+func (tx *Tx) Records(ctx context.Context, ids []graph.VertexID, out []shard.Record) error {
+	if err := tx.check(ctx); err != nil {
+		return err
+	}
+	sets := make([]graph.LabelSet, len(ids))
+	if err := tx.LabelSets(ctx, ids, sets); err != nil {
+		return err
+	}
+	// Vertices of one label set have the same few properties: they are read together.
+	groups := map[graph.LabelSet][]int32{}
+	for i, set := range sets {
+		out[i] = shard.Record{Labels: set}
+		if set != 0 {
+			groups[set] = append(groups[set], int32(i))
+		}
+	}
+	for set, at := range groups {
+		props := tx.g.PropsOf(nil, set)
+		some := make([]graph.VertexID, len(at))
+		for j, i := range at {
+			some[j] = ids[i]
+		}
+		cols := columns(len(props), len(at))
+		if err := tx.properties(ctx, some, props, cols); err != nil {
+			return err
+		}
+		for j, i := range at {
+			n := 0
+			for p := range props {
+				if !cols[p][j].IsNull() {
+					n++
+				}
+			}
+			rec := make([]graph.Property, 0, n)
+			for p, prop := range props {
+				if v := cols[p][j]; !v.IsNull() {
+					rec = append(rec, graph.Property{ID: prop, Value: v})
+				}
+			}
+			out[i].Props = rec
+		}
+	}
+	return nil
+}
+
+// columns makes columns of n rows.
+func columns(cols, n int) [][]graph.Value {
+	mem := make([]graph.Value, cols*n)
+	out := make([][]graph.Value, cols)
+	for i := range out {
+		out[i] = mem[i*n : (i+1)*n : (i+1)*n]
+	}
+	return out
+}
+
+// Label implements shard.Tx.
+func (tx *Tx) Label(name string) (graph.LabelID, error) {
+	if err := tx.writable(); err != nil {
+		return 0, err
+	}
+	return tx.g.NewLabel(name)
+}
+
+// Type implements shard.Tx.
+func (tx *Tx) Type(name string) (graph.TypeID, error) {
+	if err := tx.writable(); err != nil {
+		return 0, err
+	}
+	return tx.g.NewType(name)
+}
+
+// Prop implements shard.Tx.
+func (tx *Tx) Prop(name string) (graph.PropID, error) {
+	if err := tx.writable(); err != nil {
+		return 0, err
+	}
+	return tx.g.NewProp(name)
+}
+
+// LabelSet implements shard.Tx.
+func (tx *Tx) LabelSet(labels []graph.LabelID) (graph.LabelSet, error) {
+	if err := tx.writable(); err != nil {
+		return 0, err
+	}
+	return tx.g.NewLabelSet(labels)
+}
+
+func (tx *Tx) writable() error {
+	switch {
+	case tx.ended.Load():
+		return misuse("the transaction has ended")
+	case tx.mode != shard.Write:
+		return misuse("a write in a transaction that only reads")
+	}
+	return nil
+}
+
+// Rollback implements shard.Tx.
+func (tx *Tx) Rollback() {
+	if tx.ended.Swap(true) {
+		return
+	}
+	if tx.mode == shard.Write {
+		for _, w := range tx.ws {
+			if err := w.Discard(); err != nil {
+				tx.g.opts.Logger.Error("end a transaction", "graph", tx.g.name, "error", err)
+			}
+		}
+		tx.g.unlock()
+	} else {
+		tx.g.release(tx.cut)
+	}
+	tx.g.leave()
+}

@@ -1,0 +1,175 @@
+package local
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// indexDef is an index with its names resolved.
+type indexDef struct {
+	graph.Index
+	props []graph.PropID
+}
+
+// indexDefs are the indexes of a graph by what they are over.
+type indexDefs struct {
+	byID    map[graph.IndexID]*indexDef
+	byLabel map[graph.LabelID][]*indexDef
+	byType  map[graph.TypeID][]*indexDef
+}
+
+// loadDefs makes the definitions follow the catalog.
+func (g *Graph) loadDefs() {
+	defs := &indexDefs{
+		byID: map[graph.IndexID]*indexDef{}, byLabel: map[graph.LabelID][]*indexDef{}, byType: map[graph.TypeID][]*indexDef{},
+	}
+	for _, ix := range g.Indexes() {
+		d := &indexDef{Index: ix}
+		for _, name := range ix.Props {
+			p, _ := g.Prop(name)
+			d.props = append(d.props, p)
+		}
+		defs.byID[ix.ID] = d
+		if l, ok := g.Label(ix.Label); ok && ix.Label != "" {
+			defs.byLabel[l] = append(defs.byLabel[l], d)
+		}
+		if t, ok := g.Type(ix.Type); ok && ix.Type != "" {
+			defs.byType[t] = append(defs.byType[t], d)
+		}
+	}
+	g.defs.Store(defs)
+}
+
+// values picks the indexed values out of properties.
+func (d *indexDef) values(props []graph.Property) []graph.Value {
+	return d.merged(make([]graph.Value, len(d.props)), props)
+}
+
+// merged gives the values after properties were set over old ones.
+func (d *indexDef) merged(old []graph.Value, props []graph.Property) []graph.Value {
+	vals := slices.Clone(old)
+	for _, p := range props {
+		for i, q := range d.props {
+			if p.ID == q {
+				vals[i] = p.Value
+			}
+		}
+	}
+	return vals
+}
+
+// touches reports whether a change of properties concerns the index.
+func (d *indexDef) touches(props []graph.Property) bool {
+	for _, p := range props {
+		if slices.Contains(d.props, p.ID) {
+			return true
+		}
+	}
+	return false
+}
+
+// moveEntry replaces the entry of old values by one of new ones.
+func (tx *Tx) moveEntry(d *indexDef, old, vals []graph.Value, o storage.Owner) error {
+	if !d.Indexed {
+		return nil
+	}
+	was, wasOK, wasNaN, err := storage.AppendTuple(nil, old)
+	if err != nil {
+		return err
+	}
+	now, nowOK, nowNaN, err := storage.AppendTuple(nil, vals)
+	if err != nil {
+		return err
+	}
+	if wasOK && nowOK && bytes.Equal(was, now) {
+		return nil
+	}
+	if wasOK {
+		if err := tx.deleteTuple(d, was, wasNaN, o); err != nil {
+			return err
+		}
+	}
+	if nowOK {
+		return tx.putTuple(d, now, nowNaN, o)
+	}
+	return nil
+}
+
+func (tx *Tx) putEntry(d *indexDef, vals []graph.Value, o storage.Owner) error {
+	if !d.Indexed {
+		return nil
+	}
+	tuple, ok, nan, err := storage.AppendTuple(nil, vals)
+	if err != nil || !ok {
+		return err
+	}
+	return tx.putTuple(d, tuple, nan, o)
+}
+
+func (tx *Tx) deleteEntry(d *indexDef, vals []graph.Value, o storage.Owner) error {
+	if !d.Indexed {
+		return nil
+	}
+	tuple, ok, nan, err := storage.AppendTuple(nil, vals)
+	if err != nil || !ok {
+		return err
+	}
+	return tx.deleteTuple(d, tuple, nan, o)
+}
+
+// putTuple adds an entry. What a unique index holds already becomes a violation that must be gone at commit.
+func (tx *Tx) putTuple(d *indexDef, tuple []byte, nan bool, o storage.Owner) error {
+	if d.Unique && !nan {
+		_, ok, err := tx.lookup(d.ID, tuple)
+		if err != nil {
+			return err
+		}
+		if ok {
+			k := dupKey(d.ID, tuple)
+			tx.dups[k] = append(tx.dups[k], o)
+			return nil
+		}
+	}
+	return tx.ws[o.Vertex.Shard()].PutEntry(d.ID, tuple, !d.Unique || nan, o)
+}
+
+// lookup finds the owner of a tuple in a unique index.
+func (tx *Tx) lookup(ix graph.IndexID, tuple []byte) (o storage.Owner, ok bool, err error) {
+	for _, v := range tx.views {
+		if o, ok, err = v.Lookup(ix, tuple); err != nil || ok {
+			return o, ok, err
+		}
+	}
+	return o, false, nil
+}
+
+func (tx *Tx) deleteTuple(d *indexDef, tuple []byte, nan bool, o storage.Owner) error {
+	plain := !d.Unique || nan
+	if !plain && len(tx.dups) > 0 {
+		k := dupKey(d.ID, tuple)
+		if others := tx.dups[k]; len(others) > 0 {
+			i := slices.Index(others, o)
+			if i >= 0 {
+				tx.dups[k] = slices.Delete(others, i, i+1)
+			} else {
+				// Another owner takes the entry's place.
+				if err := tx.ws[o.Vertex.Shard()].DeleteEntry(d.ID, tuple, plain, o); err != nil {
+					return err
+				}
+				next := others[0]
+				tx.dups[k] = others[1:]
+				if err := tx.ws[next.Vertex.Shard()].PutEntry(d.ID, tuple, plain, next); err != nil {
+					return err
+				}
+			}
+			if len(tx.dups[k]) == 0 {
+				delete(tx.dups, k)
+			}
+			return nil
+		}
+	}
+	return tx.ws[o.Vertex.Shard()].DeleteEntry(d.ID, tuple, plain, o)
+}

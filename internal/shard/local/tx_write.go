@@ -1,0 +1,456 @@
+package local
+
+import (
+	"context"
+	"encoding/binary"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// write is the part of a transaction that writes.
+type write struct {
+	ws []*storage.Writer
+	// sets caches the label sets of vertices that were touched; deleted ones keep here what they had.
+	sets    map[graph.VertexID]graph.LabelSet
+	deleted map[graph.VertexID]struct{}
+	// touched are the vertices and edges whose required properties are checked at commit.
+	touched      map[graph.VertexID]struct{}
+	touchedEdges map[graph.EdgeID]graph.Edge
+	// dups holds, by index and tuple, further owners of what a unique index holds one of; at commit there must be none.
+	dups map[string][]storage.Owner
+}
+
+func (tx *Tx) begin() {
+	tx.write = write{
+		sets: map[graph.VertexID]graph.LabelSet{}, deleted: map[graph.VertexID]struct{}{}, touched: map[graph.VertexID]struct{}{},
+		touchedEdges: map[graph.EdgeID]graph.Edge{}, dups: map[string][]storage.Owner{},
+	}
+	for _, s := range tx.g.shards {
+		w := s.NewWriter()
+		tx.ws = append(tx.ws, w)
+		tx.views = append(tx.views, w.View)
+	}
+}
+
+// Apply implements shard.Tx.
+func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
+	if err := tx.check(ctx); err != nil {
+		return err
+	}
+	if err := tx.writable(); err != nil {
+		return err
+	}
+	tx.mu.Lock()
+	tx.counts = nil
+	tx.mu.Unlock()
+	if err := tx.prefetch(ctx, ms); err != nil {
+		return err
+	}
+	for i := range ms {
+		if i&0xff == 0xff {
+			if err := storage.Alive(ctx); err != nil {
+				return err
+			}
+		}
+		if err := tx.apply(ctx, &ms[i]); err != nil {
+			return err
+		}
+	}
+	size := 0
+	for _, w := range tx.ws {
+		size += w.Bytes()
+	}
+	if size > tx.g.opts.TxBytes {
+		return graph.BudgetError("the transaction writes more than %d bytes, the limit of one transaction", tx.g.opts.TxBytes)
+	}
+	return nil
+}
+
+// prefetch reads the label sets of the vertices that mutations name.
+func (tx *Tx) prefetch(ctx context.Context, ms []shard.Mutation) error {
+	var ids []graph.VertexID
+	need := func(id graph.VertexID) {
+		if _, ok := tx.sets[id]; !ok {
+			ids = append(ids, id)
+		}
+	}
+	for i := range ms {
+		switch m := &ms[i]; m.Op {
+		case shard.SetVertex, shard.SetLabels, shard.DeleteVertex:
+			need(m.Vertex)
+		case shard.CreateEdge, shard.DeleteEdge:
+			need(m.Edge.Src)
+			need(m.Edge.Dst)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	sets := make([]graph.LabelSet, len(ids))
+	if err := tx.LabelSets(ctx, ids, sets); err != nil {
+		return err
+	}
+	for i, id := range ids {
+		tx.sets[id] = sets[i]
+	}
+	return nil
+}
+
+// set gives the label set of a vertex, 0 if there is none.
+func (tx *Tx) set(id graph.VertexID) graph.LabelSet {
+	if _, gone := tx.deleted[id]; gone {
+		return 0
+	}
+	return tx.sets[id]
+}
+
+func (tx *Tx) apply(ctx context.Context, m *shard.Mutation) error {
+	for _, p := range m.Props {
+		if !keys.Storable(p.Value) {
+			return graph.TypeError("InvalidPropertyType", "a value of type %s cannot be stored as a property", p.Value.Kind())
+		}
+	}
+	switch m.Op {
+	case shard.CreateVertex:
+		return tx.createVertex(m)
+	case shard.SetVertex:
+		return tx.setVertex(ctx, m)
+	case shard.SetLabels:
+		return tx.setLabels(ctx, m)
+	case shard.DeleteVertex:
+		return tx.deleteVertex(ctx, m.Vertex)
+	case shard.CreateEdge:
+		return tx.createEdge(m)
+	case shard.SetEdge:
+		return tx.setEdge(ctx, m)
+	case shard.DeleteEdge:
+		return tx.deleteEdge(ctx, m.Edge)
+	}
+	return misuse("an unknown mutation %d", m.Op)
+}
+
+// placeBlock is how many vertices in the order of their creation lie in one shard before the next one's turn.
+const placeBlock = 4096
+
+// place chooses the shard of a new vertex: the one whose block is not full, else the one with the fewest vertices.
+func place(ws []*storage.Writer) *storage.Writer {
+	best := ws[0]
+	for _, w := range ws {
+		n := w.NextVertex()
+		if n%placeBlock != 0 {
+			return w
+		}
+		if n < best.NextVertex() {
+			best = w
+		}
+	}
+	return best
+}
+
+func (tx *Tx) createVertex(m *shard.Mutation) error {
+	set := max(m.Labels, graph.NoLabels)
+	labels := tx.g.Labels(set)
+	if err := tx.g.Present(set, m.Props); err != nil {
+		return err
+	}
+	w := place(tx.ws)
+	m.Vertex = w.NewVertex()
+	if err := w.PutVertex(m.Vertex, set, labels, m.Props); err != nil {
+		return err
+	}
+	tx.sets[m.Vertex] = set
+	for _, l := range labels {
+		for _, d := range tx.g.defs.Load().byLabel[l] {
+			if d.Required {
+				tx.touched[m.Vertex] = struct{}{}
+			}
+			if err := tx.putEntry(d, d.values(m.Props), storage.Owner{Vertex: m.Vertex}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (tx *Tx) setVertex(ctx context.Context, m *shard.Mutation) error {
+	set := tx.set(m.Vertex)
+	if set == 0 {
+		return gone("vertex", uint64(m.Vertex))
+	}
+	if err := tx.g.Present(set, m.Props); err != nil {
+		return err
+	}
+	owner := storage.Owner{Vertex: m.Vertex}
+	for _, l := range tx.g.Labels(set) {
+		for _, d := range tx.g.defs.Load().byLabel[l] {
+			if !d.touches(m.Props) {
+				continue
+			}
+			if d.Required {
+				tx.touched[m.Vertex] = struct{}{}
+			}
+			old, err := tx.valuesOf(ctx, d, m.Vertex)
+			if err != nil {
+				return err
+			}
+			if err := tx.moveEntry(d, old, d.merged(old, m.Props), owner); err != nil {
+				return err
+			}
+		}
+	}
+	return tx.ws[m.Vertex.Shard()].SetProps(m.Vertex, m.Props)
+}
+
+// valuesOf reads the values of an index's properties of one vertex.
+func (tx *Tx) valuesOf(ctx context.Context, d *indexDef, id graph.VertexID) ([]graph.Value, error) {
+	cols := columns(len(d.props), 1)
+	if err := tx.properties(ctx, []graph.VertexID{id}, d.props, cols); err != nil {
+		return nil, err
+	}
+	vals := make([]graph.Value, len(cols))
+	for i := range cols {
+		vals[i] = cols[i][0]
+	}
+	return vals, nil
+}
+
+func (tx *Tx) setLabels(ctx context.Context, m *shard.Mutation) error {
+	old, set := tx.set(m.Vertex), max(m.Labels, graph.NoLabels)
+	if old == 0 {
+		return gone("vertex", uint64(m.Vertex))
+	}
+	if old == set {
+		return nil
+	}
+	var added, removed []graph.LabelID
+	for _, l := range tx.g.Labels(set) {
+		if !slices.Contains(tx.g.Labels(old), l) {
+			added = append(added, l)
+		}
+	}
+	for _, l := range tx.g.Labels(old) {
+		if !slices.Contains(tx.g.Labels(set), l) {
+			removed = append(removed, l)
+		}
+	}
+	// What the vertex has may now be found under the new set too.
+	var may []graph.Property
+	for _, p := range tx.g.PropsOf(nil, old) {
+		may = append(may, graph.Property{ID: p, Value: graph.BoolValue(true)})
+	}
+	if err := tx.g.Present(set, may); err != nil {
+		return err
+	}
+	owner := storage.Owner{Vertex: m.Vertex}
+	for _, ls := range [...][]graph.LabelID{removed, added} {
+		for _, l := range ls {
+			for _, d := range tx.g.defs.Load().byLabel[l] {
+				vals, err := tx.valuesOf(ctx, d, m.Vertex)
+				if err != nil {
+					return err
+				}
+				if slices.Contains(removed, l) {
+					err = tx.deleteEntry(d, vals, owner)
+				} else {
+					if d.Required {
+						tx.touched[m.Vertex] = struct{}{}
+					}
+					err = tx.putEntry(d, vals, owner)
+				}
+				if err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if err := tx.moveEnds(ctx, m.Vertex, added, removed); err != nil {
+		return err
+	}
+	tx.sets[m.Vertex] = set
+	return tx.ws[m.Vertex.Shard()].SetLabels(m.Vertex, set, added, removed)
+}
+
+// moveEnds keeps the counts of edges by their ends' labels when a vertex changes its labels.
+func (tx *Tx) moveEnds(ctx context.Context, id graph.VertexID, added, removed []graph.LabelID) error {
+	w := tx.ws[id.Shard()]
+	for _, l := range tx.lists(nil, graph.Both, storage.Want{}) {
+		ls, err := w.Lists(l.t, l.dir)
+		if err != nil {
+			return err
+		}
+		n, _, err := ls.Degree(ctx, id, false)
+		ls.Close()
+		if err != nil {
+			return err
+		}
+		kind := storage.CountSrc
+		if l.dir == graph.In {
+			kind = storage.CountDst
+		}
+		for _, label := range added {
+			w.Count(storage.Count{Kind: kind, Label: label, Type: l.t}, int64(n))
+		}
+		for _, label := range removed {
+			w.Count(storage.Count{Kind: kind, Label: label, Type: l.t}, -int64(n))
+		}
+	}
+	return nil
+}
+
+func (tx *Tx) deleteVertex(ctx context.Context, id graph.VertexID) error {
+	set := tx.set(id)
+	if set == 0 {
+		return nil
+	}
+	owner := storage.Owner{Vertex: id}
+	for _, l := range tx.g.Labels(set) {
+		for _, d := range tx.g.defs.Load().byLabel[l] {
+			if !d.Indexed {
+				continue
+			}
+			vals, err := tx.valuesOf(ctx, d, id)
+			if err != nil {
+				return err
+			}
+			if err := tx.deleteEntry(d, vals, owner); err != nil {
+				return err
+			}
+		}
+	}
+	tx.deleted[id] = struct{}{}
+	delete(tx.touched, id)
+	return tx.ws[id.Shard()].DropVertex(id, tx.g.Labels(set), tx.g.PropsOf(nil, set))
+}
+
+func (tx *Tx) createEdge(m *shard.Mutation) error {
+	e := &m.Edge
+	for _, id := range [...]graph.VertexID{e.Src, e.Dst} {
+		if tx.set(id) == 0 {
+			return gone("vertex", uint64(id))
+		}
+	}
+	src, dst := tx.ws[e.Src.Shard()], tx.ws[e.Dst.Shard()]
+	body, err := src.EdgeBody(nil, m.Props)
+	if err != nil {
+		return err
+	}
+	e.ID = src.NewEdge()
+	if err := src.AddEdge(*e, graph.Out, body); err != nil {
+		return err
+	}
+	if err := dst.AddEdge(*e, graph.In, body); err != nil {
+		return err
+	}
+	tx.countEdge(*e, 1)
+	for _, d := range tx.g.defs.Load().byType[e.Type] {
+		if d.Required {
+			tx.touchedEdges[e.ID] = *e
+		}
+		if err := tx.putEntry(d, d.values(m.Props), edgeOwner(*e)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func edgeOwner(e graph.Edge) storage.Owner {
+	return storage.Owner{Vertex: e.Src, Dst: e.Dst, Edge: e.ID, IsEdge: true}
+}
+
+// countEdge counts an edge in or out, by what its ends are, or were when they were deleted.
+func (tx *Tx) countEdge(e graph.Edge, n int64) {
+	src, dst := tx.ws[e.Src.Shard()], tx.ws[e.Dst.Shard()]
+	src.Count(storage.Count{Kind: storage.CountEdges}, n)
+	src.Count(storage.Count{Kind: storage.CountType, Type: e.Type}, n)
+	for _, l := range tx.g.Labels(tx.sets[e.Src]) {
+		src.Count(storage.Count{Kind: storage.CountSrc, Label: l, Type: e.Type}, n)
+	}
+	for _, l := range tx.g.Labels(tx.sets[e.Dst]) {
+		dst.Count(storage.Count{Kind: storage.CountDst, Label: l, Type: e.Type}, n)
+	}
+}
+
+// edgeThere checks that the ends of an edge are of shards that exist.
+func (tx *Tx) edgeThere(e graph.Edge) bool {
+	return e.Src.Shard() < len(tx.ws) && e.Dst.Shard() < len(tx.ws)
+}
+
+func (tx *Tx) setEdge(ctx context.Context, m *shard.Mutation) error {
+	e := m.Edge
+	if !tx.edgeThere(e) {
+		return gone("edge", uint64(e.ID))
+	}
+	for _, d := range tx.g.defs.Load().byType[e.Type] {
+		if !d.touches(m.Props) {
+			continue
+		}
+		if d.Required {
+			tx.touchedEdges[e.ID] = e
+		}
+		old, ok, err := tx.edgeValuesOf(ctx, d, e)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		if err := tx.moveEntry(d, old, d.merged(old, m.Props), edgeOwner(e)); err != nil {
+			return err
+		}
+	}
+	body, ok, err := tx.ws[e.Src.Shard()].SetEdgeProps(e, m.Props)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return gone("edge", uint64(e.ID))
+	}
+	return tx.ws[e.Dst.Shard()].MirrorEdge(e, body)
+}
+
+// edgeValuesOf reads the values of an index's properties of one edge.
+func (tx *Tx) edgeValuesOf(ctx context.Context, d *indexDef, e graph.Edge) (vals []graph.Value, ok bool, err error) {
+	var rec [1]shard.Record
+	if err := tx.EdgeRecords(ctx, []graph.Edge{e}, rec[:]); err != nil {
+		return nil, false, err
+	}
+	return d.values(rec[0].Props), rec[0].Labels != 0, nil
+}
+
+func (tx *Tx) deleteEdge(ctx context.Context, e graph.Edge) error {
+	if !tx.edgeThere(e) {
+		return nil
+	}
+	for _, d := range tx.g.defs.Load().byType[e.Type] {
+		vals, ok, err := tx.edgeValuesOf(ctx, d, e)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return nil
+		}
+		if err := tx.deleteEntry(d, vals, edgeOwner(e)); err != nil {
+			return err
+		}
+	}
+	delete(tx.touchedEdges, e.ID)
+	ok, err := tx.ws[e.Src.Shard()].RemoveEdge(e, graph.Out)
+	if err != nil || !ok {
+		return err
+	}
+	if _, err := tx.ws[e.Dst.Shard()].RemoveEdge(e, graph.In); err != nil {
+		return err
+	}
+	tx.countEdge(e, -1)
+	return nil
+}
+
+func dupKey(ix graph.IndexID, tuple []byte) string {
+	return string(append(binary.BigEndian.AppendUint32(nil, uint32(ix)), tuple...))
+}

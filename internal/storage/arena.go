@@ -1,0 +1,36 @@
+package storage
+
+import (
+	"unsafe"
+)
+
+// arena gives out memory for the strings that reads hand out. The garbage collector frees a block when nothing points
+// into it any more. The zero value is ready. It is not safe for concurrent use.
+type arena struct {
+	free []byte
+}
+
+const arenaBlock = 32 << 10
+
+// bytes copies b.
+func (a *arena) bytes(b []byte) []byte {
+	if len(b) > len(a.free) {
+		if len(b) > arenaBlock/4 {
+			return append([]byte(nil), b...)
+		}
+		a.free = make([]byte, arenaBlock)
+	}
+	n := copy(a.free, b)
+	out := a.free[:n:n]
+	a.free = a.free[n:]
+	return out
+}
+
+// text copies b to a string.
+func (a *arena) text(b []byte) string {
+	if len(b) == 0 {
+		return ""
+	}
+	c := a.bytes(b)
+	return unsafe.String(unsafe.SliceData(c), len(c))
+}

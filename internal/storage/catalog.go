@@ -1,0 +1,423 @@
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// Catalog is the names of a graph, kept in its first shard. A name gets its number at once, in a small synced batch of
+// its own, whatever becomes of the transaction that brought it. It implements graph.Catalog.
+type Catalog struct {
+	shard *Shard
+	mu    sync.Mutex // of changes
+	state atomic.Pointer[catalog]
+}
+
+// catalog is one state, which is never changed.
+type catalog struct {
+	names [3]names
+	sets  map[string]graph.LabelSet // by their labels, big-endian
+	// labels of a set at index set; sets 0 and 1 are empty.
+	labels  [][]graph.LabelID
+	present map[presence]struct{}
+	indexes []graph.Index
+	version uint64
+	nextIx  uint32
+}
+
+type names struct {
+	ids map[string]uint32
+	all []string // by id, from 1
+}
+
+type presence struct {
+	set  graph.LabelSet
+	prop graph.PropID
+}
+
+// The kinds of records in the keyspace of names; the first three number catalog.names.
+const (
+	nameLabel byte = iota
+	nameType
+	nameProp
+	nameSet
+	nameNextIndex
+)
+
+func nameKey(kind byte, id uint32) []byte {
+	return binary.BigEndian.AppendUint32([]byte{byte(keys.Name), kind}, id)
+}
+
+// OpenCatalog reads the catalog of a graph from its first shard.
+func OpenCatalog(first *Shard) (*Catalog, error) {
+	st := &catalog{
+		sets: map[string]graph.LabelSet{"": graph.NoLabels}, labels: make([][]graph.LabelID, 2),
+		present: map[presence]struct{}{}, nextIx: 1,
+	}
+	for i := range st.names {
+		st.names[i] = names{ids: map[string]uint32{}, all: []string{""}}
+	}
+	db := first.graph.db
+	err := scan(db, keys.Name, func(k, v []byte) error {
+		if len(k) != 6 || k[1] > nameNextIndex {
+			return corrupt("name", k, errRecord)
+		}
+		id := binary.BigEndian.Uint32(k[2:])
+		switch kind := k[1]; kind {
+		case nameNextIndex:
+			n, rest := uvarint(v)
+			if rest == nil {
+				return corrupt("name", k, errRecord)
+			}
+			st.nextIx = uint32(n)
+		case nameSet:
+			if int(id) != len(st.labels) || len(v)%4 != 0 {
+				return corrupt("label set", k, errRecord)
+			}
+			st.sets[string(v)] = graph.LabelSet(id)
+			var ls []graph.LabelID
+			for ; len(v) > 0; v = v[4:] {
+				ls = append(ls, graph.LabelID(binary.BigEndian.Uint32(v)))
+			}
+			st.labels = append(st.labels, ls)
+		default:
+			n := &st.names[kind]
+			if int(id) != len(n.all) {
+				return corrupt("name", k, errRecord)
+			}
+			n.ids[string(v)] = id
+			n.all = append(n.all, string(v))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = scan(db, keys.Presence, func(k, _ []byte) error {
+		if len(k) != 9 {
+			return corrupt("presence", k, errRecord)
+		}
+		st.present[presence{graph.LabelSet(binary.BigEndian.Uint32(k[1:])), graph.PropID(binary.BigEndian.Uint32(k[5:]))}] = struct{}{}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = scan(db, keys.IndexDef, func(k, v []byte) error {
+		ix, err := parseIndex(v)
+		if len(k) != 5 || err != nil {
+			return corrupt("index definition", k, errRecord)
+		}
+		ix.ID = graph.IndexID(binary.BigEndian.Uint32(k[1:]))
+		st.indexes = append(st.indexes, ix)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := &Catalog{shard: first}
+	c.state.Store(st)
+	return c, nil
+}
+
+// Label implements graph.Catalog.
+func (c *Catalog) Label(name string) (graph.LabelID, bool) {
+	id, ok := c.state.Load().names[nameLabel].ids[name]
+	return graph.LabelID(id), ok
+}
+
+// LabelName implements graph.Catalog.
+func (c *Catalog) LabelName(id graph.LabelID) string { return c.name(nameLabel, uint32(id)) }
+
+// Type implements graph.Catalog.
+func (c *Catalog) Type(name string) (graph.TypeID, bool) {
+	id, ok := c.state.Load().names[nameType].ids[name]
+	return graph.TypeID(id), ok
+}
+
+// TypeName implements graph.Catalog.
+func (c *Catalog) TypeName(id graph.TypeID) string { return c.name(nameType, uint32(id)) }
+
+// Prop implements graph.Catalog.
+func (c *Catalog) Prop(name string) (graph.PropID, bool) {
+	id, ok := c.state.Load().names[nameProp].ids[name]
+	return graph.PropID(id), ok
+}
+
+// PropName implements graph.Catalog.
+func (c *Catalog) PropName(id graph.PropID) string { return c.name(nameProp, uint32(id)) }
+
+func (c *Catalog) name(kind byte, id uint32) string {
+	all := c.state.Load().names[kind].all
+	if int(id) >= len(all) {
+		return ""
+	}
+	return all[id]
+}
+
+// Labels implements graph.Catalog.
+func (c *Catalog) Labels(set graph.LabelSet) []graph.LabelID {
+	labels := c.state.Load().labels
+	if int(set) >= len(labels) {
+		return nil
+	}
+	return labels[set]
+}
+
+// LabelSets implements graph.Catalog.
+func (c *Catalog) LabelSets() int { return len(c.state.Load().labels) - 1 }
+
+// AllLabels implements graph.Catalog.
+func (c *Catalog) AllLabels() []string { return slices.Clip(c.state.Load().names[nameLabel].all[1:]) }
+
+// AllTypes implements graph.Catalog.
+func (c *Catalog) AllTypes() []string { return slices.Clip(c.state.Load().names[nameType].all[1:]) }
+
+// AllProps implements graph.Catalog.
+func (c *Catalog) AllProps() []string { return slices.Clip(c.state.Load().names[nameProp].all[1:]) }
+
+// Indexes implements graph.Catalog.
+func (c *Catalog) Indexes() []graph.Index { return c.state.Load().indexes }
+
+// Version implements graph.Catalog.
+func (c *Catalog) Version() uint64 { return c.state.Load().version }
+
+// NewLabel gives a label's number, a new one if needed.
+func (c *Catalog) NewLabel(name string) (graph.LabelID, error) {
+	id, err := c.intern(nameLabel, name)
+	return graph.LabelID(id), err
+}
+
+// NewType gives an edge type's number, a new one if needed.
+func (c *Catalog) NewType(name string) (graph.TypeID, error) {
+	id, err := c.intern(nameType, name)
+	return graph.TypeID(id), err
+}
+
+// NewProp gives a property key's number, a new one if needed.
+func (c *Catalog) NewProp(name string) (graph.PropID, error) {
+	id, err := c.intern(nameProp, name)
+	return graph.PropID(id), err
+}
+
+func (c *Catalog) intern(kind byte, name string) (uint32, error) {
+	if id, ok := c.state.Load().names[kind].ids[name]; ok {
+		return id, nil
+	}
+	if name == "" {
+		return 0, &graph.Error{Kind: graph.KindInvalid, Code: "Neo.ClientError.Schema.TokenNameError", Type: "SemanticError", Phase: graph.PhaseRuntime, Detail: "EmptyName", Msg: "a label, type or property key has no name"}
+	}
+	var id uint32
+	err := c.change(func(st *catalog, b *pebble.Batch) error {
+		n := &st.names[kind]
+		if have, ok := n.ids[name]; ok {
+			id = have
+			return nil
+		}
+		id = uint32(len(n.all))
+		name := string([]byte(name))
+		n.ids = maps.Clone(n.ids)
+		n.ids[name] = id
+		n.all = append(slices.Clip(n.all), name)
+		return b.Set(nameKey(kind, id), []byte(name), nil)
+	})
+	return id, err
+}
+
+// change writes what f puts into the batch, synced, and then shows the state that f made of a copy.
+func (c *Catalog) change(f func(st *catalog, b *pebble.Batch) error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	st := *c.state.Load()
+	some := false
+	err := c.shard.put(func(b *pebble.Batch) error {
+		if err := f(&st, b); err != nil {
+			return err
+		}
+		some = !b.Empty()
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if some {
+		c.state.Store(&st)
+	}
+	return nil
+}
+
+// NewLabelSet gives the number of a set of labels, a new one if needed. Order and repeats do not count.
+func (c *Catalog) NewLabelSet(labels []graph.LabelID) (graph.LabelSet, error) {
+	ls := labels
+	if !slices.IsSorted(ls) {
+		ls = slices.Sorted(slices.Values(ls))
+	}
+	ls = slices.Compact(slices.Clone(ls))
+	key := make([]byte, 0, 32)
+	for _, l := range ls {
+		key = binary.BigEndian.AppendUint32(key, uint32(l))
+	}
+	if id, ok := c.state.Load().sets[string(key)]; ok {
+		return id, nil
+	}
+	var id graph.LabelSet
+	err := c.change(func(st *catalog, b *pebble.Batch) error {
+		if have, ok := st.sets[string(key)]; ok {
+			id = have
+			return nil
+		}
+		id = graph.LabelSet(len(st.labels))
+		st.sets = maps.Clone(st.sets)
+		st.sets[string(key)] = id
+		st.labels = append(slices.Clip(st.labels), ls)
+		return b.Set(nameKey(nameSet, uint32(id)), key, nil)
+	})
+	return id, err
+}
+
+// Present records that vertices of a label set may have the properties. It must be done before such a vertex is
+// committed; a record of what never comes is harmless.
+func (c *Catalog) Present(set graph.LabelSet, props []graph.Property) error {
+	have := c.state.Load().present
+	missing := false
+	for _, p := range props {
+		if _, ok := have[presence{set, p.ID}]; !ok && !p.Value.IsNull() {
+			missing = true
+		}
+	}
+	if !missing {
+		return nil
+	}
+	return c.change(func(st *catalog, b *pebble.Batch) error {
+		st.present = maps.Clone(st.present)
+		for _, p := range props {
+			k := presence{set, p.ID}
+			if _, ok := st.present[k]; ok || p.Value.IsNull() {
+				continue
+			}
+			st.present[k] = struct{}{}
+			key := binary.BigEndian.AppendUint32([]byte{byte(keys.Presence)}, uint32(set))
+			if err := b.Set(binary.BigEndian.AppendUint32(key, uint32(p.ID)), nil, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// PropsOf appends the properties that vertices of a label set may have, in ascending order.
+func (c *Catalog) PropsOf(dst []graph.PropID, set graph.LabelSet) []graph.PropID {
+	st := c.state.Load()
+	for p := graph.PropID(1); int(p) < len(st.names[nameProp].all); p++ {
+		if _, ok := st.present[presence{set, p}]; ok {
+			dst = append(dst, p)
+		}
+	}
+	return dst
+}
+
+// NewIndexID gives out the number of a new index.
+func (c *Catalog) NewIndexID() (graph.IndexID, error) {
+	var id graph.IndexID
+	err := c.change(func(st *catalog, b *pebble.Batch) error {
+		id = graph.IndexID(st.nextIx)
+		st.nextIx++
+		return b.Set(nameKey(nameNextIndex, 0), binary.AppendUvarint(nil, uint64(st.nextIx)), nil)
+	})
+	return id, err
+}
+
+func indexKey(id graph.IndexID) []byte { return keys.AppendNumbered(nil, keys.IndexDef, uint32(id)) }
+
+// PutIndex writes the definition of an index, new or changed.
+func (c *Catalog) PutIndex(ix graph.Index) error {
+	return c.change(func(st *catalog, b *pebble.Batch) error {
+		st.version++
+		st.indexes = slices.Clone(st.indexes)
+		i := slices.IndexFunc(st.indexes, func(o graph.Index) bool { return o.ID == ix.ID })
+		if i >= 0 {
+			st.indexes[i] = ix
+		} else {
+			st.indexes = append(st.indexes, ix)
+		}
+		return b.Set(indexKey(ix.ID), appendIndex(nil, ix), nil)
+	})
+}
+
+// RemoveIndex removes the definition of an index.
+func (c *Catalog) RemoveIndex(id graph.IndexID) error {
+	return c.change(func(st *catalog, b *pebble.Batch) error {
+		st.version++
+		st.indexes = slices.DeleteFunc(slices.Clone(st.indexes), func(o graph.Index) bool { return o.ID == id })
+		return b.Delete(indexKey(id), nil)
+	})
+}
+
+const (
+	indexUnique byte = 1 << iota
+	indexRequired
+	indexIndexed
+	indexOnline
+)
+
+func appendIndex(dst []byte, ix graph.Index) []byte {
+	flags := byte(0)
+	for bit, set := range map[byte]bool{indexUnique: ix.Unique, indexRequired: ix.Required, indexIndexed: ix.Indexed, indexOnline: ix.Online} {
+		if set {
+			flags |= bit
+		}
+	}
+	dst = append(dst, flags)
+	for _, s := range append([]string{ix.Name, ix.Label, ix.Type}, ix.Props...) {
+		dst = append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+	}
+	return dst
+}
+
+func parseIndex(b []byte) (ix graph.Index, err error) {
+	if len(b) == 0 {
+		return ix, errRecord
+	}
+	flags := b[0]
+	ix.Unique, ix.Required = flags&indexUnique != 0, flags&indexRequired != 0
+	ix.Indexed, ix.Online = flags&indexIndexed != 0, flags&indexOnline != 0
+	var parts []string
+	for b = b[1:]; len(b) > 0; {
+		n, rest := uvarint(b)
+		if rest == nil || n > uint64(len(rest)) {
+			return ix, errRecord
+		}
+		parts = append(parts, string(rest[:n]))
+		b = rest[n:]
+	}
+	if len(parts) < 3 {
+		return ix, errRecord
+	}
+	ix.Name, ix.Label, ix.Type, ix.Props = parts[0], parts[1], parts[2], slices.Clip(parts[3:])
+	return ix, nil
+}
+
+// ClearIndex deletes all entries of an index in this shard, synced.
+func (s *Shard) ClearIndex(id graph.IndexID) error {
+	lower := keys.AppendEntry(nil, id)
+	err := s.put(func(b *pebble.Batch) error {
+		return errors.Join(
+			b.DeleteRange(lower, keys.AppendSuccessor(nil, lower), nil),
+			b.Delete(sketchKey(id), nil),
+		)
+	})
+	if err == nil {
+		s.sketches = maps.Clone(s.sketches)
+		delete(s.sketches, id)
+	}
+	return err
+}

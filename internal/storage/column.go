@@ -1,0 +1,419 @@
+package storage
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"unsafe"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/temporal"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// cells is a list of encoded property values, see package keys; an empty cell is no value.
+type cells struct {
+	buf []byte
+	end []uint32
+}
+
+func (c *cells) reset()       { c.buf, c.end = c.buf[:0], c.end[:0] }
+func (c *cells) len() int     { return len(c.end) }
+func (c *cells) add(b []byte) { c.buf = append(c.buf, b...); c.close() }
+func (c *cells) close()       { c.end = append(c.end, uint32(len(c.buf))) }
+func (c *cells) at(i int) []byte {
+	start := uint32(0)
+	if i > 0 {
+		start = c.end[i-1]
+	}
+	return c.buf[start:c.end[i]]
+}
+
+// A column is a list of values of one property, each of which can be read without the others. It is stored as
+//
+//	uvarint  number of rows
+//	byte     encoding; nullsBit is set if a bitmap of the rows without a value follows
+//	bytes    bitmap of those, (rows+7)/8
+//	bytes    the encoding's body
+//
+// Bodies:
+//
+//	ints     kind byte, least value (varint), width in bytes (0 to 8), rows × (value - least)
+//	floats   rows × 8 bytes
+//	bools    bitmap of the rows that are true
+//	texts    width of an offset (2, 4), rows × end offset, bytes
+//	dict     number of words (byte), words × end offset of 2 bytes, bytes, rows × word number (byte)
+//	mixed    width of an offset (2, 4), rows × end offset, cells
+//
+// Numbers of fixed width are little-endian. The encodings are stored.
+const (
+	encInts   byte = 1
+	encFloats byte = 2
+	encBools  byte = 3
+	encTexts  byte = 4
+	encDict   byte = 5
+	encMixed  byte = 6
+
+	nullsBit byte = 0x80
+)
+
+// maxWords bounds a dictionary.
+const maxWords = 64
+
+// appendColumn appends the rows as a column in the encoding that suits them.
+func appendColumn(dst []byte, rows *cells) []byte {
+	n := rows.len()
+	dst = binary.AppendUvarint(dst, uint64(n))
+	kind, nulls := byte(0), 0
+	mixed := false
+	for i := range n {
+		c := rows.at(i)
+		switch {
+		case len(c) == 0:
+			nulls++
+		case kind == 0:
+			kind = c[0]
+		case kind != c[0]:
+			mixed = true
+		}
+	}
+	enc := encMixed
+	if !mixed {
+		switch graph.ValueKind(kind) {
+		case graph.Int, graph.Date, graph.LocalTime:
+			enc = encInts
+		case graph.Float:
+			enc = encFloats
+		case graph.Bool:
+			enc = encBools
+		case graph.String:
+			enc = encTexts
+		}
+	}
+	encAt := len(dst)
+	if nulls == 0 {
+		dst = append(dst, enc)
+	} else {
+		dst = append(dst, enc|nullsBit)
+		dst = appendBitmap(dst, n, func(i int) bool { return len(rows.at(i)) == 0 })
+	}
+	switch enc {
+	case encInts:
+		return appendInts(dst, kind, rows)
+	case encFloats:
+		for i := range n {
+			if c := rows.at(i); len(c) > 0 {
+				dst = append(dst, c[1:9]...)
+			} else {
+				dst = append(dst, 0, 0, 0, 0, 0, 0, 0, 0)
+			}
+		}
+		return dst
+	case encBools:
+		return appendBitmap(dst, n, func(i int) bool { c := rows.at(i); return len(c) > 0 && c[1] == 1 })
+	case encTexts:
+		return appendTexts(dst, encAt, rows)
+	}
+	dst, width := appendWidth(dst, len(rows.buf))
+	for i := range n {
+		dst = appendFixed(dst, uint64(rows.end[i]), width)
+	}
+	return append(dst, rows.buf...)
+}
+
+func appendBitmap(dst []byte, n int, set func(int) bool) []byte {
+	start := len(dst)
+	dst = append(dst, make([]byte, (n+7)/8)...)
+	for i := range n {
+		if set(i) {
+			dst[start+i/8] |= 1 << (i % 8)
+		}
+	}
+	return dst
+}
+
+func appendInts(dst []byte, kind byte, rows *cells) []byte {
+	least, most := int64(math.MaxInt64), int64(math.MinInt64)
+	for i := range rows.len() {
+		if c := rows.at(i); len(c) > 0 {
+			v, _ := binary.Varint(c[1:])
+			least, most = min(least, v), max(most, v)
+		}
+	}
+	width := widthOf(uint64(most) - uint64(least))
+	dst = binary.AppendVarint(append(dst, kind), least)
+	dst = append(dst, byte(width))
+	for i := range rows.len() {
+		d := uint64(0)
+		if c := rows.at(i); len(c) > 0 {
+			v, _ := binary.Varint(c[1:])
+			d = uint64(v) - uint64(least)
+		}
+		dst = appendFixed(dst, d, width)
+	}
+	return dst
+}
+
+// appendTexts changes the encoding, which stands at encAt, when a dictionary is smaller.
+func appendTexts(dst []byte, encAt int, rows *cells) []byte {
+	n, total := rows.len(), 0
+	words, size := map[string]byte{}, 0
+	var order []string
+	for i := range n {
+		s := textOf(rows.at(i))
+		total += len(s)
+		if words == nil {
+			continue
+		}
+		if _, ok := words[s]; !ok {
+			if len(words) == maxWords {
+				words = nil
+				continue
+			}
+			words[s] = byte(len(words))
+			order = append(order, s)
+			size += len(s)
+		}
+	}
+	if words != nil && n > 0 && size < math.MaxUint16 && 2+2*len(order)+size+n < total+2*n {
+		dst[encAt] = dst[encAt]&nullsBit | encDict
+		dst = append(dst, byte(len(order)))
+		end := 0
+		for _, w := range order {
+			end += len(w)
+			dst = binary.LittleEndian.AppendUint16(dst, uint16(end))
+		}
+		for _, w := range order {
+			dst = append(dst, w...)
+		}
+		for i := range n {
+			dst = append(dst, words[textOf(rows.at(i))])
+		}
+		return dst
+	}
+	dst, width := appendWidth(dst, total)
+	end := 0
+	for i := range n {
+		end += len(textOf(rows.at(i)))
+		dst = appendFixed(dst, uint64(end), width)
+	}
+	for i := range n {
+		dst = append(dst, textOf(rows.at(i))...)
+	}
+	return dst
+}
+
+// textOf is the text of a string's cell; it shares the cell's memory. No cell has the empty text.
+func textOf(c []byte) string {
+	if len(c) == 0 {
+		return ""
+	}
+	_, size := binary.Uvarint(c[1:])
+	c = c[1+size:]
+	return unsafe.String(unsafe.SliceData(c), len(c))
+}
+
+func appendWidth(dst []byte, total int) ([]byte, int) {
+	if total <= math.MaxUint16 {
+		return append(dst, 2), 2
+	}
+	return append(dst, 4), 4
+}
+
+// widthOf is the number of bytes, 0 to 8, that hold v.
+func widthOf(v uint64) int { return (bits.Len64(v) + 7) / 8 }
+
+// appendFixed appends the low width bytes of v.
+func appendFixed(dst []byte, v uint64, width int) []byte {
+	for range width {
+		dst = append(dst, byte(v))
+		v >>= 8
+	}
+	return dst
+}
+
+// fixed reads number i of a list of numbers of width bytes.
+func fixed(b []byte, i, width int) uint64 {
+	i *= width
+	if i+8 <= len(b) {
+		return binary.LittleEndian.Uint64(b[i:]) & (1<<(8*width) - 1)
+	}
+	v := uint64(0)
+	for j := width - 1; j >= 0; j-- {
+		v = v<<8 | uint64(b[i+j])
+	}
+	return v
+}
+
+// column reads a stored column, whose bytes it shares.
+type column struct {
+	n     int
+	enc   byte
+	kind  graph.ValueKind // of ints
+	width int             // of ints and offsets, in bytes
+	least int64
+	nulls []byte // bitmap, or nil
+	body  []byte // ints, floats, bools, or offsets; of a dictionary the word numbers
+	words []byte // of a dictionary, the words' end offsets
+	data  []byte // texts, words or cells
+}
+
+// parse opens a column and checks its sizes.
+func (c *column) parse(b []byte) error {
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n > 1<<30 || len(b) <= size {
+		return errColumn
+	}
+	*c = column{n: int(n), enc: b[size] &^ nullsBit}
+	hasNulls := b[size]&nullsBit != 0
+	b = b[size+1:]
+	if hasNulls {
+		if c.nulls, b = split(b, (c.n+7)/8); c.nulls == nil {
+			return errColumn
+		}
+	}
+	switch c.enc {
+	case encInts:
+		if len(b) == 0 {
+			return errColumn
+		}
+		c.kind = graph.ValueKind(b[0])
+		least, size := binary.Varint(b[1:])
+		if size <= 0 || len(b) < size+2 || !(c.kind == graph.Int || c.kind == graph.Date || c.kind == graph.LocalTime) {
+			return errColumn
+		}
+		c.least, c.width, c.body = least, int(b[size+1]), b[size+2:]
+		if c.width > 8 || len(c.body) < c.n*c.width {
+			return errColumn
+		}
+	case encFloats:
+		if c.body = b; len(b) < 8*c.n {
+			return errColumn
+		}
+	case encBools:
+		if c.body = b; len(b) < (c.n+7)/8 {
+			return errColumn
+		}
+	case encTexts, encMixed:
+		if len(b) == 0 || b[0] != 2 && b[0] != 4 {
+			return errColumn
+		}
+		c.width = int(b[0])
+		if c.body, c.data = split(b[1:], c.n*c.width); c.body == nil {
+			return errColumn
+		}
+	case encDict:
+		if len(b) == 0 {
+			return errColumn
+		}
+		if c.words, b = split(b[1:], 2*int(b[0])); len(c.words) == 0 {
+			return errColumn
+		}
+		size := int(binary.LittleEndian.Uint16(c.words[len(c.words)-2:]))
+		if c.data, c.body = split(b, size); c.data == nil || len(c.body) < c.n {
+			return errColumn
+		}
+	default:
+		return errColumn
+	}
+	return nil
+}
+
+// split cuts b after n bytes; the first part is nil if b is shorter.
+func split(b []byte, n int) (head, tail []byte) {
+	if n < 0 || len(b) < n {
+		return nil, nil
+	}
+	return b[:n:n], b[n:]
+}
+
+// null reports whether row i has no value.
+func (c *column) null(i int) bool { return c.nulls != nil && c.nulls[i/8]>>(i%8)&1 != 0 }
+
+// span is the part of data that belongs to row i of texts, mixed or dict.
+func (c *column) span(i int) ([]byte, error) {
+	ends, width := c.body, c.width
+	if c.enc == encDict {
+		i, ends, width = int(c.body[i]), c.words, 2
+		if 2*i >= len(ends) {
+			return nil, errColumn
+		}
+	}
+	start := uint64(0)
+	if i > 0 {
+		start = fixed(ends, i-1, width)
+	}
+	end := fixed(ends, i, width)
+	if start > end || end > uint64(len(c.data)) {
+		return nil, errColumn
+	}
+	return c.data[start:end], nil
+}
+
+// value reads row i, which must be less than n. A string is copied to the arena.
+func (c *column) value(i int, a *arena) (v graph.Value, ref keys.Ref, isRef bool, err error) {
+	if c.null(i) {
+		return v, ref, false, nil
+	}
+	switch c.enc {
+	case encInts:
+		return intOf(c.kind, c.least+int64(fixed(c.body, i, c.width))), ref, false, nil
+	case encFloats:
+		return graph.FloatValue(math.Float64frombits(binary.LittleEndian.Uint64(c.body[8*i:]))), ref, false, nil
+	case encBools:
+		return graph.BoolValue(c.body[i/8]>>(i%8)&1 != 0), ref, false, nil
+	}
+	b, err := c.span(i)
+	if err != nil {
+		return v, ref, false, err
+	}
+	if c.enc != encMixed {
+		return graph.StringValue(a.text(b)), ref, false, nil
+	}
+	if len(b) == 0 {
+		return v, ref, false, nil
+	}
+	return readCell(b, a)
+}
+
+// readCell decodes a cell whose bytes do not last.
+func readCell(b []byte, a *arena) (v graph.Value, ref keys.Ref, isRef bool, err error) {
+	if len(b) > 0 && (graph.ValueKind(b[0]) == graph.String || graph.ValueKind(b[0]) == graph.List) {
+		b = a.bytes(b)
+	}
+	v, ref, isRef, _, err = keys.Cell(b)
+	return v, ref, isRef, err
+}
+
+func intOf(kind graph.ValueKind, i int64) graph.Value {
+	switch kind {
+	case graph.Date:
+		return graph.DateValue(temporal.Date(i))
+	case graph.LocalTime:
+		return graph.LocalTimeValue(temporal.LocalTime(i))
+	}
+	return graph.IntValue(i)
+}
+
+// appendCell appends row i as a cell.
+func (c *column) appendCell(dst []byte, i int) ([]byte, error) {
+	if c.null(i) {
+		return dst, nil
+	}
+	switch c.enc {
+	case encInts:
+		return binary.AppendVarint(append(dst, byte(c.kind)), c.least+int64(fixed(c.body, i, c.width))), nil
+	case encFloats:
+		return append(append(dst, byte(graph.Float)), c.body[8*i:8*i+8]...), nil
+	case encBools:
+		return append(dst, byte(graph.Bool), c.body[i/8]>>(i%8)&1), nil
+	}
+	b, err := c.span(i)
+	if err != nil {
+		return dst, err
+	}
+	if c.enc != encMixed {
+		dst = binary.AppendUvarint(append(dst, byte(graph.String)), uint64(len(b)))
+	}
+	return append(dst, b...), nil
+}

@@ -1,0 +1,277 @@
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+	"maps"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// A commit of one shard is one batch. A commit of several is
+//
+//	1. the large values of each shard, synced;
+//	2. the intent in shard 0, synced: a number, greater than all before, and the batch of each shard;
+//	3. the batches, each with the number of the intent in it, synced;
+//	4. the end of the intent.
+//
+// An intent that is found when the graph is opened is carried out in the shards that have not seen its number.
+
+// Commit applies the changes of writers, which end with it, and returns once they can be read; wait then gives the end
+// of their sync. intents must count the graph's commits over several shards. After an error the graph takes no more
+// writes, unless nothing was applied.
+func Commit(ws []*Writer, intents *uint64) (wait func() error, err error) {
+	var touched []*Writer
+	for _, w := range ws {
+		if w.Empty() {
+			if err := w.Discard(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		touched = append(touched, w)
+	}
+	defer func() {
+		if err != nil {
+			for _, w := range touched {
+				_ = w.Discard()
+			}
+		}
+	}()
+	for _, w := range ws {
+		if err := w.shard.Writable(); err != nil {
+			return nil, err
+		}
+	}
+	if len(touched) == 0 {
+		return func() error { return nil }, nil
+	}
+	for _, w := range touched {
+		if err := w.prepare(); err != nil {
+			return nil, err
+		}
+		if err := w.commitBulk(len(touched) == 1); err != nil {
+			return nil, err
+		}
+	}
+	if err := commitLarge(touched); err != nil {
+		return nil, err
+	}
+	if len(touched) == 1 {
+		return touched[0].apply()
+	}
+	end, err := writeIntent(ws[0].shard, touched, intents)
+	if err != nil {
+		return nil, err
+	}
+	waits := make([]func() error, len(touched))
+	for i, w := range touched {
+		if waits[i], err = w.apply(); err != nil {
+			return nil, err
+		}
+	}
+	return func() error {
+		var errs []error
+		for _, w := range waits {
+			errs = append(errs, w())
+		}
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		return end()
+	}, nil
+}
+
+// commitLarge makes the large values durable before anything refers to them.
+func commitLarge(ws []*Writer) error {
+	var waits []func() error
+	for _, w := range ws {
+		w.closeReaders()
+		if w.large.Empty() {
+			if err := w.large.Close(); err != nil {
+				return err
+			}
+			continue
+		}
+		wait, err := w.shard.values.apply(w.large, true)
+		if err != nil {
+			return err
+		}
+		waits = append(waits, wait)
+	}
+	var errs []error
+	for _, wait := range waits {
+		errs = append(errs, wait())
+	}
+	return errors.Join(errs...)
+}
+
+// closeReaders ends the reads through the batches, which belong to Pebble from now on.
+func (w *Writer) closeReaders() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	for _, r := range w.free {
+		r.closeCursors()
+	}
+	w.free = nil
+}
+
+// apply puts the graph's batch in and makes the shard's memory follow.
+func (w *Writer) apply() (wait func() error, err error) {
+	s := w.shard
+	if w.bulk != nil {
+		if err := w.ingest(); err != nil {
+			return nil, err
+		}
+		w.adopt()
+		return func() error { return nil }, nil
+	}
+	wait, err = s.graph.apply(w.batch, true)
+	if err != nil {
+		return nil, err
+	}
+	w.adopt()
+	return wait, nil
+}
+
+// adopt makes the shard's memory follow the changes.
+func (w *Writer) adopt() {
+	s := w.shard
+	if w.counters != nil {
+		s.counters = w.counters
+	}
+	if len(w.sketches) > 0 {
+		m := maps.Clone(s.sketches)
+		maps.Copy(m, w.sketches)
+		s.sketches = m
+	}
+	s.fresh += w.fresh
+}
+
+// writeIntent writes the intent of a commit; end removes it, once the batches are synced.
+func writeIntent(first *Shard, ws []*Writer, intents *uint64) (end func() error, err error) {
+	*intents++
+	number := binary.BigEndian.AppendUint64(nil, *intents)
+	var record []byte
+	for _, w := range ws {
+		if err := w.batch.Set(keys.MetaKey(keys.MetaIntent), binary.AppendUvarint(nil, *intents), nil); err != nil {
+			return nil, err
+		}
+		repr := w.batch.Repr()
+		record = binary.AppendUvarint(record, uint64(w.shard.no))
+		record = binary.AppendUvarint(record, uint64(len(repr)))
+		record = append(record, repr...)
+	}
+	key := append([]byte{byte(keys.Intent)}, number...)
+	b := first.graph.db.NewBatch()
+	if err := b.Set(key, record, nil); err != nil {
+		return nil, err
+	}
+	wait, err := first.graph.apply(b, true)
+	if err != nil {
+		return nil, err
+	}
+	if err := wait(); err != nil {
+		return nil, err
+	}
+	return func() error {
+		b := first.graph.db.NewBatch()
+		if err := b.Delete(key, nil); err != nil {
+			return err
+		}
+		wait, err := first.graph.apply(b, false)
+		if err != nil {
+			return err
+		}
+		return wait()
+	}, nil
+}
+
+// Recover completes the opening of a graph's shards, given in order: it carries out the intents that they were closed
+// with, reads what they keep in memory, and throws away large values that no commit refers to. It gives the number of
+// the last intent.
+func Recover(shards []*Shard) (intents uint64, err error) {
+	applied := make([]uint64, len(shards))
+	for i, s := range shards {
+		if applied[i], err = readNumber(s.graph.db, keys.MetaKey(keys.MetaIntent)); err != nil {
+			return 0, err
+		}
+		intents = max(intents, applied[i])
+	}
+	var found [][]byte
+	err = scan(shards[0].graph.db, keys.Intent, func(k, v []byte) error {
+		if len(k) != 9 {
+			return corrupt("intent", k, errRecord)
+		}
+		if shards[0].opts.ReadOnly {
+			return unavailable("storage: a commit must be carried out; open the graph for writing once", nil)
+		}
+		found = append(found, append([]byte(nil), k...))
+		number := binary.BigEndian.Uint64(k[1:])
+		intents = max(intents, number)
+		for len(v) > 0 {
+			no, rest := uvarint(v)
+			size, rest := uvarint(rest)
+			if rest == nil || size > uint64(len(rest)) || no >= uint64(len(shards)) {
+				return corrupt("intent", k, errRecord)
+			}
+			if applied[no] < number {
+				if err := shards[no].redo(rest[:size]); err != nil {
+					return err
+				}
+				applied[no] = number
+			}
+			v = rest[size:]
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	if len(found) > 0 {
+		err := shards[0].put(func(b *pebble.Batch) error {
+			var errs []error
+			for _, k := range found {
+				errs = append(errs, b.Delete(k, nil))
+			}
+			return errors.Join(errs...)
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	for _, s := range shards {
+		if err := s.load(); err != nil {
+			return 0, err
+		}
+	}
+	return intents, nil
+}
+
+func (s *Shard) redo(repr []byte) error {
+	b := s.graph.db.NewBatch()
+	if err := b.SetRepr(append([]byte(nil), repr...)); err != nil {
+		return err
+	}
+	wait, err := s.graph.apply(b, true)
+	if err != nil {
+		return err
+	}
+	return wait()
+}
+
+// put writes a small batch, synced, outside of transactions.
+func (s *Shard) put(f func(b *pebble.Batch) error) error {
+	b := s.graph.db.NewBatch()
+	if err := f(b); err != nil {
+		return errors.Join(err, b.Close())
+	}
+	wait, err := s.graph.apply(b, true)
+	if err != nil {
+		return err
+	}
+	return wait()
+}

@@ -1,0 +1,108 @@
+package storage
+
+import (
+	"encoding/binary"
+	"maps"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// Count names one of a shard's counters. An edge is counted where its source lies; CountDst counts it once more where
+// its target lies.
+type Count struct {
+	Kind  CountKind
+	Label graph.LabelID
+	Type  graph.TypeID
+}
+
+// CountKind is what a counter counts. The numbers are stored.
+type CountKind byte
+
+// The kinds of counters.
+const (
+	CountVertices CountKind = 'v'
+	CountEdges    CountKind = 'e'
+	CountLabel    CountKind = 'l' // vertices with Label
+	CountType     CountKind = 't' // edges of Type
+	CountSrc      CountKind = 's' // edges of Type whose source has Label
+	CountDst      CountKind = 'd' // edges of Type whose target has Label
+)
+
+// Counters are the counts of a shard. A Counters that was handed out is not changed.
+type Counters map[Count]int64
+
+func (c Count) key() []byte {
+	k := append(make([]byte, 0, 10), byte(keys.Counter), byte(c.Kind))
+	k = binary.BigEndian.AppendUint32(k, uint32(c.Label))
+	return binary.BigEndian.AppendUint32(k, uint32(c.Type))
+}
+
+func readCounters(r pebble.Reader) (Counters, error) {
+	c := Counters{}
+	err := scan(r, keys.Counter, func(k, v []byte) error {
+		n, size := binary.Varint(v)
+		if len(k) != 10 || size <= 0 {
+			return corrupt("counter", k, errRecord)
+		}
+		c[Count{CountKind(k[1]), graph.LabelID(binary.BigEndian.Uint32(k[2:])), graph.TypeID(binary.BigEndian.Uint32(k[6:]))}] = n
+		return nil
+	})
+	return c, err
+}
+
+// apply writes the counters that delta changes and gives the new counters.
+func (c Counters) apply(b *pebble.Batch, delta map[Count]int64) (Counters, error) {
+	changed := false
+	for k, d := range delta {
+		if d == 0 {
+			continue
+		}
+		if !changed {
+			c, changed = maps.Clone(c), true
+		}
+		n := c[k] + d
+		c[k] = n
+		var err error
+		if n == 0 {
+			delete(c, k)
+			err = b.Delete(k.key(), nil)
+		} else {
+			err = b.Set(k.key(), binary.AppendVarint(nil, n), nil)
+		}
+		if err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// scan calls f for each record of a keyspace. Key and value are valid during the call.
+func scan(r pebble.Reader, s keys.Space, f func(k, v []byte) error) (err error) {
+	lower, upper := keys.Bounds(s)
+	return scanRange(r, lower, upper, f)
+}
+
+func scanRange(r pebble.Reader, lower, upper []byte, f func(k, v []byte) error) (err error) {
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := it.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	for ok := it.First(); ok; ok = it.Next() {
+		v, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		if err := f(it.Key(), v); err != nil {
+			return err
+		}
+	}
+	return it.Error()
+}

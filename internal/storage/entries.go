@@ -1,0 +1,254 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// An index's entries are
+//
+//	unique   index, values        → owner
+//	plain    index, values, local → owner
+//
+// where the values are ordered, see package keys, and the owner is a vertex's local id, or for an edge the source's
+// local id, the target (8 bytes) and the edge (8 bytes); local is the owner's own. A unique index keeps values that hold
+// NaN like a plain one, since NaN equals nothing.
+const (
+	ownerVertex = keys.LocalSize
+	ownerEdge   = keys.LocalSize + 16
+)
+
+// Owner is what an index entry leads to: a vertex, or an edge with its ends. The type is the index's.
+type Owner struct {
+	Vertex graph.VertexID
+	Edge   graph.EdgeID
+	Dst    graph.VertexID
+	IsEdge bool
+}
+
+func (o Owner) local() uint64 {
+	if o.IsEdge {
+		return o.Edge.Local()
+	}
+	return o.Vertex.Local()
+}
+
+func (o Owner) append(dst []byte) []byte {
+	dst = keys.AppendLocal(dst, o.Vertex.Local())
+	if o.IsEdge {
+		dst = binary.BigEndian.AppendUint64(dst, uint64(o.Dst))
+		dst = binary.BigEndian.AppendUint64(dst, uint64(o.Edge))
+	}
+	return dst
+}
+
+func (v *View) owner(key, b []byte) (Owner, error) {
+	if len(b) != ownerVertex && len(b) != ownerEdge {
+		return Owner{}, corrupt("index entry", key, errRecord)
+	}
+	o := Owner{Vertex: graph.MakeVertexID(v.shard.no, keys.Local(b))}
+	if len(b) == ownerEdge {
+		o.IsEdge = true
+		o.Dst = graph.VertexID(binary.BigEndian.Uint64(b[6:]))
+		o.Edge = graph.EdgeID(binary.BigEndian.Uint64(b[14:]))
+	}
+	return o, nil
+}
+
+// AppendTuple appends the ordered key of a tuple of indexed values. ok is false if one is null, so that there is no
+// entry; nan tells that one holds NaN.
+func AppendTuple(dst []byte, vals []graph.Value) (key []byte, ok, nan bool, err error) {
+	for _, v := range vals {
+		if v.IsNull() {
+			return dst, false, false, nil
+		}
+		start := len(dst)
+		if dst, ok = keys.AppendOrdered(dst, v); !ok {
+			return dst, false, false, graph.TypeError("InvalidPropertyType", "a value of type %s cannot be stored as a property", v.Kind())
+		}
+		if len(dst)-start > keys.MaxOrdered {
+			return dst, false, false, graph.RuntimeError("ArgumentError", "PropertyTooLarge", "a property value of %d bytes is too large to be indexed; the limit is %d", len(dst)-start, keys.MaxOrdered)
+		}
+		nan = nan || keys.HasNaN(v)
+	}
+	return dst, true, nan, nil
+}
+
+// entryKey is the key of an entry; plain is how it is kept.
+func (w *Writer) entryKey(ix graph.IndexID, tuple []byte, plain bool, o Owner) []byte {
+	w.key = append(keys.AppendEntry(w.key[:0], ix), tuple...)
+	if plain {
+		w.key = keys.AppendLocal(w.key, o.local())
+	}
+	return w.key
+}
+
+// PutEntry adds an index entry.
+func (w *Writer) PutEntry(ix graph.IndexID, tuple []byte, plain bool, o Owner) error {
+	defer w.touch()
+	k := w.entryKey(ix, tuple, plain, o)
+	w.buf = o.append(w.buf[:0])
+	if err := w.batch.Set(k, w.buf, nil); err != nil {
+		return err
+	}
+	sk := w.sketches[ix]
+	if sk == nil {
+		sk = new(Sketch)
+		if old := w.shard.sketches[ix]; old != nil {
+			*sk = *old
+		}
+	}
+	if sk.add(tuple) {
+		if w.sketches == nil {
+			w.sketches = map[graph.IndexID]*Sketch{}
+		}
+		w.sketches[ix] = sk
+	}
+	return nil
+}
+
+// DeleteEntry takes an index entry out.
+func (w *Writer) DeleteEntry(ix graph.IndexID, tuple []byte, plain bool, o Owner) error {
+	defer w.touch()
+	return w.batch.Delete(w.entryKey(ix, tuple, plain, o), nil)
+}
+
+// Lookup finds the owner of a tuple in a unique index; ok is false if there is none.
+func (v *View) Lookup(ix graph.IndexID, tuple []byte) (o Owner, ok bool, err error) {
+	key := append(keys.AppendEntry(nil, ix), tuple...)
+	b, done, ok, err := v.record(key)
+	if err != nil {
+		return o, false, fault("look up in an index", err)
+	}
+	if !ok {
+		return o, false, nil
+	}
+	defer done()
+	o, err = v.owner(key, b)
+	return o, err == nil, err
+}
+
+// Seek calls f with the owners whose tuple equals tuples[k], for each k. Sorted tuples are fastest.
+func (v *View) Seek(ctx context.Context, ix graph.IndexID, tuples [][]byte, f func(k int, o Owner)) (err error) {
+	r := v.get()
+	defer v.put(r, &err)
+	c, err := r.cursor(keys.Entry)
+	if err != nil {
+		return fault("seek in an index", err)
+	}
+	var key []byte
+	for k, t := range tuples {
+		if err := r.alive(ctx); err != nil {
+			return err
+		}
+		key = append(keys.AppendEntry(key[:0], ix), t...)
+		for ok := c.seek(key); ok && bytes.HasPrefix(c.key(), key); ok = c.next() {
+			// No tuple is a prefix of another, so what follows this one can only be the owner.
+			b, err := c.value()
+			if err != nil {
+				return fault("seek in an index", err)
+			}
+			o, err := v.owner(c.key(), b)
+			if err != nil {
+				return err
+			}
+			f(k, o)
+		}
+		if err := c.err(); err != nil {
+			return fault("seek in an index", err)
+		}
+	}
+	return nil
+}
+
+// Walk walks the entries of an index whose key after the index number is in [lower, upper), upwards, and calls f with
+// the rest of the key, valid during the call, until f says no.
+func (v *View) Walk(ctx context.Context, ix graph.IndexID, lower, upper []byte, f func(rest []byte, o Owner) bool) (err error) {
+	r := v.get()
+	defer v.put(r, &err)
+	c, err := r.cursor(keys.Entry)
+	if err != nil {
+		return fault("walk an index", err)
+	}
+	from := append(keys.AppendEntry(nil, ix), lower...)
+	for ok := c.seek(from); ok; ok = c.next() {
+		if err := r.alive(ctx); err != nil {
+			return err
+		}
+		k := c.key()
+		if !bytes.HasPrefix(k, from[:keys.EntrySize]) {
+			return nil
+		}
+		rest := k[keys.EntrySize:]
+		if upper != nil && bytes.Compare(rest, upper) >= 0 {
+			return nil
+		}
+		b, err := c.value()
+		if err != nil {
+			return fault("walk an index", err)
+		}
+		o, err := v.owner(k, b)
+		if err != nil {
+			return err
+		}
+		if !f(rest, o) {
+			return nil
+		}
+	}
+	if err := c.err(); err != nil {
+		return fault("walk an index", err)
+	}
+	return nil
+}
+
+// RangeBounds gives the bounds of an index's keys, after the index number, whose first value is in an interval: lo and
+// hi may be null, if not both, loOpen and hiOpen leave the bound itself out, and prefix asks for the strings that begin
+// with lo. empty tells that nothing can lie between them.
+func RangeBounds(lo, hi graph.Value, loOpen, hiOpen, prefix bool) (lower, upper []byte, empty bool) {
+	switch {
+	case lo.IsNull() && hi.IsNull():
+		return nil, nil, false
+	case prefix:
+		if lo.Kind() != graph.String {
+			return nil, nil, true
+		}
+		lower = keys.AppendTextPrefix(nil, lo.Str())
+		return lower, keys.AppendSuccessor(nil, lower), false
+	case keys.HasNaN(lo) || keys.HasNaN(hi):
+		return nil, nil, true
+	}
+	some := lo
+	if some.IsNull() {
+		some = hi
+	}
+	lower, upper = keys.TypeBounds(some)
+	if lower == nil {
+		return nil, nil, true
+	}
+	if !lo.IsNull() {
+		k, ok := keys.AppendOrdered(nil, lo)
+		if !ok || k[0] != lower[0] {
+			return nil, nil, true
+		}
+		if loOpen {
+			k = keys.AppendSuccessor(nil, k)
+		}
+		lower = k
+	}
+	if !hi.IsNull() {
+		k, ok := keys.AppendOrdered(nil, hi)
+		if !ok || k[0] != lower[0] {
+			return nil, nil, true
+		}
+		if !hiOpen {
+			k = keys.AppendSuccessor(nil, k)
+		}
+		upper = k
+	}
+	return slices.Clip(lower), upper, bytes.Compare(lower, upper) >= 0
+}

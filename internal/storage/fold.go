@@ -1,0 +1,539 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// folder puts fresh records into the packed ones: edges into their lists, properties into column chunks, memberships
+// into bitmaps. What can be read stays the same, so a fold needs no sync, and readers of older snapshots do not notice.
+type folder struct {
+	s      *Shard
+	r      *reader
+	b      *pebble.Batch
+	packer packer
+	taken  int
+	buf    []byte
+	cells  cells
+	row    []byte
+}
+
+// Fold folds up to about limit fresh records; n tells how many it was. The caller must be the only one who may write.
+func (s *Shard) Fold(ctx context.Context, limit int) (n int, err error) {
+	v := s.Snapshot()
+	defer func() { err = errors.Join(err, v.Close()) }()
+	r := v.get()
+	defer v.put(r, &err)
+	f := &folder{s: s, r: r, b: s.graph.db.NewBatch()}
+	for _, fold := range []func(context.Context, int) error{f.foldEdges, f.foldProps, f.foldLabels, f.foldGarbage} {
+		if f.taken >= limit {
+			break
+		}
+		if err := fold(ctx, limit); err != nil {
+			return 0, errors.Join(fault("fold", err), f.b.Close())
+		}
+	}
+	if f.taken == 0 {
+		s.fresh = 0
+		return 0, f.b.Close()
+	}
+	wait, err := s.graph.apply(f.b, false)
+	if err != nil {
+		return 0, err
+	}
+	s.fresh = max(1, s.fresh-f.taken)
+	return f.taken, wait()
+}
+
+// foldEdges folds the lists that have fresh records.
+func (f *folder) foldEdges(ctx context.Context, limit int) error {
+	c, err := f.r.cursor(keys.FreshEdge)
+	if err != nil {
+		return err
+	}
+	var list []byte
+	for ok := c.seek([]byte{byte(keys.FreshEdge)}); ok && f.taken < limit; ok = c.seek(list) {
+		if err := Alive(ctx); err != nil {
+			return err
+		}
+		if len(c.key()) < keys.FreshRunSize {
+			return corrupt("fresh edges", c.key(), errFresh)
+		}
+		t, dir, local := keys.List(c.key())
+		list = append(list[:0], c.key()[:keys.ListSize]...)
+		if err := f.foldList(t, dir, local); err != nil {
+			return err
+		}
+		for ok := true; ok && bytes.HasPrefix(c.key(), list); ok = c.next() {
+			f.taken++
+			if err := f.b.Delete(c.key(), nil); err != nil {
+				return err
+			}
+		}
+		if err := c.err(); err != nil {
+			return err
+		}
+	}
+	return c.err()
+}
+
+// partial is how many edges a list must have for each fresh one so that only the segments that change are rewritten.
+const partial = 8
+
+func (f *folder) foldList(t graph.TypeID, dir graph.Direction, local uint64) error {
+	l, err := f.r.listCursor(t, dir)
+	if err != nil {
+		return err
+	}
+	m := &f.r.merged
+	m.reset()
+	if err := l.mergeFresh(f.r, local, m); err != nil {
+		return err
+	}
+	change := m.change()
+	old, split := 0, false
+	var segs [][]byte
+	first := keys.AppendList(nil, t, dir, local)
+	err = l.segments(f.r, local, func(k, v []byte) error {
+		if len(k) == keys.ListSize {
+			var s segment
+			if err := s.parse(v); err != nil {
+				return corrupt("edge list", k, err)
+			}
+			old, split = s.total, s.total != s.n
+		}
+		if split && old > partial*(len(m.rows)+len(m.over)) {
+			return errStop
+		}
+		segs = append(segs, slices.Clone(v))
+		if len(k) > keys.ListSize {
+			return f.b.Delete(k, nil)
+		}
+		return nil
+	})
+	if errors.Is(err, errStop) {
+		return f.foldSegments(&l, m, t, dir, local, old+change)
+	}
+	if err != nil {
+		return err
+	}
+	for _, b := range segs {
+		if err := m.addSegment(b); err != nil {
+			return corrupt("edge list", first, err)
+		}
+	}
+	m.sort()
+	if len(m.rows) != old+change {
+		return corrupt("edge list", first, errSegment)
+	}
+	if dir == graph.Out {
+		if err := f.dropReplaced(m); err != nil {
+			return err
+		}
+	}
+	if len(m.rows) == 0 {
+		return f.b.Delete(first, nil)
+	}
+	return f.putSegments(first, m, m.rows, len(m.rows))
+}
+
+// putSegments writes rows under a segment's key, and, if they are too many, under further keys. total is the size of
+// the list if this is its first segment.
+func (f *folder) putSegments(key []byte, m *merged, rows []row, total int) error {
+	props, err := m.props()
+	if err != nil {
+		return err
+	}
+	if f.buf, err = f.packer.appendSegment(f.buf[:0], m, rows, props, total); err != nil {
+		return err
+	}
+	limit := f.s.opts.Tuning.SegmentBytes
+	if len(f.buf) <= limit || len(rows) < 2 {
+		return f.b.Set(key, f.buf, nil)
+	}
+	parts := min(len(rows), (2*len(f.buf)+limit-1)/limit)
+	for i := range parts {
+		part := rows[i*len(rows)/parts : (i+1)*len(rows)/parts]
+		at := key
+		if i > 0 {
+			at, total = keys.AppendPair(slices.Clone(key[:keys.ListSize]), part[0].neighbour, part[0].edge), 0
+		}
+		if f.buf, err = f.packer.appendSegment(f.buf[:0], m, part, props, total); err != nil {
+			return err
+		}
+		if err := f.b.Set(at, f.buf, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// foldSegments folds the fresh records, which are merged in m, into those segments of a long list that they fall in.
+func (f *folder) foldSegments(l *listCursor, m *merged, t graph.TypeID, dir graph.Direction, local uint64, total int) error {
+	m.sort()
+	fresh := slices.Clone(m.rows)
+	slices.SortFunc(m.over, row.compare)
+	over := m.over
+	first := keys.AppendList(nil, t, dir, local)
+	c := l.packed
+	c.set = false
+	firstDone := false
+	for len(fresh) > 0 || len(over) > 0 {
+		next := row{}
+		switch {
+		case len(over) == 0 || len(fresh) > 0 && fresh[0].compare(over[0]) < 0:
+			next = fresh[0]
+		default:
+			next = over[0]
+		}
+		at := keys.AppendPair(slices.Clone(first), next.neighbour, next.edge)
+		if !c.it.SeekLT(append(at, 0)) || !bytes.HasPrefix(c.it.Key(), first) {
+			return errors.Join(c.err(), corrupt("edge list", at, errSegment))
+		}
+		key := slices.Clone(c.it.Key())
+		b, err := c.it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		m.rows = m.rows[:0]
+		if err := m.addSegment(b); err != nil {
+			return corrupt("edge list", key, err)
+		}
+		end := func(rs []row) int { return len(rs) }
+		if c.it.Next() && bytes.HasPrefix(c.it.Key(), first) {
+			n, e := keys.Pair(c.it.Key()[keys.ListSize:])
+			limit := row{neighbour: n, edge: e}
+			end = func(rs []row) int { i, _ := slices.BinarySearchFunc(rs, limit, row.compare); return i }
+		}
+		if err := c.err(); err != nil {
+			return err
+		}
+		n := end(fresh)
+		m.rows = append(m.rows, fresh[:n]...)
+		fresh, over = fresh[n:], over[end(over):]
+		m.sort()
+		isFirst := len(key) == keys.ListSize
+		inKey := 0
+		if isFirst {
+			firstDone, inKey = true, total
+		}
+		if len(m.rows) == 0 && !isFirst {
+			if err := f.b.Delete(key, nil); err != nil {
+				return err
+			}
+		} else if err := f.putSegments(key, m, m.rows, inKey); err != nil {
+			return err
+		}
+		if dir == graph.Out {
+			if err := f.dropReplaced(m); err != nil {
+				return err
+			}
+		}
+		m.dropped = m.dropped[:0]
+	}
+	if firstDone {
+		return nil
+	}
+	if !c.it.SeekGE(first) || !bytes.Equal(c.it.Key(), first) {
+		return errors.Join(c.err(), corrupt("edge list", first, errSegment))
+	}
+	b, err := c.it.ValueAndErr()
+	if err != nil {
+		return err
+	}
+	n, rest := uvarint(b)
+	_, rest = uvarint(rest)
+	if rest == nil {
+		return corrupt("edge list", first, errSegment)
+	}
+	f.buf = binary.AppendUvarint(binary.AppendUvarint(f.buf[:0], n), uint64(total))
+	return f.b.Set(first, append(f.buf, rest...), nil)
+}
+
+// dropReplaced marks the large values of packed edges that a fresh record overrides and does not keep.
+func (f *folder) dropReplaced(m *merged) error {
+	for _, old := range m.dropped {
+		var now []byte
+		if i, ok := slices.BinarySearchFunc(m.rows, old, row.compare); ok {
+			now = m.one(m.rows[i])
+		}
+		err := f.r.segmentProps(&m.segs[old.from], int(old.at), func(p graph.PropID, cell []byte) error {
+			if cell[0] != keys.KindRef {
+				return nil
+			}
+			kept, err := propCell(now, p)
+			if err != nil || bytes.Equal(kept, cell) {
+				return err
+			}
+			return f.drop(cell)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop marks the large value of a cell as garbage, if it is one.
+func (f *folder) drop(cell []byte) error {
+	if len(cell) == 0 || cell[0] != keys.KindRef {
+		return nil
+	}
+	_, ref, _, _, err := keys.Cell(cell)
+	if err != nil {
+		return err
+	}
+	return f.b.Set(keys.AppendGarbage(nil, ref.ID), nil, nil)
+}
+
+// freshCell is a property of a fresh record of the grid cell at hand.
+type freshCell struct {
+	p     graph.PropID
+	local uint64
+	cell  []byte
+}
+
+// foldProps folds fresh properties, one grid cell after the other.
+func (f *folder) foldProps(ctx context.Context, limit int) error {
+	c, err := f.r.cursor(keys.FreshProp)
+	if err != nil {
+		return err
+	}
+	ok := c.seek([]byte{byte(keys.FreshProp)})
+	for ok && f.taken < limit {
+		if err := Alive(ctx); err != nil {
+			return err
+		}
+		var fresh []freshCell
+		grid := keys.Local(c.key()[1:]) >> gridBits
+		for ; ok && keys.Local(c.key()[1:])>>gridBits == grid; ok = c.next() {
+			k := slices.Clone(c.key())
+			v, err := c.value()
+			if err != nil {
+				return err
+			}
+			err = eachProp(slices.Clone(v), func(p graph.PropID, cell []byte) error {
+				fresh = append(fresh, freshCell{p, keys.Local(k[1:]), cell})
+				return nil
+			})
+			if err != nil {
+				return corrupt("fresh properties", k, err)
+			}
+			f.taken++
+			if err := f.b.Delete(k, nil); err != nil {
+				return err
+			}
+		}
+		if err := c.err(); err != nil {
+			return err
+		}
+		slices.SortFunc(fresh, func(a, b freshCell) int {
+			if a.p != b.p {
+				return int(a.p) - int(b.p)
+			}
+			return int(int64(a.local) - int64(b.local))
+		})
+		for len(fresh) > 0 {
+			n := 1
+			for n < len(fresh) && fresh[n].p == fresh[0].p {
+				n++
+			}
+			if err := f.foldColumn(fresh[0].p, grid, fresh[:n]); err != nil {
+				return err
+			}
+			fresh = fresh[n:]
+		}
+	}
+	return c.err()
+}
+
+// foldColumn rewrites the chunks of one property in a grid cell.
+func (f *folder) foldColumn(p graph.PropID, grid uint64, fresh []freshCell) error {
+	base := grid << gridBits
+	c, err := f.r.cursor(keys.Column)
+	if err != nil {
+		return err
+	}
+	cs := &f.cells
+	cs.reset()
+	put := func(until uint64, cell func(local uint64) ([]byte, error)) error {
+		for local := base + uint64(cs.len()); local < until; local++ {
+			old, err := cell(local)
+			if err != nil {
+				return err
+			}
+			if len(fresh) > 0 && fresh[0].local == local {
+				now := fresh[0].cell
+				fresh = fresh[1:]
+				if !bytes.Equal(old, now) {
+					if err := f.drop(old); err != nil {
+						return err
+					}
+				}
+				if now[0] != byte(graph.Null) {
+					cs.buf = append(cs.buf, now...)
+				}
+			} else {
+				cs.buf = append(cs.buf, old...)
+			}
+			cs.close()
+		}
+		return nil
+	}
+	none := func(uint64) ([]byte, error) { return nil, nil }
+	for {
+		local := base + uint64(cs.len())
+		if local == base+gridRows {
+			break
+		}
+		first, last, ok, err := f.r.chunkAt(c, p, local)
+		if err != nil {
+			return err
+		}
+		if !ok || first >= base+gridRows {
+			if err := put(base+gridRows, none); err != nil {
+				return err
+			}
+			break
+		}
+		if first < local || last >= base+gridRows {
+			return corrupt("column chunk", c.key(), errColumn)
+		}
+		if err := put(first, none); err != nil {
+			return err
+		}
+		err = put(last+1, func(local uint64) ([]byte, error) {
+			f.row, err = f.r.col.appendCell(f.row[:0], int(local-first))
+			return f.row, err
+		})
+		if err != nil {
+			return err
+		}
+		if err := f.b.Delete(slices.Clone(c.key()), nil); err != nil {
+			return err
+		}
+	}
+	return f.putChunks(p, base, cs)
+}
+
+// putChunks writes cells, from the first vertex on, as one chunk, or halves them until the chunks are small enough.
+// Chunks without a value are not written.
+func (f *folder) putChunks(p graph.PropID, first uint64, cs *cells) error {
+	if len(cs.buf) == 0 {
+		return nil
+	}
+	f.buf = appendColumn(f.buf[:0], cs)
+	n := cs.len()
+	if len(f.buf) <= f.s.opts.Tuning.ChunkBytes || n == 1 {
+		return f.b.Set(keys.AppendChunk(nil, p, first+uint64(n)-1), f.buf, nil)
+	}
+	var half cells
+	for i := range n {
+		if i == n/2 {
+			if err := f.putChunks(p, first, &half); err != nil {
+				return err
+			}
+			half = cells{}
+		}
+		half.add(cs.at(i))
+	}
+	return f.putChunks(p, first+uint64(n/2), &half)
+}
+
+// foldLabels folds fresh memberships, one bitmap after the other.
+func (f *folder) foldLabels(ctx context.Context, limit int) error {
+	c, err := f.r.cursor(keys.FreshLabel)
+	if err != nil {
+		return err
+	}
+	packed, err := f.r.cursor(keys.Member)
+	if err != nil {
+		return err
+	}
+	m := &f.r.bitmap
+	ok := c.seek([]byte{byte(keys.FreshLabel)})
+	for ok && f.taken < limit {
+		if err := Alive(ctx); err != nil {
+			return err
+		}
+		label := graph.LabelID(binary.BigEndian.Uint32(c.key()[1:]))
+		chunk := uint32(keys.Local(c.key()[5:]) >> memberBits)
+		prefix := slices.Clone(c.key()[:5])
+		key := keys.AppendMember(nil, label, chunk)
+		*m = members{}
+		if packed.seek(key) && bytes.Equal(packed.key(), key) {
+			b, err := packed.value()
+			if err != nil {
+				return err
+			}
+			if err := parseMembers(b, m); err != nil {
+				return corrupt("bitmap", key, err)
+			}
+		} else if err := packed.err(); err != nil {
+			return err
+		}
+		for ; ok && bytes.HasPrefix(c.key(), prefix) && uint32(keys.Local(c.key()[5:])>>memberBits) == chunk; ok = c.next() {
+			v, err := c.value()
+			if err != nil {
+				return err
+			}
+			if len(v) != 1 || v[0] > 1 {
+				return corrupt("fresh membership", c.key(), errFresh)
+			}
+			i := keys.Local(c.key()[5:]) & (memberRows - 1)
+			m[i/64] = m[i/64]&^(1<<(i%64)) | uint64(v[0])<<(i%64)
+			f.taken++
+			if err := f.b.Delete(c.key(), nil); err != nil {
+				return err
+			}
+		}
+		if err := c.err(); err != nil {
+			return err
+		}
+		if *m == (members{}) {
+			err = f.b.Delete(key, nil)
+		} else {
+			f.buf = appendMembers(f.buf[:0], m)
+			err = f.b.Set(key, f.buf, nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return c.err()
+}
+
+// foldGarbage deletes large values that nothing refers to. They are gone for good before the marks are.
+func (f *folder) foldGarbage(ctx context.Context, limit int) error {
+	if err := Alive(ctx); err != nil {
+		return err
+	}
+	b := f.s.values.db.NewBatch()
+	err := scan(f.r.v.graph, keys.Garbage, func(k, _ []byte) error {
+		if f.taken >= limit {
+			return errStop
+		}
+		f.taken++
+		return errors.Join(b.Delete(k[1:], nil), f.b.Delete(k, nil))
+	})
+	if err != nil && !errors.Is(err, errStop) || b.Empty() {
+		return errors.Join(err, b.Close())
+	}
+	// The commit that dropped the last reference may wait for its sync still.
+	if err := f.s.put(func(b *pebble.Batch) error { return b.LogData([]byte("garbage"), nil) }); err != nil {
+		return err
+	}
+	wait, err := f.s.values.apply(b, true)
+	if err != nil {
+		return err
+	}
+	return wait()
+}

@@ -1,0 +1,216 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// instance is one Pebble store whose faults are errors. Pebble itself ends the process, or panics, when its log or
+// manifest cannot be written; an instance then stops: it takes no more writes, answers them with the fault, and keeps
+// serving what can be read until the process ends. Opening the directory again finds all that was acknowledged.
+type instance struct {
+	name string
+	db   *pebble.DB
+	opts *pebble.Options
+	log  *slog.Logger
+
+	failOnce sync.Once
+	failed   chan struct{} // closed at the first fault that writes cannot survive
+	fault    error         // set before failed is closed
+	// wedged says that Pebble's locks may be held for ever, so that the store can no longer be closed.
+	wedged atomic.Bool
+	// background is the fault of the last flush or compaction, nil after one that went well.
+	background atomic.Pointer[error]
+}
+
+// openInstance opens the store in dir, making it if create is set.
+func openInstance(o *Options, sh *Shared, dir string, values, create bool) (*instance, error) {
+	in := &instance{name: dir, log: o.Logger, failed: make(chan struct{})}
+	p := pebbleOptions(o, sh, values)
+	in.opts = p
+	p.ErrorIfNotExists = !create
+	p.ErrorIfExists = create
+	p.Logger = in
+	p.EventListener = &pebble.EventListener{
+		BackgroundError: in.backgroundError,
+		DataCorruption: func(i pebble.DataCorruptionInfo) {
+			in.log.Error("stored data fails its checks", slog.String("store", in.name), slog.String("path", i.Path), slog.Any("error", i.Details))
+		},
+		FlushEnd: func(i pebble.FlushInfo) {
+			if i.Err == nil {
+				in.background.Store(nil)
+			}
+		},
+	}
+	p.EventListener.EnsureDefaults(nil)
+	db, err := in.open(dir, p)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", dir, err)
+	}
+	in.db = db
+	if v := db.FormatMajorVersion(); v < pebble.FormatValueSeparation {
+		return nil, errors.Join(fmt.Errorf("open %s: format version %d separates no values", dir, v), db.Close())
+	}
+	return in, nil
+}
+
+// open turns Pebble's panics, and its wish to end the process, into errors.
+func (in *instance) open(dir string, p *pebble.Options) (*pebble.DB, error) {
+	type result struct {
+		db  *pebble.DB
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		defer func() {
+			if r := recover(); r != nil {
+				done <- result{err: fmt.Errorf("%v", r)}
+			}
+		}()
+		db, err := pebble.Open(dir, p)
+		done <- result{db, err}
+	}()
+	select {
+	case r := <-done:
+		return r.db, r.err
+	case <-in.failed:
+		return nil, in.fault
+	}
+}
+
+func (in *instance) backgroundError(err error) {
+	if errors.Is(err, pebble.ErrCancelledCompaction) {
+		return
+	}
+	if in.background.Swap(&err) == nil {
+		in.log.Error("background work failed", slog.String("store", in.name), slog.Any("error", err))
+	}
+}
+
+// fail makes the instance refuse writes from now on.
+func (in *instance) fail(err error) {
+	in.failOnce.Do(func() {
+		in.fault = unavailable("storage: "+in.name+" takes no more writes until it is opened again", err)
+		in.log.Error("store failed", slog.String("store", in.name), slog.Any("error", err))
+		close(in.failed)
+	})
+}
+
+// writable tells why the instance cannot be written to, or nil.
+func (in *instance) writable() error {
+	select {
+	case <-in.failed:
+		return in.fault
+	default:
+	}
+	if err := in.background.Load(); err != nil {
+		return unavailable("storage: "+in.name+" cannot be written to now", *err)
+	}
+	return nil
+}
+
+// apply puts a batch in and returns once it can be read; wait then gives the end of its sync. After an error the batch
+// may or may not be there when the store is opened again, and the instance takes no more writes.
+func (in *instance) apply(b *pebble.Batch, sync bool) (wait func() error, err error) {
+	if err := in.writable(); err != nil {
+		return nil, err
+	}
+	// Pebble may stop this goroutine for ever, or panic with its locks held.
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if r := recover(); r != nil {
+				in.wedged.Store(true)
+				err := fmt.Errorf("%v", r)
+				in.fail(err)
+				done <- err
+			}
+		}()
+		if sync {
+			done <- in.db.ApplyNoSyncWait(b, pebble.Sync)
+		} else {
+			done <- in.db.Apply(b, pebble.NoSync)
+		}
+	}()
+	select {
+	case err = <-done:
+	case <-in.failed:
+		return nil, in.fault
+	}
+	if err != nil {
+		in.fail(err)
+		return nil, in.fault
+	}
+	if !sync {
+		return func() error { return b.Close() }, nil
+	}
+	return func() error {
+		if err := b.SyncWait(); err != nil {
+			in.fail(err)
+			return in.fault
+		}
+		return b.Close()
+	}, nil
+}
+
+// close closes the store, unless it is past that.
+func (in *instance) close() error {
+	if in.wedged.Load() {
+		return in.fault
+	}
+	return in.db.Close()
+}
+
+// Infof implements pebble.Logger: what it says is of use to Pebble's developers alone.
+func (in *instance) Infof(string, ...any) {}
+
+// Errorf implements pebble.Logger.
+func (in *instance) Errorf(format string, args ...any) {
+	in.log.Error("pebble", slog.String("store", in.name), slog.String("error", fmt.Sprintf(format, args...)))
+}
+
+// Fatalf implements pebble.Logger. The caller's state is broken and its locks may be held, so it must not go on; the
+// process can.
+func (in *instance) Fatalf(format string, args ...any) {
+	in.wedged.Store(true)
+	in.fail(fmt.Errorf(format, args...))
+	select {}
+}
+
+// probeSeparation asserts that large values are really separated with the options as they are.
+func probeSeparation(o *Options) error {
+	probe := *o
+	probe.FS, probe.ReadOnly = vfs.NewMem(), false
+	in, err := openInstance(&probe, nil, "probe", true, true)
+	if err != nil {
+		return err
+	}
+	err = in.db.Set([]byte("probe"), make([]byte, o.ValueThreshold+8), pebble.NoSync)
+	if err == nil {
+		err = in.db.Flush()
+	}
+	if err == nil && in.db.Metrics().BlobFiles.LiveCount == 0 {
+		err = fmt.Errorf("storage: a value of %d bytes was not separated", o.ValueThreshold)
+	}
+	return errors.Join(err, in.close())
+}
+
+var probed sync.Map // of value thresholds
+
+// assertSeparation probes once for each threshold.
+func assertSeparation(o *Options) error {
+	if _, ok := probed.Load(o.ValueThreshold); ok {
+		return nil
+	}
+	if err := probeSeparation(o); err != nil {
+		return err
+	}
+	probed.Store(o.ValueThreshold, true)
+	return nil
+}

@@ -1,0 +1,412 @@
+package storage
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// A segment is a packed run of edges of one list, sorted by neighbour and then by edge id. It is stored as
+//
+//	uvarint  number of edges
+//	uvarint  number of edges in the whole list, in the list's first segment; else 0
+//	uvarint  size of the neighbours in bytes
+//	bytes    neighbours: the first id, then differences, uvarints
+//	byte     width of an edge id in bytes (0 to 8)
+//	uvarint  least edge id
+//	bytes    edges × (edge id - least), little-endian
+//	uvarint  number of property columns, ascending by property; each: property (uvarint), size (uvarint), column
+type segment struct {
+	n, total   int
+	neighbours []byte
+	least      uint64
+	width      int
+	ids        []byte
+	columns    int
+	props      []byte
+}
+
+// parse opens a segment, whose bytes it shares, and checks its sizes.
+func (s *segment) parse(b []byte) error {
+	*s = segment{}
+	n, b := uvarint(b)
+	total, b := uvarint(b)
+	size, b := uvarint(b)
+	if b == nil || n > uint64(len(b)) || size > uint64(len(b)) {
+		return errSegment
+	}
+	s.n, s.total = int(n), int(total)
+	s.neighbours, b = b[:size], b[size:]
+	if len(b) == 0 || b[0] > 8 {
+		return errSegment
+	}
+	s.width = int(b[0])
+	s.least, b = uvarint(b[1:])
+	if b == nil || s.n*s.width > len(b) {
+		return errSegment
+	}
+	s.ids, b = b[:s.n*s.width], b[s.n*s.width:]
+	columns, b := uvarint(b)
+	if b == nil {
+		return errSegment
+	}
+	s.columns, s.props = int(columns), b
+	return nil
+}
+
+// uvarint reads a number and gives what is left, nil if there was none.
+func uvarint(b []byte) (uint64, []byte) {
+	if len(b) > 0 && b[0] < 0x80 {
+		return uint64(b[0]), b[1:]
+	}
+	v, n := binary.Uvarint(b)
+	if n <= 0 {
+		return 0, nil
+	}
+	return v, b[n:]
+}
+
+// appendNeighbours appends the neighbours.
+func (s *segment) appendNeighbours(dst []graph.VertexID) ([]graph.VertexID, error) {
+	b, id := s.neighbours, uint64(0)
+	for range s.n {
+		if len(b) > 0 && b[0] < 0x80 {
+			id += uint64(b[0])
+			b = b[1:]
+		} else {
+			d, n := binary.Uvarint(b)
+			if n <= 0 {
+				return dst, errSegment
+			}
+			id += d
+			b = b[n:]
+		}
+		dst = append(dst, graph.VertexID(id))
+	}
+	return dst, nil
+}
+
+// edge is the id of edge i.
+func (s *segment) edge(i int) graph.EdgeID {
+	return graph.EdgeID(s.least + fixed(s.ids, i, s.width))
+}
+
+// each calls f for each property column.
+func (s *segment) each(f func(p graph.PropID, col []byte) error) error {
+	b := s.props
+	for range s.columns {
+		p, rest := uvarint(b)
+		size, rest := uvarint(rest)
+		if rest == nil || size > uint64(len(rest)) {
+			return errSegment
+		}
+		if err := f(graph.PropID(p), rest[:size]); err != nil {
+			return err
+		}
+		b = rest[size:]
+	}
+	return nil
+}
+
+// column opens the column of a property; ok is false if there is none.
+func (s *segment) column(p graph.PropID, c *column) (ok bool, err error) {
+	b := s.props
+	for range s.columns {
+		q, rest := uvarint(b)
+		size, rest := uvarint(rest)
+		if rest == nil || size > uint64(len(rest)) {
+			return false, errSegment
+		}
+		if graph.PropID(q) == p {
+			if err := c.parse(rest[:size]); err != nil {
+				return false, err
+			}
+			if c.n != s.n {
+				return false, errSegment
+			}
+			return true, nil
+		}
+		b = rest[size:]
+	}
+	return false, nil
+}
+
+// The states of a fresh edge, the first byte of its record; its properties follow, each as property (uvarint) and cell.
+// Inserted edges are in no segment and no run; the others are in one, which they override.
+const (
+	freshInserted byte = 1
+	freshUpdated  byte = 2
+	freshDeleted  byte = 3
+)
+
+// eachProp calls f for each property of a fresh record's body. A cell shares b's memory.
+func eachProp(b []byte, f func(p graph.PropID, cell []byte) error) error {
+	for len(b) > 0 {
+		p, rest := uvarint(b)
+		if rest == nil {
+			return errFresh
+		}
+		next, err := keys.SkipCell(rest)
+		if err != nil {
+			return err
+		}
+		if err := f(graph.PropID(p), rest[:len(rest)-len(next)]); err != nil {
+			return err
+		}
+		b = next
+	}
+	return nil
+}
+
+// propCell finds the cell of a property in a fresh record's body, nil if there is none.
+func propCell(b []byte, p graph.PropID) (cell []byte, err error) {
+	for len(b) > 0 {
+		q, rest := uvarint(b)
+		if rest == nil {
+			return nil, errFresh
+		}
+		next, err := keys.SkipCell(rest)
+		if err != nil {
+			return nil, err
+		}
+		if graph.PropID(q) == p {
+			return rest[:len(rest)-len(next)], nil
+		}
+		b = next
+	}
+	return nil, nil
+}
+
+// row is one edge of a merged list: its properties are row at of source from.
+type row struct {
+	neighbour graph.VertexID
+	edge      graph.EdgeID
+	from, at  int32
+}
+
+func (r row) compare(o row) int {
+	if c := cmp.Compare(r.neighbour, o.neighbour); c != 0 {
+		return c
+	}
+	return cmp.Compare(r.edge, o.edge)
+}
+
+// merged is an edge list put together from segments, runs of fresh edges and single fresh edges.
+type merged struct {
+	rows []row
+	segs []segment // the sources of rows with from >= 0
+	ones []byte    // the sources of rows with from < 0: at is where a fresh edge's properties begin, -from-1 how many bytes they have
+	// over holds the edges that a single fresh edge overrides or deletes, sorted.
+	over    []row
+	dropped []row  // the rows of segs that over took out
+	mem     []byte // what segs point into
+	nbrs    []graph.VertexID
+}
+
+func (m *merged) reset() {
+	m.rows, m.segs, m.ones, m.over, m.dropped, m.mem = m.rows[:0], m.segs[:0], m.ones[:0], m.over[:0], m.dropped[:0], m.mem[:0]
+}
+
+// addOne adds one fresh edge. All of them come before the segments and runs.
+func (m *merged) addOne(neighbour graph.VertexID, edge graph.EdgeID, value []byte) error {
+	if len(value) == 0 {
+		return errFresh
+	}
+	r := row{neighbour: neighbour, edge: edge, from: -int32(len(value)-1) - 1, at: int32(len(m.ones))}
+	switch value[0] {
+	case freshInserted:
+		m.rows = append(m.rows, r)
+	case freshUpdated:
+		m.rows = append(m.rows, r)
+		m.over = append(m.over, r)
+	case freshDeleted:
+		m.over = append(m.over, r)
+		return nil
+	default:
+		return errFresh
+	}
+	m.ones = append(m.ones, value[1:]...)
+	return nil
+}
+
+// addSegment adds the edges of a segment or a run that nothing overrides. It copies b.
+func (m *merged) addSegment(b []byte) error {
+	// The copy may move mem; segments that were parsed before keep the old memory alive.
+	start := len(m.mem)
+	m.mem = append(m.mem, b...)
+	var s segment
+	if err := s.parse(m.mem[start:len(m.mem):len(m.mem)]); err != nil {
+		return err
+	}
+	var err error
+	if m.nbrs, err = s.appendNeighbours(m.nbrs[:0]); err != nil {
+		return err
+	}
+	from := int32(len(m.segs))
+	m.segs = append(m.segs, s)
+	for i, n := range m.nbrs {
+		r := row{neighbour: n, edge: s.edge(i), from: from, at: int32(i)}
+		if len(m.over) > 0 {
+			if _, hit := slices.BinarySearchFunc(m.over, r, row.compare); hit {
+				m.dropped = append(m.dropped, r)
+				continue
+			}
+		}
+		m.rows = append(m.rows, r)
+	}
+	return nil
+}
+
+// sort puts the rows in order once all sources are in.
+func (m *merged) sort() {
+	if !slices.IsSortedFunc(m.rows, row.compare) {
+		slices.SortFunc(m.rows, row.compare)
+	}
+}
+
+// one gives the properties of a row that is a fresh edge.
+func (m *merged) one(r row) []byte { return m.ones[r.at : r.at-r.from-1] }
+
+// appendCell appends the cell of a property of a row.
+func (m *merged) appendCell(dst []byte, r row, p graph.PropID) ([]byte, error) {
+	if r.from < 0 {
+		c, err := propCell(m.one(r), p)
+		return append(dst, c...), err
+	}
+	var c column
+	ok, err := m.segs[r.from].column(p, &c)
+	if err != nil || !ok {
+		return dst, err
+	}
+	return c.appendCell(dst, int(r.at))
+}
+
+// props lists the properties that some edge may have, ascending.
+func (m *merged) props() ([]graph.PropID, error) {
+	var ps []graph.PropID
+	for i := range m.segs {
+		err := m.segs[i].each(func(p graph.PropID, _ []byte) error { ps = append(ps, p); return nil })
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range m.rows {
+		if r.from < 0 {
+			err := eachProp(m.one(r), func(p graph.PropID, _ []byte) error { ps = append(ps, p); return nil })
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.Sort(ps)
+	return slices.Compact(ps), nil
+}
+
+// packer writes segments.
+type packer struct {
+	cells cells
+	col   []byte
+	cols  map[int32]column // by source, of the property at hand
+}
+
+// appendSegment appends rows, which are sorted, as a segment.
+func (p *packer) appendSegment(dst []byte, m *merged, rows []row, props []graph.PropID, total int) ([]byte, error) {
+	dst = appendTopology(dst, len(rows), total, func(i int) (graph.VertexID, graph.EdgeID) { return rows[i].neighbour, rows[i].edge })
+	at := len(dst)
+	dst = append(dst, 0) // The number of columns, if it is below 128.
+	n := 0
+	for _, prop := range props {
+		some := false
+		p.cells.reset()
+		clear(p.cols)
+		if p.cols == nil {
+			p.cols = map[int32]column{}
+		}
+		for _, r := range rows {
+			start := len(p.cells.buf)
+			if err := p.appendCell(m, r, prop); err != nil {
+				return dst, err
+			}
+			some = some || len(p.cells.buf) > start
+			p.cells.close()
+		}
+		if !some {
+			continue
+		}
+		n++
+		p.col = appendColumn(p.col[:0], &p.cells)
+		dst = binary.AppendUvarint(dst, uint64(prop))
+		dst = binary.AppendUvarint(dst, uint64(len(p.col)))
+		dst = append(dst, p.col...)
+	}
+	if n < 0x80 {
+		dst[at] = byte(n)
+		return dst, nil
+	}
+	return slices.Replace(dst, at, at+1, binary.AppendUvarint(nil, uint64(n))...), nil
+}
+
+func (p *packer) appendCell(m *merged, r row, prop graph.PropID) error {
+	if r.from < 0 {
+		c, err := propCell(m.one(r), prop)
+		p.cells.buf = append(p.cells.buf, c...)
+		return err
+	}
+	c, ok := p.cols[r.from]
+	if !ok {
+		if _, err := m.segs[r.from].column(prop, &c); err != nil {
+			return err
+		}
+		p.cols[r.from] = c
+	}
+	if c.n == 0 {
+		return nil
+	}
+	var err error
+	p.cells.buf, err = c.appendCell(p.cells.buf, int(r.at))
+	return err
+}
+
+// appendTopology appends the part of a segment before its property columns.
+func appendTopology(dst []byte, n, total int, edge func(i int) (graph.VertexID, graph.EdgeID)) []byte {
+	dst = binary.AppendUvarint(dst, uint64(n))
+	dst = binary.AppendUvarint(dst, uint64(total))
+	var last uint64
+	size := 0
+	least, most := uint64(math.MaxUint64), uint64(0)
+	for i := range n {
+		v, e := edge(i)
+		size += uvarintSize(uint64(v) - last)
+		last = uint64(v)
+		least, most = min(least, uint64(e)), max(most, uint64(e))
+	}
+	dst = binary.AppendUvarint(dst, uint64(size))
+	last = 0
+	for i := range n {
+		v, _ := edge(i)
+		dst = binary.AppendUvarint(dst, uint64(v)-last)
+		last = uint64(v)
+	}
+	if n == 0 {
+		least = 0
+	}
+	width := widthOf(max(most, least) - least)
+	dst = binary.AppendUvarint(append(dst, byte(width)), least)
+	for i := range n {
+		_, e := edge(i)
+		dst = appendFixed(dst, uint64(e)-least, width)
+	}
+	return dst
+}
+
+func uvarintSize(v uint64) int {
+	n := 1
+	for ; v >= 0x80; v >>= 7 {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,507 @@
+package storage
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// Bulk collects many new vertices and edges for a shard in their packed form. It stands beside a Writer, with which it
+// commits, and is used by one goroutine. What it collects cannot be read before the commit, and it must not name a
+// vertex or an index entry that the Writer has changed.
+type Bulk struct {
+	w       *Writer
+	first   uint64     // the first local id that is new
+	records [3]records // by when they are made: as rows come, label bitmaps, edge lists
+	members map[memberChunk]*members
+	open    []*gridCell
+	lists   []bulkLists
+	cells   cells
+	changed Ranges
+}
+
+// records are keys and values in one buffer, sorted at the end.
+type records struct {
+	buf  []byte
+	refs []recordRef
+}
+
+// recordRef is where a record lies in the buffer: its key and right behind it its value.
+type recordRef struct {
+	at       int
+	key, end uint32 // lengths: of the key, of both
+}
+
+// memberChunk names a bitmap of label members.
+type memberChunk struct {
+	label graph.LabelID
+	chunk uint32
+}
+
+// Ranges are the runs of new vertices of a bulk, for whoever keeps decoded copies of what is stored.
+type Ranges struct {
+	Vertices []VertexRange
+	Lists    []ListRange
+}
+
+// VertexRange is new vertices with consecutive local ids and the properties that some of them have; property 0 is the
+// label set.
+type VertexRange struct {
+	First uint64
+	N     int
+	Props []graph.PropID
+}
+
+// ListRange is new edges in the lists of one type and direction, sorted by vertex, neighbour and edge.
+type ListRange struct {
+	Type  graph.TypeID
+	Dir   graph.Direction
+	Edges []ListEdge
+}
+
+// ListEdge is an edge in a list.
+type ListEdge struct {
+	Vertex    uint64 // local id of the list's vertex
+	Neighbour graph.VertexID
+	Edge      graph.EdgeID
+	Row       int32 // of the property columns
+}
+
+// NewBulk begins to collect beside a writer.
+func (w *Writer) NewBulk() *Bulk {
+	b := &Bulk{w: w, first: w.next.vertex, members: map[memberChunk]*members{}}
+	w.bulk = b
+	return b
+}
+
+// Ranges tells what was collected; it is complete once the bulk has been committed.
+func (b *Bulk) Ranges() *Ranges { return &b.changed }
+
+// add begins a record: the caller appends the key to buf, calls value, appends the value and calls end.
+func (r *records) add() { r.refs = append(r.refs, recordRef{at: len(r.buf)}) }
+
+func (r *records) value() {
+	ref := &r.refs[len(r.refs)-1]
+	ref.key = uint32(len(r.buf) - ref.at)
+}
+
+func (r *records) end() {
+	ref := &r.refs[len(r.refs)-1]
+	ref.end = uint32(len(r.buf) - ref.at)
+}
+
+// drop takes the record that was begun last back.
+func (r *records) drop() {
+	ref := r.refs[len(r.refs)-1]
+	r.buf, r.refs = r.buf[:ref.at], r.refs[:len(r.refs)-1]
+}
+
+func (r *records) keyOf(ref recordRef) []byte { return r.buf[ref.at : ref.at+int(ref.key)] }
+
+func (r *records) valueOf(ref recordRef) []byte {
+	return r.buf[ref.at+int(ref.key) : ref.at+int(ref.end)]
+}
+
+// sort puts the records in the order of their keys.
+func (r *records) sort() {
+	compare := func(a, b recordRef) int { return bytes.Compare(r.keyOf(a), r.keyOf(b)) }
+	if !slices.IsSortedFunc(r.refs, compare) {
+		slices.SortFunc(r.refs, compare)
+	}
+}
+
+// BulkColumn is a property of new vertices or edges, one encoded value a row; an empty one is null.
+type BulkColumn struct {
+	Prop  graph.PropID
+	cells cells
+	some  bool
+}
+
+// Column encodes values[rows[i]], or values[i] if rows is nil. Large values go to this shard.
+func (b *Bulk) Column(p graph.PropID, values []graph.Value, rows []int32) (BulkColumn, error) {
+	c := BulkColumn{Prop: p}
+	n := len(values)
+	if rows != nil {
+		n = len(rows)
+	}
+	c.cells.end = make([]uint32, 0, n)
+	c.cells.buf = make([]byte, 0, 6*n)
+	for i := range n {
+		if rows != nil {
+			i = int(rows[i])
+		}
+		if v := values[i]; !v.IsNull() {
+			var err error
+			if c.cells.buf, err = b.w.appendStored(c.cells.buf, v); err != nil {
+				return c, err
+			}
+			c.some = true
+		}
+		c.cells.close()
+	}
+	return c, nil
+}
+
+// Vertices gives out n new consecutive local ids, of which it returns the first, to vertices with these labels. The
+// columns have n rows each.
+func (b *Bulk) Vertices(n int, set graph.LabelSet, labels []graph.LabelID, cols []BulkColumn) (first uint64, err error) {
+	w := b.w
+	first = w.next.vertex
+	w.next.vertex += uint64(n)
+	w.shard.next.vertex = w.next.vertex
+	changed := VertexRange{First: first, N: n, Props: []graph.PropID{labelSetProp}}
+	if err := b.labelSets(first, n, set); err != nil {
+		return first, err
+	}
+	for i := range cols {
+		if cols[i].some {
+			if err := b.columns(first, n, &cols[i]); err != nil {
+				return first, err
+			}
+			changed.Props = append(changed.Props, cols[i].Prop)
+		}
+	}
+	b.changed.Vertices = append(b.changed.Vertices, changed)
+	if err := b.addMembers(0, first, n); err != nil {
+		return first, err
+	}
+	for _, l := range labels {
+		if err := b.addMembers(l, first, n); err != nil {
+			return first, err
+		}
+		w.Count(Count{Kind: CountLabel, Label: l}, int64(n))
+	}
+	w.Count(Count{Kind: CountVertices}, int64(n))
+	return first, nil
+}
+
+// labelSets writes the chunks of the label sets, all the same.
+func (b *Bulk) labelSets(first uint64, n int, set graph.LabelSet) error {
+	cell, _ := keys.AppendCell(nil, graph.IntValue(int64(set)))
+	r := &b.records[0]
+	return eachCell(first, n, func(local uint64, _, rows int) error {
+		if rows < gridRows {
+			return b.fill(labelSetProp, local, rows, func(int) []byte { return cell })
+		}
+		r.add()
+		r.buf = keys.AppendChunk(r.buf, labelSetProp, local+uint64(rows)-1)
+		r.value()
+		r.buf = binary.AppendUvarint(r.buf, uint64(rows))
+		r.buf = append(r.buf, encInts, byte(graph.Int))
+		r.buf = binary.AppendVarint(r.buf, int64(set))
+		r.buf = append(r.buf, 0)
+		r.end()
+		return nil
+	})
+}
+
+// columns writes the chunks of a property.
+func (b *Bulk) columns(first uint64, n int, col *BulkColumn) error {
+	return eachCell(first, n, func(local uint64, at, rows int) error {
+		if rows < gridRows {
+			return b.fill(col.Prop, local, rows, func(i int) []byte { return col.cells.at(at + i) })
+		}
+		b.chunk(col.Prop, local, &col.cells, at, rows)
+		return nil
+	})
+}
+
+// eachCell calls f for the parts of n vertices from first on that lie in one cell of the grid: with the part's first
+// local id, its first row and number of rows.
+func eachCell(first uint64, n int, f func(local uint64, at, rows int) error) error {
+	for at := 0; at < n; {
+		local := first + uint64(at)
+		rows := min(n-at, gridRows-int(local%gridRows))
+		if err := f(local, at, rows); err != nil {
+			return err
+		}
+		at += rows
+	}
+	return nil
+}
+
+// fill puts n values from a local id on into a cell that is written at the end, with what it has before them. Of what
+// is stored from there on nothing counts, as those vertices are new.
+func (b *Bulk) fill(p graph.PropID, local uint64, n int, value func(i int) []byte) error {
+	c := b.cell(p, local)
+	if c.cells.len() == 0 && c.base < b.first {
+		if err := b.readCell(c, b.first); err != nil {
+			return fault("read properties", err)
+		}
+	}
+	for c.base+uint64(c.cells.len()) < local {
+		c.cells.close()
+	}
+	for i := range n {
+		c.cells.add(value(i))
+	}
+	return nil
+}
+
+// gridCell is a cell of the grid of one property that is being filled.
+type gridCell struct {
+	p     graph.PropID
+	base  uint64
+	cells cells
+	old   [][]byte // the keys of its chunks so far
+}
+
+// cell gives the cell of a local id.
+func (b *Bulk) cell(p graph.PropID, local uint64) *gridCell {
+	base := local / gridRows * gridRows
+	for _, c := range b.open {
+		if c.p == p && c.base == base {
+			return c
+		}
+	}
+	c := &gridCell{p: p, base: base}
+	b.open = append(b.open, c)
+	return c
+}
+
+// readCell reads the values before a local id.
+func (b *Bulk) readCell(c *gridCell, until uint64) (err error) {
+	r := b.w.get()
+	defer b.w.put(r, &err)
+	cur, err := r.cursor(keys.Column)
+	if err != nil {
+		return err
+	}
+	for local := c.base; local < c.base+gridRows; {
+		first, last, ok, err := r.chunkAt(cur, c.p, local)
+		if err != nil {
+			return err
+		}
+		if !ok || first >= c.base+gridRows {
+			return nil
+		}
+		if first < local || last >= c.base+gridRows {
+			return corrupt("column chunk", cur.key(), errColumn)
+		}
+		c.old = append(c.old, slices.Clone(cur.key()))
+		for c.base+uint64(c.cells.len()) < min(first, until) {
+			c.cells.close()
+		}
+		for local = first; local <= last; local++ {
+			if local >= until {
+				continue
+			}
+			if c.cells.buf, err = r.col.appendCell(c.cells.buf, int(local-first)); err != nil {
+				return corrupt("column chunk", cur.key(), err)
+			}
+			c.cells.close()
+		}
+	}
+	return nil
+}
+
+// closeCells writes the cells that are being filled.
+func (b *Bulk) closeCells() error {
+	r := &b.records[0]
+	for _, c := range b.open {
+		from := len(r.refs)
+		b.chunk(c.p, c.base, &c.cells, 0, c.cells.len())
+		for _, k := range c.old {
+			kept := slices.ContainsFunc(r.refs[from:], func(ref recordRef) bool { return bytes.Equal(r.keyOf(ref), k) })
+			if !kept {
+				if err := b.w.batch.Delete(k, nil); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	b.open = nil
+	return nil
+}
+
+// chunk writes n cells from cell at on, of the vertices from local id first on, as a chunk, or as several of half the
+// size if it is too large. Chunks without a value are not written.
+func (b *Bulk) chunk(p graph.PropID, first uint64, cs *cells, at, n int) {
+	start := uint32(0)
+	if at > 0 {
+		start = cs.end[at-1]
+	}
+	size := int(cs.end[at+n-1] - start)
+	if size == 0 {
+		return
+	}
+	if size > b.w.shard.opts.Tuning.ChunkBytes && n > 1 {
+		b.chunk(p, first, cs, at, n/2)
+		b.chunk(p, first+uint64(n/2), cs, at+n/2, n-n/2)
+		return
+	}
+	part := cells{buf: cs.buf[start : int(start)+size], end: cs.end[at : at+n]}
+	if start > 0 {
+		part.end = make([]uint32, n)
+		for i := range n {
+			part.end[i] = cs.end[at+i] - start
+		}
+	}
+	r := &b.records[0]
+	r.add()
+	r.buf = keys.AppendChunk(r.buf, p, first+uint64(n)-1)
+	r.value()
+	r.buf = appendColumn(r.buf, &part)
+	r.end()
+}
+
+// addMembers puts n vertices into a label's bitmaps.
+func (b *Bulk) addMembers(l graph.LabelID, first uint64, n int) error {
+	for n > 0 {
+		chunk := memberChunk{l, uint32(first >> memberBits)}
+		m := b.members[chunk]
+		if m == nil {
+			m = new(members)
+			key := keys.AppendMember(nil, l, chunk.chunk)
+			v, done, ok, err := b.w.record(key)
+			if err != nil {
+				return fault("read a label", err)
+			}
+			if ok {
+				err = parseMembers(v, m)
+				done()
+				if err != nil {
+					return corrupt("bitmap", key, err)
+				}
+			}
+			b.members[chunk] = m
+		}
+		at := int(first & (memberRows - 1))
+		k := min(n, memberRows-at)
+		setRange(m, at, at+k-1)
+		first, n = first+uint64(k), n-k
+	}
+	return nil
+}
+
+// Entries adds entries for vertices to an index: tuples[i] belongs to the local id vertices[i].
+func (b *Bulk) Entries(ix graph.IndexID, tuples *Tuples, vertices []uint64, plain bool) {
+	r := &b.records[0]
+	sk := b.w.sketch(ix)
+	for i, v := range vertices {
+		t := tuples.At(i)
+		r.add()
+		r.buf = append(keys.AppendEntry(r.buf, ix), t...)
+		if plain {
+			r.buf = keys.AppendLocal(r.buf, v)
+		}
+		r.value()
+		r.buf = keys.AppendLocal(r.buf, v)
+		r.end()
+		sk.add(t)
+	}
+}
+
+// sketch gives the sketch of an index for this commit to change.
+func (w *Writer) sketch(ix graph.IndexID) *Sketch {
+	if sk := w.sketches[ix]; sk != nil {
+		return sk
+	}
+	sk := new(Sketch)
+	if old := w.shard.sketches[ix]; old != nil {
+		*sk = *old
+	}
+	if w.sketches == nil {
+		w.sketches = map[graph.IndexID]*Sketch{}
+	}
+	w.sketches[ix] = sk
+	return sk
+}
+
+// Tuples are ordered keys of tuples, in one buffer.
+type Tuples struct {
+	buf []byte
+	end []int
+}
+
+// Add appends a tuple; see AppendTuple, whose result it gives. Nothing is appended if ok is false.
+func (t *Tuples) Add(vals ...graph.Value) (ok, nan bool, err error) {
+	start := len(t.buf)
+	buf, ok, nan, err := AppendTuple(t.buf, vals)
+	if !ok || err != nil {
+		t.buf = buf[:start]
+		return ok, nan, err
+	}
+	t.buf = buf
+	t.end = append(t.end, len(buf))
+	return true, nan, nil
+}
+
+// At gives tuple i.
+func (t *Tuples) At(i int) []byte {
+	start := 0
+	if i > 0 {
+		start = t.end[i-1]
+	}
+	return t.buf[start:t.end[i]]
+}
+
+// Len is the number of tuples.
+func (t *Tuples) Len() int { return len(t.end) }
+
+// Reset empties it and keeps the memory.
+func (t *Tuples) Reset() { t.buf, t.end = t.buf[:0], t.end[:0] }
+
+// finish turns all that was collected into records, in three sorted lists whose keys do not meet.
+func (b *Bulk) finish() error {
+	if err := b.closeCells(); err != nil {
+		return err
+	}
+	r := &b.records[1]
+	for chunk, m := range b.members {
+		r.add()
+		r.buf = keys.AppendMember(r.buf, chunk.label, chunk.chunk)
+		r.value()
+		r.buf = appendMembers(r.buf, m)
+		r.end()
+	}
+	if err := b.packLists(); err != nil {
+		return err
+	}
+	for i := range b.records {
+		b.records[i].sort()
+	}
+	return nil
+}
+
+// each calls f with all records in the order of their keys.
+func (b *Bulk) each(f func(key, value []byte) error) error {
+	var at [len(b.records)]int
+	for {
+		best := -1
+		for i := range b.records {
+			r := &b.records[i]
+			if at[i] < len(r.refs) && (best < 0 || bytes.Compare(r.keyOf(r.refs[at[i]]), b.records[best].keyOf(b.records[best].refs[at[best]])) < 0) {
+				best = i
+			}
+		}
+		if best < 0 {
+			return nil
+		}
+		r := &b.records[best]
+		ref := r.refs[at[best]]
+		at[best]++
+		if err := f(r.keyOf(ref), r.valueOf(ref)); err != nil {
+			return err
+		}
+	}
+}
+
+func (b *Bulk) size() (n, bytes int) {
+	for i := range b.records {
+		n += len(b.records[i].refs)
+		bytes += len(b.records[i].buf)
+	}
+	return n, bytes
+}
+
+func compareEdges(a, b ListEdge) int {
+	if c := cmp.Compare(a.Neighbour, b.Neighbour); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.Edge, b.Edge)
+}

@@ -1,0 +1,238 @@
+package storage
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// bulkLists is the new edges of one call of Bulk.Edges.
+type bulkLists struct {
+	t     graph.TypeID
+	dir   graph.Direction
+	edges []ListEdge
+	cols  []BulkColumn
+}
+
+// Edges puts new edges into the lists of one type and direction; their rows count the rows of the columns. It owns
+// edges from now on. It is called once for a type and direction.
+func (b *Bulk) Edges(t graph.TypeID, dir graph.Direction, edges []ListEdge, cols []BulkColumn) {
+	if len(edges) > 0 {
+		b.lists = append(b.lists, bulkLists{t, dir, edges, cols})
+	}
+}
+
+// packLists writes a record for each list that has new edges: the list itself if it is empty so far, else a run, which
+// is folded into the list later.
+func (b *Bulk) packLists() error {
+	slices.SortFunc(b.lists, func(x, y bulkLists) int {
+		if x.t != y.t {
+			return int(x.t) - int(y.t)
+		}
+		return int(x.dir) - int(y.dir)
+	})
+	for i := range b.lists {
+		l := &b.lists[i]
+		l.edges = sortEdges(l.edges)
+		if err := b.packList(l); err != nil {
+			return fault("load edges", err)
+		}
+		b.changed.Lists = append(b.changed.Lists, ListRange{l.t, l.dir, l.edges})
+	}
+	return nil
+}
+
+func (b *Bulk) packList(l *bulkLists) error {
+	p := prober{b: b, t: l.t, dir: l.dir}
+	defer p.close()
+	r := &b.records[2]
+	most := b.w.shard.opts.Tuning.SegmentBytes
+	for rest := l.edges; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].Vertex == rest[0].Vertex {
+			n++
+		}
+		edges := rest[:n]
+		rest = rest[n:]
+		empty, err := p.empty(edges[0].Vertex)
+		if err != nil {
+			return err
+		}
+		if empty {
+			r.add()
+			r.buf = keys.AppendList(r.buf, l.t, l.dir, edges[0].Vertex)
+			r.value()
+			b.appendRun(r, edges, l.cols, n)
+			if r.end(); int(r.refs[len(r.refs)-1].end) <= most {
+				continue
+			}
+			r.drop()
+		}
+		first := edges[0].Edge
+		for i := range edges {
+			first = min(first, edges[i].Edge)
+		}
+		r.add()
+		r.buf = keys.AppendFreshRun(r.buf, l.t, l.dir, edges[0].Vertex, first)
+		r.value()
+		b.appendRun(r, edges, l.cols, n)
+		r.end()
+		b.w.fresh++
+	}
+	return nil
+}
+
+// appendRun appends edges of one list as a segment.
+func (b *Bulk) appendRun(r *records, edges []ListEdge, cols []BulkColumn, total int) {
+	r.buf = appendListTopology(r.buf, edges, total)
+	n, at := 0, len(r.buf)
+	r.buf = append(r.buf, 0)
+	for i := range cols {
+		c := &cols[i]
+		b.cells.reset()
+		for j := range edges {
+			b.cells.buf = append(b.cells.buf, c.cells.at(int(edges[j].Row))...)
+			b.cells.close()
+		}
+		if len(b.cells.buf) == 0 {
+			continue
+		}
+		n++
+		b.w.buf = appendColumn(b.w.buf[:0], &b.cells)
+		r.buf = binary.AppendUvarint(r.buf, uint64(c.Prop))
+		r.buf = binary.AppendUvarint(r.buf, uint64(len(b.w.buf)))
+		r.buf = append(r.buf, b.w.buf...)
+	}
+	if n < 0x80 {
+		r.buf[at] = byte(n)
+		return
+	}
+	r.buf = slices.Replace(r.buf, at, at+1, binary.AppendUvarint(nil, uint64(n))...)
+}
+
+// appendListTopology is appendTopology without a call for each edge.
+func appendListTopology(dst []byte, edges []ListEdge, total int) []byte {
+	var last uint64
+	size := 0
+	least, most := uint64(math.MaxUint64), uint64(0)
+	for i := range edges {
+		e := &edges[i]
+		size += uvarintSize(uint64(e.Neighbour) - last)
+		last = uint64(e.Neighbour)
+		least, most = min(least, uint64(e.Edge)), max(most, uint64(e.Edge))
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(edges)))
+	dst = binary.AppendUvarint(dst, uint64(total))
+	dst = binary.AppendUvarint(dst, uint64(size))
+	last = 0
+	for i := range edges {
+		v := uint64(edges[i].Neighbour)
+		dst = binary.AppendUvarint(dst, v-last)
+		last = v
+	}
+	width := widthOf(most - least)
+	dst = binary.AppendUvarint(append(dst, byte(width)), least)
+	for i := range edges {
+		dst = appendFixed(dst, uint64(edges[i].Edge)-least, width)
+	}
+	return dst
+}
+
+// prober finds out whether lists are empty. It gives up on lists one by one when most of them are not.
+type prober struct {
+	b          *Bulk
+	t          graph.TypeID
+	dir        graph.Direction
+	ls         *Lists
+	asked, hit int
+}
+
+// empty reports whether a list has no records. Vertices come in ascending order. It may say no where it is yes.
+func (p *prober) empty(local uint64) (bool, error) {
+	if p.asked > 64 && p.hit*4 < p.asked {
+		return false, nil
+	}
+	if p.ls == nil {
+		var err error
+		if p.ls, err = p.b.w.Lists(p.t, p.dir); err != nil {
+			return false, err
+		}
+	}
+	p.asked++
+	r, l := p.ls.r, &p.ls.l
+	fresh, err := l.hasFresh(r, local)
+	if err != nil || fresh {
+		return false, err
+	}
+	r.key = keys.AppendList(r.key[:0], p.t, p.dir, local)
+	if l.packed.seek(r.key) {
+		if bytes.HasPrefix(l.packed.key(), r.key) {
+			return false, nil
+		}
+	} else if err := l.packed.err(); err != nil {
+		return false, err
+	}
+	p.hit++
+	return true, nil
+}
+
+func (p *prober) close() {
+	if p.ls != nil {
+		p.ls.Close()
+	}
+}
+
+// sortEdges sorts by vertex, neighbour and edge: by vertex with a radix sort, as there are many, and then each list.
+// It may use other memory than that of edges.
+func sortEdges(edges []ListEdge) []ListEdge {
+	edges = radixSort(edges)
+	for i := 0; i < len(edges); {
+		n := 1
+		for i+n < len(edges) && edges[i+n].Vertex == edges[i].Vertex {
+			n++
+		}
+		if list := edges[i : i+n]; n > 1 && !slices.IsSortedFunc(list, compareEdges) {
+			slices.SortFunc(list, compareEdges)
+		}
+		i += n
+	}
+	return edges
+}
+
+const radixBits = 11
+
+// radixSort sorts by vertex.
+func radixSort(edges []ListEdge) []ListEdge {
+	least, most, sorted := uint64(math.MaxUint64), uint64(0), true
+	for i := range edges {
+		v := edges[i].Vertex
+		sorted = sorted && v >= most
+		least, most = min(least, v), max(most, v)
+	}
+	if sorted {
+		return edges
+	}
+	from, to := edges, make([]ListEdge, len(edges))
+	for shift := 0; shift < bits.Len64(most-least); shift += radixBits {
+		var at [1 << radixBits]int
+		for i := range from {
+			at[(from[i].Vertex-least)>>shift&(1<<radixBits-1)]++
+		}
+		sum := 0
+		for d := range at {
+			at[d], sum = sum, sum+at[d]
+		}
+		for i := range from {
+			d := (from[i].Vertex - least) >> shift & (1<<radixBits - 1)
+			to[at[d]] = from[i]
+			at[d]++
+		}
+		from, to = to, from
+	}
+	return from
+}

@@ -1,0 +1,170 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Options say how shards are stored.
+type Options struct {
+	// Dir is the data directory.
+	Dir string
+	// FS is where it lies; default the operating system's.
+	FS vfs.FS
+	// Shards is the number of shards of graphs that are made from now on; default 1. A graph keeps its number.
+	Shards int
+	// ValueThreshold is the size in bytes from which a property value lies apart, read only when it is asked for;
+	// default 1 KiB.
+	ValueThreshold int
+	// CacheBytes is the size of the block cache that all shards share; default 128 MiB.
+	CacheBytes int64
+	// MemtableBytes is how large a memtable may become, of which there are two instances a shard; default 16 MiB. A new
+	// store begins with 256 KiB.
+	MemtableBytes int
+	// TxBytes bounds what one transaction may write; default 512 MiB.
+	TxBytes int
+	// ReadOnly forbids all writing.
+	ReadOnly bool
+	// Logger takes what the store has to say; default slog.Default().
+	Logger *slog.Logger
+	// Tuning holds sizes of the layout that tests make small. They may differ from one opening to the next.
+	Tuning Tuning
+}
+
+// Tuning holds sizes of the layout.
+type Tuning struct {
+	// SegmentBytes is the size above which a packed edge list is split; default 16 KiB.
+	SegmentBytes int
+	// ChunkBytes is the size above which a column chunk is split; default 64 KiB.
+	ChunkBytes int
+	// FoldRecords is the number of fresh records of a shard from which they are folded though writers are busy; default
+	// 64Ki. Negative never folds.
+	FoldRecords int
+	// FoldIdle is how long a graph must have been without a commit until all fresh records are folded; default 500 ms.
+	FoldIdle time.Duration
+	// FoldStep is the number of fresh records that one step of a fold takes in, holding up writers; default 4Ki.
+	FoldStep int
+	// IngestBytes is the size of a bulk load's batch from which on it enters as a sorted table instead of through the
+	// log; default 1 MiB.
+	IngestBytes int
+}
+
+// EnsureDefaults fills in what is not set.
+func (o *Options) EnsureDefaults() {
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	def(&o.Shards, 1)
+	def(&o.ValueThreshold, 1<<10)
+	def(&o.CacheBytes, 128<<20)
+	def(&o.MemtableBytes, 16<<20)
+	def(&o.TxBytes, 512<<20)
+	def(&o.Tuning.SegmentBytes, 16<<10)
+	def(&o.Tuning.ChunkBytes, 64<<10)
+	def(&o.Tuning.FoldRecords, 64<<10)
+	def(&o.Tuning.FoldIdle, 500*time.Millisecond)
+	def(&o.Tuning.FoldStep, 4<<10)
+	def(&o.Tuning.IngestBytes, 1<<20)
+}
+
+func def[T int | int64 | time.Duration](p *T, v T) {
+	if *p == 0 {
+		*p = v
+	}
+}
+
+// MaxShards is the greatest number of shards of a graph.
+const MaxShards = 1 << 12
+
+// Validate gives all faults of options whose defaults are filled in.
+func (o *Options) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(o.Dir != "", "storage: no data directory is named")
+	check(o.Shards >= 1 && o.Shards <= MaxShards, "storage: %d shards; it must be 1 to %d", o.Shards, MaxShards)
+	check(o.ValueThreshold >= 16, "storage: a value threshold of %d bytes; it must be at least 16", o.ValueThreshold)
+	check(o.CacheBytes >= 0, "storage: a cache of %d bytes", o.CacheBytes)
+	check(o.MemtableBytes >= 256<<10 && o.MemtableBytes <= 1<<30, "storage: memtables of %d bytes; they must be 256 KiB to 1 GiB", o.MemtableBytes)
+	check(o.TxBytes >= 1<<16 && o.TxBytes <= 3<<30, "storage: transactions of %d bytes; it must be 64 KiB to 3 GiB", o.TxBytes)
+	t := &o.Tuning
+	check(t.SegmentBytes > 0 && t.ChunkBytes > 0 && t.FoldStep > 0 && t.FoldIdle > 0, "storage: a size of the layout is not positive")
+	return errors.Join(errs...)
+}
+
+// Shared is what all shards of a process share.
+type Shared struct {
+	cache *pebble.Cache
+	files *pebble.FileCache
+}
+
+// NewShared makes the caches. The owner closes it after all its shards.
+func NewShared(o *Options) *Shared {
+	c := pebble.NewCache(o.CacheBytes)
+	return &Shared{cache: c, files: pebble.NewFileCache(4, 4096)}
+}
+
+// Close frees the caches.
+func (s *Shared) Close() {
+	s.files.Unref()
+	s.cache.Unref()
+}
+
+// The sizes of blocks, in bytes. Large blocks make long runs of lists and chunks cheap and keep the table index small;
+// the values instance holds references alone.
+const (
+	graphBlock  = 16 << 10
+	valuesBlock = 4 << 10
+)
+
+// pebbleOptions makes the options of one instance.
+func pebbleOptions(o *Options, sh *Shared, values bool) *pebble.Options {
+	p := &pebble.Options{
+		FS:                          o.FS,
+		FormatMajorVersion:          pebble.FormatNewest,
+		MemTableSize:                uint64(o.MemtableBytes),
+		MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold:       2,
+		L0StopWritesThreshold:       1000,
+		LBaseMaxBytes:               64 << 20,
+		ReadOnly:                    o.ReadOnly,
+		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+	}
+	if sh != nil {
+		p.Cache, p.FileCache = sh.cache, sh.files
+	}
+	p.Experimental.EnableColumnarBlocks = func() bool { return true }
+	p.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
+		return pebble.ValueSeparationPolicy{
+			Enabled: values, MinimumSize: min(o.ValueThreshold, 1<<10), MaxBlobReferenceDepth: 10,
+			RewriteMinimumAge: time.Minute, TargetGarbageRatio: 0.25,
+		}
+	}
+	block := graphBlock
+	if values {
+		block = valuesBlock
+	}
+	p.ApplyCompressionSettings(func() pebble.DBCompressionSettings {
+		return pebble.UniformDBCompressionSettings(sstable.FastestCompression)
+	})
+	for i := range p.Levels {
+		p.Levels[i].BlockSize = block
+		p.Levels[i].IndexBlockSize = 64 << 10
+		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	p.EnsureDefaults()
+	return p
+}

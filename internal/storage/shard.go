@@ -1,0 +1,240 @@
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// FormatVersion is the version of the layout, docs/format.md. A shard of another version is not opened.
+const FormatVersion = 1
+
+// Shard is one shard of a graph on disk: a directory with two Pebble stores.
+//
+//	graph/   topology, small properties, indexes, counters, catalog, load marks, intents
+//	values/  large property values, which Pebble keeps in blob files apart
+//
+// Nothing refers to a large value before it is synced, and it goes only after the last reference to it.
+//
+// Reading is through a View. Writing is through a Writer, of which the owner must allow one at a time.
+type Shard struct {
+	no     int
+	opts   *Options
+	graph  *instance
+	values *instance
+
+	// What follows belongs to whoever may write.
+	next     next
+	counters Counters
+	sketches map[graph.IndexID]*Sketch
+	fresh    int // about how many fresh records there are
+}
+
+// next are the ids to give out next.
+type next struct {
+	vertex, edge, value uint64
+}
+
+// CreateShard makes a shard in an empty or new directory. It is not ready before Recover.
+func CreateShard(o *Options, sh *Shared, dir string, no, shards int) (*Shard, error) {
+	return openShard(o, sh, dir, no, shards, true)
+}
+
+// OpenShard opens a shard, which is not ready before Recover.
+func OpenShard(o *Options, sh *Shared, dir string, no, shards int) (*Shard, error) {
+	return openShard(o, sh, dir, no, shards, false)
+}
+
+func openShard(o *Options, sh *Shared, dir string, no, shards int, create bool) (_ *Shard, err error) {
+	if err := assertSeparation(o); err != nil {
+		return nil, err
+	}
+	s := &Shard{no: no, opts: o}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if create {
+		for _, d := range []string{"graph", "values"} {
+			if err := o.FS.MkdirAll(o.FS.PathJoin(dir, d), 0o755); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if s.graph, err = openInstance(o, sh, o.FS.PathJoin(dir, "graph"), false, create); err != nil {
+		return nil, err
+	}
+	if s.values, err = openInstance(o, sh, o.FS.PathJoin(dir, "values"), true, create); err != nil {
+		return nil, err
+	}
+	if create {
+		b := s.graph.db.NewBatch()
+		if err := b.Set(keys.MetaKey(keys.MetaFormat), formatRecord(no, shards), nil); err != nil {
+			return nil, err
+		}
+		wait, err := s.graph.apply(b, true)
+		if err != nil {
+			return nil, err
+		}
+		if err := wait(); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.checkFormat(no, shards); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func formatRecord(no, shards int) []byte {
+	b := binary.AppendUvarint(nil, FormatVersion)
+	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(no)), uint64(shards))
+}
+
+func (s *Shard) checkFormat(no, shards int) error {
+	b, closer, err := s.graph.db.Get(keys.MetaKey(keys.MetaFormat))
+	if err != nil {
+		return fmt.Errorf("%s is not a shard: %w", s.graph.name, err)
+	}
+	defer closer.Close()
+	version, n := binary.Uvarint(b)
+	if n <= 0 || version != FormatVersion {
+		return fmt.Errorf("%s has the format version %d; this program reads %d", s.graph.name, version, FormatVersion)
+	}
+	if string(b) != string(formatRecord(no, shards)) {
+		return fmt.Errorf("%s is not shard %d of %d", s.graph.name, no, shards)
+	}
+	return nil
+}
+
+// load reads what the shard keeps in memory and throws away large values that no commit ever referred to.
+func (s *Shard) load() error {
+	db := s.graph.db
+	for what, p := range map[byte]*uint64{
+		keys.MetaNextVertex: &s.next.vertex, keys.MetaNextEdge: &s.next.edge, keys.MetaNextValue: &s.next.value,
+	} {
+		n, err := readNumber(db, keys.MetaKey(what))
+		if err != nil {
+			return err
+		}
+		*p = n
+	}
+	var err error
+	if s.counters, err = readCounters(db); err != nil {
+		return err
+	}
+	if s.sketches, err = readSketches(db); err != nil {
+		return err
+	}
+	s.fresh = 0
+	for _, space := range []keys.Space{keys.FreshEdge, keys.FreshProp, keys.FreshLabel, keys.Garbage} {
+		some := false
+		if err := scan(db, space, func(_, _ []byte) error { some = true; return errStop }); err != nil && !errors.Is(err, errStop) {
+			return err
+		}
+		if some {
+			s.fresh++
+		}
+	}
+	if s.opts.ReadOnly {
+		return nil
+	}
+	return s.dropOrphans()
+}
+
+// errStop ends a scan.
+var errStop = errors.New("stop")
+
+// dropOrphans deletes large values whose commit did not come to pass.
+func (s *Shard) dropOrphans() error {
+	lower := keys.AppendValueKey(nil, s.valueID(s.next.value))
+	some := false
+	err := scanRange(s.values.db, lower, nil, func(_, _ []byte) error { some = true; return errStop })
+	if err != nil && !errors.Is(err, errStop) {
+		return err
+	}
+	if !some {
+		return nil
+	}
+	b := s.values.db.NewBatch()
+	if err := b.DeleteRange(lower, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, nil); err != nil {
+		return err
+	}
+	wait, err := s.values.apply(b, true)
+	if err != nil {
+		return err
+	}
+	return wait()
+}
+
+// valueID makes a large value's id from its number.
+func (s *Shard) valueID(n uint64) uint64 { return uint64(graph.MakeEdgeID(s.no, n)) }
+
+// readNumber reads a record that is one number, 0 if it is not there.
+func readNumber(r pebble.Reader, key []byte) (uint64, error) {
+	b, closer, err := r.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer closer.Close()
+	n, size := binary.Uvarint(b)
+	if size <= 0 {
+		return 0, corrupt("number", key, errRecord)
+	}
+	return n, nil
+}
+
+// Close closes the shard's stores. All views must be closed.
+func (s *Shard) Close() error {
+	var errs []error
+	for _, in := range []*instance{s.graph, s.values} {
+		if in != nil && in.db != nil {
+			errs = append(errs, in.close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Shard) wedged() bool { return s.graph.wedged.Load() || s.values.wedged.Load() }
+
+// Writable tells why the shard cannot be written to, or nil.
+func (s *Shard) Writable() error {
+	if err := s.graph.writable(); err != nil {
+		return err
+	}
+	return s.values.writable()
+}
+
+// Snapshot gives a view of the shard as it is. The caller sees to it that no commit is half applied.
+func (s *Shard) Snapshot() *View {
+	return &View{shard: s, graph: s.graph.db.NewSnapshot(), values: s.values.db.NewSnapshot()}
+}
+
+// No is the shard's number within its graph.
+func (s *Shard) No() int { return s.no }
+
+// NextVertex is the local id that the next vertex gets. Only whoever may write may ask.
+func (s *Shard) NextVertex() uint64 { return s.next.vertex }
+
+// Counters gives the shard's committed counts, which must not be changed. Only whoever may write may ask.
+func (s *Shard) Counters() Counters { return s.counters }
+
+// Sketches gives the shard's committed distinct counts by index, which must not be changed. Only whoever may write may
+// ask.
+func (s *Shard) Sketches() map[graph.IndexID]*Sketch { return s.sketches }
+
+// Fresh is about how many records wait to be folded. Only whoever may write may ask.
+func (s *Shard) Fresh() int { return s.fresh }
+
+// Dir is the name of a shard's directory within its graph's.
+func Dir(graphDir string, no int) string { return path.Join(graphDir, fmt.Sprintf("shard-%04d", no)) }

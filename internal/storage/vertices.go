@@ -1,0 +1,238 @@
+package storage
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// Column chunks hold one property of up to 512 vertices whose local ids are consecutive: those of a grid cell, or, where
+// that would be too large, of an equal part of one. The label set of a vertex is property 0, an integer; null says that
+// there is no such vertex. A chunk's key ends in its last local id, so the first chunk at or after a local id's key is
+// the only one that may hold it. A record of fresh properties overrides the chunks; it is
+//
+//	for each property, ascending: property (uvarint), cell; the cell null says that there is none
+const (
+	gridBits = 9
+	gridRows = 1 << gridBits
+)
+
+// labelSetProp is the property number under which label sets are stored.
+const labelSetProp graph.PropID = 0
+
+// Order is the rows of a request that a shard is asked for, in ascending order of their ids; nil means all of them, and
+// that they are in that order.
+type Order []int32
+
+// Len is the number of rows of a request of n rows.
+func (o Order) Len(n int) int {
+	if o == nil {
+		return n
+	}
+	return len(o)
+}
+
+// At is the i-th row.
+func (o Order) At(i int) int {
+	if o == nil {
+		return i
+	}
+	return int(o[i])
+}
+
+// Properties fills out[p][i], which must be null before, with property props[p] of the vertex ids[i], for the rows i of
+// at. It leaves large values null and appends them to pending.
+func (v *View) Properties(ctx context.Context, ids []graph.VertexID, at Order, props []graph.PropID, out [][]graph.Value, pending *[]Pending) (err error) {
+	r := v.get()
+	defer v.put(r, &err)
+	for p, prop := range props {
+		if err := r.columnValues(ctx, ids, at, p, prop, out[p], pending); err != nil {
+			return fault("read properties", err)
+		}
+	}
+	err = r.freshProps(ctx, ids, at, func(i int, body []byte) error {
+		return eachProp(body, func(q graph.PropID, cell []byte) error {
+			for p, prop := range props {
+				if prop != q {
+					continue
+				}
+				val, ref, isRef, err := readCell(cell, &r.arena)
+				if err != nil {
+					return err
+				}
+				out[p][i] = val
+				dropPending(pending, p, i)
+				if isRef {
+					*pending = append(*pending, Pending{p, i, ref})
+				}
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return fault("read properties", err)
+	}
+	return nil
+}
+
+// dropPending takes back a large value that a fresh record overrides.
+func dropPending(pending *[]Pending, p, i int) {
+	for j := len(*pending) - 1; j >= 0; j-- {
+		if (*pending)[j].P == p && (*pending)[j].I == i {
+			*pending = slices.Delete(*pending, j, j+1)
+			return
+		}
+	}
+}
+
+// chunkAt moves the column cursor to the chunk that may hold a local id and opens it in r.col. It holds [first, last];
+// ok is false if no chunk of the property is at or after the id.
+func (r *reader) chunkAt(c *cursor, p graph.PropID, local uint64) (first, last uint64, ok bool, err error) {
+	r.key = keys.AppendChunk(r.key[:0], p, local)
+	if !c.seek(r.key) {
+		return 0, 0, false, c.err()
+	}
+	k := c.key()
+	q, last := keys.Chunk(k)
+	if q != p {
+		return 0, 0, false, nil
+	}
+	b, err := c.value()
+	if err != nil {
+		return 0, 0, false, err
+	}
+	if err := r.col.parse(b); err != nil {
+		return 0, 0, false, corrupt("column chunk", k, err)
+	}
+	if r.col.n == 0 || uint64(r.col.n) > last+1 {
+		return 0, 0, false, corrupt("column chunk", k, errColumn)
+	}
+	return last + 1 - uint64(r.col.n), last, true, nil
+}
+
+func (r *reader) columnValues(ctx context.Context, ids []graph.VertexID, at Order, p int, prop graph.PropID, out []graph.Value, pending *[]Pending) error {
+	c, err := r.cursor(keys.Column)
+	if err != nil {
+		return err
+	}
+	first, last, open := uint64(1), uint64(0), false
+	for j := range at.Len(len(ids)) {
+		i := at.At(j)
+		local := ids[i].Local()
+		if !open || local > last {
+			if err := r.alive(ctx); err != nil {
+				return err
+			}
+			if first, last, open, err = r.chunkAt(c, prop, local); err != nil {
+				return err
+			}
+			if !open {
+				return nil
+			}
+		}
+		if local < first {
+			continue
+		}
+		val, ref, isRef, err := r.col.value(int(local-first), &r.arena)
+		if err != nil {
+			return corrupt("column chunk", c.key(), err)
+		}
+		out[i] = val
+		if isRef {
+			*pending = append(*pending, Pending{p, i, ref})
+		}
+	}
+	return nil
+}
+
+// freshProps calls f with the body of the fresh record of each row that has one.
+func (r *reader) freshProps(ctx context.Context, ids []graph.VertexID, at Order, f func(i int, body []byte) error) error {
+	c, err := r.cursor(keys.FreshProp)
+	if err != nil {
+		return err
+	}
+	next, known := uint64(0), false // where the cursor stands
+	for j := range at.Len(len(ids)) {
+		i := at.At(j)
+		local := ids[i].Local()
+		if !known || local > next {
+			if err := r.alive(ctx); err != nil {
+				return err
+			}
+			r.key = keys.AppendFreshProps(r.key[:0], local)
+			if !c.seek(r.key) {
+				return c.err()
+			}
+			if len(c.key()) != keys.FreshVSize {
+				return corrupt("fresh properties", c.key(), errFresh)
+			}
+			next, known = keys.Local(c.key()[1:]), true
+		}
+		if local != next {
+			continue
+		}
+		b, err := c.value()
+		if err != nil {
+			return err
+		}
+		if err := f(i, b); err != nil {
+			return corrupt("fresh properties", c.key(), err)
+		}
+	}
+	return nil
+}
+
+// LabelSets fills out[i] with the label set of ids[i] for the rows of at; 0 says that there is no such vertex.
+func (v *View) LabelSets(ctx context.Context, ids []graph.VertexID, at Order, out []graph.LabelSet) (err error) {
+	r := v.get()
+	defer v.put(r, &err)
+	if err := r.labelSets(ctx, ids, at, out); err != nil {
+		return fault("read label sets", err)
+	}
+	return nil
+}
+
+func (r *reader) labelSets(ctx context.Context, ids []graph.VertexID, at Order, out []graph.LabelSet) error {
+	c, err := r.cursor(keys.Column)
+	if err != nil {
+		return err
+	}
+	first, last, open, ended := uint64(1), uint64(0), false, false
+	for j := range at.Len(len(ids)) {
+		i := at.At(j)
+		out[i] = 0
+		local := ids[i].Local()
+		if !ended && (!open || local > last) {
+			if err := r.alive(ctx); err != nil {
+				return err
+			}
+			if first, last, open, err = r.chunkAt(c, labelSetProp, local); err != nil {
+				return err
+			}
+			if open && (r.col.enc != encInts || r.col.kind != graph.Int) {
+				return corrupt("label sets", c.key(), errColumn)
+			}
+			ended = !open
+		}
+		if at := int(local - first); !ended && local >= first && !r.col.null(at) {
+			out[i] = graph.LabelSet(r.col.least + int64(fixed(r.col.body, at, r.col.width)))
+		}
+	}
+	return r.freshProps(ctx, ids, at, func(i int, body []byte) error {
+		cell, err := propCell(body, labelSetProp)
+		if err != nil || cell == nil {
+			return err
+		}
+		val, _, _, _, err := keys.Cell(cell)
+		out[i] = 0
+		if val.Kind() == graph.Int {
+			out[i] = graph.LabelSet(val.Int())
+		}
+		return err
+	})
+}
+
+// Alone gives the order of one row.
+func Alone(i int) Order { return Order{int32(i)} }

@@ -1,0 +1,204 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// View reads one state of a shard: a snapshot, or what a transaction sees that has written. Its methods may run side
+// by side, but for a writer's view not beside writes. It is closed once, after all calls.
+type View struct {
+	shard  *Shard
+	graph  pebble.Reader
+	values pebble.Reader
+
+	mu     sync.Mutex
+	free   []*reader
+	closed bool
+	// writes counts changes to the batch that a writer's view reads through: iterators see only what was there when
+	// they were made.
+	writes uint64
+}
+
+// reader is what one request needs: iterators, scratch memory and the memory of what it hands out.
+type reader struct {
+	v       *View
+	writes  uint64
+	cursors map[slot]*cursor
+	arena   arena
+	key     []byte
+	col     column
+	seg     segment
+	merged  merged
+	order   []int32
+	bitmap  [memberWords]uint64
+	tick    uint
+}
+
+// slot names one of a reader's cursors: a keyspace, and in the keyspaces of edges a type and direction.
+type slot struct {
+	space keys.Space
+	dir   graph.Direction
+	typ   graph.TypeID
+}
+
+// maxFree bounds the readers that a view keeps for reuse.
+const maxFree = 16
+
+func (v *View) get() *reader {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for n := len(v.free); n > 0; n = len(v.free) {
+		r := v.free[n-1]
+		v.free = v.free[:n-1]
+		if r.writes == v.writes {
+			return r
+		}
+		r.closeCursors()
+		r.writes = v.writes
+		return r
+	}
+	return &reader{v: v, writes: v.writes, cursors: map[slot]*cursor{}}
+}
+
+// put gives a reader back. A fault makes it start anew.
+func (v *View) put(r *reader, err *error) {
+	if *err != nil {
+		r.closeCursors()
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed || len(v.free) == maxFree {
+		r.closeCursors()
+		return
+	}
+	v.free = append(v.free, r)
+}
+
+func (r *reader) closeCursors() {
+	for s, c := range r.cursors {
+		// The fault, if any, was seen when the cursor stopped.
+		_ = c.it.Close()
+		delete(r.cursors, s)
+	}
+}
+
+// Close frees the view's iterators and snapshots.
+func (v *View) Close() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed {
+		return nil
+	}
+	v.closed = true
+	for _, r := range v.free {
+		r.closeCursors()
+	}
+	v.free = nil
+	if v.shard.wedged() {
+		return nil
+	}
+	return errors.Join(v.graph.Close(), v.values.Close())
+}
+
+// cursor gives the reader's cursor over a keyspace.
+func (r *reader) cursor(s keys.Space) (*cursor, error) {
+	if c, ok := r.cursors[slot{space: s}]; ok {
+		return c, nil
+	}
+	lower, upper := keys.Bounds(s)
+	return r.open(slot{space: s}, lower, upper)
+}
+
+// lists gives the reader's cursor over the edge lists of a type and direction, packed or fresh.
+func (r *reader) lists(s keys.Space, t graph.TypeID, dir graph.Direction) (*cursor, error) {
+	at := slot{s, dir, t}
+	if c, ok := r.cursors[at]; ok {
+		return c, nil
+	}
+	lower := keys.AppendNumbered(nil, s, uint32(t), byte(dir))
+	return r.open(at, lower, keys.AppendSuccessor(nil, lower))
+}
+
+func (r *reader) open(s slot, lower, upper []byte) (*cursor, error) {
+	it, err := r.v.graph.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return nil, err
+	}
+	c := &cursor{it: it}
+	r.cursors[s] = c
+	return c, nil
+}
+
+// alive checks the context once in 4,096 calls.
+func (r *reader) alive(ctx context.Context) error {
+	if r.tick++; r.tick&0xfff != 0 {
+		return nil
+	}
+	return Alive(ctx)
+}
+
+// Alive tells whether the request may go on.
+func Alive(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return graph.DeadlineError(err)
+	}
+	return nil
+}
+
+// get reads one record; ok is false if there is none. The caller closes it.
+func (v *View) record(key []byte) (value []byte, closeValue func(), ok bool, err error) {
+	b, closer, err := v.graph.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, nil, false, nil
+	}
+	if err != nil {
+		return nil, nil, false, err
+	}
+	return b, func() { _ = closer.Close() }, true, nil
+}
+
+// Pending is a value that a read has left null because it is large: property P of row I of the answer.
+type Pending struct {
+	P, I int
+	Ref  keys.Ref
+}
+
+// Large reads a large value. Refs are to this shard.
+func (v *View) Large(ref keys.Ref) (graph.Value, error) {
+	key := keys.AppendValueKey(make([]byte, 0, 8), ref.ID)
+	b, closer, err := v.values.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return graph.Value{}, corrupt("large value", key, errNoValue)
+	}
+	if err != nil {
+		return graph.Value{}, err
+	}
+	cell := append([]byte(nil), b...)
+	if err := closer.Close(); err != nil {
+		return graph.Value{}, err
+	}
+	val, _, isRef, rest, err := keys.Cell(cell)
+	if err != nil || isRef || len(rest) > 0 || uint64(len(cell)) != ref.Size {
+		return graph.Value{}, corrupt("large value", key, errRecord)
+	}
+	return val, nil
+}
+
+// fault classifies a fault of a read: damage found by Pebble's checks is KindCorrupt.
+func fault(op string, err error) error {
+	var e *graph.Error
+	switch {
+	case errors.As(err, &e):
+		return err
+	case pebble.IsCorruptionError(err):
+		return graph.CorruptError("storage: "+op, err)
+	}
+	return unavailable("storage: "+op, err)
+}

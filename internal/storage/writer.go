@@ -1,0 +1,513 @@
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// Writer collects changes to a shard and reads through them. There is one at a time, and it is used by one goroutine
+// but for its View's reads. It ends with Commit's apply or with Discard.
+type Writer struct {
+	*View
+	batch    *pebble.Batch
+	large    *pebble.Batch
+	base     next // the ids when it began
+	next     next
+	delta    map[Count]int64
+	counters Counters // the shard's, once the batch is complete
+	sketches map[graph.IndexID]*Sketch
+	fresh    int
+	changes  Changes
+	bulk     *Bulk // or nil
+	key, buf []byte
+}
+
+// Changes are what a commit touches, for whoever keeps decoded copies of what is stored.
+type Changes struct {
+	Edges []EdgeChange
+	Props []PropChange
+}
+
+// EdgeChange is an edge that was put into a list, changed in it or taken out.
+type EdgeChange struct {
+	Vertex, Neighbour graph.VertexID
+	Edge              graph.EdgeID
+	Type              graph.TypeID
+	Dir               graph.Direction
+	What              EdgeEvent
+}
+
+// EdgeEvent is what happened to an edge in a list.
+type EdgeEvent uint8
+
+// What can happen to an edge.
+const (
+	EdgeAdded EdgeEvent = iota
+	EdgeChanged
+	EdgeRemoved
+)
+
+// PropChange is a vertex property that was set or removed; property 0 is the label set.
+type PropChange struct {
+	Vertex graph.VertexID
+	Prop   graph.PropID
+}
+
+// NewWriter begins a set of changes. The caller must be the only one who may write.
+func (s *Shard) NewWriter() *Writer {
+	b, l := s.graph.db.NewIndexedBatch(), s.values.db.NewIndexedBatch()
+	return &Writer{
+		View: &View{shard: s, graph: b, values: l}, batch: b, large: l, base: s.next, next: s.next, delta: map[Count]int64{},
+	}
+}
+
+// Empty reports whether nothing was changed.
+func (w *Writer) Empty() bool {
+	return w.batch.Empty() && w.large.Empty() && len(w.delta) == 0 && w.bulk == nil
+}
+
+// Bytes is the size of the changes.
+func (w *Writer) Bytes() int { return w.batch.Len() + w.large.Len() }
+
+// Changes lists what was touched.
+func (w *Writer) Changes() *Changes { return &w.changes }
+
+// Delta gives the changes to the counters, which must not be changed.
+func (w *Writer) Delta() map[Count]int64 { return w.delta }
+
+// Sketches gives the distinct counts that have changed, by index; they must not be changed.
+func (w *Writer) Sketches() map[graph.IndexID]*Sketch { return w.sketches }
+
+// Count adds to a counter.
+func (w *Writer) Count(c Count, d int64) { w.delta[c] += d }
+
+// NextVertex is the local id that NewVertex gives out next.
+func (w *Writer) NextVertex() uint64 { return w.next.vertex }
+
+// NewVertex gives out the id of a new vertex. An id is given out once, even if the transaction does not commit.
+func (w *Writer) NewVertex() graph.VertexID {
+	id := graph.MakeVertexID(w.shard.no, w.next.vertex)
+	w.next.vertex++
+	w.shard.next.vertex = w.next.vertex
+	return id
+}
+
+// NewEdge gives out the id of a new edge whose source lies in this shard.
+func (w *Writer) NewEdge() graph.EdgeID {
+	id := graph.MakeEdgeID(w.shard.no, w.next.edge)
+	w.next.edge++
+	w.shard.next.edge = w.next.edge
+	return id
+}
+
+// touch makes the next reads see the changes.
+func (w *Writer) touch() {
+	w.mu.Lock()
+	w.writes++
+	w.mu.Unlock()
+}
+
+func (w *Writer) set(key, value []byte) error {
+	w.fresh++
+	return w.batch.Set(key, value, nil)
+}
+
+// appendStored appends a value as it is stored in a record: as a cell, or, if it is large, as a reference.
+func (w *Writer) appendStored(dst []byte, v graph.Value) ([]byte, error) {
+	start := len(dst)
+	dst, ok := keys.AppendCell(dst, v)
+	if !ok {
+		return dst, graph.TypeError("InvalidPropertyType", "a value of type %s cannot be stored as a property", v.Kind())
+	}
+	size := len(dst) - start
+	if size < w.shard.opts.ValueThreshold {
+		return dst, nil
+	}
+	id := w.shard.valueID(w.next.value)
+	w.next.value++
+	w.shard.next.value = w.next.value
+	if err := w.large.Set(keys.AppendValueKey(w.key[:0], id), dst[start:], nil); err != nil {
+		return dst, err
+	}
+	return keys.AppendRef(dst[:start], keys.Ref{ID: id, Size: uint64(size)}), nil
+}
+
+// drop marks the large value of a cell as garbage, if it is one. It may lie in another shard; it is marked where the
+// reference is dropped from the record that owns it, which lies in the value's shard.
+func (w *Writer) drop(cell []byte) error {
+	if len(cell) == 0 || cell[0] != keys.KindRef {
+		return nil
+	}
+	_, ref, _, _, err := keys.Cell(cell)
+	if err != nil {
+		return err
+	}
+	return w.set(keys.AppendGarbage(nil, ref.ID), nil)
+}
+
+// PutVertex writes a new vertex.
+func (w *Writer) PutVertex(id graph.VertexID, set graph.LabelSet, labels []graph.LabelID, props []graph.Property) error {
+	defer w.touch()
+	w.buf = append(w.buf[:0], byte(labelSetProp))
+	w.buf, _ = keys.AppendCell(w.buf, graph.IntValue(int64(set)))
+	var err error
+	w.changes.Props = append(w.changes.Props, PropChange{id, labelSetProp})
+	for _, p := range sortedProps(props) {
+		if p.Value.IsNull() {
+			continue
+		}
+		w.buf = binary.AppendUvarint(w.buf, uint64(p.ID))
+		if w.buf, err = w.appendStored(w.buf, p.Value); err != nil {
+			return err
+		}
+		w.changes.Props = append(w.changes.Props, PropChange{id, p.ID})
+	}
+	w.key = keys.AppendFreshProps(w.key[:0], id.Local())
+	if err := w.set(w.key, w.buf); err != nil {
+		return err
+	}
+	if err := w.member(0, id, true); err != nil {
+		return err
+	}
+	for _, l := range labels {
+		if err := w.member(l, id, true); err != nil {
+			return err
+		}
+		w.Count(Count{Kind: CountLabel, Label: l}, 1)
+	}
+	w.Count(Count{Kind: CountVertices}, 1)
+	return nil
+}
+
+// sortedProps gives the properties in ascending order; of several values for one the last counts.
+func sortedProps(props []graph.Property) []graph.Property {
+	for i := 1; i < len(props); i++ {
+		if props[i-1].ID >= props[i].ID {
+			s := slices.Clone(props)
+			slices.SortStableFunc(s, func(a, b graph.Property) int { return int(a.ID) - int(b.ID) })
+			out := s[:0]
+			for j, p := range s {
+				if j+1 < len(s) && s[j+1].ID == p.ID {
+					continue
+				}
+				out = append(out, p)
+			}
+			return out
+		}
+	}
+	return props
+}
+
+func (w *Writer) member(l graph.LabelID, id graph.VertexID, in bool) error {
+	v := []byte{0}
+	if in {
+		v[0] = 1
+	}
+	w.key = keys.AppendFreshMember(w.key[:0], l, id.Local())
+	return w.set(w.key, v)
+}
+
+// SetProps sets properties of a vertex; a null removes one.
+func (w *Writer) SetProps(id graph.VertexID, props []graph.Property) error {
+	defer w.touch()
+	buf := w.buf[:0]
+	old, err := w.freshRecord(id)
+	if err != nil {
+		return err
+	}
+	rest := old
+	for _, p := range sortedProps(props) {
+		if buf, rest, err = w.copyBefore(buf, rest, p.ID); err != nil {
+			return err
+		}
+		buf = binary.AppendUvarint(buf, uint64(p.ID))
+		if buf, err = w.appendStored(buf, p.Value); err != nil {
+			return err
+		}
+		w.changes.Props = append(w.changes.Props, PropChange{id, p.ID})
+	}
+	w.buf = append(buf, rest...)
+	w.key = keys.AppendFreshProps(w.key[:0], id.Local())
+	return w.set(w.key, w.buf)
+}
+
+// freshRecord reads a vertex's fresh properties; nil if there are none.
+func (w *Writer) freshRecord(id graph.VertexID) ([]byte, error) {
+	w.key = keys.AppendFreshProps(w.key[:0], id.Local())
+	b, done, ok, err := w.record(w.key)
+	if err != nil {
+		return nil, fault("read properties", err)
+	}
+	if !ok {
+		return nil, nil
+	}
+	b = slices.Clone(b)
+	done()
+	return b, nil
+}
+
+// copyBefore copies the properties of a fresh record before p to dst, drops p itself and gives what is left.
+func (w *Writer) copyBefore(dst, rest []byte, p graph.PropID) ([]byte, []byte, error) {
+	for len(rest) > 0 {
+		q, cell := uvarint(rest)
+		if cell == nil {
+			return dst, rest, corrupt("fresh properties", w.key, errFresh)
+		}
+		if graph.PropID(q) > p {
+			break
+		}
+		next, err := keys.SkipCell(cell)
+		if err != nil {
+			return dst, rest, corrupt("fresh properties", w.key, err)
+		}
+		if graph.PropID(q) == p {
+			if err := w.drop(cell); err != nil {
+				return dst, rest, err
+			}
+			return dst, next, nil
+		}
+		dst = append(dst, rest[:len(rest)-len(next)]...)
+		rest = next
+	}
+	return dst, rest, nil
+}
+
+// SetLabels changes the label set of a vertex; added and removed are the labels in which the sets differ.
+func (w *Writer) SetLabels(id graph.VertexID, set graph.LabelSet, added, removed []graph.LabelID) error {
+	if err := w.SetProps(id, []graph.Property{{ID: labelSetProp, Value: graph.IntValue(int64(set))}}); err != nil {
+		return err
+	}
+	defer w.touch()
+	for _, l := range added {
+		if err := w.member(l, id, true); err != nil {
+			return err
+		}
+		w.Count(Count{Kind: CountLabel, Label: l}, 1)
+	}
+	for _, l := range removed {
+		if err := w.member(l, id, false); err != nil {
+			return err
+		}
+		w.Count(Count{Kind: CountLabel, Label: l}, -1)
+	}
+	return nil
+}
+
+// DropVertex deletes a vertex with its labels; props are all properties that it may have.
+func (w *Writer) DropVertex(id graph.VertexID, labels []graph.LabelID, props []graph.PropID) error {
+	gone := make([]graph.Property, 0, len(props)+1)
+	gone = append(gone, graph.Property{ID: labelSetProp})
+	for _, p := range props {
+		gone = append(gone, graph.Property{ID: p})
+	}
+	if err := w.SetProps(id, gone); err != nil {
+		return err
+	}
+	defer w.touch()
+	if err := w.member(0, id, false); err != nil {
+		return err
+	}
+	for _, l := range labels {
+		if err := w.member(l, id, false); err != nil {
+			return err
+		}
+		w.Count(Count{Kind: CountLabel, Label: l}, -1)
+	}
+	w.Count(Count{Kind: CountVertices}, -1)
+	return nil
+}
+
+// EdgeBody encodes the properties of an edge for its two list entries; large values go to this shard, which must be
+// the source's.
+func (w *Writer) EdgeBody(dst []byte, props []graph.Property) ([]byte, error) {
+	var err error
+	for _, p := range sortedProps(props) {
+		if p.Value.IsNull() {
+			continue
+		}
+		dst = binary.AppendUvarint(dst, uint64(p.ID))
+		if dst, err = w.appendStored(dst, p.Value); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}
+
+// end is one entry of an edge: in the list of one of its vertices.
+func end(e graph.Edge, dir graph.Direction) (vertex, neighbour graph.VertexID) {
+	if dir == graph.Out {
+		return e.Src, e.Dst
+	}
+	return e.Dst, e.Src
+}
+
+// AddEdge puts a new edge into the list of its source (Out) or target (In).
+func (w *Writer) AddEdge(e graph.Edge, dir graph.Direction, body []byte) error {
+	return w.putFresh(e, dir, freshInserted, body, EdgeAdded)
+}
+
+func (w *Writer) putFresh(e graph.Edge, dir graph.Direction, state byte, body []byte, what EdgeEvent) error {
+	defer w.touch()
+	v, n := end(e, dir)
+	w.changes.Edges = append(w.changes.Edges, EdgeChange{v, n, e.ID, e.Type, dir, what})
+	w.key = keys.AppendFreshOne(w.key[:0], e.Type, dir, v.Local(), n, e.ID)
+	w.buf = append(append(w.buf[:0], state), body...)
+	return w.set(w.key, w.buf)
+}
+
+// SetEdgeProps merges properties into an edge's entry in the list of its source and gives the new body, which is for
+// its entry at the target. ok is false if there is no such edge.
+func (w *Writer) SetEdgeProps(e graph.Edge, props []graph.Property) (body []byte, ok bool, err error) {
+	ls, err := w.Lists(e.Type, graph.Out)
+	if err != nil {
+		return nil, false, err
+	}
+	defer ls.Close()
+	sorted := sortedProps(props)
+	take := func(limit graph.PropID) error {
+		for len(sorted) > 0 && sorted[0].ID < limit {
+			p := sorted[0]
+			sorted = sorted[1:]
+			if p.Value.IsNull() {
+				continue
+			}
+			body = binary.AppendUvarint(body, uint64(p.ID))
+			if body, err = w.appendStored(body, p.Value); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var replaced [][]byte
+	ok, state, err := ls.find(e.Src.Local(), e.Dst, e.ID, func(p graph.PropID, cell []byte) error {
+		if err := take(p); err != nil {
+			return err
+		}
+		if len(sorted) > 0 && sorted[0].ID == p {
+			replaced = append(replaced, slices.Clone(cell))
+			return take(p + 1)
+		}
+		body = append(binary.AppendUvarint(body, uint64(p)), cell...)
+		return nil
+	})
+	if err != nil {
+		ls.err = fault("change an edge", err)
+		return nil, false, ls.err
+	}
+	if !ok {
+		return nil, false, nil
+	}
+	if err := take(^graph.PropID(0)); err != nil {
+		return nil, false, err
+	}
+	if state == 0 {
+		// What is packed is dropped when the list is folded.
+		return body, true, w.putFresh(e, graph.Out, freshUpdated, body, EdgeChanged)
+	}
+	for _, cell := range replaced {
+		if err := w.drop(cell); err != nil {
+			return nil, false, err
+		}
+	}
+	return body, true, w.putFresh(e, graph.Out, state, body, EdgeChanged)
+}
+
+// MirrorEdge gives an edge's entry in the list of its target the body that SetEdgeProps gave.
+func (w *Writer) MirrorEdge(e graph.Edge, body []byte) error {
+	state, ok, err := w.state(e, graph.In)
+	if err != nil || !ok {
+		return err
+	}
+	if state == 0 {
+		state = freshUpdated
+	}
+	return w.putFresh(e, graph.In, state, body, EdgeChanged)
+}
+
+func (w *Writer) state(e graph.Edge, dir graph.Direction) (state byte, ok bool, err error) {
+	ls, err := w.Lists(e.Type, dir)
+	if err != nil {
+		return 0, false, err
+	}
+	defer ls.Close()
+	v, n := end(e, dir)
+	ok, state, err = ls.find(v.Local(), n, e.ID, nil)
+	if err != nil {
+		ls.err = fault("find an edge", err)
+	}
+	return state, ok, ls.err
+}
+
+// RemoveEdge takes an edge out of the list of its source or target. ok is false if it was not there.
+func (w *Writer) RemoveEdge(e graph.Edge, dir graph.Direction) (ok bool, err error) {
+	ls, err := w.Lists(e.Type, dir)
+	if err != nil {
+		return false, err
+	}
+	defer ls.Close()
+	v, n := end(e, dir)
+	var large [][]byte
+	ok, state, err := ls.find(v.Local(), n, e.ID, func(_ graph.PropID, cell []byte) error {
+		if cell[0] == keys.KindRef {
+			large = append(large, slices.Clone(cell))
+		}
+		return nil
+	})
+	if err != nil {
+		ls.err = fault("delete an edge", err)
+		return false, ls.err
+	}
+	if !ok {
+		return false, nil
+	}
+	if state != 0 && dir == graph.Out {
+		for _, cell := range large {
+			if err := w.drop(cell); err != nil {
+				return false, err
+			}
+		}
+	}
+	if state != freshInserted {
+		return true, w.putFresh(e, dir, freshDeleted, nil, EdgeRemoved)
+	}
+	defer w.touch()
+	w.changes.Edges = append(w.changes.Edges, EdgeChange{v, n, e.ID, e.Type, dir, EdgeRemoved})
+	w.key = keys.AppendFreshOne(w.key[:0], e.Type, dir, v.Local(), n, e.ID)
+	return true, w.batch.Delete(w.key, nil)
+}
+
+// prepare completes the batch.
+func (w *Writer) prepare() error {
+	s := w.shard
+	put := func(what byte, old, now uint64) error {
+		if now == old {
+			return nil
+		}
+		return w.batch.Set(keys.MetaKey(what), binary.AppendUvarint(nil, now), nil)
+	}
+	err := errors.Join(
+		put(keys.MetaNextVertex, w.base.vertex, w.next.vertex), put(keys.MetaNextEdge, w.base.edge, w.next.edge),
+		put(keys.MetaNextValue, w.base.value, w.next.value),
+	)
+	if err != nil {
+		return err
+	}
+	if w.counters, err = s.counters.apply(w.batch, w.delta); err != nil {
+		return err
+	}
+	for ix, sk := range w.sketches {
+		if err := w.batch.Set(sketchKey(ix), sk[:], nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Discard throws the changes away.
+func (w *Writer) Discard() error { return w.View.Close() }
