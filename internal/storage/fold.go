@@ -60,7 +60,7 @@ func (f *folder) foldEdges(ctx context.Context, limit int) error {
 		return err
 	}
 	var list []byte
-	for ok := c.seek([]byte{byte(keys.FreshEdge)}); ok && f.taken < limit; ok = c.seek(list) {
+	for ok := c.seek([]byte{byte(keys.FreshEdge)}); ok && f.taken < limit; ok = c.ok {
 		if err := Alive(ctx); err != nil {
 			return err
 		}

@@ -86,7 +86,6 @@ func TestBulk(t *testing.T) {
 			m.check(t, s, 12)
 			for {
 				n, err := s.Fold(context.Background(), 1000)
-				t.Log("fold", n, s.fresh, len(m.sets))
 				if err != nil {
 					t.Fatal(err)
 				}
