@@ -30,6 +30,9 @@ func (b *binder) effects(bind func()) {
 // admit is called when all expressions and patterns of a clause are bound and before its nodes are put on top of f.
 func (b *binder) admit(f *flow) {
 	switch {
+	case b.opts.Eager:
+		f.node = &plan.Eager{Input: f.node}
+		f.finish()
 	case f.one:
 		// A single row is here only when all that it needed is done, and nothing comes after it.
 		f.done = effects{}

@@ -12,7 +12,7 @@ var binaryOps = map[ast.BinaryOp]plan.OpCode{
 	ast.OpOr: plan.Or, ast.OpXor: plan.Xor, ast.OpAnd: plan.And, ast.OpAdd: plan.Add, ast.OpSub: plan.Sub,
 	ast.OpMul: plan.Mul, ast.OpDiv: plan.Div, ast.OpMod: plan.Mod, ast.OpPow: plan.Pow, ast.OpIn: plan.In,
 	ast.OpStartsWith: plan.StartsWith, ast.OpEndsWith: plan.EndsWith, ast.OpContains: plan.Contains,
-	ast.OpMatches: plan.Regexp,
+	ast.OpMatches: plan.Regexp, ast.OpConcat: plan.Concat,
 }
 
 var compareOps = map[ast.CompareOp]plan.OpCode{
@@ -133,9 +133,6 @@ func and(es []plan.Expr) plan.Expr {
 
 func (b *binder) binary(e *ast.Binary) plan.Expr {
 	left, right := b.expr(e.Left), b.expr(e.Right)
-	if e.Op == ast.OpConcat {
-		return &plan.Call{Func: "||", Args: []plan.Expr{left, right}, Pos: e.Pos}
-	}
 	code := binaryOps[e.Op]
 	if code != plan.And && code != plan.Or {
 		return op(code, e.Pos, left, right)

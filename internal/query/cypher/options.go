@@ -8,6 +8,8 @@ type Options struct {
 	// show.indexes, show.constraints, show.graphs, show.functions, show.procedures and show.transactions, each with the
 	// arguments filter :: STRING ("" or, in capitals, as in SHOW RANGE INDEXES) and names :: LIST<STRING>.
 	Procedures func(name string) (Signature, bool)
+	// Eager has every clause wait for all rows of those before it: slower, with the same answers. It is for tests.
+	Eager bool
 }
 
 // Signature is the form of a procedure.

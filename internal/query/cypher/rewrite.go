@@ -197,7 +197,7 @@ func (b *binder) mayHoldEntity(e plan.Expr) bool {
 	case *plan.ListLit, *plan.MapLit:
 		return slices.ContainsFunc(parts(e), b.mayHoldEntity)
 	case *plan.Op:
-		return (e.Op == plan.Add || e.Op == plan.Index || e.Op == plan.SliceOp) &&
+		return (e.Op == plan.Add || e.Op == plan.Concat || e.Op == plan.Index || e.Op == plan.SliceOp) &&
 			slices.ContainsFunc(parts(e), b.mayHoldEntity)
 	case *plan.Call:
 		switch e.Func {

@@ -13,7 +13,7 @@ import (
 // binaries are the operators that are functions of two values.
 var binaries = map[plan.OpCode]func(x, y graph.Value) (graph.Value, error){
 	plan.Xor: fn.Xor, plan.Add: fn.Add, plan.Sub: fn.Sub, plan.Mul: fn.Mul, plan.Div: fn.Div, plan.Mod: fn.Mod,
-	plan.Pow: fn.Pow, plan.StartsWith: total(fn.StartsWith), plan.EndsWith: total(fn.EndsWith), plan.Contains: total(fn.Contains),
+	plan.Pow: fn.Pow, plan.Concat: fn.Concat, plan.StartsWith: total(fn.StartsWith), plan.EndsWith: total(fn.EndsWith), plan.Contains: total(fn.Contains),
 }
 
 // total adapts a function that never fails.

@@ -60,6 +60,17 @@ func Sub(a, b graph.Value) (graph.Value, error) {
 	return graph.Value{}, badOperands(a, "-", b)
 }
 
+// Concat is a || b on two strings or two lists.
+func Concat(a, b graph.Value) (graph.Value, error) {
+	switch {
+	case a.IsNull() || b.IsNull():
+		return graph.Value{}, nil
+	case a.Kind() == graph.String && b.Kind() == graph.String, a.Kind() == graph.List && b.Kind() == graph.List:
+		return Add(a, b)
+	}
+	return graph.Value{}, badOperands(a, "||", b)
+}
+
 // Mul is a * b on numbers, and a duration by a number.
 func Mul(a, b graph.Value) (graph.Value, error) {
 	if a.Kind() == graph.Int && b.Kind() == graph.Int {

@@ -141,11 +141,12 @@ const (
 	IsNotNull
 	Index   // list[i], map[key], entity[key]
 	SliceOp // list[a..b]
+	Concat  // of two strings or two lists
 )
 
 var opNames = [...]string{
 	"AND", "OR", "XOR", "NOT", "=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "^", "-", "+", "IN",
-	"STARTS WITH", "ENDS WITH", "CONTAINS", "=~", "IS NULL", "IS NOT NULL", "[]", "[..]",
+	"STARTS WITH", "ENDS WITH", "CONTAINS", "=~", "IS NULL", "IS NOT NULL", "[]", "[..]", "||",
 }
 
 // String gives the operator as openCypher writes it.

@@ -17,6 +17,7 @@ import (
 type setting struct {
 	shards, batch int
 	disable       []string // optimizer rules
+	eager         bool     // cypher.Options.Eager
 }
 
 // engine runs statements on one graph, without a cache or a server.
@@ -46,7 +47,7 @@ func (e *engine) run(text string, params map[string]graph.Value) (a *answer, err
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	q, _, err := cypher.Compile(text, cypher.Options{Procedures: e.signature})
+	q, _, err := cypher.Compile(text, cypher.Options{Procedures: e.signature, Eager: e.eager})
 	if err != nil {
 		return nil, err
 	}
