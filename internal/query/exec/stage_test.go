@@ -237,8 +237,10 @@ func TestBudget(t *testing.T) {
 		"Sort": func(p *planned, rows plan.Node, x plan.Col) plan.Node {
 			return &plan.Sort{Input: rows, Keys: []plan.SortKey{{Expr: ref(x)}}}
 		},
-		"Eager":    func(p *planned, rows plan.Node, x plan.Col) plan.Node { return &plan.Eager{Input: rows} },
-		"Distinct": func(p *planned, rows plan.Node, x plan.Col) plan.Node { return &plan.Distinct{Input: rows, Cols: []plan.Col{x}} },
+		"Eager": func(p *planned, rows plan.Node, x plan.Col) plan.Node { return &plan.Eager{Input: rows} },
+		"Distinct": func(p *planned, rows plan.Node, x plan.Col) plan.Node {
+			return &plan.Distinct{Input: rows, Cols: []plan.Col{x}}
+		},
 		"Aggregate": func(p *planned, rows plan.Node, x plan.Col) plan.Node {
 			return &plan.Aggregate{Input: rows, Aggs: []plan.Agg{{Col: x, Func: "collect", Args: []plan.Expr{ref(x)}}}}
 		},
