@@ -18,6 +18,8 @@ type gather struct {
 	es    *evaluators // of x
 	x     evaluator   // for Collect
 	acct  account
+	// degrees is a shortcut, or nil.
+	degrees *degrees
 
 	done  []bool
 	count []int64
@@ -29,6 +31,7 @@ type gather struct {
 func (r *run) gather(s *subplan, kind plan.ApplyKind, x plan.Expr, outer []plan.Col) *gather {
 	g := &gather{r: r, kind: kind, acct: account{r: r, name: "Collect"}}
 	g.frame, g.op = r.buildSub(s, outer)
+	g.degrees = r.degrees(g.frame, kind)
 	if kind == plan.Collect {
 		g.es = r.evaluators(s.root.cols)
 		g.x = g.es.add(x)
@@ -56,6 +59,16 @@ func (g *gather) run(ctx context.Context, in *batch) ([]graph.Value, error) {
 func (g *gather) part(ctx context.Context, in *batch, out []graph.Value) error {
 	g.done = append(g.done[:0], make([]bool, in.N)...)
 	g.count = append(g.count[:0], make([]int64, in.N)...)
+	if g.degrees != nil {
+		if err := g.degrees.counts(ctx, in, g.count); err != nil {
+			return err
+		}
+		for i, n := range g.count {
+			g.done[i] = n > 0
+		}
+		g.give(out)
+		return nil
+	}
 	if g.kind == plan.Collect {
 		g.lists = slices.Grow(g.lists[:0], in.N)[:in.N]
 		clear(g.lists)
@@ -95,6 +108,12 @@ func (g *gather) part(ctx context.Context, in *batch, out []graph.Value) error {
 			}
 		}
 	}
+	g.give(out)
+	return nil
+}
+
+// give makes the values of what was gathered.
+func (g *gather) give(out []graph.Value) {
 	for i := range out {
 		switch g.kind {
 		case plan.CountRows:
@@ -105,7 +124,6 @@ func (g *gather) part(ctx context.Context, in *batch, out []graph.Value) error {
 			out[i] = graph.BoolValue(g.done[i])
 		}
 	}
-	return nil
 }
 
 func (g *gather) collect(ctx context.Context, b *batch) error {
