@@ -31,6 +31,11 @@ var (
 			why:   "count(*) of all vertices of a label, or of all edges of a type, is a counter that every commit keeps. Wrong with any predicate, with a second label, or for edges of both directions.",
 			apply: countStore,
 		},
+		{
+			name:  "FrontierCount",
+			why:   "A count of distinct ends depends on the set of vertices at each hop alone, so each hop turns one set into the next. Wrong where edges must differ from those of earlier hops, where a predicate reads more than labels, or where something else of the rows is read.",
+			apply: frontierCount,
+		},
 	}
 )
 
