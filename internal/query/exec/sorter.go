@@ -178,19 +178,19 @@ func (o *sorter) arrange() {
 	o.order = append(o.order[:0], allRows(o.spool.all.N)...)
 	keys := o.spool.all.Cols[o.width:]
 	row := o.spool.all.row
-	slices.SortStableFunc(o.order, func(a, b int32) int {
+	slices.SortFunc(o.order, func(a, b int32) int {
 		if row != nil && row[a] != row[b] {
 			return int(row[a] - row[b])
 		}
 		for j := range keys {
-			if c := order(keys[j].Value(int(a)), keys[j].Value(int(b))); c != 0 {
+			if c := order(keys[j].Vals[a], keys[j].Vals[b]); c != 0 {
 				if o.keys[j].Desc {
 					return -c
 				}
 				return c
 			}
 		}
-		return 0
+		return int(a - b) // equal rows stay in their order
 	})
 	k := o.wanted()
 	if k < 0 {
@@ -243,7 +243,7 @@ func (o *sorter) prune(k int) error {
 	if kept.row == nil && kept.N == k {
 		o.bound = o.bound[:0]
 		for j := range o.keys {
-			o.bound = append(o.bound, kept.Cols[o.width+j].Value(k-1))
+			o.bound = append(o.bound, kept.Cols[o.width+j].Vals[k-1])
 		}
 	}
 	return nil

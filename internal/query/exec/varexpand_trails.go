@@ -23,7 +23,7 @@ type trails struct {
 	min, max int
 	to       []graph.VertexID // by row: where a trail has to end; nil: anywhere
 	near     *distances       // to the end, for a walk of max edges; nil: not known
-	cut      bool             // near has cut off a trail that a larger max might let through
+	cut      bool             // max has ended a trail that might go on, or near has
 
 	b      *batch // the input batch
 	levels []*trailLevel
@@ -224,6 +224,7 @@ func (t *trails) deal(l, below *trailLevel, room int, perRow bool) {
 			if t.near == nil && t.repeats(entry, id) || len(excluded) > 0 && slices.Contains(excluded, id) {
 				continue
 			}
+			t.cut = t.cut || last
 			below.vertex = append(below.vertex, v)
 			below.edge = append(below.edge, id)
 			below.parent = append(below.parent, entry)
