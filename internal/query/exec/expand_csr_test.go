@@ -166,33 +166,30 @@ func (s *starts) next(context.Context) (*batch, error) {
 	}
 	s.done = true
 	s.out.N = len(s.ids)
-	s.out.Cols = []graph.Column{{IDs: s.ids}}
+	s.out.Cols = append(s.out.Cols[:0], graph.Column{IDs: s.ids})
 	return &s.out, nil
 }
 
 func (s *starts) close() {}
 
-// overStarts compiles a plan whose Unit is replaced by rows of vertices in column start.
-func overStarts(t testing.TB, q *plan.Query, g shard.Graph, tx shard.Tx, start plan.Col, ids []graph.VertexID) (operator, *run) {
+// overStarts compiles a plan and replaces its scans by rows of the given vertices.
+func overStarts(t testing.TB, q *plan.Query, g shard.Graph, tx shard.Tx, ids []graph.VertexID) (operator, *run) {
 	t.Helper()
 	p, err := Compile(q, Options{})
 	require.NoError(t, err)
 	for _, s := range p.stages {
-		if _, ok := s.node.(*plan.Unit); ok {
-			s.cols = []plan.Col{start}
+		if _, ok := s.node.(*plan.Scan); ok {
 			s.build = func(*run, []operator) operator { return &starts{ids: ids} }
 		}
 	}
-	// The stages above know the positions of their inputs only when they are built, so they are compiled over the
-	// column by a scan, whose place the rows take.
 	r := &run{p: p, g: g, tx: tx, stats: make([]Stat, len(p.stages))}
 	op := r.build(p.root)
 	require.NoError(t, r.err)
 	return op, r
 }
 
-// drain pulls all rows and counts them.
-func drain(t testing.TB, op operator) int {
+// pullAll pulls all rows and counts them.
+func pullAll(t testing.TB, op operator) int {
 	n := 0
 	if err := op.open(ctx); err != nil {
 		t.Fatal(err)
