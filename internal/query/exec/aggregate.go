@@ -28,11 +28,17 @@ type aggregate struct {
 func (c *compiler) aggregate(n *plan.Aggregate, need plan.ColSet) (*stage, error) {
 	var exprs []plan.Expr
 	for _, k := range n.Keys {
-		exprs = append(exprs, k.Expr)
+		exprs = append(exprs, c.byEdge(k.Expr, n.Input))
 	}
+	keys := exprs
 	var aggs []plan.Agg
 	for _, a := range n.Aggs {
 		if need.Has(a.Col) {
+			args := make([]plan.Expr, len(a.Args))
+			for i, e := range a.Args {
+				args[i] = c.byEdge(e, n.Input)
+			}
+			a.Args = args
 			aggs = append(aggs, a)
 			exprs = append(exprs, a.Args...)
 		}
@@ -64,9 +70,7 @@ func (c *compiler) aggregate(n *plan.Aggregate, need plan.ColSet) (*stage, error
 			input: input{kids[0]}, r: r, frame: r.frame, es: r.evaluators(in.cols), outKey: outKey,
 			table: newGroupTable(r, "Aggregate", len(n.Keys)), cols: make([][]graph.Value, len(n.Keys)),
 		}
-		for _, k := range n.Keys {
-			a.keys = append(a.keys, a.es.add(k.Expr))
-		}
+		a.keys = a.es.addAll(keys)
 		for _, g := range aggs {
 			x := newAggColumn(r, g, a.es.addAll(g.Args))
 			x.alone = len(n.Keys) == 0 && r.frame == nil

@@ -13,6 +13,7 @@ func (c *compiler) apply(n *plan.Apply, need plan.ColSet) (*stage, error) {
 		below.Add(col)
 	}
 	inner := plan.ColSet{}
+	var x plan.Expr // what is collected
 	switch n.Kind {
 	case plan.Inner, plan.Optional:
 		for _, col := range n.Cols {
@@ -23,7 +24,8 @@ func (c *compiler) apply(n *plan.Apply, need plan.ColSet) (*stage, error) {
 		}
 	case plan.Collect:
 		var err error
-		if inner, err = c.below(nil, n.Expr); err != nil {
+		x = c.byEdge(n.Expr, n.Sub)
+		if inner, err = c.below(nil, x); err != nil {
 			return nil, err
 		}
 	}
@@ -31,6 +33,7 @@ func (c *compiler) apply(n *plan.Apply, need plan.ColSet) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
+	sub.expr = x
 	below.Add(sub.args...)
 	in, err := c.compile(n.Input, below)
 	if err != nil {
@@ -60,7 +63,7 @@ func (c *compiler) apply(n *plan.Apply, need plan.ColSet) (*stage, error) {
 		s.cols = kept(in.cols, need, n.Out)
 		s.build = func(r *run, kids []operator) operator {
 			return &applyValue{
-				input: input{kids[0]}, r: r, g: r.gather(sub, asked(n.Kind), n.Expr, in.cols), kind: n.Kind,
+				input: input{kids[0]}, r: r, g: r.gather(sub, asked(n.Kind), in.cols), kind: n.Kind,
 				from: in.positions(s.cols), at: s.pos(n.Out),
 			}
 		}

@@ -58,6 +58,8 @@ type compiler struct {
 	args plan.ColSet
 	// depth is the number of subplans around the node being compiled.
 	depth int
+	// edgeProps are the edge properties that have columns of their own.
+	edgeProps []edgeProp
 	// found are the subplans in the expressions of the node being compiled.
 	found []*subplan
 	// wrote says that a node that writes has been compiled.
@@ -194,6 +196,9 @@ func (c *compiler) bound(s *stage, cols ...plan.Col) error {
 }
 
 func unbound(q *plan.Query, col plan.Col) error {
+	if int(col) >= len(q.Cols) {
+		return graph.InternalError("compile", fmt.Errorf("no input gives column %d, which the compiler made", col))
+	}
 	return graph.InternalError("compile", fmt.Errorf("no input gives column %d (%s)", col, q.Cols[col].Name))
 }
 
@@ -220,12 +225,18 @@ func (c *compiler) subplans(e plan.Expr) (err error) {
 			return nil
 		}
 		need := plan.ColSet{}
+		var x plan.Expr
 		if e.Kind == plan.Collect {
-			if need, err = c.below(need, e.Expr); err != nil {
+			x = c.byEdge(e.Expr, e.Sub)
+			if need, err = c.below(need, x); err != nil {
 				return err
 			}
 		}
 		s, err := c.sub(e.Sub, need)
+		if err != nil {
+			return err
+		}
+		s.expr = x
 		c.p.subs[e] = s
 		c.found = append(c.found, s)
 		return err

@@ -72,6 +72,8 @@ func (c *compiler) expand(n *plan.Expand, need plan.ColSet) (*stage, error) {
 	} else {
 		own = append(own, n.To)
 	}
+	brought, broughtCols := c.brought(n.Edge, need)
+	own = append(own, broughtCols...)
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need, own...)}
 	where := c.edgeWhere(n.Where, n.Edge, n.To)
 	s.build = func(r *run, kids []operator) operator {
@@ -80,7 +82,11 @@ func (c *compiler) expand(n *plan.Expand, need plan.ColSet) (*stage, error) {
 			carry: in.positions(s.cols), uses: newUnlike(in, n.Unlike), limit: firstEdges,
 		}
 		x.hop.where = r.edgeTest(where, in.cols)
+		x.hop.bring = brought
 		x.dealt = dealt{to: -1, edge: s.pos(n.Edge), id: s.pos(-n.Edge), size: r.batchSize()}
+		for _, col := range broughtCols {
+			x.dealt.props = append(x.dealt.props, s.pos(col))
+		}
 		if n.Edge == 0 {
 			x.dealt.edge, x.dealt.id = -1, -1
 		}
@@ -275,8 +281,9 @@ func appendRepeated(dst sel, row int32, n int) sel {
 
 // dealt fills the columns that an expansion adds.
 type dealt struct {
-	to, edge, id int // positions in the result, or -1: the far end, the edge, the edge's id alone
-	size         int // of a slab
+	to, edge, id int   // positions in the result, or -1: the far end, the edge, the edge's id alone
+	props        []int // likewise the properties of the edge that the hop brings
+	size         int   // of a slab
 	slab         []graph.EdgeValue
 }
 
@@ -290,6 +297,14 @@ func (d *dealt) add(out *batch, h *hop, source graph.VertexID, lo, hi int) {
 		col := &out.Cols[d.id]
 		for _, id := range h.res.Edges[lo:hi] {
 			col.IDs = append(col.IDs, graph.VertexID(id))
+		}
+	}
+	for k, pos := range d.props {
+		col := &out.Cols[pos]
+		if p := h.brought[k]; p >= 0 {
+			col.Vals = append(col.Vals, h.res.Props[p][lo:hi]...)
+		} else {
+			appendNulls(col, hi-lo)
 		}
 	}
 	if d.edge >= 0 {

@@ -18,6 +18,9 @@ type hop struct {
 	labels *labelTest // of the far ends; nil: none
 	where  *edgeTest  // nil: none
 	edges  bool       // ids and types of edges are wanted
+	bring  []string   // properties of edges that are wanted
+
+	brought []int // by property: its column in res.Props, or -1 if no edge has it
 
 	req  shard.Expand
 	res  shard.Neighbours // of the last frontier; valid until the next
@@ -47,6 +50,15 @@ func (h *hop) read(ctx context.Context, sources []graph.VertexID, limit int) err
 	h.req.Props = h.req.Props[:0]
 	if h.where != nil {
 		h.req.Props = h.where.resolve(h.req.Props)
+	}
+	h.brought = h.brought[:0]
+	for _, key := range h.bring {
+		at := -1
+		if id, ok := h.r.g.Prop(key); ok {
+			at = len(h.req.Props)
+			h.req.Props = append(h.req.Props, id)
+		}
+		h.brought = append(h.brought, at)
 	}
 	if err := h.r.tx.Expand(ctx, &h.req, &h.res); err != nil {
 		return err

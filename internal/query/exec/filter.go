@@ -20,7 +20,11 @@ type filter struct {
 }
 
 func (c *compiler) filter(n *plan.Filter, need plan.ColSet) (*stage, error) {
-	below, err := c.below(need, n.Preds...)
+	preds := make([]plan.Expr, len(n.Preds))
+	for i, e := range n.Preds {
+		preds[i] = c.byEdge(e, n.Input)
+	}
+	below, err := c.below(need, preds...)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +34,7 @@ func (c *compiler) filter(n *plan.Filter, need plan.ColSet) (*stage, error) {
 	}
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need)}
 	s.build = func(r *run, kids []operator) operator {
-		return &filter{input: input{kids[0]}, r: r, preds: r.evaluators(in.cols).predicates(n.Preds), from: in.positions(s.cols)}
+		return &filter{input: input{kids[0]}, r: r, preds: r.evaluators(in.cols).predicates(preds), from: in.positions(s.cols)}
 	}
 	return s, nil
 }

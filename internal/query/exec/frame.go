@@ -11,6 +11,8 @@ type subplan struct {
 	root *stage
 	// args are the outer columns that the subplan reads.
 	args []plan.Col
+	// expr is what is collected, over the columns of root.
+	expr plan.Expr
 	// writes says that the subplan changes the graph, so that its outer rows come one at a time.
 	writes bool
 }

@@ -25,7 +25,7 @@ func (c *compiler) project(n *plan.Project, need plan.ColSet) (*stage, error) {
 		own.Add(it.Col)
 		if need.Has(it.Col) {
 			items = append(items, it)
-			exprs = append(exprs, it.Expr)
+			exprs = append(exprs, c.byEdge(it.Expr, n.Input))
 		}
 	}
 	if n.Keep {
@@ -33,6 +33,11 @@ func (c *compiler) project(n *plan.Project, need plan.ColSet) (*stage, error) {
 			if !own.Has(col) {
 				passed.Add(col)
 			}
+		}
+	}
+	for _, p := range c.edgeProps {
+		if col := c.edgePropCol(p); need.Has(col) && passes(n, p.edge) {
+			passed.Add(col)
 		}
 	}
 	below, err := c.below(passed, exprs...)

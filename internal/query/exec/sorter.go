@@ -37,7 +37,7 @@ type sorter struct {
 func (c *compiler) sort(n *plan.Sort, need plan.ColSet) (*stage, error) {
 	exprs := make([]plan.Expr, len(n.Keys))
 	for i, k := range n.Keys {
-		exprs[i] = k.Expr
+		exprs[i] = c.byEdge(k.Expr, n.Input)
 	}
 	below, err := c.below(need, exprs...)
 	if err != nil {

@@ -28,13 +28,13 @@ type gather struct {
 }
 
 // gather makes the operators of a subplan over batches with the columns outer.
-func (r *run) gather(s *subplan, kind plan.ApplyKind, x plan.Expr, outer []plan.Col) *gather {
+func (r *run) gather(s *subplan, kind plan.ApplyKind, outer []plan.Col) *gather {
 	g := &gather{r: r, kind: kind, acct: account{r: r, name: "Collect"}}
 	g.frame, g.op = r.buildSub(s, outer)
 	g.degrees = r.degrees(g.frame, kind)
 	if kind == plan.Collect {
 		g.es = r.evaluators(s.root.cols)
-		g.x = g.es.add(x)
+		g.x = g.es.add(s.expr)
 	}
 	return g
 }
@@ -153,7 +153,7 @@ type subquery struct {
 
 func (es *evaluators) subquery(e *plan.Subquery) evaluator {
 	s := es.r.p.subs[e]
-	q := &subquery{g: es.r.gather(s, e.Kind, e.Expr, s.args), pos: make([]int, len(s.args))}
+	q := &subquery{g: es.r.gather(s, e.Kind, s.args), pos: make([]int, len(s.args))}
 	for k, c := range s.args {
 		if q.pos[k] = slices.Index(es.cols, c); q.pos[k] < 0 {
 			es.r.fail(unbound(es.r.p.Query, c))

@@ -202,15 +202,15 @@ func (x *varExpand) begin(b *batch) error {
 	return nil
 }
 
-// nextTrail adds the row of the next trail; ok is false at the end of the input batch.
+// nextTrail adds the rows of some trails; ok is false at the end of the input batch.
 func (x *varExpand) nextTrail(ctx context.Context) (ok bool, err error) {
 	for {
-		entry, ok, err := x.t.next(ctx)
+		lo, hi, err := x.t.nextRun(ctx, x.r.batchSize()-x.out.N)
 		if err != nil {
 			return false, err
 		}
-		if ok {
-			x.add(entry)
+		if lo < hi {
+			x.add(lo, hi)
 			return true, nil
 		}
 		if x.started == len(x.rows) {
@@ -229,31 +229,40 @@ func (x *varExpand) nextTrail(ctx context.Context) (ok bool, err error) {
 	}
 }
 
-// add adds the row of a trail.
-func (x *varExpand) add(entry int) {
+// add adds the rows of the trails lo … hi-1 of the level at work.
+func (x *varExpand) add(lo, hi int) {
 	l := x.t.levels[x.t.depth]
-	v := l.vertex[entry]
 	if x.n.Ends {
-		if !x.seen.Add(v) {
-			return
+		for e := lo; e < hi; e++ {
+			if v := l.vertex[e]; x.seen.Add(v) {
+				x.seenList = append(x.seenList, v)
+				x.addRows(l, e, e+1)
+			}
 		}
-		x.seenList = append(x.seenList, v)
+		return
 	}
-	if x.toAt >= 0 {
-		x.out.Cols[x.toAt].IDs = append(x.out.Cols[x.toAt].IDs, v)
+	x.addRows(l, lo, hi)
+	if x.edgesAt < 0 {
+		return
 	}
-	if x.edgesAt >= 0 {
-		n := x.t.depth
+	n := x.t.depth
+	col := &x.out.Cols[x.edgesAt]
+	for e := lo; e < hi; e++ {
 		if cap(x.lists)-len(x.lists) < n {
 			x.lists = make([]graph.Value, 0, max(n, 2*x.r.batchSize()))
 		}
 		at := len(x.lists)
-		x.lists = x.t.edges(x.lists, entry, x.n.Reversed)
-		col := &x.out.Cols[x.edgesAt]
+		x.lists = x.t.edges(x.lists, e, x.n.Reversed)
 		col.Vals = append(col.Vals, graph.ListValue(x.lists[at:len(x.lists):len(x.lists)]))
 	}
-	x.picked = append(x.picked, l.row[entry])
-	x.out.N++
+}
+
+func (x *varExpand) addRows(l *trailLevel, lo, hi int) {
+	if x.toAt >= 0 {
+		x.out.Cols[x.toAt].IDs = append(x.out.Cols[x.toAt].IDs, l.vertex[lo:hi]...)
+	}
+	x.picked = append(x.picked, l.row[lo:hi]...)
+	x.out.N += hi - lo
 }
 
 // nextEnds adds the rows of the next ends; ok is false at the end of the input batch.

@@ -29,6 +29,7 @@ type trails struct {
 	levels []*trailLevel
 	depth  int // the level at work; -1: at the end
 	dealt  dealt
+	chain  []graph.EdgeID
 	acct   account
 	held   int // bytes that acct knows of
 }
@@ -36,9 +37,9 @@ type trails struct {
 // trailLevel holds trails of one length by their last edge.
 type trailLevel struct {
 	vertex []graph.VertexID // the end
-	edge   []graph.EdgeID   // the last edge; not at level 0
-	value  []graph.Value    // likewise, if values are wanted
-	parent []int32          // the entry of the level above that it continues
+	edge   []graph.EdgeID   // the last edge; not at level 0, and not at the last level unless values are wanted
+	parent []int32          // likewise: the entry of the level above that it continues
+	value  []graph.Value    // the last edge, if values are wanted
 	row    []int32          // of the input
 	ok     []bool           // the end passes the test; not set where there is none
 	given  int              // entries that next has looked at
@@ -90,26 +91,28 @@ func (l *trailLevel) reset() {
 
 // next finds a trail of a wanted length to a wanted end: an entry of level t.depth.
 func (t *trails) next(ctx context.Context) (entry int, ok bool, err error) {
+	lo, hi, err := t.nextRun(ctx, 1)
+	return lo, lo < hi, err
+}
+
+// nextRun finds up to most such trails, entries lo … hi-1 of level t.depth, and none at the end.
+func (t *trails) nextRun(ctx context.Context, most int) (lo, hi int, err error) {
 	for t.depth >= 0 {
 		l := t.levels[t.depth]
-		if t.depth >= t.min {
+		if t.depth >= t.min && l.given < len(l.vertex) {
 			if t.depth == 0 && t.ends != nil && len(l.ok) == 0 {
 				if err := t.testStarts(ctx, l); err != nil {
-					return 0, false, err
+					return 0, 0, err
 				}
 			}
-			for l.given < len(l.vertex) {
-				e := l.given
-				l.given++
-				if (t.ends == nil || l.ok[e]) && (t.to == nil || t.to[l.row[e]] == l.vertex[e]) {
-					return e, true, nil
-				}
+			if lo, hi := t.run(l, most); lo < hi {
+				return lo, hi, nil
 			}
 		}
 		more := false
 		if t.depth < t.max {
 			if more, err = t.grow(ctx, l); err != nil {
-				return 0, false, err
+				return 0, 0, err
 			}
 		}
 		if more {
@@ -118,7 +121,27 @@ func (t *trails) next(ctx context.Context) (entry int, ok bool, err error) {
 			t.depth--
 		}
 	}
-	return 0, false, nil
+	return 0, 0, nil
+}
+
+// run finds the next entries of a level that stand for wanted trails, up to most of them.
+func (t *trails) run(l *trailLevel, most int) (lo, hi int) {
+	if t.ends == nil && t.to == nil {
+		lo, hi = l.given, min(l.given+most, len(l.vertex))
+		l.given = hi
+		return lo, hi
+	}
+	wanted := func(e int) bool {
+		return (t.ends == nil || l.ok[e]) && (t.to == nil || t.to[l.row[e]] == l.vertex[e])
+	}
+	for l.given < len(l.vertex) && !wanted(l.given) {
+		l.given++
+	}
+	lo = l.given
+	for l.given < len(l.vertex) && l.given < lo+most && wanted(l.given) {
+		l.given++
+	}
+	return lo, l.given
 }
 
 // testStarts tests the vertices of level 0, which are the ends of trails without edges.
@@ -194,6 +217,7 @@ func (t *trails) deal(l, below *trailLevel, room int, perRow bool) {
 	depth := t.depth + 1
 	last := depth == t.max
 	test := t.ends != nil && depth >= t.min
+	plain := t.ends == nil && t.near == nil && !perRow && !t.values && !(last && t.to != nil)
 	for l.k < l.end && len(below.vertex) < room {
 		place := l.f.order[l.k]
 		entry := int32(l.lo) + place
@@ -210,18 +234,24 @@ func (t *trails) deal(l, below *trailLevel, room int, perRow bool) {
 			continue
 		}
 		row := l.row[entry]
-		excluded := t.uses.of(row)
+		excluded := t.excluded(entry, row)
+		if plain && !containsAny(res.Edges[lo:hi], excluded) {
+			below.vertex = append(below.vertex, res.Targets[lo:hi]...)
+			below.row = appendRepeated(below.row, row, hi-lo)
+			if !last {
+				below.edge = append(below.edge, res.Edges[lo:hi]...)
+				below.parent = appendRepeated(below.parent, entry, hi-lo)
+			}
+			continue
+		}
 		for i := lo; i < hi; i++ {
 			v := res.Targets[i]
 			ok := !test || t.ends.holds(l.hop.sets[i])
+			if t.near == nil && last && (!ok || t.to != nil && t.to[row] != v) {
+				continue
+			}
 			id := res.Edges[i]
-			if t.near != nil && (t.repeats(entry, id) || !t.reaches(v, depth)) {
-				continue
-			}
-			if last && (!ok || t.to != nil && t.to[row] != v) {
-				continue
-			}
-			if t.near == nil && t.repeats(entry, id) || len(excluded) > 0 && slices.Contains(excluded, id) {
+			if slices.Contains(excluded, id) || t.near != nil && !t.reaches(v, depth) {
 				continue
 			}
 			t.cut = t.cut || last
@@ -243,16 +273,15 @@ func (t *trails) deal(l, below *trailLevel, room int, perRow bool) {
 	}
 }
 
-// repeats reports whether a trail of the level at work has an edge.
-func (t *trails) repeats(entry int32, id graph.EdgeID) bool {
+// excluded gives the edges that a trail of the level at work has, and those that its row must not have.
+func (t *trails) excluded(entry, row int32) []graph.EdgeID {
+	t.chain = append(t.chain[:0], t.uses.of(row)...)
 	for d := t.depth; d > 0; d-- {
 		l := t.levels[d]
-		if l.edge[entry] == id {
-			return true
-		}
+		t.chain = append(t.chain, l.edge[entry])
 		entry = l.parent[entry]
 	}
-	return false
+	return t.chain
 }
 
 // filter drops the entries of below that have been added last and fail a condition on edge and row.

@@ -1,0 +1,89 @@
+package exec
+
+import (
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// edgeProp is a property of an edge. An expansion that makes the edge can bring it in a column of its own, which costs
+// next to nothing while the edge's list is at hand, and a search for the edge afterwards.
+type edgeProp struct {
+	edge plan.Col
+	key  string
+}
+
+// firstEdgeProp is how far the columns of edge properties lie behind those of the plan.
+const firstEdgeProp = 1 << 16
+
+// edgePropCol gives the column of an edge property.
+func (c *compiler) edgePropCol(p edgeProp) plan.Col {
+	for i, known := range c.edgeProps {
+		if known == p {
+			return plan.Col(len(c.p.Query.Cols) + firstEdgeProp + i)
+		}
+	}
+	c.edgeProps = append(c.edgeProps, p)
+	return plan.Col(len(c.p.Query.Cols) + firstEdgeProp + len(c.edgeProps) - 1)
+}
+
+// brought gives the properties of an edge that are needed, and their columns.
+func (c *compiler) brought(edge plan.Col, need plan.ColSet) (keys []string, cols []plan.Col) {
+	for _, p := range c.edgeProps {
+		if col := c.edgePropCol(p); p.edge == edge && need.Has(col) {
+			keys, cols = append(keys, p.key), append(cols, col)
+		}
+	}
+	return keys, cols
+}
+
+// byEdge makes an expression over the rows of a node read the properties of edges from the columns that the expansions
+// below the node bring. A statement that writes reads them afresh.
+func (c *compiler) byEdge(e plan.Expr, input plan.Node) plan.Expr {
+	q := c.p.Query
+	if q.Writes {
+		return e
+	}
+	return rewrite(e, func(e plan.Expr) plan.Expr {
+		p, ok := e.(*plan.Prop)
+		if !ok {
+			return nil
+		}
+		ref, ok := p.X.(*plan.ColRef)
+		if !ok || int(ref.Col) >= len(q.Cols) || q.Cols[ref.Col].Kind != graph.EdgeKind || !brings(input, ref.Col) {
+			return nil
+		}
+		return &plan.ColRef{Col: c.edgePropCol(edgeProp{ref.Col, p.Key})}
+	})
+}
+
+// passes reports whether a projection passes a column on as it is.
+func passes(n *plan.Project, col plan.Col) bool {
+	for _, it := range n.Items {
+		if it.Col == col {
+			ref, ok := it.Expr.(*plan.ColRef)
+			return ok && ref.Col == col
+		}
+	}
+	return n.Keep
+}
+
+// brings reports whether an expansion below a node makes an edge, with only nodes between that pass columns on.
+func brings(n plan.Node, edge plan.Col) bool {
+	switch n := n.(type) {
+	case *plan.Expand:
+		return n.Edge == edge && !n.Into || n.Edge != edge && brings(n.Input, edge)
+	case *plan.Filter:
+		return brings(n.Input, edge)
+	case *plan.Sort:
+		return brings(n.Input, edge)
+	case *plan.Slice:
+		return brings(n.Input, edge)
+	case *plan.Unwind:
+		return brings(n.Input, edge)
+	case *plan.Project:
+		return passes(n, edge) && brings(n.Input, edge)
+	case *plan.Apply:
+		return brings(n.Input, edge)
+	}
+	return false
+}
