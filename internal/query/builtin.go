@@ -1,0 +1,217 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/temporal"
+	"github.com/hopgate/hopgate/internal/query/cypher"
+	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+func text(s string) graph.Value { return graph.StringValue(s) }
+
+func texts(ss []string) graph.Value {
+	l := make([]graph.Value, len(ss))
+	for i, s := range ss {
+		l[i] = text(s)
+	}
+	return graph.ListValue(l)
+}
+
+// column makes rows of one column.
+func column(ss []string) [][]graph.Value {
+	rows := make([][]graph.Value, len(ss))
+	for i, s := range ss {
+		rows[i] = []graph.Value{text(s)}
+	}
+	return rows
+}
+
+func newProcedures() *procedures { return &procedures{builtin: map[string]*procedure{}} }
+
+// register adds the procedures that are always there.
+func (e *Engine) register() {
+	add := func(signature, description string, call func(ctx context.Context, g shard.Graph, tx shard.Tx, args []graph.Value) ([][]graph.Value, error)) {
+		sig, err := parseSignature(signature)
+		if err != nil {
+			panic(err)
+		}
+		e.procs.builtin[strings.ToLower(sig.Name)] = &procedure{sig: sig, description: description, call: call}
+	}
+	add("db.labels() :: (label :: STRING)", "List the labels in use.",
+		func(_ context.Context, g shard.Graph, tx shard.Tx, _ []graph.Value) ([][]graph.Value, error) {
+			return column(used(g.AllLabels(), tx.Counts().ByLabel)), nil
+		})
+	add("db.relationshipTypes() :: (relationshipType :: STRING)", "List the relationship types in use.",
+		func(_ context.Context, g shard.Graph, tx shard.Tx, _ []graph.Value) ([][]graph.Value, error) {
+			return column(used(g.AllTypes(), tx.Counts().ByType)), nil
+		})
+	add("db.propertyKeys() :: (propertyKey :: STRING)", "List the property keys.",
+		func(_ context.Context, g shard.Graph, _ shard.Tx, _ []graph.Value) ([][]graph.Value, error) {
+			return column(g.AllProps()), nil
+		})
+	add("dbms.components() :: (name :: STRING, versions :: LIST<STRING>, edition :: STRING)", "List the components and their versions.",
+		func(context.Context, shard.Graph, shard.Tx, []graph.Value) ([][]graph.Value, error) {
+			return [][]graph.Value{{text("Hopgate"), texts([]string{Version()}), text("community")}}, nil
+		})
+	add("db.ping() :: (success :: BOOLEAN)", "Answer.",
+		func(context.Context, shard.Graph, shard.Tx, []graph.Value) ([][]graph.Value, error) {
+			return [][]graph.Value{{graph.BoolValue(true)}}, nil
+		})
+	add("show.indexes(filter :: STRING, names :: LIST<STRING>) :: (id :: INTEGER, name :: STRING, state :: STRING, populationPercent :: FLOAT, "+
+		"type :: STRING, entityType :: STRING, labelsOrTypes :: LIST<STRING>, properties :: LIST<STRING>, owningConstraint :: STRING?)",
+		"List the indexes.", e.showIndexes)
+	add("show.constraints(filter :: STRING, names :: LIST<STRING>) :: (id :: INTEGER, name :: STRING, type :: STRING, entityType :: STRING, "+
+		"labelsOrTypes :: LIST<STRING>, properties :: LIST<STRING>, ownedIndex :: STRING?)",
+		"List the constraints.", e.showConstraints)
+	add("show.graphs(filter :: STRING, names :: LIST<STRING>) :: (name :: STRING, currentStatus :: STRING, default :: BOOLEAN)", "List the graphs.",
+		func(_ context.Context, _ shard.Graph, _ shard.Tx, _ []graph.Value) ([][]graph.Value, error) {
+			var rows [][]graph.Value
+			for _, name := range e.store.Graphs() {
+				rows = append(rows, []graph.Value{text(name), text("online"), graph.BoolValue(name == DefaultGraph)})
+			}
+			return rows, nil
+		})
+	add("show.functions(filter :: STRING, names :: LIST<STRING>) :: (name :: STRING, category :: STRING, description :: STRING, signature :: STRING)",
+		"List the functions.", showFunctions)
+	add("show.procedures(filter :: STRING, names :: LIST<STRING>) :: (name :: STRING, description :: STRING, mode :: STRING, worksOnSystem :: BOOLEAN, signature :: STRING)",
+		"List the procedures.", e.showProcedures)
+	add("show.transactions(filter :: STRING, names :: LIST<STRING>) :: (database :: STRING, transactionId :: STRING, currentQueryId :: STRING, "+
+		"currentQuery :: STRING, startTime :: STRING, status :: STRING, elapsedTime :: DURATION)",
+		"List the running transactions.", e.showTransactions)
+}
+
+// used keeps the names that something has.
+func used(names []string, counts map[string]uint64) []string {
+	var out []string
+	for _, n := range names {
+		if counts[n] > 0 {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// wanted reports whether a list that was asked for by names has a name in it.
+func wanted(args []graph.Value, name string) bool {
+	names := args[1].List()
+	return len(names) == 0 || slices.ContainsFunc(names, func(v graph.Value) bool { return v.Kind() == graph.String && v.Str() == name })
+}
+
+func entity(ix *graph.Index) (kind, name string) {
+	if ix.Type != "" {
+		return "RELATIONSHIP", ix.Type
+	}
+	return "NODE", ix.Label
+}
+
+func (e *Engine) showIndexes(_ context.Context, g shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {
+	var rows [][]graph.Value
+	for _, ix := range g.Indexes() {
+		if !ix.Indexed || len(ix.Props) == 0 || !wanted(args, ix.Name) || args[0].Str() != "" && args[0].Str() != "ALL" && args[0].Str() != "RANGE" {
+			continue
+		}
+		kind, name := entity(&ix)
+		state, percent, owner := "ONLINE", 100.0, graph.Value{}
+		if !ix.Online {
+			state, percent = "POPULATING", 0
+		}
+		if isConstraint(&ix) {
+			owner = text(ix.Name)
+		}
+		rows = append(rows, []graph.Value{
+			graph.IntValue(int64(ix.ID)), text(ix.Name), text(state), graph.FloatValue(percent), text("RANGE"), text(kind),
+			texts([]string{name}), texts(ix.Props), owner,
+		})
+	}
+	return byName(rows, 1), nil
+}
+
+func byName(rows [][]graph.Value, at int) [][]graph.Value {
+	slices.SortFunc(rows, func(a, b []graph.Value) int { return cmp.Compare(a[at].Str(), b[at].Str()) })
+	return rows
+}
+
+func (e *Engine) showConstraints(_ context.Context, g shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {
+	var rows [][]graph.Value
+	for _, ix := range g.Indexes() {
+		if !isConstraint(&ix) || len(ix.Props) == 0 || !wanted(args, ix.Name) {
+			continue
+		}
+		kind, name := entity(&ix)
+		typ := kind + "_PROPERTY_EXISTENCE"
+		owned := graph.Value{}
+		switch {
+		case ix.Unique && ix.Required:
+			typ = kind + "_KEY"
+		case ix.Unique && kind == "NODE":
+			typ = "UNIQUENESS"
+		case ix.Unique:
+			typ = "RELATIONSHIP_UNIQUENESS"
+		}
+		if ix.Indexed {
+			owned = text(ix.Name)
+		}
+		rows = append(rows, []graph.Value{
+			graph.IntValue(int64(ix.ID)), text(ix.Name), text(typ), text(kind), texts([]string{name}), texts(ix.Props), owned,
+		})
+	}
+	return byName(rows, 1), nil
+}
+
+func showFunctions(_ context.Context, _ shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {
+	var rows [][]graph.Value
+	for _, f := range fn.All() {
+		if wanted(args, f.Name) {
+			rows = append(rows, []graph.Value{text(f.Name), text("Scalar"), text(f.Description), text(f.Signature)})
+		}
+	}
+	return byName(rows, 0), nil
+}
+
+func (e *Engine) showProcedures(_ context.Context, _ shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {
+	var rows [][]graph.Value
+	for _, p := range e.procs.builtin {
+		if strings.HasPrefix(p.sig.Name, "show.") || !wanted(args, p.sig.Name) {
+			continue
+		}
+		rows = append(rows, []graph.Value{
+			text(p.sig.Name), text(p.description), text("READ"), graph.BoolValue(false), text(signatureText(&p.sig)),
+		})
+	}
+	return byName(rows, 0), nil
+}
+
+func signatureText(s *cypher.Signature) string {
+	list := func(fs []cypher.Field) string {
+		parts := make([]string, len(fs))
+		for i, f := range fs {
+			parts[i] = f.Name + " :: " + f.Type
+		}
+		return strings.Join(parts, ", ")
+	}
+	return s.Name + "(" + list(s.Params) + ") :: (" + list(s.Results) + ")"
+}
+
+func (e *Engine) showTransactions(_ context.Context, _ shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {
+	var rows [][]graph.Value
+	for _, q := range e.Running() {
+		id := transactionID(q)
+		if !wanted(args, id) {
+			continue
+		}
+		elapsed := time.Since(q.Start)
+		rows = append(rows, []graph.Value{
+			text(q.Graph), text(id), text("query-" + id[len(q.Graph)+len("-transaction-"):]), text(q.Statement),
+			text(q.Start.UTC().Format(time.RFC3339Nano)), text("Running"),
+			graph.DurationValue(temporal.Duration{Seconds: int64(elapsed / time.Second), Nanos: int32(elapsed % time.Second)}),
+		})
+	}
+	return rows, nil
+}

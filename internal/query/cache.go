@@ -1,0 +1,77 @@
+package query
+
+import (
+	"container/list"
+	"sync"
+
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// planKey is what a prepared statement depends on, beside the catalog's version and the graph's size.
+type planKey struct {
+	g     shard.Graph
+	text  string
+	procs uint64
+}
+
+// planCache keeps the prepared statements that were used last.
+type planCache struct {
+	mu    sync.Mutex
+	size  int
+	order *list.List // of *planEntry, the last used first
+	byKey map[planKey]*list.Element
+}
+
+type planEntry struct {
+	key planKey
+	p   *prepared
+}
+
+func newPlanCache(size int) *planCache {
+	return &planCache{size: size, order: list.New(), byKey: map[planKey]*list.Element{}}
+}
+
+func (c *planCache) get(key planKey) *prepared {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	el, ok := c.byKey[key]
+	if !ok {
+		return nil
+	}
+	c.order.MoveToFront(el)
+	entry, _ := el.Value.(*planEntry)
+	return entry.p
+}
+
+func (c *planCache) put(key planKey, p *prepared) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if el, ok := c.byKey[key]; ok {
+		c.order.Remove(el)
+	}
+	c.byKey[key] = c.order.PushFront(&planEntry{key: key, p: p})
+	for c.order.Len() > c.size {
+		el := c.order.Back()
+		entry, _ := el.Value.(*planEntry)
+		c.order.Remove(el)
+		delete(c.byKey, entry.key)
+	}
+}
+
+// forget drops the plans of a graph.
+func (c *planCache) forget(g shard.Graph) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, el := range c.byKey {
+		if key.g == g {
+			c.order.Remove(el)
+			delete(c.byKey, key)
+		}
+	}
+}
+
+func (c *planCache) len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.order.Len()
+}

@@ -1,0 +1,194 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// writesSchema reports whether a command is a write in the sense of the access mode.
+func writesSchema(c cypher.Command) bool {
+	_, ok := c.(*cypher.Terminate)
+	return !ok
+}
+
+// command runs a command.
+func (e *Engine) command(ctx context.Context, g shard.Graph, p *prepared, params map[string]graph.Value, res *Result) error {
+	res.Columns = []string{}
+	switch c := p.command.(type) {
+	case *cypher.CreateIndex:
+		return e.createIndex(ctx, g, c, res)
+	case *cypher.DropIndex:
+		return e.dropIndex(ctx, g, c, res)
+	case *cypher.CreateGraph:
+		return e.createGraph(ctx, c)
+	case *cypher.DropGraph:
+		old, err := e.store.Graph(c.Name)
+		if err == nil {
+			err = e.store.DropGraph(ctx, c.Name)
+		}
+		if c.IfExists && isKind(err, graph.KindNotFound) {
+			return nil
+		}
+		if err == nil {
+			e.forget(old)
+		}
+		return err
+	case *cypher.Terminate:
+		return e.terminate(c, params, res)
+	}
+	return graph.InternalError("run a command", fmt.Errorf("no command %T", p.command))
+}
+
+// forget drops what is kept for a graph that is no more.
+func (e *Engine) forget(g shard.Graph) {
+	e.plans.forget(g)
+	e.fetches.forget(g)
+}
+
+func isKind(err error, kind graph.Kind) bool {
+	var e *graph.Error
+	return errors.As(err, &e) && e.Kind == kind
+}
+
+func (e *Engine) createIndex(ctx context.Context, g shard.Graph, c *cypher.CreateIndex, res *Result) error {
+	ix := c.Index
+	if ix.Name == "" {
+		kind := "index"
+		if c.Constraint {
+			kind = "constraint"
+		}
+		ix.Name = kind + "_" + ix.Label + ix.Type + "_" + strings.Join(ix.Props, "_")
+		if ix.Required {
+			ix.Name += "_required"
+		}
+	}
+	err := g.CreateIndex(ctx, ix)
+	if c.IfNotExists && isKind(err, graph.KindExists) && slices.ContainsFunc(g.Indexes(), func(old graph.Index) bool {
+		return old.Name == ix.Name || sameSchema(&old, &ix)
+	}) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if c.Constraint {
+		res.schema.ConstraintsAdded = 1
+	} else {
+		res.schema.IndexesAdded = 1
+	}
+	return nil
+}
+
+func sameSchema(a, b *graph.Index) bool {
+	return a.Label == b.Label && a.Type == b.Type && slices.Equal(a.Props, b.Props) && a.Unique == b.Unique && a.Required == b.Required
+}
+
+func isConstraint(ix *graph.Index) bool { return ix.Unique || ix.Required }
+
+func (e *Engine) dropIndex(ctx context.Context, g shard.Graph, c *cypher.DropIndex, res *Result) error {
+	name := c.Name
+	for _, ix := range g.Indexes() {
+		if name == "" && ix.Label == c.Index.Label && ix.Type == c.Index.Type && slices.Equal(ix.Props, c.Index.Props) && !isConstraint(&ix) {
+			name = ix.Name
+		}
+	}
+	i := slices.IndexFunc(g.Indexes(), func(ix graph.Index) bool { return ix.Name == name && isConstraint(&ix) == c.Constraint })
+	if i < 0 {
+		if c.IfExists {
+			return nil
+		}
+		what, code := "index", "Neo.ClientError.Schema.IndexNotFound"
+		if c.Constraint {
+			what, code = "constraint", "Neo.ClientError.Schema.ConstraintNotFound"
+		}
+		return &graph.Error{
+			Kind: graph.KindInvalid, Code: code, Type: "SchemaError", Phase: graph.PhaseRuntime, Detail: "NotFound",
+			Msg: fmt.Sprintf("there is no %s %q", what, name),
+		}
+	}
+	if err := g.DropIndex(ctx, name); err != nil {
+		return err
+	}
+	if c.Constraint {
+		res.schema.ConstraintsRemoved = 1
+	} else {
+		res.schema.IndexesRemoved = 1
+	}
+	return nil
+}
+
+func (e *Engine) createGraph(ctx context.Context, c *cypher.CreateGraph) error {
+	err := e.store.CreateGraph(ctx, c.Name)
+	if !isKind(err, graph.KindExists) {
+		return err
+	}
+	switch {
+	case c.IfNotExists:
+		return nil
+	case c.OrReplace:
+		if old, err := e.store.Graph(c.Name); err == nil {
+			e.forget(old)
+		}
+		if err := e.store.DropGraph(ctx, c.Name); err != nil {
+			return err
+		}
+		return e.store.CreateGraph(ctx, c.Name)
+	}
+	return err
+}
+
+// transactionID is how SHOW TRANSACTIONS names a running statement.
+func transactionID(q *Running) string {
+	return q.Graph + "-transaction-" + strconv.FormatUint(q.ID, 10)
+}
+
+func (e *Engine) terminate(c *cypher.Terminate, params map[string]graph.Value, res *Result) error {
+	res.Columns = []string{"transactionId", "username", "message"}
+	b := &graph.Batch{Cols: make([]graph.Column, 3)}
+	end := func(id string) {
+		msg := "Transaction not found."
+		for _, q := range e.Running() {
+			if transactionID(q) == id && e.Kill(q.ID) {
+				msg = "Transaction terminated."
+			}
+		}
+		b.N++
+		for i, s := range []string{id, "", msg} {
+			b.Cols[i].Vals = append(b.Cols[i].Vals, graph.StringValue(s))
+		}
+	}
+	for _, x := range c.IDs {
+		var v graph.Value
+		switch x := x.(type) {
+		case *plan.Const:
+			v = x.Value
+		case *plan.Param:
+			v = params[x.Name]
+		}
+		switch v.Kind() {
+		case graph.String:
+			end(v.Str())
+		case graph.List:
+			for _, el := range v.List() {
+				if el.Kind() == graph.String {
+					end(el.Str())
+				}
+			}
+		default:
+			return graph.TypeError("InvalidArgumentType", "a transaction id must be a string")
+		}
+	}
+	if b.N > 0 {
+		res.batches = []*graph.Batch{b}
+	}
+	return nil
+}

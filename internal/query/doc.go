@@ -1,0 +1,2 @@
+// Package query prepares and runs requests: text in, batches out, with a plan cache, limits and a list of what runs.
+package query

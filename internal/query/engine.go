@@ -1,0 +1,297 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher"
+	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/fetch"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// DefaultGraph is the graph of requests that name none.
+const DefaultGraph = "default"
+
+// Options are the engine's settings.
+type Options struct {
+	// Timeout ends a statement that runs longer; default 0, no cap.
+	Timeout time.Duration
+	// QueryBytes is what the operators of one statement may hold; default 0, no limit.
+	QueryBytes int64
+	// MaxRows and MaxVisits bound the rows of a result and the edges that a statement visits; default 0, no limit.
+	MaxRows, MaxVisits int64
+	// PlanCacheSize is the number of prepared plans that are kept; default 1,024.
+	PlanCacheSize int
+	// SlowLogSize is the number of slow statements that are kept; default 128.
+	SlowLogSize int
+	// ImportDir is the directory that LOAD CSV may read; default "", none.
+	ImportDir string
+	// Fetch bounds what a JSON-array fetch may ask for.
+	Fetch fetch.Limits
+}
+
+// EnsureDefaults fills in what is not set.
+func (o *Options) EnsureDefaults() {
+	if o.PlanCacheSize <= 0 {
+		o.PlanCacheSize = 1024
+	}
+	if o.SlowLogSize <= 0 {
+		o.SlowLogSize = 128
+	}
+	o.Fetch.EnsureDefaults()
+}
+
+// Validate gives all faults of the options, joined.
+func (o *Options) Validate() error {
+	var errs []error
+	if o.Timeout < 0 {
+		errs = append(errs, fmt.Errorf("query.timeout: must not be negative, is %v", o.Timeout))
+	}
+	if o.QueryBytes < 0 || o.MaxRows < 0 || o.MaxVisits < 0 {
+		errs = append(errs, errors.New("query: the limits of memory, rows and visits must not be negative"))
+	}
+	return errors.Join(errs...)
+}
+
+// Engine runs requests over the graphs of a store. It is safe for concurrent use.
+type Engine struct {
+	store   shard.Store
+	opt     Options
+	plans   *planCache
+	fetches fetchCache
+	procs   *procedures
+	running registry
+	slow    slowLog
+	metrics Metrics
+}
+
+// New makes an engine.
+func New(store shard.Store, opt Options) *Engine {
+	opt.EnsureDefaults()
+	e := &Engine{store: store, opt: opt, plans: newPlanCache(opt.PlanCacheSize)}
+	e.fetches.size = opt.PlanCacheSize
+	e.procs = newProcedures()
+	e.register()
+	e.slow.size = opt.SlowLogSize
+	return e
+}
+
+// Request is one statement.
+type Request struct {
+	Statement string
+	Params    map[string]graph.Value
+	Graph     string        // "" is DefaultGraph
+	ReadOnly  bool          // a statement that writes is an error
+	Timeout   time.Duration // 0: the engine's
+	MaxRows   int64         // rows after which the result ends, truncated; 0: all
+}
+
+// Query runs a statement. A statement that reads gives its rows as they are pulled; one that writes has been committed
+// when Query returns. The caller closes the result.
+func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error) {
+	start := time.Now()
+	ctx, q := e.running.start(ctx, e.timeout(req.Timeout), graphName(req.Graph), req.Statement)
+	done := false
+	defer func() {
+		if !done { // a panic is on its way to the server
+			err = graph.InternalError("query", nil)
+		}
+		if err != nil {
+			err = e.finish(ctx, q, start, 0, nil, err)
+		}
+	}()
+	res, err = e.query(ctx, q, start, req)
+	done = true
+	return res, err
+}
+
+// query does the work of Query for a request that is in the list of those that run.
+func (e *Engine) query(ctx context.Context, q *Running, start time.Time, req Request) (res *Result, err error) {
+	g, err := e.store.Graph(q.Graph)
+	if err != nil {
+		return nil, err
+	}
+	p, err := e.prepare(ctx, g, req.Statement)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.checkParams(req.Params); err != nil {
+		return nil, err
+	}
+	if req.ReadOnly && p.writes() {
+		return nil, &graph.Error{
+			Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.AccessMode", Type: "SemanticError", Phase: graph.PhaseCompile,
+			Detail: "WriteInReadMode", Msg: "the statement writes, but the access mode is READ",
+		}
+	}
+	res = &Result{e: e, ctx: ctx, q: q, start: start, p: p, maxRows: req.MaxRows}
+	switch {
+	case p.command != nil:
+		err = e.command(ctx, g, p, req.Params, res)
+	case p.prefix == "EXPLAIN":
+		res.Columns, res.plan = []string{}, explain(p.exec, nil)
+	default:
+		err = e.run(ctx, g, p, req.Params, res)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+func graphName(name string) string {
+	if name == "" {
+		return DefaultGraph
+	}
+	return name
+}
+
+func (e *Engine) timeout(asked time.Duration) time.Duration {
+	if asked > 0 && (e.opt.Timeout == 0 || asked < e.opt.Timeout) {
+		return asked
+	}
+	return e.opt.Timeout
+}
+
+// run begins a plan's execution; one that writes is run to its end and committed.
+func (e *Engine) run(ctx context.Context, g shard.Graph, p *prepared, params map[string]graph.Value, res *Result) error {
+	mode := shard.Read
+	if p.writes() {
+		mode = shard.Write
+	}
+	tx, err := g.Begin(ctx, mode)
+	if err != nil {
+		return err
+	}
+	res.Columns = p.exec.Columns()
+	if res.Columns == nil {
+		res.Columns = []string{}
+	}
+	if mode == shard.Write {
+		defer tx.Rollback() // also if it panics: whoever writes next waits for it
+	}
+	rows, err := p.exec.Run(ctx, g, tx, e.env(params, p.prefix == "PROFILE"))
+	if err != nil {
+		tx.Rollback()
+		return err
+	}
+	if mode == shard.Read {
+		res.tx, res.rows = tx, rows
+		return nil
+	}
+	defer rows.Close()
+	if err := res.buffer(ctx, rows); err != nil {
+		return err
+	}
+	res.counters = rows.Counters()
+	if p.prefix == "PROFILE" {
+		res.plan = explain(p.exec, rows.Stats())
+	}
+	rows.Close()
+	return tx.Commit(ctx)
+}
+
+func (e *Engine) env(params map[string]graph.Value, profile bool) exec.Env {
+	return exec.Env{
+		Params: params, Procs: e.procs, ImportDir: e.opt.ImportDir, Profile: profile,
+		Budget: exec.Budget{Bytes: e.opt.QueryBytes, Rows: e.opt.MaxRows, Edges: e.opt.MaxVisits},
+	}
+}
+
+// prepared is a statement that is ready to run: a plan or a command.
+type prepared struct {
+	exec    *exec.Prepared
+	command cypher.Command
+	prefix  string
+	params  []string
+	version uint64 // of the catalog
+	size    uint64 // vertices and edges of the graph when it was planned
+}
+
+func (p *prepared) writes() bool {
+	if p.command != nil {
+		return writesSchema(p.command)
+	}
+	return p.exec.Query.Writes && p.prefix != "EXPLAIN"
+}
+
+// checkParams reports the parameters that are not given.
+func (p *prepared) checkParams(params map[string]graph.Value) error {
+	if p.prefix == "EXPLAIN" {
+		return nil
+	}
+	var missing []string
+	for _, name := range p.params {
+		if _, ok := params[name]; !ok {
+			missing = append(missing, name)
+		}
+	}
+	if missing == nil {
+		return nil
+	}
+	return &graph.Error{
+		Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ParameterMissing", Type: "ParameterMissing",
+		Phase: graph.PhaseCompile, Detail: "MissingParameter", Msg: "expected parameter(s): " + strings.Join(missing, ", "),
+	}
+}
+
+// prepare gives the prepared form of a statement, from the cache if the graph is still what it was planned for.
+func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prepared, error) {
+	key := planKey{g: g, text: text, procs: e.procs.version.Load()}
+	if p := e.plans.get(key); p != nil && p.version == g.Version() {
+		if p.command != nil {
+			return p, nil
+		}
+		tx, err := g.Begin(ctx, shard.Read)
+		if err != nil {
+			return nil, err
+		}
+		c := tx.Counts()
+		size := c.Vertices + c.Edges
+		tx.Rollback()
+		if sameSize(size, p.size) {
+			e.metrics.PlanHits.Add(1)
+			return p, nil
+		}
+	}
+	e.metrics.PlanMisses.Add(1)
+	p := &prepared{version: g.Version()}
+	q, command, err := cypher.Compile(text, cypher.Options{Procedures: e.procs.signature})
+	if err != nil {
+		return nil, err
+	}
+	if command != nil {
+		p.command = command
+		e.plans.put(key, p)
+		return p, nil
+	}
+	p.params = plan.Params(q)
+	p.prefix = q.Prefix
+	if p.exec, p.size, err = e.compile(ctx, g, q); err != nil {
+		return nil, err
+	}
+	e.plans.put(key, p)
+	return p, nil
+}
+
+// sameSize reports whether a graph of a vertices and edges is still about what it was with b.
+func sameSize(a, b uint64) bool { return a <= 2*b+1000 && b <= 2*a+1000 }
+
+// compile optimizes and compiles a logical plan with the statistics of the present.
+func (e *Engine) compile(ctx context.Context, g shard.Graph, q *plan.Query) (*exec.Prepared, uint64, error) {
+	tx, err := g.Begin(ctx, shard.Read)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer tx.Rollback()
+	c := tx.Counts()
+	plan.Optimize(q, plan.Env{Counts: c, Indexes: g.Indexes()})
+	x, err := exec.Compile(q, exec.Options{})
+	return x, c.Vertices + c.Edges, err
+}

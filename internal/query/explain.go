@@ -1,0 +1,38 @@
+package query
+
+import (
+	"time"
+
+	"github.com/hopgate/hopgate/internal/query/exec"
+)
+
+// PlanNode is an operator as EXPLAIN and PROFILE show it.
+type PlanNode struct {
+	Operator, Args string
+	Children       []*PlanNode
+	// Profiled says that what follows is set: what the operator did, without its inputs.
+	Profiled      bool
+	Rows, Batches int64
+	Time          time.Duration
+	Requests      int64 // shard requests
+}
+
+// explain gives the operators of a prepared plan, with what they did where stats is not nil.
+func explain(p *exec.Prepared, stats []exec.Stat) *PlanNode {
+	var tree func(op *exec.Operator) *PlanNode
+	tree = func(op *exec.Operator) *PlanNode {
+		n := &PlanNode{Operator: op.Name, Args: op.Args}
+		if stats != nil {
+			st := &stats[op.ID]
+			n.Profiled, n.Rows, n.Batches, n.Time, n.Requests = true, st.Rows, st.Batches, st.Time, st.Requests
+		}
+		for _, c := range op.Inputs {
+			n.Children = append(n.Children, tree(c))
+		}
+		for _, c := range op.Subplans {
+			n.Children = append(n.Children, tree(c))
+		}
+		return n
+	}
+	return tree(p.Explain())
+}

@@ -1,0 +1,201 @@
+package query
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/fetch"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// maxFetchText is how many bytes of a fetch the list of running requests and the slow log keep.
+const maxFetchText = 4 << 10
+
+// FetchRequest is one JSON-array fetch.
+type FetchRequest struct {
+	Graph   string        // "" is DefaultGraph
+	Method  string        // get, head, gets, heads, post, put or delete
+	Body    []byte        // a JSON object
+	Timeout time.Duration // 0: the engine's
+}
+
+// Fetch runs a JSON-array fetch and writes its answer to w. code is the answer's code. A request that fails before
+// anything is written is answered as well, by its own structure with the error beside it; err is set only if what was
+// written is half an answer, or could not be written. Reading methods see one cut of the graph; writing methods are one
+// transaction, which is committed before anything is written.
+func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code int, err error) {
+	start := time.Now()
+	ctx, q := e.running.start(ctx, e.timeout(req.Timeout), graphName(req.Graph), req.text())
+	out := &watchedWriter{w: w}
+	res := fetch.Result{}
+	done := false
+	defer func() {
+		switch {
+		case !done: // a panic is on its way to the server
+			err = graph.InternalError("fetch", nil)
+		case err != nil:
+			err = outcome(err, out.err)
+		}
+		err = e.finish(ctx, q, start, int64(res.Rows), nil, err)
+		if done && err != nil && !res.Began && out.err == nil {
+			failure := fetch.AsError(err)
+			code = failure.Code
+			_, err = w.Write(fetch.Failure(req.Body, failure, time.Since(start)))
+		}
+	}()
+	res, err = e.fetch(ctx, q, req, out)
+	done = true
+	return fetch.CodeOK, err
+}
+
+// text is how the request stands in lists.
+func (r *FetchRequest) text() string {
+	body := r.Body[:min(len(r.Body), maxFetchText)]
+	return r.Method + " " + strings.ToValidUTF8(string(body), "")
+}
+
+// fetch runs a request over one transaction. An error beside a result that has not begun is still to be written.
+func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w io.Writer) (res fetch.Result, err error) {
+	r, err := fetch.Parse(req.Method, req.Body, e.opt.Fetch)
+	if err != nil {
+		return res, err
+	}
+	g, err := e.store.Graph(q.Graph)
+	if err != nil {
+		return res, err
+	}
+	mode := shard.Read
+	switch req.Method {
+	case "post", "put", "delete":
+		mode = shard.Write
+	}
+	tx, err := g.Begin(ctx, mode)
+	if err != nil {
+		return res, err
+	}
+	defer tx.Rollback()
+	run := &fetchRun{e: e, g: g, tx: tx, q: q}
+	run.programs = e.fetches.of(g, tx.Counts())
+	if mode == shard.Read {
+		return r.Run(ctx, run, run.programs.cache, w)
+	}
+	// The answer must not be on its way before the commit.
+	var answer bytes.Buffer
+	res, err = r.Run(ctx, run, run.programs.cache, &answer)
+	if err == nil {
+		err = tx.Commit(ctx)
+	}
+	if err == nil {
+		_, err = w.Write(answer.Bytes())
+	}
+	res.Began = err == nil
+	return res, err
+}
+
+// watchedWriter remembers that a client could not be written to.
+type watchedWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (w *watchedWriter) Write(p []byte) (int, error) {
+	n, err := w.w.Write(p)
+	if err != nil {
+		w.err = err
+	}
+	return n, err
+}
+
+// kinds gives the kind of an error that has a code alone.
+var kinds = map[int]graph.Kind{
+	fetch.CodeNoRight: graph.KindDenied, fetch.CodeNotFound: graph.KindNotFound, fetch.CodeTimeout: graph.KindDeadline,
+	fetch.CodeConflict: graph.KindConflict, fetch.CodeBudget: graph.KindBudget, fetch.CodeBusy: graph.KindUnavailable,
+	fetch.CodeInternal: graph.KindInternal,
+}
+
+// outcome gives the error of a fetch the form in which it is counted, with the fetch's own error inside. sent is how
+// writing to the client failed, or nil.
+func outcome(err, sent error) *graph.Error {
+	if sent != nil {
+		return graph.DeadlineError(sent)
+	}
+	var g *graph.Error
+	var f *fetch.Error
+	if errors.As(err, &g) || !errors.As(err, &f) {
+		return graph.AsError(err)
+	}
+	kind, ok := kinds[f.Code]
+	if !ok {
+		kind = graph.KindInvalid
+	}
+	return &graph.Error{
+		Kind: kind, Code: "Neo.ClientError.Request.Invalid", Type: "FetchError", Phase: graph.PhaseRuntime, Detail: "Failed",
+		Msg: "fetch", Err: err,
+	}
+}
+
+// fetchRun runs the plans of one fetch over one transaction. It implements fetch.Runner and fetch.Explainer.
+type fetchRun struct {
+	e        *Engine
+	g        shard.Graph
+	tx       shard.Tx
+	q        *Running
+	programs *fetchPrograms
+}
+
+func (r *fetchRun) Catalog() graph.Catalog { return r.g }
+
+func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]graph.Value, sink func(*graph.Batch) error) error {
+	x, err := r.prepare(q)
+	if err != nil {
+		return err
+	}
+	rows, err := x.Run(ctx, r.g, r.tx, r.e.env(params, false))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for {
+		b, err := rows.Next(ctx)
+		if b == nil || err != nil {
+			return err
+		}
+		r.q.rows.Add(int64(b.N))
+		if err := sink(b); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *fetchRun) prepare(q *plan.Query) (*exec.Prepared, error) {
+	return r.programs.prepare(q, func() (*exec.Prepared, error) {
+		r.e.metrics.PlanMisses.Add(1)
+		plan.Optimize(q, plan.Env{Counts: r.tx.Counts(), Indexes: r.g.Indexes()})
+		return exec.Compile(q, exec.Options{})
+	}, &r.e.metrics.PlanHits)
+}
+
+// Explain gives the operators of a plan, one a line.
+func (r *fetchRun) Explain(q *plan.Query) (string, error) {
+	x, err := r.prepare(q)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	var write func(n *PlanNode, indent string)
+	write = func(n *PlanNode, indent string) {
+		b.WriteString(indent + strings.TrimSpace(n.Operator+" "+n.Args) + "\n")
+		for _, c := range n.Children {
+			write(c, indent+"  ")
+		}
+	}
+	write(explain(x, nil), "")
+	return b.String(), nil
+}

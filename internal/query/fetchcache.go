@@ -1,0 +1,95 @@
+package query
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/fetch"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// fetchCache keeps, for each graph, the programs of its fetches and what their plans were compiled to.
+type fetchCache struct {
+	size int
+	mu   sync.Mutex
+	byG  map[shard.Graph]*fetchPrograms
+}
+
+// fetchPrograms is one generation of a graph's programs. A request stays with the generation that it began with, so a
+// plan, which compiling changes, is compiled once for good. A generation ends when the graph has become another size
+// than its plans were made for, or when it holds too many plans.
+type fetchPrograms struct {
+	cache *fetch.Cache
+	size  uint64 // vertices and edges of the graph when the generation began
+	mu    sync.Mutex
+	plans map[*plan.Query]*fetchPlan
+}
+
+type fetchPlan struct {
+	once sync.Once
+	x    *exec.Prepared
+	err  error
+}
+
+// plansPerProgram is about how many plans a program has at most.
+const plansPerProgram = 4
+
+// of gives the generation for a request that begins now.
+func (c *fetchCache) of(g shard.Graph, counts *graph.Counts) *fetchPrograms {
+	size := counts.Vertices + counts.Edges
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.byG[g]
+	if p == nil || !sameSize(size, p.size) || p.len() > plansPerProgram*c.size {
+		p = &fetchPrograms{cache: fetch.NewCache(c.size), size: size, plans: map[*plan.Query]*fetchPlan{}}
+		if c.byG == nil {
+			c.byG = map[shard.Graph]*fetchPrograms{}
+		}
+		c.byG[g] = p
+	}
+	return p
+}
+
+// forget drops what is kept for a graph.
+func (c *fetchCache) forget(g shard.Graph) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.byG, g)
+}
+
+func (c *fetchCache) len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, p := range c.byG {
+		n += p.len()
+	}
+	return n
+}
+
+func (p *fetchPrograms) len() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.plans)
+}
+
+// prepare gives what a plan is compiled to; it compiles it at its first use and counts the others.
+func (p *fetchPrograms) prepare(q *plan.Query, compile func() (*exec.Prepared, error), hits *atomic.Uint64) (*exec.Prepared, error) {
+	p.mu.Lock()
+	f := p.plans[q]
+	if f == nil {
+		f = &fetchPlan{}
+		p.plans[q] = f
+	} else {
+		hits.Add(1)
+	}
+	p.mu.Unlock()
+	f.once.Do(func() {
+		f.err = graph.InternalError("compile a plan", nil) // stays if compiling panics
+		f.x, f.err = compile()
+	})
+	return f.x, f.err
+}

@@ -1,0 +1,59 @@
+package query
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// latencyBounds are the upper bounds of the classes of Metrics.Latency, in seconds.
+var latencyBounds = [...]float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
+
+// Metrics are the engine's counters since it was made.
+type Metrics struct {
+	PlanHits, PlanMisses atomic.Uint64
+	Rows                 atomic.Uint64
+	// Ended counts the requests by graph.Kind of their error; OK those without one.
+	OK    atomic.Uint64
+	Ended [16]atomic.Uint64
+	// Latency counts requests by LatencyBounds, the last class being above all; LatencySum is in nanoseconds.
+	Latency    [len(latencyBounds) + 1]atomic.Uint64
+	LatencySum atomic.Uint64
+}
+
+// LatencyBounds are the upper bounds of the classes of Metrics.Latency, in seconds.
+func LatencyBounds() []float64 { return latencyBounds[:] }
+
+func (m *Metrics) observe(d time.Duration, rows int64, err error) {
+	m.Rows.Add(uint64(rows))
+	if err == nil {
+		m.OK.Add(1)
+	} else {
+		var ge *graph.Error
+		kind := graph.KindInternal
+		if errors.As(err, &ge) {
+			kind = ge.Kind
+		}
+		m.Ended[kind].Add(1)
+	}
+	i := 0
+	for s := d.Seconds(); i < len(latencyBounds) && s > latencyBounds[i]; i++ {
+	}
+	m.Latency[i].Add(1)
+	m.LatencySum.Add(uint64(d))
+}
+
+// Metrics gives the engine's counters.
+func (e *Engine) Metrics() *Metrics { return &e.metrics }
+
+// Plans is the number of plans in the cache.
+func (e *Engine) Plans() int { return e.plans.len() + e.fetches.len() }
+
+// ActiveQueries is the number of statements that run.
+func (e *Engine) ActiveQueries() int {
+	e.running.mu.Lock()
+	defer e.running.mu.Unlock()
+	return len(e.running.byID)
+}

@@ -1,0 +1,172 @@
+package query
+
+import (
+	"context"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// Result is the answer to a request, row by row. One goroutine uses it, and closes it.
+type Result struct {
+	Columns []string
+
+	e         *Engine
+	ctx       context.Context
+	q         *Running
+	p         *prepared
+	start     time.Time
+	tx        shard.Tx
+	rows      *exec.Rows
+	batches   []*graph.Batch // of a statement that is over already
+	counters  exec.Counters
+	schema    SchemaCounters
+	plan      *PlanNode
+	maxRows   int64
+	count     int64
+	truncated bool
+	err       error
+	closed    bool
+}
+
+// SchemaCounters are what a command has changed.
+type SchemaCounters struct {
+	IndexesAdded, IndexesRemoved, ConstraintsAdded, ConstraintsRemoved int64
+}
+
+// Summary ends an answer.
+type Summary struct {
+	exec.Counters
+	Schema    SchemaCounters
+	Plan      *PlanNode // of EXPLAIN and PROFILE
+	Truncated bool      // MaxRows was reached
+	Rows      int64
+}
+
+// Next gives the next batch, or nil at the end. The batch is valid until the next call.
+func (r *Result) Next() (*graph.Batch, error) {
+	b, err := r.next()
+	if err != nil {
+		r.err = err
+		if r.ctx.Err() != nil {
+			r.err = ended(r.ctx, err)
+		}
+		return nil, r.err
+	}
+	if b == nil {
+		return nil, nil
+	}
+	if r.maxRows > 0 && r.count+int64(b.N) > r.maxRows {
+		b.N = int(r.maxRows - r.count)
+		r.truncated = true
+		if b.N == 0 {
+			return nil, nil
+		}
+	}
+	r.count += int64(b.N)
+	r.q.rows.Store(r.count)
+	return b, nil
+}
+
+func (r *Result) next() (*graph.Batch, error) {
+	if r.truncated {
+		return nil, nil
+	}
+	if len(r.batches) > 0 {
+		b := r.batches[0]
+		r.batches = r.batches[1:]
+		return b, nil
+	}
+	if r.rows == nil {
+		return nil, nil
+	}
+	return r.rows.Next(r.ctx)
+}
+
+// buffer takes all rows into memory, detached from the transaction.
+func (r *Result) buffer(ctx context.Context, rows *exec.Rows) error {
+	for {
+		b, err := rows.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if b == nil {
+			return nil
+		}
+		c := &graph.Batch{N: b.N, Cols: make([]graph.Column, len(b.Cols))}
+		for i := range b.Cols {
+			c.Cols[i].Vals = make([]graph.Value, b.N)
+			for j := range b.N {
+				c.Cols[i].Vals[j] = detach(b.Cols[i].Value(j))
+			}
+		}
+		if len(c.Cols) > 0 {
+			r.batches = append(r.batches, c)
+		}
+	}
+}
+
+// detach gives a value that does not need its transaction, records included.
+func detach(v graph.Value) graph.Value {
+	switch v.Kind() {
+	case graph.List:
+		return graph.ListValue(detachAll(v.List()))
+	case graph.Map:
+		m := make([]graph.MapEntry, len(v.Map()))
+		for i, e := range v.Map() {
+			m[i] = graph.MapEntry{Key: e.Key, Value: detach(e.Value)}
+		}
+		return graph.MapValue(m)
+	case graph.VertexKind:
+		return graph.VertexRecordValue(v.Vertex(), detachRecord(v.Record()))
+	case graph.EdgeKind:
+		e := v.Edge()
+		return graph.EdgeRefValue(&graph.EdgeValue{Edge: e.Edge, Record: detachRecord(e.Record)})
+	case graph.PathKind:
+		p := v.Path()
+		return graph.PathValue(&graph.Path{Vertices: detachAll(p.Vertices), Edges: detachAll(p.Edges)})
+	}
+	return v.Clone()
+}
+
+func detachAll(vs []graph.Value) []graph.Value {
+	out := make([]graph.Value, len(vs))
+	for i, v := range vs {
+		out[i] = detach(v)
+	}
+	return out
+}
+
+// detachRecord copies a record's values; its names are the catalog's.
+func detachRecord(r *graph.Record) *graph.Record {
+	if r == nil {
+		return nil
+	}
+	return &graph.Record{Labels: r.Labels, Type: r.Type, Keys: r.Keys, Values: detachAll(r.Values)}
+}
+
+// Summary gives what there is to say at the end of the rows.
+func (r *Result) Summary() Summary {
+	s := Summary{Counters: r.counters, Schema: r.schema, Plan: r.plan, Truncated: r.truncated, Rows: r.count}
+	if r.rows != nil && r.p.prefix == "PROFILE" {
+		s.Plan = explain(r.p.exec, r.rows.Stats())
+	}
+	return s
+}
+
+// Close ends the request.
+func (r *Result) Close() {
+	if r.closed {
+		return
+	}
+	r.closed = true
+	if r.rows != nil {
+		r.rows.Close()
+	}
+	if r.tx != nil {
+		r.tx.Rollback()
+	}
+	_ = r.e.finish(r.ctx, r.q, r.start, r.count, r.p, r.err)
+}

@@ -1,0 +1,108 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// Running is a statement that runs.
+type Running struct {
+	ID        uint64
+	Graph     string
+	Statement string
+	Start     time.Time
+
+	rows   atomic.Int64
+	cancel context.CancelCauseFunc
+	timer  context.CancelFunc
+}
+
+// Rows is the number of rows given so far.
+func (q *Running) Rows() int64 { return q.rows.Load() }
+
+var errKilled = errors.New("killed")
+
+type registry struct {
+	mu   sync.Mutex
+	last uint64
+	byID map[uint64]*Running
+}
+
+func (r *registry) start(ctx context.Context, timeout time.Duration, graphName, statement string) (context.Context, *Running) {
+	q := &Running{Graph: graphName, Statement: statement, Start: time.Now(), timer: func() {}}
+	ctx, q.cancel = context.WithCancelCause(ctx)
+	if timeout > 0 {
+		ctx, q.timer = context.WithTimeout(ctx, timeout)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byID == nil {
+		r.byID = map[uint64]*Running{}
+	}
+	r.last++
+	q.ID = r.last
+	r.byID[q.ID] = q
+	return ctx, q
+}
+
+func (r *registry) end(q *Running) {
+	r.mu.Lock()
+	delete(r.byID, q.ID)
+	r.mu.Unlock()
+	q.timer()
+	q.cancel(nil)
+}
+
+// Running lists what runs, the oldest first.
+func (e *Engine) Running() []*Running {
+	e.running.mu.Lock()
+	defer e.running.mu.Unlock()
+	qs := make([]*Running, 0, len(e.running.byID))
+	for _, q := range e.running.byID {
+		qs = append(qs, q)
+	}
+	slices.SortFunc(qs, func(a, b *Running) int { return cmp.Compare(a.ID, b.ID) })
+	return qs
+}
+
+// Kill ends a running statement and reports whether there was one.
+func (e *Engine) Kill(id uint64) bool {
+	e.running.mu.Lock()
+	q := e.running.byID[id]
+	e.running.mu.Unlock()
+	if q != nil {
+		q.cancel(errKilled)
+	}
+	return q != nil
+}
+
+// ended gives the error of a request whose context has ended: the context's, unless the request failed by its own fault.
+func ended(ctx context.Context, err error) error {
+	if kind := graph.AsError(err).Kind; kind != graph.KindDeadline && kind != graph.KindInternal {
+		return err
+	}
+	e := graph.DeadlineError(context.Cause(ctx))
+	if errors.Is(e.Err, errKilled) {
+		e.Code, e.Detail = "Neo.ClientError.Transaction.Terminated", "Terminated"
+	}
+	return e
+}
+
+// finish counts a request that is over, keeps it if it was slow, and gives its error in the form that users see.
+func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows int64, p *prepared, err error) error {
+	if err != nil && ctx.Err() != nil {
+		err = ended(ctx, err)
+	}
+	e.running.end(q)
+	elapsed := time.Since(start)
+	e.metrics.observe(elapsed, rows, err)
+	e.slow.add(Slow{Graph: q.Graph, Statement: q.Statement, Start: q.Start, Elapsed: elapsed, Rows: rows, Err: err}, p)
+	return err
+}

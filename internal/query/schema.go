@@ -1,0 +1,60 @@
+package query
+
+import (
+	"context"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// NameCount is a label or an edge type with the number of vertices or edges that have it.
+type NameCount struct {
+	Name  string
+	Count uint64
+}
+
+// Schema is what a graph consists of.
+type Schema struct {
+	Labels, Types   []NameCount
+	Props           []string
+	Indexes         []graph.Index
+	Vertices, Edges uint64
+}
+
+// Schema gives a graph's schema and counts.
+func (e *Engine) Schema(ctx context.Context, name string) (Schema, error) {
+	g, err := e.store.Graph(graphName(name))
+	if err != nil {
+		return Schema{}, err
+	}
+	tx, err := g.Begin(ctx, shard.Read)
+	if err != nil {
+		return Schema{}, err
+	}
+	defer tx.Rollback()
+	c := tx.Counts()
+	s := Schema{Props: g.AllProps(), Vertices: c.Vertices, Edges: c.Edges}
+	for _, n := range used(g.AllLabels(), c.ByLabel) {
+		s.Labels = append(s.Labels, NameCount{n, c.ByLabel[n]})
+	}
+	for _, n := range used(g.AllTypes(), c.ByType) {
+		s.Types = append(s.Types, NameCount{n, c.ByType[n]})
+	}
+	for _, ix := range g.Indexes() {
+		if len(ix.Props) > 0 {
+			s.Indexes = append(s.Indexes, ix)
+		}
+	}
+	return s, nil
+}
+
+// Probe runs a small query through all layers.
+func (e *Engine) Probe(ctx context.Context) error {
+	res, err := e.Query(ctx, Request{Statement: "MATCH (a)-->(b) RETURN 1 LIMIT 1", ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer res.Close()
+	_, err = res.Next()
+	return err
+}

@@ -1,0 +1,48 @@
+package query
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Slow is a statement that was among the slowest.
+type Slow struct {
+	Graph, Statement string
+	Start            time.Time
+	Elapsed          time.Duration
+	Rows             int64
+	Err              error
+	Plan             *PlanNode
+}
+
+// slowLog keeps the slowest statements.
+type slowLog struct {
+	mu      sync.Mutex
+	size    int
+	entries []Slow // the slowest first
+}
+
+func (l *slowLog) add(s Slow, p *prepared) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.entries) >= l.size && s.Elapsed <= l.entries[len(l.entries)-1].Elapsed {
+		return
+	}
+	if p != nil && p.exec != nil {
+		s.Plan = explain(p.exec, nil)
+	}
+	at, _ := slices.BinarySearchFunc(l.entries, s, func(a, b Slow) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
+	l.entries = slices.Insert(l.entries, at, s)
+	if len(l.entries) > l.size {
+		l.entries = l.entries[:l.size]
+	}
+}
+
+// SlowLog gives the slowest statements so far, the slowest first.
+func (e *Engine) SlowLog() []Slow {
+	e.slow.mu.Lock()
+	defer e.slow.mu.Unlock()
+	return slices.Clone(e.slow.entries)
+}
