@@ -1,0 +1,387 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// Loader applies loads to the graphs of a store.
+type Loader struct {
+	store shard.Store
+	stats Stats
+}
+
+// New makes a loader.
+func New(store shard.Store) *Loader { return &Loader{store: store} }
+
+// Open names a load.
+type Open struct {
+	Graph   string // "" is "default"
+	Stream  string // the load's identity; "" is never resumed
+	Restart bool   // forget what an earlier run of the load did
+	Spaces  []Space
+}
+
+// Space is a set of external keys: those of a label's property, which gets a unique constraint, or, with neither, keys
+// that are not stored as properties. Vertices of Labels are looked up by the same property: they get a plain index.
+type Space struct {
+	Name, Label, Property string
+	Labels                []string
+}
+
+// Session is one load in progress. One goroutine uses it, and closes it.
+type Session struct {
+	stats  *Stats
+	g      shard.Graph
+	stream string
+	spaces []graph.IndexID
+	// Seq and Mark are the number and mark of the last batch that an earlier run applied.
+	Seq  uint64
+	Mark []byte
+
+	labels map[string]graph.LabelSet // by the labels' names, joined
+	types  map[string]graph.TypeID
+	props  map[string]graph.PropID
+}
+
+// Begin opens a load: it makes the indexes that its keys live in and finds out how far an earlier run got.
+func (l *Loader) Begin(ctx context.Context, o Open) (*Session, error) {
+	name := o.Graph
+	if name == "" {
+		name = "default"
+	}
+	g, err := l.store.Graph(name)
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{
+		stats: &l.stats, g: g, stream: o.Stream, labels: map[string]graph.LabelSet{}, types: map[string]graph.TypeID{}, props: map[string]graph.PropID{},
+	}
+	if s.stream != "" {
+		if o.Restart {
+			if err := g.Load(ctx, &shard.Load{Stream: s.stream, Restart: true}); err != nil {
+				return nil, err
+			}
+		} else if s.Seq, s.Mark, err = g.LoadState(ctx, s.stream); err != nil {
+			return nil, err
+		}
+	}
+	for i := range o.Spaces {
+		id, err := openSpace(ctx, g, &o.Spaces[i])
+		if err != nil {
+			return nil, err
+		}
+		s.spaces = append(s.spaces, id)
+	}
+	l.stats.Loads.Add(1)
+	l.stats.Running.Add(1)
+	return s, nil
+}
+
+// Close ends the session. What was applied stays.
+func (s *Session) Close() { s.stats.Running.Add(-1) }
+
+// openSpace finds or makes the index of an id space and the look-up indexes beside it.
+func openSpace(ctx context.Context, g shard.Graph, sp *Space) (graph.IndexID, error) {
+	want := graph.Index{Name: "space_" + sp.Name, Unique: true, Indexed: true}
+	if sp.Label != "" {
+		want = graph.Index{
+			Name: "constraint_" + sp.Label + "_" + sp.Property, Label: sp.Label, Props: []string{sp.Property}, Unique: true, Indexed: true,
+		}
+	}
+	id, err := ensureIndex(ctx, g, &want)
+	if err != nil {
+		return 0, fmt.Errorf("id space %s: %w", sp.Name, err)
+	}
+	for _, label := range sp.Labels {
+		ix := graph.Index{Name: "index_" + label + "_" + sp.Property, Label: label, Props: []string{sp.Property}, Indexed: true}
+		if _, err := ensureIndex(ctx, g, &ix); err != nil {
+			return 0, fmt.Errorf("id space %s: %w", sp.Name, err)
+		}
+	}
+	return id, nil
+}
+
+func ensureIndex(ctx context.Context, g shard.Graph, want *graph.Index) (graph.IndexID, error) {
+	find := func() graph.IndexID {
+		for _, ix := range g.Indexes() {
+			if ix.Indexed && ix.Label == want.Label && ix.Type == want.Type && slices.Equal(ix.Props, want.Props) &&
+				(ix.Unique || !want.Unique) && (len(want.Props) > 0 || ix.Name == want.Name) {
+				return ix.ID
+			}
+		}
+		return 0
+	}
+	if id := find(); id != 0 {
+		return id, nil
+	}
+	if err := g.CreateIndex(ctx, *want); err != nil {
+		var e *graph.Error
+		if !errors.As(err, &e) || e.Kind != graph.KindExists {
+			return 0, err
+		}
+		if id := find(); id == 0 {
+			return 0, err
+		}
+	}
+	return find(), nil
+}
+
+// Batch is a set of rows with names instead of numbers. Space numbers are positions in Open.Spaces.
+type Batch struct {
+	Seq      uint64
+	Mark     []byte
+	Vertices []VertexRows
+	Edges    []EdgeRows
+}
+
+// VertexRows are vertices of one set of labels, by columns.
+type VertexRows struct {
+	Labels []string
+	Space  int
+	Keys   []graph.Value
+	Props  []PropertyColumn
+	Action shard.Action
+}
+
+// EdgeRows are edges of one type, by columns.
+type EdgeRows struct {
+	Type               string
+	SrcSpace, DstSpace int
+	Src, Dst           []graph.Value
+	Props              []PropertyColumn
+	Action             shard.Action
+	Dangling           shard.Dangling
+}
+
+// PropertyColumn is one property of all rows.
+type PropertyColumn struct {
+	Name     string
+	Values   []graph.Value
+	Strategy shard.Strategy
+}
+
+// Rows is the number of rows of a batch.
+func (b *Batch) Rows() int {
+	n := 0
+	for i := range b.Vertices {
+		n += len(b.Vertices[i].Keys)
+	}
+	for i := range b.Edges {
+		n += len(b.Edges[i].Src)
+	}
+	return n
+}
+
+// Ack says what became of a batch.
+type Ack struct {
+	Seq             uint64
+	Vertices, Edges int
+	Rejected        []shard.Rejected
+}
+
+// Apply makes batches durable and visible, together, each exactly once, and gives an Ack for each. Counts of written
+// rows stand in the last one.
+func (s *Session) Apply(ctx context.Context, batches []*Batch) ([]Ack, error) {
+	load := &shard.Load{Stream: s.stream}
+	if err := s.names(ctx, batches); err != nil {
+		return nil, err
+	}
+	type origin struct{ batch, group int }
+	var vertices, edges []origin
+	for i, b := range batches {
+		load.Seq, load.Mark = b.Seq, b.Mark
+		if s.stream != "" && b.Seq <= s.Seq {
+			continue // an earlier run has applied it
+		}
+		for j := range b.Vertices {
+			v, err := s.vertices(&b.Vertices[j])
+			if err != nil {
+				return nil, err
+			}
+			load.Vertices = append(load.Vertices, v)
+			vertices = append(vertices, origin{i, j})
+		}
+		for j := range b.Edges {
+			e, err := s.edges(&b.Edges[j])
+			if err != nil {
+				return nil, err
+			}
+			load.Edges = append(load.Edges, e)
+			edges = append(edges, origin{i, j})
+		}
+	}
+	start := time.Now()
+	err := s.g.Load(ctx, load)
+	s.stats.Nanos.Add(uint64(time.Since(start)))
+	if err != nil {
+		s.stats.Failed.Add(1)
+		return nil, err
+	}
+	s.stats.Batches.Add(uint64(len(batches)))
+	s.stats.Vertices.Add(uint64(load.AppliedVertices))
+	s.stats.Edges.Add(uint64(load.AppliedEdges))
+	s.stats.Rejected.Add(uint64(len(load.Rejected)))
+	s.Seq = max(s.Seq, load.Seq)
+	acks := make([]Ack, len(batches))
+	for i, b := range batches {
+		acks[i].Seq = b.Seq
+	}
+	last := &acks[len(acks)-1]
+	last.Vertices, last.Edges = load.AppliedVertices, load.AppliedEdges
+	for _, r := range load.Rejected {
+		at := vertices
+		if r.Edge {
+			at = edges
+		}
+		o := at[r.Group]
+		r.Group = o.group
+		acks[o.batch].Rejected = append(acks[o.batch].Rejected, r)
+	}
+	return acks, nil
+}
+
+// names numbers the names of the batches that the session has not met yet.
+func (s *Session) names(ctx context.Context, batches []*Batch) error {
+	var tx shard.Tx
+	defer func() {
+		if tx != nil {
+			tx.Rollback()
+		}
+	}()
+	begin := func() (err error) {
+		if tx == nil {
+			tx, err = s.g.Begin(ctx, shard.Write)
+		}
+		return err
+	}
+	props := func(ps []PropertyColumn) error {
+		for i := range ps {
+			if _, ok := s.props[ps[i].Name]; ok {
+				continue
+			}
+			if err := begin(); err != nil {
+				return err
+			}
+			id, err := tx.Prop(ps[i].Name)
+			if err != nil {
+				return err
+			}
+			s.props[ps[i].Name] = id
+		}
+		return nil
+	}
+	for _, b := range batches {
+		for i := range b.Vertices {
+			v := &b.Vertices[i]
+			if _, ok := s.labels[labelKey(v.Labels)]; !ok {
+				if err := begin(); err != nil {
+					return err
+				}
+				if err := s.labelSet(tx, v.Labels); err != nil {
+					return err
+				}
+			}
+			if err := props(v.Props); err != nil {
+				return err
+			}
+		}
+		for i := range b.Edges {
+			e := &b.Edges[i]
+			if _, ok := s.types[e.Type]; !ok {
+				if err := begin(); err != nil {
+					return err
+				}
+				id, err := tx.Type(e.Type)
+				if err != nil {
+					return err
+				}
+				s.types[e.Type] = id
+			}
+			if err := props(e.Props); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func labelKey(labels []string) string { return strings.Join(labels, "\x00") }
+
+func (s *Session) labelSet(tx shard.Tx, labels []string) error {
+	ids := make([]graph.LabelID, len(labels))
+	for i, l := range labels {
+		id, err := tx.Label(l)
+		if err != nil {
+			return err
+		}
+		ids[i] = id
+	}
+	set, err := tx.LabelSet(ids)
+	if err == nil {
+		s.labels[labelKey(labels)] = set
+	}
+	return err
+}
+
+func (s *Session) space(i int) (graph.IndexID, error) {
+	if i < 0 || i >= len(s.spaces) {
+		return 0, &graph.Error{
+			Kind: graph.KindInvalid, Code: "Neo.ClientError.Request.Invalid", Type: "LoadError", Phase: graph.PhaseRuntime,
+			Detail: "NoSuchSpace", Msg: fmt.Sprintf("id space %d was not opened", i),
+		}
+	}
+	return s.spaces[i], nil
+}
+
+func (s *Session) vertices(v *VertexRows) (shard.LoadVertices, error) {
+	space, err := s.space(v.Space)
+	if err != nil {
+		return shard.LoadVertices{}, err
+	}
+	props, err := s.columns(v.Props, len(v.Keys))
+	return shard.LoadVertices{Labels: s.labels[labelKey(v.Labels)], Space: space, Keys: v.Keys, Props: props, Action: v.Action}, err
+}
+
+func (s *Session) edges(e *EdgeRows) (shard.LoadEdges, error) {
+	src, err := s.space(e.SrcSpace)
+	if err != nil {
+		return shard.LoadEdges{}, err
+	}
+	dst, err := s.space(e.DstSpace)
+	if err != nil {
+		return shard.LoadEdges{}, err
+	}
+	if len(e.Dst) != len(e.Src) {
+		return shard.LoadEdges{}, ragged(len(e.Src), len(e.Dst))
+	}
+	props, err := s.columns(e.Props, len(e.Src))
+	return shard.LoadEdges{
+		Type: s.types[e.Type], SrcSpace: src, DstSpace: dst, Src: e.Src, Dst: e.Dst, Props: props, Action: e.Action, Dangling: e.Dangling,
+	}, err
+}
+
+func (s *Session) columns(ps []PropertyColumn, rows int) ([]shard.LoadColumn, error) {
+	out := make([]shard.LoadColumn, len(ps))
+	for i := range ps {
+		if len(ps[i].Values) != rows {
+			return nil, ragged(rows, len(ps[i].Values))
+		}
+		out[i] = shard.LoadColumn{Prop: s.props[ps[i].Name], Values: ps[i].Values, Strategy: ps[i].Strategy}
+	}
+	return out, nil
+}
+
+func ragged(rows, got int) error {
+	return &graph.Error{
+		Kind: graph.KindInvalid, Code: "Neo.ClientError.Request.Invalid", Type: "LoadError", Phase: graph.PhaseRuntime,
+		Detail: "RaggedColumns", Msg: fmt.Sprintf("a column has %d cells where the batch has %d rows", got, rows),
+	}
+}

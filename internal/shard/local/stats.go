@@ -1,0 +1,29 @@
+package local
+
+import (
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// Stats gives the shapes of a graph's shards; a graph that is being closed has none.
+func (g *Graph) Stats() []storage.Stats {
+	if g.enter() != nil {
+		return nil
+	}
+	defer g.leave()
+	out := make([]storage.Stats, len(g.shards))
+	for i, s := range g.shards {
+		out[i] = s.Stats()
+	}
+	return out
+}
+
+// Stats gives the shapes of the shards of all graphs, by the graphs' names.
+func (s *Store) Stats() map[string][]storage.Stats {
+	out := map[string][]storage.Stats{}
+	for _, name := range s.Graphs() {
+		if g, err := s.Local(name); err == nil {
+			out[name] = g.Stats()
+		}
+	}
+	return out
+}

@@ -1,0 +1,104 @@
+package storage
+
+import "time"
+
+// Stats is the shape of one shard's stores and what they have done since they were opened. Counters are of this process.
+type Stats struct {
+	Shard int
+	// Graph is the store of topology and small properties, Values that of large values.
+	Graph, Values InstanceStats
+	// Failed says that a store takes no more writes until it is opened again.
+	Failed bool
+}
+
+// InstanceStats is the shape of one Pebble store. Sizes are in bytes.
+type InstanceStats struct {
+	Levels    []LevelStats // from the top
+	DiskBytes uint64       // of all files
+	// ReadAmplification is how many tables a look-up may have to see.
+	ReadAmplification int
+
+	Memtables     int64
+	MemtableBytes uint64
+
+	LogBytes                 uint64 // live
+	LogIn                    uint64 // logical bytes of all commits
+	LogWritten               uint64
+	Ingested                 uint64 // bytes of tables that came in beside the log
+	Flushed, Compacted       uint64 // bytes written, separated values included
+	Flushes, Compactions     int64
+	CompactionsRunning       int64
+	CompactionDebt           uint64
+	CompactionTime           time.Duration
+	SeparatedFiles           uint64
+	SeparatedBytes           uint64 // of the files of separated values
+	SeparatedLive            uint64 // bytes of separated values that some table refers to
+	SeparatedDead            uint64 // bytes that none refers to and that have not been reclaimed
+	Snapshots                int
+	BlockHits, BlockMisses   int64 // of the block cache that all stores of the process share
+	BlockBytes               int64
+	FilterHits, FilterMisses int64
+}
+
+// LevelStats is the shape of one level.
+type LevelStats struct {
+	Tables    int64
+	Bytes     int64
+	Sublevels int
+}
+
+// WriteAmplification is bytes written for each byte that came in, or 0 before anything did.
+func (s *InstanceStats) WriteAmplification() float64 {
+	in := s.LogIn + s.Ingested
+	if in == 0 {
+		return 0
+	}
+	return float64(s.LogWritten+s.Ingested+s.Flushed+s.Compacted) / float64(in)
+}
+
+// DeepLevels is the number of levels that hold something.
+func (s *InstanceStats) DeepLevels() int {
+	n := 0
+	for _, l := range s.Levels {
+		if l.Tables > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Stats gives the shard's shape. It may be called at any time before Close.
+func (s *Shard) Stats() Stats {
+	return Stats{Shard: s.no, Graph: s.graph.stats(), Values: s.values.stats(), Failed: s.Writable() != nil}
+}
+
+// stats gives nothing of a store whose locks may be held for ever.
+func (in *instance) stats() InstanceStats {
+	if in.wedged.Load() {
+		return InstanceStats{}
+	}
+	m := in.db.Metrics()
+	s := InstanceStats{
+		DiskBytes: m.DiskSpaceUsage(), ReadAmplification: m.ReadAmp(),
+		Memtables: m.MemTable.Count, MemtableBytes: m.MemTable.Size,
+		LogBytes: m.WAL.Size, LogIn: m.WAL.BytesIn, LogWritten: m.WAL.BytesWritten,
+		Flushes: m.Flush.Count, Compactions: m.Compact.Count, CompactionsRunning: m.Compact.NumInProgress,
+		CompactionDebt: m.Compact.EstimatedDebt, CompactionTime: m.Compact.Duration,
+		SeparatedFiles: m.BlobFiles.LiveCount, SeparatedBytes: m.BlobFiles.LiveSize, SeparatedLive: m.BlobFiles.ReferencedValueSize,
+		Snapshots: m.Snapshots.Count,
+		BlockHits: m.BlockCache.Hits, BlockMisses: m.BlockCache.Misses, BlockBytes: m.BlockCache.Size,
+		FilterHits: m.Filter.Hits, FilterMisses: m.Filter.Misses,
+	}
+	if m.BlobFiles.ValueSize > m.BlobFiles.ReferencedValueSize {
+		s.SeparatedDead = m.BlobFiles.ValueSize - m.BlobFiles.ReferencedValueSize
+	}
+	s.SeparatedDead += m.BlobFiles.ObsoleteSize + m.BlobFiles.ZombieSize
+	for i := range m.Levels {
+		l := &m.Levels[i]
+		s.Levels = append(s.Levels, LevelStats{Tables: l.TablesCount, Bytes: l.TablesSize, Sublevels: int(l.Sublevels)})
+		s.Ingested += l.TableBytesIngested
+		s.Flushed += l.TableBytesFlushed + l.BlobBytesFlushed
+		s.Compacted += l.TableBytesCompacted + l.BlobBytesCompacted
+	}
+	return s
+}
