@@ -672,10 +672,12 @@ func (x *FetchRequest) GetTimeout() *durationpb.Duration {
 	return nil
 }
 
-// FetchResponse is a chunk of the JSON text.
+// FetchResponse is a chunk of the JSON text. Chunks may end within a character.
 type FetchResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Chunk         []byte                 `protobuf:"bytes,1,opt,name=chunk,proto3" json:"chunk,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Chunk []byte                 `protobuf:"bytes,1,opt,name=chunk,proto3" json:"chunk,omitempty"`
+	// The answer's code, 200 for success, in the last response alone.
+	Code          uint32 `protobuf:"varint,2,opt,name=code,proto3" json:"code,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -715,6 +717,13 @@ func (x *FetchResponse) GetChunk() []byte {
 		return x.Chunk
 	}
 	return nil
+}
+
+func (x *FetchResponse) GetCode() uint32 {
+	if x != nil {
+		return x.Code
+	}
+	return 0
 }
 
 var File_hopgate_v1_graph_proto protoreflect.FileDescriptor
@@ -774,9 +783,10 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x16\n" +
 	"\x06method\x18\x02 \x01(\tR\x06method\x12\x18\n" +
 	"\arequest\x18\x03 \x01(\fR\arequest\x123\n" +
-	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"%\n" +
+	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"9\n" +
 	"\rFetchResponse\x12\x14\n" +
-	"\x05chunk\x18\x01 \x01(\fR\x05chunk*V\n" +
+	"\x05chunk\x18\x01 \x01(\fR\x05chunk\x12\x12\n" +
+	"\x04code\x18\x02 \x01(\rR\x04code*V\n" +
 	"\n" +
 	"AccessMode\x12\x1b\n" +
 	"\x17ACCESS_MODE_UNSPECIFIED\x10\x00\x12\x14\n" +
