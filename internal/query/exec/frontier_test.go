@@ -1,0 +1,102 @@
+package exec
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// frontierSize counts the vertices that the hops lead to.
+func (w *world) frontierSize(from map[int]bool, hops []plan.Hop) int {
+	for _, h := range hops {
+		next := map[int]bool{}
+		for v := range from {
+			for e := range w.edges {
+				if to, ok := w.head(e, v, h.Types, h.Dir); ok && w.labelled(to, h.Labels) {
+					next[to] = true
+				}
+			}
+		}
+		from = next
+	}
+	return len(from)
+}
+
+func someHops(rng *rand.Rand) []plan.Hop {
+	var hops []plan.Hop
+	for range 1 + rng.IntN(3) {
+		hops = append(hops, plan.Hop{Types: someTypes(rng), Dir: someDirection(rng), Labels: someLabels(rng)})
+	}
+	return hops
+}
+
+func TestFrontierCountIsRight(t *testing.T) {
+	worlds(t, 600, func(t *testing.T, rng *rand.Rand, w *world, batch int) {
+		q := &plan.Query{}
+		a, n := q.NewCol("a", graph.VertexKind), q.NewCol("n", graph.Null)
+		x := &plan.FrontierCount{
+			Input: &plan.Scan{Input: &plan.Unit{}, Out: a, Labels: someLabels(rng)}, From: a, Out: n, Hops: someHops(rng), Group: rng.IntN(2) == 0,
+		}
+		q.Root = x
+		all := map[int]bool{}
+		want := []string{}
+		for _, r := range w.rows(x.Input) {
+			all[r.v[a]] = true
+			want = append(want, fmt.Sprintf("v%d %d", r.v[a], w.frontierSize(map[int]bool{r.v[a]: true}, x.Hops)))
+		}
+		slices.Sort(want)
+		q.Out = []plan.Col{a, n}
+		if !x.Group {
+			q.Out = []plan.Col{n}
+			want = []string{fmt.Sprint(w.frontierSize(all, x.Hops))}
+		}
+		require.Equal(t, want, w.run(t, q, batch), "%s", plan.Format(q))
+	})
+}
+
+// Large frontiers are walked as bitmaps, from which a breadth-first search and its ends must not differ either.
+func TestManyVertices(t *testing.T) {
+	for seed := range uint64(4) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		w := newWorld(t, rng, 1+2*int(seed%2), 2000, 6000)
+		q := &plan.Query{}
+		a, n, b := q.NewCol("a", graph.VertexKind), q.NewCol("n", graph.Null), q.NewCol("b", graph.VertexKind)
+		scan := &plan.Scan{Input: &plan.Unit{}, Out: a, Labels: &plan.LabelExpr{Op: plan.LabelName, Name: "A"}}
+		hops := []plan.Hop{{}, {Types: []string{"R"}, Dir: graph.In, Labels: &plan.LabelExpr{Op: plan.LabelName, Name: "B"}}, {Dir: graph.Both}}
+		q.Root = &plan.FrontierCount{Input: scan, From: a, Out: n, Hops: hops}
+		q.Out = []plan.Col{n}
+		all := map[int]bool{}
+		for _, r := range w.rows(scan) {
+			all[r.v[a]] = true
+		}
+		require.Equal(t, []string{fmt.Sprint(w.frontierSize(all, hops))}, w.run(t, q, 1024))
+
+		for _, dir := range []graph.Direction{graph.Out, graph.Both} {
+			q.Root = &plan.VarExpand{
+				Input: &plan.SeekID{Input: &plan.Unit{}, Out: a, Key: &plan.Const{Value: graph.IntValue(int64(w.vid[3]))}},
+				From:  a, To: b, Dir: dir, Min: intConst(1), Ends: true,
+			}
+			q.Out = []plan.Col{b}
+			reached := map[int]bool{}
+			for now := []int{3}; len(now) > 0; {
+				var next []int
+				for e := range w.edges {
+					for _, v := range now {
+						if to, ok := w.head(e, v, nil, dir); ok && !reached[to] {
+							reached[to] = true
+							next = append(next, to)
+						}
+					}
+				}
+				now = next
+			}
+			require.Len(t, w.run(t, q, 1024), len(reached))
+		}
+	}
+}

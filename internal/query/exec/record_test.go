@@ -1,0 +1,76 @@
+package exec
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// Vertices and edges have their records wherever they stand in a result: labels in the order in which the graph came to
+// know them, properties in the order of their names.
+func TestRecordsAreFilledIn(t *testing.T) {
+	w := &world{vnum: map[graph.VertexID]int{}, enum: map[graph.EdgeID]int{}}
+	w.vertices = []worldVertex{{labels: []string{"A", "B"}, n: graph.IntValue(7)}, {labels: []string{"B"}}}
+	w.edges = []worldEdge{{src: 0, dst: 1, typ: "R", w: graph.IntValue(5)}}
+	w.load(t, 3)
+
+	q := &plan.Query{}
+	a, b := q.NewCol("a", graph.VertexKind), q.NewCol("b", graph.VertexKind)
+	e, x := q.NewCol("e", graph.EdgeKind), q.NewCol("x", graph.Null)
+	expand := &plan.Expand{Input: &plan.Scan{Input: &plan.Unit{}, Out: a}, From: a, Edge: e, To: b}
+	q.Root = &plan.Project{Input: expand, Keep: true, Items: []plan.Item{{Col: x, Expr: &plan.ListLit{Elems: []plan.Expr{
+		&plan.MapLit{Keys: []string{"k"}, Elems: []plan.Expr{&plan.ColRef{Col: b}}}, &plan.MakePath{Cols: []plan.Col{a, e, b}},
+		&plan.Const{Value: graph.IntValue(1)},
+	}}}}}
+	q.Out = []plan.Col{a, e, x}
+	p, err := Compile(q, Options{})
+	require.NoError(t, err)
+	rows, err := p.Run(ctx, w.g, w.tx, Env{Profile: true})
+	require.NoError(t, err)
+	defer rows.Close()
+	out, err := rows.Next(ctx)
+	require.NoError(t, err)
+	require.Equal(t, 1, out.N)
+
+	rec := out.Cols[0].Value(0).Record()
+	require.Equal(t, []string{"A", "B"}, rec.Labels)
+	require.Equal(t, []string{"n"}, rec.Keys)
+	require.Equal(t, int64(7), rec.Values[0].Int())
+	edge := out.Cols[1].Value(0).Edge()
+	require.Equal(t, "R", edge.Record.Type)
+	require.Equal(t, []string{"w"}, edge.Record.Keys)
+	list := out.Cols[2].Value(0).List()
+	require.Equal(t, []string{"B"}, list[0].Get("k").Record().Labels)
+	require.Equal(t, []string{}, append([]string{}, list[0].Get("k").Record().Keys...))
+	path := list[1].Path()
+	require.Same(t, rec, path.Vertices[0].Record())
+	require.Equal(t, "R", path.Edges[0].Edge().Record.Type)
+	require.Equal(t, int64(1), list[2].Int())
+
+	next, err := rows.Next(ctx)
+	require.NoError(t, err)
+	require.Nil(t, next)
+}
+
+// The keys of records are sorted, and shared by all records with the same properties.
+func TestRecordShapes(t *testing.T) {
+	w := newWorld(t, rand.New(rand.NewPCG(1, 1)), 1, 1, 0)
+	tx, err := w.g.Begin(ctx, 1)
+	require.NoError(t, err)
+	defer tx.Rollback()
+	var props []graph.Property
+	for _, name := range []string{"z", "a", "m"} {
+		id, _ := tx.Prop(name)
+		props = append(props, graph.Property{ID: id})
+	}
+	var s recordShapes
+	first := s.of(w.g, shapeKey{labels: 1}, props)
+	require.Equal(t, []string{"a", "m", "z"}, first.keys)
+	require.Equal(t, []int{1, 2, 0}, first.order)
+	require.NotSame(t, first, s.of(w.g, shapeKey{labels: 1}, props[:2]))
+	require.Same(t, first, s.of(w.g, shapeKey{labels: 1}, props))
+}
