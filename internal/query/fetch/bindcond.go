@@ -359,8 +359,10 @@ func contains(col plan.Expr, c *cond, v plan.Expr) plan.Expr {
 
 // checkPattern says what is wrong with a regular expression.
 func checkPattern(p string) string {
-	if _, err := regexp.Compile(wholePattern(p, false)); err != nil {
-		return "is no regular expression: " + err.Error()
+	for _, text := range [2]string{p, wholePattern(p, false)} {
+		if _, err := regexp.Compile(text); err != nil {
+			return "is no regular expression: " + err.Error()
+		}
 	}
 	return ""
 }

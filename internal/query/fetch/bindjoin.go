@@ -170,7 +170,7 @@ func (b *binder) joined(lv *level, s *selection, p *part, a *array, node *plan.N
 	for _, e := range on { // what the conditions take from other tables of the row
 		b.hand(sub, e, p)
 	}
-	apply := &plan.Apply{Input: *node, Sub: filter(in, on), Kind: kind, Cols: b.colsOf(p)}
+	apply := &plan.Apply{Input: *node, Sub: b.where(lv, in, on), Kind: kind, Cols: b.colsOf(p)}
 	*node = apply
 	if j.kind == "<" {
 		p.present = op(plan.IsNotNull, &plan.ColRef{Col: b.colsOf(p)[0]})
@@ -282,7 +282,7 @@ func (b *binder) rightJoin(lv *level, s *selection, p *part, links []*cond, skip
 	for _, e := range on {
 		b.hand(sub, e, main)
 	}
-	*node = &plan.Apply{Input: filter(in, p.where), Sub: filter(scanned, on), Kind: plan.Optional, Cols: b.colsOf(main)}
+	*node = &plan.Apply{Input: filter(in, p.where), Sub: b.where(lv, scanned, on), Kind: plan.Optional, Cols: b.colsOf(main)}
 	main.present = op(plan.IsNotNull, &plan.ColRef{Col: main.src.vertex})
 	return never, nil
 }

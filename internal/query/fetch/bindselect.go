@@ -1,6 +1,8 @@
 package fetch
 
 import (
+	"strings"
+
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
@@ -74,7 +76,9 @@ func (b *binder) counted(lv *level, a *array, t *table, sc *scope) (*selection, 
 	col := lv.col("count", graph.Int)
 	s.node = &plan.Aggregate{Input: s.node, Aggs: []plan.Agg{{Col: col, Func: "count", Args: arg, Distinct: distinct}}}
 	s.count = &plan.ColRef{Col: col}
-	if s.never {
+	if s.never && lv.parent == nil {
+		lv.query.never = true
+	} else if s.never {
 		s.count = intConst(0)
 		s.node = lv.leaf()
 	}
@@ -110,7 +114,7 @@ func (b *binder) rows(lv *level, a *array, t *table, sc *scope) (*selection, err
 		return nil, err
 	}
 	if len(joins) == 0 {
-		s.node = filter(node, append(main.where, must...))
+		s.node = b.where(lv, node, append(main.where, must...))
 		return s, nil
 	}
 	return s, b.joins(lv, s, a, joins, node, must, sc)
@@ -340,6 +344,9 @@ func (b *binder) columns(lv *level, p *part, aggs *aggregation, joined bool) err
 		if err != nil {
 			return err
 		}
+		if isTest(c.expr) {
+			e = call("sql.flag", e)
+		}
 		p.outs = append(p.outs, outName{c.name, e})
 		bd.cols[c.name] = e
 	}
@@ -374,6 +381,19 @@ func (b *binder) columns(lv *level, p *part, aggs *aggregation, joined bool) err
 		bd.star = true
 	}
 	return nil
+}
+
+// isTest reports whether an expression is true or false, which SQL writes as 1 and 0.
+func isTest(e expr) bool {
+	switch e := e.(type) {
+	case *nullExpr:
+		return true
+	case *binaryExpr:
+		return isComparison(e.op)
+	case *callExpr:
+		return strings.HasPrefix(e.fn, "json_")
+	}
+	return false
 }
 
 // orders binds @order of the main table and of what is joined to it but for left and right joins, whose own rows have

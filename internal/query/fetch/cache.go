@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
 // Cache keeps the programs of request shapes: a request that differs from an earlier one in values alone is not bound
@@ -11,12 +12,16 @@ import (
 type Cache struct {
 	mu       sync.Mutex
 	programs map[string]*program
+	finds    map[string]*find // of writing requests
+	writes   map[string]*plan.Query
 	size     int
 }
 
 // NewCache makes a cache of up to size shapes.
 func NewCache(size int) *Cache {
-	return &Cache{programs: make(map[string]*program), size: size}
+	return &Cache{
+		programs: make(map[string]*program), finds: make(map[string]*find), writes: make(map[string]*plan.Query), size: size,
+	}
 }
 
 // program finds or makes the program of a request. A nil cache keeps nothing.
@@ -37,14 +42,54 @@ func (c *Cache) program(r *Request, cat graph.Catalog) (*program, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.programs) >= c.size {
-		for k := range c.programs { // any one goes
-			delete(c.programs, k)
+	keep(c.programs, key, p, c.size)
+	return p, nil
+}
+
+// write finds or makes a plan that names alone tell from others.
+func (c *Cache) write(key string, make func() *plan.Query) *plan.Query {
+	if c == nil {
+		return make()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.writes[key]
+	if q == nil {
+		q = make()
+		keep(c.writes, key, q, c.size)
+	}
+	return q
+}
+
+// find finds or makes the query of the vertices that an object of a writing request is about.
+func (c *Cache) find(key string, cat graph.Catalog, make func() (*find, error)) (*find, error) {
+	if c == nil {
+		return make()
+	}
+	c.mu.Lock()
+	f := c.finds[key]
+	c.mu.Unlock()
+	if f != nil && f.props == len(cat.AllProps()) && f.indexes == cat.Version() {
+		return f, nil
+	}
+	f, err := make()
+	if err == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		keep(c.finds, key, f, c.size)
+	}
+	return f, err
+}
+
+// keep puts an entry in; where there is no room, any one goes.
+func keep[V any](m map[string]V, key string, v V, size int) {
+	if len(m) >= size {
+		for k := range m {
+			delete(m, k)
 			break
 		}
 	}
-	c.programs[key] = p
-	return p, nil
+	m[key] = v
 }
 
 // shape is a text that two requests share exactly when they are bound to the same program.

@@ -94,7 +94,7 @@ func (b *binder) ofPlain(n *node) target {
 
 // ofTable finds a column of a table.
 func (b *binder) ofTable(t *bound, name string, lv *level) (target, error) {
-	if t.never {
+	if t.never || t.cols == nil && lv == t.lv {
 		return target{}, nil
 	}
 	e := t.column(b.cat, name)

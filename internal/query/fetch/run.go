@@ -25,6 +25,7 @@ type run struct {
 	ctx    context.Context
 	req    *Request
 	runner Runner
+	cache  *Cache
 	params map[string]graph.Value
 	texts  [][]byte // what hidden queries gave
 	w      writer
@@ -44,9 +45,9 @@ type Result struct {
 // is written, Result.Began is false, nothing was written, and Failure makes the answer. cache may be nil. Every error is
 // an *Error.
 func (r *Request) Run(ctx context.Context, runner Runner, cache *Cache, w io.Writer) (Result, error) {
-	x := &run{ctx: ctx, req: r, runner: runner, start: time.Now(), params: make(map[string]graph.Value)}
-	x.w = writer{w: w, run: x, buf: append(make([]byte, 0, flushAt+4<<10), '{')}
-	err := x.all(cache)
+	x := &run{ctx: ctx, req: r, runner: runner, cache: cache, start: time.Now(), params: make(map[string]graph.Value)}
+	x.w = writer{w: w, run: x, buf: append(make([]byte, 0, 4<<10), '{')}
+	err := x.all()
 	if err == nil {
 		x.envelope()
 		if err = x.w.flush(); err == nil {
@@ -61,11 +62,11 @@ func (r *Request) Run(ctx context.Context, runner Runner, cache *Cache, w io.Wri
 	return res, nil
 }
 
-func (x *run) all(cache *Cache) error {
+func (x *run) all() error {
 	if x.req.root == nil {
 		return x.write()
 	}
-	prog, err := cache.program(x.req, x.runner.Catalog())
+	prog, err := x.cache.program(x.req, x.runner.Catalog())
 	if err != nil {
 		return err
 	}
@@ -156,15 +157,12 @@ func (x *run) member(m *output) error {
 			return x.explain(m)
 		})
 	case outHead:
-		w.key(m.lit)
-		w.buf = append(w.buf, `{"ok":true,"code":200,"msg":"success","count":`...)
-		count := graph.IntValue(0)
-		err := x.query(m.query, func(row []graph.Value) error {
-			count = row[m.fields[0].col]
+		return x.query(m.query, func(row []graph.Value) error {
+			w.key(m.lit)
+			w.buf = append(w.buf, `{"ok":true,"code":200,"msg":"success","count":`...)
+			w.buf = append(appendValue(w.buf, row[m.fields[0].col]), '}')
 			return nil
 		})
-		w.buf = append(appendValue(w.buf, count), '}')
-		return err
 	case outArray:
 		return x.array(m)
 	case outHidden:

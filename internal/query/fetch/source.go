@@ -179,11 +179,15 @@ type bound struct {
 	// grouped says that its rows are groups or distinct columns, no vertices.
 	grouped bool
 	row     plan.Expr // of a child: the vertex, where src.vertex is a column below
-	inner   *scope // of what stands in it
+	inner   *scope    // of what stands in it
 }
 
 // column gives a column of the answer by its name, nil where it has none.
 func (b *bound) column(cat graph.Catalog, name string) plan.Expr {
+	if b.cols == nil { // its columns are not bound yet: a subquery of its own refers to any property
+		e, _ := b.src.property(cat, name)
+		return e
+	}
 	if e, ok := b.cols[name]; ok {
 		return e
 	}

@@ -161,46 +161,34 @@ func lines(t testing.TB, file string, each func(m map[string]any, keys []string)
 	s := bufio.NewScanner(f)
 	s.Buffer(nil, 1<<22)
 	for s.Scan() {
-		d := json.NewDecoder(bytes.NewReader(s.Bytes()))
-		d.UseNumber()
-		var m map[string]any
-		if err := d.Decode(&m); err != nil {
-			t.Fatal(err)
-		}
-		var keys []string
-		k := json.NewDecoder(bytes.NewReader(s.Bytes()))
-		depth := 0
-		isKey := false
-		for {
-			tok, err := k.Token()
-			if err != nil {
-				break
-			}
-			switch v := tok.(type) {
-			case json.Delim:
-				if v == '{' || v == '[' {
-					depth++
-				} else {
-					depth--
-				}
-				isKey = depth == 1
-				continue
-			case string:
-				if depth == 1 && isKey {
-					keys = append(keys, v)
-					isKey = false
-					continue
-				}
-			}
-			if depth == 1 {
-				isKey = true
-			}
-		}
+		m, keys := decode(t, s.Text())
 		each(m, keys)
 	}
 	if s.Err() != nil {
 		t.Fatal(s.Err())
 	}
+}
+
+// decode reads an object with its keys in their order.
+func decode(t testing.TB, line string) (m map[string]any, keys []string) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(line))
+	d.UseNumber()
+	if err := d.Decode(&m); err != nil {
+		t.Fatalf("%v: %s", err, line)
+	}
+	k := json.NewDecoder(strings.NewReader(line))
+	_, _ = k.Token()
+	for k.More() {
+		key, _ := k.Token()
+		name, _ := key.(string)
+		keys = append(keys, name)
+		var skip json.RawMessage
+		if err := k.Decode(&skip); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m, keys
 }
 
 // loadShared loads the demo tables and their edges.

@@ -3,6 +3,7 @@ package fetch
 import (
 	"encoding/json"
 	"io"
+	"strconv"
 
 	"github.com/hopgate/hopgate/internal/graph"
 )
@@ -322,27 +323,4 @@ func appendJSON(dst []byte, v graph.Value) []byte {
 	return appendValue(dst, v)
 }
 
-// appendInt writes an integer; small ones are frequent.
-func appendInt(dst []byte, i int64) []byte {
-	if 0 <= i && i < 10 {
-		return append(dst, byte('0'+i))
-	}
-	var b [20]byte
-	n := len(b)
-	u := uint64(i)
-	if i < 0 {
-		u = -u
-	}
-	for u >= 10 {
-		n--
-		b[n] = byte('0' + u%10)
-		u /= 10
-	}
-	n--
-	b[n] = byte('0' + u)
-	if i < 0 {
-		n--
-		b[n] = '-'
-	}
-	return append(dst, b[n:]...)
-}
+func appendInt(dst []byte, i int64) []byte { return strconv.AppendInt(dst, i, 10) }

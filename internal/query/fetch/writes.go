@@ -1,5 +1,486 @@
 package fetch
 
+import (
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// written is what became of one member of a writing request.
+type written struct {
+	key  string
+	list bool
+	ids  []graph.Value
+	n    int
+}
+
+// write runs post, put or delete: the members one after the other, in the transaction of the Runner.
 func (x *run) write() error {
-	return &Error{Code: CodeUnsupported, Msg: "writing is not there yet"}
+	b := &binder{req: x.req, cat: x.runner.Catalog(), edges: make(map[*table]*part)}
+	done := make(map[string]*written)
+	for _, m := range x.req.doc.root.members {
+		var w *write
+		for _, o := range x.req.writes {
+			if o.n == m {
+				w = o
+			}
+		}
+		if w == nil {
+			x.echo(m)
+			continue
+		}
+		r, err := x.writeOne(b, w, done)
+		if err != nil {
+			return err
+		}
+		done[r.key] = r
+		x.report(r, b.key(strings.SplitN(r.key, ":", 2)[0]))
+	}
+	return nil
+}
+
+// echo returns a plain member of the root.
+func (x *run) echo(m *node) {
+	if m.kind == kNull || rootWords[m.key] || strings.HasPrefix(m.key, "@") || strings.HasSuffix(m.key, "@") {
+		return
+	}
+	x.w.key(append(quote(nil, m.key), ':'))
+	x.w.buf = append(x.w.buf, m.raw...)
+}
+
+// report writes what became of a member.
+func (x *run) report(r *written, key string) {
+	x.w.key(append(quote(nil, r.key), ':'))
+	d := append(x.w.buf, `{"ok":true,"code":200,"msg":"success","count":`...)
+	d = appendInt(d, int64(r.n))
+	switch {
+	case r.ids == nil:
+	case r.list:
+		d = append(quote(append(d, ','), key+"[]"), ':')
+		d = appendValue(d, graph.ListValue(r.ids))
+	default:
+		d = append(quote(append(d, ','), key), ':')
+		d = appendValue(d, r.ids[0])
+	}
+	x.w.buf = append(d, '}')
+}
+
+// writeOne runs one member.
+func (x *run) writeOne(b *binder, w *write, done map[string]*written) (*written, error) {
+	r := &written{key: strings.TrimSuffix(w.key, "[]"), list: w.list}
+	label, _ := splitAlias(r.key)
+	if isEdgeObject(w.objs[0]) {
+		if _, ok := b.cat.Type(label); !ok {
+			return nil, notFound(w.n, "there is no edge type %q", label)
+		}
+		for _, o := range w.objs {
+			n, err := x.writeEdge(b, label, o, done)
+			if err != nil {
+				return nil, err
+			}
+			r.n += n
+		}
+		return r, nil
+	}
+	if _, ok := b.cat.Label(label); !ok {
+		return nil, notFound(w.n, "there is no label %q", label)
+	}
+	if x.req.Method == "post" {
+		return r, x.post(b, label, w, r, done)
+	}
+	for _, o := range w.objs {
+		if err := x.change(b, label, o, r, done, w.list); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// isEdgeObject tells an edge, which has its ends, from a vertex.
+func isEdgeObject(o *node) bool {
+	from, to := o.get("from"), o.get("to")
+	return from != nil && to != nil && from.kind == kObject && to.kind == kObject
+}
+
+// properties makes a map of an object's members, but for those that skip names.
+func (x *run) properties(o *node, done map[string]*written, skip func(*node) bool) ([]graph.MapEntry, error) {
+	var props []graph.MapEntry
+	for _, m := range o.members {
+		if m.kind == kNull || strings.HasPrefix(m.key, "@") || skip(m) {
+			continue
+		}
+		key, v := m.key, graph.Value{}
+		var err error
+		if ref, ok := strings.CutSuffix(m.key, "@"); ok {
+			key = ref
+			if v, err = reference(m, done); err != nil {
+				return nil, err
+			}
+		} else if v, err = stored(m); err != nil {
+			return nil, err
+		}
+		if !isName(key) {
+			return nil, illegal(m, "is no name of a property")
+		}
+		props = append(props, graph.MapEntry{Key: key, Value: v})
+	}
+	return props, nil
+}
+
+// reference finds the key of what an earlier member wrote: "Moment/id".
+func reference(m *node, done map[string]*written) (graph.Value, error) {
+	if m.kind != kString {
+		return graph.Value{}, illegal(m, "must be the path of a reference, was %s", m.what())
+	}
+	key, _, _ := strings.Cut(strings.TrimPrefix(m.str(), "/"), "/")
+	r := done[key]
+	if r == nil || len(r.ids) != 1 {
+		return graph.Value{}, illegal(m, "refers to nothing that was written before")
+	}
+	return r.ids[0], nil
+}
+
+// stored makes the value of a property.
+func stored(n *node) (graph.Value, error) {
+	switch n.kind {
+	case kObject:
+		return graph.Value{}, fail(CodeType, n, "a property holds a text, a number, a boolean or a list of them, not an object")
+	case kList:
+		list := make([]graph.Value, len(n.elems))
+		for i, e := range n.elems {
+			if e.kind == kObject || e.kind == kList || e.kind == kNull {
+				return graph.Value{}, fail(CodeType, n, "a list holds texts, numbers or booleans, not %s", kindNames[e.kind])
+			}
+			list[i] = e.scalar
+		}
+		return graph.ListValue(list), nil
+	}
+	return n.scalar, nil
+}
+
+// post makes vertices.
+func (x *run) post(b *binder, label string, w *write, r *written, done map[string]*written) error {
+	key := b.key(label)
+	rows := make([]graph.Value, len(w.objs))
+	for i, o := range w.objs {
+		props, err := x.properties(o, done, func(*node) bool { return false })
+		if err != nil {
+			return err
+		}
+		var id graph.Value
+		for _, p := range props {
+			if p.Key == key {
+				id = p.Value
+			}
+		}
+		if id.IsNull() {
+			id = graph.IntValue(newID())
+			props = append([]graph.MapEntry{{Key: key, Value: id}}, props...)
+		}
+		for _, other := range r.ids {
+			if fn.Equal(id, other) == fn.True {
+				return fail(CodeConflict, o, "the %s %s stands twice in the list", key, appendValue(nil, id))
+			}
+		}
+		r.ids = append(r.ids, id)
+		rows[i] = graph.MapValue(props)
+	}
+	there, err := x.count(x.cache.findPlan(label, key), graph.ListValue(r.ids))
+	if err != nil {
+		return err
+	}
+	if there > 0 {
+		return fail(CodeConflict, w.n, "a %s with this %s exists already", label, key)
+	}
+	r.n, err = x.count(x.cache.createPlan(label), graph.ListValue(rows))
+	return err
+}
+
+// lastID is the newest key that was made up.
+var lastID atomic.Int64
+
+// newID makes up a key: the milliseconds since 1970, or one more than the last.
+func newID() int64 {
+	for {
+		last := lastID.Load()
+		id := max(time.Now().UnixMilli(), last+1)
+		if lastID.CompareAndSwap(last, id) {
+			return id
+		}
+	}
+}
+
+// count runs a plan over rows and counts what comes out.
+func (x *run) count(q *plan.Query, rows graph.Value) (int, error) {
+	n := 0
+	err := x.runner.Run(x.ctx, q, map[string]graph.Value{"rows": rows}, func(b *graph.Batch) error {
+		n += b.N
+		return nil
+	})
+	return n, err
+}
+
+// delta is "key+" or "key-".
+type delta struct {
+	n     *node
+	key   string
+	minus bool
+	v     graph.Value
+}
+
+// change updates or deletes the vertices that an object's conditions find.
+func (x *run) change(b *binder, label string, o *node, r *written, done map[string]*written, one bool) error {
+	key := b.key(label)
+	isPut := x.req.Method == "put"
+	t := &table{n: o, key: label, label: label}
+	p := treeParser{limits: &x.req.limits}
+	var deltas []delta
+	set := func(m *node) bool { return false }
+	if isPut {
+		set = func(m *node) bool {
+			return m.key != key && isName(m.key)
+		}
+	}
+	keyed, nulls := false, []string(nil)
+	for _, m := range o.members {
+		switch {
+		case m.kind == kNull || set(m):
+		case m.key == "@null" && isPut && m.kind == kString:
+			nulls = splitList(m.str())
+		case strings.HasPrefix(m.key, "@"):
+			if err := p.word(t, m, 1); err != nil {
+				return err
+			}
+		case isPut && isDelta(m.key):
+			v, err := stored(m)
+			if err != nil {
+				return err
+			}
+			deltas = append(deltas, delta{n: m, key: m.key[:len(m.key)-1], minus: strings.HasSuffix(m.key, "-"), v: v})
+		default:
+			c, err := p.cond(m, 1)
+			if err != nil {
+				return err
+			}
+			if c.sub != nil || c.path != "" {
+				return unsupported(m, "references and subqueries find nothing to write")
+			}
+			keyed = keyed || c.name == key && (c.op == opEqual || c.op == opIn) && !c.marked
+			t.conds = append(t.conds, c)
+		}
+	}
+	if !keyed {
+		return illegal(o, "needs %q or %q, to say which to write", key, key+"{}")
+	}
+	if err := t.finish(); err != nil {
+		return err
+	}
+	props, err := x.properties(o, done, func(m *node) bool { return !set(m) })
+	if err != nil {
+		return err
+	}
+	for _, name := range nulls {
+		props = append(props, graph.MapEntry{Key: name})
+	}
+	if isPut && len(props) == 0 && len(deltas) == 0 {
+		return illegal(o, "changes nothing")
+	}
+	rows, err := x.matched(b, t, key, props, deltas)
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 {
+		return fail(CodeCondition, o, "there is no %s that satisfies the conditions", label)
+	}
+	if one && len(rows) != 1 {
+		return fail(CodeCondition, o, "an object of a list must be about one %s, was about %s", label, decimal(len(rows)))
+	}
+	for _, row := range rows {
+		r.ids = append(r.ids, row.List()[0])
+	}
+	r.list = r.list || o.get(key) == nil
+	q := x.cache.removePlan(label, key)
+	if isPut {
+		q = x.cache.updatePlan(label, key)
+	}
+	n, err := x.count(q, graph.ListValue(rows))
+	r.n += n
+	return err
+}
+
+func isDelta(key string) bool {
+	return len(key) > 1 && (key[len(key)-1] == '+' || key[len(key)-1] == '-') && isName(key[:len(key)-1])
+}
+
+// find is the query of the vertices that an object of a writing request is about.
+type find struct {
+	query   *query
+	params  []param // of the object's members, counted from its first
+	cols    []int   // of the properties that are added to
+	never   bool
+	props   int
+	indexes uint64
+}
+
+// matched finds the vertices of a table and makes a row [key, {property: new value}] of each.
+func (x *run) matched(b *binder, t *table, key string, props []graph.MapEntry, deltas []delta) ([]graph.Value, error) {
+	base := t.n.members[0].ord
+	shape := string(shapeOf([]byte(x.req.Method+" "+t.label+" "), t.n, "", 1))
+	f, err := x.cache.find(shape, b.cat, func() (*find, error) { return x.find(t, key, deltas, base) })
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range f.params {
+		if x.params[p.name], err = p.value(x.req.doc.nodes[base:]); err != nil {
+			return nil, err
+		}
+	}
+	if f.never {
+		return nil, nil
+	}
+	var rows []graph.Value
+	err = x.query(f.query, func(row []graph.Value) error {
+		changes := append([]graph.MapEntry(nil), props...)
+		for i, d := range deltas {
+			v, err := d.apply(row[f.cols[i]])
+			if err != nil {
+				return err
+			}
+			changes = append(changes, graph.MapEntry{Key: d.key, Value: v})
+		}
+		rows = append(rows, graph.ListValue([]graph.Value{row[0].Clone(), graph.MapValue(changes)}))
+		return nil
+	})
+	return rows, err
+}
+
+func (x *run) find(t *table, key string, deltas []delta, base int) (*find, error) {
+	b := &binder{req: x.req, cat: x.runner.Catalog(), edges: make(map[*table]*part)}
+	lv := b.open()
+	s, err := b.rows(lv, nil, t, newScope(nil, ""))
+	if err != nil {
+		return nil, err
+	}
+	v := &plan.ColRef{Col: s.parts[0].src.vertex}
+	lv.outs.add(&plan.Prop{X: v, Key: key}, key)
+	f := &find{query: lv.query, never: s.never, props: len(b.cat.AllProps()), indexes: b.cat.Version()}
+	for _, d := range deltas {
+		f.cols = append(f.cols, lv.outs.add(&plan.Prop{X: v, Key: d.key}, d.key))
+	}
+	b.close(lv, s.node)
+	for _, p := range b.params {
+		p.ord -= base
+		f.params = append(f.params, p)
+	}
+	return f, nil
+}
+
+// apply gives the new value of a property.
+func (d *delta) apply(old graph.Value) (graph.Value, error) {
+	if old.Kind() == graph.List || old.IsNull() && d.v.Kind() == graph.List {
+		return d.list(old)
+	}
+	bad := fail(CodeType, d.n, "cannot add %s to or take it from this property", d.n.what())
+	switch {
+	case d.v.IsNumber() && (old.IsNumber() || old.IsNull()):
+		if old.IsNull() {
+			old = graph.IntValue(0)
+		}
+		f := fn.Add
+		if d.minus {
+			f = fn.Sub
+		}
+		v, err := f(old, d.v)
+		if err != nil {
+			return v, fail(CodeRange, d.n, "the sum is out of range")
+		}
+		return v, nil
+	case d.v.Kind() == graph.String && (old.Kind() == graph.String || old.IsNull()):
+		text := ""
+		if !old.IsNull() {
+			text = old.Str()
+		}
+		if d.minus {
+			return graph.StringValue(strings.ReplaceAll(text, d.v.Str(), "")), nil
+		}
+		return graph.StringValue(text + d.v.Str()), nil
+	}
+	return graph.Value{}, bad
+}
+
+// list adds elements to a list or takes them from it.
+func (d *delta) list(old graph.Value) (graph.Value, error) {
+	elems := []graph.Value{d.v}
+	if d.v.Kind() == graph.List {
+		elems = d.v.List()
+	}
+	var list []graph.Value
+	if !old.IsNull() {
+		list = append(list, old.Clone().List()...)
+	}
+	for _, e := range elems {
+		at := -1
+		for i, have := range list {
+			if fn.Equal(have, e) == fn.True {
+				at = i
+			}
+		}
+		switch {
+		case d.minus && at < 0:
+			return graph.Value{}, fail(CodeNull, d.n, "%s is not in the list", appendValue(nil, e))
+		case d.minus:
+			list = append(list[:at], list[at+1:]...)
+		case at >= 0:
+			return graph.Value{}, fail(CodeConflict, d.n, "%s is in the list already", appendValue(nil, e))
+		default:
+			list = append(list, e)
+		}
+	}
+	return graph.ListValue(list), nil
+}
+
+// writeEdge makes, updates or deletes edges between two vertices and gives their number.
+func (x *run) writeEdge(b *binder, typ string, o *node, done map[string]*written) (int, error) {
+	var ends [2]graph.Value
+	var labels [2]string
+	for i, name := range [2]string{"from", "to"} {
+		n := o.get(name)
+		if n == nil || n.kind != kObject || len(n.members) != 1 || !isTableKey(n.members[0].key) {
+			return 0, illegal(o, `needs the ends of the edge: "from": {"Label": key}, "to": {"Label": key}`)
+		}
+		m := n.members[0]
+		if m.kind != kNumber && m.kind != kString {
+			return 0, illegal(m, "must be a key, was %s", m.what())
+		}
+		if _, ok := b.cat.Label(m.key); !ok {
+			return 0, notFound(m, "there is no label %q", m.key)
+		}
+		labels[i], ends[i] = m.key, m.scalar
+		there, err := x.count(x.cache.findPlan(m.key, b.key(m.key)), graph.ListValue([]graph.Value{m.scalar}))
+		if err != nil {
+			return 0, err
+		}
+		if there == 0 {
+			return 0, fail(CodeCondition, m, "there is no %s %s", m.key, m.what())
+		}
+	}
+	isEnd := func(m *node) bool { return m.key == "from" || m.key == "to" }
+	props, err := x.properties(o, done, isEnd)
+	if err != nil {
+		return 0, err
+	}
+	e := edgeNames{typ: typ, from: labels[0], to: labels[1], fromKey: b.key(labels[0]), toKey: b.key(labels[1])}
+	row := graph.ListValue([]graph.Value{ends[0], ends[1], graph.MapValue(props)})
+	if x.req.Method == "put" && len(props) == 0 {
+		return 0, illegal(o, "changes nothing")
+	}
+	n, err := x.count(e.plan(x.cache, x.req.Method), graph.ListValue([]graph.Value{row}))
+	if err == nil && n == 0 {
+		err = fail(CodeCondition, o, "there is no %s between these ends", typ)
+	}
+	return n, err
 }

@@ -34,6 +34,12 @@ var sqlJSONFunctions = []Function{
 		}
 		return graph.BoolValue(false)
 	}),
+	sqlFunction("flag", 1, 1, func(_ *Context, args []graph.Value) graph.Value {
+		if args[0].Kind() == graph.Bool {
+			return sqlBool(args[0].Bool())
+		}
+		return args[0]
+	}),
 	sqlFunction("json_extract", 2, 2, func(_ *Context, args []graph.Value) graph.Value {
 		return jsonAt(jsonOf(args[0]), sqlText(args[1]))
 	}),

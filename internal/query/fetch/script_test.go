@@ -1,0 +1,164 @@
+package fetch_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fetch"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// small is the graph of the scripts: a record a line, Label {json} or TYPE from to {json}, where ends are Label:id.
+const small = `
+User {"id": 1, "name": "Ann", "sex": 1, "tag": "a", "friendIds": [2, 3], "date": "2020-01-01 10:00:00"}
+User {"id": 2, "name": "Bob", "sex": 0, "tag": "b", "friendIds": [1], "date": "2020-02-01 10:00:00"}
+User {"id": 3, "name": "Cid", "sex": 0, "friendIds": [], "date": "2020-03-01 10:00:00"}
+User {"id": 4, "name": "dan_%", "sex": 1, "tag": "", "date": "2021-01-01 10:00:00"}
+User {"id": 5, "name": "Eve", "sex": 1, "tag": "b", "date": "2021-06-01 10:00:00"}
+Moment {"id": 10, "userId": 1, "content": "hello", "extra": "{\"a\": [1, 2]}", "date": "2020-05-01 00:00:00"}
+Moment {"id": 11, "userId": 1, "content": "world", "date": "2020-05-02 00:00:00"}
+Moment {"id": 12, "userId": 2, "content": "abc", "date": "2020-05-03 00:00:00"}
+Moment {"id": 13, "userId": 9, "content": "orphan", "date": "2020-05-04 00:00:00"}
+Comment {"id": 100, "momentId": 10, "userId": 2, "content": "nice", "score": 1.5}
+Comment {"id": 101, "momentId": 10, "userId": 3, "content": "好的", "score": 2}
+Comment {"id": 102, "momentId": 11, "userId": 2, "content": "so so"}
+Comment {"id": 103, "momentId": 12, "userId": 1, "content": "well", "score": 4}
+Comment {"id": 104, "momentId": 12, "userId": 5, "content": "7 up", "score": 0.5}
+KNOWS User:1 User:2 {"since": 2001}
+KNOWS User:2 User:3 {"since": 2002}
+KNOWS User:3 User:1 {"since": 2003}
+KNOWS User:3 User:4 {"since": 2011}
+KNOWS User:1 User:5 {"since": 2012}
+KNOWS User:5 User:4 {"since": 2013}
+KNOWS User:1 User:2 {"since": 2014}
+AUTHOR Moment:10 User:1 {}
+AUTHOR Moment:11 User:1 {}
+AUTHOR Moment:12 User:2 {}
+LIKES User:2 Moment:10 {"at": 1}
+LIKES User:3 Moment:10 {"at": 2}
+`
+
+// load makes the graph of a text.
+func (w *world) load(text string) {
+	w.t.Helper()
+	ctx := context.Background()
+	w.tx = must[shard.Tx](w.t)(w.g.Begin(ctx, shard.Write))
+	ids := map[string]graph.VertexID{}
+	labels := map[string]bool{}
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		head, data, _ := strings.Cut(line, "{")
+		parts := strings.Fields(head)
+		m, keys := decode(w.t, "{"+data)
+		if len(parts) == 1 {
+			labels[parts[0]] = true
+			set := must[graph.LabelSet](w.t)(w.tx.LabelSet([]graph.LabelID{must[graph.LabelID](w.t)(w.tx.Label(parts[0]))}))
+			mut := []shard.Mutation{{Op: shard.CreateVertex, Labels: set, Props: w.props(m, keys)}}
+			w.apply(mut...)
+			id, _ := m["id"].(json.Number)
+			ids[parts[0]+":"+id.String()] = mut[0].Vertex
+			continue
+		}
+		e := graph.Edge{Src: ids[parts[1]], Dst: ids[parts[2]], Type: must[graph.TypeID](w.t)(w.tx.Type(parts[0]))}
+		w.apply(shard.Mutation{Op: shard.CreateEdge, Edge: e, Props: w.props(m, keys)})
+	}
+	if err := w.tx.Commit(ctx); err != nil {
+		w.t.Fatal(err)
+	}
+	for l := range labels {
+		ix := graph.Index{Name: l + "_id", Label: l, Props: []string{"id"}, Unique: true, Indexed: true}
+		if err := w.g.CreateIndex(ctx, ix); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+var took = regexp.MustCompile(`"time":\d+`)
+
+// TestScripts runs requests over the small graph; a command is a method with the request below it.
+func TestScripts(t *testing.T) {
+	datadriven.Walk(t, "testdata/fetch", func(t *testing.T, path string) {
+		w := newWorld(t, 2)
+		w.load(small)
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			w.t = t
+			body := d.Input
+			if strings.HasPrefix(body, "hex:") {
+				body = "\xff\xfe"
+			}
+			return pretty(took.ReplaceAllString(w.fetch(d.Cmd, body), `"time":0`))
+		})
+	})
+}
+
+// TestScriptsAgain runs the read requests twice over several shards with tiny batches: the second run takes the program
+// from the cache and must give the same answer.
+func TestScriptsAgain(t *testing.T) {
+	datadriven.Walk(t, "testdata/fetch", func(t *testing.T, path string) {
+		w := newWorld(t, 3)
+		w.batch = 1
+		w.load(small)
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd != "get" && d.Cmd != "head" {
+				return d.Expected
+			}
+			w.t = t
+			a, b := w.fetch(d.Cmd, d.Input), w.fetch(d.Cmd, d.Input)
+			if a, b := took.ReplaceAllString(a, ""), took.ReplaceAllString(b, ""); a != b {
+				t.Errorf("%s: the second answer differs:\n%s\n%s", d.Pos, a, b)
+			}
+			return d.Expected
+		})
+	})
+}
+
+// pretty breaks an answer into lines.
+func pretty(s string) string {
+	if !json.Valid([]byte(s)) {
+		return "NO JSON: " + s
+	}
+	if len(s) <= 120 {
+		return s
+	}
+	var b bytes.Buffer
+	_ = json.Indent(&b, []byte(s), "", " ")
+	// Short objects and lists go back on one line.
+	text := b.String()
+	for again := true; again; {
+		again = false
+		text = short.ReplaceAllStringFunc(text, func(m string) string {
+			one := spaces.ReplaceAllString(m, "")
+			if len(one) > 100 {
+				return m
+			}
+			again = true
+			return strings.NewReplacer("{", "\x01", "}", "\x02", "[", "\x03", "]", "\x04").Replace(one)
+		})
+	}
+	return strings.NewReplacer("\x01", "{", "\x02", "}", "\x03", "[", "\x04", "]").Replace(text)
+}
+
+var (
+	short  = regexp.MustCompile(`(?s)\{[^{}\[\]]*\}|\[[^{}\[\]]*\]`)
+	spaces = regexp.MustCompile(`\n *`)
+)
+
+// TestParse pins the errors of what never reaches a graph.
+func TestParse(t *testing.T) {
+	datadriven.RunTest(t, "testdata/parse", func(t *testing.T, d *datadriven.TestData) string {
+		_, err := fetch.Parse(d.Cmd, []byte(d.Input), fetch.Limits{Depth: 4, Objects: 3, Arrays: 2, Page: 100, Hops: 4, Writes: 2})
+		if err == nil {
+			return "ok"
+		}
+		e := fetch.AsError(err)
+		return strings.TrimSpace(string(appendCode(nil, e.Code)) + " " + e.Error())
+	})
+}
+
+func appendCode(dst []byte, code int) []byte { b, _ := json.Marshal(code); return append(dst, b...) }
