@@ -179,6 +179,8 @@ type Load struct {
 	// Stream is skipped, so that a batch may be sent again after a crash. An empty Stream is not remembered.
 	Stream string
 	Seq    uint64
+	// Restart forgets what is remembered of Stream, before anything else.
+	Restart bool
 	// Mark is stored with the batch and given back by Marks: how far the load's inputs have been read.
 	Mark []byte
 

@@ -91,6 +91,7 @@ func (w *Writer) entryKey(ix graph.IndexID, tuple []byte, plain bool, o Owner) [
 // PutEntry adds an index entry.
 func (w *Writer) PutEntry(ix graph.IndexID, tuple []byte, plain bool, o Owner) error {
 	defer w.touch()
+	w.entries = true
 	k := w.entryKey(ix, tuple, plain, o)
 	w.buf = o.append(w.buf[:0])
 	if err := w.batch.Set(k, w.buf, nil); err != nil {
@@ -115,6 +116,7 @@ func (w *Writer) PutEntry(ix graph.IndexID, tuple []byte, plain bool, o Owner) e
 // DeleteEntry takes an index entry out.
 func (w *Writer) DeleteEntry(ix graph.IndexID, tuple []byte, plain bool, o Owner) error {
 	defer w.touch()
+	w.entries = true
 	return w.batch.Delete(w.entryKey(ix, tuple, plain, o), nil)
 }
 
@@ -219,7 +221,8 @@ func RangeBounds(lo, hi graph.Value, loOpen, hiOpen, prefix bool) (lower, upper 
 		}
 		lower = keys.AppendTextPrefix(nil, lo.Str())
 		return lower, keys.AppendSuccessor(nil, lower), false
-	case keys.HasNaN(lo) || keys.HasNaN(hi):
+	case keys.HasNaN(lo) || keys.HasNaN(hi), lo.Kind() == graph.Duration, hi.Kind() == graph.Duration:
+		// NaN compares with nothing, nor do durations: openCypher orders them for ORDER BY alone.
 		return nil, nil, true
 	}
 	some := lo

@@ -121,27 +121,33 @@ type BulkColumn struct {
 	some  bool
 }
 
-// Column encodes values[rows[i]], or values[i] if rows is nil. Large values go to this shard.
-func (b *Bulk) Column(p graph.PropID, values []graph.Value, rows []int32) (BulkColumn, error) {
-	c := BulkColumn{Prop: p}
-	n := len(values)
-	if rows != nil {
-		n = len(rows)
+// NewBulkColumn makes a column of about n rows.
+func NewBulkColumn(p graph.PropID, n int) BulkColumn {
+	return BulkColumn{Prop: p, cells: cells{buf: make([]byte, 0, 6*n), end: make([]uint32, 0, n)}}
+}
+
+// Add appends a row. A large value goes to the writer's shard.
+func (c *BulkColumn) Add(w *Writer, v graph.Value) (err error) {
+	if !v.IsNull() {
+		if c.cells.buf, err = w.appendStored(c.cells.buf, v); err != nil {
+			return err
+		}
+		c.some = true
 	}
-	c.cells.end = make([]uint32, 0, n)
-	c.cells.buf = make([]byte, 0, 6*n)
-	for i := range n {
-		if rows != nil {
-			i = int(rows[i])
+	c.cells.close()
+	return nil
+}
+
+// Skip appends a row that is null.
+func (c *BulkColumn) Skip() { c.cells.close() }
+
+// Column makes a column of values; large ones go to this shard.
+func (b *Bulk) Column(p graph.PropID, values []graph.Value) (BulkColumn, error) {
+	c := NewBulkColumn(p, len(values))
+	for _, v := range values {
+		if err := c.Add(b.w, v); err != nil {
+			return c, err
 		}
-		if v := values[i]; !v.IsNull() {
-			var err error
-			if c.cells.buf, err = b.w.appendStored(c.cells.buf, v); err != nil {
-				return c, err
-			}
-			c.some = true
-		}
-		c.cells.close()
 	}
 	return c, nil
 }
@@ -414,8 +420,9 @@ func (w *Writer) sketch(ix graph.IndexID) *Sketch {
 
 // Tuples are ordered keys of tuples, in one buffer.
 type Tuples struct {
-	buf []byte
-	end []int
+	buf   []byte
+	start int // of the first
+	end   []int
 }
 
 // Add appends a tuple; see AppendTuple, whose result it gives. Nothing is appended if ok is false.
@@ -431,9 +438,24 @@ func (t *Tuples) Add(vals ...graph.Value) (ok, nan bool, err error) {
 	return true, nan, nil
 }
 
+// AddKey appends a tuple that is encoded already.
+func (t *Tuples) AddKey(key []byte) {
+	t.buf = append(t.buf, key...)
+	t.end = append(t.end, len(t.buf))
+}
+
+// Slice gives the tuples [from, to), which share the memory.
+func (t *Tuples) Slice(from, to int) *Tuples {
+	s := &Tuples{buf: t.buf, end: t.end[from:to]}
+	if from > 0 {
+		s.start = t.end[from-1]
+	}
+	return s
+}
+
 // At gives tuple i.
 func (t *Tuples) At(i int) []byte {
-	start := 0
+	start := t.start
 	if i > 0 {
 		start = t.end[i-1]
 	}
@@ -443,8 +465,20 @@ func (t *Tuples) At(i int) []byte {
 // Len is the number of tuples.
 func (t *Tuples) Len() int { return len(t.end) }
 
-// Reset empties it and keeps the memory.
-func (t *Tuples) Reset() { t.buf, t.end = t.buf[:0], t.end[:0] }
+// Spill puts what was collected into the writer, where it can be read, and begins anew.
+func (b *Bulk) Spill() error {
+	if err := b.finish(); err != nil {
+		return err
+	}
+	defer b.w.touch()
+	err := b.each(func(k, v []byte) error { return b.w.batch.Set(k, v, nil) })
+	for i := range b.records {
+		b.records[i] = records{}
+	}
+	clear(b.members)
+	b.lists, b.first = nil, b.w.next.vertex
+	return err
+}
 
 // finish turns all that was collected into records, in three sorted lists whose keys do not meet.
 func (b *Bulk) finish() error {

@@ -22,6 +22,9 @@ func (w *Writer) SetMark(stream string, seq uint64, mark []byte) error {
 	return w.batch.Set(markKey(stream), append(binary.AppendUvarint(nil, seq), mark...), nil)
 }
 
+// DropMark forgets a stream.
+func (w *Writer) DropMark(stream string) error { return w.batch.Delete(markKey(stream), nil) }
+
 // Mark reads what SetMark stored; 0 and nil if there is nothing.
 func (v *View) Mark(stream string) (seq uint64, mark []byte, err error) {
 	key := markKey(stream)
@@ -117,11 +120,11 @@ func (w *Writer) writeTable(path string) (err error) {
 			if c > 0 {
 				break
 			}
-			if c == 0 {
-				return fmt.Errorf("key %x is written twice", k)
-			}
-			if err := put(ops[0]); err != nil {
-				return err
+			// A bulk that was spilled may have written the same record before.
+			if c < 0 {
+				if err := put(ops[0]); err != nil {
+					return err
+				}
 			}
 			ops = ops[1:]
 		}

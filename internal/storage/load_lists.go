@@ -19,8 +19,8 @@ type bulkLists struct {
 	cols  []BulkColumn
 }
 
-// Edges puts new edges into the lists of one type and direction; their rows count the rows of the columns. It owns
-// edges from now on. It is called once for a type and direction.
+// Edges puts new edges, sorted by SortEdges, into the lists of one type and direction; their rows count the rows of the
+// columns. It owns edges from now on. Between spills it is called once for a type and direction.
 func (b *Bulk) Edges(t graph.TypeID, dir graph.Direction, edges []ListEdge, cols []BulkColumn) {
 	if len(edges) > 0 {
 		b.lists = append(b.lists, bulkLists{t, dir, edges, cols})
@@ -38,7 +38,6 @@ func (b *Bulk) packLists() error {
 	})
 	for i := range b.lists {
 		l := &b.lists[i]
-		l.edges = sortEdges(l.edges)
 		if err := b.packList(l); err != nil {
 			return fault("load edges", err)
 		}
@@ -187,9 +186,9 @@ func (p *prober) close() {
 	}
 }
 
-// sortEdges sorts by vertex, neighbour and edge: by vertex with a radix sort, as there are many, and then each list.
+// SortEdges sorts by vertex, neighbour and edge: by vertex with a radix sort, as there are many, and then each list.
 // It may use other memory than that of edges.
-func sortEdges(edges []ListEdge) []ListEdge {
+func SortEdges(edges []ListEdge) []ListEdge {
 	edges = radixSort(edges)
 	for i := 0; i < len(edges); {
 		n := 1

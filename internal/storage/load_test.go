@@ -57,6 +57,13 @@ func TestBulk(t *testing.T) {
 				if rnd.IntN(2) == 0 {
 					m.single(t, rnd, w)
 				}
+				if rnd.IntN(3) == 0 {
+					if err := b.Spill(); err != nil {
+						t.Fatal(err)
+					}
+					m.vertices(t, rnd, b)
+					m.edges(t, rnd, b)
+				}
 				if err := w.SetMark("stream", uint64(round+1), []byte{byte(round)}); err != nil {
 					t.Fatal(err)
 				}
@@ -141,7 +148,7 @@ func (m *bulkModel) vertices(t *testing.T, rnd *rand.Rand, b *Bulk) {
 				vals[i], props[i][p] = graph.StringValue(s), s
 			}
 		}
-		col, err := b.Column(p, vals, nil)
+		col, err := b.Column(p, vals)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +183,7 @@ func (m *bulkModel) edges(t *testing.T, rnd *rand.Rand, b *Bulk) {
 		lists[0] = append(lists[0], ListEdge{src, graph.VertexID(dst), m.edge, int32(i)})
 		lists[1] = append(lists[1], ListEdge{dst, graph.VertexID(src), m.edge, int32(i)})
 	}
-	col, err := b.Column(7, vals, nil)
+	col, err := b.Column(7, vals)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +191,7 @@ func (m *bulkModel) edges(t *testing.T, rnd *rand.Rand, b *Bulk) {
 		for _, e := range l {
 			m.lists[dir][e.Vertex] = append(m.lists[dir][e.Vertex], e)
 		}
-		b.Edges(5, graph.Direction(dir), l, []BulkColumn{col})
+		b.Edges(5, graph.Direction(dir), SortEdges(l), []BulkColumn{col})
 	}
 }
 

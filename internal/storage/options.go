@@ -40,6 +40,9 @@ type Options struct {
 
 // Tuning holds sizes of the layout.
 type Tuning struct {
+	// PlaceBlock is how many vertices in the order of their creation lie in one shard before the next one's turn;
+	// default 4,096.
+	PlaceBlock int
 	// SegmentBytes is the size above which a packed edge list is split; default 16 KiB.
 	SegmentBytes int
 	// ChunkBytes is the size above which a column chunk is split; default 64 KiB.
@@ -69,6 +72,7 @@ func (o *Options) EnsureDefaults() {
 	def(&o.CacheBytes, 128<<20)
 	def(&o.MemtableBytes, 16<<20)
 	def(&o.TxBytes, 512<<20)
+	def(&o.Tuning.PlaceBlock, 4096)
 	def(&o.Tuning.SegmentBytes, 16<<10)
 	def(&o.Tuning.ChunkBytes, 64<<10)
 	def(&o.Tuning.FoldRecords, 64<<10)
@@ -101,7 +105,7 @@ func (o *Options) Validate() error {
 	check(o.MemtableBytes >= 256<<10 && o.MemtableBytes <= 1<<30, "storage: memtables of %d bytes; they must be 256 KiB to 1 GiB", o.MemtableBytes)
 	check(o.TxBytes >= 1<<16 && o.TxBytes <= 3<<30, "storage: transactions of %d bytes; it must be 64 KiB to 3 GiB", o.TxBytes)
 	t := &o.Tuning
-	check(t.SegmentBytes > 0 && t.ChunkBytes > 0 && t.FoldStep > 0 && t.FoldIdle > 0, "storage: a size of the layout is not positive")
+	check(t.PlaceBlock > 0 && t.SegmentBytes > 0 && t.ChunkBytes > 0 && t.FoldStep > 0 && t.FoldIdle > 0, "storage: a size of the layout is not positive")
 	return errors.Join(errs...)
 }
 

@@ -25,6 +25,7 @@ type Writer struct {
 	fresh    int
 	changes  Changes
 	bulk     *Bulk // or nil
+	entries  bool  // index entries were changed
 	key, buf []byte
 }
 
@@ -66,6 +67,9 @@ func (s *Shard) NewWriter() *Writer {
 		View: &View{shard: s, graph: b, values: l}, batch: b, large: l, base: s.next, next: s.next, delta: map[Count]int64{},
 	}
 }
+
+// Entries reports whether index entries were changed.
+func (w *Writer) Entries() bool { return w.entries }
 
 // Empty reports whether nothing was changed.
 func (w *Writer) Empty() bool {

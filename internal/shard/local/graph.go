@@ -32,6 +32,7 @@ type Graph struct {
 	intents uint64
 	seq     uint64
 	last    *publication
+	keys    *keyTables // or nil
 
 	defs atomic.Pointer[indexDefs]
 
@@ -247,13 +248,21 @@ func (g *Graph) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
 }
 
 // commit applies the writers' changes and gives up the writer's lock, which the caller holds. It returns when they are
-// durable and can be read.
-func (g *Graph) commit(ws []*storage.Writer) error {
+// durable and can be read. keys are what a load knows of unique indexes afterwards.
+func (g *Graph) commit(ws []*storage.Writer, keys *keyTables) error {
 	some := false
 	for _, w := range ws {
 		some = some || !w.Empty()
+		if keys == nil && w.Entries() {
+			g.keys = nil
+		}
 	}
 	wait, err := storage.Commit(ws, &g.intents)
+	if err != nil {
+		g.keys = nil
+	} else if keys != nil {
+		g.keys = keys
+	}
 	if err != nil || !some {
 		g.unlock()
 		return err

@@ -1,11 +1,16 @@
 package local
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/maphash"
+	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
 // keyTable maps the ordered keys of one unique index to vertices, in memory, with open addressing: 16 bytes a slot for
@@ -145,6 +150,151 @@ func (t *keyTable) growOthers() {
 	for _, s := range old {
 		if s.hash != [2]uint64{} {
 			t.putOther(s.hash, s.id)
+		}
+	}
+}
+
+// keyTables are the tables of a graph's unique indexes, as far as loads have used them. They are right as long as
+// nothing but loads has changed the indexes.
+type keyTables struct {
+	byIndex map[graph.IndexID]*keyTable
+}
+
+// maxKeyTables is the size in bytes above which tables are thrown away.
+const maxKeyTables = 256 << 20
+
+// trim throws the tables away if they have become too large.
+func (t *keyTables) trim() {
+	n := 0
+	for _, x := range t.byIndex {
+		n += x.bytes()
+	}
+	if n > maxKeyTables {
+		clear(t.byIndex)
+	}
+}
+
+// pendingID marks a vertex that is being made and has no id yet: group and row of loadBatch.pending follow.
+const pendingID graph.VertexID = 1 << 63
+
+func makePendingID(group, row int) graph.VertexID {
+	return pendingID | graph.VertexID(group)<<32 | graph.VertexID(row)
+}
+
+func isPending(id graph.VertexID) bool { return id&pendingID != 0 && id != graph.NoVertex }
+
+func splitPending(id graph.VertexID) (group, row int) {
+	return int(id &^ pendingID >> 32), int(uint32(id))
+}
+
+// table gives the table of a space, making it if need be: complete if the index is small beside the n keys that are
+// about to be looked up.
+func (b *loadBatch) table(d *indexDef, n int) (*keyTable, error) {
+	if t := b.tables.byIndex[d.ID]; t != nil {
+		return t, nil
+	}
+	entries := uint64(0)
+	for _, s := range b.g.shards {
+		if sk := s.Sketches()[d.ID]; sk != nil {
+			entries += sk.Estimate()
+		}
+	}
+	t := newKeyTable(entries < uint64(4*n+1<<16))
+	b.tables.byIndex[d.ID] = t
+	if !t.complete {
+		return t, nil
+	}
+	for _, v := range b.tx.views {
+		err := v.Walk(b.ctx, d.ID, nil, nil, func(rest []byte, o storage.Owner) bool {
+			t.put(rest, o.Vertex)
+			return true
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// fetch makes the table know all keys: those that it does not know are looked up together, in their order.
+func (b *loadBatch) fetch(d *indexDef, t *keyTable, vals []graph.Value) error {
+	if t.complete {
+		return nil
+	}
+	var tuples [][]byte
+	var buf, key []byte
+	for _, v := range vals {
+		if !isKey(v) {
+			continue
+		}
+		key, _ = keys.AppendOrdered(key[:0], v)
+		if _, ok := t.find(key); ok {
+			continue
+		}
+		if cap(buf)-len(buf) < len(key) {
+			buf = make([]byte, 0, max(64<<10, len(key)))
+		}
+		start := len(buf)
+		buf = append(buf, key...)
+		tuples = append(tuples, buf[start:len(buf):len(buf)])
+		t.put(key, graph.NoVertex)
+	}
+	slices.SortFunc(tuples, bytes.Compare)
+	for _, v := range b.tx.views {
+		if err := v.Seek(b.ctx, d.ID, tuples, func(k int, o storage.Owner) { t.put(tuples[k], o.Vertex) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isKey reports whether a value can be an external key.
+func isKey(v graph.Value) bool {
+	switch v.Kind() {
+	case graph.Int:
+		return true
+	case graph.String:
+		return len(v.Str()) <= maxKeyText
+	}
+	return false
+}
+
+// maxKeyText is the size in bytes of the longest text that surely fits an index.
+const maxKeyText = keys.MaxOrdered/2 - 2
+
+// exact is the range of the integers that are float64s.
+const exact = 1 << 53
+
+// get looks a key up that fetch has seen; it gives NoVertex if there is no vertex. buf is scratch.
+func (t *keyTable) get(v graph.Value, buf *[]byte) graph.VertexID {
+	if v.Kind() == graph.Int {
+		if i := v.Int(); i > -exact && i < exact {
+			return t.getInt(i)
+		}
+	}
+	*buf, _ = keys.AppendOrdered((*buf)[:0], v)
+	if id, ok := t.find(*buf); ok {
+		return id
+	}
+	return graph.NoVertex
+}
+
+func (t *keyTable) getInt(i int64) graph.VertexID {
+	if len(t.ints) == 0 {
+		return graph.NoVertex
+	}
+	k := math.Float64bits(float64(i))
+	if k>>63 != 0 {
+		k = ^k
+	} else {
+		k |= 1 << 63
+	}
+	for at := slotOf(k, len(t.ints)); ; at = (at + 1) & (len(t.ints) - 1) {
+		switch s := &t.ints[at]; s.key {
+		case k:
+			return s.id
+		case 0:
+			return graph.NoVertex
 		}
 	}
 }

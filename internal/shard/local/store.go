@@ -20,6 +20,9 @@ import (
 // Options say how graphs are stored.
 type Options = storage.Options
 
+// Tuning holds sizes of the layout.
+type Tuning = storage.Tuning
+
 // DefaultGraph is the name of the graph that is always there.
 const DefaultGraph = "default"
 

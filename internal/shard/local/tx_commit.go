@@ -24,7 +24,7 @@ func (tx *Tx) Commit(ctx context.Context) error {
 		return err
 	}
 	tx.ended.Store(true)
-	err := tx.g.commit(tx.ws)
+	err := tx.g.commit(tx.ws, nil)
 	tx.g.leave()
 	return err
 }
@@ -53,7 +53,7 @@ func (tx *Tx) verify(ctx context.Context) error {
 		}
 		for _, d := range tx.g.defs.Load().byType[e.Type] {
 			if p := d.missing(d.values(rec[0].Props)); p != "" {
-				return graph.ConstraintError("an edge of the type %s must have the property %s (constraint %s)", d.Type, p, d.Name)
+				return missingEdgeProp(d, p)
 			}
 		}
 	}
@@ -129,6 +129,10 @@ func (d *indexDef) missing(vals []graph.Value) string {
 
 func missingProp(d *indexDef, p string) error {
 	return graph.ConstraintError("a vertex with the label %s must have the property %s (constraint %s)", d.Label, p, d.Name)
+}
+
+func missingEdgeProp(d *indexDef, p string) error {
+	return graph.ConstraintError("an edge of the type %s must have the property %s (constraint %s)", d.Type, p, d.Name)
 }
 
 // duplicate tells of a violation of a unique index.

@@ -32,6 +32,9 @@ func (tx *Tx) lists(types []graph.TypeID, dir graph.Direction, want storage.Want
 			}
 		}
 	}
+	if !slices.IsSorted(types) {
+		types = slices.Sorted(slices.Values(types))
+	}
 	ls := make([]list, 0, 2*len(types))
 	for i, t := range types {
 		if slices.Contains(types[:i], t) {
@@ -117,9 +120,14 @@ func (tx *Tx) expandShard(ctx context.Context, v *storage.View, sources []graph.
 			if err := l.ls.Append(ctx, id, l.want, out, pending); err != nil {
 				return err
 			}
-			if req.Edges {
+			if !req.Edges {
+				continue
+			}
+			for range len(out.Targets) - from {
+				res.Types = append(res.Types, l.t)
+			}
+			if req.Dir != graph.Out {
 				for range len(out.Targets) - from {
-					res.Types = append(res.Types, l.t)
 					res.Reverse = append(res.Reverse, l.dir == graph.In)
 				}
 			}

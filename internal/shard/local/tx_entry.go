@@ -19,6 +19,8 @@ type indexDefs struct {
 	byID    map[graph.IndexID]*indexDef
 	byLabel map[graph.LabelID][]*indexDef
 	byType  map[graph.TypeID][]*indexDef
+	// bare are the id spaces. Their property is a hidden one.
+	bare []*indexDef
 }
 
 // loadDefs makes the definitions follow the catalog.
@@ -31,6 +33,10 @@ func (g *Graph) loadDefs() {
 		for _, name := range ix.Props {
 			p, _ := g.Prop(name)
 			d.props = append(d.props, p)
+		}
+		if d.bare() {
+			d.props = []graph.PropID{spaceProp(ix.ID)}
+			defs.bare = append(defs.bare, d)
 		}
 		defs.byID[ix.ID] = d
 		if l, ok := g.Label(ix.Label); ok && ix.Label != "" {

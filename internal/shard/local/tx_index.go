@@ -20,9 +20,13 @@ func (tx *Tx) vertexIndex(id graph.IndexID) (*indexDef, error) {
 	case d == nil || !d.Indexed || d.Type != "":
 		return nil, misuse("there is no index %d over vertices", id)
 	case !d.Online:
-		return nil, newError(graph.KindUnavailable, "Neo.TransientError.General.DatabaseUnavailable", "IndexOffline", "the index %s is being built", d.Name)
+		return nil, unavailableIndex(d)
 	}
 	return d, nil
+}
+
+func unavailableIndex(d *indexDef) error {
+	return newError(graph.KindUnavailable, "Neo.TransientError.General.DatabaseUnavailable", "IndexOffline", "the index %s is being built", d.Name)
 }
 
 // Seek implements shard.Tx.

@@ -135,15 +135,12 @@ func (tx *Tx) apply(ctx context.Context, m *shard.Mutation) error {
 	return misuse("an unknown mutation %d", m.Op)
 }
 
-// placeBlock is how many vertices in the order of their creation lie in one shard before the next one's turn.
-const placeBlock = 4096
-
 // place chooses the shard of a new vertex: the one whose block is not full, else the one with the fewest vertices.
-func place(ws []*storage.Writer) *storage.Writer {
-	best := ws[0]
-	for _, w := range ws {
+func (tx *Tx) place() *storage.Writer {
+	best := tx.ws[0]
+	for _, w := range tx.ws {
 		n := w.NextVertex()
-		if n%placeBlock != 0 {
+		if n%uint64(tx.g.opts.Tuning.PlaceBlock) != 0 {
 			return w
 		}
 		if n < best.NextVertex() {
@@ -159,7 +156,7 @@ func (tx *Tx) createVertex(m *shard.Mutation) error {
 	if err := tx.g.Present(set, m.Props); err != nil {
 		return err
 	}
-	w := place(tx.ws)
+	w := tx.place()
 	m.Vertex = w.NewVertex()
 	if err := w.PutVertex(m.Vertex, set, labels, m.Props); err != nil {
 		return err
@@ -323,9 +320,13 @@ func (tx *Tx) deleteVertex(ctx context.Context, id graph.VertexID) error {
 			}
 		}
 	}
+	keys, err := tx.dropKeys(ctx, id)
+	if err != nil {
+		return err
+	}
 	tx.deleted[id] = struct{}{}
 	delete(tx.touched, id)
-	return tx.ws[id.Shard()].DropVertex(id, tx.g.Labels(set), tx.g.PropsOf(nil, set))
+	return tx.ws[id.Shard()].DropVertex(id, tx.g.Labels(set), append(tx.g.PropsOf(nil, set), keys...))
 }
 
 func (tx *Tx) createEdge(m *shard.Mutation) error {

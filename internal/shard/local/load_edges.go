@@ -1,0 +1,556 @@
+package local
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// edgeRows are the rows of all groups of one edge type, in order, whose ends are known.
+type edgeRows struct {
+	t    graph.TypeID
+	rows []edgeRow
+	cols []edgeColumn
+	// plainInsert: all rows insert. simple: all rows insert or upsert.
+	plainInsert, simple bool
+}
+
+type edgeRow struct {
+	src, dst   graph.VertexID
+	group, row int32
+}
+
+// edgeColumn is a property of the rows.
+type edgeColumn struct {
+	prop     graph.PropID
+	strategy []shard.Strategy // by group of the batch
+	values   []graph.Value
+	own      bool // values are a copy
+}
+
+// edges carries out the batch's edges: first all ends are found, or made, then the edges of each type are written.
+func (b *loadBatch) edges() error {
+	var types []*edgeRows
+	for i := range b.l.Edges {
+		group := &b.l.Edges[i]
+		if group.Type == 0 || len(group.Dst) != len(group.Src) {
+			return misuse("a group of edges has no type, or its ends do not pair")
+		}
+		for _, c := range group.Props {
+			if len(c.Values) != len(group.Src) {
+				return misuse("a column of a load has %d values for %d rows", len(c.Values), len(group.Src))
+			}
+		}
+		at := slices.IndexFunc(types, func(e *edgeRows) bool { return e.t == group.Type })
+		if at < 0 {
+			at = len(types)
+			types = append(types, &edgeRows{t: group.Type, plainInsert: true, simple: true})
+		}
+		e := types[at]
+		e.plainInsert = e.plainInsert && group.Action == shard.Insert
+		e.simple = e.simple && (group.Action == shard.Insert || group.Action == shard.Upsert)
+		if err := b.ends(i, e); err != nil {
+			return err
+		}
+	}
+	if err := b.makePending(); err != nil {
+		return err
+	}
+	for _, e := range types {
+		b.fixPending(e)
+		if err := b.edgesOfType(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ends finds the ends of a group's rows.
+func (b *loadBatch) ends(i int, e *edgeRows) error {
+	group := &b.l.Edges[i]
+	srcDef, err := b.space(group.SrcSpace)
+	if err != nil {
+		return err
+	}
+	dstDef, err := b.space(group.DstSpace)
+	if err != nil {
+		return err
+	}
+	srcs, err := b.table(srcDef, len(group.Src))
+	if err != nil {
+		return err
+	}
+	dsts, err := b.table(dstDef, len(group.Dst))
+	if err != nil {
+		return err
+	}
+	if err := b.fetch(srcDef, srcs, group.Src); err != nil {
+		return err
+	}
+	if err := b.fetch(dstDef, dsts, group.Dst); err != nil {
+		return err
+	}
+	e.rows = slices.Grow(e.rows, len(group.Src))
+	var key []byte
+	for row := range group.Src {
+		if err := b.alive(); err != nil {
+			return err
+		}
+		src, dst := group.Src[row], group.Dst[row]
+		r := edgeRow{group: int32(i), row: int32(row)}
+		if isKey(src) {
+			r.src = srcs.get(src, &key)
+		}
+		if isKey(dst) {
+			r.dst = dsts.get(dst, &key)
+		}
+		if r.src == graph.NoVertex || r.dst == graph.NoVertex || !isKey(src) || !isKey(dst) {
+			ok, err := b.dangling(i, row, srcDef, dstDef, &r)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				continue
+			}
+		}
+		e.rows = append(e.rows, r)
+	}
+	return nil
+}
+
+// dangling treats a row one of whose ends is not there; ok tells whether both are now.
+func (b *loadBatch) dangling(i, row int, srcDef, dstDef *indexDef, e *edgeRow) (ok bool, err error) {
+	group := &b.l.Edges[i]
+	for _, end := range []struct {
+		d   *indexDef
+		key graph.Value
+		id  *graph.VertexID
+	}{{srcDef, group.Src[row], &e.src}, {dstDef, group.Dst[row], &e.dst}} {
+		if !isKey(end.key) {
+			b.refuse(true, i, row, rejectKey)
+			return false, nil
+		}
+		// The source may have been made a moment ago, under the same key.
+		if *end.id, err = b.find(end.d, end.key); err != nil {
+			return false, err
+		}
+		if *end.id != graph.NoVertex {
+			continue
+		}
+		switch group.Dangling {
+		case shard.DanglingReject:
+			b.refuse(true, i, row, rejectDangling)
+			return false, nil
+		case shard.DanglingSkip:
+			return false, nil
+		}
+		r, err := b.makeEnd(end.d, end.key, end.id)
+		if err != nil {
+			return false, err
+		}
+		if r != nil {
+			b.refuse(true, i, row, r)
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// makeEnd makes the vertex that a dangling edge lacks, with its key alone.
+func (b *loadBatch) makeEnd(d *indexDef, key graph.Value, id *graph.VertexID) (*reject, error) {
+	set, err := b.newSet(d, graph.NoLabels)
+	if err != nil {
+		return nil, err
+	}
+	if b.constrained(d, set) || b.tables.byIndex[d.ID] == nil {
+		if err := b.settle(); err != nil {
+			return nil, err
+		}
+		r, err := b.create(d, key, graph.NoLabels, nil)
+		if r != nil || err != nil {
+			return r, err
+		}
+		*id, err = b.find(d, key)
+		return nil, err
+	}
+	at := b.pendingOf(d, set)
+	p := b.pending[at]
+	n, r := p.add(&shard.LoadVertices{}, 0, nil)
+	if r != nil {
+		return r, nil
+	}
+	p.setKey(n, key)
+	*id = makePendingID(at, n)
+	b.l.AppliedVertices++
+	b.put(d, key, *id)
+	tuple, _ := keys.AppendOrdered(nil, key)
+	p.keys.AddKey(tuple)
+	return nil, nil
+}
+
+// fixPending puts the ids of vertices that have been made meanwhile into the rows.
+func (b *loadBatch) fixPending(e *edgeRows) {
+	if len(b.pending) == 0 {
+		return
+	}
+	for i := range e.rows {
+		for _, id := range []*graph.VertexID{&e.rows[i].src, &e.rows[i].dst} {
+			if isPending(*id) {
+				group, row := splitPending(*id)
+				*id = b.pending[group].ids[row]
+			}
+		}
+	}
+}
+
+func (b *loadBatch) edgesOfType(e *edgeRows) error {
+	if len(e.rows) == 0 {
+		return nil
+	}
+	if !e.simple || len(b.defs.byType[e.t]) > 0 {
+		return b.edgesByRow(e.rows)
+	}
+	b.edgeColumns(e)
+	b.dropBad(e)
+	if e.plainInsert {
+		return b.insertEdges(e)
+	}
+	old, err := b.splitOld(e)
+	if err != nil {
+		return err
+	}
+	if err := b.insertEdges(e); err != nil {
+		return err
+	}
+	if len(old) == 0 {
+		return nil
+	}
+	return b.edgesByRow(old)
+}
+
+// edgesByRow carries out rows one by one.
+func (b *loadBatch) edgesByRow(rows []edgeRow) error {
+	if err := b.settle(); err != nil {
+		return err
+	}
+	for _, e := range rows {
+		r, err := b.edgeRow(&b.l.Edges[e.group], int(e.row), e.src, e.dst)
+		if err != nil {
+			return err
+		}
+		if r != nil {
+			b.refuse(true, int(e.group), int(e.row), r)
+		}
+	}
+	return nil
+}
+
+// edgeColumns lays the columns of the groups end to end, as far as there are several.
+func (b *loadBatch) edgeColumns(e *edgeRows) {
+	one := true
+	for i := range e.rows {
+		one = one && e.rows[i].group == e.rows[0].group && int(e.rows[i].row) == i
+	}
+	if group := &b.l.Edges[e.rows[0].group]; one && len(e.rows) == len(group.Src) && !repeats(group.Props) {
+		for _, c := range group.Props {
+			e.cols = append(e.cols, edgeColumn{prop: c.Prop, strategy: b.strategies(c.Prop), values: c.Values})
+		}
+		return
+	}
+	at := map[graph.PropID]int{}
+	for i := range e.rows {
+		group := &b.l.Edges[e.rows[i].group]
+		for k := range group.Props {
+			c := &group.Props[k]
+			n, ok := at[c.Prop]
+			if !ok {
+				n = len(e.cols)
+				at[c.Prop] = n
+				e.cols = append(e.cols, edgeColumn{prop: c.Prop, strategy: b.strategies(c.Prop), values: make([]graph.Value, len(e.rows)), own: true})
+			}
+			e.cols[n].values[i] = c.Values[e.rows[i].row]
+		}
+	}
+}
+
+func repeats(cols []shard.LoadColumn) bool {
+	for i := range cols {
+		for j := range i {
+			if cols[i].Prop == cols[j].Prop {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// strategies gives the update strategy of a property by group.
+func (b *loadBatch) strategies(p graph.PropID) []shard.Strategy {
+	out := make([]shard.Strategy, len(b.l.Edges))
+	for i := range b.l.Edges {
+		for _, c := range b.l.Edges[i].Props {
+			if c.Prop == p {
+				out[i] = c.Strategy
+			}
+		}
+	}
+	return out
+}
+
+// dropBad refuses rows with values that cannot be stored.
+func (b *loadBatch) dropBad(e *edgeRows) {
+	bad := map[int]bool{}
+	for c := range e.cols {
+		for i, v := range e.cols[c].values {
+			if !storable(v) {
+				bad[i] = true
+			}
+		}
+	}
+	for i := range bad {
+		b.refuse(true, int(e.rows[i].group), int(e.rows[i].row), rejectValue)
+		e.rows[i].src = graph.NoVertex
+	}
+}
+
+// splitOld takes out of e the rows whose edges are there already and gives them, in order; rows that repeat the ends of
+// a row before them become part of that. A row that is taken out has no source any more.
+func (b *loadBatch) splitOld(e *edgeRows) (old []edgeRow, err error) {
+	order := make([]int32, 0, len(e.rows))
+	for i := range e.rows {
+		if e.rows[i].src != graph.NoVertex {
+			order = append(order, int32(i))
+		}
+	}
+	slices.SortFunc(order, func(x, y int32) int {
+		a, c := &e.rows[x], &e.rows[y]
+		return cmp.Or(cmp.Compare(a.src, c.src), cmp.Compare(a.dst, c.dst), cmp.Compare(x, y))
+	})
+	var olds []int32
+	p := pairs{b: b, t: e.t}
+	defer p.close()
+	for len(order) > 0 {
+		first := &e.rows[order[0]]
+		n := 1
+		for n < len(order) && e.rows[order[n]].src == first.src && e.rows[order[n]].dst == first.dst {
+			n++
+		}
+		run := order[:n]
+		order = order[n:]
+		exists, err := p.has(first.src, first.dst)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case exists:
+			olds = append(olds, run...)
+		case n > 1:
+			b.foldRun(e, run)
+		}
+	}
+	slices.Sort(olds)
+	for _, i := range olds {
+		old = append(old, e.rows[i])
+		e.rows[i].src = graph.NoVertex
+	}
+	return old, nil
+}
+
+// foldRun treats rows with the same ends, between which there is no edge yet, in their order: the first makes an edge,
+// and so does every insert; an upsert changes all that there are by then.
+func (b *loadBatch) foldRun(e *edgeRows, run []int32) {
+	made := []int32{}
+	for _, i := range run {
+		row := &e.rows[i]
+		if len(made) == 0 || b.l.Edges[row.group].Action == shard.Insert {
+			made = append(made, i)
+			continue
+		}
+		for _, to := range made {
+			if r := e.combine(i, to); r != nil {
+				b.refuse(true, int(row.group), int(row.row), r)
+				break
+			}
+			b.l.AppliedEdges++
+		}
+		row.src = graph.NoVertex
+	}
+}
+
+// combine changes edge to by row i.
+func (e *edgeRows) combine(i, to int32) *reject {
+	next := make([]graph.Value, len(e.cols))
+	for c := range e.cols {
+		col := &e.cols[c]
+		v := col.values[i]
+		if v.IsNull() {
+			continue
+		}
+		var r *reject
+		if next[c], r = combine(col.strategy[e.rows[i].group], col.values[to], v); r != nil {
+			return r
+		}
+	}
+	for c, v := range next {
+		if v.IsNull() {
+			continue
+		}
+		col := &e.cols[c]
+		if !col.own {
+			col.values, col.own = slices.Clone(col.values), true
+		}
+		col.values[to] = v
+	}
+	return nil
+}
+
+// pairs tells which edges of a type are there. Sources come in ascending order.
+type pairs struct {
+	b       *loadBatch
+	t       graph.TypeID
+	no      int // of the open lists' shard
+	ls      *storage.Lists
+	nothing bool // the shard has no edges of the type
+	src     graph.VertexID
+	known   bool
+	out     storage.Edges
+}
+
+func (p *pairs) has(src, dst graph.VertexID) (bool, error) {
+	if p.ls == nil || p.no != src.Shard() {
+		p.close()
+		p.no = src.Shard()
+		w := p.b.tx.ws[p.no]
+		var err error
+		if p.nothing, err = w.ListsEmpty(p.t, graph.Out); err != nil {
+			return false, err
+		}
+		if p.ls, err = w.Lists(p.t, graph.Out); err != nil {
+			return false, err
+		}
+		p.known = false
+	}
+	if p.nothing {
+		return false, nil
+	}
+	if !p.known || p.src != src {
+		p.src, p.known = src, true
+		p.out.Targets = p.out.Targets[:0]
+		if p.b.made(src) == 0 {
+			if err := p.ls.Append(p.b.ctx, src, storage.Want{}, &p.out, nil); err != nil {
+				return false, err
+			}
+		}
+	}
+	_, ok := slices.BinarySearch(p.out.Targets, dst)
+	return ok, nil
+}
+
+func (p *pairs) close() {
+	if p.ls != nil {
+		p.ls.Close()
+		p.ls = nil
+	}
+}
+
+// insertEdges puts the rows that have a source into the bulks.
+func (b *loadBatch) insertEdges(e *edgeRows) error {
+	ws := b.tx.ws
+	cols := make([]storage.BulkColumn, len(e.cols))
+	for c := range cols {
+		cols[c] = storage.NewBulkColumn(e.cols[c].prop, len(e.rows))
+		values := e.cols[c].values
+		for i := range e.rows {
+			v := values[i]
+			src := e.rows[i].src
+			if src == graph.NoVertex {
+				cols[c].Skip()
+				continue
+			}
+			if err := cols[c].Add(ws[src.Shard()], v); err != nil {
+				return err
+			}
+		}
+	}
+	var lists [2][][]storage.ListEdge
+	for dir := range lists {
+		lists[dir] = make([][]storage.ListEdge, len(ws))
+		if len(ws) == 1 {
+			lists[dir][0] = make([]storage.ListEdge, 0, len(e.rows))
+		}
+	}
+	n := 0
+	for i := range e.rows {
+		r := &e.rows[i]
+		if r.src == graph.NoVertex {
+			continue
+		}
+		n++
+		from, to := r.src.Shard(), r.dst.Shard()
+		id := ws[from].NewEdge()
+		lists[0][from] = append(lists[0][from], storage.ListEdge{Vertex: r.src.Local(), Neighbour: r.dst, Edge: id, Row: int32(i)})
+		lists[1][to] = append(lists[1][to], storage.ListEdge{Vertex: r.dst.Local(), Neighbour: r.src, Edge: id, Row: int32(i)})
+	}
+	b.l.AppliedEdges += n
+	for dir, shards := range lists {
+		for no, edges := range shards {
+			if len(edges) == 0 {
+				continue
+			}
+			edges = storage.SortEdges(edges)
+			if err := b.countEdges(e.t, graph.Direction(dir), no, edges); err != nil {
+				return err
+			}
+			b.bulk(no).Edges(e.t, graph.Direction(dir), edges, cols)
+		}
+	}
+	return nil
+}
+
+// countEdges counts new edges by the labels of the vertices whose lists they are in.
+func (b *loadBatch) countEdges(t graph.TypeID, dir graph.Direction, no int, edges []storage.ListEdge) error {
+	var ids []graph.VertexID
+	for i := range edges {
+		if i == 0 || edges[i].Vertex != edges[i-1].Vertex {
+			ids = append(ids, graph.MakeVertexID(no, edges[i].Vertex))
+		}
+	}
+	sets := make([]graph.LabelSet, len(ids))
+	if err := b.tx.LabelSets(b.ctx, ids, sets); err != nil {
+		return err
+	}
+	bySet := map[graph.LabelSet]int64{}
+	last, n, at := graph.LabelSet(0), int64(0), -1
+	for i := range edges {
+		if i == 0 || edges[i].Vertex != edges[i-1].Vertex {
+			at++
+			set := sets[at]
+			if set == 0 {
+				set = b.made(ids[at])
+			}
+			if set != last {
+				bySet[last] += n
+				last, n = set, 0
+			}
+		}
+		n++
+	}
+	bySet[last] += n
+	w := b.tx.ws[no]
+	kind := storage.CountDst
+	if dir == graph.Out {
+		kind = storage.CountSrc
+		w.Count(storage.Count{Kind: storage.CountEdges}, int64(len(edges)))
+		w.Count(storage.Count{Kind: storage.CountType, Type: t}, int64(len(edges)))
+	}
+	for set, n := range bySet {
+		for _, l := range b.g.Labels(set) {
+			w.Count(storage.Count{Kind: kind, Label: l, Type: t}, n)
+		}
+	}
+	return nil
+}

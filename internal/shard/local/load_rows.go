@@ -1,0 +1,373 @@
+package local
+
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// find looks one key up, in the table or through the transaction.
+func (b *loadBatch) find(d *indexDef, key graph.Value) (graph.VertexID, error) {
+	tuple, _ := keys.AppendOrdered(nil, key)
+	if t := b.tables.byIndex[d.ID]; t != nil {
+		if id, ok := t.find(tuple); ok {
+			return id, nil
+		}
+		if t.complete {
+			return graph.NoVertex, nil
+		}
+	}
+	o, ok, err := b.tx.lookup(d.ID, tuple)
+	if err != nil || !ok {
+		return graph.NoVertex, err
+	}
+	return o.Vertex, nil
+}
+
+// forget makes the tables of other indexes be filled anew, because entries may have changed that they do not know of.
+func (b *loadBatch) forget(d *indexDef) {
+	for id := range b.tables.byIndex {
+		if id != d.ID {
+			delete(b.tables.byIndex, id)
+		}
+	}
+}
+
+// vertexRow carries out one row through the transaction.
+func (b *loadBatch) vertexRow(d *indexDef, group *shard.LoadVertices, row int) (*reject, error) {
+	if err := b.alive(); err != nil {
+		return nil, err
+	}
+	key := group.Keys[row]
+	if !isKey(key) {
+		return rejectKey, nil
+	}
+	id, err := b.find(d, key)
+	if err != nil {
+		return nil, err
+	}
+	exists := id != graph.NoVertex
+	switch {
+	case exists && group.Action == shard.Insert:
+		return rejectDuplicate, nil
+	case !exists && group.Action == shard.Update:
+		return rejectMissing, nil
+	case group.Action == shard.Delete:
+		if !exists {
+			return nil, nil
+		}
+		b.l.AppliedVertices++
+		b.forget(d)
+		b.put(d, key, graph.NoVertex)
+		return nil, b.detach(id)
+	}
+	if !exists {
+		props, r := rowProps(group.Props, row, nil)
+		if r != nil {
+			return r, nil
+		}
+		return b.create(d, key, group.Labels, props)
+	}
+	return b.changeRow(d, group, row, id)
+}
+
+// put tells a space's table of a key.
+func (b *loadBatch) put(d *indexDef, key graph.Value, id graph.VertexID) {
+	if t := b.tables.byIndex[d.ID]; t != nil {
+		tuple, _ := keys.AppendOrdered(nil, key)
+		t.put(tuple, id)
+	}
+}
+
+// rowProps gives what the properties that a row names become; old are those that are there.
+func rowProps(cols []shard.LoadColumn, row int, old []graph.Property) ([]graph.Property, *reject) {
+	var props []graph.Property
+	for i := range cols {
+		c := &cols[i]
+		v := c.Values[row]
+		if v.IsNull() {
+			continue
+		}
+		at := slices.IndexFunc(props, func(p graph.Property) bool { return p.ID == c.Prop })
+		var was graph.Value
+		if at >= 0 {
+			was = props[at].Value
+		} else if k := slices.IndexFunc(old, func(p graph.Property) bool { return p.ID == c.Prop }); k >= 0 {
+			was = old[k].Value
+		}
+		v, r := combine(c.Strategy, was, v)
+		if r != nil {
+			return nil, r
+		}
+		if at >= 0 {
+			props[at].Value = v
+		} else {
+			props = append(props, graph.Property{ID: c.Prop, Value: v})
+		}
+	}
+	return props, nil
+}
+
+// create makes a vertex under an external key through the transaction.
+func (b *loadBatch) create(d *indexDef, key graph.Value, labels graph.LabelSet, props []graph.Property) (*reject, error) {
+	set, err := b.newSet(d, labels)
+	if err != nil {
+		return nil, err
+	}
+	if !d.bare() {
+		props = setProp(props, d.props[0], key)
+	}
+	if r, err := b.violation(graph.NoVertex, set, props); r != nil || err != nil {
+		return r, err
+	}
+	m := shard.Mutation{Op: shard.CreateVertex, Labels: set, Props: props}
+	if err := b.tx.apply(b.ctx, &m); err != nil {
+		return nil, err
+	}
+	if d.bare() {
+		w := b.tx.ws[m.Vertex.Shard()]
+		if err := w.SetProps(m.Vertex, []graph.Property{{ID: d.props[0], Value: key}}); err != nil {
+			return nil, err
+		}
+		if err := b.tx.putEntry(d, []graph.Value{key}, storage.Owner{Vertex: m.Vertex}); err != nil {
+			return nil, err
+		}
+	}
+	b.l.AppliedVertices++
+	b.forget(d)
+	b.put(d, key, m.Vertex)
+	return nil, nil
+}
+
+func setProp(props []graph.Property, id graph.PropID, v graph.Value) []graph.Property {
+	for i := range props {
+		if props[i].ID == id {
+			props[i].Value = v
+			return props
+		}
+	}
+	return append(props, graph.Property{ID: id, Value: v})
+}
+
+// changeRow changes a vertex that is there.
+func (b *loadBatch) changeRow(d *indexDef, group *shard.LoadVertices, row int, id graph.VertexID) (*reject, error) {
+	var rec [1]shard.Record
+	if err := b.tx.Records(b.ctx, []graph.VertexID{id}, rec[:]); err != nil {
+		return nil, err
+	}
+	props, r := rowProps(group.Props, row, rec[0].Props)
+	if r != nil {
+		return r, nil
+	}
+	set, err := b.union(rec[0].Labels, group.Labels)
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Clone(rec[0].Props)
+	for _, p := range props {
+		all = setProp(all, p.ID, p.Value)
+	}
+	if r, err := b.violation(id, set, all); r != nil || err != nil {
+		return r, err
+	}
+	b.l.AppliedVertices++
+	b.tx.sets[id] = rec[0].Labels
+	if set != rec[0].Labels {
+		m := shard.Mutation{Op: shard.SetLabels, Vertex: id, Labels: set}
+		if err := b.tx.apply(b.ctx, &m); err != nil {
+			return nil, err
+		}
+		b.forget(d)
+	}
+	if len(props) == 0 {
+		return nil, nil
+	}
+	for _, l := range b.g.Labels(set) {
+		for _, o := range b.defs.byLabel[l] {
+			if o.Unique && o.touches(props) {
+				// A key may have moved, in this space too.
+				delete(b.tables.byIndex, o.ID)
+			}
+		}
+	}
+	m := shard.Mutation{Op: shard.SetVertex, Vertex: id, Props: props}
+	return nil, b.tx.apply(b.ctx, &m)
+}
+
+// violation says which constraint a vertex would violate with these labels and properties. id is NoVertex for a new one.
+func (b *loadBatch) violation(id graph.VertexID, set graph.LabelSet, props []graph.Property) (*reject, error) {
+	for _, l := range b.g.Labels(set) {
+		for _, d := range b.defs.byLabel[l] {
+			vals := d.values(props)
+			if p := d.missing(vals); p != "" {
+				return violates(missingProp(d, p)), nil
+			}
+			if !d.Indexed {
+				continue
+			}
+			tuple, ok, nan, err := storage.AppendTuple(nil, vals)
+			if err != nil {
+				return &reject{"BadValue", err.Error()}, nil
+			}
+			if !d.Unique || !ok || nan {
+				continue
+			}
+			o, ok, err := b.tx.lookup(d.ID, tuple)
+			if err != nil {
+				return nil, err
+			}
+			if ok && o.Vertex != id {
+				return violates(duplicateError(d, vals)), nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+func violates(err error) *reject { return &reject{"ConstraintViolation", err.Error()} }
+
+// detach deletes a vertex with its edges.
+func (b *loadBatch) detach(id graph.VertexID) error {
+	var res shard.Neighbours
+	req := shard.Expand{Sources: []graph.VertexID{id}, Dir: graph.Both, Edges: true}
+	if err := b.tx.Expand(b.ctx, &req, &res); err != nil {
+		return err
+	}
+	ms := make([]shard.Mutation, 0, len(res.Targets)+1)
+	for i, far := range res.Targets {
+		e := graph.Edge{ID: res.Edges[i], Src: id, Dst: far, Type: res.Types[i]}
+		if res.Reverse[i] {
+			e.Src, e.Dst = far, id
+		}
+		ms = append(ms, shard.Mutation{Op: shard.DeleteEdge, Edge: e})
+	}
+	ms = append(ms, shard.Mutation{Op: shard.DeleteVertex, Vertex: id})
+	return b.apply(ms)
+}
+
+// apply makes changes whose constraints have been checked.
+func (b *loadBatch) apply(ms []shard.Mutation) error {
+	if err := b.tx.prefetch(b.ctx, ms); err != nil {
+		return err
+	}
+	for i := range ms {
+		if err := b.tx.apply(b.ctx, &ms[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// edgeRow carries out one row of edges, whose ends are known, through the transaction.
+func (b *loadBatch) edgeRow(group *shard.LoadEdges, row int, src, dst graph.VertexID) (*reject, error) {
+	if err := b.alive(); err != nil {
+		return nil, err
+	}
+	var between []graph.Edge
+	if group.Action != shard.Insert {
+		var err error
+		if between, err = b.between(group.Type, src, dst); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case group.Action == shard.Delete:
+		var ms []shard.Mutation
+		for _, e := range between {
+			ms = append(ms, shard.Mutation{Op: shard.DeleteEdge, Edge: e})
+		}
+		b.l.AppliedEdges += len(ms)
+		return nil, b.apply(ms)
+	case group.Action == shard.Update && len(between) == 0:
+		return rejectNoEdge, nil
+	case len(between) == 0:
+		props, r := rowProps(group.Props, row, nil)
+		if r != nil {
+			return r, nil
+		}
+		if r, err := b.edgeViolation(noEdge, group.Type, props); r != nil || err != nil {
+			return r, err
+		}
+		b.l.AppliedEdges++
+		return nil, b.apply([]shard.Mutation{{Op: shard.CreateEdge, Edge: graph.Edge{Src: src, Dst: dst, Type: group.Type}, Props: props}})
+	}
+	for _, e := range between {
+		var rec [1]shard.Record
+		if err := b.tx.EdgeRecords(b.ctx, []graph.Edge{e}, rec[:]); err != nil {
+			return nil, err
+		}
+		props, r := rowProps(group.Props, row, rec[0].Props)
+		if r != nil {
+			return r, nil
+		}
+		all := slices.Clone(rec[0].Props)
+		for _, p := range props {
+			all = setProp(all, p.ID, p.Value)
+		}
+		if r, err := b.edgeViolation(e.ID, group.Type, all); r != nil || err != nil {
+			return r, err
+		}
+		b.l.AppliedEdges++
+		if len(props) == 0 {
+			continue
+		}
+		if err := b.apply([]shard.Mutation{{Op: shard.SetEdge, Edge: e, Props: props}}); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// between gives the edges of a type from one vertex to another, in the order of their ids.
+func (b *loadBatch) between(t graph.TypeID, src, dst graph.VertexID) ([]graph.Edge, error) {
+	ls, err := b.tx.ws[src.Shard()].Lists(t, graph.Out)
+	if err != nil {
+		return nil, err
+	}
+	defer ls.Close()
+	var out storage.Edges
+	var pending []storage.Pending
+	if err := ls.Append(b.ctx, src, storage.Want{IDs: true}, &out, &pending); err != nil {
+		return nil, err
+	}
+	var edges []graph.Edge
+	at, _ := slices.BinarySearch(out.Targets, dst)
+	for ; at < len(out.Targets) && out.Targets[at] == dst; at++ {
+		edges = append(edges, graph.Edge{ID: out.IDs[at], Src: src, Dst: dst, Type: t})
+	}
+	return edges, nil
+}
+
+// noEdge is not the id of any edge.
+const noEdge = ^graph.EdgeID(0)
+
+// edgeViolation says which constraint an edge would violate. id is noEdge for a new one.
+func (b *loadBatch) edgeViolation(id graph.EdgeID, t graph.TypeID, props []graph.Property) (*reject, error) {
+	for _, d := range b.defs.byType[t] {
+		vals := d.values(props)
+		if p := d.missing(vals); p != "" {
+			return violates(missingEdgeProp(d, p)), nil
+		}
+		if !d.Indexed {
+			continue
+		}
+		tuple, ok, nan, err := storage.AppendTuple(nil, vals)
+		if err != nil {
+			return &reject{"BadValue", err.Error()}, nil
+		}
+		if !d.Unique || !ok || nan {
+			continue
+		}
+		o, ok, err := b.tx.lookup(d.ID, tuple)
+		if err != nil {
+			return nil, err
+		}
+		if ok && o.Edge != id {
+			return violates(duplicateError(d, vals)), nil
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,438 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/temporal"
+	"github.com/hopgate/hopgate/internal/oracle"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// loadTwin is a graph beside the oracle's that loads are applied to.
+type loadTwin struct {
+	t      *testing.T
+	rng    *rand.Rand
+	opts   Options
+	store  *Store
+	graphs [2]shard.Graph // here, the oracle's
+	labels []graph.LabelID
+	types  []graph.TypeID
+	props  []graph.PropID
+	seq    map[string]uint64
+}
+
+// TestLoad applies random load batches to a graph and to the oracle's, among folds, restarts and transactions, and
+// compares what they refuse, what they count and all that is there.
+func TestLoad(t *testing.T) {
+	for seed := range uint64(seeds(25)) {
+		for _, shards := range []int{1, 3} {
+			t.Run(fmt.Sprintf("seed=%d/shards=%d", seed, shards), func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(seed, uint64(shards)))
+				w := &loadTwin{t: t, rng: rng, opts: tiny(rng, shards), seq: map[string]uint64{}}
+				w.opts.FS = vfs.NewMem()
+				if rng.IntN(2) == 0 {
+					w.opts.Tuning.IngestBytes = 1
+				}
+				w.open()
+				o := oracle.New(shards)
+				require.NoError(t, o.CreateGraph(context.Background(), "default"))
+				var err error
+				w.graphs[1], err = o.Graph("default")
+				require.NoError(t, err)
+				w.schema()
+				for range 12 {
+					w.step()
+				}
+				require.NoError(t, w.store.Close())
+			})
+		}
+	}
+}
+
+func (w *loadTwin) open() {
+	var err error
+	w.store, err = Open(w.opts)
+	require.NoError(w.t, err)
+	w.graphs[0], err = w.store.Graph("default")
+	require.NoError(w.t, err)
+}
+
+func (w *loadTwin) both(f func(g shard.Graph)) {
+	for _, g := range w.graphs {
+		f(g)
+	}
+}
+
+func (w *loadTwin) schema() {
+	ctx := context.Background()
+	w.both(func(g shard.Graph) {
+		tx, err := g.Begin(ctx, shard.Write)
+		require.NoError(w.t, err)
+		defer tx.Rollback()
+		w.labels, w.types, w.props = nil, nil, nil
+		for i := range 3 {
+			l, err := tx.Label(fmt.Sprint("L", i))
+			require.NoError(w.t, err)
+			ty, err := tx.Type(fmt.Sprint("T", i))
+			require.NoError(w.t, err)
+			w.labels, w.types = append(w.labels, l), append(w.types, ty)
+		}
+		for i := range 6 {
+			p, err := tx.Prop(fmt.Sprint("p", i))
+			require.NoError(w.t, err)
+			w.props = append(w.props, p)
+		}
+	})
+	for i, ix := range []graph.Index{
+		{Name: "a", Label: "L0", Props: []string{"p0"}, Unique: true, Indexed: true},
+		{Name: "b", Label: "L1", Props: []string{"p0"}, Unique: true, Indexed: true},
+		{Name: "bare", Unique: true, Indexed: true},
+		{Name: "plain", Label: "L2", Props: []string{"p1"}, Indexed: true},
+		{Name: "pair", Label: "L0", Props: []string{"p1", "p2"}, Indexed: true},
+		{Name: "unique", Label: "L2", Props: []string{"p2"}, Unique: true, Indexed: true},
+		{Name: "required", Label: "L1", Props: []string{"p3"}, Required: true},
+		{Name: "edges", Type: "T1", Props: []string{"p1"}, Indexed: true},
+		{Name: "edge", Type: "T2", Props: []string{"p0"}, Unique: true, Indexed: true},
+	} {
+		if i > 2 && w.rng.IntN(3) > 0 {
+			continue
+		}
+		w.both(func(g shard.Graph) { require.NoError(w.t, g.CreateIndex(ctx, ix)) })
+	}
+}
+
+func (w *loadTwin) step() {
+	ctx := context.Background()
+	switch w.rng.IntN(8) {
+	case 0:
+		require.NoError(w.t, w.graphs[0].(*Graph).Settle(ctx))
+	case 1:
+		require.NoError(w.t, w.store.Close())
+		w.open()
+	case 2:
+		w.transaction()
+	}
+	loads := w.load()
+	for i, g := range w.graphs {
+		require.NoError(w.t, g.Load(ctx, loads[i]))
+	}
+	a, b := loads[0], loads[1]
+	sortRejected(a.Rejected)
+	sortRejected(b.Rejected)
+	require.Equal(w.t, rejections(b.Rejected), rejections(a.Rejected))
+	require.Equal(w.t, []any{b.AppliedVertices, b.AppliedEdges, b.Skipped}, []any{a.AppliedVertices, a.AppliedEdges, a.Skipped})
+	require.Equal(w.t, w.dump(w.graphs[1]), w.dump(w.graphs[0]))
+	var counts [2]*graph.Counts
+	for i, g := range w.graphs {
+		tx, err := g.Begin(ctx, shard.Read)
+		require.NoError(w.t, err)
+		counts[i] = tx.Counts()
+		tx.Rollback()
+	}
+	(&twin{t: w.t}).compareCounts(counts[0], counts[1])
+	for stream := range w.seq {
+		var states [2]string
+		for i, g := range w.graphs {
+			seq, mark, err := g.LoadState(ctx, stream)
+			require.NoError(w.t, err)
+			states[i] = fmt.Sprint(seq, mark)
+		}
+		require.Equal(w.t, states[1], states[0])
+	}
+}
+
+func sortRejected(rs []shard.Rejected) {
+	slices.SortFunc(rs, func(a, b shard.Rejected) int {
+		return strings.Compare(rejections([]shard.Rejected{a})[0], rejections([]shard.Rejected{b})[0])
+	})
+}
+
+func rejections(rs []shard.Rejected) []string {
+	out := []string{}
+	for _, r := range rs {
+		out = append(out, fmt.Sprintf("%v %03d %03d %s", r.Edge, r.Group, r.Row, r.Code))
+	}
+	return out
+}
+
+// load makes one batch for both sides, in which the same names may have other numbers.
+func (w *loadTwin) load() [2]*shard.Load {
+	r := w.rng
+	l := [2]*shard.Load{{}, {}}
+	if r.IntN(3) > 0 {
+		stream := fmt.Sprint("s", r.IntN(2))
+		restart := r.IntN(10) == 0
+		if restart {
+			w.seq[stream] = 0
+		}
+		if r.IntN(5) > 0 {
+			w.seq[stream]++
+		}
+		mark := []byte{byte(r.IntN(100))}
+		for i := range l {
+			l[i].Stream, l[i].Seq, l[i].Mark, l[i].Restart = stream, w.seq[stream], mark, restart
+		}
+	}
+	for range r.IntN(4) {
+		names := []string{"a", "b", "bare"}
+		space := names[r.IntN(3)]
+		var labels []graph.LabelID
+		for _, label := range w.labels {
+			if r.IntN(4) == 0 {
+				labels = append(labels, label)
+			}
+		}
+		n := r.IntN(1 + r.IntN(60))
+		v := shard.LoadVertices{Action: []shard.Action{shard.Upsert, shard.Upsert, shard.Insert, shard.Update, shard.Delete}[r.IntN(5)]}
+		v.Keys = w.keys(n)
+		v.Props = w.columns(n)
+		if space != "bare" && r.IntN(2) == 0 {
+			v.Props = append(v.Props, shard.LoadColumn{Prop: w.props[0], Values: v.Keys})
+		}
+		for i, g := range w.graphs {
+			v.Labels, v.Space = w.labelSet(g, labels), w.index(g, space)
+			l[i].Vertices = append(l[i].Vertices, v)
+		}
+	}
+	for range r.IntN(4) {
+		names := []string{"a", "b", "bare"}
+		src, dst := names[r.IntN(3)], names[r.IntN(3)]
+		n := r.IntN(1 + r.IntN(60))
+		e := shard.LoadEdges{
+			Type: w.types[r.IntN(3)], Src: w.keys(n), Dst: w.keys(n), Props: w.columns(n),
+			Action:   []shard.Action{shard.Upsert, shard.Upsert, shard.Insert, shard.Insert, shard.Update, shard.Delete}[r.IntN(6)],
+			Dangling: shard.Dangling(r.IntN(3)),
+		}
+		for i, g := range w.graphs {
+			e.SrcSpace, e.DstSpace = w.index(g, src), w.index(g, dst)
+			l[i].Edges = append(l[i].Edges, e)
+		}
+	}
+	return l
+}
+
+func (w *loadTwin) labelSet(g shard.Graph, labels []graph.LabelID) graph.LabelSet {
+	tx, err := g.Begin(context.Background(), shard.Write)
+	require.NoError(w.t, err)
+	defer tx.Rollback()
+	set, err := tx.LabelSet(labels)
+	require.NoError(w.t, err)
+	return set
+}
+
+func (w *loadTwin) index(g shard.Graph, name string) graph.IndexID {
+	for _, ix := range g.Indexes() {
+		if ix.Name == name {
+			return ix.ID
+		}
+	}
+	w.t.Fatalf("no index %s", name)
+	return 0
+}
+
+func (w *loadTwin) keys(n int) []graph.Value {
+	out := make([]graph.Value, n)
+	for i := range out {
+		switch k := w.rng.IntN(40); {
+		case k == 0:
+			out[i] = graph.Value{}
+		case k < 8:
+			out[i] = graph.StringValue(fmt.Sprint("k", w.rng.IntN(20)))
+		case k == 8:
+			out[i] = graph.IntValue(1<<53 + int64(w.rng.IntN(3)))
+		default:
+			out[i] = graph.IntValue(int64(w.rng.IntN(60)) - 20)
+		}
+	}
+	return out
+}
+
+func (w *loadTwin) columns(n int) []shard.LoadColumn {
+	var out []shard.LoadColumn
+	for i, p := range w.props[1:] {
+		if w.rng.IntN(2) == 0 {
+			continue
+		}
+		c := shard.LoadColumn{Prop: p, Values: make([]graph.Value, n)}
+		if w.rng.IntN(2) == 0 {
+			c.Strategy = shard.Strategy(w.rng.IntN(8))
+		}
+		for j := range c.Values {
+			c.Values[j] = w.value(i)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func (w *loadTwin) value(column int) graph.Value {
+	r := w.rng
+	if r.IntN(6) == 0 {
+		return graph.Value{}
+	}
+	if r.IntN(20) == 0 {
+		column = r.IntN(6)
+	}
+	switch column {
+	case 0:
+		return graph.IntValue(int64(r.IntN(10)))
+	case 1:
+		return graph.StringValue(strings.Repeat("s", r.IntN(80)) + fmt.Sprint(r.IntN(10)))
+	case 2:
+		return graph.FloatValue(float64(r.IntN(10)) / 2)
+	case 3:
+		return graph.DateValue(temporal.Date(r.IntN(5)))
+	case 4:
+		var l []graph.Value
+		for range r.IntN(4) {
+			l = append(l, graph.IntValue(int64(r.IntN(4))))
+		}
+		return graph.ListValue(l)
+	}
+	return graph.MapValue(nil)
+}
+
+// transaction deletes and changes vertices by key, so that what loads remember of keys goes out of date.
+func (w *loadTwin) transaction() {
+	ctx := context.Background()
+	space := []string{"a", "b"}[w.rng.IntN(2)]
+	keys := w.keys(3)
+	to := graph.IntValue(int64(w.rng.IntN(60)))
+	deletes := w.rng.IntN(2) == 0
+	var errs [2]error
+	for i, g := range w.graphs {
+		tx, err := g.Begin(ctx, shard.Write)
+		require.NoError(w.t, err)
+		var f shard.Found
+		require.NoError(w.t, tx.Seek(ctx, w.index(g, space), keys, &f))
+		var ms []shard.Mutation
+		slices.Sort(f.IDs)
+		for _, id := range slices.Compact(f.IDs) {
+			if !deletes {
+				ms = append(ms, shard.Mutation{Op: shard.SetVertex, Vertex: id, Props: []graph.Property{{ID: w.props[0], Value: to}}})
+				break
+			}
+			var res shard.Neighbours
+			require.NoError(w.t, tx.Expand(ctx, &shard.Expand{Sources: []graph.VertexID{id}, Dir: graph.Both, Edges: true}, &res))
+			for k, far := range res.Targets {
+				e := graph.Edge{ID: res.Edges[k], Type: res.Types[k], Src: id, Dst: far}
+				if res.Reverse[k] {
+					e.Src, e.Dst = far, id
+				}
+				ms = append(ms, shard.Mutation{Op: shard.DeleteEdge, Edge: e})
+			}
+			ms = append(ms, shard.Mutation{Op: shard.DeleteVertex, Vertex: id})
+		}
+		require.NoError(w.t, tx.Apply(ctx, ms))
+		errs[i] = tx.Commit(ctx)
+	}
+	if errs[0] == nil || errs[1] == nil {
+		require.Equal(w.t, errs[1], errs[0])
+	}
+}
+
+// dump prints all vertices and edges, sorted, without their ids.
+func (w *loadTwin) dump(g shard.Graph) []string {
+	ctx := context.Background()
+	tx, err := g.Begin(ctx, shard.Read)
+	require.NoError(w.t, err)
+	defer tx.Rollback()
+	ids, _, done, err := tx.Scan(ctx, 0, 0, make([]graph.VertexID, 0, 5000))
+	require.NoError(w.t, err)
+	require.True(w.t, done)
+	recs := make([]shard.Record, len(ids))
+	require.NoError(w.t, tx.Records(ctx, ids, recs))
+	// The keys of a vertex tell it apart.
+	keys := map[graph.VertexID][]string{}
+	for _, space := range []string{"a", "b"} {
+		var all []graph.Value
+		for i := range 60 {
+			all = append(all, graph.IntValue(int64(i)-20))
+		}
+		for i := range 20 {
+			all = append(all, graph.StringValue(fmt.Sprint("k", i)), graph.IntValue(1<<53+int64(i)))
+		}
+		var f shard.Found
+		require.NoError(w.t, tx.Seek(ctx, w.index(g, space), all, &f))
+		for k := range all {
+			for _, id := range f.IDs[f.Offsets[k]:f.Offsets[k+1]] {
+				keys[id] = append(keys[id], fmt.Sprint(space, "=", dumpValue(all[k])))
+			}
+		}
+	}
+	names := map[graph.VertexID]string{}
+	var out []string
+	for i, id := range ids {
+		var labels []string
+		for _, l := range g.Labels(recs[i].Labels) {
+			labels = append(labels, g.LabelName(l))
+		}
+		slices.Sort(labels)
+		names[id] = fmt.Sprint(keys[id], labels, dumpProps(g, recs[i].Props))
+		out = append(out, names[id])
+	}
+	for rest := ids; len(rest) > 0; {
+		var res shard.Neighbours
+		require.NoError(w.t, tx.Expand(ctx, &shard.Expand{Sources: rest, Edges: true, Props: w.props}, &res))
+		for i := range res.Done {
+			for k := res.Offsets[i]; k < res.Offsets[i+1]; k++ {
+				var props []graph.Property
+				for p := range w.props {
+					if v := res.Props[p][k]; !v.IsNull() {
+						props = append(props, graph.Property{ID: w.props[p], Value: v})
+					}
+				}
+				require.Contains(w.t, names, res.Targets[k])
+				out = append(out, fmt.Sprint(names[rest[i]], "-", g.TypeName(res.Types[k]), dumpProps(g, props), "->", names[res.Targets[k]]))
+			}
+		}
+		rest = rest[res.Done:]
+	}
+	in := 0
+	var res shard.Neighbours
+	require.NoError(w.t, tx.Expand(ctx, &shard.Expand{Sources: ids, Dir: graph.In}, &res))
+	in = len(res.Targets)
+	require.Equal(w.t, len(out)-len(ids), in, "edges by their targets")
+	slices.Sort(out)
+	return out
+}
+
+func dumpProps(g shard.Graph, props []graph.Property) string {
+	var out []string
+	for _, p := range props {
+		out = append(out, g.PropName(p.ID)+":"+dumpValue(p.Value))
+	}
+	slices.Sort(out)
+	return "{" + strings.Join(out, " ") + "}"
+}
+
+func dumpValue(v graph.Value) string {
+	switch v.Kind() {
+	case graph.Null:
+		return "null"
+	case graph.Int:
+		return fmt.Sprint(v.Int())
+	case graph.Float:
+		return fmt.Sprintf("%gf", v.Float())
+	case graph.String:
+		return fmt.Sprintf("%q", v.Str())
+	case graph.Date:
+		return fmt.Sprintf("d%d", v.Date())
+	case graph.List:
+		var out []string
+		for _, e := range v.List() {
+			out = append(out, dumpValue(e))
+		}
+		return "[" + strings.Join(out, ",") + "]"
+	}
+	return v.Kind().String()
+}

@@ -1,0 +1,378 @@
+package local
+
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// newVertices are vertices of one label set and id space that are being made.
+type newVertices struct {
+	set    graph.LabelSet
+	labels []graph.LabelID
+	space  *indexDef
+	keys   storage.Tuples
+	props  []graph.PropID
+	cols   [][]graph.Value // beside props, a value a vertex
+	ids    []graph.VertexID
+	// given counts the vertices that have got ids; the others are still to be made.
+	given int
+	// plain are the label set's other indexes, none of which constrains anything.
+	plain []*indexDef
+}
+
+// vertices carries out group i of the batch's vertices.
+func (b *loadBatch) vertices(i int) error {
+	group := &b.l.Vertices[i]
+	d, err := b.space(group.Space)
+	if err != nil {
+		return err
+	}
+	for _, c := range group.Props {
+		if len(c.Values) != len(group.Keys) {
+			return misuse("a column of a load has %d values for %d rows", len(c.Values), len(group.Keys))
+		}
+	}
+	if len(group.Keys) == 0 {
+		return nil
+	}
+	set, err := b.newSet(d, group.Labels)
+	if err != nil {
+		return err
+	}
+	if group.Action == shard.Delete || b.constrained(d, set) {
+		return b.vertexRows(i, d)
+	}
+	return b.newOrOld(i, d, set)
+}
+
+// constrained reports whether vertices of a label set have constraints besides that their key in the space is unique.
+func (b *loadBatch) constrained(d *indexDef, set graph.LabelSet) bool {
+	for _, l := range b.g.Labels(set) {
+		for _, o := range b.defs.byLabel[l] {
+			if o != d && (o.Unique || o.Required) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// vertexRows carries out a group row by row.
+func (b *loadBatch) vertexRows(i int, d *indexDef) error {
+	if err := b.settle(); err != nil {
+		return err
+	}
+	group := &b.l.Vertices[i]
+	for row := range group.Keys {
+		r, err := b.vertexRow(d, group, row)
+		if err != nil {
+			return err
+		}
+		if r != nil {
+			b.refuse(false, i, row, r)
+		}
+	}
+	return nil
+}
+
+// newOrOld carries out a group whose rows depend on nothing but their vertex: new ones are collected, those that are
+// there are changed afterwards, together.
+func (b *loadBatch) newOrOld(i int, d *indexDef, set graph.LabelSet) error {
+	group := &b.l.Vertices[i]
+	t, err := b.table(d, len(group.Keys))
+	if err != nil {
+		return err
+	}
+	if err := b.fetch(d, t, group.Keys); err != nil {
+		return err
+	}
+	at := b.pendingOf(d, set)
+	p := b.pending[at]
+	cols := p.columns(group.Props)
+	var old oldVertices
+	var key []byte
+	for row, k := range group.Keys {
+		if err := b.alive(); err != nil {
+			return err
+		}
+		if !isKey(k) {
+			b.refuse(false, i, row, rejectKey)
+			continue
+		}
+		id := t.get(k, &key)
+		var r *reject
+		switch {
+		case id == graph.NoVertex && group.Action == shard.Update:
+			r = rejectMissing
+		case id == graph.NoVertex:
+			var n int
+			if n, r = p.add(group, row, cols); r == nil {
+				p.setKey(n, k)
+				b.l.AppliedVertices++
+				key, _ = keys.AppendOrdered(key[:0], k)
+				p.keys.AddKey(key)
+				t.put(key, makePendingID(at, n))
+			}
+		case group.Action == shard.Insert:
+			r = rejectDuplicate
+		case !isPending(id):
+			old.add(id, row)
+		default:
+			other, n := splitPending(id)
+			if other != at {
+				// The vertex was begun with other labels.
+				if err := b.makePending(); err != nil {
+					return err
+				}
+				id = t.get(k, &key)
+				at = b.pendingOf(d, set)
+				p = b.pending[at]
+				cols = p.columns(group.Props)
+				old.add(id, row)
+				break
+			}
+			if r = p.change(group, row, n, cols); r == nil {
+				b.l.AppliedVertices++
+			}
+		}
+		if r != nil {
+			b.refuse(false, i, row, r)
+		}
+	}
+	if len(old.rows) == 0 {
+		return nil
+	}
+	return b.changeOld(i, d, &old)
+}
+
+// pendingOf gives the place of the vertices that are being made with a label set in a space.
+func (b *loadBatch) pendingOf(d *indexDef, set graph.LabelSet) int {
+	for i, p := range b.pending {
+		if p.set == set && p.space == d && p.given == 0 {
+			return i
+		}
+	}
+	p := &newVertices{set: set, labels: b.g.Labels(set), space: d}
+	for _, l := range p.labels {
+		for _, o := range b.defs.byLabel[l] {
+			if o != d && o.Indexed {
+				p.plain = append(p.plain, o)
+			}
+		}
+	}
+	p.column(d.props[0])
+	b.pending = append(b.pending, p)
+	return len(b.pending) - 1
+}
+
+// column gives the place of a property's column, a new one if need be.
+func (p *newVertices) column(prop graph.PropID) int {
+	if i := slices.Index(p.props, prop); i >= 0 {
+		return i
+	}
+	p.props = append(p.props, prop)
+	p.cols = append(p.cols, make([]graph.Value, p.keys.Len(), max(p.keys.Len(), graph.BatchSize)))
+	return len(p.props) - 1
+}
+
+// columns gives the places of a group's columns.
+func (p *newVertices) columns(props []shard.LoadColumn) []int {
+	out := make([]int, len(props))
+	for i := range props {
+		out[i] = p.column(props[i].Prop)
+	}
+	return out
+}
+
+// check says why a row's values cannot be stored.
+func (p *newVertices) check(v graph.Value, prop graph.PropID) *reject {
+	if !storable(v) {
+		return rejectValue
+	}
+	return indexable(p.plain, v, prop)
+}
+
+// add appends a vertex with the values of a row and gives its place.
+func (p *newVertices) add(group *shard.LoadVertices, row int, cols []int) (n int, r *reject) {
+	for i := range group.Props {
+		if r := p.check(group.Props[i].Values[row], group.Props[i].Prop); r != nil {
+			return 0, r
+		}
+	}
+	n = len(p.cols[0])
+	for c := range p.cols {
+		p.cols[c] = append(p.cols[c], graph.Value{})
+	}
+	// A property that the group names twice is combined with itself.
+	if r := p.change(group, row, n, cols); r != nil {
+		for c := range p.cols {
+			p.cols[c] = p.cols[c][:n]
+		}
+		return 0, r
+	}
+	return n, nil
+}
+
+// setKey sets the property that holds the key.
+func (p *newVertices) setKey(n int, key graph.Value) { p.cols[0][n] = key }
+
+// change combines a row's values with those of vertex n.
+func (p *newVertices) change(group *shard.LoadVertices, row, n int, cols []int) *reject {
+	var undo [8]graph.Value
+	was := undo[:0]
+	for i, c := range cols {
+		cell := &p.cols[c][n]
+		was = append(was, *cell)
+		v := group.Props[i].Values[row]
+		if v.IsNull() {
+			continue
+		}
+		v, r := combine(group.Props[i].Strategy, *cell, v)
+		if r == nil {
+			r = indexable(p.plain, v, group.Props[i].Prop)
+		}
+		if r != nil {
+			for ; i >= 0; i-- {
+				p.cols[cols[i]][n] = was[i]
+			}
+			return r
+		}
+		*cell = v
+	}
+	return nil
+}
+
+// makePending gives ids to the vertices that are being made and puts them into the bulks.
+func (b *loadBatch) makePending() error {
+	for _, p := range b.pending {
+		if err := b.make(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *loadBatch) make(p *newVertices) error {
+	n := p.keys.Len()
+	if p.given == n {
+		return nil
+	}
+	var present []graph.Property
+	for c, prop := range p.props {
+		if slices.ContainsFunc(p.cols[c], func(v graph.Value) bool { return !v.IsNull() }) && !hidden(prop) {
+			present = append(present, graph.Property{ID: prop, Value: graph.BoolValue(true)})
+		}
+	}
+	if err := b.g.Present(p.set, present); err != nil {
+		return err
+	}
+	for from := 0; from < n; {
+		w := b.tx.place()
+		no := slices.Index(b.tx.ws, w)
+		k := n - from
+		if len(b.tx.ws) > 1 {
+			block := b.g.opts.Tuning.PlaceBlock
+			k = min(k, block-int(w.NextVertex()%uint64(block)))
+		}
+		if err := b.makeIn(p, no, from, from+k); err != nil {
+			return err
+		}
+		from += k
+	}
+	p.given = n
+	if t := b.tables.byIndex[p.space.ID]; t != nil {
+		for i, id := range p.ids {
+			t.put(p.keys.At(i), id)
+		}
+	}
+	p.cols = nil
+	return nil
+}
+
+// makeIn makes the vertices [from, to) in a shard.
+func (b *loadBatch) makeIn(p *newVertices, no, from, to int) error {
+	bulk := b.bulk(no)
+	cols := make([]storage.BulkColumn, 0, len(p.cols))
+	for c, prop := range p.props {
+		if err := storage.Alive(b.ctx); err != nil {
+			return err
+		}
+		col, err := bulk.Column(prop, p.cols[c][from:to])
+		if err != nil {
+			return err
+		}
+		cols = append(cols, col)
+	}
+	first, err := bulk.Vertices(to-from, p.set, p.labels, cols)
+	if err != nil {
+		return err
+	}
+	locals := make([]uint64, to-from)
+	for i := range locals {
+		locals[i] = first + uint64(i)
+		p.ids = append(p.ids, graph.MakeVertexID(no, locals[i]))
+	}
+	b.ranges = append(b.ranges, madeRange{graph.MakeVertexID(no, first), to - from, p.set})
+	bulk.Entries(p.space.ID, p.keys.Slice(from, to), locals, false)
+	for _, d := range p.plain {
+		if err := b.plainEntries(bulk, p, d, from, to, first); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plainEntries adds the entries of an index that constrains nothing.
+func (b *loadBatch) plainEntries(bulk *storage.Bulk, p *newVertices, d *indexDef, from, to int, first uint64) error {
+	var tuples storage.Tuples
+	var locals []uint64
+	vals := make([]graph.Value, len(d.props))
+	at := make([]int, len(d.props))
+	for i, prop := range d.props {
+		if at[i] = slices.Index(p.props, prop); at[i] < 0 {
+			return nil
+		}
+	}
+	for row := from; row < to; row++ {
+		for i, c := range at {
+			vals[i] = p.cols[c][row]
+		}
+		ok, _, err := tuples.Add(vals...)
+		if err != nil {
+			return err
+		}
+		if ok {
+			locals = append(locals, first+uint64(row-from))
+		}
+	}
+	bulk.Entries(d.ID, &tuples, locals, true)
+	return nil
+}
+
+// indexable says why a value of a property cannot be in one of the indexes.
+func indexable(defs []*indexDef, v graph.Value, prop graph.PropID) *reject {
+	if k := v.Kind(); k != graph.List && (k != graph.String || len(v.Str()) <= maxKeyText) {
+		return nil
+	}
+	for _, d := range defs {
+		if slices.Contains(d.props, prop) {
+			if key, ok := keys.AppendOrdered(nil, v); ok && len(key) > keys.MaxOrdered {
+				return &reject{"BadValue", "the value is too large for the index " + d.Name}
+			}
+		}
+	}
+	return nil
+}
+
+// storable reports whether a value can be a property; simple values can without a look.
+func storable(v graph.Value) bool {
+	switch v.Kind() {
+	case graph.Null, graph.Bool, graph.Int, graph.Float, graph.String:
+		return true
+	}
+	return keys.Storable(v)
+}
