@@ -158,7 +158,7 @@ type Rows struct {
 func (p *Prepared) Run(ctx context.Context, g shard.Graph, tx shard.Tx, env Env) (*Rows, error) {
 	if env.Fn == nil {
 		now := time.Now()
-		env.Fn = &fn.Context{Statement: now, Transaction: now}
+		env.Fn = &fn.Context{Statement: now, Transaction: now, MaxList: env.Budget.Bytes / 24}
 	}
 	r := &run{p: p, g: g, tx: tx, env: env, stats: make([]Stat, len(p.stages)), current: p.root.id, mark: time.Now()}
 	if env.Profile {

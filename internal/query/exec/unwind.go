@@ -4,24 +4,33 @@ import (
 	"context"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// unwind joins each row with the elements of a list.
+// unwind joins each row with the elements of a list. The list of range() is counted, not made.
 type unwind struct {
 	input
-	r    *run
-	es   *evaluators
-	list evaluator
-	from []int // input position of each column; -1 for the elements
-	at   int   // of the elements among the columns, or -1
-	b    *batch
-	vs   []graph.Value
-	row  int // the next row of b
-	elem int // the next element of its list
-	rows sel
-	out  batch
+	r     *run
+	es    *evaluators
+	list  evaluator // nil: a range
+	rng   tuple     // the arguments of range()
+	pos   graph.Pos // of range()
+	from  []int     // input position of each column; -1 for the elements
+	at    int       // of the elements among the columns, or -1
+	b     *batch
+	vs    []graph.Value
+	row   int  // the next row of b
+	begun bool // whether it has been looked at
+	left  []graph.Value
+	num   numbers // of a range, likewise
+	args  []graph.Value
+	rows  sel
+	out   batch
 }
+
+// numbers are n numbers from next by step.
+type numbers struct{ next, step, n int64 }
 
 func (c *compiler) unwind(n *plan.Unwind, need plan.ColSet) (*stage, error) {
 	below, err := c.below(need, n.List)
@@ -34,10 +43,14 @@ func (c *compiler) unwind(n *plan.Unwind, need plan.ColSet) (*stage, error) {
 	}
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need, n.Out)}
 	s.build = func(r *run, kids []operator) operator {
-		es := r.evaluators(in.cols)
-		return &unwind{
-			input: input{kids[0]}, r: r, es: es, list: es.add(n.List), from: in.positions(s.cols), at: s.pos(n.Out),
+		u := &unwind{input: input{kids[0]}, r: r, es: r.evaluators(in.cols), from: in.positions(s.cols), at: s.pos(n.Out)}
+		if call, ok := n.List.(*plan.Call); ok && call.Func == "range" && (len(call.Args) == 2 || len(call.Args) == 3) {
+			u.rng, u.pos = newTuple(u.es.addAll(call.Args)), call.Pos
+			u.args = make([]graph.Value, len(call.Args))
+		} else {
+			u.list = u.es.add(n.List)
 		}
+		return u
 	}
 	return s, nil
 }
@@ -55,51 +68,100 @@ func (u *unwind) next(ctx context.Context) (*batch, error) {
 			if b == nil || err != nil {
 				return nil, err
 			}
-			s := allRows(b.N)
-			u.es.begin(s)
-			if u.vs, err = u.list.eval(ctx, b, s); err != nil {
+			if err := u.begin(ctx, b); err != nil {
 				return nil, err
 			}
-			u.b, u.row, u.elem = b, 0, 0
 		}
-		if u.fill(); len(u.rows) > 0 {
-			u.out.appendRows(u.b, u.from, u.rows)
+		if err := u.fill(); err != nil {
+			return nil, err
+		}
+		b := u.b
+		if u.row == b.N {
+			u.b = nil
+		}
+		if len(u.rows) > 0 {
+			u.out.appendRows(b, u.from, u.rows)
 			u.out.N = len(u.rows)
-			if u.row == u.b.N {
-				u.b = nil // its columns have been copied
-			}
 			return &u.out, nil
 		}
-		u.b = nil
 	}
 }
 
-// fill takes the next elements.
-func (u *unwind) fill() {
+func (u *unwind) begin(ctx context.Context, b *batch) (err error) {
+	s := allRows(b.N)
+	u.es.begin(s)
+	u.b, u.row, u.begun = b, 0, false
+	if u.list == nil {
+		return u.rng.run(ctx, b, s)
+	}
+	u.vs, err = u.list.eval(ctx, b, s)
+	return err
+}
+
+// fill takes elements until the batch is full or the rows are done.
+func (u *unwind) fill() error {
 	u.rows = u.rows[:0]
-	size := u.r.batchSize()
-	var dst *graph.Column
-	if u.at >= 0 {
-		dst = &u.out.Cols[u.at]
+	for u.row < u.b.N {
+		if !u.begun {
+			if err := u.look(); err != nil {
+				return err
+			}
+			u.begun = true
+		}
+		room := u.r.batchSize() - len(u.rows)
+		var n int
+		if u.list == nil {
+			n = int(min(int64(room), u.num.n))
+			u.count(n)
+		} else {
+			n = min(room, len(u.left))
+			if u.at >= 0 {
+				c := &u.out.Cols[u.at]
+				c.Vals = append(c.Vals, u.left[:n]...)
+			}
+			u.left = u.left[n:]
+		}
+		u.rows = appendRepeated(u.rows, int32(u.row), n)
+		if n == room && (len(u.left) > 0 || u.num.n > 0) {
+			return nil
+		}
+		u.row, u.begun = u.row+1, false
 	}
-	for ; u.row < u.b.N; u.row, u.elem = u.row+1, 0 {
-		v := u.vs[u.row]
-		list := []graph.Value{v}
-		switch v.Kind() {
+	return nil
+}
+
+// look finds the elements of the next row.
+func (u *unwind) look() (err error) {
+	u.left, u.num = nil, numbers{}
+	if u.list != nil {
+		switch v := u.vs[u.row]; v.Kind() {
 		case graph.Null:
-			continue
 		case graph.List:
-			list = v.List()
+			u.left = v.List()
+		default:
+			u.left = u.vs[u.row : u.row+1]
 		}
-		for u.elem < len(list) {
-			if len(u.rows) == size {
-				return
-			}
-			u.rows = append(u.rows, int32(u.row))
-			if dst != nil {
-				dst.Vals = append(dst.Vals, list[u.elem])
-			}
-			u.elem++
+		return nil
+	}
+	for k := range u.args {
+		if u.args[k] = u.rng.cols[k][u.row]; u.args[k].IsNull() {
+			return nil
 		}
 	}
+	if u.num.next, u.num.step, u.num.n, err = fn.RangeBounds(u.args); err != nil {
+		return graph.AsError(err).At(u.pos)
+	}
+	return nil
+}
+
+// count takes n numbers.
+func (u *unwind) count(n int) {
+	for range n {
+		if u.at >= 0 {
+			c := &u.out.Cols[u.at]
+			c.Vals = append(c.Vals, graph.IntValue(u.num.next))
+		}
+		u.num.next += u.num.step
+	}
+	u.num.n -= int64(n)
 }

@@ -84,6 +84,21 @@ func (m *mutations) putMap(v graph.Value) (int, error) {
 // since gives the properties put since there were n.
 func (m *mutations) since(n int) []graph.Property { return m.props[n:len(m.props):len(m.props)] }
 
+// isProperty reports whether a value can be stored as a property: a simple value or a list of such.
+func isProperty(v graph.Value) bool {
+	switch v.Kind() {
+	case graph.Map, graph.VertexKind, graph.EdgeKind, graph.PathKind:
+		return false
+	case graph.List:
+		for _, e := range v.List() {
+			if e.IsNull() || e.Kind() == graph.List || !isProperty(e) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // labelSet numbers a set of label names.
 func (r *run) labelSet(names []string) (graph.LabelSet, error) {
 	var ids []graph.LabelID
