@@ -1,0 +1,268 @@
+package mapping
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"time"
+	"unsafe"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/temporal"
+	"github.com/hopgate/hopgate/internal/loader/record"
+)
+
+// Conv turns cells into values of a type.
+type Conv struct {
+	Type      Type
+	nulls     []string
+	emptyNull bool // "" is among nulls
+	delimiter []byte
+	format    *dateFormat
+	zone      temporal.Zone
+	values    *Dict // raw texts, whose values are mapped
+	mapped    []graph.Value
+	Default   graph.Value
+}
+
+// Scratch is the memory of one goroutine's conversions. Values share it; it is never used again.
+type Scratch struct {
+	values   []graph.Value
+	elements []record.Cell
+	lines    record.Lines
+}
+
+// list takes memory for n values.
+func (s *Scratch) list(n int) []graph.Value {
+	if len(s.values) < n {
+		s.values = make([]graph.Value, max(n, 1024))
+	}
+	l := s.values[:n:n]
+	s.values = s.values[n:]
+	return l
+}
+
+// Reset forgets the memory of values.
+func (s *Scratch) Reset() {
+	s.values = nil
+	s.lines.Reset(nil)
+}
+
+// IsNull reports whether a cell stands for null.
+func (c *Conv) IsNull(cell record.Cell) bool {
+	switch cell.Kind {
+	case record.Plain:
+		if len(cell.Text) == 0 {
+			return c.emptyNull
+		}
+		for _, n := range c.nulls {
+			if string(cell.Text) == n {
+				return true
+			}
+		}
+		return false
+	case record.Quoted:
+		return len(cell.Text) == 0 && c.emptyNull && (c.Type.Kind != graph.String || c.Type.List)
+	case record.Missing, record.Null:
+		return true
+	}
+	return false
+}
+
+// Value converts a cell; ok is false if it does not hold a value of the type. A string shares the cell's memory.
+func (c *Conv) Value(cell record.Cell, s *Scratch) (v graph.Value, ok bool) {
+	if c.values != nil && cell.Kind != record.Missing {
+		if i := c.values.Find(cell.Text); i >= 0 {
+			return c.mapped[i], true
+		}
+	}
+	if c.IsNull(cell) {
+		return c.Default, true
+	}
+	if cell.Kind == record.Array {
+		return c.array(cell, s)
+	}
+	if c.Type.List {
+		return c.split(cell, s)
+	}
+	return c.scalar(cell)
+}
+
+// split makes a list of a text.
+func (c *Conv) split(cell record.Cell, s *Scratch) (v graph.Value, ok bool) {
+	if cell.Kind > record.Quoted && cell.Kind != record.String {
+		e, ok := c.scalar(cell)
+		l := s.list(1)
+		l[0] = e
+		return graph.ListValue(l), ok
+	}
+	if len(cell.Text) == 0 {
+		return graph.ListValue(nil), true
+	}
+	l := s.list(bytes.Count(cell.Text, c.delimiter) + 1)
+	text := cell.Text
+	for i := range l {
+		e := text
+		if j := bytes.Index(text, c.delimiter); j >= 0 && i < len(l)-1 {
+			e, text = text[:j:j], text[j+len(c.delimiter):]
+		}
+		if l[i], ok = c.scalar(record.Cell{Text: e, Kind: cell.Kind}); !ok {
+			return v, false
+		}
+	}
+	return graph.ListValue(l), true
+}
+
+// array makes a list of a JSON array.
+func (c *Conv) array(cell record.Cell, s *Scratch) (v graph.Value, ok bool) {
+	if !c.Type.List && c.Type.Kind != graph.Null {
+		return v, false
+	}
+	s.elements = s.lines.Elements(s.elements[:0], cell.Text)
+	l := s.list(len(s.elements))
+	for i, e := range s.elements {
+		if e.Kind == record.Null || e.Kind == record.Array {
+			return v, false
+		}
+		if l[i], ok = c.scalar(e); !ok {
+			return v, false
+		}
+	}
+	return graph.ListValue(l), true
+}
+
+// scalar converts a single value.
+func (c *Conv) scalar(cell record.Cell) (v graph.Value, ok bool) {
+	text := cell.Text
+	kind := c.Type.Kind
+	if cell.Kind == record.Object {
+		return v, false
+	}
+	if kind == graph.Null {
+		kind = graph.String
+		switch cell.Kind {
+		case record.Number:
+			kind = graph.Float
+			if i, ok := parseInt(text); ok {
+				return graph.IntValue(i), true
+			}
+		case record.Bool:
+			kind = graph.Bool
+		}
+	}
+	switch kind {
+	case graph.String:
+		return graph.StringValue(str(text)), true
+	case graph.Int:
+		i, ok := parseInt(text)
+		if !ok && c.format != nil {
+			return c.dated(text)
+		}
+		return graph.IntValue(i), ok
+	case graph.Float:
+		f, err := strconv.ParseFloat(str(trim(text)), 64)
+		return graph.FloatValue(f), err == nil
+	case graph.Bool:
+		text = trim(text)
+		switch {
+		case equalFold(text, "true"):
+			return graph.BoolValue(true), true
+		case equalFold(text, "false"):
+			return graph.BoolValue(false), true
+		}
+		return v, false
+	case graph.Duration:
+		d, err := temporal.ParseDuration(str(trim(text)))
+		return graph.DurationValue(d), err == nil
+	}
+	if c.format != nil {
+		return c.dated(text)
+	}
+	return c.temporal(str(trim(text)))
+}
+
+// temporal converts a date or time in the language's own format.
+func (c *Conv) temporal(text string) (v graph.Value, ok bool) {
+	var err error
+	switch c.Type.Kind {
+	case graph.Date:
+		var d temporal.Date
+		if d, err = temporal.ParseDate(text); err == nil {
+			return graph.DateValue(d), true
+		}
+	case graph.LocalTime:
+		var t temporal.LocalTime
+		if t, err = temporal.ParseLocalTime(text); err == nil {
+			return graph.LocalTimeValue(t), true
+		}
+	case graph.Time:
+		var t temporal.Time
+		if t, err = temporal.ParseTime(text, c.zone, time.Unix(0, 0)); err == nil {
+			return graph.TimeValue(t), true
+		}
+	case graph.LocalDateTime:
+		var t temporal.LocalDateTime
+		if t, err = temporal.ParseLocalDateTime(text); err == nil {
+			return graph.LocalDateTimeValue(t), true
+		}
+	case graph.DateTime:
+		var t temporal.DateTime
+		if t, err = temporal.ParseDateTime(text, c.zone); err == nil {
+			return graph.DateTimeValue(t), true
+		}
+	}
+	return v, false
+}
+
+// str gives the text without copying it.
+func str(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+func trim(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+func equalFold(b []byte, lower string) bool {
+	if len(b) != len(lower) {
+		return false
+	}
+	for i, c := range b {
+		if c|0x20 != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// parseInt reads a decimal integer of 64 bits.
+func parseInt(b []byte) (int64, bool) {
+	b = trim(b)
+	negative := false
+	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
+		negative = b[0] == '-'
+		b = b[1:]
+	}
+	if len(b) == 0 {
+		return 0, false
+	}
+	var n uint64
+	for _, c := range b {
+		c -= '0'
+		if c > 9 || n > math.MaxInt64/10+1 {
+			return 0, false
+		}
+		n = n*10 + uint64(c)
+	}
+	switch {
+	case !negative && n > math.MaxInt64, negative && n > 1<<63:
+		return 0, false
+	case negative:
+		return -int64(n), true
+	}
+	return int64(n), true
+}

@@ -1,0 +1,200 @@
+package mapping
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// decoder collects the faults of a mapping file.
+type decoder struct {
+	file string
+	errs []error
+}
+
+// node is a value of the file with its path for messages.
+type node struct {
+	d    *decoder
+	y    *yaml.Node
+	path string
+}
+
+func (n node) place() place { return place{n.d.file, n.y.Line, n.path} }
+
+func (n node) errorf(format string, args ...any) {
+	n.d.errs = append(n.d.errs, n.place().errorf(format, args...))
+}
+
+// resolved follows an alias.
+func (n node) resolved() node {
+	for n.y.Kind == yaml.AliasNode {
+		n.y = n.y.Alias
+	}
+	return n
+}
+
+func (n node) isNull() bool { return n.y.Kind == yaml.ScalarNode && n.y.Tag == "!!null" }
+
+// what names the kind of a value.
+func (n node) what() string {
+	switch n.y.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	if n.isNull() {
+		return "nothing"
+	}
+	return fmt.Sprintf("%q", n.y.Value)
+}
+
+// fields calls what is named for each key of a mapping; other keys are faults.
+func (n node) fields(known map[string]func(node)) {
+	if n.isNull() {
+		return
+	}
+	if n.y.Kind != yaml.MappingNode {
+		n.errorf("must be a mapping, is %s", n.what())
+		return
+	}
+	n.entries(func(key string, at, v node) {
+		f := known[key]
+		if f == nil {
+			names := make([]string, 0, len(known))
+			for k := range known {
+				names = append(names, k)
+			}
+			sort.Strings(names)
+			at.errorf("unknown key; known are %s", strings.Join(names, ", "))
+			return
+		}
+		f(v)
+	})
+}
+
+// entries calls f for each entry of a mapping; at is where its key stands.
+func (n node) entries(f func(key string, at, v node)) {
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.y.Content); i += 2 {
+		k := n.y.Content[i]
+		path := k.Value
+		if n.path != "" {
+			path = n.path + "." + k.Value
+		}
+		at := node{n.d, k, path}
+		if k.Kind != yaml.ScalarNode {
+			at.errorf("a key must be a word")
+			continue
+		}
+		if seen[k.Value] {
+			at.errorf("the key stands twice")
+			continue
+		}
+		seen[k.Value] = true
+		f(k.Value, at, node{n.d, n.y.Content[i+1], path}.resolved())
+	}
+}
+
+// items gives the items of a list; anything else is a list of itself.
+func (n node) items() []node {
+	if n.y.Kind != yaml.SequenceNode {
+		if n.isNull() {
+			return nil
+		}
+		return []node{n}
+	}
+	out := make([]node, len(n.y.Content))
+	for i, y := range n.y.Content {
+		out[i] = node{n.d, y, fmt.Sprintf("%s[%d]", n.path, i)}.resolved()
+	}
+	return out
+}
+
+// list gives the items of what must be a list.
+func (n node) list() []node {
+	if n.y.Kind != yaml.SequenceNode {
+		if !n.isNull() {
+			n.errorf("must be a list, is %s", n.what())
+		}
+		return nil
+	}
+	return n.items()
+}
+
+// text gives a scalar as it is written.
+func (n node) text() string {
+	if n.y.Kind != yaml.ScalarNode || n.isNull() {
+		n.errorf("must be a text, is %s", n.what())
+		return ""
+	}
+	return n.y.Value
+}
+
+// str gives a string that is not empty.
+func (n node) str() string {
+	if n.y.Kind != yaml.ScalarNode || n.y.Tag != "!!str" {
+		n.errorf("must be a string, is %s", n.what())
+		return ""
+	}
+	if n.y.Value == "" {
+		n.errorf("must not be empty")
+	}
+	return n.y.Value
+}
+
+// count gives an integer that is not negative.
+func (n node) count() int {
+	var i int
+	if n.y.Kind != yaml.ScalarNode || n.y.Tag != "!!int" || n.y.Decode(&i) != nil || i < 0 {
+		n.errorf("must be a whole number, is %s", n.what())
+		return 0
+	}
+	return i
+}
+
+// truth gives true or false.
+func (n node) truth() bool {
+	var b bool
+	if n.y.Kind != yaml.ScalarNode || n.y.Tag != "!!bool" || n.y.Decode(&b) != nil {
+		n.errorf("must be true or false, is %s", n.what())
+	}
+	return b
+}
+
+// word gives the number of one of some words.
+func word[T any](n node, words map[string]T) T {
+	var none T
+	if n.y.Kind == yaml.ScalarNode {
+		if v, ok := words[n.y.Value]; ok {
+			return v
+		}
+	}
+	names := make([]string, 0, len(words))
+	for k := range words {
+		if k == strings.ToUpper(k) || k == strings.ToLower(k) {
+			names = append(names, k)
+		}
+	}
+	sort.Strings(names)
+	n.errorf("must be one of %s, is %s", strings.Join(names, ", "), n.what())
+	return none
+}
+
+// decodeDocument parses the text of a file.
+func decodeDocument(file string, text []byte) (node, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return node{}, &Error{place{file: file}, strings.TrimPrefix(err.Error(), "yaml: ")}
+	}
+	if len(doc.Content) == 0 {
+		return node{}, &Error{place{file: file}, "the file is empty"}
+	}
+	d := &decoder{file: file}
+	return node{d, doc.Content[0], ""}.resolved(), nil
+}
+
+func (d *decoder) err() error { return errors.Join(d.errs...) }

@@ -1,0 +1,168 @@
+package record
+
+import "bytes"
+
+// Scanner reads the records of a chunk of CSV, one after another. Quotes mean something only at the beginning of a
+// field; within a quoted field two of them stand for one, and delimiters and line ends are text. A record with a broken
+// quoted field is its first line, and reading goes on with the second, so that one stray quote spoils one row.
+type Scanner struct {
+	// Start and End are where the record that was read last lies in the chunk, with its line end.
+	Start, End int
+	// Final says that nothing follows after the chunk: a quoted field that does not end is a fault.
+	Final bool
+
+	d     Dialect
+	data  []byte
+	cells []Cell
+	arena []byte // for texts without their doubled quotes
+}
+
+// NewScanner makes a scanner for CSV.
+func NewScanner(d Dialect) *Scanner { return &Scanner{d: d, Final: true} }
+
+// Reset begins a chunk; cells of the last one stay valid.
+func (s *Scanner) Reset(data []byte) {
+	s.data, s.Start, s.End, s.arena = data, 0, 0, nil
+}
+
+// Next reads a record, skipping lines without anything. ok is false at the end of the chunk, or where the chunk ends within
+// the record and is not Final; End is then where that record begins. The cells are valid until the next call.
+func (s *Scanner) Next() (cells []Cell, fault *Fault, ok bool) {
+	data, at := s.data, s.End
+	for at < len(data) && (data[at] == '\n' || data[at] == '\r' && (at+1 == len(data) || data[at+1] == '\n')) {
+		at++
+	}
+	s.Start, s.End = at, at
+	if at == len(data) {
+		return nil, nil, false
+	}
+	cells = s.cells[:0]
+	delimiter, quote := s.d.Delimiter, s.d.Quote
+	for {
+		if at < len(data) && data[at] == quote && quote != 0 {
+			text, next, state := s.quoted(at + 1)
+			if state != quoteGood {
+				if !s.Final && (state == quoteOpen || bytes.IndexByte(data[s.Start:], '\n') < 0) {
+					return nil, nil, false
+				}
+				return nil, s.firstLine(), true
+			}
+			cells = append(cells, Cell{text, Quoted})
+			at = next
+			if at == len(data) {
+				break
+			}
+			at++
+			if data[next] == delimiter {
+				continue
+			}
+			if data[next] == '\r' {
+				at++ // quoted has seen the line feed
+			}
+			break
+		}
+		from := at
+		for at < len(data) && data[at] != delimiter && data[at] != '\n' {
+			at++
+		}
+		if at < len(data) && data[at] == delimiter {
+			cells = append(cells, Cell{data[from:at:at], Plain})
+			at++
+			continue
+		}
+		to := at
+		if at < len(data) {
+			at++
+			if to > from && data[to-1] == '\r' {
+				to--
+			}
+		} else if !s.Final {
+			return nil, nil, false
+		}
+		cells = append(cells, Cell{data[from:to:to], Plain})
+		break
+	}
+	s.cells, s.End = cells, at
+	return cells, nil, true
+}
+
+// Retreat gives all but the first line of the record that was read last back, and says whether there were any.
+func (s *Scanner) Retreat() bool {
+	end := s.End
+	s.firstLine()
+	return s.End < end
+}
+
+// firstLine makes the first line of the record that begins at Start the whole of it.
+func (s *Scanner) firstLine() *Fault {
+	s.End = len(s.data)
+	if i := bytes.IndexByte(s.data[s.Start:], '\n'); i >= 0 {
+		s.End = s.Start + i + 1
+	}
+	return faultQuote
+}
+
+type quoteState uint8
+
+const (
+	quoteGood quoteState = iota
+	quoteOpen            // the chunk ends first
+	quoteBad             // something follows after the closing quote
+)
+
+// quoted reads a quoted field from behind its opening quote; next is what follows after the closing one: a delimiter,
+// a line end, or the end of the chunk.
+func (s *Scanner) quoted(from int) (text []byte, next int, state quoteState) {
+	data, quote := s.data, s.d.Quote
+	at, doubled := from, false
+	for {
+		i := bytes.IndexByte(data[at:], quote)
+		if i < 0 {
+			return nil, 0, quoteOpen
+		}
+		at += i + 1
+		if at == len(data) {
+			if !s.Final {
+				return nil, 0, quoteOpen
+			}
+			break
+		}
+		c := data[at]
+		if c == quote {
+			at++
+			doubled = true
+			continue
+		}
+		if c == s.d.Delimiter || c == '\n' {
+			break
+		}
+		if c == '\r' {
+			if at+1 == len(data) && !s.Final {
+				return nil, 0, quoteOpen
+			}
+			if at+1 < len(data) && data[at+1] == '\n' {
+				break
+			}
+		}
+		return nil, 0, quoteBad
+	}
+	text = data[from : at-1 : at-1]
+	if doubled {
+		text = s.single(text)
+	}
+	return text, at, quoteGood
+}
+
+// single gives a text with one quote for two.
+func (s *Scanner) single(text []byte) []byte {
+	start := len(s.arena)
+	for {
+		i := bytes.IndexByte(text, s.d.Quote)
+		if i < 0 {
+			s.arena = append(s.arena, text...)
+			return s.arena[start:len(s.arena):len(s.arena)]
+		}
+		s.arena = append(s.arena, text[:i+1]...)
+		text = text[i+2:]
+	}
+}

@@ -1,0 +1,2 @@
+// Package record cuts input text into records and records into cells.
+package record
