@@ -22,8 +22,12 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 	l.AppliedVertices, l.AppliedEdges, l.Skipped = 0, 0, false
 	b := &batch{g: g, s: g.state.Load().clone(), l: l}
 	if l.Stream != "" {
+		if l.Restart {
+			delete(b.s.streams, l.Stream)
+		}
 		if l.Seq <= b.s.streams[l.Stream].seq {
 			l.Skipped = true
+			g.state.Store(b.s)
 			return nil
 		}
 		b.s.streams[l.Stream] = stream{seq: l.Seq, mark: slices.Clone(l.Mark)}

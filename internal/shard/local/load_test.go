@@ -315,7 +315,9 @@ func (w *loadTwin) transaction() {
 		var f shard.Found
 		require.NoError(w.t, tx.Seek(ctx, w.index(g, space), keys, &f))
 		var ms []shard.Mutation
-		slices.Sort(f.IDs)
+		if deletes {
+			slices.Sort(f.IDs)
+		}
 		for _, id := range slices.Compact(f.IDs) {
 			if !deletes {
 				ms = append(ms, shard.Mutation{Op: shard.SetVertex, Vertex: id, Props: []graph.Property{{ID: w.props[0], Value: to}}})
