@@ -1,0 +1,2 @@
+// Package telemetry turns the layers' plain counters into Prometheus metrics.
+package telemetry

@@ -1,0 +1,67 @@
+package telemetry
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
+)
+
+// kindNames are the values of the label "outcome" for failed statements.
+var kindNames = map[graph.Kind]string{
+	graph.KindInternal: "internal", graph.KindInvalid: "invalid", graph.KindNotFound: "not_found", graph.KindExists: "exists",
+	graph.KindBudget: "budget", graph.KindDeadline: "deadline", graph.KindUnavailable: "unavailable", graph.KindCorrupt: "corrupt",
+	graph.KindConflict: "conflict", graph.KindDenied: "denied",
+}
+
+// engine publishes the counters of a query engine.
+type engine struct {
+	e                                              *query.Engine
+	statements, seconds, rows, plans, cached, live *prometheus.Desc
+}
+
+func newEngine(e *query.Engine) *engine {
+	d := prometheus.NewDesc
+	return &engine{
+		e:          e,
+		statements: d("hopgate_statements_total", "Statements and fetches that have ended, by outcome.", []string{"outcome"}, nil),
+		seconds:    d("hopgate_statement_duration_seconds", "Time from the arrival of a statement to its end.", nil, nil),
+		rows:       d("hopgate_rows_total", "Rows given to clients.", nil, nil),
+		plans:      d("hopgate_plan_cache_requests_total", "Look-ups in the plan cache, by result.", []string{"result"}, nil),
+		cached:     d("hopgate_plan_cache_entries", "Plans in the cache.", nil, nil),
+		live:       d("hopgate_statements_running", "Statements that run.", nil, nil),
+	}
+}
+
+// Describe sends the descriptions.
+func (c *engine) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{c.statements, c.seconds, c.rows, c.plans, c.cached, c.live} {
+		ch <- d
+	}
+}
+
+// Collect sends the values.
+func (c *engine) Collect(ch chan<- prometheus.Metric) {
+	m := c.e.Metrics()
+	counter := func(d *prometheus.Desc, n uint64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+	}
+	counter(c.statements, m.OK.Load(), "ok")
+	for kind, name := range kindNames {
+		counter(c.statements, m.Ended[kind].Load(), name)
+	}
+	buckets, total := map[float64]uint64{}, uint64(0)
+	bounds := query.LatencyBounds()
+	for i := range m.Latency {
+		total += m.Latency[i].Load()
+		if i < len(bounds) {
+			buckets[bounds[i]] = total
+		}
+	}
+	ch <- prometheus.MustNewConstHistogram(c.seconds, total, float64(m.LatencySum.Load())/1e9, buckets)
+	counter(c.rows, m.Rows.Load())
+	counter(c.plans, m.PlanHits.Load(), "hit")
+	counter(c.plans, m.PlanMisses.Load(), "miss")
+	ch <- prometheus.MustNewConstMetric(c.cached, prometheus.GaugeValue, float64(c.e.Plans()))
+	ch <- prometheus.MustNewConstMetric(c.live, prometheus.GaugeValue, float64(c.e.ActiveQueries()))
+}

@@ -1,0 +1,119 @@
+package telemetry
+
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// Storage gives the shapes of the shards of all graphs, by the graphs' names.
+type Storage interface {
+	Stats() map[string][]storage.Stats
+}
+
+// storageCollector publishes the shapes of shards. A shard has two stores: graph, of topology and small properties, and
+// values, of large values.
+type storageCollector struct {
+	s       Storage
+	store   []storeMetric
+	levels  [2]*prometheus.Desc // tables, bytes
+	failed  *prometheus.Desc
+	blocks  [3]*prometheus.Desc // bytes, hits, misses
+	scraped []*prometheus.Desc
+}
+
+// storeMetric is one number of a store.
+type storeMetric struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	get  func(s *storage.InstanceStats) float64
+}
+
+func newStorage(s Storage) *storageCollector {
+	c := &storageCollector{s: s}
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		d := prometheus.NewDesc("hopgate_"+name, help, labels, nil)
+		c.scraped = append(c.scraped, d)
+		return d
+	}
+	add := func(kind prometheus.ValueType, name, help string, get func(s *storage.InstanceStats) float64) {
+		c.store = append(c.store, storeMetric{desc("storage_"+name, help, "graph", "shard", "store"), kind, get})
+	}
+	gauge, counter := prometheus.GaugeValue, prometheus.CounterValue
+	add(gauge, "disk_bytes", "Bytes of all files.", func(s *storage.InstanceStats) float64 { return float64(s.DiskBytes) })
+	add(gauge, "read_amplification", "Tables that a look-up may have to see.", func(s *storage.InstanceStats) float64 { return float64(s.ReadAmplification) })
+	add(gauge, "write_amplification", "Bytes written for each byte that came in, since the start.", (*storage.InstanceStats).WriteAmplification)
+	add(gauge, "memtables", "Memtables.", func(s *storage.InstanceStats) float64 { return float64(s.Memtables) })
+	add(gauge, "memtable_bytes", "Bytes of memtables.", func(s *storage.InstanceStats) float64 { return float64(s.MemtableBytes) })
+	add(gauge, "wal_bytes", "Live bytes of the write-ahead log.", func(s *storage.InstanceStats) float64 { return float64(s.LogBytes) })
+	add(counter, "commit_bytes_total", "Bytes of commits, before the write-ahead log's own.", func(s *storage.InstanceStats) float64 { return float64(s.LogIn) })
+	add(counter, "wal_written_bytes_total", "Bytes written to the write-ahead log.", func(s *storage.InstanceStats) float64 { return float64(s.LogWritten) })
+	add(counter, "ingested_bytes_total", "Bytes of tables that came in beside the write-ahead log.", func(s *storage.InstanceStats) float64 { return float64(s.Ingested) })
+	add(counter, "flushes_total", "Flushes of memtables.", func(s *storage.InstanceStats) float64 { return float64(s.Flushes) })
+	add(counter, "flushed_bytes_total", "Bytes written by flushes.", func(s *storage.InstanceStats) float64 { return float64(s.Flushed) })
+	add(counter, "compactions_total", "Compactions.", func(s *storage.InstanceStats) float64 { return float64(s.Compactions) })
+	add(counter, "compacted_bytes_total", "Bytes written by compactions.", func(s *storage.InstanceStats) float64 { return float64(s.Compacted) })
+	add(counter, "compaction_seconds_total", "Time of compactions.", func(s *storage.InstanceStats) float64 { return s.CompactionTime.Seconds() })
+	add(gauge, "compactions_running", "Compactions that run.", func(s *storage.InstanceStats) float64 { return float64(s.CompactionsRunning) })
+	add(gauge, "compaction_debt_bytes", "Bytes that wait to be compacted.", func(s *storage.InstanceStats) float64 { return float64(s.CompactionDebt) })
+	add(gauge, "separated_file_bytes", "Bytes of the files of separated values.", func(s *storage.InstanceStats) float64 { return float64(s.SeparatedBytes) })
+	add(gauge, "separated_live_bytes", "Bytes of separated values in use.", func(s *storage.InstanceStats) float64 { return float64(s.SeparatedLive) })
+	add(gauge, "separated_dead_bytes", "Bytes of separated values to be reclaimed.", func(s *storage.InstanceStats) float64 { return float64(s.SeparatedDead) })
+	add(gauge, "snapshots", "Open snapshots.", func(s *storage.InstanceStats) float64 { return float64(s.Snapshots) })
+	add(counter, "filter_hits_total", "Look-ups that a Bloom filter has spared.", func(s *storage.InstanceStats) float64 { return float64(s.FilterHits) })
+	add(counter, "filter_misses_total", "Look-ups that a Bloom filter let pass.", func(s *storage.InstanceStats) float64 { return float64(s.FilterMisses) })
+	c.levels[0] = desc("storage_level_tables", "Tables of a level.", "graph", "shard", "store", "level")
+	c.levels[1] = desc("storage_level_bytes", "Bytes of a level's tables.", "graph", "shard", "store", "level")
+	c.failed = desc("storage_failed", "1 if a shard takes no more writes until the server is started again.", "graph", "shard")
+	c.blocks[0] = desc("block_cache_bytes", "Bytes in the block cache.")
+	c.blocks[1] = desc("block_cache_hits_total", "Blocks found in the block cache.")
+	c.blocks[2] = desc("block_cache_misses_total", "Blocks not found in the block cache.")
+	return c
+}
+
+// Describe sends the descriptions.
+func (c *storageCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range c.scraped {
+		ch <- d
+	}
+}
+
+// Collect sends the values.
+func (c *storageCollector) Collect(ch chan<- prometheus.Metric) {
+	var blocks *storage.InstanceStats
+	for name, shards := range c.s.Stats() {
+		for i := range shards {
+			sh := &shards[i]
+			no, failed := strconv.Itoa(sh.Shard), 0.0
+			if sh.Failed {
+				failed = 1
+			}
+			ch <- prometheus.MustNewConstMetric(c.failed, prometheus.GaugeValue, failed, name, no)
+			c.instance(ch, &sh.Graph, name, no, "graph")
+			c.instance(ch, &sh.Values, name, no, "values")
+			if blocks == nil || sh.Graph.BlockHits > blocks.BlockHits {
+				blocks = &sh.Graph
+			}
+		}
+	}
+	if blocks == nil {
+		return
+	}
+	ch <- prometheus.MustNewConstMetric(c.blocks[0], prometheus.GaugeValue, float64(blocks.BlockBytes))
+	ch <- prometheus.MustNewConstMetric(c.blocks[1], prometheus.CounterValue, float64(blocks.BlockHits))
+	ch <- prometheus.MustNewConstMetric(c.blocks[2], prometheus.CounterValue, float64(blocks.BlockMisses))
+}
+
+func (c *storageCollector) instance(ch chan<- prometheus.Metric, s *storage.InstanceStats, labels ...string) {
+	for i := range c.store {
+		m := &c.store[i]
+		ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.get(s), labels...)
+	}
+	for i, l := range s.Levels {
+		at := append(labels[:len(labels):len(labels)], strconv.Itoa(i))
+		ch <- prometheus.MustNewConstMetric(c.levels[0], prometheus.GaugeValue, float64(l.Tables), at...)
+		ch <- prometheus.MustNewConstMetric(c.levels[1], prometheus.GaugeValue, float64(l.Bytes), at...)
+	}
+}
