@@ -1,0 +1,272 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"gopkg.in/yaml.v3"
+
+	"github.com/hopgate/hopgate/internal/query/fetch"
+)
+
+// Config is the whole configuration of a server. The tags are the keys of the YAML file; setting x of the file is the
+// flag --x and the environment variable HOPGATE_X, with - and _ for the change of case.
+type Config struct {
+	DataDir        string        // directory of the graphs
+	HTTP           string        // address of the HTTP listener
+	GRPC           string        // address of the gRPC listener
+	Admin          string        // address of the admin listener
+	Memory         Bytes         // the budget of caches, memtables and queries; 0: half of what there is
+	ValueThreshold Bytes         // values from this size on live apart
+	Shards         int           // shards of a graph that is made from now on
+	DrainTimeout   time.Duration // for running queries at the end
+	ReadyFile      string        // file that gets the addresses when all listeners accept
+	QueryTimeout   time.Duration // cap of a query's time; 0: none
+	QueryMemory    Bytes         // of one query; 0: a quarter of Memory
+	MaxRows        int64         // of a result; 0: no limit
+	MaxVisits      int64         // edges that a query visits; 0: no limit
+	MaxRequest     Bytes         // of a request's body
+	PlanCache      int           // prepared plans that are kept
+	SlowLog        int           // slow statements that are kept
+	Fetch          fetch.Limits  // of JSON-array fetches
+	ImportDir      string        // that LOAD CSV reads; "": none
+	TestProcedures bool          // whether PUT /v1/test/procedures is open
+	LogFormat      string        // text or json
+	LogLevel       string        // debug, info, warn or error
+}
+
+// Default is the configuration without any setting.
+func Default() Config {
+	c := Config{
+		DataDir: "./hopgate-data", HTTP: "127.0.0.1:8080", GRPC: "127.0.0.1:9090", Admin: "127.0.0.1:6060",
+		ValueThreshold: 1 << 10, Shards: 1, DrainTimeout: 10 * time.Second, MaxRequest: 64 << 20, PlanCache: 1024, SlowLog: 128,
+		LogFormat: "text", LogLevel: "info",
+	}
+	c.Fetch.EnsureDefaults()
+	return c
+}
+
+// setting joins a field with its name and its help.
+type setting struct {
+	name, usage string
+	value       pflag.Value
+}
+
+// settings lists all settings of c in the order in which they are shown.
+func (c *Config) settings() []setting {
+	return []setting{
+		{"data-dir", "directory of the graphs", (*text)(&c.DataDir)},
+		{"http", "address of the HTTP listener", (*text)(&c.HTTP)},
+		{"grpc", "address of the gRPC listener", (*text)(&c.GRPC)},
+		{"admin", "address of the admin listener: probes, metrics, profiles", (*text)(&c.Admin)},
+		{"memory", "budget of caches, memtables and queries, such as 2GiB; 0 takes half of what there is", &c.Memory},
+		{"value-threshold", "size from which on a value lives apart", &c.ValueThreshold},
+		{"shards", "shards of a graph that is made from now on", (*whole)(&c.Shards)},
+		{"drain-timeout", "time for running queries after SIGTERM", (*duration)(&c.DrainTimeout)},
+		{"ready-file", "file that gets the addresses as JSON when all listeners accept", (*text)(&c.ReadyFile)},
+		{"query-timeout", "cap of a query's time; 0 is none", (*duration)(&c.QueryTimeout)},
+		{"query-memory", "memory of one query; 0 takes a quarter of the budget", &c.QueryMemory},
+		{"max-rows", "rows of a result; 0 is no limit", (*long)(&c.MaxRows)},
+		{"max-visits", "edges that a query visits; 0 is no limit", (*long)(&c.MaxVisits)},
+		{"max-request", "size of a request", &c.MaxRequest},
+		{"plan-cache", "prepared plans that are kept", (*whole)(&c.PlanCache)},
+		{"slow-log", "slow statements that are kept", (*whole)(&c.SlowLog)},
+		{"fetch-depth", "nesting of a JSON-array fetch", (*whole)(&c.Fetch.Depth)},
+		{"fetch-objects", "objects in one object of a fetch", (*whole)(&c.Fetch.Objects)},
+		{"fetch-arrays", "arrays in one object of a fetch", (*whole)(&c.Fetch.Arrays)},
+		{"fetch-page", "highest page of a fetch", (*whole)(&c.Fetch.Page)},
+		{"fetch-rows", "rows of the answer to a fetch", (*whole)(&c.Fetch.Rows)},
+		{"fetch-writes", "objects that one fetch writes", (*whole)(&c.Fetch.Writes)},
+		{"fetch-hops", "depth of a fetch's hop", (*whole)(&c.Fetch.Hops)},
+		{"import-dir", "directory that LOAD CSV may read; empty is none", (*text)(&c.ImportDir)},
+		{"test-procedures", "open PUT /v1/test/procedures", (*truth)(&c.TestProcedures)},
+		{"log-format", "text or json", (*text)(&c.LogFormat)},
+		{"log-level", "debug, info, warn or error", (*text)(&c.LogLevel)},
+	}
+}
+
+// key is the setting's name in the YAML file: dataDir for data-dir.
+func (s *setting) key() string {
+	parts := strings.Split(s.name, "-")
+	for i := range parts[1:] {
+		parts[i+1] = strings.ToUpper(parts[i+1][:1]) + parts[i+1][1:]
+	}
+	return strings.Join(parts, "")
+}
+
+// env is the setting's environment variable: HOPGATE_DATA_DIR for data-dir.
+func (s *setting) env() string {
+	return "HOPGATE_" + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
+}
+
+// Flags adds a flag for every setting, and --config.
+func Flags(fs *pflag.FlagSet) {
+	c := Default()
+	for _, s := range c.settings() {
+		f := fs.VarPF(s.value, s.name, "", s.usage)
+		if s.value.Type() == "bool" {
+			f.NoOptDefVal = "true"
+		}
+	}
+	fs.String("config", "", "YAML file of settings")
+}
+
+// Load gives the configuration of a program whose flags have been parsed: a flag beats the environment, which beats the
+// file, which beats the default. environ is as os.Environ gives it.
+func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
+	c := Default()
+	env := map[string]string{}
+	for _, e := range environ {
+		if name, value, ok := strings.Cut(e, "="); ok && strings.HasPrefix(name, "HOPGATE_") {
+			env[name] = value
+		}
+	}
+	path := env["HOPGATE_CONFIG"]
+	delete(env, "HOPGATE_CONFIG")
+	if f := fs.Lookup("config"); f != nil && f.Changed {
+		path = f.Value.String()
+	}
+	settings := c.settings()
+	if path != "" {
+		if err := loadFile(path, settings); err != nil {
+			return c, err
+		}
+	}
+	var errs []error
+	for _, s := range settings {
+		if v, ok := env[s.env()]; ok {
+			if err := s.value.Set(v); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", s.env(), err))
+			}
+			delete(env, s.env())
+		}
+		if f := fs.Lookup(s.name); f != nil && f.Changed {
+			if err := s.value.Set(f.Value.String()); err != nil {
+				errs = append(errs, fmt.Errorf("--%s: %w", s.name, err))
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		// Kubernetes puts variables of this form into every pod for each service.
+		if !strings.Contains(name, "_SERVICE_") && !strings.Contains(name, "_PORT") {
+			errs = append(errs, fmt.Errorf("%s: there is no such setting", name))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return c, err
+	}
+	return c, c.Validate()
+}
+
+func loadFile(path string, settings []setting) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("config: %w", err)
+	}
+	var doc yaml.Node
+	if err := yaml.NewDecoder(bytes.NewReader(data)).Decode(&doc); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	root := doc.Content[0]
+	if root.Kind != yaml.MappingNode {
+		return fmt.Errorf("%s:%d: must be a map of settings", path, root.Line)
+	}
+	var errs []error
+	for i := 0; i < len(root.Content); i += 2 {
+		k, v := root.Content[i], root.Content[i+1]
+		found := false
+		for _, s := range settings {
+			if s.key() != k.Value {
+				continue
+			}
+			found = true
+			if v.Kind != yaml.ScalarNode {
+				errs = append(errs, fmt.Errorf("%s:%d: %s: must be a single value", path, v.Line, k.Value))
+			} else if err := s.value.Set(v.Value); err != nil {
+				errs = append(errs, fmt.Errorf("%s:%d: %s: %w", path, v.Line, k.Value, err))
+			}
+		}
+		if !found {
+			errs = append(errs, fmt.Errorf("%s:%d: %s: there is no such setting", path, k.Line, k.Value))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Validate gives all faults of the configuration, joined.
+func (c *Config) Validate() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if c.DataDir == "" {
+		bad("data-dir: must not be empty")
+	}
+	if c.Shards < 1 || c.Shards > 1024 {
+		bad("shards: must be from 1 to 1024, is %d", c.Shards)
+	}
+	if c.ValueThreshold < 16 {
+		bad("value-threshold: must be at least 16 bytes, is %d", c.ValueThreshold)
+	}
+	if c.Memory != 0 && c.Memory < 64<<20 {
+		bad("memory: must be 0 or at least 64MiB, is %s", &c.Memory)
+	}
+	for _, a := range []struct{ name, address string }{{"http", c.HTTP}, {"grpc", c.GRPC}, {"admin", c.Admin}} {
+		_, port, err := net.SplitHostPort(a.address)
+		if n, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil || n > 65535 {
+			bad("%s: must be an address such as 127.0.0.1:8080, is %q", a.name, a.address)
+		}
+	}
+	if c.MaxRequest < 1<<10 || c.MaxRequest > 1<<30 {
+		bad("max-request: must be from 1KiB to 1GiB, is %s", &c.MaxRequest)
+	}
+	if c.PlanCache < 1 || c.SlowLog < 1 {
+		bad("plan-cache and slow-log: must be at least 1")
+	}
+	if f := &c.Fetch; min(f.Depth, f.Objects, f.Arrays, f.Page, f.Rows, f.Writes, f.Hops) < 1 {
+		bad("fetch-depth and the other limits of fetches: must be at least 1")
+	}
+	if c.DrainTimeout < 0 || c.QueryTimeout < 0 || c.MaxRows < 0 || c.MaxVisits < 0 {
+		bad("drain-timeout, query-timeout, max-rows and max-visits: must not be negative")
+	}
+	if c.LogFormat != "text" && c.LogFormat != "json" {
+		bad("log-format: must be text or json, is %q", c.LogFormat)
+	}
+	switch c.LogLevel {
+	case "debug", "info", "warn", "error":
+	default:
+		bad("log-level: must be debug, info, warn or error, is %q", c.LogLevel)
+	}
+	return errors.Join(errs...)
+}
+
+// YAML gives the configuration as a file that Load reads.
+func (c *Config) YAML() []byte {
+	var root yaml.Node
+	root.Kind = yaml.MappingNode
+	for _, s := range c.settings() {
+		var k, v yaml.Node
+		k.SetString(s.key())
+		v.SetString(s.value.String())
+		if s.value.Type() != "string" {
+			v.Tag, v.Style = "", 0
+		}
+		root.Content = append(root.Content, &k, &v)
+	}
+	out, err := yaml.Marshal(&root)
+	if err != nil {
+		panic(err) // a map of scalars can always be written
+	}
+	return out
+}

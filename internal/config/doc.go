@@ -1,0 +1,2 @@
+// Package config composes all options from flags, environment and file, and checks them.
+package config

@@ -1,0 +1,85 @@
+package config
+
+import (
+	"os"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// Budget is what Memory is split into, in bytes.
+type Budget struct {
+	Total      int64
+	BlockCache int64 // Pebble's blocks
+	Topology   int64 // decoded lists and columns
+	Memtable   int64 // the size of one memtable, of which each shard has some
+	Query      int64 // of one query
+	GoHeap     int64 // what the Go runtime may use: the rest beside what lies off its heap
+}
+
+// memtables is about how many memtables of a shard are in memory at a time: two stores, one filling and one being
+// written out each.
+const memtables = 4
+
+// Split divides the memory that the configuration allows: three tenths to blocks, three tenths to decoded lists and
+// columns, a tenth to memtables, and the rest to queries, of which one may take a quarter of the whole.
+func (c *Config) Split() Budget {
+	total := int64(c.Memory)
+	if total == 0 {
+		total = available() / 2
+	}
+	b := Budget{Total: total, BlockCache: total * 3 / 10, Topology: total * 3 / 10, Query: int64(c.QueryMemory)}
+	b.Memtable = min(max(total/10/int64(memtables*c.Shards), 1<<20), 64<<20)
+	if b.Query == 0 {
+		b.Query = total / 4
+	}
+	b.GoHeap = total - b.Topology
+	if blocksOffHeap {
+		b.GoHeap -= b.BlockCache + memtables*int64(c.Shards)*b.Memtable
+	}
+	b.GoHeap = max(b.GoHeap, total/4)
+	return b
+}
+
+// available is the memory of the cgroup, or of the machine, in bytes.
+func available() int64 {
+	machine := int64(4 << 30)
+	if data, err := os.ReadFile("/proc/meminfo"); err == nil {
+		for line := range strings.Lines(string(data)) {
+			if rest, ok := strings.CutPrefix(line, "MemTotal:"); ok {
+				fields := strings.Fields(rest)
+				if kib, err := strconv.ParseInt(fields[0], 10, 64); err == nil {
+					machine = kib << 10
+				}
+			}
+		}
+	}
+	for _, file := range cgroupLimits() {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		if n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64); err == nil && n > 0 {
+			machine = min(machine, n)
+		}
+	}
+	return machine
+}
+
+// cgroupLimits gives the files that may limit the memory of the process's control group: those of the group and of all
+// above it.
+func cgroupLimits() []string {
+	const root = "/sys/fs/cgroup"
+	files := []string{root + "/memory.max", root + "/memory/memory.limit_in_bytes"}
+	data, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return files
+	}
+	for line := range strings.Lines(string(data)) {
+		group, ok := strings.CutPrefix(strings.TrimSpace(line), "0::")
+		for ; ok && group != "/" && group != "." && group != ""; group = path.Dir(group) {
+			files = append(files, path.Join(root, group, "memory.max"))
+		}
+	}
+	return files
+}
