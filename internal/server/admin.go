@@ -1,0 +1,56 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/pprof"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Health is whether a server is ready for requests.
+type Health struct {
+	draining atomic.Bool
+	// Probe runs a small query through all layers.
+	Probe func(ctx context.Context) error
+}
+
+// Drain makes the server not ready for good.
+func (h *Health) Drain() { h.draining.Store(true) }
+
+// NewAdmin makes the handler of the admin listener: probes, metrics and profiles.
+func NewAdmin(health *Health, registry *prometheus.Registry) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answerHealth(w, "") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		if health.draining.Load() {
+			answerHealth(w, "draining")
+			return
+		}
+		if err := health.Probe(r.Context()); err != nil {
+			answerHealth(w, "probe query: "+err.Error())
+			return
+		}
+		answerHealth(w, "")
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
+}
+
+func answerHealth(w http.ResponseWriter, fault string) {
+	w.Header().Set("Content-Type", "application/json")
+	answer := map[string]string{"status": "ok"}
+	if fault != "" {
+		answer = map[string]string{"status": "not ready", "reason": fault}
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	_ = json.NewEncoder(w).Encode(answer)
+}

@@ -1,0 +1,123 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// transports is the one table that maps kinds of errors to the status codes of the transports.
+var transports = map[graph.Kind]struct {
+	http int
+	grpc codes.Code
+}{
+	graph.KindInternal:    {http.StatusInternalServerError, codes.Internal},
+	graph.KindInvalid:     {http.StatusBadRequest, codes.InvalidArgument},
+	graph.KindNotFound:    {http.StatusNotFound, codes.NotFound},
+	graph.KindExists:      {http.StatusBadRequest, codes.AlreadyExists},
+	graph.KindBudget:      {http.StatusRequestEntityTooLarge, codes.ResourceExhausted},
+	graph.KindDeadline:    {http.StatusRequestTimeout, codes.DeadlineExceeded},
+	graph.KindUnavailable: {http.StatusServiceUnavailable, codes.Unavailable},
+	graph.KindCorrupt:     {http.StatusInternalServerError, codes.DataLoss},
+	graph.KindConflict:    {http.StatusConflict, codes.Aborted},
+	graph.KindDenied:      {http.StatusForbidden, codes.PermissionDenied},
+}
+
+// statusOf gives the HTTP status that fits an error.
+func statusOf(err error) int { return transports[graph.AsError(err).Kind].http }
+
+// appendError writes one entry of "errors".
+func appendError(dst []byte, err error) []byte {
+	e := graph.AsError(err)
+	dst = append(dst, `{"code":`...)
+	dst = appendString(dst, e.Code)
+	dst = append(dst, `,"message":`...)
+	dst = appendString(dst, e.Error())
+	if e.Pos.Line > 0 {
+		dst = append(dst, `,"position":{"line":`...)
+		dst = strconv.AppendInt(dst, int64(e.Pos.Line), 10)
+		dst = append(dst, `,"column":`...)
+		dst = strconv.AppendInt(dst, int64(e.Pos.Column), 10)
+		dst = append(dst, `,"offset":`...)
+		dst = strconv.AppendInt(dst, int64(e.Pos.Offset), 10)
+		dst = append(dst, '}')
+	}
+	c := classify(e)
+	dst = append(dst, `,"type":`...)
+	dst = appendString(dst, c.typ)
+	dst = append(dst, `,"phase":`...)
+	dst = appendString(dst, c.phase)
+	dst = append(dst, `,"detail":`...)
+	dst = appendString(dst, c.detail)
+	return append(dst, '}')
+}
+
+// class is openCypher's classification of an error.
+type class struct{ typ, phase, detail string }
+
+// classify gives an error's classification, whole also where a layer below gave a part of it.
+func classify(e *graph.Error) class {
+	c := class{e.Type, e.Phase, e.Detail}
+	if c.typ == "" {
+		c.typ = "Error"
+	}
+	if c.phase == "" {
+		c.phase = "any"
+	}
+	if c.detail == "" {
+		c.detail = c.typ
+	}
+	return c
+}
+
+// requestError is a request that is no request: bad JSON, a wrong field.
+func requestError(msg string) *graph.Error {
+	return &graph.Error{
+		Kind: graph.KindInvalid, Code: "Neo.ClientError.Request.Invalid", Type: "RequestError", Phase: graph.PhaseCompile,
+		Detail: "InvalidRequest", Msg: msg,
+	}
+}
+
+// tooLarge is a request over a limit of size.
+func tooLarge(msg string) *graph.Error {
+	return &graph.Error{
+		Kind: graph.KindBudget, Code: "Neo.ClientError.Request.Invalid", Type: "RequestError", Phase: graph.PhaseCompile,
+		Detail: "TooLarge", Msg: msg,
+	}
+}
+
+// checkStatement finds what is wrong with a statement before it is read.
+func checkStatement(text string) error {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return requestError("statement: must be there")
+	case len(text) > maxTextSize:
+		return tooLarge(fmt.Sprintf("the statement is larger than %d bytes", maxTextSize))
+	}
+	return nil
+}
+
+// grpcError gives an error the form of the gRPC contract.
+func grpcError(err error) error {
+	e := graph.AsError(err)
+	st, c := status.New(transports[e.Kind].grpc, strings.ToValidUTF8(e.Error(), "\ufffd")), classify(e)
+	info := &errdetails.ErrorInfo{Domain: "hopgate", Reason: e.Code, Metadata: map[string]string{
+		"type": c.typ, "phase": c.phase, "detail": c.detail,
+	}}
+	if e.Pos.Line > 0 {
+		info.Metadata["line"] = strconv.Itoa(e.Pos.Line)
+		info.Metadata["column"] = strconv.Itoa(e.Pos.Column)
+		info.Metadata["offset"] = strconv.Itoa(e.Pos.Offset)
+	}
+	if with, err := st.WithDetails(info); err == nil {
+		st = with
+	}
+	return st.Err()
+}

@@ -1,0 +1,109 @@
+package server
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/telemetry"
+)
+
+// adminService answers AdminService.
+type adminService struct {
+	pb.UnimplementedAdminServiceServer
+	e     *query.Engine
+	store telemetry.Storage // or nil
+}
+
+func (s *adminService) Schema(ctx context.Context, req *pb.SchemaRequest) (*pb.SchemaResponse, error) {
+	sch, err := s.e.Schema(ctx, req.GetGraph())
+	if err != nil {
+		return nil, grpcError(err)
+	}
+	out := &pb.SchemaResponse{Properties: sch.Props, Labels: namesProto(sch.Labels), EdgeTypes: namesProto(sch.Types)}
+	for _, ix := range sch.Indexes {
+		out.Indexes = append(out.Indexes, &pb.Index{
+			Name: ix.Name, Label: ix.Label, Type: ix.Type, Properties: ix.Props, Unique: ix.Unique, Required: ix.Required, Online: ix.Online,
+		})
+	}
+	return out, nil
+}
+
+// Stats gives a graph's counts and the shapes of its shards.
+func (s *adminService) Stats(ctx context.Context, req *pb.StatsRequest) (*pb.StatsResponse, error) {
+	sch, err := s.e.Schema(ctx, req.GetGraph())
+	if err != nil {
+		return nil, grpcError(err)
+	}
+	out := &pb.StatsResponse{
+		Vertices: sch.Vertices, Edges: sch.Edges, Labels: namesProto(sch.Labels), EdgeTypes: namesProto(sch.Types),
+	}
+	if s.store == nil {
+		return out, nil
+	}
+	name := req.GetGraph()
+	if name == "" {
+		name = query.DefaultGraph
+	}
+	for _, sh := range s.store.Stats()[name] {
+		g, v := &sh.Graph, &sh.Values
+		p := &pb.ShardStats{
+			Shard: uint32(sh.Shard), DiskBytes: g.DiskBytes + v.DiskBytes, Levels: uint32(max(g.DeepLevels(), v.DeepLevels())),
+			ReadAmplification: uint64(g.ReadAmplification), WriteAmplification: g.WriteAmplification(),
+			SeparatedLiveBytes: v.SeparatedLive, SeparatedDeadBytes: v.SeparatedDead,
+			BlockCacheBytes: uint64(g.BlockBytes), BlockCacheHits: uint64(g.BlockHits), BlockCacheMisses: uint64(g.BlockMisses),
+		}
+		out.Shards = append(out.Shards, p)
+	}
+	return out, nil
+}
+
+func namesProto(ns []query.NameCount) []*pb.NameCount {
+	out := make([]*pb.NameCount, len(ns))
+	for i, n := range ns {
+		out[i] = &pb.NameCount{Name: n.Name, Count: n.Count}
+	}
+	return out
+}
+
+func (s *adminService) RunningQueries(context.Context, *pb.RunningQueriesRequest) (*pb.RunningQueriesResponse, error) {
+	out := &pb.RunningQueriesResponse{}
+	for _, q := range s.e.Running() {
+		out.Queries = append(out.Queries, &pb.RunningQuery{
+			Id: q.ID, Graph: q.Graph, Statement: q.Statement, Start: timestamppb.New(q.Start),
+			Elapsed: durationpb.New(time.Since(q.Start)), Rows: uint64(q.Rows()),
+		})
+	}
+	return out, nil
+}
+
+func (s *adminService) KillQuery(_ context.Context, req *pb.KillQueryRequest) (*pb.KillQueryResponse, error) {
+	return &pb.KillQueryResponse{Killed: s.e.Kill(req.GetId())}, nil
+}
+
+func (s *adminService) SlowLog(_ context.Context, req *pb.SlowLogRequest) (*pb.SlowLogResponse, error) {
+	out := &pb.SlowLogResponse{}
+	for i, q := range s.e.SlowLog() {
+		if limit := int(req.GetLimit()); limit > 0 && i >= limit {
+			break
+		}
+		entry := &pb.SlowQuery{
+			Graph: q.Graph, Statement: q.Statement, Start: timestamppb.New(q.Start), Elapsed: durationpb.New(q.Elapsed),
+			Rows: uint64(q.Rows), Plan: planProto(q.Plan),
+		}
+		if q.Err != nil {
+			entry.Error = q.Err.Error()
+		}
+		out.Queries = append(out.Queries, entry)
+	}
+	return out, nil
+}
+
+func (s *adminService) Version(context.Context, *pb.VersionRequest) (*pb.VersionResponse, error) {
+	return &pb.VersionResponse{Version: query.Version(), Commit: query.Commit(), GoVersion: runtime.Version()}, nil
+}

@@ -1,0 +1,236 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"unsafe"
+
+	"google.golang.org/grpc"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/loader"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// loadGroup bounds how many rows of waiting batches are applied together.
+const loadGroup = 1 << 20
+
+// loadQueue is how many batches may wait; a client whose batches are not taken stops sending.
+const loadQueue = 64
+
+// loadService answers LoadService.
+type loadService struct {
+	pb.UnimplementedLoadServiceServer
+	l *loader.Loader
+}
+
+// Load applies the batches of one load. One goroutine decodes what arrives, this one applies all that waits at once.
+func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.LoadResponse]) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	open := first.GetOpen()
+	if open == nil {
+		return grpcError(requestError("the first message of a load must open it"))
+	}
+	o := loader.Open{Graph: open.GetGraph(), Stream: open.GetStream(), Restart: open.GetRestart()}
+	for _, sp := range open.GetSpaces() {
+		o.Spaces = append(o.Spaces, loader.Space{
+			Name: sp.GetName(), Label: sp.GetLabel(), Property: sp.GetProperty(), Labels: sp.GetLabels(),
+		})
+	}
+	session, err := s.l.Begin(stream.Context(), o)
+	if err != nil {
+		return grpcError(err)
+	}
+	defer session.Close()
+	opened := &pb.LoadResponse{Part: &pb.LoadResponse_Opened{Opened: &pb.LoadOpened{Seq: session.Seq, Mark: session.Mark}}}
+	if err := stream.Send(opened); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(stream.Context())
+	defer cancel(nil)
+	batches := make(chan *loader.Batch, loadQueue)
+	go func() {
+		defer close(batches)
+		if err := receive(ctx, stream, batches); err != nil {
+			cancel(err)
+		}
+	}()
+	for b := range batches {
+		group, rows := []*loader.Batch{b}, b.Rows()
+	gather:
+		for rows < loadGroup {
+			select {
+			case b, ok := <-batches:
+				if !ok {
+					break gather
+				}
+				group, rows = append(group, b), rows+b.Rows()
+			default:
+				break gather
+			}
+		}
+		acks, err := session.Apply(ctx, group)
+		if err != nil {
+			return grpcError(err)
+		}
+		for i := range acks {
+			if err := stream.Send(&pb.LoadResponse{Part: &pb.LoadResponse_Ack{Ack: ackProto(&acks[i])}}); err != nil {
+				return err
+			}
+		}
+	}
+	if err := context.Cause(ctx); err != nil {
+		return grpcError(err)
+	}
+	return nil
+}
+
+// receive decodes batches until the client has sent its last.
+func receive(ctx context.Context, stream grpc.BidiStreamingServer[pb.LoadRequest, pb.LoadResponse], to chan<- *loader.Batch) error {
+	for {
+		req, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if req.GetBatch() == nil {
+			return requestError("a load is opened once")
+		}
+		b, err := batchFromProto(req.GetBatch())
+		if err != nil {
+			return err
+		}
+		select {
+		case to <- b:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func ackProto(a *loader.Ack) *pb.LoadAck {
+	out := &pb.LoadAck{Seq: a.Seq, Vertices: uint64(a.Vertices), Edges: uint64(a.Edges)}
+	for _, r := range a.Rejected {
+		out.Rejected = append(out.Rejected, &pb.Rejected{
+			Edge: r.Edge, Group: uint32(r.Group), Row: uint32(r.Row), Code: r.Code, Message: r.Msg,
+		})
+	}
+	return out
+}
+
+var (
+	actions = map[pb.LoadAction]shard.Action{
+		pb.LoadAction_LOAD_ACTION_UNSPECIFIED: shard.Upsert, pb.LoadAction_LOAD_ACTION_UPSERT: shard.Upsert,
+		pb.LoadAction_LOAD_ACTION_INSERT: shard.Insert, pb.LoadAction_LOAD_ACTION_UPDATE: shard.Update,
+		pb.LoadAction_LOAD_ACTION_DELETE: shard.Delete,
+	}
+	danglings = map[pb.Dangling]shard.Dangling{
+		pb.Dangling_DANGLING_UNSPECIFIED: shard.DanglingReject, pb.Dangling_DANGLING_REJECT: shard.DanglingReject,
+		pb.Dangling_DANGLING_CREATE: shard.DanglingCreate, pb.Dangling_DANGLING_SKIP: shard.DanglingSkip,
+	}
+	strategies = map[pb.UpdateStrategy]shard.Strategy{
+		pb.UpdateStrategy_UPDATE_STRATEGY_UNSPECIFIED: shard.Override, pb.UpdateStrategy_UPDATE_STRATEGY_OVERRIDE: shard.Override,
+		pb.UpdateStrategy_UPDATE_STRATEGY_SUM: shard.Sum, pb.UpdateStrategy_UPDATE_STRATEGY_BIGGER: shard.Bigger,
+		pb.UpdateStrategy_UPDATE_STRATEGY_SMALLER: shard.Smaller, pb.UpdateStrategy_UPDATE_STRATEGY_UNION: shard.Union,
+		pb.UpdateStrategy_UPDATE_STRATEGY_INTERSECTION: shard.Intersection, pb.UpdateStrategy_UPDATE_STRATEGY_APPEND: shard.Append,
+		pb.UpdateStrategy_UPDATE_STRATEGY_ELIMINATE: shard.Eliminate,
+	}
+)
+
+func batchFromProto(p *pb.LoadBatch) (*loader.Batch, error) {
+	b := &loader.Batch{Seq: p.GetSeq(), Mark: p.GetMark()}
+	for _, v := range p.GetVertices() {
+		keys, err := columnFromProto(v.GetKeys())
+		if err != nil {
+			return nil, err
+		}
+		props, err := propsFromProto(v.GetProperties())
+		if err != nil {
+			return nil, err
+		}
+		b.Vertices = append(b.Vertices, loader.VertexRows{
+			Labels: v.GetLabels(), Space: int(v.GetSpace()), Keys: keys, Props: props, Action: actions[v.GetAction()],
+		})
+	}
+	for _, e := range p.GetEdges() {
+		src, err := columnFromProto(e.GetSources())
+		if err != nil {
+			return nil, err
+		}
+		dst, err := columnFromProto(e.GetTargets())
+		if err != nil {
+			return nil, err
+		}
+		props, err := propsFromProto(e.GetProperties())
+		if err != nil {
+			return nil, err
+		}
+		b.Edges = append(b.Edges, loader.EdgeRows{
+			Type: e.GetType(), SrcSpace: int(e.GetSourceSpace()), DstSpace: int(e.GetTargetSpace()), Src: src, Dst: dst, Props: props,
+			Action: actions[e.GetAction()], Dangling: danglings[e.GetDangling()],
+		})
+	}
+	return b, nil
+}
+
+func propsFromProto(ps []*pb.PropertyColumn) ([]loader.PropertyColumn, error) {
+	out := make([]loader.PropertyColumn, len(ps))
+	for i, p := range ps {
+		vs, err := columnFromProto(p.GetValues())
+		if err != nil {
+			return nil, err
+		}
+		out[i] = loader.PropertyColumn{Name: p.GetName(), Values: vs, Strategy: strategies[p.GetStrategy()]}
+	}
+	return out, nil
+}
+
+// columnFromProto reads a column; its strings share the message's memory.
+func columnFromProto(c *pb.LoadColumn) ([]graph.Value, error) {
+	var out []graph.Value
+	switch d := c.GetData().(type) {
+	case *pb.LoadColumn_Integers:
+		out = make([]graph.Value, len(d.Integers.GetValues()))
+		for i, v := range d.Integers.GetValues() {
+			out[i] = graph.IntValue(v)
+		}
+	case *pb.LoadColumn_Floats:
+		out = make([]graph.Value, len(d.Floats.GetValues()))
+		for i, v := range d.Floats.GetValues() {
+			out[i] = graph.FloatValue(v)
+		}
+	case *pb.LoadColumn_Texts:
+		text, from := d.Texts.GetText(), uint32(0)
+		out = make([]graph.Value, len(d.Texts.GetEnds()))
+		for i, to := range d.Texts.GetEnds() {
+			if to < from || int(to) > len(text) {
+				return nil, requestError("a text column's ends do not fit its text")
+			}
+			out[i] = graph.StringValue(unsafe.String(unsafe.SliceData(text[from:to]), int(to-from)))
+			from = to
+		}
+	case *pb.LoadColumn_Values:
+		out = make([]graph.Value, len(d.Values.GetValues()))
+		for i, v := range d.Values.GetValues() {
+			x, err := fromProto(v, 0)
+			if err != nil {
+				return nil, requestError(err.Error())
+			}
+			out[i] = x
+		}
+	}
+	nulls := c.GetNulls()
+	for i := range min(len(out), 8*len(nulls)) {
+		if nulls[i/8]>>(i%8)&1 != 0 {
+			out[i] = graph.Value{}
+		}
+	}
+	return out, nil
+}

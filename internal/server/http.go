@@ -1,0 +1,149 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
+)
+
+// bodyTime is how long a client may take to send a request's body.
+const bodyTime = time.Minute
+
+// HTTP serves the HTTP contract.
+type HTTP struct {
+	e        *query.Engine
+	opt      Options
+	mux      *http.ServeMux
+	requests *Requests
+}
+
+// NewHTTP makes the handler of the HTTP listener, which counts its requests in requests.
+func NewHTTP(e *query.Engine, requests *Requests, opt Options) *HTTP {
+	opt.EnsureDefaults()
+	h := &HTTP{e: e, opt: opt, mux: http.NewServeMux(), requests: requests}
+	h.handle("POST /v1/query", func(w http.ResponseWriter, r *http.Request) { h.query(w, r, false) })
+	h.handle("POST /db/{graph}/query/v2", func(w http.ResponseWriter, r *http.Request) { h.query(w, r, true) })
+	for _, method := range []string{"get", "head", "gets", "heads", "post", "put", "delete"} {
+		f := func(w http.ResponseWriter, r *http.Request) { h.fetch(w, r, method) }
+		h.mux.Handle("POST /"+method, requests.observe("POST /"+method, f, failFetch, opt.Logger))
+		h.mux.Handle("POST /"+method+"/{wrap}", requests.observe("POST /"+method, f, failFetch, opt.Logger))
+	}
+	if opt.TestProcedures {
+		h.handle("PUT /v1/test/procedures", h.testProcedures)
+	}
+	h.handle("/", h.noRoute)
+	return h
+}
+
+// handle adds a route.
+func (h *HTTP) handle(pattern string, f http.HandlerFunc) {
+	h.mux.Handle(pattern, h.requests.observe(pattern, f, fail, h.opt.Logger))
+}
+
+// ServeHTTP answers one request.
+func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
+
+// noRoute answers what no route takes.
+func (h *HTTP) noRoute(w http.ResponseWriter, r *http.Request) {
+	e := &graph.Error{
+		Kind: graph.KindNotFound, Code: "Neo.ClientError.Request.Invalid", Type: "RequestError", Phase: graph.PhaseCompile,
+		Detail: "NoSuchRoute", Msg: fmt.Sprintf("there is no %s", r.URL.Path),
+	}
+	var allowed []string
+	for _, method := range []string{http.MethodPost, http.MethodPut} {
+		other := *r
+		other.Method = method
+		if _, pattern := h.mux.Handler(&other); pattern != "/" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) == 0 {
+		fail(w, e)
+		return
+	}
+	slices.Sort(allowed)
+	e.Kind, e.Detail = graph.KindInvalid, "MethodNotAllowed"
+	e.Msg = fmt.Sprintf("%s takes %s, not %s", r.URL.Path, strings.Join(allowed, " and "), r.Method)
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	writeError(w, mediaPlain, http.StatusMethodNotAllowed, e)
+}
+
+// body reads a request's body within the limits of size and time.
+func (h *HTTP) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.ContentLength > h.opt.MaxRequestBytes {
+		w.Header().Set("Connection", "close") // rather than read the rest
+		return nil, h.tooLarge()
+	}
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Now().Add(bodyTime)) // a writer that is no connection needs no deadline
+	defer func() { _ = c.SetReadDeadline(time.Time{}) }()
+	var buf []byte
+	if r.ContentLength > 0 {
+		buf = make([]byte, 0, r.ContentLength+1)
+	}
+	buf, err := readAll(http.MaxBytesReader(w, r.Body, h.opt.MaxRequestBytes), buf)
+	var tooLarge *http.MaxBytesError
+	switch {
+	case err == nil:
+		return buf, nil
+	case errors.As(err, &tooLarge):
+		return nil, h.tooLarge()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &graph.Error{
+			Kind: graph.KindDeadline, Code: "Neo.ClientError.Request.Invalid", Type: "RequestError", Phase: graph.PhaseCompile,
+			Detail: "TimedOut", Msg: fmt.Sprintf("the request's body did not arrive within %v", bodyTime),
+		}
+	}
+	return nil, requestError("reading the request: " + err.Error())
+}
+
+func (h *HTTP) tooLarge() error {
+	return tooLarge(fmt.Sprintf("the request is larger than %d bytes, the limit max-request", h.opt.MaxRequestBytes))
+}
+
+// readAll appends all that r gives to buf.
+func readAll(r io.Reader, buf []byte) ([]byte, error) {
+	for {
+		buf = slices.Grow(buf, 512)
+		n, err := r.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if errors.Is(err, io.EOF) {
+			return buf, nil
+		}
+		if err != nil {
+			return buf, err
+		}
+	}
+}
+
+// writeError answers with an error alone.
+func writeError(w http.ResponseWriter, media string, status int, err error) {
+	w.Header().Set("Content-Type", media)
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	w.WriteHeader(status)
+	b := appendError([]byte(`{"errors":[`), err)
+	_, _ = w.Write(append(b, "]}\n"...)) // whoever does not read its answer is gone
+}
+
+// fail answers in plain JSON with the status that fits the error.
+func fail(w http.ResponseWriter, err error) { writeError(w, mediaPlain, statusOf(err), err) }
+
+// mediaType gives the plain media type of a header, "" for none.
+func mediaType(header string) string {
+	t, _, err := mime.ParseMediaType(header)
+	if err != nil {
+		return ""
+	}
+	return t
+}

@@ -1,0 +1,102 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/hopgate/hopgate/internal/oracle"
+	"github.com/hopgate/hopgate/internal/query"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// newEngine makes an engine over an empty oracle of two shards.
+func newEngine(t testing.TB, opt query.Options) *query.Engine {
+	store := oracle.New(2)
+	require.NoError(t, store.CreateGraph(context.Background(), query.DefaultGraph))
+	return query.New(store, opt)
+}
+
+func newHTTP(t testing.TB, qopt query.Options, opt Options) *HTTP {
+	opt.Logger = slog.New(slog.DiscardHandler)
+	return NewHTTP(newEngine(t, qopt), NewRequests(prometheus.NewRegistry()), opt)
+}
+
+// do sends a request as it would come over the wire: a line with method and path, header lines, an empty line, the body.
+func do(t testing.TB, h http.Handler, text string) *http.Response {
+	head, body, _ := strings.Cut(text, "\n\n")
+	lines := strings.Split(head, "\n")
+	method, path, _ := strings.Cut(lines[0], " ")
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	for _, l := range lines[1:] {
+		name, value, ok := strings.Cut(l, ":")
+		require.True(t, ok, "header %q", l)
+		r.Header.Add(name, strings.TrimSpace(value))
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+// short leaves out of an answer what varies and what says nothing: times, counters that are 0 and lines that repeat.
+func short(body string) string {
+	body = took.ReplaceAllString(body, `"$1":0`)
+	body = zeros.ReplaceAllString(body, "")
+	lines := strings.Split(strings.TrimRight(body, "\n"), "\n")
+	var b strings.Builder
+	for i := 0; i < len(lines); {
+		n := 1
+		for i+n < len(lines) && lines[i+n] == lines[i] {
+			n++
+		}
+		b.WriteString(lines[i])
+		if n > 1 {
+			fmt.Fprintf(&b, " … %d times", n)
+		}
+		b.WriteByte('\n')
+		i += n
+	}
+	return b.String()
+}
+
+var zeros = regexp.MustCompile(`,"(nodes|relationships|properties|labels|indexes|constraints)[A-Z][a-z]+":0`)
+
+var took = regexp.MustCompile(`"(time|timeUs)":[0-9.]+`)
+
+// Scripts in testdata/http: what is sent and what is answered, one server a file.
+func TestHTTP(t *testing.T) {
+	datadriven.Walk(t, "testdata/http", func(t *testing.T, path string) {
+		h := newHTTP(t, query.Options{MaxRows: 5000}, Options{TestProcedures: true, MaxRequestBytes: 4096})
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			input := d.Input
+			if d.HasArg("body-bytes") {
+				var n int
+				d.ScanArgs(t, "body-bytes", &n)
+				input += "\n\n" + strings.Repeat(" ", n)
+			}
+			res := do(t, h, input)
+			defer res.Body.Close()
+			body, err := io.ReadAll(res.Body)
+			require.NoError(t, err)
+			out := fmt.Sprintf("%d %s\n", res.StatusCode, res.Header.Get("Content-Type"))
+			for _, name := range []string{"Allow", "Retry-After"} {
+				if v := res.Header.Get(name); v != "" {
+					out += name + ": " + v + "\n"
+				}
+			}
+			return out + short(string(body))
+		})
+	})
+}

@@ -1,0 +1,253 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
+)
+
+// queryRequest is the body of POST /v1/query.
+type queryRequest struct {
+	Statement  string          `json:"statement"`
+	Parameters json.RawMessage `json:"parameters"`
+	Graph      string          `json:"graph"`
+	AccessMode string          `json:"accessMode"`
+	TimeoutMs  int64           `json:"timeoutMs"`
+	MaxRows    int64           `json:"maxRows"`
+	// Counters are always sent.
+	IncludeCounters bool `json:"includeCounters"`
+}
+
+const (
+	mediaPlain  = "application/json"
+	mediaLines  = "application/x-ndjson"
+	mediaTyped  = "application/vnd.neo4j.query"
+	flushBytes  = 64 << 10
+	maxTextSize = 16 << 20 // of a statement
+	maxTimeout  = int64(1<<63-1) / int64(time.Millisecond)
+)
+
+// format is how an answer is written.
+type format struct {
+	media string
+	lines bool
+	value func([]byte, graph.Value) []byte
+}
+
+// errors gives the media type of an answer that is an error alone.
+func (f *format) errors() string {
+	if f.lines {
+		return mediaPlain
+	}
+	return f.media
+}
+
+// accept chooses the format that Accept headers ask for: the first of them that is known.
+func accept(headers []string) (format, bool) {
+	if len(headers) == 0 {
+		return format{mediaPlain, false, appendPlain}, true
+	}
+	for _, header := range headers {
+		for part := range strings.SplitSeq(header, ",") {
+			switch t := mediaType(part); t {
+			case mediaLines, "application/jsonl":
+				return format{mediaLines, true, appendPlain}, true
+			case mediaTyped, mediaTyped + ".v1.0", mediaTyped + ".v1.1":
+				return format{t, false, appendTyped}, true
+			case mediaPlain, "application/*", "*/*":
+				return format{mediaPlain, false, appendPlain}, true
+			}
+		}
+	}
+	return format{}, false
+}
+
+// query answers POST /v1/query and, for Neo4j's clients, POST /db/{graph}/query/v2.
+func (h *HTTP) query(w http.ResponseWriter, r *http.Request, neo4j bool) {
+	f, ok := accept(r.Header.Values("Accept"))
+	if !ok {
+		writeError(w, mediaPlain, http.StatusNotAcceptable,
+			requestError("Accept: none of the media types is known; there are "+mediaPlain+", "+mediaLines+" and "+mediaTyped))
+		return
+	}
+	status := http.StatusOK
+	if neo4j {
+		status = http.StatusAccepted
+	}
+	req, err := h.queryRequest(w, r, neo4j)
+	if err != nil {
+		writeError(w, f.errors(), statusOf(err), err)
+		return
+	}
+	res, err := h.e.Query(r.Context(), req)
+	if err != nil {
+		writeError(w, f.errors(), statusOf(err), err)
+		return
+	}
+	defer res.Close()
+	if f.lines {
+		writeLines(w, res, f, status)
+	} else {
+		writeEnvelope(w, res, f, status)
+	}
+}
+
+// queryRequest reads a request. Neo4j's clients may send members that mean nothing here: bookmarks, for one, since a
+// read sees all that was acknowledged.
+func (h *HTTP) queryRequest(w http.ResponseWriter, r *http.Request, neo4j bool) (req query.Request, err error) {
+	body, err := h.body(w, r)
+	if err != nil {
+		return req, err
+	}
+	var q queryRequest
+	if err := decodeJSON(body, !neo4j, &q); err != nil {
+		return req, err
+	}
+	req = query.Request{Statement: q.Statement, Graph: q.Graph, MaxRows: q.MaxRows, Timeout: time.Duration(q.TimeoutMs) * time.Millisecond}
+	if neo4j {
+		req.Graph = r.PathValue("graph")
+		if req.Graph == "neo4j" { // what Neo4j's clients ask for when they are told nothing
+			req.Graph = query.DefaultGraph
+		}
+	}
+	switch strings.ToUpper(q.AccessMode) {
+	case "", "WRITE":
+	case "READ":
+		req.ReadOnly = true
+	default:
+		return req, requestError("accessMode: must be READ or WRITE, was " + strconv.Quote(q.AccessMode))
+	}
+	if err := checkStatement(q.Statement); err != nil {
+		return req, err
+	}
+	switch {
+	case q.TimeoutMs < 0 || q.TimeoutMs > maxTimeout:
+		return req, requestError("timeoutMs: must be a whole number from 0, was " + strconv.FormatInt(q.TimeoutMs, 10))
+	case q.MaxRows < 0:
+		return req, requestError("maxRows: must be a whole number from 0, was " + strconv.FormatInt(q.MaxRows, 10))
+	}
+	typed := strings.HasPrefix(mediaType(r.Header.Get("Content-Type")), mediaTyped)
+	if req.Params, err = decodeParams(q.Parameters, typed); err != nil {
+		return req, requestError(err.Error())
+	}
+	return req, nil
+}
+
+// writeEnvelope answers with one JSON object. Nothing is sent before the first flushBytes, so that an error up to then has
+// its status; one after that ends the connection, so that no client takes half an answer for a whole one.
+func writeEnvelope(w http.ResponseWriter, res *query.Result, f format, status int) {
+	buf := append(make([]byte, 0, 4096), `{"data":{"fields":`...)
+	buf = appendNames(buf, res.Columns)
+	buf = append(buf, `,"values":[`...)
+	sent, first := false, true
+	for {
+		b, err := res.Next()
+		if err != nil {
+			if sent {
+				panic(http.ErrAbortHandler)
+			}
+			writeError(w, f.errors(), statusOf(err), err)
+			return
+		}
+		if b == nil {
+			break
+		}
+		for i := range b.N {
+			if !first {
+				buf = append(buf, ',')
+			}
+			first = false
+			buf = appendRow(buf, b, i, f.value)
+			if len(buf) < flushBytes {
+				continue
+			}
+			if !sent {
+				w.Header().Set("Content-Type", f.media)
+				w.WriteHeader(status)
+				sent = true
+			}
+			if _, err := w.Write(buf); err != nil {
+				return
+			}
+			buf = buf[:0]
+		}
+	}
+	buf = append(buf, `]},`...)
+	buf = appendSummary(buf, res.Summary())
+	buf = append(buf, '}', '\n')
+	if !sent {
+		w.Header().Set("Content-Type", f.media)
+		w.Header().Set("Content-Length", strconv.Itoa(len(buf)))
+		w.WriteHeader(status)
+	}
+	_, _ = w.Write(buf)
+}
+
+// writeLines answers with one JSON value a line, flushed batch by batch. An error before the first batch has its status;
+// one after it is the last line.
+func writeLines(w http.ResponseWriter, res *query.Result, f format, status int) {
+	b, err := res.Next()
+	if err != nil {
+		writeError(w, f.errors(), statusOf(err), err)
+		return
+	}
+	w.Header().Set("Content-Type", f.media)
+	w.WriteHeader(status)
+	c := http.NewResponseController(w)
+	buf := append(make([]byte, 0, 4096), `{"fields":`...)
+	buf = appendNames(buf, res.Columns)
+	buf = append(buf, '}', '\n')
+	for b != nil && err == nil {
+		for i := range b.N {
+			buf = appendRow(buf, b, i, f.value)
+			buf = append(buf, '\n')
+			if len(buf) < flushBytes {
+				continue
+			}
+			if _, err := w.Write(buf); err != nil {
+				return
+			}
+			buf = buf[:0]
+		}
+		if _, err := w.Write(buf); err != nil || c.Flush() != nil {
+			return
+		}
+		buf = buf[:0]
+		b, err = res.Next()
+	}
+	if err != nil {
+		buf = append(buf, `{"errors":[`...)
+		buf = appendError(buf, err)
+		buf = append(buf, ']')
+	} else {
+		buf = appendSummary(append(buf, '{'), res.Summary())
+	}
+	_, _ = w.Write(append(buf, '}', '\n'))
+}
+
+func appendNames(dst []byte, names []string) []byte {
+	dst = append(dst, '[')
+	for i, n := range names {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendString(dst, n)
+	}
+	return append(dst, ']')
+}
+
+func appendRow(dst []byte, b *graph.Batch, row int, value func([]byte, graph.Value) []byte) []byte {
+	dst = append(dst, '[')
+	for i := range b.Cols {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = value(dst, b.Cols[i].Value(row))
+	}
+	return append(dst, ']')
+}

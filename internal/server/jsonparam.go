@@ -1,0 +1,225 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
+)
+
+// maxParamDepth bounds the nesting of parameters.
+const maxParamDepth = 128
+
+// decodeParams reads the parameters of a request, plain or typed. The order of a map's keys is kept.
+func decodeParams(raw json.RawMessage, typed bool) (map[string]graph.Value, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	d := paramDecoder{dec: dec}
+	v, err := d.value(0)
+	if err != nil {
+		return nil, fmt.Errorf("parameters: %w", err)
+	}
+	if v.Kind() != graph.Map {
+		return nil, errors.New("parameters: must be an object")
+	}
+	params := make(map[string]graph.Value, len(v.Map()))
+	for _, e := range v.Map() {
+		p := e.Value
+		if typed {
+			if p, err = untype(p); err != nil {
+				return nil, fmt.Errorf("parameters.%s: %w", e.Key, err)
+			}
+		}
+		params[e.Key] = p
+	}
+	return params, nil
+}
+
+type paramDecoder struct{ dec *json.Decoder }
+
+func (d *paramDecoder) value(depth int) (graph.Value, error) {
+	tok, err := d.dec.Token()
+	if err != nil {
+		return graph.Value{}, err
+	}
+	if depth > maxParamDepth {
+		return graph.Value{}, fmt.Errorf("nested deeper than %d", maxParamDepth)
+	}
+	switch t := tok.(type) {
+	case nil:
+		return graph.Value{}, nil
+	case bool:
+		return graph.BoolValue(t), nil
+	case string:
+		return graph.StringValue(t), nil
+	case json.Number:
+		return number(string(t))
+	case json.Delim:
+		if t == '[' {
+			var list []graph.Value
+			for d.dec.More() {
+				v, err := d.value(depth + 1)
+				if err != nil {
+					return v, err
+				}
+				list = append(list, v)
+			}
+			_, err := d.dec.Token()
+			return graph.ListValue(list), err
+		}
+		var entries []graph.MapEntry
+		for d.dec.More() {
+			key, err := d.dec.Token()
+			if err != nil {
+				return graph.Value{}, err
+			}
+			name, _ := key.(string)
+			v, err := d.value(depth + 1)
+			if err != nil {
+				return v, err
+			}
+			entries = append(entries, graph.MapEntry{Key: name, Value: v})
+		}
+		_, err := d.dec.Token()
+		return graph.MapValue(uniqueKeys(entries)), err
+	}
+	return graph.Value{}, fmt.Errorf("unexpected %v", tok)
+}
+
+// uniqueKeys keeps of each key the last value, where the key came first.
+func uniqueKeys(entries []graph.MapEntry) []graph.MapEntry {
+	at := make(map[string]int, len(entries))
+	kept := entries[:0]
+	for _, e := range entries {
+		if i, ok := at[e.Key]; ok {
+			kept[i].Value = e.Value
+			continue
+		}
+		at[e.Key] = len(kept)
+		kept = append(kept, e)
+	}
+	return kept
+}
+
+// number reads a JSON number: one with a point or an exponent is a float.
+func number(s string) (graph.Value, error) {
+	if strings.ContainsAny(s, ".eE") {
+		f, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			return graph.Value{}, fmt.Errorf("%s is out of the range of a float", s)
+		}
+		return graph.FloatValue(f), nil
+	}
+	i, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return graph.Value{}, fmt.Errorf("%s is out of the range of a 64-bit integer", s)
+	}
+	return graph.IntValue(i), nil
+}
+
+// untype turns {"$type": …, "_value": …} into the value that it stands for. Plain values pass as they are.
+func untype(v graph.Value) (graph.Value, error) {
+	if v.Kind() != graph.Map {
+		return v, nil
+	}
+	typ := v.Get("$type")
+	if typ.Kind() != graph.String {
+		return graph.Value{}, errors.New("a typed value needs a $type")
+	}
+	x := v.Get("_value")
+	text := func(kind string) (string, error) {
+		if x.Kind() != graph.String {
+			return "", fmt.Errorf("the _value of %s must be a string", kind)
+		}
+		return x.Str(), nil
+	}
+	switch typ.Str() {
+	case "Null":
+		return graph.Value{}, nil
+	case "Boolean":
+		if x.Kind() == graph.Bool {
+			return x, nil
+		}
+		if x.Kind() == graph.String && (x.Str() == "true" || x.Str() == "false") {
+			return graph.BoolValue(x.Str() == "true"), nil
+		}
+		return x, errors.New("the _value of Boolean must be a boolean")
+	case "Integer":
+		if x.Kind() == graph.Int {
+			return x, nil
+		}
+		s, err := text("Integer")
+		if err != nil {
+			return x, err
+		}
+		i, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			return x, fmt.Errorf("%q is no 64-bit integer", s)
+		}
+		return graph.IntValue(i), nil
+	case "Float":
+		if x.IsNumber() {
+			return graph.FloatValue(x.Number()), nil
+		}
+		s, err := text("Float")
+		if err != nil {
+			return x, err
+		}
+		f, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			return x, fmt.Errorf("%q is no 64-bit float", s)
+		}
+		return graph.FloatValue(f), nil
+	case "String":
+		s, err := text("String")
+		return graph.StringValue(s), err
+	case "List":
+		if x.Kind() != graph.List {
+			return x, errors.New("the _value of List must be an array")
+		}
+		list := make([]graph.Value, len(x.List()))
+		for i, e := range x.List() {
+			u, err := untype(e)
+			if err != nil {
+				return x, err
+			}
+			list[i] = u
+		}
+		return graph.ListValue(list), nil
+	case "Map":
+		if x.Kind() != graph.Map {
+			return x, errors.New("the _value of Map must be an object")
+		}
+		entries := make([]graph.MapEntry, len(x.Map()))
+		for i, e := range x.Map() {
+			u, err := untype(e.Value)
+			if err != nil {
+				return x, err
+			}
+			entries[i] = graph.MapEntry{Key: e.Key, Value: u}
+		}
+		return graph.MapValue(entries), nil
+	}
+	if name, ok := temporalFunctions[typ.Str()]; ok {
+		f, _ := fn.Lookup(name)
+		if x.Kind() != graph.String {
+			return x, fmt.Errorf("the _value of %s must be a string", typ.Str())
+		}
+		return f.Eval(&fn.Context{}, []graph.Value{x})
+	}
+	return x, fmt.Errorf("$type %s is not a type of parameters", typ.Str())
+}
+
+// temporalFunctions read the text of the temporal types.
+var temporalFunctions = map[string]string{
+	"Date": "date", "Time": "time", "LocalTime": "localtime", "OffsetDateTime": "datetime", "ZonedDateTime": "datetime",
+	"LocalDateTime": "localdatetime", "Duration": "duration",
+}

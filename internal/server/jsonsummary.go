@@ -1,0 +1,65 @@
+package server
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/query"
+)
+
+// appendSummary writes the members that end an answer.
+func appendSummary(dst []byte, s query.Summary) []byte {
+	dst = append(dst, `"counters":{"containsUpdates":`...)
+	c := s.Counters
+	dst = strconv.AppendBool(dst, c.ContainsUpdates() || s.Schema != query.SchemaCounters{})
+	for _, m := range [...]struct {
+		name string
+		n    int64
+	}{
+		{"nodesCreated", c.NodesCreated}, {"nodesDeleted", c.NodesDeleted},
+		{"relationshipsCreated", c.RelationshipsCreated}, {"relationshipsDeleted", c.RelationshipsDeleted},
+		{"propertiesSet", c.PropertiesSet}, {"labelsAdded", c.LabelsAdded}, {"labelsRemoved", c.LabelsRemoved},
+		{"indexesAdded", s.Schema.IndexesAdded}, {"indexesRemoved", s.Schema.IndexesRemoved},
+		{"constraintsAdded", s.Schema.ConstraintsAdded}, {"constraintsRemoved", s.Schema.ConstraintsRemoved},
+	} {
+		dst = append(dst, ',', '"')
+		dst = append(dst, m.name...)
+		dst = append(dst, '"', ':')
+		dst = strconv.AppendInt(dst, m.n, 10)
+	}
+	dst = append(dst, `},"plan":`...)
+	if s.Plan == nil {
+		dst = append(dst, "null"...)
+	} else {
+		dst = appendPlan(dst, s.Plan)
+	}
+	if s.Truncated {
+		dst = append(dst, `,"truncated":true,"truncatedReason":"maxRows"`...)
+	}
+	return dst
+}
+
+func appendPlan(dst []byte, p *query.PlanNode) []byte {
+	dst = append(dst, `{"operator":`...)
+	dst = appendString(dst, p.Operator)
+	dst = append(dst, `,"arguments":`...)
+	dst = appendString(dst, p.Args)
+	if p.Profiled {
+		dst = append(dst, `,"rows":`...)
+		dst = strconv.AppendInt(dst, p.Rows, 10)
+		dst = append(dst, `,"batches":`...)
+		dst = strconv.AppendInt(dst, p.Batches, 10)
+		dst = append(dst, `,"timeUs":`...)
+		dst = strconv.AppendFloat(dst, float64(p.Time)/float64(time.Microsecond), 'f', 1, 64)
+		dst = append(dst, `,"shardRequests":`...)
+		dst = strconv.AppendInt(dst, p.Requests, 10)
+	}
+	dst = append(dst, `,"children":[`...)
+	for i, c := range p.Children {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendPlan(dst, c)
+	}
+	return append(dst, ']', '}')
+}

@@ -1,0 +1,129 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/loader"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/telemetry"
+)
+
+// Addresses are those of the three listeners.
+type Addresses struct {
+	HTTP  string `json:"http"`
+	GRPC  string `json:"grpc"`
+	Admin string `json:"admin"`
+}
+
+// Server is the three listeners and what serves them.
+type Server struct {
+	health    Health
+	grpc      *grpc.Server
+	grpcProbe *health.Server
+	http      *http.Server
+	admin     *http.Server
+	listeners [3]net.Listener
+	failed    chan error
+}
+
+// New makes a server of an engine, its loader and the store below, which may be nil and is asked for the shapes of its
+// shards alone. Nothing listens before Listen.
+func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *prometheus.Registry, opt Options) *Server {
+	opt.EnsureDefaults()
+	s := &Server{failed: make(chan error, 3)}
+	s.health.Probe = e.Probe
+	requests := NewRequests(registry)
+	quiet := slog.NewLogLogger(opt.Logger.Handler(), slog.LevelDebug) // broken connections and the like
+	s.http = &http.Server{
+		Handler: NewHTTP(e, requests, opt), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute,
+		MaxHeaderBytes: 64 << 10, ErrorLog: quiet,
+	}
+	s.admin = &http.Server{
+		Handler: NewAdmin(&s.health, registry), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, ErrorLog: quiet,
+	}
+	s.grpc = grpc.NewServer(
+		grpc.MaxRecvMsgSize(int(opt.MaxRequestBytes)),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
+		grpc.ConnectionTimeout(10*time.Second),
+		grpc.InitialWindowSize(1<<20), grpc.InitialConnWindowSize(4<<20),
+		grpc.ChainUnaryInterceptor(requests.unary(opt.Logger)), grpc.ChainStreamInterceptor(requests.stream(opt.Logger)),
+		grpc.WaitForHandlers(true),
+	)
+	pb.RegisterGraphServiceServer(s.grpc, &graphService{e: e})
+	pb.RegisterLoadServiceServer(s.grpc, &loadService{l: l})
+	pb.RegisterAdminServiceServer(s.grpc, &adminService{e: e, store: store})
+	s.grpcProbe = health.NewServer()
+	for name := range s.grpc.GetServiceInfo() {
+		s.grpcProbe.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
+	}
+	healthpb.RegisterHealthServer(s.grpc, s.grpcProbe)
+	reflection.Register(s.grpc)
+	return s
+}
+
+// Listen opens the listeners and begins to serve; port 0 picks a free one.
+func (s *Server) Listen(ctx context.Context, a Addresses) (Addresses, error) {
+	var lc net.ListenConfig
+	names := [...]string{"http", "grpc", "admin"}
+	for i, addr := range []string{a.HTTP, a.GRPC, a.Admin} {
+		l, err := lc.Listen(ctx, "tcp", addr)
+		if err != nil {
+			for _, open := range s.listeners[:i] {
+				_ = open.Close()
+			}
+			return a, fmt.Errorf("%s listener: %w", names[i], err)
+		}
+		s.listeners[i] = l
+	}
+	serve := func(name string, f func() error) {
+		if err := f(); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, grpc.ErrServerStopped) {
+			s.failed <- fmt.Errorf("%s listener: %w", name, err)
+		}
+	}
+	go serve("http", func() error { return s.http.Serve(s.listeners[0]) })
+	go serve("grpc", func() error { return s.grpc.Serve(s.listeners[1]) })
+	go serve("admin", func() error { return s.admin.Serve(s.listeners[2]) })
+	return Addresses{
+		HTTP: s.listeners[0].Addr().String(), GRPC: s.listeners[1].Addr().String(), Admin: s.listeners[2].Addr().String(),
+	}, nil
+}
+
+// Failed gives the error of a listener that has stopped by itself.
+func (s *Server) Failed() <-chan error { return s.failed }
+
+// Drain stops the server: it is not ready from now on, takes no new requests, and gives those that run until ctx ends.
+// Then it cancels them and waits for them. The admin listener answers to the last.
+func (s *Server) Drain(ctx context.Context) {
+	s.health.Drain()
+	s.grpcProbe.Shutdown()
+	done := make(chan struct{})
+	go func() {
+		s.grpc.GracefulStop()
+		close(done)
+	}()
+	if err := s.http.Shutdown(ctx); err != nil {
+		_ = s.http.Close() // ends the contexts of what runs
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+		s.grpc.Stop()
+		<-done
+	}
+	_ = s.admin.Close()
+}

@@ -1,0 +1,47 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
+)
+
+// testProcedures replaces the procedures that a conformance test calls.
+func (h *HTTP) testProcedures(w http.ResponseWriter, r *http.Request) {
+	body, err := h.body(w, r)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	var req struct {
+		Procedures []struct {
+			Signature string            `json:"signature"`
+			Columns   []string          `json:"columns"`
+			Rows      []json.RawMessage `json:"rows"`
+		} `json:"procedures"`
+	}
+	if err := decodeJSON(body, true, &req); err != nil {
+		fail(w, err)
+		return
+	}
+	var procs []query.TestProcedure
+	for _, p := range req.Procedures {
+		t := query.TestProcedure{Signature: p.Signature, Columns: p.Columns}
+		for _, raw := range p.Rows {
+			rows, err := decodeParams(json.RawMessage(`{"row":`+string(raw)+`}`), false)
+			if err != nil || rows["row"].Kind() != graph.List || len(rows["row"].List()) != len(p.Columns) {
+				fail(w, requestError("procedures: a row must be a list with one value a column"))
+				return
+			}
+			t.Rows = append(t.Rows, rows["row"].List())
+		}
+		procs = append(procs, t)
+	}
+	if err := h.e.SetTestProcedures(procs); err != nil {
+		fail(w, requestError(err.Error()))
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
