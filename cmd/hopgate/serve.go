@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hopgate/hopgate/internal/config"
+	"github.com/hopgate/hopgate/internal/loader"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server"
+	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/telemetry"
+)
+
+// The rates of the profiles of contention, low enough to be always on: one in mutexRate events, and one for each
+// blockNanos of waiting.
+const (
+	mutexRate  = 100
+	blockNanos = 1_000_000
+)
+
+func newServe() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Run gateway and shards in one process", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := config.Load(cmd.Flags(), os.Environ())
+			if err != nil {
+				return usageError{err}
+			}
+			return serve(cmd.Context(), &c)
+		},
+	}
+	config.Flags(cmd.Flags())
+	return cmd
+}
+
+// serve runs the server until a signal ends it or it fails.
+func serve(ctx context.Context, c *config.Config) (err error) {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	log := logger(c)
+	slog.SetDefault(log)
+	memory := c.Split()
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memory.GoHeap)
+	}
+	runtime.SetMutexProfileFraction(mutexRate)
+	runtime.SetBlockProfileRate(blockNanos)
+	store, err := local.Open(local.Options{
+		Dir: c.DataDir, Shards: c.Shards, ValueThreshold: int(c.ValueThreshold), CacheBytes: memory.BlockCache,
+		MemtableBytes: int(memory.Memtable), Logger: log,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	if err := removeStale(c.ReadyFile); err != nil {
+		return err
+	}
+	engine := query.New(store, query.Options{
+		Timeout: c.QueryTimeout, QueryBytes: memory.Query, MaxRows: c.MaxRows, MaxVisits: c.MaxVisits, ImportDir: c.ImportDir,
+		PlanCacheSize: c.PlanCache, SlowLogSize: c.SlowLog, Fetch: c.Fetch,
+	})
+	load := loader.New(store)
+	srv := server.New(engine, load, store, telemetry.NewRegistry(engine, load, store), server.Options{
+		MaxRequestBytes: int64(c.MaxRequest), TestProcedures: c.TestProcedures, Logger: log,
+	})
+	addrs, err := srv.Listen(ctx, server.Addresses{HTTP: c.HTTP, GRPC: c.GRPC, Admin: c.Admin})
+	if err != nil {
+		return err
+	}
+	err = ready(ctx, log, c, engine, addrs)
+	if err == nil {
+		select {
+		case err = <-srv.Failed():
+		case <-ctx.Done():
+			log.Info("draining", slog.Duration("timeout", c.DrainTimeout))
+		}
+	}
+	stop() // a second signal ends the process at once
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.DrainTimeout)
+	defer cancel()
+	srv.Drain(drain)
+	log.Info("stopped")
+	return err
+}
+
+// ready says that the server is ready, once it has answered a query of its own.
+func ready(ctx context.Context, log *slog.Logger, c *config.Config, engine *query.Engine, addrs server.Addresses) error {
+	if err := engine.Probe(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("the first query failed: %w", err)
+	}
+	for _, l := range []struct{ name, address string }{{"http", addrs.HTTP}, {"grpc", addrs.GRPC}, {"admin", addrs.Admin}} {
+		log.Info("listening", slog.String("listener", l.name), slog.String("address", l.address), slog.String("open_to", reach(l.address)),
+			slog.Bool("tls", false), slog.Bool("authentication", false))
+	}
+	if c.ReadyFile != "" {
+		if err := server.WriteReadyFile(c.ReadyFile, addrs); err != nil {
+			return err
+		}
+	}
+	log.Info("ready", slog.String("http", addrs.HTTP), slog.String("grpc", addrs.GRPC), slog.String("admin", addrs.Admin))
+	return nil
+}
+
+// reach says who can connect to a listener.
+func reach(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	switch {
+	case err == nil && ip != nil && ip.IsLoopback():
+		return "this machine"
+	case err == nil && ip != nil && !ip.IsUnspecified():
+		return "whoever reaches " + host
+	}
+	return "everybody on all networks"
+}
+
+// removeStale takes away the ready file of an earlier run, which would name addresses that nobody listens on.
+func removeStale(path string) error {
+	if path == "" {
+		return nil
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("ready file: %w", err)
+	}
+	return nil
+}
+
+func logger(c *config.Config) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		panic(fmt.Sprintf("log level %q passed the checks", c.LogLevel))
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(os.Stderr, opts))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, opts))
+}
