@@ -101,6 +101,8 @@ func (c *compiler) compileNode(n plan.Node, need plan.ColSet) (*stage, error) {
 		return c.varExpand(n, need)
 	case *plan.ShortestPath:
 		return c.shortestPath(n, need)
+	case *plan.FoldCount:
+		return c.foldCount(n, need)
 	case *plan.FrontierCount:
 		return c.frontierCount(n, need)
 	case *plan.Filter:

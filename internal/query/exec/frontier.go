@@ -18,6 +18,7 @@ type frontierCount struct {
 	carry  []int // by column of out: its position in the input, or -1
 	at     int   // position of the count in out, or -1
 	walk   frontierWalk
+	trails *trailWalk         // where no edge may repeat
 	starts [][]graph.VertexID // by row of the frame, for all rows together
 	given  int                // of starts
 	loaded bool
@@ -55,6 +56,9 @@ func (c *compiler) frontierCount(n *plan.FrontierCount, need plan.ColSet) (*stag
 		for _, h := range n.Hops {
 			x.walk.hops = append(x.walk.hops, r.newHop(h.Types, h.Dir, h.Labels))
 		}
+		if n.Trail && len(n.Hops) > 1 {
+			x.trails = r.newTrailWalk(x.walk.hops)
+		}
 		return x
 	}
 	return s, nil
@@ -81,7 +85,7 @@ func (x *frontierCount) next(ctx context.Context) (*batch, error) {
 		switch v := b.Cols[x.from].Value(i); v.Kind() {
 		case graph.VertexKind:
 			x.one[0] = v.Vertex()
-			if n, err = x.walk.count(ctx, x.one[:]); err != nil {
+			if n, err = x.count(ctx, x.one[:]); err != nil {
 				return nil, err
 			}
 		case graph.Null:
@@ -101,7 +105,7 @@ func (x *frontierCount) together(ctx context.Context) (*batch, error) {
 		}
 	}
 	for x.given < len(x.starts) && x.out.N < x.r.batchSize() {
-		n, err := x.walk.count(ctx, x.starts[x.given])
+		n, err := x.count(ctx, x.starts[x.given])
 		if err != nil {
 			return nil, err
 		}
@@ -116,6 +120,27 @@ func (x *frontierCount) together(ctx context.Context) (*batch, error) {
 		return nil, nil
 	}
 	return &x.out, nil
+}
+
+// count gives the number of vertices that the hops lead to.
+func (x *frontierCount) count(ctx context.Context, start []graph.VertexID) (int, error) {
+	if x.trails == nil {
+		return x.walk.count(ctx, start)
+	}
+	x.trails.start(start)
+	for range len(x.walk.hops) - 1 {
+		if err := x.trails.advance(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return x.trails.countNext(ctx)
+}
+
+func (x *frontierCount) close() {
+	if x.trails != nil {
+		x.trails.release()
+	}
+	x.input.close()
 }
 
 // load reads the whole input.
@@ -161,7 +186,6 @@ type frontierWalk struct {
 	list       []graph.VertexID
 	now, after graph.VertexSet // both empty between counts
 	f          frontier
-	sets       []graph.LabelSet
 }
 
 // count gives the number of vertices that the hops lead to from the vertices of start, which may repeat.
@@ -229,29 +253,25 @@ func (w *frontierWalk) countMany(ctx context.Context, hops []*hop) (int, error) 
 		}
 		w.now, w.after = w.after, w.now
 		w.after.Clear()
-		if err := w.filter(ctx, h.labels); err != nil {
-			return 0, err
+		if h.labels != nil {
+			if err := w.r.keepLabelled(ctx, &w.now, h.labels); err != nil {
+				return 0, err
+			}
 		}
 	}
 	return w.now.Len(), nil
 }
 
-// filter takes the vertices that fail a test out of now.
-func (w *frontierWalk) filter(ctx context.Context, test *labelTest) error {
-	if test == nil {
-		return nil
-	}
-	w.list = w.now.AppendTo(w.list[:0])
-	if cap(w.sets) < len(w.list) {
-		w.sets = make([]graph.LabelSet, len(w.list), 2*len(w.list))
-	}
-	w.sets = w.sets[:len(w.list)]
-	if err := w.r.tx.LabelSets(ctx, w.list, w.sets); err != nil {
+// keepLabelled takes the vertices that fail a test out of a set.
+func (r *run) keepLabelled(ctx context.Context, set *graph.VertexSet, test *labelTest) error {
+	list := set.AppendTo(nil)
+	sets := make([]graph.LabelSet, len(list))
+	if err := r.tx.LabelSets(ctx, list, sets); err != nil {
 		return err
 	}
-	for i, v := range w.list {
-		if !test.holds(w.sets[i]) {
-			w.now.Bitmap(v.Shard())[v.Local()>>6] &^= 1 << (v.Local() & 63)
+	for i, v := range list {
+		if !test.holds(sets[i]) {
+			set.Bitmap(v.Shard())[v.Local()>>6] &^= 1 << (v.Local() & 63)
 		}
 	}
 	return nil

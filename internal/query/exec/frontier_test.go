@@ -28,33 +28,64 @@ func (w *world) frontierSize(from map[int]bool, hops []plan.Hop) int {
 	return len(from)
 }
 
+// trailEnds counts the ends of the trails along the hops, by following them all.
+func (w *world) trailEnds(from map[int]bool, hops []plan.Hop) int {
+	ends := map[int]bool{}
+	var walk func(v int, hops []plan.Hop, used []int)
+	walk = func(v int, hops []plan.Hop, used []int) {
+		if len(hops) == 0 {
+			ends[v] = true
+			return
+		}
+		for e := range w.edges {
+			if to, ok := w.head(e, v, hops[0].Types, hops[0].Dir); ok && w.labelled(to, hops[0].Labels) && !slices.Contains(used, e) {
+				walk(to, hops[1:], append(used[:len(used):len(used)], e))
+			}
+		}
+	}
+	for v := range from {
+		walk(v, hops, nil)
+	}
+	return len(ends)
+}
+
 func someHops(rng *rand.Rand) []plan.Hop {
 	var hops []plan.Hop
-	for range 1 + rng.IntN(3) {
+	same := rng.IntN(2) == 0
+	for range 1 + rng.IntN(4) {
+		if same && len(hops) > 0 {
+			hops = append(hops, hops[0])
+			continue
+		}
 		hops = append(hops, plan.Hop{Types: someTypes(rng), Dir: someDirection(rng), Labels: someLabels(rng)})
 	}
 	return hops
 }
 
 func TestFrontierCountIsRight(t *testing.T) {
-	worlds(t, 600, func(t *testing.T, rng *rand.Rand, w *world, batch int) {
+	worlds(t, 3000, func(t *testing.T, rng *rand.Rand, w *world, batch int) {
 		q := &plan.Query{}
 		a, n := q.NewCol("a", graph.VertexKind), q.NewCol("n", graph.Null)
 		x := &plan.FrontierCount{
 			Input: &plan.Scan{Input: &plan.Unit{}, Out: a, Labels: someLabels(rng)}, From: a, Out: n, Hops: someHops(rng), Group: rng.IntN(2) == 0,
+			Trail: rng.IntN(3) > 0,
+		}
+		size := w.frontierSize
+		if x.Trail {
+			size = w.trailEnds
 		}
 		q.Root = x
 		all := map[int]bool{}
 		want := []string{}
 		for _, r := range w.rows(x.Input) {
 			all[r.v[a]] = true
-			want = append(want, fmt.Sprintf("v%d %d", r.v[a], w.frontierSize(map[int]bool{r.v[a]: true}, x.Hops)))
+			want = append(want, fmt.Sprintf("v%d %d", r.v[a], size(map[int]bool{r.v[a]: true}, x.Hops)))
 		}
 		slices.Sort(want)
 		q.Out = []plan.Col{a, n}
 		if !x.Group {
 			q.Out = []plan.Col{n}
-			want = []string{fmt.Sprint(w.frontierSize(all, x.Hops))}
+			want = []string{fmt.Sprint(size(all, x.Hops))}
 		}
 		require.Equal(t, want, w.run(t, q, batch), "%s", plan.Format(q))
 	})
@@ -76,6 +107,14 @@ func TestManyVertices(t *testing.T) {
 			all[r.v[a]] = true
 		}
 		require.Equal(t, []string{fmt.Sprint(w.frontierSize(all, hops))}, w.run(t, q, 1024))
+
+		for _, hops := range [][]plan.Hop{
+			{{}, {}, {}}, {{Dir: graph.Both}, {Dir: graph.Both}}, {{Dir: graph.In}, {}, {Dir: graph.In}},
+			{{Types: []string{"R"}}, {Dir: graph.Both, Labels: &plan.LabelExpr{Op: plan.LabelName, Name: "B"}}},
+		} {
+			q.Root = &plan.FrontierCount{Input: scan, From: a, Out: n, Hops: hops, Trail: true}
+			require.Equal(t, []string{fmt.Sprint(w.trailEnds(all, hops))}, w.run(t, q, 1024))
+		}
 
 		for _, dir := range []graph.Direction{graph.Out, graph.Both} {
 			q.Root = &plan.VarExpand{

@@ -166,7 +166,7 @@ func (l *loadCSV) openFile(v graph.Value) error {
 	}
 	f, err := root.Open(filepath.FromSlash(strings.TrimLeft(u.Path, "/")))
 	if err != nil {
-		root.Close()
+		_ = root.Close()
 		return loadFailed("cannot open %q", v.Str())
 	}
 	l.root, l.file = root, f
@@ -190,8 +190,8 @@ func (l *loadCSV) openFile(v graph.Value) error {
 
 func (l *loadCSV) closeFile() {
 	if l.file != nil {
-		l.file.Close()
-		l.root.Close()
+		_ = l.file.Close()
+		_ = l.root.Close()
 	}
 	l.file, l.root, l.csv = nil, nil, nil
 }

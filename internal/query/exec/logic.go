@@ -10,13 +10,11 @@ import (
 // connective is AND or OR of any number of arguments, each of which is evaluated only for the rows that those before it
 // leave open.
 type connective struct {
-	args    []evaluator
-	or      bool
-	truths  []fn.Ternary
-	todo    sel
-	out     []graph.Value
-	aside   sel // for filter
-	ordered sel
+	args   []evaluator
+	or     bool
+	truths []fn.Ternary
+	todo   sel
+	out    []graph.Value
 }
 
 func (c *connective) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error) {

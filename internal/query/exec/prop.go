@@ -12,9 +12,8 @@ import (
 // fetch reads properties of one column of a batch, all of them together.
 type fetch struct {
 	es      *evaluators
-	pos     int // of the column; -1: the values are handed in
+	pos     int // of the column
 	group   int
-	keys    []string
 	reader  propReader
 	fetched bool
 }
@@ -22,7 +21,7 @@ type fetch struct {
 // property gives one property of what stands in a column.
 type property struct {
 	f  *fetch
-	at int // index in f.keys
+	at int // index in f.reader.keys
 }
 
 // prop makes the evaluator of a property access.

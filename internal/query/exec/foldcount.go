@@ -1,0 +1,312 @@
+package exec
+
+import (
+	"context"
+	"math"
+	"math/bits"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// foldCount sums the products of its rows' weights. The weight of a vertex is computed once, from its neighbours':
+// counting by messages along a tree (Yannakakis 1981, in the form that FAQ, Khamis et al. 2016, gives it for counts).
+type foldCount struct {
+	input
+	r       *run
+	frame   *frame
+	weights []*weigher
+	at      int // position of the count in out, or -1
+	sums    []int64
+	product []int64
+	ids     []graph.VertexID
+	done    bool
+	out     batch
+}
+
+func (c *compiler) foldCount(n *plan.FoldCount, need plan.ColSet) (*stage, error) {
+	below := plan.ColSet{}
+	for _, w := range n.Weights {
+		below.Add(w.Col)
+	}
+	in, err := c.compile(n.Input, below)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range n.Weights {
+		if err := c.bound(in, w.Col); err != nil {
+			return nil, err
+		}
+	}
+	s := &stage{node: n, kids: []*stage{in}, cols: kept(nil, need, n.Out)}
+	s.build = func(r *run, kids []operator) operator {
+		x := &foldCount{input: input{kids[0]}, r: r, frame: r.frame, at: s.pos(n.Out)}
+		for _, w := range n.Weights {
+			x.weights = append(x.weights, r.newWeigher(in.pos(w.Col), w.Branches))
+		}
+		return x
+	}
+	return s, nil
+}
+
+func (x *foldCount) open(ctx context.Context) error {
+	x.done = false
+	return x.input.open(ctx)
+}
+
+func (x *foldCount) close() {
+	for _, w := range x.weights {
+		w.release()
+	}
+	x.input.close()
+}
+
+func (x *foldCount) next(ctx context.Context) (*batch, error) {
+	if x.done || x.frame.rows() == 0 {
+		return nil, nil
+	}
+	x.done = true
+	x.sums = append(x.sums[:0], make([]int64, x.frame.rows())...)
+	for {
+		b, err := x.in.next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if b == nil {
+			break
+		}
+		if err := x.add(ctx, b); err != nil {
+			return nil, err
+		}
+	}
+	x.out.reset(len(x.out.Cols))
+	if x.at >= 0 {
+		x.out.reset(1)
+		for _, n := range x.sums {
+			x.out.Cols[0].Vals = append(x.out.Cols[0].Vals, graph.IntValue(n))
+		}
+	}
+	x.out.N = len(x.sums)
+	if x.frame != nil {
+		x.out.row = allRows(len(x.sums))
+	}
+	return &x.out, nil
+}
+
+// add adds the weights of a batch.
+func (x *foldCount) add(ctx context.Context, b *batch) error {
+	x.product = x.product[:0]
+	for range b.N {
+		x.product = append(x.product, 1)
+	}
+	for _, w := range x.weights {
+		ids := b.Cols[w.pos].IDs
+		if ids == nil {
+			x.ids = x.ids[:0]
+			for _, v := range b.Cols[w.pos].Vals {
+				if v.Kind() != graph.VertexKind {
+					return notVertex(v)
+				}
+				x.ids = append(x.ids, v.Vertex())
+			}
+			ids = x.ids
+		}
+		if err := w.multiply(ctx, ids, x.product); err != nil {
+			return err
+		}
+	}
+	for i, n := range x.product {
+		sum := &x.sums[b.rowOf(i)]
+		if n > math.MaxInt64-*sum {
+			return countOverflow()
+		}
+		*sum += n
+	}
+	return nil
+}
+
+func countOverflow() error {
+	return graph.RuntimeError("ArithmeticError", "IntegerOverflow", "the count is larger than an Integer can be")
+}
+
+// weigher knows the weights of vertices: the product over branches of the sum of the weights of the neighbours.
+type weigher struct {
+	r        *run
+	pos      int // of the root, in the input
+	branches []*branchWeigher
+	known    [][]int64 // by shard and local id: the weight plus one, or 0 where it is not known
+	acct     account
+	f        frontier
+	missing  []graph.VertexID
+	part     []int64
+}
+
+type branchWeigher struct {
+	hop      *hop
+	bare     bool // only the degree counts
+	optional bool
+	below    *weigher
+	degrees  []int
+}
+
+func (r *run) newWeigher(pos int, branches []plan.Branch) *weigher {
+	w := &weigher{r: r, pos: pos, acct: account{r: r, name: "FoldCount"}}
+	for _, b := range branches {
+		bw := &branchWeigher{hop: r.newHop(b.Types, b.Dir, b.Labels), optional: b.Optional, bare: b.Labels == nil && len(b.Branches) == 0}
+		if len(b.Branches) > 0 {
+			bw.below = r.newWeigher(0, b.Branches)
+		}
+		w.branches = append(w.branches, bw)
+	}
+	return w
+}
+
+func (w *weigher) release() {
+	w.acct.release()
+	w.known = nil
+	for _, b := range w.branches {
+		if b.below != nil {
+			b.below.release()
+		}
+	}
+}
+
+// slot gives the place of a vertex's weight.
+func (w *weigher) slot(v graph.VertexID) (*int64, error) {
+	shard, local := v.Shard(), v.Local()
+	for shard >= len(w.known) {
+		w.known = append(w.known, nil)
+	}
+	if k := w.known[shard]; local >= uint64(len(k)) {
+		grown := make([]int64, max(local+1, 2*uint64(len(k)), graph.BatchSize))
+		copy(grown, k)
+		if err := w.acct.grow(8 * (len(grown) - len(k))); err != nil {
+			return nil, err
+		}
+		w.known[shard] = grown
+	}
+	return &w.known[shard][local], nil
+}
+
+// multiply multiplies into[i] by the weight of ids[i].
+func (w *weigher) multiply(ctx context.Context, ids []graph.VertexID, into []int64) error {
+	if err := w.learn(ctx, ids); err != nil {
+		return err
+	}
+	for i, v := range ids {
+		n, err := times(into[i], w.known[v.Shard()][v.Local()]-1)
+		if err != nil {
+			return err
+		}
+		into[i] = n
+	}
+	return nil
+}
+
+func times(a, b int64) (int64, error) {
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	if hi != 0 || lo > math.MaxInt64-1 {
+		return 0, countOverflow()
+	}
+	return int64(lo), nil
+}
+
+// learn computes the weights of those of ids that are not known.
+func (w *weigher) learn(ctx context.Context, ids []graph.VertexID) error {
+	w.missing = w.missing[:0]
+	for _, v := range ids {
+		at, err := w.slot(v)
+		if err != nil {
+			return err
+		}
+		if *at == 0 {
+			w.missing = append(w.missing, v)
+		}
+	}
+	if len(w.missing) == 0 {
+		return nil
+	}
+	w.f.set(w.missing)
+	unknown := append(w.missing[:0], w.f.ids...)
+	w.part = w.part[:0]
+	for range unknown {
+		w.part = append(w.part, 1)
+	}
+	for _, b := range w.branches {
+		if err := b.multiply(ctx, unknown, w.part); err != nil {
+			return err
+		}
+	}
+	for i, v := range unknown {
+		w.known[v.Shard()][v.Local()] = w.part[i] + 1
+	}
+	return nil
+}
+
+// multiply multiplies into[i] by the number of ways to expand the branch from ids[i]; ids are sorted without repeats.
+func (b *branchWeigher) multiply(ctx context.Context, ids []graph.VertexID, into []int64) error {
+	if b.bare {
+		return b.multiplyDegrees(ctx, ids, into)
+	}
+	for len(ids) > 0 {
+		if err := ctx.Err(); err != nil {
+			return graph.DeadlineError(context.Cause(ctx))
+		}
+		if err := b.hop.read(ctx, ids, mostEdges); err != nil {
+			return err
+		}
+		res := &b.hop.res
+		if b.below != nil {
+			if err := b.below.learn(ctx, res.Targets); err != nil {
+				return err
+			}
+		}
+		for i := range res.Done {
+			sum := int64(res.Offsets[i+1] - res.Offsets[i])
+			if b.below != nil {
+				sum = 0
+				for _, v := range res.Targets[res.Offsets[i]:res.Offsets[i+1]] {
+					n := b.below.known[v.Shard()][v.Local()] - 1
+					if n > math.MaxInt64-sum {
+						return countOverflow()
+					}
+					sum += n
+				}
+			}
+			if err := b.into(&into[i], sum); err != nil {
+				return err
+			}
+		}
+		ids, into = ids[res.Done:], into[res.Done:]
+	}
+	return nil
+}
+
+func (b *branchWeigher) into(at *int64, sum int64) (err error) {
+	if b.optional {
+		sum = max(1, sum)
+	}
+	*at, err = times(*at, sum)
+	return err
+}
+
+func (b *branchWeigher) multiplyDegrees(ctx context.Context, ids []graph.VertexID, into []int64) error {
+	for len(b.degrees) < len(ids) {
+		b.degrees = append(b.degrees, 0)
+	}
+	d := b.degrees[:len(ids)]
+	types, ok := b.hop.types.resolve()
+	if ok {
+		if err := b.hop.r.tx.Degrees(ctx, ids, types, b.hop.dir, d); err != nil {
+			return err
+		}
+	} else {
+		clear(d)
+	}
+	for i, n := range d {
+		if err := b.into(&into[i], int64(n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
