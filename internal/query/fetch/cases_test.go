@@ -7,6 +7,11 @@ import (
 	"os"
 	"strconv"
 	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
 // fetchCase is a request with the answer of the protocol's own implementation.
@@ -18,8 +23,22 @@ type fetchCase struct {
 }
 
 // TestSharedCases replays the cases beside the repository.
-func TestSharedCases(t *testing.T) {
+func TestSharedCases(t *testing.T) { sharedCases(t, newWorld(t, 1)) }
+
+// TestSharedCasesStored replays them over the real store.
+func TestSharedCasesStored(t *testing.T) {
+	store := must[*local.Store](t)(local.Open(local.Options{Dir: "data", FS: vfs.NewMem()}))
+	defer func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	w := newWorld(t, 1)
+	w.g = must[shard.Graph](t)(store.Graph(local.DefaultGraph))
+	sharedCases(t, w)
+}
+
+func sharedCases(t *testing.T, w *world) {
 	w.loadShared()
 	f, err := os.Open(shared + "/cases.jsonl")
 	if err != nil {

@@ -33,7 +33,7 @@ func Parse(method string, body []byte, limits Limits) (*Request, error) {
 		err = r.parseWrites()
 	default:
 		p := treeParser{limits: &r.limits, head: strings.HasPrefix(method, "head")}
-		r.root, err = p.object(doc.root, 1)
+		r.root, err = p.object(doc.root, 0)
 	}
 	if err != nil {
 		return nil, err
@@ -60,12 +60,12 @@ var rootWords = map[string]bool{
 	"format": true, "tag": true, "version": true, "ok": true, "code": true, "msg": true, "time": true,
 }
 
-// object reads a plain object; depth counts from 1 for the root.
+// object reads a plain object; depth counts from 0 for the root.
 func (p *treeParser) object(n *node, depth int) (*object, error) {
 	o := &object{n: n}
 	objects, arrays := 0, 0
 	for _, m := range n.members {
-		if m.kind == kNull || depth == 1 && (rootWords[m.key] || strings.HasPrefix(m.key, "@") && m.kind != kObject) {
+		if m.kind == kNull || depth == 0 && (rootWords[m.key] || strings.HasPrefix(m.key, "@") && m.kind != kObject) {
 			continue
 		}
 		c, err := p.member(m, depth, false)

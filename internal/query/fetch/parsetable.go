@@ -109,7 +109,12 @@ func (p *treeParser) word(t *table, m *node, depth int) error {
 		if m.kind != kString {
 			return illegal(m, "must be a text, was %s", m.what())
 		}
-	case "@database", "@schema", "@datasource", "@namespace", "@catalog", "@cache", "@string", "@trim":
+	case "@database":
+		if m.kind == kString && !databases[m.str()] {
+			return fail(CodeType, m, "there is no database %s", m.what())
+		}
+		return nil
+	case "@schema", "@datasource", "@namespace", "@catalog", "@cache", "@string", "@trim":
 		return nil
 	case "@raw", "@sample", "@latest", "@partition", "@fill", "@method", "@get", "@gets", "@head", "@heads", "@post", "@put", "@delete":
 		return unsupported(m, "the word %s is not supported", m.key)
@@ -151,6 +156,17 @@ func (p *treeParser) word(t *table, m *node, depth int) error {
 	}
 	return nil
 }
+
+// databases are the kinds of database that clients of the protocol name. It makes no difference here.
+var databases = func() map[string]bool {
+	all := make(map[string]bool)
+	for _, name := range strings.Fields(`MYSQL POSTGRESQL SQLITE ORACLE SQLSERVER MARIADB TIDB COCKROACHDB DAMENG KINGBASE
+		ELASTICSEARCH MANTICORE CLICKHOUSE HIVE PRESTO TRINO DORIS STARROCKS MILVUS INFLUXDB TDENGINE TIMESCALEDB QUESTDB IOTDB REDIS
+		MONGODB CASSANDRA KAFKA SNOWFLAKE DATABEND DATABRICKS DB2 OPENGAUSS DUCKDB SURREALDB MQ`) {
+		all[name] = true
+	}
+	return all
+}()
 
 func flag(m *node, to *bool) error {
 	if m.kind != kBool {
@@ -302,6 +318,9 @@ func parseRanges(name, s string) ([]expr, error) {
 			if r = strings.TrimSpace(r); r == "" {
 				continue
 			}
+			if strings.ContainsRune(r, ' ') && !strings.ContainsRune(r, '\'') {
+				return nil, (&exprParser{s: r, pos: strings.IndexByte(r, ' ')}).fault("unexpected blank")
+			}
 			e, err := parseTail(name, r)
 			if err != nil {
 				return nil, err
@@ -356,6 +375,9 @@ func (t *table) parseColumns(m *node, s string) error {
 		if err != nil {
 			return illegal(m, "%v", err)
 		}
+		if _, ok := e.(*nameExpr); !ok && !strings.Contains(text, "(") {
+			return illegal(m, "%q is no name of a column; an expression stands in parentheses", text)
+		}
 		if c.expr = e; c.name == "" {
 			c.name = text
 			if n, ok := e.(*nameExpr); ok {
@@ -371,35 +393,30 @@ func (t *table) parseColumns(m *node, s string) error {
 }
 
 func (t *table) parseGroup(m *node, s string) error {
-	for _, part := range splitTop(s, ",;") {
-		if part = strings.TrimSpace(part); part == "" {
-			continue
+	for _, part := range splitList(s) {
+		if !isName(part) {
+			return illegal(m, "%q is no name to group by", part)
 		}
-		e, err := parseExpr(part)
-		if err != nil {
-			return illegal(m, "%v", err)
-		}
-		t.group = append(t.group, e)
+		t.group = append(t.group, &nameExpr{name: part})
 	}
 	return nil
 }
 
+// parseOrder reads @order: names, each with + or -, and rand().
 func (t *table) parseOrder(m *node, s string) error {
-	for _, part := range splitTop(s, ",;") {
-		if part = strings.TrimSpace(part); part == "" {
+	for _, part := range splitList(s) {
+		if part == "rand()" {
+			t.order = append(t.order, orderKey{expr: &callExpr{fn: "rand", src: part}})
 			continue
 		}
-		var k orderKey
-		text, desc := strings.CutSuffix(part, "-")
-		if k.desc = desc; !desc {
-			text = strings.TrimSuffix(part, "+")
+		name, desc := strings.CutSuffix(part, "-")
+		if !desc {
+			name = strings.TrimSuffix(part, "+")
 		}
-		e, err := parseExpr(text)
-		if err != nil {
-			return illegal(m, "%v", err)
+		if !isName(name) && name != depthColumn {
+			return illegal(m, "%q is no name to order by, with + or - behind it, nor rand()", part)
 		}
-		k.expr = e
-		t.order = append(t.order, k)
+		t.order = append(t.order, orderKey{expr: &nameExpr{name: name}, desc: desc})
 	}
 	return nil
 }
