@@ -7,6 +7,7 @@ import (
 	"path"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/keys"
@@ -63,7 +64,7 @@ func openShard(o *Options, sh *Shared, dir string, no, shards int, create bool) 
 	}()
 	if create {
 		for _, d := range []string{"graph", "values"} {
-			if err := o.FS.MkdirAll(o.FS.PathJoin(dir, d), 0o755); err != nil {
+			if err := MakeDir(o.FS, o.FS.PathJoin(dir, d)); err != nil {
 				return nil, err
 			}
 		}
@@ -112,6 +113,32 @@ func (s *Shard) checkFormat(no, shards int) error {
 		return fmt.Errorf("%s is not shard %d of %d", s.graph.name, no, shards)
 	}
 	return nil
+}
+
+// MakeDir makes a directory, with those above it, and makes all of them durable.
+func MakeDir(fs vfs.FS, dir string) error {
+	if _, err := fs.Stat(dir); err == nil {
+		return nil
+	}
+	parent := fs.PathDir(dir)
+	if parent != dir {
+		if err := MakeDir(fs, parent); err != nil {
+			return err
+		}
+	}
+	if err := fs.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return SyncDir(fs, parent)
+}
+
+// SyncDir makes the names in a directory durable.
+func SyncDir(fs vfs.FS, dir string) error {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // load reads what the shard keeps in memory and throws away large values that no commit ever referred to.

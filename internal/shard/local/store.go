@@ -53,7 +53,7 @@ func Open(opts Options) (_ *Store, err error) {
 	}
 	fs := opts.FS
 	if !opts.ReadOnly {
-		if err := fs.MkdirAll(fs.PathJoin(opts.Dir, "graphs"), 0o755); err != nil {
+		if err := storage.MakeDir(fs, fs.PathJoin(opts.Dir, "graphs")); err != nil {
 			return nil, fmt.Errorf("make the data directory: %w", err)
 		}
 	}
@@ -176,7 +176,7 @@ func (s *Store) CreateGraph(_ context.Context, name string) error {
 		return readOnly()
 	}
 	dir := s.dir(name)
-	if err := s.opts.FS.RemoveAll(dir); err != nil {
+	if err := errors.Join(s.opts.FS.RemoveAll(dir), storage.MakeDir(s.opts.FS, dir)); err != nil {
 		return fmt.Errorf("make graph %s: %w", name, err)
 	}
 	m := manifest{Format: storage.FormatVersion, Shards: s.opts.Shards}
@@ -184,7 +184,7 @@ func (s *Store) CreateGraph(_ context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("make graph %s: %w", name, err)
 	}
-	if err := errors.Join(writeManifest(s.opts.FS, dir, m), syncDir(s.opts.FS, s.graphsDir())); err != nil {
+	if err := errors.Join(writeManifest(s.opts.FS, dir, m), storage.SyncDir(s.opts.FS, s.graphsDir())); err != nil {
 		return errors.Join(fmt.Errorf("make graph %s: %w", name, err), g.close(context.Background()))
 	}
 	s.graphs[name] = g
@@ -220,7 +220,7 @@ func (s *Store) DropGraph(ctx context.Context, name string) error {
 	if err := fs.Remove(fs.PathJoin(g.dir, manifestName)); err != nil {
 		return fmt.Errorf("drop graph %s: %w", name, err)
 	}
-	return errors.Join(syncDir(fs, g.dir), fs.RemoveAll(g.dir), syncDir(fs, s.graphsDir()))
+	return errors.Join(storage.SyncDir(fs, g.dir), fs.RemoveAll(g.dir), storage.SyncDir(fs, s.graphsDir()))
 }
 
 // manifest says what a graph is.
@@ -272,13 +272,5 @@ func writeManifest(fs vfs.FS, dir string, m manifest) error {
 	if err := fs.Rename(tmp, fs.PathJoin(dir, manifestName)); err != nil {
 		return err
 	}
-	return syncDir(fs, dir)
-}
-
-func syncDir(fs vfs.FS, dir string) error {
-	d, err := fs.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return storage.SyncDir(fs, dir)
 }
