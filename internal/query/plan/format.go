@@ -353,6 +353,12 @@ func (f *formatter) describe(n Node) (name, args string) {
 			return "EdgeCountFromStatistics", "[:" + n.Name + "] AS " + f.col(n.Out)
 		}
 		return "VertexCountFromStatistics", "(:" + n.Name + ") AS " + f.col(n.Out)
+	case *FoldCount:
+		parts := make([]string, len(n.Weights))
+		for i, w := range n.Weights {
+			parts[i] = "(" + f.col(w.Col) + ")" + f.branches(w.Branches)
+		}
+		return "FoldCount", strings.TrimSpace(strings.Join(parts, ", ") + " AS " + f.col(n.Out))
 	case *FrontierCount:
 		args = "(" + f.col(n.From) + ")"
 		for _, h := range n.Hops {
@@ -362,6 +368,23 @@ func (f *formatter) describe(n Node) (name, args string) {
 		return "FrontierCount", args + " AS " + f.col(n.Out)
 	}
 	return fmt.Sprintf("%T", n), ""
+}
+
+func (f *formatter) branches(bs []Branch) string {
+	parts := make([]string, len(bs))
+	for i, b := range bs {
+		parts[i] = f.edge(0, b.Types, "", b.Dir) + f.vertex(0, b.Labels) + f.branches(b.Branches)
+		if b.Optional {
+			parts[i] += "?"
+		}
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "{" + strings.Join(parts, " × ") + "}"
 }
 
 func (f *formatter) pattern(p *Pattern) string {

@@ -348,11 +348,18 @@ func (m *matcher) mayBeSame(i, j int) bool {
 	if a.Length != nil || b.Length != nil {
 		return true
 	}
-	// One edge has one pair of ends: where a and b share a vertex and their other ends differ, so do they.
+	// One edge has one source and one target: where those of a and b must differ, so do they.
 	for _, p := range m.preds {
 		x, y, ok := unequal(p.e)
 		if !ok {
 			continue
+		}
+		if a.Dir != graph.Both && b.Dir != graph.Both {
+			as, at := a.ends()
+			bs, bt := b.ends()
+			if as == x && bs == y || as == y && bs == x || at == x && bt == y || at == y && bt == x {
+				return false
+			}
 		}
 		for _, s := range [][4]Col{
 			{a.Left, a.Right, b.Left, b.Right}, {a.Left, a.Right, b.Right, b.Left},
@@ -364,6 +371,14 @@ func (m *matcher) mayBeSame(i, j int) bool {
 		}
 	}
 	return true
+}
+
+// ends gives the columns of the source and the target of an edge with a direction.
+func (e *PatEdge) ends() (src, dst Col) {
+	if e.Dir == graph.In {
+		return e.Right, e.Left
+	}
+	return e.Left, e.Right
 }
 
 // unequal recognises a <> b and NOT a = b over columns.

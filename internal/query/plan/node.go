@@ -285,9 +285,16 @@ type (
 		Name  string
 	}
 
+	// FoldCount gives one row: the sum over the rows of Input of the product of their weights, which is a count of the
+	// rows that Input would have with the trees of Weights expanded. No Weights: the number of rows.
+	FoldCount struct {
+		Input   Node
+		Weights []Weight
+		Out     Col
+	}
+
 	// FrontierCount gives one row a row of the input: the number of distinct vertices that are reached from the
-	// vertices From over the hops, the set being deduplicated at every hop. It is right only for hops whose walks are
-	// trails whenever the ends are the same set; the rule that makes it says when.
+	// vertices From over the hops. With Trail, the walks that lead there must not repeat an edge.
 	FrontierCount struct {
 		Input Node
 		From  Col
@@ -296,8 +303,26 @@ type (
 		// Group is true where each row of the input is counted by itself; else all rows together are one frontier and
 		// one row comes out.
 		Group bool
+		// Trail is true where no two hops may go along one edge.
+		Trail bool
 	}
 )
+
+// Weight is, for the vertex in column Col, the product over Branches of the number of ways to expand each.
+type Weight struct {
+	Col      Col
+	Branches []Branch
+}
+
+// Branch is an expansion along edges of Types to vertices with Labels, and on from there along Branches. Optional: no
+// way counts as one, as in OPTIONAL MATCH.
+type Branch struct {
+	Types    []string
+	Dir      graph.Direction
+	Labels   *LabelExpr
+	Optional bool
+	Branches []Branch
+}
 
 // Hop is one step of a FrontierCount.
 type Hop struct {
@@ -478,4 +503,5 @@ func (*LoadCSV) node()       {}
 func (*Eager) node()         {}
 func (*Drain) node()         {}
 func (*CountStore) node()    {}
+func (*FoldCount) node()     {}
 func (*FrontierCount) node() {}

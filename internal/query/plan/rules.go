@@ -19,6 +19,11 @@ var (
 			why:   "WITH … WHERE and WHERE mean the same directly above a MATCH that is not optional. Wrong above an optional one, where it would decide what matches instead of which rows stay.",
 			apply: filterIntoMatch,
 		},
+		{
+			name:  "FoldCount",
+			why:   "A count of rows is a sum of products: a leaf of the pattern that nothing else reads multiplies the rows of its neighbour by the number of its edges, so it need not be enumerated; leaf by leaf, a tree becomes one vertex. A single inequality of two vertices is the count without it less the count with them equal. Wrong where an edge could be another edge of its clause, and where anything but the count is read.",
+			apply: foldCount,
+		},
 	}
 	physical = []rule{
 		{

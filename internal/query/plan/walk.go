@@ -66,6 +66,8 @@ func inputs(n Node, f func(*Node)) {
 		f(&n.Input)
 	case *Drain:
 		f(&n.Input)
+	case *FoldCount:
+		f(&n.Input)
 	case *FrontierCount:
 		f(&n.Input)
 	}
