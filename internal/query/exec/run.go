@@ -174,6 +174,10 @@ func (p *Prepared) Run(ctx context.Context, g shard.Graph, tx shard.Tx, env Env)
 // Next gives the next batch, with one column for each result column of the plan, or nil at the end. Vertices and edges
 // have their records. The batch is valid until the next call.
 func (rs *Rows) Next(ctx context.Context) (*graph.Batch, error) {
+	if rs.r.env.Profile {
+		rs.r.mark = time.Now() // what the caller did meanwhile is nobody's time
+		defer rs.r.enter(rs.r.current)()
+	}
 	if !rs.opened {
 		rs.opened = true
 		if err := rs.root.open(ctx); err != nil {

@@ -30,8 +30,8 @@ type reach struct {
 
 func newReach(x *varExpand) *reach { return &reach{x: x, hop: x.t.newHop()} }
 
-// manyVertices is the size of a frontier from which on it is walked as a bitmap.
-const manyVertices = 512
+// manyVertices is the size of a frontier from which on it is walked as a bitmap; a test makes it smaller.
+var manyVertices = 512
 
 // from finds the ends for an input row; with into, only to is of interest.
 func (s *reach) from(ctx context.Context, b *batch, start graph.VertexID, row int32, into bool, to graph.VertexID) error {
