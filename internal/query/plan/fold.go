@@ -202,13 +202,37 @@ func (f *folder) difference(out Col, at int) Node {
 	}
 	f.p.Preds = slices.Delete(f.p.Preds, at, at+1)
 	same := &folder{o: f.o, p: f.p.clone(), branches: map[Col][]Branch{}}
-	same.p.Preds = append(same.p.Preds, &Op{Op: Eq, Args: []Expr{&ColRef{Col: x}, &ColRef{Col: y}}})
+	if Reads(same.p.Preds...).Has(y) {
+		same.p.Preds = append(same.p.Preds, &Op{Op: Eq, Args: []Expr{&ColRef{Col: x}, &ColRef{Col: y}}})
+	} else {
+		same.p.unify(x, y)
+	}
 	f.fold()
 	same.fold()
 	all, equal := f.o.q.NewCol("", graph.Null), f.o.q.NewCol("", graph.Null)
 	return &Project{
 		Input: &Apply{Input: f.count(&Unit{}, all), Sub: same.count(&Argument{}, equal), Kind: Inner, Cols: []Col{equal}},
 		Items: []Item{{Col: out, Expr: &Op{Op: Sub, Args: []Expr{&ColRef{Col: all}, &ColRef{Col: equal}}}}},
+	}
+}
+
+// unify puts vertex x in the place of vertex y.
+func (p *Pattern) unify(x, y Col) {
+	at := slices.IndexFunc(p.Vertices, func(v PatVertex) bool { return v.Col == y })
+	labels := p.Vertices[at].Labels
+	p.Vertices = slices.Delete(p.Vertices, at, at+1)
+	for i := range p.Vertices {
+		if v := &p.Vertices[i]; v.Col == x {
+			v.Labels = andLabels(v.Labels, labels)
+		}
+	}
+	for i := range p.Edges {
+		if e := &p.Edges[i]; e.Left == y {
+			e.Left = x
+		}
+		if e := &p.Edges[i]; e.Right == y {
+			e.Right = x
+		}
 	}
 }
 

@@ -91,7 +91,7 @@ func andLabels(a, b *LabelExpr) *LabelExpr {
 	switch {
 	case a == nil:
 		return b
-	case b == nil:
+	case b == nil || a.Op == LabelName && b.Op == LabelName && a.Name == b.Name:
 		return a
 	}
 	return &LabelExpr{Op: LabelAnd, Args: []*LabelExpr{a, b}}
@@ -216,4 +216,15 @@ func (o *optimizer) distinctEnds(n Node, set bool) {
 	default:
 		inputs(n, func(c *Node) { o.distinctEnds(*c, false) })
 	}
+}
+
+// Rules gives the names of the rules that can be disabled.
+func Rules() []string {
+	names := []string{"DistinctEnds"}
+	for _, rs := range [][]rule{logical, physical} {
+		for i := range rs {
+			names = append(names, rs[i].name)
+		}
+	}
+	return names
 }
