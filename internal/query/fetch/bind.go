@@ -19,11 +19,16 @@ type binder struct {
 	texts  int
 	before []*query // that the member being bound needs to have run
 	edges  map[*table]*part
+	// explain asks for the plans of all tables and arrays of the root.
+	explain bool
 }
 
 // bind makes the program of a reading request.
 func bind(req *Request, cat graph.Catalog) (*program, error) {
 	b := &binder{req: req, cat: cat, head: strings.HasPrefix(req.Method, "head"), edges: make(map[*table]*part)}
+	if e := req.doc.root.get("@explain"); e != nil && e.kind == kBool {
+		b.explain = e.scalar.Bool()
+	}
 	members, err := b.object(req.root, newScope(nil, ""))
 	if err != nil {
 		return nil, err
@@ -231,7 +236,7 @@ func (b *binder) single(m *member, sc *scope) (*output, error) {
 		lv.outs.add(s.count, "count")
 		b.project(lv)
 		col := lv.outs.add(s.count, "count")
-		sc.things[m.key] = &thing{table: &bound{t: t, lv: lv, head: true, cols: map[string]plan.Expr{"count": s.count}}}
+		sc.things[m.key] = &thing{table: &bound{t: t, lv: lv, cols: map[string]plan.Expr{"count": s.count}}}
 		return &output{kind: outHead, lit: b.literal(m.key, m.kind), query: q, fields: []field{{col: col}}}, nil
 	}
 	s, err := b.selects(lv, nil, t, sc)
@@ -243,7 +248,7 @@ func (b *binder) single(m *member, sc *scope) (*output, error) {
 	inner.lv, inner.main = lv, bd
 	bd.inner = inner
 	sc.things[m.key] = &thing{table: bd, inner: inner}
-	s.node = b.limit(s.node, t.count)
+	s.node = firstRow(s.node)
 	fields := b.tableFields(lv, s.parts[0])
 	kids, err := b.children(lv, &s.node, t.members, inner)
 	if err != nil {
@@ -252,17 +257,14 @@ func (b *binder) single(m *member, sc *scope) (*output, error) {
 	bd.open = false
 	b.close(lv, s.node)
 	lv.query.first = true
-	out := &output{kind: outTable, lit: b.literal(m.key, m.kind), query: lv.query, fields: append(fields, kids...), explain: t.explain}
+	out := &output{kind: outTable, lit: b.literal(m.key, m.kind), query: lv.query, fields: append(fields, kids...), explain: t.explain || b.explain}
 	if t.drop {
 		out.kind = outHidden
 	}
 	return out, nil
 }
 
-// limit keeps the first row, or the row that @count asks for of a hop.
-func (b *binder) limit(node plan.Node, _ *node) plan.Node {
-	return &plan.Slice{Input: node, Limit: intConst(1)}
-}
+func firstRow(node plan.Node) plan.Node { return &plan.Slice{Input: node, Limit: intConst(1)} }
 
 func intConst(i int64) plan.Expr { return &plan.Const{Value: graph.IntValue(i)} }
 

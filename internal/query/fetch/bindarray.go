@@ -20,7 +20,7 @@ func (b *binder) whole(m *member, sc *scope) (*output, error) {
 	}
 	b.close(lv, l.node)
 	q := lv.query
-	out := &output{kind: outArray, lit: b.literal(m.key, m.kind), query: q, elem: l.elem, page: l.page, explain: l.explain}
+	out := &output{kind: outArray, lit: b.literal(m.key, m.kind), query: q, elem: l.elem, page: l.page, explain: l.explain || b.explain}
 	if l.page != nil {
 		total, err := b.totals(m, sc, l.page)
 		if err != nil {
@@ -54,7 +54,6 @@ type items struct {
 	elem    *element
 	page    *paging
 	explain bool
-	none    bool // rows are not asked for
 }
 
 // list binds the items of an array at a level.
@@ -237,15 +236,17 @@ func (b *binder) child(lv *level, node *plan.Node, m *member, sc *scope) ([]fiel
 		return b.itemReference(lv, m, sc)
 	}
 	// What is the same for all items is fetched once, before them.
-	mark := len(b.before)
-	f, err := b.once(m, sc)
-	if err == nil || !errors.Is(err, errOuter) {
-		if err != nil && m.table != nil && m.table.try {
-			return nil, nil
+	if !(outward{sc}).member(m) {
+		mark := len(b.before)
+		f, err := b.once(m, sc)
+		if err == nil || !errors.Is(err, errOuter) {
+			if err != nil && m.table != nil && m.table.try {
+				return nil, nil
+			}
+			return f, err
 		}
-		return f, err
+		b.forget(mark)
 	}
-	b.forget(mark)
 	if m.kind == memberTable {
 		return b.childTable(lv, node, m, sc)
 	}
@@ -285,12 +286,11 @@ func (b *binder) once(m *member, sc *scope) ([]field, error) {
 		lv.query.hidden = h
 		lv.query.ran = true
 		b.before = append(b.before, lv.query)
-		f := []field{{kind: fieldHidden, lit: b.literal(m.key, m.kind), col: h.slot}}
-		return f
+		return []field{{kind: fieldHidden, lit: b.literal(m.key, m.kind), col: h.slot}}
 	}
 	lv := b.open()
 	if m.kind == memberTable {
-		if m.table.hop != nil && m.table.hop.start == nil && m.table.hop.ref == "" {
+		if t := m.table; t.drop || t.must || t.hop != nil && t.hop.start == nil && t.hop.ref == "" {
 			return nil, errOuter
 		}
 		s, err := b.selects(lv, nil, m.table, sc)
@@ -298,7 +298,7 @@ func (b *binder) once(m *member, sc *scope) ([]field, error) {
 			return nil, err
 		}
 		p := s.parts[0]
-		s.node = b.limit(s.node, m.table.count)
+		s.node = firstRow(s.node)
 		fields := b.tableFields(lv, p)
 		kids, err := b.inTable(lv, &s.node, m.table, m.key, sc, p.bound)
 		if err != nil {
@@ -307,11 +307,7 @@ func (b *binder) once(m *member, sc *scope) ([]field, error) {
 		p.bound.open = false
 		b.close(lv, s.node)
 		lv.query.first = true
-		f := q(lv, &hidden{fields: append(fields, kids...)})
-		if m.table.drop || m.table.must {
-			return nil, errOuter
-		}
-		return f, nil
+		return q(lv, &hidden{fields: append(fields, kids...)}), nil
 	}
 	a := m.array
 	if a.hop != nil && a.hop.start == nil && a.hop.ref == "" || a.query != 0 || a.must {
@@ -334,7 +330,7 @@ func (b *binder) childTable(lv *level, node *plan.Node, m *member, sc *scope) ([
 		return nil, err
 	}
 	p := s.parts[0]
-	s.node = b.limit(s.node, t.count)
+	s.node = firstRow(s.node)
 	fields := b.tableFields(sub, p)
 	kids, err := b.inTable(sub, &s.node, t, m.key, sc, p.bound)
 	if err != nil {
@@ -383,7 +379,6 @@ func (b *binder) keep(bd *bound, sub, lv *level, row plan.Expr) {
 
 // childArray binds an array that belongs to a row.
 func (b *binder) childArray(lv *level, node *plan.Node, m *member, sc *scope) ([]field, error) {
-	a := m.array
 	sub := lv.below()
 	l, err := b.list(sub, m, sc)
 	if err != nil {
@@ -410,7 +405,6 @@ func (b *binder) childArray(lv *level, node *plan.Node, m *member, sc *scope) ([
 	out := lv.col(m.key, 0)
 	*node = &plan.Apply{Input: *node, Sub: l.node, Kind: plan.Collect, Out: out, Expr: item}
 	f := field{kind: fieldList, lit: b.literal(m.key, m.kind), col: lv.outs.add(&plan.ColRef{Col: out}, m.key), elem: l.elem}
-	_ = a
 	return append(fields, f), nil
 }
 

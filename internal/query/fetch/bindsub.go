@@ -13,15 +13,18 @@ func (b *binder) subquery(lv *level, src *source, sc *scope, a *array) (*boundSu
 		sc = newScope(sc, "")
 		sc.main = src.bound
 	}
-	top := b.open()
-	mark := len(b.before)
-	s, err := b.subRows(top, sc, a)
-	if err == nil {
-		b.close(top, s.node)
-		s.query = top.query
-		return s, nil
+	err := errOuter
+	if !(outward{sc}).array(a) {
+		top := b.open()
+		mark := len(b.before)
+		var s *boundSub
+		if s, err = b.subRows(top, sc, a); err == nil {
+			b.close(top, s.node)
+			s.query = top.query
+			return s, nil
+		}
+		b.forget(mark)
 	}
-	b.forget(mark)
 	if !errors.Is(err, errOuter) || lv == nil {
 		return nil, err
 	}

@@ -39,7 +39,6 @@ type element struct {
 	fields []field // of an object
 	object int     // the column that must not be null, or -1
 	row    bool    // column object is a list whose one row is the element
-	page   bool
 }
 
 // walked says how the vertices and edges of a path are written.

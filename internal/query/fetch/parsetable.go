@@ -101,10 +101,6 @@ func (p *treeParser) word(t *table, m *node, depth int) error {
 		return flag(m, &t.explain)
 	case "@try":
 		return flag(m, &t.try)
-	case "@count":
-		t.count = m
-		_, err := wholeNumber(m)
-		return err
 	case "@combine", "@column", "@group", "@order", "@cast", "@json", "@null", "@role":
 		if m.kind != kString {
 			return illegal(m, "must be a text, was %s", m.what())

@@ -104,16 +104,14 @@ type take struct {
 // paging is what query 1 and 2 ask for. Its columns are in the row (nested) or its parameter is set by a query that
 // runs before.
 type paging struct {
-	slot      string // of the total
-	col       int    // in a nested row, else -1
-	count     int64  // of the default
-	countOrd  int    // of the request, or -1
-	pageOrd   int
-	total     []byte // the key of the total, nil: not written
-	info      []byte
-	infoSlot  string
-	rows      bool // the rows are asked for as well
-	unlimited bool
+	slot     string // of the total
+	col      int    // in a nested row, else -1
+	count    int64  // of the default
+	countOrd int    // of the request, or -1
+	pageOrd  int
+	total    []byte // the key of the total, nil: not written
+	info     []byte
+	rows     bool // the rows are asked for as well
 }
 
 // paramKind says how a value of the request becomes a parameter.

@@ -28,6 +28,7 @@ type run struct {
 	cache  *Cache
 	params map[string]graph.Value
 	texts  [][]byte // what hidden queries gave
+	plans  []byte   // of arrays, for @explain
 	w      writer
 	row    []graph.Value
 	rows   int // given so far, nested ones too
@@ -81,6 +82,9 @@ func (x *run) envelope() {
 	b := x.w.buf
 	if b[len(b)-1] != '{' {
 		b = append(b, ',')
+	}
+	if x.plans != nil {
+		b = append(append(append(b, `"@explain":{`...), x.plans...), "},"...)
 	}
 	b = append(b, `"ok":true,"code":200,"msg":"success","time":`...)
 	x.w.buf = append(appendInt(b, time.Since(x.start).Milliseconds()), '}')
@@ -173,29 +177,42 @@ func (x *run) member(m *output) error {
 	return nil
 }
 
-// explain adds the plan behind an object that was written last.
+// explain adds the plan of a table to its object, which was written last.
 func (x *run) explain(m *output) error {
-	e, ok := x.runner.(Explainer)
-	if !m.explain || !ok {
+	if !m.explain {
 		return nil
 	}
-	text, err := e.Explain(m.query.q)
-	if err != nil {
+	plan, err := x.plan(m.query)
+	if plan == nil || err != nil {
 		return err
 	}
 	b := x.w.buf[:len(x.w.buf)-1]
 	if b[len(b)-1] != '{' {
 		b = append(b, ',')
 	}
-	b = append(b, `"@explain":{"list":[`...)
+	b = append(append(b, `"@explain":`...), plan...)
+	x.w.buf = append(b, '}')
+	return nil
+}
+
+// plan is the plan of a query as JSON, {"list": [a line, …]}; nil where the Runner cannot show it.
+func (x *run) plan(q *query) ([]byte, error) {
+	e, ok := x.runner.(Explainer)
+	if !ok {
+		return nil, nil
+	}
+	text, err := e.Explain(q.q)
+	if err != nil {
+		return nil, err
+	}
+	b := []byte(`{"list":[`)
 	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = quote(b, line)
 	}
-	x.w.buf = append(b, "]}}"...)
-	return nil
+	return append(b, "]}"...), nil
 }
 
 // array runs and writes an array.
@@ -228,6 +245,16 @@ func (x *run) array(m *output) error {
 	})
 	if began {
 		w.buf = append(w.buf, ']')
+	}
+	if err != nil || !m.explain {
+		return err
+	}
+	plan, err := x.plan(m.query)
+	if plan != nil { // the plans of arrays stand at the end of the answer
+		if x.plans != nil {
+			x.plans = append(x.plans, ',')
+		}
+		x.plans = append(append(x.plans, m.lit...), plan...)
 	}
 	return err
 }

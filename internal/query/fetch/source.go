@@ -175,7 +175,6 @@ type bound struct {
 	none  map[string]bool      // but these
 	open  bool                 // it is still being bound
 	never bool                 // it finds nothing
-	head  bool
 	// grouped says that its rows are groups or distinct columns, no vertices.
 	grouped bool
 	row     plan.Expr // of a child: the vertex, where src.vertex is a column below

@@ -104,7 +104,6 @@ type table struct {
 	from     *array // @from@
 	hop      *hop
 	must     bool
-	count    *node     // @count beside a hop: which of the rows
 	custom   []*node   // words that are not ours, returned as they are
 	members  []*member // children
 }

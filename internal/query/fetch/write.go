@@ -17,7 +17,6 @@ type writer struct {
 	w       io.Writer
 	buf     []byte
 	pending [][]byte // the keys of objects that have no member yet
-	open    int      // objects that have begun
 	began   bool     // something was written out
 	run     *run
 }
@@ -27,7 +26,6 @@ func (w *writer) key(lit []byte) {
 	for _, p := range w.pending {
 		w.comma()
 		w.buf = append(append(w.buf, p...), '{')
-		w.open++
 	}
 	w.pending = w.pending[:0]
 	w.comma()
@@ -49,7 +47,6 @@ func (w *writer) end() {
 		w.pending = w.pending[:n-1]
 		return
 	}
-	w.open--
 	w.buf = append(w.buf, '}')
 }
 
