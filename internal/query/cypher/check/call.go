@@ -15,6 +15,9 @@ func (c *checker) callProcedure(cl *ast.CallProcedure, s *scope) {
 	if !cl.Implicit {
 		c.procedureArgs(cl, p, s)
 	}
+	if cl.Yield != nil && cl.Yield.Star && !cl.Standalone {
+		fail(unexpectedSyntax, cl.Yield, "within a query the results of '%s' must be named; YIELD * is for a call that stands alone", p.Name)
+	}
 	if cl.Yield != nil {
 		c.yield(cl.Yield, p, s)
 	}

@@ -45,6 +45,9 @@ func TestGolden(t *testing.T) {
 func TestBuiltinsMatchLibrary(t *testing.T) {
 	table := check.Builtins()
 	for _, f := range fn.All() {
+		if strings.HasPrefix(f.Name, "sql.") {
+			continue // of JSON-array fetches
+		}
 		s, ok := table[strings.ToLower(f.Name)]
 		require.True(t, ok, f.Name)
 		require.Equal(t, []any{f.Name, f.MinArgs, f.MaxArgs, false}, []any{s.Name, s.MinArgs, s.MaxArgs, s.Aggregate})
