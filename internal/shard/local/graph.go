@@ -33,6 +33,7 @@ type Graph struct {
 	seq     uint64
 	last    *publication
 	keys    *keyTables // or nil
+	pairs   map[graph.TypeID]*pairFilter
 
 	defs atomic.Pointer[indexDefs]
 
@@ -257,6 +258,7 @@ func (g *Graph) commit(ws []*storage.Writer, keys *keyTables) error {
 			g.keys = nil
 		}
 	}
+	g.notePairs(ws)
 	wait, err := storage.Commit(ws, &g.intents)
 	if err != nil {
 		g.keys = nil
@@ -318,6 +320,9 @@ func (g *Graph) noteFresh() {
 	}
 }
 
+// foldPause is how long to wait after a fold that failed.
+const foldPause = 5 * time.Second
+
 // foldLoop folds fresh records: when there are many of them, or when nobody has committed for a while.
 func (g *Graph) foldLoop() {
 	defer close(g.foldDone)
@@ -350,10 +355,16 @@ func (g *Graph) foldLoop() {
 				}
 			}
 			if _, err := g.foldStep(ctx); err != nil {
-				if ctx.Err() == nil {
-					g.opts.Logger.Error("fold", slog.String("graph", g.name), slog.Any("error", err))
+				if ctx.Err() != nil {
+					return
 				}
-				break
+				g.opts.Logger.Error("fold", slog.String("graph", g.name), slog.Any("error", err))
+				timer.Reset(foldPause)
+				select {
+				case <-g.stop:
+					return
+				case <-timer.C:
+				}
 			}
 		}
 	}
@@ -391,4 +402,17 @@ func (g *Graph) Settle(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// Flush writes all memtables to tables.
+func (g *Graph) Flush(context.Context) error {
+	if err := g.enter(); err != nil {
+		return err
+	}
+	defer g.leave()
+	var errs []error
+	for _, s := range g.shards {
+		errs = append(errs, s.Flush())
+	}
+	return errors.Join(errs...)
 }

@@ -1,7 +1,6 @@
 package local
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -317,49 +316,6 @@ func (b *loadBatch) dropBad(e *edgeRows) {
 	}
 }
 
-// splitOld takes out of e the rows whose edges are there already and gives them, in order; rows that repeat the ends of
-// a row before them become part of that. A row that is taken out has no source any more.
-func (b *loadBatch) splitOld(e *edgeRows) (old []edgeRow, err error) {
-	order := make([]int32, 0, len(e.rows))
-	for i := range e.rows {
-		if e.rows[i].src != graph.NoVertex {
-			order = append(order, int32(i))
-		}
-	}
-	slices.SortFunc(order, func(x, y int32) int {
-		a, c := &e.rows[x], &e.rows[y]
-		return cmp.Or(cmp.Compare(a.src, c.src), cmp.Compare(a.dst, c.dst), cmp.Compare(x, y))
-	})
-	var olds []int32
-	p := pairs{b: b, t: e.t}
-	defer p.close()
-	for len(order) > 0 {
-		first := &e.rows[order[0]]
-		n := 1
-		for n < len(order) && e.rows[order[n]].src == first.src && e.rows[order[n]].dst == first.dst {
-			n++
-		}
-		run := order[:n]
-		order = order[n:]
-		exists, err := p.has(first.src, first.dst)
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case exists:
-			olds = append(olds, run...)
-		case n > 1:
-			b.foldRun(e, run)
-		}
-	}
-	slices.Sort(olds)
-	for _, i := range olds {
-		old = append(old, e.rows[i])
-		e.rows[i].src = graph.NoVertex
-	}
-	return old, nil
-}
-
 // foldRun treats rows with the same ends, between which there is no edge yet, in their order: the first makes an edge,
 // and so does every insert; an upsert changes all that there are by then.
 func (b *loadBatch) foldRun(e *edgeRows, run []int32) {
@@ -408,55 +364,6 @@ func (e *edgeRows) combine(i, to int32) *reject {
 	return nil
 }
 
-// pairs tells which edges of a type are there. Sources come in ascending order.
-type pairs struct {
-	b       *loadBatch
-	t       graph.TypeID
-	no      int // of the open lists' shard
-	ls      *storage.Lists
-	nothing bool // the shard has no edges of the type
-	src     graph.VertexID
-	known   bool
-	out     storage.Edges
-}
-
-func (p *pairs) has(src, dst graph.VertexID) (bool, error) {
-	if p.ls == nil || p.no != src.Shard() {
-		p.close()
-		p.no = src.Shard()
-		w := p.b.tx.ws[p.no]
-		var err error
-		if p.nothing, err = w.ListsEmpty(p.t, graph.Out); err != nil {
-			return false, err
-		}
-		if p.ls, err = w.Lists(p.t, graph.Out); err != nil {
-			return false, err
-		}
-		p.known = false
-	}
-	if p.nothing {
-		return false, nil
-	}
-	if !p.known || p.src != src {
-		p.src, p.known = src, true
-		p.out.Targets = p.out.Targets[:0]
-		if p.b.made(src) == 0 {
-			if err := p.ls.Append(p.b.ctx, src, storage.Want{}, &p.out, nil); err != nil {
-				return false, err
-			}
-		}
-	}
-	_, ok := slices.BinarySearch(p.out.Targets, dst)
-	return ok, nil
-}
-
-func (p *pairs) close() {
-	if p.ls != nil {
-		p.ls.Close()
-		p.ls = nil
-	}
-}
-
 // insertEdges puts the rows that have a source into the bulks.
 func (b *loadBatch) insertEdges(e *edgeRows) error {
 	ws := b.tx.ws
@@ -484,12 +391,16 @@ func (b *loadBatch) insertEdges(e *edgeRows) error {
 		}
 	}
 	n := 0
+	filter := b.g.pairs[e.t]
 	for i := range e.rows {
 		r := &e.rows[i]
 		if r.src == graph.NoVertex {
 			continue
 		}
 		n++
+		if filter != nil {
+			filter.add(hashPair(r.src, r.dst))
+		}
 		from, to := r.src.Shard(), r.dst.Shard()
 		id := ws[from].NewEdge()
 		lists[0][from] = append(lists[0][from], storage.ListEdge{Vertex: r.src.Local(), Neighbour: r.dst, Edge: id, Row: int32(i)})
