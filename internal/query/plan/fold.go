@@ -180,6 +180,9 @@ func (f *folder) inequality() int {
 	}
 	// It is worth two counts only if it stands in the way of a leaf, and right only if no other edge could be the same.
 	x, y, _ := unequal(f.p.Preds[found])
+	if x == y {
+		return -1
+	}
 	for _, c := range []Col{x, y} {
 		if !f.p.binds(c) || !slices.ContainsFunc(f.p.Vertices, func(v PatVertex) bool { return v.Col == c }) {
 			return -1
