@@ -36,21 +36,27 @@ func walkCSR(t *csrTx, hops int, now, after []uint64, list, next []graph.VertexI
 	return len(list), list, next
 }
 
-func BenchmarkHops3Array(b *testing.B) {
+func benchmarkArray(b *testing.B, hops int) {
 	tx, _ := social()
 	now, after := make([]uint64, 2000), make([]uint64, 2000)
 	var list, next []graph.VertexID
 	for b.Loop() {
-		_, list, next = walkCSR(tx, 3, now, after, list, next)
+		_, list, next = walkCSR(tx, hops, now, after, list, next)
 	}
 }
 
-func BenchmarkHops3Frontier(b *testing.B) {
+func BenchmarkHops3Array(b *testing.B) { benchmarkArray(b, 3) }
+func BenchmarkHops5Array(b *testing.B) { benchmarkArray(b, 5) }
+
+func benchmarkFrontier(b *testing.B, hops int, trail bool) {
 	tx, g := social()
 	q := &plan.Query{}
 	a, n := q.NewCol("a", graph.VertexKind), q.NewCol("n", graph.Null)
-	hop := plan.Hop{Types: []string{"R"}}
-	q.Root = &plan.FrontierCount{Input: &plan.Scan{Input: &plan.Unit{}, Out: a}, From: a, Out: n, Hops: []plan.Hop{hop, hop, hop}}
+	x := &plan.FrontierCount{Input: &plan.Scan{Input: &plan.Unit{}, Out: a}, From: a, Out: n, Trail: trail}
+	for range hops {
+		x.Hops = append(x.Hops, plan.Hop{Types: []string{"R"}})
+	}
+	q.Root = x
 	q.Out = []plan.Col{n}
 	op, _ := overStarts(b, q, g, tx, []graph.VertexID{benchStart})
 	b.ReportAllocs()
@@ -58,6 +64,11 @@ func BenchmarkHops3Frontier(b *testing.B) {
 		pullAll(b, op)
 	}
 }
+
+func BenchmarkHops3Frontier(b *testing.B) { benchmarkFrontier(b, 3, false) }
+func BenchmarkHops5Frontier(b *testing.B) { benchmarkFrontier(b, 5, false) }
+func BenchmarkHops3Trail(b *testing.B)    { benchmarkFrontier(b, 3, true) }
+func BenchmarkHops5Trail(b *testing.B)    { benchmarkFrontier(b, 5, true) }
 
 func BenchmarkHops3Rows(b *testing.B) {
 	tx, g := social()

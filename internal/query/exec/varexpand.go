@@ -33,6 +33,7 @@ type varExpand struct {
 	picked    sel
 	want      int
 	endsGiven int
+	perRow    bool // the condition on edges depends on the row
 }
 
 func (c *compiler) varExpand(n *plan.VarExpand, need plan.ColSet) (*stage, error) {
@@ -81,6 +82,7 @@ func (c *compiler) varExpand(n *plan.VarExpand, need plan.ColSet) (*stage, error
 			x.edgesAt = s.pos(n.Edges)
 		}
 		test := r.edgeTest(where, in.cols)
+		x.perRow = test != nil && test.perRow()
 		x.t = trails{
 			r: r, uses: &x.uses, values: x.edgesAt >= 0, dealt: dealt{size: r.batchSize()},
 			acct: account{r: r, name: "VarExpand"},
@@ -104,7 +106,7 @@ func (x *varExpand) open(ctx context.Context) error {
 	if x.t.min, x.t.max, err = x.r.lengths(ctx, x.n.Min, x.n.Max); err != nil {
 		return err
 	}
-	if x.n.Ends && x.t.min <= 1 && x.reach == nil {
+	if x.n.Ends && (x.t.min <= 1 || len(x.uses.pos) == 0 && !x.perRow) && x.reach == nil {
 		x.reach = newReach(x)
 	}
 	if x.reach != nil {
@@ -134,6 +136,9 @@ func (r *run) lengths(ctx context.Context, lo, hi plan.Expr) (int, int, error) {
 
 func (x *varExpand) close() {
 	x.t.release()
+	if x.reach != nil && x.reach.trails != nil {
+		x.reach.trails.release()
+	}
 	x.input.close()
 }
 

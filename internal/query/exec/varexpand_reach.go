@@ -7,9 +7,10 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// reach finds the vertices to which there is a trail of at most max edges, and at least 0 or 1, from one vertex. These
-// are the vertices within distance max: a shortest walk repeats no edge. The start itself is an end of a trail of 0
-// edges, or of a closed one, which closes finds where edges can be walked both ways.
+// reach finds the vertices to which there is a trail of min to max edges from one vertex. Where min is 0 or 1, these are
+// the vertices within distance max, since a shortest walk repeats no edge; the start itself is an end of a trail of 0
+// edges, or of a closed one, which closes finds where edges can be walked both ways. Where min is more, they are found
+// length by length.
 type reach struct {
 	x    *varExpand
 	hop  *hop
@@ -17,11 +18,14 @@ type reach struct {
 
 	seen    graph.VertexSet
 	visited []graph.VertexID // in the order of their distances; each distance's part is sorted
+	begins  []int            // by distance: where in visited its part begins
 	allowed rowEdges
 	f       frontier
 	sets    []graph.LabelSet
 
 	many, next graph.VertexSet // for stepMany
+
+	trails *trailWalk // where min is more than 1
 
 	table  vertexTable
 	branch []graph.EdgeID // for closes: by vertex, the edge by which the start was left
@@ -41,9 +45,25 @@ func (s *reach) from(ctx context.Context, b *batch, start graph.VertexID, row in
 		return nil
 	}
 	defer s.forget()
+	var err error
+	if t.min <= 1 {
+		err = s.within(ctx, b, start, row, into, to)
+	} else {
+		err = s.beyond(ctx, b, start, row, into, to)
+	}
+	if err != nil {
+		return err
+	}
+	return s.testEnds(ctx)
+}
+
+// within finds the ends breadth first. It leaves in visited and begins what it went through, and with into may stop
+// early.
+func (s *reach) within(ctx context.Context, b *batch, start graph.VertexID, row int32, into bool, to graph.VertexID) error {
+	t := &s.x.t
 	excluded := s.x.uses.of(row)
 	s.seen.Add(start)
-	s.visited = append(s.visited[:0], start)
+	s.visited, s.begins = append(s.visited[:0], start), append(s.begins[:0], 0)
 	closed := t.min == 0
 	for lo, depth := 0, 0; lo < len(s.visited) && depth < t.max; depth++ {
 		if into && (to != start || closed) && s.seen.Has(to) {
@@ -58,6 +78,7 @@ func (s *reach) from(ctx context.Context, b *batch, start graph.VertexID, row in
 			return err
 		}
 		closed = closed || back && s.hop.dir != graph.Both
+		s.begins = append(s.begins, hi)
 		lo = hi
 	}
 	if !closed && s.hop.dir == graph.Both && (!into || to == start) {
@@ -70,13 +91,70 @@ func (s *reach) from(ctx context.Context, b *batch, start graph.VertexID, row in
 		if s.seen.Has(to) && (to != start || closed) {
 			s.ends = append(s.ends, to)
 		}
+		return nil
+	}
+	s.ends = append(s.ends, s.visited[1:]...)
+	if closed {
+		s.ends = append(s.ends, start)
+	}
+	return nil
+}
+
+// fewLengths is the number of lengths that are gone through one by one without first looking how far the graph goes.
+const fewLengths = 4
+
+// beyond finds the ends of trails of at least two edges, length by length. Where there is no end to the lengths, or a
+// far one, the vertices at a distance of at least min are ends in any case, so that only nearer ones are waited for.
+func (s *reach) beyond(ctx context.Context, b *batch, start graph.VertexID, row int32, into bool, to graph.VertexID) error {
+	t := &s.x.t
+	if s.trails == nil {
+		s.trails = s.x.r.newTrailWalk([]*hop{s.x.t.newHop()})
+	}
+	waited := -1 // how many ends are yet to be found, or not known
+	if t.max-t.min >= fewLengths {
+		if err := s.within(ctx, b, start, row, false, to); err != nil {
+			return err
+		}
+		waited = len(s.ends)
+		s.ends = s.ends[:0]
+		s.forget()
+		far := len(s.visited)
+		if t.min < len(s.begins) {
+			far = s.begins[t.min]
+		}
+		s.visited = append(s.visited[:0], s.visited[far:]...)
+		for _, v := range s.visited {
+			s.seen.Add(v)
+			waited--
+		}
 	} else {
-		s.ends = append(s.ends, s.visited[1:]...)
-		if closed {
-			s.ends = append(s.ends, start)
+		s.visited = s.visited[:0]
+	}
+	s.trails.start([]graph.VertexID{start})
+	for depth := 1; depth <= t.max && waited != 0 && (!into || !s.seen.Has(to)); depth++ {
+		if err := s.trails.advance(ctx); err != nil {
+			return err
+		}
+		ends := s.trails.ends()
+		if len(ends) == 0 {
+			break
+		}
+		if depth < t.min {
+			continue
+		}
+		for _, v := range ends {
+			if s.seen.Add(v) {
+				s.visited = append(s.visited, v)
+				waited--
+			}
 		}
 	}
-	return s.testEnds(ctx)
+	if !into {
+		s.ends = append(s.ends, s.visited...)
+	} else if s.seen.Has(to) {
+		s.ends = append(s.ends, to)
+	}
+	return nil
 }
 
 // forget empties seen.

@@ -365,6 +365,9 @@ func (f *formatter) describe(n Node) (name, args string) {
 			args += f.edge(0, h.Types, "", h.Dir)
 			args += f.vertex(0, h.Labels)
 		}
+		if n.Trail {
+			args += " BY TRAILS"
+		}
 		return "FrontierCount", args + " AS " + f.col(n.Out)
 	}
 	return fmt.Sprintf("%T", n), ""

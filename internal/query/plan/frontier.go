@@ -1,5 +1,7 @@
 package plan
 
+import "slices"
+
 // frontierCount is the rule FrontierCount. It looks for a count of distinct vertices above a chain of expansions:
 //
 //	Aggregation count(DISTINCT c)         Aggregation count(*)
@@ -22,7 +24,7 @@ func frontierCount(_ *optimizer, n Node) Node {
 		}
 		end = ref.Col
 	}
-	var hops []Hop
+	var hops []*Expand // from the last one
 	for {
 		switch x := at.(type) {
 		case *Distinct:
@@ -39,10 +41,10 @@ func frontierCount(_ *optimizer, n Node) Node {
 			at = x.Input
 			continue
 		case *Expand:
-			if end == 0 || !set || x.To != end || x.Edge != 0 || x.Into || len(x.Unlike) > 0 || len(x.Where) > 0 {
+			if end == 0 || !set || x.To != end || x.Into || len(x.Where) > 0 {
 				return frontierOf(agg.Col, end, hops, at)
 			}
-			hops = append([]Hop{{Types: x.Types, Dir: x.Dir, Labels: x.Labels}}, hops...)
+			hops = append(hops, x)
 			end, at = x.From, x.Input
 			continue
 		}
@@ -50,11 +52,39 @@ func frontierCount(_ *optimizer, n Node) Node {
 	}
 }
 
-func frontierOf(out, from Col, hops []Hop, input Node) Node {
-	if len(hops) == 0 {
+// frontierOf makes the node, if the hops ask for one thing: that all edges that may be the same are not, or nothing.
+func frontierOf(out, from Col, chain []*Expand, input Node) Node {
+	if len(chain) == 0 {
 		return nil
 	}
-	return &FrontierCount{Input: input, From: from, Hops: hops, Out: out}
+	slices.Reverse(chain)
+	n := &FrontierCount{Input: input, From: from, Out: out}
+	free := false // two hops may go along one edge
+	for i, x := range chain {
+		inside := 0
+		for _, before := range chain[:i] {
+			switch {
+			case before.Edge != 0 && slices.Contains(x.Unlike, before.Edge):
+				inside++
+				n.Trail = true
+			case shareType(before.Types, x.Types):
+				free = true
+			}
+		}
+		if inside < len(x.Unlike) {
+			return nil // the others are edges of the input's rows
+		}
+		n.Hops = append(n.Hops, Hop{Types: x.Types, Dir: x.Dir, Labels: x.Labels})
+	}
+	if n.Trail && free {
+		return nil
+	}
+	return n
+}
+
+// shareType reports whether an edge can have a type of both lists, an empty one being all types.
+func shareType(a, b []string) bool {
+	return len(a) == 0 || len(b) == 0 || slices.ContainsFunc(a, func(t string) bool { return slices.Contains(b, t) })
 }
 
 // passes reports whether a projection gives a column as it is.
