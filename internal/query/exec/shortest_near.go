@@ -26,12 +26,18 @@ func (d *distances) within(ctx context.Context, depth int) error {
 // of gives the distance of a vertex; ok is false if it is further than was looked for, or not connected at all.
 func (d *distances) of(v graph.VertexID) (depth int, ok bool) { return d.s.distance(v) }
 
-// reaches reports whether a trail that has come to v with depth edges can reach the end within max.
+// reaches reports whether a trail that has come to v with depth edges can reach the end within max, as far as is known.
 func (t *trails) reaches(v graph.VertexID, depth int) bool {
-	if d, ok := t.near.of(v); ok && depth+d <= t.max {
-		return true
-	} else if ok || !t.near.complete {
-		t.cut = true
+	d, ok := t.near.of(v)
+	if !ok {
+		if t.near.complete {
+			return false
+		}
+		d = t.near.s.depth() + 1 // or more
 	}
+	if d <= t.max-depth {
+		return true
+	}
+	t.cut = true
 	return false
 }

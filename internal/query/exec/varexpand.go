@@ -34,6 +34,7 @@ type varExpand struct {
 	want      int
 	endsGiven int
 	perRow    bool // the condition on edges depends on the row
+	near      distances
 }
 
 func (c *compiler) varExpand(n *plan.VarExpand, need plan.ColSet) (*stage, error) {
@@ -188,6 +189,7 @@ func (x *varExpand) begin(b *batch) error {
 	}
 	x.uses.begin(b)
 	x.t.to = nil
+	x.t.near = nil
 	if x.to >= 0 {
 		x.dst = x.dst[:0]
 		for i := range b.N {
@@ -202,6 +204,14 @@ func (x *varExpand) begin(b *batch) error {
 			}
 		}
 		x.t.to = x.dst
+		n := 0
+		for k, row := range x.rows {
+			if x.dst[row] != graph.NoVertex {
+				x.src[n], x.rows[n] = x.src[k], row
+				n++
+			}
+		}
+		x.src, x.rows = x.src[:n], x.rows[:n]
 	}
 	x.t.start(b, nil, nil)
 	return nil
@@ -222,16 +232,53 @@ func (x *varExpand) nextTrail(ctx context.Context) (ok bool, err error) {
 			return false, nil
 		}
 		n := len(x.rows)
-		if x.n.Ends { // one row at a time, to tell its ends apart
+		if x.n.Ends || x.prunes() && !x.sameEnd() {
 			n = 1
+		}
+		if x.n.Ends {
 			for _, v := range x.seenList {
 				x.seen.Bitmap(v.Shard())[v.Local()>>6] &^= 1 << (v.Local() & 63)
 			}
 			x.seenList = x.seenList[:0]
 		}
+		if x.prunes() {
+			if err := x.lookBack(ctx, x.rows[x.started]); err != nil {
+				return false, err
+			}
+		}
 		x.t.start(x.b, x.src[x.started:x.started+n], x.rows[x.started:x.started+n])
 		x.started += n
 	}
+}
+
+// prunes reports whether trails are worth being cut short where their end is too far away: the way back from an end is
+// looked at for half of the length, which pays for few ends alone.
+func (x *varExpand) prunes() bool {
+	const fewRows, farthest = 16, 64
+	return x.to >= 0 && x.t.max >= 2 && x.t.max <= farthest && len(x.rows) > 0 && (len(x.rows) <= fewRows || x.sameEnd())
+}
+
+// sameEnd reports whether all rows of the batch have one end.
+func (x *varExpand) sameEnd() bool {
+	for _, row := range x.rows {
+		if x.dst[row] != x.dst[x.rows[0]] {
+			return false
+		}
+	}
+	return !x.perRow
+}
+
+// lookBack finds what lies near the end of a row.
+func (x *varExpand) lookBack(ctx context.Context, row int32) error {
+	if x.near.s == nil {
+		h := x.t.newHop()
+		h.dir, h.edges = h.dir.Reverse(), false
+		x.near.s = &searchSide{hop: h}
+	}
+	x.t.near = &x.near
+	x.near.complete = false
+	x.near.s.start(x.b, row, x.dst[row])
+	return x.near.within(ctx, x.t.max/2)
 }
 
 // add adds the rows of the trails lo … hi-1 of the level at work.
