@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -16,10 +17,44 @@ import (
 type Loader struct {
 	store shard.Store
 	stats Stats
+
+	mu     sync.Mutex
+	active map[streamKey]*Session
 }
 
+// streamKey names a load of a graph.
+type streamKey struct{ graph, stream string }
+
 // New makes a loader.
-func New(store shard.Store) *Loader { return &Loader{store: store} }
+func New(store shard.Store) *Loader {
+	return &Loader{store: store, active: map[streamKey]*Session{}}
+}
+
+// take makes a session the only one of its load: one that is left over from a client that has gone applies what it is
+// at and nothing more.
+func (l *Loader) take(s *Session) {
+	if s.key.stream == "" {
+		return
+	}
+	l.mu.Lock()
+	old := l.active[s.key]
+	l.active[s.key] = s
+	l.mu.Unlock()
+	if old != nil {
+		old.mu.Lock()
+		old.ended = true
+		old.mu.Unlock()
+	}
+}
+
+// leave forgets a session.
+func (l *Loader) leave(s *Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.active[s.key] == s {
+		delete(l.active, s.key)
+	}
+}
 
 // Open names a load.
 type Open struct {
@@ -38,6 +73,12 @@ type Space struct {
 
 // Session is one load in progress. One goroutine uses it, and closes it.
 type Session struct {
+	l   *Loader
+	key streamKey
+	// mu is held while batches are applied; ended says that another session has taken the load over.
+	mu    sync.Mutex
+	ended bool
+
 	stats  *Stats
 	g      shard.Graph
 	stream string
@@ -52,7 +93,7 @@ type Session struct {
 }
 
 // Begin opens a load: it makes the indexes that its keys live in and finds out how far an earlier run got.
-func (l *Loader) Begin(ctx context.Context, o Open) (*Session, error) {
+func (l *Loader) Begin(ctx context.Context, o Open) (_ *Session, err error) {
 	name := o.Graph
 	if name == "" {
 		name = "default"
@@ -62,8 +103,15 @@ func (l *Loader) Begin(ctx context.Context, o Open) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{
-		stats: &l.stats, g: g, stream: o.Stream, labels: map[string]graph.LabelSet{}, types: map[string]graph.TypeID{}, props: map[string]graph.PropID{},
+		l: l, key: streamKey{name, o.Stream}, stats: &l.stats, g: g, stream: o.Stream,
+		labels: map[string]graph.LabelSet{}, types: map[string]graph.TypeID{}, props: map[string]graph.PropID{},
 	}
+	l.take(s)
+	defer func() {
+		if err != nil {
+			l.leave(s)
+		}
+	}()
 	if s.stream != "" {
 		if o.Restart {
 			if err := g.Load(ctx, &shard.Load{Stream: s.stream, Restart: true}); err != nil {
@@ -86,7 +134,10 @@ func (l *Loader) Begin(ctx context.Context, o Open) (*Session, error) {
 }
 
 // Close ends the session. What was applied stays.
-func (s *Session) Close() { s.stats.Running.Add(-1) }
+func (s *Session) Close() {
+	s.stats.Running.Add(-1)
+	s.l.leave(s)
+}
 
 // openSpace finds or makes the index of an id space and the look-up indexes beside it.
 func openSpace(ctx context.Context, g shard.Graph, sp *Space) (graph.IndexID, error) {
@@ -190,6 +241,14 @@ type Ack struct {
 // Apply makes batches durable and visible, together, each exactly once, and gives an Ack for each. Counts of written
 // rows stand in the last one.
 func (s *Session) Apply(ctx context.Context, batches []*Batch) ([]Ack, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return nil, &graph.Error{
+			Kind: graph.KindConflict, Code: "Neo.TransientError.Transaction.Outdated", Type: "LoadError", Phase: graph.PhaseRuntime,
+			Detail: "TakenOver", Msg: "another run of this load has taken over",
+		}
+	}
 	load := &shard.Load{Stream: s.stream}
 	if err := s.names(ctx, batches); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -91,7 +92,7 @@ func (in *Input) Bind(header []string, cells int, json bool) (*Bound, error) {
 			b.out.Columns = append(b.out.Columns, strconv.Itoa(i))
 		}
 	}
-	for _, c := range append(in.Selected, in.Ignored...) {
+	for _, c := range slices.Concat(in.Selected, in.Ignored) {
 		if _, err := b.slot(c); err != nil {
 			return nil, err
 		}

@@ -62,7 +62,7 @@ func (c *Conv) IsNull(cell record.Cell) bool {
 		}
 		return false
 	case record.Quoted:
-		return len(cell.Text) == 0 && c.emptyNull && (c.Type.Kind != graph.String || c.Type.List)
+		return len(cell.Text) == 0 && c.emptyNull && (c.Type.List || c.Type.Kind != graph.String && c.Type.Kind != graph.Null)
 	case record.Missing, record.Null:
 		return true
 	}
@@ -265,4 +265,34 @@ func parseInt(b []byte) (int64, bool) {
 		return -int64(n), true
 	}
 	return int64(n), true
+}
+
+// Unfold calls f with the elements of a cell that holds a list until f gives false, which it then gives too. An empty
+// cell has none; a cell without a list is its only element.
+func Unfold(cell record.Cell, delimiter []byte, f func(record.Cell) bool) bool {
+	if cell.Kind == record.Array {
+		var l record.Lines
+		for _, e := range l.Elements(nil, cell.Text) {
+			if !f(e) {
+				return false
+			}
+		}
+		return true
+	}
+	if len(cell.Text) == 0 || cell.Kind == record.Null {
+		return true
+	}
+	if cell.Kind > record.Quoted && cell.Kind != record.String {
+		return f(cell)
+	}
+	for text := cell.Text; ; {
+		i := bytes.Index(text, delimiter)
+		if i < 0 {
+			return f(record.Cell{Text: text, Kind: cell.Kind})
+		}
+		if !f(record.Cell{Text: text[:i:i], Kind: cell.Kind}) {
+			return false
+		}
+		text = text[i+len(delimiter):]
+	}
 }

@@ -171,7 +171,7 @@ func (h *Headers) vertices(f File, in *Input, cells []headerCell) error {
 			if len(v.id.columns) > 1 && space != v.id.space {
 				return at.errorf("the :ID columns belong to several id spaces")
 			}
-			property := ""
+			named := ""
 			if c.name != "" {
 				t := Type{Kind: graph.String}
 				if integer {
@@ -180,19 +180,19 @@ func (h *Headers) vertices(f File, in *Input, cells []headerCell) error {
 				v.properties = append(v.properties, property{
 					name: c.name, column: &Column{Index: i, place: at}, conv: in.Options.conv(t),
 				})
-				property = c.name
+				named = c.name
 			}
 			if len(v.id.columns) > 1 {
-				integer, property = false, ""
+				integer, named = false, ""
 				space.Integer = false
 			}
 			if space.typed && space.Integer != integer {
 				return at.errorf("the ids of the id space %q are integers in one file and strings in another", c.group)
 			}
-			if space.typed && space.Property != property {
-				property = ""
+			if space.typed && space.Property != named {
+				named = ""
 			}
-			space.typed, space.Integer, space.Property = true, integer, property
+			space.typed, space.Integer, space.Property = true, integer, named
 			v.id.space = space
 			if l := c.options["label"]; l != "" {
 				v.labels = append(v.labels, label{name: l})

@@ -191,3 +191,23 @@ func (l *label) String() string {
 	}
 	return l.name
 }
+
+// At says where the input stands in the mapping.
+func (in *Input) At() string {
+	if in.place.line == 0 || in.place.path == "" {
+		return in.place.file
+	}
+	return fmt.Sprintf("%s:%d: %s", in.place.file, in.place.line, in.place.path)
+}
+
+// Scanned reports whether the input is read ahead for the labels of its vertices.
+func (in *Input) Scanned() bool {
+	for _, v := range in.Vertices {
+		for i := range v.labels {
+			if v.labels[i].column != nil && v.id.space.Property != "" {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hopgate/hopgate/internal/config"
+	"github.com/hopgate/hopgate/internal/loader"
+	"github.com/hopgate/hopgate/internal/loader/mapping"
+)
+
+// loadFlags are the flags of load.
+type loadFlags struct {
+	dir, rejectsDir, report, progress string
+	maxRejects, idType, dataDir       string
+	nodes, relationships              []string
+	workers                           int
+	memory                            config.Bytes
+	dryRun, restart, offline          bool
+}
+
+func newLoad(a *app) *cobra.Command {
+	l := loadFlags{memory: 512 << 20}
+	cmd := &cobra.Command{
+		Use:   "load MAPPING.yaml | DIR | FILES…",
+		Short: "Load files: by a mapping, or CSV with neo4j-admin headers",
+		RunE:  func(cmd *cobra.Command, args []string) error { return a.load(cmd, &l, args) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&l.dir, "dir", "", "base of the mapping's relative paths (default: the mapping's folder)")
+	f.IntVar(&l.workers, "workers", 0, "number of parsers; 0 is one for each processor")
+	f.Var(&l.memory, "memory", "memory that the load may take, in bytes or as 512MiB")
+	f.BoolVar(&l.dryRun, "dry-run", false, "parse and check everything, write nothing")
+	f.BoolVar(&l.restart, "restart", false, "forget how far an earlier run of this load came")
+	f.StringVar(&l.maxRejects, "max-rejects", "0", "refused rows after which the load ends: a number, or P% of all rows")
+	f.StringVar(&l.rejectsDir, "rejects-dir", "", "directory for refused rows")
+	f.StringVar(&l.report, "report", "", "file for the report, as JSON")
+	f.StringVar(&l.progress, "progress", "auto", "auto: on a terminal; plain: as lines; none")
+	f.StringArrayVar(&l.nodes, "nodes", nil, "[LABEL[:LABEL]…=]FILE[,FILE]…, as with neo4j-admin import; may be repeated")
+	f.StringArrayVar(&l.relationships, "relationships", nil, "[TYPE=]FILE[,FILE]…, as with neo4j-admin import; may be repeated")
+	f.StringVar(&l.idType, "id-type", "string", "string or integer: the ids of neo4j-admin headers that do not say")
+	f.BoolVar(&l.offline, "offline", false, "load into a data directory without a server")
+	f.StringVar(&l.dataDir, "data-dir", "", "the data directory of --offline")
+	return cmd
+}
+
+// load runs a load against the server.
+func (a *app) load(cmd *cobra.Command, l *loadFlags, args []string) (err error) {
+	if l.offline || l.dataDir != "" {
+		return usagef("--offline: this version loads through a server; start one and leave --offline out")
+	}
+	budget, err := parseBudget(l.maxRejects)
+	if err != nil {
+		return err
+	}
+	show, err := newProgress(l.progress, cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	if l.memory < 16<<20 {
+		return usagef("--memory: must be at least 16MiB")
+	}
+	plan, err := l.plan(cmd, args)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, plan.Close()) }()
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(int64(l.memory) * 9 / 10)
+	}
+	if l.workers == 0 {
+		l.workers = runtime.GOMAXPROCS(0)
+	}
+	o := loader.Options{
+		Graph: a.graph, Restart: l.restart, Workers: l.workers, Memory: int64(l.memory), MaxRejects: budget, RejectsDir: l.rejectsDir,
+		OnReject: show.reject, Progress: show.tell,
+	}
+	conn, ctx, cancel, err := a.dial(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	defer conn.Close()
+	var rep *loader.Report
+	if l.dryRun {
+		rep, err = plan.DryRun(ctx, o, a.resolver(conn))
+	} else {
+		rep, err = plan.Run(ctx, newGRPCSink(conn), o)
+	}
+	show.end()
+	var tooMany *loader.TooManyRejects
+	if err != nil && !errors.As(err, &tooMany) {
+		return err
+	}
+	if l.report != "" {
+		text, err := rep.JSON()
+		if err == nil {
+			err = os.WriteFile(l.report, append(text, '\n'), 0o666)
+		}
+		if err != nil {
+			return fmt.Errorf("--report: %w", err)
+		}
+	}
+	printReport(cmd.OutOrStdout(), rep)
+	switch {
+	case err != nil:
+		return exitError{exitRejects, err}
+	case rep.Rejects > 0:
+		return exitError{exitRejects, fmt.Errorf("finished, but %d rows were refused%s", rep.Rejects, l.where())}
+	}
+	return nil
+}
+
+func (l *loadFlags) where() string {
+	if l.rejectsDir == "" {
+		return "; --rejects-dir keeps them"
+	}
+	return "; they are in " + l.rejectsDir
+}
+
+// plan reads the mapping, or the headers.
+func (l *loadFlags) plan(cmd *cobra.Command, args []string) (*loader.Plan, error) {
+	if len(args) == 0 && len(l.nodes)+len(l.relationships) == 0 {
+		return nil, usagef("load: name a mapping, a directory or files")
+	}
+	if len(args) == 1 && isMapping(args[0]) {
+		if len(l.nodes)+len(l.relationships) > 0 || cmd.Flags().Changed("id-type") {
+			return nil, usagef("--nodes, --relationships and --id-type are for loads without a mapping")
+		}
+		text, err := os.ReadFile(args[0])
+		if err != nil {
+			return nil, exitError{exitUsage, err}
+		}
+		m, err := mapping.Parse(args[0], text)
+		if err != nil {
+			return nil, exitError{exitUsage, err}
+		}
+		base := l.dir
+		if base == "" {
+			base = filepath.Dir(args[0])
+		}
+		return planned(loader.NewPlan(m, base, cmd.InOrStdin()))
+	}
+	o := loader.HeaderOptions{Paths: args, Nodes: l.nodes, Relationships: l.relationships}
+	switch strings.ToLower(l.idType) {
+	case "string":
+	case "integer", "int", "long":
+		o.IntegerIDs = true
+	default:
+		return nil, usagef("--id-type %s: must be string or integer", l.idType)
+	}
+	if l.dir != "" {
+		return nil, usagef("--dir is for loads with a mapping")
+	}
+	return planned(loader.NewHeaderPlan(o))
+}
+
+// planned gives faults of the mapping or the headers the exit code of bad usage.
+func planned(p *loader.Plan, err error) (*loader.Plan, error) {
+	var m *mapping.Error
+	if errors.As(err, &m) {
+		err = exitError{exitUsage, err}
+	}
+	return p, err
+}
+
+func isMapping(name string) bool {
+	ext := strings.ToLower(filepath.Ext(name))
+	return ext == ".yaml" || ext == ".yml"
+}
+
+// parseBudget reads N or P%.
+func parseBudget(s string) (loader.Budget, error) {
+	if p, ok := strings.CutSuffix(s, "%"); ok {
+		share, err := strconv.ParseFloat(p, 64)
+		if err == nil && share > 0 && share <= 100 {
+			return loader.Budget{Share: share / 100}, nil
+		}
+		if err == nil && share == 0 {
+			return loader.Budget{}, nil
+		}
+	} else if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
+		return loader.Budget{Rows: n}, nil
+	}
+	return loader.Budget{}, usagef("--max-rejects %s: must be a number, or a share as 1%%", s)
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/hopgate/hopgate/internal/loader"
+)
+
+// shownRejects is how many refused rows are told of one by one.
+const shownRejects = 10
+
+// progress shows how far a load has come.
+type progress struct {
+	w    io.Writer
+	bar  bool // one line that is written over
+	none bool
+
+	mu      sync.Mutex
+	rejects int
+	open    bool // the bar's line has no end yet
+}
+
+func newProgress(mode string, w io.Writer) (*progress, error) {
+	p := &progress{w: w}
+	switch mode {
+	case "plain":
+	case "none":
+		p.none = true
+	case "auto":
+		f, ok := w.(*os.File)
+		p.bar = ok && term.IsTerminal(int(f.Fd()))
+		p.none = !p.bar
+	default:
+		return nil, usagef("--progress %s: must be auto, plain or none", mode)
+	}
+	return p, nil
+}
+
+// tell shows the state of the load.
+func (p *progress) tell(s loader.Progress) {
+	if p.none {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	rate := float64(s.Rows) / max(s.Elapsed.Seconds(), 1e-3)
+	line := fmt.Sprintf("%s  %s rows  %s vertices  %s edges  %s rejects  %s rows/s",
+		s.Elapsed.Round(time.Second), grouped(s.Rows), grouped(s.Vertices), grouped(s.Edges), grouped(s.Rejects), grouped(int64(rate)))
+	if s.TotalBytes > 0 && s.Bytes > 0 && s.Bytes <= s.TotalBytes {
+		part := float64(s.Bytes) / float64(s.TotalBytes)
+		left := time.Duration(float64(s.Elapsed) * (1 - part) / part).Round(time.Second)
+		line = fmt.Sprintf("%3.0f%%  %s  %s left", 100*part, line, left)
+	}
+	line += "  " + s.Input
+	if p.bar {
+		fmt.Fprintf(p.w, "\r\x1b[K%s", line)
+		p.open = true
+		return
+	}
+	fmt.Fprintln(p.w, line)
+}
+
+// reject tells of a refused row.
+func (p *progress) reject(r loader.Reject) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.rejects++; p.rejects > shownRejects {
+		return
+	}
+	p.endLine()
+	where := ""
+	if r.Column != "" {
+		where = " column " + strconv.Quote(r.Column)
+	}
+	if r.Value != "" {
+		where += " value " + strconv.Quote(r.Value)
+	}
+	fmt.Fprintf(p.w, "%s:%d:%s %s: %s\n", r.File, r.Line, where, r.Code, r.Message)
+	if p.rejects == shownRejects {
+		fmt.Fprintln(p.w, "further refused rows are not shown")
+	}
+}
+
+func (p *progress) endLine() {
+	if p.open {
+		fmt.Fprintln(p.w)
+		p.open = false
+	}
+}
+
+func (p *progress) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.endLine()
+}
+
+// printReport prints the summary of a load.
+func printReport(w io.Writer, r *loader.Report) {
+	switch {
+	case r.DryRun:
+		fmt.Fprintf(w, "dry run: %s rows would write %s vertices and %s edges, about %s on disk; %s rejects, of them %s dangling edges\n",
+			grouped(r.Rows), grouped(r.Vertices), grouped(r.Edges), bytesText(r.DiskBytes), grouped(r.Rejects), grouped(r.Dangling))
+		return
+	case r.Resumed && r.Rows == 0:
+		fmt.Fprintln(w, "nothing to do: this load has finished before; --restart loads again")
+		return
+	case r.Resumed:
+		fmt.Fprintln(w, "went on where an earlier run of this load was interrupted")
+	}
+	fmt.Fprintf(w, "loaded %s rows: %s vertices and %s edges, %s rejects, in %.1f s (%s rows/s)\n",
+		grouped(r.Rows), grouped(r.Vertices), grouped(r.Edges), grouped(r.Rejects), r.Seconds, grouped(int64(float64(r.Rows)/max(r.Seconds, 1e-3))))
+}
+
+// grouped writes a number with commas.
+func grouped(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func bytesText(n int64) string {
+	switch {
+	case n < 10<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 10<<20:
+		return fmt.Sprintf("%d KiB", n>>10)
+	case n < 10<<30:
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d GiB", n>>30)
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/loader"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// maxMessage bounds the messages of a load, which hold a batch each.
+const maxMessage = 256 << 20
+
+// grpcSink sends a load to a server.
+type grpcSink struct {
+	conn   *grpc.ClientConn
+	stream grpc.BidiStreamingClient[pb.LoadRequest, pb.LoadResponse]
+}
+
+func newGRPCSink(conn *grpc.ClientConn) loader.Sink { return &grpcSink{conn: conn} }
+
+func (s *grpcSink) Begin(ctx context.Context, o loader.Open) (uint64, []byte, error) {
+	var err error
+	s.stream, err = pb.NewLoadServiceClient(s.conn).Load(ctx, grpc.MaxCallSendMsgSize(maxMessage), grpc.MaxCallRecvMsgSize(maxMessage))
+	if err != nil {
+		return 0, nil, err
+	}
+	open := &pb.LoadOpen{Graph: o.Graph, Stream: o.Stream, Restart: o.Restart}
+	for _, sp := range o.Spaces {
+		open.Spaces = append(open.Spaces, &pb.IdSpace{Name: sp.Name, Label: sp.Label, Property: sp.Property, Labels: sp.Labels})
+	}
+	if err := s.stream.Send(&pb.LoadRequest{Part: &pb.LoadRequest_Open{Open: open}}); err != nil {
+		// Recv gives the reason.
+		_, err2 := s.stream.Recv()
+		return 0, nil, errors.Join(err2, nil)
+	}
+	resp, err := s.stream.Recv()
+	if err != nil {
+		return 0, nil, err
+	}
+	if resp.GetOpened() == nil {
+		return 0, nil, errors.New("the server did not open the load")
+	}
+	return resp.GetOpened().GetSeq(), resp.GetOpened().GetMark(), nil
+}
+
+func (s *grpcSink) Pack(b *loader.Batch) (any, int, bool) {
+	m := batchProto(b)
+	return m, 0, true
+}
+
+func (s *grpcSink) Send(msg any) error { return s.stream.Send(msg.(*pb.LoadRequest)) }
+
+func (s *grpcSink) Finish() error { return s.stream.CloseSend() }
+
+func (s *grpcSink) Recv() (loader.Ack, error) {
+	resp, err := s.stream.Recv()
+	if err != nil {
+		return loader.Ack{}, err
+	}
+	a := resp.GetAck()
+	if a == nil {
+		return loader.Ack{}, fmt.Errorf("the server sent what is no acknowledgement")
+	}
+	out := loader.Ack{Seq: a.GetSeq(), Vertices: int(a.GetVertices()), Edges: int(a.GetEdges())}
+	for _, r := range a.GetRejected() {
+		out.Rejected = append(out.Rejected, shard.Rejected{
+			Edge: r.GetEdge(), Group: int(r.GetGroup()), Row: int(r.GetRow()), Code: r.GetCode(), Msg: r.GetMessage(),
+		})
+	}
+	return out, nil
+}

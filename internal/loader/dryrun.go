@@ -1,0 +1,221 @@
+package loader
+
+import (
+	"context"
+	"hash/maphash"
+	"io"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// Resolver finds out which keys of an id space the graph has already: found[i] belongs to keys[i].
+type Resolver func(ctx context.Context, sp *Space, keys []graph.Value) (found []bool, err error)
+
+// DryRun parses all inputs and resolves their keys among themselves and, through resolve if it is not nil, in the graph. It
+// writes nothing but the rejects directory.
+func (p *Plan) DryRun(ctx context.Context, o Options, resolve Resolver) (*Report, error) {
+	s := &dry{plan: p, resolve: resolve, acks: make(chan Ack, 64), done: ctx.Done(), seed: maphash.MakeSeed()}
+	for range p.spaces {
+		s.keys = append(s.keys, map[uint64]bool{})
+	}
+	rep, err := p.Run(ctx, s, o)
+	if rep != nil {
+		rep.DryRun, rep.Dangling, rep.DiskBytes, rep.Resumed = true, s.dangling, s.disk, false
+	}
+	return rep, err
+}
+
+// dry is a sink that checks batches and forgets them.
+type dry struct {
+	plan    *Plan
+	resolve Resolver
+	ctx     context.Context // of the one load
+	done    <-chan struct{}
+	acks    chan Ack
+	seed    maphash.Seed
+	// keys are, by space and hash, those that are known: true if there is such a vertex.
+	keys           []map[uint64]bool
+	dangling, disk int64
+}
+
+func (s *dry) Begin(ctx context.Context, _ Open) (uint64, []byte, error) {
+	s.ctx, s.done = ctx, ctx.Done()
+	return 0, nil, nil
+}
+
+func (s *dry) Pack(b *Batch) (any, int, bool) { return b, 0, false }
+
+func (s *dry) Finish() error {
+	close(s.acks)
+	return nil
+}
+
+func (s *dry) Recv() (Ack, error) {
+	select {
+	case a, ok := <-s.acks:
+		if !ok {
+			return a, io.EOF
+		}
+		return a, nil
+	case <-s.done:
+		return Ack{}, context.Cause(s.ctx)
+	}
+}
+
+func (s *dry) Send(msg any) error {
+	b := msg.(*Batch)
+	a := Ack{Seq: b.Seq}
+	for i := range b.Vertices {
+		if err := s.vertices(b, i, &a); err != nil {
+			return err
+		}
+	}
+	for i := range b.Edges {
+		if err := s.edges(b, i, &a); err != nil {
+			return err
+		}
+	}
+	select {
+	case s.acks <- a:
+		return nil
+	case <-s.done:
+		return context.Cause(s.ctx)
+	}
+}
+
+func (s *dry) hash(v graph.Value) uint64 {
+	var h maphash.Hash
+	h.SetSeed(s.seed)
+	writeKey(&h, v)
+	return h.Sum64()
+}
+
+// look resolves keys of a space.
+func (s *dry) look(space int, keys []graph.Value) error {
+	known := s.keys[space]
+	var ask []graph.Value
+	for _, k := range keys {
+		if _, ok := known[s.hash(k)]; !ok {
+			ask = append(ask, k)
+		}
+	}
+	if len(ask) == 0 {
+		return nil
+	}
+	found := make([]bool, len(ask))
+	switch sp := &s.plan.spaces[space]; {
+	case sp.Label == "":
+		// Such keys cannot be asked for. Those of an earlier load count as there.
+		for i := range found {
+			found[i] = s.plan.known[space].Known
+		}
+	case s.resolve != nil:
+		var err error
+		if found, err = s.resolve(s.ctx, sp, ask); err != nil {
+			return err
+		}
+	}
+	for i, k := range ask {
+		known[s.hash(k)] = found[i]
+	}
+	return nil
+}
+
+func (s *dry) vertices(b *Batch, group int, a *Ack) error {
+	v := &b.Vertices[group]
+	known := s.keys[v.Space]
+	if v.Action != shard.Upsert {
+		if err := s.look(v.Space, v.Keys); err != nil {
+			return err
+		}
+	}
+	for row, k := range v.Keys {
+		h := s.hash(k)
+		code := ""
+		switch exists := known[h]; {
+		case v.Action == shard.Insert && exists:
+			code = "DuplicateKey"
+		case v.Action == shard.Update && !exists:
+			code = "MissingVertex"
+		}
+		if code != "" {
+			a.Rejected = append(a.Rejected, shard.Rejected{Group: group, Row: row, Code: code, Msg: dryMessages[code]})
+			continue
+		}
+		known[h] = v.Action != shard.Delete
+		a.Vertices++
+		s.disk += vertexBytes + keyBytes(k) + rowBytes(v.Props, row)
+	}
+	return nil
+}
+
+var dryMessages = map[string]string{
+	"DuplicateKey":  "there is a vertex with this key already",
+	"MissingVertex": "there is no vertex with this key",
+	"DanglingEdge":  "an end of the edge does not exist",
+}
+
+func (s *dry) edges(b *Batch, group int, a *Ack) error {
+	e := &b.Edges[group]
+	if err := s.look(e.SrcSpace, e.Src); err != nil {
+		return err
+	}
+	if err := s.look(e.DstSpace, e.Dst); err != nil {
+		return err
+	}
+	srcs, dsts := s.keys[e.SrcSpace], s.keys[e.DstSpace]
+	for row := range e.Src {
+		src, dst := s.hash(e.Src[row]), s.hash(e.Dst[row])
+		if !srcs[src] || !dsts[dst] {
+			s.dangling++
+			switch e.Dangling {
+			case shard.DanglingReject:
+				a.Rejected = append(a.Rejected, shard.Rejected{
+					Edge: true, Group: group, Row: row, Code: "DanglingEdge", Msg: dryMessages["DanglingEdge"],
+				})
+				continue
+			case shard.DanglingSkip:
+				continue
+			}
+			srcs[src], dsts[dst] = true, true
+		}
+		a.Edges++
+		s.disk += edgeBytes + 2*rowBytes(e.Props, row)
+	}
+	return nil
+}
+
+// What a vertex and an edge take on disk beside their properties, about: ids, labels and their part of indexes; the
+// neighbour and the edge id in both directions.
+const (
+	vertexBytes = 10
+	edgeBytes   = 8
+)
+
+// rowBytes is about what a row's properties take.
+func rowBytes(ps []PropertyColumn, row int) int64 {
+	var n int64
+	for i := range ps {
+		n += keyBytes(ps[i].Values[row])
+	}
+	return n
+}
+
+func keyBytes(v graph.Value) int64 {
+	switch v.Kind() {
+	case graph.Null:
+		return 0
+	case graph.String:
+		return 1 + int64(len(v.Str()))
+	case graph.List:
+		n := int64(1)
+		for _, e := range v.List() {
+			n += keyBytes(e)
+		}
+		return n
+	case graph.Bool:
+		return 1
+	}
+	return 4
+}

@@ -1,0 +1,119 @@
+package loader
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/loader/mapping"
+	"github.com/hopgate/hopgate/internal/loader/record"
+)
+
+// HeaderOptions say what to load by neo4j-admin headers, without a mapping.
+type HeaderOptions struct {
+	// Paths are files and directories; those of a directory must be vertices or edges by their headers.
+	Paths []string
+	// Nodes and Relationships are neo4j-admin's: [LABEL[:LABEL]…=]FILE[,FILE]… and [TYPE=]FILE[,FILE]…, the first file
+	// of each beginning with the header.
+	Nodes, Relationships []string
+	// IntegerIDs says that ids are integers where headers do not say.
+	IntegerIDs bool
+}
+
+// NewHeaderPlan plans the load of files whose headers are neo4j-admin import's.
+func NewHeaderPlan(o HeaderOptions) (*Plan, error) {
+	h := mapping.NewHeaders(o.IntegerIDs)
+	var errs []error
+	claimed := map[string]bool{}
+	base := ""
+	for _, flag := range []struct {
+		name  string
+		specs []string
+	}{{"--nodes", o.Nodes}, {"--relationships", o.Relationships}} {
+		for _, spec := range flag.specs {
+			names, list, ok := strings.Cut(spec, "=")
+			if !ok {
+				names, list = "", spec
+			}
+			f := mapping.File{IsNodes: flag.name == "--nodes", IsEdges: flag.name != "--nodes"}
+			for _, path := range strings.Split(list, ",") {
+				found, err := files("", path)
+				if err != nil {
+					errs = append(errs, fmt.Errorf("%s %s: %w", flag.name, spec, err))
+				}
+				f.Paths = append(f.Paths, found...)
+			}
+			for _, p := range f.Paths {
+				claimed[p] = true
+			}
+			if f.IsNodes && names != "" {
+				f.Labels = strings.Split(names, ":")
+			} else {
+				f.Type = names
+			}
+			errs = append(errs, addHeader(h, f))
+		}
+	}
+	for _, path := range o.Paths {
+		info, err := os.Stat(path)
+		directory := err == nil && info.IsDir()
+		if directory && len(o.Paths) == 1 {
+			base = path
+		}
+		found, err := files("", path)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		for _, p := range found {
+			if claimed[p] {
+				continue
+			}
+			errs = append(errs, addHeader(h, mapping.File{Paths: []string{p}}))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	m := h.Mapping()
+	m.Text = fmt.Appendf(nil, "headers %q %q %v", o.Nodes, o.Relationships, o.IntegerIDs)
+	return NewPlan(m, base, nil)
+}
+
+// addHeader reads the header of a file and adds it.
+func addHeader(h *mapping.Headers, f mapping.File) error {
+	if len(f.Paths) == 0 {
+		return nil
+	}
+	if f.Paths[0] == stdin {
+		return errors.New("standard input needs a mapping")
+	}
+	if formatOf(f.Paths[0]) == mapping.JSONL {
+		return fmt.Errorf("%s: JSON lines have no header; write a mapping", f.Paths[0])
+	}
+	in := &input{paths: f.Paths[:1]}
+	data, err := in.peek()
+	if err != nil {
+		return err
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return fmt.Errorf("%s: the file is empty; it should begin with a header", f.Paths[0])
+	}
+	d := record.Dialect{Quote: '"'}
+	if formatOf(f.Paths[0]) == mapping.TSV {
+		d.Delimiter = '\t'
+	}
+	head, err := readHead(data, &d, 0, true)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Paths[0], err)
+	}
+	f.Delimiter, f.Cells = d.Delimiter, head.cells
+	for i, path := range f.Paths {
+		if f.Paths[i], err = filepath.Abs(path); err != nil {
+			return err
+		}
+	}
+	return h.Add(f)
+}

@@ -1,0 +1,382 @@
+package loader
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/htmlindex"
+
+	"github.com/hopgate/hopgate/internal/loader/mapping"
+	"github.com/hopgate/hopgate/internal/loader/record"
+)
+
+// stdin is the path of standard input.
+const stdin = "-"
+
+// input is one text to read: a file, the parts of one, or standard input.
+type input struct {
+	paths []string // parts of one text, of which only the first has a header
+	name  string   // for messages, the report and rejects
+	rules *mapping.Input
+	bound *mapping.Bound
+
+	dialect  record.Dialect
+	encoding encoding.Encoding // or nil for UTF-8
+	header   []byte            // what stands before the records, as it is written
+	offset   int64             // of the first record
+	line     int64
+	size     int64     // of the files as they are, 0 if not known
+	empty    bool      // there is nothing in it
+	pipe     io.Reader // standard input, which is read once
+}
+
+// files finds what a path of a mapping names, below base: a file, or the same with or without .gz or .zst, the files
+// of a directory, or those that a pattern matches.
+func files(base, path string) ([]string, error) {
+	if path == stdin {
+		return []string{stdin}, nil
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(base, path)
+	}
+	if name, ok := existing(path); ok {
+		info, err := os.Stat(name)
+		if err != nil {
+			return nil, err
+		}
+		if info.IsDir() {
+			return filesIn(name)
+		}
+		return []string{name}, nil
+	}
+	if strings.ContainsAny(path, "*?[") {
+		var names []string
+		for _, suffix := range []string{"", ".gz", ".zst"} {
+			found, err := filepath.Glob(path + suffix)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+			for _, f := range found {
+				if !slices.Contains(names, f) && filepath.Base(f) != rejectsName {
+					names = append(names, f)
+				}
+			}
+		}
+		if len(names) > 0 {
+			slices.Sort(names)
+			return names, nil
+		}
+		return nil, fmt.Errorf("no file matches %s", path)
+	}
+	return nil, fmt.Errorf("there is no file %s, nor with .gz or .zst", path)
+}
+
+// existing finds a file by its name, or with another compression.
+func existing(path string) (string, bool) {
+	plain := plainName(path)
+	for _, name := range []string{path, plain, plain + ".gz", plain + ".zst"} {
+		if _, err := os.Stat(name); err == nil {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// plainName gives a name without the suffix of its compression.
+func plainName(name string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
+}
+
+// filesIn gives the files of a directory and those below it that have the ending of a format.
+func filesIn(dir string) ([]string, error) {
+	var names []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if strings.HasPrefix(name, ".") && path != dir {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !d.IsDir() && formatOf(name) != mapping.Auto && name != rejectsName {
+			names = append(names, path)
+		}
+		return nil
+	})
+	if err == nil && len(names) == 0 {
+		err = fmt.Errorf("the directory %s has no files that end in .csv, .tsv or .jsonl, plain or with .gz or .zst", dir)
+	}
+	return names, err
+}
+
+// formatOf tells a format by the ending of a name.
+func formatOf(name string) mapping.Format {
+	switch strings.ToLower(filepath.Ext(plainName(name))) {
+	case ".csv", ".txt", ".psv":
+		return mapping.CSV
+	case ".tsv", ".tab":
+		return mapping.TSV
+	case ".jsonl", ".ndjson":
+		return mapping.JSONL
+	}
+	return mapping.Auto
+}
+
+// text is an open input.
+type text struct {
+	io.Reader
+	closers []func() error
+}
+
+// Close closes the files behind the text.
+func (t *text) Close() error {
+	var errs []error
+	for i := len(t.closers) - 1; i >= 0; i-- {
+		errs = append(errs, t.closers[i]())
+	}
+	return errors.Join(errs...)
+}
+
+// openFile opens a file, uncompressed and in UTF-8, at an offset of that text.
+func (in *input) openFile(path string, offset int64) (_ *text, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	t := &text{Reader: f, closers: []func() error{f.Close}}
+	defer func() {
+		if err != nil {
+			_ = t.Close()
+		}
+	}()
+	compressed := true
+	switch filepath.Ext(path) {
+	case ".gz":
+		r, err := gzip.NewReader(bufio.NewReaderSize(f, 1<<18))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		t.Reader = r
+	case ".zst":
+		r, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<31))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		t.Reader = r
+		t.closers = append(t.closers, func() error { r.Close(); return nil })
+	default:
+		compressed = false
+	}
+	if in.encoding != nil {
+		t.Reader = in.encoding.NewDecoder().Reader(t.Reader)
+	}
+	mark := make([]byte, len(byteOrderMark))
+	n, err := io.ReadFull(t.Reader, mark)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if mark = mark[:n]; string(mark) == byteOrderMark {
+		mark = nil
+	}
+	switch {
+	case offset <= int64(len(mark)):
+		t.Reader = io.MultiReader(bytes.NewReader(mark[offset:]), t.Reader)
+	case !compressed && in.encoding == nil:
+		_, err = f.Seek(offset+int64(n-len(mark)), io.SeekStart)
+	default:
+		_, err = io.CopyN(io.Discard, t.Reader, offset-int64(len(mark)))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: go on at byte %d: %w", path, offset, err)
+	}
+	return t, nil
+}
+
+const byteOrderMark = "\ufeff"
+
+// open opens the text at an offset. Later parts begin where the first ends.
+func (in *input) open(offset int64) (*text, error) {
+	if in.pipe != nil {
+		return &text{Reader: in.pipe}, nil
+	}
+	if len(in.paths) == 1 {
+		return in.openFile(in.paths[0], offset)
+	}
+	t := &text{}
+	var rs []io.Reader
+	for _, p := range in.paths {
+		part, err := in.openFile(p, 0)
+		if err != nil {
+			_ = t.Close()
+			return nil, err
+		}
+		rs = append(rs, part, &lineEnd{last: part})
+		part.Reader = &lastByte{Reader: part.Reader}
+		t.closers = append(t.closers, part.Close)
+	}
+	t.Reader = io.MultiReader(rs...)
+	if _, err := io.CopyN(io.Discard, t.Reader, offset); err != nil {
+		_ = t.Close()
+		return nil, fmt.Errorf("%s: go on at byte %d: %w", in.name, offset, err)
+	}
+	return t, nil
+}
+
+// lastByte remembers the last byte read.
+type lastByte struct {
+	io.Reader
+	last byte
+}
+
+func (r *lastByte) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if n > 0 {
+		r.last = p[n-1]
+	}
+	return n, err
+}
+
+// lineEnd gives a line end where the part before it does not end with one.
+type lineEnd struct {
+	last *text
+	done bool
+}
+
+func (r *lineEnd) Read(p []byte) (int, error) {
+	if r.done || len(p) == 0 {
+		return 0, io.EOF
+	}
+	r.done = true
+	if b := r.last.Reader.(*lastByte); b.last == '\n' || b.last == 0 {
+		return 0, io.EOF
+	}
+	p[0] = '\n'
+	return 1, nil
+}
+
+// encodingOf finds a character encoding by its name; nil is UTF-8.
+func encodingOf(name string) (encoding.Encoding, error) {
+	switch strings.ToLower(name) {
+	case "", "utf-8", "utf8":
+		return nil, nil
+	}
+	e, err := htmlindex.Get(name)
+	if err != nil {
+		return nil, fmt.Errorf("unknown encoding %q", name)
+	}
+	return e, nil
+}
+
+// headBytes is how much of a text is looked at for its header.
+const headBytes = 1 << 20
+
+// head is the beginning of a text.
+type head struct {
+	preamble []byte // lines to skip and the header line, as they are written
+	cells    []string
+	line     int64 // of what follows
+	empty    bool
+}
+
+// readHead reads what stands before the records: lines to skip, and a header if there is one. Without one the cells are
+// those of the first record. The delimiter is recognised if it is 0.
+func readHead(data []byte, d *record.Dialect, skip int, hasHeader bool) (head, error) {
+	h := head{line: 1}
+	at := 0
+	for range skip {
+		i := bytes.IndexByte(data[at:], '\n')
+		if i < 0 {
+			i = len(data) - at - 1
+		}
+		at += i + 1
+		h.line++
+	}
+	if d.JSON {
+		h.preamble, h.empty = data[:at], at == len(data)
+		return h, nil
+	}
+	if d.Delimiter == 0 {
+		d.Delimiter = recogniseDelimiter(data[at:], d.Quote)
+	}
+	s := record.NewScanner(*d)
+	s.Reset(data[at:])
+	cells, fault, ok := s.Next()
+	if !ok {
+		h.empty = true
+		h.preamble = data
+		return h, nil
+	}
+	if fault != nil {
+		return h, errors.New("the first line has a quoted field that does not end")
+	}
+	for _, c := range cells {
+		h.cells = append(h.cells, string(c.Text))
+	}
+	if hasHeader {
+		h.line += int64(bytes.Count(data[at:at+s.End], []byte{'\n'}))
+		at += s.End
+	}
+	h.preamble = data[:at]
+	return h, nil
+}
+
+// recogniseDelimiter takes the candidate that the first line has most of outside quotes.
+func recogniseDelimiter(data []byte, quote byte) byte {
+	const candidates = ",|\t;"
+	var counts [len(candidates)]int
+	quoted := false
+	for _, c := range bytes.TrimLeft(data, "\r\n") {
+		if c == quote && quote != 0 {
+			quoted = !quoted
+		}
+		if quoted {
+			continue
+		}
+		if c == '\n' {
+			break
+		}
+		if i := strings.IndexByte(candidates, c); i >= 0 {
+			counts[i]++
+		}
+	}
+	best := 0
+	for i, n := range counts {
+		if n > counts[best] {
+			best = i
+		}
+	}
+	return candidates[best]
+}
+
+// peek reads the beginning of the text. Standard input is put back.
+func (in *input) peek() ([]byte, error) {
+	t, err := in.open(0)
+	if err != nil {
+		return nil, err
+	}
+	data := make([]byte, headBytes)
+	n, err := io.ReadFull(t, data)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	data = data[:n]
+	if in.pipe != nil {
+		in.pipe = io.MultiReader(bytes.NewReader(data), in.pipe)
+		return data, err
+	}
+	return data, errors.Join(err, t.Close())
+}

@@ -1,0 +1,429 @@
+package loader
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/loader/mapping"
+	"github.com/hopgate/hopgate/internal/loader/record"
+)
+
+// Plan is a load that is ready to run: its inputs in the order in which they are read, and their id spaces.
+type Plan struct {
+	inputs []*input
+	steps  []step
+	spaces []Space
+	known  []*mapping.Space // beside spaces
+	// Stream identifies the load; "" if it reads standard input, which cannot be read again.
+	Stream string
+	temp   string // a copy of standard input, or ""
+}
+
+// step is one reading of an input: all vertices are read before all edges.
+type step struct {
+	in       *input
+	edges    bool
+	again    bool // the input has been read for its vertices
+	multiple bool // it has vertices and edges
+}
+
+// Bytes is the size of all inputs as they are stored, counted as often as they are read; 0 if it is not known.
+func (p *Plan) Bytes() int64 {
+	var n int64
+	for _, s := range p.steps {
+		if s.in.size == 0 && !s.in.empty {
+			return 0
+		}
+		n += s.in.size
+	}
+	return n
+}
+
+// Close removes what the plan keeps.
+func (p *Plan) Close() error {
+	if p.temp == "" {
+		return nil
+	}
+	return os.Remove(p.temp)
+}
+
+// NewPlan plans the load of a mapping whose relative paths are below base.
+func NewPlan(m *mapping.Mapping, base string, in io.Reader) (*Plan, error) {
+	p := &Plan{}
+	var errs []error
+	if abs, err := filepath.Abs(base); err == nil {
+		base = abs
+	}
+	for _, rules := range m.Inputs {
+		if err := p.add(rules, base, in); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p.finish(m, base)
+}
+
+// add finds the files of an input and binds its rules to their columns.
+func (p *Plan) add(rules *mapping.Input, base string, pipe io.Reader) error {
+	var inputs []*input
+	var joined []string
+	for _, path := range rules.Paths {
+		names, err := files(base, path)
+		if err != nil {
+			return fmt.Errorf("%s: %w", rules.At(), err)
+		}
+		if rules.Joined {
+			joined = append(joined, names...)
+			continue
+		}
+		for _, name := range names {
+			inputs = append(inputs, &input{paths: []string{name}})
+		}
+	}
+	if joined != nil {
+		inputs = append(inputs, &input{paths: joined})
+	}
+	for _, in := range inputs {
+		in.rules = rules
+		in.name = in.paths[0]
+		if rel, err := filepath.Rel(base, in.name); err == nil && filepath.IsLocal(rel) {
+			in.name = filepath.ToSlash(rel)
+		}
+		if in.paths[0] == stdin {
+			in.name = stdin
+			if err := p.standardInput(in, pipe); err != nil {
+				return err
+			}
+		}
+		if err := in.begin(); err != nil {
+			return err
+		}
+		p.inputs = append(p.inputs, in)
+	}
+	return nil
+}
+
+// standardInput has standard input read as it comes, or copied to a file if it is read more than once.
+func (p *Plan) standardInput(in *input, pipe io.Reader) error {
+	if pipe == nil || p.temp != "" {
+		return errors.New("standard input can be named once")
+	}
+	if (len(in.rules.Vertices) == 0 || len(in.rules.Edges) == 0) && !in.rules.Scanned() {
+		in.pipe = pipe
+		return nil
+	}
+	f, err := os.CreateTemp("", "load-*")
+	if err != nil {
+		return err
+	}
+	p.temp = f.Name()
+	_, err = io.Copy(f, pipe)
+	in.paths = []string{p.temp}
+	return errors.Join(err, f.Close())
+}
+
+// begin reads the header of an input and binds its rules.
+func (in *input) begin() error {
+	for _, path := range in.paths {
+		if path == stdin {
+			continue
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		in.size += info.Size()
+	}
+	o := &in.rules.Options
+	format := in.rules.Format
+	if format == mapping.Auto {
+		format = formatOf(in.paths[0])
+	}
+	in.dialect = record.Dialect{JSON: format == mapping.JSONL, Delimiter: o.Delimiter, Quote: o.Quote}
+	if format == mapping.TSV && o.Delimiter == 0 {
+		in.dialect.Delimiter = '\t'
+	}
+	var err error
+	if in.encoding, err = encodingOf(o.Encoding); err != nil {
+		return fmt.Errorf("%s: %w", in.rules.At(), err)
+	}
+	data, err := in.peek()
+	if err != nil {
+		return err
+	}
+	own := in.rules.Header == nil && !in.rules.NoHeader
+	h, err := readHead(data, &in.dialect, o.SkipLines, own)
+	if err != nil {
+		return fmt.Errorf("%s: %w", in.name, err)
+	}
+	in.header, in.offset, in.line = slices.Clone(h.preamble), int64(len(h.preamble)), h.line
+	if h.empty {
+		if in.dialect.JSON || !own {
+			in.empty = true
+			return nil
+		}
+		return fmt.Errorf("%s: the file is empty; it should begin with a header", in.name)
+	}
+	header, cells := h.cells, len(h.cells)
+	switch {
+	case in.rules.Header != nil:
+		header, cells = in.rules.Header, len(in.rules.Header)
+	case in.rules.NoHeader:
+		header = nil
+	}
+	in.bound, err = in.rules.Bind(header, cells, in.dialect.JSON)
+	return err
+}
+
+// finish orders the readings and opens the id spaces.
+func (p *Plan) finish(m *mapping.Mapping, base string) (*Plan, error) {
+	var vertices, edges []step
+	for _, in := range p.inputs {
+		if in.bound == nil {
+			continue
+		}
+		both := len(in.bound.Vertices) > 0 && len(in.bound.Edges) > 0
+		if len(in.bound.Vertices) > 0 {
+			vertices = append(vertices, step{in: in, multiple: both})
+		}
+		if len(in.bound.Edges) > 0 {
+			edges = append(edges, step{in: in, edges: true, again: both, multiple: both})
+		}
+	}
+	groupSteps(vertices, func(s step) string { return s.in.rules.Vertices[0].First() })
+	groupSteps(edges, func(s step) string { return s.in.rules.Edges[0].First() })
+	p.steps = slices.Concat(vertices, edges)
+	if err := p.openSpaces(m); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, p.identify(m, base)
+}
+
+// groupSteps sorts steps by what they begin with, in the order in which that occurs first.
+func groupSteps(steps []step, first func(step) string) {
+	order := map[string]int{}
+	for _, s := range steps {
+		if _, ok := order[first(s)]; !ok {
+			order[first(s)] = len(order)
+		}
+	}
+	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(order[first(a)], order[first(b)]) })
+}
+
+// sampleBytes is how much of the beginning and the end of a file its identity covers.
+const sampleBytes = 1 << 16
+
+// identify sets the identity of the load: what it reads and what it makes of that.
+func (p *Plan) identify(m *mapping.Mapping, base string) error {
+	h := sha256.New()
+	part := func(b []byte) {
+		var n [8]byte
+		binary.LittleEndian.PutUint64(n[:], uint64(len(b)))
+		_, _ = h.Write(n[:])
+		_, _ = h.Write(b)
+	}
+	part([]byte("load 1"))
+	part(m.Text)
+	for _, in := range p.inputs {
+		for _, path := range in.paths {
+			if in.name == stdin {
+				return nil
+			}
+			abs, err := filepath.Abs(path)
+			if err != nil {
+				return err
+			}
+			part([]byte(abs))
+			if err := sample(h, path); err != nil {
+				return err
+			}
+		}
+		part(in.header)
+		part([]byte{in.dialect.Delimiter, in.dialect.Quote})
+	}
+	p.Stream = hex.EncodeToString(h.Sum(nil)[:16])
+	return nil
+}
+
+// sample hashes the size, the beginning and the end of a file.
+func sample(h hash.Hash, path string) (err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(h, "%d ", info.Size())
+	if _, err := io.CopyN(h, f, sampleBytes); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if info.Size() > 2*sampleBytes {
+		if _, err := f.Seek(-sampleBytes, io.SeekEnd); err != nil {
+			return err
+		}
+		_, err = io.Copy(h, f)
+	}
+	return err
+}
+
+// openSpaces says how the id spaces of the mapping are kept: a space whose keys are a property of vertices that share
+// their first label is the unique index of that label and property.
+func (p *Plan) openSpaces(m *mapping.Mapping) error {
+	for _, s := range m.Spaces {
+		sp := Space{Name: s.Name}
+		switch {
+		case s.Known:
+			sp.Label, sp.Property = s.Label, s.Property
+		case s.Property != "":
+			labels, same, err := p.labelsOf(s)
+			if err != nil {
+				return err
+			}
+			sp.Property = s.Property
+			if same && len(labels) > 0 {
+				sp.Label, labels = labels[0], labels[1:]
+			}
+			sp.Labels = labels
+		}
+		p.spaces = append(p.spaces, sp)
+		p.known = append(p.known, s)
+	}
+	return nil
+}
+
+// labelsOf gives all labels of the vertices of a space; same says that the first is the first of all vertices.
+func (p *Plan) labelsOf(s *mapping.Space) (labels []string, same bool, err error) {
+	same = true
+	add := func(set []string) {
+		if len(set) == 0 {
+			same = false
+			return
+		}
+		if len(labels) > 0 && set[0] != labels[0] {
+			same = false
+		}
+		for _, l := range set {
+			if !slices.Contains(labels, l) {
+				labels = append(labels, l)
+			}
+		}
+	}
+	for _, in := range p.inputs {
+		if in.bound == nil {
+			continue
+		}
+		for i := range in.bound.Vertices {
+			r := &in.bound.Vertices[i]
+			if r.ID.Space != s {
+				continue
+			}
+			sets, err := in.labelSets(r)
+			if err != nil {
+				return nil, false, err
+			}
+			if sets == nil && in.pipe != nil {
+				same = false
+			}
+			for _, set := range sets {
+				add(set)
+			}
+		}
+	}
+	return labels, same, nil
+}
+
+// maxLabelSets is how many different sets of labels a file is looked through for.
+const maxLabelSets = 1 << 12
+
+// labelSets gives the sets of labels that a rule makes, for which it reads the input if a column says them.
+func (in *input) labelSets(r *mapping.VertexRule) ([][]string, error) {
+	lookup := newLabelSets(r.Labels)
+	if len(lookup.slots) == 0 {
+		return [][]string{lookup.set(lookup.find(nil))}, nil
+	}
+	if in.pipe != nil {
+		return nil, nil
+	}
+	var sets [][]string
+	err := in.each(func(cells []record.Cell) bool {
+		n := lookup.find(cells)
+		if n >= 0 && n == len(sets) {
+			sets = append(sets, lookup.set(n))
+		}
+		return len(sets) < maxLabelSets
+	})
+	return sets, err
+}
+
+// each calls f with the records of the input until it gives false.
+func (in *input) each(f func(cells []record.Cell) bool) (err error) {
+	t, err := in.open(in.offset)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	sp := record.NewSplitter(t, in.dialect, chunkBytes, maxRecord, in.line, in.offset)
+	scan := in.scanner()
+	for {
+		c, err := sp.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", in.name, err)
+		}
+		if c.Long {
+			continue
+		}
+		scan.Reset(c.Data)
+		for {
+			cells, fault, ok := scan.Next()
+			if !ok {
+				break
+			}
+			if fault != nil || in.bound.Cells > 0 && len(cells) != in.bound.Cells {
+				continue
+			}
+			if !f(cells) {
+				return nil
+			}
+		}
+	}
+}
+
+// scanner reads the records of chunks.
+type scanner interface {
+	Reset(data []byte)
+	Next() ([]record.Cell, *record.Fault, bool)
+}
+
+func (in *input) scanner() scanner {
+	if in.dialect.JSON {
+		return record.NewLines(in.bound.Keys)
+	}
+	return record.NewScanner(in.dialect)
+}
+
+// Describe gives one line for each id space, for messages.
+func (p *Plan) Describe() string {
+	var out strings.Builder
+	for _, s := range p.spaces {
+		fmt.Fprintf(&out, "%s label=%q property=%q also=%q\n", s.Name, s.Label, s.Property, s.Labels)
+	}
+	return out.String()
+}

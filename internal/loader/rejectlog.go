@@ -1,0 +1,306 @@
+package loader
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/text/encoding"
+)
+
+const (
+	// rejectsName is the file of a rejects directory that tells of each row.
+	rejectsName = "rejects.jsonl"
+	// batchesName is a file beside it that says for each line which batch the row belongs to and how long its raw form is
+	// in which file, so that a load that goes on can drop what it is about to write again.
+	batchesName = ".batches"
+)
+
+// rejectLog keeps refused rows in a directory: the rows as they were in files that can be loaded again, named as the
+// inputs are, and what was wrong with them in rejectsName.
+type rejectLog struct {
+	dir  string
+	plan *Plan
+
+	mu      sync.Mutex
+	names   map[*input]string
+	files   map[*input]*os.File
+	lines   *os.File
+	batches *os.File
+	last    map[*input]lastRow
+	count   int64
+}
+
+// lastRow is the row that was written last for an input, to tell when another rule refuses it too.
+type lastRow struct {
+	seq  uint64
+	line map[int64]bool // of that batch
+}
+
+// openRejects opens the log; rows of batches after seq are dropped from what an earlier run has left.
+func openRejects(dir string, p *Plan, seq uint64) (*rejectLog, error) {
+	l := &rejectLog{dir: dir, plan: p, names: map[*input]string{}, files: map[*input]*os.File{}, last: map[*input]lastRow{}}
+	if dir == "" {
+		return l, nil
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("rejects: %w", err)
+	}
+	taken := map[string]bool{rejectsName: true, batchesName: true}
+	for _, in := range p.inputs {
+		l.names[in] = rejectName(in, taken)
+	}
+	if err := l.rewind(seq); err != nil {
+		return nil, fmt.Errorf("rejects: %w", err)
+	}
+	return l, nil
+}
+
+// rejectName chooses the name of an input's file: its own below the load's directory, without compression.
+func rejectName(in *input, taken map[string]bool) string {
+	name := plainName(in.name)
+	switch {
+	case in.name == stdin:
+		name = "stdin.csv"
+		if in.dialect.JSON {
+			name = "stdin.jsonl"
+		}
+	case !filepath.IsLocal(filepath.FromSlash(name)):
+		name = filepath.Base(name)
+	}
+	ext := filepath.Ext(name)
+	unique := name
+	for n := 2; taken[unique]; n++ {
+		unique = strings.TrimSuffix(name, ext) + "-" + strconv.Itoa(n) + ext
+	}
+	taken[unique] = true
+	return unique
+}
+
+// rewind removes the rows of batches after seq.
+func (l *rejectLog) rewind(seq uint64) error {
+	lines, err := readLines(filepath.Join(l.dir, rejectsName))
+	if err != nil {
+		return err
+	}
+	batches, err := readLines(filepath.Join(l.dir, batchesName))
+	if err != nil {
+		return err
+	}
+	if len(batches) == 0 {
+		return nil
+	}
+	raw := map[string][]byte{}
+	read := map[string]int{}
+	var keptLines, keptBatches []byte
+	kept := map[string][]byte{}
+	for i := range min(len(lines), len(batches)) {
+		var batch uint64
+		var size int
+		var name string
+		if _, err := fmt.Sscanf(string(batches[i]), "%d %d %q", &batch, &size, &name); err != nil {
+			break
+		}
+		if _, ok := raw[name]; !ok {
+			data, err := os.ReadFile(filepath.Join(l.dir, filepath.FromSlash(name)))
+			if err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+			raw[name] = data
+			for in, n := range l.names {
+				if n == name {
+					read[name] = len(in.preamble())
+				}
+			}
+			kept[name] = append([]byte(nil), data[:min(read[name], len(data))]...)
+		}
+		from := read[name]
+		read[name] = from + size
+		if batch > seq || read[name] > len(raw[name]) {
+			continue
+		}
+		keptLines = append(append(keptLines, lines[i]...), '\n')
+		keptBatches = append(append(keptBatches, batches[i]...), '\n')
+		kept[name] = append(kept[name], raw[name][from:from+size]...)
+	}
+	for name, data := range kept {
+		if err := os.WriteFile(filepath.Join(l.dir, filepath.FromSlash(name)), data, 0o666); err != nil {
+			return err
+		}
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(l.dir, rejectsName), keptLines, 0o666),
+		os.WriteFile(filepath.Join(l.dir, batchesName), keptBatches, 0o666),
+	)
+}
+
+// readLines reads the whole lines of a file; none if it is not there.
+func readLines(name string) ([][]byte, error) {
+	data, err := os.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var lines [][]byte
+	for {
+		i := bytes.IndexByte(data, '\n')
+		if i < 0 {
+			return lines, err
+		}
+		lines, data = append(lines, data[:i]), data[i+1:]
+	}
+}
+
+// preamble is what stands before an input's records, with a line end, in the encoding of the input.
+func (in *input) preamble() []byte {
+	b := in.header
+	if len(b) > 0 && b[len(b)-1] != '\n' {
+		b = append(append([]byte(nil), b...), '\n')
+	}
+	return in.encode(b)
+}
+
+// encode gives a text in the encoding of the input.
+func (in *input) encode(b []byte) []byte {
+	if in.encoding == nil {
+		return b
+	}
+	out, err := encoding.ReplaceUnsupported(in.encoding.NewEncoder()).Bytes(b)
+	if err != nil {
+		return b
+	}
+	return out
+}
+
+// open opens the files that are written to.
+func (l *rejectLog) open() (err error) {
+	if l.lines != nil {
+		return nil
+	}
+	if l.lines, err = os.OpenFile(filepath.Join(l.dir, rejectsName), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666); err != nil {
+		return err
+	}
+	l.batches, err = os.OpenFile(filepath.Join(l.dir, batchesName), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	return err
+}
+
+// file gives the file for an input's rows, which begins as the input does.
+func (l *rejectLog) file(in *input) (*os.File, error) {
+	if f := l.files[in]; f != nil {
+		return f, nil
+	}
+	name := filepath.Join(l.dir, filepath.FromSlash(l.names[in]))
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	l.files[in] = f
+	if end, err := f.Seek(0, io.SeekEnd); err != nil || end > 0 {
+		return f, err
+	}
+	_, err = f.Write(in.preamble())
+	return f, err
+}
+
+// add keeps a row of a batch. again says that the row has been refused before, by another rule.
+func (l *rejectLog) add(in *input, r *Reject, row []byte, seq uint64) (again bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last := l.last[in]
+	if last.seq != seq || last.line == nil {
+		last = lastRow{seq, map[int64]bool{}}
+		l.last[in] = last
+	}
+	again = last.line[r.Line]
+	last.line[r.Line] = true
+	if !again {
+		l.count++
+	}
+	if l.dir == "" {
+		return again, nil
+	}
+	if err := l.open(); err != nil {
+		return again, fmt.Errorf("rejects: %w", err)
+	}
+	size := 0
+	if !again {
+		if size, err = l.raw(in, row); err != nil {
+			return again, fmt.Errorf("rejects: %w", err)
+		}
+	}
+	line, err := json.Marshal(r)
+	if err != nil {
+		return again, err
+	}
+	if _, err := l.lines.Write(append(line, '\n')); err != nil {
+		return again, fmt.Errorf("rejects: %w", err)
+	}
+	if _, err = fmt.Fprintf(l.batches, "%d %d %q\n", seq, size, l.names[in]); err != nil {
+		return again, fmt.Errorf("rejects: %w", err)
+	}
+	return again, nil
+}
+
+// raw writes a row as it was.
+func (l *rejectLog) raw(in *input, row []byte) (int, error) {
+	f, err := l.file(in)
+	if err != nil {
+		return 0, err
+	}
+	if len(row) > 0 && row[len(row)-1] != '\n' && len(row) < maxRecord {
+		row = append(append([]byte(nil), row...), '\n')
+	}
+	row = in.encode(row)
+	_, err = f.Write(row)
+	return len(row), err
+}
+
+// more keeps a further part of a row that is too long.
+func (l *rejectLog) more(in *input, part []byte, seq uint64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dir == "" {
+		return nil
+	}
+	f, err := l.file(in)
+	if err != nil {
+		return fmt.Errorf("rejects: %w", err)
+	}
+	part = in.encode(part)
+	if _, err := f.Write(part); err != nil {
+		return fmt.Errorf("rejects: %w", err)
+	}
+	return nil
+}
+
+// close closes the files. If the load has come to its end and rows were refused, inputs without refused rows get a file
+// with their header alone, so that the directory can be loaded with the same mapping.
+func (l *rejectLog) close(ended bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var errs []error
+	if ended && l.dir != "" && l.count > 0 {
+		for _, in := range l.plan.inputs {
+			_, err := l.file(in)
+			errs = append(errs, err)
+		}
+	}
+	for _, f := range l.files {
+		errs = append(errs, f.Close())
+	}
+	for _, f := range []*os.File{l.lines, l.batches} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

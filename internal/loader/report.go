@@ -1,0 +1,197 @@
+package loader
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Report is what a load has done, as --report writes it.
+type Report struct {
+	Totals
+	Seconds   float64       `json:"seconds"`
+	PeakBytes int64         `json:"peakBytes"`
+	Stages    Stages        `json:"stages"`
+	Inputs    []InputReport `json:"inputs"`
+	// Resumed says that an earlier run has done a part, which is not counted here; DryRun that nothing was written.
+	Resumed   bool  `json:"resumed,omitempty"`
+	DryRun    bool  `json:"dryRun,omitempty"`
+	Dangling  int64 `json:"dangling,omitempty"`  // of a dry run: edges without an end
+	DiskBytes int64 `json:"diskBytes,omitempty"` // of a dry run: about what it would take
+}
+
+// Totals count rows read, vertices and edges written, and rows refused.
+type Totals struct {
+	Rows     int64 `json:"rows"`
+	Vertices int64 `json:"vertices"`
+	Edges    int64 `json:"edges"`
+	Rejects  int64 `json:"rejects"`
+}
+
+// Stages are the seconds spent in each stage; stages run side by side.
+type Stages struct {
+	Read    float64 `json:"read"`
+	Parse   float64 `json:"parse"`
+	Resolve float64 `json:"resolve"`
+	Write   float64 `json:"write"`
+	Commit  float64 `json:"commit"`
+}
+
+// InputReport is a part of a report for one input.
+type InputReport struct {
+	Path string `json:"path"`
+	Totals
+	Seconds float64 `json:"seconds"`
+	Stages  Stages  `json:"stages"`
+}
+
+// JSON writes the report as one object.
+func (r *Report) JSON() ([]byte, error) { return json.MarshalIndent(r, "", "  ") }
+
+// Progress is how far a load has come.
+type Progress struct {
+	Totals
+	Bytes, TotalBytes int64 // of the inputs' text and of their files; TotalBytes is 0 where it is not known
+	Elapsed           time.Duration
+	Input             string // that is being read
+}
+
+// counts are kept by all stages.
+type counts struct {
+	rows, rejects, vertices, edges atomic.Int64
+	readBytes                      atomic.Int64
+	read, parse, send, wait        atomic.Int64 // nanoseconds
+	step                           atomic.Int64
+	resumed                        bool
+
+	mu     sync.Mutex
+	plan   *Plan
+	inputs map[*input]*inputCounts
+}
+
+type inputCounts struct {
+	Totals
+	first, last time.Time
+}
+
+func (c *counts) init(p *Plan) {
+	c.plan, c.inputs = p, map[*input]*inputCounts{}
+	for _, in := range p.inputs {
+		c.inputs[in] = &inputCounts{}
+	}
+}
+
+func (c *counts) at(step int) { c.step.Store(int64(step)) }
+
+func (c *counts) of(step int, f func(*inputCounts)) {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	in := c.inputs[c.plan.steps[step].in]
+	if in.first.IsZero() {
+		in.first = now
+	}
+	in.last = now
+	f(in)
+}
+
+func (c *counts) addRows(step int, n int64) {
+	c.rows.Add(n)
+	c.of(step, func(in *inputCounts) { in.Rows += n })
+}
+
+func (c *counts) reject(step int) {
+	c.rejects.Add(1)
+	c.of(step, func(in *inputCounts) { in.Rejects++ })
+}
+
+// applied counts what a batch has written: of its input what was sent and not refused, in all what the server says.
+func (c *counts) applied(step int, vertices, edges, allVertices, allEdges int64) {
+	c.vertices.Add(allVertices)
+	c.edges.Add(allEdges)
+	c.of(step, func(in *inputCounts) {
+		in.Vertices += vertices
+		in.Edges += edges
+	})
+}
+
+func (c *counts) totals() Totals {
+	return Totals{Rows: c.rows.Load(), Vertices: c.vertices.Load(), Edges: c.edges.Load(), Rejects: c.rejects.Load()}
+}
+
+func seconds(ns int64) float64 { return time.Duration(ns).Round(time.Millisecond).Seconds() }
+
+// report gives what the run has done so far.
+func (r *run) report() *Report {
+	c := &r.counts
+	rep := &Report{
+		Totals: c.totals(), Seconds: time.Since(r.start).Seconds(), PeakBytes: peakBytes(), Resumed: c.resumed,
+		Stages: Stages{Read: seconds(c.read.Load()), Parse: seconds(c.parse.Load()), Write: seconds(c.send.Load()), Commit: seconds(c.wait.Load())},
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, in := range r.plan.inputs {
+		n := c.inputs[in]
+		rep.Inputs = append(rep.Inputs, InputReport{Path: in.name, Totals: n.Totals, Seconds: n.last.Sub(n.first).Seconds()})
+	}
+	return rep
+}
+
+// watch tells the progress until the function that it returns is called.
+func (r *run) watch() (stop func()) {
+	if r.o.Progress == nil {
+		return func() {}
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				r.tell()
+			case <-done:
+				r.tell()
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
+func (r *run) tell() {
+	p := Progress{
+		Totals: r.counts.totals(), Bytes: r.counts.readBytes.Load(), TotalBytes: r.plan.Bytes(), Elapsed: time.Since(r.start),
+	}
+	if i := int(r.counts.step.Load()); i < len(r.plan.steps) {
+		p.Input = r.plan.steps[i].in.name
+	}
+	r.o.Progress(p)
+}
+
+// peakBytes is the most memory that the process has had resident.
+func peakBytes() int64 {
+	if f, err := os.Open("/proc/self/status"); err == nil {
+		defer f.Close()
+		for s := bufio.NewScanner(f); s.Scan(); {
+			if rest, ok := strings.CutPrefix(s.Text(), "VmHWM:"); ok {
+				if n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64); err == nil {
+					return n << 10
+				}
+			}
+		}
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.Sys)
+}

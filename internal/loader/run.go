@@ -1,0 +1,456 @@
+package loader
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/loader/record"
+)
+
+const (
+	// chunkBytes is how much text makes a batch. It must not depend on anything that may change between the runs of a
+	// load; see record.Splitter.
+	chunkBytes = 1 << 20
+	// unfoldBytes is the same where every row may become many.
+	unfoldBytes = 1 << 16
+	// maxRecord is how long a record may be: its batch has to fit into a message.
+	maxRecord = 32 << 20
+	// maxWindow is how many bytes are sent ahead of acknowledgements.
+	maxWindow = 64 << 20
+)
+
+// Options say how to run a load.
+type Options struct {
+	Graph   string
+	Restart bool
+	// Workers is the number of parsers; default 0, one for each processor.
+	Workers int
+	// Memory bounds what is read, but not yet acknowledged, together with the text and columns in work, in bytes;
+	// default 512 MiB.
+	Memory int64
+	// MaxRejects ends the load when more rows have been refused.
+	MaxRejects Budget
+	// RejectsDir is the directory for refused rows; "" keeps none.
+	RejectsDir string
+	// OnReject is called with each refused row, or is nil.
+	OnReject func(Reject)
+	// Progress is called about once a second, or is nil.
+	Progress func(Progress)
+}
+
+// Budget is a number of rows, or a share of all rows.
+type Budget struct {
+	Rows  int64
+	Share float64 // of 1; used where it is above 0
+}
+
+// exceeded reports whether rejects are too many for that many rows.
+func (b Budget) exceeded(rejects, rows int64) bool {
+	if b.Share > 0 {
+		return float64(rejects) > b.Share*float64(rows)
+	}
+	return rejects > b.Rows
+}
+
+// TooManyRejects ends a load that refused more rows than its budget allows.
+type TooManyRejects struct{ Rejects int64 }
+
+func (e *TooManyRejects) Error() string {
+	return fmt.Sprintf("the load ended early: %d rows were refused, more than --max-rejects allows", e.Rejects)
+}
+
+// job is a chunk on its way.
+type job struct {
+	step  int
+	chunk record.Chunk
+	first bool // of a line that is too long
+	seq   uint64
+	bytes int64
+	mark  []byte
+	done  chan struct{} // closed when parsed
+
+	parsed *parsed
+	msg    any
+	sent   time.Time
+}
+
+// run is a load at work.
+type run struct {
+	plan    *Plan
+	sink    Sink
+	o       Options
+	jobs    chan *job // to be parsed
+	ordered chan *job // to be sent, in order
+	flight  chan *job // sent, to be acknowledged
+	window  *window
+	log     *rejectLog
+	stop    atomic.Bool // no more is read
+	tooMany atomic.Bool
+	counts  counts
+	start   time.Time
+}
+
+// Run carries out a load. The report is complete also when the error is *TooManyRejects. Rows that were refused are no
+// error.
+func (p *Plan) Run(ctx context.Context, sink Sink, o Options) (*Report, error) {
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.Memory <= 0 {
+		o.Memory = 512 << 20
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r := &run{
+		plan: p, sink: sink, o: o, start: time.Now(),
+		jobs: make(chan *job, 2*o.Workers), ordered: make(chan *job, 4*o.Workers), flight: make(chan *job, 1<<14),
+		window: newWindow(min(maxWindow, max(o.Memory/8, 2*chunkBytes))),
+	}
+	r.counts.init(p)
+	seq, mark, err := sink.Begin(ctx, Open{Graph: o.Graph, Stream: p.Stream, Restart: o.Restart, Spaces: p.spaces})
+	if err != nil {
+		return nil, err
+	}
+	at, err := p.resume(mark)
+	if err != nil {
+		return nil, err
+	}
+	if r.log, err = openRejects(o.RejectsDir, p, seq); err != nil {
+		return nil, err
+	}
+	r.counts.resumed = seq > 0
+
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var errs []error
+	spawn := func(f func() error) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			if err := f(); err != nil {
+				mu.Lock()
+				errs = append(errs, err)
+				mu.Unlock()
+				cancel(err)
+			}
+		}()
+	}
+	spawn(func() error { return r.read(ctx, seq, at) })
+	for range o.Workers {
+		spawn(func() error { r.parse(); return nil })
+	}
+	spawn(func() error { return r.send(ctx) })
+	spawn(func() error { return r.receive(ctx) })
+	stopProgress := r.watch()
+	wg.Wait()
+	stopProgress()
+	rep := r.report()
+	if len(errs) > 0 {
+		return rep, errors.Join(errs[0], r.log.close(false))
+	}
+	if err := r.log.close(true); err != nil {
+		return rep, err
+	}
+	if n, rows := r.counts.rejects.Load(), r.counts.rows.Load(); r.tooMany.Load() || o.MaxRejects.exceeded(n, rows) {
+		return rep, &TooManyRejects{n}
+	}
+	return rep, nil
+}
+
+// position is how far the inputs have been read.
+type position struct {
+	step         int
+	offset, line int64
+}
+
+// mark writes a position; see resume.
+func (p position) mark() []byte {
+	b := binary.AppendUvarint([]byte{1}, uint64(p.step))
+	b = binary.AppendUvarint(b, uint64(p.offset))
+	return binary.AppendUvarint(b, uint64(p.line))
+}
+
+// resume reads the position of a mark; without one it is the beginning.
+func (p *Plan) resume(mark []byte) (position, error) {
+	if len(mark) == 0 {
+		return position{step: 0, offset: -1}, nil
+	}
+	bad := errors.New("the load was interrupted in a way that this version cannot go on from; use --restart")
+	if mark[0] != 1 {
+		return position{}, bad
+	}
+	var n [3]uint64
+	rest := mark[1:]
+	for i := range n {
+		v, k := binary.Uvarint(rest)
+		if k <= 0 {
+			return position{}, bad
+		}
+		n[i], rest = v, rest[k:]
+	}
+	if n[0] > uint64(len(p.steps)) {
+		return position{}, bad
+	}
+	return position{int(n[0]), int64(n[1]), int64(n[2])}, nil
+}
+
+// read cuts the inputs into chunks.
+func (r *run) read(ctx context.Context, seq uint64, at position) error {
+	defer close(r.jobs)
+	defer close(r.ordered)
+	for i := at.step; i < len(r.plan.steps) && !r.stop.Load(); i++ {
+		in := r.plan.steps[i].in
+		if i > at.step || at.offset < 0 {
+			at = position{i, in.offset, in.line}
+		}
+		var err error
+		if seq, err = r.readStep(ctx, i, seq, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) readStep(ctx context.Context, i int, seq uint64, at position) (_ uint64, err error) {
+	s := &r.plan.steps[i]
+	began := time.Now()
+	t, err := s.in.open(at.offset)
+	if err != nil {
+		return seq, err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	sp := record.NewSplitter(t, s.in.dialect, s.in.chunk(), maxRecord, at.line, at.offset)
+	long := false
+	r.counts.at(i)
+	for !r.stop.Load() {
+		c, err := sp.Next()
+		r.counts.read.Add(int64(time.Since(began)))
+		if errors.Is(err, io.EOF) {
+			return seq, nil
+		}
+		if err != nil {
+			return seq, fmt.Errorf("%s: %w", s.in.name, err)
+		}
+		seq++
+		j := &job{
+			step: i, chunk: c, first: c.Long && !long, seq: seq, bytes: int64(len(c.Data)), done: make(chan struct{}),
+			mark: position{i, c.EndOffset, c.EndLine}.mark(),
+		}
+		long = c.Long && !c.Last
+		// What is in flight is the text and the message made of it, which is about as large.
+		if err := r.window.take(ctx, 2*j.bytes); err != nil {
+			return seq, err
+		}
+		for _, to := range []chan *job{r.ordered, r.jobs} {
+			select {
+			case to <- j:
+			case <-ctx.Done():
+				return seq, context.Cause(ctx)
+			}
+		}
+		began = time.Now()
+	}
+	return seq, nil
+}
+
+// chunk is how much text makes a batch.
+func (in *input) chunk() int {
+	for i := range in.bound.Vertices {
+		if in.bound.Vertices[i].Unfold != nil {
+			return unfoldBytes
+		}
+	}
+	for i := range in.bound.Edges {
+		if in.bound.Edges[i].Unfold != nil {
+			return unfoldBytes
+		}
+	}
+	return chunkBytes
+}
+
+// parse turns chunks into messages.
+func (r *run) parse() {
+	var p *parser
+	for j := range r.jobs {
+		began := time.Now()
+		s := &r.plan.steps[j.step]
+		if p == nil || p.step != s {
+			p = newParser(s, r.plan.known)
+		}
+		if j.chunk.Long {
+			j.parsed = longLine(s, j)
+		} else {
+			j.parsed = p.parse(j.chunk.Data)
+		}
+		b := &j.parsed.batch
+		b.Seq, b.Mark = j.seq, j.mark
+		j.parsed.vertices, j.parsed.edges = b.count()
+		var copied bool
+		if j.msg, _, copied = r.sink.Pack(b); copied {
+			p.reuse(b)
+		}
+		r.counts.parse.Add(int64(time.Since(began)))
+		close(j.done)
+	}
+}
+
+// longLine refuses a line that is too long, of which a chunk is a part.
+func longLine(s *step, j *job) *parsed {
+	p := &parsed{}
+	if j.first {
+		p.rows = 1
+		if !s.again {
+			p.refused = []refused{{
+				end: len(j.chunk.Data), slot: -1, value: excerpt(j.chunk.Data), code: record.TooLong,
+				reason: fmt.Sprintf("the row is longer than %d bytes", maxRecord),
+			}}
+		}
+	}
+	return p
+}
+
+// send sends messages in order.
+func (r *run) send(ctx context.Context) error {
+	defer close(r.flight)
+	for {
+		var j *job
+		var ok bool
+		select {
+		case j, ok = <-r.ordered:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if !ok {
+			return r.sink.Finish()
+		}
+		select {
+		case <-j.done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if r.tooMany.Load() {
+			r.window.give(2 * j.bytes) // the budget was exceeded before this batch
+			continue
+		}
+		began := time.Now()
+		s := &r.plan.steps[j.step]
+		for i := range j.parsed.refused {
+			if err := r.reject(j, &j.parsed.refused[i]); err != nil {
+				return err
+			}
+		}
+		if j.chunk.Long && !j.first && !s.again {
+			if err := r.log.more(s.in, j.chunk.Data, j.seq); err != nil {
+				return err
+			}
+		}
+		if !s.again {
+			r.counts.addRows(j.step, int64(j.parsed.rows))
+		}
+		r.counts.readBytes.Add(j.bytes)
+		j.sent = time.Now()
+		select {
+		case r.flight <- j:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if err := r.sink.Send(j.msg); err != nil {
+			if !errors.Is(err, io.EOF) {
+				return err
+			}
+			// The stream is broken; receive learns why.
+			<-ctx.Done()
+			return nil
+		}
+		j.msg = nil
+		r.counts.send.Add(int64(time.Since(began)))
+		r.checkBudget()
+	}
+}
+
+// receive takes acknowledgements.
+func (r *run) receive(ctx context.Context) error {
+	for {
+		a, err := r.sink.Recv()
+		if errors.Is(err, io.EOF) {
+			if j, ok := <-r.flight; ok {
+				return fmt.Errorf("the server ended the load before batch %d was acknowledged", j.seq)
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		j, ok := <-r.flight
+		if !ok || j.seq != a.Seq {
+			return fmt.Errorf("the server acknowledged batch %d out of turn", a.Seq)
+		}
+		r.counts.wait.Add(int64(time.Since(j.sent)))
+		if err := r.acknowledged(j, &a); err != nil {
+			return err
+		}
+		r.window.give(2 * j.bytes)
+		r.checkBudget()
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// acknowledged counts an applied batch and notes the rows that were refused.
+func (r *run) acknowledged(j *job, a *Ack) error {
+	var vertices, edges int64
+	for _, x := range a.Rejected {
+		rows := j.parsed.vertexRows
+		if x.Edge {
+			rows = j.parsed.edgeRows
+			edges++
+		} else {
+			vertices++
+		}
+		if x.Group >= len(rows) || x.Row >= len(rows[x.Group]) {
+			return fmt.Errorf("the server refused a row that batch %d does not have", a.Seq)
+		}
+		if err := r.reject(j, r.plan.steps[j.step].locate(j.chunk.Data, int(rows[x.Group][x.Row]), &x)); err != nil {
+			return err
+		}
+	}
+	r.counts.applied(j.step, int64(j.parsed.vertices)-vertices, int64(j.parsed.edges)-edges, int64(a.Vertices), int64(a.Edges))
+	return nil
+}
+
+// checkBudget stops the load when too many rows were refused. A share is taken of the rows that the whole load is
+// about to have, as far as its bytes tell.
+func (r *run) checkBudget() {
+	rows := r.counts.rows.Load()
+	if read, all := r.counts.readBytes.Load(), r.plan.Bytes(); r.o.MaxRejects.Share > 0 {
+		if all == 0 {
+			return // the end will tell
+		}
+		if read > 0 && read < all {
+			rows = int64(math.Min(1<<62, float64(rows)*float64(all)/float64(read)))
+		}
+	}
+	if r.o.MaxRejects.exceeded(r.counts.rejects.Load(), rows) {
+		r.tooMany.Store(true)
+		r.stop.Store(true)
+	}
+}
+
+func (b *Batch) count() (vertices, edges int) {
+	for i := range b.Vertices {
+		vertices += len(b.Vertices[i].Keys)
+	}
+	for i := range b.Edges {
+		edges += len(b.Edges[i].Src)
+	}
+	return vertices, edges
+}

@@ -1,0 +1,97 @@
+package loader
+
+import (
+	"context"
+	"io"
+)
+
+// Sink is where the batches of a load go: a server, or a session in this process.
+type Sink interface {
+	// Begin opens the load and gives the number and mark of the last batch that an earlier run applied.
+	Begin(ctx context.Context, o Open) (seq uint64, mark []byte, err error)
+	// Pack turns a batch into the message for Send, and gives its size in bytes. Several goroutines call it at once.
+	// copied says that the message shares no memory with the batch.
+	Pack(b *Batch) (msg any, size int, copied bool)
+	// Send sends a message; messages come in the order of their batches' numbers. One goroutine calls it, another one Recv.
+	Send(msg any) error
+	// Finish says that no more follows.
+	Finish() error
+	// Recv gives the acknowledgements in the order of the batches, then io.EOF.
+	Recv() (Ack, error)
+}
+
+// local is a sink that applies batches in this process.
+type local struct {
+	l       *Loader
+	s       *Session
+	ctx     context.Context // of the load; there is one call of Begin
+	batches chan *Batch
+	done    <-chan struct{}
+	acks    []Ack
+}
+
+// NewLocal makes a sink for one load of a loader in this process.
+func NewLocal(l *Loader) Sink { return &local{l: l, batches: make(chan *Batch, 8)} }
+
+func (s *local) Begin(ctx context.Context, o Open) (uint64, []byte, error) {
+	var err error
+	s.ctx, s.done = ctx, ctx.Done()
+	if s.s, err = s.l.Begin(ctx, o); err != nil {
+		return 0, nil, err
+	}
+	return s.s.Seq, s.s.Mark, nil
+}
+
+func (s *local) Pack(b *Batch) (any, int, bool) { return b, 0, false }
+
+func (s *local) Send(msg any) error {
+	select {
+	case s.batches <- msg.(*Batch):
+		return nil
+	case <-s.done:
+		return context.Cause(s.ctx)
+	}
+}
+
+func (s *local) Finish() error {
+	close(s.batches)
+	return nil
+}
+
+func (s *local) Recv() (Ack, error) {
+	if len(s.acks) > 0 {
+		a := s.acks[0]
+		s.acks = s.acks[1:]
+		return a, nil
+	}
+	var group []*Batch
+	select {
+	case b, ok := <-s.batches:
+		if !ok {
+			s.s.Close()
+			return Ack{}, io.EOF
+		}
+		group = append(group, b)
+	case <-s.done:
+		return Ack{}, context.Cause(s.ctx)
+	}
+	for more := true; more; {
+		select {
+		case b, ok := <-s.batches:
+			if more = ok; ok {
+				group = append(group, b)
+			} else {
+				// What was closed stays closed: the next call meets it again.
+				more = false
+			}
+		default:
+			more = false
+		}
+	}
+	acks, err := s.s.Apply(s.ctx, group)
+	if err != nil {
+		return Ack{}, err
+	}
+	s.acks = acks[1:]
+	return acks[0], nil
+}

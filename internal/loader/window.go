@@ -1,0 +1,46 @@
+package loader
+
+import (
+	"context"
+	"sync"
+)
+
+// window bounds the bytes that are in work.
+type window struct {
+	mu    sync.Mutex
+	free  int64
+	size  int64
+	given chan struct{} // holds an element when bytes have come back
+}
+
+func newWindow(size int64) *window {
+	return &window{free: size, size: size, given: make(chan struct{}, 1)}
+}
+
+// take waits until n bytes are free, or, if the window is smaller than that, until all of it is. One goroutine calls it.
+func (w *window) take(ctx context.Context, n int64) error {
+	for {
+		w.mu.Lock()
+		if w.free >= n || w.free == w.size {
+			w.free -= n
+			w.mu.Unlock()
+			return nil
+		}
+		w.mu.Unlock()
+		select {
+		case <-w.given:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (w *window) give(n int64) {
+	w.mu.Lock()
+	w.free += n
+	w.mu.Unlock()
+	select {
+	case w.given <- struct{}{}:
+	default:
+	}
+}
