@@ -51,6 +51,7 @@ func (b *builder) step(s step) {
 		b.expand(s)
 	case stepBoundEdge:
 		b.boundEdge(b.m.p.Edges[s.edge])
+		b.differs(s.edge)
 		b.done = append(b.done, s.edge)
 	case stepShortest:
 		b.shortest(b.m.p.Edges[s.edge])
@@ -97,6 +98,25 @@ func (b *builder) unlike(i int) []Col {
 		}
 	}
 	return cols
+}
+
+// differs tests that a bound edge is none of those before it.
+func (b *builder) differs(i int) {
+	e := &b.m.p.Edges[i]
+	if e.Length != nil {
+		return
+	}
+	for _, j := range b.done {
+		if !b.m.mayBeSame(i, j) {
+			continue
+		}
+		x, y := &ColRef{Col: e.Col}, &ColRef{Col: b.m.p.Edges[j].Col}
+		if b.m.p.Edges[j].Length != nil {
+			b.filter(&Op{Op: Not, Args: []Expr{&Op{Op: In, Args: []Expr{x, y}}}})
+		} else {
+			b.filter(&Op{Op: Ne, Args: []Expr{x, y}})
+		}
+	}
 }
 
 func (b *builder) expand(s step) {

@@ -187,7 +187,7 @@ func (g *patternGenerator) condition() (condition, bool) {
 		return nil
 	}
 	k := g.r.IntN(3)
-	switch g.r.IntN(7) {
+	switch g.r.IntN(8) {
 	case 0:
 		return condition{fmt.Sprintf("%s.x = %s.x", a, b), func(gr *refGraph, r row) bool {
 			p, q := x(gr, r, a), x(gr, r, b)
@@ -203,7 +203,7 @@ func (g *patternGenerator) condition() (condition, bool) {
 			v, ok := r[a].(vertexRef)
 			return ok && !strings.Contains(gr.vertices[v].labels, "A")
 		}}, true
-	case 3:
+	case 3, 7:
 		return condition{fmt.Sprintf("%s <> %s", a, b), func(_ *refGraph, r row) bool {
 			return r[a] != nil && r[b] != nil && r[a] != r[b]
 		}}, true
@@ -246,8 +246,8 @@ func (g *patternGenerator) statement() (text, answer string) {
 	sort.Strings(names)
 	var lines []string
 	v := g.known("vertex")
-	switch k := g.r.IntN(6); {
-	case k == 0:
+	switch k := g.r.IntN(8); {
+	case k == 0, k > 5:
 		return text + "RETURN count(*)", show([]any{int64(len(rows))})
 	case k == 1 && v != "", k == 2 && v != "":
 		seen := map[string]bool{}
