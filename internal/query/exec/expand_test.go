@@ -53,17 +53,32 @@ func someChain(rng *rand.Rand, q *plan.Query, steps int) (root plan.Node, vertic
 }
 
 // Rows are those of the interpreter, whichever of the columns are wanted.
-func TestExpandIsRight(t *testing.T) {
-	worlds(t, 1500, func(t *testing.T, rng *rand.Rand, w *world, batch int) {
-		q := &plan.Query{}
-		root, vertices, edges := someChain(rng, q, 1+rng.IntN(3))
-		q.Root = root
-		for _, c := range append(vertices, edges...) {
-			if rng.IntN(3) > 0 {
-				q.Out = append(q.Out, c)
-				q.Names = append(q.Names, "c")
-			}
+func TestExpandIsRight(t *testing.T) { worlds(t, 1500, checkExpand) }
+
+func checkExpand(t *testing.T, rng *rand.Rand, w *world, batch int) {
+	q := &plan.Query{}
+	root, vertices, edges := someChain(rng, q, 1+rng.IntN(3))
+	q.Root = root
+	for _, c := range append(vertices, edges...) {
+		if rng.IntN(3) > 0 {
+			q.Out = append(q.Out, c)
+			q.Names = append(q.Names, "c")
 		}
-		require.Equal(t, w.want(q), w.run(t, q, batch), "%s", plan.Format(q))
-	})
+	}
+	require.Equal(t, w.want(q), w.run(t, q, batch), "%s", plan.Format(q))
+}
+
+// Operators are right over a store as well, whose shards answer in their own way.
+func TestStoredGraphs(t *testing.T) {
+	checks := []func(*testing.T, *rand.Rand, *world, int){
+		checkExpand, checkVarExpand, checkVarExpandEnds, checkShortestPath, checkFrontierCount,
+	}
+	for seed := range uint64(12) {
+		rng := rand.New(rand.NewPCG(seed, 11))
+		n := 2 + rng.IntN(7)
+		w := newStoredWorld(t, rng, 1+int(seed%3), n, min(9, rng.IntN(2*n+1)))
+		for range 40 {
+			checks[rng.IntN(len(checks))](t, rng, w, []int{1, 3, 1024}[rng.IntN(3)])
+		}
+	}
 }

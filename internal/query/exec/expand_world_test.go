@@ -8,23 +8,26 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
 // world is a small random graph, in the oracle and as plain slices for the interpreter that knows what is right.
 type world struct {
-	g        *oracle.Graph
+	g        shard.Graph
 	tx       shard.Tx
 	vertices []worldVertex
 	edges    []worldEdge
 	vid      []graph.VertexID
 	vnum     map[graph.VertexID]int
 	enum     map[graph.EdgeID]int
+	stored   bool // the graph is kept in a store, not by the oracle
 }
 
 type worldVertex struct {
@@ -42,7 +45,16 @@ var ctx = context.Background()
 
 // newWorld makes a graph of n vertices and m edges, among them loops and parallel edges.
 func newWorld(t testing.TB, rng *rand.Rand, shards, n, m int) *world {
-	w := &world{vnum: map[graph.VertexID]int{}, enum: map[graph.EdgeID]int{}}
+	return makeWorld(t, &world{}, rng, shards, n, m)
+}
+
+// newStoredWorld is newWorld over a store.
+func newStoredWorld(t testing.TB, rng *rand.Rand, shards, n, m int) *world {
+	return makeWorld(t, &world{stored: true}, rng, shards, n, m)
+}
+
+func makeWorld(t testing.TB, w *world, rng *rand.Rand, shards, n, m int) *world {
+	w.vnum, w.enum = map[graph.VertexID]int{}, map[graph.EdgeID]int{}
 	for i := range n {
 		var v worldVertex
 		for _, l := range []string{"A", "B", "C"} {
@@ -66,9 +78,16 @@ func newWorld(t testing.TB, rng *rand.Rand, shards, n, m int) *world {
 	return w
 }
 
-// load puts the slices into an oracle and opens a transaction on it.
+// load makes a graph of the slices and opens a transaction on it.
 func (w *world) load(t testing.TB, shards int) {
 	w.g = oracle.NewGraph(shards)
+	if w.stored {
+		store, err := local.Open(local.Options{FS: vfs.NewMem(), Dir: "data", Shards: shards})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, store.Close()) })
+		w.g, err = store.Graph(local.DefaultGraph)
+		require.NoError(t, err)
+	}
 	tx, err := w.g.Begin(ctx, shard.Write)
 	require.NoError(t, err)
 	props := func(name string, v graph.Value) []graph.Property {
@@ -104,6 +123,7 @@ func (w *world) load(t testing.TB, shards int) {
 	require.NoError(t, tx.Commit(ctx))
 	w.tx, err = w.g.Begin(ctx, shard.Read)
 	require.NoError(t, err)
+	t.Cleanup(w.tx.Rollback)
 }
 
 // reload makes the oracle's graph from the slices again, after a change.

@@ -62,33 +62,33 @@ func someHops(rng *rand.Rand) []plan.Hop {
 	return hops
 }
 
-func TestFrontierCountIsRight(t *testing.T) {
-	worlds(t, 3000, func(t *testing.T, rng *rand.Rand, w *world, batch int) {
-		q := &plan.Query{}
-		a, n := q.NewCol("a", graph.VertexKind), q.NewCol("n", graph.Null)
-		x := &plan.FrontierCount{
-			Input: &plan.Scan{Input: &plan.Unit{}, Out: a, Labels: someLabels(rng)}, From: a, Out: n, Hops: someHops(rng), Group: rng.IntN(2) == 0,
-			Trail: rng.IntN(3) > 0,
-		}
-		size := w.frontierSize
-		if x.Trail {
-			size = w.trailEnds
-		}
-		q.Root = x
-		all := map[int]bool{}
-		want := []string{}
-		for _, r := range w.rows(x.Input) {
-			all[r.v[a]] = true
-			want = append(want, fmt.Sprintf("v%d %d", r.v[a], size(map[int]bool{r.v[a]: true}, x.Hops)))
-		}
-		slices.Sort(want)
-		q.Out = []plan.Col{a, n}
-		if !x.Group {
-			q.Out = []plan.Col{n}
-			want = []string{fmt.Sprint(size(all, x.Hops))}
-		}
-		require.Equal(t, want, w.run(t, q, batch), "%s", plan.Format(q))
-	})
+func TestFrontierCountIsRight(t *testing.T) { worlds(t, 3000, checkFrontierCount) }
+
+func checkFrontierCount(t *testing.T, rng *rand.Rand, w *world, batch int) {
+	q := &plan.Query{}
+	a, n := q.NewCol("a", graph.VertexKind), q.NewCol("n", graph.Null)
+	x := &plan.FrontierCount{
+		Input: &plan.Scan{Input: &plan.Unit{}, Out: a, Labels: someLabels(rng)}, From: a, Out: n, Hops: someHops(rng), Group: rng.IntN(2) == 0,
+		Trail: rng.IntN(3) > 0,
+	}
+	size := w.frontierSize
+	if x.Trail {
+		size = w.trailEnds
+	}
+	q.Root = x
+	all := map[int]bool{}
+	want := []string{}
+	for _, r := range w.rows(x.Input) {
+		all[r.v[a]] = true
+		want = append(want, fmt.Sprintf("v%d %d", r.v[a], size(map[int]bool{r.v[a]: true}, x.Hops)))
+	}
+	slices.Sort(want)
+	q.Out = []plan.Col{a, n}
+	if !x.Group {
+		q.Out = []plan.Col{n}
+		want = []string{fmt.Sprint(size(all, x.Hops))}
+	}
+	require.Equal(t, want, w.run(t, q, batch), "%s", plan.Format(q))
 }
 
 // Large frontiers are walked as bitmaps, from which a breadth-first search and its ends must not differ either.

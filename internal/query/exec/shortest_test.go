@@ -25,58 +25,58 @@ func somePairs(rng *rand.Rand, q *plan.Query, differ bool) (root plan.Node, a, b
 }
 
 // All shortest paths are those of the interpreter; a single one is one of them, for every pair that has any.
-func TestShortestPathIsRight(t *testing.T) {
-	worlds(t, 3000, func(t *testing.T, rng *rand.Rand, w *world, batch int) {
-		if len(w.edges) > 9 { // the number of trails explodes
-			w.edges = w.edges[:9]
-			w.reload(t)
-		}
-		q := &plan.Query{}
-		lo := []int{0, 1, 1, 1, 2}[rng.IntN(5)]
-		root, a, b := somePairs(rng, q, lo > 0)
-		x := &plan.ShortestPath{
-			Input: root, From: a, To: b, Types: someTypes(rng), Dir: someDirection(rng), Min: intConst(lo),
-			Path: q.NewCol("p", graph.PathKind), Edges: q.NewCol("es", graph.List), EdgeVar: q.NewCol("x", graph.EdgeKind),
-			All: true, Optional: rng.IntN(3) == 0,
-		}
-		if rng.IntN(2) == 0 {
-			x.Max = intConst(rng.IntN(5))
-		}
-		switch rng.IntN(6) {
-		case 0, 1:
-			x.Where = append(x.Where, heavier(x.EdgeVar, intConst(rng.IntN(5))))
-		case 2:
-			x.Where = append(x.Where, heavier(x.EdgeVar, &plan.Prop{X: &plan.ColRef{Col: a}, Key: "n"}))
-		}
-		if rng.IntN(3) == 0 {
-			x.PathWhere = []plan.Expr{&plan.Op{Op: plan.Gt, Args: []plan.Expr{
-				&plan.Call{Func: "length", Args: []plan.Expr{&plan.ColRef{Col: x.Path}}}, intConst(rng.IntN(4)),
-			}}}
-		}
-		q.Root = x
-		q.Out = []plan.Col{a, b, x.Path, x.Edges}
-		want := w.want(q)
-		require.Equal(t, want, w.run(t, q, batch), "%s", plan.Format(q))
+func TestShortestPathIsRight(t *testing.T) { worlds(t, 3000, checkShortestPath) }
 
-		// The same with a single path.
-		single := *x
-		single.All = false
-		q.Root = &single
-		got := w.run(t, q, batch)
-		pairs := func(rows []string) []string {
-			var out []string
-			for _, r := range rows {
-				f := strings.Fields(r)
-				out = append(out, f[0]+" "+f[1])
-			}
-			return slices.Compact(out)
+func checkShortestPath(t *testing.T, rng *rand.Rand, w *world, batch int) {
+	if len(w.edges) > 9 { // the number of trails explodes
+		w.edges = w.edges[:9]
+		w.reload(t)
+	}
+	q := &plan.Query{}
+	lo := []int{0, 1, 1, 1, 2}[rng.IntN(5)]
+	root, a, b := somePairs(rng, q, lo > 0)
+	x := &plan.ShortestPath{
+		Input: root, From: a, To: b, Types: someTypes(rng), Dir: someDirection(rng), Min: intConst(lo),
+		Path: q.NewCol("p", graph.PathKind), Edges: q.NewCol("es", graph.List), EdgeVar: q.NewCol("x", graph.EdgeKind),
+		All: true, Optional: rng.IntN(3) == 0,
+	}
+	if rng.IntN(2) == 0 {
+		x.Max = intConst(rng.IntN(5))
+	}
+	switch rng.IntN(6) {
+	case 0, 1:
+		x.Where = append(x.Where, heavier(x.EdgeVar, intConst(rng.IntN(5))))
+	case 2:
+		x.Where = append(x.Where, heavier(x.EdgeVar, &plan.Prop{X: &plan.ColRef{Col: a}, Key: "n"}))
+	}
+	if rng.IntN(3) == 0 {
+		x.PathWhere = []plan.Expr{&plan.Op{Op: plan.Gt, Args: []plan.Expr{
+			&plan.Call{Func: "length", Args: []plan.Expr{&plan.ColRef{Col: x.Path}}}, intConst(rng.IntN(4)),
+		}}}
+	}
+	q.Root = x
+	q.Out = []plan.Col{a, b, x.Path, x.Edges}
+	want := w.want(q)
+	require.Equal(t, want, w.run(t, q, batch), "%s", plan.Format(q))
+
+	// The same with a single path.
+	single := *x
+	single.All = false
+	q.Root = &single
+	got := w.run(t, q, batch)
+	pairs := func(rows []string) []string {
+		var out []string
+		for _, r := range rows {
+			f := strings.Fields(r)
+			out = append(out, f[0]+" "+f[1])
 		}
-		require.Equal(t, pairs(want), pairs(got), "%s", plan.Format(q))
-		require.Len(t, got, len(pairs(want)))
-		for _, row := range got {
-			require.Contains(t, want, row, "%s", plan.Format(q))
-		}
-	})
+		return slices.Compact(out)
+	}
+	require.Equal(t, pairs(want), pairs(got), "%s", plan.Format(q))
+	require.Len(t, got, len(pairs(want)))
+	for _, row := range got {
+		require.Contains(t, want, row, "%s", plan.Format(q))
+	}
 }
 
 // A pattern without a star is a path of one edge, bound to the edge itself.

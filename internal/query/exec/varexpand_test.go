@@ -57,35 +57,35 @@ func someVarExpand(rng *rand.Rand, q *plan.Query, ends bool) plan.Node {
 }
 
 // Trails are those of the interpreter. An expansion after it must not repeat their edges.
-func TestVarExpandIsRight(t *testing.T) {
-	worlds(t, 3000, func(t *testing.T, rng *rand.Rand, w *world, batch int) {
-		if len(w.edges) > 9 { // the number of trails explodes
-			w.edges = w.edges[:9]
-			w.reload(t)
+func TestVarExpandIsRight(t *testing.T) { worlds(t, 3000, checkVarExpand) }
+
+func checkVarExpand(t *testing.T, rng *rand.Rand, w *world, batch int) {
+	if len(w.edges) > 9 { // the number of trails explodes
+		w.edges = w.edges[:9]
+		w.reload(t)
+	}
+	q := &plan.Query{}
+	q.Root = someVarExpand(rng, q, false)
+	x, _ := q.Root.(*plan.VarExpand)
+	if x.Edges != 0 && rng.IntN(2) == 0 {
+		to := q.NewCol("v", graph.VertexKind)
+		q.Root = &plan.Expand{
+			Input: x, From: x.To, Edge: q.NewCol("e", graph.EdgeKind), To: to, Dir: someDirection(rng), Unlike: []plan.Col{x.Edges},
 		}
-		q := &plan.Query{}
-		q.Root = someVarExpand(rng, q, false)
-		x, _ := q.Root.(*plan.VarExpand)
-		if x.Edges != 0 && rng.IntN(2) == 0 {
-			to := q.NewCol("v", graph.VertexKind)
-			q.Root = &plan.Expand{
-				Input: x, From: x.To, Edge: q.NewCol("e", graph.EdgeKind), To: to, Dir: someDirection(rng), Unlike: []plan.Col{x.Edges},
-			}
-			q.Out = append(q.Out, to)
-		}
-		require.Equal(t, w.want(q), w.run(t, q, batch), "%s", plan.Format(q))
-	})
+		q.Out = append(q.Out, to)
+	}
+	require.Equal(t, w.want(q), w.run(t, q, batch), "%s", plan.Format(q))
 }
 
 // Ends come once a row, by breadth-first search and by trails.
-func TestVarExpandEndsIsRight(t *testing.T) {
-	worlds(t, 3000, func(t *testing.T, rng *rand.Rand, w *world, batch int) {
-		if len(w.edges) > 9 {
-			w.edges = w.edges[:9]
-			w.reload(t)
-		}
-		q := &plan.Query{}
-		q.Root = someVarExpand(rng, q, true)
-		require.Equal(t, w.want(q), w.run(t, q, batch), "%s", plan.Format(q))
-	})
+func TestVarExpandEndsIsRight(t *testing.T) { worlds(t, 3000, checkVarExpandEnds) }
+
+func checkVarExpandEnds(t *testing.T, rng *rand.Rand, w *world, batch int) {
+	if len(w.edges) > 9 {
+		w.edges = w.edges[:9]
+		w.reload(t)
+	}
+	q := &plan.Query{}
+	q.Root = someVarExpand(rng, q, true)
+	require.Equal(t, w.want(q), w.run(t, q, batch), "%s", plan.Format(q))
 }
