@@ -1,0 +1,139 @@
+package ldbc
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/loader"
+	"github.com/hopgate/hopgate/internal/loader/mapping"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/shard/local"
+)
+
+// dataDir finds the benchmark's data, shared/data beside the repository; "" if it is not there.
+func dataDir() string {
+	dir, err := os.Getwd()
+	for err == nil {
+		data := filepath.Join(dir, "shared", "data")
+		if _, err := os.Stat(filepath.Join(data, "ldbc-queries.jsonl")); err == nil {
+			return data
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			break
+		}
+		dir = up
+	}
+	return ""
+}
+
+// data gives the directory of the data, or ends the test.
+func data(t testing.TB) string {
+	dir := dataDir()
+	if dir == "" {
+		t.Skip("the data of the benchmark is not there")
+	}
+	return dir
+}
+
+// load makes an engine over the graph of one scale factor.
+func load(t testing.TB, scale string, shards int) (*query.Engine, *loader.Report) {
+	store, err := local.Open(local.Options{Dir: t.TempDir(), Shards: shards})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	text, err := os.ReadFile("mapping.yaml")
+	require.NoError(t, err)
+	m, err := mapping.Parse("mapping.yaml", text)
+	require.NoError(t, err)
+	plan, err := loader.NewPlan(m, filepath.Join(data(t), scale), nil)
+	require.NoError(t, err)
+	rep, err := plan.Run(t.Context(), loader.NewLocal(loader.New(store)), loader.Options{})
+	require.NoError(t, err)
+	return query.New(store, query.Options{}), rep
+}
+
+// statements gives the benchmark's statements by name.
+func statements(t testing.TB, file string) map[string]string {
+	out := map[string]string{}
+	for _, line := range lines(t, filepath.Join(data(t), file)) {
+		var s struct{ Name, Statement string }
+		require.NoError(t, json.Unmarshal(line, &s))
+		out[s.Name] = s.Statement
+	}
+	return out
+}
+
+func lines(t testing.TB, file string) [][]byte {
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var out [][]byte
+	s := bufio.NewScanner(bytes.NewReader(text))
+	s.Buffer(nil, 1<<20)
+	for s.Scan() {
+		out = append(out, bytes.Clone(s.Bytes()))
+	}
+	require.NoError(t, s.Err())
+	return out
+}
+
+// run runs a statement and gives its columns and rows.
+func run(t testing.TB, e *query.Engine, statement string, params map[string]graph.Value) (columns []string, rows [][]graph.Value) {
+	res, err := e.Query(t.Context(), query.Request{Statement: statement, Params: params})
+	require.NoError(t, err)
+	defer res.Close()
+	for {
+		b, err := res.Next()
+		require.NoError(t, err)
+		if b == nil {
+			return res.Columns, rows
+		}
+		for i := range b.N {
+			row := make([]graph.Value, len(b.Cols))
+			for c := range b.Cols {
+				row[c] = b.Cols[c].Value(i).Clone()
+			}
+			rows = append(rows, row)
+		}
+	}
+}
+
+// value makes a value of JSON that was decoded with numbers as they are written.
+func value(t testing.TB, x any) graph.Value {
+	switch v := x.(type) {
+	case nil:
+		return graph.Value{}
+	case bool:
+		return graph.BoolValue(v)
+	case string:
+		return graph.StringValue(v)
+	case json.Number:
+		if i, err := v.Int64(); err == nil {
+			return graph.IntValue(i)
+		}
+		f, err := v.Float64()
+		require.NoError(t, err)
+		return graph.FloatValue(f)
+	case []any:
+		l := make([]graph.Value, len(v))
+		for i, e := range v {
+			l[i] = value(t, e)
+		}
+		return graph.ListValue(l)
+	}
+	t.Fatalf("no value: %T", x)
+	return graph.Value{}
+}
+
+// decode reads JSON with numbers as they are written.
+func decode(t testing.TB, text []byte, into any) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	require.NoError(t, d.Decode(into))
+}
