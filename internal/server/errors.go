@@ -36,8 +36,9 @@ func statusOf(err error) int { return transports[graph.AsError(err).Kind].http }
 // appendError writes one entry of "errors".
 func appendError(dst []byte, err error) []byte {
 	e := graph.AsError(err)
+	c := classify(e)
 	dst = append(dst, `{"code":`...)
-	dst = appendString(dst, e.Code)
+	dst = appendString(dst, c.code)
 	dst = append(dst, `,"message":`...)
 	dst = appendString(dst, e.Error())
 	if e.Pos.Line > 0 {
@@ -49,7 +50,6 @@ func appendError(dst []byte, err error) []byte {
 		dst = strconv.AppendInt(dst, int64(e.Pos.Offset), 10)
 		dst = append(dst, '}')
 	}
-	c := classify(e)
 	dst = append(dst, `,"type":`...)
 	dst = appendString(dst, c.typ)
 	dst = append(dst, `,"phase":`...)
@@ -59,12 +59,15 @@ func appendError(dst []byte, err error) []byte {
 	return append(dst, '}')
 }
 
-// class is openCypher's classification of an error.
-type class struct{ typ, phase, detail string }
+// class is an error's status code and openCypher's classification.
+type class struct{ code, typ, phase, detail string }
 
 // classify gives an error's classification, whole also where a layer below gave a part of it.
 func classify(e *graph.Error) class {
-	c := class{e.Type, e.Phase, e.Detail}
+	c := class{e.Code, e.Type, e.Phase, e.Detail}
+	if c.code == "" {
+		c.code = "Neo.DatabaseError.General.UnknownError"
+	}
 	if c.typ == "" {
 		c.typ = "Error"
 	}
@@ -108,7 +111,7 @@ func checkStatement(text string) error {
 func grpcError(err error) error {
 	e := graph.AsError(err)
 	st, c := status.New(transports[e.Kind].grpc, strings.ToValidUTF8(e.Error(), "\ufffd")), classify(e)
-	info := &errdetails.ErrorInfo{Domain: "hopgate", Reason: e.Code, Metadata: map[string]string{
+	info := &errdetails.ErrorInfo{Domain: "hopgate", Reason: c.code, Metadata: map[string]string{
 		"type": c.typ, "phase": c.phase, "detail": c.detail,
 	}}
 	if e.Pos.Line > 0 {

@@ -1,0 +1,331 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/loader"
+	"github.com/hopgate/hopgate/internal/oracle"
+	"github.com/hopgate/hopgate/internal/query"
+)
+
+// running is a server that listens, with a client of its gRPC side.
+type running struct {
+	*Server
+	engine *query.Engine
+	addrs  Addresses
+	conn   *grpc.ClientConn
+}
+
+func serve(t testing.TB) *running {
+	store := oracle.New(2)
+	require.NoError(t, store.CreateGraph(context.Background(), query.DefaultGraph))
+	r := &running{engine: query.New(store, query.Options{})}
+	r.Server = New(r.engine, loader.New(store), nil, prometheus.NewRegistry(), Options{Logger: slog.New(slog.DiscardHandler)})
+	var err error
+	r.addrs, err = r.Listen(context.Background(), Addresses{HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Admin: "127.0.0.1:0"})
+	require.NoError(t, err)
+	r.conn, err = grpc.NewClient(r.addrs.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = r.conn.Close()
+		http.DefaultClient.CloseIdleConnections()
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		r.Drain(ctx)
+	})
+	return r
+}
+
+// answer is what a call of Query gives.
+type answer struct {
+	fields  []string
+	rows    int
+	largest int // bytes of a message
+	values  []*pb.RowBatch
+	summary *pb.QuerySummary
+}
+
+func (r *running) query(ctx context.Context, req *pb.QueryRequest) (*answer, error) {
+	stream, err := pb.NewGraphServiceClient(r.conn).Query(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{}
+	for {
+		part, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return a, nil
+		}
+		if err != nil {
+			return a, err
+		}
+		a.largest = max(a.largest, proto.Size(part))
+		switch x := part.GetPart().(type) {
+		case *pb.QueryResponse_Header:
+			a.fields = x.Header.GetFields()
+		case *pb.QueryResponse_Rows:
+			a.rows += int(x.Rows.GetRows())
+			a.values = append(a.values, x.Rows)
+		case *pb.QueryResponse_Summary:
+			a.summary = x.Summary
+		}
+	}
+}
+
+func TestGRPCQuery(t *testing.T) {
+	r := serve(t)
+	ctx := context.Background()
+	a, err := r.query(ctx, &pb.QueryRequest{Statement: "CREATE (:Person {id: 1})-[:KNOWS]->(:Person {id: 2})"})
+	require.NoError(t, err)
+	require.Empty(t, a.fields)
+	require.True(t, a.summary.GetCounters().GetContainsUpdates())
+	require.EqualValues(t, 2, a.summary.GetCounters().GetNodesCreated())
+
+	a, err = r.query(ctx, &pb.QueryRequest{
+		Statement:  "MATCH p = (a {id: $m.id})-[k]->(b) RETURN a, k, p, $m AS m, $d AS d, 1 AS i, 1.5 AS f, 's' AS s, null AS n",
+		AccessMode: pb.AccessMode_ACCESS_MODE_READ,
+		Parameters: map[string]*pb.Value{
+			"m": {Kind: &pb.Value_Map{Map: &pb.MapValue{Entries: []*pb.MapEntry{{Key: "id", Value: &pb.Value{Kind: &pb.Value_Integer{Integer: 1}}}}}}},
+			"d": {Kind: &pb.Value_Temporal{Temporal: &pb.TemporalValue{Type: pb.TemporalType_TEMPORAL_TYPE_DATE, Text: "2020-01-02"}}},
+		},
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "k", "p", "m", "d", "i", "f", "s", "n"}, a.fields)
+	require.Equal(t, 1, a.rows)
+	cols := a.values[0].GetColumns()
+	require.Equal(t, []string{"Person"}, cols[0].GetValues().GetValues()[0].GetVertex().GetLabels())
+	require.Equal(t, "KNOWS", cols[1].GetValues().GetValues()[0].GetEdge().GetType())
+	require.Len(t, cols[2].GetValues().GetValues()[0].GetPath().GetVertices(), 2)
+	require.Equal(t, "2020-01-02", cols[4].GetValues().GetValues()[0].GetTemporal().GetText())
+	require.Equal(t, []int64{1}, cols[5].GetIntegers().GetValues())
+	require.Equal(t, []float64{1.5}, cols[6].GetFloats().GetValues())
+	require.Equal(t, []string{"s"}, cols[7].GetStrings().GetValues())
+	require.Nil(t, cols[8].GetValues().GetValues()[0].GetKind())
+
+	a, err = r.query(ctx, &pb.QueryRequest{Statement: "UNWIND range(1, 10) AS x RETURN x", MaxRows: 3})
+	require.NoError(t, err)
+	require.Equal(t, 3, a.rows)
+	require.True(t, a.summary.GetTruncated())
+	require.Equal(t, "max_rows", a.summary.GetTruncatedReason())
+
+	a, err = r.query(ctx, &pb.QueryRequest{Statement: "PROFILE MATCH (n) RETURN n.id"})
+	require.NoError(t, err)
+	require.NotEmpty(t, a.summary.GetPlan().GetOperator())
+	require.EqualValues(t, 2, a.summary.GetPlan().GetRows())
+}
+
+// Rows travel in messages of some hundred KiB; a row that fits into none is an error.
+func TestGRPCMessages(t *testing.T) {
+	r := serve(t)
+	a, err := r.query(context.Background(), &pb.QueryRequest{
+		Statement:  "UNWIND range(1, 2000) AS x RETURN x, $s AS s",
+		Parameters: map[string]*pb.Value{"s": {Kind: &pb.Value_String_{String_: strings.Repeat("x", 4096)}}},
+	})
+	require.NoError(t, err)
+	require.Equal(t, 2000, a.rows)
+	require.Less(t, a.largest, rowBytes+8192)
+	require.GreaterOrEqual(t, len(a.values), 15)
+
+	_, err = r.query(context.Background(), &pb.QueryRequest{
+		Statement:  "RETURN $s + $s + $s AS s",
+		Parameters: map[string]*pb.Value{"s": {Kind: &pb.Value_String_{String_: strings.Repeat("x", 2<<20)}}},
+	})
+	require.Equal(t, codes.ResourceExhausted, status.Code(err), err)
+}
+
+func info(t *testing.T, err error) *errdetails.ErrorInfo {
+	for _, d := range status.Convert(err).Details() {
+		if i, ok := d.(*errdetails.ErrorInfo); ok {
+			return i
+		}
+	}
+	t.Fatalf("no ErrorInfo in %v", err)
+	return nil
+}
+
+// Errors carry the code of the HTTP contract and the position.
+func TestGRPCErrors(t *testing.T) {
+	r := serve(t)
+	for _, c := range []struct {
+		req    *pb.QueryRequest
+		code   codes.Code
+		reason string
+		meta   map[string]string
+	}{
+		{
+			&pb.QueryRequest{Statement: "RETURN 1,\n foo"}, codes.InvalidArgument, "Neo.ClientError.Statement.SyntaxError",
+			map[string]string{"type": "SyntaxError", "phase": "compile", "detail": "UndefinedVariable", "line": "2", "column": "2", "offset": "11"},
+		},
+		{
+			&pb.QueryRequest{Statement: "RETURN 1", Graph: "nowhere"}, codes.NotFound, "Neo.ClientError.Database.DatabaseNotFound", nil,
+		},
+		{
+			&pb.QueryRequest{Statement: ""}, codes.InvalidArgument, "Neo.ClientError.Request.Invalid", nil,
+		},
+		{
+			&pb.QueryRequest{Statement: "RETURN 1", Timeout: durationpb.New(-1)}, codes.InvalidArgument, "Neo.ClientError.Request.Invalid", nil,
+		},
+		{
+			&pb.QueryRequest{Statement: "CREATE (n)", AccessMode: pb.AccessMode_ACCESS_MODE_READ}, codes.InvalidArgument,
+			"Neo.ClientError.Statement.AccessMode", nil,
+		},
+		{
+			&pb.QueryRequest{Statement: "RETURN $x", Parameters: map[string]*pb.Value{"x": {Kind: &pb.Value_Vertex{Vertex: &pb.Vertex{}}}}},
+			codes.InvalidArgument, "Neo.ClientError.Request.Invalid", nil,
+		},
+		{
+			&pb.QueryRequest{Statement: slow, Timeout: durationpb.New(20 * time.Millisecond)}, codes.DeadlineExceeded,
+			"Neo.ClientError.Transaction.TransactionTimedOut", nil,
+		},
+	} {
+		_, err := r.query(context.Background(), c.req)
+		require.Equal(t, c.code, status.Code(err), "%s: %v", c.req.GetStatement(), err)
+		i := info(t, err)
+		require.Equal(t, "hopgate", i.GetDomain())
+		require.Equal(t, c.reason, i.GetReason())
+		for _, k := range []string{"type", "phase", "detail"} {
+			require.NotEmpty(t, i.GetMetadata()[k])
+		}
+		if c.meta != nil {
+			require.Equal(t, c.meta, i.GetMetadata())
+		}
+	}
+}
+
+// slow runs until it is ended.
+const slow = "UNWIND range(1, 1000) AS a UNWIND range(1, 1000) AS b UNWIND range(1, 1000) AS c UNWIND range(1, 1000) AS d RETURN count(*)"
+
+// A client that goes away takes its statement with it, over either transport.
+func TestCancel(t *testing.T) {
+	r := serve(t)
+	start := func() context.CancelFunc {
+		ctx, cancel := context.WithCancel(context.Background())
+		go func() { _, _ = r.query(ctx, &pb.QueryRequest{Statement: slow}) }()
+		return cancel
+	}
+	startHTTP := func() context.CancelFunc {
+		ctx, cancel := context.WithCancel(context.Background())
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.addrs.HTTP+"/v1/query", strings.NewReader(`{"statement": "`+slow+`"}`))
+		require.NoError(t, err)
+		go func() {
+			if res, err := http.DefaultClient.Do(req); err == nil {
+				_ = res.Body.Close()
+			}
+		}()
+		return cancel
+	}
+	for name, start := range map[string]func() context.CancelFunc{"grpc": start, "http": startHTTP} {
+		cancel := start()
+		require.Eventually(t, func() bool { return r.engine.ActiveQueries() == 1 }, 5*time.Second, time.Millisecond, name)
+		cancel()
+		began := time.Now()
+		require.Eventually(t, func() bool { return r.engine.ActiveQueries() == 0 }, 5*time.Second, time.Millisecond, name)
+		t.Logf("%s: %v", name, time.Since(began))
+	}
+}
+
+// A statement that is killed says so.
+func TestKill(t *testing.T) {
+	r := serve(t)
+	admin := pb.NewAdminServiceClient(r.conn)
+	failed := make(chan error, 1)
+	go func() {
+		_, err := r.query(context.Background(), &pb.QueryRequest{Statement: slow})
+		failed <- err
+	}()
+	var id uint64
+	require.Eventually(t, func() bool {
+		list, err := admin.RunningQueries(context.Background(), &pb.RunningQueriesRequest{})
+		require.NoError(t, err)
+		for _, q := range list.GetQueries() {
+			id = q.GetId()
+			require.Equal(t, slow, q.GetStatement())
+		}
+		return id != 0
+	}, 5*time.Second, time.Millisecond)
+	killed, err := admin.KillQuery(context.Background(), &pb.KillQueryRequest{Id: id})
+	require.NoError(t, err)
+	require.True(t, killed.GetKilled())
+	require.Equal(t, "Neo.ClientError.Transaction.Terminated", info(t, <-failed).GetReason())
+	killed, err = admin.KillQuery(context.Background(), &pb.KillQueryRequest{Id: id})
+	require.NoError(t, err)
+	require.False(t, killed.GetKilled())
+	log, err := admin.SlowLog(context.Background(), &pb.SlowLogRequest{Limit: 1})
+	require.NoError(t, err)
+	require.Equal(t, slow, log.GetQueries()[0].GetStatement())
+	require.NotEmpty(t, log.GetQueries()[0].GetError())
+}
+
+func TestGRPCFetch(t *testing.T) {
+	r := serve(t)
+	_, err := r.query(context.Background(), &pb.QueryRequest{Statement: "UNWIND range(1, 30000) AS i CREATE (:User {id: i, name: 'x' + i})"})
+	require.NoError(t, err)
+	fetch := func(req *pb.FetchRequest) (text string, code uint32) {
+		stream, err := pb.NewGraphServiceClient(r.conn).Fetch(context.Background(), req)
+		require.NoError(t, err)
+		for {
+			part, err := stream.Recv()
+			if errors.Is(err, io.EOF) {
+				return text, code
+			}
+			require.NoError(t, err)
+			require.Zero(t, code, "the code comes last")
+			text, code = text+string(part.GetChunk()), part.GetCode()
+		}
+	}
+	text, code := fetch(&pb.FetchRequest{Request: []byte(`{"User[]": {"count": 0, "User": {}}}`)})
+	require.EqualValues(t, 200, code)
+	require.Equal(t, 30000, strings.Count(text, `"name"`))
+	text, code = fetch(&pb.FetchRequest{Method: "head", Request: []byte(`{"User": {}}`)})
+	require.EqualValues(t, 200, code)
+	require.Contains(t, text, `"count":30000`)
+	text, code = fetch(&pb.FetchRequest{Request: []byte(`{"User": {"@order": 1}}`)})
+	require.EqualValues(t, 406, code)
+	require.Contains(t, text, `"ok":false`)
+	text, code = fetch(&pb.FetchRequest{Method: "fetch", Request: []byte(`{}`)})
+	require.EqualValues(t, 404, code)
+	require.Contains(t, text, `there is no method fetch`)
+}
+
+// The standard services are there, and health falls before the server goes.
+func TestHealthAndReflection(t *testing.T) {
+	r := serve(t)
+	health := healthpb.NewHealthClient(r.conn)
+	services := []string{"", "hopgate.v1.GraphService", "hopgate.v1.LoadService", "hopgate.v1.AdminService"}
+	for _, s := range services {
+		res, err := health.Check(context.Background(), &healthpb.HealthCheckRequest{Service: s})
+		require.NoError(t, err, s)
+		require.Equal(t, healthpb.HealthCheckResponse_SERVING, res.GetStatus(), s)
+	}
+	stream, err := reflectionpb.NewServerReflectionClient(r.conn).ServerReflectionInfo(context.Background())
+	require.NoError(t, err)
+	require.NoError(t, stream.Send(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}}))
+	res, err := stream.Recv()
+	require.NoError(t, err)
+	var names []string
+	for _, s := range res.GetListServicesResponse().GetService() {
+		names = append(names, s.GetName())
+	}
+	require.Subset(t, names, services[1:])
+	require.NoError(t, stream.CloseSend())
+}
