@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/plan"
@@ -74,21 +76,23 @@ func (b *binder) literal(key string, k memberKind) []byte {
 	return append(quote(nil, key), ':')
 }
 
-// formatKey turns a key into camel case, as "format": true asks for.
+// formatKey turns a key into camel case, as "format": true asks for: Moment is moment, [] list, Comment[] commentList,
+// User:owner owner, User-name[] userNamelist.
 func formatKey(key string, k memberKind) string {
 	switch k {
 	case memberArray:
-		key = strings.TrimSuffix(key, "[]") + "list"
-		if _, alias, ok := strings.Cut(key, ":"); ok {
+		name := strings.TrimSuffix(key, "[]")
+		if name == "" {
+			return "list"
+		}
+		name = lowerFirst(name) + "List"
+		if _, alias, ok := strings.Cut(name, ":"); ok {
 			return alias
 		}
-		if key == "list" {
-			return key
+		if strings.Contains(name, "-") {
+			name = camel(name)
 		}
-		if base := strings.TrimSuffix(key, "list"); !strings.Contains(base, "-") {
-			key = base + "List"
-		}
-		return lowerFirst(camel(key))
+		return lowerFirst(name)
 	case memberTable, memberObject:
 		if _, alias, ok := strings.Cut(key, ":"); ok {
 			return alias
@@ -98,22 +102,25 @@ func formatKey(key string, k memberKind) string {
 	return strings.TrimPrefix(key, "@")
 }
 
-// camel joins what hyphens separate.
+// camel joins what hyphens separate, each part in lower case but for its first letter.
 func camel(s string) string {
-	parts := strings.Split(s, "-")
-	for i, p := range parts[1:] {
-		if p != "" {
-			parts[i+1] = strings.ToUpper(p[:1]) + p[1:]
+	var b strings.Builder
+	for _, p := range strings.Split(strings.ToLower(s), "-") {
+		r, n := utf8.DecodeRuneInString(p)
+		if n > 0 {
+			b.WriteRune(unicode.ToUpper(r))
 		}
+		b.WriteString(p[n:])
 	}
-	return strings.Join(parts, "")
+	return b.String()
 }
 
 func lowerFirst(s string) string {
-	if s == "" {
+	r, n := utf8.DecodeRuneInString(s)
+	if n == 0 {
 		return s
 	}
-	return strings.ToLower(s[:1]) + s[1:]
+	return string(unicode.ToLower(r)) + s[n:]
 }
 
 // object binds the members of the root or a plain object.

@@ -182,15 +182,15 @@ func (x *run) explain(m *output) error {
 	if !m.explain {
 		return nil
 	}
-	plan, err := x.plan(m.query)
-	if plan == nil || err != nil {
+	lines, err := x.plan(m.query)
+	if lines == nil || err != nil {
 		return err
 	}
 	b := x.w.buf[:len(x.w.buf)-1]
 	if b[len(b)-1] != '{' {
 		b = append(b, ',')
 	}
-	b = append(append(b, `"@explain":`...), plan...)
+	b = append(append(b, `"@explain":`...), lines...)
 	x.w.buf = append(b, '}')
 	return nil
 }
@@ -249,12 +249,12 @@ func (x *run) array(m *output) error {
 	if err != nil || !m.explain {
 		return err
 	}
-	plan, err := x.plan(m.query)
-	if plan != nil { // the plans of arrays stand at the end of the answer
+	lines, err := x.plan(m.query)
+	if lines != nil { // the plans of arrays stand at the end of the answer
 		if x.plans != nil {
 			x.plans = append(x.plans, ',')
 		}
-		x.plans = append(append(x.plans, m.lit...), plan...)
+		x.plans = append(append(x.plans, m.lit...), lines...)
 	}
 	return err
 }
