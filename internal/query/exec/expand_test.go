@@ -65,7 +65,9 @@ func checkExpand(t *testing.T, rng *rand.Rand, w *world, batch int) {
 			q.Names = append(q.Names, "c")
 		}
 	}
-	require.Equal(t, w.want(q), w.run(t, q, batch), "%s", plan.Format(q))
+	want := w.want(q)
+	require.Equal(t, want, w.run(t, q, batch), "%s", plan.Format(q))
+	require.Equal(t, want, w.runInSubplan(t, q, batch), "%s", plan.Format(q))
 }
 
 // Operators are right over a store as well, whose shards answer in their own way.

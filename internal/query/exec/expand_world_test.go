@@ -202,6 +202,64 @@ func (w *world) run(t testing.TB, q *plan.Query, batch int) []string {
 	return out
 }
 
+// runInSubplan executes a plan whose topmost node runs once for each of its input's rows, which must give the same.
+func (w *world) runInSubplan(t testing.TB, q *plan.Query, batch int) []string {
+	t.Helper()
+	var input plan.Node
+	sub := *q
+	arg := &plan.Argument{}
+	for c := range q.Cols[1:] {
+		arg.Cols = append(arg.Cols, plan.Col(c+1))
+	}
+	var own []plan.Col
+	switch n := q.Root.(type) {
+	case *plan.Expand:
+		c := *n
+		input, own, c.Input = n.Input, []plan.Col{n.Edge, n.To}, arg
+		sub.Root = &c
+	case *plan.VarExpand:
+		c := *n
+		input, own, c.Input = n.Input, []plan.Col{n.Edges, n.To}, arg
+		sub.Root = &c
+	case *plan.ShortestPath:
+		c := *n
+		input, own, c.Input = n.Input, []plan.Col{n.Path, n.Edges, n.Edge}, arg
+		sub.Root = &c
+	case *plan.FrontierCount:
+		c := *n
+		input, own, c.Input = n.Input, []plan.Col{n.Out}, arg
+		sub.Root = &c
+	default:
+		return w.run(t, q, batch)
+	}
+	bound := w.binds(input)
+	arg.Cols = slices.DeleteFunc(arg.Cols, func(c plan.Col) bool { return !bound[c] })
+	own = slices.DeleteFunc(own, func(c plan.Col) bool { return c == 0 || bound[c] })
+	sub.Root = &plan.Apply{Input: input, Sub: sub.Root, Kind: plan.Inner, Cols: own}
+	return w.run(t, &sub, batch)
+}
+
+// binds gives the columns of a node's rows.
+func (w *world) binds(n plan.Node) map[plan.Col]bool {
+	cols := map[plan.Col]bool{}
+	for n != nil {
+		switch x := n.(type) {
+		case *plan.Scan:
+			cols[x.Out], n = true, x.Input
+		case *plan.Expand:
+			cols[x.To], cols[x.Edge], n = true, true, x.Input
+		case *plan.VarExpand:
+			cols[x.To], cols[x.Edges], n = true, true, x.Input
+		case *plan.Filter:
+			n = x.Input
+		default:
+			n = nil
+		}
+	}
+	delete(cols, 0)
+	return cols
+}
+
 // want interprets a plan and gives its rows in sorted order.
 func (w *world) want(q *plan.Query) []string {
 	out := []string{}

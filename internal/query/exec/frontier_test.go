@@ -84,6 +84,8 @@ func checkFrontierCount(t *testing.T, rng *rand.Rand, w *world, batch int) {
 	}
 	slices.Sort(want)
 	q.Out = []plan.Col{a, n}
+	// In a subplan, the rows that are counted together are those of one outer row.
+	require.Equal(t, want, w.runInSubplan(t, q, batch), "%s", plan.Format(q))
 	if !x.Group {
 		q.Out = []plan.Col{n}
 		want = []string{fmt.Sprint(size(all, x.Hops))}

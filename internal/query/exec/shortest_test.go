@@ -58,6 +58,7 @@ func checkShortestPath(t *testing.T, rng *rand.Rand, w *world, batch int) {
 	q.Out = []plan.Col{a, b, x.Path, x.Edges}
 	want := w.want(q)
 	require.Equal(t, want, w.run(t, q, batch), "%s", plan.Format(q))
+	require.Equal(t, want, w.runInSubplan(t, q, batch), "%s", plan.Format(q))
 
 	// The same with a single path.
 	single := *x

@@ -74,7 +74,9 @@ func checkVarExpand(t *testing.T, rng *rand.Rand, w *world, batch int) {
 		}
 		q.Out = append(q.Out, to)
 	}
-	require.Equal(t, w.want(q), w.run(t, q, batch), "%s", plan.Format(q))
+	want := w.want(q)
+	require.Equal(t, want, w.run(t, q, batch), "%s", plan.Format(q))
+	require.Equal(t, want, w.runInSubplan(t, q, batch), "%s", plan.Format(q))
 }
 
 // Ends come once a row, by breadth-first search and by trails.
@@ -87,5 +89,7 @@ func checkVarExpandEnds(t *testing.T, rng *rand.Rand, w *world, batch int) {
 	}
 	q := &plan.Query{}
 	q.Root = someVarExpand(rng, q, true)
-	require.Equal(t, w.want(q), w.run(t, q, batch), "%s", plan.Format(q))
+	want := w.want(q)
+	require.Equal(t, want, w.run(t, q, batch), "%s", plan.Format(q))
+	require.Equal(t, want, w.runInSubplan(t, q, batch), "%s", plan.Format(q))
 }
