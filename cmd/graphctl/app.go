@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher/parse"
+)
+
+// app is what all commands share: the flags of every command, and the statement that an error may point into.
+type app struct {
+	address, admin, graph, token string
+	tls                          bool
+	caFile, certFile, keyFile    string
+	timeout                      time.Duration
+	verbose                      bool
+	statement                    string
+}
+
+// dial connects to the server and gives a context with the deadline and the token of the flags.
+func (a *app) dial(ctx context.Context) (*grpc.ClientConn, context.Context, context.CancelFunc, error) {
+	creds := insecure.NewCredentials()
+	if a.tls || a.caFile != "" || a.certFile != "" {
+		c, err := a.tlsConfig()
+		if err != nil {
+			return nil, nil, nil, exitError{exitUsage, err}
+		}
+		creds = credentials.NewTLS(c)
+	}
+	opts := []grpc.DialOption{grpc.WithTransportCredentials(creds)}
+	if a.token != "" {
+		opts = append(opts, grpc.WithPerRPCCredentials(bearer{a.token, a.tls}))
+	}
+	conn, err := grpc.NewClient(a.address, opts...)
+	if err != nil {
+		return nil, nil, nil, exitError{exitUsage, fmt.Errorf("--address %s: %w", a.address, err)}
+	}
+	cancel := context.CancelFunc(func() {})
+	if a.timeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, a.timeout)
+	}
+	return conn, ctx, cancel, nil
+}
+
+func (a *app) tlsConfig() (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if a.caFile != "" {
+		pem, err := os.ReadFile(a.caFile)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-ca: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("--tls-ca: %s holds no certificate", a.caFile)
+		}
+	}
+	if a.certFile != "" {
+		pair, err := tls.LoadX509KeyPair(a.certFile, a.keyFile)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-cert: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
+
+// bearer sends a token with every call.
+type bearer struct {
+	token  string
+	secure bool
+}
+
+func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{"authorization": "Bearer " + b.token}, nil
+}
+
+func (b bearer) RequireTransportSecurity() bool { return b.secure }
+
+// report writes an error as one line; with --verbose, or where the statement is at fault, more.
+func (a *app) report(w io.Writer, err error) {
+	st, ok := status.FromError(errors.Unwrap(err))
+	if s, direct := status.FromError(err); direct {
+		st, ok = s, true
+	}
+	if !ok || st == nil || st.Code() == 0 {
+		fmt.Fprintln(w, "graphctl:", oneLine(err.Error()))
+		return
+	}
+	info := errorInfo(st)
+	if info == nil {
+		fmt.Fprintf(w, "graphctl: %s: %s\n", st.Code(), oneLine(st.Message()))
+		return
+	}
+	fmt.Fprintf(w, "graphctl: %s: %s%s\n", info.GetReason(), oneLine(st.Message()), place(info))
+	if !a.verbose {
+		return
+	}
+	if pos, ok := position(info); ok && a.statement != "" {
+		fmt.Fprintln(w, parse.Caret(a.statement, pos))
+	}
+	m := info.GetMetadata()
+	fmt.Fprintf(w, "type %s, phase %s, detail %s\n", m["type"], m["phase"], m["detail"])
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func errorInfo(st *status.Status) *errdetails.ErrorInfo {
+	for _, d := range st.Details() {
+		if info, ok := d.(*errdetails.ErrorInfo); ok && info.GetDomain() == "hopgate" {
+			return info
+		}
+	}
+	return nil
+}
+
+func place(info *errdetails.ErrorInfo) string {
+	m := info.GetMetadata()
+	if m["line"] == "" {
+		return ""
+	}
+	return " (line " + m["line"] + ", column " + m["column"] + ")"
+}
+
+func position(info *errdetails.ErrorInfo) (graph.Pos, bool) {
+	var p graph.Pos
+	m := info.GetMetadata()
+	n, err := fmt.Sscan(m["line"]+" "+m["column"]+" "+m["offset"], &p.Line, &p.Column, &p.Offset)
+	return p, err == nil && n == 3
+}

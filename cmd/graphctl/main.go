@@ -1,0 +1,102 @@
+// Command graphctl is the client: it loads, queries and inspects the graphs of a Hopgate server.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes beside 0.
+const (
+	exitFailed  = 1 // the server or the data
+	exitUsage   = 2 // the command line
+	exitRejects = 3 // finished, with rejected rows
+)
+
+// exitError ends the program with a code.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e exitError) Error() string { return e.err.Error() }
+func (e exitError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error {
+	return exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+// run runs one command line and gives the exit code.
+func run(ctx context.Context, args []string) int {
+	app := &app{}
+	root := newRoot(app)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	app.report(os.Stderr, err)
+	var exit exitError
+	switch {
+	case errors.As(err, &exit):
+		return exit.code
+	case isUsage(err):
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// isUsage recognises cobra's own complaints about the command line, which have no type.
+func isUsage(err error) bool {
+	for _, prefix := range []string{"unknown command", "accepts ", "requires ", "unknown flag", "invalid argument"} {
+		if strings.HasPrefix(err.Error(), prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use: "graphctl", Short: "Load, query and inspect graphs of a Hopgate server", SilenceUsage: true, SilenceErrors: true,
+		Args: cobra.NoArgs,
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitError{exitUsage, err} })
+	f := root.PersistentFlags()
+	f.StringVar(&a.address, "address", env("GRAPHCTL_ADDRESS", "127.0.0.1:9090"), "the server's gRPC address (GRAPHCTL_ADDRESS)")
+	f.StringVar(&a.admin, "admin", env("GRAPHCTL_ADMIN", "127.0.0.1:6060"), "the server's admin address, for profiles (GRAPHCTL_ADMIN)")
+	f.StringVar(&a.graph, "graph", "default", "the graph")
+	f.StringVar(&a.token, "token", os.Getenv("GRAPHCTL_TOKEN"), "bearer token (GRAPHCTL_TOKEN)")
+	f.BoolVar(&a.tls, "tls", false, "connect by TLS")
+	f.StringVar(&a.caFile, "tls-ca", "", "file of certificates to trust instead of the system's")
+	f.StringVar(&a.certFile, "tls-cert", "", "file of the client's certificate")
+	f.StringVar(&a.keyFile, "tls-key", "", "file of the client's key")
+	f.DurationVar(&a.timeout, "timeout", 0, "time for the request; 0 is no limit")
+	f.BoolVar(&a.verbose, "verbose", false, "say more about errors")
+	root.AddCommand(
+		newQuery(a), newFetch(a), newExplain(a), newProfile(a), newLoad(a), newGenerate(), newSchema(a), newStats(a),
+		newPS(a), newKill(a), newSlowlog(a), newPprof(a), newVersion(a),
+	)
+	return root
+}
+
+func env(name, fallback string) string {
+	if v := os.Getenv(name); v != "" {
+		return v
+	}
+	return fallback
+}

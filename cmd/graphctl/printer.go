@@ -1,0 +1,296 @@
+package main
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+)
+
+// tableRows is how many rows of a table are kept to find its widths; the rows after them are fitted to those.
+const tableRows = 1000
+
+// printer writes rows in one of the output forms.
+type printer struct {
+	form   string
+	w      *bufio.Writer
+	csv    *csv.Writer
+	fields []string
+	keys   []string // fields as JSON
+	table  [][]string
+	widths []int
+	count  int
+}
+
+func newPrinter(form string, w io.Writer) (*printer, error) {
+	switch form {
+	case "table", "json", "ndjson", "csv":
+		b := bufio.NewWriterSize(w, 64<<10)
+		return &printer{form: form, w: b, csv: csv.NewWriter(b)}, nil
+	}
+	return nil, usagef("--output %s: must be table, json, ndjson or csv", form)
+}
+
+func (p *printer) begin(fields []string) {
+	p.fields = fields
+	for _, f := range fields {
+		key, _ := json.Marshal(f)
+		p.keys = append(p.keys, string(key))
+	}
+	switch p.form {
+	case "json":
+		_ = p.w.WriteByte('[')
+	case "csv":
+		if len(fields) > 0 {
+			_ = p.csv.Write(fields)
+		}
+	}
+}
+
+func (p *printer) rows(b *pb.RowBatch) error {
+	cells := make([]*pb.Value, len(b.GetColumns()))
+	for i := range int(b.GetRows()) {
+		for j, c := range b.GetColumns() {
+			cells[j] = cell(c, i)
+		}
+		if err := p.row(cells); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func cell(c *pb.Column, i int) *pb.Value {
+	switch d := c.GetData().(type) {
+	case *pb.Column_Integers:
+		return &pb.Value{Kind: &pb.Value_Integer{Integer: d.Integers.GetValues()[i]}}
+	case *pb.Column_Floats:
+		return &pb.Value{Kind: &pb.Value_Float{Float: d.Floats.GetValues()[i]}}
+	case *pb.Column_Strings:
+		return &pb.Value{Kind: &pb.Value_String_{String_: d.Strings.GetValues()[i]}}
+	}
+	return c.GetValues().GetValues()[i]
+}
+
+func (p *printer) row(cells []*pb.Value) error {
+	p.count++
+	switch p.form {
+	case "json", "ndjson":
+		var line []byte
+		if p.form == "json" && p.count > 1 {
+			line = append(line, ',', '\n')
+		}
+		line = append(line, '{')
+		for i, c := range cells {
+			if i > 0 {
+				line = append(line, ',')
+			}
+			line = append(append(line, p.keys[i]...), ':')
+			line = appendJSON(line, c)
+		}
+		line = append(line, '}')
+		if p.form == "ndjson" {
+			line = append(line, '\n')
+		}
+		_, err := p.w.Write(line)
+		return err
+	case "csv":
+		return p.csv.Write(texts(cells))
+	}
+	row := texts(cells)
+	if p.widths != nil {
+		return p.tableLine(row)
+	}
+	p.table = append(p.table, row)
+	if len(p.table) == tableRows {
+		return p.flushTable()
+	}
+	return nil
+}
+
+// texts writes cells as a table shows them.
+func texts(cells []*pb.Value) []string {
+	out := make([]string, len(cells))
+	for i, c := range cells {
+		switch k := c.GetKind().(type) {
+		case nil:
+		case *pb.Value_String_:
+			out[i] = k.String_
+		case *pb.Value_Temporal:
+			out[i] = k.Temporal.GetText()
+		default:
+			out[i] = string(appendJSON(nil, c))
+		}
+	}
+	return out
+}
+
+func (p *printer) end() error {
+	switch p.form {
+	case "json":
+		if _, err := p.w.WriteString("]\n"); err != nil {
+			return err
+		}
+	case "csv":
+		p.csv.Flush()
+		if err := p.csv.Error(); err != nil {
+			return err
+		}
+	case "table":
+		if len(p.fields) > 0 {
+			if p.widths == nil {
+				if err := p.flushTable(); err != nil {
+					return err
+				}
+			}
+			fmt.Fprintf(p.w, "(%d rows)\n", p.count)
+		}
+	}
+	return p.w.Flush()
+}
+
+func (p *printer) flushTable() error {
+	p.widths = make([]int, len(p.fields))
+	for i, f := range p.fields {
+		p.widths[i] = utf8.RuneCountInString(f)
+		for _, row := range p.table {
+			p.widths[i] = max(p.widths[i], utf8.RuneCountInString(row[i]))
+		}
+	}
+	if err := p.tableLine(p.fields); err != nil {
+		return err
+	}
+	rule := make([]string, len(p.fields))
+	for i := range rule {
+		rule[i] = strings.Repeat("-", p.widths[i])
+	}
+	if err := p.tableLine(rule); err != nil {
+		return err
+	}
+	for _, row := range p.table {
+		if err := p.tableLine(row); err != nil {
+			return err
+		}
+	}
+	p.table = nil
+	return nil
+}
+
+func (p *printer) tableLine(row []string) error {
+	for i, c := range row {
+		if i > 0 {
+			_, _ = p.w.WriteString("  ")
+		}
+		c = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(c)
+		_, _ = p.w.WriteString(c)
+		if i < len(row)-1 {
+			_, _ = p.w.WriteString(strings.Repeat(" ", max(0, p.widths[i]-utf8.RuneCountInString(c))))
+		}
+	}
+	return p.w.WriteByte('\n')
+}
+
+// appendJSON writes a value as the HTTP contract does.
+func appendJSON(dst []byte, v *pb.Value) []byte {
+	switch k := v.GetKind().(type) {
+	case *pb.Value_Boolean:
+		return strconv.AppendBool(dst, k.Boolean)
+	case *pb.Value_Integer:
+		return strconv.AppendInt(dst, k.Integer, 10)
+	case *pb.Value_Float:
+		return appendFloat(dst, k.Float)
+	case *pb.Value_String_:
+		return appendText(dst, k.String_)
+	case *pb.Value_Temporal:
+		return appendText(dst, k.Temporal.GetText())
+	case *pb.Value_List:
+		dst = append(dst, '[')
+		for i, e := range k.List.GetValues() {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendJSON(dst, e)
+		}
+		return append(dst, ']')
+	case *pb.Value_Map:
+		return appendEntries(dst, k.Map.GetEntries())
+	case *pb.Value_Vertex:
+		return appendVertex(dst, k.Vertex)
+	case *pb.Value_Edge:
+		return appendEdge(dst, k.Edge)
+	case *pb.Value_Path:
+		dst = append(dst, '[')
+		for i, n := range k.Path.GetVertices() {
+			if i > 0 {
+				dst = append(dst, ',')
+				dst = appendEdge(dst, k.Path.GetEdges()[i-1])
+				dst = append(dst, ',')
+			}
+			dst = appendVertex(dst, n)
+		}
+		return append(dst, ']')
+	}
+	return append(dst, "null"...)
+}
+
+func appendText(dst []byte, s string) []byte {
+	text, _ := json.Marshal(s)
+	return append(dst, text...)
+}
+
+func appendFloat(dst []byte, f float64) []byte {
+	switch {
+	case math.IsNaN(f):
+		return append(dst, `"NaN"`...)
+	case math.IsInf(f, 0):
+		if f > 0 {
+			return append(dst, `"Infinity"`...)
+		}
+		return append(dst, `"-Infinity"`...)
+	}
+	s := strconv.FormatFloat(f, 'g', -1, 64)
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0"
+	}
+	return append(dst, s...)
+}
+
+func appendEntries(dst []byte, es []*pb.MapEntry) []byte {
+	dst = append(dst, '{')
+	for i, e := range es {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(appendText(dst, e.GetKey()), ':')
+		dst = appendJSON(dst, e.GetValue())
+	}
+	return append(dst, '}')
+}
+
+func appendVertex(dst []byte, v *pb.Vertex) []byte {
+	dst = append(appendText(append(dst, `{"elementId":`...), v.GetElementId()), `,"labels":[`...)
+	for i, l := range v.GetLabels() {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendText(dst, l)
+	}
+	dst = append(dst, `],"properties":`...)
+	return append(appendEntries(dst, v.GetProperties()), '}')
+}
+
+func appendEdge(dst []byte, e *pb.Edge) []byte {
+	dst = appendText(append(dst, `{"elementId":`...), e.GetElementId())
+	dst = appendText(append(dst, `,"startNodeElementId":`...), e.GetStartElementId())
+	dst = appendText(append(dst, `,"endNodeElementId":`...), e.GetEndElementId())
+	dst = appendText(append(dst, `,"type":`...), e.GetType())
+	dst = append(dst, `,"properties":`...)
+	return append(appendEntries(dst, e.GetProperties()), '}')
+}

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+)
+
+// queryFlags are the flags of the commands that run statements.
+type queryFlags struct {
+	params  []string
+	file    string
+	output  string
+	maxRows uint64
+	read    bool
+}
+
+func (q *queryFlags) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringArrayVarP(&q.params, "param", "p", nil, "parameter name=value; the value is JSON, a bare word a string")
+	f.StringVar(&q.file, "params", "", "JSON file of parameters")
+}
+
+func newQuery(a *app) *cobra.Command {
+	var q queryFlags
+	cmd := &cobra.Command{
+		Use: "query [STATEMENT]", Short: "Run an openCypher statement; - reads it from standard input, none opens a shell", Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && term.IsTerminal(int(os.Stdin.Fd())) {
+				return a.shell(cmd, &q)
+			}
+			text := "-"
+			if len(args) > 0 {
+				text = args[0]
+			}
+			return a.query(cmd, &q, text)
+		},
+	}
+	q.add(cmd)
+	cmd.Flags().StringVarP(&q.output, "output", "o", "table", "table, json, ndjson or csv")
+	cmd.Flags().Uint64Var(&q.maxRows, "max-rows", 0, "rows after which the answer ends; 0 is no limit")
+	cmd.Flags().BoolVar(&q.read, "read", false, "refuse a statement that writes")
+	return cmd
+}
+
+// query runs one statement and prints its rows.
+func (a *app) query(cmd *cobra.Command, q *queryFlags, text string) error {
+	p, err := newPrinter(q.output, cmd.OutOrStdout())
+	if err != nil {
+		return err
+	}
+	if text == "-" {
+		in, err := io.ReadAll(cmd.InOrStdin())
+		if err != nil {
+			return err
+		}
+		text = string(in)
+	}
+	summary, err := a.stream(cmd, q, text, p)
+	if err != nil {
+		return err
+	}
+	if summary.GetPlan() != nil && len(p.fields) == 0 {
+		printPlan(cmd.OutOrStdout(), summary.GetPlan(), "")
+		return nil
+	}
+	if err := p.end(); err != nil {
+		return err
+	}
+	if summary.GetTruncated() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "graphctl: the answer was cut off:", summary.GetTruncatedReason())
+	}
+	if q.output == "table" {
+		printCounters(cmd.ErrOrStderr(), summary.GetCounters())
+	}
+	return nil
+}
+
+// stream runs a statement and hands its rows to the printer.
+func (a *app) stream(cmd *cobra.Command, q *queryFlags, text string, p *printer) (*pb.QuerySummary, error) {
+	params, err := q.values()
+	if err != nil {
+		return nil, err
+	}
+	a.statement = text
+	conn, ctx, cancel, err := a.dial(cmd.Context())
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	defer conn.Close()
+	req := &pb.QueryRequest{Statement: text, Parameters: params, Graph: a.graph, MaxRows: q.maxRows}
+	if q.read {
+		req.AccessMode = pb.AccessMode_ACCESS_MODE_READ
+	}
+	if a.timeout > 0 {
+		req.Timeout = durationpb.New(a.timeout)
+	}
+	stream, err := pb.NewGraphServiceClient(conn).Query(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	var summary *pb.QuerySummary
+	for {
+		part, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return summary, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch x := part.GetPart().(type) {
+		case *pb.QueryResponse_Header:
+			p.begin(x.Header.GetFields())
+		case *pb.QueryResponse_Rows:
+			if err := p.rows(x.Rows); err != nil {
+				return nil, err
+			}
+		case *pb.QueryResponse_Summary:
+			summary = x.Summary
+		}
+	}
+}
+
+// values reads the parameters of the flags; -p beats --params.
+func (q *queryFlags) values() (map[string]*pb.Value, error) {
+	out := map[string]*pb.Value{}
+	if q.file != "" {
+		data, err := os.ReadFile(q.file)
+		if err != nil {
+			return nil, exitError{exitUsage, fmt.Errorf("--params: %w", err)}
+		}
+		v, err := parseJSON(string(data))
+		if err != nil || v.GetMap() == nil {
+			return nil, usagef("--params %s: must be a JSON object of parameters", q.file)
+		}
+		for _, e := range v.GetMap().GetEntries() {
+			out[e.GetKey()] = e.GetValue()
+		}
+	}
+	for _, p := range q.params {
+		name, text, ok := strings.Cut(p, "=")
+		if !ok || name == "" {
+			return nil, usagef("-p %s: must be name=value", p)
+		}
+		v, err := parseJSON(text)
+		if err != nil {
+			if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") || strings.HasPrefix(text, `"`) {
+				return nil, usagef("-p %s: %v", name, err)
+			}
+			v = &pb.Value{Kind: &pb.Value_String_{String_: text}}
+		}
+		out[name] = v
+	}
+	return out, nil
+}
+
+// parseJSON reads a JSON value; a number with a point or an exponent is a float, and the order of keys is kept.
+func parseJSON(text string) (*pb.Value, error) {
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	v, err := decodeJSON(dec)
+	if err == nil {
+		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("more follows after the value")
+		}
+	}
+	return v, err
+}
+
+func decodeJSON(dec *json.Decoder) (*pb.Value, error) {
+	tok, err := dec.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch t := tok.(type) {
+	case bool:
+		return &pb.Value{Kind: &pb.Value_Boolean{Boolean: t}}, nil
+	case string:
+		return &pb.Value{Kind: &pb.Value_String_{String_: t}}, nil
+	case json.Number:
+		if strings.ContainsAny(string(t), ".eE") {
+			f, err := t.Float64()
+			return &pb.Value{Kind: &pb.Value_Float{Float: f}}, err
+		}
+		i, err := t.Int64()
+		return &pb.Value{Kind: &pb.Value_Integer{Integer: i}}, err
+	case json.Delim:
+		if t == '[' {
+			l := &pb.ListValue{}
+			for dec.More() {
+				v, err := decodeJSON(dec)
+				if err != nil {
+					return nil, err
+				}
+				l.Values = append(l.Values, v)
+			}
+			_, err := dec.Token()
+			return &pb.Value{Kind: &pb.Value_List{List: l}}, err
+		}
+		m := &pb.MapValue{}
+		for dec.More() {
+			key, err := dec.Token()
+			if err != nil {
+				return nil, err
+			}
+			v, err := decodeJSON(dec)
+			if err != nil {
+				return nil, err
+			}
+			m.Entries = append(m.Entries, &pb.MapEntry{Key: fmt.Sprint(key), Value: v})
+		}
+		_, err := dec.Token()
+		return &pb.Value{Kind: &pb.Value_Map{Map: m}}, err
+	}
+	return &pb.Value{}, nil
+}
+
+func printCounters(w io.Writer, c *pb.Counters) {
+	if !c.GetContainsUpdates() {
+		return
+	}
+	var parts []string
+	for _, x := range []struct {
+		n    uint64
+		what string
+	}{
+		{c.GetNodesCreated(), "vertices created"}, {c.GetNodesDeleted(), "vertices deleted"},
+		{c.GetRelationshipsCreated(), "edges created"}, {c.GetRelationshipsDeleted(), "edges deleted"},
+		{c.GetPropertiesSet(), "properties set"}, {c.GetLabelsAdded(), "labels added"}, {c.GetLabelsRemoved(), "labels removed"},
+		{c.GetIndexesAdded(), "indexes added"}, {c.GetIndexesRemoved(), "indexes removed"},
+		{c.GetConstraintsAdded(), "constraints added"}, {c.GetConstraintsRemoved(), "constraints removed"},
+	} {
+		if x.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", x.n, x.what))
+		}
+	}
+	fmt.Fprintln(w, strings.Join(parts, ", "))
+}
