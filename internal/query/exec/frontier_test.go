@@ -62,7 +62,7 @@ func someHops(rng *rand.Rand) []plan.Hop {
 	return hops
 }
 
-func TestFrontierCountIsRight(t *testing.T) { worlds(t, 3000, checkFrontierCount) }
+func TestFrontierCountIsRight(t *testing.T) { worlds(t, 1000, checkFrontierCount) }
 
 func checkFrontierCount(t *testing.T, rng *rand.Rand, w *world, batch int) {
 	q := &plan.Query{}

@@ -25,7 +25,7 @@ func somePairs(rng *rand.Rand, q *plan.Query, differ bool) (root plan.Node, a, b
 }
 
 // All shortest paths are those of the interpreter; a single one is one of them, for every pair that has any.
-func TestShortestPathIsRight(t *testing.T) { worlds(t, 3000, checkShortestPath) }
+func TestShortestPathIsRight(t *testing.T) { worlds(t, 1000, checkShortestPath) }
 
 func checkShortestPath(t *testing.T, rng *rand.Rand, w *world, batch int) {
 	if len(w.edges) > 9 { // the number of trails explodes

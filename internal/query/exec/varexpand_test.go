@@ -57,7 +57,7 @@ func someVarExpand(rng *rand.Rand, q *plan.Query, ends bool) plan.Node {
 }
 
 // Trails are those of the interpreter. An expansion after it must not repeat their edges.
-func TestVarExpandIsRight(t *testing.T) { worlds(t, 3000, checkVarExpand) }
+func TestVarExpandIsRight(t *testing.T) { worlds(t, 1000, checkVarExpand) }
 
 func checkVarExpand(t *testing.T, rng *rand.Rand, w *world, batch int) {
 	if len(w.edges) > 9 { // the number of trails explodes
@@ -80,7 +80,7 @@ func checkVarExpand(t *testing.T, rng *rand.Rand, w *world, batch int) {
 }
 
 // Ends come once a row, by breadth-first search and by trails.
-func TestVarExpandEndsIsRight(t *testing.T) { worlds(t, 3000, checkVarExpandEnds) }
+func TestVarExpandEndsIsRight(t *testing.T) { worlds(t, 1000, checkVarExpandEnds) }
 
 func checkVarExpandEnds(t *testing.T, rng *rand.Rand, w *world, batch int) {
 	if len(w.edges) > 9 {
