@@ -32,14 +32,34 @@ func (l *inList) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, erro
 		return nil, err
 	}
 	l.out = grown(l.out, b.N)
+	set, of := l.set, graph.Value{}
+	if set == nil && oneList(lists, s) {
+		of = lists[s[0]]
+		set = newValueSet(of.List())
+	}
 	for _, i := range s {
-		if l.set != nil {
-			l.out[i] = l.set.has(xs[i]).Value()
+		if set != nil && (l.set != nil || sameList(lists[i], of)) {
+			l.out[i] = set.has(xs[i]).Value()
 		} else if l.out[i], err = fn.In(xs[i], lists[i]); err != nil {
 			return nil, err
 		}
 	}
 	return l.out, nil
+}
+
+// oneList reports whether the rows seem to have one long list in common, as one that was collected before, so that a
+// hash table of it pays.
+func oneList(lists []graph.Value, s sel) bool {
+	return len(s) >= 8 && lists[s[0]].Kind() == graph.List && len(lists[s[0]].List()) >= 16 && sameList(lists[s[0]], lists[s[len(s)-1]])
+}
+
+// sameList reports whether two values are one list, not equal ones.
+func sameList(a, b graph.Value) bool {
+	if a.Kind() != graph.List || b.Kind() != graph.List {
+		return false
+	}
+	x, y := a.List(), b.List()
+	return len(x) == len(y) && len(x) > 0 && &x[0] == &y[0]
 }
 
 // inAny says whether x equals any element of a list.
