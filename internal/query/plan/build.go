@@ -145,7 +145,7 @@ func (b *builder) expand(s step) {
 		}
 		// Conditions on the edge alone are tested beside the list.
 		for i, p := range b.m.preds {
-			if reads := Reads(p.e); !b.used[i] && len(reads) == 1 && reads.Has(e.Col) && !hasSubquery(p.e) {
+			if reads := Reads(p.e); !b.used[i] && !p.implied && len(reads) == 1 && reads.Has(e.Col) && !hasSubquery(p.e) {
 				x.Where = append(x.Where, p.e)
 				b.used[i] = true
 			}
@@ -244,7 +244,7 @@ func (b *builder) shortest(e PatEdge) {
 		}
 	}
 	for i, p := range b.m.preds {
-		if !b.used[i] && (s.Path != 0 && p.cols.Has(s.Path) || p.cols.Has(e.Col)) && b.m.ready(p.cols, b.bound) {
+		if !b.used[i] && !p.implied && (s.Path != 0 && p.cols.Has(s.Path) || p.cols.Has(e.Col)) && b.m.ready(p.cols, b.bound) {
 			s.PathWhere = append(s.PathWhere, p.e)
 			b.used[i] = true
 		}
@@ -265,7 +265,7 @@ func (b *builder) settle() {
 	}
 	for _, heavy := range []bool{false, true} {
 		for i, p := range b.m.preds {
-			if b.used[i] || hasSubquery(p.e) != heavy || !b.all(p.cols) {
+			if b.used[i] || p.implied || hasSubquery(p.e) != heavy || !b.all(p.cols) {
 				continue
 			}
 			b.used[i] = true

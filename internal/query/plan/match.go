@@ -24,6 +24,8 @@ type matchPred struct {
 	e    Expr
 	cols ColSet // the pattern's columns that it reads and the input does not have
 	sel  float64
+	// implied says that the predicate follows from another: it may lead to an access, but need not be tested.
+	implied bool
 }
 
 type stepKind uint8
@@ -98,6 +100,17 @@ func (o *optimizer) match(input Node, p *Pattern) Node {
 			}
 		}
 		m.preds = append(m.preds, mp)
+	}
+	for _, e := range p.Preds {
+		for _, in := range alternatives(e) {
+			mp := matchPred{e: in, cols: ColSet{}, sel: 1, implied: true}
+			for c := range Reads(in) {
+				if mine.Has(c) {
+					mp.cols.Add(c)
+				}
+			}
+			m.preds = append(m.preds, mp)
+		}
 	}
 	start.preds = make([]bool, len(m.preds))
 	m.findAlone()
@@ -371,6 +384,72 @@ func (m *matcher) mayBeSame(i, j int) bool {
 		}
 	}
 	return true
+}
+
+// alternatives gives what follows from a disjunction each of whose branches asks for a value of the same property:
+// (v.k = a AND …) OR (v.k = b AND …) implies v.k IN [a, b].
+func alternatives(e Expr) (ins []Expr) {
+	or, ok := e.(*Op)
+	if !ok || or.Op != Or {
+		return nil
+	}
+	for _, first := range conjuncts(or.Args[0]) {
+		prop, _, ok := equation(first)
+		if !ok {
+			continue
+		}
+		var values []Expr
+		for _, branch := range or.Args {
+			for _, c := range conjuncts(branch) {
+				if p, value, ok := equation(c); ok && sameProp(p, prop) {
+					values = append(values, value)
+					break
+				}
+			}
+		}
+		if len(values) == len(or.Args) {
+			ins = append(ins, &Op{Op: In, Args: []Expr{prop, &ListLit{Elems: values}}})
+		}
+	}
+	return ins
+}
+
+func conjuncts(e Expr) []Expr {
+	and, ok := e.(*Op)
+	if !ok || and.Op != And {
+		return []Expr{e}
+	}
+	var all []Expr
+	for _, a := range and.Args {
+		all = append(all, conjuncts(a)...)
+	}
+	return all
+}
+
+// equation recognises v.k = x.
+func equation(e Expr) (prop *Prop, value Expr, ok bool) {
+	eq, isOp := e.(*Op)
+	if !isOp || eq.Op != Eq {
+		return nil, nil, false
+	}
+	p, isProp := eq.Args[0].(*Prop)
+	if isProp {
+		if _, isCol := p.X.(*ColRef); isCol {
+			return p, eq.Args[1], true
+		}
+	}
+	if p, isProp = eq.Args[1].(*Prop); isProp {
+		if _, isCol := p.X.(*ColRef); isCol {
+			return p, eq.Args[0], true
+		}
+	}
+	return nil, nil, false
+}
+
+func sameProp(a, b *Prop) bool {
+	x, _ := a.X.(*ColRef)
+	y, _ := b.X.(*ColRef)
+	return a.Key == b.Key && x.Col == y.Col
 }
 
 // ends gives the columns of the source and the target of an edge with a direction.
