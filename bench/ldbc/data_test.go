@@ -34,17 +34,16 @@ func dataDir() string {
 	return ""
 }
 
-// data gives the directory of the data, or ends the test.
-func data(t testing.TB) string {
-	dir := dataDir()
-	if dir == "" {
-		t.Skip("the data of the benchmark is not there")
+// data gives the directory of the data; ok is false if it is not there.
+func data(t testing.TB) (dir string, ok bool) {
+	if dir = dataDir(); dir == "" {
+		t.Log("the data of the benchmark is not there")
 	}
-	return dir
+	return dir, dir != ""
 }
 
-// load makes an engine over the graph of one scale factor.
-func load(t testing.TB, scale string, shards int) (*query.Engine, *loader.Report) {
+// load makes an engine over the graph of the data in a directory.
+func load(t testing.TB, dir string, shards int) (*query.Engine, *loader.Report) {
 	store, err := local.Open(local.Options{Dir: t.TempDir(), Shards: shards})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
@@ -52,7 +51,7 @@ func load(t testing.TB, scale string, shards int) (*query.Engine, *loader.Report
 	require.NoError(t, err)
 	m, err := mapping.Parse("mapping.yaml", text)
 	require.NoError(t, err)
-	plan, err := loader.NewPlan(m, filepath.Join(data(t), scale), nil)
+	plan, err := loader.NewPlan(m, dir, nil)
 	require.NoError(t, err)
 	rep, err := plan.Run(t.Context(), loader.NewLocal(loader.New(store)), loader.Options{})
 	require.NoError(t, err)
@@ -62,7 +61,7 @@ func load(t testing.TB, scale string, shards int) (*query.Engine, *loader.Report
 // statements gives the benchmark's statements by name.
 func statements(t testing.TB, file string) map[string]string {
 	out := map[string]string{}
-	for _, line := range lines(t, filepath.Join(data(t), file)) {
+	for _, line := range lines(t, file) {
 		var s struct{ Name, Statement string }
 		require.NoError(t, json.Unmarshal(line, &s))
 		out[s.Name] = s.Statement
