@@ -35,6 +35,9 @@ internal/query/exec
 internal/query/exec/exectest
 internal/query/tck
 internal/query
+internal/loader/record
+internal/loader/mapping
+internal/loader/social
 internal/loader
 internal/telemetry
 internal/server

@@ -27,6 +27,7 @@ type Plan struct {
 	// Stream identifies the load; "" if it reads standard input, which cannot be read again.
 	Stream string
 	temp   string // a copy of standard input, or ""
+	chunk  int    // bytes of text that make a batch, 0: the constant; tests make it small
 }
 
 // step is one reading of an input: all vertices are read before all edges.
@@ -183,7 +184,9 @@ func (in *input) begin() error {
 	case in.rules.NoHeader:
 		header = nil
 	}
-	in.bound, err = in.rules.Bind(header, cells, in.dialect.JSON)
+	if in.bound, err = in.rules.Bind(header, cells, in.dialect.JSON); err == nil && in.rules.Joined {
+		in.bound.Columns = mapping.HeaderNames(header)
+	}
 	return err
 }
 

@@ -237,11 +237,13 @@ func (l *rejectLog) add(in *input, r *Reject, row []byte, seq uint64) (again boo
 			return again, fmt.Errorf("rejects: %w", err)
 		}
 	}
-	line, err := json.Marshal(r)
-	if err != nil {
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(r); err != nil {
 		return again, err
 	}
-	if _, err := l.lines.Write(append(line, '\n')); err != nil {
+	if _, err := l.lines.Write(line.Bytes()); err != nil {
 		return again, fmt.Errorf("rejects: %w", err)
 	}
 	if _, err = fmt.Fprintf(l.batches, "%d %d %q\n", seq, size, l.names[in]); err != nil {

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -227,7 +228,7 @@ func (r *run) readStep(ctx context.Context, i int, seq uint64, at position) (_ u
 		return seq, err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	sp := record.NewSplitter(t, s.in.dialect, s.in.chunk(), maxRecord, at.line, at.offset)
+	sp := record.NewSplitter(t, s.in.dialect, cmp.Or(r.plan.chunk, s.in.chunk()), maxRecord, at.line, at.offset)
 	long := false
 	r.counts.at(i)
 	for !r.stop.Load() {

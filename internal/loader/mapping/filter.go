@@ -140,7 +140,7 @@ func (b *filterBinder) bind(e ast.Expr) (Cond, error) {
 	case *ast.Call:
 		return b.call(x)
 	}
-	return b.fail("a condition over rows cannot contain this kind of expression (%T)", e)
+	return b.fail("a condition over rows is made of columns, literals, operators and functions alone")
 }
 
 func evalAll(cs []Cond, cells []record.Cell, ctx *fn.Context) ([]graph.Value, error) {

@@ -71,6 +71,17 @@ func IsHeader(cells []string) bool {
 	return false
 }
 
+// HeaderNames gives the names of columns without their types; a cell without a name stands for itself.
+func HeaderNames(cells []string) []string {
+	out := make([]string, len(cells))
+	for i, c := range cells {
+		if out[i] = parseHeaderCell(c).name; out[i] == "" {
+			out[i] = c
+		}
+	}
+	return out
+}
+
 // Add adds a file.
 func (h *Headers) Add(f File) error {
 	at := place{file: f.Paths[0], line: 1}

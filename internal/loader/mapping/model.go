@@ -164,8 +164,11 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	if e.line == 0 {
+	switch {
+	case e.line == 0:
 		return fmt.Sprintf("%s: %s", e.file, e.msg)
+	case e.path == "":
+		return fmt.Sprintf("%s:%d: %s", e.file, e.line, e.msg)
 	}
 	return fmt.Sprintf("%s:%d: %s: %s", e.file, e.line, e.path, e.msg)
 }

@@ -629,9 +629,9 @@ func (p *parser) edges(in *Input, n node, r rule) {
 		return
 	}
 	p.finish(&e.rule, properties)
-	for key, ok := range map[string]bool{"type": typed, "from": from, "to": to} {
-		if !ok {
-			n.errorf("the key %s is missing", key)
+	for i, there := range []bool{typed, from, to} {
+		if !there {
+			n.errorf("the key %s is missing", []string{"type", "from", "to"}[i])
 		}
 	}
 	if unfoldEnds {

@@ -1,0 +1,291 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/loader/mapping"
+	"github.com/hopgate/hopgate/internal/oracle"
+	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// world is a naive store, a loader over it and a directory of inputs.
+type world struct {
+	t     *testing.T
+	store *oracle.Store
+	l     *Loader
+	dir   string
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, store: oracle.New(1), dir: t.TempDir()}
+	require.NoError(t, w.store.CreateGraph(t.Context(), "default"))
+	w.l = New(w.store)
+	return w
+}
+
+// file writes an input.
+func (w *world) file(name, text string) string {
+	path := filepath.Join(w.dir, name)
+	require.NoError(w.t, os.MkdirAll(filepath.Dir(path), 0o777))
+	require.NoError(w.t, os.WriteFile(path, []byte(text), 0o666))
+	return path
+}
+
+// plan plans the load of a mapping, or of the directory by its headers if there is none.
+func (w *world) plan(text string) (*Plan, error) {
+	if text == "" {
+		return NewHeaderPlan(HeaderOptions{Paths: []string{w.dir}})
+	}
+	return w.planFrom(text, "")
+}
+
+// planFrom plans the load of a mapping with a standard input.
+func (w *world) planFrom(text, in string) (*Plan, error) {
+	m, err := mapping.Parse("m.yaml", []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	return NewPlan(m, w.dir, strings.NewReader(in))
+}
+
+// load runs a load.
+func (w *world) load(text string, o Options) (*Report, error) {
+	p, err := w.plan(text)
+	if err != nil {
+		return nil, err
+	}
+	return p.Run(w.t.Context(), NewLocal(w.l), o)
+}
+
+// state writes the whole graph, a line a vertex and an edge, sorted. Vertices go by their property id, or by their
+// number.
+func (w *world) state() string {
+	g, err := w.store.Graph("default")
+	require.NoError(w.t, err)
+	tx, err := g.Begin(w.t.Context(), shard.Read)
+	require.NoError(w.t, err)
+	defer tx.Rollback()
+	ids, _, _, err := tx.Scan(w.t.Context(), 0, 0, make([]graph.VertexID, 0, 1<<20))
+	require.NoError(w.t, err)
+	records := make([]shard.Record, len(ids))
+	require.NoError(w.t, tx.Records(w.t.Context(), ids, records))
+	names := map[graph.VertexID]string{}
+	var out []string
+	for i, r := range records {
+		var line strings.Builder
+		names[ids[i]] = fmt.Sprint("#", i)
+		for _, l := range g.Labels(r.Labels) {
+			fmt.Fprintf(&line, ":%s", g.LabelName(l))
+		}
+		writeProps(&line, g, r.Props)
+		for _, p := range r.Props {
+			if g.PropName(p.ID) == "id" {
+				names[ids[i]] = g.LabelName(g.Labels(r.Labels)[0]) + " " + string(fn.AppendText(nil, p.Value))
+			}
+		}
+		out = append(out, line.String())
+	}
+	var res shard.Neighbours
+	for from := 0; from < len(ids); from += res.Done {
+		require.NoError(w.t, tx.Expand(w.t.Context(), &shard.Expand{Sources: ids[from:], Dir: graph.Out, Edges: true}, &res))
+		for i := range res.Done {
+			for k := res.Offsets[i]; k < res.Offsets[i+1]; k++ {
+				var line strings.Builder
+				e := graph.Edge{ID: res.Edges[k], Src: ids[from+i], Dst: res.Targets[k], Type: res.Types[k]}
+				rs := make([]shard.Record, 1)
+				require.NoError(w.t, tx.EdgeRecords(w.t.Context(), []graph.Edge{e}, rs))
+				fmt.Fprintf(&line, "%s -%s-> %s", names[e.Src], g.TypeName(e.Type), names[e.Dst])
+				writeProps(&line, g, rs[0].Props)
+				out = append(out, line.String())
+			}
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, "\n") + "\n"
+}
+
+func writeProps(line *strings.Builder, g graph.Catalog, props []graph.Property) {
+	var texts []string
+	for _, p := range props {
+		texts = append(texts, fmt.Sprintf("%s: %s", g.PropName(p.ID), show(p.Value)))
+	}
+	slices.Sort(texts)
+	fmt.Fprintf(line, " {%s}", strings.Join(texts, ", "))
+}
+
+// show writes a value with its type where the text alone does not tell.
+func show(v graph.Value) string {
+	switch v.Kind() {
+	case graph.String:
+		return fmt.Sprintf("%q", v.Str())
+	case graph.List:
+		var l []string
+		for _, e := range v.List() {
+			l = append(l, show(e))
+		}
+		return "[" + strings.Join(l, " ") + "]"
+	case graph.Int, graph.Float, graph.Bool:
+		return string(fn.AppendText(nil, v))
+	}
+	return v.Kind().String() + " " + string(fn.AppendText(nil, v))
+}
+
+// errCut is how a cut sink fails.
+var errCut = errors.New("cut off")
+
+// cut is a sink that breaks after some batches: the server goes on to apply what it has got, or does not.
+type cut struct {
+	Sink
+	sends, acks int // how many of each come through
+}
+
+func (c *cut) Send(msg any) error {
+	if c.sends--; c.sends < 0 {
+		return errCut
+	}
+	return c.Sink.Send(msg)
+}
+
+func (c *cut) Recv() (Ack, error) {
+	if c.acks--; c.acks < 0 {
+		return Ack{}, errCut
+	}
+	return c.Sink.Recv()
+}
+
+// A load that is cut off at any moment and run again ends in the state of one that was not, sums and appended lists
+// included, and keeps the same refused rows.
+func TestResume(t *testing.T) {
+	const mappingText = `
+version: 1
+defaults: {delimiter: ","}
+inputs:
+  - path: [a.csv, b.csv]
+    update: {strategies: {visits: SUM, log: APPEND}}
+    vertices:
+      - label: P
+        id: id
+        properties: {id: {type: int}, visits: {type: int}, log: {type: "string[]"}}
+  - path: e.csv
+    edges:
+      - {type: E, from: {column: a, idSpace: P}, to: {column: b, idSpace: P}, properties: {w: {type: int}}, update: {strategies: {w: SUM}}}
+`
+	fill := func(w *world) {
+		r := rand.New(rand.NewPCG(1, 2))
+		for _, name := range []string{"a.csv", "b.csv"} {
+			var b strings.Builder
+			b.WriteString("id,visits,log\n")
+			for i := range 900 {
+				if i%97 == 5 {
+					b.WriteString("x,1,\n") // no integer
+				}
+				fmt.Fprintf(&b, "%d,%d,%s%d\n", r.IntN(60), r.IntN(10), name, i)
+			}
+			w.file(name, b.String())
+		}
+		var b strings.Builder
+		b.WriteString("a,b,w\n")
+		for range 800 {
+			fmt.Fprintf(&b, "%d,%d,%d\n", r.IntN(62), r.IntN(60), r.IntN(5)) // some dangle
+		}
+		w.file("e.csv", b.String())
+	}
+	small := func(p *Plan) *Plan { p.chunk = 512; return p }
+	run := func(w *world, cutAt func(Sink) Sink, rejects string) error {
+		p, err := w.plan(mappingText)
+		require.NoError(t, err)
+		_, err = small(p).Run(w.t.Context(), cutAt(NewLocal(w.l)), Options{MaxRejects: Budget{Rows: 1 << 30}, RejectsDir: rejects, Workers: 2})
+		return err
+	}
+	whole := newWorld(t)
+	fill(whole)
+	rejects := t.TempDir()
+	require.NoError(t, run(whole, func(s Sink) Sink { return s }, rejects))
+	want, wantRejects := whole.state(), readAll(t, rejects)
+	require.Contains(t, wantRejects, "DanglingEdge")
+	require.Contains(t, wantRejects, "BadType")
+
+	r := rand.New(rand.NewPCG(3, 4))
+	for round := range 12 {
+		w := newWorld(t)
+		fill(w)
+		rejects := t.TempDir()
+		runs := 1
+		for ; ; runs++ {
+			err := run(w, func(s Sink) Sink { return &cut{Sink: s, sends: r.IntN(40), acks: r.IntN(40)} }, rejects)
+			if err == nil {
+				break
+			}
+			require.ErrorIs(t, err, errCut)
+			require.Less(t, runs, 100)
+		}
+		require.Equal(t, want, w.state(), "round %d, %d runs", round, runs)
+		require.Equal(t, refusedHere(wantRejects), refusedHere(readAll(t, rejects)))
+		require.NoError(t, run(w, func(s Sink) Sink { return s }, rejects), "a load that has finished")
+		require.Equal(t, want, w.state())
+	}
+}
+
+// refusedHere gives the lines of rows that were refused before they were sent.
+func refusedHere(text string) []string {
+	var out []string
+	for _, l := range strings.Split(text, "\n") {
+		if strings.Contains(l, "BadType") || strings.Contains(l, "csv: x,") {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// readAll gives the sorted lines of all files below a directory but hidden ones.
+func readAll(t *testing.T, dir string) string {
+	var out []string
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(dir, path)
+		for _, l := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
+			out = append(out, rel+": "+l)
+		}
+		return err
+	}))
+	slices.Sort(out)
+	return strings.Join(out, "\n") + "\n"
+}
+
+// A session that another run of the load has replaced applies nothing more.
+func TestTakenOver(t *testing.T) {
+	w := newWorld(t)
+	open := Open{Stream: "s", Spaces: []Space{{Name: "P", Label: "P", Property: "id"}}}
+	old, err := w.l.Begin(context.Background(), open)
+	require.NoError(t, err)
+	batch := func(seq uint64) []*Batch {
+		keys := []graph.Value{graph.IntValue(int64(seq))}
+		return []*Batch{{Seq: seq, Vertices: []VertexRows{{Labels: []string{"P"}, Keys: keys, Props: []PropertyColumn{{Name: "id", Values: keys}}}}}}
+	}
+	_, err = old.Apply(t.Context(), batch(1))
+	require.NoError(t, err)
+	fresh, err := w.l.Begin(context.Background(), open)
+	require.NoError(t, err)
+	require.Equal(t, uint64(1), fresh.Seq)
+	_, err = old.Apply(t.Context(), batch(2))
+	require.ErrorContains(t, err, "taken over")
+	_, err = fresh.Apply(t.Context(), batch(2))
+	require.NoError(t, err)
+	old.Close()
+	fresh.Close()
+}
