@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -10,38 +12,66 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/query"
 )
 
-// adminCommand is a command that makes one call of AdminService.
-func adminCommand(a *app, use, short string, args cobra.PositionalArgs, call func(ctx context.Context, c pb.AdminServiceClient, w io.Writer, args []string) error) *cobra.Command {
-	return &cobra.Command{
+// adminCommand is a command that makes one call of AdminService and prints its answer.
+func adminCommand[R proto.Message](a *app, use, short string, args cobra.PositionalArgs,
+	call func(ctx context.Context, c pb.AdminServiceClient, args []string) (R, error), print func(w io.Writer, res R),
+) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
 		Use: use, Short: short, Args: args,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if output != "table" && output != "json" {
+				return usagef("--output %s: must be table or json", output)
+			}
 			conn, ctx, cancel, err := a.dial(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer cancel()
 			defer conn.Close()
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
-			if err := call(ctx, pb.NewAdminServiceClient(conn), w, args); err != nil {
+			res, err := call(ctx, pb.NewAdminServiceClient(conn), args)
+			if err != nil {
 				return err
 			}
+			if output == "json" {
+				return printJSON(cmd.OutOrStdout(), res)
+			}
+			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
+			print(w, res)
 			return w.Flush()
 		},
 	}
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or json")
+	return cmd
+}
+
+// printJSON prints an answer of the API as one line of JSON.
+func printJSON(w io.Writer, res proto.Message) error {
+	text, err := protojson.MarshalOptions{EmitUnpopulated: true}.Marshal(res)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, text); err != nil { // its spaces are random
+		return err
+	}
+	_, err = fmt.Fprintln(w, b.String())
+	return err
 }
 
 func newSchema(a *app) *cobra.Command {
 	return adminCommand(a, "schema", "Show labels, edge types, properties, indexes and constraints", cobra.NoArgs,
-		func(ctx context.Context, c pb.AdminServiceClient, w io.Writer, _ []string) error {
-			s, err := c.Schema(ctx, &pb.SchemaRequest{Graph: a.graph})
-			if err != nil {
-				return err
-			}
+		func(ctx context.Context, c pb.AdminServiceClient, _ []string) (*pb.SchemaResponse, error) {
+			return c.Schema(ctx, &pb.SchemaRequest{Graph: a.graph})
+		},
+		func(w io.Writer, s *pb.SchemaResponse) {
 			for _, n := range s.GetLabels() {
 				fmt.Fprintf(w, "label\t%s\t%d\n", n.GetName(), n.GetCount())
 			}
@@ -52,23 +82,29 @@ func newSchema(a *app) *cobra.Command {
 				fmt.Fprintf(w, "property\t%s\t\n", n)
 			}
 			for _, ix := range s.GetIndexes() {
-				kind := "index"
-				if ix.GetUnique() || ix.GetRequired() {
-					kind = "constraint"
-				}
-				fmt.Fprintf(w, "%s\t%s\t%s%s(%s)\n", kind, ix.GetName(), ix.GetLabel(), ix.GetType(), strings.Join(ix.GetProperties(), ", "))
+				fmt.Fprintf(w, "%s\t%s\t%s%s(%s)\n", indexKind(ix), ix.GetName(), ix.GetLabel(), ix.GetType(), strings.Join(ix.GetProperties(), ", "))
 			}
-			return nil
 		})
+}
+
+func indexKind(ix *pb.Index) string {
+	switch {
+	case ix.GetUnique() && ix.GetRequired():
+		return "key"
+	case ix.GetUnique():
+		return "unique"
+	case ix.GetRequired():
+		return "required"
+	}
+	return "index"
 }
 
 func newStats(a *app) *cobra.Command {
 	return adminCommand(a, "stats", "Show counts and the shape of the store", cobra.NoArgs,
-		func(ctx context.Context, c pb.AdminServiceClient, w io.Writer, _ []string) error {
-			s, err := c.Stats(ctx, &pb.StatsRequest{Graph: a.graph})
-			if err != nil {
-				return err
-			}
+		func(ctx context.Context, c pb.AdminServiceClient, _ []string) (*pb.StatsResponse, error) {
+			return c.Stats(ctx, &pb.StatsRequest{Graph: a.graph})
+		},
+		func(w io.Writer, s *pb.StatsResponse) {
 			fmt.Fprintf(w, "vertices\t%d\nedges\t%d\n", s.GetVertices(), s.GetEdges())
 			for _, n := range s.GetLabels() {
 				fmt.Fprintf(w, "  :%s\t%d\n", n.GetName(), n.GetCount())
@@ -78,64 +114,89 @@ func newStats(a *app) *cobra.Command {
 			}
 			for _, sh := range s.GetShards() {
 				fmt.Fprintf(w, "shard %d\n", sh.GetShard())
-				fmt.Fprintf(w, "  disk bytes\t%d\n  LSM levels\t%d\n  read amplification\t%d\n  write amplification\t%.2f\n",
-					sh.GetDiskBytes(), sh.GetLevels(), sh.GetReadAmplification(), sh.GetWriteAmplification())
-				fmt.Fprintf(w, "  separated bytes\t%d live, %d dead\n", sh.GetSeparatedLiveBytes(), sh.GetSeparatedDeadBytes())
-				fmt.Fprintf(w, "  block cache\t%d bytes, %d hits, %d misses\n", sh.GetBlockCacheBytes(), sh.GetBlockCacheHits(), sh.GetBlockCacheMisses())
-				fmt.Fprintf(w, "  topology cache\t%d bytes, %d hits, %d misses\n",
-					sh.GetTopologyCacheBytes(), sh.GetTopologyCacheHits(), sh.GetTopologyCacheMisses())
+				fmt.Fprintf(w, "  disk\t%s\n  levels\t%d\n", size(sh.GetDiskBytes()), sh.GetLevels())
+				fmt.Fprintf(w, "  amplification\t%d of reads, %.2f of writes\n", sh.GetReadAmplification(), sh.GetWriteAmplification())
+				fmt.Fprintf(w, "  separated values\t%s live, %s dead\n", size(sh.GetSeparatedLiveBytes()), size(sh.GetSeparatedDeadBytes()))
+				fmt.Fprintf(w, "  block cache\t%s, %s\n", size(sh.GetBlockCacheBytes()), hits(sh.GetBlockCacheHits(), sh.GetBlockCacheMisses()))
+				fmt.Fprintf(w, "  topology cache\t%s, %s\n", size(sh.GetTopologyCacheBytes()), hits(sh.GetTopologyCacheHits(), sh.GetTopologyCacheMisses()))
 			}
-			return nil
 		})
+}
+
+// size writes bytes in the largest unit that leaves a whole number before the point.
+func size(n uint64) string {
+	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
+	f, u := float64(n), 0
+	for f >= 1024 && u < len(units)-1 {
+		f, u = f/1024, u+1
+	}
+	if u == 0 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%.1f %s", f, units[u])
+}
+
+func hits(hit, miss uint64) string {
+	if hit+miss == 0 {
+		return "not used yet"
+	}
+	return fmt.Sprintf("%d hits, %d misses (%.1f%%)", hit, miss, 100*float64(hit)/float64(hit+miss))
 }
 
 func newPS(a *app) *cobra.Command {
 	return adminCommand(a, "ps", "List running queries", cobra.NoArgs,
-		func(ctx context.Context, c pb.AdminServiceClient, w io.Writer, _ []string) error {
-			r, err := c.RunningQueries(ctx, &pb.RunningQueriesRequest{})
-			if err != nil {
-				return err
-			}
+		func(ctx context.Context, c pb.AdminServiceClient, _ []string) (*pb.RunningQueriesResponse, error) {
+			return c.RunningQueries(ctx, &pb.RunningQueriesRequest{})
+		},
+		func(w io.Writer, r *pb.RunningQueriesResponse) {
 			fmt.Fprintln(w, "ID\tGRAPH\tELAPSED\tROWS\tSTATEMENT")
 			for _, q := range r.GetQueries() {
 				fmt.Fprintf(w, "%d\t%s\t%v\t%d\t%s\n", q.GetId(), q.GetGraph(), q.GetElapsed().AsDuration().Round(time.Millisecond),
 					q.GetRows(), oneLine(q.GetStatement()))
 			}
-			return nil
 		})
 }
 
 func newKill(a *app) *cobra.Command {
 	return adminCommand(a, "kill ID", "End a running query", cobra.ExactArgs(1),
-		func(ctx context.Context, c pb.AdminServiceClient, _ io.Writer, args []string) error {
+		func(ctx context.Context, c pb.AdminServiceClient, args []string) (*pb.KillQueryResponse, error) {
 			id, err := strconv.ParseUint(args[0], 10, 64)
 			if err != nil {
-				return usagef("kill: %q is no id; see graphctl ps", args[0])
+				return nil, usagef("kill: %q is no id; see graphctl ps", args[0])
 			}
 			r, err := c.KillQuery(ctx, &pb.KillQueryRequest{Id: id})
 			if err == nil && !r.GetKilled() {
 				err = fmt.Errorf("kill: no query %d runs", id)
 			}
-			return err
-		})
+			return r, err
+		},
+		func(io.Writer, *pb.KillQueryResponse) {})
 }
 
 func newSlowlog(a *app) *cobra.Command {
 	var limit uint32
 	cmd := adminCommand(a, "slowlog", "Show the slowest queries with their plans", cobra.NoArgs,
-		func(ctx context.Context, c pb.AdminServiceClient, w io.Writer, _ []string) error {
-			r, err := c.SlowLog(ctx, &pb.SlowLogRequest{Limit: limit})
-			if err != nil {
-				return err
-			}
-			for _, q := range r.GetQueries() {
-				fmt.Fprintf(w, "%v\t%s\t%s\t%d rows\t%s\t%s\n", q.GetElapsed().AsDuration().Round(time.Microsecond),
-					q.GetStart().AsTime().Format(time.RFC3339), q.GetGraph(), q.GetRows(), oneLine(q.GetStatement()), q.GetError())
+		func(ctx context.Context, c pb.AdminServiceClient, _ []string) (*pb.SlowLogResponse, error) {
+			return c.SlowLog(ctx, &pb.SlowLogRequest{Limit: limit})
+		},
+		func(w io.Writer, r *pb.SlowLogResponse) {
+			for i, q := range r.GetQueries() {
+				if i > 0 {
+					fmt.Fprintln(w)
+				}
+				fmt.Fprintf(w, "%v, %d rows, %s, graph %s\n  %s\n", q.GetElapsed().AsDuration().Round(time.Microsecond), q.GetRows(),
+					q.GetStart().AsTime().Format(time.RFC3339), q.GetGraph(), oneLine(q.GetStatement()))
+				if q.GetError() != "" {
+					fmt.Fprintf(w, "  failed: %s\n", oneLine(q.GetError()))
+				}
 				if q.GetPlan() != nil {
-					printPlan(w, q.GetPlan(), "    ")
+					var plan strings.Builder
+					printPlan(&plan, q.GetPlan())
+					for line := range strings.Lines(plan.String()) {
+						fmt.Fprint(w, "    ", line)
+					}
 				}
 			}
-			return nil
 		})
 	cmd.Flags().Uint32VarP(&limit, "limit", "n", 10, "how many; 0 is all")
 	return cmd

@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
@@ -23,7 +24,7 @@ import (
 
 // app is what all commands share: the flags of every command, and the statement that an error may point into.
 type app struct {
-	address, admin, graph, token string
+	address, graph, token       string
 	tls                          bool
 	caFile, certFile, keyFile    string
 	timeout                      time.Duration
@@ -41,7 +42,7 @@ func (a *app) dial(ctx context.Context) (*grpc.ClientConn, context.Context, cont
 		}
 		creds = credentials.NewTLS(c)
 	}
-	opts := []grpc.DialOption{grpc.WithTransportCredentials(creds)}
+	opts := []grpc.DialOption{grpc.WithTransportCredentials(creds), grpc.WithInitialWindowSize(1 << 20), grpc.WithInitialConnWindowSize(4 << 20)}
 	if a.token != "" {
 		opts = append(opts, grpc.WithPerRPCCredentials(bearer{a.token, a.tls}))
 	}
@@ -90,19 +91,17 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 
 func (b bearer) RequireTransportSecurity() bool { return b.secure }
 
-// report writes an error as one line; with --verbose, or where the statement is at fault, more.
+// report writes an error as one line; with --verbose, more.
 func (a *app) report(w io.Writer, err error) {
-	st, ok := status.FromError(errors.Unwrap(err))
-	if s, direct := status.FromError(err); direct {
-		st, ok = s, true
-	}
-	if !ok || st == nil || st.Code() == 0 {
+	var remote interface{ GRPCStatus() *status.Status }
+	if !errors.As(err, &remote) {
 		fmt.Fprintln(w, "graphctl:", oneLine(err.Error()))
 		return
 	}
+	st := remote.GRPCStatus()
 	info := errorInfo(st)
 	if info == nil {
-		fmt.Fprintf(w, "graphctl: %s: %s\n", st.Code(), oneLine(st.Message()))
+		fmt.Fprintln(w, "graphctl:", a.trouble(st))
 		return
 	}
 	fmt.Fprintf(w, "graphctl: %s: %s%s\n", info.GetReason(), oneLine(st.Message()), place(info))
@@ -114,6 +113,19 @@ func (a *app) report(w io.Writer, err error) {
 	}
 	m := info.GetMetadata()
 	fmt.Fprintf(w, "type %s, phase %s, detail %s\n", m["type"], m["phase"], m["detail"])
+}
+
+// trouble says what went wrong on the way to the server.
+func (a *app) trouble(st *status.Status) string {
+	switch st.Code() {
+	case codes.Unavailable:
+		return fmt.Sprintf("the server at %s cannot be reached (--address): %s", a.address, oneLine(st.Message()))
+	case codes.DeadlineExceeded:
+		return fmt.Sprintf("no answer within %v (--timeout)", a.timeout)
+	case codes.Canceled:
+		return "cancelled"
+	}
+	return st.Code().String() + ": " + oneLine(st.Message())
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,8 +15,14 @@ import (
 func newExplain(a *app) *cobra.Command {
 	var q queryFlags
 	cmd := &cobra.Command{
-		Use: "explain STATEMENT", Short: "Show the plan of a statement", Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.plan(cmd, &q, "EXPLAIN ", args[0]) },
+		Use: "explain STATEMENT", Short: "Show the plan of a statement; - reads it from standard input", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := a.plan(cmd, &q, "EXPLAIN ", args[0])
+			if err == nil {
+				printPlan(cmd.OutOrStdout(), p)
+			}
+			return err
+		},
 	}
 	q.add(cmd)
 	return cmd
@@ -22,36 +30,89 @@ func newExplain(a *app) *cobra.Command {
 
 func newProfile(a *app) *cobra.Command {
 	var q queryFlags
+	var sunburst string
 	cmd := &cobra.Command{
-		Use: "profile STATEMENT", Short: "Run a statement and show its plan with rows, time and shard requests", Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.plan(cmd, &q, "PROFILE ", args[0]) },
+		Use: "profile STATEMENT", Short: "Run a statement and show its plan with rows, time and shard requests; --sunburst draws it",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := a.plan(cmd, &q, "PROFILE ", args[0])
+			if err != nil {
+				return err
+			}
+			printPlan(cmd.OutOrStdout(), p)
+			if sunburst == "" {
+				return nil
+			}
+			page, err := sunburstPage(p, args[0])
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(sunburst, page, 0o666); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), "sunburst:", sunburst)
+			return nil
+		},
 	}
 	q.add(cmd)
+	cmd.Flags().StringVar(&sunburst, "sunburst", "", "write a self-contained page with the operators as a sunburst to this file")
 	return cmd
 }
 
-// plan runs a statement under a prefix and prints the plan alone.
-func (a *app) plan(cmd *cobra.Command, q *queryFlags, prefix, text string) error {
+// plan runs a statement under a prefix and gives the plan alone.
+func (a *app) plan(cmd *cobra.Command, q *queryFlags, prefix, text string) (*pb.PlanNode, error) {
 	p, err := newPrinter("ndjson", io.Discard)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if text, err = statementText(cmd, text); err != nil {
+		return nil, err
 	}
 	summary, err := a.stream(cmd, q, prefix+text, p)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	printPlan(cmd.OutOrStdout(), summary.GetPlan(), "")
-	return nil
+	if summary.GetPlan() == nil {
+		return nil, usagef("a command has no plan")
+	}
+	return summary.GetPlan(), nil
 }
 
-func printPlan(w io.Writer, n *pb.PlanNode, indent string) {
-	fmt.Fprintf(w, "%s%s %s", indent, n.GetOperator(), n.GetArguments())
-	if n.GetTime() != nil {
-		fmt.Fprintf(w, "  [%d rows, %d batches, %v, %d shard requests]", n.GetRows(), n.GetBatches(),
-			n.GetTime().AsDuration().Round(time.Microsecond), n.GetShardRequests())
-	}
-	fmt.Fprintln(w)
+// planTime is the time of an operator and of all below it.
+func planTime(n *pb.PlanNode) time.Duration {
+	d := n.GetTime().AsDuration()
 	for _, c := range n.GetChildren() {
-		printPlan(w, c, indent+"  ")
+		d += planTime(c)
 	}
+	return d
+}
+
+// printPlan prints a plan as a tree, the result at the top, with what each operator did by itself where it was profiled.
+func printPlan(w io.Writer, root *pb.PlanNode) {
+	all := max(planTime(root), 1)
+	var lines [][]string
+	profiled := false
+	var walk func(n *pb.PlanNode, first, rest string)
+	walk = func(n *pb.PlanNode, first, rest string) {
+		line := []string{strings.TrimRight(first+n.GetOperator()+" "+n.GetArguments(), " ")}
+		if n.GetTime() != nil {
+			profiled = true
+			own := n.GetTime().AsDuration()
+			line = append(line, fmt.Sprint(n.GetRows()), fmt.Sprint(n.GetBatches()), own.Round(time.Microsecond).String(),
+				fmt.Sprintf("%.1f%%", 100*float64(own)/float64(all)), fmt.Sprint(n.GetShardRequests()))
+		}
+		lines = append(lines, line)
+		for i, c := range n.GetChildren() {
+			if i < len(n.GetChildren())-1 {
+				walk(c, rest+"├ ", rest+"│ ")
+			} else {
+				walk(c, rest+"└ ", rest+"  ")
+			}
+		}
+	}
+	walk(root, "", "")
+	if profiled {
+		lines = append([][]string{{"operator", "rows", "batches", "time", "share", "requests"}}, lines...)
+	}
+	writeColumns(w, lines)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -57,15 +58,22 @@ func (a *app) fetch(cmd *cobra.Command, method string, request []byte) error {
 		return err
 	}
 	w := cmd.OutOrStdout()
+	code := uint32(0)
 	for {
 		part, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			_, err = io.WriteString(w, "\n")
-			return err
+			if _, err := io.WriteString(w, "\n"); err != nil {
+				return err
+			}
+			if code != http.StatusOK {
+				return fmt.Errorf("fetch: the answer has the code %d", code)
+			}
+			return nil
 		}
 		if err != nil {
 			return err
 		}
+		code = part.GetCode()
 		if _, err := w.Write(part.GetChunk()); err != nil {
 			return err
 		}

@@ -74,11 +74,11 @@ func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use: "graphctl", Short: "Load, query and inspect graphs of a Hopgate server", SilenceUsage: true, SilenceErrors: true,
 		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitError{exitUsage, err} })
 	f := root.PersistentFlags()
 	f.StringVar(&a.address, "address", env("GRAPHCTL_ADDRESS", "127.0.0.1:9090"), "the server's gRPC address (GRAPHCTL_ADDRESS)")
-	f.StringVar(&a.admin, "admin", env("GRAPHCTL_ADMIN", "127.0.0.1:6060"), "the server's admin address, for profiles (GRAPHCTL_ADMIN)")
 	f.StringVar(&a.graph, "graph", "default", "the graph")
 	f.StringVar(&a.token, "token", os.Getenv("GRAPHCTL_TOKEN"), "bearer token (GRAPHCTL_TOKEN)")
 	f.BoolVar(&a.tls, "tls", false, "connect by TLS")
@@ -91,6 +91,12 @@ func newRoot(a *app) *cobra.Command {
 		newQuery(a), newFetch(a), newExplain(a), newProfile(a), newLoad(a), newGenerate(), newSchema(a), newStats(a),
 		newPS(a), newKill(a), newSlowlog(a), newPprof(a), newVersion(a),
 	)
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			c.RunE = func(*cobra.Command, []string) error { return usagef("completion: name a shell: bash, fish, powershell or zsh") }
+		}
+	}
 	return root
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -41,8 +42,7 @@ func newPrinter(form string, w io.Writer) (*printer, error) {
 func (p *printer) begin(fields []string) {
 	p.fields = fields
 	for _, f := range fields {
-		key, _ := json.Marshal(f)
-		p.keys = append(p.keys, string(key))
+		p.keys = append(p.keys, string(appendText(nil, f)))
 	}
 	switch p.form {
 	case "json":
@@ -63,6 +63,15 @@ func (p *printer) rows(b *pb.RowBatch) error {
 		if err := p.row(cells); err != nil {
 			return err
 		}
+	}
+	switch p.form {
+	case "ndjson":
+		return p.w.Flush()
+	case "csv":
+		if p.csv.Flush(); p.csv.Error() != nil {
+			return p.csv.Error()
+		}
+		return p.w.Flush()
 	}
 	return nil
 }
@@ -241,8 +250,16 @@ func appendJSON(dst []byte, v *pb.Value) []byte {
 }
 
 func appendText(dst []byte, s string) []byte {
-	text, _ := json.Marshal(s)
-	return append(dst, text...)
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			var b bytes.Buffer
+			enc := json.NewEncoder(&b)
+			enc.SetEscapeHTML(false)
+			_ = enc.Encode(s) // a string can always be written
+			return append(dst, bytes.TrimRight(b.Bytes(), "\n")...)
+		}
+	}
+	return append(append(append(dst, '"'), s...), '"')
 }
 
 func appendFloat(dst []byte, f float64) []byte {

@@ -58,23 +58,18 @@ func (a *app) query(cmd *cobra.Command, q *queryFlags, text string) error {
 	if err != nil {
 		return err
 	}
-	if text == "-" {
-		in, err := io.ReadAll(cmd.InOrStdin())
-		if err != nil {
-			return err
-		}
-		text = string(in)
+	if text, err = statementText(cmd, text); err != nil {
+		return err
 	}
 	summary, err := a.stream(cmd, q, text, p)
 	if err != nil {
-		return err
-	}
-	if summary.GetPlan() != nil && len(p.fields) == 0 {
-		printPlan(cmd.OutOrStdout(), summary.GetPlan(), "")
-		return nil
+		return errors.Join(err, p.w.Flush())
 	}
 	if err := p.end(); err != nil {
 		return err
+	}
+	if summary.GetPlan() != nil && q.output == "table" {
+		printPlan(cmd.OutOrStdout(), summary.GetPlan())
 	}
 	if summary.GetTruncated() {
 		fmt.Fprintln(cmd.ErrOrStderr(), "graphctl: the answer was cut off:", summary.GetTruncatedReason())
@@ -83,6 +78,15 @@ func (a *app) query(cmd *cobra.Command, q *queryFlags, text string) error {
 		printCounters(cmd.ErrOrStderr(), summary.GetCounters())
 	}
 	return nil
+}
+
+// statementText gives the statement of the command line, or of standard input for -.
+func statementText(cmd *cobra.Command, text string) (string, error) {
+	if text != "-" {
+		return text, nil
+	}
+	in, err := io.ReadAll(cmd.InOrStdin())
+	return string(in), err
 }
 
 // stream runs a statement and hands its rows to the printer.
@@ -152,16 +156,21 @@ func (q *queryFlags) values() (map[string]*pb.Value, error) {
 		if !ok || name == "" {
 			return nil, usagef("-p %s: must be name=value", p)
 		}
-		v, err := parseJSON(text)
+		v, err := paramValue(text)
 		if err != nil {
-			if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") || strings.HasPrefix(text, `"`) {
-				return nil, usagef("-p %s: %v", name, err)
-			}
-			v = &pb.Value{Kind: &pb.Value_String_{String_: text}}
+			return nil, usagef("-p %s: %v", name, err)
 		}
 		out[name] = v
 	}
 	return out, nil
+}
+
+// paramValue reads the value of -p: JSON, or a bare word, which is a string.
+func paramValue(text string) (*pb.Value, error) {
+	if json.Valid([]byte(text)) || text != "" && strings.ContainsRune(`{["`, rune(text[0])) {
+		return parseJSON(text)
+	}
+	return &pb.Value{Kind: &pb.Value_String_{String_: text}}, nil
 }
 
 // parseJSON reads a JSON value; a number with a point or an exponent is a float, and the order of keys is kept.
@@ -190,9 +199,15 @@ func decodeJSON(dec *json.Decoder) (*pb.Value, error) {
 	case json.Number:
 		if strings.ContainsAny(string(t), ".eE") {
 			f, err := t.Float64()
+			if err != nil {
+				return nil, fmt.Errorf("%s is out of the range of a float", t)
+			}
 			return &pb.Value{Kind: &pb.Value_Float{Float: f}}, err
 		}
 		i, err := t.Int64()
+		if err != nil {
+			return nil, fmt.Errorf("%s is out of the range of a 64-bit integer", t)
+		}
 		return &pb.Value{Kind: &pb.Value_Integer{Integer: i}}, err
 	case json.Delim:
 		if t == '[' {

@@ -26,6 +26,7 @@ func run(ctx context.Context, args []string) int {
 	root := &cobra.Command{
 		Use: "hopgate", Short: "A graph query gateway over sharded LSM storage", Version: query.Version(),
 		SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newServe(), newConfig(), newVersion())

@@ -986,6 +986,106 @@ func (x *SlowQuery) GetPlan() *PlanNode {
 	return nil
 }
 
+// ProfileRequest says what to look at.
+type ProfileRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// cpu, heap, goroutine, mutex or block.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// How long to watch, for cpu; unset: 10 s.
+	Duration      *durationpb.Duration `protobuf:"bytes,2,opt,name=duration,proto3" json:"duration,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProfileRequest) Reset() {
+	*x = ProfileRequest{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProfileRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProfileRequest) ProtoMessage() {}
+
+func (x *ProfileRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProfileRequest.ProtoReflect.Descriptor instead.
+func (*ProfileRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ProfileRequest) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *ProfileRequest) GetDuration() *durationpb.Duration {
+	if x != nil {
+		return x.Duration
+	}
+	return nil
+}
+
+// ProfileResponse is a chunk of a profile.
+type ProfileResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Chunk         []byte                 `protobuf:"bytes,1,opt,name=chunk,proto3" json:"chunk,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProfileResponse) Reset() {
+	*x = ProfileResponse{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProfileResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProfileResponse) ProtoMessage() {}
+
+func (x *ProfileResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProfileResponse.ProtoReflect.Descriptor instead.
+func (*ProfileResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ProfileResponse) GetChunk() []byte {
+	if x != nil {
+		return x.Chunk
+	}
+	return nil
+}
+
 // VersionRequest has no fields.
 type VersionRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -995,7 +1095,7 @@ type VersionRequest struct {
 
 func (x *VersionRequest) Reset() {
 	*x = VersionRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1007,7 +1107,7 @@ func (x *VersionRequest) String() string {
 func (*VersionRequest) ProtoMessage() {}
 
 func (x *VersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1020,7 +1120,7 @@ func (x *VersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionRequest.ProtoReflect.Descriptor instead.
 func (*VersionRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 // VersionResponse is the server's version.
@@ -1035,7 +1135,7 @@ type VersionResponse struct {
 
 func (x *VersionResponse) Reset() {
 	*x = VersionResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1047,7 +1147,7 @@ func (x *VersionResponse) String() string {
 func (*VersionResponse) ProtoMessage() {}
 
 func (x *VersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1060,7 +1160,7 @@ func (x *VersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionResponse.ProtoReflect.Descriptor instead.
 func (*VersionResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *VersionResponse) GetVersion() string {
@@ -1164,19 +1264,25 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\aelapsed\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\aelapsed\x12\x12\n" +
 	"\x04rows\x18\x05 \x01(\x04R\x04rows\x12\x14\n" +
 	"\x05error\x18\x06 \x01(\tR\x05error\x12(\n" +
-	"\x04plan\x18\a \x01(\v2\x14.hopgate.v1.PlanNodeR\x04plan\"\x10\n" +
+	"\x04plan\x18\a \x01(\v2\x14.hopgate.v1.PlanNodeR\x04plan\"[\n" +
+	"\x0eProfileRequest\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x125\n" +
+	"\bduration\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\bduration\"'\n" +
+	"\x0fProfileResponse\x12\x14\n" +
+	"\x05chunk\x18\x01 \x01(\fR\x05chunk\"\x10\n" +
 	"\x0eVersionRequest\"b\n" +
 	"\x0fVersionResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x1d\n" +
 	"\n" +
-	"go_version\x18\x03 \x01(\tR\tgoVersion2\xb8\x03\n" +
+	"go_version\x18\x03 \x01(\tR\tgoVersion2\xfe\x03\n" +
 	"\fAdminService\x12?\n" +
 	"\x06Schema\x12\x19.hopgate.v1.SchemaRequest\x1a\x1a.hopgate.v1.SchemaResponse\x12<\n" +
 	"\x05Stats\x12\x18.hopgate.v1.StatsRequest\x1a\x19.hopgate.v1.StatsResponse\x12W\n" +
 	"\x0eRunningQueries\x12!.hopgate.v1.RunningQueriesRequest\x1a\".hopgate.v1.RunningQueriesResponse\x12H\n" +
 	"\tKillQuery\x12\x1c.hopgate.v1.KillQueryRequest\x1a\x1d.hopgate.v1.KillQueryResponse\x12B\n" +
-	"\aSlowLog\x12\x1a.hopgate.v1.SlowLogRequest\x1a\x1b.hopgate.v1.SlowLogResponse\x12B\n" +
+	"\aSlowLog\x12\x1a.hopgate.v1.SlowLogRequest\x1a\x1b.hopgate.v1.SlowLogResponse\x12D\n" +
+	"\aProfile\x12\x1a.hopgate.v1.ProfileRequest\x1a\x1b.hopgate.v1.ProfileResponse0\x01\x12B\n" +
 	"\aVersion\x12\x1a.hopgate.v1.VersionRequest\x1a\x1b.hopgate.v1.VersionResponseB9Z7github.com/hopgate/hopgate/api/gen/hopgate/v1;hopgatev1b\x06proto3"
 
 var (
@@ -1191,7 +1297,7 @@ func file_hopgate_v1_admin_proto_rawDescGZIP() []byte {
 	return file_hopgate_v1_admin_proto_rawDescData
 }
 
-var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*SchemaRequest)(nil),          // 0: hopgate.v1.SchemaRequest
 	(*SchemaResponse)(nil),         // 1: hopgate.v1.SchemaResponse
@@ -1208,11 +1314,13 @@ var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*SlowLogRequest)(nil),         // 12: hopgate.v1.SlowLogRequest
 	(*SlowLogResponse)(nil),        // 13: hopgate.v1.SlowLogResponse
 	(*SlowQuery)(nil),              // 14: hopgate.v1.SlowQuery
-	(*VersionRequest)(nil),         // 15: hopgate.v1.VersionRequest
-	(*VersionResponse)(nil),        // 16: hopgate.v1.VersionResponse
-	(*timestamppb.Timestamp)(nil),  // 17: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),    // 18: google.protobuf.Duration
-	(*PlanNode)(nil),               // 19: hopgate.v1.PlanNode
+	(*ProfileRequest)(nil),         // 15: hopgate.v1.ProfileRequest
+	(*ProfileResponse)(nil),        // 16: hopgate.v1.ProfileResponse
+	(*VersionRequest)(nil),         // 17: hopgate.v1.VersionRequest
+	(*VersionResponse)(nil),        // 18: hopgate.v1.VersionResponse
+	(*timestamppb.Timestamp)(nil),  // 19: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),    // 20: google.protobuf.Duration
+	(*PlanNode)(nil),               // 21: hopgate.v1.PlanNode
 }
 var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	2,  // 0: hopgate.v1.SchemaResponse.labels:type_name -> hopgate.v1.NameCount
@@ -1222,29 +1330,32 @@ var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	2,  // 4: hopgate.v1.StatsResponse.edge_types:type_name -> hopgate.v1.NameCount
 	6,  // 5: hopgate.v1.StatsResponse.shards:type_name -> hopgate.v1.ShardStats
 	9,  // 6: hopgate.v1.RunningQueriesResponse.queries:type_name -> hopgate.v1.RunningQuery
-	17, // 7: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
-	18, // 8: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
+	19, // 7: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
+	20, // 8: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
 	14, // 9: hopgate.v1.SlowLogResponse.queries:type_name -> hopgate.v1.SlowQuery
-	17, // 10: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
-	18, // 11: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
-	19, // 12: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
-	0,  // 13: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
-	4,  // 14: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
-	7,  // 15: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
-	10, // 16: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
-	12, // 17: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
-	15, // 18: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
-	1,  // 19: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
-	5,  // 20: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
-	8,  // 21: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
-	11, // 22: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
-	13, // 23: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
-	16, // 24: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
-	19, // [19:25] is the sub-list for method output_type
-	13, // [13:19] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	19, // 10: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
+	20, // 11: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
+	21, // 12: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
+	20, // 13: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
+	0,  // 14: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
+	4,  // 15: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
+	7,  // 16: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
+	10, // 17: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
+	12, // 18: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
+	15, // 19: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
+	17, // 20: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
+	1,  // 21: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
+	5,  // 22: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
+	8,  // 23: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
+	11, // 24: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
+	13, // 25: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
+	16, // 26: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
+	18, // 27: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
+	21, // [21:28] is the sub-list for method output_type
+	14, // [14:21] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_admin_proto_init() }
@@ -1259,7 +1370,7 @@ func file_hopgate_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_admin_proto_rawDesc), len(file_hopgate_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

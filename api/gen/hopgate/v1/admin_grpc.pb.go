@@ -24,6 +24,7 @@ const (
 	AdminService_RunningQueries_FullMethodName = "/hopgate.v1.AdminService/RunningQueries"
 	AdminService_KillQuery_FullMethodName      = "/hopgate.v1.AdminService/KillQuery"
 	AdminService_SlowLog_FullMethodName        = "/hopgate.v1.AdminService/SlowLog"
+	AdminService_Profile_FullMethodName        = "/hopgate.v1.AdminService/Profile"
 	AdminService_Version_FullMethodName        = "/hopgate.v1.AdminService/Version"
 )
 
@@ -43,6 +44,8 @@ type AdminServiceClient interface {
 	KillQuery(ctx context.Context, in *KillQueryRequest, opts ...grpc.CallOption) (*KillQueryResponse, error)
 	// SlowLog gives the slowest recent queries.
 	SlowLog(ctx context.Context, in *SlowLogRequest, opts ...grpc.CallOption) (*SlowLogResponse, error)
+	// Profile takes a profile of the server and gives it in pprof's format, in chunks.
+	Profile(ctx context.Context, in *ProfileRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ProfileResponse], error)
 	// Version gives the server's version.
 	Version(ctx context.Context, in *VersionRequest, opts ...grpc.CallOption) (*VersionResponse, error)
 }
@@ -105,6 +108,25 @@ func (c *adminServiceClient) SlowLog(ctx context.Context, in *SlowLogRequest, op
 	return out, nil
 }
 
+func (c *adminServiceClient) Profile(ctx context.Context, in *ProfileRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ProfileResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &AdminService_ServiceDesc.Streams[0], AdminService_Profile_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ProfileRequest, ProfileResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AdminService_ProfileClient = grpc.ServerStreamingClient[ProfileResponse]
+
 func (c *adminServiceClient) Version(ctx context.Context, in *VersionRequest, opts ...grpc.CallOption) (*VersionResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(VersionResponse)
@@ -131,6 +153,8 @@ type AdminServiceServer interface {
 	KillQuery(context.Context, *KillQueryRequest) (*KillQueryResponse, error)
 	// SlowLog gives the slowest recent queries.
 	SlowLog(context.Context, *SlowLogRequest) (*SlowLogResponse, error)
+	// Profile takes a profile of the server and gives it in pprof's format, in chunks.
+	Profile(*ProfileRequest, grpc.ServerStreamingServer[ProfileResponse]) error
 	// Version gives the server's version.
 	Version(context.Context, *VersionRequest) (*VersionResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
@@ -157,6 +181,9 @@ func (UnimplementedAdminServiceServer) KillQuery(context.Context, *KillQueryRequ
 }
 func (UnimplementedAdminServiceServer) SlowLog(context.Context, *SlowLogRequest) (*SlowLogResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SlowLog not implemented")
+}
+func (UnimplementedAdminServiceServer) Profile(*ProfileRequest, grpc.ServerStreamingServer[ProfileResponse]) error {
+	return status.Error(codes.Unimplemented, "method Profile not implemented")
 }
 func (UnimplementedAdminServiceServer) Version(context.Context, *VersionRequest) (*VersionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Version not implemented")
@@ -272,6 +299,17 @@ func _AdminService_SlowLog_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_Profile_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ProfileRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AdminServiceServer).Profile(m, &grpc.GenericServerStream[ProfileRequest, ProfileResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AdminService_ProfileServer = grpc.ServerStreamingServer[ProfileResponse]
+
 func _AdminService_Version_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(VersionRequest)
 	if err := dec(in); err != nil {
@@ -322,6 +360,12 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _AdminService_Version_Handler,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Profile",
+			Handler:       _AdminService_Profile_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "hopgate/v1/admin.proto",
 }
