@@ -93,3 +93,29 @@ func checkVarExpandEnds(t *testing.T, rng *rand.Rand, w *world, batch int) {
 	require.Equal(t, want, w.run(t, q, batch), "%s", plan.Format(q))
 	require.Equal(t, want, w.runInSubplan(t, q, batch), "%s", plan.Format(q))
 }
+
+// A trail leads back to its start over an edge without direction only by another edge: a parallel one, or a loop.
+func TestEndsBackAtTheStart(t *testing.T) {
+	for _, c := range []struct {
+		edges []worldEdge
+		max   int
+		want  []string
+	}{
+		{[]worldEdge{{src: 0, dst: 1, typ: "R"}}, 4, []string{"v1"}},
+		{[]worldEdge{{src: 0, dst: 1, typ: "R"}, {src: 1, dst: 0, typ: "R"}}, 1, []string{"v1"}},
+		{[]worldEdge{{src: 0, dst: 1, typ: "R"}, {src: 1, dst: 0, typ: "R"}}, 2, []string{"v0", "v1"}},
+		{[]worldEdge{{src: 0, dst: 0, typ: "R"}}, 1, []string{"v0"}},
+	} {
+		w := &world{vnum: map[graph.VertexID]int{}, enum: map[graph.EdgeID]int{}}
+		w.vertices, w.edges = make([]worldVertex, 2), c.edges
+		w.load(t, 1)
+		q := &plan.Query{}
+		a, b := q.NewCol("a", graph.VertexKind), q.NewCol("b", graph.VertexKind)
+		q.Root = &plan.VarExpand{
+			Input: &plan.SeekID{Input: &plan.Unit{}, Out: a, Key: &plan.Const{Value: graph.IntValue(int64(w.vid[0]))}},
+			From:  a, To: b, Dir: graph.Both, Min: intConst(1), Max: intConst(c.max), Ends: true,
+		}
+		q.Out = []plan.Col{b}
+		require.Equal(t, c.want, w.run(t, q, 1024))
+	}
+}
