@@ -16,7 +16,7 @@ finish() {
 trap finish EXIT
 
 say() { printf '\n== %s\n' "$*"; }
-show() { printf '$ graphctl %s\n' "$*"; bin/graphctl --address "$grpc" --admin "$admin" "$@"; }
+show() { printf '$ graphctl %s\n' "$*"; bin/graphctl --address "$grpc" "$@"; }
 address() { sed -E "s/.*\"$1\":\"([^\"]+)\".*/\1/" "$dir/ready"; }
 
 say "a network of $persons people with long comments"
