@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -66,7 +67,10 @@ func (s *grpcSink) Recv() (loader.Ack, error) {
 	if a == nil {
 		return loader.Ack{}, fmt.Errorf("the server sent what is no acknowledgement")
 	}
-	out := loader.Ack{Seq: a.GetSeq(), Vertices: int(a.GetVertices()), Edges: int(a.GetEdges())}
+	out := loader.Ack{
+		Seq: a.GetSeq(), Vertices: int(a.GetVertices()), Edges: int(a.GetEdges()),
+		Resolve: time.Duration(a.GetResolveSeconds() * 1e9), Commit: time.Duration(a.GetCommitSeconds() * 1e9),
+	}
 	for _, r := range a.GetRejected() {
 		out.Rejected = append(out.Rejected, shard.Rejected{
 			Edge: r.GetEdge(), Group: int(r.GetGroup()), Row: int(r.GetRow()), Code: r.GetCode(), Msg: r.GetMessage(),

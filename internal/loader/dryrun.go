@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/maphash"
 	"io"
+	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -66,6 +67,7 @@ func (s *dry) Recv() (Ack, error) {
 func (s *dry) Send(msg any) error {
 	b := msg.(*Batch)
 	a := Ack{Seq: b.Seq}
+	began := time.Now()
 	for i := range b.Vertices {
 		if err := s.vertices(b, i, &a); err != nil {
 			return err
@@ -76,6 +78,7 @@ func (s *dry) Send(msg any) error {
 			return err
 		}
 	}
+	a.Resolve = time.Since(began)
 	select {
 	case s.acks <- a:
 		return nil

@@ -112,7 +112,7 @@ func filesIn(dir string) ([]string, error) {
 			}
 			return nil
 		}
-		if !d.IsDir() && formatOf(name) != mapping.Auto && name != rejectsName {
+		if f := formatOf(name); !d.IsDir() && f != mapping.Auto && f != mapping.Parquet && name != rejectsName {
 			names = append(names, path)
 		}
 		return nil
@@ -132,6 +132,8 @@ func formatOf(name string) mapping.Format {
 		return mapping.TSV
 	case ".jsonl", ".ndjson":
 		return mapping.JSONL
+	case ".parquet":
+		return mapping.Parquet
 	}
 	return mapping.Auto
 }

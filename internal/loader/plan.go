@@ -152,6 +152,9 @@ func (in *input) begin() error {
 	if format == mapping.Auto {
 		format = formatOf(in.paths[0])
 	}
+	if format == mapping.Parquet {
+		return fmt.Errorf("%s: %s: this version reads CSV and JSON lines, not Parquet", in.rules.At(), in.name)
+	}
 	in.dialect = record.Dialect{JSON: format == mapping.JSONL, Delimiter: o.Delimiter, Quote: o.Quote}
 	if format == mapping.TSV && o.Delimiter == 0 {
 		in.dialect.Delimiter = '\t'

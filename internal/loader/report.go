@@ -34,21 +34,42 @@ type Totals struct {
 	Rejects  int64 `json:"rejects"`
 }
 
-// Stages are the seconds spent in each stage; stages run side by side.
+// Stages are the seconds spent in each stage; stages run side by side, and several parsers at once.
 type Stages struct {
-	Read    float64 `json:"read"`
-	Parse   float64 `json:"parse"`
-	Resolve float64 `json:"resolve"`
-	Write   float64 `json:"write"`
-	Commit  float64 `json:"commit"`
+	Read    float64 `json:"read"`    // reading, uncompressing and cutting inputs
+	Parse   float64 `json:"parse"`   // making batches of them
+	Resolve float64 `json:"resolve"` // looking keys up, by the server
+	Write   float64 `json:"write"`   // sending batches
+	Commit  float64 `json:"commit"`  // making them durable, by the server
+}
+
+// stage is a stage in stageTimes.
+type stage int
+
+const (
+	stageRead stage = iota
+	stageParse
+	stageResolve
+	stageWrite
+	stageCommit
+	stages
+)
+
+// stageTimes is nanoseconds by stage.
+type stageTimes [stages]int64
+
+func (t *stageTimes) seconds() Stages {
+	s := func(i stage) float64 { return time.Duration(t[i]).Round(time.Microsecond).Seconds() }
+	return Stages{Read: s(stageRead), Parse: s(stageParse), Resolve: s(stageResolve), Write: s(stageWrite), Commit: s(stageCommit)}
 }
 
 // InputReport is a part of a report for one input.
 type InputReport struct {
 	Path string `json:"path"`
 	Totals
-	Seconds float64 `json:"seconds"`
-	Stages  Stages  `json:"stages"`
+	Seconds   float64 `json:"seconds"`   // from its first batch to its last
+	PeakBytes int64   `json:"peakBytes"` // of the whole load
+	Stages    Stages  `json:"stages"`
 }
 
 // JSON writes the report as one object.
@@ -66,7 +87,6 @@ type Progress struct {
 type counts struct {
 	rows, rejects, vertices, edges atomic.Int64
 	readBytes                      atomic.Int64
-	read, parse, send, wait        atomic.Int64 // nanoseconds
 	step                           atomic.Int64
 	resumed                        bool
 
@@ -77,6 +97,7 @@ type counts struct {
 
 type inputCounts struct {
 	Totals
+	times       stageTimes
 	first, last time.Time
 }
 
@@ -99,6 +120,11 @@ func (c *counts) of(step int, f func(*inputCounts)) {
 	}
 	in.last = now
 	f(in)
+}
+
+// spent adds the time since began to a stage of an input.
+func (c *counts) spent(step int, s stage, d time.Duration) {
+	c.of(step, func(in *inputCounts) { in.times[s] += int64(d) })
 }
 
 func (c *counts) addRows(step int, n int64) {
@@ -125,21 +151,23 @@ func (c *counts) totals() Totals {
 	return Totals{Rows: c.rows.Load(), Vertices: c.vertices.Load(), Edges: c.edges.Load(), Rejects: c.rejects.Load()}
 }
 
-func seconds(ns int64) float64 { return time.Duration(ns).Round(time.Millisecond).Seconds() }
-
 // report gives what the run has done so far.
 func (r *run) report() *Report {
 	c := &r.counts
-	rep := &Report{
-		Totals: c.totals(), Seconds: time.Since(r.start).Seconds(), PeakBytes: peakBytes(), Resumed: c.resumed,
-		Stages: Stages{Read: seconds(c.read.Load()), Parse: seconds(c.parse.Load()), Write: seconds(c.send.Load()), Commit: seconds(c.wait.Load())},
-	}
+	rep := &Report{Totals: c.totals(), Seconds: time.Since(r.start).Seconds(), PeakBytes: peakBytes(), Resumed: c.resumed}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	var all stageTimes
 	for _, in := range r.plan.inputs {
 		n := c.inputs[in]
-		rep.Inputs = append(rep.Inputs, InputReport{Path: in.name, Totals: n.Totals, Seconds: n.last.Sub(n.first).Seconds()})
+		for i, t := range n.times {
+			all[i] += t
+		}
+		rep.Inputs = append(rep.Inputs, InputReport{
+			Path: in.name, Totals: n.Totals, Seconds: n.last.Sub(n.first).Seconds(), PeakBytes: rep.PeakBytes, Stages: n.times.seconds(),
+		})
 	}
+	rep.Stages = all.seconds()
 	return rep
 }
 

@@ -80,7 +80,6 @@ type job struct {
 
 	parsed *parsed
 	msg    any
-	sent   time.Time
 }
 
 // run is a load at work.
@@ -233,7 +232,7 @@ func (r *run) readStep(ctx context.Context, i int, seq uint64, at position) (_ u
 	r.counts.at(i)
 	for !r.stop.Load() {
 		c, err := sp.Next()
-		r.counts.read.Add(int64(time.Since(began)))
+		r.counts.spent(i, stageRead, time.Since(began))
 		if errors.Is(err, io.EOF) {
 			return seq, nil
 		}
@@ -298,7 +297,7 @@ func (r *run) parse() {
 		if j.msg, _, copied = r.sink.Pack(b); copied {
 			p.reuse(b)
 		}
-		r.counts.parse.Add(int64(time.Since(began)))
+		r.counts.spent(j.step, stageParse, time.Since(began))
 		close(j.done)
 	}
 }
@@ -357,7 +356,6 @@ func (r *run) send(ctx context.Context) error {
 			r.counts.addRows(j.step, int64(j.parsed.rows))
 		}
 		r.counts.readBytes.Add(j.bytes)
-		j.sent = time.Now()
 		select {
 		case r.flight <- j:
 		case <-ctx.Done():
@@ -372,7 +370,7 @@ func (r *run) send(ctx context.Context) error {
 			return nil
 		}
 		j.msg = nil
-		r.counts.send.Add(int64(time.Since(began)))
+		r.counts.spent(j.step, stageWrite, time.Since(began))
 		r.checkBudget()
 	}
 }
@@ -394,7 +392,8 @@ func (r *run) receive(ctx context.Context) error {
 		if !ok || j.seq != a.Seq {
 			return fmt.Errorf("the server acknowledged batch %d out of turn", a.Seq)
 		}
-		r.counts.wait.Add(int64(time.Since(j.sent)))
+		r.counts.spent(j.step, stageResolve, a.Resolve)
+		r.counts.spent(j.step, stageCommit, a.Commit)
 		if err := r.acknowledged(j, &a); err != nil {
 			return err
 		}

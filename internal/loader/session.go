@@ -236,10 +236,12 @@ type Ack struct {
 	Seq             uint64
 	Vertices, Edges int
 	Rejected        []shard.Rejected
+	// Resolve and Commit are the time that looking keys up, and the rest of making the batches durable, took.
+	Resolve, Commit time.Duration
 }
 
 // Apply makes batches durable and visible, together, each exactly once, and gives an Ack for each. Counts of written
-// rows stand in the last one.
+// rows and times stand in the last one.
 func (s *Session) Apply(ctx context.Context, batches []*Batch) ([]Ack, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -279,7 +281,8 @@ func (s *Session) Apply(ctx context.Context, batches []*Batch) ([]Ack, error) {
 	}
 	start := time.Now()
 	err := s.g.Load(ctx, load)
-	s.stats.Nanos.Add(uint64(time.Since(start)))
+	took := time.Since(start)
+	s.stats.Nanos.Add(uint64(took))
 	if err != nil {
 		s.stats.Failed.Add(1)
 		return nil, err
@@ -295,6 +298,7 @@ func (s *Session) Apply(ctx context.Context, batches []*Batch) ([]Ack, error) {
 	}
 	last := &acks[len(acks)-1]
 	last.Vertices, last.Edges = load.AppliedVertices, load.AppliedEdges
+	last.Resolve, last.Commit = load.Resolve, took-load.Resolve
 	for _, r := range load.Rejected {
 		at := vertices
 		if r.Edge {

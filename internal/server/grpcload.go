@@ -116,7 +116,9 @@ func receive(ctx context.Context, stream grpc.BidiStreamingServer[pb.LoadRequest
 }
 
 func ackProto(a *loader.Ack) *pb.LoadAck {
-	out := &pb.LoadAck{Seq: a.Seq, Vertices: uint64(a.Vertices), Edges: uint64(a.Edges)}
+	out := &pb.LoadAck{
+		Seq: a.Seq, Vertices: uint64(a.Vertices), Edges: uint64(a.Edges), ResolveSeconds: a.Resolve.Seconds(), CommitSeconds: a.Commit.Seconds(),
+	}
 	for _, r := range a.Rejected {
 		out.Rejected = append(out.Rejected, &pb.Rejected{
 			Edge: r.Edge, Group: uint32(r.Group), Row: uint32(r.Row), Code: r.Code, Message: r.Msg,

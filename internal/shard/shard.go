@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
 )
@@ -192,6 +193,8 @@ type Load struct {
 	// Applied is filled with the number of vertices and edges written, Skipped tells that the batch had been applied before.
 	AppliedVertices, AppliedEdges int
 	Skipped                       bool
+	// Resolve is filled with the time spent in looking keys up, where a store measures it.
+	Resolve time.Duration
 }
 
 // LoadVertices are vertices of one label set. Space is the unique index that holds their external keys: one over a

@@ -26,6 +26,7 @@ const (
 	CSV
 	TSV
 	JSONL
+	Parquet // known, but not read
 )
 
 // Input is one or more files of one kind.

@@ -27,6 +27,7 @@ var (
 	}
 	formatNames = map[string]Format{
 		"csv": CSV, "tsv": TSV, "jsonl": JSONL, "ndjson": JSONL, "CSV": CSV, "TSV": TSV, "JSONL": JSONL, "NDJSON": JSONL,
+		"parquet": Parquet, "Parquet": Parquet,
 	}
 )
 

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage"
@@ -221,6 +222,8 @@ func (b *loadBatch) fetch(d *indexDef, t *keyTable, vals []graph.Value) error {
 	if t.complete {
 		return nil
 	}
+	began := time.Now()
+	defer func() { b.l.Resolve += time.Since(began) }()
 	var tuples [][]byte
 	var buf, key []byte
 	for _, v := range vals {

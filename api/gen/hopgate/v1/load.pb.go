@@ -1050,13 +1050,17 @@ func (x *LoadOpened) GetMark() []byte {
 
 // LoadAck says that a batch is durable and visible.
 type LoadAck struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Seq           uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
-	Vertices      uint64                 `protobuf:"varint,2,opt,name=vertices,proto3" json:"vertices,omitempty"`
-	Edges         uint64                 `protobuf:"varint,3,opt,name=edges,proto3" json:"edges,omitempty"`
-	Rejected      []*Rejected            `protobuf:"bytes,4,rep,name=rejected,proto3" json:"rejected,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Seq      uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
+	Vertices uint64                 `protobuf:"varint,2,opt,name=vertices,proto3" json:"vertices,omitempty"`
+	Edges    uint64                 `protobuf:"varint,3,opt,name=edges,proto3" json:"edges,omitempty"`
+	Rejected []*Rejected            `protobuf:"bytes,4,rep,name=rejected,proto3" json:"rejected,omitempty"`
+	// Seconds that looking keys up took, and the rest of making the batch durable. Batches may be applied together; the
+	// times then stand in the last one's.
+	ResolveSeconds float64 `protobuf:"fixed64,5,opt,name=resolve_seconds,json=resolveSeconds,proto3" json:"resolve_seconds,omitempty"`
+	CommitSeconds  float64 `protobuf:"fixed64,6,opt,name=commit_seconds,json=commitSeconds,proto3" json:"commit_seconds,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *LoadAck) Reset() {
@@ -1115,6 +1119,20 @@ func (x *LoadAck) GetRejected() []*Rejected {
 		return x.Rejected
 	}
 	return nil
+}
+
+func (x *LoadAck) GetResolveSeconds() float64 {
+	if x != nil {
+		return x.ResolveSeconds
+	}
+	return 0
+}
+
+func (x *LoadAck) GetCommitSeconds() float64 {
+	if x != nil {
+		return x.CommitSeconds
+	}
+	return 0
 }
 
 // Rejected names a refused row.
@@ -1262,12 +1280,14 @@ const file_hopgate_v1_load_proto_rawDesc = "" +
 	"\n" +
 	"LoadOpened\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x12\n" +
-	"\x04mark\x18\x02 \x01(\fR\x04mark\"\x7f\n" +
+	"\x04mark\x18\x02 \x01(\fR\x04mark\"\xcf\x01\n" +
 	"\aLoadAck\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x1a\n" +
 	"\bvertices\x18\x02 \x01(\x04R\bvertices\x12\x14\n" +
 	"\x05edges\x18\x03 \x01(\x04R\x05edges\x120\n" +
-	"\brejected\x18\x04 \x03(\v2\x14.hopgate.v1.RejectedR\brejected\"t\n" +
+	"\brejected\x18\x04 \x03(\v2\x14.hopgate.v1.RejectedR\brejected\x12'\n" +
+	"\x0fresolve_seconds\x18\x05 \x01(\x01R\x0eresolveSeconds\x12%\n" +
+	"\x0ecommit_seconds\x18\x06 \x01(\x01R\rcommitSeconds\"t\n" +
 	"\bRejected\x12\x12\n" +
 	"\x04edge\x18\x01 \x01(\bR\x04edge\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\rR\x05group\x12\x10\n" +
