@@ -89,6 +89,11 @@ func (a *app) load(cmd *cobra.Command, l *loadFlags, args []string) (err error) 
 	}
 	defer cancel()
 	defer conn.Close()
+	if plan.Finds() {
+		if err := a.findSpaces(ctx, conn, plan); err != nil {
+			return err
+		}
+	}
 	var rep *loader.Report
 	if l.dryRun {
 		rep, err = plan.DryRun(ctx, o, a.resolver(conn))

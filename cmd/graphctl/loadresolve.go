@@ -54,4 +54,18 @@ func (a *app) resolver(conn *grpc.ClientConn) loader.Resolver {
 	}
 }
 
+// findSpaces has the plan find id spaces of earlier loads among the server's indexes.
+func (a *app) findSpaces(ctx context.Context, conn *grpc.ClientConn, plan *loader.Plan) error {
+	s, err := pb.NewAdminServiceClient(conn).Schema(ctx, &pb.SchemaRequest{Graph: a.graph})
+	if err != nil {
+		return err
+	}
+	var indexes []graph.Index
+	for _, x := range s.GetIndexes() {
+		indexes = append(indexes, graph.Index{Name: x.GetName(), Label: x.GetLabel(), Type: x.GetType(), Props: x.GetProperties(), Unique: x.GetUnique()})
+	}
+	plan.FindSpaces(indexes)
+	return nil
+}
+
 func quoteName(s string) string { return "`" + strings.ReplaceAll(s, "`", "``") + "`" }

@@ -159,3 +159,24 @@ inputs:
 	require.NoError(t, err)
 	require.Equal(t, Totals{Rows: 2, Vertices: 2, Edges: 2}, rep.Totals)
 }
+
+// Edges whose vertices an earlier load has made find them by the constraint of the label that the id space is named
+// as.
+func TestFindSpaces(t *testing.T) {
+	w := newWorld(t)
+	w.file("p.csv", "id:ID(P),:LABEL\na,P\nb,P\n")
+	_, err := w.load("", Options{})
+	require.NoError(t, err)
+	w.dir = t.TempDir()
+	w.file("e.csv", ":START_ID(P),:END_ID(P),:TYPE\na,b,E\n")
+	p, err := w.plan("")
+	require.NoError(t, err)
+	require.True(t, p.Finds())
+	g, err := w.store.Graph("default")
+	require.NoError(t, err)
+	p.FindSpaces(g.Indexes())
+	require.False(t, p.Finds())
+	rep, err := p.Run(t.Context(), NewLocal(w.l), Options{})
+	require.NoError(t, err)
+	require.Equal(t, Totals{Rows: 1, Edges: 1}, rep.Totals)
+}

@@ -12,8 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/loader/mapping"
 	"github.com/hopgate/hopgate/internal/loader/record"
 )
@@ -425,11 +425,35 @@ func (in *input) scanner() scanner {
 	return record.NewScanner(in.dialect)
 }
 
-// Describe gives one line for each id space, for messages.
-func (p *Plan) Describe() string {
-	var out strings.Builder
-	for _, s := range p.spaces {
-		fmt.Fprintf(&out, "%s label=%q property=%q also=%q\n", s.Name, s.Label, s.Property, s.Labels)
+// FindSpaces says where the keys of vertices of earlier loads lie, for id spaces of which neither a mapping nor a
+// header tells: those of a space that is named as a label are that label's, if it has one unique constraint.
+func (p *Plan) FindSpaces(indexes []graph.Index) {
+	for i := range p.spaces {
+		sp := &p.spaces[i]
+		if !p.known[i].Known || sp.Label != "" {
+			continue
+		}
+		var found []*graph.Index
+		bare := false
+		for k := range indexes {
+			x := &indexes[k]
+			bare = bare || x.Name == spaceIndex(sp.Name)
+			if x.Unique && x.Label == sp.Name && len(x.Props) == 1 {
+				found = append(found, x)
+			}
+		}
+		if !bare && len(found) == 1 {
+			sp.Label, sp.Property = sp.Name, found[0].Props[0]
+		}
 	}
-	return out.String()
+}
+
+// Finds reports whether FindSpaces has something to find.
+func (p *Plan) Finds() bool {
+	for i := range p.spaces {
+		if p.known[i].Known && p.spaces[i].Label == "" {
+			return true
+		}
+	}
+	return false
 }

@@ -139,9 +139,12 @@ func (s *Session) Close() {
 	s.l.leave(s)
 }
 
+// spaceIndex names the index of a space whose keys are no property.
+func spaceIndex(space string) string { return "space_" + space }
+
 // openSpace finds or makes the index of an id space and the look-up indexes beside it.
 func openSpace(ctx context.Context, g shard.Graph, sp *Space) (graph.IndexID, error) {
-	want := graph.Index{Name: "space_" + sp.Name, Unique: true, Indexed: true}
+	want := graph.Index{Name: spaceIndex(sp.Name), Unique: true, Indexed: true}
 	if sp.Label != "" {
 		want = graph.Index{
 			Name: "constraint_" + sp.Label + "_" + sp.Property, Label: sp.Label, Props: []string{sp.Property}, Unique: true, Indexed: true,

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/temporal"
+	"github.com/hopgate/hopgate/internal/loader"
+)
+
+func TestBudget(t *testing.T) {
+	for text, want := range map[string]loader.Budget{
+		"0": {}, "12": {Rows: 12}, "1%": {Share: 0.01}, "0.5%": {Share: 0.005}, "0%": {}, "100%": {Share: 1},
+	} {
+		got, err := parseBudget(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"", "-1", "x", "101%", "-1%", "%", "1.5"} {
+		_, err := parseBudget(text)
+		require.Error(t, err, text)
+	}
+}
+
+func TestSizes(t *testing.T) {
+	lo, hi, err := parseSizes("100..4KiB")
+	require.NoError(t, err)
+	require.Equal(t, [2]int{100, 4096}, [2]int{lo, hi})
+	for _, text := range []string{"", "9..3", "a..b", "0..0"} {
+		_, _, err := parseSizes(text)
+		require.Error(t, err, text)
+	}
+}
+
+func TestGrouped(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -999: "-999"} {
+		require.Equal(t, want, grouped(n))
+	}
+}
+
+// A column travels in its narrowest form; nulls are marked.
+func TestColumnForm(t *testing.T) {
+	null := graph.Value{}
+	ints := columnProto([]graph.Value{graph.IntValue(1), null, graph.IntValue(-3)})
+	require.Equal(t, []int64{1, 0, -3}, ints.GetIntegers().GetValues())
+	require.Equal(t, []byte{2}, ints.GetNulls())
+	texts := columnProto([]graph.Value{graph.StringValue("ab"), null, graph.StringValue(""), graph.StringValue("c")})
+	require.Equal(t, "abc", string(texts.GetTexts().GetText()))
+	require.Equal(t, []uint32{2, 2, 2, 3}, texts.GetTexts().GetEnds())
+	require.Equal(t, []byte{2}, texts.GetNulls())
+	floats := columnProto([]graph.Value{graph.FloatValue(1.5)})
+	require.Equal(t, []float64{1.5}, floats.GetFloats().GetValues())
+	require.Nil(t, floats.GetNulls())
+	mixed := columnProto([]graph.Value{graph.IntValue(1), graph.StringValue("x"), graph.BoolValue(true)})
+	require.Len(t, mixed.GetValues().GetValues(), 3)
+	require.Equal(t, []byte{3}, columnProto([]graph.Value{null, null}).GetNulls())
+	d := valueProto(graph.ListValue([]graph.Value{graph.DateValue(temporal.Date(0))})).GetList().GetValues()[0].GetTemporal()
+	require.Equal(t, "1970-01-01", d.GetText())
+	require.Equal(t, pb.TemporalType_TEMPORAL_TYPE_DATE, d.GetType())
+}
