@@ -26,6 +26,8 @@ type hop struct {
 	res  shard.Neighbours // of the last frontier; valid until the next
 	sets []graph.LabelSet
 	keep sel
+
+	reader setReader
 }
 
 // newHop makes a hop along edges of the named types.
@@ -127,7 +129,7 @@ func (h *hop) readSets(ctx context.Context) error {
 		h.sets = make([]graph.LabelSet, n, n+n/2)
 	}
 	h.sets = h.sets[:n]
-	return h.r.tx.LabelSets(ctx, h.res.Targets, h.sets)
+	return h.reader.read(ctx, h.r.tx, h.res.Targets, h.sets)
 }
 
 // filterEdges drops the edges that fail the test, a part of the answer at a time.

@@ -6,6 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // labelTest tests label sets against a label expression, each set once.
@@ -84,6 +85,8 @@ type labelSets struct {
 	ids  []graph.VertexID
 	rows sel
 	sets []graph.LabelSet // beside rows
+
+	reader setReader
 }
 
 // read fills rows and sets with those of s that hold a vertex.
@@ -103,7 +106,33 @@ func (l *labelSets) read(ctx context.Context, vs []graph.Value, s sel) error {
 	for len(l.sets) < len(l.ids) {
 		l.sets = append(l.sets, 0)
 	}
-	return l.r.tx.LabelSets(ctx, l.ids, l.sets[:len(l.ids)])
+	return l.reader.read(ctx, l.r.tx, l.ids, l.sets[:len(l.ids)])
+}
+
+// setReader reads the label sets of vertices in any order, asking for each once and in ascending order.
+type setReader struct {
+	sorted frontier
+	sets   []graph.LabelSet
+}
+
+// read fills out beside ids.
+func (s *setReader) read(ctx context.Context, tx shard.Tx, ids []graph.VertexID, out []graph.LabelSet) error {
+	if ascending(ids) {
+		return tx.LabelSets(ctx, ids, out)
+	}
+	s.sorted.set(ids)
+	n := len(s.sorted.ids)
+	if cap(s.sets) < n {
+		s.sets = make([]graph.LabelSet, n, n+n/2)
+	}
+	s.sets = s.sets[:n]
+	if err := tx.LabelSets(ctx, s.sorted.ids, s.sets); err != nil {
+		return err
+	}
+	for i, at := range s.sorted.pos {
+		out[i] = s.sets[at]
+	}
+	return nil
 }
 
 // hasLabels is x:Labels.
