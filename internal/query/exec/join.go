@@ -148,17 +148,19 @@ func (j *hashJoin) build(ctx context.Context) error {
 }
 
 func (j *hashJoin) next(ctx context.Context) (*batch, error) {
-	if !j.built {
-		if err := j.build(ctx); err != nil {
-			return nil, err
-		}
-		j.built = true
-	}
 	for {
 		if j.b == nil {
 			b, err := j.left.next(ctx)
 			if b == nil || err != nil {
 				return nil, err
+			}
+			// The right side is read after the first rows of the left one: it sees what the clauses on the left wrote, and
+			// is not read at all for no rows.
+			if !j.built {
+				if err := j.build(ctx); err != nil {
+					return nil, err
+				}
+				j.built = true
 			}
 			s := j.keys(b, j.leftKey)
 			for i := range b.N {

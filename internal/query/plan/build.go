@@ -43,7 +43,9 @@ func (b *builder) step(s step) {
 	switch s.kind {
 	case stepScan:
 		v := b.m.p.Vertices[s.vertex]
-		b.node = &Scan{Input: b.node, Out: v.Col, Labels: v.Labels}
+		if !b.join(v) {
+			b.node = &Scan{Input: b.node, Out: v.Col, Labels: v.Labels}
+		}
 		b.bound.Add(v.Col)
 	case stepSeek:
 		b.seek(s)
@@ -58,6 +60,73 @@ func (b *builder) step(s step) {
 		b.done = append(b.done, s.edge)
 	}
 	b.settle()
+}
+
+// join finds the vertices of v by hashing them, where they are asked for by values that come from the rows: a scan for
+// each row would read them all as often as there are rows. Within a subplan, whose rows are few, it does not.
+func (b *builder) join(v PatVertex) bool {
+	if inSubplan(b.node) {
+		return false
+	}
+	q := b.m.o.q
+	var left, right []Item
+	j := &HashJoin{RightCols: []Col{v.Col}}
+	for i, p := range b.m.preds {
+		op, ok := p.e.(*Op)
+		if b.used[i] || p.implied || !ok || op.Op != Eq {
+			continue
+		}
+		for side := range 2 {
+			prop, isProp := op.Args[side].(*Prop)
+			if !isProp || !propOf(prop, v.Col, prop.Key) {
+				continue
+			}
+			value := op.Args[1-side]
+			reads := Reads(value)
+			if len(reads) == 0 || reads.Has(v.Col) || hasSubquery(value) || !b.known(reads, p.cols) {
+				continue
+			}
+			l, r := q.NewCol("", graph.Null), q.NewCol("", graph.Null)
+			left, right = append(left, Item{Col: l, Expr: value}), append(right, Item{Col: r, Expr: prop})
+			j.LeftKeys, j.RightKeys = append(j.LeftKeys, l), append(j.RightKeys, r)
+			b.used[i] = true
+			break
+		}
+	}
+	if len(left) == 0 {
+		return false
+	}
+	j.Left = &Project{Input: b.node, Keep: true, Items: left}
+	j.Right = &Project{Input: &Scan{Input: &Unit{}, Out: v.Col, Labels: v.Labels}, Keep: true, Items: right}
+	b.node = j
+	return true
+}
+
+// known reports whether the rows have those of reads that the pattern binds.
+func (b *builder) known(reads, mine ColSet) bool {
+	for c := range mine {
+		if reads.Has(c) && !b.bound.Has(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// inSubplan reports whether the rows of a node come from an Argument.
+func inSubplan(n Node) bool {
+	for {
+		var input *Node
+		inputs(n, func(c *Node) {
+			if input == nil {
+				input = c
+			}
+		})
+		if input == nil {
+			_, ok := n.(*Argument)
+			return ok
+		}
+		n = *input
+	}
 }
 
 func (b *builder) seek(s step) {
