@@ -1,0 +1,2 @@
+// Package serve measures requests through the HTTP listener.
+package serve

@@ -1,0 +1,107 @@
+package serve
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hopgate/hopgate/bench/network"
+	"github.com/hopgate/hopgate/internal/server"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	network.Close()
+	os.Exit(code)
+}
+
+// post sends a request and gives the size of the answer and the time to its first byte.
+func post(b *testing.B, c *http.Client, url, body string) (size int64, first time.Duration) {
+	b.Helper()
+	start := time.Now()
+	req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, url, bytes.NewBufferString(body))
+	if err != nil {
+		b.Fatal(err)
+	}
+	res, err := c.Do(req)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer res.Body.Close()
+	first = time.Since(start)
+	size, err = io.Copy(io.Discard, res.Body)
+	if err != nil || res.StatusCode >= http.StatusBadRequest {
+		b.Fatalf("status %d, %v", res.StatusCode, err)
+	}
+	return size, first
+}
+
+// percentiles reports the median and the 99th percentile of times, in microseconds.
+func percentiles(b *testing.B, times []time.Duration) {
+	b.Helper()
+	slices.Sort(times)
+	b.ReportMetric(float64(times[len(times)/2].Nanoseconds())/1e3, "p50-µs")
+	b.ReportMetric(float64(times[len(times)*99/100].Nanoseconds())/1e3, "p99-µs")
+}
+
+// BenchmarkHTTP measures requests through a real connection on the loopback interface, warm.
+func BenchmarkHTTP(b *testing.B) {
+	n := network.Open(b, network.Persons(b))
+	srv := httptest.NewServer(server.NewHTTP(n.Engine, server.NewRequests(prometheus.NewRegistry()), server.Options{}))
+	defer srv.Close()
+	for _, q := range []struct{ name, statement string }{
+		{"key", "MATCH (p:Person {id: $id}) RETURN p.firstName"},
+		{"hop1", "MATCH (p:Person {id: $id})-[:KNOWS]->(q) RETURN count(DISTINCT q)"},
+		{"hop1-names", "MATCH (p:Person {id: $id})-[:KNOWS]->(q) RETURN q.id, q.firstName, q.lastName"},
+		{"hop2", "MATCH (p:Person {id: $id})-[:KNOWS*1..2]->(q) RETURN count(DISTINCT q)"},
+		{"hop3", "MATCH (p:Person {id: $id})-[:KNOWS*1..3]->(q) RETURN count(DISTINCT q)"},
+		{"shortest", "MATCH (a:Person {id: $id}), (b:Person {id: $id + 5000}), p = shortestPath((a)-[:KNOWS*]-(b)) RETURN length(p)"},
+	} {
+		b.Run(q.name, func(b *testing.B) {
+			body := func(i int) string {
+				return fmt.Sprintf(`{"statement": %q, "parameters": {"id": %d}}`, q.statement, 1+(i*7919)%(n.Persons-5000))
+			}
+			for i := range 50 {
+				post(b, srv.Client(), srv.URL+"/v1/query", body(i))
+			}
+			var times []time.Duration
+			for i := range b.N {
+				start := time.Now()
+				post(b, srv.Client(), srv.URL+"/v1/query", body(i))
+				times = append(times, time.Since(start))
+			}
+			percentiles(b, times)
+		})
+	}
+}
+
+// BenchmarkFetch measures arrays of people with all their 8 columns.
+func BenchmarkFetch(b *testing.B) {
+	n := network.Open(b, network.Persons(b))
+	srv := httptest.NewServer(server.NewHTTP(n.Engine, server.NewRequests(prometheus.NewRegistry()), server.Options{}))
+	defer srv.Close()
+	for _, count := range []int{100, n.Persons} {
+		b.Run(fmt.Sprint(count), func(b *testing.B) {
+			body := fmt.Sprintf(`{"Person[]": {"count": %d, "Person": {}}}`, count%n.Persons)
+			size, _ := post(b, srv.Client(), srv.URL+"/get", body)
+			b.SetBytes(size)
+			var times, firsts []time.Duration
+			for b.Loop() {
+				start := time.Now()
+				_, first := post(b, srv.Client(), srv.URL+"/get", body)
+				times, firsts = append(times, time.Since(start)), append(firsts, first)
+			}
+			percentiles(b, times)
+			slices.Sort(firsts)
+			b.ReportMetric(float64(firsts[len(firsts)/2].Nanoseconds())/1e3, "first-byte-p50-µs")
+		})
+	}
+}

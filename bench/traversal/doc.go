@@ -1,0 +1,2 @@
+// Package traversal measures multi-hop queries against bare arrays.
+package traversal
