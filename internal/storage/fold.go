@@ -28,7 +28,10 @@ type folder struct {
 
 // Fold folds up to about limit fresh records; n tells how many it was. The caller must be the only one who may write.
 func (s *Shard) Fold(ctx context.Context, limit int) (n int, err error) {
-	v := s.Snapshot()
+	v, err := s.Snapshot()
+	if err != nil {
+		return 0, err
+	}
 	defer func() { err = errors.Join(err, v.Close()) }()
 	r := v.get()
 	defer v.put(r, &err)

@@ -1,11 +1,13 @@
 package storage
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -23,6 +25,7 @@ type instance struct {
 	failOnce sync.Once
 	failed   chan struct{} // closed at the first fault that writes cannot survive
 	fault    error         // set before failed is closed
+	closing  chan struct{}
 	// wedged says that Pebble's locks may be held for ever, so that the store can no longer be closed.
 	wedged atomic.Bool
 	// background is the fault of the last flush or compaction, nil after one that went well.
@@ -31,12 +34,13 @@ type instance struct {
 
 // openInstance opens the store in dir, making it if create is set.
 func openInstance(o *Options, sh *Shared, dir string, values, create bool) (*instance, error) {
-	in := &instance{name: dir, log: o.Logger, failed: make(chan struct{})}
+	in := &instance{name: dir, log: o.Logger, failed: make(chan struct{}), closing: make(chan struct{})}
 	p := pebbleOptions(o, sh, values)
 	in.opts = p
 	p.ErrorIfNotExists = !create
 	p.ErrorIfExists = create
 	p.Logger = in
+	p.FS = faultFS{p.FS, in}
 	p.EventListener = &pebble.EventListener{
 		BackgroundError: in.backgroundError,
 		DataCorruption: func(i pebble.DataCorruptionInfo) {
@@ -121,28 +125,12 @@ func (in *instance) apply(b *pebble.Batch, sync bool) (wait func() error, err er
 	if err := in.writable(); err != nil {
 		return nil, err
 	}
-	// Pebble may stop this goroutine for ever, or panic with its locks held.
-	done := make(chan error, 1)
-	go func() {
-		defer func() {
-			if r := recover(); r != nil {
-				in.wedged.Store(true)
-				err := fmt.Errorf("%v", r)
-				in.fail(err)
-				done <- err
-			}
-		}()
+	err = in.guard(func() error {
 		if sync {
-			done <- in.db.ApplyNoSyncWait(b, pebble.Sync)
-		} else {
-			done <- in.db.Apply(b, pebble.NoSync)
+			return in.db.ApplyNoSyncWait(b, pebble.Sync)
 		}
-	}()
-	select {
-	case err = <-done:
-	case <-in.failed:
-		return nil, in.fault
-	}
+		return in.db.Apply(b, pebble.NoSync)
+	})
 	if err != nil {
 		in.fail(err)
 		return nil, in.fault
@@ -151,7 +139,7 @@ func (in *instance) apply(b *pebble.Batch, sync bool) (wait func() error, err er
 		return func() error { return b.Close() }, nil
 	}
 	return func() error {
-		if err := b.SyncWait(); err != nil {
+		if err := in.guard(b.SyncWait); err != nil {
 			in.fail(err)
 			return in.fault
 		}
@@ -164,7 +152,7 @@ func (in *instance) close() error {
 	if in.wedged.Load() {
 		return in.fault
 	}
-	return in.db.Close()
+	return in.guard(in.db.Close)
 }
 
 // Infof implements pebble.Logger: what it says is of use to Pebble's developers alone.
@@ -213,4 +201,68 @@ func assertSeparation(o *Options) error {
 	}
 	probed.Store(o.ValueThreshold, true)
 	return nil
+}
+
+// snapshot takes a snapshot.
+func (in *instance) snapshot() (snap *pebble.Snapshot, err error) {
+	var taken *pebble.Snapshot
+	err = in.guard(func() error {
+		taken = in.db.NewSnapshot()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return taken, nil
+}
+
+// flush writes the memtables to tables. It gives up when a flush fails; Pebble goes on trying.
+func (in *instance) flush(ctx context.Context) error {
+	if err := in.writable(); err != nil {
+		return err
+	}
+	var done <-chan struct{}
+	err := in.guard(func() (err error) {
+		done, err = in.db.AsyncFlush()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	look := time.NewTicker(pause)
+	defer look.Stop()
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-ctx.Done():
+			return Alive(ctx)
+		case <-look.C:
+			if err := in.writable(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// guard runs something that Pebble may stop for ever, or that may panic with Pebble's locks held, and gives its error.
+func (in *instance) guard(f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if r := recover(); r != nil {
+				in.wedged.Store(true)
+				err := fmt.Errorf("%v", r)
+				in.fail(err)
+				done <- err
+			}
+		}()
+		done <- f()
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-in.failed:
+		return in.fault
+	}
 }

@@ -74,12 +74,12 @@ type ListEdge struct {
 // NewBulk begins to collect beside a writer.
 func (w *Writer) NewBulk() *Bulk {
 	b := &Bulk{w: w, first: w.next.vertex, members: map[memberChunk]*members{}}
-	w.bulk = b
+	w.bulk, w.ranges = b, &b.changed
 	return b
 }
 
-// Ranges tells what was collected; it is complete once the bulk has been committed.
-func (b *Bulk) Ranges() *Ranges { return &b.changed }
+// Ranges tells what the writer's bulk collected, nil if there is none; it is complete once the bulk is committed.
+func (w *Writer) Ranges() *Ranges { return w.ranges }
 
 // add begins a record: the caller appends the key to buf, calls value, appends the value and calls end.
 func (r *records) add() { r.refs = append(r.refs, recordRef{at: len(r.buf)}) }

@@ -208,6 +208,9 @@ func (in *instance) ingest(path string) error {
 	}
 }
 
+// No is the number of the view's shard.
+func (v *View) No() int { return v.shard.no }
+
 // ListsEmpty reports whether no vertex of the shard has an edge of a type in a direction.
 func (v *View) ListsEmpty(t graph.TypeID, dir graph.Direction) (empty bool, err error) {
 	ls, err := v.Lists(t, dir)

@@ -198,7 +198,10 @@ func (m *bulkModel) edges(t *testing.T, rnd *rand.Rand, b *Bulk) {
 func (m *bulkModel) check(t *testing.T, s *Shard, mark uint64) {
 	t.Helper()
 	ctx := context.Background()
-	v := s.Snapshot()
+	v, err := s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer v.Close()
 	ids := make([]graph.VertexID, len(m.sets))
 	for i := range ids {

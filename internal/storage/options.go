@@ -10,6 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/hopgate/hopgate/internal/storage/cache"
 )
 
 // Options say how shards are stored.
@@ -25,6 +27,9 @@ type Options struct {
 	ValueThreshold int
 	// CacheBytes is the size of the block cache that all shards share; default 128 MiB.
 	CacheBytes int64
+	// DecodedBytes is the memory for decoded neighbour lists and property columns, off the Go heap, which all shards
+	// share; default 128 MiB. Negative decodes nothing ahead.
+	DecodedBytes int64
 	// MemtableBytes is how large a memtable may become, of which there are two instances a shard; default 16 MiB. A new
 	// store begins with 256 KiB.
 	MemtableBytes int
@@ -70,6 +75,7 @@ func (o *Options) EnsureDefaults() {
 	def(&o.Shards, 1)
 	def(&o.ValueThreshold, 1<<10)
 	def(&o.CacheBytes, 128<<20)
+	def(&o.DecodedBytes, 128<<20)
 	def(&o.MemtableBytes, 16<<20)
 	def(&o.TxBytes, 512<<20)
 	def(&o.Tuning.PlaceBlock, 4096)
@@ -111,20 +117,25 @@ func (o *Options) Validate() error {
 
 // Shared is what all shards of a process share.
 type Shared struct {
-	cache *pebble.Cache
-	files *pebble.FileCache
+	cache   *pebble.Cache
+	files   *pebble.FileCache
+	decoded *cache.Cache
 }
 
 // NewShared makes the caches. The owner closes it after all its shards.
 func NewShared(o *Options) *Shared {
 	c := pebble.NewCache(o.CacheBytes)
-	return &Shared{cache: c, files: pebble.NewFileCache(4, 4096)}
+	return &Shared{cache: c, files: pebble.NewFileCache(4, 4096), decoded: cache.New(cache.Options{Budget: int(o.DecodedBytes)})}
 }
+
+// Decoded is the memory for decoded lists and columns.
+func (s *Shared) Decoded() *cache.Cache { return s.decoded }
 
 // Close frees the caches.
 func (s *Shared) Close() {
 	s.files.Unref()
 	s.cache.Unref()
+	s.decoded.Close()
 }
 
 // The sizes of blocks, in bytes. Large blocks make long runs of lists and chunks cheap and keep the table index small;

@@ -1,10 +1,12 @@
 package storage
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"path"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -29,6 +31,8 @@ type Shard struct {
 	opts   *Options
 	graph  *instance
 	values *instance
+	// closers end snapshots.
+	closers sync.WaitGroup
 
 	// What follows belongs to whoever may write.
 	next     next
@@ -224,15 +228,19 @@ func readNumber(r pebble.Reader, key []byte) (uint64, error) {
 // Close closes the shard's stores. All views must be closed.
 func (s *Shard) Close() error {
 	var errs []error
+	open := make([]*instance, 0, 2)
 	for _, in := range []*instance{s.graph, s.values} {
 		if in != nil && in.db != nil {
-			errs = append(errs, in.close())
+			open = append(open, in)
+			close(in.closing)
 		}
+	}
+	s.closers.Wait()
+	for _, in := range open {
+		errs = append(errs, in.close())
 	}
 	return errors.Join(errs...)
 }
-
-func (s *Shard) wedged() bool { return s.graph.wedged.Load() || s.values.wedged.Load() }
 
 // Writable tells why the shard cannot be written to, or nil.
 func (s *Shard) Writable() error {
@@ -243,8 +251,16 @@ func (s *Shard) Writable() error {
 }
 
 // Snapshot gives a view of the shard as it is. The caller sees to it that no commit is half applied.
-func (s *Shard) Snapshot() *View {
-	return &View{shard: s, graph: s.graph.db.NewSnapshot(), values: s.values.db.NewSnapshot()}
+func (s *Shard) Snapshot() (*View, error) {
+	g, err := s.graph.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.values.snapshot()
+	if err != nil {
+		return nil, errors.Join(err, s.graph.guard(g.Close))
+	}
+	return &View{shard: s, graph: g, values: v}, nil
 }
 
 // No is the shard's number within its graph.
@@ -265,3 +281,8 @@ func (s *Shard) Fresh() int { return s.fresh }
 
 // Dir is the name of a shard's directory within its graph's.
 func Dir(graphDir string, no int) string { return path.Join(graphDir, fmt.Sprintf("shard-%04d", no)) }
+
+// Flush writes the memtables of both stores to tables.
+func (s *Shard) Flush(ctx context.Context) error {
+	return errors.Join(s.graph.flush(ctx), s.values.flush(ctx))
+}

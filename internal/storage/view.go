@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -101,10 +102,14 @@ func (v *View) Close() error {
 		r.closeCursors()
 	}
 	v.free = nil
-	if v.shard.wedged() {
-		return nil
-	}
-	return errors.Join(v.graph.Close(), v.values.Close())
+	s := v.shard
+	// A snapshot's end may have to wait for the manifest.
+	s.closers.Go(func() {
+		if err := errors.Join(s.graph.guard(v.graph.Close), s.values.guard(v.values.Close)); err != nil && s.Writable() == nil {
+			s.opts.Logger.Error("close a snapshot", slog.String("store", s.graph.name), slog.Any("error", err))
+		}
+	})
+	return nil
 }
 
 // cursor gives the reader's cursor over a keyspace.
@@ -178,11 +183,11 @@ func (v *View) Large(ref keys.Ref) (graph.Value, error) {
 		return graph.Value{}, corrupt("large value", key, errNoValue)
 	}
 	if err != nil {
-		return graph.Value{}, err
+		return graph.Value{}, fault("read a large value", err)
 	}
 	cell := append([]byte(nil), b...)
 	if err := closer.Close(); err != nil {
-		return graph.Value{}, err
+		return graph.Value{}, fault("read a large value", err)
 	}
 	val, _, isRef, rest, err := keys.Cell(cell)
 	if err != nil || isRef || len(rest) > 0 || uint64(len(cell)) != ref.Size {

@@ -24,8 +24,9 @@ type Writer struct {
 	sketches map[graph.IndexID]*Sketch
 	fresh    int
 	changes  Changes
-	bulk     *Bulk // or nil
-	entries  bool  // index entries were changed
+	bulk     *Bulk   // or nil
+	ranges   *Ranges // of the bulk, or nil
+	entries  bool    // index entries were changed
 	key, buf []byte
 }
 
@@ -54,10 +55,12 @@ const (
 	EdgeRemoved
 )
 
-// PropChange is a vertex property that was set or removed; property 0 is the label set.
+// PropChange is a vertex property that was set, or removed, which makes it null; property 0 is the label set.
 type PropChange struct {
 	Vertex graph.VertexID
 	Prop   graph.PropID
+	Value  graph.Value
+	Large  bool // the value lies apart
 }
 
 // NewWriter begins a set of changes. The caller must be the only one who may write.
@@ -161,16 +164,17 @@ func (w *Writer) PutVertex(id graph.VertexID, set graph.LabelSet, labels []graph
 	w.buf = append(w.buf[:0], byte(labelSetProp))
 	w.buf, _ = keys.AppendCell(w.buf, graph.IntValue(int64(set)))
 	var err error
-	w.changes.Props = append(w.changes.Props, PropChange{id, labelSetProp})
+	w.changes.Props = append(w.changes.Props, PropChange{id, labelSetProp, graph.IntValue(int64(set)), false})
 	for _, p := range sortedProps(props) {
 		if p.Value.IsNull() {
 			continue
 		}
 		w.buf = binary.AppendUvarint(w.buf, uint64(p.ID))
+		at := len(w.buf)
 		if w.buf, err = w.appendStored(w.buf, p.Value); err != nil {
 			return err
 		}
-		w.changes.Props = append(w.changes.Props, PropChange{id, p.ID})
+		w.changes.Props = append(w.changes.Props, PropChange{id, p.ID, p.Value, w.buf[at] == keys.KindRef})
 	}
 	w.key = keys.AppendFreshProps(w.key[:0], id.Local())
 	if err := w.set(w.key, w.buf); err != nil {
@@ -231,10 +235,11 @@ func (w *Writer) SetProps(id graph.VertexID, props []graph.Property) error {
 			return err
 		}
 		buf = binary.AppendUvarint(buf, uint64(p.ID))
+		at := len(buf)
 		if buf, err = w.appendStored(buf, p.Value); err != nil {
 			return err
 		}
-		w.changes.Props = append(w.changes.Props, PropChange{id, p.ID})
+		w.changes.Props = append(w.changes.Props, PropChange{id, p.ID, p.Value, buf[at] == keys.KindRef})
 	}
 	w.buf = append(buf, rest...)
 	w.key = keys.AppendFreshProps(w.key[:0], id.Local())

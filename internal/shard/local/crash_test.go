@@ -18,7 +18,7 @@ import (
 )
 
 // ledger writes transactions that can be told apart afterwards. Transaction n makes the vertex n, edges from it to
-// earlier vertices, and on each of these sets the property last to n; edges and vertex have a large value.
+// earlier vertices; edges and vertex have a large value, and that of an earlier vertex is written anew.
 type ledger struct {
 	store *Store
 	g     *Graph
@@ -33,7 +33,12 @@ type ledger struct {
 	mu    sync.Mutex
 	next  int
 	acked map[int]bool
-	known []graph.VertexID // vertices of acknowledged transactions
+	known []known // vertices of acknowledged transactions
+}
+
+type known struct {
+	id graph.VertexID
+	n  int
 }
 
 // openLedger opens or makes a graph of transactions.
@@ -97,7 +102,7 @@ func (l *ledger) write(rng *rand.Rand) (err error) {
 	l.mu.Lock()
 	n := l.next
 	l.next++
-	var to []graph.VertexID
+	var to []known
 	for range edgesOf(n) {
 		if len(l.known) > 0 {
 			to = append(to, l.known[rng.IntN(len(l.known))])
@@ -112,8 +117,11 @@ func (l *ledger) write(rng *rand.Rand) (err error) {
 		return err
 	}
 	var ms []shard.Mutation
-	for _, dst := range to {
-		ms = append(ms, shard.Mutation{Op: shard.CreateEdge, Edge: graph.Edge{Src: v[0].Vertex, Dst: dst, Type: l.typ}, Props: []graph.Property{
+	for i, k := range to {
+		if i == 0 {
+			ms = append(ms, shard.Mutation{Op: shard.SetVertex, Vertex: k.id, Props: []graph.Property{{ID: l.text, Value: graph.StringValue(large(k.n))}}})
+		}
+		ms = append(ms, shard.Mutation{Op: shard.CreateEdge, Edge: graph.Edge{Src: v[0].Vertex, Dst: k.id, Type: l.typ}, Props: []graph.Property{
 			{ID: l.id, Value: graph.IntValue(int64(n))}, {ID: l.text, Value: graph.StringValue(large(-n))},
 		}})
 	}
@@ -126,7 +134,7 @@ func (l *ledger) write(rng *rand.Rand) (err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.acked[n] = true
-	l.known = append(l.known, v[0].Vertex)
+	l.known = append(l.known, known{v[0].Vertex, n})
 	return nil
 }
 
@@ -154,6 +162,7 @@ func (l *ledger) check(t *testing.T, acked map[int]bool) {
 	found := map[int]bool{}
 	edges := map[graph.EdgeID]string{}
 	for i, id := range ids {
+		require.Equal(t, graph.Int, cols[0][i].Kind(), "vertex %x has no id", uint64(id))
 		n := int(cols[0][i].Int())
 		require.False(t, found[n], "transaction %d stands twice", n)
 		found[n] = true
@@ -182,7 +191,10 @@ func (l *ledger) check(t *testing.T, acked map[int]bool) {
 	require.EqualValues(t, len(edges), tx.Counts().Edges)
 	require.EqualValues(t, len(ids), tx.Counts().ByLabel["N"])
 	// The next life goes on from here.
-	l.known = ids
+	l.known = l.known[:0]
+	for i, id := range ids {
+		l.known = append(l.known, known{id, int(cols[0][i].Int())})
+	}
 	for n := range found {
 		l.acked[n] = true
 		l.next = max(l.next, n+1)

@@ -27,6 +27,8 @@ type Graph struct {
 	shards []*storage.Shard
 	writer chan struct{} // holds one token while somebody writes
 	stop   chan struct{} // closed when the graph is being closed
+	// decoded is told of every commit before a cut shows it.
+	decoded *decoded
 
 	// What follows belongs to whoever holds the writer's lock.
 	intents uint64
@@ -56,6 +58,7 @@ type cut struct {
 	views    []*storage.View
 	counters []storage.Counters
 	sketches []map[graph.IndexID]*storage.Sketch
+	sources  []source
 	refs     int // under Graph.mu
 
 	once   sync.Once
@@ -103,7 +106,10 @@ func openGraph(opts *Options, shared *storage.Shared, name, dir string, m manife
 		}
 	}
 	g.loadDefs()
-	g.current = g.newCut()
+	g.decoded = newDecoded(shared.Decoded(), m.Shards)
+	if g.current, err = g.newCut(); err != nil {
+		return nil, err
+	}
 	g.current.refs = 1
 	if opts.ReadOnly {
 		close(g.foldDone)
@@ -115,21 +121,31 @@ func openGraph(opts *Options, shared *storage.Shared, name, dir string, m manife
 }
 
 // newCut snapshots all shards. The caller holds the writer's lock.
-func (g *Graph) newCut() *cut {
+func (g *Graph) newCut() (*cut, error) {
 	c := &cut{seq: g.seq}
 	for _, s := range g.shards {
-		c.views = append(c.views, s.Snapshot())
+		v, err := s.Snapshot()
+		if err != nil {
+			g.closeViews(c)
+			return nil, err
+		}
+		c.views = append(c.views, v)
 		c.counters = append(c.counters, s.Counters())
 		c.sketches = append(c.sketches, s.Sketches())
+		c.sources = append(c.sources, source{v, s.NextVertex()})
 	}
-	return c
+	return c, nil
 }
 
 // enqueue makes a cut of what has been applied. The caller holds the writer's lock.
-func (g *Graph) enqueue() *publication {
-	p := &publication{cut: g.newCut(), prev: g.last, done: make(chan struct{})}
+func (g *Graph) enqueue() (*publication, error) {
+	c, err := g.newCut()
+	if err != nil {
+		return nil, err
+	}
+	p := &publication{cut: c, prev: g.last, done: make(chan struct{})}
 	g.last = p
-	return p
+	return p, nil
 }
 
 // publish waits until all commits before are published, and publishes this one. err is how its own sync ended.
@@ -170,9 +186,12 @@ func (g *Graph) release(c *cut) {
 	c.refs--
 	last := c.refs == 0
 	g.mu.Unlock()
-	if !last {
-		return
+	if last {
+		g.closeViews(c)
 	}
+}
+
+func (g *Graph) closeViews(c *cut) {
 	for _, v := range c.views {
 		if err := v.Close(); err != nil {
 			g.opts.Logger.Error("close a snapshot", slog.String("graph", g.name), slog.Any("error", err))
@@ -270,9 +289,13 @@ func (g *Graph) commit(ws []*storage.Writer, keys *keyTables) error {
 		return err
 	}
 	g.seq++
-	p := g.enqueue()
+	g.decoded.note(g.seq, ws)
+	p, err := g.enqueue()
 	g.noteFresh()
 	g.unlock()
+	if err != nil {
+		return errors.Join(err, wait())
+	}
 	return g.publish(p, wait())
 }
 
@@ -294,6 +317,7 @@ func (g *Graph) close(ctx context.Context) error {
 	}
 	<-g.foldDone
 	g.release(g.current)
+	g.decoded.close()
 	return g.closeShards()
 }
 
@@ -355,8 +379,10 @@ func (g *Graph) foldLoop() {
 				}
 			}
 			if _, err := g.foldStep(ctx); err != nil {
-				if ctx.Err() != nil {
+				select {
+				case <-g.stop:
 					return
+				default:
 				}
 				g.opts.Logger.Error("fold", slog.String("graph", g.name), slog.Any("error", err))
 				timer.Reset(foldPause)
@@ -385,7 +411,11 @@ func (g *Graph) foldStep(ctx context.Context) (some bool, err error) {
 		g.unlock()
 		return some, err
 	}
-	p := g.enqueue()
+	p, err := g.enqueue()
+	if err != nil {
+		g.unlock()
+		return false, err
+	}
 	g.noteFresh()
 	g.unlock()
 	return true, g.publish(p, nil)
@@ -405,14 +435,14 @@ func (g *Graph) Settle(ctx context.Context) error {
 }
 
 // Flush writes all memtables to tables.
-func (g *Graph) Flush(context.Context) error {
+func (g *Graph) Flush(ctx context.Context) error {
 	if err := g.enter(); err != nil {
 		return err
 	}
 	defer g.leave()
 	var errs []error
 	for _, s := range g.shards {
-		errs = append(errs, s.Flush())
+		errs = append(errs, s.Flush(ctx))
 	}
 	return errors.Join(errs...)
 }

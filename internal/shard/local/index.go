@@ -62,7 +62,15 @@ func (g *Graph) CreateIndex(ctx context.Context, ix graph.Index) error {
 		return err
 	}
 	g.loadDefs()
-	p := g.enqueue()
+	return g.refresh()
+}
+
+// refresh shows readers what is there now. The caller holds the writer's lock.
+func (g *Graph) refresh() error {
+	p, err := g.enqueue()
+	if err != nil {
+		return err
+	}
 	return g.publish(p, nil)
 }
 
@@ -105,11 +113,14 @@ func (g *Graph) build(ctx context.Context, d *indexDef) error {
 		return nil
 	}
 	// The data are read from a cut; the entries, which are checked against each other, through the writers.
-	c := g.newCut()
+	c, err := g.newCut()
+	if err != nil {
+		return err
+	}
 	c.refs = 1
 	defer g.release(c)
-	read := &Tx{g: g, mode: shard.Read, cut: c, views: c.views}
-	tx := &Tx{g: g, mode: shard.Write}
+	read := &Tx{g: g, mode: shard.Read, cut: c, views: c.views, plain: true}
+	tx := &Tx{g: g, mode: shard.Write, plain: true}
 	tx.begin()
 	defer func() {
 		for _, w := range tx.ws {
@@ -135,7 +146,6 @@ func (g *Graph) build(ctx context.Context, d *indexDef) error {
 		}
 		return tx.flush()
 	}
-	var err error
 	if d.Type != "" {
 		err = read.eachIndexedEdge(ctx, d, add)
 	} else {
@@ -239,7 +249,7 @@ func (g *Graph) DropIndex(ctx context.Context, name string) error {
 		if err := g.removeIndex(ix.ID); err != nil {
 			return err
 		}
-		return g.publish(g.enqueue(), nil)
+		return g.refresh()
 	}
 	return newError(graph.KindNotFound, "Neo.ClientError.Schema.IndexNotFound", "IndexNotFound", "there is no index or constraint %s", name)
 }

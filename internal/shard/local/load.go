@@ -24,6 +24,8 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 	}
 	tx := t.(*Tx)
 	defer tx.Rollback()
+	// What a spilled bulk holds is in no list of changes.
+	tx.plain = true
 	if l.Stream != "" {
 		first := tx.ws[0]
 		seq := uint64(0)

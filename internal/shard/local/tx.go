@@ -18,8 +18,10 @@ type Tx struct {
 	views []*storage.View
 	cut   *cut // of a reader
 	ended atomic.Bool
+	plain bool // reads nothing that is decoded
 
-	write // of a writer
+	write   // of a writer
+	decoded decodedReads
 
 	mu     sync.Mutex
 	counts *graph.Counts // of a writer, until the next change
@@ -136,7 +138,20 @@ func (tx *Tx) LabelSets(ctx context.Context, ids []graph.VertexID, out []graph.L
 		return err
 	}
 	clear(out[:len(ids)])
-	return tx.spread(ids).each(tx, len(ids), func(v *storage.View, at storage.Order) error {
+	if tx.plain {
+		return tx.spread(ids).each(tx, len(ids), func(v *storage.View, at storage.Order) error {
+			return v.LabelSets(ctx, ids, at, out)
+		})
+	}
+	var rest []int
+	views := tx.openColumns()
+	for no := range views {
+		var err error
+		if rest, err = views[no].FillLabels(ids, out, rest); err != nil {
+			return err
+		}
+	}
+	return tx.eachShard(ids, sortRows(ids, rest), func(v *storage.View, at storage.Order) error {
 		return v.LabelSets(ctx, ids, at, out)
 	})
 }
@@ -154,13 +169,48 @@ func (tx *Tx) properties(ctx context.Context, ids []graph.VertexID, props []grap
 		clear(out[p][:len(ids)])
 	}
 	var pending []storage.Pending
-	err := tx.spread(ids).each(tx, len(ids), func(v *storage.View, at storage.Order) error {
-		return v.Properties(ctx, ids, at, props, out, &pending)
-	})
+	if tx.plain {
+		err := tx.spread(ids).each(tx, len(ids), func(v *storage.View, at storage.Order) error {
+			return v.Properties(ctx, ids, at, props, out, &pending)
+		})
+		if err != nil {
+			return err
+		}
+		return tx.large(ctx, pending, out)
+	}
+	missing, err := tx.decodedProperties(ids, props, out)
 	if err != nil {
 		return err
 	}
+	for p := range missing {
+		var some []storage.Pending
+		err := tx.eachShard(ids, missing[p], func(v *storage.View, at storage.Order) error {
+			return v.Properties(ctx, ids, at, props[p:p+1], out[p:p+1], &some)
+		})
+		if err != nil {
+			return err
+		}
+		for _, q := range some {
+			pending = append(pending, storage.Pending{P: p, I: q.I, Ref: q.Ref})
+		}
+	}
 	return tx.large(ctx, pending, out)
+}
+
+// eachShard calls f with the rows of each shard; rows are in the order of their vertices.
+func (tx *Tx) eachShard(ids []graph.VertexID, rows []int32, f func(v *storage.View, at storage.Order) error) error {
+	for len(rows) > 0 {
+		no := ids[rows[0]].Shard()
+		n, _ := slices.BinarySearchFunc(rows, no+1, func(r int32, no int) int { return ids[r].Shard() - no })
+		if no >= len(tx.views) {
+			return nil
+		}
+		if err := f(tx.views[no], storage.Order(rows[:n])); err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	return nil
 }
 
 // large fills in the large values that a read has left out.
@@ -291,6 +341,7 @@ func (tx *Tx) Rollback() {
 	if tx.ended.Swap(true) {
 		return
 	}
+	tx.closeDecoded()
 	if tx.mode == shard.Write {
 		for _, w := range tx.ws {
 			if err := w.Discard(); err != nil {

@@ -24,6 +24,7 @@ func (tx *Tx) Commit(ctx context.Context) error {
 		return err
 	}
 	tx.ended.Store(true)
+	tx.closeDecoded()
 	err := tx.g.commit(tx.ws, nil)
 	tx.g.leave()
 	return err

@@ -4,20 +4,25 @@ import (
 	"cmp"
 	"context"
 	"math/bits"
+	"runtime"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/cache"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// list is a type and direction whose edge lists a request reads.
+// list is a type and direction whose edge lists a request reads: from those that are decoded, as far as there are any,
+// and else from the store.
 type list struct {
 	t    graph.TypeID
 	dir  graph.Direction
 	want storage.Want
-	ls   *storage.Lists
+	cur  cache.Cursor
+	hit  bool           // cur is at a block that is decoded
+	ls   *storage.Lists // of the shard at hand, opened when needed
 }
 
 // lists gives the edge lists of a request: the types, or all that have edges, by type and direction. In both directions
@@ -52,20 +57,31 @@ func (tx *Tx) lists(types []graph.TypeID, dir graph.Direction, want storage.Want
 	return ls
 }
 
-func openLists(v *storage.View, ls []list) (err error) {
-	for i := range ls {
-		if ls[i].ls, err = v.Lists(ls[i].t, ls[i].dir); err != nil {
-			closeLists(ls[:i])
-			return err
+// stored gives the stored lists.
+func (l *list) stored(v *storage.View) (*storage.Lists, error) {
+	if l.ls == nil {
+		ls, err := v.Lists(l.t, l.dir)
+		if err != nil {
+			return nil, err
 		}
+		l.ls = ls
 	}
-	return nil
+	return l.ls, nil
 }
 
 func closeLists(ls []list) {
 	for i := range ls {
-		ls[i].ls.Close()
+		if ls[i].ls != nil {
+			ls[i].ls.Close()
+			ls[i].ls = nil
+		}
 	}
+}
+
+// seek moves to the block of a vertex, of which n lists are wanted.
+func (l *list) seek(id graph.VertexID, n int) (err error) {
+	l.hit, err = l.cur.Seek(id, n)
+	return err
 }
 
 // Expand implements shard.Tx.
@@ -84,6 +100,11 @@ func (tx *Tx) Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbou
 		res.Props[p] = res.Props[p][:0]
 	}
 	out := storage.Edges{Targets: res.Targets[:0], IDs: res.Edges[:0], Props: res.Props}
+	var views *listViews
+	if !tx.plain {
+		views = tx.openLists()
+		defer views.close()
+	}
 	var pending []storage.Pending
 	var err error
 	for rest := req.Sources; len(rest) > 0 && err == nil && !full(req, len(out.Targets)); {
@@ -96,7 +117,7 @@ func (tx *Tx) Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbou
 			res.Done += len(rest)
 			break
 		}
-		err = tx.expandShard(ctx, tx.views[no], rest[:n], ls, req, res, &out, &pending)
+		err = tx.expandShard(ctx, no, views, rest[:n], ls, req, res, &out, &pending)
 		rest = rest[n:]
 	}
 	res.Targets, res.Edges = out.Targets, out.IDs
@@ -108,34 +129,104 @@ func (tx *Tx) Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbou
 
 func full(req *shard.Expand, n int) bool { return req.MaxEdges > 0 && n >= req.MaxEdges }
 
-func (tx *Tx) expandShard(ctx context.Context, v *storage.View, sources []graph.VertexID, ls []list, req *shard.Expand, res *shard.Neighbours, out *storage.Edges, pending *[]storage.Pending) error {
-	if err := openLists(v, ls); err != nil {
-		return err
-	}
+func (tx *Tx) expandShard(ctx context.Context, no int, views *listViews, sources []graph.VertexID, ls []list, req *shard.Expand, res *shard.Neighbours, out *storage.Edges, pending *[]storage.Pending) error {
 	defer closeLists(ls)
-	for _, id := range sources {
+	if views != nil {
 		for i := range ls {
-			l := &ls[i]
-			from := len(out.Targets)
-			if err := l.ls.Append(ctx, id, l.want, out, pending); err != nil {
-				return err
-			}
-			if !req.Edges {
-				continue
-			}
-			for range len(out.Targets) - from {
-				res.Types = append(res.Types, l.t)
-			}
-			if req.Dir != graph.Out {
-				for range len(out.Targets) - from {
-					res.Reverse = append(res.Reverse, l.dir == graph.In)
+			views.views[no].Cursor(&ls[i].cur, ls[i].t, ls[i].dir, cache.Want{Edges: req.Edges, Props: req.Props})
+		}
+	}
+	for len(sources) > 0 {
+		if err := storage.Alive(ctx); err != nil {
+			return err
+		}
+		n := cache.SameBlock(sources)
+		if views != nil {
+			for i := range ls {
+				if err := ls[i].seek(sources[0], n); err != nil {
+					return err
 				}
 			}
 		}
-		res.Done++
-		res.Offsets = append(res.Offsets, len(out.Targets))
-		if full(req, len(out.Targets)) {
-			break
+		for _, id := range sources[:n] {
+			for i := range ls {
+				from := len(out.Targets)
+				if err := tx.expandList(ctx, no, id, &ls[i], out, pending); err != nil {
+					return err
+				}
+				if !req.Edges {
+					continue
+				}
+				for range len(out.Targets) - from {
+					res.Types = append(res.Types, ls[i].t)
+				}
+				if req.Dir != graph.Out {
+					for range len(out.Targets) - from {
+						res.Reverse = append(res.Reverse, ls[i].dir == graph.In)
+					}
+				}
+			}
+			res.Done++
+			res.Offsets = append(res.Offsets, len(out.Targets))
+			if full(req, len(out.Targets)) {
+				return nil
+			}
+		}
+		sources = sources[n:]
+	}
+	return nil
+}
+
+// expandList appends the edges of one list.
+func (tx *Tx) expandList(ctx context.Context, no int, id graph.VertexID, l *list, out *storage.Edges, pending *[]storage.Pending) error {
+	if l.hit {
+		if d, ok := l.cur.List(id); ok {
+			return tx.appendDecoded(no, id, l, d, out)
+		}
+	}
+	ls, err := l.stored(tx.views[no])
+	if err != nil {
+		return err
+	}
+	return ls.Append(ctx, id, l.want, out, pending)
+}
+
+// appendDecoded appends the edges of a decoded list.
+func (tx *Tx) appendDecoded(no int, id graph.VertexID, l *list, d cache.List, out *storage.Edges) error {
+	if !l.want.NoLoops {
+		return tx.appendPart(no, l, d, 0, len(d.Targets), out)
+	}
+	own, _ := tx.g.decoded.lists[no].IDs().Pack(id)
+	lo, hi := cache.Find(d.Targets, own)
+	if err := tx.appendPart(no, l, d, 0, lo, out); err != nil {
+		return err
+	}
+	return tx.appendPart(no, l, d, hi, len(d.Targets), out)
+}
+
+// appendPart appends the edges [lo, hi) of a decoded list.
+func (tx *Tx) appendPart(no int, l *list, d cache.List, lo, hi int, out *storage.Edges) error {
+	ids := tx.g.decoded.lists[no].IDs()
+	from := len(out.Targets)
+	out.Targets = ids.AppendTo(out.Targets, d.Targets[lo:hi])
+	if l.want.IDs {
+		// An edge's id has the shard of its source.
+		for i, e := range d.Edges[lo:hi] {
+			s := no
+			if l.dir == graph.In {
+				s = out.Targets[from+i].Shard()
+			}
+			out.IDs = append(out.IDs, graph.MakeEdgeID(s, uint64(e)))
+		}
+	}
+	for p := range l.want.Props {
+		col := l.cur.Prop(p)
+		for i := lo; i < hi; i++ {
+			v, err := col.Value(d.Offset+uint32(i), tx.decode)
+			if err != nil {
+				return err
+			}
+			out.Props[p] = append(out.Props[p], v)
 		}
 	}
 	return nil
@@ -147,26 +238,53 @@ func (tx *Tx) Step(ctx context.Context, from *graph.VertexSet, types []graph.Typ
 		return err
 	}
 	ls := tx.lists(types, dir, storage.Want{})
-	for no := range min(from.Shards(), len(tx.views)) {
-		if err := tx.stepShard(ctx, no, from.Bitmap(no), ls, out); err != nil {
+	if tx.plain {
+		for i := range ls {
+			if err := tx.stepStored(ctx, from, &ls[i], out); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	views := tx.openLists()
+	defer views.close()
+	for i := range ls {
+		var missed graph.VertexSet
+		if err := cache.Step(views.refs, ls[i].t, ls[i].dir, from, out, &missed, runtime.GOMAXPROCS(0)); err != nil {
+			return err
+		}
+		if err := tx.stepStored(ctx, &missed, &ls[i], out); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (tx *Tx) stepShard(ctx context.Context, no int, from graph.Bitmap, ls []list, out *graph.VertexSet) error {
-	if err := openLists(tx.views[no], ls); err != nil {
-		return err
+// stepStored takes a step through the stored lists of a type and direction.
+func (tx *Tx) stepStored(ctx context.Context, from *graph.VertexSet, l *list, out *graph.VertexSet) error {
+	for no := range min(from.Shards(), len(tx.views)) {
+		if err := tx.stepShard(ctx, no, from.Bitmap(no), l, out); err != nil {
+			return err
+		}
 	}
-	defer closeLists(ls)
-	for i := range ls {
-		for w, word := range from {
-			for ; word != 0; word &= word - 1 {
-				local := uint64(w*64 + bits.TrailingZeros64(word))
-				if err := ls[i].ls.Mark(ctx, local, out); err != nil {
-					return err
-				}
+	return nil
+}
+
+func (tx *Tx) stepShard(ctx context.Context, no int, from graph.Bitmap, l *list, out *graph.VertexSet) error {
+	defer func() {
+		if l.ls != nil {
+			l.ls.Close()
+			l.ls = nil
+		}
+	}()
+	for w, word := range from {
+		for ; word != 0; word &= word - 1 {
+			ls, err := l.stored(tx.views[no])
+			if err != nil {
+				return err
+			}
+			if err := ls.Mark(ctx, uint64(w*64+bits.TrailingZeros64(word)), out); err != nil {
+				return err
 			}
 		}
 	}
@@ -180,24 +298,73 @@ func (tx *Tx) Degrees(ctx context.Context, ids []graph.VertexID, types []graph.T
 	}
 	clear(out[:len(ids)])
 	ls := tx.lists(types, dir, storage.Want{})
+	var views *listViews
+	if !tx.plain {
+		views = tx.openLists()
+		defer views.close()
+	}
 	return tx.spread(ids).each(tx, len(ids), func(v *storage.View, at storage.Order) error {
-		if err := openLists(v, ls); err != nil {
-			return err
-		}
 		defer closeLists(ls)
 		for k := range ls {
-			l := &ls[k]
-			for j := range at.Len(len(ids)) {
-				i := at.At(j)
-				n, loops, err := l.ls.Degree(ctx, ids[i], l.want.NoLoops)
-				if err != nil {
-					return err
-				}
-				out[i] += n - loops
+			if err := tx.degrees(ctx, v, views, ids, at, &ls[k], out); err != nil {
+				return err
 			}
 		}
 		return nil
 	})
+}
+
+// degrees adds the lengths of the lists of a type and direction in one shard.
+func (tx *Tx) degrees(ctx context.Context, v *storage.View, views *listViews, ids []graph.VertexID, at storage.Order, l *list, out []int) error {
+	if views != nil {
+		views.views[v.No()].Cursor(&l.cur, l.t, l.dir, cache.Want{})
+	}
+	end := graph.VertexID(0) // of the block at hand
+	n := at.Len(len(ids))
+	for j := range n {
+		i := at.At(j)
+		id := ids[i]
+		if views != nil && id >= end {
+			end = id | (cache.ListBlock - 1) + 1
+			k := 1
+			for j+k < n && ids[at.At(j+k)] < end {
+				k++
+			}
+			if err := l.seek(id, k); err != nil {
+				return err
+			}
+		}
+		if l.hit {
+			if n, ok := tx.decodedDegree(v.No(), l, id); ok {
+				out[i] += n
+				continue
+			}
+		}
+		ls, err := l.stored(v)
+		if err != nil {
+			return err
+		}
+		n, loops, err := ls.Degree(ctx, id, l.want.NoLoops)
+		if err != nil {
+			return err
+		}
+		out[i] += n - loops
+	}
+	return nil
+}
+
+// decodedDegree is the length of a decoded list, without loops if the request is for both directions.
+func (tx *Tx) decodedDegree(no int, l *list, id graph.VertexID) (n int, ok bool) {
+	if !l.want.NoLoops {
+		return l.cur.Degree(id)
+	}
+	d, ok := l.cur.List(id)
+	if !ok {
+		return 0, false
+	}
+	own, _ := tx.g.decoded.lists[no].IDs().Pack(id)
+	lo, hi := cache.Find(d.Targets, own)
+	return len(d.Targets) - (hi - lo), true
 }
 
 // eachEdge calls f with every edge, in the order of their lists, and the list that holds it.

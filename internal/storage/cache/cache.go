@@ -83,6 +83,9 @@ func (c *Cache) SetBudget(n int) {
 	c.shrink()
 }
 
+// Close gives all memory back. All views must be closed, and all Lists and Columns.
+func (c *Cache) Close() { c.SetBudget(0) }
+
 // shrink evicts while more is mapped than the budget allows, not counting what waits for readers.
 func (c *Cache) shrink() {
 	for {

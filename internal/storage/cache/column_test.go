@@ -61,7 +61,7 @@ func TestColumn(t *testing.T) {
 					t.Fatalf("%d bytes left, form %d, want %d", len(rest), col.form, tc.form)
 				}
 				for i := range n {
-					v, err := col.Value(uint32(i), func(b []byte) (graph.Value, error) { return snapshot{}.Decode(0, b) })
+					v, err := col.Value(uint32(i), decodeList)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -21,15 +21,13 @@ type ColumnSource interface {
 	// first+ColumnBlock-1; the place of a value is the id less first. Values that are stored apart because they are
 	// large are put as Opaque references.
 	ReadColumn(prop graph.PropID, first uint64, b *ColumnBuilder) error
-	// Decode decodes an Opaque value.
-	Decode(prop graph.PropID, b []byte) (graph.Value, error)
 }
 
 // Columns are the property values of one shard of one graph.
 type Columns struct {
 	cache  *Cache
 	shard  int
-	tables tables[Column, valueEntry] // by PropID
+	tables tables[Column, valueEntry] // by columnIndex
 }
 
 // valueEntry is a new value of a vertex.
@@ -41,6 +39,9 @@ type valueEntry struct {
 
 type columnSegment = segment[Column, valueEntry]
 type columnSlot = slot[Column, valueEntry]
+
+// columnIndex numbers properties so that small numbers stay small, and so do those that count from 1<<31.
+func columnIndex(prop graph.PropID) int { return int(prop&^(1<<31))<<1 | int(prop>>31) }
 
 // NewColumns makes a place for the property values of one shard of a graph.
 func (c *Cache) NewColumns(shard int) *Columns { return &Columns{cache: c, shard: shard} }
@@ -60,7 +61,7 @@ type ValueChange struct {
 
 // Apply notes the values of one property that a commit set; see Lists.Apply. It copies what it keeps.
 func (c *Columns) Apply(seq uint64, prop graph.PropID, changes []ValueChange) {
-	t := c.tables.at(int(prop))
+	t := c.tables.at(columnIndex(prop))
 	var buf []change[valueEntry]
 	for len(changes) > 0 {
 		block := changes[0].Vertex / ColumnBlock
@@ -86,7 +87,7 @@ func (c *Columns) Apply(seq uint64, prop graph.PropID, changes []ValueChange) {
 
 // Invalidate notes that a commit set values of a block that are not given one by one.
 func (c *Columns) Invalidate(seq uint64, prop graph.PropID, block uint64) {
-	c.tables.at(int(prop)).at(block).apply(c.cache, &c.cache.columns, seq, nil, 0)
+	c.tables.at(columnIndex(prop)).at(block).apply(c.cache, &c.cache.columns, seq, nil, 0)
 }
 
 // ColumnView is what one reader sees. It may be used by many goroutines.
@@ -94,13 +95,14 @@ type ColumnView struct {
 	columns *Columns
 	seq     uint64
 	src     ColumnSource
+	decode  Decode
 	touched *Touched
 	pin     pin
 }
 
-// Open lets a view read; see Lists.Open. Values that come out of the view are valid until Close.
-func (c *Columns) Open(v *ColumnView, seq uint64, src ColumnSource, touched *Touched) {
-	v.columns, v.seq, v.src, v.touched = c, seq, src, touched
+// Open lets a view read; see Lists.Open. decode decodes Opaque values. Values that come out of the view are valid until Close.
+func (c *Columns) Open(v *ColumnView, seq uint64, src ColumnSource, decode Decode, touched *Touched) {
+	v.columns, v.seq, v.src, v.decode, v.touched = c, seq, src, decode, touched
 	c.cache.columns.enter(&v.pin)
 }
 
@@ -121,7 +123,7 @@ func (v *ColumnView) segment(t *table[Column, valueEntry], prop graph.PropID, bl
 		c.hits.Add(1)
 		return seg, nil
 	}
-	if !s.due(c, n, columnCredit, columnCreditCrowded) {
+	if v.src == nil || !s.due(c, n, columnCredit, columnCreditCrowded) {
 		c.misses.Add(1)
 		return nil, nil
 	}
@@ -157,7 +159,7 @@ func (v *ColumnView) load(prop graph.PropID, block uint64) (built[Column], error
 // Fill sets out[i] to the property of ids[i] for the vertices of the view's shard, and appends to missing the places of
 // those that the caller must read elsewhere. Sorted ids are fastest.
 func (v *ColumnView) Fill(prop graph.PropID, ids []graph.VertexID, out []graph.Value, missing []int) ([]int, error) {
-	t := v.columns.tables.at(int(prop))
+	t := v.columns.tables.at(columnIndex(prop))
 	out = out[:len(ids)]
 	for i := 0; i < len(ids); {
 		if ids[i].Shard() != v.columns.shard {
@@ -178,9 +180,9 @@ func (v *ColumnView) Fill(prop graph.PropID, ids []graph.VertexID, out []graph.V
 			continue
 		}
 		if over, skip := seg.over.Load(), v.touched.block(valueSpace(prop), ids[i].Local()/ListBlock); over != nil || skip != nil {
-			missing, err = v.fillSlow(seg, over, skip, prop, ids[i:i+n], out[i:i+n], i, missing)
+			missing, err = v.fillSlow(seg, over, skip, ids[i:i+n], out[i:i+n], i, missing)
 		} else {
-			err = v.fillFast(&seg.data, prop, ids[i:i+n], out[i:i+n])
+			err = v.fillFast(&seg.data, ids[i:i+n], out[i:i+n])
 		}
 		if err != nil {
 			return missing, err
@@ -192,7 +194,7 @@ func (v *ColumnView) Fill(prop graph.PropID, ids []graph.VertexID, out []graph.V
 
 // FillLabels is Fill for the label sets.
 func (v *ColumnView) FillLabels(ids []graph.VertexID, out []graph.LabelSet, missing []int) ([]int, error) {
-	t := v.columns.tables.at(int(LabelProp))
+	t := v.columns.tables.at(columnIndex(LabelProp))
 	out = out[:len(ids)]
 	for i := 0; i < len(ids); {
 		if ids[i].Shard() != v.columns.shard {
@@ -223,7 +225,7 @@ func (v *ColumnView) FillLabels(ids []graph.VertexID, out []graph.LabelSet, miss
 		for n > 0 {
 			k := min(n, len(vals))
 			was := len(missing)
-			if missing, err = v.fillSlow(seg, over, skip, LabelProp, ids[i:i+k], vals[:k], i, missing); err != nil {
+			if missing, err = v.fillSlow(seg, over, skip, ids[i:i+k], vals[:k], i, missing); err != nil {
 				return missing, err
 			}
 			for j := range k {
@@ -254,7 +256,7 @@ func sameColumnBlock(vs []graph.VertexID) int {
 }
 
 // fillFast fills from a column without changes.
-func (v *ColumnView) fillFast(c *Column, prop graph.PropID, ids []graph.VertexID, out []graph.Value) error {
+func (v *ColumnView) fillFast(c *Column, ids []graph.VertexID, out []graph.Value) error {
 	switch {
 	case c.form == formEmpty:
 		clear(out)
@@ -291,7 +293,7 @@ func (v *ColumnView) fillFast(c *Column, prop graph.PropID, ids []graph.VertexID
 		case formText:
 			out[i] = c.text(at)
 		default:
-			val, err := c.mixed(at, func(b []byte) (graph.Value, error) { return v.src.Decode(prop, b) })
+			val, err := c.mixed(at, v.decode)
 			if err != nil {
 				return err
 			}
@@ -302,9 +304,8 @@ func (v *ColumnView) fillFast(c *Column, prop graph.PropID, ids []graph.VertexID
 }
 
 // fillSlow fills from a column some of whose vertices have changed; first is the place of ids[0] for missing.
-func (v *ColumnView) fillSlow(seg *columnSegment, over *overlay[valueEntry], skip *[listWords]uint64, prop graph.PropID,
+func (v *ColumnView) fillSlow(seg *columnSegment, over *overlay[valueEntry], skip *[listWords]uint64,
 	ids []graph.VertexID, out []graph.Value, first int, missing []int) ([]int, error) {
-	decode := func(b []byte) (graph.Value, error) { return v.src.Decode(prop, b) }
 	for i, id := range ids {
 		if skip != nil {
 			if at := id % ListBlock; skip[at>>6]>>(at&63)&1 != 0 {
@@ -315,9 +316,9 @@ func (v *ColumnView) fillSlow(seg *columnSegment, over *overlay[valueEntry], ski
 		at := uint32(id % ColumnBlock)
 		var err error
 		if e := v.newest(over, at); e == nil {
-			out[i], err = seg.data.Value(at, decode)
+			out[i], err = seg.data.Value(at, v.decode)
 		} else if out[i] = e.value; e.enc != nil {
-			out[i], err = decode(e.enc)
+			out[i], err = v.decode(e.enc)
 		}
 		if err != nil {
 			return missing, err

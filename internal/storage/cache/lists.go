@@ -135,6 +135,16 @@ func (l *Lists) Invalidate(seq uint64, typ graph.TypeID, dir graph.Direction, bl
 	l.tables.at(tableIndex(typ, dir)).at(block).apply(l.cache, &l.cache.lists, seq, nil, 0)
 }
 
+// Watched reports whether Apply is of use for a block, because someone holds or loads it; else Invalidate is as good.
+func (l *Lists) Watched(typ graph.TypeID, dir graph.Direction, block uint64) bool {
+	t := l.tables.find(tableIndex(typ, dir))
+	if t == nil {
+		return false
+	}
+	s := t.find(block)
+	return s != nil && s.watched()
+}
+
 // ListView is what one reader sees. It may be used by many goroutines; each cursor by one.
 type ListView struct {
 	lists   *Lists
@@ -147,7 +157,7 @@ type ListView struct {
 }
 
 // Open lets a view read at sequence seq, when so many local ids had been given out, filling the cache from src, which
-// reads the same snapshot. touched, if not nil, names the lists that a write transaction has changed: the view leaves
+// reads the same snapshot; without one the view fills nothing. touched, if not nil, names the lists that a write transaction has changed: the view leaves
 // these to the caller. Slices that come out of the view are valid until Close.
 func (l *Lists) Open(v *ListView, seq, vertices uint64, src ListSource, touched *Touched) {
 	v.lists, v.seq, v.vertices, v.src, v.touched = l, seq, vertices, src, touched
@@ -176,7 +186,7 @@ func (v *ListView) segment(t *table[listData, edgeEntry], typ graph.TypeID, dir 
 			return seg, nil
 		}
 	}
-	if !s.due(c, n, listCredit, listCreditCrowded) {
+	if v.src == nil || !s.due(c, n, listCredit, listCreditCrowded) {
 		c.count(seg != nil)
 		return seg, nil
 	}

@@ -9,7 +9,7 @@ type Touched struct {
 }
 
 // valueSpace keeps properties apart from lists.
-func valueSpace(prop graph.PropID) uint32 { return uint32(prop) | 1<<31 }
+func valueSpace(prop graph.PropID) uint32 { return uint32(columnIndex(prop)) | 1<<31 }
 
 type touchedBlock struct {
 	space uint32

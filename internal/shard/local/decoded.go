@@ -1,0 +1,361 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/cache"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// decoded is what the process holds decoded of a graph's shards.
+type decoded struct {
+	lists   []*cache.Lists
+	columns []*cache.Columns
+}
+
+func newDecoded(c *cache.Cache, shards int) *decoded {
+	d := &decoded{}
+	for no := range shards {
+		d.lists = append(d.lists, c.NewLists(cache.NewIDs(shards)))
+		d.columns = append(d.columns, c.NewColumns(no))
+	}
+	return d
+}
+
+func (d *decoded) close() {
+	for no := range d.lists {
+		d.lists[no].Close()
+		d.columns[no].Close()
+	}
+}
+
+// note tells of what writers have committed under a sequence, before a reader can see it.
+func (d *decoded) note(seq uint64, ws []*storage.Writer) {
+	for _, w := range ws {
+		ch, no := w.Changes(), w.No()
+		noteEdges(seq, d.lists[no], ch.Edges)
+		noteProps(seq, d.columns[no], ch.Props)
+		if r := w.Ranges(); r != nil {
+			noteVertices(seq, d.columns[no], r.Vertices)
+			noteLists(seq, d.lists[no], r.Lists)
+		}
+	}
+}
+
+func noteEdges(seq uint64, l *cache.Lists, edges []storage.EdgeChange) {
+	slices.SortStableFunc(edges, func(a, b storage.EdgeChange) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Dir, b.Dir), cmp.Compare(a.Vertex/cache.ListBlock, b.Vertex/cache.ListBlock))
+	})
+	var buf []cache.EdgeChange
+	for len(edges) > 0 {
+		t, dir := edges[0].Type, edges[0].Dir
+		buf = buf[:0]
+		n := 0
+		for ; n < len(edges) && edges[n].Type == t && edges[n].Dir == dir; n++ {
+			e := &edges[n]
+			kind := cache.EdgeAdded
+			switch e.What {
+			case storage.EdgeRemoved:
+				kind = cache.EdgeRemoved
+			case storage.EdgeChanged:
+				kind = cache.EdgeChanged
+			}
+			buf = append(buf, cache.EdgeChange{Vertex: e.Vertex.Local(), Target: e.Neighbour, Edge: e.Edge, Kind: kind})
+		}
+		l.Apply(seq, t, dir, buf)
+		edges = edges[n:]
+	}
+}
+
+func noteProps(seq uint64, c *cache.Columns, props []storage.PropChange) {
+	slices.SortStableFunc(props, func(a, b storage.PropChange) int {
+		return cmp.Or(cmp.Compare(a.Prop, b.Prop), cmp.Compare(a.Vertex/cache.ColumnBlock, b.Vertex/cache.ColumnBlock))
+	})
+	var buf []cache.ValueChange
+	for len(props) > 0 {
+		prop, block := props[0].Prop, props[0].Vertex.Local()/cache.ColumnBlock
+		buf = buf[:0]
+		simple := true
+		n := 0
+		for ; n < len(props) && props[n].Prop == prop && props[n].Vertex.Local()/cache.ColumnBlock == block; n++ {
+			p := &props[n]
+			simple = simple && !p.Large && cache.Simple(p.Value.Kind())
+			buf = append(buf, cache.ValueChange{Vertex: p.Vertex.Local(), Value: p.Value})
+		}
+		if simple {
+			c.Apply(seq, prop, buf)
+		} else {
+			c.Invalidate(seq, prop, block)
+		}
+		props = props[n:]
+	}
+}
+
+// noteVertices tells of vertices that were loaded in bulk.
+func noteVertices(seq uint64, c *cache.Columns, vs []storage.VertexRange) {
+	for _, v := range vs {
+		for block := v.First / cache.ColumnBlock; block*cache.ColumnBlock < v.First+uint64(v.N); block++ {
+			for _, p := range v.Props {
+				c.Invalidate(seq, p, block)
+			}
+		}
+	}
+}
+
+// noteLists tells of edges that were loaded in bulk.
+func noteLists(seq uint64, l *cache.Lists, rs []storage.ListRange) {
+	var buf []cache.EdgeChange
+	for _, r := range rs {
+		for edges := r.Edges; len(edges) > 0; {
+			block := edges[0].Vertex / cache.ListBlock
+			n, _ := slices.BinarySearchFunc(edges, (block+1)*cache.ListBlock, func(e storage.ListEdge, v uint64) int {
+				return cmp.Compare(e.Vertex, v)
+			})
+			if l.Watched(r.Type, r.Dir, block) {
+				buf = buf[:0]
+				for _, e := range edges[:n] {
+					buf = append(buf, cache.EdgeChange{Vertex: e.Vertex, Target: e.Neighbour, Edge: e.Edge})
+				}
+				l.Apply(seq, r.Type, r.Dir, buf)
+			} else {
+				l.Invalidate(seq, r.Type, r.Dir, block)
+			}
+			edges = edges[n:]
+		}
+	}
+}
+
+// source reads what is to be decoded from a shard's view.
+type source struct {
+	v    *storage.View
+	next uint64 // the first local id that is not a vertex
+}
+
+// ReadLists implements cache.ListSource.
+func (s *source) ReadLists(t graph.TypeID, dir graph.Direction, first uint64, b *cache.ListBuilder) error {
+	ls, err := s.v.Lists(t, dir)
+	if err != nil {
+		return err
+	}
+	defer ls.Close()
+	ctx := context.Background()
+	want := storage.Want{IDs: b.Want().Edges, Props: b.Want().Props}
+	out := storage.Edges{Props: make([][]graph.Value, len(want.Props))}
+	var pending []storage.Pending
+	for local := first; local < min(first+cache.ListBlock, s.next); local++ {
+		out.Targets, out.IDs, pending = out.Targets[:0], out.IDs[:0], pending[:0]
+		for p := range out.Props {
+			out.Props[p] = out.Props[p][:0]
+		}
+		if err := ls.Append(ctx, graph.MakeVertexID(s.v.No(), local), want, &out, &pending); err != nil {
+			return err
+		}
+		if len(out.Targets) == 0 {
+			continue
+		}
+		at := b.Edges()
+		for p := range out.Props {
+			putValues(b.Prop(p), at, out.Props[p], p, pending)
+		}
+		b.Add(local, out.Targets, out.IDs)
+	}
+	return nil
+}
+
+// putValues puts the values of property p from place at on into a column, those that are large as references.
+func putValues(b *cache.ColumnBuilder, at int, vals []graph.Value, p int, pending []storage.Pending) {
+	large := map[int]keys.Ref{}
+	for _, q := range pending {
+		if q.P == p {
+			large[q.I] = q.Ref
+		}
+	}
+	for i, v := range vals {
+		switch {
+		case v.IsNull():
+			if ref, ok := large[i]; ok {
+				b.Opaque(at+i, keys.AppendRef(nil, ref))
+			}
+		case cache.Simple(v.Kind()):
+			b.Value(at+i, v)
+		default:
+			cell, _ := keys.AppendCell(nil, v)
+			b.Opaque(at+i, cell)
+		}
+	}
+}
+
+// ReadColumn implements cache.ColumnSource.
+func (s *source) ReadColumn(prop graph.PropID, first uint64, b *cache.ColumnBuilder) error {
+	ctx := context.Background()
+	ids := make([]graph.VertexID, 0, cache.ColumnBlock)
+	for local := first; local < min(first+cache.ColumnBlock, s.next); local++ {
+		ids = append(ids, graph.MakeVertexID(s.v.No(), local))
+	}
+	if prop == cache.LabelProp {
+		sets := make([]graph.LabelSet, len(ids))
+		if err := s.v.LabelSets(ctx, ids, nil, sets); err != nil {
+			return err
+		}
+		for i, set := range sets {
+			if set != 0 {
+				b.Value(i, graph.IntValue(int64(set)))
+			}
+		}
+		return nil
+	}
+	out := columns(1, len(ids))
+	var pending []storage.Pending
+	if err := s.v.Properties(ctx, ids, nil, []graph.PropID{prop}, out, &pending); err != nil {
+		return err
+	}
+	putValues(b, 0, out[0], 0, pending)
+	return nil
+}
+
+// decodedReads is the part of a transaction that reads what is decoded.
+type decodedReads struct {
+	columns []cache.ColumnView // open from the first use to the end of the transaction
+	// touched is, by shard, what a writer has changed, as far as it has been looked at: so many edges and properties.
+	touched      []cache.Touched
+	edges, props []int
+}
+
+// touch brings what a writer has changed in a shard up to date and gives it. The caller holds tx.mu.
+func (tx *Tx) touch(no int) *cache.Touched {
+	d := &tx.decoded
+	if d.touched == nil {
+		d.touched = make([]cache.Touched, len(tx.ws))
+		d.edges, d.props = make([]int, len(tx.ws)), make([]int, len(tx.ws))
+	}
+	t, ch := &d.touched[no], tx.ws[no].Changes()
+	for _, e := range ch.Edges[d.edges[no]:] {
+		t.AddList(e.Type, e.Dir, e.Vertex.Local())
+	}
+	for _, p := range ch.Props[d.props[no]:] {
+		t.AddValue(p.Prop, p.Vertex.Local())
+	}
+	d.edges[no], d.props[no] = len(ch.Edges), len(ch.Props)
+	return t
+}
+
+// listViews are views of the decoded lists, one a shard.
+type listViews struct {
+	views []cache.ListView
+	refs  []*cache.ListView // to views
+}
+
+var listViewsPool = sync.Pool{New: func() any { return new(listViews) }}
+
+// openLists opens views of the decoded lists; close ends them. A writer fills nothing, as what it reads may never come to
+// pass.
+func (tx *Tx) openLists() *listViews {
+	lv := listViewsPool.Get().(*listViews)
+	if len(lv.views) != len(tx.views) {
+		lv.views, lv.refs = make([]cache.ListView, len(tx.views)), make([]*cache.ListView, len(tx.views))
+		for no := range lv.views {
+			lv.refs[no] = &lv.views[no]
+		}
+	}
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	for no, l := range tx.g.decoded.lists {
+		if tx.mode == shard.Read {
+			s := &tx.cut.sources[no]
+			l.Open(&lv.views[no], tx.cut.seq, s.next, s, nil)
+		} else {
+			l.Open(&lv.views[no], tx.g.seq, tx.ws[no].NextVertex(), nil, tx.touch(no))
+		}
+	}
+	return lv
+}
+
+func (lv *listViews) close() {
+	for no := range lv.views {
+		lv.views[no].Close()
+	}
+	listViewsPool.Put(lv)
+}
+
+// openColumns gives the views of the decoded columns, one a shard.
+func (tx *Tx) openColumns() []cache.ColumnView {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	d := &tx.decoded
+	first := d.columns == nil
+	if first {
+		d.columns = make([]cache.ColumnView, len(tx.views))
+	}
+	for no, c := range tx.g.decoded.columns {
+		switch {
+		case tx.mode == shard.Write:
+			if t := tx.touch(no); first {
+				c.Open(&d.columns[no], tx.g.seq, nil, tx.decode, t)
+			}
+		case first:
+			c.Open(&d.columns[no], tx.cut.seq, &tx.cut.sources[no], tx.decode, nil)
+		}
+	}
+	return d.columns
+}
+
+// closeDecoded ends the views that last as long as the transaction.
+func (tx *Tx) closeDecoded() {
+	for no := range tx.decoded.columns {
+		tx.decoded.columns[no].Close()
+	}
+	tx.decoded.columns = nil
+}
+
+// decode decodes a cell that is not a simple value.
+func (tx *Tx) decode(b []byte) (graph.Value, error) {
+	v, ref, isRef, _, err := keys.Cell(b)
+	if err != nil {
+		return v, graph.CorruptError("decode a value", err)
+	}
+	if isRef {
+		return tx.value(ref)
+	}
+	return v, nil
+}
+
+// decodedProperties fills in what is decoded and gives, for each property, the rows that must be read, in the order of
+// their vertices; nil if there are none.
+func (tx *Tx) decodedProperties(ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) (missing [][]int32, err error) {
+	var rest []int
+	for p, prop := range props {
+		rest = rest[:0]
+		for no, v := 0, tx.openColumns(); no < len(v); no++ {
+			if rest, err = v[no].Fill(prop, ids, out[p], rest); err != nil {
+				return nil, err
+			}
+		}
+		if len(rest) == 0 {
+			continue
+		}
+		if missing == nil {
+			missing = make([][]int32, len(props))
+		}
+		missing[p] = sortRows(ids, rest)
+	}
+	return missing, nil
+}
+
+// sortRows gives rows in the order of their vertices.
+func sortRows(ids []graph.VertexID, rows []int) []int32 {
+	out := make([]int32, len(rows))
+	for i, r := range rows {
+		out[i] = int32(r)
+	}
+	byID := func(a, b int32) int { return cmp.Compare(ids[a], ids[b]) }
+	if !slices.IsSortedFunc(out, byID) {
+		slices.SortFunc(out, byID)
+	}
+	return out
+}

@@ -1,0 +1,136 @@
+package storage
+
+import (
+	"errors"
+	"path"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// faultFS stands between Pebble and the file system and keeps faults from it that it does not survive.
+//
+// When it cannot write its log or its manifest, Pebble ends the process, or panics with locks that readers need; it
+// panics too when a blob file cannot be finished (v2.1.7: blob.FileWriter.Close aborts what is closed). While it writes,
+// it holds none of these locks. So a fault of such a file stops the instance's writes and never returns to Pebble:
+// whoever wrote waits for ever, and readers do not notice. A full disk alone does not stop manifest and blobs, which are
+// written in the background: the writing waits until there is room, and commits are refused meanwhile.
+//
+// Pebble tries a flush that failed over and over without a pause; so tables wait a little to be made after background
+// work has failed.
+type faultFS struct {
+	vfs.FS
+	in *instance
+}
+
+// pause is how long to wait after a fault.
+const pause = 200 * time.Millisecond
+
+// Create implements vfs.FS.
+func (fs faultFS) Create(name string, category vfs.DiskWriteCategory) (f vfs.File, err error) {
+	base := path.Base(name)
+	switch {
+	case path.Ext(base) == ".log":
+		f, err = fs.FS.Create(name, category)
+		return faultFile{f, fs.in, false}, fs.in.stop(err)
+	case path.Ext(base) == ".blob", strings.HasPrefix(base, "MANIFEST-"), strings.HasPrefix(base, "marker."):
+		err = fs.in.await(func() error {
+			f, err = fs.FS.Create(name, category)
+			return err
+		})
+		return faultFile{f, fs.in, true}, err
+	case fs.in.background.Load() != nil:
+		fs.in.wait()
+	}
+	return fs.FS.Create(name, category)
+}
+
+// ReuseForWrite implements vfs.FS; Pebble reuses logs alone.
+func (fs faultFS) ReuseForWrite(old, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := fs.FS.ReuseForWrite(old, name, category)
+	return faultFile{f, fs.in, false}, fs.in.stop(err)
+}
+
+// OpenDir implements vfs.FS.
+func (fs faultFS) OpenDir(name string) (vfs.File, error) {
+	f, err := fs.FS.OpenDir(name)
+	return faultFile{f, fs.in, false}, err
+}
+
+// Unwrap implements vfs.FS.
+func (fs faultFS) Unwrap() vfs.FS { return fs.FS }
+
+// faultFile is a file whose faults Pebble must not see.
+type faultFile struct {
+	vfs.File
+	in     *instance
+	awaits bool // until there is room
+}
+
+// Write implements vfs.File.
+func (f faultFile) Write(b []byte) (n int, err error) {
+	if !f.awaits {
+		n, err = f.File.Write(b)
+		return n, f.in.stop(err)
+	}
+	err = f.in.await(func() error {
+		m, err := f.File.Write(b[n:])
+		n += m
+		return err
+	})
+	return n, err
+}
+
+// Sync implements vfs.File. What a sync has failed to write may be lost, so there is no second try.
+func (f faultFile) Sync() error { return f.in.stop(f.File.Sync()) }
+
+// SyncData implements vfs.File.
+func (f faultFile) SyncData() error { return f.in.stop(f.File.SyncData()) }
+
+// SyncTo implements vfs.File.
+func (f faultFile) SyncTo(length int64) (bool, error) {
+	full, err := f.File.SyncTo(length)
+	return full, f.in.stop(err)
+}
+
+// Close implements vfs.File.
+func (f faultFile) Close() error { return f.in.stop(f.File.Close()) }
+
+// stop ends the instance's writes and this goroutine's work if there is a fault.
+func (in *instance) stop(err error) error {
+	if err == nil {
+		return nil
+	}
+	in.wedged.Store(true)
+	in.fail(err)
+	select {}
+}
+
+// await does something that may need room on the disk until there is some.
+func (in *instance) await(op func() error) error {
+	err := op()
+	for errors.Is(err, syscall.ENOSPC) {
+		in.backgroundError(err)
+		if !in.wait() {
+			break
+		}
+		if err = op(); err == nil {
+			in.background.Store(nil)
+		}
+	}
+	return in.stop(err)
+}
+
+// wait pauses; false tells that the instance is being closed.
+func (in *instance) wait() bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-in.closing:
+		return false
+	}
+}
