@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"maps"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -59,6 +60,9 @@ func Commit(ws []*Writer, intents *uint64) (wait func() error, err error) {
 	if err := commitLarge(touched); err != nil {
 		return nil, err
 	}
+	if err := syncBefore(ws, touched); err != nil {
+		return nil, err
+	}
 	if len(touched) == 1 {
 		return touched[0].apply()
 	}
@@ -81,6 +85,63 @@ func Commit(ws []*Writer, intents *uint64) (wait func() error, err error) {
 			return err
 		}
 		return end()
+	}, nil
+}
+
+// syncBefore makes durable what the changes of touched writers stand on and could overtake. Commits of one shard go to
+// disk in their order, since they share a log; but an intent, or a table that is ingested, may get there before what was
+// applied to its shards before it, and a commit to one shard before an earlier commit to another.
+func syncBefore(ws, touched []*Writer) error {
+	overtakes := len(touched) > 1 || touched[0].bulk != nil
+	var errs []error
+	var waits []func() error
+	for _, w := range ws {
+		s := w.shard
+		on := slices.Contains(touched, w)
+		if on && (!overtakes || s.synced.Load() >= s.applied) || !on && s.synced.Load() >= s.committed {
+			continue
+		}
+		wait, err := s.startSync()
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		waits = append(waits, wait)
+	}
+	for _, wait := range waits {
+		errs = append(errs, wait())
+	}
+	return errors.Join(errs...)
+}
+
+// startSync begins to make durable all that was applied; wait gives the end.
+func (s *Shard) startSync() (wait func() error, err error) {
+	b := s.graph.db.NewBatch()
+	if err := b.LogData([]byte{0}, nil); err != nil {
+		return nil, err
+	}
+	return s.apply(b, true)
+}
+
+// apply puts a batch into the graph instance and counts it; see instance.apply.
+func (s *Shard) apply(b *pebble.Batch, sync bool) (wait func() error, err error) {
+	end, err := s.graph.apply(b, sync)
+	if err != nil {
+		return nil, err
+	}
+	s.applied++
+	n := s.applied
+	if !sync {
+		return end, nil
+	}
+	return func() error {
+		if err := end(); err != nil {
+			return err
+		}
+		// The log is synced up to here.
+		for old := s.synced.Load(); old < n && !s.synced.CompareAndSwap(old, n); old = s.synced.Load() {
+		}
+		return nil
 	}, nil
 }
 
@@ -129,10 +190,11 @@ func (w *Writer) apply() (wait func() error, err error) {
 		w.adopt()
 		return func() error { return nil }, nil
 	}
-	wait, err = s.graph.apply(w.batch, true)
+	wait, err = s.apply(w.batch, true)
 	if err != nil {
 		return nil, err
 	}
+	s.committed = s.applied
 	w.adopt()
 	return wait, nil
 }

@@ -48,7 +48,7 @@ func (s *Shard) Fold(ctx context.Context, limit int) (n int, err error) {
 		s.fresh = 0
 		return 0, f.b.Close()
 	}
-	wait, err := s.graph.apply(f.b, false)
+	wait, err := s.apply(f.b, false)
 	if err != nil {
 		return 0, err
 	}

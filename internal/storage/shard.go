@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -39,6 +40,11 @@ type Shard struct {
 	counters Counters
 	sketches map[graph.IndexID]*Sketch
 	fresh    int // about how many fresh records there are
+	// applied counts what was applied, committed is what it was after the last commit.
+	applied, committed uint64
+
+	// synced is how many of applied are known to be durable.
+	synced atomic.Uint64
 }
 
 // next are the ids to give out next.
