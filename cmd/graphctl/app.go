@@ -24,12 +24,12 @@ import (
 
 // app is what all commands share: the flags of every command, and the statement that an error may point into.
 type app struct {
-	address, graph, token       string
-	tls                          bool
-	caFile, certFile, keyFile    string
-	timeout                      time.Duration
-	verbose                      bool
-	statement                    string
+	address, graph, token     string
+	tls                       bool
+	caFile, certFile, keyFile string
+	timeout                   time.Duration
+	verbose                   bool
+	statement                 string
 }
 
 // dial connects to the server and gives a context with the deadline and the token of the flags.

@@ -94,7 +94,9 @@ func newRoot(a *app) *cobra.Command {
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
-			c.RunE = func(*cobra.Command, []string) error { return usagef("completion: name a shell: bash, fish, powershell or zsh") }
+			c.RunE = func(*cobra.Command, []string) error {
+				return usagef("completion: name a shell: bash, fish, powershell or zsh")
+			}
 		}
 	}
 	return root
