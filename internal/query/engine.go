@@ -90,6 +90,8 @@ type Request struct {
 	ReadOnly  bool          // a statement that writes is an error
 	Timeout   time.Duration // 0: the engine's
 	MaxRows   int64         // rows after which the result ends, truncated; 0: all
+
+	probe bool // asked by the server itself, not to be counted
 }
 
 // Query runs a statement. A statement that reads gives its rows as they are pulled; one that writes has been committed
@@ -97,6 +99,7 @@ type Request struct {
 func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error) {
 	start := time.Now()
 	ctx, q := e.running.start(ctx, e.timeout(req.Timeout), graphName(req.Graph), req.Statement)
+	q.quiet = req.probe
 	done := false
 	defer func() {
 		if !done { // a panic is on its way to the server

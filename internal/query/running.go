@@ -19,6 +19,7 @@ type Running struct {
 	Statement string
 	Start     time.Time
 
+	quiet  bool // neither counted nor kept in the slow log
 	rows   atomic.Int64
 	cancel context.CancelCauseFunc
 	timer  context.CancelFunc
@@ -102,6 +103,9 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 	}
 	e.running.end(q)
 	elapsed := time.Since(start)
+	if q.quiet {
+		return err
+	}
 	e.metrics.observe(elapsed, rows, err)
 	e.slow.add(Slow{Graph: q.Graph, Statement: q.Statement, Start: q.Start, Elapsed: elapsed, Rows: rows, Err: err}, p)
 	return err

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -48,9 +49,12 @@ func (e *Engine) Schema(ctx context.Context, name string) (Schema, error) {
 	return s, nil
 }
 
+// probeTime is how long a server may take to answer its own query.
+const probeTime = 5 * time.Second
+
 // Probe runs a small query through all layers.
 func (e *Engine) Probe(ctx context.Context) error {
-	res, err := e.Query(ctx, Request{Statement: "MATCH (a)-->(b) RETURN 1 LIMIT 1", ReadOnly: true})
+	res, err := e.Query(ctx, Request{Statement: "MATCH (a)-->(b) RETURN 1 LIMIT 1", ReadOnly: true, Timeout: probeTime, probe: true})
 	if err != nil {
 		return err
 	}
