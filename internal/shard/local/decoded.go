@@ -296,10 +296,10 @@ func (tx *Tx) openColumns() []cache.ColumnView {
 		switch {
 		case tx.mode == shard.Write:
 			if t := tx.touch(no); first {
-				c.Open(&d.columns[no], tx.g.seq, nil, tx.decode, t)
+				c.Open(&d.columns[no], tx.g.seq, tx.ws[no].NextVertex(), nil, tx.decode, t)
 			}
 		case first:
-			c.Open(&d.columns[no], tx.cut.seq, &tx.cut.sources[no], tx.decode, nil)
+			c.Open(&d.columns[no], tx.cut.seq, tx.cut.sources[no].next, &tx.cut.sources[no], tx.decode, nil)
 		}
 	}
 	return d.columns

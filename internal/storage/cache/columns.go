@@ -94,15 +94,18 @@ func (c *Columns) Invalidate(seq uint64, prop graph.PropID, block uint64) {
 type ColumnView struct {
 	columns *Columns
 	seq     uint64
-	src     ColumnSource
-	decode  Decode
-	touched *Touched
-	pin     pin
+	// vertices is the number of local ids that had been given out as of seq.
+	vertices uint64
+	src      ColumnSource
+	decode   Decode
+	touched  *Touched
+	pin      pin
 }
 
-// Open lets a view read; see Lists.Open. decode decodes Opaque values. Values that come out of the view are valid until Close.
-func (c *Columns) Open(v *ColumnView, seq uint64, src ColumnSource, decode Decode, touched *Touched) {
-	v.columns, v.seq, v.src, v.decode, v.touched = c, seq, src, decode, touched
+// Open lets a view read; see Lists.Open. Ids that have not been given out are left to the caller, so that one that was
+// made up costs no memory. decode decodes Opaque values. Values that come out of the view are valid until Close.
+func (c *Columns) Open(v *ColumnView, seq, vertices uint64, src ColumnSource, decode Decode, touched *Touched) {
+	v.columns, v.seq, v.vertices, v.src, v.decode, v.touched = c, seq, vertices, src, decode, touched
 	c.cache.columns.enter(&v.pin)
 }
 
@@ -166,6 +169,11 @@ func (v *ColumnView) Fill(prop graph.PropID, ids []graph.VertexID, out []graph.V
 			i++
 			continue
 		}
+		if ids[i].Local() >= v.vertices {
+			missing = append(missing, i)
+			i++
+			continue
+		}
 		n := sameColumnBlock(ids[i:])
 		block := ids[i].Local() / ColumnBlock
 		seg, err := v.segment(t, prop, block, n)
@@ -198,6 +206,11 @@ func (v *ColumnView) FillLabels(ids []graph.VertexID, out []graph.LabelSet, miss
 	out = out[:len(ids)]
 	for i := 0; i < len(ids); {
 		if ids[i].Shard() != v.columns.shard {
+			i++
+			continue
+		}
+		if ids[i].Local() >= v.vertices {
+			missing = append(missing, i)
 			i++
 			continue
 		}

@@ -170,8 +170,13 @@ func (v *ListView) Close() { v.lists.cache.leave(&v.lists.cache.lists, &v.pin) }
 // segment gives a block's segment with all that want asks for, or nil if the caller must do without. n is the number of
 // lists that are wanted.
 func (v *ListView) segment(t *table[listData, edgeEntry], typ graph.TypeID, dir graph.Direction, block uint64, n int, want *Want) (*listSegment, error) {
-	s := t.at(block)
 	c := v.lists.cache
+	if block*ListBlock >= v.vertices {
+		// A made-up id must not make the table grow.
+		c.misses.Add(1)
+		return nil, nil
+	}
+	s := t.at(block)
 	seg := s.seg.Load()
 	if seg != nil && seg.since > v.seq {
 		c.stale.Add(1)

@@ -259,7 +259,7 @@ func (m *model) open(l *Lists, c *Columns) *reader {
 	m.mu.RUnlock()
 	r := &reader{seq: seq}
 	l.Open(&r.lists, seq, m.vertices, snapshot{m, seq}, nil)
-	c.Open(&r.columns, seq, snapshot{m, seq}, decodeList, nil)
+	c.Open(&r.columns, seq, m.vertices, snapshot{m, seq}, decodeList, nil)
 	return r
 }
 

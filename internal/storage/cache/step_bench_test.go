@@ -201,7 +201,7 @@ func (benchColumns) ReadColumn(prop graph.PropID, first uint64, b *ColumnBuilder
 func BenchmarkFill(b *testing.B) {
 	c := New(Options{Budget: 256 << 20}).NewColumns(0)
 	var v ColumnView
-	c.Open(&v, 1, benchColumns{}, nil, nil)
+	c.Open(&v, 1, benchVertices, benchColumns{}, nil, nil)
 	rnd := rand.New(rand.NewPCG(5, 5))
 	var ids []graph.VertexID
 	for id := range graph.VertexID(benchVertices) {
