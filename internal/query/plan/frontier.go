@@ -47,6 +47,10 @@ func frontierCount(_ *optimizer, n Node) Node {
 			hops = append(hops, x)
 			end, at = x.From, x.Input
 			continue
+		case *VarExpand:
+			if end != 0 && set && x.To == end && len(hops) == 0 {
+				return trailFrontier(agg.Col, x)
+			}
 		}
 		return frontierOf(agg.Col, end, hops, at)
 	}
@@ -79,6 +83,23 @@ func frontierOf(out, from Col, chain []*Expand, input Node) Node {
 	if n.Trail && free {
 		return nil
 	}
+	return n
+}
+
+// maxHops bounds the fixed lengths that are walked set by set.
+const maxHops = 8
+
+// trailFrontier makes the node for trails of one fixed length that nothing else is asked of.
+func trailFrontier(out Col, x *VarExpand) Node {
+	k := bound(x.Min, 0)
+	if k < 1 || k > maxHops || x.Max == nil || bound(x.Max, 0) != k || x.Into || x.Edges != 0 || len(x.Unlike) > 0 || len(x.Where) > 0 {
+		return nil
+	}
+	n := &FrontierCount{Input: x.Input, From: x.From, Out: out, Trail: k > 1}
+	for range k - 1 {
+		n.Hops = append(n.Hops, Hop{Types: x.Types, Dir: x.Dir})
+	}
+	n.Hops = append(n.Hops, Hop{Types: x.Types, Dir: x.Dir, Labels: x.Labels})
 	return n
 }
 
