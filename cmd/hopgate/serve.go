@@ -59,6 +59,7 @@ func serve(ctx context.Context, c *config.Config) (err error) {
 	runtime.SetBlockProfileRate(blockNanos)
 	store, err := local.Open(local.Options{
 		Dir: c.DataDir, Shards: c.Shards, ValueThreshold: int(c.ValueThreshold), CacheBytes: memory.BlockCache,
+		DecodedBytes:  memory.Topology,
 		MemtableBytes: int(memory.Memtable), Logger: log,
 	})
 	if err != nil {

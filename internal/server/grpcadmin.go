@@ -50,6 +50,7 @@ func (s *adminService) Stats(ctx context.Context, req *pb.StatsRequest) (*pb.Sta
 	if name == "" {
 		name = query.DefaultGraph
 	}
+	decoded := s.store.DecodedStats()
 	for _, sh := range s.store.Stats()[name] {
 		g, v := &sh.Graph, &sh.Values
 		p := &pb.ShardStats{
@@ -57,6 +58,7 @@ func (s *adminService) Stats(ctx context.Context, req *pb.StatsRequest) (*pb.Sta
 			ReadAmplification: uint64(g.ReadAmplification), WriteAmplification: g.WriteAmplification(),
 			SeparatedLiveBytes: v.SeparatedLive, SeparatedDeadBytes: v.SeparatedDead,
 			BlockCacheBytes: uint64(g.BlockBytes), BlockCacheHits: uint64(g.BlockHits), BlockCacheMisses: uint64(g.BlockMisses),
+			TopologyCacheBytes: uint64(decoded.Used), TopologyCacheHits: decoded.Hits, TopologyCacheMisses: decoded.Misses,
 		}
 		out.Shards = append(out.Shards, p)
 	}

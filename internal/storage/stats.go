@@ -1,6 +1,10 @@
 package storage
 
-import "time"
+import (
+	"time"
+
+	"github.com/hopgate/hopgate/internal/storage/cache"
+)
 
 // Stats is the shape of one shard's stores and what they have done since they were opened. Counters are of this process.
 type Stats struct {
@@ -66,6 +70,9 @@ func (s *InstanceStats) DeepLevels() int {
 	}
 	return n
 }
+
+// DecodedStats is what the cache of decoded lists and columns, which all shards of a process share, has done.
+type DecodedStats = cache.Stats
 
 // Stats gives the shard's shape. It may be called at any time before Close.
 func (s *Shard) Stats() Stats {

@@ -8,9 +8,12 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// Storage gives the shapes of the shards of all graphs, by the graphs' names.
+// Storage is what can be seen of a store.
 type Storage interface {
+	// Stats gives the shapes of the shards of all graphs, by the graphs' names.
 	Stats() map[string][]storage.Stats
+	// DecodedStats gives what the cache of decoded lists and columns has done.
+	DecodedStats() storage.DecodedStats
 }
 
 // storageCollector publishes the shapes of shards. A shard has two stores: graph, of topology and small properties, and
@@ -21,6 +24,7 @@ type storageCollector struct {
 	levels  [2]*prometheus.Desc // tables, bytes
 	failed  *prometheus.Desc
 	blocks  [3]*prometheus.Desc // bytes, hits, misses
+	decoded []decodedMetric
 	scraped []*prometheus.Desc
 }
 
@@ -29,6 +33,13 @@ type storeMetric struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
 	get  func(s *storage.InstanceStats) float64
+}
+
+// decodedMetric is one number of the cache of decoded lists and columns.
+type decodedMetric struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	get  func(s *storage.DecodedStats) float64
 }
 
 func newStorage(s Storage) *storageCollector {
@@ -70,6 +81,18 @@ func newStorage(s Storage) *storageCollector {
 	c.blocks[0] = desc("block_cache_bytes", "Bytes in the block cache.")
 	c.blocks[1] = desc("block_cache_hits_total", "Blocks found in the block cache.")
 	c.blocks[2] = desc("block_cache_misses_total", "Blocks not found in the block cache.")
+	cached := func(kind prometheus.ValueType, name, help string, get func(s *storage.DecodedStats) float64) {
+		c.decoded = append(c.decoded, decodedMetric{desc("topology_cache_"+name, help), kind, get})
+	}
+	cached(gauge, "budget_bytes", "Bytes that decoded lists and columns may take.", func(s *storage.DecodedStats) float64 { return float64(s.Budget) })
+	cached(gauge, "mapped_bytes", "Bytes mapped for decoded lists and columns.", func(s *storage.DecodedStats) float64 { return float64(s.Mapped) })
+	cached(gauge, "bytes", "Bytes of decoded lists and columns.", func(s *storage.DecodedStats) float64 { return float64(s.Used) })
+	cached(gauge, "overlay_bytes", "Bytes of changes to decoded lists and columns, on the Go heap.", func(s *storage.DecodedStats) float64 { return float64(s.Overlay) })
+	cached(counter, "hits_total", "Blocks found decoded.", func(s *storage.DecodedStats) float64 { return float64(s.Hits) })
+	cached(counter, "misses_total", "Blocks not found decoded.", func(s *storage.DecodedStats) float64 { return float64(s.Misses) })
+	cached(counter, "stale_total", "Blocks that the reader's snapshot was too old for.", func(s *storage.DecodedStats) float64 { return float64(s.Stale) })
+	cached(counter, "evictions_total", "Segments evicted for others.", func(s *storage.DecodedStats) float64 { return float64(s.Evicted) })
+	cached(counter, "refused_total", "Loads given up for want of memory.", func(s *storage.DecodedStats) float64 { return float64(s.Refused) })
 	return c
 }
 
@@ -82,6 +105,11 @@ func (c *storageCollector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect sends the values.
 func (c *storageCollector) Collect(ch chan<- prometheus.Metric) {
+	decoded := c.s.DecodedStats()
+	for i := range c.decoded {
+		m := &c.decoded[i]
+		ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.get(&decoded))
+	}
 	var blocks *storage.InstanceStats
 	for name, shards := range c.s.Stats() {
 		for i := range shards {

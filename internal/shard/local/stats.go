@@ -27,3 +27,6 @@ func (s *Store) Stats() map[string][]storage.Stats {
 	}
 	return out
 }
+
+// DecodedStats gives what the cache of decoded lists and columns has done.
+func (s *Store) DecodedStats() storage.DecodedStats { return s.shared.Decoded().Stats() }
