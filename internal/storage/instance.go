@@ -30,6 +30,9 @@ type instance struct {
 	wedged atomic.Bool
 	// background is the fault of the last flush or compaction, nil after one that went well.
 	background atomic.Pointer[error]
+
+	measuring atomic.Bool
+	measured  atomic.Pointer[InstanceStats] // of the last time
 }
 
 // openInstance opens the store in dir, making it if create is set.

@@ -79,11 +79,39 @@ func (s *Shard) Stats() Stats {
 	return Stats{Shard: s.no, Graph: s.graph.stats(), Values: s.values.stats(), Failed: s.Writable() != nil}
 }
 
-// stats gives nothing of a store whose locks may be held for ever.
+// statsWait is how long to wait for fresh numbers.
+const statsWait = time.Second
+
+// stats gives the numbers of the last time if there are no fresh ones soon: Pebble gives none while its manifest cannot
+// be written.
 func (in *instance) stats() InstanceStats {
-	if in.wedged.Load() {
-		return InstanceStats{}
+	done := make(chan struct{})
+	if in.measuring.CompareAndSwap(false, true) {
+		go func() {
+			defer close(done)
+			err := in.guard(func() error {
+				s := in.measure()
+				in.measured.Store(&s)
+				return nil
+			})
+			in.measuring.Store(err != nil)
+		}()
+	} else {
+		close(done)
 	}
+	timer := time.NewTimer(statsWait)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+	if s := in.measured.Load(); s != nil {
+		return *s
+	}
+	return InstanceStats{}
+}
+
+func (in *instance) measure() InstanceStats {
 	m := in.db.Metrics()
 	s := InstanceStats{
 		DiskBytes: m.DiskSpaceUsage(), ReadAmplification: m.ReadAmp(),

@@ -1,0 +1,297 @@
+package storage
+
+import (
+	"encoding/hex"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/temporal"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// randomCells makes rows that suit one of the encodings.
+func randomCells(r *rand.Rand) *cells {
+	var cs cells
+	kind := r.IntN(8)
+	for range r.IntN(70) {
+		var v graph.Value
+		switch kind {
+		case 0:
+			v = graph.IntValue(int64(r.Uint64()) >> r.IntN(64))
+		case 1:
+			v = graph.IntValue(7)
+		case 2:
+			v = graph.FloatValue(r.NormFloat64())
+		case 3:
+			v = graph.BoolValue(r.IntN(2) == 0)
+		case 4:
+			v = graph.StringValue(strings.Repeat("word", r.IntN(4)))
+		case 5:
+			v = graph.StringValue(strings.Repeat("text", r.IntN(3000)))
+		case 6:
+			v = graph.DateValue(temporal.Date(r.IntN(1000)))
+		default:
+			v = []graph.Value{graph.IntValue(1), graph.StringValue("x"), graph.DurationValue(temporal.Duration{Days: 1})}[r.IntN(3)]
+		}
+		if r.IntN(5) > 0 {
+			cs.buf, _ = keys.AppendCell(cs.buf, v)
+		}
+		if kind == 7 && r.IntN(5) == 0 {
+			cs.buf = keys.AppendRef(cs.buf[:endOf(&cs)], keys.Ref{ID: r.Uint64(), Size: 5})
+		}
+		cs.close()
+	}
+	return &cs
+}
+
+func endOf(cs *cells) int {
+	if n := cs.len(); n > 0 {
+		return int(cs.end[n-1])
+	}
+	return 0
+}
+
+func TestColumnRoundTrip(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 2000 {
+		cs := randomCells(r)
+		var c column
+		require.NoError(t, c.parse(appendColumn(nil, cs)))
+		require.Equal(t, cs.len(), c.n)
+		var a arena
+		for i := range c.n {
+			got, err := c.appendCell(nil, i)
+			require.NoError(t, err)
+			require.Equal(t, string(cs.at(i)), string(got))
+			v, ref, isRef, err := c.value(i, &a)
+			require.NoError(t, err)
+			if len(cs.at(i)) == 0 {
+				require.True(t, v.IsNull() && !isRef)
+				continue
+			}
+			again := keys.AppendRef(nil, ref)
+			if !isRef {
+				again, _ = keys.AppendCell(nil, v)
+			}
+			require.Equal(t, string(cs.at(i)), string(again))
+		}
+	}
+}
+
+// A change of these sizes and bytes breaks stored data.
+func TestColumnPinned(t *testing.T) {
+	column := func(vs ...graph.Value) []byte {
+		var cs cells
+		for _, v := range vs {
+			if !v.IsNull() {
+				cs.buf, _ = keys.AppendCell(cs.buf, v)
+			}
+			cs.close()
+		}
+		return appendColumn(nil, &cs)
+	}
+	i, s, null := graph.IntValue, graph.StringValue, graph.Value{}
+	for _, c := range []struct {
+		want, name string
+		col        []byte
+	}{
+		{"0301" + "02" + "c801" + "01" + "000105", "ints", column(i(100), i(101), i(105))},
+		{"0381" + "02" + "02" + "04" + "01" + "0000fe", "ints with a hole", column(i(2), null, i(256))},
+		{"0201" + "02" + "0e" + "00", "equal ints", column(i(7), i(7))},
+		{"0102" + "000000000000f03f", "floats", column(graph.FloatValue(1))},
+		{"0203" + "02", "bools", column(graph.BoolValue(false), graph.BoolValue(true))},
+		{"0204" + "02" + "01000300" + "616263", "texts", column(s("a"), s("bc"))},
+		{"0406" + "02" + "02000400" + "06000800" + "0202" + "0101" + "0204" + "0101", "mixed", column(i(1), graph.BoolValue(true), i(2), graph.BoolValue(true))},
+	} {
+		require.Equal(t, c.want, hex.EncodeToString(c.col), c.name)
+	}
+	long := strings.Repeat("x", 20)
+	require.Equal(t, encDict, column(s(long), s(long), s(long), s(long))[1])
+}
+
+func FuzzColumn(f *testing.F) {
+	r := rand.New(rand.NewPCG(2, 2))
+	for range 30 {
+		f.Add(appendColumn(nil, randomCells(r)))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var c column
+		if c.parse(b) != nil || c.n > 1<<16 {
+			return
+		}
+		var a arena
+		for i := range c.n {
+			_, _, _, _ = c.value(i, &a)
+			_, _ = c.appendCell(nil, i)
+		}
+	})
+}
+
+func randomRows(r *rand.Rand, n int) []row {
+	rows := make([]row, n)
+	for i := range rows {
+		rows[i] = row{neighbour: graph.MakeVertexID(r.IntN(2), uint64(r.IntN(1000))), edge: graph.MakeEdgeID(r.IntN(2), r.Uint64N(1<<r.IntN(40)))}
+	}
+	slices.SortFunc(rows, row.compare)
+	return slices.CompactFunc(rows, func(a, b row) bool { return a.compare(b) == 0 })
+}
+
+func TestSegmentRoundTrip(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	for range 1000 {
+		var m merged
+		rows := randomRows(r, r.IntN(60))
+		props := []graph.PropID{1, 2, 300}
+		want := map[row][3]string{}
+		for i := range rows {
+			body := []byte{freshInserted}
+			var cs [3]string
+			for p, id := range props {
+				if r.IntN(2) == 0 {
+					cell, _ := keys.AppendCell(nil, graph.IntValue(int64(r.IntN(100))))
+					cs[p] = string(cell)
+					body = append(appendUvarint(body, uint64(id)), cell...)
+				}
+			}
+			want[rows[i]] = cs
+			require.NoError(t, m.addOne(rows[i].neighbour, rows[i].edge, body))
+		}
+		m.sort()
+		names, err := m.props()
+		require.NoError(t, err)
+		var p packer
+		b, err := p.appendSegment(nil, &m, m.rows, names, 77)
+		require.NoError(t, err)
+
+		var back merged
+		require.NoError(t, back.addSegment(b))
+		require.Len(t, back.rows, len(rows))
+		require.Equal(t, 77, back.segs[0].total)
+		for i, got := range back.rows {
+			require.Zero(t, got.compare(rows[i]))
+			for p, id := range props {
+				cell, err := back.appendCell(nil, got, id)
+				require.NoError(t, err)
+				require.Equal(t, want[rows[i]][p], string(cell))
+			}
+		}
+	}
+}
+
+func appendUvarint(b []byte, v uint64) []byte {
+	for ; v >= 0x80; v >>= 7 {
+		b = append(b, byte(v)|0x80)
+	}
+	return append(b, byte(v))
+}
+
+// A change of these bytes breaks stored data.
+func TestSegmentPinned(t *testing.T) {
+	var m merged
+	require.NoError(t, m.addOne(5, 1000, []byte{freshInserted}))
+	require.NoError(t, m.addOne(300, 1001, []byte{freshInserted, 4, 2, 14}))
+	var p packer
+	b, err := p.appendSegment(nil, &m, m.rows, []graph.PropID{4}, 2)
+	require.NoError(t, err)
+	require.Equal(t, "0202"+"03"+"05a702"+"01"+"e807"+"0001"+"01"+"04"+"06"+"02810102"+"0e00", hex.EncodeToString(b))
+	// 36 neighbours that lie near each other take less than 2 bytes an edge for the topology.
+	rows := make([]row, 36)
+	for i := range rows {
+		rows[i] = row{neighbour: graph.VertexID(50_000 + 100*i), edge: graph.EdgeID(1_000_000 + i)}
+	}
+	b, err = p.appendSegment(nil, &m, rows, nil, 36)
+	require.NoError(t, err)
+	require.Len(t, b, 82)
+}
+
+func FuzzSegment(f *testing.F) {
+	f.Add([]byte{2, 2, 3, 5, 0xa7, 2, 1, 0xe8, 7, 0, 1, 1, 4, 6, 2, 0x81, 1, 2, 0x0e, 0})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var m merged
+		if m.addSegment(b) != nil {
+			return
+		}
+		ps, err := m.props()
+		if err != nil {
+			return
+		}
+		for _, r := range m.rows {
+			for _, p := range ps {
+				_, _ = m.appendCell(nil, r, p)
+			}
+		}
+	})
+}
+
+func FuzzFresh(f *testing.F) {
+	f.Add([]byte{4, 2, 14, 5, 4, 1, 'x'})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_ = eachProp(b, func(p graph.PropID, cell []byte) error {
+			_, err := propCell(b, p)
+			return err
+		})
+	})
+}
+
+func TestMembersRoundTrip(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	var m, back members
+	for range 200 {
+		m = members{}
+		switch r.IntN(3) {
+		case 0:
+			for range r.IntN(2000) {
+				setRange(&m, 0, 0)
+				i := r.IntN(memberRows)
+				setRange(&m, i, i)
+			}
+		case 1:
+			for range r.IntN(20) {
+				i := r.IntN(memberRows)
+				setRange(&m, i, i+r.IntN(memberRows-i))
+			}
+		default:
+			for i := range m {
+				m[i] = r.Uint64()
+			}
+		}
+		b := appendMembers(nil, &m)
+		require.LessOrEqual(t, len(b), 1+memberRows/8)
+		require.NoError(t, parseMembers(b, &back))
+		require.True(t, m == back)
+	}
+	setRange(&m, 0, memberRows-1)
+	require.Equal(t, "030000ffff", hex.EncodeToString(appendMembers(nil, &m)))
+}
+
+func FuzzMembers(f *testing.F) {
+	f.Add([]byte{3, 0, 0, 0xff, 0xff})
+	f.Add([]byte{2, 1, 0, 9, 0})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var m members
+		_ = parseMembers(b, &m)
+	})
+}
+
+func TestSketch(t *testing.T) {
+	for _, n := range []int{0, 1, 10, 1000, 50_000} {
+		var a, b Sketch
+		for i := range n {
+			k, _ := keys.AppendOrdered(nil, graph.IntValue(int64(i)))
+			if i%2 == 0 {
+				a.add(k)
+			} else {
+				b.add(k)
+			}
+			a.add(k[:len(k):len(k)])
+		}
+		a.Merge(&b)
+		require.InDelta(t, n, a.Estimate(), math.Max(1, 0.1*float64(n)), "%d", n)
+	}
+}
