@@ -36,7 +36,6 @@ type Server struct {
 	grpcProbe *health.Server
 	http      *http.Server
 	admin     *http.Server
-	listeners [3]net.Listener
 	failed    chan error
 }
 
@@ -80,26 +79,27 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 func (s *Server) Listen(ctx context.Context, a Addresses) (Addresses, error) {
 	var lc net.ListenConfig
 	names := [...]string{"http", "grpc", "admin"}
+	var listeners [3]net.Listener
 	for i, addr := range []string{a.HTTP, a.GRPC, a.Admin} {
 		l, err := lc.Listen(ctx, "tcp", addr)
 		if err != nil {
-			for _, open := range s.listeners[:i] {
+			for _, open := range listeners[:i] {
 				_ = open.Close()
 			}
 			return a, fmt.Errorf("%s listener: %w", names[i], err)
 		}
-		s.listeners[i] = l
+		listeners[i] = l
 	}
 	serve := func(name string, f func() error) {
 		if err := f(); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, grpc.ErrServerStopped) {
 			s.failed <- fmt.Errorf("%s listener: %w", name, err)
 		}
 	}
-	go serve("http", func() error { return s.http.Serve(s.listeners[0]) })
-	go serve("grpc", func() error { return s.grpc.Serve(s.listeners[1]) })
-	go serve("admin", func() error { return s.admin.Serve(s.listeners[2]) })
+	go serve("http", func() error { return s.http.Serve(listeners[0]) })
+	go serve("grpc", func() error { return s.grpc.Serve(listeners[1]) })
+	go serve("admin", func() error { return s.admin.Serve(listeners[2]) })
 	return Addresses{
-		HTTP: s.listeners[0].Addr().String(), GRPC: s.listeners[1].Addr().String(), Admin: s.listeners[2].Addr().String(),
+		HTTP: listeners[0].Addr().String(), GRPC: listeners[1].Addr().String(), Admin: listeners[2].Addr().String(),
 	}, nil
 }
 
