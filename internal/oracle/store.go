@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -77,7 +78,7 @@ func (s *Store) DropGraph(_ context.Context, name string) error {
 
 func unknownGraph(name string) error {
 	return &graph.Error{
-		Kind: graph.KindNotFound, Code: "Neo.ClientError.Database.DatabaseNotFound", Type: "ArgumentError",
-		Phase: graph.PhaseRuntime, Detail: "GraphNotFound", Msg: "there is no graph " + name,
+		Kind: graph.KindNotFound, Code: "Neo.ClientError.Database.DatabaseNotFound", Type: "DatabaseError",
+		Phase: graph.PhaseRuntime, Detail: "NotFound", Msg: fmt.Sprintf("there is no graph %q", name),
 	}
 }

@@ -26,7 +26,7 @@ func FuzzQuery(f *testing.F) {
 			f.Add([]byte(s), media)
 		}
 	}
-	h := newHTTP(f, query.Options{Timeout: 50 * time.Millisecond, MaxRows: 1000, QueryBytes: 1 << 20}, Options{})
+	h := newHTTP(newOracle(f), query.Options{Timeout: 50 * time.Millisecond, MaxRows: 1000, QueryBytes: 1 << 20}, Options{})
 	f.Fuzz(func(t *testing.T, body []byte, media int) {
 		r := httptest.NewRequest(http.MethodPost, "/v1/query", strings.NewReader(string(body)))
 		r.Header.Set("Accept", []string{mediaPlain, mediaLines, mediaTyped}[max(media, -media)%3])

@@ -24,7 +24,6 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/loader"
-	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/query"
 )
 
@@ -37,8 +36,7 @@ type running struct {
 }
 
 func serve(t testing.TB) *running {
-	store := oracle.New(2)
-	require.NoError(t, store.CreateGraph(context.Background(), query.DefaultGraph))
+	store := newOracle(t)
 	r := &running{engine: query.New(store, query.Options{})}
 	r.Server = New(r.engine, loader.New(store), nil, prometheus.NewRegistry(), Options{Logger: slog.New(slog.DiscardHandler)})
 	var err error
