@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/pprof/profile"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+)
+
+func text(s string) *pb.Value { return &pb.Value{Kind: &pb.Value_String_{String_: s}} }
+
+func float(f float64) *pb.Value { return &pb.Value{Kind: &pb.Value_Float{Float: f}} }
+
+// Every kind of value is JSON as the HTTP contract has it.
+func TestValues(t *testing.T) {
+	vertex := &pb.Vertex{ElementId: "v0:1", Labels: []string{"A", "B"}, Properties: []*pb.MapEntry{{Key: "k", Value: text("<&>")}}}
+	edge := &pb.Edge{ElementId: "e1", StartElementId: "v0:1", EndElementId: "v0:2", Type: "T"}
+	const vertexJSON = `{"elementId":"v0:1","labels":["A","B"],"properties":{"k":"<&>"}}`
+	const edgeJSON = `{"elementId":"e1","startNodeElementId":"v0:1","endNodeElementId":"v0:2","type":"T","properties":{}}`
+	for want, v := range map[string]*pb.Value{
+		`null`: {}, `true`: {Kind: &pb.Value_Boolean{Boolean: true}}, `9223372036854775807`: {Kind: &pb.Value_Integer{Integer: math.MaxInt64}},
+		`1.0`: float(1), `0.1`: float(0.1), `1e+300`: float(1e300), `-0.0`: float(math.Copysign(0, -1)),
+		`"NaN"`: float(math.NaN()), `"Infinity"`: float(math.Inf(1)), `"-Infinity"`: float(math.Inf(-1)),
+		`"a\"\\\né"`:   text("a\"\\\né"),
+		`"2020-01-02"`: {Kind: &pb.Value_Temporal{Temporal: &pb.TemporalValue{Text: "2020-01-02"}}},
+		`[1.0,null]`:   {Kind: &pb.Value_List{List: &pb.ListValue{Values: []*pb.Value{float(1), {}}}}},
+		`{"b":1.0,"a":"x"}`: {Kind: &pb.Value_Map{Map: &pb.MapValue{Entries: []*pb.MapEntry{
+			{Key: "b", Value: float(1)}, {Key: "a", Value: text("x")},
+		}}}},
+		vertexJSON: {Kind: &pb.Value_Vertex{Vertex: vertex}},
+		edgeJSON:   {Kind: &pb.Value_Edge{Edge: edge}},
+		`[` + vertexJSON + `,` + edgeJSON + `,` + vertexJSON + `]`: {Kind: &pb.Value_Path{Path: &pb.Path{
+			Vertices: []*pb.Vertex{vertex, vertex}, Edges: []*pb.Edge{edge},
+		}}},
+	} {
+		got := string(appendJSON(nil, v))
+		require.Equal(t, want, got)
+		require.True(t, json.Valid([]byte(got)), got)
+	}
+}
+
+// A table is fitted to its first rows, in characters; what follows them is not lost.
+func TestTable(t *testing.T) {
+	var b bytes.Buffer
+	p, err := newPrinter("table", &b)
+	require.NoError(t, err)
+	p.begin([]string{"name", "n"})
+	for range tableRows {
+		require.NoError(t, p.row([]*pb.Value{text("é"), float(1)}))
+	}
+	require.NoError(t, p.row([]*pb.Value{text("long\nname"), float(2)}))
+	require.NoError(t, p.end())
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	require.Len(t, lines, tableRows+4)
+	require.Equal(t, []string{"name  n", "----  ---", "é     1.0"}, lines[:3])
+	require.Equal(t, []string{`long\nname  2.0`, "(1001 rows)"}, lines[len(lines)-2:])
+}
+
+// An answer without rows, or without columns, is well formed in every form.
+func TestEmpty(t *testing.T) {
+	for form, want := range map[string]string{"table": "a\n-\n(0 rows)\n", "json": "[]\n", "ndjson": "", "csv": "a\n"} {
+		for fields, want := range map[string]string{"a": want, "": map[string]string{"json": "[]\n"}[form]} {
+			var b bytes.Buffer
+			p, err := newPrinter(form, &b)
+			require.NoError(t, err)
+			p.begin(strings.Fields(fields))
+			require.NoError(t, p.end())
+			require.Equal(t, want, b.String(), "%s %q", form, fields)
+		}
+	}
+}
+
+func TestParams(t *testing.T) {
+	for in, want := range map[string]string{
+		"abc": `"abc"`, `"abc"`: `"abc"`, "1": "1", "1.0": "1.0", "true": "true", "null": "null", "[1, {\"b\": 2}]": `[1,{"b":2}]`,
+		"2020-01-02": `"2020-01-02"`, "": `""`, "-": `"-"`, "1 2": `"1 2"`,
+	} {
+		v, err := paramValue(in)
+		require.NoError(t, err, in)
+		require.Equal(t, want, string(appendJSON(nil, v)), in)
+	}
+	for _, in := range []string{"[1", `{"a"`, `"x`, "9223372036854775808", "[1] 2", "1e999"} {
+		_, err := paramValue(in)
+		require.Error(t, err, in)
+	}
+	_, err := (&queryFlags{params: []string{"x"}}).values()
+	require.ErrorContains(t, err, "must be name=value")
+}
+
+// A profiled plan is a tree with the shares of each operator, and a page of its own.
+func TestPlan(t *testing.T) {
+	leaf := &pb.PlanNode{Operator: "Scan", Arguments: "(n)", Rows: 7, Batches: 1, Time: durationpb.New(750 * time.Microsecond), ShardRequests: 2}
+	plan := &pb.PlanNode{
+		Operator: "Join", Rows: 7, Batches: 1, Time: durationpb.New(250 * time.Microsecond),
+		Children: []*pb.PlanNode{leaf, {Operator: "Unit", Time: durationpb.New(0)}},
+	}
+	var b strings.Builder
+	printPlan(&b, plan)
+	require.Equal(t, `operator    rows  batches   time  share  requests
+Join           7        1  250µs  25.0%         0
+├ Scan (n)     7        1  750µs  75.0%         2
+└ Unit         0        0     0s   0.0%         0
+`, b.String())
+	page, err := sunburstPage(plan, "RETURN '</script><script>alert(1)</script>'")
+	require.NoError(t, err)
+	require.NotContains(t, string(page), "<script>alert")
+	require.Contains(t, string(page), `"op":"Scan"`)
+	require.Equal(t, 1, strings.Count(string(page), "</script>"))
+}
+
+// Stacks are folded from their roots, and a function that calls itself counts once.
+func TestFlame(t *testing.T) {
+	f := func(id uint64, name string) *profile.Location {
+		return &profile.Location{ID: id, Line: []profile.Line{{Function: &profile.Function{ID: id, Name: name}}}}
+	}
+	a, rec := f(1, "a"), f(2, "rec</script>")
+	p := &profile.Profile{
+		SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}},
+		Sample: []*profile.Sample{
+			{Location: []*profile.Location{rec, rec, a}, Value: []int64{1, 30}}, {Location: []*profile.Location{a}, Value: []int64{1, 10}},
+		},
+	}
+	root := flameTree(p)
+	require.EqualValues(t, 40, root.Value)
+	require.Equal(t, "a", root.Children[0].Name)
+	require.EqualValues(t, 10, root.Children[0].Self)
+	var b strings.Builder
+	require.NoError(t, printTop(&b, p, 10))
+	require.Contains(t, b.String(), "   75.0%    75.0%  rec")
+	page, err := flamePage(p, "cpu")
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(string(page), "</script>"))
+}
