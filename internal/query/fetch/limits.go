@@ -2,13 +2,13 @@ package fetch
 
 // Limits bounds what one request may ask for. A message of refusal names the field by its setting.
 type Limits struct {
-	Depth   int // nested objects and arrays, default 10 (fetch.depth)
-	Objects int // objects in one object, default 50 (fetch.objects)
-	Arrays  int // arrays in one object, default 20 (fetch.arrays)
-	Page    int // the highest page, default 1,000,000 (fetch.page)
-	Rows    int // rows in one answer, nested ones too, default 10,000,000 (fetch.rows)
-	Writes  int // objects that one request may write, default 10,000 (fetch.writes)
-	Hops    int // the greatest depth of a hop, default 16 (fetch.hops)
+	Depth   int // nested objects and arrays, default 10 (fetch-depth)
+	Objects int // objects in one object, default 50 (fetch-objects)
+	Arrays  int // arrays in one object, default 20 (fetch-arrays)
+	Page    int // the highest page, default 1,000,000 (fetch-page)
+	Rows    int // rows in one answer, nested ones too, default 10,000,000 (fetch-rows)
+	Writes  int // objects that one request may write, default 10,000 (fetch-writes)
+	Hops    int // the greatest depth of a hop, default 16 (fetch-hops)
 }
 
 // EnsureDefaults fills in what is zero.

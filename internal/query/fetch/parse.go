@@ -88,11 +88,11 @@ func (p *treeParser) count(c *member, objects, arrays *int) error {
 	switch c.kind {
 	case memberArray:
 		if *arrays++; *arrays > p.limits.Arrays {
-			return illegal(c.n, "is array %d of its object, more than the %d of fetch.arrays", *arrays, p.limits.Arrays)
+			return illegal(c.n, "is array %d of its object, more than the %d of fetch-arrays", *arrays, p.limits.Arrays)
 		}
 	case memberTable, memberObject:
 		if *objects++; *objects > p.limits.Objects {
-			return illegal(c.n, "is object %d of its object, more than the %d of fetch.objects", *objects, p.limits.Objects)
+			return illegal(c.n, "is object %d of its object, more than the %d of fetch-objects", *objects, p.limits.Objects)
 		}
 	}
 	return nil
@@ -102,7 +102,7 @@ func (p *treeParser) count(c *member, objects, arrays *int) error {
 func (p *treeParser) member(m *node, depth int, inArray bool) (*member, error) {
 	c := &member{n: m, key: m.key}
 	if m.kind == kObject && depth+1 > p.limits.Depth {
-		return nil, illegal(m, "is nested %d deep, more than the %d of fetch.depth", depth+1, p.limits.Depth)
+		return nil, illegal(m, "is nested %d deep, more than the %d of fetch-depth", depth+1, p.limits.Depth)
 	}
 	var err error
 	switch {
@@ -222,7 +222,7 @@ func (p *treeParser) arrayWord(a *array, m *node) (bool, error) {
 		a.page = m
 		var page int64
 		if page, err = wholeNumber(m); err == nil && page > int64(p.limits.Page) {
-			err = illegal(m, "must not be above the %d of fetch.page, was %d", p.limits.Page, page)
+			err = illegal(m, "must not be above the %d of fetch-page, was %d", p.limits.Page, page)
 		}
 	case "query":
 		a.query, err = queryWord(m)

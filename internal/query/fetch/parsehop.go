@@ -77,7 +77,7 @@ func (h *hopWords) make(limits *Limits) (*hop, bool, error) {
 			return nil, false, illegal(h.depth, `must be a whole number from 1 or a text such as "1..3", was %s`, h.depth.what())
 		}
 		if p.max > limits.Hops {
-			return nil, false, illegal(h.depth, "is above the %d of fetch.hops", limits.Hops)
+			return nil, false, illegal(h.depth, "is above the %d of fetch-hops", limits.Hops)
 		}
 	}
 	if h.walk != nil {

@@ -36,7 +36,7 @@ func (r *Request) parseWrites() error {
 			continue
 		}
 		if total += len(w.objs); total > r.limits.Writes {
-			return illegal(m, "writes more than the %d objects of fetch.writes", r.limits.Writes)
+			return illegal(m, "writes more than the %d objects of fetch-writes", r.limits.Writes)
 		}
 		for _, o := range w.objs {
 			if len(o.members) == 0 {

@@ -339,7 +339,7 @@ func (x *run) query(q *query, write func(row []graph.Value) error) error {
 			}
 			n++
 			if x.rows++; x.rows > limit {
-				return &Error{Code: CodeBudget, Msg: "the answer has more rows than the " + decimal(limit) + " of fetch.rows"}
+				return &Error{Code: CodeBudget, Msg: "the answer has more rows than the " + decimal(limit) + " of fetch-rows"}
 			}
 			if write != nil {
 				if err := write(row); err != nil {
