@@ -17,7 +17,7 @@ import (
 //
 // where the values are ordered, see package keys, and the owner is a vertex's local id, or for an edge the source's
 // local id, the target (8 bytes) and the edge (8 bytes); local is the owner's own. A unique index keeps values that hold
-// NaN like a plain one, since NaN equals nothing.
+// NaN, or null after the first, like a plain one, since these equal nothing. What has no first value has no entry.
 const (
 	ownerVertex = keys.LocalSize
 	ownerEdge   = keys.LocalSize + 16
@@ -60,11 +60,12 @@ func (v *View) owner(key, b []byte) (Owner, error) {
 	return o, nil
 }
 
-// AppendTuple appends the ordered key of a tuple of indexed values. ok is false if one is null, so that there is no
-// entry; nan tells that one holds NaN.
-func AppendTuple(dst []byte, vals []graph.Value) (key []byte, ok, nan bool, err error) {
-	for _, v := range vals {
-		if v.IsNull() {
+// AppendTuple appends the ordered key of a tuple of indexed values. ok is false if the first is null, so that there is no
+// entry; a range over the first value finds all others. loose tells that the tuple equals none, not even itself: a later
+// value is null, or one holds NaN.
+func AppendTuple(dst []byte, vals []graph.Value) (key []byte, ok, loose bool, err error) {
+	for i, v := range vals {
+		if v.IsNull() && i == 0 {
 			return dst, false, false, nil
 		}
 		start := len(dst)
@@ -74,9 +75,9 @@ func AppendTuple(dst []byte, vals []graph.Value) (key []byte, ok, nan bool, err 
 		if len(dst)-start > keys.MaxOrdered {
 			return dst, false, false, graph.RuntimeError("ArgumentError", "PropertyTooLarge", "a property value of %d bytes is too large to be indexed; the limit is %d", len(dst)-start, keys.MaxOrdered)
 		}
-		nan = nan || keys.HasNaN(v)
+		loose = loose || v.IsNull() || keys.HasNaN(v)
 	}
-	return dst, true, nan, nil
+	return dst, true, loose, nil
 }
 
 // entryKey is the key of an entry; plain is how it is kept.

@@ -333,13 +333,15 @@ func (b *loadBatch) plainEntries(bulk *storage.Bulk, p *newVertices, d *indexDef
 	vals := make([]graph.Value, len(d.props))
 	at := make([]int, len(d.props))
 	for i, prop := range d.props {
-		if at[i] = slices.Index(p.props, prop); at[i] < 0 {
+		if at[i] = slices.Index(p.props, prop); at[i] < 0 && i == 0 {
 			return nil
 		}
 	}
 	for row := from; row < to; row++ {
 		for i, c := range at {
-			vals[i] = p.cols[c][row]
+			if c >= 0 {
+				vals[i] = p.cols[c][row]
+			}
 		}
 		ok, _, err := tuples.Add(vals...)
 		if err != nil {

@@ -82,11 +82,11 @@ func (tx *Tx) moveEntry(d *indexDef, old, vals []graph.Value, o storage.Owner) e
 	if !d.Indexed {
 		return nil
 	}
-	was, wasOK, wasNaN, err := storage.AppendTuple(nil, old)
+	was, wasOK, wasLoose, err := storage.AppendTuple(nil, old)
 	if err != nil {
 		return err
 	}
-	now, nowOK, nowNaN, err := storage.AppendTuple(nil, vals)
+	now, nowOK, nowLoose, err := storage.AppendTuple(nil, vals)
 	if err != nil {
 		return err
 	}
@@ -94,12 +94,12 @@ func (tx *Tx) moveEntry(d *indexDef, old, vals []graph.Value, o storage.Owner) e
 		return nil
 	}
 	if wasOK {
-		if err := tx.deleteTuple(d, was, wasNaN, o); err != nil {
+		if err := tx.deleteTuple(d, was, wasLoose, o); err != nil {
 			return err
 		}
 	}
 	if nowOK {
-		return tx.putTuple(d, now, nowNaN, o)
+		return tx.putTuple(d, now, nowLoose, o)
 	}
 	return nil
 }
@@ -108,27 +108,27 @@ func (tx *Tx) putEntry(d *indexDef, vals []graph.Value, o storage.Owner) error {
 	if !d.Indexed {
 		return nil
 	}
-	tuple, ok, nan, err := storage.AppendTuple(nil, vals)
+	tuple, ok, loose, err := storage.AppendTuple(nil, vals)
 	if err != nil || !ok {
 		return err
 	}
-	return tx.putTuple(d, tuple, nan, o)
+	return tx.putTuple(d, tuple, loose, o)
 }
 
 func (tx *Tx) deleteEntry(d *indexDef, vals []graph.Value, o storage.Owner) error {
 	if !d.Indexed {
 		return nil
 	}
-	tuple, ok, nan, err := storage.AppendTuple(nil, vals)
+	tuple, ok, loose, err := storage.AppendTuple(nil, vals)
 	if err != nil || !ok {
 		return err
 	}
-	return tx.deleteTuple(d, tuple, nan, o)
+	return tx.deleteTuple(d, tuple, loose, o)
 }
 
 // putTuple adds an entry. What a unique index holds already becomes a violation that must be gone at commit.
-func (tx *Tx) putTuple(d *indexDef, tuple []byte, nan bool, o storage.Owner) error {
-	if d.Unique && !nan {
+func (tx *Tx) putTuple(d *indexDef, tuple []byte, loose bool, o storage.Owner) error {
+	if d.Unique && !loose {
 		_, ok, err := tx.lookup(d.ID, tuple)
 		if err != nil {
 			return err
@@ -139,7 +139,7 @@ func (tx *Tx) putTuple(d *indexDef, tuple []byte, nan bool, o storage.Owner) err
 			return nil
 		}
 	}
-	return tx.ws[o.Vertex.Shard()].PutEntry(d.ID, tuple, !d.Unique || nan, o)
+	return tx.ws[o.Vertex.Shard()].PutEntry(d.ID, tuple, !d.Unique || loose, o)
 }
 
 // lookup finds the owner of a tuple in a unique index.
@@ -152,8 +152,8 @@ func (tx *Tx) lookup(ix graph.IndexID, tuple []byte) (o storage.Owner, ok bool, 
 	return o, false, nil
 }
 
-func (tx *Tx) deleteTuple(d *indexDef, tuple []byte, nan bool, o storage.Owner) error {
-	plain := !d.Unique || nan
+func (tx *Tx) deleteTuple(d *indexDef, tuple []byte, loose bool, o storage.Owner) error {
+	plain := !d.Unique || loose
 	if !plain && len(tx.dups) > 0 {
 		k := dupKey(d.ID, tuple)
 		if others := tx.dups[k]; len(others) > 0 {
