@@ -107,8 +107,11 @@ func checkStatement(text string) error {
 	return nil
 }
 
-// grpcError gives an error the form of the gRPC contract.
+// grpcError gives an error, which is not nil, the form of the gRPC contract.
 func grpcError(err error) error {
+	if _, ok := status.FromError(err); ok {
+		return err // it comes from the transport
+	}
 	e := graph.AsError(err)
 	st, c := status.New(transports[e.Kind].grpc, strings.ToValidUTF8(e.Error(), "\ufffd")), classify(e)
 	info := &errdetails.ErrorInfo{Domain: "hopgate", Reason: c.code, Metadata: map[string]string{

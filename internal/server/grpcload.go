@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
+	"unicode/utf8"
 	"unsafe"
 
 	"google.golang.org/grpc"
@@ -23,7 +25,9 @@ const loadQueue = 64
 // loadService answers LoadService.
 type loadService struct {
 	pb.UnimplementedLoadServiceServer
-	l *loader.Loader
+	l        *loader.Loader
+	requests *Requests
+	log      *slog.Logger
 }
 
 // Load applies the batches of one load. One goroutine decodes what arrives, this one applies all that waits at once.
@@ -56,6 +60,11 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 	batches := make(chan *loader.Batch, loadQueue)
 	go func() {
 		defer close(batches)
+		defer func() {
+			if p := recover(); p != nil { // this goroutine's panics pass the interceptor by
+				cancel(s.requests.panicked(s.log, pb.LoadService_Load_FullMethodName, p))
+			}
+		}()
 		if err := receive(ctx, stream, batches); err != nil {
 			cancel(err)
 		}
@@ -76,6 +85,9 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 		}
 		acks, err := session.Apply(ctx, group)
 		if err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				err = cause // a batch that cannot be read, or a client that is gone
+			}
 			return grpcError(err)
 		}
 		for i := range acks {
@@ -210,9 +222,12 @@ func columnFromProto(c *pb.LoadColumn) ([]graph.Value, error) {
 		}
 	case *pb.LoadColumn_Texts:
 		text, from := d.Texts.GetText(), uint32(0)
+		if !utf8.Valid(text) {
+			return nil, requestError("a text column is not UTF-8")
+		}
 		out = make([]graph.Value, len(d.Texts.GetEnds()))
 		for i, to := range d.Texts.GetEnds() {
-			if to < from || int(to) > len(text) {
+			if to < from || int(to) > len(text) || int(to) < len(text) && !utf8.RuneStart(text[to]) {
 				return nil, requestError("a text column's ends do not fit its text")
 			}
 			out[i] = graph.StringValue(unsafe.String(unsafe.SliceData(text[from:to]), int(to-from)))

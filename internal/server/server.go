@@ -64,7 +64,7 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 		grpc.WaitForHandlers(true),
 	)
 	pb.RegisterGraphServiceServer(s.grpc, &graphService{e: e})
-	pb.RegisterLoadServiceServer(s.grpc, &loadService{l: l})
+	pb.RegisterLoadServiceServer(s.grpc, &loadService{l: l, requests: requests, log: opt.Logger})
 	pb.RegisterAdminServiceServer(s.grpc, &adminService{e: e, store: store})
 	s.grpcProbe = health.NewServer()
 	for name := range s.grpc.GetServiceInfo() {
