@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -234,6 +235,7 @@ func TestCrash(t *testing.T) {
 				}
 				until := 5 + rng.IntN(40)
 				for acked := 0; acked < until; {
+					runtime.Gosched()
 					l.mu.Lock()
 					acked = len(l.acked)
 					l.mu.Unlock()
