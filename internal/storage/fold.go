@@ -62,13 +62,17 @@ func (f *folder) foldEdges(ctx context.Context, limit int) error {
 	if err != nil {
 		return err
 	}
-	var list []byte
+	var first, last, list []byte
+	from := f.taken
 	for ok := c.seek([]byte{byte(keys.FreshEdge)}); ok && f.taken < limit; ok = c.ok {
 		if err := Alive(ctx); err != nil {
 			return err
 		}
 		if len(c.key()) < keys.FreshRunSize {
 			return corrupt("fresh edges", c.key(), errFresh)
+		}
+		if first == nil {
+			first = slices.Clone(c.key())
 		}
 		t, dir, local := keys.List(c.key())
 		list = append(list[:0], c.key()[:keys.ListSize]...)
@@ -77,15 +81,17 @@ func (f *folder) foldEdges(ctx context.Context, limit int) error {
 		}
 		for ok := true; ok && bytes.HasPrefix(c.key(), list); ok = c.next() {
 			f.taken++
-			if err := f.b.Delete(c.key(), nil); err != nil {
-				return err
-			}
+			last = append(last[:0], c.key()...)
 		}
 		if err := c.err(); err != nil {
 			return err
 		}
 	}
-	return c.err()
+	if err := c.err(); err != nil || f.taken == from {
+		return err
+	}
+	// All records in between were taken. The next step need not walk over the grave of each.
+	return f.b.DeleteRange(first, append(last, 0), nil)
 }
 
 // partial is how many edges a list must have for each fresh one so that only the segments that change are rewritten.

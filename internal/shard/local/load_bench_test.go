@@ -97,6 +97,11 @@ func loadPeople(b *testing.B, action shard.Action, sorted bool) {
 		took += load(&shard.Load{Stream: "s", Seq: uint64(2 + n/benchBatch), Edges: []shard.LoadEdges{e}})
 	}
 	b.ReportMetric(benchEdges/took.Seconds(), "edges/cpu-s")
+	start := threadTime()
+	if err := g.(*Graph).Settle(ctx); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric((threadTime()-start).Seconds()/benchEdges*1e9, "fold-ns/edge")
 }
 
 // threadTime is the processor time of the calling thread, which a machine that is shared does not falsify.
