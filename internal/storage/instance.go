@@ -153,6 +153,7 @@ func (in *instance) apply(b *pebble.Batch, sync bool) (wait func() error, err er
 // close closes the store, unless it is past that.
 func (in *instance) close() error {
 	if in.wedged.Load() {
+		<-in.failed // whoever wedged it is about to say why
 		return in.fault
 	}
 	return in.guard(in.db.Close)
