@@ -233,6 +233,3 @@ func (r *reader) labelSets(ctx context.Context, ids []graph.VertexID, at Order, 
 		return err
 	})
 }
-
-// Alone gives the order of one row.
-func Alone(i int) Order { return Order{int32(i)} }

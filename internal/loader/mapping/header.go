@@ -60,17 +60,6 @@ func parseHeaderCell(cell string) headerCell {
 	return c
 }
 
-// IsHeader reports whether cells are those of a header of vertices or edges.
-func IsHeader(cells []string) bool {
-	for _, c := range cells {
-		switch strings.ToUpper(parseHeaderCell(c).typ) {
-		case "ID", "START_ID", "END_ID":
-			return true
-		}
-	}
-	return false
-}
-
 // HeaderNames gives the names of columns without their types; a cell without a name stands for itself.
 func HeaderNames(cells []string) []string {
 	out := make([]string, len(cells))

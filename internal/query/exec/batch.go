@@ -91,25 +91,6 @@ func appendColumn(dst, src *graph.Column, rows []int32) {
 	}
 }
 
-// appendAll appends all cells of src to dst.
-func appendAll(dst, src *graph.Column) {
-	switch {
-	case src.IDs == nil:
-		toValues(dst)
-		dst.Vals = append(dst.Vals, src.Vals...)
-	case len(dst.Vals) > 0:
-		for _, id := range src.IDs {
-			dst.Vals = append(dst.Vals, graph.VertexValue(id))
-		}
-	default:
-		dst.Vals = nil
-		if dst.IDs == nil {
-			dst.IDs = make([]graph.VertexID, 0, max(len(src.IDs), 16))
-		}
-		dst.IDs = append(dst.IDs, src.IDs...)
-	}
-}
-
 // toValues turns a column of vertex ids, or one that is not set, into a column of values.
 func toValues(c *graph.Column) {
 	if c.IDs == nil {

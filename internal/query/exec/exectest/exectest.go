@@ -63,14 +63,7 @@ func Run(ctx context.Context, g shard.Graph, q *plan.Query, opt exec.Options, en
 	return res, nil
 }
 
-// Show prints a value in openCypher's notation: (:L {k: 1}) for a vertex, [:T {k: 1}] for an edge.
-func Show(v graph.Value) string {
-	var b strings.Builder
-	show(&b, v)
-	return b.String()
-}
-
-// ShowRow prints values with commas between them.
+// ShowRow prints values in openCypher's notation, (:L {k: 1}) for a vertex and [:T {k: 1}] for an edge, with commas between them.
 func ShowRow(row []graph.Value) string {
 	var b strings.Builder
 	for i, v := range row {
