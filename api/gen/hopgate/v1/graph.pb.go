@@ -731,7 +731,7 @@ var File_hopgate_v1_graph_proto protoreflect.FileDescriptor
 const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\n" +
 	"\x16hopgate/v1/graph.proto\x12\n" +
-	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x16hopgate/v1/value.proto\"\xe7\x02\n" +
+	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x19hopgate/v1/traverse.proto\x1a\x16hopgate/v1/value.proto\"\xe7\x02\n" +
 	"\fQueryRequest\x12\x1c\n" +
 	"\tstatement\x18\x01 \x01(\tR\tstatement\x12H\n" +
 	"\n" +
@@ -791,10 +791,15 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"AccessMode\x12\x1b\n" +
 	"\x17ACCESS_MODE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10ACCESS_MODE_READ\x10\x01\x12\x15\n" +
-	"\x11ACCESS_MODE_WRITE\x10\x022\x8e\x01\n" +
+	"\x11ACCESS_MODE_WRITE\x10\x022\xf6\x03\n" +
 	"\fGraphService\x12>\n" +
 	"\x05Query\x12\x18.hopgate.v1.QueryRequest\x1a\x19.hopgate.v1.QueryResponse0\x01\x12>\n" +
-	"\x05Fetch\x12\x18.hopgate.v1.FetchRequest\x1a\x19.hopgate.v1.FetchResponse0\x01B9Z7github.com/hopgate/hopgate/api/gen/hopgate/v1;hopgatev1b\x06proto3"
+	"\x05Fetch\x12\x18.hopgate.v1.FetchRequest\x1a\x19.hopgate.v1.FetchResponse0\x01\x12G\n" +
+	"\bTraverse\x12\x1b.hopgate.v1.TraverseRequest\x1a\x1c.hopgate.v1.TraverseResponse0\x01\x12K\n" +
+	"\fShortestPath\x12\x1f.hopgate.v1.ShortestPathRequest\x1a\x18.hopgate.v1.PathResponse0\x01\x12D\n" +
+	"\bSubgraph\x12\x1b.hopgate.v1.SubgraphRequest\x1a\x19.hopgate.v1.SubgraphLayer0\x01\x12H\n" +
+	"\vGetVertices\x12\x1e.hopgate.v1.GetVerticesRequest\x1a\x17.hopgate.v1.VertexBatch0\x01\x12@\n" +
+	"\bGetEdges\x12\x1b.hopgate.v1.GetEdgesRequest\x1a\x15.hopgate.v1.EdgeBatch0\x01B9Z7github.com/hopgate/hopgate/api/gen/hopgate/v1;hopgatev1b\x06proto3"
 
 var (
 	file_hopgate_v1_graph_proto_rawDescOnce sync.Once
@@ -824,6 +829,16 @@ var file_hopgate_v1_graph_proto_goTypes = []any{
 	(*durationpb.Duration)(nil), // 10: google.protobuf.Duration
 	(*RowBatch)(nil),            // 11: hopgate.v1.RowBatch
 	(*Value)(nil),               // 12: hopgate.v1.Value
+	(*TraverseRequest)(nil),     // 13: hopgate.v1.TraverseRequest
+	(*ShortestPathRequest)(nil), // 14: hopgate.v1.ShortestPathRequest
+	(*SubgraphRequest)(nil),     // 15: hopgate.v1.SubgraphRequest
+	(*GetVerticesRequest)(nil),  // 16: hopgate.v1.GetVerticesRequest
+	(*GetEdgesRequest)(nil),     // 17: hopgate.v1.GetEdgesRequest
+	(*TraverseResponse)(nil),    // 18: hopgate.v1.TraverseResponse
+	(*PathResponse)(nil),        // 19: hopgate.v1.PathResponse
+	(*SubgraphLayer)(nil),       // 20: hopgate.v1.SubgraphLayer
+	(*VertexBatch)(nil),         // 21: hopgate.v1.VertexBatch
+	(*EdgeBatch)(nil),           // 22: hopgate.v1.EdgeBatch
 }
 var file_hopgate_v1_graph_proto_depIdxs = []int32{
 	9,  // 0: hopgate.v1.QueryRequest.parameters:type_name -> hopgate.v1.QueryRequest.ParametersEntry
@@ -840,10 +855,20 @@ var file_hopgate_v1_graph_proto_depIdxs = []int32{
 	12, // 11: hopgate.v1.QueryRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
 	1,  // 12: hopgate.v1.GraphService.Query:input_type -> hopgate.v1.QueryRequest
 	7,  // 13: hopgate.v1.GraphService.Fetch:input_type -> hopgate.v1.FetchRequest
-	2,  // 14: hopgate.v1.GraphService.Query:output_type -> hopgate.v1.QueryResponse
-	8,  // 15: hopgate.v1.GraphService.Fetch:output_type -> hopgate.v1.FetchResponse
-	14, // [14:16] is the sub-list for method output_type
-	12, // [12:14] is the sub-list for method input_type
+	13, // 14: hopgate.v1.GraphService.Traverse:input_type -> hopgate.v1.TraverseRequest
+	14, // 15: hopgate.v1.GraphService.ShortestPath:input_type -> hopgate.v1.ShortestPathRequest
+	15, // 16: hopgate.v1.GraphService.Subgraph:input_type -> hopgate.v1.SubgraphRequest
+	16, // 17: hopgate.v1.GraphService.GetVertices:input_type -> hopgate.v1.GetVerticesRequest
+	17, // 18: hopgate.v1.GraphService.GetEdges:input_type -> hopgate.v1.GetEdgesRequest
+	2,  // 19: hopgate.v1.GraphService.Query:output_type -> hopgate.v1.QueryResponse
+	8,  // 20: hopgate.v1.GraphService.Fetch:output_type -> hopgate.v1.FetchResponse
+	18, // 21: hopgate.v1.GraphService.Traverse:output_type -> hopgate.v1.TraverseResponse
+	19, // 22: hopgate.v1.GraphService.ShortestPath:output_type -> hopgate.v1.PathResponse
+	20, // 23: hopgate.v1.GraphService.Subgraph:output_type -> hopgate.v1.SubgraphLayer
+	21, // 24: hopgate.v1.GraphService.GetVertices:output_type -> hopgate.v1.VertexBatch
+	22, // 25: hopgate.v1.GraphService.GetEdges:output_type -> hopgate.v1.EdgeBatch
+	19, // [19:26] is the sub-list for method output_type
+	12, // [12:19] is the sub-list for method input_type
 	12, // [12:12] is the sub-list for extension type_name
 	12, // [12:12] is the sub-list for extension extendee
 	0,  // [0:12] is the sub-list for field type_name
@@ -854,6 +879,7 @@ func file_hopgate_v1_graph_proto_init() {
 	if File_hopgate_v1_graph_proto != nil {
 		return
 	}
+	file_hopgate_v1_traverse_proto_init()
 	file_hopgate_v1_value_proto_init()
 	file_hopgate_v1_graph_proto_msgTypes[1].OneofWrappers = []any{
 		(*QueryResponse_Header)(nil),

@@ -19,8 +19,13 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	GraphService_Query_FullMethodName = "/hopgate.v1.GraphService/Query"
-	GraphService_Fetch_FullMethodName = "/hopgate.v1.GraphService/Fetch"
+	GraphService_Query_FullMethodName        = "/hopgate.v1.GraphService/Query"
+	GraphService_Fetch_FullMethodName        = "/hopgate.v1.GraphService/Fetch"
+	GraphService_Traverse_FullMethodName     = "/hopgate.v1.GraphService/Traverse"
+	GraphService_ShortestPath_FullMethodName = "/hopgate.v1.GraphService/ShortestPath"
+	GraphService_Subgraph_FullMethodName     = "/hopgate.v1.GraphService/Subgraph"
+	GraphService_GetVertices_FullMethodName  = "/hopgate.v1.GraphService/GetVertices"
+	GraphService_GetEdges_FullMethodName     = "/hopgate.v1.GraphService/GetEdges"
 )
 
 // GraphServiceClient is the client API for GraphService service.
@@ -34,6 +39,20 @@ type GraphServiceClient interface {
 	Query(ctx context.Context, in *QueryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[QueryResponse], error)
 	// Fetch runs a JSON-array fetch; the response is the JSON text in chunks.
 	Fetch(ctx context.Context, in *FetchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FetchResponse], error)
+	// Traverse goes from some vertices hop by hop.
+	Traverse(ctx context.Context, in *TraverseRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TraverseResponse], error)
+	// ShortestPath finds the shortest paths between vertices, by length or by weight.
+	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
+	ShortestPath(ctx context.Context, in *ShortestPathRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PathResponse], error)
+	// Subgraph gives what lies around some vertices, layer by layer.
+	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
+	Subgraph(ctx context.Context, in *SubgraphRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SubgraphLayer], error)
+	// GetVertices gives vertices with their properties.
+	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
+	GetVertices(ctx context.Context, in *GetVerticesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[VertexBatch], error)
+	// GetEdges gives edges with their properties.
+	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
+	GetEdges(ctx context.Context, in *GetEdgesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[EdgeBatch], error)
 }
 
 type graphServiceClient struct {
@@ -82,6 +101,101 @@ func (c *graphServiceClient) Fetch(ctx context.Context, in *FetchRequest, opts .
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type GraphService_FetchClient = grpc.ServerStreamingClient[FetchResponse]
 
+func (c *graphServiceClient) Traverse(ctx context.Context, in *TraverseRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TraverseResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &GraphService_ServiceDesc.Streams[2], GraphService_Traverse_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[TraverseRequest, TraverseResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type GraphService_TraverseClient = grpc.ServerStreamingClient[TraverseResponse]
+
+func (c *graphServiceClient) ShortestPath(ctx context.Context, in *ShortestPathRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PathResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &GraphService_ServiceDesc.Streams[3], GraphService_ShortestPath_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ShortestPathRequest, PathResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type GraphService_ShortestPathClient = grpc.ServerStreamingClient[PathResponse]
+
+func (c *graphServiceClient) Subgraph(ctx context.Context, in *SubgraphRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SubgraphLayer], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &GraphService_ServiceDesc.Streams[4], GraphService_Subgraph_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[SubgraphRequest, SubgraphLayer]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type GraphService_SubgraphClient = grpc.ServerStreamingClient[SubgraphLayer]
+
+func (c *graphServiceClient) GetVertices(ctx context.Context, in *GetVerticesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[VertexBatch], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &GraphService_ServiceDesc.Streams[5], GraphService_GetVertices_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[GetVerticesRequest, VertexBatch]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type GraphService_GetVerticesClient = grpc.ServerStreamingClient[VertexBatch]
+
+func (c *graphServiceClient) GetEdges(ctx context.Context, in *GetEdgesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[EdgeBatch], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &GraphService_ServiceDesc.Streams[6], GraphService_GetEdges_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[GetEdgesRequest, EdgeBatch]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type GraphService_GetEdgesClient = grpc.ServerStreamingClient[EdgeBatch]
+
 // GraphServiceServer is the server API for GraphService service.
 // All implementations must embed UnimplementedGraphServiceServer
 // for forward compatibility.
@@ -93,6 +207,20 @@ type GraphServiceServer interface {
 	Query(*QueryRequest, grpc.ServerStreamingServer[QueryResponse]) error
 	// Fetch runs a JSON-array fetch; the response is the JSON text in chunks.
 	Fetch(*FetchRequest, grpc.ServerStreamingServer[FetchResponse]) error
+	// Traverse goes from some vertices hop by hop.
+	Traverse(*TraverseRequest, grpc.ServerStreamingServer[TraverseResponse]) error
+	// ShortestPath finds the shortest paths between vertices, by length or by weight.
+	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
+	ShortestPath(*ShortestPathRequest, grpc.ServerStreamingServer[PathResponse]) error
+	// Subgraph gives what lies around some vertices, layer by layer.
+	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
+	Subgraph(*SubgraphRequest, grpc.ServerStreamingServer[SubgraphLayer]) error
+	// GetVertices gives vertices with their properties.
+	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
+	GetVertices(*GetVerticesRequest, grpc.ServerStreamingServer[VertexBatch]) error
+	// GetEdges gives edges with their properties.
+	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
+	GetEdges(*GetEdgesRequest, grpc.ServerStreamingServer[EdgeBatch]) error
 	mustEmbedUnimplementedGraphServiceServer()
 }
 
@@ -108,6 +236,21 @@ func (UnimplementedGraphServiceServer) Query(*QueryRequest, grpc.ServerStreaming
 }
 func (UnimplementedGraphServiceServer) Fetch(*FetchRequest, grpc.ServerStreamingServer[FetchResponse]) error {
 	return status.Error(codes.Unimplemented, "method Fetch not implemented")
+}
+func (UnimplementedGraphServiceServer) Traverse(*TraverseRequest, grpc.ServerStreamingServer[TraverseResponse]) error {
+	return status.Error(codes.Unimplemented, "method Traverse not implemented")
+}
+func (UnimplementedGraphServiceServer) ShortestPath(*ShortestPathRequest, grpc.ServerStreamingServer[PathResponse]) error {
+	return status.Error(codes.Unimplemented, "method ShortestPath not implemented")
+}
+func (UnimplementedGraphServiceServer) Subgraph(*SubgraphRequest, grpc.ServerStreamingServer[SubgraphLayer]) error {
+	return status.Error(codes.Unimplemented, "method Subgraph not implemented")
+}
+func (UnimplementedGraphServiceServer) GetVertices(*GetVerticesRequest, grpc.ServerStreamingServer[VertexBatch]) error {
+	return status.Error(codes.Unimplemented, "method GetVertices not implemented")
+}
+func (UnimplementedGraphServiceServer) GetEdges(*GetEdgesRequest, grpc.ServerStreamingServer[EdgeBatch]) error {
+	return status.Error(codes.Unimplemented, "method GetEdges not implemented")
 }
 func (UnimplementedGraphServiceServer) mustEmbedUnimplementedGraphServiceServer() {}
 func (UnimplementedGraphServiceServer) testEmbeddedByValue()                      {}
@@ -152,6 +295,61 @@ func _GraphService_Fetch_Handler(srv interface{}, stream grpc.ServerStream) erro
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type GraphService_FetchServer = grpc.ServerStreamingServer[FetchResponse]
 
+func _GraphService_Traverse_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(TraverseRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(GraphServiceServer).Traverse(m, &grpc.GenericServerStream[TraverseRequest, TraverseResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type GraphService_TraverseServer = grpc.ServerStreamingServer[TraverseResponse]
+
+func _GraphService_ShortestPath_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ShortestPathRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(GraphServiceServer).ShortestPath(m, &grpc.GenericServerStream[ShortestPathRequest, PathResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type GraphService_ShortestPathServer = grpc.ServerStreamingServer[PathResponse]
+
+func _GraphService_Subgraph_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(SubgraphRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(GraphServiceServer).Subgraph(m, &grpc.GenericServerStream[SubgraphRequest, SubgraphLayer]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type GraphService_SubgraphServer = grpc.ServerStreamingServer[SubgraphLayer]
+
+func _GraphService_GetVertices_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(GetVerticesRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(GraphServiceServer).GetVertices(m, &grpc.GenericServerStream[GetVerticesRequest, VertexBatch]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type GraphService_GetVerticesServer = grpc.ServerStreamingServer[VertexBatch]
+
+func _GraphService_GetEdges_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(GetEdgesRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(GraphServiceServer).GetEdges(m, &grpc.GenericServerStream[GetEdgesRequest, EdgeBatch]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type GraphService_GetEdgesServer = grpc.ServerStreamingServer[EdgeBatch]
+
 // GraphService_ServiceDesc is the grpc.ServiceDesc for GraphService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -168,6 +366,31 @@ var GraphService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Fetch",
 			Handler:       _GraphService_Fetch_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Traverse",
+			Handler:       _GraphService_Traverse_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "ShortestPath",
+			Handler:       _GraphService_ShortestPath_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Subgraph",
+			Handler:       _GraphService_Subgraph_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "GetVertices",
+			Handler:       _GraphService_GetVertices_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "GetEdges",
+			Handler:       _GraphService_GetEdges_Handler,
 			ServerStreams: true,
 		},
 	},
