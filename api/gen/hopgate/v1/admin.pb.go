@@ -1184,12 +1184,1218 @@ func (x *VersionResponse) GetGoVersion() string {
 	return ""
 }
 
+// CheckRequest says what to check.
+type CheckRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Graph string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	// Mend what can be derived from the rest.
+	Repair        bool `protobuf:"varint,2,opt,name=repair,proto3" json:"repair,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckRequest) Reset() {
+	*x = CheckRequest{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckRequest) ProtoMessage() {}
+
+func (x *CheckRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckRequest.ProtoReflect.Descriptor instead.
+func (*CheckRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *CheckRequest) GetGraph() string {
+	if x != nil {
+		return x.Graph
+	}
+	return ""
+}
+
+func (x *CheckRequest) GetRepair() bool {
+	if x != nil {
+		return x.Repair
+	}
+	return false
+}
+
+// CheckResponse is a sign of progress, or the report.
+type CheckResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to What:
+	//
+	//	*CheckResponse_Progress
+	//	*CheckResponse_Report
+	What          isCheckResponse_What `protobuf_oneof:"what"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckResponse) Reset() {
+	*x = CheckResponse{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckResponse) ProtoMessage() {}
+
+func (x *CheckResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckResponse.ProtoReflect.Descriptor instead.
+func (*CheckResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *CheckResponse) GetWhat() isCheckResponse_What {
+	if x != nil {
+		return x.What
+	}
+	return nil
+}
+
+func (x *CheckResponse) GetProgress() *CheckProgress {
+	if x != nil {
+		if x, ok := x.What.(*CheckResponse_Progress); ok {
+			return x.Progress
+		}
+	}
+	return nil
+}
+
+func (x *CheckResponse) GetReport() *CheckReport {
+	if x != nil {
+		if x, ok := x.What.(*CheckResponse_Report); ok {
+			return x.Report
+		}
+	}
+	return nil
+}
+
+type isCheckResponse_What interface {
+	isCheckResponse_What()
+}
+
+type CheckResponse_Progress struct {
+	Progress *CheckProgress `protobuf:"bytes,1,opt,name=progress,proto3,oneof"`
+}
+
+type CheckResponse_Report struct {
+	Report *CheckReport `protobuf:"bytes,2,opt,name=report,proto3,oneof"`
+}
+
+func (*CheckResponse_Progress) isCheckResponse_What() {}
+
+func (*CheckResponse_Report) isCheckResponse_What() {}
+
+// CheckProgress says what is being read.
+type CheckProgress struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Stage         string                 `protobuf:"bytes,1,opt,name=stage,proto3" json:"stage,omitempty"`
+	Records       uint64                 `protobuf:"varint,2,opt,name=records,proto3" json:"records,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckProgress) Reset() {
+	*x = CheckProgress{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckProgress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckProgress) ProtoMessage() {}
+
+func (x *CheckProgress) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckProgress.ProtoReflect.Descriptor instead.
+func (*CheckProgress) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *CheckProgress) GetStage() string {
+	if x != nil {
+		return x.Stage
+	}
+	return ""
+}
+
+func (x *CheckProgress) GetRecords() uint64 {
+	if x != nil {
+		return x.Records
+	}
+	return 0
+}
+
+// CheckReport says what was read and what is wrong.
+type CheckReport struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Graph        string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	Vertices     uint64                 `protobuf:"varint,2,opt,name=vertices,proto3" json:"vertices,omitempty"`
+	Edges        uint64                 `protobuf:"varint,3,opt,name=edges,proto3" json:"edges,omitempty"`
+	IndexEntries uint64                 `protobuf:"varint,4,opt,name=index_entries,json=indexEntries,proto3" json:"index_entries,omitempty"`
+	LargeValues  uint64                 `protobuf:"varint,5,opt,name=large_values,json=largeValues,proto3" json:"large_values,omitempty"`
+	Files        uint64                 `protobuf:"varint,6,opt,name=files,proto3" json:"files,omitempty"`
+	FileBytes    uint64                 `protobuf:"varint,7,opt,name=file_bytes,json=fileBytes,proto3" json:"file_bytes,omitempty"`
+	// By kind; none if all is well.
+	Findings      []*CheckFinding `protobuf:"bytes,8,rep,name=findings,proto3" json:"findings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckReport) Reset() {
+	*x = CheckReport{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckReport) ProtoMessage() {}
+
+func (x *CheckReport) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckReport.ProtoReflect.Descriptor instead.
+func (*CheckReport) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *CheckReport) GetGraph() string {
+	if x != nil {
+		return x.Graph
+	}
+	return ""
+}
+
+func (x *CheckReport) GetVertices() uint64 {
+	if x != nil {
+		return x.Vertices
+	}
+	return 0
+}
+
+func (x *CheckReport) GetEdges() uint64 {
+	if x != nil {
+		return x.Edges
+	}
+	return 0
+}
+
+func (x *CheckReport) GetIndexEntries() uint64 {
+	if x != nil {
+		return x.IndexEntries
+	}
+	return 0
+}
+
+func (x *CheckReport) GetLargeValues() uint64 {
+	if x != nil {
+		return x.LargeValues
+	}
+	return 0
+}
+
+func (x *CheckReport) GetFiles() uint64 {
+	if x != nil {
+		return x.Files
+	}
+	return 0
+}
+
+func (x *CheckReport) GetFileBytes() uint64 {
+	if x != nil {
+		return x.FileBytes
+	}
+	return 0
+}
+
+func (x *CheckReport) GetFindings() []*CheckFinding {
+	if x != nil {
+		return x.Findings
+	}
+	return nil
+}
+
+// CheckFinding is one kind of fault.
+type CheckFinding struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Kind   string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Count  uint64                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	Mended uint64                 `protobuf:"varint,3,opt,name=mended,proto3" json:"mended,omitempty"`
+	// Whether faults of the kind can be mended.
+	Mendable bool `protobuf:"varint,4,opt,name=mendable,proto3" json:"mendable,omitempty"`
+	// Some of them.
+	Examples      []string `protobuf:"bytes,5,rep,name=examples,proto3" json:"examples,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckFinding) Reset() {
+	*x = CheckFinding{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckFinding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckFinding) ProtoMessage() {}
+
+func (x *CheckFinding) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckFinding.ProtoReflect.Descriptor instead.
+func (*CheckFinding) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *CheckFinding) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *CheckFinding) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *CheckFinding) GetMended() uint64 {
+	if x != nil {
+		return x.Mended
+	}
+	return 0
+}
+
+func (x *CheckFinding) GetMendable() bool {
+	if x != nil {
+		return x.Mendable
+	}
+	return false
+}
+
+func (x *CheckFinding) GetExamples() []string {
+	if x != nil {
+		return x.Examples
+	}
+	return nil
+}
+
+// BackupRequest begins a backup, and then asks for files.
+type BackupRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to What:
+	//
+	//	*BackupRequest_Begin
+	//	*BackupRequest_Want
+	What          isBackupRequest_What `protobuf_oneof:"what"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupRequest) Reset() {
+	*x = BackupRequest{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupRequest) ProtoMessage() {}
+
+func (x *BackupRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
+func (*BackupRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *BackupRequest) GetWhat() isBackupRequest_What {
+	if x != nil {
+		return x.What
+	}
+	return nil
+}
+
+func (x *BackupRequest) GetBegin() *BackupBegin {
+	if x != nil {
+		if x, ok := x.What.(*BackupRequest_Begin); ok {
+			return x.Begin
+		}
+	}
+	return nil
+}
+
+func (x *BackupRequest) GetWant() *BackupWant {
+	if x != nil {
+		if x, ok := x.What.(*BackupRequest_Want); ok {
+			return x.Want
+		}
+	}
+	return nil
+}
+
+type isBackupRequest_What interface {
+	isBackupRequest_What()
+}
+
+type BackupRequest_Begin struct {
+	Begin *BackupBegin `protobuf:"bytes,1,opt,name=begin,proto3,oneof"`
+}
+
+type BackupRequest_Want struct {
+	Want *BackupWant `protobuf:"bytes,2,opt,name=want,proto3,oneof"`
+}
+
+func (*BackupRequest_Begin) isBackupRequest_What() {}
+
+func (*BackupRequest_Want) isBackupRequest_What() {}
+
+// BackupBegin names the graphs; none is all.
+type BackupBegin struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Graphs        []string               `protobuf:"bytes,1,rep,name=graphs,proto3" json:"graphs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupBegin) Reset() {
+	*x = BackupBegin{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupBegin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupBegin) ProtoMessage() {}
+
+func (x *BackupBegin) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupBegin.ProtoReflect.Descriptor instead.
+func (*BackupBegin) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *BackupBegin) GetGraphs() []string {
+	if x != nil {
+		return x.Graphs
+	}
+	return nil
+}
+
+// BackupWant names files by their places in the list.
+type BackupWant struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Files         []uint32               `protobuf:"varint,1,rep,packed,name=files,proto3" json:"files,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupWant) Reset() {
+	*x = BackupWant{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupWant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupWant) ProtoMessage() {}
+
+func (x *BackupWant) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupWant.ProtoReflect.Descriptor instead.
+func (*BackupWant) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *BackupWant) GetFiles() []uint32 {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+// BackupResponse lists files, and then holds a piece of one.
+type BackupResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to What:
+	//
+	//	*BackupResponse_Files
+	//	*BackupResponse_Chunk
+	What          isBackupResponse_What `protobuf_oneof:"what"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupResponse) Reset() {
+	*x = BackupResponse{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupResponse) ProtoMessage() {}
+
+func (x *BackupResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
+func (*BackupResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *BackupResponse) GetWhat() isBackupResponse_What {
+	if x != nil {
+		return x.What
+	}
+	return nil
+}
+
+func (x *BackupResponse) GetFiles() *BackupFiles {
+	if x != nil {
+		if x, ok := x.What.(*BackupResponse_Files); ok {
+			return x.Files
+		}
+	}
+	return nil
+}
+
+func (x *BackupResponse) GetChunk() *BackupChunk {
+	if x != nil {
+		if x, ok := x.What.(*BackupResponse_Chunk); ok {
+			return x.Chunk
+		}
+	}
+	return nil
+}
+
+type isBackupResponse_What interface {
+	isBackupResponse_What()
+}
+
+type BackupResponse_Files struct {
+	Files *BackupFiles `protobuf:"bytes,1,opt,name=files,proto3,oneof"`
+}
+
+type BackupResponse_Chunk struct {
+	Chunk *BackupChunk `protobuf:"bytes,2,opt,name=chunk,proto3,oneof"`
+}
+
+func (*BackupResponse_Files) isBackupResponse_What() {}
+
+func (*BackupResponse_Chunk) isBackupResponse_What() {}
+
+// BackupFiles is a part of the list of files.
+type BackupFiles struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Files []*BackupFile          `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
+	// Whether this is the last part.
+	Last bool `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`
+	// Of the layout of the data directory; in the last part.
+	Format uint32 `protobuf:"varint,3,opt,name=format,proto3" json:"format,omitempty"`
+	// When the state was taken; in the last part.
+	Taken         *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=taken,proto3" json:"taken,omitempty"`
+	Graphs        []string               `protobuf:"bytes,5,rep,name=graphs,proto3" json:"graphs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupFiles) Reset() {
+	*x = BackupFiles{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupFiles) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupFiles) ProtoMessage() {}
+
+func (x *BackupFiles) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupFiles.ProtoReflect.Descriptor instead.
+func (*BackupFiles) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *BackupFiles) GetFiles() []*BackupFile {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *BackupFiles) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
+}
+
+func (x *BackupFiles) GetFormat() uint32 {
+	if x != nil {
+		return x.Format
+	}
+	return 0
+}
+
+func (x *BackupFiles) GetTaken() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Taken
+	}
+	return nil
+}
+
+func (x *BackupFiles) GetGraphs() []string {
+	if x != nil {
+		return x.Graphs
+	}
+	return nil
+}
+
+// BackupFile is a file of the data directory.
+type BackupFile struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Relative to the data directory, with slashes.
+	Path          string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	Size          uint64 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	Sha256        []byte `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupFile) Reset() {
+	*x = BackupFile{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupFile) ProtoMessage() {}
+
+func (x *BackupFile) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupFile.ProtoReflect.Descriptor instead.
+func (*BackupFile) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *BackupFile) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *BackupFile) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *BackupFile) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
+// BackupChunk is a piece of a file.
+type BackupChunk struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	File  uint32                 `protobuf:"varint,1,opt,name=file,proto3" json:"file,omitempty"`
+	Data  []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	// Whether the file ends here.
+	Last          bool `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupChunk) Reset() {
+	*x = BackupChunk{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupChunk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupChunk) ProtoMessage() {}
+
+func (x *BackupChunk) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
+func (*BackupChunk) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *BackupChunk) GetFile() uint32 {
+	if x != nil {
+		return x.File
+	}
+	return 0
+}
+
+func (x *BackupChunk) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *BackupChunk) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
+}
+
+// ExportRequest names a graph.
+type ExportRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Graph         string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportRequest) Reset() {
+	*x = ExportRequest{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportRequest) ProtoMessage() {}
+
+func (x *ExportRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportRequest.ProtoReflect.Descriptor instead.
+func (*ExportRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *ExportRequest) GetGraph() string {
+	if x != nil {
+		return x.Graph
+	}
+	return ""
+}
+
+// ExportResponse is the schema, or rows of a group.
+type ExportResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to What:
+	//
+	//	*ExportResponse_Schema
+	//	*ExportResponse_Rows
+	What          isExportResponse_What `protobuf_oneof:"what"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportResponse) Reset() {
+	*x = ExportResponse{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportResponse) ProtoMessage() {}
+
+func (x *ExportResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportResponse.ProtoReflect.Descriptor instead.
+func (*ExportResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *ExportResponse) GetWhat() isExportResponse_What {
+	if x != nil {
+		return x.What
+	}
+	return nil
+}
+
+func (x *ExportResponse) GetSchema() *ExportSchema {
+	if x != nil {
+		if x, ok := x.What.(*ExportResponse_Schema); ok {
+			return x.Schema
+		}
+	}
+	return nil
+}
+
+func (x *ExportResponse) GetRows() *ExportRows {
+	if x != nil {
+		if x, ok := x.What.(*ExportResponse_Rows); ok {
+			return x.Rows
+		}
+	}
+	return nil
+}
+
+type isExportResponse_What interface {
+	isExportResponse_What()
+}
+
+type ExportResponse_Schema struct {
+	Schema *ExportSchema `protobuf:"bytes,1,opt,name=schema,proto3,oneof"`
+}
+
+type ExportResponse_Rows struct {
+	Rows *ExportRows `protobuf:"bytes,2,opt,name=rows,proto3,oneof"`
+}
+
+func (*ExportResponse_Schema) isExportResponse_What() {}
+
+func (*ExportResponse_Rows) isExportResponse_What() {}
+
+// ExportSchema lists the groups, in the order in which their rows come, and the indexes.
+type ExportSchema struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Groups        []*ExportGroup         `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
+	Indexes       []*Index               `protobuf:"bytes,2,rep,name=indexes,proto3" json:"indexes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportSchema) Reset() {
+	*x = ExportSchema{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportSchema) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportSchema) ProtoMessage() {}
+
+func (x *ExportSchema) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportSchema.ProtoReflect.Descriptor instead.
+func (*ExportSchema) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *ExportSchema) GetGroups() []*ExportGroup {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *ExportSchema) GetIndexes() []*Index {
+	if x != nil {
+		return x.Indexes
+	}
+	return nil
+}
+
+// ExportGroup is vertices with the same labels, or edges of one type, whose properties have the same types.
+type ExportGroup struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Labels []string               `protobuf:"bytes,1,rep,name=labels,proto3" json:"labels,omitempty"`
+	// Of edges; empty for vertices.
+	Type          string          `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	Columns       []*ExportColumn `protobuf:"bytes,3,rep,name=columns,proto3" json:"columns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportGroup) Reset() {
+	*x = ExportGroup{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportGroup) ProtoMessage() {}
+
+func (x *ExportGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportGroup.ProtoReflect.Descriptor instead.
+func (*ExportGroup) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *ExportGroup) GetLabels() []string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *ExportGroup) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *ExportGroup) GetColumns() []*ExportColumn {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
+// ExportColumn is a property. The type is int, float, boolean, string, date, localtime, time, localdatetime, datetime
+// or duration, [] after one of them for a list, or any for lists that are none of these.
+type ExportColumn struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Type          string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportColumn) Reset() {
+	*x = ExportColumn{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportColumn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportColumn) ProtoMessage() {}
+
+func (x *ExportColumn) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportColumn.ProtoReflect.Descriptor instead.
+func (*ExportColumn) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ExportColumn) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ExportColumn) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+// ExportRows are rows of a group. A vertex has an id, an edge has the ids of its ends.
+type ExportRows struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Group   uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
+	Ids     []uint64               `protobuf:"fixed64,2,rep,packed,name=ids,proto3" json:"ids,omitempty"`
+	Sources []uint64               `protobuf:"fixed64,3,rep,packed,name=sources,proto3" json:"sources,omitempty"`
+	Targets []uint64               `protobuf:"fixed64,4,rep,packed,name=targets,proto3" json:"targets,omitempty"`
+	// One for each column of the group, a value for each row.
+	Columns       []*ListValue `protobuf:"bytes,5,rep,name=columns,proto3" json:"columns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportRows) Reset() {
+	*x = ExportRows{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportRows) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportRows) ProtoMessage() {}
+
+func (x *ExportRows) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportRows.ProtoReflect.Descriptor instead.
+func (*ExportRows) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *ExportRows) GetGroup() uint32 {
+	if x != nil {
+		return x.Group
+	}
+	return 0
+}
+
+func (x *ExportRows) GetIds() []uint64 {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+func (x *ExportRows) GetSources() []uint64 {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
+}
+
+func (x *ExportRows) GetTargets() []uint64 {
+	if x != nil {
+		return x.Targets
+	}
+	return nil
+}
+
+func (x *ExportRows) GetColumns() []*ListValue {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
 var File_hopgate_v1_admin_proto protoreflect.FileDescriptor
 
 const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"\x16hopgate/v1/admin.proto\x12\n" +
-	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16hopgate/v1/graph.proto\"%\n" +
+	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16hopgate/v1/graph.proto\x1a\x16hopgate/v1/value.proto\"%\n" +
 	"\rSchemaRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\"\xc2\x01\n" +
 	"\x0eSchemaResponse\x12-\n" +
@@ -1275,14 +2481,94 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\x12\x1d\n" +
 	"\n" +
-	"go_version\x18\x03 \x01(\tR\tgoVersion2\xfe\x03\n" +
+	"go_version\x18\x03 \x01(\tR\tgoVersion\"<\n" +
+	"\fCheckRequest\x12\x14\n" +
+	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x16\n" +
+	"\x06repair\x18\x02 \x01(\bR\x06repair\"\x83\x01\n" +
+	"\rCheckResponse\x127\n" +
+	"\bprogress\x18\x01 \x01(\v2\x19.hopgate.v1.CheckProgressH\x00R\bprogress\x121\n" +
+	"\x06report\x18\x02 \x01(\v2\x17.hopgate.v1.CheckReportH\x00R\x06reportB\x06\n" +
+	"\x04what\"?\n" +
+	"\rCheckProgress\x12\x14\n" +
+	"\x05stage\x18\x01 \x01(\tR\x05stage\x12\x18\n" +
+	"\arecords\x18\x02 \x01(\x04R\arecords\"\x88\x02\n" +
+	"\vCheckReport\x12\x14\n" +
+	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x1a\n" +
+	"\bvertices\x18\x02 \x01(\x04R\bvertices\x12\x14\n" +
+	"\x05edges\x18\x03 \x01(\x04R\x05edges\x12#\n" +
+	"\rindex_entries\x18\x04 \x01(\x04R\findexEntries\x12!\n" +
+	"\flarge_values\x18\x05 \x01(\x04R\vlargeValues\x12\x14\n" +
+	"\x05files\x18\x06 \x01(\x04R\x05files\x12\x1d\n" +
+	"\n" +
+	"file_bytes\x18\a \x01(\x04R\tfileBytes\x124\n" +
+	"\bfindings\x18\b \x03(\v2\x18.hopgate.v1.CheckFindingR\bfindings\"\x88\x01\n" +
+	"\fCheckFinding\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\x12\x16\n" +
+	"\x06mended\x18\x03 \x01(\x04R\x06mended\x12\x1a\n" +
+	"\bmendable\x18\x04 \x01(\bR\bmendable\x12\x1a\n" +
+	"\bexamples\x18\x05 \x03(\tR\bexamples\"v\n" +
+	"\rBackupRequest\x12/\n" +
+	"\x05begin\x18\x01 \x01(\v2\x17.hopgate.v1.BackupBeginH\x00R\x05begin\x12,\n" +
+	"\x04want\x18\x02 \x01(\v2\x16.hopgate.v1.BackupWantH\x00R\x04wantB\x06\n" +
+	"\x04what\"%\n" +
+	"\vBackupBegin\x12\x16\n" +
+	"\x06graphs\x18\x01 \x03(\tR\x06graphs\"\"\n" +
+	"\n" +
+	"BackupWant\x12\x14\n" +
+	"\x05files\x18\x01 \x03(\rR\x05files\"z\n" +
+	"\x0eBackupResponse\x12/\n" +
+	"\x05files\x18\x01 \x01(\v2\x17.hopgate.v1.BackupFilesH\x00R\x05files\x12/\n" +
+	"\x05chunk\x18\x02 \x01(\v2\x17.hopgate.v1.BackupChunkH\x00R\x05chunkB\x06\n" +
+	"\x04what\"\xb1\x01\n" +
+	"\vBackupFiles\x12,\n" +
+	"\x05files\x18\x01 \x03(\v2\x16.hopgate.v1.BackupFileR\x05files\x12\x12\n" +
+	"\x04last\x18\x02 \x01(\bR\x04last\x12\x16\n" +
+	"\x06format\x18\x03 \x01(\rR\x06format\x120\n" +
+	"\x05taken\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05taken\x12\x16\n" +
+	"\x06graphs\x18\x05 \x03(\tR\x06graphs\"L\n" +
+	"\n" +
+	"BackupFile\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x04R\x04size\x12\x16\n" +
+	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"I\n" +
+	"\vBackupChunk\x12\x12\n" +
+	"\x04file\x18\x01 \x01(\rR\x04file\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\x12\x12\n" +
+	"\x04last\x18\x03 \x01(\bR\x04last\"%\n" +
+	"\rExportRequest\x12\x14\n" +
+	"\x05graph\x18\x01 \x01(\tR\x05graph\"z\n" +
+	"\x0eExportResponse\x122\n" +
+	"\x06schema\x18\x01 \x01(\v2\x18.hopgate.v1.ExportSchemaH\x00R\x06schema\x12,\n" +
+	"\x04rows\x18\x02 \x01(\v2\x16.hopgate.v1.ExportRowsH\x00R\x04rowsB\x06\n" +
+	"\x04what\"l\n" +
+	"\fExportSchema\x12/\n" +
+	"\x06groups\x18\x01 \x03(\v2\x17.hopgate.v1.ExportGroupR\x06groups\x12+\n" +
+	"\aindexes\x18\x02 \x03(\v2\x11.hopgate.v1.IndexR\aindexes\"m\n" +
+	"\vExportGroup\x12\x16\n" +
+	"\x06labels\x18\x01 \x03(\tR\x06labels\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x122\n" +
+	"\acolumns\x18\x03 \x03(\v2\x18.hopgate.v1.ExportColumnR\acolumns\"6\n" +
+	"\fExportColumn\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\"\x99\x01\n" +
+	"\n" +
+	"ExportRows\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\rR\x05group\x12\x10\n" +
+	"\x03ids\x18\x02 \x03(\x06R\x03ids\x12\x18\n" +
+	"\asources\x18\x03 \x03(\x06R\asources\x12\x18\n" +
+	"\atargets\x18\x04 \x03(\x06R\atargets\x12/\n" +
+	"\acolumns\x18\x05 \x03(\v2\x15.hopgate.v1.ListValueR\acolumns2\xc6\x05\n" +
 	"\fAdminService\x12?\n" +
 	"\x06Schema\x12\x19.hopgate.v1.SchemaRequest\x1a\x1a.hopgate.v1.SchemaResponse\x12<\n" +
 	"\x05Stats\x12\x18.hopgate.v1.StatsRequest\x1a\x19.hopgate.v1.StatsResponse\x12W\n" +
 	"\x0eRunningQueries\x12!.hopgate.v1.RunningQueriesRequest\x1a\".hopgate.v1.RunningQueriesResponse\x12H\n" +
 	"\tKillQuery\x12\x1c.hopgate.v1.KillQueryRequest\x1a\x1d.hopgate.v1.KillQueryResponse\x12B\n" +
 	"\aSlowLog\x12\x1a.hopgate.v1.SlowLogRequest\x1a\x1b.hopgate.v1.SlowLogResponse\x12D\n" +
-	"\aProfile\x12\x1a.hopgate.v1.ProfileRequest\x1a\x1b.hopgate.v1.ProfileResponse0\x01\x12B\n" +
+	"\aProfile\x12\x1a.hopgate.v1.ProfileRequest\x1a\x1b.hopgate.v1.ProfileResponse0\x01\x12>\n" +
+	"\x05Check\x12\x18.hopgate.v1.CheckRequest\x1a\x19.hopgate.v1.CheckResponse0\x01\x12C\n" +
+	"\x06Backup\x12\x19.hopgate.v1.BackupRequest\x1a\x1a.hopgate.v1.BackupResponse(\x010\x01\x12A\n" +
+	"\x06Export\x12\x19.hopgate.v1.ExportRequest\x1a\x1a.hopgate.v1.ExportResponse0\x01\x12B\n" +
 	"\aVersion\x12\x1a.hopgate.v1.VersionRequest\x1a\x1b.hopgate.v1.VersionResponseB9Z7github.com/hopgate/hopgate/api/gen/hopgate/v1;hopgatev1b\x06proto3"
 
 var (
@@ -1297,7 +2583,7 @@ func file_hopgate_v1_admin_proto_rawDescGZIP() []byte {
 	return file_hopgate_v1_admin_proto_rawDescData
 }
 
-var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*SchemaRequest)(nil),          // 0: hopgate.v1.SchemaRequest
 	(*SchemaResponse)(nil),         // 1: hopgate.v1.SchemaResponse
@@ -1318,9 +2604,28 @@ var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*ProfileResponse)(nil),        // 16: hopgate.v1.ProfileResponse
 	(*VersionRequest)(nil),         // 17: hopgate.v1.VersionRequest
 	(*VersionResponse)(nil),        // 18: hopgate.v1.VersionResponse
-	(*timestamppb.Timestamp)(nil),  // 19: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),    // 20: google.protobuf.Duration
-	(*PlanNode)(nil),               // 21: hopgate.v1.PlanNode
+	(*CheckRequest)(nil),           // 19: hopgate.v1.CheckRequest
+	(*CheckResponse)(nil),          // 20: hopgate.v1.CheckResponse
+	(*CheckProgress)(nil),          // 21: hopgate.v1.CheckProgress
+	(*CheckReport)(nil),            // 22: hopgate.v1.CheckReport
+	(*CheckFinding)(nil),           // 23: hopgate.v1.CheckFinding
+	(*BackupRequest)(nil),          // 24: hopgate.v1.BackupRequest
+	(*BackupBegin)(nil),            // 25: hopgate.v1.BackupBegin
+	(*BackupWant)(nil),             // 26: hopgate.v1.BackupWant
+	(*BackupResponse)(nil),         // 27: hopgate.v1.BackupResponse
+	(*BackupFiles)(nil),            // 28: hopgate.v1.BackupFiles
+	(*BackupFile)(nil),             // 29: hopgate.v1.BackupFile
+	(*BackupChunk)(nil),            // 30: hopgate.v1.BackupChunk
+	(*ExportRequest)(nil),          // 31: hopgate.v1.ExportRequest
+	(*ExportResponse)(nil),         // 32: hopgate.v1.ExportResponse
+	(*ExportSchema)(nil),           // 33: hopgate.v1.ExportSchema
+	(*ExportGroup)(nil),            // 34: hopgate.v1.ExportGroup
+	(*ExportColumn)(nil),           // 35: hopgate.v1.ExportColumn
+	(*ExportRows)(nil),             // 36: hopgate.v1.ExportRows
+	(*timestamppb.Timestamp)(nil),  // 37: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),    // 38: google.protobuf.Duration
+	(*PlanNode)(nil),               // 39: hopgate.v1.PlanNode
+	(*ListValue)(nil),              // 40: hopgate.v1.ListValue
 }
 var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	2,  // 0: hopgate.v1.SchemaResponse.labels:type_name -> hopgate.v1.NameCount
@@ -1330,32 +2635,53 @@ var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	2,  // 4: hopgate.v1.StatsResponse.edge_types:type_name -> hopgate.v1.NameCount
 	6,  // 5: hopgate.v1.StatsResponse.shards:type_name -> hopgate.v1.ShardStats
 	9,  // 6: hopgate.v1.RunningQueriesResponse.queries:type_name -> hopgate.v1.RunningQuery
-	19, // 7: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
-	20, // 8: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
+	37, // 7: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
+	38, // 8: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
 	14, // 9: hopgate.v1.SlowLogResponse.queries:type_name -> hopgate.v1.SlowQuery
-	19, // 10: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
-	20, // 11: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
-	21, // 12: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
-	20, // 13: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
-	0,  // 14: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
-	4,  // 15: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
-	7,  // 16: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
-	10, // 17: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
-	12, // 18: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
-	15, // 19: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
-	17, // 20: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
-	1,  // 21: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
-	5,  // 22: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
-	8,  // 23: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
-	11, // 24: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
-	13, // 25: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
-	16, // 26: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
-	18, // 27: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
-	21, // [21:28] is the sub-list for method output_type
-	14, // [14:21] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	37, // 10: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
+	38, // 11: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
+	39, // 12: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
+	38, // 13: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
+	21, // 14: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
+	22, // 15: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
+	23, // 16: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
+	25, // 17: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
+	26, // 18: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
+	28, // 19: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
+	30, // 20: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
+	29, // 21: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
+	37, // 22: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
+	33, // 23: hopgate.v1.ExportResponse.schema:type_name -> hopgate.v1.ExportSchema
+	36, // 24: hopgate.v1.ExportResponse.rows:type_name -> hopgate.v1.ExportRows
+	34, // 25: hopgate.v1.ExportSchema.groups:type_name -> hopgate.v1.ExportGroup
+	3,  // 26: hopgate.v1.ExportSchema.indexes:type_name -> hopgate.v1.Index
+	35, // 27: hopgate.v1.ExportGroup.columns:type_name -> hopgate.v1.ExportColumn
+	40, // 28: hopgate.v1.ExportRows.columns:type_name -> hopgate.v1.ListValue
+	0,  // 29: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
+	4,  // 30: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
+	7,  // 31: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
+	10, // 32: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
+	12, // 33: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
+	15, // 34: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
+	19, // 35: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
+	24, // 36: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
+	31, // 37: hopgate.v1.AdminService.Export:input_type -> hopgate.v1.ExportRequest
+	17, // 38: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
+	1,  // 39: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
+	5,  // 40: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
+	8,  // 41: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
+	11, // 42: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
+	13, // 43: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
+	16, // 44: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
+	20, // 45: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
+	27, // 46: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
+	32, // 47: hopgate.v1.AdminService.Export:output_type -> hopgate.v1.ExportResponse
+	18, // 48: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
+	39, // [39:49] is the sub-list for method output_type
+	29, // [29:39] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_admin_proto_init() }
@@ -1364,13 +2690,30 @@ func file_hopgate_v1_admin_proto_init() {
 		return
 	}
 	file_hopgate_v1_graph_proto_init()
+	file_hopgate_v1_value_proto_init()
+	file_hopgate_v1_admin_proto_msgTypes[20].OneofWrappers = []any{
+		(*CheckResponse_Progress)(nil),
+		(*CheckResponse_Report)(nil),
+	}
+	file_hopgate_v1_admin_proto_msgTypes[24].OneofWrappers = []any{
+		(*BackupRequest_Begin)(nil),
+		(*BackupRequest_Want)(nil),
+	}
+	file_hopgate_v1_admin_proto_msgTypes[27].OneofWrappers = []any{
+		(*BackupResponse_Files)(nil),
+		(*BackupResponse_Chunk)(nil),
+	}
+	file_hopgate_v1_admin_proto_msgTypes[32].OneofWrappers = []any{
+		(*ExportResponse_Schema)(nil),
+		(*ExportResponse_Rows)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_admin_proto_rawDesc), len(file_hopgate_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

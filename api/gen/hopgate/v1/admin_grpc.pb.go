@@ -25,6 +25,9 @@ const (
 	AdminService_KillQuery_FullMethodName      = "/hopgate.v1.AdminService/KillQuery"
 	AdminService_SlowLog_FullMethodName        = "/hopgate.v1.AdminService/SlowLog"
 	AdminService_Profile_FullMethodName        = "/hopgate.v1.AdminService/Profile"
+	AdminService_Check_FullMethodName          = "/hopgate.v1.AdminService/Check"
+	AdminService_Backup_FullMethodName         = "/hopgate.v1.AdminService/Backup"
+	AdminService_Export_FullMethodName         = "/hopgate.v1.AdminService/Export"
 	AdminService_Version_FullMethodName        = "/hopgate.v1.AdminService/Version"
 )
 
@@ -46,6 +49,13 @@ type AdminServiceClient interface {
 	SlowLog(ctx context.Context, in *SlowLogRequest, opts ...grpc.CallOption) (*SlowLogResponse, error)
 	// Profile takes a profile of the server and gives it in pprof's format, in chunks.
 	Profile(ctx context.Context, in *ProfileRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ProfileResponse], error)
+	// Check verifies a graph on one state of it, and mends it if asked to. Progress comes first, the report last.
+	Check(ctx context.Context, in *CheckRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CheckResponse], error)
+	// Backup takes one state of all graphs, or of some. The server lists its files; the client asks for those that it
+	// does not have yet, and gets them in chunks. The state is let go when the call ends.
+	Backup(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[BackupRequest, BackupResponse], error)
+	// Export gives one state of a graph by groups of like vertices and like edges: first the schema, then the rows.
+	Export(ctx context.Context, in *ExportRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportResponse], error)
 	// Version gives the server's version.
 	Version(ctx context.Context, in *VersionRequest, opts ...grpc.CallOption) (*VersionResponse, error)
 }
@@ -127,6 +137,57 @@ func (c *adminServiceClient) Profile(ctx context.Context, in *ProfileRequest, op
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type AdminService_ProfileClient = grpc.ServerStreamingClient[ProfileResponse]
 
+func (c *adminServiceClient) Check(ctx context.Context, in *CheckRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CheckResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &AdminService_ServiceDesc.Streams[1], AdminService_Check_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[CheckRequest, CheckResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AdminService_CheckClient = grpc.ServerStreamingClient[CheckResponse]
+
+func (c *adminServiceClient) Backup(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[BackupRequest, BackupResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &AdminService_ServiceDesc.Streams[2], AdminService_Backup_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[BackupRequest, BackupResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AdminService_BackupClient = grpc.BidiStreamingClient[BackupRequest, BackupResponse]
+
+func (c *adminServiceClient) Export(ctx context.Context, in *ExportRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &AdminService_ServiceDesc.Streams[3], AdminService_Export_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ExportRequest, ExportResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AdminService_ExportClient = grpc.ServerStreamingClient[ExportResponse]
+
 func (c *adminServiceClient) Version(ctx context.Context, in *VersionRequest, opts ...grpc.CallOption) (*VersionResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(VersionResponse)
@@ -155,6 +216,13 @@ type AdminServiceServer interface {
 	SlowLog(context.Context, *SlowLogRequest) (*SlowLogResponse, error)
 	// Profile takes a profile of the server and gives it in pprof's format, in chunks.
 	Profile(*ProfileRequest, grpc.ServerStreamingServer[ProfileResponse]) error
+	// Check verifies a graph on one state of it, and mends it if asked to. Progress comes first, the report last.
+	Check(*CheckRequest, grpc.ServerStreamingServer[CheckResponse]) error
+	// Backup takes one state of all graphs, or of some. The server lists its files; the client asks for those that it
+	// does not have yet, and gets them in chunks. The state is let go when the call ends.
+	Backup(grpc.BidiStreamingServer[BackupRequest, BackupResponse]) error
+	// Export gives one state of a graph by groups of like vertices and like edges: first the schema, then the rows.
+	Export(*ExportRequest, grpc.ServerStreamingServer[ExportResponse]) error
 	// Version gives the server's version.
 	Version(context.Context, *VersionRequest) (*VersionResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
@@ -184,6 +252,15 @@ func (UnimplementedAdminServiceServer) SlowLog(context.Context, *SlowLogRequest)
 }
 func (UnimplementedAdminServiceServer) Profile(*ProfileRequest, grpc.ServerStreamingServer[ProfileResponse]) error {
 	return status.Error(codes.Unimplemented, "method Profile not implemented")
+}
+func (UnimplementedAdminServiceServer) Check(*CheckRequest, grpc.ServerStreamingServer[CheckResponse]) error {
+	return status.Error(codes.Unimplemented, "method Check not implemented")
+}
+func (UnimplementedAdminServiceServer) Backup(grpc.BidiStreamingServer[BackupRequest, BackupResponse]) error {
+	return status.Error(codes.Unimplemented, "method Backup not implemented")
+}
+func (UnimplementedAdminServiceServer) Export(*ExportRequest, grpc.ServerStreamingServer[ExportResponse]) error {
+	return status.Error(codes.Unimplemented, "method Export not implemented")
 }
 func (UnimplementedAdminServiceServer) Version(context.Context, *VersionRequest) (*VersionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Version not implemented")
@@ -310,6 +387,35 @@ func _AdminService_Profile_Handler(srv interface{}, stream grpc.ServerStream) er
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type AdminService_ProfileServer = grpc.ServerStreamingServer[ProfileResponse]
 
+func _AdminService_Check_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(CheckRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AdminServiceServer).Check(m, &grpc.GenericServerStream[CheckRequest, CheckResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AdminService_CheckServer = grpc.ServerStreamingServer[CheckResponse]
+
+func _AdminService_Backup_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(AdminServiceServer).Backup(&grpc.GenericServerStream[BackupRequest, BackupResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AdminService_BackupServer = grpc.BidiStreamingServer[BackupRequest, BackupResponse]
+
+func _AdminService_Export_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ExportRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AdminServiceServer).Export(m, &grpc.GenericServerStream[ExportRequest, ExportResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AdminService_ExportServer = grpc.ServerStreamingServer[ExportResponse]
+
 func _AdminService_Version_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(VersionRequest)
 	if err := dec(in); err != nil {
@@ -364,6 +470,22 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Profile",
 			Handler:       _AdminService_Profile_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Check",
+			Handler:       _AdminService_Check_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Backup",
+			Handler:       _AdminService_Backup_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "Export",
+			Handler:       _AdminService_Export_Handler,
 			ServerStreams: true,
 		},
 	},
