@@ -105,6 +105,13 @@ func (b *binder) expr(e ast.Expr) plan.Expr {
 			return op(plan.IsNotNull, e.Pos, b.expr(e.Operand))
 		}
 		return op(plan.IsNull, e.Pos, b.expr(e.Operand))
+	case *ast.IsNormalized:
+		x := b.expr(e.Operand)
+		n := plan.Expr(&plan.Call{Func: "cypher.isnormalized", Args: []plan.Expr{x, &plan.Const{Value: graph.StringValue(e.Form)}}, Pos: e.Pos})
+		if e.Not {
+			n = op(plan.Not, e.Pos, n)
+		}
+		return n
 	case *ast.IsType:
 		return &plan.IsType{X: b.expr(e.Operand), Type: typeName(e.Type), Not: e.Not}
 	case *ast.HasLabels:

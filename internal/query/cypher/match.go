@@ -210,9 +210,6 @@ func (p *patternBinder) edge(el ast.PathElement, left, right plan.Col, shortest 
 		e.Length = p.length(r.Quantifier)
 	} else {
 		e.Length = p.length(r.Length)
-		if r.Where != nil {
-			p.unsupported(r.Where, "WHERE in a variable length relationship is")
-		}
 	}
 	v := p.varEdge(e, r.Variable)
 	p.types(v.edge(), r, v.add, v.each)

@@ -2,7 +2,8 @@ package ast
 
 // Expr is one of *NullLit, *BoolLit, *IntLit, *FloatLit, *StringLit, *ListLit, *MapLit, *Variable, *Parameter, *Property,
 // *Index, *Slice, *MapProjection, *ListComprehension, *PatternComprehension, *PatternPredicate, *PathSearch, *Subquery, *Case,
-// *CaseOperand, *Quantifier, *Reduce, *Call, *CountStar, *Unary, *Binary, *Comparison, *IsNull, *IsType, *HasLabels.
+// *CaseOperand, *Quantifier, *Reduce, *Call, *CountStar, *Unary, *Binary, *Comparison, *IsNull, *IsType, *IsNormalized,
+// *HasLabels.
 type Expr interface {
 	Node
 	expr()
@@ -322,6 +323,14 @@ type IsType struct {
 	Type    *Type
 }
 
+// IsNormalized is operand IS [NOT] form NORMALIZED, with one of NFC, NFD, NFKC and NFKD as form.
+type IsNormalized struct {
+	At
+	Operand Expr
+	Not     bool
+	Form    string
+}
+
 // Type is the name of a type of values: NAME [NOT NULL], LIST<Element>, or Alternatives joined by |.
 type Type struct {
 	At
@@ -367,4 +376,5 @@ func (*Binary) expr()               {}
 func (*Comparison) expr()           {}
 func (*IsNull) expr()               {}
 func (*IsType) expr()               {}
+func (*IsNormalized) expr()         {}
 func (*HasLabels) expr()            {}

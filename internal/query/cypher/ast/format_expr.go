@@ -56,7 +56,7 @@ func strength(e Expr) int {
 		return precUnary
 	case *Comparison:
 		return precCompare
-	case *IsNull, *IsType:
+	case *IsNull, *IsType, *IsNormalized:
 		return precPredicate
 	case *PatternPredicate:
 		return precPattern
@@ -108,6 +108,10 @@ func (p *printer) bare(e Expr) {
 		p.expr(e.Operand, precPredicate)
 		p.is(e.Not)
 		p.put("NULL")
+	case *IsNormalized:
+		p.expr(e.Operand, precPredicate)
+		p.is(e.Not)
+		p.put(e.Form, " NORMALIZED")
 	case *IsType:
 		p.expr(e.Operand, precPredicate)
 		p.is(e.Not)
@@ -366,6 +370,10 @@ func (p *printer) caseTest(t *CaseTest) {
 		p.put("IS ")
 		p.putIf(e.Not, "NOT ")
 		p.put("NULL")
+	case *IsNormalized:
+		p.put("IS ")
+		p.putIf(e.Not, "NOT ")
+		p.put(e.Form, " NORMALIZED")
 	case *IsType:
 		p.put("IS ")
 		p.putIf(e.Not, "NOT ")

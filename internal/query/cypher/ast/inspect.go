@@ -138,6 +138,8 @@ func (w walker) expr(e Expr) {
 		each(w, e.Steps)
 	case *IsNull:
 		w.all(e.Operand)
+	case *IsNormalized:
+		w.all(e.Operand)
 	case *IsType:
 		w.all(e.Operand, e.Type)
 	case *HasLabels:

@@ -124,6 +124,9 @@ func (c *checker) compound(e ast.Expr, v env) typ {
 	case *ast.IsType:
 		c.expr(e.Operand, v)
 		return boolean
+	case *ast.IsNormalized:
+		c.expr(e.Operand, v)
+		return of(Boolean | Null)
 	case *ast.HasLabels:
 		if t := c.expr(e.Subject, v); !t.canBe(of(Node | Relationship)) {
 			fail(invalidArgumentType, e.Subject, "only nodes and relationships have labels or a type, not %s", t.kinds)

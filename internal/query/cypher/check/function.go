@@ -54,6 +54,7 @@ var builtins = index(
 		{Name: "e", MaxArgs: noArgs, Result: Float}, {Name: "pi", MaxArgs: noArgs, Result: Float},
 		{Name: "rand", MaxArgs: noArgs, Result: Float, Random: true}, {Name: "randomUUID", MaxArgs: noArgs, Result: String, Random: true},
 		{Name: "timestamp", MaxArgs: noArgs, Result: Integer},
+		{Name: "normalize", MinArgs: 1, MaxArgs: 2, Result: String | Null},
 		{Name: "left", MinArgs: 2, Result: String | Null}, {Name: "right", MinArgs: 2, Result: String | Null},
 		{Name: "replace", MinArgs: 3, MaxArgs: 4, Result: String | Null}, {Name: "split", MinArgs: 2, Result: List | Null, Elem: String},
 		{Name: "substring", MinArgs: 2, MaxArgs: 3, Result: String | Null},

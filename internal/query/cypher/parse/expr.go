@@ -108,7 +108,10 @@ func (p *parser) predicateOn(left ast.Expr) ast.Expr {
 	return &ast.Binary{At: at, Op: op, Left: left, Right: p.add()}
 }
 
-// isPredicate reads IS [NOT] NULL and IS [NOT] :: type.
+// normalForms are Unicode's normal forms; the first is meant where none is named.
+var normalForms = []string{"NFC", "NFD", "NFKC", "NFKD"}
+
+// isPredicate reads IS [NOT] NULL, IS [NOT] :: type and IS [NOT] [form] NORMALIZED.
 func (p *parser) isPredicate(left ast.Expr) ast.Expr {
 	at := p.here()
 	p.next()
@@ -119,7 +122,14 @@ func (p *parser) isPredicate(left ast.Expr) ast.Expr {
 	case p.takeSign("::"), p.take("TYPED"):
 		return &ast.IsType{At: at, Operand: left, Not: not, Type: p.typ()}
 	}
-	p.unexpected("NULL, NOT NULL or :: and a type")
+	form := p.oneOf(normalForms...)
+	if p.take("NORMALIZED") {
+		if form == "" {
+			form = normalForms[0]
+		}
+		return &ast.IsNormalized{At: at, Operand: left, Not: not, Form: form}
+	}
+	p.unexpected("NULL, NOT NULL, NORMALIZED or :: and a type")
 	return nil
 }
 

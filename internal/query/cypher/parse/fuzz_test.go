@@ -18,6 +18,7 @@ var seeds = []string{
 	"FOREACH (x IN [1] | CREATE (n {`a b`: x}) SET n[x] = 'a\\u00e9\\n') RETURN n {.a, .*, b: 1, c}, reduce(s = 0, x IN l | s + x), all(x IN l WHERE x)",
 	"LOAD CSV WITH HEADERS FROM 'f' AS row FIELDTERMINATOR ';' RETURN EXISTS { (a)-->(b) WHERE a.x }, COUNT { MATCH (a) RETURN a }, count(DISTINCT x), count(*)",
 	"RETURN a IS NOT :: LIST<INTEGER NOT NULL> | STRING, a[1..], a[..2][3].b, NOT a < b <= c XOR (n)-->(m) AND shortestPath((a)-[*]-(b)) IS NULL",
+	"RETURN normalize(a, NFKD), a IS NOT NFC NORMALIZED, CASE a WHEN IS NORMALIZED THEN 1 END",
 	"CREATE FULLTEXT INDEX i IF NOT EXISTS FOR (n:A|B) ON EACH [n.a, n.b] OPTIONS {x: 1}",
 	"CREATE CONSTRAINT c FOR ()-[r:T]-() REQUIRE (r.a, r.b) IS RELATIONSHIP KEY",
 	"SHOW RANGE INDEXES YIELD name AS n ORDER BY n WHERE n = 'x' RETURN n", "DROP INDEX ON :A(b)", "TERMINATE TRANSACTION 'a', 'b';",

@@ -47,6 +47,8 @@ func (p *parser) bracketed() (e ast.Expr) {
 		return e
 	case p.is("TRIM"):
 		return p.trim()
+	case p.is("NORMALIZE"):
+		return p.normalize()
 	case overList && (p.is("FILTER") || p.is("EXTRACT")):
 		p.i++
 		p.needSign("(")
@@ -100,6 +102,27 @@ func (p *parser) trimArgs(c *ast.Call) {
 	case side != "":
 		p.unexpected("FROM")
 	}
+}
+
+// normalize reads a call of normalize, whose second argument may be the name of a normal form: a string by the name.
+func (p *parser) normalize() ast.Expr {
+	c := &ast.Call{At: p.here(), Name: p.next().text}
+	p.needSign("(")
+	if !p.isSign(")") {
+		p.bars(false, func() { c.Args = commas(p, p.normalizeArg) })
+	}
+	p.needSign(")")
+	return c
+}
+
+func (p *parser) normalizeArg() ast.Expr {
+	at := p.here()
+	if p.peekAt(1).sign(")") && p.tokens[p.i-1].sign(",") {
+		if form := p.oneOf(normalForms...); form != "" {
+			return &ast.StringLit{At: at, Value: form}
+		}
+	}
+	return p.expr()
 }
 
 func (p *parser) quantifierKind() (ast.QuantifierKind, bool) {
