@@ -726,6 +726,565 @@ func (x *FetchResponse) GetCode() uint32 {
 	return 0
 }
 
+// TransactRequest is one step of an explicit transaction.
+type TransactRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Step:
+	//
+	//	*TransactRequest_Begin
+	//	*TransactRequest_Run
+	//	*TransactRequest_Commit
+	//	*TransactRequest_Rollback
+	Step          isTransactRequest_Step `protobuf_oneof:"step"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransactRequest) Reset() {
+	*x = TransactRequest{}
+	mi := &file_hopgate_v1_graph_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransactRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransactRequest) ProtoMessage() {}
+
+func (x *TransactRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_graph_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransactRequest.ProtoReflect.Descriptor instead.
+func (*TransactRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *TransactRequest) GetStep() isTransactRequest_Step {
+	if x != nil {
+		return x.Step
+	}
+	return nil
+}
+
+func (x *TransactRequest) GetBegin() *TransactBegin {
+	if x != nil {
+		if x, ok := x.Step.(*TransactRequest_Begin); ok {
+			return x.Begin
+		}
+	}
+	return nil
+}
+
+func (x *TransactRequest) GetRun() *TransactRun {
+	if x != nil {
+		if x, ok := x.Step.(*TransactRequest_Run); ok {
+			return x.Run
+		}
+	}
+	return nil
+}
+
+func (x *TransactRequest) GetCommit() *TransactCommit {
+	if x != nil {
+		if x, ok := x.Step.(*TransactRequest_Commit); ok {
+			return x.Commit
+		}
+	}
+	return nil
+}
+
+func (x *TransactRequest) GetRollback() *TransactRollback {
+	if x != nil {
+		if x, ok := x.Step.(*TransactRequest_Rollback); ok {
+			return x.Rollback
+		}
+	}
+	return nil
+}
+
+type isTransactRequest_Step interface {
+	isTransactRequest_Step()
+}
+
+type TransactRequest_Begin struct {
+	Begin *TransactBegin `protobuf:"bytes,1,opt,name=begin,proto3,oneof"`
+}
+
+type TransactRequest_Run struct {
+	Run *TransactRun `protobuf:"bytes,2,opt,name=run,proto3,oneof"`
+}
+
+type TransactRequest_Commit struct {
+	Commit *TransactCommit `protobuf:"bytes,3,opt,name=commit,proto3,oneof"`
+}
+
+type TransactRequest_Rollback struct {
+	Rollback *TransactRollback `protobuf:"bytes,4,opt,name=rollback,proto3,oneof"`
+}
+
+func (*TransactRequest_Begin) isTransactRequest_Step() {}
+
+func (*TransactRequest_Run) isTransactRequest_Step() {}
+
+func (*TransactRequest_Commit) isTransactRequest_Step() {}
+
+func (*TransactRequest_Rollback) isTransactRequest_Step() {}
+
+// TransactBegin opens a transaction on one cut of a graph.
+type TransactBegin struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The graph's name; "" is "default".
+	Graph      string     `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	AccessMode AccessMode `protobuf:"varint,2,opt,name=access_mode,json=accessMode,proto3,enum=hopgate.v1.AccessMode" json:"access_mode,omitempty"`
+	// Time after which the transaction is rolled back; unset: none. The server's own limit of idleness holds beside it.
+	Timeout       *durationpb.Duration `protobuf:"bytes,3,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransactBegin) Reset() {
+	*x = TransactBegin{}
+	mi := &file_hopgate_v1_graph_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransactBegin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransactBegin) ProtoMessage() {}
+
+func (x *TransactBegin) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_graph_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransactBegin.ProtoReflect.Descriptor instead.
+func (*TransactBegin) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *TransactBegin) GetGraph() string {
+	if x != nil {
+		return x.Graph
+	}
+	return ""
+}
+
+func (x *TransactBegin) GetAccessMode() AccessMode {
+	if x != nil {
+		return x.AccessMode
+	}
+	return AccessMode_ACCESS_MODE_UNSPECIFIED
+}
+
+func (x *TransactBegin) GetTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.Timeout
+	}
+	return nil
+}
+
+// TransactRun is one statement, which sees the writes before it.
+type TransactRun struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Statement  string                 `protobuf:"bytes,1,opt,name=statement,proto3" json:"statement,omitempty"`
+	Parameters map[string]*Value      `protobuf:"bytes,2,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Rows after which the answer ends with truncated set; 0: no limit.
+	MaxRows uint64 `protobuf:"varint,3,opt,name=max_rows,json=maxRows,proto3" json:"max_rows,omitempty"`
+	// Time after which the statement is ended; unset: the server's cap.
+	Timeout       *durationpb.Duration `protobuf:"bytes,4,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransactRun) Reset() {
+	*x = TransactRun{}
+	mi := &file_hopgate_v1_graph_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransactRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransactRun) ProtoMessage() {}
+
+func (x *TransactRun) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_graph_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransactRun.ProtoReflect.Descriptor instead.
+func (*TransactRun) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *TransactRun) GetStatement() string {
+	if x != nil {
+		return x.Statement
+	}
+	return ""
+}
+
+func (x *TransactRun) GetParameters() map[string]*Value {
+	if x != nil {
+		return x.Parameters
+	}
+	return nil
+}
+
+func (x *TransactRun) GetMaxRows() uint64 {
+	if x != nil {
+		return x.MaxRows
+	}
+	return 0
+}
+
+func (x *TransactRun) GetTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.Timeout
+	}
+	return nil
+}
+
+// TransactCommit makes the writes of all statements durable and visible. A conflict with another transaction is ABORTED.
+type TransactCommit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransactCommit) Reset() {
+	*x = TransactCommit{}
+	mi := &file_hopgate_v1_graph_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransactCommit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransactCommit) ProtoMessage() {}
+
+func (x *TransactCommit) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_graph_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransactCommit.ProtoReflect.Descriptor instead.
+func (*TransactCommit) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{11}
+}
+
+// TransactRollback ends the transaction without its writes.
+type TransactRollback struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransactRollback) Reset() {
+	*x = TransactRollback{}
+	mi := &file_hopgate_v1_graph_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransactRollback) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransactRollback) ProtoMessage() {}
+
+func (x *TransactRollback) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_graph_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransactRollback.ProtoReflect.Descriptor instead.
+func (*TransactRollback) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{12}
+}
+
+// TransactResponse is one part of the answer to a step: one response to a begin, a commit or a rollback, and those of
+// Query to a statement.
+type TransactResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Part:
+	//
+	//	*TransactResponse_Begun
+	//	*TransactResponse_Result
+	//	*TransactResponse_Committed
+	//	*TransactResponse_RolledBack
+	Part          isTransactResponse_Part `protobuf_oneof:"part"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransactResponse) Reset() {
+	*x = TransactResponse{}
+	mi := &file_hopgate_v1_graph_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransactResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransactResponse) ProtoMessage() {}
+
+func (x *TransactResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_graph_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransactResponse.ProtoReflect.Descriptor instead.
+func (*TransactResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *TransactResponse) GetPart() isTransactResponse_Part {
+	if x != nil {
+		return x.Part
+	}
+	return nil
+}
+
+func (x *TransactResponse) GetBegun() *TransactBegun {
+	if x != nil {
+		if x, ok := x.Part.(*TransactResponse_Begun); ok {
+			return x.Begun
+		}
+	}
+	return nil
+}
+
+func (x *TransactResponse) GetResult() *QueryResponse {
+	if x != nil {
+		if x, ok := x.Part.(*TransactResponse_Result); ok {
+			return x.Result
+		}
+	}
+	return nil
+}
+
+func (x *TransactResponse) GetCommitted() *TransactCommitted {
+	if x != nil {
+		if x, ok := x.Part.(*TransactResponse_Committed); ok {
+			return x.Committed
+		}
+	}
+	return nil
+}
+
+func (x *TransactResponse) GetRolledBack() *TransactRolledBack {
+	if x != nil {
+		if x, ok := x.Part.(*TransactResponse_RolledBack); ok {
+			return x.RolledBack
+		}
+	}
+	return nil
+}
+
+type isTransactResponse_Part interface {
+	isTransactResponse_Part()
+}
+
+type TransactResponse_Begun struct {
+	Begun *TransactBegun `protobuf:"bytes,1,opt,name=begun,proto3,oneof"`
+}
+
+type TransactResponse_Result struct {
+	Result *QueryResponse `protobuf:"bytes,2,opt,name=result,proto3,oneof"`
+}
+
+type TransactResponse_Committed struct {
+	Committed *TransactCommitted `protobuf:"bytes,3,opt,name=committed,proto3,oneof"`
+}
+
+type TransactResponse_RolledBack struct {
+	RolledBack *TransactRolledBack `protobuf:"bytes,4,opt,name=rolled_back,json=rolledBack,proto3,oneof"`
+}
+
+func (*TransactResponse_Begun) isTransactResponse_Part() {}
+
+func (*TransactResponse_Result) isTransactResponse_Part() {}
+
+func (*TransactResponse_Committed) isTransactResponse_Part() {}
+
+func (*TransactResponse_RolledBack) isTransactResponse_Part() {}
+
+// TransactBegun answers a begin.
+type TransactBegun struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransactBegun) Reset() {
+	*x = TransactBegun{}
+	mi := &file_hopgate_v1_graph_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransactBegun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransactBegun) ProtoMessage() {}
+
+func (x *TransactBegun) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_graph_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransactBegun.ProtoReflect.Descriptor instead.
+func (*TransactBegun) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{14}
+}
+
+// TransactCommitted answers a commit.
+type TransactCommitted struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What all statements of the transaction have changed.
+	Counters      *Counters `protobuf:"bytes,1,opt,name=counters,proto3" json:"counters,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransactCommitted) Reset() {
+	*x = TransactCommitted{}
+	mi := &file_hopgate_v1_graph_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransactCommitted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransactCommitted) ProtoMessage() {}
+
+func (x *TransactCommitted) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_graph_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransactCommitted.ProtoReflect.Descriptor instead.
+func (*TransactCommitted) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *TransactCommitted) GetCounters() *Counters {
+	if x != nil {
+		return x.Counters
+	}
+	return nil
+}
+
+// TransactRolledBack answers a rollback.
+type TransactRolledBack struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransactRolledBack) Reset() {
+	*x = TransactRolledBack{}
+	mi := &file_hopgate_v1_graph_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransactRolledBack) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransactRolledBack) ProtoMessage() {}
+
+func (x *TransactRolledBack) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_graph_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransactRolledBack.ProtoReflect.Descriptor instead.
+func (*TransactRolledBack) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_graph_proto_rawDescGZIP(), []int{16}
+}
+
 var File_hopgate_v1_graph_proto protoreflect.FileDescriptor
 
 const file_hopgate_v1_graph_proto_rawDesc = "" +
@@ -786,12 +1345,46 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"9\n" +
 	"\rFetchResponse\x12\x14\n" +
 	"\x05chunk\x18\x01 \x01(\fR\x05chunk\x12\x12\n" +
-	"\x04code\x18\x02 \x01(\rR\x04code*V\n" +
+	"\x04code\x18\x02 \x01(\rR\x04code\"\xeb\x01\n" +
+	"\x0fTransactRequest\x121\n" +
+	"\x05begin\x18\x01 \x01(\v2\x19.hopgate.v1.TransactBeginH\x00R\x05begin\x12+\n" +
+	"\x03run\x18\x02 \x01(\v2\x17.hopgate.v1.TransactRunH\x00R\x03run\x124\n" +
+	"\x06commit\x18\x03 \x01(\v2\x1a.hopgate.v1.TransactCommitH\x00R\x06commit\x12:\n" +
+	"\brollback\x18\x04 \x01(\v2\x1c.hopgate.v1.TransactRollbackH\x00R\brollbackB\x06\n" +
+	"\x04step\"\x93\x01\n" +
+	"\rTransactBegin\x12\x14\n" +
+	"\x05graph\x18\x01 \x01(\tR\x05graph\x127\n" +
+	"\vaccess_mode\x18\x02 \x01(\x0e2\x16.hopgate.v1.AccessModeR\n" +
+	"accessMode\x123\n" +
+	"\atimeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"\x96\x02\n" +
+	"\vTransactRun\x12\x1c\n" +
+	"\tstatement\x18\x01 \x01(\tR\tstatement\x12G\n" +
+	"\n" +
+	"parameters\x18\x02 \x03(\v2'.hopgate.v1.TransactRun.ParametersEntryR\n" +
+	"parameters\x12\x19\n" +
+	"\bmax_rows\x18\x03 \x01(\x04R\amaxRows\x123\n" +
+	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x1aP\n" +
+	"\x0fParametersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
+	"\x05value\x18\x02 \x01(\v2\x11.hopgate.v1.ValueR\x05value:\x028\x01\"\x10\n" +
+	"\x0eTransactCommit\"\x12\n" +
+	"\x10TransactRollback\"\x84\x02\n" +
+	"\x10TransactResponse\x121\n" +
+	"\x05begun\x18\x01 \x01(\v2\x19.hopgate.v1.TransactBegunH\x00R\x05begun\x123\n" +
+	"\x06result\x18\x02 \x01(\v2\x19.hopgate.v1.QueryResponseH\x00R\x06result\x12=\n" +
+	"\tcommitted\x18\x03 \x01(\v2\x1d.hopgate.v1.TransactCommittedH\x00R\tcommitted\x12A\n" +
+	"\vrolled_back\x18\x04 \x01(\v2\x1e.hopgate.v1.TransactRolledBackH\x00R\n" +
+	"rolledBackB\x06\n" +
+	"\x04part\"\x0f\n" +
+	"\rTransactBegun\"E\n" +
+	"\x11TransactCommitted\x120\n" +
+	"\bcounters\x18\x01 \x01(\v2\x14.hopgate.v1.CountersR\bcounters\"\x14\n" +
+	"\x12TransactRolledBack*V\n" +
 	"\n" +
 	"AccessMode\x12\x1b\n" +
 	"\x17ACCESS_MODE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10ACCESS_MODE_READ\x10\x01\x12\x15\n" +
-	"\x11ACCESS_MODE_WRITE\x10\x022\xf6\x03\n" +
+	"\x11ACCESS_MODE_WRITE\x10\x022\xc1\x04\n" +
 	"\fGraphService\x12>\n" +
 	"\x05Query\x12\x18.hopgate.v1.QueryRequest\x1a\x19.hopgate.v1.QueryResponse0\x01\x12>\n" +
 	"\x05Fetch\x12\x18.hopgate.v1.FetchRequest\x1a\x19.hopgate.v1.FetchResponse0\x01\x12G\n" +
@@ -799,7 +1392,8 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\fShortestPath\x12\x1f.hopgate.v1.ShortestPathRequest\x1a\x18.hopgate.v1.PathResponse0\x01\x12D\n" +
 	"\bSubgraph\x12\x1b.hopgate.v1.SubgraphRequest\x1a\x19.hopgate.v1.SubgraphLayer0\x01\x12H\n" +
 	"\vGetVertices\x12\x1e.hopgate.v1.GetVerticesRequest\x1a\x17.hopgate.v1.VertexBatch0\x01\x12@\n" +
-	"\bGetEdges\x12\x1b.hopgate.v1.GetEdgesRequest\x1a\x15.hopgate.v1.EdgeBatch0\x01B9Z7github.com/hopgate/hopgate/api/gen/hopgate/v1;hopgatev1b\x06proto3"
+	"\bGetEdges\x12\x1b.hopgate.v1.GetEdgesRequest\x1a\x15.hopgate.v1.EdgeBatch0\x01\x12I\n" +
+	"\bTransact\x12\x1b.hopgate.v1.TransactRequest\x1a\x1c.hopgate.v1.TransactResponse(\x010\x01B9Z7github.com/hopgate/hopgate/api/gen/hopgate/v1;hopgatev1b\x06proto3"
 
 var (
 	file_hopgate_v1_graph_proto_rawDescOnce sync.Once
@@ -814,7 +1408,7 @@ func file_hopgate_v1_graph_proto_rawDescGZIP() []byte {
 }
 
 var file_hopgate_v1_graph_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hopgate_v1_graph_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_hopgate_v1_graph_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_hopgate_v1_graph_proto_goTypes = []any{
 	(AccessMode)(0),             // 0: hopgate.v1.AccessMode
 	(*QueryRequest)(nil),        // 1: hopgate.v1.QueryRequest
@@ -825,53 +1419,79 @@ var file_hopgate_v1_graph_proto_goTypes = []any{
 	(*PlanNode)(nil),            // 6: hopgate.v1.PlanNode
 	(*FetchRequest)(nil),        // 7: hopgate.v1.FetchRequest
 	(*FetchResponse)(nil),       // 8: hopgate.v1.FetchResponse
-	nil,                         // 9: hopgate.v1.QueryRequest.ParametersEntry
-	(*durationpb.Duration)(nil), // 10: google.protobuf.Duration
-	(*RowBatch)(nil),            // 11: hopgate.v1.RowBatch
-	(*Value)(nil),               // 12: hopgate.v1.Value
-	(*TraverseRequest)(nil),     // 13: hopgate.v1.TraverseRequest
-	(*ShortestPathRequest)(nil), // 14: hopgate.v1.ShortestPathRequest
-	(*SubgraphRequest)(nil),     // 15: hopgate.v1.SubgraphRequest
-	(*GetVerticesRequest)(nil),  // 16: hopgate.v1.GetVerticesRequest
-	(*GetEdgesRequest)(nil),     // 17: hopgate.v1.GetEdgesRequest
-	(*TraverseResponse)(nil),    // 18: hopgate.v1.TraverseResponse
-	(*PathResponse)(nil),        // 19: hopgate.v1.PathResponse
-	(*SubgraphLayer)(nil),       // 20: hopgate.v1.SubgraphLayer
-	(*VertexBatch)(nil),         // 21: hopgate.v1.VertexBatch
-	(*EdgeBatch)(nil),           // 22: hopgate.v1.EdgeBatch
+	(*TransactRequest)(nil),     // 9: hopgate.v1.TransactRequest
+	(*TransactBegin)(nil),       // 10: hopgate.v1.TransactBegin
+	(*TransactRun)(nil),         // 11: hopgate.v1.TransactRun
+	(*TransactCommit)(nil),      // 12: hopgate.v1.TransactCommit
+	(*TransactRollback)(nil),    // 13: hopgate.v1.TransactRollback
+	(*TransactResponse)(nil),    // 14: hopgate.v1.TransactResponse
+	(*TransactBegun)(nil),       // 15: hopgate.v1.TransactBegun
+	(*TransactCommitted)(nil),   // 16: hopgate.v1.TransactCommitted
+	(*TransactRolledBack)(nil),  // 17: hopgate.v1.TransactRolledBack
+	nil,                         // 18: hopgate.v1.QueryRequest.ParametersEntry
+	nil,                         // 19: hopgate.v1.TransactRun.ParametersEntry
+	(*durationpb.Duration)(nil), // 20: google.protobuf.Duration
+	(*RowBatch)(nil),            // 21: hopgate.v1.RowBatch
+	(*Value)(nil),               // 22: hopgate.v1.Value
+	(*TraverseRequest)(nil),     // 23: hopgate.v1.TraverseRequest
+	(*ShortestPathRequest)(nil), // 24: hopgate.v1.ShortestPathRequest
+	(*SubgraphRequest)(nil),     // 25: hopgate.v1.SubgraphRequest
+	(*GetVerticesRequest)(nil),  // 26: hopgate.v1.GetVerticesRequest
+	(*GetEdgesRequest)(nil),     // 27: hopgate.v1.GetEdgesRequest
+	(*TraverseResponse)(nil),    // 28: hopgate.v1.TraverseResponse
+	(*PathResponse)(nil),        // 29: hopgate.v1.PathResponse
+	(*SubgraphLayer)(nil),       // 30: hopgate.v1.SubgraphLayer
+	(*VertexBatch)(nil),         // 31: hopgate.v1.VertexBatch
+	(*EdgeBatch)(nil),           // 32: hopgate.v1.EdgeBatch
 }
 var file_hopgate_v1_graph_proto_depIdxs = []int32{
-	9,  // 0: hopgate.v1.QueryRequest.parameters:type_name -> hopgate.v1.QueryRequest.ParametersEntry
+	18, // 0: hopgate.v1.QueryRequest.parameters:type_name -> hopgate.v1.QueryRequest.ParametersEntry
 	0,  // 1: hopgate.v1.QueryRequest.access_mode:type_name -> hopgate.v1.AccessMode
-	10, // 2: hopgate.v1.QueryRequest.timeout:type_name -> google.protobuf.Duration
+	20, // 2: hopgate.v1.QueryRequest.timeout:type_name -> google.protobuf.Duration
 	3,  // 3: hopgate.v1.QueryResponse.header:type_name -> hopgate.v1.QueryHeader
-	11, // 4: hopgate.v1.QueryResponse.rows:type_name -> hopgate.v1.RowBatch
+	21, // 4: hopgate.v1.QueryResponse.rows:type_name -> hopgate.v1.RowBatch
 	4,  // 5: hopgate.v1.QueryResponse.summary:type_name -> hopgate.v1.QuerySummary
 	5,  // 6: hopgate.v1.QuerySummary.counters:type_name -> hopgate.v1.Counters
 	6,  // 7: hopgate.v1.QuerySummary.plan:type_name -> hopgate.v1.PlanNode
 	6,  // 8: hopgate.v1.PlanNode.children:type_name -> hopgate.v1.PlanNode
-	10, // 9: hopgate.v1.PlanNode.time:type_name -> google.protobuf.Duration
-	10, // 10: hopgate.v1.FetchRequest.timeout:type_name -> google.protobuf.Duration
-	12, // 11: hopgate.v1.QueryRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	1,  // 12: hopgate.v1.GraphService.Query:input_type -> hopgate.v1.QueryRequest
-	7,  // 13: hopgate.v1.GraphService.Fetch:input_type -> hopgate.v1.FetchRequest
-	13, // 14: hopgate.v1.GraphService.Traverse:input_type -> hopgate.v1.TraverseRequest
-	14, // 15: hopgate.v1.GraphService.ShortestPath:input_type -> hopgate.v1.ShortestPathRequest
-	15, // 16: hopgate.v1.GraphService.Subgraph:input_type -> hopgate.v1.SubgraphRequest
-	16, // 17: hopgate.v1.GraphService.GetVertices:input_type -> hopgate.v1.GetVerticesRequest
-	17, // 18: hopgate.v1.GraphService.GetEdges:input_type -> hopgate.v1.GetEdgesRequest
-	2,  // 19: hopgate.v1.GraphService.Query:output_type -> hopgate.v1.QueryResponse
-	8,  // 20: hopgate.v1.GraphService.Fetch:output_type -> hopgate.v1.FetchResponse
-	18, // 21: hopgate.v1.GraphService.Traverse:output_type -> hopgate.v1.TraverseResponse
-	19, // 22: hopgate.v1.GraphService.ShortestPath:output_type -> hopgate.v1.PathResponse
-	20, // 23: hopgate.v1.GraphService.Subgraph:output_type -> hopgate.v1.SubgraphLayer
-	21, // 24: hopgate.v1.GraphService.GetVertices:output_type -> hopgate.v1.VertexBatch
-	22, // 25: hopgate.v1.GraphService.GetEdges:output_type -> hopgate.v1.EdgeBatch
-	19, // [19:26] is the sub-list for method output_type
-	12, // [12:19] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	20, // 9: hopgate.v1.PlanNode.time:type_name -> google.protobuf.Duration
+	20, // 10: hopgate.v1.FetchRequest.timeout:type_name -> google.protobuf.Duration
+	10, // 11: hopgate.v1.TransactRequest.begin:type_name -> hopgate.v1.TransactBegin
+	11, // 12: hopgate.v1.TransactRequest.run:type_name -> hopgate.v1.TransactRun
+	12, // 13: hopgate.v1.TransactRequest.commit:type_name -> hopgate.v1.TransactCommit
+	13, // 14: hopgate.v1.TransactRequest.rollback:type_name -> hopgate.v1.TransactRollback
+	0,  // 15: hopgate.v1.TransactBegin.access_mode:type_name -> hopgate.v1.AccessMode
+	20, // 16: hopgate.v1.TransactBegin.timeout:type_name -> google.protobuf.Duration
+	19, // 17: hopgate.v1.TransactRun.parameters:type_name -> hopgate.v1.TransactRun.ParametersEntry
+	20, // 18: hopgate.v1.TransactRun.timeout:type_name -> google.protobuf.Duration
+	15, // 19: hopgate.v1.TransactResponse.begun:type_name -> hopgate.v1.TransactBegun
+	2,  // 20: hopgate.v1.TransactResponse.result:type_name -> hopgate.v1.QueryResponse
+	16, // 21: hopgate.v1.TransactResponse.committed:type_name -> hopgate.v1.TransactCommitted
+	17, // 22: hopgate.v1.TransactResponse.rolled_back:type_name -> hopgate.v1.TransactRolledBack
+	5,  // 23: hopgate.v1.TransactCommitted.counters:type_name -> hopgate.v1.Counters
+	22, // 24: hopgate.v1.QueryRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	22, // 25: hopgate.v1.TransactRun.ParametersEntry.value:type_name -> hopgate.v1.Value
+	1,  // 26: hopgate.v1.GraphService.Query:input_type -> hopgate.v1.QueryRequest
+	7,  // 27: hopgate.v1.GraphService.Fetch:input_type -> hopgate.v1.FetchRequest
+	23, // 28: hopgate.v1.GraphService.Traverse:input_type -> hopgate.v1.TraverseRequest
+	24, // 29: hopgate.v1.GraphService.ShortestPath:input_type -> hopgate.v1.ShortestPathRequest
+	25, // 30: hopgate.v1.GraphService.Subgraph:input_type -> hopgate.v1.SubgraphRequest
+	26, // 31: hopgate.v1.GraphService.GetVertices:input_type -> hopgate.v1.GetVerticesRequest
+	27, // 32: hopgate.v1.GraphService.GetEdges:input_type -> hopgate.v1.GetEdgesRequest
+	9,  // 33: hopgate.v1.GraphService.Transact:input_type -> hopgate.v1.TransactRequest
+	2,  // 34: hopgate.v1.GraphService.Query:output_type -> hopgate.v1.QueryResponse
+	8,  // 35: hopgate.v1.GraphService.Fetch:output_type -> hopgate.v1.FetchResponse
+	28, // 36: hopgate.v1.GraphService.Traverse:output_type -> hopgate.v1.TraverseResponse
+	29, // 37: hopgate.v1.GraphService.ShortestPath:output_type -> hopgate.v1.PathResponse
+	30, // 38: hopgate.v1.GraphService.Subgraph:output_type -> hopgate.v1.SubgraphLayer
+	31, // 39: hopgate.v1.GraphService.GetVertices:output_type -> hopgate.v1.VertexBatch
+	32, // 40: hopgate.v1.GraphService.GetEdges:output_type -> hopgate.v1.EdgeBatch
+	14, // 41: hopgate.v1.GraphService.Transact:output_type -> hopgate.v1.TransactResponse
+	34, // [34:42] is the sub-list for method output_type
+	26, // [26:34] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_graph_proto_init() }
@@ -886,13 +1506,25 @@ func file_hopgate_v1_graph_proto_init() {
 		(*QueryResponse_Rows)(nil),
 		(*QueryResponse_Summary)(nil),
 	}
+	file_hopgate_v1_graph_proto_msgTypes[8].OneofWrappers = []any{
+		(*TransactRequest_Begin)(nil),
+		(*TransactRequest_Run)(nil),
+		(*TransactRequest_Commit)(nil),
+		(*TransactRequest_Rollback)(nil),
+	}
+	file_hopgate_v1_graph_proto_msgTypes[13].OneofWrappers = []any{
+		(*TransactResponse_Begun)(nil),
+		(*TransactResponse_Result)(nil),
+		(*TransactResponse_Committed)(nil),
+		(*TransactResponse_RolledBack)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_graph_proto_rawDesc), len(file_hopgate_v1_graph_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   9,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,7 @@ const (
 	GraphService_Subgraph_FullMethodName     = "/hopgate.v1.GraphService/Subgraph"
 	GraphService_GetVertices_FullMethodName  = "/hopgate.v1.GraphService/GetVertices"
 	GraphService_GetEdges_FullMethodName     = "/hopgate.v1.GraphService/GetEdges"
+	GraphService_Transact_FullMethodName     = "/hopgate.v1.GraphService/Transact"
 )
 
 // GraphServiceClient is the client API for GraphService service.
@@ -53,6 +54,10 @@ type GraphServiceClient interface {
 	// GetEdges gives edges with their properties.
 	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
 	GetEdges(ctx context.Context, in *GetEdgesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[EdgeBatch], error)
+	// Transact runs explicit transactions, one after another: a begin, statements, then a commit or a rollback. Each
+	// request is answered before the next is looked at. Whatever fails rolls the transaction back and ends the stream, and
+	// so does the end of the stream.
+	Transact(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[TransactRequest, TransactResponse], error)
 }
 
 type graphServiceClient struct {
@@ -196,6 +201,19 @@ func (c *graphServiceClient) GetEdges(ctx context.Context, in *GetEdgesRequest, 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type GraphService_GetEdgesClient = grpc.ServerStreamingClient[EdgeBatch]
 
+func (c *graphServiceClient) Transact(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[TransactRequest, TransactResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &GraphService_ServiceDesc.Streams[7], GraphService_Transact_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[TransactRequest, TransactResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type GraphService_TransactClient = grpc.BidiStreamingClient[TransactRequest, TransactResponse]
+
 // GraphServiceServer is the server API for GraphService service.
 // All implementations must embed UnimplementedGraphServiceServer
 // for forward compatibility.
@@ -221,6 +239,10 @@ type GraphServiceServer interface {
 	// GetEdges gives edges with their properties.
 	// buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
 	GetEdges(*GetEdgesRequest, grpc.ServerStreamingServer[EdgeBatch]) error
+	// Transact runs explicit transactions, one after another: a begin, statements, then a commit or a rollback. Each
+	// request is answered before the next is looked at. Whatever fails rolls the transaction back and ends the stream, and
+	// so does the end of the stream.
+	Transact(grpc.BidiStreamingServer[TransactRequest, TransactResponse]) error
 	mustEmbedUnimplementedGraphServiceServer()
 }
 
@@ -251,6 +273,9 @@ func (UnimplementedGraphServiceServer) GetVertices(*GetVerticesRequest, grpc.Ser
 }
 func (UnimplementedGraphServiceServer) GetEdges(*GetEdgesRequest, grpc.ServerStreamingServer[EdgeBatch]) error {
 	return status.Error(codes.Unimplemented, "method GetEdges not implemented")
+}
+func (UnimplementedGraphServiceServer) Transact(grpc.BidiStreamingServer[TransactRequest, TransactResponse]) error {
+	return status.Error(codes.Unimplemented, "method Transact not implemented")
 }
 func (UnimplementedGraphServiceServer) mustEmbedUnimplementedGraphServiceServer() {}
 func (UnimplementedGraphServiceServer) testEmbeddedByValue()                      {}
@@ -350,6 +375,13 @@ func _GraphService_GetEdges_Handler(srv interface{}, stream grpc.ServerStream) e
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type GraphService_GetEdgesServer = grpc.ServerStreamingServer[EdgeBatch]
 
+func _GraphService_Transact_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(GraphServiceServer).Transact(&grpc.GenericServerStream[TransactRequest, TransactResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type GraphService_TransactServer = grpc.BidiStreamingServer[TransactRequest, TransactResponse]
+
 // GraphService_ServiceDesc is the grpc.ServiceDesc for GraphService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -392,6 +424,12 @@ var GraphService_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "GetEdges",
 			Handler:       _GraphService_GetEdges_Handler,
 			ServerStreams: true,
+		},
+		{
+			StreamName:    "Transact",
+			Handler:       _GraphService_Transact_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
 		},
 	},
 	Metadata: "hopgate/v1/graph.proto",
