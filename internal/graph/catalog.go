@@ -38,6 +38,8 @@ type Index struct {
 	Indexed bool
 	// Online is false while the index is being built; it is then kept up to date but must not be read.
 	Online bool
+	// Failure says why the index could not be built; it is then neither kept nor read, and can only be dropped.
+	Failure string
 }
 
 // Counts are a graph's statistics as a planner needs them, from counters that are kept on every write.

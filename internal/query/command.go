@@ -59,6 +59,12 @@ func isKind(err error, kind graph.Kind) bool {
 	return errors.As(err, &e) && e.Kind == kind
 }
 
+// existsAlready tells an index that is there from a constraint that what is there violates.
+func existsAlready(err error) bool {
+	var e *graph.Error
+	return errors.As(err, &e) && e.Detail == "IndexExists"
+}
+
 func (e *Engine) createIndex(ctx context.Context, g shard.Graph, c *cypher.CreateIndex, res *Result) error {
 	ix := c.Index
 	if ix.Name == "" {
@@ -72,7 +78,7 @@ func (e *Engine) createIndex(ctx context.Context, g shard.Graph, c *cypher.Creat
 		}
 	}
 	err := g.CreateIndex(ctx, ix)
-	if c.IfNotExists && isKind(err, graph.KindExists) && slices.ContainsFunc(g.Indexes(), func(old graph.Index) bool {
+	if c.IfNotExists && existsAlready(err) && slices.ContainsFunc(g.Indexes(), func(old graph.Index) bool {
 		return old.Name == ix.Name || sameSchema(&old, &ix)
 	}) {
 		return nil

@@ -13,9 +13,12 @@ type Graph interface {
 	// Begin opens a transaction on one consistent cut over all shards. Any number may read; Write waits, within ctx,
 	// for whoever writes.
 	Begin(ctx context.Context, mode Mode) (Tx, error)
-	// CreateIndex makes an index or constraint, fills it from what is there and fails if what is there violates it.
-	// An index with this name, or this schema, is graph.KindExists.
+	// CreateIndex makes an index or constraint while others write, and returns when it is online. It fails if what is there
+	// violates it. An index with this name, or this schema, is graph.KindExists with the detail IndexExists. When ctx ends
+	// before, a plain index goes on being built and a constraint is removed again.
 	CreateIndex(ctx context.Context, ix graph.Index) error
+	// IndexProgress gives the part of an index that is built, from 0 to 1.
+	IndexProgress(id graph.IndexID) float64
 	// DropIndex removes an index or constraint by name.
 	DropIndex(ctx context.Context, name string) error
 	// Load applies one load batch; see Load.

@@ -30,6 +30,7 @@ type catalog struct {
 	labels  [][]graph.LabelID
 	present map[presence]struct{}
 	indexes []graph.Index
+	dropped []graph.IndexID // whose entries may not be gone yet
 	version uint64
 	nextIx  uint32
 }
@@ -114,10 +115,14 @@ func OpenCatalog(first *Shard) (*Catalog, error) {
 	}
 	err = scan(db, keys.IndexDef, func(k, v []byte) error {
 		ix, err := parseIndex(v)
-		if len(k) != 5 || err != nil {
+		if err != nil || len(k) != 5 {
 			return corrupt("index definition", k, errRecord)
 		}
 		ix.ID = graph.IndexID(binary.BigEndian.Uint32(k[1:]))
+		if v[0]&indexDropped != 0 {
+			st.dropped = append(st.dropped, ix.ID)
+			return nil
+		}
 		st.indexes = append(st.indexes, ix)
 		return nil
 	})
@@ -353,13 +358,43 @@ func (c *Catalog) PutIndex(ix graph.Index) error {
 	})
 }
 
-// RemoveIndex removes the definition of an index.
-func (c *Catalog) RemoveIndex(id graph.IndexID) error {
+// DropIndex takes an index out. Its number stays among those of Dropped until RemoveIndex.
+func (c *Catalog) DropIndex(ix graph.Index) error {
 	return c.change(func(st *catalog, b *pebble.Batch) error {
 		st.version++
-		st.indexes = slices.DeleteFunc(slices.Clone(st.indexes), func(o graph.Index) bool { return o.ID == id })
-		return b.Delete(indexKey(id), nil)
+		st.indexes = slices.DeleteFunc(slices.Clone(st.indexes), func(o graph.Index) bool { return o.ID == ix.ID })
+		st.dropped = append(slices.Clip(st.dropped), ix.ID)
+		record := appendIndex(nil, ix)
+		record[0] |= indexDropped
+		return b.Set(indexKey(ix.ID), record, nil)
 	})
+}
+
+// Dropped gives the indexes that were dropped and whose entries may not be gone yet; it must not be changed.
+func (c *Catalog) Dropped() []graph.IndexID { return c.state.Load().dropped }
+
+// RemoveIndex forgets a dropped index.
+func (c *Catalog) RemoveIndex(id graph.IndexID) error {
+	return c.change(func(st *catalog, b *pebble.Batch) error {
+		st.dropped = slices.DeleteFunc(slices.Clone(st.dropped), func(o graph.IndexID) bool { return o == id })
+		return errors.Join(b.Delete(indexKey(id), nil), b.Delete(indexMarkKey(id), nil))
+	})
+}
+
+func indexMarkKey(id graph.IndexID) []byte {
+	return keys.AppendNumbered(nil, keys.IndexMark, uint32(id))
+}
+
+// IndexMark gives the vertex from which the building of an index goes on.
+func (c *Catalog) IndexMark(id graph.IndexID) (graph.VertexID, error) {
+	n, err := readNumber(c.shard.graph.db, indexMarkKey(id))
+	return graph.VertexID(n), err
+}
+
+// SetIndexMark makes the building of an index go on from a vertex, once the changes are committed. The writer is that
+// of the graph's first shard.
+func (w *Writer) SetIndexMark(id graph.IndexID, from graph.VertexID) error {
+	return w.batch.Set(indexMarkKey(id), binary.AppendUvarint(nil, uint64(from)), nil)
 }
 
 const (
@@ -367,6 +402,8 @@ const (
 	indexRequired
 	indexIndexed
 	indexOnline
+	indexFailed // a failure stands before the name
+	indexDropped
 )
 
 func appendIndex(dst []byte, ix graph.Index) []byte {
@@ -376,8 +413,13 @@ func appendIndex(dst []byte, ix graph.Index) []byte {
 			flags |= bit
 		}
 	}
+	parts := append([]string{ix.Name, ix.Label, ix.Type}, ix.Props...)
+	if ix.Failure != "" {
+		flags |= indexFailed
+		parts = slices.Insert(parts, 0, ix.Failure)
+	}
 	dst = append(dst, flags)
-	for _, s := range append([]string{ix.Name, ix.Label, ix.Type}, ix.Props...) {
+	for _, s := range parts {
 		dst = append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 	}
 	return dst
@@ -398,6 +440,9 @@ func parseIndex(b []byte) (ix graph.Index, err error) {
 		}
 		parts = append(parts, string(rest[:n]))
 		b = rest[n:]
+	}
+	if flags&indexFailed != 0 && len(parts) > 0 {
+		ix.Failure, parts = parts[0], parts[1:]
 	}
 	if len(parts) < 3 {
 		return ix, errRecord

@@ -37,7 +37,8 @@ type Graph struct {
 	keys    *keyTables // or nil
 	pairs   map[graph.TypeID]*pairFilter
 
-	defs atomic.Pointer[indexDefs]
+	defs   atomic.Pointer[indexDefs]
+	builds builds
 
 	mu      sync.Mutex
 	current *cut
@@ -59,7 +60,8 @@ type cut struct {
 	counters []storage.Counters
 	sketches []map[graph.IndexID]*storage.Sketch
 	sources  []source
-	refs     int // under Graph.mu
+	defs     *indexDefs // as they were when the cut was made
+	refs     int        // under Graph.mu
 
 	once   sync.Once
 	counts *graph.Counts
@@ -101,7 +103,7 @@ func openGraph(opts *Options, shared *storage.Shared, name, dir string, m manife
 		return nil, err
 	}
 	if !opts.ReadOnly {
-		if err := g.dropUnfinished(); err != nil {
+		if err := g.clearDropped(); err != nil {
 			return nil, err
 		}
 	}
@@ -116,13 +118,14 @@ func openGraph(opts *Options, shared *storage.Shared, name, dir string, m manife
 	} else {
 		g.noteFresh()
 		go g.foldLoop()
+		g.resumeBuilds()
 	}
 	return g, nil
 }
 
 // newCut snapshots all shards. The caller holds the writer's lock.
 func (g *Graph) newCut() (*cut, error) {
-	c := &cut{seq: g.seq}
+	c := &cut{seq: g.seq, defs: g.defs.Load()}
 	for _, s := range g.shards {
 		v, err := s.Snapshot()
 		if err != nil {
@@ -316,6 +319,7 @@ func (g *Graph) close(ctx context.Context) error {
 		return graph.DeadlineError(ctx.Err())
 	}
 	<-g.foldDone
+	g.builds.running.Wait()
 	g.release(g.current)
 	g.decoded.close()
 	return g.closeShards()

@@ -24,11 +24,13 @@ type indexDefs struct {
 }
 
 // loadDefs makes the definitions follow the catalog.
-func (g *Graph) loadDefs() {
+func (g *Graph) loadDefs() { g.storeDefs(g.Indexes()) }
+
+func (g *Graph) storeDefs(indexes []graph.Index) {
 	defs := &indexDefs{
 		byID: map[graph.IndexID]*indexDef{}, byLabel: map[graph.LabelID][]*indexDef{}, byType: map[graph.TypeID][]*indexDef{},
 	}
-	for _, ix := range g.Indexes() {
+	for _, ix := range indexes {
 		d := &indexDef{Index: ix}
 		for _, name := range ix.Props {
 			p, _ := g.Prop(name)
@@ -39,6 +41,9 @@ func (g *Graph) loadDefs() {
 			defs.bare = append(defs.bare, d)
 		}
 		defs.byID[ix.ID] = d
+		if ix.Failure != "" {
+			continue
+		}
 		if l, ok := g.Label(ix.Label); ok && ix.Label != "" {
 			defs.byLabel[l] = append(defs.byLabel[l], d)
 		}
@@ -154,6 +159,13 @@ func (tx *Tx) lookup(ix graph.IndexID, tuple []byte) (o storage.Owner, ok bool, 
 
 func (tx *Tx) deleteTuple(d *indexDef, tuple []byte, loose bool, o storage.Owner) error {
 	plain := !d.Unique || loose
+	if !plain && !d.Online {
+		// What a build has not come to yet has no entry, and the entry that is there may be another's.
+		have, ok, err := tx.lookup(d.ID, tuple)
+		if err != nil || (!ok || have != o) && !slices.Contains(tx.dups[dupKey(d.ID, tuple)], o) {
+			return err
+		}
+	}
 	if !plain && len(tx.dups) > 0 {
 		k := dupKey(d.ID, tuple)
 		if others := tx.dups[k]; len(others) > 0 {

@@ -13,9 +13,18 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
+// indexDefs gives the indexes as the transaction sees them: an index that came online after a reader's cut was made is not
+// whole there, and one that was dropped afterwards still is.
+func (tx *Tx) indexDefs() *indexDefs {
+	if tx.cut != nil {
+		return tx.cut.defs
+	}
+	return tx.g.defs.Load()
+}
+
 // vertexIndex gives an index over vertices that may be read, or a bare id space.
 func (tx *Tx) vertexIndex(id graph.IndexID) (*indexDef, error) {
-	d := tx.g.defs.Load().byID[id]
+	d := tx.indexDefs().byID[id]
 	switch {
 	case d == nil || !d.Indexed || d.Type != "":
 		return nil, misuse("there is no index %d over vertices", id)

@@ -1,0 +1,155 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// builds are the indexes of a graph that are being built, each by a goroutine.
+type builds struct {
+	mu      sync.Mutex
+	byID    map[graph.IndexID]*build
+	running sync.WaitGroup
+}
+
+// build is an index under construction. From its definition on, every transaction keeps the entries of what it writes,
+// so the build adds those of what was there before: it finds vertices or edges in a cut, which costs writers nothing,
+// and then, some thousand at a time, reads what they are now and puts their entries in a transaction of its own, which
+// carries the mark from which the build goes on after a crash.
+type build struct {
+	g      *Graph
+	id     graph.IndexID
+	ctx    context.Context // ended when the build is given up
+	cancel context.CancelCauseFunc
+	part   atomic.Uint64 // the bits of the part that is done, 0 to 1
+	done   chan struct{}
+	err    error // set before done is closed
+}
+
+// startBuild begins to build an index that is defined. The caller has entered the graph, or is opening it.
+func (g *Graph) startBuild(id graph.IndexID) *build {
+	b := &build{g: g, id: id, done: make(chan struct{})}
+	b.ctx, b.cancel = context.WithCancelCause(context.Background())
+	g.builds.mu.Lock()
+	if g.builds.byID == nil {
+		g.builds.byID = map[graph.IndexID]*build{}
+	}
+	g.builds.byID[id] = b
+	g.builds.mu.Unlock()
+	g.builds.running.Go(b.run)
+	return b
+}
+
+// resumeBuilds goes on with what was being built when the graph was closed.
+func (g *Graph) resumeBuilds() {
+	for _, ix := range g.Indexes() {
+		if !ix.Online && ix.Failure == "" {
+			g.startBuild(ix.ID)
+		}
+	}
+}
+
+// IndexProgress implements shard.Graph.
+func (g *Graph) IndexProgress(id graph.IndexID) float64 {
+	if d := g.defs.Load().byID[id]; d != nil && d.Online {
+		return 1
+	}
+	g.builds.mu.Lock()
+	defer g.builds.mu.Unlock()
+	if b := g.builds.byID[id]; b != nil {
+		return math.Float64frombits(b.part.Load())
+	}
+	return 0
+}
+
+// abandon gives the build up, unless it has come to its end.
+func (b *build) abandon(cause error) { b.cancel(cause) }
+
+// errDropped ends a build whose index is no more.
+var errDropped = newError(graph.KindNotFound, "Neo.ClientError.Schema.IndexNotFound", "IndexDropped", "the index or constraint was dropped while it was being built")
+
+// run builds the index, and puts it online or says that it failed. A build that the closing of the graph or a fault of the
+// store interrupts is left for the next time the graph is opened.
+func (b *build) run() {
+	err := b.fill()
+	var gerr *graph.Error
+	if err != nil && b.ctx.Err() == nil && !errors.As(err, &gerr) {
+		b.g.opts.Logger.Error("build an index", slog.String("graph", b.g.name), slog.Any("error", err))
+	}
+	switch {
+	case err == nil:
+		err = b.finish()
+	case b.ctx.Err() != nil:
+		err = b.giveUp(context.Cause(b.ctx))
+	case gerr != nil && (gerr.Kind == graph.KindExists || gerr.Kind == graph.KindInvalid):
+		err = b.giveUp(err)
+	}
+	b.g.builds.mu.Lock()
+	delete(b.g.builds.byID, b.id)
+	b.g.builds.mu.Unlock()
+	b.cancel(nil)
+	b.err = err
+	close(b.done)
+}
+
+// locked calls f with the index's definition while nobody writes.
+func (b *build) locked(f func(ix graph.Index) error) error {
+	if err := b.g.enter(); err != nil {
+		return err
+	}
+	defer b.g.leave()
+	if err := b.g.lock(context.Background()); err != nil {
+		return err
+	}
+	defer b.g.unlock()
+	d := b.g.defs.Load().byID[b.id]
+	if d == nil {
+		return errDropped
+	}
+	return f(d.Index)
+}
+
+// finish puts the index online: first for the readers of cuts from now on, then for planners.
+func (b *build) finish() error {
+	return b.locked(func(ix graph.Index) error {
+		if b.ctx.Err() != nil {
+			return errors.Join(context.Cause(b.ctx), b.g.removeIndex(ix))
+		}
+		ix.Online = true
+		all := append([]graph.Index(nil), b.g.Indexes()...)
+		for i := range all {
+			if all[i].ID == ix.ID {
+				all[i] = ix
+			}
+		}
+		b.g.storeDefs(all)
+		err := b.g.refresh()
+		if err == nil {
+			err = b.g.PutIndex(ix)
+		}
+		b.g.loadDefs()
+		return err
+	})
+}
+
+// giveUp removes a constraint that cannot be, and marks an index that could not be built as failed.
+func (b *build) giveUp(cause error) error {
+	return b.locked(func(ix graph.Index) error {
+		if ix.Unique || ix.Required {
+			return errors.Join(cause, b.g.removeIndex(ix))
+		}
+		ix.Failure = cause.Error()
+		err := b.g.PutIndex(ix)
+		b.g.loadDefs()
+		for _, s := range b.g.shards {
+			err = errors.Join(err, s.ClearIndex(ix.ID))
+		}
+		return errors.Join(cause, err, b.g.refresh())
+	})
+}

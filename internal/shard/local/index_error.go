@@ -1,0 +1,78 @@
+package local
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// cannotCreate says why a constraint cannot be made.
+func cannotCreate(d *indexDef, format string, args ...any) error {
+	return &graph.Error{
+		Kind: graph.KindExists, Code: "Neo.DatabaseError.Schema.ConstraintCreationFailed", Type: "ConstraintVerificationFailed",
+		Phase: graph.PhaseRuntime, Detail: "ConstraintCreationFailed",
+		Msg: fmt.Sprintf("the constraint %s cannot be made: ", d.Name) + fmt.Sprintf(format, args...),
+	}
+}
+
+// clash says that two owners have the values of which there may be one.
+func clash(d *indexDef, vals []graph.Value, a, b storage.Owner) error {
+	if a.Vertex > b.Vertex || a.Vertex == b.Vertex && a.Edge > b.Edge {
+		a, b = b, a
+	}
+	return cannotCreate(d, "%s and %s both have %s and %s", who(a), who(b), d.over(), d.tuple(vals))
+}
+
+// lacks says that an owner has not got a required property.
+func lacks(d *indexDef, prop string, o storage.Owner) error {
+	return cannotCreate(d, "%s with %s has no property %s", who(o), d.over(), prop)
+}
+
+func who(o storage.Owner) string {
+	if o.IsEdge {
+		return fmt.Sprintf("edge %d", uint64(o.Edge))
+	}
+	return fmt.Sprintf("vertex %d", uint64(o.Vertex))
+}
+
+// over names what the index is over.
+func (d *indexDef) over() string {
+	if d.Type != "" {
+		return "the type " + d.Type
+	}
+	return "the label " + d.Label
+}
+
+// tuple prints indexed values with their names.
+func (d *indexDef) tuple(vals []graph.Value) string {
+	var b strings.Builder
+	for i, v := range vals {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(d.Props[i] + " = " + show(v))
+	}
+	return b.String()
+}
+
+// show prints an indexed value for a message.
+func show(v graph.Value) string {
+	switch v.Kind() {
+	case graph.Int:
+		return strconv.FormatInt(v.Int(), 10)
+	case graph.Float:
+		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
+	case graph.Bool:
+		return strconv.FormatBool(v.Bool())
+	case graph.String:
+		s := v.Str()
+		if len(s) > 100 {
+			s = s[:100] + "…"
+		}
+		return strconv.Quote(s)
+	}
+	return fmt.Sprintf("a %s", v.Kind())
+}

@@ -1,0 +1,214 @@
+package local
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// buildBatch is how many vertices or edges get their entries in one transaction of a build. Writers wait for one such
+// transaction at most.
+const buildBatch = 2048
+
+// fill adds the entries of what was there when the index was defined.
+func (b *build) fill() error {
+	from, err := b.g.IndexMark(b.id)
+	if err != nil {
+		return err
+	}
+	d := b.g.defs.Load().byID[b.id]
+	for err == nil && d != nil && from != graph.NoVertex {
+		if err := context.Cause(b.ctx); err != nil {
+			return err
+		}
+		if d.Type != "" {
+			from, err = b.someEdges(d, from)
+		} else {
+			from, err = b.someVertices(d, from)
+		}
+	}
+	if err == nil && d == nil {
+		return errDropped
+	}
+	return err
+}
+
+// progress notes that all vertices of a cut before from are done.
+func (b *build) progress(tx *Tx, from graph.VertexID) {
+	done, all := 0.0, 1.0
+	for no, s := range tx.cut.sources {
+		all += float64(s.next)
+		switch {
+		case no < from.Shard():
+			done += float64(s.next)
+		case no == from.Shard():
+			done += float64(from.Local())
+		}
+	}
+	b.part.Store(math.Float64bits(done / all))
+}
+
+// read begins a transaction on the newest cut.
+func (b *build) read() (*Tx, error) { return b.begin(shard.Read) }
+
+func (b *build) begin(mode shard.Mode) (*Tx, error) {
+	t, err := b.g.Begin(b.ctx, mode)
+	if err != nil {
+		return nil, err
+	}
+	tx := t.(*Tx)
+	tx.plain = true
+	return tx, nil
+}
+
+// put makes entries in a transaction, in which the definition of the index is what it is now; next is the mark that goes
+// with them.
+func (b *build) put(next graph.VertexID, f func(tx *Tx, d *indexDef) error) error {
+	tx, err := b.begin(shard.Write)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	d := b.g.defs.Load().byID[b.id]
+	if d == nil {
+		return errDropped
+	}
+	if err := f(tx, d); err != nil {
+		return err
+	}
+	if err := tx.ws[0].SetIndexMark(b.id, next); err != nil {
+		return err
+	}
+	return tx.Commit(b.ctx)
+}
+
+// entry makes the entry of one owner with the values that it has now.
+func (b *build) entry(tx *Tx, d *indexDef, vals []graph.Value, o storage.Owner) error {
+	if p := d.missing(vals); p != "" {
+		return lacks(d, p, o)
+	}
+	if !d.Indexed {
+		return nil
+	}
+	tuple, ok, loose, err := storage.AppendTuple(nil, vals)
+	if err != nil || !ok {
+		return err
+	}
+	if d.Unique && !loose {
+		other, ok, err := tx.lookup(d.ID, tuple)
+		switch {
+		case err != nil || ok && other == o:
+			return err
+		case ok:
+			return clash(d, vals, other, o)
+		}
+	}
+	return tx.ws[o.Vertex.Shard()].PutEntry(d.ID, tuple, !d.Unique || loose, o)
+}
+
+// someVertices makes the entries of some vertices at or after from; next is where to go on.
+func (b *build) someVertices(d *indexDef, from graph.VertexID) (next graph.VertexID, err error) {
+	label, _ := b.g.Label(d.Label)
+	tx, err := b.read()
+	if err != nil {
+		return from, err
+	}
+	b.progress(tx, from)
+	ids, next, done, err := tx.Scan(b.ctx, label, from, make([]graph.VertexID, 0, buildBatch))
+	tx.Rollback()
+	if err != nil {
+		return from, err
+	}
+	if done {
+		next = graph.NoVertex
+	}
+	return next, b.put(next, func(tx *Tx, d *indexDef) error {
+		sets := make([]graph.LabelSet, len(ids))
+		cols := columns(len(d.props), len(ids))
+		if err := tx.LabelSets(b.ctx, ids, sets); err != nil {
+			return err
+		}
+		if err := tx.properties(b.ctx, ids, d.props, cols); err != nil {
+			return err
+		}
+		vals := make([]graph.Value, len(d.props))
+		for i, id := range ids {
+			if !slices.Contains(b.g.Labels(sets[i]), label) {
+				continue
+			}
+			for p := range vals {
+				vals[p] = cols[p][i]
+			}
+			if err := b.entry(tx, d, vals, storage.Owner{Vertex: id}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// someEdges makes the entries of the edges that leave some vertices at or after from; next is where to go on. The edges
+// of one vertex may take several transactions.
+func (b *build) someEdges(d *indexDef, from graph.VertexID) (next graph.VertexID, err error) {
+	t, _ := b.g.Type(d.Type)
+	tx, err := b.read()
+	if err != nil {
+		return from, err
+	}
+	b.progress(tx, from)
+	ids, next, done, err := tx.Scan(b.ctx, 0, from, make([]graph.VertexID, 0, buildBatch))
+	var res shard.Neighbours
+	if err == nil && len(ids) > 0 {
+		err = tx.Expand(b.ctx, &shard.Expand{Sources: ids, Types: []graph.TypeID{t}, Edges: true, MaxEdges: buildBatch}, &res)
+	}
+	tx.Rollback()
+	if err != nil {
+		return from, err
+	}
+	if done {
+		next = graph.NoVertex
+	}
+	var edges []graph.Edge
+	if len(ids) > 0 {
+		if res.Done < len(ids) {
+			next = ids[res.Done]
+		}
+		edges = make([]graph.Edge, 0, len(res.Targets))
+		for i := range res.Done {
+			for k := res.Offsets[i]; k < res.Offsets[i+1]; k++ {
+				edges = append(edges, graph.Edge{ID: res.Edges[k], Src: ids[i], Dst: res.Targets[k], Type: t})
+			}
+		}
+	}
+	recs := make([]shard.Record, buildBatch)
+	for len(edges) > 0 {
+		some := edges[:min(len(edges), buildBatch)]
+		edges = edges[len(some):]
+		mark := next
+		if len(edges) > 0 {
+			mark = from
+		}
+		err := b.put(mark, func(tx *Tx, d *indexDef) error {
+			if err := tx.EdgeRecords(b.ctx, some, recs[:len(some)]); err != nil {
+				return err
+			}
+			for i, e := range some {
+				if recs[i].Labels == 0 {
+					continue
+				}
+				if err := b.entry(tx, d, d.values(recs[i].Props), edgeOwner(e)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return from, err
+		}
+	}
+	return next, nil
+}
