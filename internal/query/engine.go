@@ -90,6 +90,7 @@ type Request struct {
 	ReadOnly  bool          // a statement that writes is an error
 	Timeout   time.Duration // 0: the engine's
 	MaxRows   int64         // rows after which the result ends, truncated; 0: all
+	Buffer    bool          // in an explicit transaction: take all rows into memory before the first is given
 
 	probe bool // asked by the server itself, not to be counted
 }
@@ -124,14 +125,8 @@ func (e *Engine) query(ctx context.Context, q *Running, start time.Time, req Req
 	if err != nil {
 		return nil, err
 	}
-	if err := p.checkParams(req.Params); err != nil {
+	if err := p.check(req.Params, req.ReadOnly); err != nil {
 		return nil, err
-	}
-	if req.ReadOnly && p.writes() {
-		return nil, &graph.Error{
-			Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.AccessMode", Type: "SemanticError", Phase: graph.PhaseCompile,
-			Detail: "WriteInReadMode", Msg: "the statement writes, but the access mode is READ",
-		}
 	}
 	res = &Result{e: e, ctx: ctx, q: q, start: start, p: p, maxRows: req.MaxRows}
 	switch {
@@ -222,6 +217,20 @@ func (p *prepared) writes() bool {
 		return writesSchema(p.command)
 	}
 	return p.exec.Query.Writes && p.prefix != "EXPLAIN"
+}
+
+// check says why a statement may not run with these parameters in this access mode.
+func (p *prepared) check(params map[string]graph.Value, readOnly bool) error {
+	if err := p.checkParams(params); err != nil {
+		return err
+	}
+	if readOnly && p.writes() {
+		return &graph.Error{
+			Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.AccessMode", Type: "SemanticError", Phase: graph.PhaseCompile,
+			Detail: "WriteInReadMode", Msg: "the statement writes, but the access mode is READ",
+		}
+	}
+	return nil
 }
 
 // checkParams reports the parameters that are not given.

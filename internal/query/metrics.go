@@ -18,6 +18,8 @@ type Metrics struct {
 	// Ended counts the requests by graph.Kind of their error; OK those without one.
 	OK    atomic.Uint64
 	Ended [16]atomic.Uint64
+	// Explicit transactions; those that have ended count the committed ones too.
+	TxBegun, TxEnded, TxCommitted atomic.Uint64
 	// Latency counts requests by LatencyBounds, the last class being above all; LatencySum is in nanoseconds.
 	Latency    [len(latencyBounds) + 1]atomic.Uint64
 	LatencySum atomic.Uint64
@@ -55,5 +57,11 @@ func (e *Engine) Plans() int { return e.plans.len() + e.fetches.len() }
 func (e *Engine) ActiveQueries() int {
 	e.running.mu.Lock()
 	defer e.running.mu.Unlock()
-	return len(e.running.byID)
+	n := 0
+	for _, q := range e.running.byID {
+		if !q.idle {
+			n++
+		}
+	}
+	return n
 }

@@ -19,6 +19,7 @@ type Result struct {
 	p         *prepared
 	start     time.Time
 	tx        shard.Tx
+	txn       *Transaction // the explicit transaction that it stands in, until it gives that back
 	rows      *exec.Rows
 	batches   []*graph.Batch // of a statement that is over already
 	counters  exec.Counters
@@ -53,21 +54,45 @@ func (r *Result) Next() (*graph.Batch, error) {
 		if r.ctx.Err() != nil {
 			r.err = ended(r.ctx, err)
 		}
+		r.leave(r.err)
 		return nil, r.err
 	}
 	if b == nil {
+		r.leave(nil)
 		return nil, nil
 	}
 	if r.maxRows > 0 && r.count+int64(b.N) > r.maxRows {
 		b.N = int(r.maxRows - r.count)
 		r.truncated = true
 		if b.N == 0 {
+			r.leave(nil)
 			return nil, nil
 		}
 	}
 	r.count += int64(b.N)
 	r.q.rows.Store(r.count)
 	return b, nil
+}
+
+// leave ends the statement's part in an explicit transaction, if it has one still.
+func (r *Result) leave(err error) {
+	t := r.txn
+	if t == nil {
+		return
+	}
+	r.txn = nil
+	if r.rows != nil {
+		r.counters = r.rows.Counters()
+		if r.p.prefix == "PROFILE" {
+			r.plan = explain(r.p.exec, r.rows.Stats())
+		}
+		r.rows.Close()
+		r.rows = nil
+		t.mu.Lock()
+		t.counters.Add(r.counters)
+		t.mu.Unlock()
+	}
+	t.release(err)
 }
 
 func (r *Result) next() (*graph.Batch, error) {
@@ -162,6 +187,7 @@ func (r *Result) Close() {
 		return
 	}
 	r.closed = true
+	r.leave(nil)
 	if r.rows != nil {
 		r.rows.Close()
 	}

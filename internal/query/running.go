@@ -12,17 +12,19 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Running is a statement that runs.
+// Running is a statement that runs, or an explicit transaction.
 type Running struct {
 	ID        uint64
 	Graph     string
-	Statement string
-	Start     time.Time
+	Statement string    // "" between the statements of an explicit transaction
+	Start     time.Time // of the statement, or of the explicit transaction
 
 	quiet  bool // neither counted nor kept in the slow log
 	rows   atomic.Int64
 	cancel context.CancelCauseFunc
 	timer  context.CancelFunc
+	tx     *Running // of a statement in an explicit transaction: the transaction's own entry
+	idle   bool     // an explicit transaction's own entry
 }
 
 // Rows is the number of rows given so far.
@@ -42,6 +44,11 @@ func (r *registry) start(ctx context.Context, timeout time.Duration, graphName, 
 	if timeout > 0 {
 		ctx, q.timer = context.WithTimeout(ctx, timeout)
 	}
+	r.add(q)
+	return ctx, q
+}
+
+func (r *registry) add(q *Running) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.byID == nil {
@@ -50,10 +57,51 @@ func (r *registry) start(ctx context.Context, timeout time.Duration, graphName, 
 	r.last++
 	q.ID = r.last
 	r.byID[q.ID] = q
+}
+
+// open lists an explicit transaction, which cancel ends.
+func (r *registry) open(graphName string, cancel context.CancelCauseFunc) *Running {
+	q := &Running{Graph: graphName, Start: time.Now(), cancel: cancel, idle: true}
+	r.add(q)
+	return q
+}
+
+// startIn lists a statement in the place of its explicit transaction. Its context ends with the transaction's too.
+func (r *registry) startIn(ctx context.Context, t *Transaction, timeout time.Duration, statement string) (context.Context, *Running) {
+	tx := t.listing
+	q := &Running{ID: tx.ID, Graph: tx.Graph, Statement: statement, Start: tx.Start, tx: tx}
+	ctx, cancel := t.within(ctx)
+	q.cancel, q.timer = tx.cancel, cancel
+	if timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, timeout)
+		q.timer = func() { stop(); cancel() }
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byID[q.ID] != nil {
+		r.byID[q.ID] = q
+	}
 	return ctx, q
 }
 
+// close takes an explicit transaction off the list, whatever it runs.
+func (r *registry) close(tx *Running) {
+	r.mu.Lock()
+	delete(r.byID, tx.ID)
+	r.mu.Unlock()
+}
+
 func (r *registry) end(q *Running) {
+	if q.tx != nil {
+		r.mu.Lock()
+		if r.byID[q.ID] == q {
+			r.byID[q.ID] = q.tx
+		}
+		r.mu.Unlock()
+		q.timer()
+		return
+	}
 	r.mu.Lock()
 	delete(r.byID, q.ID)
 	r.mu.Unlock()
@@ -73,7 +121,7 @@ func (e *Engine) Running() []*Running {
 	return qs
 }
 
-// Kill ends a running statement and reports whether there was one.
+// Kill ends a running statement, or an explicit transaction with all it runs, and reports whether there was one.
 func (e *Engine) Kill(id uint64) bool {
 	e.running.mu.Lock()
 	q := e.running.byID[id]
@@ -90,7 +138,7 @@ func ended(ctx context.Context, err error) error {
 		return err
 	}
 	e := graph.DeadlineError(context.Cause(ctx))
-	if errors.Is(e.Err, errKilled) {
+	if errors.Is(e.Err, errKilled) || errors.Is(e.Err, errRollback) {
 		e.Code, e.Detail = "Neo.ClientError.Transaction.Terminated", "Terminated"
 	}
 	return e

@@ -18,24 +18,27 @@ var kindNames = map[graph.Kind]string{
 type engine struct {
 	e                                              *query.Engine
 	statements, seconds, rows, plans, cached, live *prometheus.Desc
+	transactions, open                             *prometheus.Desc
 }
 
 func newEngine(e *query.Engine) *engine {
 	d := prometheus.NewDesc
 	return &engine{
-		e:          e,
-		statements: d("hopgate_statements_total", "Statements and fetches that have ended, by outcome.", []string{"outcome"}, nil),
-		seconds:    d("hopgate_statement_duration_seconds", "Time from the arrival of a statement to its end.", nil, nil),
-		rows:       d("hopgate_rows_total", "Rows given to clients.", nil, nil),
-		plans:      d("hopgate_plan_cache_requests_total", "Look-ups in the plan cache, by result.", []string{"result"}, nil),
-		cached:     d("hopgate_plan_cache_entries", "Plans in the cache.", nil, nil),
-		live:       d("hopgate_statements_running", "Statements that run.", nil, nil),
+		e:            e,
+		statements:   d("hopgate_statements_total", "Statements and fetches that have ended, by outcome.", []string{"outcome"}, nil),
+		seconds:      d("hopgate_statement_duration_seconds", "Time from the arrival of a statement to its end.", nil, nil),
+		rows:         d("hopgate_rows_total", "Rows given to clients.", nil, nil),
+		plans:        d("hopgate_plan_cache_requests_total", "Look-ups in the plan cache, by result.", []string{"result"}, nil),
+		cached:       d("hopgate_plan_cache_entries", "Plans in the cache.", nil, nil),
+		live:         d("hopgate_statements_running", "Statements that run.", nil, nil),
+		transactions: d("hopgate_transactions_total", "Explicit transactions that have ended, by outcome.", []string{"outcome"}, nil),
+		open:         d("hopgate_transactions_open", "Explicit transactions that are open.", nil, nil),
 	}
 }
 
 // Describe sends the descriptions.
 func (c *engine) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.statements, c.seconds, c.rows, c.plans, c.cached, c.live} {
+	for _, d := range []*prometheus.Desc{c.statements, c.seconds, c.rows, c.plans, c.cached, c.live, c.transactions, c.open} {
 		ch <- d
 	}
 }
@@ -64,4 +67,8 @@ func (c *engine) Collect(ch chan<- prometheus.Metric) {
 	counter(c.plans, m.PlanMisses.Load(), "miss")
 	ch <- prometheus.MustNewConstMetric(c.cached, prometheus.GaugeValue, float64(c.e.Plans()))
 	ch <- prometheus.MustNewConstMetric(c.live, prometheus.GaugeValue, float64(c.e.ActiveQueries()))
+	ended, committed := m.TxEnded.Load(), m.TxCommitted.Load()
+	counter(c.transactions, committed, "committed")
+	counter(c.transactions, ended-min(ended, committed), "rolled_back")
+	ch <- prometheus.MustNewConstMetric(c.open, prometheus.GaugeValue, float64(m.TxBegun.Load()-ended))
 }

@@ -1,0 +1,93 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/oracle"
+	"github.com/hopgate/hopgate/internal/query/exec/exectest"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long a test waits for what should come at once.
+const patience = 10 * time.Second
+
+// stores are the stores that a test runs over: the oracle, and two shards on disk.
+var stores = map[string]func(testing.TB) shard.Store{
+	"oracle": func(t testing.TB) shard.Store {
+		store := oracle.New(2)
+		require.NoError(t, store.CreateGraph(context.Background(), DefaultGraph))
+		return store
+	},
+	"local": func(t testing.TB) shard.Store {
+		store, err := local.Open(local.Options{Dir: t.TempDir(), Shards: 2, Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, store.Close()) })
+		return store
+	},
+}
+
+// overStores runs a test over each store with an engine of its own.
+func overStores(t *testing.T, opt Options, f func(t *testing.T, e *Engine)) {
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) { f(t, New(open(t), opt)) })
+	}
+}
+
+// rowsOf reads a result to its end, a row as a list, and closes it.
+func rowsOf(res *Result, err error) ([]string, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer res.Close()
+	var out []string
+	for {
+		b, err := res.Next()
+		if b == nil || err != nil {
+			return out, err
+		}
+		for i := range b.N {
+			row := make([]graph.Value, len(b.Cols))
+			for c := range b.Cols {
+				row[c] = b.Cols[c].Value(i)
+			}
+			out = append(out, "["+exectest.ShowRow(row)+"]")
+		}
+	}
+}
+
+func (e *Engine) rows(req Request) ([]string, error) {
+	return rowsOf(e.Query(context.Background(), req))
+}
+
+// must runs a statement that must succeed.
+func must(t testing.TB, e *Engine, statement string) []string {
+	rows, err := e.rows(Request{Statement: statement})
+	require.NoError(t, err, statement)
+	return rows
+}
+
+// code gives the status code of an error, "" for none.
+func code(err error) string {
+	var e *graph.Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// slow runs until it is ended.
+const slow = "UNWIND range(1, 1000) AS a UNWIND range(1, 1000) AS b UNWIND range(1, 1000) AS c UNWIND range(1, 1000) AS d RETURN count(*)"
