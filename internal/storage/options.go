@@ -62,6 +62,9 @@ type Tuning struct {
 	// IngestBytes is the size of a bulk load's batch from which on it enters as a sorted table instead of through the
 	// log; default 1 MiB.
 	IngestBytes int
+	// IndexBatch is how many vertices or edges get their entries in one transaction of the building of an index, for
+	// which writers wait; default 2,048.
+	IndexBatch int
 }
 
 // EnsureDefaults fills in what is not set.
@@ -79,6 +82,7 @@ func (o *Options) EnsureDefaults() {
 	def(&o.MemtableBytes, 16<<20)
 	def(&o.TxBytes, 512<<20)
 	def(&o.Tuning.PlaceBlock, 4096)
+	def(&o.Tuning.IndexBatch, 2048)
 	def(&o.Tuning.SegmentBytes, 16<<10)
 	def(&o.Tuning.ChunkBytes, 64<<10)
 	def(&o.Tuning.FoldRecords, 64<<10)

@@ -10,10 +10,6 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// buildBatch is how many vertices or edges get their entries in one transaction of a build. Writers wait for one such
-// transaction at most.
-const buildBatch = 2048
-
 // fill adds the entries of what was there when the index was defined.
 func (b *build) fill() error {
 	from, err := b.g.IndexMark(b.id)
@@ -118,7 +114,7 @@ func (b *build) someVertices(d *indexDef, from graph.VertexID) (next graph.Verte
 		return from, err
 	}
 	b.progress(tx, from)
-	ids, next, done, err := tx.Scan(b.ctx, label, from, make([]graph.VertexID, 0, buildBatch))
+	ids, next, done, err := tx.Scan(b.ctx, label, from, make([]graph.VertexID, 0, b.g.opts.Tuning.IndexBatch))
 	tx.Rollback()
 	if err != nil {
 		return from, err
@@ -160,10 +156,10 @@ func (b *build) someEdges(d *indexDef, from graph.VertexID) (next graph.VertexID
 		return from, err
 	}
 	b.progress(tx, from)
-	ids, next, done, err := tx.Scan(b.ctx, 0, from, make([]graph.VertexID, 0, buildBatch))
+	ids, next, done, err := tx.Scan(b.ctx, 0, from, make([]graph.VertexID, 0, b.g.opts.Tuning.IndexBatch))
 	var res shard.Neighbours
 	if err == nil && len(ids) > 0 {
-		err = tx.Expand(b.ctx, &shard.Expand{Sources: ids, Types: []graph.TypeID{t}, Edges: true, MaxEdges: buildBatch}, &res)
+		err = tx.Expand(b.ctx, &shard.Expand{Sources: ids, Types: []graph.TypeID{t}, Edges: true, MaxEdges: b.g.opts.Tuning.IndexBatch}, &res)
 	}
 	tx.Rollback()
 	if err != nil {
@@ -184,9 +180,9 @@ func (b *build) someEdges(d *indexDef, from graph.VertexID) (next graph.VertexID
 			}
 		}
 	}
-	recs := make([]shard.Record, buildBatch)
+	recs := make([]shard.Record, min(len(edges), b.g.opts.Tuning.IndexBatch))
 	for len(edges) > 0 {
-		some := edges[:min(len(edges), buildBatch)]
+		some := edges[:min(len(edges), len(recs))]
 		edges = edges[len(some):]
 		mark := next
 		if len(edges) > 0 {

@@ -1,0 +1,434 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// indexWorld is a graph of vertices and edges with the properties p, of few values, and k, of which each has its own.
+type indexWorld struct {
+	store *Store
+	g     *Graph
+	label graph.LabelID
+	set   graph.LabelSet
+	typ   graph.TypeID
+	p, k  graph.PropID
+
+	mu       sync.Mutex
+	next     int64
+	vertices []graph.VertexID
+	edges    []graph.Edge
+}
+
+func openIndexWorld(t *testing.T, opts Options) *indexWorld {
+	store, err := Open(opts)
+	require.NoError(t, err)
+	g, err := store.Local("default")
+	require.NoError(t, err)
+	w := &indexWorld{store: store, g: g}
+	tx, err := g.Begin(context.Background(), shard.Write)
+	require.NoError(t, err)
+	defer tx.Rollback()
+	w.label, err = tx.Label("L")
+	require.NoError(t, err)
+	w.set, err = tx.LabelSet([]graph.LabelID{w.label})
+	require.NoError(t, err)
+	w.typ, err = tx.Type("T")
+	require.NoError(t, err)
+	w.p, err = tx.Prop("p")
+	require.NoError(t, err)
+	w.k, err = tx.Prop("k")
+	require.NoError(t, err)
+	return w
+}
+
+func (w *indexWorld) props(rng *rand.Rand) []graph.Property {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.next++
+	ps := []graph.Property{{ID: w.k, Value: graph.IntValue(w.next)}}
+	switch rng.IntN(4) {
+	case 0:
+		ps = append(ps, graph.Property{ID: w.p, Value: graph.StringValue(strings.Repeat("x", rng.IntN(30)))})
+	case 1:
+		ps = append(ps, graph.Property{ID: w.p})
+	default:
+		ps = append(ps, graph.Property{ID: w.p, Value: graph.IntValue(int64(rng.IntN(9)))})
+	}
+	return ps
+}
+
+// write makes a random transaction.
+func (w *indexWorld) write(rng *rand.Rand, n int) error {
+	ctx := context.Background()
+	tx, err := w.g.Begin(ctx, shard.Write)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	w.mu.Lock()
+	vs, es := slices.Clone(w.vertices), slices.Clone(w.edges)
+	w.mu.Unlock()
+	ms := make([]shard.Mutation, n)
+	for i := range ms {
+		m := &ms[i]
+		m.Op = shard.Op([]int{0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5, 6}[rng.IntN(13)])
+		m.Props, m.Labels = w.props(rng), w.set
+		switch {
+		case len(vs) == 0 || len(es) == 0 && (m.Op == shard.SetEdge || m.Op == shard.DeleteEdge):
+			m.Op = shard.CreateVertex
+		case m.Op == shard.CreateEdge:
+			m.Edge = graph.Edge{Src: vs[rng.IntN(1+rng.IntN(len(vs)))], Dst: vs[rng.IntN(len(vs))], Type: w.typ}
+		case m.Op == shard.SetEdge, m.Op == shard.DeleteEdge:
+			m.Edge = es[rng.IntN(len(es))]
+		default:
+			m.Vertex = vs[rng.IntN(len(vs))]
+		}
+		if m.Op == shard.SetLabels && rng.IntN(2) == 0 {
+			m.Labels = graph.NoLabels
+		}
+	}
+	if err := tx.Apply(ctx, ms); err != nil {
+		return err
+	}
+	if err := tx.Commit(ctx); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range ms {
+		switch ms[i].Op {
+		case shard.CreateVertex:
+			w.vertices = append(w.vertices, ms[i].Vertex)
+		case shard.CreateEdge:
+			w.edges = append(w.edges, ms[i].Edge)
+		}
+	}
+	return nil
+}
+
+// expected says whether a random transaction may fail with an error: what it changes may be gone by then.
+func expected(err error) bool {
+	var e *graph.Error
+	return errors.As(err, &e) && (e.Detail == "DeletedEntityAccess" || e.Detail == "DeleteConnectedNode" || e.Kind == graph.KindConflict)
+}
+
+// busy writes from several sides until it is stopped.
+func (w *indexWorld) busy(t *testing.T, seed uint64) (stop func()) {
+	end := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range 2 {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(seed, uint64(i)))
+			for {
+				select {
+				case <-end:
+					return
+				default:
+				}
+				if err := w.write(rng, 1+rng.IntN(4)); err != nil && !expected(err) {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	return func() { close(end); wg.Wait() }
+}
+
+// fill writes until there are n vertices.
+func (w *indexWorld) fill(t *testing.T, rng *rand.Rand, n int) {
+	for len(w.vertices) < n {
+		if err := w.write(rng, 8); err != nil && !expected(err) {
+			require.NoError(t, err)
+		}
+	}
+}
+
+var testIndexes = []graph.Index{
+	{Name: "plain", Label: "L", Props: []string{"p"}, Indexed: true},
+	{Name: "two", Label: "L", Props: []string{"p", "k"}, Indexed: true},
+	{Name: "key", Label: "L", Props: []string{"k"}, Unique: true, Indexed: true, Required: true},
+	{Name: "edges", Type: "T", Props: []string{"p"}, Indexed: true},
+	{Name: "edgekey", Type: "T", Props: []string{"k"}, Unique: true, Indexed: true},
+}
+
+// entries lists the entries of an index, and those that it should have by what is there.
+func (w *indexWorld) entries(t *testing.T, d *indexDef) (have, want []string) {
+	ctx := context.Background()
+	b, err := w.g.Begin(ctx, shard.Read)
+	require.NoError(t, err)
+	defer b.Rollback()
+	tx := b.(*Tx)
+	for _, v := range tx.views {
+		require.NoError(t, v.Walk(ctx, d.ID, nil, nil, func(rest []byte, o storage.Owner) bool {
+			have = append(have, fmt.Sprintf("%x %v", rest, o))
+			return true
+		}))
+	}
+	add := func(vals []graph.Value, o storage.Owner) {
+		tuple, ok, loose, err := storage.AppendTuple(nil, vals)
+		require.NoError(t, err)
+		if !d.Unique || loose {
+			local := o.Vertex.Local()
+			if o.IsEdge {
+				local = o.Edge.Local()
+			}
+			tuple = append(tuple, byte(local>>40), byte(local>>32), byte(local>>24), byte(local>>16), byte(local>>8), byte(local))
+		}
+		if ok {
+			want = append(want, fmt.Sprintf("%x %v", tuple, o))
+		}
+	}
+	var ids []graph.VertexID
+	for from, done := graph.VertexID(0), false; !done; {
+		ids, from, done, err = tx.Scan(ctx, 0, from, make([]graph.VertexID, 0, 100))
+		require.NoError(t, err)
+		if d.Type != "" {
+			var res shard.Neighbours
+			require.NoError(t, tx.Expand(ctx, &shard.Expand{Sources: ids, Types: []graph.TypeID{w.typ}, Edges: true, Props: d.props}, &res))
+			for i := range ids {
+				for k := res.Offsets[i]; k < res.Offsets[i+1]; k++ {
+					vals := make([]graph.Value, len(d.props))
+					for p := range vals {
+						vals[p] = res.Props[p][k]
+					}
+					add(vals, edgeOwner(graph.Edge{ID: res.Edges[k], Src: ids[i], Dst: res.Targets[k]}))
+				}
+			}
+			continue
+		}
+		recs := make([]shard.Record, len(ids))
+		require.NoError(t, tx.Records(ctx, ids, recs))
+		for i, r := range recs {
+			if slices.Contains(w.g.Labels(r.Labels), w.label) {
+				add(d.values(r.Props), storage.Owner{Vertex: ids[i]})
+			}
+		}
+	}
+	slices.Sort(have)
+	slices.Sort(want)
+	return have, want
+}
+
+// check compares all indexes with what is there.
+func (w *indexWorld) check(t *testing.T) {
+	t.Helper()
+	for _, d := range w.g.defs.Load().byID {
+		have, want := w.entries(t, d)
+		require.Equal(t, want, have, "index %s", d.Name)
+	}
+}
+
+// wait waits until all indexes are online.
+func (w *indexWorld) wait(t *testing.T) {
+	require.Eventually(t, func() bool {
+		return !slices.ContainsFunc(w.g.Indexes(), func(ix graph.Index) bool { return !ix.Online })
+	}, time.Minute, time.Millisecond)
+}
+
+// TestIndexWhileWriting makes indexes while others write: each has exactly the entries that it should have.
+func TestIndexWhileWriting(t *testing.T) {
+	for seed := range uint64(seeds(12)) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 3))
+			opts := tiny(rng, 1+int(seed)%3)
+			opts.FS, opts.Tuning.IndexBatch = vfs.NewMem(), 1+rng.IntN(20)
+			w := openIndexWorld(t, opts)
+			w.fill(t, rng, 60)
+			stop := w.busy(t, seed)
+			var wg sync.WaitGroup
+			for _, ix := range testIndexes {
+				wg.Go(func() {
+					if err := w.g.CreateIndex(context.Background(), ix); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			stop()
+			w.wait(t)
+			w.check(t)
+			require.Empty(t, w.g.builds.byID)
+			require.NoError(t, w.store.Close())
+		})
+	}
+}
+
+// TestIndexCrash crashes and closes the store while indexes are being built: they are finished by the next life.
+func TestIndexCrash(t *testing.T) {
+	for seed := range uint64(seeds(16)) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 4))
+			opts := tiny(rng, 1+int(seed)%3)
+			fs := vfs.NewCrashableMem()
+			opts.FS, opts.Tuning.IndexBatch = fs, 1+rng.IntN(4)
+			w := openIndexWorld(t, opts)
+			w.fill(t, rng, 60)
+			stop := w.busy(t, seed)
+			ctx, cancel := context.WithCancel(context.Background())
+			var wg sync.WaitGroup
+			for _, ix := range testIndexes {
+				wg.Go(func() { _ = w.g.CreateIndex(ctx, ix) })
+			}
+			part := rng.Float64()
+			for {
+				all := w.g.Indexes()
+				if len(all) == len(testIndexes) && (slices.ContainsFunc(all, func(ix graph.Index) bool { return ix.Online }) || w.g.IndexProgress(all[0].ID) > part) {
+					break
+				}
+			}
+			if seed%3 == 0 {
+				require.NoError(t, w.g.DropIndex(ctx, "two"))
+			}
+			crashed := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
+			if seed%2 == 0 {
+				stop()
+				require.NoError(t, w.store.Close())
+				wg.Wait()
+				cancel()
+			} else {
+				stop()
+				wg.Wait()
+				cancel()
+				require.NoError(t, w.store.Close())
+				opts.FS = crashed
+			}
+			again := openIndexWorld(t, opts)
+			again.next, again.vertices, again.edges = w.next, w.vertices, w.edges
+			stop = again.busy(t, seed+100)
+			again.wait(t)
+			stop()
+			again.check(t)
+			want := len(testIndexes)
+			if seed%3 == 0 {
+				want--
+			}
+			require.Len(t, again.g.Indexes(), want)
+			require.NoError(t, again.store.Close())
+		})
+	}
+}
+
+// The message of a constraint that cannot be made names who violates it and the values, and nothing is left of it.
+func TestIndexViolations(t *testing.T) {
+	ctx := context.Background()
+	opts := tiny(rand.New(rand.NewPCG(1, 1)), 2)
+	opts.FS, opts.Tuning.PlaceBlock = vfs.NewMem(), 1
+	w := openIndexWorld(t, opts)
+	tx, err := w.g.Begin(ctx, shard.Write)
+	require.NoError(t, err)
+	ms := []shard.Mutation{
+		{Op: shard.CreateVertex, Labels: w.set, Props: []graph.Property{{ID: w.p, Value: graph.StringValue("same")}, {ID: w.k, Value: graph.IntValue(7)}}},
+		{Op: shard.CreateVertex, Labels: w.set, Props: []graph.Property{{ID: w.p, Value: graph.StringValue("same")}, {ID: w.k, Value: graph.FloatValue(7)}}},
+		{Op: shard.CreateVertex, Labels: w.set, Props: []graph.Property{{ID: w.k, Value: graph.StringValue(strings.Repeat("x", 9000))}}},
+	}
+	require.NoError(t, tx.Apply(ctx, ms))
+	es := make([]shard.Mutation, 2)
+	for i := range es {
+		es[i] = shard.Mutation{
+			Op: shard.CreateEdge, Edge: graph.Edge{Src: ms[0].Vertex, Dst: ms[1].Vertex, Type: w.typ},
+			Props: []graph.Property{{ID: w.p, Value: graph.BoolValue(true)}},
+		}
+	}
+	require.NoError(t, tx.Apply(ctx, es))
+	require.NoError(t, tx.Commit(ctx))
+	a, b, c := ms[0].Vertex, ms[1].Vertex, ms[2].Vertex
+	for _, x := range []struct {
+		ix   graph.Index
+		want string
+	}{
+		{graph.Index{Name: "x", Label: "L", Props: []string{"p", "k"}, Unique: true, Indexed: true},
+			fmt.Sprintf(`the constraint x cannot be made: vertex %d and vertex %d both have the label L and p = "same", k = 7`, a, b)},
+		{graph.Index{Name: "x", Label: "L", Props: []string{"p"}, Required: true},
+			fmt.Sprintf(`the constraint x cannot be made: vertex %d with the label L has no property p`, c)},
+		{graph.Index{Name: "x", Type: "T", Props: []string{"p"}, Unique: true, Indexed: true},
+			fmt.Sprintf(`the constraint x cannot be made: edge %d and edge %d both have the type T and p = true`, es[0].Edge.ID, es[1].Edge.ID)},
+	} {
+		err := w.g.CreateIndex(ctx, x.ix)
+		require.EqualError(t, err, x.want)
+		require.Empty(t, w.g.Indexes())
+		require.Empty(t, w.g.Dropped())
+	}
+	// An index that cannot be built stays, failed, until it is dropped, and does not hold up writers.
+	require.ErrorContains(t, w.g.CreateIndex(ctx, graph.Index{Name: "f", Label: "L", Props: []string{"k"}, Indexed: true}), "too large")
+	require.Contains(t, w.g.Indexes()[0].Failure, "too large")
+	require.False(t, w.g.Indexes()[0].Online)
+	tx, err = w.g.Begin(ctx, shard.Write)
+	require.NoError(t, err)
+	require.NoError(t, tx.Apply(ctx, []shard.Mutation{{Op: shard.CreateVertex, Labels: w.set, Props: ms[2].Props}}))
+	require.NoError(t, tx.Commit(ctx))
+	require.NoError(t, w.store.Close())
+	w = openIndexWorld(t, opts)
+	require.Contains(t, w.g.Indexes()[0].Failure, "too large")
+	require.NoError(t, w.g.DropIndex(ctx, "f"))
+	require.Empty(t, w.g.Indexes())
+	require.NoError(t, w.store.Close())
+}
+
+// A statement that ends before its index is online leaves an index to be built and takes a constraint back.
+func TestIndexAbandoned(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	opts := tiny(rng, 1)
+	opts.FS, opts.Tuning.IndexBatch = vfs.NewMem(), 1
+	w := openIndexWorld(t, opts)
+	w.fill(t, rng, 1000)
+	for _, ix := range testIndexes {
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error)
+		go func() { done <- w.g.CreateIndex(ctx, ix) }()
+		there := func(o graph.Index) bool { return o.Name == ix.Name }
+		for !slices.ContainsFunc(w.g.Indexes(), there) {
+			time.Sleep(10 * time.Microsecond)
+		}
+		cancel()
+		err := <-done
+		var e *graph.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, graph.KindDeadline, e.Kind)
+		if ix.Unique {
+			require.Eventually(t, func() bool { return !slices.ContainsFunc(w.g.Indexes(), there) }, time.Minute, time.Millisecond)
+			continue
+		}
+		w.wait(t)
+		require.True(t, slices.ContainsFunc(w.g.Indexes(), there))
+	}
+	w.check(t)
+	require.NoError(t, w.store.Close())
+}
+
+// An index that is dropped while it is being built is gone; whoever waits for it is told.
+func TestIndexDroppedEarly(t *testing.T) {
+	ctx := context.Background()
+	rng := rand.New(rand.NewPCG(2, 3))
+	opts := tiny(rng, 2)
+	opts.FS, opts.Tuning.IndexBatch = vfs.NewMem(), 1
+	w := openIndexWorld(t, opts)
+	w.fill(t, rng, 1000)
+	done := make(chan error)
+	go func() { done <- w.g.CreateIndex(ctx, testIndexes[0]) }()
+	for len(w.g.Indexes()) == 0 {
+		time.Sleep(10 * time.Microsecond)
+	}
+	id := w.g.Indexes()[0].ID
+	require.NoError(t, w.g.DropIndex(ctx, "plain"))
+	require.ErrorIs(t, <-done, errDropped)
+	have, _ := w.entries(t, &indexDef{Index: graph.Index{ID: id, Label: "L"}})
+	require.Empty(t, have)
+	require.Empty(t, w.g.Dropped())
+	require.NoError(t, w.store.Close())
+}
