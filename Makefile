@@ -63,6 +63,25 @@ bench: ## Run the benchmarks.
 cover: ## Show the coverage by package.
 	$(GO) test -short -cover ./internal/...
 
+.PHONY: chart-test
+chart-test: ## Render the chart over a matrix of values and check every object.
+	cd deploy/helm/test && $(GO) vet ./... && $(GO) test ./...
+
+.PHONY: chart-golden
+chart-golden: ## Write the renders of the chart that reviews compare.
+	cd deploy/helm/test && $(GO) test -run TestGolden -rewrite ./...
+
+IMAGE ?= ghcr.io/hopgate/hopgate
+VERSION ?= $(shell sed -n 's/^appVersion: "\(.*\)"/\1/p' deploy/helm/hopgate/Chart.yaml)
+# A list of modules and an attestation of how it was built travel with the image; --load alone leaves them out.
+IMAGE_FLAGS ?= --sbom=true --provenance=mode=max --output type=oci,dest=bin/hopgate-image.tar
+
+.PHONY: image
+image: ## Build the image of both programs into bin/hopgate-image.tar; IMAGE_FLAGS=--load or --push puts it elsewhere.
+	mkdir -p bin
+	docker buildx build -f deploy/Dockerfile -t $(IMAGE):$(VERSION) \
+	  --build-arg VERSION=$(VERSION) --build-arg REVISION=$$(git rev-parse HEAD) $(IMAGE_FLAGS) .
+
 .PHONY: clean
 clean: ## Remove what was built.
 	rm -rf bin

@@ -1,0 +1,199 @@
+{{/*
+The pod template of a server process:
+(dict "root" $ "component" "shard" "command" "shard" "values" .Values.shard "data" true)
+*/}}
+{{- define "hopgate.podTemplate" -}}
+{{- $root := .root }}
+{{- $v := .root.Values }}
+{{- $c := .values }}
+{{- if ge (add $c.preStopSleepSeconds $c.drainSeconds) (int64 $c.terminationGracePeriodSeconds) }}
+{{- fail (printf "%s: preStopSleepSeconds (%d) and drainSeconds (%d) must leave some of terminationGracePeriodSeconds (%d) to close the store"
+    (ternary "standalone" .component (eq .component "server")) (int $c.preStopSleepSeconds) (int $c.drainSeconds) (int $c.terminationGracePeriodSeconds)) }}
+{{- end -}}
+metadata:
+  annotations:
+    checksum/config: {{ include "hopgate.config" . | sha256sum }}
+    kubectl.kubernetes.io/default-container: hopgate
+    {{- with $v.podAnnotations }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  labels:
+    {{- include "hopgate.podLabels" . | nindent 4 }}
+    {{- with $v.podLabels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+spec:
+  {{- include "hopgate.podCommon" $root | nindent 2 }}
+  terminationGracePeriodSeconds: {{ int64 $c.terminationGracePeriodSeconds }}
+  {{- if $c.affinity }}
+  affinity:
+    {{- toYaml $c.affinity | nindent 4 }}
+  {{- else if eq $v.antiAffinity "hard" }}
+  affinity:
+    podAntiAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+        - topologyKey: kubernetes.io/hostname
+          labelSelector:
+            matchLabels:
+              {{- include "hopgate.selectorLabels" . | nindent 14 }}
+  {{- else if eq $v.antiAffinity "soft" }}
+  affinity:
+    podAntiAffinity:
+      preferredDuringSchedulingIgnoredDuringExecution:
+        - weight: 100
+          podAffinityTerm:
+            topologyKey: kubernetes.io/hostname
+            labelSelector:
+              matchLabels:
+                {{- include "hopgate.selectorLabels" . | nindent 16 }}
+  {{- end }}
+  topologySpreadConstraints:
+    {{- if $c.topologySpreadConstraints }}
+    {{- toYaml $c.topologySpreadConstraints | nindent 4 }}
+    {{- else }}
+    - maxSkew: 1
+      topologyKey: topology.kubernetes.io/zone
+      whenUnsatisfiable: ScheduleAnyway
+      labelSelector:
+        matchLabels:
+          {{- include "hopgate.selectorLabels" . | nindent 10 }}
+    {{- end }}
+  {{- with $v.extraInitContainers }}
+  initContainers:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  containers:
+    - name: hopgate
+      image: {{ include "hopgate.image" $root }}
+      imagePullPolicy: {{ $v.image.pullPolicy }}
+      args: [{{ .command }}, --config=/etc/hopgate/config/config.yaml]
+      env:
+        {{- if dig "limits" "memory" "" $c.resources }}
+        - name: GOMEMLIMIT
+          valueFrom:
+            resourceFieldRef: {containerName: hopgate, resource: limits.memory, divisor: "1"}
+        {{- end }}
+        {{- if dig "limits" "cpu" "" $c.resources }}
+        - name: GOMAXPROCS
+          valueFrom:
+            resourceFieldRef: {containerName: hopgate, resource: limits.cpu, divisor: "1"}
+        {{- end }}
+        {{- if eq .component "shard" }}
+        - name: HOPGATE_SHARD_ORDINAL
+          valueFrom:
+            fieldRef: {fieldPath: "metadata.labels['apps.kubernetes.io/pod-index']"}
+        {{- end }}
+        {{- with $v.extraEnv }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      {{- with $v.extraEnvFrom }}
+      envFrom:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      ports:
+        {{- if ne .component "shard" }}
+        - {name: http, containerPort: 8080, protocol: TCP}
+        {{- end }}
+        - {name: grpc, containerPort: {{ ternary 9190 9090 (eq .component "shard") }}, protocol: TCP}
+        - {name: admin, containerPort: 6060, protocol: TCP}
+      startupProbe:
+        httpGet: {path: /livez, port: admin}
+        {{- toYaml $v.startupProbe | nindent 8 }}
+      livenessProbe:
+        httpGet: {path: /livez, port: admin}
+        {{- toYaml $v.livenessProbe | nindent 8 }}
+      readinessProbe:
+        httpGet: {path: /readyz, port: admin}
+        {{- toYaml $v.readinessProbe | nindent 8 }}
+      lifecycle:
+        preStop:
+          sleep: {seconds: {{ $c.preStopSleepSeconds }}}
+      resources:
+        {{- toYaml $c.resources | nindent 8 }}
+      securityContext:
+        {{- toYaml $v.securityContext | nindent 8 }}
+      volumeMounts:
+        - {name: config, mountPath: /etc/hopgate/config, readOnly: true}
+        - {name: tmp, mountPath: /tmp}
+        {{- if .data }}
+        - {name: data, mountPath: /data}
+        {{- end }}
+        {{- if $v.tls.enabled }}
+        - {name: tls, mountPath: /etc/hopgate/tls, readOnly: true}
+        {{- end }}
+        {{- if and $v.auth.enabled (ne .component "shard") }}
+        - {name: tokens, mountPath: /etc/hopgate/tokens, readOnly: true}
+        {{- end }}
+        {{- with $v.extraVolumeMounts }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+    {{- with $v.extraContainers }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  volumes:
+    - name: config
+      configMap: {name: {{ include "hopgate.fullname" $root }}-{{ .component }}}
+    - name: tmp
+      emptyDir: {}
+    {{- if and .data (not $c.persistence.enabled) }}
+    - name: data
+      emptyDir: {sizeLimit: {{ $c.persistence.size }}}
+    {{- end }}
+    {{- if $v.tls.enabled }}
+    - name: tls
+      secret: {secretName: {{ include "hopgate.tlsSecret" $root }}, defaultMode: 0440}
+    {{- end }}
+    {{- if and $v.auth.enabled (ne .component "shard") }}
+    - name: tokens
+      secret:
+        secretName: {{ include "hopgate.tokenSecret" $root }}
+        defaultMode: 0440
+        items: [{key: tokens.yaml, path: tokens.yaml}]
+    {{- end }}
+    {{- with $v.extraVolumes }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+{{- end }}
+
+{{/* A StatefulSet with data: the same dict, and "name", "service", "replicas". */}}
+{{- define "hopgate.statefulSet" -}}
+{{- include "hopgate.protect" . -}}
+apiVersion: apps/v1
+kind: StatefulSet
+metadata:
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "hopgate.labels" . | nindent 4 }}
+spec:
+  replicas: {{ .replicas }}
+  serviceName: {{ .service }}
+  podManagementPolicy: Parallel
+  updateStrategy: {type: RollingUpdate}
+  persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain, whenScaled: Retain}
+  selector:
+    matchLabels:
+      {{- include "hopgate.selectorLabels" . | nindent 6 }}
+  template:
+    {{- include "hopgate.podTemplate" . | nindent 4 }}
+  {{- with .values.persistence }}
+  {{- if .enabled }}
+  volumeClaimTemplates:
+    - apiVersion: v1
+      kind: PersistentVolumeClaim
+      metadata:
+        name: data
+        labels:
+          {{- include "hopgate.selectorLabels" $ | nindent 10 }}
+      spec:
+        accessModes:
+          {{- toYaml .accessModes | nindent 10 }}
+        {{- with .storageClass }}
+        storageClassName: {{ . }}
+        {{- end }}
+        resources:
+          requests:
+            storage: {{ .size }}
+  {{- end }}
+  {{- end }}
+{{- end }}
