@@ -75,7 +75,7 @@ func serve(ctx context.Context, c *config.Config) (err error) {
 	})
 	load := loader.New(store)
 	srv := server.New(engine, load, store, telemetry.NewRegistry(engine, load, store), server.Options{
-		MaxRequestBytes: int64(c.MaxRequest), TestProcedures: c.TestProcedures, Logger: log,
+		MaxRequestBytes: int64(c.MaxRequest), TxIdle: c.TxIdleTimeout, TestProcedures: c.TestProcedures, Logger: log,
 	})
 	addrs, err := srv.Listen(ctx, server.Addresses{HTTP: c.HTTP, GRPC: c.GRPC, Admin: c.Admin})
 	if err != nil {

@@ -33,6 +33,7 @@ type Config struct {
 	ReadyFile      string        // file that gets the addresses when all listeners accept
 	QueryTimeout   time.Duration // cap of a query's time; 0: none
 	QueryMemory    Bytes         // of one query; 0: a quarter of Memory
+	TxIdleTimeout  time.Duration // after which an explicit transaction without a request is rolled back
 	MaxRows        int64         // of a result; 0: no limit
 	MaxVisits      int64         // edges that a query visits; 0: no limit
 	MaxRequest     Bytes         // of a request's body
@@ -49,7 +50,7 @@ type Config struct {
 func Default() Config {
 	c := Config{
 		DataDir: "./hopgate-data", HTTP: "127.0.0.1:8080", GRPC: "127.0.0.1:9090", Admin: "127.0.0.1:6060",
-		ValueThreshold: 1 << 10, Shards: 1, DrainTimeout: 10 * time.Second, MaxRequest: 64 << 20, PlanCache: 1024, SlowLog: 128,
+		ValueThreshold: 1 << 10, Shards: 1, DrainTimeout: 10 * time.Second, TxIdleTimeout: 30 * time.Second, MaxRequest: 64 << 20, PlanCache: 1024, SlowLog: 128,
 		LogFormat: "text", LogLevel: "info",
 	}
 	c.Fetch.EnsureDefaults()
@@ -76,6 +77,7 @@ func (c *Config) settings() []setting {
 		{"ready-file", "file that gets the addresses as JSON when all listeners accept", (*text)(&c.ReadyFile)},
 		{"query-timeout", "cap of a query's time; 0 is none", (*duration)(&c.QueryTimeout)},
 		{"query-memory", "memory of one query; 0 takes a quarter of the budget", &c.QueryMemory},
+		{"tx-idle-timeout", "time after which an explicit transaction without a request is rolled back", (*duration)(&c.TxIdleTimeout)},
 		{"max-rows", "rows of a result; 0 is no limit", (*long)(&c.MaxRows)},
 		{"max-visits", "edges that a query visits; 0 is no limit", (*long)(&c.MaxVisits)},
 		{"max-request", "size of a request", &c.MaxRequest},
@@ -239,6 +241,9 @@ func (c *Config) Validate() error {
 	}
 	if c.DrainTimeout < 0 || c.QueryTimeout < 0 || c.MaxRows < 0 || c.MaxVisits < 0 {
 		bad("drain-timeout, query-timeout, max-rows and max-visits: must not be negative")
+	}
+	if c.TxIdleTimeout <= 0 {
+		bad("tx-idle-timeout: must be above 0, is %v", c.TxIdleTimeout)
 	}
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		bad("log-format: must be text or json, is %q", c.LogFormat)

@@ -185,6 +185,15 @@ func (t *Transaction) prepare(ctx context.Context, text string) (*prepared, erro
 	return &own, err
 }
 
+// Touch puts off the end of an idle transaction.
+func (t *Transaction) Touch() error {
+	err := t.acquire()
+	if err == nil {
+		t.release(nil)
+	}
+	return err
+}
+
 // Commit makes the writes of all statements durable and visible, and ends the transaction. After an error nothing has
 // changed; a conflict with another transaction is graph.KindConflict, and the transaction may be tried again.
 func (t *Transaction) Commit(ctx context.Context) error {

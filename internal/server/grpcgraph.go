@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"time"
 
 	"google.golang.org/grpc"
@@ -10,6 +11,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
 const (
@@ -22,7 +24,9 @@ const (
 // graphService answers GraphService.
 type graphService struct {
 	pb.UnimplementedGraphServiceServer
-	e *query.Engine
+	e       *query.Engine
+	idle    time.Duration   // of an explicit transaction
+	drained context.Context // ends when the server drains
 }
 
 // Query runs a statement and streams its rows.
@@ -38,23 +42,37 @@ func (s *graphService) Query(req *pb.QueryRequest, stream grpc.ServerStreamingSe
 	if err := checkStatement(q.Statement); err != nil {
 		return grpcError(err)
 	}
-	if len(req.GetParameters()) > 0 {
-		q.Params = make(map[string]graph.Value, len(req.GetParameters()))
-		for name, p := range req.GetParameters() {
-			v, err := fromProto(p, 0)
-			if err != nil {
-				return grpcError(requestError("parameters." + name + ": " + err.Error()))
-			}
-			q.Params[name] = v
-		}
+	if q.Params, err = paramsOf(req.GetParameters()); err != nil {
+		return grpcError(err)
 	}
 	res, err := s.e.Query(stream.Context(), q)
 	if err != nil {
 		return grpcError(err)
 	}
 	defer res.Close()
+	return sendResult(res, stream.Send)
+}
+
+// paramsOf reads the parameters of a statement.
+func paramsOf(in map[string]*pb.Value) (map[string]graph.Value, error) {
+	if len(in) == 0 {
+		return nil, nil
+	}
+	out := make(map[string]graph.Value, len(in))
+	for name, p := range in {
+		v, err := fromProto(p, 0)
+		if err != nil {
+			return nil, requestError("parameters." + name + ": " + err.Error())
+		}
+		out[name] = v
+	}
+	return out, nil
+}
+
+// sendResult sends all of a result: its columns, its rows, its summary.
+func sendResult(res *query.Result, send func(*pb.QueryResponse) error) error {
 	header := &pb.QueryResponse{Part: &pb.QueryResponse_Header{Header: &pb.QueryHeader{Fields: res.Columns}}}
-	if err := stream.Send(header); err != nil {
+	if err := send(header); err != nil {
 		return err
 	}
 	for {
@@ -65,47 +83,50 @@ func (s *graphService) Query(req *pb.QueryRequest, stream grpc.ServerStreamingSe
 		if b == nil {
 			break
 		}
-		if err := sendRows(stream, b, 0, b.N); err != nil {
+		if err := sendRows(send, b, 0, b.N); err != nil {
 			return err
 		}
 	}
-	return stream.Send(&pb.QueryResponse{Part: &pb.QueryResponse_Summary{Summary: summaryProto(res.Summary())}})
+	return send(&pb.QueryResponse{Part: &pb.QueryResponse_Summary{Summary: summaryProto(res.Summary())}})
 }
 
 // sendRows sends rows in messages of about rowBytes. A row that does not fit into a message is an error.
-func sendRows(stream grpc.ServerStreamingServer[pb.QueryResponse], b *graph.Batch, from, to int) error {
+func sendRows(send func(*pb.QueryResponse) error, b *graph.Batch, from, to int) error {
 	rows := rowsProto(b, from, to)
 	size := proto.Size(rows)
 	if size > rowBytes && to-from > 1 {
 		mid := (from + to) / 2
-		if err := sendRows(stream, b, from, mid); err != nil {
+		if err := sendRows(send, b, from, mid); err != nil {
 			return err
 		}
-		return sendRows(stream, b, mid, to)
+		return sendRows(send, b, mid, to)
 	}
 	if size > maxMessage {
 		return grpcError(graph.BudgetError("a row of %d bytes is larger than a gRPC message may be, %d bytes; HTTP has no such limit", size, maxMessage))
 	}
-	return stream.Send(&pb.QueryResponse{Part: &pb.QueryResponse_Rows{Rows: rows}})
+	return send(&pb.QueryResponse{Part: &pb.QueryResponse_Rows{Rows: rows}})
 }
 
 func summaryProto(s query.Summary) *pb.QuerySummary {
-	c := s.Counters
 	out := &pb.QuerySummary{
-		Counters: &pb.Counters{
-			ContainsUpdates: c.ContainsUpdates() || s.Schema != query.SchemaCounters{},
-			NodesCreated:    uint64(c.NodesCreated), NodesDeleted: uint64(c.NodesDeleted),
-			RelationshipsCreated: uint64(c.RelationshipsCreated), RelationshipsDeleted: uint64(c.RelationshipsDeleted),
-			PropertiesSet: uint64(c.PropertiesSet), LabelsAdded: uint64(c.LabelsAdded), LabelsRemoved: uint64(c.LabelsRemoved),
-			IndexesAdded: uint64(s.Schema.IndexesAdded), IndexesRemoved: uint64(s.Schema.IndexesRemoved),
-			ConstraintsAdded: uint64(s.Schema.ConstraintsAdded), ConstraintsRemoved: uint64(s.Schema.ConstraintsRemoved),
-		},
-		Plan: planProto(s.Plan), Truncated: s.Truncated,
+		Counters: countersProto(s.Counters, s.Schema),
+		Plan:     planProto(s.Plan), Truncated: s.Truncated,
 	}
 	if s.Truncated {
 		out.TruncatedReason = "max_rows"
 	}
 	return out
+}
+
+func countersProto(c exec.Counters, s query.SchemaCounters) *pb.Counters {
+	return &pb.Counters{
+		ContainsUpdates: c.ContainsUpdates() || s != query.SchemaCounters{},
+		NodesCreated:    uint64(c.NodesCreated), NodesDeleted: uint64(c.NodesDeleted),
+		RelationshipsCreated: uint64(c.RelationshipsCreated), RelationshipsDeleted: uint64(c.RelationshipsDeleted),
+		PropertiesSet: uint64(c.PropertiesSet), LabelsAdded: uint64(c.LabelsAdded), LabelsRemoved: uint64(c.LabelsRemoved),
+		IndexesAdded: uint64(s.IndexesAdded), IndexesRemoved: uint64(s.IndexesRemoved),
+		ConstraintsAdded: uint64(s.ConstraintsAdded), ConstraintsRemoved: uint64(s.ConstraintsRemoved),
+	}
 }
 
 func planProto(p *query.PlanNode) *pb.PlanNode {

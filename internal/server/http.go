@@ -24,14 +24,20 @@ type HTTP struct {
 	opt      Options
 	mux      *http.ServeMux
 	requests *Requests
+	txs      transactions
 }
 
 // NewHTTP makes the handler of the HTTP listener, which counts its requests in requests.
 func NewHTTP(e *query.Engine, requests *Requests, opt Options) *HTTP {
 	opt.EnsureDefaults()
 	h := &HTTP{e: e, opt: opt, mux: http.NewServeMux(), requests: requests}
+	h.txs.idle = opt.TxIdle
 	h.handle("POST /v1/query", func(w http.ResponseWriter, r *http.Request) { h.query(w, r, false) })
 	h.handle("POST /db/{graph}/query/v2", func(w http.ResponseWriter, r *http.Request) { h.query(w, r, true) })
+	for path, s := range map[string]step{"": beginStep, "/{id}": runStep, "/{id}/commit": commitStep} {
+		h.handle("POST /db/{graph}/query/v2/tx"+path, func(w http.ResponseWriter, r *http.Request) { h.transact(w, r, s) })
+	}
+	h.handle("DELETE /db/{graph}/query/v2/tx/{id}", h.rollback)
 	for _, method := range []string{"get", "head", "gets", "heads", "post", "put", "delete"} {
 		f := func(w http.ResponseWriter, r *http.Request) { h.fetch(w, r, method) }
 		h.mux.Handle("POST /"+method, requests.observe("POST /"+method, f, failFetch, opt.Logger))
@@ -59,7 +65,7 @@ func (h *HTTP) noRoute(w http.ResponseWriter, r *http.Request) {
 		Detail: "NoSuchRoute", Msg: fmt.Sprintf("there is no %s", r.URL.Path),
 	}
 	var allowed []string
-	for _, method := range []string{http.MethodPost, http.MethodPut} {
+	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
 		other := *r
 		other.Method = method
 		if _, pattern := h.mux.Handler(&other); pattern != "/" {
@@ -125,15 +131,20 @@ func readAll(r io.Reader, buf []byte) ([]byte, error) {
 	}
 }
 
+// writeJSON answers with a body that is short.
+func writeJSON(w http.ResponseWriter, media string, status int, body []byte) {
+	w.Header().Set("Content-Type", media)
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // whoever does not read its answer is gone
+}
+
 // writeError answers with an error alone.
 func writeError(w http.ResponseWriter, media string, status int, err error) {
-	w.Header().Set("Content-Type", media)
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-	w.WriteHeader(status)
 	b := appendError([]byte(`{"errors":[`), err)
-	_, _ = w.Write(append(b, "]}\n"...)) // whoever does not read its answer is gone
+	writeJSON(w, media, status, append(b, "]}\n"...))
 }
 
 // fail answers in plain JSON with the status that fits the error.

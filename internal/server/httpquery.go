@@ -19,6 +19,8 @@ type queryRequest struct {
 	AccessMode string          `json:"accessMode"`
 	TimeoutMs  int64           `json:"timeoutMs"`
 	MaxRows    int64           `json:"maxRows"`
+	// MaxExecutionTime is Neo4j's name for the timeout, in seconds; TimeoutMs beats it.
+	MaxExecutionTime int64 `json:"maxExecutionTime"`
 	// Counters are always sent.
 	IncludeCounters bool `json:"includeCounters"`
 }
@@ -67,12 +69,20 @@ func accept(headers []string) (format, bool) {
 	return format{}, false
 }
 
-// query answers POST /v1/query and, for Neo4j's clients, POST /db/{graph}/query/v2.
-func (h *HTTP) query(w http.ResponseWriter, r *http.Request, neo4j bool) {
+// acceptOrFail chooses the format of the answer to a request, or answers that there is none.
+func acceptOrFail(w http.ResponseWriter, r *http.Request) (format, bool) {
 	f, ok := accept(r.Header.Values("Accept"))
 	if !ok {
 		writeError(w, mediaPlain, http.StatusNotAcceptable,
 			requestError("Accept: none of the media types is known; there are "+mediaPlain+", "+mediaLines+" and "+mediaTyped))
+	}
+	return f, ok
+}
+
+// query answers POST /v1/query and, for Neo4j's clients, POST /db/{graph}/query/v2.
+func (h *HTTP) query(w http.ResponseWriter, r *http.Request, neo4j bool) {
+	f, ok := acceptOrFail(w, r)
+	if !ok {
 		return
 	}
 	status := http.StatusOK
@@ -91,9 +101,9 @@ func (h *HTTP) query(w http.ResponseWriter, r *http.Request, neo4j bool) {
 	}
 	defer res.Close()
 	if f.lines {
-		writeLines(w, res, f, status)
+		writeLines(w, res, f, status, nil)
 	} else {
-		writeEnvelope(w, res, f, status)
+		writeEnvelope(w, res, f, status, nil)
 	}
 }
 
@@ -108,13 +118,26 @@ func (h *HTTP) queryRequest(w http.ResponseWriter, r *http.Request, neo4j bool) 
 	if err := decodeJSON(body, !neo4j, &q); err != nil {
 		return req, err
 	}
-	req = query.Request{Statement: q.Statement, Graph: q.Graph, MaxRows: q.MaxRows, Timeout: time.Duration(q.TimeoutMs) * time.Millisecond}
 	if neo4j {
-		req.Graph = r.PathValue("graph")
-		if req.Graph == "neo4j" { // what Neo4j's clients ask for when they are told nothing
-			req.Graph = query.DefaultGraph
-		}
+		q.Graph = graphOf(r)
 	}
+	if req, err = q.request(r); err != nil {
+		return req, err
+	}
+	return req, checkStatement(q.Statement)
+}
+
+// graphOf gives the graph of a path of Neo4j's Query API.
+func graphOf(r *http.Request) string {
+	if name := r.PathValue("graph"); name != "neo4j" { // what Neo4j's clients ask for when they are told nothing
+		return name
+	}
+	return query.DefaultGraph
+}
+
+// request gives the request with its members checked, all but the statement.
+func (q *queryRequest) request(r *http.Request) (req query.Request, err error) {
+	req = query.Request{Statement: q.Statement, Graph: q.Graph, MaxRows: q.MaxRows, Timeout: time.Duration(q.TimeoutMs) * time.Millisecond}
 	switch strings.ToUpper(q.AccessMode) {
 	case "", "WRITE":
 	case "READ":
@@ -122,13 +145,15 @@ func (h *HTTP) queryRequest(w http.ResponseWriter, r *http.Request, neo4j bool) 
 	default:
 		return req, requestError("accessMode: must be READ or WRITE, was " + strconv.Quote(q.AccessMode))
 	}
-	if err := checkStatement(q.Statement); err != nil {
-		return req, err
-	}
 	switch {
 	case q.TimeoutMs < 0 || q.TimeoutMs > maxTimeout:
 		return req, requestError("timeoutMs: must be a whole number from 0, was " + strconv.FormatInt(q.TimeoutMs, 10))
-	case q.MaxRows < 0:
+	case q.MaxExecutionTime < 0 || q.MaxExecutionTime > maxTimeout/1000:
+		return req, requestError("maxExecutionTime: must be a whole number from 0, was " + strconv.FormatInt(q.MaxExecutionTime, 10))
+	case q.MaxExecutionTime > 0 && q.TimeoutMs == 0:
+		req.Timeout = time.Duration(q.MaxExecutionTime) * time.Second
+	}
+	if q.MaxRows < 0 {
 		return req, requestError("maxRows: must be a whole number from 0, was " + strconv.FormatInt(q.MaxRows, 10))
 	}
 	typed := strings.HasPrefix(mediaType(r.Header.Get("Content-Type")), mediaTyped)
@@ -139,8 +164,9 @@ func (h *HTTP) queryRequest(w http.ResponseWriter, r *http.Request, neo4j bool) 
 }
 
 // writeEnvelope answers with one JSON object. Nothing is sent before the first flushBytes, so that an error up to then has
-// its status; one after that ends the connection, so that no client takes half an answer for a whole one.
-func writeEnvelope(w http.ResponseWriter, res *query.Result, f format, status int) {
+// its status; one after that ends the connection, so that no client takes half an answer for a whole one. tail, if any,
+// adds members at the end.
+func writeEnvelope(w http.ResponseWriter, res *query.Result, f format, status int, tail func([]byte) []byte) {
 	buf := append(make([]byte, 0, 4096), `{"data":{"fields":`...)
 	buf = appendNames(buf, res.Columns)
 	buf = append(buf, `,"values":[`...)
@@ -179,6 +205,9 @@ func writeEnvelope(w http.ResponseWriter, res *query.Result, f format, status in
 	}
 	buf = append(buf, `]},`...)
 	buf = appendSummary(buf, res.Summary())
+	if tail != nil {
+		buf = tail(append(buf, ','))
+	}
 	buf = append(buf, '}', '\n')
 	if !sent {
 		w.Header().Set("Content-Type", f.media)
@@ -189,8 +218,8 @@ func writeEnvelope(w http.ResponseWriter, res *query.Result, f format, status in
 }
 
 // writeLines answers with one JSON value a line, flushed batch by batch. An error before the first batch has its status;
-// one after it is the last line.
-func writeLines(w http.ResponseWriter, res *query.Result, f format, status int) {
+// one after it is the last line. tail, if any, adds members to the last line.
+func writeLines(w http.ResponseWriter, res *query.Result, f format, status int, tail func([]byte) []byte) {
 	b, err := res.Next()
 	if err != nil {
 		writeError(w, f.errors(), statusOf(err), err)
@@ -226,6 +255,9 @@ func writeLines(w http.ResponseWriter, res *query.Result, f format, status int) 
 		buf = append(buf, ']')
 	} else {
 		buf = appendSummary(append(buf, '{'), res.Summary())
+		if tail != nil {
+			buf = tail(append(buf, ','))
+		}
 	}
 	_, _ = w.Write(append(buf, '}', '\n'))
 }

@@ -3,12 +3,15 @@ package server
 import (
 	"fmt"
 	"log/slog"
+	"time"
 )
 
 // Options are the server's settings.
 type Options struct {
 	// MaxRequestBytes bounds a request's body, and a message of a load; default 64 MiB.
 	MaxRequestBytes int64
+	// TxIdle is the time after which an explicit transaction without a request is rolled back; default 30 s.
+	TxIdle time.Duration
 	// TestProcedures opens PUT /v1/test/procedures.
 	TestProcedures bool
 	// Logger takes what the server has to say; default slog.Default().
@@ -20,6 +23,9 @@ func (o *Options) EnsureDefaults() {
 	if o.MaxRequestBytes == 0 {
 		o.MaxRequestBytes = 64 << 20
 	}
+	if o.TxIdle == 0 {
+		o.TxIdle = 30 * time.Second
+	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -29,6 +35,9 @@ func (o *Options) EnsureDefaults() {
 func (o *Options) Validate() error {
 	if o.MaxRequestBytes < 1<<10 {
 		return fmt.Errorf("max-request: must be at least 1KiB, is %d", o.MaxRequestBytes)
+	}
+	if o.TxIdle < 0 {
+		return fmt.Errorf("tx-idle-timeout: must be above 0, is %v", o.TxIdle)
 	}
 	return nil
 }

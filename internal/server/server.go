@@ -37,6 +37,9 @@ type Server struct {
 	http      *http.Server
 	admin     *http.Server
 	failed    chan error
+	handler   *HTTP
+	drained   context.Context // ends when the server drains
+	drain     context.CancelFunc
 }
 
 // New makes a server of an engine, its loader and the store below, which may be nil and is asked for the shapes of its
@@ -44,11 +47,13 @@ type Server struct {
 func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *prometheus.Registry, opt Options) *Server {
 	opt.EnsureDefaults()
 	s := &Server{failed: make(chan error, 3)}
+	s.drained, s.drain = context.WithCancel(context.Background())
 	s.health.Probe = e.Probe
 	requests := NewRequests(registry)
 	quiet := slog.NewLogLogger(opt.Logger.Handler(), slog.LevelDebug) // broken connections and the like
+	s.handler = NewHTTP(e, requests, opt)
 	s.http = &http.Server{
-		Handler: NewHTTP(e, requests, opt), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute,
+		Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute,
 		MaxHeaderBytes: 64 << 10, ErrorLog: quiet,
 	}
 	s.admin = &http.Server{
@@ -63,7 +68,7 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 		grpc.ChainUnaryInterceptor(requests.unary(opt.Logger)), grpc.ChainStreamInterceptor(requests.stream(opt.Logger)),
 		grpc.WaitForHandlers(true),
 	)
-	pb.RegisterGraphServiceServer(s.grpc, &graphService{e: e})
+	pb.RegisterGraphServiceServer(s.grpc, &graphService{e: e, idle: opt.TxIdle, drained: s.drained})
 	pb.RegisterLoadServiceServer(s.grpc, &loadService{l: l, requests: requests, log: opt.Logger})
 	pb.RegisterAdminServiceServer(s.grpc, &adminService{e: e, store: store})
 	s.grpcProbe = health.NewServer()
@@ -107,10 +112,12 @@ func (s *Server) Listen(ctx context.Context, a Addresses) (Addresses, error) {
 func (s *Server) Failed() <-chan error { return s.failed }
 
 // Drain stops the server: it is not ready from now on, takes no new requests, and gives those that run until ctx ends.
-// Then it cancels them and waits for them. The admin listener answers to the last.
+// Then it cancels them and waits for them. Explicit transactions are rolled back when no statement runs in them. The admin
+// listener answers to the last.
 func (s *Server) Drain(ctx context.Context) {
 	s.health.Drain()
 	s.grpcProbe.Shutdown()
+	s.drain()
 	done := make(chan struct{})
 	go func() {
 		s.grpc.GracefulStop()
@@ -119,6 +126,7 @@ func (s *Server) Drain(ctx context.Context) {
 	if err := s.http.Shutdown(ctx); err != nil {
 		_ = s.http.Close() // ends the contexts of what runs
 	}
+	s.handler.txs.close()
 	select {
 	case <-done:
 	case <-ctx.Done():

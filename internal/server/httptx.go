@@ -1,0 +1,211 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
+)
+
+// transactions are the explicit transactions of Neo4j's Query API that are open, by id.
+type transactions struct {
+	idle time.Duration // after which one is rolled back
+
+	mu     sync.Mutex
+	byID   map[string]*openTx
+	closed bool
+}
+
+// openTx is an explicit transaction of one graph.
+type openTx struct {
+	*query.Transaction
+	id, graph string
+}
+
+// begin opens a transaction.
+func (ts *transactions) begin(ctx context.Context, e *query.Engine, opt query.TxOptions) (*openTx, error) {
+	id := rand.Text()
+	opt.Idle, opt.Ended = ts.idle, func() { ts.remove(id) }
+	ts.mu.Lock()
+	if ts.closed {
+		ts.mu.Unlock()
+		return nil, draining()
+	}
+	if ts.byID == nil {
+		ts.byID = map[string]*openTx{}
+	}
+	t := &openTx{id: id, graph: opt.Graph}
+	ts.byID[id] = t // first, so that its end finds it; nobody knows the id yet
+	ts.mu.Unlock()
+	tx, err := e.Begin(ctx, opt)
+	if err != nil {
+		ts.remove(id)
+		return nil, err
+	}
+	ts.mu.Lock()
+	t.Transaction = tx
+	closed := ts.closed
+	ts.mu.Unlock()
+	if closed {
+		tx.Rollback()
+		return nil, draining()
+	}
+	return t, nil
+}
+
+func (ts *transactions) remove(id string) {
+	ts.mu.Lock()
+	delete(ts.byID, id)
+	ts.mu.Unlock()
+}
+
+// find gives an open transaction of a graph.
+func (ts *transactions) find(graphName, id string) (*openTx, error) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if t := ts.byID[id]; t != nil && t.graph == graphName && t.Transaction != nil {
+		return t, nil
+	}
+	return nil, query.TxNotFound(": it may have been rolled back, because it was idle for too long or a statement in it failed")
+}
+
+// close rolls all transactions back and takes no more.
+func (ts *transactions) close() {
+	ts.mu.Lock()
+	ts.closed = true
+	var open []*query.Transaction
+	for _, t := range ts.byID {
+		if t.Transaction != nil {
+			open = append(open, t.Transaction)
+		}
+	}
+	ts.mu.Unlock()
+	for _, t := range open {
+		t.Rollback()
+	}
+}
+
+func draining() error {
+	return &graph.Error{
+		Kind: graph.KindUnavailable, Code: "Neo.TransientError.General.DatabaseUnavailable", Type: "TransactionError",
+		Phase: graph.PhaseRuntime, Detail: "Draining", Msg: "the server is about to stop; the transaction is rolled back",
+	}
+}
+
+// step is what a request does to its transaction.
+type step uint8
+
+const (
+	beginStep step = iota
+	runStep
+	commitStep
+)
+
+// transact answers POST …/query/v2/tx, …/tx/{id} and …/tx/{id}/commit. A statement may come with any of them.
+func (h *HTTP) transact(w http.ResponseWriter, r *http.Request, s step) {
+	f, ok := acceptOrFail(w, r)
+	if !ok {
+		return
+	}
+	fail := func(err error) { writeError(w, f.errors(), statusOf(err), err) }
+	req, opt, err := h.txRequest(w, r)
+	if err != nil {
+		fail(err)
+		return
+	}
+	var t *openTx
+	if s == beginStep {
+		t, err = h.txs.begin(r.Context(), h.e, opt)
+	} else {
+		t, err = h.txs.find(opt.Graph, r.PathValue("id"))
+	}
+	if err != nil {
+		fail(err)
+		return
+	}
+	req.Buffer = s == commitStep // what is answered has been committed
+	var res *query.Result
+	if req.Statement != "" {
+		if res, err = t.Run(r.Context(), req); err != nil {
+			fail(err)
+			return
+		}
+		defer res.Close()
+	} else if s == runStep {
+		if err := t.Touch(); err != nil {
+			fail(err)
+			return
+		}
+	}
+	tail := func(dst []byte) []byte { return t.appendState(dst) }
+	if s == commitStep {
+		if err := t.Commit(r.Context()); err != nil {
+			fail(err)
+			return
+		}
+		tail = func(dst []byte) []byte { return append(dst, `"bookmarks":[]`...) }
+	}
+	switch {
+	case res == nil:
+		writeJSON(w, f.errors(), http.StatusAccepted, append(tail([]byte{'{'}), '}', '\n'))
+	case f.lines:
+		writeLines(w, res, f, http.StatusAccepted, tail)
+	default:
+		writeEnvelope(w, res, f, http.StatusAccepted, tail)
+	}
+}
+
+// rollback answers DELETE …/query/v2/tx/{id}.
+func (h *HTTP) rollback(w http.ResponseWriter, r *http.Request) {
+	f, ok := acceptOrFail(w, r)
+	if !ok {
+		return
+	}
+	t, err := h.txs.find(graphOf(r), r.PathValue("id"))
+	if err != nil {
+		writeError(w, f.errors(), statusOf(err), err)
+		return
+	}
+	t.Rollback()
+	writeJSON(w, f.errors(), http.StatusOK, []byte("{}\n"))
+}
+
+// txRequest reads a request of an explicit transaction; its body, and the statement in it, may be missing. The timeout of
+// the request that begins is the whole transaction's, that of a later one its statement's.
+func (h *HTTP) txRequest(w http.ResponseWriter, r *http.Request) (req query.Request, opt query.TxOptions, err error) {
+	body, err := h.body(w, r)
+	if err != nil {
+		return req, opt, err
+	}
+	var q queryRequest
+	if len(bytes.TrimSpace(body)) > 0 {
+		if err := decodeJSON(body, false, &q); err != nil {
+			return req, opt, err
+		}
+	}
+	if req, err = q.request(r); err != nil {
+		return req, opt, err
+	}
+	if strings.TrimSpace(q.Statement) == "" {
+		req.Statement = ""
+	} else if err := checkStatement(q.Statement); err != nil {
+		return req, opt, err
+	}
+	opt = query.TxOptions{Graph: graphOf(r), ReadOnly: req.ReadOnly, Timeout: req.Timeout}
+	return req, opt, nil
+}
+
+// appendState says which transaction a request belongs to, and when it ends if nothing more is asked of it.
+func (t *openTx) appendState(dst []byte) []byte {
+	dst = append(dst, `"transaction":{"id":`...)
+	dst = appendString(dst, t.id)
+	dst = append(dst, `,"expires":"`...)
+	dst = t.Expires().UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z")
+	return append(dst, `"}`...)
+}
