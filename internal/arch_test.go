@@ -30,6 +30,7 @@ internal/query/cypher/check
 internal/query/fn
 internal/query/cypher
 internal/query/fetch
+internal/query/traverse
 internal/oracle
 internal/query/exec
 internal/query/exec/exectest

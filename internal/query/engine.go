@@ -92,7 +92,9 @@ type Request struct {
 	MaxRows   int64         // rows after which the result ends, truncated; 0: all
 	Buffer    bool          // in an explicit transaction: take all rows into memory before the first is given
 
-	probe bool // asked by the server itself, not to be counted
+	probe  bool   // asked by the server itself, not to be counted
+	typed  Typed  // what runs instead of Statement, if set
+	limits Limits // of a typed request
 }
 
 // Query runs a statement. A statement that reads gives its rows as they are pulled; one that writes has been committed
@@ -121,14 +123,14 @@ func (e *Engine) query(ctx context.Context, q *Running, start time.Time, req Req
 	if err != nil {
 		return nil, err
 	}
-	p, err := e.prepare(ctx, g, req.Statement)
+	p, err := e.prepareRequest(ctx, g, &req)
 	if err != nil {
 		return nil, err
 	}
 	if err := p.check(req.Params, req.ReadOnly); err != nil {
 		return nil, err
 	}
-	res = &Result{e: e, ctx: ctx, q: q, start: start, p: p, maxRows: req.MaxRows}
+	res = &Result{e: e, ctx: ctx, q: q, start: start, p: p, maxRows: req.MaxRows, limits: req.limits}
 	switch {
 	case p.command != nil:
 		err = e.command(ctx, g, p, req.Params, res)
@@ -174,7 +176,9 @@ func (e *Engine) run(ctx context.Context, g shard.Graph, p *prepared, params map
 	if mode == shard.Write {
 		defer tx.Rollback() // also if it panics: whoever writes next waits for it
 	}
-	rows, err := p.exec.Run(ctx, g, tx, e.env(params, p.prefix == "PROFILE"))
+	env := e.env(params, p.prefix == "PROFILE")
+	res.limits.apply(&env, e.timeout(res.limits.Timeout))
+	rows, err := p.exec.Run(ctx, g, tx, env)
 	if err != nil {
 		tx.Rollback()
 		return err
@@ -255,6 +259,15 @@ func (p *prepared) checkParams(params map[string]graph.Value) error {
 
 // prepare gives the prepared form of a statement, from the cache if the graph is still what it was planned for.
 func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prepared, error) {
+	return e.prepareBy(ctx, g, text, func() (*plan.Query, cypher.Command, error) {
+		return cypher.Compile(text, cypher.Options{Procedures: e.procs.signature})
+	})
+}
+
+// prepareBy gives the prepared form of what compile compiles, from the cache if the graph is still what it was planned for.
+func (e *Engine) prepareBy(
+	ctx context.Context, g shard.Graph, text string, compile func() (*plan.Query, cypher.Command, error),
+) (*prepared, error) {
 	key := planKey{g: g, text: text, procs: e.procs.version.Load()}
 	if p := e.plans.get(key); p != nil && p.version == g.Version() {
 		if p.command != nil {
@@ -274,7 +287,7 @@ func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prep
 	}
 	e.metrics.PlanMisses.Add(1)
 	p := &prepared{version: g.Version()}
-	q, command, err := cypher.Compile(text, cypher.Options{Procedures: e.procs.signature})
+	q, command, err := compile()
 	if err != nil {
 		return nil, err
 	}

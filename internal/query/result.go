@@ -26,6 +26,7 @@ type Result struct {
 	schema    SchemaCounters
 	plan      *PlanNode
 	maxRows   int64
+	limits    Limits
 	count     int64
 	truncated bool
 	err       error
@@ -42,8 +43,10 @@ type Summary struct {
 	exec.Counters
 	Schema    SchemaCounters
 	Plan      *PlanNode // of EXPLAIN and PROFILE
-	Truncated bool      // MaxRows was reached
+	Truncated bool      // not all rows came
+	Reason    string    // why not: max_rows, or a message that names the limit
 	Rows      int64
+	Hops      []exec.HopCount // of a traversal
 }
 
 // Next gives the next batch, or nil at the end. The batch is valid until the next call.
@@ -175,6 +178,14 @@ func detachRecord(r *graph.Record) *graph.Record {
 // Summary gives what there is to say at the end of the rows.
 func (r *Result) Summary() Summary {
 	s := Summary{Counters: r.counters, Schema: r.schema, Plan: r.plan, Truncated: r.truncated, Rows: r.count}
+	if s.Truncated {
+		s.Reason = "max_rows"
+	}
+	if r.rows != nil {
+		if s.Hops = r.rows.Hops(); r.rows.Truncated() != "" {
+			s.Truncated, s.Reason = true, r.rows.Truncated()
+		}
+	}
 	if r.rows != nil && r.p.prefix == "PROFILE" {
 		s.Plan = explain(r.p.exec, r.rows.Stats())
 	}

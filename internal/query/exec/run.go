@@ -20,6 +20,9 @@ type Env struct {
 	ImportDir string
 	// Profile asks for times and shard requests in the statistics.
 	Profile bool
+	// Partial makes traversals end when a budget does, or at Until, and the result what was found until then.
+	Partial bool
+	Until   time.Time
 }
 
 // Budget limits a run; 0 is no limit.
@@ -75,6 +78,9 @@ type run struct {
 	// current is the stage that time since mark is charged to; see enter.
 	current int
 	mark    time.Time
+	// hopCounts are those of a traversal, truncated the reason why the result is not whole.
+	hopCounts []HopCount
+	truncated string
 }
 
 // batchSize is the number of rows that an operator aims at.
@@ -189,10 +195,16 @@ func (rs *Rows) Next(ctx context.Context) (*graph.Batch, error) {
 		return nil, err
 	}
 	rs.count += int64(b.N)
-	if limit := rs.r.env.Budget.Rows; limit > 0 && rs.count > limit {
-		return nil, graph.BudgetError("the result has more than %d rows, the budget of max-rows", limit)
-	}
 	rs.out.view(b, rs.r.p.out)
+	if limit := rs.r.env.Budget.Rows; limit > 0 && rs.count > limit {
+		err := graph.BudgetError("the result has more than %d rows, the budget of max-rows", limit)
+		if !rs.r.truncate(err) {
+			return nil, err
+		}
+		if rs.out.N -= int(rs.count - limit); rs.out.N <= 0 {
+			return nil, nil
+		}
+	}
 	if err := rs.r.materialise(ctx, &rs.out.Batch); err != nil {
 		return nil, err
 	}

@@ -369,6 +369,10 @@ func (f *formatter) describe(n Node) (name, args string) {
 			args += " BY TRAILS"
 		}
 		return "FrontierCount", args + " AS " + f.col(n.Out)
+	case *Traverse:
+		return "Traverse", f.traverse(n)
+	case *CheapestPaths:
+		return "CheapestPaths", f.cheapest(n)
 	}
 	return fmt.Sprintf("%T", n), ""
 }

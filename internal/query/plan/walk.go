@@ -70,6 +70,10 @@ func inputs(n Node, f func(*Node)) {
 		f(&n.Input)
 	case *FrontierCount:
 		f(&n.Input)
+	case *Traverse:
+		f(&n.Input)
+	case *CheapestPaths:
+		f(&n.Input)
 	}
 }
 
@@ -169,6 +173,13 @@ func exprs(n Node, f func(*Expr)) {
 		all(n.Args)
 	case *LoadCSV:
 		one(&n.URL)
+	case *Traverse:
+		for i := range n.Hops {
+			all(n.Hops[i].Where)
+		}
+	case *CheapestPaths:
+		all(n.Where)
+		one(&n.Weight)
 	}
 }
 

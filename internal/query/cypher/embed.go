@@ -1,0 +1,118 @@
+package cypher
+
+import (
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/cypher/check"
+	"github.com/hopgate/hopgate/internal/query/cypher/parse"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// Variable names a column for the expressions of an Embedding.
+type Variable struct {
+	Name string
+	Col  plan.Col
+}
+
+// Embedding binds openCypher's expressions and projections within requests that are no statements, over columns of a
+// plan that they are part of. The errors have positions in the text that was given.
+type Embedding struct{ b *binder }
+
+// Embed makes an embedding into a plan.
+func Embed(q *plan.Query, opts Options) *Embedding {
+	b := newBinder(opts)
+	b.q = q
+	return &Embedding{b: b}
+}
+
+// Condition binds an expression that holds or not, and gives the conditions that it is made of.
+func (e *Embedding) Condition(text string, vars ...Variable) ([]plan.Expr, error) {
+	x, err := e.Expr(text, vars...)
+	if err != nil {
+		return nil, err
+	}
+	return conjuncts(x), nil
+}
+
+// Expr binds an expression that is computed from the variables alone: subqueries, patterns and aggregates are errors.
+func (e *Embedding) Expr(text string, vars ...Variable) (plan.Expr, error) {
+	x, err := parse.Expression(text)
+	if err != nil {
+		return nil, err
+	}
+	if err := plain(x); err != nil {
+		return nil, err
+	}
+	ret := &ast.Projection{At: ast.At{Pos: x.Position()}, Items: []*ast.ProjectionItem{{
+		At: ast.At{Pos: x.Position()}, Expr: x, Alias: &ast.Variable{At: ast.At{Pos: x.Position()}, Name: "condition"},
+	}}}
+	if err := checkProjection(ret, vars); err != nil {
+		return nil, err
+	}
+	e.b.scope = bindings(vars)
+	out := e.b.expr(x)
+	e.b.scope = nil
+	return out, e.b.err
+}
+
+// plain checks that an expression needs nothing but its row.
+func plain(x ast.Expr) (err error) {
+	ast.Inspect(x, func(n ast.Node) bool {
+		switch n.(type) {
+		case *ast.Subquery, *ast.PatternComprehension, *ast.PatternPredicate, *ast.PathSearch:
+			if err == nil {
+				err = graph.SyntaxError("UnexpectedSyntax", n.Position(), "a condition on an edge and a vertex cannot hold a pattern or a subquery")
+			}
+		}
+		return err == nil
+	})
+	return err
+}
+
+// Return puts a projection, which text gives as RETURN takes it, on top of the plan and makes its columns the result.
+func (e *Embedding) Return(text string, vars ...Variable) error {
+	stmt, err := parse.Statement("RETURN " + text)
+	if err != nil {
+		return err
+	}
+	q, ok := stmt.Body.(*ast.Query)
+	if !ok || stmt.Mode != ast.ModeRun || len(q.Parts) != 1 || len(q.Parts[0].Clauses) != 1 {
+		return graph.SyntaxError("UnexpectedSyntax", stmt.Pos, "what is returned must be a list of expressions, as RETURN takes it")
+	}
+	ret, ok := q.Parts[0].Clauses[0].(*ast.Return)
+	if !ok {
+		return graph.SyntaxError("UnexpectedSyntax", stmt.Pos, "what is returned must be a list of expressions, as RETURN takes it")
+	}
+	if err := checkProjection(ret.Projection, vars); err != nil {
+		return err
+	}
+	b := e.b
+	b.scope = bindings(vars)
+	f := &flow{node: b.q.Root}
+	r := b.returns(f, ret)
+	b.q.Root, b.q.Out, b.q.Names = f.node, r.cols, r.names
+	for _, c := range b.q.Out {
+		b.refs[c]++
+	}
+	b.prune()
+	return b.err
+}
+
+func bindings(vars []Variable) scope {
+	s := make(scope, 0, len(vars))
+	for _, v := range vars {
+		s = append(s, binding{name: v.Name, col: v.Col})
+	}
+	return s
+}
+
+// checkProjection checks a projection over some variables, whatever they hold.
+func checkProjection(p *ast.Projection, vars []Variable) error {
+	with := &ast.Projection{}
+	for _, v := range vars {
+		with.Items = append(with.Items, &ast.ProjectionItem{Expr: &ast.NullLit{}, Alias: &ast.Variable{Name: v.Name}})
+	}
+	return check.Statement(&ast.Statement{Body: &ast.Query{Parts: []*ast.SingleQuery{{Clauses: []ast.Clause{
+		&ast.With{Projection: with}, &ast.Return{Projection: p},
+	}}}}}, check.Options{})
+}

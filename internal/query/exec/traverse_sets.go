@@ -1,0 +1,282 @@
+package exec
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// traverseSets goes from one set of vertices to the next: frontiers, least distances, and layers.
+type traverseSets struct {
+	*traverse
+	list  []graph.VertexID // the present set, sorted
+	after []graph.VertexID // the next one so far
+	seen  graph.VertexSet  // frontier: of after; else all vertices that were ever reached
+	f     frontier
+	h     int // hops done to the present set
+	base  int // sources of the present set that are done
+	// The answer that rows are being made of: entries of source u from edge i on.
+	u, i   int
+	given  int  // vertices of the present set that are given as rows
+	edges  bool // layers: all vertices are given, and now the edges
+	ranks  layerRanks
+	closed bool // nothing is left
+}
+
+// layerRanks numbers the layers that vertices stand in.
+type layerRanks struct {
+	lists [][]graph.VertexID // by layer, sorted
+	done  graph.VertexSet    // of the layers whose edges are given
+}
+
+func newTraverseSets(x *traverse) *traverseSets {
+	s := &traverseSets{traverse: x}
+	for _, h := range x.hops {
+		h.edges = x.edgeAt >= 0
+	}
+	return s
+}
+
+func (s *traverseSets) open(ctx context.Context) error {
+	s.seen.Clear()
+	s.list, s.after = s.list[:0], s.after[:0]
+	s.h, s.base, s.u, s.i, s.given, s.edges, s.closed = 0, 0, 0, 0, 0, false, false
+	s.ranks = layerRanks{}
+	return s.traverse.open(ctx)
+}
+
+func (s *traverseSets) next(ctx context.Context) (*batch, error) {
+	s.out.reset(s.width())
+	if !s.loaded {
+		if err := s.begin(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for s.out.N < s.r.batchSize() && !s.closed {
+		if err := s.advance(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if s.out.N == 0 {
+		return nil, nil
+	}
+	return &s.out, nil
+}
+
+func (s *traverseSets) begin(ctx context.Context) error {
+	if err := s.load(ctx); err != nil {
+		return err
+	}
+	s.f.set(s.starts)
+	s.list = append(s.list[:0], s.f.ids...)
+	s.given = len(s.list)
+	if s.n.Min == 0 {
+		s.given = 0
+	}
+	if s.n.Mode != plan.ModeFrontier {
+		for _, v := range s.list {
+			s.seen.Add(v)
+		}
+	}
+	return s.enter(ctx)
+}
+
+// byVertex reports whether the rows are the vertices of a set.
+func (s *traverseSets) byVertex() bool { return s.n.Mode != plan.ModeFrontier || s.n.Ends || s.h == 0 }
+
+// enter makes the present set ready to be gone on from.
+func (s *traverseSets) enter(ctx context.Context) error {
+	s.base, s.u, s.i = 0, 0, 0
+	if s.n.Mode == plan.ModeLayers {
+		s.ranks.lists = append(s.ranks.lists, append([]graph.VertexID(nil), s.list...))
+	}
+	if s.h == len(s.hops) {
+		return nil
+	}
+	h := s.hops[s.h]
+	h.res.Done = 0
+	s.f.ids = s.f.ids[:0]
+	keep, err := h.admit(ctx, s.list)
+	if err != nil {
+		return err
+	}
+	for i, v := range s.list {
+		if keep == nil || keep[i] {
+			s.f.ids = append(s.f.ids, v)
+		}
+	}
+	return nil
+}
+
+// advance does one thing more: it gives vertices, makes rows of an answer, reads the next answer or goes to the next set.
+func (s *traverseSets) advance(ctx context.Context) error {
+	switch {
+	case s.given < len(s.list) && s.h >= s.n.Min && s.byVertex():
+		s.giveVertices()
+		return nil
+	case s.edges:
+		return s.giveLayerEdges(ctx)
+	case s.h == len(s.hops) || s.stop:
+		s.finish()
+		return nil
+	}
+	h := s.hops[s.h]
+	if s.u < h.res.Done {
+		s.take(h)
+		return nil
+	}
+	s.base += h.res.Done
+	h.res.Done, s.u, s.i = 0, 0, 0
+	if s.base == len(s.f.ids) || h.full() {
+		return s.turn(ctx)
+	}
+	if err := ctx.Err(); err != nil {
+		return graph.DeadlineError(context.Cause(ctx))
+	}
+	before := cap(s.after)
+	err := h.next(ctx, s.f.ids[s.base:], mostEdges)
+	if err == nil {
+		err = s.acct.grow(8 * (cap(s.after) - before))
+	}
+	if err != nil && s.endedBy(err) {
+		h.res.Done = 0
+		return s.turn(ctx)
+	}
+	return err
+}
+
+// take goes through the answer until the batch is full or the answer ends.
+func (s *traverseSets) take(h *cappedHop) {
+	rows := s.n.Mode == plan.ModeFrontier && !s.n.Ends && s.h+1 >= s.n.Min
+	size := s.r.batchSize()
+	for ; s.u < h.res.Done; s.u++ {
+		s.i = max(s.i, h.res.Offsets[s.u])
+		for ; s.i < h.res.Offsets[s.u+1]; s.i++ {
+			v := h.res.Targets[s.i]
+			if rows {
+				if s.out.N == size {
+					return
+				}
+				s.addVertex(v)
+				if s.edgeAt >= 0 {
+					s.addEdge(h.edge(s.i, s.f.ids[s.base+s.u]), true)
+				}
+				s.addHop(s.h + 1)
+				s.out.N++
+			}
+			if s.seen.Add(v) {
+				s.after = append(s.after, v)
+			}
+		}
+	}
+}
+
+// turn makes the next set the present one.
+func (s *traverseSets) turn(ctx context.Context) error {
+	s.f.set(s.after)
+	s.list = append(s.list[:0], s.f.ids...)
+	s.after = s.after[:0]
+	if s.n.Mode == plan.ModeFrontier {
+		for _, v := range s.list {
+			s.seen.Bitmap(v.Shard())[v.Local()>>6] = 0
+		}
+	}
+	s.h++
+	s.given = 0
+	if len(s.list) == 0 {
+		s.finish()
+		return nil
+	}
+	return s.enter(ctx)
+}
+
+// giveVertices adds rows of the present set.
+func (s *traverseSets) giveVertices() {
+	n := min(s.r.batchSize()-s.out.N, len(s.list)-s.given)
+	for _, v := range s.list[s.given : s.given+n] {
+		s.addVertex(v)
+		s.addEdge(graph.Edge{}, false)
+		s.addHop(s.h)
+	}
+	s.given += n
+	s.out.N += n
+}
+
+// finish ends the sets; layers go on with their edges.
+func (s *traverseSets) finish() {
+	if s.n.Mode != plan.ModeLayers || s.edgeAt < 0 {
+		s.closed = true
+		return
+	}
+	s.edges, s.h, s.list, s.base, s.u, s.i = true, -1, s.list[:0], 0, 0, 0
+	s.given, s.f.ids = 0, s.f.ids[:0]
+}
+
+// giveLayerEdges adds rows of edges from the present layer to vertices of any layer, each edge at the first layer that
+// it touches. The hop that follows a layer says which edges; that of the last layer is the last hop.
+func (s *traverseSets) giveLayerEdges(ctx context.Context) error {
+	var h *cappedHop
+	if s.h >= 0 {
+		h = s.hops[min(s.h, len(s.hops)-1)]
+		if s.u < h.res.Done {
+			s.takeLayer(h)
+			return nil
+		}
+		s.base += h.res.Done
+		h.res.Done, s.u, s.i = 0, 0, 0
+	}
+	if s.h < 0 || s.base == len(s.f.ids) || s.stop {
+		if s.h >= 0 {
+			for _, v := range s.f.ids {
+				s.ranks.done.Add(v)
+			}
+		}
+		s.h++
+		if s.h == len(s.ranks.lists) || s.stop {
+			s.closed = true
+			return nil
+		}
+		s.base, s.f.ids = 0, append(s.f.ids[:0], s.ranks.lists[s.h]...)
+		s.hops[min(s.h, len(s.hops)-1)].res.Done = 0
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return graph.DeadlineError(context.Cause(ctx))
+	}
+	err := h.next(ctx, s.f.ids[s.base:], mostEdges)
+	if err != nil && s.endedBy(err) {
+		h.res.Done = 0
+		return nil
+	}
+	return err
+}
+
+func (s *traverseSets) takeLayer(h *cappedHop) {
+	size := s.r.batchSize()
+	for ; s.u < h.res.Done; s.u++ {
+		s.i = max(s.i, h.res.Offsets[s.u])
+		from := s.f.ids[s.base+s.u]
+		for ; s.i < h.res.Offsets[s.u+1]; s.i++ {
+			v := h.res.Targets[s.i]
+			// In both directions an edge is met from either end.
+			if !s.seen.Has(v) || h.dir == graph.Both && (s.ranks.done.Has(v) || v < from && s.sameLayer(v)) {
+				continue
+			}
+			if s.out.N == size {
+				return
+			}
+			s.addNoVertex()
+			s.addEdge(h.edge(s.i, from), true)
+			s.addHop(s.h)
+			s.out.N++
+		}
+	}
+}
+
+// sameLayer reports whether a vertex stands in the present layer.
+func (s *traverseSets) sameLayer(v graph.VertexID) bool {
+	_, ok := slices.BinarySearch(s.f.ids, v)
+	return ok
+}

@@ -1,0 +1,75 @@
+package plan
+
+import "github.com/hopgate/hopgate/internal/graph"
+
+// Traverse goes hop by hop from the vertices in From of all rows of the input together, and gives rows of its own, for
+// Min to len(Hops) hops. Its columns are Start, Vertex, Edge, Hop and Path; a row of no hop has a null for its edge.
+// Nulls in From are left out.
+type Traverse struct {
+	Input Node
+	From  Col
+	Mode  TraverseMode
+	Hops  []TraverseHop
+	Min   int
+	// Start is the vertex that a way begins at, Vertex the one it leads to, Edge its last edge, Hop the number of its
+	// edges and Path the whole of it. Start and Path have a meaning only where Mode keeps ways apart.
+	Start, Vertex, Edge, Hop, Path Col
+	// Ends makes each row of a frontier a vertex of the set, not an edge that leads to it.
+	Ends bool
+	// Seed chooses the edges of a Sample.
+	Seed int64
+}
+
+// TraverseMode says what may repeat on the way, and what a row is.
+type TraverseMode uint8
+
+// The modes.
+const (
+	ModeFrontier TraverseMode = iota // a set of vertices at every hop; a row is an edge that leads to one of the next set
+	ModeWalk                         // a row is a walk
+	ModeTrail                        // a walk that repeats no edge
+	ModeAcyclic                      // a walk that repeats no vertex
+	ModeNearest                      // a row is a vertex at its least distance from any start
+	ModeLayers                       // as Nearest, and then the edges from each layer to vertices of any layer, each once
+)
+
+// String names the mode.
+func (m TraverseMode) String() string {
+	return [...]string{"frontier", "walk", "trail", "acyclic", "nearest", "layers"}[m]
+}
+
+// TraverseHop is one hop of a Traverse. Where is about the columns Edge and Vertex of the node alone. Of the edges that
+// satisfy it, at most MaxDegree of one vertex count, those to the lowest ids; of these, at most Sample, chosen by the
+// seed; of all, at most Limit. A vertex with more than Skip edges of the types is not gone on from. 0 is no limit.
+type TraverseHop struct {
+	Types                          []string
+	Dir                            graph.Direction
+	Where                          []Expr
+	Skip, MaxDegree, Sample, Limit int
+}
+
+// Capped reports whether the hop leaves out edges that satisfy its conditions.
+func (h *TraverseHop) Capped() bool {
+	return h.Skip > 0 || h.MaxDegree > 0 || h.Sample > 0 || h.Limit > 0
+}
+
+// CheapestPaths joins each row with the K cheapest paths from From to To that repeat no vertex, the cheapest first, or
+// with all of the least weight. Weight is over EdgeVar; nil: each edge weighs 1. A weight that is no number or is
+// negative is an error.
+type CheapestPaths struct {
+	Input     Node
+	From, To  Col
+	Path, Sum Col // the path, and its weight
+	Types     []string
+	Dir       graph.Direction
+	MaxHops   int // 0: no bound
+	K         int
+	All       bool
+	EdgeVar   Col
+	VertexVar Col
+	Where     []Expr // on every edge, through EdgeVar, and on the vertex that it leads to, through VertexVar
+	Weight    Expr
+}
+
+func (*Traverse) node()      {}
+func (*CheapestPaths) node() {}

@@ -1,0 +1,97 @@
+// Package traverse binds typed traversals to plans: those that name their starts, hops and results instead of writing a
+// statement.
+package traverse
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// maxHops bounds the hops of a request that must hold each of them apart.
+const maxHops = 1000
+
+// Selector names vertices in one of three ways: those with a Label ("": any) of which Property has one of Values; those
+// in the first column of Statement; or those with element ids IDs.
+type Selector struct {
+	Label, Property string
+	Values          []graph.Value
+	Statement       string
+	IDs             []string
+}
+
+// Hop is one step; see plan.TraverseHop. Where is an expression over e, the edge, and v, the vertex it leads to.
+type Hop struct {
+	Types                                    []string
+	Direction                                graph.Direction
+	Where                                    string
+	SkipSupernodes, MaxDegree, Sample, Limit uint64
+}
+
+// Traversal goes from some vertices hop by hop and returns rows for Min to Max hops.
+type Traversal struct {
+	From Selector
+	Hops []Hop // one for each hop, or one for all
+	// Min is nil for Max, and Max 0 for as many as there are hops.
+	Min  *uint32
+	Max  uint32
+	Mode plan.TraverseMode
+	// Returns is count, ids, vertices, edges, paths, or what RETURN takes, over v (the vertex), e (the last edge), h
+	// (the number of hops), s (the start) and p (the path); "" is ids.
+	Returns  string
+	Distinct bool // each row once
+	ByHop    bool // the hop comes first in every row
+	Limit    uint64
+	Seed     int64
+}
+
+// Modes are the modes of a traversal by name.
+var Modes = map[string]plan.TraverseMode{
+	"": plan.ModeFrontier, "frontier": plan.ModeFrontier, "walk": plan.ModeWalk, "trail": plan.ModeTrail,
+	"acyclic": plan.ModeAcyclic, "nearest": plan.ModeNearest,
+}
+
+// Directions are the directions of a hop by name.
+var Directions = map[string]graph.Direction{"": graph.Out, "out": graph.Out, "in": graph.In, "both": graph.Both}
+
+// ParseHops reads the number of hops, n or m..n.
+func ParseHops(s string) (lo *uint32, hi uint32, err error) {
+	low, high, ranged := strings.Cut(s, "..")
+	if !ranged {
+		high = low
+	}
+	n, err := strconv.ParseUint(high, 10, 32)
+	if err != nil {
+		return nil, 0, invalid("hops", "must be a number or a range such as 1..3, is %q", s)
+	}
+	if ranged {
+		m, err := strconv.ParseUint(low, 10, 32)
+		if err != nil {
+			return nil, 0, invalid("hops", "must be a number or a range such as 1..3, is %q", s)
+		}
+		m32 := uint32(m)
+		lo = &m32
+	}
+	return lo, uint32(n), nil
+}
+
+// invalid is the error of a field of a request.
+func invalid(field, format string, args ...any) error {
+	return &graph.Error{
+		Kind: graph.KindInvalid, Code: "Neo.ClientError.Request.Invalid", Type: "RequestError", Phase: graph.PhaseCompile,
+		Detail: "InvalidField", Msg: field + ": " + fmt.Sprintf(format, args...),
+	}
+}
+
+// inField says which field of a request an error is about.
+func inField(field string, err error) error {
+	if err == nil {
+		return nil
+	}
+	e := *graph.AsError(err)
+	e.Msg = field + ": " + e.Msg
+	return &e
+}
