@@ -34,7 +34,7 @@ func (fs faultFS) Create(name string, category vfs.DiskWriteCategory) (f vfs.Fil
 	switch {
 	case path.Ext(base) == ".log":
 		f, err = fs.FS.Create(name, category)
-		return faultFile{f, fs.in, false}, fs.in.stop(err)
+		return logFile{faultFile{f, fs.in, false}}, fs.in.stop(err)
 	case path.Ext(base) == ".blob", strings.HasPrefix(base, "MANIFEST-"), strings.HasPrefix(base, "marker."):
 		err = fs.in.await(func() error {
 			f, err = fs.FS.Create(name, category)
@@ -50,7 +50,7 @@ func (fs faultFS) Create(name string, category vfs.DiskWriteCategory) (f vfs.Fil
 // ReuseForWrite implements vfs.FS; Pebble reuses logs alone.
 func (fs faultFS) ReuseForWrite(old, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	f, err := fs.FS.ReuseForWrite(old, name, category)
-	return faultFile{f, fs.in, false}, fs.in.stop(err)
+	return logFile{faultFile{f, fs.in, false}}, fs.in.stop(err)
 }
 
 // OpenDir implements vfs.FS.
@@ -97,6 +97,20 @@ func (f faultFile) SyncTo(length int64) (bool, error) {
 
 // Close implements vfs.File.
 func (f faultFile) Close() error { return f.in.stop(f.File.Close()) }
+
+// logFile is a log. Pebble wants room for a whole memtable from the start, which a graph that nobody writes to would keep.
+type logFile struct{ faultFile }
+
+// logRoom is how many bytes a log takes at the start.
+const logRoom = 64 << 10
+
+// Preallocate implements vfs.File.
+func (f logFile) Preallocate(offset, length int64) error {
+	if offset == 0 {
+		length = min(length, logRoom)
+	}
+	return f.File.Preallocate(offset, length)
+}
 
 // stop ends the instance's writes and this goroutine's work if there is a fault.
 func (in *instance) stop(err error) error {

@@ -519,30 +519,3 @@ func (f *folder) foldLabels(ctx context.Context, limit int) error {
 	}
 	return c.err()
 }
-
-// foldGarbage deletes large values that nothing refers to. They are gone for good before the marks are.
-func (f *folder) foldGarbage(ctx context.Context, limit int) error {
-	if err := Alive(ctx); err != nil {
-		return err
-	}
-	b := f.s.values.db.NewBatch()
-	err := scan(f.r.v.graph, keys.Garbage, func(k, _ []byte) error {
-		if f.taken >= limit {
-			return errStop
-		}
-		f.taken++
-		return errors.Join(b.Delete(k[1:], nil), f.b.Delete(k, nil))
-	})
-	if err != nil && !errors.Is(err, errStop) || b.Empty() {
-		return errors.Join(err, b.Close())
-	}
-	// The commit that dropped the last reference may wait for its sync still.
-	if err := f.s.put(func(b *pebble.Batch) error { return b.LogData([]byte("garbage"), nil) }); err != nil {
-		return err
-	}
-	wait, err := f.s.values.apply(b, true)
-	if err != nil {
-		return err
-	}
-	return wait()
-}

@@ -30,6 +30,9 @@ type instance struct {
 	wedged atomic.Bool
 	// background is the fault of the last flush or compaction, nil after one that went well.
 	background atomic.Pointer[error]
+	// buried are the bytes of the values whose deletion lies in memtables alone, flushing those of them that are being
+	// flushed.
+	buried, flushing atomic.Uint64
 
 	measuring atomic.Bool
 	measured  atomic.Pointer[InstanceStats] // of the last time
@@ -49,9 +52,11 @@ func openInstance(o *Options, sh *Shared, dir string, values, create bool) (*ins
 		DataCorruption: func(i pebble.DataCorruptionInfo) {
 			in.log.Error("stored data fails its checks", slog.String("store", in.name), slog.String("path", i.Path), slog.Any("error", i.Details))
 		},
+		FlushBegin: func(pebble.FlushInfo) { in.flushing.Store(in.buried.Load()) },
 		FlushEnd: func(i pebble.FlushInfo) {
 			if i.Err == nil {
 				in.background.Store(nil)
+				in.buried.Add(-in.flushing.Swap(0))
 			}
 		},
 	}

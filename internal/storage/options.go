@@ -65,6 +65,12 @@ type Tuning struct {
 	// IndexBatch is how many vertices or edges get their entries in one transaction of the building of an index, for
 	// which writers wait; default 2,048.
 	IndexBatch int
+	// ReclaimBytes is how many bytes of deleted large values a shard keeps at least before it gives their space back;
+	// default 64 KiB. Negative never does.
+	ReclaimBytes int
+	// ReclaimRest is how long a shard rests at least after having done so; it rests longer if that took long or was of no
+	// use; default 500 ms.
+	ReclaimRest time.Duration
 }
 
 // EnsureDefaults fills in what is not set.
@@ -89,6 +95,8 @@ func (o *Options) EnsureDefaults() {
 	def(&o.Tuning.FoldIdle, 500*time.Millisecond)
 	def(&o.Tuning.FoldStep, 4<<10)
 	def(&o.Tuning.IngestBytes, 1<<20)
+	def(&o.Tuning.ReclaimBytes, 64<<10)
+	def(&o.Tuning.ReclaimRest, 500*time.Millisecond)
 }
 
 func def[T int | int64 | time.Duration](p *T, v T) {
@@ -169,12 +177,13 @@ func pebbleOptions(o *Options, sh *Shared, values bool) *pebble.Options {
 	p.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
 		return pebble.ValueSeparationPolicy{
 			Enabled: values, MinimumSize: min(o.ValueThreshold, 1<<10), MaxBlobReferenceDepth: 10,
-			RewriteMinimumAge: time.Minute, TargetGarbageRatio: 0.25,
+			RewriteMinimumAge: 0, TargetGarbageRatio: rewriteRatio,
 		}
 	}
 	block := graphBlock
 	if values {
 		block = valuesBlock
+		p.Cleaner = keepNoLogs{}
 	}
 	p.ApplyCompressionSettings(func() pebble.DBCompressionSettings {
 		return pebble.UniformDBCompressionSettings(sstable.FastestCompression)

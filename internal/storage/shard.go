@@ -45,6 +45,8 @@ type Shard struct {
 
 	// synced is how many of applied are known to be durable.
 	synced atomic.Uint64
+
+	reclaimer reclaimer
 }
 
 // next are the ids to give out next.
@@ -67,6 +69,7 @@ func openShard(o *Options, sh *Shared, dir string, no, shards int, create bool) 
 		return nil, err
 	}
 	s := &Shard{no: no, opts: o}
+	s.reclaimer.init()
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -183,7 +186,11 @@ func (s *Shard) load() error {
 	if s.opts.ReadOnly {
 		return nil
 	}
-	return s.dropOrphans()
+	if err := s.dropOrphans(); err != nil {
+		return err
+	}
+	s.startReclaiming()
+	return nil
 }
 
 // errStop ends a scan.
@@ -233,6 +240,7 @@ func readNumber(r pebble.Reader, key []byte) (uint64, error) {
 
 // Close closes the shard's stores. All views must be closed.
 func (s *Shard) Close() error {
+	s.stopReclaiming()
 	var errs []error
 	open := make([]*instance, 0, 2)
 	for _, in := range []*instance{s.graph, s.values} {

@@ -36,8 +36,8 @@ type InstanceStats struct {
 	CompactionTime           time.Duration
 	SeparatedFiles           uint64
 	SeparatedBytes           uint64 // of the files of separated values
-	SeparatedLive            uint64 // bytes of separated values that some table refers to
-	SeparatedDead            uint64 // bytes that none refers to and that have not been reclaimed
+	SeparatedLive            uint64 // bytes of separated values, beside those in memtables, that have not been deleted
+	SeparatedDead            uint64 // bytes of those that have been, and that have not been reclaimed
 	Snapshots                int
 	BlockHits, BlockMisses   int64 // of the block cache that all stores of the process share
 	BlockBytes               int64
@@ -114,7 +114,8 @@ func (in *instance) stats() InstanceStats {
 func (in *instance) measure() InstanceStats {
 	m := in.db.Metrics()
 	s := InstanceStats{
-		DiskBytes: m.DiskSpaceUsage(), ReadAmplification: m.ReadAmp(),
+		// Pebble (v2.1.7) leaves out the blob files that were there when the store was opened.
+		DiskBytes: m.DiskSpaceUsage() - m.BlobFiles.Local.LiveSize + m.BlobFiles.LiveSize, ReadAmplification: m.ReadAmp(),
 		Memtables: m.MemTable.Count, MemtableBytes: m.MemTable.Size,
 		LogBytes: m.WAL.Size, LogIn: m.WAL.BytesIn, LogWritten: m.WAL.BytesWritten,
 		Flushes: m.Flush.Count, Compactions: m.Compact.Count, CompactionsRunning: m.Compact.NumInProgress,
@@ -124,9 +125,10 @@ func (in *instance) measure() InstanceStats {
 		BlockHits: m.BlockCache.Hits, BlockMisses: m.BlockCache.Misses, BlockBytes: m.BlockCache.Size,
 		FilterHits: m.Filter.Hits, FilterMisses: m.Filter.Misses,
 	}
-	if m.BlobFiles.ValueSize > m.BlobFiles.ReferencedValueSize {
-		s.SeparatedDead = m.BlobFiles.ValueSize - m.BlobFiles.ReferencedValueSize
-	}
+	// What was deleted is referred to until a compaction takes the deletion and the reference out.
+	deleted := in.buried.Load() + m.Table.Garbage.PointDeletionsBytesEstimate + m.Table.Garbage.RangeDeletionsBytesEstimate
+	s.SeparatedLive -= min(deleted, s.SeparatedLive)
+	s.SeparatedDead = deleted + m.BlobFiles.ValueSize - min(m.BlobFiles.ValueSize, m.BlobFiles.ReferencedValueSize)
 	s.SeparatedDead += m.BlobFiles.ObsoleteSize + m.BlobFiles.ZombieSize
 	for i := range m.Levels {
 		l := &m.Levels[i]

@@ -1,0 +1,177 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// Large values that nothing refers to go in three steps:
+//
+//	1. a commit, or a fold, that drops the last reference marks the value as garbage, in the same batch;
+//	2. a fold deletes the values that are marked from the values store, then the marks. Snapshots keep what they see;
+//	3. when the deleted values weigh enough against those that live, the shard's reclaimer flushes the deletions and
+//	   compacts the values store, which holds references alone, so that blob files lose theirs.
+//
+// Pebble then rewrites the blob files of which enough is garbage, one after the other, and removes the old ones. It
+// looks for such files only after a flush or compaction, so that a store which nobody writes to would keep its garbage
+// without step 3.
+
+// reclaimRatio is how many bytes of deleted values there may be for each that lives; rewriteRatio is the part of all blob
+// files that may be garbage before Pebble rewrites some. Together they keep the disk use below twice the live bytes.
+const (
+	reclaimRatio = 0.25
+	rewriteRatio = 0.25
+)
+
+// maxRest bounds how long a reclaimer rests after it could give nothing back because snapshots hold on to it.
+const maxRest = time.Minute
+
+// reclaimer gives the space of deleted large values back, in a goroutine that begins with the first deletion.
+type reclaimer struct {
+	kick    chan struct{}
+	ctx     context.Context // ends with the shard
+	cancel  context.CancelFunc
+	started sync.Once
+	running sync.WaitGroup
+}
+
+func (r *reclaimer) init() {
+	r.kick = make(chan struct{}, 1)
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+}
+
+// startReclaiming looks for something to reclaim if the shard has separated values at all.
+func (s *Shard) startReclaiming() {
+	if s.values.stats().SeparatedFiles > 0 {
+		s.kickReclaimer()
+	}
+}
+
+// kickReclaimer makes the reclaimer look at the store.
+func (s *Shard) kickReclaimer() {
+	if s.opts.ReadOnly || s.opts.Tuning.ReclaimBytes < 0 {
+		return
+	}
+	r := &s.reclaimer
+	r.started.Do(func() { r.running.Go(s.reclaimLoop) })
+	select {
+	case r.kick <- struct{}{}:
+	default:
+	}
+}
+
+func (s *Shard) stopReclaiming() {
+	s.reclaimer.cancel()
+	s.reclaimer.running.Wait()
+}
+
+func (s *Shard) reclaimLoop() {
+	r := &s.reclaimer
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	rest := s.opts.Tuning.ReclaimRest
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-r.kick:
+		}
+		for s.reclaimable() {
+			began := time.Now()
+			before := s.values.stats().SeparatedDead
+			if err := s.reclaim(r.ctx); err != nil && r.ctx.Err() == nil {
+				s.opts.Logger.Error("reclaim large values", slog.String("store", s.values.name), slog.Any("error", err))
+			}
+			if s.values.stats().SeparatedDead < before/2 {
+				rest = s.opts.Tuning.ReclaimRest
+			} else {
+				rest = min(2*rest, maxRest)
+			}
+			// At most a fifth of the time goes into this.
+			timer.Reset(max(rest, 4*time.Since(began)))
+			select {
+			case <-r.ctx.Done():
+				return
+			case <-timer.C:
+			}
+		}
+	}
+}
+
+// reclaimable tells whether deleted values weigh enough to be reclaimed.
+func (s *Shard) reclaimable() bool {
+	st := s.values.stats()
+	return st.SeparatedDead > uint64(s.opts.Tuning.ReclaimBytes) && float64(st.SeparatedDead) > reclaimRatio*float64(st.SeparatedLive)
+}
+
+// reclaim makes tables forget the values that were deleted, whereupon Pebble looks for blob files to rewrite.
+func (s *Shard) reclaim(ctx context.Context) error {
+	in := s.values
+	if err := in.flush(ctx); err != nil {
+		return err
+	}
+	return in.guard(func() error {
+		return in.db.Compact(ctx, []byte{0}, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, false)
+	})
+}
+
+// foldGarbage deletes large values that nothing refers to. They are gone for good before the marks are.
+func (f *folder) foldGarbage(ctx context.Context, limit int) error {
+	if err := Alive(ctx); err != nil {
+		return err
+	}
+	in := f.s.values
+	b := in.db.NewBatch()
+	it, err := in.db.NewIter(nil)
+	if err != nil {
+		return errors.Join(err, b.Close())
+	}
+	var bytes uint64
+	err = scan(f.r.v.graph, keys.Garbage, func(k, _ []byte) error {
+		if f.taken >= limit {
+			return errStop
+		}
+		f.taken++
+		if it.SeekGE(k[1:]) && string(it.Key()) == string(k[1:]) {
+			v := it.LazyValue()
+			bytes += uint64(v.Len())
+			if err := b.DeleteSized(k[1:], uint32(v.Len()), nil); err != nil {
+				return err
+			}
+		}
+		return errors.Join(it.Error(), f.b.Delete(k, nil))
+	})
+	if errors.Is(err, errStop) {
+		err = nil
+	}
+	if err = errors.Join(err, it.Close()); err != nil || b.Empty() {
+		return errors.Join(err, b.Close())
+	}
+	// The commit that dropped the last reference may wait for its sync still.
+	if err := f.s.put(func(b *pebble.Batch) error { return b.LogData([]byte("garbage"), nil) }); err != nil {
+		return err
+	}
+	wait, err := in.apply(b, true)
+	if err != nil {
+		return err
+	}
+	in.buried.Add(bytes)
+	f.s.kickReclaimer()
+	return wait()
+}
+
+// keepNoLogs makes Pebble delete the logs that it would keep to write over: those of large values are large. It does so
+// if its cleaner is marked as an ArchiveCleaner is.
+type keepNoLogs struct {
+	pebble.DeleteCleaner
+	archive
+}
+
+type archive struct{ pebble.ArchiveCleaner }
