@@ -43,6 +43,7 @@ internal/loader
 internal/telemetry
 internal/server
 internal/config
+internal/backup
 cmd/graphctl
 cmd/hopgate
 `
@@ -53,6 +54,7 @@ var onlyIn = map[string]string{
 	"github.com/cockroachdb/pebble/v2/vfs":           "internal/storage internal/shard/local",
 	"github.com/prometheus/client_golang/prometheus": "internal/telemetry internal/server",
 	module + "internal/storage":                      "internal/storage internal/shard/local internal/telemetry internal/config cmd/graphctl",
+	"gocloud.dev":                                    "internal/backup cmd/graphctl",
 	module + "internal/shard/remote":                 "cmd/hopgate",
 	module + "internal/oracle":                       "nothing but tests",
 	module + "api/gen":                               "internal/server internal/shard/remote cmd/graphctl",

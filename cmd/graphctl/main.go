@@ -89,7 +89,7 @@ func newRoot(a *app) *cobra.Command {
 	f.BoolVar(&a.verbose, "verbose", false, "say more about errors")
 	root.AddCommand(
 		newQuery(a), newFetch(a), newExplain(a), newProfile(a), newLoad(a), newGenerate(), newSchema(a), newStats(a),
-		newPS(a), newKill(a), newSlowlog(a), newPprof(a), newVersion(a),
+		newPS(a), newKill(a), newSlowlog(a), newPprof(a), newBackup(a), newRestore(a), newVersion(a),
 	)
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {

@@ -10,14 +10,21 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
 // adminService answers AdminService.
 type adminService struct {
 	pb.UnimplementedAdminServiceServer
-	e     *query.Engine
-	store telemetry.Storage // or nil
+	e      *query.Engine
+	store  telemetry.Storage // or nil
+	keeper shard.Keeper      // or nil
+}
+
+func newAdminService(e *query.Engine, store telemetry.Storage) *adminService {
+	keeper, _ := store.(shard.Keeper)
+	return &adminService{e: e, store: store, keeper: keeper}
 }
 
 func (s *adminService) Schema(ctx context.Context, req *pb.SchemaRequest) (*pb.SchemaResponse, error) {

@@ -70,7 +70,7 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 	)
 	pb.RegisterGraphServiceServer(s.grpc, &graphService{e: e, idle: opt.TxIdle, drained: s.drained})
 	pb.RegisterLoadServiceServer(s.grpc, &loadService{l: l, requests: requests, log: opt.Logger})
-	pb.RegisterAdminServiceServer(s.grpc, &adminService{e: e, store: store})
+	pb.RegisterAdminServiceServer(s.grpc, newAdminService(e, store))
 	s.grpcProbe = health.NewServer()
 	for name := range s.grpc.GetServiceInfo() {
 		s.grpcProbe.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)

@@ -32,6 +32,7 @@ const pause = 200 * time.Millisecond
 func (fs faultFS) Create(name string, category vfs.DiskWriteCategory) (f vfs.File, err error) {
 	base := path.Base(name)
 	switch {
+	case !fs.owns(name):
 	case path.Ext(base) == ".log":
 		f, err = fs.FS.Create(name, category)
 		return logFile{faultFile{f, fs.in, false}}, fs.in.stop(err)
@@ -47,6 +48,9 @@ func (fs faultFS) Create(name string, category vfs.DiskWriteCategory) (f vfs.Fil
 	return fs.FS.Create(name, category)
 }
 
+// owns reports whether a file is the store's own; a checkpoint's are not, and whoever asked for it gets their faults.
+func (fs faultFS) owns(name string) bool { return fs.PathDir(name) == fs.in.name }
+
 // ReuseForWrite implements vfs.FS; Pebble reuses logs alone.
 func (fs faultFS) ReuseForWrite(old, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	f, err := fs.FS.ReuseForWrite(old, name, category)
@@ -56,6 +60,9 @@ func (fs faultFS) ReuseForWrite(old, name string, category vfs.DiskWriteCategory
 // OpenDir implements vfs.FS.
 func (fs faultFS) OpenDir(name string) (vfs.File, error) {
 	f, err := fs.FS.OpenDir(name)
+	if name != fs.in.name {
+		return f, err
+	}
 	return faultFile{f, fs.in, false}, err
 }
 

@@ -41,6 +41,8 @@ type Store struct {
 	mu     sync.Mutex
 	graphs map[string]*Graph
 	closed bool
+
+	copies checkpoints
 }
 
 var _ shard.Store = (*Store)(nil)
@@ -71,6 +73,14 @@ func Open(opts Options) (_ *Store, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
+	if _, err := fs.Stat(fs.PathJoin(opts.Dir, PartialName)); err == nil {
+		return nil, fmt.Errorf("%s holds a restore that was interrupted; run it again", opts.Dir)
+	}
+	if !opts.ReadOnly {
+		if err := dropCheckpoints(fs, opts.Dir); err != nil {
+			return nil, fmt.Errorf("remove an old checkpoint: %w", err)
+		}
+	}
 	names, err := fs.List(s.graphsDir())
 	if err != nil {
 		return nil, fmt.Errorf("list graphs: %w", err)

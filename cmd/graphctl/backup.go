@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	_ "gocloud.dev/blob/azureblob" // azblob://
+	_ "gocloud.dev/blob/gcsblob"   // gs://
+	_ "gocloud.dev/blob/s3blob"    // s3://
+	"google.golang.org/grpc"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/backup"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+func newBackup(a *app) *cobra.Command {
+	var list, verify bool
+	var id string
+	cmd := &cobra.Command{
+		Use:   "backup DEST",
+		Short: "Back up the server's graphs to a directory or an object store, while they are written to",
+		Long: `Back up all graphs, or the one that --graph names, to DEST: a directory, file:///path, s3://bucket/folder, gs://bucket/folder
+or azblob://container/folder. Files that DEST holds from earlier backups do not travel again.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if list && verify {
+				return usagef("--list and --verify: choose one")
+			}
+			if id != "" && !verify {
+				return usagef("--backup is for --verify; a new backup gets an id of its own")
+			}
+			ctx, cancel := a.deadline(cmd.Context())
+			defer cancel()
+			r, err := backup.Open(ctx, args[0], !list && !verify)
+			if err != nil {
+				return exitError{exitUsage, err}
+			}
+			defer r.Close()
+			switch {
+			case list:
+				return listBackups(ctx, cmd.OutOrStdout(), r)
+			case verify:
+				return verifyBackup(ctx, cmd.OutOrStdout(), r, id)
+			}
+			var graphs []string
+			if cmd.Flags().Changed("graph") {
+				graphs = []string{a.graph}
+			}
+			return a.backup(cmd.Context(), cmd.OutOrStdout(), r, graphs)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&list, "list", false, "list the backups in DEST")
+	f.BoolVar(&verify, "verify", false, "read a backup in DEST and check all of its checksums")
+	f.StringVar(&id, "backup", "", "the backup to verify (default: the newest)")
+	return cmd
+}
+
+func newRestore(a *app) *cobra.Command {
+	var dir, id string
+	cmd := &cobra.Command{
+		Use:   "restore SRC --data-dir DIR",
+		Short: "Make a data directory of a backup",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if dir == "" {
+				return usagef("restore: name an empty directory with --data-dir")
+			}
+			ctx, cancel := a.deadline(cmd.Context())
+			defer cancel()
+			r, err := backup.Open(ctx, args[0], false)
+			if err != nil {
+				return exitError{exitUsage, err}
+			}
+			defer r.Close()
+			m, err := r.Manifest(ctx, id)
+			if err != nil {
+				return err
+			}
+			if err := r.Restore(ctx, m, dir, storage.FormatVersion, nil); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "restored backup %s of %s: %d files, %s, to %s\n", m.ID, m.Taken.Format(time.RFC3339), len(m.Files), size(uint64(m.Bytes())), dir)
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&dir, "data-dir", "", "the data directory to make; it must be empty")
+	f.StringVar(&id, "backup", "", "the backup to restore (default: the newest)")
+	return cmd
+}
+
+// deadline bounds a command that does not dial by the flag --timeout.
+func (a *app) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if a.timeout > 0 {
+		return context.WithTimeout(ctx, a.timeout)
+	}
+	return ctx, func() {}
+}
+
+func listBackups(ctx context.Context, out io.Writer, r *backup.Repo) error {
+	ids, err := r.IDs(ctx)
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "BACKUP\tTAKEN\tGRAPHS\tFILES\tSIZE")
+	var errs []error
+	for _, id := range ids {
+		m, err := r.Manifest(ctx, id)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\n", m.ID, m.Taken.Format(time.RFC3339), len(m.Graphs), len(m.Files), size(uint64(m.Bytes())))
+	}
+	return errors.Join(append(errs, w.Flush())...)
+}
+
+func verifyBackup(ctx context.Context, out io.Writer, r *backup.Repo, id string) error {
+	m, err := r.Manifest(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := r.Verify(ctx, m, nil); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "backup %s is whole: %d files, %s\n", m.ID, len(m.Files), size(uint64(m.Bytes())))
+	return nil
+}
+
+// backupStream is a running Backup call.
+type backupStream = grpc.BidiStreamingClient[pb.BackupRequest, pb.BackupResponse]
+
+// backup takes a new backup.
+func (a *app) backup(ctx context.Context, out io.Writer, r *backup.Repo, graphs []string) error {
+	conn, ctx, cancel, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	defer conn.Close()
+	ctx, stop := context.WithCancel(ctx) // ends the server's side when this one fails
+	defer stop()
+	start := time.Now()
+	stream, err := pb.NewAdminServiceClient(conn).Backup(ctx)
+	if err != nil {
+		return err
+	}
+	begin := &pb.BackupRequest_Begin{Begin: &pb.BackupBegin{Graphs: graphs}}
+	if err := stream.Send(&pb.BackupRequest{What: begin}); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	m, err := receiveFiles(stream)
+	if err != nil {
+		return err
+	}
+	missing, err := r.Missing(ctx, m.Files)
+	if err != nil {
+		return err
+	}
+	var sent int64
+	for _, i := range missing {
+		if err := fetchFile(ctx, stream, r, m.Files[i], uint32(i)); err != nil {
+			return err
+		}
+		sent += m.Files[i].Size
+	}
+	if err := stream.CloseSend(); err != nil {
+		return err
+	}
+	if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("backup: the server did not end it well: %w", err)
+	}
+	if err := r.Commit(ctx, m); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "backup %s: %d graphs, %d files, %s; %d files, %s were new, in %v\n", m.ID, len(m.Graphs), len(m.Files), size(uint64(m.Bytes())),
+		len(missing), size(uint64(sent)), time.Since(start).Round(time.Millisecond))
+	return nil
+}
+
+// receiveFiles makes the manifest of what the server lists.
+func receiveFiles(stream backupStream) (*backup.Manifest, error) {
+	m := &backup.Manifest{}
+	for {
+		res, err := stream.Recv()
+		if err != nil {
+			return nil, err
+		}
+		part := res.GetFiles()
+		if part == nil {
+			return nil, errors.New("backup: the server sent no list of files")
+		}
+		for _, f := range part.GetFiles() {
+			m.Files = append(m.Files, backup.File{Path: f.GetPath(), Size: int64(f.GetSize()), SHA256: hex.EncodeToString(f.GetSha256())})
+		}
+		if part.GetLast() {
+			m.Taken, m.Format, m.Graphs = part.GetTaken().AsTime(), int(part.GetFormat()), part.GetGraphs()
+			m.ID = backup.NewID(m.Taken)
+			return m, nil
+		}
+	}
+}
+
+// fetchFile has a file sent and puts it into the repository.
+func fetchFile(ctx context.Context, stream backupStream, r *backup.Repo, f backup.File, no uint32) error {
+	want := &pb.BackupRequest_Want{Want: &pb.BackupWant{Files: []uint32{no}}}
+	if err := stream.Send(&pb.BackupRequest{What: want}); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return r.Put(ctx, f, func(w io.Writer) error {
+		for {
+			res, err := stream.Recv()
+			if err != nil {
+				return err
+			}
+			c := res.GetChunk()
+			if c == nil || c.GetFile() != no {
+				return fmt.Errorf("backup: the server sent something else than %s", f.Path)
+			}
+			if _, err := w.Write(c.GetData()); err != nil {
+				return err
+			}
+			if c.GetLast() {
+				return nil
+			}
+		}
+	})
+}

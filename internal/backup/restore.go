@@ -1,0 +1,100 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Partial is the directory in which Restore builds a store, so that one that was interrupted is not taken for a store.
+const Partial = "restore.partial"
+
+// Restore writes the files of a backup to a data directory, which must be empty or not there. format is the layout that
+// this program knows. All files are verified before the first is written, and again as they are written.
+func (r *Repo) Restore(ctx context.Context, m *Manifest, dir string, format int, told func(bytes int64)) error {
+	if m.Format > format {
+		return fmt.Errorf("%s: the backup %s (%s) has the format %d; this program reads %d", r.name, m.ID, manifestName(m.ID), m.Format, format)
+	}
+	if err := empty(dir); err != nil {
+		return err
+	}
+	if err := r.Verify(ctx, m, told); err != nil {
+		return err
+	}
+	partial := filepath.Join(dir, Partial)
+	if err := errors.Join(os.RemoveAll(filepath.Join(dir, "graphs")), os.RemoveAll(partial)); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(partial, "graphs"), 0o755); err != nil {
+		return err
+	}
+	// The mark must be there before anything else can be taken for a store.
+	if err := errors.Join(syncFile(dir), syncFile(filepath.Dir(filepath.Clean(dir)))); err != nil {
+		return err
+	}
+	if err := r.fill(ctx, m, partial, told); err != nil {
+		return errors.Join(err, os.RemoveAll(partial))
+	}
+	if err := os.Rename(filepath.Join(partial, "graphs"), filepath.Join(dir, "graphs")); err != nil {
+		return err
+	}
+	if err := syncFile(dir); err != nil {
+		return err
+	}
+	return errors.Join(os.Remove(partial), syncFile(dir))
+}
+
+// empty checks that nothing but an interrupted restore is in a directory. It is one as long as Partial is there.
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	interrupted := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == Partial })
+	for _, e := range entries {
+		if !interrupted || e.Name() != Partial && e.Name() != "graphs" {
+			return fmt.Errorf("the directory %s is not empty: it holds %s", dir, e.Name())
+		}
+	}
+	return nil
+}
+
+// fill writes all files below a directory.
+func (r *Repo) fill(ctx context.Context, m *Manifest, dir string, told func(bytes int64)) error {
+	dirs := map[string]bool{filepath.Join(dir, "graphs"): true, dir: true}
+	for _, f := range m.Files {
+		at := filepath.Join(dir, filepath.FromSlash(f.Path))
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			return err
+		}
+		for d := filepath.Dir(at); !dirs[d]; d = filepath.Dir(d) {
+			dirs[d] = true
+		}
+		out, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return err
+		}
+		err = r.copyTo(ctx, f, out)
+		if err == nil {
+			err = out.Sync()
+		}
+		if err = errors.Join(err, out.Close()); err != nil {
+			return err
+		}
+		if told != nil {
+			told(f.Size)
+		}
+	}
+	for d := range dirs {
+		if err := syncFile(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}

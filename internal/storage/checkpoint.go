@@ -1,0 +1,35 @@
+package storage
+
+import (
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// Checkpoint makes a copy of the shard in a directory that does not exist yet, of hard links where they can be, with all
+// that was applied. The caller sees to it that no commit is half applied and that none is made meanwhile, so that what
+// the graph instance refers to is in the values instance's copy.
+func (s *Shard) Checkpoint(dir string) error {
+	fs := s.opts.FS
+	return errors.Join(
+		s.graph.checkpoint(fs.PathJoin(dir, graphDir)),
+		s.values.checkpoint(fs.PathJoin(dir, valuesDir)),
+	)
+}
+
+// The names of a shard's stores in its directory.
+const (
+	graphDir  = "graph"
+	valuesDir = "values"
+)
+
+func (in *instance) checkpoint(dir string) error {
+	if err := in.writable(); err != nil {
+		return err
+	}
+	err := in.guard(func() error { return in.db.Checkpoint(dir, pebble.WithFlushedWAL()) })
+	if err != nil {
+		return fault("copy "+in.name, err)
+	}
+	return nil
+}
