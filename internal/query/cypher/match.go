@@ -51,6 +51,10 @@ func (p *patternBinder) pred(e plan.Expr) {
 
 // path binds one path pattern and its variable.
 func (p *patternBinder) path(path *ast.PathPattern) {
+	if path.Search > ast.SearchAllShortestPaths {
+		p.pathVariable(path, p.selected(path))
+		return
+	}
 	elements := path.Elements
 	if len(elements) == 1 {
 		if sub, ok := elements[0].(*ast.SubpathPattern); ok && sub.Quantifier == nil && sub.Path.Search == ast.SearchNone &&
@@ -60,7 +64,11 @@ func (p *patternBinder) path(path *ast.PathPattern) {
 			p.where(sub.Where)
 		}
 	}
-	cols := p.elements(elements, p.search(path))
+	p.pathVariable(path, p.elements(elements, p.search(path)))
+}
+
+// pathVariable binds the variable of a path with the given columns, if it has one.
+func (p *patternBinder) pathVariable(path *ast.PathPattern, cols []plan.Col) {
 	if path.Variable != nil {
 		c := p.newCol(path.Variable.Name, graph.PathKind)
 		p.fresh[c] = true
@@ -79,9 +87,6 @@ func (p *patternBinder) search(path *ast.PathPattern) string {
 		s = "single"
 	case ast.SearchAllShortestPaths:
 		s = "all"
-	default:
-		p.unsupported(path, "this path selector is")
-		return ""
 	}
 	if len(path.Elements) != 3 {
 		p.unsupported(path, "a shortest path over more than one relationship pattern is")

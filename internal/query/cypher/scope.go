@@ -13,6 +13,7 @@ type binding struct {
 	name  string
 	col   plan.Col
 	alias func() plan.Expr
+	reads []plan.Col // by alias
 	why   string
 }
 
@@ -29,7 +30,7 @@ func (s scope) find(name string) (binding, bool) {
 }
 
 func (s scope) has(col plan.Col) bool {
-	return slices.ContainsFunc(s, func(b binding) bool { return b.col == col })
+	return slices.ContainsFunc(s, func(b binding) bool { return b.col == col || slices.Contains(b.reads, col) })
 }
 
 // with adds variables; one of the same name is replaced.

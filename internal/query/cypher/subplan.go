@@ -74,14 +74,14 @@ func (b *binder) callSubquery(f *flow, c *ast.CallSubquery) {
 		b.unsupported(c.InTransactions, "CALL {…} IN TRANSACTIONS is")
 		return
 	}
-	before := b.scope
-	visible := before
+	visible := b.scope
 	if c.Scoped && !c.ImportAll {
 		visible = nil
 		for _, v := range c.Imports {
-			visible = visible.with(binding{name: v.Name, col: b.resolve(v)})
+			visible = visible.with(binding{name: v.Name, col: b.stored(f, v)})
 		}
 	}
+	before := b.scope
 	b.open(visible, c.Scoped)
 	r := b.query(c.Query, func(q *ast.SingleQuery) scope {
 		if _, ok := q.Clauses[0].(*ast.With); c.Scoped || ok {
@@ -108,6 +108,18 @@ func (b *binder) callSubquery(f *flow, c *ast.CallSubquery) {
 	for i, name := range r.names {
 		b.declare(name, r.cols[i])
 	}
+}
+
+// stored gives the column of a variable, which is made where the variable is only computed.
+func (b *binder) stored(f *flow, v *ast.Variable) plan.Col {
+	bd, _ := b.scope.find(v.Name)
+	if bd.alias == nil {
+		return b.resolve(v)
+	}
+	c := b.newCol(v.Name, graph.Null)
+	f.node = &plan.Project{Input: f.node, Items: []plan.Item{{Col: c, Expr: bd.alias()}}, Keep: true}
+	b.scope = b.scope.with(binding{name: v.Name, col: c})
+	return c
 }
 
 // fresh gives a result columns of its own where it passes on outer columns or one column twice.

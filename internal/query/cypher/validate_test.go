@@ -233,6 +233,22 @@ func (v *validator) sets(n plan.Node, in plan.ColSet, items []plan.SetItem) {
 	}
 }
 
+// walk checks the conditions of a walk over rows with the columns out: those on a repetition see what it goes over as well.
+func (v *validator) walk(n plan.Node, out plan.ColSet, w *plan.Walk) {
+	if w == nil {
+		return
+	}
+	v.exprs(n, out, w.Where...)
+	for i := range w.Parts {
+		one := union(out, plan.ColSet{})
+		one.Add(w.Parts[i].Locals()...)
+		v.exprs(n, one, w.Parts[i].Where...)
+	}
+	for i := range w.Nodes {
+		v.exprs(n, out, w.Nodes[i].Where...)
+	}
+}
+
 func (v *validator) match(n *plan.Match, in plan.ColSet) plan.ColSet {
 	p := &n.Pattern
 	out := union(in, plan.ColSet{})
@@ -248,6 +264,9 @@ func (v *validator) match(n *plan.Match, in plan.ColSet) plan.ColSet {
 		}
 		v.exprs(n, out, &plan.ColRef{Col: e.Left}, &plan.ColRef{Col: e.Right})
 		out.Add(e.Col)
+		if e.Walk != nil {
+			out.Add(e.Walk.Binds()...)
+		}
 	}
 	for _, path := range p.Paths {
 		v.exprs(n, out, &plan.MakePath{Cols: path.Cols})
@@ -257,6 +276,7 @@ func (v *validator) match(n *plan.Match, in plan.ColSet) plan.ColSet {
 		each := union(out, plan.ColSet{})
 		each.Add(e.EdgeVar)
 		v.exprs(n, each, e.Where...)
+		v.walk(n, out, e.Walk)
 		if e.Length != nil {
 			v.exprs(n, plan.ColSet{}, e.Length.Min, e.Length.Max)
 		}

@@ -65,13 +65,12 @@ func (v varEdge) where(e ast.Expr, names ...binding) {
 	})
 }
 
-// quantified binds a quantified path pattern of one relationship, ((x)-[r]->(y) WHERE …){m,n}, as a variable length
-// relationship. What it says of x and y are conditions on the ends of each edge.
+// quantified binds a quantified path pattern. One of one relationship, ((x)-[r]->(y) WHERE …){m,n}, is a variable length
+// relationship; what it says of x and y are conditions on the ends of each edge.
 func (p *patternBinder) quantified(s *ast.SubpathPattern, left, right plan.Col) plan.Col {
 	x, r, y, ok := step(s)
-	if !ok {
-		p.unsupported(s, "a quantified path pattern of more than one relationship is")
-		return left
+	if !ok || r.Direction == ast.DirectionBoth && (tells(x) || tells(y)) || x.Variable != nil && name(x.Variable) == name(y.Variable) {
+		return p.repeated(s, left, right)
 	}
 	e := plan.PatEdge{Left: left, Right: right, Dir: directions[r.Direction], Length: p.length(s.Quantifier)}
 	v := p.varEdge(e, r.Variable)
@@ -88,17 +87,8 @@ func (p *patternBinder) quantified(s *ast.SubpathPattern, left, right plan.Col) 
 		fn   string
 	}{{x, from}, {y, to}} {
 		one, all := v.end(end.fn)
-		if r.Direction == ast.DirectionBoth {
-			if n := end.node; n.Labels != nil || n.Properties != nil || n.Where != nil {
-				p.unsupported(n, "a condition on a node of an undirected quantified path pattern is")
-			}
-			why := "$ is a node of an undirected quantified path pattern, which is not supported"
-			names = append(names, binding{name: name(end.node.Variable), why: why})
-			groups = append(groups, binding{name: name(end.node.Variable), why: why})
-			continue
-		}
 		names = append(names, binding{name: name(end.node.Variable), alias: one})
-		groups = append(groups, binding{name: name(end.node.Variable), alias: all})
+		groups = append(groups, binding{name: name(end.node.Variable), alias: all, reads: []plan.Col{v.edge().Col}})
 		if l := labelExpr(end.node.Labels); l != nil {
 			p.fx.readLabels(l)
 			v.add(&plan.HasLabels{X: one(), Labels: l})
@@ -114,6 +104,11 @@ func (p *patternBinder) quantified(s *ast.SubpathPattern, left, right plan.Col) 
 		}
 	}
 	return v.edge().Col
+}
+
+// tells says whether a node pattern says anything.
+func tells(n *ast.NodePattern) bool {
+	return n.Variable != nil || n.Labels != nil || n.Properties != nil || n.Where != nil
 }
 
 // end gives the expressions for the node at one end of each edge: of one edge, and of all as a list.

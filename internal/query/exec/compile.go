@@ -99,6 +99,8 @@ func (c *compiler) compileNode(n plan.Node, need plan.ColSet) (*stage, error) {
 		return c.expand(n, need)
 	case *plan.VarExpand:
 		return c.varExpand(n, need)
+	case *plan.FindPaths:
+		return c.findPaths(n, need)
 	case *plan.ShortestPath:
 		return c.shortestPath(n, need)
 	case *plan.FoldCount:

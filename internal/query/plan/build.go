@@ -202,7 +202,14 @@ func (b *builder) expand(s step) {
 	if !s.into {
 		labels = b.m.labels[to]
 	}
-	if e.Length != nil {
+	if e.Walk != nil {
+		b.node = &FindPaths{
+			Input: b.node, From: from, Edges: col, To: to, Walk: e.Walk, Into: s.into, Unlike: b.unlike(s.edge), Reversed: !s.left,
+		}
+		if labels != nil {
+			b.filter(&HasLabels{X: &ColRef{Col: to}, Labels: labels})
+		}
+	} else if e.Length != nil {
 		b.node = &VarExpand{
 			Input: b.node, From: from, Edges: col, To: to, Types: e.Types, Dir: dir, Min: e.Length.Min, Max: e.Length.Max,
 			Labels: labels, Into: s.into, Unlike: b.unlike(s.edge), EdgeVar: e.EdgeVar, Where: e.Where, Reversed: !s.left,
@@ -222,7 +229,8 @@ func (b *builder) expand(s step) {
 		b.node = x
 	}
 	b.done = append(b.done, s.edge)
-	b.bound.Add(e.Col, to)
+	b.bound.Add(to)
+	b.bound.Add(e.binds()...)
 }
 
 // boundEdge finds the ends of an edge that the input has. An edge without direction may be meant either way round.

@@ -235,6 +235,8 @@ func (f *formatter) describe(n Node) (name, args string) {
 		}
 		return name, "(" + f.col(n.From) + ")" + f.edge(n.Edges, n.Types, f.length(n.Min, n.Max), n.Dir) +
 			f.vertex(n.To, n.Labels) + f.extra(n.Where, n.Unlike)
+	case *FindPaths:
+		return "FindPaths", f.findPaths(n)
 	case *ShortestPath:
 		name = "ShortestPath"
 		if n.All {
@@ -419,6 +421,9 @@ func (f *formatter) pattern(p *Pattern) string {
 			length = f.length(e.Length.Min, e.Length.Max)
 		}
 		s := show(e.Left) + f.edge(e.Col, e.Types, length, e.Dir) + show(e.Right)
+		if e.Walk != nil {
+			s = f.selector(e.Walk) + " " + show(e.Left) + " [" + f.walk(e.Walk) + "] " + show(e.Right)
+		}
 		if e.Bound {
 			s = "bound edge " + s
 		}

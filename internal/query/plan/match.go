@@ -86,7 +86,7 @@ func (o *optimizer) match(input Node, p *Pattern) Node {
 	}
 	for _, e := range p.Edges {
 		if !e.Bound {
-			mine.Add(e.Col)
+			mine.Add(e.binds()...)
 		}
 	}
 	for _, path := range p.Paths {
@@ -286,7 +286,8 @@ func (m *matcher) take(t *tried, s step) {
 			t.cost += before * m.o.fanout(e.Types, dir, m.guess[from], nil) * 0.2
 		}
 		t.card *= fan
-		t.bound.Add(e.Col, to)
+		t.bound.Add(to)
+		t.bound.Add(e.binds()...)
 	}
 	for i, p := range m.preds {
 		if !t.preds[i] && m.ready(p.cols, t.bound) {

@@ -439,6 +439,9 @@ type PatEdge struct {
 	Where   []Expr
 	// Shortest is "" or "single" or "all": the edge is that of a shortestPath or allShortestPaths.
 	Shortest string
+	// Walk says more of the edges than Types and Where can: Col is the list of all its edges. Length and Types are for estimates
+	// then. nil: there is no more.
+	Walk *Walk
 	// Named says that Col is used outside the pattern; if not, nothing need be kept but for uniqueness.
 	Named bool
 	// Group numbers the clause that the edge comes from: only edges of one group must differ from each other.

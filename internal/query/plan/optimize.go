@@ -102,6 +102,14 @@ func (o *optimizer) plan(n *Node) {
 	}
 	for _, e := range m.Pattern.Edges {
 		see(e.Col, e.Bound)
+		if e.Walk != nil {
+			for _, c := range e.Walk.Binds() {
+				see(c, false)
+			}
+			for c := range e.Walk.Reads() {
+				outer.Add(c)
+			}
+		}
 		for _, w := range e.Where {
 			outer.reads(w)
 		}

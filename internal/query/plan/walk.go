@@ -18,6 +18,8 @@ func inputs(n Node, f func(*Node)) {
 		f(&n.Input)
 	case *VarExpand:
 		f(&n.Input)
+	case *FindPaths:
+		f(&n.Input)
 	case *ShortestPath:
 		f(&n.Input)
 	case *Filter:
@@ -110,6 +112,9 @@ func exprs(n Node, f func(*Expr)) {
 				one(&e.Length.Min)
 				one(&e.Length.Max)
 			}
+			if e.Walk != nil {
+				e.Walk.exprs(one, all)
+			}
 		}
 	case *Seek:
 		all(n.Keys)
@@ -124,6 +129,8 @@ func exprs(n Node, f func(*Expr)) {
 		one(&n.Min)
 		one(&n.Max)
 		all(n.Where)
+	case *FindPaths:
+		n.Walk.exprs(one, all)
 	case *ShortestPath:
 		one(&n.Min)
 		one(&n.Max)

@@ -17,13 +17,18 @@ type matcher struct {
 	*checker
 	use   patternUse
 	edges map[string]bool // the relationship variables of this pattern so far
+	// before is the scope before the pattern: what a quantified path can see of the variables outside of it.
+	before *scope
 }
 
 // matchPattern checks a pattern that is matched and adds its variables to the scope. All of them can be seen in all of its
 // conditions.
 func (c *checker) matchPattern(paths []*ast.PathPattern, s *scope, use patternUse) {
-	m := &matcher{checker: c, use: use, edges: map[string]bool{}}
+	m := &matcher{checker: c, use: use, edges: map[string]bool{}, before: newScope(s.outer).over(s)}
 	for _, p := range paths {
+		if p.Search > ast.SearchAllShortestPaths && len(paths) > 1 {
+			fail(unexpectedSyntax, p, "a path with a selector must stand alone in its MATCH")
+		}
 		m.define(p, s)
 	}
 	for _, p := range paths {
@@ -93,16 +98,24 @@ func (m *matcher) subpath(e *ast.SubpathPattern, s *scope) {
 		return
 	}
 	in := newScope(s)
-	inner := &matcher{checker: m.checker, use: m.use, edges: m.edges}
+	inner := &matcher{checker: m.checker, use: m.use, edges: m.edges, before: m.before}
+	hops := 0
 	for _, el := range e.Path.Elements {
 		switch el := el.(type) {
 		case *ast.NodePattern:
 			inner.fresh(el.Variable, s)
 		case *ast.RelationshipPattern:
+			hops++
+			if el.Length != nil || el.Quantifier != nil {
+				fail(unexpectedSyntax, el, "a quantified path cannot hold another quantifier")
+			}
 			inner.fresh(el.Variable, s)
 		case *ast.SubpathPattern:
 			fail(unexpectedSyntax, el, "a quantified path cannot hold another parenthesised path")
 		}
+	}
+	if hops == 0 {
+		fail(unexpectedSyntax, e, "a quantified path needs at least one relationship")
 	}
 	inner.define(e.Path, in)
 	for _, n := range in.names {
@@ -136,7 +149,7 @@ func (m *matcher) conditions(p *ast.PathPattern, s *scope) {
 			m.quantifier(e.Quantifier)
 			in := s
 			if e.Quantifier != nil {
-				in = singles(e.Path, s)
+				in = singles(e.Path, m.before)
 			}
 			m.conditions(e.Path, in)
 			m.where(e.Where, in)

@@ -1,0 +1,205 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// Select says which of the paths between two vertices FindPaths gives.
+type Select uint8
+
+// The selections.
+const (
+	SelectAll    Select = iota // every trail
+	SelectPaths                // Count of the shortest ones
+	SelectGroups               // all of the Count smallest lengths
+)
+
+// Walk is a path pattern as an automaton: parts that stand behind one another, each once or repeated, and vertices between
+// them.
+//
+//	Parts[0] Nodes[0] Parts[1] Nodes[1] … Parts[n-1]
+type Walk struct {
+	Parts []WalkPart
+	Nodes []WalkNode // one less than Parts
+	// Select and Count choose among the paths with the same ends that satisfy everything in the Walk; a nil Count is 1.
+	Select Select
+	Count  Expr
+	// Where are conditions on the whole path. They may be about all columns that the Walk binds, and its ends.
+	Where []Expr
+}
+
+// WalkPart is edges behind one another that are walked once or Min to Max times (Max nil: no bound). Edges holds the list of
+// all edges of the part or, without Repeat, is the same as the only hop's Edge. Nodes and the hops' Edges are what one repetition
+// goes over, for Where, which are conditions on each repetition; they are columns of no row.
+type WalkPart struct {
+	Repeat   bool
+	Min, Max Expr
+	Edges    Col
+	Nodes    []Col // one more than Hops
+	Hops     []WalkHop
+	Where    []Expr
+}
+
+// WalkHop is one edge of a part. Dir is Out when it leads from the left to the right.
+type WalkHop struct {
+	Edge  Col
+	Types []string
+	Dir   graph.Direction
+}
+
+// WalkNode is a vertex between two parts, with conditions on it.
+type WalkNode struct {
+	Col   Col
+	Where []Expr
+}
+
+// FindPaths joins each row with the paths of a Walk from From: Edges (or 0) is the list of all edges, To the end; the columns of
+// the Walk's parts and nodes are bound too. No path repeats an edge, nor has one of Unlike. With Into, To is bound already.
+// Reversed says that From is the right end; all lists are in the order from left to right anyhow.
+type FindPaths struct {
+	Input           Node
+	From, Edges, To Col
+	Walk            *Walk
+	Into            bool
+	Unlike          []Col
+	Reversed        bool
+}
+
+func (*FindPaths) node() {}
+
+// Binds gives the columns that the rows of a walk have beside its ends and the list of all edges.
+func (w *Walk) Binds() []Col {
+	var cols []Col
+	for i := range w.Parts {
+		cols = append(cols, w.Parts[i].Edges)
+	}
+	for i := range w.Nodes {
+		cols = append(cols, w.Nodes[i].Col)
+	}
+	return cols
+}
+
+// Locals gives the columns that stand for what one repetition of a part goes over.
+func (p *WalkPart) Locals() []Col {
+	cols := slices.Clone(p.Nodes)
+	for _, h := range p.Hops {
+		cols = append(cols, h.Edge)
+	}
+	return cols
+}
+
+// exprs calls f with each expression of a walk.
+func (w *Walk) exprs(one func(*Expr), all func([]Expr)) {
+	one(&w.Count)
+	all(w.Where)
+	for i := range w.Parts {
+		p := &w.Parts[i]
+		one(&p.Min)
+		one(&p.Max)
+		all(p.Where)
+	}
+	for i := range w.Nodes {
+		all(w.Nodes[i].Where)
+	}
+}
+
+// Reads gives the columns that a walk takes from its row, its ends included where a condition is about them.
+func (w *Walk) Reads() ColSet {
+	s := ColSet{}
+	read := func(e *Expr) {
+		if *e != nil {
+			s.reads(*e)
+		}
+	}
+	w.exprs(read, func(es []Expr) {
+		for i := range es {
+			read(&es[i])
+		}
+	})
+	for _, c := range w.Binds() {
+		delete(s, c)
+	}
+	for i := range w.Parts {
+		for _, c := range w.Parts[i].Locals() {
+			delete(s, c)
+		}
+	}
+	return s
+}
+
+// binds gives the columns that matching an edge of a pattern binds beside its ends.
+func (e *PatEdge) binds() []Col {
+	cols := []Col{e.Col}
+	if e.Walk != nil {
+		cols = append(cols, e.Walk.Binds()...)
+	}
+	return cols
+}
+
+// walk gives a walk's pattern between its ends, with what is asked of it.
+func (f *formatter) walk(w *Walk) string {
+	var s strings.Builder
+	where := slices.Clone(w.Where)
+	for i := range w.Parts {
+		p := &w.Parts[i]
+		if p.Repeat {
+			s.WriteString("(")
+		}
+		for j, h := range p.Hops {
+			if p.Repeat {
+				s.WriteString(f.vertex(p.Nodes[j], nil))
+			}
+			s.WriteString(f.edge(h.Edge, h.Types, "", h.Dir))
+		}
+		if p.Repeat {
+			s.WriteString(f.vertex(p.Nodes[len(p.Hops)], nil))
+			if len(p.Where) > 0 {
+				s.WriteString(" WHERE " + f.exprs(p.Where, " AND "))
+			}
+			s.WriteString("){" + f.optional(p.Min) + "," + f.optional(p.Max) + "}")
+		} else {
+			where = append(where, p.Where...)
+		}
+		if i < len(w.Nodes) {
+			s.WriteString(f.vertex(w.Nodes[i].Col, nil))
+			where = append(where, w.Nodes[i].Where...)
+		}
+	}
+	if len(where) > 0 {
+		s.WriteString(" WHERE " + f.exprs(where, " AND "))
+	}
+	return s.String()
+}
+
+func (f *formatter) optional(e Expr) string {
+	if e == nil {
+		return ""
+	}
+	return f.expr(e)
+}
+
+// selector gives the words that choose among paths.
+func (f *formatter) selector(w *Walk) string {
+	k := "1"
+	if w.Count != nil {
+		k = f.expr(w.Count)
+	}
+	switch w.Select {
+	case SelectPaths:
+		return "SHORTEST " + k
+	case SelectGroups:
+		return "SHORTEST " + k + " GROUPS"
+	}
+	return "ALL"
+}
+
+func (f *formatter) findPaths(n *FindPaths) string {
+	s := f.selector(n.Walk) + " (" + f.col(n.From) + ") [" + f.walk(n.Walk) + "] " + f.vertex(n.To, nil)
+	if n.Reversed {
+		s += " FROM RIGHT"
+	}
+	return s + f.extra(nil, n.Unlike)
+}
