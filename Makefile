@@ -71,6 +71,10 @@ chart-test: ## Render the chart over a matrix of values and check every object.
 chart-golden: ## Write the renders of the chart that reviews compare.
 	cd deploy/helm/test && $(GO) test -run TestGolden -rewrite ./...
 
+.PHONY: chart-docs
+chart-docs: ## Write the chart's README from its values.
+	$(GO) run github.com/norwoodj/helm-docs/cmd/helm-docs@v1.14.2 -c deploy/helm/hopgate
+
 IMAGE ?= ghcr.io/hopgate/hopgate
 VERSION ?= $(shell sed -n 's/^appVersion: "\(.*\)"/\1/p' deploy/helm/hopgate/Chart.yaml)
 # A list of modules and an attestation of how it was built travel with the image; --load alone leaves them out.

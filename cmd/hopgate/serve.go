@@ -52,9 +52,8 @@ func serve(ctx context.Context, c *config.Config) (err error) {
 	log := logger(c)
 	slog.SetDefault(log)
 	memory := c.Split()
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memory.GoHeap)
-	}
+	// GOMEMLIMIT, where it is set, may only lower the limit: it knows nothing of what lies off the Go heap.
+	debug.SetMemoryLimit(min(memory.GoHeap, debug.SetMemoryLimit(-1)))
 	runtime.SetMutexProfileFraction(mutexRate)
 	runtime.SetBlockProfileRate(blockNanos)
 	store, err := local.Open(local.Options{

@@ -1,6 +1,9 @@
 package charttest
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,4 +52,33 @@ func TestLoadJob(t *testing.T) {
 	require.NotEqual(t, first, name(`{load: {enabled: true, args: [/input/people.csv]}}`))
 	require.NotEqual(t, first, name(`{load: {enabled: true, mapping: "version: 1"}}`))
 	require.NotEqual(t, first, name(`{load: {enabled: true}, image: {tag: 9.9.9}}`))
+}
+
+// TestReadme checks that helm-docs has been run since the values were changed.
+func TestReadme(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join(chartDir, "README.md"))
+	require.NoError(t, err)
+	values, err := os.ReadFile(filepath.Join(chartDir, "values.yaml"))
+	require.NoError(t, err)
+	documented, under := 0, []string{}
+	described := false
+	for line := range strings.Lines(string(values)) {
+		depth := (len(line) - len(strings.TrimLeft(line, " "))) / 2
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "# -- ") {
+			described = true
+			continue
+		}
+		key, _, ok := strings.Cut(line, ":")
+		if !ok || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "-") {
+			continue
+		}
+		under = append(under[:min(depth, len(under))], key)
+		if described {
+			documented++
+			require.Contains(t, string(readme), "| "+strings.Join(under, ".")+" |", "run: make chart-docs")
+		}
+		described = false
+	}
+	require.Greater(t, documented, 100)
 }

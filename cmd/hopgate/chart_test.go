@@ -1,0 +1,155 @@
+package main_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+)
+
+const chart = "../../deploy/helm/hopgate"
+
+// chartKeys are settings that the chart gives itself.
+var chartKeys = []string{"dataDir", "http", "grpc", "admin", "drainTimeout", "readyFile"}
+
+// settingKeys are the keys of all settings, as hopgate config prints them.
+func settingKeys(t *testing.T) map[string]any {
+	t.Helper()
+	got := run(t, nil, "hopgate", "config")
+	require.Zero(t, got.code, got.err)
+	keys := map[string]any{}
+	require.NoError(t, yaml.Unmarshal([]byte(got.out), &keys))
+	return keys
+}
+
+// The chart's schema takes every setting of the server that the chart does not give itself, and no other.
+func TestChartSettings(t *testing.T) {
+	data, err := os.ReadFile(chart + "/values.schema.json")
+	require.NoError(t, err)
+	var schema struct {
+		Definitions struct {
+			Settings struct{ Properties map[string]any }
+		}
+	}
+	require.NoError(t, json.Unmarshal(data, &schema))
+	known := schema.Definitions.Settings.Properties
+	keys := settingKeys(t)
+	for key := range keys {
+		if !slices.Contains(chartKeys, key) {
+			require.Contains(t, known, key, "name it in definitions.settings of %s/values.schema.json", chart)
+		}
+	}
+	for key := range known {
+		require.Contains(t, keys, key, "%s/values.schema.json has a setting that is none", chart)
+		require.NotContains(t, chartKeys, key)
+	}
+}
+
+// The server takes the files of settings that the chart renders for it.
+func TestChartConfig(t *testing.T) {
+	for _, name := range []string{"default", "ephemeral"} {
+		text, err := os.ReadFile(filepath.Join(chart, "../golden", name+".yaml"))
+		require.NoError(t, err)
+		var file string
+		d := yaml.NewDecoder(strings.NewReader(string(text)))
+		for file == "" {
+			var o struct {
+				Kind string
+				Data map[string]string
+			}
+			require.NoError(t, d.Decode(&o), "%s: no ConfigMap of settings", name)
+			file = o.Data["config.yaml"]
+		}
+		path := filepath.Join(t.TempDir(), "config.yaml")
+		require.NoError(t, os.WriteFile(path, []byte(file), 0o600))
+		got := run(t, []string{"HOPGATE_SERVICE_HOST=10.0.0.1"}, "hopgate", "config", "--config", path)
+		require.Zero(t, got.code, got.err)
+		require.Contains(t, got.out, "dataDir: /data")
+	}
+}
+
+var (
+	metricName = regexp.MustCompile(`\b(?:hopgate|go|process)_[a-z0-9_]+`)
+	grouping   = regexp.MustCompile(`\bby \(([a-z_, ]+)\)`)
+	series     = regexp.MustCompile(`^([a-zA-Z0-9_:]+)(?:\{(.*)\})? `)
+	labelName  = regexp.MustCompile(`([a-z_]+)="`)
+)
+
+// Every expression of the chart's dashboard and alerts is about metrics that a running server has, with their labels.
+func TestChartMetrics(t *testing.T) {
+	s := start(t, t.TempDir())
+	got := run(t, nil, "graphctl", "query", "--address", s.addrs.GRPC, "CREATE (:A {k: 1})")
+	require.Zero(t, got.code, got.err)
+	res, err := http.Post("http://"+s.addrs.HTTP+"/v1/query", "application/json", strings.NewReader(`{"statement": "RETURN 1"}`))
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	res, err = http.Get("http://" + s.addrs.Admin + "/metrics")
+	require.NoError(t, err)
+	defer res.Body.Close()
+	labels := map[string][]string{} // by metric
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		if m := series.FindStringSubmatch(lines.Text()); m != nil {
+			labels[m[1]] = append(labels[m[1]], "")
+			for _, l := range labelName.FindAllStringSubmatch(m[2], -1) {
+				labels[m[1]] = append(labels[m[1]], l[1])
+			}
+		}
+	}
+	expressions := chartExpressions(t)
+	require.Greater(t, len(expressions), 40)
+	for _, e := range expressions {
+		of := []string{"namespace", "pod"} // which the scrape adds
+		for _, name := range metricName.FindAllString(e, -1) {
+			require.Contains(t, labels, name, e)
+			of = append(of, labels[name]...)
+		}
+		for _, by := range grouping.FindAllStringSubmatch(e, -1) {
+			for label := range strings.SplitSeq(by[1], ",") {
+				require.Contains(t, of, strings.TrimSpace(label), e)
+			}
+		}
+	}
+}
+
+// chartExpressions gives the PromQL of the dashboard's panels and of the alerts.
+func chartExpressions(t *testing.T) []string {
+	t.Helper()
+	data, err := os.ReadFile(chart + "/files/dashboard.json")
+	require.NoError(t, err)
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	require.NoError(t, json.Unmarshal(data, &dashboard))
+	var all []string
+	for _, p := range dashboard.Panels {
+		for _, target := range p.Targets {
+			all = append(all, target.Expr)
+		}
+	}
+	data, err = os.ReadFile(chart + "/files/alerts.yaml")
+	require.NoError(t, err)
+	var alerts struct {
+		Groups []struct {
+			Rules []struct{ Alert, Expr string }
+		}
+	}
+	require.NoError(t, yaml.Unmarshal(data, &alerts))
+	for _, g := range alerts.Groups {
+		for _, r := range g.Rules {
+			require.NotEmpty(t, r.Alert)
+			all = append(all, r.Expr)
+		}
+	}
+	return all
+}
