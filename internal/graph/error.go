@@ -139,6 +139,14 @@ func ConstraintError(format string, args ...any) *Error {
 	}
 }
 
+// ConflictError says that a transaction cannot be committed beside another one; it may be run again.
+func ConflictError(msg string, err error) *Error {
+	return &Error{
+		Kind: KindConflict, Code: "Neo.TransientError.Transaction.DeadlockDetected", Type: "TransactionError",
+		Phase: PhaseRuntime, Detail: "WriteConflict", Msg: msg, Err: err,
+	}
+}
+
 // AsError finds the *Error in a chain, or wraps err as an internal one.
 func AsError(err error) *Error {
 	var e *Error

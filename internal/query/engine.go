@@ -159,12 +159,28 @@ func (e *Engine) timeout(asked time.Duration) time.Duration {
 	return e.opt.Timeout
 }
 
-// run begins a plan's execution; one that writes is run to its end and committed.
+// run begins a plan's execution; one that writes is run to its end and committed. If it meets a conflict with another
+// transaction, it is run again, while nobody else can commit.
 func (e *Engine) run(ctx context.Context, g shard.Graph, p *prepared, params map[string]graph.Value, res *Result) error {
 	mode := shard.Read
 	if p.writes() {
 		mode = shard.Write
 	}
+	if p.merges {
+		mode = shard.WriteExclusive // or two that run side by side make the same twice
+	}
+	err := e.attempt(ctx, g, mode, p, params, res)
+	if mode != shard.Write || err == nil || graph.AsError(err).Kind != graph.KindConflict {
+		return err
+	}
+	e.metrics.Conflicts.Add(1)
+	e.metrics.Retries.Add(1)
+	res.batches, res.counters, res.plan = nil, exec.Counters{}, nil
+	return e.attempt(ctx, g, shard.WriteExclusive, p, params, res)
+}
+
+// attempt runs a plan in a transaction of its own.
+func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p *prepared, params map[string]graph.Value, res *Result) error {
 	tx, err := g.Begin(ctx, mode)
 	if err != nil {
 		return err
@@ -173,8 +189,8 @@ func (e *Engine) run(ctx context.Context, g shard.Graph, p *prepared, params map
 	if res.Columns == nil {
 		res.Columns = []string{}
 	}
-	if mode == shard.Write {
-		defer tx.Rollback() // also if it panics: whoever writes next waits for it
+	if mode != shard.Read {
+		defer tx.Rollback() // also if it panics: others may wait for its end
 	}
 	env := e.env(params, p.prefix == "PROFILE")
 	res.limits.apply(&env, e.timeout(res.limits.Timeout))
@@ -212,6 +228,7 @@ type prepared struct {
 	command cypher.Command
 	prefix  string
 	params  []string
+	merges  bool
 	version uint64 // of the catalog
 	size    uint64 // vertices and edges of the graph when it was planned
 }
@@ -298,6 +315,7 @@ func (e *Engine) prepareBy(
 	}
 	p.params = plan.Params(q)
 	p.prefix = q.Prefix
+	p.merges = q.Merges() && p.prefix != "EXPLAIN"
 	if p.exec, p.size, err = e.compile(ctx, g, q); err != nil {
 		return nil, err
 	}

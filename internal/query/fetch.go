@@ -74,7 +74,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w io.W
 	mode := shard.Read
 	switch req.Method {
 	case "post", "put", "delete":
-		mode = shard.Write
+		mode = shard.WriteExclusive
 	}
 	tx, err := g.Begin(ctx, mode)
 	if err != nil {

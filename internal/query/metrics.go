@@ -20,6 +20,9 @@ type Metrics struct {
 	Ended [16]atomic.Uint64
 	// Explicit transactions; those that have ended count the committed ones too.
 	TxBegun, TxEnded, TxCommitted atomic.Uint64
+	// Conflicts counts the transactions that could not be committed beside others, Retries the statements that were run
+	// again for that.
+	Conflicts, Retries atomic.Uint64
 	// Latency counts requests by LatencyBounds, the last class being above all; LatencySum is in nanoseconds.
 	Latency    [len(latencyBounds) + 1]atomic.Uint64
 	LatencySum atomic.Uint64

@@ -10,8 +10,8 @@ import (
 // Graph is one graph, whatever the number of its shards and wherever they are. It is safe for concurrent use.
 type Graph interface {
 	graph.Catalog
-	// Begin opens a transaction on one consistent cut over all shards. Any number may read; Write waits, within ctx,
-	// for whoever writes.
+	// Begin opens a transaction on one consistent cut over all shards. Any number may read and write side by side;
+	// WriteExclusive alone waits, within ctx, for whoever commits.
 	Begin(ctx context.Context, mode Mode) (Tx, error)
 	// CreateIndex makes an index or constraint while others write, and returns when it is online. It fails if what is there
 	// violates it. An index with this name, or this schema, is graph.KindExists with the detail IndexExists. When ctx ends
@@ -40,10 +40,15 @@ type Store interface {
 // Mode is what a transaction may do.
 type Mode uint8
 
-// The modes.
+// The modes. Isolation is that of snapshots: a transaction sees its cut and its own writes.
 const (
 	Read Mode = iota
+	// Write begins without waiting. Its commit fails with graph.KindConflict, and may be tried again as a new
+	// transaction, if a transaction that it did not see has changed the same vertex or edge, or something that makes a
+	// constraint fail.
 	Write
+	// WriteExclusive keeps others from committing until its end, so its commit meets no conflict.
+	WriteExclusive
 )
 
 // Tx reads one consistent cut of a graph and, in Write mode, sees its own writes. A Tx is used by one goroutine at a

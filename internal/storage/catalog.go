@@ -393,8 +393,8 @@ func (c *Catalog) IndexMark(id graph.IndexID) (graph.VertexID, error) {
 
 // SetIndexMark makes the building of an index go on from a vertex, once the changes are committed. The writer is that
 // of the graph's first shard.
-func (w *Writer) SetIndexMark(id graph.IndexID, from graph.VertexID) error {
-	return w.batch.Set(indexMarkKey(id), binary.AppendUvarint(nil, uint64(from)), nil)
+func (w *Writer) SetIndexMark(id graph.IndexID, from graph.VertexID) {
+	w.over.put(indexMarkKey(id), binary.AppendUvarint(nil, uint64(from)), false)
 }
 
 const (

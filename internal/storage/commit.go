@@ -20,9 +20,9 @@ import (
 //
 // An intent that is found when the graph is opened is carried out in the shards that have not seen its number.
 
-// Commit applies the changes of writers, which end with it, and returns once they can be read; wait then gives the end
-// of their sync. intents must count the graph's commits over several shards. After an error the graph takes no more
-// writes, unless nothing was applied.
+// Commit applies the changes of writers, one a shard, which end with it, and returns once they can be read; wait then
+// gives the end of their sync. intents must count the graph's commits over several shards. After an error the graph
+// takes no more writes, unless nothing was applied.
 func Commit(ws []*Writer, intents *uint64) (wait func() error, err error) {
 	var touched []*Writer
 	for _, w := range ws {
@@ -35,10 +35,8 @@ func Commit(ws []*Writer, intents *uint64) (wait func() error, err error) {
 		touched = append(touched, w)
 	}
 	defer func() {
-		if err != nil {
-			for _, w := range touched {
-				_ = w.Discard()
-			}
+		for _, w := range touched {
+			err = errors.Join(err, w.Discard())
 		}
 	}()
 	for _, w := range ws {
@@ -130,6 +128,7 @@ func (s *Shard) apply(b *pebble.Batch, sync bool) (wait func() error, err error)
 		return nil, err
 	}
 	s.applied++
+	s.version++
 	n := s.applied
 	if !sync {
 		return end, nil
@@ -149,14 +148,18 @@ func (s *Shard) apply(b *pebble.Batch, sync bool) (wait func() error, err error)
 func commitLarge(ws []*Writer) error {
 	var waits []func() error
 	for _, w := range ws {
-		w.closeReaders()
-		if w.large.Empty() {
-			if err := w.large.Close(); err != nil {
-				return err
-			}
+		if len(w.over.large) == 0 {
 			continue
 		}
-		wait, err := w.shard.values.apply(w.large, true)
+		b := w.shard.values.db.NewBatch()
+		var key []byte
+		for i, cell := range w.over.large {
+			key = keys.AppendValueKey(key[:0], w.over.firstLarge+uint64(i))
+			if err := b.Set(key, cell, nil); err != nil {
+				return err
+			}
+		}
+		wait, err := w.shard.values.apply(b, true)
 		if err != nil {
 			return err
 		}
@@ -169,21 +172,11 @@ func commitLarge(ws []*Writer) error {
 	return errors.Join(errs...)
 }
 
-// closeReaders ends the reads through the batches, which belong to Pebble from now on.
-func (w *Writer) closeReaders() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.closed = true
-	for _, r := range w.free {
-		r.closeCursors()
-	}
-	w.free = nil
-}
-
 // apply puts the graph's batch in and makes the shard's memory follow.
 func (w *Writer) apply() (wait func() error, err error) {
 	s := w.shard
 	if w.bulk != nil {
+		s.version++
 		if err := w.ingest(); err != nil {
 			return nil, err
 		}
@@ -202,6 +195,7 @@ func (w *Writer) apply() (wait func() error, err error) {
 // adopt makes the shard's memory follow the changes.
 func (w *Writer) adopt() {
 	s := w.shard
+	s.next = w.stored
 	if w.counters != nil {
 		s.counters = w.counters
 	}

@@ -7,19 +7,30 @@ import (
 )
 
 // cursor walks a range of keys, best forwards: a seek to where it stands already costs a comparison, one to the next
-// key a step.
+// key a step. In a writer's view it merges what is stored with what the writer has changed.
 type cursor struct {
 	it *pebble.Iterator
-	// The iterator stands on the first key at or after floor, or there is none if ok is false.
+	// The cursor stands on the first key at or after floor, or there is none if ok is false.
 	floor []byte
 	set   bool
 	ok    bool
 	steps int // seeks and steps since the last take, for the counters
+
+	over  *overlay // nil: there is only what is stored
+	lower []byte   // the range, for the overlay
+	upper []byte
+	seen  uint64 // of over.changes
+	node  uint32 // of over, the first at or after the cursor; 0: none
+	base  bool   // the iterator stands on a key
+	own   bool   // the cursor stands on node, not on the iterator's key
 }
 
 // seek goes to the first key at or after key and reports whether there is one. After false, err tells the end from a
 // fault.
 func (c *cursor) seek(key []byte) bool {
+	if c.over != nil {
+		return c.seekMerged(key)
+	}
 	if c.set && bytes.Compare(key, c.floor) >= 0 {
 		if !c.ok {
 			return false
@@ -41,19 +52,136 @@ func (c *cursor) seek(key []byte) bool {
 	return c.ok
 }
 
+func (c *cursor) seekMerged(key []byte) bool {
+	// Of the overlay, a cursor sees what was there when it last moved.
+	if c.seen != c.over.changes {
+		c.seen, c.set = c.over.changes, false
+	}
+	if !c.set || bytes.Compare(key, c.floor) < 0 {
+		c.steps++
+		c.base = c.it.SeekGE(key)
+	} else {
+		if !c.ok || bytes.Compare(c.key(), key) >= 0 {
+			return c.ok
+		}
+		if c.base && bytes.Compare(c.it.Key(), key) < 0 {
+			c.steps++
+			c.base = c.it.SeekGE(key)
+		}
+	}
+	from := key
+	if bytes.Compare(from, c.lower) < 0 {
+		from = c.lower
+	}
+	c.node = c.over.search(from, nil)
+	c.settle()
+	c.floor = append(c.floor[:0], key...)
+	c.set = true
+	return c.ok
+}
+
+// settle makes the cursor stand on the first key that is there, stored or changed.
+func (c *cursor) settle() {
+	for {
+		if !c.base && c.it.Error() != nil {
+			c.ok, c.own = false, false // what follows in the overlay does not make up for what cannot be read
+			return
+		}
+		if c.node == 0 || bytes.Compare(c.over.nodes[c.node].key, c.upper) >= 0 {
+			c.node, c.own, c.ok = 0, false, c.base
+			return
+		}
+		n := &c.over.nodes[c.node]
+		order := -1
+		if c.base {
+			order = bytes.Compare(n.key, c.it.Key())
+		}
+		if order > 0 {
+			c.own, c.ok = false, true
+			return
+		}
+		if order == 0 {
+			c.steps++
+			c.base = c.it.Next()
+		}
+		if !n.deleted {
+			c.own, c.ok = true, true
+			return
+		}
+		c.node = c.over.next(c.node)
+	}
+}
+
 // next goes to the next key.
 func (c *cursor) next() bool {
 	if !c.ok {
 		return false
 	}
 	c.steps++
-	c.floor = append(append(c.floor[:0], c.it.Key()...), 0)
-	c.ok = c.it.Next()
+	c.floor = append(append(c.floor[:0], c.key()...), 0)
+	switch {
+	case c.over == nil:
+		c.ok = c.it.Next()
+	case c.own:
+		c.node = c.over.next(c.node)
+		c.settle()
+	default:
+		c.base = c.it.Next()
+		c.settle()
+	}
 	return c.ok
 }
 
-func (c *cursor) key() []byte            { return c.it.Key() }
-func (c *cursor) value() ([]byte, error) { return c.it.ValueAndErr() }
+// seekLT goes to the last key before key and reports whether there is one. Only key and value may be asked for then,
+// until the next seek.
+func (c *cursor) seekLT(key []byte) bool {
+	c.set = false
+	c.steps++
+	base := c.it.SeekLT(key)
+	c.own = false
+	if c.over == nil {
+		return base
+	}
+	for {
+		if !base && c.it.Error() != nil {
+			return false
+		}
+		n := c.over.before(key)
+		if n == 0 || bytes.Compare(c.over.nodes[n].key, c.lower) < 0 {
+			return base
+		}
+		node := &c.over.nodes[n]
+		order := 1
+		if base {
+			order = bytes.Compare(node.key, c.it.Key())
+		}
+		if order < 0 {
+			return true
+		}
+		if order == 0 {
+			base = c.it.Prev()
+		}
+		if !node.deleted {
+			c.node, c.own = n, true
+			return true
+		}
+		key = node.key
+	}
+}
+
+func (c *cursor) key() []byte {
+	if c.own {
+		return c.over.nodes[c.node].key
+	}
+	return c.it.Key()
+}
+
+func (c *cursor) value() ([]byte, error) {
+	if c.own {
+		return c.over.nodes[c.node].value, nil
+	}
+	return c.it.ValueAndErr()
+}
 
 // err is the fault that ended the walk, or nil at its end. A walk that met a fault begins anew.
 func (c *cursor) err() error {

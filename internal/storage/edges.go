@@ -503,15 +503,14 @@ func (l *listCursor) locate(r *reader, local uint64, neighbour graph.VertexID, e
 	if r.seg.total == r.seg.n {
 		return &r.seg, nil
 	}
-	l.packed.set = false
-	if !l.packed.it.SeekLT(append(r.key, 0)) || !bytes.HasPrefix(l.packed.it.Key(), list) {
+	if !l.packed.seekLT(append(r.key, 0)) || !bytes.HasPrefix(l.packed.key(), list) {
 		return nil, l.packed.err()
 	}
-	if best, err = l.packed.it.ValueAndErr(); err != nil {
+	if best, err = l.packed.value(); err != nil {
 		return nil, err
 	}
 	if err := r.seg.parse(best); err != nil {
-		return nil, corrupt("edge list", l.packed.it.Key(), err)
+		return nil, corrupt("edge list", l.packed.key(), err)
 	}
 	return &r.seg, nil
 }

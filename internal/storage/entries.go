@@ -90,18 +90,15 @@ func (w *Writer) entryKey(ix graph.IndexID, tuple []byte, plain bool, o Owner) [
 }
 
 // PutEntry adds an index entry.
-func (w *Writer) PutEntry(ix graph.IndexID, tuple []byte, plain bool, o Owner) error {
-	defer w.touch()
+func (w *Writer) PutEntry(ix graph.IndexID, tuple []byte, plain bool, o Owner) {
 	w.entries = true
 	k := w.entryKey(ix, tuple, plain, o)
 	w.buf = o.append(w.buf[:0])
-	if err := w.batch.Set(k, w.buf, nil); err != nil {
-		return err
-	}
+	w.over.put(k, w.buf, false)
 	sk := w.sketches[ix]
 	if sk == nil {
 		sk = new(Sketch)
-		if old := w.shard.sketches[ix]; old != nil {
+		if old := w.known.sketches[ix]; old != nil {
 			*sk = *old
 		}
 	}
@@ -111,14 +108,12 @@ func (w *Writer) PutEntry(ix graph.IndexID, tuple []byte, plain bool, o Owner) e
 		}
 		w.sketches[ix] = sk
 	}
-	return nil
 }
 
 // DeleteEntry takes an index entry out.
-func (w *Writer) DeleteEntry(ix graph.IndexID, tuple []byte, plain bool, o Owner) error {
-	defer w.touch()
+func (w *Writer) DeleteEntry(ix graph.IndexID, tuple []byte, plain bool, o Owner) {
 	w.entries = true
-	return w.batch.Delete(w.entryKey(ix, tuple, plain, o), nil)
+	w.over.put(w.entryKey(ix, tuple, plain, o), nil, true)
 }
 
 // Lookup finds the owner of a tuple in a unique index; ok is false if there is none.

@@ -73,7 +73,7 @@ type ListEdge struct {
 
 // NewBulk begins to collect beside a writer.
 func (w *Writer) NewBulk() *Bulk {
-	b := &Bulk{w: w, first: w.next.vertex, members: map[memberChunk]*members{}}
+	b := &Bulk{w: w, first: w.NextVertex(), members: map[memberChunk]*members{}}
 	w.bulk, w.ranges = b, &b.changed
 	return b
 }
@@ -156,9 +156,7 @@ func (b *Bulk) Column(p graph.PropID, values []graph.Value) (BulkColumn, error) 
 // columns have n rows each.
 func (b *Bulk) Vertices(n int, set graph.LabelSet, labels []graph.LabelID, cols []BulkColumn) (first uint64, err error) {
 	w := b.w
-	first = w.next.vertex
-	w.next.vertex += uint64(n)
-	w.shard.next.vertex = w.next.vertex
+	first = w.shard.nextVertex.Add(uint64(n)) - uint64(n)
 	changed := VertexRange{First: first, N: n, Props: []graph.PropID{labelSetProp}}
 	if err := b.labelSets(first, n, set); err != nil {
 		return first, err
@@ -306,7 +304,7 @@ func (b *Bulk) readCell(c *gridCell, until uint64) (err error) {
 }
 
 // closeCells writes the cells that are being filled.
-func (b *Bulk) closeCells() error {
+func (b *Bulk) closeCells() {
 	r := &b.records[0]
 	for _, c := range b.open {
 		from := len(r.refs)
@@ -314,14 +312,11 @@ func (b *Bulk) closeCells() error {
 		for _, k := range c.old {
 			kept := slices.ContainsFunc(r.refs[from:], func(ref recordRef) bool { return bytes.Equal(r.keyOf(ref), k) })
 			if !kept {
-				if err := b.w.batch.Delete(k, nil); err != nil {
-					return err
-				}
+				b.w.over.put(k, nil, true)
 			}
 		}
 	}
 	b.open = nil
-	return nil
 }
 
 // chunk writes n cells from cell at on, of the vertices from local id first on, as a chunk, or as several of half the
@@ -408,7 +403,7 @@ func (w *Writer) sketch(ix graph.IndexID) *Sketch {
 		return sk
 	}
 	sk := new(Sketch)
-	if old := w.shard.sketches[ix]; old != nil {
+	if old := w.known.sketches[ix]; old != nil {
 		*sk = *old
 	}
 	if w.sketches == nil {
@@ -470,21 +465,21 @@ func (b *Bulk) Spill() error {
 	if err := b.finish(); err != nil {
 		return err
 	}
-	defer b.w.touch()
-	err := b.each(func(k, v []byte) error { return b.w.batch.Set(k, v, nil) })
+	err := b.each(func(k, v []byte) error {
+		b.w.over.put(k, v, false)
+		return nil
+	})
 	for i := range b.records {
 		b.records[i] = records{}
 	}
 	clear(b.members)
-	b.lists, b.first = nil, b.w.next.vertex
+	b.lists, b.first = nil, b.w.NextVertex()
 	return err
 }
 
 // finish turns all that was collected into records, in three sorted lists whose keys do not meet.
 func (b *Bulk) finish() error {
-	if err := b.closeCells(); err != nil {
-		return err
-	}
+	b.closeCells()
 	r := &b.records[1]
 	for chunk, m := range b.members {
 		r.add()

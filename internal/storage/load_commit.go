@@ -18,12 +18,12 @@ import (
 )
 
 // SetMark stores how far a stream of load batches has come: the number of its last batch and what the batch said.
-func (w *Writer) SetMark(stream string, seq uint64, mark []byte) error {
-	return w.batch.Set(markKey(stream), append(binary.AppendUvarint(nil, seq), mark...), nil)
+func (w *Writer) SetMark(stream string, seq uint64, mark []byte) {
+	w.over.put(markKey(stream), append(binary.AppendUvarint(nil, seq), mark...), false)
 }
 
 // DropMark forgets a stream.
-func (w *Writer) DropMark(stream string) error { return w.batch.Delete(markKey(stream), nil) }
+func (w *Writer) DropMark(stream string) { w.over.put(markKey(stream), nil, true) }
 
 // Mark reads what SetMark stored; 0 and nil if there is nothing.
 func (v *View) Mark(stream string) (seq uint64, mark []byte, err error) {
@@ -53,26 +53,11 @@ func (w *Writer) commitBulk(alone bool) error {
 	if b == nil {
 		return nil
 	}
-	if err := b.finish(); err != nil {
-		return err
-	}
 	if _, size := b.size(); alone && size >= w.shard.opts.Tuning.IngestBytes {
 		return nil
 	}
 	w.bulk = nil
-	// The batch is not read through any more; one without an index takes the records faster.
-	plain := w.shard.graph.db.NewBatch()
-	if err := plain.Apply(w.batch, nil); err != nil {
-		return err
-	}
-	err := b.each(func(k, v []byte) error { return plain.Set(k, v, nil) })
-	if err != nil {
-		return err
-	}
-	w.closeReaders()
-	err = w.batch.Close()
-	w.batch = plain
-	return err
+	return b.each(func(k, v []byte) error { return w.batch.Set(k, v, nil) })
 }
 
 // ingest puts the bulk and the writer's batch in as one sorted table, which is durable when it returns.
@@ -83,7 +68,6 @@ func (w *Writer) ingest() error {
 	if err := w.writeTable(path); err != nil {
 		return unavailable("storage: write a table of loaded records", errors.Join(err, removeIfThere(s.opts.FS, path)))
 	}
-	w.closeReaders()
 	if err := s.graph.ingest(path); err != nil {
 		return err
 	}

@@ -64,9 +64,7 @@ func TestBulk(t *testing.T) {
 					m.vertices(t, rnd, b)
 					m.edges(t, rnd, b)
 				}
-				if err := w.SetMark("stream", uint64(round+1), []byte{byte(round)}); err != nil {
-					t.Fatal(err)
-				}
+				w.SetMark("stream", uint64(round+1), []byte{byte(round)})
 				wait, err := Commit([]*Writer{w}, &intents)
 				if err != nil {
 					t.Fatal(err)

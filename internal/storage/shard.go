@@ -26,7 +26,7 @@ const FormatVersion = 1
 //
 // Nothing refers to a large value before it is synced, and it goes only after the last reference to it.
 //
-// Reading is through a View. Writing is through a Writer, of which the owner must allow one at a time.
+// Reading is through a View. Writing is through Writers, of which the owner must allow one at a time to commit.
 type Shard struct {
 	no     int
 	opts   *Options
@@ -36,12 +36,17 @@ type Shard struct {
 	closers sync.WaitGroup
 
 	// What follows belongs to whoever may write.
-	next     next
+	next     next // the ids as they are stored
 	counters Counters
 	sketches map[graph.IndexID]*Sketch
 	fresh    int // about how many fresh records there are
 	// applied counts what was applied, committed is what it was after the last commit.
 	applied, committed uint64
+	// version counts the changes of what can be read.
+	version uint64
+
+	// nextVertex and nextEdge are the local ids to give out next.
+	nextVertex, nextEdge atomic.Uint64
 
 	// synced is how many of applied are known to be durable.
 	synced atomic.Uint64
@@ -49,7 +54,7 @@ type Shard struct {
 	reclaimer reclaimer
 }
 
-// next are the ids to give out next.
+// next are ids to give out next.
 type next struct {
 	vertex, edge, value uint64
 }
@@ -166,6 +171,8 @@ func (s *Shard) load() error {
 		}
 		*p = n
 	}
+	s.nextVertex.Store(s.next.vertex)
+	s.nextEdge.Store(s.next.edge)
 	var err error
 	if s.counters, err = readCounters(db); err != nil {
 		return err
@@ -274,14 +281,14 @@ func (s *Shard) Snapshot() (*View, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.graph.guard(g.Close))
 	}
-	return &View{shard: s, graph: g, values: v}, nil
+	return &View{shard: s, graph: g, values: v, known: state{s.version, s.next.value, s.sketches}}, nil
 }
 
 // No is the shard's number within its graph.
 func (s *Shard) No() int { return s.no }
 
-// NextVertex is the local id that the next vertex gets. Only whoever may write may ask.
-func (s *Shard) NextVertex() uint64 { return s.next.vertex }
+// NextVertex is the local id that the next vertex gets.
+func (s *Shard) NextVertex() uint64 { return s.nextVertex.Load() }
 
 // Counters gives the shard's committed counts, which must not be changed. Only whoever may write may ask.
 func (s *Shard) Counters() Counters { return s.counters }

@@ -18,19 +18,24 @@ type View struct {
 	shard  *Shard
 	graph  pebble.Reader
 	values pebble.Reader
+	over   *overlay // of a writer: what it has changed; else nil
+	known  state
 
 	mu     sync.Mutex
 	free   []*reader
 	closed bool
-	// writes counts changes to the batch that a writer's view reads through: iterators see only what was there when
-	// they were made.
-	writes uint64
+}
+
+// state is what a snapshot remembers of what its shard keeps in memory.
+type state struct {
+	version   uint64
+	nextValue uint64
+	sketches  map[graph.IndexID]*Sketch
 }
 
 // reader is what one request needs: iterators, scratch memory and the memory of what it hands out.
 type reader struct {
 	v       *View
-	writes  uint64
 	cursors map[slot]*cursor
 	arena   arena
 	key     []byte
@@ -55,17 +60,12 @@ const maxFree = 16
 func (v *View) get() *reader {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for n := len(v.free); n > 0; n = len(v.free) {
+	if n := len(v.free); n > 0 {
 		r := v.free[n-1]
 		v.free = v.free[:n-1]
-		if r.writes == v.writes {
-			return r
-		}
-		r.closeCursors()
-		r.writes = v.writes
 		return r
 	}
-	return &reader{v: v, writes: v.writes, cursors: map[slot]*cursor{}}
+	return &reader{v: v, cursors: map[slot]*cursor{}}
 }
 
 // put gives a reader back. A fault makes it start anew.
@@ -90,7 +90,10 @@ func (r *reader) closeCursors() {
 	}
 }
 
-// Close frees the view's iterators and snapshots.
+// Current reports whether the shard is still as the snapshot shows it. Only whoever may write may ask.
+func (v *View) Current() bool { return v.known.version == v.shard.version }
+
+// Close frees the view's iterators, and its snapshots unless they are another's.
 func (v *View) Close() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -102,6 +105,9 @@ func (v *View) Close() error {
 		r.closeCursors()
 	}
 	v.free = nil
+	if v.over != nil {
+		return nil
+	}
 	s := v.shard
 	// A snapshot's end may have to wait for the manifest.
 	s.closers.Go(func() {
@@ -136,7 +142,7 @@ func (r *reader) open(s slot, lower, upper []byte) (*cursor, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cursor{it: it}
+	c := &cursor{it: it, over: r.v.over, lower: lower, upper: upper}
 	r.cursors[s] = c
 	return c, nil
 }
@@ -159,6 +165,12 @@ func Alive(ctx context.Context) error {
 
 // get reads one record; ok is false if there is none. The caller closes it.
 func (v *View) record(key []byte) (value []byte, closeValue func(), ok bool, err error) {
+	if v.over != nil {
+		if n := v.over.get(key); n != 0 {
+			node := &v.over.nodes[n]
+			return node.value, func() {}, !node.deleted, nil
+		}
+	}
 	b, closer, err := v.graph.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, nil, false, nil
@@ -178,16 +190,21 @@ type Pending struct {
 // Large reads a large value. Refs are to this shard.
 func (v *View) Large(ref keys.Ref) (graph.Value, error) {
 	key := keys.AppendValueKey(make([]byte, 0, 8), ref.ID)
-	b, closer, err := v.values.Get(key)
-	if errors.Is(err, pebble.ErrNotFound) {
-		return graph.Value{}, corrupt("large value", key, errNoValue)
-	}
-	if err != nil {
-		return graph.Value{}, fault("read a large value", err)
-	}
-	cell := append([]byte(nil), b...)
-	if err := closer.Close(); err != nil {
-		return graph.Value{}, fault("read a large value", err)
+	var cell []byte
+	if o := v.over; o != nil && ref.ID >= o.firstLarge && ref.ID-o.firstLarge < uint64(len(o.large)) {
+		cell = o.large[ref.ID-o.firstLarge]
+	} else {
+		b, closer, err := v.values.Get(key)
+		if errors.Is(err, pebble.ErrNotFound) {
+			return graph.Value{}, corrupt("large value", key, errNoValue)
+		}
+		if err != nil {
+			return graph.Value{}, fault("read a large value", err)
+		}
+		cell = append([]byte(nil), b...)
+		if err := closer.Close(); err != nil {
+			return graph.Value{}, fault("read a large value", err)
+		}
 	}
 	val, _, isRef, rest, err := keys.Cell(cell)
 	if err != nil || isRef || len(rest) > 0 || uint64(len(cell)) != ref.Size {

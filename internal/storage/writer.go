@@ -11,14 +11,13 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// Writer collects changes to a shard and reads through them. There is one at a time, and it is used by one goroutine
-// but for its View's reads. It ends with Commit's apply or with Discard.
+// Writer collects changes to a shard and reads through them. It is used by one goroutine but for its View's reads, and
+// ends with Commit or with Discard. Any number may be at work over snapshots; of those that are committed, each must
+// have begun when the shard was as it is at the commit.
 type Writer struct {
 	*View
-	batch    *pebble.Batch
-	large    *pebble.Batch
-	base     next // the ids when it began
-	next     next
+	batch    *pebble.Batch // what is committed, once it is complete
+	stored   next          // the ids that the batch stores
 	delta    map[Count]int64
 	counters Counters // the shard's, once the batch is complete
 	sketches map[graph.IndexID]*Sketch
@@ -61,14 +60,20 @@ type PropChange struct {
 	Prop   graph.PropID
 	Value  graph.Value
 	Large  bool // the value lies apart
+	New    bool // the vertex is one that this commit makes
 }
 
-// NewWriter begins a set of changes. The caller must be the only one who may write.
+// NewWriter begins a set of changes to the shard as it is. The caller must be the only one who may write.
 func (s *Shard) NewWriter() *Writer {
-	b, l := s.graph.db.NewIndexedBatch(), s.values.db.NewIndexedBatch()
-	return &Writer{
-		View: &View{shard: s, graph: b, values: l}, batch: b, large: l, base: s.next, next: s.next, delta: map[Count]int64{},
-	}
+	return s.newWriter(s.graph.db, s.values.db, state{s.version, s.next.value, s.sketches})
+}
+
+// NewWriterAt begins a set of changes to what a snapshot shows. The snapshot must be open until the writer's end.
+func (s *Shard) NewWriterAt(v *View) *Writer { return s.newWriter(v.graph, v.values, v.known) }
+
+func (s *Shard) newWriter(graph, values pebble.Reader, st state) *Writer {
+	over := &overlay{firstLarge: s.valueID(st.nextValue)}
+	return &Writer{View: &View{shard: s, graph: graph, values: values, over: over, known: st}, delta: map[Count]int64{}}
 }
 
 // Entries reports whether index entries were changed.
@@ -76,11 +81,11 @@ func (w *Writer) Entries() bool { return w.entries }
 
 // Empty reports whether nothing was changed.
 func (w *Writer) Empty() bool {
-	return w.batch.Empty() && w.large.Empty() && len(w.delta) == 0 && w.bulk == nil
+	return w.over.empty() && len(w.delta) == 0 && w.bulk == nil
 }
 
 // Bytes is the size of the changes.
-func (w *Writer) Bytes() int { return w.batch.Len() + w.large.Len() }
+func (w *Writer) Bytes() int { return w.over.bytes + w.over.largeBytes }
 
 // Changes lists what was touched.
 func (w *Writer) Changes() *Changes { return &w.changes }
@@ -94,35 +99,23 @@ func (w *Writer) Sketches() map[graph.IndexID]*Sketch { return w.sketches }
 // Count adds to a counter.
 func (w *Writer) Count(c Count, d int64) { w.delta[c] += d }
 
-// NextVertex is the local id that NewVertex gives out next.
-func (w *Writer) NextVertex() uint64 { return w.next.vertex }
+// NextVertex is the local id that NewVertex gives out next, if no other writer is faster.
+func (w *Writer) NextVertex() uint64 { return w.shard.NextVertex() }
 
 // NewVertex gives out the id of a new vertex. An id is given out once, even if the transaction does not commit.
 func (w *Writer) NewVertex() graph.VertexID {
-	id := graph.MakeVertexID(w.shard.no, w.next.vertex)
-	w.next.vertex++
-	w.shard.next.vertex = w.next.vertex
-	return id
+	return graph.MakeVertexID(w.shard.no, w.shard.nextVertex.Add(1)-1)
 }
 
 // NewEdge gives out the id of a new edge whose source lies in this shard.
 func (w *Writer) NewEdge() graph.EdgeID {
-	id := graph.MakeEdgeID(w.shard.no, w.next.edge)
-	w.next.edge++
-	w.shard.next.edge = w.next.edge
-	return id
+	return graph.MakeEdgeID(w.shard.no, w.shard.nextEdge.Add(1)-1)
 }
 
-// touch makes the next reads see the changes.
-func (w *Writer) touch() {
-	w.mu.Lock()
-	w.writes++
-	w.mu.Unlock()
-}
-
-func (w *Writer) set(key, value []byte) error {
+// set writes a fresh record.
+func (w *Writer) set(key, value []byte) {
 	w.fresh++
-	return w.batch.Set(key, value, nil)
+	w.over.put(key, value, false)
 }
 
 // appendStored appends a value as it is stored in a record: as a cell, or, if it is large, as a reference.
@@ -136,12 +129,10 @@ func (w *Writer) appendStored(dst []byte, v graph.Value) ([]byte, error) {
 	if size < w.shard.opts.ValueThreshold {
 		return dst, nil
 	}
-	id := w.shard.valueID(w.next.value)
-	w.next.value++
-	w.shard.next.value = w.next.value
-	if err := w.large.Set(keys.AppendValueKey(w.key[:0], id), dst[start:], nil); err != nil {
-		return dst, err
-	}
+	// Writers that are at work side by side give out the same ids: only one of them is committed as it is.
+	id := w.over.firstLarge + uint64(len(w.over.large))
+	w.over.large = append(w.over.large, slices.Clone(dst[start:]))
+	w.over.largeBytes += size
 	return keys.AppendRef(dst[:start], keys.Ref{ID: id, Size: uint64(size)}), nil
 }
 
@@ -155,16 +146,16 @@ func (w *Writer) drop(cell []byte) error {
 	if err != nil {
 		return err
 	}
-	return w.set(keys.AppendGarbage(nil, ref.ID), nil)
+	w.set(keys.AppendGarbage(nil, ref.ID), nil)
+	return nil
 }
 
 // PutVertex writes a new vertex.
 func (w *Writer) PutVertex(id graph.VertexID, set graph.LabelSet, labels []graph.LabelID, props []graph.Property) error {
-	defer w.touch()
 	w.buf = append(w.buf[:0], byte(labelSetProp))
 	w.buf, _ = keys.AppendCell(w.buf, graph.IntValue(int64(set)))
 	var err error
-	w.changes.Props = append(w.changes.Props, PropChange{id, labelSetProp, graph.IntValue(int64(set)), false})
+	w.changes.Props = append(w.changes.Props, PropChange{id, labelSetProp, graph.IntValue(int64(set)), false, true})
 	for _, p := range sortedProps(props) {
 		if p.Value.IsNull() {
 			continue
@@ -174,19 +165,13 @@ func (w *Writer) PutVertex(id graph.VertexID, set graph.LabelSet, labels []graph
 		if w.buf, err = w.appendStored(w.buf, p.Value); err != nil {
 			return err
 		}
-		w.changes.Props = append(w.changes.Props, PropChange{id, p.ID, p.Value, w.buf[at] == keys.KindRef})
+		w.changes.Props = append(w.changes.Props, PropChange{id, p.ID, p.Value, w.buf[at] == keys.KindRef, true})
 	}
 	w.key = keys.AppendFreshProps(w.key[:0], id.Local())
-	if err := w.set(w.key, w.buf); err != nil {
-		return err
-	}
-	if err := w.member(0, id, true); err != nil {
-		return err
-	}
+	w.set(w.key, w.buf)
+	w.member(0, id, true)
 	for _, l := range labels {
-		if err := w.member(l, id, true); err != nil {
-			return err
-		}
+		w.member(l, id, true)
 		w.Count(Count{Kind: CountLabel, Label: l}, 1)
 	}
 	w.Count(Count{Kind: CountVertices}, 1)
@@ -212,18 +197,19 @@ func sortedProps(props []graph.Property) []graph.Property {
 	return props
 }
 
-func (w *Writer) member(l graph.LabelID, id graph.VertexID, in bool) error {
-	v := []byte{0}
+var memberOut, memberIn = []byte{0}, []byte{1}
+
+func (w *Writer) member(l graph.LabelID, id graph.VertexID, in bool) {
+	v := memberOut
 	if in {
-		v[0] = 1
+		v = memberIn
 	}
 	w.key = keys.AppendFreshMember(w.key[:0], l, id.Local())
-	return w.set(w.key, v)
+	w.set(w.key, v)
 }
 
 // SetProps sets properties of a vertex; a null removes one.
 func (w *Writer) SetProps(id graph.VertexID, props []graph.Property) error {
-	defer w.touch()
 	buf := w.buf[:0]
 	old, err := w.freshRecord(id)
 	if err != nil {
@@ -239,11 +225,12 @@ func (w *Writer) SetProps(id graph.VertexID, props []graph.Property) error {
 		if buf, err = w.appendStored(buf, p.Value); err != nil {
 			return err
 		}
-		w.changes.Props = append(w.changes.Props, PropChange{id, p.ID, p.Value, buf[at] == keys.KindRef})
+		w.changes.Props = append(w.changes.Props, PropChange{id, p.ID, p.Value, buf[at] == keys.KindRef, false})
 	}
 	w.buf = append(buf, rest...)
 	w.key = keys.AppendFreshProps(w.key[:0], id.Local())
-	return w.set(w.key, w.buf)
+	w.set(w.key, w.buf)
+	return nil
 }
 
 // freshRecord reads a vertex's fresh properties; nil if there are none.
@@ -292,17 +279,12 @@ func (w *Writer) SetLabels(id graph.VertexID, set graph.LabelSet, added, removed
 	if err := w.SetProps(id, []graph.Property{{ID: labelSetProp, Value: graph.IntValue(int64(set))}}); err != nil {
 		return err
 	}
-	defer w.touch()
 	for _, l := range added {
-		if err := w.member(l, id, true); err != nil {
-			return err
-		}
+		w.member(l, id, true)
 		w.Count(Count{Kind: CountLabel, Label: l}, 1)
 	}
 	for _, l := range removed {
-		if err := w.member(l, id, false); err != nil {
-			return err
-		}
+		w.member(l, id, false)
 		w.Count(Count{Kind: CountLabel, Label: l}, -1)
 	}
 	return nil
@@ -318,14 +300,9 @@ func (w *Writer) DropVertex(id graph.VertexID, labels []graph.LabelID, props []g
 	if err := w.SetProps(id, gone); err != nil {
 		return err
 	}
-	defer w.touch()
-	if err := w.member(0, id, false); err != nil {
-		return err
-	}
+	w.member(0, id, false)
 	for _, l := range labels {
-		if err := w.member(l, id, false); err != nil {
-			return err
-		}
+		w.member(l, id, false)
 		w.Count(Count{Kind: CountLabel, Label: l}, -1)
 	}
 	w.Count(Count{Kind: CountVertices}, -1)
@@ -357,17 +334,16 @@ func end(e graph.Edge, dir graph.Direction) (vertex, neighbour graph.VertexID) {
 }
 
 // AddEdge puts a new edge into the list of its source (Out) or target (In).
-func (w *Writer) AddEdge(e graph.Edge, dir graph.Direction, body []byte) error {
-	return w.putFresh(e, dir, freshInserted, body, EdgeAdded)
+func (w *Writer) AddEdge(e graph.Edge, dir graph.Direction, body []byte) {
+	w.putFresh(e, dir, freshInserted, body, EdgeAdded)
 }
 
-func (w *Writer) putFresh(e graph.Edge, dir graph.Direction, state byte, body []byte, what EdgeEvent) error {
-	defer w.touch()
+func (w *Writer) putFresh(e graph.Edge, dir graph.Direction, state byte, body []byte, what EdgeEvent) {
 	v, n := end(e, dir)
 	w.changes.Edges = append(w.changes.Edges, EdgeChange{v, n, e.ID, e.Type, dir, what})
 	w.key = keys.AppendFreshOne(w.key[:0], e.Type, dir, v.Local(), n, e.ID)
 	w.buf = append(append(w.buf[:0], state), body...)
-	return w.set(w.key, w.buf)
+	w.set(w.key, w.buf)
 }
 
 // SetEdgeProps merges properties into an edge's entry in the list of its source and gives the new body, which is for
@@ -417,14 +393,16 @@ func (w *Writer) SetEdgeProps(e graph.Edge, props []graph.Property) (body []byte
 	}
 	if state == 0 {
 		// What is packed is dropped when the list is folded.
-		return body, true, w.putFresh(e, graph.Out, freshUpdated, body, EdgeChanged)
+		w.putFresh(e, graph.Out, freshUpdated, body, EdgeChanged)
+		return body, true, nil
 	}
 	for _, cell := range replaced {
 		if err := w.drop(cell); err != nil {
 			return nil, false, err
 		}
 	}
-	return body, true, w.putFresh(e, graph.Out, state, body, EdgeChanged)
+	w.putFresh(e, graph.Out, state, body, EdgeChanged)
+	return body, true, nil
 }
 
 // MirrorEdge gives an edge's entry in the list of its target the body that SetEdgeProps gave.
@@ -436,7 +414,8 @@ func (w *Writer) MirrorEdge(e graph.Edge, body []byte) error {
 	if state == 0 {
 		state = freshUpdated
 	}
-	return w.putFresh(e, graph.In, state, body, EdgeChanged)
+	w.putFresh(e, graph.In, state, body, EdgeChanged)
+	return nil
 }
 
 func (w *Writer) state(e graph.Edge, dir graph.Direction) (state byte, ok bool, err error) {
@@ -483,17 +462,29 @@ func (w *Writer) RemoveEdge(e graph.Edge, dir graph.Direction) (ok bool, err err
 		}
 	}
 	if state != freshInserted {
-		return true, w.putFresh(e, dir, freshDeleted, nil, EdgeRemoved)
+		w.putFresh(e, dir, freshDeleted, nil, EdgeRemoved)
+		return true, nil
 	}
-	defer w.touch()
 	w.changes.Edges = append(w.changes.Edges, EdgeChange{v, n, e.ID, e.Type, dir, EdgeRemoved})
 	w.key = keys.AppendFreshOne(w.key[:0], e.Type, dir, v.Local(), n, e.ID)
-	return true, w.batch.Delete(w.key, nil)
+	w.over.put(w.key, nil, true)
+	return true, nil
 }
 
-// prepare completes the batch.
+// prepare makes the batch of all changes.
 func (w *Writer) prepare() error {
 	s := w.shard
+	if w.bulk != nil {
+		if err := w.bulk.finish(); err != nil {
+			return err
+		}
+	}
+	w.batch = s.graph.db.NewBatch()
+	if err := w.over.appendTo(w.batch); err != nil {
+		return err
+	}
+	// An id that is stored here and was given out to another transaction is not lost: that one knows it.
+	w.stored = next{s.nextVertex.Load(), s.nextEdge.Load(), w.known.nextValue + uint64(len(w.over.large))}
 	put := func(what byte, old, now uint64) error {
 		if now == old {
 			return nil
@@ -501,12 +492,14 @@ func (w *Writer) prepare() error {
 		return w.batch.Set(keys.MetaKey(what), binary.AppendUvarint(nil, now), nil)
 	}
 	err := errors.Join(
-		put(keys.MetaNextVertex, w.base.vertex, w.next.vertex), put(keys.MetaNextEdge, w.base.edge, w.next.edge),
-		put(keys.MetaNextValue, w.base.value, w.next.value),
+		put(keys.MetaNextVertex, s.next.vertex, w.stored.vertex), put(keys.MetaNextEdge, s.next.edge, w.stored.edge),
+		put(keys.MetaNextValue, s.next.value, w.stored.value),
 	)
 	if err != nil {
 		return err
 	}
+	// No commit after this one may use the same large values, whatever becomes of it.
+	s.next.value = w.stored.value
 	if w.counters, err = s.counters.apply(w.batch, w.delta); err != nil {
 		return err
 	}

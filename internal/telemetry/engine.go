@@ -18,7 +18,7 @@ var kindNames = map[graph.Kind]string{
 type engine struct {
 	e                                              *query.Engine
 	statements, seconds, rows, plans, cached, live *prometheus.Desc
-	transactions, open                             *prometheus.Desc
+	transactions, open, conflicts, retries         *prometheus.Desc
 }
 
 func newEngine(e *query.Engine) *engine {
@@ -33,12 +33,14 @@ func newEngine(e *query.Engine) *engine {
 		live:         d("hopgate_statements_running", "Statements that run.", nil, nil),
 		transactions: d("hopgate_transactions_total", "Explicit transactions that have ended, by outcome.", []string{"outcome"}, nil),
 		open:         d("hopgate_transactions_open", "Explicit transactions that are open.", nil, nil),
+		conflicts:    d("hopgate_transaction_conflicts_total", "Transactions that could not be committed beside others.", nil, nil),
+		retries:      d("hopgate_transaction_retries_total", "Statements that were run again after a conflict.", nil, nil),
 	}
 }
 
 // Describe sends the descriptions.
 func (c *engine) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.statements, c.seconds, c.rows, c.plans, c.cached, c.live, c.transactions, c.open} {
+	for _, d := range []*prometheus.Desc{c.statements, c.seconds, c.rows, c.plans, c.cached, c.live, c.transactions, c.open, c.conflicts, c.retries} {
 		ch <- d
 	}
 }
@@ -71,4 +73,6 @@ func (c *engine) Collect(ch chan<- prometheus.Metric) {
 	counter(c.transactions, committed, "committed")
 	counter(c.transactions, ended-min(ended, committed), "rolled_back")
 	ch <- prometheus.MustNewConstMetric(c.open, prometheus.GaugeValue, float64(m.TxBegun.Load()-ended))
+	counter(c.conflicts, m.Conflicts.Load())
+	counter(c.retries, m.Retries.Load())
 }

@@ -16,9 +16,25 @@ func (tx *Tx) count(c storage.Count) int64 {
 		return n
 	}
 	for i, w := range tx.ws {
-		n += tx.g.shards[i].Counters()[c] + w.Delta()[c]
+		n += tx.counters(i)[c] + w.Delta()[c]
 	}
 	return n
+}
+
+// counters gives the counters that a writer's changes add to.
+func (tx *Tx) counters(no int) storage.Counters {
+	if tx.cut != nil {
+		return tx.cut.counters[no]
+	}
+	return tx.g.shards[no].Counters()
+}
+
+// sketches gives the distinct counts that a writer's changes add to.
+func (tx *Tx) sketches(no int) map[graph.IndexID]*storage.Sketch {
+	if tx.cut != nil {
+		return tx.cut.sketches[no]
+	}
+	return tx.g.shards[no].Sketches()
 }
 
 // Counts implements shard.Tx.
@@ -41,11 +57,11 @@ func (tx *Tx) Counts() *graph.Counts {
 	if tx.counts == nil {
 		var sketches []map[graph.IndexID]*storage.Sketch
 		for i, w := range tx.ws {
-			sketches = append(sketches, tx.g.shards[i].Sketches(), w.Sketches())
+			sketches = append(sketches, tx.sketches(i), w.Sketches())
 		}
 		tx.counts = tx.g.counts(func(f func(storage.Count, int64)) {
 			for i, w := range tx.ws {
-				for k, n := range tx.g.shards[i].Counters() {
+				for k, n := range tx.counters(i) {
 					f(k, n)
 				}
 				for k, n := range w.Delta() {

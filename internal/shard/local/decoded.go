@@ -266,10 +266,13 @@ func (tx *Tx) openLists() *listViews {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
 	for no, l := range tx.g.decoded.lists {
-		if tx.mode == shard.Read {
+		switch {
+		case tx.mode == shard.Read:
 			s := &tx.cut.sources[no]
 			l.Open(&lv.views[no], tx.cut.seq, s.next, s, nil)
-		} else {
+		case tx.cut != nil:
+			l.Open(&lv.views[no], tx.cut.seq, tx.cut.sources[no].next, nil, tx.touch(no))
+		default:
 			l.Open(&lv.views[no], tx.g.seq, tx.ws[no].NextVertex(), nil, tx.touch(no))
 		}
 	}
@@ -294,8 +297,11 @@ func (tx *Tx) openColumns() []cache.ColumnView {
 	}
 	for no, c := range tx.g.decoded.columns {
 		switch {
-		case tx.mode == shard.Write:
-			if t := tx.touch(no); first {
+		case tx.mode != shard.Read:
+			t := tx.touch(no)
+			if first && tx.cut != nil {
+				c.Open(&d.columns[no], tx.cut.seq, tx.cut.sources[no].next, nil, tx.decode, t)
+			} else if first {
 				c.Open(&d.columns[no], tx.g.seq, tx.ws[no].NextVertex(), nil, tx.decode, t)
 			}
 		case first:

@@ -15,10 +15,13 @@ import (
 
 // Graph is a graph over local shards. It implements shard.Graph.
 //
-// One transaction writes at a time, so writes are serialisable and meet no conflicts; the writer's lock ends once its
-// changes are applied, and the wait for their sync lies outside of it, so that commits that follow each other share
-// syncs. After every commit a cut is made: a snapshot of each shard. It is published, for new readers, when the commit
-// and all before it are synced. So readers wait for nobody and see nothing that a crash could take back.
+// A transaction that writes reads a cut and its own changes, beside any number of others, and takes the writer's lock
+// only to commit: see Tx.rebase for what becomes of conflicts. The lock ends once the changes are applied, and the wait
+// for their sync lies outside of it, so that commits that follow each other share syncs. After every commit a cut is
+// made: a snapshot of each shard. It is published, for new transactions, when the commit and all before it are synced.
+// So readers wait for nobody and see nothing that a crash could take back.
+//
+// The writer's lock is the only one that is held while something is waited for, so there are no deadlocks.
 type Graph struct {
 	*storage.Catalog
 	name   string
@@ -42,7 +45,9 @@ type Graph struct {
 
 	mu      sync.Mutex
 	current *cut
-	open    int // transactions
+	bases   map[uint64]int // how many transactions write over a cut of a sequence
+	recent  []writeSet     // of the commits that one of these, or one that begins now, does not see
+	open    int            // transactions
 	closing bool
 	idle    chan struct{} // closed when closing and the last transaction has ended
 
@@ -77,7 +82,7 @@ type publication struct {
 
 func openGraph(opts *Options, shared *storage.Shared, name, dir string, m manifest, create bool) (_ *Graph, err error) {
 	g := &Graph{
-		name: name, dir: dir, opts: opts, writer: make(chan struct{}, 1), stop: make(chan struct{}),
+		name: name, dir: dir, opts: opts, writer: make(chan struct{}, 1), stop: make(chan struct{}), bases: map[uint64]int{},
 		idle: make(chan struct{}), kick: make(chan struct{}, 1), foldDone: make(chan struct{}),
 	}
 	defer func() {
@@ -166,6 +171,7 @@ func (g *Graph) publish(p *publication, err error) error {
 	if err == nil {
 		p.cut.refs = 1
 		old, g.current = g.current, p.cut
+		g.forget()
 	} else {
 		old.refs = 1
 	}
@@ -252,22 +258,34 @@ func (g *Graph) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
 	tx := &Tx{g: g, mode: mode}
 	if mode == shard.Read {
 		tx.cut = g.acquire()
-		tx.views = tx.cut.views
+		tx.views, tx.defs = tx.cut.views, tx.cut.defs
 		return tx, nil
 	}
-	if err := g.lock(ctx); err != nil {
+	if err := g.writable(); err != nil {
 		g.leave()
 		return nil, err
 	}
-	for _, s := range g.shards {
-		if err := s.Writable(); err != nil {
-			g.unlock()
-			g.leave()
-			return nil, err
-		}
+	if mode == shard.Write {
+		tx.cut = g.acquireBase()
+	} else if err := g.lock(ctx); err != nil {
+		g.leave()
+		return nil, err
 	}
 	tx.begin()
 	return tx, nil
+}
+
+// writable says why the graph cannot be written to, or nil.
+func (g *Graph) writable() error {
+	if g.opts.ReadOnly {
+		return readOnly()
+	}
+	for _, s := range g.shards {
+		if err := s.Writable(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // commit applies the writers' changes and gives up the writer's lock, which the caller holds. It returns when they are
@@ -281,6 +299,7 @@ func (g *Graph) commit(ws []*storage.Writer, keys *keyTables) error {
 		}
 	}
 	g.notePairs(ws)
+	written := writeSetOf(ws)
 	wait, err := storage.Commit(ws, &g.intents)
 	if err != nil {
 		g.keys = nil
@@ -292,6 +311,7 @@ func (g *Graph) commit(ws []*storage.Writer, keys *keyTables) error {
 		return err
 	}
 	g.seq++
+	g.remember(written)
 	g.decoded.note(g.seq, ws)
 	p, err := g.enqueue()
 	g.noteFresh()

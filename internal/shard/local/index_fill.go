@@ -64,7 +64,7 @@ func (b *build) begin(mode shard.Mode) (*Tx, error) {
 // put makes entries in a transaction, in which the definition of the index is what it is now; next is the mark that goes
 // with them.
 func (b *build) put(next graph.VertexID, f func(tx *Tx, d *indexDef) error) error {
-	tx, err := b.begin(shard.Write)
+	tx, err := b.begin(shard.WriteExclusive)
 	if err != nil {
 		return err
 	}
@@ -76,9 +76,7 @@ func (b *build) put(next graph.VertexID, f func(tx *Tx, d *indexDef) error) erro
 	if err := f(tx, d); err != nil {
 		return err
 	}
-	if err := tx.ws[0].SetIndexMark(b.id, next); err != nil {
-		return err
-	}
+	tx.ws[0].SetIndexMark(b.id, next)
 	return tx.Commit(b.ctx)
 }
 
@@ -103,7 +101,8 @@ func (b *build) entry(tx *Tx, d *indexDef, vals []graph.Value, o storage.Owner) 
 			return clash(d, vals, other, o)
 		}
 	}
-	return tx.ws[o.Vertex.Shard()].PutEntry(d.ID, tuple, !d.Unique || loose, o)
+	tx.ws[o.Vertex.Shard()].PutEntry(d.ID, tuple, !d.Unique || loose, o)
+	return nil
 }
 
 // someVertices makes the entries of some vertices at or after from; next is where to go on.

@@ -18,7 +18,7 @@ import (
 func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 	l.Rejected = l.Rejected[:0]
 	l.AppliedVertices, l.AppliedEdges, l.Skipped = 0, 0, false
-	t, err := g.Begin(ctx, shard.Write)
+	t, err := g.Begin(ctx, shard.WriteExclusive)
 	if err != nil {
 		return err
 	}
@@ -38,12 +38,9 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 			return nil
 		}
 		if l.Skipped {
-			err = first.DropMark(l.Stream)
+			first.DropMark(l.Stream)
 		} else {
-			err = first.SetMark(l.Stream, l.Seq, l.Mark)
-		}
-		if err != nil {
-			return err
+			first.SetMark(l.Stream, l.Seq, l.Mark)
 		}
 	}
 	b := newLoadBatch(ctx, tx, l)

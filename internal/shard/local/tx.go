@@ -11,12 +11,14 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// Tx implements shard.Tx. Reads go to the views of a cut, or, where it may write, to those of one writer a shard.
+// Tx implements shard.Tx. Reads go to the views of a cut, or, where it may write, to those of one writer a shard: over
+// a cut, or, while it holds the writer's lock, over what is there.
 type Tx struct {
 	g     *Graph
 	mode  shard.Mode
 	views []*storage.View
-	cut   *cut // of a reader
+	cut   *cut // nil if the transaction holds the writer's lock
+	defs  *indexDefs
 	ended atomic.Bool
 	plain bool // reads nothing that is decoded
 
@@ -330,7 +332,7 @@ func (tx *Tx) writable() error {
 	switch {
 	case tx.ended.Load():
 		return misuse("the transaction has ended")
-	case tx.mode != shard.Write:
+	case tx.mode == shard.Read:
 		return misuse("a write in a transaction that only reads")
 	}
 	return nil
@@ -341,16 +343,31 @@ func (tx *Tx) Rollback() {
 	if tx.ended.Swap(true) {
 		return
 	}
-	tx.closeDecoded()
-	if tx.mode == shard.Write {
-		for _, w := range tx.ws {
-			if err := w.Discard(); err != nil {
-				tx.g.opts.Logger.Error("end a transaction", "graph", tx.g.name, "error", err)
-			}
-		}
+	tx.discard()
+	if tx.cut == nil {
 		tx.g.unlock()
-	} else {
+	}
+	tx.end()
+}
+
+// discard throws the changes away.
+func (tx *Tx) discard() {
+	for _, w := range tx.ws {
+		if err := w.Discard(); err != nil {
+			tx.g.opts.Logger.Error("end a transaction", "graph", tx.g.name, "error", err)
+		}
+	}
+}
+
+// end gives back what the transaction holds but the writer's lock.
+func (tx *Tx) end() {
+	tx.closeDecoded()
+	switch {
+	case tx.cut == nil:
+	case tx.mode == shard.Read:
 		tx.g.release(tx.cut)
+	default:
+		tx.g.releaseBase(tx.cut)
 	}
 	tx.g.leave()
 }

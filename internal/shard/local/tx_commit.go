@@ -23,10 +23,17 @@ func (tx *Tx) Commit(ctx context.Context) error {
 		tx.Rollback()
 		return err
 	}
+	ws := tx.ws
+	if tx.cut != nil {
+		var err error
+		if ws, err = tx.rebase(ctx); err != nil || ws == nil {
+			tx.Rollback()
+			return err
+		}
+	}
 	tx.ended.Store(true)
-	tx.closeDecoded()
-	err := tx.g.commit(tx.ws, nil)
-	tx.g.leave()
+	err := tx.g.commit(ws, nil)
+	tx.end()
 	return err
 }
 
@@ -52,7 +59,7 @@ func (tx *Tx) verify(ctx context.Context) error {
 		if rec[0].Labels == 0 {
 			continue
 		}
-		for _, d := range tx.g.defs.Load().byType[e.Type] {
+		for _, d := range tx.defs.byType[e.Type] {
 			if p := d.missing(d.values(rec[0].Props)); p != "" {
 				return missingEdgeProp(d, p)
 			}
@@ -90,7 +97,7 @@ func (tx *Tx) verifyVertices(ctx context.Context) error {
 	byDef := map[*indexDef][]graph.VertexID{}
 	for id := range tx.touched {
 		for _, l := range tx.g.Labels(tx.set(id)) {
-			for _, d := range tx.g.defs.Load().byLabel[l] {
+			for _, d := range tx.defs.byLabel[l] {
 				if d.Required {
 					byDef[d] = append(byDef[d], id)
 				}
@@ -138,7 +145,7 @@ func missingEdgeProp(d *indexDef, p string) error {
 
 // duplicate tells of a violation of a unique index.
 func (tx *Tx) duplicate(id graph.IndexID, o storage.Owner) error {
-	d := tx.g.defs.Load().byID[id]
+	d := tx.defs.byID[id]
 	var vals []graph.Value
 	var err error
 	if o.IsEdge {

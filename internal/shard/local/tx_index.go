@@ -19,7 +19,7 @@ func (tx *Tx) indexDefs() *indexDefs {
 	if tx.cut != nil {
 		return tx.cut.defs
 	}
-	return tx.g.defs.Load()
+	return tx.defs
 }
 
 // vertexIndex gives an index over vertices that may be read, or a bare id space.

@@ -20,17 +20,32 @@ type write struct {
 	// touched are the vertices and edges whose required properties are checked at commit.
 	touched      map[graph.VertexID]struct{}
 	touchedEdges map[graph.EdgeID]graph.Edge
+	// log holds what was applied, ids and all, so that it can be applied again to a later state.
+	log []shard.Mutation
+	// replaying says that what is created has its id already.
+	replaying bool
 	// dups holds, by index and tuple, further owners of what a unique index holds one of; at commit there must be none.
 	dups map[string][]storage.Owner
 }
 
+// begin opens writers over the transaction's cut, or, if it has none, over what is there now.
 func (tx *Tx) begin() {
+	tx.defs = tx.g.defs.Load()
+	if tx.cut != nil {
+		tx.defs = tx.cut.defs
+	}
+	tx.views = nil
 	tx.write = write{
 		sets: map[graph.VertexID]graph.LabelSet{}, deleted: map[graph.VertexID]struct{}{}, touched: map[graph.VertexID]struct{}{},
 		touchedEdges: map[graph.EdgeID]graph.Edge{}, dups: map[string][]storage.Owner{},
 	}
-	for _, s := range tx.g.shards {
-		w := s.NewWriter()
+	for no, s := range tx.g.shards {
+		var w *storage.Writer
+		if tx.cut != nil {
+			w = s.NewWriterAt(tx.cut.views[no])
+		} else {
+			w = s.NewWriter()
+		}
 		tx.ws = append(tx.ws, w)
 		tx.views = append(tx.views, w.View)
 	}
@@ -67,7 +82,27 @@ func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 	if size > tx.g.opts.TxBytes {
 		return graph.BudgetError("the transaction writes more than %d bytes, the limit of one transaction", tx.g.opts.TxBytes)
 	}
+	if tx.cut != nil {
+		tx.record(ms)
+	}
 	return nil
+}
+
+// record adds mutations to the log. Their values last as long as the transaction, their slices may not.
+func (tx *Tx) record(ms []shard.Mutation) {
+	n := 0
+	for i := range ms {
+		n += len(ms[i].Props)
+	}
+	props := make([]graph.Property, 0, n)
+	from := len(tx.log)
+	tx.log = append(tx.log, ms...)
+	for i := range tx.log[from:] {
+		m := &tx.log[from+i]
+		at := len(props)
+		props = append(props, m.Props...)
+		m.Props = props[at:len(props):len(props)]
+	}
 }
 
 // prefetch reads the label sets of the vertices that mutations name.
@@ -156,14 +191,19 @@ func (tx *Tx) createVertex(m *shard.Mutation) error {
 	if err := tx.g.Present(set, m.Props); err != nil {
 		return err
 	}
-	w := tx.place()
-	m.Vertex = w.NewVertex()
+	var w *storage.Writer
+	if tx.replaying {
+		w = tx.ws[m.Vertex.Shard()]
+	} else {
+		w = tx.place()
+		m.Vertex = w.NewVertex()
+	}
 	if err := w.PutVertex(m.Vertex, set, labels, m.Props); err != nil {
 		return err
 	}
 	tx.sets[m.Vertex] = set
 	for _, l := range labels {
-		for _, d := range tx.g.defs.Load().byLabel[l] {
+		for _, d := range tx.defs.byLabel[l] {
 			if d.Required {
 				tx.touched[m.Vertex] = struct{}{}
 			}
@@ -185,7 +225,7 @@ func (tx *Tx) setVertex(ctx context.Context, m *shard.Mutation) error {
 	}
 	owner := storage.Owner{Vertex: m.Vertex}
 	for _, l := range tx.g.Labels(set) {
-		for _, d := range tx.g.defs.Load().byLabel[l] {
+		for _, d := range tx.defs.byLabel[l] {
 			if !d.touches(m.Props) {
 				continue
 			}
@@ -247,7 +287,7 @@ func (tx *Tx) setLabels(ctx context.Context, m *shard.Mutation) error {
 	owner := storage.Owner{Vertex: m.Vertex}
 	for _, ls := range [...][]graph.LabelID{removed, added} {
 		for _, l := range ls {
-			for _, d := range tx.g.defs.Load().byLabel[l] {
+			for _, d := range tx.defs.byLabel[l] {
 				vals, err := tx.valuesOf(ctx, d, m.Vertex)
 				if err != nil {
 					return err
@@ -307,7 +347,7 @@ func (tx *Tx) deleteVertex(ctx context.Context, id graph.VertexID) error {
 	}
 	owner := storage.Owner{Vertex: id}
 	for _, l := range tx.g.Labels(set) {
-		for _, d := range tx.g.defs.Load().byLabel[l] {
+		for _, d := range tx.defs.byLabel[l] {
 			if !d.Indexed {
 				continue
 			}
@@ -341,15 +381,13 @@ func (tx *Tx) createEdge(m *shard.Mutation) error {
 	if err != nil {
 		return err
 	}
-	e.ID = src.NewEdge()
-	if err := src.AddEdge(*e, graph.Out, body); err != nil {
-		return err
+	if !tx.replaying {
+		e.ID = src.NewEdge()
 	}
-	if err := dst.AddEdge(*e, graph.In, body); err != nil {
-		return err
-	}
+	src.AddEdge(*e, graph.Out, body)
+	dst.AddEdge(*e, graph.In, body)
 	tx.countEdge(*e, 1)
-	for _, d := range tx.g.defs.Load().byType[e.Type] {
+	for _, d := range tx.defs.byType[e.Type] {
 		if d.Required {
 			tx.touchedEdges[e.ID] = *e
 		}
@@ -387,7 +425,7 @@ func (tx *Tx) setEdge(ctx context.Context, m *shard.Mutation) error {
 	if !tx.edgeThere(e) {
 		return gone("edge", uint64(e.ID))
 	}
-	for _, d := range tx.g.defs.Load().byType[e.Type] {
+	for _, d := range tx.defs.byType[e.Type] {
 		if !d.touches(m.Props) {
 			continue
 		}
@@ -428,7 +466,7 @@ func (tx *Tx) deleteEdge(ctx context.Context, e graph.Edge) error {
 	if !tx.edgeThere(e) {
 		return nil
 	}
-	for _, d := range tx.g.defs.Load().byType[e.Type] {
+	for _, d := range tx.defs.byType[e.Type] {
 		vals, ok, err := tx.edgeValuesOf(ctx, d, e)
 		if err != nil {
 			return err

@@ -1,0 +1,143 @@
+package storage
+
+import (
+	"bytes"
+	"math/rand/v2"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// overlay is what a transaction has written to a shard and not committed: the last change of each key, in the order of
+// the keys, and the large values. It is a skip list in which nothing moves and from which nothing is taken out, so a
+// cursor in it stays where it is while keys are added. It may be read from many goroutines, but not beside a write.
+type overlay struct {
+	nodes   []overlayNode // the first is the head, so node 0 means none
+	links   []uint32      // of each node, its successors by level, from node.links on
+	height  int
+	bytes   int    // of keys and values
+	changes uint64 // counts the writes
+	free    []byte // memory for keys and values
+	block   int    // size of the last block of memory
+
+	// large are the large values that were written, whose numbers count from firstLarge.
+	large      [][]byte
+	largeBytes int
+	firstLarge uint64
+}
+
+type overlayNode struct {
+	key, value []byte
+	links      uint32
+	deleted    bool
+}
+
+const (
+	overlayHeight            = 14 // one node of four is a level higher than the others
+	firstBlock, largestBlock = 512, 64 << 10
+)
+
+// search finds the first node whose key is not less than key, 0 if there is none; prev, if not nil, gets the nodes
+// before it on all levels.
+func (o *overlay) search(key []byte, prev *[overlayHeight]uint32) uint32 {
+	at, next := uint32(0), uint32(0)
+	for level := o.height - 1; level >= 0; level-- {
+		// What was not less one level above need not be compared again.
+		for known := next; ; {
+			next = o.links[o.nodes[at].links+uint32(level)]
+			if next == 0 || next == known || bytes.Compare(o.nodes[next].key, key) >= 0 {
+				break
+			}
+			at = next
+		}
+		if prev != nil {
+			prev[level] = at
+		}
+	}
+	return next
+}
+
+// get finds a key's node; 0 if the key was not written.
+func (o *overlay) get(key []byte) uint32 {
+	if n := o.search(key, nil); n != 0 && bytes.Equal(o.nodes[n].key, key) {
+		return n
+	}
+	return 0
+}
+
+// before is the last node whose key is less than key, 0 if there is none.
+func (o *overlay) before(key []byte) uint32 {
+	if o.height == 0 {
+		return 0
+	}
+	var prev [overlayHeight]uint32
+	o.search(key, &prev)
+	return prev[0]
+}
+
+func (o *overlay) next(n uint32) uint32 { return o.links[o.nodes[n].links] }
+
+// put notes that a key is set, or deleted. It copies key and value.
+func (o *overlay) put(key, value []byte, deleted bool) {
+	o.changes++
+	if o.nodes == nil {
+		o.nodes = make([]overlayNode, 1, 8)
+		o.links = make([]uint32, overlayHeight, overlayHeight+8)
+	}
+	var prev [overlayHeight]uint32
+	if n := o.search(key, &prev); n != 0 && bytes.Equal(o.nodes[n].key, key) {
+		node := &o.nodes[n]
+		o.bytes += len(value) - len(node.value)
+		node.value, node.deleted = o.copy(value), deleted
+		return
+	}
+	height := 1
+	for r := rand.Uint32(); height < overlayHeight && r&3 == 0; r >>= 2 {
+		height++
+	}
+	o.height = max(o.height, height)
+	n := uint32(len(o.nodes))
+	o.nodes = append(o.nodes, overlayNode{o.copy(key), o.copy(value), uint32(len(o.links)), deleted})
+	for level := range uint32(height) {
+		link := o.nodes[prev[level]].links + level
+		o.links = append(o.links, o.links[link])
+		o.links[link] = n
+	}
+	o.bytes += len(key) + len(value)
+}
+
+// copy copies b to the overlay's memory.
+func (o *overlay) copy(b []byte) []byte {
+	if len(b) > len(o.free) {
+		if len(b) > largestBlock/8 {
+			return bytes.Clone(b)
+		}
+		o.block = min(max(2*o.block, firstBlock), largestBlock)
+		o.free = make([]byte, max(o.block, len(b)))
+	}
+	n := copy(o.free, b)
+	out := o.free[:n:n]
+	o.free = o.free[n:]
+	return out
+}
+
+func (o *overlay) empty() bool { return len(o.nodes) == 0 && len(o.large) == 0 }
+
+// appendTo puts all changes into a batch, in the order of the keys.
+func (o *overlay) appendTo(b *pebble.Batch) error {
+	if len(o.nodes) == 0 {
+		return nil
+	}
+	for n := o.next(0); n != 0; n = o.next(n) {
+		node := &o.nodes[n]
+		var err error
+		if node.deleted {
+			err = b.Delete(node.key, nil)
+		} else {
+			err = b.Set(node.key, node.value, nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
