@@ -25,6 +25,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // running is a server that listens, with a client of its gRPC side.
@@ -35,10 +36,13 @@ type running struct {
 	conn   *grpc.ClientConn
 }
 
-func serve(t testing.TB) *running {
-	store := newOracle(t)
-	r := &running{engine: query.New(store, query.Options{})}
-	r.Server = New(r.engine, loader.New(store), nil, prometheus.NewRegistry(), Options{Logger: slog.New(slog.DiscardHandler)})
+func serve(t testing.TB) *running { return serveOver(t, newOracle(t), query.Options{}, Options{}) }
+
+// serveOver serves a store.
+func serveOver(t testing.TB, store shard.Store, qopt query.Options, opt Options) *running {
+	opt.Logger = slog.New(slog.DiscardHandler)
+	r := &running{engine: query.New(store, qopt)}
+	r.Server = New(r.engine, loader.New(store), nil, prometheus.NewRegistry(), opt)
 	var err error
 	r.addrs, err = r.Listen(context.Background(), Addresses{HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Admin: "127.0.0.1:0"})
 	require.NoError(t, err)
