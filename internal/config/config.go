@@ -17,6 +17,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/hopgate/hopgate/internal/query/fetch"
+	"github.com/hopgate/hopgate/internal/storage"
 )
 
 // Config is the whole configuration of a server. The tags are the keys of the YAML file; setting x of the file is the
@@ -27,6 +28,9 @@ type Config struct {
 	GRPC           string        // address of the gRPC listener
 	Admin          string        // address of the admin listener
 	Memory         Bytes         // the budget of caches, memtables and queries; 0: half of what there is
+	CacheMode      string        // what keeps blocks that were read: block, page or direct
+	BlockCache     Bytes         // size of the block cache; 0: three tenths of Memory
+	TopologyCache  string        // size of the cache of decoded lists and columns; "": three tenths of Memory
 	ValueThreshold Bytes         // values from this size on live apart
 	Shards         int           // shards of a graph that is made from now on
 	DrainTimeout   time.Duration // for running queries at the end
@@ -50,7 +54,7 @@ type Config struct {
 func Default() Config {
 	c := Config{
 		DataDir: "./hopgate-data", HTTP: "127.0.0.1:8080", GRPC: "127.0.0.1:9090", Admin: "127.0.0.1:6060",
-		ValueThreshold: 1 << 10, Shards: 1, DrainTimeout: 10 * time.Second, TxIdleTimeout: 30 * time.Second, MaxRequest: 64 << 20, PlanCache: 1024, SlowLog: 128,
+		CacheMode: "block", ValueThreshold: 1 << 10, Shards: 1, DrainTimeout: 10 * time.Second, TxIdleTimeout: 30 * time.Second, MaxRequest: 64 << 20, PlanCache: 1024, SlowLog: 128,
 		LogFormat: "text", LogLevel: "info",
 	}
 	c.Fetch.EnsureDefaults()
@@ -71,6 +75,9 @@ func (c *Config) settings() []setting {
 		{"grpc", "address of the gRPC listener", (*text)(&c.GRPC)},
 		{"admin", "address of the admin listener: probes, metrics, profiles", (*text)(&c.Admin)},
 		{"memory", "budget of caches, memtables and queries, such as 2GiB; 0 takes half of what there is", &c.Memory},
+		{"cache-mode", "what keeps blocks that were read: block (a block cache above the page cache), page (the page cache alone) or direct (a block cache, with reads past the page cache)", (*text)(&c.CacheMode)},
+		{"block-cache", "size of the block cache; 0 takes three tenths of the budget", &c.BlockCache},
+		{"topology-cache", "size of the cache of decoded lists and columns; 0 is none, empty takes three tenths of the budget", (*text)(&c.TopologyCache)},
 		{"value-threshold", "size from which on a value lives apart", &c.ValueThreshold},
 		{"shards", "shards of a graph that is made from now on", (*whole)(&c.Shards)},
 		{"drain-timeout", "time for running queries after SIGTERM", (*duration)(&c.DrainTimeout)},
@@ -220,6 +227,14 @@ func (c *Config) Validate() error {
 	}
 	if c.ValueThreshold < 16 {
 		bad("value-threshold: must be at least 16 bytes, is %d", c.ValueThreshold)
+	}
+	if _, err := storage.ParseCacheMode(c.CacheMode); err != nil {
+		bad("cache-mode: %w", err)
+	}
+	if c.TopologyCache != "" {
+		if _, err := ParseBytes(c.TopologyCache); err != nil {
+			bad("topology-cache: %w", err)
+		}
 	}
 	if c.Memory != 0 && c.Memory < 64<<20 {
 		bad("memory: must be 0 or at least 64MiB, is %s", &c.Memory)

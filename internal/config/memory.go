@@ -5,13 +5,15 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/hopgate/hopgate/internal/storage"
 )
 
 // Budget is what Memory is split into, in bytes.
 type Budget struct {
 	Total      int64
-	BlockCache int64 // Pebble's blocks
-	Topology   int64 // decoded lists and columns
+	BlockCache int64 // Pebble's blocks; 0 is none
+	Topology   int64 // decoded lists and columns; 0 is none
 	Memtable   int64 // the size of one memtable, of which each shard has some
 	Query      int64 // of one query
 	GoHeap     int64 // what the Go runtime may use: the rest beside what lies off its heap
@@ -29,6 +31,16 @@ func (c *Config) Split() Budget {
 		total = available() / 2
 	}
 	b := Budget{Total: total, BlockCache: total * 3 / 10, Topology: total * 3 / 10, Query: int64(c.QueryMemory)}
+	if c.BlockCache > 0 {
+		b.BlockCache = int64(c.BlockCache)
+	}
+	if c.CacheMode == storage.CachePages.String() {
+		b.BlockCache = 0
+	}
+	if c.TopologyCache != "" {
+		size, _ := ParseBytes(c.TopologyCache) // Validate has read it
+		b.Topology = int64(size)
+	}
 	b.Memtable = min(max(total/10/int64(memtables*c.Shards), 1<<20), 64<<20)
 	if b.Query == 0 {
 		b.Query = total / 4

@@ -46,6 +46,12 @@ func openInstance(o *Options, sh *Shared, dir string, values, create bool) (*ins
 	p.ErrorIfNotExists = !create
 	p.ErrorIfExists = create
 	p.Logger = in
+	if o.CacheMode == CacheDirect {
+		var err error
+		if p.FS, err = newDirectFS(p.FS, dir); err != nil {
+			return nil, err
+		}
+	}
 	p.FS = faultFS{p.FS, in}
 	p.EventListener = &pebble.EventListener{
 		BackgroundError: in.backgroundError,
@@ -183,7 +189,7 @@ func (in *instance) Fatalf(format string, args ...any) {
 // probeSeparation asserts that large values are really separated with the options as they are.
 func probeSeparation(o *Options) error {
 	probe := *o
-	probe.FS, probe.ReadOnly = vfs.NewMem(), false
+	probe.FS, probe.ReadOnly, probe.CacheMode = vfs.NewMem(), false, CacheBlocks
 	in, err := openInstance(&probe, nil, "probe", true, true)
 	if err != nil {
 		return err

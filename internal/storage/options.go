@@ -25,7 +25,9 @@ type Options struct {
 	// ValueThreshold is the size in bytes from which a property value lies apart, read only when it is asked for;
 	// default 1 KiB.
 	ValueThreshold int
-	// CacheBytes is the size of the block cache that all shards share; default 128 MiB.
+	// CacheMode says what keeps blocks that were read; default CacheBlocks.
+	CacheMode CacheMode
+	// CacheBytes is the size of the block cache that all shards share; default 128 MiB. The mode CachePages has none.
 	CacheBytes int64
 	// DecodedBytes is the memory for decoded neighbour lists and property columns, off the Go heap, which all shards
 	// share; default 128 MiB. Negative decodes nothing ahead.
@@ -136,7 +138,11 @@ type Shared struct {
 
 // NewShared makes the caches. The owner closes it after all its shards.
 func NewShared(o *Options) *Shared {
-	c := pebble.NewCache(o.CacheBytes)
+	size := o.CacheBytes
+	if o.CacheMode == CachePages {
+		size = pagesCacheBytes
+	}
+	c := pebble.NewCache(size)
 	return &Shared{cache: c, files: pebble.NewFileCache(4, 4096), decoded: cache.New(cache.Options{Budget: int(o.DecodedBytes)})}
 }
 
