@@ -78,7 +78,7 @@ func (s *walkSearch) search(ctx context.Context, from graph.VertexID, out *found
 				return err
 			}
 		}
-		if s.to != graph.NoVertex && s.counts[s.to] >= s.want || s.missing && s.to != graph.NoVertex {
+		if s.to != graph.NoVertex && (s.counts[s.to] >= s.want || s.missing && !s.exact) {
 			return nil
 		}
 		s.layer = make(map[int32]int32, len(s.layer))
