@@ -30,6 +30,7 @@ type app struct {
 	timeout                   time.Duration
 	verbose                   bool
 	statement                 string
+	tx                        *shellTx // that the shell has open, or nil
 }
 
 // dial connects to the server and gives a context with the deadline and the token of the flags.

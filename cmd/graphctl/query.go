@@ -96,6 +96,9 @@ func (a *app) stream(cmd *cobra.Command, q *queryFlags, text string, p *printer)
 		return nil, err
 	}
 	a.statement = text
+	if a.tx != nil {
+		return a.runInTx(q, text, params, p)
+	}
 	conn, ctx, cancel, err := a.dial(cmd.Context())
 	if err != nil {
 		return nil, err
@@ -113,12 +116,13 @@ func (a *app) stream(cmd *cobra.Command, q *queryFlags, text string, p *printer)
 	if err != nil {
 		return nil, err
 	}
-	var summary *pb.QuerySummary
+	return readAnswer(stream.Recv, p)
+}
+
+// readAnswer hands the rows of an answer to the printer, up to the summary.
+func readAnswer(recv func() (*pb.QueryResponse, error), p *printer) (*pb.QuerySummary, error) {
 	for {
-		part, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return summary, nil
-		}
+		part, err := recv()
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +134,7 @@ func (a *app) stream(cmd *cobra.Command, q *queryFlags, text string, p *printer)
 				return nil, err
 			}
 		case *pb.QueryResponse_Summary:
-			summary = x.Summary
+			return x.Summary, nil
 		}
 	}
 }

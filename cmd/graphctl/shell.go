@@ -26,20 +26,41 @@ func (a *app) shell(cmd *cobra.Command, q *queryFlags) error {
 	}
 	words := append(append([]string{}, keywords...), a.names(cmd)...)
 	rl, err := readline.NewEx(&readline.Config{
-		Prompt: a.graph + "> ", HistoryFile: history, DisableAutoSaveHistory: true, AutoComplete: completer(words), InterruptPrompt: "^C",
+		Prompt: a.prompt(), HistoryFile: history, DisableAutoSaveHistory: true, AutoComplete: completer(words), InterruptPrompt: "^C",
 	})
 	if err != nil {
 		return err
 	}
 	defer rl.Close()
-	fmt.Fprintln(cmd.OutOrStdout(), "End a statement with ; and the shell with Ctrl-D.")
+	fmt.Fprintln(cmd.OutOrStdout(), "End a statement with ; and the shell with Ctrl-D. :begin opens a transaction.")
+	return a.repl(cmd, q, rl)
+}
+
+// lines is where a shell's lines come from.
+type lines interface {
+	Readline() (string, error)
+	SetPrompt(prompt string)
+	SaveHistory(line string) error
+}
+
+// prompt is how the shell asks for a statement; a star says that a transaction is open.
+func (a *app) prompt() string {
+	if a.tx != nil {
+		return a.graph + "*> "
+	}
+	return a.graph + "> "
+}
+
+// repl runs what it reads, to the end of it. A transaction that is open then is rolled back.
+func (a *app) repl(cmd *cobra.Command, q *queryFlags, rl lines) error {
+	defer a.closeTx()
 	var text []string
 	for {
 		line, err := rl.Readline()
 		switch {
 		case errors.Is(err, readline.ErrInterrupt):
 			text = nil
-			rl.SetPrompt(a.graph + "> ")
+			rl.SetPrompt(a.prompt())
 			continue
 		case errors.Is(err, io.EOF):
 			return nil
@@ -49,18 +70,30 @@ func (a *app) shell(cmd *cobra.Command, q *queryFlags) error {
 		if len(text) == 0 && strings.TrimSpace(line) == "" {
 			continue
 		}
+		if command := strings.TrimSpace(line); len(text) == 0 && strings.HasPrefix(command, ":") {
+			_ = rl.SaveHistory(command)
+			if err := a.txCommand(cmd, strings.Fields(strings.TrimSuffix(command, ";"))); err != nil {
+				a.report(cmd.ErrOrStderr(), err)
+			}
+			rl.SetPrompt(a.prompt())
+			continue
+		}
 		text = append(text, line)
 		if !strings.HasSuffix(strings.TrimSpace(line), ";") {
-			rl.SetPrompt(strings.Repeat(".", len(a.graph)) + "> ")
+			rl.SetPrompt(strings.Repeat(".", len(a.prompt())-2) + "> ")
 			continue
 		}
 		statement := strings.TrimSuffix(strings.TrimSpace(strings.Join(text, "\n")), ";")
 		_ = rl.SaveHistory(strings.Join(text, " "))
 		text = nil
-		rl.SetPrompt(a.graph + "> ")
+		open := a.tx != nil
 		if err := a.query(cmd, q, statement); err != nil {
 			a.report(cmd.ErrOrStderr(), err)
 		}
+		if open && a.tx == nil {
+			fmt.Fprintln(cmd.ErrOrStderr(), "graphctl: the transaction is rolled back")
+		}
+		rl.SetPrompt(a.prompt())
 	}
 }
 

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/loader"
+	"github.com/hopgate/hopgate/internal/oracle"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server"
+)
+
+// script is what a user types; it notes the prompts.
+type script struct {
+	lines   []string
+	prompts []string
+}
+
+func (s *script) Readline() (string, error) {
+	if len(s.lines) == 0 {
+		return "", io.EOF
+	}
+	line := s.lines[0]
+	s.lines = s.lines[1:]
+	return line, nil
+}
+func (s *script) SetPrompt(p string)       { s.prompts = append(s.prompts, p) }
+func (s *script) SaveHistory(string) error { return nil }
+
+// The shell's transactions: what is in one is seen there, and by others when it is committed.
+func TestShellTransactions(t *testing.T) {
+	store := oracle.New(1)
+	require.NoError(t, store.CreateGraph(context.Background(), query.DefaultGraph))
+	e := query.New(store, query.Options{})
+	srv := server.New(e, loader.New(store), nil, prometheus.NewRegistry(), server.Options{Logger: slog.New(slog.DiscardHandler)})
+	addrs, err := srv.Listen(context.Background(), server.Addresses{HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Admin: "127.0.0.1:0"})
+	require.NoError(t, err)
+	defer srv.Drain(context.Background())
+	a := &app{address: addrs.GRPC, graph: "default"}
+	typed := func(lines ...string) (out, errs string, prompts []string) {
+		var stdout, stderr bytes.Buffer
+		cmd := &cobra.Command{}
+		cmd.SetContext(context.Background())
+		cmd.SetOut(&stdout)
+		cmd.SetErr(&stderr)
+		s := &script{lines: lines}
+		require.NoError(t, a.repl(cmd, &queryFlags{output: "csv"}, s))
+		return stdout.String(), stderr.String(), s.prompts
+	}
+	out, errs, prompts := typed(":begin", "CREATE (:A)", "RETURN 1 AS x;", "MATCH (n) RETURN count(n) AS n;", ":begin", ":rollback", "MATCH (n) RETURN count(n) AS m;")
+	require.Equal(t, "x\n1\nn\n1\nm\n0\n", out)
+	require.Equal(t, "graphctl: a transaction is open; :commit or :rollback ends it\n", errs)
+	require.Equal(t, []string{"default*> ", "........> ", "default*> ", "default*> ", "default*> ", "default> ", "default> "}, prompts)
+
+	out, errs, _ = typed(":begin", "CREATE (:A);", ":commit;", "MATCH (n) RETURN count(n) AS n;")
+	require.Equal(t, "n\n1\n", out)
+	require.Equal(t, "1 vertices created, 1 labels added\n", errs)
+
+	_, errs, prompts = typed(":begin", "RETURN 1 / 0;", ":commit")
+	require.Contains(t, errs, "division by zero")
+	require.Contains(t, errs, "graphctl: the transaction is rolled back\n")
+	require.Contains(t, errs, "no transaction is open")
+	require.Equal(t, "default> ", prompts[1])
+
+	_, errs, _ = typed(":begin read", "CREATE (:A);", ":no", ":commit now")
+	require.Contains(t, errs, "AccessMode")
+	require.Equal(t, 2, strings.Count(errs, "the shell's commands are"))
+
+	typed(":begin", "CREATE (:A);") // the end of the shell is the end of its transaction
+	require.Eventually(t, func() bool { return len(e.Running()) == 0 }, 10*time.Second, time.Millisecond)
+	out, _, _ = typed("MATCH (n) RETURN count(n) AS n;")
+	require.Equal(t, "n\n1\n", out)
+}

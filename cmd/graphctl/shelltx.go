@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+)
+
+// shellTx is an explicit transaction of the shell. It dies with its connection.
+type shellTx struct {
+	stream grpc.BidiStreamingClient[pb.TransactRequest, pb.TransactResponse]
+	close  func()
+}
+
+// txCommand runs :begin [read], :commit or :rollback.
+func (a *app) txCommand(cmd *cobra.Command, words []string) error {
+	switch {
+	case words[0] == ":begin" && (len(words) == 1 || slices.Equal(words[1:], []string{"read"})):
+		if a.tx != nil {
+			return errors.New("a transaction is open; :commit or :rollback ends it")
+		}
+		return a.beginTx(cmd.Context(), len(words) > 1)
+	case len(words) > 1 || words[0] != ":commit" && words[0] != ":rollback":
+		return errors.New("the shell's commands are :begin, :begin read, :commit and :rollback")
+	case a.tx == nil:
+		return errors.New("no transaction is open; :begin opens one")
+	}
+	defer a.closeTx()
+	step := &pb.TransactRequest{Step: &pb.TransactRequest_Rollback{Rollback: &pb.TransactRollback{}}}
+	if words[0] == ":commit" {
+		step.Step = &pb.TransactRequest_Commit{Commit: &pb.TransactCommit{}}
+	}
+	res, err := a.tx.step(step)
+	if err != nil {
+		return err
+	}
+	printCounters(cmd.ErrOrStderr(), res.GetCommitted().GetCounters())
+	return nil
+}
+
+func (a *app) beginTx(ctx context.Context, readOnly bool) error {
+	unbounded := *a // --timeout is for the statements
+	unbounded.timeout = 0
+	conn, ctx, _, err := unbounded.dial(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	closeAll := func() { cancel(); _ = conn.Close() }
+	stream, err := pb.NewGraphServiceClient(conn).Transact(ctx)
+	if err == nil {
+		begin := &pb.TransactBegin{Graph: a.graph}
+		if readOnly {
+			begin.AccessMode = pb.AccessMode_ACCESS_MODE_READ
+		}
+		a.tx = &shellTx{stream: stream, close: closeAll}
+		_, err = a.tx.step(&pb.TransactRequest{Step: &pb.TransactRequest_Begin{Begin: begin}})
+	}
+	if err != nil {
+		closeAll()
+		a.tx = nil
+	}
+	return err
+}
+
+// send sends a step.
+func (t *shellTx) send(req *pb.TransactRequest) error {
+	if err := t.stream.Send(req); !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil // the stream has ended; Recv says why
+}
+
+// step sends a step that is answered by one part.
+func (t *shellTx) step(req *pb.TransactRequest) (*pb.TransactResponse, error) {
+	if err := t.send(req); err != nil {
+		return nil, err
+	}
+	return t.stream.Recv()
+}
+
+// runInTx runs a statement in the open transaction. One that fails has ended it.
+func (a *app) runInTx(q *queryFlags, text string, params map[string]*pb.Value, p *printer) (*pb.QuerySummary, error) {
+	run := &pb.TransactRun{Statement: text, Parameters: params, MaxRows: q.maxRows}
+	if a.timeout > 0 {
+		run.Timeout = durationpb.New(a.timeout)
+	}
+	err := a.tx.send(&pb.TransactRequest{Step: &pb.TransactRequest_Run{Run: run}})
+	if err == nil {
+		var summary *pb.QuerySummary
+		summary, err = readAnswer(func() (*pb.QueryResponse, error) {
+			part, err := a.tx.stream.Recv()
+			return part.GetResult(), err
+		}, p)
+		if err == nil {
+			return summary, nil
+		}
+	}
+	a.closeTx()
+	return nil, err
+}
+
+// closeTx gives the transaction up, if there is one; the server rolls back what is not committed.
+func (a *app) closeTx() {
+	if a.tx != nil {
+		a.tx.close()
+		a.tx = nil
+	}
+}
