@@ -11,14 +11,14 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// index gives an index over vertices that may be read.
-func (t *Tx) index(id graph.IndexID) (*index, error) {
+// index gives an index that may be read, over vertices or edges.
+func (t *Tx) index(id graph.IndexID, edges bool) (*index, error) {
 	for i := range t.state.indexes {
-		if x := &t.state.indexes[i]; x.ID == id && x.Indexed && x.Label != "" {
+		if x := &t.state.indexes[i]; x.ID == id && x.Indexed && edges == (x.Type != "") {
 			return x, nil
 		}
 	}
-	return nil, misuse("there is no such index over vertices")
+	return nil, misuse("there is no such index")
 }
 
 // Seek looks keys up.
@@ -26,7 +26,7 @@ func (t *Tx) Seek(ctx context.Context, id graph.IndexID, keys []graph.Value, res
 	if err := t.check(ctx); err != nil {
 		return err
 	}
-	x, err := t.index(id)
+	x, err := t.index(id, false)
 	if err != nil {
 		return err
 	}
@@ -47,10 +47,63 @@ func (t *Tx) Seek(ctx context.Context, id graph.IndexID, keys []graph.Value, res
 	return nil
 }
 
-// rangeEntry is a vertex in the order of a range.
+// SeekEdges looks keys up, by a look at all edges.
+func (t *Tx) SeekEdges(ctx context.Context, id graph.IndexID, keys []graph.Value, res *shard.FoundEdges) error {
+	if err := t.check(ctx); err != nil {
+		return err
+	}
+	x, err := t.index(id, true)
+	if err != nil {
+		return err
+	}
+	width := len(x.props)
+	if len(keys)%width != 0 {
+		return misuse("the keys of a seek are no whole tuples")
+	}
+	res.Offsets, res.Edges = append(res.Offsets[:0], 0), res.Edges[:0]
+	for ; len(keys) > 0; keys = keys[width:] {
+		if key, ok := tupleKey(keys[:width]); ok {
+			from := len(res.Edges)
+			t.state.edges(func(e *edge) {
+				if k, ok := tupleKey(x.values(e.props)); e.Type == x.typ && ok && k == key {
+					res.Edges = append(res.Edges, e.Edge)
+				}
+			})
+			slices.SortFunc(res.Edges[from:], func(a, b graph.Edge) int { return cmp.Compare(a.ID, b.ID) })
+		}
+		res.Offsets = append(res.Offsets, len(res.Edges))
+	}
+	return nil
+}
+
+// SeekEdgeRange finds all edges of the range, as SeekRange does vertices.
+func (t *Tx) SeekEdgeRange(
+	ctx context.Context, id graph.IndexID, r shard.Range, cursor *[]byte, dst []graph.Edge,
+) ([]graph.Edge, error) {
+	if err := t.check(ctx); err != nil {
+		return dst, err
+	}
+	x, err := t.index(id, true)
+	if err != nil {
+		return dst, err
+	}
+	var found []rangeEntry
+	t.state.edges(func(e *edge) {
+		if value, ok := x.within(e.props, r); ok && e.Type == x.typ {
+			found = append(found, rangeEntry{value: value, id: uint64(e.ID), edge: e.Edge})
+		}
+	})
+	for _, e := range t.page(found, cursor, cap(dst)-len(dst)) {
+		dst = append(dst, e.edge)
+	}
+	return dst, nil
+}
+
+// rangeEntry is a vertex or an edge in the order of a range.
 type rangeEntry struct {
 	value graph.Value
-	id    graph.VertexID
+	id    uint64
+	edge  graph.Edge
 }
 
 func (a rangeEntry) compare(b rangeEntry) int {
@@ -69,26 +122,45 @@ func (t *Tx) SeekRange(
 	if err := t.check(ctx); err != nil {
 		return dst, err
 	}
-	x, err := t.index(id)
+	x, err := t.index(id, false)
 	if err != nil {
 		return dst, err
 	}
 	var found []rangeEntry
 	t.state.vertices(func(id graph.VertexID, v *vertex) {
-		value := property(v.props, x.props[0])
-		if t.g.hasLabel(v.labels, x.label) && within(value, r) {
-			found = append(found, rangeEntry{value, id})
+		if value, ok := x.within(v.props, r); ok && t.g.hasLabel(v.labels, x.label) {
+			found = append(found, rangeEntry{value: value, id: uint64(id)})
 		}
 	})
-	slices.SortFunc(found, rangeEntry.compare)
+	for _, e := range t.page(found, cursor, cap(dst)-len(dst)) {
+		dst = append(dst, graph.VertexID(e.id))
+	}
+	return dst, nil
+}
 
+// within reports whether properties are within a range, and gives that which the interval is about.
+func (x *index) within(props []graph.Property, r shard.Range) (graph.Value, bool) {
+	n := len(r.Equal)
+	if n > 0 {
+		want, ok := tupleKey(r.Equal)
+		have, ok2 := tupleKey(x.values(props)[:n])
+		if !ok || !ok2 || want != have {
+			return graph.Value{}, false
+		}
+	}
+	value := property(props, x.props[n])
+	return value, n > 0 && r.Lo.IsNull() && r.Hi.IsNull() || within(value, r)
+}
+
+// page gives the entries that follow the cursor, up to room, and leaves there where to go on.
+func (t *Tx) page(found []rangeEntry, cursor *[]byte, room int) []rangeEntry {
+	slices.SortFunc(found, rangeEntry.compare)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if *cursor != nil {
 		last := t.cursors[binary.BigEndian.Uint64(*cursor)]
 		found = slices.DeleteFunc(found, func(e rangeEntry) bool { return e.compare(last) <= 0 })
 	}
-	room := cap(dst) - len(dst)
 	if room == 0 {
 		room = graph.BatchSize
 	}
@@ -98,10 +170,7 @@ func (t *Tx) SeekRange(
 		*cursor = binary.BigEndian.AppendUint64(nil, uint64(len(t.cursors)))
 		t.cursors = append(t.cursors, found[room-1])
 	}
-	for _, e := range found {
-		dst = append(dst, e.id)
-	}
-	return dst, nil
+	return found
 }
 
 // within reports whether a value lies in a range.

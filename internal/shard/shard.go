@@ -93,9 +93,15 @@ type Tx interface {
 	// key k are res.IDs[res.Offsets[k]:res.Offsets[k+1]].
 	Seek(ctx context.Context, index graph.IndexID, keys []graph.Value, res *Found) error
 
-	// SeekRange appends to dst, in the order of the values, vertices whose first indexed property is within r, going on
+	// SeekRange appends to dst, in the order of the values, vertices whose first indexed property, after those that r.Equal gives, is within r, going on
 	// after *cursor and leaving there where to go on (nil at first and at the end).
 	SeekRange(ctx context.Context, index graph.IndexID, r Range, cursor *[]byte, dst []graph.VertexID) ([]graph.VertexID, error)
+
+	// SeekEdges is Seek for an index over edges.
+	SeekEdges(ctx context.Context, index graph.IndexID, keys []graph.Value, res *FoundEdges) error
+
+	// SeekEdgeRange is SeekRange for an index over edges.
+	SeekEdgeRange(ctx context.Context, index graph.IndexID, r Range, cursor *[]byte, dst []graph.Edge) ([]graph.Edge, error)
 
 	// Label, Type, Prop and LabelSet number names that are about to be written, making new ones where needed.
 	Label(name string) (graph.LabelID, error)
@@ -150,8 +156,16 @@ type Found struct {
 	IDs     []graph.VertexID
 }
 
+// FoundEdges is the answer to SeekEdges.
+type FoundEdges struct {
+	Offsets []int
+	Edges   []graph.Edge
+}
+
 // Range is an interval of values of one type; a bound that is null is open to that side (within the type of the other).
 type Range struct {
+	// Equal are values of the index's first properties; the interval is one of the property that follows them.
+	Equal          []graph.Value
 	Lo, Hi         graph.Value
 	LoOpen, HiOpen bool // the bound itself is outside
 	Prefix         bool // strings that begin with Lo

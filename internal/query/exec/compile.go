@@ -93,6 +93,10 @@ func (c *compiler) compileNode(n plan.Node, need plan.ColSet) (*stage, error) {
 		return c.seek(n, need)
 	case *plan.SeekRange:
 		return c.seekRange(n, need)
+	case *plan.SeekEdges:
+		return c.seekEdges(n, need)
+	case *plan.SeekEdgeRange:
+		return c.seekEdgeRange(n, need)
 	case *plan.SeekID:
 		return c.seekID(n, need)
 	case *plan.Expand:

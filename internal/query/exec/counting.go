@@ -70,6 +70,16 @@ func (t *countingTx) SeekRange(ctx context.Context, index graph.IndexID, r shard
 	return t.Tx.SeekRange(ctx, index, r, cursor, dst)
 }
 
+func (t *countingTx) SeekEdges(ctx context.Context, index graph.IndexID, keys []graph.Value, res *shard.FoundEdges) error {
+	t.count()
+	return t.Tx.SeekEdges(ctx, index, keys, res)
+}
+
+func (t *countingTx) SeekEdgeRange(ctx context.Context, index graph.IndexID, r shard.Range, cursor *[]byte, dst []graph.Edge) ([]graph.Edge, error) {
+	t.count()
+	return t.Tx.SeekEdgeRange(ctx, index, r, cursor, dst)
+}
+
 func (t *countingTx) Apply(ctx context.Context, ms []shard.Mutation) error {
 	t.count()
 	return t.Tx.Apply(ctx, ms)

@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// finder finds vertices for the rows of an input batch, a part at a time.
+// finder finds vertices, or edges, for the rows of an input batch, a part at a time.
 type finder interface {
 	// begin takes in the rows of b that vertices are wanted for.
 	begin(ctx context.Context, b *batch, rows sel) error
@@ -15,35 +15,37 @@ type finder interface {
 	more(ctx context.Context) (p part, ok bool, err error)
 }
 
-// part says which vertices belong to entries lo … hi-1 of the rows: all of ids to each, or, where offsets is set,
-// ids[offsets[k]:offsets[k+1]] to entry k.
+// part says which vertices, or edges if it has any, belong to entries lo … hi-1 of the rows: all to each, or, where
+// offsets is set, those at offsets[k] … offsets[k+1]-1 to entry k.
 type part struct {
 	lo, hi  int
 	ids     []graph.VertexID
+	edges   []graph.Edge
 	offsets []int
 }
 
-// of gives the vertices of an entry.
-func (p *part) of(k int) []graph.VertexID {
+// of gives the place of the vertices or edges of an entry.
+func (p *part) of(k int) (lo, hi int) {
 	if p.offsets == nil {
-		return p.ids
+		return 0, max(len(p.ids), len(p.edges))
 	}
-	return p.ids[p.offsets[k]:p.offsets[k+1]]
+	return p.offsets[k], p.offsets[k+1]
 }
 
-// find joins each row with the vertices that a finder gives for it.
+// find joins each row with the vertices or edges that a finder gives for it.
 type find struct {
 	input
 	r      *run
 	frame  *frame
 	finder finder
 	carry  []int // by column of out: its position in the input, or -1
-	at     int   // position of the vertices in out, or -1
+	at     int   // position of the vertices or edges in out, or -1
 
 	b      *batch // the input batch at work, or nil
 	rows   sel
 	part   part
-	k, off int // entry of part, and its vertices that are dealt
+	k, off int // entry of part, and how many of its vertices or edges are dealt
+	slab   []graph.EdgeValue
 
 	out    batch
 	picked sel
@@ -132,10 +134,11 @@ func (x *find) begin(b *batch) {
 func (x *find) deal() {
 	room := x.r.batchSize() - x.out.N
 	for x.k < x.part.hi && room > 0 {
-		ids := x.part.of(x.k)[x.off:]
+		lo, hi := x.part.of(x.k)
+		lo += x.off
 		row := x.rows[x.k]
-		if len(ids) > room {
-			ids = ids[:room]
+		if hi-lo > room {
+			hi = lo + room
 			x.off += room
 		} else {
 			x.k++
@@ -143,11 +146,25 @@ func (x *find) deal() {
 		}
 		if x.at >= 0 {
 			col := &x.out.Cols[x.at]
-			col.IDs = append(col.IDs, ids...)
+			if x.part.edges != nil {
+				x.dealEdges(col, x.part.edges[lo:hi])
+			} else {
+				col.IDs = append(col.IDs, x.part.ids[lo:hi]...)
+			}
 		}
-		x.picked = appendRepeated(x.picked, row, len(ids))
-		x.out.N += len(ids)
-		room -= len(ids)
+		x.picked = appendRepeated(x.picked, row, hi-lo)
+		x.out.N += hi - lo
+		room -= hi - lo
+	}
+}
+
+func (x *find) dealEdges(col *graph.Column, edges []graph.Edge) {
+	if cap(x.slab)-len(x.slab) < len(edges) {
+		x.slab = make([]graph.EdgeValue, 0, max(len(edges), 64))
+	}
+	for _, e := range edges {
+		x.slab = append(x.slab, graph.EdgeValue{Edge: e})
+		col.Vals = append(col.Vals, graph.EdgeRefValue(&x.slab[len(x.slab)-1]))
 	}
 }
 

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -18,17 +19,27 @@ func (c *compiler) seek(n *plan.Seek, need plan.ColSet) (*stage, error) {
 	})
 }
 
+// seekEdges compiles a SeekEdges.
+func (c *compiler) seekEdges(n *plan.SeekEdges, need plan.ColSet) (*stage, error) {
+	return c.find(n, n.Input, n.Out, need, n.Keys, func(r *run, in *stage) finder {
+		es := r.evaluators(in.cols)
+		return &seeker{r: r, index: n.Index.ID, each: n.Each, edges: true, es: es, xs: es.addAll(n.Keys)}
+	})
+}
+
 // seeker looks the keys of all rows of a batch up in one request.
 type seeker struct {
 	r     *run
 	index graph.IndexID
 	each  bool // xs[0] gives lists of keys
+	edges bool // the index is one over edges
 	es    *evaluators
 	xs    []evaluator
 
 	keys    []graph.Value
 	first   []int // with each, by row: its first key
 	found   shard.Found
+	arcs    shard.FoundEdges // the same of edges
 	offsets []int
 	rows    int
 	shared  bool // all rows have the same keys
@@ -74,6 +85,9 @@ func (s *seeker) begin(ctx context.Context, b *batch, rows sel) error {
 		}
 	}
 	s.first = append(s.first, len(s.keys))
+	if s.edges {
+		return s.r.tx.SeekEdges(ctx, s.index, s.keys, &s.arcs)
+	}
 	return s.r.tx.Seek(ctx, s.index, s.keys, &s.found)
 }
 
@@ -82,9 +96,19 @@ func (s *seeker) more(context.Context) (part, bool, error) {
 		return part{}, false, nil
 	}
 	s.done = true
-	p := part{hi: s.rows, ids: s.found.IDs, offsets: s.found.Offsets}
+	p := part{hi: s.rows}
+	switch {
+	case s.edges && s.each:
+		p.edges, p.offsets = distinctFound(s.arcs.Edges, s.arcs.Offsets, s.first, s.offsets[:0], func(a, b graph.Edge) int { return cmp.Compare(a.ID, b.ID) })
+	case s.edges:
+		p.edges, p.offsets = s.arcs.Edges, s.arcs.Offsets
+	case s.each:
+		p.ids, p.offsets = distinctFound(s.found.IDs, s.found.Offsets, s.first, s.offsets[:0], cmp.Compare[graph.VertexID])
+	default:
+		p.ids, p.offsets = s.found.IDs, s.found.Offsets
+	}
 	if s.each {
-		p.ids, p.offsets = s.distinct()
+		s.offsets = p.offsets
 	}
 	if s.shared {
 		p.offsets = nil
@@ -92,15 +116,16 @@ func (s *seeker) more(context.Context) (part, bool, error) {
 	return p, true, nil
 }
 
-// distinct gives each row the vertices of all its keys, sorted and each once: a list may hold a key twice.
-func (s *seeker) distinct() ([]graph.VertexID, []int) {
-	s.offsets = append(s.offsets[:0], 0)
-	out := s.found.IDs[:0]
-	for i := range len(s.first) - 1 {
-		ids := s.found.IDs[s.found.Offsets[s.first[i]]:s.found.Offsets[s.first[i+1]]]
-		slices.Sort(ids)
-		out = append(out, slices.Compact(ids)...)
-		s.offsets = append(s.offsets, len(out))
+// distinctFound gives each row what was found for all its keys, sorted and each once: a list may hold a key twice. What is
+// found for key k is at [offsets[k], offsets[k+1]), the keys of row i are at [first[i], first[i+1]).
+func distinctFound[T comparable](found []T, offsets, first, ends []int, order func(a, b T) int) ([]T, []int) {
+	ends = append(ends, 0)
+	out := found[:0]
+	for i := range len(first) - 1 {
+		some := found[offsets[first[i]]:offsets[first[i+1]]]
+		slices.SortFunc(some, order)
+		out = append(out, slices.Compact(some)...)
+		ends = append(ends, len(out))
 	}
-	return out, s.offsets
+	return out, ends
 }

@@ -2,31 +2,48 @@ package exec
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // seekRange compiles a SeekRange.
 func (c *compiler) seekRange(n *plan.SeekRange, need plan.ColSet) (*stage, error) {
-	return c.find(n, n.Input, n.Out, need, []plan.Expr{n.Lo, n.Hi}, func(r *run, in *stage) finder {
-		s := &rangeSeeker{r: r, n: n, es: r.evaluators(in.cols)}
-		if n.Lo != nil {
-			s.lo = s.es.add(n.Lo)
-		}
-		if n.Hi != nil {
-			s.hi = s.es.add(n.Hi)
-		}
-		return s
+	return c.find(n, n.Input, n.Out, need, append(slices.Clip(n.Equal), n.Lo, n.Hi), func(r *run, in *stage) finder {
+		return newRangeSeeker(r, in, n, false)
 	})
+}
+
+// seekEdgeRange compiles a SeekEdgeRange.
+func (c *compiler) seekEdgeRange(n *plan.SeekEdgeRange, need plan.ColSet) (*stage, error) {
+	return c.find(n, n.Input, n.Out, need, append(slices.Clip(n.Equal), n.Lo, n.Hi), func(r *run, in *stage) finder {
+		same := plan.SeekRange(*n)
+		return newRangeSeeker(r, in, &same, true)
+	})
+}
+
+func newRangeSeeker(r *run, in *stage, n *plan.SeekRange, edges bool) *rangeSeeker {
+	s := &rangeSeeker{r: r, n: n, edges: edges, es: r.evaluators(in.cols)}
+	s.equal = s.es.addAll(n.Equal)
+	if n.Lo != nil {
+		s.lo = s.es.add(n.Lo)
+	}
+	if n.Hi != nil {
+		s.hi = s.es.add(n.Hi)
+	}
+	return s
 }
 
 // rangeSeeker walks through a range of an index for each row, or once a batch if all rows have the same bounds.
 type rangeSeeker struct {
 	r      *run
 	n      *plan.SeekRange
+	edges  bool // the index is one over edges
 	es     *evaluators
+	equal  []evaluator
 	lo, hi evaluator // nil: open
 
 	ranges  []shard.Range // one a row, or one for all
@@ -36,6 +53,8 @@ type rangeSeeker struct {
 	started bool // range k has been asked for
 	cursor  []byte
 	buf     []graph.VertexID
+	arcs    []graph.Edge
+	vals    []graph.Value // of lists that are compared again
 }
 
 func (s *rangeSeeker) begin(ctx context.Context, b *batch, rows sel) error {
@@ -60,6 +79,16 @@ func (s *rangeSeeker) begin(ctx context.Context, b *batch, rows sel) error {
 			s.shared = false
 		}
 	}
+	equal := make([][]graph.Value, len(s.equal))
+	for i, x := range s.equal {
+		var err error
+		if equal[i], err = x.eval(ctx, b, rows); err != nil {
+			return err
+		}
+		if _, ok := isConst(x); !ok {
+			s.shared = false
+		}
+	}
 	if s.shared {
 		rows = rows[:1]
 	}
@@ -78,15 +107,15 @@ func (s *rangeSeeker) begin(ctx context.Context, b *batch, rows sel) error {
 			same := r.Lo.Kind() == r.Hi.Kind() || r.Lo.IsNumber() && r.Hi.IsNumber()
 			none = none || !same
 		}
+		for _, vs := range equal {
+			r.Equal = append(r.Equal, vs[row])
+		}
 		s.ranges, s.none = append(s.ranges, r), append(s.none, none)
 	}
 	return nil
 }
 
 func (s *rangeSeeker) more(ctx context.Context) (part, bool, error) {
-	if s.buf == nil {
-		s.buf = make([]graph.VertexID, 0, graph.BatchSize)
-	}
 	for s.k < len(s.ranges) {
 		if s.none[s.k] || s.started && s.cursor == nil {
 			s.k++
@@ -94,18 +123,73 @@ func (s *rangeSeeker) more(ctx context.Context) (part, bool, error) {
 			continue
 		}
 		s.started = true
-		ids, err := s.r.tx.SeekRange(ctx, s.n.Index.ID, s.ranges[s.k], &s.cursor, s.buf[:0])
-		if err != nil {
-			return part{}, false, err
-		}
-		if len(ids) == 0 {
-			continue
-		}
-		p := part{lo: s.k, hi: s.k + 1, ids: ids}
+		p := part{lo: s.k, hi: s.k + 1}
 		if s.shared {
 			p.lo, p.hi = 0, s.rows
 		}
-		return p, true, nil
+		some, err := s.some(ctx, &p)
+		if err != nil {
+			return part{}, false, err
+		}
+		if some {
+			return p, true, nil
+		}
 	}
 	return part{}, false, nil
+}
+
+// some fills in what comes next of the present range and reports whether there is anything.
+func (s *rangeSeeker) some(ctx context.Context, p *part) (bool, error) {
+	r := &s.ranges[s.k]
+	lists := r.Lo.Kind() == graph.List || r.Hi.Kind() == graph.List
+	var err error
+	if s.edges {
+		if s.arcs == nil {
+			s.arcs = make([]graph.Edge, 0, graph.BatchSize)
+		}
+		p.edges, err = s.r.tx.SeekEdgeRange(ctx, s.n.Index.ID, *r, &s.cursor, s.arcs[:0])
+		if err == nil && lists {
+			p.edges, err = keepWithin(ctx, s, p.edges, s.r.tx.EdgeProperties)
+		}
+		return len(p.edges) > 0, err
+	}
+	if s.buf == nil {
+		s.buf = make([]graph.VertexID, 0, graph.BatchSize)
+	}
+	p.ids, err = s.r.tx.SeekRange(ctx, s.n.Index.ID, *r, &s.cursor, s.buf[:0])
+	if err == nil && lists {
+		p.ids, err = keepWithin(ctx, s, p.ids, s.r.tx.Properties)
+	}
+	return len(p.ids) > 0, err
+}
+
+// keepWithin compares again what an index gave for bounds that are lists: in the order of the index all lists stand in
+// one row, but [1] and ['a'] do not compare.
+func keepWithin[T any](
+	ctx context.Context, s *rangeSeeker, found []T, read func(context.Context, []T, []graph.PropID, [][]graph.Value) error,
+) ([]T, error) {
+	prop, ok := s.r.g.Prop(s.n.Index.Props[len(s.equal)])
+	if !ok {
+		return found[:0], nil
+	}
+	s.vals = slices.Grow(s.vals[:0], len(found))[:len(found)]
+	if err := read(ctx, found, []graph.PropID{prop}, [][]graph.Value{s.vals}); err != nil {
+		return nil, err
+	}
+	r := &s.ranges[s.k]
+	n := 0
+	for i, v := range s.vals {
+		lo, hi := fn.GreaterEqual(v, r.Lo), fn.LessEqual(v, r.Hi)
+		if r.LoOpen {
+			lo = fn.Greater(v, r.Lo)
+		}
+		if r.HiOpen {
+			hi = fn.Less(v, r.Hi)
+		}
+		if (r.Lo.IsNull() || lo == fn.True) && (r.Hi.IsNull() || hi == fn.True) {
+			found[n] = found[i]
+			n++
+		}
+	}
+	return found[:n], nil
 }

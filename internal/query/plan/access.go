@@ -6,10 +6,10 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// access is a way to find the vertices of a pattern through an index or by id.
+// access is a way to find the vertices or edges of a pattern through an index or by id.
 type access struct {
 	index          graph.Index
-	keys           []Expr
+	keys           []Expr // of a range: what the first properties equal
 	each           bool
 	byRange        bool
 	lo, hi         Expr
@@ -44,14 +44,50 @@ func (m *matcher) access(t *tried, i int) (access, bool) {
 			if ix.Label != name || !ix.Indexed || !ix.Online {
 				continue
 			}
-			if a, ok := m.equalAccess(t, v.Col, ix); ok {
-				take(a)
-			} else if a, ok := m.rangeAccess(t, v.Col, ix); ok {
+			if a, ok := m.indexAccess(t, v.Col, ix); ok {
 				take(a)
 			}
 		}
 	}
 	return best, found
+}
+
+// edgeAccess finds the best way to find edge i through an index, where the values that it needs are bound.
+func (m *matcher) edgeAccess(t *tried, i int) (best access, found bool) {
+	e := m.p.Edges[i]
+	if len(e.Types) != 1 || e.Length != nil || e.Shortest != "" {
+		return best, false
+	}
+	for k := range m.o.indexes {
+		ix := &m.o.indexes[k]
+		if ix.Type != e.Types[0] || !ix.Indexed || !ix.Online {
+			continue
+		}
+		if a, ok := m.indexAccess(t, e.Col, ix); ok && (!found || a.rows < best.rows) {
+			best, found = a, true
+		}
+	}
+	if e.Dir == graph.Both {
+		best.rows *= 2
+	}
+	return best, found
+}
+
+// indexAccess finds the best way to find what col stands for through an index: by all of its properties, or by some
+// of the first and an interval of the next.
+func (m *matcher) indexAccess(t *tried, col Col, ix *graph.Index) (access, bool) {
+	if a, ok := m.equalAccess(t, col, ix); ok {
+		return a, true
+	}
+	return m.rangeAccess(t, col, ix)
+}
+
+// all is how many vertices or edges an index may hold.
+func (o *optimizer) all(ix *graph.Index) float64 {
+	if ix.Type != "" {
+		return float64(o.counts.ByType[ix.Type])
+	}
+	return o.vertices(&LabelExpr{Name: ix.Label})
 }
 
 // known reports whether an expression can be computed before vertex col is found.
@@ -78,33 +114,38 @@ func propOf(e Expr, col Col, key string) bool {
 	return ok && c.Col == col
 }
 
+// equal finds a predicate that gives a property of col a value.
+func (m *matcher) equal(t *tried, col Col, key string) (value Expr, pred int, ok bool) {
+	for pi := range m.preds {
+		op, isOp := m.preds[pi].e.(*Op)
+		if t.preds[pi] || !isOp || op.Op != Eq {
+			continue
+		}
+		for side := range 2 {
+			if value := op.Args[1-side]; propOf(op.Args[side], col, key) && m.known(t, value, pi, col) {
+				return value, pi, true
+			}
+		}
+	}
+	return nil, 0, false
+}
+
 func (m *matcher) equalAccess(t *tried, col Col, ix *graph.Index) (access, bool) {
 	a := access{index: *ix}
 	for pos, key := range ix.Props {
-		at := slices.IndexFunc(m.preds, func(p matchPred) bool {
-			op, ok := p.e.(*Op)
-			return ok && op.Op == Eq && (propOf(op.Args[0], col, key) || propOf(op.Args[1], col, key))
-		})
-		if at < 0 && pos == 0 && len(ix.Props) == 1 {
+		value, pi, ok := m.equal(t, col, key)
+		if !ok && pos == 0 && len(ix.Props) == 1 {
 			return m.inAccess(t, col, ix)
 		}
-		if at < 0 || t.preds[at] {
-			return a, false
-		}
-		op, _ := m.preds[at].e.(*Op)
-		value := op.Args[1]
-		if !propOf(op.Args[0], col, key) {
-			value = op.Args[0]
-		}
-		if !m.known(t, value, at, col) {
+		if !ok {
 			return a, false
 		}
 		a.keys = append(a.keys, value)
-		a.preds = append(a.preds, at)
+		a.preds = append(a.preds, pi)
 	}
 	a.rows = 1
 	if !ix.Unique {
-		a.rows = max(1, m.o.vertices(&LabelExpr{Name: ix.Label})/max(1, m.o.distinct(ix)))
+		a.rows = max(1, m.o.all(ix)/max(1, m.o.distinct(ix)))
 	}
 	return a, true
 }
@@ -120,7 +161,7 @@ func (m *matcher) inAccess(t *tried, col Col, ix *graph.Index) (access, bool) {
 			rows = float64(len(l.Elems))
 		}
 		if !ix.Unique {
-			rows *= max(1, m.o.vertices(&LabelExpr{Name: ix.Label})/max(1, m.o.distinct(ix)))
+			rows *= max(1, m.o.all(ix)/max(1, m.o.distinct(ix)))
 		}
 		return access{index: *ix, keys: []Expr{op.Args[1]}, each: true, preds: []int{pi}, rows: rows}, true
 	}
@@ -128,15 +169,24 @@ func (m *matcher) inAccess(t *tried, col Col, ix *graph.Index) (access, bool) {
 }
 
 func (m *matcher) rangeAccess(t *tried, col Col, ix *graph.Index) (access, bool) {
-	a := access{index: *ix, byRange: true, rows: m.o.vertices(&LabelExpr{Name: ix.Label})}
+	a := access{index: *ix, byRange: true, rows: m.o.all(ix)}
+	for len(a.keys) < len(ix.Props)-1 {
+		value, pi, ok := m.equal(t, col, ix.Props[len(a.keys)])
+		if !ok {
+			break
+		}
+		a.keys, a.preds = append(a.keys, value), append(a.preds, pi)
+		a.rows *= m.preds[pi].sel
+	}
+	key := ix.Props[len(a.keys)]
 	for pi := range m.preds {
 		op, ok := m.preds[pi].e.(*Op)
 		if t.preds[pi] || !ok || len(op.Args) != 2 {
 			continue
 		}
 		code, value := op.Op, op.Args[1]
-		if !propOf(op.Args[0], col, ix.Props[0]) {
-			if !propOf(op.Args[1], col, ix.Props[0]) {
+		if !propOf(op.Args[0], col, key) {
+			if !propOf(op.Args[1], col, key) {
 				continue
 			}
 			flipped, ok := map[OpCode]OpCode{Lt: Gt, Le: Ge, Gt: Lt, Ge: Le}[code]
@@ -159,7 +209,7 @@ func (m *matcher) rangeAccess(t *tried, col Col, ix *graph.Index) (access, bool)
 			continue
 		}
 		a.preds = append(a.preds, pi)
-		a.rows *= selRange
+		a.rows *= m.preds[pi].sel
 	}
 	return a, len(a.preds) > 0
 }

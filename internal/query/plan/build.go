@@ -51,6 +51,11 @@ func (b *builder) step(s step) {
 		b.seek(s)
 	case stepExpand:
 		b.expand(s)
+	case stepSeekEdge:
+		b.seekEdge(s)
+		b.boundEdge(b.m.p.Edges[s.edge])
+		b.differs(s.edge)
+		b.done = append(b.done, s.edge)
 	case stepBoundEdge:
 		b.boundEdge(b.m.p.Edges[s.edge])
 		b.differs(s.edge)
@@ -139,7 +144,8 @@ func (b *builder) seek(s step) {
 		b.node = &SeekID{Input: b.node, Out: v.Col, Key: a.keys[0], Element: a.element}
 	case a.byRange:
 		b.node = &SeekRange{
-			Input: b.node, Out: v.Col, Index: a.index, Lo: a.lo, Hi: a.hi, LoOpen: a.loOpen, HiOpen: a.hiOpen, Prefix: a.prefix,
+			Input: b.node, Out: v.Col, Index: a.index, Equal: a.keys, Lo: a.lo, Hi: a.hi, LoOpen: a.loOpen, HiOpen: a.hiOpen,
+			Prefix: a.prefix,
 		}
 	default:
 		b.node = &Seek{Input: b.node, Out: v.Col, Index: a.index, Keys: a.keys, Each: a.each}
@@ -148,6 +154,23 @@ func (b *builder) seek(s step) {
 	if v.Labels != nil && (a.byID || v.Labels.Op != LabelName) {
 		b.filter(&HasLabels{X: &ColRef{Col: v.Col}, Labels: v.Labels})
 	}
+}
+
+// seekEdge finds an edge of the pattern through an index. Its ends are bound as those of an edge that the input has.
+func (b *builder) seekEdge(s step) {
+	e, a := b.m.p.Edges[s.edge], s.access
+	for _, i := range a.preds {
+		b.used[i] = true
+	}
+	if a.byRange {
+		b.node = &SeekEdgeRange{
+			Input: b.node, Out: e.Col, Index: a.index, Equal: a.keys, Lo: a.lo, Hi: a.hi, LoOpen: a.loOpen, HiOpen: a.hiOpen,
+			Prefix: a.prefix,
+		}
+	} else {
+		b.node = &SeekEdges{Input: b.node, Out: e.Col, Index: a.index, Keys: a.keys, Each: a.each}
+	}
+	b.bound.Add(e.Col)
 }
 
 // keepsEdge reports whether the column of an edge is needed: by name, in a path, by a predicate, or to tell edges apart.
@@ -233,7 +256,7 @@ func (b *builder) expand(s step) {
 	b.bound.Add(e.binds()...)
 }
 
-// boundEdge finds the ends of an edge that the input has. An edge without direction may be meant either way round.
+// boundEdge finds the ends of an edge that the input has, or that an index has found. An edge without direction may be meant either way round.
 func (b *builder) boundEdge(e PatEdge) {
 	q, ref := b.m.o.q, &ColRef{Col: e.Col}
 	if e.Length != nil {
@@ -245,7 +268,9 @@ func (b *builder) boundEdge(e PatEdge) {
 		left, right = right, left
 	}
 	var l, r Expr = &Call{Func: left, Args: []Expr{ref}}, &Call{Func: right, Args: []Expr{ref}}
-	b.filter(&Op{Op: IsNotNull, Args: []Expr{ref}})
+	if e.Bound {
+		b.filter(&Op{Op: IsNotNull, Args: []Expr{ref}})
+	}
 	if e.Dir == graph.Both {
 		turned := q.NewCol("", graph.Null)
 		loop := &Op{Op: Eq, Args: []Expr{l, r}}
@@ -258,7 +283,7 @@ func (b *builder) boundEdge(e PatEdge) {
 	}
 	b.end(e.Left, l)
 	b.end(e.Right, r)
-	if len(e.Types) > 0 {
+	if e.Bound && len(e.Types) > 0 {
 		elems := make([]Expr, len(e.Types))
 		for i, t := range e.Types {
 			elems[i] = &Const{Value: graph.StringValue(t)}

@@ -170,7 +170,7 @@ func (o *optimizer) equality(e Expr, labels map[Col]*LabelExpr) float64 {
 
 // distinct estimates the number of distinct keys of an index.
 func (o *optimizer) distinct(ix *graph.Index) float64 {
-	n := float64(o.counts.ByLabel[ix.Label])
+	n := o.all(ix)
 	if ix.Unique {
 		return n
 	}

@@ -180,39 +180,8 @@ func (f *formatter) describe(n Node) (name, args string) {
 			return "AllVerticesScan", f.vertex(n.Out, nil)
 		}
 		return "LabelScan", f.vertex(n.Out, n.Labels)
-	case *Seek:
-		op := " = "
-		if n.Each {
-			op = " IN "
-		}
-		name = "IndexSeek"
-		if n.Index.Unique {
-			name = "UniqueIndexSeek"
-		}
-		keys := make([]string, len(n.Keys))
-		for i, k := range n.Keys {
-			keys[i] = f.col(n.Out) + "." + n.Index.Props[i] + op + f.expr(k)
-		}
-		return name, "(" + f.col(n.Out) + ":" + n.Index.Label + ") WHERE " + strings.Join(keys, " AND ")
-	case *SeekRange:
-		p := f.col(n.Out) + "." + n.Index.Props[0]
-		var parts []string
-		switch {
-		case n.Prefix:
-			parts = append(parts, p+" STARTS WITH "+f.expr(n.Lo))
-		case n.Lo != nil && n.LoOpen:
-			parts = append(parts, p+" > "+f.expr(n.Lo))
-		case n.Lo != nil:
-			parts = append(parts, p+" >= "+f.expr(n.Lo))
-		}
-		if n.Hi != nil {
-			op := " <= "
-			if n.HiOpen {
-				op = " < "
-			}
-			parts = append(parts, p+op+f.expr(n.Hi))
-		}
-		return "IndexRangeSeek", "(" + f.col(n.Out) + ":" + n.Index.Label + ") WHERE " + strings.Join(parts, " AND ")
+	case *Seek, *SeekEdges, *SeekRange, *SeekEdgeRange:
+		return f.seek(n)
 	case *SeekID:
 		fn := "id"
 		if n.Element {

@@ -33,6 +33,7 @@ type stepKind uint8
 const (
 	stepScan stepKind = iota
 	stepSeek
+	stepSeekEdge
 	stepExpand
 	stepBoundEdge
 	stepShortest
@@ -216,6 +217,14 @@ func (m *matcher) actions(t *tried) []step {
 			steps = append(steps, step{kind: stepExpand, edge: i, left: false, into: l})
 		}
 	}
+	for i, e := range m.p.Edges {
+		if t.edges[i] || e.Bound || t.bound.Has(e.Left) || t.bound.Has(e.Right) {
+			continue
+		}
+		if a, ok := m.edgeAccess(t, i); ok {
+			steps = append(steps, step{kind: stepSeekEdge, edge: i, access: a})
+		}
+	}
 	for i, v := range m.p.Vertices {
 		if t.bound.Has(v.Col) {
 			continue
@@ -255,6 +264,19 @@ func (m *matcher) take(t *tried, s step) {
 		t.card *= s.access.rows
 		for _, i := range s.access.preds {
 			t.preds[i] = true
+		}
+	case stepSeekEdge:
+		e := m.p.Edges[s.edge]
+		t.edges[s.edge] = true
+		t.bound.Add(e.Col, e.Left, e.Right)
+		t.card *= s.access.rows
+		for _, i := range s.access.preds {
+			t.preds[i] = true
+		}
+		// The edges are read before the labels and predicates of their ends are tested.
+		t.cost += t.card
+		if len(e.Types) == 1 {
+			t.card *= m.o.share(e.Types[0], e.Dir != graph.In, m.labels[e.Left]) * m.o.share(e.Types[0], e.Dir == graph.In, m.labels[e.Right])
 		}
 	case stepBoundEdge:
 		e := m.p.Edges[s.edge]

@@ -74,14 +74,36 @@ type (
 		Each  bool
 	}
 
-	// SeekRange joins each row with the vertices whose first indexed property lies between Lo and Hi (nil: open).
+	// SeekRange joins each row with the vertices whose first indexed properties equal Equal, and the next one lies between
+	// Lo and Hi (nil: open).
 	SeekRange struct {
 		Input          Node
 		Out            Col
 		Index          graph.Index
+		Equal          []Expr
 		Lo, Hi         Expr
 		LoOpen, HiOpen bool
 		Prefix         bool // strings that begin with Lo
+	}
+
+	// SeekEdges is Seek for an index over edges: it finds edges, without their ends.
+	SeekEdges struct {
+		Input Node
+		Out   Col
+		Index graph.Index
+		Keys  []Expr
+		Each  bool
+	}
+
+	// SeekEdgeRange is SeekRange for an index over edges.
+	SeekEdgeRange struct {
+		Input          Node
+		Out            Col
+		Index          graph.Index
+		Equal          []Expr
+		Lo, Hi         Expr
+		LoOpen, HiOpen bool
+		Prefix         bool
 	}
 
 	// SeekID joins each row with the vertex whose id() or elementId() is Key.
@@ -482,6 +504,8 @@ func (*Match) node()         {}
 func (*Scan) node()          {}
 func (*Seek) node()          {}
 func (*SeekRange) node()     {}
+func (*SeekEdges) node()     {}
+func (*SeekEdgeRange) node() {}
 func (*SeekID) node()        {}
 func (*Expand) node()        {}
 func (*VarExpand) node()     {}

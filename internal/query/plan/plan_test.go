@@ -38,6 +38,10 @@ func social() plan.Env {
 			{ID: 2, Name: "tag_name", Label: "Tag", Props: []string{"name"}, Indexed: true, Online: true},
 			{ID: 3, Name: "person_age", Label: "Person", Props: []string{"age"}, Indexed: true, Online: true},
 			{ID: 4, Name: "building", Label: "City", Props: []string{"id"}, Unique: true, Indexed: true},
+			{ID: 5, Name: "knows_at", Type: "KNOWS", Props: []string{"at"}, Indexed: true, Online: true},
+			{ID: 6, Name: "reply_no", Type: "REPLY_OF", Props: []string{"no"}, Unique: true, Indexed: true, Online: true},
+			{ID: 7, Name: "person_home", Label: "Person", Props: []string{"country", "born", "name"}, Indexed: true, Online: true},
+			{ID: 8, Name: "building_edges", Type: "HAS_TAG", Props: []string{"at"}, Indexed: true},
 		},
 	}
 }

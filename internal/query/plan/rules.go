@@ -202,7 +202,7 @@ func (o *optimizer) distinctEnds(n Node, set bool) {
 		o.distinctEnds(n.Input, !slices.ContainsFunc(n.Aggs, func(a Agg) bool {
 			return !a.Distinct && a.Func != "min" && a.Func != "max"
 		}))
-	case *Filter, *Project, *Expand, *Seek, *SeekRange, *SeekID, *Scan, *Unwind, *ShortestPath:
+	case *Filter, *Project, *Expand, *Seek, *SeekRange, *SeekEdges, *SeekEdgeRange, *SeekID, *Scan, *Unwind, *ShortestPath:
 		inputs(n, func(c *Node) { o.distinctEnds(*c, set) })
 	case *Apply:
 		o.distinctEnds(n.Input, set)

@@ -12,6 +12,10 @@ func inputs(n Node, f func(*Node)) {
 		f(&n.Input)
 	case *SeekRange:
 		f(&n.Input)
+	case *SeekEdges:
+		f(&n.Input)
+	case *SeekEdgeRange:
+		f(&n.Input)
 	case *SeekID:
 		f(&n.Input)
 	case *Expand:
@@ -119,6 +123,13 @@ func exprs(n Node, f func(*Expr)) {
 	case *Seek:
 		all(n.Keys)
 	case *SeekRange:
+		all(n.Equal)
+		one(&n.Lo)
+		one(&n.Hi)
+	case *SeekEdges:
+		all(n.Keys)
+	case *SeekEdgeRange:
+		all(n.Equal)
 		one(&n.Lo)
 		one(&n.Hi)
 	case *SeekID:

@@ -22,12 +22,12 @@ func (tx *Tx) indexDefs() *indexDefs {
 	return tx.defs
 }
 
-// vertexIndex gives an index over vertices that may be read, or a bare id space.
-func (tx *Tx) vertexIndex(id graph.IndexID) (*indexDef, error) {
+// index gives an index that may be read: over vertices, or a bare id space, or over edges.
+func (tx *Tx) index(id graph.IndexID, edges bool) (*indexDef, error) {
 	d := tx.indexDefs().byID[id]
 	switch {
-	case d == nil || !d.Indexed || d.Type != "":
-		return nil, misuse("there is no index %d over vertices", id)
+	case d == nil || !d.Indexed || edges != (d.Type != ""):
+		return nil, misuse("there is no such index %d", id)
 	case !d.Online:
 		return nil, unavailableIndex(d)
 	}
@@ -39,20 +39,43 @@ func unavailableIndex(d *indexDef) error {
 }
 
 // Seek implements shard.Tx.
-func (tx *Tx) Seek(ctx context.Context, index graph.IndexID, vals []graph.Value, res *shard.Found) error {
-	if err := tx.check(ctx); err != nil {
-		return err
-	}
-	d, err := tx.vertexIndex(index)
+func (tx *Tx) Seek(ctx context.Context, index graph.IndexID, vals []graph.Value, res *shard.Found) (err error) {
+	d, err := tx.index(index, false)
 	if err != nil {
 		return err
 	}
+	res.IDs = res.IDs[:0]
+	res.Offsets, err = tx.seek(ctx, d, vals, res.Offsets[:0], func(o storage.Owner) { res.IDs = append(res.IDs, o.Vertex) })
+	return err
+}
+
+// SeekEdges implements shard.Tx.
+func (tx *Tx) SeekEdges(ctx context.Context, index graph.IndexID, vals []graph.Value, res *shard.FoundEdges) error {
+	d, err := tx.index(index, true)
+	if err != nil {
+		return err
+	}
+	t, _ := tx.g.Catalog.Type(d.Type)
+	res.Edges = res.Edges[:0]
+	res.Offsets, err = tx.seek(ctx, d, vals, res.Offsets[:0], func(o storage.Owner) { res.Edges = append(res.Edges, edgeOf(o, t)) })
+	return err
+}
+
+func edgeOf(o storage.Owner, t graph.TypeID) graph.Edge {
+	return graph.Edge{ID: o.Edge, Src: o.Vertex, Dst: o.Dst, Type: t}
+}
+
+// seek calls f with the owners of each tuple of values, and appends to offsets how many it was before each and at the end.
+func (tx *Tx) seek(ctx context.Context, d *indexDef, vals []graph.Value, offsets []int, f func(o storage.Owner)) ([]int, error) {
+	if err := tx.check(ctx); err != nil {
+		return offsets, err
+	}
 	width := max(1, len(d.Props))
 	if len(vals)%width != 0 {
-		return misuse("the keys of a seek are no whole tuples")
+		return offsets, misuse("the keys of a seek are no whole tuples")
 	}
 	n := len(vals) / width
-	res.Offsets, res.IDs = append(res.Offsets[:0], 0), res.IDs[:0]
+	offsets = append(offsets, 0)
 	// The tuples lie in one buffer; those that find nothing are left out.
 	var buf []byte
 	ends, at := make([]int, 0, n), make([]int, 0, n)
@@ -77,66 +100,101 @@ func (tx *Tx) Seek(ctx context.Context, index graph.IndexID, vals []graph.Value,
 		start = e
 	}
 	type hit struct {
-		k  int
-		id graph.VertexID
+		k int
+		o storage.Owner
 	}
 	var hits []hit
 	for _, v := range tx.views {
-		err := v.Seek(ctx, index, tuples, func(k int, o storage.Owner) { hits = append(hits, hit{at[k], o.Vertex}) })
+		err := v.Seek(ctx, d.ID, tuples, func(k int, o storage.Owner) { hits = append(hits, hit{at[k], o}) })
 		if err != nil {
-			return err
+			return offsets, err
 		}
 	}
-	for i, t := range tuples {
-		for _, o := range tx.dups[dupKey(index, t)] {
-			hits = append(hits, hit{at[i], o.Vertex})
+	if len(tx.dups) > 0 {
+		for i, t := range tuples {
+			for _, o := range tx.dups[dupKey(d.ID, t)] {
+				hits = append(hits, hit{at[i], o})
+			}
 		}
 	}
-	slices.SortFunc(hits, func(a, b hit) int { return cmp.Or(cmp.Compare(a.k, b.k), cmp.Compare(a.id, b.id)) })
+	if len(hits) > 1 {
+		slices.SortFunc(hits, func(a, b hit) int { return cmp.Or(cmp.Compare(a.k, b.k), cmp.Compare(ownerID(a.o), ownerID(b.o))) })
+	}
+	given := 0
 	for k := range n {
-		for len(hits) > 0 && hits[0].k == k {
-			res.IDs = append(res.IDs, hits[0].id)
-			hits = hits[1:]
+		for ; given < len(hits) && hits[given].k == k; given++ {
+			f(hits[given].o)
 		}
-		res.Offsets = append(res.Offsets, len(res.IDs))
+		offsets = append(offsets, given)
 	}
-	return nil
+	return offsets, nil
+}
+
+// ownerID is the id of an edge or a vertex.
+func ownerID(o storage.Owner) uint64 {
+	if o.IsEdge {
+		return uint64(o.Edge)
+	}
+	return uint64(o.Vertex)
 }
 
 // found is an entry of a range; tuple is its place.
 type found struct {
 	tuple []byte
-	id    graph.VertexID
+	id    uint64
+	owner storage.Owner
 }
 
 func (a found) compare(b found) int {
 	return cmp.Or(bytes.Compare(a.tuple, b.tuple), cmp.Compare(a.id, b.id))
 }
 
-// SeekRange implements shard.Tx. The cursor is the last entry's values, ordered, and its vertex.
+// SeekRange implements shard.Tx.
 func (tx *Tx) SeekRange(ctx context.Context, index graph.IndexID, r shard.Range, cursor *[]byte, dst []graph.VertexID) ([]graph.VertexID, error) {
-	if err := tx.check(ctx); err != nil {
-		return dst, err
-	}
-	d, err := tx.vertexIndex(index)
+	d, err := tx.index(index, false)
 	if err != nil {
 		return dst, err
 	}
-	lower, upper, empty := storage.RangeBounds(r.Lo, r.Hi, r.LoOpen, r.HiOpen, r.Prefix)
+	some, err := tx.seekRange(ctx, d, r, cursor, cap(dst)-len(dst))
+	for _, e := range some {
+		dst = append(dst, e.owner.Vertex)
+	}
+	return dst, err
+}
+
+// SeekEdgeRange implements shard.Tx.
+func (tx *Tx) SeekEdgeRange(ctx context.Context, index graph.IndexID, r shard.Range, cursor *[]byte, dst []graph.Edge) ([]graph.Edge, error) {
+	d, err := tx.index(index, true)
+	if err != nil {
+		return dst, err
+	}
+	t, _ := tx.g.Catalog.Type(d.Type)
+	some, err := tx.seekRange(ctx, d, r, cursor, cap(dst)-len(dst))
+	for _, e := range some {
+		dst = append(dst, edgeOf(e.owner, t))
+	}
+	return dst, err
+}
+
+// seekRange gives the next room entries of a range. The cursor is the last entry's values, ordered, and its owner's id.
+func (tx *Tx) seekRange(ctx context.Context, d *indexDef, r shard.Range, cursor *[]byte, room int) ([]found, error) {
+	if err := tx.check(ctx); err != nil {
+		return nil, err
+	}
+	lower, upper, empty := rangeBounds(&r)
 	if empty {
 		*cursor = nil
-		return dst, nil
+		return nil, nil
 	}
 	var after found
 	if *cursor != nil {
 		n := len(*cursor) - 8
 		if n < 0 {
-			return dst, misuse("a malformed cursor")
+			return nil, misuse("a malformed cursor")
 		}
-		after = found{(*cursor)[:n], graph.VertexID(binary.BigEndian.Uint64((*cursor)[n:]))}
+		after = found{tuple: (*cursor)[:n], id: binary.BigEndian.Uint64((*cursor)[n:])}
 		lower = after.tuple
 	}
-	room := cap(dst) - len(dst)
 	if room == 0 {
 		room = graph.BatchSize
 	}
@@ -144,8 +202,8 @@ func (tx *Tx) SeekRange(ctx context.Context, index graph.IndexID, r shard.Range,
 	more := false
 	for _, v := range tx.views {
 		n := 0
-		err := v.Walk(ctx, index, lower, upper, func(rest []byte, o storage.Owner) bool {
-			e := found{rest, o.Vertex}
+		err := v.Walk(ctx, d.ID, lower, upper, func(rest []byte, o storage.Owner) bool {
+			e := found{rest, ownerID(o), o}
 			if !d.Unique {
 				e.tuple = rest[:len(rest)-keys.LocalSize]
 			}
@@ -162,17 +220,17 @@ func (tx *Tx) SeekRange(ctx context.Context, index graph.IndexID, r shard.Range,
 			return true
 		})
 		if err != nil {
-			return dst, err
+			return nil, err
 		}
 	}
 	// A violation of the constraint lasts until commit at most.
 	for key, owners := range tx.dups {
 		tuple := []byte(key)[4:]
-		if graph.IndexID(binary.BigEndian.Uint32([]byte(key))) != index || bytes.Compare(tuple, lower) < 0 || upper != nil && bytes.Compare(tuple, upper) >= 0 {
+		if graph.IndexID(binary.BigEndian.Uint32([]byte(key))) != d.ID || bytes.Compare(tuple, lower) < 0 || upper != nil && bytes.Compare(tuple, upper) >= 0 {
 			continue
 		}
 		for _, o := range owners {
-			if e := (found{tuple, o.Vertex}); *cursor == nil || e.compare(after) > 0 {
+			if e := (found{tuple, ownerID(o), o}); *cursor == nil || e.compare(after) > 0 {
 				all = append(all, e)
 			}
 		}
@@ -183,14 +241,30 @@ func (tx *Tx) SeekRange(ctx context.Context, index graph.IndexID, r shard.Range,
 	if len(all) > room {
 		all, more = all[:room], true
 	}
-	for _, e := range all {
-		dst = append(dst, e.id)
-	}
 	if !more {
 		*cursor = nil
-		return dst, nil
+		return all, nil
 	}
 	last := all[len(all)-1]
-	*cursor = binary.BigEndian.AppendUint64(bytes.Clone(last.tuple), uint64(last.id))
-	return dst, nil
+	*cursor = binary.BigEndian.AppendUint64(bytes.Clone(last.tuple), last.id)
+	return all, nil
+}
+
+// rangeBounds gives the bounds of the keys of a range, after the index number. What equals nothing, or is too large to
+// be in the index, leaves it empty.
+func rangeBounds(r *shard.Range) (lower, upper []byte, empty bool) {
+	lower, upper, empty = storage.RangeBounds(r.Lo, r.Hi, r.LoOpen, r.HiOpen, r.Prefix)
+	if empty || len(r.Equal) == 0 {
+		return lower, upper, empty
+	}
+	first, ok, loose, err := storage.AppendTuple(nil, r.Equal)
+	if err != nil || !ok || loose {
+		return nil, nil, true
+	}
+	if upper == nil {
+		upper = keys.AppendSuccessor(nil, first)
+	} else {
+		upper = append(slices.Clone(first), upper...)
+	}
+	return append(slices.Clip(first), lower...), upper, false
 }

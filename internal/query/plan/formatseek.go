@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// seek gives the name and the details of a look-up in an index.
+func (f *formatter) seek(n Node) (name, details string) {
+	switch n := n.(type) {
+	case *Seek:
+		return indexSeek(&n.Index), "(" + f.col(n.Out) + ":" + n.Index.Label + ") WHERE " + f.equalities(n.Out, &n.Index, n.Keys, n.Each)
+	case *SeekEdges:
+		return "Relationship" + indexSeek(&n.Index), "[" + f.col(n.Out) + ":" + n.Index.Type + "] WHERE " + f.equalities(n.Out, &n.Index, n.Keys, n.Each)
+	case *SeekRange:
+		return "IndexRangeSeek", "(" + f.col(n.Out) + ":" + n.Index.Label + ") WHERE " + f.interval(n)
+	case *SeekEdgeRange:
+		r := SeekRange(*n)
+		return "RelationshipIndexRangeSeek", "[" + f.col(n.Out) + ":" + n.Index.Type + "] WHERE " + f.interval(&r)
+	}
+	return "", ""
+}
+
+func indexSeek(ix *graph.Index) string {
+	if ix.Unique {
+		return "UniqueIndexSeek"
+	}
+	return "IndexSeek"
+}
+
+// equalities prints the conditions of a look-up by keys.
+func (f *formatter) equalities(out Col, ix *graph.Index, keys []Expr, each bool) string {
+	op := " = "
+	if each {
+		op = " IN "
+	}
+	parts := make([]string, len(keys))
+	for i, k := range keys {
+		parts[i] = f.col(out) + "." + ix.Props[i] + op + f.expr(k)
+	}
+	return strings.Join(parts, " AND ")
+}
+
+// interval prints the conditions of a look-up by a range.
+func (f *formatter) interval(n *SeekRange) string {
+	p := f.col(n.Out) + "." + n.Index.Props[len(n.Equal)]
+	var parts []string
+	if len(n.Equal) > 0 {
+		parts = append(parts, f.equalities(n.Out, &n.Index, n.Equal, false))
+	}
+	switch {
+	case n.Prefix:
+		parts = append(parts, p+" STARTS WITH "+f.expr(n.Lo))
+	case n.Lo != nil && n.LoOpen:
+		parts = append(parts, p+" > "+f.expr(n.Lo))
+	case n.Lo != nil:
+		parts = append(parts, p+" >= "+f.expr(n.Lo))
+	}
+	if n.Hi != nil {
+		op := " <= "
+		if n.HiOpen {
+			op = " < "
+		}
+		parts = append(parts, p+op+f.expr(n.Hi))
+	}
+	return strings.Join(parts, " AND ")
+}
