@@ -36,10 +36,21 @@ func writeSetOf(ws []*storage.Writer) writeSet {
 	return s
 }
 
-// sort makes the set one that others can be compared with.
-func (s *writeSet) sort() {
+// writesOf gives what mutations set or delete, sorted, whether that changes anything or not: what is as it should be in
+// the transaction's cut may be otherwise by now.
+func writesOf(ms []shard.Mutation) writeSet {
+	var s writeSet
+	for i := range ms {
+		switch m := &ms[i]; m.Op {
+		case shard.SetVertex, shard.SetLabels, shard.DeleteVertex:
+			s.vertices = append(s.vertices, m.Vertex)
+		case shard.SetEdge, shard.DeleteEdge:
+			s.edges = append(s.edges, m.Edge.ID)
+		}
+	}
 	slices.Sort(s.vertices)
 	slices.Sort(s.edges)
+	return s
 }
 
 // meets reports whether a sorted set and another have something in common.
@@ -129,8 +140,7 @@ func (tx *Tx) rebase(ctx context.Context) (ws []*storage.Writer, err error) {
 	if tx.current() {
 		return tx.ws, nil
 	}
-	own := writeSetOf(tx.ws)
-	own.sort()
+	own := writesOf(tx.log)
 	for _, s := range tx.g.since(tx.cut.seq) {
 		if own.meets(&s) {
 			return nil, conflict(nil)

@@ -289,8 +289,9 @@ func (g *Graph) writable() error {
 }
 
 // commit applies the writers' changes and gives up the writer's lock, which the caller holds. It returns when they are
-// durable and can be read. keys are what a load knows of unique indexes afterwards.
-func (g *Graph) commit(ws []*storage.Writer, keys *keyTables) error {
+// durable and can be read. seq is the commit's number, 0 if there was nothing to commit. keys are what a load knows of
+// unique indexes afterwards.
+func (g *Graph) commit(ws []*storage.Writer, keys *keyTables) (seq uint64, err error) {
 	some := false
 	for _, w := range ws {
 		some = some || !w.Empty()
@@ -308,18 +309,19 @@ func (g *Graph) commit(ws []*storage.Writer, keys *keyTables) error {
 	}
 	if err != nil || !some {
 		g.unlock()
-		return err
+		return 0, err
 	}
 	g.seq++
+	seq = g.seq
 	g.remember(written)
-	g.decoded.note(g.seq, ws)
+	g.decoded.note(seq, ws)
 	p, err := g.enqueue()
 	g.noteFresh()
 	g.unlock()
 	if err != nil {
-		return errors.Join(err, wait())
+		return seq, errors.Join(err, wait())
 	}
-	return g.publish(p, wait())
+	return seq, g.publish(p, wait())
 }
 
 // close ends the graph: no transaction begins any more, and those that run are waited for.

@@ -53,7 +53,8 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 	}
 	tx.ended.Store(true)
 	defer g.leave()
-	return g.commit(tx.ws, b.tables)
+	_, err = g.commit(tx.ws, b.tables)
+	return err
 }
 
 // LoadState implements shard.Graph.

@@ -19,6 +19,7 @@ type Tx struct {
 	views []*storage.View
 	cut   *cut // nil if the transaction holds the writer's lock
 	defs  *indexDefs
+	seq   uint64 // of the commit
 	ended atomic.Bool
 	plain bool // reads nothing that is decoded
 

@@ -32,7 +32,8 @@ func (tx *Tx) Commit(ctx context.Context) error {
 		}
 	}
 	tx.ended.Store(true)
-	err := tx.g.commit(ws, nil)
+	var err error
+	tx.seq, err = tx.g.commit(ws, nil)
 	tx.end()
 	return err
 }
