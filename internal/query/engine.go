@@ -169,6 +169,9 @@ func (e *Engine) run(ctx context.Context, g shard.Graph, p *prepared, params map
 	if p.merges {
 		mode = shard.WriteExclusive // or two that run side by side make the same twice
 	}
+	if p.own {
+		return e.runOwn(ctx, g, p, params, res)
+	}
 	err := e.attempt(ctx, g, mode, p, params, res)
 	if mode != shard.Write || err == nil || graph.AsError(err).Kind != graph.KindConflict {
 		return err
@@ -229,6 +232,7 @@ type prepared struct {
 	prefix  string
 	params  []string
 	merges  bool
+	own     bool // it commits by itself: CALL {…} IN TRANSACTIONS
 	version uint64 // of the catalog
 	size    uint64 // vertices and edges of the graph when it was planned
 }
@@ -315,6 +319,7 @@ func (e *Engine) prepareBy(
 	}
 	p.params = plan.Params(q)
 	p.prefix = q.Prefix
+	p.own = q.OwnTransactions()
 	p.merges = q.Merges() && p.prefix != "EXPLAIN"
 	if p.exec, p.size, err = e.compile(ctx, g, q); err != nil {
 		return nil, err

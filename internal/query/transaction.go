@@ -136,6 +136,9 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	if p.command != nil {
 		return nil, forbidden("a command that changes the schema, the graphs or other transactions")
 	}
+	if p.own && p.prefix != "EXPLAIN" {
+		return nil, forbidden("CALL { … } IN TRANSACTIONS")
+	}
 	res := &Result{e: t.e, ctx: ctx, q: q, start: start, p: p, maxRows: req.MaxRows, txn: t, Columns: []string{}}
 	if p.prefix == "EXPLAIN" {
 		res.plan = explain(p.exec, nil)

@@ -22,6 +22,9 @@ type binder struct {
 	// scalar are the columns that hold no vertices, edges or paths.
 	scalar  map[plan.Col]bool
 	matches []*plan.Match
+	// wrote says that a clause of the statement itself writes, committed that one commits on the way, and alone that the
+	// statement has one part.
+	wrote, committed, alone bool
 	err     error
 }
 
@@ -108,6 +111,7 @@ type result struct {
 // query binds the parts of a query, each of which begins with the scope init; nil is that of a whole statement.
 func (b *binder) query(q *ast.Query, init func(*ast.SingleQuery) scope) result {
 	var parts []result
+	b.alone = len(b.frames) > 0 || len(q.Parts) == 1
 	for _, p := range q.Parts {
 		b.scope = nil
 		if init != nil {
@@ -217,6 +221,7 @@ func (b *binder) clause(f *flow, c ast.Clause, rest []ast.Clause) {
 		default:
 			b.unsupported(c, "this clause is")
 		}
+		b.writing(c)
 	})
 }
 

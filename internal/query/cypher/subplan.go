@@ -70,10 +70,6 @@ func (b *binder) pathSearch(e *ast.PathSearch) plan.Expr {
 
 // callSubquery is CALL {…}.
 func (b *binder) callSubquery(f *flow, c *ast.CallSubquery) {
-	if c.InTransactions != nil {
-		b.unsupported(c.InTransactions, "CALL {…} IN TRANSACTIONS is")
-		return
-	}
 	visible := b.scope
 	if c.Scoped && !c.ImportAll {
 		visible = nil
@@ -82,6 +78,9 @@ func (b *binder) callSubquery(f *flow, c *ast.CallSubquery) {
 		}
 	}
 	before := b.scope
+	if c.InTransactions != nil {
+		b.ownTransactions(f, c)
+	}
 	b.open(visible, c.Scoped)
 	r := b.query(c.Query, func(q *ast.SingleQuery) scope {
 		if _, ok := q.Clauses[0].(*ast.With); c.Scoped || ok {
@@ -94,6 +93,10 @@ func (b *binder) callSubquery(f *flow, c *ast.CallSubquery) {
 	}
 	b.close()
 	b.scope = before
+	if c.InTransactions != nil {
+		b.inTransactions(f, c, r)
+		return
+	}
 	b.admit(f)
 	one := f.one && r.one
 	apply := &plan.Apply{Input: f.node, Sub: r.node, Kind: plan.Inner, Cols: r.cols}

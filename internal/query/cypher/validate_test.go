@@ -166,6 +166,15 @@ func (v *validator) cols(n plan.Node, outer plan.ColSet) plan.ColSet {
 			in.Add(c)
 		}
 		return in
+	case *plan.Transactions:
+		in := v.cols(n.Input, outer)
+		sub := v.cols(n.Sub, in)
+		v.exprs(n, nil, n.Rows)
+		for _, c := range n.Cols {
+			v.exprs(n, sub, &plan.ColRef{Col: c})
+		}
+		in.Add(append([]plan.Col{n.Report}, n.Cols...)...)
+		return in
 	case *plan.Union:
 		out := plan.ColSet{}
 		for i, part := range n.Inputs {

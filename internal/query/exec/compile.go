@@ -129,6 +129,8 @@ func (c *compiler) compileNode(n plan.Node, need plan.ColSet) (*stage, error) {
 		return c.unwind(n, need)
 	case *plan.Apply:
 		return c.apply(n, need)
+	case *plan.Transactions:
+		return c.transactions(n, need)
 	case *plan.HashJoin:
 		return c.hashJoin(n, need)
 	case *plan.Union:

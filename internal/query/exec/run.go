@@ -18,6 +18,8 @@ type Env struct {
 	Procs Procedures
 	// ImportDir is the directory that LOAD CSV reads from; "": LOAD CSV is off.
 	ImportDir string
+	// Begin opens the transactions of CALL {…} IN TRANSACTIONS; nil: there can be none.
+	Begin func(ctx context.Context, mode shard.Mode) (shard.Tx, error)
 	// Profile asks for times and shard requests in the statistics.
 	Profile bool
 	// Partial makes traversals end when a budget does, or at Until, and the result what was found until then.
@@ -71,6 +73,9 @@ type run struct {
 	recorder recorder
 	// err is the first error that building operators or evaluators met.
 	err error
+	// transactions counts those that the run has begun by itself; after are those that read what they have left.
+	transactions int
+	after        []shard.Tx
 	// closers are the subplans of expressions, which no operator closes.
 	closers []interface{ close() }
 	// bytes is what all operators hold, edges what expansions have visited.
@@ -166,15 +171,21 @@ func (p *Prepared) Run(ctx context.Context, g shard.Graph, tx shard.Tx, env Env)
 		now := time.Now()
 		env.Fn = &fn.Context{Statement: now, Transaction: now, MaxList: env.Budget.Bytes / 24}
 	}
-	r := &run{p: p, g: g, tx: tx, env: env, stats: make([]Stat, len(p.stages)), current: p.root.id, mark: time.Now()}
-	if env.Profile {
-		r.tx = &countingTx{Tx: tx, r: r}
-	}
+	r := &run{p: p, g: g, env: env, stats: make([]Stat, len(p.stages)), current: p.root.id, mark: time.Now()}
+	r.setTx(tx)
 	root := r.build(p.root)
 	if r.err != nil {
 		return nil, r.err
 	}
 	return &Rows{r: r, root: root}, nil
+}
+
+// setTx makes the operators use another transaction.
+func (r *run) setTx(tx shard.Tx) {
+	r.tx = tx
+	if r.env.Profile {
+		r.tx = &countingTx{Tx: tx, r: r}
+	}
 }
 
 // Next gives the next batch, with one column for each result column of the plan, or nil at the end. Vertices and edges
@@ -216,6 +227,9 @@ func (rs *Rows) Close() {
 	rs.root.close()
 	for _, c := range rs.r.closers {
 		c.close()
+	}
+	for _, tx := range rs.r.after {
+		tx.Rollback()
 	}
 }
 

@@ -47,7 +47,7 @@ func (f *formatter) tree(b *strings.Builder, n Node, indent string) {
 	i := 0
 	inputs(n, func(c *Node) {
 		switch n.(type) {
-		case *Apply, *Merge, *Foreach:
+		case *Apply, *Merge, *Foreach, *Transactions:
 			if i > 0 {
 				f.tree(b, *c, indent+"  ┊ ")
 				break
@@ -266,6 +266,8 @@ func (f *formatter) describe(n Node) (name, args string) {
 			args = strings.TrimSpace(args + " AS " + f.col(n.Out))
 		}
 		return names[n.Kind], args
+	case *Transactions:
+		return "Transactions", f.transactions(n)
 	case *HashJoin:
 		name = "HashJoin"
 		if n.Optional {

@@ -43,6 +43,9 @@ func inputs(n Node, f func(*Node)) {
 	case *Apply:
 		f(&n.Input)
 		f(&n.Sub)
+	case *Transactions:
+		f(&n.Input)
+		f(&n.Sub)
 	case *HashJoin:
 		f(&n.Left)
 		f(&n.Right)
@@ -169,6 +172,8 @@ func exprs(n Node, f func(*Expr)) {
 		one(&n.List)
 	case *Apply:
 		one(&n.Expr)
+	case *Transactions:
+		one(&n.Rows)
 	case *Create:
 		for i := range n.Vertices {
 			one(&n.Vertices[i].Props)
@@ -322,6 +327,9 @@ func (s ColSet) arguments(n Node) {
 	}
 	switch n := n.(type) {
 	case *Apply:
+		s.arguments(n.Input)
+		return
+	case *Transactions:
 		s.arguments(n.Input)
 		return
 	case *Merge:

@@ -60,6 +60,11 @@ func (e *engine) run(text string, params map[string]graph.Value) (a *answer, err
 	if q.Writes {
 		mode = shard.Write
 	}
+	env := exec.Env{Params: params, Procs: e}
+	if q.OwnTransactions() {
+		mode = shard.Read
+		env.Begin = e.g.Begin
+	}
 	tx, err := e.g.Begin(ctx, mode)
 	if err != nil {
 		return nil, err
@@ -70,7 +75,7 @@ func (e *engine) run(text string, params map[string]graph.Value) (a *answer, err
 	if err != nil {
 		return nil, err
 	}
-	rows, err := p.Run(ctx, e.g, tx, exec.Env{Params: params, Procs: e})
+	rows, err := p.Run(ctx, e.g, tx, env)
 	if err != nil {
 		return nil, err
 	}

@@ -302,6 +302,9 @@ func (c *checker) callSubquery(cl *ast.CallSubquery, s *scope, b block) {
 		if b.nested || b.readOnly {
 			fail(invalidClauseComposition, t, "CALL {…} IN TRANSACTIONS cannot stand within another query")
 		}
+		if t.Report != nil && t.OnError == ast.OnErrorFail {
+			fail(unexpectedSyntax, t.Report, "REPORT STATUS needs ON ERROR CONTINUE or ON ERROR BREAK")
+		}
 		c.count(t.Rows, "OF … ROWS")
 		c.count(t.Workers, "IN … CONCURRENT TRANSACTIONS")
 	}

@@ -1,0 +1,60 @@
+package cypher
+
+import (
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+var reactions = map[ast.OnError]plan.OnError{
+	ast.OnErrorFail: plan.OnErrorFail, ast.OnErrorContinue: plan.OnErrorContinue, ast.OnErrorBreak: plan.OnErrorBreak,
+}
+
+// ownTransactions checks that CALL {…} IN TRANSACTIONS stands where it may: the rows that it is called for come from reading
+// alone, and the statement has one part.
+func (b *binder) ownTransactions(f *flow, c *ast.CallSubquery) {
+	if c.Optional {
+		b.unsupported(c, "OPTIONAL CALL {…} IN TRANSACTIONS is")
+	}
+	if b.wrote {
+		b.fail(graph.SyntaxError("InvalidClauseComposition", c.InTransactions.Pos, "CALL {…} IN TRANSACTIONS cannot stand behind a clause that writes"))
+	}
+	if !b.alone {
+		b.fail(graph.SyntaxError("InvalidClauseComposition", c.InTransactions.Pos, "CALL {…} IN TRANSACTIONS cannot stand in a UNION"))
+	}
+}
+
+// writing notes that a clause of the statement itself writes. Behind CALL {…} IN TRANSACTIONS none may: the statement has no
+// transaction of its own that it could write in.
+func (b *binder) writing(c ast.Clause) {
+	if call, ok := c.(*ast.CallSubquery); len(b.frames) > 0 || !b.fx.writes() || ok && call.InTransactions != nil {
+		return
+	}
+	b.wrote = true
+	if b.committed {
+		b.fail(graph.SyntaxError("InvalidClauseComposition", c.Position(), "a clause that writes cannot stand behind CALL {…} IN TRANSACTIONS"))
+	}
+}
+
+// inTransactions puts CALL {…} IN TRANSACTIONS on top of f; r is the bound subquery. The rows before it are read from one cut, so
+// nothing has to wait for them.
+func (b *binder) inTransactions(f *flow, c *ast.CallSubquery, r result) {
+	t := c.InTransactions
+	n := &plan.Transactions{
+		Input: f.node, Sub: r.node, Rows: b.opt(t.Rows), OnError: reactions[t.OnError], Cols: r.cols, Unit: !r.returns,
+	}
+	if !r.returns {
+		n.Sub = &plan.Drain{Input: r.node}
+	}
+	f.node, f.one = n, false
+	f.finish()
+	b.committed = true
+	for i, name := range r.names {
+		b.declare(name, r.cols[i])
+	}
+	if t.Report != nil {
+		n.Report = b.newCol(t.Report.Name, graph.Null)
+		b.scalar[n.Report] = true
+		b.declare(t.Report.Name, n.Report)
+	}
+}

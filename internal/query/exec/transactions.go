@@ -1,0 +1,294 @@
+package exec
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// transactions runs a subplan for some rows at a time, each time in a transaction of its own.
+type transactions struct {
+	input
+	r         *run
+	n         *plan.Transactions
+	frame     *frame
+	sub       operator
+	rowFrom   []int // positions of what is kept of the input: all of it
+	outerFrom []int // by column of the result: its position in the input, or -1
+	innerFrom []int // likewise in the subplan
+	reportAt  int   // position of the report in the result, or -1
+	bulk      bool  // the subplan may run for many rows at once
+
+	size    int
+	broken  bool
+	filled  bool
+	pending batch // input rows of the next transaction
+	one     batch
+	made    batch // result rows of the transaction at work
+	rows    sel   // beside them: the row of pending
+	spool   spool
+}
+
+func (c *compiler) transactions(n *plan.Transactions, need plan.ColSet) (*stage, error) {
+	below, err := c.below(need, n.Rows)
+	if err != nil {
+		return nil, err
+	}
+	delete(below, n.Report)
+	inner := plan.ColSet{}
+	for _, col := range n.Cols {
+		if need.Has(col) {
+			inner.Add(col)
+		}
+		delete(below, col)
+	}
+	sub, err := c.sub(n.Sub, inner)
+	if err != nil {
+		return nil, err
+	}
+	below.Add(sub.args...)
+	in, err := c.compile(n.Input, below)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.bound(in, sub.args...); err != nil {
+		return nil, err
+	}
+	s := &stage{node: n, kids: []*stage{in}, subs: []*subplan{sub}, cols: kept(in.cols, need, append([]plan.Col{n.Report}, n.Cols...)...)}
+	s.build = func(r *run, kids []operator) operator {
+		t := &transactions{
+			input: input{kids[0]}, r: r, n: n, rowFrom: in.positions(in.cols), outerFrom: in.positions(s.cols),
+			innerFrom: sub.root.positions(s.cols), reportAt: -1, bulk: onlyCreates(n.Sub) || !sub.writes,
+			spool: spool{acct: account{r: r, name: "Transactions"}},
+		}
+		for i := range t.outerFrom {
+			if t.outerFrom[i] >= 0 {
+				t.innerFrom[i] = -1
+			}
+		}
+		if n.Report != 0 {
+			t.reportAt = s.pos(n.Report)
+		}
+		t.frame, t.sub = r.buildSub(sub, in.cols)
+		return t
+	}
+	return s, nil
+}
+
+func (t *transactions) open(ctx context.Context) error {
+	t.broken, t.filled, t.size = false, false, 1000
+	t.spool.reset(len(t.outerFrom))
+	if t.r.env.Begin == nil {
+		return graph.RuntimeError("TransactionError", "ExplicitTransaction", "CALL {…} IN TRANSACTIONS cannot run in a transaction of somebody else")
+	}
+	if t.n.Rows != nil {
+		v, err := t.r.scalar(ctx, t.n.Rows)
+		if err != nil {
+			return err
+		}
+		if v.Kind() != graph.Int || v.Int() < 1 {
+			return graph.RuntimeError("ArgumentError", "NumberOutOfRange", "a transaction must be OF an Integer of at least 1 ROWS")
+		}
+		t.size = int(v.Int())
+	}
+	t.pending.reset(len(t.rowFrom))
+	return t.input.open(ctx)
+}
+
+func (t *transactions) next(ctx context.Context) (*batch, error) {
+	for !t.filled {
+		b, err := t.in.next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if b == nil {
+			if err := t.finish(ctx); err != nil {
+				return nil, err
+			}
+			break
+		}
+		for at := 0; at < b.N; {
+			n := min(b.N-at, t.size-t.pending.N)
+			t.one.slice(b, at, at+n)
+			t.pending.appendRows(&t.one, t.rowFrom, allRows(n))
+			t.pending.N += n
+			at += n
+			if t.pending.N == t.size {
+				if err := t.transact(ctx); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return t.spool.next(t.r.batchSize()), nil
+}
+
+// finish runs the last transaction and lets what is above see them all.
+func (t *transactions) finish(ctx context.Context) error {
+	if t.pending.N > 0 {
+		if err := t.transact(ctx); err != nil {
+			return err
+		}
+	}
+	t.filled = true
+	tx, err := t.r.env.Begin(ctx, shard.Read)
+	if err != nil {
+		return err
+	}
+	t.r.after = append(t.r.after, tx)
+	t.r.setTx(tx)
+	return nil
+}
+
+// transact runs the subplan for the pending rows.
+func (t *transactions) transact(ctx context.Context) error {
+	report := txReport{}
+	if !t.broken {
+		counters, gone := t.r.counters, t.r.deleted
+		t.r.deleted = deleted{}
+		err := t.attempt(ctx, shard.Write, &report)
+		if err != nil && graph.AsError(err).Kind == graph.KindConflict {
+			// It is run again, while nobody else can commit.
+			t.r.counters, t.r.deleted = counters, deleted{}
+			err = t.attempt(ctx, shard.WriteExclusive, &report)
+		}
+		t.r.deleted = gone
+		if err != nil {
+			t.r.counters = counters
+			if t.n.OnError == plan.OnErrorFail || ctx.Err() != nil {
+				return err
+			}
+			report.err = graph.AsError(err)
+			t.broken = t.n.OnError == plan.OnErrorBreak
+		}
+	}
+	if !report.committed {
+		t.made.reset(len(t.outerFrom))
+		t.rows = append(t.rows[:0], allRows(t.pending.N)...)
+		for i, p := range t.innerFrom {
+			if p >= 0 {
+				appendNulls(&t.made.Cols[i], t.pending.N)
+			}
+		}
+	}
+	if err := t.store(&report); err != nil {
+		return err
+	}
+	t.pending.reset(len(t.rowFrom))
+	return nil
+}
+
+// attempt runs the subplan in a transaction and commits it.
+func (t *transactions) attempt(ctx context.Context, mode shard.Mode, report *txReport) error {
+	tx, err := t.r.env.Begin(ctx, mode)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	outer := t.r.tx
+	defer func() { t.r.tx = outer }()
+	t.r.setTx(tx)
+	t.r.transactions++
+	report.started, report.number = true, t.r.transactions
+	t.made.reset(len(t.outerFrom))
+	t.rows = t.rows[:0]
+	if t.bulk {
+		err = t.part(ctx, &t.pending, 0)
+	} else {
+		for i := 0; i < t.pending.N && err == nil; i++ {
+			t.one.slice(&t.pending, i, i+1)
+			err = t.part(ctx, &t.one, int32(i))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	// What the rows hold must outlive the transaction.
+	for i := range t.made.Cols {
+		for k, v := range t.made.Cols[i].Vals {
+			t.made.Cols[i].Vals[k] = v.Clone()
+		}
+	}
+	if err := tx.Commit(ctx); err != nil {
+		return err
+	}
+	report.committed = true
+	return nil
+}
+
+// part runs the subplan for rows of pending from row at on.
+func (t *transactions) part(ctx context.Context, rows *batch, at int32) error {
+	t.frame.in = rows
+	if err := t.sub.open(ctx); err != nil {
+		return err
+	}
+	for {
+		b, err := t.sub.next(ctx)
+		if err != nil {
+			return err
+		}
+		if b == nil {
+			break
+		}
+		if t.n.Unit {
+			continue
+		}
+		inner := *b
+		inner.row = nil
+		t.made.appendRows(&inner, t.innerFrom, allRows(b.N))
+		for i := range b.N {
+			t.rows = append(t.rows, at+b.rowOf(i))
+		}
+	}
+	if t.n.Unit {
+		for i := range rows.N {
+			t.rows = append(t.rows, at+int32(i))
+		}
+	}
+	return nil
+}
+
+// store keeps the rows of a transaction that is over.
+func (t *transactions) store(report *txReport) error {
+	t.made.appendRows(&t.pending, t.outerFrom, t.rows)
+	t.made.N = len(t.rows)
+	if t.reportAt >= 0 {
+		v := report.value()
+		for range t.rows {
+			c := &t.made.Cols[t.reportAt]
+			c.Vals = append(c.Vals, v)
+		}
+	}
+	return t.spool.add(&t.made, allPositions(len(t.outerFrom)))
+}
+
+func (t *transactions) close() {
+	t.spool.acct.release()
+	t.sub.close()
+	t.in.close()
+}
+
+// txReport says how a transaction ended.
+type txReport struct {
+	started, committed bool
+	number             int
+	err                *graph.Error
+}
+
+// value gives the report as Neo4j does: {started, committed, transactionId, errorMessage}.
+func (r *txReport) value() graph.Value {
+	var id, msg graph.Value
+	if r.started {
+		id = graph.StringValue("inner-transaction-" + strconv.Itoa(r.number))
+	}
+	if r.err != nil {
+		msg = graph.StringValue(r.err.Msg)
+	}
+	return graph.MapValue([]graph.MapEntry{
+		{Key: "committed", Value: graph.BoolValue(r.committed)}, {Key: "errorMessage", Value: msg},
+		{Key: "started", Value: graph.BoolValue(r.started)}, {Key: "transactionId", Value: id},
+	})
+}

@@ -1,0 +1,42 @@
+package query
+
+import (
+	"context"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// runOwn runs a plan that commits by itself: its outer part reads one cut, its transactions are begun and committed on the way.
+// What they have committed stays when the statement fails later.
+func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params map[string]graph.Value, res *Result) error {
+	tx, err := g.Begin(ctx, shard.Read)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if res.Columns = p.exec.Columns(); res.Columns == nil {
+		res.Columns = []string{}
+	}
+	env := e.env(params, p.prefix == "PROFILE")
+	res.limits.apply(&env, e.timeout(res.limits.Timeout))
+	env.Begin = func(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
+		if mode == shard.Write && p.merges {
+			mode = shard.WriteExclusive
+		}
+		return g.Begin(ctx, mode)
+	}
+	rows, err := p.exec.Run(ctx, g, tx, env)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	if err := res.buffer(ctx, rows); err != nil {
+		return err
+	}
+	res.counters = rows.Counters()
+	if p.prefix == "PROFILE" {
+		res.plan = explain(p.exec, rows.Stats())
+	}
+	return nil
+}

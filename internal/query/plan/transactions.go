@@ -1,0 +1,52 @@
+package plan
+
+// OnError says what follows when a transaction of Transactions fails.
+type OnError uint8
+
+// The reactions.
+const (
+	OnErrorFail     OnError = iota // the statement fails; what has been committed stays
+	OnErrorContinue                // the next transaction begins
+	OnErrorBreak                   // nothing is run any more
+)
+
+// Transactions runs Sub for each row as Apply does, Rows rows (nil: 1,000) in a write transaction of their own, which is
+// committed before the next begins. Input reads the statement's cut; all rows are there before the first goes on, and what is
+// above sees a cut that has all the transactions. The rows of a transaction that failed or was not begun come once, with nulls
+// in Cols. Unit says that Sub returns nothing: each row comes once. Report (or 0) is a map that says how the row's transaction
+// ended.
+type Transactions struct {
+	Input, Sub Node
+	Rows       Expr
+	OnError    OnError
+	Cols       []Col
+	Unit       bool
+	Report     Col
+}
+
+func (*Transactions) node() {}
+
+// OwnTransactions reports whether the plan commits by itself on the way.
+func (q *Query) OwnTransactions() bool {
+	found := false
+	var visit func(*Node)
+	visit = func(n *Node) {
+		_, ok := (*n).(*Transactions)
+		found = found || ok
+		inputs(*n, visit)
+	}
+	visit(&q.Root)
+	return found
+}
+
+func (f *formatter) transactions(n *Transactions) string {
+	s := "OF " + f.optional(n.Rows) + " ROWS"
+	if n.Rows == nil {
+		s = "OF 1000 ROWS"
+	}
+	s += [...]string{"", " ON ERROR CONTINUE", " ON ERROR BREAK"}[n.OnError]
+	if n.Report != 0 {
+		s += " REPORT " + f.col(n.Report)
+	}
+	return s
+}
