@@ -65,8 +65,11 @@ func (e *Engine) register() {
 			return [][]graph.Value{{graph.BoolValue(true)}}, nil
 		})
 	add("show.indexes(filter :: STRING, names :: LIST<STRING>) :: (id :: INTEGER, name :: STRING, state :: STRING, populationPercent :: FLOAT, "+
-		"type :: STRING, entityType :: STRING, labelsOrTypes :: LIST<STRING>, properties :: LIST<STRING>, owningConstraint :: STRING?)",
+		"type :: STRING, entityType :: STRING, labelsOrTypes :: LIST<STRING>, properties :: LIST<STRING>, owningConstraint :: STRING?, "+
+		"failureMessage :: STRING?)",
 		"List the indexes.", e.showIndexes)
+	add("db.awaitIndexes() :: ()", "Wait until all indexes are online.", awaitIndexes)
+	add("db.awaitIndex(indexName :: STRING) :: ()", "Wait until an index is online.", awaitIndexes)
 	add("show.constraints(filter :: STRING, names :: LIST<STRING>) :: (id :: INTEGER, name :: STRING, type :: STRING, entityType :: STRING, "+
 		"labelsOrTypes :: LIST<STRING>, properties :: LIST<STRING>, ownedIndex :: STRING?)",
 		"List the constraints.", e.showConstraints)
@@ -119,15 +122,19 @@ func (e *Engine) showIndexes(_ context.Context, g shard.Graph, _ shard.Tx, args 
 		}
 		kind, name := entity(&ix)
 		state, percent, owner := "ONLINE", 100.0, graph.Value{}
-		if !ix.Online {
-			state, percent = "POPULATING", 0
+		failure := graph.Value{}
+		switch {
+		case ix.Failure != "":
+			state, percent, failure = "FAILED", 0, text(ix.Failure)
+		case !ix.Online:
+			state, percent = "POPULATING", 100*g.IndexProgress(ix.ID)
 		}
 		if isConstraint(&ix) {
 			owner = text(ix.Name)
 		}
 		rows = append(rows, []graph.Value{
 			graph.IntValue(int64(ix.ID)), text(ix.Name), text(state), graph.FloatValue(percent), text("RANGE"), text(kind),
-			texts([]string{name}), texts(ix.Props), owner,
+			texts([]string{name}), texts(ix.Props), owner, failure,
 		})
 	}
 	return byName(rows, 1), nil
@@ -141,7 +148,7 @@ func byName(rows [][]graph.Value, at int) [][]graph.Value {
 func (e *Engine) showConstraints(_ context.Context, g shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {
 	var rows [][]graph.Value
 	for _, ix := range g.Indexes() {
-		if !isConstraint(&ix) || len(ix.Props) == 0 || !wanted(args, ix.Name) {
+		if !isConstraint(&ix) || !ix.Online || len(ix.Props) == 0 || !wanted(args, ix.Name) {
 			continue
 		}
 		kind, name := entity(&ix)

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -61,4 +62,43 @@ func (e *Engine) Probe(ctx context.Context) error {
 	defer res.Close()
 	_, err = res.Next()
 	return err
+}
+
+// awaitPoll is how often the state of indexes is looked at.
+const awaitPoll = 5 * time.Millisecond
+
+// awaitIndexes is db.awaitIndex, or without a name db.awaitIndexes: it returns when the indexes are online and fails if
+// one of them could not be built.
+func awaitIndexes(ctx context.Context, g shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {
+	schemaError := func(code, detail, format string, args ...any) error {
+		return &graph.Error{
+			Kind: graph.KindInvalid, Code: code, Type: "SchemaError", Phase: graph.PhaseRuntime, Detail: detail, Msg: fmt.Sprintf(format, args...),
+		}
+	}
+	tick := time.NewTicker(awaitPoll)
+	defer tick.Stop()
+	for {
+		waiting, there := false, len(args) == 0
+		for _, ix := range g.Indexes() {
+			if len(args) > 0 && (args[0].Kind() != graph.String || args[0].Str() != ix.Name) {
+				continue
+			}
+			there = true
+			if ix.Failure != "" {
+				return nil, schemaError("Neo.DatabaseError.Schema.IndexCreationFailed", "IndexFailed", "the index %s could not be built: %s", ix.Name, ix.Failure)
+			}
+			waiting = waiting || !ix.Online
+		}
+		switch {
+		case !there:
+			return nil, schemaError("Neo.ClientError.Schema.IndexNotFound", "NotFound", "there is no such index")
+		case !waiting:
+			return nil, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, graph.DeadlineError(ctx.Err())
+		case <-tick.C:
+		}
+	}
 }

@@ -133,7 +133,9 @@ func (b *build) finish() error {
 		if err == nil {
 			err = b.g.PutIndex(ix)
 		}
-		b.g.loadDefs()
+		if err != nil {
+			b.g.loadDefs()
+		}
 		return err
 	})
 }
