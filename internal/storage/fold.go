@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -24,6 +25,43 @@ type folder struct {
 	buf    []byte
 	cells  cells
 	row    []byte
+	// from is where the next fold goes on in each keyspace of fresh records, if not at its start: a walk over the graves
+	// of what was folded before would take as long as folding it.
+	from map[keys.Space][]byte
+	// The first and last fresh record of the keyspace at hand that were taken, with all between them.
+	first, last []byte
+}
+
+// begin goes to the first fresh record of a keyspace that the folds before have not passed, or else to the first.
+func (f *folder) begin(c *cursor, space keys.Space) bool {
+	f.first, f.last = f.first[:0], f.last[:0]
+	if from := f.from[space]; from != nil && c.seek(from) {
+		return true
+	}
+	return c.seek([]byte{byte(space)})
+}
+
+// take counts the record at the cursor in.
+func (f *folder) take(c *cursor) {
+	if len(f.first) == 0 {
+		f.first = append(f.first, c.key()...)
+	}
+	f.last = append(f.last[:0], c.key()...)
+	f.taken++
+}
+
+// end buries what was taken with one tombstone, so that nobody need walk over the grave of each record.
+func (f *folder) end(c *cursor, space keys.Space) error {
+	if err := c.err(); err != nil || len(f.first) == 0 {
+		return err
+	}
+	f.last = append(f.last, 0)
+	if c.ok {
+		f.from[space] = bytes.Clone(f.last)
+	} else {
+		delete(f.from, space)
+	}
+	return f.b.DeleteRange(f.first, f.last, nil)
 }
 
 // Fold folds up to about limit fresh records; n tells how many it was. The caller must be the only one who may write.
@@ -35,7 +73,10 @@ func (s *Shard) Fold(ctx context.Context, limit int) (n int, err error) {
 	defer func() { err = errors.Join(err, v.Close()) }()
 	r := v.get()
 	defer v.put(r, &err)
-	f := &folder{s: s, r: r, b: s.graph.db.NewBatch()}
+	f := &folder{s: s, r: r, b: s.graph.db.NewBatch(), from: maps.Clone(s.foldFrom)}
+	if f.from == nil {
+		f.from = map[keys.Space][]byte{}
+	}
 	for _, fold := range []func(context.Context, int) error{f.foldEdges, f.foldProps, f.foldLabels, f.foldGarbage} {
 		if f.taken >= limit {
 			break
@@ -52,7 +93,7 @@ func (s *Shard) Fold(ctx context.Context, limit int) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	s.fresh = max(1, s.fresh-f.taken)
+	s.fresh, s.foldFrom = max(1, s.fresh-f.taken), f.from
 	return f.taken, wait()
 }
 
@@ -62,17 +103,13 @@ func (f *folder) foldEdges(ctx context.Context, limit int) error {
 	if err != nil {
 		return err
 	}
-	var first, last, list []byte
-	from := f.taken
-	for ok := c.seek([]byte{byte(keys.FreshEdge)}); ok && f.taken < limit; ok = c.ok {
+	var list []byte
+	for ok := f.begin(c, keys.FreshEdge); ok && f.taken < limit; ok = c.ok {
 		if err := Alive(ctx); err != nil {
 			return err
 		}
 		if len(c.key()) < keys.FreshRunSize {
 			return corrupt("fresh edges", c.key(), errFresh)
-		}
-		if first == nil {
-			first = slices.Clone(c.key())
 		}
 		t, dir, local := keys.List(c.key())
 		list = append(list[:0], c.key()[:keys.ListSize]...)
@@ -80,18 +117,13 @@ func (f *folder) foldEdges(ctx context.Context, limit int) error {
 			return err
 		}
 		for ok := true; ok && bytes.HasPrefix(c.key(), list); ok = c.next() {
-			f.taken++
-			last = append(last[:0], c.key()...)
+			f.take(c)
 		}
 		if err := c.err(); err != nil {
 			return err
 		}
 	}
-	if err := c.err(); err != nil || f.taken == from {
-		return err
-	}
-	// All records in between were taken. The next step need not walk over the grave of each.
-	return f.b.DeleteRange(first, append(last, 0), nil)
+	return f.end(c, keys.FreshEdge)
 }
 
 // partial is how many edges a list must have for each fresh one so that only the segments that change are rewritten.
@@ -316,7 +348,7 @@ func (f *folder) foldProps(ctx context.Context, limit int) error {
 	if err != nil {
 		return err
 	}
-	ok := c.seek([]byte{byte(keys.FreshProp)})
+	ok := f.begin(c, keys.FreshProp)
 	for ok && f.taken < limit {
 		if err := Alive(ctx); err != nil {
 			return err
@@ -336,10 +368,7 @@ func (f *folder) foldProps(ctx context.Context, limit int) error {
 			if err != nil {
 				return corrupt("fresh properties", k, err)
 			}
-			f.taken++
-			if err := f.b.Delete(k, nil); err != nil {
-				return err
-			}
+			f.take(c)
 		}
 		if err := c.err(); err != nil {
 			return err
@@ -361,7 +390,7 @@ func (f *folder) foldProps(ctx context.Context, limit int) error {
 			fresh = fresh[n:]
 		}
 	}
-	return c.err()
+	return f.end(c, keys.FreshProp)
 }
 
 // foldColumn rewrites the chunks of one property in a grid cell.
@@ -468,7 +497,7 @@ func (f *folder) foldLabels(ctx context.Context, limit int) error {
 		return err
 	}
 	m := &f.r.bitmap
-	ok := c.seek([]byte{byte(keys.FreshLabel)})
+	ok := f.begin(c, keys.FreshLabel)
 	for ok && f.taken < limit {
 		if err := Alive(ctx); err != nil {
 			return err
@@ -499,10 +528,7 @@ func (f *folder) foldLabels(ctx context.Context, limit int) error {
 			}
 			i := keys.Local(c.key()[5:]) & (memberRows - 1)
 			m[i/64] = m[i/64]&^(1<<(i%64)) | uint64(v[0])<<(i%64)
-			f.taken++
-			if err := f.b.Delete(c.key(), nil); err != nil {
-				return err
-			}
+			f.take(c)
 		}
 		if err := c.err(); err != nil {
 			return err
@@ -517,5 +543,5 @@ func (f *folder) foldLabels(ctx context.Context, limit int) error {
 			return err
 		}
 	}
-	return c.err()
+	return f.end(c, keys.FreshLabel)
 }

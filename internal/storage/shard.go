@@ -52,6 +52,8 @@ type Shard struct {
 	synced atomic.Uint64
 
 	reclaimer reclaimer
+	// foldFrom is where the fold goes on, see folder. It belongs to whoever may write.
+	foldFrom map[keys.Space][]byte
 }
 
 // next are ids to give out next.
