@@ -72,7 +72,7 @@ func TestChartConfig(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(file), 0o600))
 		got := run(t, []string{"HOPGATE_SERVICE_HOST=10.0.0.1"}, "hopgate", "config", "--config", path)
 		require.Zero(t, got.code, got.err)
-		require.Contains(t, got.out, "dataDir: /data")
+		require.Contains(t, got.out, "dataDir: /data/graphs")
 	}
 }
 

@@ -107,7 +107,7 @@ app.kubernetes.io/part-of: hopgate
 {{- $_ := set $own "http" "0.0.0.0:8080" }}
 {{- end }}
 {{- if ne .component "gateway" }}
-{{- $_ := set $own "dataDir" "/data" }}
+{{- $_ := set $own "dataDir" "/data/graphs" }}
 {{- end }}
 {{- if eq .component "gateway" }}
 {{- $_ := set $own "shardAddresses" (include "hopgate.shardAddresses" .root) }}
