@@ -51,8 +51,17 @@ type Counts struct {
 	// Ends gives, for each edge type, label of the source and label of the target, how many edges there are. A key
 	// with an empty label counts any. Filled only where a store keeps it.
 	Ends map[TypeEnds]uint64
+	// Degrees gives, by edge type and direction, how many vertices have from 2^i to 2^(i+1)-1 edges, for each i. It follows
+	// the writes within about a second. Filled only where a store keeps it.
+	Degrees map[TypeDir][]uint64
 	// Distinct gives estimates of the number of distinct values of indexed properties, by index name.
 	Distinct map[string]uint64
+}
+
+// TypeDir is an edge type and a direction, Out or In.
+type TypeDir struct {
+	Type string
+	Dir  Direction
 }
 
 // TypeEnds is an edge type with the labels of its ends.

@@ -197,7 +197,7 @@ func (w *Writer) adopt() {
 	s := w.shard
 	s.next = w.stored
 	if w.counters != nil {
-		s.counters = w.counters
+		s.counters, s.degrees = w.counters, w.degrees
 	}
 	if len(w.sketches) > 0 {
 		m := maps.Clone(s.sketches)

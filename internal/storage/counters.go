@@ -53,30 +53,33 @@ func readCounters(r pebble.Reader) (Counters, error) {
 	return c, err
 }
 
-// apply writes the counters that delta changes and gives the new counters.
-func (c Counters) apply(b *pebble.Batch, delta map[Count]int64) (Counters, error) {
-	changed := false
+// addTo writes the counters that delta changes and gives the new ones; old is not changed.
+func addTo[M ~map[K]int64, K interface {
+	comparable
+	key() []byte
+}](b *pebble.Batch, old M, delta map[K]int64) (M, error) {
+	now, changed := old, false
 	for k, d := range delta {
 		if d == 0 {
 			continue
 		}
 		if !changed {
-			c, changed = maps.Clone(c), true
+			now, changed = maps.Clone(old), true
 		}
-		n := c[k] + d
-		c[k] = n
+		n := now[k] + d
+		now[k] = n
 		var err error
 		if n == 0 {
-			delete(c, k)
+			delete(now, k)
 			err = b.Delete(k.key(), nil)
 		} else {
 			err = b.Set(k.key(), binary.AppendVarint(nil, n), nil)
 		}
 		if err != nil {
-			return c, err
+			return now, err
 		}
 	}
-	return c, nil
+	return now, nil
 }
 
 // scan calls f for each record of a keyspace. Key and value are valid during the call.

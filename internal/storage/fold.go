@@ -30,6 +30,8 @@ type folder struct {
 	from map[keys.Space][]byte
 	// The first and last fresh record of the keyspace at hand that were taken, with all between them.
 	first, last []byte
+	// resized is what the folded lists change of the degree histograms.
+	resized map[Degree]int64
 }
 
 // begin goes to the first fresh record of a keyspace that the folds before have not passed, or else to the first.
@@ -73,7 +75,7 @@ func (s *Shard) Fold(ctx context.Context, limit int) (n int, err error) {
 	defer func() { err = errors.Join(err, v.Close()) }()
 	r := v.get()
 	defer v.put(r, &err)
-	f := &folder{s: s, r: r, b: s.graph.db.NewBatch(), from: maps.Clone(s.foldFrom)}
+	f := &folder{s: s, r: r, b: s.graph.db.NewBatch(), resized: map[Degree]int64{}, from: maps.Clone(s.foldFrom)}
 	if f.from == nil {
 		f.from = map[keys.Space][]byte{}
 	}
@@ -89,10 +91,15 @@ func (s *Shard) Fold(ctx context.Context, limit int) (n int, err error) {
 		s.fresh = 0
 		return 0, f.b.Close()
 	}
+	degrees, err := addTo(f.b, s.degrees, f.resized)
+	if err != nil {
+		return 0, err
+	}
 	wait, err := s.apply(f.b, false)
 	if err != nil {
 		return 0, err
 	}
+	s.degrees = degrees
 	s.fresh, s.foldFrom = max(1, s.fresh-f.taken), f.from
 	return f.taken, wait()
 }
@@ -160,6 +167,7 @@ func (f *folder) foldList(t graph.TypeID, dir graph.Direction, local uint64) err
 		}
 		return nil
 	})
+	resize(f.resized, t, dir, old, old+change)
 	if errors.Is(err, errStop) {
 		return f.foldSegments(&l, m, t, dir, local, old+change)
 	}

@@ -68,6 +68,10 @@ func (b *Bulk) packList(l *bulkLists) error {
 			r.value()
 			b.appendRun(r, edges, l.cols, n)
 			if r.end(); int(r.refs[len(r.refs)-1].end) <= most {
+				if b.w.resized == nil {
+					b.w.resized = map[Degree]int64{}
+				}
+				resize(b.w.resized, l.t, l.dir, 0, n)
 				continue
 			}
 			r.drop()

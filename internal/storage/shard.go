@@ -38,6 +38,7 @@ type Shard struct {
 	// What follows belongs to whoever may write.
 	next     next // the ids as they are stored
 	counters Counters
+	degrees  Degrees
 	sketches map[graph.IndexID]*Sketch
 	fresh    int // about how many fresh records there are
 	// applied counts what was applied, committed is what it was after the last commit.
@@ -177,6 +178,9 @@ func (s *Shard) load() error {
 	s.nextEdge.Store(s.next.edge)
 	var err error
 	if s.counters, err = readCounters(db); err != nil {
+		return err
+	}
+	if s.degrees, err = readDegrees(db); err != nil {
 		return err
 	}
 	if s.sketches, err = readSketches(db); err != nil {

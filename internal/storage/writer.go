@@ -20,6 +20,8 @@ type Writer struct {
 	stored   next          // the ids that the batch stores
 	delta    map[Count]int64
 	counters Counters // the shard's, once the batch is complete
+	resized  map[Degree]int64
+	degrees  Degrees // like counters
 	sketches map[graph.IndexID]*Sketch
 	fresh    int
 	changes  Changes
@@ -500,7 +502,10 @@ func (w *Writer) prepare() error {
 	}
 	// No commit after this one may use the same large values, whatever becomes of it.
 	s.next.value = w.stored.value
-	if w.counters, err = s.counters.apply(w.batch, w.delta); err != nil {
+	if w.counters, err = addTo(w.batch, s.counters, w.delta); err != nil {
+		return err
+	}
+	if w.degrees, err = addTo(w.batch, s.degrees, w.resized); err != nil {
 		return err
 	}
 	for ix, sk := range w.sketches {

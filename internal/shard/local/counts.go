@@ -37,6 +37,23 @@ func (tx *Tx) sketches(no int) map[graph.IndexID]*storage.Sketch {
 	return tx.g.shards[no].Sketches()
 }
 
+// degrees adds the degree histograms of shards up and names them.
+func (g *Graph) degrees(shards []storage.Degrees) map[graph.TypeDir][]uint64 {
+	all := map[graph.TypeDir][]uint64{}
+	for _, ds := range shards {
+		for d, n := range ds {
+			k := graph.TypeDir{Type: g.TypeName(d.Type), Dir: d.Dir}
+			bars := all[k]
+			for len(bars) <= int(d.Power) {
+				bars = append(bars, 0)
+			}
+			bars[d.Power] += uint64(n)
+			all[k] = bars
+		}
+	}
+	return all
+}
+
 // Counts implements shard.Tx.
 func (tx *Tx) Counts() *graph.Counts {
 	if tx.mode == shard.Read {
@@ -49,6 +66,7 @@ func (tx *Tx) Counts() *graph.Counts {
 					}
 				}
 			}, c.sketches)
+			c.counts.Degrees = tx.g.degrees(c.degrees)
 		})
 		return c.counts
 	}

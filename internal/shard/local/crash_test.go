@@ -259,6 +259,7 @@ func TestCrash(t *testing.T) {
 				require.NoError(t, l.write(rng))
 				require.NoError(t, l.g.Settle(context.Background()))
 				l.check(t, l.acked)
+				checkDegrees(t, l.g)
 				require.NoError(t, l.store.Close())
 			}
 		})

@@ -64,6 +64,7 @@ type cut struct {
 	views    []*storage.View
 	counters []storage.Counters
 	sketches []map[graph.IndexID]*storage.Sketch
+	degrees  []storage.Degrees
 	sources  []source
 	defs     *indexDefs // as they were when the cut was made
 	refs     int        // under Graph.mu
@@ -140,6 +141,7 @@ func (g *Graph) newCut() (*cut, error) {
 		c.views = append(c.views, v)
 		c.counters = append(c.counters, s.Counters())
 		c.sketches = append(c.sketches, s.Sketches())
+		c.degrees = append(c.degrees, s.Degrees())
 		c.sources = append(c.sources, source{v, s.NextVertex()})
 	}
 	return c, nil

@@ -314,6 +314,8 @@ func TestIndexCrash(t *testing.T) {
 			again.wait(t)
 			stop()
 			again.check(t)
+			require.NoError(t, again.g.Settle(context.Background()))
+			checkDegrees(t, again.g)
 			want := len(testIndexes)
 			if seed%3 == 0 {
 				want--

@@ -115,6 +115,7 @@ func (w *loadTwin) step() {
 	switch w.rng.IntN(8) {
 	case 0:
 		require.NoError(w.t, w.graphs[0].(*Graph).Settle(ctx))
+		checkDegrees(w.t, w.graphs[0].(*Graph))
 	case 1:
 		require.NoError(w.t, w.store.Close())
 		w.open()

@@ -22,6 +22,7 @@ const (
 	Intent     Space = 0x08 // a commit over several shards that may not have reached all of them
 	Garbage    Space = 0x09 // large values that nothing refers to any more
 	IndexMark  Space = 0x0a // how far the building of an index came
+	Degree     Space = 0x0b // degree histograms
 	Adjacency  Space = 0x10 // packed edge lists
 	FreshEdge  Space = 0x11 // edges written since their list was packed
 	Column     Space = 0x20 // chunks of one property of consecutive vertices

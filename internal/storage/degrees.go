@@ -1,0 +1,56 @@
+package storage
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// Degree names a bar of a degree histogram: the packed edge lists of one type and direction that have from 2^Power to
+// 2^(Power+1)-1 edges. Fresh edges count once they are folded into their list, in the same batch.
+type Degree struct {
+	Type  graph.TypeID
+	Dir   graph.Direction
+	Power byte
+}
+
+// Degrees are the degree histograms of a shard. A Degrees that was handed out is not changed.
+type Degrees map[Degree]int64
+
+func (d Degree) key() []byte {
+	return keys.AppendNumbered(nil, keys.Degree, uint32(d.Type), byte(d.Dir), d.Power)
+}
+
+// resize counts a list that had old edges and has now.
+func resize(delta map[Degree]int64, t graph.TypeID, dir graph.Direction, old, now int) {
+	from, to := bits.Len(uint(old)), bits.Len(uint(now))
+	if from == to {
+		return
+	}
+	if old > 0 {
+		delta[Degree{t, dir, byte(from - 1)}]--
+	}
+	if now > 0 {
+		delta[Degree{t, dir, byte(to - 1)}]++
+	}
+}
+
+func readDegrees(r pebble.Reader) (Degrees, error) {
+	d := Degrees{}
+	err := scan(r, keys.Degree, func(k, v []byte) error {
+		n, size := binary.Varint(v)
+		if len(k) != 7 || size <= 0 {
+			return corrupt("degree histogram", k, errRecord)
+		}
+		d[Degree{graph.TypeID(binary.BigEndian.Uint32(k[1:])), graph.Direction(k[5]), k[6]}] = n
+		return nil
+	})
+	return d, err
+}
+
+// Degrees gives the shard's committed degree histograms, which must not be changed. Only whoever may write may ask.
+func (s *Shard) Degrees() Degrees { return s.degrees }
