@@ -253,8 +253,8 @@ type listViews struct {
 
 var listViewsPool = sync.Pool{New: func() any { return new(listViews) }}
 
-// openLists opens views of the decoded lists; close ends them. A writer fills nothing, as what it reads may never come to
-// pass.
+// openLists opens views of the decoded lists; close ends them. They are filled from a cut alone: what a writer without
+// one reads may never come to pass.
 func (tx *Tx) openLists() *listViews {
 	lv := listViewsPool.Get().(*listViews)
 	if len(lv.views) != len(tx.views) {
@@ -271,7 +271,8 @@ func (tx *Tx) openLists() *listViews {
 			s := &tx.cut.sources[no]
 			l.Open(&lv.views[no], tx.cut.seq, s.next, s, nil)
 		case tx.cut != nil:
-			l.Open(&lv.views[no], tx.cut.seq, tx.cut.sources[no].next, nil, tx.touch(no))
+			s := &tx.cut.sources[no]
+			l.Open(&lv.views[no], tx.cut.seq, s.next, s, tx.touch(no))
 		default:
 			l.Open(&lv.views[no], tx.g.seq, tx.ws[no].NextVertex(), nil, tx.touch(no))
 		}
@@ -300,7 +301,8 @@ func (tx *Tx) openColumns() []cache.ColumnView {
 		case tx.mode != shard.Read:
 			t := tx.touch(no)
 			if first && tx.cut != nil {
-				c.Open(&d.columns[no], tx.cut.seq, tx.cut.sources[no].next, nil, tx.decode, t)
+				s := &tx.cut.sources[no]
+				c.Open(&d.columns[no], tx.cut.seq, s.next, s, tx.decode, t)
 			} else if first {
 				c.Open(&d.columns[no], tx.g.seq, tx.ws[no].NextVertex(), nil, tx.decode, t)
 			}

@@ -1,0 +1,207 @@
+package commit
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
+)
+
+// vertices is the size of the graph that edges are put into.
+const vertices = 10_000
+
+// world is a graph in a directory of its own.
+type world struct {
+	store *local.Store
+	g     shard.Graph
+	e     *query.Engine
+	set   graph.LabelSet
+	typ   graph.TypeID
+	props []graph.PropID
+	ids   []graph.VertexID
+}
+
+func open(b *testing.B, dir string) *world {
+	b.Helper()
+	w := &world{}
+	opts := local.Options{Dir: dir}
+	opts.EnsureDefaults()
+	var err error
+	must := func(err error) {
+		if err != nil {
+			b.Helper()
+			b.Fatal(err)
+		}
+	}
+	w.store, err = local.Open(opts)
+	must(err)
+	b.Cleanup(func() { must(w.store.Close()) })
+	w.e = query.New(w.store, query.Options{})
+	w.g, err = w.store.Graph("default")
+	must(err)
+	ctx := context.Background()
+	must(w.g.CreateIndex(ctx, graph.Index{Label: "N", Props: []string{"id"}, Unique: true, Indexed: true}))
+	tx, err := w.g.Begin(ctx, shard.Write)
+	must(err)
+	for _, name := range []string{"id", "name", "age"} {
+		p, err := tx.Prop(name)
+		must(err)
+		w.props = append(w.props, p)
+	}
+	w.typ, err = tx.Type("E")
+	must(err)
+	label, err := tx.Label("N")
+	must(err)
+	keyed, err := tx.LabelSet([]graph.LabelID{label})
+	must(err)
+	plain, err := tx.Label("M")
+	must(err)
+	w.set, err = tx.LabelSet([]graph.LabelID{plain})
+	must(err)
+	ms := make([]shard.Mutation, vertices)
+	for i := range ms {
+		ms[i] = shard.Mutation{Op: shard.CreateVertex, Labels: keyed, Props: []graph.Property{{ID: w.props[0], Value: graph.IntValue(int64(i))}}}
+	}
+	must(tx.Apply(ctx, ms))
+	must(tx.Commit(ctx))
+	for i := range ms {
+		w.ids = append(w.ids, ms[i].Vertex)
+	}
+	must(w.g.(*local.Graph).Settle(ctx))
+	return w
+}
+
+// BenchmarkFdatasync is what the disk can do: appends of 512 bytes, each synced.
+func BenchmarkFdatasync(b *testing.B) {
+	f, err := os.Create(filepath.Join(b.TempDir(), "log"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	buf := make([]byte, 512)
+	for range b.N {
+		if _, err := f.Write(buf); err != nil {
+			b.Fatal(err)
+		}
+		if err := unix.Fdatasync(int(f.Fd())); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "syncs/s")
+}
+
+func run(b *testing.B, e *query.Engine, statement string, params map[string]graph.Value) {
+	res, err := e.Query(context.Background(), query.Request{Statement: statement, Params: params})
+	if err != nil {
+		b.Error(err)
+		return
+	}
+	res.Close()
+}
+
+// BenchmarkEdge commits edges one by one, each synced, by a number of clients at once.
+func BenchmarkEdge(b *testing.B) {
+	for _, clients := range []int{1, 8} {
+		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
+			w := open(b, b.TempDir())
+			var next atomic.Int64
+			var wg sync.WaitGroup
+			b.ResetTimer()
+			for range clients {
+				wg.Go(func() {
+					for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+						run(b, w.e, "MATCH (a:N {id: $a}), (b:N {id: $b}) CREATE (a)-[:E]->(b)", map[string]graph.Value{
+							"a": graph.IntValue(i * 7919 % vertices), "b": graph.IntValue(i * 104729 % vertices),
+						})
+					}
+				})
+			}
+			wg.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "commits/s")
+			b.ReportMetric(float64(w.e.Metrics().Conflicts.Load()), "conflicts")
+		})
+	}
+}
+
+// BenchmarkUnwind makes 100 edges in one statement, synced.
+func BenchmarkUnwind(b *testing.B) {
+	w := open(b, b.TempDir())
+	b.ResetTimer()
+	for i := range b.N {
+		rows := make([]graph.Value, 100)
+		for k := range rows {
+			n := int64(i*100 + k)
+			rows[k] = graph.ListValue([]graph.Value{graph.IntValue(n * 7919 % vertices), graph.IntValue(n * 104729 % vertices)})
+		}
+		run(b, w.e, "UNWIND $rows AS r MATCH (a:N {id: r[0]}), (b:N {id: r[1]}) CREATE (a)-[:E]->(b)", map[string]graph.Value{"rows": graph.ListValue(rows)})
+	}
+	b.ReportMetric(100*float64(b.N)/b.Elapsed().Seconds(), "edges/s")
+}
+
+// each measures commits of 100 mutations each by one goroutine, on the disk, where each is synced, and in memory, where
+// syncs take no time.
+func each(b *testing.B, what string, mutation func(w *world, i int) shard.Mutation) {
+	b.Run("synced", func(b *testing.B) { insert(b, b.TempDir(), what, mutation) })
+	b.Run("unsynced", func(b *testing.B) {
+		dir, err := os.MkdirTemp("/dev/shm", "commit")
+		if err != nil {
+			b.Skip("no file system in memory: ", err)
+		}
+		b.Cleanup(func() { os.RemoveAll(dir) })
+		insert(b, dir, what, mutation)
+	})
+}
+
+func insert(b *testing.B, dir, what string, mutation func(w *world, i int) shard.Mutation) {
+	w := open(b, dir)
+	ctx := context.Background()
+	ms := []shard.Mutation{}
+	n := 0
+	b.ResetTimer()
+	for range b.N {
+		tx, err := w.g.Begin(ctx, shard.Write)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ms = ms[:0]
+		for range 100 {
+			ms = append(ms, mutation(w, n))
+			n++
+		}
+		if err := tx.Apply(ctx, ms); err != nil {
+			b.Fatal(err)
+		}
+		if err := tx.Commit(ctx); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), what+"/s")
+}
+
+// BenchmarkVertices inserts vertices with three properties, 100 to a commit.
+func BenchmarkVertices(b *testing.B) {
+	names := [...]string{"Ada", "Grace", "Barbara", "Frances", "Edith"}
+	each(b, "vertices", func(w *world, i int) shard.Mutation {
+		return shard.Mutation{Op: shard.CreateVertex, Labels: w.set, Props: []graph.Property{
+			{ID: w.props[0], Value: graph.IntValue(int64(i))}, {ID: w.props[1], Value: graph.StringValue(names[i%len(names)])},
+			{ID: w.props[2], Value: graph.IntValue(int64(i % 90))},
+		}}
+	})
+}
+
+// BenchmarkEdges inserts edges, 100 to a commit.
+func BenchmarkEdges(b *testing.B) {
+	each(b, "edges", func(w *world, i int) shard.Mutation {
+		return shard.Mutation{Op: shard.CreateEdge, Edge: graph.Edge{Src: w.ids[i*7919%vertices], Dst: w.ids[i*104729%vertices], Type: w.typ}}
+	})
+}
