@@ -50,10 +50,10 @@ cmd/hopgate
 
 // onlyIn names the packages that alone may import the key or what lies under it; the longest key that fits counts.
 var onlyIn = map[string]string{
-	"github.com/cockroachdb/pebble/v2":               "internal/storage internal/config",
-	"github.com/cockroachdb/pebble/v2/vfs":           "internal/storage internal/shard/local",
+	"github.com/cockroachdb/pebble/v2":               "internal/storage internal/config bench/storage",
+	"github.com/cockroachdb/pebble/v2/vfs":           "internal/storage internal/shard/local bench/storage",
 	"github.com/prometheus/client_golang/prometheus": "internal/telemetry internal/server",
-	module + "internal/storage":                      "internal/storage internal/shard/local internal/telemetry internal/config cmd/graphctl",
+	module + "internal/storage":                      "internal/storage internal/shard/local internal/telemetry internal/config cmd/graphctl bench/storage",
 	"gocloud.dev":                                    "internal/backup cmd/graphctl",
 	module + "internal/shard/remote":                 "cmd/hopgate",
 	module + "internal/oracle":                       "nothing but tests",

@@ -20,7 +20,6 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/server"
 	"github.com/hopgate/hopgate/internal/shard/local"
-	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
@@ -57,15 +56,8 @@ func serve(ctx context.Context, c *config.Config) (err error) {
 	debug.SetMemoryLimit(min(memory.GoHeap, debug.SetMemoryLimit(-1)))
 	runtime.SetMutexProfileFraction(mutexRate)
 	runtime.SetBlockProfileRate(blockNanos)
-	mode, err := storage.ParseCacheMode(c.CacheMode)
-	if err != nil {
-		return err
-	}
-	if memory.Topology == 0 {
-		memory.Topology = -1
-	}
 	store, err := local.Open(local.Options{
-		Dir: c.DataDir, Shards: c.Shards, ValueThreshold: int(c.ValueThreshold), CacheMode: mode, CacheBytes: memory.BlockCache,
+		Dir: c.DataDir, Shards: c.Shards, ValueThreshold: int(c.ValueThreshold), CacheMode: memory.CacheMode, CacheBytes: memory.BlockCache,
 		DecodedBytes:  memory.Topology,
 		MemtableBytes: int(memory.Memtable), Logger: log,
 	})

@@ -12,8 +12,9 @@ import (
 // Budget is what Memory is split into, in bytes.
 type Budget struct {
 	Total      int64
+	CacheMode  storage.CacheMode
 	BlockCache int64 // Pebble's blocks; 0 is none
-	Topology   int64 // decoded lists and columns; 0 is none
+	Topology   int64 // decoded lists and columns; negative is none
 	Memtable   int64 // the size of one memtable, of which each shard has some
 	Query      int64 // of one query
 	GoHeap     int64 // what the Go runtime may use: the rest beside what lies off its heap
@@ -34,11 +35,12 @@ func (c *Config) Split() Budget {
 	if c.BlockCache > 0 {
 		b.BlockCache = int64(c.BlockCache)
 	}
-	if c.CacheMode == storage.CachePages.String() {
+	b.CacheMode, _ = storage.ParseCacheMode(c.CacheMode) // Validate has read it
+	if b.CacheMode == storage.CachePages {
 		b.BlockCache = 0
 	}
 	if c.TopologyCache != "" {
-		size, _ := ParseBytes(c.TopologyCache) // Validate has read it
+		size, _ := ParseBytes(c.TopologyCache) // so has it this
 		b.Topology = int64(size)
 	}
 	b.Memtable = min(max(total/10/int64(memtables*c.Shards), 1<<20), 64<<20)
@@ -50,6 +52,9 @@ func (c *Config) Split() Budget {
 		b.GoHeap -= b.BlockCache + memtables*int64(c.Shards)*b.Memtable
 	}
 	b.GoHeap = max(b.GoHeap, total/4)
+	if b.Topology == 0 {
+		b.Topology = -1
+	}
 	return b
 }
 

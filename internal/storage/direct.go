@@ -44,8 +44,9 @@ func ParseCacheMode(s string) (CacheMode, error) {
 // directFS reads tables and blob files past the page cache. It writes, and reads all else, as the file system below.
 type directFS struct{ vfs.FS }
 
-// newDirectFS makes sure that files in a directory can be read past the page cache.
-func newDirectFS(fs vfs.FS, dir string) (vfs.FS, error) {
+// NewDirectFS gives a file system that reads tables and blob files past the page cache, if the files in a directory can be
+// read so.
+func NewDirectFS(fs vfs.FS, dir string) (vfs.FS, error) {
 	name := fs.PathJoin(dir, "direct.tmp")
 	f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // TestDirectReads reads any part of a file as it was written, and ends where it ends.
 func TestDirectReads(t *testing.T) {
 	dir := t.TempDir()
-	fs, err := newDirectFS(vfs.Default, dir)
+	fs, err := NewDirectFS(vfs.Default, dir)
 	if err != nil {
 		t.Skip(err)
 	}
@@ -48,6 +48,6 @@ func TestDirectReads(t *testing.T) {
 
 // TestDirectRefused says what is missing where there are no direct reads.
 func TestDirectRefused(t *testing.T) {
-	_, err := newDirectFS(vfs.NewMem(), "")
+	_, err := NewDirectFS(vfs.NewMem(), "")
 	require.ErrorContains(t, err, "cache mode direct needs direct reads")
 }

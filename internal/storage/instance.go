@@ -48,7 +48,7 @@ func openInstance(o *Options, sh *Shared, dir string, values, create bool) (*ins
 	p.Logger = in
 	if o.CacheMode == CacheDirect {
 		var err error
-		if p.FS, err = newDirectFS(p.FS, dir); err != nil {
+		if p.FS, err = NewDirectFS(p.FS, dir); err != nil {
 			return nil, err
 		}
 	}
