@@ -112,6 +112,12 @@ func newStats(a *app) *cobra.Command {
 			for _, n := range s.GetEdgeTypes() {
 				fmt.Fprintf(w, "  [:%s]\t%d\n", n.GetName(), n.GetCount())
 			}
+			for _, n := range s.GetDistinct() {
+				fmt.Fprintf(w, "  distinct in %s\tabout %d\n", n.GetName(), n.GetCount())
+			}
+			for _, d := range s.GetDegrees() {
+				writeDegrees(w, d)
+			}
 			for _, sh := range s.GetShards() {
 				fmt.Fprintf(w, "shard %d\n", sh.GetShard())
 				fmt.Fprintf(w, "  disk\t%s\n  levels\t%d\n", size(sh.GetDiskBytes()), sh.GetLevels())
@@ -121,6 +127,23 @@ func newStats(a *app) *cobra.Command {
 				fmt.Fprintf(w, "  topology cache\t%s, %s\n", size(sh.GetTopologyCacheBytes()), hits(sh.GetTopologyCacheHits(), sh.GetTopologyCacheMisses()))
 			}
 		})
+}
+
+// writeDegrees writes a histogram: a line for each power of two.
+func writeDegrees(w io.Writer, d *pb.DegreeHistogram) {
+	arrow := "-[:" + d.GetEdgeType() + "]->"
+	if d.GetIncoming() {
+		arrow = "<-[:" + d.GetEdgeType() + "]-"
+	}
+	fmt.Fprintf(w, "degrees %s\n", arrow)
+	for i, n := range d.GetVertices() {
+		lo, hi := uint64(1)<<i, uint64(1)<<(i+1)-1
+		if lo == hi {
+			fmt.Fprintf(w, "  %d\t%d\n", lo, n)
+			continue
+		}
+		fmt.Fprintf(w, "  %d to %d\t%d\n", lo, hi, n)
+	}
 }
 
 // size writes bytes in the largest unit that leaves a whole number before the point.

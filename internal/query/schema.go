@@ -21,6 +21,15 @@ type Schema struct {
 	Props           []string
 	Indexes         []graph.Index
 	Vertices, Edges uint64
+	Degrees         []Degrees
+	Distinct        []NameCount // estimates of the distinct values of each index, by its name
+}
+
+// Degrees is how many vertices have from 2^i to 2^(i+1)-1 edges of a type in a direction, for each i.
+type Degrees struct {
+	Type     string
+	Dir      graph.Direction
+	Vertices []uint64
 }
 
 // Schema gives a graph's schema and counts.
@@ -41,10 +50,18 @@ func (e *Engine) Schema(ctx context.Context, name string) (Schema, error) {
 	}
 	for _, n := range used(g.AllTypes(), c.ByType) {
 		s.Types = append(s.Types, NameCount{n, c.ByType[n]})
+		for _, dir := range []graph.Direction{graph.Out, graph.In} {
+			if vs := c.Degrees[graph.TypeDir{Type: n, Dir: dir}]; len(vs) > 0 {
+				s.Degrees = append(s.Degrees, Degrees{n, dir, vs})
+			}
+		}
 	}
 	for _, ix := range g.Indexes() {
 		if len(ix.Props) > 0 {
 			s.Indexes = append(s.Indexes, ix)
+			if ix.Indexed {
+				s.Distinct = append(s.Distinct, NameCount{ix.Name, c.Distinct[ix.Name]})
+			}
 		}
 	}
 	return s, nil

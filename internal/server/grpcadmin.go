@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/telemetry"
@@ -49,6 +50,10 @@ func (s *adminService) Stats(ctx context.Context, req *pb.StatsRequest) (*pb.Sta
 	}
 	out := &pb.StatsResponse{
 		Vertices: sch.Vertices, Edges: sch.Edges, Labels: namesProto(sch.Labels), EdgeTypes: namesProto(sch.Types),
+		Distinct: namesProto(sch.Distinct),
+	}
+	for _, d := range sch.Degrees {
+		out.Degrees = append(out.Degrees, &pb.DegreeHistogram{EdgeType: d.Type, Incoming: d.Dir == graph.In, Vertices: d.Vertices})
 	}
 	if s.store == nil {
 		return out, nil

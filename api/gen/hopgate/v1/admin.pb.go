@@ -330,12 +330,15 @@ func (x *StatsRequest) GetGraph() string {
 
 // StatsResponse is a graph's counts and the shape of its store.
 type StatsResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Vertices      uint64                 `protobuf:"varint,1,opt,name=vertices,proto3" json:"vertices,omitempty"`
-	Edges         uint64                 `protobuf:"varint,2,opt,name=edges,proto3" json:"edges,omitempty"`
-	Labels        []*NameCount           `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty"`
-	EdgeTypes     []*NameCount           `protobuf:"bytes,4,rep,name=edge_types,json=edgeTypes,proto3" json:"edge_types,omitempty"`
-	Shards        []*ShardStats          `protobuf:"bytes,5,rep,name=shards,proto3" json:"shards,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Vertices  uint64                 `protobuf:"varint,1,opt,name=vertices,proto3" json:"vertices,omitempty"`
+	Edges     uint64                 `protobuf:"varint,2,opt,name=edges,proto3" json:"edges,omitempty"`
+	Labels    []*NameCount           `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty"`
+	EdgeTypes []*NameCount           `protobuf:"bytes,4,rep,name=edge_types,json=edgeTypes,proto3" json:"edge_types,omitempty"`
+	Shards    []*ShardStats          `protobuf:"bytes,5,rep,name=shards,proto3" json:"shards,omitempty"`
+	Degrees   []*DegreeHistogram     `protobuf:"bytes,6,rep,name=degrees,proto3" json:"degrees,omitempty"`
+	// About how many different values each index holds.
+	Distinct      []*NameCount `protobuf:"bytes,7,rep,name=distinct,proto3" json:"distinct,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -405,6 +408,83 @@ func (x *StatsResponse) GetShards() []*ShardStats {
 	return nil
 }
 
+func (x *StatsResponse) GetDegrees() []*DegreeHistogram {
+	if x != nil {
+		return x.Degrees
+	}
+	return nil
+}
+
+func (x *StatsResponse) GetDistinct() []*NameCount {
+	if x != nil {
+		return x.Distinct
+	}
+	return nil
+}
+
+// DegreeHistogram is how many vertices have how many edges of a type in a direction. It follows writes within about a
+// second.
+type DegreeHistogram struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	EdgeType string                 `protobuf:"bytes,1,opt,name=edge_type,json=edgeType,proto3" json:"edge_type,omitempty"`
+	Incoming bool                   `protobuf:"varint,2,opt,name=incoming,proto3" json:"incoming,omitempty"`
+	// Element i counts the vertices that have from 2^i to 2^(i+1)-1 edges.
+	Vertices      []uint64 `protobuf:"varint,3,rep,packed,name=vertices,proto3" json:"vertices,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DegreeHistogram) Reset() {
+	*x = DegreeHistogram{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DegreeHistogram) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DegreeHistogram) ProtoMessage() {}
+
+func (x *DegreeHistogram) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DegreeHistogram.ProtoReflect.Descriptor instead.
+func (*DegreeHistogram) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *DegreeHistogram) GetEdgeType() string {
+	if x != nil {
+		return x.EdgeType
+	}
+	return ""
+}
+
+func (x *DegreeHistogram) GetIncoming() bool {
+	if x != nil {
+		return x.Incoming
+	}
+	return false
+}
+
+func (x *DegreeHistogram) GetVertices() []uint64 {
+	if x != nil {
+		return x.Vertices
+	}
+	return nil
+}
+
 // ShardStats is the shape of one shard's store.
 type ShardStats struct {
 	state               protoimpl.MessageState `protogen:"open.v1"`
@@ -427,7 +507,7 @@ type ShardStats struct {
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[6]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -439,7 +519,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[6]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -452,7 +532,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{6}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ShardStats) GetShard() uint32 {
@@ -555,7 +635,7 @@ type RunningQueriesRequest struct {
 
 func (x *RunningQueriesRequest) Reset() {
 	*x = RunningQueriesRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[7]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -567,7 +647,7 @@ func (x *RunningQueriesRequest) String() string {
 func (*RunningQueriesRequest) ProtoMessage() {}
 
 func (x *RunningQueriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[7]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -580,7 +660,7 @@ func (x *RunningQueriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningQueriesRequest.ProtoReflect.Descriptor instead.
 func (*RunningQueriesRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{7}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{8}
 }
 
 // RunningQueriesResponse lists running queries, the oldest first.
@@ -593,7 +673,7 @@ type RunningQueriesResponse struct {
 
 func (x *RunningQueriesResponse) Reset() {
 	*x = RunningQueriesResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[8]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -605,7 +685,7 @@ func (x *RunningQueriesResponse) String() string {
 func (*RunningQueriesResponse) ProtoMessage() {}
 
 func (x *RunningQueriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[8]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -618,7 +698,7 @@ func (x *RunningQueriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningQueriesResponse.ProtoReflect.Descriptor instead.
 func (*RunningQueriesResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{8}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RunningQueriesResponse) GetQueries() []*RunningQuery {
@@ -643,7 +723,7 @@ type RunningQuery struct {
 
 func (x *RunningQuery) Reset() {
 	*x = RunningQuery{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -655,7 +735,7 @@ func (x *RunningQuery) String() string {
 func (*RunningQuery) ProtoMessage() {}
 
 func (x *RunningQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -668,7 +748,7 @@ func (x *RunningQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningQuery.ProtoReflect.Descriptor instead.
 func (*RunningQuery) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RunningQuery) GetId() uint64 {
@@ -723,7 +803,7 @@ type KillQueryRequest struct {
 
 func (x *KillQueryRequest) Reset() {
 	*x = KillQueryRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -735,7 +815,7 @@ func (x *KillQueryRequest) String() string {
 func (*KillQueryRequest) ProtoMessage() {}
 
 func (x *KillQueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -748,7 +828,7 @@ func (x *KillQueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillQueryRequest.ProtoReflect.Descriptor instead.
 func (*KillQueryRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *KillQueryRequest) GetId() uint64 {
@@ -768,7 +848,7 @@ type KillQueryResponse struct {
 
 func (x *KillQueryResponse) Reset() {
 	*x = KillQueryResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -780,7 +860,7 @@ func (x *KillQueryResponse) String() string {
 func (*KillQueryResponse) ProtoMessage() {}
 
 func (x *KillQueryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -793,7 +873,7 @@ func (x *KillQueryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillQueryResponse.ProtoReflect.Descriptor instead.
 func (*KillQueryResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *KillQueryResponse) GetKilled() bool {
@@ -813,7 +893,7 @@ type SlowLogRequest struct {
 
 func (x *SlowLogRequest) Reset() {
 	*x = SlowLogRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -825,7 +905,7 @@ func (x *SlowLogRequest) String() string {
 func (*SlowLogRequest) ProtoMessage() {}
 
 func (x *SlowLogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -838,7 +918,7 @@ func (x *SlowLogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlowLogRequest.ProtoReflect.Descriptor instead.
 func (*SlowLogRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SlowLogRequest) GetLimit() uint32 {
@@ -858,7 +938,7 @@ type SlowLogResponse struct {
 
 func (x *SlowLogResponse) Reset() {
 	*x = SlowLogResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -870,7 +950,7 @@ func (x *SlowLogResponse) String() string {
 func (*SlowLogResponse) ProtoMessage() {}
 
 func (x *SlowLogResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -883,7 +963,7 @@ func (x *SlowLogResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlowLogResponse.ProtoReflect.Descriptor instead.
 func (*SlowLogResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SlowLogResponse) GetQueries() []*SlowQuery {
@@ -909,7 +989,7 @@ type SlowQuery struct {
 
 func (x *SlowQuery) Reset() {
 	*x = SlowQuery{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -921,7 +1001,7 @@ func (x *SlowQuery) String() string {
 func (*SlowQuery) ProtoMessage() {}
 
 func (x *SlowQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -934,7 +1014,7 @@ func (x *SlowQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlowQuery.ProtoReflect.Descriptor instead.
 func (*SlowQuery) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SlowQuery) GetGraph() string {
@@ -999,7 +1079,7 @@ type ProfileRequest struct {
 
 func (x *ProfileRequest) Reset() {
 	*x = ProfileRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1011,7 +1091,7 @@ func (x *ProfileRequest) String() string {
 func (*ProfileRequest) ProtoMessage() {}
 
 func (x *ProfileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1024,7 +1104,7 @@ func (x *ProfileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProfileRequest.ProtoReflect.Descriptor instead.
 func (*ProfileRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ProfileRequest) GetKind() string {
@@ -1051,7 +1131,7 @@ type ProfileResponse struct {
 
 func (x *ProfileResponse) Reset() {
 	*x = ProfileResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1063,7 +1143,7 @@ func (x *ProfileResponse) String() string {
 func (*ProfileResponse) ProtoMessage() {}
 
 func (x *ProfileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1076,7 +1156,7 @@ func (x *ProfileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProfileResponse.ProtoReflect.Descriptor instead.
 func (*ProfileResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ProfileResponse) GetChunk() []byte {
@@ -1095,7 +1175,7 @@ type VersionRequest struct {
 
 func (x *VersionRequest) Reset() {
 	*x = VersionRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1107,7 +1187,7 @@ func (x *VersionRequest) String() string {
 func (*VersionRequest) ProtoMessage() {}
 
 func (x *VersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1120,7 +1200,7 @@ func (x *VersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionRequest.ProtoReflect.Descriptor instead.
 func (*VersionRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 // VersionResponse is the server's version.
@@ -1135,7 +1215,7 @@ type VersionResponse struct {
 
 func (x *VersionResponse) Reset() {
 	*x = VersionResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1147,7 +1227,7 @@ func (x *VersionResponse) String() string {
 func (*VersionResponse) ProtoMessage() {}
 
 func (x *VersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1160,7 +1240,7 @@ func (x *VersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionResponse.ProtoReflect.Descriptor instead.
 func (*VersionResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *VersionResponse) GetVersion() string {
@@ -1196,7 +1276,7 @@ type CheckRequest struct {
 
 func (x *CheckRequest) Reset() {
 	*x = CheckRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1208,7 +1288,7 @@ func (x *CheckRequest) String() string {
 func (*CheckRequest) ProtoMessage() {}
 
 func (x *CheckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1221,7 +1301,7 @@ func (x *CheckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRequest.ProtoReflect.Descriptor instead.
 func (*CheckRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CheckRequest) GetGraph() string {
@@ -1252,7 +1332,7 @@ type CheckResponse struct {
 
 func (x *CheckResponse) Reset() {
 	*x = CheckResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1264,7 +1344,7 @@ func (x *CheckResponse) String() string {
 func (*CheckResponse) ProtoMessage() {}
 
 func (x *CheckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1277,7 +1357,7 @@ func (x *CheckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckResponse.ProtoReflect.Descriptor instead.
 func (*CheckResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CheckResponse) GetWhat() isCheckResponse_What {
@@ -1332,7 +1412,7 @@ type CheckProgress struct {
 
 func (x *CheckProgress) Reset() {
 	*x = CheckProgress{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1344,7 +1424,7 @@ func (x *CheckProgress) String() string {
 func (*CheckProgress) ProtoMessage() {}
 
 func (x *CheckProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1357,7 +1437,7 @@ func (x *CheckProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckProgress.ProtoReflect.Descriptor instead.
 func (*CheckProgress) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CheckProgress) GetStage() string {
@@ -1392,7 +1472,7 @@ type CheckReport struct {
 
 func (x *CheckReport) Reset() {
 	*x = CheckReport{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1404,7 +1484,7 @@ func (x *CheckReport) String() string {
 func (*CheckReport) ProtoMessage() {}
 
 func (x *CheckReport) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1417,7 +1497,7 @@ func (x *CheckReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckReport.ProtoReflect.Descriptor instead.
 func (*CheckReport) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CheckReport) GetGraph() string {
@@ -1492,7 +1572,7 @@ type CheckFinding struct {
 
 func (x *CheckFinding) Reset() {
 	*x = CheckFinding{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1504,7 +1584,7 @@ func (x *CheckFinding) String() string {
 func (*CheckFinding) ProtoMessage() {}
 
 func (x *CheckFinding) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1517,7 +1597,7 @@ func (x *CheckFinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckFinding.ProtoReflect.Descriptor instead.
 func (*CheckFinding) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CheckFinding) GetKind() string {
@@ -1569,7 +1649,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1581,7 +1661,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1594,7 +1674,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BackupRequest) GetWhat() isBackupRequest_What {
@@ -1648,7 +1728,7 @@ type BackupBegin struct {
 
 func (x *BackupBegin) Reset() {
 	*x = BackupBegin{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1660,7 +1740,7 @@ func (x *BackupBegin) String() string {
 func (*BackupBegin) ProtoMessage() {}
 
 func (x *BackupBegin) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1673,7 +1753,7 @@ func (x *BackupBegin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupBegin.ProtoReflect.Descriptor instead.
 func (*BackupBegin) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BackupBegin) GetGraphs() []string {
@@ -1693,7 +1773,7 @@ type BackupWant struct {
 
 func (x *BackupWant) Reset() {
 	*x = BackupWant{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1705,7 +1785,7 @@ func (x *BackupWant) String() string {
 func (*BackupWant) ProtoMessage() {}
 
 func (x *BackupWant) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1718,7 +1798,7 @@ func (x *BackupWant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupWant.ProtoReflect.Descriptor instead.
 func (*BackupWant) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BackupWant) GetFiles() []uint32 {
@@ -1742,7 +1822,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1754,7 +1834,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1767,7 +1847,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *BackupResponse) GetWhat() isBackupResponse_What {
@@ -1828,7 +1908,7 @@ type BackupFiles struct {
 
 func (x *BackupFiles) Reset() {
 	*x = BackupFiles{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1840,7 +1920,7 @@ func (x *BackupFiles) String() string {
 func (*BackupFiles) ProtoMessage() {}
 
 func (x *BackupFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1853,7 +1933,7 @@ func (x *BackupFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupFiles.ProtoReflect.Descriptor instead.
 func (*BackupFiles) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *BackupFiles) GetFiles() []*BackupFile {
@@ -1904,7 +1984,7 @@ type BackupFile struct {
 
 func (x *BackupFile) Reset() {
 	*x = BackupFile{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1916,7 +1996,7 @@ func (x *BackupFile) String() string {
 func (*BackupFile) ProtoMessage() {}
 
 func (x *BackupFile) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1929,7 +2009,7 @@ func (x *BackupFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupFile.ProtoReflect.Descriptor instead.
 func (*BackupFile) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *BackupFile) GetPath() string {
@@ -1966,7 +2046,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1978,7 +2058,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1991,7 +2071,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *BackupChunk) GetFile() uint32 {
@@ -2025,7 +2105,7 @@ type ExportRequest struct {
 
 func (x *ExportRequest) Reset() {
 	*x = ExportRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2037,7 +2117,7 @@ func (x *ExportRequest) String() string {
 func (*ExportRequest) ProtoMessage() {}
 
 func (x *ExportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2050,7 +2130,7 @@ func (x *ExportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportRequest.ProtoReflect.Descriptor instead.
 func (*ExportRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ExportRequest) GetGraph() string {
@@ -2074,7 +2154,7 @@ type ExportResponse struct {
 
 func (x *ExportResponse) Reset() {
 	*x = ExportResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2086,7 +2166,7 @@ func (x *ExportResponse) String() string {
 func (*ExportResponse) ProtoMessage() {}
 
 func (x *ExportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2099,7 +2179,7 @@ func (x *ExportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportResponse.ProtoReflect.Descriptor instead.
 func (*ExportResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ExportResponse) GetWhat() isExportResponse_What {
@@ -2154,7 +2234,7 @@ type ExportSchema struct {
 
 func (x *ExportSchema) Reset() {
 	*x = ExportSchema{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2166,7 +2246,7 @@ func (x *ExportSchema) String() string {
 func (*ExportSchema) ProtoMessage() {}
 
 func (x *ExportSchema) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2179,7 +2259,7 @@ func (x *ExportSchema) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportSchema.ProtoReflect.Descriptor instead.
 func (*ExportSchema) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ExportSchema) GetGroups() []*ExportGroup {
@@ -2209,7 +2289,7 @@ type ExportGroup struct {
 
 func (x *ExportGroup) Reset() {
 	*x = ExportGroup{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2221,7 +2301,7 @@ func (x *ExportGroup) String() string {
 func (*ExportGroup) ProtoMessage() {}
 
 func (x *ExportGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2234,7 +2314,7 @@ func (x *ExportGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportGroup.ProtoReflect.Descriptor instead.
 func (*ExportGroup) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ExportGroup) GetLabels() []string {
@@ -2270,7 +2350,7 @@ type ExportColumn struct {
 
 func (x *ExportColumn) Reset() {
 	*x = ExportColumn{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2282,7 +2362,7 @@ func (x *ExportColumn) String() string {
 func (*ExportColumn) ProtoMessage() {}
 
 func (x *ExportColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2295,7 +2375,7 @@ func (x *ExportColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportColumn.ProtoReflect.Descriptor instead.
 func (*ExportColumn) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ExportColumn) GetName() string {
@@ -2327,7 +2407,7 @@ type ExportRows struct {
 
 func (x *ExportRows) Reset() {
 	*x = ExportRows{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2339,7 +2419,7 @@ func (x *ExportRows) String() string {
 func (*ExportRows) ProtoMessage() {}
 
 func (x *ExportRows) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2352,7 +2432,7 @@ func (x *ExportRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportRows.ProtoReflect.Descriptor instead.
 func (*ExportRows) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ExportRows) GetGroup() uint32 {
@@ -2420,14 +2500,20 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\brequired\x18\x06 \x01(\bR\brequired\x12\x16\n" +
 	"\x06online\x18\a \x01(\bR\x06online\"$\n" +
 	"\fStatsRequest\x12\x14\n" +
-	"\x05graph\x18\x01 \x01(\tR\x05graph\"\xd6\x01\n" +
+	"\x05graph\x18\x01 \x01(\tR\x05graph\"\xc0\x02\n" +
 	"\rStatsResponse\x12\x1a\n" +
 	"\bvertices\x18\x01 \x01(\x04R\bvertices\x12\x14\n" +
 	"\x05edges\x18\x02 \x01(\x04R\x05edges\x12-\n" +
 	"\x06labels\x18\x03 \x03(\v2\x15.hopgate.v1.NameCountR\x06labels\x124\n" +
 	"\n" +
 	"edge_types\x18\x04 \x03(\v2\x15.hopgate.v1.NameCountR\tedgeTypes\x12.\n" +
-	"\x06shards\x18\x05 \x03(\v2\x16.hopgate.v1.ShardStatsR\x06shards\"\xb7\x04\n" +
+	"\x06shards\x18\x05 \x03(\v2\x16.hopgate.v1.ShardStatsR\x06shards\x125\n" +
+	"\adegrees\x18\x06 \x03(\v2\x1b.hopgate.v1.DegreeHistogramR\adegrees\x121\n" +
+	"\bdistinct\x18\a \x03(\v2\x15.hopgate.v1.NameCountR\bdistinct\"f\n" +
+	"\x0fDegreeHistogram\x12\x1b\n" +
+	"\tedge_type\x18\x01 \x01(\tR\bedgeType\x12\x1a\n" +
+	"\bincoming\x18\x02 \x01(\bR\bincoming\x12\x1a\n" +
+	"\bvertices\x18\x03 \x03(\x04R\bvertices\"\xb7\x04\n" +
 	"\n" +
 	"ShardStats\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x1d\n" +
@@ -2583,7 +2669,7 @@ func file_hopgate_v1_admin_proto_rawDescGZIP() []byte {
 	return file_hopgate_v1_admin_proto_rawDescData
 }
 
-var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*SchemaRequest)(nil),          // 0: hopgate.v1.SchemaRequest
 	(*SchemaResponse)(nil),         // 1: hopgate.v1.SchemaResponse
@@ -2591,41 +2677,42 @@ var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*Index)(nil),                  // 3: hopgate.v1.Index
 	(*StatsRequest)(nil),           // 4: hopgate.v1.StatsRequest
 	(*StatsResponse)(nil),          // 5: hopgate.v1.StatsResponse
-	(*ShardStats)(nil),             // 6: hopgate.v1.ShardStats
-	(*RunningQueriesRequest)(nil),  // 7: hopgate.v1.RunningQueriesRequest
-	(*RunningQueriesResponse)(nil), // 8: hopgate.v1.RunningQueriesResponse
-	(*RunningQuery)(nil),           // 9: hopgate.v1.RunningQuery
-	(*KillQueryRequest)(nil),       // 10: hopgate.v1.KillQueryRequest
-	(*KillQueryResponse)(nil),      // 11: hopgate.v1.KillQueryResponse
-	(*SlowLogRequest)(nil),         // 12: hopgate.v1.SlowLogRequest
-	(*SlowLogResponse)(nil),        // 13: hopgate.v1.SlowLogResponse
-	(*SlowQuery)(nil),              // 14: hopgate.v1.SlowQuery
-	(*ProfileRequest)(nil),         // 15: hopgate.v1.ProfileRequest
-	(*ProfileResponse)(nil),        // 16: hopgate.v1.ProfileResponse
-	(*VersionRequest)(nil),         // 17: hopgate.v1.VersionRequest
-	(*VersionResponse)(nil),        // 18: hopgate.v1.VersionResponse
-	(*CheckRequest)(nil),           // 19: hopgate.v1.CheckRequest
-	(*CheckResponse)(nil),          // 20: hopgate.v1.CheckResponse
-	(*CheckProgress)(nil),          // 21: hopgate.v1.CheckProgress
-	(*CheckReport)(nil),            // 22: hopgate.v1.CheckReport
-	(*CheckFinding)(nil),           // 23: hopgate.v1.CheckFinding
-	(*BackupRequest)(nil),          // 24: hopgate.v1.BackupRequest
-	(*BackupBegin)(nil),            // 25: hopgate.v1.BackupBegin
-	(*BackupWant)(nil),             // 26: hopgate.v1.BackupWant
-	(*BackupResponse)(nil),         // 27: hopgate.v1.BackupResponse
-	(*BackupFiles)(nil),            // 28: hopgate.v1.BackupFiles
-	(*BackupFile)(nil),             // 29: hopgate.v1.BackupFile
-	(*BackupChunk)(nil),            // 30: hopgate.v1.BackupChunk
-	(*ExportRequest)(nil),          // 31: hopgate.v1.ExportRequest
-	(*ExportResponse)(nil),         // 32: hopgate.v1.ExportResponse
-	(*ExportSchema)(nil),           // 33: hopgate.v1.ExportSchema
-	(*ExportGroup)(nil),            // 34: hopgate.v1.ExportGroup
-	(*ExportColumn)(nil),           // 35: hopgate.v1.ExportColumn
-	(*ExportRows)(nil),             // 36: hopgate.v1.ExportRows
-	(*timestamppb.Timestamp)(nil),  // 37: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),    // 38: google.protobuf.Duration
-	(*PlanNode)(nil),               // 39: hopgate.v1.PlanNode
-	(*ListValue)(nil),              // 40: hopgate.v1.ListValue
+	(*DegreeHistogram)(nil),        // 6: hopgate.v1.DegreeHistogram
+	(*ShardStats)(nil),             // 7: hopgate.v1.ShardStats
+	(*RunningQueriesRequest)(nil),  // 8: hopgate.v1.RunningQueriesRequest
+	(*RunningQueriesResponse)(nil), // 9: hopgate.v1.RunningQueriesResponse
+	(*RunningQuery)(nil),           // 10: hopgate.v1.RunningQuery
+	(*KillQueryRequest)(nil),       // 11: hopgate.v1.KillQueryRequest
+	(*KillQueryResponse)(nil),      // 12: hopgate.v1.KillQueryResponse
+	(*SlowLogRequest)(nil),         // 13: hopgate.v1.SlowLogRequest
+	(*SlowLogResponse)(nil),        // 14: hopgate.v1.SlowLogResponse
+	(*SlowQuery)(nil),              // 15: hopgate.v1.SlowQuery
+	(*ProfileRequest)(nil),         // 16: hopgate.v1.ProfileRequest
+	(*ProfileResponse)(nil),        // 17: hopgate.v1.ProfileResponse
+	(*VersionRequest)(nil),         // 18: hopgate.v1.VersionRequest
+	(*VersionResponse)(nil),        // 19: hopgate.v1.VersionResponse
+	(*CheckRequest)(nil),           // 20: hopgate.v1.CheckRequest
+	(*CheckResponse)(nil),          // 21: hopgate.v1.CheckResponse
+	(*CheckProgress)(nil),          // 22: hopgate.v1.CheckProgress
+	(*CheckReport)(nil),            // 23: hopgate.v1.CheckReport
+	(*CheckFinding)(nil),           // 24: hopgate.v1.CheckFinding
+	(*BackupRequest)(nil),          // 25: hopgate.v1.BackupRequest
+	(*BackupBegin)(nil),            // 26: hopgate.v1.BackupBegin
+	(*BackupWant)(nil),             // 27: hopgate.v1.BackupWant
+	(*BackupResponse)(nil),         // 28: hopgate.v1.BackupResponse
+	(*BackupFiles)(nil),            // 29: hopgate.v1.BackupFiles
+	(*BackupFile)(nil),             // 30: hopgate.v1.BackupFile
+	(*BackupChunk)(nil),            // 31: hopgate.v1.BackupChunk
+	(*ExportRequest)(nil),          // 32: hopgate.v1.ExportRequest
+	(*ExportResponse)(nil),         // 33: hopgate.v1.ExportResponse
+	(*ExportSchema)(nil),           // 34: hopgate.v1.ExportSchema
+	(*ExportGroup)(nil),            // 35: hopgate.v1.ExportGroup
+	(*ExportColumn)(nil),           // 36: hopgate.v1.ExportColumn
+	(*ExportRows)(nil),             // 37: hopgate.v1.ExportRows
+	(*timestamppb.Timestamp)(nil),  // 38: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),    // 39: google.protobuf.Duration
+	(*PlanNode)(nil),               // 40: hopgate.v1.PlanNode
+	(*ListValue)(nil),              // 41: hopgate.v1.ListValue
 }
 var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	2,  // 0: hopgate.v1.SchemaResponse.labels:type_name -> hopgate.v1.NameCount
@@ -2633,55 +2720,57 @@ var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	3,  // 2: hopgate.v1.SchemaResponse.indexes:type_name -> hopgate.v1.Index
 	2,  // 3: hopgate.v1.StatsResponse.labels:type_name -> hopgate.v1.NameCount
 	2,  // 4: hopgate.v1.StatsResponse.edge_types:type_name -> hopgate.v1.NameCount
-	6,  // 5: hopgate.v1.StatsResponse.shards:type_name -> hopgate.v1.ShardStats
-	9,  // 6: hopgate.v1.RunningQueriesResponse.queries:type_name -> hopgate.v1.RunningQuery
-	37, // 7: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
-	38, // 8: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
-	14, // 9: hopgate.v1.SlowLogResponse.queries:type_name -> hopgate.v1.SlowQuery
-	37, // 10: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
-	38, // 11: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
-	39, // 12: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
-	38, // 13: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
-	21, // 14: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
-	22, // 15: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
-	23, // 16: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
-	25, // 17: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
-	26, // 18: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
-	28, // 19: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
-	30, // 20: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
-	29, // 21: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
-	37, // 22: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
-	33, // 23: hopgate.v1.ExportResponse.schema:type_name -> hopgate.v1.ExportSchema
-	36, // 24: hopgate.v1.ExportResponse.rows:type_name -> hopgate.v1.ExportRows
-	34, // 25: hopgate.v1.ExportSchema.groups:type_name -> hopgate.v1.ExportGroup
-	3,  // 26: hopgate.v1.ExportSchema.indexes:type_name -> hopgate.v1.Index
-	35, // 27: hopgate.v1.ExportGroup.columns:type_name -> hopgate.v1.ExportColumn
-	40, // 28: hopgate.v1.ExportRows.columns:type_name -> hopgate.v1.ListValue
-	0,  // 29: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
-	4,  // 30: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
-	7,  // 31: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
-	10, // 32: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
-	12, // 33: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
-	15, // 34: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
-	19, // 35: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
-	24, // 36: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
-	31, // 37: hopgate.v1.AdminService.Export:input_type -> hopgate.v1.ExportRequest
-	17, // 38: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
-	1,  // 39: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
-	5,  // 40: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
-	8,  // 41: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
-	11, // 42: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
-	13, // 43: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
-	16, // 44: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
-	20, // 45: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
-	27, // 46: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
-	32, // 47: hopgate.v1.AdminService.Export:output_type -> hopgate.v1.ExportResponse
-	18, // 48: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
-	39, // [39:49] is the sub-list for method output_type
-	29, // [29:39] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	7,  // 5: hopgate.v1.StatsResponse.shards:type_name -> hopgate.v1.ShardStats
+	6,  // 6: hopgate.v1.StatsResponse.degrees:type_name -> hopgate.v1.DegreeHistogram
+	2,  // 7: hopgate.v1.StatsResponse.distinct:type_name -> hopgate.v1.NameCount
+	10, // 8: hopgate.v1.RunningQueriesResponse.queries:type_name -> hopgate.v1.RunningQuery
+	38, // 9: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
+	39, // 10: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
+	15, // 11: hopgate.v1.SlowLogResponse.queries:type_name -> hopgate.v1.SlowQuery
+	38, // 12: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
+	39, // 13: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
+	40, // 14: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
+	39, // 15: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
+	22, // 16: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
+	23, // 17: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
+	24, // 18: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
+	26, // 19: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
+	27, // 20: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
+	29, // 21: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
+	31, // 22: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
+	30, // 23: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
+	38, // 24: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
+	34, // 25: hopgate.v1.ExportResponse.schema:type_name -> hopgate.v1.ExportSchema
+	37, // 26: hopgate.v1.ExportResponse.rows:type_name -> hopgate.v1.ExportRows
+	35, // 27: hopgate.v1.ExportSchema.groups:type_name -> hopgate.v1.ExportGroup
+	3,  // 28: hopgate.v1.ExportSchema.indexes:type_name -> hopgate.v1.Index
+	36, // 29: hopgate.v1.ExportGroup.columns:type_name -> hopgate.v1.ExportColumn
+	41, // 30: hopgate.v1.ExportRows.columns:type_name -> hopgate.v1.ListValue
+	0,  // 31: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
+	4,  // 32: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
+	8,  // 33: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
+	11, // 34: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
+	13, // 35: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
+	16, // 36: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
+	20, // 37: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
+	25, // 38: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
+	32, // 39: hopgate.v1.AdminService.Export:input_type -> hopgate.v1.ExportRequest
+	18, // 40: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
+	1,  // 41: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
+	5,  // 42: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
+	9,  // 43: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
+	12, // 44: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
+	14, // 45: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
+	17, // 46: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
+	21, // 47: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
+	28, // 48: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
+	33, // 49: hopgate.v1.AdminService.Export:output_type -> hopgate.v1.ExportResponse
+	19, // 50: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
+	41, // [41:51] is the sub-list for method output_type
+	31, // [31:41] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_admin_proto_init() }
@@ -2691,19 +2780,19 @@ func file_hopgate_v1_admin_proto_init() {
 	}
 	file_hopgate_v1_graph_proto_init()
 	file_hopgate_v1_value_proto_init()
-	file_hopgate_v1_admin_proto_msgTypes[20].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[21].OneofWrappers = []any{
 		(*CheckResponse_Progress)(nil),
 		(*CheckResponse_Report)(nil),
 	}
-	file_hopgate_v1_admin_proto_msgTypes[24].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[25].OneofWrappers = []any{
 		(*BackupRequest_Begin)(nil),
 		(*BackupRequest_Want)(nil),
 	}
-	file_hopgate_v1_admin_proto_msgTypes[27].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[28].OneofWrappers = []any{
 		(*BackupResponse_Files)(nil),
 		(*BackupResponse_Chunk)(nil),
 	}
-	file_hopgate_v1_admin_proto_msgTypes[32].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[33].OneofWrappers = []any{
 		(*ExportResponse_Schema)(nil),
 		(*ExportResponse_Rows)(nil),
 	}
@@ -2713,7 +2802,7 @@ func file_hopgate_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_admin_proto_rawDesc), len(file_hopgate_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   37,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
