@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // TestValuesRefused gives values that are wrong: the error names what is wrong about which key.
@@ -32,6 +33,29 @@ func TestValuesRefused(t *testing.T) {
 		_, err := render(t, parse(t, c.values), nil)
 		require.ErrorContains(t, err, c.want, c.values)
 	}
+}
+
+// TestConfig gives settings twice: those of a component beat those of all, nothing beats the chart's own.
+func TestConfig(t *testing.T) {
+	text, err := render(t, parse(t, `{mode: cluster, config: {maxRows: 10, slowLog: 5}, gateway: {config: {maxRows: 0}}}`), nil)
+	require.NoError(t, err)
+	all := objects(t, text)
+	settings := func(name string) map[string]any {
+		return parse(t, find[corev1.ConfigMap](t, all, "ConfigMap", name).Data["config.yaml"])
+	}
+	gateway := settings("graphs-hopgate-gateway")
+	require.EqualValues(t, 0, gateway["maxRows"])
+	require.EqualValues(t, 5, gateway["slowLog"])
+	require.Equal(t, "json", gateway["logFormat"])
+	require.Equal(t, "40s", gateway["drainTimeout"])
+	require.Equal(t, "graphs-hopgate-shard-0.graphs-hopgate-shard.apps.svc.cluster.local:9190,"+
+		"graphs-hopgate-shard-1.graphs-hopgate-shard.apps.svc.cluster.local:9190,"+
+		"graphs-hopgate-shard-2.graphs-hopgate-shard.apps.svc.cluster.local:9190", gateway["shardAddresses"])
+	require.NotContains(t, gateway, "dataDir")
+	shard := settings("graphs-hopgate-shard")
+	require.EqualValues(t, 10, shard["maxRows"])
+	require.Equal(t, "0.0.0.0:9190", shard["grpc"])
+	require.NotContains(t, shard, "http")
 }
 
 // TestLoadJob changes a load: its Job, whose template cannot change, gets another name, and the same load the same.

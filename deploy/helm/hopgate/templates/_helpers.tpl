@@ -125,7 +125,13 @@ app.kubernetes.io/part-of: hopgate
 {{- if and $v.auth.enabled (ne .component "shard") }}
 {{- $_ := set $own "tokensFile" "/etc/hopgate/tokens/tokens.yaml" }}
 {{- end }}
-{{- toYaml (merge $own (deepCopy .values.config) (deepCopy $v.config)) }}
+{{- $all := dict }}
+{{- range $settings := list $v.config .values.config $own }}
+{{- range $key, $value := $settings }}
+{{- $_ := set $all $key $value }}
+{{- end }}
+{{- end }}
+{{- toYaml $all }}
 {{- end }}
 
 {{/* Environment and mounts by which graphctl in a Job reaches the server. */}}
