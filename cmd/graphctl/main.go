@@ -87,6 +87,7 @@ func newRoot(a *app) *cobra.Command {
 	f.StringVar(&a.keyFile, "tls-key", "", "file of the client's key")
 	f.DurationVar(&a.timeout, "timeout", 0, "time for the request; 0 is no limit")
 	f.BoolVar(&a.verbose, "verbose", false, "say more about errors")
+	root.AddCommand(newTraverse(a), newPath(a))
 	root.AddCommand(
 		newQuery(a), newFetch(a), newExplain(a), newProfile(a), newLoad(a), newGenerate(), newSchema(a), newStats(a),
 		newPS(a), newKill(a), newSlowlog(a), newPprof(a), newBackup(a), newRestore(a), newVersion(a),

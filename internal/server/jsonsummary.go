@@ -34,7 +34,28 @@ func appendSummary(dst []byte, s query.Summary) []byte {
 		dst = appendPlan(dst, s.Plan)
 	}
 	if s.Truncated {
-		dst = append(dst, `,"truncated":true,"truncatedReason":"maxRows"`...)
+		reason := s.Reason
+		if reason == "max_rows" {
+			reason = "maxRows"
+		}
+		dst = append(dst, `,"truncated":true,"truncatedReason":`...)
+		dst = appendString(dst, reason)
+	}
+	if len(s.Hops) > 0 {
+		dst = append(dst, `,"hops":[`...)
+		for i, h := range s.Hops {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(dst, `{"hop":`...)
+			dst = strconv.AppendInt(dst, int64(i+1), 10)
+			dst = append(dst, `,"sources":`...)
+			dst = strconv.AppendInt(dst, h.Sources, 10)
+			dst = append(dst, `,"edges":`...)
+			dst = strconv.AppendInt(dst, h.Edges, 10)
+			dst = append(dst, '}')
+		}
+		dst = append(dst, ']')
 	}
 	return dst
 }

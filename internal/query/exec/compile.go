@@ -113,6 +113,8 @@ func (c *compiler) compileNode(n plan.Node, need plan.ColSet) (*stage, error) {
 		return c.frontierCount(n, need)
 	case *plan.Traverse:
 		return c.traverse(n, need)
+	case *plan.CheapestPaths:
+		return c.cheapestPaths(n, need)
 	case *plan.Filter:
 		return c.filter(n, need)
 	case *plan.Project:

@@ -42,8 +42,9 @@ func (r *run) newHop(types []string, dir graph.Direction, labels *plan.LabelExpr
 // read fills res with the edges of the first res.Done of sources, which are sorted and without repeats; limit is about
 // how many edges are wanted at once (0: all).
 func (h *hop) read(ctx context.Context, sources []graph.VertexID, limit int) error {
+	limit = h.r.affordable(limit)
 	types, ok := h.types.resolve()
-	if !ok || len(sources) == 0 {
+	if !ok || len(sources) == 0 || h.r.spent() {
 		h.none(len(sources))
 		return nil
 	}
@@ -66,7 +67,10 @@ func (h *hop) read(ctx context.Context, sources []graph.VertexID, limit int) err
 		return err
 	}
 	if err := h.r.visit(len(h.res.Targets)); err != nil {
-		return err
+		if !h.r.truncate(err) {
+			return err
+		}
+		h.shorten(len(h.res.Targets) - int(h.r.edges-h.r.env.Budget.Edges))
 	}
 	if err := h.filterLabels(ctx); err != nil {
 		return err
@@ -171,6 +175,12 @@ func (h *hop) compact() {
 	for p := range res.Props {
 		res.Props[p] = gathered(res.Props[p], h.keep, n)
 	}
+}
+
+// shorten drops all edges of the answer from the n-th on.
+func (h *hop) shorten(n int) {
+	h.keep = append(h.keep[:0], allRows(max(n, 0))...)
+	h.compact()
 }
 
 // gathered moves the cells of a column that are listed in keep to its front. A column that is not filled, which has

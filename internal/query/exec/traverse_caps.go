@@ -71,10 +71,7 @@ func (c *cappedHop) next(ctx context.Context, sources []graph.VertexID, limit in
 	if c.caps.Sample > 0 {
 		c.edges = true
 	}
-	if err := c.r.overtime(); err != nil {
-		return err
-	}
-	if err := c.read(ctx, sources, c.r.affordable(limit)); err != nil {
+	if err := c.read(ctx, sources, limit); err != nil {
 		return err
 	}
 	if c.caps.MaxDegree > 0 || c.caps.Sample > 0 || c.caps.Limit > 0 {

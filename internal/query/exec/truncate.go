@@ -22,21 +22,28 @@ func (r *run) truncate(err error) bool {
 	return true
 }
 
-// affordable bounds a number of edges to ask for by what is left of the budget of visits, so that a traversal that may
-// end early reads up to its end.
+// affordable bounds a number of edges to ask for (0: all) by what is left of the budget of visits, if the run may end
+// early.
 func (r *run) affordable(n int) int {
-	if left := r.env.Budget.Edges - r.edges; r.env.Partial && r.env.Budget.Edges > 0 && left < int64(n) {
-		return int(max(left, 1))
+	if !r.env.Partial || r.env.Budget.Edges == 0 {
+		return n
 	}
-	return n
+	left := int(max(r.env.Budget.Edges-r.edges, 1))
+	if n == 0 {
+		return left
+	}
+	return min(n, left)
 }
 
-// overtime fails when the time after which a traversal ends with what it has found has come.
-func (r *run) overtime() error {
-	if r.env.Until.IsZero() || time.Now().Before(r.env.Until) {
-		return nil
+// spent reports whether a budget has ended, or the time, after which a run finds no more edges.
+func (r *run) spent() bool {
+	if !r.env.Partial {
+		return false
 	}
-	return graph.BudgetError("the request ran out of time")
+	if r.truncated == "" && !r.env.Until.IsZero() && time.Now().After(r.env.Until) {
+		r.truncated = "the request ran out of time"
+	}
+	return r.truncated != ""
 }
 
 // Truncated gives the reason why the rows are not all, or "".

@@ -114,7 +114,7 @@ func (h *Hop) capped() bool {
 // frontierCount makes the plan of a number of vertices at one distance, if that is all that is asked.
 func (b *binder) frontierCount() bool {
 	t := b.t
-	if t.Mode != plan.ModeFrontier || t.Returns != "count" || t.ByHop || t.Limit > 0 || b.min != b.max || b.max == 0 {
+	if t.Mode != plan.ModeFrontier || t.Returns != "count" || t.ByHop || t.Partial || t.Limit > 0 || b.min != b.max || b.max == 0 {
 		return false
 	}
 	n := &plan.FrontierCount{Input: b.q.Root, From: b.start, Out: b.q.NewCol("count", graph.Null)}

@@ -46,6 +46,8 @@ type Traversal struct {
 	ByHop    bool // the hop comes first in every row
 	Limit    uint64
 	Seed     int64
+	// Partial says that a budget may end the traversal early: a set is then not counted without its members.
+	Partial bool
 }
 
 // Modes are the modes of a traversal by name.

@@ -46,7 +46,7 @@ func (s *Selector) text(param string) string {
 	case s.Statement != "":
 		return s.Statement
 	case len(s.IDs) > 0:
-		return "UNWIND " + param + " AS id MATCH (s) WHERE elementId(s) = id RETURN s"
+		return "UNWIND " + param + " AS id MATCH (x) WHERE elementId(x) = id RETURN x"
 	}
 	label := ""
 	if s.Label != "" {
@@ -56,7 +56,19 @@ func (s *Selector) text(param string) string {
 	if len(s.Values) == 1 {
 		op = " = "
 	}
-	return "MATCH (s" + label + ") WHERE s." + ast.Quote(s.Property) + op + param + " RETURN s"
+	return "MATCH (x" + label + ") WHERE x." + ast.Quote(s.Property) + op + param + " RETURN x"
+}
+
+// clauses gives the clauses that bring the vertices into scope as variable, beside what stands in scope already.
+func (s *Selector) clauses(field, variable, param, before string, opts cypher.Options) (string, error) {
+	if s.Statement != "" {
+		q, _, err := s.plan(field, param, opts)
+		if err != nil {
+			return "", err
+		}
+		return "CALL {" + s.Statement + "\n} WITH " + before + ast.QuoteVariable(q.Names[0]) + " AS " + variable + " ", nil
+	}
+	return "CALL {" + s.text(param) + "} WITH " + before + "x AS " + variable + " ", nil
 }
 
 // addParams adds the parameters of the statement that text gives.

@@ -1,0 +1,311 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/traverse"
+)
+
+// typedBody is what the bodies of all typed requests have in common.
+type typedBody struct {
+	Graph      string          `json:"graph"`
+	Parameters json.RawMessage `json:"parameters"`
+	Budget     struct {
+		MaxVisits uint64 `json:"maxVisits"`
+		MaxRows   uint64 `json:"maxRows"`
+		MaxBytes  uint64 `json:"maxBytes"`
+		TimeoutMs int64  `json:"timeoutMs"`
+		Partial   bool   `json:"partial"`
+	} `json:"budget"`
+}
+
+// selectorBody names vertices.
+type selectorBody struct {
+	Label      string            `json:"label"`
+	Property   string            `json:"property"`
+	Value      json.RawMessage   `json:"value"`
+	Values     []json.RawMessage `json:"values"`
+	Statement  string            `json:"statement"`
+	ElementIDs []string          `json:"elementIds"`
+}
+
+// hopBody is one hop.
+type hopBody struct {
+	Edges          []string `json:"edges"`
+	Direction      string   `json:"direction"`
+	Where          string   `json:"where"`
+	SkipSupernodes uint64   `json:"skipSupernodes"`
+	MaxDegree      uint64   `json:"maxDegree"`
+	Sample         uint64   `json:"sample"`
+	Limit          uint64   `json:"limit"`
+}
+
+// traverseBody is the body of POST /v1/traverse: the members of a hop stand for all hops, or PerHop has one for each.
+type traverseBody struct {
+	typedBody
+	From           selectorBody    `json:"from"`
+	Edges          []string        `json:"edges"`
+	Direction      string          `json:"direction"`
+	Where          string          `json:"where"`
+	SkipSupernodes uint64          `json:"skipSupernodes"`
+	MaxDegree      uint64          `json:"maxDegree"`
+	Sample         uint64          `json:"sample"`
+	HopLimit       uint64          `json:"hopLimit"`
+	PerHop         []hopBody       `json:"perHop"`
+	Hops           json.RawMessage `json:"hops"`
+	Mode           string          `json:"mode"`
+	Return         string          `json:"return"`
+	Distinct       bool            `json:"distinct"`
+	ByHop          bool            `json:"byHop"`
+	Limit          uint64          `json:"limit"`
+	Seed           int64           `json:"seed"`
+}
+
+// pathBody is the body of POST /v1/path.
+type pathBody struct {
+	typedBody
+	From      selectorBody `json:"from"`
+	To        selectorBody `json:"to"`
+	Edges     []string     `json:"edges"`
+	Direction string       `json:"direction"`
+	Where     string       `json:"where"`
+	MaxHops   uint32       `json:"maxHops"`
+	All       bool         `json:"all"`
+	K         uint32       `json:"k"`
+	Weight    string       `json:"weight"`
+}
+
+// subgraphBody is the body of POST /v1/subgraph.
+type subgraphBody struct {
+	typedBody
+	From      selectorBody `json:"from"`
+	Edges     []string     `json:"edges"`
+	Direction string       `json:"direction"`
+	Where     string       `json:"where"`
+	PerHop    []hopBody    `json:"perHop"`
+	Hops      uint32       `json:"hops"`
+}
+
+// verticesBody is the body of POST /v1/vertices.
+type verticesBody struct {
+	typedBody
+	From       selectorBody `json:"from"`
+	Properties []string     `json:"properties"`
+}
+
+// edgesBody is the body of POST /v1/edges.
+type edgesBody struct {
+	typedBody
+	From       *selectorBody `json:"from"`
+	To         *selectorBody `json:"to"`
+	Edges      []string      `json:"edges"`
+	Direction  string        `json:"direction"`
+	Where      string        `json:"where"`
+	ElementIDs []string      `json:"elementIds"`
+}
+
+// traversals adds the routes of the typed requests.
+func (h *HTTP) traversals() {
+	h.handle("POST /v1/traverse", func(w http.ResponseWriter, r *http.Request) {
+		var b traverseBody
+		h.typed(w, r, &b, &b.typedBody, func() (query.Typed, error) { return b.typed() })
+	})
+	h.handle("POST /v1/path", func(w http.ResponseWriter, r *http.Request) {
+		var b pathBody
+		h.typed(w, r, &b, &b.typedBody, func() (query.Typed, error) { return b.typed() })
+	})
+	h.handle("POST /v1/subgraph", func(w http.ResponseWriter, r *http.Request) {
+		var b subgraphBody
+		h.typed(w, r, &b, &b.typedBody, func() (query.Typed, error) { return b.typed() })
+	})
+	h.handle("POST /v1/vertices", func(w http.ResponseWriter, r *http.Request) {
+		var b verticesBody
+		h.typed(w, r, &b, &b.typedBody, func() (query.Typed, error) { return b.typed() })
+	})
+	h.handle("POST /v1/edges", func(w http.ResponseWriter, r *http.Request) {
+		var b edgesBody
+		h.typed(w, r, &b, &b.typedBody, func() (query.Typed, error) { return b.typed() })
+	})
+}
+
+// typed answers a typed request whose body goes into body, of which common is a part.
+func (h *HTTP) typed(w http.ResponseWriter, r *http.Request, body any, common *typedBody, make func() (query.Typed, error)) {
+	f, ok := accept(r.Header.Values("Accept"))
+	if !ok {
+		writeError(w, mediaPlain, http.StatusNotAcceptable,
+			requestError("Accept: none of the media types is known; there are "+mediaPlain+", "+mediaLines+" and "+mediaTyped))
+		return
+	}
+	res, err := h.runTyped(w, r, body, common, make)
+	if err != nil {
+		writeError(w, f.errors(), statusOf(err), err)
+		return
+	}
+	defer res.Close()
+	if f.lines {
+		writeLines(w, res, f, http.StatusOK, nil)
+	} else {
+		writeEnvelope(w, res, f, http.StatusOK, nil)
+	}
+}
+
+func (h *HTTP) runTyped(w http.ResponseWriter, r *http.Request, body any, common *typedBody, make func() (query.Typed, error)) (*query.Result, error) {
+	data, err := h.body(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := decodeJSON(data, true, body); err != nil {
+		return nil, err
+	}
+	t, err := make()
+	if err != nil {
+		return nil, err
+	}
+	b := &common.Budget
+	if b.TimeoutMs < 0 || b.TimeoutMs > maxTimeout {
+		return nil, requestError("budget.timeoutMs: must be a whole number from 0, was " + strconv.FormatInt(b.TimeoutMs, 10))
+	}
+	params, err := decodeParams(common.Parameters, mediaType(r.Header.Get("Content-Type")) == mediaTyped)
+	if err != nil {
+		return nil, requestError(err.Error())
+	}
+	return h.e.Traverse(r.Context(), query.TypedRequest{Graph: common.Graph, Typed: t, Params: params, Limits: query.Limits{
+		Visits: int64(min(b.MaxVisits, 1<<62)), Rows: int64(min(b.MaxRows, 1<<62)), Bytes: int64(min(b.MaxBytes, 1<<62)),
+		Timeout: time.Duration(b.TimeoutMs) * time.Millisecond, Partial: b.Partial,
+	}})
+}
+
+// selector reads a selector.
+func (s *selectorBody) selector(field string) (out traverse.Selector, err error) {
+	out = traverse.Selector{Label: s.Label, Property: s.Property, Statement: s.Statement, IDs: s.ElementIDs}
+	values := s.Values
+	if len(s.Value) > 0 {
+		values = append([]json.RawMessage{s.Value}, values...)
+	}
+	for _, raw := range values {
+		dec := json.NewDecoder(bytes.NewReader(raw))
+		dec.UseNumber()
+		v, err := (&paramDecoder{dec: dec}).value(0)
+		if err != nil {
+			return out, requestError(field + ".values: " + err.Error())
+		}
+		out.Values = append(out.Values, v)
+	}
+	if s.Statement != "" {
+		err = checkStatement(s.Statement)
+	}
+	return out, err
+}
+
+func direction(s string) (graph.Direction, error) {
+	d, ok := traverse.Directions[s]
+	if !ok {
+		return d, requestError("direction: must be out, in or both, was " + strconv.Quote(s))
+	}
+	return d, nil
+}
+
+func (h *hopBody) hop() (traverse.Hop, error) {
+	d, err := direction(h.Direction)
+	return traverse.Hop{
+		Types: h.Edges, Direction: d, Where: h.Where, SkipSupernodes: h.SkipSupernodes, MaxDegree: h.MaxDegree,
+		Sample: h.Sample, Limit: h.Limit,
+	}, err
+}
+
+// hops gives the hops: the common one, or each by itself.
+func hops(common hopBody, perHop []hopBody) ([]traverse.Hop, error) {
+	if len(perHop) == 0 {
+		perHop = []hopBody{common}
+	}
+	out := make([]traverse.Hop, len(perHop))
+	for i := range perHop {
+		var err error
+		if out[i], err = perHop[i].hop(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (b *traverseBody) typed() (*traverse.Traversal, error) {
+	t := &traverse.Traversal{Returns: b.Return, Distinct: b.Distinct, ByHop: b.ByHop, Limit: b.Limit, Seed: b.Seed, Partial: b.Budget.Partial}
+	var err error
+	if t.From, err = b.From.selector("from"); err != nil {
+		return nil, err
+	}
+	if t.Hops, err = hops(hopBody{b.Edges, b.Direction, b.Where, b.SkipSupernodes, b.MaxDegree, b.Sample, b.HopLimit}, b.PerHop); err != nil {
+		return nil, err
+	}
+	mode, ok := traverse.Modes[b.Mode]
+	if !ok {
+		return nil, requestError("mode: must be frontier, walk, trail, acyclic or nearest, was " + strconv.Quote(b.Mode))
+	}
+	t.Mode = mode
+	if len(b.Hops) == 0 {
+		return t, nil
+	}
+	text := string(b.Hops)
+	if text[0] == '"' {
+		if err := json.Unmarshal(b.Hops, &text); err != nil {
+			return nil, requestError("hops: " + err.Error())
+		}
+	}
+	t.Min, t.Max, err = traverse.ParseHops(text)
+	return t, err
+}
+
+func (b *pathBody) typed() (*traverse.Paths, error) {
+	p := &traverse.Paths{MaxHops: b.MaxHops, All: b.All, K: b.K, Weight: b.Weight}
+	var err error
+	if p.From, err = b.From.selector("from"); err != nil {
+		return nil, err
+	}
+	if p.To, err = b.To.selector("to"); err != nil {
+		return nil, err
+	}
+	p.Hop, err = (&hopBody{Edges: b.Edges, Direction: b.Direction, Where: b.Where}).hop()
+	return p, err
+}
+
+func (b *subgraphBody) typed() (*traverse.Subgraph, error) {
+	s := &traverse.Subgraph{Max: b.Hops}
+	var err error
+	if s.From, err = b.From.selector("from"); err != nil {
+		return nil, err
+	}
+	s.Hops, err = hops(hopBody{Edges: b.Edges, Direction: b.Direction, Where: b.Where}, b.PerHop)
+	return s, err
+}
+
+func (b *verticesBody) typed() (*traverse.Vertices, error) {
+	from, err := b.From.selector("from")
+	return &traverse.Vertices{From: from, Properties: b.Properties}, err
+}
+
+func (b *edgesBody) typed() (*traverse.Edges, error) {
+	e := &traverse.Edges{IDs: b.ElementIDs}
+	for _, end := range []struct {
+		in   *selectorBody
+		out  **traverse.Selector
+		name string
+	}{{b.From, &e.From, "from"}, {b.To, &e.To, "to"}} {
+		if end.in == nil {
+			continue
+		}
+		s, err := end.in.selector(end.name)
+		if err != nil {
+			return nil, err
+		}
+		*end.out = &s
+	}
+	var err error
+	e.Hop, err = (&hopBody{Edges: b.Edges, Direction: b.Direction, Where: b.Where}).hop()
+	return e, err
+}
