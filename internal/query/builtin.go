@@ -10,6 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 	"github.com/hopgate/hopgate/internal/query/cypher"
+	"github.com/hopgate/hopgate/internal/query/cypher/check"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -64,6 +65,17 @@ func (e *Engine) register() {
 		func(context.Context, shard.Graph, shard.Tx, []graph.Value) ([][]graph.Value, error) {
 			return [][]graph.Value{{graph.BoolValue(true)}}, nil
 		})
+	add("db.info() :: (id :: STRING, name :: STRING, creationDate :: STRING?)", "Name the graph.",
+		func(_ context.Context, g shard.Graph, _ shard.Tx, _ []graph.Value) ([][]graph.Value, error) {
+			name := ""
+			for _, n := range e.store.Graphs() {
+				if other, err := e.store.Graph(n); err == nil && other == g {
+					name = n
+				}
+			}
+			return [][]graph.Value{{text(name), text(name), {}}}, nil
+		})
+	e.registerSchema(add)
 	add("show.indexes(filter :: STRING, names :: LIST<STRING>) :: (id :: INTEGER, name :: STRING, state :: STRING, populationPercent :: FLOAT, "+
 		"type :: STRING, entityType :: STRING, labelsOrTypes :: LIST<STRING>, properties :: LIST<STRING>, owningConstraint :: STRING?, "+
 		"failureMessage :: STRING?)",
@@ -81,7 +93,7 @@ func (e *Engine) register() {
 			}
 			return rows, nil
 		})
-	add("show.functions(filter :: STRING, names :: LIST<STRING>) :: (name :: STRING, category :: STRING, description :: STRING, signature :: STRING)",
+	add("show.functions(filter :: STRING, names :: LIST<STRING>) :: (name :: STRING, category :: STRING, description :: STRING, signature :: STRING, aggregating :: BOOLEAN)",
 		"List the functions.", showFunctions)
 	add("show.procedures(filter :: STRING, names :: LIST<STRING>) :: (name :: STRING, description :: STRING, mode :: STRING, worksOnSystem :: BOOLEAN, signature :: STRING)",
 		"List the procedures.", e.showProcedures)
@@ -174,9 +186,15 @@ func (e *Engine) showConstraints(_ context.Context, g shard.Graph, _ shard.Tx, a
 
 func showFunctions(_ context.Context, _ shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {
 	var rows [][]graph.Value
+	known := check.Builtins()
 	for _, f := range fn.All() {
+		if _, ok := known[strings.ToLower(f.Name)]; ok && wanted(args, f.Name) {
+			rows = append(rows, []graph.Value{text(f.Name), text("Scalar"), text(f.Description), text(f.Signature), graph.BoolValue(false)})
+		}
+	}
+	for _, f := range fn.Aggregates() {
 		if wanted(args, f.Name) {
-			rows = append(rows, []graph.Value{text(f.Name), text("Scalar"), text(f.Description), text(f.Signature)})
+			rows = append(rows, []graph.Value{text(f.Name), text("Aggregating"), text(f.Description), text(f.Signature), graph.BoolValue(true)})
 		}
 	}
 	return byName(rows, 0), nil

@@ -127,6 +127,14 @@ func (e *Engine) query(ctx context.Context, q *Running, start time.Time, req Req
 	if err != nil {
 		return nil, err
 	}
+	if name := p.graph(); name != "" && name != q.Graph {
+		if g, err = e.store.Graph(name); err != nil {
+			return nil, err
+		}
+		if p, err = e.prepareRequest(ctx, g, &req); err != nil {
+			return nil, err
+		}
+	}
 	if err := p.check(req.Params, req.ReadOnly); err != nil {
 		return nil, err
 	}
@@ -232,9 +240,17 @@ type prepared struct {
 	prefix  string
 	params  []string
 	merges  bool
-	own     bool // it commits by itself: CALL {…} IN TRANSACTIONS
+	own     bool   // it commits by itself: CALL {…} IN TRANSACTIONS
 	version uint64 // of the catalog
 	size    uint64 // vertices and edges of the graph when it was planned
+}
+
+// graph is the graph that the statement names by USE, or "".
+func (p *prepared) graph() string {
+	if p.exec == nil {
+		return ""
+	}
+	return p.exec.Query.Graph
 }
 
 func (p *prepared) writes() bool {

@@ -136,6 +136,9 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	if p.command != nil {
 		return nil, forbidden("a command that changes the schema, the graphs or other transactions")
 	}
+	if name := p.graph(); name != "" && name != t.opt.Graph {
+		return nil, forbidden("a statement on another graph")
+	}
 	if p.own && p.prefix != "EXPLAIN" {
 		return nil, forbidden("CALL { … } IN TRANSACTIONS")
 	}
@@ -220,6 +223,9 @@ func (t *Transaction) Commit(ctx context.Context) error {
 	}
 	if ctx.Err() != nil {
 		err = ended(ctx, err)
+	}
+	if graph.AsError(err).Kind == graph.KindConflict {
+		t.e.metrics.Conflicts.Add(1)
 	}
 	t.end(fmt.Errorf("its commit failed: %w", err))
 	return err

@@ -25,13 +25,13 @@ type binder struct {
 	// wrote says that a clause of the statement itself writes, committed that one commits on the way, and alone that the
 	// statement has one part.
 	wrote, committed, alone bool
-	err     error
+	err                     error
 }
 
 // Bind turns a checked query, or a SHOW, into a plan. The other commands have none: see Compile.
 func Bind(stmt *ast.Statement, opts Options) (*plan.Query, error) {
 	b := newBinder(opts)
-	b.q.Prefix = prefixes[stmt.Mode]
+	b.q.Prefix, b.q.Graph = prefixes[stmt.Mode], stmt.Graph
 	var r result
 	switch body := stmt.Body.(type) {
 	case *ast.Query:

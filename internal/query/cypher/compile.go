@@ -30,6 +30,9 @@ func Compile(text string, opts Options) (*plan.Query, Command, error) {
 	}
 	b := newBinder(opts)
 	c := b.commandOf(stmt.Body)
+	if stmt.Graph != "" {
+		b.unsupported(stmt, "USE before a command is")
+	}
 	if b.err != nil {
 		return nil, nil, b.err
 	}

@@ -10,6 +10,11 @@ import (
 func (b *binder) match(f *flow, c *ast.Match) {
 	m := &plan.Match{Optional: c.Optional}
 	b.pattern(m, c.Pattern, c.Where)
+	if c.Mode == ast.MatchRepeatable {
+		for i := range m.Pattern.Edges {
+			m.Pattern.Edges[i].Group = i
+		}
+	}
 	b.admit(f)
 	m.Input = f.node
 	f.node, f.one = m, false

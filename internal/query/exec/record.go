@@ -68,13 +68,17 @@ func (r *run) materialise(ctx context.Context, b *graph.Batch) error {
 	return nil
 }
 
-// collect notes the vertices and edges inside of a value.
+// collect notes the vertices and edges inside of a value, but for those that a procedure has made with their records.
 func (m *recorder) collect(v graph.Value) {
 	switch v.Kind() {
 	case graph.VertexKind:
-		m.vertices = append(m.vertices, v.Vertex())
+		if v.Record() == nil {
+			m.vertices = append(m.vertices, v.Vertex())
+		}
 	case graph.EdgeKind:
-		m.edges = append(m.edges, v.Edge().Edge)
+		if v.Edge().Record == nil {
+			m.edges = append(m.edges, v.Edge().Edge)
+		}
 	case graph.List:
 		for _, e := range v.List() {
 			m.collect(e)
@@ -97,9 +101,13 @@ func (m *recorder) collect(v graph.Value) {
 func (m *recorder) replace(v graph.Value) graph.Value {
 	switch v.Kind() {
 	case graph.VertexKind:
-		return m.vertex(v.Vertex())
+		if v.Record() == nil {
+			return m.vertex(v.Vertex())
+		}
 	case graph.EdgeKind:
-		return m.edge(v)
+		if v.Edge().Record == nil {
+			return m.edge(v)
+		}
 	case graph.List:
 		return graph.ListValue(m.replaceAll(v.List()))
 	case graph.Map:

@@ -22,6 +22,8 @@ type Query struct {
 	Names []string  // of the result columns
 	// Writes says that the plan changes the graph.
 	Writes bool
+	// Graph is the graph of USE, or "".
+	Graph string
 	// Prefix is "", "EXPLAIN" or "PROFILE".
 	Prefix string
 }

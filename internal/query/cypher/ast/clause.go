@@ -7,10 +7,21 @@ type Clause interface {
 	clause()
 }
 
-// Match is [OPTIONAL] MATCH pattern [hints] [WHERE].
+// MatchMode says what one match of a pattern may repeat.
+type MatchMode uint8
+
+// The match modes.
+const (
+	MatchDefault    MatchMode = iota // no relationship
+	MatchDifferent                   // DIFFERENT RELATIONSHIPS: likewise, in words
+	MatchRepeatable                  // REPEATABLE ELEMENTS: anything
+)
+
+// Match is [OPTIONAL] MATCH [mode] pattern [hints] [WHERE].
 type Match struct {
 	At
 	Optional bool
+	Mode     MatchMode
 	Pattern  []*PathPattern // at least one
 	Hints    []*Hint
 	Where    Expr // or nil
@@ -79,9 +90,21 @@ type SortItem struct {
 	Desc bool
 }
 
-// With is WITH projection [WHERE].
+// WithForm is how a With is written.
+type WithForm uint8
+
+// The forms. All but the first are a WITH * with more to it.
+const (
+	WithPlain  WithForm = iota // WITH projection [WHERE …]
+	WithLet                    // LET variable = value, …
+	WithFilter                 // FILTER [WHERE] condition
+	WithOrder                  // ORDER BY, SKIP and LIMIT by themselves
+)
+
+// With is WITH projection [WHERE], or a clause that means one.
 type With struct {
 	At
+	Form       WithForm
 	Projection *Projection
 	Where      Expr // or nil
 }

@@ -61,6 +61,9 @@ func (p *printer) node(n Node) {
 	switch n := n.(type) {
 	case *Statement:
 		p.put([]string{"", "EXPLAIN ", "PROFILE "}[n.Mode])
+		if n.Graph != "" {
+			p.put("USE ", Quote(n.Graph), " ")
+		}
 		p.node(n.Body)
 	case *Query:
 		p.query(n)

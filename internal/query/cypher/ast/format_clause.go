@@ -1,10 +1,12 @@
 package ast
 
+import "strings"
+
 func (p *printer) clause(c Clause) {
 	switch c := c.(type) {
 	case *Match:
 		p.putIf(c.Optional, "OPTIONAL ")
-		p.put("MATCH ")
+		p.put("MATCH ", [...]string{"", "DIFFERENT RELATIONSHIPS ", "REPEATABLE ELEMENTS "}[c.Mode])
 		list(p, c.Pattern, p.path)
 		for _, h := range c.Hints {
 			p.put(" ")
@@ -17,9 +19,7 @@ func (p *printer) clause(c Clause) {
 		p.put(" AS ")
 		p.variable(c.Variable)
 	case *With:
-		p.put("WITH ")
-		p.projection(c.Projection)
-		p.where(c.Where)
+		p.with(c)
 	case *Return:
 		p.put("RETURN ")
 		p.projection(c.Projection)
@@ -68,6 +68,29 @@ func (p *printer) hint(h *Hint) {
 		p.put("(")
 		list(p, h.Properties, p.name)
 		p.put(")")
+	}
+}
+
+func (p *printer) with(c *With) {
+	switch c.Form {
+	case WithLet:
+		p.put("LET ")
+		list(p, c.Projection.Items, func(i *ProjectionItem) {
+			p.variable(i.Alias)
+			p.put(" = ")
+			p.expr(i.Expr, precLowest)
+		})
+	case WithFilter:
+		p.put("FILTER ")
+		p.expr(c.Where, precLowest)
+	case WithOrder:
+		tail := printer{separator: p.separator, full: p.full, fold: p.fold}
+		tail.tail(c.Projection)
+		p.put(strings.TrimPrefix(tail.b.String(), " "))
+	default:
+		p.put("WITH ")
+		p.projection(c.Projection)
+		p.where(c.Where)
 	}
 }
 

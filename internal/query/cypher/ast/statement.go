@@ -29,8 +29,9 @@ const (
 // Statement is a whole statement.
 type Statement struct {
 	At
-	Mode Mode
-	Body Body
+	Mode  Mode
+	Graph string // of USE, or ""
+	Body  Body
 }
 
 // Body is what a statement asks for: *Query, or one of the commands *CreateIndex, *DropIndex, *CreateConstraint,

@@ -282,3 +282,18 @@ func (c *checker) created(where, properties ast.Expr, create bool, s *scope) {
 	}
 	c.expr(properties, env{scope: s})
 }
+
+// repeatable checks that a pattern whose relationships may repeat has no repetition: there could be matches without end.
+func repeatable(paths []*ast.PathPattern) {
+	for _, p := range paths {
+		if p.Search != ast.SearchNone {
+			fail(unexpectedSyntax, p, "a path selector cannot stand under REPEATABLE ELEMENTS")
+		}
+		for _, e := range p.Elements {
+			r, ok := e.(*ast.RelationshipPattern)
+			if _, sub := e.(*ast.SubpathPattern); sub || ok && (r.Length != nil || r.Quantifier != nil) {
+				fail(unexpectedSyntax, e, "a variable length cannot stand under REPEATABLE ELEMENTS")
+			}
+		}
+	}
+}

@@ -53,6 +53,9 @@ func (c *checker) single(q *ast.SingleQuery, in *scope, b block) *scope {
 				s = c.importing(cl, b.imports)
 				continue
 			}
+			if cl.Form == ast.WithLet {
+				c.noAggregates(cl.Projection)
+			}
 			s = c.project(cl.Projection, s, true, false, cl.Where)
 		case *ast.Return:
 			return c.project(cl.Projection, s, false, b.aliased, nil)
@@ -66,6 +69,15 @@ func (c *checker) single(q *ast.SingleQuery, in *scope, b block) *scope {
 	return nil
 }
 
+// noAggregates checks that LET does not aggregate.
+func (c *checker) noAggregates(p *ast.Projection) {
+	for _, i := range p.Items {
+		if c.hasAggregate(i.Expr) {
+			fail(invalidAggregation, i.Expr, "LET cannot aggregate; use WITH")
+		}
+	}
+}
+
 // conclude checks that a query without RETURN may end in its last clause.
 func (c *checker) conclude(last ast.Clause) {
 	word := ""
@@ -73,7 +85,7 @@ func (c *checker) conclude(last ast.Clause) {
 	case *ast.Match:
 		word = "MATCH"
 	case *ast.With:
-		word = "WITH"
+		word = [...]string{"WITH", "LET", "FILTER", "ORDER BY"}[last.Form]
 	case *ast.Unwind:
 		word = "UNWIND"
 	case *ast.LoadCSV:
@@ -125,6 +137,9 @@ func (c *checker) clause(cl ast.Clause, s *scope, b block) {
 	}
 	switch cl := cl.(type) {
 	case *ast.Match:
+		if cl.Mode == ast.MatchRepeatable {
+			repeatable(cl.Pattern)
+		}
 		c.matchPattern(cl.Pattern, s, patternMatch)
 		for _, h := range cl.Hints {
 			for _, v := range h.Variables {

@@ -43,7 +43,7 @@ func (p *parser) singleQuery() *ast.SingleQuery {
 
 // startsQuery says whether a query, not a pattern, comes next within EXISTS {…} and its kin.
 func (p *parser) startsQuery() bool {
-	for _, w := range []string{"MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN", "CALL", "CREATE", "INSERT", "MERGE", "SET", "REMOVE", "DELETE", "DETACH", "FOREACH", "LOAD"} {
+	for _, w := range []string{"MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN", "CALL", "CREATE", "INSERT", "MERGE", "SET", "REMOVE", "DELETE", "DETACH", "FOREACH", "LOAD", "LET"} {
 		if p.is(w) && !p.peekAt(1).sign("=") {
 			return true
 		}
@@ -66,6 +66,16 @@ func (p *parser) clause() ast.Clause {
 		return c
 	case p.take("WITH"):
 		return &ast.With{At: at, Projection: p.projection(), Where: p.where()}
+	case p.is("LET") && isVariable(p.peekAt(1)) && p.peekAt(2).sign("="):
+		p.next()
+		return &ast.With{At: at, Form: ast.WithLet, Projection: &ast.Projection{At: at, Star: true, Items: commas(p, p.letItem)}}
+	case p.take("FILTER"):
+		p.take("WHERE")
+		return &ast.With{At: at, Form: ast.WithFilter, Projection: &ast.Projection{At: at, Star: true}, Where: p.expr()}
+	case p.is("ORDER", "BY"), p.is("SKIP"), p.is("OFFSET"), p.is("LIMIT"):
+		w := &ast.With{At: at, Form: ast.WithOrder, Projection: &ast.Projection{At: at, Star: true}}
+		p.tail(w.Projection)
+		return w
 	case p.take("RETURN"):
 		return &ast.Return{At: at, Projection: p.projection()}
 	case p.take("CREATE"), p.is("INSERT") && p.peekAt(1).sign("(") && p.take("INSERT"):
@@ -94,6 +104,16 @@ func (p *parser) clause() ast.Clause {
 	return nil
 }
 
+// letItem reads variable = value.
+func (p *parser) letItem() *ast.ProjectionItem {
+	item := &ast.ProjectionItem{At: p.here(), Alias: p.variable()}
+	p.needSign("=")
+	start := p.i
+	item.Expr = p.expr()
+	item.Text = p.text[p.tokens[start].start:p.tokens[p.i-1].end]
+	return item
+}
+
 func (p *parser) where() ast.Expr {
 	if p.take("WHERE") {
 		return p.expr()
@@ -102,7 +122,14 @@ func (p *parser) where() ast.Expr {
 }
 
 func (p *parser) match(at ast.At, optional bool) ast.Clause {
-	m := &ast.Match{At: at, Optional: optional, Pattern: p.pattern()}
+	m := &ast.Match{At: at, Optional: optional}
+	switch {
+	case p.take("REPEATABLE", "ELEMENTS"), p.take("REPEATABLE", "ELEMENT"):
+		m.Mode = ast.MatchRepeatable
+	case p.take("DIFFERENT", "RELATIONSHIPS"), p.take("DIFFERENT", "RELATIONSHIP"):
+		m.Mode = ast.MatchDifferent
+	}
+	m.Pattern = p.pattern()
 	for p.is("USING") {
 		m.Hints = append(m.Hints, p.hint())
 	}
@@ -144,6 +171,9 @@ func (p *parser) key() string { return p.name("a property key") }
 
 func (p *parser) projection() *ast.Projection {
 	n := &ast.Projection{At: p.here(), Distinct: p.take("DISTINCT")}
+	if !n.Distinct && p.is("ALL") && !p.peekAt(1).sign("(") && (p.peekAt(1).kind != tokPunct || p.peekAt(1).sign("*")) && p.peekAt(1).kind != tokEOF && !p.peekAt(1).is("AS") {
+		p.next()
+	}
 	n.Star = p.takeSign("*")
 	if !n.Star || p.takeSign(",") {
 		n.Items = commas(p, p.projectionItem)

@@ -239,6 +239,10 @@ func (p *parser) statement() *ast.Statement {
 	case p.take("PROFILE"):
 		s.Mode = ast.ModeProfile
 	}
+	if p.is("USE") && p.peekAt(1).name() {
+		p.next()
+		s.Graph = p.name("a graph's name")
+	}
 	if s.Body = p.command(); s.Body == nil {
 		q := p.query()
 		if len(q.Parts) == 1 && len(q.Parts[0].Clauses) == 1 {
