@@ -130,7 +130,12 @@ func (f *folder) foldEdges(ctx context.Context, limit int) error {
 			return err
 		}
 	}
-	return f.end(c, keys.FreshEdge)
+	err = f.end(c, keys.FreshEdge)
+	if f.from[keys.FreshEdge] != nil && len(list) > 0 {
+		// A list is folded as a whole, so the next fold must not begin within one that has got new records meanwhile.
+		f.from[keys.FreshEdge] = keys.AppendSuccessor(nil, list)
+	}
+	return err
 }
 
 // partial is how many edges a list must have for each fresh one so that only the segments that change are rewritten.

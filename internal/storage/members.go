@@ -137,7 +137,7 @@ func (v *View) Scan(ctx context.Context, label graph.LabelID, from uint64, dst [
 		if err := Alive(ctx); err != nil {
 			return dst, false, err
 		}
-		chunk, ok, err := r.members(label, from, &r.bitmap)
+		chunk, ok, err := r.heldMembers(label, from)
 		if err != nil {
 			return dst, false, fault("scan a label", err)
 		}
@@ -157,6 +157,30 @@ func (v *View) Scan(ctx context.Context, label graph.LabelID, from uint64, dst [
 		}
 		from = base + memberRows
 	}
+}
+
+// held names the members that lie in a reader's bitmap, so that a scan that goes on within a chunk does not read all of
+// its fresh memberships again.
+type held struct {
+	label   graph.LabelID
+	chunk   uint32
+	changes uint64 // of the overlay
+	ok      bool
+}
+
+// heldMembers is members into the reader's bitmap.
+func (r *reader) heldMembers(label graph.LabelID, from uint64) (chunk uint32, ok bool, err error) {
+	changes := uint64(0)
+	if r.v.over != nil {
+		changes = r.v.over.changes
+	}
+	if h := r.held; h == (held{label, uint32(from >> memberBits), changes, true}) {
+		return h.chunk, true, nil
+	}
+	r.held.ok = false
+	chunk, ok, err = r.members(label, from, &r.bitmap)
+	r.held = held{label, chunk, changes, ok && err == nil}
+	return chunk, ok, err
 }
 
 // members reads the first chunk with a record at or after that of a local id; ok is false if there is none.

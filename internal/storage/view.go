@@ -44,6 +44,7 @@ type reader struct {
 	merged  merged
 	order   []int32
 	bitmap  [memberWords]uint64
+	held    held // what bitmap is
 	tick    uint
 }
 
