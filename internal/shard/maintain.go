@@ -6,8 +6,10 @@ import (
 	"time"
 )
 
-// Keeper is a store whose data can be copied while it is in use.
+// Keeper is a store whose data can be verified, mended and copied while it is in use.
 type Keeper interface {
+	// Check verifies one state of a graph; see CheckOptions.
+	Check(ctx context.Context, name string, o CheckOptions) (*CheckReport, error)
 	// Checkpoint takes one state of each of some graphs, none named is all. The caller closes it.
 	Checkpoint(ctx context.Context, names []string) (Checkpoint, error)
 }
@@ -29,4 +31,39 @@ type CheckpointFile struct {
 	Path   string // relative to the data directory, with slashes
 	Size   int64  // in bytes
 	SHA256 [32]byte
+}
+
+// CheckOptions say how to check.
+type CheckOptions struct {
+	// Repair mends what can be derived from the rest.
+	Repair bool
+	// Progress, if it is set, is told now and then what is being read and how many records were read.
+	Progress func(stage string, records uint64)
+}
+
+// CheckReport says what was read and what is wrong with it.
+type CheckReport struct {
+	Vertices, Edges, Entries, LargeValues uint64
+	Files, FileBytes                      uint64
+	Findings                              []*CheckFinding // by kind
+}
+
+// CheckFinding is one kind of fault.
+type CheckFinding struct {
+	Kind          string
+	Count, Mended uint64
+	// Mendable tells that faults of the kind can be mended.
+	Mendable bool
+	// Examples name some of what is concerned.
+	Examples []string
+}
+
+// Clean reports whether nothing is wrong, or nothing is any more.
+func (r *CheckReport) Clean() bool {
+	for _, f := range r.Findings {
+		if f.Mended < f.Count {
+			return false
+		}
+	}
+	return true
 }

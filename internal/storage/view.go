@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 
@@ -200,7 +201,7 @@ func (v *View) Large(ref keys.Ref) (graph.Value, error) {
 			return graph.Value{}, corrupt("large value", key, errNoValue)
 		}
 		if err != nil {
-			return graph.Value{}, fault("read a large value", err)
+			return graph.Value{}, fault(fmt.Sprintf("read the large value at key %x of %s", key, v.shard.values.name), err)
 		}
 		cell = append([]byte(nil), b...)
 		if err := closer.Close(); err != nil {
@@ -221,7 +222,7 @@ func fault(op string, err error) error {
 	case errors.As(err, &e):
 		return err
 	case pebble.IsCorruptionError(err):
-		return graph.CorruptError("storage: "+op, err)
+		return graph.CorruptError("storage: "+op, locate(err))
 	}
 	return unavailable("storage: "+op, err)
 }

@@ -1,0 +1,219 @@
+package local
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// checkClean checks a graph in which nothing is wrong.
+func checkClean(t *testing.T, s *Store, name string) *shard.CheckReport {
+	rep, err := s.Check(context.Background(), name, shard.CheckOptions{})
+	require.NoError(t, err)
+	for _, f := range rep.Findings {
+		t.Errorf("%s: %d: %s", f.Kind, f.Count, strings.Join(f.Examples, "; "))
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+	return rep
+}
+
+// filled makes a graph of n transactions.
+func filled(t *testing.T, seed uint64, n, shards int) *ledger {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	opts := tiny(rng, shards)
+	opts.FS, opts.Dir, opts.Logger = vfs.NewMem(), "data", quiet()
+	l, err := openLedger(opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, l.store.Close()) })
+	for range n {
+		require.NoError(t, l.write(rng))
+	}
+	return l
+}
+
+func TestCheckClean(t *testing.T) {
+	for seed := range uint64(seeds(6)) {
+		l := filled(t, seed, 60, 1+int(seed%3))
+		rep := checkClean(t, l.store, "default")
+		require.EqualValues(t, 60, rep.Vertices)
+		require.Positive(t, rep.Edges)
+		require.EqualValues(t, 60, rep.Entries)
+		require.Positive(t, rep.LargeValues)
+		require.NoError(t, l.g.Settle(context.Background()))
+		again := checkClean(t, l.store, "default")
+		require.Equal(t, rep.Edges, again.Edges)
+		require.NoError(t, l.g.Flush(context.Background()))
+		require.Positive(t, checkClean(t, l.store, "default").Files)
+	}
+}
+
+// harm changes records below everything that keeps them in order.
+func (l *ledger) harm(t *testing.T, fixes ...storage.Fix) {
+	ctx := context.Background()
+	require.NoError(t, l.g.lock(ctx))
+	for _, f := range fixes {
+		require.NoError(t, l.g.shards[f.Shard].Mend([]storage.Fix{f}))
+	}
+	p, err := l.g.enqueue()
+	l.g.unlock()
+	require.NoError(t, err)
+	require.NoError(t, l.g.publish(p, nil))
+}
+
+// someEdge finds an edge.
+func (l *ledger) someEdge(t *testing.T) graph.Edge {
+	ctx := context.Background()
+	tx, err := l.g.Begin(ctx, shard.Read)
+	require.NoError(t, err)
+	defer tx.Rollback()
+	ids, _, _, err := tx.Scan(ctx, 0, 0, make([]graph.VertexID, 0, 1000))
+	require.NoError(t, err)
+	var res shard.Neighbours
+	require.NoError(t, tx.Expand(ctx, &shard.Expand{Sources: ids, Edges: true}, &res))
+	for i, id := range ids {
+		for k := res.Offsets[i]; k < res.Offsets[i+1]; k++ {
+			if res.Targets[k] != id {
+				return graph.Edge{ID: res.Edges[k], Type: res.Types[k], Src: id, Dst: res.Targets[k]}
+			}
+		}
+	}
+	t.Fatal("no edge")
+	return graph.Edge{}
+}
+
+func (l *ledger) someVertex(t *testing.T) graph.VertexID {
+	ctx := context.Background()
+	tx, err := l.g.Begin(ctx, shard.Read)
+	require.NoError(t, err)
+	defer tx.Rollback()
+	ids, _, _, err := tx.Scan(ctx, l.label, 0, make([]graph.VertexID, 0, 10))
+	require.NoError(t, err)
+	return ids[3]
+}
+
+// Each kind of damage is found, and mended where it can be.
+func TestCheckDamage(t *testing.T) {
+	in := func(e graph.Edge) []byte {
+		return keys.AppendFreshOne(nil, e.Type, graph.In, e.Dst.Local(), e.Src, e.ID)
+	}
+	out := func(e graph.Edge) []byte {
+		return keys.AppendFreshOne(nil, e.Type, graph.Out, e.Src.Local(), e.Dst, e.ID)
+	}
+	for name, c := range map[string]struct {
+		harm func(t *testing.T, l *ledger) []storage.Fix
+		want []string
+		lost bool // it cannot be mended
+	}{
+		"mirror deleted": {func(t *testing.T, l *ledger) []storage.Fix {
+			e := l.someEdge(t)
+			return []storage.Fix{{Shard: e.Dst.Shard(), Key: in(e), Value: []byte{3}}}
+		}, []string{storage.FaultMirror, storage.FaultCounter}, false},
+		"mirror without its properties": {func(t *testing.T, l *ledger) []storage.Fix {
+			e := l.someEdge(t)
+			return []storage.Fix{{Shard: e.Dst.Shard(), Key: in(e), Value: []byte{2}}}
+		}, []string{storage.FaultMirror}, false},
+		"source deleted": {func(t *testing.T, l *ledger) []storage.Fix {
+			e := l.someEdge(t)
+			return []storage.Fix{{Shard: e.Src.Shard(), Key: out(e), Value: []byte{3}}}
+		}, []string{storage.FaultMirror, storage.FaultCounter}, false},
+		"edge out of nowhere": {func(t *testing.T, l *ledger) []storage.Fix {
+			e := l.someEdge(t)
+			e.ID = graph.MakeEdgeID(e.Src.Shard(), 1<<30)
+			return []storage.Fix{{Shard: e.Src.Shard(), Key: out(e), Value: []byte{2}}}
+		}, []string{storage.FaultList, storage.FaultMirror, storage.FaultCounter, storage.FaultNextID}, false},
+		"label lost": {func(t *testing.T, l *ledger) []storage.Fix {
+			v := l.someVertex(t)
+			return []storage.Fix{{Shard: v.Shard(), Key: keys.AppendFreshMember(nil, l.label, v.Local()), Value: []byte{0}}}
+		}, []string{storage.FaultMember}, false},
+		"member that is none": {func(t *testing.T, l *ledger) []storage.Fix {
+			return []storage.Fix{{Key: keys.AppendFreshMember(nil, 0, 1<<20), Value: []byte{1}}}
+		}, []string{storage.FaultMember}, false},
+		"entry lost": {func(t *testing.T, l *ledger) []storage.Fix {
+			tuple, _, _, err := storage.AppendTuple(nil, []graph.Value{graph.IntValue(7)})
+			require.NoError(t, err)
+			var fixes []storage.Fix
+			for no := range l.g.shards {
+				fixes = append(fixes, storage.Fix{Shard: no, Key: append(keys.AppendEntry(nil, l.index), tuple...), Delete: true})
+			}
+			return fixes
+		}, []string{storage.FaultEntry}, false},
+		"entry of nobody": {func(t *testing.T, l *ledger) []storage.Fix {
+			tuple, _, _, err := storage.AppendTuple(nil, []graph.Value{graph.IntValue(1 << 40)})
+			require.NoError(t, err)
+			return []storage.Fix{{Key: append(keys.AppendEntry(nil, l.index), tuple...), Value: keys.AppendLocal(nil, 1)}}
+		}, []string{storage.FaultEntry}, false},
+		"entry of an index that is not there": {func(t *testing.T, l *ledger) []storage.Fix {
+			return []storage.Fix{{Key: append(keys.AppendEntry(nil, 99), 1), Value: keys.AppendLocal(nil, 1)}}
+		}, []string{storage.FaultEntry}, false},
+		"counter": {func(*testing.T, *ledger) []storage.Fix {
+			return []storage.Fix{{Key: []byte{byte(keys.Counter), 'v', 0, 0, 0, 0, 0, 0, 0, 0}, Value: []byte{2}}}
+		}, []string{storage.FaultCounter}, false},
+		"next id": {func(*testing.T, *ledger) []storage.Fix {
+			return []storage.Fix{{Key: keys.MetaKey(keys.MetaNextVertex), Value: []byte{1}}}
+		}, []string{storage.FaultNextID}, false},
+		"garbage that is used": {func(*testing.T, *ledger) []storage.Fix {
+			var fixes []storage.Fix
+			for id := range uint64(500) {
+				fixes = append(fixes, storage.Fix{Key: keys.AppendGarbage(nil, id)})
+			}
+			return fixes
+		}, []string{storage.FaultGarbage}, false},
+		"large value lost": {func(t *testing.T, l *ledger) []storage.Fix {
+			v := l.someVertex(t)
+			cell := keys.AppendRef([]byte{byte(l.text)}, keys.Ref{ID: 1 << 30, Size: 100})
+			return []storage.Fix{{Shard: v.Shard(), Key: keys.AppendFreshProps(nil, v.Local()), Value: cell}}
+		}, []string{storage.FaultLarge}, true},
+		"two of one key": {func(t *testing.T, l *ledger) []storage.Fix {
+			v := l.someVertex(t)
+			cell, _ := keys.AppendCell([]byte{byte(l.id)}, graph.IntValue(30))
+			return []storage.Fix{{Shard: v.Shard(), Key: keys.AppendFreshProps(nil, v.Local()), Value: cell}}
+		}, []string{storage.FaultUnique, storage.FaultEntry}, true},
+		"malformed": {func(*testing.T, *ledger) []storage.Fix {
+			return []storage.Fix{{Key: keys.AppendChunk(nil, 1, 1<<20), Value: []byte{0xff}}}
+		}, []string{storage.FaultRecord}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			l := filled(t, 5, 40, 2)
+			require.NoError(t, l.g.Settle(ctx))
+			checkClean(t, l.store, "default")
+			l.harm(t, c.harm(t, l)...)
+			rep, err := l.store.Check(ctx, "default", shard.CheckOptions{})
+			require.NoError(t, err)
+			var kinds []string
+			for _, f := range rep.Findings {
+				kinds = append(kinds, f.Kind)
+				require.NotEmpty(t, f.Examples)
+			}
+			slices.Sort(kinds)
+			slices.Sort(c.want)
+			if !c.lost {
+				require.Equal(t, c.want, kinds)
+			} else {
+				for _, k := range c.want {
+					require.Contains(t, kinds, k)
+				}
+			}
+			rep, err = l.store.Check(ctx, "default", shard.CheckOptions{Repair: true})
+			require.NoError(t, err)
+			require.Equal(t, !c.lost, rep.Clean())
+			if !c.lost {
+				checkClean(t, l.store, "default")
+				require.NoError(t, l.write(rand.New(rand.NewPCG(1, 2))))
+				checkClean(t, l.store, "default")
+			}
+		})
+	}
+}

@@ -1,0 +1,247 @@
+package storage
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// The kinds of faults that a check finds.
+const (
+	FaultRecord     = "malformed record"
+	FaultChecksum   = "checksum"
+	FaultMirror     = "edge without its mirror"
+	FaultDangling   = "edge without an end"
+	FaultList       = "edge list"
+	FaultMember     = "label membership"
+	FaultPresence   = "property that is not announced"
+	FaultEntry      = "index entry"
+	FaultUnique     = "unique constraint"
+	FaultRequired   = "required property"
+	FaultCounter    = "counter"
+	FaultNextID     = "next id"
+	FaultLarge      = "large value that is missing"
+	FaultUnreferred = "large value without a reference"
+	FaultGarbage    = "large value marked as garbage"
+)
+
+// maxExamples bounds the examples of a kind; maxFixes the changes that one check proposes.
+const (
+	maxExamples = 10
+	maxFixes    = 1 << 20
+)
+
+// Checked is what a check has found.
+type Checked struct {
+	Vertices, Edges, Entries, Large uint64
+	Findings                        map[string]*Finding
+	fixes                           int
+}
+
+// Finding is one kind of fault.
+type Finding struct {
+	Count    uint64
+	Examples []string
+	// Fixes mend some of them.
+	Fixes []Fix
+}
+
+// Fix is a change of one record that mends a fault of the state that was checked.
+type Fix struct {
+	Shard      int
+	Key, Value []byte
+	Delete     bool
+	// Edge, if it is set, is what becomes of a list.
+	Edge *EdgeChange
+	// Announce, if it is set, is a label set and a property that a catalog must know instead of a record.
+	Announce *Announcement
+}
+
+// Announcement says that vertices of a label set may have a property.
+type Announcement struct {
+	Set  graph.LabelSet
+	Prop graph.PropID
+}
+
+// add notes a fault with what mends it, if anything does.
+func (c *Checked) add(kind string, fixes []Fix, format string, args ...any) {
+	f := c.Findings[kind]
+	if f == nil {
+		f = &Finding{}
+		c.Findings[kind] = f
+	}
+	f.Count++
+	if len(f.Examples) < maxExamples {
+		f.Examples = append(f.Examples, fmt.Sprintf(format, args...))
+	}
+	if c.fixes += len(fixes); c.fixes <= maxFixes {
+		f.Fixes = append(f.Fixes, fixes...)
+	}
+}
+
+// CheckIndex is an index with its names resolved.
+type CheckIndex struct {
+	graph.Index
+	Label graph.LabelID
+	Type  graph.TypeID
+	Props []graph.PropID
+	// All says that it is over all vertices, as an id space is.
+	All bool
+}
+
+// checker checks the views of all shards of a graph, which show one state.
+type checker struct {
+	ctx     context.Context
+	views   []*View
+	cat     *Catalog
+	indexes []CheckIndex
+	out     *Checked
+	tell    func(stage string, records uint64)
+	read    uint64
+
+	balance balance
+	// first says that this is the first pass, which counts and looks at each record by itself.
+	first  bool
+	counts map[Count]int64 // of the shard at hand
+	large  []largeSet      // by shard
+
+	key, item, ident []byte
+}
+
+// Check verifies a graph on views of all of its shards, in order, that show one state. tell may be nil.
+//
+// It reads everything in the order of the keys, twice for what stands in two places: a first pass adds up checksums of
+// what each place says, in as many sums as fit in little memory. Only what falls in sums that do not agree is compared
+// in further passes. So memory is bounded whatever the size of the graph.
+func Check(ctx context.Context, views []*View, cat *Catalog, indexes []CheckIndex, tell func(stage string, records uint64)) (*Checked, error) {
+	if tell == nil {
+		tell = func(string, uint64) {}
+	}
+	c := &checker{ctx: ctx, views: views, cat: cat, indexes: indexes, tell: tell, out: &Checked{Findings: map[string]*Finding{}}, first: true}
+	c.balance.init()
+	if err := c.pass(); err != nil {
+		return nil, err
+	}
+	c.first = false
+	for c.balance.next() {
+		if err := c.pass(); err != nil {
+			return nil, err
+		}
+		c.differences()
+	}
+	return c.out, nil
+}
+
+// pass reads everything.
+func (c *checker) pass() error {
+	c.large = make([]largeSet, len(c.views))
+	for no := range c.views {
+		s := &shardCheck{checker: c, v: c.views[no], no: no}
+		c.counts = map[Count]int64{}
+		for _, step := range []struct {
+			name string
+			run  func() error
+		}{
+			{"next ids", s.nextIDs}, {"vertices", s.vertices}, {"edges", s.edges}, {"labels", s.members}, {"indexes", s.entries},
+			{"counters", s.counters},
+		} {
+			c.tell(step.name, c.read)
+			if err := step.run(); err != nil {
+				return err
+			}
+		}
+	}
+	// A reference may be to any shard's values.
+	for no := range c.views {
+		s := &shardCheck{checker: c, v: c.views[no], no: no}
+		c.tell("large values", c.read)
+		if err := s.values(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// alive counts a record and looks at the context now and then.
+func (c *checker) alive() error {
+	if c.read++; c.read&0xffff == 0 {
+		c.tell("", c.read)
+		return Alive(c.ctx)
+	}
+	return nil
+}
+
+// note notes a fault that one record shows by itself; it does so once.
+func (c *checker) note(kind string, fixes []Fix, format string, args ...any) {
+	if c.first {
+		c.out.add(kind, fixes, format, args...)
+	}
+}
+
+// shardCheck checks one shard.
+type shardCheck struct {
+	*checker
+	v    *View
+	no   int
+	next next
+	sets gridSets
+	list merged
+	runs [][]byte
+}
+
+// malformed notes a record that cannot be read.
+func (s *shardCheck) malformed(key []byte, err error) {
+	s.note(FaultRecord, nil, "shard %d, key %s: %v", s.no, hex.EncodeToString(key), err)
+}
+
+// scan walks a range of the graph instance. f may keep nothing.
+func (s *shardCheck) scan(lower, upper []byte, f func(k, v []byte) error) error {
+	err := scanRange(s.v.graph, lower, upper, func(k, v []byte) error {
+		if err := s.alive(); err != nil {
+			return err
+		}
+		return f(k, v)
+	})
+	return s.damage("graph", err)
+}
+
+// damage turns a checksum fault of a read into one that names the store.
+func (s *shardCheck) damage(store string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fault(fmt.Sprintf("check shard %d, store %s", s.no, store), err)
+}
+
+// iter opens an iterator over a range.
+func (s *shardCheck) iter(lower, upper []byte) (*pebble.Iterator, error) {
+	it, err := s.v.graph.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return nil, s.damage("graph", err)
+	}
+	return it, nil
+}
+
+// Kinds lists the kinds of faults that were found, in order.
+func (c *Checked) Kinds() []string {
+	kinds := make([]string, 0, len(c.Findings))
+	for k := range c.Findings {
+		kinds = append(kinds, k)
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// Mendable reports whether faults of a kind can be mended at all.
+func Mendable(kind string) bool {
+	switch kind {
+	case FaultRecord, FaultChecksum, FaultDangling, FaultUnique, FaultRequired, FaultLarge:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,319 @@
+package storage
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/maphash"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// edges checks the edge lists: packed and fresh records side by side, one list after the other.
+func (s *shardCheck) edges() (err error) {
+	if err := s.openSets(); err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := s.closeSets(); err == nil {
+			err = cerr
+		}
+	}()
+	lower, upper := keys.Bounds(keys.Adjacency)
+	packed, err := s.iter(lower, upper)
+	if err != nil {
+		return err
+	}
+	defer packed.Close()
+	lower, upper = keys.Bounds(keys.FreshEdge)
+	fresh, err := s.iter(lower, upper)
+	if err != nil {
+		return err
+	}
+	defer fresh.Close()
+	packed.First()
+	fresh.First()
+	// The prefixes of lists in the two spaces differ in their first byte alone.
+	at := func(it *pebble.Iterator, size ...int) []byte {
+		for it.Valid() && !slices.Contains(size, len(it.Key())) {
+			s.malformed(it.Key(), errRecord)
+			it.Next()
+		}
+		if !it.Valid() {
+			return nil
+		}
+		return it.Key()[1:keys.ListSize]
+	}
+	for {
+		p, f := at(packed, keys.ListSize, keys.SegmentSize), at(fresh, keys.FreshOneSize, keys.FreshRunSize)
+		if p == nil && f == nil {
+			break
+		}
+		list := p
+		if p == nil || f != nil && bytes.Compare(f, p) < 0 {
+			list = f
+		}
+		s.ident = append(append(s.ident[:0], byte(keys.Adjacency)), list...)
+		if err := s.checkList(slices.Clone(s.ident), packed, fresh); err != nil {
+			return err
+		}
+	}
+	if err := packed.Error(); err != nil {
+		return s.damage("graph", err)
+	}
+	return s.damage("graph", fresh.Error())
+}
+
+// checkList puts a list together, whose first segment has the key first, and checks it. The iterators stand on its
+// records, and behind them afterwards.
+func (s *shardCheck) checkList(first []byte, packed, fresh *pebble.Iterator) error {
+	t, dir, local := keys.List(first)
+	m := &s.list
+	m.reset()
+	s.runs = s.runs[:0]
+	whole := true
+	bad := func(key []byte, err error) {
+		whole = false
+		s.malformed(key, err)
+	}
+	for ; fresh.Valid() && bytes.Equal(fresh.Key()[1:min(len(fresh.Key()), keys.ListSize)], first[1:]); fresh.Next() {
+		if err := s.alive(); err != nil {
+			return err
+		}
+		k := fresh.Key()
+		v, err := fresh.ValueAndErr()
+		if err != nil {
+			return s.damage("graph", err)
+		}
+		switch {
+		case len(k) == keys.FreshRunSize && k[keys.ListSize] == keys.FreshRun:
+			s.runs = append(s.runs, slices.Clone(v))
+		case len(k) == keys.FreshOneSize && k[keys.ListSize] == keys.FreshOne:
+			n, e := keys.Pair(k[keys.ListSize+1:])
+			if err := m.addOne(n, e, v); err != nil {
+				bad(k, err)
+			}
+		default:
+			bad(k, errFresh)
+		}
+	}
+	total, sum := -1, 0
+	var firstValue []byte
+	for ; packed.Valid() && bytes.HasPrefix(packed.Key(), first); packed.Next() {
+		if err := s.alive(); err != nil {
+			return err
+		}
+		k := packed.Key()
+		v, err := packed.ValueAndErr()
+		if err != nil {
+			return s.damage("graph", err)
+		}
+		n := len(m.segs)
+		if err := m.addSegment(v); err != nil {
+			bad(k, err)
+			continue
+		}
+		seg := &m.segs[n]
+		if sum += seg.n; len(k) == keys.ListSize {
+			total, firstValue = seg.total, slices.Clone(v)
+		} else if nb, e := keys.Pair(k[keys.ListSize:]); seg.n > 0 && (row{neighbour: m.nbrs[0], edge: seg.edge(0)}).compare(row{neighbour: nb, edge: e}) < 0 {
+			s.note(FaultList, nil, "%s: a segment begins before its key", s.listName(t, dir, local))
+		}
+		if !slices.IsSorted(m.nbrs) {
+			s.note(FaultList, nil, "%s: a segment is not in order", s.listName(t, dir, local))
+		}
+	}
+	for _, b := range s.runs {
+		if err := m.addSegment(b); err != nil {
+			bad(first, err)
+		}
+	}
+	m.sort()
+	if whole {
+		s.checkTotal(first, firstValue, total, sum)
+		s.checkOverrides(first, m)
+	}
+	return s.enterList(t, dir, local, m)
+}
+
+func (s *shardCheck) listName(t graph.TypeID, dir graph.Direction, local uint64) string {
+	way := "out"
+	if dir == graph.In {
+		way = "in"
+	}
+	return "vertex " + number(uint64(graph.MakeVertexID(s.no, local))) + ", " + way + " list of " + s.cat.TypeName(t)
+}
+
+// checkTotal checks the number of edges that a list's first segment gives.
+func (s *shardCheck) checkTotal(first, value []byte, total, sum int) {
+	if !s.first || total == sum || total < 0 && sum == 0 {
+		return
+	}
+	t, dir, local := keys.List(first)
+	var fixes []Fix
+	if value != nil {
+		n, rest := uvarint(value)
+		_, rest = uvarint(rest)
+		fixed := binary.AppendUvarint(binary.AppendUvarint(nil, n), uint64(sum))
+		fixes = []Fix{{Shard: s.no, Key: first, Value: append(fixed, rest...)}}
+	}
+	s.note(FaultList, fixes, "%s: its segments hold %d edges, not %d", s.listName(t, dir, local), sum, total)
+}
+
+// checkOverrides checks that the fresh edges that change or delete a packed one do so.
+func (s *shardCheck) checkOverrides(first []byte, m *merged) {
+	if !s.first || len(m.dropped) == len(m.over) {
+		return
+	}
+	t, dir, local := keys.List(first)
+	slices.SortFunc(m.dropped, row.compare)
+	for _, o := range m.over {
+		if _, ok := slices.BinarySearchFunc(m.dropped, o, row.compare); ok {
+			continue
+		}
+		key := keys.AppendFreshOne(nil, t, dir, local, o.neighbour, o.edge)
+		fix := Fix{Shard: s.no, Key: key, Delete: true}
+		if i, ok := slices.BinarySearchFunc(m.rows, o, row.compare); ok {
+			fix = Fix{Shard: s.no, Key: key, Value: append([]byte{freshInserted}, m.one(m.rows[i])...)}
+		}
+		s.note(FaultList, []Fix{fix}, "%s: a fresh record changes edge %d, which is not packed", s.listName(t, dir, local), uint64(o.edge))
+	}
+}
+
+// enterList enters the edges of a list.
+func (s *shardCheck) enterList(t graph.TypeID, dir graph.Direction, local uint64, m *merged) error {
+	set, err := s.set(local)
+	if err != nil {
+		return err
+	}
+	own := graph.MakeVertexID(s.no, local)
+	if set == 0 && len(m.rows) > 0 {
+		s.note(FaultDangling, nil, "%s: it has %d edges, but there is no such vertex", s.listName(t, dir, local), len(m.rows))
+	}
+	labels := s.cat.Labels(set)
+	if dir == graph.Out {
+		s.counts[Count{Kind: CountEdges}] += int64(len(m.rows))
+		s.counts[Count{Kind: CountType, Type: t}] += int64(len(m.rows))
+		for _, l := range labels {
+			s.counts[Count{Kind: CountSrc, Label: l, Type: t}] += int64(len(m.rows))
+		}
+	} else {
+		for _, l := range labels {
+			s.counts[Count{Kind: CountDst, Label: l, Type: t}] += int64(len(m.rows))
+		}
+	}
+	props, err := m.props()
+	if err != nil {
+		s.malformed(keys.AppendList(nil, t, dir, local), err)
+		return nil
+	}
+	var body, cell []byte
+	var prev row
+	for i, r := range m.rows {
+		if i > 0 && r.compare(prev) == 0 {
+			s.note(FaultList, nil, "%s: edge %d stands twice", s.listName(t, dir, local), uint64(r.edge))
+		}
+		prev = r
+		body = body[:0]
+		for _, prop := range props {
+			cell = cell[:0]
+			if cell, err = m.appendCell(cell, r, prop); err != nil {
+				s.malformed(keys.AppendList(nil, t, dir, local), err)
+				return nil
+			}
+			if len(cell) == 0 || cell[0] == byte(graph.Null) {
+				continue
+			}
+			body = append(binary.AppendUvarint(body, uint64(prop)), cell...)
+			if dir == graph.Out {
+				s.refer(cell, true)
+			}
+		}
+		e := graph.Edge{ID: r.edge, Type: t, Src: own, Dst: r.neighbour}
+		side, aux := expected, body
+		if dir == graph.In {
+			e.Src, e.Dst, side = r.neighbour, own, found
+			aux = []byte{stateOf(m, r)}
+		} else {
+			if r.edge.Shard() == s.no {
+				s.beyond(keys.MetaNextEdge, &s.next.edge, r.edge.Local(), "edge")
+			}
+			if err := s.indexedEdge(e, body); err != nil {
+				return err
+			}
+		}
+		s.edge(side, e, body, aux)
+	}
+	if dir == graph.Out {
+		for _, r := range m.dropped {
+			for _, prop := range props {
+				var c column
+				if ok, err := m.segs[r.from].column(prop, &c); err != nil || !ok {
+					continue
+				}
+				if cell, err = c.appendCell(cell[:0], int(r.at)); err == nil {
+					s.refer(cell, false)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// stateOf is how an edge of a list is stored: packed, which is 0, or a state of fresh edges.
+func stateOf(m *merged, r row) byte {
+	if r.from >= 0 {
+		return 0
+	}
+	for _, o := range m.over {
+		if o.compare(r) == 0 {
+			return freshUpdated
+		}
+	}
+	return freshInserted
+}
+
+// edge enters an edge as one of its lists has it.
+func (s *shardCheck) edge(side int, e graph.Edge, body, aux []byte) {
+	s.item = appendUint32(append(s.item[:0], itemEdge), uint32(e.Type))
+	s.item = appendUint64(s.item, uint64(e.ID))
+	s.item = appendUint64(appendUint64(s.item, uint64(e.Src)), uint64(e.Dst))
+	size := len(s.item)
+	s.item = appendUint64(s.item, maphash.Bytes(s.balance.what, body))
+	s.balance.put(side, s.item, size, aux)
+	if side == expected {
+		if s.first {
+			s.out.Edges++
+		}
+	}
+}
+
+// indexedEdge enters the entries that an edge must have.
+func (s *shardCheck) indexedEdge(e graph.Edge, body []byte) error {
+	for x := range s.indexes {
+		ix := &s.indexes[x]
+		if ix.Type == 0 || ix.Type != e.Type {
+			continue
+		}
+		vals := make([]graph.Value, len(ix.Props))
+		ok := true
+		for p, prop := range ix.Props {
+			cell, err := propCell(body, prop)
+			if err != nil {
+				return nil // noted before
+			}
+			if vals[p], err = s.value(cell); err != nil {
+				return err
+			}
+			ok = ok && !vals[p].IsNull()
+		}
+		if ix.Required && !ok {
+			s.note(FaultRequired, nil, "constraint %s: edge %d lacks a property", ix.Name, uint64(e.ID))
+		}
+		s.expectEntry(ix, vals, Owner{Vertex: e.Src, Dst: e.Dst, Edge: e.ID, IsEdge: true})
+	}
+	return nil
+}

@@ -1,0 +1,269 @@
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strconv"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+func number(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// members enters the memberships that bitmaps and fresh records hold.
+func (s *shardCheck) members() error {
+	lower, upper := keys.Bounds(keys.FreshLabel)
+	fresh, err := s.iter(lower, upper)
+	if err != nil {
+		return err
+	}
+	defer fresh.Close()
+	fresh.First()
+	var m members
+	// take applies the fresh memberships of a bitmap and enters the whole.
+	take := func(label graph.LabelID, chunk uint32) error {
+		for ; fresh.Valid(); fresh.Next() {
+			k := fresh.Key()
+			if len(k) != keys.FreshLSize {
+				s.malformed(k, errFresh)
+				continue
+			}
+			l, local := graph.LabelID(binary.BigEndian.Uint32(k[1:])), keys.Local(k[5:])
+			if l != label || uint32(local>>memberBits) != chunk {
+				break
+			}
+			v, err := fresh.ValueAndErr()
+			if err != nil {
+				return s.damage("graph", err)
+			}
+			if len(v) != 1 || v[0] > 1 {
+				s.malformed(k, errFresh)
+				continue
+			}
+			i := local & (memberRows - 1)
+			m[i/64] = m[i/64]&^(1<<(i%64)) | uint64(v[0])<<(i%64)
+		}
+		for w, word := range m {
+			for ; word != 0; word &= word - 1 {
+				local := uint64(chunk)<<memberBits + uint64(w)*64 + uint64(bits.TrailingZeros64(word))
+				s.member(found, label, local, nil)
+			}
+		}
+		return nil
+	}
+	// before reports whether the next fresh membership lies in a bitmap before this one, which is then not packed.
+	before := func(label graph.LabelID, chunk uint32, all bool) (l graph.LabelID, c uint32, ok bool) {
+		for fresh.Valid() && len(fresh.Key()) != keys.FreshLSize {
+			s.malformed(fresh.Key(), errFresh)
+			fresh.Next()
+		}
+		if !fresh.Valid() {
+			return 0, 0, false
+		}
+		k := fresh.Key()
+		l, c = graph.LabelID(binary.BigEndian.Uint32(k[1:])), uint32(keys.Local(k[5:])>>memberBits)
+		return l, c, all || l < label || l == label && c < chunk
+	}
+	lower, upper = keys.Bounds(keys.Member)
+	err = s.scan(lower, upper, func(k, v []byte) error {
+		if len(k) != keys.MemberSize {
+			s.malformed(k, errBitmap)
+			return nil
+		}
+		label, chunk := graph.LabelID(binary.BigEndian.Uint32(k[1:])), binary.BigEndian.Uint32(k[5:])
+		for {
+			l, c, ok := before(label, chunk, false)
+			if !ok {
+				break
+			}
+			m = members{}
+			if err := take(l, c); err != nil {
+				return err
+			}
+		}
+		if err := parseMembers(v, &m); err != nil {
+			s.malformed(k, err)
+		}
+		return take(label, chunk)
+	})
+	if err != nil {
+		return err
+	}
+	for {
+		l, c, ok := before(0, 0, true)
+		if !ok {
+			return s.damage("graph", fresh.Error())
+		}
+		m = members{}
+		if err := take(l, c); err != nil {
+			return err
+		}
+	}
+}
+
+// entries enters the index entries that there are.
+func (s *shardCheck) entries() error {
+	online := map[graph.IndexID]bool{}
+	building := map[graph.IndexID]bool{}
+	for _, ix := range s.indexes {
+		online[ix.ID], building[ix.ID] = ix.Online && ix.Indexed, !ix.Online
+	}
+	for _, id := range s.cat.Dropped() {
+		building[id] = true
+	}
+	lower, upper := keys.Bounds(keys.Entry)
+	return s.scan(lower, upper, func(k, v []byte) error {
+		if len(k) < keys.EntrySize {
+			s.malformed(k, errRecord)
+			return nil
+		}
+		id := graph.IndexID(binary.BigEndian.Uint32(k[1:]))
+		if building[id] {
+			return nil // on their way
+		}
+		if s.first {
+			s.out.Entries++
+		}
+		if !online[id] {
+			s.note(FaultEntry, []Fix{{Shard: s.no, Key: slices.Clone(k), Delete: true}}, "shard %d: an entry of index %d, which is not there", s.no, id)
+			return nil
+		}
+		s.entry(found, k, v)
+		return nil
+	})
+}
+
+// counters compares the counters with what was counted.
+func (s *shardCheck) counters() error {
+	if !s.first {
+		return nil
+	}
+	stored, err := readCounters(s.v.graph)
+	if err != nil {
+		var e *graph.Error
+		if errors.As(err, &e) && e.Kind == graph.KindCorrupt && errors.Is(err, errRecord) {
+			s.note(FaultRecord, nil, "shard %d: %v", s.no, err)
+			return nil
+		}
+		return s.damage("graph", err)
+	}
+	s.out.Vertices += uint64(s.counts[Count{Kind: CountVertices}])
+	all := map[Count]bool{}
+	for k := range stored {
+		all[k] = true
+	}
+	for k := range s.counts {
+		all[k] = true
+	}
+	for k := range all {
+		if stored[k] == s.counts[k] {
+			continue
+		}
+		fix := Fix{Shard: s.no, Key: k.key(), Value: binary.AppendVarint(nil, s.counts[k])}
+		if s.counts[k] == 0 {
+			fix = Fix{Shard: s.no, Key: k.key(), Delete: true}
+		}
+		s.note(FaultCounter, []Fix{fix}, "shard %d, %s: %d, not %d", s.no, s.countName(k), s.counts[k], stored[k])
+	}
+	return nil
+}
+
+func (s *shardCheck) countName(k Count) string {
+	switch k.Kind {
+	case CountVertices:
+		return "vertices"
+	case CountEdges:
+		return "edges"
+	case CountLabel:
+		return "vertices with the label " + s.cat.LabelName(k.Label)
+	case CountType:
+		return "edges of the type " + s.cat.TypeName(k.Type)
+	case CountSrc:
+		return "edges of the type " + s.cat.TypeName(k.Type) + " from the label " + s.cat.LabelName(k.Label)
+	case CountDst:
+		return "edges of the type " + s.cat.TypeName(k.Type) + " to the label " + s.cat.LabelName(k.Label)
+	}
+	return fmt.Sprintf("a counter of the kind %d", k.Kind)
+}
+
+// values checks the large values against references and marks.
+func (s *shardCheck) values() error {
+	l := &s.large[s.no]
+	lower, upper := keys.Bounds(keys.Garbage)
+	err := s.scan(lower, upper, func(k, _ []byte) error {
+		if len(k) != 9 {
+			s.malformed(k, errRecord)
+			return nil
+		}
+		id := graph.EdgeID(binary.BigEndian.Uint64(k[1:]))
+		if id.Shard() != s.no || id.Local() > maxLargeID {
+			s.malformed(k, errRecord)
+			return nil
+		}
+		setBit(&l.garbage, id.Local())
+		if bitSet(l.visible, id.Local()) {
+			s.note(FaultGarbage, []Fix{{Shard: s.no, Key: slices.Clone(k), Delete: true}}, "large value %d is referred to", uint64(id))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	next, err := readNumber(s.v.graph, keys.MetaKey(keys.MetaNextValue))
+	if err != nil {
+		return s.damage("graph", err)
+	}
+	it, err := s.v.values.NewIter(&pebble.IterOptions{})
+	if err != nil {
+		return s.damage("values", err)
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		if err := s.alive(); err != nil {
+			return err
+		}
+		v, err := it.ValueAndErr()
+		if err != nil {
+			return s.damage("values", err)
+		}
+		if err := s.largeValue(it.Key(), v, next); err != nil {
+			return err
+		}
+	}
+	return s.damage("values", it.Error())
+}
+
+func (s *shardCheck) largeValue(k, v []byte, next uint64) error {
+	if len(k) != 8 {
+		s.malformed(k, errRecord)
+		return nil
+	}
+	id := graph.EdgeID(binary.BigEndian.Uint64(k))
+	if id.Shard() != s.no || id.Local() > maxLargeID {
+		s.malformed(k, errRecord)
+		return nil
+	}
+	l := &s.large[s.no]
+	if s.first {
+		s.out.Large++
+		if rest, err := keys.SkipCell(v); err != nil || len(rest) > 0 {
+			s.malformed(k, keys.ErrCell)
+		}
+	}
+	switch {
+	case bitSet(l.visible, id.Local()):
+		s.largeItem(found, uint64(id), uint64(len(v)))
+		fallthrough
+	case bitSet(l.referred, id.Local()):
+		s.beyond(keys.MetaNextValue, &next, id.Local(), "large value")
+	case !bitSet(l.garbage, id.Local()) && id.Local() < next:
+		s.note(FaultUnreferred, []Fix{{Shard: s.no, Key: keys.AppendGarbage(nil, uint64(id))}}, "large value %d of %d bytes", uint64(id), len(v))
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package storage
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// Mend applies fixes in one synced batch. The caller must be the only one who may write, and calls Reload afterwards.
+func (s *Shard) Mend(fixes []Fix) error {
+	return s.put(func(b *pebble.Batch) error {
+		var errs []error
+		for _, f := range fixes {
+			if f.Delete {
+				errs = append(errs, b.Delete(f.Key, nil))
+			} else {
+				errs = append(errs, b.Set(f.Key, f.Value, nil))
+			}
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// Reload makes the shard's memory follow what is stored. The caller must be the only one who may write.
+func (s *Shard) Reload() error {
+	counters, err := readCounters(s.graph.db)
+	if err != nil {
+		return err
+	}
+	sketches, err := readSketches(s.graph.db)
+	if err != nil {
+		return err
+	}
+	s.counters, s.sketches = counters, sketches
+	s.version++
+	s.fresh++ // some fixes are fresh records
+	for what, p := range map[byte]*uint64{keys.MetaNextVertex: &s.next.vertex, keys.MetaNextEdge: &s.next.edge, keys.MetaNextValue: &s.next.value} {
+		n, err := readNumber(s.graph.db, keys.MetaKey(what))
+		if err != nil {
+			return err
+		}
+		*p = max(*p, n)
+	}
+	raise(&s.nextVertex, s.next.vertex)
+	raise(&s.nextEdge, s.next.edge)
+	return nil
+}
+
+// raise makes a counter at least n.
+func raise(c *atomic.Uint64, n uint64) {
+	for old := c.Load(); old < n && !c.CompareAndSwap(old, n); old = c.Load() {
+	}
+}

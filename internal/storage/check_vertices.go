@@ -1,0 +1,489 @@
+package storage
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// nextIDs reads the ids that are given out next.
+func (s *shardCheck) nextIDs() error {
+	for what, p := range map[byte]*uint64{keys.MetaNextVertex: &s.next.vertex, keys.MetaNextEdge: &s.next.edge, keys.MetaNextValue: &s.next.value} {
+		n, err := readNumber(s.v.graph, keys.MetaKey(what))
+		if err != nil {
+			return s.damage("graph", err)
+		}
+		*p = n
+	}
+	return nil
+}
+
+// beyond notes an id that is not below the counter, which what names, and raises it.
+func (s *shardCheck) beyond(what byte, next *uint64, local uint64, name string) {
+	if local < *next {
+		return
+	}
+	s.note(FaultNextID, []Fix{{Shard: s.no, Key: keys.MetaKey(what), Value: binary.AppendUvarint(nil, local+1)}},
+		"shard %d: %s %d is not below the next id %d", s.no, name, local, *next)
+	*next = local + 1
+}
+
+// gridCells are the cells of one property of a grid cell's vertices.
+type gridCells struct {
+	at  [gridRows][]byte
+	buf []byte
+}
+
+func (g *gridCells) reset() { clear(g.at[:]); g.buf = g.buf[:0] }
+
+// properties lists the properties that some chunk or fresh record holds, ascending.
+func (s *shardCheck) properties() ([]graph.PropID, error) {
+	var props []graph.PropID
+	lower, upper := keys.Bounds(keys.Column)
+	it, err := s.iter(lower, upper)
+	if err != nil {
+		return nil, err
+	}
+	for ok := it.First(); ok; {
+		if len(it.Key()) != keys.ChunkSize {
+			s.malformed(it.Key(), errRecord)
+			ok = it.Next()
+			continue
+		}
+		p, _ := keys.Chunk(it.Key())
+		props = append(props, p)
+		ok = it.SeekGE(keys.AppendSuccessor(nil, it.Key()[:5]))
+	}
+	if err := it.Close(); err != nil {
+		return nil, s.damage("graph", err)
+	}
+	seen := map[graph.PropID]bool{}
+	lower, upper = keys.Bounds(keys.FreshProp)
+	err = s.scan(lower, upper, func(k, v []byte) error {
+		err := eachProp(v, func(p graph.PropID, _ []byte) error { seen[p] = true; return nil })
+		if err != nil || len(k) != keys.FreshVSize {
+			s.malformed(k, errFresh)
+		}
+		return nil
+	})
+	for p := range seen {
+		props = append(props, p)
+	}
+	slices.Sort(props)
+	return slices.Compact(props), err
+}
+
+// fill reads the cells of a property in the grid cell that begins at base, without what is fresh.
+func (s *shardCheck) fill(it *pebble.Iterator, p graph.PropID, base uint64, out *gridCells) error {
+	var col column
+	for ok := it.SeekGE(keys.AppendChunk(s.key[:0], p, base)); ok; ok = it.Next() {
+		k := it.Key()
+		if len(k) != keys.ChunkSize {
+			continue
+		}
+		q, last := keys.Chunk(k)
+		if q != p {
+			break
+		}
+		v, err := it.ValueAndErr()
+		if err != nil {
+			return s.damage("graph", err)
+		}
+		if err := col.parse(v); err != nil || col.n == 0 || uint64(col.n) > last+1 {
+			s.malformed(k, errColumn)
+			continue
+		}
+		first := last + 1 - uint64(col.n)
+		if first >= base+gridRows {
+			break
+		}
+		for i := range col.n {
+			local := first + uint64(i)
+			if local < base || local >= base+gridRows {
+				continue
+			}
+			start := len(out.buf)
+			if out.buf, err = col.appendCell(out.buf, i); err != nil {
+				s.malformed(k, err)
+				break
+			}
+			if len(out.buf) > start {
+				out.at[local-base] = out.buf[start:len(out.buf):len(out.buf)]
+			}
+		}
+	}
+	return s.damage("graph", it.Error())
+}
+
+// gridSets reads the label sets of vertices, best in ascending order.
+type gridSets struct {
+	base  uint64
+	known bool
+	sets  [gridRows]graph.LabelSet
+	cells gridCells
+	cols  *pebble.Iterator
+	fresh *pebble.Iterator
+}
+
+func (s *shardCheck) openSets() (err error) {
+	s.sets.known = false
+	lower, upper := keys.Bounds(keys.Column)
+	if s.sets.cols, err = s.iter(lower, upper); err != nil {
+		return err
+	}
+	lower, upper = keys.Bounds(keys.FreshProp)
+	s.sets.fresh, err = s.iter(lower, upper)
+	return err
+}
+
+func (s *shardCheck) closeSets() error {
+	err := s.sets.cols.Close()
+	if s.sets.fresh != nil {
+		if ferr := s.sets.fresh.Close(); err == nil {
+			err = ferr
+		}
+	}
+	return s.damage("graph", err)
+}
+
+// set gives the label set of a vertex, 0 if there is none.
+func (s *shardCheck) set(local uint64) (graph.LabelSet, error) {
+	g := &s.sets
+	if base := local &^ (gridRows - 1); !g.known || g.base != base {
+		g.cells.reset()
+		if err := s.fill(g.cols, labelSetProp, base, &g.cells); err != nil {
+			return 0, err
+		}
+		err := s.eachFresh(g.fresh, base, func(local uint64, body []byte) error {
+			cell, err := propCell(body, labelSetProp)
+			if err == nil && cell != nil {
+				g.cells.at[local-base] = slices.Clone(cell)
+			}
+			return nil
+		})
+		if err != nil {
+			return 0, err
+		}
+		for i, cell := range g.cells.at {
+			g.sets[i] = setOf(cell)
+		}
+		g.base, g.known = base, true
+	}
+	return g.sets[local-g.base], nil
+}
+
+// setOf reads a label set's cell.
+func setOf(cell []byte) graph.LabelSet {
+	if len(cell) == 0 {
+		return 0
+	}
+	v, _, isRef, _, err := keys.Cell(cell)
+	if err != nil || isRef || v.Kind() != graph.Int {
+		return 0
+	}
+	return graph.LabelSet(v.Int())
+}
+
+// eachFresh calls f with the fresh records of a grid cell.
+func (s *shardCheck) eachFresh(it *pebble.Iterator, base uint64, f func(local uint64, body []byte) error) error {
+	for ok := it.SeekGE(keys.AppendFreshProps(s.key[:0], base)); ok; ok = it.Next() {
+		if len(it.Key()) != keys.FreshVSize {
+			continue
+		}
+		local := keys.Local(it.Key()[1:])
+		if local >= base+gridRows {
+			break
+		}
+		v, err := it.ValueAndErr()
+		if err != nil {
+			return s.damage("graph", err)
+		}
+		if err := f(local, v); err != nil {
+			return err
+		}
+	}
+	return s.damage("graph", it.Error())
+}
+
+// vertices checks what is stored of vertices, one grid cell after the other.
+func (s *shardCheck) vertices() (err error) {
+	props, err := s.properties()
+	if err != nil {
+		return err
+	}
+	if err := s.openSets(); err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := s.closeSets(); err == nil {
+			err = cerr
+		}
+	}()
+	cols, fresh := s.sets.cols, s.sets.fresh
+	indexed := map[graph.PropID]*gridCells{}
+	for _, ix := range s.indexes {
+		if ix.Type == 0 {
+			for _, p := range ix.Props {
+				indexed[p] = &gridCells{}
+			}
+		}
+	}
+	end, err := s.endOfVertices(props)
+	if err != nil {
+		return err
+	}
+	var scratch gridCells
+	for base := uint64(0); base < end; base += gridRows {
+		if err := s.alive(); err != nil {
+			return err
+		}
+		bodies := map[uint64][]byte{}
+		err := s.eachFresh(fresh, base, func(local uint64, body []byte) error {
+			bodies[local] = slices.Clone(body)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		s.sets.known = false
+		if _, err := s.set(base); err != nil {
+			return err
+		}
+		s.countVertices(base)
+		for _, p := range props {
+			if p == labelSetProp {
+				continue
+			}
+			cells := &scratch
+			if indexed[p] != nil {
+				cells = indexed[p]
+			}
+			cells.reset()
+			if err := s.fill(cols, p, base, cells); err != nil {
+				return err
+			}
+			for local, body := range bodies {
+				cell, err := propCell(body, p)
+				if err != nil || cell == nil {
+					continue
+				}
+				s.refer(cells.at[local-base], false)
+				cells.at[local-base] = cell
+				if cell[0] == byte(graph.Null) {
+					cells.at[local-base] = nil
+				}
+			}
+			for _, cell := range cells.at {
+				s.refer(cell, true)
+			}
+			s.checkCells(base, p, cells)
+		}
+		if err := s.checkIndexed(base, indexed); err != nil {
+			return err
+		}
+		for _, c := range indexed {
+			c.reset()
+		}
+	}
+	return nil
+}
+
+// endOfVertices is above all local ids that are stored or may have been given out.
+func (s *shardCheck) endOfVertices(props []graph.PropID) (uint64, error) {
+	end := s.next.vertex
+	for _, space := range []keys.Space{keys.Column, keys.FreshProp} {
+		lower, upper := keys.Bounds(space)
+		it, err := s.iter(lower, upper)
+		if err != nil {
+			return 0, err
+		}
+		if space == keys.FreshProp {
+			if it.Last() && len(it.Key()) == keys.FreshVSize {
+				end = max(end, keys.Local(it.Key()[1:])+1)
+			}
+		} else {
+			for _, p := range props {
+				if it.SeekLT(keys.AppendSuccessor(nil, keys.AppendNumbered(nil, keys.Column, uint32(p)))) && len(it.Key()) == keys.ChunkSize {
+					if q, last := keys.Chunk(it.Key()); q == p {
+						// A chunk ends where its grid cell does, whatever its last vertex.
+						end = max(end, last+1)
+					}
+				}
+			}
+		}
+		if err := it.Close(); err != nil {
+			return 0, s.damage("graph", err)
+		}
+	}
+	return end, nil
+}
+
+// countVertices enters the vertices of the grid cell at hand and their labels.
+func (s *shardCheck) countVertices(base uint64) {
+	for i, set := range s.sets.sets {
+		if set == 0 {
+			continue
+		}
+		local := base + uint64(i)
+		s.beyond(keys.MetaNextVertex, &s.next.vertex, local, "vertex")
+		s.counts[Count{Kind: CountVertices}]++
+		s.member(expected, 0, local, nil)
+		for _, l := range s.cat.Labels(set) {
+			s.counts[Count{Kind: CountLabel, Label: l}]++
+			s.member(expected, l, local, nil)
+		}
+	}
+}
+
+func (s *shardCheck) member(side int, l graph.LabelID, local uint64, aux []byte) {
+	s.item = appendUint32(append(s.item[:0], itemMember), uint32(l))
+	s.item = appendUint64(s.item, uint64(graph.MakeVertexID(s.no, local)))
+	s.balance.put(side, s.item, len(s.item), aux)
+}
+
+// checkCells checks the cells of one property of the grid cell at hand.
+func (s *shardCheck) checkCells(base uint64, p graph.PropID, cells *gridCells) {
+	if !s.first {
+		return
+	}
+	present := s.cat.state.Load().present
+	for i, cell := range cells.at {
+		set := s.sets.sets[i]
+		if len(cell) == 0 || set == 0 {
+			continue
+		}
+		if _, _, _, rest, err := keys.Cell(cell); err != nil || len(rest) > 0 {
+			s.note(FaultRecord, nil, "vertex %d, property %s: %v", uint64(graph.MakeVertexID(s.no, base+uint64(i))), s.cat.PropName(p), keys.ErrCell)
+			continue
+		}
+		if s.cat.PropName(p) == "" {
+			continue // of an id space
+		}
+		if _, ok := present[presence{set, p}]; !ok {
+			s.note(FaultPresence, []Fix{{Announce: &Announcement{set, p}}}, "vertex %d, property %s",
+				uint64(graph.MakeVertexID(s.no, base+uint64(i))), s.cat.PropName(p))
+		}
+	}
+}
+
+// checkIndexed enters the entries that the vertices of the grid cell at hand must have.
+func (s *shardCheck) checkIndexed(base uint64, cells map[graph.PropID]*gridCells) error {
+	for x := range s.indexes {
+		ix := &s.indexes[x]
+		if ix.Type != 0 {
+			continue
+		}
+		vals := make([]graph.Value, len(ix.Props))
+		for i, set := range s.sets.sets {
+			if set == 0 || !ix.All && !slices.Contains(s.cat.Labels(set), ix.Label) {
+				continue
+			}
+			id := graph.MakeVertexID(s.no, base+uint64(i))
+			ok := true
+			for p, prop := range ix.Props {
+				v, err := s.value(cells[prop].at[i])
+				if err != nil {
+					return err
+				}
+				vals[p] = v
+				ok = ok && !v.IsNull()
+			}
+			if ix.Required && !ok {
+				s.note(FaultRequired, nil, "constraint %s: vertex %d lacks a property", ix.Name, uint64(id))
+			}
+			s.expectEntry(ix, vals, Owner{Vertex: id})
+		}
+	}
+	return nil
+}
+
+// value decodes a cell, which may be a reference; one that is not there is null here and noted elsewhere.
+func (s *shardCheck) value(cell []byte) (graph.Value, error) {
+	if len(cell) == 0 {
+		return graph.Value{}, nil
+	}
+	v, ref, isRef, _, err := keys.Cell(cell)
+	if err != nil {
+		return graph.Value{}, nil // noted before
+	}
+	if !isRef {
+		return v, nil
+	}
+	no := graph.EdgeID(ref.ID).Shard()
+	if no >= len(s.views) {
+		return graph.Value{}, nil
+	}
+	b, closer, err := s.views[no].values.Get(keys.AppendValueKey(nil, ref.ID))
+	if errors.Is(err, pebble.ErrNotFound) {
+		return graph.Value{}, nil
+	}
+	if err != nil {
+		return graph.Value{}, s.damage("values", err)
+	}
+	b = bytes.Clone(b)
+	if err := closer.Close(); err != nil {
+		return graph.Value{}, s.damage("values", err)
+	}
+	v, _, _, _, err = keys.Cell(b)
+	if err != nil {
+		return graph.Value{}, nil
+	}
+	return v, nil
+}
+
+// expectEntry enters the entry that an owner's values must have.
+func (s *shardCheck) expectEntry(ix *CheckIndex, vals []graph.Value, o Owner) {
+	if !ix.Indexed || !ix.Online {
+		return
+	}
+	tuple, ok, loose, err := AppendTuple(nil, vals)
+	if err != nil || !ok {
+		return
+	}
+	key := append(keys.AppendEntry(s.ident[:0], ix.ID), tuple...)
+	if !ix.Unique || loose {
+		key = keys.AppendLocal(key, o.local())
+	}
+	s.ident = key
+	s.entry(expected, key, o.append(nil))
+}
+
+func (s *shardCheck) entry(side int, key, owner []byte) {
+	s.item = appendUint32(append(s.item[:0], itemEntry), uint32(len(key)))
+	s.item = append(s.item, key...)
+	size := len(s.item)
+	s.item = append(appendUint32(s.item, uint32(s.no)), owner...)
+	s.balance.put(side, s.item, size, nil)
+}
+
+// refer enters a reference to a large value, if the cell is one. A record that another overrides holds its value until it
+// is folded, but nobody reads it.
+func (s *shardCheck) refer(cell []byte, visible bool) {
+	if len(cell) == 0 || cell[0] != keys.KindRef {
+		return
+	}
+	_, ref, _, _, err := keys.Cell(cell)
+	id := graph.EdgeID(ref.ID)
+	if err != nil || id.Shard() >= len(s.large) || id.Local() > maxLargeID {
+		s.note(FaultRecord, nil, "shard %d: a reference to a large value: %x", s.no, cell)
+		return
+	}
+	l := &s.large[id.Shard()]
+	setBit(&l.referred, id.Local())
+	if visible && setBit(&l.visible, id.Local()) {
+		s.largeItem(expected, ref.ID, ref.Size)
+	}
+}
+
+// largeItem enters the size of a large value.
+func (s *shardCheck) largeItem(side int, id, size uint64) {
+	s.item = appendUint64(append(s.item[:0], itemLarge), id)
+	s.item = appendUint64(s.item, size)
+	s.balance.put(side, s.item, 9, nil)
+}
