@@ -243,7 +243,7 @@ func (w *indexWorld) wait(t *testing.T) {
 
 // TestIndexWhileWriting makes indexes while others write: each has exactly the entries that it should have.
 func TestIndexWhileWriting(t *testing.T) {
-	for seed := range uint64(seeds(12)) {
+	for seed := range uint64(seeds(8)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 3))
 			opts := tiny(rng, 1+int(seed)%3)
@@ -271,7 +271,7 @@ func TestIndexWhileWriting(t *testing.T) {
 
 // TestIndexCrash crashes and closes the store while indexes are being built: they are finished by the next life.
 func TestIndexCrash(t *testing.T) {
-	for seed := range uint64(seeds(16)) {
+	for seed := range uint64(seeds(9)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 4))
 			opts := tiny(rng, 1+int(seed)%3)
@@ -388,7 +388,7 @@ func TestIndexAbandoned(t *testing.T) {
 	opts := tiny(rng, 1)
 	opts.FS, opts.Tuning.IndexBatch = vfs.NewMem(), 1
 	w := openIndexWorld(t, opts)
-	w.fill(t, rng, 1000)
+	w.fill(t, rng, 300)
 	for _, ix := range testIndexes {
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error)
@@ -420,7 +420,7 @@ func TestIndexDroppedEarly(t *testing.T) {
 	opts := tiny(rng, 2)
 	opts.FS, opts.Tuning.IndexBatch = vfs.NewMem(), 1
 	w := openIndexWorld(t, opts)
-	w.fill(t, rng, 1000)
+	w.fill(t, rng, 300)
 	done := make(chan error)
 	go func() { done <- w.g.CreateIndex(ctx, testIndexes[0]) }()
 	for len(w.g.Indexes()) == 0 {
