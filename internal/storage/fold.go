@@ -58,10 +58,14 @@ func (f *folder) end(c *cursor, space keys.Space) error {
 		return err
 	}
 	f.last = append(f.last, 0)
-	if c.ok {
-		f.from[space] = bytes.Clone(f.last)
-	} else {
+	switch {
+	case !c.ok:
 		delete(f.from, space)
+	case space == keys.FreshEdge:
+		// A list is folded as a whole, with what may come to it before the last record of now.
+		f.from[space] = keys.AppendSuccessor(nil, f.last[:keys.ListSize])
+	default:
+		f.from[space] = bytes.Clone(f.last)
 	}
 	return f.b.DeleteRange(f.first, f.last, nil)
 }
