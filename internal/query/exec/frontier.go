@@ -2,9 +2,11 @@ package exec
 
 import (
 	"context"
+	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // frontierCount counts the vertices that are reached over a row of hops, each vertex once at every hop: for each row by
@@ -140,6 +142,7 @@ func (x *frontierCount) close() {
 	if x.trails != nil {
 		x.trails.release()
 	}
+	x.walk.release()
 	x.input.close()
 }
 
@@ -182,14 +185,49 @@ func (x *frontierCount) add(n int) {
 type frontierWalk struct {
 	r    *run
 	hops []*hop
+	*walkMemory
+}
 
+// walkMemory is what walks of sets need memory for. It goes from one statement to the next, so that a short walk does
+// not pay for sets as large as the graph.
+type walkMemory struct {
 	list       []graph.VertexID
 	now, after graph.VertexSet // both empty between counts
 	f          frontier
+	res        shard.Neighbours
+	dirty      bool // a count has not come to its end, so that the sets may not be empty
+}
+
+var walkMemories = sync.Pool{New: func() any { return &walkMemory{} }}
+
+// maxKept bounds the answers, in edges, whose memory is kept for other statements.
+const maxKept = 1 << 20
+
+// take gives the walk memory, if it has none.
+func (w *frontierWalk) take() {
+	if w.walkMemory == nil {
+		w.walkMemory, _ = walkMemories.Get().(*walkMemory)
+	}
+}
+
+// release gives the memory to whoever comes next.
+func (w *frontierWalk) release() {
+	if m := w.walkMemory; m != nil && !m.dirty && cap(m.res.Targets) <= maxKept {
+		walkMemories.Put(m)
+	}
+	w.walkMemory = nil
 }
 
 // count gives the number of vertices that the hops lead to from the vertices of start, which may repeat.
 func (w *frontierWalk) count(ctx context.Context, start []graph.VertexID) (int, error) {
+	w.take()
+	w.dirty = true
+	n, err := w.walk(ctx, start)
+	w.dirty = err != nil
+	return n, err
+}
+
+func (w *frontierWalk) walk(ctx context.Context, start []graph.VertexID) (int, error) {
 	w.f.set(start)
 	w.list = append(w.list[:0], w.f.ids...)
 	for i, h := range w.hops {
@@ -199,17 +237,19 @@ func (w *frontierWalk) count(ctx context.Context, start []graph.VertexID) (int, 
 			}
 			return w.countMany(ctx, w.hops[i:])
 		}
-		if err := w.step(ctx, h); err != nil {
+		if err := w.step(ctx, h, i == len(w.hops)-1); err != nil {
 			return 0, err
 		}
 	}
 	return len(w.list), nil
 }
 
-// step replaces the list by the vertices one hop on.
-func (w *frontierWalk) step(ctx context.Context, h *hop) error {
+// step replaces the list by the vertices one hop on, which are sorted unless the hop is the last.
+func (w *frontierWalk) step(ctx context.Context, h *hop, last bool) error {
 	w.f.set(w.list) // its copy is the frontier
 	w.list = w.list[:0]
+	h.res, w.res = w.res, shard.Neighbours{}
+	defer func() { w.res, h.res = h.res, shard.Neighbours{} }()
 	for done := 0; done < len(w.f.ids); done += h.res.Done {
 		if err := ctx.Err(); err != nil {
 			return graph.DeadlineError(context.Cause(ctx))
@@ -225,6 +265,9 @@ func (w *frontierWalk) step(ctx context.Context, h *hop) error {
 	}
 	for _, v := range w.list {
 		w.after.Bitmap(v.Shard())[v.Local()>>6] = 0
+	}
+	if last {
+		return nil
 	}
 	w.f.set(w.list)
 	w.list = append(w.list[:0], w.f.ids...)
