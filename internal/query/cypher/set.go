@@ -43,12 +43,14 @@ func (b *binder) property(target ast.Expr) plan.SetItem {
 	case *ast.Property:
 		s.X, s.Key = b.expr(t.Subject), t.Key
 	case *ast.Index:
+		s.X = b.expr(t.Subject)
 		key, ok := t.Index.(*ast.StringLit)
 		if !ok {
-			b.unsupported(t, "a property key that is computed is")
+			s.KeyOf = b.expr(t.Index)
+			b.fx.setKeys.all = true
 			return s
 		}
-		s.X, s.Key = b.expr(t.Subject), key.Value
+		s.Key = key.Value
 	default:
 		b.unsupported(t, "this target is")
 	}

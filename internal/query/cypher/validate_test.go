@@ -238,7 +238,7 @@ func (v *validator) cols(n plan.Node, outer plan.ColSet) plan.ColSet {
 
 func (v *validator) sets(n plan.Node, in plan.ColSet, items []plan.SetItem) {
 	for _, i := range items {
-		v.exprs(n, in, i.X, i.Value)
+		v.exprs(n, in, i.X, i.KeyOf, i.Value)
 	}
 }
 

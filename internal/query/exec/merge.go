@@ -90,7 +90,7 @@ func tellsApart(n *plan.Merge) bool {
 		}
 	}
 	for _, it := range append(slices.Clone(n.OnCreate), n.OnMatch...) {
-		if it.Op != plan.SetProperty || keys[it.Key] {
+		if it.Op != plan.SetProperty || it.KeyOf != nil || keys[it.Key] {
 			return false
 		}
 	}

@@ -38,7 +38,9 @@ type setItem struct {
 	plan.SetItem
 	es       *evaluators
 	x, value evaluator
+	key      evaluator // of KeyOf, or nil
 	xs, vs   []graph.Value
+	keys     []graph.Value
 	maps     entityMaps // of the values of SetMap and AddMap
 	before   entityMaps // of the targets of SetMap
 	old      []graph.Value
@@ -53,6 +55,15 @@ func newSetter(r *run, items []plan.SetItem, cols []plan.Col) *setter {
 	for _, it := range items {
 		k := &setItem{SetItem: it, es: r.evaluators(cols), maps: entityMaps{r: r}, before: entityMaps{r: r}, sets: labelSets{r: r}}
 		k.x = k.es.add(it.X)
+		if it.KeyOf != nil {
+			k.key = k.es.add(it.KeyOf)
+			if touchesGraph(it.KeyOf) {
+				for col := range plan.Reads(it.KeyOf) {
+					reads.Add(col)
+				}
+			}
+			t.always = t.always || runsSubplan(it.KeyOf)
+		}
 		if it.Value != nil {
 			k.value = k.es.add(it.Value)
 			if it.Op != plan.SetProperty || touchesGraph(it.Value) {
@@ -244,6 +255,11 @@ func (t *setter) prepare(ctx context.Context, b *batch, s sel, it *setItem) (err
 	if err := t.checkTargets(it, s); err != nil {
 		return err
 	}
+	if it.key != nil {
+		if it.keys, err = it.key.eval(ctx, b, s); err != nil {
+			return err
+		}
+	}
 	if it.value != nil {
 		if it.vs, err = it.value.eval(ctx, b, s); err != nil {
 			return err
@@ -323,7 +339,14 @@ func (t *setter) change(it *setItem, i int32) error {
 	at := len(t.m.props)
 	switch it.Op {
 	case plan.SetProperty:
-		if err := t.m.put(it.Key, it.vs[i]); err != nil {
+		key := it.Key
+		if it.key != nil {
+			if it.keys[i].Kind() != graph.String {
+				return graph.TypeError("InvalidArgumentType", "the name of a property must be a String, not %s", fn.Describe(it.keys[i]))
+			}
+			key = it.keys[i].Str()
+		}
+		if err := t.m.put(key, it.vs[i]); err != nil {
 			return err
 		}
 	case plan.SetMap, plan.AddMap:

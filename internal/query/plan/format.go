@@ -450,6 +450,9 @@ func (f *formatter) sets(is []SetItem) string {
 		switch it.Op {
 		case SetProperty:
 			parts[i] = x + "." + it.Key + " = " + f.expr(it.Value)
+			if it.KeyOf != nil {
+				parts[i] = x + "[" + f.expr(it.KeyOf) + "] = " + f.expr(it.Value)
+			}
 		case SetMap:
 			parts[i] = x + " = " + f.expr(it.Value)
 		case AddMap:

@@ -428,6 +428,7 @@ type SetItem struct {
 	Op     SetOp
 	X      Expr // a vertex or an edge; null: nothing happens
 	Key    string
+	KeyOf  Expr // computes the key instead; nil: it is Key
 	Value  Expr
 	Labels []string
 }

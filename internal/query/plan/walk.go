@@ -106,6 +106,7 @@ func exprs(n Node, f func(*Expr)) {
 	sets := func(is []SetItem) {
 		for i := range is {
 			one(&is[i].X)
+			one(&is[i].KeyOf)
 			one(&is[i].Value)
 		}
 	}
