@@ -95,11 +95,6 @@ func edgesOf(n int) int { return n % 4 }
 // write makes the next transaction; ok tells that it was acknowledged.
 func (l *ledger) write(rng *rand.Rand) (err error) {
 	ctx := context.Background()
-	tx, err := l.g.Begin(ctx, shard.Write)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
 	l.mu.Lock()
 	n := l.next
 	l.next++
@@ -110,6 +105,11 @@ func (l *ledger) write(rng *rand.Rand) (err error) {
 		}
 	}
 	l.mu.Unlock()
+	tx, err := l.g.Begin(ctx, shard.Write) // it sees what was acknowledged by now
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
 	v := []shard.Mutation{{Op: shard.CreateVertex, Labels: l.set, Props: []graph.Property{
 		{ID: l.id, Value: graph.IntValue(int64(n))}, {ID: l.text, Value: graph.StringValue(large(n))},
 		{ID: l.last, Value: graph.IntValue(int64(len(to)))},

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"path"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -59,6 +60,57 @@ func TestWriteFaults(t *testing.T) {
 			acked := maps.Clone(l.acked)
 			crashed := mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100 * rng.IntN(2), RNG: rng})
 			// Whatever has failed, what was acknowledged can still be read.
+			l.check(t, acked)
+			_ = l.store.Close()
+			opts.FS = crashed
+			l, err = openLedger(opts)
+			require.NoError(t, err)
+			l.check(t, acked)
+			require.NoError(t, l.write(rng))
+			require.NoError(t, l.store.Close())
+		})
+	}
+}
+
+// TestConcurrentWriteFaults makes writes fail, for good, under transactions that run side by side: each ends, and the
+// next process finds all that was acknowledged and no half of anything.
+func TestConcurrentWriteFaults(t *testing.T) {
+	for seed := range uint64(seeds(8)) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 5))
+			mem := vfs.NewCrashableMem()
+			opts := tiny(rng, 1+2*int(seed%2))
+			opts.Logger = quiet()
+			left := 100 + rng.Int64N(400)
+			var on atomic.Bool
+			opts.FS = errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if on.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && op.Kind != errorfs.OpFileClose && atomic.AddInt64(&left, -1) <= 0 {
+					return syscall.EIO
+				}
+				return nil
+			}))
+			l, err := openLedger(opts)
+			require.NoError(t, err)
+			on.Store(true)
+			var wg sync.WaitGroup
+			for w := range 4 {
+				wg.Go(func() {
+					rng := rand.New(rand.NewPCG(seed, uint64(w)))
+					for failed := 0; failed < 3; {
+						switch err := l.write(rng); {
+						case err == nil, graph.AsError(err).Kind == graph.KindConflict:
+						case graph.AsError(err).Kind == graph.KindUnavailable:
+							failed++
+						default:
+							t.Error(err)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+			acked := maps.Clone(l.acked)
+			crashed := mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100 * rng.IntN(2), RNG: rng})
 			l.check(t, acked)
 			_ = l.store.Close()
 			opts.FS = crashed
