@@ -320,9 +320,9 @@ func (r *running) acid(writes int) acidRun {
 
 // The anomalies of LDBC's ACID suite that snapshot isolation excludes do not occur, whichever way clients come.
 func TestACID(t *testing.T) {
-	writes := 25
+	writes := 15
 	if testing.Short() {
-		writes = 6
+		writes = 5
 	}
 	r := serveOver(t, newLocal(t), query.Options{}, Options{})
 	for _, c := range acidCases {
@@ -336,7 +336,7 @@ func TestACID(t *testing.T) {
 // Each case sees its anomaly where statements do not hang together.
 func TestACIDSeesAnomalies(t *testing.T) {
 	r := serve(t)
-	a := r.acid(50)
+	a := r.acid(30)
 	a.session = func(int) session {
 		return &autocommit{httpSession{base: "http://" + r.addrs.HTTP + "/db/neo4j/query/v2/tx"}}
 	}

@@ -13,7 +13,10 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -164,4 +167,43 @@ func TestDrainTransactions(t *testing.T) {
 	require.Equal(t, 202, (<-running).status)
 	require.Empty(t, r.engine.Running())
 	require.EqualValues(t, 1, r.engine.Metrics().TxEnded.Load())
+}
+
+// Of two transactions that change the same vertex the first to commit wins; the other is told to try again.
+func TestTransactionConflict(t *testing.T) {
+	r := serveOver(t, newLocal(t), query.Options{}, Options{})
+	base := "http://" + r.addrs.HTTP + "/db/neo4j/query/v2/tx"
+	for name, s := range map[string]func() session{
+		"http": func() session { return &httpSession{base: base} },
+		"grpc": func() session { return &grpcSession{client: pb.NewGraphServiceClient(r.conn)} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, s := range []string{"MATCH (n) DETACH DELETE n", "CREATE (:P {n: 0}), (:Q)"} {
+				_, err := r.query(context.Background(), &pb.QueryRequest{Statement: s})
+				require.NoError(t, err)
+			}
+			first, second, third := s(), s(), s()
+			for i, x := range []session{first, second} {
+				require.NoError(t, x.begin(false))
+				rows, err := x.run("MATCH (p:P) SET p.n = p.n + $n RETURN p.n", map[string]any{"n": i + 1})
+				require.NoError(t, err)
+				require.Equal(t, [][]any{{int64(i + 1)}}, rows, "neither sees the other")
+			}
+			require.NoError(t, third.begin(false))
+			_, err := third.run("MATCH (q:Q) SET q.n = 1", nil)
+			require.NoError(t, err)
+			require.NoError(t, second.commit())
+			err = first.commit()
+			require.True(t, retriable(err), err)
+			if name == "grpc" {
+				require.Equal(t, codes.Aborted, status.Code(err))
+			}
+			require.NoError(t, third.commit(), "it has changed something else")
+			a, err := r.query(context.Background(), &pb.QueryRequest{Statement: "MATCH (p:P), (q:Q) RETURN p.n, q.n"})
+			require.NoError(t, err)
+			require.Equal(t, [][]any{{int64(2), int64(1)}}, rowsOf(a.values[0]))
+			require.Eventually(t, func() bool { return len(r.engine.Running()) == 0 }, 10*time.Second, time.Millisecond)
+		})
+	}
+	require.EqualValues(t, 2, r.engine.Metrics().Conflicts.Load())
 }
