@@ -103,6 +103,7 @@ type checker struct {
 	out     *Checked
 	tell    func(stage string, records uint64)
 	read    uint64
+	failed  error // of a look-up between passes
 
 	balance balance
 	// first says that this is the first pass, which counts and looks at each record by itself.
@@ -133,8 +134,18 @@ func Check(ctx context.Context, views []*View, cat *Catalog, indexes []CheckInde
 			return nil, err
 		}
 		c.differences()
+		if c.failed != nil {
+			return nil, c.failed
+		}
 	}
 	return c.out, nil
+}
+
+// fail remembers the fault of a look-up, which ends the check.
+func (c *checker) fail(err error) {
+	if err != nil && c.failed == nil {
+		c.failed = fault("check", err)
+	}
 }
 
 // pass reads everything.

@@ -100,13 +100,9 @@ func (c *checker) edgeDiffers(items []string) {
 // deleted reports whether a fresh record deletes the edge from the list of its target.
 func (c *checker) deleted(e graph.Edge) bool {
 	key := keys.AppendFreshOne(nil, e.Type, graph.In, e.Dst.Local(), e.Src, e.ID)
-	b, closer, err := c.views[e.Dst.Shard()].graph.Get(key)
-	if err != nil {
-		return false
-	}
-	is := len(b) > 0 && b[0] == freshDeleted
-	_ = closer.Close()
-	return is
+	b, ok, err := get(c.views[e.Dst.Shard()].graph, key, nil)
+	c.fail(err)
+	return ok && len(b) > 0 && b[0] == freshDeleted
 }
 
 func (c *checker) memberDiffers(item string) {
@@ -174,8 +170,9 @@ func shardOf(item string, size int) int { return int(binary.BigEndian.Uint32([]b
 func (c *checker) taken(ident string) bool {
 	key := []byte(ident[5:])
 	for _, v := range c.views {
-		if _, closer, err := v.graph.Get(key); err == nil {
-			_ = closer.Close()
+		_, ok, err := get(v.graph, key, nil)
+		c.fail(err)
+		if ok {
 			return true
 		}
 	}

@@ -114,12 +114,3 @@ func (quiet) Errorf(string, ...any) {}
 func (quiet) Fatalf(format string, args ...any) {
 	panic(fmt.Errorf(format, args...))
 }
-
-// locate adds the file and the keys that a checksum fault concerns, where Pebble knows them.
-func locate(err error) error {
-	info := pebble.ExtractDataCorruptionInfo(err)
-	if info == nil {
-		return err
-	}
-	return fmt.Errorf("file %s, keys %x to %x: %w", info.Path, info.Bounds.Start, info.Bounds.End.Key, err)
-}

@@ -230,7 +230,7 @@ func (s *shardCheck) values() error {
 		}
 		v, err := it.ValueAndErr()
 		if err != nil {
-			return s.damage("values", err)
+			return s.v.shard.values.faultAt(it.Key(), err)
 		}
 		if err := s.largeValue(it.Key(), v, next); err != nil {
 			return err

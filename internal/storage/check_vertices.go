@@ -1,9 +1,7 @@
 package storage
 
 import (
-	"bytes"
 	"encoding/binary"
-	"errors"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -419,16 +417,13 @@ func (s *shardCheck) value(cell []byte) (graph.Value, error) {
 	if no >= len(s.views) {
 		return graph.Value{}, nil
 	}
-	b, closer, err := s.views[no].values.Get(keys.AppendValueKey(nil, ref.ID))
-	if errors.Is(err, pebble.ErrNotFound) {
-		return graph.Value{}, nil
-	}
+	key := keys.AppendValueKey(nil, ref.ID)
+	b, ok, err := get(s.views[no].values, key, nil)
 	if err != nil {
-		return graph.Value{}, s.damage("values", err)
+		return graph.Value{}, s.views[no].shard.values.faultAt(key, err)
 	}
-	b = bytes.Clone(b)
-	if err := closer.Close(); err != nil {
-		return graph.Value{}, s.damage("values", err)
+	if !ok {
+		return graph.Value{}, nil
 	}
 	v, _, _, _, err = keys.Cell(b)
 	if err != nil {

@@ -2,6 +2,8 @@ package storage
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"maps"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -91,21 +93,38 @@ func scan(r pebble.Reader, s keys.Space, f func(k, v []byte) error) (err error) 
 func scanRange(r pebble.Reader, lower, upper []byte, f func(k, v []byte) error) (err error) {
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
-		return err
+		return damaged("read", err)
 	}
 	defer func() {
 		if cerr := it.Close(); err == nil {
-			err = cerr
+			err = damaged("read", cerr)
 		}
 	}()
 	for ok := it.First(); ok; ok = it.Next() {
 		v, err := it.ValueAndErr()
 		if err != nil {
-			return err
+			return damaged(fmt.Sprintf("read the value at key %x", it.Key()), err)
 		}
 		if err := f(it.Key(), v); err != nil {
 			return err
 		}
 	}
-	return it.Error()
+	return damaged("read", it.Error())
+}
+
+// get appends the value of a record to dst; ok is false if there is none. It is for all look-ups of one key: Pebble's
+// Get (v2.1.7) takes a value that it cannot read for an empty one, and says so only when it is closed.
+func get(r pebble.Reader, key, dst []byte) (value []byte, ok bool, err error) {
+	b, closer, err := r.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return dst, false, nil
+	}
+	if err == nil {
+		dst = append(dst, b...)
+		err = closer.Close()
+	}
+	if err != nil {
+		return dst, false, damaged(fmt.Sprintf("read the record at key %x", key), err)
+	}
+	return dst, true, nil
 }

@@ -119,14 +119,14 @@ func (w *Writer) DeleteEntry(ix graph.IndexID, tuple []byte, plain bool, o Owner
 // Lookup finds the owner of a tuple in a unique index; ok is false if there is none.
 func (v *View) Lookup(ix graph.IndexID, tuple []byte) (o Owner, ok bool, err error) {
 	key := append(keys.AppendEntry(nil, ix), tuple...)
-	b, done, ok, err := v.record(key)
+	var buf [ownerEdge]byte
+	b, ok, err := v.record(key, buf[:])
 	if err != nil {
 		return o, false, fault("look up in an index", err)
 	}
 	if !ok {
 		return o, false, nil
 	}
-	defer done()
 	o, err = v.owner(key, b)
 	return o, err == nil, err
 }

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -254,7 +255,7 @@ func (f *folder) foldSegments(l *listCursor, m *merged, t graph.TypeID, dir grap
 		}
 		at := keys.AppendPair(slices.Clone(first), next.neighbour, next.edge)
 		if !c.it.SeekLT(append(at, 0)) || !bytes.HasPrefix(c.it.Key(), first) {
-			return errors.Join(c.err(), corrupt("edge list", at, errSegment))
+			return cmp.Or(c.err(), corrupt("edge list", at, errSegment))
 		}
 		key := slices.Clone(c.it.Key())
 		b, err := c.it.ValueAndErr()
@@ -301,7 +302,7 @@ func (f *folder) foldSegments(l *listCursor, m *merged, t graph.TypeID, dir grap
 		return nil
 	}
 	if !c.it.SeekGE(first) || !bytes.Equal(c.it.Key(), first) {
-		return errors.Join(c.err(), corrupt("edge list", first, errSegment))
+		return cmp.Or(c.err(), corrupt("edge list", first, errSegment))
 	}
 	b, err := c.it.ValueAndErr()
 	if err != nil {

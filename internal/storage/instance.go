@@ -69,7 +69,7 @@ func openInstance(o *Options, sh *Shared, dir string, values, create bool) (*ins
 	p.EventListener.EnsureDefaults(nil)
 	db, err := in.open(dir, p)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", dir, err)
+		return nil, damaged("open "+dir, fmt.Errorf("open %s: %w", dir, err))
 	}
 	in.db = db
 	if v := db.FormatMajorVersion(); v < pebble.FormatValueSeparation {

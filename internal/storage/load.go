@@ -358,14 +358,12 @@ func (b *Bulk) addMembers(l graph.LabelID, first uint64, n int) error {
 		if m == nil {
 			m = new(members)
 			key := keys.AppendMember(nil, l, chunk.chunk)
-			v, done, ok, err := b.w.record(key)
+			v, ok, err := b.w.record(key, nil)
 			if err != nil {
 				return fault("read a label", err)
 			}
 			if ok {
-				err = parseMembers(v, m)
-				done()
-				if err != nil {
+				if err := parseMembers(v, m); err != nil {
 					return corrupt("bitmap", key, err)
 				}
 			}

@@ -28,19 +28,18 @@ func (w *Writer) DropMark(stream string) { w.over.put(markKey(stream), nil, true
 // Mark reads what SetMark stored; 0 and nil if there is nothing.
 func (v *View) Mark(stream string) (seq uint64, mark []byte, err error) {
 	key := markKey(stream)
-	b, done, ok, err := v.record(key)
+	b, ok, err := v.record(key, nil)
 	if err != nil {
 		return 0, nil, fault("read a load mark", err)
 	}
 	if !ok {
 		return 0, nil, nil
 	}
-	defer done()
 	seq, rest := uvarint(b)
 	if rest == nil {
 		return 0, nil, corrupt("load mark", key, errRecord)
 	}
-	return seq, slices.Clone(rest), nil
+	return seq, rest, nil
 }
 
 func markKey(stream string) []byte { return append([]byte{byte(keys.LoadMark)}, stream...) }

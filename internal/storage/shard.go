@@ -121,11 +121,13 @@ func formatRecord(no, shards int) []byte {
 }
 
 func (s *Shard) checkFormat(no, shards int) error {
-	b, closer, err := s.graph.db.Get(keys.MetaKey(keys.MetaFormat))
+	b, ok, err := get(s.graph.db, keys.MetaKey(keys.MetaFormat), nil)
 	if err != nil {
-		return fmt.Errorf("%s is not a shard: %w", s.graph.name, err)
+		return fault("read the format of "+s.graph.name, err)
 	}
-	defer closer.Close()
+	if !ok {
+		return fmt.Errorf("%s is not a shard: it has no format", s.graph.name)
+	}
 	version, n := binary.Uvarint(b)
 	if n <= 0 || version != FormatVersion {
 		return fmt.Errorf("%s has the format version %d; this program reads %d", s.graph.name, version, FormatVersion)
@@ -236,14 +238,10 @@ func (s *Shard) valueID(n uint64) uint64 { return uint64(graph.MakeEdgeID(s.no, 
 
 // readNumber reads a record that is one number, 0 if it is not there.
 func readNumber(r pebble.Reader, key []byte) (uint64, error) {
-	b, closer, err := r.Get(key)
-	if errors.Is(err, pebble.ErrNotFound) {
-		return 0, nil
-	}
-	if err != nil {
+	b, ok, err := get(r, key, nil)
+	if err != nil || !ok {
 		return 0, err
 	}
-	defer closer.Close()
 	n, size := binary.Uvarint(b)
 	if size <= 0 {
 		return 0, corrupt("number", key, errRecord)

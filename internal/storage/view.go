@@ -165,22 +165,15 @@ func Alive(ctx context.Context) error {
 	return nil
 }
 
-// get reads one record; ok is false if there is none. The caller closes it.
-func (v *View) record(key []byte) (value []byte, closeValue func(), ok bool, err error) {
+// record reads one record; ok is false if there is none. It may use the memory of buf.
+func (v *View) record(key, buf []byte) (value []byte, ok bool, err error) {
 	if v.over != nil {
 		if n := v.over.get(key); n != 0 {
 			node := &v.over.nodes[n]
-			return node.value, func() {}, !node.deleted, nil
+			return node.value, !node.deleted, nil
 		}
 	}
-	b, closer, err := v.graph.Get(key)
-	if errors.Is(err, pebble.ErrNotFound) {
-		return nil, nil, false, nil
-	}
-	if err != nil {
-		return nil, nil, false, err
-	}
-	return b, func() { _ = closer.Close() }, true, nil
+	return get(v.graph, key, buf[:0])
 }
 
 // Pending is a value that a read has left null because it is large: property P of row I of the answer.
@@ -196,16 +189,13 @@ func (v *View) Large(ref keys.Ref) (graph.Value, error) {
 	if o := v.over; o != nil && ref.ID >= o.firstLarge && ref.ID-o.firstLarge < uint64(len(o.large)) {
 		cell = o.large[ref.ID-o.firstLarge]
 	} else {
-		b, closer, err := v.values.Get(key)
-		if errors.Is(err, pebble.ErrNotFound) {
+		var ok bool
+		var err error
+		if cell, ok, err = get(v.values, key, nil); err != nil {
+			return graph.Value{}, v.shard.values.faultAt(key, err)
+		}
+		if !ok {
 			return graph.Value{}, corrupt("large value", key, errNoValue)
-		}
-		if err != nil {
-			return graph.Value{}, fault(fmt.Sprintf("read the large value at key %x of %s", key, v.shard.values.name), err)
-		}
-		cell = append([]byte(nil), b...)
-		if err := closer.Close(); err != nil {
-			return graph.Value{}, fault("read a large value", err)
 		}
 	}
 	val, _, isRef, rest, err := keys.Cell(cell)
@@ -215,6 +205,16 @@ func (v *View) Large(ref keys.Ref) (graph.Value, error) {
 	return val, nil
 }
 
+// faultAt is the fault of reading a large value: of blob files Pebble (v2.1.7) says the number alone, so it names the
+// store and the key.
+func (in *instance) faultAt(key []byte, err error) error {
+	op := fmt.Sprintf("read the large value at key %x of %s", key, in.name)
+	if pebble.IsCorruptionError(err) {
+		return graph.CorruptError("storage: "+op, err)
+	}
+	return fault(op, err)
+}
+
 // fault classifies a fault of a read: damage found by Pebble's checks is KindCorrupt.
 func fault(op string, err error) error {
 	var e *graph.Error
@@ -222,7 +222,7 @@ func fault(op string, err error) error {
 	case errors.As(err, &e):
 		return err
 	case pebble.IsCorruptionError(err):
-		return graph.CorruptError("storage: "+op, locate(err))
+		return damaged(op, err)
 	}
 	return unavailable("storage: "+op, err)
 }

@@ -238,15 +238,13 @@ func (w *Writer) SetProps(id graph.VertexID, props []graph.Property) error {
 // freshRecord reads a vertex's fresh properties; nil if there are none.
 func (w *Writer) freshRecord(id graph.VertexID) ([]byte, error) {
 	w.key = keys.AppendFreshProps(w.key[:0], id.Local())
-	b, done, ok, err := w.record(w.key)
+	b, ok, err := w.record(w.key, nil)
 	if err != nil {
 		return nil, fault("read properties", err)
 	}
 	if !ok {
 		return nil, nil
 	}
-	b = slices.Clone(b)
-	done()
 	return b, nil
 }
 

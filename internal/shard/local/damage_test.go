@@ -1,0 +1,280 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// spot is a byte of a file to damage.
+type spot struct {
+	file string
+	at   int64
+	kind string // of the block
+}
+
+// tableSpots gives the middle of each block of a table.
+func tableSpots(t *testing.T, fs vfs.FS, name string) (spots []spot) {
+	f, err := fs.Open(name)
+	require.NoError(t, err)
+	readable, err := sstable.NewSimpleReadable(f)
+	require.NoError(t, err)
+	r, err := sstable.NewReader(context.Background(), readable, sstable.ReaderOptions{})
+	require.NoError(t, err)
+	l, err := r.Layout()
+	require.NoError(t, err)
+	add := func(offset, length uint64, kind string) {
+		if length > 0 {
+			spots = append(spots, spot{name, int64(offset + length/2), kind})
+		}
+	}
+	for _, h := range l.Data {
+		add(h.Offset, h.Length, "data")
+	}
+	for _, h := range l.Index {
+		add(h.Offset, h.Length, "index")
+	}
+	for _, h := range l.Filter {
+		add(h.Offset, h.Length, "filter")
+	}
+	for _, h := range l.ValueBlock {
+		add(h.Offset, h.Length, "value")
+	}
+	add(l.RangeDel.Offset, l.RangeDel.Length, "range deletions")
+	require.NoError(t, r.Close())
+	return spots
+}
+
+// readAll reads everything that a graph holds in every way, and gives it as text.
+func (l *ledger) readAll(plain bool) (_ string, err error) {
+	ctx := context.Background()
+	stx, err := l.g.Begin(ctx, shard.Read)
+	if err != nil {
+		return "", err
+	}
+	tx := stx.(*Tx)
+	defer tx.Rollback()
+	tx.plain = plain
+	var out strings.Builder
+	for _, label := range []graph.LabelID{0, l.label} {
+		var ids []graph.VertexID
+		for from, done := graph.VertexID(0), false; !done; {
+			var some []graph.VertexID
+			if some, from, done, err = tx.Scan(ctx, label, from, make([]graph.VertexID, 0, 100)); err != nil {
+				return "", fmt.Errorf("Scan: %w", err)
+			}
+			ids = append(ids, some...)
+		}
+		fmt.Fprintln(&out, ids)
+		sets := make([]graph.LabelSet, len(ids))
+		if err := tx.LabelSets(ctx, ids, sets); err != nil {
+			return "", fmt.Errorf("LabelSets: %w", err)
+		}
+		fmt.Fprintln(&out, sets)
+		recs := make([]shard.Record, len(ids))
+		if err := tx.Records(ctx, ids, recs); err != nil {
+			return "", fmt.Errorf("Records: %w", err)
+		}
+		showRecords(&out, recs)
+		props := []graph.PropID{l.id, l.text, l.last}
+		cols := columns(len(props), len(ids))
+		if err := tx.Properties(ctx, ids, props, cols); err != nil {
+			return "", fmt.Errorf("Properties: %w", err)
+		}
+		for _, c := range cols {
+			showValues(&out, c)
+		}
+		for _, dir := range []graph.Direction{graph.Out, graph.In, graph.Both} {
+			var res shard.Neighbours
+			if err := tx.Expand(ctx, &shard.Expand{Sources: ids, Dir: dir, Edges: true, Props: []graph.PropID{l.id, l.text}}, &res); err != nil {
+				return "", fmt.Errorf("Expand: %w", err)
+			}
+			fmt.Fprintln(&out, res.Offsets, res.Targets, res.Edges)
+			for _, c := range res.Props {
+				showValues(&out, c)
+			}
+			degrees := make([]int, len(ids))
+			if err := tx.Degrees(ctx, ids, nil, dir, degrees); err != nil {
+				return "", fmt.Errorf("Degrees: %w", err)
+			}
+			fmt.Fprintln(&out, degrees)
+			if dir != graph.Out {
+				continue
+			}
+			var edges []graph.Edge
+			for i, id := range ids {
+				for e := res.Offsets[i]; e < res.Offsets[i+1]; e++ {
+					edges = append(edges, graph.Edge{ID: res.Edges[e], Type: res.Types[e], Src: id, Dst: res.Targets[e]})
+				}
+			}
+			recs := make([]shard.Record, len(edges))
+			if err := tx.EdgeRecords(ctx, edges, recs); err != nil {
+				return "", fmt.Errorf("EdgeRecords: %w", err)
+			}
+			showRecords(&out, recs)
+		}
+		var found shard.Found
+		if err := tx.Seek(ctx, l.index, cols[0], &found); err != nil {
+			return "", fmt.Errorf("Seek: %w", err)
+		}
+		fmt.Fprintln(&out, found)
+		var cursor []byte
+		all, err := tx.SeekRange(ctx, l.index, shard.Range{Lo: graph.IntValue(0)}, &cursor, make([]graph.VertexID, 0, len(ids)+1))
+		if err != nil {
+			return "", fmt.Errorf("SeekRange: %w", err)
+		}
+		fmt.Fprintln(&out, all)
+	}
+	return out.String(), nil
+}
+
+func showValues(out *strings.Builder, vals []graph.Value) {
+	for _, v := range vals {
+		cell, _ := keys.AppendCell(nil, v)
+		fmt.Fprintf(out, "%q ", cell)
+	}
+	fmt.Fprintln(out)
+}
+
+func showRecords(out *strings.Builder, recs []shard.Record) {
+	for _, r := range recs {
+		fmt.Fprint(out, r.Labels)
+		for _, p := range r.Props {
+			showValues(out, []graph.Value{graph.IntValue(int64(p.ID)), p.Value})
+		}
+	}
+}
+
+// A wrong byte in a block is an error that names the file and the keys whenever the block is read, in whatever way, and
+// never an answer that lacks something. A check finds it also where nothing reads it.
+func TestFlippedByte(t *testing.T) {
+	mem := vfs.NewMem()
+	opts := tiny(rand.New(rand.NewPCG(7, 1)), 2)
+	opts.Logger, opts.FS = quiet(), mem
+	opts.Tuning.FoldRecords, opts.Tuning.ReclaimBytes, opts.MemtableBytes = -1, -1, 1<<20
+	l, err := openLedger(opts)
+	require.NoError(t, err)
+	rng := rand.New(rand.NewPCG(7, 2))
+	// Half of it lies packed, half of it as fresh records.
+	for range 80 {
+		require.NoError(t, l.write(rng))
+	}
+	require.NoError(t, l.g.Settle(context.Background()))
+	require.NoError(t, l.g.Flush(context.Background()))
+	for range 80 {
+		require.NoError(t, l.write(rng))
+	}
+	require.NoError(t, l.g.Flush(context.Background()))
+	want, err := l.readAll(false)
+	require.NoError(t, err)
+	require.NoError(t, l.store.Close())
+
+	var spots []spot
+	for no := range 2 {
+		for _, store := range []string{"graph", "values"} {
+			dir := mem.PathJoin(storage.Dir("data/graphs/default", no), store)
+			names, err := mem.List(dir)
+			require.NoError(t, err)
+			for _, name := range names {
+				at := mem.PathJoin(dir, name)
+				switch path.Ext(name) {
+				case ".sst":
+					spots = append(spots, tableSpots(t, mem, at)...)
+				case ".blob":
+					info, err := mem.Stat(at)
+					require.NoError(t, err)
+					for i := int64(0); i < 12; i++ {
+						spots = append(spots, spot{at, i * info.Size() / 12, "blob"})
+					}
+				}
+			}
+		}
+	}
+	read, opened, checked := 0, 0, 0
+	for _, s := range spots {
+		fs := vfs.NewMem()
+		ok, err := vfs.Clone(mem, fs, "data", "data")
+		require.NoError(t, err)
+		require.True(t, ok)
+		flip(t, fs, s)
+		what := fmt.Sprintf("%s at %d", s.file, s.at)
+		mustBeNamed := func(err error) {
+			e := graph.AsError(err)
+			require.Equal(t, graph.KindCorrupt, e.Kind, "%s: %v", what, err)
+			if path.Ext(s.file) == ".blob" {
+				// Of blob files Pebble tells the number alone.
+				require.Contains(t, err.Error(), path.Dir(s.file), what)
+				require.Contains(t, err.Error(), "file "+strings.TrimSuffix(path.Base(s.file), ".blob"), what)
+			} else {
+				require.Contains(t, err.Error(), s.file, what)
+			}
+			require.Contains(t, err.Error(), "key", what)
+		}
+		o := opts
+		o.FS = fs
+		l, err := openLedger(o)
+		if err != nil {
+			opened++
+			mustBeNamed(err)
+			if l != nil {
+				_ = l.store.Close()
+			}
+			continue
+		}
+		seen := false
+		for _, plain := range []bool{true, false} {
+			got, err := l.readAll(plain)
+			if err != nil {
+				seen = true
+				mustBeNamed(err)
+			} else {
+				require.True(t, want == got, "%s: an answer is wrong", what)
+			}
+		}
+		if seen {
+			read++
+		} else {
+			require.Equal(t, "filter", s.kind, "%s: nothing has read it", what)
+		}
+		rep, err := l.store.Check(context.Background(), "default", shard.CheckOptions{})
+		if err != nil {
+			mustBeNamed(err)
+			checked++
+		} else {
+			require.False(t, rep.Clean(), "%s: the check has found nothing", what)
+			require.Contains(t, fmt.Sprint(finding(rep, storage.FaultChecksum).Examples), path.Base(s.file), what)
+			checked++
+		}
+		_ = l.store.Close()
+	}
+	t.Logf("%d bytes flipped: %d seen by opening, %d by reading, %d by checking", len(spots), opened, read, checked)
+	require.Positive(t, read)
+}
+
+// flip changes a byte of a file.
+func flip(t *testing.T, fs vfs.FS, s spot) {
+	f, err := fs.OpenReadWrite(s.file, vfs.WriteCategoryUnspecified)
+	require.NoError(t, err)
+	b := make([]byte, 1)
+	_, err = f.ReadAt(b, s.at)
+	require.NoError(t, err)
+	was := bytes.Clone(b)
+	b[0] ^= 0x10
+	_, err = f.WriteAt(b, s.at)
+	require.NoError(t, err)
+	require.NotEqual(t, was, b)
+	require.NoError(t, f.Close())
+}
