@@ -16,6 +16,7 @@ type hop struct {
 	types  edgeTypes
 	dir    graph.Direction
 	labels *labelTest // of the far ends; nil: none
+	known  int8       // of the labels: 1 the counters say that all far ends have them, -1 they do not, 0 not asked; see sure
 	where  *edgeTest  // nil: none
 	edges  bool       // ids and types of edges are wanted
 	bring  []string   // properties of edges that are wanted
@@ -110,7 +111,7 @@ func (h *hop) reversed(i int) bool {
 }
 
 func (h *hop) filterLabels(ctx context.Context) error {
-	if h.labels == nil || len(h.res.Targets) == 0 {
+	if len(h.res.Targets) == 0 || h.sure() {
 		return nil
 	}
 	if err := h.readSets(ctx); err != nil {

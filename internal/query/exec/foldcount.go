@@ -143,7 +143,6 @@ type weigher struct {
 
 type branchWeigher struct {
 	hop      *hop
-	bare     bool // only the degree counts
 	optional bool
 	below    *weigher
 	degrees  []int
@@ -152,7 +151,7 @@ type branchWeigher struct {
 func (r *run) newWeigher(pos int, branches []plan.Branch) *weigher {
 	w := &weigher{r: r, pos: pos, acct: account{r: r, name: "FoldCount"}}
 	for _, b := range branches {
-		bw := &branchWeigher{hop: r.newHop(b.Types, b.Dir, b.Labels), optional: b.Optional, bare: b.Labels == nil && len(b.Branches) == 0}
+		bw := &branchWeigher{hop: r.newHop(b.Types, b.Dir, b.Labels), optional: b.Optional}
 		if len(b.Branches) > 0 {
 			bw.below = r.newWeigher(0, b.Branches)
 		}
@@ -245,7 +244,7 @@ func (w *weigher) learn(ctx context.Context, ids []graph.VertexID) error {
 
 // multiply multiplies into[i] by the number of ways to expand the branch from ids[i]; ids are sorted without repeats.
 func (b *branchWeigher) multiply(ctx context.Context, ids []graph.VertexID, into []int64) error {
-	if b.bare {
+	if b.below == nil && b.hop.sure() { // only the degree counts
 		return b.multiplyDegrees(ctx, ids, into)
 	}
 	for len(ids) > 0 {

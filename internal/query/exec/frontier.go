@@ -296,7 +296,7 @@ func (w *frontierWalk) countMany(ctx context.Context, hops []*hop) (int, error) 
 		}
 		w.now, w.after = w.after, w.now
 		w.after.Clear()
-		if h.labels != nil {
+		if !h.sure() {
 			if err := w.r.keepLabelled(ctx, &w.now, h.labels); err != nil {
 				return 0, err
 			}

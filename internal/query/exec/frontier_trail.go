@@ -263,7 +263,7 @@ func (w *trailWalk) countNext(ctx context.Context) (int, error) {
 	if err := w.r.tx.Step(ctx, &from.has, types, h.dir, &w.far); err != nil {
 		return 0, err
 	}
-	if h.labels != nil {
+	if !h.sure() {
 		if err := w.r.keepLabelled(ctx, &w.far, h.labels); err != nil {
 			return 0, err
 		}

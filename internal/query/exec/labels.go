@@ -117,7 +117,7 @@ type setReader struct {
 
 // read fills out beside ids.
 func (s *setReader) read(ctx context.Context, tx shard.Tx, ids []graph.VertexID, out []graph.LabelSet) error {
-	if ascending(ids) {
+	if nearlyAscending(ids) {
 		return tx.LabelSets(ctx, ids, out)
 	}
 	s.sorted.set(ids)
