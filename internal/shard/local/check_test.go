@@ -172,7 +172,7 @@ func TestCheckDamage(t *testing.T) {
 		}, []string{storage.FaultGarbage}, false},
 		"large value lost": {func(t *testing.T, l *ledger) []storage.Fix {
 			v := l.someVertex(t)
-			cell := keys.AppendRef([]byte{byte(l.text)}, keys.Ref{ID: 1 << 30, Size: 100})
+			cell := keys.AppendRef([]byte{byte(l.text)}, keys.Ref{ID: 1 << 20, Size: 100})
 			return []storage.Fix{{Shard: v.Shard(), Key: keys.AppendFreshProps(nil, v.Local()), Value: cell}}
 		}, []string{storage.FaultLarge}, true},
 		"two of one key": {func(t *testing.T, l *ledger) []storage.Fix {
