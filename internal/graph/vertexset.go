@@ -54,6 +54,13 @@ func (s *VertexSet) Add(v VertexID) bool {
 	return true
 }
 
+// Remove takes a vertex out.
+func (s *VertexSet) Remove(v VertexID) {
+	if s.Has(v) {
+		s.shards[v.Shard()][v.Local()>>6] &^= 1 << (v.Local() & 63)
+	}
+}
+
 // Has reports whether a vertex is in the set.
 func (s *VertexSet) Has(v VertexID) bool {
 	shard, local := v.Shard(), v.Local()

@@ -20,7 +20,10 @@ type frontierCount struct {
 	carry  []int // by column of out: its position in the input, or -1
 	at     int   // position of the count in out, or -1
 	walk   frontierWalk
-	trails *trailWalk         // where no edge may repeat
+	trails *trailWalk // where no edge may repeat
+	reach  *reach     // where the hop is made some number of times
+	n      *plan.FrontierCount
+	all    graph.VertexSet    // for reach
 	starts [][]graph.VertexID // by row of the frame, for all rows together
 	given  int                // of starts
 	loaded bool
@@ -53,7 +56,7 @@ func (c *compiler) frontierCount(n *plan.FrontierCount, need plan.ColSet) (*stag
 	s.build = func(r *run, kids []operator) operator {
 		x := &frontierCount{
 			input: input{kids[0]}, r: r, frame: r.frame, group: n.Group, from: in.pos(n.From), carry: in.positions(s.cols),
-			at: s.pos(n.Out), walk: frontierWalk{r: r},
+			at: s.pos(n.Out), walk: frontierWalk{r: r}, n: n,
 		}
 		for _, h := range n.Hops {
 			x.walk.hops = append(x.walk.hops, r.newHop(h.Types, h.Dir, h.Labels))
@@ -68,6 +71,11 @@ func (c *compiler) frontierCount(n *plan.FrontierCount, need plan.ColSet) (*stag
 
 func (x *frontierCount) open(ctx context.Context) error {
 	x.loaded = false
+	if x.n.Most > 0 && x.reach == nil {
+		h := x.n.Hops[0]
+		x.reach = newReach(x.r, x.r.newHop(h.Types, h.Dir, nil), &unlike{}, x.walk.hops[0].labels)
+		x.reach.min, x.reach.max = x.n.Least, x.n.Most
+	}
 	return x.input.open(ctx)
 }
 
@@ -126,7 +134,10 @@ func (x *frontierCount) together(ctx context.Context) (*batch, error) {
 
 // count gives the number of vertices that the hops lead to.
 func (x *frontierCount) count(ctx context.Context, start []graph.VertexID) (int, error) {
-	if x.trails == nil {
+	switch {
+	case x.reach != nil:
+		return x.reachAll(ctx, start)
+	case x.trails == nil:
 		return x.walk.count(ctx, start)
 	}
 	x.trails.start(start)
@@ -141,6 +152,10 @@ func (x *frontierCount) count(ctx context.Context, start []graph.VertexID) (int,
 func (x *frontierCount) close() {
 	if x.trails != nil {
 		x.trails.release()
+	}
+	if x.reach != nil {
+		x.reach.release()
+		x.reach = nil
 	}
 	x.walk.release()
 	x.input.close()

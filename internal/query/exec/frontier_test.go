@@ -49,6 +49,26 @@ func (w *world) trailEnds(from map[int]bool, hops []plan.Hop) int {
 	return len(ends)
 }
 
+// reached counts the ends of the trails that make a hop least to most times.
+func (w *world) reached(from map[int]bool, hop plan.Hop, least, most int) int {
+	ends := map[int]bool{}
+	var walk func(v, made int, used []int)
+	walk = func(v, made int, used []int) {
+		if made >= least && w.labelled(v, hop.Labels) {
+			ends[v] = true
+		}
+		for e := range w.edges {
+			if to, ok := w.head(e, v, hop.Types, hop.Dir); ok && made < most && !slices.Contains(used, e) {
+				walk(to, made+1, append(used[:len(used):len(used)], e))
+			}
+		}
+	}
+	for v := range from {
+		walk(v, 0, nil)
+	}
+	return len(ends)
+}
+
 func someHops(rng *rand.Rand) []plan.Hop {
 	var hops []plan.Hop
 	same := rng.IntN(2) == 0
@@ -72,8 +92,12 @@ func checkFrontierCount(t *testing.T, rng *rand.Rand, w *world, batch int) {
 		Trail: rng.IntN(3) > 0,
 	}
 	size := w.frontierSize
-	if x.Trail {
+	switch {
+	case x.Trail:
 		size = w.trailEnds
+	case rng.IntN(2) == 0:
+		x.Hops, x.Least, x.Most = x.Hops[:1], rng.IntN(2), 2+rng.IntN(3)
+		size = func(from map[int]bool, hops []plan.Hop) int { return w.reached(from, hops[0], x.Least, x.Most) }
 	}
 	q.Root = x
 	all := map[int]bool{}
@@ -121,6 +145,15 @@ func TestManyVertices(t *testing.T) {
 			require.Equal(t, []string{fmt.Sprint(w.trailEnds(all, hops))}, w.run(t, q, 1024))
 		}
 
+		for _, dir := range []graph.Direction{graph.Out, graph.In, graph.Both} {
+			hop := plan.Hop{Dir: dir}
+			q.Root = &plan.FrontierCount{
+				Input: &plan.SeekID{Input: &plan.Unit{}, Out: a, Key: &plan.Const{Value: graph.IntValue(int64(w.vid[3]))}},
+				From:  a, Out: count, Hops: []plan.Hop{hop}, Least: int(seed % 2), Most: 4,
+			}
+			q.Out = []plan.Col{count}
+			require.Equal(t, []string{fmt.Sprint(w.reached(map[int]bool{3: true}, hop, int(seed%2), 4))}, w.run(t, q, 1024))
+		}
 		for _, dir := range []graph.Direction{graph.Out, graph.Both} {
 			q.Root = &plan.VarExpand{
 				Input: &plan.SeekID{Input: &plan.Unit{}, Out: a, Key: &plan.Const{Value: graph.IntValue(int64(w.vid[3]))}},

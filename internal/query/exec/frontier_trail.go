@@ -3,8 +3,10 @@ package exec
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // trailWalk finds the ends of the trails that follow a row of hops, set by set, without following all trails.
@@ -17,18 +19,26 @@ import (
 //
 // Witnesses are kept as vertices. Two edges between the same vertices are taken for one, which errs on the safe side.
 type trailWalk struct {
-	r      *run
-	hops   []*hop
-	back   []*hop // beside hops: against the hop, with edges, without labels
-	levels []*trailSet
-	depth  int // hops that have been made
+	r     *run
+	hops  []*hop
+	back  []*hop // beside hops: against the hop, with edges, without labels
+	depth int    // hops that have been made
+	acct  account
+	held  int
+	*trailMemory
+}
 
+// trailMemory is what a trailWalk needs memory for. It goes from one statement to the next, so that a short walk does not
+// pay for sets as large as the graph.
+type trailMemory struct {
+	levels   []*trailSet // empty between walks
 	doubt    []graph.VertexID
 	now, far graph.VertexSet // for the last hop
 	chain    []graph.VertexID
-	acct     account
-	held     int
+	answers  []shard.Neighbours // of the hops, while nobody walks
 }
+
+var trailMemories = sync.Pool{New: func() any { return &trailMemory{} }}
 
 // trailSet holds the ends of trails of one length, each with a witness.
 type trailSet struct {
@@ -65,11 +75,48 @@ func (r *run) newTrailWalk(hops []*hop) *trailWalk {
 	return w
 }
 
+// take gives the walk memory, if it has none.
+func (w *trailWalk) take() {
+	if w.trailMemory != nil {
+		return
+	}
+	w.trailMemory, _ = trailMemories.Get().(*trailMemory)
+	for len(w.answers) < len(w.hops) {
+		w.answers = append(w.answers, shard.Neighbours{})
+	}
+	for i, h := range w.hops {
+		h.res = w.answers[i]
+	}
+}
+
+// release gives the memory to whoever comes next.
+func (w *trailWalk) release() {
+	w.acct.release()
+	w.held = 0
+	if w.trailMemory == nil {
+		return
+	}
+	edges := 0
+	for i, h := range w.hops {
+		w.answers[i], h.res = h.res, shard.Neighbours{}
+		edges += cap(w.answers[i].Targets)
+	}
+	for _, s := range w.levels {
+		s.reset()
+		edges += cap(s.vertex)
+	}
+	if edges <= maxKept {
+		trailMemories.Put(w.trailMemory)
+	}
+	w.trailMemory = nil
+}
+
 // hop gives the hop of a length; the last one is made again and again.
 func (w *trailWalk) hop(depth int) int { return min(depth, len(w.hops)-1) }
 
 // start begins with trails of no edges.
 func (w *trailWalk) start(vertices []graph.VertexID) {
+	w.take()
 	w.depth = 0
 	s := w.level(0)
 	s.f.set(vertices)
@@ -94,6 +141,16 @@ func (w *trailWalk) ends() []graph.VertexID { return w.levels[w.depth].f.ids }
 
 // advance makes the trails longer by a hop.
 func (w *trailWalk) advance(ctx context.Context) error {
+	if err := w.extend(ctx); err != nil {
+		return err
+	}
+	to := w.levels[w.depth]
+	to.f.set(to.vertex)
+	return w.account()
+}
+
+// extend is advance without an order of the ends.
+func (w *trailWalk) extend(ctx context.Context) error {
 	from, to := w.levels[w.depth], w.level(w.depth+1)
 	h := w.hops[w.hop(w.depth)]
 	w.doubt = w.doubt[:0]
@@ -108,14 +165,14 @@ func (w *trailWalk) advance(ctx context.Context) error {
 			place := from.f.order[base+u]
 			held := w.heldBy(w.depth, place, w.depth)
 			for _, v := range h.res.Targets[h.res.Offsets[u]:h.res.Offsets[u+1]] {
-				if to.has.Has(v) {
+				if !to.has.Add(v) {
 					continue
 				}
 				if len(held) > 0 && slices.Contains(held, v) {
+					to.has.Remove(v)
 					w.doubt = append(w.doubt, v)
 					continue
 				}
-				to.has.Add(v)
 				to.add(v, place)
 			}
 		}
@@ -135,16 +192,15 @@ func (w *trailWalk) advance(ctx context.Context) error {
 			to.add(v, ^int32(len(to.paths)-1))
 		}
 	}
-	to.f.set(to.vertex)
 	w.depth++
-	return w.account()
+	return nil
 }
 
 // account tells the budget about new memory.
 func (w *trailWalk) account() error {
 	held := 0
 	for _, s := range w.levels {
-		held += cap(s.vertex)*(8+4) + cap(s.f.ids)*(8+4+4+16+16)
+		held += len(s.vertex)*(8+4) + len(s.f.ids)*(8+4+4+16+16)
 	}
 	grown := held - w.held
 	if grown <= 0 {
@@ -251,10 +307,10 @@ func (w *trailWalk) countNext(ctx context.Context) (int, error) {
 		return 0, nil
 	}
 	if len(from.vertex) < manyVertices || h.where != nil {
-		if err := w.advance(ctx); err != nil {
+		if err := w.extend(ctx); err != nil {
 			return 0, err
 		}
-		return len(w.ends()), nil
+		return len(w.levels[w.depth].vertex), w.account()
 	}
 	if err := w.r.visitDegrees(ctx, from.f.ids, types, h.dir); err != nil {
 		return 0, err
@@ -321,10 +377,4 @@ func (w *trailWalk) settle(ctx context.Context) error {
 		base += done
 	}
 	return nil
-}
-
-// release gives the memory back.
-func (w *trailWalk) release() {
-	w.acct.release()
-	w.levels, w.held = nil, 0
 }

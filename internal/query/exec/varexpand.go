@@ -108,10 +108,10 @@ func (x *varExpand) open(ctx context.Context) error {
 		return err
 	}
 	if x.n.Ends && (x.t.min <= 1 || len(x.uses.pos) == 0 && !x.perRow) && x.reach == nil {
-		x.reach = newReach(x)
+		x.reach = newReach(x.r, x.t.newHop(), &x.uses, x.t.ends)
 	}
 	if x.reach != nil {
-		x.reach.ends, x.endsGiven = x.reach.ends[:0], 0
+		x.reach.ends, x.reach.min, x.reach.max, x.endsGiven = x.reach.ends[:0], x.t.min, x.t.max, 0
 	}
 	return x.input.open(ctx)
 }
@@ -137,8 +137,9 @@ func (r *run) lengths(ctx context.Context, lo, hi plan.Expr) (int, int, error) {
 
 func (x *varExpand) close() {
 	x.t.release()
-	if x.reach != nil && x.reach.trails != nil {
-		x.reach.trails.release()
+	if x.reach != nil {
+		x.reach.release()
+		x.reach = nil
 	}
 	x.input.close()
 }

@@ -3,8 +3,10 @@ package exec
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // reach finds the vertices to which there is a trail of min to max edges from one vertex. Where min is 0 or 1, these are
@@ -12,41 +14,73 @@ import (
 // edges, or of a closed one, which closes finds where edges can be walked both ways. Where min is more, they are found
 // length by length.
 type reach struct {
-	x    *varExpand
-	hop  *hop
+	r        *run
+	hop      *hop
+	uses     *unlike
+	test     *labelTest // of the ends; nil: none
+	min, max int
+	*reachMemory
+
+	trails *trailWalk // where min is more than 1
+}
+
+// reachMemory is what a reach needs memory for. It goes from one statement to the next, so that a short search does not
+// pay for sets as large as the graph.
+type reachMemory struct {
 	ends []graph.VertexID // what was found
 
-	seen    graph.VertexSet
-	visited []graph.VertexID // in the order of their distances; each distance's part is sorted
+	seen    graph.VertexSet  // empty between searches
+	visited []graph.VertexID // in the order of their distances; each distance's part but the last is sorted
 	begins  []int            // by distance: where in visited its part begins
 	allowed rowEdges
 	f       frontier
 	sets    []graph.LabelSet
+	res     shard.Neighbours
 
-	many, next graph.VertexSet // for stepMany
-
-	trails *trailWalk // where min is more than 1
+	many, next graph.VertexSet // for steps by bitmaps
+	dense      bool            // seen has vertices that visited has not
 
 	table  vertexTable
 	branch []graph.EdgeID // for closes: by vertex, the edge by which the start was left
 	depth  []int
 }
 
-func newReach(x *varExpand) *reach { return &reach{x: x, hop: x.t.newHop()} }
+var reachMemories = sync.Pool{New: func() any { return &reachMemory{} }}
+
+func newReach(r *run, hop *hop, uses *unlike, test *labelTest) *reach {
+	s := &reach{r: r, hop: hop, uses: uses, test: test}
+	s.reachMemory, _ = reachMemories.Get().(*reachMemory)
+	s.ends, hop.res = s.ends[:0], s.res
+	return s
+}
+
+// release gives the memory to whoever comes next. The reach must not be used any more.
+func (s *reach) release() {
+	if s.reachMemory == nil {
+		return
+	}
+	if s.trails != nil {
+		s.trails.release()
+	}
+	s.res, s.hop.res = s.hop.res, shard.Neighbours{}
+	if cap(s.res.Targets) <= maxKept && cap(s.visited) <= maxKept {
+		reachMemories.Put(s.reachMemory)
+	}
+	s.reachMemory = nil
+}
 
 // manyVertices is the size of a frontier from which on it is walked as a bitmap; a test makes it smaller.
 var manyVertices = 512
 
 // from finds the ends for an input row; with into, only to is of interest.
 func (s *reach) from(ctx context.Context, b *batch, start graph.VertexID, row int32, into bool, to graph.VertexID) error {
-	t := &s.x.t
 	s.ends = s.ends[:0]
-	if t.max < t.min {
+	if s.max < s.min {
 		return nil
 	}
 	defer s.forget()
 	var err error
-	if t.min <= 1 {
+	if s.min <= 1 {
 		err = s.within(ctx, b, start, row, into, to)
 	} else {
 		err = s.beyond(ctx, b, start, row, into, to)
@@ -60,12 +94,11 @@ func (s *reach) from(ctx context.Context, b *batch, start graph.VertexID, row in
 // within finds the ends breadth first. It leaves in visited and begins what it went through, and with into may stop
 // early.
 func (s *reach) within(ctx context.Context, b *batch, start graph.VertexID, row int32, into bool, to graph.VertexID) error {
-	t := &s.x.t
-	excluded := s.x.uses.of(row)
+	excluded := s.uses.of(row)
 	s.seen.Add(start)
 	s.visited, s.begins = append(s.visited[:0], start), append(s.begins[:0], 0)
-	closed := t.min == 0
-	for lo, depth := 0, 0; lo < len(s.visited) && depth < t.max; depth++ {
+	closed := s.min == 0
+	for lo, depth := 0, 0; lo < len(s.visited) && depth < s.max; depth++ {
 		if into && (to != start || closed) && s.seen.Has(to) {
 			break
 		}
@@ -73,7 +106,7 @@ func (s *reach) within(ctx context.Context, b *batch, start graph.VertexID, row 
 			return graph.DeadlineError(context.Cause(ctx))
 		}
 		hi := len(s.visited)
-		back, err := s.step(ctx, b, s.visited[lo:hi], start, row, excluded)
+		back, err := s.step(ctx, b, s.visited[lo:hi], start, row, excluded, depth+1 == s.max)
 		if err != nil {
 			return err
 		}
@@ -106,12 +139,13 @@ const fewLengths = 4
 // beyond finds the ends of trails of at least two edges, length by length. Where there is no end to the lengths, or a
 // far one, the vertices at a distance of at least min are ends in any case, so that only nearer ones are waited for.
 func (s *reach) beyond(ctx context.Context, b *batch, start graph.VertexID, row int32, into bool, to graph.VertexID) error {
-	t := &s.x.t
 	if s.trails == nil {
-		s.trails = s.x.r.newTrailWalk([]*hop{s.x.t.newHop()})
+		h := *s.hop
+		h.res, h.req, h.sets, h.keep, h.reader = shard.Neighbours{}, shard.Expand{}, nil, nil, setReader{}
+		s.trails = s.r.newTrailWalk([]*hop{&h})
 	}
 	waited := -1 // how many ends are yet to be found, or not known
-	if t.max-t.min >= fewLengths {
+	if s.max-s.min >= fewLengths {
 		if err := s.within(ctx, b, start, row, false, to); err != nil {
 			return err
 		}
@@ -119,8 +153,8 @@ func (s *reach) beyond(ctx context.Context, b *batch, start graph.VertexID, row 
 		s.ends = s.ends[:0]
 		s.forget()
 		far := len(s.visited)
-		if t.min < len(s.begins) {
-			far = s.begins[t.min]
+		if s.min < len(s.begins) {
+			far = s.begins[s.min]
 		}
 		s.visited = append(s.visited[:0], s.visited[far:]...)
 		for _, v := range s.visited {
@@ -131,7 +165,7 @@ func (s *reach) beyond(ctx context.Context, b *batch, start graph.VertexID, row 
 		s.visited = s.visited[:0]
 	}
 	s.trails.start([]graph.VertexID{start})
-	for depth := 1; depth <= t.max && waited != 0 && (!into || !s.seen.Has(to)); depth++ {
+	for depth := 1; depth <= s.max && waited != 0 && (!into || !s.seen.Has(to)); depth++ {
 		if err := s.trails.advance(ctx); err != nil {
 			return err
 		}
@@ -139,7 +173,7 @@ func (s *reach) beyond(ctx context.Context, b *batch, start graph.VertexID, row 
 		if len(ends) == 0 {
 			break
 		}
-		if depth < t.min {
+		if depth < s.min {
 			continue
 		}
 		for _, v := range ends {
@@ -159,14 +193,20 @@ func (s *reach) beyond(ctx context.Context, b *batch, start graph.VertexID, row 
 
 // forget empties seen.
 func (s *reach) forget() {
+	if s.dense {
+		s.seen.Clear()
+		s.dense = false
+		return
+	}
 	for _, v := range s.visited {
 		s.seen.Bitmap(v.Shard())[v.Local()>>6] &^= 1 << (v.Local() & 63)
 	}
 }
 
-// step appends the vertices that are one edge beyond a sorted list to visited; back says that an edge leads to start.
+// step appends the vertices that are one edge beyond a sorted list to visited, sorted unless the step is the last; back
+// says that an edge leads to start.
 func (s *reach) step(
-	ctx context.Context, b *batch, list []graph.VertexID, start graph.VertexID, row int32, excluded []graph.EdgeID,
+	ctx context.Context, b *batch, list []graph.VertexID, start graph.VertexID, row int32, excluded []graph.EdgeID, last bool,
 ) (back bool, err error) {
 	if len(list) >= manyVertices && s.hop.where == nil && len(excluded) == 0 {
 		return s.stepMany(ctx, list, start)
@@ -189,8 +229,10 @@ func (s *reach) step(
 		}
 		list = list[s.hop.res.Done:]
 	}
-	s.f.set(s.visited[from:])
-	copy(s.visited[from:], s.f.ids)
+	if !last {
+		s.f.set(s.visited[from:])
+		copy(s.visited[from:], s.f.ids)
+	}
 	return back, nil
 }
 
@@ -200,21 +242,33 @@ func (s *reach) stepMany(ctx context.Context, list []graph.VertexID, start graph
 	if !ok {
 		return false, nil
 	}
-	if err := s.x.r.visitDegrees(ctx, list, types, s.hop.dir); err != nil {
+	if err := s.r.visitDegrees(ctx, list, types, s.hop.dir); err != nil {
 		return false, err
 	}
 	s.many.Clear()
 	for _, v := range list {
 		s.many.Add(v)
 	}
+	if back, err = s.stepSets(ctx, types, start); err != nil {
+		return false, err
+	}
+	s.visited = s.many.AppendTo(s.visited)
+	return back, nil
+}
+
+// stepSets replaces many by the vertices one edge on that are not in seen, and puts them in there. What has been seen is
+// there already when the step begins, so that a step that pulls passes it by.
+func (s *reach) stepSets(ctx context.Context, types []graph.TypeID, start graph.VertexID) (back bool, err error) {
 	s.next.Clear()
-	if err := s.x.r.tx.Step(ctx, &s.many, types, s.hop.dir, &s.next); err != nil {
+	s.next.Union(&s.seen)
+	s.next.Remove(start)
+	if err := s.r.tx.Step(ctx, &s.many, types, s.hop.dir, &s.next); err != nil {
 		return false, err
 	}
 	back = s.next.Has(start)
 	s.next.Subtract(&s.seen)
 	s.seen.Union(&s.next)
-	s.visited = s.next.AppendTo(s.visited)
+	s.many, s.next = s.next, s.many
 	return back, nil
 }
 
@@ -238,7 +292,7 @@ func (r *run) visitDegrees(ctx context.Context, list []graph.VertexID, types []g
 // A shortest one leaves start by two edges and joins the branches that they begin; so the tree of shortest ways is
 // grown, each vertex knowing its branch, until an edge between two branches is found.
 func (s *reach) closes(ctx context.Context, b *batch, start graph.VertexID, row int32, excluded []graph.EdgeID) (bool, error) {
-	limit := s.x.t.max
+	limit := s.max
 	s.table.clear()
 	s.branch, s.depth = append(s.branch[:0], 0), append(s.depth[:0], 0)
 	s.table.put(start, 0)
@@ -289,17 +343,16 @@ func (s *reach) closes(ctx context.Context, b *batch, start graph.VertexID, row 
 
 // testEnds drops the ends that fail the test.
 func (s *reach) testEnds(ctx context.Context) error {
-	test := s.x.t.ends
-	if test == nil || len(s.ends) == 0 {
+	if s.test == nil || len(s.ends) == 0 {
 		return nil
 	}
 	s.sets = slices.Grow(s.sets[:0], len(s.ends))[:len(s.ends)]
-	if err := s.x.r.tx.LabelSets(ctx, s.ends, s.sets); err != nil {
+	if err := s.r.tx.LabelSets(ctx, s.ends, s.sets); err != nil {
 		return err
 	}
 	n := 0
 	for i, v := range s.ends {
-		if test.holds(s.sets[i]) {
+		if s.test.holds(s.sets[i]) {
 			s.ends[n] = v
 			n++
 		}

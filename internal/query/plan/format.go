@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -333,9 +334,16 @@ func (f *formatter) describe(n Node) (name, args string) {
 		}
 		return "FoldCount", strings.TrimSpace(strings.Join(parts, ", ") + " AS " + f.col(n.Out))
 	case *FrontierCount:
+		length := ""
 		args = "(" + f.col(n.From) + ")"
+		if n.Most > 0 {
+			length = fmt.Sprintf("*%d..", n.Least)
+			if n.Most < math.MaxInt {
+				length += fmt.Sprint(n.Most)
+			}
+		}
 		for _, h := range n.Hops {
-			args += f.edge(0, h.Types, "", h.Dir)
+			args += f.edge(0, h.Types, length, h.Dir)
 			args += f.vertex(0, h.Labels)
 		}
 		if n.Trail {

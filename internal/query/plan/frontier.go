@@ -1,6 +1,9 @@
 package plan
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // frontierCount is the rule FrontierCount. It looks for a count of distinct vertices above a chain of expansions:
 //
@@ -89,10 +92,24 @@ func frontierOf(out, from Col, chain []*Expand, input Node) Node {
 // maxHops bounds the fixed lengths that are walked set by set.
 const maxHops = 8
 
-// trailFrontier makes the node for trails of one fixed length that nothing else is asked of.
+// trailFrontier makes the node for trails of one fixed length, or of any up to one, that nothing else is asked of.
 func trailFrontier(out Col, x *VarExpand) Node {
-	k := bound(x.Min, 0)
-	if k < 1 || k > maxHops || x.Max == nil || bound(x.Max, 0) != k || x.Into || x.Edges != 0 || len(x.Unlike) > 0 || len(x.Where) > 0 {
+	if x.Into || x.Edges != 0 || len(x.Unlike) > 0 || len(x.Where) > 0 {
+		return nil
+	}
+	k, most := bound(x.Min, -1), bound(x.Max, -1)
+	if x.Min == nil {
+		k = 1
+	}
+	if x.Max == nil {
+		most = math.MaxInt
+	}
+	if (k == 0 || k == 1) && most > 1 {
+		return &FrontierCount{
+			Input: x.Input, From: x.From, Out: out, Hops: []Hop{{Types: x.Types, Dir: x.Dir, Labels: x.Labels}}, Least: int(k), Most: int(most),
+		}
+	}
+	if k < 1 || k > maxHops || most != k {
 		return nil
 	}
 	n := &FrontierCount{Input: x.Input, From: x.From, Out: out, Trail: k > 1}

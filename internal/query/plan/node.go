@@ -318,7 +318,8 @@ type (
 	}
 
 	// FrontierCount gives one row a row of the input: the number of distinct vertices that are reached from the
-	// vertices From over the hops. With Trail, the walks that lead there must not repeat an edge.
+	// vertices From over the hops. With Trail, the walks that lead there must not repeat an edge. Where Most is not 0, there
+	// is one hop, and what counts are the ends of the trails that make it Least (0 or 1) to Most times.
 	FrontierCount struct {
 		Input Node
 		From  Col
@@ -328,7 +329,8 @@ type (
 		// one row comes out.
 		Group bool
 		// Trail is true where no two hops may go along one edge.
-		Trail bool
+		Trail       bool
+		Least, Most int
 	}
 )
 

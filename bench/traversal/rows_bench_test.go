@@ -1,0 +1,83 @@
+package traversal
+
+import (
+	"context"
+	"testing"
+
+	"github.com/hopgate/hopgate/bench/network"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
+)
+
+// drain runs a statement and gives the number of its rows.
+func drain(b testing.TB, e *query.Engine, statement string, params map[string]graph.Value) int {
+	res, err := e.Query(context.Background(), query.Request{Statement: statement, Params: params})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer res.Close()
+	rows := 0
+	for {
+		batch, err := res.Next()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if batch == nil {
+			return rows
+		}
+		rows += batch.N
+	}
+}
+
+// id is the parameter of a statement that begins at a person.
+func id(n int64) map[string]graph.Value { return map[string]graph.Value{"id": graph.IntValue(n)} }
+
+// BenchmarkRows reads three properties of every vertex that three hops reach, and gives the time for a row.
+func BenchmarkRows(b *testing.B) {
+	n := network.Open(b, network.Persons(b))
+	from := starts(n)
+	for name, statement := range map[string]string{
+		"staged": "MATCH (p:Person {id: $id})-[:KNOWS]->(v1) WITH DISTINCT v1 MATCH (v1)-[:KNOWS]->(v2) WITH DISTINCT v2 " +
+			"MATCH (v2)-[:KNOWS]->(v3) WITH DISTINCT v3 RETURN v3.id, v3.firstName, v3.birthday",
+		"within": "MATCH (p:Person {id: $id})-[:KNOWS*1..3]->(q) WITH DISTINCT q RETURN q.id, q.firstName, q.birthday",
+	} {
+		b.Run(name, func(b *testing.B) {
+			drain(b, n.Engine, statement, id(int64(from[0])+1))
+			b.ResetTimer()
+			rows := 0
+			for i := range b.N {
+				rows += drain(b, n.Engine, statement, id(int64(from[i%len(from)])+1))
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(rows), "ns/row")
+		})
+	}
+}
+
+// BenchmarkPredicate counts what two hops reach with and without a condition on the edges.
+func BenchmarkPredicate(b *testing.B) {
+	n := network.Open(b, network.Persons(b))
+	from := starts(n)
+	for name, where := range map[string]string{
+		"without": "", "with": "WHERE r1.creationDate > 1300000000000 AND r2.creationDate > 1300000000000 ",
+	} {
+		statement := "MATCH (p:Person {id: $id})-[r1:KNOWS]->(a)-[r2:KNOWS]->(q) " + where + "RETURN count(DISTINCT q) AS n"
+		b.Run(name, func(b *testing.B) {
+			ask(b, n.Engine, statement, int64(from[0])+1)
+			b.ResetTimer()
+			for i := range b.N {
+				ask(b, n.Engine, statement, int64(from[i%len(from)])+1)
+			}
+		})
+	}
+}
+
+// BenchmarkShortest finds shortest paths between people far apart in the order of their keys.
+func BenchmarkShortest(b *testing.B) {
+	n := network.Open(b, network.Persons(b))
+	const statement = "MATCH (a:Person {id: $id}), (b:Person {id: $to}), p = shortestPath((a)-[:KNOWS*]-(b)) RETURN length(p)"
+	for i := range b.N {
+		params := id(int64(1 + i*7919%n.Persons))
+		params["to"] = graph.IntValue(int64(1 + (i*104729+n.Persons/2)%n.Persons))
+		drain(b, n.Engine, statement, params)
+	}
+}

@@ -1,0 +1,107 @@
+package exec
+
+import (
+	"context"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// count gives the number of ends of trails from a vertex; those that large steps find are counted without a list.
+func (s *reach) count(ctx context.Context, start graph.VertexID) (int, error) {
+	if s.min > 1 || s.test != nil || s.hop.where != nil {
+		err := s.from(ctx, nil, start, 0, false, graph.NoVertex)
+		return len(s.ends), err
+	}
+	if s.max < s.min {
+		return 0, nil
+	}
+	defer s.forget()
+	s.seen.Add(start)
+	s.visited = append(s.visited[:0], start)
+	closed, more := s.min == 0, 0
+	for lo, depth := 0, 0; lo < len(s.visited) && depth < s.max; depth++ {
+		if err := ctx.Err(); err != nil {
+			return 0, graph.DeadlineError(context.Cause(ctx))
+		}
+		hi := len(s.visited)
+		var back bool
+		var err error
+		if hi-lo >= manyVertices {
+			more, back, err = s.countMany(ctx, s.visited[lo:hi], start, s.max-depth)
+		} else {
+			back, err = s.step(ctx, nil, s.visited[lo:hi], start, 0, nil, depth+1 == s.max)
+		}
+		if err != nil {
+			return 0, err
+		}
+		closed = closed || back && s.hop.dir != graph.Both
+		lo = hi
+	}
+	if !closed && s.hop.dir == graph.Both {
+		var err error
+		if closed, err = s.closes(ctx, nil, start, 0, nil); err != nil {
+			return 0, err
+		}
+	}
+	n := len(s.visited) - 1 + more
+	if closed {
+		n++
+	}
+	return n, nil
+}
+
+// countMany counts what is first met within some hops of a large frontier; back says that an edge leads to start.
+func (s *reach) countMany(ctx context.Context, list []graph.VertexID, start graph.VertexID, hops int) (n int, back bool, err error) {
+	types, ok := s.hop.types.resolve()
+	if !ok {
+		return 0, false, nil
+	}
+	s.many.Clear()
+	for _, v := range list {
+		s.many.Add(v)
+	}
+	s.dense = true
+	for range hops {
+		if err := ctx.Err(); err != nil {
+			return 0, false, graph.DeadlineError(context.Cause(ctx))
+		}
+		if s.r.env.Budget.Edges > 0 {
+			s.ends = s.many.AppendTo(s.ends[:0])
+			if err := s.r.visitDegrees(ctx, s.ends, types, s.hop.dir); err != nil {
+				return 0, false, err
+			}
+		}
+		b, err := s.stepSets(ctx, types, start)
+		if err != nil {
+			return 0, false, err
+		}
+		back = back || b
+		found := s.many.Len()
+		if n += found; found == 0 {
+			break
+		}
+	}
+	return n, back, nil
+}
+
+// reachAll counts the ends of trails from any of the vertices of start, which may repeat.
+func (x *frontierCount) reachAll(ctx context.Context, start []graph.VertexID) (int, error) {
+	x.walk.take()
+	x.walk.f.set(start)
+	if len(x.walk.f.ids) == 1 {
+		return x.reach.count(ctx, start[0])
+	}
+	x.all.Clear()
+	n := 0
+	for _, v := range x.walk.f.ids {
+		if err := x.reach.from(ctx, nil, v, 0, false, graph.NoVertex); err != nil {
+			return 0, err
+		}
+		for _, end := range x.reach.ends {
+			if x.all.Add(end) {
+				n++
+			}
+		}
+	}
+	return n, nil
+}
