@@ -18,6 +18,8 @@ type varExpand struct {
 	carry     []int // by column of out: its position in the input, or -1
 	toAt      int   // positions in out, or -1
 	edgesAt   int
+	depthAt   int
+	lastAt    int
 	t         trails
 	uses      unlike
 	reach     *reach // finds the ends alone; nil: trails are followed
@@ -60,7 +62,7 @@ func (c *compiler) varExpand(n *plan.VarExpand, need plan.ColSet) (*stage, error
 	if err := c.bound(in, n.From); err != nil {
 		return nil, err
 	}
-	own := []plan.Col{n.Edges}
+	own := []plan.Col{n.Edges, n.Depth, n.Last}
 	if n.Into {
 		if err := c.bound(in, n.To); err != nil {
 			return nil, err
@@ -72,7 +74,7 @@ func (c *compiler) varExpand(n *plan.VarExpand, need plan.ColSet) (*stage, error
 	s.build = func(r *run, kids []operator) operator {
 		x := &varExpand{
 			input: input{kids[0]}, r: r, n: n, frame: r.frame, from: in.pos(n.From), to: -1, carry: in.positions(s.cols),
-			toAt: -1, edgesAt: -1, uses: newUnlike(in, n.Unlike),
+			toAt: -1, edgesAt: -1, depthAt: s.pos(n.Depth), lastAt: s.pos(n.Last), uses: newUnlike(in, n.Unlike),
 		}
 		if n.Into {
 			x.to = in.pos(n.To)
@@ -109,6 +111,9 @@ func (x *varExpand) open(ctx context.Context) error {
 	}
 	if x.n.Ends && (x.t.min <= 1 || len(x.uses.pos) == 0 && !x.perRow) && x.reach == nil {
 		x.reach = newReach(x.r, x.t.newHop(), &x.uses, x.t.ends)
+		if x.n.Depth != 0 || x.n.Last != 0 {
+			x.reach.ways = &reachWays{depthAt: x.depthAt, lastAt: x.lastAt}
+		}
 	}
 	if x.reach != nil {
 		x.reach.ends, x.reach.min, x.reach.max, x.endsGiven = x.reach.ends[:0], x.t.min, x.t.max, 0
@@ -344,6 +349,7 @@ func (x *varExpand) nextEnds(ctx context.Context) (ok bool, err error) {
 		x.out.Cols[x.toAt].IDs = append(x.out.Cols[x.toAt].IDs, ends...)
 	}
 	x.picked = appendRepeated(x.picked, x.rows[x.started-1], len(ends))
+	x.describe(len(ends))
 	x.out.N += len(ends)
 	return true, nil
 }

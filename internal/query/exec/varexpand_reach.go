@@ -22,6 +22,7 @@ type reach struct {
 	*reachMemory
 
 	trails *trailWalk // where min is more than 1
+	ways   *reachWays // where the distance of an end or its last edge is wanted
 }
 
 // reachMemory is what a reach needs memory for. It goes from one statement to the next, so that a short search does not
@@ -97,6 +98,9 @@ func (s *reach) within(ctx context.Context, b *batch, start graph.VertexID, row 
 	excluded := s.uses.of(row)
 	s.seen.Add(start)
 	s.visited, s.begins = append(s.visited[:0], start), append(s.begins[:0], 0)
+	if s.ways != nil {
+		s.ways.reset()
+	}
 	closed := s.min == 0
 	for lo, depth := 0, 0; lo < len(s.visited) && depth < s.max; depth++ {
 		if into && (to != start || closed) && s.seen.Has(to) {
@@ -113,6 +117,11 @@ func (s *reach) within(ctx context.Context, b *batch, start graph.VertexID, row 
 		closed = closed || back && s.hop.dir != graph.Both
 		s.begins = append(s.begins, hi)
 		lo = hi
+	}
+	if s.ways != nil {
+		s.ends = append(s.ends, s.visited[1:]...)
+		s.ways.measure(s.visited, s.begins)
+		return nil
 	}
 	if !closed && s.hop.dir == graph.Both && (!into || to == start) {
 		var err error
@@ -208,21 +217,24 @@ func (s *reach) forget() {
 func (s *reach) step(
 	ctx context.Context, b *batch, list []graph.VertexID, start graph.VertexID, row int32, excluded []graph.EdgeID, last bool,
 ) (back bool, err error) {
-	if len(list) >= manyVertices && s.hop.where == nil && len(excluded) == 0 {
+	if len(list) >= manyVertices && s.hop.where == nil && len(excluded) == 0 && !s.ways.needsEdges() {
 		return s.stepMany(ctx, list, start)
 	}
 	from := len(s.visited)
 	for len(list) > 0 {
-		s.hop.edges = len(excluded) > 0 || s.hop.perRow()
+		s.hop.edges = len(excluded) > 0 || s.hop.perRow() || s.ways.needsEdges()
 		if err := s.hop.read(ctx, list, mostEdges); err != nil {
 			return false, err
 		}
 		if err := s.allowed.keep(ctx, s.hop, b, row, excluded); err != nil {
 			return false, err
 		}
-		for _, v := range s.hop.res.Targets {
+		for i, v := range s.hop.res.Targets {
 			if s.seen.Add(v) {
 				s.visited = append(s.visited, v)
+				if s.ways.needsEdges() {
+					s.ways.reached(s.hop, i, list)
+				}
 			} else if v == start {
 				back = true
 			}
@@ -354,6 +366,7 @@ func (s *reach) testEnds(ctx context.Context) error {
 	for i, v := range s.ends {
 		if s.test.holds(s.sets[i]) {
 			s.ends[n] = v
+			s.ways.move(n, i)
 			n++
 		}
 	}

@@ -352,7 +352,7 @@ func (x *names) aggregate(e *callExpr) (plan.Expr, error) {
 	if e.star {
 		return x.aggs.add("count", false, "*"), nil
 	}
-	if len(e.args) == 0 || len(e.args) > 1 && !(e.distinct && e.fn == "count") {
+	if len(e.args) == 0 || len(e.args) > 1 && !(e.distinct && e.fn == "count") && e.fn != "group_concat" {
 		return nil, illegal(x.at, "%s has a wrong number of arguments", e.src)
 	}
 	inner := *x
@@ -366,6 +366,10 @@ func (x *names) aggregate(e *callExpr) (plan.Expr, error) {
 		}
 		if text += x.src.t.key + "." + a.text(); i == 0 {
 			arg = p
+			continue
+		}
+		if e.fn == "group_concat" {
+			arg = call("sql.concat", arg, p)
 			continue
 		}
 		// count(DISTINCT a,b) counts the combinations without a null.

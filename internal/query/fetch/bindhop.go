@@ -375,77 +375,64 @@ func (w *walker) walks(in plan.Node) (plan.Node, error) {
 	return &plan.Apply{Input: in, Sub: u, Kind: plan.Inner, Cols: u.Out}, nil
 }
 
-// reach is a hop of min to max steps: the ends within each distance, of which the least counts.
+// reach is a hop of min to max steps: each end at its least distance, found by one breadth-first search for each start.
 func (w *walker) reach(in plan.Node) (plan.Node, error) {
-	ball := w.lv.col("", graph.Int)
-	end := w.lv.col("", graph.VertexKind)
-	u := &plan.Union{Out: []plan.Col{end, ball}, All: true}
-	for n := 1; n <= w.h.max; n++ {
-		x := &plan.VarExpand{
-			Input: &plan.Argument{Cols: []plan.Col{w.start}}, From: w.start, To: w.lv.col("", graph.VertexKind),
-			Types: w.h.steps[0].types, Dir: w.h.steps[0].direction(), Min: intConst(1), Max: intConst(int64(n)), Ends: true,
-			Labels: &plan.LabelExpr{Op: plan.LabelName, Name: w.label},
-		}
-		if w.table != nil {
-			x.EdgeVar = w.lv.col("", graph.EdgeKind)
-			var err error
-			if x.Where, err = w.tests(x.EdgeVar); err != nil {
-				return nil, err
-			}
-		}
-		d := w.lv.col("", graph.Int)
-		u.Inputs = append(u.Inputs, &plan.Project{Input: x, Items: []plan.Item{{Col: d, Expr: intConst(int64(n))}}, Keep: true})
-		u.Cols = append(u.Cols, []plan.Col{x.To, d})
+	x := &plan.VarExpand{
+		Input: in, From: w.start, To: w.to, Types: w.h.steps[0].types, Dir: w.h.steps[0].direction(),
+		Min: intConst(1), Max: intConst(int64(w.h.max)), Ends: true, Depth: w.lv.col(depthColumn, graph.Int),
+		Labels: &plan.LabelExpr{Op: plan.LabelName, Name: w.label},
 	}
-	ends := &plan.Apply{Input: in, Sub: u, Kind: plan.Inner, Cols: u.Out}
-	// Of several starts the nearest counts.
-	w.depth = w.lv.col(depthColumn, graph.Int)
-	key := plan.Item{Col: w.to, Expr: &plan.ColRef{Col: end}}
-	aggs := []plan.Agg{{Col: w.depth, Func: "min", Args: []plan.Expr{&plan.ColRef{Col: ball}}}}
-	starts := plan.Col(0)
+	w.depth = x.Depth
 	if w.table != nil {
-		starts = w.lv.col("", graph.List)
-		pair := &plan.ListLit{Elems: []plan.Expr{&plan.ColRef{Col: ball}, &plan.ColRef{Col: w.start}}}
-		aggs = append(aggs, plan.Agg{Col: starts, Func: "collect", Args: []plan.Expr{pair}})
+		x.EdgeVar, x.Last = w.lv.col("", graph.EdgeKind), w.lv.col(w.table.key, graph.EdgeKind)
+		w.edge = x.Last
+		var err error
+		if x.Where, err = w.tests(x.EdgeVar); err != nil {
+			return nil, err
+		}
 	}
-	not := []plan.Expr{op(plan.Ne, &plan.ColRef{Col: end}, &plan.ColRef{Col: w.start})}
-	var node plan.Node = &plan.Aggregate{Input: &plan.Filter{Input: ends, Preds: not}, Keys: []plan.Item{key}, Aggs: aggs}
-	if preds := w.not[:len(w.not)-1]; len(preds) > 0 {
-		node = &plan.Filter{Input: node, Preds: preds}
+	var node plan.Node = x
+	if !w.single() {
+		node = w.nearest(node)
+	}
+	var preds []plan.Expr
+	if !w.single() { // an end of one start may be another start
+		preds = append(preds, w.not[:len(w.not)-1]...)
 	}
 	if w.h.min > 1 {
-		node = &plan.Filter{Input: node, Preds: []plan.Expr{op(plan.Ge, &plan.ColRef{Col: w.depth}, intConst(int64(w.h.min)))}}
+		preds = append(preds, op(plan.Ge, &plan.ColRef{Col: w.depth}, intConst(int64(w.h.min))))
 	}
-	if w.table == nil {
-		return node, nil
+	if len(preds) > 0 {
+		node = &plan.Filter{Input: node, Preds: preds}
 	}
-	return w.lastEdge(node, starts)
+	return node, nil
 }
 
-// lastEdge finds the edge by which an end is reached at its least distance, from a start that is that near.
-func (w *walker) lastEdge(node plan.Node, starts plan.Col) (plan.Node, error) {
-	near := w.lv.col("", graph.List)
-	v := w.lv.col("", graph.Null)
-	pairs := &plan.Comprehension{
-		Var: v, List: &plan.ColRef{Col: starts},
-		Where: op(plan.Eq, op(plan.Index, &plan.ColRef{Col: v}, intConst(0)), &plan.ColRef{Col: w.depth}),
-		Map:   op(plan.Index, &plan.ColRef{Col: v}, intConst(1)),
+// single reports whether there is one start at most: the item around the hop.
+func (w *walker) single() bool { return w.h.start == nil && w.h.ref == "" }
+
+// nearest keeps each end once, at its least distance from any start.
+func (w *walker) nearest(in plan.Node) plan.Node {
+	depth := w.lv.col(depthColumn, graph.Int)
+	agg := &plan.Aggregate{
+		Input: in, Keys: []plan.Item{{Col: w.to, Expr: &plan.ColRef{Col: w.to}}},
+		Aggs: []plan.Agg{{Col: depth, Func: "min", Args: []plan.Expr{&plan.ColRef{Col: w.depth}}}},
 	}
-	from := w.lv.col("", graph.VertexKind)
-	node = &plan.Project{Input: node, Items: []plan.Item{{Col: near, Expr: pairs}}, Keep: true}
-	node = &plan.Project{Input: node, Items: []plan.Item{{Col: from, Expr: op(plan.Index, &plan.ColRef{Col: near}, intConst(0))}}, Keep: true}
-	edges, edgeVar := w.lv.col("", graph.List), w.lv.col("", graph.EdgeKind)
-	where, err := w.tests(edgeVar)
-	if err != nil {
-		return nil, err
+	var node plan.Node = agg
+	if w.edge != 0 { // of the last edges, the one of the shortest way
+		ways, v, last := w.lv.col("", graph.List), w.lv.col("", graph.Null), w.lv.col(w.table.key, graph.EdgeKind)
+		way := &plan.ListLit{Elems: []plan.Expr{&plan.ColRef{Col: w.depth}, &plan.ColRef{Col: w.edge}}}
+		agg.Aggs = append(agg.Aggs, plan.Agg{Col: ways, Func: "collect", Args: []plan.Expr{way}})
+		near := &plan.Comprehension{
+			Var: v, List: &plan.ColRef{Col: ways},
+			Where: op(plan.Eq, op(plan.Index, &plan.ColRef{Col: v}, intConst(0)), &plan.ColRef{Col: depth}),
+			Map:   op(plan.Index, &plan.ColRef{Col: v}, intConst(1)),
+		}
+		node = &plan.Project{Input: agg, Items: []plan.Item{{Col: last, Expr: op(plan.Index, near, intConst(0))}}, Keep: true}
+		w.edge = last
 	}
-	node = &plan.ShortestPath{
-		Input: node, From: from, To: w.to, Edges: edges, Types: w.h.steps[0].types, Dir: w.h.steps[0].direction(),
-		Min: intConst(1), Max: intConst(int64(w.h.max)), EdgeVar: edgeVar, Where: where,
-	}
-	w.edge = w.lv.col(w.table.key, graph.EdgeKind)
-	last := op(plan.Index, &plan.ColRef{Col: edges}, intConst(-1))
-	return &plan.Project{Input: node, Items: []plan.Item{{Col: w.edge, Expr: last}}, Keep: true}, nil
+	w.depth = depth
+	return node
 }
 
 // paths binds an array of paths between a start and an end.

@@ -3,7 +3,6 @@ package fetch
 import (
 	"strings"
 
-	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -292,6 +291,10 @@ func presence(lv *level, p *part) int {
 	if p.present == nil {
 		return -1
 	}
-	// The column is null where the row has no such part.
-	return lv.outs.add(&plan.Case{When: []plan.Expr{p.present}, Then: []plan.Expr{&plan.Const{Value: graph.BoolValue(true)}}}, "")
+	return lv.outs.add(given(p.present), "")
+}
+
+// given is null, not false, where a test fails.
+func given(test plan.Expr) plan.Expr {
+	return &plan.Case{When: []plan.Expr{test}, Then: []plan.Expr{boolConst(true)}}
 }

@@ -229,6 +229,11 @@ func (b *binder) shape(lv *level, s *selection, a *array) error {
 		if err := b.having(lv, s, aggs); err != nil {
 			return err
 		}
+		for _, p := range s.parts {
+			if p.present != nil {
+				p.present = aggs.of(p.t.key+" is there", given(p.present))
+			}
+		}
 	}
 	keys, err := b.orders(lv, s, aggs, a)
 	if err != nil {
@@ -462,6 +467,12 @@ func (b *binder) distinct(lv *level, s *selection) {
 			part.src.cols[o.name] = ref
 		}
 		part.bound.src = part.src
+		if part.present != nil {
+			col := lv.col(part.t.key+" is there", graph.Null)
+			p.Items = append(p.Items, plan.Item{Col: col, Expr: given(part.present)})
+			d.Cols = append(d.Cols, col)
+			part.present = &plan.ColRef{Col: col}
+		}
 	}
 	s.node = d
 }

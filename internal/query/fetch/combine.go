@@ -30,10 +30,8 @@ func (t *table) parseCombine(m *node) (*combination, error) {
 		switch {
 		case !used[d.key] || d.isIt:
 			all.args = append(all.args, &combination{op: 'k', key: d.key})
-		case d.name == "id" || d.name == "userId":
-			if d.op == opEqual || d.op == opIn {
-				return nil, unsupported(m, "%s cannot be combined, it always holds", d.key)
-			}
+		case d.key == "id" || d.key == "id{}" || d.key == "userId" || d.key == "userId{}":
+			return nil, unsupported(m, "%s cannot be combined, it always holds", d.key)
 		}
 	}
 	if c != nil {

@@ -32,7 +32,7 @@ func Parse(method string, body []byte, limits Limits) (*Request, error) {
 	case "post", "put", "delete":
 		err = r.parseWrites()
 	default:
-		p := treeParser{limits: &r.limits, head: strings.HasPrefix(method, "head")}
+		p := treeParser{limits: &r.limits, head: strings.HasPrefix(method, "head"), subs: make(map[string]*array)}
 		r.root, err = p.object(doc.root, 0)
 	}
 	if err != nil {
@@ -53,6 +53,7 @@ func Wrap(key string, body []byte) []byte {
 type treeParser struct {
 	limits *Limits
 	head   bool
+	subs   map[string]*array // the named subqueries of the root, as far as it is read
 }
 
 // rootWords are members of the root that speak about the whole request and are not returned.
@@ -116,6 +117,9 @@ func (p *treeParser) member(m *node, depth int, inArray bool) (*member, error) {
 		}
 		c.kind, c.key = memberSub, strings.TrimSuffix(m.key, "@")
 		c.array, err = p.subquery(m, depth+1)
+		if depth == 0 {
+			p.subs[c.key] = c.array
+		}
 	case strings.HasSuffix(m.key, "@"):
 		return nil, illegal(m, "must be the path of a reference or a subquery, was %s", m.what())
 	case m.kind != kObject:

@@ -83,8 +83,14 @@ func (t *table) finish() error {
 func (p *treeParser) word(t *table, m *node, depth int) error {
 	switch m.key {
 	case "@from@":
+		if m.kind == kString {
+			if t.from = p.subs[m.str()]; t.from == nil {
+				return illegal(m, "there is no subquery %q above", m.str())
+			}
+			return nil
+		}
 		if m.kind != kObject {
-			return illegal(m, "must be a subquery, was %s", m.what())
+			return illegal(m, "must be a subquery or the name of one, was %s", m.what())
 		}
 		sub, err := p.subquery(m, depth+1)
 		t.from = sub

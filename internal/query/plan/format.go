@@ -203,6 +203,9 @@ func (f *formatter) describe(n Node) (name, args string) {
 		if n.Ends {
 			name += "Distinct"
 		}
+		if n.Depth != 0 || n.Last != 0 {
+			name += "ByDepth"
+		}
 		return name, "(" + f.col(n.From) + ")" + f.edge(n.Edges, n.Types, f.length(n.Min, n.Max), n.Dir) +
 			f.vertex(n.To, n.Labels) + f.extra(n.Where, n.Unlike)
 	case *FindPaths:

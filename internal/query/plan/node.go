@@ -134,7 +134,8 @@ type (
 	// VarExpand joins each row with the trails of Min to Max edges (Max nil: no bound) from From: Edges (or 0) is the list of edges
 	// in the order of the pattern, To the end. Where is about EdgeVar, and holds for every edge on the way. With
 	// Ends set, every end comes once a row, and no list is made. Reversed says that From is the pattern's right end,
-	// so that Edges is in the order from To to From.
+	// so that Edges is in the order from To to From. With Ends and a Min of 1, Depth (or 0) is the least number of edges
+	// to the end and Last (or 0) the last edge of a way that short; From itself is then no end.
 	VarExpand struct {
 		Input           Node
 		From, Edges, To Col
@@ -148,6 +149,7 @@ type (
 		Where           []Expr
 		Ends            bool
 		Reversed        bool
+		Depth, Last     Col
 	}
 
 	// ShortestPath joins each row with the shortest path, or all of them, between From and To, both bound.
