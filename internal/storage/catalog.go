@@ -196,6 +196,16 @@ func (c *Catalog) Indexes() []graph.Index { return c.state.Load().indexes }
 // Version implements graph.Catalog.
 func (c *Catalog) Version() uint64 { return c.state.Load().version }
 
+// Changes grows with every change of the catalog, as long as it is open.
+func (c *Catalog) Changes() uint64 {
+	st := c.state.Load()
+	n := uint64(len(st.labels)+len(st.present)) + st.version + uint64(st.nextIx)
+	for i := range st.names {
+		n += uint64(len(st.names[i].all))
+	}
+	return n
+}
+
 // NewLabel gives a label's number, a new one if needed.
 func (c *Catalog) NewLabel(name string) (graph.LabelID, error) {
 	id, err := c.intern(nameLabel, name)

@@ -130,6 +130,10 @@ func (s *Shard) apply(b *pebble.Batch, sync bool) (wait func() error, err error)
 	s.applied++
 	s.version++
 	n := s.applied
+	if s.peer != nil {
+		s.synced.Store(n)
+		return end, nil
+	}
 	if !sync {
 		return end, nil
 	}
@@ -252,7 +256,7 @@ func writeIntent(first *Shard, ws []*Writer, intents *uint64) (end func() error,
 func Recover(shards []*Shard) (intents uint64, err error) {
 	applied := make([]uint64, len(shards))
 	for i, s := range shards {
-		if applied[i], err = readNumber(s.graph.db, keys.MetaKey(keys.MetaIntent)); err != nil {
+		if applied[i], err = readNumber(s.graph.live, keys.MetaKey(keys.MetaIntent)); err != nil {
 			return 0, err
 		}
 		intents = max(intents, applied[i])

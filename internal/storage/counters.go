@@ -91,7 +91,7 @@ func scan(r pebble.Reader, s keys.Space, f func(k, v []byte) error) (err error) 
 }
 
 func scanRange(r pebble.Reader, lower, upper []byte, f func(k, v []byte) error) (err error) {
-	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	it, err := newIter(r, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return damaged("read", err)
 	}

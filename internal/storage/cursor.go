@@ -1,15 +1,11 @@
 package storage
 
-import (
-	"bytes"
-
-	"github.com/cockroachdb/pebble/v2"
-)
+import "bytes"
 
 // cursor walks a range of keys, best forwards: a seek to where it stands already costs a comparison, one to the next
 // key a step. In a writer's view it merges what is stored with what the writer has changed.
 type cursor struct {
-	it *pebble.Iterator
+	it iterator
 	// The cursor stands on the first key at or after floor, or there is none if ok is false.
 	floor []byte
 	set   bool

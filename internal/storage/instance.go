@@ -19,6 +19,11 @@ import (
 type instance struct {
 	name string
 	db   *pebble.DB
+	live pebble.Reader // what is there now
+	// peer has the store in another process; then db is good for making batches alone.
+	peer  *peerStore
+	store Store
+
 	opts *pebble.Options
 	log  *slog.Logger
 
@@ -71,7 +76,7 @@ func openInstance(o *Options, sh *Shared, dir string, values, create bool) (*ins
 	if err != nil {
 		return nil, damaged("open "+dir, fmt.Errorf("open %s: %w", dir, err))
 	}
-	in.db = db
+	in.db, in.live = db, db
 	if v := db.FormatMajorVersion(); v < pebble.FormatValueSeparation {
 		return nil, errors.Join(fmt.Errorf("open %s: format version %d separates no values", dir, v), db.Close())
 	}
@@ -139,6 +144,14 @@ func (in *instance) apply(b *pebble.Batch, sync bool) (wait func() error, err er
 	if err := in.writable(); err != nil {
 		return nil, err
 	}
+	if in.peer != nil {
+		// What cannot be read differs is not synced here, see folder.
+		if err := in.peer.apply(in.store, b, !sync); err != nil {
+			in.fail(err)
+			return nil, in.fault
+		}
+		return func() error { return nil }, nil
+	}
 	err = in.guard(func() error {
 		if sync {
 			return in.db.ApplyNoSyncWait(b, pebble.Sync)
@@ -166,6 +179,9 @@ func (in *instance) close() error {
 	if in.wedged.Load() {
 		<-in.failed // whoever wedged it is about to say why
 		return in.fault
+	}
+	if in.peer != nil {
+		return nil
 	}
 	return in.guard(in.db.Close)
 }
@@ -233,6 +249,9 @@ func (in *instance) snapshot() (snap *pebble.Snapshot, err error) {
 
 // flush writes the memtables to tables. It gives up when a flush fails; Pebble goes on trying.
 func (in *instance) flush(ctx context.Context) error {
+	if in.peer != nil {
+		return nil // what is applied is durable
+	}
 	if err := in.writable(); err != nil {
 		return err
 	}

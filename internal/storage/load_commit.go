@@ -52,7 +52,7 @@ func (w *Writer) commitBulk(alone bool) error {
 	if b == nil {
 		return nil
 	}
-	if _, size := b.size(); alone && size >= w.shard.opts.Tuning.IngestBytes {
+	if _, size := b.size(); alone && w.shard.peer == nil && size >= w.shard.opts.Tuning.IngestBytes {
 		return nil
 	}
 	w.bulk = nil

@@ -39,6 +39,8 @@ type Options struct {
 	TxBytes int
 	// ReadOnly forbids all writing.
 	ReadOnly bool
+	// Peers, if it is set, leads to the processes that keep all shards of graphs but the first.
+	Peers Peers
 	// Logger takes what the store has to say; default slog.Default().
 	Logger *slog.Logger
 	// Tuning holds sizes of the layout that tests make small. They may differ from one opening to the next.

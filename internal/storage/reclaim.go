@@ -129,7 +129,7 @@ func (f *folder) foldGarbage(ctx context.Context, limit int) error {
 	}
 	in := f.s.values
 	b := in.db.NewBatch()
-	it, err := in.db.NewIter(nil)
+	it, err := newIter(in.live, &pebble.IterOptions{})
 	if err != nil {
 		return errors.Join(err, b.Close())
 	}
@@ -140,7 +140,11 @@ func (f *folder) foldGarbage(ctx context.Context, limit int) error {
 		}
 		f.taken++
 		if it.SeekGE(k[1:]) && string(it.Key()) == string(k[1:]) {
-			v := it.LazyValue()
+			p, here := it.(*pebble.Iterator)
+			if !here {
+				return errors.Join(b.Delete(k[1:], nil), f.b.Delete(k, nil))
+			}
+			v := p.LazyValue()
 			bytes += uint64(v.Len())
 			if err := b.DeleteSized(k[1:], uint32(v.Len()), nil); err != nil {
 				return err

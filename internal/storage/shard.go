@@ -32,6 +32,7 @@ type Shard struct {
 	opts   *Options
 	graph  *instance
 	values *instance
+	peer   *peerStore // or nil, if the shard is in this process
 	// closers end snapshots.
 	closers sync.WaitGroup
 
@@ -166,7 +167,7 @@ func SyncDir(fs vfs.FS, dir string) error {
 
 // load reads what the shard keeps in memory and throws away large values that no commit ever referred to.
 func (s *Shard) load() error {
-	db := s.graph.db
+	db := s.graph.live
 	for what, p := range map[byte]*uint64{
 		keys.MetaNextVertex: &s.next.vertex, keys.MetaNextEdge: &s.next.edge, keys.MetaNextValue: &s.next.value,
 	} {
@@ -215,7 +216,7 @@ var errStop = errors.New("stop")
 func (s *Shard) dropOrphans() error {
 	lower := keys.AppendValueKey(nil, s.valueID(s.next.value))
 	some := false
-	err := scanRange(s.values.db, lower, nil, func(_, _ []byte) error { some = true; return errStop })
+	err := scanRange(s.values.live, lower, nil, func(_, _ []byte) error { some = true; return errStop })
 	if err != nil && !errors.Is(err, errStop) {
 		return err
 	}
@@ -252,6 +253,7 @@ func readNumber(r pebble.Reader, key []byte) (uint64, error) {
 // Close closes the shard's stores. All views must be closed.
 func (s *Shard) Close() error {
 	s.stopReclaiming()
+	s.stopPeer()
 	var errs []error
 	open := make([]*instance, 0, 2)
 	for _, in := range []*instance{s.graph, s.values} {
@@ -277,6 +279,10 @@ func (s *Shard) Writable() error {
 
 // Snapshot gives a view of the shard as it is. The caller sees to it that no commit is half applied.
 func (s *Shard) Snapshot() (*View, error) {
+	if p := s.peer; p != nil {
+		v := p.acquire()
+		return &View{shard: s, graph: &peerReader{p, GraphStore, v}, values: &peerReader{p, ValuesStore, v}, known: state{s.version, s.next.value, s.sketches}}, nil
+	}
 	g, err := s.graph.snapshot()
 	if err != nil {
 		return nil, err

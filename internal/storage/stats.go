@@ -85,6 +85,9 @@ const statsWait = time.Second
 // stats gives the numbers of the last time if there are no fresh ones soon: Pebble gives none while its manifest cannot
 // be written.
 func (in *instance) stats() InstanceStats {
+	if in.peer != nil {
+		return InstanceStats{}
+	}
 	done := make(chan struct{})
 	if in.measuring.CompareAndSwap(false, true) {
 		go func() {

@@ -140,7 +140,7 @@ func (r *reader) lists(s keys.Space, t graph.TypeID, dir graph.Direction) (*curs
 }
 
 func (r *reader) open(s slot, lower, upper []byte) (*cursor, error) {
-	it, err := r.v.graph.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	it, err := newIter(r.v.graph, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ type PropChange struct {
 
 // NewWriter begins a set of changes to the shard as it is. The caller must be the only one who may write.
 func (s *Shard) NewWriter() *Writer {
-	return s.newWriter(s.graph.db, s.values.db, state{s.version, s.next.value, s.sketches})
+	return s.newWriter(s.graph.live, s.values.live, state{s.version, s.next.value, s.sketches})
 }
 
 // NewWriterAt begins a set of changes to what a snapshot shows. The snapshot must be open until the writer's end.

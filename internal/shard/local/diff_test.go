@@ -20,6 +20,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
 )
 
 // tiny are sizes that make every path of the layout common.
@@ -49,6 +50,7 @@ type twin struct {
 	t        *testing.T
 	rng      *rand.Rand
 	opts     Options
+	peers    func() storage.Peers // or nil
 	store    *Store
 	g        shard.Graph
 	o        shard.Graph
@@ -90,6 +92,9 @@ func TestDifferential(t *testing.T) {
 
 func (w *twin) open() {
 	var err error
+	if w.peers != nil {
+		w.opts.Peers = w.peers()
+	}
 	w.store, err = Open(w.opts)
 	require.NoError(w.t, err)
 	w.g, err = w.store.Graph("default")

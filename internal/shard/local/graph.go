@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,7 @@ type Graph struct {
 	// What follows belongs to whoever holds the writer's lock.
 	intents uint64
 	seq     uint64
+	cuts    uint64
 	last    *publication
 	keys    *keyTables // or nil
 	pairs   map[graph.TypeID]*pairFilter
@@ -60,6 +62,7 @@ var _ shard.Graph = (*Graph)(nil)
 
 // cut is one consistent state of all shards, for any number of readers.
 type cut struct {
+	id       uint64 // of all that were made since the graph was opened
 	seq      uint64
 	views    []*storage.View
 	counters []storage.Counters
@@ -81,7 +84,7 @@ type publication struct {
 	err  error // set before done is closed
 }
 
-func openGraph(opts *Options, shared *storage.Shared, name, dir string, m manifest, create bool) (_ *Graph, err error) {
+func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name, dir string, m manifest, create bool) (_ *Graph, err error) {
 	g := &Graph{
 		name: name, dir: dir, opts: opts, writer: make(chan struct{}, 1), stop: make(chan struct{}), bases: map[uint64]int{},
 		idle: make(chan struct{}), kick: make(chan struct{}, 1), foldDone: make(chan struct{}),
@@ -96,6 +99,19 @@ func openGraph(opts *Options, shared *storage.Shared, name, dir string, m manife
 		open = storage.CreateShard
 	}
 	for no := range m.Shards {
+		if opts.Peers != nil && no > 0 {
+			of := m.partOf(name)
+			p, version, err := opts.Peers.Open(ctx, of, no, create)
+			if err != nil {
+				return nil, err
+			}
+			s, err := storage.OpenPeer(opts, p, fmt.Sprintf("shard %d of %s", no, name), no, version)
+			if err != nil {
+				return nil, errors.Join(err, p.Close())
+			}
+			g.shards = append(g.shards, s)
+			continue
+		}
 		s, err := open(opts, shared, storage.Dir(dir, no), no, m.Shards)
 		if err != nil {
 			return nil, err
@@ -131,7 +147,8 @@ func openGraph(opts *Options, shared *storage.Shared, name, dir string, m manife
 
 // newCut snapshots all shards. The caller holds the writer's lock.
 func (g *Graph) newCut() (*cut, error) {
-	c := &cut{seq: g.seq, defs: g.defs.Load()}
+	g.cuts++
+	c := &cut{id: g.cuts, seq: g.seq, defs: g.defs.Load()}
 	for _, s := range g.shards {
 		v, err := s.Snapshot()
 		if err != nil {

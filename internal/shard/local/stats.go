@@ -4,15 +4,17 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// Stats gives the shapes of a graph's shards; a graph that is being closed has none.
+// Stats gives the shapes of a graph's shards in this process; a graph that is being closed has none.
 func (g *Graph) Stats() []storage.Stats {
 	if g.enter() != nil {
 		return nil
 	}
 	defer g.leave()
-	out := make([]storage.Stats, len(g.shards))
+	var out []storage.Stats
 	for i, s := range g.shards {
-		out[i] = s.Stats()
+		if i == 0 || g.opts.Peers == nil {
+			out = append(out, s.Stats())
+		}
 	}
 	return out
 }

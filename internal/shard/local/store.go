@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"regexp"
 	"slices"
 	"sync"
@@ -60,12 +61,8 @@ func Open(opts Options) (_ *Store, err error) {
 		}
 	}
 	s := &Store{opts: opts, graphs: map[string]*Graph{}}
-	if s.lock, err = fs.Lock(fs.PathJoin(opts.Dir, "LOCK")); err != nil {
-		return nil, &graph.Error{
-			Kind: graph.KindUnavailable, Code: "Neo.ClientError.General.StoreLockException", Type: "StorageError",
-			Phase: graph.PhaseRuntime, Detail: "Locked",
-			Msg: "the data directory " + opts.Dir + " is in use by another process", Err: err,
-		}
+	if s.lock, err = lockDir(&opts); err != nil {
+		return nil, err
 	}
 	s.shared = storage.NewShared(&s.opts)
 	defer func() {
@@ -99,7 +96,13 @@ func Open(opts Options) (_ *Store, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if s.graphs[name], err = openGraph(&s.opts, s.shared, name, s.dir(name), m, false); err != nil {
+		if m.Dropped {
+			if err := s.dropParts(context.Background(), name, m); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if s.graphs[name], err = openGraph(context.Background(), &s.opts, s.shared, name, s.dir(name), m, false); err != nil {
 			delete(s.graphs, name)
 			return nil, fmt.Errorf("open graph %s: %w", name, err)
 		}
@@ -113,6 +116,19 @@ func Open(opts Options) (_ *Store, err error) {
 		}
 	}
 	return s, nil
+}
+
+// lockDir makes the process the only one that has the data directory open.
+func lockDir(opts *Options) (io.Closer, error) {
+	lock, err := opts.FS.Lock(opts.FS.PathJoin(opts.Dir, "LOCK"))
+	if err != nil {
+		return nil, &graph.Error{
+			Kind: graph.KindUnavailable, Code: "Neo.ClientError.General.StoreLockException", Type: "StorageError",
+			Phase: graph.PhaseRuntime, Detail: "Locked",
+			Msg: "the data directory " + opts.Dir + " is in use by another process", Err: err,
+		}
+	}
+	return lock, nil
 }
 
 func (s *Store) graphsDir() string      { return s.opts.FS.PathJoin(s.opts.Dir, "graphs") }
@@ -170,7 +186,7 @@ func (s *Store) Graphs() []string {
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // CreateGraph implements shard.Store.
-func (s *Store) CreateGraph(_ context.Context, name string) error {
+func (s *Store) CreateGraph(ctx context.Context, name string) error {
 	if !validName.MatchString(name) {
 		return &graph.Error{
 			Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ArgumentError", Type: "ArgumentError", Phase: graph.PhaseRuntime,
@@ -190,7 +206,10 @@ func (s *Store) CreateGraph(_ context.Context, name string) error {
 		return fmt.Errorf("make graph %s: %w", name, err)
 	}
 	m := manifest{Format: storage.FormatVersion, Shards: s.opts.Shards}
-	g, err := openGraph(&s.opts, s.shared, name, dir, m, true)
+	if s.opts.Peers != nil {
+		m.ID = rand.Uint64()
+	}
+	g, err := openGraph(ctx, &s.opts, s.shared, name, dir, m, true)
 	if err != nil {
 		return fmt.Errorf("make graph %s: %w", name, err)
 	}
@@ -226,17 +245,52 @@ func (s *Store) DropGraph(ctx context.Context, name string) error {
 		return notFound("there is no graph %q", name)
 	}
 	delete(s.graphs, name)
+	if s.opts.Peers != nil {
+		m, err := readManifest(s.opts.FS, g.dir)
+		if err != nil {
+			return err
+		}
+		m.Dropped = true
+		if err := writeManifest(s.opts.FS, g.dir, m); err != nil {
+			return fmt.Errorf("drop graph %s: %w", name, err)
+		}
+		return s.dropParts(ctx, name, m)
+	}
+	return s.removeGraph(g.dir, name)
+}
+
+// dropParts drops the shards of a graph that other processes keep, and then what is left of it here.
+func (s *Store) dropParts(ctx context.Context, name string, m manifest) error {
+	if s.opts.Peers == nil {
+		return fmt.Errorf("graph %s was dropped, which takes the processes that kept its shards", name)
+	}
+	for no := 1; no < m.Shards; no++ {
+		if err := s.opts.Peers.Drop(ctx, m.partOf(name), no); err != nil {
+			return fmt.Errorf("drop shard %d of graph %s: %w", no, name, err)
+		}
+	}
+	return s.removeGraph(s.dir(name), name)
+}
+
+func (s *Store) removeGraph(dir, name string) error {
 	fs := s.opts.FS
-	if err := fs.Remove(fs.PathJoin(g.dir, manifestName)); err != nil {
+	if err := fs.Remove(fs.PathJoin(dir, manifestName)); err != nil {
 		return fmt.Errorf("drop graph %s: %w", name, err)
 	}
-	return errors.Join(storage.SyncDir(fs, g.dir), fs.RemoveAll(g.dir), storage.SyncDir(fs, s.graphsDir()))
+	return errors.Join(storage.SyncDir(fs, dir), fs.RemoveAll(dir), storage.SyncDir(fs, s.graphsDir()))
 }
 
 // manifest says what a graph is.
 type manifest struct {
 	Format int `json:"format"`
 	Shards int `json:"shards"`
+	// ID and Dropped are of graphs whose shards are in several processes: a dropped one is there until all have dropped it.
+	ID      uint64 `json:"id,omitempty"`
+	Dropped bool   `json:"dropped,omitempty"`
+}
+
+func (m *manifest) partOf(name string) storage.PartOf {
+	return storage.PartOf{Name: name, ID: m.ID, Shards: m.Shards}
 }
 
 const manifestName = "GRAPH"

@@ -21,7 +21,8 @@ type Tx struct {
 	defs  *indexDefs
 	seq   uint64 // of the commit
 	ended atomic.Bool
-	plain bool // reads nothing that is decoded
+	plain bool   // reads nothing that is decoded
+	done  func() // gives back a cut that is not the graph's; or nil
 
 	write   // of a writer
 	decoded decodedReads
@@ -117,6 +118,9 @@ func (tx *Tx) Scan(ctx context.Context, label graph.LabelID, from graph.VertexID
 		return dst, from, false, misuse("no room for a scan")
 	}
 	for s := from.Shard(); s < len(tx.views); s++ {
+		if tx.views[s] == nil {
+			continue
+		}
 		start := uint64(0)
 		if s == from.Shard() {
 			start = from.Local()
@@ -365,6 +369,8 @@ func (tx *Tx) end() {
 	tx.closeDecoded()
 	switch {
 	case tx.cut == nil:
+	case tx.done != nil:
+		tx.done()
 	case tx.mode == shard.Read:
 		tx.g.release(tx.cut)
 	default:

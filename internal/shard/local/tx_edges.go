@@ -438,6 +438,9 @@ func (tx *Tx) value(ref keys.Ref) (graph.Value, error) {
 	if no >= len(tx.views) {
 		return graph.Value{}, graph.CorruptError("read a large value of a shard that is not there", nil)
 	}
+	if tx.views[no] == nil {
+		return elsewhere(ref), nil
+	}
 	return tx.views[no].Large(ref)
 }
 

@@ -105,6 +105,9 @@ func (tx *Tx) seek(ctx context.Context, d *indexDef, vals []graph.Value, offsets
 	}
 	var hits []hit
 	for _, v := range tx.views {
+		if v == nil {
+			continue
+		}
 		err := v.Seek(ctx, d.ID, tuples, func(k int, o storage.Owner) { hits = append(hits, hit{at[k], o}) })
 		if err != nil {
 			return offsets, err
@@ -201,6 +204,9 @@ func (tx *Tx) seekRange(ctx context.Context, d *indexDef, r shard.Range, cursor 
 	var all []found
 	more := false
 	for _, v := range tx.views {
+		if v == nil {
+			continue
+		}
 		n := 0
 		err := v.Walk(ctx, d.ID, lower, upper, func(rest []byte, o storage.Owner) bool {
 			e := found{rest, ownerID(o), o}
@@ -246,8 +252,12 @@ func (tx *Tx) seekRange(ctx context.Context, d *indexDef, r shard.Range, cursor 
 		return all, nil
 	}
 	last := all[len(all)-1]
-	*cursor = binary.BigEndian.AppendUint64(bytes.Clone(last.tuple), last.id)
+	*cursor = cursorAfter(last.tuple, last.id)
 	return all, nil
+}
+
+func cursorAfter(tuple []byte, id uint64) []byte {
+	return binary.BigEndian.AppendUint64(bytes.Clone(tuple), id)
 }
 
 // rangeBounds gives the bounds of the keys of a range, after the index number. What equals nothing, or is too large to

@@ -167,6 +167,7 @@ const (
 	MetaNextEdge   byte = 'e' // next local edge id
 	MetaNextValue  byte = 'x' // next id of a large value
 	MetaIntent     byte = 'i' // number of the last commit over several shards that was applied here
+	MetaVersion    byte = 'p' // of a shard that a process keeps for another: epoch of the writer and version
 )
 
 // MetaKey is the key of a record of Meta.

@@ -1,0 +1,391 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/cache"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// Parts is a data directory, see Store, with one shard of each graph, which are kept for a writer in another process.
+type Parts struct {
+	opts   Options
+	no     int
+	shared *storage.Shared
+	lock   io.Closer
+
+	mu     sync.Mutex
+	graphs map[string]*Part
+	closed bool
+}
+
+// Part is one shard of a graph, kept for a writer in another process: what it holds, and what is decoded of it.
+type Part struct {
+	*storage.Part
+	m  manifest
+	no int
+	g  *Graph // without shards and catalog: it holds what is decoded
+}
+
+// OpenParts opens a data directory for the shards with a number, making it if it is not there.
+func OpenParts(opts Options, no int) (_ *Parts, err error) {
+	opts.EnsureDefaults()
+	if err := opts.Validate(); err != nil {
+		return nil, err
+	}
+	fs := opts.FS
+	if err := storage.MakeDir(fs, fs.PathJoin(opts.Dir, "graphs")); err != nil {
+		return nil, fmt.Errorf("make the data directory: %w", err)
+	}
+	s := &Parts{opts: opts, no: no, graphs: map[string]*Part{}}
+	if s.lock, err = lockDir(&opts); err != nil {
+		return nil, err
+	}
+	s.shared = storage.NewShared(&s.opts)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	names, err := fs.List(fs.PathJoin(opts.Dir, "graphs"))
+	if err != nil {
+		return nil, fmt.Errorf("list graphs: %w", err)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		m, err := readManifest(fs, s.dir(name))
+		if errors.Is(err, errNoGraph) {
+			if err := fs.RemoveAll(s.dir(name)); err != nil {
+				return nil, fmt.Errorf("remove what is left of graph %s: %w", name, err)
+			}
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if m.ID == 0 {
+			return nil, fmt.Errorf("%s holds whole graphs: serve them with one process", opts.Dir)
+		}
+		if s.graphs[name], err = s.open(name, m, false); err != nil {
+			delete(s.graphs, name)
+			return nil, fmt.Errorf("open shard %d of graph %s: %w", no, name, err)
+		}
+	}
+	return s, nil
+}
+
+func (s *Parts) dir(name string) string {
+	return s.opts.FS.PathJoin(s.opts.Dir, "graphs", name)
+}
+
+func (s *Parts) open(name string, m manifest, create bool) (*Part, error) {
+	p := &Part{m: m, no: s.no, g: &Graph{name: name, opts: &s.opts, decoded: newDecoded(s.shared.Decoded(), m.Shards)}}
+	var err error
+	p.Part, err = storage.OpenPart(&s.opts, s.shared, storage.Dir(s.dir(name), s.no), s.no, m.Shards, create, p.changed)
+	if err != nil {
+		p.g.decoded.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Part gives a graph's shard.
+func (s *Parts) Part(name string) (*Part, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.graphs[name]
+	if p == nil || s.closed {
+		return nil, notFound("this process keeps no shard of a graph %q", name)
+	}
+	return p, nil
+}
+
+// Attach makes a writer the only one for a graph's shard, see storage.Part, making the shard if create is set and there
+// is none, or one of another graph that was never written to.
+func (s *Parts) Attach(of storage.PartOf, epoch uint64, create bool) (version uint64, err error) {
+	if !validName.MatchString(of.Name) || of.ID == 0 || s.no >= of.Shards || of.Shards > storage.MaxShards {
+		return 0, invalid("there can be no shard %d of %d of the graph %q", s.no, of.Shards, of.Name)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return 0, closed()
+	}
+	p := s.graphs[of.Name]
+	if p != nil && p.m.partOf(of.Name) != of {
+		unused, err := p.Unused()
+		if err != nil {
+			return 0, err
+		}
+		if !create || !unused {
+			return 0, exists("this process keeps a shard of another graph %q", of.Name)
+		}
+		if err := s.remove(of.Name, p); err != nil {
+			return 0, err
+		}
+		p = nil
+	}
+	if p == nil {
+		if !create {
+			return 0, notFound("this process keeps no shard of a graph %q", of.Name)
+		}
+		if p, err = s.create(of); err != nil {
+			return 0, fmt.Errorf("make a shard of graph %s: %w", of.Name, err)
+		}
+	}
+	return p.Attach(epoch)
+}
+
+func (s *Parts) create(of storage.PartOf) (*Part, error) {
+	fs, dir := s.opts.FS, s.dir(of.Name)
+	if err := errors.Join(fs.RemoveAll(dir), storage.MakeDir(fs, dir)); err != nil {
+		return nil, err
+	}
+	m := manifest{Format: storage.FormatVersion, Shards: of.Shards, ID: of.ID}
+	p, err := s.open(of.Name, m, true)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(writeManifest(fs, dir, m), storage.SyncDir(fs, fs.PathJoin(s.opts.Dir, "graphs"))); err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	s.graphs[of.Name] = p
+	return p, nil
+}
+
+// Drop drops a graph's shard; it is no error if it is gone.
+func (s *Parts) Drop(of storage.PartOf) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.graphs[of.Name]
+	if p == nil || p.m.partOf(of.Name) != of {
+		return nil
+	}
+	return s.remove(of.Name, p)
+}
+
+func (s *Parts) remove(name string, p *Part) error {
+	fs, dir := s.opts.FS, s.dir(name)
+	delete(s.graphs, name)
+	if err := errors.Join(p.close(), fs.Remove(fs.PathJoin(dir, manifestName))); err != nil {
+		return fmt.Errorf("drop a shard of graph %s: %w", name, err)
+	}
+	return errors.Join(storage.SyncDir(fs, dir), fs.RemoveAll(dir), storage.SyncDir(fs, fs.PathJoin(s.opts.Dir, "graphs")))
+}
+
+// Writable tells why one of the shards cannot be written to, or nil.
+func (s *Parts) Writable() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.graphs {
+		if err := p.Writable(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Stats gives the shapes of the shards, by the graphs' names.
+func (s *Parts) Stats() map[string][]storage.Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string][]storage.Stats{}
+	for name, p := range s.graphs {
+		out[name] = []storage.Stats{p.Stats()}
+	}
+	return out
+}
+
+// DecodedStats gives what the cache of decoded lists and columns has done.
+func (s *Parts) DecodedStats() storage.DecodedStats { return s.shared.Decoded().Stats() }
+
+// Close closes all shards, which nobody may use any more, and frees the directory.
+func (s *Parts) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	var errs []error
+	for _, p := range s.graphs {
+		errs = append(errs, p.close())
+	}
+	s.shared.Close()
+	return errors.Join(append(errs, s.lock.Close())...)
+}
+
+// close waits until nobody reads the part, and closes it.
+func (p *Part) close() error {
+	p.g.mu.Lock()
+	for p.g.open > 0 {
+		idle := make(chan struct{})
+		p.g.idle, p.g.closing = idle, true
+		p.g.mu.Unlock()
+		<-idle
+		p.g.mu.Lock()
+	}
+	p.g.closing = true
+	p.g.mu.Unlock()
+	p.g.decoded.close()
+	return p.Part.Close()
+}
+
+// changed makes what is decoded follow a batch.
+func (p *Part) changed(version uint64, c *storage.Touched) {
+	lists, columns := p.g.decoded.lists[p.no], p.g.decoded.columns[p.no]
+	for i, l := range c.Lists {
+		block := l.Local / cache.ListBlock
+		if i > 0 && c.Lists[i-1].Type == l.Type && c.Lists[i-1].Dir == l.Dir && c.Lists[i-1].Local/cache.ListBlock == block {
+			continue
+		}
+		lists.Invalidate(version, l.Type, l.Dir, block)
+	}
+	for i, v := range c.Columns {
+		for block := v.First / cache.ColumnBlock; block <= v.Last/cache.ColumnBlock; block++ {
+			if i > 0 && c.Columns[i-1].Prop == v.Prop && c.Columns[i-1].First/cache.ColumnBlock == block {
+				continue
+			}
+			columns.Invalidate(version, v.Prop, block)
+		}
+	}
+}
+
+// Read gives the shard as of a version of a writer's epoch. Types must be named in all requests, and indexes be asked by
+// Lookup and Range. The caller ends it by Rollback.
+func (p *Part) Read(epoch, version uint64) (*Tx, error) {
+	if err := p.g.enter(); err != nil {
+		return nil, err
+	}
+	v, next, done, err := p.View(epoch, version)
+	if err != nil {
+		p.g.leave()
+		return nil, err
+	}
+	n := p.m.Shards
+	c := &cut{seq: version, views: make([]*storage.View, n), sources: make([]source, n)}
+	c.views[p.no], c.sources[p.no] = v, source{v, next}
+	return &Tx{g: p.g, mode: shard.Read, cut: c, views: c.views, done: done}, nil
+}
+
+// First gives what the graph's first shard has of the cut of a transaction that has not written. It lasts as long as the
+// transaction, and is ended by Rollback before.
+func (tx *Tx) First() *Tx {
+	tx.g.mu.Lock()
+	tx.g.open++
+	tx.g.mu.Unlock()
+	views := make([]*storage.View, len(tx.views))
+	views[0] = tx.cut.views[0]
+	return &Tx{g: tx.g, mode: shard.Read, cut: tx.cut, views: views, done: func() {}}
+}
+
+// Versions gives the versions of the shards of a transaction's cut in other processes, 0 for one of this process; nil if
+// the transaction has no cut.
+func (tx *Tx) Versions() []uint64 {
+	if tx.cut == nil {
+		return nil
+	}
+	out := make([]uint64, len(tx.cut.views))
+	for i, v := range tx.cut.views {
+		out[i] = v.Version()
+	}
+	return out
+}
+
+// Online gives the indexes that can be read.
+func (tx *Tx) Online() []graph.IndexID {
+	var ids []graph.IndexID
+	for id, d := range tx.indexDefs().byID {
+		if d.Indexed && d.Online {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// Shards is the number of the graph's shards.
+func (g *Graph) Shards() int { return len(g.shards) }
+
+// CutID tells cuts of a graph apart, as long as it is open.
+func (tx *Tx) CutID() uint64 { return tx.cut.id }
+
+// LargeRef gives the reference that stands for a large value of a shard that the transaction does not read.
+func LargeRef(v graph.Value) (ref keys.Ref, ok bool) {
+	if v.Kind() != graph.Map {
+		return ref, false
+	}
+	m := v.Map()
+	return keys.Ref{ID: uint64(m[0].Value.Int()), Size: uint64(m[1].Value.Int())}, true
+}
+
+// elsewhere makes a value that stands for one of a shard that the transaction does not read: a map, which no property
+// can be.
+func elsewhere(ref keys.Ref) graph.Value {
+	return graph.MapValue([]graph.MapEntry{{Key: "id", Value: graph.IntValue(int64(ref.ID))}, {Key: "size", Value: graph.IntValue(int64(ref.Size))}})
+}
+
+// Large reads large values.
+func (tx *Tx) Large(ctx context.Context, refs []keys.Ref) ([]graph.Value, error) {
+	out := make([]graph.Value, len(refs))
+	for i, ref := range refs {
+		if err := storage.Alive(ctx); err != nil {
+			return nil, err
+		}
+		var err error
+		if out[i], err = tx.value(ref); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// IndexRef is what must be known of an index to read it.
+type IndexRef struct {
+	ID     graph.IndexID
+	Unique bool
+	Width  int // properties, 1 for an id space
+}
+
+func (r IndexRef) def() *indexDef {
+	return &indexDef{Index: graph.Index{ID: r.ID, Unique: r.Unique, Props: make([]string, r.Width)}}
+}
+
+// Owner is what an entry of an index leads to.
+type Owner = storage.Owner
+
+// Lookup is shard.Tx's Seek and SeekEdges.
+func (tx *Tx) Lookup(ctx context.Context, r IndexRef, vals []graph.Value) (offsets []int, owners []Owner, err error) {
+	offsets, err = tx.seek(ctx, r.def(), vals, nil, func(o Owner) { owners = append(owners, o) })
+	return offsets, owners, err
+}
+
+// Entry is an entry of an index; entries are in the order of their tuples and of their owners' ids.
+type Entry struct {
+	Tuple []byte
+	Owner Owner
+}
+
+// Compare orders entries.
+func (e Entry) Compare(o Entry) int {
+	return found{e.Tuple, ownerID(e.Owner), e.Owner}.compare(found{o.Tuple, ownerID(o.Owner), o.Owner})
+}
+
+// Cursor is where a range goes on after the entry.
+func (e Entry) Cursor() []byte { return cursorAfter(e.Tuple, ownerID(e.Owner)) }
+
+// Range is shard.Tx's SeekRange and SeekEdgeRange: the next entries, room at most; more tells that others follow.
+func (tx *Tx) Range(ctx context.Context, ref IndexRef, r shard.Range, cursor []byte, room int) (entries []Entry, more bool, err error) {
+	some, err := tx.seekRange(ctx, ref.def(), r, &cursor, room)
+	for _, e := range some {
+		entries = append(entries, Entry{e.tuple, e.owner})
+	}
+	return entries, cursor != nil, err
+}

@@ -1,0 +1,160 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/oracle"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// neighbours are processes that keep shards, but for the processes: Parts on file systems of their own.
+type neighbours struct {
+	t     *testing.T
+	opts  Options
+	epoch uint64
+
+	mu    sync.Mutex
+	parts []*Parts // by shard; none is nil but the first
+	fs    []*vfs.MemFS
+	// before, if it is set, is called before each change of a shard, and after each, and may kill the shard's process or
+	// make the writer fail.
+	before, after func(no int) error
+}
+
+func newNeighbours(t *testing.T, opts Options) *neighbours {
+	n := &neighbours{t: t, opts: opts, parts: make([]*Parts, opts.Shards), fs: make([]*vfs.MemFS, opts.Shards)}
+	for no := 1; no < opts.Shards; no++ {
+		n.fs[no] = vfs.NewCrashableMem()
+		n.start(no)
+	}
+	return n
+}
+
+func (n *neighbours) start(no int) {
+	o := n.opts
+	o.FS, o.Dir = n.fs[no], "data"
+	p, err := OpenParts(o, no)
+	require.NoError(n.t, err)
+	n.parts[no] = p
+}
+
+// kill ends the process of a shard, which loses what it has not synced, and starts it again.
+func (n *neighbours) kill(no int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	fs := n.fs[no].CrashClone(vfs.CrashCloneCfg{})
+	require.NoError(n.t, n.parts[no].Close())
+	n.fs[no] = fs
+	n.start(no)
+}
+
+func (n *neighbours) close() {
+	for _, p := range n.parts {
+		if p != nil {
+			require.NoError(n.t, p.Close())
+		}
+	}
+}
+
+func (n *neighbours) part(name string, no int) (*Part, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.parts[no].Part(name)
+}
+
+// writer is the way of one process to its neighbours.
+func (n *neighbours) writer() storage.Peers {
+	n.epoch++
+	return &writer{n, n.epoch}
+}
+
+type writer struct {
+	n     *neighbours
+	epoch uint64
+}
+
+func (w *writer) Open(_ context.Context, g storage.PartOf, no int, create bool) (storage.Peer, uint64, error) {
+	v, err := w.n.parts[no].Attach(g, w.epoch, create)
+	return &neighbour{w, g.Name, no}, v, err
+}
+
+func (w *writer) Drop(_ context.Context, g storage.PartOf, no int) error { return w.n.parts[no].Drop(g) }
+
+type neighbour struct {
+	*writer
+	name string
+	no   int
+}
+
+func (p *neighbour) Apply(c *storage.Changed) error {
+	if p.n.before != nil {
+		if err := p.n.before(p.no); err != nil {
+			return err
+		}
+	}
+	part, err := p.n.part(p.name, p.no)
+	if err == nil {
+		err = part.Apply(p.epoch, c)
+	}
+	if err == nil && p.n.after != nil {
+		if err := p.n.after(p.no); err != nil {
+			return err
+		}
+		if part, err = p.n.part(p.name, p.no); err == nil { // an answer that is lost is asked for again
+			err = part.Apply(p.epoch, c)
+		}
+	}
+	return err
+}
+
+func (p *neighbour) Get(store storage.Store, version uint64, key []byte) ([]byte, bool, error) {
+	part, err := p.n.part(p.name, p.no)
+	if err != nil {
+		return nil, false, err
+	}
+	return part.Get(p.epoch, store, version, key)
+}
+
+func (p *neighbour) Walk(w *storage.Walk) (*storage.Records, error) {
+	part, err := p.n.part(p.name, p.no)
+	if err != nil {
+		return nil, err
+	}
+	w.Bytes /= 64 // so that walks take several steps
+	return part.Walk(p.epoch, w)
+}
+
+func (p *neighbour) Close() error { return nil }
+
+// TestDifferentialPeers is TestDifferential with all shards but the first in other processes.
+func TestDifferentialPeers(t *testing.T) {
+	for seed := range uint64(seeds(8)) {
+		for _, shards := range []int{2, 3} {
+			t.Run(fmt.Sprintf("seed=%d/shards=%d", seed, shards), func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(seed, uint64(shards)))
+				w := &twin{t: t, rng: rng, opts: tiny(rng, shards)}
+				n := newNeighbours(t, w.opts)
+				defer n.close()
+				w.opts.FS = vfs.NewMem()
+				w.peers = n.writer
+				w.open()
+				o, err := oracle.New(shards), error(nil)
+				require.NoError(t, o.CreateGraph(context.Background(), "default"))
+				w.o, err = o.Graph("default")
+				require.NoError(t, err)
+				w.schema()
+				for range 30 {
+					w.step()
+				}
+				require.NoError(t, w.store.Close())
+			})
+		}
+	}
+}

@@ -1,0 +1,353 @@
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// Part is a shard that this process keeps for a writer in another one, which knows it as a Peer. The writer numbers the
+// states of the part: versions, which readers of any process may ask for as long as the writer holds them. The number is
+// in the same batch as the changes that lead to it, with the epoch of the writer: only the last writer that has attached
+// itself is listened to.
+type Part struct {
+	s *Shard
+	// changed, if it is set, is told of what a batch changes, before its version can be read.
+	changed func(version uint64, c *Touched)
+
+	mu             sync.Mutex
+	epoch, version uint64
+	views          map[uint64]*partView
+}
+
+// Touched names what a batch may have changed: edge lists, and properties of runs of vertices.
+type Touched struct {
+	Lists   []TouchedList
+	Columns []TouchedColumn
+}
+
+// TouchedList is an edge list.
+type TouchedList struct {
+	Type  graph.TypeID
+	Dir   graph.Direction
+	Local uint64
+}
+
+// TouchedColumn is a property of the vertices First to Last; property 0 is the label set.
+type TouchedColumn struct {
+	Prop        graph.PropID
+	First, Last uint64
+}
+
+// partView is a state that is held.
+type partView struct {
+	*View
+	next uint64
+	refs int // the writer's and the readers'
+}
+
+// OpenPart opens the shard in dir, making it if create is set.
+func OpenPart(o *Options, sh *Shared, dir string, no, shards int, create bool, changed func(version uint64, c *Touched)) (*Part, error) {
+	s, err := openShard(o, sh, dir, no, shards, create)
+	if err != nil {
+		return nil, err
+	}
+	p := &Part{s: s, changed: changed, views: map[uint64]*partView{}}
+	b, ok, err := get(s.graph.db, keys.MetaKey(keys.MetaVersion), nil)
+	if err == nil && ok {
+		if len(b) != 16 {
+			err = corrupt("version", keys.MetaKey(keys.MetaVersion), errRecord)
+		} else {
+			p.epoch, p.version = binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.startReclaiming()
+	return p, nil
+}
+
+// Writable tells why the part cannot be written to, or nil.
+func (p *Part) Writable() error { return p.s.Writable() }
+
+// Stats gives the part's shape.
+func (p *Part) Stats() Stats { return p.s.Stats() }
+
+// Unused reports whether nothing was ever written to the part.
+func (p *Part) Unused() (bool, error) {
+	for in, lower := range map[*instance][]byte{p.s.graph: {byte(keys.Meta) + 1}, p.s.values: nil} {
+		err := scanRange(in.db, lower, nil, func(_, _ []byte) error { return errStop })
+		if err != nil {
+			if errors.Is(err, errStop) {
+				err = nil
+			}
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// Attach makes the writer with an epoch the only one from now on, and gives the version of what is there. All states that
+// were held for the writer before are let go.
+func (p *Part) Attach(epoch uint64) (version uint64, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if epoch == p.epoch {
+		return p.version, nil
+	}
+	err = p.s.put(func(b *pebble.Batch) error { return setVersion(b, epoch, p.version+1) })
+	if err != nil {
+		return 0, err
+	}
+	p.epoch, p.version = epoch, p.version+1
+	for v := range p.views {
+		p.letGo(v)
+	}
+	return p.version, nil
+}
+
+func setVersion(b *pebble.Batch, epoch, version uint64) error {
+	n := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, epoch), version)
+	return b.Set(keys.MetaKey(keys.MetaVersion), n, nil)
+}
+
+// ErrFenced says that another writer has attached itself.
+var ErrFenced = errors.New("storage: another process writes to the shard now")
+
+// ErrGone says that a version cannot be read any more.
+var ErrGone = errors.New("storage: the state that was asked for is gone")
+
+// Apply makes a batch of the writer durable and gives the part its version. A batch that was applied already is left
+// alone.
+func (p *Part) Apply(epoch uint64, c *Changed) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if epoch != p.epoch {
+		return ErrFenced
+	}
+	for _, v := range c.Gone {
+		if v != p.version {
+			p.letGo(v)
+		}
+	}
+	in := p.s.graph
+	if c.Store == ValuesStore {
+		in = p.s.values
+	} else if c.Version == p.version {
+		return nil
+	}
+	if c.Store == GraphStore && c.Version != p.version+1 {
+		return fmt.Errorf("storage: version %d cannot follow version %d", c.Version, p.version)
+	}
+	if c.Keep {
+		if _, err := p.hold(); err != nil {
+			return err
+		}
+	} else {
+		p.letGo(p.version)
+	}
+	b := in.db.NewBatch()
+	if err := b.SetRepr(append([]byte(nil), c.Batch...)); err != nil {
+		return err
+	}
+	var touched Touched
+	if c.Store == GraphStore {
+		if !c.Same && p.changed != nil {
+			if err := touched.read(b); err != nil {
+				return errors.Join(err, b.Close())
+			}
+		}
+		if err := setVersion(b, epoch, c.Version); err != nil {
+			return errors.Join(err, b.Close())
+		}
+	}
+	wait, err := in.apply(b, true)
+	if err == nil {
+		err = wait()
+	}
+	if err != nil {
+		return err
+	}
+	if c.Store == ValuesStore {
+		p.s.kickReclaimer()
+		return nil
+	}
+	if p.changed != nil {
+		p.changed(c.Version, &touched)
+	}
+	p.version = c.Version
+	return nil
+}
+
+// read finds out what a batch changes.
+func (c *Touched) read(b *pebble.Batch) error {
+	for r := b.Reader(); ; {
+		_, key, value, ok, err := r.Next()
+		if err != nil || !ok {
+			return err
+		}
+		if len(key) == 0 {
+			continue
+		}
+		switch space := keys.Space(key[0]); {
+		case (space == keys.Adjacency || space == keys.FreshEdge) && len(key) >= keys.ListSize:
+			t, dir, local := keys.List(key)
+			if n := len(c.Lists); n == 0 || c.Lists[n-1] != (TouchedList{t, dir, local}) {
+				c.Lists = append(c.Lists, TouchedList{t, dir, local})
+			}
+		case space == keys.Column && len(key) == keys.ChunkSize:
+			p, last := keys.Chunk(key)
+			if n, _ := binary.Uvarint(value); n > 0 {
+				c.Columns = append(c.Columns, TouchedColumn{p, last - min(last, n-1), last})
+			}
+		case space == keys.FreshProp && len(key) == keys.FreshVSize:
+			local := keys.Local(key[1:])
+			err := eachProp(value, func(p graph.PropID, _ []byte) error {
+				c.Columns = append(c.Columns, TouchedColumn{p, local, local})
+				return nil
+			})
+			if err != nil {
+				return corrupt("fresh properties", key, err)
+			}
+		}
+	}
+}
+
+// hold gives the state that is there now. The caller holds p.mu.
+func (p *Part) hold() (*partView, error) {
+	if v := p.views[p.version]; v != nil {
+		return v, nil
+	}
+	v, err := p.s.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	next, err := readNumber(v.graph, keys.MetaKey(keys.MetaNextVertex))
+	if err != nil {
+		return nil, errors.Join(err, v.Close())
+	}
+	p.views[p.version] = &partView{View: v, next: next, refs: 1}
+	return p.views[p.version], nil
+}
+
+// letGo gives up the writer's hold of a version. The caller holds p.mu.
+func (p *Part) letGo(version uint64) {
+	if v := p.views[version]; v != nil {
+		delete(p.views, version)
+		p.unref(v)
+	}
+}
+
+func (p *Part) unref(v *partView) {
+	if v.refs--; v.refs > 0 {
+		return
+	}
+	if err := v.Close(); err != nil {
+		p.s.opts.Logger.Error("close a snapshot", slog.Int("shard", p.s.no), slog.Any("error", err))
+	}
+}
+
+// View gives the state with a version and the number of local ids that it has; done gives it back.
+func (p *Part) View(epoch, version uint64) (v *View, next uint64, done func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pv := p.views[version]
+	if epoch != p.epoch || pv == nil && version != p.version {
+		return nil, 0, nil, ErrGone
+	}
+	if pv == nil {
+		if pv, err = p.hold(); err != nil {
+			return nil, 0, nil, err
+		}
+	}
+	pv.refs++
+	return pv.View, pv.next, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.unref(pv)
+	}, nil
+}
+
+// reader gives a store as of a version.
+func (p *Part) reader(epoch uint64, store Store, version uint64) (r pebble.Reader, done func(), err error) {
+	if version == 0 {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if epoch != p.epoch {
+			return nil, nil, ErrFenced
+		}
+		if store == ValuesStore {
+			return p.s.values.db, func() {}, nil
+		}
+		return p.s.graph.db, func() {}, nil
+	}
+	v, _, done, err := p.View(epoch, version)
+	if err != nil {
+		return nil, nil, err
+	}
+	if store == ValuesStore {
+		return v.values, done, nil
+	}
+	return v.graph, done, nil
+}
+
+// Get gives the value of a key, see Peer.
+func (p *Part) Get(epoch uint64, store Store, version uint64, key []byte) (value []byte, ok bool, err error) {
+	r, done, err := p.reader(epoch, store, version)
+	if err != nil {
+		return nil, false, err
+	}
+	defer done()
+	return get(r, key, nil)
+}
+
+// Walk gives records, at least one if there is one.
+func (p *Part) Walk(epoch uint64, w *Walk) (out *Records, err error) {
+	r, done, err := p.reader(epoch, w.Store, w.Version)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: w.Lower, UpperBound: w.Upper})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	out = &Records{}
+	seek, step := it.SeekGE, it.Next
+	if w.Down {
+		seek, step = it.SeekLT, it.Prev
+	}
+	size := 0
+	for ok := seek(w.From); ok; ok = step() {
+		if size >= w.Bytes && len(out.Keys) > 0 {
+			return out, nil
+		}
+		v, err := it.ValueAndErr()
+		if err != nil {
+			return nil, err
+		}
+		out.Keys, out.Values = append(out.Keys, append([]byte(nil), it.Key()...)), append(out.Values, append([]byte(nil), v...))
+		size += len(it.Key()) + len(v)
+	}
+	out.Done = true
+	return out, it.Error()
+}
+
+// Close closes the part. No view may be in use.
+func (p *Part) Close() error {
+	p.mu.Lock()
+	for v := range p.views {
+		p.letGo(v)
+	}
+	p.mu.Unlock()
+	return p.s.Close()
+}

@@ -1,0 +1,343 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Peer is a shard that another process keeps as a Part. Its methods try again until the other process has answered, or
+// the peer is closed; an error is final.
+type Peer interface {
+	// Apply makes changes durable; see Part.Apply.
+	Apply(c *Changed) error
+	// Get gives the value of a key as of a version, 0 for what is there now; ok is false if there is none.
+	Get(store Store, version uint64, key []byte) (value []byte, ok bool, err error)
+	// Walk gives records in a range of keys; see Part.Walk.
+	Walk(w *Walk) (*Records, error)
+	// Close ends all calls.
+	Close() error
+}
+
+// Peers are the processes that keep shards for this one.
+type Peers interface {
+	// Open attaches this process to shard no of a graph, making it if create is set, and gives the version of what is
+	// there.
+	Open(ctx context.Context, g PartOf, no int, create bool) (p Peer, version uint64, err error)
+	// Drop drops shard no of a graph; it is no error if it is gone already.
+	Drop(ctx context.Context, g PartOf, no int) error
+}
+
+// PartOf names a graph that parts belong to: a graph that is made again under a name has another id.
+type PartOf struct {
+	Name   string
+	ID     uint64
+	Shards int
+}
+
+// Store is one of a shard's two stores.
+type Store uint8
+
+// The stores of a shard.
+const (
+	GraphStore  Store = iota // topology, small properties and the rest
+	ValuesStore              // large values
+)
+
+// Changed is a batch of changes to a store of a Part.
+type Changed struct {
+	Store Store
+	// Version is what the part's version becomes. Batches of large values, which can be read only once something
+	// refers to them, leave it as it is.
+	Version uint64
+	// Batch is the representation of a Pebble batch.
+	Batch []byte
+	// Same says that what can be read stays the same.
+	Same bool
+	// Keep says that the state before can be read still, under its version; Gone are versions that nobody reads any more.
+	Keep bool
+	Gone []uint64
+}
+
+// Walk asks for the records with keys in [Lower, Upper) as of Version, upwards from the first one at or after From,
+// or downwards from the last one before it. Bytes is about how much is wanted.
+type Walk struct {
+	Store        Store
+	Version      uint64 // 0 for what is there now
+	Lower, Upper []byte // nil: no bound
+	From         []byte
+	Down         bool
+	Bytes        int
+}
+
+// Records are some records, in the order of the walk. Done says that none follow.
+type Records struct {
+	Keys, Values [][]byte
+	Done         bool
+}
+
+// peerStore is the writer's side of a Part: the versions of it that are being read.
+type peerStore struct {
+	peer Peer
+
+	mu      sync.Mutex
+	version uint64
+	refs    map[uint64]int
+	gone    []uint64
+}
+
+// OpenPeer makes a shard of one that another process keeps at a version. It is not ready before Recover. The writer of
+// all others is the only one that may write to it.
+func OpenPeer(o *Options, p Peer, name string, no int, version uint64) (*Shard, error) {
+	db, err := scratch()
+	if err != nil {
+		return nil, err
+	}
+	st := &peerStore{peer: p, version: version, refs: map[uint64]int{}}
+	s := &Shard{no: no, opts: o, peer: st}
+	s.reclaimer.init()
+	open := func(which Store) *instance {
+		return &instance{
+			name: name, log: o.Logger, db: db, peer: st, store: which, failed: make(chan struct{}), closing: make(chan struct{}),
+			live: &peerReader{st, which, 0},
+		}
+	}
+	s.graph, s.values = open(GraphStore), open(ValuesStore)
+	return s, nil
+}
+
+// scratch is a store without anything, for making batches.
+var scratch = sync.OnceValues(func() (*pebble.DB, error) {
+	return pebble.Open("", &pebble.Options{FS: vfs.NewMem(), Logger: quiet{}})
+})
+
+// acquire holds the version that is there now. The caller sees to it that nothing is being applied.
+func (p *peerStore) acquire() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refs[p.version]++
+	return p.version
+}
+
+func (p *peerStore) release(version uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.refs[version]--; p.refs[version] == 0 {
+		delete(p.refs, version)
+		p.gone = append(p.gone, version)
+	}
+}
+
+// apply has a batch applied, durably.
+func (p *peerStore) apply(store Store, b *pebble.Batch, same bool) error {
+	p.mu.Lock()
+	c := &Changed{Store: store, Version: p.version, Batch: b.Repr(), Same: same, Keep: p.refs[p.version] > 0}
+	for _, v := range p.gone {
+		if p.refs[v] == 0 {
+			c.Gone = append(c.Gone, v)
+		}
+	}
+	p.gone = nil
+	if store == GraphStore {
+		c.Version++
+	}
+	p.mu.Unlock()
+	if err := p.peer.Apply(c); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.version = c.Version
+	p.mu.Unlock()
+	return b.Close()
+}
+
+// Version is the version of a view of another process's shard, 0 for one of this process.
+func (v *View) Version() uint64 {
+	if r, ok := v.graph.(*peerReader); ok {
+		return r.version
+	}
+	return 0
+}
+
+// peerReader reads one store of a Part as of a version, 0 for what is there now. It stands for a Pebble store, but for
+// iterators, which are of its own: see newIter.
+type peerReader struct {
+	p       *peerStore
+	store   Store
+	version uint64
+}
+
+var _ pebble.Reader = (*peerReader)(nil)
+
+// Get implements pebble.Reader.
+func (r *peerReader) Get(key []byte) ([]byte, io.Closer, error) {
+	v, ok, err := r.p.peer.Get(r.store, r.version, key)
+	if err == nil && !ok {
+		err = pebble.ErrNotFound
+	}
+	return v, io.NopCloser(nil), err
+}
+
+// errElsewhere says what cannot be done with a shard of another process.
+var errElsewhere = errors.New("storage: the shard is kept by another process")
+
+// NewIter implements pebble.Reader, for whom it has none.
+func (r *peerReader) NewIter(*pebble.IterOptions) (*pebble.Iterator, error) { return nil, errElsewhere }
+
+// NewIterWithContext implements pebble.Reader, for whom it has none.
+func (r *peerReader) NewIterWithContext(context.Context, *pebble.IterOptions) (*pebble.Iterator, error) {
+	return nil, errElsewhere
+}
+
+// Close implements pebble.Reader. A view's version is held once, for both stores.
+func (r *peerReader) Close() error {
+	if r.store == GraphStore && r.version != 0 {
+		r.p.release(r.version)
+	}
+	return nil
+}
+
+// iterator is what is asked of a pebble.Iterator.
+type iterator interface {
+	First() bool
+	Next() bool
+	Prev() bool
+	SeekGE(key []byte) bool
+	SeekLT(key []byte) bool
+	Key() []byte
+	ValueAndErr() ([]byte, error)
+	Error() error
+	Close() error
+}
+
+// newIter opens an iterator.
+func newIter(r pebble.Reader, o *pebble.IterOptions) (iterator, error) {
+	if p, ok := r.(*peerReader); ok {
+		return &peerIterator{r: p, lower: o.LowerBound, upper: o.UpperBound}, nil
+	}
+	return r.NewIter(o)
+}
+
+// The sizes of what a peerIterator asks for: from a seek on twice as much each time.
+const (
+	firstWalk, largestWalk = 4 << 10, 1 << 20
+)
+
+// peerIterator walks over the records of a Part, of which it has a run at a time.
+type peerIterator struct {
+	r            *peerReader
+	lower, upper []byte
+	run          *Records // nil before the first seek
+	from         []byte   // the run has all keys from here on
+	at           int
+	down         bool // the run goes downwards
+	want         int
+	err          error
+}
+
+func (i *peerIterator) load(from []byte, down bool) bool {
+	w := &Walk{Store: i.r.store, Version: i.r.version, Lower: i.lower, Upper: i.upper, From: from, Down: down, Bytes: i.want}
+	i.run, i.err = i.r.p.peer.Walk(w)
+	i.at, i.down, i.from = 0, down, bytes.Clone(from)
+	if i.err != nil {
+		i.run = nil
+		return false
+	}
+	i.want = min(2*i.want, largestWalk)
+	return len(i.run.Keys) > 0
+}
+
+// First implements iterator.
+func (i *peerIterator) First() bool { return i.SeekGE(i.lower) }
+
+// SeekGE implements iterator.
+func (i *peerIterator) SeekGE(key []byte) bool {
+	if i.run != nil && i.err == nil && !i.down && bytes.Compare(key, i.from) >= 0 {
+		n := len(i.run.Keys)
+		if i.run.Done || n > 0 && bytes.Compare(key, i.run.Keys[n-1]) <= 0 {
+			lo, hi := 0, n
+			if i.at < n && bytes.Compare(i.run.Keys[i.at], key) <= 0 {
+				lo = i.at
+			}
+			for lo < hi {
+				if m := (lo + hi) / 2; bytes.Compare(i.run.Keys[m], key) < 0 {
+					lo = m + 1
+				} else {
+					hi = m
+				}
+			}
+			i.at = lo
+			return lo < n
+		}
+	}
+	i.want = firstWalk
+	return i.load(key, false)
+}
+
+// SeekLT implements iterator.
+func (i *peerIterator) SeekLT(key []byte) bool {
+	i.want = firstWalk
+	return i.load(key, true)
+}
+
+// Next implements iterator.
+func (i *peerIterator) Next() bool {
+	if i.run == nil || i.at >= len(i.run.Keys) {
+		return false
+	}
+	if i.down {
+		return i.SeekGE(append(bytes.Clone(i.Key()), 0))
+	}
+	if i.at++; i.at < len(i.run.Keys) {
+		return true
+	}
+	if i.run.Done {
+		return false
+	}
+	return i.load(append(bytes.Clone(i.run.Keys[i.at-1]), 0), false)
+}
+
+// Prev implements iterator.
+func (i *peerIterator) Prev() bool {
+	if i.run == nil || i.at >= len(i.run.Keys) {
+		return false
+	}
+	if !i.down {
+		return i.SeekLT(i.Key())
+	}
+	if i.at++; i.at < len(i.run.Keys) {
+		return true
+	}
+	if i.run.Done {
+		return false
+	}
+	return i.load(i.run.Keys[i.at-1], true)
+}
+
+// Key implements iterator.
+func (i *peerIterator) Key() []byte { return i.run.Keys[i.at] }
+
+// ValueAndErr implements iterator.
+func (i *peerIterator) ValueAndErr() ([]byte, error) { return i.run.Values[i.at], nil }
+
+// Error implements iterator.
+func (i *peerIterator) Error() error { return i.err }
+
+// Close implements iterator.
+func (i *peerIterator) Close() error { return i.err }
+
+// stopPeer closes what leads to another process.
+func (s *Shard) stopPeer() {
+	if s.peer == nil {
+		return
+	}
+	if err := s.peer.peer.Close(); err != nil {
+		s.opts.Logger.Error("leave a shard", slog.Int("shard", s.no), slog.Any("error", err))
+	}
+}
