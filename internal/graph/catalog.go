@@ -1,5 +1,7 @@
 package graph
 
+import "time"
+
 // Catalog knows the names of one graph. Names get numbers when they are first written and keep them for ever, so a
 // Catalog may be read at any time without a transaction. All methods are safe for concurrent use and cheap.
 type Catalog interface {
@@ -40,6 +42,22 @@ type Index struct {
 	Online bool
 	// Failure says why the index could not be built; it is then neither kept nor read, and can only be dropped.
 	Failure string
+	// TTL makes this the order in which a TTL's vertices or edges expire instead of an index: TTL after the time that the one
+	// property holds, or, without one, after the last write. Indexes does not give it.
+	TTL time.Duration
+}
+
+// TTL makes the vertices of a label, or the edges of a type, expire.
+type TTL struct {
+	Label string // of vertices, or ""
+	Type  string // of edges, or ""
+	// After is how long they live: from the last write of their own labels and properties, or from the time that Property
+	// holds.
+	After time.Duration
+	// Property, if it is not empty, holds a zoned date time, or a local one or a date in UTC, or a number of seconds since 1970,
+	// from 1e11 on of milliseconds, from 1e14 on of microseconds and from 1e17 on of nanoseconds. What holds none does not
+	// expire.
+	Property string
 }
 
 // Counts are a graph's statistics as a planner needs them, from counters that are kept on every write.

@@ -167,6 +167,20 @@ func (g *Graph) CreateIndex(ctx context.Context, ix graph.Index) error {
 // IndexProgress gives 1: an index is there when CreateIndex returns.
 func (g *Graph) IndexProgress(graph.IndexID) float64 { return 1 }
 
+// SetTTL is refused: nothing expires here.
+func (g *Graph) SetTTL(context.Context, graph.TTL) error { return errNoTTL }
+
+// DropTTL is refused likewise.
+func (g *Graph) DropTTL(context.Context, string, string) error { return errNoTTL }
+
+// TTLs gives none.
+func (g *Graph) TTLs() []graph.TTL { return nil }
+
+var errNoTTL = &graph.Error{
+	Kind: graph.KindInvalid, Code: "Neo.DatabaseError.General.UnknownError", Type: "SchemaError", Phase: graph.PhaseRuntime,
+	Detail: "NoTTL", Msg: "this store lets nothing expire",
+}
+
 // DropIndex removes an index or constraint by name.
 func (g *Graph) DropIndex(ctx context.Context, name string) error {
 	if err := g.lock(ctx); err != nil {

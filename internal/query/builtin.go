@@ -93,6 +93,10 @@ func (e *Engine) register() {
 			}
 			return rows, nil
 		})
+	add("show.labels(filter :: STRING, names :: LIST<STRING>) :: (label :: STRING, nodes :: INTEGER, ttl :: DURATION?, ttlProperty :: STRING?)",
+		"List the labels in use or with a TTL.", showLabels)
+	add("show.types(filter :: STRING, names :: LIST<STRING>) :: (relationshipType :: STRING, relationships :: INTEGER, ttl :: DURATION?, ttlProperty :: STRING?)",
+		"List the relationship types in use or with a TTL.", showTypes)
 	add("show.functions(filter :: STRING, names :: LIST<STRING>) :: (name :: STRING, category :: STRING, description :: STRING, signature :: STRING, aggregating :: BOOLEAN)",
 		"List the functions.", showFunctions)
 	add("show.procedures(filter :: STRING, names :: LIST<STRING>) :: (name :: STRING, description :: STRING, mode :: STRING, worksOnSystem :: BOOLEAN, signature :: STRING)",

@@ -28,6 +28,8 @@ func (e *Engine) command(ctx context.Context, g shard.Graph, p *prepared, params
 		return e.createIndex(ctx, g, c, res)
 	case *cypher.DropIndex:
 		return e.dropIndex(ctx, g, c, res)
+	case *cypher.AlterTTL:
+		return e.alterTTL(ctx, g, c, params)
 	case *cypher.CreateGraph:
 		return e.createGraph(ctx, c)
 	case *cypher.DropGraph:

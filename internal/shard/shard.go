@@ -10,7 +10,8 @@ import (
 // Graph is one graph, whatever the number of its shards and wherever they are. It is safe for concurrent use.
 type Graph interface {
 	graph.Catalog
-	// Begin opens a transaction on one consistent cut over all shards. Any number may read and write side by side;
+	// Begin opens a transaction on one consistent cut over all shards, in which nothing has expired; what expires while the
+	// transaction runs stays in its cut. Any number may read and write side by side;
 	// WriteExclusive alone waits, within ctx, for whoever commits.
 	Begin(ctx context.Context, mode Mode) (Tx, error)
 	// CreateIndex makes an index or constraint while others write, and returns when it is online. It fails if what is there
@@ -21,6 +22,13 @@ type Graph interface {
 	IndexProgress(id graph.IndexID) float64
 	// DropIndex removes an index or constraint by name.
 	DropIndex(ctx context.Context, name string) error
+	// SetTTL gives a label or an edge type a TTL, or another one, and returns when what is there is held to it. Without a
+	// property, what was there before the first TTL lives as if it had been written then.
+	SetTTL(ctx context.Context, t graph.TTL) error
+	// DropTTL ends the TTL of a label or an edge type; what has it not is graph.KindNotFound.
+	DropTTL(ctx context.Context, label, typ string) error
+	// TTLs gives the labels and edge types with a TTL.
+	TTLs() []graph.TTL
 	// Load applies one load batch; see Load.
 	Load(ctx context.Context, l *Load) error
 	// LoadState gives the Seq and Mark of the last batch that was applied for a stream, or 0 and nil.

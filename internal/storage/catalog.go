@@ -5,8 +5,10 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -30,6 +32,7 @@ type catalog struct {
 	labels  [][]graph.LabelID
 	present map[presence]struct{}
 	indexes []graph.Index
+	ttls    []graph.Index   // those with a TTL
 	dropped []graph.IndexID // whose entries may not be gone yet
 	version uint64
 	nextIx  uint32
@@ -123,7 +126,7 @@ func OpenCatalog(first *Shard) (*Catalog, error) {
 			st.dropped = append(st.dropped, ix.ID)
 			return nil
 		}
-		st.indexes = append(st.indexes, ix)
+		st.put(ix)
 		return nil
 	})
 	if err != nil {
@@ -192,6 +195,9 @@ func (c *Catalog) AllProps() []string { return slices.Clip(c.state.Load().names[
 
 // Indexes implements graph.Catalog.
 func (c *Catalog) Indexes() []graph.Index { return c.state.Load().indexes }
+
+// Expiries gives the orders in which vertices and edges with a TTL expire; it must not be changed.
+func (c *Catalog) Expiries() []graph.Index { return c.state.Load().ttls }
 
 // Version implements graph.Catalog.
 func (c *Catalog) Version() uint64 { return c.state.Load().version }
@@ -357,22 +363,36 @@ func indexKey(id graph.IndexID) []byte { return keys.AppendNumbered(nil, keys.In
 func (c *Catalog) PutIndex(ix graph.Index) error {
 	return c.change(func(st *catalog, b *pebble.Batch) error {
 		st.version++
-		st.indexes = slices.Clone(st.indexes)
-		i := slices.IndexFunc(st.indexes, func(o graph.Index) bool { return o.ID == ix.ID })
-		if i >= 0 {
-			st.indexes[i] = ix
-		} else {
-			st.indexes = append(st.indexes, ix)
-		}
+		st.put(ix)
 		return b.Set(indexKey(ix.ID), appendIndex(nil, ix), nil)
 	})
+}
+
+// list gives the list that an index is in.
+func (st *catalog) list(ix graph.Index) *[]graph.Index {
+	if ix.TTL > 0 {
+		return &st.ttls
+	}
+	return &st.indexes
+}
+
+// put puts an index, new or changed, into a new list.
+func (st *catalog) put(ix graph.Index) {
+	l := st.list(ix)
+	*l = slices.Clone(*l)
+	if i := slices.IndexFunc(*l, func(o graph.Index) bool { return o.ID == ix.ID }); i >= 0 {
+		(*l)[i] = ix
+		return
+	}
+	*l = append(*l, ix)
 }
 
 // DropIndex takes an index out. Its number stays among those of Dropped until RemoveIndex.
 func (c *Catalog) DropIndex(ix graph.Index) error {
 	return c.change(func(st *catalog, b *pebble.Batch) error {
 		st.version++
-		st.indexes = slices.DeleteFunc(slices.Clone(st.indexes), func(o graph.Index) bool { return o.ID == ix.ID })
+		l := st.list(ix)
+		*l = slices.DeleteFunc(slices.Clone(*l), func(o graph.Index) bool { return o.ID == ix.ID })
 		st.dropped = append(slices.Clip(st.dropped), ix.ID)
 		record := appendIndex(nil, ix)
 		record[0] |= indexDropped
@@ -414,6 +434,7 @@ const (
 	indexOnline
 	indexFailed // a failure stands before the name
 	indexDropped
+	indexTTL // the TTL in nanoseconds stands before the name, and before a failure
 )
 
 func appendIndex(dst []byte, ix graph.Index) []byte {
@@ -427,6 +448,10 @@ func appendIndex(dst []byte, ix graph.Index) []byte {
 	if ix.Failure != "" {
 		flags |= indexFailed
 		parts = slices.Insert(parts, 0, ix.Failure)
+	}
+	if ix.TTL > 0 {
+		flags |= indexTTL
+		parts = slices.Insert(parts, 0, strconv.FormatInt(int64(ix.TTL), 10))
 	}
 	dst = append(dst, flags)
 	for _, s := range parts {
@@ -450,6 +475,13 @@ func parseIndex(b []byte) (ix graph.Index, err error) {
 		}
 		parts = append(parts, string(rest[:n]))
 		b = rest[n:]
+	}
+	if flags&indexTTL != 0 && len(parts) > 0 {
+		ttl, err := strconv.ParseInt(parts[0], 10, 64)
+		if err != nil || ttl <= 0 {
+			return ix, errRecord
+		}
+		ix.TTL, parts = time.Duration(ttl), parts[1:]
 	}
 	if flags&indexFailed != 0 && len(parts) > 0 {
 		ix.Failure, parts = parts[0], parts[1:]

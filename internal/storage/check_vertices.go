@@ -437,7 +437,7 @@ func (s *shardCheck) expectEntry(ix *CheckIndex, vals []graph.Value, o Owner) {
 	if !ix.Indexed || !ix.Online {
 		return
 	}
-	tuple, ok, loose, err := AppendTuple(nil, vals)
+	tuple, ok, loose, err := AppendIndexed(nil, &ix.Index, vals)
 	if err != nil || !ok {
 		return
 	}

@@ -41,6 +41,8 @@ type Options struct {
 	ReadOnly bool
 	// Peers, if it is set, leads to the processes that keep all shards of graphs but the first.
 	Peers Peers
+	// Clock tells the time by which vertices and edges with a TTL expire; default time.Now.
+	Clock func() time.Time
 	// Logger takes what the store has to say; default slog.Default().
 	Logger *slog.Logger
 	// Tuning holds sizes of the layout that tests make small. They may differ from one opening to the next.
@@ -69,6 +71,9 @@ type Tuning struct {
 	// IndexBatch is how many vertices or edges get their entries in one transaction of the building of an index, for
 	// which writers wait; default 2,048.
 	IndexBatch int
+	// ExpireBatch is how many vertices or edges, and about how many edges of such vertices, one transaction deletes that have
+	// expired; default 2,048.
+	ExpireBatch int
 	// ReclaimBytes is how many bytes of deleted large values a shard keeps at least before it gives their space back;
 	// default 64 KiB. Negative never does.
 	ReclaimBytes int
@@ -85,6 +90,9 @@ func (o *Options) EnsureDefaults() {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
 	def(&o.Shards, 1)
 	def(&o.ValueThreshold, 1<<10)
 	def(&o.CacheBytes, 128<<20)
@@ -93,6 +101,7 @@ func (o *Options) EnsureDefaults() {
 	def(&o.TxBytes, 512<<20)
 	def(&o.Tuning.PlaceBlock, 4096)
 	def(&o.Tuning.IndexBatch, 2048)
+	def(&o.Tuning.ExpireBatch, 2048)
 	def(&o.Tuning.SegmentBytes, 16<<10)
 	def(&o.Tuning.ChunkBytes, 64<<10)
 	def(&o.Tuning.FoldRecords, 64<<10)

@@ -14,6 +14,8 @@ type Storage interface {
 	Stats() map[string][]storage.Stats
 	// DecodedStats gives what the cache of decoded lists and columns has done.
 	DecodedStats() storage.DecodedStats
+	// Expired gives how many vertices and edges have been deleted because they had expired, by the graphs' names.
+	Expired() map[string][2]uint64
 }
 
 // storageCollector publishes the shapes of shards. A shard has two stores: graph, of topology and small properties, and
@@ -23,6 +25,7 @@ type storageCollector struct {
 	store   []storeMetric
 	levels  [2]*prometheus.Desc // tables, bytes
 	failed  *prometheus.Desc
+	expired [2]*prometheus.Desc // vertices, edges
 	blocks  [3]*prometheus.Desc // bytes, hits, misses
 	decoded []decodedMetric
 	scraped []*prometheus.Desc
@@ -78,6 +81,8 @@ func newStorage(s Storage) *storageCollector {
 	c.levels[0] = desc("storage_level_tables", "Tables of a level.", "graph", "shard", "store", "level")
 	c.levels[1] = desc("storage_level_bytes", "Bytes of a level's tables.", "graph", "shard", "store", "level")
 	c.failed = desc("storage_failed", "1 if a shard takes no more writes until the server is started again.", "graph", "shard")
+	c.expired[0] = desc("expired_vertices_total", "Vertices deleted because they had expired.", "graph")
+	c.expired[1] = desc("expired_edges_total", "Edges deleted because they, or one of their ends, had expired.", "graph")
 	c.blocks[0] = desc("block_cache_bytes", "Bytes in the block cache.")
 	c.blocks[1] = desc("block_cache_hits_total", "Blocks found in the block cache.")
 	c.blocks[2] = desc("block_cache_misses_total", "Blocks not found in the block cache.")
@@ -109,6 +114,11 @@ func (c *storageCollector) Collect(ch chan<- prometheus.Metric) {
 	for i := range c.decoded {
 		m := &c.decoded[i]
 		ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.get(&decoded))
+	}
+	for name, n := range c.s.Expired() {
+		for i, d := range c.expired {
+			ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n[i]), name)
+		}
 	}
 	var blocks *storage.InstanceStats
 	for name, shards := range c.s.Stats() {

@@ -1,12 +1,15 @@
 package cypher
 
 import (
+	"strings"
+
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/temporal"
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// Command is a statement that changes the schema or the engine and has no plan: one of *CreateIndex, *DropIndex,
+// Command is a statement that changes the schema or the engine and has no plan: one of *CreateIndex, *DropIndex, *AlterTTL,
 // *CreateGraph, *DropGraph, *Terminate.
 type Command interface{ command() }
 
@@ -28,6 +31,17 @@ type (
 		IfExists   bool
 	}
 
+	// AlterTTL gives a label or an edge type, of which one is named, a TTL, or ends it.
+	AlterTTL struct {
+		Label, Type string
+		// Create says that the label or type must have no TTL yet; if it has one, IfNotExists leaves that.
+		Create, IfNotExists bool
+		Remove              bool
+		// Options are constants and parameters by the names of the options, or, if Whole is set, one parameter.
+		Options map[string]plan.Expr
+		Whole   plan.Expr
+	}
+
 	// CreateGraph makes a graph.
 	CreateGraph struct {
 		Name        string
@@ -47,6 +61,7 @@ type (
 
 func (*CreateIndex) command() {}
 func (*DropIndex) command()   {}
+func (*AlterTTL) command()    {}
 func (*CreateGraph) command() {}
 func (*DropGraph) command()   {}
 func (*Terminate) command()   {}
@@ -84,6 +99,8 @@ func (b *binder) commandOf(body ast.Body) Command {
 		return d
 	case *ast.DropConstraint:
 		return &DropIndex{Name: c.Name, IfExists: c.IfExists, Constraint: true}
+	case *ast.AlterName:
+		return b.alterTTL(c)
 	case *ast.CreateGraph:
 		return &CreateGraph{Name: c.Name, OrReplace: c.OrReplace, IfNotExists: c.IfNotExists}
 	case *ast.DropGraph:
@@ -93,6 +110,64 @@ func (b *binder) commandOf(body ast.Body) Command {
 	}
 	b.unsupported(body, "this command is")
 	return nil
+}
+
+func (b *binder) alterTTL(c *ast.AlterName) Command {
+	a := &AlterTTL{Label: c.Name, Create: c.Create, IfNotExists: c.IfNotExists, Remove: c.Remove}
+	if c.Relationship {
+		a.Label, a.Type = "", c.Name
+	}
+	switch o := c.Options.(type) {
+	case *ast.MapLit:
+		a.Options = map[string]plan.Expr{}
+		for _, e := range o.Entries {
+			a.Options[e.Key] = b.option(e.Value)
+		}
+	case *ast.Parameter:
+		a.Whole = b.expr(o)
+	}
+	return a
+}
+
+// option is a constant or a parameter; duration('P1D') is the constant 'P1D'.
+func (b *binder) option(e ast.Expr) plan.Expr {
+	if c, ok := e.(*ast.Call); ok && strings.EqualFold(c.Name, "duration") && len(c.Args) == 1 {
+		e = c.Args[0]
+		if m, ok := e.(*ast.MapLit); ok {
+			return b.durationOf(m)
+		}
+	}
+	x := b.expr(e)
+	switch x.(type) {
+	case *plan.Const, *plan.Param:
+		return x
+	}
+	b.unsupported(e, "an option that is neither a literal nor a parameter nor the duration of one is")
+	return nil
+}
+
+// durationOf is the duration of a map of literal numbers.
+func (b *binder) durationOf(m *ast.MapLit) plan.Expr {
+	var d temporal.DurationBuilder
+	for _, e := range m.Entries {
+		var err error
+		switch n := e.Value.(type) {
+		case *ast.IntLit:
+			err = d.AddInt(e.Key, n.Value)
+		case *ast.FloatLit:
+			err = d.AddFloat(e.Key, n.Value)
+		default:
+			b.unsupported(e, "a part of a duration that is no literal number is")
+		}
+		if err != nil {
+			b.fail(graph.SyntaxError("InvalidArgumentValue", e.Pos, "%s", err.Error()))
+		}
+	}
+	v, err := d.Duration()
+	if err != nil {
+		b.fail(graph.SyntaxError("InvalidArgumentValue", m.Pos, "%s", err.Error()))
+	}
+	return &plan.Const{Value: graph.DurationValue(v)}
 }
 
 func (b *binder) noOptions(e ast.Expr) {
@@ -119,6 +194,7 @@ func (b *binder) index(s *ast.Schema) graph.Index {
 var showProcedures = map[ast.ShowKind]string{
 	ast.ShowIndexes: "show.indexes", ast.ShowConstraints: "show.constraints", ast.ShowGraphs: "show.graphs",
 	ast.ShowFunctions: "show.functions", ast.ShowProcedures: "show.procedures", ast.ShowTransactions: "show.transactions",
+	ast.ShowLabels: "show.labels", ast.ShowTypes: "show.types",
 }
 
 // show binds SHOW as a call of the procedure that gives the list.

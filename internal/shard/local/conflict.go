@@ -166,7 +166,7 @@ const replayStep = 4096
 func (tx *Tx) replay(ctx context.Context) (_ []*storage.Writer, err error) {
 	live := &Tx{g: tx.g, mode: shard.WriteExclusive}
 	live.begin()
-	live.replaying = true
+	live.replaying, live.stamped = true, tx.stamped
 	defer live.closeDecoded()
 	for rest := tx.log; len(rest) > 0 && err == nil; {
 		n := min(len(rest), replayStep)
@@ -178,6 +178,7 @@ func (tx *Tx) replay(ctx context.Context) (_ []*storage.Writer, err error) {
 	}
 	if err == nil {
 		tx.discard()
+		tx.due = live.due
 		return live.ws, nil
 	}
 	live.discard()

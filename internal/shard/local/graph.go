@@ -41,6 +41,7 @@ type Graph struct {
 	last    *publication
 	keys    *keyTables // or nil
 	pairs   map[graph.TypeID]*pairFilter
+	due     int64 // nothing that was applied expires before
 
 	defs   atomic.Pointer[indexDefs]
 	builds builds
@@ -56,6 +57,11 @@ type Graph struct {
 	fresh    atomic.Int64 // about how many records wait to be folded
 	kick     chan struct{}
 	foldDone chan struct{}
+
+	expiring   chan struct{} // holds one token while somebody deletes what has expired
+	rouse      chan struct{} // tells of an earlier due time
+	expireDone chan struct{}
+	expired    [2]atomic.Uint64 // vertices and edges
 }
 
 var _ shard.Graph = (*Graph)(nil)
@@ -70,6 +76,7 @@ type cut struct {
 	degrees  []storage.Degrees
 	sources  []source
 	defs     *indexDefs // as they were when the cut was made
+	due      int64      // nothing in it expires before
 	refs     int        // under Graph.mu
 
 	once   sync.Once
@@ -88,6 +95,7 @@ func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name,
 	g := &Graph{
 		name: name, dir: dir, opts: opts, writer: make(chan struct{}, 1), stop: make(chan struct{}), bases: map[uint64]int{},
 		idle: make(chan struct{}), kick: make(chan struct{}, 1), foldDone: make(chan struct{}),
+		expiring: make(chan struct{}, 1), rouse: make(chan struct{}, 1), expireDone: make(chan struct{}),
 	}
 	defer func() {
 		if err != nil {
@@ -130,6 +138,9 @@ func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name,
 		}
 	}
 	g.loadDefs()
+	if err := g.findDue(); err != nil {
+		return nil, err
+	}
 	g.decoded = newDecoded(shared.Decoded(), m.Shards)
 	if g.current, err = g.newCut(); err != nil {
 		return nil, err
@@ -137,9 +148,11 @@ func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name,
 	g.current.refs = 1
 	if opts.ReadOnly {
 		close(g.foldDone)
+		close(g.expireDone)
 	} else {
 		g.noteFresh()
 		go g.foldLoop()
+		go g.expireLoop()
 		g.resumeBuilds()
 	}
 	return g, nil
@@ -148,7 +161,7 @@ func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name,
 // newCut snapshots all shards. The caller holds the writer's lock.
 func (g *Graph) newCut() (*cut, error) {
 	g.cuts++
-	c := &cut{id: g.cuts, seq: g.seq, defs: g.defs.Load()}
+	c := &cut{id: g.cuts, seq: g.seq, defs: g.defs.Load(), due: g.due}
 	for _, s := range g.shards {
 		v, err := s.Snapshot()
 		if err != nil {
@@ -191,6 +204,12 @@ func (g *Graph) publish(p *publication, err error) error {
 		p.cut.refs = 1
 		old, g.current = g.current, p.cut
 		g.forget()
+		if g.current.due < old.due {
+			select {
+			case g.rouse <- struct{}{}:
+			default:
+			}
+		}
 	} else {
 		old.refs = 1
 	}
@@ -274,21 +293,55 @@ func (g *Graph) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
 	if err := g.enter(); err != nil {
 		return nil, err
 	}
+	tx, err := g.begin(ctx, mode)
+	if err != nil {
+		g.leave()
+		return nil, err
+	}
+	return tx, nil
+}
+
+// begin opens a transaction on a cut, or what is there, in which nothing has expired.
+func (g *Graph) begin(ctx context.Context, mode shard.Mode) (*Tx, error) {
 	tx := &Tx{g: g, mode: mode}
+	if mode != shard.Read {
+		if err := g.writable(); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		at := int64(never)
+		switch mode {
+		case shard.Read:
+			tx.cut = g.acquire()
+			at = tx.cut.due
+		case shard.Write:
+			tx.cut = g.acquireBase()
+			at = tx.cut.due
+		default:
+			if err := g.lock(ctx); err != nil {
+				return nil, err
+			}
+			at = g.due
+		}
+		if at == never || at > g.now() || g.opts.ReadOnly {
+			break
+		}
+		switch mode {
+		case shard.Read:
+			g.release(tx.cut)
+		case shard.Write:
+			g.releaseBase(tx.cut)
+		default:
+			g.unlock()
+		}
+		if err := g.expire(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if mode == shard.Read {
-		tx.cut = g.acquire()
 		tx.views, tx.defs = tx.cut.views, tx.cut.defs
 		return tx, nil
-	}
-	if err := g.writable(); err != nil {
-		g.leave()
-		return nil, err
-	}
-	if mode == shard.Write {
-		tx.cut = g.acquireBase()
-	} else if err := g.lock(ctx); err != nil {
-		g.leave()
-		return nil, err
 	}
 	tx.begin()
 	return tx, nil
@@ -309,8 +362,8 @@ func (g *Graph) writable() error {
 
 // commit applies the writers' changes and gives up the writer's lock, which the caller holds. It returns when they are
 // durable and can be read. seq is the commit's number, 0 if there was nothing to commit. keys are what a load knows of
-// unique indexes afterwards.
-func (g *Graph) commit(ws []*storage.Writer, keys *keyTables) (seq uint64, err error) {
+// unique indexes afterwards, and next says when what was written expires.
+func (g *Graph) commit(ws []*storage.Writer, keys *keyTables, next due) (seq uint64, err error) {
 	some := false
 	for _, w := range ws {
 		some = some || !w.Empty()
@@ -332,6 +385,7 @@ func (g *Graph) commit(ws []*storage.Writer, keys *keyTables) (seq uint64, err e
 	}
 	g.seq++
 	seq = g.seq
+	g.noteDue(next)
 	g.remember(written)
 	g.decoded.note(seq, ws)
 	p, err := g.enqueue()
@@ -360,6 +414,7 @@ func (g *Graph) close(ctx context.Context) error {
 		return graph.DeadlineError(ctx.Err())
 	}
 	<-g.foldDone
+	<-g.expireDone
 	g.builds.running.Wait()
 	g.release(g.current)
 	g.decoded.close()

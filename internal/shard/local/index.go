@@ -17,6 +17,11 @@ func (g *Graph) CreateIndex(ctx context.Context, ix graph.Index) error {
 	if err != nil || b == nil {
 		return err
 	}
+	return g.await(ctx, b, ix.Unique || ix.Required)
+}
+
+// await waits until an index is built. When ctx ends before, the build goes on, or, if it is strict, is given up.
+func (g *Graph) await(ctx context.Context, b *build, strict bool) error {
 	select {
 	case <-b.done:
 		return b.err
@@ -24,8 +29,8 @@ func (g *Graph) CreateIndex(ctx context.Context, ix graph.Index) error {
 		return closed()
 	case <-ctx.Done():
 	}
-	err = graph.DeadlineError(ctx.Err())
-	if ix.Unique || ix.Required {
+	err := graph.DeadlineError(ctx.Err())
+	if strict {
 		b.abandon(err)
 	}
 	return err
@@ -44,6 +49,12 @@ func (g *Graph) define(ctx context.Context, ix graph.Index) (*build, error) {
 	if err := g.checkIndex(ix); err != nil {
 		return nil, err
 	}
+	return g.addIndex(ix)
+}
+
+// addIndex puts a definition in the catalog and has what was there before added, if there can be any. The caller holds the
+// writer's lock.
+func (g *Graph) addIndex(ix graph.Index) (*build, error) {
 	var errs []error
 	if ix.Label != "" {
 		_, err := g.NewLabel(ix.Label)
@@ -68,7 +79,7 @@ func (g *Graph) define(ctx context.Context, ix graph.Index) (*build, error) {
 			ix.Name = "constraint_" + strconv.Itoa(int(ix.ID))
 		}
 	}
-	ix.Props, ix.Online, ix.Failure = slices.Clone(ix.Props), len(ix.Props) == 0, ""
+	ix.Props, ix.Online, ix.Failure = slices.Clone(ix.Props), ix.Label == "" && ix.Type == "", ""
 	if err := g.PutIndex(ix); err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func (g *Graph) startBuild(id graph.IndexID) *build {
 
 // resumeBuilds goes on with what was being built when the graph was closed.
 func (g *Graph) resumeBuilds() {
-	for _, ix := range g.Indexes() {
+	for _, ix := range g.allIndexes() {
 		if !ix.Online && ix.Failure == "" {
 			g.startBuild(ix.ID)
 		}
@@ -122,7 +122,7 @@ func (b *build) finish() error {
 			return errors.Join(context.Cause(b.ctx), b.g.removeIndex(ix))
 		}
 		ix.Online = true
-		all := append([]graph.Index(nil), b.g.Indexes()...)
+		all := b.g.allIndexes()
 		for i := range all {
 			if all[i].ID == ix.ID {
 				all[i] = ix

@@ -88,7 +88,13 @@ func (b *build) entry(tx *Tx, d *indexDef, vals []graph.Value, o storage.Owner) 
 	if !d.Indexed {
 		return nil
 	}
-	tuple, ok, loose, err := storage.AppendTuple(nil, vals)
+	if d.stamped() && vals[0].IsNull() {
+		vals[0] = tx.stamp()
+		if err := tx.putStamp(d, o); err != nil {
+			return err
+		}
+	}
+	tuple, ok, loose, err := storage.AppendIndexed(nil, &d.Index, vals)
 	if err != nil || !ok {
 		return err
 	}
@@ -101,6 +107,7 @@ func (b *build) entry(tx *Tx, d *indexDef, vals []graph.Value, o storage.Owner) 
 			return clash(d, vals, other, o)
 		}
 	}
+	tx.noteDue(d, tuple)
 	tx.ws[o.Vertex.Shard()].PutEntry(d.ID, tuple, !d.Unique || loose, o)
 	return nil
 }
@@ -188,7 +195,7 @@ func (b *build) someEdges(d *indexDef, from graph.VertexID) (next graph.VertexID
 			mark = from
 		}
 		err := b.put(mark, func(tx *Tx, d *indexDef) error {
-			if err := tx.EdgeRecords(b.ctx, some, recs[:len(some)]); err != nil {
+			if err := tx.edgeRecords(b.ctx, some, recs[:len(some)], true); err != nil {
 				return err
 			}
 			for i, e := range some {

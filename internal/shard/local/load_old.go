@@ -161,6 +161,9 @@ func (c *changer) read(old *oldVertices) (ok bool, err error) {
 func (c *changer) indexed(set graph.LabelSet) bool {
 	for _, l := range c.b.g.Labels(set) {
 		for _, d := range c.b.defs.byLabel[l] {
+			if d.stamped() {
+				return true
+			}
 			for _, col := range c.cols {
 				if slices.Contains(d.props, c.group.Props[col].Prop) {
 					return true

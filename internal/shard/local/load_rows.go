@@ -208,7 +208,7 @@ func (b *loadBatch) violation(id graph.VertexID, set graph.LabelSet, props []gra
 			if !d.Indexed {
 				continue
 			}
-			tuple, ok, nan, err := storage.AppendTuple(nil, vals)
+			tuple, ok, nan, err := storage.AppendIndexed(nil, &d.Index, vals)
 			if err != nil {
 				return &reject{"BadValue", err.Error()}, nil
 			}
@@ -354,7 +354,7 @@ func (b *loadBatch) edgeViolation(id graph.EdgeID, t graph.TypeID, props []graph
 		if !d.Indexed {
 			continue
 		}
-		tuple, ok, nan, err := storage.AppendTuple(nil, vals)
+		tuple, ok, nan, err := storage.AppendIndexed(nil, &d.Index, vals)
 		if err != nil {
 			return &reject{"BadValue", err.Error()}, nil
 		}

@@ -261,6 +261,7 @@ func (b *loadBatch) make(p *newVertices) error {
 	if p.given == n {
 		return nil
 	}
+	p.stamp(b.tx)
 	var present []graph.Property
 	for c, prop := range p.props {
 		if slices.ContainsFunc(p.cols[c], func(v graph.Value) bool { return !v.IsNull() }) && !hidden(prop) {
@@ -329,6 +330,7 @@ func (b *loadBatch) makeIn(p *newVertices, no, from, to int) error {
 // plainEntries adds the entries of an index that constrains nothing.
 func (b *loadBatch) plainEntries(bulk *storage.Bulk, p *newVertices, d *indexDef, from, to int, first uint64) error {
 	var tuples storage.Tuples
+	var key []byte
 	var locals []uint64
 	vals := make([]graph.Value, len(d.props))
 	at := make([]int, len(d.props))
@@ -343,11 +345,14 @@ func (b *loadBatch) plainEntries(bulk *storage.Bulk, p *newVertices, d *indexDef
 				vals[i] = p.cols[c][row]
 			}
 		}
-		ok, _, err := tuples.Add(vals...)
-		if err != nil {
+		var ok bool
+		var err error
+		if key, ok, _, err = storage.AppendIndexed(key[:0], &d.Index, vals); err != nil {
 			return err
 		}
 		if ok {
+			tuples.AddKey(key)
+			b.tx.noteDue(d, key)
 			locals = append(locals, first+uint64(row-from))
 		}
 	}
@@ -361,7 +366,7 @@ func indexable(defs []*indexDef, v graph.Value, prop graph.PropID) *reject {
 		return nil
 	}
 	for _, d := range defs {
-		if slices.Contains(d.props, prop) {
+		if d.TTL == 0 && slices.Contains(d.props, prop) {
 			if key, ok := keys.AppendOrdered(nil, v); ok && len(key) > keys.MaxOrdered {
 				return &reject{"BadValue", "the value is too large for the index " + d.Name}
 			}

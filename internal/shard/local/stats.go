@@ -30,5 +30,16 @@ func (s *Store) Stats() map[string][]storage.Stats {
 	return out
 }
 
+// Expired gives how many vertices and edges have been deleted since the start because they had expired, by graph.
+func (s *Store) Expired() map[string][2]uint64 {
+	out := map[string][2]uint64{}
+	for _, name := range s.Graphs() {
+		if g, err := s.Local(name); err == nil {
+			out[name] = [2]uint64{g.expired[0].Load(), g.expired[1].Load()}
+		}
+	}
+	return out
+}
+
 // DecodedStats gives what the cache of decoded lists and columns has done.
 func (s *Store) DecodedStats() storage.DecodedStats { return s.shared.Decoded().Stats() }

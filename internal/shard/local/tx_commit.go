@@ -33,7 +33,7 @@ func (tx *Tx) Commit(ctx context.Context) error {
 	}
 	tx.ended.Store(true)
 	var err error
-	tx.seq, err = tx.g.commit(ws, nil)
+	tx.seq, err = tx.g.commit(ws, nil, due{at: tx.due})
 	tx.end()
 	return err
 }

@@ -446,6 +446,11 @@ func (tx *Tx) value(ref keys.Ref) (graph.Value, error) {
 
 // EdgeRecords implements shard.Tx.
 func (tx *Tx) EdgeRecords(ctx context.Context, edges []graph.Edge, out []shard.Record) error {
+	return tx.edgeRecords(ctx, edges, out, false)
+}
+
+// edgeRecords is EdgeRecords; all asks for hidden properties too.
+func (tx *Tx) edgeRecords(ctx context.Context, edges []graph.Edge, out []shard.Record, all bool) error {
 	if err := tx.check(ctx); err != nil {
 		return err
 	}
@@ -453,6 +458,9 @@ func (tx *Tx) EdgeRecords(ctx context.Context, edges []graph.Edge, out []shard.R
 	return tx.eachEdge(edges, func(i int, ls *storage.Lists) error {
 		e := &edges[i]
 		ok, err := ls.Edge(ctx, e.Src.Local(), e.Dst, e.ID, func(p graph.PropID, v graph.Value, ref keys.Ref, isRef bool) (err error) {
+			if !all && hidden(p) {
+				return nil
+			}
 			if isRef {
 				if v, err = tx.value(ref); err != nil {
 					return err

@@ -21,10 +21,15 @@ type indexDefs struct {
 	byType  map[graph.TypeID][]*indexDef
 	// bare are the id spaces. Their property is a hidden one.
 	bare []*indexDef
+	// ttls are those of what expires.
+	ttls []*indexDef
 }
 
 // loadDefs makes the definitions follow the catalog.
-func (g *Graph) loadDefs() { g.storeDefs(g.Indexes()) }
+func (g *Graph) loadDefs() { g.storeDefs(g.allIndexes()) }
+
+// allIndexes gives the indexes and what stands in the order of its expiry.
+func (g *Graph) allIndexes() []graph.Index { return slices.Concat(g.Indexes(), g.Expiries()) }
 
 func (g *Graph) storeDefs(indexes []graph.Index) {
 	defs := &indexDefs{
@@ -39,6 +44,12 @@ func (g *Graph) storeDefs(indexes []graph.Index) {
 		if d.bare() {
 			d.props = []graph.PropID{spaceProp(ix.ID)}
 			defs.bare = append(defs.bare, d)
+		}
+		if d.stamped() {
+			d.props = []graph.PropID{spaceProp(ix.ID)}
+		}
+		if d.TTL > 0 {
+			defs.ttls = append(defs.ttls, d)
 		}
 		defs.byID[ix.ID] = d
 		if ix.Failure != "" {
@@ -87,11 +98,11 @@ func (tx *Tx) moveEntry(d *indexDef, old, vals []graph.Value, o storage.Owner) e
 	if !d.Indexed {
 		return nil
 	}
-	was, wasOK, wasLoose, err := storage.AppendTuple(nil, old)
+	was, wasOK, wasLoose, err := storage.AppendIndexed(nil, &d.Index, old)
 	if err != nil {
 		return err
 	}
-	now, nowOK, nowLoose, err := storage.AppendTuple(nil, vals)
+	now, nowOK, nowLoose, err := storage.AppendIndexed(nil, &d.Index, vals)
 	if err != nil {
 		return err
 	}
@@ -113,7 +124,7 @@ func (tx *Tx) putEntry(d *indexDef, vals []graph.Value, o storage.Owner) error {
 	if !d.Indexed {
 		return nil
 	}
-	tuple, ok, loose, err := storage.AppendTuple(nil, vals)
+	tuple, ok, loose, err := storage.AppendIndexed(nil, &d.Index, vals)
 	if err != nil || !ok {
 		return err
 	}
@@ -124,7 +135,7 @@ func (tx *Tx) deleteEntry(d *indexDef, vals []graph.Value, o storage.Owner) erro
 	if !d.Indexed {
 		return nil
 	}
-	tuple, ok, loose, err := storage.AppendTuple(nil, vals)
+	tuple, ok, loose, err := storage.AppendIndexed(nil, &d.Index, vals)
 	if err != nil || !ok {
 		return err
 	}
@@ -144,6 +155,7 @@ func (tx *Tx) putTuple(d *indexDef, tuple []byte, loose bool, o storage.Owner) e
 			return nil
 		}
 	}
+	tx.noteDue(d, tuple)
 	tx.ws[o.Vertex.Shard()].PutEntry(d.ID, tuple, !d.Unique || loose, o)
 	return nil
 }

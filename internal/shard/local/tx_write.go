@@ -24,6 +24,9 @@ type write struct {
 	log []shard.Mutation
 	// replaying says that what is created has its id already.
 	replaying bool
+	// due is the earliest time at which something that was written expires, and stamped the time of the writing.
+	due     int64
+	stamped graph.Value
 	// dups holds, by index and tuple, further owners of what a unique index holds one of; at commit there must be none.
 	dups map[string][]storage.Owner
 }
@@ -37,7 +40,7 @@ func (tx *Tx) begin() {
 	tx.views = nil
 	tx.write = write{
 		sets: map[graph.VertexID]graph.LabelSet{}, deleted: map[graph.VertexID]struct{}{}, touched: map[graph.VertexID]struct{}{},
-		touchedEdges: map[graph.EdgeID]graph.Edge{}, dups: map[string][]storage.Owner{},
+		touchedEdges: map[graph.EdgeID]graph.Edge{}, dups: map[string][]storage.Owner{}, due: never,
 	}
 	for no, s := range tx.g.shards {
 		var w *storage.Writer
@@ -198,7 +201,8 @@ func (tx *Tx) createVertex(m *shard.Mutation) error {
 		w = tx.place()
 		m.Vertex = w.NewVertex()
 	}
-	if err := w.PutVertex(m.Vertex, set, labels, m.Props); err != nil {
+	props := tx.stampVertex(labels, m.Props)
+	if err := w.PutVertex(m.Vertex, set, labels, props); err != nil {
 		return err
 	}
 	tx.sets[m.Vertex] = set
@@ -207,7 +211,7 @@ func (tx *Tx) createVertex(m *shard.Mutation) error {
 			if d.Required {
 				tx.touched[m.Vertex] = struct{}{}
 			}
-			if err := tx.putEntry(d, d.values(m.Props), storage.Owner{Vertex: m.Vertex}); err != nil {
+			if err := tx.putEntry(d, d.values(props), storage.Owner{Vertex: m.Vertex}); err != nil {
 				return err
 			}
 		}
@@ -224,9 +228,10 @@ func (tx *Tx) setVertex(ctx context.Context, m *shard.Mutation) error {
 		return err
 	}
 	owner := storage.Owner{Vertex: m.Vertex}
+	props := tx.stampVertex(tx.g.Labels(set), m.Props)
 	for _, l := range tx.g.Labels(set) {
 		for _, d := range tx.defs.byLabel[l] {
-			if !d.touches(m.Props) {
+			if !d.touches(props) {
 				continue
 			}
 			if d.Required {
@@ -236,12 +241,12 @@ func (tx *Tx) setVertex(ctx context.Context, m *shard.Mutation) error {
 			if err != nil {
 				return err
 			}
-			if err := tx.moveEntry(d, old, d.merged(old, m.Props), owner); err != nil {
+			if err := tx.moveEntry(d, old, d.merged(old, props), owner); err != nil {
 				return err
 			}
 		}
 	}
-	return tx.ws[m.Vertex.Shard()].SetProps(m.Vertex, m.Props)
+	return tx.ws[m.Vertex.Shard()].SetProps(m.Vertex, props)
 }
 
 // valuesOf reads the values of an index's properties of one vertex.
@@ -284,10 +289,16 @@ func (tx *Tx) setLabels(ctx context.Context, m *shard.Mutation) error {
 	if err := tx.g.Present(set, may); err != nil {
 		return err
 	}
+	if err := tx.restamp(ctx, m.Vertex, old, set); err != nil {
+		return err
+	}
 	owner := storage.Owner{Vertex: m.Vertex}
 	for _, ls := range [...][]graph.LabelID{removed, added} {
 		for _, l := range ls {
 			for _, d := range tx.defs.byLabel[l] {
+				if d.stamped() {
+					continue
+				}
 				vals, err := tx.valuesOf(ctx, d, m.Vertex)
 				if err != nil {
 					return err
@@ -346,10 +357,14 @@ func (tx *Tx) deleteVertex(ctx context.Context, id graph.VertexID) error {
 		return nil
 	}
 	owner := storage.Owner{Vertex: id}
+	var stamps []graph.PropID
 	for _, l := range tx.g.Labels(set) {
 		for _, d := range tx.defs.byLabel[l] {
 			if !d.Indexed {
 				continue
+			}
+			if d.stamped() {
+				stamps = append(stamps, d.props[0])
 			}
 			vals, err := tx.valuesOf(ctx, d, id)
 			if err != nil {
@@ -366,7 +381,7 @@ func (tx *Tx) deleteVertex(ctx context.Context, id graph.VertexID) error {
 	}
 	tx.deleted[id] = struct{}{}
 	delete(tx.touched, id)
-	return tx.ws[id.Shard()].DropVertex(id, tx.g.Labels(set), append(tx.g.PropsOf(nil, set), keys...))
+	return tx.ws[id.Shard()].DropVertex(id, tx.g.Labels(set), slices.Concat(tx.g.PropsOf(nil, set), keys, stamps))
 }
 
 func (tx *Tx) createEdge(m *shard.Mutation) error {
@@ -377,7 +392,8 @@ func (tx *Tx) createEdge(m *shard.Mutation) error {
 		}
 	}
 	src, dst := tx.ws[e.Src.Shard()], tx.ws[e.Dst.Shard()]
-	body, err := src.EdgeBody(nil, m.Props)
+	props := tx.stampEdge(e.Type, m.Props)
+	body, err := src.EdgeBody(nil, props)
 	if err != nil {
 		return err
 	}
@@ -391,7 +407,7 @@ func (tx *Tx) createEdge(m *shard.Mutation) error {
 		if d.Required {
 			tx.touchedEdges[e.ID] = *e
 		}
-		if err := tx.putEntry(d, d.values(m.Props), edgeOwner(*e)); err != nil {
+		if err := tx.putEntry(d, d.values(props), edgeOwner(*e)); err != nil {
 			return err
 		}
 	}
@@ -425,8 +441,9 @@ func (tx *Tx) setEdge(ctx context.Context, m *shard.Mutation) error {
 	if !tx.edgeThere(e) {
 		return gone("edge", uint64(e.ID))
 	}
+	props := tx.stampEdge(e.Type, m.Props)
 	for _, d := range tx.defs.byType[e.Type] {
-		if !d.touches(m.Props) {
+		if !d.touches(props) {
 			continue
 		}
 		if d.Required {
@@ -439,11 +456,11 @@ func (tx *Tx) setEdge(ctx context.Context, m *shard.Mutation) error {
 		if !ok {
 			continue
 		}
-		if err := tx.moveEntry(d, old, d.merged(old, m.Props), edgeOwner(e)); err != nil {
+		if err := tx.moveEntry(d, old, d.merged(old, props), edgeOwner(e)); err != nil {
 			return err
 		}
 	}
-	body, ok, err := tx.ws[e.Src.Shard()].SetEdgeProps(e, m.Props)
+	body, ok, err := tx.ws[e.Src.Shard()].SetEdgeProps(e, props)
 	if err != nil {
 		return err
 	}
@@ -456,7 +473,7 @@ func (tx *Tx) setEdge(ctx context.Context, m *shard.Mutation) error {
 // edgeValuesOf reads the values of an index's properties of one edge.
 func (tx *Tx) edgeValuesOf(ctx context.Context, d *indexDef, e graph.Edge) (vals []graph.Value, ok bool, err error) {
 	var rec [1]shard.Record
-	if err := tx.EdgeRecords(ctx, []graph.Edge{e}, rec[:]); err != nil {
+	if err := tx.edgeRecords(ctx, []graph.Edge{e}, rec[:], true); err != nil {
 		return nil, false, err
 	}
 	return d.values(rec[0].Props), rec[0].Labels != 0, nil

@@ -69,6 +69,18 @@ type DropConstraint struct {
 	IfExists bool
 }
 
+// AlterName is CREATE LABEL name [IF NOT EXISTS] [OPTIONS map], ALTER LABEL name SET OPTIONS map, or ALTER LABEL name REMOVE
+// TTL; RELATIONSHIP TYPE in the place of LABEL makes it one of a type.
+type AlterName struct {
+	At
+	Relationship bool
+	Name         string
+	Create       bool
+	IfNotExists  bool
+	Remove       bool
+	Options      Expr // *MapLit, *Parameter or nil
+}
+
 // CreateGraph is CREATE [OR REPLACE] GRAPH name [IF NOT EXISTS]; DATABASE is another word for GRAPH.
 type CreateGraph struct {
 	At
@@ -95,6 +107,8 @@ const (
 	ShowFunctions
 	ShowProcedures
 	ShowTransactions
+	ShowLabels
+	ShowTypes
 )
 
 // Show is SHOW [filter] list [names] [YIELD … | WHERE …] [RETURN …].
@@ -118,6 +132,7 @@ func (*CreateIndex) body()           {}
 func (*DropIndex) body()             {}
 func (*CreateConstraint) body()      {}
 func (*DropConstraint) body()        {}
+func (*AlterName) body()             {}
 func (*CreateGraph) body()           {}
 func (*DropGraph) body()             {}
 func (*Show) body()                  {}

@@ -29,6 +29,8 @@ func (p *printer) command(b Body) {
 	case *DropConstraint:
 		p.put("DROP CONSTRAINT ")
 		p.dropped(c.Name, c.IfExists)
+	case *AlterName:
+		p.alterName(c)
 	case *CreateGraph:
 		p.put("CREATE ")
 		p.putIf(c.OrReplace, "OR REPLACE ")
@@ -134,6 +136,26 @@ func (p *printer) required(c *CreateConstraint) {
 	}
 }
 
+func (p *printer) alterName(c *AlterName) {
+	what := "LABEL "
+	if c.Relationship {
+		what = "RELATIONSHIP TYPE "
+	}
+	if c.Create {
+		p.put("CREATE ", what, Quote(c.Name))
+		p.putIf(c.IfNotExists, " IF NOT EXISTS")
+		p.options(c.Options)
+		return
+	}
+	p.put("ALTER ", what, Quote(c.Name))
+	if c.Remove {
+		p.put(" REMOVE TTL")
+		return
+	}
+	p.put(" SET")
+	p.options(c.Options)
+}
+
 func (p *printer) options(e Expr) {
 	if e != nil {
 		p.put(" OPTIONS ")
@@ -178,6 +200,7 @@ func (p *printer) showNames(c *Show) {
 	p.put([...]string{
 		ShowIndexes: "INDEXES", ShowConstraints: "CONSTRAINTS", ShowGraphs: "GRAPHS", ShowFunctions: "FUNCTIONS",
 		ShowProcedures: "PROCEDURES", ShowTransactions: "TRANSACTIONS",
+		ShowLabels: "LABELS", ShowTypes: "TYPES",
 	}[c.Kind])
 	if len(c.Names) > 0 {
 		p.put(" ")

@@ -238,6 +238,8 @@ func (w walker) part(n Node) {
 		opt(w, n.Schema)
 		opt(w, n.Type)
 		w.all(n.Options)
+	case *AlterName:
+		w.all(n.Options)
 	case *Show:
 		each(w, n.Names)
 		opt(w, n.Yield)

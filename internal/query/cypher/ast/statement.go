@@ -35,7 +35,7 @@ type Statement struct {
 }
 
 // Body is what a statement asks for: *Query, or one of the commands *CreateIndex, *DropIndex, *CreateConstraint,
-// *DropConstraint, *CreateGraph, *DropGraph, *Show, *TerminateTransactions.
+// *DropConstraint, *AlterName, *CreateGraph, *DropGraph, *Show, *TerminateTransactions.
 type Body interface {
 	Node
 	body()

@@ -13,6 +13,8 @@ func (p *parser) command() ast.Body {
 	switch {
 	case p.is("CREATE"):
 		return p.create(at)
+	case p.is("ALTER"):
+		return p.alter(at)
 	case p.take("DROP"):
 		return p.drop(at)
 	case p.take("SHOW"):
@@ -42,6 +44,9 @@ func (p *parser) create(at ast.At) ast.Body {
 	case p.is("CREATE", "GRAPH"), p.is("CREATE", "DATABASE"):
 		p.next()
 		return p.createGraph(at, false)
+	case p.isNameKind(1):
+		p.next()
+		return p.createName(at)
 	case p.take("CREATE", "INDEX"):
 		return p.createIndex(at, ast.IndexRange)
 	}
@@ -64,6 +69,57 @@ func (p *parser) createGraph(at ast.At, replace bool) ast.Body {
 	return &ast.CreateGraph{
 		At: at, OrReplace: replace, Name: p.dotted("a graph's name"), IfNotExists: p.take("IF", "NOT", "EXISTS"),
 	}
+}
+
+// isNameKind reports whether LABEL or RELATIONSHIP TYPE and a name come i tokens from here.
+func (p *parser) isNameKind(i int) bool {
+	switch t := p.peekAt(i); {
+	case t.is("NODE") && p.peekAt(i+1).is("LABEL"), (t.is("RELATIONSHIP") || t.is("EDGE")) && p.peekAt(i+1).is("TYPE"):
+		i++
+	case !t.is("LABEL"):
+		return false
+	}
+	return p.peekAt(i + 1).name()
+}
+
+// nameKind reads LABEL or RELATIONSHIP TYPE and a name.
+func (p *parser) nameKind(at ast.At) *ast.AlterName {
+	c := &ast.AlterName{At: at}
+	if p.oneOf("RELATIONSHIP", "EDGE") != "" {
+		c.Relationship = true
+		p.need("TYPE")
+	} else {
+		p.take("NODE")
+		p.need("LABEL")
+	}
+	c.Name = p.name("a label or relationship type")
+	return c
+}
+
+func (p *parser) createName(at ast.At) ast.Body {
+	c := p.nameKind(at)
+	c.Create, c.IfNotExists = true, p.take("IF", "NOT", "EXISTS")
+	c.Options = p.options()
+	return c
+}
+
+func (p *parser) alter(at ast.At) ast.Body {
+	p.need("ALTER")
+	if !p.isNameKind(0) {
+		p.unexpected("LABEL or RELATIONSHIP TYPE and a name")
+	}
+	c := p.nameKind(at)
+	switch {
+	case p.take("SET"):
+		if c.Options = p.options(); c.Options == nil {
+			p.unexpected("OPTIONS")
+		}
+	case p.take("REMOVE", "TTL"), p.take("DROP", "TTL"):
+		c.Remove = true
+	default:
+		p.unexpected("SET OPTIONS or REMOVE TTL")
+	}
+	return c
 }
 
 // schemaName reads the optional name of an index or a constraint.
@@ -271,6 +327,8 @@ var shows = []struct {
 	{ast.ShowGraphs, []string{"GRAPHS", "GRAPH", "DATABASES", "DATABASE"}, nil},
 	{ast.ShowFunctions, []string{"FUNCTIONS", "FUNCTION"}, []string{"BUILT IN", "USER DEFINED"}},
 	{ast.ShowProcedures, []string{"PROCEDURES", "PROCEDURE"}, nil},
+	{ast.ShowLabels, []string{"LABELS", "LABEL"}, []string{"NODE"}},
+	{ast.ShowTypes, []string{"TYPES", "TYPE"}, []string{"RELATIONSHIP", "EDGE"}},
 	{ast.ShowTransactions, []string{"TRANSACTIONS", "TRANSACTION"}, nil},
 }
 
@@ -309,7 +367,7 @@ func (p *parser) showKind(s *ast.Show) bool {
 		}
 	}
 	p.i = start
-	p.unexpected("INDEXES, CONSTRAINTS, GRAPHS, FUNCTIONS, PROCEDURES or TRANSACTIONS")
+	p.unexpected("INDEXES, CONSTRAINTS, LABELS, RELATIONSHIP TYPES, GRAPHS, FUNCTIONS, PROCEDURES or TRANSACTIONS")
 	return false
 }
 

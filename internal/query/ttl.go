@@ -1,0 +1,208 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/temporal"
+	"github.com/hopgate/hopgate/internal/query/cypher"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+func schemaError(kind graph.Kind, code, detail, format string, args ...any) error {
+	return &graph.Error{
+		Kind: kind, Code: "Neo.ClientError.Schema." + code, Type: "SchemaError", Phase: graph.PhaseRuntime, Detail: detail,
+		Msg: fmt.Sprintf(format, args...),
+	}
+}
+
+// alterTTL runs CREATE LABEL, ALTER LABEL and the same of relationship types.
+func (e *Engine) alterTTL(ctx context.Context, g shard.Graph, c *cypher.AlterTTL, params map[string]graph.Value) error {
+	name := c.Label + c.Type
+	if c.Remove {
+		err := g.DropTTL(ctx, c.Label, c.Type)
+		if isKind(err, graph.KindNotFound) {
+			return schemaError(graph.KindNotFound, "ConstraintNotFound", "NotFound", "%s has no TTL", name)
+		}
+		return err
+	}
+	options, err := ttlOptions(c, params)
+	if err != nil {
+		return err
+	}
+	old := ttlOn(g, c.Label, c.Type)
+	switch {
+	case c.Create && old != nil && c.IfNotExists:
+		return nil
+	case c.Create && old != nil:
+		return schemaError(graph.KindExists, "EquivalentSchemaRuleAlreadyExists", "TTLExists", "%s has a TTL already; ALTER changes it", name)
+	case c.Create && len(options) == 0:
+		return e.internName(ctx, g, c)
+	}
+	t := graph.TTL{Label: c.Label, Type: c.Type}
+	if old != nil {
+		t = *old // what no option names stays
+	}
+	drop, err := setOptions(&t, options)
+	switch {
+	case err != nil:
+		return err
+	case drop && old == nil:
+		return nil
+	case drop:
+		return g.DropTTL(ctx, c.Label, c.Type)
+	case t.After == 0:
+		return schemaError(graph.KindInvalid, "SchemaRuleCreationFailed", "InvalidTTL", "the options of %s name no ttl", name)
+	}
+	return g.SetTTL(ctx, t)
+}
+
+// internName makes a label or a relationship type known.
+func (e *Engine) internName(ctx context.Context, g shard.Graph, c *cypher.AlterTTL) error {
+	tx, err := g.Begin(ctx, shard.Write)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if c.Type != "" {
+		_, err = tx.Type(c.Type)
+	} else {
+		_, err = tx.Label(c.Label)
+	}
+	return err
+}
+
+// ttlOn gives the TTL of a label or a type, nil if it has none.
+func ttlOn(g shard.Graph, label, typ string) *graph.TTL {
+	for _, t := range g.TTLs() {
+		if t.Label == label && t.Type == typ {
+			return &t
+		}
+	}
+	return nil
+}
+
+// ttlOptions gives the options of a command by their names.
+func ttlOptions(c *cypher.AlterTTL, params map[string]graph.Value) (map[string]graph.Value, error) {
+	options := map[string]graph.Value{}
+	if c.Whole != nil {
+		v, err := optionValue(c.Whole, params)
+		if err != nil {
+			return nil, err
+		}
+		if v.Kind() != graph.Map {
+			return nil, graph.TypeError("InvalidArgumentType", "OPTIONS must be a map")
+		}
+		for _, e := range v.Map() {
+			options[e.Key] = e.Value
+		}
+	}
+	for name, x := range c.Options {
+		var err error
+		if options[name], err = optionValue(x, params); err != nil {
+			return nil, err
+		}
+	}
+	return options, nil
+}
+
+// setOptions sets what options say; drop tells that the TTL is to end.
+func setOptions(t *graph.TTL, options map[string]graph.Value) (drop bool, err error) {
+	for name, v := range options {
+		switch {
+		case name == "ttl" && v.IsNull():
+			drop = true
+		case name == "ttl":
+			if t.After, err = lifetime(v); err != nil {
+				return false, err
+			}
+		case name == "property" && v.IsNull():
+			t.Property = ""
+		case name == "property" && v.Kind() == graph.String:
+			t.Property = v.Str()
+		case name == "property":
+			return false, graph.TypeError("InvalidArgumentType", "the option property must be the name of a property")
+		default:
+			return false, schemaError(graph.KindInvalid, "SchemaRuleCreationFailed", "UnknownOption",
+				"there is no option %s; there are ttl and property", name)
+		}
+	}
+	return drop, nil
+}
+
+func optionValue(x plan.Expr, params map[string]graph.Value) (graph.Value, error) {
+	if p, ok := x.(*plan.Param); ok {
+		v, ok := params[p.Name]
+		if !ok {
+			return v, &graph.Error{
+				Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ParameterMissing", Type: "ParameterMissing",
+				Phase: graph.PhaseCompile, Detail: "MissingParameter", Msg: "expected parameter(s): " + p.Name,
+			}
+		}
+		return v, nil
+	}
+	return x.(*plan.Const).Value, nil
+}
+
+// lifetime reads a duration, its text, or a number of seconds.
+func lifetime(v graph.Value) (time.Duration, error) {
+	d := temporal.Duration{}
+	switch v.Kind() {
+	case graph.Duration:
+		d = v.Duration()
+	case graph.String:
+		var err error
+		if d, err = temporal.ParseDuration(v.Str()); err != nil {
+			return 0, schemaError(graph.KindInvalid, "SchemaRuleCreationFailed", "InvalidTTL", "the ttl %q is no duration", v.Str())
+		}
+	case graph.Int:
+		d.Seconds = v.Int()
+	default:
+		return 0, graph.TypeError("InvalidArgumentType", "a ttl must be a duration, the text of one or a number of seconds, not a value of type %s", v.Kind())
+	}
+	const day = 86400
+	most := int64(math.MaxInt64/time.Second) - 1
+	switch {
+	case d.Months != 0:
+		return 0, schemaError(graph.KindInvalid, "SchemaRuleCreationFailed", "InvalidTTL", "a ttl has no months or years, whose lengths differ; say days")
+	case d.Days > most/day/2 || d.Days < -most/day/2 || d.Seconds > most/2 || d.Seconds < -most/2:
+		return 0, schemaError(graph.KindInvalid, "SchemaRuleCreationFailed", "InvalidTTL", "a ttl is at most 146 years")
+	}
+	after := time.Duration(d.Days*day+d.Seconds)*time.Second + time.Duration(d.Nanos)
+	if after <= 0 {
+		return 0, schemaError(graph.KindInvalid, "SchemaRuleCreationFailed", "InvalidTTL", "a ttl is longer than nothing")
+	}
+	return after, nil
+}
+
+// showNames lists labels or relationship types with what they hold and their TTL.
+func showNames(names []string, counts map[string]uint64, ttl func(name string) *graph.TTL, args []graph.Value) [][]graph.Value {
+	var rows [][]graph.Value
+	for _, name := range names {
+		t := ttl(name)
+		if counts[name] == 0 && t == nil || !wanted(args, name) {
+			continue
+		}
+		row := []graph.Value{text(name), graph.IntValue(int64(counts[name])), {}, {}}
+		if t != nil {
+			row[2] = graph.DurationValue(temporal.Duration{Seconds: int64(t.After / time.Second), Nanos: int32(t.After % time.Second)})
+			if t.Property != "" {
+				row[3] = text(t.Property)
+			}
+		}
+		rows = append(rows, row)
+	}
+	return byName(rows, 0)
+}
+
+func showLabels(_ context.Context, g shard.Graph, tx shard.Tx, args []graph.Value) ([][]graph.Value, error) {
+	return showNames(g.AllLabels(), tx.Counts().ByLabel, func(name string) *graph.TTL { return ttlOn(g, name, "") }, args), nil
+}
+
+func showTypes(_ context.Context, g shard.Graph, tx shard.Tx, args []graph.Value) ([][]graph.Value, error) {
+	return showNames(g.AllTypes(), tx.Counts().ByType, func(name string) *graph.TTL { return ttlOn(g, "", name) }, args), nil
+}

@@ -1,0 +1,273 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// What has expired is deleted by an ordinary commit. A cut knows a time before which nothing in it expires. A transaction
+// that would begin on one that is overdue has what is due deleted first, so that no transaction sees what had expired when it
+// began, while one that runs keeps its cut. Else a goroutine deletes what is due in time.
+
+// never is later than all times.
+const never = math.MaxInt64
+
+// due is a time before which nothing expires: nothing that a commit writes, or, if all is set, nothing that there is.
+type due struct {
+	at  int64 // nanoseconds since 1970
+	all bool
+}
+
+func (g *Graph) now() int64 { return g.opts.Clock().UnixNano() }
+
+// noteDue notes what a commit says. The caller holds the writer's lock.
+func (g *Graph) noteDue(d due) {
+	if d.all {
+		g.due = d.at
+		return
+	}
+	g.due = min(g.due, d.at)
+}
+
+// noteDue notes when what has got an entry expires.
+func (tx *Tx) noteDue(d *indexDef, tuple []byte) {
+	if d.TTL == 0 {
+		return
+	}
+	if start, ok := storage.StartOf(tuple); ok {
+		tx.due = min(tx.due, storage.Due(start, &d.Index))
+	}
+}
+
+// findDue finds out when something expires first. The caller holds the writer's lock, or is opening the graph.
+func (g *Graph) findDue() error {
+	g.due = never
+	if len(g.defs.Load().ttls) == 0 || g.opts.ReadOnly {
+		return nil
+	}
+	tx := &Tx{g: g, mode: shard.WriteExclusive}
+	tx.begin()
+	defer tx.discard()
+	at, err := tx.earliest(context.Background(), math.MinInt64)
+	if err == nil {
+		g.due = at
+	} else {
+		g.due = math.MinInt64
+	}
+	return err
+}
+
+// refreshDue finds out anew when something expires first, and tells readers. The caller holds the writer's lock.
+func (g *Graph) refreshDue() error {
+	return errors.Join(g.findDue(), g.refresh())
+}
+
+// earliest is when something expires first, where nothing does before a time.
+func (tx *Tx) earliest(ctx context.Context, from int64) (int64, error) {
+	first := int64(never)
+	for _, d := range tx.g.defs.Load().ttls {
+		err := tx.walkDue(ctx, d, from, nil, func(start int64, _ storage.Owner) bool {
+			first = min(first, storage.Due(start, &d.Index))
+			return false
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	return first, nil
+}
+
+// walkDue calls f with the entries of a TTL that expire at a time or later, in the order of their times within each shard,
+// until f says no for that shard.
+func (tx *Tx) walkDue(ctx context.Context, d *indexDef, from int64, upper []byte, f func(start int64, o storage.Owner) bool) error {
+	start := int64(math.MinInt64)
+	if from > math.MinInt64+int64(d.TTL) {
+		start = from - int64(d.TTL)
+	}
+	lower := storage.AppendStart(nil, start)
+	for _, v := range tx.views {
+		malformed := false
+		err := v.Walk(ctx, d.ID, lower, upper, func(rest []byte, o storage.Owner) bool {
+			start, ok := storage.Start(rest)
+			malformed = !ok
+			return ok && f(start, o)
+		})
+		if err != nil {
+			return err
+		}
+		if malformed {
+			return graph.CorruptError("read when something expires", nil)
+		}
+	}
+	return nil
+}
+
+// expire deletes what is due. It returns when readers see a cut without it.
+func (g *Graph) expire(ctx context.Context) error {
+	select {
+	case g.expiring <- struct{}{}:
+	case <-ctx.Done():
+		return graph.DeadlineError(ctx.Err())
+	case <-g.stop:
+		return closed()
+	}
+	defer func() { <-g.expiring }()
+	for {
+		if some, err := g.expireStep(ctx); err != nil || !some {
+			return err
+		}
+	}
+}
+
+// expireStep deletes some of what is due and tells whether there was anything.
+func (g *Graph) expireStep(ctx context.Context) (some bool, err error) {
+	if err := g.enter(); err != nil {
+		return false, err
+	}
+	defer g.leave()
+	if err := g.writable(); err != nil {
+		return false, err
+	}
+	if err := g.lock(ctx); err != nil {
+		return false, err
+	}
+	now := g.now()
+	if g.due > now {
+		g.unlock()
+		return false, nil
+	}
+	tx := &Tx{g: g, mode: shard.WriteExclusive, plain: true}
+	tx.begin()
+	defer tx.closeDecoded()
+	next, err := tx.dropDue(ctx, now)
+	if err != nil {
+		tx.discard()
+		g.unlock()
+		return false, err
+	}
+	if !slices.ContainsFunc(tx.ws, func(w *storage.Writer) bool { return !w.Empty() }) {
+		// The time was that of something that has been changed or deleted since.
+		tx.discard()
+		defer g.unlock()
+		if next <= now {
+			return false, graph.CorruptError("delete what has expired: there is no such vertex or edge; check the graph", nil)
+		}
+		g.due = next
+		return true, g.refresh()
+	}
+	var gone [2]int64
+	for _, w := range tx.ws {
+		gone[0] -= w.Delta()[storage.Count{Kind: storage.CountVertices}]
+		gone[1] -= w.Delta()[storage.Count{Kind: storage.CountEdges}]
+	}
+	if _, err := g.commit(tx.ws, nil, due{next, true}); err != nil {
+		return false, err
+	}
+	for i, n := range gone {
+		g.expired[i].Add(uint64(n))
+	}
+	return true, nil
+}
+
+// dropDue deletes some of what is due and gives the time before which nothing of the rest expires.
+func (tx *Tx) dropDue(ctx context.Context, now int64) (next int64, err error) {
+	for _, d := range tx.g.defs.Load().ttls {
+		if err := tx.dropDueOf(ctx, d, now); err != nil {
+			return 0, err
+		}
+	}
+	return tx.earliest(ctx, tx.g.due)
+}
+
+func (tx *Tx) dropDueOf(ctx context.Context, d *indexDef, now int64) error {
+	if now < math.MinInt64+int64(d.TTL) {
+		return nil
+	}
+	last := now - int64(d.TTL)
+	upper := storage.AppendStart(nil, last+1)
+	most := tx.g.opts.Tuning.ExpireBatch
+	var owners []storage.Owner
+	err := tx.walkDue(ctx, d, tx.g.due, upper, func(_ int64, o storage.Owner) bool {
+		if len(owners) == most {
+			return false
+		}
+		owners = append(owners, o)
+		return true
+	})
+	if err != nil || len(owners) == 0 {
+		return err
+	}
+	var ms []shard.Mutation
+	if d.Type != "" {
+		t, _ := tx.g.Catalog.Type(d.Type)
+		for _, o := range owners {
+			ms = append(ms, shard.Mutation{Op: shard.DeleteEdge, Edge: edgeOf(o, t)})
+		}
+	} else {
+		ids := make([]graph.VertexID, len(owners))
+		for i, o := range owners {
+			ids[i] = o.Vertex
+		}
+		slices.Sort(ids)
+		if ms, err = tx.detach(ctx, ids, most); err != nil {
+			return err
+		}
+	}
+	return tx.Apply(ctx, ms)
+}
+
+// expirePause is how long to wait after a failure, and expireWait at most until the clock is looked at again, which may have
+// been set.
+const (
+	expirePause = 5 * time.Second
+	expireWait  = time.Minute
+)
+
+// expireLoop deletes what is due in time.
+func (g *Graph) expireLoop() {
+	defer close(g.expireDone)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		<-g.stop
+		cancel()
+	}()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-g.stop:
+			return
+		case <-g.rouse:
+		case <-timer.C:
+		}
+		g.mu.Lock()
+		at := g.current.due
+		g.mu.Unlock()
+		now := g.now()
+		wait := expireWait
+		switch {
+		case at == never:
+		case at > now:
+			wait = min(wait, time.Duration(at-now))
+		default:
+			if err := g.expire(ctx); err != nil {
+				wait = expirePause
+				if ctx.Err() == nil {
+					g.opts.Logger.Error("delete what has expired", slog.String("graph", g.name), slog.Any("error", err))
+				}
+			} else {
+				wait = 0
+			}
+		}
+		timer.Reset(wait)
+	}
+}
