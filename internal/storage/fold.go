@@ -480,28 +480,42 @@ func (f *folder) foldColumn(p graph.PropID, grid uint64, fresh []freshCell) erro
 	return f.putChunks(p, base, cs)
 }
 
-// putChunks writes cells, from the first vertex on, as one chunk, or halves them until the chunks are small enough.
-// Chunks without a value are not written.
-func (f *folder) putChunks(p graph.PropID, first uint64, cs *cells) error {
-	if len(cs.buf) == 0 {
-		return nil
-	}
-	f.buf = appendColumn(f.buf[:0], cs)
+// putChunks writes cells, from the first vertex on, as chunks. What follows the last value is left out: it may belong to
+// vertices that are still to come.
+func (f *folder) putChunks(p graph.PropID, first uint64, cs *cells) (err error) {
 	n := cs.len()
-	if len(f.buf) <= f.s.opts.Tuning.ChunkBytes || n == 1 {
-		return f.b.Set(keys.AppendChunk(nil, p, first+uint64(n)-1), f.buf, nil)
+	for n > 0 && len(cs.at(n-1)) == 0 {
+		n--
 	}
-	var half cells
-	for i := range n {
-		if i == n/2 {
-			if err := f.putChunks(p, first, &half); err != nil {
-				return err
-			}
-			half = cells{}
+	cs.end = cs.end[:n]
+	f.buf, err = packChunks(f.buf, p, first, cs, f.s.opts.Tuning.ChunkBytes, func(k, v []byte) error { return f.b.Set(k, v, nil) })
+	return err
+}
+
+// packChunks calls put with cells, from the first vertex on, as one chunk, or halves them until the chunks are small
+// enough. There are no chunks without a value. buf is memory to use, and to use again.
+func packChunks(buf []byte, p graph.PropID, first uint64, cs *cells, limit int, put func(k, v []byte) error) ([]byte, error) {
+	if len(cs.buf) == 0 {
+		return buf, nil
+	}
+	n := cs.len()
+	buf = keys.AppendChunk(buf[:0], p, first+uint64(n)-1)
+	size := len(buf)
+	buf = appendColumn(buf, cs)
+	if len(buf)-size <= limit || n == 1 {
+		return buf, put(buf[:size], buf[size:])
+	}
+	for _, at := range [...][2]int{{0, n / 2}, {n / 2, n}} {
+		var half cells
+		for i := at[0]; i < at[1]; i++ {
+			half.add(cs.at(i))
 		}
-		half.add(cs.at(i))
+		var err error
+		if buf, err = packChunks(buf, p, first+uint64(at[0]), &half, limit, put); err != nil {
+			return buf, err
+		}
 	}
-	return f.putChunks(p, first+uint64(n/2), &half)
+	return buf, nil
 }
 
 // foldLabels folds fresh memberships, one bitmap after the other.

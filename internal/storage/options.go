@@ -54,6 +54,9 @@ type Tuning struct {
 	// PlaceBlock is how many vertices in the order of their creation lie in one shard before the next one's turn;
 	// default 4,096.
 	PlaceBlock int
+	// PackVertices is how many new vertices in a row with the same labels and properties a transaction packs at once;
+	// default 32.
+	PackVertices int
 	// SegmentBytes is the size above which a packed edge list is split; default 16 KiB.
 	SegmentBytes int
 	// ChunkBytes is the size above which a column chunk is split; default 64 KiB.
@@ -100,6 +103,7 @@ func (o *Options) EnsureDefaults() {
 	def(&o.MemtableBytes, 16<<20)
 	def(&o.TxBytes, 512<<20)
 	def(&o.Tuning.PlaceBlock, 4096)
+	def(&o.Tuning.PackVertices, 32)
 	def(&o.Tuning.IndexBatch, 2048)
 	def(&o.Tuning.ExpireBatch, 2048)
 	def(&o.Tuning.SegmentBytes, 16<<10)

@@ -8,8 +8,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// Column chunks hold one property of up to 512 vertices whose local ids are consecutive: those of a grid cell, or, where
-// that would be too large, of an equal part of one. The label set of a vertex is property 0, an integer; null says that
+// Column chunks hold one property of up to 512 vertices whose local ids are consecutive: those of a grid cell, or of a
+// part of one, where all would be too large or have not come yet. Chunks do not overlap. The label set of a vertex is property 0, an integer; null says that
 // there is no such vertex. A chunk's key ends in its last local id, so the first chunk at or after a local id's key is
 // the only one that may hold it. A record of fresh properties overrides the chunks; it is
 //

@@ -29,12 +29,15 @@ type Writer struct {
 	ranges   *Ranges // of the bulk, or nil
 	entries  bool    // index entries were changed
 	key, buf []byte
+	cells    cells
 }
 
 // Changes are what a commit touches, for whoever keeps decoded copies of what is stored.
 type Changes struct {
 	Edges []EdgeChange
 	Props []PropChange
+	// Vertices are new ones that PutVertices has packed.
+	Vertices []VertexRange
 }
 
 // EdgeChange is an edge that was put into a list, changed in it or taken out.
@@ -109,6 +112,11 @@ func (w *Writer) NewVertex() graph.VertexID {
 	return graph.MakeVertexID(w.shard.no, w.shard.nextVertex.Add(1)-1)
 }
 
+// NewVertices gives out the ids of n new vertices, which are consecutive, and returns the first.
+func (w *Writer) NewVertices(n int) graph.VertexID {
+	return graph.MakeVertexID(w.shard.no, w.shard.nextVertex.Add(uint64(n))-uint64(n))
+}
+
 // NewEdge gives out the id of a new edge whose source lies in this shard.
 func (w *Writer) NewEdge() graph.EdgeID {
 	return graph.MakeEdgeID(w.shard.no, w.shard.nextEdge.Add(1)-1)
@@ -154,6 +162,20 @@ func (w *Writer) drop(cell []byte) error {
 
 // PutVertex writes a new vertex.
 func (w *Writer) PutVertex(id graph.VertexID, set graph.LabelSet, labels []graph.LabelID, props []graph.Property) error {
+	if err := w.putRecord(id, set, props); err != nil {
+		return err
+	}
+	w.member(0, id, true)
+	for _, l := range labels {
+		w.member(l, id, true)
+		w.Count(Count{Kind: CountLabel, Label: l}, 1)
+	}
+	w.Count(Count{Kind: CountVertices}, 1)
+	return nil
+}
+
+// putRecord writes the fresh record of a new vertex.
+func (w *Writer) putRecord(id graph.VertexID, set graph.LabelSet, props []graph.Property) error {
 	w.buf = append(w.buf[:0], byte(labelSetProp))
 	w.buf, _ = keys.AppendCell(w.buf, graph.IntValue(int64(set)))
 	var err error
@@ -171,12 +193,6 @@ func (w *Writer) PutVertex(id graph.VertexID, set graph.LabelSet, labels []graph
 	}
 	w.key = keys.AppendFreshProps(w.key[:0], id.Local())
 	w.set(w.key, w.buf)
-	w.member(0, id, true)
-	for _, l := range labels {
-		w.member(l, id, true)
-		w.Count(Count{Kind: CountLabel, Label: l}, 1)
-	}
-	w.Count(Count{Kind: CountVertices}, 1)
 	return nil
 }
 

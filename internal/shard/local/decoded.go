@@ -41,6 +41,7 @@ func (d *decoded) note(seq uint64, ws []*storage.Writer) {
 		ch, no := w.Changes(), w.No()
 		noteEdges(seq, d.lists[no], ch.Edges)
 		noteProps(seq, d.columns[no], ch.Props)
+		noteVertices(seq, d.columns[no], ch.Vertices)
 		if r := w.Ranges(); r != nil {
 			noteVertices(seq, d.columns[no], r.Vertices)
 			noteLists(seq, d.lists[no], r.Lists)
@@ -97,7 +98,7 @@ func noteProps(seq uint64, c *cache.Columns, props []storage.PropChange) {
 	}
 }
 
-// noteVertices tells of vertices that were loaded in bulk.
+// noteVertices tells of new vertices that were packed at once.
 func noteVertices(seq uint64, c *cache.Columns, vs []storage.VertexRange) {
 	for _, v := range vs {
 		for block := v.First / cache.ColumnBlock; block*cache.ColumnBlock < v.First+uint64(v.N); block++ {
@@ -222,9 +223,9 @@ func (s *source) ReadColumn(prop graph.PropID, first uint64, b *cache.ColumnBuil
 // decodedReads is the part of a transaction that reads what is decoded.
 type decodedReads struct {
 	columns []cache.ColumnView // open from the first use to the end of the transaction
-	// touched is, by shard, what a writer has changed, as far as it has been looked at: so many edges and properties.
-	touched      []cache.Touched
-	edges, props []int
+	// touched is, by shard, what a writer has changed, as far as it has been looked at: so many edges, properties and runs of new vertices.
+	touched              []cache.Touched
+	edges, props, ranges []int
 }
 
 // touch brings what a writer has changed in a shard up to date and gives it. The caller holds tx.mu.
@@ -232,7 +233,7 @@ func (tx *Tx) touch(no int) *cache.Touched {
 	d := &tx.decoded
 	if d.touched == nil {
 		d.touched = make([]cache.Touched, len(tx.ws))
-		d.edges, d.props = make([]int, len(tx.ws)), make([]int, len(tx.ws))
+		d.edges, d.props, d.ranges = make([]int, len(tx.ws)), make([]int, len(tx.ws)), make([]int, len(tx.ws))
 	}
 	t, ch := &d.touched[no], tx.ws[no].Changes()
 	for _, e := range ch.Edges[d.edges[no]:] {
@@ -241,7 +242,14 @@ func (tx *Tx) touch(no int) *cache.Touched {
 	for _, p := range ch.Props[d.props[no]:] {
 		t.AddValue(p.Prop, p.Vertex.Local())
 	}
-	d.edges[no], d.props[no] = len(ch.Edges), len(ch.Props)
+	for _, r := range ch.Vertices[d.ranges[no]:] {
+		for _, p := range r.Props {
+			for i := range r.N {
+				t.AddValue(p, r.First+uint64(i))
+			}
+		}
+	}
+	d.edges[no], d.props[no], d.ranges[no] = len(ch.Edges), len(ch.Props), len(ch.Vertices)
 	return t
 }
 

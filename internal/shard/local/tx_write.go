@@ -15,11 +15,13 @@ import (
 type write struct {
 	ws []*storage.Writer
 	// sets caches the label sets of vertices that were touched; deleted ones keep here what they had.
-	sets    map[graph.VertexID]graph.LabelSet
+	sets    labelSets
 	deleted map[graph.VertexID]struct{}
 	// touched are the vertices and edges whose required properties are checked at commit.
 	touched      map[graph.VertexID]struct{}
 	touchedEdges map[graph.EdgeID]graph.Edge
+	// rows is memory for the properties of new vertices.
+	rows [][]graph.Property
 	// log holds what was applied, ids and all, so that it can be applied again to a later state.
 	log []shard.Mutation
 	// replaying says that what is created has its id already.
@@ -39,7 +41,7 @@ func (tx *Tx) begin() {
 	}
 	tx.views = nil
 	tx.write = write{
-		sets: map[graph.VertexID]graph.LabelSet{}, deleted: map[graph.VertexID]struct{}{}, touched: map[graph.VertexID]struct{}{},
+		sets: labelSets{one: map[graph.VertexID]graph.LabelSet{}}, deleted: map[graph.VertexID]struct{}{}, touched: map[graph.VertexID]struct{}{},
 		touchedEdges: map[graph.EdgeID]graph.Edge{}, dups: map[string][]storage.Owner{}, due: never,
 	}
 	for no, s := range tx.g.shards {
@@ -68,15 +70,8 @@ func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 	if err := tx.prefetch(ctx, ms); err != nil {
 		return err
 	}
-	for i := range ms {
-		if i&0xff == 0xff {
-			if err := storage.Alive(ctx); err != nil {
-				return err
-			}
-		}
-		if err := tx.apply(ctx, &ms[i]); err != nil {
-			return err
-		}
+	if err := tx.applyAll(ctx, ms); err != nil {
+		return err
 	}
 	size := 0
 	for _, w := range tx.ws {
@@ -87,6 +82,34 @@ func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 	}
 	if tx.cut != nil {
 		tx.record(ms)
+	}
+	return nil
+}
+
+// applyAll applies mutations in their order, new vertices that are alike together.
+func (tx *Tx) applyAll(ctx context.Context, ms []shard.Mutation) error {
+	for i, until := 0, 0; i < len(ms); i++ {
+		if i&0xff == 0xff {
+			if err := storage.Alive(ctx); err != nil {
+				return err
+			}
+		}
+		if i >= until {
+			n := alike(ms[i:], tx.replaying)
+			until = i + n
+			if n >= tx.g.opts.Tuning.PackVertices {
+				n, err := tx.createVertices(ms[i : i+n])
+				if err != nil {
+					return err
+				}
+				i += n - 1
+				until = i + 1
+				continue
+			}
+		}
+		if err := tx.apply(ctx, &ms[i]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -112,7 +135,7 @@ func (tx *Tx) record(ms []shard.Mutation) {
 func (tx *Tx) prefetch(ctx context.Context, ms []shard.Mutation) error {
 	var ids []graph.VertexID
 	need := func(id graph.VertexID) {
-		if _, ok := tx.sets[id]; !ok {
+		if _, ok := tx.sets.get(id); !ok {
 			ids = append(ids, id)
 		}
 	}
@@ -135,7 +158,7 @@ func (tx *Tx) prefetch(ctx context.Context, ms []shard.Mutation) error {
 		return err
 	}
 	for i, id := range ids {
-		tx.sets[id] = sets[i]
+		tx.sets.one[id] = sets[i]
 	}
 	return nil
 }
@@ -145,7 +168,8 @@ func (tx *Tx) set(id graph.VertexID) graph.LabelSet {
 	if _, gone := tx.deleted[id]; gone {
 		return 0
 	}
-	return tx.sets[id]
+	set, _ := tx.sets.get(id)
+	return set
 }
 
 func (tx *Tx) apply(ctx context.Context, m *shard.Mutation) error {
@@ -205,13 +229,18 @@ func (tx *Tx) createVertex(m *shard.Mutation) error {
 	if err := w.PutVertex(m.Vertex, set, labels, props); err != nil {
 		return err
 	}
-	tx.sets[m.Vertex] = set
+	tx.sets.one[m.Vertex] = set
+	return tx.indexVertex(labels, m.Vertex, props)
+}
+
+// indexVertex makes the index entries of a new vertex.
+func (tx *Tx) indexVertex(labels []graph.LabelID, id graph.VertexID, props []graph.Property) error {
 	for _, l := range labels {
 		for _, d := range tx.defs.byLabel[l] {
 			if d.Required {
-				tx.touched[m.Vertex] = struct{}{}
+				tx.touched[id] = struct{}{}
 			}
-			if err := tx.putEntry(d, d.values(props), storage.Owner{Vertex: m.Vertex}); err != nil {
+			if err := tx.putEntry(d, d.values(props), storage.Owner{Vertex: id}); err != nil {
 				return err
 			}
 		}
@@ -320,7 +349,7 @@ func (tx *Tx) setLabels(ctx context.Context, m *shard.Mutation) error {
 	if err := tx.moveEnds(ctx, m.Vertex, added, removed); err != nil {
 		return err
 	}
-	tx.sets[m.Vertex] = set
+	tx.sets.one[m.Vertex] = set
 	return tx.ws[m.Vertex.Shard()].SetLabels(m.Vertex, set, added, removed)
 }
 
@@ -423,10 +452,12 @@ func (tx *Tx) countEdge(e graph.Edge, n int64) {
 	src, dst := tx.ws[e.Src.Shard()], tx.ws[e.Dst.Shard()]
 	src.Count(storage.Count{Kind: storage.CountEdges}, n)
 	src.Count(storage.Count{Kind: storage.CountType, Type: e.Type}, n)
-	for _, l := range tx.g.Labels(tx.sets[e.Src]) {
+	srcSet, _ := tx.sets.get(e.Src)
+	dstSet, _ := tx.sets.get(e.Dst)
+	for _, l := range tx.g.Labels(srcSet) {
 		src.Count(storage.Count{Kind: storage.CountSrc, Label: l, Type: e.Type}, n)
 	}
-	for _, l := range tx.g.Labels(tx.sets[e.Dst]) {
+	for _, l := range tx.g.Labels(dstSet) {
 		dst.Count(storage.Count{Kind: storage.CountDst, Label: l, Type: e.Type}, n)
 	}
 }

@@ -1,0 +1,188 @@
+package storage
+
+import (
+	"encoding/binary"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// PutVertices writes new vertices with consecutive local ids, all with these labels; rows are their properties, the same
+// ones in ascending order for each. They go down packed: a column chunk for each property, and their bits in the
+// bitmaps of their labels. Chunks of a cell of the grid are joined when the last of its vertices comes. Where
+// a fold has packed the place of these vertices already, because later ones were committed before them, their records
+// are fresh ones.
+func (w *Writer) PutVertices(first graph.VertexID, set graph.LabelSet, labels []graph.LabelID, rows [][]graph.Property) (err error) {
+	r := w.get()
+	defer w.put(r, &err)
+	err = eachCell(first.Local(), len(rows), func(local uint64, at, n int) error {
+		part := rows[at : at+n]
+		vacant, err := r.vacant(labelSetProp, local, n)
+		for p := 0; p < len(part[0]) && vacant && err == nil; p++ {
+			vacant, err = r.vacant(part[0][p].ID, local, n)
+		}
+		if err != nil {
+			return fault("read properties", err)
+		}
+		if vacant {
+			return w.packVertices(r, local, set, part)
+		}
+		for i, props := range part {
+			if err := w.putRecord(first+graph.VertexID(at+i), set, props); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	n := len(rows)
+	if err := w.addMembers(r, 0, first.Local(), n); err != nil {
+		return err
+	}
+	for _, l := range labels {
+		if err := w.addMembers(r, l, first.Local(), n); err != nil {
+			return err
+		}
+		w.Count(Count{Kind: CountLabel, Label: l}, int64(n))
+	}
+	w.Count(Count{Kind: CountVertices}, int64(n))
+	return nil
+}
+
+// vacant reports whether no chunk of a property covers any of n local ids.
+func (r *reader) vacant(p graph.PropID, local uint64, n int) (bool, error) {
+	c, err := r.cursor(keys.Column)
+	if err != nil {
+		return false, err
+	}
+	first, _, ok, err := r.chunkAt(c, p, local)
+	return !ok || first >= local+uint64(n), err
+}
+
+// packVertices writes the chunks of vertices of one cell of the grid.
+func (w *Writer) packVertices(r *reader, local uint64, set graph.LabelSet, rows [][]graph.Property) error {
+	changed := VertexRange{First: local, N: len(rows), Props: make([]graph.PropID, 1, 1+len(rows[0]))}
+	base, cs, err := w.startChunk(r, labelSetProp, local, len(rows))
+	if err != nil {
+		return err
+	}
+	cell, _ := keys.AppendCell(w.buf[:0], graph.IntValue(int64(set)))
+	for range rows {
+		cs.add(cell)
+	}
+	if err := w.putChunks(labelSetProp, base, cs); err != nil {
+		return err
+	}
+	for p := range rows[0] {
+		id := rows[0][p].ID
+		if base, cs, err = w.startChunk(r, id, local, len(rows)); err != nil {
+			return err
+		}
+		before := len(cs.buf)
+		for _, props := range rows {
+			if v := props[p].Value; !v.IsNull() {
+				if cs.buf, err = w.appendStored(cs.buf, v); err != nil {
+					return err
+				}
+			}
+			cs.close()
+		}
+		if len(cs.buf) > before {
+			changed.Props = append(changed.Props, id)
+		}
+		if err := w.putChunks(id, base, cs); err != nil {
+			return err
+		}
+	}
+	w.changes.Vertices = append(w.changes.Vertices, changed)
+	return nil
+}
+
+// startChunk begins a chunk in which n vertices from a local id on come next: if they are the last of their cell, with
+// the values before them in the cell, whose chunks it replaces. base is the local id of its first row.
+func (w *Writer) startChunk(r *reader, p graph.PropID, local uint64, n int) (base uint64, cs *cells, err error) {
+	cs = &w.cells
+	cs.reset()
+	base = local &^ (gridRows - 1)
+	if base == local || local+uint64(n) < base+gridRows {
+		return local, cs, nil
+	}
+	c, err := r.cursor(keys.Column)
+	if err != nil {
+		return 0, nil, fault("read properties", err)
+	}
+	for at := base; at < local; at = base + uint64(cs.len()) {
+		first, last, ok, err := r.chunkAt(c, p, at)
+		if err != nil {
+			return 0, nil, fault("read properties", err)
+		}
+		if ok && first < at {
+			return 0, nil, corrupt("column chunk", c.key(), errColumn)
+		}
+		if !ok || first >= local {
+			first, last = local, local-1
+		}
+		for base+uint64(cs.len()) < first {
+			cs.close()
+		}
+		for i := 0; base+uint64(cs.len()) <= last; i++ {
+			if cs.buf, err = r.col.appendCell(cs.buf, i); err != nil {
+				return 0, nil, corrupt("column chunk", c.key(), err)
+			}
+			cs.close()
+		}
+		if first < local {
+			w.over.put(c.key(), nil, true)
+		}
+	}
+	return base, cs, nil
+}
+
+// putChunks writes cells, from the first vertex on, as chunks.
+func (w *Writer) putChunks(p graph.PropID, first uint64, cs *cells) (err error) {
+	w.buf, err = packChunks(w.buf[:0], p, first, cs, w.shard.opts.Tuning.ChunkBytes, func(k, v []byte) error {
+		w.over.put(k, v, false)
+		return nil
+	})
+	return err
+}
+
+// mostMembers is the size in bytes of a bitmap above which a transaction does not write it anew.
+const mostMembers = 1 << 10
+
+// addMembers puts n new vertices into a label's bitmaps, or, where those are large, makes them fresh members.
+func (w *Writer) addMembers(r *reader, l graph.LabelID, first uint64, n int) error {
+	for n > 0 {
+		at := int(first & (memberRows - 1))
+		k := min(n, memberRows-at)
+		w.key = keys.AppendMember(w.key[:0], l, uint32(first>>memberBits))
+		b, ok, err := w.record(w.key, w.buf[:0])
+		if err != nil {
+			return fault("read a label", err)
+		}
+		switch {
+		case len(b) > mostMembers:
+			for i := range k {
+				w.member(l, graph.MakeVertexID(w.shard.no, first+uint64(i)), true)
+			}
+		case len(b) >= 5 && b[0] == bitmapRuns && int(binary.LittleEndian.Uint16(b[len(b)-2:]))+1 == at:
+			binary.LittleEndian.PutUint16(b[len(b)-2:], uint16(at+k-1))
+			w.over.put(w.key, b, false)
+		default:
+			r.held.ok = false
+			r.bitmap = members{}
+			if ok {
+				if err := parseMembers(b, &r.bitmap); err != nil {
+					return corrupt("bitmap", w.key, err)
+				}
+			}
+			setRange(&r.bitmap, at, at+k-1)
+			w.buf = appendMembers(w.buf[:0], &r.bitmap)
+			w.over.put(w.key, w.buf, false)
+		}
+		first, n = first+uint64(k), n-k
+	}
+	return nil
+}
