@@ -136,6 +136,12 @@ func (l *loadFlags) plan(cmd *cobra.Command, args []string) (*loader.Plan, error
 	if len(args) == 0 && len(l.nodes)+len(l.relationships) == 0 {
 		return nil, usagef("load: name a mapping, a directory or files")
 	}
+	if len(args) == 1 && !isMapping(args[0]) {
+		// A directory may hold its mapping, as those of export do.
+		if name := filepath.Join(args[0], mappingName); isFile(name) {
+			args = []string{name}
+		}
+	}
 	if len(args) == 1 && isMapping(args[0]) {
 		if len(l.nodes)+len(l.relationships) > 0 || cmd.Flags().Changed("id-type") {
 			return nil, usagef("--nodes, --relationships and --id-type are for loads without a mapping")
@@ -180,6 +186,11 @@ func planned(p *loader.Plan, err error) (*loader.Plan, error) {
 func isMapping(name string) bool {
 	ext := strings.ToLower(filepath.Ext(name))
 	return ext == ".yaml" || ext == ".yml"
+}
+
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // parseBudget reads N or P%.

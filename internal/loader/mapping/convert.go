@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 	"strconv"
 	"time"
@@ -18,6 +19,7 @@ type Conv struct {
 	nulls     []string
 	emptyNull bool // "" is among nulls
 	delimiter []byte
+	json      bool // a text holds a list as JSON
 	format    *dateFormat
 	zone      temporal.Zone
 	values    *Dict // raw texts, whose values are mapped
@@ -80,6 +82,12 @@ func (c *Conv) Value(cell record.Cell, s *Scratch) (v graph.Value, ok bool) {
 		return c.Default, true
 	}
 	if cell.Kind == record.Array {
+		return c.array(cell, s)
+	}
+	if c.json && cell.Kind <= record.Quoted {
+		if len(cell.Text) == 0 || cell.Text[0] != '[' || !json.Valid(cell.Text) {
+			return v, false
+		}
 		return c.array(cell, s)
 	}
 	if c.Type.List {

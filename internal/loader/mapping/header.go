@@ -125,12 +125,19 @@ func (h *Headers) property(at place, i int, c headerCell, r *rule) error {
 		}
 		o.Zone = zone
 	}
+	conv := o.conv(t)
+	if form, ok := c.options["array"]; ok {
+		// What a delimiter cannot tell: empty lists, elements that hold it, elements of different types.
+		if conv.json = t.List && strings.EqualFold(form, "json"); !conv.json {
+			return at.errorf("the option array must be json, and the type a list")
+		}
+	}
 	for _, p := range r.properties {
 		if p.name == c.name {
 			return at.errorf("the property stands twice")
 		}
 	}
-	r.properties = append(r.properties, property{name: c.name, column: &Column{Index: i, place: at}, conv: o.conv(t)})
+	r.properties = append(r.properties, property{name: c.name, column: &Column{Index: i, place: at}, conv: conv})
 	return nil
 }
 

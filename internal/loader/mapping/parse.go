@@ -477,7 +477,9 @@ func (p *parser) vertices(in *Input, n node, r rule) {
 	var id, space, idType *node
 	known := p.ruleFields(&v.rule, &properties)
 	known["label"] = func(n node) { v.labels = append(v.labels, p.label(n, "")) }
+	given := false // labels may be an empty list
 	known["labels"] = func(n node) {
+		given = true
 		for _, i := range n.items() {
 			v.labels = append(v.labels, p.label(i, ""))
 		}
@@ -498,7 +500,7 @@ func (p *parser) vertices(in *Input, n node, r rule) {
 		return
 	}
 	p.finish(&v.rule, properties)
-	if len(v.labels) == 0 {
+	if len(v.labels) == 0 && !given {
 		n.errorf("the key label is missing")
 	}
 	if id == nil {
@@ -519,6 +521,8 @@ func (p *parser) vertices(in *Input, n node, r rule) {
 		name = v.labels[0].name
 	case len(v.labels) > 0:
 		n.errorf("the first label comes from a column: the key idSpace is missing")
+	case given:
+		n.errorf("there are no labels: the key idSpace is missing")
 	}
 	v.id.space = p.space(name)
 	p.spaceType(n, v, idType)

@@ -18,7 +18,7 @@ var types = map[string]graph.ValueKind{
 	"boolean": graph.Bool, "bool": graph.Bool,
 	"string": graph.String, "char": graph.String,
 	"date": graph.Date, "localtime": graph.LocalTime, "time": graph.Time,
-	"localdatetime": graph.LocalDateTime, "datetime": graph.DateTime, "duration": graph.Duration,
+	"any": graph.Null, "localdatetime": graph.LocalDateTime, "datetime": graph.DateTime, "duration": graph.Duration,
 }
 
 // ParseType reads a type's name, as neo4j-admin import and mapping files have it.

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+)
+
+// mappingName is the mapping of a directory; load finds it there.
+const mappingName = "mapping.yaml"
+
+// The parts of a mapping that an export needs, as mapping files have them.
+type (
+	mappingFile struct {
+		Version int            `yaml:"version"`
+		Inputs  []mappingInput `yaml:"inputs"`
+	}
+	mappingInput struct {
+		Path     string            `yaml:"path"`
+		Format   string            `yaml:"format"`
+		Vertices []mappingVertices `yaml:"vertices,omitempty"`
+		Edges    []mappingEdges    `yaml:"edges,omitempty"`
+	}
+	mappingVertices struct {
+		Labels     []string                `yaml:"labels,flow"`
+		ID         string                  `yaml:"id"`
+		IDSpace    string                  `yaml:"idSpace"`
+		IDType     string                  `yaml:"idType"`
+		Properties map[string]mappingValue `yaml:"properties"`
+	}
+	mappingEdges struct {
+		Type       string                  `yaml:"type"`
+		Action     string                  `yaml:"action"`
+		From       mappingEnd              `yaml:"from,flow"`
+		To         mappingEnd              `yaml:"to,flow"`
+		Properties map[string]mappingValue `yaml:"properties"`
+	}
+	mappingEnd struct {
+		Column  string `yaml:"column"`
+		IDSpace string `yaml:"idSpace"`
+	}
+	mappingValue struct {
+		Type string `yaml:"type"`
+	}
+)
+
+// writeMapping writes the mapping of all files.
+func (e *exporter) writeMapping() error {
+	m := mappingFile{Version: 1}
+	for _, f := range e.files {
+		in := mappingInput{Path: f.name, Format: e.format.ext}
+		props := map[string]mappingValue{}
+		for _, c := range f.columns {
+			props[c.name] = mappingValue{c.typ.String()}
+		}
+		if f.isEdges() {
+			in.Edges = []mappingEdges{{
+				Type: f.shape.typ, Action: "insert", From: mappingEnd{exportSource, exportSpace}, To: mappingEnd{exportTarget, exportSpace}, Properties: props,
+			}}
+		} else {
+			in.Vertices = []mappingVertices{{Labels: append([]string{}, f.shape.labels...), ID: exportID, IDSpace: exportSpace, IDType: "long", Properties: props}}
+		}
+		m.Inputs = append(m.Inputs, in)
+	}
+	text, err := yaml.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(e.dir, mappingName), text, 0o666)
+}
+
+// writeSchema writes the statements that make the graph's indexes and constraints, one a line.
+func (a *app) writeSchema(ctx context.Context, name string) error {
+	conn, ctx, cancel, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	defer conn.Close()
+	s, err := pb.NewAdminServiceClient(conn).Schema(ctx, &pb.SchemaRequest{Graph: a.graph})
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	for _, ix := range s.GetIndexes() {
+		text.WriteString(indexStatement(ix) + "\n")
+	}
+	return os.WriteFile(name, []byte(text.String()), 0o666)
+}
+
+// indexStatement gives the statement that makes an index or a constraint.
+func indexStatement(ix *pb.Index) string {
+	pattern, key := "(x:"+quoteName(ix.GetLabel())+")", "NODE KEY"
+	if ix.GetType() != "" {
+		pattern, key = "()-[x:"+quoteName(ix.GetType())+"]-()", "RELATIONSHIP KEY"
+	}
+	var props []string
+	for _, p := range ix.GetProperties() {
+		props = append(props, "x."+quoteName(p))
+	}
+	list := "(" + strings.Join(props, ", ") + ")"
+	name := quoteName(ix.GetName())
+	switch {
+	case ix.GetUnique() && ix.GetRequired():
+		return "CREATE CONSTRAINT " + name + " IF NOT EXISTS FOR " + pattern + " REQUIRE " + list + " IS " + key
+	case ix.GetUnique():
+		return "CREATE CONSTRAINT " + name + " IF NOT EXISTS FOR " + pattern + " REQUIRE " + list + " IS UNIQUE"
+	case ix.GetRequired():
+		return "CREATE CONSTRAINT " + name + " IF NOT EXISTS FOR " + pattern + " REQUIRE " + strings.Join(props, ", ") + " IS NOT NULL"
+	}
+	return "CREATE INDEX " + name + " IF NOT EXISTS FOR " + pattern + " ON " + list
+}
