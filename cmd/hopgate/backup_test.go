@@ -1,0 +1,65 @@
+package main_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A backup that is taken under load, of a server that is then killed, restores to a whole graph that holds all that was
+// acknowledged before the backup began.
+func TestBackupUnderLoad(t *testing.T) {
+	dir, dest, back := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "backups"), filepath.Join(t.TempDir(), "back")
+	s := start(t, dir)
+	s.graphctl("query", "CREATE CONSTRAINT n FOR (n:N) REQUIRE n.i IS UNIQUE")
+	var acked atomic.Int64
+	stop := make(chan struct{})
+	var writers sync.WaitGroup
+	for w := range 2 {
+		writers.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				body := fmt.Sprintf(`{"statement":"CREATE (:N {i:%d, text:$t})-[:E {w:%d}]->(:M)","parameters":{"t":"%02000d"}}`, 2*i+w, w, i)
+				if code, _ := s.http("POST", s.addrs.HTTP, "/db/default/query/v2", body); code/100 == 2 {
+					acked.Add(1)
+				}
+			}
+		})
+	}
+	require.Eventually(t, func() bool { return acked.Load() >= 50 }, patience, time.Millisecond)
+	first := acked.Load()
+	s.graphctl("backup", dest)
+	require.Eventually(t, func() bool { return acked.Load() >= first+50 }, patience, time.Millisecond)
+	second := acked.Load()
+	s.graphctl("backup", dest)
+	close(stop)
+	writers.Wait()
+	require.Equal(t, -1, s.stop(syscall.SIGKILL))
+
+	o := run(t, nil, "graphctl", "backup", "--verify", dest)
+	require.Zero(t, o.code, o.err)
+	o = run(t, nil, "graphctl", "restore", dest, "--data-dir", back)
+	require.Zero(t, o.code, o.err)
+	require.Equal(t, 1, run(t, nil, "graphctl", "restore", dest, "--data-dir", back).code, "into what is not empty")
+	for _, d := range []string{back, dir} {
+		o = run(t, nil, "graphctl", "check", "--data-dir", d)
+		require.Zero(t, o.code, o.out+o.err)
+	}
+	s = start(t, back)
+	var n int64
+	_, err := fmt.Sscan(s.graphctl("query", "-o", "csv", "MATCH (n:N)-[:E]->(:M) WHERE size(n.text) = 2000 RETURN count(*) AS n")[2:], &n)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, n, second)
+	require.Contains(t, s.graphctl("check"), "nothing is wrong")
+	require.Zero(t, s.stop(syscall.SIGTERM))
+}
