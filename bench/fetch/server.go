@@ -133,6 +133,9 @@ func (s *process) measure(m measured) (r result, err error) {
 	return r, err
 }
 
+// client takes answers as they are.
+var client = &http.Client{Transport: &http.Transport{DisableCompression: true}}
+
 // fetch sends a request and gives the times to the first byte and to the last.
 func (s *process) fetch(body string) (first, all time.Duration, size int64, err error) {
 	start := time.Now()
@@ -140,7 +143,7 @@ func (s *process) fetch(body string) (first, all time.Duration, size int64, err 
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := client.Do(req)
 	if err != nil {
 		return 0, 0, 0, err
 	}

@@ -57,7 +57,7 @@ func (h *HTTP) handle(pattern string, f http.HandlerFunc) {
 }
 
 // ServeHTTP answers one request.
-func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
+func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) { compressed(w, r, h.mux.ServeHTTP) }
 
 // noRoute answers what no route takes.
 func (h *HTTP) noRoute(w http.ResponseWriter, r *http.Request) {
