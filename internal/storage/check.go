@@ -24,6 +24,7 @@ const (
 	FaultUnique     = "unique constraint"
 	FaultRequired   = "required property"
 	FaultCounter    = "counter"
+	FaultMark       = "mark of an index build"
 	FaultNextID     = "next id"
 	FaultLarge      = "large value that is missing"
 	FaultUnreferred = "large value without a reference"
@@ -109,6 +110,7 @@ type checker struct {
 	// first says that this is the first pass, which counts and looks at each record by itself.
 	first  bool
 	counts map[Count]int64 // of the shard at hand
+	bars   Degrees         // likewise
 	large  []largeSet      // by shard
 
 	key, item, ident []byte
@@ -153,13 +155,13 @@ func (c *checker) pass() error {
 	c.large = make([]largeSet, len(c.views))
 	for no := range c.views {
 		s := &shardCheck{checker: c, v: c.views[no], no: no}
-		c.counts = map[Count]int64{}
+		c.counts, c.bars = map[Count]int64{}, Degrees{}
 		for _, step := range []struct {
 			name string
 			run  func() error
 		}{
 			{"next ids", s.nextIDs}, {"vertices", s.vertices}, {"edges", s.edges}, {"labels", s.members}, {"indexes", s.entries},
-			{"counters", s.counters},
+			{"counters", s.counters}, {"degree histograms", s.checkDegrees}, {"index builds", s.marks},
 		} {
 			c.tell(step.name, c.read)
 			if err := step.run(); err != nil {

@@ -132,6 +132,9 @@ func (s *shardCheck) checkList(first []byte, packed, fresh *pebble.Iterator) err
 		}
 	}
 	m.sort()
+	if s.first {
+		resize(s.bars, t, dir, 0, sum)
+	}
 	if whole {
 		s.checkTotal(first, firstValue, total, sum)
 		s.checkOverrides(first, m)

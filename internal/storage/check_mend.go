@@ -26,19 +26,23 @@ func (s *Shard) Mend(fixes []Fix) error {
 
 // Reload makes the shard's memory follow what is stored. The caller must be the only one who may write.
 func (s *Shard) Reload() error {
-	counters, err := readCounters(s.graph.db)
+	counters, err := readCounters(s.graph.live)
 	if err != nil {
 		return err
 	}
-	sketches, err := readSketches(s.graph.db)
+	sketches, err := readSketches(s.graph.live)
 	if err != nil {
 		return err
 	}
-	s.counters, s.sketches = counters, sketches
+	degrees, err := readDegrees(s.graph.live)
+	if err != nil {
+		return err
+	}
+	s.counters, s.sketches, s.degrees = counters, sketches, degrees
 	s.version++
 	s.fresh++ // some fixes are fresh records
 	for what, p := range map[byte]*uint64{keys.MetaNextVertex: &s.next.vertex, keys.MetaNextEdge: &s.next.edge, keys.MetaNextValue: &s.next.value} {
-		n, err := readNumber(s.graph.db, keys.MetaKey(what))
+		n, err := readNumber(s.graph.live, keys.MetaKey(what))
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"encoding/binary"
+	"errors"
 	"math/bits"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -42,14 +43,55 @@ func resize(delta map[Degree]int64, t graph.TypeID, dir graph.Direction, old, no
 func readDegrees(r pebble.Reader) (Degrees, error) {
 	d := Degrees{}
 	err := scan(r, keys.Degree, func(k, v []byte) error {
-		n, size := binary.Varint(v)
-		if len(k) != 7 || size <= 0 {
-			return corrupt("degree histogram", k, errRecord)
+		bar, n, err := parseDegree(k, v)
+		if err != nil {
+			return corrupt("degree histogram", k, err)
 		}
-		d[Degree{graph.TypeID(binary.BigEndian.Uint32(k[1:])), graph.Direction(k[5]), k[6]}] = n
+		d[bar] = n
 		return nil
 	})
 	return d, err
+}
+
+func parseDegree(k, v []byte) (d Degree, n int64, err error) {
+	n, size := binary.Varint(v)
+	if len(k) != 7 || size <= 0 {
+		return d, 0, errRecord
+	}
+	return Degree{graph.TypeID(binary.BigEndian.Uint32(k[1:])), graph.Direction(k[5]), k[6]}, n, nil
+}
+
+// countDegrees counts the packed lists of a store that has no histograms: it was written before there were any, and what its
+// lists become would make bars less than nothing.
+func (s *Shard) countDegrees(r pebble.Reader) error {
+	d := Degrees{}
+	err := scan(r, keys.Adjacency, func(k, v []byte) error {
+		if len(k) != keys.ListSize {
+			return nil
+		}
+		_, rest := uvarint(v)
+		total, rest := uvarint(rest)
+		if rest == nil {
+			return corrupt("edge list", k, errRecord)
+		}
+		t, dir, _ := keys.List(k)
+		resize(d, t, dir, 0, int(total))
+		return nil
+	})
+	if err != nil || len(d) == 0 {
+		return err
+	}
+	s.degrees = d
+	if s.opts.ReadOnly {
+		return nil
+	}
+	return s.put(func(b *pebble.Batch) error {
+		var errs []error
+		for bar, n := range d {
+			errs = append(errs, b.Set(bar.key(), binary.AppendVarint(nil, n), nil))
+		}
+		return errors.Join(errs...)
+	})
 }
 
 // Degrees gives the shard's committed degree histograms, which must not be changed. Only whoever may write may ask.

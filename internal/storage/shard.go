@@ -183,7 +183,10 @@ func (s *Shard) load() error {
 	if s.counters, err = readCounters(db); err != nil {
 		return err
 	}
-	if s.degrees, err = readDegrees(db); err != nil {
+	if s.degrees, err = readDegrees(db); err == nil && len(s.degrees) == 0 {
+		err = s.countDegrees(db)
+	}
+	if err != nil {
 		return err
 	}
 	if s.sketches, err = readSketches(db); err != nil {

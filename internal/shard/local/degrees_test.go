@@ -3,12 +3,16 @@ package local
 import (
 	"context"
 	"math/bits"
+	"math/rand/v2"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
 // checkDegrees compares the degree histograms of a graph that is settled with a recount.
@@ -42,4 +46,48 @@ func checkDegrees(t *testing.T, g *Graph) {
 		}
 	}
 	require.Equal(t, want, tx.Counts().Degrees)
+}
+
+// TestLostDegrees counts degree histograms anew when a graph is opened that has none, and mends wrong ones.
+func TestLostDegrees(t *testing.T) {
+	ctx := context.Background()
+	rng := rand.New(rand.NewPCG(1, 1))
+	opts := tiny(rng, 2)
+	opts.FS, opts.Dir, opts.Logger = vfs.NewMem(), "data", quiet()
+	l, err := openLedger(opts)
+	require.NoError(t, err)
+	for range 60 {
+		require.NoError(t, l.write(rng))
+	}
+	require.NoError(t, l.g.Settle(ctx))
+	checkDegrees(t, l.g)
+	typ, _ := l.g.Catalog.Type("E")
+	key := func(power byte) []byte {
+		return keys.AppendNumbered(nil, keys.Degree, uint32(typ), byte(graph.Out), power)
+	}
+	l.harm(t, storage.Fix{Shard: 0, Key: key(0), Value: []byte{200, 1}}, storage.Fix{Shard: 1, Key: key(1), Delete: true},
+		storage.Fix{Shard: 1, Key: key(30), Value: []byte{2}}, storage.Fix{Key: keys.AppendNumbered(nil, keys.IndexMark, 99), Value: []byte{1}})
+	rep, err := l.store.Check(ctx, "default", shard.CheckOptions{Repair: true})
+	require.NoError(t, err)
+	require.Len(t, rep.Findings, 2)
+	require.EqualValues(t, 3, finding(rep, storage.FaultCounter).Mended)
+	require.EqualValues(t, 1, finding(rep, storage.FaultMark).Mended)
+	checkClean(t, l.store, "default")
+	checkDegrees(t, l.g)
+
+	var lost []storage.Fix
+	for no := range 2 {
+		for dir := range 2 {
+			for power := range byte(20) {
+				lost = append(lost, storage.Fix{Shard: no, Key: keys.AppendNumbered(nil, keys.Degree, uint32(typ), byte(dir), power), Delete: true})
+			}
+		}
+	}
+	l.harm(t, lost...)
+	require.NoError(t, l.store.Close())
+	l, err = openLedger(opts)
+	require.NoError(t, err)
+	checkDegrees(t, l.g)
+	checkClean(t, l.store, "default")
+	require.NoError(t, l.store.Close())
 }

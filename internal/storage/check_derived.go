@@ -1,0 +1,83 @@
+package storage
+
+import (
+	"encoding/binary"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// checkDegrees compares the degree histograms with the packed lists that were counted.
+func (s *shardCheck) checkDegrees() error {
+	if !s.first {
+		return nil
+	}
+	stored := Degrees{}
+	lower, upper := keys.Bounds(keys.Degree)
+	err := s.scan(lower, upper, func(k, v []byte) error {
+		d, n, err := parseDegree(k, v)
+		if err != nil {
+			s.malformed(k, err)
+			return nil
+		}
+		stored[d] = n
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for d := range stored {
+		if s.bars[d] == 0 {
+			delete(s.bars, d)
+			s.degree(d, 0, stored[d])
+		}
+	}
+	for d, n := range s.bars {
+		if n != stored[d] {
+			s.degree(d, n, stored[d])
+		}
+	}
+	return nil
+}
+
+// degree notes that a bar of a degree histogram is stored as another number than was counted.
+func (s *shardCheck) degree(d Degree, counted, stored int64) {
+	fix := Fix{Shard: s.no, Key: d.key(), Value: binary.AppendVarint(nil, counted)}
+	if counted == 0 {
+		fix = Fix{Shard: s.no, Key: d.key(), Delete: true}
+	}
+	way := "out"
+	if d.Dir == graph.In {
+		way = "in"
+	}
+	s.note(FaultCounter, []Fix{fix}, "shard %d, %s lists of %s with %d or more edges, below the next power of two: %d, not %d",
+		s.no, way, s.cat.TypeName(d.Type), uint64(1)<<d.Power, counted, stored)
+}
+
+// marks checks how far the building of indexes has come: a mark stands in the first shard beside its index's definition.
+func (s *shardCheck) marks() error {
+	if !s.first {
+		return nil
+	}
+	lower, upper := keys.Bounds(keys.IndexMark)
+	return s.scan(lower, upper, func(k, v []byte) error {
+		from, rest := uvarint(v)
+		if len(k) != 5 || rest == nil || len(rest) > 0 {
+			s.malformed(k, errRecord)
+			return nil
+		}
+		id := graph.IndexID(binary.BigEndian.Uint32(k[1:]))
+		fix := []Fix{{Shard: s.no, Key: append([]byte(nil), k...), Delete: true}}
+		_, ok, err := get(s.v.graph, indexKey(id), nil)
+		if err != nil {
+			return err
+		}
+		switch no := graph.VertexID(from).Shard(); {
+		case !ok:
+			s.note(FaultMark, fix, "shard %d: a mark of index %d, which is not there", s.no, id)
+		case graph.VertexID(from) != graph.NoVertex && no >= len(s.views):
+			s.note(FaultMark, fix, "the building of index %d goes on in shard %d, which is not there", id, no)
+		}
+		return nil
+	})
+}
