@@ -101,6 +101,8 @@ func (c *compiler) compileNode(n plan.Node, need plan.ColSet) (*stage, error) {
 		return c.seekID(n, need)
 	case *plan.Expand:
 		return c.expand(n, need)
+	case *plan.Intersect:
+		return c.intersect(n, need)
 	case *plan.VarExpand:
 		return c.varExpand(n, need)
 	case *plan.FindPaths:

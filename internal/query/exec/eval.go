@@ -96,6 +96,8 @@ func (es *evaluators) add(e plan.Expr) evaluator {
 		return es.reduce(e)
 	case *plan.HasLabels:
 		return &hasLabels{x: es.add(e.X), test: es.r.labelTest(e.Labels), sets: labelSets{r: es.r}}
+	case *plan.HasEdge:
+		return es.hasEdge(e)
 	case *plan.Subquery:
 		return es.subquery(e)
 	case *plan.MakePath:

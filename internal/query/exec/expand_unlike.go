@@ -29,6 +29,11 @@ func bindsEdge(n plan.Node, edge plan.Col) bool {
 				return true
 			}
 			n = x.Input
+		case *plan.Intersect:
+			if x.Legs[0].Edge == edge || x.Legs[1].Edge == edge {
+				return true
+			}
+			n = x.Input
 		case *plan.VarExpand:
 			n = x.Input
 		case *plan.Seek:

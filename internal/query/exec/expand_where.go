@@ -245,6 +245,8 @@ func rewrite(e plan.Expr, f func(plan.Expr) plan.Expr) plan.Expr {
 		return &plan.Reduce{Acc: e.Acc, Init: one(e.Init), Var: e.Var, List: one(e.List), Body: one(e.Body)}
 	case *plan.HasLabels:
 		return &plan.HasLabels{X: one(e.X), Labels: e.Labels}
+	case *plan.HasEdge:
+		return &plan.HasEdge{From: one(e.From), To: one(e.To), Types: e.Types, Dir: e.Dir}
 	case *plan.IsType:
 		return &plan.IsType{X: one(e.X), Type: e.Type, Not: e.Not}
 	}

@@ -104,6 +104,10 @@ func undirected(n plan.Node) bool {
 		if n.Dir == graph.Both {
 			return true
 		}
+	case *plan.Intersect:
+		if n.Legs[0].Dir == graph.Both || n.Legs[1].Dir == graph.Both {
+			return true
+		}
 	case *plan.VarExpand, *plan.ShortestPath:
 		return true
 	}

@@ -51,6 +51,8 @@ func (b *builder) step(s step) {
 		b.seek(s)
 	case stepExpand:
 		b.expand(s)
+	case stepIntersect:
+		b.intersect(s)
 	case stepSeekEdge:
 		b.seekEdge(s)
 		b.boundEdge(b.m.p.Edges[s.edge])
@@ -354,8 +356,27 @@ func (b *builder) shortest(e PatEdge) {
 	b.node = s
 }
 
-// settle makes the paths whose parts are there and tests the predicates that have become testable, plain ones before
-// those that run a subplan.
+// predWeight orders predicates that are tested together: plain ones, those that look for edges, those that run a subplan.
+func predWeight(e Expr) int {
+	if hasSubquery(e) {
+		return 2
+	}
+	edges := false
+	var visit func(*Expr)
+	visit = func(p *Expr) {
+		if _, ok := (*p).(*HasEdge); ok {
+			edges = true
+		}
+		subexprs(*p, visit)
+	}
+	visit(&e)
+	if edges {
+		return 1
+	}
+	return 0
+}
+
+// settle makes the paths whose parts are there and tests the predicates that have become testable, the lightest first.
 func (b *builder) settle() {
 	for i, p := range b.m.p.Paths {
 		if b.paths[i] || slices.ContainsFunc(p.Cols, func(c Col) bool { return !b.bound.Has(c) }) {
@@ -365,9 +386,9 @@ func (b *builder) settle() {
 		b.node = &Project{Input: b.node, Keep: true, Items: []Item{{Col: p.Col, Expr: &MakePath{Cols: p.Cols}}}}
 		b.bound.Add(p.Col)
 	}
-	for _, heavy := range []bool{false, true} {
+	for weight := range 3 {
 		for i, p := range b.m.preds {
-			if b.used[i] || p.implied || hasSubquery(p.e) != heavy || !b.all(p.cols) {
+			if b.used[i] || p.implied || predWeight(p.e) != weight || !b.all(p.cols) {
 				continue
 			}
 			b.used[i] = true

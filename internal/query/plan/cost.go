@@ -103,6 +103,9 @@ func (o *optimizer) share(typ string, out bool, l *LabelExpr) float64 {
 
 // selectivity guesses the part of the rows that a predicate keeps. labels gives the labels of a pattern's vertices.
 func (o *optimizer) selectivity(e Expr, labels map[Col]*LabelExpr) float64 {
+	if x, ok := e.(*HasEdge); ok {
+		return o.hasEdge(x, labels)
+	}
 	op, ok := e.(*Op)
 	if !ok {
 		return selOther
@@ -145,6 +148,16 @@ func (o *optimizer) selectivity(e Expr, labels map[Col]*LabelExpr) float64 {
 		return selNot
 	}
 	return selOther
+}
+
+// hasEdge is the part of the pairs of vertices that an edge joins.
+func (o *optimizer) hasEdge(e *HasEdge, labels map[Col]*LabelExpr) float64 {
+	from, ok := e.From.(*ColRef)
+	to, ok2 := e.To.(*ColRef)
+	if !ok || !ok2 {
+		return selOther
+	}
+	return min(1, o.fanout(e.Types, e.Dir, labels[from.Col], labels[to.Col])/max(1, o.vertices(labels[to.Col])))
 }
 
 // equality is the part of the vertices that have one certain value of a property.

@@ -90,6 +90,14 @@ type (
 		Labels *LabelExpr
 	}
 
+	// HasEdge tells whether an edge of Types (none: any) leads from vertex From to vertex To, in direction Dir; a null at
+	// either end gives false.
+	HasEdge struct {
+		From, To Expr
+		Types    []string
+		Dir      graph.Direction
+	}
+
 	// Subquery runs Sub for the row, which Sub sees through its Argument: Kind is Exists, CountRows or Collect (of
 	// Expr over Sub's columns). Pattern predicates and pattern comprehensions are bound to it.
 	Subquery struct {
@@ -166,6 +174,7 @@ func (*Comprehension) expr() {}
 func (*Quantifier) expr()    {}
 func (*Reduce) expr()        {}
 func (*HasLabels) expr()     {}
+func (*HasEdge) expr()       {}
 func (*Subquery) expr()      {}
 func (*MakePath) expr()      {}
 func (*IsType) expr()        {}

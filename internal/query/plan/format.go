@@ -195,6 +195,15 @@ func (f *formatter) describe(n Node) (name, args string) {
 			name = "ExpandInto"
 		}
 		return name, "(" + f.col(n.From) + ")" + f.edge(n.Edge, n.Types, "", n.Dir) + f.vertex(n.To, n.Labels) + f.extra(n.Where, n.Unlike)
+	case *Intersect:
+		args = f.vertex(n.To, n.Labels)
+		for i, leg := range n.Legs {
+			args += []string{" FROM ", " AND "}[min(i, 1)] + "(" + f.col(leg.From) + ")" + f.edge(leg.Edge, leg.Types, "", leg.Dir) + f.extra(nil, leg.Unlike)
+			if leg.Exists {
+				args += " EXISTS"
+			}
+		}
+		return "ExpandIntersect", args
 	case *VarExpand:
 		name = "VarLengthExpand"
 		if n.Into {

@@ -57,6 +57,8 @@ func (f *formatter) expr(e Expr) string {
 		return "reduce(" + f.col(e.Acc) + " = " + f.expr(e.Init) + ", " + f.col(e.Var) + " IN " + f.expr(e.List) + " | " + f.expr(e.Body) + ")"
 	case *HasLabels:
 		return f.group(e.X) + ":" + e.Labels.String()
+	case *HasEdge:
+		return "(" + f.expr(e.From) + ")" + f.edge(0, e.Types, "", e.Dir) + "(" + f.expr(e.To) + ")"
 	case *Subquery:
 		names := map[ApplyKind]string{Exists: "EXISTS", CountRows: "COUNT", Collect: "COLLECT"}
 		return names[e.Kind] + " {" + f.expr(e.Expr) + "}"

@@ -10,7 +10,8 @@ import (
 // A matcher plans one pattern. It tries every vertex of the pattern as a starting point, completes each try greedily
 // by the step that leaves the fewest rows, and keeps the try whose intermediate results are smallest in sum: the
 // classic left-deep ordering by cardinality (Selinger 1979, in the greedy form of Neumann 2009), over scans, seeks,
-// expansions and, for cycles, expansions into a bound vertex.
+// expansions and, for cycles, intersections of the lists of two bound
+// vertices and expansions into a bound vertex.
 type matcher struct {
 	o *optimizer
 	p *Pattern
@@ -35,6 +36,7 @@ const (
 	stepSeek
 	stepSeekEdge
 	stepExpand
+	stepIntersect
 	stepBoundEdge
 	stepShortest
 )
@@ -47,6 +49,9 @@ type step struct {
 	left   bool // stepExpand starts at the edge's Left
 	into   bool
 	access access
+	// The second leg of stepIntersect is edge2, from its Left if left2, or, where exists is set, the predicate pred.
+	edge2, pred   int
+	left2, exists bool
 }
 
 // tried is the state of one try.
@@ -217,6 +222,7 @@ func (m *matcher) actions(t *tried) []step {
 			steps = append(steps, step{kind: stepExpand, edge: i, left: false, into: l})
 		}
 	}
+	steps = m.intersections(t, steps)
 	for i, e := range m.p.Edges {
 		if t.edges[i] || e.Bound || t.bound.Has(e.Left) || t.bound.Has(e.Right) {
 			continue
@@ -287,6 +293,8 @@ func (m *matcher) take(t *tried, s step) {
 		t.edges[s.edge] = true
 		t.bound.Add(e.Col)
 		t.cost += t.card * 1000
+	case stepIntersect:
+		m.takeIntersect(t, s)
 	case stepExpand:
 		e := m.p.Edges[s.edge]
 		t.edges[s.edge] = true

@@ -131,6 +131,15 @@ type (
 		Where          []Expr
 	}
 
+	// Intersect joins each row with the vertices that edges of all Legs, of which there are two, lead to: with each pair
+	// of such edges.
+	Intersect struct {
+		Input  Node
+		To     Col
+		Labels *LabelExpr // of To
+		Legs   []Leg
+	}
+
 	// VarExpand joins each row with the trails of Min to Max edges (Max nil: no bound) from From: Edges (or 0) is the list of edges
 	// in the order of the pattern, To the end. Where is about EdgeVar, and holds for every edge on the way. With
 	// Ends set, every end comes once a row, and no list is made. Reversed says that From is the pattern's right end,
@@ -336,6 +345,17 @@ type (
 	}
 )
 
+// Leg is one side of an Intersect: the edges of the vertex in column From. Edge may be 0; an edge that stands in a column of
+// Unlike does not count, and the second leg's may name the first's Edge. With Exists, which only the second leg may have, all
+// edges to one vertex count as one.
+type Leg struct {
+	From, Edge Col
+	Types      []string
+	Dir        graph.Direction
+	Unlike     []Col
+	Exists     bool
+}
+
 // Weight is, for the vertex in column Col, the product over Branches of the number of ways to expand each.
 type Weight struct {
 	Col      Col
@@ -514,6 +534,7 @@ func (*SeekRange) node()     {}
 func (*SeekEdges) node()     {}
 func (*SeekEdgeRange) node() {}
 func (*SeekID) node()        {}
+func (*Intersect) node()     {}
 func (*Expand) node()        {}
 func (*VarExpand) node()     {}
 func (*ShortestPath) node()  {}

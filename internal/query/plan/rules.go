@@ -10,6 +10,11 @@ import (
 var (
 	logical = []rule{
 		{
+			name:  "EdgeExists",
+			why:   "EXISTS of one plain edge between two vertices that the row has is a test of the row, which runs no subplan, can be negated and can close a cycle. Wrong where the pattern binds a vertex, or asks more of the edge or its ends than type and direction.",
+			apply: edgeExists,
+		},
+		{
 			name:  "MergeMatches",
 			why:   "MATCH p MATCH q asks for the same rows as one query graph whose edges differ within each clause only; planned as one, either may start. Wrong across OPTIONAL, whose rows survive without a match.",
 			apply: mergeMatches,
@@ -202,7 +207,7 @@ func (o *optimizer) distinctEnds(n Node, set bool) {
 		o.distinctEnds(n.Input, !slices.ContainsFunc(n.Aggs, func(a Agg) bool {
 			return !a.Distinct && a.Func != "min" && a.Func != "max"
 		}))
-	case *Filter, *Project, *Expand, *Seek, *SeekRange, *SeekEdges, *SeekEdgeRange, *SeekID, *Scan, *Unwind, *ShortestPath:
+	case *Filter, *Project, *Expand, *Intersect, *Seek, *SeekRange, *SeekEdges, *SeekEdgeRange, *SeekID, *Scan, *Unwind, *ShortestPath:
 		inputs(n, func(c *Node) { o.distinctEnds(*c, set) })
 	case *Apply:
 		o.distinctEnds(n.Input, set)

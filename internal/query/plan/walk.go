@@ -20,6 +20,8 @@ func inputs(n Node, f func(*Node)) {
 		f(&n.Input)
 	case *Expand:
 		f(&n.Input)
+	case *Intersect:
+		f(&n.Input)
 	case *VarExpand:
 		f(&n.Input)
 	case *FindPaths:
@@ -251,6 +253,9 @@ func subexprs(e Expr, f func(*Expr)) {
 		one(&e.Body)
 	case *HasLabels:
 		one(&e.X)
+	case *HasEdge:
+		one(&e.From)
+		one(&e.To)
 	case *Subquery:
 		one(&e.Expr)
 	case *IsType:

@@ -1,0 +1,316 @@
+package exec
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// intersect joins each row with the vertices that edges of both legs lead to. For a part of a batch it reads the lists of
+// both sides in one request each; one side's lists are marked in a bitmap one after another, the other's are looked up
+// there. Which side is marked is decided by what it costs: a vertex that repeats from row to row is marked once.
+type intersect struct {
+	input
+	r      *run
+	frame  *frame
+	legs   [2]leg
+	exists bool // the second leg asks only whether there is an edge
+	apart  bool // the edges of the legs must differ
+	carry  []int
+	to     int // position of To in out, or -1
+	labels *labelTest
+
+	b      *batch
+	rows   sel                 // those with two vertices
+	src    [2][]graph.VertexID // beside rows
+	lo, hi int                 // the part of rows whose lists are read
+	marked int                 // the leg whose lists are marked
+	i, j   int                 // the row at work, and the entry of its list
+	last   int                 // the source that probe has the list of, or -1
+	probe  probe
+	hits   []int
+
+	out    batch
+	picked sel
+	want   int
+}
+
+type leg struct {
+	hop     *hop
+	from    int // position in the input
+	uses    unlike
+	dealt   dealt
+	f       frontier
+	degrees []int
+}
+
+// list gives where in the leg's answer the edges of the k-th row of the part stand.
+func (l *leg) list(k int) (lo, hi int) {
+	u := int(l.f.pos[k])
+	if u >= l.hop.res.Done {
+		return 0, 0
+	}
+	return l.hop.res.Offsets[u], l.hop.res.Offsets[u+1]
+}
+
+func (c *compiler) intersect(n *plan.Intersect, need plan.ColSet) (*stage, error) {
+	below, err := c.below(need)
+	if err != nil {
+		return nil, err
+	}
+	apart := slices.Contains(n.Legs[1].Unlike, n.Legs[0].Edge)
+	var uses [2][]plan.Col
+	own := []plan.Col{n.To}
+	for i, l := range n.Legs {
+		below.Add(l.From)
+		uses[i] = slices.DeleteFunc(slices.Clone(l.Unlike), func(col plan.Col) bool { return i == 1 && col == n.Legs[0].Edge })
+		c.needUnlike(below, n.Input, uses[i])
+		own = append(own, l.Edge, -l.Edge)
+	}
+	in, err := c.compile(n.Input, below)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.bound(in, n.Legs[0].From, n.Legs[1].From); err != nil {
+		return nil, err
+	}
+	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need, own...)}
+	s.build = func(r *run, kids []operator) operator {
+		x := &intersect{
+			input: input{kids[0]}, r: r, frame: r.frame, exists: n.Legs[1].Exists, apart: apart, carry: in.positions(s.cols), to: s.pos(n.To),
+		}
+		if n.Labels != nil {
+			x.labels = r.labelTest(n.Labels)
+		}
+		for i, l := range n.Legs {
+			d := dealt{to: -1, edge: -1, id: -1, size: r.batchSize()}
+			if l.Edge != 0 {
+				d.edge, d.id = s.pos(l.Edge), s.pos(-l.Edge)
+			}
+			x.legs[i] = leg{hop: r.newHop(l.Types, l.Dir, nil), from: in.pos(l.From), uses: newUnlike(in, uses[i]), dealt: d}
+			x.legs[i].hop.edges = d.edge >= 0 || d.id >= 0 || len(uses[i]) > 0 || apart
+		}
+		return x
+	}
+	return s, nil
+}
+
+func (x *intersect) open(ctx context.Context) error {
+	x.b, x.want = nil, 1
+	x.probe.clear()
+	return x.input.open(ctx)
+}
+
+func (x *intersect) next(ctx context.Context) (*batch, error) {
+	x.out.reset(len(x.carry))
+	for x.out.N < x.r.batchSize() {
+		switch {
+		case x.b == nil:
+			b, err := x.in.next(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if b == nil {
+				return x.give(), nil
+			}
+			if err := x.begin(b); err != nil {
+				return nil, err
+			}
+		case x.i < x.hi:
+			x.match()
+		case x.hi < len(x.rows):
+			if err := x.read(ctx); err != nil {
+				return nil, err
+			}
+		default:
+			x.flush()
+			x.b = nil
+			if x.out.N >= x.want {
+				return x.give(), nil
+			}
+		}
+	}
+	return x.give(), nil
+}
+
+// give ends a batch. Small batches are given at first, in case that nobody wants more.
+func (x *intersect) give() *batch {
+	x.flush()
+	x.want = min(2*x.want, x.r.batchSize())
+	if x.out.N == 0 {
+		return nil
+	}
+	return &x.out
+}
+
+func (x *intersect) flush() {
+	if len(x.picked) > 0 {
+		x.out.appendRows(x.b, x.carry, x.picked)
+		x.picked = x.picked[:0]
+	}
+}
+
+// begin takes in an input batch.
+func (x *intersect) begin(b *batch) error {
+	x.b = b
+	var err error
+	if x.src[0], x.rows, err = sources(b, x.legs[0].from, x.frame, x.src[0][:0], x.rows[:0]); err != nil {
+		return err
+	}
+	x.src[1] = x.src[1][:0]
+	other := &b.Cols[x.legs[1].from]
+	n := 0
+	for k, row := range x.rows {
+		v := other.Value(int(row))
+		if v.IsNull() {
+			continue
+		}
+		if v.Kind() != graph.VertexKind {
+			return notVertex(v)
+		}
+		x.src[0][n], x.rows[n] = x.src[0][k], row
+		x.src[1] = append(x.src[1], v.Vertex())
+		n++
+	}
+	x.src[0], x.rows = x.src[0][:n], x.rows[:n]
+	x.lo, x.hi, x.i, x.j = 0, 0, 0, 0
+	for i := range x.legs {
+		x.legs[i].uses.begin(b)
+	}
+	return nil
+}
+
+// read reads the lists of the next rows: of as many as have no more than mostEdges edges, or of one.
+func (x *intersect) read(ctx context.Context) error {
+	x.probe.clear()
+	x.last = -1
+	x.lo, x.i, x.j = x.hi, x.hi, 0
+	for n := len(x.rows) - x.lo; ; n = (n + 1) / 2 {
+		x.hi = x.lo + n
+		total := 0
+		for i := range x.legs {
+			l := &x.legs[i]
+			l.f.set(x.src[i][x.lo:x.hi])
+			l.degrees = slices.Grow(l.degrees[:0], len(l.f.ids))[:len(l.f.ids)]
+			types, ok := l.hop.types.resolve()
+			if !ok {
+				x.i, x.hi = len(x.rows), len(x.rows)
+				return nil
+			}
+			if err := x.r.tx.Degrees(ctx, l.f.ids, types, l.hop.dir, l.degrees); err != nil {
+				return err
+			}
+			for _, d := range l.degrees {
+				total += d
+			}
+		}
+		if n == 1 || total <= mostEdges {
+			break
+		}
+	}
+	x.marked = 1
+	if !x.exists && x.cost(0) < x.cost(1) {
+		x.marked = 0
+	}
+	for i := range x.legs {
+		h := x.legs[i].hop
+		if h.labels = nil; i != x.marked {
+			h.labels = x.labels
+		}
+		if err := h.read(ctx, x.legs[i].f.ids, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cost is about the number of steps that the part takes when a leg is marked.
+func (x *intersect) cost(marked int) int {
+	m, e := &x.legs[marked], &x.legs[1-marked]
+	n := 0
+	for k := range x.hi - x.lo {
+		n += e.degrees[e.f.pos[k]]
+		if k == 0 || m.f.pos[k] != m.f.pos[k-1] {
+			n += 2 * m.degrees[m.f.pos[k]]
+		}
+	}
+	return n
+}
+
+// match looks the entries of the rows' lists up, until the batch is full or the part ends.
+func (x *intersect) match() {
+	m, e := &x.legs[x.marked], &x.legs[1-x.marked]
+	for ; x.i < x.hi; x.i, x.j = x.i+1, 0 {
+		k := x.i - x.lo
+		lo, hi := e.list(k)
+		if lo == hi {
+			continue
+		}
+		first, end := m.list(k)
+		if u := int(m.f.pos[k]); u != x.last {
+			x.last = u
+			x.probe.set(m.hop.res.Targets[first:end], x.lookups(k))
+		}
+		if first == end {
+			continue
+		}
+		row := x.rows[x.i]
+		for at := lo + x.j; at < hi; at++ {
+			v := e.hop.res.Targets[at]
+			if !x.probe.has(v) {
+				continue
+			}
+			if x.out.N >= x.r.batchSize() {
+				x.j = at - lo
+				return
+			}
+			x.pair(row, at, first, v)
+		}
+	}
+}
+
+// lookups counts the entries that are looked up in the list of the k-th row's marked vertex before it changes.
+func (x *intersect) lookups(k int) int {
+	m, e := &x.legs[x.marked], &x.legs[1-x.marked]
+	n := 0
+	for u := m.f.pos[k]; k < x.hi-x.lo && m.f.pos[k] == u; k++ {
+		lo, hi := e.list(k)
+		n += hi - lo
+	}
+	return n
+}
+
+// pair gives the rows of an edge to v and the edges to v among those marked.
+func (x *intersect) pair(row int32, at, first int, v graph.VertexID) {
+	m, e := &x.legs[x.marked], &x.legs[1-x.marked]
+	if used := e.uses.of(row); len(used) > 0 && slices.Contains(used, e.hop.res.Edges[at]) {
+		return
+	}
+	if x.exists {
+		x.add(row, v)
+		e.dealt.add(&x.out, e.hop, x.src[1-x.marked][x.i], at, at+1)
+		return
+	}
+	used := m.uses.of(row)
+	x.hits = x.probe.find(v, x.hits[:0])
+	for _, h := range x.hits {
+		h += first
+		if len(used) > 0 && slices.Contains(used, m.hop.res.Edges[h]) || x.apart && m.hop.res.Edges[h] == e.hop.res.Edges[at] {
+			continue
+		}
+		x.add(row, v)
+		e.dealt.add(&x.out, e.hop, x.src[1-x.marked][x.i], at, at+1)
+		m.dealt.add(&x.out, m.hop, x.src[x.marked][x.i], h, h+1)
+	}
+}
+
+// add begins a row of out.
+func (x *intersect) add(row int32, v graph.VertexID) {
+	if x.to >= 0 {
+		x.out.Cols[x.to].IDs = append(x.out.Cols[x.to].IDs, v)
+	}
+	x.picked = append(x.picked, row)
+	x.out.N++
+}

@@ -1,0 +1,128 @@
+package plan
+
+import "github.com/hopgate/hopgate/internal/graph"
+
+// intersections appends the steps that find a vertex at once by an edge from one bound vertex and an edge, or a test for an
+// edge, from another: both lists are read and what they share is kept, instead of a row for each entry of one of them (the
+// worst-case optimal joins of Ngo, Porat, Ré and Rudra 2012, one vertex at a time).
+func (m *matcher) intersections(t *tried, steps []step) []step {
+	for i := range m.p.Edges {
+		left, to, ok := m.leg(t, i)
+		if !ok {
+			continue
+		}
+		for j := i + 1; j < len(m.p.Edges); j++ {
+			if left2, to2, ok := m.leg(t, j); ok && to2 == to {
+				steps = append(steps, step{kind: stepIntersect, edge: i, left: left, edge2: j, left2: left2})
+			}
+		}
+		for j := range m.preds {
+			if _, _, ok := m.edgeTest(t, j, to); ok {
+				steps = append(steps, step{kind: stepIntersect, edge: i, left: left, pred: j, exists: true})
+			}
+		}
+	}
+	return steps
+}
+
+// leg reports whether plain edge i leads from a vertex that is bound to one, to, that is not.
+func (m *matcher) leg(t *tried, i int) (left bool, to Col, ok bool) {
+	e := &m.p.Edges[i]
+	if t.edges[i] || e.Bound || e.Length != nil || e.Shortest != "" || e.Walk != nil {
+		return false, 0, false
+	}
+	l, r := t.bound.Has(e.Left), t.bound.Has(e.Right)
+	if l {
+		return true, e.Right, !r
+	}
+	return false, e.Left, r
+}
+
+// edgeTest reports whether predicate i is a test for an edge between vertex to and another that the rows have, and gives
+// that and the direction from it.
+func (m *matcher) edgeTest(t *tried, i int, to Col) (from Col, dir graph.Direction, ok bool) {
+	x, isTest := m.preds[i].e.(*HasEdge)
+	if t.preds[i] || !isTest {
+		return 0, 0, false
+	}
+	if from, dir = x.otherEnd(to); from == 0 {
+		return 0, 0, false
+	}
+	return from, dir, !m.preds[i].cols.Has(from) || t.bound.Has(from)
+}
+
+// expansion gives where an edge is expanded from and to, and in which direction.
+func (e *PatEdge) expansion(left bool) (from, to Col, dir graph.Direction) {
+	if left {
+		return e.Left, e.Right, e.Dir
+	}
+	return e.Right, e.Left, e.Dir.Reverse()
+}
+
+// takeIntersect advances a try by an intersection.
+func (m *matcher) takeIntersect(t *tried, s step) {
+	e := &m.p.Edges[s.edge]
+	from, to, dir := e.expansion(s.left)
+	t.edges[s.edge] = true
+	fan := m.o.fanout(e.Types, dir, m.guess[from], m.guess[to])
+	read := m.o.fanout(e.Types, dir, m.guess[from], nil)
+	var other float64
+	if s.exists {
+		x, _ := m.preds[s.pred].e.(*HasEdge)
+		from2, dir2, _ := m.edgeTest(t, s.pred, to)
+		other = m.o.fanout(x.Types, dir2, m.guess[from2], m.guess[to])
+		t.preds[s.pred] = true
+	} else {
+		e2 := &m.p.Edges[s.edge2]
+		from2, _, dir2 := e2.expansion(s.left2)
+		t.edges[s.edge2] = true
+		other = m.o.fanout(e2.Types, dir2, m.guess[from2], m.guess[to])
+		t.bound.Add(e2.Col)
+	}
+	t.cost += t.card * min(read, other) * 0.05
+	t.card *= fan * min(1, other/max(1, m.o.vertices(m.guess[to])))
+	t.bound.Add(to, e.Col)
+}
+
+// intersect makes the node of an intersection.
+func (b *builder) intersect(s step) {
+	e := &b.m.p.Edges[s.edge]
+	from, to, dir := e.expansion(s.left)
+	leg := func(i int, from Col, dir graph.Direction) Leg {
+		e := &b.m.p.Edges[i]
+		l := Leg{From: from, Types: e.Types, Dir: dir, Unlike: b.unlike(i)}
+		if b.keepsEdge(i) {
+			l.Edge = e.Col
+		}
+		b.done = append(b.done, i)
+		b.bound.Add(e.Col)
+		return l
+	}
+	x := &Intersect{Input: b.node, To: to, Labels: b.m.labels[to], Legs: []Leg{leg(s.edge, from, dir)}}
+	if s.exists {
+		test, _ := b.m.preds[s.pred].e.(*HasEdge)
+		from, dir := test.otherEnd(to)
+		x.Legs = append(x.Legs, Leg{From: from, Types: test.Types, Dir: dir, Exists: true})
+		b.used[s.pred] = true
+	} else {
+		from, _, dir := b.m.p.Edges[s.edge2].expansion(s.left2)
+		x.Legs = append(x.Legs, leg(s.edge2, from, dir))
+	}
+	b.node = x
+	b.bound.Add(to)
+}
+
+// otherEnd gives the end of a test for an edge that is not vertex to, and the direction from there; 0 if to is no end.
+func (x *HasEdge) otherEnd(to Col) (Col, graph.Direction) {
+	a, okA := x.From.(*ColRef)
+	b, okB := x.To.(*ColRef)
+	switch {
+	case !okA || !okB || a.Col == b.Col:
+		return 0, 0
+	case a.Col == to:
+		return b.Col, x.Dir.Reverse()
+	case b.Col == to:
+		return a.Col, x.Dir
+	}
+	return 0, 0
+}
