@@ -101,6 +101,27 @@ func (o *optimizer) share(typ string, out bool, l *LabelExpr) float64 {
 	return o.edges(typ, out, l) / all
 }
 
+// allEnds reports whether all far ends of edges of the types (none: all) have the labels, as far as the counters tell.
+func (o *optimizer) allEnds(types []string, dir graph.Direction, l *LabelExpr) bool {
+	if l == nil {
+		return true
+	}
+	if l.Op != LabelName || len(o.counts.Ends) == 0 {
+		return false
+	}
+	if len(types) == 0 {
+		types = o.typeNames
+	}
+	for _, t := range types {
+		n := o.counts.ByType[t]
+		if dir != graph.In && o.counts.Ends[graph.TypeEnds{Type: t, Dst: l.Name}] != n ||
+			dir != graph.Out && o.counts.Ends[graph.TypeEnds{Src: l.Name, Type: t}] != n {
+			return false
+		}
+	}
+	return true
+}
+
 // selectivity guesses the part of the rows that a predicate keeps. labels gives the labels of a pattern's vertices.
 func (o *optimizer) selectivity(e Expr, labels map[Col]*LabelExpr) float64 {
 	if x, ok := e.(*HasEdge); ok {

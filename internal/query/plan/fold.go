@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -42,12 +43,12 @@ func foldCount(o *optimizer, n Node) Node {
 			return nil
 		}
 	}
-	if at := f.inequality(); at >= 0 && len(optional) == 0 {
-		if _, ok := m.Input.(*Unit); !ok {
-			return nil
+	if _, ok := m.Input.(*Unit); ok && len(optional) == 0 && f.distinct() {
+		if terms := f.terms(1); len(terms) > 1 {
+			return f.sum(a.Aggs[0].Col, terms)
 		}
-		return f.difference(a.Aggs[0].Col, at)
 	}
+	f = &folder{o: o, p: m.Pattern.clone(), branches: f.branches}
 	if !f.fold() && len(optional) == 0 {
 		return nil
 	}
@@ -76,6 +77,7 @@ type folder struct {
 	o        *optimizer
 	p        *Pattern
 	branches map[Col][]Branch
+	keep     Col // a vertex that is no leaf
 }
 
 // matcher looks at the pattern as it is now.
@@ -106,8 +108,54 @@ func (f *folder) optional(p *Pattern) bool {
 	return true
 }
 
-// fold takes off all leaves that it may, the most numerous first, and reports whether there was one.
+// fold takes off all leaves that it may and reports whether there was one. Of a tree that becomes one vertex, that vertex
+// remains from which its edges are counted with the least work.
 func (f *folder) fold() bool {
+	var best *folder
+	least := 0.0
+	for _, v := range f.p.Vertices {
+		g := &folder{o: f.o, p: f.p.clone(), branches: maps.Clone(f.branches), keep: v.Col}
+		if g.takeOff(); len(g.p.Vertices) > 1 {
+			continue
+		}
+		n := f.o.vertices(v.Labels)
+		if cost := 2*n + f.o.weighing(n, v.Labels, g.branches[v.Col]); best == nil || cost < least {
+			best, least = g, cost
+		}
+	}
+	if best == nil {
+		return f.takeOff()
+	}
+	some := len(best.p.Edges) < len(f.p.Edges)
+	*f = *best
+	return some
+}
+
+// weighing estimates the work of computing the weights of n vertices with labels from.
+func (o *optimizer) weighing(n float64, from *LabelExpr, branches []Branch) float64 {
+	const degree, labelTest = 6, 3 // in edges read
+	cost := 0.0
+	for _, b := range branches {
+		sure := o.allEnds(b.Types, b.Dir, b.Labels)
+		if sure && len(b.Branches) == 0 {
+			cost += n * degree
+			continue
+		}
+		edges := n * o.fanout(b.Types, b.Dir, from, nil)
+		cost += edges
+		if !sure {
+			cost += edges * labelTest
+		}
+		if len(b.Branches) > 0 {
+			met := min(n*o.fanout(b.Types, b.Dir, from, b.Labels), o.vertices(b.Labels))
+			cost += edges + met + o.weighing(met, b.Labels, b.Branches)
+		}
+	}
+	return cost
+}
+
+// takeOff takes off all leaves that it may but the vertex keep, the most numerous first.
+func (f *folder) takeOff() bool {
 	some := false
 	m := f.matcher()
 	alone := map[Col]bool{}
@@ -121,7 +169,7 @@ func (f *folder) fold() bool {
 	for {
 		leaf, edge := -1, -1
 		for i, v := range f.p.Vertices {
-			if v.Bound || read.Has(v.Col) {
+			if v.Bound || read.Has(v.Col) || v.Col == f.keep {
 				continue
 			}
 			e, ok := f.onlyEdge(v.Col)
@@ -163,60 +211,163 @@ func (f *folder) onlyEdge(c Col) (at int, ok bool) {
 	return at, at >= 0
 }
 
-// inequality finds the one predicate a <> b of two vertices that nothing else reads.
-func (f *folder) inequality() int {
-	found := -1
-	for i, e := range f.p.Preds {
-		if _, _, ok := unequal(e); !ok {
-			continue
-		}
-		if found >= 0 {
-			return -1
-		}
-		found = i
+// distinct reports whether no two edges of the pattern can be the same, and if so lets go of the question: it is answered by
+// predicates that the terms of a sum may lack.
+func (f *folder) distinct() bool {
+	if len(f.p.Paths) > 0 || slices.Contains(f.matcher().alone, false) ||
+		slices.ContainsFunc(f.p.Edges, func(e PatEdge) bool { return e.Length != nil || e.Bound || e.Shortest != "" }) {
+		return false
 	}
-	if found < 0 || len(f.p.Paths) > 0 {
-		return -1
-	}
-	// It is worth two counts only if it stands in the way of a leaf, and right only if no other edge could be the same.
-	x, y, _ := unequal(f.p.Preds[found])
-	if x == y {
-		return -1
-	}
-	for _, c := range []Col{x, y} {
-		if !f.p.binds(c) || !slices.ContainsFunc(f.p.Vertices, func(v PatVertex) bool { return v.Col == c }) {
-			return -1
-		}
-	}
-	m := f.matcher()
-	if slices.Contains(m.alone, false) || slices.ContainsFunc(f.p.Edges, func(e PatEdge) bool { return e.Length != nil || e.Bound }) {
-		return -1
-	}
-	return found
-}
-
-// difference counts the pattern without predicate at, and takes away what it counts with an equality in its place. The
-// edges are known to differ wherever the predicate holds; without it their being the same must not be asked about.
-func (f *folder) difference(out Col, at int) Node {
-	pred := f.p.Preds[at]
-	x, y, _ := unequal(pred)
 	for i := range f.p.Edges {
 		f.p.Edges[i].Group = i
 	}
-	f.p.Preds = slices.Delete(f.p.Preds, at, at+1)
-	same := &folder{o: f.o, p: f.p.clone(), branches: map[Col][]Branch{}}
-	if Reads(same.p.Preds...).Has(y) {
-		same.p.Preds = append(same.p.Preds, &Op{Op: Eq, Args: []Expr{&ColRef{Col: x}, &ColRef{Col: y}}})
-	} else {
-		same.p.unify(x, y)
+	return true
+}
+
+// term is a pattern whose rows count with a sign.
+type term struct {
+	f    *folder
+	sign int
+}
+
+// maxTerms bounds the counts that a sum has: two predicates may each double them.
+const maxTerms = 4
+
+// terms gives patterns whose counts sum up to that of f. A predicate that keeps a leaf from being folded is left out, and
+// what it would have dropped is counted and taken away: where it is a <> b, the rows with one vertex in both places, where it
+// is NOT (a)-[:T]->(b), the rows with such an edge.
+func (f *folder) terms(sign int) []term {
+	f.dropImplied()
+	order := make([]int, len(f.p.Preds))
+	for i := range order {
+		order[i] = i
 	}
-	f.fold()
-	same.fold()
-	all, equal := f.o.q.NewCol("", graph.Null), f.o.q.NewCol("", graph.Null)
-	return &Project{
-		Input: &Apply{Input: f.count(&Unit{}, all), Sub: same.count(&Argument{}, equal), Kind: Inner, Cols: []Col{equal}},
-		Items: []Item{{Col: out, Expr: &Op{Op: Sub, Args: []Expr{&ColRef{Col: all}, &ColRef{Col: equal}}}}},
+	slices.SortStableFunc(order, func(i, j int) int { return predWeight(f.p.Preds[j]) - predWeight(f.p.Preds[i]) })
+	for _, i := range order {
+		e := f.p.Preds[i]
+		x, y, ok := opposed(e)
+		if !ok || x == y || !f.frees(x, y) {
+			continue
+		}
+		all := &folder{o: f.o, p: f.p.clone(), branches: map[Col][]Branch{}}
+		all.p.Preds = slices.Delete(all.p.Preds, i, i+1)
+		without := &folder{o: f.o, p: all.p.clone(), branches: map[Col][]Branch{}}
+		op, _ := e.(*Op)
+		if test, ok := op.Args[0].(*HasEdge); ok && op.Op == Not {
+			without.p.Preds = append(without.p.Preds, test)
+		} else if Reads(without.p.Preds...).Has(y) {
+			without.p.Preds = append(without.p.Preds, &Op{Op: Eq, Args: []Expr{&ColRef{Col: x}, &ColRef{Col: y}}})
+		} else {
+			without.p.unify(x, y)
+		}
+		if ts := append(all.terms(sign), without.terms(-sign)...); len(ts) <= maxTerms {
+			return ts
+		}
 	}
+	return []term{{f, sign}}
+}
+
+// opposed recognises a <> b and NOT (a)-[:T]->(b).
+func opposed(e Expr) (x, y Col, ok bool) {
+	if x, y, ok := unequal(e); ok {
+		return x, y, true
+	}
+	op, isOp := e.(*Op)
+	if !isOp || op.Op != Not {
+		return 0, 0, false
+	}
+	test, ok := op.Args[0].(*HasEdge)
+	if !ok {
+		return 0, 0, false
+	}
+	from, okFrom := test.From.(*ColRef)
+	to, okTo := test.To.(*ColRef)
+	if !okFrom || !okTo {
+		return 0, 0, false
+	}
+	return from.Col, to.Col, true
+}
+
+// frees reports whether x or y becomes a leaf that can be folded when what tells them apart is left out, and what tells other
+// vertices apart.
+func (f *folder) frees(x, y Col) bool {
+	g := &folder{o: f.o, p: f.p.clone(), branches: map[Col][]Branch{}}
+	g.takeOff() // what can be folded anyway
+	read := ColSet{}
+	for _, e := range f.p.Preds {
+		if _, _, ok := opposed(e); !ok {
+			read.reads(e)
+		}
+	}
+	free := false
+	for _, c := range []Col{x, y} {
+		if !g.p.binds(c) || !slices.ContainsFunc(g.p.Vertices, func(v PatVertex) bool { return v.Col == c }) {
+			return false
+		}
+		if e, ok := g.onlyEdge(c); ok && !read.Has(c) && !read.Has(g.p.Edges[e].Col) {
+			free = true
+		}
+	}
+	return free
+}
+
+// dropImplied leaves out each a <> b that follows from (c)-[:T]->(a) and NOT (c)-[:T]->(b).
+func (f *folder) dropImplied() {
+	f.p.Preds = slices.DeleteFunc(f.p.Preds, func(e Expr) bool {
+		x, y, ok := unequal(e)
+		return ok && (f.tellsApart(x, y) || f.tellsApart(y, x))
+	})
+}
+
+// tellsApart reports whether an edge leads to a from a vertex that has no such edge to b.
+func (f *folder) tellsApart(a, b Col) bool {
+	return slices.ContainsFunc(f.p.Preds, func(e Expr) bool {
+		not, ok := e.(*Op)
+		if !ok || not.Op != Not {
+			return false
+		}
+		test, ok := not.Args[0].(*HasEdge)
+		if !ok {
+			return false
+		}
+		c, dir := test.otherEnd(b)
+		return c != 0 && slices.ContainsFunc(f.p.Edges, func(e PatEdge) bool {
+			for _, left := range []bool{true, false} {
+				from, to, d := e.expansion(left)
+				if from == c && to == a && e.Length == nil && (d == dir || dir == graph.Both) && within(e.Types, test.Types) {
+					return true
+				}
+			}
+			return false
+		})
+	})
+}
+
+// within reports whether an edge with one of types a has one of types b, none being all.
+func within(a, b []string) bool {
+	return len(b) == 0 || len(a) > 0 && !slices.ContainsFunc(a, func(t string) bool { return !slices.Contains(b, t) })
+}
+
+// sum adds the counts of terms up.
+func (f *folder) sum(out Col, terms []term) Node {
+	var n Node
+	var total Expr
+	for i, t := range terms {
+		c := f.o.q.NewCol("", graph.Null)
+		t.f.fold()
+		switch {
+		case i == 0:
+			n, total = t.f.count(&Unit{}, c), &ColRef{Col: c}
+		default:
+			n = &Apply{Input: n, Sub: t.f.count(&Argument{}, c), Kind: Inner, Cols: []Col{c}}
+			op := Add
+			if t.sign < 0 {
+				op = Sub
+			}
+			total = &Op{Op: op, Args: []Expr{total, &ColRef{Col: c}}}
+		}
+	}
+	return &Project{Input: n, Items: []Item{{Col: out, Expr: total}}}
 }
 
 // unify puts vertex x in the place of vertex y.

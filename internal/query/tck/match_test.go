@@ -12,7 +12,7 @@ import (
 var matches = flag.Int("matches", 400, "random statements of TestMatchesOfPatterns")
 
 // rules are the optimizer's rules that must not change an answer.
-var rules = []string{"MergeMatches", "FilterIntoMatch", "FoldCount", "TopK", "CountStore", "FrontierCount"}
+var rules = []string{"EdgeExists", "MergeMatches", "FilterIntoMatch", "FoldCount", "TopK", "CountStore", "FrontierCount"}
 
 // TestMatchesOfPatterns compares random MATCH statements with the reference evaluator.
 func TestMatchesOfPatterns(t *testing.T) {
@@ -187,7 +187,20 @@ func (g *patternGenerator) condition() (condition, bool) {
 		return nil
 	}
 	k := g.r.IntN(3)
-	switch g.r.IntN(8) {
+	switch g.r.IntN(10) {
+	case 8, 9:
+		p := pathPattern{
+			nodes: []nodePattern{{name: a}, {name: b}},
+			rels:  []relPattern{{types: [][]string{nil, {"T"}, {"U"}}[g.r.IntN(3)], dir: g.r.IntN(3) - 1}},
+		}
+		not := g.chance(70)
+		text := p.String()
+		if not {
+			text = "NOT " + text
+		}
+		return condition{text, func(gr *refGraph, r row) bool {
+			return (len(matchClause{paths: []pathPattern{p}}.apply(gr, []row{r})) > 0) != not
+		}}, true
 	case 0:
 		return condition{fmt.Sprintf("%s.x = %s.x", a, b), func(gr *refGraph, r row) bool {
 			p, q := x(gr, r, a), x(gr, r, b)
