@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -54,8 +55,8 @@ func newLoad(a *app) *cobra.Command {
 
 // load runs a load against the server.
 func (a *app) load(cmd *cobra.Command, l *loadFlags, args []string) (err error) {
-	if l.offline || l.dataDir != "" {
-		return usagef("--offline: this version loads through a server; start one and leave --offline out")
+	if err := l.checkOffline(); err != nil {
+		return err
 	}
 	budget, err := parseBudget(l.maxRejects)
 	if err != nil {
@@ -83,22 +84,11 @@ func (a *app) load(cmd *cobra.Command, l *loadFlags, args []string) (err error) 
 		Graph: a.graph, Restart: l.restart, Workers: l.workers, Memory: int64(l.memory), MaxRejects: budget, RejectsDir: l.rejectsDir,
 		OnReject: show.reject, Progress: show.tell,
 	}
-	conn, ctx, cancel, err := a.dial(cmd.Context())
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	defer conn.Close()
-	if plan.Finds() {
-		if err := a.findSpaces(ctx, conn, plan); err != nil {
-			return err
-		}
-	}
 	var rep *loader.Report
-	if l.dryRun {
-		rep, err = plan.DryRun(ctx, o, a.resolver(conn))
+	if l.offline {
+		rep, err = a.loadOffline(cmd.Context(), l, plan, o, cmd.ErrOrStderr())
 	} else {
-		rep, err = plan.Run(ctx, newGRPCSink(conn), o)
+		rep, err = a.loadOnline(cmd.Context(), l, plan, o)
 	}
 	show.end()
 	var tooMany *loader.TooManyRejects
@@ -122,6 +112,25 @@ func (a *app) load(cmd *cobra.Command, l *loadFlags, args []string) (err error) 
 		return exitError{exitRejects, fmt.Errorf("finished, but %d rows were refused%s", rep.Rejects, l.where())}
 	}
 	return nil
+}
+
+// loadOnline loads through a server.
+func (a *app) loadOnline(ctx context.Context, l *loadFlags, plan *loader.Plan, o loader.Options) (*loader.Report, error) {
+	conn, ctx, cancel, err := a.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	defer conn.Close()
+	if plan.Finds() {
+		if err := a.findSpaces(ctx, conn, plan); err != nil {
+			return nil, err
+		}
+	}
+	if l.dryRun {
+		return plan.DryRun(ctx, o, a.resolver(conn))
+	}
+	return plan.Run(ctx, newGRPCSink(conn), o)
 }
 
 func (l *loadFlags) where() string {

@@ -74,13 +74,18 @@ func (w *world) load(text string, o Options) (*Report, error) {
 func (w *world) state() string {
 	g, err := w.store.Graph("default")
 	require.NoError(w.t, err)
-	tx, err := g.Begin(w.t.Context(), shard.Read)
-	require.NoError(w.t, err)
+	return stateOf(w.t, g)
+}
+
+// stateOf is state for any graph.
+func stateOf(t *testing.T, g shard.Graph) string {
+	tx, err := g.Begin(t.Context(), shard.Read)
+	require.NoError(t, err)
 	defer tx.Rollback()
-	ids, _, _, err := tx.Scan(w.t.Context(), 0, 0, make([]graph.VertexID, 0, 1<<20))
-	require.NoError(w.t, err)
+	ids, _, _, err := tx.Scan(t.Context(), 0, 0, make([]graph.VertexID, 0, 1<<20))
+	require.NoError(t, err)
 	records := make([]shard.Record, len(ids))
-	require.NoError(w.t, tx.Records(w.t.Context(), ids, records))
+	require.NoError(t, tx.Records(t.Context(), ids, records))
 	names := map[graph.VertexID]string{}
 	var out []string
 	for i, r := range records {
@@ -99,13 +104,13 @@ func (w *world) state() string {
 	}
 	var res shard.Neighbours
 	for from := 0; from < len(ids); from += res.Done {
-		require.NoError(w.t, tx.Expand(w.t.Context(), &shard.Expand{Sources: ids[from:], Dir: graph.Out, Edges: true}, &res))
+		require.NoError(t, tx.Expand(t.Context(), &shard.Expand{Sources: ids[from:], Dir: graph.Out, Edges: true}, &res))
 		for i := range res.Done {
 			for k := res.Offsets[i]; k < res.Offsets[i+1]; k++ {
 				var line strings.Builder
 				e := graph.Edge{ID: res.Edges[k], Src: ids[from+i], Dst: res.Targets[k], Type: res.Types[k]}
 				rs := make([]shard.Record, 1)
-				require.NoError(w.t, tx.EdgeRecords(w.t.Context(), []graph.Edge{e}, rs))
+				require.NoError(t, tx.EdgeRecords(t.Context(), []graph.Edge{e}, rs))
 				fmt.Fprintf(&line, "%s -%s-> %s", names[e.Src], g.TypeName(e.Type), names[e.Dst])
 				writeProps(&line, g, rs[0].Props)
 				out = append(out, line.String())

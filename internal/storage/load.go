@@ -20,7 +20,7 @@ type Bulk struct {
 	members map[memberChunk]*members
 	open    []*gridCell
 	lists   []bulkLists
-	cells   cells
+	scratch packScratch
 	changed Ranges
 }
 

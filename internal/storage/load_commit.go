@@ -162,8 +162,8 @@ func (in *instance) tableOptions() sstable.WriterOptions {
 	return in.opts.MakeWriterOptions(0, in.db.TableFormat())
 }
 
-// ingest moves a table in. Like apply it survives what Pebble does at faults.
-func (in *instance) ingest(path string) error {
+// ingest moves tables in. Like apply it survives what Pebble does at faults.
+func (in *instance) ingest(paths ...string) error {
 	if err := in.writable(); err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (in *instance) ingest(path string) error {
 				done <- err
 			}
 		}()
-		done <- in.db.Ingest(context.Background(), []string{path})
+		done <- in.db.Ingest(context.Background(), paths)
 	}()
 	select {
 	case err := <-done:

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"math"
 	"math/bits"
@@ -22,6 +23,8 @@ type bulkLists struct {
 // Edges puts new edges, sorted by SortEdges, into the lists of one type and direction; their rows count the rows of the
 // columns. It owns edges from now on. Between spills it is called once for a type and direction.
 func (b *Bulk) Edges(t graph.TypeID, dir graph.Direction, edges []ListEdge, cols []BulkColumn) {
+	// Whoever reads a segment relies on the order of its properties.
+	slices.SortFunc(cols, func(x, y BulkColumn) int { return cmp.Compare(x.Prop, y.Prop) })
 	if len(edges) > 0 {
 		b.lists = append(b.lists, bulkLists{t, dir, edges, cols})
 	}
@@ -92,30 +95,41 @@ func (b *Bulk) packList(l *bulkLists) error {
 
 // appendRun appends edges of one list as a segment.
 func (b *Bulk) appendRun(r *records, edges []ListEdge, cols []BulkColumn, total int) {
-	r.buf = appendListTopology(r.buf, edges, total)
-	n, at := 0, len(r.buf)
-	r.buf = append(r.buf, 0)
+	r.buf = appendListSegment(r.buf, edges, cols, total, &b.scratch)
+}
+
+// packScratch is memory that packing a list uses.
+type packScratch struct {
+	cells cells
+	col   []byte
+}
+
+// appendListSegment appends edges of one list, whose rows count the rows of the columns, as a segment.
+func appendListSegment(dst []byte, edges []ListEdge, cols []BulkColumn, total int, s *packScratch) []byte {
+	dst = appendListTopology(dst, edges, total)
+	n, at := 0, len(dst)
+	dst = append(dst, 0)
 	for i := range cols {
 		c := &cols[i]
-		b.cells.reset()
+		s.cells.reset()
 		for j := range edges {
-			b.cells.buf = append(b.cells.buf, c.cells.at(int(edges[j].Row))...)
-			b.cells.close()
+			s.cells.buf = append(s.cells.buf, c.cells.at(int(edges[j].Row))...)
+			s.cells.close()
 		}
-		if len(b.cells.buf) == 0 {
+		if len(s.cells.buf) == 0 {
 			continue
 		}
 		n++
-		b.w.buf = appendColumn(b.w.buf[:0], &b.cells)
-		r.buf = binary.AppendUvarint(r.buf, uint64(c.Prop))
-		r.buf = binary.AppendUvarint(r.buf, uint64(len(b.w.buf)))
-		r.buf = append(r.buf, b.w.buf...)
+		s.col = appendColumn(s.col[:0], &s.cells)
+		dst = binary.AppendUvarint(dst, uint64(c.Prop))
+		dst = binary.AppendUvarint(dst, uint64(len(s.col)))
+		dst = append(dst, s.col...)
 	}
 	if n < 0x80 {
-		r.buf[at] = byte(n)
-		return
+		dst[at] = byte(n)
+		return dst
 	}
-	r.buf = slices.Replace(r.buf, at, at+1, binary.AppendUvarint(nil, uint64(n))...)
+	return slices.Replace(dst, at, at+1, binary.AppendUvarint(nil, uint64(n))...)
 }
 
 // appendListTopology is appendTopology without a call for each edge.

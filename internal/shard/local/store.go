@@ -30,6 +30,8 @@ const DefaultGraph = "default"
 // Store is a data directory:
 //
 //	LOCK                      held while a process has the directory open
+//	LOADING                   there while an offline load is at work, or if it was interrupted
+//	sorting/                  what such a load sorts
 //	graphs/NAME/GRAPH         what the graph is; a directory without it is a graph that was not made, or dropped
 //	graphs/NAME/shard-0000/   a shard; see storage.Shard
 //
@@ -49,7 +51,10 @@ type Store struct {
 var _ shard.Store = (*Store)(nil)
 
 // Open opens a data directory, making it if it is not there. One process at a time may have it open.
-func Open(opts Options) (_ *Store, err error) {
+func Open(opts Options) (*Store, error) { return open(opts, false) }
+
+// open opens a data directory; offline says that it may hold an offline load that did not end.
+func open(opts Options, offline bool) (_ *Store, err error) {
 	opts.EnsureDefaults()
 	if err := opts.Validate(); err != nil {
 		return nil, err
@@ -72,6 +77,9 @@ func Open(opts Options) (_ *Store, err error) {
 	}()
 	if _, err := fs.Stat(fs.PathJoin(opts.Dir, PartialName)); err == nil {
 		return nil, fmt.Errorf("%s holds a restore that was interrupted; run it again", opts.Dir)
+	}
+	if _, err := fs.Stat(fs.PathJoin(opts.Dir, LoadingName)); err == nil && !offline {
+		return nil, fmt.Errorf("%s holds an offline load that was interrupted; run it again", opts.Dir)
 	}
 	if !opts.ReadOnly {
 		if err := dropCheckpoints(fs, opts.Dir); err != nil {

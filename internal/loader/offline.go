@@ -1,0 +1,266 @@
+package loader
+
+import (
+	"context"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// offline is a sink for a load into an empty graph: vertices, and edges that depend on what is there, are applied batch by
+// batch, all other edges are resolved by the parsers and sorted.
+type offline struct {
+	s       *Session
+	l       *Loader
+	sorter  shard.EdgeSorter
+	plan    *Plan
+	ctx     context.Context // of the load; there is one call of Begin
+	done    <-chan struct{}
+	batches chan *offlineBatch
+	acks    []Ack
+	mu      sync.Mutex  // of the session's names
+	ready   atomic.Bool // keys can be resolved
+	complex map[string]bool
+	some    bool // a type that is known only from rows is complex, so all are
+}
+
+// offlineBatch is a batch of which some groups of edges may have been resolved.
+type offlineBatch struct {
+	*Batch
+	rows []shard.SortedRows // by group of edges, nil where it is not resolved
+}
+
+// NewOffline makes a sink for one load of a loader over the sorter's graph. Nothing is kept if the load does not end.
+func (p *Plan) NewOffline(l *Loader, sorter shard.EdgeSorter) Sink {
+	s := &offline{l: l, sorter: sorter, plan: p, batches: make(chan *offlineBatch, 8), complex: map[string]bool{}}
+	actions := map[string]shard.Action{}
+	for _, in := range p.inputs {
+		if in.bound == nil {
+			continue
+		}
+		for i := range in.bound.Edges {
+			r := &in.bound.Edges[i]
+			a := r.Action.Fixed
+			simple := r.Action.Slot < 0 && (a == shard.Insert || a == shard.Upsert)
+			for k := range r.Props {
+				simple = simple && r.Props[k].Strategy == shard.Override
+			}
+			name := r.Type.Name
+			if r.Type.Slot >= 0 {
+				name = ""
+			}
+			if old, ok := actions[name]; ok && old != a {
+				simple = false
+			}
+			actions[name] = a
+			if !simple {
+				s.complex[name] = true
+			}
+		}
+	}
+	// Types that rows name may be any; with other actions beside them, order decides.
+	if a, ok := actions[""]; ok {
+		for name, b := range actions {
+			s.some = s.some || a != b || s.complex[name]
+		}
+	}
+	return s
+}
+
+// sorts reports whether a group of edges is sorted.
+func (s *offline) sorts(e *EdgeRows) bool { return !s.some && !s.complex[e.Type] }
+
+func (s *offline) Begin(ctx context.Context, o Open) (uint64, []byte, error) {
+	s.ctx, s.done = ctx, ctx.Done()
+	o.Stream, o.Restart = "", false
+	var err error
+	s.s, err = s.l.Begin(ctx, o)
+	return 0, nil, err
+}
+
+func (s *offline) Pack(b *Batch) (msg any, size int, copied bool) {
+	m := &offlineBatch{Batch: b}
+	if len(b.Edges) == 0 || !s.ready.Load() {
+		return m, 0, false
+	}
+	if err := s.resolve(m); err != nil {
+		// Applying the batch meets the fault again, and can tell.
+		return &offlineBatch{Batch: b}, 0, false
+	}
+	copied = len(b.Vertices) == 0 && !slices.Contains(m.rows, nil)
+	if copied {
+		// What is left of the batch names no memory that is used again.
+		m.Batch = &Batch{Seq: b.Seq, Mark: b.Mark}
+	}
+	return m, 0, copied
+}
+
+// resolve finds the ends of the edges that are sorted.
+func (s *offline) resolve(m *offlineBatch) error {
+	m.rows = make([]shard.SortedRows, len(m.Edges))
+	for i := range m.Edges {
+		if !s.sorts(&m.Edges[i]) {
+			continue
+		}
+		e, ok, err := s.named(m.Batch, i)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		if m.rows[i], err = s.sorter.Resolve(&e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// named numbers the names of a group of edges; ok tells whether it is sorted.
+func (s *offline) named(b *Batch, i int) (e shard.LoadEdges, ok bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.s.names(s.ctx, []*Batch{{Edges: b.Edges[i : i+1]}}); err != nil {
+		return e, false, err
+	}
+	if e, err = s.s.edges(&b.Edges[i]); err != nil {
+		return e, false, err
+	}
+	return e, s.sorter.Takes(e.Type), nil
+}
+
+func (s *offline) Send(msg any) error {
+	select {
+	case s.batches <- msg.(*offlineBatch):
+		return nil
+	case <-s.done:
+		return context.Cause(s.ctx)
+	}
+}
+
+func (s *offline) Finish() error {
+	close(s.batches)
+	return nil
+}
+
+func (s *offline) Recv() (Ack, error) {
+	if len(s.acks) == 0 {
+		if err := s.next(); err != nil {
+			return Ack{}, err
+		}
+	}
+	a := s.acks[0]
+	s.acks = s.acks[1:]
+	return a, nil
+}
+
+// next applies the batches that wait: those without edges together, another one by itself.
+func (s *offline) next() error {
+	var group []*Batch
+	for {
+		var m *offlineBatch
+		var ok bool
+		if len(group) == 0 {
+			select {
+			case m, ok = <-s.batches:
+			case <-s.done:
+				return context.Cause(s.ctx)
+			}
+		} else {
+			select {
+			case m, ok = <-s.batches:
+			default:
+			}
+		}
+		switch {
+		case m == nil && len(group) > 0:
+			// Nothing waits, or what was closed is met again by the next call.
+			return s.apply(group)
+		case !ok:
+			return s.end()
+		case len(m.Edges) == 0 && m.rows == nil:
+			group = append(group, m.Batch)
+			continue
+		}
+		if len(group) > 0 {
+			if err := s.apply(group); err != nil {
+				return err
+			}
+		}
+		return s.edges(m)
+	}
+}
+
+func (s *offline) apply(group []*Batch) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	acks, err := s.s.Apply(s.ctx, group)
+	s.acks = append(s.acks, acks...)
+	return err
+}
+
+// edges takes in a batch with edges: what is sorted, and the rest as always.
+func (s *offline) edges(m *offlineBatch) error {
+	if !s.ready.Load() {
+		if err := s.sorter.Prepare(s.ctx, s.s.spaces); err != nil {
+			return err
+		}
+		s.ready.Store(true)
+	}
+	if m.rows == nil {
+		if err := s.resolve(m); err != nil {
+			return err
+		}
+	}
+	rest := &Batch{Seq: m.Seq, Mark: m.Mark, Vertices: m.Vertices}
+	var origin []int
+	for i, rows := range m.rows {
+		if rows == nil {
+			rest.Edges = append(rest.Edges, m.Edges[i])
+			origin = append(origin, i)
+		}
+	}
+	ack := Ack{Seq: m.Seq}
+	if rest.Rows() > 0 {
+		from := len(s.acks)
+		if err := s.apply([]*Batch{rest}); err != nil {
+			return err
+		}
+		ack = s.acks[from]
+		s.acks = s.acks[:from]
+		for i := range ack.Rejected {
+			if r := &ack.Rejected[i]; r.Edge {
+				r.Group = origin[r.Group]
+			}
+		}
+	}
+	l := &shard.Load{}
+	for i, rows := range m.rows {
+		if rows == nil {
+			continue
+		}
+		if err := s.sorter.Add(s.ctx, rows, l, i); err != nil {
+			return err
+		}
+	}
+	ack.Vertices += l.AppliedVertices
+	ack.Edges += l.AppliedEdges
+	ack.Rejected = append(ack.Rejected, l.Rejected...)
+	s.l.stats.Vertices.Add(uint64(l.AppliedVertices))
+	s.l.stats.Edges.Add(uint64(l.AppliedEdges))
+	s.l.stats.Rejected.Add(uint64(len(l.Rejected)))
+	s.acks = append(s.acks, ack)
+	return nil
+}
+
+// end completes the graph.
+func (s *offline) end() error {
+	s.s.Close()
+	if err := s.sorter.Finish(s.ctx); err != nil {
+		return err
+	}
+	return io.EOF
+}

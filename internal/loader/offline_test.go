@@ -1,0 +1,229 @@
+package loader
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/loader/mapping"
+	"github.com/hopgate/hopgate/internal/shard"
+	disk "github.com/hopgate/hopgate/internal/shard/local"
+)
+
+func offlineOptions(dir string, shards int) disk.Options {
+	return disk.Options{
+		Dir: dir, Shards: shards, Logger: slog.New(slog.DiscardHandler), ValueThreshold: 64, DecodedBytes: -1,
+		Tuning: disk.Tuning{FoldRecords: -1, SegmentBytes: 256, PlaceBlock: 16},
+	}
+}
+
+// runOffline runs a load into a directory.
+func runOffline(t *testing.T, ctx context.Context, dir string, shards int, memory int64, text, inputs string, o Options) (*Report, error) {
+	f, err := disk.OpenOffline(offlineOptions(dir, shards), "default", disk.OfflineOptions{Memory: memory, Workers: 2})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { require.NoError(t, f.Close()) }()
+	m, err := mapping.Parse("m.yaml", []byte(text))
+	require.NoError(t, err)
+	p, err := NewPlan(m, inputs, nil)
+	require.NoError(t, err)
+	p.chunk = 700
+	return p.Run(ctx, p.NewOffline(New(f.Store()), f), o)
+}
+
+// TestOffline loads random files offline and online and compares what is refused, the graphs and
+// what is counted of them.
+func TestOffline(t *testing.T) {
+	seeds := uint64(12)
+	if testing.Short() {
+		seeds = 3
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 7))
+			w := newWorld(t)
+			text := randomInputs(w, r)
+			var mu sync.Mutex
+			collect := func(into *[]string) Options {
+				return Options{Workers: 2, MaxRejects: Budget{Rows: 1 << 40}, OnReject: func(x Reject) {
+					mu.Lock()
+					defer mu.Unlock()
+					*into = append(*into, fmt.Sprint(x.File, ":", x.Line, " ", x.Code, " ", x.Message))
+				}}
+			}
+			var want, got []string
+			p, err := w.plan(text)
+			require.NoError(t, err)
+			p.chunk = 700
+			store, err := disk.Open(offlineOptions(t.TempDir(), 1))
+			require.NoError(t, err)
+			defer store.Close()
+			online, err := p.Run(t.Context(), NewLocal(New(store)), collect(&want))
+			require.NoError(t, err)
+			same, err := store.Graph("default")
+			require.NoError(t, err)
+
+			dir, shards := t.TempDir(), 1+2*r.IntN(2)
+			offline, err := runOffline(t, t.Context(), dir, shards, 1<<(10+r.IntN(16)), text, w.dir, collect(&got))
+			require.NoError(t, err)
+			slices.Sort(want)
+			slices.Sort(got)
+			require.Equal(t, want, got)
+			for i := range online.Inputs {
+				require.Equal(t, online.Inputs[i].Totals, offline.Inputs[i].Totals, text)
+			}
+			require.Equal(t, online.Totals, offline.Totals, text)
+
+			s, err := disk.Open(offlineOptions(dir, shards))
+			require.NoError(t, err)
+			defer s.Close()
+			g, err := s.Graph("default")
+			require.NoError(t, err)
+			require.Equal(t, strings.Split(stateOf(t, same), "\n"), strings.Split(stateOf(t, g), "\n"))
+			rep, err := s.Check(t.Context(), "default", shard.CheckOptions{})
+			require.NoError(t, err)
+			require.Empty(t, rep.Findings)
+			lg, err := store.Local("default")
+			require.NoError(t, err)
+			require.NoError(t, lg.Settle(t.Context()))
+			require.Equal(t, countsOf(t, same), countsOf(t, g))
+		})
+	}
+}
+
+func countsOf(t *testing.T, g shard.Graph) *graph.Counts {
+	tx, err := g.Begin(t.Context(), shard.Read)
+	require.NoError(t, err)
+	defer tx.Rollback()
+	return tx.Counts()
+}
+
+// randomInputs writes files with repeated, dangling and broken rows and gives a mapping of them.
+func randomInputs(w *world, r *rand.Rand) string {
+	persons := 1 + r.IntN(300)
+	var b strings.Builder
+	fmt.Fprintln(&b, "id,name,note")
+	for range persons {
+		fmt.Fprintf(&b, "%d,%s,%s\n", r.IntN(persons), []string{"", "ann", "bob"}[r.IntN(3)], strings.Repeat("n", r.IntN(100)))
+	}
+	w.file("person.csv", b.String())
+	b.Reset()
+	fmt.Fprintln(&b, "id,kind")
+	for i := range 20 {
+		fmt.Fprintf(&b, "c%d,%s\n", i, []string{"city", "land"}[r.IntN(2)])
+	}
+	w.file("place.csv", b.String())
+	edges := func(name string, to func() string) {
+		b.Reset()
+		fmt.Fprintln(&b, "a,b,since,note,n")
+		for range r.IntN(3000) {
+			src := r.IntN(persons + 3)
+			if r.IntN(4) == 0 {
+				src = 1 // has many
+			}
+			fmt.Fprintf(&b, "%d,%s,%s,%s,%d\n", src, to(), []string{"", "1", "300", "x"}[min(3, r.IntN(100)/30)],
+				strings.Repeat("z", r.IntN(2)*r.IntN(150)), r.IntN(9))
+		}
+		w.file(name, b.String())
+	}
+	person := func() string { return fmt.Sprint(r.IntN(persons + 3)) }
+	edges("knows.csv", person)
+	edges("likes.csv", person)
+	edges("lives.csv", func() string { return fmt.Sprint("c", r.IntN(22)) })
+	pick := func(of ...string) string { return of[r.IntN(len(of))] }
+	return fmt.Sprintf(`
+version: 1
+inputs:
+  - path: person.csv
+    vertices:
+      - {label: Person, id: id, properties: {id: {type: int}, name: {}, note: {}}}
+  - path: place.csv
+    vertices:
+      - {labels: [Place, {column: kind, values: {city: City, land: Land}}], id: id, properties: {id: {}, kind: {}}}
+  - path: knows.csv
+    edges:
+      - {type: KNOWS, from: {column: a, idSpace: Person}, to: {column: b, idSpace: Person}, onDangling: %s, action: %s,
+         properties: {since: {type: int}, note: {}}}
+  - path: likes.csv
+    edges:
+      - {type: LIKES, from: {column: a, idSpace: Person}, to: {column: b, idSpace: Person}, onDangling: %s,
+         properties: {n: {type: int}, since: {type: int}}}
+    update: {strategies: {n: %s}}
+  - path: lives.csv
+    edges:
+      - {type: %s, from: {column: a, idSpace: Person}, to: {column: b, idSpace: Place}, onDangling: %s, properties: {since: {type: int}}}
+`, pick("reject", "skip", "create"), pick("insert", "upsert"), pick("reject", "create"), pick("SUM", "OVERRIDE"),
+		pick("LIVES_IN", "KNOWS"), pick("reject", "skip", "create"))
+}
+
+// An offline load refuses a graph that holds something, and its rest is thrown away when it is run again.
+func TestOfflineAgain(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	w := newWorld(t)
+	text := randomInputs(w, r)
+	o := Options{Workers: 2, MaxRejects: Budget{Rows: 1 << 40}}
+	p, err := w.plan(text)
+	require.NoError(t, err)
+	_, err = p.Run(t.Context(), NewLocal(w.l), o)
+	require.NoError(t, err)
+	dir := t.TempDir()
+
+	s, err := disk.Open(offlineOptions(dir, 3))
+	require.NoError(t, err)
+	g, err := s.Graph("default")
+	require.NoError(t, err)
+	require.NoError(t, g.CreateIndex(t.Context(), graph.Index{Label: "Person", Props: []string{"name"}, Indexed: true}))
+	require.NoError(t, s.Close())
+
+	for range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		n := 0
+		cut := o
+		var mu sync.Mutex
+		cut.OnReject = func(Reject) {
+			mu.Lock()
+			defer mu.Unlock()
+			if n++; n == 5 {
+				cancel()
+			}
+		}
+		_, err = runOffline(t, ctx, dir, 1, 1<<20, text, w.dir, cut)
+		require.Error(t, err)
+		_, err = disk.Open(offlineOptions(dir, 1))
+		require.ErrorContains(t, err, "was interrupted")
+	}
+	_, err = runOffline(t, t.Context(), dir, 1, 1<<20, text, w.dir, o)
+	require.NoError(t, err)
+	_, err = runOffline(t, t.Context(), dir, 1, 1<<20, text, w.dir, o)
+	require.ErrorContains(t, err, "empty graph")
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		require.NotContains(t, []string{"sorting", disk.LoadingName}, e.Name())
+	}
+
+	s, err = disk.Open(offlineOptions(dir, 1))
+	require.NoError(t, err)
+	defer s.Close()
+	g, err = s.Graph("default")
+	require.NoError(t, err)
+	require.Equal(t, w.state(), stateOf(t, g))
+	found := false
+	for _, ix := range g.Indexes() {
+		found = found || cmp.Compare(ix.Label, "Person") == 0 && ix.Props[0] == "name" && ix.Online
+	}
+	require.True(t, found)
+	require.NoFileExists(t, filepath.Join(dir, "LOADING"))
+}

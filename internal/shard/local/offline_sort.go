@@ -1,0 +1,498 @@
+package local
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+	"sync"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// sortedSum is what sorting has made, by shard.
+type sortedSum struct {
+	mu      sync.Mutex
+	paths   [][]string
+	counts  []map[storage.Count]int64
+	degrees []map[storage.Degree]int64
+	garbage [][]uint64
+}
+
+func newSortedSum(shards int) *sortedSum {
+	s := &sortedSum{paths: make([][]string, shards), garbage: make([][]uint64, shards)}
+	for range shards {
+		s.counts = append(s.counts, map[storage.Count]int64{})
+		s.degrees = append(s.degrees, map[storage.Degree]int64{})
+	}
+	return s
+}
+
+// sortType writes the lists of a type's edges in both directions. It closes the spill.
+func (f *Offline) sortType(ctx context.Context, t graph.TypeID, out *storage.Spill, sum *sortedSum) (err error) {
+	in, err := f.newSpill(t, graph.In)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	firsts := make([]uint64, out.Buckets())
+	for no, s := range f.g.shards {
+		n := 0
+		for b := range f.buckets {
+			firsts[no*f.buckets+b] = uint64(n)
+			n += out.Records(no*f.buckets + b)
+		}
+		first := s.ReserveEdges(n)
+		for b := range f.buckets {
+			firsts[no*f.buckets+b] += first
+		}
+	}
+	if err := f.sortLists(ctx, t, graph.Out, out, in, firsts, sum); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	delete(f.types, t)
+	f.mu.Unlock()
+	if err := out.Close(); err != nil {
+		return err
+	}
+	return f.sortLists(ctx, t, graph.In, in, nil, nil, sum)
+}
+
+// tableBytes is how many bytes of records make one table.
+const tableBytes = 64 << 20
+
+// sortLists writes the lists of one direction: runs of buckets make a table each. mirror takes the edges for the other direction.
+func (f *Offline) sortLists(ctx context.Context, t graph.TypeID, dir graph.Direction, from, mirror *storage.Spill, firsts []uint64, sum *sortedSum) error {
+	var tasks [][]int
+	size := int64(0)
+	for b := range from.Buckets() {
+		if from.Records(b) == 0 {
+			continue
+		}
+		last := len(tasks) - 1
+		if last < 0 || size > tableBytes/int64(f.o.Workers) || tasks[last][0]/f.buckets != b/f.buckets {
+			tasks, size = append(tasks, nil), 0
+			last++
+		}
+		tasks[last] = append(tasks[last], b)
+		size += from.Bytes(b)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	next := make(chan int, len(tasks))
+	for i := range tasks {
+		next <- i
+	}
+	close(next)
+	var wg sync.WaitGroup
+	errs := make([]error, f.o.Workers)
+	for k := range f.o.Workers {
+		wg.Go(func() {
+			s := &edgeSorter{f: f, t: t, dir: dir, sum: sum}
+			if mirror != nil {
+				s.mirror = mirror.Buffer(int(f.o.Memory) / 16 / f.o.Workers)
+			}
+			tx, err := f.g.Begin(ctx, shard.Read)
+			if err != nil {
+				errs[k] = err
+				cancel(err)
+				return
+			}
+			defer tx.Rollback()
+			s.tx = tx.(*Tx)
+			s.tx.plain = true
+			for i := range next {
+				if err = s.task(ctx, from, tasks[i], i, firsts); err != nil {
+					break
+				}
+			}
+			if err == nil && s.mirror != nil {
+				err = s.mirror.Flush()
+			}
+			if err != nil {
+				errs[k] = err
+				cancel(err)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// edgeSorter sorts buckets, one after the other.
+type edgeSorter struct {
+	f      *Offline
+	t      graph.TypeID
+	dir    graph.Direction
+	tx     *Tx
+	sum    *sortedSum
+	mirror *storage.SpillBuffer
+	table  *storage.ListTable
+
+	data    []byte
+	order   []placed
+	scratch []placed
+	rows    []sortedRow
+	merged  []byte
+	edges   []storage.ListEdge
+	cols    []storage.BulkColumn
+	// Of the bucket: the vertices that have lists and how long these are, and large values that were replaced.
+	ids     []graph.VertexID
+	sizes   []int64
+	garbage []uint64
+}
+
+// placed is the order of a record: its place and other end in one number, and where it is.
+type placed struct {
+	key uint64
+	at  uint32
+}
+
+// sortedRow is an edge of the list at hand.
+type sortedRow struct {
+	other graph.VertexID
+	id    graph.EdgeID
+	props []byte
+}
+
+// task makes a table of the lists of buckets of one shard.
+func (s *edgeSorter) task(ctx context.Context, from *storage.Spill, buckets []int, n int, firsts []uint64) (err error) {
+	f := s.f
+	no := buckets[0] / f.buckets
+	path := f.store.opts.FS.PathJoin(f.dir, fmt.Sprintf("%d-%d-%d.sst", s.t, s.dir, n))
+	if s.table, err = f.g.shards[no].NewListTable(path, s.t, s.dir); err != nil {
+		return err
+	}
+	for _, b := range buckets {
+		first := uint64(0)
+		if firsts != nil {
+			first = firsts[b]
+		}
+		if err := s.bucket(ctx, from, b, f.first(b), f.shifts[no], &first); err != nil {
+			return errors.Join(err, s.table.Close())
+		}
+	}
+	if err := s.table.Close(); err != nil {
+		return err
+	}
+	s.sum.mu.Lock()
+	defer s.sum.mu.Unlock()
+	s.sum.paths[no] = append(s.sum.paths[no], path)
+	for d, n := range s.table.Resized {
+		s.sum.degrees[no][d] += n
+	}
+	s.sum.garbage[no] = append(s.sum.garbage[no], s.garbage...)
+	s.garbage = s.garbage[:0]
+	return nil
+}
+
+// splitBits is by how many bits of the place a bucket that is too large is split.
+const splitBits = 4
+
+// bucket writes the lists of a bucket, whose places count from vertex first and have about width bits. Edges of out lists get
+// ids from *id on.
+func (s *edgeSorter) bucket(ctx context.Context, from *storage.Spill, b int, first graph.VertexID, width uint, id *uint64) error {
+	if err := storage.Alive(ctx); err != nil {
+		return err
+	}
+	// A record takes its own bytes and twice its order.
+	need := from.Bytes(b) + int64(from.Records(b))*32
+	if width > 0 && need > s.f.o.Memory/4/int64(s.f.o.Workers) {
+		return s.split(ctx, from, b, first, width, id)
+	}
+	var err error
+	if s.data, err = from.ReadAll(b, s.data); err != nil {
+		return err
+	}
+	if err := s.sort(first.Shard()); err != nil {
+		return err
+	}
+	s.ids, s.sizes = s.ids[:0], s.sizes[:0]
+	for rest := s.order; len(rest) > 0; {
+		place := s.place(rest[0].at)
+		n := 1
+		for n < len(rest) && s.place(rest[n].at) == place {
+			n++
+		}
+		if err := s.list(first+graph.VertexID(place), rest[:n], id); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	return s.count(ctx, first.Shard())
+}
+
+// split sorts a bucket that does not fit into memory in parts.
+func (s *edgeSorter) split(ctx context.Context, from *storage.Spill, b int, first graph.VertexID, width uint, id *uint64) (err error) {
+	shift := uint(max(0, int(width)-splitBits))
+	fs := s.f.store.opts.FS
+	const parts = 1 << splitBits
+	name := fmt.Sprintf("%d-%d-%d-%d", s.t, s.dir, first, width)
+	to, err := storage.NewSpill(fs, fs.PathJoin(s.f.dir, name), parts)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	buf := to.Buffer(int(s.f.o.Memory) / 16 / s.f.o.Workers)
+	s.data, err = from.Each(b, s.data, func(data []byte) error {
+		for len(data) > 0 {
+			size := s.size(data)
+			place := binary.LittleEndian.Uint32(data)
+			part := min(place>>shift, parts-1)
+			p := buf.Begin(int(part))
+			p = binary.LittleEndian.AppendUint32(p, place-part<<shift)
+			if err := buf.End(int(part), append(p, data[4:size]...)); err != nil {
+				return err
+			}
+			data = data[size:]
+		}
+		return nil
+	})
+	if err = errors.Join(err, buf.Flush()); err != nil {
+		return err
+	}
+	for part := range parts {
+		if to.Records(part) == 0 {
+			continue
+		}
+		if err := s.bucket(ctx, to, part, first+graph.VertexID(part)<<shift, shift, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// headOut and headIn are the sizes of the fixed parts of records.
+const (
+	headOut = 4 + 8 + 1
+	headIn  = 4 + 8 + 8
+)
+
+func (s *edgeSorter) head() int {
+	if s.dir == graph.Out {
+		return headOut
+	}
+	return headIn
+}
+
+// size is how long the record at the beginning of data is.
+func (s *edgeSorter) size(data []byte) int {
+	h := s.head()
+	n, k := binary.Uvarint(data[h:])
+	return h + k + int(n)
+}
+
+func (s *edgeSorter) place(at uint32) uint32 { return binary.LittleEndian.Uint32(s.data[at:]) }
+
+// sort puts the records in the order of place and other end; those that are equal in both stay in their order.
+func (s *edgeSorter) sort(no int) error {
+	if len(s.data) > 1<<32-1 {
+		return fmt.Errorf("the edges of vertex %d of shard %d are too many to be sorted", s.place(0), no)
+	}
+	var most uint64
+	for _, sh := range s.f.g.shards {
+		most = max(most, sh.NextVertex())
+	}
+	local := uint(bits.Len64(most))
+	s.order = s.order[:0]
+	for at := 0; at < len(s.data); {
+		place := uint64(binary.LittleEndian.Uint32(s.data[at:]))
+		other := graph.VertexID(binary.LittleEndian.Uint64(s.data[at+4:]))
+		s.order = append(s.order, placed{(place<<uint(bits.Len(uint(len(s.f.g.shards)-1)))|uint64(other.Shard()))<<local | other.Local(), uint32(at)})
+		at += s.size(s.data[at:])
+	}
+	s.scratch = slices.Grow(s.scratch[:0], len(s.order))[:len(s.order)]
+	s.order, s.scratch = sortPlaced(s.order, s.scratch)
+	return nil
+}
+
+const radixBits = 11
+
+// sortPlaced sorts by key, stably, with a radix sort; it gives the sorted and the other memory.
+func sortPlaced(from, to []placed) (sorted, other []placed) {
+	var all, any uint64 = ^uint64(0), 0
+	for i := range from {
+		all &= from[i].key
+		any |= from[i].key
+	}
+	varying := all ^ any
+	for shift := 0; shift < bits.Len64(varying); shift += radixBits {
+		if varying>>shift&(1<<radixBits-1) == 0 {
+			continue
+		}
+		var at [1 << radixBits]uint32
+		for i := range from {
+			at[from[i].key>>shift&(1<<radixBits-1)]++
+		}
+		sum := uint32(0)
+		for d := range at {
+			at[d], sum = sum, sum+at[d]
+		}
+		for i := range from {
+			d := from[i].key >> shift & (1<<radixBits - 1)
+			to[at[d]] = from[i]
+			at[d]++
+		}
+		from, to = to, from
+	}
+	return from, to
+}
+
+// list writes the list of a vertex.
+func (s *edgeSorter) list(v graph.VertexID, records []placed, id *uint64) error {
+	s.rows, s.merged = s.rows[:0], s.merged[:0]
+	if s.dir == graph.Out {
+		s.fold(records)
+		for i := range s.rows {
+			s.rows[i].id = graph.MakeEdgeID(v.Shard(), *id)
+			*id++
+		}
+	} else {
+		for _, r := range records {
+			b := s.data[r.at:]
+			s.rows = append(s.rows, sortedRow{
+				graph.VertexID(binary.LittleEndian.Uint64(b[4:])), graph.EdgeID(binary.LittleEndian.Uint64(b[12:])), sortedProps(b[headIn:]),
+			})
+		}
+	}
+	s.edges = s.edges[:0]
+	for c := range s.cols {
+		s.cols[c].Reset()
+	}
+	for i := range s.rows {
+		r := &s.rows[i]
+		s.edges = append(s.edges, storage.ListEdge{Vertex: v.Local(), Neighbour: r.other, Edge: r.id, Row: int32(i)})
+		for rest := r.props; len(rest) > 0; {
+			p, n := binary.Uvarint(rest)
+			size, m := binary.Uvarint(rest[n:])
+			rest = rest[n+m:]
+			col := s.column(graph.PropID(p))
+			for col.Rows() < i {
+				col.Skip()
+			}
+			col.AddCell(rest[:size])
+			rest = rest[size:]
+		}
+		if s.mirror != nil {
+			if err := s.reflect(v, r); err != nil {
+				return err
+			}
+		}
+	}
+	for c := range s.cols {
+		for s.cols[c].Rows() < len(s.rows) {
+			s.cols[c].Skip()
+		}
+	}
+	s.ids, s.sizes = append(s.ids, v), append(s.sizes, int64(len(s.rows)))
+	return s.table.Put(v.Local(), s.edges, s.cols)
+}
+
+// column gives the column of a property, in the order of whose numbers they stand.
+func (s *edgeSorter) column(p graph.PropID) *storage.BulkColumn {
+	i := 0
+	for ; i < len(s.cols) && s.cols[i].Prop <= p; i++ {
+		if s.cols[i].Prop == p {
+			return &s.cols[i]
+		}
+	}
+	s.cols = slices.Insert(s.cols, i, storage.NewBulkColumn(p, 64))
+	return &s.cols[i]
+}
+
+// reflect hands an edge of an out list on to be sorted by its target.
+func (s *edgeSorter) reflect(v graph.VertexID, r *sortedRow) error {
+	bucket, place := s.f.bucket(r.other)
+	b := s.mirror.Begin(bucket)
+	b = binary.LittleEndian.AppendUint32(b, place)
+	b = binary.LittleEndian.AppendUint64(b, uint64(v))
+	b = binary.LittleEndian.AppendUint64(b, uint64(r.id))
+	b = binary.AppendUvarint(b, uint64(len(r.props)))
+	return s.mirror.End(bucket, append(b, r.props...))
+}
+
+// sortedProps reads the properties of a record behind its fixed part.
+func sortedProps(b []byte) []byte {
+	n, k := binary.Uvarint(b)
+	return b[k : k+int(n)]
+}
+
+// fold makes rows of the records of an out list: among those with the same target the first makes an edge, and so does
+// every insert; an upsert changes all that there are by then.
+func (s *edgeSorter) fold(records []placed) {
+	made := 0 // the first row with the target at hand
+	for _, r := range records {
+		b := s.data[r.at:]
+		other := graph.VertexID(binary.LittleEndian.Uint64(b[4:]))
+		props := sortedProps(b[headOut:])
+		if len(s.rows) == made || s.rows[made].other != other {
+			made = len(s.rows)
+		}
+		if made == len(s.rows) || b[12]&sortedUpsert == 0 {
+			s.rows = append(s.rows, sortedRow{other: other, props: props})
+			continue
+		}
+		for i := made; i < len(s.rows) && len(props) > 0; i++ {
+			s.rows[i].props = s.override(s.rows[i].props, props)
+		}
+	}
+}
+
+// override gives properties with those of next in place of their own.
+func (s *edgeSorter) override(old, next []byte) []byte {
+	start := len(s.merged)
+	_ = eachSorted(old, func(p graph.PropID, cell []byte) error {
+		named := false
+		_ = eachSorted(next, func(q graph.PropID, now []byte) error {
+			named = named || q == p
+			return nil
+		})
+		switch {
+		case !named:
+			s.merged = binary.AppendUvarint(s.merged, uint64(p))
+			s.merged = append(binary.AppendUvarint(s.merged, uint64(len(cell))), cell...)
+		case cell[0] == keys.KindRef:
+			if _, ref, isRef, _, err := keys.Cell(cell); err == nil && isRef {
+				s.garbage = append(s.garbage, ref.ID)
+			}
+		}
+		return nil
+	})
+	s.merged = append(s.merged, next...)
+	return s.merged[start:len(s.merged):len(s.merged)]
+}
+
+// count counts the edges of the bucket by the labels of the vertices whose lists they are in.
+func (s *edgeSorter) count(ctx context.Context, no int) error {
+	sets := make([]graph.LabelSet, len(s.ids))
+	if err := s.tx.LabelSets(ctx, s.ids, sets); err != nil {
+		return err
+	}
+	bySet := map[graph.LabelSet]int64{}
+	all := int64(0)
+	for i, set := range sets {
+		bySet[set] += s.sizes[i]
+		all += s.sizes[i]
+	}
+	s.sum.mu.Lock()
+	defer s.sum.mu.Unlock()
+	counts := s.sum.counts[no]
+	kind := storage.CountDst
+	if s.dir == graph.Out {
+		kind = storage.CountSrc
+		counts[storage.Count{Kind: storage.CountEdges}] += all
+		counts[storage.Count{Kind: storage.CountType, Type: s.t}] += all
+	}
+	for set, n := range bySet {
+		for _, l := range s.f.g.Labels(set) {
+			counts[storage.Count{Kind: kind, Label: l, Type: s.t}] += n
+		}
+	}
+	return nil
+}

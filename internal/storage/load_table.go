@@ -1,0 +1,166 @@
+package storage
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// ListTable writes whole edge lists of one type and direction, in the order of their vertices, as a sorted table of its
+// own that the shard takes in later. The shard must have no lists of the type and direction.
+type ListTable struct {
+	s       *Shard
+	t       graph.TypeID
+	dir     graph.Direction
+	w       *sstable.Writer
+	key     []byte
+	value   []byte
+	scratch packScratch
+	// Resized is what the lists are for the degree histograms; see Writer.Resize.
+	Resized map[Degree]int64
+}
+
+// NewListTable begins a table.
+func (s *Shard) NewListTable(path string, t graph.TypeID, dir graph.Direction) (*ListTable, error) {
+	f, err := s.opts.FS.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return nil, unavailable("storage: make a table", err)
+	}
+	w := sstable.NewWriter(objstorageprovider.NewFileWritable(f), s.graph.tableOptions())
+	return &ListTable{s: s, t: t, dir: dir, w: w, Resized: map[Degree]int64{}}, nil
+}
+
+// Put writes the list of a vertex: its edges, sorted by neighbour and id, whose rows count the rows of the columns.
+func (l *ListTable) Put(local uint64, edges []ListEdge, cols []BulkColumn) error {
+	resize(l.Resized, l.t, l.dir, 0, len(edges))
+	l.key = keys.AppendList(l.key[:0], l.t, l.dir, local)
+	l.value = appendListSegment(l.value[:0], edges, cols, len(edges), &l.scratch)
+	most := l.s.opts.Tuning.SegmentBytes
+	if len(l.value) <= most || len(edges) < 2 {
+		return l.set()
+	}
+	parts := min(len(edges), (2*len(l.value)+most-1)/most)
+	for i := range parts {
+		part := edges[i*len(edges)/parts : (i+1)*len(edges)/parts]
+		total := len(edges)
+		if i > 0 {
+			l.key = keys.AppendPair(l.key[:keys.ListSize], part[0].Neighbour, part[0].Edge)
+			total = 0
+		}
+		l.value = appendListSegment(l.value[:0], part, cols, total, &l.scratch)
+		if err := l.set(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *ListTable) set() error {
+	if err := l.w.Set(l.key, l.value); err != nil {
+		return unavailable("storage: write a table", err)
+	}
+	return nil
+}
+
+// Close ends the table, which is synced.
+func (l *ListTable) Close() error {
+	if err := l.w.Close(); err != nil {
+		return unavailable("storage: write a table", err)
+	}
+	return nil
+}
+
+// AddCell appends a row that is encoded already.
+func (c *BulkColumn) AddCell(cell []byte) {
+	c.cells.add(cell)
+	c.some = true
+}
+
+// Rows is the number of rows so far.
+func (c *BulkColumn) Rows() int { return c.cells.len() }
+
+// Reset takes all rows out.
+func (c *BulkColumn) Reset() {
+	c.cells.reset()
+	c.some = false
+}
+
+// TakeIn moves tables, whose keys do not meet, into the graph's store; they are durable when it returns. The caller must be
+// the only one who may write.
+func (s *Shard) TakeIn(paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	s.version++
+	return s.graph.ingest(paths...)
+}
+
+// ReserveEdges gives out n consecutive local edge ids, of which it returns the first.
+func (s *Shard) ReserveEdges(n int) (first uint64) { return s.nextEdge.Add(uint64(n)) - uint64(n) }
+
+// Resize adds to the degree histograms.
+func (w *Writer) Resize(delta map[Degree]int64) {
+	if w.resized == nil {
+		w.resized = map[Degree]int64{}
+	}
+	for d, n := range delta {
+		w.resized[d] += n
+	}
+}
+
+// DropLarge marks a large value, to which nothing refers any more, as garbage.
+func (w *Writer) DropLarge(id uint64) { w.set(keys.AppendGarbage(nil, id), nil) }
+
+// NextLarge is the id that the first value of the next PutLarge gets; the others get those that follow.
+func (s *Shard) NextLarge() uint64 { return s.valueID(s.next.value) }
+
+// PutLarge makes large values durable to which nothing refers yet. The caller must be the only one who may write.
+func (s *Shard) PutLarge(cells [][]byte) error {
+	if len(cells) == 0 {
+		return nil
+	}
+	b := s.values.db.NewBatch()
+	var key []byte
+	for i, cell := range cells {
+		key = keys.AppendValueKey(key[:0], s.NextLarge()+uint64(i))
+		if err := b.Set(key, cell, nil); err != nil {
+			return err
+		}
+	}
+	wait, err := s.values.apply(b, true)
+	if err != nil {
+		return err
+	}
+	if err := wait(); err != nil {
+		return err
+	}
+	s.next.value += uint64(len(cells))
+	return s.put(func(b *pebble.Batch) error {
+		return b.Set(keys.MetaKey(keys.MetaNextValue), binary.AppendUvarint(nil, s.next.value), nil)
+	})
+}
+
+// Compact rewrites the shard's tables until all lie in the lowest level, without what is deleted.
+func (s *Shard) Compact(ctx context.Context) error {
+	if err := s.Flush(ctx); err != nil {
+		return err
+	}
+	var errs []error
+	for _, in := range []*instance{s.graph, s.values} {
+		err := in.guard(func() error {
+			return in.db.Compact(ctx, []byte{0}, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, true)
+		})
+		if err != nil {
+			errs = append(errs, unavailable("storage: compact "+in.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
