@@ -2095,387 +2095,12 @@ func (x *BackupChunk) GetLast() bool {
 	return false
 }
 
-// ExportRequest names a graph.
-type ExportRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Graph         string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ExportRequest) Reset() {
-	*x = ExportRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ExportRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ExportRequest) ProtoMessage() {}
-
-func (x *ExportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ExportRequest.ProtoReflect.Descriptor instead.
-func (*ExportRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{32}
-}
-
-func (x *ExportRequest) GetGraph() string {
-	if x != nil {
-		return x.Graph
-	}
-	return ""
-}
-
-// ExportResponse is the schema, or rows of a group.
-type ExportResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Types that are valid to be assigned to What:
-	//
-	//	*ExportResponse_Schema
-	//	*ExportResponse_Rows
-	What          isExportResponse_What `protobuf_oneof:"what"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ExportResponse) Reset() {
-	*x = ExportResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ExportResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ExportResponse) ProtoMessage() {}
-
-func (x *ExportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ExportResponse.ProtoReflect.Descriptor instead.
-func (*ExportResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{33}
-}
-
-func (x *ExportResponse) GetWhat() isExportResponse_What {
-	if x != nil {
-		return x.What
-	}
-	return nil
-}
-
-func (x *ExportResponse) GetSchema() *ExportSchema {
-	if x != nil {
-		if x, ok := x.What.(*ExportResponse_Schema); ok {
-			return x.Schema
-		}
-	}
-	return nil
-}
-
-func (x *ExportResponse) GetRows() *ExportRows {
-	if x != nil {
-		if x, ok := x.What.(*ExportResponse_Rows); ok {
-			return x.Rows
-		}
-	}
-	return nil
-}
-
-type isExportResponse_What interface {
-	isExportResponse_What()
-}
-
-type ExportResponse_Schema struct {
-	Schema *ExportSchema `protobuf:"bytes,1,opt,name=schema,proto3,oneof"`
-}
-
-type ExportResponse_Rows struct {
-	Rows *ExportRows `protobuf:"bytes,2,opt,name=rows,proto3,oneof"`
-}
-
-func (*ExportResponse_Schema) isExportResponse_What() {}
-
-func (*ExportResponse_Rows) isExportResponse_What() {}
-
-// ExportSchema lists the groups, in the order in which their rows come, and the indexes.
-type ExportSchema struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Groups        []*ExportGroup         `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
-	Indexes       []*Index               `protobuf:"bytes,2,rep,name=indexes,proto3" json:"indexes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ExportSchema) Reset() {
-	*x = ExportSchema{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ExportSchema) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ExportSchema) ProtoMessage() {}
-
-func (x *ExportSchema) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ExportSchema.ProtoReflect.Descriptor instead.
-func (*ExportSchema) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{34}
-}
-
-func (x *ExportSchema) GetGroups() []*ExportGroup {
-	if x != nil {
-		return x.Groups
-	}
-	return nil
-}
-
-func (x *ExportSchema) GetIndexes() []*Index {
-	if x != nil {
-		return x.Indexes
-	}
-	return nil
-}
-
-// ExportGroup is vertices with the same labels, or edges of one type, whose properties have the same types.
-type ExportGroup struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Labels []string               `protobuf:"bytes,1,rep,name=labels,proto3" json:"labels,omitempty"`
-	// Of edges; empty for vertices.
-	Type          string          `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	Columns       []*ExportColumn `protobuf:"bytes,3,rep,name=columns,proto3" json:"columns,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ExportGroup) Reset() {
-	*x = ExportGroup{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ExportGroup) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ExportGroup) ProtoMessage() {}
-
-func (x *ExportGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ExportGroup.ProtoReflect.Descriptor instead.
-func (*ExportGroup) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{35}
-}
-
-func (x *ExportGroup) GetLabels() []string {
-	if x != nil {
-		return x.Labels
-	}
-	return nil
-}
-
-func (x *ExportGroup) GetType() string {
-	if x != nil {
-		return x.Type
-	}
-	return ""
-}
-
-func (x *ExportGroup) GetColumns() []*ExportColumn {
-	if x != nil {
-		return x.Columns
-	}
-	return nil
-}
-
-// ExportColumn is a property. The type is int, float, boolean, string, date, localtime, time, localdatetime, datetime
-// or duration, [] after one of them for a list, or any for lists that are none of these.
-type ExportColumn struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Type          string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ExportColumn) Reset() {
-	*x = ExportColumn{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ExportColumn) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ExportColumn) ProtoMessage() {}
-
-func (x *ExportColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ExportColumn.ProtoReflect.Descriptor instead.
-func (*ExportColumn) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{36}
-}
-
-func (x *ExportColumn) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *ExportColumn) GetType() string {
-	if x != nil {
-		return x.Type
-	}
-	return ""
-}
-
-// ExportRows are rows of a group. A vertex has an id, an edge has the ids of its ends.
-type ExportRows struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Group   uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
-	Ids     []uint64               `protobuf:"fixed64,2,rep,packed,name=ids,proto3" json:"ids,omitempty"`
-	Sources []uint64               `protobuf:"fixed64,3,rep,packed,name=sources,proto3" json:"sources,omitempty"`
-	Targets []uint64               `protobuf:"fixed64,4,rep,packed,name=targets,proto3" json:"targets,omitempty"`
-	// One for each column of the group, a value for each row.
-	Columns       []*ListValue `protobuf:"bytes,5,rep,name=columns,proto3" json:"columns,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ExportRows) Reset() {
-	*x = ExportRows{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ExportRows) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ExportRows) ProtoMessage() {}
-
-func (x *ExportRows) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ExportRows.ProtoReflect.Descriptor instead.
-func (*ExportRows) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{37}
-}
-
-func (x *ExportRows) GetGroup() uint32 {
-	if x != nil {
-		return x.Group
-	}
-	return 0
-}
-
-func (x *ExportRows) GetIds() []uint64 {
-	if x != nil {
-		return x.Ids
-	}
-	return nil
-}
-
-func (x *ExportRows) GetSources() []uint64 {
-	if x != nil {
-		return x.Sources
-	}
-	return nil
-}
-
-func (x *ExportRows) GetTargets() []uint64 {
-	if x != nil {
-		return x.Targets
-	}
-	return nil
-}
-
-func (x *ExportRows) GetColumns() []*ListValue {
-	if x != nil {
-		return x.Columns
-	}
-	return nil
-}
-
 var File_hopgate_v1_admin_proto protoreflect.FileDescriptor
 
 const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"\x16hopgate/v1/admin.proto\x12\n" +
-	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16hopgate/v1/graph.proto\x1a\x16hopgate/v1/value.proto\"%\n" +
+	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16hopgate/v1/graph.proto\"%\n" +
 	"\rSchemaRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\"\xc2\x01\n" +
 	"\x0eSchemaResponse\x12-\n" +
@@ -2621,30 +2246,7 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\vBackupChunk\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\rR\x04file\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x12\n" +
-	"\x04last\x18\x03 \x01(\bR\x04last\"%\n" +
-	"\rExportRequest\x12\x14\n" +
-	"\x05graph\x18\x01 \x01(\tR\x05graph\"z\n" +
-	"\x0eExportResponse\x122\n" +
-	"\x06schema\x18\x01 \x01(\v2\x18.hopgate.v1.ExportSchemaH\x00R\x06schema\x12,\n" +
-	"\x04rows\x18\x02 \x01(\v2\x16.hopgate.v1.ExportRowsH\x00R\x04rowsB\x06\n" +
-	"\x04what\"l\n" +
-	"\fExportSchema\x12/\n" +
-	"\x06groups\x18\x01 \x03(\v2\x17.hopgate.v1.ExportGroupR\x06groups\x12+\n" +
-	"\aindexes\x18\x02 \x03(\v2\x11.hopgate.v1.IndexR\aindexes\"m\n" +
-	"\vExportGroup\x12\x16\n" +
-	"\x06labels\x18\x01 \x03(\tR\x06labels\x12\x12\n" +
-	"\x04type\x18\x02 \x01(\tR\x04type\x122\n" +
-	"\acolumns\x18\x03 \x03(\v2\x18.hopgate.v1.ExportColumnR\acolumns\"6\n" +
-	"\fExportColumn\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04type\x18\x02 \x01(\tR\x04type\"\x99\x01\n" +
-	"\n" +
-	"ExportRows\x12\x14\n" +
-	"\x05group\x18\x01 \x01(\rR\x05group\x12\x10\n" +
-	"\x03ids\x18\x02 \x03(\x06R\x03ids\x12\x18\n" +
-	"\asources\x18\x03 \x03(\x06R\asources\x12\x18\n" +
-	"\atargets\x18\x04 \x03(\x06R\atargets\x12/\n" +
-	"\acolumns\x18\x05 \x03(\v2\x15.hopgate.v1.ListValueR\acolumns2\xc6\x05\n" +
+	"\x04last\x18\x03 \x01(\bR\x04last2\x83\x05\n" +
 	"\fAdminService\x12?\n" +
 	"\x06Schema\x12\x19.hopgate.v1.SchemaRequest\x1a\x1a.hopgate.v1.SchemaResponse\x12<\n" +
 	"\x05Stats\x12\x18.hopgate.v1.StatsRequest\x1a\x19.hopgate.v1.StatsResponse\x12W\n" +
@@ -2653,8 +2255,7 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\aSlowLog\x12\x1a.hopgate.v1.SlowLogRequest\x1a\x1b.hopgate.v1.SlowLogResponse\x12D\n" +
 	"\aProfile\x12\x1a.hopgate.v1.ProfileRequest\x1a\x1b.hopgate.v1.ProfileResponse0\x01\x12>\n" +
 	"\x05Check\x12\x18.hopgate.v1.CheckRequest\x1a\x19.hopgate.v1.CheckResponse0\x01\x12C\n" +
-	"\x06Backup\x12\x19.hopgate.v1.BackupRequest\x1a\x1a.hopgate.v1.BackupResponse(\x010\x01\x12A\n" +
-	"\x06Export\x12\x19.hopgate.v1.ExportRequest\x1a\x1a.hopgate.v1.ExportResponse0\x01\x12B\n" +
+	"\x06Backup\x12\x19.hopgate.v1.BackupRequest\x1a\x1a.hopgate.v1.BackupResponse(\x010\x01\x12B\n" +
 	"\aVersion\x12\x1a.hopgate.v1.VersionRequest\x1a\x1b.hopgate.v1.VersionResponseB9Z7github.com/hopgate/hopgate/api/gen/hopgate/v1;hopgatev1b\x06proto3"
 
 var (
@@ -2669,7 +2270,7 @@ func file_hopgate_v1_admin_proto_rawDescGZIP() []byte {
 	return file_hopgate_v1_admin_proto_rawDescData
 }
 
-var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*SchemaRequest)(nil),          // 0: hopgate.v1.SchemaRequest
 	(*SchemaResponse)(nil),         // 1: hopgate.v1.SchemaResponse
@@ -2703,16 +2304,9 @@ var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*BackupFiles)(nil),            // 29: hopgate.v1.BackupFiles
 	(*BackupFile)(nil),             // 30: hopgate.v1.BackupFile
 	(*BackupChunk)(nil),            // 31: hopgate.v1.BackupChunk
-	(*ExportRequest)(nil),          // 32: hopgate.v1.ExportRequest
-	(*ExportResponse)(nil),         // 33: hopgate.v1.ExportResponse
-	(*ExportSchema)(nil),           // 34: hopgate.v1.ExportSchema
-	(*ExportGroup)(nil),            // 35: hopgate.v1.ExportGroup
-	(*ExportColumn)(nil),           // 36: hopgate.v1.ExportColumn
-	(*ExportRows)(nil),             // 37: hopgate.v1.ExportRows
-	(*timestamppb.Timestamp)(nil),  // 38: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),    // 39: google.protobuf.Duration
-	(*PlanNode)(nil),               // 40: hopgate.v1.PlanNode
-	(*ListValue)(nil),              // 41: hopgate.v1.ListValue
+	(*timestamppb.Timestamp)(nil),  // 32: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),    // 33: google.protobuf.Duration
+	(*PlanNode)(nil),               // 34: hopgate.v1.PlanNode
 }
 var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	2,  // 0: hopgate.v1.SchemaResponse.labels:type_name -> hopgate.v1.NameCount
@@ -2724,13 +2318,13 @@ var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	6,  // 6: hopgate.v1.StatsResponse.degrees:type_name -> hopgate.v1.DegreeHistogram
 	2,  // 7: hopgate.v1.StatsResponse.distinct:type_name -> hopgate.v1.NameCount
 	10, // 8: hopgate.v1.RunningQueriesResponse.queries:type_name -> hopgate.v1.RunningQuery
-	38, // 9: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
-	39, // 10: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
+	32, // 9: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
+	33, // 10: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
 	15, // 11: hopgate.v1.SlowLogResponse.queries:type_name -> hopgate.v1.SlowQuery
-	38, // 12: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
-	39, // 13: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
-	40, // 14: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
-	39, // 15: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
+	32, // 12: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
+	33, // 13: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
+	34, // 14: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
+	33, // 15: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
 	22, // 16: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
 	23, // 17: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
 	24, // 18: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
@@ -2739,38 +2333,30 @@ var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	29, // 21: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
 	31, // 22: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
 	30, // 23: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
-	38, // 24: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
-	34, // 25: hopgate.v1.ExportResponse.schema:type_name -> hopgate.v1.ExportSchema
-	37, // 26: hopgate.v1.ExportResponse.rows:type_name -> hopgate.v1.ExportRows
-	35, // 27: hopgate.v1.ExportSchema.groups:type_name -> hopgate.v1.ExportGroup
-	3,  // 28: hopgate.v1.ExportSchema.indexes:type_name -> hopgate.v1.Index
-	36, // 29: hopgate.v1.ExportGroup.columns:type_name -> hopgate.v1.ExportColumn
-	41, // 30: hopgate.v1.ExportRows.columns:type_name -> hopgate.v1.ListValue
-	0,  // 31: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
-	4,  // 32: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
-	8,  // 33: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
-	11, // 34: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
-	13, // 35: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
-	16, // 36: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
-	20, // 37: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
-	25, // 38: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
-	32, // 39: hopgate.v1.AdminService.Export:input_type -> hopgate.v1.ExportRequest
-	18, // 40: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
-	1,  // 41: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
-	5,  // 42: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
-	9,  // 43: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
-	12, // 44: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
-	14, // 45: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
-	17, // 46: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
-	21, // 47: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
-	28, // 48: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
-	33, // 49: hopgate.v1.AdminService.Export:output_type -> hopgate.v1.ExportResponse
-	19, // 50: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
-	41, // [41:51] is the sub-list for method output_type
-	31, // [31:41] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	32, // 24: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
+	0,  // 25: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
+	4,  // 26: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
+	8,  // 27: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
+	11, // 28: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
+	13, // 29: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
+	16, // 30: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
+	20, // 31: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
+	25, // 32: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
+	18, // 33: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
+	1,  // 34: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
+	5,  // 35: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
+	9,  // 36: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
+	12, // 37: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
+	14, // 38: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
+	17, // 39: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
+	21, // 40: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
+	28, // 41: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
+	19, // 42: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
+	34, // [34:43] is the sub-list for method output_type
+	25, // [25:34] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_admin_proto_init() }
@@ -2779,7 +2365,6 @@ func file_hopgate_v1_admin_proto_init() {
 		return
 	}
 	file_hopgate_v1_graph_proto_init()
-	file_hopgate_v1_value_proto_init()
 	file_hopgate_v1_admin_proto_msgTypes[21].OneofWrappers = []any{
 		(*CheckResponse_Progress)(nil),
 		(*CheckResponse_Report)(nil),
@@ -2792,17 +2377,13 @@ func file_hopgate_v1_admin_proto_init() {
 		(*BackupResponse_Files)(nil),
 		(*BackupResponse_Chunk)(nil),
 	}
-	file_hopgate_v1_admin_proto_msgTypes[33].OneofWrappers = []any{
-		(*ExportResponse_Schema)(nil),
-		(*ExportResponse_Rows)(nil),
-	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_admin_proto_rawDesc), len(file_hopgate_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   38,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

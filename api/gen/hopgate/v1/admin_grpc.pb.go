@@ -27,7 +27,6 @@ const (
 	AdminService_Profile_FullMethodName        = "/hopgate.v1.AdminService/Profile"
 	AdminService_Check_FullMethodName          = "/hopgate.v1.AdminService/Check"
 	AdminService_Backup_FullMethodName         = "/hopgate.v1.AdminService/Backup"
-	AdminService_Export_FullMethodName         = "/hopgate.v1.AdminService/Export"
 	AdminService_Version_FullMethodName        = "/hopgate.v1.AdminService/Version"
 )
 
@@ -54,8 +53,6 @@ type AdminServiceClient interface {
 	// Backup takes one state of all graphs, or of some. The server lists its files; the client asks for those that it
 	// does not have yet, and gets them in chunks. The state is let go when the call ends.
 	Backup(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[BackupRequest, BackupResponse], error)
-	// Export gives one state of a graph by groups of like vertices and like edges: first the schema, then the rows.
-	Export(ctx context.Context, in *ExportRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportResponse], error)
 	// Version gives the server's version.
 	Version(ctx context.Context, in *VersionRequest, opts ...grpc.CallOption) (*VersionResponse, error)
 }
@@ -169,25 +166,6 @@ func (c *adminServiceClient) Backup(ctx context.Context, opts ...grpc.CallOption
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type AdminService_BackupClient = grpc.BidiStreamingClient[BackupRequest, BackupResponse]
 
-func (c *adminServiceClient) Export(ctx context.Context, in *ExportRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportResponse], error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &AdminService_ServiceDesc.Streams[3], AdminService_Export_FullMethodName, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	x := &grpc.GenericClientStream[ExportRequest, ExportResponse]{ClientStream: stream}
-	if err := x.ClientStream.SendMsg(in); err != nil {
-		return nil, err
-	}
-	if err := x.ClientStream.CloseSend(); err != nil {
-		return nil, err
-	}
-	return x, nil
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type AdminService_ExportClient = grpc.ServerStreamingClient[ExportResponse]
-
 func (c *adminServiceClient) Version(ctx context.Context, in *VersionRequest, opts ...grpc.CallOption) (*VersionResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(VersionResponse)
@@ -221,8 +199,6 @@ type AdminServiceServer interface {
 	// Backup takes one state of all graphs, or of some. The server lists its files; the client asks for those that it
 	// does not have yet, and gets them in chunks. The state is let go when the call ends.
 	Backup(grpc.BidiStreamingServer[BackupRequest, BackupResponse]) error
-	// Export gives one state of a graph by groups of like vertices and like edges: first the schema, then the rows.
-	Export(*ExportRequest, grpc.ServerStreamingServer[ExportResponse]) error
 	// Version gives the server's version.
 	Version(context.Context, *VersionRequest) (*VersionResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
@@ -258,9 +234,6 @@ func (UnimplementedAdminServiceServer) Check(*CheckRequest, grpc.ServerStreaming
 }
 func (UnimplementedAdminServiceServer) Backup(grpc.BidiStreamingServer[BackupRequest, BackupResponse]) error {
 	return status.Error(codes.Unimplemented, "method Backup not implemented")
-}
-func (UnimplementedAdminServiceServer) Export(*ExportRequest, grpc.ServerStreamingServer[ExportResponse]) error {
-	return status.Error(codes.Unimplemented, "method Export not implemented")
 }
 func (UnimplementedAdminServiceServer) Version(context.Context, *VersionRequest) (*VersionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Version not implemented")
@@ -405,17 +378,6 @@ func _AdminService_Backup_Handler(srv interface{}, stream grpc.ServerStream) err
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type AdminService_BackupServer = grpc.BidiStreamingServer[BackupRequest, BackupResponse]
 
-func _AdminService_Export_Handler(srv interface{}, stream grpc.ServerStream) error {
-	m := new(ExportRequest)
-	if err := stream.RecvMsg(m); err != nil {
-		return err
-	}
-	return srv.(AdminServiceServer).Export(m, &grpc.GenericServerStream[ExportRequest, ExportResponse]{ServerStream: stream})
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type AdminService_ExportServer = grpc.ServerStreamingServer[ExportResponse]
-
 func _AdminService_Version_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(VersionRequest)
 	if err := dec(in); err != nil {
@@ -482,11 +444,6 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 			Handler:       _AdminService_Backup_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
-		},
-		{
-			StreamName:    "Export",
-			Handler:       _AdminService_Export_Handler,
-			ServerStreams: true,
 		},
 	},
 	Metadata: "hopgate/v1/admin.proto",
