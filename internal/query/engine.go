@@ -310,13 +310,10 @@ func (e *Engine) prepareBy(
 		if p.command != nil {
 			return p, nil
 		}
-		tx, err := g.Begin(ctx, shard.Read)
+		size, err := sizeOf(ctx, g)
 		if err != nil {
 			return nil, err
 		}
-		c := tx.Counts()
-		size := c.Vertices + c.Edges
-		tx.Rollback()
 		if sameSize(size, p.size) {
 			e.metrics.PlanHits.Add(1)
 			return p, nil
@@ -342,6 +339,20 @@ func (e *Engine) prepareBy(
 	}
 	e.plans.put(key, p)
 	return p, nil
+}
+
+// sizeOf is the number of vertices and edges of a graph.
+func sizeOf(ctx context.Context, g shard.Graph) (uint64, error) {
+	if s, ok := g.(shard.Sizer); ok {
+		return s.Size(), nil
+	}
+	tx, err := g.Begin(ctx, shard.Read)
+	if err != nil {
+		return 0, err
+	}
+	defer tx.Rollback()
+	c := tx.Counts()
+	return c.Vertices + c.Edges, nil
 }
 
 // sameSize reports whether a graph of a vertices and edges is still about what it was with b.

@@ -35,6 +35,11 @@ type Graph interface {
 	LoadState(ctx context.Context, stream string) (seq uint64, mark []byte, err error)
 }
 
+// Sizer is a Graph that knows its number of vertices and edges without a transaction, for whoever asks often.
+type Sizer interface {
+	Size() uint64
+}
+
 // Store is the set of graphs that a server serves. It is safe for concurrent use.
 type Store interface {
 	// Graph gives a graph by name; an unknown one is graph.KindNotFound.

@@ -39,6 +39,11 @@ type instance struct {
 	// flushed.
 	buried, flushing atomic.Uint64
 
+	// applied counts the batches; shared is the snapshot that was taken last by share.
+	applied atomic.Uint64
+	shareMu sync.Mutex
+	shared  *sharedSnapshot
+
 	measuring atomic.Bool
 	measured  atomic.Pointer[InstanceStats] // of the last time
 }
@@ -158,6 +163,7 @@ func (in *instance) apply(b *pebble.Batch, sync bool) (wait func() error, err er
 		}
 		return in.db.Apply(b, pebble.NoSync)
 	})
+	in.applied.Add(1)
 	if err != nil {
 		in.fail(err)
 		return nil, in.fault
@@ -245,6 +251,44 @@ func (in *instance) snapshot() (snap *pebble.Snapshot, err error) {
 		return nil, err
 	}
 	return taken, nil
+}
+
+// sharedSnapshot is a snapshot that several views have, as nothing was applied between them.
+type sharedSnapshot struct {
+	*pebble.Snapshot
+	in      *instance
+	applied uint64 // by when it was taken
+	refs    int    // under in.shareMu
+}
+
+// share takes a snapshot, or gives the last one once more if it is still open and nothing was applied since. It is for a
+// store that is written by apply alone, and the caller sees to it that nothing is being applied.
+func (in *instance) share() (*sharedSnapshot, error) {
+	in.shareMu.Lock()
+	defer in.shareMu.Unlock()
+	applied := in.applied.Load()
+	if s := in.shared; s != nil && s.refs > 0 && s.applied == applied {
+		s.refs++
+		return s, nil
+	}
+	snap, err := in.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	in.shared = &sharedSnapshot{snap, in, applied, 1}
+	return in.shared, nil
+}
+
+// Close implements pebble.Reader.
+func (s *sharedSnapshot) Close() error {
+	s.in.shareMu.Lock()
+	s.refs--
+	last := s.refs == 0
+	s.in.shareMu.Unlock()
+	if !last {
+		return nil
+	}
+	return s.in.guard(s.Snapshot.Close)
 }
 
 // flush writes the memtables to tables. It gives up when a flush fails; Pebble goes on trying.

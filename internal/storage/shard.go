@@ -290,7 +290,7 @@ func (s *Shard) Snapshot() (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.values.snapshot()
+	v, err := s.values.share()
 	if err != nil {
 		return nil, errors.Join(err, s.graph.guard(g.Close))
 	}

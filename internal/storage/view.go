@@ -113,7 +113,7 @@ func (v *View) Close() error {
 	s := v.shard
 	// A snapshot's end may have to wait for the manifest.
 	s.closers.Go(func() {
-		if err := errors.Join(s.graph.guard(v.graph.Close), s.values.guard(v.values.Close)); err != nil && s.Writable() == nil {
+		if err := errors.Join(s.graph.guard(v.graph.Close), v.values.Close()); err != nil && s.Writable() == nil {
 			s.opts.Logger.Error("close a snapshot", slog.String("store", s.graph.name), slog.Any("error", err))
 		}
 	})

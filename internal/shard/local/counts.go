@@ -21,6 +21,17 @@ func (tx *Tx) count(c storage.Count) int64 {
 	return n
 }
 
+// Size implements shard.Sizer.
+func (g *Graph) Size() (n uint64) {
+	g.mu.Lock()
+	c := g.current
+	g.mu.Unlock()
+	for _, cs := range c.counters {
+		n += uint64(cs[storage.Count{Kind: storage.CountVertices}] + cs[storage.Count{Kind: storage.CountEdges}])
+	}
+	return n
+}
+
 // counters gives the counters that a writer's changes add to.
 func (tx *Tx) counters(no int) storage.Counters {
 	if tx.cut != nil {

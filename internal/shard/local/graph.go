@@ -64,7 +64,10 @@ type Graph struct {
 	expired    [2]atomic.Uint64 // vertices and edges
 }
 
-var _ shard.Graph = (*Graph)(nil)
+var (
+	_ shard.Graph = (*Graph)(nil)
+	_ shard.Sizer = (*Graph)(nil)
+)
 
 // cut is one consistent state of all shards, for any number of readers.
 type cut struct {
