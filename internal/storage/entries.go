@@ -113,6 +113,9 @@ func (w *Writer) PutEntry(ix graph.IndexID, tuple []byte, plain bool, o Owner) {
 // DeleteEntry takes an index entry out.
 func (w *Writer) DeleteEntry(ix graph.IndexID, tuple []byte, plain bool, o Owner) {
 	w.entries = true
+	if !plain {
+		w.changes.Keys = append(w.changes.Keys, KeyChange{ix, bytes.Clone(tuple)})
+	}
 	w.over.put(w.entryKey(ix, tuple, plain, o), nil, true)
 }
 

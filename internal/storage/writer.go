@@ -38,6 +38,13 @@ type Changes struct {
 	Props []PropChange
 	// Vertices are new ones that PutVertices has packed.
 	Vertices []VertexRange
+	Keys     []KeyChange
+}
+
+// KeyChange is an entry of a unique index that was deleted.
+type KeyChange struct {
+	Index graph.IndexID
+	Tuple []byte
 }
 
 // EdgeChange is an edge that was put into a list, changed in it or taken out.

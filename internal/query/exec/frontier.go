@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -246,7 +247,7 @@ func (w *frontierWalk) walk(ctx context.Context, start []graph.VertexID) (int, e
 	w.f.set(start)
 	w.list = append(w.list[:0], w.f.ids...)
 	for i, h := range w.hops {
-		if len(w.list) >= manyVertices {
+		if w.r.many(len(w.list)) {
 			for _, v := range w.list {
 				w.now.Add(v)
 			}
@@ -272,6 +273,11 @@ func (w *frontierWalk) step(ctx context.Context, h *hop, last bool) error {
 		if err := h.read(ctx, w.f.ids[done:], mostEdges); err != nil {
 			return err
 		}
+		if last && h.oneList(w.f.ids) {
+			w.list = append(w.list, h.res.Targets...)
+			w.list = slices.Compact(w.list)
+			return nil
+		}
 		for _, v := range h.res.Targets {
 			if w.after.Add(v) {
 				w.list = append(w.list, v)
@@ -287,6 +293,11 @@ func (w *frontierWalk) step(ctx context.Context, h *hop, last bool) error {
 	w.f.set(w.list)
 	w.list = append(w.list[:0], w.f.ids...)
 	return nil
+}
+
+// oneList reports whether the answer for these sources is a single list, which is sorted.
+func (h *hop) oneList(sources []graph.VertexID) bool {
+	return len(sources) == 1 && len(h.types.names) == 1 && h.dir != graph.Both
 }
 
 // countMany goes on from the set now.

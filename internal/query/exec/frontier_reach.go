@@ -26,7 +26,7 @@ func (s *reach) count(ctx context.Context, start graph.VertexID) (int, error) {
 		hi := len(s.visited)
 		var back bool
 		var err error
-		if hi-lo >= manyVertices {
+		if s.r.many(hi - lo) {
 			more, back, err = s.countMany(ctx, s.visited[lo:hi], start, s.max-depth)
 		} else {
 			back, err = s.step(ctx, nil, s.visited[lo:hi], start, 0, nil, depth+1 == s.max)

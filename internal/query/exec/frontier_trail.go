@@ -306,7 +306,7 @@ func (w *trailWalk) countNext(ctx context.Context) (int, error) {
 	if !ok {
 		return 0, nil
 	}
-	if len(from.vertex) < manyVertices || h.where != nil {
+	if !w.r.many(len(from.vertex)) || h.where != nil {
 		if err := w.extend(ctx); err != nil {
 			return 0, err
 		}

@@ -80,6 +80,8 @@ type run struct {
 	closers []interface{ close() }
 	// bytes is what all operators hold, edges what expansions have visited.
 	bytes, edges int64
+	// fewest is the number of vertices from which on a frontier is walked as a bitmap; 0: not known yet.
+	fewest int
 	// current is the stage that time since mark is charged to; see enter.
 	current int
 	mark    time.Time

@@ -70,8 +70,21 @@ func (s *reach) release() {
 	s.reachMemory = nil
 }
 
-// manyVertices is the size of a frontier from which on it is walked as a bitmap; a test makes it smaller.
-var manyVertices = 512
+// manyVertices is the size of a frontier from which on it is walked as a bitmap where the graph is small; a test makes it
+// smaller. Bitmaps cost the size of the graph, lists that of the answer.
+var manyVertices = 8
+
+// many reports whether a frontier of n vertices is walked as a bitmap.
+func (r *run) many(n int) bool {
+	const perVertex = 1 << 13 // vertices of the graph whose bits cost what expanding one vertex does
+	if n < manyVertices {
+		return false
+	}
+	if r.fewest == 0 {
+		r.fewest = 1 + int(r.tx.Counts().Vertices/perVertex)
+	}
+	return n >= r.fewest
+}
 
 // from finds the ends for an input row; with into, only to is of interest.
 func (s *reach) from(ctx context.Context, b *batch, start graph.VertexID, row int32, into bool, to graph.VertexID) error {
@@ -217,7 +230,7 @@ func (s *reach) forget() {
 func (s *reach) step(
 	ctx context.Context, b *batch, list []graph.VertexID, start graph.VertexID, row int32, excluded []graph.EdgeID, last bool,
 ) (back bool, err error) {
-	if len(list) >= manyVertices && s.hop.where == nil && len(excluded) == 0 && !s.ways.needsEdges() {
+	if s.r.many(len(list)) && s.hop.where == nil && len(excluded) == 0 && !s.ways.needsEdges() {
 		return s.stepMany(ctx, list, start)
 	}
 	from := len(s.visited)

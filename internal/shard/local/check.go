@@ -150,6 +150,7 @@ func (g *Graph) mendRound(ctx context.Context, found *storage.Checked) (some boo
 		err = errors.Join(err, s.Reload())
 	}
 	g.seq++
+	g.decoded.keys.Forget(g.seq)
 	for no := range g.shards {
 		var own []storage.EdgeChange
 		for _, ch := range changes {

@@ -17,10 +17,11 @@ import (
 type decoded struct {
 	lists   []*cache.Lists
 	columns []*cache.Columns
+	keys    *cache.Keys
 }
 
 func newDecoded(c *cache.Cache, shards int) *decoded {
-	d := &decoded{}
+	d := &decoded{keys: c.NewKeys()}
 	for no := range shards {
 		d.lists = append(d.lists, c.NewLists(cache.NewIDs(shards)))
 		d.columns = append(d.columns, c.NewColumns(no))
@@ -42,6 +43,9 @@ func (d *decoded) note(seq uint64, ws []*storage.Writer) {
 		noteEdges(seq, d.lists[no], ch.Edges)
 		noteProps(seq, d.columns[no], ch.Props)
 		noteVertices(seq, d.columns[no], ch.Vertices)
+		for _, k := range ch.Keys {
+			d.keys.Delete(seq, k.Index, k.Tuple)
+		}
 		if r := w.Ranges(); r != nil {
 			noteVertices(seq, d.columns[no], r.Vertices)
 			noteLists(seq, d.lists[no], r.Lists)
@@ -374,4 +378,58 @@ func sortRows(ids []graph.VertexID, rows []int) []int32 {
 		slices.SortFunc(out, byID)
 	}
 	return out
+}
+
+// seekKnown looks the keys of a unique index over vertices up among those that are kept; ok is false unless all are.
+func (tx *Tx) seekKnown(d *indexDef, vals []graph.Value, res *shard.Found) (ok bool) {
+	width := max(1, len(d.Props))
+	if !tx.keepsKeys(d) || len(vals)%width != 0 {
+		return false
+	}
+	var buf [2 * cache.MostKey]byte
+	res.IDs, res.Offsets = res.IDs[:0], append(res.Offsets[:0], 0)
+	for ; len(vals) > 0; vals = vals[width:] {
+		key, ok, loose, err := storage.AppendTuple(buf[:0], vals[:width])
+		if err != nil || !ok || loose {
+			return false
+		}
+		id, ok := tx.g.decoded.keys.Get(tx.cut.seq, d.ID, key)
+		if !ok {
+			return false
+		}
+		res.IDs = append(res.IDs, id)
+		res.Offsets = append(res.Offsets, len(res.IDs))
+	}
+	return true
+}
+
+// keepKeys keeps what a look-up in a unique index over vertices has found.
+func (tx *Tx) keepKeys(d *indexDef, vals []graph.Value, res *shard.Found) {
+	if !tx.keepsKeys(d) {
+		return
+	}
+	width := max(1, len(d.Props))
+	var buf [2 * cache.MostKey]byte
+	for k := range len(res.Offsets) - 1 {
+		if res.Offsets[k+1]-res.Offsets[k] != 1 {
+			continue
+		}
+		key, ok, loose, err := storage.AppendTuple(buf[:0], vals[k*width:(k+1)*width])
+		if err == nil && ok && !loose {
+			tx.g.decoded.keys.Put(tx.cut.seq, d.ID, key, res.IDs[res.Offsets[k]])
+		}
+	}
+}
+
+// keepsKeys reports whether what a look-up in an index finds is what a cut shows of a unique index.
+func (tx *Tx) keepsKeys(d *indexDef) bool {
+	if !d.Unique || tx.plain || tx.cut == nil || len(tx.dups) > 0 {
+		return false
+	}
+	for _, w := range tx.ws {
+		if w.Entries() {
+			return false
+		}
+	}
+	return true
 }

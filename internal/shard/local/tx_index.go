@@ -44,8 +44,17 @@ func (tx *Tx) Seek(ctx context.Context, index graph.IndexID, vals []graph.Value,
 	if err != nil {
 		return err
 	}
+	if err := tx.check(ctx); err != nil {
+		return err
+	}
+	if tx.seekKnown(d, vals, res) {
+		return nil
+	}
 	res.IDs = res.IDs[:0]
 	res.Offsets, err = tx.seek(ctx, d, vals, res.Offsets[:0], func(o storage.Owner) { res.IDs = append(res.IDs, o.Vertex) })
+	if err == nil {
+		tx.keepKeys(d, vals, res)
+	}
 	return err
 }
 

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
 )
@@ -19,6 +20,7 @@ type Cache struct {
 	hand  int
 
 	lists, columns epochs
+	keys           keyTable
 
 	hits, misses, stale, loads, refused, evicted, folds, dropped atomic.Uint64
 	overlay                                                      atomic.Int64
@@ -59,6 +61,7 @@ type Stats struct {
 // New makes a cache.
 func New(o Options) *Cache {
 	c := new(Cache)
+	c.keys.seed = maphash.MakeSeed()
 	c.setBudget(o.Budget)
 	return c
 }
@@ -68,6 +71,8 @@ func (c *Cache) Stats() Stats {
 	c.mu.Lock()
 	s := Stats{Budget: c.arena.budget, Mapped: c.arena.mapped, Used: c.arena.used, Segments: len(c.ring)}
 	c.mu.Unlock()
+	s.Budget += int(c.keys.bytes.Load())
+	s.Mapped += c.keys.mapped()
 	s.Waiting = c.lists.waitingBytes() + c.columns.waitingBytes()
 	s.Overlay = int(c.overlay.Load())
 	s.Hits, s.Misses, s.Stale = c.hits.Load(), c.misses.Load(), c.stale.Load()
@@ -110,8 +115,11 @@ func (c *Cache) shrink() {
 }
 
 func (c *Cache) setBudget(n int) {
+	n = max(n, 0)
+	forKeys := keyBytes(n)
+	c.keys.resize(forKeys)
 	c.mu.Lock()
-	c.arena.budget = max(n, 0)
+	c.arena.budget = n - forKeys
 	c.most.Store(int64(c.arena.budget / 2))
 	c.mu.Unlock()
 }
