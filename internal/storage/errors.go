@@ -40,9 +40,9 @@ func locate(err error) error {
 	case info == nil:
 		return err
 	case info.Bounds.End.Key == nil: // Pebble knows no keys of blob files
-		return fmt.Errorf("file %s: %w", info.Path, err)
+		return fmt.Errorf("file %s: %w", info.Path, info.Details)
 	}
-	return fmt.Errorf("file %s, keys %x to %x: %w", info.Path, info.Bounds.Start, info.Bounds.End.Key, err)
+	return fmt.Errorf("file %s, keys %x to %x: %w", info.Path, info.Bounds.Start, info.Bounds.End.Key, info.Details)
 }
 
 // unavailable says that the store cannot do this now.

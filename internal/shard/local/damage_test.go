@@ -212,6 +212,7 @@ func TestFlippedByte(t *testing.T) {
 		flip(t, fs, s)
 		what := fmt.Sprintf("%s at %d", s.file, s.at)
 		mustBeNamed := func(err error) {
+			require.NotContains(t, err.Error(), "carrier", what)
 			e := graph.AsError(err)
 			require.Equal(t, graph.KindCorrupt, e.Kind, "%s: %v", what, err)
 			if path.Ext(s.file) == ".blob" {
