@@ -21,6 +21,13 @@
 // A block without a segment is loaded by the reader that misses it, from its own snapshot, if nothing newer than the
 // snapshot has changed the block; what is committed during the load is queued and becomes the new segment's overlay.
 //
+// # Keys
+//
+// Beside the segments stand the keys of unique indexes with the vertices that own them, in sets of eight slots within a
+// sixteenth of the budget. A look-up adds what its snapshot shows, with the snapshot's sequence, unless a key under the
+// same lock has been deleted since; a commit that deletes a key drops it before readers can see the commit. So what is
+// there holds for every reader from its sequence on.
+//
 // # Memory
 //
 // Segments that are evicted, replaced or invalidated are freed when the last view has closed that was open at that
