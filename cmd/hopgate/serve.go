@@ -56,6 +56,10 @@ func serve(ctx context.Context, c *config.Config) (err error) {
 	debug.SetMemoryLimit(min(memory.GoHeap, debug.SetMemoryLimit(-1)))
 	runtime.SetMutexProfileFraction(mutexRate)
 	runtime.SetBlockProfileRate(blockNanos)
+	rules, err := fetchRules(c.FetchAccess)
+	if err != nil {
+		return usageError{err}
+	}
 	store, err := local.Open(local.Options{
 		Dir: c.DataDir, Shards: c.Shards, ValueThreshold: int(c.ValueThreshold), CacheMode: memory.CacheMode, CacheBytes: memory.BlockCache,
 		DecodedBytes:  memory.Topology,
@@ -69,6 +73,7 @@ func serve(ctx context.Context, c *config.Config) (err error) {
 		return err
 	}
 	engine := query.New(store, query.Options{
+		FetchRules: rules, FetchCaller: fetchCaller,
 		Timeout: c.QueryTimeout, QueryBytes: memory.Query, MaxRows: c.MaxRows, MaxVisits: c.MaxVisits, ImportDir: c.ImportDir,
 		PlanCacheSize: c.PlanCache, SlowLogSize: c.SlowLog, Fetch: c.Fetch,
 	})

@@ -41,6 +41,7 @@ type Config struct {
 	MaxRows        int64         // of a result; 0: no limit
 	MaxVisits      int64         // edges that a query visits; 0: no limit
 	MaxRequest     Bytes         // of a request's body
+	FetchAccess    string        // YAML file of who may fetch what; "": everybody everything
 	PlanCache      int           // prepared plans that are kept
 	SlowLog        int           // slow statements that are kept
 	Fetch          fetch.Limits  // of JSON-array fetches
@@ -90,6 +91,7 @@ func (c *Config) settings() []setting {
 		{"max-request", "size of a request", &c.MaxRequest},
 		{"plan-cache", "prepared plans that are kept", (*whole)(&c.PlanCache)},
 		{"slow-log", "slow statements that are kept", (*whole)(&c.SlowLog)},
+		{"fetch-access", "YAML file of access rules of fetches; empty lets everybody fetch and write everything", (*text)(&c.FetchAccess)},
 		{"fetch-depth", "nesting of a JSON-array fetch", (*whole)(&c.Fetch.Depth)},
 		{"fetch-objects", "objects in one object of a fetch", (*whole)(&c.Fetch.Objects)},
 		{"fetch-arrays", "arrays in one object of a fetch", (*whole)(&c.Fetch.Arrays)},

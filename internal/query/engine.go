@@ -30,6 +30,10 @@ type Options struct {
 	PlanCacheSize int
 	// SlowLogSize is the number of slow statements that are kept; default 128.
 	SlowLogSize int
+	// FetchRules say what JSON-array fetches may do; nil lets everything pass.
+	FetchRules *fetch.Rules
+	// FetchCaller gives who makes a request to a graph, for FetchRules; nil knows nobody.
+	FetchCaller func(ctx context.Context, graphName string) fetch.Caller
 	// ImportDir is the directory that LOAD CSV may read; default "", none.
 	ImportDir string
 	// Fetch bounds what a JSON-array fetch may ask for.

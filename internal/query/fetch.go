@@ -67,6 +67,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w io.W
 	if err != nil {
 		return res, err
 	}
+	e.restrict(ctx, r, q.Graph)
 	g, err := e.store.Graph(q.Graph)
 	if err != nil {
 		return res, err
@@ -97,6 +98,18 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w io.W
 	}
 	res.Began = err == nil
 	return res, err
+}
+
+// restrict puts a request under the access rules, if there are any.
+func (e *Engine) restrict(ctx context.Context, r *fetch.Request, graphName string) {
+	if e.opt.FetchRules == nil {
+		return
+	}
+	var caller fetch.Caller
+	if e.opt.FetchCaller != nil {
+		caller = e.opt.FetchCaller(ctx, graphName)
+	}
+	r.Restrict(e.opt.FetchRules, caller)
 }
 
 // watchedWriter remembers that a client could not be written to.

@@ -32,6 +32,7 @@ func NewHTTP(e *query.Engine, requests *Requests, opt Options) *HTTP {
 	opt.EnsureDefaults()
 	h := &HTTP{e: e, opt: opt, mux: http.NewServeMux(), requests: requests}
 	h.txs.idle = opt.TxIdle
+	h.handle("GET /openapi.json", serveOpenAPI)
 	h.handle("POST /v1/query", func(w http.ResponseWriter, r *http.Request) { h.query(w, r, false) })
 	h.handle("POST /db/{graph}/query/v2", func(w http.ResponseWriter, r *http.Request) { h.query(w, r, true) })
 	h.traversals()
@@ -66,7 +67,7 @@ func (h *HTTP) noRoute(w http.ResponseWriter, r *http.Request) {
 		Detail: "NoSuchRoute", Msg: fmt.Sprintf("there is no %s", r.URL.Path),
 	}
 	var allowed []string
-	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
 		other := *r
 		other.Method = method
 		if _, pattern := h.mux.Handler(&other); pattern != "/" {

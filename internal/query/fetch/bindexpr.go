@@ -100,6 +100,9 @@ func (x *names) plain(e *nameExpr) (plan.Expr, error) {
 		return inner.expr(def)
 	}
 	p, ok := x.src.property(x.b.cat, e.name)
+	if !ok && x.src.denied[e.name] {
+		return nil, fail(CodeNoRight, x.at, "there is no right to read %q", e.name)
+	}
 	if !ok {
 		return nil, notFound(x.at, "there is no property %q", e.name)
 	}
@@ -267,6 +270,9 @@ func (b *binder) checkTypes(at *node, steps []step) error {
 		for _, typ := range s.types {
 			if _, ok := b.cat.Type(typ); !ok {
 				return notFound(at, "there is no edge type %q", typ)
+			}
+			if _, _, err := b.req.rights.check(at, nil, "edge type", typ); err != nil {
+				return err
 			}
 		}
 	}

@@ -53,7 +53,7 @@ func (b *binder) edgePart(lv *level, w *walker, sc *scope) error {
 	if w.table == nil {
 		return nil
 	}
-	src := &source{t: w.table, edge: true, vertex: w.edge}
+	src := &source{t: w.table, edge: true, vertex: w.edge, denied: b.deniedOfEdge(w.table)}
 	bd := &bound{t: w.table, lv: lv, src: src, open: true}
 	src.bound = bd
 	p := &part{t: w.table, src: src, bound: bd}
@@ -63,6 +63,12 @@ func (b *binder) edgePart(lv *level, w *walker, sc *scope) error {
 	sc.things[w.table.key] = &thing{table: bd}
 	b.edges[w.table] = p
 	return nil
+}
+
+// deniedOfEdge are the properties of an edge that the request may not read; checkTypes has let the type itself pass.
+func (b *binder) deniedOfEdge(t *table) map[string]bool {
+	x, rule, _ := b.req.rights.check(t.n, nil, "edge type", t.label)
+	return rule.denied(x, false)
 }
 
 // edgeTable is the table of an array that stands for the edges of the hop, or nil.
@@ -251,7 +257,7 @@ func (w *walker) tests(edge plan.Col) ([]plan.Expr, error) {
 	if w.table == nil {
 		return nil, nil
 	}
-	src := &source{t: w.table, edge: true, vertex: edge}
+	src := &source{t: w.table, edge: true, vertex: edge, denied: w.b.deniedOfEdge(w.table)}
 	src.bound = &bound{t: w.table, lv: w.lv, src: src, open: true}
 	preds, never, err := w.b.conditions(w.lv, src, w.sc, nil)
 	if err == nil && never {
@@ -440,6 +446,12 @@ func (b *binder) paths(lv *level, a *array, sc *scope) (*items, error) {
 	h := a.hop
 	if err := b.checkTypes(h.n, h.steps); err != nil {
 		return nil, err
+	}
+	// Whatever lies on a path is shown.
+	if r := &b.req.rights; r.rules != nil {
+		if x, err := r.as(h.n, nil); err != nil || x != roleAdmin {
+			return nil, fail(CodeNoRight, h.n, "paths are for the role ADMIN while access rules are on")
+		}
 	}
 	w := &walker{b: b, lv: lv, sc: sc, h: h}
 	if lv.arg == nil {

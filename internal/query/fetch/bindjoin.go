@@ -222,6 +222,9 @@ func (b *binder) link(lv *level, s *selection, p *part, sc *scope, c *cond) (pre
 				continue
 			}
 			v, ok := o.src.property(b.cat, name)
+			if !ok && o.src.denied[name] {
+				return nil, false, fail(CodeNoRight, c.n, "there is no right to read %q", name)
+			}
 			if !ok {
 				return nil, false, notFound(c.n, "there is no property %q", name)
 			}

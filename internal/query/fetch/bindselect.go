@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -163,10 +164,40 @@ func (b *binder) from(lv *level, p *part, in plan.Node, a *array, sc *scope) (pl
 		return nil, notFound(t.n, "there is no label %q", t.label)
 	}
 	p.src.vertex = lv.col(t.key, graph.VertexKind)
-	if h != nil {
-		return b.hops(lv, p, in, a, h, sc)
+	x, rule, err := b.req.rights.check(t.n, t.role, "label", t.label)
+	if err != nil {
+		return nil, err
 	}
-	return scan(in, p.src.vertex, t.label), nil
+	p.src.denied = rule.denied(x, false)
+	var node plan.Node
+	if h == nil {
+		node = scan(in, p.src.vertex, t.label)
+	} else if node, err = b.hops(lv, p, in, a, h, sc); err != nil {
+		return nil, err
+	}
+	if rule != nil && x.owned() {
+		node = filter(node, []plan.Expr{ownedBy(&plan.Prop{X: &plan.ColRef{Col: p.src.vertex}, Key: rule.Owner}, x)})
+	}
+	return node, nil
+}
+
+// The parameters of owners: the caller's key, and the list of the keys of the caller's contacts.
+const (
+	callerParam   = "caller"
+	contactsParam = "contacts"
+)
+
+// ownedBy tests that a row belongs to the caller, to a contact of the caller, or to either.
+func ownedBy(owner plan.Expr, x role) plan.Expr {
+	mine := op(plan.Eq, owner, &plan.Param{Name: callerParam})
+	theirs := op(plan.In, owner, &plan.Param{Name: contactsParam})
+	switch x {
+	case roleOwner:
+		return mine
+	case roleContact:
+		return theirs
+	}
+	return or(mine, theirs)
 }
 
 func scan(in plan.Node, col plan.Col, label string) *plan.Match {
@@ -331,7 +362,10 @@ func (b *binder) columns(lv *level, p *part, aggs *aggregation, joined bool) err
 	t := p.t
 	bd := p.bound
 	bd.cols = make(map[string]plan.Expr)
-	bd.none = make(map[string]bool)
+	bd.none = maps.Clone(p.src.denied)
+	if bd.none == nil {
+		bd.none = make(map[string]bool)
+	}
 	for _, name := range t.except {
 		if _, ok := p.src.property(b.cat, name); !ok {
 			return notFound(t.n.get("@column"), "there is no property %q", name)

@@ -94,7 +94,7 @@ func keep[V any](m map[string]V, key string, v V, size int) {
 
 // shape is a text that two requests share exactly when they are bound to the same program.
 func (r *Request) shape() string {
-	b := append([]byte(r.Method), ' ')
+	b := append([]byte(r.Method+" "), r.rights.key()...)
 	return string(shapeOf(b, r.doc.root, "", 0))
 }
 

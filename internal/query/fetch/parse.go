@@ -28,6 +28,13 @@ func Parse(method string, body []byte, limits Limits) (*Request, error) {
 		}
 		r.format = f.scalar.Bool()
 	}
+	r.rights.method = method
+	if m := doc.root.get("@role"); m != nil && m.kind != kNull {
+		if err := checkRole(m); err != nil {
+			return nil, err
+		}
+		r.rights.role = role(m.str())
+	}
 	switch method {
 	case "post", "put", "delete":
 		err = r.parseWrites()
@@ -39,6 +46,11 @@ func Parse(method string, body []byte, limits Limits) (*Request, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// Restrict has rules, which may be nil, decide what the request may do for its caller.
+func (r *Request) Restrict(rules *Rules, caller Caller) {
+	r.rights.rules, r.rights.caller = rules, caller
 }
 
 // Wrap gives the request that `POST /get/User[]` with the body stands for.

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -150,11 +151,16 @@ func (p *treeParser) word(t *table, m *node, depth int) error {
 			t.conds = append(t.conds, &cond{n: m, key: k, condKey: condKey{name: k}, isIt: true})
 		}
 	case "@role":
-		switch s {
-		case "UNKNOWN", "LOGIN", "CONTACT", "CIRCLE", "OWNER", "ADMIN":
-		default:
-			return illegal(m, "must be one of UNKNOWN, LOGIN, CONTACT, CIRCLE, OWNER and ADMIN, was %s", m.what())
-		}
+		t.role = m
+		return checkRole(m)
+	}
+	return nil
+}
+
+// checkRole checks a role's name.
+func checkRole(m *node) error {
+	if m.kind != kString || !slices.Contains(roles, role(m.str())) {
+		return illegal(m, "must be one of UNKNOWN, LOGIN, CONTACT, CIRCLE, OWNER and ADMIN, was %s", m.what())
 	}
 	return nil
 }

@@ -64,6 +64,9 @@ func (r *Request) Run(ctx context.Context, runner Runner, cache *Cache, w io.Wri
 }
 
 func (x *run) all() error {
+	if err := x.identify(); err != nil {
+		return err
+	}
 	if x.req.root == nil {
 		return x.write()
 	}

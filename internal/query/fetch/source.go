@@ -13,6 +13,7 @@ type source struct {
 	order  []string             // the names of a subquery's columns
 	label  string               // of a vertex
 	edge   bool
+	denied map[string]bool // properties that the request may not read
 	bound  *bound
 }
 
@@ -21,7 +22,7 @@ func (s *source) property(cat graph.Catalog, name string) (plan.Expr, bool) {
 	if e, ok := s.cols[name]; ok {
 		return e, true
 	}
-	if s.vertex == 0 {
+	if s.vertex == 0 || s.denied[name] {
 		return nil, false
 	}
 	if _, ok := cat.Prop(name); !ok {

@@ -10,6 +10,7 @@ type Request struct {
 	format bool
 	limits Limits
 	body   []byte
+	rights rights
 }
 
 // memberKind tells the members of an object apart.
@@ -99,6 +100,7 @@ type table struct {
 	keys     map[string]expr   // @key
 	json     map[string]bool
 	drop     bool
+	role     *node // @role, or nil
 	explain  bool
 	try      bool
 	from     *array // @from@

@@ -31,8 +31,10 @@ type world struct {
 	plans map[*plan.Query]*exec.Prepared
 	tx    shard.Tx
 	// batch is the size of batches, 0 for the usual.
-	batch int
-	dry   bool // writes are rolled back
+	batch  int
+	dry    bool // writes are rolled back
+	rules  *fetch.Rules
+	caller fetch.Caller
 }
 
 func newWorld(t testing.TB, shards int) *world {
@@ -98,6 +100,7 @@ func (w *world) fetch(method, body string) string {
 	var out bytes.Buffer
 	req, err := fetch.Parse(method, []byte(body), fetch.Limits{})
 	if err == nil {
+		req.Restrict(w.rules, w.caller)
 		_, err = req.Run(ctx, w, w.cache, &out)
 	}
 	if err == nil && mode == shard.Write && !w.dry {

@@ -171,6 +171,13 @@ func (x *run) post(b *binder, label string, w *write, r *written, done map[strin
 		if err != nil {
 			return err
 		}
+		as, rule, err := x.req.rights.check(o, roleOf(o), "label", label)
+		if err != nil {
+			return err
+		}
+		if props, err = x.own(o, as, rule, props); err != nil {
+			return err
+		}
 		var id graph.Value
 		for _, p := range props {
 			if p.Key == key {
@@ -289,6 +296,18 @@ func (x *run) change(b *binder, label string, o *node, r *written, done map[stri
 	if isPut && len(props) == 0 && len(deltas) == 0 {
 		return illegal(o, "changes nothing")
 	}
+	as, rule, err := x.req.rights.check(o, t.role, "label", label)
+	if err != nil {
+		return err
+	}
+	for _, d := range deltas {
+		if _, err := x.own(o, as, rule, []graph.MapEntry{{Key: d.key}}); err != nil {
+			return err
+		}
+	}
+	if props, err = x.own(o, as, rule, props); err != nil {
+		return err
+	}
 	rows, err := x.matched(b, t, key, props, deltas)
 	if err != nil {
 		return err
@@ -329,7 +348,7 @@ type find struct {
 // matched finds the vertices of a table and makes a row [key, {property: new value}] of each.
 func (x *run) matched(b *binder, t *table, key string, props []graph.MapEntry, deltas []delta) ([]graph.Value, error) {
 	base := t.n.members[0].ord
-	shape := string(shapeOf([]byte(x.req.Method+" "+t.label+" "), t.n, "", 1))
+	shape := string(shapeOf([]byte(x.req.Method+" "+x.req.rights.key()+string(x.req.rights.role)+" "+t.label+" "), t.n, "", 1))
 	f, err := x.cache.find(shape, b.cat, func() (*find, error) { return x.find(t, key, deltas, base) })
 	if err != nil {
 		return nil, err
@@ -472,6 +491,25 @@ func (x *run) writeEdge(b *binder, typ string, o *node, done map[string]*written
 	props, err := x.properties(o, done, isEnd)
 	if err != nil {
 		return 0, err
+	}
+	as, rule, err := x.req.rights.check(o, roleOf(o), "edge type", typ)
+	if err != nil {
+		return 0, err
+	}
+	denied := rule.denied(as, true)
+	for _, p := range props {
+		if denied[p.Key] {
+			return 0, fail(CodeNoRight, o, "the role %s has no right to write %q", as, p.Key)
+		}
+	}
+	if rule != nil && as == roleOwner {
+		end := 0
+		if rule.Owner == "to" {
+			end = 1
+		}
+		if fn.Equal(ends[end], x.req.rights.caller.ID) != fn.True {
+			return 0, fail(CodeNoRight, o, "%s must be the caller", rule.Owner)
+		}
 	}
 	e := edgeNames{typ: typ, from: labels[0], to: labels[1], fromKey: b.key(labels[0]), toKey: b.key(labels[1])}
 	row := graph.ListValue([]graph.Value{ends[0], ends[1], graph.MapValue(props)})

@@ -1,0 +1,75 @@
+package fetch
+
+import (
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// identify makes the parameters of owners, while access rules are on.
+func (x *run) identify() error {
+	r := &x.req.rights
+	if r.rules == nil {
+		return nil
+	}
+	x.params[callerParam], x.params[contactsParam] = r.caller.ID, graph.ListValue(nil)
+	c := &r.rules.Contacts
+	cat := x.runner.Catalog()
+	if _, ok := cat.Label(c.Label); !ok || r.caller.ID.IsNull() {
+		return nil
+	}
+	b := &binder{req: x.req, cat: cat}
+	q := x.cache.contactsPlan(c.Label, b.key(c.Label), c.Property)
+	params := map[string]graph.Value{"rows": graph.ListValue([]graph.Value{r.caller.ID})}
+	return x.runner.Run(x.ctx, q, params, func(batch *graph.Batch) error {
+		for i := range batch.N {
+			if v := batch.Cols[0].Value(i); v.Kind() == graph.List {
+				x.params[contactsParam] = v.Clone()
+			}
+		}
+		return nil
+	})
+}
+
+// contactsPlan gives a property of the vertices whose key is in rows.
+func (c *Cache) contactsPlan(label, key, prop string) *plan.Query {
+	return c.write("contacts "+label+" "+key+" "+prop, func() *plan.Query {
+		p := newRowPlan()
+		v := p.vertex("v", label, key, &plan.ColRef{Col: p.row})
+		list := p.q.NewCol("list", graph.Null)
+		p.q.Root = &plan.Project{Input: p.n, Items: []plan.Item{{Col: list, Expr: &plan.Prop{X: &plan.ColRef{Col: v}, Key: prop}}}}
+		p.q.Out, p.q.Names = []plan.Col{list}, []string{"list"}
+		return p.q
+	})
+}
+
+// own checks what post or put writes to an object: no property that the role may not write, and no owner but the caller,
+// who becomes the owner of a new vertex without one.
+func (x *run) own(o *node, as role, rule *Rule, props []graph.MapEntry) ([]graph.MapEntry, error) {
+	denied := rule.denied(as, true)
+	has := false
+	for _, p := range props {
+		if denied[p.Key] {
+			return nil, fail(CodeNoRight, o, "the role %s has no right to write %q", as, p.Key)
+		}
+		if rule == nil || !as.owned() || p.Key != rule.Owner {
+			continue
+		}
+		has = true
+		if fn.Equal(p.Value, x.req.rights.caller.ID) != fn.True {
+			return nil, fail(CodeNoRight, o, "%s must be the caller", p.Key)
+		}
+	}
+	if rule != nil && as.owned() && !has && x.req.Method == "post" {
+		props = append(props, graph.MapEntry{Key: rule.Owner, Value: x.req.rights.caller.ID})
+	}
+	return props, nil
+}
+
+// roleOf is the @role of an object that is written, or nil.
+func roleOf(o *node) *node {
+	if m := o.get("@role"); m != nil && m.kind == kString {
+		return m
+	}
+	return nil
+}

@@ -1,0 +1,231 @@
+package fetch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// role is what a request acts as.
+type role string
+
+// The roles of the protocol. CONTACT, CIRCLE and OWNER say whose rows are seen: those of the caller's contacts, of these
+// and the caller, of the caller.
+const (
+	roleUnknown role = "UNKNOWN"
+	roleLogin   role = "LOGIN"
+	roleContact role = "CONTACT"
+	roleCircle  role = "CIRCLE"
+	roleOwner   role = "OWNER"
+	roleAdmin   role = "ADMIN"
+)
+
+var roles = []role{roleUnknown, roleLogin, roleContact, roleCircle, roleOwner, roleAdmin}
+
+// codeNotLoggedIn is the code of a request whose caller is not known, though its role needs one.
+const codeNotLoggedIn = 407
+
+// Caller is who sent a request.
+type Caller struct {
+	ID    graph.Value // the key of the caller's vertex; null for nobody
+	Admin bool
+}
+
+// Rules say what fetches may do. What they do not name is for ADMIN alone; a nil *Rules lets everything pass.
+//
+//	contacts: {label: User, property: contactIdList}   # the list of the keys of a caller's contacts
+//	labels:
+//	  Moment:
+//	    owner: userId                                  # the property that holds the key of a row's owner
+//	    get: [UNKNOWN, LOGIN, OWNER]                   # who may; likewise head, gets, heads, post, put and delete
+//	    put: [OWNER]
+//	    columns: {phone: {read: [OWNER], write: []}}   # narrower than the label
+//	edges:
+//	  KNOWS: {get: [LOGIN], post: [OWNER], owner: from} # owner: the end that is the caller's
+//
+// Without a rule of its own, head goes by get, gets by get, and heads by gets.
+type Rules struct {
+	Contacts struct {
+		Label    string `yaml:"label"`
+		Property string `yaml:"property"`
+	} `yaml:"contacts"`
+	Labels map[string]*Rule `yaml:"labels"`
+	Edges  map[string]*Rule `yaml:"edges"`
+}
+
+// Rule is what the roles may do with a label or an edge type.
+type Rule struct {
+	Owner   string                `yaml:"owner"`
+	Get     []role                `yaml:"get"`
+	Head    []role                `yaml:"head"`
+	Gets    []role                `yaml:"gets"`
+	Heads   []role                `yaml:"heads"`
+	Post    []role                `yaml:"post"`
+	Put     []role                `yaml:"put"`
+	Delete  []role                `yaml:"delete"`
+	Columns map[string]ColumnRule `yaml:"columns"`
+}
+
+// ColumnRule narrows who may read or write a property; a list that is not there narrows nothing.
+type ColumnRule struct {
+	Read  []role `yaml:"read"`
+	Write []role `yaml:"write"`
+}
+
+// ParseRules reads rules. An error names the line or the label.
+func ParseRules(text []byte) (*Rules, error) {
+	r := &Rules{}
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(r); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	var errs []error
+	if (r.Contacts.Label == "") != (r.Contacts.Property == "") {
+		errs = append(errs, errors.New("contacts: needs label and property"))
+	}
+	check := func(kind, name string, rule *Rule) {
+		if rule == nil {
+			errs = append(errs, fmt.Errorf("%s.%s: must not be empty", kind, name))
+			return
+		}
+		if kind == "edges" && rule.Owner != "" && rule.Owner != "from" && rule.Owner != "to" {
+			errs = append(errs, fmt.Errorf("edges.%s.owner: must be from or to, is %q", name, rule.Owner))
+		}
+		lists := [][]role{rule.Get, rule.Head, rule.Gets, rule.Heads, rule.Post, rule.Put, rule.Delete}
+		for _, c := range rule.Columns {
+			lists = append(lists, c.Read, c.Write)
+		}
+		for _, x := range slices.Concat(lists...) {
+			switch {
+			case !slices.Contains(roles, x):
+				errs = append(errs, fmt.Errorf("%s.%s: there is no role %q; there are UNKNOWN, LOGIN, CONTACT, CIRCLE, OWNER and ADMIN", kind, name, x))
+			case x.owned() && rule.Owner == "":
+				errs = append(errs, fmt.Errorf("%s.%s: %s needs an owner", kind, name, x))
+			case (x == roleContact || x == roleCircle) && (kind == "edges" || r.Contacts.Label == ""):
+				errs = append(errs, fmt.Errorf("%s.%s: %s needs contacts, and is for labels", kind, name, x))
+			}
+		}
+	}
+	for name, rule := range r.Labels {
+		check("labels", name, rule)
+	}
+	for name, rule := range r.Edges {
+		check("edges", name, rule)
+	}
+	return r, errors.Join(errs...)
+}
+
+// owned reports whether a role sees the rows of some owners alone.
+func (x role) owned() bool { return x == roleOwner || x == roleContact || x == roleCircle }
+
+// of gives who may use a method.
+func (r *Rule) of(method string) []role {
+	or := func(lists ...[]role) []role {
+		for _, l := range lists {
+			if l != nil {
+				return l
+			}
+		}
+		return nil
+	}
+	switch method {
+	case "get":
+		return r.Get
+	case "head":
+		return or(r.Head, r.Get)
+	case "gets":
+		return or(r.Gets, r.Get)
+	case "heads":
+		return or(r.Heads, r.Gets, r.Get)
+	case "post":
+		return r.Post
+	case "put":
+		return r.Put
+	}
+	return r.Delete
+}
+
+// denied are the properties that a role may not read, or not write.
+func (r *Rule) denied(x role, write bool) map[string]bool {
+	if r == nil || x == roleAdmin {
+		return nil
+	}
+	var out map[string]bool
+	for name, c := range r.Columns {
+		list := c.Read
+		if write && c.Write != nil {
+			list = c.Write
+		}
+		if list != nil && !slices.Contains(list, x) {
+			if out == nil {
+				out = make(map[string]bool)
+			}
+			out[name] = true
+		}
+	}
+	return out
+}
+
+// rights is what one request may do.
+type rights struct {
+	rules  *Rules
+	method string
+	caller Caller
+	role   role // of the request; "" for the caller's own
+}
+
+// in takes part in the key of a program: requests of one shape are bound to one program only if they have the same rights.
+func (r *rights) key() string {
+	if r.rules == nil {
+		return ""
+	}
+	return fmt.Sprintf("%t %t ", !r.caller.ID.IsNull(), r.caller.Admin)
+}
+
+// as gives the role of an object, whose @role may be nil, and checks that the caller has it.
+func (r *rights) as(at, own *node) (role, error) {
+	x := r.role
+	if own != nil {
+		x, at = role(own.str()), own
+	}
+	known := !r.caller.ID.IsNull()
+	switch {
+	case x == "" && known:
+		return roleLogin, nil
+	case x == "" || x == roleUnknown:
+		return roleUnknown, nil
+	case !known && !r.caller.Admin:
+		return x, fail(codeNotLoggedIn, at, "the role %s needs a caller that is known", x)
+	case x == roleAdmin && !r.caller.Admin:
+		return x, fail(CodeNoRight, at, "the caller is no ADMIN")
+	}
+	return x, nil
+}
+
+// check gives the role of an object and the rule that lets it use a label or an edge type; no rule for ADMIN, and while
+// rules are off.
+func (r *rights) check(at, own *node, kind, name string) (role, *Rule, error) {
+	if r.rules == nil {
+		return "", nil, nil
+	}
+	x, err := r.as(at, own)
+	if err != nil || x == roleAdmin {
+		return x, nil, err
+	}
+	rule := r.rules.Labels[name]
+	if kind == "edge type" {
+		rule = r.rules.Edges[name]
+	}
+	if rule == nil || !slices.Contains(rule.of(r.method), x) {
+		return x, nil, fail(CodeNoRight, at, "the role %s has no right to %s the %s %s", x, strings.ToUpper(r.method), kind, name)
+	}
+	return x, rule, nil
+}
