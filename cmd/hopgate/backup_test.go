@@ -1,7 +1,9 @@
 package main_test
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -10,6 +12,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 )
 
 // A backup that is taken under load, of a server that is then killed, restores to a whole graph that holds all that was
@@ -61,5 +67,39 @@ func TestBackupUnderLoad(t *testing.T) {
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, n, second)
 	require.Contains(t, s.graphctl("check"), "nothing is wrong")
+	require.Zero(t, s.stop(syscall.SIGTERM))
+}
+
+// The checkpoint of a backup goes when its client dies, and when the server does.
+func TestBackupClientDies(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	checkpoints := func() int {
+		names, err := os.ReadDir(filepath.Join(dir, "checkpoints"))
+		if !errors.Is(err, os.ErrNotExist) {
+			require.NoError(t, err)
+		}
+		return len(names)
+	}
+	s := start(t, dir)
+	s.graphctl("query", "CREATE (:N {i: 1})")
+	for _, kill := range []bool{false, true} {
+		conn, err := grpc.NewClient(s.addrs.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		require.NoError(t, err)
+		stream, err := pb.NewAdminServiceClient(conn).Backup(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, stream.Send(&pb.BackupRequest{What: &pb.BackupRequest_Begin{Begin: &pb.BackupBegin{}}}))
+		files, err := stream.Recv()
+		require.NoError(t, err)
+		require.NotEmpty(t, files.GetFiles().GetFiles())
+		require.Equal(t, 1, checkpoints())
+		if kill {
+			require.Equal(t, -1, s.stop(syscall.SIGKILL))
+			require.Equal(t, 1, checkpoints())
+			s = start(t, dir)
+			require.Zero(t, checkpoints())
+		}
+		require.NoError(t, conn.Close()) // as when the client dies: nothing more is sent
+		require.Eventually(t, func() bool { return checkpoints() == 0 }, patience, time.Millisecond)
+	}
 	require.Zero(t, s.stop(syscall.SIGTERM))
 }
