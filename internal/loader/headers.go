@@ -90,8 +90,8 @@ func addHeader(h *mapping.Headers, f mapping.File) error {
 	if f.Paths[0] == stdin {
 		return errors.New("standard input needs a mapping")
 	}
-	if formatOf(f.Paths[0]) == mapping.JSONL {
-		return fmt.Errorf("%s: JSON lines have no header; write a mapping", f.Paths[0])
+	if format := formatOf(f.Paths[0]); format == mapping.JSONL || format == mapping.Parquet {
+		return fmt.Errorf("%s: JSON lines and Parquet have no header; write a mapping", f.Paths[0])
 	}
 	in := &input{paths: f.Paths[:1]}
 	data, err := in.peek()

@@ -32,6 +32,7 @@ type input struct {
 	bound *mapping.Bound
 
 	dialect  record.Dialect
+	parquet  bool              // the files are Parquet, read as JSON lines
 	encoding encoding.Encoding // or nil for UTF-8
 	header   []byte            // what stands before the records, as it is written
 	offset   int64             // of the first record
@@ -112,13 +113,13 @@ func filesIn(dir string) ([]string, error) {
 			}
 			return nil
 		}
-		if f := formatOf(name); !d.IsDir() && f != mapping.Auto && f != mapping.Parquet && name != rejectsName {
+		if f := formatOf(name); !d.IsDir() && f != mapping.Auto && name != rejectsName {
 			names = append(names, path)
 		}
 		return nil
 	})
 	if err == nil && len(names) == 0 {
-		err = fmt.Errorf("the directory %s has no files that end in .csv, .tsv or .jsonl, plain or with .gz or .zst", dir)
+		err = fmt.Errorf("the directory %s has no files that end in .csv, .tsv or .jsonl, plain or with .gz or .zst, or in .parquet", dir)
 	}
 	return names, err
 }
@@ -165,15 +166,31 @@ func (in *input) openFile(path string, offset int64) (_ *text, err error) {
 			_ = t.Close()
 		}
 	}()
-	compressed := true
-	switch filepath.Ext(path) {
-	case ".gz":
+	compressed, columnar := true, false
+	if in.parquet {
+		if columnar, err = isParquet(f); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	switch {
+	case columnar:
+		info, err := f.Stat()
+		if err != nil {
+			return nil, err
+		}
+		p, err := record.NewParquet(f, info.Size())
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		t.Reader = p
+		t.closers = append(t.closers, p.Close)
+	case filepath.Ext(path) == ".gz":
 		r, err := gzip.NewReader(bufio.NewReaderSize(f, 1<<18))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		t.Reader = r
-	case ".zst":
+	case filepath.Ext(path) == ".zst":
 		r, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<31))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
@@ -183,7 +200,7 @@ func (in *input) openFile(path string, offset int64) (_ *text, err error) {
 	default:
 		compressed = false
 	}
-	if in.encoding != nil {
+	if in.encoding != nil && !columnar {
 		t.Reader = in.encoding.NewDecoder().Reader(t.Reader)
 	}
 	mark := make([]byte, len(byteOrderMark))
@@ -206,6 +223,21 @@ func (in *input) openFile(path string, offset int64) (_ *text, err error) {
 		return nil, fmt.Errorf("%s: go on at byte %d: %w", path, offset, err)
 	}
 	return t, nil
+}
+
+// isParquet tells a Parquet file from the rows of one that were refused, which are JSON lines.
+func isParquet(f *os.File) (bool, error) {
+	var magic [4]byte
+	n, err := f.ReadAt(magic[:], 0)
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return false, err
+	case n == 0 || magic[0] == '{':
+		return false, nil
+	case string(magic[:n]) != "PAR1":
+		return false, errors.New("the file is no Parquet file")
+	}
+	return true, nil
 }
 
 const byteOrderMark = "\ufeff"

@@ -116,12 +116,12 @@ func (p *Plan) add(rules *mapping.Input, base string, pipe io.Reader) error {
 	return nil
 }
 
-// standardInput has standard input read as it comes, or copied to a file if it is read more than once.
+// standardInput has standard input read as it comes, or copied to a file if it is read more than once or not from its beginning on.
 func (p *Plan) standardInput(in *input, pipe io.Reader) error {
 	if pipe == nil || p.temp != "" {
 		return errors.New("standard input can be named once")
 	}
-	if (len(in.rules.Vertices) == 0 || len(in.rules.Edges) == 0) && !in.rules.Scanned() {
+	if (len(in.rules.Vertices) == 0 || len(in.rules.Edges) == 0) && !in.rules.Scanned() && in.rules.Format != mapping.Parquet {
 		in.pipe = pipe
 		return nil
 	}
@@ -152,10 +152,8 @@ func (in *input) begin() error {
 	if format == mapping.Auto {
 		format = formatOf(in.paths[0])
 	}
-	if format == mapping.Parquet {
-		return fmt.Errorf("%s: %s: this version reads CSV and JSON lines, not Parquet", in.rules.At(), in.name)
-	}
-	in.dialect = record.Dialect{JSON: format == mapping.JSONL, Delimiter: o.Delimiter, Quote: o.Quote}
+	in.parquet = format == mapping.Parquet
+	in.dialect = record.Dialect{JSON: format == mapping.JSONL || in.parquet, Delimiter: o.Delimiter, Quote: o.Quote}
 	if format == mapping.TSV && o.Delimiter == 0 {
 		in.dialect.Delimiter = '\t'
 	}

@@ -26,7 +26,7 @@ const (
 	CSV
 	TSV
 	JSONL
-	Parquet // known, but not read
+	Parquet
 )
 
 // Input is one or more files of one kind.
