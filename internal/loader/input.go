@@ -45,8 +45,8 @@ type input struct {
 // files finds what a path of a mapping names, below base: a file, or the same with or without .gz or .zst, the files
 // of a directory, or those that a pattern matches.
 func files(base, path string) ([]string, error) {
-	if path == stdin {
-		return []string{stdin}, nil
+	if path == stdin || isURL(path) {
+		return []string{path}, nil
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(base, path)
@@ -126,7 +126,7 @@ func filesIn(dir string) ([]string, error) {
 
 // formatOf tells a format by the ending of a name.
 func formatOf(name string) mapping.Format {
-	switch strings.ToLower(filepath.Ext(plainName(name))) {
+	switch strings.ToLower(filepath.Ext(plainName(fileName(name)))) {
 	case ".csv", ".txt", ".psv":
 		return mapping.CSV
 	case ".tsv", ".tab":
@@ -156,6 +156,9 @@ func (t *text) Close() error {
 
 // openFile opens a file, uncompressed and in UTF-8, at an offset of that text.
 func (in *input) openFile(path string, offset int64) (_ *text, err error) {
+	if isURL(path) {
+		return in.openRemote(path, offset)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -184,29 +187,92 @@ func (in *input) openFile(path string, offset int64) (_ *text, err error) {
 		}
 		t.Reader = p
 		t.closers = append(t.closers, p.Close)
-	case filepath.Ext(path) == ".gz":
-		r, err := gzip.NewReader(bufio.NewReaderSize(f, 1<<18))
-		if err != nil {
+	case filepath.Ext(path) == ".gz" || filepath.Ext(path) == ".zst":
+		if err := t.uncompress(filepath.Ext(path)); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		t.Reader = r
-	case filepath.Ext(path) == ".zst":
-		r, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<31))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		t.Reader = r
-		t.closers = append(t.closers, func() error { r.Close(); return nil })
 	default:
 		compressed = false
 	}
 	if in.encoding != nil && !columnar {
 		t.Reader = in.encoding.NewDecoder().Reader(t.Reader)
 	}
+	var seek func(offset int64) error
+	if !compressed && in.encoding == nil {
+		seek = func(offset int64) error { _, err := f.Seek(offset, io.SeekStart); return err }
+	}
+	if err := t.skip(offset, seek); err != nil {
+		return nil, fmt.Errorf("%s: go on at byte %d: %w", path, offset, err)
+	}
+	return t, nil
+}
+
+// openRemote opens a URL as openFile does a file.
+func (in *input) openRemote(name string, offset int64) (_ *text, err error) {
+	if in.parquet {
+		return nil, fmt.Errorf("%s: Parquet is read from files alone; fetch it first", shown(name))
+	}
+	body, err := openURL(name, 0)
+	if err != nil {
+		return nil, err
+	}
+	t := &text{Reader: body}
+	t.closers = append(t.closers, func() error { return body.Close() })
+	defer func() {
+		if err != nil {
+			_ = t.Close()
+		}
+	}()
+	var seek func(offset int64) error
+	switch ext := filepath.Ext(fileName(name)); ext {
+	case ".gz", ".zst":
+		if err := t.uncompress(ext); err != nil {
+			return nil, fmt.Errorf("%s: %w", shown(name), err)
+		}
+	default:
+		if in.encoding == nil {
+			seek = func(offset int64) error {
+				if err := body.Close(); err != nil {
+					return err
+				}
+				body, err = openURL(name, offset)
+				t.Reader = body
+				return err
+			}
+		}
+	}
+	if in.encoding != nil {
+		t.Reader = in.encoding.NewDecoder().Reader(t.Reader)
+	}
+	if err := t.skip(offset, seek); err != nil {
+		return nil, fmt.Errorf("%s: go on at byte %d: %w", shown(name), offset, err)
+	}
+	return t, nil
+}
+
+// uncompress has a text read through a decoder.
+func (t *text) uncompress(ext string) error {
+	if ext == ".gz" {
+		r, err := gzip.NewReader(bufio.NewReaderSize(t.Reader, 1<<18))
+		if err == nil {
+			t.Reader = r
+		}
+		return err
+	}
+	r, err := zstd.NewReader(t.Reader, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<31))
+	if err == nil {
+		t.Reader = r
+		t.closers = append(t.closers, func() error { r.Close(); return nil })
+	}
+	return err
+}
+
+// skip goes to an offset of the text behind its byte order mark; seek, if it is set, goes to one of what is stored.
+func (t *text) skip(offset int64, seek func(int64) error) error {
 	mark := make([]byte, len(byteOrderMark))
 	n, err := io.ReadFull(t.Reader, mark)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return err
 	}
 	if mark = mark[:n]; string(mark) == byteOrderMark {
 		mark = nil
@@ -214,15 +280,12 @@ func (in *input) openFile(path string, offset int64) (_ *text, err error) {
 	switch {
 	case offset <= int64(len(mark)):
 		t.Reader = io.MultiReader(bytes.NewReader(mark[offset:]), t.Reader)
-	case !compressed && in.encoding == nil:
-		_, err = f.Seek(offset+int64(n-len(mark)), io.SeekStart)
-	default:
-		_, err = io.CopyN(io.Discard, t.Reader, offset-int64(len(mark)))
+		return nil
+	case seek != nil:
+		return seek(offset + int64(n-len(mark)))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: go on at byte %d: %w", path, offset, err)
-	}
-	return t, nil
+	_, err = io.CopyN(io.Discard, t.Reader, offset-int64(len(mark)))
+	return err
 }
 
 // isParquet tells a Parquet file from the rows of one that were refused, which are JSON lines.

@@ -99,7 +99,9 @@ func (p *Plan) add(rules *mapping.Input, base string, pipe io.Reader) error {
 	for _, in := range inputs {
 		in.rules = rules
 		in.name = in.paths[0]
-		if rel, err := filepath.Rel(base, in.name); err == nil && filepath.IsLocal(rel) {
+		if isURL(in.name) {
+			in.name = shown(in.name)
+		} else if rel, err := filepath.Rel(base, in.name); err == nil && filepath.IsLocal(rel) {
 			in.name = filepath.ToSlash(rel)
 		}
 		if in.paths[0] == stdin {
@@ -139,6 +141,14 @@ func (p *Plan) standardInput(in *input, pipe io.Reader) error {
 func (in *input) begin() error {
 	for _, path := range in.paths {
 		if path == stdin {
+			continue
+		}
+		if isURL(path) {
+			n, err := sizeURL(path)
+			if err != nil {
+				return fmt.Errorf("%s: %w", in.rules.At(), err)
+			}
+			in.size += n
 			continue
 		}
 		info, err := os.Stat(path)
@@ -244,6 +254,13 @@ func (p *Plan) identify(m *mapping.Mapping, base string) error {
 		for _, path := range in.paths {
 			if in.name == stdin {
 				return nil
+			}
+			if isURL(path) {
+				part([]byte(shown(path)))
+				if err := sampleURL(h, path); err != nil {
+					return err
+				}
+				continue
 			}
 			abs, err := filepath.Abs(path)
 			if err != nil {
