@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,7 +34,7 @@ func newProfile(a *app) *cobra.Command {
 	var q queryFlags
 	var sunburst string
 	cmd := &cobra.Command{
-		Use: "profile STATEMENT", Short: "Run a statement and show its plan with rows, time and shard requests; --sunburst draws it",
+		Use: "profile STATEMENT", Short: "Run a statement and show its plan with rows, time, requests, bytes and memory; --sunburst draws it",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := a.plan(cmd, &q, "PROFILE ", args[0])
@@ -95,11 +97,16 @@ func printPlan(w io.Writer, root *pb.PlanNode) {
 	var walk func(n *pb.PlanNode, first, rest string)
 	walk = func(n *pb.PlanNode, first, rest string) {
 		line := []string{strings.TrimRight(first+n.GetOperator()+" "+n.GetArguments(), " ")}
+		estimate := ""
+		if n.EstimatedRows != nil {
+			estimate = strconv.FormatFloat(math.Ceil(n.GetEstimatedRows()), 'f', 0, 64)
+		}
+		line = append(line, estimate)
 		if n.GetTime() != nil {
 			profiled = true
 			own := n.GetTime().AsDuration()
 			line = append(line, fmt.Sprint(n.GetRows()), fmt.Sprint(n.GetBatches()), own.Round(time.Microsecond).String(),
-				fmt.Sprintf("%.1f%%", 100*float64(own)/float64(all)), fmt.Sprint(n.GetShardRequests()))
+				fmt.Sprintf("%.1f%%", 100*float64(own)/float64(all)), fmt.Sprint(n.GetShardRequests()), fmt.Sprint(n.GetBytes()), fmt.Sprint(n.GetMemory()))
 		}
 		lines = append(lines, line)
 		for i, c := range n.GetChildren() {
@@ -112,7 +119,9 @@ func printPlan(w io.Writer, root *pb.PlanNode) {
 	}
 	walk(root, "", "")
 	if profiled {
-		lines = append([][]string{{"operator", "rows", "batches", "time", "share", "requests"}}, lines...)
+		lines = append([][]string{{"operator", "estimated", "rows", "batches", "time", "share", "requests", "bytes", "memory"}}, lines...)
+	} else {
+		lines = append([][]string{{"operator", "estimated"}}, lines...)
 	}
 	writeColumns(w, lines)
 }

@@ -20,7 +20,10 @@ type slice struct {
 	Arguments string   `json:"args"`
 	Rows      uint64   `json:"rows"`
 	Calls     uint64   `json:"calls"`
+	Estimated float64  `json:"estimated"` // rows; negative where the planner expected nothing
 	Requests  uint64   `json:"requests"`
+	Bytes     uint64   `json:"bytes"`
+	Memory    uint64   `json:"memory"`
 	Time      float64  `json:"time"`
 	Children  []*slice `json:"children"`
 }
@@ -29,6 +32,10 @@ func sliceOf(n *pb.PlanNode) *slice {
 	s := &slice{
 		Operator: n.GetOperator(), Arguments: n.GetArguments(), Rows: n.GetRows(), Calls: n.GetBatches(), Requests: n.GetShardRequests(),
 		Time: float64(n.GetTime().AsDuration().Nanoseconds()) / 1e3, Children: []*slice{},
+	}
+	s.Estimated, s.Bytes, s.Memory = -1, n.GetBytes(), n.GetMemory()
+	if n.EstimatedRows != nil {
+		s.Estimated = n.GetEstimatedRows()
 	}
 	for _, c := range n.GetChildren() {
 		s.Children = append(s.Children, sliceOf(c))

@@ -9,22 +9,27 @@ import (
 // PlanNode is an operator as EXPLAIN and PROFILE show it.
 type PlanNode struct {
 	Operator, Args string
-	Children       []*PlanNode
+	// Estimate is the number of rows that the planner expected; negative where it expected nothing.
+	Estimate float64
+	Children []*PlanNode
 	// Profiled says that what follows is set: what the operator did, without its inputs.
 	Profiled      bool
 	Rows, Batches int64
 	Time          time.Duration
 	Requests      int64 // shard requests
+	Bytes         int64 // that they gave
+	Memory        int64 // the most bytes held at one time
 }
 
 // explain gives the operators of a prepared plan, with what they did where stats is not nil.
 func explain(p *exec.Prepared, stats []exec.Stat) *PlanNode {
 	var tree func(op *exec.Operator) *PlanNode
 	tree = func(op *exec.Operator) *PlanNode {
-		n := &PlanNode{Operator: op.Name, Args: op.Args}
+		n := &PlanNode{Operator: op.Name, Args: op.Args, Estimate: op.Estimate}
 		if stats != nil {
 			st := &stats[op.ID]
 			n.Profiled, n.Rows, n.Batches, n.Time, n.Requests = true, st.Rows, st.Batches, st.Time, st.Requests
+			n.Bytes, n.Memory = st.Bytes, st.Memory
 		}
 		for _, c := range op.Inputs {
 			n.Children = append(n.Children, tree(c))

@@ -134,7 +134,11 @@ func planProto(p *query.PlanNode) *pb.PlanNode {
 		return nil
 	}
 	out := &pb.PlanNode{Operator: p.Operator, Arguments: p.Args}
+	if p.Estimate >= 0 {
+		out.EstimatedRows = &p.Estimate
+	}
 	if p.Profiled {
+		out.Bytes, out.Memory = uint64(p.Bytes), uint64(p.Memory)
 		out.Rows, out.Batches, out.ShardRequests = uint64(p.Rows), uint64(p.Batches), uint64(p.Requests)
 		out.Time = durationpb.New(p.Time.Round(time.Nanosecond))
 	}

@@ -65,6 +65,10 @@ func appendPlan(dst []byte, p *query.PlanNode) []byte {
 	dst = appendString(dst, p.Operator)
 	dst = append(dst, `,"arguments":`...)
 	dst = appendString(dst, p.Args)
+	if p.Estimate >= 0 {
+		dst = append(dst, `,"estimatedRows":`...)
+		dst = strconv.AppendFloat(dst, p.Estimate, 'g', 4, 64)
+	}
 	if p.Profiled {
 		dst = append(dst, `,"rows":`...)
 		dst = strconv.AppendInt(dst, p.Rows, 10)
@@ -74,6 +78,10 @@ func appendPlan(dst []byte, p *query.PlanNode) []byte {
 		dst = strconv.AppendFloat(dst, float64(p.Time)/float64(time.Microsecond), 'f', 1, 64)
 		dst = append(dst, `,"shardRequests":`...)
 		dst = strconv.AppendInt(dst, p.Requests, 10)
+		dst = append(dst, `,"bytes":`...)
+		dst = strconv.AppendInt(dst, p.Bytes, 10)
+		dst = append(dst, `,"memory":`...)
+		dst = strconv.AppendInt(dst, p.Memory, 10)
 	}
 	dst = append(dst, `,"children":[`...)
 	for i, c := range p.Children {

@@ -120,6 +120,10 @@ type account struct {
 func (a *account) grow(n int) error {
 	a.held += int64(n)
 	a.r.bytes += int64(n)
+	if a.r.env.Profile {
+		st := &a.r.stats[a.r.current]
+		st.Memory = max(st.Memory, a.held)
+	}
 	if limit := a.r.env.Budget.Bytes; limit > 0 && a.r.bytes > limit {
 		return graph.BudgetError("the statement needs more than %d bytes, the budget of query-memory; operator %s holds %d bytes",
 			limit, a.name, a.held)

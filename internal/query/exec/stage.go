@@ -51,13 +51,15 @@ type input struct{ in operator }
 func (i *input) open(ctx context.Context) error { return i.in.open(ctx) }
 func (i *input) close()                         { i.in.close() }
 
-// Stat is what one operator did in a run. Time and Requests are its own, without those of its inputs, and are taken
+// Stat is what one operator did in a run. What follows Batches is its own, without that of its inputs, and is taken
 // only when Env.Profile is set.
 type Stat struct {
 	Rows     int64
 	Batches  int64
 	Time     time.Duration
 	Requests int64 // shard requests
+	Bytes    int64 // about what they gave, decoded
+	Memory   int64 // the most bytes that the operator held at one time
 }
 
 // build makes the operator of a stage and of all below it.

@@ -7,6 +7,7 @@ type Operator struct {
 	ID         int    // index in Rows.Stats
 	Name, Args string // as plan.Describe gives them
 	Inputs     []*Operator
+	Estimate   float64     // of rows; negative where there is none
 	Subplans   []*Operator // run for each row, also within expressions
 }
 
@@ -16,6 +17,10 @@ func (p *Prepared) Explain() *Operator { return p.operator(p.root) }
 func (p *Prepared) operator(s *stage) *Operator {
 	o := &Operator{ID: s.id}
 	o.Name, o.Args = plan.Describe(p.Query, s.node)
+	o.Estimate = -1
+	if rows, ok := p.Query.Estimates[s.node]; ok {
+		o.Estimate = rows
+	}
 	for _, k := range s.kids {
 		o.Inputs = append(o.Inputs, p.operator(k))
 	}

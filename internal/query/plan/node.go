@@ -24,6 +24,8 @@ type Query struct {
 	Writes bool
 	// Graph is the graph of USE, or "".
 	Graph string
+	// Estimates are the numbers of rows that nodes are expected to give, once the plan is optimized.
+	Estimates map[Node]float64
 	// Prefix is "", "EXPLAIN" or "PROFILE".
 	Prefix string
 }

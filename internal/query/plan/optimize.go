@@ -48,6 +48,7 @@ func Optimize(q *Query, env Env) {
 	o.plan(&q.Root)
 	o.down(&q.Root, physical)
 	o.distinctEnds(q.Root, false)
+	o.estimate()
 }
 
 // down applies rules bottom-up to a plan and to the subplans in its expressions.

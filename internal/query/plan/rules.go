@@ -15,6 +15,16 @@ var (
 			apply: edgeExists,
 		},
 		{
+			name:  "LabelsIntoPattern",
+			why:   "WHERE v:Label on a vertex that the pattern binds is a label of the pattern, which scans, indexes and estimates know. Wrong on a vertex that the input has, which may be null, and within a disjunction.",
+			apply: labelsIntoPattern,
+		},
+		{
+			name:  "DropProjection",
+			why:   "WITH that only passes variables on, between a MATCH and another or a filter, leaves the rows as they are; without it the clauses are planned together. Wrong where it computes, removes repeats, orders or limits.",
+			apply: dropProjection,
+		},
+		{
 			name:  "MergeMatches",
 			why:   "MATCH p MATCH q asks for the same rows as one query graph whose edges differ within each clause only; planned as one, either may start. Wrong across OPTIONAL, whose rows survive without a match.",
 			apply: mergeMatches,
@@ -114,6 +124,67 @@ func filterIntoMatch(_ *optimizer, n Node) Node {
 	c := *m
 	c.Pattern.Preds = append(slices.Clone(m.Pattern.Preds), f.Preds...)
 	return &c
+}
+
+func labelsIntoPattern(_ *optimizer, n Node) Node {
+	m, ok := n.(*Match)
+	if !ok {
+		return nil
+	}
+	c := *m
+	c.Pattern.Vertices = slices.Clone(m.Pattern.Vertices)
+	c.Pattern.Preds = slices.DeleteFunc(slices.Clone(m.Pattern.Preds), func(e Expr) bool {
+		has, ok := e.(*HasLabels)
+		if !ok {
+			return false
+		}
+		ref, ok := has.X.(*ColRef)
+		if !ok {
+			return false
+		}
+		i := slices.IndexFunc(c.Pattern.Vertices, func(v PatVertex) bool { return v.Col == ref.Col && !v.Bound })
+		if i < 0 {
+			return false
+		}
+		v := &c.Pattern.Vertices[i]
+		v.Labels = andLabels(v.Labels, has.Labels)
+		return true
+	})
+	if len(c.Pattern.Preds) == len(m.Pattern.Preds) || slices.ContainsFunc(m.Pattern.Edges, func(e PatEdge) bool { return e.Shortest != "" || e.Walk != nil }) {
+		return nil
+	}
+	return &c
+}
+
+func dropProjection(_ *optimizer, n Node) Node {
+	below := func(in Node) Node {
+		p, ok := in.(*Project)
+		if !ok {
+			return nil
+		}
+		if m, ok := p.Input.(*Match); !ok || m.Optional {
+			return nil
+		}
+		for _, it := range p.Items {
+			if ref, ok := it.Expr.(*ColRef); !ok || ref.Col != it.Col {
+				return nil
+			}
+		}
+		return p.Input
+	}
+	switch n := n.(type) {
+	case *Match:
+		if in := below(n.Input); in != nil && !n.Optional {
+			c := *n
+			c.Input = in
+			return &c
+		}
+	case *Filter:
+		if in := below(n.Input); in != nil {
+			return &Filter{Input: in, Preds: n.Preds}
+		}
+	}
+	return nil
 }
 
 func topK(_ *optimizer, n Node) Node {

@@ -518,6 +518,11 @@ type PlanNode struct {
 	Batches       uint64               `protobuf:"varint,5,opt,name=batches,proto3" json:"batches,omitempty"`
 	Time          *durationpb.Duration `protobuf:"bytes,6,opt,name=time,proto3" json:"time,omitempty"`
 	ShardRequests uint64               `protobuf:"varint,7,opt,name=shard_requests,json=shardRequests,proto3" json:"shard_requests,omitempty"`
+	// The rows that the planner expected; unset where it expected nothing.
+	EstimatedRows *float64 `protobuf:"fixed64,8,opt,name=estimated_rows,json=estimatedRows,proto3,oneof" json:"estimated_rows,omitempty"`
+	// What the shard requests gave, and the most that the operator held at one time, in bytes. Set for PROFILE.
+	Bytes         uint64 `protobuf:"varint,9,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Memory        uint64 `protobuf:"varint,10,opt,name=memory,proto3" json:"memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -597,6 +602,27 @@ func (x *PlanNode) GetTime() *durationpb.Duration {
 func (x *PlanNode) GetShardRequests() uint64 {
 	if x != nil {
 		return x.ShardRequests
+	}
+	return 0
+}
+
+func (x *PlanNode) GetEstimatedRows() float64 {
+	if x != nil && x.EstimatedRows != nil {
+		return *x.EstimatedRows
+	}
+	return 0
+}
+
+func (x *PlanNode) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *PlanNode) GetMemory() uint64 {
+	if x != nil {
+		return x.Memory
 	}
 	return 0
 }
@@ -1329,7 +1355,7 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\x0findexes_removed\x18\n" +
 	" \x01(\x04R\x0eindexesRemoved\x12+\n" +
 	"\x11constraints_added\x18\v \x01(\x04R\x10constraintsAdded\x12/\n" +
-	"\x13constraints_removed\x18\f \x01(\x04R\x12constraintsRemoved\"\xfa\x01\n" +
+	"\x13constraints_removed\x18\f \x01(\x04R\x12constraintsRemoved\"\xe7\x02\n" +
 	"\bPlanNode\x12\x1a\n" +
 	"\boperator\x18\x01 \x01(\tR\boperator\x12\x1c\n" +
 	"\targuments\x18\x02 \x01(\tR\targuments\x120\n" +
@@ -1337,7 +1363,12 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\x04rows\x18\x04 \x01(\x04R\x04rows\x12\x18\n" +
 	"\abatches\x18\x05 \x01(\x04R\abatches\x12-\n" +
 	"\x04time\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x04time\x12%\n" +
-	"\x0eshard_requests\x18\a \x01(\x04R\rshardRequests\"\x8b\x01\n" +
+	"\x0eshard_requests\x18\a \x01(\x04R\rshardRequests\x12*\n" +
+	"\x0eestimated_rows\x18\b \x01(\x01H\x00R\restimatedRows\x88\x01\x01\x12\x14\n" +
+	"\x05bytes\x18\t \x01(\x04R\x05bytes\x12\x16\n" +
+	"\x06memory\x18\n" +
+	" \x01(\x04R\x06memoryB\x11\n" +
+	"\x0f_estimated_rows\"\x8b\x01\n" +
 	"\fFetchRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x16\n" +
 	"\x06method\x18\x02 \x01(\tR\x06method\x12\x18\n" +
@@ -1506,6 +1537,7 @@ func file_hopgate_v1_graph_proto_init() {
 		(*QueryResponse_Rows)(nil),
 		(*QueryResponse_Summary)(nil),
 	}
+	file_hopgate_v1_graph_proto_msgTypes[5].OneofWrappers = []any{}
 	file_hopgate_v1_graph_proto_msgTypes[8].OneofWrappers = []any{
 		(*TransactRequest_Begin)(nil),
 		(*TransactRequest_Run)(nil),
