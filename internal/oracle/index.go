@@ -154,7 +154,9 @@ func (g *Graph) CreateIndex(ctx context.Context, ix graph.Index) error {
 		}
 	})
 	if err != nil {
-		return err
+		e := *graph.AsError(err)
+		e.Code, e.Detail = "Neo.DatabaseError.Schema.ConstraintCreationFailed", "ConstraintCreationFailed"
+		return &e
 	}
 	g.state.Store(s)
 	g.catalog.mu.Lock()

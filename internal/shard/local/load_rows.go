@@ -220,7 +220,11 @@ func (b *loadBatch) violation(id graph.VertexID, set graph.LabelSet, props []gra
 				return nil, err
 			}
 			if ok && o.Vertex != id {
-				return violates(duplicateError(d, vals)), nil
+				gets := "a new vertex"
+				if id != graph.NoVertex {
+					gets = who(storage.Owner{Vertex: id})
+				}
+				return violates(duplicateError(d, vals, who(o), gets)), nil
 			}
 		}
 	}
@@ -366,7 +370,11 @@ func (b *loadBatch) edgeViolation(id graph.EdgeID, t graph.TypeID, props []graph
 			return nil, err
 		}
 		if ok && o.Edge != id {
-			return violates(duplicateError(d, vals)), nil
+			gets := "a new edge"
+			if id != noEdge {
+				gets = who(storage.Owner{Edge: id, IsEdge: true})
+			}
+			return violates(duplicateError(d, vals, who(o), gets)), nil
 		}
 	}
 	return nil, nil

@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"encoding/binary"
-	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -158,20 +157,21 @@ func (tx *Tx) duplicate(id graph.IndexID, o storage.Owner) error {
 	if err != nil {
 		return err
 	}
-	return duplicateError(d, vals)
+	tuple, _, _, err := storage.AppendIndexed(nil, &d.Index, vals)
+	if err != nil {
+		return err
+	}
+	has, ok, err := tx.lookup(d.ID, tuple)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return misuse("a violation of the constraint %s without its cause", d.Name)
+	}
+	return duplicateError(d, vals, who(has), who(o))
 }
 
-func duplicateError(d *indexDef, vals []graph.Value) error {
-	what, name := "a vertex with the label", d.Label
-	if d.Type != "" {
-		what, name = "an edge of the type", d.Type
-	}
-	var b strings.Builder
-	for i, v := range vals {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(d.Props[i] + " = " + show(v))
-	}
-	return graph.ConstraintError("there is already %s %s and %s (constraint %s)", what, name, b.String(), d.Name)
+// duplicateError says that one has, or gets, the values that another one has.
+func duplicateError(d *indexDef, vals []graph.Value, has, gets string) error {
+	return graph.ConstraintError("%s has %s and %s already, so %s cannot have the same (constraint %s)", has, d.over(), d.tuple(vals), gets, d.Name)
 }
