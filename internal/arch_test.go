@@ -18,6 +18,7 @@ const module = "github.com/hopgate/hopgate/"
 const layers = `
 internal/graph/temporal
 internal/graph
+internal/access
 internal/storage/keys
 internal/storage/cache
 internal/storage

@@ -18,7 +18,7 @@ import (
 const chart = "../../deploy/helm/hopgate"
 
 // chartKeys are settings that the chart gives itself.
-var chartKeys = []string{"dataDir", "http", "grpc", "admin", "drainTimeout", "readyFile"}
+var chartKeys = []string{"dataDir", "http", "grpc", "admin", "drainTimeout", "readyFile", "tlsCert", "tlsKey", "tlsClientCa", "tokensFile"}
 
 // settingKeys are the keys of all settings, as hopgate config prints them.
 func settingKeys(t *testing.T) map[string]any {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/config"
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/query"
@@ -72,14 +74,34 @@ func serve(ctx context.Context, c *config.Config) (err error) {
 	if err := removeStale(c.ReadyFile); err != nil {
 		return err
 	}
+	auth, err := access.New(access.Options{
+		TokensFile: c.TokensFile, OIDC: access.OIDC{Issuer: c.OIDCIssuer, Audience: c.OIDCAudience, Claim: c.OIDCRoles},
+	}, log)
+	if err != nil {
+		return usageError{err}
+	}
+	secure, err := access.TLS(access.TLSFiles{Cert: c.TLSCert, Key: c.TLSKey, ClientCA: c.TLSClientCA}, log)
+	if err != nil {
+		return usageError{err}
+	}
+	var adminTLS *tls.Config
+	if c.AdminTLS {
+		adminTLS = secure
+	}
+	audit, auditFile, err := access.OpenAudit(c.AuditLog)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, auditFile.Close()) }()
 	engine := query.New(store, query.Options{
 		FetchRules: rules, FetchCaller: fetchCaller,
 		Timeout: c.QueryTimeout, QueryBytes: memory.Query, MaxRows: c.MaxRows, MaxVisits: c.MaxVisits, ImportDir: c.ImportDir,
-		PlanCacheSize: c.PlanCache, SlowLogSize: c.SlowLog, Fetch: c.Fetch,
+		PlanCacheSize: c.PlanCache, SlowLogSize: c.SlowLog, Fetch: c.Fetch, Audit: audit,
 	})
 	load := loader.New(store)
 	srv := server.New(engine, load, store, telemetry.NewRegistry(engine, load, store), server.Options{
 		MaxRequestBytes: int64(c.MaxRequest), TxIdle: c.TxIdleTimeout, TestProcedures: c.TestProcedures, Logger: log,
+		Auth: auth, Audit: audit, TLS: secure, AdminTLS: adminTLS,
 	})
 	addrs, err := srv.Listen(ctx, server.Addresses{HTTP: c.HTTP, GRPC: c.GRPC, Admin: c.Admin})
 	if err != nil {
@@ -109,9 +131,13 @@ func ready(ctx context.Context, log *slog.Logger, c *config.Config, engine *quer
 		}
 		return fmt.Errorf("the first query failed: %w", err)
 	}
-	for _, l := range []struct{ name, address string }{{"http", addrs.HTTP}, {"grpc", addrs.GRPC}, {"admin", addrs.Admin}} {
+	secure, asked := c.TLSCert != "", c.TokensFile != "" || c.OIDCIssuer != ""
+	for _, l := range []struct {
+		name, address string
+		tls           bool
+	}{{"http", addrs.HTTP, secure}, {"grpc", addrs.GRPC, secure}, {"admin", addrs.Admin, c.AdminTLS}} {
 		log.Info("listening", slog.String("listener", l.name), slog.String("address", l.address), slog.String("open_to", reach(l.address)),
-			slog.Bool("tls", false), slog.Bool("authentication", false))
+			slog.Bool("tls", l.tls), slog.Bool("client_certificates", l.tls && c.TLSClientCA != ""), slog.Bool("tokens", asked))
 	}
 	if c.ReadyFile != "" {
 		if err := server.WriteReadyFile(c.ReadyFile, addrs); err != nil {

@@ -45,6 +45,15 @@ type Config struct {
 	PlanCache      int           // prepared plans that are kept
 	SlowLog        int           // slow statements that are kept
 	Fetch          fetch.Limits  // of JSON-array fetches
+	TLSCert        string        // PEM file of the HTTP and gRPC listeners' certificate; "": plain connections
+	TLSKey         string        // PEM file of its key
+	TLSClientCA    string        // PEM file; clients need a certificate that it has signed; "": none
+	AdminTLS       bool          // whether the admin listener takes TLS too
+	TokensFile     string        // YAML file of hashed tokens; "": nobody is asked who they are
+	OIDCIssuer     string        // whose JSON Web Tokens are taken; "": none
+	OIDCAudience   string        // that they must name
+	OIDCRoles      string        // claim that lists roles
+	AuditLog       string        // file of the audit log, or stderr; "": none
 	ImportDir      string        // that LOAD CSV reads; "": none
 	TestProcedures bool          // whether PUT /v1/test/procedures is open
 	LogFormat      string        // text or json
@@ -56,7 +65,7 @@ func Default() Config {
 	c := Config{
 		DataDir: "./hopgate-data", HTTP: "127.0.0.1:8080", GRPC: "127.0.0.1:9090", Admin: "127.0.0.1:6060",
 		CacheMode: "block", ValueThreshold: 1 << 10, Shards: 1, DrainTimeout: 10 * time.Second, TxIdleTimeout: 30 * time.Second, MaxRequest: 64 << 20, PlanCache: 1024, SlowLog: 128,
-		LogFormat: "text", LogLevel: "info",
+		OIDCRoles: "roles", LogFormat: "text", LogLevel: "info",
 	}
 	c.Fetch.EnsureDefaults()
 	return c
@@ -99,6 +108,15 @@ func (c *Config) settings() []setting {
 		{"fetch-rows", "rows of the answer to a fetch", (*whole)(&c.Fetch.Rows)},
 		{"fetch-writes", "objects that one fetch writes", (*whole)(&c.Fetch.Writes)},
 		{"fetch-hops", "depth of a fetch's hop", (*whole)(&c.Fetch.Hops)},
+		{"tls-cert", "PEM file of the certificate of the HTTP and gRPC listeners; empty is plain connections", (*text)(&c.TLSCert)},
+		{"tls-key", "PEM file of the certificate's key", (*text)(&c.TLSKey)},
+		{"tls-client-ca", "PEM file of who signs the certificates that clients must have; empty asks for none", (*text)(&c.TLSClientCA)},
+		{"admin-tls", "serve the admin listener by TLS too", (*truth)(&c.AdminTLS)},
+		{"tokens-file", "YAML file of hashed bearer tokens, see hopgate token; empty asks nobody who they are", (*text)(&c.TokensFile)},
+		{"oidc-issuer", "issuer of JSON Web Tokens that are taken as bearer tokens; empty takes none", (*text)(&c.OIDCIssuer)},
+		{"oidc-audience", "audience that JSON Web Tokens must name", (*text)(&c.OIDCAudience)},
+		{"oidc-roles", "claim of JSON Web Tokens that lists roles: reader, writer, admin, or GRAPH:ROLE", (*text)(&c.OIDCRoles)},
+		{"audit-log", "file that is told who changes what, or stderr; empty is none", (*text)(&c.AuditLog)},
 		{"import-dir", "directory that LOAD CSV may read; empty is none", (*text)(&c.ImportDir)},
 		{"test-procedures", "open PUT /v1/test/procedures", (*truth)(&c.TestProcedures)},
 		{"log-format", "text or json", (*text)(&c.LogFormat)},
@@ -261,6 +279,15 @@ func (c *Config) Validate() error {
 	}
 	if c.TxIdleTimeout <= 0 {
 		bad("tx-idle-timeout: must be above 0, is %v", c.TxIdleTimeout)
+	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		bad("tls-cert and tls-key: must be given together")
+	}
+	if c.TLSCert == "" && (c.TLSClientCA != "" || c.AdminTLS) {
+		bad("tls-client-ca and admin-tls: need tls-cert and tls-key")
+	}
+	if c.OIDCIssuer != "" && (c.OIDCAudience == "" || c.OIDCRoles == "") {
+		bad("oidc-issuer: needs oidc-audience and oidc-roles")
 	}
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		bad("log-format: must be text or json, is %q", c.LogFormat)

@@ -20,6 +20,8 @@ const (
 	KindCorrupt     Kind = 7 // stored data fails its checks
 	KindConflict    Kind = 8 // a write conflict; retriable
 	KindDenied      Kind = 9 // not allowed
+
+	KindUnauthenticated Kind = 10 // nobody knows who asks
 )
 
 // The openCypher error phases.

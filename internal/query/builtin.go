@@ -228,9 +228,9 @@ func signatureText(s *cypher.Signature) string {
 	return s.Name + "(" + list(s.Params) + ") :: (" + list(s.Results) + ")"
 }
 
-func (e *Engine) showTransactions(_ context.Context, _ shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {
+func (e *Engine) showTransactions(ctx context.Context, _ shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {
 	var rows [][]graph.Value
-	for _, q := range e.Running() {
+	for _, q := range e.Running(ctx) {
 		id := transactionID(q)
 		if !wanted(args, id) {
 			continue

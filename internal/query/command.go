@@ -45,7 +45,7 @@ func (e *Engine) command(ctx context.Context, g shard.Graph, p *prepared, params
 		}
 		return err
 	case *cypher.Terminate:
-		return e.terminate(c, params, res)
+		return e.terminate(ctx, c, params, res)
 	}
 	return graph.InternalError("run a command", fmt.Errorf("no command %T", p.command))
 }
@@ -159,18 +159,18 @@ func transactionID(q *Running) string {
 	return q.Graph + "-transaction-" + strconv.FormatUint(q.ID, 10)
 }
 
-func (e *Engine) terminate(c *cypher.Terminate, params map[string]graph.Value, res *Result) error {
+func (e *Engine) terminate(ctx context.Context, c *cypher.Terminate, params map[string]graph.Value, res *Result) error {
 	res.Columns = []string{"transactionId", "username", "message"}
 	b := &graph.Batch{Cols: make([]graph.Column, 3)}
 	end := func(id string) {
-		msg := "Transaction not found."
-		for _, q := range e.Running() {
-			if transactionID(q) == id && e.Kill(q.ID) {
-				msg = "Transaction terminated."
+		msg, caller := "Transaction not found.", ""
+		for _, q := range e.Running(ctx) {
+			if transactionID(q) == id && e.Kill(ctx, q.ID) {
+				msg, caller = "Transaction terminated.", q.Caller
 			}
 		}
 		b.N++
-		for i, s := range []string{id, "", msg} {
+		for i, s := range []string{id, caller, msg} {
 			b.Cols[i].Vals = append(b.Cols[i].Vals, graph.StringValue(s))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
@@ -36,6 +37,8 @@ type Options struct {
 	FetchCaller func(ctx context.Context, graphName string) fetch.Caller
 	// ImportDir is the directory that LOAD CSV may read; default "", none.
 	ImportDir string
+	// Audit takes who has changed what, or was not let; default nil, nobody.
+	Audit *access.Audit
 	// Fetch bounds what a JSON-array fetch may ask for.
 	Fetch fetch.Limits
 }
@@ -140,6 +143,9 @@ func (e *Engine) query(ctx context.Context, q *Running, start time.Time, req Req
 		}
 	}
 	if err := p.check(req.Params, req.ReadOnly); err != nil {
+		return nil, err
+	}
+	if err := q.allow(ctx, p); err != nil {
 		return nil, err
 	}
 	res = &Result{e: e, ctx: ctx, q: q, start: start, p: p, maxRows: req.MaxRows, limits: req.limits}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fetch"
@@ -72,10 +73,14 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w io.W
 	if err != nil {
 		return res, err
 	}
-	mode := shard.Read
+	mode, need := shard.Read, access.Reader
 	switch req.Method {
 	case "post", "put", "delete":
-		mode = shard.WriteExclusive
+		mode, need = shard.WriteExclusive, access.Writer
+		q.action = "write"
+	}
+	if err := access.Check(ctx, q.Graph, need); err != nil {
+		return res, err
 	}
 	tx, err := g.Begin(ctx, mode)
 	if err != nil {

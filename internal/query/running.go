@@ -9,7 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher"
 )
 
 // Running is a statement that runs, or an explicit transaction.
@@ -18,8 +20,10 @@ type Running struct {
 	Graph     string
 	Statement string    // "" between the statements of an explicit transaction
 	Start     time.Time // of the statement, or of the explicit transaction
+	Caller    string    // who asks, "" where nobody is asked who they are
 
-	quiet  bool // neither counted nor kept in the slow log
+	action string // what the audit log calls it; "" if it is not to be there
+	quiet  bool   // neither counted nor kept in the slow log
 	rows   atomic.Int64
 	cancel context.CancelCauseFunc
 	timer  context.CancelFunc
@@ -39,7 +43,7 @@ type registry struct {
 }
 
 func (r *registry) start(ctx context.Context, timeout time.Duration, graphName, statement string) (context.Context, *Running) {
-	q := &Running{Graph: graphName, Statement: statement, Start: time.Now(), timer: func() {}}
+	q := &Running{Graph: graphName, Statement: statement, Start: time.Now(), Caller: access.Name(ctx), timer: func() {}}
 	ctx, q.cancel = context.WithCancelCause(ctx)
 	if timeout > 0 {
 		ctx, q.timer = context.WithTimeout(ctx, timeout)
@@ -60,8 +64,8 @@ func (r *registry) add(q *Running) {
 }
 
 // open lists an explicit transaction, which cancel ends.
-func (r *registry) open(graphName string, cancel context.CancelCauseFunc) *Running {
-	q := &Running{Graph: graphName, Start: time.Now(), cancel: cancel, idle: true}
+func (r *registry) open(ctx context.Context, graphName string, cancel context.CancelCauseFunc) *Running {
+	q := &Running{Graph: graphName, Start: time.Now(), Caller: access.Name(ctx), cancel: cancel, idle: true}
 	r.add(q)
 	return q
 }
@@ -69,7 +73,7 @@ func (r *registry) open(graphName string, cancel context.CancelCauseFunc) *Runni
 // startIn lists a statement in the place of its explicit transaction. Its context ends with the transaction's too.
 func (r *registry) startIn(ctx context.Context, t *Transaction, timeout time.Duration, statement string) (context.Context, *Running) {
 	tx := t.listing
-	q := &Running{ID: tx.ID, Graph: tx.Graph, Statement: statement, Start: tx.Start, tx: tx}
+	q := &Running{ID: tx.ID, Graph: tx.Graph, Statement: statement, Start: tx.Start, Caller: tx.Caller, tx: tx}
 	ctx, cancel := t.within(ctx)
 	q.cancel, q.timer = tx.cancel, cancel
 	if timeout > 0 {
@@ -109,27 +113,75 @@ func (r *registry) end(q *Running) {
 	q.cancel(nil)
 }
 
-// Running lists what runs, the oldest first.
-func (e *Engine) Running() []*Running {
+// Running lists what runs, the oldest first: all of it for an admin, what is the caller's own for others.
+func (e *Engine) Running(ctx context.Context) []*Running {
 	e.running.mu.Lock()
 	defer e.running.mu.Unlock()
 	qs := make([]*Running, 0, len(e.running.byID))
 	for _, q := range e.running.byID {
-		qs = append(qs, q)
+		if q.mayEnd(ctx) {
+			qs = append(qs, q)
+		}
 	}
 	slices.SortFunc(qs, func(a, b *Running) int { return cmp.Compare(a.ID, b.ID) })
 	return qs
 }
 
-// Kill ends a running statement, or an explicit transaction with all it runs, and reports whether there was one.
-func (e *Engine) Kill(id uint64) bool {
+// Kill ends a running statement, or an explicit transaction with all it runs, and reports whether there was one that
+// the caller may end.
+func (e *Engine) Kill(ctx context.Context, id uint64) bool {
 	e.running.mu.Lock()
 	q := e.running.byID[id]
 	e.running.mu.Unlock()
-	if q != nil {
-		q.cancel(errKilled)
+	if q == nil || !q.mayEnd(ctx) {
+		return false
 	}
-	return q != nil
+	q.cancel(errKilled)
+	e.opt.Audit.Record(ctx, "kill", q.Graph, q.Statement, "ok")
+	return true
+}
+
+// mayEnd reports whether the caller may see and end a request: an admin, or whose it is.
+func (q *Running) mayEnd(ctx context.Context) bool {
+	id := access.Caller(ctx)
+	return id == nil || id.Name == q.Caller || id.In(q.Graph) >= access.Admin
+}
+
+// allow says why the caller may not run a statement, or nil, and what the audit log is to call it.
+func (q *Running) allow(ctx context.Context, p *prepared) error {
+	name := q.Graph
+	if other := p.graph(); other != "" {
+		name = other
+	}
+	switch p.command.(type) {
+	case *cypher.CreateGraph, *cypher.DropGraph:
+		q.action = "graphs"
+		return access.CheckEvery(ctx, access.Admin)
+	case *cypher.CreateIndex, *cypher.DropIndex:
+		q.action = "schema"
+	}
+	if !p.writes() {
+		return access.Check(ctx, name, access.Reader)
+	}
+	if q.action == "" {
+		q.action = "write"
+	}
+	return access.Check(ctx, name, access.Writer)
+}
+
+// record puts a request that is over into the audit log, if it belongs there: it has changed something, or was denied.
+func (e *Engine) record(ctx context.Context, q *Running, err error) {
+	outcome := "ok"
+	if err != nil {
+		failure := graph.AsError(err)
+		outcome = failure.Code
+		if failure.Kind == graph.KindDenied && q.action == "" {
+			q.action = "read"
+		}
+	}
+	if q.action != "" {
+		e.opt.Audit.Record(ctx, q.action, q.Graph, q.Statement, outcome)
+	}
 }
 
 // ended gives the error of a request whose context has ended: the context's, unless the request failed by its own fault.
@@ -154,6 +206,7 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 	if q.quiet {
 		return err
 	}
+	e.record(ctx, q, err)
 	e.metrics.observe(elapsed, rows, err)
 	e.slow.add(Slow{Graph: q.Graph, Statement: q.Statement, Start: q.Start, Elapsed: elapsed, Rows: rows, Err: err}, p)
 	return err

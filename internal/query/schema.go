@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -34,6 +35,9 @@ type Degrees struct {
 
 // Schema gives a graph's schema and counts.
 func (e *Engine) Schema(ctx context.Context, name string) (Schema, error) {
+	if err := access.Check(ctx, graphName(name), access.Reader); err != nil {
+		return Schema{}, err
+	}
 	g, err := e.store.Graph(graphName(name))
 	if err != nil {
 		return Schema{}, err

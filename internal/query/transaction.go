@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
@@ -58,6 +59,9 @@ var (
 // Begin opens an explicit transaction. ctx bounds the wait for its beginning alone.
 func (e *Engine) Begin(ctx context.Context, opt TxOptions) (*Transaction, error) {
 	opt.Graph = graphName(opt.Graph)
+	if err := access.Check(ctx, opt.Graph, access.Reader); err != nil {
+		return nil, err
+	}
 	g, err := e.store.Graph(opt.Graph)
 	if err != nil {
 		return nil, err
@@ -77,7 +81,7 @@ func (e *Engine) Begin(ctx context.Context, opt TxOptions) (*Transaction, error)
 	if opt.Timeout > 0 {
 		t.ctx, t.timer = context.WithTimeoutCause(t.ctx, opt.Timeout, errTxTime)
 	}
-	t.listing = e.running.open(opt.Graph, t.cancel)
+	t.listing = e.running.open(ctx, opt.Graph, t.cancel)
 	e.metrics.TxBegun.Add(1)
 	t.stop = context.AfterFunc(t.ctx, t.abandon)
 	if opt.Idle > 0 {
@@ -131,6 +135,9 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 		return nil, err
 	}
 	if err := p.check(req.Params, t.opt.ReadOnly || req.ReadOnly); err != nil {
+		return nil, err
+	}
+	if err := q.allow(ctx, p); err != nil {
 		return nil, err
 	}
 	if p.command != nil {

@@ -47,7 +47,7 @@ func TestTransactionCommit(t *testing.T) {
 		require.Equal(t, notFound, code(err))
 		require.ErrorContains(t, err, "committed")
 		require.Equal(t, notFound, code(tx.Commit(context.Background())))
-		require.Empty(t, e.Running())
+		require.Empty(t, e.Running(context.Background()))
 	})
 }
 
@@ -158,13 +158,13 @@ func TestTransactionEnds(t *testing.T) {
 			_, err := tx.rows(Request{Statement: "RETURN 1"})
 			require.Equal(t, notFound, code(err))
 			require.ErrorContains(t, err, why)
-			require.Empty(t, e.Running())
+			require.Empty(t, e.Running(context.Background()))
 			require.Equal(t, []string{"[0]"}, must(t, e, "MATCH (n) RETURN count(n)"))
 		}
 		kill := func(tx *Transaction) {
-			q := e.Running()
+			q := e.Running(context.Background())
 			require.Len(t, q, 1)
-			require.True(t, e.Kill(q[0].ID))
+			require.True(t, e.Kill(context.Background(), q[0].ID))
 		}
 		running := func(tx *Transaction, want string) {
 			ended := make(chan error, 1)
@@ -198,7 +198,7 @@ func TestTransactionExpires(t *testing.T) {
 	tx.must(t, "RETURN 1")
 	require.True(t, tx.Expires().After(first))
 	tx = begin(t, e, TxOptions{ReadOnly: true, Idle: time.Nanosecond, Timeout: time.Hour})
-	require.Eventually(t, func() bool { return len(e.Running()) == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return len(e.Running(context.Background())) == 1 }, patience, time.Millisecond)
 	require.False(t, tx.Expires().After(time.Now()))
 }
 
@@ -212,14 +212,14 @@ func TestTransactionListed(t *testing.T) {
 		res, err := tx.Run(context.Background(), Request{Statement: "UNWIND range(1, 5000) AS i RETURN i"})
 		require.NoError(t, err)
 		require.Equal(t, 1, e.ActiveQueries())
-		require.Equal(t, "UNWIND range(1, 5000) AS i RETURN i", e.Running()[0].Statement)
+		require.Equal(t, "UNWIND range(1, 5000) AS i RETURN i", e.Running(context.Background())[0].Statement)
 		res.Close()
 		require.Zero(t, e.ActiveQueries())
-		require.Len(t, e.Running(), 1)
+		require.Len(t, e.Running(context.Background()), 1)
 		rows, err := e.rows(Request{Statement: "TERMINATE TRANSACTION $id", Params: map[string]graph.Value{"id": graph.StringValue("default-transaction-1")}})
 		require.NoError(t, err)
 		require.Contains(t, rows[0], "Transaction terminated.")
-		require.Eventually(t, func() bool { return len(e.Running()) == 0 }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return len(e.Running(context.Background())) == 0 }, patience, time.Millisecond)
 	})
 }
 
@@ -242,5 +242,5 @@ func TestTransactionUnknownGraph(t *testing.T) {
 	e := New(stores["oracle"](t), Options{})
 	_, err := e.Begin(context.Background(), TxOptions{Graph: "nowhere"})
 	require.Equal(t, "Neo.ClientError.Database.DatabaseNotFound", code(err))
-	require.Empty(t, e.Running())
+	require.Empty(t, e.Running(context.Background()))
 }

@@ -328,7 +328,7 @@ func TestACID(t *testing.T) {
 	for _, c := range acidCases {
 		t.Run(c.name, func(t *testing.T) {
 			require.Empty(t, c.run(t, r.acid(writes)))
-			require.Empty(t, r.engine.Running())
+			require.Empty(t, r.engine.Running(context.Background()))
 		})
 	}
 }

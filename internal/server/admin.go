@@ -9,6 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/hopgate/hopgate/internal/access"
 )
 
 // Health is whether a server is ready for requests.
@@ -21,8 +23,9 @@ type Health struct {
 // Drain makes the server not ready for good.
 func (h *Health) Drain() { h.draining.Store(true) }
 
-// NewAdmin makes the handler of the admin listener: probes, metrics and profiles.
-func NewAdmin(health *Health, registry *prometheus.Registry) http.Handler {
+// NewAdmin makes the handler of the admin listener: probes and metrics, which are open to all who reach it, and profiles,
+// which where tokens are asked for are for admins.
+func NewAdmin(health *Health, registry *prometheus.Registry, auth *access.Authenticator) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answerHealth(w, "") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
@@ -37,11 +40,13 @@ func NewAdmin(health *Health, registry *prometheus.Registry) http.Handler {
 		answerHealth(w, "")
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	debug := http.NewServeMux()
+	debug.HandleFunc("/debug/pprof/", pprof.Index)
+	debug.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	debug.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	debug.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	debug.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.Handle("/debug/", guardAdmin(auth, debug))
 	return mux
 }
 

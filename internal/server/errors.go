@@ -28,6 +28,8 @@ var transports = map[graph.Kind]struct {
 	graph.KindCorrupt:     {http.StatusInternalServerError, codes.DataLoss},
 	graph.KindConflict:    {http.StatusConflict, codes.Aborted},
 	graph.KindDenied:      {http.StatusForbidden, codes.PermissionDenied},
+
+	graph.KindUnauthenticated: {http.StatusUnauthorized, codes.Unauthenticated},
 }
 
 // statusOf gives the HTTP status that fits an error.

@@ -85,9 +85,9 @@ func namesProto(ns []query.NameCount) []*pb.NameCount {
 	return out
 }
 
-func (s *adminService) RunningQueries(context.Context, *pb.RunningQueriesRequest) (*pb.RunningQueriesResponse, error) {
+func (s *adminService) RunningQueries(ctx context.Context, _ *pb.RunningQueriesRequest) (*pb.RunningQueriesResponse, error) {
 	out := &pb.RunningQueriesResponse{}
-	for _, q := range s.e.Running() {
+	for _, q := range s.e.Running(ctx) {
 		out.Queries = append(out.Queries, &pb.RunningQuery{
 			Id: q.ID, Graph: q.Graph, Statement: q.Statement, Start: timestamppb.New(q.Start),
 			Elapsed: durationpb.New(time.Since(q.Start)), Rows: uint64(q.Rows()),
@@ -96,8 +96,8 @@ func (s *adminService) RunningQueries(context.Context, *pb.RunningQueriesRequest
 	return out, nil
 }
 
-func (s *adminService) KillQuery(_ context.Context, req *pb.KillQueryRequest) (*pb.KillQueryResponse, error) {
-	return &pb.KillQueryResponse{Killed: s.e.Kill(req.GetId())}, nil
+func (s *adminService) KillQuery(ctx context.Context, req *pb.KillQueryRequest) (*pb.KillQueryResponse, error) {
+	return &pb.KillQueryResponse{Killed: s.e.Kill(ctx, req.GetId())}, nil
 }
 
 func (s *adminService) SlowLog(_ context.Context, req *pb.SlowLogRequest) (*pb.SlowLogResponse, error) {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -11,8 +12,10 @@ import (
 	"google.golang.org/grpc"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/loader"
+	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -28,6 +31,7 @@ type loadService struct {
 	l        *loader.Loader
 	requests *Requests
 	log      *slog.Logger
+	audit    *access.Audit
 }
 
 // Load applies the batches of one load. One goroutine decodes what arrives, this one applies all that waits at once.
@@ -40,7 +44,13 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 	if open == nil {
 		return grpcError(requestError("the first message of a load must open it"))
 	}
-	o := loader.Open{Graph: open.GetGraph(), Stream: open.GetStream(), Restart: open.GetRestart()}
+	name := cmp.Or(open.GetGraph(), query.DefaultGraph)
+	err = access.Check(stream.Context(), name, access.Writer)
+	s.audit.Record(stream.Context(), "load", name, open.GetStream(), outcomeOf(err))
+	if err != nil {
+		return grpcError(err)
+	}
+	o := loader.Open{Graph: name, Stream: open.GetStream(), Restart: open.GetRestart()}
 	for _, sp := range open.GetSpaces() {
 		o.Spaces = append(o.Spaces, loader.Space{
 			Name: sp.GetName(), Label: sp.GetLabel(), Property: sp.GetProperty(), Labels: sp.GetLabels(),

@@ -154,7 +154,7 @@ func TestTransact(t *testing.T) {
 	require.NoError(t, err)
 	_, err = x.run("CREATE (:A)", nil)
 	require.Equal(t, "Neo.ClientError.Statement.AccessMode", info(t, err).GetReason())
-	require.Empty(t, r.engine.Running())
+	require.Empty(t, r.engine.Running(context.Background()))
 }
 
 // What fails ends the stream, with the code of the contract; the transaction is rolled back.
@@ -201,14 +201,14 @@ func TestTransactErrors(t *testing.T) {
 		require.Equal(t, c.reason, info(t, err).GetReason())
 		require.Zero(t, r.count(t))
 	}
-	require.Eventually(t, func() bool { return len(r.engine.Running()) == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(r.engine.Running(context.Background())) == 0 }, 10*time.Second, time.Millisecond)
 }
 
 // The stream takes its transaction with it, whichever way it ends, and the other way round.
 func TestTransactEnds(t *testing.T) {
 	r := serve(t)
 	gone := func() {
-		require.Eventually(t, func() bool { return len(r.engine.Running()) == 0 }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return len(r.engine.Running(context.Background())) == 0 }, 10*time.Second, time.Millisecond)
 		require.Zero(t, r.count(t))
 	}
 	open := func(ctx context.Context, b *pb.TransactBegin) transaction {
@@ -235,7 +235,7 @@ func TestTransactEnds(t *testing.T) {
 	gone()
 
 	x = open(context.Background(), &pb.TransactBegin{})
-	require.True(t, r.engine.Kill(r.engine.Running()[0].ID))
+	require.True(t, r.engine.Kill(context.Background(), r.engine.Running(context.Background())[0].ID))
 	_, err = x.Recv()
 	require.ErrorContains(t, err, "killed")
 	gone()
@@ -247,5 +247,5 @@ func TestTransactEnds(t *testing.T) {
 	require.NoError(t, drain.Err())
 	_, err = x.Recv()
 	require.Equal(t, codes.Unavailable, status.Code(err))
-	require.Empty(t, r.engine.Running())
+	require.Empty(t, r.engine.Running(context.Background()))
 }

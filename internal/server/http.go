@@ -42,8 +42,8 @@ func NewHTTP(e *query.Engine, requests *Requests, opt Options) *HTTP {
 	h.handle("DELETE /db/{graph}/query/v2/tx/{id}", h.rollback)
 	for _, method := range []string{"get", "head", "gets", "heads", "post", "put", "delete"} {
 		f := func(w http.ResponseWriter, r *http.Request) { h.fetch(w, r, method) }
-		h.mux.Handle("POST /"+method, requests.observe("POST /"+method, f, failFetch, opt.Logger))
-		h.mux.Handle("POST /"+method+"/{wrap}", requests.observe("POST /"+method, f, failFetch, opt.Logger))
+		h.mux.Handle("POST /"+method, requests.observe("POST /"+method, h.guard(f, failFetch), failFetch, opt.Logger))
+		h.mux.Handle("POST /"+method+"/{wrap}", requests.observe("POST /"+method, h.guard(f, failFetch), failFetch, opt.Logger))
 	}
 	if opt.TestProcedures {
 		h.handle("PUT /v1/test/procedures", h.testProcedures)
@@ -54,7 +54,7 @@ func NewHTTP(e *query.Engine, requests *Requests, opt Options) *HTTP {
 
 // handle adds a route.
 func (h *HTTP) handle(pattern string, f http.HandlerFunc) {
-	h.mux.Handle(pattern, h.requests.observe(pattern, f, fail, h.opt.Logger))
+	h.mux.Handle(pattern, h.requests.observe(pattern, h.guard(f, fail), fail, h.opt.Logger))
 }
 
 // ServeHTTP answers one request.

@@ -110,6 +110,9 @@ func (f *fetchWriter) finish(code int) {
 	if f.status && http.StatusText(code) != "" {
 		status = code
 	}
+	if status == http.StatusProxyAuthRequired {
+		status = http.StatusUnauthorized // the protocol's 407 is not that of a proxy
+	}
 	f.w.Header().Set("Content-Type", mediaFetch)
 	f.w.Header().Set("Content-Length", strconv.Itoa(len(f.buf)))
 	f.w.WriteHeader(status)

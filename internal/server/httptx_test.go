@@ -92,7 +92,7 @@ func TestHTTPTransactionIdle(t *testing.T) {
 	a := post(t, h, "POST", "/db/neo4j/query/v2/tx", `{"statement": "CREATE (:A)"}`)
 	require.Equal(t, 202, a.status)
 	require.WithinDuration(t, time.Now(), a.Transaction.Expires, time.Minute)
-	require.Eventually(t, func() bool { return len(h.e.Running()) == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(h.e.Running(context.Background())) == 0 }, 10*time.Second, time.Millisecond)
 	b := post(t, h, "POST", "/db/neo4j/query/v2/tx/"+a.Transaction.ID, `{"statement": "RETURN 1"}`)
 	require.Equal(t, 404, b.status)
 	require.Equal(t, "Neo.ClientError.Transaction.TransactionNotFound", b.code())
@@ -119,7 +119,7 @@ func TestHTTPTransactionTimeout(t *testing.T) {
 	require.Less(t, time.Until(a.Transaction.Expires), time.Second)
 	b := post(t, h, "POST", "/db/neo4j/query/v2/tx/"+a.Transaction.ID, `{"statement": "`+slow+`"}`)
 	require.Contains(t, []int{404, 408}, b.status)
-	require.Eventually(t, func() bool { return len(h.e.Running()) == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(h.e.Running(context.Background())) == 0 }, 10*time.Second, time.Millisecond)
 	require.Empty(t, h.txs.byID)
 }
 
@@ -165,7 +165,7 @@ func TestDrainTransactions(t *testing.T) {
 	r.Drain(ctx)
 	require.NoError(t, ctx.Err(), "an open transaction holds nothing up")
 	require.Equal(t, 202, (<-running).status)
-	require.Empty(t, r.engine.Running())
+	require.Empty(t, r.engine.Running(context.Background()))
 	require.EqualValues(t, 1, r.engine.Metrics().TxEnded.Load())
 }
 
@@ -202,7 +202,7 @@ func TestTransactionConflict(t *testing.T) {
 			a, err := r.query(context.Background(), &pb.QueryRequest{Statement: "MATCH (p:P), (q:Q) RETURN p.n, q.n"})
 			require.NoError(t, err)
 			require.Equal(t, [][]any{{int64(2), int64(1)}}, rowsOf(a.values[0]))
-			require.Eventually(t, func() bool { return len(r.engine.Running()) == 0 }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return len(r.engine.Running(context.Background())) == 0 }, 10*time.Second, time.Millisecond)
 		})
 	}
 	require.EqualValues(t, 2, r.engine.Metrics().Conflicts.Load())

@@ -1,9 +1,12 @@
 package server
 
 import (
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/hopgate/hopgate/internal/access"
 )
 
 // Options are the server's settings.
@@ -14,6 +17,12 @@ type Options struct {
 	TxIdle time.Duration
 	// TestProcedures opens PUT /v1/test/procedures.
 	TestProcedures bool
+	// Auth tells callers by their tokens; default nil, nobody is asked who they are.
+	Auth *access.Authenticator
+	// Audit takes what admins have asked for; default nil.
+	Audit *access.Audit
+	// TLS is for the HTTP and gRPC listeners, AdminTLS for the admin listener; default nil, plain connections.
+	TLS, AdminTLS *tls.Config
 	// Logger takes what the server has to say; default slog.Default().
 	Logger *slog.Logger
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -37,6 +40,8 @@ type Server struct {
 	http      *http.Server
 	admin     *http.Server
 	failed    chan error
+	tls       *tls.Config // of HTTP
+	adminTLS  *tls.Config
 	handler   *HTTP
 	drained   context.Context // ends when the server drains
 	drain     context.CancelFunc
@@ -57,7 +62,7 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 		MaxHeaderBytes: 64 << 10, ErrorLog: quiet,
 	}
 	s.admin = &http.Server{
-		Handler: NewAdmin(&s.health, registry), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, ErrorLog: quiet,
+		Handler: NewAdmin(&s.health, registry, opt.Auth), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, ErrorLog: quiet,
 	}
 	s.grpc = grpc.NewServer(
 		grpc.MaxRecvMsgSize(int(opt.MaxRequestBytes)),
@@ -65,11 +70,13 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.ConnectionTimeout(10*time.Second),
 		grpc.InitialWindowSize(1<<20), grpc.InitialConnWindowSize(4<<20),
-		grpc.ChainUnaryInterceptor(requests.unary(opt.Logger)), grpc.ChainStreamInterceptor(requests.stream(opt.Logger)),
-		grpc.WaitForHandlers(true),
+		grpc.ChainUnaryInterceptor(requests.unary(opt.Logger), authUnary(&opt)),
+		grpc.ChainStreamInterceptor(requests.stream(opt.Logger), authStream(&opt)),
+		grpc.WaitForHandlers(true), grpc.Creds(transport(opt.TLS)),
 	)
+	s.tls, s.adminTLS = opt.TLS, opt.AdminTLS
 	pb.RegisterGraphServiceServer(s.grpc, &graphService{e: e, idle: opt.TxIdle, drained: s.drained})
-	pb.RegisterLoadServiceServer(s.grpc, &loadService{l: l, requests: requests, log: opt.Logger})
+	pb.RegisterLoadServiceServer(s.grpc, &loadService{l: l, requests: requests, log: opt.Logger, audit: opt.Audit})
 	pb.RegisterAdminServiceServer(s.grpc, newAdminService(e, store))
 	s.grpcProbe = health.NewServer()
 	for name := range s.grpc.GetServiceInfo() {
@@ -78,6 +85,14 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 	healthpb.RegisterHealthServer(s.grpc, s.grpcProbe)
 	reflection.Register(s.grpc)
 	return s
+}
+
+// transport gives the security of gRPC's connections.
+func transport(c *tls.Config) credentials.TransportCredentials {
+	if c == nil {
+		return insecure.NewCredentials()
+	}
+	return credentials.NewTLS(c)
 }
 
 // Listen opens the listeners and begins to serve; port 0 picks a free one.
@@ -94,6 +109,12 @@ func (s *Server) Listen(ctx context.Context, a Addresses) (Addresses, error) {
 			return a, fmt.Errorf("%s listener: %w", names[i], err)
 		}
 		listeners[i] = l
+	}
+	if s.tls != nil {
+		listeners[0] = tls.NewListener(listeners[0], s.tls)
+	}
+	if s.adminTLS != nil {
+		listeners[2] = tls.NewListener(listeners[2], s.adminTLS)
 	}
 	serve := func(name string, f func() error) {
 		if err := f(); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, grpc.ErrServerStopped) {

@@ -15,6 +15,7 @@ const (
 	CodeUnsupported = 403 // forbidden or unsupported
 	CodeNotFound    = 404 // no such label, property or method
 	CodeArgument    = 406 // illegal argument
+	CodeNotLoggedIn = 407
 	CodeTimeout     = 408
 	CodeConflict    = 409
 	CodeCondition   = 412 // failed condition
@@ -96,6 +97,8 @@ func codeOf(g *graph.Error) int {
 		return CodeBusy
 	case graph.KindDenied:
 		return CodeNoRight
+	case graph.KindUnauthenticated:
+		return CodeNotLoggedIn
 	}
 	return CodeInternal
 }

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hopgate/hopgate/internal/access"
+)
+
+// newToken makes bearer tokens. The server never sees them: its file holds their hashes.
+func newToken() *cobra.Command {
+	role := "reader"
+	cmd := &cobra.Command{
+		Use: "token NAME", Short: "Make a bearer token, and the line of the tokens file for it", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := access.ParseRole(role)
+			if err != nil {
+				return usageError{fmt.Errorf("--role: %w", err)}
+			}
+			token, entry := access.NewToken(args[0], r)
+			fmt.Fprintf(cmd.OutOrStdout(), "token: %s\ntokens:\n  %s", token, entry)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&role, "role", role, "reader, writer or admin, in all graphs")
+	return cmd
+}

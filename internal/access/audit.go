@@ -1,0 +1,48 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+)
+
+// Audit is the log of who has changed what, or was not let: JSON lines. A nil Audit keeps none.
+type Audit struct{ log *slog.Logger }
+
+// OpenAudit opens an audit log: a file that is appended to, "stderr", or "" for none. The caller closes it.
+func OpenAudit(path string) (*Audit, io.Closer, error) {
+	switch path {
+	case "":
+		return nil, io.NopCloser(nil), nil
+	case "stderr":
+		return NewAudit(os.Stderr), io.NopCloser(nil), nil
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, nil, fmt.Errorf("audit-log: %w", err)
+	}
+	return NewAudit(f), f, nil
+}
+
+// NewAudit makes an audit log that is written to w, a line at once.
+func NewAudit(w io.Writer) *Audit {
+	return &Audit{log: slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{
+		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+			if len(groups) == 0 && (a.Key == slog.LevelKey || a.Key == slog.MessageKey) {
+				return slog.Attr{}
+			}
+			return a
+		},
+	}))}
+}
+
+// Record notes what a caller has asked for in a graph, and how it ended: "ok", or the code of the error.
+func (a *Audit) Record(ctx context.Context, action, graphName, what, outcome string) {
+	if a == nil {
+		return
+	}
+	a.log.LogAttrs(ctx, slog.LevelInfo, "", slog.String("caller", Name(ctx)), slog.String("action", action),
+		slog.String("graph", graphName), slog.String("what", what), slog.String("outcome", outcome))
+}

@@ -1,0 +1,76 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+)
+
+// OIDC says which JSON Web Tokens are good (OpenID Connect Core 1.0, section 3.1.3.7).
+type OIDC struct {
+	Issuer   string // whose tokens are taken; its keys are found by discovery
+	Audience string // that a token must name
+	Claim    string // that lists roles: reader, writer, admin, or GRAPH:ROLE
+}
+
+// verifier checks tokens. The issuer is asked for its keys when the first token comes, and again after a failure.
+type verifier struct {
+	opt OIDC
+	mu  sync.Mutex
+	v   *oidc.IDTokenVerifier
+}
+
+func (v *verifier) get(ctx context.Context) (*oidc.IDTokenVerifier, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.v == nil {
+		// The provider keeps the context for later fetches of keys, so it must outlive this request.
+		p, err := oidc.NewProvider(context.WithoutCancel(ctx), v.opt.Issuer)
+		if err != nil {
+			return nil, err
+		}
+		v.v = p.Verifier(&oidc.Config{ClientID: v.opt.Audience})
+	}
+	return v.v, nil
+}
+
+// identity checks a token and reads who it is of.
+func (v *verifier) identity(ctx context.Context, token string) (*Identity, error) {
+	check, err := v.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, err := check.Verify(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	var claims map[string]any
+	if err := t.Claims(&claims); err != nil {
+		return nil, err
+	}
+	id := &Identity{Name: t.Subject, Graph: map[string]Role{}}
+	list, _ := claims[v.opt.Claim].([]any)
+	for _, c := range list {
+		s, _ := c.(string)
+		where, name, scoped := strings.Cut(s, ":")
+		if !scoped {
+			name = where
+		}
+		r, err := ParseRole(name)
+		if err != nil {
+			continue // a role of another program
+		}
+		if scoped {
+			id.Graph[where] = max(id.Graph[where], r)
+		} else {
+			id.Every = max(id.Every, r)
+		}
+	}
+	if id.Highest() == None {
+		return nil, fmt.Errorf("the claim %s gives %s no role", v.opt.Claim, t.Subject)
+	}
+	return id, nil
+}
