@@ -24,6 +24,7 @@ internal/storage/cache
 internal/storage
 internal/shard
 internal/shard/local
+internal/shard/remote
 internal/query/plan
 internal/query/cypher/ast
 internal/query/cypher/parse
@@ -54,7 +55,7 @@ var onlyIn = map[string]string{
 	"github.com/cockroachdb/pebble/v2":               "internal/storage internal/config bench/storage",
 	"github.com/cockroachdb/pebble/v2/vfs":           "internal/storage internal/shard/local bench/storage",
 	"github.com/prometheus/client_golang/prometheus": "internal/telemetry internal/server",
-	module + "internal/storage":                      "internal/storage internal/shard/local internal/telemetry internal/config cmd/graphctl bench/storage",
+	module + "internal/storage":                      "internal/storage internal/shard/local internal/shard/remote internal/telemetry internal/config cmd/graphctl bench/storage",
 	"gocloud.dev":                                    "internal/backup cmd/graphctl",
 	module + "internal/shard/remote":                 "cmd/hopgate",
 	module + "internal/oracle":                       "nothing but tests",

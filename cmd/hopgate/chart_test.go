@@ -18,7 +18,9 @@ import (
 const chart = "../../deploy/helm/hopgate"
 
 // chartKeys are settings that the chart gives itself.
-var chartKeys = []string{"dataDir", "http", "grpc", "admin", "drainTimeout", "readyFile", "tlsCert", "tlsKey", "tlsClientCa", "tokensFile"}
+var chartKeys = []string{
+	"dataDir", "http", "grpc", "admin", "drainTimeout", "readyFile", "tlsCert", "tlsKey", "tlsClientCa", "tokensFile", "shardAddresses", "shardOrdinal",
+}
 
 // settingKeys are the keys of all settings, as hopgate config prints them.
 func settingKeys(t *testing.T) map[string]any {

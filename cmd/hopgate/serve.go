@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/server"
+	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
@@ -40,15 +42,38 @@ func newServe() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			return serve(cmd.Context(), &c)
+			if c.ShardAddresses != "" {
+				return usageError{errors.New("shard-addresses: is for hopgate gateway and hopgate shard")}
+			}
+			return serve(cmd.Context(), &c, openLocal)
 		},
 	}
 	config.Flags(cmd.Flags())
 	return cmd
 }
 
+// backing is what a server serves.
+type backing interface {
+	shard.Store
+	telemetry.Storage
+	Close() error
+}
+
+// openLocal opens the graphs of a data directory.
+func openLocal(c *config.Config, memory config.Budget, log *slog.Logger) (backing, error) {
+	return local.Open(storeOptions(c, memory, log))
+}
+
+func storeOptions(c *config.Config, memory config.Budget, log *slog.Logger) local.Options {
+	return local.Options{
+		Dir: c.DataDir, Shards: c.Shards, ValueThreshold: int(c.ValueThreshold), CacheMode: memory.CacheMode, CacheBytes: memory.BlockCache,
+		DecodedBytes:  memory.Topology,
+		MemtableBytes: int(memory.Memtable), Logger: log,
+	}
+}
+
 // serve runs the server until a signal ends it or it fails.
-func serve(ctx context.Context, c *config.Config) (err error) {
+func serve(ctx context.Context, c *config.Config, open func(*config.Config, config.Budget, *slog.Logger) (backing, error)) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	log := logger(c)
@@ -62,11 +87,7 @@ func serve(ctx context.Context, c *config.Config) (err error) {
 	if err != nil {
 		return usageError{err}
 	}
-	store, err := local.Open(local.Options{
-		Dir: c.DataDir, Shards: c.Shards, ValueThreshold: int(c.ValueThreshold), CacheMode: memory.CacheMode, CacheBytes: memory.BlockCache,
-		DecodedBytes:  memory.Topology,
-		MemtableBytes: int(memory.Memtable), Logger: log,
-	})
+	store, err := open(c, memory, log)
 	if err != nil {
 		return err
 	}
@@ -125,7 +146,16 @@ func serve(ctx context.Context, c *config.Config) (err error) {
 
 // ready says that the server is ready, once it has answered a query of its own.
 func ready(ctx context.Context, log *slog.Logger, c *config.Config, engine *query.Engine, addrs server.Addresses) error {
-	if err := engine.Probe(ctx); err != nil {
+	err := engine.Probe(ctx)
+	// A gateway waits for its shards, alive and not ready.
+	for ; err != nil && c.ShardAddresses != "" && ctx.Err() == nil; err = engine.Probe(ctx) {
+		log.Warn("waiting for the shards", slog.Any("error", err))
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+	if err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}

@@ -33,6 +33,8 @@ type Config struct {
 	TopologyCache  string        // size of the cache of decoded lists and columns; "": three tenths of Memory
 	ValueThreshold Bytes         // values from this size on live apart
 	Shards         int           // shards of a graph that is made from now on
+	ShardOrdinal   int           // shard that a process of a cluster keeps
+	ShardAddresses string        // processes of a cluster's shards, in their order, with commas
 	DrainTimeout   time.Duration // for running queries at the end
 	ReadyFile      string        // file that gets the addresses when all listeners accept
 	QueryTimeout   time.Duration // cap of a query's time; 0: none
@@ -90,6 +92,8 @@ func (c *Config) settings() []setting {
 		{"topology-cache", "size of the cache of decoded lists and columns; 0 is none, empty takes three tenths of the budget", (*text)(&c.TopologyCache)},
 		{"value-threshold", "size from which on a value lives apart", &c.ValueThreshold},
 		{"shards", "shards of a graph that is made from now on", (*whole)(&c.Shards)},
+		{"shard-ordinal", "for hopgate shard: number of the shard, from 0", (*whole)(&c.ShardOrdinal)},
+		{"shard-addresses", "for hopgate shard and gateway: gRPC addresses of the shards in their order, separated by commas", (*text)(&c.ShardAddresses)},
 		{"drain-timeout", "time for running queries after SIGTERM", (*duration)(&c.DrainTimeout)},
 		{"ready-file", "file that gets the addresses as JSON when all listeners accept", (*text)(&c.ReadyFile)},
 		{"query-timeout", "cap of a query's time; 0 is none", (*duration)(&c.QueryTimeout)},

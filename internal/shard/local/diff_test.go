@@ -50,7 +50,9 @@ type twin struct {
 	t        *testing.T
 	rng      *rand.Rand
 	opts     Options
-	peers    func() storage.Peers // or nil
+	peers    func() storage.Peers               // or nil
+	front    func(*Store) (shard.Store, func()) // or nil: what stands before the store
+	unfront  func()
 	store    *Store
 	g        shard.Graph
 	o        shard.Graph
@@ -97,8 +99,19 @@ func (w *twin) open() {
 	}
 	w.store, err = Open(w.opts)
 	require.NoError(w.t, err)
-	w.g, err = w.store.Graph("default")
+	front := shard.Store(w.store)
+	if w.front != nil {
+		front, w.unfront = w.front(w.store)
+	}
+	w.g, err = front.Graph("default")
 	require.NoError(w.t, err)
+}
+
+func (w *twin) close() {
+	if w.unfront != nil {
+		w.unfront()
+	}
+	require.NoError(w.t, w.store.Close())
 }
 
 func (w *twin) begin(mode shard.Mode) (tx, o shard.Tx) {
@@ -269,9 +282,11 @@ func (w *twin) step() {
 	ctx := context.Background()
 	switch w.rng.IntN(10) {
 	case 0:
-		require.NoError(w.t, w.g.(*Graph).Settle(ctx))
+		g, err := w.store.Local("default")
+		require.NoError(w.t, err)
+		require.NoError(w.t, g.Settle(ctx))
 	case 1:
-		require.NoError(w.t, w.store.Close())
+		w.close()
 		w.open()
 		w.indexes()
 	case 2:

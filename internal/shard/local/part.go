@@ -82,6 +82,25 @@ func OpenParts(opts Options, no int) (_ *Parts, err error) {
 	return s, nil
 }
 
+// Whole gives the name of a graph in a data directory whose shards are all there, "" if there is none.
+func Whole(opts *Options) (string, error) {
+	opts.EnsureDefaults()
+	fs, dir := opts.FS, opts.FS.PathJoin(opts.Dir, "graphs")
+	if _, err := fs.Stat(dir); err != nil {
+		return "", nil
+	}
+	names, err := fs.List(dir)
+	if err != nil {
+		return "", fmt.Errorf("list graphs: %w", err)
+	}
+	for _, name := range names {
+		if m, err := readManifest(fs, fs.PathJoin(dir, name)); err == nil && m.ID == 0 {
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
 func (s *Parts) dir(name string) string {
 	return s.opts.FS.PathJoin(s.opts.Dir, "graphs", name)
 }
@@ -110,7 +129,10 @@ func (s *Parts) Part(name string) (*Part, error) {
 
 // Attach makes a writer the only one for a graph's shard, see storage.Part, making the shard if create is set and there
 // is none, or one of another graph that was never written to.
-func (s *Parts) Attach(of storage.PartOf, epoch uint64, create bool) (version uint64, err error) {
+func (s *Parts) Attach(of storage.PartOf, no int, epoch uint64, create bool) (version uint64, err error) {
+	if no != s.no {
+		return 0, invalid("this process keeps the shards %d, not %d: the order of the addresses is wrong", s.no, no)
+	}
 	if !validName.MatchString(of.Name) || of.ID == 0 || s.no >= of.Shards || of.Shards > storage.MaxShards {
 		return 0, invalid("there can be no shard %d of %d of the graph %q", s.no, of.Shards, of.Name)
 	}
@@ -203,6 +225,9 @@ func (s *Parts) Stats() map[string][]storage.Stats {
 	}
 	return out
 }
+
+// Expired tells of no deletions: the writer makes them.
+func (s *Parts) Expired() map[string][2]uint64 { return nil }
 
 // DecodedStats gives what the cache of decoded lists and columns has done.
 func (s *Parts) DecodedStats() storage.DecodedStats { return s.shared.Decoded().Stats() }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/oracle"
+	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -81,11 +82,13 @@ type writer struct {
 }
 
 func (w *writer) Open(_ context.Context, g storage.PartOf, no int, create bool) (storage.Peer, uint64, error) {
-	v, err := w.n.parts[no].Attach(g, w.epoch, create)
+	v, err := w.n.parts[no].Attach(g, no, w.epoch, create)
 	return &neighbour{w, g.Name, no}, v, err
 }
 
-func (w *writer) Drop(_ context.Context, g storage.PartOf, no int) error { return w.n.parts[no].Drop(g) }
+func (w *writer) Drop(_ context.Context, g storage.PartOf, no int) error {
+	return w.n.parts[no].Drop(g)
+}
 
 type neighbour struct {
 	*writer
@@ -135,7 +138,25 @@ func (p *neighbour) Close() error { return nil }
 
 // TestDifferentialPeers is TestDifferential with all shards but the first in other processes.
 func TestDifferentialPeers(t *testing.T) {
-	for seed := range uint64(seeds(8)) {
+	differentialPeers(t, 8, func(w *twin, n *neighbours) { w.peers = n.writer })
+}
+
+// Cluster is set by the tests of the processes' calls, which stand above this package: it makes the way from a writer to
+// the processes that keep the other shards, and from a gateway to all.
+var Cluster func(t *testing.T, parts []*Parts) (peers storage.Peers, front func(*Store) (shard.Store, func()))
+
+// TestDifferentialCluster is TestDifferentialPeers through a gateway, with all calls between the processes.
+func TestDifferentialCluster(t *testing.T) {
+	differentialPeers(t, 8, func(w *twin, n *neighbours) {
+		w.peers = func() (p storage.Peers) {
+			p, w.front = Cluster(t, n.parts)
+			return p
+		}
+	})
+}
+
+func differentialPeers(t *testing.T, n int, setup func(w *twin, n *neighbours)) {
+	for seed := range uint64(seeds(n)) {
 		for _, shards := range []int{2, 3} {
 			t.Run(fmt.Sprintf("seed=%d/shards=%d", seed, shards), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, uint64(shards)))
@@ -143,7 +164,7 @@ func TestDifferentialPeers(t *testing.T) {
 				n := newNeighbours(t, w.opts)
 				defer n.close()
 				w.opts.FS = vfs.NewMem()
-				w.peers = n.writer
+				setup(w, n)
 				w.open()
 				o, err := oracle.New(shards), error(nil)
 				require.NoError(t, o.CreateGraph(context.Background(), "default"))
@@ -153,7 +174,7 @@ func TestDifferentialPeers(t *testing.T) {
 				for range 30 {
 					w.step()
 				}
-				require.NoError(t, w.store.Close())
+				w.close()
 			})
 		}
 	}

@@ -104,6 +104,9 @@ func open(opts Options, offline bool) (_ *Store, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if m.ID != 0 && opts.Peers == nil {
+			return nil, fmt.Errorf("%s holds shard 0 of graph %s alone: the processes of a cluster serve it", opts.Dir, name)
+		}
 		if m.Dropped {
 			if err := s.dropParts(context.Background(), name, m); err != nil {
 				return nil, err

@@ -109,7 +109,7 @@ app.kubernetes.io/part-of: hopgate
 {{- if ne .component "gateway" }}
 {{- $_ := set $own "dataDir" "/data/graphs" }}
 {{- end }}
-{{- if eq .component "gateway" }}
+{{- if ne .component "server" }}
 {{- $_ := set $own "shardAddresses" (include "hopgate.shardAddresses" .root) }}
 {{- end }}
 {{- if $v.tls.enabled }}

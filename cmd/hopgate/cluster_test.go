@@ -1,0 +1,224 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// process is a process of a cluster, which can be killed and started again under the same addresses.
+type process struct {
+	t    *testing.T
+	args []string
+	cmd  *exec.Cmd
+	log  bytes.Buffer
+	http string
+}
+
+func (p *process) start() {
+	p.cmd = exec.CommandContext(context.Background(), filepath.Join(bin, "hopgate"), p.args...)
+	p.cmd.Env, p.cmd.Stderr = environ(), &p.log
+	require.NoError(p.t, p.cmd.Start())
+}
+
+func (p *process) kill(signal syscall.Signal) {
+	_ = p.cmd.Process.Signal(signal)
+	_ = p.cmd.Wait()
+}
+
+// freeAddress gives an address that nobody listens on now.
+func freeAddress(t *testing.T) string {
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// startCluster starts shards and gateways and waits until the gateways are ready.
+func startCluster(t *testing.T, shards, gateways int) (ss, gs []*process) {
+	addresses := make([]string, shards)
+	for i := range addresses {
+		addresses[i] = freeAddress(t)
+	}
+	list := strings.Join(addresses, ",")
+	for i, a := range addresses {
+		ss = append(ss, &process{t: t, args: []string{
+			"shard", "--data-dir", t.TempDir(), "--shard-ordinal", fmt.Sprint(i), "--shard-addresses", list, "--grpc", a, "--admin", "127.0.0.1:0",
+			"--memory", "64MiB",
+		}})
+	}
+	for range gateways {
+		p := &process{t: t, http: freeAddress(t)}
+		p.args = []string{
+			"gateway", "--shard-addresses", list, "--http", p.http, "--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--memory", "64MiB",
+			"--query-timeout", "30s",
+		}
+		gs = append(gs, p)
+	}
+	for _, p := range append(append([]*process(nil), ss...), gs...) {
+		p.start()
+		t.Cleanup(func() {
+			p.kill(syscall.SIGKILL)
+			if t.Failed() {
+				fmt.Fprintf(os.Stderr, "%q:\n%s", p.args, p.log.String())
+			}
+		})
+	}
+	for _, g := range gs {
+		require.Eventually(t, func() bool { _, err := ask(g.http, "RETURN 1"); return err == nil }, patience, 20*time.Millisecond)
+	}
+	return ss, gs
+}
+
+// ask runs a statement and gives the answer's data as it came.
+func ask(address, statement string) (string, error) {
+	body, err := json.Marshal(map[string]string{"statement": statement})
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/v1/query", bytes.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	var answer struct {
+		Data   json.RawMessage `json:"data"`
+		Errors json.RawMessage `json:"errors"`
+	}
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
+		return "", err
+	}
+	if len(answer.Errors) > 2 || res.StatusCode >= 300 {
+		return "", fmt.Errorf("%d %s", res.StatusCode, answer.Errors)
+	}
+	return string(answer.Data), nil
+}
+
+// clusterStatements are run in their order by a cluster and by a server of one process.
+var clusterStatements = []string{
+	"CREATE CONSTRAINT keys FOR (p:Person) REQUIRE p.id IS UNIQUE",
+	"UNWIND range(0, 299) AS i CREATE (:Person {id: i, name: 'p' + i, even: i % 2 = 0, text: CASE WHEN i % 50 = 0 THEN reduce(s = '', x IN range(1, 300) | s + 'abcdefgh') END})",
+	"MATCH (a:Person), (b:Person) WHERE b.id = (a.id * 7 + 3) % 300 OR b.id = (a.id * 11 + 5) % 300 CREATE (a)-[:KNOWS {since: a.id + b.id}]->(b)",
+	"CREATE INDEX names FOR (p:Person) ON (p.name)",
+	"MATCH (p:Person {id: 7})-[:KNOWS]->(q) RETURN q.id ORDER BY q.id",
+	"MATCH (p:Person {id: 7})-[:KNOWS*1..3]->(q) RETURN count(DISTINCT q), count(*)",
+	"MATCH (p:Person)<-[k:KNOWS]-(q) WHERE k.since > 400 RETURN p.id, q.id, k.since ORDER BY p.id, q.id LIMIT 50",
+	"MATCH (p:Person) WHERE p.name STARTS WITH 'p29' RETURN p.name, p.even ORDER BY p.name",
+	"MATCH (p:Person) WHERE p.text IS NOT NULL RETURN p.id, size(p.text) ORDER BY p.id",
+	"MATCH (p:Person {id: 3}) SET p.name = 'three', p:Odd REMOVE p.even RETURN p.name, labels(p), p.even",
+	"MATCH (p:Person {id: 5}) DETACH DELETE p",
+	"MATCH (n) RETURN count(n)",
+	"MATCH ()-[k:KNOWS]->() RETURN count(k), sum(k.since)",
+	"MATCH (p:Odd) RETURN properties(p)",
+	"MERGE (p:Person {id: 5}) ON CREATE SET p.name = 'again' RETURN p.name",
+	"MATCH (a:Person {id: 1}), (b:Person {id: 200}) MATCH path = shortestPath((a)-[:KNOWS*..9]-(b)) RETURN length(path)",
+	"MATCH (p:Person) RETURN p.even, count(*) AS n ORDER BY n",
+}
+
+// A cluster answers as a server of one process does, through either gateway.
+func TestCluster(t *testing.T) {
+	_, gs := startCluster(t, 3, 2)
+	one := start(t, t.TempDir())
+	for i, s := range clusterStatements {
+		want, err := ask(one.addrs.HTTP, s)
+		require.NoError(t, err, s)
+		got, err := ask(gs[i%2].http, s)
+		require.NoError(t, err, s)
+		require.JSONEq(t, want, got, s)
+	}
+	for _, s := range clusterStatements {
+		if _, err := ask(gs[0].http, "CREATE (:Person {id: 8})"); err == nil {
+			t.Fatal("the constraint does not hold", s)
+		}
+		break
+	}
+}
+
+// Processes of a cluster are killed one after the other, while there are writes and reads. What was acknowledged is there
+// afterwards, with both ends of each edge, and a write that failed is there as a whole or not at all.
+func TestClusterKilled(t *testing.T) {
+	ss, gs := startCluster(t, 3, 2)
+	_, err := ask(gs[0].http, "CREATE CONSTRAINT keys FOR (n:N) REQUIRE n.id IS UNIQUE")
+	require.NoError(t, err)
+	var next, acknowledged, reads atomic.Int64
+	var mu sync.Mutex
+	done := map[int64]bool{}
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	for w := range 3 {
+		running.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				id := next.Add(1)
+				_, err := ask(gs[w%2].http, fmt.Sprintf("CREATE (a:N {id: %d})-[:R {id: %d}]->(b:M {id: %d}), (b)-[:S]->(:O {id: %d})", id, id, id, id))
+				if err == nil {
+					acknowledged.Add(1)
+					mu.Lock()
+					done[id] = true
+					mu.Unlock()
+				}
+				if _, err := ask(gs[(w+1)%2].http, fmt.Sprintf("MATCH (a:N {id: %d})-[:R]->(b)-[:S]->(c) RETURN b.id, c.id", id)); err == nil {
+					reads.Add(1)
+				}
+			}
+		})
+	}
+	progress := func() {
+		want := acknowledged.Load() + 5
+		require.Eventually(t, func() bool { return acknowledged.Load() >= want }, patience, 10*time.Millisecond)
+	}
+	progress()
+	for _, p := range []*process{ss[1], ss[0], gs[0], ss[2], gs[1], ss[0]} {
+		p.kill(syscall.SIGKILL)
+		time.Sleep(100 * time.Millisecond)
+		p.start()
+		progress()
+	}
+	close(stop)
+	running.Wait()
+	rows, err := ask(gs[0].http, "MATCH (a:N)-[r:R]->(b:M)-[:S]->(c:O) WHERE a.id = b.id AND b.id = c.id AND r.id = a.id RETURN a.id ORDER BY a.id")
+	require.NoError(t, err)
+	back, err := ask(gs[1].http, "MATCH (c:O)<-[:S]-(b:M)<-[r:R]-(a:N) WHERE a.id = b.id AND b.id = c.id AND r.id = a.id RETURN a.id ORDER BY a.id")
+	require.NoError(t, err)
+	require.JSONEq(t, rows, back)
+	var table struct{ Values [][]int64 }
+	require.NoError(t, json.Unmarshal([]byte(rows), &table), rows)
+	there := map[int64]bool{}
+	for _, r := range table.Values {
+		there[r[0]] = true
+	}
+	for id := range done {
+		require.True(t, there[id], "write %d was acknowledged and is lost", id)
+	}
+	counts, err := ask(gs[0].http, "MATCH (n) RETURN count(n)")
+	require.NoError(t, err)
+	var n struct{ Values [][]int64 }
+	require.NoError(t, json.Unmarshal([]byte(counts), &n))
+	require.Equal(t, int64(3*len(there)), n.Values[0][0], "a write is there in part")
+	t.Logf("%d acknowledged, %d there, %d reads", len(done), len(there), reads.Load())
+}

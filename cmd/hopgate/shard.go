@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+
+	"github.com/hopgate/hopgate/internal/config"
+	"github.com/hopgate/hopgate/internal/server"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/remote"
+	"github.com/hopgate/hopgate/internal/telemetry"
+)
+
+var errNoAddresses = errors.New("shard-addresses: the processes of all shards must be named, in the order of the shards")
+
+func newShard() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "shard", Short: "Keep one shard of every graph for gateways; shard 0 leads the others", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := config.Load(cmd.Flags(), os.Environ())
+			if err != nil {
+				return usageError{err}
+			}
+			addresses := shardAddresses(&c)
+			switch {
+			case c.ShardAddresses == "":
+				return usageError{errNoAddresses}
+			case c.TLSCert != "" || c.TLSKey != "" || c.TLSClientCA != "":
+				return usageError{errors.New("tls-cert, tls-key and tls-client-ca: shards and gateways speak to each other in plain: keep them on a network of their own")}
+			case c.ShardOrdinal < 0 || c.ShardOrdinal >= len(addresses):
+				return usageError{fmt.Errorf("shard-ordinal: must be from 0 to %d, by the number of shard-addresses, is %d", len(addresses)-1, c.ShardOrdinal)}
+			}
+			return keepShard(cmd.Context(), &c, addresses)
+		},
+	}
+	config.Flags(cmd.Flags())
+	return cmd
+}
+
+// kept is what a process of shards has open.
+type kept interface {
+	telemetry.Storage
+	Close() error
+}
+
+// keepShard keeps a shard until a signal ends it or it fails.
+func keepShard(ctx context.Context, c *config.Config, addresses []string) (err error) {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	log := logger(c).With(slog.Int("shard", c.ShardOrdinal))
+	slog.SetDefault(log)
+	memory := c.Split()
+	debug.SetMemoryLimit(min(memory.GoHeap, debug.SetMemoryLimit(-1)))
+	runtime.SetMutexProfileFraction(mutexRate)
+	runtime.SetBlockProfileRate(blockNanos)
+	if err := removeStale(c.ReadyFile); err != nil {
+		return err
+	}
+	opts := storeOptions(c, memory, log)
+	opts.Shards = len(addresses)
+	if err := checkShards(&opts); err != nil {
+		return err
+	}
+	var lc net.ListenConfig
+	adminListener, err := lc.Listen(ctx, "tcp", c.Admin)
+	if err != nil {
+		return fmt.Errorf("admin listener: %w", err)
+	}
+	// The probes answer while a leader still waits for the other shards.
+	var store opening
+	health := &server.Health{Probe: store.probe}
+	admin := &http.Server{Handler: server.NewAdmin(health, telemetry.NewShardRegistry(&store), nil), ReadHeaderTimeout: 10 * time.Second}
+	failed := make(chan error, 2)
+	go func() {
+		if err := admin.Serve(adminListener); !errors.Is(err, http.ErrServerClosed) {
+			failed <- fmt.Errorf("admin listener: %w", err)
+		}
+	}()
+	defer func() { err = errors.Join(err, admin.Close()) }()
+
+	rpc := grpc.NewServer(remote.ServerOptions()...)
+	leave := func() {}
+	if c.ShardOrdinal == 0 {
+		peers, err := remote.NewPeers(addresses)
+		if err != nil {
+			return err
+		}
+		leave = func() { _ = peers.Close() }
+		defer leave()
+		interrupted := context.AfterFunc(ctx, leave)
+		opts.Peers = peers
+		s, err := local.Open(opts)
+		if !interrupted() || err != nil {
+			if ctx.Err() != nil {
+				return nilIfOpen(s, err)
+			}
+			return err
+		}
+		remote.ServeLeader(rpc, s, peers)
+		store.set(s, func(ctx context.Context) error { return probeLeader(ctx, s) })
+	} else {
+		s, err := local.OpenParts(opts, c.ShardOrdinal)
+		if err != nil {
+			return err
+		}
+		remote.ServeParts(rpc, s)
+		store.set(s, func(context.Context) error { return s.Writable() })
+	}
+	defer func() { err = errors.Join(err, store.close()) }()
+	rpcListener, err := lc.Listen(ctx, "tcp", c.GRPC)
+	if err != nil {
+		return fmt.Errorf("grpc listener: %w", err)
+	}
+	go func() {
+		if err := rpc.Serve(rpcListener); err != nil {
+			failed <- fmt.Errorf("grpc listener: %w", err)
+		}
+	}()
+	if c.ReadyFile != "" {
+		err = server.WriteReadyFile(c.ReadyFile, server.Addresses{GRPC: rpcListener.Addr().String(), Admin: adminListener.Addr().String()})
+	}
+	if err == nil {
+		log.Info("ready", slog.String("grpc", rpcListener.Addr().String()), slog.String("admin", adminListener.Addr().String()), slog.Int("shards", len(addresses)))
+		select {
+		case err = <-failed:
+		case <-ctx.Done():
+			log.Info("draining", slog.Duration("timeout", c.DrainTimeout))
+		}
+	}
+	stop() // a second signal ends the process at once
+	health.Drain()
+	// A commit that waits for another shard is carried out when that is there again, by whoever leads then.
+	defer time.AfterFunc(c.DrainTimeout, leave).Stop()
+	force := time.AfterFunc(c.DrainTimeout, rpc.Stop)
+	defer force.Stop()
+	if c.ShardOrdinal == 0 {
+		rpc.Stop() // transactions last as long as their streams: who begins one again finds the next leader
+	} else {
+		rpc.GracefulStop()
+	}
+	log.Info("stopped")
+	return err
+}
+
+// nilIfOpen closes a store that was opened too late, or gives nothing: the process was told to end.
+func nilIfOpen(s *local.Store, err error) error {
+	if err != nil {
+		return nil
+	}
+	return s.Close()
+}
+
+// checkShards refuses a data directory of hopgate serve, whose graphs are whole.
+func checkShards(o *local.Options) error {
+	whole, err := local.Whole(o)
+	if err != nil {
+		return err
+	}
+	if whole != "" {
+		return fmt.Errorf("%s holds the whole graph %s: serve it by hopgate serve", o.Dir, whole)
+	}
+	return nil
+}
+
+// probeLeader reads the default graph.
+func probeLeader(ctx context.Context, s *local.Store) error {
+	g, err := s.Graph(local.DefaultGraph)
+	if err != nil {
+		return err
+	}
+	tx, err := g.Begin(ctx, shard.Read)
+	if err != nil {
+		return err
+	}
+	tx.Rollback()
+	return nil
+}
+
+// opening is a store that may not be open yet.
+type opening struct {
+	telemetry.Late
+	open atomic.Pointer[opened]
+}
+
+type opened struct {
+	io.Closer
+	probe func(ctx context.Context) error
+}
+
+func (o *opening) set(s kept, probe func(ctx context.Context) error) {
+	o.Set(s)
+	o.open.Store(&opened{s, probe})
+}
+
+func (o *opening) probe(ctx context.Context) error {
+	s := o.open.Load()
+	if s == nil {
+		return errors.New("waiting for the other shards")
+	}
+	return s.probe(ctx)
+}
+
+func (o *opening) close() error { return o.open.Load().Close() }

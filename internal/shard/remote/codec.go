@@ -1,0 +1,312 @@
+package remote
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/bits"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// Columns travel as bytes:
+//
+//	ids      number of ids (uvarint), then each as the difference to the one before (zigzag varint)
+//	edges    four columns of ids: edges, sources, targets, types
+//	values   number of values (uvarint), then their cells, see package keys; a large value of another shard is a reference
+//	bools    number of bools (uvarint), then a bitmap
+//	set      for each shard from 0 on the number of words of its bitmap (uvarint), then a 0 and the words, little-endian, or
+//	         a 1 and a column of the ids that are in it, whichever is about the shorter
+//
+// Sorted ids of neighbours take a byte or two each, as in the store; nothing is compressed beyond that.
+
+var errCodec = errors.New("remote: a malformed message")
+
+func zigzag(d int64) uint64   { return uint64(d<<1) ^ uint64(d>>63) }
+func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
+
+// appendIDs appends a column of ids.
+func appendIDs[T ~uint64 | ~uint32](dst []byte, ids []T) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(ids)))
+	last := uint64(0)
+	for _, id := range ids {
+		dst = binary.AppendUvarint(dst, zigzag(int64(uint64(id)-last)))
+		last = uint64(id)
+	}
+	return dst
+}
+
+// count reads a number of things of which each takes so many bits at least.
+func count(b []byte, least uint64) (n int, rest []byte, err error) {
+	u, size := binary.Uvarint(b)
+	if size <= 0 || u > uint64(len(b)-size)*8/least {
+		return 0, nil, errCodec
+	}
+	return int(u), b[size:], nil
+}
+
+// takeIDs appends the ids of a column to dst and gives what follows it.
+func takeIDs[T ~uint64 | ~uint32](dst []T, b []byte) (ids []T, rest []byte, err error) {
+	n, b, err := count(b, 8)
+	if err != nil {
+		return dst, nil, err
+	}
+	at := len(dst)
+	if cap(dst)-at < n {
+		grown := make([]T, at, at+n)
+		copy(grown, dst)
+		dst = grown
+	}
+	dst = dst[:at+n]
+	last := uint64(0)
+	for i := at; i < len(dst); i++ {
+		u, size := uint64(0), 0
+		if len(b) > 0 && b[0] < 0x80 {
+			u, size = uint64(b[0]), 1
+		} else if u, size = binary.Uvarint(b); size <= 0 {
+			return dst[:at], nil, errCodec
+		}
+		b = b[size:]
+		last += uint64(unzigzag(u))
+		dst[i] = T(last)
+	}
+	return dst, b, nil
+}
+
+// parseIDs reads a column of ids that is all of b; nothing is an empty one.
+func parseIDs[T ~uint64 | ~uint32](dst []T, b []byte) ([]T, error) {
+	if len(b) == 0 {
+		return dst, nil
+	}
+	ids, rest, err := takeIDs(dst, b)
+	if err == nil && len(rest) > 0 {
+		err = errCodec
+	}
+	return ids, err
+}
+
+func appendEdges(dst []byte, edges []graph.Edge) []byte {
+	col := make([]uint64, len(edges))
+	for c := range 4 {
+		for i := range edges {
+			e := &edges[i]
+			col[i] = [...]uint64{uint64(e.ID), uint64(e.Src), uint64(e.Dst), uint64(e.Type)}[c]
+		}
+		dst = appendIDs(dst, col)
+	}
+	return dst
+}
+
+func parseEdges(b []byte) (edges []graph.Edge, err error) {
+	for c := range 4 {
+		var col []uint64
+		if col, b, err = takeIDs(col, b); err != nil {
+			return nil, err
+		}
+		if c == 0 {
+			edges = make([]graph.Edge, len(col))
+		}
+		if len(col) != len(edges) {
+			return nil, errCodec
+		}
+		for i, id := range col {
+			switch c {
+			case 0:
+				edges[i].ID = graph.EdgeID(id)
+			case 1:
+				edges[i].Src = graph.VertexID(id)
+			case 2:
+				edges[i].Dst = graph.VertexID(id)
+			case 3:
+				edges[i].Type = graph.TypeID(id)
+			}
+		}
+	}
+	if len(b) > 0 {
+		return nil, errCodec
+	}
+	return edges, nil
+}
+
+// appendValues appends a column of values that can be properties.
+func appendValues(dst []byte, vals []graph.Value) ([]byte, error) {
+	dst = binary.AppendUvarint(dst, uint64(len(vals)))
+	for _, v := range vals {
+		var ok bool
+		if dst, ok = keys.AppendCell(dst, v); !ok {
+			return dst, graph.TypeError("InvalidPropertyType", "a value of type %s cannot be stored as a property", v.Kind())
+		}
+	}
+	return dst, nil
+}
+
+// appendRead is appendValues for what a local transaction has read.
+func appendRead(dst []byte, vals []graph.Value) ([]byte, error) {
+	dst = binary.AppendUvarint(dst, uint64(len(vals)))
+	for _, v := range vals {
+		if ref, ok := local.LargeRef(v); ok {
+			dst = keys.AppendRef(dst, ref)
+			continue
+		}
+		var ok bool
+		if dst, ok = keys.AppendCell(dst, v); !ok {
+			return dst, graph.InternalError("remote: a property of the kind "+v.Kind().String(), nil)
+		}
+	}
+	return dst, nil
+}
+
+// missing is a large value that did not come along: value I of column P.
+type missing struct {
+	p, i int
+	ref  keys.Ref
+}
+
+// parseValues reads a column of values that is all of b, and notes the references in it as those of column p.
+func parseValues(dst []graph.Value, b []byte, p int, large *[]missing) ([]graph.Value, error) {
+	if len(b) == 0 {
+		return dst, nil
+	}
+	n, b, err := count(b, 8)
+	if err != nil {
+		return dst, err
+	}
+	for range n {
+		v, ref, isRef, rest, err := keys.Cell(b)
+		if err != nil || isRef && large == nil {
+			return dst, errors.Join(errCodec, err)
+		}
+		if isRef {
+			*large = append(*large, missing{p, len(dst), ref})
+		}
+		dst = append(dst, v)
+		b = rest
+	}
+	if len(b) > 0 {
+		return dst, errCodec
+	}
+	return dst, nil
+}
+
+func appendBools(dst []byte, bools []bool) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(bools)))
+	for i := 0; i < len(bools); i += 8 {
+		w := byte(0)
+		for j, b := range bools[i:min(i+8, len(bools))] {
+			if b {
+				w |= 1 << j
+			}
+		}
+		dst = append(dst, w)
+	}
+	return dst
+}
+
+func parseBools(dst []bool, b []byte) ([]bool, error) {
+	if len(b) == 0 {
+		return dst, nil
+	}
+	n, b, err := count(b, 1)
+	if err != nil || len(b) != (n+7)/8 {
+		return dst, errCodec
+	}
+	for i := range n {
+		dst = append(dst, b[i/8]>>(i%8)&1 != 0)
+	}
+	return dst, nil
+}
+
+// appendSet appends a set of vertices, or what of it is in one shard if that is not negative.
+func appendSet(dst []byte, s *graph.VertexSet, only int) []byte {
+	for no := range s.Shards() {
+		m := s.Bitmap(no)
+		if only >= 0 && no != only {
+			m = nil
+		}
+		for len(m) > 0 && m[len(m)-1] == 0 {
+			m = m[:len(m)-1]
+		}
+		dst = binary.AppendUvarint(dst, uint64(len(m)))
+		if len(m) == 0 {
+			continue
+		}
+		n := 0
+		for _, w := range m {
+			n += bits.OnesCount64(w)
+		}
+		if n >= 4*len(m) {
+			dst = append(dst, 0)
+			for _, w := range m {
+				dst = binary.LittleEndian.AppendUint64(dst, w)
+			}
+			continue
+		}
+		ids := make([]uint64, 0, n)
+		for i, w := range m {
+			for ; w != 0; w &= w - 1 {
+				ids = append(ids, uint64(i*64+bits.TrailingZeros64(w)))
+			}
+		}
+		dst = appendIDs(append(dst, 1), ids)
+	}
+	return dst
+}
+
+// maxWords bounds the bitmap of a shard: 2^32 vertices.
+const maxWords = 1 << 26
+
+// addSet puts the vertices of an encoded set into s.
+func addSet(s *graph.VertexSet, b []byte) error {
+	for no := 0; len(b) > 0; no++ {
+		u, size := binary.Uvarint(b)
+		if size <= 0 || u > maxWords || no > 1<<16 {
+			return errCodec
+		}
+		b = b[size:]
+		if u == 0 {
+			continue
+		}
+		if len(b) == 0 {
+			return errCodec
+		}
+		form := b[0]
+		b = b[1:]
+		if form == 0 {
+			if uint64(len(b))/8 < u {
+				return errCodec
+			}
+			m := s.Grow(no, u*64)
+			for i := range u {
+				m[i] |= binary.LittleEndian.Uint64(b[8*i:])
+			}
+			b = b[8*u:]
+			continue
+		}
+		ids, rest, err := takeIDs([]uint64(nil), b)
+		if err != nil {
+			return err
+		}
+		b = rest
+		m := s.Grow(no, u*64)
+		for _, id := range ids {
+			if id >= u*64 {
+				return errCodec
+			}
+			m[id/64] |= 1 << (id % 64)
+		}
+	}
+	return nil
+}
+
+// numbers turns numbers of one type into those of another.
+func numbers[T, F ~uint32 | ~uint64 | ~int](from []F) []T {
+	if from == nil {
+		return nil
+	}
+	to := make([]T, len(from))
+	for i, n := range from {
+		to[i] = T(n)
+	}
+	return to
+}

@@ -1,0 +1,78 @@
+package remote
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// ServerOptions are those of a gRPC server that the processes of a cluster talk to. Whoever is silent for long is taken
+// for dead, which ends its transactions.
+func ServerOptions() []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(math.MaxInt32), grpc.MaxSendMsgSize(math.MaxInt32),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 5 * time.Second, Timeout: 10 * time.Second}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 2 * time.Second, PermitWithoutStream: true}),
+		grpc.InitialWindowSize(4 << 20), grpc.InitialConnWindowSize(16 << 20),
+	}
+}
+
+// dial makes a connection, which is opened when it is first used, and again whenever it fails.
+func dial(address string, more ...grpc.DialOption) (*grpc.ClientConn, error) {
+	return grpc.NewClient(address, append([]grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32), grpc.MaxCallSendMsgSize(math.MaxInt32), grpc.WaitForReady(true)),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 5 * time.Second, Timeout: 10 * time.Second, PermitWithoutStream: true}),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
+			MinConnectTimeout: 2 * time.Second,
+		}),
+		grpc.WithInitialWindowSize(4 << 20), grpc.WithInitialConnWindowSize(16 << 20),
+	}, more...)...)
+}
+
+// within bounds a request that has no deadline.
+func within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, patience)
+}
+
+// once makes a call that must not be made twice.
+func once(ctx context.Context, who string, f func(ctx context.Context) error) error {
+	limited, cancel := within(ctx)
+	defer cancel()
+	err, _ := fromStatus(ctx, who, f(limited))
+	return err
+}
+
+// The pauses between tries.
+const firstPause, longestPause = 5 * time.Millisecond, 250 * time.Millisecond
+
+// again makes a call that does no harm if it is made twice, until it is answered or ctx ends.
+func again(ctx context.Context, who string, f func(ctx context.Context) error) error {
+	limited, cancel := within(ctx)
+	defer cancel()
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		err, lost := fromStatus(ctx, who, f(limited))
+		if !lost || limited.Err() != nil {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-limited.Done():
+			if ctx.Err() != nil {
+				return graph.DeadlineError(ctx.Err())
+			}
+			return err
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package remote
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// toStatus makes the status of an answer's error: a graph.Error travels whole.
+func toStatus(err error) error {
+	if err == nil {
+		return nil
+	}
+	switch {
+	case errors.Is(err, storage.ErrGone):
+		err = unavailable("CutGone", "the state of the graph that is being read is gone, since a shard or its leader was started anew; run the statement again", nil)
+	case errors.Is(err, storage.ErrFenced):
+		err = unavailable("Fenced", "another process leads the graph now", nil)
+	}
+	e := graph.AsError(err)
+	f := &pb.Fault{
+		Kind: uint32(e.Kind), Code: e.Code, Type: e.Type, Phase: e.Phase, Detail: e.Detail, Message: e.Msg,
+		Line: int32(e.Pos.Line), Column: int32(e.Pos.Column), Offset: int32(e.Pos.Offset),
+	}
+	if e.Err != nil {
+		f.Message = e.Error()
+	}
+	st, derr := status.New(codes.Aborted, f.Message).WithDetails(f)
+	if derr != nil {
+		return status.Error(codes.Internal, err.Error())
+	}
+	return st.Err()
+}
+
+// unavailable says that something cannot be done now, and may be tried again.
+func unavailable(detail, msg string, err error) *graph.Error {
+	return &graph.Error{
+		Kind: graph.KindUnavailable, Code: "Neo.TransientError.General.DatabaseUnavailable", Type: "DatabaseError",
+		Phase: graph.PhaseRuntime, Detail: detail, Msg: msg, Err: err,
+	}
+}
+
+// fromStatus gives the error of an answer. lost tells that there was none: the process or the connection has failed.
+func fromStatus(ctx context.Context, who string, err error) (_ error, lost bool) {
+	if err == nil {
+		return nil, false
+	}
+	st, ok := status.FromError(err)
+	if !ok {
+		return graph.InternalError(who, err), false
+	}
+	for _, d := range st.Details() {
+		if f, ok := d.(*pb.Fault); ok {
+			return &graph.Error{
+				Kind: graph.Kind(f.GetKind()), Code: f.GetCode(), Type: f.GetType(), Phase: f.GetPhase(), Detail: f.GetDetail(), Msg: f.GetMessage(),
+				Pos: graph.Pos{Line: int(f.GetLine()), Column: int(f.GetColumn()), Offset: int(f.GetOffset())},
+			}, false
+		}
+	}
+	if ctx.Err() != nil {
+		return graph.DeadlineError(ctx.Err()), false
+	}
+	switch st.Code() {
+	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded:
+		return unavailable("ShardUnavailable", who+" does not answer", errors.New(st.Message())), true
+	}
+	return graph.InternalError(who, err), false
+}

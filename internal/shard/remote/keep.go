@@ -1,0 +1,91 @@
+package remote
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// ServeParts makes a gRPC server answer the leader and the readers of the shards in a data directory.
+func ServeParts(s grpc.ServiceRegistrar, parts *local.Parts) {
+	pb.RegisterKeepServiceServer(s, &keeper{parts: parts})
+	pb.RegisterReadServiceServer(s, &reader{open: func(cut *pb.Cut) (*local.Tx, func(), error) {
+		p, err := parts.Part(cut.GetGraph())
+		if err != nil {
+			return nil, nil, err
+		}
+		tx, err := p.Read(cut.GetEpoch(), cut.GetVersion())
+		if err != nil {
+			return nil, nil, err
+		}
+		return tx, tx.Rollback, nil
+	}})
+}
+
+// keeper answers the leader.
+type keeper struct {
+	pb.UnimplementedKeepServiceServer
+	parts *local.Parts
+}
+
+func partOf(p *pb.PartOf) storage.PartOf {
+	return storage.PartOf{Name: p.GetName(), ID: p.GetId(), Shards: int(p.GetShards())}
+}
+
+// Attach implements the call.
+func (k *keeper) Attach(_ context.Context, r *pb.AttachRequest) (*pb.AttachResponse, error) {
+	version, err := k.parts.Attach(partOf(r.GetGraph()), int(r.GetShard()), r.GetEpoch(), r.GetCreate())
+	return &pb.AttachResponse{Version: version}, toStatus(err)
+}
+
+// Drop implements the call.
+func (k *keeper) Drop(_ context.Context, r *pb.DropRequest) (*pb.DropResponse, error) {
+	return &pb.DropResponse{}, toStatus(k.parts.Drop(partOf(r.GetGraph())))
+}
+
+// Apply implements the call.
+func (k *keeper) Apply(_ context.Context, r *pb.ApplyRequest) (*pb.ApplyResponse, error) {
+	p, err := k.parts.Part(r.GetGraph())
+	if err == nil {
+		err = p.Apply(r.GetEpoch(), &storage.Changed{
+			Store: storage.Store(r.GetStore()), Version: r.GetVersion(), Batch: r.GetBatch(), Same: r.GetSame(), Keep: r.GetKeep(), Gone: r.GetGone(),
+		})
+	}
+	return &pb.ApplyResponse{}, toStatus(err)
+}
+
+// Get implements the call.
+func (k *keeper) Get(_ context.Context, r *pb.GetRequest) (*pb.GetResponse, error) {
+	p, err := k.parts.Part(r.GetGraph())
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	v, ok, err := p.Get(r.GetEpoch(), storage.Store(r.GetStore()), r.GetVersion(), r.GetKey())
+	if err != nil || !ok {
+		return &pb.GetResponse{}, toStatus(err)
+	}
+	if v == nil {
+		v = []byte{}
+	}
+	return &pb.GetResponse{Value: v}, nil
+}
+
+// Walk implements the call.
+func (k *keeper) Walk(_ context.Context, r *pb.WalkRequest) (*pb.WalkResponse, error) {
+	p, err := k.parts.Part(r.GetGraph())
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	out, err := p.Walk(r.GetEpoch(), &storage.Walk{
+		Store: storage.Store(r.GetStore()), Version: r.GetVersion(), Lower: r.Lower, Upper: r.Upper, From: r.GetFrom(), Down: r.GetDown(),
+		Bytes: int(r.GetBytes()),
+	})
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return &pb.WalkResponse{Keys: out.Keys, Values: out.Values, Done: out.Done}, nil
+}

@@ -1,0 +1,339 @@
+package remote
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
+)
+
+// ServeLeader makes a gRPC server answer for the leader of a store whose further shards are kept by Peers.
+func ServeLeader(s grpc.ServiceRegistrar, store *local.Store, peers *Peers) {
+	l := &leader{store: store, epoch: peers.epoch, txs: map[uint64]*led{}, graphs: map[*local.Graph]uint64{}}
+	pb.RegisterLeadServiceServer(s, l)
+	pb.RegisterReadServiceServer(s, &reader{open: l.open})
+}
+
+// leader answers gateways.
+type leader struct {
+	pb.UnimplementedLeadServiceServer
+	store *local.Store
+	epoch uint64
+
+	mu     sync.Mutex
+	txs    map[uint64]*led
+	graphs map[*local.Graph]uint64 // the epochs of their catalogs
+}
+
+// led is a gateway's transaction.
+type led struct {
+	g  *local.Graph
+	tx *local.Tx
+
+	mu    sync.RWMutex // held for writing by its end
+	ended bool
+
+	once sync.Once
+	own  *local.Tx // reads shard 0 alone
+}
+
+// first gives the transaction that reads shard 0 of the cut.
+func (t *led) first() *local.Tx {
+	t.once.Do(func() { t.own = t.tx.First() })
+	return t.own
+}
+
+// end rolls the transaction back, unless it was committed, when nobody uses it any more.
+func (t *led) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = true
+	if t.own != nil {
+		t.own.Rollback()
+	}
+	t.tx.Rollback()
+}
+
+// use gives a transaction to be used until done.
+func (l *leader) use(id uint64) (t *led, done func(), err error) {
+	l.mu.Lock()
+	t = l.txs[id]
+	l.mu.Unlock()
+	if t != nil {
+		t.mu.RLock()
+		if !t.ended {
+			return t, t.mu.RUnlock, nil
+		}
+		t.mu.RUnlock()
+	}
+	return nil, nil, unavailable("TransactionLost", "the transaction has ended, or was lost when its leader was started anew; run it again", nil)
+}
+
+// open gives the transaction that reads a cut.
+func (l *leader) open(cut *pb.Cut) (*local.Tx, func(), error) {
+	t, done, err := l.use(cut.GetTx())
+	if err != nil {
+		return nil, nil, err
+	}
+	if cut.GetOwn() {
+		return t.first(), done, nil
+	}
+	return t.tx, done, nil
+}
+
+// Graphs implements the call.
+func (l *leader) Graphs(context.Context, *pb.GraphsRequest) (*pb.GraphsResponse, error) {
+	return &pb.GraphsResponse{Names: l.store.Graphs()}, nil
+}
+
+// CreateGraph implements the call.
+func (l *leader) CreateGraph(ctx context.Context, r *pb.CreateGraphRequest) (*pb.CreateGraphResponse, error) {
+	return &pb.CreateGraphResponse{}, toStatus(l.store.CreateGraph(ctx, r.GetName()))
+}
+
+// DropGraph implements the call.
+func (l *leader) DropGraph(ctx context.Context, r *pb.DropGraphRequest) (*pb.DropGraphResponse, error) {
+	g, err := l.store.Local(r.GetName())
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	if err := l.store.DropGraph(ctx, r.GetName()); err != nil {
+		return nil, toStatus(err)
+	}
+	l.mu.Lock()
+	delete(l.graphs, g)
+	l.mu.Unlock()
+	return &pb.DropGraphResponse{}, nil
+}
+
+// catalog gives a graph's catalog unless it is the one that is known.
+func (l *leader) catalog(g *local.Graph, known *pb.State) *pb.Catalog {
+	l.mu.Lock()
+	epoch := l.graphs[g]
+	if epoch == 0 {
+		epoch = rand.Uint64() | 1
+		l.graphs[g] = epoch
+	}
+	l.mu.Unlock()
+	state := &pb.State{Epoch: epoch, Number: g.Changes()}
+	if known.GetEpoch() == state.Epoch && known.GetNumber() == state.Number {
+		return nil
+	}
+	return encodeCatalog(g, state)
+}
+
+// Describe implements the call.
+func (l *leader) Describe(_ context.Context, r *pb.DescribeRequest) (*pb.DescribeResponse, error) {
+	g, err := l.store.Local(r.GetGraph())
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return &pb.DescribeResponse{Catalog: l.catalog(g, r.GetKnown())}, nil
+}
+
+// Begin implements the call.
+func (l *leader) Begin(r *pb.BeginRequest, stream grpc.ServerStreamingServer[pb.BeginResponse]) error {
+	ctx := stream.Context()
+	g, err := l.store.Local(r.GetGraph())
+	if err != nil {
+		return toStatus(err)
+	}
+	began, err := g.Begin(ctx, shard.Mode(r.GetMode()))
+	if err != nil {
+		return toStatus(err)
+	}
+	t := &led{g: g, tx: began.(*local.Tx)}
+	out := &pb.BeginResponse{Epoch: l.epoch, Versions: t.tx.Versions()}
+	if out.Versions != nil {
+		out.Cut = t.tx.CutID()
+	}
+	out.Catalog = l.catalog(g, r.GetKnown())
+	if out.Cut == 0 || out.Cut != r.GetCounted() || out.Catalog.GetState().GetEpoch() != 0 && out.Catalog.GetState().GetEpoch() != r.GetKnown().GetEpoch() {
+		out.Counts = encodeCounts(t.tx.Counts())
+	}
+	for _, id := range t.tx.Online() {
+		out.Online = append(out.Online, uint32(id))
+	}
+	l.mu.Lock()
+	for out.Tx == 0 || l.txs[out.Tx] != nil {
+		out.Tx = rand.Uint64()
+	}
+	l.txs[out.Tx] = t
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		delete(l.txs, out.Tx)
+		l.mu.Unlock()
+		t.end()
+	}()
+	if err := stream.Send(out); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// Intern implements the call.
+func (l *leader) Intern(_ context.Context, r *pb.InternRequest) (*pb.InternResponse, error) {
+	t, done, err := l.use(r.GetTx())
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	defer done()
+	out := &pb.InternResponse{}
+	switch n := r.GetName().(type) {
+	case *pb.InternRequest_Label:
+		var id graph.LabelID
+		id, err = t.tx.Label(n.Label)
+		out.Id = uint32(id)
+	case *pb.InternRequest_Type:
+		var id graph.TypeID
+		id, err = t.tx.Type(n.Type)
+		out.Id = uint32(id)
+	case *pb.InternRequest_Prop:
+		var id graph.PropID
+		id, err = t.tx.Prop(n.Prop)
+		out.Id = uint32(id)
+	case *pb.InternRequest_Set:
+		var id graph.LabelSet
+		id, err = t.tx.LabelSet(numbers[graph.LabelID](n.Set.GetMembers()))
+		out.Id = uint32(id)
+	}
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	out.Catalog = l.catalog(t.g, r.GetKnown())
+	return out, nil
+}
+
+// Mutate implements the call.
+func (l *leader) Mutate(ctx context.Context, r *pb.MutateRequest) (*pb.MutateResponse, error) {
+	t, done, err := l.use(r.GetTx())
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	defer done()
+	ms, err := decodeMutations(r)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	if err := t.tx.Apply(ctx, ms); err != nil {
+		return nil, toStatus(err)
+	}
+	var vertices []graph.VertexID
+	var edges []graph.EdgeID
+	for i := range ms {
+		switch ms[i].Op {
+		case shard.CreateVertex:
+			vertices = append(vertices, ms[i].Vertex)
+		case shard.CreateEdge:
+			edges = append(edges, ms[i].Edge.ID)
+		}
+	}
+	return &pb.MutateResponse{Vertices: appendIDs(nil, vertices), Edges: appendIDs(nil, edges), Catalog: l.catalog(t.g, r.GetKnown())}, nil
+}
+
+// Count implements the call.
+func (l *leader) Count(_ context.Context, r *pb.CountRequest) (*pb.CountResponse, error) {
+	t, done, err := l.use(r.GetTx())
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	defer done()
+	return &pb.CountResponse{Counts: encodeCounts(t.tx.Counts())}, nil
+}
+
+// Commit implements the call.
+func (l *leader) Commit(ctx context.Context, r *pb.CommitRequest) (*pb.CommitResponse, error) {
+	t, done, err := l.use(r.GetTx())
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	defer done()
+	return &pb.CommitResponse{}, toStatus(t.tx.Commit(ctx))
+}
+
+// Load implements the call.
+func (l *leader) Load(ctx context.Context, r *pb.LoadRequest) (*pb.LoadResponse, error) {
+	g, err := l.store.Local(r.GetGraph())
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	load, err := decodeLoad(r)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	if err := g.Load(ctx, load); err != nil {
+		return nil, toStatus(err)
+	}
+	out := &pb.LoadResponse{Vertices: uint64(load.AppliedVertices), Edges: uint64(load.AppliedEdges), Skipped: load.Skipped, ResolveNanos: int64(load.Resolve)}
+	for _, x := range load.Rejected {
+		out.Rejected = append(out.Rejected, &pb.Rejected{Edge: x.Edge, Group: uint32(x.Group), Row: uint32(x.Row), Code: x.Code, Msg: x.Msg})
+	}
+	return out, nil
+}
+
+// LoadState implements the call.
+func (l *leader) LoadState(ctx context.Context, r *pb.LoadStateRequest) (*pb.LoadStateResponse, error) {
+	g, err := l.store.Local(r.GetGraph())
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	seq, mark, err := g.LoadState(ctx, r.GetStream())
+	return &pb.LoadStateResponse{Seq: seq, Mark: mark}, toStatus(err)
+}
+
+// CreateIndex implements the call.
+func (l *leader) CreateIndex(ctx context.Context, r *pb.CreateIndexRequest) (*pb.CreateIndexResponse, error) {
+	g, err := l.store.Local(r.GetGraph())
+	if err == nil {
+		err = g.CreateIndex(ctx, decodeIndex(r.GetIndex()))
+	}
+	return &pb.CreateIndexResponse{}, toStatus(err)
+}
+
+// DropIndex implements the call.
+func (l *leader) DropIndex(ctx context.Context, r *pb.DropIndexRequest) (*pb.DropIndexResponse, error) {
+	g, err := l.store.Local(r.GetGraph())
+	if err == nil {
+		err = g.DropIndex(ctx, r.GetName())
+	}
+	return &pb.DropIndexResponse{}, toStatus(err)
+}
+
+// IndexProgress implements the call.
+func (l *leader) IndexProgress(_ context.Context, r *pb.IndexProgressRequest) (*pb.IndexProgressResponse, error) {
+	g, err := l.store.Local(r.GetGraph())
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return &pb.IndexProgressResponse{Part: g.IndexProgress(graph.IndexID(r.GetId()))}, nil
+}
+
+// SetTTL implements the call.
+func (l *leader) SetTTL(ctx context.Context, r *pb.SetTTLRequest) (*pb.SetTTLResponse, error) {
+	g, err := l.store.Local(r.GetGraph())
+	if err == nil {
+		err = g.SetTTL(ctx, decodeTTL(r.GetTtl()))
+	}
+	return &pb.SetTTLResponse{}, toStatus(err)
+}
+
+// DropTTL implements the call.
+func (l *leader) DropTTL(ctx context.Context, r *pb.DropTTLRequest) (*pb.DropTTLResponse, error) {
+	g, err := l.store.Local(r.GetGraph())
+	if err == nil {
+		err = g.DropTTL(ctx, r.GetLabel(), r.GetType())
+	}
+	return &pb.DropTTLResponse{}, toStatus(err)
+}
+
+// patience is how long a request without a deadline waits for a process that does not answer.
+const patience = 30 * time.Second

@@ -1,0 +1,149 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"google.golang.org/grpc"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// Peers are the leader's way to the processes that keep the shards from 1 on. It implements storage.Peers.
+type Peers struct {
+	epoch uint64
+	conns []*grpc.ClientConn // by shard; the first is nil
+	ctx   context.Context    // ended by Close
+	close context.CancelFunc
+}
+
+var _ storage.Peers = (*Peers)(nil)
+
+// NewPeers makes the way to the processes at addresses, which are in the order of the shards; the first is the leader's.
+func NewPeers(addresses []string, more ...grpc.DialOption) (*Peers, error) {
+	p := &Peers{epoch: rand.Uint64() | 1, conns: make([]*grpc.ClientConn, len(addresses))}
+	p.ctx, p.close = context.WithCancel(context.Background())
+	for no := 1; no < len(addresses); no++ {
+		var err error
+		if p.conns[no], err = dial(addresses[no], more...); err != nil {
+			return nil, errors.Join(fmt.Errorf("shard %d: %w", no, err), p.Close())
+		}
+	}
+	return p, nil
+}
+
+// Close ends all that waits for other processes.
+func (p *Peers) Close() error {
+	p.close()
+	var errs []error
+	for _, c := range p.conns {
+		if c != nil {
+			errs = append(errs, c.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Open implements storage.Peers. It waits for the process.
+func (p *Peers) Open(ctx context.Context, g storage.PartOf, no int, create bool) (storage.Peer, uint64, error) {
+	if no >= len(p.conns) {
+		return nil, 0, fmt.Errorf("graph %s has %d shards, and there are the addresses of %d", g.Name, g.Shards, len(p.conns))
+	}
+	w := &peer{p: p, who: fmt.Sprintf("shard %d", no), graph: g.Name, c: pb.NewKeepServiceClient(p.conns[no])}
+	version := uint64(0)
+	err := w.persist(ctx, func(ctx context.Context) error {
+		r, err := w.c.Attach(ctx, &pb.AttachRequest{Graph: toPartOf(g), Shard: uint32(no), Epoch: p.epoch, Create: create})
+		version = r.GetVersion()
+		return err
+	})
+	return w, version, err
+}
+
+// Drop implements storage.Peers.
+func (p *Peers) Drop(ctx context.Context, g storage.PartOf, no int) error {
+	if no >= len(p.conns) {
+		return nil
+	}
+	c := pb.NewKeepServiceClient(p.conns[no])
+	return again(ctx, fmt.Sprintf("shard %d", no), func(ctx context.Context) error {
+		_, err := c.Drop(ctx, &pb.DropRequest{Graph: toPartOf(g)})
+		return err
+	})
+}
+
+func toPartOf(g storage.PartOf) *pb.PartOf {
+	return &pb.PartOf{Name: g.Name, Id: g.ID, Shards: uint32(g.Shards)}
+}
+
+// peer is one shard of one graph that another process keeps. It implements storage.Peer.
+type peer struct {
+	p     *Peers
+	who   string
+	graph string
+	c     pb.KeepServiceClient
+}
+
+// persist makes a call until it is answered, ctx ends or the peers are closed.
+func (w *peer) persist(ctx context.Context, f func(ctx context.Context) error) error {
+	if ctx == nil {
+		ctx = w.p.ctx
+	} else {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(w.p.ctx, cancel)()
+	}
+	for {
+		limited, cancel := context.WithTimeout(ctx, patience)
+		err := again(limited, w.who, f)
+		timedOut := limited.Err() != nil
+		cancel()
+		if !timedOut || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// Apply implements storage.Peer.
+func (w *peer) Apply(c *storage.Changed) error {
+	r := &pb.ApplyRequest{
+		Graph: w.graph, Epoch: w.p.epoch, Version: c.Version, Store: uint32(c.Store), Batch: c.Batch, Same: c.Same, Keep: c.Keep, Gone: c.Gone,
+	}
+	return w.persist(nil, func(ctx context.Context) error {
+		_, err := w.c.Apply(ctx, r)
+		return err
+	})
+}
+
+// Get implements storage.Peer.
+func (w *peer) Get(store storage.Store, version uint64, key []byte) (value []byte, ok bool, err error) {
+	r := &pb.GetRequest{Graph: w.graph, Epoch: w.p.epoch, Version: version, Store: uint32(store), Key: key}
+	err = again(w.p.ctx, w.who, func(ctx context.Context) error {
+		a, err := w.c.Get(ctx, r)
+		value, ok = a.GetValue(), a != nil && a.Value != nil
+		return err
+	})
+	return value, ok, err
+}
+
+// Walk implements storage.Peer.
+func (w *peer) Walk(q *storage.Walk) (out *storage.Records, err error) {
+	r := &pb.WalkRequest{
+		Graph: w.graph, Epoch: w.p.epoch, Version: q.Version, Store: uint32(q.Store), Lower: q.Lower, Upper: q.Upper, From: q.From, Down: q.Down,
+		Bytes: uint32(q.Bytes),
+	}
+	err = again(w.p.ctx, w.who, func(ctx context.Context) error {
+		a, err := w.c.Walk(ctx, r)
+		if err == nil {
+			out = &storage.Records{Keys: a.GetKeys(), Values: a.GetValues(), Done: a.GetDone()}
+		}
+		return err
+	})
+	return out, err
+}
+
+// Close implements storage.Peer: the connection is of all graphs.
+func (w *peer) Close() error { return nil }

@@ -1,0 +1,261 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// Store is the graphs of a cluster, as a gateway sees them: it holds catalogs and no data. It implements shard.Store.
+type Store struct {
+	conns []*grpc.ClientConn
+	lead  pb.LeadServiceClient
+	reads []pb.ReadServiceClient // by shard
+
+	mu     sync.Mutex
+	graphs map[string]*Graph
+}
+
+var _ shard.Store = (*Store)(nil)
+
+// Open makes a store of the processes at addresses, in the order of the shards. It connects to them when it must.
+func Open(addresses []string, more ...grpc.DialOption) (*Store, error) {
+	if len(addresses) == 0 {
+		return nil, errors.New("no addresses of shards are given")
+	}
+	s := &Store{graphs: map[string]*Graph{}}
+	for no, a := range addresses {
+		c, err := dial(a, more...)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("shard %d: %w", no, err), s.Close())
+		}
+		s.conns = append(s.conns, c)
+		s.reads = append(s.reads, pb.NewReadServiceClient(c))
+	}
+	s.lead = pb.NewLeadServiceClient(s.conns[0])
+	return s, nil
+}
+
+// Close ends the connections.
+func (s *Store) Close() error {
+	var errs []error
+	for _, c := range s.conns {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Stats gives the shapes of this process's shards: it has none.
+func (s *Store) Stats() map[string][]storage.Stats { return nil }
+
+// DecodedStats tells of this process's cache: it has none.
+func (s *Store) DecodedStats() storage.DecodedStats { return storage.DecodedStats{} }
+
+// Expired tells of no deletions: the leader makes them.
+func (s *Store) Expired() map[string][2]uint64 { return nil }
+
+const leaderName = "shard 0, which leads"
+
+// Graph implements shard.Store. It asks the leader whether the catalog has changed.
+func (s *Store) Graph(name string) (shard.Graph, error) {
+	s.mu.Lock()
+	g := s.graphs[name]
+	s.mu.Unlock()
+	r := &pb.DescribeRequest{Graph: name}
+	if g != nil {
+		r.Known = g.state.Load().state
+	}
+	var c *pb.Catalog
+	err := again(context.Background(), leaderName, func(ctx context.Context) error {
+		a, err := s.lead.Describe(ctx, r)
+		c = a.GetCatalog()
+		return err
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch now := s.graphs[name]; {
+	case err != nil:
+		if graph.AsError(err).Kind == graph.KindNotFound {
+			delete(s.graphs, name)
+		}
+		return nil, err
+	case c == nil:
+		return g, nil
+	case int(c.GetShards()) > len(s.conns):
+		return nil, fmt.Errorf("graph %s has %d shards, and there are the addresses of %d", name, c.GetShards(), len(s.conns))
+	case now != nil && now.epoch == c.GetState().GetEpoch():
+		now.learn(c)
+		return now, nil
+	}
+	g = &Graph{s: s, name: name, shards: int(c.GetShards()), epoch: c.GetState().GetEpoch()}
+	g.learn(c)
+	s.graphs[name] = g
+	return g, nil
+}
+
+// Graphs implements shard.Store. It is empty while the leader does not answer.
+func (s *Store) Graphs() []string {
+	var names []string
+	err := again(context.Background(), leaderName, func(ctx context.Context) error {
+		r, err := s.lead.Graphs(ctx, &pb.GraphsRequest{})
+		names = r.GetNames()
+		return err
+	})
+	if err != nil {
+		return nil
+	}
+	return names
+}
+
+// CreateGraph implements shard.Store.
+func (s *Store) CreateGraph(ctx context.Context, name string) error {
+	return once(ctx, leaderName, func(ctx context.Context) error {
+		_, err := s.lead.CreateGraph(ctx, &pb.CreateGraphRequest{Name: name})
+		return err
+	})
+}
+
+// DropGraph implements shard.Store.
+func (s *Store) DropGraph(ctx context.Context, name string) error {
+	err := once(ctx, leaderName, func(ctx context.Context) error {
+		_, err := s.lead.DropGraph(ctx, &pb.DropGraphRequest{Name: name})
+		return err
+	})
+	if err == nil {
+		s.mu.Lock()
+		delete(s.graphs, name)
+		s.mu.Unlock()
+	}
+	return err
+}
+
+// Graph is a graph of a cluster as a gateway sees it. It implements shard.Graph.
+type Graph struct {
+	s      *Store
+	name   string
+	shards int
+	epoch  uint64 // of its catalog; another one is another graph, or that of another leader
+	state  atomic.Pointer[catalog]
+	counts atomic.Pointer[counted]
+}
+
+// counted are the statistics of a cut, under the epoch of the graph's catalog.
+type counted struct {
+	epoch, cut uint64
+	counts     *graph.Counts
+}
+
+var _ shard.Graph = (*Graph)(nil)
+
+// learn takes a newer catalog in; nil is none.
+func (g *Graph) learn(c *pb.Catalog) {
+	if c == nil {
+		return
+	}
+	next := newCatalog(c)
+	for {
+		old := g.state.Load()
+		if old != nil && old.state.GetEpoch() == next.state.GetEpoch() && old.state.GetNumber() >= next.state.GetNumber() || g.state.CompareAndSwap(old, next) {
+			return
+		}
+	}
+}
+
+// CreateIndex implements shard.Graph.
+func (g *Graph) CreateIndex(ctx context.Context, ix graph.Index) error {
+	_, err := g.s.lead.CreateIndex(ctx, &pb.CreateIndexRequest{Graph: g.name, Index: encodeIndex(ix)})
+	err, _ = fromStatus(ctx, leaderName, err)
+	return errors.Join(err, g.refresh(ctx, err))
+}
+
+// DropIndex implements shard.Graph.
+func (g *Graph) DropIndex(ctx context.Context, name string) error {
+	err := once(ctx, leaderName, func(ctx context.Context) error {
+		_, err := g.s.lead.DropIndex(ctx, &pb.DropIndexRequest{Graph: g.name, Name: name})
+		return err
+	})
+	return errors.Join(err, g.refresh(ctx, err))
+}
+
+// SetTTL implements shard.Graph.
+func (g *Graph) SetTTL(ctx context.Context, t graph.TTL) error {
+	_, err := g.s.lead.SetTTL(ctx, &pb.SetTTLRequest{Graph: g.name, Ttl: encodeTTL(t)})
+	err, _ = fromStatus(ctx, leaderName, err)
+	return errors.Join(err, g.refresh(ctx, err))
+}
+
+// DropTTL implements shard.Graph.
+func (g *Graph) DropTTL(ctx context.Context, label, typ string) error {
+	err := once(ctx, leaderName, func(ctx context.Context) error {
+		_, err := g.s.lead.DropTTL(ctx, &pb.DropTTLRequest{Graph: g.name, Label: label, Type: typ})
+		return err
+	})
+	return errors.Join(err, g.refresh(ctx, err))
+}
+
+// TTLs implements shard.Graph.
+func (g *Graph) TTLs() []graph.TTL { return g.state.Load().ttls }
+
+// refresh asks for the catalog as it is now, unless something has failed before.
+func (g *Graph) refresh(ctx context.Context, failed error) error {
+	if failed != nil {
+		return nil
+	}
+	return again(ctx, leaderName, func(ctx context.Context) error {
+		r, err := g.s.lead.Describe(ctx, &pb.DescribeRequest{Graph: g.name, Known: g.state.Load().state})
+		g.learn(r.GetCatalog())
+		return err
+	})
+}
+
+// IndexProgress implements shard.Graph. It is 0 while the leader does not answer.
+func (g *Graph) IndexProgress(id graph.IndexID) float64 {
+	part := 0.0
+	err := again(context.Background(), leaderName, func(ctx context.Context) error {
+		r, err := g.s.lead.IndexProgress(ctx, &pb.IndexProgressRequest{Graph: g.name, Id: uint32(id)})
+		part = r.GetPart()
+		return err
+	})
+	if err != nil {
+		return 0
+	}
+	return part
+}
+
+// Load implements shard.Graph. A batch of a stream is sent until it is acknowledged: the leader skips what it has applied.
+func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
+	r, err := encodeLoad(g.name, l)
+	if err != nil {
+		return err
+	}
+	call := again
+	if l.Stream == "" || l.Restart {
+		call = once
+	}
+	return call(ctx, leaderName, func(ctx context.Context) error {
+		a, err := g.s.lead.Load(ctx, r)
+		if err == nil {
+			setLoaded(l, a)
+		}
+		return err
+	})
+}
+
+// LoadState implements shard.Graph.
+func (g *Graph) LoadState(ctx context.Context, stream string) (seq uint64, mark []byte, err error) {
+	err = again(ctx, leaderName, func(ctx context.Context) error {
+		r, err := g.s.lead.LoadState(ctx, &pb.LoadStateRequest{Graph: g.name, Stream: stream})
+		seq, mark = r.GetSeq(), r.GetMark()
+		return err
+	})
+	return seq, mark, err
+}

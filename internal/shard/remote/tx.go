@@ -1,0 +1,384 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// Tx is a gateway's transaction. It implements shard.Tx. Until it writes, it reads the cut that the leader has pinned for
+// it from all shards side by side; from its first change on it asks the leader, which lays the changes over the cut.
+type Tx struct {
+	g     *Graph
+	mode  shard.Mode
+	id    uint64
+	epoch uint64
+	// versions are those of the shards of the cut; none if the transaction has no cut.
+	versions []uint64
+	online   []uint32
+	names    *catalog // as they were when the cut was made, or later
+	stop     context.CancelFunc
+	ended    atomic.Bool
+	wrote    atomic.Bool
+
+	mu     sync.Mutex
+	counts *graph.Counts // nil after a change, until they are asked for
+	failed error         // of asking for them
+}
+
+// Begin implements shard.Graph. It is tried again while the leader does not answer.
+func (g *Graph) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
+	limit, cancel := within(ctx)
+	defer cancel()
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		tx, lost, err := g.begin(ctx, limit, mode)
+		if !lost || limit.Err() != nil {
+			if err != nil {
+				return nil, err
+			}
+			return tx, nil
+		}
+		select {
+		case <-time.After(pause):
+		case <-limit.Done():
+			if ctx.Err() != nil {
+				return nil, graph.DeadlineError(ctx.Err())
+			}
+			return nil, err
+		}
+	}
+}
+
+// begin begins a transaction. ctx bounds the waiting for others who write, limit, if it is shorter, that for the leader of
+// a transaction that does not wait for them.
+func (g *Graph) begin(ctx, limit context.Context, mode shard.Mode) (_ *Tx, lost bool, err error) {
+	wait := limit
+	if mode == shard.WriteExclusive {
+		wait = ctx
+	}
+	// The stream lasts as long as the transaction, whatever becomes of the request that began it.
+	stream, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer func() {
+		if err != nil {
+			stop()
+		}
+	}()
+	undo := context.AfterFunc(wait, stop)
+	r := &pb.BeginRequest{Graph: g.name, Mode: uint32(mode), Known: g.state.Load().state}
+	had := g.counts.Load()
+	if had != nil && had.epoch == r.GetKnown().GetEpoch() {
+		r.Counted = had.cut
+	}
+	s, err := g.s.lead.Begin(stream, r)
+	var b *pb.BeginResponse
+	if err == nil {
+		b, err = s.Recv()
+	}
+	if err != nil || !undo() {
+		if wait.Err() != nil {
+			return nil, true, graph.DeadlineError(wait.Err())
+		}
+		err, lost = fromStatus(wait, leaderName, err)
+		return nil, lost, err
+	}
+	tx := &Tx{g: g, mode: mode, id: b.GetTx(), epoch: b.GetEpoch(), versions: b.GetVersions(), online: b.GetOnline(), stop: stop}
+	g.learn(b.GetCatalog())
+	tx.names = g.state.Load()
+	switch {
+	case b.GetCounts() != nil:
+		tx.counts = decodeCounts(b.GetCounts())
+		if mode == shard.Read {
+			g.counts.Store(&counted{tx.names.state.GetEpoch(), b.GetCut(), tx.counts})
+		}
+	case r.Counted != 0:
+		tx.counts = had.counts
+	default:
+		return nil, false, errCodec
+	}
+	return tx, false, nil
+}
+
+// check says why a request cannot be served now.
+func (tx *Tx) check(ctx context.Context) error {
+	if tx.ended.Load() {
+		return misuse("the transaction has ended")
+	}
+	if ctx.Err() != nil {
+		return graph.DeadlineError(ctx.Err())
+	}
+	return nil
+}
+
+// misuse says that a request does not fit the transaction.
+func misuse(format string, args ...any) error {
+	return graph.InternalError(fmt.Sprintf(format, args...), nil)
+}
+
+// clean reports whether the shards are asked themselves.
+func (tx *Tx) clean() bool { return len(tx.versions) > 0 && !tx.wrote.Load() }
+
+// place is where something can be read.
+type place struct {
+	no  int
+	who string
+	c   pb.ReadServiceClient
+	cut *pb.Cut
+}
+
+// all is the leader, for what the transaction sees.
+func (tx *Tx) all() place {
+	return place{-1, leaderName, tx.g.s.reads[0], &pb.Cut{Graph: tx.g.name, Tx: tx.id}}
+}
+
+// shard is where one shard of the cut can be read.
+func (tx *Tx) shard(no int) place {
+	cut := &pb.Cut{Graph: tx.g.name, Tx: tx.id, Own: true}
+	if no > 0 {
+		cut = &pb.Cut{Graph: tx.g.name, Epoch: tx.epoch, Version: tx.versions[no]}
+	}
+	return place{no, fmt.Sprintf("shard %d", no), tx.g.s.reads[no], cut}
+}
+
+// parallel calls f for several places side by side and gives the first error.
+func parallel(ctx context.Context, places []place, f func(ctx context.Context, i int, p place) error) error {
+	if len(places) == 1 {
+		return f(ctx, 0, places[0])
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wg sync.WaitGroup
+	var once sync.Once
+	var first error
+	for i, p := range places {
+		wg.Go(func() {
+			if err := f(ctx, i, p); err != nil {
+				once.Do(func() { first = err })
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	return first
+}
+
+// spread calls f with the rows that each place has, side by side; rows whose shard does not exist are left out.
+func (tx *Tx) spread(ctx context.Context, n int, shardOf func(i int) int, f func(ctx context.Context, p place, rows []int32) error) error {
+	if n == 0 {
+		return nil
+	}
+	byShard := make([][]int32, tx.g.shards)
+	for i := range n {
+		if no := shardOf(i); no < tx.g.shards {
+			byShard[no] = append(byShard[no], int32(i))
+		}
+	}
+	if !tx.clean() {
+		return f(ctx, tx.all(), slices.Concat(byShard...))
+	}
+	var places []place
+	var rows [][]int32
+	for no, r := range byShard {
+		if len(r) > 0 {
+			places, rows = append(places, tx.shard(no)), append(rows, r)
+		}
+	}
+	if len(places) == 0 {
+		return nil
+	}
+	return parallel(ctx, places, func(ctx context.Context, i int, p place) error { return f(ctx, p, rows[i]) })
+}
+
+// vertices is spread for rows that name vertices.
+func (tx *Tx) vertices(ctx context.Context, ids []graph.VertexID, f func(ctx context.Context, p place, ids []byte, rows []int32) error) error {
+	return tx.spread(ctx, len(ids), func(i int) int { return ids[i].Shard() }, func(ctx context.Context, p place, rows []int32) error {
+		some := make([]graph.VertexID, len(rows))
+		for j, i := range rows {
+			some[j] = ids[i]
+		}
+		return f(ctx, p, appendIDs(nil, some), rows)
+	})
+}
+
+// edges is spread for rows that name edges, by their sources.
+func (tx *Tx) edges(ctx context.Context, edges []graph.Edge, f func(ctx context.Context, p place, edges []byte, rows []int32) error) error {
+	return tx.spread(ctx, len(edges), func(i int) int { return edges[i].Src.Shard() }, func(ctx context.Context, p place, rows []int32) error {
+		some := make([]graph.Edge, len(rows))
+		for j, i := range rows {
+			some[j] = edges[i]
+		}
+		return f(ctx, p, appendEdges(nil, some), rows)
+	})
+}
+
+// Counts implements shard.Tx. If the leader is lost, the transaction is: then these are the last ones that are known.
+func (tx *Tx) Counts() *graph.Counts {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if tx.counts != nil {
+		return tx.counts
+	}
+	err := again(context.Background(), leaderName, func(ctx context.Context) error {
+		r, err := tx.g.s.lead.Count(ctx, &pb.CountRequest{Graph: tx.g.name, Tx: tx.id})
+		if err == nil {
+			tx.counts = decodeCounts(r.GetCounts())
+		}
+		return err
+	})
+	if err != nil {
+		tx.failed = err
+		return &graph.Counts{}
+	}
+	return tx.counts
+}
+
+// Commit implements shard.Tx. An error of the kind Unavailable leaves open whether the changes were committed.
+func (tx *Tx) Commit(ctx context.Context) error {
+	if tx.ended.Load() {
+		return misuse("the transaction has ended")
+	}
+	defer tx.Rollback()
+	if !tx.wrote.Load() {
+		return nil
+	}
+	tx.mu.Lock()
+	err := tx.failed
+	tx.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	_, err = tx.g.s.lead.Commit(ctx, &pb.CommitRequest{Graph: tx.g.name, Tx: tx.id})
+	err, lost := fromStatus(ctx, leaderName, err)
+	if lost {
+		return unavailable("CommitUnknown", "the leader was lost while it committed the transaction, which may have come to pass", err)
+	}
+	return err
+}
+
+// Rollback implements shard.Tx.
+func (tx *Tx) Rollback() {
+	if !tx.ended.Swap(true) {
+		tx.stop()
+	}
+}
+
+// writable says why the transaction cannot write.
+func (tx *Tx) writable() error {
+	switch {
+	case tx.ended.Load():
+		return misuse("the transaction has ended")
+	case tx.mode == shard.Read:
+		return misuse("a write in a transaction that only reads")
+	}
+	return nil
+}
+
+// intern numbers a name.
+func (tx *Tx) intern(r *pb.InternRequest) (uint32, error) {
+	if err := tx.writable(); err != nil {
+		return 0, err
+	}
+	r.Graph, r.Tx, r.Known = tx.g.name, tx.id, tx.g.state.Load().state
+	id := uint32(0)
+	err := again(context.Background(), leaderName, func(ctx context.Context) error {
+		a, err := tx.g.s.lead.Intern(ctx, r)
+		id = a.GetId()
+		tx.g.learn(a.GetCatalog())
+		return err
+	})
+	return id, err
+}
+
+// Label implements shard.Tx.
+func (tx *Tx) Label(name string) (graph.LabelID, error) {
+	if id, ok := tx.g.Label(name); ok && tx.writable() == nil {
+		return id, nil
+	}
+	id, err := tx.intern(&pb.InternRequest{Name: &pb.InternRequest_Label{Label: name}})
+	return graph.LabelID(id), err
+}
+
+// Type implements shard.Tx.
+func (tx *Tx) Type(name string) (graph.TypeID, error) {
+	if id, ok := tx.g.Type(name); ok && tx.writable() == nil {
+		return id, nil
+	}
+	id, err := tx.intern(&pb.InternRequest{Name: &pb.InternRequest_Type{Type: name}})
+	return graph.TypeID(id), err
+}
+
+// Prop implements shard.Tx.
+func (tx *Tx) Prop(name string) (graph.PropID, error) {
+	if id, ok := tx.g.Prop(name); ok && tx.writable() == nil {
+		return id, nil
+	}
+	id, err := tx.intern(&pb.InternRequest{Name: &pb.InternRequest_Prop{Prop: name}})
+	return graph.PropID(id), err
+}
+
+// LabelSet implements shard.Tx.
+func (tx *Tx) LabelSet(labels []graph.LabelID) (graph.LabelSet, error) {
+	sorted := slices.Clone(labels)
+	slices.Sort(sorted)
+	sorted = slices.Compact(sorted)
+	for set, have := range tx.g.state.Load().labels {
+		if set >= int(graph.NoLabels) && slices.Equal(have, sorted) && tx.writable() == nil {
+			return graph.LabelSet(set), nil
+		}
+	}
+	id, err := tx.intern(&pb.InternRequest{Name: &pb.InternRequest_Set{Set: &pb.LabelSet{Members: numbers[uint32](sorted)}}})
+	return graph.LabelSet(id), err
+}
+
+// Apply implements shard.Tx.
+func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
+	if err := tx.check(ctx); err != nil {
+		return err
+	}
+	if err := tx.writable(); err != nil {
+		return err
+	}
+	if len(ms) == 0 {
+		return nil
+	}
+	r, err := encodeMutations(ms)
+	if err != nil {
+		return err
+	}
+	r.Graph, r.Tx, r.Known = tx.g.name, tx.id, tx.g.state.Load().state
+	tx.wrote.Store(true)
+	tx.mu.Lock()
+	tx.counts = nil
+	tx.mu.Unlock()
+	a, err := tx.g.s.lead.Mutate(ctx, r)
+	if err != nil {
+		err, _ = fromStatus(ctx, leaderName, err)
+		return err
+	}
+	tx.g.learn(a.GetCatalog())
+	vertices, err := parseIDs([]graph.VertexID(nil), a.GetVertices())
+	if err != nil {
+		return err
+	}
+	edges, err := parseIDs([]graph.EdgeID(nil), a.GetEdges())
+	if err != nil {
+		return err
+	}
+	for i := range ms {
+		switch m := &ms[i]; {
+		case m.Op == shard.CreateVertex && len(vertices) > 0:
+			m.Vertex, vertices = vertices[0], vertices[1:]
+		case m.Op == shard.CreateEdge && len(edges) > 0:
+			m.Edge.ID, edges = edges[0], edges[1:]
+		case m.Op == shard.CreateVertex || m.Op == shard.CreateEdge:
+			return errCodec
+		}
+	}
+	return nil
+}

@@ -1,0 +1,220 @@
+package remote
+
+import (
+	"context"
+	"slices"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
+)
+
+var _ shard.Tx = (*Tx)(nil)
+
+// index gives an index that may be read, over vertices, or a bare id space, or over edges of a type.
+func (tx *Tx) index(id graph.IndexID, edges bool) (*pb.Index, graph.TypeID, error) {
+	for _, c := range []*catalog{tx.g.state.Load(), tx.names} {
+		for _, ix := range c.indexes {
+			if ix.ID != id || edges != (ix.Type != "") || !ix.Indexed {
+				continue
+			}
+			if !slices.Contains(tx.online, uint32(id)) {
+				return nil, 0, unavailable("IndexOffline", "the index "+ix.Name+" is being built", nil)
+			}
+			t, _ := tx.g.Type(ix.Type)
+			return &pb.Index{Id: uint32(id), Unique: ix.Unique, Width: uint32(max(1, len(ix.Props)))}, t, nil
+		}
+	}
+	return nil, 0, misuse("there is no such index %d", id)
+}
+
+// everywhere gives the places where all of an index is.
+func (tx *Tx) everywhere() []place {
+	if !tx.clean() {
+		return []place{tx.all()}
+	}
+	places := make([]place, tx.g.shards)
+	for no := range places {
+		places[no] = tx.shard(no)
+	}
+	return places
+}
+
+// lookup calls f with the owners of each tuple of values, and gives how many there were before each and at the end.
+func (tx *Tx) lookup(ctx context.Context, ix *pb.Index, vals []graph.Value, offsets []int, f func(o local.Owner)) ([]int, error) {
+	if err := tx.check(ctx); err != nil {
+		return offsets, err
+	}
+	width := int(ix.GetWidth())
+	if len(vals)%width != 0 {
+		return offsets, misuse("the keys of a seek are no whole tuples")
+	}
+	n := len(vals) / width
+	// What cannot be stored is in no entry.
+	keys := slices.Clone(vals)
+	for i := range keys {
+		if _, err := appendValues(nil, keys[i:i+1]); err != nil {
+			keys[i] = graph.Value{}
+			keys[i-i%width] = graph.Value{}
+		}
+	}
+	b, err := appendValues(nil, keys)
+	if err != nil {
+		return offsets, err
+	}
+	places := tx.everywhere()
+	type answer struct {
+		counts []uint32
+		owners []local.Owner
+	}
+	answers := make([]answer, len(places))
+	err = parallel(ctx, places, func(ctx context.Context, i int, p place) error {
+		return again(ctx, p.who, func(ctx context.Context) error {
+			a, err := p.c.Seek(ctx, &pb.SeekRequest{Cut: p.cut, Index: ix, Values: b})
+			if err != nil {
+				return err
+			}
+			answers[i].counts = a.GetCounts()
+			answers[i].owners, err = owners(a.GetOwners())
+			if err == nil && len(answers[i].counts) != n {
+				err = errCodec
+			}
+			return err
+		})
+	})
+	if err != nil {
+		return offsets, err
+	}
+	offsets = append(offsets, 0)
+	total := 0
+	var some []local.Owner
+	for k := range n {
+		some = some[:0]
+		for i := range answers {
+			a := &answers[i]
+			m := int(a.counts[k])
+			if m > len(a.owners) {
+				return offsets, errCodec
+			}
+			some, a.owners = append(some, a.owners[:m]...), a.owners[m:]
+		}
+		slices.SortFunc(some, func(a, b local.Owner) int {
+			return local.Entry{Owner: a}.Compare(local.Entry{Owner: b})
+		})
+		for _, o := range some {
+			f(o)
+		}
+		total += len(some)
+		offsets = append(offsets, total)
+	}
+	return offsets, nil
+}
+
+// Seek implements shard.Tx.
+func (tx *Tx) Seek(ctx context.Context, index graph.IndexID, vals []graph.Value, res *shard.Found) error {
+	ix, _, err := tx.index(index, false)
+	if err != nil {
+		return err
+	}
+	res.IDs = res.IDs[:0]
+	res.Offsets, err = tx.lookup(ctx, ix, vals, res.Offsets[:0], func(o local.Owner) { res.IDs = append(res.IDs, o.Vertex) })
+	return err
+}
+
+// SeekEdges implements shard.Tx.
+func (tx *Tx) SeekEdges(ctx context.Context, index graph.IndexID, vals []graph.Value, res *shard.FoundEdges) error {
+	ix, t, err := tx.index(index, true)
+	if err != nil {
+		return err
+	}
+	res.Edges = res.Edges[:0]
+	res.Offsets, err = tx.lookup(ctx, ix, vals, res.Offsets[:0], func(o local.Owner) { res.Edges = append(res.Edges, edgeOf(o, t)) })
+	return err
+}
+
+func edgeOf(o local.Owner, t graph.TypeID) graph.Edge {
+	return graph.Edge{ID: o.Edge, Src: o.Vertex, Dst: o.Dst, Type: t}
+}
+
+// entries gives the next room entries of a range.
+func (tx *Tx) entries(ctx context.Context, ix *pb.Index, r shard.Range, cursor *[]byte, room int) ([]local.Entry, error) {
+	if err := tx.check(ctx); err != nil {
+		return nil, err
+	}
+	if room == 0 {
+		room = graph.BatchSize
+	}
+	room = min(room, maxRoom)
+	equal, err := appendValues(nil, r.Equal)
+	bounds, berr := appendValues(nil, []graph.Value{r.Lo, r.Hi})
+	if err != nil || berr != nil {
+		*cursor = nil // what cannot be stored is in no entry
+		return nil, nil
+	}
+	places := tx.everywhere()
+	answers := make([][]local.Entry, len(places))
+	more := make([]bool, len(places))
+	err = parallel(ctx, places, func(ctx context.Context, i int, p place) error {
+		q := &pb.SeekRangeRequest{
+			Cut: p.cut, Index: ix, Equal: equal, Bounds: bounds, LoOpen: r.LoOpen, HiOpen: r.HiOpen, Prefix: r.Prefix, Cursor: *cursor, Room: uint32(room),
+		}
+		return again(ctx, p.who, func(ctx context.Context) error {
+			a, err := p.c.SeekRange(ctx, q)
+			if err != nil {
+				return err
+			}
+			os, err := owners(a.GetOwners())
+			if err != nil || len(os) != len(a.GetTuples()) {
+				return errCodec
+			}
+			answers[i], more[i] = make([]local.Entry, len(os)), a.GetMore()
+			for k, o := range os {
+				answers[i][k] = local.Entry{Tuple: a.GetTuples()[k], Owner: o}
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Concat(answers...)
+	if len(places) > 1 {
+		slices.SortFunc(all, local.Entry.Compare)
+	}
+	rest := slices.Contains(more, true)
+	if len(all) > room {
+		all, rest = all[:room], true
+	}
+	*cursor = nil
+	if rest {
+		*cursor = all[len(all)-1].Cursor()
+	}
+	return all, nil
+}
+
+// SeekRange implements shard.Tx.
+func (tx *Tx) SeekRange(ctx context.Context, index graph.IndexID, r shard.Range, cursor *[]byte, dst []graph.VertexID) ([]graph.VertexID, error) {
+	ix, _, err := tx.index(index, false)
+	if err != nil {
+		return dst, err
+	}
+	some, err := tx.entries(ctx, ix, r, cursor, cap(dst)-len(dst))
+	for _, e := range some {
+		dst = append(dst, e.Owner.Vertex)
+	}
+	return dst, err
+}
+
+// SeekEdgeRange implements shard.Tx.
+func (tx *Tx) SeekEdgeRange(ctx context.Context, index graph.IndexID, r shard.Range, cursor *[]byte, dst []graph.Edge) ([]graph.Edge, error) {
+	ix, t, err := tx.index(index, true)
+	if err != nil {
+		return dst, err
+	}
+	some, err := tx.entries(ctx, ix, r, cursor, cap(dst)-len(dst))
+	for _, e := range some {
+		dst = append(dst, edgeOf(e.Owner, t))
+	}
+	return dst, err
+}
