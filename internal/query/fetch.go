@@ -168,6 +168,10 @@ type fetchRun struct {
 	programs *fetchPrograms
 }
 
+// passAfter is the number of rows after which a list is taken for one that passes by: a table that is read as a whole does
+// not drive out of the caches what others read again and again.
+const passAfter = 64 << 10
+
 func (r *fetchRun) Catalog() graph.Catalog { return r.g }
 
 func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]graph.Value, sink func(*graph.Batch) error) error {
@@ -180,10 +184,15 @@ func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]gra
 		return err
 	}
 	defer rows.Close()
-	for {
+	for n := 0; ; {
 		b, err := rows.Next(ctx)
 		if b == nil || err != nil {
 			return err
+		}
+		if n += b.N; n > passAfter && n-b.N <= passAfter {
+			if p, ok := r.tx.(shard.Passer); ok {
+				p.Pass()
+			}
 		}
 		r.q.rows.Add(int64(b.N))
 		if err := sink(b); err != nil {

@@ -64,6 +64,10 @@ const (
 	WriteExclusive
 )
 
+// Passer is a Tx that can be told that the properties it reads from now on will hardly be read again soon, so that its
+// caches, which serve as before, are not filled with them.
+type Passer interface{ Pass() }
+
 // Tx reads one consistent cut of a graph and, in Write mode, sees its own writes. A Tx is used by one goroutine at a
 // time for writing; its reads may run side by side. Values and ids that it hands out are valid until it ends.
 //

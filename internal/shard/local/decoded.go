@@ -325,6 +325,13 @@ func (tx *Tx) openColumns() []cache.ColumnView {
 	return d.columns
 }
 
+// Pass implements shard.Passer.
+func (tx *Tx) Pass() {
+	for no, v := 0, tx.openColumns(); no < len(v); no++ {
+		v[no].Pass()
+	}
+}
+
 // closeDecoded ends the views that last as long as the transaction.
 func (tx *Tx) closeDecoded() {
 	for no := range tx.decoded.columns {

@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"sync/atomic"
+
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
@@ -100,14 +102,20 @@ type ColumnView struct {
 	decode   Decode
 	touched  *Touched
 	pin      pin
+	passing  atomic.Bool
 }
 
 // Open lets a view read; see Lists.Open. Ids that have not been given out are left to the caller, so that one that was
 // made up costs no memory. decode decodes Opaque values. Values that come out of the view are valid until Close.
 func (c *Columns) Open(v *ColumnView, seq, vertices uint64, src ColumnSource, decode Decode, touched *Touched) {
 	v.columns, v.seq, v.vertices, v.src, v.decode, v.touched = c, seq, vertices, src, decode, touched
+	v.passing.Store(false)
 	c.cache.columns.enter(&v.pin)
 }
+
+// Pass says that what the view reads from now on will hardly be read again soon: what is cached serves, and nothing more
+// is taken in.
+func (v *ColumnView) Pass() { v.passing.Store(true) }
 
 // Close ends the view.
 func (v *ColumnView) Close() { v.columns.cache.leave(&v.columns.cache.columns, &v.pin) }
@@ -126,7 +134,7 @@ func (v *ColumnView) segment(t *table[Column, valueEntry], prop graph.PropID, bl
 		c.hits.Add(1)
 		return seg, nil
 	}
-	if v.src == nil || !s.due(c, n, columnCredit, columnCreditCrowded) {
+	if v.src == nil || v.passing.Load() || !s.due(c, n, columnCredit, columnCreditCrowded) {
 		c.misses.Add(1)
 		return nil, nil
 	}
