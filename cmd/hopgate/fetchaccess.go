@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 
+	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/fetch"
 )
 
@@ -24,5 +27,16 @@ func fetchRules(path string) (*fetch.Rules, error) {
 	return rules, nil
 }
 
-// fetchCaller gives who fetches. Nobody is known where no tokens are asked for.
-func fetchCaller(context.Context, string) fetch.Caller { return fetch.Caller{} }
+// fetchCaller gives who fetches: the name of a token is the key of the caller's vertex, a number where it reads as one.
+// Where no tokens are asked for, nobody is known.
+func fetchCaller(ctx context.Context, graphName string) fetch.Caller {
+	id := access.Caller(ctx)
+	if id == nil || id.Name == "" {
+		return fetch.Caller{}
+	}
+	c := fetch.Caller{ID: graph.StringValue(id.Name), Admin: id.In(graphName) >= access.Admin}
+	if n, err := strconv.ParseInt(id.Name, 10, 64); err == nil {
+		c.ID = graph.IntValue(n)
+	}
+	return c
+}
