@@ -1,0 +1,117 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// TestPeersDeath kills a shard's process, or the writer's, before and after each change that a commit over two shards makes
+// in the other process. The commit is there as a whole or not at all, and it is there if it was acknowledged.
+func TestPeersDeath(t *testing.T) {
+	for _, dies := range []string{"shard", "writer"} {
+		for _, when := range []string{"before", "after"} {
+			for step, fired := 1, true; fired; step++ {
+				t.Run(fmt.Sprintf("%s/%s/%d", dies, when, step), func(t *testing.T) { fired = peersDeath(t, dies, when, step) })
+			}
+		}
+	}
+}
+
+func peersDeath(t *testing.T, dies, when string, step int) (fired bool) {
+	ctx := context.Background()
+	opts := Options{Dir: "data", FS: vfs.NewMem(), Shards: 2, ValueThreshold: 64, Tuning: Tuning{PlaceBlock: 1, FoldRecords: -1}}
+	n := newNeighbours(t, opts)
+	defer n.close()
+	opts.Peers = n.writer()
+	old := opts.Peers
+	s, err := Open(opts)
+	require.NoError(t, err)
+	begin := func() shard.Tx {
+		g, err := s.Graph(DefaultGraph)
+		require.NoError(t, err)
+		tx, err := g.Begin(ctx, shard.Write)
+		require.NoError(t, err)
+		return tx
+	}
+	tx := begin()
+	kind, err := tx.Type("T")
+	require.NoError(t, err)
+	text, err := tx.Prop("text")
+	require.NoError(t, err)
+	ends := []shard.Mutation{{Op: shard.CreateVertex}, {Op: shard.CreateVertex}}
+	require.NoError(t, tx.Apply(ctx, ends))
+	require.NoError(t, tx.Commit(ctx))
+	require.NotEqual(t, ends[0].Vertex.Shard(), ends[1].Vertex.Shard())
+
+	calls := 0
+	hook := func(no int) error {
+		if calls++; calls != step {
+			return nil
+		}
+		fired = true
+		if dies == "shard" {
+			n.kill(no)
+			return nil
+		}
+		return errors.New("the writer is dead")
+	}
+	if when == "before" {
+		n.before = hook
+	} else {
+		n.after = hook
+	}
+	tx = begin()
+	edges := make([]shard.Mutation, 2)
+	for i := range edges {
+		edges[i] = shard.Mutation{
+			Op: shard.CreateEdge, Edge: graph.Edge{Src: ends[i].Vertex, Dst: ends[1-i].Vertex, Type: kind},
+			Props: []graph.Property{{ID: text, Value: graph.StringValue(strings.Repeat("x", 100))}},
+		}
+	}
+	require.NoError(t, tx.Apply(ctx, edges))
+	committed := tx.Commit(ctx)
+	n.before, n.after = nil, nil
+	if dies == "shard" || !fired {
+		require.NoError(t, committed)
+	}
+	if dies == "writer" {
+		require.Equal(t, fired, committed != nil)
+		_ = s.Close()
+		opts.Peers = n.writer()
+		s, err = Open(opts)
+		require.NoError(t, err)
+		err = (&neighbour{old.(*writer), DefaultGraph, 1}).Apply(&storage.Changed{Version: 1 << 40})
+		require.ErrorIs(t, err, storage.ErrFenced)
+	}
+	g, err := s.Graph(DefaultGraph)
+	require.NoError(t, err)
+	read, err := g.Begin(ctx, shard.Read)
+	require.NoError(t, err)
+	want := read.Counts().Edges
+	if committed == nil {
+		require.Equal(t, uint64(2), want)
+	}
+	for _, dir := range []graph.Direction{graph.Out, graph.In} {
+		var res shard.Neighbours
+		err := read.Expand(ctx, &shard.Expand{Sources: []graph.VertexID{min(ends[0].Vertex, ends[1].Vertex), max(ends[0].Vertex, ends[1].Vertex)}, Dir: dir, Edges: true, Props: []graph.PropID{text}}, &res)
+		require.NoError(t, err)
+		require.Len(t, res.Targets, int(want))
+		for _, v := range res.Props[0] {
+			require.Len(t, v.Str(), 100)
+		}
+	}
+	require.Contains(t, []uint64{0, 2}, want)
+	read.Rollback()
+	require.NoError(t, s.Close())
+	return fired
+}
