@@ -43,6 +43,10 @@ type Config struct {
 	MaxRows        int64         // of a result; 0: no limit
 	MaxVisits      int64         // edges that a query visits; 0: no limit
 	MaxRequest     Bytes         // of a request's body
+	MaxQueries     int           // requests that run at one time; 0: no limit
+	MaxUserQueries int           // of them, those of one caller; 0: no limit
+	MaxQueue       int           // requests that wait until they may run
+	QueueTimeout   time.Duration // of their wait; 0: none
 	FetchAccess    string        // YAML file of who may fetch what; "": everybody everything
 	PlanCache      int           // prepared plans that are kept
 	SlowLog        int           // slow statements that are kept
@@ -66,7 +70,8 @@ type Config struct {
 func Default() Config {
 	c := Config{
 		DataDir: "./hopgate-data", HTTP: "127.0.0.1:8080", GRPC: "127.0.0.1:9090", Admin: "127.0.0.1:6060",
-		CacheMode: "block", ValueThreshold: 1 << 10, Shards: 1, DrainTimeout: 10 * time.Second, TxIdleTimeout: 30 * time.Second, MaxRequest: 64 << 20, PlanCache: 1024, SlowLog: 128,
+		CacheMode: "block", ValueThreshold: 1 << 10, Shards: 1, DrainTimeout: 10 * time.Second, TxIdleTimeout: 30 * time.Second, MaxRequest: 64 << 20,
+		MaxQueries: 128, MaxUserQueries: 64, MaxQueue: 1024, QueueTimeout: 10 * time.Second, PlanCache: 1024, SlowLog: 128,
 		OIDCRoles: "roles", LogFormat: "text", LogLevel: "info",
 	}
 	c.Fetch.EnsureDefaults()
@@ -102,6 +107,10 @@ func (c *Config) settings() []setting {
 		{"max-rows", "rows of a result; 0 is no limit", (*long)(&c.MaxRows)},
 		{"max-visits", "edges that a query visits; 0 is no limit", (*long)(&c.MaxVisits)},
 		{"max-request", "size of a request", &c.MaxRequest},
+		{"max-queries", "statements, fetches and traversals that run at one time; 0 is no limit", (*whole)(&c.MaxQueries)},
+		{"max-user-queries", "of them, those of one caller that a token names; 0 is no limit", (*whole)(&c.MaxUserQueries)},
+		{"max-queue", "requests that wait until they may run, of which one caller has at most half; more are refused", (*whole)(&c.MaxQueue)},
+		{"queue-timeout", "time after which a request that waits is refused; 0 is none", (*duration)(&c.QueueTimeout)},
 		{"plan-cache", "prepared plans that are kept", (*whole)(&c.PlanCache)},
 		{"slow-log", "slow statements that are kept", (*whole)(&c.SlowLog)},
 		{"fetch-access", "YAML file of access rules of fetches; empty lets everybody fetch and write everything", (*text)(&c.FetchAccess)},
@@ -280,6 +289,9 @@ func (c *Config) Validate() error {
 	}
 	if c.DrainTimeout < 0 || c.QueryTimeout < 0 || c.MaxRows < 0 || c.MaxVisits < 0 {
 		bad("drain-timeout, query-timeout, max-rows and max-visits: must not be negative")
+	}
+	if min(c.MaxQueries, c.MaxUserQueries, c.MaxQueue) < 0 || c.QueueTimeout < 0 {
+		bad("max-queries, max-user-queries, max-queue and queue-timeout: must not be negative")
 	}
 	if c.TxIdleTimeout <= 0 {
 		bad("tx-idle-timeout: must be above 0, is %v", c.TxIdleTimeout)

@@ -22,6 +22,7 @@ const (
 	KindDenied      Kind = 9 // not allowed
 
 	KindUnauthenticated Kind = 10 // nobody knows who asks
+	KindBusy            Kind = 11 // too much is asked at one time; try again later
 )
 
 // The openCypher error phases.

@@ -39,6 +39,8 @@ type Options struct {
 	ImportDir string
 	// Audit takes who has changed what, or was not let; default nil, nobody.
 	Audit *access.Audit
+	// Admission bounds how many requests run at one time; default no limit.
+	Admission Admission
 	// Fetch bounds what a JSON-array fetch may ask for.
 	Fetch fetch.Limits
 }
@@ -63,6 +65,9 @@ func (o *Options) Validate() error {
 	if o.QueryBytes < 0 || o.MaxRows < 0 || o.MaxVisits < 0 {
 		errs = append(errs, errors.New("query: the limits of memory, rows and visits must not be negative"))
 	}
+	if a := o.Admission; min(a.Running, a.PerCaller, a.Queue) < 0 || a.Wait < 0 {
+		errs = append(errs, errors.New("query: the limits of requests that run and wait must not be negative"))
+	}
 	return errors.Join(errs...)
 }
 
@@ -74,6 +79,7 @@ type Engine struct {
 	fetches fetchCache
 	procs   *procedures
 	running registry
+	gate    gate
 	slow    slowLog
 	metrics Metrics
 }
@@ -86,6 +92,7 @@ func New(store shard.Store, opt Options) *Engine {
 	e.procs = newProcedures()
 	e.register()
 	e.slow.size = opt.SlowLogSize
+	e.gate.limits = opt.Admission
 	return e
 }
 
@@ -126,6 +133,9 @@ func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error
 
 // query does the work of Query for a request that is in the list of those that run.
 func (e *Engine) query(ctx context.Context, q *Running, start time.Time, req Request) (res *Result, err error) {
+	if err := e.admit(ctx, q); err != nil {
+		return nil, err
+	}
 	g, err := e.store.Graph(q.Graph)
 	if err != nil {
 		return nil, err

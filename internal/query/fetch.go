@@ -64,6 +64,9 @@ func (r *FetchRequest) text() string {
 
 // fetch runs a request over one transaction. An error beside a result that has not begun is still to be written.
 func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w io.Writer) (res fetch.Result, err error) {
+	if err := e.admit(ctx, q); err != nil {
+		return res, err
+	}
 	r, err := fetch.Parse(req.Method, req.Body, e.opt.Fetch)
 	if err != nil {
 		return res, err

@@ -22,13 +22,14 @@ type Running struct {
 	Start     time.Time // of the statement, or of the explicit transaction
 	Caller    string    // who asks, "" where nobody is asked who they are
 
-	action string // what the audit log calls it; "" if it is not to be there
-	quiet  bool   // neither counted nor kept in the slow log
-	rows   atomic.Int64
-	cancel context.CancelCauseFunc
-	timer  context.CancelFunc
-	tx     *Running // of a statement in an explicit transaction: the transaction's own entry
-	idle   bool     // an explicit transaction's own entry
+	action   string // what the audit log calls it; "" if it is not to be there
+	quiet    bool   // neither counted, bounded nor kept in the slow log
+	admitted bool   // it is to leave the gate
+	rows     atomic.Int64
+	cancel   context.CancelCauseFunc
+	timer    context.CancelFunc
+	tx       *Running // of a statement in an explicit transaction: the transaction's own entry
+	idle     bool     // an explicit transaction's own entry
 }
 
 // Rows is the number of rows given so far.
@@ -202,6 +203,9 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 		err = ended(ctx, err)
 	}
 	e.running.end(q)
+	if q.admitted {
+		e.gate.leave(q.Caller)
+	}
 	elapsed := time.Since(start)
 	if q.quiet {
 		return err

@@ -130,6 +130,9 @@ func (t *Transaction) Run(ctx context.Context, req Request) (res *Result, err er
 }
 
 func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req Request) (*Result, error) {
+	if err := t.e.admit(ctx, q); err != nil {
+		return nil, err
+	}
 	p, err := t.prepare(ctx, req.Statement)
 	if err != nil {
 		return nil, err

@@ -5,10 +5,12 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/hopgate/hopgate/internal/graph"
 )
@@ -30,6 +32,17 @@ var transports = map[graph.Kind]struct {
 	graph.KindDenied:      {http.StatusForbidden, codes.PermissionDenied},
 
 	graph.KindUnauthenticated: {http.StatusUnauthorized, codes.Unauthenticated},
+	graph.KindBusy:            {http.StatusTooManyRequests, codes.ResourceExhausted},
+}
+
+// retryAfter is when whoever is told to try again later may do so.
+const retryAfter = time.Second
+
+// askLater tells a client of HTTP when to try again, if the status says that it may.
+func askLater(w http.ResponseWriter, status int) {
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", strconv.Itoa(int(retryAfter/time.Second)))
+	}
 }
 
 // statusOf gives the HTTP status that fits an error.
@@ -126,6 +139,11 @@ func grpcError(err error) error {
 	}
 	if with, err := st.WithDetails(info); err == nil {
 		st = with
+	}
+	if e.Kind == graph.KindBusy || e.Kind == graph.KindUnavailable {
+		if with, err := st.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(retryAfter)}); err == nil {
+			st = with
+		}
 	}
 	return st.Err()
 }

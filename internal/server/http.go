@@ -142,9 +142,7 @@ func writeJSON(w http.ResponseWriter, media string, status int, body []byte) {
 
 // writeError answers with an error alone.
 func writeError(w http.ResponseWriter, media string, status int, err error) {
-	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "1")
-	}
+	askLater(w, status)
 	b := appendError([]byte(`{"errors":[`), err)
 	writeJSON(w, media, status, append(b, "]}\n"...))
 }

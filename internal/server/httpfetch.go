@@ -113,6 +113,7 @@ func (f *fetchWriter) finish(code int) {
 	if status == http.StatusProxyAuthRequired {
 		status = http.StatusUnauthorized // the protocol's 407 is not that of a proxy
 	}
+	askLater(f.w, code)
 	f.w.Header().Set("Content-Type", mediaFetch)
 	f.w.Header().Set("Content-Length", strconv.Itoa(len(f.buf)))
 	f.w.WriteHeader(status)

@@ -11,7 +11,7 @@ import (
 var kindNames = map[graph.Kind]string{
 	graph.KindInternal: "internal", graph.KindInvalid: "invalid", graph.KindNotFound: "not_found", graph.KindExists: "exists",
 	graph.KindBudget: "budget", graph.KindDeadline: "deadline", graph.KindUnavailable: "unavailable", graph.KindCorrupt: "corrupt",
-	graph.KindConflict: "conflict", graph.KindDenied: "denied",
+	graph.KindConflict: "conflict", graph.KindDenied: "denied", graph.KindUnauthenticated: "unauthenticated", graph.KindBusy: "busy",
 }
 
 // engine publishes the counters of a query engine.
@@ -19,6 +19,7 @@ type engine struct {
 	e                                              *query.Engine
 	statements, seconds, rows, plans, cached, live *prometheus.Desc
 	transactions, open, conflicts, retries         *prometheus.Desc
+	queued, refused                                *prometheus.Desc
 }
 
 func newEngine(e *query.Engine) *engine {
@@ -34,13 +35,15 @@ func newEngine(e *query.Engine) *engine {
 		transactions: d("hopgate_transactions_total", "Explicit transactions that have ended, by outcome.", []string{"outcome"}, nil),
 		open:         d("hopgate_transactions_open", "Explicit transactions that are open.", nil, nil),
 		conflicts:    d("hopgate_transaction_conflicts_total", "Transactions that could not be committed beside others.", nil, nil),
+		queued:       d("hopgate_statements_queued", "Statements and fetches that wait to be let in.", nil, nil),
+		refused:      d("hopgate_statements_refused_total", "Statements and fetches that were not let in, by reason.", []string{"reason"}, nil),
 		retries:      d("hopgate_transaction_retries_total", "Statements that were run again after a conflict.", nil, nil),
 	}
 }
 
 // Describe sends the descriptions.
 func (c *engine) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.statements, c.seconds, c.rows, c.plans, c.cached, c.live, c.transactions, c.open, c.conflicts, c.retries} {
+	for _, d := range []*prometheus.Desc{c.statements, c.seconds, c.rows, c.plans, c.cached, c.live, c.transactions, c.open, c.conflicts, c.retries, c.queued, c.refused} {
 		ch <- d
 	}
 }
@@ -68,7 +71,11 @@ func (c *engine) Collect(ch chan<- prometheus.Metric) {
 	counter(c.plans, m.PlanHits.Load(), "hit")
 	counter(c.plans, m.PlanMisses.Load(), "miss")
 	ch <- prometheus.MustNewConstMetric(c.cached, prometheus.GaugeValue, float64(c.e.Plans()))
-	ch <- prometheus.MustNewConstMetric(c.live, prometheus.GaugeValue, float64(c.e.ActiveQueries()))
+	load := c.e.Load()
+	ch <- prometheus.MustNewConstMetric(c.live, prometheus.GaugeValue, float64(load.Running))
+	ch <- prometheus.MustNewConstMetric(c.queued, prometheus.GaugeValue, float64(load.Queued))
+	counter(c.refused, load.Refused[query.QueueFull], "queue_full")
+	counter(c.refused, load.Refused[query.QueueTimeout], "queue_timeout")
 	ended, committed := m.TxEnded.Load(), m.TxCommitted.Load()
 	counter(c.transactions, committed, "committed")
 	counter(c.transactions, ended-min(ended, committed), "rolled_back")

@@ -93,7 +93,7 @@ func codeOf(g *graph.Error) int {
 		return CodeBudget
 	case graph.KindDeadline:
 		return CodeTimeout
-	case graph.KindUnavailable:
+	case graph.KindUnavailable, graph.KindBusy:
 		return CodeBusy
 	case graph.KindDenied:
 		return CodeNoRight

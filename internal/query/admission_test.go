@@ -1,0 +1,171 @@
+package query
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/oracle"
+)
+
+func as(name string) context.Context {
+	return access.WithIdentity(context.Background(), &access.Identity{Name: name, Every: access.Writer})
+}
+
+// busyEngine is an engine in which one request runs until end is called.
+func busyEngine(t *testing.T, a Admission) (e *Engine, end func()) {
+	store := oracle.New(1)
+	require.NoError(t, store.CreateGraph(context.Background(), DefaultGraph))
+	e = New(store, Options{Admission: a})
+	res, err := e.Query(as("ann"), Request{Statement: "RETURN 1"})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		res.Close()
+		require.Equal(t, 0, e.Load().Running)
+		require.Equal(t, 0, e.Load().Queued)
+		require.Empty(t, e.gate.callers)
+	})
+	return e, res.Close
+}
+
+func requireBusy(t *testing.T, err error, setting string) {
+	t.Helper()
+	require.ErrorContains(t, err, setting)
+	require.Equal(t, graph.KindBusy, graph.AsError(err).Kind)
+	require.Equal(t, "Neo.TransientError.Request.NoThreadsAvailable", code(err))
+}
+
+// Whatever runs a statement takes a place, and gives it back.
+func TestAdmissionOfAll(t *testing.T) {
+	e, end := busyEngine(t, Admission{Running: 1})
+	ctx := context.Background()
+	_, err := e.rows(Request{Statement: "RETURN 1"})
+	requireBusy(t, err, "max-queries")
+	answer, err := e.Fetch(ctx, FetchRequest{Method: "get", Body: []byte("{}")}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, 429, answer)
+	tx, err := e.Begin(ctx, TxOptions{})
+	require.NoError(t, err)
+	_, err = tx.Run(ctx, Request{Statement: "RETURN 1"})
+	requireBusy(t, err, "max-queue")
+	require.Equal(t, uint64(3), e.Load().Refused[QueueFull])
+	require.NoError(t, e.Probe(ctx), "the server's own probe is let in")
+	end()
+	tx, err = e.Begin(ctx, TxOptions{})
+	require.NoError(t, err)
+	for range 3 {
+		_, err = e.rows(Request{Statement: "RETURN 1"})
+		require.NoError(t, err)
+		_, err = e.rows(Request{Statement: "RETURN"})
+		require.Equal(t, "Neo.ClientError.Statement.SyntaxError", code(err))
+		_, err = e.Fetch(ctx, FetchRequest{Method: "get", Body: []byte("{")}, io.Discard)
+		require.NoError(t, err)
+		_, err = rowsOf(tx.Run(ctx, Request{Statement: "RETURN 1"}))
+		require.NoError(t, err)
+	}
+	require.NoError(t, tx.Commit(ctx))
+}
+
+// A request waits for its turn, for its time, until it is killed, or until its client is gone.
+func TestAdmissionQueue(t *testing.T) {
+	e, end := busyEngine(t, Admission{Running: 1, Queue: 4})
+	queued := func(n int) {
+		t.Helper()
+		require.Eventually(t, func() bool { return e.Load().Queued == n }, patience, time.Millisecond)
+	}
+	results := make(chan error, 4)
+	ask := func(ctx context.Context, timeout time.Duration) {
+		_, err := rowsOf(e.Query(ctx, Request{Statement: "RETURN 1", Timeout: timeout}))
+		results <- err
+	}
+	go ask(context.Background(), time.Millisecond)
+	require.Equal(t, graph.KindDeadline, graph.AsError(<-results).Kind)
+	ctx, cancel := context.WithCancel(context.Background())
+	go ask(ctx, 0)
+	queued(1)
+	cancel()
+	require.Equal(t, graph.KindDeadline, graph.AsError(<-results).Kind)
+	go ask(context.Background(), 0)
+	queued(1)
+	waiting := e.Running(context.Background())
+	require.True(t, e.Kill(context.Background(), waiting[len(waiting)-1].ID))
+	require.Equal(t, "Neo.ClientError.Transaction.Terminated", code(<-results))
+	for range 4 {
+		go ask(context.Background(), 0)
+	}
+	queued(4)
+	_, err := e.rows(Request{Statement: "RETURN 1"})
+	requireBusy(t, err, "max-queue")
+	end()
+	for range 4 {
+		require.NoError(t, <-results)
+	}
+}
+
+func TestAdmissionWait(t *testing.T) {
+	e, _ := busyEngine(t, Admission{Running: 1, Queue: 1, Wait: time.Millisecond})
+	_, err := e.rows(Request{Statement: "RETURN 1"})
+	requireBusy(t, err, "queue-timeout")
+	require.Equal(t, uint64(1), e.Load().Refused[QueueTimeout])
+}
+
+// A caller that has all it may have does not keep others out, neither of what runs nor of the queue.
+func TestAdmissionByCaller(t *testing.T) {
+	e, end := busyEngine(t, Admission{Running: 2, PerCaller: 1, Queue: 2})
+	waited := make(chan error, 1)
+	go func() {
+		_, err := rowsOf(e.Query(as("ann"), Request{Statement: "RETURN 1"}))
+		waited <- err
+	}()
+	require.Eventually(t, func() bool { return e.Load().Queued == 1 }, patience, time.Millisecond)
+	_, err := e.Query(as("ann"), Request{Statement: "RETURN 1"})
+	requireBusy(t, err, "max-user-queries")
+	_, err = rowsOf(e.Query(as("bob"), Request{Statement: "RETURN 1"}))
+	require.NoError(t, err)
+	end()
+	require.NoError(t, <-waited)
+}
+
+// However requests come and go, no more run than may, and in the end none is left.
+func TestAdmissionHolds(t *testing.T) {
+	g := gate{limits: Admission{Running: 5, PerCaller: 2, Queue: 20, Wait: time.Millisecond}}
+	var total atomic.Int32
+	var of [4]atomic.Int32
+	var wg sync.WaitGroup
+	var wrong atomic.Int32
+	for i := range 40 {
+		caller := i % 4
+		name := string("\x00abc"[caller : caller+1])
+		if caller == 0 {
+			name = "" // nobody in particular
+		}
+		wg.Go(func() {
+			for range 200 {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rand.IntN(2000))*time.Microsecond)
+				if g.enter(ctx, name) == nil {
+					if total.Add(1) > 5 || of[caller].Add(1) > 2 && name != "" {
+						wrong.Add(1)
+					}
+					time.Sleep(time.Duration(rand.IntN(50)) * time.Microsecond)
+					of[caller].Add(-1)
+					total.Add(-1)
+					g.leave(name)
+				}
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	require.Zero(t, wrong.Load())
+	require.Zero(t, g.running)
+	require.Empty(t, g.queue)
+	require.Empty(t, g.callers)
+}
