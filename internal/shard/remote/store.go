@@ -156,6 +156,15 @@ type counted struct {
 
 var _ shard.Graph = (*Graph)(nil)
 
+// Size implements shard.Sizer, as of the last cut that the gateway has read.
+func (g *Graph) Size() uint64 {
+	c := g.counts.Load()
+	if c == nil {
+		return 0
+	}
+	return c.counts.Vertices + c.counts.Edges
+}
+
 // learn takes a newer catalog in; nil is none.
 func (g *Graph) learn(c *pb.Catalog) {
 	if c == nil {
