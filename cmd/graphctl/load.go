@@ -25,7 +25,7 @@ type loadFlags struct {
 	nodes, relationships              []string
 	workers                           int
 	memory                            config.Bytes
-	dryRun, restart, offline          bool
+	dryRun, restart, offline, init    bool
 }
 
 func newLoad(a *app) *cobra.Command {
@@ -49,12 +49,16 @@ func newLoad(a *app) *cobra.Command {
 	f.StringArrayVar(&l.relationships, "relationships", nil, "[TYPE=]FILE[,FILE]…, as with neo4j-admin import; may be repeated")
 	f.StringVar(&l.idType, "id-type", "string", "string or integer: the ids of neo4j-admin headers that do not say")
 	f.BoolVar(&l.offline, "offline", false, "load into a data directory without a server")
+	f.BoolVar(&l.init, "init", false, "load nothing: print a mapping proposed for the files, which loads as it is")
 	f.StringVar(&l.dataDir, "data-dir", "", "the data directory of --offline")
 	return cmd
 }
 
 // load runs a load against the server.
 func (a *app) load(cmd *cobra.Command, l *loadFlags, args []string) (err error) {
+	if l.init {
+		return l.propose(cmd, args)
+	}
 	if err := l.checkOffline(); err != nil {
 		return err
 	}

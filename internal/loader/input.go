@@ -45,7 +45,7 @@ type input struct {
 // files finds what a path of a mapping names, below base: a file, or the same with or without .gz or .zst, the files
 // of a directory, or those that a pattern matches.
 func files(base, path string) ([]string, error) {
-	if path == stdin || isURL(path) {
+	if path == stdin || IsURL(path) {
 		return []string{path}, nil
 	}
 	if !filepath.IsAbs(path) {
@@ -156,7 +156,7 @@ func (t *text) Close() error {
 
 // openFile opens a file, uncompressed and in UTF-8, at an offset of that text.
 func (in *input) openFile(path string, offset int64) (_ *text, err error) {
-	if isURL(path) {
+	if IsURL(path) {
 		return in.openRemote(path, offset)
 	}
 	f, err := os.Open(path)

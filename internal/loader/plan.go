@@ -99,7 +99,7 @@ func (p *Plan) add(rules *mapping.Input, base string, pipe io.Reader) error {
 	for _, in := range inputs {
 		in.rules = rules
 		in.name = in.paths[0]
-		if isURL(in.name) {
+		if IsURL(in.name) {
 			in.name = shown(in.name)
 		} else if rel, err := filepath.Rel(base, in.name); err == nil && filepath.IsLocal(rel) {
 			in.name = filepath.ToSlash(rel)
@@ -143,7 +143,7 @@ func (in *input) begin() error {
 		if path == stdin {
 			continue
 		}
-		if isURL(path) {
+		if IsURL(path) {
 			n, err := sizeURL(path)
 			if err != nil {
 				return fmt.Errorf("%s: %w", in.rules.At(), err)
@@ -255,7 +255,7 @@ func (p *Plan) identify(m *mapping.Mapping, base string) error {
 			if in.name == stdin {
 				return nil
 			}
-			if isURL(path) {
+			if IsURL(path) {
 				part([]byte(shown(path)))
 				if err := sampleURL(h, path); err != nil {
 					return err

@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// isURL reports whether a path of an input is read by HTTP.
-func isURL(name string) bool {
+// IsURL reports whether a path of an input is read by HTTP.
+func IsURL(name string) bool {
 	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://")
 }
 
 // fileName gives the part of a path or URL that tells the format and the compression.
 func fileName(name string) string {
-	if !isURL(name) {
+	if !IsURL(name) {
 		return name
 	}
 	u, err := url.Parse(name)

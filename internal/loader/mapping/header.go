@@ -274,3 +274,15 @@ func (h *Headers) Mapping() *Mapping {
 	}
 	return h.p.m
 }
+
+// HeaderCell is a cell of a neo4j-admin header, name:type(group){options}.
+type HeaderCell struct {
+	Name, Type, Group string
+	Options           map[string]string
+}
+
+// ParseHeaderCell takes a cell of a header apart. A cell without a type has none.
+func ParseHeaderCell(cell string) HeaderCell {
+	c := parseHeaderCell(cell)
+	return HeaderCell{Name: c.name, Type: c.typ, Group: c.group, Options: c.options}
+}

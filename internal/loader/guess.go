@@ -1,0 +1,202 @@
+package loader
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/hopgate/hopgate/internal/graph/temporal"
+	"github.com/hopgate/hopgate/internal/loader/record"
+)
+
+// listMark separates the elements of lists in texts, as it does where a mapping does not say otherwise.
+const listMark = ";"
+
+// sampleColumn is a column of sampled records.
+type sampleColumn struct {
+	name   string
+	values []string // by record
+	kinds  []record.Kind
+}
+
+// add adds the value of a record; those of records before it are missing.
+func (c *sampleColumn) add(row int, text string, kind record.Kind) {
+	for len(c.values) < row {
+		c.values, c.kinds = append(c.values, ""), append(c.kinds, record.Missing)
+	}
+	if len(c.values) == row {
+		c.values, c.kinds = append(c.values, text), append(c.kinds, kind)
+	}
+}
+
+// null reports whether a value is none.
+func (c *sampleColumn) null(i int) bool {
+	return c.kinds[i] == record.Missing || c.kinds[i] == record.Null || c.values[i] == ""
+}
+
+// example gives a value that is there, or "".
+func (c *sampleColumn) example() string {
+	for i, v := range c.values {
+		if !c.null(i) {
+			return v
+		}
+	}
+	return ""
+}
+
+// unique reports whether all rows have a value of their own.
+func (c *sampleColumn) unique(rows int) bool {
+	if len(c.values) < rows {
+		return false
+	}
+	seen := make(map[string]bool, rows)
+	for i, v := range c.values {
+		if c.null(i) || seen[v] {
+			return false
+		}
+		seen[v] = true
+	}
+	return true
+}
+
+// typ guesses the type that all values have, "" if they are texts or, in JSON, of several types. ok is false for objects
+// and arrays of them, which no property can hold.
+func (c *sampleColumn) typ() (name string, ok bool) {
+	var values []string
+	var kinds []record.Kind
+	lists, scalars, spaces := 0, 0, false
+	var lines record.Lines
+	for i, v := range c.values {
+		switch {
+		case c.null(i):
+			continue
+		case c.kinds[i] == record.Object:
+			return "", false
+		case c.kinds[i] == record.Array:
+			lists++
+			for _, e := range lines.Elements(nil, []byte(v)) {
+				if e.Kind == record.Object || e.Kind == record.Array || e.Kind == record.Null {
+					return "", false
+				}
+				values, kinds = append(values, string(e.Text)), append(kinds, e.Kind)
+			}
+			continue
+		case c.kinds[i] <= record.Quoted:
+			spaces = spaces || strings.ContainsFunc(v, unicode.IsSpace)
+			if strings.Contains(strings.Trim(v, listMark), listMark) {
+				lists++
+			} else {
+				scalars++
+			}
+		default:
+			scalars++
+		}
+		values, kinds = append(values, v), append(kinds, c.kinds[i])
+	}
+	if len(values) == 0 {
+		if lists > 0 {
+			return "string[]", true
+		}
+		return "", true
+	}
+	if kinds[0] <= record.Quoted {
+		if lists == 0 || spaces {
+			return commonType(values, kinds), true
+		}
+		var elements []string
+		for _, v := range values {
+			for e := range strings.SplitSeq(v, listMark) {
+				if e == "" {
+					return "", true // no list has empty elements
+				}
+				elements = append(elements, e)
+			}
+		}
+		return listOf(commonType(elements, make([]record.Kind, len(elements)))), true
+	}
+	t := commonType(values, kinds)
+	switch {
+	case lists > 0 && scalars > 0:
+		return "", true
+	case lists > 0:
+		return listOf(t), true
+	}
+	return t, true
+}
+
+func listOf(element string) string {
+	if element == "" {
+		element = "string"
+	}
+	return element + "[]"
+}
+
+// commonType gives the narrowest type that all values have, or "".
+func commonType(values []string, kinds []record.Kind) string {
+	for _, t := range valueTypes {
+		all := true
+		for i, v := range values {
+			if all = t.jsonKind(kinds[i]) && t.holds(v); !all {
+				break
+			}
+		}
+		if all {
+			return t.name
+		}
+	}
+	return ""
+}
+
+// valueType is a type that texts can be guessed to have.
+type valueType struct {
+	name  string
+	json  record.Kind // the kind of JSON values of the type
+	holds func(text string) bool
+}
+
+// jsonKind reports whether a value of a kind may have the type.
+func (t *valueType) jsonKind(k record.Kind) bool { return k <= record.Quoted || k == t.json }
+
+// valueTypes go from the narrowest to the widest. Texts that a conversion would change, as 007, stay texts.
+var valueTypes = []valueType{
+	{"int", record.Number, func(s string) bool {
+		i, err := strconv.ParseInt(s, 10, 64)
+		return err == nil && strconv.FormatInt(i, 10) == s
+	}},
+	{"float", record.Number, isFloat},
+	{"boolean", record.Bool, func(s string) bool { return strings.EqualFold(s, "true") || strings.EqualFold(s, "false") }},
+	{"date", record.String, func(s string) bool {
+		_, err := temporal.ParseDate(s)
+		return err == nil && strings.Count(s, "-") == 2
+	}},
+	{"localdatetime", record.String, func(s string) bool {
+		_, err := temporal.ParseLocalDateTime(s)
+		return err == nil && strings.Contains(s, "T") && strings.Contains(s, "-")
+	}},
+	{"datetime", record.String, func(s string) bool {
+		_, err := temporal.ParseDateTime(s, temporal.Zone{})
+		return err == nil && strings.Contains(s, "T") && strings.Contains(s, "-")
+	}},
+	{"localtime", record.String, func(s string) bool {
+		_, err := temporal.ParseLocalTime(s)
+		return err == nil && strings.Contains(s, ":")
+	}},
+	{"time", record.String, func(s string) bool {
+		_, err := temporal.ParseTime(s, temporal.Zone{}, time.Unix(0, 0))
+		return err == nil && strings.Contains(s, ":")
+	}},
+	{"duration", record.String, func(s string) bool {
+		_, err := temporal.ParseDuration(s)
+		return err == nil && len(s) > 2
+	}},
+}
+
+// isFloat reports whether a text is a decimal number. Numbers that begin with zeros, as those of telephones, are none.
+func isFloat(s string) bool {
+	if _, err := strconv.ParseFloat(s, 64); err != nil || strings.Trim(s, "+-.0123456789eE") != "" || s[0] == '+' {
+		return false
+	}
+	digits := strings.TrimPrefix(s, "-")
+	return len(digits) < 2 || digits[0] != '0' || digits[1] < '0' || digits[1] > '9'
+}

@@ -1,0 +1,395 @@
+package loader
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// proposal is what an input is proposed to become.
+type proposal struct {
+	*sampled
+	label    string   // of vertices
+	labels   []string // of vertices with a neo4j-admin header, as YAML
+	id       int      // the column of their keys
+	edges    bool
+	typ      string // of edges
+	from, to proposedEnd
+	why      string // there is nothing to propose, and why
+}
+
+// proposedEnd is an end of edges: a column and an id space.
+type proposedEnd struct {
+	column int
+	space  string
+}
+
+// proposedSpace is an id space of the mapping.
+type proposedSpace struct {
+	name    string
+	vertex  []*proposal // that define it
+	integer bool
+	known   bool // its vertices are not among the inputs
+}
+
+// proposer finds out what inputs become together.
+type proposer struct {
+	inputs []*proposal
+	names  map[string]string // labels by their folded names
+	spaces []*proposedSpace
+}
+
+// Propose samples files and gives a mapping for them as commented YAML, which loads as it is. named gives the path of a file in the
+// mapping. Files for which nothing can be proposed stand in comments; it is an error if there are no others.
+func Propose(paths []string, named func(string) string) ([]byte, error) {
+	samples, err := sampleFiles(paths, named)
+	if err != nil {
+		return nil, err
+	}
+	p := &proposer{names: map[string]string{}}
+	for _, s := range samples {
+		p.inputs = append(p.inputs, &proposal{sampled: s, id: -1})
+	}
+	for _, x := range p.inputs {
+		p.nameLabels(x)
+	}
+	for _, x := range p.inputs {
+		if x.cells != nil {
+			p.fromHeader(x)
+		} else if p.isEdges(x) {
+			x.edges = true
+		} else {
+			p.vertices(x)
+		}
+	}
+	p.defineSpaces()
+	for _, x := range p.inputs {
+		if x.edges && x.cells == nil {
+			p.joinEnds(x)
+		}
+	}
+	p.knownSpaces()
+	ready := 0
+	for _, x := range p.inputs {
+		if x.why == "" {
+			ready++
+		}
+	}
+	if ready == 0 {
+		if len(p.inputs) == 0 {
+			return nil, fmt.Errorf("there are no records to propose a mapping for")
+		}
+		return nil, fmt.Errorf("%s: %s", p.inputs[0].paths[0], p.inputs[0].why)
+	}
+	return p.yaml(), nil
+}
+
+// fold makes names comparable: person_id, PersonId and Person.id are one.
+func fold(name string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+}
+
+// words takes a name apart at marks and at changes of case.
+func words(name string) []string {
+	var out []string
+	var word []rune
+	end := func() {
+		if len(word) > 0 {
+			out, word = append(out, string(word)), nil
+		}
+	}
+	lower := false
+	for _, r := range name {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			end()
+			lower = false
+			continue
+		}
+		if unicode.IsUpper(r) && lower {
+			end()
+		}
+		lower = !unicode.IsUpper(r)
+		word = append(word, r)
+	}
+	end()
+	return out
+}
+
+// labelName makes tag_class TagClass.
+func labelName(name string) string {
+	var b strings.Builder
+	for _, w := range words(name) {
+		r := []rune(w)
+		b.WriteString(string(unicode.ToUpper(r[0])) + string(r[1:]))
+	}
+	return b.String()
+}
+
+// typeName makes isPartOf IS_PART_OF.
+func typeName(name string) string { return strings.ToUpper(strings.Join(words(name), "_")) }
+
+// dotted takes Person of a column Person.id.
+func dotted(column string) string {
+	if l, key, ok := strings.Cut(column, "."); ok && strings.EqualFold(key, "id") {
+		return l
+	}
+	return ""
+}
+
+// nameLabels learns how labels are written, for which the headers of edges know more than the names of files.
+func (p *proposer) nameLabels(x *proposal) {
+	for _, c := range x.columns {
+		if l := dotted(c.name); l != "" {
+			p.names[fold(l)] = l
+		}
+	}
+	for _, c := range x.cells {
+		if c.Group != "" {
+			p.names[fold(c.Group)] = c.Group
+		}
+	}
+	if x.cells == nil && len(x.parts()) < 3 {
+		if f := fold(x.stem); p.names[f] == "" {
+			p.names[f] = labelName(x.stem)
+		}
+	}
+}
+
+// labelOf gives the label that a name stands for.
+func (p *proposer) labelOf(name string) string {
+	if l := p.names[fold(name)]; l != "" {
+		return l
+	}
+	return labelName(name)
+}
+
+// parts takes the name of a file apart.
+func (s *sampled) parts() []string {
+	return strings.FieldsFunc(s.stem, func(r rune) bool { return r == '_' || r == '-' || r == '.' || r == ' ' })
+}
+
+// split finds the labels around the type in person_knows_person. Labels may have several words if they are known; what is not known is one
+// word.
+func (p *proposer) split(parts []string) (from, typ, to string, known bool) {
+	if len(parts) < 3 {
+		return "", "", "", false
+	}
+	for i := len(parts) - 2; i >= 1; i-- {
+		for j := i + 1; j < len(parts); j++ {
+			f, t := strings.Join(parts[:i], "_"), strings.Join(parts[j:], "_")
+			if p.names[fold(f)] != "" && p.names[fold(t)] != "" {
+				return f, strings.Join(parts[i:j], "_"), t, true
+			}
+		}
+	}
+	last := len(parts) - 1
+	return parts[0], strings.Join(parts[1:last], "_"), parts[last], strings.EqualFold(parts[0], parts[last])
+}
+
+// endNames are what the columns of edges are called, with or without id.
+var endNames = [][2]string{
+	{"from", "to"}, {"source", "target"}, {"src", "dst"}, {"src", "dest"}, {"source", "destination"}, {"start", "end"},
+	{"subject", "object"}, {"head", "tail"}, {"id1", "id2"},
+}
+
+// ends finds two columns that are named as the ends of edges.
+func (x *proposal) ends() (from, to int, ok bool) {
+	for _, names := range endNames {
+		from, to = -1, -1
+		for i, c := range x.columns {
+			name := fold(c.name)
+			if name == "start" || name == "end" {
+				continue // times
+			}
+			for _, suffix := range []string{"", "id", "vertex", "vertexid", "node", "nodeid"} {
+				if name == names[0]+suffix && from < 0 {
+					from = i
+				}
+				if name == names[1]+suffix && to < 0 {
+					to = i
+				}
+			}
+		}
+		if from >= 0 && to >= 0 {
+			return from, to, true
+		}
+	}
+	return 0, 0, false
+}
+
+// isEdges finds edges by Person.id twice, by columns named as ends, or by a name as person_knows_person.
+func (p *proposer) isEdges(x *proposal) bool {
+	f, typ, t, known := p.split(x.parts())
+	if x.typ = typeName(typ); x.typ == "" {
+		x.typ = typeName(x.stem)
+	}
+	var at []int
+	for i, c := range x.columns {
+		if dotted(c.name) != "" {
+			at = append(at, i)
+		}
+	}
+	switch from, to, ok := x.ends(); {
+	case len(at) == 2:
+		x.from = proposedEnd{at[0], p.labelOf(dotted(x.columns[at[0]].name))}
+		x.to = proposedEnd{at[1], p.labelOf(dotted(x.columns[at[1]].name))}
+		return true
+	case ok:
+		x.from.column, x.to.column = from, to
+	case known && len(x.columns) >= 2:
+		x.from.column, x.to.column = 0, 1
+		if i := x.columnOf(f + "id"); i >= 0 {
+			x.from.column = i
+		}
+		for i, c := range x.columns {
+			if name := fold(c.name); i != x.from.column && (name == fold(t)+"id" || name == fold(t)) {
+				x.to.column = i
+				break
+			}
+		}
+		if x.from.column == x.to.column {
+			x.from.column, x.to.column = 0, 1
+		}
+	default:
+		return false
+	}
+	if f != "" {
+		x.from.space, x.to.space = p.labelOf(f), p.labelOf(t)
+	}
+	return true
+}
+
+// columnOf finds a column by its folded name, or gives -1.
+func (x *proposal) columnOf(name string) int {
+	return slices.IndexFunc(x.columns, func(c *sampleColumn) bool { return fold(c.name) == fold(name) })
+}
+
+// vertices finds the label and the key of vertices: a unique column named id or the like, or else the first unique one.
+func (p *proposer) vertices(x *proposal) {
+	x.label = p.labelOf(x.stem)
+	if x.label == "" {
+		x.label = "Thing"
+	}
+	if x.id = x.key(); x.id < 0 {
+		x.why = "no column tells the rows apart"
+	}
+}
+
+func (x *proposal) key() int {
+	unique := func(i int) bool { return i >= 0 && x.columns[i].unique(x.rows) }
+	for _, name := range []string{"id", x.stem + "id", x.label + "id", "uuid", "guid", "uid", "key", "code", x.stem} {
+		if i := x.columnOf(name); unique(i) {
+			return i
+		}
+	}
+	found := -1
+	for i, c := range x.columns {
+		if !unique(i) {
+			continue
+		}
+		if strings.HasSuffix(fold(c.name), "id") {
+			return i
+		}
+		t, ok := c.typ()
+		if found < 0 && ok && (t == "" || t == "int") {
+			found = i
+		}
+	}
+	return found
+}
+
+// space finds an id space, or makes it.
+func (p *proposer) space(name string) *proposedSpace {
+	for _, s := range p.spaces {
+		if fold(s.name) == fold(name) {
+			return s
+		}
+	}
+	s := &proposedSpace{name: name, integer: true}
+	p.spaces = append(p.spaces, s)
+	return s
+}
+
+// defineSpaces gives vertices their id spaces; keys are integers if all of a space are.
+func (p *proposer) defineSpaces() {
+	for _, x := range p.inputs {
+		if x.edges || x.why != "" || x.cells != nil {
+			continue
+		}
+		s := p.space(x.label)
+		s.vertex = append(s.vertex, x)
+		if t, _ := x.columns[x.id].typ(); t != "int" {
+			s.integer = false
+		}
+	}
+}
+
+// joinEnds gives ends whose labels nothing names the id space that has most of their keys.
+func (p *proposer) joinEnds(x *proposal) {
+	for _, end := range []*proposedEnd{&x.from, &x.to} {
+		if end.space != "" {
+			if i := slices.IndexFunc(p.spaces, func(s *proposedSpace) bool { return fold(s.name) == fold(end.space) }); i >= 0 {
+				end.space = p.spaces[i].name
+				continue
+			}
+		}
+		most := 0
+		guessed := ""
+		for _, s := range p.spaces {
+			keys := map[string]bool{}
+			for _, v := range s.vertex {
+				if v.cells != nil {
+					continue
+				}
+				for _, k := range v.columns[v.id].values {
+					keys[k] = true
+				}
+			}
+			hits := 0
+			for _, k := range x.columns[end.column].values {
+				if keys[k] {
+					hits++
+				}
+			}
+			if hits > most {
+				most, guessed = hits, s.name
+			}
+		}
+		switch {
+		case end.space != "":
+		case guessed != "":
+			end.space = guessed
+		case len(p.spaces) > 0:
+			end.space = p.spaces[0].name
+		default:
+			end.space = "Vertex"
+		}
+	}
+}
+
+// knownSpaces makes those of ends that no input defines spaces of vertices that were loaded before.
+func (p *proposer) knownSpaces() {
+	for _, x := range p.inputs {
+		if !x.edges || x.why != "" {
+			continue
+		}
+		for _, end := range []proposedEnd{x.from, x.to} {
+			s := p.space(end.space)
+			if len(s.vertex) > 0 {
+				continue
+			}
+			s.known = true
+			if t := x.columns[end.column]; x.cells != nil {
+				s.integer = s.integer && isIntegerID(x.cells[end.column])
+			} else if name, _ := t.typ(); name != "int" {
+				s.integer = false
+			}
+		}
+	}
+}

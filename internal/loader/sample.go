@@ -1,0 +1,255 @@
+package loader
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/loader/mapping"
+	"github.com/hopgate/hopgate/internal/loader/record"
+)
+
+// sampled is an input as its samples show it: a file, or several with equal columns whose names differ in numbers alone.
+type sampled struct {
+	paths    []string // as the mapping names them
+	stem     string   // what the names have in common
+	dialect  record.Dialect
+	noHeader bool
+	columns  []*sampleColumn
+	cells    []mapping.HeaderCell // of a neo4j-admin header, or nil
+	rows     int
+}
+
+// numbered is the numbering at the end of the name of a file that is a part of more.
+var numbered = regexp.MustCompile(`([_.-]?part)?([_.-]\d+)+$`)
+
+// stemOf gives a file's name without directory, endings and numbers.
+func stemOf(name string) string {
+	name = path.Base(filepath.ToSlash(plainName(fileName(name))))
+	name = strings.TrimSuffix(name, path.Ext(name))
+	if s := numbered.ReplaceAllString(name, ""); s != "" {
+		return s
+	}
+	return name
+}
+
+// sampleFiles reads the beginnings of files and joins those that are parts of one. named gives the name of a file in the mapping.
+func sampleFiles(paths []string, named func(string) string) ([]*sampled, error) {
+	var out []*sampled
+	for _, p := range paths {
+		found, err := files("", p)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range found {
+			if name == stdin {
+				return nil, fmt.Errorf("standard input cannot be sampled and then loaded: name files")
+			}
+			s, err := sampleFile(name)
+			if err != nil {
+				return nil, err
+			}
+			if s == nil {
+				continue
+			}
+			s.paths = []string{named(name)}
+			i := slices.IndexFunc(out, func(o *sampled) bool { return o.joins(s) })
+			if i < 0 {
+				out = append(out, s)
+				continue
+			}
+			out[i].join(s)
+		}
+	}
+	return out, nil
+}
+
+// sampleFile reads the beginning of a file; one without records gives nil.
+func sampleFile(name string) (*sampled, error) {
+	format := formatOf(name)
+	in := &input{paths: []string{name}, parquet: format == mapping.Parquet}
+	data, err := in.peek()
+	if err != nil {
+		return nil, err
+	}
+	s := &sampled{stem: stemOf(name)}
+	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, nil
+	}
+	whole := len(data) < headBytes-len(byteOrderMark)
+	if format == mapping.JSONL || format == mapping.Parquet {
+		s.dialect.JSON = true
+		s.readJSON(data, whole)
+		return s, nil
+	}
+	s.dialect.Quote = '"'
+	if format == mapping.TSV {
+		s.dialect.Delimiter = '\t'
+	} else {
+		s.dialect.Delimiter = recogniseDelimiter(data, '"')
+	}
+	s.readCSV(data, whole)
+	return s, nil
+}
+
+// joins reports whether other is a part of the same.
+func (s *sampled) joins(other *sampled) bool {
+	return s.stem == other.stem && s.dialect == other.dialect && s.noHeader == other.noHeader && s.cells == nil && other.cells == nil &&
+		slices.EqualFunc(s.columns, other.columns, func(a, b *sampleColumn) bool { return a.name == b.name })
+}
+
+func (s *sampled) join(other *sampled) {
+	s.paths = append(s.paths, other.paths...)
+	for i, c := range s.columns {
+		for k, v := range other.columns[i].values {
+			c.add(s.rows+k, v, other.columns[i].kinds[k])
+		}
+	}
+	s.rows += other.rows
+}
+
+// readCSV reads records, as quoted or, if that fits better, as not.
+func (s *sampled) readCSV(data []byte, whole bool) {
+	plain := s.dialect
+	plain.Quote = 0
+	records, quoted, faults := readRecords(data, s.dialect, whole)
+	if quoted == 0 && (s.dialect.Delimiter == '|' || s.dialect.Delimiter == '\t') || faults > 0 {
+		if other, _, none := readRecords(data, plain, whole); none < faults || quoted == 0 {
+			records, s.dialect = other, plain
+		}
+	}
+	if len(records) == 0 {
+		return
+	}
+	header := records[0]
+	for _, c := range header {
+		cell := mapping.ParseHeaderCell(string(c.Text))
+		switch strings.ToUpper(cell.Type) {
+		case "ID", "START_ID", "END_ID":
+			s.cells = make([]mapping.HeaderCell, len(header))
+		}
+		switch commonType([]string{string(c.Text)}, []record.Kind{record.Plain}) {
+		case "int", "float", "date", "datetime", "localdatetime":
+			s.noHeader = true // nobody names a column so
+		}
+	}
+	if s.cells != nil {
+		s.noHeader = false
+	}
+	for i, c := range header {
+		col := &sampleColumn{name: string(c.Text)}
+		switch {
+		case s.cells != nil:
+			s.cells[i] = mapping.ParseHeaderCell(col.name)
+			col.name = s.cells[i].Name
+		case s.noHeader:
+			col.name = fmt.Sprintf("column%d", i)
+		}
+		s.columns = append(s.columns, col)
+	}
+	if !s.noHeader {
+		records = records[1:]
+	}
+	for _, r := range records {
+		if len(r) != len(s.columns) {
+			continue // the load will refuse it
+		}
+		for i, c := range r {
+			s.columns[i].add(s.rows, string(c.Text), c.Kind)
+		}
+		s.rows++
+	}
+}
+
+// readRecords reads the records of the beginning of a text, and counts quoted cells and what cannot be read or has another number of
+// columns than the first.
+func readRecords(data []byte, d record.Dialect, whole bool) (records [][]record.Cell, quoted, faults int) {
+	sc := record.NewScanner(d)
+	sc.Final = whole
+	sc.Reset(data)
+	for {
+		cells, fault, ok := sc.Next()
+		if !ok {
+			return records, quoted, faults
+		}
+		if fault != nil || len(records) > 0 && len(cells) != len(records[0]) {
+			faults++
+		}
+		if fault != nil {
+			continue
+		}
+		for _, c := range cells {
+			if c.Kind == record.Quoted {
+				quoted++
+			}
+		}
+		records = append(records, slices.Clone(cells))
+	}
+}
+
+// readJSON reads JSON lines; the columns are the keys of the objects, those of objects within them joined by dots.
+func (s *sampled) readJSON(data []byte, whole bool) {
+	if end := bytes.LastIndexByte(data, '\n'); !whole && end >= 0 {
+		data = data[:end]
+	}
+	var names []string
+	for line := range bytes.Lines(data) {
+		names = appendKeys(names, "", line)
+	}
+	var keys record.Keys
+	for _, n := range names {
+		keys.Add(n)
+		s.columns = append(s.columns, &sampleColumn{name: n})
+	}
+	if len(names) == 0 {
+		return
+	}
+	lines := record.NewLines(&keys)
+	lines.Reset(data)
+	for {
+		cells, fault, ok := lines.Next()
+		if !ok {
+			return
+		}
+		if fault != nil {
+			continue
+		}
+		for i, c := range cells {
+			s.columns[i].add(s.rows, string(c.Text), c.Kind)
+		}
+		s.rows++
+	}
+}
+
+// appendKeys adds the keys of an object that are new, in their order.
+func appendKeys(names []string, prefix string, object []byte) []string {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return names
+	}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return names
+		}
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return names
+		}
+		name := prefix + t.(string)
+		if len(value) > 0 && value[0] == '{' && strings.Count(prefix, ".") < 4 {
+			names = appendKeys(names, name+".", value)
+			continue
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
