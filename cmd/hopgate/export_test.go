@@ -130,11 +130,11 @@ func equal(t *testing.T, want, got []string) {
 
 // What is exported, in whatever format, loads as an equal graph.
 func TestExport(t *testing.T) {
-	for seed, format := range []string{"csv", "jsonl", "csv", "jsonl"} {
+	for seed, format := range []string{"csv", "jsonl", "csv", "jsonl", "parquet", "parquet"} {
 		t.Run(format, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(seed), 1))
 			s := start(t, filepath.Join(t.TempDir(), "data"))
-			s.graphctl("query", randomGraph(rng, 80, 150, true))
+			s.graphctl("query", randomGraph(rng, 80, 150, format != "parquet"))
 			s.graphctl("query", "CREATE CONSTRAINT `c``1` FOR (n:A) REQUIRE n.k IS UNIQUE")
 			s.graphctl("query", "CREATE CONSTRAINT c2 FOR ()-[r:Z]-() REQUIRE r.p1 IS NOT NULL")
 			s.graphctl("query", "CREATE INDEX i FOR (n:B) ON (n.p1, n.p2)")
