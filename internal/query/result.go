@@ -123,6 +123,9 @@ func (r *Result) buffer(ctx context.Context, rows *exec.Rows) error {
 		if b == nil {
 			return nil
 		}
+		if err := rows.Hold(b); err != nil {
+			return err
+		}
 		c := &graph.Batch{N: b.N, Cols: make([]graph.Column, len(b.Cols))}
 		for i := range b.Cols {
 			c.Cols[i].Vals = make([]graph.Value, b.N)

@@ -67,7 +67,7 @@ func notList(v graph.Value) error {
 
 // each calls flush with batches of inner rows for the elements of the lists of the rows of s, in order. flush must not
 // keep f.in.
-func (f *flatten) each(b *batch, lists []graph.Value, s sel, flush func(inner sel) error) error {
+func (f *flatten) each(ctx context.Context, b *batch, lists []graph.Value, s sel, flush func(inner sel) error) error {
 	size := f.es.r.batchSize()
 	f.empty()
 	for _, i := range s {
@@ -81,6 +81,9 @@ func (f *flatten) each(b *batch, lists []graph.Value, s sel, flush func(inner se
 		for _, e := range v.List() {
 			f.add(i, e)
 			if len(f.outer) >= size {
+				if ctx.Err() != nil {
+					return graph.DeadlineError(context.Cause(ctx))
+				}
 				if err := flush(f.complete(b)); err != nil {
 					return err
 				}
@@ -100,11 +103,12 @@ type comprehension struct {
 	list, where, mapped evaluator // the last two may be nil
 	kept                sel
 	count               []int
+	made                made
 	out                 []graph.Value
 }
 
 func (es *evaluators) comprehension(e *plan.Comprehension) evaluator {
-	c := &comprehension{list: es.add(e.List), flatten: es.flatten([]plan.Col{e.Var}, e.Where, e.Map)}
+	c := &comprehension{list: es.add(e.List), flatten: es.flatten([]plan.Col{e.Var}, e.Where, e.Map), made: es.r.made("ListComprehension")}
 	if e.Where != nil {
 		c.where = c.es.add(e.Where)
 	}
@@ -133,8 +137,12 @@ func (c *comprehension) eval(ctx context.Context, b *batch, s sel) ([]graph.Valu
 	if c.where != nil {
 		total = 0
 	}
+	c.made.begin()
+	if err := c.made.grow(ctx, cellSize*total); err != nil {
+		return nil, err
+	}
 	results := make([]graph.Value, 0, total)
-	err = c.each(b, lists, s, func(inner sel) error {
+	err = c.each(ctx, b, lists, s, func(inner sel) error {
 		if c.where != nil {
 			if c.kept, err = pick(ctx, c.where, &c.in, inner, c.kept[:0]); err != nil {
 				return err
@@ -151,6 +159,14 @@ func (c *comprehension) eval(ctx context.Context, b *batch, s sel) ([]graph.Valu
 		for _, j := range inner {
 			c.count[c.outer[j]]++
 			results = append(results, vs[j])
+			if c.mapped != nil {
+				if err := c.made.add(ctx, vs[j]); err != nil {
+					return err
+				}
+			}
+		}
+		if c.where != nil {
+			return c.made.grow(ctx, cellSize*len(inner))
 		}
 		return nil
 	})
@@ -199,7 +215,7 @@ func (q *quantifier) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, 
 	for _, i := range s {
 		q.tally[i] = tally{}
 	}
-	err = q.each(b, lists, s, func(inner sel) error {
+	err = q.each(ctx, b, lists, s, func(inner sel) error {
 		vs, err := q.pred.eval(ctx, &q.in, inner)
 		if err != nil {
 			return err
@@ -303,6 +319,9 @@ func (r *reduce) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, erro
 		}
 	}
 	for k := 0; ; k++ {
+		if ctx.Err() != nil {
+			return nil, graph.DeadlineError(context.Cause(ctx))
+		}
 		r.empty()
 		left := r.todo[:0]
 		for _, i := range r.todo {

@@ -115,6 +115,7 @@ func (u *unary) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error
 type binary struct {
 	x, y evaluator
 	f    func(x, y graph.Value) (graph.Value, error)
+	made *made // of a function whose results may be large; nil of others
 	out  []graph.Value
 }
 
@@ -128,9 +129,17 @@ func (o *binary) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, erro
 		return nil, err
 	}
 	o.out = grown(o.out, b.N)
+	if o.made != nil {
+		o.made.begin()
+	}
 	for _, i := range s {
 		if o.out[i], err = o.f(xs[i], ys[i]); err != nil {
 			return nil, err
+		}
+		if o.made != nil {
+			if err := o.made.add(ctx, o.out[i]); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return o.out, nil

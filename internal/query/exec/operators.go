@@ -40,7 +40,7 @@ func (es *evaluators) op(e *plan.Op) evaluator {
 	case plan.In:
 		return es.at(e.Pos, newInList(args[0], args[1]))
 	case plan.Regexp:
-		return es.at(e.Pos, &binary{x: args[0], y: args[1], f: es.r.env.Fn.Regexps.Matches})
+		return es.at(e.Pos, &matches{binary{x: args[0], y: args[1], f: es.r.env.Fn.Regexps.Matches}})
 	case plan.Index:
 		return es.at(e.Pos, &index{x: args[0], key: args[1], r: es.r})
 	case plan.SliceOp:
@@ -53,7 +53,12 @@ func (es *evaluators) op(e *plan.Op) evaluator {
 	}
 	x := args[0]
 	for _, y := range args[1:] { // XOR takes any number
-		x = &binary{x: x, y: y, f: f}
+		o := &binary{x: x, y: y, f: f}
+		if e.Op == plan.Add || e.Op == plan.Concat {
+			m := es.r.made("Expression")
+			o.made = &m
+		}
+		x = o
 	}
 	return es.at(e.Pos, x)
 }
@@ -119,7 +124,7 @@ func (es *evaluators) call(e *plan.Call) evaluator {
 		es.r.fail(unknownFunction(e))
 		return &constant{}
 	}
-	return es.at(e.Pos, &call{f: f, ctx: es.r.env.Fn, tuple: newTuple(args), row: make([]graph.Value, len(args))})
+	return es.at(e.Pos, &call{f: f, ctx: es.r.env.Fn, tuple: newTuple(args), row: make([]graph.Value, len(args)), made: es.r.made(e.Func + "()")})
 }
 
 // checkCall checks that there is a function of that name.
@@ -139,8 +144,9 @@ type call struct {
 	f   *fn.Function
 	ctx *fn.Context
 	tuple
-	row []graph.Value
-	out []graph.Value
+	row  []graph.Value
+	made made
+	out  []graph.Value
 }
 
 func (c *call) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error) {
@@ -148,6 +154,7 @@ func (c *call) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error)
 		return nil, err
 	}
 	c.out = grown(c.out, b.N)
+	c.made.begin()
 	for _, i := range s {
 		for k := range c.cols {
 			c.row[k] = c.cols[k][i]
@@ -156,6 +163,24 @@ func (c *call) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error)
 		if c.out[i], err = c.f.Eval(c.ctx, c.row); err != nil {
 			return nil, err
 		}
+		if err := c.made.add(ctx, c.out[i]); err != nil {
+			return nil, err
+		}
 	}
 	return c.out, nil
+}
+
+// matches is =~. It takes as long as its texts are, so it looks at the context row by row.
+type matches struct{ binary }
+
+func (o *matches) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error) {
+	f := o.f
+	o.f = func(x, y graph.Value) (graph.Value, error) {
+		if ctx.Err() != nil {
+			return graph.Value{}, graph.DeadlineError(context.Cause(ctx))
+		}
+		return f(x, y)
+	}
+	defer func() { o.f = f }()
+	return o.binary.eval(ctx, b, s)
 }

@@ -131,9 +131,12 @@ func (a *account) grow(n int) error {
 	return nil
 }
 
+// cellSize is what a value takes by itself, in bytes.
+const cellSize = 24
+
 // valueSize is about what a value holds, in bytes.
 func valueSize(v graph.Value) int {
-	const cell = 24
+	const cell = cellSize
 	n := cell
 	switch v.Kind() {
 	case graph.String:
@@ -146,11 +149,31 @@ func valueSize(v graph.Value) int {
 		for _, e := range v.Map() {
 			n += len(e.Key) + 16 + valueSize(e.Value)
 		}
+	case graph.VertexKind:
+		n += recordSize(v.Record())
 	case graph.EdgeKind:
-		n += 48
+		n += 48 + recordSize(v.Edge().Record)
 	case graph.PathKind:
 		p := v.Path()
-		n += 48 + len(p.Vertices)*cell + len(p.Edges)*(cell+48)
+		n += 48
+		for _, x := range p.Vertices {
+			n += valueSize(x)
+		}
+		for _, x := range p.Edges {
+			n += valueSize(x)
+		}
+	}
+	return n
+}
+
+// recordSize is about what the values of a record hold, in bytes; nil holds nothing.
+func recordSize(r *graph.Record) int {
+	if r == nil {
+		return 0
+	}
+	n := 64
+	for _, v := range r.Values {
+		n += valueSize(v)
 	}
 	return n
 }
@@ -168,6 +191,7 @@ type Rows struct {
 	out    batch
 	opened bool
 	count  int64
+	kept   account // what the caller of Next keeps
 }
 
 // Run begins an execution within a transaction, which the caller ends. The result is valid until then. Nothing is read
@@ -226,6 +250,20 @@ func (rs *Rows) Next(ctx context.Context) (*graph.Batch, error) {
 		return nil, err
 	}
 	return &rs.out.Batch, nil
+}
+
+// Hold accounts for a batch of Next that the caller keeps, until Close.
+func (rs *Rows) Hold(b *graph.Batch) error {
+	if rs.kept.r == nil {
+		rs.kept = account{r: rs.r, name: "Result"}
+	}
+	size := 0
+	for i := range b.Cols {
+		for j := range b.N {
+			size += valueSize(b.Cols[i].Value(j))
+		}
+	}
+	return rs.kept.grow(size)
 }
 
 // Close gives back what the run holds; it does not end the transaction.

@@ -87,7 +87,9 @@ func (o *sorter) next(ctx context.Context) (*batch, error) {
 			return nil, err
 		}
 		o.filled = true
-		o.arrange()
+		if err := o.arrange(ctx); err != nil {
+			return nil, err
+		}
 		if o.skip > 0 && o.spool.all.row == nil {
 			o.order = o.order[min(int(min(o.skip, 1<<31)), len(o.order)):]
 		} else if o.skip > 0 {
@@ -129,7 +131,7 @@ func (o *sorter) fill(ctx context.Context) error {
 			return err
 		}
 		if k > 0 && o.spool.all.N >= o.full {
-			if err := o.prune(k); err != nil {
+			if err := o.prune(ctx, k); err != nil {
 				return err
 			}
 			o.full = 2*o.spool.all.N + o.r.batchSize()
@@ -174,11 +176,18 @@ func (o *sorter) take(b *batch, s sel) error {
 }
 
 // arrange sorts the numbers of the rows held into order, and, with a limit, cuts each part to it.
-func (o *sorter) arrange() {
+func (o *sorter) arrange(ctx context.Context) error {
+	steps, ended := 0, false
 	o.order = append(o.order[:0], allRows(o.spool.all.N)...)
 	keys := o.spool.all.Cols[o.width:]
 	row := o.spool.all.row
 	slices.SortFunc(o.order, func(a, b int32) int {
+		if steps++; steps&0xfff == 0 && !ended {
+			ended = ctx.Err() != nil
+		}
+		if ended {
+			return 0 // the rest is done at once, and thrown away
+		}
 		if row != nil && row[a] != row[b] {
 			return int(row[a] - row[b])
 		}
@@ -192,13 +201,16 @@ func (o *sorter) arrange() {
 		}
 		return int(a - b) // equal rows stay in their order
 	})
+	if ended {
+		return graph.DeadlineError(context.Cause(ctx))
+	}
 	k := o.wanted()
 	if k < 0 {
-		return
+		return nil
 	}
 	if row == nil {
 		o.order = o.order[:min(k, len(o.order))]
-		return
+		return nil
 	}
 	left, n := o.order[:0], 0
 	last := int32(-1)
@@ -211,6 +223,7 @@ func (o *sorter) arrange() {
 		}
 	}
 	o.order = left
+	return nil
 }
 
 // dropSkipped drops the first rows of each row of the frame.
@@ -229,8 +242,10 @@ func (o *sorter) dropSkipped(order []int32) []int32 {
 }
 
 // prune keeps only the first k rows (of each row of the frame), in their order.
-func (o *sorter) prune(k int) error {
-	o.arrange()
+func (o *sorter) prune(ctx context.Context, k int) error {
+	if err := o.arrange(ctx); err != nil {
+		return err
+	}
 	var kept batch
 	width := len(o.spool.all.Cols)
 	kept.reset(width)

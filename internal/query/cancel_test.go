@@ -1,0 +1,105 @@
+package query
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// endless are statements that are at work in one operator, or one expression, for longer than anybody waits. The graph
+// is a dense one of 30 vertices.
+var endless = map[string]string{
+	"product":            "MATCH (a), (b), (c), (d), (e), (f), (g), (h) WHERE a.k + b.k + c.k + d.k + e.k + f.k + g.k + h.k < 0 RETURN a.k",
+	"hash join":          "MATCH (a), (b), (c) WITH a, b, c MATCH (d), (e), (f), (g), (h) WHERE a.k = d.k AND e.k + f.k + g.k + h.k < 0 RETURN a.k",
+	"unwind":             slow,
+	"unwind of lists":    "WITH [x IN range(1, 1000) | x] AS l UNWIND l AS a UNWIND l AS b UNWIND l AS c UNWIND l AS d RETURN count(a + d)",
+	"aggregate":          "UNWIND range(1, 1000000000000) AS x RETURN x % 10, sum(x), max(x)",
+	"distinct":           "UNWIND range(1, 1000000000000) AS x WITH DISTINCT x % 10 AS y RETURN y",
+	"sort":               "UNWIND range(1, 1000000000000) AS x RETURN x ORDER BY -x LIMIT 1000",
+	"filter":             "UNWIND range(1, 1000000000000) AS x WITH x WHERE x < 0 RETURN x",
+	"union":              "UNWIND range(1, 1000000000000) AS x WITH x WHERE x < 0 RETURN x UNION UNWIND range(1, 1000000000000) AS x WITH x WHERE x < 0 RETURN x",
+	"skip":               "UNWIND range(1, 1000000000000) AS x RETURN x SKIP 1000000000000",
+	"expand":             "MATCH (a)-->(b)-->(c)-->(d)-->(e)-->(f)-->(g)-->(h)-->(i) WHERE a.k + i.k < 0 RETURN a.k",
+	"variable length":    "MATCH p = (a)-[*1..15]->(b) WHERE length(p) < 0 RETURN p",
+	"trails":             "MATCH (a)-[r*1..15]->(b) RETURN sum(size(r))",
+	"all shortest":       "UNWIND range(1, 1000000000) AS x MATCH p = allShortestPaths((a)-[*..9]->(b)) WHERE a <> b AND length(p) > 5 RETURN p",
+	"shortest where":     "MATCH (a), (b) WHERE a <> b MATCH p = shortestPath((a)-[*..20]->(b)) WHERE reduce(s = 0, n IN nodes(p) | s + n.k) < 0 RETURN p",
+	"subquery":           "UNWIND range(1, 1000000000) AS x CALL { WITH x MATCH (a), (b), (c) WHERE a.k + b.k + c.k < x - x RETURN a } RETURN x",
+	"exists":             "UNWIND range(1, 1000000000) AS x WITH x WHERE EXISTS { MATCH (a), (b), (c), (d) WHERE a.k + b.k + c.k + d.k < x - x } RETURN x",
+	"pattern":            "UNWIND range(1, 1000000000) AS x MATCH (a) WITH x, [(a)-->(b)-->(c) WHERE b.k + c.k < 0 | c] AS l WHERE size(l) > 0 RETURN x",
+	"comprehension":      "UNWIND range(1, 1000000000) AS x RETURN sum(size([y IN range(1, 1000) WHERE size([z IN range(1, 1000) WHERE z = -y]) > 0]))",
+	"quantifier":         "UNWIND range(1, 1000000000) AS x RETURN sum(size([y IN range(1, 1000) WHERE any(z IN range(1, 1000) WHERE z = -y)]))",
+	"reduce":             "RETURN reduce(s = 0, x IN range(1, 1000000) | s + reduce(t = 0, y IN range(1, 100000) | t + y % 7))",
+	"text":               "RETURN reduce(s = '', x IN range(1, 1000000) | right(s + toString(x) + reverse(s), 100000))",
+	"regular expression": "WITH reduce(s = 'a', x IN range(1, 20) | s + s) AS s UNWIND range(1, 1000000000) AS x WITH s, x WHERE s =~ '(a|b)*(a|c)*(a|d)*e' RETURN x",
+	"foreach":            "MATCH (a) FOREACH (x IN range(1, 1000000) | SET a.k = a.k + 1)",
+	"set":                "UNWIND range(1, 1000000000) AS x MATCH (a {k: 1}) SET a.v = x",
+	"merge":              "UNWIND range(1, 1000000000) AS x MERGE (a:M {k: x % 10})",
+	"create":             "UNWIND range(1, 1000000000) AS x CREATE (:M {k: x})",
+	"create and delete":  "UNWIND range(1, 1000000000) AS x CREATE (m:M {k: x}) DELETE m",
+	"transactions":       "UNWIND range(1, 1000000000) AS x CALL { WITH x CREATE (:M {k: x}) } IN TRANSACTIONS OF 10 ROWS",
+}
+
+// TestCancel kills statements that are at work in each operator: all of them end.
+func TestCancel(t *testing.T) {
+	overStores(t, Options{QueryBytes: 1 << 30}, func(t *testing.T, e *Engine) {
+		must(t, e, "UNWIND range(1, 30) AS x CREATE (:N {k: x})")
+		must(t, e, "MATCH (a:N), (b:N) WHERE a <> b CREATE (a)-[:R]->(b)")
+		for name, statement := range endless {
+			t.Run(name, func(t *testing.T) {
+				ctx, cancel := context.WithCancelCause(context.Background())
+				done := make(chan error, 1)
+				go func() {
+					_, err := rowsOf(e.Query(ctx, Request{Statement: statement}))
+					done <- err
+				}()
+				select {
+				case err := <-done:
+					t.Fatalf("it ended by itself: %v", err)
+				case <-time.After(20 * time.Millisecond):
+				}
+				cancel(errKilled)
+				select {
+				case err := <-done:
+					require.Equal(t, "Neo.ClientError.Transaction.Terminated", code(err))
+				case <-time.After(patience):
+					t.Fatal("it goes on")
+				}
+			})
+		}
+	})
+}
+
+// TestQueryBytes checks that what expressions and answers of writes hold is bounded, and who holds it is named.
+func TestQueryBytes(t *testing.T) {
+	overStores(t, Options{QueryBytes: 8 << 20}, func(t *testing.T, e *Engine) {
+		must(t, e, "UNWIND range(1, 10) AS x CREATE (:N {k: x, text: reduce(s = '0123456789', i IN range(1, 12) | s + s)})")
+		for statement, holder := range map[string]string{
+			"UNWIND range(1, 1000) AS x WITH range(1, 10000 + x) AS l RETURN sum(size(l))":                        "range()",
+			"UNWIND range(1, 1000) AS x WITH [y IN range(1, 1000) | y + x] AS l RETURN sum(size(l))":              "range()",
+			"WITH range(1, 1000) AS l UNWIND l AS x WITH [y IN l | y + x] AS m RETURN sum(size(m))":               "ListComprehension",
+			"WITH range(1, 1000) AS l RETURN [y IN l | reduce(s = 'x', i IN range(1, 15) | s + s) + y] AS m":      "Expression",
+			"RETURN size(reduce(s = 'x', i IN range(1, 60) | s + s)) AS n":                                        "Expression",
+			"RETURN size(reduce(s = [1], i IN range(1, 60) | s + s)) AS n":                                        "Expression",
+			"UNWIND range(1, 1000000) AS x CREATE (m:M) RETURN x":                                                 "Result",
+			"UNWIND range(1, 300) AS x MATCH (n:N) SET n.v = 1 RETURN n":                                          "Result",
+			"UNWIND range(1, 1000) AS x WITH x, range(1, 5000) AS l RETURN collect(l[x]), collect(reverse(l))[0]": "",
+		} {
+			_, err := e.rows(Request{Statement: statement})
+			require.Equal(t, "Neo.TransientError.General.MemoryPoolOutOfMemoryError", code(err), statement)
+			require.ErrorContains(t, err, "query-memory", statement)
+			if holder != "" {
+				require.ErrorContains(t, err, "operator "+holder, statement)
+			}
+		}
+		for _, statement := range []string{
+			"UNWIND range(1, 200000) AS x WITH range(1, x % 10) AS l RETURN sum(size(l))",
+			"UNWIND range(1, 200000) AS x WITH 'text ' + x AS s, [y IN range(1, 5) | y] AS l RETURN sum(size(s) + size(l))",
+			"RETURN reduce(s = '', x IN range(1, 10000) | s + 'x') AS s",
+		} {
+			must(t, e, statement)
+		}
+	})
+}
