@@ -24,6 +24,8 @@ type write struct {
 	rows [][]graph.Property
 	// log holds what was applied, ids and all, so that it can be applied again to a later state.
 	log []shard.Mutation
+	// logged is about what log holds, in bytes.
+	logged int
 	// replaying says that what is created has its id already.
 	replaying bool
 	// due is the earliest time at which something that was written expires, and stamped the time of the writing.
@@ -73,12 +75,12 @@ func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 	if err := tx.applyAll(ctx, ms); err != nil {
 		return err
 	}
-	size := 0
+	size := tx.logged
 	for _, w := range tx.ws {
 		size += w.Bytes()
 	}
 	if size > tx.g.opts.TxBytes {
-		return graph.BudgetError("the transaction writes more than %d bytes, the limit of one transaction", tx.g.opts.TxBytes)
+		return graph.BudgetError("the transaction writes more than %d bytes, the limit of one transaction: query-memory, but not above 512 MiB", tx.g.opts.TxBytes)
 	}
 	if tx.cut != nil {
 		tx.record(ms)
@@ -114,12 +116,19 @@ func (tx *Tx) applyAll(ctx context.Context, ms []shard.Mutation) error {
 	return nil
 }
 
+// What the log takes for a mutation and for a property, in bytes, without their values, which the writers count.
+const (
+	mutationBytes = 128
+	propertyBytes = 32
+)
+
 // record adds mutations to the log. Their values last as long as the transaction, their slices may not.
 func (tx *Tx) record(ms []shard.Mutation) {
 	n := 0
 	for i := range ms {
 		n += len(ms[i].Props)
 	}
+	tx.logged += mutationBytes*len(ms) + propertyBytes*n
 	props := make([]graph.Property, 0, n)
 	from := len(tx.log)
 	tx.log = append(tx.log, ms...)
