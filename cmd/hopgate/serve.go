@@ -68,7 +68,7 @@ func storeOptions(c *config.Config, memory config.Budget, log *slog.Logger) loca
 	return local.Options{
 		Dir: c.DataDir, Shards: c.Shards, ValueThreshold: int(c.ValueThreshold), CacheMode: memory.CacheMode, CacheBytes: memory.BlockCache,
 		DecodedBytes:  memory.Topology,
-		MemtableBytes: int(memory.Memtable), Logger: log,
+		MemtableBytes: int(memory.Memtable), TxBytes: int(min(max(memory.Query, 1<<16), 512<<20)), Logger: log,
 	}
 }
 
@@ -120,6 +120,23 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 		Admission:     query.Admission{Running: c.MaxQueries, PerCaller: c.MaxUserQueries, Queue: c.MaxQueue, Wait: c.QueueTimeout},
 		PlanCacheSize: c.PlanCache, SlowLogSize: c.SlowLog, Fetch: c.Fetch, Audit: audit,
 	})
+	if residentMemory() > 0 {
+		g := &governor{
+			limit: memory.Total, cache: max(memory.Topology, 0), used: residentMemory, resize: func(int64) {}, relieve: engine.Relieve, log: log,
+		}
+		if s, ok := store.(*local.Store); ok {
+			g.resize = s.SetDecodedBytes
+		} else {
+			g.cache = 0 // that is with the shards
+		}
+		governed := make(chan struct{})
+		governing, end := context.WithCancel(context.WithoutCancel(ctx))
+		go func() {
+			defer close(governed)
+			g.run(governing)
+		}()
+		defer func() { end(); <-governed }() // before the store is closed
+	}
 	load := loader.New(store)
 	srv := server.New(engine, load, store, telemetry.NewRegistry(engine, load, store), server.Options{
 		MaxRequestBytes: int64(c.MaxRequest), TxIdle: c.TxIdleTimeout, TestProcedures: c.TestProcedures, Logger: log,

@@ -223,7 +223,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	if mode != shard.Read {
 		defer tx.Rollback() // also if it panics: others may wait for its end
 	}
-	env := e.env(params, p.prefix == "PROFILE")
+	env := e.env(res.q, params, p.prefix == "PROFILE")
 	res.limits.apply(&env, e.timeout(res.limits.Timeout))
 	rows, err := p.exec.Run(ctx, g, tx, env)
 	if err != nil {
@@ -246,9 +246,9 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	return tx.Commit(ctx)
 }
 
-func (e *Engine) env(params map[string]graph.Value, profile bool) exec.Env {
+func (e *Engine) env(q *Running, params map[string]graph.Value, profile bool) exec.Env {
 	return exec.Env{
-		Params: params, Procs: e.procs, ImportDir: e.opt.ImportDir, Profile: profile,
+		Params: params, Procs: e.procs, ImportDir: e.opt.ImportDir, Profile: profile, Held: &q.held,
 		Budget: exec.Budget{Bytes: e.opt.QueryBytes, Rows: e.opt.MaxRows, Edges: e.opt.MaxVisits},
 	}
 }

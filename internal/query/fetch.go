@@ -182,7 +182,7 @@ func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]gra
 	if err != nil {
 		return err
 	}
-	rows, err := x.Run(ctx, r.g, r.tx, r.e.env(params, false))
+	rows, err := x.Run(ctx, r.g, r.tx, r.e.env(r.q, params, false))
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,8 @@ type Metrics struct {
 	// Conflicts counts the transactions that could not be committed beside others, Retries the statements that were run
 	// again for that.
 	Conflicts, Retries atomic.Uint64
+	// Relieved counts the requests that were ended because the process was short of memory.
+	Relieved atomic.Uint64
 	// Latency counts requests by LatencyBounds, the last class being above all; LatencySum is in nanoseconds.
 	Latency    [len(latencyBounds) + 1]atomic.Uint64
 	LatencySum atomic.Uint64

@@ -18,7 +18,7 @@ func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params 
 	if res.Columns = p.exec.Columns(); res.Columns == nil {
 		res.Columns = []string{}
 	}
-	env := e.env(params, p.prefix == "PROFILE")
+	env := e.env(res.q, params, p.prefix == "PROFILE")
 	res.limits.apply(&env, e.timeout(res.limits.Timeout))
 	env.Begin = func(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
 		if mode == shard.Write && p.merges {

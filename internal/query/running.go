@@ -12,6 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher"
+	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
 // Running is a statement that runs, or an explicit transaction.
@@ -22,9 +23,11 @@ type Running struct {
 	Start     time.Time // of the statement, or of the explicit transaction
 	Caller    string    // who asks, "" where nobody is asked who they are
 
-	action   string // what the audit log calls it; "" if it is not to be there
-	quiet    bool   // neither counted, bounded nor kept in the slow log
-	admitted bool   // it is to leave the gate
+	action   string    // what the audit log calls it; "" if it is not to be there
+	quiet    bool      // neither counted, bounded nor kept in the slow log
+	admitted bool      // it is to leave the gate
+	held     exec.Held // by the operators
+	relieved bool      // it was ended to get memory back; registry.mu holds it
 	rows     atomic.Int64
 	cancel   context.CancelCauseFunc
 	timer    context.CancelFunc
@@ -189,6 +192,10 @@ func (e *Engine) record(ctx context.Context, q *Running, err error) {
 func ended(ctx context.Context, err error) error {
 	if kind := graph.AsError(err).Kind; kind != graph.KindDeadline && kind != graph.KindInternal {
 		return err
+	}
+	var cause *graph.Error
+	if errors.As(context.Cause(ctx), &cause) {
+		return cause
 	}
 	e := graph.DeadlineError(context.Cause(ctx))
 	if errors.Is(e.Err, errKilled) || errors.Is(e.Err, errRollback) {

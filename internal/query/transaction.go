@@ -158,7 +158,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 		res.leave(nil)
 		return res, nil
 	}
-	rows, err := p.exec.Run(ctx, t.g, t.tx, t.e.env(req.Params, p.prefix == "PROFILE"))
+	rows, err := p.exec.Run(ctx, t.g, t.tx, t.e.env(q, req.Params, p.prefix == "PROFILE"))
 	if err != nil {
 		return nil, err
 	}

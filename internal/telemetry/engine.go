@@ -19,7 +19,7 @@ type engine struct {
 	e                                              *query.Engine
 	statements, seconds, rows, plans, cached, live *prometheus.Desc
 	transactions, open, conflicts, retries         *prometheus.Desc
-	queued, refused                                *prometheus.Desc
+	queued, refused, relieved                      *prometheus.Desc
 }
 
 func newEngine(e *query.Engine) *engine {
@@ -37,13 +37,14 @@ func newEngine(e *query.Engine) *engine {
 		conflicts:    d("hopgate_transaction_conflicts_total", "Transactions that could not be committed beside others.", nil, nil),
 		queued:       d("hopgate_statements_queued", "Statements and fetches that wait to be let in.", nil, nil),
 		refused:      d("hopgate_statements_refused_total", "Statements and fetches that were not let in, by reason.", []string{"reason"}, nil),
+		relieved:     d("hopgate_statements_out_of_memory_total", "Statements and fetches that were ended because the process was short of memory.", nil, nil),
 		retries:      d("hopgate_transaction_retries_total", "Statements that were run again after a conflict.", nil, nil),
 	}
 }
 
 // Describe sends the descriptions.
 func (c *engine) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.statements, c.seconds, c.rows, c.plans, c.cached, c.live, c.transactions, c.open, c.conflicts, c.retries, c.queued, c.refused} {
+	for _, d := range []*prometheus.Desc{c.statements, c.seconds, c.rows, c.plans, c.cached, c.live, c.transactions, c.open, c.conflicts, c.retries, c.queued, c.refused, c.relieved} {
 		ch <- d
 	}
 }
@@ -74,6 +75,7 @@ func (c *engine) Collect(ch chan<- prometheus.Metric) {
 	load := c.e.Load()
 	ch <- prometheus.MustNewConstMetric(c.live, prometheus.GaugeValue, float64(load.Running))
 	ch <- prometheus.MustNewConstMetric(c.queued, prometheus.GaugeValue, float64(load.Queued))
+	counter(c.relieved, m.Relieved.Load())
 	counter(c.refused, load.Refused[query.QueueFull], "queue_full")
 	counter(c.refused, load.Refused[query.QueueTimeout], "queue_timeout")
 	ended, committed := m.TxEnded.Load(), m.TxCommitted.Load()

@@ -14,6 +14,7 @@ type Env struct {
 	Params map[string]graph.Value
 	Fn     *fn.Context // nil: a fresh one with the present time
 	Budget Budget
+	Held   *Held // is told what the operators hold; nil: nobody asks
 	// Procs finds the procedures for CALL; nil: there are none.
 	Procs Procedures
 	// ImportDir is the directory that LOAD CSV reads from; "": LOAD CSV is off.
@@ -120,6 +121,7 @@ type account struct {
 func (a *account) grow(n int) error {
 	a.held += int64(n)
 	a.r.bytes += int64(n)
+	a.r.tell(a)
 	if a.r.env.Profile {
 		st := &a.r.stats[a.r.current]
 		st.Memory = max(st.Memory, a.held)
@@ -182,6 +184,7 @@ func recordSize(r *graph.Record) int {
 func (a *account) release() {
 	a.r.bytes -= a.held
 	a.held = 0
+	a.r.tell(a)
 }
 
 // Rows is the result of a run. One goroutine uses it.
