@@ -38,6 +38,7 @@ internal/query/exec
 internal/query/exec/exectest
 internal/query/tck
 internal/query
+internal/bucket
 internal/loader/record
 internal/loader/mapping
 internal/loader/social
@@ -56,7 +57,7 @@ var onlyIn = map[string]string{
 	"github.com/cockroachdb/pebble/v2/vfs":           "internal/storage internal/shard/local bench/storage",
 	"github.com/prometheus/client_golang/prometheus": "internal/telemetry internal/server",
 	module + "internal/storage":                      "internal/storage internal/shard/local internal/shard/remote internal/telemetry internal/config cmd/graphctl bench/storage",
-	"gocloud.dev":                                    "internal/backup cmd/graphctl",
+	"gocloud.dev":                                    "internal/bucket internal/backup cmd/graphctl",
 	module + "internal/shard/remote":                 "cmd/hopgate",
 	module + "internal/oracle":                       "nothing but tests",
 	module + "api/gen":                               "internal/server internal/shard/remote cmd/graphctl",

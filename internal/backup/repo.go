@@ -11,8 +11,9 @@ import (
 	"strings"
 
 	"gocloud.dev/blob"
-	"gocloud.dev/blob/fileblob"
 	"gocloud.dev/gcerrors"
+
+	"github.com/hopgate/hopgate/internal/bucket"
 )
 
 // Repo is a place that holds backups.
@@ -29,23 +30,20 @@ func Open(ctx context.Context, dest string, create bool) (*Repo, error) {
 	if dest == "" {
 		return nil, errors.New("no directory or URL is named")
 	}
-	u, err := url.Parse(dest)
-	if err != nil || u.Scheme == "" {
+	switch file, ok, err := bucket.FilePath(dest); {
+	case err != nil:
+		return nil, err
+	case ok:
+		return openDir(dest, file, create)
+	}
+	if u, err := url.Parse(dest); err != nil || u.Scheme == "" {
 		return openDir(dest, dest, create)
 	}
-	if u.Scheme == "file" {
-		if u.Host != "" && u.Host != "localhost" || u.Path == "" {
-			return nil, fmt.Errorf("%s: must be file:// and an absolute path", dest)
-		}
-		return openDir(dest, filepath.FromSlash(u.Path), create)
-	}
-	folder := strings.Trim(u.Path, "/")
-	u.Path, u.RawPath = "", ""
-	b, err := blob.OpenBucket(ctx, u.String())
+	b, folder, err := bucket.Open(ctx, dest)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", dest, err)
 	}
-	if folder != "" {
+	if folder = strings.Trim(folder, "/"); folder != "" {
 		b = blob.PrefixedBucket(b, folder+"/")
 	}
 	return &Repo{name: dest, bucket: b}, nil
@@ -55,9 +53,7 @@ func Open(ctx context.Context, dest string, create bool) (*Repo, error) {
 func OpenBucket(b *blob.Bucket) *Repo { return &Repo{name: "bucket", bucket: b} }
 
 func openDir(name, dir string, create bool) (*Repo, error) {
-	b, err := fileblob.OpenBucket(dir, &fileblob.Options{
-		CreateDir: create, DirFileMode: 0o755, NoTempDir: true, Metadata: fileblob.MetadataDontWrite,
-	})
+	b, err := bucket.OpenDir(dir, create)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}

@@ -111,6 +111,9 @@ func addHeader(h *mapping.Headers, f mapping.File) error {
 	}
 	f.Delimiter, f.Cells = d.Delimiter, head.cells
 	for i, path := range f.Paths {
+		if IsURL(path) {
+			continue
+		}
 		if f.Paths[i], err = filepath.Abs(path); err != nil {
 			return err
 		}

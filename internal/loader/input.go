@@ -17,6 +17,7 @@ import (
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/htmlindex"
 
+	"github.com/hopgate/hopgate/internal/bucket"
 	"github.com/hopgate/hopgate/internal/loader/mapping"
 	"github.com/hopgate/hopgate/internal/loader/record"
 )
@@ -45,7 +46,14 @@ type input struct {
 // files finds what a path of a mapping names, below base: a file, or the same with or without .gz or .zst, the files
 // of a directory, or those that a pattern matches.
 func files(base, path string) ([]string, error) {
-	if path == stdin || IsURL(path) {
+	switch file, ok, err := bucket.FilePath(path); {
+	case err != nil:
+		return nil, err
+	case ok:
+		path = file
+	case bucket.IsURL(path):
+		return objects(path)
+	case path == stdin || IsURL(path):
 		return []string{path}, nil
 	}
 	if !filepath.IsAbs(path) {

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash"
@@ -8,12 +9,16 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
+
+	"github.com/hopgate/hopgate/internal/bucket"
+	"github.com/hopgate/hopgate/internal/loader/mapping"
 )
 
-// IsURL reports whether a path of an input is read by HTTP.
+// IsURL reports whether a path of an input is read by HTTP or from an object store.
 func IsURL(name string) bool {
-	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://")
+	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") || bucket.IsURL(name)
 }
 
 // fileName gives the part of a path or URL that tells the format and the compression.
@@ -65,6 +70,13 @@ func shown(name string) string {
 
 // openURL reads a URL from an offset on, for which a server that knows no ranges is read from the beginning.
 func openURL(name string, offset int64) (io.ReadCloser, error) {
+	if bucket.IsURL(name) {
+		body, err := bucket.Read(context.Background(), name, offset)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", shown(name), err)
+		}
+		return body, nil
+	}
 	resp, err := ask(http.MethodGet, name, offset)
 	if err != nil {
 		return nil, err
@@ -79,6 +91,13 @@ func openURL(name string, offset int64) (io.ReadCloser, error) {
 
 // sizeURL gives the size of what a URL names, 0 if the server does not say.
 func sizeURL(name string) (int64, error) {
+	if bucket.IsURL(name) {
+		o, err := bucket.Stat(context.Background(), name)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", shown(name), err)
+		}
+		return o.Size, nil
+	}
 	resp, err := ask(http.MethodHead, name, 0)
 	if err != nil {
 		return 0, err
@@ -88,14 +107,55 @@ func sizeURL(name string) (int64, error) {
 
 // sampleURL hashes what tells whether the content of a URL has changed: its size, tag and time, and its beginning.
 func sampleURL(h hash.Hash, name string) error {
+	if bucket.IsURL(name) {
+		o, err := bucket.Stat(context.Background(), name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", shown(name), err)
+		}
+		fmt.Fprintf(h, "%d %q %d ", o.Size, o.Tag, o.Time.UnixNano())
+		body, err := openURL(name, 0)
+		if err != nil {
+			return err
+		}
+		return hashBeginning(h, body)
+	}
 	resp, err := ask(http.MethodGet, name, 0)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(h, "%d %q %q ", resp.ContentLength, resp.Header.Get("ETag"), resp.Header.Get("Last-Modified"))
-	_, err = io.CopyN(h, resp.Body, sampleBytes)
+	return hashBeginning(h, resp.Body)
+}
+
+// hashBeginning hashes the beginning of a text and closes it.
+func hashBeginning(h hash.Hash, body io.ReadCloser) error {
+	_, err := io.CopyN(h, body, sampleBytes)
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	return errors.Join(err, resp.Body.Close())
+	return errors.Join(err, body.Close())
+}
+
+// objects finds what a URL of an object store names: an object, those of a folder, which ends with a slash, that have the ending of a
+// format, or those that a pattern matches.
+func objects(name string) ([]string, error) {
+	u, err := url.Parse(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: this is no URL", shown(name))
+	}
+	folder := u.Path == "" || strings.HasSuffix(u.Path, "/")
+	if !folder && !strings.ContainsAny(u.Path, "*[") {
+		return []string{name}, nil
+	}
+	names, err := bucket.List(context.Background(), name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", shown(name), err)
+	}
+	names = slices.DeleteFunc(names, func(n string) bool {
+		return folder && formatOf(n) == mapping.Auto || fileName(n) == rejectsName
+	})
+	if len(names) == 0 {
+		return nil, fmt.Errorf("no object matches %s", shown(name))
+	}
+	return names, nil
 }

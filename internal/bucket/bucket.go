@@ -1,0 +1,149 @@
+// Package bucket opens the URLs of object stores and their objects. The drivers of stores are imported by programs alone.
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/fileblob"
+)
+
+// IsURL reports whether a name is the URL of an object store or one in it, as s3://bucket/key.
+func IsURL(name string) bool {
+	scheme, _, ok := strings.Cut(name, "://")
+	if !ok || scheme == "file" {
+		return false
+	}
+	switch scheme {
+	case "s3", "gs", "azblob":
+		return true
+	}
+	return blob.DefaultURLMux().ValidBucketScheme(scheme)
+}
+
+// FilePath gives the path that a file:// URL names; ok is false for what is none.
+func FilePath(name string) (file string, ok bool, err error) {
+	if !strings.HasPrefix(name, "file:") {
+		return "", false, nil
+	}
+	u, err := url.Parse(name)
+	if err != nil || u.Host != "" && u.Host != "localhost" || u.Path == "" {
+		return "", true, fmt.Errorf("%s: must be file:// and an absolute path", name)
+	}
+	return filepath.FromSlash(u.Path), true, nil
+}
+
+// Open opens the bucket of a URL and gives the key, or the folder, that the URL names in it.
+func Open(ctx context.Context, name string) (b *blob.Bucket, key string, err error) {
+	u, err := url.Parse(name)
+	if err != nil {
+		return nil, "", errors.New("this is no URL")
+	}
+	key = strings.TrimPrefix(u.Path, "/")
+	u.Path, u.RawPath = "", ""
+	b, err = blob.OpenBucket(ctx, u.String())
+	return b, key, err
+}
+
+// OpenDir opens a directory as a bucket. create makes one that is not there.
+func OpenDir(dir string, create bool) (*blob.Bucket, error) {
+	return fileblob.OpenBucket(dir, &fileblob.Options{
+		CreateDir: create, DirFileMode: 0o755, NoTempDir: true, Metadata: fileblob.MetadataDontWrite,
+	})
+}
+
+// Object is what a store says of an object.
+type Object struct {
+	Size int64 // in bytes
+	Tag  string
+	Time time.Time
+}
+
+// Stat asks for an object.
+func Stat(ctx context.Context, name string) (o Object, err error) {
+	b, key, err := Open(ctx, name)
+	if err != nil {
+		return o, err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	a, err := b.Attributes(ctx, key)
+	if err != nil {
+		return o, err
+	}
+	return Object{a.Size, a.ETag, a.ModTime}, nil
+}
+
+// reader closes its bucket too.
+type reader struct {
+	*blob.Reader
+	bucket *blob.Bucket
+}
+
+func (r *reader) Close() error { return errors.Join(r.Reader.Close(), r.bucket.Close()) }
+
+// Read reads an object from an offset on; what is behind its end is empty.
+func Read(ctx context.Context, name string, offset int64) (io.ReadCloser, error) {
+	if offset > 0 {
+		o, err := Stat(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if offset >= o.Size {
+			return io.NopCloser(strings.NewReader("")), nil
+		}
+	}
+	b, key, err := Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	r, err := b.NewRangeReader(ctx, key, offset, -1, nil)
+	if err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return &reader{r, b}, nil
+}
+
+// List gives the URLs of the objects in the folder that a URL ends with, or of those that match the pattern in its path.
+func List(ctx context.Context, name string) (names []string, err error) {
+	b, pattern, err := Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	u, err := url.Parse(name)
+	if err != nil {
+		return nil, err
+	}
+	prefix := pattern
+	i := strings.IndexAny(pattern, "*[")
+	if i >= 0 {
+		prefix = pattern[:i]
+	}
+	it := b.List(&blob.ListOptions{Prefix: prefix})
+	for {
+		o, err := it.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return names, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if i >= 0 {
+			if ok, err := path.Match(pattern, o.Key); err != nil {
+				return nil, err
+			} else if !ok {
+				continue
+			}
+		}
+		u.Path, u.RawPath = "/"+o.Key, ""
+		names = append(names, u.String())
+	}
+}
