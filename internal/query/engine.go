@@ -82,6 +82,7 @@ type Engine struct {
 	gate    gate
 	slow    slowLog
 	metrics Metrics
+	watch   Watch
 }
 
 // New makes an engine.
@@ -117,6 +118,11 @@ func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error
 	start := time.Now()
 	ctx, q := e.running.start(ctx, e.timeout(req.Timeout), graphName(req.Graph), req.Statement)
 	q.quiet = req.probe
+	kind := StatementKind
+	if req.typed != nil {
+		kind = TraversalKind
+	}
+	e.watch.begin(ctx, q, kind, start)
 	done := false
 	defer func() {
 		if !done { // a panic is on its way to the server
@@ -136,6 +142,7 @@ func (e *Engine) query(ctx context.Context, q *Running, start time.Time, req Req
 	if err := e.admit(ctx, q); err != nil {
 		return nil, err
 	}
+	q.trace.enter("plan")
 	g, err := e.store.Graph(q.Graph)
 	if err != nil {
 		return nil, err
@@ -161,6 +168,7 @@ func (e *Engine) query(ctx context.Context, q *Running, start time.Time, req Req
 	res = &Result{e: e, ctx: ctx, q: q, start: start, p: p, maxRows: req.MaxRows, limits: req.limits}
 	switch {
 	case p.command != nil:
+		q.trace.enter("execute")
 		err = e.command(ctx, g, p, req.Params, res)
 	case p.prefix == "EXPLAIN":
 		res.Columns, res.plan = []string{}, explain(p.exec, nil)
@@ -198,6 +206,7 @@ func (e *Engine) run(ctx context.Context, g shard.Graph, p *prepared, params map
 		mode = shard.WriteExclusive // or two that run side by side make the same twice
 	}
 	if p.own {
+		res.q.trace.enter("execute")
 		return e.runOwn(ctx, g, p, params, res)
 	}
 	err := e.attempt(ctx, g, mode, p, params, res)
@@ -212,10 +221,13 @@ func (e *Engine) run(ctx context.Context, g shard.Graph, p *prepared, params map
 
 // attempt runs a plan in a transaction of its own.
 func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p *prepared, params map[string]graph.Value, res *Result) error {
+	trace := res.q.trace
+	trace.enter("begin")
 	tx, err := g.Begin(ctx, mode)
 	if err != nil {
 		return err
 	}
+	trace.enter("execute")
 	res.Columns = p.exec.Columns()
 	if res.Columns == nil {
 		res.Columns = []string{}
@@ -232,10 +244,13 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	}
 	if mode == shard.Read {
 		res.tx, res.rows = tx, rows
+		trace.stream()
 		return nil
 	}
 	defer rows.Close()
-	if err := res.buffer(ctx, rows); err != nil {
+	err = res.buffer(ctx, rows)
+	trace.executed(p.exec, rows)
+	if err != nil {
 		return err
 	}
 	res.counters = rows.Counters()
@@ -243,12 +258,15 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 		res.plan = explain(p.exec, rows.Stats())
 	}
 	rows.Close()
-	return tx.Commit(ctx)
+	trace.enter("commit")
+	err = tx.Commit(ctx)
+	trace.enter("encode")
+	return err
 }
 
 func (e *Engine) env(q *Running, params map[string]graph.Value, profile bool) exec.Env {
 	return exec.Env{
-		Params: params, Procs: e.procs, ImportDir: e.opt.ImportDir, Profile: profile, Held: &q.held,
+		Params: params, Procs: e.procs, ImportDir: e.opt.ImportDir, Profile: profile || q.trace != nil, Held: &q.held,
 		Budget: exec.Budget{Bytes: e.opt.QueryBytes, Rows: e.opt.MaxRows, Edges: e.opt.MaxVisits},
 	}
 }

@@ -34,6 +34,7 @@ type FetchRequest struct {
 func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code int, err error) {
 	start := time.Now()
 	ctx, q := e.running.start(ctx, e.timeout(req.Timeout), graphName(req.Graph), req.text())
+	e.watch.begin(ctx, q, FetchKind, start)
 	out := &watchedWriter{w: w}
 	res := fetch.Result{}
 	done := false
@@ -67,6 +68,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w io.W
 	if err := e.admit(ctx, q); err != nil {
 		return res, err
 	}
+	q.trace.enter("plan")
 	r, err := fetch.Parse(req.Method, req.Body, e.opt.Fetch)
 	if err != nil {
 		return res, err
@@ -85,11 +87,14 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w io.W
 	if err := access.Check(ctx, q.Graph, need); err != nil {
 		return res, err
 	}
+	q.trace.enter("begin")
 	tx, err := g.Begin(ctx, mode)
 	if err != nil {
 		return res, err
 	}
 	defer tx.Rollback()
+	q.trace.enter("execute")
+	q.trace.stream()
 	run := &fetchRun{e: e, g: g, tx: tx, q: q}
 	run.programs = e.fetches.of(g, tx.Counts())
 	if mode == shard.Read {
@@ -99,7 +104,9 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w io.W
 	var answer bytes.Buffer
 	res, err = r.Run(ctx, run, run.programs.cache, &answer)
 	if err == nil {
+		q.trace.enter("commit")
 		err = tx.Commit(ctx)
+		q.trace.enter("encode")
 	}
 	if err == nil {
 		_, err = w.Write(answer.Bytes())
@@ -186,9 +193,14 @@ func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]gra
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
+	defer func() {
+		r.q.trace.executed(x, rows)
+		rows.Close()
+	}()
 	for n := 0; ; {
+		began := r.q.trace.began()
 		b, err := rows.Next(ctx)
+		r.q.trace.pull(began)
 		if b == nil || err != nil {
 			return err
 		}

@@ -51,7 +51,9 @@ type Summary struct {
 
 // Next gives the next batch, or nil at the end. The batch is valid until the next call.
 func (r *Result) Next() (*graph.Batch, error) {
+	began := r.q.trace.began()
 	b, err := r.next()
+	r.q.trace.pull(began)
 	if err != nil {
 		r.err = err
 		if r.ctx.Err() != nil {
@@ -89,6 +91,7 @@ func (r *Result) leave(err error) {
 		if r.p.prefix == "PROFILE" {
 			r.plan = explain(r.p.exec, r.rows.Stats())
 		}
+		r.q.trace.executed(r.p.exec, r.rows)
 		r.rows.Close()
 		r.rows = nil
 		t.mu.Lock()
@@ -203,6 +206,7 @@ func (r *Result) Close() {
 	r.closed = true
 	r.leave(nil)
 	if r.rows != nil {
+		r.q.trace.executed(r.p.exec, r.rows)
 		r.rows.Close()
 	}
 	if r.tx != nil {

@@ -23,8 +23,10 @@ type Running struct {
 	Start     time.Time // of the statement, or of the explicit transaction
 	Caller    string    // who asks, "" where nobody is asked who they are
 
-	action   string    // what the audit log calls it; "" if it is not to be there
-	quiet    bool      // neither counted, bounded nor kept in the slow log
+	action   string // what the audit log calls it; "" if it is not to be there
+	quiet    bool   // neither counted, bounded nor kept in the slow log
+	kind     Kind
+	trace    *trace    // nil unless somebody asks for it
 	admitted bool      // it is to leave the gate
 	held     exec.Held // by the operators
 	relieved bool      // it was ended to get memory back; registry.mu holds it
@@ -217,6 +219,7 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 	if q.quiet {
 		return err
 	}
+	e.watch.end(q, start, elapsed, rows, err)
 	e.record(ctx, q, err)
 	e.metrics.observe(elapsed, rows, err)
 	e.slow.add(Slow{Graph: q.Graph, Statement: q.Statement, Start: q.Start, Elapsed: elapsed, Rows: rows, Err: err}, p)

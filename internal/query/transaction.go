@@ -114,6 +114,7 @@ func (t *Transaction) Run(ctx context.Context, req Request) (res *Result, err er
 	}
 	start := time.Now()
 	ctx, q := t.e.running.startIn(ctx, t, t.e.timeout(req.Timeout), req.Statement)
+	t.e.watch.begin(ctx, q, StatementKind, start)
 	done := false
 	defer func() {
 		if !done { // a panic is on its way to the server
@@ -133,6 +134,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	if err := t.e.admit(ctx, q); err != nil {
 		return nil, err
 	}
+	q.trace.enter("plan")
 	p, err := t.prepare(ctx, req.Statement)
 	if err != nil {
 		return nil, err
@@ -158,16 +160,21 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 		res.leave(nil)
 		return res, nil
 	}
+	q.trace.enter("execute")
 	rows, err := p.exec.Run(ctx, t.g, t.tx, t.e.env(q, req.Params, p.prefix == "PROFILE"))
 	if err != nil {
 		return nil, err
 	}
 	res.rows = rows
+	q.trace.stream()
 	if cols := p.exec.Columns(); cols != nil {
 		res.Columns = cols
 	}
 	if p.writes() || req.Buffer {
-		if err := res.buffer(ctx, rows); err != nil {
+		began := q.trace.began()
+		err := res.buffer(ctx, rows)
+		q.trace.pull(began)
+		if err != nil {
 			rows.Close()
 			return nil, err
 		}

@@ -115,11 +115,11 @@ func authStream(opt *Options) grpc.StreamServerInterceptor {
 	}
 }
 
-// identified is a stream whose caller is known.
+// identified is a stream with more in its context: who calls, or when the call came.
 type identified struct {
 	grpc.ServerStream
 	ctx context.Context
 }
 
-// Context gives the context with the caller in it.
+// Context gives that context.
 func (s identified) Context() context.Context { return s.ctx }

@@ -21,11 +21,13 @@ type adminService struct {
 	e      *query.Engine
 	store  telemetry.Storage // or nil
 	keeper shard.Keeper      // or nil
+	// drained ends when the server drains, and with it the calls that would not end by themselves.
+	drained context.Context
 }
 
-func newAdminService(e *query.Engine, store telemetry.Storage) *adminService {
+func newAdminService(e *query.Engine, store telemetry.Storage, drained context.Context) *adminService {
 	keeper, _ := store.(shard.Keeper)
-	return &adminService{e: e, store: store, keeper: keeper}
+	return &adminService{e: e, store: store, keeper: keeper, drained: drained}
 }
 
 func (s *adminService) Schema(ctx context.Context, req *pb.SchemaRequest) (*pb.SchemaResponse, error) {

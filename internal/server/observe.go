@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
 )
 
 // Requests counts requests by route and status, and the panics that they ended in.
@@ -18,6 +19,7 @@ type Requests struct {
 	httpSeconds, grpcSeconds *prometheus.HistogramVec
 	httpBytes                *prometheus.CounterVec
 	panics                   prometheus.Counter
+	watch                    *query.Watch // that is told of requests; or nil
 }
 
 // NewRequests makes the metrics of the listeners' requests and registers them.
@@ -54,6 +56,9 @@ func (q *Requests) observe(route string, f http.HandlerFunc, failed func(http.Re
 	seconds, bytes := q.httpSeconds.WithLabelValues(route), q.httpBytes.WithLabelValues(route)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start, s := time.Now(), &statusWriter{ResponseWriter: w}
+		if ctx := q.watch.Arrived(r.Context(), start); ctx != r.Context() {
+			r = r.WithContext(ctx)
+		}
 		defer func() {
 			p := recover()
 			if p != nil && p != http.ErrAbortHandler {
@@ -73,7 +78,9 @@ func (q *Requests) observe(route string, f http.HandlerFunc, failed func(http.Re
 				code = "aborted"
 			}
 			q.http.WithLabelValues(route, code).Inc()
-			seconds.Observe(time.Since(start).Seconds())
+			elapsed := time.Since(start)
+			seconds.Observe(elapsed.Seconds())
+			q.tell(route, start, elapsed, p != nil || s.status >= http.StatusBadRequest)
 			bytes.Add(float64(s.bytes))
 			if p != nil {
 				panic(p)
@@ -81,6 +88,13 @@ func (q *Requests) observe(route string, f http.HandlerFunc, failed func(http.Re
 		}()
 		f(s, r)
 	})
+}
+
+// tell tells those who watch of a request to a route.
+func (q *Requests) tell(route string, start time.Time, elapsed time.Duration, failed bool) {
+	if q.watch.Watched() {
+		q.watch.Tell(&query.Ended{Kind: query.RouteKind, Statement: route, Start: start, Elapsed: elapsed, Failed: failed})
+	}
 }
 
 // panicked counts and logs a panic and gives the error that the client sees.

@@ -55,6 +55,7 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 	s.drained, s.drain = context.WithCancel(context.Background())
 	s.health.Probe = e.Probe
 	requests := NewRequests(registry)
+	requests.watch = e.Watch()
 	quiet := slog.NewLogLogger(opt.Logger.Handler(), slog.LevelDebug) // broken connections and the like
 	s.handler = NewHTTP(e, requests, opt)
 	s.http = &http.Server{
@@ -77,7 +78,7 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 	s.tls, s.adminTLS = opt.TLS, opt.AdminTLS
 	pb.RegisterGraphServiceServer(s.grpc, &graphService{e: e, idle: opt.TxIdle, drained: s.drained})
 	pb.RegisterLoadServiceServer(s.grpc, &loadService{l: l, requests: requests, log: opt.Logger, audit: opt.Audit})
-	pb.RegisterAdminServiceServer(s.grpc, newAdminService(e, store))
+	pb.RegisterAdminServiceServer(s.grpc, newAdminService(e, store, s.drained))
 	s.grpcProbe = health.NewServer()
 	for name := range s.grpc.GetServiceInfo() {
 		s.grpcProbe.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)

@@ -1166,6 +1166,534 @@ func (x *ProfileResponse) GetChunk() []byte {
 	return nil
 }
 
+// TopRequest says how often to answer.
+type TopRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// From 100 ms to 1 h; unset: 1 s.
+	Interval      *durationpb.Duration `protobuf:"bytes,1,opt,name=interval,proto3" json:"interval,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TopRequest) Reset() {
+	*x = TopRequest{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopRequest) ProtoMessage() {}
+
+func (x *TopRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopRequest.ProtoReflect.Descriptor instead.
+func (*TopRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *TopRequest) GetInterval() *durationpb.Duration {
+	if x != nil {
+		return x.Interval
+	}
+	return nil
+}
+
+// TopResponse is what the operations did in one interval.
+type TopResponse struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	End      *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=end,proto3" json:"end,omitempty"`
+	Interval *durationpb.Duration   `protobuf:"bytes,2,opt,name=interval,proto3" json:"interval,omitempty"`
+	// Those that took the most time first.
+	Operations    []*Operation `protobuf:"bytes,3,rep,name=operations,proto3" json:"operations,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TopResponse) Reset() {
+	*x = TopResponse{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopResponse) ProtoMessage() {}
+
+func (x *TopResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopResponse.ProtoReflect.Descriptor instead.
+func (*TopResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *TopResponse) GetEnd() *timestamppb.Timestamp {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
+func (x *TopResponse) GetInterval() *durationpb.Duration {
+	if x != nil {
+		return x.Interval
+	}
+	return nil
+}
+
+func (x *TopResponse) GetOperations() []*Operation {
+	if x != nil {
+		return x.Operations
+	}
+	return nil
+}
+
+// Operation is all requests that differ in their values alone.
+type Operation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// statement, fetch, traversal or route.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Of a route, "".
+	Graph string `protobuf:"bytes,2,opt,name=graph,proto3" json:"graph,omitempty"`
+	// 16 hexadecimal digits; of a route, "".
+	Fingerprint string `protobuf:"bytes,3,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
+	// A statement or a fetch with ? in the place of each value, or the name of a route.
+	Text   string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	Calls  uint64 `protobuf:"varint,5,opt,name=calls,proto3" json:"calls,omitempty"`
+	Errors uint64 `protobuf:"varint,6,opt,name=errors,proto3" json:"errors,omitempty"`
+	Rows   uint64 `protobuf:"varint,7,opt,name=rows,proto3" json:"rows,omitempty"`
+	// Calls a second.
+	Rate float64              `protobuf:"fixed64,8,opt,name=rate,proto3" json:"rate,omitempty"`
+	Mean *durationpb.Duration `protobuf:"bytes,9,opt,name=mean,proto3" json:"mean,omitempty"`
+	// Within 10 %.
+	P99 *durationpb.Duration `protobuf:"bytes,10,opt,name=p99,proto3" json:"p99,omitempty"`
+	// Of the time of all operations of the same kind, routes being one and all others another; from 0 to 1.
+	Share         float64 `protobuf:"fixed64,11,opt,name=share,proto3" json:"share,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Operation) Reset() {
+	*x = Operation{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Operation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Operation) ProtoMessage() {}
+
+func (x *Operation) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Operation.ProtoReflect.Descriptor instead.
+func (*Operation) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Operation) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Operation) GetGraph() string {
+	if x != nil {
+		return x.Graph
+	}
+	return ""
+}
+
+func (x *Operation) GetFingerprint() string {
+	if x != nil {
+		return x.Fingerprint
+	}
+	return ""
+}
+
+func (x *Operation) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Operation) GetCalls() uint64 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
+}
+
+func (x *Operation) GetErrors() uint64 {
+	if x != nil {
+		return x.Errors
+	}
+	return 0
+}
+
+func (x *Operation) GetRows() uint64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *Operation) GetRate() float64 {
+	if x != nil {
+		return x.Rate
+	}
+	return 0
+}
+
+func (x *Operation) GetMean() *durationpb.Duration {
+	if x != nil {
+		return x.Mean
+	}
+	return nil
+}
+
+func (x *Operation) GetP99() *durationpb.Duration {
+	if x != nil {
+		return x.P99
+	}
+	return nil
+}
+
+func (x *Operation) GetShare() float64 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+// TraceRequest says which requests to show.
+type TraceRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those that took at least so long.
+	Min *durationpb.Duration `protobuf:"bytes,1,opt,name=min,proto3" json:"min,omitempty"`
+	// Those whose text matches a regular expression in RE2's syntax.
+	Match string `protobuf:"bytes,2,opt,name=match,proto3" json:"match,omitempty"`
+	// How many; 0: until the client goes away.
+	Limit         uint32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TraceRequest) Reset() {
+	*x = TraceRequest{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TraceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TraceRequest) ProtoMessage() {}
+
+func (x *TraceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TraceRequest.ProtoReflect.Descriptor instead.
+func (*TraceRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *TraceRequest) GetMin() *durationpb.Duration {
+	if x != nil {
+		return x.Min
+	}
+	return nil
+}
+
+func (x *TraceRequest) GetMatch() string {
+	if x != nil {
+		return x.Match
+	}
+	return ""
+}
+
+func (x *TraceRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+// TraceResponse is a request that has ended.
+type TraceResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// statement, fetch or traversal.
+	Kind        string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	Graph       string `protobuf:"bytes,3,opt,name=graph,proto3" json:"graph,omitempty"`
+	Statement   string `protobuf:"bytes,4,opt,name=statement,proto3" json:"statement,omitempty"`
+	Fingerprint string `protobuf:"bytes,5,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
+	// When it arrived.
+	Start   *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start,proto3" json:"start,omitempty"`
+	Elapsed *durationpb.Duration   `protobuf:"bytes,7,opt,name=elapsed,proto3" json:"elapsed,omitempty"`
+	Rows    uint64                 `protobuf:"varint,8,opt,name=rows,proto3" json:"rows,omitempty"`
+	Error   string                 `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"`
+	Stages  []*Stage               `protobuf:"bytes,10,rep,name=stages,proto3" json:"stages,omitempty"`
+	// How many requests before this one could not be shown, because the client takes them too slowly.
+	Missed        uint64 `protobuf:"varint,11,opt,name=missed,proto3" json:"missed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TraceResponse) Reset() {
+	*x = TraceResponse{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TraceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TraceResponse) ProtoMessage() {}
+
+func (x *TraceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TraceResponse.ProtoReflect.Descriptor instead.
+func (*TraceResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *TraceResponse) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *TraceResponse) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *TraceResponse) GetGraph() string {
+	if x != nil {
+		return x.Graph
+	}
+	return ""
+}
+
+func (x *TraceResponse) GetStatement() string {
+	if x != nil {
+		return x.Statement
+	}
+	return ""
+}
+
+func (x *TraceResponse) GetFingerprint() string {
+	if x != nil {
+		return x.Fingerprint
+	}
+	return ""
+}
+
+func (x *TraceResponse) GetStart() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Start
+	}
+	return nil
+}
+
+func (x *TraceResponse) GetElapsed() *durationpb.Duration {
+	if x != nil {
+		return x.Elapsed
+	}
+	return nil
+}
+
+func (x *TraceResponse) GetRows() uint64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *TraceResponse) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *TraceResponse) GetStages() []*Stage {
+	if x != nil {
+		return x.Stages
+	}
+	return nil
+}
+
+func (x *TraceResponse) GetMissed() uint64 {
+	if x != nil {
+		return x.Missed
+	}
+	return 0
+}
+
+// Stage is a part of a request's work.
+type Stage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// decode, queue, plan, begin, execute, commit, encode, or an operator.
+	Name   string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Detail string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
+	// Of a stage, with what lies below it; of an operator, without its inputs.
+	Time *durationpb.Duration `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
+	Rows uint64               `protobuf:"varint,4,opt,name=rows,proto3" json:"rows,omitempty"`
+	// Requests to shards, and the bytes that they gave.
+	Requests      uint64   `protobuf:"varint,5,opt,name=requests,proto3" json:"requests,omitempty"`
+	Bytes         uint64   `protobuf:"varint,6,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Stages        []*Stage `protobuf:"bytes,7,rep,name=stages,proto3" json:"stages,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Stage) Reset() {
+	*x = Stage{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Stage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Stage) ProtoMessage() {}
+
+func (x *Stage) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Stage.ProtoReflect.Descriptor instead.
+func (*Stage) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *Stage) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Stage) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
+func (x *Stage) GetTime() *durationpb.Duration {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *Stage) GetRows() uint64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *Stage) GetRequests() uint64 {
+	if x != nil {
+		return x.Requests
+	}
+	return 0
+}
+
+func (x *Stage) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *Stage) GetStages() []*Stage {
+	if x != nil {
+		return x.Stages
+	}
+	return nil
+}
+
 // VersionRequest has no fields.
 type VersionRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1175,7 +1703,7 @@ type VersionRequest struct {
 
 func (x *VersionRequest) Reset() {
 	*x = VersionRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1187,7 +1715,7 @@ func (x *VersionRequest) String() string {
 func (*VersionRequest) ProtoMessage() {}
 
 func (x *VersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1200,7 +1728,7 @@ func (x *VersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionRequest.ProtoReflect.Descriptor instead.
 func (*VersionRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 // VersionResponse is the server's version.
@@ -1215,7 +1743,7 @@ type VersionResponse struct {
 
 func (x *VersionResponse) Reset() {
 	*x = VersionResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1755,7 @@ func (x *VersionResponse) String() string {
 func (*VersionResponse) ProtoMessage() {}
 
 func (x *VersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1768,7 @@ func (x *VersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionResponse.ProtoReflect.Descriptor instead.
 func (*VersionResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *VersionResponse) GetVersion() string {
@@ -1276,7 +1804,7 @@ type CheckRequest struct {
 
 func (x *CheckRequest) Reset() {
 	*x = CheckRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1288,7 +1816,7 @@ func (x *CheckRequest) String() string {
 func (*CheckRequest) ProtoMessage() {}
 
 func (x *CheckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1301,7 +1829,7 @@ func (x *CheckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRequest.ProtoReflect.Descriptor instead.
 func (*CheckRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CheckRequest) GetGraph() string {
@@ -1332,7 +1860,7 @@ type CheckResponse struct {
 
 func (x *CheckResponse) Reset() {
 	*x = CheckResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1344,7 +1872,7 @@ func (x *CheckResponse) String() string {
 func (*CheckResponse) ProtoMessage() {}
 
 func (x *CheckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1357,7 +1885,7 @@ func (x *CheckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckResponse.ProtoReflect.Descriptor instead.
 func (*CheckResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CheckResponse) GetWhat() isCheckResponse_What {
@@ -1412,7 +1940,7 @@ type CheckProgress struct {
 
 func (x *CheckProgress) Reset() {
 	*x = CheckProgress{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1424,7 +1952,7 @@ func (x *CheckProgress) String() string {
 func (*CheckProgress) ProtoMessage() {}
 
 func (x *CheckProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1437,7 +1965,7 @@ func (x *CheckProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckProgress.ProtoReflect.Descriptor instead.
 func (*CheckProgress) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CheckProgress) GetStage() string {
@@ -1472,7 +2000,7 @@ type CheckReport struct {
 
 func (x *CheckReport) Reset() {
 	*x = CheckReport{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1484,7 +2012,7 @@ func (x *CheckReport) String() string {
 func (*CheckReport) ProtoMessage() {}
 
 func (x *CheckReport) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1497,7 +2025,7 @@ func (x *CheckReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckReport.ProtoReflect.Descriptor instead.
 func (*CheckReport) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CheckReport) GetGraph() string {
@@ -1572,7 +2100,7 @@ type CheckFinding struct {
 
 func (x *CheckFinding) Reset() {
 	*x = CheckFinding{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1584,7 +2112,7 @@ func (x *CheckFinding) String() string {
 func (*CheckFinding) ProtoMessage() {}
 
 func (x *CheckFinding) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1597,7 +2125,7 @@ func (x *CheckFinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckFinding.ProtoReflect.Descriptor instead.
 func (*CheckFinding) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CheckFinding) GetKind() string {
@@ -1649,7 +2177,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1661,7 +2189,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1674,7 +2202,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *BackupRequest) GetWhat() isBackupRequest_What {
@@ -1728,7 +2256,7 @@ type BackupBegin struct {
 
 func (x *BackupBegin) Reset() {
 	*x = BackupBegin{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1740,7 +2268,7 @@ func (x *BackupBegin) String() string {
 func (*BackupBegin) ProtoMessage() {}
 
 func (x *BackupBegin) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1753,7 +2281,7 @@ func (x *BackupBegin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupBegin.ProtoReflect.Descriptor instead.
 func (*BackupBegin) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *BackupBegin) GetGraphs() []string {
@@ -1773,7 +2301,7 @@ type BackupWant struct {
 
 func (x *BackupWant) Reset() {
 	*x = BackupWant{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1785,7 +2313,7 @@ func (x *BackupWant) String() string {
 func (*BackupWant) ProtoMessage() {}
 
 func (x *BackupWant) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1798,7 +2326,7 @@ func (x *BackupWant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupWant.ProtoReflect.Descriptor instead.
 func (*BackupWant) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *BackupWant) GetFiles() []uint32 {
@@ -1822,7 +2350,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1834,7 +2362,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1847,7 +2375,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *BackupResponse) GetWhat() isBackupResponse_What {
@@ -1908,7 +2436,7 @@ type BackupFiles struct {
 
 func (x *BackupFiles) Reset() {
 	*x = BackupFiles{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1920,7 +2448,7 @@ func (x *BackupFiles) String() string {
 func (*BackupFiles) ProtoMessage() {}
 
 func (x *BackupFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1933,7 +2461,7 @@ func (x *BackupFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupFiles.ProtoReflect.Descriptor instead.
 func (*BackupFiles) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *BackupFiles) GetFiles() []*BackupFile {
@@ -1984,7 +2512,7 @@ type BackupFile struct {
 
 func (x *BackupFile) Reset() {
 	*x = BackupFile{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1996,7 +2524,7 @@ func (x *BackupFile) String() string {
 func (*BackupFile) ProtoMessage() {}
 
 func (x *BackupFile) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2009,7 +2537,7 @@ func (x *BackupFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupFile.ProtoReflect.Descriptor instead.
 func (*BackupFile) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *BackupFile) GetPath() string {
@@ -2046,7 +2574,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2058,7 +2586,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2071,7 +2599,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *BackupChunk) GetFile() uint32 {
@@ -2186,7 +2714,54 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x125\n" +
 	"\bduration\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\bduration\"'\n" +
 	"\x0fProfileResponse\x12\x14\n" +
-	"\x05chunk\x18\x01 \x01(\fR\x05chunk\"\x10\n" +
+	"\x05chunk\x18\x01 \x01(\fR\x05chunk\"C\n" +
+	"\n" +
+	"TopRequest\x125\n" +
+	"\binterval\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\binterval\"\xa9\x01\n" +
+	"\vTopResponse\x12,\n" +
+	"\x03end\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x125\n" +
+	"\binterval\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\binterval\x125\n" +
+	"\n" +
+	"operations\x18\x03 \x03(\v2\x15.hopgate.v1.OperationR\n" +
+	"operations\"\xb3\x02\n" +
+	"\tOperation\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05graph\x18\x02 \x01(\tR\x05graph\x12 \n" +
+	"\vfingerprint\x18\x03 \x01(\tR\vfingerprint\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\x12\x14\n" +
+	"\x05calls\x18\x05 \x01(\x04R\x05calls\x12\x16\n" +
+	"\x06errors\x18\x06 \x01(\x04R\x06errors\x12\x12\n" +
+	"\x04rows\x18\a \x01(\x04R\x04rows\x12\x12\n" +
+	"\x04rate\x18\b \x01(\x01R\x04rate\x12-\n" +
+	"\x04mean\x18\t \x01(\v2\x19.google.protobuf.DurationR\x04mean\x12+\n" +
+	"\x03p99\x18\n" +
+	" \x01(\v2\x19.google.protobuf.DurationR\x03p99\x12\x14\n" +
+	"\x05share\x18\v \x01(\x01R\x05share\"g\n" +
+	"\fTraceRequest\x12+\n" +
+	"\x03min\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x03min\x12\x14\n" +
+	"\x05match\x18\x02 \x01(\tR\x05match\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\rR\x05limit\"\xdd\x02\n" +
+	"\rTraceResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05graph\x18\x03 \x01(\tR\x05graph\x12\x1c\n" +
+	"\tstatement\x18\x04 \x01(\tR\tstatement\x12 \n" +
+	"\vfingerprint\x18\x05 \x01(\tR\vfingerprint\x120\n" +
+	"\x05start\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x123\n" +
+	"\aelapsed\x18\a \x01(\v2\x19.google.protobuf.DurationR\aelapsed\x12\x12\n" +
+	"\x04rows\x18\b \x01(\x04R\x04rows\x12\x14\n" +
+	"\x05error\x18\t \x01(\tR\x05error\x12)\n" +
+	"\x06stages\x18\n" +
+	" \x03(\v2\x11.hopgate.v1.StageR\x06stages\x12\x16\n" +
+	"\x06missed\x18\v \x01(\x04R\x06missed\"\xd3\x01\n" +
+	"\x05Stage\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\x12-\n" +
+	"\x04time\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04time\x12\x12\n" +
+	"\x04rows\x18\x04 \x01(\x04R\x04rows\x12\x1a\n" +
+	"\brequests\x18\x05 \x01(\x04R\brequests\x12\x14\n" +
+	"\x05bytes\x18\x06 \x01(\x04R\x05bytes\x12)\n" +
+	"\x06stages\x18\a \x03(\v2\x11.hopgate.v1.StageR\x06stages\"\x10\n" +
 	"\x0eVersionRequest\"b\n" +
 	"\x0fVersionResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x16\n" +
@@ -2246,7 +2821,7 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\vBackupChunk\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\rR\x04file\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x12\n" +
-	"\x04last\x18\x03 \x01(\bR\x04last2\x83\x05\n" +
+	"\x04last\x18\x03 \x01(\bR\x04last2\xfd\x05\n" +
 	"\fAdminService\x12?\n" +
 	"\x06Schema\x12\x19.hopgate.v1.SchemaRequest\x1a\x1a.hopgate.v1.SchemaResponse\x12<\n" +
 	"\x05Stats\x12\x18.hopgate.v1.StatsRequest\x1a\x19.hopgate.v1.StatsResponse\x12W\n" +
@@ -2255,7 +2830,9 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\aSlowLog\x12\x1a.hopgate.v1.SlowLogRequest\x1a\x1b.hopgate.v1.SlowLogResponse\x12D\n" +
 	"\aProfile\x12\x1a.hopgate.v1.ProfileRequest\x1a\x1b.hopgate.v1.ProfileResponse0\x01\x12>\n" +
 	"\x05Check\x12\x18.hopgate.v1.CheckRequest\x1a\x19.hopgate.v1.CheckResponse0\x01\x12C\n" +
-	"\x06Backup\x12\x19.hopgate.v1.BackupRequest\x1a\x1a.hopgate.v1.BackupResponse(\x010\x01\x12B\n" +
+	"\x06Backup\x12\x19.hopgate.v1.BackupRequest\x1a\x1a.hopgate.v1.BackupResponse(\x010\x01\x128\n" +
+	"\x03Top\x12\x16.hopgate.v1.TopRequest\x1a\x17.hopgate.v1.TopResponse0\x01\x12>\n" +
+	"\x05Trace\x12\x18.hopgate.v1.TraceRequest\x1a\x19.hopgate.v1.TraceResponse0\x01\x12B\n" +
 	"\aVersion\x12\x1a.hopgate.v1.VersionRequest\x1a\x1b.hopgate.v1.VersionResponseB9Z7github.com/hopgate/hopgate/api/gen/hopgate/v1;hopgatev1b\x06proto3"
 
 var (
@@ -2270,7 +2847,7 @@ func file_hopgate_v1_admin_proto_rawDescGZIP() []byte {
 	return file_hopgate_v1_admin_proto_rawDescData
 }
 
-var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*SchemaRequest)(nil),          // 0: hopgate.v1.SchemaRequest
 	(*SchemaResponse)(nil),         // 1: hopgate.v1.SchemaResponse
@@ -2290,23 +2867,29 @@ var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*SlowQuery)(nil),              // 15: hopgate.v1.SlowQuery
 	(*ProfileRequest)(nil),         // 16: hopgate.v1.ProfileRequest
 	(*ProfileResponse)(nil),        // 17: hopgate.v1.ProfileResponse
-	(*VersionRequest)(nil),         // 18: hopgate.v1.VersionRequest
-	(*VersionResponse)(nil),        // 19: hopgate.v1.VersionResponse
-	(*CheckRequest)(nil),           // 20: hopgate.v1.CheckRequest
-	(*CheckResponse)(nil),          // 21: hopgate.v1.CheckResponse
-	(*CheckProgress)(nil),          // 22: hopgate.v1.CheckProgress
-	(*CheckReport)(nil),            // 23: hopgate.v1.CheckReport
-	(*CheckFinding)(nil),           // 24: hopgate.v1.CheckFinding
-	(*BackupRequest)(nil),          // 25: hopgate.v1.BackupRequest
-	(*BackupBegin)(nil),            // 26: hopgate.v1.BackupBegin
-	(*BackupWant)(nil),             // 27: hopgate.v1.BackupWant
-	(*BackupResponse)(nil),         // 28: hopgate.v1.BackupResponse
-	(*BackupFiles)(nil),            // 29: hopgate.v1.BackupFiles
-	(*BackupFile)(nil),             // 30: hopgate.v1.BackupFile
-	(*BackupChunk)(nil),            // 31: hopgate.v1.BackupChunk
-	(*timestamppb.Timestamp)(nil),  // 32: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),    // 33: google.protobuf.Duration
-	(*PlanNode)(nil),               // 34: hopgate.v1.PlanNode
+	(*TopRequest)(nil),             // 18: hopgate.v1.TopRequest
+	(*TopResponse)(nil),            // 19: hopgate.v1.TopResponse
+	(*Operation)(nil),              // 20: hopgate.v1.Operation
+	(*TraceRequest)(nil),           // 21: hopgate.v1.TraceRequest
+	(*TraceResponse)(nil),          // 22: hopgate.v1.TraceResponse
+	(*Stage)(nil),                  // 23: hopgate.v1.Stage
+	(*VersionRequest)(nil),         // 24: hopgate.v1.VersionRequest
+	(*VersionResponse)(nil),        // 25: hopgate.v1.VersionResponse
+	(*CheckRequest)(nil),           // 26: hopgate.v1.CheckRequest
+	(*CheckResponse)(nil),          // 27: hopgate.v1.CheckResponse
+	(*CheckProgress)(nil),          // 28: hopgate.v1.CheckProgress
+	(*CheckReport)(nil),            // 29: hopgate.v1.CheckReport
+	(*CheckFinding)(nil),           // 30: hopgate.v1.CheckFinding
+	(*BackupRequest)(nil),          // 31: hopgate.v1.BackupRequest
+	(*BackupBegin)(nil),            // 32: hopgate.v1.BackupBegin
+	(*BackupWant)(nil),             // 33: hopgate.v1.BackupWant
+	(*BackupResponse)(nil),         // 34: hopgate.v1.BackupResponse
+	(*BackupFiles)(nil),            // 35: hopgate.v1.BackupFiles
+	(*BackupFile)(nil),             // 36: hopgate.v1.BackupFile
+	(*BackupChunk)(nil),            // 37: hopgate.v1.BackupChunk
+	(*timestamppb.Timestamp)(nil),  // 38: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),    // 39: google.protobuf.Duration
+	(*PlanNode)(nil),               // 40: hopgate.v1.PlanNode
 }
 var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	2,  // 0: hopgate.v1.SchemaResponse.labels:type_name -> hopgate.v1.NameCount
@@ -2318,45 +2901,61 @@ var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	6,  // 6: hopgate.v1.StatsResponse.degrees:type_name -> hopgate.v1.DegreeHistogram
 	2,  // 7: hopgate.v1.StatsResponse.distinct:type_name -> hopgate.v1.NameCount
 	10, // 8: hopgate.v1.RunningQueriesResponse.queries:type_name -> hopgate.v1.RunningQuery
-	32, // 9: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
-	33, // 10: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
+	38, // 9: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
+	39, // 10: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
 	15, // 11: hopgate.v1.SlowLogResponse.queries:type_name -> hopgate.v1.SlowQuery
-	32, // 12: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
-	33, // 13: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
-	34, // 14: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
-	33, // 15: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
-	22, // 16: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
-	23, // 17: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
-	24, // 18: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
-	26, // 19: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
-	27, // 20: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
-	29, // 21: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
-	31, // 22: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
-	30, // 23: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
-	32, // 24: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
-	0,  // 25: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
-	4,  // 26: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
-	8,  // 27: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
-	11, // 28: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
-	13, // 29: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
-	16, // 30: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
-	20, // 31: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
-	25, // 32: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
-	18, // 33: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
-	1,  // 34: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
-	5,  // 35: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
-	9,  // 36: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
-	12, // 37: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
-	14, // 38: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
-	17, // 39: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
-	21, // 40: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
-	28, // 41: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
-	19, // 42: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
-	34, // [34:43] is the sub-list for method output_type
-	25, // [25:34] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	38, // 12: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
+	39, // 13: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
+	40, // 14: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
+	39, // 15: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
+	39, // 16: hopgate.v1.TopRequest.interval:type_name -> google.protobuf.Duration
+	38, // 17: hopgate.v1.TopResponse.end:type_name -> google.protobuf.Timestamp
+	39, // 18: hopgate.v1.TopResponse.interval:type_name -> google.protobuf.Duration
+	20, // 19: hopgate.v1.TopResponse.operations:type_name -> hopgate.v1.Operation
+	39, // 20: hopgate.v1.Operation.mean:type_name -> google.protobuf.Duration
+	39, // 21: hopgate.v1.Operation.p99:type_name -> google.protobuf.Duration
+	39, // 22: hopgate.v1.TraceRequest.min:type_name -> google.protobuf.Duration
+	38, // 23: hopgate.v1.TraceResponse.start:type_name -> google.protobuf.Timestamp
+	39, // 24: hopgate.v1.TraceResponse.elapsed:type_name -> google.protobuf.Duration
+	23, // 25: hopgate.v1.TraceResponse.stages:type_name -> hopgate.v1.Stage
+	39, // 26: hopgate.v1.Stage.time:type_name -> google.protobuf.Duration
+	23, // 27: hopgate.v1.Stage.stages:type_name -> hopgate.v1.Stage
+	28, // 28: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
+	29, // 29: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
+	30, // 30: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
+	32, // 31: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
+	33, // 32: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
+	35, // 33: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
+	37, // 34: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
+	36, // 35: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
+	38, // 36: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
+	0,  // 37: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
+	4,  // 38: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
+	8,  // 39: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
+	11, // 40: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
+	13, // 41: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
+	16, // 42: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
+	26, // 43: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
+	31, // 44: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
+	18, // 45: hopgate.v1.AdminService.Top:input_type -> hopgate.v1.TopRequest
+	21, // 46: hopgate.v1.AdminService.Trace:input_type -> hopgate.v1.TraceRequest
+	24, // 47: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
+	1,  // 48: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
+	5,  // 49: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
+	9,  // 50: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
+	12, // 51: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
+	14, // 52: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
+	17, // 53: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
+	27, // 54: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
+	34, // 55: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
+	19, // 56: hopgate.v1.AdminService.Top:output_type -> hopgate.v1.TopResponse
+	22, // 57: hopgate.v1.AdminService.Trace:output_type -> hopgate.v1.TraceResponse
+	25, // 58: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
+	48, // [48:59] is the sub-list for method output_type
+	37, // [37:48] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_admin_proto_init() }
@@ -2365,15 +2964,15 @@ func file_hopgate_v1_admin_proto_init() {
 		return
 	}
 	file_hopgate_v1_graph_proto_init()
-	file_hopgate_v1_admin_proto_msgTypes[21].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[27].OneofWrappers = []any{
 		(*CheckResponse_Progress)(nil),
 		(*CheckResponse_Report)(nil),
 	}
-	file_hopgate_v1_admin_proto_msgTypes[25].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[31].OneofWrappers = []any{
 		(*BackupRequest_Begin)(nil),
 		(*BackupRequest_Want)(nil),
 	}
-	file_hopgate_v1_admin_proto_msgTypes[28].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[34].OneofWrappers = []any{
 		(*BackupResponse_Files)(nil),
 		(*BackupResponse_Chunk)(nil),
 	}
@@ -2383,7 +2982,7 @@ func file_hopgate_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_admin_proto_rawDesc), len(file_hopgate_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   32,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,6 +27,8 @@ const (
 	AdminService_Profile_FullMethodName        = "/hopgate.v1.AdminService/Profile"
 	AdminService_Check_FullMethodName          = "/hopgate.v1.AdminService/Check"
 	AdminService_Backup_FullMethodName         = "/hopgate.v1.AdminService/Backup"
+	AdminService_Top_FullMethodName            = "/hopgate.v1.AdminService/Top"
+	AdminService_Trace_FullMethodName          = "/hopgate.v1.AdminService/Trace"
 	AdminService_Version_FullMethodName        = "/hopgate.v1.AdminService/Version"
 )
 
@@ -53,6 +55,10 @@ type AdminServiceClient interface {
 	// Backup takes one state of all graphs, or of some. The server lists its files; the client asks for those that it
 	// does not have yet, and gets them in chunks. The state is let go when the call ends.
 	Backup(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[BackupRequest, BackupResponse], error)
+	// Top gives, once in each interval, what each operation did in it. Operations are counted only while somebody asks.
+	Top(ctx context.Context, in *TopRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TopResponse], error)
+	// Trace gives requests as they end, with the stages that their time went into.
+	Trace(ctx context.Context, in *TraceRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TraceResponse], error)
 	// Version gives the server's version.
 	Version(ctx context.Context, in *VersionRequest, opts ...grpc.CallOption) (*VersionResponse, error)
 }
@@ -166,6 +172,44 @@ func (c *adminServiceClient) Backup(ctx context.Context, opts ...grpc.CallOption
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type AdminService_BackupClient = grpc.BidiStreamingClient[BackupRequest, BackupResponse]
 
+func (c *adminServiceClient) Top(ctx context.Context, in *TopRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TopResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &AdminService_ServiceDesc.Streams[3], AdminService_Top_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[TopRequest, TopResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AdminService_TopClient = grpc.ServerStreamingClient[TopResponse]
+
+func (c *adminServiceClient) Trace(ctx context.Context, in *TraceRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TraceResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &AdminService_ServiceDesc.Streams[4], AdminService_Trace_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[TraceRequest, TraceResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AdminService_TraceClient = grpc.ServerStreamingClient[TraceResponse]
+
 func (c *adminServiceClient) Version(ctx context.Context, in *VersionRequest, opts ...grpc.CallOption) (*VersionResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(VersionResponse)
@@ -199,6 +243,10 @@ type AdminServiceServer interface {
 	// Backup takes one state of all graphs, or of some. The server lists its files; the client asks for those that it
 	// does not have yet, and gets them in chunks. The state is let go when the call ends.
 	Backup(grpc.BidiStreamingServer[BackupRequest, BackupResponse]) error
+	// Top gives, once in each interval, what each operation did in it. Operations are counted only while somebody asks.
+	Top(*TopRequest, grpc.ServerStreamingServer[TopResponse]) error
+	// Trace gives requests as they end, with the stages that their time went into.
+	Trace(*TraceRequest, grpc.ServerStreamingServer[TraceResponse]) error
 	// Version gives the server's version.
 	Version(context.Context, *VersionRequest) (*VersionResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
@@ -234,6 +282,12 @@ func (UnimplementedAdminServiceServer) Check(*CheckRequest, grpc.ServerStreaming
 }
 func (UnimplementedAdminServiceServer) Backup(grpc.BidiStreamingServer[BackupRequest, BackupResponse]) error {
 	return status.Error(codes.Unimplemented, "method Backup not implemented")
+}
+func (UnimplementedAdminServiceServer) Top(*TopRequest, grpc.ServerStreamingServer[TopResponse]) error {
+	return status.Error(codes.Unimplemented, "method Top not implemented")
+}
+func (UnimplementedAdminServiceServer) Trace(*TraceRequest, grpc.ServerStreamingServer[TraceResponse]) error {
+	return status.Error(codes.Unimplemented, "method Trace not implemented")
 }
 func (UnimplementedAdminServiceServer) Version(context.Context, *VersionRequest) (*VersionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Version not implemented")
@@ -378,6 +432,28 @@ func _AdminService_Backup_Handler(srv interface{}, stream grpc.ServerStream) err
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type AdminService_BackupServer = grpc.BidiStreamingServer[BackupRequest, BackupResponse]
 
+func _AdminService_Top_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(TopRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AdminServiceServer).Top(m, &grpc.GenericServerStream[TopRequest, TopResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AdminService_TopServer = grpc.ServerStreamingServer[TopResponse]
+
+func _AdminService_Trace_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(TraceRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AdminServiceServer).Trace(m, &grpc.GenericServerStream[TraceRequest, TraceResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AdminService_TraceServer = grpc.ServerStreamingServer[TraceResponse]
+
 func _AdminService_Version_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(VersionRequest)
 	if err := dec(in); err != nil {
@@ -444,6 +520,16 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 			Handler:       _AdminService_Backup_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
+		},
+		{
+			StreamName:    "Top",
+			Handler:       _AdminService_Top_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Trace",
+			Handler:       _AdminService_Trace_Handler,
+			ServerStreams: true,
 		},
 	},
 	Metadata: "hopgate/v1/admin.proto",

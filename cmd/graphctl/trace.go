@@ -1,0 +1,107 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+)
+
+func newTrace(a *app) *cobra.Command {
+	req := &pb.TraceRequest{}
+	var least time.Duration
+	var output string
+	cmd := &cobra.Command{
+		Use: "trace", Short: "Show live requests as they end, with the stages that their time went into",
+		Long: "Show live requests as they end, with the stages that their time went into: decode, queue, plan, begin, execute with each\n" +
+			"operator and its shard requests, commit, encode. An operator's time is its own, without its inputs.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != "table" && output != "ndjson" {
+				return usagef("--output %s: must be table or ndjson", output)
+			}
+			if least < 0 {
+				return usagef("--min %v: must not be negative", least)
+			}
+			if _, err := regexp.Compile(req.Match); err != nil {
+				return usagef("--match: %v", err)
+			}
+			req.Min = durationpb.New(least)
+			conn, ctx, cancel, err := a.dial(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer cancel()
+			defer conn.Close()
+			stream, err := pb.NewAdminServiceClient(conn).Trace(ctx, req)
+			if err != nil {
+				return err
+			}
+			for {
+				res, err := stream.Recv()
+				if errors.Is(err, io.EOF) || cmd.Context().Err() != nil {
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+				if output == "ndjson" {
+					err = printJSON(cmd.OutOrStdout(), res)
+				} else {
+					err = printTrace(cmd.OutOrStdout(), res)
+				}
+				if err != nil {
+					return err
+				}
+			}
+		},
+	}
+	cmd.Flags().DurationVar(&least, "min", 10*time.Millisecond, "only requests that took at least so long")
+	cmd.Flags().StringVar(&req.Match, "match", "", "only requests whose text matches this regular expression")
+	cmd.Flags().Uint32VarP(&req.Limit, "limit", "n", 0, "how many requests; 0 goes on until interrupted")
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or ndjson")
+	return cmd
+}
+
+// printTrace prints a request and the tree of its stages.
+func printTrace(w io.Writer, r *pb.TraceResponse) error {
+	if r.GetMissed() > 0 {
+		fmt.Fprintf(w, "(%d requests were too many to be shown)\n", r.GetMissed())
+	}
+	fmt.Fprintf(w, "%s  %v  %d rows  %s %s  graph %s  id %d\n  %s\n", r.GetStart().AsTime().Format("15:04:05.000"),
+		brief(r.GetElapsed().AsDuration()), r.GetRows(), r.GetKind(), r.GetFingerprint(), r.GetGraph(), r.GetId(),
+		shorten(oneLine(r.GetStatement()), 300))
+	if r.GetError() != "" {
+		fmt.Fprintf(w, "  failed: %s\n", oneLine(r.GetError()))
+	}
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	var tree func(stages []*pb.Stage, indent string)
+	tree = func(stages []*pb.Stage, indent string) {
+		for _, s := range stages {
+			var did []string
+			if s.GetRows() > 0 {
+				did = append(did, fmt.Sprintf("%d rows", s.GetRows()))
+			}
+			if s.GetRequests() > 0 {
+				did = append(did, fmt.Sprintf("%d shard requests (%s)", s.GetRequests(), size(s.GetBytes())))
+			}
+			fmt.Fprintf(t, "%s%s\t%v\t%s\t%s\n", indent, s.GetName(), brief(s.GetTime().AsDuration()), strings.Join(did, ", "),
+				shorten(oneLine(s.GetDetail()), 80))
+			tree(s.GetStages(), indent+"  ")
+		}
+	}
+	tree(r.GetStages(), "  ")
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}

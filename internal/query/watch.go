@@ -1,0 +1,137 @@
+package query
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Kind is what sort of operation a request is.
+type Kind string
+
+// The kinds of operations. Routes contain the others.
+const (
+	StatementKind Kind = "statement"
+	FetchKind     Kind = "fetch"
+	TraversalKind Kind = "traversal"
+	RouteKind     Kind = "route"
+)
+
+// Ended is a request that is over.
+type Ended struct {
+	ID        uint64
+	Kind      Kind
+	Graph     string
+	Statement string    // of a route, its name
+	Start     time.Time // when it arrived, as far as that is known
+	Elapsed   time.Duration
+	Rows      int64
+	Failed    bool
+	Err       error
+	Stages    []*Stage // nil unless somebody asked for stages when it began
+}
+
+// Watcher is told of requests as they end.
+type Watcher struct {
+	// Stages says that the watcher wants to know what the time of each request went into.
+	Stages bool
+	// Ended is called by whoever runs the request, by many at the same time, and must not block.
+	Ended func(*Ended)
+}
+
+// Watch tells watchers of requests. While there are none, it costs a request two atomic loads. Its zero value is ready;
+// nil has no watchers.
+type Watch struct {
+	watchers atomic.Pointer[[]*Watcher] // nil: none
+	tracing  atomic.Int32               // how many of them want stages
+	mu       sync.Mutex                 // of changes
+}
+
+// Watch gives who watches the engine's requests.
+func (e *Engine) Watch() *Watch { return &e.watch }
+
+// Add begins to tell a watcher of requests, until the function is called that it gives.
+func (w *Watch) Add(one *Watcher) (remove func()) {
+	w.change(func(all []*Watcher) []*Watcher { return append(all, one) })
+	if one.Stages {
+		w.tracing.Add(1)
+	}
+	return sync.OnceFunc(func() {
+		if one.Stages {
+			w.tracing.Add(-1)
+		}
+		w.change(func(all []*Watcher) []*Watcher {
+			return slices.DeleteFunc(all, func(o *Watcher) bool { return o == one })
+		})
+	})
+}
+
+// change puts another list of watchers in the place of the one that is.
+func (w *Watch) change(f func([]*Watcher) []*Watcher) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []*Watcher
+	if old := w.watchers.Load(); old != nil {
+		all = slices.Clone(*old)
+	}
+	if all = f(all); len(all) == 0 {
+		w.watchers.Store(nil)
+		return
+	}
+	w.watchers.Store(&all)
+}
+
+// Watched reports whether anybody watches.
+func (w *Watch) Watched() bool { return w != nil && w.watchers.Load() != nil }
+
+// Tell tells all watchers of a request.
+func (w *Watch) Tell(r *Ended) {
+	if w == nil {
+		return
+	}
+	if all := w.watchers.Load(); all != nil {
+		for _, one := range *all {
+			one.Ended(r)
+		}
+	}
+}
+
+type arrivalKey struct{}
+
+// Arrived gives a context that knows when its request arrived, if anybody wants to know.
+func (w *Watch) Arrived(ctx context.Context, at time.Time) context.Context {
+	if w == nil || w.tracing.Load() == 0 {
+		return ctx
+	}
+	return context.WithValue(ctx, arrivalKey{}, at)
+}
+
+// begin says what kind a request is of, and begins to note its stages if anybody wants to know them.
+func (w *Watch) begin(ctx context.Context, q *Running, kind Kind, start time.Time) {
+	if q.kind = kind; w.tracing.Load() == 0 || q.quiet {
+		return
+	}
+	q.trace = &trace{arrival: start, current: "queue", mark: start}
+	if at, ok := ctx.Value(arrivalKey{}).(time.Time); ok {
+		q.trace.arrival = at
+		q.trace.stages = append(q.trace.stages, &Stage{Name: "decode", Time: start.Sub(at)})
+	}
+}
+
+// end tells of a request that took elapsed since start.
+func (w *Watch) end(q *Running, start time.Time, elapsed time.Duration, rows int64, err error) {
+	if !w.Watched() {
+		return
+	}
+	r := &Ended{
+		ID: q.ID, Kind: q.kind, Graph: q.Graph, Statement: q.Statement, Start: start, Elapsed: elapsed, Rows: rows,
+		Failed: err != nil, Err: err,
+	}
+	if t := q.trace; t != nil {
+		r.Stages = t.end()
+		r.Start, r.Elapsed = t.arrival, elapsed+start.Sub(t.arrival)
+	}
+	w.Tell(r)
+}
