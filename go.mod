@@ -4,6 +4,8 @@ go 1.26.0
 
 require github.com/stretchr/testify v1.12.1
 
+require github.com/santhosh-tekuri/jsonschema/v6 v6.0.2
+
 require (
 	cel.dev/expr v0.25.3 // indirect
 	cloud.google.com/go v0.123.0 // indirect
