@@ -21,10 +21,12 @@ type builds struct {
 // build is an index under construction. From its definition on, every transaction keeps the entries of what it writes,
 // so the build adds those of what was there before: it finds vertices or edges in a cut, which costs writers nothing,
 // and then, some thousand at a time, reads what they are now and puts their entries in a transaction of its own, which
-// carries the mark from which the build goes on after a crash.
+// carries the mark from which the build goes on after a crash. It leaves out the vertices that were made since it began,
+// so it ends however many are added meanwhile.
 type build struct {
 	g      *Graph
 	id     graph.IndexID
+	ends   []uint64        // by shard: the first local id of a vertex that is made later
 	ctx    context.Context // ended when the build is given up
 	cancel context.CancelCauseFunc
 	part   atomic.Uint64 // the bits of the part that is done, 0 to 1
@@ -32,9 +34,12 @@ type build struct {
 	err    error // set before done is closed
 }
 
-// startBuild begins to build an index that is defined. The caller has entered the graph, or is opening it.
+// startBuild begins to build an index that is defined. The caller holds the writer's lock, or is opening the graph.
 func (g *Graph) startBuild(id graph.IndexID) *build {
 	b := &build{g: g, id: id, done: make(chan struct{})}
+	for _, s := range g.shards {
+		b.ends = append(b.ends, s.NextVertex())
+	}
 	b.ctx, b.cancel = context.WithCancelCause(context.Background())
 	g.builds.mu.Lock()
 	if g.builds.byID == nil {

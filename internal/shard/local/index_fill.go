@@ -33,19 +33,40 @@ func (b *build) fill() error {
 	return err
 }
 
-// progress notes that all vertices of a cut before from are done.
-func (b *build) progress(tx *Tx, from graph.VertexID) {
+// progress notes that all vertices before from are done.
+func (b *build) progress(from graph.VertexID) {
 	done, all := 0.0, 1.0
-	for no, s := range tx.cut.sources {
-		all += float64(s.next)
+	for no, end := range b.ends {
+		all += float64(end)
 		switch {
 		case no < from.Shard():
-			done += float64(s.next)
+			done += float64(end)
 		case no == from.Shard():
 			done += float64(from.Local())
 		}
 	}
 	b.part.Store(math.Float64bits(done / all))
+}
+
+// scan finds some vertices at or after from that the build must visit; next is where to go on, graph.NoVertex after the
+// last one.
+func (b *build) scan(tx *Tx, label graph.LabelID, from graph.VertexID) (ids []graph.VertexID, next graph.VertexID, err error) {
+	b.progress(from)
+	ids, next, done, err := tx.Scan(b.ctx, label, from, make([]graph.VertexID, 0, b.g.opts.Tuning.IndexBatch))
+	if err != nil {
+		return nil, from, err
+	}
+	ids = slices.DeleteFunc(ids, func(id graph.VertexID) bool { return id.Local() >= b.ends[id.Shard()] })
+	if done {
+		return ids, graph.NoVertex, nil
+	}
+	for no := next.Shard(); no < len(b.ends); no++ {
+		if next.Local() < b.ends[no] {
+			return ids, next, nil
+		}
+		next = graph.MakeVertexID(no+1, 0)
+	}
+	return ids, graph.NoVertex, nil
 }
 
 // read begins a transaction on the newest cut.
@@ -119,14 +140,10 @@ func (b *build) someVertices(d *indexDef, from graph.VertexID) (next graph.Verte
 	if err != nil {
 		return from, err
 	}
-	b.progress(tx, from)
-	ids, next, done, err := tx.Scan(b.ctx, label, from, make([]graph.VertexID, 0, b.g.opts.Tuning.IndexBatch))
+	ids, next, err := b.scan(tx, label, from)
 	tx.Rollback()
 	if err != nil {
 		return from, err
-	}
-	if done {
-		next = graph.NoVertex
 	}
 	return next, b.put(next, func(tx *Tx, d *indexDef) error {
 		sets := make([]graph.LabelSet, len(ids))
@@ -161,8 +178,7 @@ func (b *build) someEdges(d *indexDef, from graph.VertexID) (next graph.VertexID
 	if err != nil {
 		return from, err
 	}
-	b.progress(tx, from)
-	ids, next, done, err := tx.Scan(b.ctx, 0, from, make([]graph.VertexID, 0, b.g.opts.Tuning.IndexBatch))
+	ids, next, err := b.scan(tx, 0, from)
 	var res shard.Neighbours
 	if err == nil && len(ids) > 0 {
 		err = tx.Expand(b.ctx, &shard.Expand{Sources: ids, Types: []graph.TypeID{t}, Edges: true, MaxEdges: b.g.opts.Tuning.IndexBatch}, &res)
@@ -170,9 +186,6 @@ func (b *build) someEdges(d *indexDef, from graph.VertexID) (next graph.VertexID
 	tx.Rollback()
 	if err != nil {
 		return from, err
-	}
-	if done {
-		next = graph.NoVertex
 	}
 	var edges []graph.Edge
 	if len(ids) > 0 {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -267,6 +268,62 @@ func TestIndexWhileWriting(t *testing.T) {
 			require.NoError(t, w.store.Close())
 		})
 	}
+}
+
+// TestIndexOutrun makes indexes, a vertex at a time, while several vertices are made for each that is visited: the builds
+// end all the same.
+func TestIndexOutrun(t *testing.T) {
+	const most = 4000
+	rng := rand.New(rand.NewPCG(1, 5))
+	opts := tiny(rng, 2)
+	opts.FS, opts.Tuning.IndexBatch = vfs.NewMem(), 1
+	w := openIndexWorld(t, opts)
+	w.fill(t, rng, 20)
+	ctx := context.Background()
+	end := make(chan struct{})
+	var made atomic.Int64
+	var writers, indexes sync.WaitGroup
+	for range 2 {
+		writers.Go(func() {
+			rng := rand.New(rand.NewPCG(1, 6))
+			for made.Load() < most {
+				select {
+				case <-end:
+					return
+				default:
+				}
+				ms := make([]shard.Mutation, 5)
+				for i := range ms {
+					ms[i] = shard.Mutation{Op: shard.CreateVertex, Labels: w.set, Props: w.props(rng)}
+				}
+				tx, err := w.g.Begin(ctx, shard.Write)
+				if err == nil {
+					err = tx.Apply(ctx, ms)
+				}
+				if err == nil {
+					err = tx.Commit(ctx)
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				made.Add(int64(len(ms)))
+			}
+		})
+	}
+	for _, ix := range testIndexes {
+		indexes.Go(func() {
+			if err := w.g.CreateIndex(ctx, ix); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	indexes.Wait()
+	close(end)
+	writers.Wait()
+	require.Less(t, made.Load(), int64(most), "the builds end only when the writers do")
+	w.check(t)
+	require.NoError(t, w.store.Close())
 }
 
 // TestIndexCrash crashes and closes the store while indexes are being built: they are finished by the next life.
