@@ -23,11 +23,12 @@ type adminService struct {
 	keeper shard.Keeper      // or nil
 	// drained ends when the server drains, and with it the calls that would not end by themselves.
 	drained context.Context
+	debug   debugFiles
 }
 
-func newAdminService(e *query.Engine, store telemetry.Storage, drained context.Context) *adminService {
+func newAdminService(e *query.Engine, store telemetry.Storage, drained context.Context, debug debugFiles) *adminService {
 	keeper, _ := store.(shard.Keeper)
-	return &adminService{e: e, store: store, keeper: keeper, drained: drained}
+	return &adminService{e: e, store: store, keeper: keeper, drained: drained, debug: debug}
 }
 
 func (s *adminService) Schema(ctx context.Context, req *pb.SchemaRequest) (*pb.SchemaResponse, error) {

@@ -17,6 +17,8 @@ type Options struct {
 	TxIdle time.Duration
 	// TestProcedures opens PUT /v1/test/procedures.
 	TestProcedures bool
+	// Config is the effective configuration, its secrets masked, as it stands in what DebugInfo gives.
+	Config []byte
 	// Auth tells callers by their tokens; default nil, nobody is asked who they are.
 	Auth *access.Authenticator
 	// Audit takes what admins have asked for; default nil.

@@ -1694,6 +1694,97 @@ func (x *Stage) GetStages() []*Stage {
 	return nil
 }
 
+// DebugInfoRequest has no fields.
+type DebugInfoRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DebugInfoRequest) Reset() {
+	*x = DebugInfoRequest{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DebugInfoRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DebugInfoRequest) ProtoMessage() {}
+
+func (x *DebugInfoRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DebugInfoRequest.ProtoReflect.Descriptor instead.
+func (*DebugInfoRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{24}
+}
+
+// DebugInfoResponse is a piece of a file.
+type DebugInfoResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name, in the first piece of each file alone.
+	File          string `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
+	Chunk         []byte `protobuf:"bytes,2,opt,name=chunk,proto3" json:"chunk,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DebugInfoResponse) Reset() {
+	*x = DebugInfoResponse{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DebugInfoResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DebugInfoResponse) ProtoMessage() {}
+
+func (x *DebugInfoResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DebugInfoResponse.ProtoReflect.Descriptor instead.
+func (*DebugInfoResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *DebugInfoResponse) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *DebugInfoResponse) GetChunk() []byte {
+	if x != nil {
+		return x.Chunk
+	}
+	return nil
+}
+
 // VersionRequest has no fields.
 type VersionRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1703,7 +1794,7 @@ type VersionRequest struct {
 
 func (x *VersionRequest) Reset() {
 	*x = VersionRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1715,7 +1806,7 @@ func (x *VersionRequest) String() string {
 func (*VersionRequest) ProtoMessage() {}
 
 func (x *VersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1728,7 +1819,7 @@ func (x *VersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionRequest.ProtoReflect.Descriptor instead.
 func (*VersionRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 // VersionResponse is the server's version.
@@ -1743,7 +1834,7 @@ type VersionResponse struct {
 
 func (x *VersionResponse) Reset() {
 	*x = VersionResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1755,7 +1846,7 @@ func (x *VersionResponse) String() string {
 func (*VersionResponse) ProtoMessage() {}
 
 func (x *VersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1768,7 +1859,7 @@ func (x *VersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionResponse.ProtoReflect.Descriptor instead.
 func (*VersionResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *VersionResponse) GetVersion() string {
@@ -1804,7 +1895,7 @@ type CheckRequest struct {
 
 func (x *CheckRequest) Reset() {
 	*x = CheckRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1816,7 +1907,7 @@ func (x *CheckRequest) String() string {
 func (*CheckRequest) ProtoMessage() {}
 
 func (x *CheckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1829,7 +1920,7 @@ func (x *CheckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRequest.ProtoReflect.Descriptor instead.
 func (*CheckRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CheckRequest) GetGraph() string {
@@ -1860,7 +1951,7 @@ type CheckResponse struct {
 
 func (x *CheckResponse) Reset() {
 	*x = CheckResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1872,7 +1963,7 @@ func (x *CheckResponse) String() string {
 func (*CheckResponse) ProtoMessage() {}
 
 func (x *CheckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1885,7 +1976,7 @@ func (x *CheckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckResponse.ProtoReflect.Descriptor instead.
 func (*CheckResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CheckResponse) GetWhat() isCheckResponse_What {
@@ -1940,7 +2031,7 @@ type CheckProgress struct {
 
 func (x *CheckProgress) Reset() {
 	*x = CheckProgress{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1952,7 +2043,7 @@ func (x *CheckProgress) String() string {
 func (*CheckProgress) ProtoMessage() {}
 
 func (x *CheckProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1965,7 +2056,7 @@ func (x *CheckProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckProgress.ProtoReflect.Descriptor instead.
 func (*CheckProgress) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CheckProgress) GetStage() string {
@@ -2000,7 +2091,7 @@ type CheckReport struct {
 
 func (x *CheckReport) Reset() {
 	*x = CheckReport{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2012,7 +2103,7 @@ func (x *CheckReport) String() string {
 func (*CheckReport) ProtoMessage() {}
 
 func (x *CheckReport) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2025,7 +2116,7 @@ func (x *CheckReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckReport.ProtoReflect.Descriptor instead.
 func (*CheckReport) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CheckReport) GetGraph() string {
@@ -2100,7 +2191,7 @@ type CheckFinding struct {
 
 func (x *CheckFinding) Reset() {
 	*x = CheckFinding{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2112,7 +2203,7 @@ func (x *CheckFinding) String() string {
 func (*CheckFinding) ProtoMessage() {}
 
 func (x *CheckFinding) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2125,7 +2216,7 @@ func (x *CheckFinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckFinding.ProtoReflect.Descriptor instead.
 func (*CheckFinding) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CheckFinding) GetKind() string {
@@ -2177,7 +2268,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2189,7 +2280,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2202,7 +2293,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *BackupRequest) GetWhat() isBackupRequest_What {
@@ -2256,7 +2347,7 @@ type BackupBegin struct {
 
 func (x *BackupBegin) Reset() {
 	*x = BackupBegin{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2268,7 +2359,7 @@ func (x *BackupBegin) String() string {
 func (*BackupBegin) ProtoMessage() {}
 
 func (x *BackupBegin) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2281,7 +2372,7 @@ func (x *BackupBegin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupBegin.ProtoReflect.Descriptor instead.
 func (*BackupBegin) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *BackupBegin) GetGraphs() []string {
@@ -2301,7 +2392,7 @@ type BackupWant struct {
 
 func (x *BackupWant) Reset() {
 	*x = BackupWant{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2313,7 +2404,7 @@ func (x *BackupWant) String() string {
 func (*BackupWant) ProtoMessage() {}
 
 func (x *BackupWant) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2326,7 +2417,7 @@ func (x *BackupWant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupWant.ProtoReflect.Descriptor instead.
 func (*BackupWant) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *BackupWant) GetFiles() []uint32 {
@@ -2350,7 +2441,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2362,7 +2453,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2375,7 +2466,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *BackupResponse) GetWhat() isBackupResponse_What {
@@ -2436,7 +2527,7 @@ type BackupFiles struct {
 
 func (x *BackupFiles) Reset() {
 	*x = BackupFiles{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2448,7 +2539,7 @@ func (x *BackupFiles) String() string {
 func (*BackupFiles) ProtoMessage() {}
 
 func (x *BackupFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2461,7 +2552,7 @@ func (x *BackupFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupFiles.ProtoReflect.Descriptor instead.
 func (*BackupFiles) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *BackupFiles) GetFiles() []*BackupFile {
@@ -2512,7 +2603,7 @@ type BackupFile struct {
 
 func (x *BackupFile) Reset() {
 	*x = BackupFile{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2524,7 +2615,7 @@ func (x *BackupFile) String() string {
 func (*BackupFile) ProtoMessage() {}
 
 func (x *BackupFile) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2537,7 +2628,7 @@ func (x *BackupFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupFile.ProtoReflect.Descriptor instead.
 func (*BackupFile) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *BackupFile) GetPath() string {
@@ -2574,7 +2665,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2586,7 +2677,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2599,7 +2690,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *BackupChunk) GetFile() uint32 {
@@ -2761,7 +2852,11 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\x04rows\x18\x04 \x01(\x04R\x04rows\x12\x1a\n" +
 	"\brequests\x18\x05 \x01(\x04R\brequests\x12\x14\n" +
 	"\x05bytes\x18\x06 \x01(\x04R\x05bytes\x12)\n" +
-	"\x06stages\x18\a \x03(\v2\x11.hopgate.v1.StageR\x06stages\"\x10\n" +
+	"\x06stages\x18\a \x03(\v2\x11.hopgate.v1.StageR\x06stages\"\x12\n" +
+	"\x10DebugInfoRequest\"=\n" +
+	"\x11DebugInfoResponse\x12\x12\n" +
+	"\x04file\x18\x01 \x01(\tR\x04file\x12\x14\n" +
+	"\x05chunk\x18\x02 \x01(\fR\x05chunk\"\x10\n" +
 	"\x0eVersionRequest\"b\n" +
 	"\x0fVersionResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x16\n" +
@@ -2821,7 +2916,7 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\vBackupChunk\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\rR\x04file\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x12\n" +
-	"\x04last\x18\x03 \x01(\bR\x04last2\xfd\x05\n" +
+	"\x04last\x18\x03 \x01(\bR\x04last2\xc9\x06\n" +
 	"\fAdminService\x12?\n" +
 	"\x06Schema\x12\x19.hopgate.v1.SchemaRequest\x1a\x1a.hopgate.v1.SchemaResponse\x12<\n" +
 	"\x05Stats\x12\x18.hopgate.v1.StatsRequest\x1a\x19.hopgate.v1.StatsResponse\x12W\n" +
@@ -2832,7 +2927,8 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\x05Check\x12\x18.hopgate.v1.CheckRequest\x1a\x19.hopgate.v1.CheckResponse0\x01\x12C\n" +
 	"\x06Backup\x12\x19.hopgate.v1.BackupRequest\x1a\x1a.hopgate.v1.BackupResponse(\x010\x01\x128\n" +
 	"\x03Top\x12\x16.hopgate.v1.TopRequest\x1a\x17.hopgate.v1.TopResponse0\x01\x12>\n" +
-	"\x05Trace\x12\x18.hopgate.v1.TraceRequest\x1a\x19.hopgate.v1.TraceResponse0\x01\x12B\n" +
+	"\x05Trace\x12\x18.hopgate.v1.TraceRequest\x1a\x19.hopgate.v1.TraceResponse0\x01\x12J\n" +
+	"\tDebugInfo\x12\x1c.hopgate.v1.DebugInfoRequest\x1a\x1d.hopgate.v1.DebugInfoResponse0\x01\x12B\n" +
 	"\aVersion\x12\x1a.hopgate.v1.VersionRequest\x1a\x1b.hopgate.v1.VersionResponseB9Z7github.com/hopgate/hopgate/api/gen/hopgate/v1;hopgatev1b\x06proto3"
 
 var (
@@ -2847,7 +2943,7 @@ func file_hopgate_v1_admin_proto_rawDescGZIP() []byte {
 	return file_hopgate_v1_admin_proto_rawDescData
 }
 
-var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*SchemaRequest)(nil),          // 0: hopgate.v1.SchemaRequest
 	(*SchemaResponse)(nil),         // 1: hopgate.v1.SchemaResponse
@@ -2873,23 +2969,25 @@ var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*TraceRequest)(nil),           // 21: hopgate.v1.TraceRequest
 	(*TraceResponse)(nil),          // 22: hopgate.v1.TraceResponse
 	(*Stage)(nil),                  // 23: hopgate.v1.Stage
-	(*VersionRequest)(nil),         // 24: hopgate.v1.VersionRequest
-	(*VersionResponse)(nil),        // 25: hopgate.v1.VersionResponse
-	(*CheckRequest)(nil),           // 26: hopgate.v1.CheckRequest
-	(*CheckResponse)(nil),          // 27: hopgate.v1.CheckResponse
-	(*CheckProgress)(nil),          // 28: hopgate.v1.CheckProgress
-	(*CheckReport)(nil),            // 29: hopgate.v1.CheckReport
-	(*CheckFinding)(nil),           // 30: hopgate.v1.CheckFinding
-	(*BackupRequest)(nil),          // 31: hopgate.v1.BackupRequest
-	(*BackupBegin)(nil),            // 32: hopgate.v1.BackupBegin
-	(*BackupWant)(nil),             // 33: hopgate.v1.BackupWant
-	(*BackupResponse)(nil),         // 34: hopgate.v1.BackupResponse
-	(*BackupFiles)(nil),            // 35: hopgate.v1.BackupFiles
-	(*BackupFile)(nil),             // 36: hopgate.v1.BackupFile
-	(*BackupChunk)(nil),            // 37: hopgate.v1.BackupChunk
-	(*timestamppb.Timestamp)(nil),  // 38: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),    // 39: google.protobuf.Duration
-	(*PlanNode)(nil),               // 40: hopgate.v1.PlanNode
+	(*DebugInfoRequest)(nil),       // 24: hopgate.v1.DebugInfoRequest
+	(*DebugInfoResponse)(nil),      // 25: hopgate.v1.DebugInfoResponse
+	(*VersionRequest)(nil),         // 26: hopgate.v1.VersionRequest
+	(*VersionResponse)(nil),        // 27: hopgate.v1.VersionResponse
+	(*CheckRequest)(nil),           // 28: hopgate.v1.CheckRequest
+	(*CheckResponse)(nil),          // 29: hopgate.v1.CheckResponse
+	(*CheckProgress)(nil),          // 30: hopgate.v1.CheckProgress
+	(*CheckReport)(nil),            // 31: hopgate.v1.CheckReport
+	(*CheckFinding)(nil),           // 32: hopgate.v1.CheckFinding
+	(*BackupRequest)(nil),          // 33: hopgate.v1.BackupRequest
+	(*BackupBegin)(nil),            // 34: hopgate.v1.BackupBegin
+	(*BackupWant)(nil),             // 35: hopgate.v1.BackupWant
+	(*BackupResponse)(nil),         // 36: hopgate.v1.BackupResponse
+	(*BackupFiles)(nil),            // 37: hopgate.v1.BackupFiles
+	(*BackupFile)(nil),             // 38: hopgate.v1.BackupFile
+	(*BackupChunk)(nil),            // 39: hopgate.v1.BackupChunk
+	(*timestamppb.Timestamp)(nil),  // 40: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),    // 41: google.protobuf.Duration
+	(*PlanNode)(nil),               // 42: hopgate.v1.PlanNode
 }
 var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	2,  // 0: hopgate.v1.SchemaResponse.labels:type_name -> hopgate.v1.NameCount
@@ -2901,58 +2999,60 @@ var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	6,  // 6: hopgate.v1.StatsResponse.degrees:type_name -> hopgate.v1.DegreeHistogram
 	2,  // 7: hopgate.v1.StatsResponse.distinct:type_name -> hopgate.v1.NameCount
 	10, // 8: hopgate.v1.RunningQueriesResponse.queries:type_name -> hopgate.v1.RunningQuery
-	38, // 9: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
-	39, // 10: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
+	40, // 9: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
+	41, // 10: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
 	15, // 11: hopgate.v1.SlowLogResponse.queries:type_name -> hopgate.v1.SlowQuery
-	38, // 12: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
-	39, // 13: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
-	40, // 14: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
-	39, // 15: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
-	39, // 16: hopgate.v1.TopRequest.interval:type_name -> google.protobuf.Duration
-	38, // 17: hopgate.v1.TopResponse.end:type_name -> google.protobuf.Timestamp
-	39, // 18: hopgate.v1.TopResponse.interval:type_name -> google.protobuf.Duration
+	40, // 12: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
+	41, // 13: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
+	42, // 14: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
+	41, // 15: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
+	41, // 16: hopgate.v1.TopRequest.interval:type_name -> google.protobuf.Duration
+	40, // 17: hopgate.v1.TopResponse.end:type_name -> google.protobuf.Timestamp
+	41, // 18: hopgate.v1.TopResponse.interval:type_name -> google.protobuf.Duration
 	20, // 19: hopgate.v1.TopResponse.operations:type_name -> hopgate.v1.Operation
-	39, // 20: hopgate.v1.Operation.mean:type_name -> google.protobuf.Duration
-	39, // 21: hopgate.v1.Operation.p99:type_name -> google.protobuf.Duration
-	39, // 22: hopgate.v1.TraceRequest.min:type_name -> google.protobuf.Duration
-	38, // 23: hopgate.v1.TraceResponse.start:type_name -> google.protobuf.Timestamp
-	39, // 24: hopgate.v1.TraceResponse.elapsed:type_name -> google.protobuf.Duration
+	41, // 20: hopgate.v1.Operation.mean:type_name -> google.protobuf.Duration
+	41, // 21: hopgate.v1.Operation.p99:type_name -> google.protobuf.Duration
+	41, // 22: hopgate.v1.TraceRequest.min:type_name -> google.protobuf.Duration
+	40, // 23: hopgate.v1.TraceResponse.start:type_name -> google.protobuf.Timestamp
+	41, // 24: hopgate.v1.TraceResponse.elapsed:type_name -> google.protobuf.Duration
 	23, // 25: hopgate.v1.TraceResponse.stages:type_name -> hopgate.v1.Stage
-	39, // 26: hopgate.v1.Stage.time:type_name -> google.protobuf.Duration
+	41, // 26: hopgate.v1.Stage.time:type_name -> google.protobuf.Duration
 	23, // 27: hopgate.v1.Stage.stages:type_name -> hopgate.v1.Stage
-	28, // 28: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
-	29, // 29: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
-	30, // 30: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
-	32, // 31: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
-	33, // 32: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
-	35, // 33: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
-	37, // 34: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
-	36, // 35: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
-	38, // 36: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
+	30, // 28: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
+	31, // 29: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
+	32, // 30: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
+	34, // 31: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
+	35, // 32: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
+	37, // 33: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
+	39, // 34: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
+	38, // 35: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
+	40, // 36: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
 	0,  // 37: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
 	4,  // 38: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
 	8,  // 39: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
 	11, // 40: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
 	13, // 41: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
 	16, // 42: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
-	26, // 43: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
-	31, // 44: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
+	28, // 43: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
+	33, // 44: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
 	18, // 45: hopgate.v1.AdminService.Top:input_type -> hopgate.v1.TopRequest
 	21, // 46: hopgate.v1.AdminService.Trace:input_type -> hopgate.v1.TraceRequest
-	24, // 47: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
-	1,  // 48: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
-	5,  // 49: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
-	9,  // 50: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
-	12, // 51: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
-	14, // 52: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
-	17, // 53: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
-	27, // 54: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
-	34, // 55: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
-	19, // 56: hopgate.v1.AdminService.Top:output_type -> hopgate.v1.TopResponse
-	22, // 57: hopgate.v1.AdminService.Trace:output_type -> hopgate.v1.TraceResponse
-	25, // 58: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
-	48, // [48:59] is the sub-list for method output_type
-	37, // [37:48] is the sub-list for method input_type
+	24, // 47: hopgate.v1.AdminService.DebugInfo:input_type -> hopgate.v1.DebugInfoRequest
+	26, // 48: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
+	1,  // 49: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
+	5,  // 50: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
+	9,  // 51: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
+	12, // 52: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
+	14, // 53: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
+	17, // 54: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
+	29, // 55: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
+	36, // 56: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
+	19, // 57: hopgate.v1.AdminService.Top:output_type -> hopgate.v1.TopResponse
+	22, // 58: hopgate.v1.AdminService.Trace:output_type -> hopgate.v1.TraceResponse
+	25, // 59: hopgate.v1.AdminService.DebugInfo:output_type -> hopgate.v1.DebugInfoResponse
+	27, // 60: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
+	49, // [49:61] is the sub-list for method output_type
+	37, // [37:49] is the sub-list for method input_type
 	37, // [37:37] is the sub-list for extension type_name
 	37, // [37:37] is the sub-list for extension extendee
 	0,  // [0:37] is the sub-list for field type_name
@@ -2964,15 +3064,15 @@ func file_hopgate_v1_admin_proto_init() {
 		return
 	}
 	file_hopgate_v1_graph_proto_init()
-	file_hopgate_v1_admin_proto_msgTypes[27].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[29].OneofWrappers = []any{
 		(*CheckResponse_Progress)(nil),
 		(*CheckResponse_Report)(nil),
 	}
-	file_hopgate_v1_admin_proto_msgTypes[31].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[33].OneofWrappers = []any{
 		(*BackupRequest_Begin)(nil),
 		(*BackupRequest_Want)(nil),
 	}
-	file_hopgate_v1_admin_proto_msgTypes[34].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[36].OneofWrappers = []any{
 		(*BackupResponse_Files)(nil),
 		(*BackupResponse_Chunk)(nil),
 	}
@@ -2982,7 +3082,7 @@ func file_hopgate_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_admin_proto_rawDesc), len(file_hopgate_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   38,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -29,6 +29,7 @@ const (
 	AdminService_Backup_FullMethodName         = "/hopgate.v1.AdminService/Backup"
 	AdminService_Top_FullMethodName            = "/hopgate.v1.AdminService/Top"
 	AdminService_Trace_FullMethodName          = "/hopgate.v1.AdminService/Trace"
+	AdminService_DebugInfo_FullMethodName      = "/hopgate.v1.AdminService/DebugInfo"
 	AdminService_Version_FullMethodName        = "/hopgate.v1.AdminService/Version"
 )
 
@@ -59,6 +60,9 @@ type AdminServiceClient interface {
 	Top(ctx context.Context, in *TopRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TopResponse], error)
 	// Trace gives requests as they end, with the stages that their time went into.
 	Trace(ctx context.Context, in *TraceRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TraceResponse], error)
+	// DebugInfo gives the files by which somebody else can see what is the matter with the server: its configuration, its
+	// metrics, its goroutines and its profiles but that of the processors.
+	DebugInfo(ctx context.Context, in *DebugInfoRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DebugInfoResponse], error)
 	// Version gives the server's version.
 	Version(ctx context.Context, in *VersionRequest, opts ...grpc.CallOption) (*VersionResponse, error)
 }
@@ -210,6 +214,25 @@ func (c *adminServiceClient) Trace(ctx context.Context, in *TraceRequest, opts .
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type AdminService_TraceClient = grpc.ServerStreamingClient[TraceResponse]
 
+func (c *adminServiceClient) DebugInfo(ctx context.Context, in *DebugInfoRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DebugInfoResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &AdminService_ServiceDesc.Streams[5], AdminService_DebugInfo_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[DebugInfoRequest, DebugInfoResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AdminService_DebugInfoClient = grpc.ServerStreamingClient[DebugInfoResponse]
+
 func (c *adminServiceClient) Version(ctx context.Context, in *VersionRequest, opts ...grpc.CallOption) (*VersionResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(VersionResponse)
@@ -247,6 +270,9 @@ type AdminServiceServer interface {
 	Top(*TopRequest, grpc.ServerStreamingServer[TopResponse]) error
 	// Trace gives requests as they end, with the stages that their time went into.
 	Trace(*TraceRequest, grpc.ServerStreamingServer[TraceResponse]) error
+	// DebugInfo gives the files by which somebody else can see what is the matter with the server: its configuration, its
+	// metrics, its goroutines and its profiles but that of the processors.
+	DebugInfo(*DebugInfoRequest, grpc.ServerStreamingServer[DebugInfoResponse]) error
 	// Version gives the server's version.
 	Version(context.Context, *VersionRequest) (*VersionResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
@@ -288,6 +314,9 @@ func (UnimplementedAdminServiceServer) Top(*TopRequest, grpc.ServerStreamingServ
 }
 func (UnimplementedAdminServiceServer) Trace(*TraceRequest, grpc.ServerStreamingServer[TraceResponse]) error {
 	return status.Error(codes.Unimplemented, "method Trace not implemented")
+}
+func (UnimplementedAdminServiceServer) DebugInfo(*DebugInfoRequest, grpc.ServerStreamingServer[DebugInfoResponse]) error {
+	return status.Error(codes.Unimplemented, "method DebugInfo not implemented")
 }
 func (UnimplementedAdminServiceServer) Version(context.Context, *VersionRequest) (*VersionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Version not implemented")
@@ -454,6 +483,17 @@ func _AdminService_Trace_Handler(srv interface{}, stream grpc.ServerStream) erro
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type AdminService_TraceServer = grpc.ServerStreamingServer[TraceResponse]
 
+func _AdminService_DebugInfo_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(DebugInfoRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AdminServiceServer).DebugInfo(m, &grpc.GenericServerStream[DebugInfoRequest, DebugInfoResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AdminService_DebugInfoServer = grpc.ServerStreamingServer[DebugInfoResponse]
+
 func _AdminService_Version_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(VersionRequest)
 	if err := dec(in); err != nil {
@@ -529,6 +569,11 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Trace",
 			Handler:       _AdminService_Trace_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "DebugInfo",
+			Handler:       _AdminService_DebugInfo_Handler,
 			ServerStreams: true,
 		},
 	},

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/query"
+)
+
+func newDebugInfo(a *app) *cobra.Command {
+	var out string
+	var seconds int
+	cmd := &cobra.Command{
+		Use: "debuginfo", Short: "Collect what shows the state of the server into one file",
+		Long: "Collect what shows the state of the server into one tar.gz: configuration with its secrets masked, metrics, goroutines,\n" +
+			"profiles, running and slow queries with their plans, schema, statistics, versions. It holds statements as they were sent.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if seconds < 0 || seconds > 600 {
+				return usagef("--seconds: must be from 0 to 600")
+			}
+			if out == "" {
+				out = "hopgate-debuginfo-" + time.Now().UTC().Format("20060102T150405Z") + ".tar.gz"
+			}
+			var b bytes.Buffer
+			if err := a.debugInfo(cmd.Context(), &b, time.Duration(seconds)*time.Second); err != nil {
+				return err
+			}
+			if err := os.WriteFile(out, b.Bytes(), 0o600); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "debug information:", out)
+			return err
+		},
+	}
+	cmd.Flags().StringVarP(&out, "out", "O", "", "the file to write; default hopgate-debuginfo-TIME.tar.gz")
+	cmd.Flags().IntVar(&seconds, "seconds", 5, "how long to watch the processors; 0 leaves their profile out")
+	return cmd
+}
+
+// debugInfo writes the archive.
+func (a *app) debugInfo(ctx context.Context, w io.Writer, watch time.Duration) error {
+	conn, ctx, cancel, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	defer conn.Close()
+	c := pb.NewAdminServiceClient(conn)
+	zip := gzip.NewWriter(w)
+	archive := tar.NewWriter(zip)
+	now := time.Now()
+	add := func(name string, data []byte) error {
+		h := &tar.Header{Name: "debuginfo/" + name, Mode: 0o600, Size: int64(len(data)), ModTime: now}
+		if err := archive.WriteHeader(h); err != nil {
+			return err
+		}
+		_, err := archive.Write(data)
+		return err
+	}
+	if err := serverFiles(ctx, c, add); err != nil {
+		return err
+	}
+	answers := []struct {
+		name string
+		call func() (proto.Message, error)
+	}{
+		{"version.json", func() (proto.Message, error) { return c.Version(ctx, &pb.VersionRequest{}) }},
+		{"running.json", func() (proto.Message, error) { return c.RunningQueries(ctx, &pb.RunningQueriesRequest{}) }},
+		{"slowlog.json", func() (proto.Message, error) { return c.SlowLog(ctx, &pb.SlowLogRequest{}) }},
+		{"schema.json", func() (proto.Message, error) { return c.Schema(ctx, &pb.SchemaRequest{Graph: a.graph}) }},
+		{"stats.json", func() (proto.Message, error) { return c.Stats(ctx, &pb.StatsRequest{Graph: a.graph}) }},
+	}
+	for _, f := range answers {
+		res, err := f.call()
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+		text, err := protojson.MarshalOptions{Multiline: true}.Marshal(res)
+		if err != nil {
+			return err
+		}
+		if err := add(f.name, text); err != nil {
+			return err
+		}
+	}
+	if err := add("client.txt", []byte(query.Version()+" "+query.Commit()+"\n")); err != nil {
+		return err
+	}
+	if watch > 0 {
+		p, err := takeProfile(ctx, c, "cpu", watch)
+		if err != nil {
+			return fmt.Errorf("cpu.pb.gz: %w", err)
+		}
+		var b bytes.Buffer
+		if err := p.Write(&b); err != nil {
+			return err
+		}
+		if err := add("cpu.pb.gz", b.Bytes()); err != nil {
+			return err
+		}
+	}
+	return errors.Join(archive.Close(), zip.Close())
+}
+
+// serverFiles takes the files that the server itself makes.
+func serverFiles(ctx context.Context, c pb.AdminServiceClient, add func(name string, data []byte) error) error {
+	stream, err := c.DebugInfo(ctx, &pb.DebugInfoRequest{})
+	if err != nil {
+		return err
+	}
+	var name string
+	var data []byte
+	for {
+		piece, err := stream.Recv()
+		end := errors.Is(err, io.EOF)
+		if err != nil && !end {
+			return err
+		}
+		if name != "" && (end || piece.GetFile() != "") {
+			if err := add(name, data); err != nil {
+				return err
+			}
+			data = nil
+		}
+		if end {
+			return nil
+		}
+		if piece.GetFile() != "" {
+			name = piece.GetFile()
+		}
+		data = append(data, piece.GetChunk()...)
+	}
+}

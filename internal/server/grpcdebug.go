@@ -1,0 +1,66 @@
+package server
+
+import (
+	"bytes"
+	"io"
+	"runtime/pprof"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/expfmt"
+	"google.golang.org/grpc"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+)
+
+// debugFiles are what the files of DebugInfo are made of, beside the process itself.
+type debugFiles struct {
+	config  []byte
+	metrics prometheus.Gatherer
+}
+
+// DebugInfo gives files that show the state of the server.
+func (s *adminService) DebugInfo(_ *pb.DebugInfoRequest, stream grpc.ServerStreamingServer[pb.DebugInfoResponse]) error {
+	profile := func(kind string, debug int) func(io.Writer) error {
+		return func(w io.Writer) error { return pprof.Lookup(kind).WriteTo(w, debug) }
+	}
+	for _, f := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{
+		{"config.yaml", func(w io.Writer) error { _, err := w.Write(s.debug.config); return err }},
+		{"metrics.txt", s.debug.writeMetrics},
+		{"goroutines.txt", profile("goroutine", 2)},
+		{"goroutine.pb.gz", profile("goroutine", 0)},
+		{"heap.pb.gz", profile("heap", 0)},
+		{"mutex.pb.gz", profile("mutex", 0)},
+		{"block.pb.gz", profile("block", 0)},
+	} {
+		var b bytes.Buffer
+		if err := f.write(&b); err != nil {
+			return grpcError(err)
+		}
+		piece := &pb.DebugInfoResponse{File: f.name}
+		for first := true; first || b.Len() > 0; first = false {
+			piece.Chunk = b.Next(rowBytes)
+			if err := stream.Send(piece); err != nil {
+				return err
+			}
+			piece = &pb.DebugInfoResponse{}
+		}
+	}
+	return nil
+}
+
+// writeMetrics writes all metrics in Prometheus' text format.
+func (d debugFiles) writeMetrics(w io.Writer) error {
+	families, err := d.metrics.Gather()
+	if err != nil {
+		return err
+	}
+	for _, f := range families {
+		if _, err := expfmt.MetricFamilyToText(w, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
