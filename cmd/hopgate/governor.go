@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"os"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -55,16 +54,19 @@ func (g *governor) tick() {
 	case part >= shrinkAt && g.now > g.cache/16:
 		g.now /= 2
 		g.resize(g.now)
-		debug.FreeOSMemory()
 		g.log.Warn("memory is short, the cache shrinks", slog.Int64("used", used), slog.Int64("limit", g.limit), slog.Int64("cache", g.now))
 	case part >= cancelAt:
-		// Who holds little is not to blame.
-		if l, ok := g.relieve(used, g.limit, g.limit/32); ok {
+		// As many as hold what is too much; who holds little is not to blame.
+		for over := used - g.limit*shrinkAt/100; over > 0; {
+			l, ok := g.relieve(used, g.limit, g.limit/256)
+			if !ok {
+				break
+			}
+			over -= l.Bytes
 			g.log.Warn("memory is short, the largest query is ended", slog.Int64("used", used), slog.Int64("limit", g.limit),
 				slog.String("graph", l.Graph), slog.String("caller", l.Caller), slog.String("statement", l.Statement),
 				slog.String("operator", l.Operator), slog.Int64("bytes", l.Bytes))
 		}
-		debug.FreeOSMemory()
 	case part < growAt && g.now < g.cache:
 		g.now = min(g.cache, max(2*g.now, 1<<20))
 		g.resize(g.now)

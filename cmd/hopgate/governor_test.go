@@ -19,7 +19,7 @@ func TestGovernor(t *testing.T) {
 		resize: func(n int64) { cache = n },
 		relieve: func(int64, int64, int64) (query.Largest, bool) {
 			ended++
-			return query.Largest{}, true
+			return query.Largest{Bytes: 100}, true
 		},
 	}
 	used = 800
