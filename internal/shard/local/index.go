@@ -153,7 +153,8 @@ func (g *Graph) removeIndex(ix graph.Index) error {
 		return err
 	}
 	g.loadDefs()
-	return errors.Join(g.refresh(), g.clearDropped())
+	// The last cut is for the store: one that still had the entries would hold their space.
+	return errors.Join(g.refresh(), g.clearDropped(), g.refresh())
 }
 
 // clearDropped deletes what is left of the indexes that were dropped. The caller holds the writer's lock.
