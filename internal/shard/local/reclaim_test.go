@@ -121,14 +121,15 @@ func (r *reclaimGraph) check(tx shard.Tx, text []string) {
 	}
 }
 
-// small tells whether the disk use is less than twice the bytes that live.
+// small tells whether the disk use is less than twice the bytes that live. Some of those may not be flushed yet, and so not
+// be separated.
 func (r *reclaimGraph) small() bool {
 	live := uint64(0)
 	for _, s := range r.text {
 		live += uint64(len(s))
 	}
 	s := r.g.Stats()[0]
-	return s.Graph.DiskBytes+s.Values.DiskBytes < 2*live && s.Values.SeparatedDead < live && s.Values.SeparatedLive > live*9/10
+	return s.Graph.DiskBytes+s.Values.DiskBytes < 2*live && s.Values.SeparatedDead < live && s.Values.SeparatedLive > live/2
 }
 
 func (r *reclaimGraph) wait() {
