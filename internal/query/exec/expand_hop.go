@@ -18,6 +18,7 @@ type hop struct {
 	labels *labelTest // of the far ends; nil: none
 	known  int8       // of the labels: 1 the counters say that all far ends have them, -1 they do not, 0 not asked; see sure
 	where  *edgeTest  // nil: none
+	back   bool       // edges are walked against the pattern: what the condition calls the far end is the source
 	edges  bool       // ids and types of edges are wanted
 	bring  []string   // properties of edges that are wanted
 
@@ -27,6 +28,7 @@ type hop struct {
 	res  shard.Neighbours // of the last frontier; valid until the next
 	sets []graph.LabelSet
 	keep sel
+	ends []graph.VertexID // of a step of sets
 
 	reader setReader
 }

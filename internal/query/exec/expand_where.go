@@ -76,6 +76,7 @@ type edgeTest struct {
 
 	b     batch
 	edges []graph.EdgeValue // what stands in the column of the edge
+	ends  []graph.VertexID  // what stands in the column of the far end, where that is the source
 	nulls []graph.Value
 	out   sel
 }
@@ -132,6 +133,9 @@ func (t *edgeTest) filterPart(ctx context.Context, h *hop, lo, hi, u int, dst se
 	}
 	if t.w.to {
 		b.Cols[at].IDs = h.res.Targets[lo:hi]
+		if h.back {
+			b.Cols[at].IDs = t.sources(h, lo, hi)
+		}
 		at++
 	}
 	for k := range t.w.keys {
@@ -151,6 +155,29 @@ func (t *edgeTest) filterPart(ctx context.Context, h *hop, lo, hi, u int, dst se
 		dst = append(dst, i+int32(lo))
 	}
 	return u, dst, nil
+}
+
+// sources gives the sources of the edges lo … hi-1 of an answer.
+func (t *edgeTest) sources(h *hop, lo, hi int) []graph.VertexID {
+	t.ends = t.ends[:0]
+	for u := range h.res.Done {
+		for range min(h.res.Offsets[u+1], hi) - max(h.res.Offsets[u], lo) {
+			t.ends = append(t.ends, h.req.Sources[u])
+		}
+	}
+	return t.ends
+}
+
+// filterEnds gives those of the rows whose vertices satisfy a condition that reads nothing but the far end. It is valid
+// until the next call.
+func (t *edgeTest) filterEnds(ctx context.Context, ids []graph.VertexID, rows sel) (sel, error) {
+	t.b.N = len(ids)
+	if t.w.to {
+		t.b.Cols[0].IDs = ids
+	}
+	out, err := t.preds.filter(ctx, &t.b, rows, t.out[:0])
+	t.out = out
+	return out, err
 }
 
 // null gives n nulls.

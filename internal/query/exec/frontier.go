@@ -48,6 +48,13 @@ func (c *compiler) frontierCount(n *plan.FrontierCount, need plan.ColSet) (*stag
 	if err := c.bound(in, n.From); err != nil {
 		return nil, err
 	}
+	wheres := make([]*edgeWhere, len(n.Hops))
+	for i, h := range n.Hops {
+		if _, err := c.below(nil, h.Where...); err != nil {
+			return nil, err
+		}
+		wheres[i] = c.edgeWhere(h.Where, h.Edge, h.To)
+	}
 	s := &stage{node: n, kids: []*stage{in}}
 	if n.Group {
 		s.cols = kept(in.cols, need, n.Out)
@@ -59,8 +66,10 @@ func (c *compiler) frontierCount(n *plan.FrontierCount, need plan.ColSet) (*stag
 			input: input{kids[0]}, r: r, frame: r.frame, group: n.Group, from: in.pos(n.From), carry: in.positions(s.cols),
 			at: s.pos(n.Out), walk: frontierWalk{r: r}, n: n,
 		}
-		for _, h := range n.Hops {
-			x.walk.hops = append(x.walk.hops, r.newHop(h.Types, h.Dir, h.Labels))
+		for i, h := range n.Hops {
+			hop := r.newHop(h.Types, h.Dir, h.Labels)
+			hop.where = r.edgeTest(wheres[i], nil)
+			x.walk.hops = append(x.walk.hops, hop)
 		}
 		if n.Trail && len(n.Hops) > 1 {
 			x.trails = r.newTrailWalk(x.walk.hops)
@@ -74,7 +83,9 @@ func (x *frontierCount) open(ctx context.Context) error {
 	x.loaded = false
 	if x.n.Most > 0 && x.reach == nil {
 		h := x.n.Hops[0]
-		x.reach = newReach(x.r, x.r.newHop(h.Types, h.Dir, nil), &unlike{}, x.walk.hops[0].labels)
+		hop := x.r.newHop(h.Types, h.Dir, nil)
+		hop.where = x.walk.hops[0].where
+		x.reach = newReach(x.r, hop, &unlike{}, x.walk.hops[0].labels)
 		x.reach.min, x.reach.max = x.n.Least, x.n.Most
 	}
 	return x.input.open(ctx)
@@ -304,44 +315,12 @@ func (h *hop) oneList(sources []graph.VertexID) bool {
 func (w *frontierWalk) countMany(ctx context.Context, hops []*hop) (int, error) {
 	defer w.now.Clear()
 	for _, h := range hops {
-		if err := ctx.Err(); err != nil {
-			return 0, graph.DeadlineError(context.Cause(ctx))
-		}
-		types, ok := h.types.resolve()
-		if !ok {
-			return 0, nil
-		}
-		if w.r.env.Budget.Edges > 0 {
-			w.list = w.now.AppendTo(w.list[:0])
-			if err := w.r.visitDegrees(ctx, w.list, types, h.dir); err != nil {
-				return 0, err
-			}
-		}
-		if err := w.r.tx.Step(ctx, &w.now, types, h.dir, &w.after); err != nil {
-			return 0, err
-		}
+		err := h.step(ctx, &w.now, &w.after)
 		w.now, w.after = w.after, w.now
 		w.after.Clear()
-		if !h.sure() {
-			if err := w.r.keepLabelled(ctx, &w.now, h.labels); err != nil {
-				return 0, err
-			}
+		if err != nil {
+			return 0, err
 		}
 	}
 	return w.now.Len(), nil
-}
-
-// keepLabelled takes the vertices that fail a test out of a set.
-func (r *run) keepLabelled(ctx context.Context, set *graph.VertexSet, test *labelTest) error {
-	list := set.AppendTo(nil)
-	sets := make([]graph.LabelSet, len(list))
-	if err := r.tx.LabelSets(ctx, list, sets); err != nil {
-		return err
-	}
-	for i, v := range list {
-		if !test.holds(sets[i]) {
-			set.Bitmap(v.Shard())[v.Local()>>6] &^= 1 << (v.Local() & 63)
-		}
-	}
-	return nil
 }

@@ -18,7 +18,7 @@ func (w *world) frontierSize(from map[int]bool, hops []plan.Hop) int {
 		next := map[int]bool{}
 		for v := range from {
 			for e := range w.edges {
-				if to, ok := w.head(e, v, h.Types, h.Dir); ok && w.labelled(to, h.Labels) {
+				if to, ok := w.head(e, v, h.Types, h.Dir); ok && w.labelled(to, h.Labels) && w.passes(h, e, to) {
 					next[to] = true
 				}
 			}
@@ -38,7 +38,8 @@ func (w *world) trailEnds(from map[int]bool, hops []plan.Hop) int {
 			return
 		}
 		for e := range w.edges {
-			if to, ok := w.head(e, v, hops[0].Types, hops[0].Dir); ok && w.labelled(to, hops[0].Labels) && !slices.Contains(used, e) {
+			to, ok := w.head(e, v, hops[0].Types, hops[0].Dir)
+			if ok && w.labelled(to, hops[0].Labels) && w.passes(hops[0], e, to) && !slices.Contains(used, e) {
 				walk(to, hops[1:], append(used[:len(used):len(used)], e))
 			}
 		}
@@ -58,7 +59,7 @@ func (w *world) reached(from map[int]bool, hop plan.Hop, least, most int) int {
 			ends[v] = true
 		}
 		for e := range w.edges {
-			if to, ok := w.head(e, v, hop.Types, hop.Dir); ok && made < most && !slices.Contains(used, e) {
+			if to, ok := w.head(e, v, hop.Types, hop.Dir); ok && made < most && w.passes(hop, e, to) && !slices.Contains(used, e) {
 				walk(to, made+1, append(used[:len(used):len(used)], e))
 			}
 		}
@@ -67,6 +68,47 @@ func (w *world) reached(from map[int]bool, hop plan.Hop, least, most int) int {
 		walk(v, 0, nil)
 	}
 	return len(ends)
+}
+
+// passes tests the conditions of a hop, x > y each, on edge e to vertex to.
+func (w *world) passes(h plan.Hop, e, to int) bool {
+	value := func(x plan.Expr) graph.Value {
+		switch p, ok := x.(*plan.Prop); {
+		case !ok:
+			return x.(*plan.Const).Value
+		case p.Key == "w":
+			return w.edges[e].w
+		}
+		return w.vertices[to].n
+	}
+	for _, p := range h.Where {
+		args := p.(*plan.Op).Args
+		if x, y := value(args[0]), value(args[1]); x.IsNull() || y.IsNull() || x.Int() <= y.Int() {
+			return false
+		}
+	}
+	return true
+}
+
+// someWhere gives a hop conditions on its edge and, if asked, on the vertex that it leads to.
+func someWhere(rng *rand.Rand, q *plan.Query, h *plan.Hop, vertex bool) {
+	h.Edge = q.NewCol("e", graph.EdgeKind)
+	weight := &plan.Prop{X: &plan.ColRef{Col: h.Edge}, Key: "w"}
+	add := func(x, y plan.Expr) { h.Where = append(h.Where, &plan.Op{Op: plan.Gt, Args: []plan.Expr{x, y}}) }
+	if rng.IntN(2) == 0 {
+		add(weight, intConst(rng.IntN(4)))
+	}
+	if !vertex {
+		return
+	}
+	h.To = q.NewCol("b", graph.VertexKind)
+	n := &plan.Prop{X: &plan.ColRef{Col: h.To}, Key: "n"}
+	switch rng.IntN(4) {
+	case 0:
+		add(n, intConst(rng.IntN(2)))
+	case 1:
+		add(weight, n)
+	}
 }
 
 func someHops(rng *rand.Rand) []plan.Hop {
@@ -92,10 +134,16 @@ func checkFrontierCount(t *testing.T, rng *rand.Rand, w *world, batch int) {
 		Trail: rng.IntN(3) > 0,
 	}
 	size := w.frontierSize
+	trails := x.Trail || rng.IntN(2) == 0
+	if rng.IntN(2) == 0 {
+		for i := range x.Hops {
+			someWhere(rng, q, &x.Hops[i], trails)
+		}
+	}
 	switch {
 	case x.Trail:
 		size = w.trailEnds
-	case rng.IntN(2) == 0:
+	case !trails:
 		x.Hops, x.Least, x.Most = x.Hops[:1], rng.IntN(2), 2+rng.IntN(3)
 		size = func(from map[int]bool, hops []plan.Hop) int { return w.reached(from, hops[0], x.Least, x.Most) }
 	}
@@ -136,6 +184,18 @@ func TestManyVertices(t *testing.T) {
 			all[r.v[a]] = true
 		}
 		require.Equal(t, []string{fmt.Sprint(w.frontierSize(all, hops))}, w.run(t, q, 1024))
+		for _, trail := range []bool{false, true} {
+			size := w.frontierSize
+			if trail {
+				size = w.trailEnds
+			}
+			hops := []plan.Hop{{}, {Dir: graph.Both}, {}}
+			for i := range hops {
+				someWhere(rng, q, &hops[i], true)
+			}
+			q.Root = &plan.FrontierCount{Input: scan, From: a, Out: count, Hops: hops, Trail: trail}
+			require.Equal(t, []string{fmt.Sprint(size(all, hops))}, w.run(t, q, 1024), "%s", plan.Format(q))
+		}
 
 		for _, hops := range [][]plan.Hop{
 			{{}, {}, {}}, {{Dir: graph.Both}, {Dir: graph.Both}}, {{Dir: graph.In}, {}, {Dir: graph.In}},

@@ -69,7 +69,7 @@ func (s *trailSet) place(v graph.VertexID) int32 {
 func (r *run) newTrailWalk(hops []*hop) *trailWalk {
 	w := &trailWalk{r: r, hops: hops, acct: account{r: r, name: "FrontierCount"}}
 	for _, h := range hops {
-		b := &hop{r: r, types: h.types, dir: h.dir.Reverse(), where: h.where, edges: true}
+		b := &hop{r: r, types: h.types, dir: h.dir.Reverse(), where: h.where, back: true, edges: true}
 		w.back = append(w.back, b)
 	}
 	return w
@@ -306,7 +306,7 @@ func (w *trailWalk) countNext(ctx context.Context) (int, error) {
 	if !ok {
 		return 0, nil
 	}
-	if !w.r.many(len(from.vertex)) || h.where != nil {
+	if !w.r.many(len(from.vertex)) || h.byEdge() {
 		if err := w.extend(ctx); err != nil {
 			return 0, err
 		}
@@ -319,10 +319,8 @@ func (w *trailWalk) countNext(ctx context.Context) (int, error) {
 	if err := w.r.tx.Step(ctx, &from.has, types, h.dir, &w.far); err != nil {
 		return 0, err
 	}
-	if !h.sure() {
-		if err := w.r.keepLabelled(ctx, &w.far, h.labels); err != nil {
-			return 0, err
-		}
+	if err := h.keepEnds(ctx, &w.far); err != nil {
+		return 0, err
 	}
 	w.now.Clear()
 	w.doubt = w.doubt[:0]

@@ -153,6 +153,14 @@ func (f *formatter) extra(where []Expr, unlike []Col) string {
 	return s
 }
 
+// shown gives a column if it is in the set, and else 0.
+func (s ColSet) shown(c Col) Col {
+	if s.Has(c) {
+		return c
+	}
+	return 0
+}
+
 func (f *formatter) slice(skip, limit Expr) string {
 	var s []string
 	if skip != nil {
@@ -355,9 +363,14 @@ func (f *formatter) describe(n Node) (name, args string) {
 			}
 		}
 		for _, h := range n.Hops {
-			args += f.edge(0, h.Types, length, h.Dir)
-			args += f.vertex(0, h.Labels)
+			reads := Reads(h.Where...)
+			args += f.edge(reads.shown(h.Edge), h.Types, length, h.Dir)
+			args += f.vertex(reads.shown(h.To), h.Labels)
+			if len(h.Where) > 0 {
+				args += f.extra(h.Where, nil) + " "
+			}
 		}
+		args = strings.TrimSpace(args)
 		if n.Trail {
 			args += " BY TRAILS"
 		}

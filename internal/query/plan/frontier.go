@@ -12,6 +12,8 @@ import (
 //	    ExpandAll (a)-->(b)                   ExpandAll (b)-->(c)
 //	      …                                     Distinct b
 //	                                              ExpandAll (a)-->(b) …
+//
+// A filter on the edge of an expansion or on the vertex that it leads to becomes a condition of the hop.
 func frontierCount(_ *optimizer, n Node) Node {
 	a, ok := n.(*Aggregate)
 	if !ok || len(a.Keys) > 0 || len(a.Aggs) != 1 || a.Aggs[0].Func != "count" {
@@ -28,44 +30,94 @@ func frontierCount(_ *optimizer, n Node) Node {
 		end = ref.Col
 	}
 	var hops []*Expand // from the last one
+	base := at         // what the last of hops stands on, or the filters that preds are from
+	var preds []Expr   // on the vertex end, and on the edge of the expansion that comes next
 	for {
 		switch x := at.(type) {
 		case *Distinct:
 			if len(x.Cols) != 1 || end != 0 && x.Cols[0] != end {
-				return frontierOf(agg.Col, end, hops, at)
+				return frontierOf(agg.Col, hops, base)
 			}
 			end, set, at = x.Cols[0], true, x.Input
+			if len(preds) == 0 {
+				base = at
+			}
 			continue
 		case *Project:
 			// A projection that passes the end on makes no difference to a set of ends.
 			if end == 0 || !set || !passes(x, end) {
-				return frontierOf(agg.Col, end, hops, at)
+				return frontierOf(agg.Col, hops, base)
 			}
 			at = x.Input
+			if len(preds) == 0 {
+				base = at
+			}
+			continue
+		case *Filter:
+			if end == 0 || !set || !onHop(x, end) {
+				return frontierOf(agg.Col, hops, base)
+			}
+			preds, at = append(preds, x.Preds...), x.Input
 			continue
 		case *Expand:
-			if end == 0 || !set || x.To != end || x.Into || len(x.Where) > 0 {
-				return frontierOf(agg.Col, end, hops, at)
+			if end == 0 || !set || x.To != end || x.Into || !OfHop(x.Where, x.Edge, x.To) {
+				return frontierOf(agg.Col, hops, base)
 			}
-			hops = append(hops, x)
-			end, at = x.From, x.Input
+			hop := *x
+			hop.Where = append(slices.Clone(x.Where), preds...)
+			hops, preds = append(hops, &hop), nil
+			end, at, base = x.From, x.Input, x.Input
 			continue
 		case *VarExpand:
-			if end != 0 && set && x.To == end && len(hops) == 0 {
+			if end != 0 && set && x.To == end && len(hops) == 0 && len(preds) == 0 {
 				return trailFrontier(agg.Col, x)
 			}
 		}
-		return frontierOf(agg.Col, end, hops, at)
+		return frontierOf(agg.Col, hops, base)
 	}
 }
 
+// onHop reports whether a filter is about the vertex end alone, or also about the edge of the expansion right below.
+func onHop(f *Filter, end Col) bool {
+	if x, ok := f.Input.(*Expand); ok && x.To == end {
+		return OfHop(f.Preds, x.Edge, end)
+	}
+	return OfHop(f.Preds, 0, end)
+}
+
+// OfHop reports whether conditions can be those of a Hop: they read nothing but its edge and the vertex that it leads to,
+// either of which may be 0, run no subplan, and hold or not however often they are asked.
+func OfHop(preds []Expr, edge, to Col) bool {
+	for _, e := range preds {
+		if hasSubquery(e) || random(e) {
+			return false
+		}
+		for c := range Reads(e) {
+			if c != edge && c != to {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// random reports whether an expression gives another value each time.
+func random(e Expr) bool {
+	if call, ok := e.(*Call); ok && (call.Func == "rand" || call.Func == "randomuuid") {
+		return true
+	}
+	found := false
+	subexprs(e, func(p *Expr) { found = found || random(*p) })
+	return found
+}
+
 // frontierOf makes the node, if the hops ask for one thing: that all edges that may be the same are not, or nothing.
-func frontierOf(out, from Col, chain []*Expand, input Node) Node {
+func frontierOf(out Col, chain []*Expand, input Node) Node {
 	if len(chain) == 0 {
 		return nil
 	}
 	slices.Reverse(chain)
-	n := &FrontierCount{Input: input, From: from, Out: out}
+	n := &FrontierCount{Input: input, From: chain[0].From, Out: out}
 	free := false // two hops may go along one edge
 	for i, x := range chain {
 		inside := 0
@@ -81,7 +133,7 @@ func frontierOf(out, from Col, chain []*Expand, input Node) Node {
 		if inside < len(x.Unlike) {
 			return nil // the others are edges of the input's rows
 		}
-		n.Hops = append(n.Hops, Hop{Types: x.Types, Dir: x.Dir, Labels: x.Labels})
+		n.Hops = append(n.Hops, Hop{Types: x.Types, Dir: x.Dir, Labels: x.Labels, Edge: x.Edge, To: x.To, Where: x.Where})
 	}
 	if n.Trail && free {
 		return nil
@@ -94,7 +146,7 @@ const maxHops = 8
 
 // trailFrontier makes the node for trails of one fixed length, or of any up to one, that nothing else is asked of.
 func trailFrontier(out Col, x *VarExpand) Node {
-	if x.Into || x.Edges != 0 || len(x.Unlike) > 0 || len(x.Where) > 0 {
+	if x.Into || x.Edges != 0 || len(x.Unlike) > 0 || !OfHop(x.Where, x.EdgeVar, 0) {
 		return nil
 	}
 	k, most := bound(x.Min, -1), bound(x.Max, -1)
@@ -104,19 +156,20 @@ func trailFrontier(out Col, x *VarExpand) Node {
 	if x.Max == nil {
 		most = math.MaxInt
 	}
+	last := Hop{Types: x.Types, Dir: x.Dir, Labels: x.Labels, Edge: x.EdgeVar, Where: x.Where}
 	if (k == 0 || k == 1) && most > 1 {
-		return &FrontierCount{
-			Input: x.Input, From: x.From, Out: out, Hops: []Hop{{Types: x.Types, Dir: x.Dir, Labels: x.Labels}}, Least: int(k), Most: int(most),
-		}
+		return &FrontierCount{Input: x.Input, From: x.From, Out: out, Hops: []Hop{last}, Least: int(k), Most: int(most)}
 	}
 	if k < 1 || k > maxHops || most != k {
 		return nil
 	}
 	n := &FrontierCount{Input: x.Input, From: x.From, Out: out, Trail: k > 1}
 	for range k - 1 {
-		n.Hops = append(n.Hops, Hop{Types: x.Types, Dir: x.Dir})
+		hop := last
+		hop.Labels = nil
+		n.Hops = append(n.Hops, hop)
 	}
-	n.Hops = append(n.Hops, Hop{Types: x.Types, Dir: x.Dir, Labels: x.Labels})
+	n.Hops = append(n.Hops, last)
 	return n
 }
 

@@ -374,11 +374,13 @@ type Branch struct {
 	Branches []Branch
 }
 
-// Hop is one step of a FrontierCount.
+// Hop is one step of a FrontierCount. Where is about its Edge and the vertex To that it leads to, and reads nothing else.
 type Hop struct {
-	Types  []string
-	Dir    graph.Direction
-	Labels *LabelExpr // of the vertices that it leads to
+	Types    []string
+	Dir      graph.Direction
+	Labels   *LabelExpr // of the vertices that it leads to
+	Edge, To Col
+	Where    []Expr
 }
 
 // ApplyKind says what an Apply gives.

@@ -53,7 +53,7 @@ var (
 		},
 		{
 			name:  "FrontierCount",
-			why:   "A count of distinct ends depends on the set of vertices at each hop alone, so each hop turns one set into the next; where all edges must differ, one trail to each vertex of a set is kept as a witness. Wrong where only some of the edges must differ, where a predicate reads more than labels, or where something else of the rows is read.",
+			why:   "A count of distinct ends depends on the set of vertices at each hop alone, so each hop turns one set into the next; where all edges must differ, one trail to each vertex of a set is kept as a witness. Conditions on a hop's edge and the vertex that it leads to are tested beside the list. Wrong where only some of the edges must differ, where a condition reads more of the row or runs a subplan, or where something else of the rows is read.",
 			apply: frontierCount,
 		},
 	}

@@ -199,6 +199,10 @@ func exprs(n Node, f func(*Expr)) {
 		all(n.Args)
 	case *LoadCSV:
 		one(&n.URL)
+	case *FrontierCount:
+		for i := range n.Hops {
+			all(n.Hops[i].Where)
+		}
 	case *Traverse:
 		for i := range n.Hops {
 			all(n.Hops[i].Where)

@@ -58,8 +58,8 @@ func (t *Traversal) Bind(opts cypher.Options) (*plan.Query, error) {
 		return nil, err
 	}
 	b.em = cypher.Embed(b.q, opts)
-	if b.frontierCount() {
-		return b.q, nil
+	if ok, err := b.frontierCount(); ok || err != nil {
+		return b.q, err
 	}
 	if err := b.walk(); err != nil {
 		return nil, err
@@ -104,29 +104,35 @@ func (b *binder) bounds() error {
 // hopAt gives hop i.
 func (b *binder) hopAt(i int) *Hop { return &b.t.Hops[min(i, len(b.t.Hops)-1)] }
 
-// plain reports whether every edge of the types counts.
-func (h *Hop) plain() bool { return h.Where == "" && !h.capped() }
-
 func (h *Hop) capped() bool {
 	return h.SkipSupernodes > 0 || h.MaxDegree > 0 || h.Sample > 0 || h.Limit > 0
 }
 
 // frontierCount makes the plan of a number of vertices at one distance, if that is all that is asked.
-func (b *binder) frontierCount() bool {
+func (b *binder) frontierCount() (ok bool, err error) {
 	t := b.t
 	if t.Mode != plan.ModeFrontier || t.Returns != "count" || t.ByHop || t.Partial || t.Limit > 0 || b.min != b.max || b.max == 0 {
-		return false
+		return false, nil
 	}
-	n := &plan.FrontierCount{Input: b.q.Root, From: b.start, Out: b.q.NewCol("count", graph.Null)}
+	n := &plan.FrontierCount{Input: b.q.Root, From: b.start}
 	for i := range b.max {
 		h := b.hopAt(i)
-		if !h.plain() {
-			return false
+		if h.capped() {
+			return false, nil
 		}
-		n.Hops = append(n.Hops, plan.Hop{Types: h.Types, Dir: h.Direction})
+		hop := plan.Hop{Types: h.Types, Dir: h.Direction}
+		hop.To, hop.Edge = b.columns()
+		if hop.Where, err = b.condition(h, hop.To, hop.Edge); err != nil {
+			return false, err
+		}
+		if !plan.OfHop(hop.Where, hop.Edge, hop.To) {
+			return false, nil
+		}
+		n.Hops = append(n.Hops, hop)
 	}
+	n.Out = b.q.NewCol("count", graph.Null)
 	b.q.Root, b.q.Out, b.q.Names = n, []plan.Col{n.Out}, []string{"count"}
-	return true
+	return true, nil
 }
 
 // walk puts the hops on top of the starts: as openCypher's operators, if they do it.
