@@ -79,6 +79,8 @@ func newCSR(rng *rand.Rand, n, m int) (*csrTx, shard.Graph) {
 	g := oracle.NewGraph(1)
 	w, _ := g.Begin(ctx, shard.Write)
 	_, _ = w.Type("R")
+	_, _ = w.Prop("n")
+	_, _ = w.Prop("w")
 	w.Rollback()
 	return t, g
 }
@@ -88,6 +90,17 @@ func (t *csrTx) side(dir graph.Direction) *csr {
 		return &t.in
 	}
 	return &t.out
+}
+
+// Properties gives each vertex a number below 100.
+func (t *csrTx) Properties(_ context.Context, ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error {
+	t.requests++
+	for p := range props {
+		for i, v := range ids {
+			out[p][i] = graph.IntValue(int64(v) * 7919 % 100)
+		}
+	}
+	return nil
 }
 
 func (t *csrTx) Counts() *graph.Counts { return &t.counts }
@@ -105,9 +118,21 @@ func (t *csrTx) Expand(_ context.Context, req *shard.Expand, res *shard.Neighbou
 	res.Done, res.Offsets = 0, append(res.Offsets[:0], 0)
 	res.Targets, res.Edges, res.Types, res.Reverse = res.Targets[:0], res.Edges[:0], res.Types[:0], res.Reverse[:0]
 	c := t.side(req.Dir)
+	for len(res.Props) < len(req.Props) {
+		res.Props = append(res.Props, nil)
+	}
+	res.Props = res.Props[:len(req.Props)]
+	for p := range res.Props {
+		res.Props[p] = res.Props[p][:0]
+	}
 	for _, v := range req.Sources {
 		lo, hi := c.offsets[v], c.offsets[v+1]
 		res.Targets = append(res.Targets, c.targets[lo:hi]...)
+		for p := range res.Props { // a number below 100 for each edge
+			for _, e := range c.edges[lo:hi] {
+				res.Props[p] = append(res.Props[p], graph.IntValue(int64(e)*7919%100))
+			}
+		}
 		if req.Edges {
 			res.Edges = append(res.Edges, c.edges[lo:hi]...)
 			for range hi - lo {
