@@ -227,6 +227,9 @@ func (s *source) ReadColumn(prop graph.PropID, first uint64, b *cache.ColumnBuil
 // decodedReads is the part of a transaction that reads what is decoded.
 type decodedReads struct {
 	columns []cache.ColumnView // open from the first use to the end of the transaction
+	// lists keeps the values of edges that were handed out, which lie in the memory of decoded lists, until then.
+	lists   cache.ListView
+	holding bool // lists is open
 	// touched is, by shard, what a writer has changed, as far as it has been looked at: so many edges, properties and runs of new vertices.
 	touched              []cache.Touched
 	edges, props, ranges []int
@@ -266,8 +269,8 @@ type listViews struct {
 var listViewsPool = sync.Pool{New: func() any { return new(listViews) }}
 
 // openLists opens views of the decoded lists; close ends them. They are filled from a cut alone: what a writer without
-// one reads may never come to pass.
-func (tx *Tx) openLists() *listViews {
+// one reads may never come to pass. With values, those of edges are read, which are good until the transaction ends.
+func (tx *Tx) openLists(values bool) *listViews {
 	lv := listViewsPool.Get().(*listViews)
 	if len(lv.views) != len(tx.views) {
 		lv.views, lv.refs = make([]cache.ListView, len(tx.views)), make([]*cache.ListView, len(tx.views))
@@ -277,6 +280,10 @@ func (tx *Tx) openLists() *listViews {
 	}
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
+	if d := &tx.decoded; values && !d.holding {
+		tx.g.decoded.lists[0].Open(&d.lists, 0, 0, nil, nil)
+		d.holding = true
+	}
 	for no, l := range tx.g.decoded.lists {
 		switch {
 		case tx.mode == shard.Read:
@@ -338,6 +345,10 @@ func (tx *Tx) closeDecoded() {
 		tx.decoded.columns[no].Close()
 	}
 	tx.decoded.columns = nil
+	if tx.decoded.holding {
+		tx.decoded.lists.Close()
+		tx.decoded.holding = false
+	}
 }
 
 // decode decodes a cell that is not a simple value.

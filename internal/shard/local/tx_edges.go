@@ -1,7 +1,6 @@
 package local
 
 import (
-	"cmp"
 	"context"
 	"math/bits"
 	"runtime"
@@ -11,7 +10,6 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/cache"
-	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
 // list is a type and direction whose edge lists a request reads: from those that are decoded, as far as there are any,
@@ -102,7 +100,7 @@ func (tx *Tx) Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbou
 	out := storage.Edges{Targets: res.Targets[:0], IDs: res.Edges[:0], Props: res.Props}
 	var views *listViews
 	if !tx.plain {
-		views = tx.openLists()
+		views = tx.openLists(len(req.Props) > 0)
 		defer views.close()
 	}
 	var pending []storage.Pending
@@ -220,13 +218,10 @@ func (tx *Tx) appendPart(no int, l *list, d cache.List, lo, hi int, out *storage
 		}
 	}
 	for p := range l.want.Props {
-		col := l.cur.Prop(p)
-		for i := lo; i < hi; i++ {
-			v, err := col.Value(d.Offset+uint32(i), tx.decode)
-			if err != nil {
-				return err
-			}
-			out.Props[p] = append(out.Props[p], v)
+		var err error
+		out.Props[p], err = l.cur.Prop(p).AppendTo(out.Props[p], d.Offset+uint32(lo), d.Offset+uint32(hi), tx.decode)
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -246,7 +241,7 @@ func (tx *Tx) Step(ctx context.Context, from *graph.VertexSet, types []graph.Typ
 		}
 		return nil
 	}
-	views := tx.openLists()
+	views := tx.openLists(false)
 	defer views.close()
 	for i := range ls {
 		var missed graph.VertexSet
@@ -300,7 +295,7 @@ func (tx *Tx) Degrees(ctx context.Context, ids []graph.VertexID, types []graph.T
 	ls := tx.lists(types, dir, storage.Want{})
 	var views *listViews
 	if !tx.plain {
-		views = tx.openLists()
+		views = tx.openLists(false)
 		defer views.close()
 	}
 	return tx.spread(ids).each(tx, len(ids), func(v *storage.View, at storage.Order) error {
@@ -365,113 +360,4 @@ func (tx *Tx) decodedDegree(no int, l *list, id graph.VertexID) (n int, ok bool)
 	own, _ := tx.g.decoded.lists[no].IDs().Pack(id)
 	lo, hi := cache.Find(d.Targets, own)
 	return len(d.Targets) - (hi - lo), true
-}
-
-// eachEdge calls f with every edge, in the order of their lists, and the list that holds it.
-func (tx *Tx) eachEdge(edges []graph.Edge, f func(i int, ls *storage.Lists) error) error {
-	at := make([]int32, 0, len(edges))
-	for i, e := range edges {
-		if e.Src.Shard() < len(tx.views) && e.Dst.Shard() < len(tx.views) {
-			at = append(at, int32(i))
-		}
-	}
-	slices.SortFunc(at, func(a, b int32) int {
-		x, y := &edges[a], &edges[b]
-		return cmp.Or(cmp.Compare(x.Src.Shard(), y.Src.Shard()), cmp.Compare(x.Type, y.Type), cmp.Compare(x.Src, y.Src), cmp.Compare(x.Dst, y.Dst))
-	})
-	var ls *storage.Lists
-	defer func() {
-		if ls != nil {
-			ls.Close()
-		}
-	}()
-	for k, i := range at {
-		e := &edges[i]
-		if k == 0 || e.Type != edges[at[k-1]].Type || e.Src.Shard() != edges[at[k-1]].Src.Shard() {
-			if ls != nil {
-				ls.Close()
-				ls = nil
-			}
-			var err error
-			if ls, err = tx.views[e.Src.Shard()].Lists(e.Type, graph.Out); err != nil {
-				return err
-			}
-		}
-		if err := f(int(i), ls); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// EdgeProperties implements shard.Tx.
-func (tx *Tx) EdgeProperties(ctx context.Context, edges []graph.Edge, props []graph.PropID, out [][]graph.Value) error {
-	if err := tx.check(ctx); err != nil {
-		return err
-	}
-	for p := range props {
-		clear(out[p][:len(edges)])
-	}
-	return tx.eachEdge(edges, func(i int, ls *storage.Lists) error {
-		e := &edges[i]
-		_, err := ls.Edge(ctx, e.Src.Local(), e.Dst, e.ID, func(q graph.PropID, v graph.Value, ref keys.Ref, isRef bool) (err error) {
-			for p, prop := range props {
-				if prop != q {
-					continue
-				}
-				if isRef {
-					if v, err = tx.value(ref); err != nil {
-						return err
-					}
-				}
-				out[p][i] = v
-			}
-			return nil
-		})
-		return err
-	})
-}
-
-// value reads a large value.
-func (tx *Tx) value(ref keys.Ref) (graph.Value, error) {
-	no := graph.EdgeID(ref.ID).Shard()
-	if no >= len(tx.views) {
-		return graph.Value{}, graph.CorruptError("read a large value of a shard that is not there", nil)
-	}
-	if tx.views[no] == nil {
-		return elsewhere(ref), nil
-	}
-	return tx.views[no].Large(ref)
-}
-
-// EdgeRecords implements shard.Tx.
-func (tx *Tx) EdgeRecords(ctx context.Context, edges []graph.Edge, out []shard.Record) error {
-	return tx.edgeRecords(ctx, edges, out, false)
-}
-
-// edgeRecords is EdgeRecords; all asks for hidden properties too.
-func (tx *Tx) edgeRecords(ctx context.Context, edges []graph.Edge, out []shard.Record, all bool) error {
-	if err := tx.check(ctx); err != nil {
-		return err
-	}
-	clear(out[:len(edges)])
-	return tx.eachEdge(edges, func(i int, ls *storage.Lists) error {
-		e := &edges[i]
-		ok, err := ls.Edge(ctx, e.Src.Local(), e.Dst, e.ID, func(p graph.PropID, v graph.Value, ref keys.Ref, isRef bool) (err error) {
-			if !all && hidden(p) {
-				return nil
-			}
-			if isRef {
-				if v, err = tx.value(ref); err != nil {
-					return err
-				}
-			}
-			out[i].Props = append(out[i].Props, graph.Property{ID: p, Value: v})
-			return nil
-		})
-		if ok {
-			out[i].Labels = graph.NoLabels
-		}
-		return err
-	})
 }

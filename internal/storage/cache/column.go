@@ -3,6 +3,7 @@ package cache
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -60,6 +61,37 @@ func (c *Column) Value(i uint32, decode Decode) (graph.Value, error) {
 		return c.text(i), nil
 	}
 	return c.mixed(i, decode)
+}
+
+// AppendTo appends the cells lo … hi-1 to dst.
+func (c *Column) AppendTo(dst []graph.Value, lo, hi uint32, decode Decode) ([]graph.Value, error) {
+	at := len(dst)
+	dst = slices.Grow(dst, int(hi-lo))[:at+int(hi-lo)]
+	out := dst[at:]
+	switch {
+	case c.form == formEmpty:
+		clear(out)
+		return dst, nil
+	case c.present != nil:
+	case c.form == formNarrow && c.kind == graph.Int:
+		for i, n := range c.narrow[lo:hi] {
+			out[i] = graph.IntValue(int64(c.base + uint64(n)))
+		}
+		return dst, nil
+	case c.form == formWide && c.kind == graph.Int:
+		for i, n := range c.wide[lo:hi] {
+			out[i] = graph.IntValue(int64(n))
+		}
+		return dst, nil
+	}
+	for i := range out {
+		v, err := c.Value(lo+uint32(i), decode)
+		if err != nil {
+			return dst, err
+		}
+		out[i] = v
+	}
+	return dst, nil
 }
 
 // number makes a value of a kind that is a number inside.

@@ -69,6 +69,19 @@ func TestColumn(t *testing.T) {
 						t.Fatalf("cell %d of %d differs", i, n)
 					}
 				}
+				for range 20 {
+					lo := rnd.IntN(n + 1)
+					hi := lo + rnd.IntN(n+1-lo)
+					got, err := col.AppendTo(make([]graph.Value, 1), uint32(lo), uint32(hi), decodeList)
+					if err != nil || len(got) != 1+hi-lo {
+						t.Fatalf("%d cells, %v", len(got), err)
+					}
+					for i, v := range got[1:] {
+						if w, _ := col.Value(uint32(lo+i), decodeList); !sameValue(v, w) {
+							t.Fatalf("cell %d of %d … %d differs", i, lo, hi)
+						}
+					}
+				}
 			}
 		})
 	}
