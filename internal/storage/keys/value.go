@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"strings"
 	"sync"
 	"time"
 	"unsafe"
@@ -316,10 +317,11 @@ func zone(name string) (*time.Location, error) {
 	if l, ok := zones.Load(name); ok {
 		return l.(*time.Location), nil
 	}
+	name = strings.Clone(name) // the location keeps it, and it points into bytes that are used again
 	l, err := time.LoadLocation(name)
 	if err != nil {
 		return nil, err
 	}
-	zones.Store(string([]byte(name)), l)
+	zones.Store(name, l)
 	return l, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -35,6 +36,22 @@ func TestCellRoundTrip(t *testing.T) {
 	require.True(t, isRef)
 	require.Empty(t, rest)
 	require.Equal(t, Ref{ID: 1 << 50, Size: 4711}, ref)
+}
+
+// The first value with a zone does not tie the zone's name to the bytes that it was read from, which are used again.
+func TestZoneOutlivesCell(t *testing.T) {
+	kathmandu, err := time.LoadLocation("Asia/Kathmandu")
+	require.NoError(t, err)
+	zones.Delete(kathmandu.String())
+	cell, ok := AppendCell(nil, graph.DateTimeValue(temporal.DateTime{Sec: 1, Offset: 20700, Zone: kathmandu}))
+	require.True(t, ok)
+	b := bytes.Clone(cell)
+	v, _, _, _, err := Cell(b)
+	require.NoError(t, err)
+	clear(b)
+	again, ok := AppendCell(nil, v)
+	require.True(t, ok)
+	require.Equal(t, cell, again)
 }
 
 // A change of these bytes breaks stored data.
