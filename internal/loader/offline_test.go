@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -30,7 +31,11 @@ func offlineOptions(dir string, shards int) disk.Options {
 
 // runOffline runs a load into a directory.
 func runOffline(t *testing.T, ctx context.Context, dir string, shards int, memory int64, text, inputs string, o Options) (*Report, error) {
-	f, err := disk.OpenOffline(offlineOptions(dir, shards), "default", disk.OfflineOptions{Memory: memory, Workers: 2})
+	return runOfflineWith(t, ctx, offlineOptions(dir, shards), memory, text, inputs, o)
+}
+
+func runOfflineWith(t *testing.T, ctx context.Context, opts disk.Options, memory int64, text, inputs string, o Options) (*Report, error) {
+	f, err := disk.OpenOffline(opts, "default", disk.OfflineOptions{Memory: memory, Workers: 2})
 	if err != nil {
 		return nil, err
 	}
@@ -185,6 +190,9 @@ func TestOfflineAgain(t *testing.T) {
 	g, err := s.Graph("default")
 	require.NoError(t, err)
 	require.NoError(t, g.CreateIndex(t.Context(), graph.Index{Label: "Person", Props: []string{"name"}, Indexed: true}))
+	require.NoError(t, g.SetTTL(t.Context(), graph.TTL{Label: "Person", After: 99 * time.Hour}))
+	require.NoError(t, g.SetTTL(t.Context(), graph.TTL{Type: "LIKES", After: 99 * time.Hour, Property: "at"}))
+	ttls := g.TTLs()
 	require.NoError(t, s.Close())
 
 	for range 3 {
@@ -225,5 +233,6 @@ func TestOfflineAgain(t *testing.T) {
 		found = found || cmp.Compare(ix.Label, "Person") == 0 && ix.Props[0] == "name" && ix.Online
 	}
 	require.True(t, found)
+	require.Equal(t, ttls, g.TTLs())
 	require.NoFileExists(t, filepath.Join(dir, "LOADING"))
 }

@@ -43,6 +43,9 @@ type Options struct {
 	Peers Peers
 	// Clock tells the time by which vertices and edges with a TTL expire; default time.Now.
 	Clock func() time.Time
+	// KeepExpired deletes nothing that has expired, and shows it, until the store is opened without it: for a load that
+	// knows vertices by their ids.
+	KeepExpired bool
 	// Logger takes what the store has to say; default slog.Default().
 	Logger *slog.Logger
 	// Tuning holds sizes of the layout that tests make small. They may differ from one opening to the next.

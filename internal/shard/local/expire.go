@@ -30,6 +30,9 @@ func (g *Graph) now() int64 { return g.opts.Clock().UnixNano() }
 
 // noteDue notes what a commit says. The caller holds the writer's lock.
 func (g *Graph) noteDue(d due) {
+	if g.opts.KeepExpired {
+		return
+	}
 	if d.all {
 		g.due = d.at
 		return
@@ -50,7 +53,7 @@ func (tx *Tx) noteDue(d *indexDef, tuple []byte) {
 // findDue finds out when something expires first. The caller holds the writer's lock, or is opening the graph.
 func (g *Graph) findDue() error {
 	g.due = never
-	if len(g.defs.Load().ttls) == 0 || g.opts.ReadOnly {
+	if len(g.defs.Load().ttls) == 0 || g.opts.ReadOnly || g.opts.KeepExpired {
 		return nil
 	}
 	tx := &Tx{g: g, mode: shard.WriteExclusive}

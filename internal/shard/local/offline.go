@@ -72,6 +72,7 @@ type loading struct {
 	Graph   string        `json:"graph"`
 	Shards  int           `json:"shards"`
 	Indexes []graph.Index `json:"indexes"` // that were there before
+	TTLs    []graph.TTL   `json:"ttls,omitempty"`
 }
 
 // OpenOffline opens a data directory, which it makes if it is not there, for a load into one of its graphs. The graph
@@ -87,6 +88,8 @@ func OpenOffline(opts Options, name string, o OfflineOptions) (_ *Offline, err e
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
+	// The vertices' ids are in tables and on their way to lists, so what expires meanwhile is left to who opens the graph next.
+	opts.KeepExpired = true
 	s, err := open(opts, true)
 	if err != nil {
 		return nil, err
@@ -119,7 +122,7 @@ func OpenOffline(opts Options, name string, o OfflineOptions) (_ *Offline, err e
 		store: s, g: g, o: o, dir: fs.PathJoin(opts.Dir, sortingName),
 		types: map[graph.TypeID]*sortedType{}, made: map[graph.IndexID]*keyTable{}, large: make([][][]byte, len(g.shards)),
 	}
-	if err := s.setLoading(&loading{Graph: name, Shards: len(g.shards), Indexes: g.Indexes()}); err != nil {
+	if err := s.setLoading(&loading{Graph: name, Shards: len(g.shards), Indexes: g.Indexes(), TTLs: g.TTLs()}); err != nil {
 		return nil, err
 	}
 	return f, errors.Join(fs.RemoveAll(f.dir), storage.MakeDir(fs, f.dir))
@@ -211,6 +214,11 @@ func (s *Store) renew(ctx context.Context, l *loading) error {
 	}
 	for _, ix := range l.Indexes {
 		if err := g.CreateIndex(ctx, ix); err != nil {
+			return err
+		}
+	}
+	for _, t := range l.TTLs {
+		if err := g.SetTTL(ctx, t); err != nil {
 			return err
 		}
 	}
