@@ -22,7 +22,7 @@ func newExport(a *app) *cobra.Command {
 		Short: "Write a graph to files that load reads back",
 		Long: `Write one state of a graph to the new directory DIR, while others write: CSV with neo4j-admin's headers, or JSON lines or Parquet
 with a mapping. graphctl load DIR makes an equal graph of it; DIR/schema.cypher holds the statements, one a line, that make
-its indexes and constraints.`,
+its indexes, constraints and TTLs.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, ok := exportFormats[format]; !ok {
@@ -113,13 +113,13 @@ func (a *app) export(ctx context.Context, out io.Writer, dir, format string) (er
 	}()
 	e := &exporter{dir: tmp, format: exportFormats[format], vertex: map[string]*exportShape{}, edge: map[string]*exportShape{}}
 	defer func() { err = errors.Join(err, e.close()) }()
-	if err := a.writeSchema(ctx, filepath.Join(tmp, "schema.cypher")); err != nil {
-		return err
-	}
 	if err := a.beginTx(ctx, true); err != nil {
 		return err
 	}
 	defer a.closeTx()
+	if err := a.writeSchema(ctx, filepath.Join(tmp, "schema.cypher")); err != nil {
+		return err
+	}
 	for _, pass := range []struct{ vertex, edge func([]*pb.Value) error }{{e.noteVertex, e.noteEdge}, {e.writeVertex, e.writeEdge}} {
 		e.vertices, e.edges = 0, 0
 		if err := errors.Join(a.eachRow(exportVertices, pass.vertex), a.eachRow(exportEdges, pass.edge)); err != nil {

@@ -74,7 +74,7 @@ func (e *exporter) writeMapping() error {
 	return os.WriteFile(filepath.Join(e.dir, mappingName), text, 0o666)
 }
 
-// writeSchema writes the statements that make the graph's indexes and constraints, one a line.
+// writeSchema writes the statements that make the graph's indexes, constraints and TTLs, one a line.
 func (a *app) writeSchema(ctx context.Context, name string) error {
 	conn, ctx, cancel, err := a.dial(ctx)
 	if err != nil {
@@ -90,8 +90,36 @@ func (a *app) writeSchema(ctx context.Context, name string) error {
 	for _, ix := range s.GetIndexes() {
 		text.WriteString(indexStatement(ix) + "\n")
 	}
+	for _, ttls := range []struct{ kind, show string }{
+		{"LABEL", "SHOW LABELS YIELD label AS name, ttl, ttlProperty"},
+		{"RELATIONSHIP TYPE", "SHOW RELATIONSHIP TYPES YIELD relationshipType AS name, ttl, ttlProperty"},
+	} {
+		err := a.eachRow(ttls.show, func(cells []*pb.Value) error {
+			if t := cells[1].GetTemporal(); t != nil {
+				text.WriteString(ttlStatement(ttls.kind, cells[0].GetString_(), t.GetText(), cells[2].GetString_()) + "\n")
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
 	return os.WriteFile(name, []byte(text.String()), 0o666)
 }
+
+// ttlStatement gives the statement that makes a TTL, which counts from the last write if no property is named.
+func ttlStatement(kind, name, ttl, property string) string {
+	options := "ttl: " + quoteText(ttl)
+	if property != "" {
+		options += ", property: " + quoteText(property)
+	}
+	return "CREATE " + kind + " " + quoteName(name) + " IF NOT EXISTS OPTIONS {" + options + "}"
+}
+
+var textQuoter = strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", `\n`, "\r", `\r`)
+
+// quoteText gives a string as openCypher writes it, on one line.
+func quoteText(s string) string { return "'" + textQuoter.Replace(s) + "'" }
 
 // indexStatement gives the statement that makes an index or a constraint.
 func indexStatement(ix *pb.Index) string {

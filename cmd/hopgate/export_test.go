@@ -59,7 +59,7 @@ func randomProps(rng *rand.Rand, mixed bool) string {
 			continue
 		}
 		if i == 4 {
-			name = "a.b, c\"d"
+			name = []string{`a.b, c"d`, `p:int{array:json}`, `(x):ID`, "``"}[rng.IntN(4)]
 		}
 		ps = append(ps, "`"+name+"`: "+randomValue(rng, t, mixed))
 	}
@@ -69,7 +69,7 @@ func randomProps(rng *rand.Rand, mixed bool) string {
 // randomGraph gives a statement that makes a graph: vertices with no, one or several labels, parallel edges and loops.
 func randomGraph(rng *rand.Rand, vertices, edges int, mixed bool) string {
 	var parts []string
-	labels := []string{"", ":A", ":A:B", ":B:C", ":`x y`:A"}
+	labels := []string{"", ":A", ":A:B", ":B:C", ":`x y`:A", ":`q``(:ID){}, 'l'\"`:`x:LABEL`"}
 	for i := range vertices {
 		props := randomProps(rng, mixed)
 		if rng.IntN(5) > 0 {
@@ -82,7 +82,7 @@ func randomGraph(rng *rand.Rand, vertices, edges int, mixed bool) string {
 		if rng.IntN(10) == 0 {
 			b = a
 		}
-		edge := fmt.Sprintf("(v%d)-[:%s {%s}]->(v%d)", a, []string{"R", "S", "`T t`"}[rng.IntN(3)], randomProps(rng, mixed), b)
+		edge := fmt.Sprintf("(v%d)-[:%s {%s}]->(v%d)", a, []string{"R", "S", "`T t`", "`a;b:\"``'`"}[rng.IntN(4)], randomProps(rng, mixed), b)
 		parts = append(parts, edge)
 		if rng.IntN(10) == 0 {
 			parts = append(parts, edge)
@@ -138,8 +138,12 @@ func TestExport(t *testing.T) {
 			s.graphctl("query", "CREATE CONSTRAINT `c``1` FOR (n:A) REQUIRE n.k IS UNIQUE")
 			s.graphctl("query", "CREATE CONSTRAINT c2 FOR ()-[r:Z]-() REQUIRE r.p1 IS NOT NULL")
 			s.graphctl("query", "CREATE INDEX i FOR (n:B) ON (n.p1, n.p2)")
+			s.graphctl("query", "CREATE LABEL `q``(:ID){}, 'l'\"` OPTIONS {ttl: 'P9DT0.5S'}")
+			s.graphctl("query", "CREATE LABEL Session OPTIONS {ttl: 'P2D', property: 'it\\\\s \\'at\\''}")
+			s.graphctl("query", "CREATE RELATIONSHIP TYPE `a;b:\"``'` OPTIONS {ttl: 3600}")
+			s.graphctl("query", "UNWIND [datetime() - duration('PT1H'), datetime() + duration('PT9H'), null] AS at CREATE (:Session {`it\\s 'at'`: at})-[:R]->(:Of)")
 			dir := filepath.Join(t.TempDir(), "new", "export")
-			require.Contains(t, s.graphctl("export", dir, "--format", format), "exported 80 vertices")
+			require.Contains(t, s.graphctl("export", dir, "--format", format), "exported 86 vertices")
 			o := run(t, []string{"GRAPHCTL_ADDRESS=" + s.addrs.GRPC}, "graphctl", "export", dir, "--format", format)
 			require.Equal(t, 2, o.code, "into what is not empty")
 
@@ -155,6 +159,14 @@ func TestExport(t *testing.T) {
 			require.Equal(t, s.graphctl("query", indexes), s.graphctl("--graph", "other", "query", indexes))
 			indexes = "SHOW INDEXES YIELD name, type, labelsOrTypes, properties"
 			require.Equal(t, s.graphctl("query", indexes), s.graphctl("--graph", "other", "query", indexes))
+			for _, show := range []string{"SHOW LABELS", "SHOW RELATIONSHIP TYPES"} {
+				require.Equal(t, s.graphctl("query", show), s.graphctl("--graph", "other", "query", show))
+			}
+			for _, graph := range []string{"default", "other"} { // the times from which TTLs count have travelled as well
+				s.graphctl("--graph", graph, "query", "ALTER LABEL Session SET OPTIONS {ttl: 'PT30M'}")
+				require.Equal(t, "n\n2\n", s.graphctl("--graph", graph, "query", "-o", "csv", "MATCH (s:Session)-[:R]->() RETURN count(s) AS n"))
+			}
+			equal(t, s.canonical("default"), s.canonical("other"))
 			require.Contains(t, s.graphctl("--graph", "other", "check"), "nothing is wrong")
 			require.Zero(t, s.stop(syscall.SIGTERM), s.log)
 		})
