@@ -6,8 +6,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +104,24 @@ func TestDamage(t *testing.T) {
 			b, err := os.ReadFile(at)
 			return errors.Join(err, os.WriteFile(at, []byte(strings.Replace(string(b), "000001.sst", "000009.sst", 1)), 0o600))
 		}, "backups/a.json"},
+		"truncated manifest": {func(dir string) error { return os.Truncate(filepath.Join(dir, "backups/a.json"), 200) }, "backups/a.json: it is damaged"},
+		"empty manifest":     {func(dir string) error { return os.Truncate(filepath.Join(dir, "backups/a.json"), 0) }, "backups/a.json: it is damaged"},
+		"manifest of another": {func(dir string) error {
+			r, err := Open(ctx, dir, false)
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			keep(t, r, "b")
+			return os.Rename(filepath.Join(dir, "backups/b.json"), filepath.Join(dir, "backups/a.json"))
+		}, "backups/a.json: it is that of backup b"},
+		"foreign manifest": {func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "backups/a.json"), []byte(`{"note": "not a backup"}`), 0o600)
+		}, "backups/a.json: it is damaged"},
+		"file of another": {func(dir string) error {
+			other := contents["graphs/default/shard-0000/graph/000001.sst"]
+			return os.Rename(filepath.Join(dir, objectName(fileOf("", other).SHA256)), filepath.Join(dir, object))
+		}, text},
 		"newer manifest": {func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "backups/a.json"), []byte(`{"version":2}`), 0o600)
 		}, "version 2"},
@@ -142,6 +162,32 @@ func TestRefusals(t *testing.T) {
 	require.NoError(t, r.Commit(ctx, m))
 	_, err = r.Manifest(ctx, "a")
 	require.ErrorContains(t, err, "passwd")
+}
+
+// Files that belong to no backup are in nobody's way, and do not come back.
+func TestForeignFiles(t *testing.T) {
+	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "data")
+	r, err := Open(ctx, dir, false)
+	require.NoError(t, err)
+	defer r.Close()
+	m := keep(t, r, "a")
+	for _, name := range []string{"README", "files/README", objectName(fileOf("", "nobody's").SHA256), "backups/README"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("foreign"), 0o600))
+	}
+	newest, err := r.Manifest(ctx, "")
+	require.NoError(t, err)
+	require.Equal(t, m, newest)
+	require.NoError(t, r.Restore(ctx, m, to, 1, nil))
+	var names []string
+	require.NoError(t, filepath.WalkDir(to, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			rel, rerr := filepath.Rel(to, path)
+			err = rerr
+			names = append(names, filepath.ToSlash(rel))
+		}
+		return err
+	}))
+	require.ElementsMatch(t, slices.Collect(maps.Keys(contents)), names)
 }
 
 // An interrupted restore is begun anew.
