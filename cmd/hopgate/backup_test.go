@@ -22,8 +22,11 @@ import (
 // acknowledged before the backup began.
 func TestBackupUnderLoad(t *testing.T) {
 	dir, dest, back := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "backups"), filepath.Join(t.TempDir(), "back")
-	s := start(t, dir)
+	s := start(t, dir, "--shards", "2")
 	s.graphctl("query", "CREATE CONSTRAINT n FOR (n:N) REQUIRE n.i IS UNIQUE")
+	s.graphctl("query", "CREATE CONSTRAINT s FOR (s:Seed) REQUIRE s.i IS UNIQUE")
+	const block = 4096 // vertices lie in one shard, the next ones in the other
+	s.graphctl("query", fmt.Sprintf("UNWIND range(0, %d) AS i CREATE (:Seed {i: i, n: 0})", 2*block-1))
 	var acked atomic.Int64
 	stop := make(chan struct{})
 	var writers sync.WaitGroup
@@ -35,7 +38,8 @@ func TestBackupUnderLoad(t *testing.T) {
 					return
 				default:
 				}
-				body := fmt.Sprintf(`{"statement":"CREATE (:N {i:%d, text:$t})-[:E {w:%d}]->(:M)","parameters":{"t":"%02000d"}}`, 2*i+w, w, i)
+				body := fmt.Sprintf(`{"statement":"MATCH (a:Seed {i:%d}), (b:Seed {i:%d}) SET a.n = a.n + 1, b.n = b.n + 1 `+
+					`CREATE (:N {i:%d, text:$t})-[:E {w:%d}]->(:M), (a)-[:X]->(b)","parameters":{"t":"%02000d"}}`, i%9, block+i*7%99, 2*i+w, w, i)
 				if code, _ := s.http("POST", s.addrs.HTTP, "/db/default/query/v2", body); code/100 == 2 {
 					acked.Add(1)
 				}
@@ -66,6 +70,8 @@ func TestBackupUnderLoad(t *testing.T) {
 	_, err := fmt.Sscan(s.graphctl("query", "-o", "csv", "MATCH (n:N)-[:E]->(:M) WHERE size(n.text) = 2000 RETURN count(*) AS n")[2:], &n)
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, n, second)
+	whole := "MATCH (a:Seed)-[x:X]->(b:Seed) WITH count(x) AS edges MATCH (s:Seed) RETURN edges, sum(s.n) AS total, sum(CASE WHEN s.n = COUNT { (s)-[:X]-() } THEN 0 ELSE 1 END) AS bad"
+	require.Equal(t, fmt.Sprintf("edges,total,bad\n%d,%d,0\n", n, 2*n), s.graphctl("query", "-o", "csv", whole), "a transaction is not whole")
 	require.Contains(t, s.graphctl("check"), "nothing is wrong")
 	require.Zero(t, s.stop(syscall.SIGTERM))
 }
