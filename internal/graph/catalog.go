@@ -69,6 +69,9 @@ type Counts struct {
 	// Ends gives, for each edge type, label of the source and label of the target, how many edges there are. A key
 	// with an empty label counts any. Filled only where a store keeps it.
 	Ends map[TypeEnds]uint64
+	// Props gives how many vertices of a label, or edges of a type, have a property; with neither, how many vertices.
+	// Filled only where a store keeps it.
+	Props map[PropOf]uint64
 	// Degrees gives, by edge type and direction, how many vertices have from 2^i to 2^(i+1)-1 edges, for each i. It follows
 	// the writes within about a second. Filled only where a store keeps it.
 	Degrees map[TypeDir][]uint64
@@ -81,6 +84,9 @@ type TypeDir struct {
 	Type string
 	Dir  Direction
 }
+
+// PropOf is a property of the vertices of a label, of the edges of a type, or, with neither, of all vertices.
+type PropOf struct{ Label, Type, Prop string }
 
 // TypeEnds is an edge type with the labels of its ends.
 type TypeEnds struct{ Src, Type, Dst string }

@@ -52,7 +52,7 @@ func (t *Tx) Counts() *graph.Counts {
 func (t *Tx) count() *graph.Counts {
 	c := &graph.Counts{
 		ByLabel: map[string]uint64{}, ByType: map[string]uint64{}, Ends: map[graph.TypeEnds]uint64{},
-		Distinct: map[string]uint64{},
+		Distinct: map[string]uint64{}, Props: map[graph.PropOf]uint64{},
 	}
 	labels := func(v *vertex) []string {
 		var names []string
@@ -65,14 +65,22 @@ func (t *Tx) count() *graph.Counts {
 	}
 	t.state.vertices(func(_ graph.VertexID, v *vertex) {
 		c.Vertices++
-		for _, l := range labels(v) {
-			c.ByLabel[l]++
+		for _, l := range append(labels(v), "") {
+			if l != "" {
+				c.ByLabel[l]++
+			}
+			for _, p := range v.props {
+				c.Props[graph.PropOf{Label: l, Prop: t.g.PropName(p.ID)}]++
+			}
 		}
 	})
 	t.state.edges(func(e *edge) {
 		typ := t.g.TypeName(e.Type)
 		c.Edges++
 		c.ByType[typ]++
+		for _, p := range e.props {
+			c.Props[graph.PropOf{Type: typ, Prop: t.g.PropName(p.ID)}]++
+		}
 		for _, src := range append(labels(t.state.vertex(e.Src)), "") {
 			for _, dst := range append(labels(t.state.vertex(e.Dst)), "") {
 				c.Ends[graph.TypeEnds{Src: src, Type: typ, Dst: dst}]++

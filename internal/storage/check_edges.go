@@ -215,13 +215,14 @@ func (s *shardCheck) enterList(t graph.TypeID, dir graph.Direction, local uint64
 	}
 	var body, cell []byte
 	var prev row
+	have := make([]int64, len(props))
 	for i, r := range m.rows {
 		if i > 0 && r.compare(prev) == 0 {
 			s.note(FaultList, nil, "%s: edge %d stands twice", s.listName(t, dir, local), uint64(r.edge))
 		}
 		prev = r
 		body = body[:0]
-		for _, prop := range props {
+		for k, prop := range props {
 			cell = cell[:0]
 			if cell, err = m.appendCell(cell, r, prop); err != nil {
 				s.malformed(keys.AppendList(nil, t, dir, local), err)
@@ -230,6 +231,7 @@ func (s *shardCheck) enterList(t graph.TypeID, dir graph.Direction, local uint64
 			if len(cell) == 0 || cell[0] == byte(graph.Null) {
 				continue
 			}
+			have[k]++
 			body = append(binary.AppendUvarint(body, uint64(prop)), cell...)
 			if dir == graph.Out {
 				s.refer(cell, true)
@@ -251,6 +253,11 @@ func (s *shardCheck) enterList(t graph.TypeID, dir graph.Direction, local uint64
 		s.edge(side, e, body, aux)
 	}
 	if dir == graph.Out {
+		for k, prop := range props {
+			if have[k] > 0 && prop < HiddenProps {
+				s.counts[Count{Kind: CountEdgeProp, Type: t, Prop: prop}] += have[k]
+			}
+		}
 		for _, r := range m.dropped {
 			for _, prop := range props {
 				var c column

@@ -188,6 +188,10 @@ func (s *shardCheck) countName(k Count) string {
 		return "edges of the type " + s.cat.TypeName(k.Type) + " from the label " + s.cat.LabelName(k.Label)
 	case CountDst:
 		return "edges of the type " + s.cat.TypeName(k.Type) + " to the label " + s.cat.LabelName(k.Label)
+	case CountProp:
+		return fmt.Sprintf("vertices of the label set %d with the property %s", k.Set, s.cat.PropName(k.Prop))
+	case CountEdgeProp:
+		return "edges of the type " + s.cat.TypeName(k.Type) + " with the property " + s.cat.PropName(k.Prop)
 	}
 	return fmt.Sprintf("a counter of the kind %d", k.Kind)
 }

@@ -363,6 +363,7 @@ func (s *shardCheck) checkCells(base uint64, p graph.PropID, cells *gridCells) {
 		if s.cat.PropName(p) == "" {
 			continue // of an id space
 		}
+		s.counts[Count{Kind: CountProp, Set: set, Prop: p}]++
 		if _, ok := present[presence{set, p}]; !ok {
 			s.note(FaultPresence, []Fix{{Announce: &Announcement{set, p}}}, "vertex %d, property %s",
 				uint64(graph.MakeVertexID(s.no, base+uint64(i))), s.cat.PropName(p))

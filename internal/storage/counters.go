@@ -18,6 +18,8 @@ type Count struct {
 	Kind  CountKind
 	Label graph.LabelID
 	Type  graph.TypeID
+	Set   graph.LabelSet
+	Prop  graph.PropID
 }
 
 // CountKind is what a counter counts. The numbers are stored.
@@ -31,15 +33,34 @@ const (
 	CountType     CountKind = 't' // edges of Type
 	CountSrc      CountKind = 's' // edges of Type whose source has Label
 	CountDst      CountKind = 'd' // edges of Type whose target has Label
+	CountProp     CountKind = 'p' // vertices whose label set is Set and that have Prop
+	CountEdgeProp CountKind = 'q' // edges of Type that have Prop
 )
 
 // Counters are the counts of a shard. A Counters that was handed out is not changed.
 type Counters map[Count]int64
 
 func (c Count) key() []byte {
+	a, b := uint32(c.Label), uint32(c.Type)
+	switch c.Kind {
+	case CountProp:
+		a, b = uint32(c.Set), uint32(c.Prop)
+	case CountEdgeProp:
+		a, b = uint32(c.Type), uint32(c.Prop)
+	}
 	k := append(make([]byte, 0, 10), byte(keys.Counter), byte(c.Kind))
-	k = binary.BigEndian.AppendUint32(k, uint32(c.Label))
-	return binary.BigEndian.AppendUint32(k, uint32(c.Type))
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(k, a), b)
+}
+
+func parseCount(k []byte) Count {
+	kind, a, b := CountKind(k[1]), binary.BigEndian.Uint32(k[2:]), binary.BigEndian.Uint32(k[6:])
+	switch kind {
+	case CountProp:
+		return Count{Kind: kind, Set: graph.LabelSet(a), Prop: graph.PropID(b)}
+	case CountEdgeProp:
+		return Count{Kind: kind, Type: graph.TypeID(a), Prop: graph.PropID(b)}
+	}
+	return Count{Kind: kind, Label: graph.LabelID(a), Type: graph.TypeID(b)}
 }
 
 func readCounters(r pebble.Reader) (Counters, error) {
@@ -49,7 +70,7 @@ func readCounters(r pebble.Reader) (Counters, error) {
 		if len(k) != 10 || size <= 0 {
 			return corrupt("counter", k, errRecord)
 		}
-		c[Count{CountKind(k[1]), graph.LabelID(binary.BigEndian.Uint32(k[2:])), graph.TypeID(binary.BigEndian.Uint32(k[6:]))}] = n
+		c[parseCount(k)] = n
 		return nil
 	})
 	return c, err
@@ -61,6 +82,7 @@ func addTo[M ~map[K]int64, K interface {
 	key() []byte
 }](b *pebble.Batch, old M, delta map[K]int64) (M, error) {
 	now, changed := old, false
+	var value []byte
 	for k, d := range delta {
 		if d == 0 {
 			continue
@@ -75,7 +97,8 @@ func addTo[M ~map[K]int64, K interface {
 			delete(now, k)
 			err = b.Delete(k.key(), nil)
 		} else {
-			err = b.Set(k.key(), binary.AppendVarint(nil, n), nil)
+			value = binary.AppendVarint(value[:0], n)
+			err = b.Set(k.key(), value, nil)
 		}
 		if err != nil {
 			return now, err

@@ -118,7 +118,8 @@ func (r *records) sort() {
 type BulkColumn struct {
 	Prop  graph.PropID
 	cells cells
-	some  bool
+	// Values is how many rows are not null.
+	Values int
 }
 
 // NewBulkColumn makes a column of about n rows.
@@ -132,7 +133,7 @@ func (c *BulkColumn) Add(w *Writer, v graph.Value) (err error) {
 		if c.cells.buf, err = w.appendStored(c.cells.buf, v); err != nil {
 			return err
 		}
-		c.some = true
+		c.Values++
 	}
 	c.cells.close()
 	return nil
@@ -162,7 +163,8 @@ func (b *Bulk) Vertices(n int, set graph.LabelSet, labels []graph.LabelID, cols 
 		return first, err
 	}
 	for i := range cols {
-		if cols[i].some {
+		if cols[i].Values > 0 {
+			w.countProp(set, cols[i].Prop, cols[i].Values)
 			if err := b.columns(first, n, &cols[i]); err != nil {
 				return first, err
 			}
@@ -463,6 +465,7 @@ func (b *Bulk) Spill() error {
 	if err := b.finish(); err != nil {
 		return err
 	}
+	clear(b.w.packed)
 	err := b.each(func(k, v []byte) error {
 		b.w.over.put(k, v, false)
 		return nil

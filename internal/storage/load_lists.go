@@ -25,6 +25,17 @@ type bulkLists struct {
 func (b *Bulk) Edges(t graph.TypeID, dir graph.Direction, edges []ListEdge, cols []BulkColumn) {
 	// Whoever reads a segment relies on the order of its properties.
 	slices.SortFunc(cols, func(x, y BulkColumn) int { return cmp.Compare(x.Prop, y.Prop) })
+	if dir == graph.Out {
+		for i := range cols {
+			n := 0
+			for j := range edges {
+				if len(cols[i].cells.at(int(edges[j].Row))) > 0 {
+					n++
+				}
+			}
+			b.w.countEdgeProp(t, cols[i].Prop, n)
+		}
+	}
 	if len(edges) > 0 {
 		b.lists = append(b.lists, bulkLists{t, dir, edges, cols})
 	}

@@ -81,7 +81,7 @@ func (l *ListTable) Close() error {
 // AddCell appends a row that is encoded already.
 func (c *BulkColumn) AddCell(cell []byte) {
 	c.cells.add(cell)
-	c.some = true
+	c.Values++
 }
 
 // Rows is the number of rows so far.
@@ -90,7 +90,7 @@ func (c *BulkColumn) Rows() int { return c.cells.len() }
 // Reset takes all rows out.
 func (c *BulkColumn) Reset() {
 	c.cells.reset()
-	c.some = false
+	c.Values = 0
 }
 
 // TakeIn moves tables, whose keys do not meet, into the graph's store; they are durable when it returns. The caller must be

@@ -17,7 +17,7 @@ import (
 )
 
 // FormatVersion is the version of the layout, docs/format.md. A shard of another version is not opened.
-const FormatVersion = 1
+const FormatVersion = 2
 
 // Shard is one shard of a graph on disk: a directory with two Pebble stores.
 //

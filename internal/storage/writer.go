@@ -28,6 +28,7 @@ type Writer struct {
 	bulk     *Bulk   // or nil
 	ranges   *Ranges // of the bulk, or nil
 	entries  bool    // index entries were changed
+	packed   map[graph.PropID]*packedCell
 	key, buf []byte
 	cells    cells
 }
@@ -172,6 +173,11 @@ func (w *Writer) PutVertex(id graph.VertexID, set graph.LabelSet, labels []graph
 	if err := w.putRecord(id, set, props); err != nil {
 		return err
 	}
+	for _, p := range sortedProps(props) {
+		if !p.Value.IsNull() {
+			w.countProp(set, p.ID, 1)
+		}
+	}
 	w.member(0, id, true)
 	for _, l := range labels {
 		w.member(l, id, true)
@@ -233,8 +239,8 @@ func (w *Writer) member(l graph.LabelID, id graph.VertexID, in bool) {
 	w.set(w.key, v)
 }
 
-// SetProps sets properties of a vertex; a null removes one.
-func (w *Writer) SetProps(id graph.VertexID, props []graph.Property) error {
+// SetProps sets properties of a vertex with a label set; a null removes one.
+func (w *Writer) SetProps(id graph.VertexID, set graph.LabelSet, props []graph.Property) error {
 	buf := w.buf[:0]
 	old, err := w.freshRecord(id)
 	if err != nil {
@@ -242,8 +248,19 @@ func (w *Writer) SetProps(id graph.VertexID, props []graph.Property) error {
 	}
 	rest := old
 	for _, p := range sortedProps(props) {
-		if buf, rest, err = w.copyBefore(buf, rest, p.ID); err != nil {
+		var fresh int
+		if buf, rest, fresh, err = w.copyBefore(buf, rest, p.ID); err != nil {
 			return err
+		}
+		had, err := w.had(id.Local(), p.ID, fresh)
+		if err != nil {
+			return err
+		}
+		switch has := !p.Value.IsNull(); {
+		case has && !had:
+			w.countProp(set, p.ID, 1)
+		case had && !has:
+			w.countProp(set, p.ID, -1)
 		}
 		buf = binary.AppendUvarint(buf, uint64(p.ID))
 		at := len(buf)
@@ -271,35 +288,44 @@ func (w *Writer) freshRecord(id graph.VertexID) ([]byte, error) {
 	return b, nil
 }
 
-// copyBefore copies the properties of a fresh record before p to dst, drops p itself and gives what is left.
-func (w *Writer) copyBefore(dst, rest []byte, p graph.PropID) ([]byte, []byte, error) {
+// copyBefore copies the properties of a fresh record before p to dst, drops p itself and gives what is left, and what
+// the record said of p.
+func (w *Writer) copyBefore(dst, rest []byte, p graph.PropID) (_, _ []byte, fresh int, err error) {
 	for len(rest) > 0 {
 		q, cell := uvarint(rest)
 		if cell == nil {
-			return dst, rest, corrupt("fresh properties", w.key, errFresh)
+			return dst, rest, 0, corrupt("fresh properties", w.key, errFresh)
 		}
 		if graph.PropID(q) > p {
 			break
 		}
 		next, err := keys.SkipCell(cell)
 		if err != nil {
-			return dst, rest, corrupt("fresh properties", w.key, err)
+			return dst, rest, 0, corrupt("fresh properties", w.key, err)
 		}
 		if graph.PropID(q) == p {
 			if err := w.drop(cell); err != nil {
-				return dst, rest, err
+				return dst, rest, 0, err
 			}
-			return dst, next, nil
+			return dst, next, freshOf(cell), nil
 		}
 		dst = append(dst, rest[:len(rest)-len(next)]...)
 		rest = next
 	}
-	return dst, rest, nil
+	return dst, rest, freshSilent, nil
 }
 
-// SetLabels changes the label set of a vertex; added and removed are the labels in which the sets differ.
-func (w *Writer) SetLabels(id graph.VertexID, set graph.LabelSet, added, removed []graph.LabelID) error {
-	if err := w.SetProps(id, []graph.Property{{ID: labelSetProp, Value: graph.IntValue(int64(set))}}); err != nil {
+// SetLabels changes the label set of a vertex; added and removed are the labels in which the sets differ, props all
+// properties that it may have.
+func (w *Writer) SetLabels(id graph.VertexID, old, set graph.LabelSet, added, removed []graph.LabelID, props []graph.PropID) error {
+	record, err := w.freshRecord(id)
+	if err != nil {
+		return err
+	}
+	if err := w.moveProps(id, old, set, props, record); err != nil {
+		return err
+	}
+	if err := w.SetProps(id, set, []graph.Property{{ID: labelSetProp, Value: graph.IntValue(int64(set))}}); err != nil {
 		return err
 	}
 	for _, l := range added {
@@ -313,14 +339,14 @@ func (w *Writer) SetLabels(id graph.VertexID, set graph.LabelSet, added, removed
 	return nil
 }
 
-// DropVertex deletes a vertex with its labels; props are all properties that it may have.
-func (w *Writer) DropVertex(id graph.VertexID, labels []graph.LabelID, props []graph.PropID) error {
+// DropVertex deletes a vertex with its labels, which make the set; props are all properties that it may have.
+func (w *Writer) DropVertex(id graph.VertexID, set graph.LabelSet, labels []graph.LabelID, props []graph.PropID) error {
 	gone := make([]graph.Property, 0, len(props)+1)
 	gone = append(gone, graph.Property{ID: labelSetProp})
 	for _, p := range props {
 		gone = append(gone, graph.Property{ID: p})
 	}
-	if err := w.SetProps(id, gone); err != nil {
+	if err := w.SetProps(id, set, gone); err != nil {
 		return err
 	}
 	w.member(0, id, false)
@@ -332,9 +358,9 @@ func (w *Writer) DropVertex(id graph.VertexID, labels []graph.LabelID, props []g
 	return nil
 }
 
-// EdgeBody encodes the properties of an edge for its two list entries; large values go to this shard, which must be
-// the source's.
-func (w *Writer) EdgeBody(dst []byte, props []graph.Property) ([]byte, error) {
+// EdgeBody encodes the properties of a new edge of a type for its two list entries, and counts them; large values go to
+// this shard, which must be the source's.
+func (w *Writer) EdgeBody(dst []byte, t graph.TypeID, props []graph.Property) ([]byte, error) {
 	var err error
 	for _, p := range sortedProps(props) {
 		if p.Value.IsNull() {
@@ -344,6 +370,7 @@ func (w *Writer) EdgeBody(dst []byte, props []graph.Property) ([]byte, error) {
 		if dst, err = w.appendStored(dst, p.Value); err != nil {
 			return dst, err
 		}
+		w.countEdgeProp(t, p.ID, 1)
 	}
 	return dst, nil
 }
@@ -389,6 +416,7 @@ func (w *Writer) SetEdgeProps(e graph.Edge, props []graph.Property) (body []byte
 			if body, err = w.appendStored(body, p.Value); err != nil {
 				return err
 			}
+			w.countEdgeProp(e.Type, p.ID, 1)
 		}
 		return nil
 	}
@@ -399,6 +427,7 @@ func (w *Writer) SetEdgeProps(e graph.Edge, props []graph.Property) (body []byte
 		}
 		if len(sorted) > 0 && sorted[0].ID == p {
 			replaced = append(replaced, slices.Clone(cell))
+			w.countEdgeProp(e.Type, p, -1)
 			return take(p + 1)
 		}
 		body = append(binary.AppendUvarint(body, uint64(p)), cell...)
@@ -464,7 +493,10 @@ func (w *Writer) RemoveEdge(e graph.Edge, dir graph.Direction) (ok bool, err err
 	defer ls.Close()
 	v, n := end(e, dir)
 	var large [][]byte
-	ok, state, err := ls.find(v.Local(), n, e.ID, func(_ graph.PropID, cell []byte) error {
+	ok, state, err := ls.find(v.Local(), n, e.ID, func(p graph.PropID, cell []byte) error {
+		if dir == graph.Out {
+			w.countEdgeProp(e.Type, p, -1)
+		}
 		if cell[0] == keys.KindRef {
 			large = append(large, slices.Clone(cell))
 		}

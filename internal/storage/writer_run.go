@@ -37,6 +37,16 @@ func (w *Writer) PutVertices(first graph.VertexID, set graph.LabelSet, labels []
 	if err != nil {
 		return err
 	}
+	clear(w.packed)
+	for p := range rows[0] {
+		some := 0
+		for _, props := range rows {
+			if !props[p].Value.IsNull() {
+				some++
+			}
+		}
+		w.countProp(set, rows[0][p].ID, some)
+	}
 	n := len(rows)
 	if err := w.addMembers(r, 0, first.Local(), n); err != nil {
 		return err

@@ -106,6 +106,7 @@ func (tx *Tx) Counts() *graph.Counts {
 func (g *Graph) counts(each func(func(storage.Count, int64)), sketches []map[graph.IndexID]*storage.Sketch) *graph.Counts {
 	c := &graph.Counts{
 		ByLabel: map[string]uint64{}, ByType: map[string]uint64{}, Ends: map[graph.TypeEnds]uint64{}, Distinct: map[string]uint64{},
+		Props: map[graph.PropOf]uint64{},
 	}
 	each(func(k storage.Count, n int64) {
 		u := uint64(n)
@@ -119,6 +120,14 @@ func (g *Graph) counts(each func(func(storage.Count, int64)), sketches []map[gra
 		case storage.CountType:
 			add(c.ByType, g.TypeName(k.Type), u)
 			add(c.Ends, graph.TypeEnds{Type: g.TypeName(k.Type)}, u)
+		case storage.CountProp:
+			prop := g.PropName(k.Prop)
+			add(c.Props, graph.PropOf{Prop: prop}, u)
+			for _, l := range g.Labels(k.Set) {
+				add(c.Props, graph.PropOf{Label: g.LabelName(l), Prop: prop}, u)
+			}
+		case storage.CountEdgeProp:
+			add(c.Props, graph.PropOf{Type: g.TypeName(k.Type), Prop: g.PropName(k.Prop)}, u)
 		case storage.CountSrc:
 			add(c.Ends, graph.TypeEnds{Src: g.LabelName(k.Label), Type: g.TypeName(k.Type)}, u)
 		case storage.CountDst:

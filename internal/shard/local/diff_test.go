@@ -434,6 +434,7 @@ func (w *twin) compareCounts(a, b *graph.Counts) {
 	require.Equal(w.t, b.Edges, a.Edges)
 	require.Equal(w.t, b.ByLabel, a.ByLabel)
 	require.Equal(w.t, b.ByType, a.ByType)
+	require.Equal(w.t, b.Props, a.Props)
 	for k, n := range b.Ends {
 		if k.Src == "" || k.Dst == "" {
 			require.Equal(w.t, n, a.Ends[k], "%v", k)

@@ -220,7 +220,7 @@ func (c *changer) run() error {
 		if len(props) == 0 {
 			continue
 		}
-		if err := b.tx.ws[c.ids[i].Shard()].SetProps(c.ids[i], props); err != nil {
+		if err := b.tx.ws[c.ids[i].Shard()].SetProps(c.ids[i], c.then[i], props); err != nil {
 			return err
 		}
 	}
@@ -244,12 +244,9 @@ func (c *changer) combine(row int, now, next []graph.Value) *reject {
 	return nil
 }
 
-// hiddenProps is the number from which on properties are not the user's: they hold a vertex's keys in bare id spaces.
-const hiddenProps graph.PropID = 1 << 31
+func hidden(p graph.PropID) bool { return p >= storage.HiddenProps }
 
-func hidden(p graph.PropID) bool { return p >= hiddenProps }
-
-func spaceProp(id graph.IndexID) graph.PropID { return hiddenProps | graph.PropID(id) }
+func spaceProp(id graph.IndexID) graph.PropID { return storage.HiddenProps | graph.PropID(id) }
 
 // bare reports whether an index is an id space.
 func (d *indexDef) bare() bool { return d.Label == "" && d.Type == "" }

@@ -129,7 +129,7 @@ func (b *loadBatch) create(d *indexDef, key graph.Value, labels graph.LabelSet, 
 	}
 	if d.bare() {
 		w := b.tx.ws[m.Vertex.Shard()]
-		if err := w.SetProps(m.Vertex, []graph.Property{{ID: d.props[0], Value: key}}); err != nil {
+		if err := w.SetProps(m.Vertex, m.Labels, []graph.Property{{ID: d.props[0], Value: key}}); err != nil {
 			return nil, err
 		}
 		if err := b.tx.putEntry(d, []graph.Value{key}, storage.Owner{Vertex: m.Vertex}); err != nil {

@@ -94,7 +94,7 @@ func (f *Offline) sortLists(ctx context.Context, t graph.TypeID, dir graph.Direc
 	errs := make([]error, f.o.Workers)
 	for k := range f.o.Workers {
 		wg.Go(func() {
-			s := &edgeSorter{f: f, t: t, dir: dir, sum: sum}
+			s := &edgeSorter{f: f, t: t, dir: dir, sum: sum, props: map[graph.PropID]int64{}}
 			if mirror != nil {
 				s.mirror = mirror.Buffer(int(f.o.Memory) / 16 / f.o.Workers)
 			}
@@ -146,6 +146,8 @@ type edgeSorter struct {
 	ids     []graph.VertexID
 	sizes   []int64
 	garbage []uint64
+	// Of the table: how many edges have each property.
+	props map[graph.PropID]int64
 }
 
 // placed is the order of a record: its place and other end in one number, and where it is.
@@ -187,6 +189,10 @@ func (s *edgeSorter) task(ctx context.Context, from *storage.Spill, buckets []in
 	for d, n := range s.table.Resized {
 		s.sum.degrees[no][d] += n
 	}
+	for p, n := range s.props {
+		s.sum.counts[no][storage.Count{Kind: storage.CountEdgeProp, Type: s.t, Prop: p}] += n
+	}
+	clear(s.props)
 	s.sum.garbage[no] = append(s.sum.garbage[no], s.garbage...)
 	s.garbage = s.garbage[:0]
 	return nil
@@ -388,6 +394,9 @@ func (s *edgeSorter) list(v graph.VertexID, records []placed, id *uint64) error 
 	for c := range s.cols {
 		for s.cols[c].Rows() < len(s.rows) {
 			s.cols[c].Skip()
+		}
+		if s.dir == graph.Out {
+			s.props[s.cols[c].Prop] += int64(s.cols[c].Values)
 		}
 	}
 	s.ids, s.sizes = append(s.ids, v), append(s.sizes, int64(len(s.rows)))

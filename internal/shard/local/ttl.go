@@ -184,14 +184,14 @@ func (tx *Tx) restamp(ctx context.Context, id graph.VertexID, old, set graph.Lab
 	if len(props) == 0 {
 		return nil
 	}
-	return tx.ws[id.Shard()].SetProps(id, props)
+	return tx.ws[id.Shard()].SetProps(id, old, props)
 }
 
 // putStamp gives what was there before its TTL the time of the write at hand.
 func (tx *Tx) putStamp(d *indexDef, o storage.Owner) error {
 	props := []graph.Property{{ID: d.props[0], Value: tx.stamp()}}
 	if !o.IsEdge {
-		return tx.ws[o.Vertex.Shard()].SetProps(o.Vertex, props)
+		return tx.ws[o.Vertex.Shard()].SetProps(o.Vertex, tx.set(o.Vertex), props)
 	}
 	t, _ := tx.g.Catalog.Type(d.Type)
 	e := edgeOf(o, t)

@@ -284,7 +284,7 @@ func (tx *Tx) setVertex(ctx context.Context, m *shard.Mutation) error {
 			}
 		}
 	}
-	return tx.ws[m.Vertex.Shard()].SetProps(m.Vertex, props)
+	return tx.ws[m.Vertex.Shard()].SetProps(m.Vertex, set, props)
 }
 
 // valuesOf reads the values of an index's properties of one vertex.
@@ -321,7 +321,8 @@ func (tx *Tx) setLabels(ctx context.Context, m *shard.Mutation) error {
 	}
 	// What the vertex has may now be found under the new set too.
 	var may []graph.Property
-	for _, p := range tx.g.PropsOf(nil, old) {
+	props := tx.g.PropsOf(nil, old)
+	for _, p := range props {
 		may = append(may, graph.Property{ID: p, Value: graph.BoolValue(true)})
 	}
 	if err := tx.g.Present(set, may); err != nil {
@@ -359,7 +360,7 @@ func (tx *Tx) setLabels(ctx context.Context, m *shard.Mutation) error {
 		return err
 	}
 	tx.sets.one[m.Vertex] = set
-	return tx.ws[m.Vertex.Shard()].SetLabels(m.Vertex, set, added, removed)
+	return tx.ws[m.Vertex.Shard()].SetLabels(m.Vertex, old, set, added, removed, props)
 }
 
 // moveEnds keeps the counts of edges by their ends' labels when a vertex changes its labels.
@@ -419,7 +420,7 @@ func (tx *Tx) deleteVertex(ctx context.Context, id graph.VertexID) error {
 	}
 	tx.deleted[id] = struct{}{}
 	delete(tx.touched, id)
-	return tx.ws[id.Shard()].DropVertex(id, tx.g.Labels(set), slices.Concat(tx.g.PropsOf(nil, set), keys, stamps))
+	return tx.ws[id.Shard()].DropVertex(id, set, tx.g.Labels(set), slices.Concat(tx.g.PropsOf(nil, set), keys, stamps))
 }
 
 func (tx *Tx) createEdge(m *shard.Mutation) error {
@@ -431,7 +432,7 @@ func (tx *Tx) createEdge(m *shard.Mutation) error {
 	}
 	src, dst := tx.ws[e.Src.Shard()], tx.ws[e.Dst.Shard()]
 	props := tx.stampEdge(e.Type, m.Props)
-	body, err := src.EdgeBody(nil, props)
+	body, err := src.EdgeBody(nil, e.Type, props)
 	if err != nil {
 		return err
 	}

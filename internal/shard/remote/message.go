@@ -54,6 +54,9 @@ func encodeCounts(c *graph.Counts) *pb.Counts {
 	for e, n := range c.Ends {
 		out.Ends = append(out.Ends, &pb.Ends{Src: e.Src, Type: e.Type, Dst: e.Dst, Edges: n})
 	}
+	for p, n := range c.Props {
+		out.Props = append(out.Props, &pb.PropCount{Label: p.Label, Type: p.Type, Prop: p.Prop, Count: n})
+	}
 	for d, bars := range c.Degrees {
 		out.Degrees = append(out.Degrees, &pb.Degrees{Type: d.Type, Dir: uint32(d.Dir), Bars: bars})
 	}
@@ -63,7 +66,7 @@ func encodeCounts(c *graph.Counts) *pb.Counts {
 func decodeCounts(c *pb.Counts) *graph.Counts {
 	out := &graph.Counts{
 		Vertices: c.GetVertices(), Edges: c.GetEdges(), ByLabel: c.GetByLabel(), ByType: c.GetByType(), Distinct: c.GetDistinct(),
-		Ends: map[graph.TypeEnds]uint64{}, Degrees: map[graph.TypeDir][]uint64{},
+		Ends: map[graph.TypeEnds]uint64{}, Props: map[graph.PropOf]uint64{}, Degrees: map[graph.TypeDir][]uint64{},
 	}
 	for _, m := range []*map[string]uint64{&out.ByLabel, &out.ByType, &out.Distinct} {
 		if *m == nil {
@@ -72,6 +75,9 @@ func decodeCounts(c *pb.Counts) *graph.Counts {
 	}
 	for _, e := range c.GetEnds() {
 		out.Ends[graph.TypeEnds{Src: e.GetSrc(), Type: e.GetType(), Dst: e.GetDst()}] = e.GetEdges()
+	}
+	for _, p := range c.GetProps() {
+		out.Props[graph.PropOf{Label: p.GetLabel(), Type: p.GetType(), Prop: p.GetProp()}] = p.GetCount()
 	}
 	for _, d := range c.GetDegrees() {
 		out.Degrees[graph.TypeDir{Type: d.GetType(), Dir: graph.Direction(d.GetDir())}] = d.GetBars()
