@@ -106,11 +106,20 @@ func newStats(a *app) *cobra.Command {
 		},
 		func(w io.Writer, s *pb.StatsResponse) {
 			fmt.Fprintf(w, "vertices\t%d\nedges\t%d\n", s.GetVertices(), s.GetEdges())
+			props := func(label, typ string) {
+				for _, p := range s.GetProperties() {
+					if p.GetLabel() == label && p.GetEdgeType() == typ {
+						fmt.Fprintf(w, "    .%s\t%d\n", p.GetProperty(), p.GetCount())
+					}
+				}
+			}
 			for _, n := range s.GetLabels() {
 				fmt.Fprintf(w, "  :%s\t%d\n", n.GetName(), n.GetCount())
+				props(n.GetName(), "")
 			}
 			for _, n := range s.GetEdgeTypes() {
 				fmt.Fprintf(w, "  [:%s]\t%d\n", n.GetName(), n.GetCount())
+				props("", n.GetName())
 			}
 			for _, n := range s.GetDistinct() {
 				fmt.Fprintf(w, "  distinct in %s\tabout %d\n", n.GetName(), n.GetCount())
@@ -122,11 +131,25 @@ func newStats(a *app) *cobra.Command {
 				fmt.Fprintf(w, "shard %d\n", sh.GetShard())
 				fmt.Fprintf(w, "  disk\t%s\n  levels\t%d\n", size(sh.GetDiskBytes()), sh.GetLevels())
 				fmt.Fprintf(w, "  amplification\t%d of reads, %.2f of writes\n", sh.GetReadAmplification(), sh.GetWriteAmplification())
+				for _, st := range sh.GetStores() {
+					writeStore(w, st)
+				}
 				fmt.Fprintf(w, "  separated values\t%s live, %s dead\n", size(sh.GetSeparatedLiveBytes()), size(sh.GetSeparatedDeadBytes()))
 				fmt.Fprintf(w, "  block cache\t%s, %s\n", size(sh.GetBlockCacheBytes()), hits(sh.GetBlockCacheHits(), sh.GetBlockCacheMisses()))
 				fmt.Fprintf(w, "  topology cache\t%s, %s\n", size(sh.GetTopologyCacheBytes()), hits(sh.GetTopologyCacheHits(), sh.GetTopologyCacheMisses()))
 			}
 		})
+}
+
+// writeStore writes the levels of a store that hold something.
+func writeStore(w io.Writer, s *pb.StoreStats) {
+	fmt.Fprintf(w, "  store %s\t%s, amplification %d of reads, %.2f of writes\n", s.GetName(), size(s.GetDiskBytes()),
+		s.GetReadAmplification(), s.GetWriteAmplification())
+	for i, l := range s.GetLevels() {
+		if l.GetFiles() > 0 {
+			fmt.Fprintf(w, "    level %d\t%s in %d files, amplification %d of reads\n", i, size(l.GetBytes()), l.GetFiles(), l.GetReadAmplification())
+		}
+	}
 }
 
 // writeDegrees writes a histogram: a line for each power of two.

@@ -1,8 +1,10 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/access"
@@ -24,6 +26,13 @@ type Schema struct {
 	Vertices, Edges uint64
 	Degrees         []Degrees
 	Distinct        []NameCount // estimates of the distinct values of each index, by its name
+	PropCounts      []PropCount // by label or type, and name
+}
+
+// PropCount is how many vertices of a label, or edges of a type, have a property; with neither, how many vertices.
+type PropCount struct {
+	graph.PropOf
+	Count uint64
 }
 
 // Degrees is how many vertices have from 2^i to 2^(i+1)-1 edges of a type in a direction, for each i.
@@ -60,6 +69,12 @@ func (e *Engine) Schema(ctx context.Context, name string) (Schema, error) {
 			}
 		}
 	}
+	for of, n := range c.Props {
+		s.PropCounts = append(s.PropCounts, PropCount{of, n})
+	}
+	slices.SortFunc(s.PropCounts, func(a, b PropCount) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Label, b.Label), cmp.Compare(a.Prop, b.Prop))
+	})
 	for _, ix := range g.Indexes() {
 		if len(ix.Props) > 0 {
 			s.Indexes = append(s.Indexes, ix)

@@ -58,6 +58,9 @@ func (s *adminService) Stats(ctx context.Context, req *pb.StatsRequest) (*pb.Sta
 	for _, d := range sch.Degrees {
 		out.Degrees = append(out.Degrees, &pb.DegreeHistogram{EdgeType: d.Type, Incoming: d.Dir == graph.In, Vertices: d.Vertices})
 	}
+	for _, p := range sch.PropCounts {
+		out.Properties = append(out.Properties, &pb.PropertyCount{Label: p.Label, EdgeType: p.Type, Property: p.Prop, Count: p.Count})
+	}
 	if s.store == nil {
 		return out, nil
 	}
@@ -74,10 +77,22 @@ func (s *adminService) Stats(ctx context.Context, req *pb.StatsRequest) (*pb.Sta
 			SeparatedLiveBytes: v.SeparatedLive, SeparatedDeadBytes: v.SeparatedDead,
 			BlockCacheBytes: uint64(g.BlockBytes), BlockCacheHits: uint64(g.BlockHits), BlockCacheMisses: uint64(g.BlockMisses),
 			TopologyCacheBytes: uint64(decoded.Used), TopologyCacheHits: decoded.Hits, TopologyCacheMisses: decoded.Misses,
+			Stores: []*pb.StoreStats{storeProto("graph", g), storeProto("values", v)},
 		}
 		out.Shards = append(out.Shards, p)
 	}
 	return out, nil
+}
+
+func storeProto(name string, s *telemetry.StoreStats) *pb.StoreStats {
+	out := &pb.StoreStats{
+		Name: name, DiskBytes: s.DiskBytes, ReadAmplification: uint64(s.ReadAmplification), WriteAmplification: s.WriteAmplification(),
+	}
+	for i := range s.Levels {
+		l := &s.Levels[i]
+		out.Levels = append(out.Levels, &pb.LevelStats{Files: uint64(l.Tables), Bytes: uint64(l.Bytes), ReadAmplification: uint64(l.Sublevels)})
+	}
+	return out
 }
 
 func namesProto(ns []query.NameCount) []*pb.NameCount {

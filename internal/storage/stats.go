@@ -48,7 +48,7 @@ type InstanceStats struct {
 type LevelStats struct {
 	Tables    int64
 	Bytes     int64
-	Sublevels int
+	Sublevels int // tables that a look-up may have to see: of level 0 several, of another that holds something one
 }
 
 // WriteAmplification is bytes written for each byte that came in, or 0 before anything did.

@@ -18,12 +18,15 @@ type Storage interface {
 	Expired() map[string][2]uint64
 }
 
+// StoreStats is the shape of one store of a shard.
+type StoreStats = storage.InstanceStats
+
 // storageCollector publishes the shapes of shards. A shard has two stores: graph, of topology and small properties, and
 // values, of large values.
 type storageCollector struct {
 	s       Storage
 	store   []storeMetric
-	levels  [2]*prometheus.Desc // tables, bytes
+	levels  [3]*prometheus.Desc // tables, bytes, read amplification
 	failed  *prometheus.Desc
 	expired [2]*prometheus.Desc // vertices, edges
 	blocks  [3]*prometheus.Desc // bytes, hits, misses
@@ -80,6 +83,7 @@ func newStorage(s Storage) *storageCollector {
 	add(counter, "filter_misses_total", "Look-ups that a Bloom filter let pass.", func(s *storage.InstanceStats) float64 { return float64(s.FilterMisses) })
 	c.levels[0] = desc("storage_level_tables", "Tables of a level.", "graph", "shard", "store", "level")
 	c.levels[1] = desc("storage_level_bytes", "Bytes of a level's tables.", "graph", "shard", "store", "level")
+	c.levels[2] = desc("storage_level_read_amplification", "Tables of a level that a look-up may have to see.", "graph", "shard", "store", "level")
 	c.failed = desc("storage_failed", "1 if a shard takes no more writes until the server is started again.", "graph", "shard")
 	c.expired[0] = desc("expired_vertices_total", "Vertices deleted because they had expired.", "graph")
 	c.expired[1] = desc("expired_edges_total", "Edges deleted because they, or one of their ends, had expired.", "graph")
@@ -153,5 +157,6 @@ func (c *storageCollector) instance(ch chan<- prometheus.Metric, s *storage.Inst
 		at := append(labels[:len(labels):len(labels)], strconv.Itoa(i))
 		ch <- prometheus.MustNewConstMetric(c.levels[0], prometheus.GaugeValue, float64(l.Tables), at...)
 		ch <- prometheus.MustNewConstMetric(c.levels[1], prometheus.GaugeValue, float64(l.Bytes), at...)
+		ch <- prometheus.MustNewConstMetric(c.levels[2], prometheus.GaugeValue, float64(l.Sublevels), at...)
 	}
 }

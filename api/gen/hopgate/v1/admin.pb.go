@@ -338,7 +338,9 @@ type StatsResponse struct {
 	Shards    []*ShardStats          `protobuf:"bytes,5,rep,name=shards,proto3" json:"shards,omitempty"`
 	Degrees   []*DegreeHistogram     `protobuf:"bytes,6,rep,name=degrees,proto3" json:"degrees,omitempty"`
 	// About how many different values each index holds.
-	Distinct      []*NameCount `protobuf:"bytes,7,rep,name=distinct,proto3" json:"distinct,omitempty"`
+	Distinct []*NameCount `protobuf:"bytes,7,rep,name=distinct,proto3" json:"distinct,omitempty"`
+	// How many vertices of each label, and edges of each type, have each property.
+	Properties    []*PropertyCount `protobuf:"bytes,8,rep,name=properties,proto3" json:"properties,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -422,6 +424,82 @@ func (x *StatsResponse) GetDistinct() []*NameCount {
 	return nil
 }
 
+func (x *StatsResponse) GetProperties() []*PropertyCount {
+	if x != nil {
+		return x.Properties
+	}
+	return nil
+}
+
+// PropertyCount is how many vertices of a label, or edges of a type, have a property. With neither it counts all vertices.
+type PropertyCount struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Label         string                 `protobuf:"bytes,1,opt,name=label,proto3" json:"label,omitempty"`
+	EdgeType      string                 `protobuf:"bytes,2,opt,name=edge_type,json=edgeType,proto3" json:"edge_type,omitempty"`
+	Property      string                 `protobuf:"bytes,3,opt,name=property,proto3" json:"property,omitempty"`
+	Count         uint64                 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PropertyCount) Reset() {
+	*x = PropertyCount{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PropertyCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PropertyCount) ProtoMessage() {}
+
+func (x *PropertyCount) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PropertyCount.ProtoReflect.Descriptor instead.
+func (*PropertyCount) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *PropertyCount) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+func (x *PropertyCount) GetEdgeType() string {
+	if x != nil {
+		return x.EdgeType
+	}
+	return ""
+}
+
+func (x *PropertyCount) GetProperty() string {
+	if x != nil {
+		return x.Property
+	}
+	return ""
+}
+
+func (x *PropertyCount) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
 // DegreeHistogram is how many vertices have how many edges of a type in a direction. It follows writes within about a
 // second.
 type DegreeHistogram struct {
@@ -436,7 +514,7 @@ type DegreeHistogram struct {
 
 func (x *DegreeHistogram) Reset() {
 	*x = DegreeHistogram{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[6]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -448,7 +526,7 @@ func (x *DegreeHistogram) String() string {
 func (*DegreeHistogram) ProtoMessage() {}
 
 func (x *DegreeHistogram) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[6]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -461,7 +539,7 @@ func (x *DegreeHistogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegreeHistogram.ProtoReflect.Descriptor instead.
 func (*DegreeHistogram) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{6}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DegreeHistogram) GetEdgeType() string {
@@ -501,13 +579,15 @@ type ShardStats struct {
 	TopologyCacheHits   uint64                 `protobuf:"varint,11,opt,name=topology_cache_hits,json=topologyCacheHits,proto3" json:"topology_cache_hits,omitempty"`
 	TopologyCacheMisses uint64                 `protobuf:"varint,12,opt,name=topology_cache_misses,json=topologyCacheMisses,proto3" json:"topology_cache_misses,omitempty"`
 	WriteAmplification  float64                `protobuf:"fixed64,13,opt,name=write_amplification,json=writeAmplification,proto3" json:"write_amplification,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	// stores are the shard's Pebble stores: "graph", of topology and small properties, and "values", of large values.
+	Stores        []*StoreStats `protobuf:"bytes,14,rep,name=stores,proto3" json:"stores,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[7]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -519,7 +599,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[7]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -532,7 +612,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{7}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ShardStats) GetShard() uint32 {
@@ -626,6 +706,154 @@ func (x *ShardStats) GetWriteAmplification() float64 {
 	return 0
 }
 
+func (x *ShardStats) GetStores() []*StoreStats {
+	if x != nil {
+		return x.Stores
+	}
+	return nil
+}
+
+// StoreStats is the shape of one store.
+type StoreStats struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Name      string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	DiskBytes uint64                 `protobuf:"varint,2,opt,name=disk_bytes,json=diskBytes,proto3" json:"disk_bytes,omitempty"`
+	// levels are those of the LSM tree, from the top; the last ones may be empty.
+	Levels []*LevelStats `protobuf:"bytes,3,rep,name=levels,proto3" json:"levels,omitempty"`
+	// How many tables a look-up may have to see: the sum of those of the levels.
+	ReadAmplification  uint64  `protobuf:"varint,4,opt,name=read_amplification,json=readAmplification,proto3" json:"read_amplification,omitempty"`
+	WriteAmplification float64 `protobuf:"fixed64,5,opt,name=write_amplification,json=writeAmplification,proto3" json:"write_amplification,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *StoreStats) Reset() {
+	*x = StoreStats{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoreStats) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoreStats) ProtoMessage() {}
+
+func (x *StoreStats) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoreStats.ProtoReflect.Descriptor instead.
+func (*StoreStats) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *StoreStats) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *StoreStats) GetDiskBytes() uint64 {
+	if x != nil {
+		return x.DiskBytes
+	}
+	return 0
+}
+
+func (x *StoreStats) GetLevels() []*LevelStats {
+	if x != nil {
+		return x.Levels
+	}
+	return nil
+}
+
+func (x *StoreStats) GetReadAmplification() uint64 {
+	if x != nil {
+		return x.ReadAmplification
+	}
+	return 0
+}
+
+func (x *StoreStats) GetWriteAmplification() float64 {
+	if x != nil {
+		return x.WriteAmplification
+	}
+	return 0
+}
+
+// LevelStats is the shape of one level.
+type LevelStats struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Files uint64                 `protobuf:"varint,1,opt,name=files,proto3" json:"files,omitempty"`
+	Bytes uint64                 `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// How many tables a look-up may have to see: the sublevels of level 0, and 1 or none of each other.
+	ReadAmplification uint64 `protobuf:"varint,3,opt,name=read_amplification,json=readAmplification,proto3" json:"read_amplification,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *LevelStats) Reset() {
+	*x = LevelStats{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LevelStats) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LevelStats) ProtoMessage() {}
+
+func (x *LevelStats) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LevelStats.ProtoReflect.Descriptor instead.
+func (*LevelStats) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *LevelStats) GetFiles() uint64 {
+	if x != nil {
+		return x.Files
+	}
+	return 0
+}
+
+func (x *LevelStats) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *LevelStats) GetReadAmplification() uint64 {
+	if x != nil {
+		return x.ReadAmplification
+	}
+	return 0
+}
+
 // RunningQueriesRequest has no fields.
 type RunningQueriesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -635,7 +863,7 @@ type RunningQueriesRequest struct {
 
 func (x *RunningQueriesRequest) Reset() {
 	*x = RunningQueriesRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[8]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -647,7 +875,7 @@ func (x *RunningQueriesRequest) String() string {
 func (*RunningQueriesRequest) ProtoMessage() {}
 
 func (x *RunningQueriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[8]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -660,7 +888,7 @@ func (x *RunningQueriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningQueriesRequest.ProtoReflect.Descriptor instead.
 func (*RunningQueriesRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{8}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 // RunningQueriesResponse lists running queries, the oldest first.
@@ -673,7 +901,7 @@ type RunningQueriesResponse struct {
 
 func (x *RunningQueriesResponse) Reset() {
 	*x = RunningQueriesResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -685,7 +913,7 @@ func (x *RunningQueriesResponse) String() string {
 func (*RunningQueriesResponse) ProtoMessage() {}
 
 func (x *RunningQueriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[9]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -698,7 +926,7 @@ func (x *RunningQueriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningQueriesResponse.ProtoReflect.Descriptor instead.
 func (*RunningQueriesResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RunningQueriesResponse) GetQueries() []*RunningQuery {
@@ -723,7 +951,7 @@ type RunningQuery struct {
 
 func (x *RunningQuery) Reset() {
 	*x = RunningQuery{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -735,7 +963,7 @@ func (x *RunningQuery) String() string {
 func (*RunningQuery) ProtoMessage() {}
 
 func (x *RunningQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[10]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -748,7 +976,7 @@ func (x *RunningQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningQuery.ProtoReflect.Descriptor instead.
 func (*RunningQuery) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RunningQuery) GetId() uint64 {
@@ -803,7 +1031,7 @@ type KillQueryRequest struct {
 
 func (x *KillQueryRequest) Reset() {
 	*x = KillQueryRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -815,7 +1043,7 @@ func (x *KillQueryRequest) String() string {
 func (*KillQueryRequest) ProtoMessage() {}
 
 func (x *KillQueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[11]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -828,7 +1056,7 @@ func (x *KillQueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillQueryRequest.ProtoReflect.Descriptor instead.
 func (*KillQueryRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *KillQueryRequest) GetId() uint64 {
@@ -848,7 +1076,7 @@ type KillQueryResponse struct {
 
 func (x *KillQueryResponse) Reset() {
 	*x = KillQueryResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -860,7 +1088,7 @@ func (x *KillQueryResponse) String() string {
 func (*KillQueryResponse) ProtoMessage() {}
 
 func (x *KillQueryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[12]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -873,7 +1101,7 @@ func (x *KillQueryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillQueryResponse.ProtoReflect.Descriptor instead.
 func (*KillQueryResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *KillQueryResponse) GetKilled() bool {
@@ -893,7 +1121,7 @@ type SlowLogRequest struct {
 
 func (x *SlowLogRequest) Reset() {
 	*x = SlowLogRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -905,7 +1133,7 @@ func (x *SlowLogRequest) String() string {
 func (*SlowLogRequest) ProtoMessage() {}
 
 func (x *SlowLogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[13]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -918,7 +1146,7 @@ func (x *SlowLogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlowLogRequest.ProtoReflect.Descriptor instead.
 func (*SlowLogRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SlowLogRequest) GetLimit() uint32 {
@@ -938,7 +1166,7 @@ type SlowLogResponse struct {
 
 func (x *SlowLogResponse) Reset() {
 	*x = SlowLogResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -950,7 +1178,7 @@ func (x *SlowLogResponse) String() string {
 func (*SlowLogResponse) ProtoMessage() {}
 
 func (x *SlowLogResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[14]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -963,7 +1191,7 @@ func (x *SlowLogResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlowLogResponse.ProtoReflect.Descriptor instead.
 func (*SlowLogResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SlowLogResponse) GetQueries() []*SlowQuery {
@@ -989,7 +1217,7 @@ type SlowQuery struct {
 
 func (x *SlowQuery) Reset() {
 	*x = SlowQuery{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1001,7 +1229,7 @@ func (x *SlowQuery) String() string {
 func (*SlowQuery) ProtoMessage() {}
 
 func (x *SlowQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[15]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1014,7 +1242,7 @@ func (x *SlowQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlowQuery.ProtoReflect.Descriptor instead.
 func (*SlowQuery) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SlowQuery) GetGraph() string {
@@ -1079,7 +1307,7 @@ type ProfileRequest struct {
 
 func (x *ProfileRequest) Reset() {
 	*x = ProfileRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1091,7 +1319,7 @@ func (x *ProfileRequest) String() string {
 func (*ProfileRequest) ProtoMessage() {}
 
 func (x *ProfileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[16]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1104,7 +1332,7 @@ func (x *ProfileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProfileRequest.ProtoReflect.Descriptor instead.
 func (*ProfileRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ProfileRequest) GetKind() string {
@@ -1131,7 +1359,7 @@ type ProfileResponse struct {
 
 func (x *ProfileResponse) Reset() {
 	*x = ProfileResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1143,7 +1371,7 @@ func (x *ProfileResponse) String() string {
 func (*ProfileResponse) ProtoMessage() {}
 
 func (x *ProfileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[17]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1156,7 +1384,7 @@ func (x *ProfileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProfileResponse.ProtoReflect.Descriptor instead.
 func (*ProfileResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ProfileResponse) GetChunk() []byte {
@@ -1177,7 +1405,7 @@ type TopRequest struct {
 
 func (x *TopRequest) Reset() {
 	*x = TopRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1189,7 +1417,7 @@ func (x *TopRequest) String() string {
 func (*TopRequest) ProtoMessage() {}
 
 func (x *TopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[18]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1202,7 +1430,7 @@ func (x *TopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopRequest.ProtoReflect.Descriptor instead.
 func (*TopRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TopRequest) GetInterval() *durationpb.Duration {
@@ -1225,7 +1453,7 @@ type TopResponse struct {
 
 func (x *TopResponse) Reset() {
 	*x = TopResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1237,7 +1465,7 @@ func (x *TopResponse) String() string {
 func (*TopResponse) ProtoMessage() {}
 
 func (x *TopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[19]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1250,7 +1478,7 @@ func (x *TopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopResponse.ProtoReflect.Descriptor instead.
 func (*TopResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TopResponse) GetEnd() *timestamppb.Timestamp {
@@ -1301,7 +1529,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1313,7 +1541,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1326,7 +1554,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Operation) GetKind() string {
@@ -1421,7 +1649,7 @@ type TraceRequest struct {
 
 func (x *TraceRequest) Reset() {
 	*x = TraceRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1433,7 +1661,7 @@ func (x *TraceRequest) String() string {
 func (*TraceRequest) ProtoMessage() {}
 
 func (x *TraceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1446,7 +1674,7 @@ func (x *TraceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceRequest.ProtoReflect.Descriptor instead.
 func (*TraceRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TraceRequest) GetMin() *durationpb.Duration {
@@ -1493,7 +1721,7 @@ type TraceResponse struct {
 
 func (x *TraceResponse) Reset() {
 	*x = TraceResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1505,7 +1733,7 @@ func (x *TraceResponse) String() string {
 func (*TraceResponse) ProtoMessage() {}
 
 func (x *TraceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1518,7 +1746,7 @@ func (x *TraceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceResponse.ProtoReflect.Descriptor instead.
 func (*TraceResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TraceResponse) GetId() uint64 {
@@ -1617,7 +1845,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1629,7 +1857,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1642,7 +1870,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Stage) GetName() string {
@@ -1703,7 +1931,7 @@ type DebugInfoRequest struct {
 
 func (x *DebugInfoRequest) Reset() {
 	*x = DebugInfoRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1715,7 +1943,7 @@ func (x *DebugInfoRequest) String() string {
 func (*DebugInfoRequest) ProtoMessage() {}
 
 func (x *DebugInfoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1728,7 +1956,7 @@ func (x *DebugInfoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DebugInfoRequest.ProtoReflect.Descriptor instead.
 func (*DebugInfoRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 // DebugInfoResponse is a piece of a file.
@@ -1743,7 +1971,7 @@ type DebugInfoResponse struct {
 
 func (x *DebugInfoResponse) Reset() {
 	*x = DebugInfoResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1755,7 +1983,7 @@ func (x *DebugInfoResponse) String() string {
 func (*DebugInfoResponse) ProtoMessage() {}
 
 func (x *DebugInfoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1768,7 +1996,7 @@ func (x *DebugInfoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DebugInfoResponse.ProtoReflect.Descriptor instead.
 func (*DebugInfoResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DebugInfoResponse) GetFile() string {
@@ -1794,7 +2022,7 @@ type VersionRequest struct {
 
 func (x *VersionRequest) Reset() {
 	*x = VersionRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1806,7 +2034,7 @@ func (x *VersionRequest) String() string {
 func (*VersionRequest) ProtoMessage() {}
 
 func (x *VersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1819,7 +2047,7 @@ func (x *VersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionRequest.ProtoReflect.Descriptor instead.
 func (*VersionRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 // VersionResponse is the server's version.
@@ -1834,7 +2062,7 @@ type VersionResponse struct {
 
 func (x *VersionResponse) Reset() {
 	*x = VersionResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1846,7 +2074,7 @@ func (x *VersionResponse) String() string {
 func (*VersionResponse) ProtoMessage() {}
 
 func (x *VersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1859,7 +2087,7 @@ func (x *VersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionResponse.ProtoReflect.Descriptor instead.
 func (*VersionResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *VersionResponse) GetVersion() string {
@@ -1895,7 +2123,7 @@ type CheckRequest struct {
 
 func (x *CheckRequest) Reset() {
 	*x = CheckRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1907,7 +2135,7 @@ func (x *CheckRequest) String() string {
 func (*CheckRequest) ProtoMessage() {}
 
 func (x *CheckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1920,7 +2148,7 @@ func (x *CheckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRequest.ProtoReflect.Descriptor instead.
 func (*CheckRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CheckRequest) GetGraph() string {
@@ -1951,7 +2179,7 @@ type CheckResponse struct {
 
 func (x *CheckResponse) Reset() {
 	*x = CheckResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1963,7 +2191,7 @@ func (x *CheckResponse) String() string {
 func (*CheckResponse) ProtoMessage() {}
 
 func (x *CheckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1976,7 +2204,7 @@ func (x *CheckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckResponse.ProtoReflect.Descriptor instead.
 func (*CheckResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CheckResponse) GetWhat() isCheckResponse_What {
@@ -2031,7 +2259,7 @@ type CheckProgress struct {
 
 func (x *CheckProgress) Reset() {
 	*x = CheckProgress{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2043,7 +2271,7 @@ func (x *CheckProgress) String() string {
 func (*CheckProgress) ProtoMessage() {}
 
 func (x *CheckProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2056,7 +2284,7 @@ func (x *CheckProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckProgress.ProtoReflect.Descriptor instead.
 func (*CheckProgress) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CheckProgress) GetStage() string {
@@ -2091,7 +2319,7 @@ type CheckReport struct {
 
 func (x *CheckReport) Reset() {
 	*x = CheckReport{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2103,7 +2331,7 @@ func (x *CheckReport) String() string {
 func (*CheckReport) ProtoMessage() {}
 
 func (x *CheckReport) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2116,7 +2344,7 @@ func (x *CheckReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckReport.ProtoReflect.Descriptor instead.
 func (*CheckReport) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CheckReport) GetGraph() string {
@@ -2191,7 +2419,7 @@ type CheckFinding struct {
 
 func (x *CheckFinding) Reset() {
 	*x = CheckFinding{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2203,7 +2431,7 @@ func (x *CheckFinding) String() string {
 func (*CheckFinding) ProtoMessage() {}
 
 func (x *CheckFinding) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2216,7 +2444,7 @@ func (x *CheckFinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckFinding.ProtoReflect.Descriptor instead.
 func (*CheckFinding) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CheckFinding) GetKind() string {
@@ -2268,7 +2496,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2280,7 +2508,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2293,7 +2521,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *BackupRequest) GetWhat() isBackupRequest_What {
@@ -2347,7 +2575,7 @@ type BackupBegin struct {
 
 func (x *BackupBegin) Reset() {
 	*x = BackupBegin{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2359,7 +2587,7 @@ func (x *BackupBegin) String() string {
 func (*BackupBegin) ProtoMessage() {}
 
 func (x *BackupBegin) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2372,7 +2600,7 @@ func (x *BackupBegin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupBegin.ProtoReflect.Descriptor instead.
 func (*BackupBegin) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *BackupBegin) GetGraphs() []string {
@@ -2392,7 +2620,7 @@ type BackupWant struct {
 
 func (x *BackupWant) Reset() {
 	*x = BackupWant{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2404,7 +2632,7 @@ func (x *BackupWant) String() string {
 func (*BackupWant) ProtoMessage() {}
 
 func (x *BackupWant) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2417,7 +2645,7 @@ func (x *BackupWant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupWant.ProtoReflect.Descriptor instead.
 func (*BackupWant) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *BackupWant) GetFiles() []uint32 {
@@ -2441,7 +2669,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2453,7 +2681,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2466,7 +2694,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *BackupResponse) GetWhat() isBackupResponse_What {
@@ -2527,7 +2755,7 @@ type BackupFiles struct {
 
 func (x *BackupFiles) Reset() {
 	*x = BackupFiles{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2539,7 +2767,7 @@ func (x *BackupFiles) String() string {
 func (*BackupFiles) ProtoMessage() {}
 
 func (x *BackupFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2552,7 +2780,7 @@ func (x *BackupFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupFiles.ProtoReflect.Descriptor instead.
 func (*BackupFiles) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *BackupFiles) GetFiles() []*BackupFile {
@@ -2603,7 +2831,7 @@ type BackupFile struct {
 
 func (x *BackupFile) Reset() {
 	*x = BackupFile{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2615,7 +2843,7 @@ func (x *BackupFile) String() string {
 func (*BackupFile) ProtoMessage() {}
 
 func (x *BackupFile) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2628,7 +2856,7 @@ func (x *BackupFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupFile.ProtoReflect.Descriptor instead.
 func (*BackupFile) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *BackupFile) GetPath() string {
@@ -2665,7 +2893,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2677,7 +2905,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2690,7 +2918,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *BackupChunk) GetFile() uint32 {
@@ -2744,7 +2972,7 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\brequired\x18\x06 \x01(\bR\brequired\x12\x16\n" +
 	"\x06online\x18\a \x01(\bR\x06online\"$\n" +
 	"\fStatsRequest\x12\x14\n" +
-	"\x05graph\x18\x01 \x01(\tR\x05graph\"\xc0\x02\n" +
+	"\x05graph\x18\x01 \x01(\tR\x05graph\"\xfb\x02\n" +
 	"\rStatsResponse\x12\x1a\n" +
 	"\bvertices\x18\x01 \x01(\x04R\bvertices\x12\x14\n" +
 	"\x05edges\x18\x02 \x01(\x04R\x05edges\x12-\n" +
@@ -2753,11 +2981,19 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"edge_types\x18\x04 \x03(\v2\x15.hopgate.v1.NameCountR\tedgeTypes\x12.\n" +
 	"\x06shards\x18\x05 \x03(\v2\x16.hopgate.v1.ShardStatsR\x06shards\x125\n" +
 	"\adegrees\x18\x06 \x03(\v2\x1b.hopgate.v1.DegreeHistogramR\adegrees\x121\n" +
-	"\bdistinct\x18\a \x03(\v2\x15.hopgate.v1.NameCountR\bdistinct\"f\n" +
+	"\bdistinct\x18\a \x03(\v2\x15.hopgate.v1.NameCountR\bdistinct\x129\n" +
+	"\n" +
+	"properties\x18\b \x03(\v2\x19.hopgate.v1.PropertyCountR\n" +
+	"properties\"t\n" +
+	"\rPropertyCount\x12\x14\n" +
+	"\x05label\x18\x01 \x01(\tR\x05label\x12\x1b\n" +
+	"\tedge_type\x18\x02 \x01(\tR\bedgeType\x12\x1a\n" +
+	"\bproperty\x18\x03 \x01(\tR\bproperty\x12\x14\n" +
+	"\x05count\x18\x04 \x01(\x04R\x05count\"f\n" +
 	"\x0fDegreeHistogram\x12\x1b\n" +
 	"\tedge_type\x18\x01 \x01(\tR\bedgeType\x12\x1a\n" +
 	"\bincoming\x18\x02 \x01(\bR\bincoming\x12\x1a\n" +
-	"\bvertices\x18\x03 \x03(\x04R\bvertices\"\xb7\x04\n" +
+	"\bvertices\x18\x03 \x03(\x04R\bvertices\"\xe7\x04\n" +
 	"\n" +
 	"ShardStats\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x1d\n" +
@@ -2774,7 +3010,21 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	" \x01(\x04R\x12topologyCacheBytes\x12.\n" +
 	"\x13topology_cache_hits\x18\v \x01(\x04R\x11topologyCacheHits\x122\n" +
 	"\x15topology_cache_misses\x18\f \x01(\x04R\x13topologyCacheMisses\x12/\n" +
-	"\x13write_amplification\x18\r \x01(\x01R\x12writeAmplification\"\x17\n" +
+	"\x13write_amplification\x18\r \x01(\x01R\x12writeAmplification\x12.\n" +
+	"\x06stores\x18\x0e \x03(\v2\x16.hopgate.v1.StoreStatsR\x06stores\"\xcf\x01\n" +
+	"\n" +
+	"StoreStats\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
+	"\n" +
+	"disk_bytes\x18\x02 \x01(\x04R\tdiskBytes\x12.\n" +
+	"\x06levels\x18\x03 \x03(\v2\x16.hopgate.v1.LevelStatsR\x06levels\x12-\n" +
+	"\x12read_amplification\x18\x04 \x01(\x04R\x11readAmplification\x12/\n" +
+	"\x13write_amplification\x18\x05 \x01(\x01R\x12writeAmplification\"g\n" +
+	"\n" +
+	"LevelStats\x12\x14\n" +
+	"\x05files\x18\x01 \x01(\x04R\x05files\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\x12-\n" +
+	"\x12read_amplification\x18\x03 \x01(\x04R\x11readAmplification\"\x17\n" +
 	"\x15RunningQueriesRequest\"L\n" +
 	"\x16RunningQueriesResponse\x122\n" +
 	"\aqueries\x18\x01 \x03(\v2\x18.hopgate.v1.RunningQueryR\aqueries\"\xcd\x01\n" +
@@ -2943,7 +3193,7 @@ func file_hopgate_v1_admin_proto_rawDescGZIP() []byte {
 	return file_hopgate_v1_admin_proto_rawDescData
 }
 
-var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*SchemaRequest)(nil),          // 0: hopgate.v1.SchemaRequest
 	(*SchemaResponse)(nil),         // 1: hopgate.v1.SchemaResponse
@@ -2951,43 +3201,46 @@ var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*Index)(nil),                  // 3: hopgate.v1.Index
 	(*StatsRequest)(nil),           // 4: hopgate.v1.StatsRequest
 	(*StatsResponse)(nil),          // 5: hopgate.v1.StatsResponse
-	(*DegreeHistogram)(nil),        // 6: hopgate.v1.DegreeHistogram
-	(*ShardStats)(nil),             // 7: hopgate.v1.ShardStats
-	(*RunningQueriesRequest)(nil),  // 8: hopgate.v1.RunningQueriesRequest
-	(*RunningQueriesResponse)(nil), // 9: hopgate.v1.RunningQueriesResponse
-	(*RunningQuery)(nil),           // 10: hopgate.v1.RunningQuery
-	(*KillQueryRequest)(nil),       // 11: hopgate.v1.KillQueryRequest
-	(*KillQueryResponse)(nil),      // 12: hopgate.v1.KillQueryResponse
-	(*SlowLogRequest)(nil),         // 13: hopgate.v1.SlowLogRequest
-	(*SlowLogResponse)(nil),        // 14: hopgate.v1.SlowLogResponse
-	(*SlowQuery)(nil),              // 15: hopgate.v1.SlowQuery
-	(*ProfileRequest)(nil),         // 16: hopgate.v1.ProfileRequest
-	(*ProfileResponse)(nil),        // 17: hopgate.v1.ProfileResponse
-	(*TopRequest)(nil),             // 18: hopgate.v1.TopRequest
-	(*TopResponse)(nil),            // 19: hopgate.v1.TopResponse
-	(*Operation)(nil),              // 20: hopgate.v1.Operation
-	(*TraceRequest)(nil),           // 21: hopgate.v1.TraceRequest
-	(*TraceResponse)(nil),          // 22: hopgate.v1.TraceResponse
-	(*Stage)(nil),                  // 23: hopgate.v1.Stage
-	(*DebugInfoRequest)(nil),       // 24: hopgate.v1.DebugInfoRequest
-	(*DebugInfoResponse)(nil),      // 25: hopgate.v1.DebugInfoResponse
-	(*VersionRequest)(nil),         // 26: hopgate.v1.VersionRequest
-	(*VersionResponse)(nil),        // 27: hopgate.v1.VersionResponse
-	(*CheckRequest)(nil),           // 28: hopgate.v1.CheckRequest
-	(*CheckResponse)(nil),          // 29: hopgate.v1.CheckResponse
-	(*CheckProgress)(nil),          // 30: hopgate.v1.CheckProgress
-	(*CheckReport)(nil),            // 31: hopgate.v1.CheckReport
-	(*CheckFinding)(nil),           // 32: hopgate.v1.CheckFinding
-	(*BackupRequest)(nil),          // 33: hopgate.v1.BackupRequest
-	(*BackupBegin)(nil),            // 34: hopgate.v1.BackupBegin
-	(*BackupWant)(nil),             // 35: hopgate.v1.BackupWant
-	(*BackupResponse)(nil),         // 36: hopgate.v1.BackupResponse
-	(*BackupFiles)(nil),            // 37: hopgate.v1.BackupFiles
-	(*BackupFile)(nil),             // 38: hopgate.v1.BackupFile
-	(*BackupChunk)(nil),            // 39: hopgate.v1.BackupChunk
-	(*timestamppb.Timestamp)(nil),  // 40: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),    // 41: google.protobuf.Duration
-	(*PlanNode)(nil),               // 42: hopgate.v1.PlanNode
+	(*PropertyCount)(nil),          // 6: hopgate.v1.PropertyCount
+	(*DegreeHistogram)(nil),        // 7: hopgate.v1.DegreeHistogram
+	(*ShardStats)(nil),             // 8: hopgate.v1.ShardStats
+	(*StoreStats)(nil),             // 9: hopgate.v1.StoreStats
+	(*LevelStats)(nil),             // 10: hopgate.v1.LevelStats
+	(*RunningQueriesRequest)(nil),  // 11: hopgate.v1.RunningQueriesRequest
+	(*RunningQueriesResponse)(nil), // 12: hopgate.v1.RunningQueriesResponse
+	(*RunningQuery)(nil),           // 13: hopgate.v1.RunningQuery
+	(*KillQueryRequest)(nil),       // 14: hopgate.v1.KillQueryRequest
+	(*KillQueryResponse)(nil),      // 15: hopgate.v1.KillQueryResponse
+	(*SlowLogRequest)(nil),         // 16: hopgate.v1.SlowLogRequest
+	(*SlowLogResponse)(nil),        // 17: hopgate.v1.SlowLogResponse
+	(*SlowQuery)(nil),              // 18: hopgate.v1.SlowQuery
+	(*ProfileRequest)(nil),         // 19: hopgate.v1.ProfileRequest
+	(*ProfileResponse)(nil),        // 20: hopgate.v1.ProfileResponse
+	(*TopRequest)(nil),             // 21: hopgate.v1.TopRequest
+	(*TopResponse)(nil),            // 22: hopgate.v1.TopResponse
+	(*Operation)(nil),              // 23: hopgate.v1.Operation
+	(*TraceRequest)(nil),           // 24: hopgate.v1.TraceRequest
+	(*TraceResponse)(nil),          // 25: hopgate.v1.TraceResponse
+	(*Stage)(nil),                  // 26: hopgate.v1.Stage
+	(*DebugInfoRequest)(nil),       // 27: hopgate.v1.DebugInfoRequest
+	(*DebugInfoResponse)(nil),      // 28: hopgate.v1.DebugInfoResponse
+	(*VersionRequest)(nil),         // 29: hopgate.v1.VersionRequest
+	(*VersionResponse)(nil),        // 30: hopgate.v1.VersionResponse
+	(*CheckRequest)(nil),           // 31: hopgate.v1.CheckRequest
+	(*CheckResponse)(nil),          // 32: hopgate.v1.CheckResponse
+	(*CheckProgress)(nil),          // 33: hopgate.v1.CheckProgress
+	(*CheckReport)(nil),            // 34: hopgate.v1.CheckReport
+	(*CheckFinding)(nil),           // 35: hopgate.v1.CheckFinding
+	(*BackupRequest)(nil),          // 36: hopgate.v1.BackupRequest
+	(*BackupBegin)(nil),            // 37: hopgate.v1.BackupBegin
+	(*BackupWant)(nil),             // 38: hopgate.v1.BackupWant
+	(*BackupResponse)(nil),         // 39: hopgate.v1.BackupResponse
+	(*BackupFiles)(nil),            // 40: hopgate.v1.BackupFiles
+	(*BackupFile)(nil),             // 41: hopgate.v1.BackupFile
+	(*BackupChunk)(nil),            // 42: hopgate.v1.BackupChunk
+	(*timestamppb.Timestamp)(nil),  // 43: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),    // 44: google.protobuf.Duration
+	(*PlanNode)(nil),               // 45: hopgate.v1.PlanNode
 }
 var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	2,  // 0: hopgate.v1.SchemaResponse.labels:type_name -> hopgate.v1.NameCount
@@ -2995,67 +3248,70 @@ var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	3,  // 2: hopgate.v1.SchemaResponse.indexes:type_name -> hopgate.v1.Index
 	2,  // 3: hopgate.v1.StatsResponse.labels:type_name -> hopgate.v1.NameCount
 	2,  // 4: hopgate.v1.StatsResponse.edge_types:type_name -> hopgate.v1.NameCount
-	7,  // 5: hopgate.v1.StatsResponse.shards:type_name -> hopgate.v1.ShardStats
-	6,  // 6: hopgate.v1.StatsResponse.degrees:type_name -> hopgate.v1.DegreeHistogram
+	8,  // 5: hopgate.v1.StatsResponse.shards:type_name -> hopgate.v1.ShardStats
+	7,  // 6: hopgate.v1.StatsResponse.degrees:type_name -> hopgate.v1.DegreeHistogram
 	2,  // 7: hopgate.v1.StatsResponse.distinct:type_name -> hopgate.v1.NameCount
-	10, // 8: hopgate.v1.RunningQueriesResponse.queries:type_name -> hopgate.v1.RunningQuery
-	40, // 9: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
-	41, // 10: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
-	15, // 11: hopgate.v1.SlowLogResponse.queries:type_name -> hopgate.v1.SlowQuery
-	40, // 12: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
-	41, // 13: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
-	42, // 14: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
-	41, // 15: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
-	41, // 16: hopgate.v1.TopRequest.interval:type_name -> google.protobuf.Duration
-	40, // 17: hopgate.v1.TopResponse.end:type_name -> google.protobuf.Timestamp
-	41, // 18: hopgate.v1.TopResponse.interval:type_name -> google.protobuf.Duration
-	20, // 19: hopgate.v1.TopResponse.operations:type_name -> hopgate.v1.Operation
-	41, // 20: hopgate.v1.Operation.mean:type_name -> google.protobuf.Duration
-	41, // 21: hopgate.v1.Operation.p99:type_name -> google.protobuf.Duration
-	41, // 22: hopgate.v1.TraceRequest.min:type_name -> google.protobuf.Duration
-	40, // 23: hopgate.v1.TraceResponse.start:type_name -> google.protobuf.Timestamp
-	41, // 24: hopgate.v1.TraceResponse.elapsed:type_name -> google.protobuf.Duration
-	23, // 25: hopgate.v1.TraceResponse.stages:type_name -> hopgate.v1.Stage
-	41, // 26: hopgate.v1.Stage.time:type_name -> google.protobuf.Duration
-	23, // 27: hopgate.v1.Stage.stages:type_name -> hopgate.v1.Stage
-	30, // 28: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
-	31, // 29: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
-	32, // 30: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
-	34, // 31: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
-	35, // 32: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
-	37, // 33: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
-	39, // 34: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
-	38, // 35: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
-	40, // 36: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
-	0,  // 37: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
-	4,  // 38: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
-	8,  // 39: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
-	11, // 40: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
-	13, // 41: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
-	16, // 42: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
-	28, // 43: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
-	33, // 44: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
-	18, // 45: hopgate.v1.AdminService.Top:input_type -> hopgate.v1.TopRequest
-	21, // 46: hopgate.v1.AdminService.Trace:input_type -> hopgate.v1.TraceRequest
-	24, // 47: hopgate.v1.AdminService.DebugInfo:input_type -> hopgate.v1.DebugInfoRequest
-	26, // 48: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
-	1,  // 49: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
-	5,  // 50: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
-	9,  // 51: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
-	12, // 52: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
-	14, // 53: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
-	17, // 54: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
-	29, // 55: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
-	36, // 56: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
-	19, // 57: hopgate.v1.AdminService.Top:output_type -> hopgate.v1.TopResponse
-	22, // 58: hopgate.v1.AdminService.Trace:output_type -> hopgate.v1.TraceResponse
-	25, // 59: hopgate.v1.AdminService.DebugInfo:output_type -> hopgate.v1.DebugInfoResponse
-	27, // 60: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
-	49, // [49:61] is the sub-list for method output_type
-	37, // [37:49] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	6,  // 8: hopgate.v1.StatsResponse.properties:type_name -> hopgate.v1.PropertyCount
+	9,  // 9: hopgate.v1.ShardStats.stores:type_name -> hopgate.v1.StoreStats
+	10, // 10: hopgate.v1.StoreStats.levels:type_name -> hopgate.v1.LevelStats
+	13, // 11: hopgate.v1.RunningQueriesResponse.queries:type_name -> hopgate.v1.RunningQuery
+	43, // 12: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
+	44, // 13: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
+	18, // 14: hopgate.v1.SlowLogResponse.queries:type_name -> hopgate.v1.SlowQuery
+	43, // 15: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
+	44, // 16: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
+	45, // 17: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
+	44, // 18: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
+	44, // 19: hopgate.v1.TopRequest.interval:type_name -> google.protobuf.Duration
+	43, // 20: hopgate.v1.TopResponse.end:type_name -> google.protobuf.Timestamp
+	44, // 21: hopgate.v1.TopResponse.interval:type_name -> google.protobuf.Duration
+	23, // 22: hopgate.v1.TopResponse.operations:type_name -> hopgate.v1.Operation
+	44, // 23: hopgate.v1.Operation.mean:type_name -> google.protobuf.Duration
+	44, // 24: hopgate.v1.Operation.p99:type_name -> google.protobuf.Duration
+	44, // 25: hopgate.v1.TraceRequest.min:type_name -> google.protobuf.Duration
+	43, // 26: hopgate.v1.TraceResponse.start:type_name -> google.protobuf.Timestamp
+	44, // 27: hopgate.v1.TraceResponse.elapsed:type_name -> google.protobuf.Duration
+	26, // 28: hopgate.v1.TraceResponse.stages:type_name -> hopgate.v1.Stage
+	44, // 29: hopgate.v1.Stage.time:type_name -> google.protobuf.Duration
+	26, // 30: hopgate.v1.Stage.stages:type_name -> hopgate.v1.Stage
+	33, // 31: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
+	34, // 32: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
+	35, // 33: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
+	37, // 34: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
+	38, // 35: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
+	40, // 36: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
+	42, // 37: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
+	41, // 38: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
+	43, // 39: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
+	0,  // 40: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
+	4,  // 41: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
+	11, // 42: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
+	14, // 43: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
+	16, // 44: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
+	19, // 45: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
+	31, // 46: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
+	36, // 47: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
+	21, // 48: hopgate.v1.AdminService.Top:input_type -> hopgate.v1.TopRequest
+	24, // 49: hopgate.v1.AdminService.Trace:input_type -> hopgate.v1.TraceRequest
+	27, // 50: hopgate.v1.AdminService.DebugInfo:input_type -> hopgate.v1.DebugInfoRequest
+	29, // 51: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
+	1,  // 52: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
+	5,  // 53: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
+	12, // 54: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
+	15, // 55: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
+	17, // 56: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
+	20, // 57: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
+	32, // 58: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
+	39, // 59: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
+	22, // 60: hopgate.v1.AdminService.Top:output_type -> hopgate.v1.TopResponse
+	25, // 61: hopgate.v1.AdminService.Trace:output_type -> hopgate.v1.TraceResponse
+	28, // 62: hopgate.v1.AdminService.DebugInfo:output_type -> hopgate.v1.DebugInfoResponse
+	30, // 63: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
+	52, // [52:64] is the sub-list for method output_type
+	40, // [40:52] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_admin_proto_init() }
@@ -3064,15 +3320,15 @@ func file_hopgate_v1_admin_proto_init() {
 		return
 	}
 	file_hopgate_v1_graph_proto_init()
-	file_hopgate_v1_admin_proto_msgTypes[29].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[32].OneofWrappers = []any{
 		(*CheckResponse_Progress)(nil),
 		(*CheckResponse_Report)(nil),
 	}
-	file_hopgate_v1_admin_proto_msgTypes[33].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[36].OneofWrappers = []any{
 		(*BackupRequest_Begin)(nil),
 		(*BackupRequest_Want)(nil),
 	}
-	file_hopgate_v1_admin_proto_msgTypes[36].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[39].OneofWrappers = []any{
 		(*BackupResponse_Files)(nil),
 		(*BackupResponse_Chunk)(nil),
 	}
@@ -3082,7 +3338,7 @@ func file_hopgate_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_admin_proto_rawDesc), len(file_hopgate_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   40,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
