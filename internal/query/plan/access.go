@@ -82,8 +82,11 @@ func (m *matcher) indexAccess(t *tried, col Col, ix *graph.Index) (access, bool)
 	return m.rangeAccess(t, col, ix)
 }
 
-// all is how many vertices or edges an index may hold.
+// all is how many vertices or edges an index holds, as far as the counters tell: those that have its first property.
 func (o *optimizer) all(ix *graph.Index) float64 {
+	if o.counts.Props != nil && len(ix.Props) > 0 {
+		return float64(o.counts.Props[graph.PropOf{Label: ix.Label, Type: ix.Type, Prop: ix.Props[0]}])
+	}
 	if ix.Type != "" {
 		return float64(o.counts.ByType[ix.Type])
 	}

@@ -13,6 +13,7 @@ const (
 	selOther = 0.5
 	selNot   = 0.9
 	selSame  = 0.01 // one vertex is another
+	selRare  = 1e-6 // what no vertex satisfies
 )
 
 // vertices estimates how many vertices satisfy a label expression.
@@ -165,6 +166,14 @@ func (o *optimizer) selectivity(e Expr, labels map[Col]*LabelExpr) float64 {
 		return min(selOther, n*o.equality(op.Args[0], labels))
 	case Lt, Le, Gt, Ge, StartsWith:
 		return selRange
+	case IsNotNull:
+		if s, ok := o.present(op.Args[0], labels); ok {
+			return s
+		}
+	case IsNull:
+		if s, ok := o.present(op.Args[0], labels); ok {
+			return max(selRare, 1-s)
+		}
 	case Ne:
 		return selNot
 	}
@@ -181,6 +190,32 @@ func (o *optimizer) hasEdge(e *HasEdge, labels map[Col]*LabelExpr) float64 {
 	return min(1, o.fanout(e.Types, e.Dir, labels[from.Col], labels[to.Col])/max(1, o.vertices(labels[to.Col])))
 }
 
+// present is the part of the vertices or edges that have a property, at least one of them, so that an estimate does not
+// fall below that of an index; ok is false if no statistic tells.
+func (o *optimizer) present(e Expr, labels map[Col]*LabelExpr) (part float64, ok bool) {
+	p, ok := e.(*Prop)
+	if !ok || o.counts.Props == nil {
+		return 0, false
+	}
+	c, ok := p.X.(*ColRef)
+	if !ok {
+		return 0, false
+	}
+	have, all := 0.0, 0.0
+	if types, isEdge := o.edgeTypes[c.Col]; isEdge {
+		for _, t := range types {
+			have += float64(o.counts.Props[graph.PropOf{Type: t, Prop: p.Key}])
+			all += float64(o.counts.ByType[t])
+		}
+	} else {
+		have, all = float64(o.counts.Props[graph.PropOf{Prop: p.Key}]), o.vertices(labels[c.Col])
+		for _, name := range labels[c.Col].names() {
+			have = min(have, float64(o.counts.Props[graph.PropOf{Label: name, Prop: p.Key}]))
+		}
+	}
+	return min(1, max(1, have)/max(1, all)), true
+}
+
 // equality is the part of the vertices that have one certain value of a property.
 func (o *optimizer) equality(e Expr, labels map[Col]*LabelExpr) float64 {
 	p, ok := e.(*Prop)
@@ -191,15 +226,19 @@ func (o *optimizer) equality(e Expr, labels map[Col]*LabelExpr) float64 {
 	if !ok {
 		return selEqual
 	}
+	some, known := o.present(p, labels)
+	if !known {
+		some = 1
+	}
 	for _, name := range labels[c.Col].names() {
 		for i := range o.indexes {
 			ix := &o.indexes[i]
 			if ix.Label == name && len(ix.Props) > 0 && ix.Props[0] == p.Key && ix.Indexed {
-				return 1 / max(1, o.distinct(ix))
+				return some / max(1, min(o.distinct(ix), o.all(ix)))
 			}
 		}
 	}
-	return selEqual
+	return some * selEqual
 }
 
 // distinct estimates the number of distinct keys of an index.

@@ -91,6 +91,9 @@ func (o *optimizer) match(input Node, p *Pattern) Node {
 		m.guess[v.Col] = m.implied(v)
 	}
 	for _, e := range p.Edges {
+		if o.edgeTypes[e.Col] = e.Types; len(e.Types) == 0 {
+			o.edgeTypes[e.Col] = o.typeNames
+		}
 		if !e.Bound {
 			mine.Add(e.binds()...)
 		}

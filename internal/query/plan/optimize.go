@@ -24,6 +24,8 @@ type optimizer struct {
 	env     *Env
 	// labelNames and typeNames are the names that counts knows, sorted, so that one graph has one plan.
 	labelNames, typeNames []string
+	// edgeTypes are the types of the edges of the patterns planned so far, none if they may have any.
+	edgeTypes map[Col][]string
 }
 
 // A rule rewrites one node, below which everything is already rewritten. It gives nil where it does not apply.
@@ -39,7 +41,7 @@ func Optimize(q *Query, env Env) {
 	if len(q.Cols) == 0 {
 		q.Cols = make([]ColInfo, 1)
 	}
-	o := &optimizer{q: q, counts: env.Counts, indexes: env.Indexes, env: &env}
+	o := &optimizer{q: q, counts: env.Counts, indexes: env.Indexes, env: &env, edgeTypes: map[Col][]string{}}
 	if o.counts == nil {
 		o.counts = &graph.Counts{}
 	}

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -46,6 +47,30 @@ func social() plan.Env {
 	}
 }
 
+// have is how many vertices and edges have properties: those of indexes all, and others as a case says, as in
+// Person.email/20.
+func have(indexes []graph.Index, c *graph.Counts, cases []string) map[graph.PropOf]uint64 {
+	m := map[graph.PropOf]uint64{}
+	for _, ix := range indexes {
+		n := c.ByLabel[ix.Label] + c.ByType[ix.Type]
+		m[graph.PropOf{Label: ix.Label, Type: ix.Type, Prop: ix.Props[0]}] = n
+		m[graph.PropOf{Prop: ix.Props[0]}] += c.ByLabel[ix.Label]
+	}
+	for _, s := range cases {
+		name, n, _ := strings.Cut(s, "/")
+		owner, prop, _ := strings.Cut(name, ".")
+		of := graph.PropOf{Label: owner, Prop: prop}
+		if _, ok := c.ByType[owner]; ok {
+			of = graph.PropOf{Type: owner, Prop: prop}
+		}
+		m[of], _ = strconv.ParseUint(n, 10, 64)
+		if of.Label != "" {
+			m[graph.PropOf{Prop: prop}] += m[of]
+		}
+	}
+	return m
+}
+
 // TestPlans pins the plans of statements, the rules that fire, and with rule= that a certain rule fires or, with
 // never=, that it does not.
 func TestPlans(t *testing.T) {
@@ -68,6 +93,9 @@ func TestPlans(t *testing.T) {
 			for _, a := range d.CmdArgs {
 				if a.Key == "disable" {
 					env.Disable = a.Vals
+				}
+				if a.Key == "have" {
+					env.Counts.Props = have(env.Indexes, env.Counts, a.Vals)
 				}
 			}
 			plan.Optimize(q, env)
