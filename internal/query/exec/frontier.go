@@ -275,8 +275,7 @@ func (w *frontierWalk) walk(ctx context.Context, start []graph.VertexID) (int, e
 func (w *frontierWalk) step(ctx context.Context, h *hop, last bool) error {
 	w.f.set(w.list) // its copy is the frontier
 	w.list = w.list[:0]
-	h.res, w.res = w.res, shard.Neighbours{}
-	defer func() { w.res, h.res = h.res, shard.Neighbours{} }()
+	defer w.lend(h)()
 	for done := 0; done < len(w.f.ids); done += h.res.Done {
 		if err := ctx.Err(); err != nil {
 			return graph.DeadlineError(context.Cause(ctx))
@@ -306,6 +305,12 @@ func (w *frontierWalk) step(ctx context.Context, h *hop, last bool) error {
 	return nil
 }
 
+// lend makes a hop answer into the walk's memory until the function is called that it gives.
+func (w *frontierWalk) lend(h *hop) (back func()) {
+	h.res, w.res = w.res, h.res
+	return func() { h.res, w.res = w.res, h.res }
+}
+
 // oneList reports whether the answer for these sources is a single list, which is sorted.
 func (h *hop) oneList(sources []graph.VertexID) bool {
 	return len(sources) == 1 && len(h.types.names) == 1 && h.dir != graph.Both
@@ -315,7 +320,9 @@ func (h *hop) oneList(sources []graph.VertexID) bool {
 func (w *frontierWalk) countMany(ctx context.Context, hops []*hop) (int, error) {
 	defer w.now.Clear()
 	for _, h := range hops {
+		back := w.lend(h)
 		err := h.step(ctx, &w.now, &w.after)
+		back()
 		w.now, w.after = w.after, w.now
 		w.after.Clear()
 		if err != nil {
