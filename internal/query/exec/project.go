@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/plan"
@@ -53,16 +54,21 @@ func (c *compiler) project(n *plan.Project, need plan.ColSet) (*stage, error) {
 	for _, it := range items {
 		s.cols = append(s.cols, it.Col)
 	}
+	from := in.positions(s.cols[:first])
+	for _, e := range exprs {
+		at := -1
+		if ref, ok := e.(*plan.ColRef); ok {
+			at = in.pos(ref.Col)
+		}
+		from = append(from, at)
+	}
 	s.build = func(r *run, kids []operator) operator {
-		p := &project{input: input{kids[0]}, es: r.evaluators(in.cols)}
-		p.from = in.positions(s.cols[:first])
-		p.items = make([]evaluator, len(s.cols))
+		p := &project{input: input{kids[0]}, es: r.evaluators(in.cols), from: from}
+		if slices.Contains(from, -1) {
+			p.items = make([]evaluator, len(s.cols))
+		}
 		for k, e := range exprs {
-			at := -1
-			if ref, ok := e.(*plan.ColRef); ok {
-				at = in.pos(ref.Col)
-			}
-			if p.from = append(p.from, at); at < 0 {
+			if from[first+k] < 0 {
 				p.items[first+k] = p.es.add(e)
 			}
 		}

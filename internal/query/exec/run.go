@@ -67,6 +67,9 @@ type run struct {
 	env      Env
 	counters Counters
 	stats    []Stat
+	// meters and kids are memory for as many operators as there are stages.
+	meters []meter
+	kids   []operator
 	// frame is, while operators are built, the frame of the subplan that they are part of; nil at the top level.
 	frame   *frame
 	deleted deleted
@@ -200,17 +203,26 @@ type Rows struct {
 // Run begins an execution within a transaction, which the caller ends. The result is valid until then. Nothing is read
 // or written before the first Next.
 func (p *Prepared) Run(ctx context.Context, g shard.Graph, tx shard.Tx, env Env) (*Rows, error) {
+	x := &struct { // all that a run needs once
+		rows Rows
+		run  run
+		fn   fn.Context
+	}{}
+	now := time.Now()
 	if env.Fn == nil {
-		now := time.Now()
-		env.Fn = &fn.Context{Statement: now, Transaction: now, MaxList: env.Budget.Bytes / 24}
+		x.fn = fn.Context{Statement: now, Transaction: now, MaxList: env.Budget.Bytes / 24}
+		env.Fn = &x.fn
 	}
-	r := &run{p: p, g: g, env: env, stats: make([]Stat, len(p.stages)), current: p.root.id, mark: time.Now()}
-	r.setTx(tx)
-	root := r.build(p.root)
-	if r.err != nil {
-		return nil, r.err
+	n := len(p.stages)
+	x.run = run{
+		p: p, g: g, env: env, stats: make([]Stat, n), meters: make([]meter, n), kids: make([]operator, n), current: p.root.id, mark: now,
 	}
-	return &Rows{r: r, root: root}, nil
+	x.run.setTx(tx)
+	x.rows = Rows{r: &x.run, root: x.run.build(p.root)}
+	if x.run.err != nil {
+		return nil, x.run.err
+	}
+	return &x.rows, nil
 }
 
 // setTx makes the operators use another transaction.

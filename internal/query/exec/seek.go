@@ -69,13 +69,13 @@ func (s *seeker) begin(ctx context.Context, b *batch, rows sel) error {
 	}
 	s.keys, s.first = s.keys[:0], s.first[:0]
 	for _, row := range rows {
-		s.first = append(s.first, len(s.keys))
 		if !s.each {
 			for _, col := range cols {
 				s.keys = append(s.keys, col[row])
 			}
 			continue
 		}
+		s.first = append(s.first, len(s.keys))
 		switch v := cols[0][row]; v.Kind() {
 		case graph.Null:
 		case graph.List:
@@ -84,7 +84,9 @@ func (s *seeker) begin(ctx context.Context, b *batch, rows sel) error {
 			return graph.TypeError("InvalidArgumentType", "IN needs a List on its right, not %s", fn.Describe(v))
 		}
 	}
-	s.first = append(s.first, len(s.keys))
+	if s.each {
+		s.first = append(s.first, len(s.keys))
+	}
 	if s.edges {
 		return s.r.tx.SeekEdges(ctx, s.index, s.keys, &s.arcs)
 	}

@@ -64,11 +64,23 @@ type Stat struct {
 
 // build makes the operator of a stage and of all below it.
 func (r *run) build(s *stage) operator {
-	kids := make([]operator, len(s.kids))
+	kids := carve(&r.kids, len(s.kids))
 	for i, k := range s.kids {
 		kids[i] = r.build(k)
 	}
-	return &meter{r: r, id: s.id, op: s.build(r, kids)}
+	m := &carve(&r.meters, 1)[0]
+	m.r, m.id, m.op = r, s.id, s.build(r, kids)
+	return m
+}
+
+// carve gives n zero values off the front of a slab, or new ones if it has fewer.
+func carve[T any](slab *[]T, n int) []T {
+	s := *slab
+	if len(s) < n {
+		return make([]T, n)
+	}
+	*slab = s[n:]
+	return s[:n:n]
 }
 
 // meter counts what its operator gives, and checks the context once a batch.

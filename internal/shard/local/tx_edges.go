@@ -38,7 +38,11 @@ func (tx *Tx) lists(types []graph.TypeID, dir graph.Direction, want storage.Want
 	if !slices.IsSorted(types) {
 		types = slices.Sorted(slices.Values(types))
 	}
-	ls := make([]list, 0, 2*len(types))
+	n := len(types)
+	if dir == graph.Both {
+		n *= 2
+	}
+	ls := make([]list, 0, n)
 	for i, t := range types {
 		if slices.Contains(types[:i], t) {
 			continue
