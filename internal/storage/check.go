@@ -52,11 +52,18 @@ type Finding struct {
 	Fixes []Fix
 }
 
-// Fix is a change of one record that mends a fault of the state that was checked.
+// Fix is a change of one record that mends a fault of the state that was checked. It holds as long as the record is what
+// it was then and nobody has changed the owners; a counter and a next id are mended whatever they have become.
 type Fix struct {
 	Shard      int
 	Key, Value []byte
 	Delete     bool
+	// Owners are the vertices and edges that the fix follows from, besides the record itself.
+	Owners []Owner
+	// Add, if it is not 0, is by how much the record, a counter, is too low.
+	Add int64
+	// Raise, if it is not 0, is what the record, a next id, must be at least.
+	Raise uint64
 	// Edge, if it is set, is what becomes of a list.
 	Edge *EdgeChange
 	// Announce, if it is set, is a label set and a property that a catalog must know instead of a record.

@@ -42,10 +42,7 @@ func (s *shardCheck) checkDegrees() error {
 
 // degree notes that a bar of a degree histogram is stored as another number than was counted.
 func (s *shardCheck) degree(d Degree, counted, stored int64) {
-	fix := Fix{Shard: s.no, Key: d.key(), Value: binary.AppendVarint(nil, counted)}
-	if counted == 0 {
-		fix = Fix{Shard: s.no, Key: d.key(), Delete: true}
-	}
+	fix := Fix{Shard: s.no, Key: d.key(), Add: counted - stored}
 	way := "out"
 	if d.Dir == graph.In {
 		way = "in"

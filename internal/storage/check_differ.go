@@ -70,7 +70,10 @@ func (c *checker) edgeDiffers(items []string) {
 		}
 	}
 	change := &EdgeChange{Vertex: e.Dst, Neighbour: e.Src, Edge: e.ID, Type: e.Type, Dir: graph.In}
-	fix := Fix{Shard: e.Dst.Shard(), Key: keys.AppendFreshOne(nil, e.Type, graph.In, e.Dst.Local(), e.Src, e.ID), Edge: change}
+	fix := Fix{
+		Shard: e.Dst.Shard(), Key: keys.AppendFreshOne(nil, e.Type, graph.In, e.Dst.Local(), e.Src, e.ID), Edge: change,
+		Owners: []Owner{{Edge: e.ID, IsEdge: true}},
+	}
 	switch {
 	case out && e.Dst.Shard() >= len(c.views):
 		c.out.add(FaultDangling, nil, "%s: there is no such shard", name)
@@ -112,7 +115,7 @@ func (c *checker) memberDiffers(item string) {
 	if l != 0 {
 		name += ", label " + c.cat.LabelName(l)
 	}
-	fix := Fix{Shard: id.Shard(), Key: keys.AppendFreshMember(nil, l, id.Local()), Value: []byte{0}}
+	fix := Fix{Shard: id.Shard(), Key: keys.AppendFreshMember(nil, l, id.Local()), Value: []byte{0}, Owners: []Owner{{Vertex: id}}}
 	if c.balance.left[item].n > 0 {
 		fix.Value = []byte{1}
 		c.out.add(FaultMember, []Fix{fix}, "%s: it is missing among the label's vertices", name)
@@ -148,9 +151,15 @@ func (c *checker) entryDiffers(items []string) {
 		return
 	}
 	var fixes []Fix
+	var owners []Owner
+	for _, item := range append(want, have...) {
+		if o, err := c.views[shardOf(item, size)].owner(key, []byte(item[size+4:])); err == nil {
+			owners = append(owners, o)
+		}
+	}
 	for _, item := range have {
 		if len(want) == 0 || shardOf(item, size) != shardOf(want[0], size) {
-			fixes = append(fixes, Fix{Shard: shardOf(item, size), Key: key, Delete: true})
+			fixes = append(fixes, Fix{Shard: shardOf(item, size), Key: key, Delete: true, Owners: owners})
 		}
 	}
 	what := "it leads to what has other values"
@@ -159,7 +168,7 @@ func (c *checker) entryDiffers(items []string) {
 		if len(have) > 0 {
 			what = "it leads elsewhere"
 		}
-		fixes = append(fixes, Fix{Shard: shardOf(want[0], size), Key: key, Value: []byte(want[0][size+4:])})
+		fixes = append(fixes, Fix{Shard: shardOf(want[0], size), Key: key, Value: []byte(want[0][size+4:]), Owners: owners})
 	}
 	c.out.add(FaultEntry, fixes, "%s, entry %x: %s", name, key[keys.EntrySize:], what)
 }

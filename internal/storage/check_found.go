@@ -165,10 +165,7 @@ func (s *shardCheck) counters() error {
 		if stored[k] == s.counts[k] {
 			continue
 		}
-		fix := Fix{Shard: s.no, Key: k.key(), Value: binary.AppendVarint(nil, s.counts[k])}
-		if s.counts[k] == 0 {
-			fix = Fix{Shard: s.no, Key: k.key(), Delete: true}
-		}
+		fix := Fix{Shard: s.no, Key: k.key(), Add: s.counts[k] - stored[k]}
 		s.note(FaultCounter, []Fix{fix}, "shard %d, %s: %d, not %d", s.no, s.countName(k), s.counts[k], stored[k])
 	}
 	return nil

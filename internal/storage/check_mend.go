@@ -1,6 +1,8 @@
 package storage
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"sync/atomic"
 
@@ -9,11 +11,38 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// Mend applies fixes in one synced batch. The caller must be the only one who may write, and calls Reload afterwards.
-func (s *Shard) Mend(fixes []Fix) error {
-	return s.put(func(b *pebble.Batch) error {
+// Mend applies, in one synced batch, those fixes whose record is still what was's view of the shard shows, and gives
+// them. The caller must be the only one who may write, and calls Reload afterwards.
+func (s *Shard) Mend(fixes []Fix, was *View) (done []Fix, err error) {
+	for _, f := range fixes {
+		now, there, err := get(s.graph.live, f.Key, nil)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case f.Add != 0:
+			n, _ := binary.Varint(now)
+			f.Value, f.Delete = binary.AppendVarint(nil, n+f.Add), n+f.Add == 0
+		case f.Raise != 0:
+			n, _ := binary.Uvarint(now)
+			f.Value = binary.AppendUvarint(nil, max(n, f.Raise))
+		default:
+			then, ok, err := get(was.graph, f.Key, nil)
+			if err != nil {
+				return nil, err
+			}
+			if ok != there || !bytes.Equal(then, now) {
+				continue
+			}
+		}
+		done = append(done, f)
+	}
+	if len(done) == 0 {
+		return nil, nil
+	}
+	return done, s.put(func(b *pebble.Batch) error {
 		var errs []error
-		for _, f := range fixes {
+		for _, f := range done {
 			if f.Delete {
 				errs = append(errs, b.Delete(f.Key, nil))
 			} else {

@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"encoding/binary"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -27,7 +26,7 @@ func (s *shardCheck) beyond(what byte, next *uint64, local uint64, name string) 
 	if local < *next {
 		return
 	}
-	s.note(FaultNextID, []Fix{{Shard: s.no, Key: keys.MetaKey(what), Value: binary.AppendUvarint(nil, local+1)}},
+	s.note(FaultNextID, []Fix{{Shard: s.no, Key: keys.MetaKey(what), Raise: local + 1}},
 		"shard %d: %s %d is not below the next id %d", s.no, name, local, *next)
 	*next = local + 1
 }

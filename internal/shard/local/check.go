@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -11,8 +12,9 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// Check implements shard.Keeper. What is checked is the newest cut, so that nobody waits; to mend what is wrong, the
-// graph is checked again under the writer's lock, so that nobody changes what is being mended.
+// Check implements shard.Keeper. What is checked is the newest cut, so that nobody waits. What is wrong there is mended
+// under the writer's lock, some records at a time and only as far as it has not changed since; then the graph is checked
+// again.
 func (s *Store) Check(ctx context.Context, name string, o shard.CheckOptions) (*shard.CheckReport, error) {
 	g, err := s.Local(name)
 	if err != nil {
@@ -25,31 +27,43 @@ func (s *Store) Check(ctx context.Context, name string, o shard.CheckOptions) (*
 	if o.Repair && s.opts.ReadOnly {
 		return nil, readOnly()
 	}
-	c := g.acquire()
-	found, err := g.check(ctx, c, o.Progress)
-	g.release(c)
+	rep, err := g.checkRounds(ctx, o)
+	if err == nil && !s.opts.ReadOnly {
+		err = s.checkFiles(ctx, g, rep)
+	}
 	if err != nil {
 		return nil, err
 	}
-	rep := report(found)
-	if !s.opts.ReadOnly {
-		if err := s.checkFiles(ctx, g, rep); err != nil {
+	return rep, nil
+}
+
+// repairRounds is how often what was mended is looked at again: counters come right once lists and labels are, and what
+// somebody has changed meanwhile is left to the next round.
+const repairRounds = 6
+
+// checkRounds checks the graph, and as often as there is something to mend, mends it and checks again.
+func (g *Graph) checkRounds(ctx context.Context, o shard.CheckOptions) (rep *shard.CheckReport, err error) {
+	for round := 0; ; round++ {
+		c := g.acquireBase()
+		found, err := g.check(ctx, c, o.Progress)
+		some := false
+		if err == nil && o.Repair && round < repairRounds {
+			some, err = g.mendRound(ctx, c, found)
+		}
+		g.releaseBase(c)
+		if err != nil {
 			return nil, err
 		}
+		if rep == nil {
+			rep = report(found)
+		}
+		if !some {
+			if o.Repair {
+				settle(rep, found)
+			}
+			return rep, nil
+		}
 	}
-	if !o.Repair || len(found.Findings) == 0 {
-		return rep, nil
-	}
-	files := finding(rep, storage.FaultChecksum)
-	mended, err := g.repair(ctx, o.Progress)
-	if err != nil {
-		return nil, err
-	}
-	mended.Files, mended.FileBytes = rep.Files, rep.FileBytes
-	if files != nil {
-		mended.Findings = append(mended.Findings, files)
-	}
-	return mended, nil
 }
 
 // check verifies a cut.
@@ -66,45 +80,6 @@ func (g *Graph) check(ctx context.Context, c *cut, tell func(string, uint64)) (*
 
 // repairBatch is how many records are mended together.
 const repairBatch = 4096
-
-// repair checks the graph while nobody writes and mends what can be mended.
-func (g *Graph) repair(ctx context.Context, tell func(string, uint64)) (*shard.CheckReport, error) {
-	if err := g.lock(ctx); err != nil {
-		return nil, err
-	}
-	defer g.unlock()
-	var rep *shard.CheckReport
-	for round := 0; ; round++ {
-		found, err := g.checkNow(ctx, tell)
-		if err != nil {
-			return nil, err
-		}
-		if rep == nil {
-			rep = report(found)
-		}
-		some, err := g.mendRound(ctx, found)
-		if err != nil {
-			return nil, err
-		}
-		if !some || round == repairRounds {
-			settle(rep, found)
-			return rep, nil
-		}
-	}
-}
-
-// repairRounds is how often what was mended is looked at again: counters come right once lists and labels are.
-const repairRounds = 4
-
-// checkNow checks what is there. The caller holds the writer's lock.
-func (g *Graph) checkNow(ctx context.Context, tell func(string, uint64)) (*storage.Checked, error) {
-	c, err := g.newCut()
-	if err != nil {
-		return nil, err
-	}
-	defer g.closeViews(c)
-	return g.check(ctx, c, tell)
-}
 
 // settle says how many faults were mended, by those that the last check has left.
 func settle(rep *shard.CheckReport, left *storage.Checked) {
@@ -124,78 +99,96 @@ func settle(rep *shard.CheckReport, left *storage.Checked) {
 	}
 }
 
-// mendRound mends what a check has found and shows readers the outcome; some tells whether there was anything to mend.
-func (g *Graph) mendRound(ctx context.Context, found *storage.Checked) (some bool, err error) {
-	var changes []storage.EdgeChange
-	var counters []storage.Fix
+// mendRound mends what a check has found in a cut, counters once nothing else is wrong; some tells whether there was
+// anything to mend.
+func (g *Graph) mendRound(ctx context.Context, c *cut, found *storage.Checked) (some bool, err error) {
+	var fixes, counters []storage.Fix
 	for _, kind := range found.Kinds() {
-		fixes := found.Findings[kind].Fixes
-		if kind == storage.FaultCounter {
-			counters = fixes
-			continue
-		}
-		some = some || len(fixes) > 0
-		err = errors.Join(err, g.mend(ctx, fixes, &changes))
-	}
-	if !some && len(counters) > 0 {
-		some = true
-		err = g.mend(ctx, counters, &changes)
-	}
-	if !some {
-		return false, err
-	}
-	// What is kept in memory follows what is stored now.
-	g.keys, g.pairs = nil, nil
-	for _, s := range g.shards {
-		err = errors.Join(err, s.Reload())
-	}
-	g.seq++
-	g.decoded.keys.Forget(g.seq)
-	for no := range g.shards {
-		var own []storage.EdgeChange
-		for _, ch := range changes {
-			if ch.Vertex.Shard() == no {
-				own = append(own, ch)
+		for _, f := range found.Findings[kind].Fixes {
+			switch {
+			case f.Announce != nil:
+				some = true
+				if err := g.Present(f.Announce.Set, []graph.Property{{ID: f.Announce.Prop, Value: graph.BoolValue(true)}}); err != nil {
+					return false, err
+				}
+			case kind == storage.FaultCounter:
+				counters = append(counters, f)
+			default:
+				fixes = append(fixes, f)
 			}
 		}
-		noteEdges(g.seq, g.decoded.lists[no], own)
 	}
-	p, perr := g.enqueue()
-	g.noteFresh()
-	if perr != nil {
-		return true, errors.Join(err, perr)
+	if !some && len(fixes) == 0 {
+		fixes = counters
 	}
-	return true, errors.Join(err, g.publish(p, nil))
+	some = some || len(fixes) > 0
+	for step := range slices.Chunk(fixes, repairBatch) {
+		if err := g.mend(ctx, c, step); err != nil {
+			return false, err
+		}
+	}
+	return some, nil
 }
 
-// mend applies fixes in batches and adds what they change in lists to changes.
-func (g *Graph) mend(ctx context.Context, fixes []storage.Fix, changes *[]storage.EdgeChange) error {
+// mend applies fixes of what a check has found in a cut and shows readers the outcome.
+func (g *Graph) mend(ctx context.Context, c *cut, fixes []storage.Fix) error {
+	if err := g.lock(ctx); err != nil {
+		return err
+	}
+	p, err := g.mendLocked(c, fixes)
+	g.unlock()
+	if err != nil {
+		return err
+	}
+	return g.publish(p, nil)
+}
+
+func (g *Graph) mendLocked(c *cut, fixes []storage.Fix) (*publication, error) {
+	changed := map[storage.Owner]bool{}
+	for _, s := range g.since(c.seq) {
+		for _, id := range s.vertices {
+			changed[storage.Owner{Vertex: id}] = true
+		}
+		for _, id := range s.edges {
+			changed[storage.Owner{Edge: id, IsEdge: true}] = true
+		}
+	}
 	byShard := make([][]storage.Fix, len(g.shards))
 	for _, f := range fixes {
-		if a := f.Announce; a != nil {
-			if err := g.Present(a.Set, []graph.Property{{ID: a.Prop, Value: graph.BoolValue(true)}}); err != nil {
-				return err
+		if !slices.ContainsFunc(f.Owners, func(o storage.Owner) bool {
+			if o.IsEdge {
+				o = storage.Owner{Edge: o.Edge, IsEdge: true}
 			}
-			continue
-		}
-		byShard[f.Shard] = append(byShard[f.Shard], f)
-		if f.Edge != nil {
-			*changes = append(*changes, *f.Edge)
+			return changed[o]
+		}) {
+			byShard[f.Shard] = append(byShard[f.Shard], f)
 		}
 	}
-	for no, fixes := range byShard {
-		for len(fixes) > 0 {
-			if err := storage.Alive(ctx); err != nil {
-				return err
+	// What is kept in memory follows what is stored, even if not all was mended.
+	g.keys, g.pairs = nil, nil
+	g.seq++
+	g.decoded.keys.Forget(g.seq)
+	var errs []error
+	for no, s := range g.shards {
+		done, err := s.Mend(byShard[no], c.views[no])
+		errs = append(errs, err, s.Reload())
+		var lists []storage.EdgeChange
+		for _, f := range done {
+			if f.Edge != nil {
+				lists = append(lists, *f.Edge)
 			}
-			n := min(len(fixes), repairBatch)
-			if err := g.shards[no].Mend(fixes[:n]); err != nil {
-				return err
-			}
-			fixes = fixes[n:]
 		}
+		noteEdges(g.seq, g.decoded.lists[no], lists)
 	}
-	return nil
+	p, err := g.enqueue()
+	g.noteFresh()
+	if err != nil {
+		return nil, errors.Join(append(errs, err)...)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, errors.Join(err, g.publish(p, nil))
+	}
+	return p, nil
 }
 
 // report gives findings the form of the interface.

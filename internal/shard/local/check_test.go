@@ -2,10 +2,12 @@ package local
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
@@ -64,7 +66,8 @@ func (l *ledger) harm(t *testing.T, fixes ...storage.Fix) {
 	ctx := context.Background()
 	require.NoError(t, l.g.lock(ctx))
 	for _, f := range fixes {
-		require.NoError(t, l.g.shards[f.Shard].Mend([]storage.Fix{f}))
+		_, err := l.g.shards[f.Shard].Mend([]storage.Fix{f}, l.g.current.views[f.Shard])
+		require.NoError(t, err)
 	}
 	p, err := l.g.enqueue()
 	l.g.unlock()
@@ -73,7 +76,10 @@ func (l *ledger) harm(t *testing.T, fixes ...storage.Fix) {
 }
 
 // someEdge finds an edge.
-func (l *ledger) someEdge(t *testing.T) graph.Edge {
+func (l *ledger) someEdge(t *testing.T) graph.Edge { return l.someEdges(t)[0] }
+
+// someEdges finds the edges that are no loops.
+func (l *ledger) someEdges(t *testing.T) (edges []graph.Edge) {
 	ctx := context.Background()
 	tx, err := l.g.Begin(ctx, shard.Read)
 	require.NoError(t, err)
@@ -85,22 +91,24 @@ func (l *ledger) someEdge(t *testing.T) graph.Edge {
 	for i, id := range ids {
 		for k := res.Offsets[i]; k < res.Offsets[i+1]; k++ {
 			if res.Targets[k] != id {
-				return graph.Edge{ID: res.Edges[k], Type: res.Types[k], Src: id, Dst: res.Targets[k]}
+				edges = append(edges, graph.Edge{ID: res.Edges[k], Type: res.Types[k], Src: id, Dst: res.Targets[k]})
 			}
 		}
 	}
-	t.Fatal("no edge")
-	return graph.Edge{}
+	require.NotEmpty(t, edges)
+	return edges
 }
 
-func (l *ledger) someVertex(t *testing.T) graph.VertexID {
+func (l *ledger) someVertex(t *testing.T) graph.VertexID { return l.someVertices(t)[3] }
+
+func (l *ledger) someVertices(t *testing.T) []graph.VertexID {
 	ctx := context.Background()
 	tx, err := l.g.Begin(ctx, shard.Read)
 	require.NoError(t, err)
 	defer tx.Rollback()
-	ids, _, _, err := tx.Scan(ctx, l.label, 0, make([]graph.VertexID, 0, 10))
+	ids, _, _, err := tx.Scan(ctx, l.label, 0, make([]graph.VertexID, 0, 1000))
 	require.NoError(t, err)
-	return ids[3]
+	return ids
 }
 
 // Each kind of damage is found, and mended where it can be.
@@ -206,13 +214,111 @@ func TestCheckDamage(t *testing.T) {
 					require.Contains(t, kinds, k)
 				}
 			}
-			rep, err = l.store.Check(ctx, "default", shard.CheckOptions{Repair: true})
+			// Others write all the while, unless the folding that they rouse would take away what is marked.
+			o := shard.CheckOptions{Repair: true}
+			rng, before := rand.New(rand.NewPCG(3, 4)), len(l.acked)
+			if !slices.Contains(c.want, storage.FaultGarbage) {
+				before += 10
+				o.Progress = func(string, uint64) { within(t, func() error { return l.write(rng) }) }
+			}
+			rep, err = l.store.Check(ctx, "default", o)
 			require.NoError(t, err)
+			require.GreaterOrEqual(t, len(l.acked), before)
 			require.Equal(t, !c.lost, rep.Clean())
 			if !c.lost {
 				checkClean(t, l.store, "default")
 				require.NoError(t, l.write(rand.New(rand.NewPCG(1, 2))))
 				checkClean(t, l.store, "default")
+			}
+		})
+	}
+}
+
+// within runs what must not have to wait for long.
+func within(t *testing.T, f func() error) {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		require.NoError(t, err)
+	case <-time.After(time.Minute):
+		t.Fatal("a writer waits for the whole check")
+	}
+}
+
+// A repair does not touch what others have changed since the check that it follows from: it looks at that again.
+func TestRepairWhileWriting(t *testing.T) {
+	for seed := range uint64(seeds(8)) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			ctx := context.Background()
+			l := filled(t, seed, 80, 1+int(seed%3))
+			require.NoError(t, l.g.Settle(ctx))
+			rng := rand.New(rand.NewPCG(seed, 9))
+			edges, vertices := l.someEdges(t), l.someVertices(t)
+			rng.Shuffle(len(edges), func(i, j int) { edges[i], edges[j] = edges[j], edges[i] })
+			rng.Shuffle(len(vertices), func(i, j int) { vertices[i], vertices[j] = vertices[j], vertices[i] })
+			deleted, unnamed := edges[:4], vertices[:4]
+			var harm []storage.Fix
+			for i, e := range edges[:16] {
+				out := keys.AppendFreshOne(nil, e.Type, graph.Out, e.Src.Local(), e.Dst, e.ID)
+				in := keys.AppendFreshOne(nil, e.Type, graph.In, e.Dst.Local(), e.Src, e.ID)
+				if i%2 == 0 {
+					harm = append(harm, storage.Fix{Shard: e.Dst.Shard(), Key: in, Value: []byte{byte(2 + i/2%2)}})
+				} else {
+					harm = append(harm, storage.Fix{Shard: e.Src.Shard(), Key: out, Value: []byte{3}})
+				}
+			}
+			for i, v := range vertices[:16] {
+				harm = append(harm, storage.Fix{Shard: v.Shard(), Key: keys.AppendFreshMember(nil, l.label, v.Local()), Value: []byte{0}})
+				if i%2 == 0 {
+					harm = append(harm, storage.Fix{Shard: v.Shard(), Key: []byte{byte(keys.Counter), 'l', 0, 0, 0, byte(l.label), 0, 0, 0, 0}, Value: []byte{2}})
+				}
+			}
+			l.harm(t, harm...)
+			before, changed := len(l.acked), false
+			rep, err := l.store.Check(ctx, "default", shard.CheckOptions{Repair: true, Progress: func(stage string, _ uint64) {
+				within(t, func() error { return l.write(rng) })
+				if stage != "large values" || changed {
+					return
+				}
+				changed = true // what the first check has found
+				within(t, func() error {
+					tx, err := l.g.Begin(ctx, shard.Write)
+					if err != nil {
+						return err
+					}
+					defer tx.Rollback()
+					var ms []shard.Mutation
+					for _, e := range deleted {
+						ms = append(ms, shard.Mutation{Op: shard.DeleteEdge, Edge: e})
+					}
+					for _, v := range unnamed {
+						ms = append(ms, shard.Mutation{Op: shard.SetLabels, Vertex: v, Labels: graph.NoLabels})
+					}
+					if err := tx.Apply(ctx, ms); err != nil {
+						return err
+					}
+					return tx.Commit(ctx)
+				})
+			}})
+			require.NoError(t, err)
+			require.True(t, rep.Clean(), "%+v", rep.Findings)
+			require.Greater(t, len(l.acked), before+10)
+			checkClean(t, l.store, "default")
+			tx, err := l.g.Begin(ctx, shard.Read)
+			require.NoError(t, err)
+			defer tx.Rollback()
+			recs := make([]shard.Record, len(edges))
+			require.NoError(t, tx.EdgeRecords(ctx, edges, recs))
+			for i := range edges {
+				// Half of what was damaged was damaged in the list that decides.
+				there := i >= 16 || i >= len(deleted) && i%2 == 0
+				require.Equal(t, there, recs[i].Labels != 0, "edge %d", i)
+			}
+			sets := make([]graph.LabelSet, len(vertices))
+			require.NoError(t, tx.LabelSets(ctx, vertices, sets))
+			for i := range vertices {
+				require.Equal(t, i >= len(unnamed), sets[i] == l.set, "vertex %d", i)
 			}
 		})
 	}
