@@ -40,7 +40,7 @@ func CheckFiles(ctx context.Context, o *Options, dir string, bad func(file strin
 				blobs = true
 				continue
 			}
-			if err := checkTable(ctx, fs, fs.PathJoin(at, name)); err != nil {
+			if err := CheckTable(ctx, fs, fs.PathJoin(at, name)); err != nil {
 				faults = true
 				bad(path.Join(store, name), err)
 			}
@@ -58,8 +58,8 @@ func CheckFiles(ctx context.Context, o *Options, dir string, bad func(file strin
 	return files, bytes, nil
 }
 
-// checkTable verifies the checksums of all blocks of a table.
-func checkTable(ctx context.Context, fs vfs.FS, name string) error {
+// CheckTable verifies the checksums of all blocks of a table.
+func CheckTable(ctx context.Context, fs vfs.FS, name string) error {
 	f, err := fs.Open(name)
 	if err != nil {
 		return err

@@ -25,6 +25,7 @@ type instance struct {
 	store Store
 
 	opts *pebble.Options
+	fs   vfs.FS // nil if the store is not sealed when it is closed
 	log  *slog.Logger
 
 	failOnce sync.Once
@@ -77,6 +78,17 @@ func openInstance(o *Options, sh *Shared, dir string, values, create bool) (*ins
 		},
 	}
 	p.EventListener.EnsureDefaults(nil)
+	if !create {
+		if err := verifySeal(o.FS, dir); err != nil {
+			return nil, err
+		}
+	}
+	if !o.ReadOnly {
+		if err := breakSeal(o.FS, dir); err != nil {
+			return nil, err
+		}
+		in.fs = o.FS
+	}
 	db, err := in.open(dir, p)
 	if err != nil {
 		return nil, damaged("open "+dir, fmt.Errorf("open %s: %w", dir, err))
@@ -189,7 +201,14 @@ func (in *instance) close() error {
 	if in.peer != nil {
 		return nil
 	}
-	return in.guard(in.db.Close)
+	if err := in.guard(in.db.Close); err != nil || in.fs == nil || in.writable() != nil {
+		return err
+	}
+	// Without a seal the store opens as after a crash.
+	if err := seal(in.fs, in.name); err != nil {
+		in.log.Warn("a store is left without a seal", slog.String("store", in.name), slog.Any("error", err))
+	}
+	return nil
 }
 
 // Infof implements pebble.Logger: what it says is of use to Pebble's developers alone.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
 )
@@ -137,7 +138,7 @@ func (s *Store) sum(ctx context.Context, c *checkpoint, rel string) error {
 			}
 			continue
 		}
-		sum, err := s.sumFile(c, at, info)
+		sum, err := s.sumFile(ctx, c, at, info)
 		if err != nil {
 			return err
 		}
@@ -146,7 +147,7 @@ func (s *Store) sum(ctx context.Context, c *checkpoint, rel string) error {
 	return nil
 }
 
-func (s *Store) sumFile(c *checkpoint, at string, info vfs.FileInfo) (sum [sha256.Size]byte, err error) {
+func (s *Store) sumFile(ctx context.Context, c *checkpoint, at string, info vfs.FileInfo) (sum [sha256.Size]byte, err error) {
 	fixed := immutable(at)
 	if fixed {
 		s.copies.mu.Lock()
@@ -169,6 +170,12 @@ func (s *Store) sumFile(c *checkpoint, at string, info vfs.FileInfo) (sum [sha25
 		return sum, fmt.Errorf("%s has changed while it was read", at)
 	}
 	h.Sum(sum[:0])
+	if path.Ext(at) == ".sst" {
+		// A backup of damage would be one that nobody can use, found out too late.
+		if err := storage.CheckTable(ctx, c.fs, c.fs.PathJoin(c.dir, at)); err != nil {
+			return sum, graph.CorruptError("backup: file "+at, err)
+		}
+	}
 	if fixed {
 		s.copies.mu.Lock()
 		if s.copies.sums == nil {

@@ -259,10 +259,80 @@ func TestFlippedByte(t *testing.T) {
 			require.Contains(t, fmt.Sprint(finding(rep, storage.FaultChecksum).Examples), path.Base(s.file), what)
 			checked++
 		}
+		if path.Ext(s.file) == ".sst" {
+			_, err := l.store.Checkpoint(context.Background(), nil)
+			require.ErrorContains(t, err, path.Base(s.file), what)
+			require.Equal(t, graph.KindCorrupt, graph.AsError(err).Kind, what)
+		}
 		_ = l.store.Close()
 	}
 	t.Logf("%d bytes flipped: %d seen by opening, %d by reading, %d by checking", len(spots), opened, read, checked)
 	require.Positive(t, read)
+}
+
+// A wrong byte in a log or a manifest of a store that was closed, or in its seal, is an error that names the file; so is a
+// file that is gone.
+func TestFlippedByteOfLog(t *testing.T) {
+	mem := vfs.NewMem()
+	opts := tiny(rand.New(rand.NewPCG(8, 1)), 2)
+	opts.Logger, opts.FS = quiet(), mem
+	l, err := openLedger(opts)
+	require.NoError(t, err)
+	rng := rand.New(rand.NewPCG(8, 2))
+	for i := range 60 {
+		require.NoError(t, l.write(rng))
+		if i == 20 {
+			require.NoError(t, l.g.Flush(context.Background()))
+		}
+	}
+	require.NoError(t, l.store.Close())
+	kinds := map[string]int{}
+	try := func(file, kind string, harm func(fs vfs.FS)) {
+		fs := vfs.NewMem()
+		ok, err := vfs.Clone(mem, fs, "data", "data")
+		require.NoError(t, err)
+		require.True(t, ok)
+		harm(fs)
+		for _, readOnly := range []bool{true, false, false} { // an error changes nothing
+			o := opts
+			o.FS, o.ReadOnly = fs, readOnly
+			_, err = Open(o)
+			require.Equal(t, graph.KindCorrupt, graph.AsError(err).Kind, "%s: %v", file, err)
+			require.ErrorContains(t, err, file)
+		}
+		kinds[kind]++
+	}
+	for no := range 2 {
+		for _, store := range []string{"graph", "values"} {
+			dir := mem.PathJoin(storage.Dir("data/graphs/default", no), store)
+			names, err := mem.List(dir)
+			require.NoError(t, err)
+			for _, name := range names {
+				kind, _, _ := strings.Cut(name, "-")
+				if path.Ext(name) == ".log" {
+					kind = "log"
+				}
+				if kind != "log" && kind != "MANIFEST" && kind != "SEAL" {
+					continue
+				}
+				file := mem.PathJoin(dir, name)
+				info, err := mem.Stat(file)
+				require.NoError(t, err)
+				for i := range min(info.Size(), 12) {
+					try(file, kind, func(fs vfs.FS) { flip(t, fs, spot{file, i * (info.Size() - 1) / 11, kind}) })
+				}
+				if kind != "SEAL" {
+					try(file, kind, func(fs vfs.FS) { require.NoError(t, fs.Remove(file)) })
+				}
+			}
+		}
+	}
+	t.Log(kinds)
+	require.Len(t, kinds, 3)
+	l, err = openLedger(opts)
+	require.NoError(t, err)
+	l.check(t, map[int]bool{59: true})
+	require.NoError(t, l.store.Close())
 }
 
 // flip changes a byte of a file.
