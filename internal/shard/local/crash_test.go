@@ -256,10 +256,12 @@ func TestCrash(t *testing.T) {
 				l, err = openLedger(opts)
 				require.NoError(t, err)
 				l.check(t, acked)
+				checkClean(t, l.store, "default")
 				require.NoError(t, l.write(rng))
 				require.NoError(t, l.g.Settle(context.Background()))
 				l.check(t, l.acked)
 				checkDegrees(t, l.g)
+				checkClean(t, l.store, "default")
 				require.NoError(t, l.store.Close())
 			}
 		})

@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // TestWriteFaults makes writes fail, for good, at a random moment, and in files of one kind or all: commits then end
@@ -66,6 +65,7 @@ func TestWriteFaults(t *testing.T) {
 			l, err = openLedger(opts)
 			require.NoError(t, err)
 			l.check(t, acked)
+			checkClean(t, l.store, "default")
 			require.NoError(t, l.write(rng))
 			require.NoError(t, l.store.Close())
 		})
@@ -117,80 +117,67 @@ func TestConcurrentWriteFaults(t *testing.T) {
 			l, err = openLedger(opts)
 			require.NoError(t, err)
 			l.check(t, acked)
+			checkClean(t, l.store, "default")
 			require.NoError(t, l.write(rng))
 			require.NoError(t, l.store.Close())
 		})
 	}
 }
 
-// TestReadFaults makes reads fail at random: an answer is right, or it is an error.
+// TestReadFaults makes reads fail at random, under all ways of reading: an answer is right, or it is an error.
 func TestReadFaults(t *testing.T) {
-	mem := vfs.NewMem()
-	rng := rand.New(rand.NewPCG(1, 3))
-	opts := tiny(rng, 2)
-	opts.FS, opts.Logger = mem, quiet()
-	l, err := openLedger(opts)
-	require.NoError(t, err)
-	for range 200 {
-		require.NoError(t, l.write(rng))
-	}
-	require.NoError(t, l.g.Settle(context.Background()))
-	require.NoError(t, l.g.Flush(context.Background()))
-	require.NoError(t, l.store.Close())
-
-	var on atomic.Bool
-	opts.CacheBytes = 1
-	opts.FS = errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if on.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsRead && rng.IntN(10) == 0 {
-			return syscall.EIO
-		}
-		return nil
-	}))
-	l, err = openLedger(opts)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, l.store.Close()) }()
-	ctx := context.Background()
-	tx, err := l.g.Begin(ctx, shard.Read)
-	require.NoError(t, err)
-	defer tx.Rollback()
-	all := make([]graph.VertexID, 0, 300)
-	all, _, _, err = tx.Scan(ctx, l.label, 0, all)
-	require.NoError(t, err)
-	require.Len(t, all, 200)
-	on.Store(true)
-	defer on.Store(false)
-	faults, right := 0, 0
-	count := func(err error, check func()) {
-		if err == nil {
-			right++
-			check()
-			return
-		}
-		faults++
-		require.Contains(t, []graph.Kind{graph.KindUnavailable, graph.KindCorrupt}, graph.AsError(err).Kind, "%v", err)
-	}
-	cols := columns(2, 4)
-	for range 500 {
-		n := rng.IntN(196)
-		ids := all[n : n+4]
-		err := tx.Properties(ctx, ids, []graph.PropID{l.id, l.text}, cols)
-		count(err, func() {
-			for i := range ids {
-				require.Equal(t, large(int(cols[0][i].Int())), cols[1][i].Str())
+	for seed := range uint64(seeds(8)) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			mem := vfs.NewMem()
+			rng := rand.New(rand.NewPCG(seed, 3))
+			opts := tiny(rng, 1+int(seed)%3)
+			opts.FS, opts.Logger = mem, quiet()
+			l, err := openLedger(opts)
+			require.NoError(t, err)
+			// Half of it lies packed, half of it as fresh records.
+			for i := range 100 {
+				if i == 50 {
+					require.NoError(t, l.g.Settle(context.Background()))
+				}
+				require.NoError(t, l.write(rng))
 			}
+			require.NoError(t, l.g.Flush(context.Background()))
+			require.NoError(t, l.store.Close())
+
+			var rate atomic.Uint64 // of 1,000 reads, how many fail
+			opts.CacheBytes, opts.DecodedBytes = 1, -1
+			opts.Tuning.FoldRecords = -1
+			opts.FS = errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if op.Kind.ReadOrWrite() == errorfs.OpIsRead && rand.Uint64N(1000) < rate.Load() {
+					return syscall.EIO
+				}
+				return nil
+			}))
+			l, err = openLedger(opts)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, l.store.Close()) }()
+			want, err := l.readAll(true)
+			require.NoError(t, err)
+			faults, right := 0, 0
+			for i := range 60 {
+				rate.Store([]uint64{1, 3, 30, 100}[i%4])
+				got, err := l.readAll(i%2 == 0)
+				if err == nil {
+					right++
+					require.True(t, want == got, "an answer lacks something")
+					continue
+				}
+				faults++
+				require.Contains(t, []graph.Kind{graph.KindUnavailable, graph.KindCorrupt}, graph.AsError(err).Kind, "%v", err)
+			}
+			rate.Store(0)
+			t.Logf("%d answers, %d faults", right, faults)
+			require.NotZero(t, faults)
+			got, err := l.readAll(true)
+			require.NoError(t, err)
+			require.True(t, want == got)
 		})
-		var res shard.Neighbours
-		err = tx.Expand(ctx, &shard.Expand{Sources: ids, Edges: true, Props: []graph.PropID{l.text}}, &res)
-		count(err, func() { require.NotZero(t, len(res.Targets)+1) })
-		var found shard.Found
-		err = tx.Seek(ctx, l.index, []graph.Value{graph.IntValue(int64(n))}, &found)
-		count(err, func() { require.Len(t, found.IDs, 1, "a fault was taken for a missing key") })
-		buf, _, done, err := tx.Scan(ctx, l.label, 0, make([]graph.VertexID, 0, 300))
-		count(err, func() { require.True(t, done); require.Len(t, buf, 200) })
 	}
-	t.Logf("%d answers, %d faults", right, faults)
-	require.NotZero(t, right)
-	require.NotZero(t, faults)
 }
 
 // TestFullDiskRecovers fills the disk under the background work alone: commits are refused until there is room again.

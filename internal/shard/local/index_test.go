@@ -371,6 +371,7 @@ func TestIndexCrash(t *testing.T) {
 			again.wait(t)
 			stop()
 			again.check(t)
+			checkClean(t, again.store, "default")
 			require.NoError(t, again.g.Settle(context.Background()))
 			checkDegrees(t, again.g)
 			want := len(testIndexes)

@@ -132,6 +132,7 @@ func TestLoadCrash(t *testing.T) {
 				}
 				if seq == batches {
 					require.Equal(t, want, c.state())
+					checkClean(t, c.store, "default")
 					require.NoError(t, c.store.Close())
 					return
 				}
