@@ -25,6 +25,9 @@ func (m *matcher) access(t *tried, i int) (access, bool) {
 	v := m.p.Vertices[i]
 	var best access
 	found := false
+	if m.o.off(seekIndex) {
+		return best, found
+	}
 	take := func(a access) {
 		if !found || a.rows < best.rows || a.rows == best.rows && len(a.preds) > len(best.preds) {
 			best, found = a, true
@@ -55,7 +58,7 @@ func (m *matcher) access(t *tried, i int) (access, bool) {
 // edgeAccess finds the best way to find edge i through an index, where the values that it needs are bound.
 func (m *matcher) edgeAccess(t *tried, i int) (best access, found bool) {
 	e := m.p.Edges[i]
-	if len(e.Types) != 1 || e.Length != nil || e.Shortest != "" {
+	if len(e.Types) != 1 || e.Length != nil || e.Shortest != "" || m.o.off(seekIndex) {
 		return best, false
 	}
 	for k := range m.o.indexes {

@@ -14,6 +14,7 @@ type builder struct {
 	used  []bool // predicates that are placed
 	paths []bool // paths that are made
 	done  []int  // edges in the order of their steps
+	left  int    // steps that are still to come
 }
 
 // begin tests what can be tested of the input's own vertices.
@@ -72,7 +73,7 @@ func (b *builder) step(s step) {
 // join finds the vertices of v by hashing them, where they are asked for by values that come from the rows: a scan for
 // each row would read them all as often as there are rows. Within a subplan, whose rows are few, it does not.
 func (b *builder) join(v PatVertex) bool {
-	if inSubplan(b.node) {
+	if inSubplan(b.node) || b.m.o.off(hashJoin) {
 		return false
 	}
 	q := b.m.o.q
@@ -105,6 +106,7 @@ func (b *builder) join(v PatVertex) bool {
 	}
 	j.Left = &Project{Input: b.node, Keep: true, Items: left}
 	j.Right = &Project{Input: &Scan{Input: &Unit{}, Out: v.Col, Labels: v.Labels}, Keep: true, Items: right}
+	b.m.o.fired(hashJoin)
 	b.node = j
 	return true
 }
@@ -138,6 +140,7 @@ func inSubplan(n Node) bool {
 
 func (b *builder) seek(s step) {
 	v, a := b.m.p.Vertices[s.vertex], s.access
+	b.m.o.fired(seekIndex)
 	for _, i := range a.preds {
 		b.used[i] = true
 	}
@@ -161,6 +164,7 @@ func (b *builder) seek(s step) {
 // seekEdge finds an edge of the pattern through an index. Its ends are bound as those of an edge that the input has.
 func (b *builder) seekEdge(s step) {
 	e, a := b.m.p.Edges[s.edge], s.access
+	b.m.o.fired(seekIndex)
 	for _, i := range a.preds {
 		b.used[i] = true
 	}
@@ -246,9 +250,10 @@ func (b *builder) expand(s step) {
 		}
 		// Conditions on the edge alone are tested beside the list.
 		for i, p := range b.m.preds {
-			if reads := Reads(p.e); !b.used[i] && !p.implied && len(reads) == 1 && reads.Has(e.Col) && !hasSubquery(p.e) {
+			if reads := Reads(p.e); !b.used[i] && !p.implied && len(reads) == 1 && reads.Has(e.Col) && !hasSubquery(p.e) && !b.m.o.off(pushPredicates) {
 				x.Where = append(x.Where, p.e)
 				b.used[i] = true
+				b.m.o.fired(pushPredicates)
 			}
 		}
 		b.node = x
@@ -386,12 +391,18 @@ func (b *builder) settle() {
 		b.node = &Project{Input: b.node, Keep: true, Items: []Item{{Col: p.Col, Expr: &MakePath{Cols: p.Cols}}}}
 		b.bound.Add(p.Col)
 	}
+	if b.left > 0 && b.m.o.off(pushPredicates) {
+		return
+	}
 	for weight := range 3 {
 		for i, p := range b.m.preds {
 			if b.used[i] || p.implied || predWeight(p.e) != weight || !b.all(p.cols) {
 				continue
 			}
 			b.used[i] = true
+			if b.left > 0 {
+				b.m.o.fired(pushPredicates)
+			}
 			b.filter(p.e)
 		}
 	}

@@ -54,6 +54,65 @@ func TestEquivalentForms(t *testing.T) {
 			`MATCH (p:Person) WHERE 18 <= p.age < 65 RETURN p.name`,
 			`MATCH (p:Person) WHERE p.age >= 18 WITH p WHERE p.age < 65 RETURN p.name`,
 		},
+		"IN of one": {
+			`MATCH (p:Person) WHERE p.id = 1 RETURN p.name`,
+			`MATCH (p:Person) WHERE p.id IN [1] RETURN p.name`,
+			`MATCH (p:Person) WHERE p.id IN [$id] RETURN p.name`,
+		},
+		"order of conditions": {
+			`MATCH (p:Person)-[:KNOWS]->(q) WHERE p.age > 3 AND q.age > 5 AND p.age < 9 RETURN q.name`,
+			`MATCH (p:Person)-[:KNOWS]->(q) WHERE q.age > 5 AND p.age < 9 AND p.age > 3 RETURN q.name`,
+		},
+		"turned comparisons": {
+			`MATCH (p:Person) WHERE p.age > 3 RETURN p.name`,
+			`MATCH (p:Person) WHERE 3 < p.age RETURN p.name`,
+		},
+		"label forms": {
+			`MATCH (p:Person&Admin)-[:KNOWS]->(q) RETURN q.name`,
+			`MATCH (p:Person:Admin)-[:KNOWS]->(q) RETURN q.name`,
+			`MATCH (p:Person)-[:KNOWS]->(q) WHERE p:Admin RETURN q.name`,
+		},
+		"edge conditions": {
+			`MATCH (p:Person {id: 1})-[k:KNOWS {since: 3}]->(q) RETURN q.name`,
+			`MATCH (p:Person {id: 1})-[k:KNOWS]->(q) WHERE k.since = 3 RETURN q.name`,
+			`MATCH (p:Person {id: 1})-[k:KNOWS WHERE k.since = 3]->(q) RETURN q.name`,
+		},
+		"count of rows": {
+			`MATCH (p:Person)-[:LIVES_IN]->(c:City) RETURN count(*) AS n`,
+			`MATCH (p:Person)-[:LIVES_IN]->(c:City) RETURN count(p) AS n`,
+			`MATCH (p:Person)-[e:LIVES_IN]->(c:City) RETURN count(e) AS n`,
+			`MATCH (c:City)<-[:LIVES_IN]-(p:Person) RETURN count(c) AS n`,
+		},
+		"distinct ends": {
+			`MATCH (p:Person {id: 1})-[:KNOWS]->(a) WITH DISTINCT a RETURN count(*) AS n`,
+			`MATCH (p:Person {id: 1})-[:KNOWS]->(a) RETURN count(DISTINCT a) AS n`,
+		},
+		"order before or after WITH": {
+			`MATCH (p:Person) RETURN p.name AS name ORDER BY p.age LIMIT 3`,
+			`MATCH (p:Person) WITH p ORDER BY p.age LIMIT 3 RETURN p.name AS name`,
+		},
+		"conditions after WITH": {
+			`MATCH (p:Person)-[:KNOWS]->(q:Person) WHERE q.age > 5 AND p.id = 1 RETURN q.name`,
+			`MATCH (p:Person)-[:KNOWS]->(q:Person) WITH p, q WHERE p.id = 1 AND q.age > 5 RETURN q.name`,
+			`MATCH (q:Person)<-[:KNOWS]-(p:Person) WHERE p.id = 1 WITH q WHERE q.age > 5 RETURN q.name`,
+		},
+		"choice of types": {
+			`MATCH (p:Person {id: 1})-[:KNOWS|LIVES_IN]->(q) RETURN q.name`,
+			`MATCH (p:Person {id: 1})-[:LIVES_IN|KNOWS]->(q) RETURN q.name`,
+		},
+		"named or not": {
+			`MATCH (p:Person {id: 1})-[:KNOWS]->()-[:LIVES_IN]->(c) RETURN c.name`,
+			`MATCH (p:Person {id: 1})-[k:KNOWS]->(q)-[l:LIVES_IN]->(c) RETURN c.name`,
+		},
+		"quantified or variable length": {
+			`MATCH (p:Person {id: 1})-[:KNOWS*1..3]->(q) RETURN DISTINCT q.name`,
+			`MATCH (p:Person {id: 1})-[:KNOWS]->{1,3}(q) RETURN DISTINCT q.name`,
+			`MATCH (p:Person {id: 1}) ((a)-[:KNOWS]->(b)){1,3} (q) RETURN DISTINCT q.name`,
+		},
+		"not equal": {
+			`MATCH (p:Person)-[:KNOWS]->(q) WHERE p.name <> q.name RETURN q.name`,
+			`MATCH (p:Person)-[:KNOWS]->(q) WHERE NOT p.name = q.name RETURN q.name`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := ""

@@ -6,13 +6,16 @@ import "github.com/hopgate/hopgate/internal/graph"
 // edge, from another: both lists are read and what they share is kept, instead of a row for each entry of one of them (the
 // worst-case optimal joins of Ngo, Porat, Ré and Rudra 2012, one vertex at a time).
 func (m *matcher) intersections(t *tried, steps []step) []step {
+	if m.o.off(intersection) {
+		return steps
+	}
 	for i := range m.p.Edges {
 		left, to, ok := m.leg(t, i)
 		if !ok {
 			continue
 		}
 		for j := i + 1; j < len(m.p.Edges); j++ {
-			if left2, to2, ok := m.leg(t, j); ok && to2 == to {
+			if left2, to2, ok := m.leg(t, j); ok && to2 == to && !m.toOne(i, left) && !m.toOne(j, left2) {
 				steps = append(steps, step{kind: stepIntersect, edge: i, left: left, edge2: j, left2: left2})
 			}
 		}
@@ -23,6 +26,13 @@ func (m *matcher) intersections(t *tried, steps []step) []step {
 		}
 	}
 	return steps
+}
+
+// toOne reports whether an edge leads to one vertex at most, on the average: to find that, and then the other edge between the
+// two, takes less than to mark and look up lists.
+func (m *matcher) toOne(i int, left bool) bool {
+	from, _, dir := m.p.Edges[i].expansion(left)
+	return m.o.fanout(m.p.Edges[i].Types, dir, m.guess[from], nil) <= 1
 }
 
 // leg reports whether plain edge i leads from a vertex that is bound to one, to, that is not.
@@ -108,6 +118,7 @@ func (b *builder) intersect(s step) {
 		from, _, dir := b.m.p.Edges[s.edge2].expansion(s.left2)
 		x.Legs = append(x.Legs, leg(s.edge2, from, dir))
 	}
+	b.m.o.fired(intersection)
 	b.node = x
 	b.bound.Add(to)
 }

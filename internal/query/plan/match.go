@@ -127,8 +127,11 @@ func (o *optimizer) match(input Node, p *Pattern) Node {
 	for c := range start.bound {
 		b.bound.Add(c)
 	}
+	steps := m.search(start).steps
+	b.left = len(steps)
 	b.begin()
-	for _, s := range m.search(start).steps {
+	for i, s := range steps {
+		b.left = len(steps) - i - 1
 		b.step(s)
 	}
 	return b.node
@@ -171,6 +174,10 @@ func (m *matcher) search(start *tried) *tried {
 	if len(starts) == 0 {
 		return start
 	}
+	written := func(s step) bool { return (s.kind == stepScan || s.kind == stepSeek) && s.vertex == 0 }
+	if m.o.off(startPoint) && slices.ContainsFunc(starts, written) {
+		starts = slices.DeleteFunc(starts, func(s step) bool { return !written(s) })
+	}
 	var best *tried
 	for _, s := range starts {
 		t := start.clone()
@@ -196,6 +203,9 @@ func (m *matcher) search(start *tried) *tried {
 		if best == nil || t.cost < best.cost {
 			best = t
 		}
+	}
+	if slices.ContainsFunc(starts, written) && !written(best.steps[0]) {
+		m.o.fired(startPoint)
 	}
 	return best
 }

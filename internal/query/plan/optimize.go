@@ -61,14 +61,12 @@ func (o *optimizer) down(n *Node, rules []rule) {
 		again = false
 		for i := range rules {
 			r := &rules[i]
-			if slices.Contains(o.env.Disable, r.name) {
+			if o.off(r.name) {
 				continue
 			}
 			if m := r.apply(o, *n); m != nil {
 				*n, again = m, true
-				if o.env.Fired != nil {
-					o.env.Fired(r.name)
-				}
+				o.fired(r.name)
 			}
 		}
 	}

@@ -10,6 +10,11 @@ import (
 var (
 	logical = []rule{
 		{
+			name:  "InOfOne",
+			why:   "x IN [y] and x = y are the same, null for null included, and an equality is what look-ups, joins and estimates know best. Wrong for a list whose length is not known.",
+			apply: inOfOne,
+		},
+		{
 			name:  "EdgeExists",
 			why:   "EXISTS of one plain edge between two vertices that the row has is a test of the row, which runs no subplan, can be negated and can close a cycle. Wrong where the pattern binds a vertex, or asks more of the edge or its ends than type and direction.",
 			apply: edgeExists,
@@ -47,6 +52,11 @@ var (
 			apply: topK,
 		},
 		{
+			name:  "LateProjection",
+			why:   "What the order does not read is read and computed for the rows that a limit leaves. Wrong without a limit, where as many rows come out, and for what the order reads.",
+			apply: lateProjection,
+		},
+		{
 			name:  "CountStore",
 			why:   "count(*) of all vertices of a label, or of all edges of a type, is a counter that every commit keeps. Wrong with any predicate, with a second label, or for edges of both directions.",
 			apply: countStore,
@@ -55,6 +65,16 @@ var (
 			name:  "FrontierCount",
 			why:   "A count of distinct ends depends on the set of vertices at each hop alone, so each hop turns one set into the next; where all edges must differ, one trail to each vertex of a set is kept as a witness. Conditions on a hop's edge and the vertex that it leads to are tested beside the list. Wrong where only some of the edges must differ, where a condition reads more of the row or runs a subplan, or where something else of the rows is read.",
 			apply: frontierCount,
+		},
+		{
+			name:  "DistinctBelow",
+			why:   "Rows that are equal in all that is read above an expansion expand alike, so below DISTINCT one of them is enough. Not worth it where few rows repeat; wrong where rows are counted, and where edges that must differ are compared.",
+			apply: distinctBelow,
+		},
+		{
+			name:  "AggregateBelow",
+			why:   "A count of rows by group is the sum of the counts of those that expand alike. Not worth it where few rows repeat; wrong for sums of floats, whose last digits depend on the order, for lists, and where edges that must differ are compared.",
+			apply: aggregateBelow,
 		},
 	}
 )
@@ -208,6 +228,66 @@ func topK(_ *optimizer, n Node) Node {
 	return nil
 }
 
+// lateProjection moves the items of a projection below a Top that its order does not read above it.
+func lateProjection(_ *optimizer, n Node) Node {
+	s, ok := n.(*Sort)
+	if !ok || s.Limit == nil {
+		return nil
+	}
+	p, ok := s.Input.(*Project)
+	if !ok {
+		return nil
+	}
+	keys := ColSet{}
+	for _, k := range s.Keys {
+		keys.reads(k.Expr)
+	}
+	var early, late []Item
+	moved := false
+	for _, it := range p.Items {
+		ref, isRef := it.Expr.(*ColRef)
+		switch passing := isRef && ref.Col == it.Col; {
+		case !passing && keys.Has(it.Col):
+			early = append(early, it)
+			if !p.Keep {
+				late = append(late, Item{Col: it.Col, Expr: &ColRef{Col: it.Col}})
+			}
+		default:
+			late = append(late, it)
+			moved = moved || !passing
+		}
+	}
+	if !moved {
+		return nil
+	}
+	c := *s
+	if c.Input = p.Input; len(early) > 0 {
+		c.Input = &Project{Input: p.Input, Items: early, Keep: true}
+	}
+	return &Project{Input: &c, Items: late, Keep: p.Keep}
+}
+
+// inOfOne is the rule InOfOne, on the expressions of a node.
+func inOfOne(_ *optimizer, n Node) Node {
+	fired := false
+	var visit func(*Expr)
+	visit = func(p *Expr) {
+		subexprs(*p, visit)
+		in, ok := (*p).(*Op)
+		if !ok || in.Op != In {
+			return
+		}
+		if l, ok := in.Args[1].(*ListLit); ok && len(l.Elems) == 1 {
+			*p, fired = &Op{Op: Eq, Args: []Expr{in.Args[0], l.Elems[0]}, Pos: in.Pos}, true
+		}
+	}
+	exprs(n, visit)
+	if !fired {
+		return nil
+	}
+	return n
+}
+
 func countStore(_ *optimizer, n Node) Node {
 	a, ok := n.(*Aggregate)
 	if !ok || len(a.Keys) > 0 || len(a.Aggs) != 1 || a.Aggs[0].Func != "count" || a.Aggs[0].Distinct {
@@ -260,16 +340,14 @@ func countStore(_ *optimizer, n Node) Node {
 // in EXISTS. set says that the rows of n are wanted as a set.
 func (o *optimizer) distinctEnds(n Node, set bool) {
 	eachPlan(n, func(c *Node) { o.distinctEnds(*c, false) })
-	if slices.Contains(o.env.Disable, "DistinctEnds") {
+	if o.off("DistinctEnds") {
 		return
 	}
 	switch n := n.(type) {
 	case *VarExpand:
 		if set && n.Edges == 0 && len(n.Unlike) == 0 {
 			n.Ends = true
-			if o.env.Fired != nil {
-				o.env.Fired("DistinctEnds")
-			}
+			o.fired("DistinctEnds")
 		}
 		o.distinctEnds(n.Input, set)
 	case *Distinct:
@@ -294,9 +372,29 @@ func (o *optimizer) distinctEnds(n Node, set bool) {
 	}
 }
 
+// The choices that are made by cost while a pattern is planned. A choice fires where it is made; where it is disabled, the
+// plain way is gone: patterns begin where they are written, with scans and expansions, and predicates are tested at the end.
+const (
+	startPoint     = "StartPoint"     // begin elsewhere than at the first vertex that is written
+	seekIndex      = "IndexSeek"      // look vertices or edges up in an index, or by id
+	hashJoin       = "HashJoin"       // hash the vertices of a disjoint part by the values they are asked for by
+	intersection   = "Intersection"   // close a cycle by intersecting two lists
+	pushPredicates = "PushPredicates" // test a predicate before the whole pattern is found
+)
+
+// off reports whether a rule is disabled.
+func (o *optimizer) off(rule string) bool { return slices.Contains(o.env.Disable, rule) }
+
+// fired notes that a rule has fired.
+func (o *optimizer) fired(rule string) {
+	if o.env.Fired != nil {
+		o.env.Fired(rule)
+	}
+}
+
 // Rules gives the names of the rules that can be disabled.
 func Rules() []string {
-	names := []string{"DistinctEnds"}
+	names := []string{"DistinctEnds", startPoint, seekIndex, hashJoin, intersection, pushPredicates}
 	for _, rs := range [][]rule{logical, physical} {
 		for i := range rs {
 			names = append(names, rs[i].name)

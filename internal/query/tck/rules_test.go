@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// counted are statements that rules turn into counts; labels, types and directions are filled in at random.
+// counted are statements that rules change, most of them into counts; labels, types and directions are filled in at random.
 var counted = []string{
 	"MATCH (a%L)-[%E]->(b%L) RETURN count(*) AS n",
 	"MATCH (a%L)-[%E]->(b%L)-[%E]->(c%L) RETURN count(*) AS n",
@@ -36,6 +36,16 @@ var counted = []string{
 	"MATCH (a)-[r:T]->() RETURN count(r) AS n",
 	"UNWIND [1, 2] AS k MATCH (a%L {k: k})-[:T]->(b)-[:U]->(c) RETURN count(*) AS n",
 	"MATCH (a%L) RETURN a.k AS k, COUNT { (a)-[%E]->(b%L)-[:V]->(c) } AS n ORDER BY k, n",
+	"MATCH (a%L)-[:T]-(b)-[:U]-(c%L) RETURN DISTINCT c.k AS k ORDER BY k",
+	"MATCH (a)-[%E]-(b)-[:U]-(c)-[:V]-(d%L) RETURN DISTINCT d.k AS k ORDER BY k",
+	"MATCH (a%L)-[:T]-(b)-[:U]-(c%L) RETURN c.k AS k, count(*) AS n ORDER BY k",
+	"MATCH (a)-[:T]-(b)-[:U]-(c)-[:V]-(d%L) RETURN d.k AS k, count(b) AS n, count(DISTINCT c) AS m, max(c.k) AS x ORDER BY k",
+	"MATCH (a)-[%E]-(b)-[:U]-(c%L) WHERE c.k > 0 WITH c, c.k AS k RETURN k, count(c) AS n ORDER BY k",
+	"MATCH (a)-[:T]-(b)-[:U]-(c)-[:V]-(d) RETURN count(DISTINCT d.k) AS n, min(c.k) AS k",
+	"MATCH (a%L)-[:T]-(b)-[:U]-(c) WHERE b.k IN [1] AND a.k <> c.k RETURN c.k AS k, count(*) AS n ORDER BY k",
+	"MATCH (a%L)-[%E]-(b) WITH a.k AS k, a.k * 2 AS twice, b.k AS j RETURN k, twice ORDER BY k LIMIT 3",
+	"MATCH (a)-[:T]->(b)-[:T]->(c)-[:U]-(a) RETURN a.k AS k, count(*) AS n ORDER BY k",
+	"MATCH (a)-[:T]->(b)<-[:U]-(a), (b)-[:V]-(c%L)-[:T]-(a) RETURN count(*) AS n",
 }
 
 // Rules must not change answers: each statement gives the same with every rule on, with each rule off and with all off.

@@ -1,0 +1,217 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// fewer is how many rows must be expected to become one, for it to be worth finding repeats.
+const fewer = 2
+
+// distinctBelow is the rule DistinctBelow. Below DISTINCT, and below aggregates that ignore repeats, it removes repeats
+// before an expansion as well:
+//
+//	Distinct c                   Distinct c
+//	  ExpandAll (b)-->(c)          ExpandAll (b)-->(c)
+//	    ExpandAll (a)-->(b)          Distinct b
+//	                                   ExpandAll (a)-->(b)
+func distinctBelow(o *optimizer, n Node) Node {
+	var in Node
+	need := ColSet{}
+	switch n := n.(type) {
+	case *Distinct:
+		in = n.Input
+		need.Add(n.Cols...)
+	case *Aggregate:
+		if slices.ContainsFunc(n.Aggs, func(a Agg) bool { return !a.Distinct && a.Func != "min" && a.Func != "max" }) {
+			return nil
+		}
+		in = n.Input
+		need = n.reads()
+	default:
+		return nil
+	}
+	x, cols := o.narrow(in, need, nil)
+	if x == nil {
+		return nil
+	}
+	d := &Distinct{Input: x.Input, Cols: cols}
+	x.Input = d
+	distinctBelow(o, d)
+	return n
+}
+
+// aggregateBelow is the rule AggregateBelow. It counts the rows of each group before an expansion, and adds the counts up
+// above it (Yan and Larson 1995):
+//
+//	Aggregation count(*) BY c    Aggregation sum(n) BY c
+//	  ExpandAll (b)-->(c)          ExpandAll (b)-->(c)
+//	    ExpandAll (a)-->(b)          Aggregation count(*) AS n BY b
+//	                                   ExpandAll (a)-->(b)
+func aggregateBelow(o *optimizer, n Node) Node {
+	a, ok := n.(*Aggregate)
+	if !ok {
+		return nil
+	}
+	counts := false
+	for i := range a.Aggs {
+		switch g := &a.Aggs[i]; {
+		case g.Distinct || g.Func == "min" || g.Func == "max":
+		case g.Func == "count" && (len(g.Args) == 0 || len(g.Args) == 1 && expanded(a.Input, g.Args[0])):
+			counts = true
+		default:
+			return nil
+		}
+	}
+	if !counts {
+		return nil
+	}
+	need := a.keys()
+	for _, g := range a.Aggs {
+		if g.Distinct || g.Func != "count" {
+			need.readsAll(g.Args)
+		}
+	}
+	var between []*Project
+	x, cols := o.narrow(a.Input, need, &between)
+	if x == nil {
+		return nil
+	}
+	rows := o.q.NewCol("", graph.Null)
+	below := &Aggregate{Input: x.Input, Aggs: []Agg{{Col: rows, Func: "count"}}}
+	for _, c := range cols {
+		below.Keys = append(below.Keys, Item{Col: c, Expr: &ColRef{Col: c}})
+	}
+	x.Input = below
+	for _, p := range between {
+		if !p.Keep {
+			p.Items = append(p.Items, Item{Col: rows, Expr: &ColRef{Col: rows}})
+		}
+	}
+	for i := range a.Aggs {
+		if g := &a.Aggs[i]; g.Func == "count" && !g.Distinct {
+			g.Func, g.Args = "sum", []Expr{&ColRef{Col: rows}}
+		}
+	}
+	return n
+}
+
+func (s ColSet) readsAll(es []Expr) {
+	for _, e := range es {
+		s.reads(e)
+	}
+}
+
+func (n *Aggregate) keys() ColSet {
+	s := ColSet{}
+	for _, k := range n.Keys {
+		s.reads(k.Expr)
+	}
+	return s
+}
+
+// reads gives the columns that keys and aggregates read.
+func (n *Aggregate) reads() ColSet {
+	s := n.keys()
+	for _, g := range n.Aggs {
+		s.readsAll(g.Args)
+	}
+	return s
+}
+
+// expanded reports whether an expression is a vertex or an edge that one of the expansions directly below n finds, which is
+// never null.
+func expanded(n Node, e Expr) bool {
+	ref, ok := e.(*ColRef)
+	for ok {
+		switch x := n.(type) {
+		case *Filter:
+			n = x.Input
+		case *Project:
+			if !passes(x, ref.Col) {
+				return false
+			}
+			n = x.Input
+		case *Expand:
+			if ref.Col == x.To || ref.Col == x.From || ref.Col == x.Edge {
+				return true
+			}
+			n = x.Input
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// narrow looks down from below a node that reads need for the first expansion whose input has several rows for each
+// combination of the columns that are read above it, cols, all of which are vertices. Between them stand filters, expansions
+// and projections alone, and the projections are added to between.
+func (o *optimizer) narrow(n Node, need ColSet, between *[]*Project) (x *Expand, cols []Col) {
+	for {
+		switch at := n.(type) {
+		case *Filter:
+			if slices.ContainsFunc(at.Preds, volatile) {
+				return nil, nil
+			}
+			need.readsAll(at.Preds)
+			n = at.Input
+		case *Project:
+			below := ColSet{}
+			for _, it := range at.Items {
+				if volatile(it.Expr) {
+					return nil, nil
+				}
+				if need.Has(it.Col) {
+					below.reads(it.Expr)
+					delete(need, it.Col)
+				}
+			}
+			for c := range need {
+				below.Add(c) // of Keep
+			}
+			if between != nil {
+				*between = append(*between, at)
+			}
+			need, n = below, at.Input
+		case *Expand:
+			need.readsAll(at.Where)
+			if !at.Into {
+				delete(need, at.To)
+			} else {
+				need.Add(at.To)
+			}
+			delete(need, at.Edge)
+			need.Add(at.From)
+			need.Add(at.Unlike...)
+			if o.repeats(at.Input, need) {
+				return at, need.sorted()
+			}
+			n = at.Input
+		default:
+			return nil, nil
+		}
+	}
+}
+
+// repeats reports whether the rows of n are expected to have each combination of cols several times.
+func (o *optimizer) repeats(n Node, cols ColSet) bool {
+	switch n.(type) {
+	case *Expand, *VarExpand, *Intersect, *Filter:
+	default:
+		return false
+	}
+	e := &estimator{o: o, labels: map[Col]*LabelExpr{}, rows: map[Node]float64{}, outer: 1}
+	rows, most := e.of(n), float64(fewer)
+	for c := range cols {
+		if o.q.Cols[c].Kind != graph.VertexKind {
+			return false
+		}
+		most *= max(1, o.vertices(e.labels[c]))
+	}
+	return rows > most
+}
+
+// volatile reports whether an expression may have another value each time, or runs a subplan.
+func volatile(e Expr) bool { return hasSubquery(e) || random(e) }
