@@ -12,7 +12,17 @@ type planKey struct {
 	g     shard.Graph
 	text  string
 	procs uint64
+	kind  keyKind
 }
+
+// keyKind says what the text of a planKey is.
+type keyKind uint8
+
+const (
+	wholeText  keyKind = iota // a statement as it was sent
+	shapeText                 // a statement without its literals, for which the cache knows which of them are lifted
+	liftedText                // a statement without its lifted literals
+)
 
 // planCache keeps the prepared statements that were used last.
 type planCache struct {
@@ -70,8 +80,15 @@ func (c *planCache) forget(g shard.Graph) {
 	}
 }
 
+// len is the number of plans.
 func (c *planCache) len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.order.Len()
+	n := 0
+	for key := range c.byKey {
+		if key.kind != shapeText {
+			n++
+		}
+	}
+	return n
 }

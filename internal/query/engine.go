@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -165,6 +166,7 @@ func (e *Engine) query(ctx context.Context, q *Running, start time.Time, req Req
 	if err := q.allow(ctx, p); err != nil {
 		return nil, err
 	}
+	req.Params = p.bind(req.Params)
 	res = &Result{e: e, ctx: ctx, q: q, start: start, p: p, maxRows: req.MaxRows, limits: req.limits}
 	switch {
 	case p.command != nil:
@@ -176,7 +178,7 @@ func (e *Engine) query(ctx context.Context, q *Running, start time.Time, req Req
 		err = e.run(ctx, g, p, req.Params, res)
 	}
 	if err != nil {
-		return nil, err
+		return nil, p.placed(err)
 	}
 	return res, nil
 }
@@ -281,6 +283,8 @@ type prepared struct {
 	own     bool   // it commits by itself: CALL {…} IN TRANSACTIONS
 	version uint64 // of the catalog
 	size    uint64 // vertices and edges of the graph when it was planned
+	from    source // what it was planned for
+	asked   source // what asks for it, where literals are lifted
 }
 
 // graph is the graph that the statement names by USE, or "".
@@ -332,18 +336,11 @@ func (p *prepared) checkParams(params map[string]graph.Value) error {
 	}
 }
 
-// prepare gives the prepared form of a statement, from the cache if the graph is still what it was planned for.
-func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prepared, error) {
-	return e.prepareBy(ctx, g, text, func() (*plan.Query, cypher.Command, error) {
-		return cypher.Compile(text, cypher.Options{Procedures: e.procs.signature})
-	})
-}
-
 // prepareBy gives the prepared form of what compile compiles, from the cache if the graph is still what it was planned for.
 func (e *Engine) prepareBy(
-	ctx context.Context, g shard.Graph, text string, compile func() (*plan.Query, cypher.Command, error),
+	ctx context.Context, key planKey, from source, compile func() (*plan.Query, cypher.Command, error),
 ) (*prepared, error) {
-	key := planKey{g: g, text: text, procs: e.procs.version.Load()}
+	g := key.g
 	if p := e.plans.get(key); p != nil && p.version == g.Version() {
 		if p.command != nil {
 			return p, nil
@@ -358,7 +355,7 @@ func (e *Engine) prepareBy(
 		}
 	}
 	e.metrics.PlanMisses.Add(1)
-	p := &prepared{version: g.Version()}
+	p := &prepared{version: g.Version(), from: from}
 	q, command, err := compile()
 	if err != nil {
 		return nil, err
@@ -368,7 +365,9 @@ func (e *Engine) prepareBy(
 		e.plans.put(key, p)
 		return p, nil
 	}
-	p.params = plan.Params(q)
+	if p.params = plan.Params(q); from.literals != nil {
+		p.params = slices.DeleteFunc(p.params, cypher.IsLiteralName)
+	}
 	p.prefix = q.Prefix
 	p.own = q.OwnTransactions()
 	p.merges = q.Merges() && p.prefix != "EXPLAIN"

@@ -55,7 +55,7 @@ func (r *Result) Next() (*graph.Batch, error) {
 	b, err := r.next()
 	r.q.trace.pull(began)
 	if err != nil {
-		r.err = err
+		r.err = r.p.placed(err)
 		if r.ctx.Err() != nil {
 			r.err = ended(r.ctx, err)
 		}

@@ -145,6 +145,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	if err := q.allow(ctx, p); err != nil {
 		return nil, err
 	}
+	req.Params = p.bind(req.Params)
 	if p.command != nil {
 		return nil, forbidden("a command that changes the schema, the graphs or other transactions")
 	}
@@ -163,7 +164,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	q.trace.enter("execute")
 	rows, err := p.exec.Run(ctx, t.g, t.tx, t.e.env(q, req.Params, p.prefix == "PROFILE"))
 	if err != nil {
-		return nil, err
+		return nil, p.placed(err)
 	}
 	res.rows = rows
 	q.trace.stream()
@@ -176,7 +177,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 		q.trace.pull(began)
 		if err != nil {
 			rows.Close()
-			return nil, err
+			return nil, p.placed(err)
 		}
 		res.leave(nil)
 	}
@@ -203,6 +204,7 @@ func (t *Transaction) prepare(ctx context.Context, text string) (*prepared, erro
 		return nil, err
 	}
 	own := *p
+	own.asked = source{} // the text is planned as it stands
 	plan.Optimize(q, plan.Env{Counts: t.tx.Counts(), Indexes: both})
 	own.exec, err = exec.Compile(q, exec.Options{})
 	return &own, err

@@ -25,6 +25,9 @@ func Compile(text string, opts Options) (*plan.Query, Command, error) {
 	}
 	switch stmt.Body.(type) {
 	case *ast.Query, *ast.Show:
+		if _, ok := stmt.Body.(*ast.Query); ok {
+			lift(stmt, opts.Literals)
+		}
 		q, err := Bind(stmt, opts)
 		return q, nil, err
 	}

@@ -1,6 +1,10 @@
 package cypher
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/query/cypher/parse"
+)
 
 // Options is what the front end knows of the engine.
 type Options struct {
@@ -10,6 +14,9 @@ type Options struct {
 	Procedures func(name string) (Signature, bool)
 	// Eager has every clause wait for all rows of those before it: slower, with the same answers. It is for tests.
 	Eager bool
+	// Literals, if set, are those of the text. Compile puts the parameter LiteralName(i) in the place of each whose value
+	// makes no difference to the plan, and sets its Lifted.
+	Literals []parse.Literal
 }
 
 // Signature is the form of a procedure.

@@ -3,11 +3,13 @@ package tck
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/query/cypher"
+	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -18,6 +20,7 @@ type setting struct {
 	shards, batch int
 	disable       []string // optimizer rules
 	eager         bool     // cypher.Options.Eager
+	lift          bool     // literals are parameters where they may be
 }
 
 // engine runs statements on one graph, without a cache or a server.
@@ -47,9 +50,22 @@ func (e *engine) run(text string, params map[string]graph.Value) (a *answer, err
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	q, _, err := cypher.Compile(text, cypher.Options{Procedures: e.signature, Eager: e.eager})
+	opts := cypher.Options{Procedures: e.signature, Eager: e.eager}
+	if e.lift {
+		opts.Literals = parse.Literals(text, cypher.IsLiteralName)
+	}
+	q, _, err := cypher.Compile(text, opts)
 	if err != nil {
 		return nil, err
+	}
+	params = maps.Clone(params)
+	for i, l := range opts.Literals {
+		if l.Lifted && params == nil {
+			params = map[string]graph.Value{}
+		}
+		if l.Lifted {
+			params[cypher.LiteralName(i)] = l.Value
+		}
 	}
 	for _, name := range plan.Params(q) {
 		if _, ok := params[name]; !ok {

@@ -1,0 +1,141 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher"
+	"github.com/hopgate/hopgate/internal/query/cypher/parse"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// source is the text of a statement with its literals. Statements that differ only in lifted literals share a plan.
+type source struct {
+	text     string
+	literals []parse.Literal
+}
+
+func (e *Engine) key(g shard.Graph, kind keyKind, text string) planKey {
+	return planKey{g: g, text: text, procs: e.procs.version.Load(), kind: kind}
+}
+
+// prepare gives the prepared form of a statement, from the cache if the graph is still what it was planned for.
+func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prepared, error) {
+	src := source{text: text}
+	compile := func() (*plan.Query, cypher.Command, error) {
+		return cypher.Compile(text, cypher.Options{Procedures: e.procs.signature, Literals: src.literals})
+	}
+	whole := e.key(g, wholeText, text)
+	if e.plans.get(whole) != nil {
+		return e.prepareBy(ctx, whole, src, compile)
+	}
+	if src.literals = parse.Literals(text, cypher.IsLiteralName); len(src.literals) == 0 {
+		return e.prepareBy(ctx, whole, src, compile)
+	}
+	shape := e.key(g, shapeText, src.without(func(*parse.Literal) bool { return true }))
+	if known := e.plans.get(shape); known != nil {
+		for i := range src.literals {
+			src.literals[i].Lifted = known.from.literals[i].Lifted
+		}
+	} else {
+		q, command, err := compile()
+		if err != nil {
+			e.metrics.PlanMisses.Add(1)
+			return nil, err
+		}
+		e.plans.put(shape, &prepared{from: src})
+		compile = func() (*plan.Query, cypher.Command, error) { return q, command, nil }
+	}
+	lifted := func(l *parse.Literal) bool { return l.Lifted }
+	if !src.any(lifted) {
+		return e.prepareBy(ctx, whole, source{text: text}, compile)
+	}
+	p, err := e.prepareBy(ctx, e.key(g, liftedText, src.without(lifted)), src, compile)
+	if err != nil {
+		return nil, err
+	}
+	own := *p
+	own.asked = src
+	return &own, nil
+}
+
+func (s *source) any(of func(*parse.Literal) bool) bool {
+	for i := range s.literals {
+		if of(&s.literals[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// without gives the text with the kind of value in the place of some of the literals. No statement has a zero byte where a
+// literal may begin.
+func (s *source) without(these func(*parse.Literal) bool) string {
+	var b strings.Builder
+	b.Grow(len(s.text))
+	at := 0
+	for i := range s.literals {
+		l := &s.literals[i]
+		if !these(l) {
+			continue
+		}
+		b.WriteString(s.text[at:l.Start])
+		b.WriteByte(0)
+		b.WriteByte(byte('a' + l.Value.Kind()))
+		at = l.End
+	}
+	b.WriteString(s.text[at:])
+	return b.String()
+}
+
+// bind adds the literals that the plan takes as parameters to those of a request.
+func (p *prepared) bind(params map[string]graph.Value) map[string]graph.Value {
+	if p.asked.literals == nil {
+		return params
+	}
+	all := make(map[string]graph.Value, len(params)+len(p.asked.literals))
+	maps.Copy(all, params)
+	for i := range p.asked.literals {
+		if l := &p.asked.literals[i]; l.Lifted {
+			all[cypher.LiteralName(i)] = l.Value
+		}
+	}
+	return all
+}
+
+// placed gives an error with its place in the text that asked, instead of that in the text that was planned.
+func (p *prepared) placed(err error) error {
+	var e *graph.Error
+	if p.asked.literals == nil || !errors.As(err, &e) || e.Pos.Line == 0 {
+		return err
+	}
+	shift := 0
+	for i := range p.from.literals {
+		a, b := &p.from.literals[i], &p.asked.literals[i]
+		if a.Offset >= e.Pos.Offset {
+			break
+		}
+		shift = b.Offset + b.Runes - a.Offset - a.Runes
+	}
+	moved := *e
+	moved.Pos = placeOf(p.asked.text, e.Pos.Offset+shift)
+	return &moved
+}
+
+// placeOf gives the place of a text's character by its number.
+func placeOf(text string, offset int) graph.Pos {
+	pos := graph.Pos{Line: 1, Column: 1}
+	for ; pos.Offset < offset && text != ""; pos.Offset++ {
+		r, size := utf8.DecodeRuneInString(text)
+		text = text[size:]
+		if pos.Column++; r == '\n' {
+			pos.Line, pos.Column = pos.Line+1, 1
+		}
+	}
+	return pos
+}
