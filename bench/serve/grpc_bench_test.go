@@ -1,0 +1,135 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/bench/network"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/loader"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server"
+)
+
+// dial serves a network on the loopback interface and gives a client.
+func dial(b *testing.B, n *network.Network) pb.GraphServiceClient {
+	b.Helper()
+	s := server.New(n.Engine, loader.New(n.Store), nil, prometheus.NewRegistry(), server.Options{Logger: slog.New(slog.DiscardHandler)})
+	addrs, err := s.Listen(context.Background(), server.Addresses{HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Admin: "127.0.0.1:0"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	conn, err := grpc.NewClient(addrs.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = conn.Close()
+		s.Drain(context.Background())
+	})
+	return pb.NewGraphServiceClient(conn)
+}
+
+// call runs a statement through gRPC and gives the number of its rows.
+func call(b *testing.B, c pb.GraphServiceClient, statement string, params map[string]int64) (rows int) {
+	b.Helper()
+	req := &pb.QueryRequest{Statement: statement, Parameters: map[string]*pb.Value{}}
+	for name, n := range params {
+		req.Parameters[name] = &pb.Value{Kind: &pb.Value_Integer{Integer: n}}
+	}
+	stream, err := c.Query(b.Context(), req)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for {
+		part, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return rows
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		rows += int(part.GetRows().GetRows())
+	}
+}
+
+// inside runs a statement in the engine and gives the number of its rows.
+func inside(b *testing.B, e *query.Engine, statement string, params map[string]int64) (rows int) {
+	b.Helper()
+	values := map[string]graph.Value{}
+	for name, n := range params {
+		values[name] = graph.IntValue(n)
+	}
+	res, err := e.Query(b.Context(), query.Request{Statement: statement, Params: values})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer res.Close()
+	for {
+		batch, err := res.Next()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if batch == nil {
+			return rows
+		}
+		rows += batch.N
+	}
+}
+
+// BenchmarkGRPC measures requests through a real connection on the loopback interface, warm, each right after the same
+// in the engine alone.
+func BenchmarkGRPC(b *testing.B) {
+	n := network.Open(b, network.Persons(b))
+	c := dial(b, n)
+	for _, q := range []struct{ name, statement string }{
+		{"key", "MATCH (p:Person {id: $id}) RETURN p.firstName"},
+		{"hop1", "MATCH (p:Person {id: $id})-[:KNOWS]->(q) RETURN count(DISTINCT q)"},
+		{"hop2", "MATCH (p:Person {id: $id})-[:KNOWS*1..2]->(q) RETURN count(DISTINCT q)"},
+		{"hop3", "MATCH (p:Person {id: $id})-[:KNOWS*1..3]->(q) RETURN count(DISTINCT q)"},
+		{"shortest", "MATCH (a:Person {id: $id}), (b:Person {id: $to}), p = shortestPath((a)-[:KNOWS*]-(b)) RETURN length(p)"},
+		{"hop3-properties", "MATCH (p:Person {id: $id})-[:KNOWS*1..3]->(q) WITH DISTINCT q RETURN q.id, q.firstName, q.birthday"},
+	} {
+		b.Run(q.name, func(b *testing.B) {
+			params := func(i int) map[string]int64 {
+				p := map[string]int64{"id": int64(1 + i*7919%n.Persons)}
+				if q.name == "shortest" {
+					p["to"] = int64(1 + (i*104729+n.Persons/2)%n.Persons)
+				}
+				return p
+			}
+			for i := range 50 {
+				call(b, c, q.statement, params(i))
+			}
+			var times, engine []time.Duration
+			var spent, spentInside time.Duration
+			rows := 0
+			b.ResetTimer()
+			for i := range b.N {
+				start := time.Now()
+				inside(b, n.Engine, q.statement, params(i))
+				mid := time.Now()
+				rows += call(b, c, q.statement, params(i))
+				times, engine = append(times, time.Since(mid)), append(engine, mid.Sub(start))
+				spent, spentInside = spent+times[i], spentInside+engine[i]
+			}
+			percentiles(b, times)
+			slices.Sort(engine)
+			b.ReportMetric(float64(engine[len(engine)/2].Nanoseconds())/1e3, "engine-p50-µs")
+			if rows > b.N {
+				b.ReportMetric(float64(spent.Nanoseconds())/float64(rows), "ns/row")
+				b.ReportMetric(float64(spentInside.Nanoseconds())/float64(rows), "engine-ns/row")
+			}
+		})
+	}
+}
