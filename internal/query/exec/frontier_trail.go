@@ -302,24 +302,14 @@ func (w *trailWalk) searchFrom(ctx context.Context, path []graph.VertexID, depth
 func (w *trailWalk) countNext(ctx context.Context) (int, error) {
 	from := w.levels[w.depth]
 	h := w.hops[w.hop(w.depth)]
-	types, ok := h.types.resolve()
-	if !ok {
-		return 0, nil
-	}
-	if !w.r.many(len(from.vertex)) || h.byEdge() {
+	if !w.r.many(len(from.vertex)) {
 		if err := w.extend(ctx); err != nil {
 			return 0, err
 		}
 		return len(w.levels[w.depth].vertex), w.account()
 	}
-	if err := w.r.visitDegrees(ctx, from.f.ids, types, h.dir); err != nil {
-		return 0, err
-	}
 	w.far.Clear()
-	if err := w.r.tx.Step(ctx, &from.has, types, h.dir, &w.far); err != nil {
-		return 0, err
-	}
-	if err := h.keepEnds(ctx, &w.far); err != nil {
+	if err := h.step(ctx, &from.has, &w.far); err != nil {
 		return 0, err
 	}
 	w.now.Clear()
