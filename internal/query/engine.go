@@ -289,8 +289,8 @@ type prepared struct {
 
 // graph is the graph that the statement names by USE, or "".
 func (p *prepared) graph() string {
-	if p.exec == nil {
-		return ""
+	if p.command != nil {
+		return cypher.Used(p.command)
 	}
 	return p.exec.Query.Graph
 }

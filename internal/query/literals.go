@@ -28,7 +28,7 @@ func (e *Engine) key(g shard.Graph, kind keyKind, text string) planKey {
 func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prepared, error) {
 	src := source{text: text}
 	compile := func() (*plan.Query, cypher.Command, error) {
-		return cypher.Compile(text, cypher.Options{Procedures: e.procs.signature, Literals: src.literals})
+		return cypher.Compile(text, cypher.Options{Procedures: e.procs.signature, ProcedureNames: e.procs.names, Literals: src.literals})
 	}
 	whole := e.key(g, wholeText, text)
 	if e.plans.get(whole) != nil {

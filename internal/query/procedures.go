@@ -67,6 +67,17 @@ func (ps *procedures) find(name string) *procedure {
 	return ps.test[name]
 }
 
+// names gives the names of the procedures that are always there and that can be called.
+func (ps *procedures) names() []string {
+	out := make([]string, 0, len(ps.builtin))
+	for _, p := range ps.builtin {
+		if !strings.HasPrefix(p.sig.Name, "show.") {
+			out = append(out, p.sig.Name)
+		}
+	}
+	return out
+}
+
 // TestProcedure is a procedure made of a table: a call yields the output columns of the rows whose input columns equal
 // its arguments.
 type TestProcedure struct {

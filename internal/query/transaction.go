@@ -199,7 +199,7 @@ func (t *Transaction) prepare(ctx context.Context, text string) (*prepared, erro
 	both := slices.DeleteFunc(slices.Clone(now), func(ix graph.Index) bool {
 		return !slices.ContainsFunc(t.indexes, func(old graph.Index) bool { return same(ix, old) })
 	})
-	q, _, err := cypher.Compile(text, cypher.Options{Procedures: t.e.procs.signature})
+	q, _, err := cypher.Compile(text, cypher.Options{Procedures: t.e.procs.signature, ProcedureNames: t.e.procs.names})
 	if err != nil {
 		return nil, err
 	}

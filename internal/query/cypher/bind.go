@@ -105,22 +105,54 @@ type result struct {
 	returns bool
 	cols    []plan.Col
 	names   []string
-	one     bool // at most one row
+	one     bool    // at most one row
+	done    effects // see flow
 }
 
-// query binds the parts of a query, each of which begins with the scope init; nil is that of a whole statement.
+// query binds a query, whose parts begin with the scope init; nil is that of a whole statement.
 func (b *binder) query(q *ast.Query, init func(*ast.SingleQuery) scope) result {
-	var parts []result
-	b.alone = len(b.frames) > 0 || len(q.Parts) == 1
-	for _, p := range q.Parts {
-		b.scope = nil
-		if init != nil {
-			b.scope = init(p)
-		}
-		parts = append(parts, b.single(p))
+	if len(b.frames) == 0 {
+		b.alone = len(q.Parts) == 1 && q.Next == nil
 	}
-	if len(parts) == 1 {
-		return parts[0]
+	if init == nil {
+		init = func(*ast.SingleQuery) scope { return nil }
+	}
+	return b.segments(q, init, nil)
+}
+
+// segments binds a query and those behind its NEXTs. in is the rows that it begins with, or nil: the one that is there.
+func (b *binder) segments(q *ast.Query, init func(*ast.SingleQuery) scope, in *flow) result {
+	r := b.parts(q, init, in)
+	for q = q.Next; q != nil; q = q.Next {
+		f := &flow{node: r.node, one: r.one, done: r.done}
+		b.scope = nil
+		for i, name := range r.names {
+			b.declare(name, r.cols[i])
+		}
+		if !r.returns {
+			f.node, f.one = &plan.Aggregate{Input: r.node}, true
+		}
+		b.keepOuter(f, q)
+		rows := b.scope
+		r = b.parts(q, func(*ast.SingleQuery) scope { return rows }, f)
+	}
+	return r
+}
+
+// parts binds the parts of a UNION.
+func (b *binder) parts(q *ast.Query, init func(*ast.SingleQuery) scope, in *flow) result {
+	if len(q.Parts) == 1 {
+		b.scope = init(q.Parts[0])
+		return b.single(q.Parts[0], in)
+	}
+	if in != nil {
+		b.scope = init(q.Parts[0])
+		return b.shared(in, q)
+	}
+	parts := make([]result, 0, len(q.Parts))
+	for _, p := range q.Parts {
+		b.scope = init(p)
+		parts = append(parts, b.single(p, nil))
 	}
 	return b.union(q, parts)
 }
@@ -151,6 +183,7 @@ func (b *binder) union(q *ast.Query, parts []result) result {
 			cols = append(cols, c)
 		}
 		u.Inputs, u.Cols = append(u.Inputs, p.node), append(u.Cols, cols)
+		out.done.add(&p.done)
 	}
 	out.node, out.cols = u, u.Out
 	return out
@@ -165,9 +198,19 @@ func (r *result) col(name string) plan.Col {
 	return 0
 }
 
-// single binds a chain of clauses.
-func (b *binder) single(q *ast.SingleQuery) result {
-	f := &flow{node: b.start(), one: true}
+// single binds a chain of clauses, which begins with the rows in, or if that is nil with the one that is there.
+func (b *binder) single(q *ast.SingleQuery, in *flow) result {
+	switch c := q.Clauses[0].(type) {
+	case *ast.Braces:
+		outer := b.scope
+		return b.segments(c.Query, func(*ast.SingleQuery) scope { return outer }, in)
+	case *ast.Conditional:
+		return b.conditional(c, in)
+	}
+	f := in
+	if f == nil {
+		f = &flow{node: b.start(), one: true}
+	}
 	var out result
 	for i, c := range q.Clauses {
 		rest := q.Clauses[i+1:]
@@ -188,7 +231,7 @@ func (b *binder) single(q *ast.SingleQuery) result {
 			b.clause(f, c, rest)
 		}
 	}
-	out.node, out.one = f.node, f.one
+	out.node, out.one, out.done = f.node, f.one, f.done
 	return out
 }
 
@@ -247,10 +290,29 @@ func (b *binder) loadCSV(f *flow, c *ast.LoadCSV) {
 	}
 	b.admit(f)
 	n.Out = b.newCol(c.Variable.Name, graph.Null)
-	b.scalar[n.Out] = true
+	n.Line, n.File = b.newCol(lineNumber[1:], graph.Null), b.newCol(fileName[1:], graph.Null)
+	for _, c := range []plan.Col{n.Out, n.Line, n.File} {
+		b.scalar[c] = true
+	}
 	n.Input = f.node
 	f.node, f.one = n, false
 	b.declare(c.Variable.Name, n.Out)
+	b.declare(lineNumber, n.Line)
+	b.declare(fileName, n.File)
+}
+
+// The variables that LOAD CSV declares for the functions of these names, and that nobody can write.
+const (
+	lineNumber = "\x00linenumber"
+	fileName   = "\x00file"
+)
+
+// ofFile binds linenumber() and file(): null where no LOAD CSV is in sight.
+func (b *binder) ofFile(name string) plan.Expr {
+	if bd, ok := b.scope.find("\x00" + name); ok {
+		return b.ref(bd.col)
+	}
+	return &plan.Const{}
 }
 
 // declare brings a variable into scope.

@@ -20,6 +20,7 @@ type (
 		Index       graph.Index
 		Constraint  bool
 		IfNotExists bool
+		Graph       string // of USE, or ""
 	}
 
 	// DropIndex drops an index or a constraint by its name, or, if Name is empty, the index on Index's label and
@@ -29,6 +30,7 @@ type (
 		Index      graph.Index
 		Constraint bool
 		IfExists   bool
+		Graph      string // of USE, or ""
 	}
 
 	// AlterTTL gives a label or an edge type, of which one is named, a TTL, or ends it.
@@ -40,6 +42,7 @@ type (
 		// Options are constants and parameters by the names of the options, or, if Whole is set, one parameter.
 		Options map[string]plan.Expr
 		Whole   plan.Expr
+		Graph   string // of USE, or ""
 	}
 
 	// CreateGraph makes a graph.
@@ -65,6 +68,35 @@ func (*AlterTTL) command()    {}
 func (*CreateGraph) command() {}
 func (*DropGraph) command()   {}
 func (*Terminate) command()   {}
+
+// Used is the graph that USE names before a command, or "".
+func Used(c Command) string {
+	switch c := c.(type) {
+	case *CreateIndex:
+		return c.Graph
+	case *DropIndex:
+		return c.Graph
+	case *AlterTTL:
+		return c.Graph
+	}
+	return ""
+}
+
+// on gives a command the graph of USE.
+func (b *binder) on(stmt *ast.Statement, c Command) {
+	switch c := c.(type) {
+	case *CreateIndex:
+		c.Graph = stmt.Graph
+	case *DropIndex:
+		c.Graph = stmt.Graph
+	case *AlterTTL:
+		c.Graph = stmt.Graph
+	default:
+		if stmt.Graph != "" {
+			b.fail(graph.SyntaxError("UnexpectedSyntax", stmt.Pos, "USE cannot stand before a command that is not about one graph's schema"))
+		}
+	}
+}
 
 func (b *binder) commandOf(body ast.Body) Command {
 	switch c := body.(type) {

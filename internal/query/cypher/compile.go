@@ -20,7 +20,7 @@ func Compile(text string, opts Options) (*plan.Query, Command, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := check.Statement(stmt, check.Options{Procedures: procs}); err != nil {
+	if err := check.Statement(stmt, check.Options{Procedures: procs, ProcedureNames: opts.ProcedureNames}); err != nil {
 		return nil, nil, err
 	}
 	switch stmt.Body.(type) {
@@ -33,9 +33,7 @@ func Compile(text string, opts Options) (*plan.Query, Command, error) {
 	}
 	b := newBinder(opts)
 	c := b.commandOf(stmt.Body)
-	if stmt.Graph != "" {
-		b.unsupported(stmt, "USE before a command is")
-	}
+	b.on(stmt, c)
 	if b.err != nil {
 		return nil, nil, b.err
 	}

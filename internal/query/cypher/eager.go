@@ -78,9 +78,10 @@ type effects struct {
 // properties keys are not null.
 type vertexRead struct{ labels, keys []string }
 
-// vertexWrite is a vertex that is made with exactly these labels and at most these properties.
+// vertexWrite is a vertex that is made with these labels and at most these properties.
 type vertexWrite struct {
 	labels []string
+	more   bool // and others that are not known
 	keys   nameSet
 }
 
@@ -173,7 +174,7 @@ func (e *effects) touches(o *effects) bool {
 
 func (w vertexWrite) satisfies(r vertexRead) bool {
 	for _, l := range r.labels {
-		if !slices.Contains(w.labels, l) {
+		if !w.more && !slices.Contains(w.labels, l) {
 			return false
 		}
 	}

@@ -115,9 +115,7 @@ func (b *binder) expr(e ast.Expr) plan.Expr {
 	case *ast.IsType:
 		return &plan.IsType{X: b.expr(e.Operand), Type: typeName(e.Type), Not: e.Not}
 	case *ast.HasLabels:
-		l := labelExpr(e.Labels)
-		b.fx.readLabels(l)
-		return &plan.HasLabels{X: b.expr(e.Subject), Labels: l}
+		return b.hasLabels(e.Labels, func() plan.Expr { return b.expr(e.Subject) })
 	}
 	b.unsupported(e, "this expression is")
 	return &plan.Const{}
@@ -330,15 +328,69 @@ func (b *binder) call(e *ast.Call) plan.Expr {
 		b.fx.keys.all = true
 	case "labels":
 		b.fx.labels.all = true
+	case "linenumber", "file":
+		return b.ofFile(name)
 	}
 	return &plan.Call{Func: name, Args: b.exprs(e.Args), Pos: e.Pos}
 }
 
-// labelExpr turns a condition on labels into the plan's.
-func labelExpr(l ast.LabelExpr) *plan.LabelExpr {
+// hasLabels is the condition that what x makes references to has labels, or a type.
+func (b *binder) hasLabels(l ast.LabelExpr, x func() plan.Expr) plan.Expr {
+	if !ast.Dynamic(l) {
+		known := labelExpr(l)
+		b.fx.readLabels(known)
+		return &plan.HasLabels{X: x(), Labels: known}
+	}
+	each := func(code plan.OpCode, operands ...ast.LabelExpr) plan.Expr {
+		args := make([]plan.Expr, 0, len(operands))
+		for _, o := range operands {
+			args = append(args, b.hasLabels(o, x))
+		}
+		return op(code, l.Position(), args...)
+	}
 	switch l := l.(type) {
-	case *ast.LabelName:
-		return &plan.LabelExpr{Op: plan.LabelName, Name: l.Name}
+	case *ast.LabelNot:
+		return each(plan.Not, l.Operand)
+	case *ast.LabelAnd:
+		return each(plan.And, l.Operands...)
+	case *ast.LabelOr:
+		return each(plan.Or, l.Operands...)
+	case *ast.LabelOf:
+		b.fx.labels.all = true
+		return &plan.Call{Func: "cypher.haslabels", Pos: l.Pos, Args: []plan.Expr{
+			&plan.Call{Func: "cypher.labels", Args: []plan.Expr{x()}, Pos: l.Pos}, b.expr(l.Expr), &plan.Const{Value: graph.BoolValue(l.Any)},
+		}}
+	}
+	return &plan.Const{}
+}
+
+// labels splits a condition on the labels of a pattern's vertex into what is known of it before the statement runs and
+// conditions, which add is given.
+func (b *binder) labels(l ast.LabelExpr, x func() plan.Expr, add func(plan.Expr)) *plan.LabelExpr {
+	if !ast.Dynamic(l) {
+		return labelExpr(l)
+	}
+	operands := []ast.LabelExpr{l}
+	if and, ok := l.(*ast.LabelAnd); ok {
+		operands = and.Operands
+	}
+	var known *plan.LabelExpr
+	for _, o := range operands {
+		if ast.Dynamic(o) {
+			add(b.hasLabels(o, x))
+			continue
+		}
+		known = andLabels(known, labelExpr(o))
+	}
+	return known
+}
+
+// labelExpr turns a condition on labels that are known into the plan's.
+func labelExpr(l ast.LabelExpr) *plan.LabelExpr {
+	if name, ok := ast.Constant(l); ok {
+		return &plan.LabelExpr{Op: plan.LabelName, Name: name}
+	}
+	switch l := l.(type) {
 	case *ast.LabelAny:
 		return &plan.LabelExpr{Op: plan.LabelAny}
 	case *ast.LabelNot:

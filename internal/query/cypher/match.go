@@ -135,7 +135,7 @@ func (p *patternBinder) elements(elements []ast.PathElement, shortest string) []
 // node binds a node pattern and gives its column.
 func (p *patternBinder) node(n *ast.NodePattern) plan.Col {
 	c, bound := p.variable(n.Variable, graph.VertexKind)
-	labels := labelExpr(n.Labels)
+	labels := p.labels(n.Labels, func() plan.Expr { return p.ref(c) }, p.pred)
 	if i, ok := p.vertex[c]; ok {
 		v := &p.m.Pattern.Vertices[i]
 		v.Labels = andLabels(v.Labels, labels)

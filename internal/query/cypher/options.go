@@ -12,6 +12,8 @@ type Options struct {
 	// show.indexes, show.constraints, show.graphs, show.functions, show.procedures and show.transactions, each with the
 	// arguments filter :: STRING ("" or, in capitals, as in SHOW RANGE INDEXES) and names :: LIST<STRING>.
 	Procedures func(name string) (Signature, bool)
+	// ProcedureNames gives the names of all procedures, for suggestions; nil: there are none.
+	ProcedureNames func() []string
 	// Eager has every clause wait for all rows of those before it: slower, with the same answers. It is for tests.
 	Eager bool
 	// Literals, if set, are those of the text. Compile puts the parameter LiteralName(i) in the place of each whose value

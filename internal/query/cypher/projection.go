@@ -36,17 +36,23 @@ func (b *binder) returns(f *flow, r *ast.Return) result {
 // with binds WITH; rest is the clauses after it.
 func (b *binder) with(f *flow, w *ast.With, rest []ast.Clause) {
 	b.project(f, w.Projection, w.Where, false)
-	if len(b.frames) == 0 {
-		return
+	nodes := make([]ast.Node, len(rest))
+	for i, c := range rest {
+		nodes[i] = c
 	}
-	if fr := b.frames[len(b.frames)-1]; fr.lasting {
-		b.keepOuter(f, fr, rest)
-	}
+	b.keepOuter(f, nodes...)
 }
 
 // keepOuter makes the outer variables of a subplan visible after a WITH that does not pass them on. If a later clause
 // uses one, the rows so far are computed by a subplan of their own for the outer row.
-func (b *binder) keepOuter(f *flow, fr *frame, rest []ast.Clause) {
+func (b *binder) keepOuter(f *flow, rest ...ast.Node) {
+	if len(b.frames) == 0 {
+		return
+	}
+	fr := b.frames[len(b.frames)-1]
+	if !fr.lasting {
+		return
+	}
 	hidden := fr.outer.without(b.scope)
 	needed := false
 	for _, c := range rest {
@@ -76,6 +82,13 @@ func (b *binder) project(f *flow, p *ast.Projection, where ast.Expr, last bool) 
 	before := b.scope
 	aggs := &aggregation{b: b}
 	cols := b.columns(p, aggs)
+	if !last && !p.Distinct && !slices.ContainsFunc(cols, func(c *column) bool { return c.agg }) {
+		for _, v := range before {
+			if v.hidden() {
+				cols = append(cols, &column{name: v.name, expr: b.ref(v.col), col: v.col})
+			}
+		}
+	}
 	after := scope{}
 	for _, c := range cols {
 		after = after.with(binding{name: c.name, col: c.col})

@@ -49,9 +49,12 @@ func (s scope) without(o scope) scope {
 	})
 }
 
+// hidden says that a variable is no one's to write.
+func (b *binding) hidden() bool { return strings.HasPrefix(b.name, "\x00") }
+
 // sorted gives the variables by name, as * lists them.
 func (s scope) sorted() scope {
-	out := slices.Clone(s)
+	out := slices.DeleteFunc(slices.Clone(s), func(b binding) bool { return b.hidden() })
 	slices.SortFunc(out, func(a, b binding) int { return strings.Compare(a.name, b.name) })
 	return out
 }

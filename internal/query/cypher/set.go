@@ -58,12 +58,14 @@ func (b *binder) property(target ast.Expr) plan.SetItem {
 	return s
 }
 
-func (b *binder) relabel(op plan.SetOp, v *ast.Variable, labels []*ast.LabelName) plan.SetItem {
+func (b *binder) relabel(op plan.SetOp, v *ast.Variable, labels []ast.LabelExpr) plan.SetItem {
 	s := plan.SetItem{Op: op, X: b.variable(v)}
 	for _, l := range labels {
-		s.Labels = append(s.Labels, l.Name)
+		known, of, _ := ast.Named(l)
+		s.Labels, s.LabelsOf = append(s.Labels, known...), append(s.LabelsOf, b.exprs(of)...)
 	}
 	b.fx.relabels.add(s.Labels...)
+	b.fx.relabels.all = b.fx.relabels.all || len(s.LabelsOf) > 0
 	return s
 }
 

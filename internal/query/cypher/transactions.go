@@ -20,7 +20,7 @@ func (b *binder) ownTransactions(f *flow, c *ast.CallSubquery) {
 		b.fail(graph.SyntaxError("InvalidClauseComposition", c.InTransactions.Pos, "CALL {…} IN TRANSACTIONS cannot stand behind a clause that writes"))
 	}
 	if !b.alone {
-		b.fail(graph.SyntaxError("InvalidClauseComposition", c.InTransactions.Pos, "CALL {…} IN TRANSACTIONS cannot stand in a UNION"))
+		b.fail(graph.SyntaxError("InvalidClauseComposition", c.InTransactions.Pos, "CALL {…} IN TRANSACTIONS cannot stand in a UNION or beside NEXT"))
 	}
 }
 

@@ -81,18 +81,18 @@ func (c *creation) vertex(n *ast.NodePattern, given plan.Col) plan.Col {
 			return c.resolve(n.Variable)
 		}
 	}
-	labels, ok := ast.Conjunction(n.Labels)
+	labels, of, ok := ast.Named(n.Labels)
 	if !ok {
 		c.fail(graph.SyntaxError("UnexpectedSyntax", n.Pos, "a new node needs the names of its labels"))
 	}
-	v := plan.NewVertex{Out: given, Labels: labels, Props: c.props(n.Properties)}
+	v := plan.NewVertex{Out: given, Labels: labels, LabelsOf: c.names(of), Props: c.props(n.Properties)}
 	if v.Out == 0 {
 		v.Out = c.newCol(name(n.Variable), graph.VertexKind)
 	}
 	if n.Variable != nil {
 		c.declare(n.Variable.Name, v.Out)
 	}
-	c.fx.created = append(c.fx.created, vertexWrite{labels: labels, keys: keysOf(v.Props)})
+	c.fx.created = append(c.fx.created, vertexWrite{labels: labels, more: len(of) > 0, keys: keysOf(v.Props)})
 	c.last().Vertices = append(c.last().Vertices, v)
 	c.put(v.Out)
 	return v.Out
@@ -100,16 +100,23 @@ func (c *creation) vertex(n *ast.NodePattern, given plan.Col) plan.Col {
 
 // edge has the edge of a relationship pattern made and gives its column.
 func (c *creation) edge(r *ast.RelationshipPattern, left, right, given plan.Col) plan.Col {
-	types, ok := ast.Disjunction(r.Types)
+	types, of, ok := ast.Named(r.Types)
 	switch {
 	case r.Length != nil || r.Quantifier != nil:
 		c.fail(graph.SyntaxError("CreatingVarLength", r.Pos, "a variable length relationship cannot be created"))
 		return left
-	case !ok || len(types) != 1:
+	case !ok || len(types)+len(of) != 1:
 		c.fail(graph.SyntaxError("NoSingleRelationshipType", r.Pos, "a new relationship needs one type"))
 		return left
 	}
-	e := plan.NewEdge{Out: given, Src: left, Dst: right, Type: types[0], Props: c.props(r.Properties)}
+	e := plan.NewEdge{Out: given, Src: left, Dst: right, Props: c.props(r.Properties)}
+	if len(of) == 1 {
+		e.TypeOf = c.names(of)[0]
+		c.fx.newEdges.all = true
+	} else {
+		e.Type = types[0]
+		c.fx.newEdges.add(e.Type)
+	}
 	if r.Direction == ast.DirectionIn {
 		e.Src, e.Dst = right, left
 	}
@@ -121,7 +128,6 @@ func (c *creation) edge(r *ast.RelationshipPattern, left, right, given plan.Col)
 	if r.Variable != nil {
 		c.declare(r.Variable.Name, e.Out)
 	}
-	c.fx.newEdges.add(e.Type)
 	c.last().Edges = append(c.last().Edges, e)
 	c.put(e.Out)
 	return e.Out
@@ -138,14 +144,26 @@ func (c *creation) props(e ast.Expr) plan.Expr {
 		return nil
 	}
 	x := c.expr(e)
-	for col := range plan.Reads(x) {
+	c.after(x)
+	return x
+}
+
+// names binds the expressions that give labels or a type.
+func (c *creation) names(of []ast.Expr) []plan.Expr {
+	xs := c.exprs(of)
+	c.after(xs...)
+	return xs
+}
+
+// after has what is made with expressions made after what they read.
+func (c *creation) after(xs ...plan.Expr) {
+	for col := range plan.Reads(xs...) {
 		if c.made.Has(col) {
 			c.nodes = append(c.nodes, &plan.Create{})
 			c.made = plan.ColSet{}
-			break
+			return
 		}
 	}
-	return x
 }
 
 // keysOf gives the keys that a map may have.

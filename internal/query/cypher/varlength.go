@@ -89,9 +89,8 @@ func (p *patternBinder) quantified(s *ast.SubpathPattern, left, right plan.Col) 
 		one, all := v.end(end.fn)
 		names = append(names, binding{name: name(end.node.Variable), alias: one})
 		groups = append(groups, binding{name: name(end.node.Variable), alias: all, reads: []plan.Col{v.edge().Col}})
-		if l := labelExpr(end.node.Labels); l != nil {
-			p.fx.readLabels(l)
-			v.add(&plan.HasLabels{X: one(), Labels: l})
+		if end.node.Labels != nil {
+			v.add(p.hasLabels(end.node.Labels, one))
 		}
 		p.conditions(end.node.Properties, one, v.add)
 	}
@@ -147,5 +146,5 @@ func (p *patternBinder) types(e *plan.PatEdge, r *ast.RelationshipPattern, add f
 		e.Types = names
 		return
 	}
-	add(&plan.HasLabels{X: p.ref(each()), Labels: labelExpr(r.Types)})
+	add(p.hasLabels(r.Types, func() plan.Expr { return p.ref(each()) }))
 }

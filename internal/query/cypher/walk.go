@@ -161,9 +161,8 @@ func (w *walkBinder) single(v *ast.Variable, kind graph.ValueKind) plan.Col {
 // between binds a node between two parts.
 func (w *walkBinder) between(n *ast.NodePattern) plan.Col {
 	c := w.single(n.Variable, graph.VertexKind)
-	if l := labelExpr(n.Labels); l != nil {
-		w.fx.readLabels(l)
-		w.later = append(w.later, func() { w.place(&plan.HasLabels{X: w.ref(c), Labels: l}) })
+	if n.Labels != nil {
+		w.later = append(w.later, func() { w.place(w.hasLabels(n.Labels, func() plan.Expr { return w.ref(c) })) })
 	}
 	w.conditions(n.Properties, func() plan.Expr { return w.ref(c) }, w.place)
 	w.where(n.Where)
@@ -247,7 +246,7 @@ func (w *walkBinder) once(r *ast.RelationshipPattern) {
 	if plain {
 		hop.Types = types
 	} else {
-		w.later = append(w.later, func() { w.place(&plan.HasLabels{X: w.ref(c), Labels: labelExpr(r.Types)}) })
+		w.later = append(w.later, func() { w.place(w.hasLabels(r.Types, func() plan.Expr { return w.ref(c) })) })
 	}
 	part.Hops = []plan.WalkHop{hop}
 	w.w.Parts = append(w.w.Parts, part)
@@ -310,9 +309,8 @@ func (w *walkBinder) repeat(first *ast.NodePattern, hops []hopPattern, length *a
 	node := func(n *ast.NodePattern, i int) {
 		c := bind(n.Variable, graph.VertexKind, func() plan.Expr { return w.everyNode(left, edges, i, len(hops)) })
 		part.Nodes = append(part.Nodes, c)
-		if labels := labelExpr(n.Labels); labels != nil {
-			w.fx.readLabels(labels)
-			w.later = append(w.later, func() { cond(&plan.HasLabels{X: ref(c)(), Labels: labels}) })
+		if n.Labels != nil {
+			w.later = append(w.later, func() { cond(w.hasLabels(n.Labels, ref(c))) })
 		}
 		w.inside(&names, func() { w.conditions(n.Properties, ref(c), cond) })
 		w.condition(&names, n.Where, cond)
@@ -324,7 +322,7 @@ func (w *walkBinder) repeat(first *ast.NodePattern, hops []hopPattern, length *a
 		if types, plain := ast.Disjunction(h.r.Types); plain {
 			hop.Types = types
 		} else {
-			w.later = append(w.later, func() { cond(&plan.HasLabels{X: ref(c)(), Labels: labelExpr(h.r.Types)}) })
+			w.later = append(w.later, func() { cond(w.hasLabels(h.r.Types, ref(c))) })
 		}
 		part.Hops = append(part.Hops, hop)
 		w.inside(&names, func() { w.conditions(h.r.Properties, ref(c), cond) })

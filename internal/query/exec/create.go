@@ -33,10 +33,10 @@ func makes(n *plan.Create) []plan.Col {
 func (c *compiler) createNeeds(n *plan.Create, need plan.ColSet) (plan.ColSet, error) {
 	var exprs []plan.Expr
 	for _, v := range n.Vertices {
-		exprs = append(exprs, v.Props)
+		exprs = append(append(exprs, v.Props), v.LabelsOf...)
 	}
 	for _, e := range n.Edges {
-		exprs = append(exprs, e.Props)
+		exprs = append(exprs, e.Props, e.TypeOf)
 	}
 	below, err := c.below(need, exprs...)
 	if err != nil {
@@ -97,6 +97,8 @@ type maker struct {
 	es     *evaluators
 	vprops []evaluator // by vertex; nil: none
 	eprops []evaluator
+	vnames [][]evaluator // by vertex: of plan.NewVertex.LabelsOf
+	enames []evaluator   // by edge: of plan.NewEdge.TypeOf, or nil
 	// early says of a vertex, then of an edge, that its properties read what was made before it, which so must be made
 	// first.
 	early  []bool
@@ -108,26 +110,30 @@ type maker struct {
 func newMaker(r *run, k *creation) *maker {
 	m := &maker{creation: k, m: mutations{r: r}, es: r.evaluators(k.cols)}
 	made := plan.ColSet{}
-	add := func(props plan.Expr, out plan.Col) evaluator {
-		early := false
-		if props != nil {
-			for col := range plan.Reads(props) {
-				early = early || made.Has(col)
-			}
-		}
-		m.early = append(m.early, early)
-		made.Add(out)
-		if props == nil {
+	eval := func(x plan.Expr) evaluator {
+		if x == nil {
 			return nil
 		}
+		for col := range plan.Reads(x) {
+			m.early[len(m.early)-1] = m.early[len(m.early)-1] || made.Has(col)
+		}
 		m.es.group++
-		return m.es.add(props)
+		return m.es.add(x)
 	}
 	for _, v := range k.node.Vertices {
-		m.vprops = append(m.vprops, add(v.Props, v.Out))
+		m.early = append(m.early, false)
+		m.vprops = append(m.vprops, eval(v.Props))
+		var names []evaluator
+		for _, x := range v.LabelsOf {
+			names = append(names, eval(x))
+		}
+		m.vnames = append(m.vnames, names)
+		made.Add(v.Out)
 	}
 	for _, e := range k.node.Edges {
-		m.eprops = append(m.eprops, add(e.Props, e.Out))
+		m.early = append(m.early, false)
+		m.eprops, m.enames = append(m.eprops, eval(e.Props)), append(m.enames, eval(e.TypeOf))
+		made.Add(e.Out)
 	}
 	return m
 }
@@ -192,11 +198,67 @@ func (m *maker) resolve() error {
 		m.labels = append(m.labels, ls)
 	}
 	for _, e := range m.node.Edges {
-		t, err := m.m.r.tx.Type(e.Type)
+		var t graph.TypeID
+		if e.TypeOf == nil {
+			var err error
+			if t, err = m.m.r.tx.Type(e.Type); err != nil {
+				return err
+			}
+		}
+		m.types = append(m.types, t)
+	}
+	return nil
+}
+
+// relabel gives the rows of s of vertex k, which stand in the changes from at on, the labels that expressions give.
+func (m *maker) relabel(ctx context.Context, k, at int, s sel) error {
+	if len(m.vnames[k]) == 0 {
+		return nil
+	}
+	rows := make([][]string, len(s))
+	for _, x := range m.vnames[k] {
+		vs, err := x.eval(ctx, &m.all, s)
 		if err != nil {
 			return err
 		}
-		m.types = append(m.types, t)
+		for j, i := range s {
+			names, err := fn.Names(vs[i])
+			if err != nil {
+				return err
+			}
+			rows[j] = append(rows[j], names...)
+		}
+	}
+	for j, names := range rows {
+		ls, err := m.m.r.labelSet(append(names, m.node.Vertices[k].Labels...))
+		if err != nil {
+			return err
+		}
+		m.m.ms[at+j].Labels = ls
+	}
+	return nil
+}
+
+// retype gives the rows of s of edge k, which stand in the changes from at on, the type that an expression gives.
+func (m *maker) retype(ctx context.Context, k, at int, s sel) error {
+	if m.enames[k] == nil {
+		return nil
+	}
+	vs, err := m.enames[k].eval(ctx, &m.all, s)
+	if err != nil {
+		return err
+	}
+	for j, i := range s {
+		names, err := fn.Names(vs[i])
+		if err != nil {
+			return err
+		}
+		if len(names) != 1 {
+			return graph.TypeError("InvalidArgumentValue", "a new relationship needs one type, not %d", len(names))
+		}
+		if m.m.ms[at+j].Edge.Type, err = m.m.r.tx.Type(names[0]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -226,9 +288,14 @@ func (m *maker) properties(ctx context.Context, x evaluator, s sel, each func(i 
 }
 
 func (m *maker) addVertex(ctx context.Context, k int, s sel) error {
-	return m.properties(ctx, m.vprops[k], s, func(_ int32, props []graph.Property) {
+	at := len(m.m.ms)
+	err := m.properties(ctx, m.vprops[k], s, func(_ int32, props []graph.Property) {
 		m.m.ms = append(m.m.ms, shard.Mutation{Op: shard.CreateVertex, Labels: m.labels[k], Props: props})
 	})
+	if err != nil {
+		return err
+	}
+	return m.relabel(ctx, k, at, s)
 }
 
 // flushVertices makes vertices first … end-1, whose changes stand in this order, all rows of one vertex together.
@@ -243,11 +310,12 @@ func (m *maker) flushVertices(ctx context.Context, first, end int) error {
 	for k := first; k < end; k++ {
 		ids := make([]graph.VertexID, n)
 		for i := range ids {
-			ids[i] = m.m.ms[(k-first)*n+i].Vertex
+			made := &m.m.ms[(k-first)*n+i]
+			ids[i] = made.Vertex
+			m.m.r.counters.LabelsAdded += int64(len(m.m.r.g.Labels(made.Labels)))
 		}
 		m.all.Cols[m.base+k] = graph.Column{IDs: ids}
 		m.m.r.counters.NodesCreated += int64(n)
-		m.m.r.counters.LabelsAdded += int64(n * len(m.m.r.g.Labels(m.labels[k])))
 	}
 	m.m.reset()
 	return nil
@@ -258,6 +326,7 @@ func (m *maker) addEdge(ctx context.Context, k int, s sel) error {
 	src := &m.all.Cols[slices.Index(m.cols, e.Src)]
 	dst := &m.all.Cols[slices.Index(m.cols, e.Dst)]
 	var failed error
+	at := len(m.m.ms)
 	err := m.properties(ctx, m.eprops[k], s, func(i int32, props []graph.Property) {
 		from, err := m.end(src.Value(int(i)))
 		if err != nil {
@@ -274,7 +343,10 @@ func (m *maker) addEdge(ctx context.Context, k int, s sel) error {
 	if err != nil {
 		return err
 	}
-	return failed
+	if failed != nil {
+		return failed
+	}
+	return m.retype(ctx, k, at, s)
 }
 
 // end gives the vertex at the end of a new edge.

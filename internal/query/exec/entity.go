@@ -29,6 +29,9 @@ var storeFunctions = map[string]func(r *run) func(context.Context, []graph.Value
 	"labels": func(r *run) func(context.Context, []graph.Value, sel, []graph.Value) error {
 		return (&labelLists{sets: labelSets{r: r}}).eval
 	},
+	"cypher.labels": func(r *run) func(context.Context, []graph.Value, sel, []graph.Value) error {
+		return (&labelLists{sets: labelSets{r: r}, types: true}).eval
+	},
 	"type": func(r *run) func(context.Context, []graph.Value, sel, []graph.Value) error { return r.typeNames },
 	"properties": func(r *run) func(context.Context, []graph.Value, sel, []graph.Value) error {
 		return (&entityMaps{r: r}).eval
@@ -42,10 +45,11 @@ func wrongArgument(function, want string, v graph.Value) error {
 	return graph.TypeError("InvalidArgumentValue", "%s() needs %s, not %s", function, want, fn.Describe(v))
 }
 
-// labelLists is labels(). It makes one list for each label set.
+// labelLists is labels(). It makes one list for each label set. With types, an edge has a list too, of its type.
 type labelLists struct {
 	sets  labelSets
 	lists []graph.Value // by label set
+	types bool
 }
 
 func (l *labelLists) eval(ctx context.Context, vs []graph.Value, s sel, out []graph.Value) error {
@@ -59,10 +63,12 @@ func (l *labelLists) eval(ctx context.Context, vs []graph.Value, s sel, out []gr
 		return nil
 	}
 	for _, i := range s {
-		switch vs[i].Kind() {
-		case graph.VertexKind:
-		case graph.Null:
+		switch k := vs[i].Kind(); {
+		case k == graph.VertexKind:
+		case k == graph.Null:
 			out[i] = graph.Value{}
+		case k == graph.EdgeKind && l.types:
+			out[i] = graph.ListValue([]graph.Value{graph.StringValue(l.sets.r.g.TypeName(vs[i].Edge().Type))})
 		default:
 			return wrongArgument("labels", "a Node", vs[i])
 		}

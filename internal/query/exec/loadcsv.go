@@ -24,17 +24,19 @@ type loadCSV struct {
 	node *plan.LoadCSV
 	es   *evaluators
 	url  evaluator
+	name string
 	from []int
-	at   int // of the record among the columns, or -1
-	b    *batch
-	vs   []graph.Value
-	row  int // the row of b that file is for
-	root *os.Root
-	file io.Closer
-	csv  *csv.Reader
-	head []string
-	rows sel
-	out  batch
+	// at, line and path are the places of the record, its line and the file's name among the columns, or -1.
+	at, line, path int
+	b              *batch
+	vs             []graph.Value
+	row            int // the row of b that file is for
+	root           *os.Root
+	file           io.Closer
+	csv            *csv.Reader
+	head           []string
+	rows           sel
+	out            batch
 }
 
 func (c *compiler) loadCSV(n *plan.LoadCSV, need plan.ColSet) (*stage, error) {
@@ -46,9 +48,10 @@ func (c *compiler) loadCSV(n *plan.LoadCSV, need plan.ColSet) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need, n.Out)}
+	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need, n.Out, n.Line, n.File)}
 	s.build = func(r *run, kids []operator) operator {
-		l := &loadCSV{input: input{kids[0]}, r: r, node: n, es: r.evaluators(in.cols), from: in.positions(s.cols), at: s.pos(n.Out)}
+		l := &loadCSV{input: input{kids[0]}, r: r, node: n, es: r.evaluators(in.cols), from: in.positions(s.cols),
+			at: s.pos(n.Out), line: s.pos(n.Line), path: s.pos(n.File)}
 		l.url = l.es.add(n.URL)
 		return l
 	}
@@ -114,11 +117,22 @@ func (l *loadCSV) fill() error {
 		}
 		l.rows = append(l.rows, int32(l.row))
 		if l.at >= 0 {
-			c := &l.out.Cols[l.at]
-			c.Vals = append(c.Vals, l.record(fields))
+			l.put(l.at, l.record(fields))
+		}
+		if l.line >= 0 {
+			line, _ := l.csv.FieldPos(0)
+			l.put(l.line, graph.IntValue(int64(line)))
+		}
+		if l.path >= 0 {
+			l.put(l.path, graph.StringValue(l.name))
 		}
 	}
 	return nil
+}
+
+func (l *loadCSV) put(at int, v graph.Value) {
+	c := &l.out.Cols[at]
+	c.Vals = append(c.Vals, v)
 }
 
 func (l *loadCSV) record(fields []string) graph.Value {
@@ -164,7 +178,8 @@ func (l *loadCSV) openFile(v graph.Value) error {
 	if err != nil {
 		return loadFailed("%v", err)
 	}
-	f, err := root.Open(filepath.FromSlash(strings.TrimLeft(u.Path, "/")))
+	l.name = "/" + strings.TrimLeft(u.Path, "/")
+	f, err := root.Open(filepath.FromSlash(l.name[1:]))
 	if err != nil {
 		_ = root.Close()
 		return loadFailed("cannot open %q", v.Str())

@@ -80,6 +80,16 @@ func tellsApart(n *plan.Merge) bool {
 		return false
 	}
 	keys := map[string]bool{}
+	for _, v := range n.Create.Vertices {
+		if len(plan.Reads(v.LabelsOf...)) > 0 {
+			return false
+		}
+	}
+	for _, e := range n.Create.Edges {
+		if len(plan.Reads(e.TypeOf)) > 0 {
+			return false
+		}
+	}
 	for _, p := range n.Props {
 		m, ok := p.(*plan.MapLit)
 		if !ok {

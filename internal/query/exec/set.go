@@ -18,7 +18,7 @@ type set struct {
 func (c *compiler) setNeeds(items []plan.SetItem, need plan.ColSet) (plan.ColSet, error) {
 	var exprs []plan.Expr
 	for _, it := range items {
-		exprs = append(exprs, it.X, it.KeyOf, it.Value)
+		exprs = append(append(exprs, it.X, it.KeyOf, it.Value), it.LabelsOf...)
 	}
 	return c.below(need, exprs...)
 }

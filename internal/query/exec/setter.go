@@ -41,8 +41,10 @@ type setItem struct {
 	key      evaluator // of KeyOf, or nil
 	xs, vs   []graph.Value
 	keys     []graph.Value
-	maps     entityMaps // of the values of SetMap and AddMap
-	before   entityMaps // of the targets of SetMap
+	names    []evaluator // of LabelsOf
+	given    [][]string  // by row, what they give
+	maps     entityMaps  // of the values of SetMap and AddMap
+	before   entityMaps  // of the targets of SetMap
 	old      []graph.Value
 	ids      []graph.LabelID
 	sets     labelSets
@@ -63,6 +65,15 @@ func newSetter(r *run, items []plan.SetItem, cols []plan.Col) *setter {
 				}
 			}
 			t.always = t.always || runsSubplan(it.KeyOf)
+		}
+		for _, x := range it.LabelsOf {
+			k.names = append(k.names, k.es.add(x))
+			if touchesGraph(x) {
+				for col := range plan.Reads(x) {
+					reads.Add(col)
+				}
+			}
+			t.always = t.always || runsSubplan(x)
 		}
 		if it.Value != nil {
 			k.value = k.es.add(it.Value)
@@ -275,7 +286,35 @@ func (t *setter) prepare(ctx context.Context, b *batch, s sel, it *setItem) (err
 		}
 		return err
 	case plan.AddLabels, plan.RemoveLabels:
+		if err := it.prepareNames(ctx, b, s); err != nil {
+			return err
+		}
 		return t.prepareLabels(ctx, it, s)
+	}
+	return nil
+}
+
+// prepareNames computes the labels that expressions give for the rows of s.
+func (it *setItem) prepareNames(ctx context.Context, b *batch, s sel) error {
+	if len(it.names) == 0 {
+		return nil
+	}
+	it.given = append(it.given[:0], make([][]string, b.N)...)
+	for _, x := range it.names {
+		vs, err := x.eval(ctx, b, s)
+		if err != nil {
+			return err
+		}
+		for _, i := range s {
+			if it.xs[i].IsNull() {
+				continue
+			}
+			names, err := fn.Names(vs[i])
+			if err != nil {
+				return err
+			}
+			it.given[i] = append(it.given[i], names...)
+		}
 	}
 	return nil
 }
@@ -308,18 +347,9 @@ func (t *setter) prepareLabels(ctx context.Context, it *setItem, s sel) error {
 	if t.labels == nil {
 		t.labels = map[graph.VertexID]graph.LabelSet{}
 	}
-	it.ids = it.ids[:0]
-	for _, name := range it.Labels {
-		id, known := t.r.g.Label(name)
-		if it.Op == plan.AddLabels {
-			var err error
-			if id, err = t.r.tx.Label(name); err != nil {
-				return err
-			}
-		} else if !known {
-			continue
-		}
-		it.ids = withLabel(it.ids, id)
+	var err error
+	if it.ids, err = t.number(it, it.ids[:0], it.Labels); err != nil {
+		return err
 	}
 	if err := it.sets.read(ctx, it.xs, s); err != nil {
 		return err
@@ -328,6 +358,23 @@ func (t *setter) prepareLabels(ctx context.Context, it *setItem, s sel) error {
 		t.labels[id] = it.sets.sets[k]
 	}
 	return nil
+}
+
+// number adds the labels of some names to ids. What is to be removed need not be known.
+func (t *setter) number(it *setItem, ids []graph.LabelID, names []string) ([]graph.LabelID, error) {
+	for _, name := range names {
+		id, known := t.r.g.Label(name)
+		if it.Op == plan.AddLabels {
+			var err error
+			if id, err = t.r.tx.Label(name); err != nil {
+				return nil, err
+			}
+		} else if !known {
+			continue
+		}
+		ids = withLabel(ids, id)
+	}
+	return ids, nil
 }
 
 // change adds the change that an item makes for row i.
@@ -354,7 +401,7 @@ func (t *setter) change(it *setItem, i int32) error {
 			return err
 		}
 	default:
-		return t.changeLabels(it, x.Vertex())
+		return t.changeLabels(it, i, x.Vertex())
 	}
 	props := t.m.since(at)
 	if len(props) == 0 {
@@ -398,10 +445,16 @@ func (t *setter) changeMap(it *setItem, i int32) error {
 	return nil
 }
 
-func (t *setter) changeLabels(it *setItem, id graph.VertexID) error {
+func (t *setter) changeLabels(it *setItem, i int32, id graph.VertexID) error {
 	old := t.r.g.Labels(t.labels[id])
-	labels := slices.Clone(old)
-	for _, l := range it.ids {
+	labels, ids := slices.Clone(old), it.ids
+	if len(it.names) > 0 {
+		var err error
+		if ids, err = t.number(it, slices.Clone(ids), it.given[i]); err != nil {
+			return err
+		}
+	}
+	for _, l := range ids {
 		at := slices.Index(labels, l)
 		switch {
 		case it.Op == plan.AddLabels && at < 0:

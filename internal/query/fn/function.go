@@ -47,7 +47,7 @@ func All() []*Function { return functions }
 
 // functions is sorted by compareFold.
 var functions = sortFunctions(
-	scalarFunctions, conversionFunctions, stringFunctions, normalFunctions, mathFunctions, listFunctions, entityFunctions,
+	scalarFunctions, conversionFunctions, stringFunctions, normalFunctions, mathFunctions, listFunctions, collFunctions, entityFunctions,
 	temporalFunctions, durationFunctions, sqlArithmetic, sqlTextFunctions, sqlJSONFunctions, sqlTimeFunctions,
 )
 

@@ -458,9 +458,7 @@ func (f *formatter) create(c *Create) string {
 	var parts []string
 	for _, v := range c.Vertices {
 		s := f.col(v.Out)
-		for _, l := range v.Labels {
-			s += ":" + l
-		}
+		s += f.labels(v.Labels, v.LabelsOf)
 		if v.Props != nil {
 			s += " " + f.expr(v.Props)
 		}
@@ -468,12 +466,27 @@ func (f *formatter) create(c *Create) string {
 	}
 	for _, e := range c.Edges {
 		s := f.col(e.Out) + ":" + e.Type
+		if e.TypeOf != nil {
+			s += "$(" + f.expr(e.TypeOf) + ")"
+		}
 		if e.Props != nil {
 			s += " " + f.expr(e.Props)
 		}
 		parts = append(parts, "("+f.col(e.Src)+")-["+s+"]->("+f.col(e.Dst)+")")
 	}
 	return strings.Join(parts, ", ")
+}
+
+// labels writes the labels of what is made or set.
+func (f *formatter) labels(known []string, of []Expr) string {
+	s := ""
+	for _, l := range known {
+		s += ":" + l
+	}
+	for _, e := range of {
+		s += ":$(" + f.expr(e) + ")"
+	}
+	return s
 }
 
 func (f *formatter) sets(is []SetItem) string {
@@ -491,9 +504,9 @@ func (f *formatter) sets(is []SetItem) string {
 		case AddMap:
 			parts[i] = x + " += " + f.expr(it.Value)
 		case AddLabels:
-			parts[i] = x + ":" + strings.Join(it.Labels, ":")
+			parts[i] = x + f.labels(it.Labels, it.LabelsOf)
 		case RemoveLabels:
-			parts[i] = "REMOVE " + x + ":" + strings.Join(it.Labels, ":")
+			parts[i] = "REMOVE " + x + f.labels(it.Labels, it.LabelsOf)
 		}
 	}
 	return strings.Join(parts, ", ")

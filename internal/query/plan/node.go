@@ -300,13 +300,13 @@ type (
 		Void  bool // the procedure gives no rows: the input row passes on
 	}
 
-	// LoadCSV joins each row with the records of a file.
+	// LoadCSV joins each row with the records of a file: Out is the record, Line the number of its first line, File the file's name.
 	LoadCSV struct {
-		Input     Node
-		URL       Expr
-		Headers   bool
-		Delimiter string
-		Out       Col
+		Input           Node
+		URL             Expr
+		Headers         bool
+		Delimiter       string
+		Out, Line, File Col
 	}
 
 	// Eager takes in all rows before it gives the first, so that what is above cannot be seen by what is below.
@@ -424,18 +424,22 @@ type Yield struct {
 	Col  Col
 }
 
-// NewVertex is a vertex that Create makes. Props is a map expression or nil.
+// NewVertex is a vertex that Create makes, with Labels and those that LabelsOf give, each a string or a list of strings. Props is
+// a map expression or nil.
 type NewVertex struct {
-	Out    Col
-	Labels []string
-	Props  Expr
+	Out      Col
+	Labels   []string
+	LabelsOf []Expr
+	Props    Expr
 }
 
-// NewEdge is an edge that Create makes from Src to Dst. Out may be 0.
+// NewEdge is an edge that Create makes from Src to Dst. Out may be 0. TypeOf, if it is not nil, gives the type, a string or a list
+// of one.
 type NewEdge struct {
 	Out      Col
 	Src, Dst Col
 	Type     string
+	TypeOf   Expr
 	Props    Expr
 }
 
@@ -459,6 +463,8 @@ type SetItem struct {
 	KeyOf  Expr // computes the key instead; nil: it is Key
 	Value  Expr
 	Labels []string
+	// LabelsOf give more labels, each a string or a list of strings.
+	LabelsOf []Expr
 }
 
 // Pattern is a query graph: what one MATCH clause asks for. All edges of one

@@ -110,6 +110,7 @@ func exprs(n Node, f func(*Expr)) {
 			one(&is[i].X)
 			one(&is[i].KeyOf)
 			one(&is[i].Value)
+			all(is[i].LabelsOf)
 		}
 	}
 	switch n := n.(type) {
@@ -179,9 +180,11 @@ func exprs(n Node, f func(*Expr)) {
 		one(&n.Rows)
 	case *Create:
 		for i := range n.Vertices {
+			all(n.Vertices[i].LabelsOf)
 			one(&n.Vertices[i].Props)
 		}
 		for i := range n.Edges {
+			one(&n.Edges[i].TypeOf)
 			one(&n.Edges[i].Props)
 		}
 	case *Merge:

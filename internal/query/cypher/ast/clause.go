@@ -1,7 +1,7 @@
 package ast
 
 // Clause is one of *Match, *Unwind, *With, *Return, *Create, *Merge, *Set, *Remove, *Delete, *Foreach, *CallProcedure,
-// *CallSubquery, *LoadCSV, *Finish.
+// *CallSubquery, *LoadCSV, *Finish, *Braces, *Conditional.
 type Clause interface {
 	Node
 	clause()
@@ -156,11 +156,11 @@ type SetProperties struct {
 	Add      bool // +=
 }
 
-// SetLabels is variable:A:B.
+// SetLabels is variable:A:$(b).
 type SetLabels struct {
 	At
 	Variable *Variable
-	Labels   []*LabelName
+	Labels   []LabelExpr // *LabelName or *LabelOf
 }
 
 // Remove is REMOVE item, ….
@@ -181,11 +181,11 @@ type RemoveProperty struct {
 	Target Expr
 }
 
-// RemoveLabels is variable:A:B.
+// RemoveLabels is variable:A:$(b).
 type RemoveLabels struct {
 	At
 	Variable *Variable
-	Labels   []*LabelName
+	Labels   []LabelExpr // *LabelName or *LabelOf
 }
 
 // Delete is [DETACH] DELETE expression, ….
@@ -283,6 +283,27 @@ type Finish struct {
 	At
 }
 
+// Braces is { query } where a single query may stand.
+type Braces struct {
+	At
+	Query *Query
+}
+
+// Conditional is WHEN condition THEN query … [ELSE query]: for each row the first branch whose condition is true.
+type Conditional struct {
+	At
+	Branches []*ConditionalBranch // at least one
+}
+
+// ConditionalBranch is one branch of a Conditional.
+type ConditionalBranch struct {
+	At
+	When  Expr // nil: ELSE, which comes last
+	Query *Query
+}
+
+func (*Braces) clause()        {}
+func (*Conditional) clause()   {}
 func (*Match) clause()         {}
 func (*Unwind) clause()        {}
 func (*With) clause()          {}

@@ -101,6 +101,8 @@ func (p *printer) part(n Node) {
 		p.sortItem(n)
 	case *Hint:
 		p.hint(n)
+	case *ConditionalBranch:
+		p.branch(n)
 	case *Yield:
 		p.yield(n)
 	case *YieldItem:
@@ -134,6 +136,10 @@ func (p *printer) query(q *Query) {
 			p.put(p.separator)
 		}
 		p.clauses(part.Clauses)
+	}
+	if q.Next != nil {
+		p.put(p.separator, "NEXT", p.separator)
+		p.query(q.Next)
 	}
 }
 

@@ -47,7 +47,25 @@ func (p *printer) clause(c Clause) {
 		p.loadCSV(c)
 	case *Finish:
 		p.put("FINISH")
+	case *Braces:
+		p.braced(func() { p.query(c.Query) })
+	case *Conditional:
+		for i, b := range c.Branches {
+			p.putIf(i > 0, p.separator)
+			p.branch(b)
+		}
 	}
+}
+
+func (p *printer) branch(b *ConditionalBranch) {
+	if b.When == nil {
+		p.put("ELSE ")
+	} else {
+		p.put("WHEN ")
+		p.expr(b.When, precLowest)
+		p.put(" THEN ")
+	}
+	p.braced(func() { p.query(b.Query) })
 }
 
 func (p *printer) hint(h *Hint) {
@@ -176,10 +194,11 @@ func (p *printer) removeItem(item RemoveItem) {
 	}
 }
 
-func (p *printer) labelled(v *Variable, labels []*LabelName) {
+func (p *printer) labelled(v *Variable, labels []LabelExpr) {
 	p.variable(v)
 	for _, l := range labels {
-		p.put(":", Quote(l.Name))
+		p.put(":")
+		p.label(l, labelNot)
 	}
 }
 

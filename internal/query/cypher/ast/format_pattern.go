@@ -142,6 +142,12 @@ func (p *printer) label(l LabelExpr, min int) {
 	switch l := l.(type) {
 	case *LabelName:
 		p.name(l.Name)
+	case *LabelOf:
+		p.put("$")
+		p.putIf(l.Any, "any")
+		p.put("(")
+		p.expr(l.Expr, precLowest)
+		p.put(")")
 	case *LabelAny:
 		p.put("%")
 	case *LabelNot:
@@ -149,7 +155,7 @@ func (p *printer) label(l LabelExpr, min int) {
 		p.label(l.Operand, labelNot)
 	case *LabelAnd:
 		sign := "&"
-		if _, ok := names(l.Operands); ok && min == labelLowest && !p.full {
+		if _, _, ok := Named(l); ok && min == labelLowest && !p.full {
 			sign = ":"
 		}
 		p.labels(l.Operands, sign, labelAnd, min)

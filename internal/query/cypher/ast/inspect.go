@@ -12,6 +12,7 @@ func Inspect(n Node, visit func(Node) bool) {
 		Inspect(n.Body, visit)
 	case *Query:
 		each(w, n.Parts)
+		opt(w, n.Next)
 	case *SingleQuery:
 		each(w, n.Clauses)
 	case Clause:
@@ -86,6 +87,10 @@ func (w walker) clause(c Clause) {
 		each(w, c.Imports)
 		w.all(c.Query)
 		opt(w, c.InTransactions)
+	case *Braces:
+		w.all(c.Query)
+	case *Conditional:
+		each(w, c.Branches)
 	case *LoadCSV:
 		w.all(c.URL, c.Variable)
 		opt(w, c.Terminator)
@@ -149,6 +154,8 @@ func (w walker) expr(e Expr) {
 
 func (w walker) label(l LabelExpr) {
 	switch l := l.(type) {
+	case *LabelOf:
+		w.all(l.Expr)
 	case *LabelNot:
 		w.all(l.Operand)
 	case *LabelAnd:
@@ -201,6 +208,8 @@ func (w walker) part(n Node) {
 	case *RemoveLabels:
 		w.all(n.Variable)
 		each(w, n.Labels)
+	case *ConditionalBranch:
+		w.all(n.When, n.Query)
 	case *Yield:
 		each(w, n.Items)
 		w.all(n.Where)

@@ -79,8 +79,8 @@ type SubpathPattern struct {
 	Quantifier *Range // or nil: once
 }
 
-// LabelExpr is a condition on the labels of a node or the type of a relationship: one of *LabelName, *LabelAny, *LabelNot,
-// *LabelAnd, *LabelOr.
+// LabelExpr is a condition on the labels of a node or the type of a relationship: one of *LabelName, *LabelOf, *LabelAny,
+// *LabelNot, *LabelAnd, *LabelOr.
 type LabelExpr interface {
 	Node
 	labelExpr()
@@ -90,6 +90,14 @@ type LabelExpr interface {
 type LabelName struct {
 	At
 	Name string
+}
+
+// LabelOf is $(expression) or $all(expression), all the names that the expression gives, a string or a list of strings, or
+// $any(expression), one of them.
+type LabelOf struct {
+	At
+	Expr Expr
+	Any  bool
 }
 
 // LabelAny is %, which holds if there is any label.
@@ -137,21 +145,69 @@ func single(l LabelExpr) ([]string, bool) {
 	if l == nil {
 		return nil, true
 	}
-	n, ok := l.(*LabelName)
-	if !ok {
-		return nil, false
+	return names([]LabelExpr{l})
+}
+
+// Constant gives the name of a label expression that is one name, written as it is or as $('name').
+func Constant(l LabelExpr) (string, bool) {
+	switch l := l.(type) {
+	case *LabelName:
+		return l.Name, true
+	case *LabelOf:
+		s, ok := l.Expr.(*StringLit)
+		if ok && s.Value != "" {
+			return s.Value, true
+		}
 	}
-	return []string{n.Name}, true
+	return "", false
+}
+
+// Named splits what is made or set, one name or a conjunction of names, into those that are known and those that expressions
+// give. It gives false for any other label expression, and nothing and true for nil.
+func Named(l LabelExpr) (known []string, of []Expr, ok bool) {
+	operands := []LabelExpr{l}
+	switch and := l.(type) {
+	case nil:
+		return nil, nil, true
+	case *LabelAnd:
+		operands = and.Operands
+	}
+	for _, o := range operands {
+		if name, ok := Constant(o); ok {
+			known = append(known, name)
+			continue
+		}
+		x, ok := o.(*LabelOf)
+		if !ok || x.Any {
+			return nil, nil, false
+		}
+		of = append(of, x.Expr)
+	}
+	return known, of, true
+}
+
+// Dynamic says whether a label expression holds names that are not known before the statement runs.
+func Dynamic(l LabelExpr) (found bool) {
+	Inspect(l, func(n Node) bool {
+		if l, ok := n.(LabelExpr); ok {
+			_, of := l.(*LabelOf)
+			_, constant := Constant(l)
+			found = found || of && !constant
+			return !found
+		}
+		return false
+	})
+	return found
 }
 
 func names(operands []LabelExpr) ([]string, bool) {
 	out := make([]string, 0, len(operands))
 	for _, o := range operands {
-		n, ok := o.(*LabelName)
+		name, ok := Constant(o)
 		if !ok {
 			return nil, false
 		}
-		out = append(out, n.Name)
+		out = append(out, name)
 	}
 	return out, true
 }
@@ -161,6 +217,7 @@ func (*RelationshipPattern) pathElement() {}
 func (*SubpathPattern) pathElement()      {}
 
 func (*LabelName) labelExpr() {}
+func (*LabelOf) labelExpr()   {}
 func (*LabelAny) labelExpr()  {}
 func (*LabelNot) labelExpr()  {}
 func (*LabelAnd) labelExpr()  {}

@@ -41,15 +41,38 @@ type Body interface {
 	body()
 }
 
-// Query is one or more single queries joined by UNION, which drops duplicate rows unless All is set. It is also the body of
-// CALL {…}, EXISTS {…}, COUNT {…} and COLLECT {…}.
+// Query is one or more single queries joined by UNION, which drops duplicate rows unless All is set, and the query behind NEXT
+// that goes on with all its rows. It is also the body of CALL {…}, EXISTS {…}, COUNT {…} and COLLECT {…}.
 type Query struct {
 	At
 	Parts []*SingleQuery // at least one
 	All   bool           // UNION ALL
+	Next  *Query         // behind NEXT, or nil
 }
 
-// SingleQuery is a chain of clauses.
+// Last is the query at the end of the NEXTs, whose rows are those of the whole.
+func (q *Query) Last() *Query {
+	for q.Next != nil {
+		q = q.Next
+	}
+	return q
+}
+
+// Returns says whether a query ends in RETURN.
+func (q *Query) Returns() bool {
+	clauses := q.Last().Parts[0].Clauses
+	switch c := clauses[len(clauses)-1].(type) {
+	case *Return:
+		return true
+	case *Braces:
+		return c.Query.Returns()
+	case *Conditional:
+		return c.Branches[0].Query.Returns()
+	}
+	return false
+}
+
+// SingleQuery is a chain of clauses; *Braces and *Conditional are each the only one of theirs.
 type SingleQuery struct {
 	At
 	Clauses []Clause // at least one

@@ -29,9 +29,9 @@ func (c *checker) procedure(cl *ast.CallProcedure) Procedure {
 	if ok {
 		return p
 	}
-	known := make([]string, 0, len(c.Procedures))
-	for _, p := range c.Procedures {
-		known = append(known, p.Name)
+	var known []string
+	if c.ProcedureNames != nil {
+		known = c.ProcedureNames()
 	}
 	e := graph.SyntaxError(procedureNotFound, cl.Pos, "there is no procedure '%s'%s", cl.Name, didYouMean(cl.Name, known))
 	e.Type, e.Code = "ProcedureError", "Neo.ClientError.Procedure.ProcedureNotFound"

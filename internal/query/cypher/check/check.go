@@ -40,6 +40,8 @@ const (
 type Options struct {
 	Functions  map[string]Signature // by name in small letters; nil: Builtins()
 	Procedures map[string]Procedure // by name in small letters
+	// ProcedureNames gives the names of all procedures, for suggestions; nil: there are none.
+	ProcedureNames func() []string
 }
 
 // Statement checks a statement. An error is a *graph.Error of phase compile with a position.

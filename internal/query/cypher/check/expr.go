@@ -131,6 +131,7 @@ func (c *checker) compound(e ast.Expr, v env) typ {
 		if t := c.expr(e.Subject, v); !t.canBe(of(Node | Relationship)) {
 			fail(invalidArgumentType, e.Subject, "only nodes and relationships have labels or a type, not %s", t.kinds)
 		}
+		c.labels(e.Labels, v.scope)
 		return of(Boolean | Null)
 	case *ast.ListComprehension:
 		return c.listComprehension(e, v)

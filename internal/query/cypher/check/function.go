@@ -43,6 +43,13 @@ var builtins = index(
 		{Name: "toBooleanList", Result: List | Null, Elem: Boolean | Null}, {Name: "toFloatList", Result: List | Null, Elem: Float | Null},
 		{Name: "toIntegerList", Result: List | Null, Elem: Integer | Null}, {Name: "toStringList", Result: List | Null, Elem: String | Null},
 	},
+	[]Signature{
+		{Name: "coll.distinct", Args: []Type{List}, Result: List | Null}, {Name: "coll.flatten", MinArgs: 1, MaxArgs: 2, Args: []Type{List, Integer}, Result: List | Null},
+		{Name: "coll.indexOf", MinArgs: 2, Args: []Type{List}, Result: Integer | Null}, {Name: "coll.insert", MinArgs: 3, Args: []Type{List, Integer}, Result: List | Null},
+		{Name: "coll.max", Args: []Type{List}}, {Name: "coll.min", Args: []Type{List}},
+		{Name: "coll.remove", MinArgs: 2, Args: []Type{List, Integer}, Result: List | Null}, {Name: "coll.sort", Args: []Type{List}, Result: List | Null},
+		{Name: "linenumber", MaxArgs: noArgs, Result: Integer | Null}, {Name: "file", MaxArgs: noArgs, Result: String | Null},
+	},
 	plain(Boolean|Null, "toBoolean", "toBooleanOrNull", "isNaN"),
 	plain(Integer|Null, "toInteger", "toIntegerOrNull", "sign", "char_length", "character_length"),
 	plain(Float|Null, "toFloat", "toFloatOrNull", "ceil", "floor", "exp", "log", "log10", "sqrt", "acos", "asin", "atan", "cos", "cosh",

@@ -139,9 +139,11 @@ func (m *matcher) conditions(p *ast.PathPattern, s *scope) {
 	for _, e := range p.Elements {
 		switch e := e.(type) {
 		case *ast.NodePattern:
+			m.labels(e.Labels, m.before)
 			m.properties(e.Properties, s)
 			m.where(e.Where, s)
 		case *ast.RelationshipPattern:
+			m.labels(e.Types, m.before)
 			m.quantifier(e.Quantifier)
 			m.properties(e.Properties, one(e, s))
 			m.where(e.Where, one(e, s))
@@ -231,7 +233,8 @@ func (c *checker) createPattern(paths []*ast.PathPattern, s *scope, create bool)
 // createNode checks a node that is created, unless it is defined and stands in the pattern without anything else.
 func (c *checker) createNode(e *ast.NodePattern, s *scope, create, alone bool) {
 	c.created(e.Where, e.Properties, create, s)
-	if _, ok := ast.Conjunction(e.Labels); !ok {
+	c.labels(e.Labels, s)
+	if _, _, ok := ast.Named(e.Labels); !ok {
 		fail(unexpectedSyntax, e.Labels, "a node is created with labels A:B, not with a condition on them")
 	}
 	if e.Variable == nil {
@@ -260,7 +263,8 @@ func (c *checker) createRelationship(e *ast.RelationshipPattern, s *scope, creat
 	if create && e.Direction == ast.DirectionBoth {
 		fail(requiresDirectedRelationship, e, "a relationship is created with one direction")
 	}
-	if names, ok := ast.Disjunction(e.Types); !ok || len(names) != 1 {
+	c.labels(e.Types, s)
+	if known, given, ok := ast.Named(e.Types); !ok || len(known)+len(given) != 1 {
 		fail(noSingleRelationshipType, e, "a relationship is created with exactly one type")
 	}
 	c.created(e.Where, e.Properties, create, s)

@@ -8,15 +8,30 @@ import (
 
 // block says where a query stands.
 type block struct {
-	nested   bool // within braces or FOREACH
+	nested   bool // within CALL {…} and its kin, WHEN or FOREACH
 	readOnly bool // in EXISTS {…} and its kin: no updates
 	noResult bool // in EXISTS {…} and COUNT {…}: a query may end without RETURN
 	aliased  bool // in CALL {…}: a column is a variable or has an alias
 	imports  *scope
 }
 
-// query checks the parts of a query, each from the scope in, and gives the columns; nil if it returns nothing.
+// query checks a query from the scope in, and gives the columns; nil if it returns nothing.
 func (c *checker) query(q *ast.Query, in *scope, b block) *scope {
+	for ; q.Next != nil; q = q.Next {
+		before := b
+		before.aliased, before.noResult = true, false
+		out := c.parts(q, in, before)
+		in = newScope(in.outer)
+		if out != nil {
+			in = in.over(out)
+		}
+		b.imports = nil
+	}
+	return c.parts(q, in, b)
+}
+
+// parts checks the parts of a UNION, each from the scope in.
+func (c *checker) parts(q *ast.Query, in *scope, b block) *scope {
 	var first *scope
 	for i, part := range q.Parts {
 		out := c.single(part, in, b)
@@ -24,14 +39,35 @@ func (c *checker) query(q *ast.Query, in *scope, b block) *scope {
 			first = out
 			continue
 		}
-		if (out == nil) != (first == nil) || out != nil && !slices.Equal(out.names, first.names) {
-			fail(differentColumnsInUnion, part, "all parts of a UNION must have the same columns in the same order")
+		same(first, out, part, "all parts of a UNION must have the same columns in the same order")
+	}
+	return first
+}
+
+// same checks that two parts of a query have the same columns, and adds the second's types to the first.
+func same(first, out *scope, at ast.Node, message string) {
+	if (out == nil) != (first == nil) || out != nil && !slices.Equal(out.names, first.names) {
+		fail(differentColumnsInUnion, at, "%s", message)
+	}
+	if out != nil {
+		for _, n := range out.names {
+			first.define(n, first.types[n].or(out.types[n]))
 		}
-		if out != nil {
-			for _, n := range out.names {
-				first.define(n, first.types[n].or(out.types[n]))
-			}
+	}
+}
+
+// conditional checks WHEN … THEN …; its branches see what it sees.
+func (c *checker) conditional(cl *ast.Conditional, s *scope, b block) *scope {
+	b.aliased, b.imports, b.nested = true, nil, true
+	var first *scope
+	for i, br := range cl.Branches {
+		c.where(br.When, s)
+		out := c.query(br.Query, newScope(s), b)
+		if i == 0 {
+			first = out
+			continue
 		}
+		same(first, out, br, "all branches of WHEN must have the same columns in the same order")
 	}
 	return first
 }
@@ -59,6 +95,10 @@ func (c *checker) single(q *ast.SingleQuery, in *scope, b block) *scope {
 			s = c.project(cl.Projection, s, true, false, cl.Where)
 		case *ast.Return:
 			return c.project(cl.Projection, s, false, b.aliased, nil)
+		case *ast.Braces:
+			return c.query(cl.Query, s, b)
+		case *ast.Conditional:
+			return c.conditional(cl, s, b)
 		default:
 			c.clause(cl, s, b)
 		}
@@ -95,10 +135,8 @@ func (c *checker) conclude(last ast.Clause) {
 			word = "CALL … YIELD"
 		}
 	case *ast.CallSubquery:
-		if n := len(last.Query.Parts[0].Clauses); n > 0 {
-			if _, ok := last.Query.Parts[0].Clauses[n-1].(*ast.Return); ok {
-				word = "CALL"
-			}
+		if last.Query.Returns() {
+			word = "CALL"
 		}
 	}
 	if word != "" {
@@ -230,7 +268,7 @@ func (c *checker) set(items []ast.SetItem, s *scope) {
 			c.entity(i.Variable, Node|Relationship, s)
 			c.expr(i.Value, env{scope: s})
 		case *ast.SetLabels:
-			c.entity(i.Variable, Node, s)
+			c.relabel(i.Variable, i.Labels, s)
 		}
 	}
 }
@@ -241,9 +279,33 @@ func (c *checker) remove(items []ast.RemoveItem, s *scope) {
 		case *ast.RemoveProperty:
 			c.target(i.Target, s)
 		case *ast.RemoveLabels:
-			c.entity(i.Variable, Node, s)
+			c.relabel(i.Variable, i.Labels, s)
 		}
 	}
+}
+
+// relabel checks a node and the labels that it is given or loses.
+func (c *checker) relabel(v *ast.Variable, labels []ast.LabelExpr, s *scope) {
+	c.entity(v, Node, s)
+	for _, l := range labels {
+		if _, _, ok := ast.Named(l); !ok {
+			fail(unexpectedSyntax, l, "$any(…) cannot say which labels to set or to remove")
+		}
+		c.labels(l, s)
+	}
+}
+
+// labels checks the expressions in a label expression.
+func (c *checker) labels(l ast.LabelExpr, s *scope) {
+	ast.Inspect(l, func(n ast.Node) bool {
+		given, ok := n.(*ast.LabelOf)
+		if ok {
+			if t := c.expr(given.Expr, env{scope: s}); !t.canBe(of(String | List)) {
+				fail(invalidArgumentType, given.Expr, "labels and types are a String or a list of them, not %s", t.kinds)
+			}
+		}
+		return !ok
+	})
 }
 
 // target checks the property that SET or REMOVE changes.

@@ -5,11 +5,26 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 )
 
-// query reads single queries joined by UNION.
+// query reads queries with NEXT between them.
 func (p *parser) query() *ast.Query {
 	p.enter()
 	defer p.leave()
-	q := &ast.Query{At: p.here(), Parts: []*ast.SingleQuery{p.singleQuery()}}
+	q := p.segment()
+	for last, n := q, 1; p.take("NEXT"); last, n = last.Next, n+1 {
+		p.chain(n)
+		last.Next = p.segment()
+	}
+	return q
+}
+
+// segment reads single queries joined by UNION, or WHEN.
+func (p *parser) segment() *ast.Query {
+	q := &ast.Query{At: p.here()}
+	if p.is("WHEN") {
+		q.Parts = []*ast.SingleQuery{{At: q.At, Clauses: []ast.Clause{p.conditional()}}}
+		return q
+	}
+	q.Parts = []*ast.SingleQuery{p.singleQuery()}
 	for p.is("UNION") {
 		at := p.here()
 		p.next()
@@ -26,8 +41,42 @@ func (p *parser) query() *ast.Query {
 	return q
 }
 
+// conditional reads WHEN … THEN … and ELSE ….
+func (p *parser) conditional() *ast.Conditional {
+	c := &ast.Conditional{At: p.here()}
+	for p.is("WHEN") {
+		b := &ast.ConditionalBranch{At: p.here()}
+		p.next()
+		b.When = p.expr()
+		p.need("THEN")
+		b.Query = p.branch()
+		c.Branches = append(c.Branches, b)
+	}
+	if at := p.here(); p.take("ELSE") {
+		c.Branches = append(c.Branches, &ast.ConditionalBranch{At: at, Query: p.branch()})
+	}
+	return c
+}
+
+// branch reads { query } or a single query.
+func (p *parser) branch() *ast.Query {
+	q := &ast.Query{At: p.here(), Parts: []*ast.SingleQuery{p.singleQuery()}}
+	if b, ok := q.Parts[0].Clauses[0].(*ast.Braces); ok {
+		return b.Query
+	}
+	return q
+}
+
+// singleQuery reads clauses, or a query in braces.
 func (p *parser) singleQuery() *ast.SingleQuery {
 	q := &ast.SingleQuery{At: p.here()}
+	if p.takeSign("{") {
+		b := &ast.Braces{At: q.At}
+		p.bars(false, func() { b.Query = p.query() })
+		p.needSign("}")
+		q.Clauses = []ast.Clause{b}
+		return q
+	}
 	for {
 		c := p.clause()
 		if c == nil {
@@ -43,6 +92,9 @@ func (p *parser) singleQuery() *ast.SingleQuery {
 
 // startsQuery says whether a query, not a pattern, comes next within EXISTS {…} and its kin.
 func (p *parser) startsQuery() bool {
+	if p.isSign("{") || p.is("WHEN") {
+		return true
+	}
 	for _, w := range []string{"MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN", "CALL", "CREATE", "INSERT", "MERGE", "SET", "REMOVE", "DELETE", "DETACH", "FOREACH", "LOAD", "LET"} {
 		if p.is(w) && !p.peekAt(1).sign("=") {
 			return true
@@ -236,7 +288,7 @@ func (p *parser) setItem() ast.SetItem {
 	at := p.here()
 	if isVariable(p.peek()) {
 		switch t := p.peekAt(1); {
-		case t.sign(":"):
+		case t.sign(":"), t.is("IS"):
 			return &ast.SetLabels{At: at, Variable: p.variable(), Labels: p.labelNames()}
 		case t.sign("="), t.sign("+="):
 			v := p.variable()
@@ -251,7 +303,7 @@ func (p *parser) setItem() ast.SetItem {
 
 func (p *parser) removeItem() ast.RemoveItem {
 	at := p.here()
-	if isVariable(p.peek()) && p.peekAt(1).sign(":") {
+	if isVariable(p.peek()) && (p.peekAt(1).sign(":") || p.peekAt(1).is("IS")) {
 		return &ast.RemoveLabels{At: at, Variable: p.variable(), Labels: p.labelNames()}
 	}
 	return &ast.RemoveProperty{At: at, Target: p.target()}
@@ -269,11 +321,11 @@ func (p *parser) target() ast.Expr {
 	return e
 }
 
-// labelNames reads :A:B.
-func (p *parser) labelNames() []*ast.LabelName {
-	var labels []*ast.LabelName
-	for p.takeSign(":") || len(labels) > 0 && p.takeSign("&") {
-		labels = append(labels, &ast.LabelName{At: p.here(), Name: p.name("a label")})
+// labelNames reads :A:$(b), or the same with IS.
+func (p *parser) labelNames() []ast.LabelExpr {
+	var labels []ast.LabelExpr
+	for p.takeSign(":") || len(labels) == 0 && p.take("IS") || len(labels) > 0 && p.takeSign("&") {
+		labels = append(labels, p.labelName("a label"))
 	}
 	return labels
 }

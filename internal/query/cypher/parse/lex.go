@@ -404,6 +404,10 @@ func (l *lexer) parameter(t *token) *graph.Error {
 	} else {
 		t.text = l.word()
 	}
+	if t.text == "" && l.peek() == '(' {
+		t.kind, t.text = tokPunct, "$"
+		return nil
+	}
 	t.kind = tokParameter
 	if t.text == "" {
 		return graph.SyntaxError(unexpectedSyntax, t.pos, "a parameter is written $name or $1")

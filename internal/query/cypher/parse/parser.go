@@ -245,7 +245,7 @@ func (p *parser) statement() *ast.Statement {
 	}
 	if s.Body = p.command(); s.Body == nil {
 		q := p.query()
-		if len(q.Parts) == 1 && len(q.Parts[0].Clauses) == 1 {
+		if q.Next == nil && len(q.Parts) == 1 && len(q.Parts[0].Clauses) == 1 {
 			if c, ok := q.Parts[0].Clauses[0].(*ast.CallProcedure); ok {
 				c.Standalone = true
 			}

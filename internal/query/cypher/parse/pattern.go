@@ -1,6 +1,8 @@
 package parse
 
 import (
+	"strings"
+
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 )
@@ -305,7 +307,23 @@ func (p *parser) labelNot() ast.LabelExpr {
 		p.needSign(")")
 		return l
 	}
-	return &ast.LabelName{At: at, Name: p.name("a label or relationship type")}
+	return p.labelName("a label or relationship type")
+}
+
+// labelName reads a name, or $(…), $all(…) or $any(…), which gives some; what says of what.
+func (p *parser) labelName(what string) ast.LabelExpr {
+	at := p.here()
+	t := p.peek()
+	quantified := t.kind == tokParameter && p.peekAt(1).sign("(") && (strings.EqualFold(t.text, "all") || strings.EqualFold(t.text, "any"))
+	if !quantified && !t.sign("$") {
+		return &ast.LabelName{At: at, Name: p.name(what)}
+	}
+	p.next()
+	l := &ast.LabelOf{At: at, Any: strings.EqualFold(t.text, "any")}
+	p.needSign("(")
+	p.bars(false, func() { l.Expr = p.expr() })
+	p.needSign(")")
+	return l
 }
 
 // patternEnd gives the index of the token after the path pattern that begins at token i, or i if none begins there. It looks at

@@ -1,6 +1,10 @@
 package parse
 
-import "github.com/hopgate/hopgate/internal/query/cypher/ast"
+import (
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+)
 
 // word reads what begins with a word: a literal, a construct with a syntax of its own, a call or a variable.
 func (p *parser) word() ast.Expr {
@@ -192,8 +196,18 @@ func (p *parser) callLength() int {
 	return n
 }
 
+// synonyms are GQL's names of functions that openCypher has under others.
+var synonyms = map[string]string{
+	"ceiling": "ceil", "collect_list": "collect", "duration_between": "duration.between", "ln": "log", "local_datetime": "localdatetime",
+	"local_time": "localtime", "path_length": "length", "percentile_cont": "percentileCont", "percentile_disc": "percentileDisc",
+	"stdev_pop": "stDevP", "stdev_samp": "stDev", "zoned_datetime": "datetime", "zoned_time": "time",
+}
+
 func (p *parser) function() ast.Expr {
 	c := &ast.Call{At: p.here(), Name: p.dotted("a function's name")}
+	if name, ok := synonyms[strings.ToLower(c.Name)]; ok {
+		c.Name = name
+	}
 	p.needSign("(")
 	p.bars(false, func() {
 		c.Distinct = p.take("DISTINCT")

@@ -1,0 +1,64 @@
+package query
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// TestStatements runs the statements of testdata/statements over each store and prints the columns and the rows, sorted unless the
+// case says ordered, or the error. Arguments of a case are parameters: numbers, or else strings. Each file begins with an empty graph.
+func TestStatements(t *testing.T) {
+	overStores(t, Options{ImportDir: "testdata/import"}, func(t *testing.T, e *Engine) {
+		datadriven.Walk(t, "testdata/statements", func(t *testing.T, path string) {
+			_, err := e.rows(Request{Statement: "MATCH (n) DETACH DELETE n"})
+			require.NoError(t, err)
+			datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+				req := Request{Statement: d.Input, Params: map[string]graph.Value{}}
+				for _, a := range d.CmdArgs {
+					if len(a.Vals) != 1 {
+						continue
+					}
+					if n, err := strconv.ParseInt(a.Vals[0], 10, 64); err == nil {
+						req.Params[a.Key] = graph.IntValue(n)
+					} else {
+						req.Params[a.Key] = graph.StringValue(a.Vals[0])
+					}
+				}
+				return e.show(req, d.HasArg("ordered"))
+			})
+		})
+	})
+}
+
+// show runs a statement and prints what comes of it.
+func (e *Engine) show(req Request, ordered bool) string {
+	res, err := e.Query(context.Background(), req)
+	columns := ""
+	if err == nil {
+		columns = strings.Join(res.Columns, " | ") + "\n"
+	}
+	rows, err := rowsOf(res, err)
+	if err != nil {
+		g := graph.AsError(err)
+		at := ""
+		if g.Pos.Line > 0 {
+			at = " at " + strconv.Itoa(g.Pos.Line) + ":" + strconv.Itoa(g.Pos.Column)
+		}
+		return g.Type + " " + g.Detail + at + ": " + g.Msg + "\n"
+	}
+	if columns == "\n" && len(rows) == 0 {
+		return "done\n"
+	}
+	if !ordered {
+		slices.Sort(rows)
+	}
+	return columns + strings.Join(append(rows, ""), "\n")
+}
