@@ -21,6 +21,7 @@ import (
 // loadFlags are the flags of load.
 type loadFlags struct {
 	dir, rejectsDir, report, progress string
+	admin                             string
 	maxRejects, idType, dataDir       string
 	nodes, relationships              []string
 	workers                           int
@@ -44,6 +45,7 @@ func newLoad(a *app) *cobra.Command {
 	f.StringVar(&l.maxRejects, "max-rejects", "0", "refused rows after which the load ends: a number, or P% of all rows")
 	f.StringVar(&l.rejectsDir, "rejects-dir", "", "directory for refused rows")
 	f.StringVar(&l.report, "report", "", "file for the report, as JSON")
+	f.StringVar(&l.admin, "admin", "", "address on which to serve the load's metrics and profiles, as 127.0.0.1:6061")
 	f.StringVar(&l.progress, "progress", "auto", "auto: on a terminal; plain: as lines; none")
 	f.StringArrayVar(&l.nodes, "nodes", nil, "[LABEL[:LABEL]…=]FILE[,FILE]…, as with neo4j-admin import; may be repeated")
 	f.StringArrayVar(&l.relationships, "relationships", nil, "[TYPE=]FILE[,FILE]…, as with neo4j-admin import; may be repeated")
@@ -88,6 +90,11 @@ func (a *app) load(cmd *cobra.Command, l *loadFlags, args []string) (err error) 
 		Graph: a.graph, Restart: l.restart, Workers: l.workers, Memory: int64(l.memory), MaxRejects: budget, RejectsDir: l.rejectsDir,
 		OnReject: show.reject, Progress: show.tell,
 	}
+	stop, err := serveAdmin(cmd.Context(), l.admin, plan, cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
 	var rep *loader.Report
 	if l.offline {
 		rep, err = a.loadOffline(cmd.Context(), l, plan, o, cmd.ErrOrStderr())

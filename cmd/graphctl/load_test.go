@@ -2,6 +2,7 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -60,4 +61,19 @@ func TestColumnForm(t *testing.T) {
 	d := valueProto(graph.ListValue([]graph.Value{graph.DateValue(temporal.Date(0))})).GetList().GetValues()[0].GetTemporal()
 	require.Equal(t, "1970-01-01", d.GetText())
 	require.Equal(t, pb.TemporalType_TEMPORAL_TYPE_DATE, d.GetType())
+}
+
+// A line of progress has the load before the bar and the input at hand behind it; what is not known is left out.
+func TestProgressLine(t *testing.T) {
+	p := loader.Progress{
+		Totals: loader.Totals{Rows: 3000, Vertices: 1000, Edges: 1999, Rejects: 1}, Done: 250, Bytes: 1000, Elapsed: 2 * time.Second, Left: 6 * time.Second,
+		Inputs: []loader.InputProgress{
+			{Path: "a.csv"},
+			{Path: "b.csv", Totals: loader.Totals{Rows: 500}, Done: 50, Bytes: 200, Elapsed: time.Second, Left: 3 * time.Second},
+		}, Current: 1,
+	}
+	require.Equal(t, "25%  2s  3,000 rows  1,000 vertices  1,999 edges  1 rejects  1,500 rows/s  6s left  |  b.csv  25%  500 rows/s  3s left", progressLine(&p))
+	p.Bytes, p.Left, p.Inputs[1].Bytes, p.Inputs[1].Left = 0, -1, 0, -1
+	require.Equal(t, "2s  3,000 rows  1,000 vertices  1,999 edges  1 rejects  1,500 rows/s  |  b.csv  500 rows/s", progressLine(&p))
+	require.Equal(t, "0s  0 rows  0 vertices  0 edges  0 rejects  0 rows/s", progressLine(&loader.Progress{Left: -1}))
 }

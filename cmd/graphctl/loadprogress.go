@@ -50,21 +50,43 @@ func (p *progress) tell(s loader.Progress) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	rate := float64(s.Rows) / max(s.Elapsed.Seconds(), 1e-3)
-	line := fmt.Sprintf("%s  %s rows  %s vertices  %s edges  %s rejects  %s rows/s",
-		s.Elapsed.Round(time.Second), grouped(s.Rows), grouped(s.Vertices), grouped(s.Edges), grouped(s.Rejects), grouped(int64(rate)))
-	if s.TotalBytes > 0 && s.Bytes > 0 && s.Bytes <= s.TotalBytes {
-		part := float64(s.Bytes) / float64(s.TotalBytes)
-		left := time.Duration(float64(s.Elapsed) * (1 - part) / part).Round(time.Second)
-		line = fmt.Sprintf("%3.0f%%  %s  %s left", 100*part, line, left)
-	}
-	line += "  " + s.Input
+	line := progressLine(&s)
 	if p.bar {
 		fmt.Fprintf(p.w, "\r\x1b[K%s", line)
 		p.open = true
 		return
 	}
 	fmt.Fprintln(p.w, line)
+}
+
+// progressLine says how far the load has come, and behind a bar the input that is being loaded.
+func progressLine(s *loader.Progress) string {
+	line := fmt.Sprintf("%s  %s rows  %s vertices  %s edges  %s rejects  %s",
+		s.Elapsed.Round(time.Second), grouped(s.Rows), grouped(s.Vertices), grouped(s.Edges), grouped(s.Rejects), rateText(s.Rows, s.Elapsed))
+	line = shareText(s.Done, s.Bytes) + line + leftText(s.Left)
+	if len(s.Inputs) == 0 {
+		return line
+	}
+	in := &s.Inputs[s.Current]
+	return line + "  |  " + in.Path + "  " + shareText(in.Done, in.Bytes) + rateText(in.Rows, in.Elapsed) + leftText(in.Left)
+}
+
+func rateText(rows int64, d time.Duration) string {
+	return grouped(int64(float64(rows)/max(d.Seconds(), 1e-3))) + " rows/s"
+}
+
+func shareText(done, all int64) string {
+	if all == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d%%  ", 100*done/all)
+}
+
+func leftText(d time.Duration) string {
+	if d < 0 {
+		return ""
+	}
+	return "  " + d.Round(time.Second).String() + " left"
 }
 
 // reject tells of a refused row.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/text/encoding"
@@ -150,7 +151,36 @@ func formatOf(name string) mapping.Format {
 // text is an open input.
 type text struct {
 	io.Reader
-	closers []func() error
+	closers  []func() error
+	counters []*counter
+}
+
+// stored is up to where the files, as they are stored, have been read, in bytes.
+func (t *text) stored() (n int64) {
+	for _, c := range t.counters {
+		n += c.n.Load()
+	}
+	return n
+}
+
+// counter counts the bytes that are read of what is stored.
+type counter struct {
+	io.Reader
+	n atomic.Int64
+}
+
+// Read implements io.Reader.
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// ReadAt implements io.ReaderAt.
+func (c *counter) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := c.Reader.(io.ReaderAt).ReadAt(p, offset)
+	c.n.Add(int64(n))
+	return n, err
 }
 
 // Close closes the files behind the text.
@@ -171,7 +201,8 @@ func (in *input) openFile(path string, offset int64) (_ *text, err error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &text{Reader: f, closers: []func() error{f.Close}}
+	stored := &counter{Reader: f}
+	t := &text{Reader: stored, closers: []func() error{f.Close}, counters: []*counter{stored}}
 	defer func() {
 		if err != nil {
 			_ = t.Close()
@@ -189,7 +220,7 @@ func (in *input) openFile(path string, offset int64) (_ *text, err error) {
 		if err != nil {
 			return nil, err
 		}
-		p, err := record.NewParquet(f, info.Size())
+		p, err := record.NewParquet(stored, info.Size())
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
@@ -207,7 +238,11 @@ func (in *input) openFile(path string, offset int64) (_ *text, err error) {
 	}
 	var seek func(offset int64) error
 	if !compressed && in.encoding == nil {
-		seek = func(offset int64) error { _, err := f.Seek(offset, io.SeekStart); return err }
+		seek = func(offset int64) error {
+			stored.n.Store(offset)
+			_, err := f.Seek(offset, io.SeekStart)
+			return err
+		}
 	}
 	if err := t.skip(offset, seek); err != nil {
 		return nil, fmt.Errorf("%s: go on at byte %d: %w", path, offset, err)
@@ -224,7 +259,8 @@ func (in *input) openRemote(name string, offset int64) (_ *text, err error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &text{Reader: body}
+	stored := &counter{Reader: body}
+	t := &text{Reader: stored, counters: []*counter{stored}}
 	t.closers = append(t.closers, func() error { return body.Close() })
 	defer func() {
 		if err != nil {
@@ -244,7 +280,8 @@ func (in *input) openRemote(name string, offset int64) (_ *text, err error) {
 					return err
 				}
 				body, err = openURL(name, offset)
-				t.Reader = body
+				stored.Reader = body
+				stored.n.Store(offset)
 				return err
 			}
 		}
@@ -261,7 +298,7 @@ func (in *input) openRemote(name string, offset int64) (_ *text, err error) {
 // uncompress has a text read through a decoder.
 func (t *text) uncompress(ext string) error {
 	if ext == ".gz" {
-		r, err := gzip.NewReader(bufio.NewReaderSize(t.Reader, 1<<18))
+		r, err := gzip.NewReader(bufio.NewReaderSize(t.Reader, readAhead))
 		if err == nil {
 			t.Reader = r
 		}
@@ -332,6 +369,7 @@ func (in *input) open(offset int64) (*text, error) {
 		rs = append(rs, part, &lineEnd{last: part})
 		part.Reader = &lastByte{Reader: part.Reader}
 		t.closers = append(t.closers, part.Close)
+		t.counters = append(t.counters, part.counters...)
 	}
 	t.Reader = io.MultiReader(rs...)
 	if _, err := io.CopyN(io.Discard, t.Reader, offset); err != nil {

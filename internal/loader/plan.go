@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/loader/mapping"
@@ -28,6 +29,8 @@ type Plan struct {
 	Stream string
 	temp   string // a copy of standard input, or ""
 	chunk  int    // bytes of text that make a batch, 0: the constant; tests make it small
+
+	running atomic.Pointer[run]
 }
 
 // step is one reading of an input: all vertices are read before all edges.
@@ -45,6 +48,14 @@ func (p *Plan) Bytes() int64 {
 		if s.in.size == 0 && !s.in.empty {
 			return 0
 		}
+		n += s.in.size
+	}
+	return n
+}
+
+// before is how much of that stands before a step.
+func (p *Plan) before(step int) (n int64) {
+	for _, s := range p.steps[:step] {
 		n += s.in.size
 	}
 	return n

@@ -1,8 +1,6 @@
 package loader
 
 import (
-	"bytes"
-
 	"github.com/hopgate/hopgate/internal/loader/record"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -21,7 +19,7 @@ type Reject struct {
 func (r *run) reject(j *job, x *refused) error {
 	in := r.plan.steps[j.step].in
 	rej := Reject{
-		File: in.name, Line: j.chunk.Line + int64(bytes.Count(j.chunk.Data[:x.start], []byte{'\n'})), Value: x.value, Code: x.code, Message: x.reason,
+		File: in.name, Line: j.lineOf(x.start), Value: x.value, Code: x.code, Message: x.reason,
 	}
 	if x.slot >= 0 && x.slot < len(in.bound.Columns) {
 		rej.Column = in.bound.Columns[x.slot]
@@ -37,8 +35,8 @@ func (r *run) reject(j *job, x *refused) error {
 	return nil
 }
 
-// locate finds the record of a row that the server has refused.
-func (s *step) locate(data []byte, start int, x *shard.Rejected) *refused {
+// locate finds the record of a row that a rule made and the server has refused.
+func (s *step) locate(data []byte, start, rule int, x *shard.Rejected) *refused {
 	scan := s.in.scanner()
 	scan.Reset(data[start:])
 	cells, _, _ := scan.Next()
@@ -56,14 +54,13 @@ func (s *step) locate(data []byte, start int, x *shard.Rejected) *refused {
 		}
 		return ""
 	}
-	switch {
-	case !x.Edge && len(s.in.bound.Vertices) > 0:
-		out.slot = s.in.bound.Vertices[0].ID.Slots[0]
-		out.value = text(out.slot)
-	case x.Edge && len(s.in.bound.Edges) > 0:
-		e := &s.in.bound.Edges[0]
+	if x.Edge {
+		e := &s.in.bound.Edges[rule]
 		out.slot = e.From.Slots[0]
 		out.value = text(out.slot) + " -> " + text(e.To.Slots[0])
+	} else {
+		out.slot = s.in.bound.Vertices[rule].ID.Slots[0]
+		out.value = text(out.slot)
 	}
 	return out
 }

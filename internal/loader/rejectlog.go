@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,10 @@ const (
 	// batchesName is a file beside it that says for each line which batch the row belongs to and how long its raw form is
 	// in which file, so that a load that goes on can drop what it is about to write again.
 	batchesName = ".batches"
+	// rowOf is the form of its lines, partOf of those of further parts of a row that is too long, of which there is no line in
+	// rejectsName.
+	rowOf  = "%d %d %q\n"
+	partOf = "%d %d %q more\n"
 )
 
 // rejectLog keeps refused rows in a directory: the rows as they were in files that can be loaded again, named as the
@@ -31,9 +36,9 @@ type rejectLog struct {
 
 	mu      sync.Mutex
 	names   map[*input]string
-	files   map[*input]*os.File
-	lines   *os.File
-	batches *os.File
+	files   map[*input]*appender
+	lines   *appender
+	batches *appender
 	last    map[*input]lastRow
 	count   int64
 }
@@ -46,7 +51,7 @@ type lastRow struct {
 
 // openRejects opens the log; rows of batches after seq are dropped from what an earlier run has left.
 func openRejects(dir string, p *Plan, seq uint64) (*rejectLog, error) {
-	l := &rejectLog{dir: dir, plan: p, names: map[*input]string{}, files: map[*input]*os.File{}, last: map[*input]lastRow{}}
+	l := &rejectLog{dir: dir, plan: p, names: map[*input]string{}, files: map[*input]*appender{}, last: map[*input]lastRow{}}
 	if dir == "" {
 		return l, nil
 	}
@@ -84,79 +89,6 @@ func rejectName(in *input, taken map[string]bool) string {
 	return unique
 }
 
-// rewind removes the rows of batches after seq.
-func (l *rejectLog) rewind(seq uint64) error {
-	lines, err := readLines(filepath.Join(l.dir, rejectsName))
-	if err != nil {
-		return err
-	}
-	batches, err := readLines(filepath.Join(l.dir, batchesName))
-	if err != nil {
-		return err
-	}
-	if len(batches) == 0 {
-		return nil
-	}
-	raw := map[string][]byte{}
-	read := map[string]int{}
-	var keptLines, keptBatches []byte
-	kept := map[string][]byte{}
-	for i := range min(len(lines), len(batches)) {
-		var batch uint64
-		var size int
-		var name string
-		if _, err := fmt.Sscanf(string(batches[i]), "%d %d %q", &batch, &size, &name); err != nil {
-			break
-		}
-		if _, ok := raw[name]; !ok {
-			data, err := os.ReadFile(filepath.Join(l.dir, filepath.FromSlash(name)))
-			if err != nil && !errors.Is(err, os.ErrNotExist) {
-				return err
-			}
-			raw[name] = data
-			for in, n := range l.names {
-				if n == name {
-					read[name] = len(in.preamble())
-				}
-			}
-			kept[name] = append([]byte(nil), data[:min(read[name], len(data))]...)
-		}
-		from := read[name]
-		read[name] = from + size
-		if batch > seq || read[name] > len(raw[name]) {
-			continue
-		}
-		keptLines = append(append(keptLines, lines[i]...), '\n')
-		keptBatches = append(append(keptBatches, batches[i]...), '\n')
-		kept[name] = append(kept[name], raw[name][from:from+size]...)
-	}
-	for name, data := range kept {
-		if err := os.WriteFile(filepath.Join(l.dir, filepath.FromSlash(name)), data, 0o666); err != nil {
-			return err
-		}
-	}
-	return errors.Join(
-		os.WriteFile(filepath.Join(l.dir, rejectsName), keptLines, 0o666),
-		os.WriteFile(filepath.Join(l.dir, batchesName), keptBatches, 0o666),
-	)
-}
-
-// readLines reads the whole lines of a file; none if it is not there.
-func readLines(name string) ([][]byte, error) {
-	data, err := os.ReadFile(name)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	var lines [][]byte
-	for {
-		i := bytes.IndexByte(data, '\n')
-		if i < 0 {
-			return lines, err
-		}
-		lines, data = append(lines, data[:i]), data[i+1:]
-	}
-}
-
 // preamble is what stands before an input's records, with a line end, in the encoding of the input.
 func (in *input) preamble() []byte {
 	b := in.header
@@ -178,20 +110,38 @@ func (in *input) encode(b []byte) []byte {
 	return out
 }
 
+// openLog opens a file to append to.
+func openLog(name string) (*appender, error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	return &appender{bufio.NewWriter(f), f}, nil
+}
+
+// appender is a file that is appended to.
+type appender struct {
+	*bufio.Writer
+	f *os.File
+}
+
+// Close writes what is left and closes the file.
+func (a *appender) Close() error { return errors.Join(a.Flush(), a.f.Close()) }
+
 // open opens the files that are written to.
 func (l *rejectLog) open() (err error) {
 	if l.lines != nil {
 		return nil
 	}
-	if l.lines, err = os.OpenFile(filepath.Join(l.dir, rejectsName), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666); err != nil {
+	if l.lines, err = openLog(filepath.Join(l.dir, rejectsName)); err != nil {
 		return err
 	}
-	l.batches, err = os.OpenFile(filepath.Join(l.dir, batchesName), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	l.batches, err = openLog(filepath.Join(l.dir, batchesName))
 	return err
 }
 
 // file gives the file for an input's rows, which begins as the input does.
-func (l *rejectLog) file(in *input) (*os.File, error) {
+func (l *rejectLog) file(in *input) (*appender, error) {
 	if f := l.files[in]; f != nil {
 		return f, nil
 	}
@@ -199,12 +149,12 @@ func (l *rejectLog) file(in *input) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	f, err := openLog(name)
 	if err != nil {
 		return nil, err
 	}
 	l.files[in] = f
-	if end, err := f.Seek(0, io.SeekEnd); err != nil || end > 0 {
+	if end, err := f.f.Seek(0, io.SeekEnd); err != nil || end > 0 {
 		return f, err
 	}
 	_, err = f.Write(in.preamble())
@@ -246,10 +196,27 @@ func (l *rejectLog) add(in *input, r *Reject, row []byte, seq uint64) (again boo
 	if _, err := l.lines.Write(line.Bytes()); err != nil {
 		return again, fmt.Errorf("rejects: %w", err)
 	}
-	if _, err = fmt.Fprintf(l.batches, "%d %d %q\n", seq, size, l.names[in]); err != nil {
+	if _, err = fmt.Fprintf(l.batches, rowOf, seq, size, l.names[in]); err != nil {
 		return again, fmt.Errorf("rejects: %w", err)
 	}
 	return again, nil
+}
+
+// flush writes what add and more have been given: the rows first, and what tells of them last.
+func (l *rejectLog) flush() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dir == "" || l.lines == nil {
+		return nil
+	}
+	var errs []error
+	for _, f := range l.files {
+		errs = append(errs, f.Flush())
+	}
+	if err := errors.Join(append(errs, l.lines.Flush(), l.batches.Flush())...); err != nil {
+		return fmt.Errorf("rejects: %w", err)
+	}
+	return nil
 }
 
 // raw writes a row as it was.
@@ -281,6 +248,12 @@ func (l *rejectLog) more(in *input, part []byte, seq uint64) error {
 	if _, err := f.Write(part); err != nil {
 		return fmt.Errorf("rejects: %w", err)
 	}
+	if err := l.open(); err != nil {
+		return fmt.Errorf("rejects: %w", err)
+	}
+	if _, err := fmt.Fprintf(l.batches, partOf, seq, len(part), l.names[in]); err != nil {
+		return fmt.Errorf("rejects: %w", err)
+	}
 	return nil
 }
 
@@ -299,7 +272,7 @@ func (l *rejectLog) close(ended bool) error {
 	for _, f := range l.files {
 		errs = append(errs, f.Close())
 	}
-	for _, f := range []*os.File{l.lines, l.batches} {
+	for _, f := range []*appender{l.lines, l.batches} {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}

@@ -75,20 +75,14 @@ type InputReport struct {
 // JSON writes the report as one object.
 func (r *Report) JSON() ([]byte, error) { return json.MarshalIndent(r, "", "  ") }
 
-// Progress is how far a load has come.
-type Progress struct {
-	Totals
-	Bytes, TotalBytes int64 // of the inputs' text and of their files; TotalBytes is 0 where it is not known
-	Elapsed           time.Duration
-	Input             string // that is being read
-}
-
 // counts are kept by all stages.
 type counts struct {
 	rows, rejects, vertices, edges atomic.Int64
-	readBytes                      atomic.Int64
-	step                           atomic.Int64
-	resumed                        bool
+	// began, sent and done are places in the inputs as they are stored, one reading after another, in bytes: where the run
+	// began, and up to where it has sent batches and had them acknowledged.
+	began, sent, done atomic.Int64
+	step              atomic.Int64 // that is being acknowledged
+	resumed           bool
 
 	mu     sync.Mutex
 	plan   *Plan
@@ -107,8 +101,6 @@ func (c *counts) init(p *Plan) {
 		c.inputs[in] = &inputCounts{}
 	}
 }
-
-func (c *counts) at(step int) { c.step.Store(int64(step)) }
 
 func (c *counts) of(step int, f func(*inputCounts)) {
 	now := time.Now()
@@ -169,42 +161,6 @@ func (r *run) report() *Report {
 	}
 	rep.Stages = all.seconds()
 	return rep
-}
-
-// watch tells the progress until the function that it returns is called.
-func (r *run) watch() (stop func()) {
-	if r.o.Progress == nil {
-		return func() {}
-	}
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				r.tell()
-			case <-done:
-				r.tell()
-				return
-			}
-		}
-	}()
-	return func() {
-		close(done)
-		<-ended
-	}
-}
-
-func (r *run) tell() {
-	p := Progress{
-		Totals: r.counts.totals(), Bytes: r.counts.readBytes.Load(), TotalBytes: r.plan.Bytes(), Elapsed: time.Since(r.start),
-	}
-	if i := int(r.counts.step.Load()); i < len(r.plan.steps) {
-		p.Input = r.plan.steps[i].in.name
-	}
-	r.o.Progress(p)
 }
 
 // peakBytes is the most memory that the process has had resident.

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"fmt"
 	"slices"
 	"unicode/utf8"
 	"unsafe"
@@ -29,6 +30,8 @@ type parsed struct {
 	vertices, edges int
 	// vertexRows and edgeRows say for each row of the batch's groups where its record begins in the chunk.
 	vertexRows, edgeRows [][]uint32
+	// vertexRules and edgeRules say for each group which of the input's rules for vertices, or edges, made it.
+	vertexRules, edgeRules []int
 }
 
 // group is rows of a batch that have all but their values in common.
@@ -55,6 +58,7 @@ func (g *group) truncate() {
 
 // ruleState is what a rule has made of a chunk, and the sets of labels, or the types, that it has met in the file.
 type ruleState struct {
+	no     int // of the rules for vertices, or edges
 	rule   *mapping.Rule
 	vertex *mapping.VertexRule // or
 	edge   *mapping.EdgeRule
@@ -93,11 +97,11 @@ func newParser(s *step, spaces []*mapping.Space) *parser {
 	p.csv, _ = p.scan.(*record.Scanner)
 	for i := range p.bound.Vertices {
 		r := &p.bound.Vertices[i]
-		p.rules = append(p.rules, ruleState{rule: &r.Rule, vertex: r, emit: !s.edges, sets: newLabelSets(r.Labels)})
+		p.rules = append(p.rules, ruleState{no: i, rule: &r.Rule, vertex: r, emit: !s.edges, sets: newLabelSets(r.Labels)})
 	}
 	for i := range p.bound.Edges {
 		r := &p.bound.Edges[i]
-		p.rules = append(p.rules, ruleState{rule: &r.Rule, edge: r, emit: s.edges, sets: newLabelSets([]mapping.LabelRule{r.Type})})
+		p.rules = append(p.rules, ruleState{no: i, rule: &r.Rule, edge: r, emit: s.edges, sets: newLabelSets([]mapping.LabelRule{r.Type})})
 	}
 	return p
 }
@@ -118,14 +122,14 @@ func (p *parser) parse(data []byte) *parsed {
 		start, end := p.at()
 		p.start = start
 		if fault == nil && !p.valid && !utf8.Valid(data[start:end]) {
-			fault = &record.Fault{Code: record.BadUTF8, Msg: "the row is not valid UTF-8"}
+			fault = &record.Fault{Code: record.BadUTF8, Msg: "the row is not valid UTF-8", Column: invalid(cells)}
 		}
 		if fault == nil && p.bound.Cells > 0 && len(cells) != p.bound.Cells {
 			fault = p.miscounted(len(cells))
 			start, end = p.at()
 		}
 		if fault != nil {
-			p.refuse(refused{start: start, end: end, slot: -1, value: excerpt(data[start:end]), code: fault.Code, reason: fault.Msg})
+			p.refuse(refused{start: start, end: end, slot: fault.Column, value: excerpt(data[start:end]), code: fault.Code, reason: fault.Msg})
 			continue
 		}
 		if !p.row(cells) {
@@ -145,19 +149,16 @@ func (p *parser) at() (start, end int) {
 	return l.Start, l.End
 }
 
-var (
-	faultFew  = &record.Fault{Code: record.BadColumns, Msg: "the row has fewer columns than the header"}
-	faultMany = &record.Fault{Code: record.BadColumns, Msg: "the row has more columns than the header"}
-)
+// invalid gives the first cell that is not valid UTF-8, -1 if it is none of these.
+func invalid(cells []record.Cell) int {
+	return slices.IndexFunc(cells, func(c record.Cell) bool { return !utf8.Valid(c.Text) })
+}
 
 // miscounted says what is wrong with a row that has n cells. If it has several lines a stray quote may have joined
 // them: only the first is to blame then.
 func (p *parser) miscounted(n int) *record.Fault {
 	p.csv.Retreat()
-	if n < p.bound.Cells {
-		return faultFew
-	}
-	return faultMany
+	return &record.Fault{Code: record.BadColumns, Msg: fmt.Sprintf("the row has %d columns where the header has %d", n, p.bound.Cells), Column: -1}
 }
 
 // refuse notes a refused row, unless an earlier reading of the input has done so.
@@ -400,14 +401,14 @@ func (p *parser) collect() {
 			b.Vertices = append(b.Vertices, VertexRows{
 				Labels: g.names, Space: p.space(&r.vertex.ID), Keys: g.key, Props: props, Action: g.action,
 			})
-			p.out.vertexRows = append(p.out.vertexRows, g.rows)
+			p.out.vertexRows, p.out.vertexRules = append(p.out.vertexRows, g.rows), append(p.out.vertexRules, r.no)
 			continue
 		}
 		b.Edges = append(b.Edges, EdgeRows{
 			Type: g.names[0], SrcSpace: p.space(&r.edge.From), DstSpace: p.space(&r.edge.To), Src: g.key, Dst: g.dst, Props: props,
 			Action: g.action, Dangling: r.edge.Dangling,
 		})
-		p.out.edgeRows = append(p.out.edgeRows, g.rows)
+		p.out.edgeRows, p.out.edgeRules = append(p.out.edgeRows, g.rows), append(p.out.edgeRules, r.no)
 	}
 	p.begun = p.begun[:0]
 }

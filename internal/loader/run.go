@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -24,6 +25,8 @@ const (
 	unfoldBytes = 1 << 16
 	// maxRecord is how long a record may be: its batch has to fit into a message.
 	maxRecord = 32 << 20
+	// readAhead is about how much of a compressed file is read ahead of its text.
+	readAhead = 1 << 18
 	// maxWindow is how many bytes are sent ahead of acknowledgements.
 	maxWindow = 64 << 20
 )
@@ -75,11 +78,26 @@ type job struct {
 	first bool // of a line that is too long
 	seq   uint64
 	bytes int64
+	at    int64 // the place of its end in the inputs as they are stored; see counts
 	mark  []byte
 	done  chan struct{} // closed when parsed
 
 	parsed *parsed
 	msg    any
+
+	lines   int64 // line ends before counted, for lineOf
+	counted int
+}
+
+// lineOf gives the number of the line in which a record of the chunk begins. For records in their order it looks at each
+// byte once.
+func (j *job) lineOf(start int) int64 {
+	if start < j.counted {
+		j.lines, j.counted = 0, 0
+	}
+	j.lines += int64(bytes.Count(j.chunk.Data[j.counted:start], []byte{'\n'}))
+	j.counted = start
+	return j.chunk.Line + j.lines
 }
 
 // run is a load at work.
@@ -127,6 +145,7 @@ func (p *Plan) Run(ctx context.Context, sink Sink, o Options) (*Report, error) {
 		return nil, err
 	}
 	r.counts.resumed = seq > 0
+	p.running.Store(r)
 
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -206,20 +225,21 @@ func (p *Plan) resume(mark []byte) (position, error) {
 func (r *run) read(ctx context.Context, seq uint64, at position) error {
 	defer close(r.jobs)
 	defer close(r.ordered)
+	resumed := at.offset >= 0
 	for i := at.step; i < len(r.plan.steps) && !r.stop.Load(); i++ {
-		in := r.plan.steps[i].in
-		if i > at.step || at.offset < 0 {
+		if in := r.plan.steps[i].in; !resumed {
 			at = position{i, in.offset, in.line}
 		}
 		var err error
-		if seq, err = r.readStep(ctx, i, seq, at); err != nil {
+		if seq, err = r.readStep(ctx, i, seq, at, resumed); err != nil {
 			return err
 		}
+		resumed = false
 	}
 	return nil
 }
 
-func (r *run) readStep(ctx context.Context, i int, seq uint64, at position) (_ uint64, err error) {
+func (r *run) readStep(ctx context.Context, i int, seq uint64, at position, resumed bool) (_ uint64, err error) {
 	s := &r.plan.steps[i]
 	began := time.Now()
 	t, err := s.in.open(at.offset)
@@ -228,8 +248,11 @@ func (r *run) readStep(ctx context.Context, i int, seq uint64, at position) (_ u
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
 	sp := record.NewSplitter(t, s.in.dialect, cmp.Or(r.plan.chunk, s.in.chunk()), maxRecord, at.line, at.offset)
+	base := r.plan.before(i)
+	if resumed {
+		r.counts.beginAt(base + min(t.stored(), s.in.size))
+	}
 	long := false
-	r.counts.at(i)
 	for !r.stop.Load() {
 		c, err := sp.Next()
 		r.counts.spent(i, stageRead, time.Since(began))
@@ -242,6 +265,7 @@ func (r *run) readStep(ctx context.Context, i int, seq uint64, at position) (_ u
 		seq++
 		j := &job{
 			step: i, chunk: c, first: c.Long && !long, seq: seq, bytes: int64(len(c.Data)), done: make(chan struct{}),
+			at:   base + min(t.stored(), s.in.size),
 			mark: position{i, c.EndOffset, c.EndLine}.mark(),
 		}
 		long = c.Long && !c.Last
@@ -352,10 +376,14 @@ func (r *run) send(ctx context.Context) error {
 				return err
 			}
 		}
+		// What is refused here is on file before the server can have applied the batch.
+		if err := r.log.flush(); err != nil {
+			return err
+		}
 		if !s.again {
 			r.counts.addRows(j.step, int64(j.parsed.rows))
 		}
-		r.counts.readBytes.Add(j.bytes)
+		r.counts.sent.Store(j.at)
 		select {
 		case r.flight <- j:
 		case <-ctx.Done():
@@ -409,9 +437,9 @@ func (r *run) receive(ctx context.Context) error {
 func (r *run) acknowledged(j *job, a *Ack) error {
 	var vertices, edges int64
 	for _, x := range a.Rejected {
-		rows := j.parsed.vertexRows
+		rows, rules := j.parsed.vertexRows, j.parsed.vertexRules
 		if x.Edge {
-			rows = j.parsed.edgeRows
+			rows, rules = j.parsed.edgeRows, j.parsed.edgeRules
 			edges++
 		} else {
 			vertices++
@@ -419,10 +447,15 @@ func (r *run) acknowledged(j *job, a *Ack) error {
 		if x.Group >= len(rows) || x.Row >= len(rows[x.Group]) {
 			return fmt.Errorf("the server refused a row that batch %d does not have", a.Seq)
 		}
-		if err := r.reject(j, r.plan.steps[j.step].locate(j.chunk.Data, int(rows[x.Group][x.Row]), &x)); err != nil {
+		if err := r.reject(j, r.plan.steps[j.step].locate(j.chunk.Data, int(rows[x.Group][x.Row]), rules[x.Group], &x)); err != nil {
 			return err
 		}
 	}
+	if err := r.log.flush(); err != nil {
+		return err
+	}
+	r.counts.step.Store(int64(j.step))
+	r.counts.done.Store(j.at)
 	r.counts.applied(j.step, int64(j.parsed.vertices)-vertices, int64(j.parsed.edges)-edges, int64(a.Vertices), int64(a.Edges))
 	return nil
 }
@@ -431,13 +464,16 @@ func (r *run) acknowledged(j *job, a *Ack) error {
 // about to have, as far as its bytes tell.
 func (r *run) checkBudget() {
 	rows := r.counts.rows.Load()
-	if read, all := r.counts.readBytes.Load(), r.plan.Bytes(); r.o.MaxRejects.Share > 0 {
+	if all, began := r.plan.Bytes(), r.counts.began.Load(); r.o.MaxRejects.Share > 0 {
 		if all == 0 {
 			return // the end will tell
 		}
-		if read > 0 && read < all {
-			rows = int64(math.Min(1<<62, float64(rows)*float64(all)/float64(read)))
+		// What is read ahead does not count, so that the rows are rather too many than too few.
+		read := r.counts.sent.Load() - began - readAhead
+		if read <= 0 {
+			return
 		}
+		rows = int64(math.Min(1<<62, float64(rows)*float64(all-began)/float64(read)))
 	}
 	if r.o.MaxRejects.exceeded(r.counts.rejects.Load(), rows) {
 		r.tooMany.Store(true)

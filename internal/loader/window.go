@@ -35,6 +35,13 @@ func (w *window) take(ctx context.Context, n int64) error {
 	}
 }
 
+// taken is how many bytes are in work.
+func (w *window) taken() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.size - w.free
+}
+
 func (w *window) give(n int64) {
 	w.mu.Lock()
 	w.free += n

@@ -45,7 +45,8 @@ func (s *Scanner) Next() (cells []Cell, fault *Fault, ok bool) {
 				if !s.Final && (state == quoteOpen || bytes.IndexByte(data[s.Start:], '\n') < 0) {
 					return nil, nil, false
 				}
-				return nil, s.firstLine(), true
+				s.firstLine()
+				return nil, &Fault{BadQuote, "a quoted field does not end, or something follows after its end", len(cells)}, true
 			}
 			cells = append(cells, Cell{text, Quoted})
 			at = next
@@ -94,12 +95,11 @@ func (s *Scanner) Retreat() bool {
 }
 
 // firstLine makes the first line of the record that begins at Start the whole of it.
-func (s *Scanner) firstLine() *Fault {
+func (s *Scanner) firstLine() {
 	s.End = len(s.data)
 	if i := bytes.IndexByte(s.data[s.Start:], '\n'); i >= 0 {
 		s.End = s.Start + i + 1
 	}
-	return faultQuote
 }
 
 type quoteState uint8

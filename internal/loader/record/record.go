@@ -25,6 +25,7 @@ type Cell struct {
 // Fault says why a record cannot be read.
 type Fault struct {
 	Code, Msg string
+	Column    int // the position of the field at fault, from 0, or -1
 }
 
 // The codes of faults.
@@ -36,10 +37,7 @@ const (
 	BadColumns = "ColumnCount"
 )
 
-var (
-	faultQuote = &Fault{BadQuote, "a quoted field does not end, or something follows after its end"}
-	faultJSON  = &Fault{BadJSON, "the line is no JSON object"}
-)
+var faultJSON = &Fault{BadJSON, "the line is no JSON object", -1}
 
 // Dialect is how records are written.
 type Dialect struct {

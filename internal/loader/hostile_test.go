@@ -1,0 +1,194 @@
+package loader
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	disk "github.com/hopgate/hopgate/internal/shard/local"
+)
+
+// hostileMapping loads vertices that are there once each, from CSV and from JSON lines, and edges between those of CSV.
+const hostileMapping = `
+version: 1
+inputs:
+  - path: v.csv
+    vertices: [{label: V, id: id, action: insert, properties: {id: {type: int}, n: {type: float}, on: {type: date}, name: {}}}]
+  - path: w.jsonl
+    vertices: [{label: W, id: id, action: insert, properties: {id: {type: int}, n: {type: float}, name: {}}}]
+  - path: e.csv
+    edges: [{type: E, from: {column: a, idSpace: V}, to: {column: b, idSpace: V}, properties: {w: {type: int}}}]
+`
+
+// fault is what is wrong with a row: the code and column that must be told. The text of the row follows its number.
+type fault struct {
+	code, column string
+	text         func(h *hostile, n int) string
+}
+
+// Quoted texts begin with a letter, so a stray quote is never closed where a field may end.
+var (
+	hostileCSV = []fault{
+		{"", "", func(h *hostile, n int) string { return fmt.Sprintf("%d,1.5,2020-02-29,plain", n) }},
+		{"", "", func(h *hostile, n int) string { return fmt.Sprintf("%d,,,\"q, \"\"é\"\" %d\"", n, n) }},
+		{"", "", func(h *hostile, n int) string {
+			return fmt.Sprintf("%d,-1e3,1969-12-31,\"two\nlines\r\nor three\"\r", n)
+		}},
+		{"", "", func(h *hostile, n int) string {
+			if n%1000 == 0 {
+				return fmt.Sprintf("%d,7,,%s", n, strings.Repeat("huge ", 1<<16))
+			}
+			return fmt.Sprintf("%d,7,,%s", n, strings.Repeat("long ", n%50))
+		}},
+		{"BadType", "n", func(h *hostile, n int) string { return fmt.Sprintf("%d,1.5x,,y", n) }},
+		{"BadType", "on", func(h *hostile, n int) string { return fmt.Sprintf("%d,1,2021-02-29,y", n) }},
+		{"BadType", "id", func(h *hostile, n int) string { return fmt.Sprintf("9%d9999999999999999999,1,,y", n) }},
+		{"MissingKey", "id", func(h *hostile, n int) string { return ",1,,y" }},
+		{"BadQuote", "name", func(h *hostile, n int) string { return fmt.Sprintf("%d,1,,\"open", n) }},
+		{"BadQuote", "on", func(h *hostile, n int) string { return fmt.Sprintf("%d,1,\"x\"y,z", n) }},
+		{"InvalidUTF8", "name", func(h *hostile, n int) string { return fmt.Sprintf("%d,1,,a\xff\xc3", n) }},
+		{"InvalidUTF8", "id", func(h *hostile, n int) string { return fmt.Sprintf("\xed\xa0\x80%d,1,,a", n) }},
+		{"ColumnCount", "", func(h *hostile, n int) string { return strconv.Itoa(n) }},
+		{"ColumnCount", "", func(h *hostile, n int) string { return fmt.Sprintf("%d,1,,a,", n) }},
+		{"DuplicateKey", "id", func(h *hostile, n int) string { return fmt.Sprintf("%d,3,,again", h.key()) }},
+	}
+	hostileJSON = []fault{
+		{"", "", func(h *hostile, n int) string { return fmt.Sprintf(`{"id": %d, "n": 1.5, "name": "a\n\u00e9"}`, n) }},
+		{"", "", func(h *hostile, n int) string { return fmt.Sprintf(`{"name": null, "x": [{"id": 0}], "id": %d}`, n) }},
+		{"BadType", "n", func(h *hostile, n int) string { return fmt.Sprintf(`{"id": %d, "n": "x"}`, n) }},
+		{"BadType", "id", func(h *hostile, n int) string { return fmt.Sprintf(`{"id": %d.5}`, n) }},
+		{"MissingKey", "id", func(h *hostile, n int) string { return `{"n": 1}` }},
+		{"BadJSON", "", func(h *hostile, n int) string { return fmt.Sprintf(`{"id": %d, "n": 1`, n) }},
+		{"BadJSON", "", func(h *hostile, n int) string { return fmt.Sprintf(`[%d]`, n) }},
+		{"BadJSON", "", func(h *hostile, n int) string { return strings.Repeat("[", n%5000+1) }},
+		{"InvalidUTF8", "name", func(h *hostile, n int) string { return fmt.Sprintf("{\"id\": %d, \"name\": \"\xc0\xaf\"}", n) }},
+		{"DuplicateKey", "id", func(h *hostile, n int) string { return fmt.Sprintf(`{"id": %d}`, h.key()) }},
+	}
+	hostileEdges = []fault{
+		{"", "", func(h *hostile, n int) string { return fmt.Sprintf("%d,%d,%d", h.key(), h.key(), n) }},
+		{"", "", func(h *hostile, n int) string { return fmt.Sprintf("%d,%d,", h.key(), h.key()) }},
+		{"DanglingEdge", "a", func(h *hostile, n int) string { return fmt.Sprintf("%d,-%d,1", h.key(), n+1) }},
+		{"DanglingEdge", "a", func(h *hostile, n int) string { return fmt.Sprintf("-%d,%d,1", n+1, h.key()) }},
+		{"BadType", "w", func(h *hostile, n int) string { return fmt.Sprintf("%d,%d,0x10", h.key(), h.key()) }},
+		{"BadType", "b", func(h *hostile, n int) string { return fmt.Sprintf("%d,k%d,1", h.key(), n) }},
+		{"MissingKey", "b", func(h *hostile, n int) string { return fmt.Sprintf("%d,,1", h.key()) }},
+		{"ColumnCount", "", func(h *hostile, n int) string { return fmt.Sprintf("%d,%d", h.key(), n) }},
+	}
+)
+
+// hostile writes files of which it is known which lines are refused, and why.
+type hostile struct {
+	t    *testing.T
+	rng  *rand.Rand
+	dir  string
+	keys []int32           // of the vertices that are there
+	want map[string][]byte // by file and line, from 1: 1 and the position of the fault, or 0
+	rows int64
+	bad  int64
+}
+
+func (h *hostile) key() int32 { return h.keys[h.rng.IntN(len(h.keys))] }
+
+// write writes a file of n rows.
+func (h *hostile) write(name, header string, faults []fault, n int) {
+	f, err := os.Create(filepath.Join(h.dir, name))
+	require.NoError(h.t, err)
+	out := bufio.NewWriterSize(f, 1<<20)
+	want := []byte{0}
+	put := func(text string, mark int) {
+		_, err := out.WriteString(text + "\n")
+		require.NoError(h.t, err)
+		want = append(want, byte(mark))
+		for range strings.Count(text, "\n") {
+			want = append(want, 0)
+		}
+	}
+	if header != "" {
+		put(header, 0)
+	}
+	for i := range n {
+		at := h.rng.IntN(len(faults))
+		if i < 100 {
+			at = i % 2 // the first two are no faults
+		}
+		x := &faults[at]
+		put(x.text(h, i), at*min(1, len(x.code)))
+		if x.code == "" && name != "e.csv" {
+			h.keys = append(h.keys, int32(i))
+		}
+		if x.code != "" {
+			h.bad++
+		}
+	}
+	h.rows += int64(n)
+	h.want[name] = want
+	require.NoError(h.t, out.Flush())
+	require.NoError(h.t, f.Close())
+}
+
+// Rows with all kinds of faults are refused, each with its line, column and code, and all others are loaded: 50,000 rows,
+// or as many as HOPGATE_HOSTILE_ROWS says.
+func TestHostileRows(t *testing.T) {
+	rows := 50_000
+	if n, err := strconv.Atoi(os.Getenv("HOPGATE_HOSTILE_ROWS")); err == nil {
+		rows = n
+	}
+	h := &hostile{t: t, rng: rand.New(rand.NewPCG(11, 12)), dir: t.TempDir(), want: map[string][]byte{}}
+	h.write("w.jsonl", "", hostileJSON, rows/5)
+	h.keys = h.keys[:0]
+	h.write("v.csv", "id,n,on,name", hostileCSV, rows*2/5)
+	h.write("e.csv", "a,b,w", hostileEdges, rows-rows/5-rows*2/5)
+	faults := map[string][]fault{"v.csv": hostileCSV, "w.jsonl": hostileJSON, "e.csv": hostileEdges}
+
+	store, err := disk.Open(disk.Options{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler), CacheBytes: 32 << 20, DecodedBytes: 32 << 20})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, store.Close()) }()
+	w := &world{t: t, dir: h.dir}
+	p, err := w.plan(hostileMapping)
+	require.NoError(t, err)
+	p.chunk = max(1<<14, min(chunkBytes, rows))
+	rejects := t.TempDir()
+	rep, err := p.Run(t.Context(), NewLocal(New(store)), Options{MaxRejects: Budget{Rows: h.bad}, RejectsDir: rejects, Memory: 64 << 20, Workers: 2})
+	require.NoError(t, err)
+	require.Equal(t, h.rows, rep.Rows)
+	require.Equal(t, h.bad, rep.Rejects)
+	require.Equal(t, h.rows-h.bad, rep.Vertices+rep.Edges)
+	t.Logf("%d rows, %d refused, %.0f rows/s, at most %d MiB resident", rep.Rows, rep.Rejects, float64(rep.Rows)/rep.Seconds, rep.PeakBytes>>20)
+	require.Less(t, rep.PeakBytes, int64(1<<30))
+
+	f, err := os.Open(filepath.Join(rejects, rejectsName))
+	require.NoError(t, err)
+	defer f.Close()
+	for d := json.NewDecoder(f); ; {
+		var r Reject
+		err := d.Decode(&r)
+		if err == io.EOF {
+			break
+		}
+		require.NoError(t, err)
+		want := h.want[r.File]
+		require.Less(t, r.Line, int64(len(want)), "%+v", r)
+		mark := want[r.Line]
+		require.NotZero(t, mark, "not to be refused, or twice: %+v", r)
+		x := faults[r.File][mark]
+		if x.code != r.Code || x.column != r.Column {
+			t.Fatalf("want %s in %q: %+v", x.code, x.column, r)
+		}
+		want[r.Line] = 0
+	}
+	for name, want := range h.want {
+		for line, mark := range want {
+			require.Zero(t, mark, "%s:%d is not refused", name, line)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package loader
+
+import "time"
+
+// Progress is how far a load has come.
+type Progress struct {
+	Totals
+	// Done of Bytes of the inputs, as they are stored, have been loaded; those that are read twice count twice. Bytes is 0
+	// where it is not known.
+	Done, Bytes int64
+	Elapsed     time.Duration
+	Left        time.Duration // about; negative where it is not known
+	// InFlight is how many bytes are in work, of Window that may be.
+	InFlight, Window int64
+	Stages           Stages
+	Inputs           []InputProgress
+	Current          int // the one of Inputs that is being loaded
+}
+
+// InputProgress is how far one input has come.
+type InputProgress struct {
+	Path string
+	Totals
+	Done, Bytes   int64
+	Elapsed, Left time.Duration
+}
+
+// Progress says how far the plan's run has come; before it, all is zero. Any goroutine may call it.
+func (p *Plan) Progress() Progress {
+	if r := p.running.Load(); r != nil {
+		return r.progress()
+	}
+	return Progress{Left: -1}
+}
+
+// left says how long the rest takes if done has taken elapsed.
+func left(elapsed time.Duration, done, rest int64) time.Duration {
+	if done <= 0 {
+		return -1
+	}
+	return time.Duration(float64(elapsed) * float64(rest) / float64(done))
+}
+
+func (r *run) progress() Progress {
+	c, now := &r.counts, time.Now()
+	done, began := c.done.Load(), c.began.Load()
+	p := Progress{
+		Totals: c.totals(), Done: done, Bytes: r.plan.Bytes(), Elapsed: now.Sub(r.start), Left: -1,
+		InFlight: r.window.taken(), Window: r.window.size,
+	}
+	if p.Bytes > 0 {
+		p.Left = left(p.Elapsed, done-began, p.Bytes-done)
+	}
+	// within is how much of a step lies before a place.
+	within := func(place, base, size int64) int64 { return min(max(place-base, 0), size) }
+	type part struct{ done, began, bytes int64 }
+	parts := map[*input]part{}
+	base := int64(0)
+	for i := range r.plan.steps {
+		in := r.plan.steps[i].in
+		x := parts[in]
+		parts[in] = part{x.done + within(done, base, in.size), x.began + within(began, base, in.size), x.bytes + in.size}
+		base += in.size
+	}
+	var current *input
+	if len(r.plan.steps) > 0 {
+		current = r.plan.steps[c.step.Load()].in
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all stageTimes
+	for i, in := range r.plan.inputs {
+		n, x := c.inputs[in], parts[in]
+		q := InputProgress{Path: in.name, Totals: n.Totals, Done: x.done, Bytes: x.bytes, Left: -1}
+		if !n.first.IsZero() {
+			q.Elapsed = n.last.Sub(n.first)
+			if in == current {
+				q.Elapsed = now.Sub(n.first)
+			}
+		}
+		if x.bytes > 0 {
+			q.Left = left(q.Elapsed, x.done-x.began, x.bytes-x.done)
+		}
+		for s, t := range n.times {
+			all[s] += t
+		}
+		if in == current {
+			p.Current = i
+		}
+		p.Inputs = append(p.Inputs, q)
+	}
+	p.Stages = all.seconds()
+	return p
+}
+
+// beginAt notes where the run goes on.
+func (c *counts) beginAt(place int64) {
+	c.began.Store(place)
+	c.sent.Store(place)
+	c.done.Store(place)
+}
+
+// watch tells the progress until the function that it returns is called.
+func (r *run) watch() (stop func()) {
+	if r.o.Progress == nil {
+		return func() {}
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				r.o.Progress(r.progress())
+			case <-done:
+				r.o.Progress(r.progress())
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}

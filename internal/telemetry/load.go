@@ -1,0 +1,80 @@
+package telemetry
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/hopgate/hopgate/internal/loader"
+)
+
+// NewLoadRegistry makes the registry of a process that runs a load.
+func NewLoadRegistry(p *loader.Plan) *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector(),
+		newLoad(p),
+	)
+	return r
+}
+
+// load publishes how far a load has come.
+type load struct {
+	plan                                              *loader.Plan
+	rows, rejects, vertices, edges, done, size, stage *prometheus.Desc
+	flight, window, left                              *prometheus.Desc
+}
+
+func newLoad(p *loader.Plan) *load {
+	d := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("hopgate_loader_"+name, help, labels, nil)
+	}
+	return &load{
+		plan:     p,
+		rows:     d("rows_total", "Rows read, the refused included.", "input"),
+		rejects:  d("rejects_total", "Rows refused.", "input"),
+		vertices: d("vertices_total", "Rows applied to vertices.", "input"),
+		edges:    d("edges_total", "Rows applied to edges.", "input"),
+		done:     d("done_bytes_total", "Bytes of the inputs, as they are stored, that have been loaded.", "input"),
+		size:     d("input_bytes", "Size of the inputs, as often as they are read; 0 where it is not known.", "input"),
+		stage:    d("stage_seconds_total", "Time spent in a stage, by all its goroutines.", "stage"),
+		flight:   d("flight_bytes", "Bytes that are read and not yet acknowledged."),
+		window:   d("window_bytes", "The most of them that may be."),
+		left:     d("left_seconds", "About how long the load still takes; -1 where it is not known."),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *load) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{c.rows, c.rejects, c.vertices, c.edges, c.done, c.size, c.stage, c.flight, c.window, c.left} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *load) Collect(ch chan<- prometheus.Metric) {
+	p := c.plan.Progress()
+	send := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, kind, v, labels...)
+	}
+	for i := range p.Inputs {
+		in := &p.Inputs[i]
+		for d, n := range map[*prometheus.Desc]int64{
+			c.rows: in.Rows, c.rejects: in.Rejects, c.vertices: in.Vertices, c.edges: in.Edges, c.done: in.Done,
+		} {
+			send(d, prometheus.CounterValue, float64(n), in.Path)
+		}
+		send(c.size, prometheus.GaugeValue, float64(in.Bytes), in.Path)
+	}
+	for name, s := range map[string]float64{
+		"read": p.Stages.Read, "parse": p.Stages.Parse, "resolve": p.Stages.Resolve, "write": p.Stages.Write, "commit": p.Stages.Commit,
+	} {
+		send(c.stage, prometheus.CounterValue, s, name)
+	}
+	send(c.flight, prometheus.GaugeValue, float64(p.InFlight))
+	send(c.window, prometheus.GaugeValue, float64(p.Window))
+	left := -1.0
+	if p.Left >= 0 {
+		left = p.Left.Seconds()
+	}
+	send(c.left, prometheus.GaugeValue, left)
+}
