@@ -50,7 +50,7 @@ type Stats struct {
 	Overlay              int // bytes of overlays, on the Go heap
 	Segments             int
 	Hits                 uint64 // blocks found
-	Misses               uint64 // blocks not found, or left to the caller
+	Misses               uint64 // blocks not found, whether they were loaded then or left to the caller
 	Stale                uint64 // blocks that the reader's snapshot is too old for
 	Loads, Refused       uint64 // segments loaded; loads given up for want of memory
 	Evicted              uint64 // segments evicted for others

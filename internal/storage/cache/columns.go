@@ -134,15 +134,13 @@ func (v *ColumnView) segment(t *table[Column, valueEntry], prop graph.PropID, bl
 		c.hits.Add(1)
 		return seg, nil
 	}
+	c.misses.Add(1)
 	if v.src == nil || v.passing.Load() || !s.due(c, n, columnCredit, columnCreditCrowded) {
-		c.misses.Add(1)
 		return nil, nil
 	}
-	seg, err := s.replace(c, &c.columns, v.seq,
+	return s.replace(c, &c.columns, v.seq,
 		func(*columnSegment) bool { return true },
 		func(*columnSegment) (built[Column], error) { return v.load(prop, block) })
-	c.count(seg != nil)
-	return seg, err
 }
 
 func (v *ColumnView) load(prop graph.PropID, block uint64) (built[Column], error) {

@@ -191,8 +191,8 @@ func (v *ListView) segment(t *table[listData, edgeEntry], typ graph.TypeID, dir 
 			return seg, nil
 		}
 	}
+	c.count(seg != nil)
 	if v.src == nil || !s.due(c, n, listCredit, listCreditCrowded) {
-		c.count(seg != nil)
 		return seg, nil
 	}
 	return v.segmentSlow(s, typ, dir, block, want)
@@ -221,7 +221,6 @@ func (v *ListView) segmentSlow(s *listSlot, typ graph.TypeID, dir graph.Directio
 			seg = nil
 		}
 	}
-	c.count(seg != nil)
 	return seg, err
 }
 
