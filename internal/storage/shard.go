@@ -116,6 +116,11 @@ func openShard(o *Options, sh *Shared, dir string, no, shards int, create bool) 
 	return s, nil
 }
 
+// FormatError says that what lies there is of another version.
+func FormatError(what string, version int) error {
+	return fmt.Errorf("%s has the format version %d; this program reads %d (export it with the program that wrote it, and load that)", what, version, FormatVersion)
+}
+
 func formatRecord(no, shards int) []byte {
 	b := binary.AppendUvarint(nil, FormatVersion)
 	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(no)), uint64(shards))
@@ -131,7 +136,7 @@ func (s *Shard) checkFormat(no, shards int) error {
 	}
 	version, n := binary.Uvarint(b)
 	if n <= 0 || version != FormatVersion {
-		return fmt.Errorf("%s has the format version %d; this program reads %d", s.graph.name, version, FormatVersion)
+		return FormatError(s.graph.name, int(version))
 	}
 	if string(b) != string(formatRecord(no, shards)) {
 		return fmt.Errorf("%s is not shard %d of %d", s.graph.name, no, shards)

@@ -261,6 +261,7 @@ func TestCrash(t *testing.T) {
 				require.NoError(t, l.g.Settle(context.Background()))
 				l.check(t, l.acked)
 				checkDegrees(t, l.g)
+				propCounts(t, l.g)
 				checkClean(t, l.store, "default")
 				require.NoError(t, l.store.Close())
 			}

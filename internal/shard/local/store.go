@@ -323,8 +323,11 @@ func readManifest(fs vfs.FS, dir string) (m manifest, err error) {
 	if err := json.Unmarshal(b, &m); err != nil {
 		return m, graph.CorruptError("read "+fs.PathJoin(dir, manifestName), err)
 	}
-	if m.Format != storage.FormatVersion || m.Shards < 1 || m.Shards > storage.MaxShards {
-		return m, fmt.Errorf("%s has the format %d with %d shards; this program reads format %d", dir, m.Format, m.Shards, storage.FormatVersion)
+	if m.Format != storage.FormatVersion {
+		return m, storage.FormatError(dir, m.Format)
+	}
+	if m.Shards < 1 || m.Shards > storage.MaxShards {
+		return m, graph.CorruptError("read "+fs.PathJoin(dir, manifestName), fmt.Errorf("it has %d shards", m.Shards))
 	}
 	return m, nil
 }

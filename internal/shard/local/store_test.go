@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path"
@@ -19,6 +20,8 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
 // holdEnv makes TestMain hold a data directory instead of running tests.
@@ -224,4 +227,35 @@ func TestTransactionBudget(t *testing.T) {
 	require.Equal(t, graph.KindBudget, graph.AsError(err).Kind)
 	tx.Rollback()
 	require.NoError(t, s.Close())
+}
+
+// TestFormat refuses a store whose manifest, or one of whose shards, is of another version, and leaves it as it is.
+func TestFormat(t *testing.T) {
+	refusal := fmt.Sprintf("has the format version 1; this program reads %d (export it with the program that wrote it", storage.FormatVersion)
+	rng := rand.New(rand.NewPCG(1, 1))
+	opts := tiny(rng, 2)
+	opts.FS, opts.Dir, opts.Logger = vfs.NewMem(), "data", quiet()
+	l, err := openLedger(opts)
+	require.NoError(t, err)
+	require.NoError(t, l.write(rng))
+	want := propCounts(t, l.g)
+	dir := l.store.dir("default")
+	require.NoError(t, l.store.Close())
+
+	now, err := readManifest(opts.FS, dir)
+	require.NoError(t, err)
+	old := now
+	old.Format = 1
+	require.NoError(t, writeManifest(opts.FS, dir, old))
+	_, err = Open(opts)
+	require.ErrorContains(t, err, dir+" "+refusal)
+
+	require.NoError(t, writeManifest(opts.FS, dir, now))
+	l, err = openLedger(opts)
+	require.NoError(t, err)
+	require.Equal(t, want, propCounts(t, l.g))
+	l.harm(t, storage.Fix{Shard: 1, Key: keys.MetaKey(keys.MetaFormat), Value: []byte{1, 1, 2}})
+	require.NoError(t, l.store.Close())
+	_, err = Open(opts)
+	require.ErrorContains(t, err, refusal)
 }

@@ -396,6 +396,7 @@ func (w *ttlWorld) clean() {
 	for _, f := range rep.Findings {
 		w.t.Errorf("%s: %v", f.Kind, f.Examples)
 	}
+	propCounts(w.t, w.g)
 }
 
 // TestTTL makes random changes while time goes by, with folds, crashes and changed TTLs: every transaction sees what has not
