@@ -107,6 +107,9 @@ func authUnary(opt *Options) grpc.UnaryServerInterceptor {
 
 func authStream(opt *Options) grpc.StreamServerInterceptor {
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		if opt.Auth == nil {
+			return next(srv, ss)
+		}
 		ctx, err := enter(ss.Context(), opt, info.FullMethod)
 		if err != nil {
 			return err

@@ -69,22 +69,23 @@ func paramsOf(in map[string]*pb.Value) (map[string]graph.Value, error) {
 	return out, nil
 }
 
-// sendResult sends all of a result: its columns, its rows, its summary.
+// sendResult sends all of a result: its columns, its rows, its summary. The columns wait for the first rows, so that a
+// short answer leaves in one write and wakes the client once.
 func sendResult(res *query.Result, send func(*pb.QueryResponse) error) error {
+	b, err := res.Next()
+	if err != nil {
+		return grpcError(err)
+	}
 	header := &pb.QueryResponse{Part: &pb.QueryResponse_Header{Header: &pb.QueryHeader{Fields: res.Columns}}}
 	if err := send(header); err != nil {
 		return err
 	}
-	for {
-		b, err := res.Next()
-		if err != nil {
-			return grpcError(err)
-		}
-		if b == nil {
-			break
-		}
+	for b != nil {
 		if err := sendRows(send, b, 0, b.N); err != nil {
 			return err
+		}
+		if b, err = res.Next(); err != nil {
+			return grpcError(err)
 		}
 	}
 	return send(&pb.QueryResponse{Part: &pb.QueryResponse_Summary{Summary: summaryProto(res.Summary())}})

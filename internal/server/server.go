@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -73,6 +74,7 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 		grpc.InitialWindowSize(1<<20), grpc.InitialConnWindowSize(4<<20),
 		grpc.ChainUnaryInterceptor(requests.unary(opt.Logger), authUnary(&opt)),
 		grpc.ChainStreamInterceptor(requests.stream(opt.Logger), authStream(&opt)),
+		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))), // their stacks have grown already
 		grpc.WaitForHandlers(true), grpc.Creds(transport(opt.TLS)),
 	)
 	s.tls, s.adminTLS = opt.TLS, opt.AdminTLS
