@@ -94,6 +94,9 @@ func (p *pathSearch) reset() { p.stage = pathsNotBegun }
 // release gives the memory back.
 func (p *pathSearch) release() {
 	p.t.release()
+	for _, s := range [3]*searchSide{p.fwd, p.bwd, p.near.s} {
+		s.release()
+	}
 	p.acct.release()
 	p.held = 0
 }

@@ -2,8 +2,10 @@ package exec
 
 import (
 	"context"
+	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // searchSide is a breadth-first search from one vertex, level by level. For each vertex it remembers by which edges a
@@ -15,22 +17,29 @@ type searchSide struct {
 	b       *batch // the input row that the search is for
 	row     int32
 	allowed rowEdges
+	level   int // of vertex: where the last level begins
+	*searchMemory
+}
 
+// searchMemory is what a search needs memory for. It goes from one statement to the next.
+type searchMemory struct {
 	table  vertexTable
 	vertex []graph.VertexID // in the order of their distances
 	dist   []int32          // beside vertex
 	head   []int32          // beside vertex: its first link, or -1
 	links  []searchLink
-	level  int // of vertex: where the last level begins
+	edges  []graph.Edge // beside links, if the hop's edges are wanted
 	f      frontier
-	meets  []searchMeet // what advance found
+	res    shard.Neighbours // lent to the hop
+	meets  []searchMeet     // what advance found
 }
+
+var searchMemories = sync.Pool{New: func() any { return &searchMemory{} }}
 
 // searchLink is the last edge of a shortest way to a vertex.
 type searchLink struct {
-	edge graph.Edge // not set unless the hop's edges are wanted
-	pred int32      // the vertex before
-	next int32      // the next link of the same vertex, or -1
+	pred int32 // the vertex before
+	next int32 // the next link of the same vertex, or -1
 }
 
 // searchMeet is a vertex that both sides have reached, by its number on either side.
@@ -39,11 +48,28 @@ type searchMeet struct{ here, there int32 }
 // start begins a search at v, for a row of b.
 func (s *searchSide) start(b *batch, row int32, v graph.VertexID) {
 	s.b, s.row = b, row
+	if s.searchMemory == nil {
+		s.searchMemory, _ = searchMemories.Get().(*searchMemory)
+		s.hop.res = s.res
+	}
 	s.table.clear()
 	s.table.put(v, 0)
 	s.vertex = append(s.vertex[:0], v)
 	s.dist, s.head, s.links = append(s.dist[:0], 0), append(s.head[:0], -1), s.links[:0]
-	s.level, s.meets = 0, s.meets[:0]
+	s.edges, s.level, s.meets = s.edges[:0], 0, s.meets[:0]
+}
+
+// release gives the memory to whoever comes next. The search must be started again before it is used.
+func (s *searchSide) release() {
+	m := s.searchMemory
+	if m == nil {
+		return
+	}
+	s.searchMemory = nil
+	m.res, s.hop.res = s.hop.res, shard.Neighbours{}
+	if len(m.table.slots) <= maxKept && cap(m.res.Targets) <= maxKept {
+		searchMemories.Put(m)
+	}
 }
 
 // width is the number of vertices of the last level.
@@ -106,10 +132,10 @@ func (s *searchSide) take(u int, pred, depth int32, other *searchSide) bool {
 		} else if !s.all || s.dist[at] != depth {
 			continue
 		}
-		link := searchLink{pred: pred, next: s.head[at]}
 		if s.hop.edges {
-			link.edge = s.hop.edge(i, s.vertex[pred])
+			s.edges = append(s.edges, s.hop.edge(i, s.vertex[pred]))
 		}
+		link := searchLink{pred: pred, next: s.head[at]}
 		s.head[at] = int32(len(s.links))
 		s.links = append(s.links, link)
 		if !added || other == nil {
@@ -125,9 +151,17 @@ func (s *searchSide) take(u int, pred, depth int32, other *searchSide) bool {
 	return false
 }
 
+// edge gives the edge of a link, or none if the search keeps none.
+func (s *searchSide) edge(link int32) graph.Edge {
+	if !s.hop.edges {
+		return graph.Edge{}
+	}
+	return s.edges[link]
+}
+
 // bytes is about what the search holds.
 func (s *searchSide) bytes() int {
-	return cap(s.vertex)*(8+4+4) + cap(s.links)*40 + len(s.table.slots)*16 + cap(s.hop.res.Targets)*24
+	return len(s.vertex)*(8+4+4) + len(s.links)*8 + len(s.edges)*32 + s.table.n*2*16 + len(s.hop.res.Targets)*24
 }
 
 // meet searches from both ends until the sides meet, the shortest way would have more than max edges, or a side has
@@ -219,13 +253,13 @@ func (w *shortestWays) fill(n int) {
 // appendTo appends the vertices and edges of the way in the order of the path.
 func (w *shortestWays) appendTo(vertices []graph.VertexID, edges []graph.Edge) ([]graph.VertexID, []graph.Edge) {
 	for i := w.first - 1; i >= 0; i-- {
-		l := &w.fwd.links[w.chosen[i]]
-		vertices, edges = append(vertices, w.fwd.vertex[l.pred]), append(edges, l.edge)
+		vertices = append(vertices, w.fwd.vertex[w.fwd.links[w.chosen[i]].pred])
+		edges = append(edges, w.fwd.edge(w.chosen[i]))
 	}
 	vertices = append(vertices, w.fwd.vertex[w.number(w.fwd)])
 	for i := w.first; i < len(w.chosen); i++ {
-		l := &w.bwd.links[w.chosen[i]]
-		vertices, edges = append(vertices, w.bwd.vertex[l.pred]), append(edges, l.edge)
+		vertices = append(vertices, w.bwd.vertex[w.bwd.links[w.chosen[i]].pred])
+		edges = append(edges, w.bwd.edge(w.chosen[i]))
 	}
 	return vertices, edges
 }

@@ -146,6 +146,9 @@ func (x *varExpand) close() {
 		x.reach.release()
 		x.reach = nil
 	}
+	if x.near.s != nil {
+		x.near.s.release()
+	}
 	x.input.close()
 }
 
