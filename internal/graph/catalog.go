@@ -60,7 +60,8 @@ type TTL struct {
 	Property string
 }
 
-// Counts are a graph's statistics as a planner needs them, from counters that are kept on every write.
+// Counts are a graph's statistics, from counters that are kept on every write. Props, Degrees and Distinct are there only
+// where all statistics were asked for.
 type Counts struct {
 	Vertices uint64
 	Edges    uint64

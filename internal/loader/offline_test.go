@@ -112,7 +112,7 @@ func countsOf(t *testing.T, g shard.Graph) *graph.Counts {
 	tx, err := g.Begin(t.Context(), shard.Read)
 	require.NoError(t, err)
 	defer tx.Rollback()
-	return tx.Counts()
+	return tx.Statistics()
 }
 
 // randomInputs writes files with repeated, dangling and broken rows and gives a mapping of them.

@@ -40,7 +40,10 @@ func (t *Tx) check(ctx context.Context) error {
 func misuse(what string) error { return graph.InternalError("oracle: "+what, nil) }
 
 // Counts gives the statistics, found by a walk over the whole graph.
-func (t *Tx) Counts() *graph.Counts {
+func (t *Tx) Counts() *graph.Counts { return t.Statistics() }
+
+// Statistics implements shard.Tx.
+func (t *Tx) Statistics() *graph.Counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.counts == nil {

@@ -402,7 +402,7 @@ func (e *Engine) compile(ctx context.Context, g shard.Graph, q *plan.Query) (*ex
 		return nil, 0, err
 	}
 	defer tx.Rollback()
-	c := tx.Counts()
+	c := tx.Statistics()
 	plan.Optimize(q, plan.Env{Counts: c, Indexes: g.Indexes()})
 	x, err := exec.Compile(q, exec.Options{})
 	return x, c.Vertices + c.Edges, err

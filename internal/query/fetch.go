@@ -219,7 +219,7 @@ func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]gra
 func (r *fetchRun) prepare(q *plan.Query) (*exec.Prepared, error) {
 	return r.programs.prepare(q, func() (*exec.Prepared, error) {
 		r.e.metrics.PlanMisses.Add(1)
-		plan.Optimize(q, plan.Env{Counts: r.tx.Counts(), Indexes: r.g.Indexes()})
+		plan.Optimize(q, plan.Env{Counts: r.tx.Statistics(), Indexes: r.g.Indexes()})
 		return exec.Compile(q, exec.Options{})
 	}, &r.e.metrics.PlanHits)
 }

@@ -56,7 +56,7 @@ func (e *Engine) Schema(ctx context.Context, name string) (Schema, error) {
 		return Schema{}, err
 	}
 	defer tx.Rollback()
-	c := tx.Counts()
+	c := tx.Statistics()
 	s := Schema{Props: g.AllProps(), Vertices: c.Vertices, Edges: c.Edges}
 	for _, n := range used(g.AllLabels(), c.ByLabel) {
 		s.Labels = append(s.Labels, NameCount{n, c.ByLabel[n]})

@@ -205,7 +205,7 @@ func (t *Transaction) prepare(ctx context.Context, text string) (*prepared, erro
 	}
 	own := *p
 	own.asked = source{} // the text is planned as it stands
-	plan.Optimize(q, plan.Env{Counts: t.tx.Counts(), Indexes: both})
+	plan.Optimize(q, plan.Env{Counts: t.tx.Statistics(), Indexes: both})
 	own.exec, err = exec.Compile(q, exec.Options{})
 	return &own, err
 }

@@ -73,8 +73,10 @@ type Passer interface{ Pass() }
 //
 // All requests are batches: there is no call for one vertex.
 type Tx interface {
-	// Counts gives the statistics of the cut; they must not be changed.
+	// Counts gives how many vertices and edges the cut has, by label, type and ends; they must not be changed.
 	Counts() *graph.Counts
+	// Statistics gives the counts with all that a planner asks for beside them, which takes longer to add up.
+	Statistics() *graph.Counts
 
 	// Scan appends to dst, in ascending order, vertices that are at or after from and have the label (0: any), until
 	// cap(dst) is reached or the graph ends. next is where to go on; done says that nothing follows.

@@ -155,18 +155,19 @@ func (s *shardCheck) counters() error {
 	}
 	s.out.Vertices += uint64(s.counts[Count{Kind: CountVertices}])
 	all := map[Count]bool{}
-	for k := range stored {
-		all[k] = true
+	for _, c := range stored {
+		all[c.Count] = true
 	}
 	for k := range s.counts {
 		all[k] = true
 	}
 	for k := range all {
-		if stored[k] == s.counts[k] {
+		n := stored.Of(k)
+		if n == s.counts[k] {
 			continue
 		}
-		fix := Fix{Shard: s.no, Key: k.key(), Add: s.counts[k] - stored[k]}
-		s.note(FaultCounter, []Fix{fix}, "shard %d, %s: %d, not %d", s.no, s.countName(k), s.counts[k], stored[k])
+		fix := Fix{Shard: s.no, Key: k.appendKey(nil), Add: s.counts[k] - n}
+		s.note(FaultCounter, []Fix{fix}, "shard %d, %s: %d, not %d", s.no, s.countName(k), s.counts[k], n)
 	}
 	return nil
 }

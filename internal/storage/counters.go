@@ -1,10 +1,11 @@
 package storage
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -37,10 +38,37 @@ const (
 	CountEdgeProp CountKind = 'q' // edges of Type that have Prop
 )
 
-// Counters are the counts of a shard. A Counters that was handed out is not changed.
-type Counters map[Count]int64
+// Counters are the counts of a shard in the order of their keys. As each commit makes new ones of those before it, they
+// are a slice, which is copied in one go. Counters that were handed out are not changed.
+type Counters []Counter
 
-func (c Count) key() []byte {
+// Counter is a count with its number.
+type Counter struct {
+	Count
+	N int64
+}
+
+// Of gives a count.
+func (cs Counters) Of(c Count) int64 {
+	if i, ok := cs.find(c); ok {
+		return cs[i].N
+	}
+	return 0
+}
+
+func (cs Counters) find(c Count) (int, bool) {
+	return slices.BinarySearchFunc(cs, c, func(have Counter, c Count) int { return have.compare(c) })
+}
+
+// compare is the order of the keys.
+func (c Count) compare(d Count) int {
+	return cmp.Or(
+		cmp.Compare(c.Kind, d.Kind), cmp.Compare(c.Label, d.Label), cmp.Compare(c.Type, d.Type), cmp.Compare(c.Set, d.Set), cmp.Compare(c.Prop, d.Prop),
+	)
+}
+
+// appendKey appends the key of the counter's record.
+func (c Count) appendKey(dst []byte) []byte {
 	a, b := uint32(c.Label), uint32(c.Type)
 	switch c.Kind {
 	case CountProp:
@@ -48,8 +76,8 @@ func (c Count) key() []byte {
 	case CountEdgeProp:
 		a, b = uint32(c.Type), uint32(c.Prop)
 	}
-	k := append(make([]byte, 0, 10), byte(keys.Counter), byte(c.Kind))
-	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(k, a), b)
+	dst = append(dst, byte(keys.Counter), byte(c.Kind))
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(dst, a), b)
 }
 
 func parseCount(k []byte) Count {
@@ -64,41 +92,41 @@ func parseCount(k []byte) Count {
 }
 
 func readCounters(r pebble.Reader) (Counters, error) {
-	c := Counters{}
+	cs := Counters{}
 	err := scan(r, keys.Counter, func(k, v []byte) error {
 		n, size := binary.Varint(v)
 		if len(k) != 10 || size <= 0 {
 			return corrupt("counter", k, errRecord)
 		}
-		c[parseCount(k)] = n
+		cs = append(cs, Counter{parseCount(k), n})
 		return nil
 	})
-	return c, err
+	return cs, err
 }
 
-// addTo writes the counters that delta changes and gives the new ones; old is not changed.
-func addTo[M ~map[K]int64, K interface {
-	comparable
-	key() []byte
-}](b *pebble.Batch, old M, delta map[K]int64) (M, error) {
-	now, changed := old, false
-	var value []byte
-	for k, d := range delta {
+// add writes the counters that delta changes and gives the new ones.
+func (cs Counters) add(b *pebble.Batch, delta map[Count]int64) (Counters, error) {
+	now, changed := cs, false
+	var key, value []byte
+	for c, d := range delta {
 		if d == 0 {
 			continue
 		}
 		if !changed {
-			now, changed = maps.Clone(old), true
+			now, changed = slices.Clone(cs), true
 		}
-		n := now[k] + d
-		now[k] = n
+		i, ok := now.find(c)
+		if !ok {
+			now = slices.Insert(now, i, Counter{Count: c})
+		}
+		now[i].N += d
+		key, value = c.appendKey(key[:0]), binary.AppendVarint(value[:0], now[i].N)
 		var err error
-		if n == 0 {
-			delete(now, k)
-			err = b.Delete(k.key(), nil)
+		if now[i].N == 0 {
+			now = slices.Delete(now, i, i+1)
+			err = b.Delete(key, nil)
 		} else {
-			value = binary.AppendVarint(value[:0], n)
-			err = b.Set(k.key(), value, nil)
+			err = b.Set(key, value, nil)
 		}
 		if err != nil {
 			return now, err

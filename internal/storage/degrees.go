@@ -3,6 +3,7 @@ package storage
 import (
 	"encoding/binary"
 	"errors"
+	"maps"
 	"math/bits"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -21,6 +22,31 @@ type Degree struct {
 
 // Degrees are the degree histograms of a shard. A Degrees that was handed out is not changed.
 type Degrees map[Degree]int64
+
+// add writes the bars that delta changes and gives the new ones.
+func (ds Degrees) add(b *pebble.Batch, delta map[Degree]int64) (Degrees, error) {
+	now, changed := ds, false
+	for d, n := range delta {
+		if n == 0 {
+			continue
+		}
+		if !changed {
+			now, changed = maps.Clone(ds), true
+		}
+		now[d] += n
+		var err error
+		if n = now[d]; n == 0 {
+			delete(now, d)
+			err = b.Delete(d.key(), nil)
+		} else {
+			err = b.Set(d.key(), binary.AppendVarint(nil, n), nil)
+		}
+		if err != nil {
+			return now, err
+		}
+	}
+	return now, nil
+}
 
 func (d Degree) key() []byte {
 	return keys.AppendNumbered(nil, keys.Degree, uint32(d.Type), byte(d.Dir), d.Power)

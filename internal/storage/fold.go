@@ -96,7 +96,7 @@ func (s *Shard) Fold(ctx context.Context, limit int) (n int, err error) {
 		s.fresh = 0
 		return 0, f.b.Close()
 	}
-	degrees, err := addTo(f.b, s.degrees, f.resized)
+	degrees, err := s.degrees.add(f.b, f.resized)
 	if err != nil {
 		return 0, err
 	}

@@ -254,7 +254,7 @@ func (m *bulkModel) check(t *testing.T, s *Shard, mark uint64) {
 	if seq, _, err := v.Mark("stream"); err != nil || seq != mark {
 		t.Fatalf("mark %d, want %d: %v", seq, mark, err)
 	}
-	if n := s.Counters()[Count{Kind: CountVertices}]; n != int64(len(ids)) {
+	if n := s.Counters().Of(Count{Kind: CountVertices}); n != int64(len(ids)) {
 		t.Fatalf("%d vertices counted, want %d", n, len(ids))
 	}
 }

@@ -1,6 +1,8 @@
 package storage
 
 import (
+	"math"
+
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
@@ -23,58 +25,54 @@ func (w *Writer) countEdgeProp(t graph.TypeID, p graph.PropID, n int) {
 	}
 }
 
-// packedCell tells which vertices of a grid cell have a value in the chunks of a property.
-type packedCell struct {
-	base uint64
-	has  [gridRows / 64]uint64
+// packedChunk tells which vertices, of those from first to last, have a value in the chunks of a property.
+type packedChunk struct {
+	first, last uint64
+	none        bool   // none has: there is no chunk
+	nulls       []byte // of the chunk that holds just them: a bit for each that has none; empty if all have
 }
 
-// hasPacked reports whether a vertex has a value in the chunks of a property. The writer remembers one cell a property,
+// hasPacked reports whether a vertex has a value in the chunks of a property. The writer remembers one chunk a property,
 // as changes mostly come in the order of ids.
 func (w *Writer) hasPacked(p graph.PropID, local uint64) (has bool, err error) {
-	base := local &^ (gridRows - 1)
 	c := w.packed[p]
-	if c == nil || c.base != base {
+	if c == nil || local < c.first || local > c.last {
 		if c == nil {
-			c = &packedCell{}
+			c = &packedChunk{}
 			if w.packed == nil {
-				w.packed = map[graph.PropID]*packedCell{}
+				w.packed = map[graph.PropID]*packedChunk{}
 			}
 			w.packed[p] = c
 		}
-		*c = packedCell{base: base}
-		if err := w.readPacked(p, c); err != nil {
+		if err := w.readPacked(p, local, c); err != nil {
 			delete(w.packed, p)
 			return false, fault("read properties", err)
 		}
 	}
-	i := local - base
-	return c.has[i/64]>>(i%64)&1 != 0, nil
+	i := local - c.first
+	return !c.none && (len(c.nulls) == 0 || c.nulls[i/8]>>(i%8)&1 == 0), nil
 }
 
-func (w *Writer) readPacked(p graph.PropID, c *packedCell) (err error) {
+func (w *Writer) readPacked(p graph.PropID, local uint64, c *packedChunk) (err error) {
 	r := w.get()
 	defer w.put(r, &err)
 	cur, err := r.cursor(keys.Column)
 	if err != nil {
 		return err
 	}
-	for at, end := c.base, c.base+gridRows; at < end; {
-		first, last, ok, err := r.chunkAt(cur, p, at)
-		if err != nil || !ok || first >= end {
-			return err
-		}
-		if first < at || last >= end {
-			return corrupt("column chunk", cur.key(), errColumn)
-		}
-		for i := range r.col.n {
-			if !r.col.null(i) {
-				row := first + uint64(i) - c.base
-				c.has[row/64] |= 1 << (row % 64)
-			}
-		}
-		at = last + 1
+	first, last, ok, err := r.chunkAt(cur, p, local)
+	if err != nil {
+		return err
 	}
+	if !ok {
+		first = math.MaxUint64
+	}
+	if c.none = first > local; c.none {
+		first, last = local, first-1
+	} else {
+		c.nulls = append(c.nulls[:0], r.col.nulls...)
+	}
+	c.first, c.last = first, last
 	return nil
 }
 

@@ -28,7 +28,7 @@ type Writer struct {
 	bulk     *Bulk   // or nil
 	ranges   *Ranges // of the bulk, or nil
 	entries  bool    // index entries were changed
-	packed   map[graph.PropID]*packedCell
+	packed   map[graph.PropID]*packedChunk
 	key, buf []byte
 	cells    cells
 }
@@ -555,10 +555,10 @@ func (w *Writer) prepare() error {
 	}
 	// No commit after this one may use the same large values, whatever becomes of it.
 	s.next.value = w.stored.value
-	if w.counters, err = addTo(w.batch, s.counters, w.delta); err != nil {
+	if w.counters, err = s.counters.add(w.batch, w.delta); err != nil {
 		return err
 	}
-	if w.degrees, err = addTo(w.batch, s.degrees, w.resized); err != nil {
+	if w.degrees, err = s.degrees.add(w.batch, w.resized); err != nil {
 		return err
 	}
 	for ix, sk := range w.sketches {

@@ -33,7 +33,7 @@ func TestEdgePropertiesComeWithTheEdges(t *testing.T) {
 		require.NoError(t, err)
 		tx, err := g.Begin(context.Background(), shard.Read)
 		require.NoError(t, err)
-		plan.Optimize(q, plan.Env{Counts: tx.Counts()})
+		plan.Optimize(q, plan.Env{Counts: tx.Statistics()})
 		p, err := exec.Compile(q, exec.Options{})
 		require.NoError(t, err)
 		rows, err := p.Run(context.Background(), g, noEdgeLookups{tx}, exec.Env{})

@@ -46,7 +46,7 @@ func benchStatement(b *testing.B, text string) {
 		b.Fatal(err)
 	}
 	defer tx.Rollback()
-	plan.Optimize(q, plan.Env{Counts: tx.Counts()})
+	plan.Optimize(q, plan.Env{Counts: tx.Statistics()})
 	p, err := exec.Compile(q, exec.Options{})
 	if err != nil {
 		b.Fatal(err)

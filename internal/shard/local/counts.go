@@ -11,12 +11,12 @@ func (tx *Tx) count(c storage.Count) int64 {
 	n := int64(0)
 	if tx.mode == shard.Read {
 		for _, cs := range tx.cut.counters {
-			n += cs[c]
+			n += cs.Of(c)
 		}
 		return n
 	}
 	for i, w := range tx.ws {
-		n += tx.counters(i)[c] + w.Delta()[c]
+		n += tx.counters(i).Of(c) + w.Delta()[c]
 	}
 	return n
 }
@@ -27,7 +27,7 @@ func (g *Graph) Size() (n uint64) {
 	c := g.current
 	g.mu.Unlock()
 	for _, cs := range c.counters {
-		n += uint64(cs[storage.Count{Kind: storage.CountVertices}] + cs[storage.Count{Kind: storage.CountEdges}])
+		n += uint64(cs.Of(storage.Count{Kind: storage.CountVertices}) + cs.Of(storage.Count{Kind: storage.CountEdges}))
 	}
 	return n
 }
@@ -65,50 +65,46 @@ func (g *Graph) degrees(shards []storage.Degrees) map[graph.TypeDir][]uint64 {
 	return all
 }
 
+// each calls f for each counter of the cut, and for each change of a writer's.
+func (tx *Tx) each(f func(storage.Count, int64)) {
+	if tx.mode == shard.Read {
+		for _, cs := range tx.cut.counters {
+			for _, n := range cs {
+				f(n.Count, n.N)
+			}
+		}
+		return
+	}
+	for i, w := range tx.ws {
+		for _, n := range tx.counters(i) {
+			f(n.Count, n.N)
+		}
+		for c, n := range w.Delta() {
+			f(c, n)
+		}
+	}
+}
+
 // Counts implements shard.Tx.
 func (tx *Tx) Counts() *graph.Counts {
 	if tx.mode == shard.Read {
 		c := tx.cut
-		c.once.Do(func() {
-			c.counts = tx.g.counts(func(f func(storage.Count, int64)) {
-				for _, cs := range c.counters {
-					for k, n := range cs {
-						f(k, n)
-					}
-				}
-			}, c.sketches)
-			c.counts.Degrees = tx.g.degrees(c.degrees)
-		})
+		c.once.Do(func() { c.counts = tx.sum() })
 		return c.counts
 	}
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
 	if tx.counts == nil {
-		var sketches []map[graph.IndexID]*storage.Sketch
-		for i, w := range tx.ws {
-			sketches = append(sketches, tx.sketches(i), w.Sketches())
-		}
-		tx.counts = tx.g.counts(func(f func(storage.Count, int64)) {
-			for i, w := range tx.ws {
-				for k, n := range tx.counters(i) {
-					f(k, n)
-				}
-				for k, n := range w.Delta() {
-					f(k, n)
-				}
-			}
-		}, sketches)
+		tx.counts = tx.sum()
 	}
 	return tx.counts
 }
 
-// counts names the counters that each gives.
-func (g *Graph) counts(each func(func(storage.Count, int64)), sketches []map[graph.IndexID]*storage.Sketch) *graph.Counts {
-	c := &graph.Counts{
-		ByLabel: map[string]uint64{}, ByType: map[string]uint64{}, Ends: map[graph.TypeEnds]uint64{}, Distinct: map[string]uint64{},
-		Props: map[graph.PropOf]uint64{},
-	}
-	each(func(k storage.Count, n int64) {
+// sum adds up and names what is counted of vertices and edges as such.
+func (tx *Tx) sum() *graph.Counts {
+	g := tx.g
+	c := &graph.Counts{ByLabel: map[string]uint64{}, ByType: map[string]uint64{}, Ends: map[graph.TypeEnds]uint64{}}
+	tx.each(func(k storage.Count, n int64) {
 		u := uint64(n)
 		switch k.Kind {
 		case storage.CountVertices:
@@ -120,20 +116,53 @@ func (g *Graph) counts(each func(func(storage.Count, int64)), sketches []map[gra
 		case storage.CountType:
 			add(c.ByType, g.TypeName(k.Type), u)
 			add(c.Ends, graph.TypeEnds{Type: g.TypeName(k.Type)}, u)
-		case storage.CountProp:
-			prop := g.PropName(k.Prop)
-			add(c.Props, graph.PropOf{Prop: prop}, u)
-			for _, l := range g.Labels(k.Set) {
-				add(c.Props, graph.PropOf{Label: g.LabelName(l), Prop: prop}, u)
-			}
-		case storage.CountEdgeProp:
-			add(c.Props, graph.PropOf{Type: g.TypeName(k.Type), Prop: g.PropName(k.Prop)}, u)
 		case storage.CountSrc:
 			add(c.Ends, graph.TypeEnds{Src: g.LabelName(k.Label), Type: g.TypeName(k.Type)}, u)
 		case storage.CountDst:
 			add(c.Ends, graph.TypeEnds{Type: g.TypeName(k.Type), Dst: g.LabelName(k.Label)}, u)
 		}
 	})
+	return c
+}
+
+// Statistics implements shard.Tx.
+func (tx *Tx) Statistics() *graph.Counts {
+	counts := tx.Counts()
+	if tx.mode == shard.Read {
+		c := tx.cut
+		c.onceAll.Do(func() { c.statistics = tx.detail(counts) })
+		return c.statistics
+	}
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	return tx.detail(counts)
+}
+
+// detail adds properties, distinct values and degrees to counts.
+func (tx *Tx) detail(counts *graph.Counts) *graph.Counts {
+	g, c := tx.g, *counts
+	c.Props, c.Distinct = map[graph.PropOf]uint64{}, map[string]uint64{}
+	tx.each(func(k storage.Count, n int64) {
+		switch k.Kind {
+		case storage.CountProp:
+			prop := g.PropName(k.Prop)
+			add(c.Props, graph.PropOf{Prop: prop}, uint64(n))
+			for _, l := range g.Labels(k.Set) {
+				add(c.Props, graph.PropOf{Label: g.LabelName(l), Prop: prop}, uint64(n))
+			}
+		case storage.CountEdgeProp:
+			add(c.Props, graph.PropOf{Type: g.TypeName(k.Type), Prop: g.PropName(k.Prop)}, uint64(n))
+		}
+	})
+	var sketches []map[graph.IndexID]*storage.Sketch
+	if tx.mode == shard.Read {
+		sketches = tx.cut.sketches
+		c.Degrees = g.degrees(tx.cut.degrees)
+	} else {
+		for i, w := range tx.ws {
+			sketches = append(sketches, tx.sketches(i), w.Sketches())
+		}
+	}
 	for _, ix := range g.Indexes() {
 		if !ix.Indexed {
 			continue
@@ -146,7 +175,7 @@ func (g *Graph) counts(each func(func(storage.Count, int64)), sketches []map[gra
 		}
 		c.Distinct[ix.Name] = sum.Estimate()
 	}
-	return c
+	return &c
 }
 
 // add adds to a count and leaves none that is 0. Numbers wrap: a decrement is the addition of its two's complement.

@@ -45,7 +45,7 @@ func checkDegrees(t *testing.T, g *Graph) {
 			}
 		}
 	}
-	require.Equal(t, want, tx.Counts().Degrees)
+	require.Equal(t, want, tx.Statistics().Degrees)
 }
 
 // TestLostDegrees counts degree histograms anew when a graph is opened that has none, and mends wrong ones.

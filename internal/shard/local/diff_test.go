@@ -399,7 +399,7 @@ func (w *twin) detach(tx, o shard.Tx, id, oid graph.VertexID) (ms, os []shard.Mu
 // compare reads all there is on both sides.
 func (w *twin) compare(tx, o shard.Tx) {
 	w.t.Helper()
-	w.compareCounts(tx.Counts(), o.Counts())
+	w.compareCounts(tx.Statistics(), o.Statistics())
 	w.compareReads(tx, o)
 }
 

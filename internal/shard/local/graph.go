@@ -82,8 +82,8 @@ type cut struct {
 	due      int64      // nothing in it expires before
 	refs     int        // under Graph.mu
 
-	once   sync.Once
-	counts *graph.Counts
+	once, onceAll      sync.Once
+	counts, statistics *graph.Counts
 }
 
 // publication is a cut on its way to the readers.

@@ -86,7 +86,7 @@ func (c *counting) state() string {
 	}
 	var f shard.Found
 	require.NoError(c.t, tx.Seek(ctx, c.space, keys, &f))
-	out := fmt.Sprintln(tx.Counts().Vertices, tx.Counts().Edges, tx.Counts().Ends, tx.Counts().Props)
+	out := fmt.Sprintln(tx.Counts().Vertices, tx.Counts().Edges, tx.Counts().Ends, tx.Statistics().Props)
 	for i := range keys {
 		for _, id := range f.IDs[f.Offsets[i]:f.Offsets[i+1]] {
 			vals := columns(2, 1)

@@ -136,7 +136,7 @@ func (w *loadTwin) step() {
 	for i, g := range w.graphs {
 		tx, err := g.Begin(ctx, shard.Read)
 		require.NoError(w.t, err)
-		counts[i] = tx.Counts()
+		counts[i] = tx.Statistics()
 		tx.Rollback()
 	}
 	(&twin{t: w.t}).compareCounts(counts[0], counts[1])

@@ -53,7 +53,7 @@ func propCounts(t *testing.T, g *Graph) map[graph.PropOf]uint64 {
 			}
 		}
 	}
-	got := tx.Counts().Props
+	got := tx.Statistics().Props
 	require.Equal(t, want, got)
 	return got
 }
@@ -88,7 +88,7 @@ func TestProps(t *testing.T) {
 
 	var harm []storage.Fix
 	for no, s := range l.g.shards {
-		for c := range s.Counters() {
+		for _, c := range s.Counters() {
 			key := []byte{byte(keys.Counter), byte(c.Kind)}
 			switch c.Kind {
 			case storage.CountProp:

@@ -156,7 +156,7 @@ func (l *leader) Begin(r *pb.BeginRequest, stream grpc.ServerStreamingServer[pb.
 	}
 	out.Catalog = l.catalog(g, r.GetKnown())
 	if out.Cut == 0 || out.Cut != r.GetCounted() || out.Catalog.GetState().GetEpoch() != 0 && out.Catalog.GetState().GetEpoch() != r.GetKnown().GetEpoch() {
-		out.Counts = encodeCounts(t.tx.Counts())
+		out.Counts = encodeCounts(t.tx.Statistics())
 	}
 	for _, id := range t.tx.Online() {
 		out.Online = append(out.Online, uint32(id))
@@ -247,7 +247,7 @@ func (l *leader) Count(_ context.Context, r *pb.CountRequest) (*pb.CountResponse
 		return nil, toStatus(err)
 	}
 	defer done()
-	return &pb.CountResponse{Counts: encodeCounts(t.tx.Counts())}, nil
+	return &pb.CountResponse{Counts: encodeCounts(t.tx.Statistics())}, nil
 }
 
 // Commit implements the call.

@@ -217,6 +217,9 @@ func (tx *Tx) edges(ctx context.Context, edges []graph.Edge, f func(ctx context.
 	})
 }
 
+// Statistics implements shard.Tx: the leader sends all at once.
+func (tx *Tx) Statistics() *graph.Counts { return tx.Counts() }
+
 // Counts implements shard.Tx. If the leader is lost, the transaction is: then these are the last ones that are known.
 func (tx *Tx) Counts() *graph.Counts {
 	tx.mu.Lock()
