@@ -19,6 +19,11 @@ type overlay struct {
 	free    []byte // memory for keys and values
 	block   int    // size of the last block of memory
 
+	// last is the node that was written last, and near the last node up to it on each level: keys mostly come in their
+	// order, and are then found from here.
+	last uint32
+	near [overlayHeight]uint32
+
 	// large are the large values that were written, whose numbers count from firstLarge.
 	large      [][]byte
 	largeBytes int
@@ -40,14 +45,18 @@ const (
 // before it on all levels.
 func (o *overlay) search(key []byte, prev *[overlayHeight]uint32) uint32 {
 	at, next := uint32(0), uint32(0)
+	near := o.last != 0 && bytes.Compare(o.nodes[o.last].key, key) < 0
 	for level := o.height - 1; level >= 0; level-- {
+		if near {
+			at = o.near[level]
+		}
 		// What was not less one level above need not be compared again.
 		for known := next; ; {
 			next = o.links[o.nodes[at].links+uint32(level)]
 			if next == 0 || next == known || bytes.Compare(o.nodes[next].key, key) >= 0 {
 				break
 			}
-			at = next
+			at, near = next, false // which is behind all that is near
 		}
 		if prev != nil {
 			prev[level] = at
@@ -88,6 +97,7 @@ func (o *overlay) put(key, value []byte, deleted bool) {
 		node := &o.nodes[n]
 		o.bytes += len(value) - len(node.value)
 		node.value, node.deleted = o.copy(value), deleted
+		o.last, o.near = n, prev
 		return
 	}
 	height := 1
@@ -101,7 +111,9 @@ func (o *overlay) put(key, value []byte, deleted bool) {
 		link := o.nodes[prev[level]].links + level
 		o.links = append(o.links, o.links[link])
 		o.links[link] = n
+		prev[level] = n
 	}
+	o.last, o.near = n, prev
 	o.bytes += len(key) + len(value)
 }
 

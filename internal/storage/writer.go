@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"slices"
@@ -241,11 +242,60 @@ func (w *Writer) member(l graph.LabelID, id graph.VertexID, in bool) {
 
 // SetProps sets properties of a vertex with a label set; a null removes one.
 func (w *Writer) SetProps(id graph.VertexID, set graph.LabelSet, props []graph.Property) error {
-	buf := w.buf[:0]
 	old, err := w.freshRecord(id)
 	if err != nil {
 		return err
 	}
+	return w.setProps(id, set, props, old)
+}
+
+// SetEach is SetProps for vertices in ascending order, whose fresh records it reads together. props gives the properties
+// of the i-th; they are valid until the next call.
+func (w *Writer) SetEach(ctx context.Context, ids []graph.VertexID, sets []graph.LabelSet, props func(i int) ([]graph.Property, error)) error {
+	const most = 4096
+	w.changes.Props = slices.Grow(w.changes.Props, len(ids))
+	var old [most][2]int // where in bodies the record of a vertex lies
+	var bodies []byte
+	for from := 0; from < len(ids); from += most {
+		part := ids[from:min(from+most, len(ids))]
+		clear(old[:])
+		bodies = bodies[:0]
+		if err := w.freshBodies(ctx, part, func(i int, body []byte) error {
+			at := len(bodies)
+			bodies = append(bodies, body...)
+			old[i] = [2]int{at, len(bodies)}
+			return nil
+		}); err != nil {
+			return err
+		}
+		for i, id := range part {
+			ps, err := props(from + i)
+			if err != nil {
+				return err
+			}
+			if len(ps) == 0 {
+				continue
+			}
+			if err := w.setProps(id, sets[from+i], ps, bodies[old[i][0]:old[i][1]]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *Writer) freshBodies(ctx context.Context, ids []graph.VertexID, f func(i int, body []byte) error) (err error) {
+	r := w.get()
+	defer w.put(r, &err)
+	if err := r.freshProps(ctx, ids, nil, f); err != nil {
+		return fault("read properties", err)
+	}
+	return nil
+}
+
+// setProps is SetProps for a vertex with this fresh record.
+func (w *Writer) setProps(id graph.VertexID, set graph.LabelSet, props []graph.Property, old []byte) (err error) {
+	buf := w.buf[:0]
 	rest := old
 	for _, p := range sortedProps(props) {
 		var fresh int

@@ -77,6 +77,9 @@ func compareOrdered(a, b graph.Value) (c int, ok bool) {
 // distinct gives the first of equal values of a, in their order; with only those that are among b if in is set, else
 // without them.
 func distinct(a, b []graph.Value, in bool) []graph.Value {
+	if len(a)+len(b) <= fewValues {
+		return distinctFew(a, b, in)
+	}
 	seen := map[string]bool{} // and whether the value may be taken
 	var key []byte
 	for _, v := range b {
@@ -91,6 +94,40 @@ func distinct(a, b []graph.Value, in bool) []graph.Value {
 		}
 		seen[string(key)] = false
 		out = append(out, v)
+	}
+	return out
+}
+
+// fewValues is how many values are compared with each other rather than hashed.
+const fewValues = 32
+
+func distinctFew(a, b []graph.Value, in bool) []graph.Value {
+	var space [512]byte
+	var ends [fewValues + 1]int
+	buf := space[:0]
+	n := 0
+	for _, vs := range [2][]graph.Value{b, a} {
+		for _, v := range vs {
+			n++
+			buf, _ = keys.AppendOrdered(buf, v)
+			ends[n] = len(buf)
+		}
+	}
+	key := func(i int) []byte { return buf[ends[i]:ends[i+1]] }
+	among := func(k []byte, from, to int) bool {
+		for i := from; i < to; i++ {
+			if bytes.Equal(k, key(i)) {
+				return true
+			}
+		}
+		return false
+	}
+	out := make([]graph.Value, 0, len(a))
+	for i, v := range a {
+		k := key(len(b) + i)
+		if among(k, 0, len(b)) == in && !among(k, len(b), len(b)+i) {
+			out = append(out, v)
+		}
 	}
 	return out
 }

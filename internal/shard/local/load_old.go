@@ -189,9 +189,10 @@ func (c *changer) run() error {
 	set := make([]bool, len(c.cols))
 	next := make([]graph.Value, len(c.cols))
 	var props []graph.Property
-	for i, rows := 0, c.rows; i < len(c.ids); i++ {
+	rows := c.rows
+	change := func(i int) ([]graph.Property, error) {
 		if err := b.alive(); err != nil {
-			return err
+			return nil, err
 		}
 		for k := range c.cols {
 			now[k], set[k] = graph.Value{}, false
@@ -217,12 +218,17 @@ func (c *changer) run() error {
 				props = append(props, graph.Property{ID: c.group.Props[col].Prop, Value: now[k]})
 			}
 		}
-		if len(props) == 0 {
-			continue
-		}
-		if err := b.tx.ws[c.ids[i].Shard()].SetProps(c.ids[i], c.then[i], props); err != nil {
+		return props, nil
+	}
+	for from := 0; from < len(c.ids); {
+		no := c.ids[from].Shard()
+		n, _ := slices.BinarySearchFunc(c.ids[from:], no+1, func(id graph.VertexID, no int) int { return id.Shard() - no })
+		at := from
+		err := b.tx.ws[no].SetEach(b.ctx, c.ids[at:at+n], c.then[at:at+n], func(i int) ([]graph.Property, error) { return change(at + i) })
+		if err != nil {
 			return err
 		}
+		from += n
 	}
 	return nil
 }
