@@ -353,7 +353,8 @@ const byteOrderMark = "\ufeff"
 // open opens the text at an offset. Later parts begin where the first ends.
 func (in *input) open(offset int64) (*text, error) {
 	if in.pipe != nil {
-		return &text{Reader: in.pipe}, nil
+		t := &text{Reader: in.pipe}
+		return t, t.skip(offset, nil)
 	}
 	if len(in.paths) == 1 {
 		return in.openFile(in.paths[0], offset)

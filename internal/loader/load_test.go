@@ -160,6 +160,20 @@ inputs:
 	require.Equal(t, Totals{Rows: 2, Vertices: 2, Edges: 2}, rep.Totals)
 }
 
+// What is read as it comes has its header, and a byte order mark, left out too.
+func TestStandardInputHeader(t *testing.T) {
+	w := newWorld(t)
+	p, err := w.planFrom(`
+version: 1
+inputs: [{path: "-", vertices: [{label: A, id: a, properties: {a: {type: int}}}]}]
+`, byteOrderMark+"a,b\n1,2\n3,4\n")
+	require.NoError(t, err)
+	require.NotNil(t, p.inputs[0].pipe)
+	rep, err := p.Run(t.Context(), NewLocal(w.l), Options{})
+	require.NoError(t, err)
+	require.Equal(t, Totals{Rows: 2, Vertices: 2}, rep.Totals)
+}
+
 // Edges whose vertices an earlier load has made find them by the constraint of the label that the id space is named
 // as.
 func TestFindSpaces(t *testing.T) {
