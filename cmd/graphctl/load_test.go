@@ -58,6 +58,11 @@ func TestColumnForm(t *testing.T) {
 	mixed := columnProto([]graph.Value{graph.IntValue(1), graph.StringValue("x"), graph.BoolValue(true)})
 	require.Len(t, mixed.GetValues().GetValues(), 3)
 	require.Equal(t, []byte{3}, columnProto([]graph.Value{null, null}).GetNulls())
+	list := func(vs ...graph.Value) graph.Value { return graph.ListValue(vs) }
+	lists := columnProto([]graph.Value{list(graph.IntValue(4), graph.IntValue(5)), null, list(), list(graph.IntValue(6))})
+	require.Equal(t, []int64{4, 5, 6}, lists.GetLists().GetElements().GetIntegers().GetValues())
+	require.Equal(t, []uint32{2, 2, 2, 3}, lists.GetLists().GetEnds())
+	require.Equal(t, []byte{2}, lists.GetNulls())
 	d := valueProto(graph.ListValue([]graph.Value{graph.DateValue(temporal.Date(0))})).GetList().GetValues()[0].GetTemporal()
 	require.Equal(t, "1970-01-01", d.GetText())
 	require.Equal(t, pb.TemporalType_TEMPORAL_TYPE_DATE, d.GetType())

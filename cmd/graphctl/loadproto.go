@@ -104,6 +104,21 @@ func columnProto(vs []graph.Value) *pb.LoadColumn {
 			ends[i] = uint32(len(text))
 		}
 		c.Data = &pb.LoadColumn_Texts{Texts: &pb.TextColumn{Text: text, Ends: ends}}
+	case !mixed && kind == graph.List:
+		n := 0
+		for i := range vs {
+			if !vs[i].IsNull() {
+				n += len(vs[i].List())
+			}
+		}
+		elements, ends := make([]graph.Value, 0, n), make([]uint32, len(vs))
+		for i := range vs {
+			if !vs[i].IsNull() {
+				elements = append(elements, vs[i].List()...)
+			}
+			ends[i] = uint32(len(elements))
+		}
+		c.Data = &pb.LoadColumn_Lists{Lists: &pb.ListColumn{Elements: columnProto(elements), Ends: ends}}
 	default:
 		values := make([]*pb.Value, len(vs))
 		for i := range vs {

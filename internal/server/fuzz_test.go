@@ -116,7 +116,9 @@ func FuzzLoadColumn(f *testing.F) {
 		f.Add(b)
 	}
 	add(&pb.LoadColumn{Data: &pb.LoadColumn_Integers{Integers: &pb.IntColumn{Values: []int64{1, 2}}}, Nulls: []byte{2}})
-	add(&pb.LoadColumn{Data: &pb.LoadColumn_Texts{Texts: &pb.TextColumn{Text: []byte("ab"), Ends: []uint32{1, 2}}}})
+	texts := &pb.LoadColumn{Data: &pb.LoadColumn_Texts{Texts: &pb.TextColumn{Text: []byte("ab"), Ends: []uint32{1, 2}}}}
+	add(texts)
+	add(&pb.LoadColumn{Data: &pb.LoadColumn_Lists{Lists: &pb.ListColumn{Elements: texts, Ends: []uint32{0, 2}}}, Nulls: []byte{1}})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var c pb.LoadColumn
 		if proto.Unmarshal(b, &c) != nil {
@@ -130,4 +132,28 @@ func FuzzLoadColumn(f *testing.F) {
 			_ = appendPlain(nil, v)
 		}
 	})
+}
+
+// Lists share one column of elements; what does not fit, or is nested without end, is an error.
+func TestListColumn(t *testing.T) {
+	texts := &pb.LoadColumn{Data: &pb.LoadColumn_Texts{Texts: &pb.TextColumn{Text: []byte("abc"), Ends: []uint32{1, 1, 3}}}, Nulls: []byte{2}}
+	lists := func(elements *pb.LoadColumn, ends ...uint32) *pb.LoadColumn {
+		return &pb.LoadColumn{Data: &pb.LoadColumn_Lists{Lists: &pb.ListColumn{Elements: elements, Ends: ends}}}
+	}
+	got, err := columnFromProto(lists(lists(texts, 2, 3), 0, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := string(appendPlain(nil, graph.ListValue(got))); s != `[[],[["a",null],["bc"]]]` {
+		t.Fatal(s)
+	}
+	deep := texts
+	for range maxParamDepth + 2 {
+		deep = lists(deep, 1)
+	}
+	for _, c := range []*pb.LoadColumn{lists(texts, 4), lists(texts, 2, 1), lists(nil, 1), deep} {
+		if _, err := columnFromProto(c); err == nil {
+			t.Fatalf("%v: no error", c)
+		}
+	}
 }

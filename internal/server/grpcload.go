@@ -217,7 +217,10 @@ func propsFromProto(ps []*pb.PropertyColumn) ([]loader.PropertyColumn, error) {
 }
 
 // columnFromProto reads a column; its strings share the message's memory.
-func columnFromProto(c *pb.LoadColumn) ([]graph.Value, error) {
+func columnFromProto(c *pb.LoadColumn) ([]graph.Value, error) { return nestedColumn(c, 0) }
+
+// nestedColumn reads a column that lies within so many lists.
+func nestedColumn(c *pb.LoadColumn, depth int) ([]graph.Value, error) {
 	var out []graph.Value
 	switch d := c.GetData().(type) {
 	case *pb.LoadColumn_Integers:
@@ -241,6 +244,23 @@ func columnFromProto(c *pb.LoadColumn) ([]graph.Value, error) {
 				return nil, requestError("a text column's ends do not fit its text")
 			}
 			out[i] = graph.StringValue(unsafe.String(unsafe.SliceData(text[from:to]), int(to-from)))
+			from = to
+		}
+	case *pb.LoadColumn_Lists:
+		if depth == maxParamDepth {
+			return nil, requestError("a list column is nested too deep")
+		}
+		elements, err := nestedColumn(d.Lists.GetElements(), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		from := uint32(0)
+		out = make([]graph.Value, len(d.Lists.GetEnds()))
+		for i, to := range d.Lists.GetEnds() {
+			if to < from || int(to) > len(elements) {
+				return nil, requestError("a list column's ends do not fit its elements")
+			}
+			out[i] = graph.ListValue(elements[from:to:to])
 			from = to
 		}
 	case *pb.LoadColumn_Values:

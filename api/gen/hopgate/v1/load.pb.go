@@ -743,6 +743,7 @@ type LoadColumn struct {
 	//	*LoadColumn_Floats
 	//	*LoadColumn_Texts
 	//	*LoadColumn_Values
+	//	*LoadColumn_Lists
 	Data          isLoadColumn_Data `protobuf_oneof:"data"`
 	Nulls         []byte            `protobuf:"bytes,5,opt,name=nulls,proto3" json:"nulls,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -822,6 +823,15 @@ func (x *LoadColumn) GetValues() *ListValue {
 	return nil
 }
 
+func (x *LoadColumn) GetLists() *ListColumn {
+	if x != nil {
+		if x, ok := x.Data.(*LoadColumn_Lists); ok {
+			return x.Lists
+		}
+	}
+	return nil
+}
+
 func (x *LoadColumn) GetNulls() []byte {
 	if x != nil {
 		return x.Nulls
@@ -850,6 +860,10 @@ type LoadColumn_Values struct {
 	Values *ListValue `protobuf:"bytes,4,opt,name=values,proto3,oneof"`
 }
 
+type LoadColumn_Lists struct {
+	Lists *ListColumn `protobuf:"bytes,6,opt,name=lists,proto3,oneof"`
+}
+
 func (*LoadColumn_Integers) isLoadColumn_Data() {}
 
 func (*LoadColumn_Floats) isLoadColumn_Data() {}
@@ -857,6 +871,61 @@ func (*LoadColumn_Floats) isLoadColumn_Data() {}
 func (*LoadColumn_Texts) isLoadColumn_Data() {}
 
 func (*LoadColumn_Values) isLoadColumn_Data() {}
+
+func (*LoadColumn_Lists) isLoadColumn_Data() {}
+
+// ListColumn is lists laid end to end, with the end of each.
+type ListColumn struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Elements      *LoadColumn            `protobuf:"bytes,1,opt,name=elements,proto3" json:"elements,omitempty"`
+	Ends          []uint32               `protobuf:"varint,2,rep,packed,name=ends,proto3" json:"ends,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListColumn) Reset() {
+	*x = ListColumn{}
+	mi := &file_hopgate_v1_load_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListColumn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListColumn) ProtoMessage() {}
+
+func (x *ListColumn) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_load_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListColumn.ProtoReflect.Descriptor instead.
+func (*ListColumn) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ListColumn) GetElements() *LoadColumn {
+	if x != nil {
+		return x.Elements
+	}
+	return nil
+}
+
+func (x *ListColumn) GetEnds() []uint32 {
+	if x != nil {
+		return x.Ends
+	}
+	return nil
+}
 
 // TextColumn is strings laid end to end.
 type TextColumn struct {
@@ -869,7 +938,7 @@ type TextColumn struct {
 
 func (x *TextColumn) Reset() {
 	*x = TextColumn{}
-	mi := &file_hopgate_v1_load_proto_msgTypes[8]
+	mi := &file_hopgate_v1_load_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -881,7 +950,7 @@ func (x *TextColumn) String() string {
 func (*TextColumn) ProtoMessage() {}
 
 func (x *TextColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_load_proto_msgTypes[8]
+	mi := &file_hopgate_v1_load_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -894,7 +963,7 @@ func (x *TextColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextColumn.ProtoReflect.Descriptor instead.
 func (*TextColumn) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{8}
+	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TextColumn) GetText() []byte {
@@ -925,7 +994,7 @@ type LoadResponse struct {
 
 func (x *LoadResponse) Reset() {
 	*x = LoadResponse{}
-	mi := &file_hopgate_v1_load_proto_msgTypes[9]
+	mi := &file_hopgate_v1_load_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -937,7 +1006,7 @@ func (x *LoadResponse) String() string {
 func (*LoadResponse) ProtoMessage() {}
 
 func (x *LoadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_load_proto_msgTypes[9]
+	mi := &file_hopgate_v1_load_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -950,7 +1019,7 @@ func (x *LoadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadResponse.ProtoReflect.Descriptor instead.
 func (*LoadResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{9}
+	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LoadResponse) GetPart() isLoadResponse_Part {
@@ -1006,7 +1075,7 @@ type LoadOpened struct {
 
 func (x *LoadOpened) Reset() {
 	*x = LoadOpened{}
-	mi := &file_hopgate_v1_load_proto_msgTypes[10]
+	mi := &file_hopgate_v1_load_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1018,7 +1087,7 @@ func (x *LoadOpened) String() string {
 func (*LoadOpened) ProtoMessage() {}
 
 func (x *LoadOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_load_proto_msgTypes[10]
+	mi := &file_hopgate_v1_load_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1031,7 +1100,7 @@ func (x *LoadOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadOpened.ProtoReflect.Descriptor instead.
 func (*LoadOpened) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{10}
+	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LoadOpened) GetSeq() uint64 {
@@ -1065,7 +1134,7 @@ type LoadAck struct {
 
 func (x *LoadAck) Reset() {
 	*x = LoadAck{}
-	mi := &file_hopgate_v1_load_proto_msgTypes[11]
+	mi := &file_hopgate_v1_load_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1077,7 +1146,7 @@ func (x *LoadAck) String() string {
 func (*LoadAck) ProtoMessage() {}
 
 func (x *LoadAck) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_load_proto_msgTypes[11]
+	mi := &file_hopgate_v1_load_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1090,7 +1159,7 @@ func (x *LoadAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadAck.ProtoReflect.Descriptor instead.
 func (*LoadAck) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{11}
+	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LoadAck) GetSeq() uint64 {
@@ -1149,7 +1218,7 @@ type Rejected struct {
 
 func (x *Rejected) Reset() {
 	*x = Rejected{}
-	mi := &file_hopgate_v1_load_proto_msgTypes[12]
+	mi := &file_hopgate_v1_load_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1161,7 +1230,7 @@ func (x *Rejected) String() string {
 func (*Rejected) ProtoMessage() {}
 
 func (x *Rejected) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_load_proto_msgTypes[12]
+	mi := &file_hopgate_v1_load_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1174,7 +1243,7 @@ func (x *Rejected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejected.ProtoReflect.Descriptor instead.
 func (*Rejected) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{12}
+	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Rejected) GetEdge() bool {
@@ -1260,15 +1329,20 @@ const file_hopgate_v1_load_proto_rawDesc = "" +
 	"\x0ePropertyColumn\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
 	"\x06values\x18\x02 \x01(\v2\x16.hopgate.v1.LoadColumnR\x06values\x126\n" +
-	"\bstrategy\x18\x03 \x01(\x0e2\x1a.hopgate.v1.UpdateStrategyR\bstrategy\"\xf4\x01\n" +
+	"\bstrategy\x18\x03 \x01(\x0e2\x1a.hopgate.v1.UpdateStrategyR\bstrategy\"\xa4\x02\n" +
 	"\n" +
 	"LoadColumn\x123\n" +
 	"\bintegers\x18\x01 \x01(\v2\x15.hopgate.v1.IntColumnH\x00R\bintegers\x122\n" +
 	"\x06floats\x18\x02 \x01(\v2\x18.hopgate.v1.DoubleColumnH\x00R\x06floats\x12.\n" +
 	"\x05texts\x18\x03 \x01(\v2\x16.hopgate.v1.TextColumnH\x00R\x05texts\x12/\n" +
-	"\x06values\x18\x04 \x01(\v2\x15.hopgate.v1.ListValueH\x00R\x06values\x12\x14\n" +
+	"\x06values\x18\x04 \x01(\v2\x15.hopgate.v1.ListValueH\x00R\x06values\x12.\n" +
+	"\x05lists\x18\x06 \x01(\v2\x16.hopgate.v1.ListColumnH\x00R\x05lists\x12\x14\n" +
 	"\x05nulls\x18\x05 \x01(\fR\x05nullsB\x06\n" +
-	"\x04data\"4\n" +
+	"\x04data\"T\n" +
+	"\n" +
+	"ListColumn\x122\n" +
+	"\belements\x18\x01 \x01(\v2\x16.hopgate.v1.LoadColumnR\belements\x12\x12\n" +
+	"\x04ends\x18\x02 \x03(\rR\x04ends\"4\n" +
 	"\n" +
 	"TextColumn\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\fR\x04text\x12\x12\n" +
@@ -1332,7 +1406,7 @@ func file_hopgate_v1_load_proto_rawDescGZIP() []byte {
 }
 
 var file_hopgate_v1_load_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_hopgate_v1_load_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_hopgate_v1_load_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_hopgate_v1_load_proto_goTypes = []any{
 	(LoadAction)(0),        // 0: hopgate.v1.LoadAction
 	(Dangling)(0),          // 1: hopgate.v1.Dangling
@@ -1345,14 +1419,15 @@ var file_hopgate_v1_load_proto_goTypes = []any{
 	(*EdgeRows)(nil),       // 8: hopgate.v1.EdgeRows
 	(*PropertyColumn)(nil), // 9: hopgate.v1.PropertyColumn
 	(*LoadColumn)(nil),     // 10: hopgate.v1.LoadColumn
-	(*TextColumn)(nil),     // 11: hopgate.v1.TextColumn
-	(*LoadResponse)(nil),   // 12: hopgate.v1.LoadResponse
-	(*LoadOpened)(nil),     // 13: hopgate.v1.LoadOpened
-	(*LoadAck)(nil),        // 14: hopgate.v1.LoadAck
-	(*Rejected)(nil),       // 15: hopgate.v1.Rejected
-	(*IntColumn)(nil),      // 16: hopgate.v1.IntColumn
-	(*DoubleColumn)(nil),   // 17: hopgate.v1.DoubleColumn
-	(*ListValue)(nil),      // 18: hopgate.v1.ListValue
+	(*ListColumn)(nil),     // 11: hopgate.v1.ListColumn
+	(*TextColumn)(nil),     // 12: hopgate.v1.TextColumn
+	(*LoadResponse)(nil),   // 13: hopgate.v1.LoadResponse
+	(*LoadOpened)(nil),     // 14: hopgate.v1.LoadOpened
+	(*LoadAck)(nil),        // 15: hopgate.v1.LoadAck
+	(*Rejected)(nil),       // 16: hopgate.v1.Rejected
+	(*IntColumn)(nil),      // 17: hopgate.v1.IntColumn
+	(*DoubleColumn)(nil),   // 18: hopgate.v1.DoubleColumn
+	(*ListValue)(nil),      // 19: hopgate.v1.ListValue
 }
 var file_hopgate_v1_load_proto_depIdxs = []int32{
 	4,  // 0: hopgate.v1.LoadRequest.open:type_name -> hopgate.v1.LoadOpen
@@ -1370,20 +1445,22 @@ var file_hopgate_v1_load_proto_depIdxs = []int32{
 	1,  // 12: hopgate.v1.EdgeRows.dangling:type_name -> hopgate.v1.Dangling
 	10, // 13: hopgate.v1.PropertyColumn.values:type_name -> hopgate.v1.LoadColumn
 	2,  // 14: hopgate.v1.PropertyColumn.strategy:type_name -> hopgate.v1.UpdateStrategy
-	16, // 15: hopgate.v1.LoadColumn.integers:type_name -> hopgate.v1.IntColumn
-	17, // 16: hopgate.v1.LoadColumn.floats:type_name -> hopgate.v1.DoubleColumn
-	11, // 17: hopgate.v1.LoadColumn.texts:type_name -> hopgate.v1.TextColumn
-	18, // 18: hopgate.v1.LoadColumn.values:type_name -> hopgate.v1.ListValue
-	13, // 19: hopgate.v1.LoadResponse.opened:type_name -> hopgate.v1.LoadOpened
-	14, // 20: hopgate.v1.LoadResponse.ack:type_name -> hopgate.v1.LoadAck
-	15, // 21: hopgate.v1.LoadAck.rejected:type_name -> hopgate.v1.Rejected
-	3,  // 22: hopgate.v1.LoadService.Load:input_type -> hopgate.v1.LoadRequest
-	12, // 23: hopgate.v1.LoadService.Load:output_type -> hopgate.v1.LoadResponse
-	23, // [23:24] is the sub-list for method output_type
-	22, // [22:23] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	17, // 15: hopgate.v1.LoadColumn.integers:type_name -> hopgate.v1.IntColumn
+	18, // 16: hopgate.v1.LoadColumn.floats:type_name -> hopgate.v1.DoubleColumn
+	12, // 17: hopgate.v1.LoadColumn.texts:type_name -> hopgate.v1.TextColumn
+	19, // 18: hopgate.v1.LoadColumn.values:type_name -> hopgate.v1.ListValue
+	11, // 19: hopgate.v1.LoadColumn.lists:type_name -> hopgate.v1.ListColumn
+	10, // 20: hopgate.v1.ListColumn.elements:type_name -> hopgate.v1.LoadColumn
+	14, // 21: hopgate.v1.LoadResponse.opened:type_name -> hopgate.v1.LoadOpened
+	15, // 22: hopgate.v1.LoadResponse.ack:type_name -> hopgate.v1.LoadAck
+	16, // 23: hopgate.v1.LoadAck.rejected:type_name -> hopgate.v1.Rejected
+	3,  // 24: hopgate.v1.LoadService.Load:input_type -> hopgate.v1.LoadRequest
+	13, // 25: hopgate.v1.LoadService.Load:output_type -> hopgate.v1.LoadResponse
+	25, // [25:26] is the sub-list for method output_type
+	24, // [24:25] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_load_proto_init() }
@@ -1401,8 +1478,9 @@ func file_hopgate_v1_load_proto_init() {
 		(*LoadColumn_Floats)(nil),
 		(*LoadColumn_Texts)(nil),
 		(*LoadColumn_Values)(nil),
+		(*LoadColumn_Lists)(nil),
 	}
-	file_hopgate_v1_load_proto_msgTypes[9].OneofWrappers = []any{
+	file_hopgate_v1_load_proto_msgTypes[10].OneofWrappers = []any{
 		(*LoadResponse_Opened)(nil),
 		(*LoadResponse_Ack)(nil),
 	}
@@ -1412,7 +1490,7 @@ func file_hopgate_v1_load_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_load_proto_rawDesc), len(file_hopgate_v1_load_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
