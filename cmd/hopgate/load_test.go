@@ -1,0 +1,251 @@
+package main_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
+	"github.com/stretchr/testify/require"
+)
+
+// updates is a load in which every row counts: it sums, appends and unites, by vertices and by edges, from CSV, JSON lines
+// and Parquet. A column that is not loaded makes for many batches. Some rows are refused.
+const updates = `
+version: 1
+defaults: {delimiter: ","}
+inputs:
+  - {path: a.csv.gz, vertices: &v [{label: P, id: id, properties: {id: {type: int}, visits: {type: int}, log: {type: "string[]"}, tags: {type: "string[]"}}}], update: &u {strategies: {visits: SUM, log: APPEND, tags: UNION}}}
+  - {path: b.jsonl.zst, vertices: *v, update: *u}
+  - {path: c.parquet, vertices: *v, update: *u}
+  - {path: d.csv, vertices: *v, update: *u}
+  - path: e.csv.zst
+    edges: [{type: K, from: {column: a, idSpace: P}, to: {column: b, idSpace: P}, properties: {w: {type: int}}}]
+    update: {strategies: {w: SUM}}
+`
+
+// updateRow is a row of c.parquet.
+type updateRow struct {
+	ID     int64    `parquet:"id"`
+	Visits int64    `parquet:"visits"`
+	Log    []string `parquet:"log,list"`
+	Tags   []string `parquet:"tags,list"`
+	Pad    string   `parquet:"pad"`
+}
+
+// writeUpdates writes the mapping and its files.
+func writeUpdates(t *testing.T, dir string) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	const people, rows = 1500, 12_000
+	pad := func() string {
+		b := make([]byte, 200)
+		for i := range b {
+			b[i] = 'a' + byte(rng.IntN(26))
+		}
+		return string(b)
+	}
+	write := func(name, text string, close func(io.Writer) io.WriteCloser) {
+		f, err := os.Create(filepath.Join(dir, name))
+		require.NoError(t, err)
+		w := io.WriteCloser(f)
+		if close != nil {
+			w = close(f)
+		}
+		_, err = io.WriteString(w, text)
+		require.NoError(t, err)
+		require.NoError(t, w.Close())
+		if close != nil {
+			require.NoError(t, f.Close())
+		}
+	}
+	gz := func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }
+	zst := func(w io.Writer) io.WriteCloser {
+		z, err := zstd.NewWriter(w)
+		require.NoError(t, err)
+		return z
+	}
+	var a, b, d, e strings.Builder
+	var c []updateRow
+	a.WriteString("id,visits,log,tags,pad\n")
+	d.WriteString("id,visits,log,tags,pad\n")
+	e.WriteString("a,b,w,pad\n")
+	for i := range rows {
+		if i%1000 == 7 {
+			fmt.Fprintf(&a, "x%d,1,,,\n", i)
+			fmt.Fprintf(&b, `{"id": "x%d"}`+"\n", i)
+		}
+		fmt.Fprintf(&a, "%d,%d,a%d,t%d;t%d,%s\n", rng.IntN(people), rng.IntN(10), i, rng.IntN(9), rng.IntN(9), pad())
+		fmt.Fprintf(&b, `{"id": %d, "visits": %d, "log": ["b%d"], "tags": ["t%d"], "pad": "%s"}`+"\n", rng.IntN(people), rng.IntN(10), i, rng.IntN(9), pad())
+		c = append(c, updateRow{int64(rng.IntN(people)), 1, []string{fmt.Sprint("c", i)}, []string{fmt.Sprint("t", rng.IntN(9))}, pad()})
+		fmt.Fprintf(&d, "%d,%d,d%d,,%s\n", rng.IntN(people), rng.IntN(10), i, pad())
+		fmt.Fprintf(&e, "%d,%d,%d,%s\n", rng.IntN(people), rng.IntN(20), rng.IntN(5), pad())
+	}
+	write("mapping.yaml", updates, nil)
+	write("a.csv.gz", a.String(), gz)
+	write("b.jsonl.zst", b.String(), zst)
+	require.NoError(t, parquet.WriteFile(filepath.Join(dir, "c.parquet"), c))
+	write("d.csv", d.String(), nil)
+	write("e.csv.zst", e.String(), zst)
+}
+
+// killed is a load that is killed now and then.
+type killed struct {
+	t       *testing.T
+	s       *server
+	dir     string // of its files
+	graph   string
+	rejects string
+}
+
+func newKilled(t *testing.T, s *server, dir, graph string) *killed {
+	s.graphctl("query", "CREATE GRAPH "+graph)
+	return &killed{t, s, dir, graph, t.TempDir()}
+}
+
+// start starts the client.
+func (k *killed) start() (cmd *exec.Cmd, ended chan error, stderr *bytes.Buffer) {
+	cmd = exec.CommandContext(context.Background(), filepath.Join(bin, "graphctl"), "load", filepath.Join(k.dir, "mapping.yaml"), "--graph", k.graph,
+		"--address", k.s.addrs.GRPC, "--rejects-dir", k.rejects, "--max-rejects", "1000", "--memory", "16MiB")
+	ended, stderr = make(chan error, 1), &bytes.Buffer{}
+	cmd.Env, cmd.Stderr = environ(), stderr
+	require.NoError(k.t, cmd.Start())
+	go func() { ended <- cmd.Wait() }()
+	return cmd, ended, stderr
+}
+
+// run runs the client to its end, unless after that time kill ends it.
+func (k *killed) run(after time.Duration, kill func(client *exec.Cmd)) (finished bool) {
+	cmd, ended, stderr := k.start()
+	var moment <-chan time.Time
+	if kill != nil {
+		moment = time.After(after)
+	}
+	select {
+	case <-ended:
+	case <-moment:
+		kill(cmd)
+		select {
+		case <-ended:
+		case <-time.After(4 * patience):
+			k.t.Fatal("the client does not end")
+		}
+	}
+	code := cmd.ProcessState.ExitCode()
+	require.Contains(k.t, []int{-1, 0, 1, 3}, code, stderr)
+	if kill == nil {
+		require.NotEqual(k.t, 1, code, stderr)
+	}
+	return code == 0 || code == 3
+}
+
+// state is all that the load has made, and what it refused.
+func (k *killed) state() string {
+	var out strings.Builder
+	for _, q := range []string{
+		"MATCH (p:P) RETURN p.id, p.visits, p.log, p.tags ORDER BY p.id",
+		"MATCH (a:P)-[k:K]->(b:P) RETURN a.id, b.id, k.w ORDER BY a.id, b.id, k.w",
+	} {
+		out.WriteString(k.s.graphctl("query", q, "-o", "csv", "--graph", k.graph))
+	}
+	text, err := os.ReadFile(filepath.Join(k.rejects, "rejects.jsonl"))
+	require.NoError(k.t, err)
+	lines := strings.Split(string(text), "\n")
+	slices.Sort(lines)
+	return out.String() + strings.Join(lines, "\n")
+}
+
+// A load whose client or server is killed again and again at any moment ends, run again, as one that nothing disturbed:
+// each row counts once.
+func TestLoadKilled(t *testing.T) {
+	dir, data := t.TempDir(), filepath.Join(t.TempDir(), "data")
+	writeUpdates(t, dir)
+	s := start(t, data, "--memory", "256MiB")
+	whole := newKilled(t, s, dir, "whole")
+	began := time.Now()
+	require.True(t, whole.run(0, nil))
+	took := time.Since(began)
+	want := whole.state()
+	require.Contains(t, want, "BadType")
+
+	end := func(k *killed) {
+		require.Equal(t, want, k.state(), k.graph)
+		k.s.graphctl("query", "DROP GRAPH "+k.graph)
+	}
+	// kill kills a number of times, as many loads as that takes; all of them must end in the same state.
+	kill := func(name string, kill func(k *killed, client *exec.Cmd)) {
+		n, loads := 0, 0
+		for ; n < rounds(3); loads++ {
+			k := newKilled(t, s, dir, fmt.Sprint(name, loads))
+			for finished := false; !finished; {
+				at := rand.N(took)
+				k.s = s
+				finished = k.run(at, func(client *exec.Cmd) { n++; kill(k, client) })
+			}
+			end(k)
+		}
+		t.Logf("%s: %d kills, %d loads, each of %v", name, n, loads, took.Round(time.Millisecond))
+	}
+	kill("client", func(_ *killed, client *exec.Cmd) { require.NoError(t, client.Process.Kill()) })
+	kill("server", func(k *killed, _ *exec.Cmd) {
+		s.stop(syscall.SIGKILL)
+		s = start(t, data, "--memory", "256MiB")
+		k.s = s
+	})
+	require.Zero(t, s.stop(syscall.SIGTERM), s.log)
+}
+
+// While a load runs, --admin serves its metrics and profiles.
+func TestLoadAdmin(t *testing.T) {
+	s := start(t, filepath.Join(t.TempDir(), "data"))
+	mapping := filepath.Join(t.TempDir(), "m.yaml")
+	require.NoError(t, os.WriteFile(mapping, []byte("version: 1\ninputs: [{path: '-', format: csv, vertices: [{label: P, id: id, properties: {id: {type: int}}}]}]\n"), 0o600))
+	in, feed := io.Pipe()
+	cmd := exec.CommandContext(context.Background(), filepath.Join(bin, "graphctl"), "load", mapping, "--address", s.addrs.GRPC, "--admin", "127.0.0.1:0")
+	cmd.Env, cmd.Stdin = environ(), in
+	stderr, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	var text strings.Builder
+	text.WriteString("id\n")
+	for i := range 400_000 {
+		fmt.Fprintln(&text, i)
+	}
+	_, err = io.WriteString(feed, text.String())
+	require.NoError(t, err)
+	client := &server{t: t}
+	line := make([]byte, 200)
+	n, err := stderr.Read(line)
+	require.NoError(t, err)
+	_, err = fmt.Sscanf(string(line[:n]), "metrics and profiles: http://%s\n", &client.addrs.Admin)
+	require.NoError(t, err, string(line[:n]))
+	require.Eventually(t, func() bool { return client.metric(`hopgate_loader_vertices_total{input="-"}`) > 0 }, patience, 10*time.Millisecond)
+	require.Positive(t, client.metric("hopgate_loader_window_bytes"))
+	require.Positive(t, client.metric(`hopgate_loader_stage_seconds_total{stage="parse"}`))
+	require.InDelta(t, -1, client.metric("hopgate_loader_left_seconds"), 0)
+	code, body := client.http("GET", client.addrs.Admin, "/debug/pprof/goroutine?debug=1", "")
+	require.Equal(t, 200, code)
+	require.Contains(t, body, "loader")
+	require.NoError(t, feed.Close())
+	rest, err := io.ReadAll(stderr)
+	require.NoError(t, err)
+	require.NoError(t, cmd.Wait(), string(rest))
+	require.Equal(t, 400_000, s.counts()[0])
+	file := filepath.Join(t.TempDir(), "p.csv")
+	require.NoError(t, os.WriteFile(file, []byte("id:ID(P),:LABEL\na,P\n"), 0o600))
+	o := run(t, nil, "graphctl", "load", file, "--address", s.addrs.GRPC, "--admin", s.addrs.Admin)
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.err, "--admin")
+	require.Zero(t, s.stop(syscall.SIGTERM))
+}
