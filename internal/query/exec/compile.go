@@ -2,6 +2,8 @@ package exec
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/plan"
@@ -28,6 +30,10 @@ type Prepared struct {
 	out    []int // positions of the result columns in the root's batches
 	stages []*stage
 	subs   map[*plan.Subquery]*subplan
+
+	keeps   bool      // the operators of runs that have ended serve others
+	ended   sync.Pool // of *execution
+	nothing run       // what there is to say of such a run after its end
 }
 
 // Compile makes a plan ready to run. The plan must not be changed any more.
@@ -48,6 +54,8 @@ func Compile(q *plan.Query, opt Options) (*Prepared, error) {
 			return nil, unbound(q, q.Out[i])
 		}
 	}
+	p.keeps = !slices.ContainsFunc(p.stages, func(s *stage) bool { return !s.beginsAnew() })
+	p.nothing = run{p: p, stats: make([]Stat, len(p.stages))}
 	return p, nil
 }
 

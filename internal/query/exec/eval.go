@@ -63,7 +63,11 @@ func (es *evaluators) add(e plan.Expr) evaluator {
 		if !ok {
 			es.r.fail(missingParam(e.Name))
 		}
-		return &constant{value: v}
+		c := &constant{value: v}
+		if es.r.p.keeps {
+			es.r.params = append(es.r.params, paramUse{e.Name, c})
+		}
+		return c
 	case *plan.ColRef:
 		return es.column(e.Col)
 	case *plan.Prop:

@@ -95,3 +95,10 @@ func (h *hop) testEnds(ctx context.Context, ids []graph.VertexID) (sel, error) {
 	}
 	return h.where.filterEnds(ctx, ids, h.keep)
 }
+
+// shrink lets go of buffers that are too large to be kept for another run.
+func (h *hop) shrink() {
+	if cap(h.ends)+cap(h.sets)+cap(h.keep) > maxKept {
+		h.ends, h.sets, h.keep = nil, nil, nil
+	}
+}

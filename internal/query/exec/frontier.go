@@ -81,12 +81,18 @@ func (c *compiler) frontierCount(n *plan.FrontierCount, need plan.ColSet) (*stag
 
 func (x *frontierCount) open(ctx context.Context) error {
 	x.loaded = false
+	for _, h := range x.walk.hops {
+		h.known = 0
+	}
 	if x.n.Most > 0 && x.reach == nil {
 		h := x.n.Hops[0]
 		hop := x.r.newHop(h.Types, h.Dir, nil)
 		hop.where = x.walk.hops[0].where
 		x.reach = newReach(x.r, hop, &unlike{}, x.walk.hops[0].labels)
 		x.reach.min, x.reach.max = x.n.Least, x.n.Most
+	}
+	if x.reach != nil {
+		x.reach.take()
 	}
 	return x.input.open(ctx)
 }
@@ -167,9 +173,11 @@ func (x *frontierCount) close() {
 	}
 	if x.reach != nil {
 		x.reach.release()
-		x.reach = nil
 	}
 	x.walk.release()
+	for _, h := range x.walk.hops {
+		h.shrink()
+	}
 	x.input.close()
 }
 

@@ -70,6 +70,8 @@ type run struct {
 	// meters and kids are memory for as many operators as there are stages.
 	meters []meter
 	kids   []operator
+	// params are the evaluators of parameters.
+	params []paramUse
 	// frame is, while operators are built, the frame of the subplan that they are part of; nil at the top level.
 	frame   *frame
 	deleted deleted
@@ -192,10 +194,10 @@ func (a *account) release() {
 
 // Rows is the result of a run. One goroutine uses it.
 type Rows struct {
-	r      *run
-	root   operator
-	out    batch
+	x      *execution
+	r      *run // of x; when the operators are kept for another run, one that says of this what Close leaves to say
 	opened bool
+	failed bool
 	count  int64
 	kept   account // what the caller of Next keeps
 }
@@ -203,26 +205,11 @@ type Rows struct {
 // Run begins an execution within a transaction, which the caller ends. The result is valid until then. Nothing is read
 // or written before the first Next.
 func (p *Prepared) Run(ctx context.Context, g shard.Graph, tx shard.Tx, env Env) (*Rows, error) {
-	x := &struct { // all that a run needs once
-		rows Rows
-		run  run
-		fn   fn.Context
-	}{}
-	now := time.Now()
-	if env.Fn == nil {
-		x.fn = fn.Context{Statement: now, Transaction: now, MaxList: env.Budget.Bytes / 24}
-		env.Fn = &x.fn
+	x, err := p.execution(g, tx, env)
+	if err != nil {
+		return nil, err
 	}
-	n := len(p.stages)
-	x.run = run{
-		p: p, g: g, env: env, stats: make([]Stat, n), meters: make([]meter, n), kids: make([]operator, n), current: p.root.id, mark: now,
-	}
-	x.run.setTx(tx)
-	x.rows = Rows{r: &x.run, root: x.run.build(p.root)}
-	if x.run.err != nil {
-		return nil, x.run.err
-	}
-	return &x.rows, nil
+	return &Rows{x: x, r: &x.run}, nil
 }
 
 // setTx makes the operators use another transaction.
@@ -234,37 +221,46 @@ func (r *run) setTx(tx shard.Tx) {
 }
 
 // Next gives the next batch, with one column for each result column of the plan, or nil at the end. Vertices and edges
-// have their records. The batch is valid until the next call.
+// have their records. The batch is valid until the next call, or Close.
 func (rs *Rows) Next(ctx context.Context) (*graph.Batch, error) {
+	failed := rs.failed
+	rs.failed = true // should it panic
+	b, err := rs.next(ctx)
+	rs.failed = failed || err != nil
+	return b, err
+}
+
+func (rs *Rows) next(ctx context.Context) (*graph.Batch, error) {
 	if rs.r.env.Profile {
 		rs.r.mark = time.Now() // what the caller did meanwhile is nobody's time
 		defer rs.r.enter(rs.r.current)()
 	}
+	x := rs.x
 	if !rs.opened {
 		rs.opened = true
-		if err := rs.root.open(ctx); err != nil {
+		if err := x.root.open(ctx); err != nil {
 			return nil, err
 		}
 	}
-	b, err := rs.root.next(ctx)
+	b, err := x.root.next(ctx)
 	if b == nil || err != nil {
 		return nil, err
 	}
 	rs.count += int64(b.N)
-	rs.out.view(b, rs.r.p.out)
+	x.out.view(b, rs.r.p.out)
 	if limit := rs.r.env.Budget.Rows; limit > 0 && rs.count > limit {
 		err := graph.BudgetError("the result has more than %d rows, the budget of max-rows", limit)
 		if !rs.r.truncate(err) {
 			return nil, err
 		}
-		if rs.out.N -= int(rs.count - limit); rs.out.N <= 0 {
+		if x.out.N -= int(rs.count - limit); x.out.N <= 0 {
 			return nil, nil
 		}
 	}
-	if err := rs.r.materialise(ctx, &rs.out.Batch); err != nil {
+	if err := rs.r.materialise(ctx, &x.out.Batch); err != nil {
 		return nil, err
 	}
-	return &rs.out.Batch, nil
+	return &x.out.Batch, nil
 }
 
 // Hold accounts for a batch of Next that the caller keeps, until Close.
@@ -281,14 +277,24 @@ func (rs *Rows) Hold(b *graph.Batch) error {
 	return rs.kept.grow(size)
 }
 
-// Close gives back what the run holds; it does not end the transaction.
+// Close gives back what the run holds; it does not end the transaction. What Next gave must not be used any more, nor
+// Next be called.
 func (rs *Rows) Close() {
-	rs.root.close()
+	if rs.x == nil {
+		return
+	}
+	x := rs.x
+	rs.x = nil
+	x.root.close()
 	for _, c := range rs.r.closers {
 		c.close()
 	}
 	for _, tx := range rs.r.after {
 		tx.Rollback()
+	}
+	if p := rs.r.p; p.keeps && !rs.failed && !rs.r.env.Profile && rs.r.truncated == "" {
+		rs.r = &p.nothing
+		x.end()
 	}
 }
 

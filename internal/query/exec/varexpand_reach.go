@@ -50,12 +50,19 @@ var reachMemories = sync.Pool{New: func() any { return &reachMemory{} }}
 
 func newReach(r *run, hop *hop, uses *unlike, test *labelTest) *reach {
 	s := &reach{r: r, hop: hop, uses: uses, test: test}
-	s.reachMemory, _ = reachMemories.Get().(*reachMemory)
-	s.ends, hop.res = s.ends[:0], s.res
+	s.take()
 	return s
 }
 
-// release gives the memory to whoever comes next. The reach must not be used any more.
+// take gives the reach memory, if it has none.
+func (s *reach) take() {
+	if s.reachMemory == nil {
+		s.reachMemory, _ = reachMemories.Get().(*reachMemory)
+		s.ends, s.hop.res = s.ends[:0], s.res
+	}
+}
+
+// release gives the memory to whoever comes next. The reach must not be used until it takes other.
 func (s *reach) release() {
 	if s.reachMemory == nil {
 		return

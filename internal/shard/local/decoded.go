@@ -264,6 +264,8 @@ func (tx *Tx) touch(no int) *cache.Touched {
 type listViews struct {
 	views []cache.ListView
 	refs  []*cache.ListView // to views
+
+	missed graph.VertexSet // of a step, the vertices whose lists are not decoded
 }
 
 var listViewsPool = sync.Pool{New: func() any { return new(listViews) }}

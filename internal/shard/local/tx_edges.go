@@ -248,11 +248,11 @@ func (tx *Tx) Step(ctx context.Context, from *graph.VertexSet, types []graph.Typ
 	views := tx.openLists(false)
 	defer views.close()
 	for i := range ls {
-		var missed graph.VertexSet
-		if err := cache.Step(views.refs, ls[i].t, ls[i].dir, from, out, &missed, runtime.GOMAXPROCS(0)); err != nil {
+		views.missed.Clear()
+		if err := cache.Step(views.refs, ls[i].t, ls[i].dir, from, out, &views.missed, runtime.GOMAXPROCS(0)); err != nil {
 			return err
 		}
-		if err := tx.stepStored(ctx, &missed, &ls[i], out); err != nil {
+		if err := tx.stepStored(ctx, &views.missed, &ls[i], out); err != nil {
 			return err
 		}
 	}

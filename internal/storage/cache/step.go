@@ -15,7 +15,12 @@ import (
 // It pushes, from the vertices of from to their neighbours, or pulls, by looking for a vertex of from among the neighbours
 // of each vertex that is not in out yet, whichever is likely to touch fewer edges.
 func Step(views []*ListView, typ graph.TypeID, dir graph.Direction, from, out, missed *graph.VertexSet, workers int) error {
-	s := stepper{views: views, typ: typ, dir: dir, from: from, out: out, missed: missed, workers: max(workers, 1)}
+	s, _ := steppers.Get().(*stepper)
+	*s = stepper{
+		views: views, typ: typ, dir: dir, from: from, out: out, missed: missed, workers: max(workers, 1),
+		parts: s.parts[:0], pushers: s.pushers[:0],
+	}
+	defer s.release()
 	s.plan()
 	if len(s.parts) == 0 {
 		return nil
@@ -35,7 +40,18 @@ type stepper struct {
 	from, out, missed *graph.VertexSet
 	workers           int
 	parts             []part
-	frontier          int // vertices of from
+	pushers           []*pusher // one a worker
+	frontier          int       // vertices of from
+}
+
+var steppers = sync.Pool{New: func() any { return new(stepper) }}
+
+// release keeps the memory of a step for others.
+func (s *stepper) release() {
+	clear(s.parts)
+	clear(s.pushers)
+	*s = stepper{parts: s.parts[:0], pushers: s.pushers[:0]}
+	steppers.Put(s)
 }
 
 // part is one block of from, or of out when pulling.
@@ -130,8 +146,7 @@ func (s *stepper) push() error {
 	if s.frontier >= minParallel {
 		workers = min(s.workers, len(s.parts))
 	}
-	ps := make([]*pusher, workers)
-	for i := range ps {
+	for i := range workers {
 		p := pushers.Get().(*pusher)
 		p.view, p.out, p.missed = nil, s.out, s.missed
 		if i > 0 {
@@ -139,10 +154,10 @@ func (s *stepper) push() error {
 			p.own[1].Clear()
 			p.out, p.missed = &p.own[0], &p.own[1]
 		}
-		ps[i] = p
+		s.pushers = append(s.pushers, p)
 	}
-	err := s.run(s.parts, workers, func(w int, part *part) error { return s.pushPart(ps[w], part) })
-	for i, p := range ps {
+	err := s.run(s.parts, workers, func(w int, part *part) error { return s.pushPart(s.pushers[w], part) })
+	for i, p := range s.pushers {
 		if i > 0 && err == nil {
 			s.out.Union(p.out)
 			s.missed.Union(p.missed)

@@ -1,0 +1,126 @@
+package exec
+
+import (
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// execution is what a run needs beside its transaction: its operators, with their memory. A plan of operators that can all
+// begin anew keeps those of runs that have ended for later ones, so that a short statement does not pay for making them.
+type execution struct {
+	run  run
+	fn   fn.Context
+	root operator
+	out  batch // what Next gives
+}
+
+// paramUse is an evaluator that gives a parameter.
+type paramUse struct {
+	name string
+	c    *constant
+}
+
+// mostKeptRows bounds the rows of the operators that are kept for later runs, and so their memory.
+const mostKeptRows = 4 * graph.BatchSize
+
+// beginsAnew reports whether the operator of a stage holds nothing of its run but what begin replaces.
+func (s *stage) beginsAnew() bool {
+	if len(s.subs) > 0 {
+		return false
+	}
+	switch n := s.node.(type) {
+	case *plan.Unit:
+		return true
+	case *plan.Seek:
+		return plain(n.Keys...)
+	case *plan.FrontierCount:
+		for _, h := range n.Hops {
+			if len(h.Where) > 0 {
+				return false
+			}
+		}
+		return true
+	case *plan.Project:
+		for _, it := range n.Items {
+			if !plain(it.Expr) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// plain reports whether all expressions are constants, parameters or columns. Values that lie in the memory of decoded
+// columns, as properties may, must not be kept beyond their transaction.
+func plain(es ...plan.Expr) bool {
+	for _, e := range es {
+		switch e.(type) {
+		case *plan.Const, *plan.Param, *plan.ColRef:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// execution gives operators for a run, those of another that has ended if there are any.
+func (p *Prepared) execution(g shard.Graph, tx shard.Tx, env Env) (*execution, error) {
+	now := time.Now()
+	if p.keeps && !env.Profile {
+		if x, ok := p.ended.Get().(*execution); ok && x.run.g == g {
+			x.begin(tx, env, now)
+			return x, x.run.bindParams()
+		}
+	}
+	n := len(p.stages)
+	x := &execution{run: run{p: p, g: g, stats: make([]Stat, n), meters: make([]meter, n), kids: make([]operator, n)}}
+	x.begin(tx, env, now)
+	x.root = x.run.build(p.root)
+	return x, x.run.err
+}
+
+// begin gives the operators what belongs to one run alone.
+func (x *execution) begin(tx shard.Tx, env Env, now time.Time) {
+	if env.Fn == nil {
+		x.fn = fn.Context{Statement: now, Transaction: now, MaxList: env.Budget.Bytes / 24}
+		env.Fn = &x.fn
+	}
+	x.run.env, x.run.current, x.run.mark = env, x.run.p.root.id, now
+	x.run.setTx(tx)
+}
+
+// end keeps the operators for a later run, unless they hold much. Whose run has ended must not use them any more.
+func (x *execution) end() {
+	r := &x.run
+	for i := range r.stats {
+		if r.stats[i].Rows > mostKeptRows {
+			return
+		}
+	}
+	for _, u := range r.params {
+		u.c.value = graph.Value{}
+		clear(u.c.filled)
+		u.c.filled = u.c.filled[:0]
+	}
+	clear(r.stats)
+	r.env, r.tx, r.recorder = Env{}, nil, recorder{}
+	r.bytes, r.edges, r.fewest = 0, 0, 0
+	r.p.ended.Put(x)
+}
+
+// bindParams gives the evaluators of parameters the values of this run.
+func (r *run) bindParams() error {
+	for _, u := range r.params {
+		v, ok := r.env.Params[u.name]
+		if !ok {
+			return missingParam(u.name)
+		}
+		u.c.value = v
+	}
+	return nil
+}

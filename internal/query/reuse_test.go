@@ -1,0 +1,86 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// counts are statements whose operators serve one run after the other, each beside one that counts the same by rows.
+var counts = [][2]string{
+	{"MATCH (p:P {id: $id})-[:R]->(q) RETURN count(DISTINCT q) AS n", "MATCH (p:P {id: $id})-[:R]->(q) WITH DISTINCT q RETURN count(*) AS n"},
+	{"MATCH (p:P {id: $id})-[:R]->(q:Q) RETURN count(DISTINCT q) AS n", "MATCH (p:P {id: $id})-[:R]->(q:Q) WITH DISTINCT q RETURN count(*) AS n"},
+	{
+		"MATCH (p:P {id: $id})-[:R]->(a)-[:R]->(q) RETURN count(DISTINCT q) AS n, $id AS id",
+		"MATCH (p:P {id: $id})-[:R]->(a)-[:R]->(q) WITH DISTINCT q RETURN count(*) AS n, $id AS id",
+	},
+	{"MATCH (p:P {id: $id})-[:R*1..3]->(q) RETURN count(DISTINCT q) AS n", "MATCH (p:P {id: $id})-[:R*1..3]->(q) WITH DISTINCT q RETURN count(*) AS n"},
+	{"MATCH (p:P {id: $id})-[:R*2]->(q) RETURN count(DISTINCT q) AS n", "MATCH (p:P {id: $id})-[:R*2]->(q) WITH DISTINCT q RETURN count(*) AS n"},
+	{"MATCH (p:P {id: $id})-[:S]->(q) RETURN count(DISTINCT q) AS n", "MATCH (p:P {id: $id})-[:S]->(q) WITH DISTINCT q RETURN count(*) AS n"},
+}
+
+// Runs that use the operators of others give what those of their own would, side by side, after runs that were left in the
+// middle, and when labels and types come to the graph between them.
+func TestOperatorsServeRunAfterRun(t *testing.T) {
+	overStores(t, Options{}, func(t *testing.T, e *Engine) {
+		const people = 60
+		must(t, e, "CREATE CONSTRAINT FOR (p:P) REQUIRE p.id IS UNIQUE")
+		must(t, e, fmt.Sprintf("UNWIND range(0, %d) AS i CREATE (:P:Q {id: i})", people-1))
+		must(t, e, fmt.Sprintf("MATCH (a:P), (b:P) WHERE (a.id * 7 + b.id * 3) %% 11 = 0 AND a.id < %d CREATE (a)-[:R]->(b)", people/2))
+		check := func() {
+			var wg sync.WaitGroup
+			for worker := range 4 {
+				wg.Go(func() {
+					rng := rand.New(rand.NewPCG(uint64(worker), 1))
+					for range 100 {
+						pair := counts[rng.IntN(len(counts))]
+						params := map[string]graph.Value{"id": graph.IntValue(rng.Int64N(people + 5))}
+						if rng.IntN(8) == 0 {
+							leave(t, e, Request{Statement: pair[0], Params: params}, rng)
+							continue
+						}
+						got, err := e.rows(Request{Statement: pair[0], Params: params})
+						assert.NoError(t, err)
+						want, err := e.rows(Request{Statement: pair[1], Params: params})
+						assert.NoError(t, err)
+						if params["id"].Int() < people || len(want) > 0 {
+							assert.Equal(t, want, got, pair[0])
+						}
+					}
+				})
+			}
+			wg.Wait()
+		}
+		check()
+		must(t, e, "MATCH (p:P) WHERE p.id % 3 = 0 CREATE (p)-[:R]->(:Other)")
+		check()
+		must(t, e, "MATCH (a:P), (b:P) WHERE b.id = a.id + 1 CREATE (a)-[:S]->(b)")
+		check()
+		_, err := e.rows(Request{Statement: counts[0][0]})
+		require.Equal(t, "Neo.ClientError.Statement.ParameterMissing", code(err))
+	})
+}
+
+// leave begins a statement and does not read it to its end, or has it cancelled.
+func leave(t *testing.T, e *Engine, req Request, rng *rand.Rand) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	res, err := e.Query(ctx, req)
+	if !assert.NoError(t, err) {
+		return
+	}
+	defer res.Close()
+	if rng.IntN(2) == 0 {
+		cancel()
+	}
+	if rng.IntN(2) == 0 {
+		_, _ = res.Next()
+	}
+}
