@@ -18,6 +18,7 @@ type shortest struct {
 	pathAt   int   // positions in wide, or -1
 	edgesAt  int
 	edgeAt   int
+	lengthAt int
 	where    *predicates // of paths, over wide; nil: none
 	paths    pathSearch
 
@@ -51,21 +52,21 @@ func (c *compiler) shortestPath(n *plan.ShortestPath, need plan.ColSet) (*stage,
 	if err := c.bound(in, n.From, n.To); err != nil {
 		return nil, err
 	}
-	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need, n.Path, n.Edges, n.Edge)}
+	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need, n.Path, n.Edges, n.Edge, n.Length)}
 	all := need
 	if len(n.PathWhere) > 0 {
 		all = below
 	}
-	wide := &stage{cols: kept(in.cols, all, n.Path, n.Edges, n.Edge)}
+	wide := &stage{cols: kept(in.cols, all, n.Path, n.Edges, n.Edge, n.Length)}
 	s.build = func(r *run, kids []operator) operator {
 		x := &shortest{
 			input: input{kids[0]}, r: r, n: n, from: in.pos(n.From), to: in.pos(n.To), full: in.positions(wide.cols),
-			outOf: wide.positions(s.cols), pathAt: -1, edgesAt: -1, edgeAt: -1,
+			outOf: wide.positions(s.cols), pathAt: -1, edgesAt: -1, edgeAt: -1, lengthAt: -1,
 		}
 		for _, c := range []struct {
 			col plan.Col
 			at  *int
-		}{{n.Path, &x.pathAt}, {n.Edges, &x.edgesAt}, {n.Edge, &x.edgeAt}} {
+		}{{n.Path, &x.pathAt}, {n.Edges, &x.edgesAt}, {n.Edge, &x.edgeAt}, {n.Length, &x.lengthAt}} {
 			if c.col != 0 {
 				*c.at = wide.pos(c.col)
 			}
@@ -195,6 +196,10 @@ func (x *shortest) advance(ctx context.Context) error {
 // add adds the present path to wide.
 func (x *shortest) add(ctx context.Context) error {
 	x.wideRows = append(x.wideRows, int32(x.row))
+	if x.lengthAt >= 0 {
+		col := &x.wide.Cols[x.lengthAt]
+		col.Vals = append(col.Vals, graph.IntValue(int64(x.paths.length)))
+	}
 	if x.pathAt < 0 && x.edgesAt < 0 && x.edgeAt < 0 {
 		return nil
 	}
@@ -223,7 +228,7 @@ func (x *shortest) addNulls() {
 	x.wideRows = append(x.wideRows[:0], int32(x.row))
 	x.wide.appendRows(x.b, x.full, x.wideRows)
 	x.wide.N = 1
-	for _, at := range [3]int{x.pathAt, x.edgesAt, x.edgeAt} {
+	for _, at := range [4]int{x.pathAt, x.edgesAt, x.edgeAt, x.lengthAt} {
 		if at >= 0 {
 			appendNulls(&x.wide.Cols[at], 1)
 		}

@@ -232,6 +232,9 @@ func (f *formatter) describe(n Node) (name, args string) {
 		if n.All {
 			name = "AllShortestPaths"
 		}
+		if n.Length != 0 {
+			name += "Length"
+		}
 		return name, "(" + f.col(n.From) + ")" + f.edge(n.Edges, n.Types, f.length(n.Min, n.Max), n.Dir) +
 			f.vertex(n.To, nil) + f.extra(append(append([]Expr{}, n.Where...), n.PathWhere...), nil)
 	case *Filter:

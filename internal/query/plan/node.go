@@ -168,6 +168,7 @@ type (
 		Input             Node
 		From, To          Col
 		Path, Edges, Edge Col // the path, its list of edges, or its one edge (a pattern without *); any may be 0
+		Length            Col // the number of its edges; or 0
 		Types             []string
 		Dir               graph.Direction
 		Min, Max          Expr

@@ -57,6 +57,11 @@ var (
 			apply: lateProjection,
 		},
 		{
+			name:  "PathLength",
+			why:   "length(p) of a shortest path is known once it is found, by sets of vertices; which edges it goes along need not be looked up. Wrong where the path or its edges are read.",
+			apply: pathLength,
+		},
+		{
 			name:  "CountStore",
 			why:   "count(*) of all vertices of a label, or of all edges of a type, is a counter that every commit keeps. Wrong with any predicate, with a second label, or for edges of both directions.",
 			apply: countStore,
