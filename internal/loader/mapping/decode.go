@@ -22,7 +22,7 @@ type node struct {
 	path string
 }
 
-func (n node) place() place { return place{n.d.file, n.y.Line, n.path} }
+func (n node) place() place { return place{n.d.file, n.y.Line, n.y.Column, n.path} }
 
 func (n node) errorf(format string, args ...any) {
 	n.d.errs = append(n.d.errs, n.place().errorf(format, args...))

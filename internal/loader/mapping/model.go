@@ -153,25 +153,33 @@ type rest struct {
 
 // place is where something stands in a mapping file.
 type place struct {
-	file string
-	line int
-	path string
+	file         string
+	line, column int // from 1, or 0
+	path         string
 }
 
-// Error is a fault of a mapping: its message names the file, the line and the field.
+// Error is a fault of a mapping: its message names the file, line and column, and the field.
 type Error struct {
 	place
 	msg string
 }
 
 func (e *Error) Error() string {
-	switch {
-	case e.line == 0:
-		return fmt.Sprintf("%s: %s", e.file, e.msg)
-	case e.path == "":
-		return fmt.Sprintf("%s:%d: %s", e.file, e.line, e.msg)
+	if e.path == "" {
+		return fmt.Sprintf("%s: %s", e.place, e.msg)
 	}
-	return fmt.Sprintf("%s:%d: %s: %s", e.file, e.line, e.path, e.msg)
+	return fmt.Sprintf("%s: %s: %s", e.place, e.path, e.msg)
+}
+
+// String gives the file with line and column, as far as they are known.
+func (p place) String() string {
+	switch {
+	case p.line == 0:
+		return p.file
+	case p.column == 0:
+		return fmt.Sprintf("%s:%d", p.file, p.line)
+	}
+	return fmt.Sprintf("%s:%d:%d", p.file, p.line, p.column)
 }
 
 func (p place) errorf(format string, args ...any) error {
@@ -201,7 +209,7 @@ func (in *Input) At() string {
 	if in.place.line == 0 || in.place.path == "" {
 		return in.place.file
 	}
-	return fmt.Sprintf("%s:%d: %s", in.place.file, in.place.line, in.place.path)
+	return fmt.Sprintf("%s: %s", in.place, in.place.path)
 }
 
 // Scanned reports whether the input is read ahead for the labels of its vertices.

@@ -721,7 +721,8 @@ func (p *parser) spaces(d *decoder) {
 				at := e.place
 				at.path += "." + end.name + ".idSpace"
 				if len(end.k.columns) > 0 {
-					at.line = end.k.columns[0].place.line
+					c := end.k.columns[0].place
+					at.line, at.column = c.line, c.column
 				}
 				d.errs = append(d.errs, at.errorf("unknown id space %q; %s", end.k.space.Name, knownNames(names)))
 			}
