@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"runtime"
+	"runtime/metrics"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,10 +16,13 @@ import (
 // Report is what a load has done, as --report writes it.
 type Report struct {
 	Totals
-	Seconds   float64       `json:"seconds"`
-	PeakBytes int64         `json:"peakBytes"`
-	Stages    Stages        `json:"stages"`
-	Inputs    []InputReport `json:"inputs"`
+	Seconds   float64 `json:"seconds"`
+	PeakBytes int64   `json:"peakBytes"`
+	// GCShare is the part of the processors' time that went into collecting garbage in this process, as the runtime
+	// estimates it.
+	GCShare float64       `json:"gcShare"`
+	Stages  Stages        `json:"stages"`
+	Inputs  []InputReport `json:"inputs"`
 	// Resumed says that an earlier run has done a part, which is not counted here; DryRun that nothing was written.
 	Resumed   bool  `json:"resumed,omitempty"`
 	DryRun    bool  `json:"dryRun,omitempty"`
@@ -146,7 +150,7 @@ func (c *counts) totals() Totals {
 // report gives what the run has done so far.
 func (r *run) report() *Report {
 	c := &r.counts
-	rep := &Report{Totals: c.totals(), Seconds: time.Since(r.start).Seconds(), PeakBytes: peakBytes(), Resumed: c.resumed}
+	rep := &Report{Totals: c.totals(), Seconds: time.Since(r.start).Seconds(), PeakBytes: peakBytes(), GCShare: gcShare(), Resumed: c.resumed}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all stageTimes
@@ -161,6 +165,14 @@ func (r *run) report() *Report {
 	}
 	rep.Stages = all.seconds()
 	return rep
+}
+
+// gcShare is the part of the processors' time that went into collecting garbage, up to the last collection.
+func gcShare() float64 {
+	s := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/user:cpu-seconds"}}
+	metrics.Read(s)
+	gc, user := s[0].Value.Float64(), s[1].Value.Float64()
+	return gc / max(gc+user, 1e-9)
 }
 
 // peakBytes is the most memory that the process has had resident.

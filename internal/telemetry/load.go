@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/hopgate/hopgate/internal/loader"
 )
@@ -10,10 +9,8 @@ import (
 // NewLoadRegistry makes the registry of a process that runs a load.
 func NewLoadRegistry(p *loader.Plan) *prometheus.Registry {
 	r := prometheus.NewRegistry()
-	r.MustRegister(
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector(),
-		newLoad(p),
-	)
+	r.MustRegister(process()...)
+	r.MustRegister(newLoad(p))
 	return r
 }
 

@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/hopgate/hopgate/internal/storage"
 )
@@ -12,10 +11,8 @@ import (
 // NewShardRegistry makes the registry of a process that keeps shards and runs no queries.
 func NewShardRegistry(s Storage) *prometheus.Registry {
 	r := prometheus.NewRegistry()
-	r.MustRegister(
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector(),
-		newStorage(s),
-	)
+	r.MustRegister(process()...)
+	r.MustRegister(newStorage(s))
 	return r
 }
 
