@@ -1,13 +1,6 @@
 package record
 
-import (
-	"bytes"
-	"encoding/binary"
-	"math/bits"
-)
-
-// spread times a byte is a word of eight such bytes.
-const spread = 0x0101010101010101
+import "bytes"
 
 // Scanner reads the records of a chunk of CSV, one after another. Quotes mean something only at the beginning of a
 // field; within a quoted field two of them stand for one, and delimiters and line ends are text. A record with a broken
@@ -45,7 +38,6 @@ func (s *Scanner) Next() (cells []Cell, fault *Fault, ok bool) {
 	}
 	cells = s.cells[:0]
 	delimiter, quote := s.d.Delimiter, s.d.Quote
-	delimiters := spread * uint64(delimiter)
 	for {
 		if at < len(data) && data[at] == quote && quote != 0 {
 			text, next, state := s.quoted(at + 1)
@@ -71,14 +63,6 @@ func (s *Scanner) Next() (cells []Cell, fault *Fault, ok bool) {
 			break
 		}
 		from := at
-		// Eight bytes at a time: the lowest bit that is left is of the first byte that is a delimiter or a line feed.
-		for found := false; !found && at+8 <= len(data); {
-			word := binary.LittleEndian.Uint64(data[at:])
-			d, n := word^delimiters, word^spread*'\n'
-			ends := ((d-spread)&^d | (n-spread)&^n) & (spread << 7)
-			found = ends != 0
-			at += bits.TrailingZeros64(ends) / 8 // 8 if there is none
-		}
 		for at < len(data) && data[at] != delimiter && data[at] != '\n' {
 			at++
 		}
