@@ -11,7 +11,7 @@ const (
 	listWords = ListBlock / 64
 	// listCredit is how many lists of a block readers fetch elsewhere before the block is loaded: one load costs about
 	// as much as some hundreds of fetches. When a load pushes others out it must have earned more.
-	listCredit, listCreditCrowded = 64, 1024
+	listCredit, listCreditCrowded = 64, 8192
 	// mostListEntries is the size of an overlay from which on a segment is dropped.
 	mostListEntries = 1 << 14
 )
