@@ -34,6 +34,7 @@ type instance struct {
 	closing  chan struct{}
 	// wedged says that Pebble's locks may be held for ever, so that the store can no longer be closed.
 	wedged atomic.Bool
+	guards guards
 	// background is the fault of the last flush or compaction, nil after one that went well.
 	background atomic.Pointer[error]
 	// buried are the bytes of the values whose deletion lies in memtables alone, flushing those of them that are being
@@ -194,6 +195,7 @@ func (in *instance) apply(b *pebble.Batch, sync bool) (wait func() error, err er
 
 // close closes the store, unless it is past that.
 func (in *instance) close() error {
+	defer in.guards.end()
 	if in.wedged.Load() {
 		<-in.failed // whoever wedged it is about to say why
 		return in.fault
@@ -339,27 +341,5 @@ func (in *instance) flush(ctx context.Context) error {
 				return err
 			}
 		}
-	}
-}
-
-// guard runs something that Pebble may stop for ever, or that may panic with Pebble's locks held, and gives its error.
-func (in *instance) guard(f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		defer func() {
-			if r := recover(); r != nil {
-				in.wedged.Store(true)
-				err := fmt.Errorf("%v", r)
-				in.fail(err)
-				done <- err
-			}
-		}()
-		done <- f()
-	}()
-	select {
-	case err := <-done:
-		return err
-	case <-in.failed:
-		return in.fault
 	}
 }

@@ -1,0 +1,91 @@
+package storage
+
+import (
+	"fmt"
+	"sync"
+)
+
+// guards are the goroutines in which an instance does what Pebble may stop for ever. They stay, so that the stack, which
+// a commit makes grow, is there for the next one.
+type guards struct {
+	mu    sync.Mutex
+	idle  []*guardian
+	ended bool
+}
+
+type guardian struct {
+	do   chan func() error
+	done chan error
+}
+
+// mostIdle is how many goroutines wait for work.
+const mostIdle = 16
+
+func (gs *guards) take() *guardian {
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	n := len(gs.idle)
+	if n == 0 {
+		return nil
+	}
+	g := gs.idle[n-1]
+	gs.idle = gs.idle[:n-1]
+	return g
+}
+
+// give takes a goroutine back, or ends it.
+func (gs *guards) give(g *guardian) {
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	if gs.ended || len(gs.idle) == mostIdle {
+		close(g.do)
+		return
+	}
+	gs.idle = append(gs.idle, g)
+}
+
+// end ends the goroutines that wait, and from now on each when its work is done.
+func (gs *guards) end() {
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	gs.ended = true
+	for _, g := range gs.idle {
+		close(g.do)
+	}
+	gs.idle = nil
+}
+
+// guard runs something that Pebble may stop for ever, or that may panic with Pebble's locks held, and gives its error.
+func (in *instance) guard(f func() error) error {
+	g := in.guards.take()
+	if g == nil {
+		g = &guardian{make(chan func() error), make(chan error, 1)}
+		go func() {
+			for f := range g.do {
+				g.done <- in.try(f)
+			}
+		}()
+	}
+	g.do <- f
+	select {
+	case err := <-g.done:
+		in.guards.give(g)
+		return err
+	case <-in.failed:
+		// If it is not stopped, it ends with what it does.
+		close(g.do)
+		return in.fault
+	}
+}
+
+// try runs f and makes a panic a fault of the instance.
+func (in *instance) try(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			in.wedged.Store(true)
+			err = fmt.Errorf("%v", r)
+			in.fail(err)
+		}
+	}()
+	return f()
+}
