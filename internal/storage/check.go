@@ -212,6 +212,8 @@ type shardCheck struct {
 	sets gridSets
 	list merged
 	runs [][]byte
+	// groups are the lists in groups of the walk over edges.
+	groups groupLists
 }
 
 // malformed notes a record that cannot be read.

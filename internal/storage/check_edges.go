@@ -34,8 +34,16 @@ func (s *shardCheck) edges() (err error) {
 		return err
 	}
 	defer fresh.Close()
+	lower, upper = keys.Bounds(keys.FreshGroup)
+	groups, err := s.iter(lower, upper)
+	if err != nil {
+		return err
+	}
+	defer groups.Close()
 	packed.First()
 	fresh.First()
+	groups.First()
+	s.groups = groupLists{it: groups}
 	// The prefixes of lists in the two spaces differ in their first byte alone.
 	at := func(it *pebble.Iterator, size ...int) []byte {
 		for it.Valid() && !slices.Contains(size, len(it.Key())) {
@@ -49,12 +57,18 @@ func (s *shardCheck) edges() (err error) {
 	}
 	for {
 		p, f := at(packed, keys.ListSize, keys.SegmentSize), at(fresh, keys.FreshOneSize, keys.FreshRunSize)
-		if p == nil && f == nil {
-			break
+		g, err := s.grouped()
+		if err != nil {
+			return err
 		}
 		list := p
-		if p == nil || f != nil && bytes.Compare(f, p) < 0 {
-			list = f
+		for _, other := range [...][]byte{f, g} {
+			if list == nil || other != nil && bytes.Compare(other, list) < 0 {
+				list = other
+			}
+		}
+		if list == nil {
+			break
 		}
 		s.ident = append(append(s.ident[:0], byte(keys.Adjacency)), list...)
 		if err := s.checkList(slices.Clone(s.ident), packed, fresh); err != nil {
@@ -64,7 +78,54 @@ func (s *shardCheck) edges() (err error) {
 	if err := packed.Error(); err != nil {
 		return s.damage("graph", err)
 	}
-	return s.damage("graph", fresh.Error())
+	if err := fresh.Error(); err != nil {
+		return s.damage("graph", err)
+	}
+	return s.damage("graph", groups.Error())
+}
+
+// groupLists goes through the lists that have runs in groups, one chunk after the other.
+type groupLists struct {
+	it     *pebble.Iterator
+	prefix []byte // of the keys of the chunk's groups
+	x      groupIndex
+	i      int    // of x.at: the list at hand
+	list   []byte // its key but for the keyspace
+}
+
+// grouped gives the list at hand of those in groups, nil after the last.
+func (s *shardCheck) grouped() ([]byte, error) {
+	g := &s.groups
+	for g.i == len(g.x.at) {
+		if !g.it.Valid() {
+			return nil, nil
+		}
+		if len(g.it.Key()) != keys.GroupSize {
+			s.malformed(g.it.Key(), errRecord)
+			g.it.Next()
+			continue
+		}
+		g.x.reset()
+		g.i = 0
+		g.prefix = append(g.prefix[:0], g.it.Key()[:keys.ListSize]...)
+		for ; g.it.Valid() && len(g.it.Key()) == keys.GroupSize && bytes.HasPrefix(g.it.Key(), g.prefix); g.it.Next() {
+			if err := s.alive(); err != nil {
+				return nil, err
+			}
+			v, err := g.it.ValueAndErr()
+			if err != nil {
+				return nil, s.damage("graph", err)
+			}
+			if err := g.x.add(slices.Clone(v)); err != nil {
+				s.malformed(g.it.Key(), err)
+			}
+		}
+		g.x.index()
+	}
+	_, _, first := keys.List(g.prefix)
+	place, _ := g.x.lists(g.i)
+	g.list = keys.AppendLocal(append(g.list[:0], g.prefix[1:keys.ListSize-keys.LocalSize]...), first+place)
+	return g.list, nil
 }
 
 // checkList puts a list together, whose first segment has the key first, and checks it. The iterators stand on its
@@ -98,6 +159,17 @@ func (s *shardCheck) checkList(first []byte, packed, fresh *pebble.Iterator) err
 			}
 		default:
 			bad(k, errFresh)
+		}
+	}
+	if g := &s.groups; g.i < len(g.x.at) && bytes.Equal(g.list, first[1:]) {
+		_, n := g.x.lists(g.i)
+		for ; n > 0; g.i, n = g.i+1, n-1 {
+			run, err := g.x.run(g.i)
+			if err != nil {
+				bad(g.prefix, err)
+				continue
+			}
+			s.runs = append(s.runs, run)
 		}
 	}
 	total, sum := -1, 0

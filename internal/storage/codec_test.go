@@ -239,6 +239,25 @@ func FuzzFresh(f *testing.F) {
 	})
 }
 
+func FuzzGroup(f *testing.F) {
+	f.Add([]byte{2, 1, 5, 0, 9, 1, 3, 7, 1, 0, 1, 1, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var x groupIndex
+		if x.add(b) != nil {
+			return
+		}
+		x.index()
+		g := &x.groups[0]
+		for i := range g.n {
+			require.Equal(t, i, g.find(g.vertex(i)))
+			one, err := g.run(i)
+			two, err2 := x.run(i)
+			require.Equal(t, err, err2)
+			require.Equal(t, one, two)
+		}
+	})
+}
+
 func TestMembersRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	var m, back members

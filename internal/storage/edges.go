@@ -15,6 +15,7 @@ type listCursor struct {
 	t             graph.TypeID
 	dir           graph.Direction
 	packed, fresh *cursor
+	groups        groupCursor
 	// Of the vertices from freshFrom on, if freshKnown, those before nextFresh have no fresh records.
 	freshFrom, nextFresh uint64
 	freshKnown           bool
@@ -25,12 +26,24 @@ func (r *reader) listCursor(t graph.TypeID, dir graph.Direction) (l listCursor, 
 	if l.packed, err = r.lists(keys.Adjacency, t, dir); err != nil {
 		return l, err
 	}
-	l.fresh, err = r.lists(keys.FreshEdge, t, dir)
+	if l.fresh, err = r.lists(keys.FreshEdge, t, dir); err != nil {
+		return l, err
+	}
+	l.groups.c, err = r.lists(keys.FreshGroup, t, dir)
 	return l, err
 }
 
-// hasFresh reports whether the vertex's list has fresh records and goes to them.
+// hasFresh reports whether the vertex's list has fresh edges, alone or in groups, and goes to them.
 func (l *listCursor) hasFresh(r *reader, local uint64) (bool, error) {
+	if err := l.groups.find(l.t, l.dir, local); err != nil {
+		return false, err
+	}
+	own, err := l.hasOwn(r, local)
+	return own || len(l.groups.ends) > 0, err
+}
+
+// hasOwn reports whether the vertex's list has fresh records of its own and goes to them.
+func (l *listCursor) hasOwn(r *reader, local uint64) (bool, error) {
 	if l.freshKnown && local >= l.freshFrom && local < l.nextFresh {
 		return false, nil
 	}
@@ -87,13 +100,16 @@ func (l *listCursor) merge(r *reader, local uint64) (*merged, error) {
 
 // mergeFresh adds the fresh records of a vertex's list: first the single edges, which override, then the runs.
 func (l *listCursor) mergeFresh(r *reader, local uint64, m *merged) error {
-	fresh, err := l.hasFresh(r, local)
-	if err != nil || !fresh {
+	if err := l.groups.find(l.t, l.dir, local); err != nil {
+		return err
+	}
+	own, err := l.hasOwn(r, local)
+	if err != nil {
 		return err
 	}
 	var runs [][]byte
 	r.key = keys.AppendFresh(r.key[:0], l.t, l.dir, local)
-	for ok := true; ok && bytes.HasPrefix(l.fresh.key(), r.key); ok = l.fresh.next() {
+	for ok := own; ok && bytes.HasPrefix(l.fresh.key(), r.key); ok = l.fresh.next() {
 		k := l.fresh.key()
 		v, err := l.fresh.value()
 		if err != nil {
@@ -111,16 +127,23 @@ func (l *listCursor) mergeFresh(r *reader, local uint64, m *merged) error {
 			return corrupt("fresh edges", k, errFresh)
 		}
 	}
-	l.freshKnown = false
-	if err := l.fresh.err(); err != nil {
-		return err
+	if own {
+		l.freshKnown = false
+		if err := l.fresh.err(); err != nil {
+			return err
+		}
 	}
 	for _, b := range runs {
 		if err := m.addSegment(b); err != nil {
 			return corrupt("fresh edges", r.key, err)
 		}
 	}
-	return nil
+	return l.groups.runs(func(b []byte) error {
+		if err := m.addSegment(b); err != nil {
+			return corrupt("fresh edges", keys.AppendGroups(nil, l.t, l.dir, local), err)
+		}
+		return nil
+	})
 }
 
 // Edges is the answer to Expand: the edges of the list of vertex i, for the rows i of the request, follow those of the

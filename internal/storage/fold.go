@@ -33,6 +33,8 @@ type folder struct {
 	first, last []byte
 	// resized is what the folded lists change of the degree histograms.
 	resized map[Degree]int64
+	// folded are the chunks whose groups were folded, with all other fresh edges of their lists.
+	folded []foldedChunk
 }
 
 // begin goes to the first fresh record of a keyspace that the folds before have not passed, or else to the first.
@@ -62,8 +64,8 @@ func (f *folder) end(c *cursor, space keys.Space) error {
 	switch {
 	case !c.ok:
 		delete(f.from, space)
-	case space == keys.FreshEdge:
-		// A list is folded as a whole, with what may come to it before the last record of now.
+	case space == keys.FreshEdge, space == keys.FreshGroup:
+		// A list is folded as a whole, with what may come to it before the last record of now; so are the lists of a group.
 		f.from[space] = keys.AppendSuccessor(nil, f.last[:keys.ListSize])
 	default:
 		f.from[space] = bytes.Clone(f.last)
@@ -109,8 +111,12 @@ func (s *Shard) Fold(ctx context.Context, limit int) (n int, err error) {
 	return f.taken, wait()
 }
 
-// foldEdges folds the lists that have fresh records.
+// foldEdges folds the lists that have fresh records: first those in groups, and, when none of these is left, the others.
 func (f *folder) foldEdges(ctx context.Context, limit int) error {
+	all, err := f.foldGroups(ctx, limit)
+	if err != nil || !all || f.taken >= limit {
+		return err
+	}
 	c, err := f.r.cursor(keys.FreshEdge)
 	if err != nil {
 		return err
@@ -125,11 +131,20 @@ func (f *folder) foldEdges(ctx context.Context, limit int) error {
 		}
 		t, dir, local := keys.List(c.key())
 		list = append(list[:0], c.key()[:keys.ListSize]...)
-		if err := f.foldList(t, dir, local); err != nil {
-			return err
+		done := f.grouped(t, dir, local)
+		if !done {
+			l, err := f.r.listCursor(t, dir)
+			if err == nil {
+				err = f.foldList(&l, local)
+			}
+			if err != nil {
+				return err
+			}
 		}
 		for ok := true; ok && bytes.HasPrefix(c.key(), list); ok = c.next() {
-			f.take(c)
+			if !done {
+				f.take(c)
+			}
 		}
 		if err := c.err(); err != nil {
 			return err
@@ -146,11 +161,8 @@ func (f *folder) foldEdges(ctx context.Context, limit int) error {
 // partial is how many edges a list must have for each fresh one so that only the segments that change are rewritten.
 const partial = 8
 
-func (f *folder) foldList(t graph.TypeID, dir graph.Direction, local uint64) error {
-	l, err := f.r.listCursor(t, dir)
-	if err != nil {
-		return err
-	}
+func (f *folder) foldList(l *listCursor, local uint64) error {
+	t, dir := l.t, l.dir
 	m := &f.r.merged
 	m.reset()
 	if err := l.mergeFresh(f.r, local, m); err != nil {
@@ -158,9 +170,8 @@ func (f *folder) foldList(t graph.TypeID, dir graph.Direction, local uint64) err
 	}
 	change := m.change()
 	old, split := 0, false
-	var segs [][]byte
 	first := keys.AppendList(nil, t, dir, local)
-	err = l.segments(f.r, local, func(k, v []byte) error {
+	err := l.segments(f.r, local, func(k, v []byte) error {
 		if len(k) == keys.ListSize {
 			var s segment
 			if err := s.parse(v); err != nil {
@@ -171,7 +182,9 @@ func (f *folder) foldList(t graph.TypeID, dir graph.Direction, local uint64) err
 		if split && old > partial*(len(m.rows)+len(m.over)) {
 			return errStop
 		}
-		segs = append(segs, slices.Clone(v))
+		if err := m.addSegment(v); err != nil {
+			return corrupt("edge list", k, err)
+		}
 		if len(k) > keys.ListSize {
 			return f.b.Delete(k, nil)
 		}
@@ -179,15 +192,10 @@ func (f *folder) foldList(t graph.TypeID, dir graph.Direction, local uint64) err
 	})
 	resize(f.resized, t, dir, old, old+change)
 	if errors.Is(err, errStop) {
-		return f.foldSegments(&l, m, t, dir, local, old+change)
+		return f.foldSegments(l, m, t, dir, local, old+change)
 	}
 	if err != nil {
 		return err
-	}
-	for _, b := range segs {
-		if err := m.addSegment(b); err != nil {
-			return corrupt("edge list", first, err)
-		}
 	}
 	m.sort()
 	if len(m.rows) != old+change {

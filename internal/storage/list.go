@@ -205,6 +205,7 @@ type merged struct {
 	dropped []row  // the rows of segs that over took out
 	mem     []byte // what segs point into
 	nbrs    []graph.VertexID
+	head    []row // scratch memory of sort
 }
 
 func (m *merged) reset() {
@@ -261,10 +262,25 @@ func (m *merged) addSegment(b []byte) error {
 	return nil
 }
 
-// sort puts the rows in order once all sources are in.
+// sort puts the rows in order once all sources are in. The last of them, those of the segments, mostly are: the others
+// are sorted and merged with these.
 func (m *merged) sort() {
-	if !slices.IsSortedFunc(m.rows, row.compare) {
-		slices.SortFunc(m.rows, row.compare)
+	n := max(0, len(m.rows)-1)
+	for n > 0 && m.rows[n-1].compare(m.rows[n]) <= 0 {
+		n--
+	}
+	if n == 0 {
+		return
+	}
+	m.head = append(m.head[:0], m.rows[:n]...)
+	slices.SortFunc(m.head, row.compare)
+	to := m.rows[:0]
+	for head, tail := m.head, m.rows[n:]; len(head) > 0; {
+		if len(tail) > 0 && tail[0].compare(head[0]) < 0 {
+			to, tail = append(to, tail[0]), tail[1:]
+		} else {
+			to, head = append(to, head[0]), head[1:]
+		}
 	}
 }
 

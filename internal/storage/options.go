@@ -60,6 +60,9 @@ type Tuning struct {
 	// PackVertices is how many new vertices in a row with the same labels and properties a transaction packs at once;
 	// default 32.
 	PackVertices int
+	// PackEdges is how many new edges in a row of one type, in lists of 65,536 vertices, a transaction packs at once;
+	// default 16.
+	PackEdges int
 	// SegmentBytes is the size above which a packed edge list is split; default 16 KiB.
 	SegmentBytes int
 	// ChunkBytes is the size above which a column chunk is split; default 64 KiB.
@@ -69,7 +72,8 @@ type Tuning struct {
 	FoldRecords int
 	// FoldIdle is how long a graph must have been without a commit until all fresh records are folded; default 500 ms.
 	FoldIdle time.Duration
-	// FoldStep is the number of fresh records that one step of a fold takes in, holding up writers; default 4Ki.
+	// FoldStep is the number of fresh records from which on one step of a fold, which holds up writers, ends; a chunk with
+	// groups is taken in as a whole. Default 4Ki.
 	FoldStep int
 	// IngestBytes is the size of a bulk load's batch from which on it enters as a sorted table instead of through the
 	// log; default 1 MiB.
@@ -107,6 +111,7 @@ func (o *Options) EnsureDefaults() {
 	def(&o.TxBytes, 512<<20)
 	def(&o.Tuning.PlaceBlock, 4096)
 	def(&o.Tuning.PackVertices, 32)
+	def(&o.Tuning.PackEdges, 16)
 	def(&o.Tuning.IndexBatch, 2048)
 	def(&o.Tuning.ExpireBatch, 2048)
 	def(&o.Tuning.SegmentBytes, 16<<10)

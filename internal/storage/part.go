@@ -190,7 +190,7 @@ func (p *Part) Apply(epoch uint64, c *Changed) error {
 // read finds out what a batch changes.
 func (c *Touched) read(b *pebble.Batch) error {
 	for r := b.Reader(); ; {
-		_, key, value, ok, err := r.Next()
+		kind, key, value, ok, err := r.Next()
 		if err != nil || !ok {
 			return err
 		}
@@ -202,6 +202,15 @@ func (c *Touched) read(b *pebble.Batch) error {
 			t, dir, local := keys.List(key)
 			if n := len(c.Lists); n == 0 || c.Lists[n-1] != (TouchedList{t, dir, local}) {
 				c.Lists = append(c.Lists, TouchedList{t, dir, local})
+			}
+		case space == keys.FreshGroup && len(key) == keys.GroupSize && kind == pebble.InternalKeyKindSet:
+			t, dir, first := keys.List(key)
+			var g group
+			if err := g.parse(value); err != nil {
+				return corrupt("fresh edges", key, err)
+			}
+			for i := range g.n {
+				c.Lists = append(c.Lists, TouchedList{t, dir, first + g.vertex(i)})
 			}
 		case space == keys.Column && len(key) == keys.ChunkSize:
 			p, last := keys.Chunk(key)

@@ -16,8 +16,12 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// FormatVersion is the version of the layout, docs/format.md. A shard of another version is not opened.
-const FormatVersion = 2
+// FormatVersion is the version of the layout, docs/format.md, and OldestFormat the oldest one that is read. A shard that
+// is opened for writing gets the former; one of another version is not opened.
+const (
+	FormatVersion = 3
+	OldestFormat  = 2
+)
 
 // Shard is one shard of a graph on disk: a directory with two Pebble stores.
 //
@@ -118,7 +122,7 @@ func openShard(o *Options, sh *Shared, dir string, no, shards int, create bool) 
 
 // FormatError says that what lies there is of another version.
 func FormatError(what string, version int) error {
-	return fmt.Errorf("%s has the format version %d; this program reads %d (export it with the program that wrote it, and load that)", what, version, FormatVersion)
+	return fmt.Errorf("%s has the format version %d; this program reads %d to %d (export it with the program that wrote it, and load that)", what, version, OldestFormat, FormatVersion)
 }
 
 func formatRecord(no, shards int) []byte {
@@ -135,13 +139,17 @@ func (s *Shard) checkFormat(no, shards int) error {
 		return fmt.Errorf("%s is not a shard: it has no format", s.graph.name)
 	}
 	version, n := binary.Uvarint(b)
-	if n <= 0 || version != FormatVersion {
+	if n <= 0 || version < OldestFormat || version > FormatVersion {
 		return FormatError(s.graph.name, int(version))
 	}
-	if string(b) != string(formatRecord(no, shards)) {
+	record := formatRecord(no, shards)
+	if _, size := binary.Uvarint(record); string(b[n:]) != string(record[size:]) {
 		return fmt.Errorf("%s is not shard %d of %d", s.graph.name, no, shards)
 	}
-	return nil
+	if version == FormatVersion || s.opts.ReadOnly {
+		return nil
+	}
+	return s.put(func(b *pebble.Batch) error { return b.Set(keys.MetaKey(keys.MetaFormat), record, nil) })
 }
 
 // MakeDir makes a directory, with those above it, and makes all of them durable.
@@ -198,7 +206,7 @@ func (s *Shard) load() error {
 		return err
 	}
 	s.fresh = 0
-	for _, space := range []keys.Space{keys.FreshEdge, keys.FreshProp, keys.FreshLabel, keys.Garbage} {
+	for _, space := range []keys.Space{keys.FreshEdge, keys.FreshGroup, keys.FreshProp, keys.FreshLabel, keys.Garbage} {
 		some := false
 		if err := scan(db, space, func(_, _ []byte) error { some = true; return errStop }); err != nil && !errors.Is(err, errStop) {
 			return err

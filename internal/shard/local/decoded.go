@@ -54,9 +54,12 @@ func (d *decoded) note(seq uint64, ws []*storage.Writer) {
 }
 
 func noteEdges(seq uint64, l *cache.Lists, edges []storage.EdgeChange) {
-	slices.SortStableFunc(edges, func(a, b storage.EdgeChange) int {
+	order := func(a, b storage.EdgeChange) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Dir, b.Dir), cmp.Compare(a.Vertex/cache.ListBlock, b.Vertex/cache.ListBlock))
-	})
+	}
+	if !slices.IsSortedFunc(edges, order) { // those of one run are
+		slices.SortStableFunc(edges, order)
+	}
 	var buf []cache.EdgeChange
 	for len(edges) > 0 {
 		t, dir := edges[0].Type, edges[0].Dir

@@ -88,7 +88,7 @@ func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 	return nil
 }
 
-// applyAll applies mutations in their order, new vertices that are alike together.
+// applyAll applies mutations in their order, new vertices that are alike together, and new edges of one type.
 func (tx *Tx) applyAll(ctx context.Context, ms []shard.Mutation) error {
 	for i, until := 0, 0; i < len(ms); i++ {
 		if i&0xff == 0xff {
@@ -97,9 +97,17 @@ func (tx *Tx) applyAll(ctx context.Context, ms []shard.Mutation) error {
 			}
 		}
 		if i >= until {
-			n := alike(ms[i:], tx.replaying)
+			n := edgesAlike(ms[i:])
+			if n >= tx.g.opts.Tuning.PackEdges {
+				if err := tx.createEdges(ms[i : i+n]); err != nil {
+					return err
+				}
+				i += n - 1
+				continue
+			}
+			n = max(n, alike(ms[i:], tx.replaying))
 			until = i + n
-			if n >= tx.g.opts.Tuning.PackVertices {
+			if ms[i].Op == shard.CreateVertex && n >= tx.g.opts.Tuning.PackVertices {
 				n, err := tx.createVertices(ms[i : i+n])
 				if err != nil {
 					return err
@@ -145,6 +153,9 @@ func (tx *Tx) prefetch(ctx context.Context, ms []shard.Mutation) error {
 	var ids []graph.VertexID
 	need := func(id graph.VertexID) {
 		if _, ok := tx.sets.get(id); !ok {
+			if ids == nil {
+				ids = make([]graph.VertexID, 0, 2*len(ms))
+			}
 			ids = append(ids, id)
 		}
 	}
@@ -165,6 +176,9 @@ func (tx *Tx) prefetch(ctx context.Context, ms []shard.Mutation) error {
 	sets := make([]graph.LabelSet, len(ids))
 	if err := tx.LabelSets(ctx, ids, sets); err != nil {
 		return err
+	}
+	if len(tx.sets.one) == 0 {
+		tx.sets.one = make(map[graph.VertexID]graph.LabelSet, len(ids))
 	}
 	for i, id := range ids {
 		tx.sets.one[id] = sets[i]

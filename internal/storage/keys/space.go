@@ -25,6 +25,7 @@ const (
 	Degree     Space = 0x0b // degree histograms
 	Adjacency  Space = 0x10 // packed edge lists
 	FreshEdge  Space = 0x11 // edges written since their list was packed
+	FreshGroup Space = 0x12 // edges of many lists that one commit appended
 	Column     Space = 0x20 // chunks of one property of consecutive vertices
 	FreshProp  Space = 0x21 // properties written since their chunks were packed
 	Member     Space = 0x30 // bitmaps of the vertices of a label
@@ -41,6 +42,7 @@ const (
 	SegmentSize  = ListSize + 16         // a list's further segments
 	FreshOneSize = ListSize + 1 + 16     // one fresh edge
 	FreshRunSize = ListSize + 1 + 8      // a run of fresh edges
+	GroupSize    = ListSize + 8          // runs of fresh edges of the lists of a chunk
 	ChunkSize    = 1 + 4 + LocalSize
 	FreshVSize   = 1 + LocalSize
 	MemberSize   = 1 + 4 + 4
@@ -111,7 +113,22 @@ func AppendFreshOne(dst []byte, t graph.TypeID, dir graph.Direction, local uint6
 	return AppendPair(dst, neighbour, edge)
 }
 
-// List reads type, direction and vertex from the prefix of a key of Adjacency or FreshEdge.
+// GroupBits says how many local ids have their lists in the same groups: two to this power.
+const GroupBits = 16
+
+// AppendGroups appends the prefix of all groups that may hold runs of a vertex's list.
+func AppendGroups(dst []byte, t graph.TypeID, dir graph.Direction, local uint64) []byte {
+	dst = append(appendID(dst, FreshGroup, uint32(t)), byte(dir))
+	return AppendLocal(dst, local>>GroupBits<<GroupBits)
+}
+
+// AppendGroup appends the key of a group; first is the smallest edge id in it.
+func AppendGroup(dst []byte, t graph.TypeID, dir graph.Direction, local uint64, first graph.EdgeID) []byte {
+	return binary.BigEndian.AppendUint64(AppendGroups(dst, t, dir, local), uint64(first))
+}
+
+// List reads type, direction and vertex from the prefix of a key of Adjacency or FreshEdge, or of FreshGroup, whose
+// vertex is the first that it may hold runs of.
 func List(key []byte) (graph.TypeID, graph.Direction, uint64) {
 	return graph.TypeID(binary.BigEndian.Uint32(key[1:])), graph.Direction(key[5]), Local(key[6:])
 }

@@ -120,6 +120,7 @@ func TestKeysPinned(t *testing.T) {
 		{"list", AppendList(nil, 7, graph.In, 5), ListSize, "100000000701000000000005"},
 		{"segment", AppendSegment(nil, 7, graph.In, 5, v, e), SegmentSize, "10000000070100000000000500010000000000020003000000000004"},
 		{"run", AppendFreshRun(nil, 7, graph.Out, 5, e), FreshRunSize, "110000000700000000000005000003000000000004"},
+		{"group", AppendGroup(nil, 7, graph.Out, 1<<16+5, e), GroupSize, "1200000007000000000100000003000000000004"},
 		{"one", AppendFreshOne(nil, 7, graph.Out, 5, v, e), FreshOneSize, "1100000007000000000000050100010000000000020003000000000004"},
 		{"chunk", AppendChunk(nil, 7, 511), ChunkSize, "20000000070000000001ff"},
 		{"fresh properties", AppendFreshProps(nil, 5), FreshVSize, "21000000000005"},
