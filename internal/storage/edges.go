@@ -15,7 +15,7 @@ type listCursor struct {
 	t             graph.TypeID
 	dir           graph.Direction
 	packed, fresh *cursor
-	groups        groupCursor
+	groups        *groupCursor
 	// Of the vertices from freshFrom on, if freshKnown, those before nextFresh have no fresh records.
 	freshFrom, nextFresh uint64
 	freshKnown           bool
@@ -29,7 +29,7 @@ func (r *reader) listCursor(t graph.TypeID, dir graph.Direction) (l listCursor, 
 	if l.fresh, err = r.lists(keys.FreshEdge, t, dir); err != nil {
 		return l, err
 	}
-	l.groups.c, err = r.lists(keys.FreshGroup, t, dir)
+	l.groups, err = r.groupCursor(t, dir)
 	return l, err
 }
 

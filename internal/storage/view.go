@@ -38,6 +38,7 @@ type state struct {
 type reader struct {
 	v       *View
 	cursors map[slot]*cursor
+	groups  map[slot]*groupCursor // what they have found stays so, as nothing is written to a snapshot
 	arena   arena
 	key     []byte
 	col     column
@@ -90,6 +91,7 @@ func (r *reader) closeCursors() {
 		_ = c.it.Close()
 		delete(r.cursors, s)
 	}
+	clear(r.groups)
 }
 
 // Current reports whether the shard is still as the snapshot shows it. Only whoever may write may ask.
@@ -137,6 +139,26 @@ func (r *reader) lists(s keys.Space, t graph.TypeID, dir graph.Direction) (*curs
 	}
 	lower := keys.AppendNumbered(nil, s, uint32(t), byte(dir))
 	return r.open(at, lower, keys.AppendSuccessor(nil, lower))
+}
+
+// groupCursor gives the reader's cursor over the groups of a type and direction.
+func (r *reader) groupCursor(t graph.TypeID, dir graph.Direction) (*groupCursor, error) {
+	at := slot{keys.FreshGroup, dir, t}
+	if g, ok := r.groups[at]; ok {
+		return g, nil
+	}
+	c, err := r.lists(keys.FreshGroup, t, dir)
+	if err != nil {
+		return nil, err
+	}
+	g := &groupCursor{c: c}
+	if r.v.over == nil {
+		if r.groups == nil {
+			r.groups = map[slot]*groupCursor{}
+		}
+		r.groups[at] = g
+	}
+	return g, nil
 }
 
 func (r *reader) open(s slot, lower, upper []byte) (*cursor, error) {
