@@ -19,7 +19,7 @@ import (
 // deleted, transactions that have taken ids commit later and a step is folded now and then.
 func TestPackedEdges(t *testing.T) {
 	ctx := context.Background()
-	for seed := range uint64(seeds(8)) {
+	for seed := range uint64(seeds(4)) {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		s, err := Open(Options{Dir: "data", FS: vfs.NewMem(), Shards: 1 + int(seed%2), ValueThreshold: 64, Tuning: Tuning{
 			FoldRecords: -1, FoldStep: 1 + rng.IntN(300), PackEdges: 1 + rng.IntN(30), SegmentBytes: 100 << rng.IntN(8),
@@ -136,7 +136,7 @@ func TestPackedEdges(t *testing.T) {
 				require.Equal(t, degrees[id], got[i]+in[i], "seed %d, vertex %d", seed, id)
 			}
 		}
-		for range 40 {
+		for range 25 {
 			late := begin(shard.Write)
 			committed := create(late, 200)
 			if rng.IntN(3) == 0 {
