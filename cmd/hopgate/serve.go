@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"syscall"
@@ -21,6 +22,7 @@ import (
 	"github.com/hopgate/hopgate/internal/config"
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/server"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
@@ -33,6 +35,9 @@ const (
 	mutexRate  = 100
 	blockNanos = 1_000_000
 )
+
+// spillShare is how many times the budget of memory all sorts and aggregations together may take on disk.
+const spillShare = 8
 
 func newServe() *cobra.Command {
 	cmd := &cobra.Command{
@@ -114,9 +119,16 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 		return err
 	}
 	defer func() { err = errors.Join(err, auditFile.Close()) }()
+	var spill *exec.Spill
+	if c.ShardAddresses == "" { // a gateway may have no disk
+		if spill, err = exec.NewSpill(filepath.Join(c.DataDir, "spill"), spillShare*memory.Total); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, spill.Close()) }()
+	}
 	engine := query.New(store, query.Options{
 		FetchRules: rules, FetchCaller: fetchCaller,
-		Timeout: c.QueryTimeout, QueryBytes: memory.Query, MaxRows: c.MaxRows, MaxVisits: c.MaxVisits, ImportDir: c.ImportDir,
+		Timeout: c.QueryTimeout, QueryBytes: memory.Query, PoolBytes: memory.Queries, Spill: spill, MaxRows: c.MaxRows, MaxVisits: c.MaxVisits, ImportDir: c.ImportDir,
 		Admission:     query.Admission{Running: c.MaxQueries, PerCaller: c.MaxUserQueries, Queue: c.MaxQueue, Wait: c.QueueTimeout},
 		PlanCacheSize: c.PlanCache, SlowLogSize: c.SlowLog, Fetch: c.Fetch, Audit: audit,
 	})

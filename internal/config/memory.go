@@ -17,6 +17,7 @@ type Budget struct {
 	Topology   int64 // decoded lists and columns; negative is none
 	Memtable   int64 // the size of one memtable, of which each shard has some
 	Query      int64 // of one query
+	Queries    int64 // of all queries together
 	GoHeap     int64 // what the Go runtime may use: the rest beside what lies off its heap
 }
 
@@ -25,7 +26,8 @@ type Budget struct {
 const memtables = 4
 
 // Split divides the memory that the configuration allows: three tenths to blocks, three tenths to decoded lists and
-// columns, a tenth to memtables, and the rest to queries, of which one may take a quarter of the whole.
+// columns, a tenth to memtables, and the rest to queries, which may
+// take a quarter of the whole, one as well as all together.
 func (c *Config) Split() Budget {
 	total := int64(c.Memory)
 	if total == 0 {
@@ -51,6 +53,7 @@ func (c *Config) Split() Budget {
 	if blocksOffHeap {
 		b.GoHeap -= b.BlockCache + memtables*int64(c.Shards)*b.Memtable
 	}
+	b.Queries = total / 4
 	b.GoHeap = max(b.GoHeap, total/4)
 	if b.Topology == 0 {
 		b.Topology = -1

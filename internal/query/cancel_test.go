@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
 // endless are statements that are at work in one operator, or one expression, for longer than anybody waits. The graph
@@ -18,6 +20,7 @@ var endless = map[string]string{
 	"aggregate":          "UNWIND range(1, 1000000000000) AS x RETURN x % 10, sum(x), max(x)",
 	"distinct":           "UNWIND range(1, 1000000000000) AS x WITH DISTINCT x % 10 AS y RETURN y",
 	"sort":               "UNWIND range(1, 1000000000000) AS x RETURN x ORDER BY -x LIMIT 1000",
+	"collect":            "UNWIND range(1, 1000000000000) AS x RETURN collect(x % 10)[0]",
 	"filter":             "UNWIND range(1, 1000000000000) AS x WITH x WHERE x < 0 RETURN x",
 	"union":              "UNWIND range(1, 1000000000000) AS x WITH x WHERE x < 0 RETURN x UNION UNWIND range(1, 1000000000000) AS x WITH x WHERE x < 0 RETURN x",
 	"skip":               "UNWIND range(1, 1000000000000) AS x RETURN x SKIP 1000000000000",
@@ -68,6 +71,35 @@ func TestCancel(t *testing.T) {
 					t.Fatal("it goes on")
 				}
 			})
+		}
+	})
+}
+
+// TestCancelOnDisk kills statements that have put rows on disk: they end, and so do their files.
+func TestCancelOnDisk(t *testing.T) {
+	spill, err := exec.NewSpill(t.TempDir(), 4<<30)
+	require.NoError(t, err)
+	overStores(t, Options{QueryBytes: 4 << 20, Spill: spill}, func(t *testing.T, e *Engine) {
+		for _, statement := range []string{
+			"UNWIND range(1, 1000000000000) AS x RETURN x ORDER BY x % 7",
+			"UNWIND range(1, 1000000000000) AS x RETURN x, count(*)",
+			"UNWIND range(1, 1000000000000) AS x WITH DISTINCT x AS y WITH y WHERE y < 0 RETURN y",
+		} {
+			ctx, cancel := context.WithCancelCause(context.Background())
+			done := make(chan error, 1)
+			go func() {
+				_, err := rowsOf(e.Query(ctx, Request{Statement: statement}))
+				done <- err
+			}()
+			require.Eventually(t, func() bool { return spill.Used() > 1<<20 }, patience, time.Millisecond, statement)
+			cancel(errKilled)
+			select {
+			case err := <-done:
+				require.Equal(t, "Neo.ClientError.Transaction.Terminated", code(err), statement)
+			case <-time.After(patience):
+				t.Fatal("it goes on")
+			}
+			require.Zero(t, spill.Used(), statement)
 		}
 	})
 }

@@ -26,6 +26,11 @@ type Options struct {
 	Timeout time.Duration
 	// QueryBytes is what the operators of one statement may hold; default 0, no limit.
 	QueryBytes int64
+	// PoolBytes is what the operators of all statements may hold together; the largest is ended when they hold more.
+	// Default 0, no limit.
+	PoolBytes int64
+	// Spill is where sorts and aggregations put rows that they have no memory for; default nil, they fail.
+	Spill *exec.Spill
 	// MaxRows and MaxVisits bound the rows of a result and the edges that a statement visits; default 0, no limit.
 	MaxRows, MaxVisits int64
 	// PlanCacheSize is the number of prepared plans that are kept; default 1,024.
@@ -63,7 +68,7 @@ func (o *Options) Validate() error {
 	if o.Timeout < 0 {
 		errs = append(errs, fmt.Errorf("query.timeout: must not be negative, is %v", o.Timeout))
 	}
-	if o.QueryBytes < 0 || o.MaxRows < 0 || o.MaxVisits < 0 {
+	if o.QueryBytes < 0 || o.PoolBytes < 0 || o.MaxRows < 0 || o.MaxVisits < 0 {
 		errs = append(errs, errors.New("query: the limits of memory, rows and visits must not be negative"))
 	}
 	if a := o.Admission; min(a.Running, a.PerCaller, a.Queue) < 0 || a.Wait < 0 {
@@ -84,6 +89,7 @@ type Engine struct {
 	slow    slowLog
 	metrics Metrics
 	watch   Watch
+	pool    *exec.Pool // nil: no limit
 }
 
 // New makes an engine.
@@ -95,6 +101,9 @@ func New(store shard.Store, opt Options) *Engine {
 	e.register()
 	e.slow.size = opt.SlowLogSize
 	e.gate.limits = opt.Admission
+	if opt.PoolBytes > 0 {
+		e.pool = &exec.Pool{Limit: opt.PoolBytes, Relieve: e.relievePool}
+	}
 	return e
 }
 
@@ -268,7 +277,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 
 func (e *Engine) env(q *Running, params map[string]graph.Value, profile bool) exec.Env {
 	return exec.Env{
-		Params: params, Procs: e.procs, ImportDir: e.opt.ImportDir, Profile: profile || q.trace != nil, Held: &q.held,
+		Params: params, Procs: e.procs, ImportDir: e.opt.ImportDir, Profile: profile || q.trace != nil, Held: &q.held, Pool: e.pool, Spill: e.opt.Spill,
 		Budget: exec.Budget{Bytes: e.opt.QueryBytes, Rows: e.opt.MaxRows, Edges: e.opt.MaxVisits},
 	}
 }

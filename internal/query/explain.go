@@ -19,6 +19,7 @@ type PlanNode struct {
 	Requests      int64 // shard requests
 	Bytes         int64 // that they gave
 	Memory        int64 // the most bytes held at one time
+	Spilled       int64 // bytes written to disk
 }
 
 // explain gives the operators of a prepared plan, with what they did where stats is not nil.
@@ -29,7 +30,7 @@ func explain(p *exec.Prepared, stats []exec.Stat) *PlanNode {
 		if stats != nil {
 			st := &stats[op.ID]
 			n.Profiled, n.Rows, n.Batches, n.Time, n.Requests = true, st.Rows, st.Batches, st.Time, st.Requests
-			n.Bytes, n.Memory = st.Bytes, st.Memory
+			n.Bytes, n.Memory, n.Spilled = st.Bytes, st.Memory, st.Spilled
 		}
 		for _, c := range op.Inputs {
 			n.Children = append(n.Children, tree(c))

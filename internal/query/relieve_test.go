@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
 // When memory is short the largest request is ended, and told why; others go on.
@@ -41,5 +42,66 @@ func TestRelieve(t *testing.T) {
 		require.NoError(t, err)
 		require.Nil(t, b)
 		small.Close()
+	})
+}
+
+// What all statements hold together is bounded: the largest is ended, and told why; others go on.
+func TestPool(t *testing.T) {
+	overStores(t, Options{PoolBytes: 8 << 20}, func(t *testing.T, e *Engine) {
+		small, err := e.Query(context.Background(), Request{Statement: "UNWIND range(1, 3000) AS x RETURN x ORDER BY -x"})
+		require.NoError(t, err)
+		_, err = small.Next()
+		require.NoError(t, err)
+		require.Positive(t, e.pool.Held())
+		_, err = e.rows(Request{Statement: "UNWIND range(1, 1000000000000) AS x RETURN collect(x)"})
+		require.Equal(t, graph.KindBudget, graph.AsError(err).Kind)
+		require.Equal(t, "Neo.TransientError.General.OutOfMemoryError", code(err))
+		require.ErrorContains(t, err, "of which they may hold 8388608 together")
+		require.ErrorContains(t, err, "operator Aggregate")
+		for {
+			b, err := small.Next()
+			require.NoError(t, err)
+			if b == nil {
+				break
+			}
+		}
+		small.Close()
+		require.Zero(t, e.pool.Held())
+	})
+}
+
+// With a place for it, a sort of more than fits in memory is done on disk, and PROFILE says so.
+func TestSpill(t *testing.T) {
+	dir := t.TempDir()
+	spill, err := exec.NewSpill(dir, 1<<30)
+	require.NoError(t, err)
+	overStores(t, Options{QueryBytes: 2 << 20, Spill: spill}, func(t *testing.T, e *Engine) {
+		for statement, first := range map[string]int64{
+			"UNWIND range(1, 100000) AS x RETURN x ORDER BY -x":                                        100000,
+			"UNWIND range(1, 100000) AS x WITH x % 50000 AS k, count(*) AS n RETURN count(*) + sum(n)": 150000,
+			"UNWIND range(1, 200000) AS x WITH DISTINCT 'a key ' + x % 50000 AS k RETURN count(k)":     50000,
+			"UNWIND range(1, 100000) AS x WITH x ORDER BY x % 7, x SKIP 3 RETURN min(x) + count(x)*0":  1,
+		} {
+			res, err := e.Query(context.Background(), Request{Statement: "PROFILE " + statement})
+			require.NoError(t, err)
+			b, err := res.Next()
+			require.NoError(t, err, statement)
+			require.Equal(t, first, b.Cols[0].Value(0).Int(), statement)
+			for b != nil {
+				b, err = res.Next()
+				require.NoError(t, err)
+			}
+			var written func(n *PlanNode) int64
+			written = func(n *PlanNode) int64 {
+				sum := n.Spilled
+				for _, c := range n.Children {
+					sum += written(c)
+				}
+				return sum
+			}
+			require.Positive(t, written(res.Summary().Plan), statement)
+			res.Close()
+			require.Zero(t, spill.Used())
+		}
 	})
 }

@@ -82,6 +82,10 @@ func appendPlan(dst []byte, p *query.PlanNode) []byte {
 		dst = strconv.AppendInt(dst, p.Bytes, 10)
 		dst = append(dst, `,"memory":`...)
 		dst = strconv.AppendInt(dst, p.Memory, 10)
+		if p.Spilled > 0 {
+			dst = append(dst, `,"spilled":`...)
+			dst = strconv.AppendInt(dst, p.Spilled, 10)
+		}
 	}
 	dst = append(dst, `,"children":[`...)
 	for i, c := range p.Children {

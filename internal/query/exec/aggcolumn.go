@@ -97,23 +97,35 @@ func (c *aggColumn) add(ctx context.Context, b *batch, s sel, group []int32) err
 			}
 		}
 	}
+	if err := c.eval(ctx, b, s); err != nil {
+		return err
+	}
+	return c.take(b.N, s, group)
+}
+
+// eval computes the arguments of the rows of s.
+func (c *aggColumn) eval(ctx context.Context, b *batch, s sel) (err error) {
 	for k, a := range c.args {
-		var err error
 		if c.cols[k], err = a.eval(ctx, b, s); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// take adds the rows of s, of n, whose arguments are in c.cols.
+func (c *aggColumn) take(n int, s sel, group []int32) error {
 	if c.seen != nil {
 		var err error
-		if s, err = c.fresh(b.N, s, group); err != nil {
+		if s, err = c.fresh(n, s, group); err != nil {
 			return err
 		}
 	}
-	n, err := c.acc.add(c.cols, s, group)
+	size, err := c.acc.add(c.cols, s, group)
 	if err != nil {
 		return err
 	}
-	return c.acct.grow(n)
+	return c.acct.grow(size)
 }
 
 // fresh gives the rows of s whose first argument is not null and new to their group.

@@ -8,7 +8,7 @@ import (
 )
 
 // aggregate gives one row for each distinct combination of keys, or, without keys, one row; in a subplan, for each row
-// of the frame by itself.
+// of the frame by itself. When memory is short, rows of new groups go to disk, and their groups come after the others.
 type aggregate struct {
 	input
 	r      *run
@@ -22,8 +22,15 @@ type aggregate struct {
 	group  []int32
 	filled bool
 	at     int
+	sized  int       // groups whose accumulators are accounted
+	over   *overflow // nil in a subplan, without keys, and without a disk
+	known  sel
+	rest   sel
 	out    batch
 }
+
+// accumulatorSize is about what an aggregate of one group takes, in bytes.
+const accumulatorSize = 32
 
 func (c *compiler) aggregate(n *plan.Aggregate, need plan.ColSet) (*stage, error) {
 	var exprs []plan.Expr
@@ -71,10 +78,15 @@ func (c *compiler) aggregate(n *plan.Aggregate, need plan.ColSet) (*stage, error
 			table: newGroupTable(r, "Aggregate", len(n.Keys)), cols: make([][]graph.Value, len(n.Keys)),
 		}
 		a.keys = a.es.addAll(keys)
+		width := len(n.Keys)
 		for _, g := range aggs {
 			x := newAggColumn(r, g, a.es.addAll(g.Args))
 			x.alone = len(n.Keys) == 0 && r.frame == nil
 			a.aggs = append(a.aggs, x)
+			width += len(g.Args)
+		}
+		if len(n.Keys) > 0 && r.frame == nil && r.env.Spill != nil {
+			a.over = &overflow{table: a.table, width: width}
 		}
 		return a
 	}
@@ -82,12 +94,21 @@ func (c *compiler) aggregate(n *plan.Aggregate, need plan.ColSet) (*stage, error
 }
 
 func (a *aggregate) open(ctx context.Context) error {
-	a.filled, a.at = false, 0
+	a.filled = false
+	a.reset()
+	if a.over != nil {
+		a.over.close()
+	}
+	return a.in.open(ctx)
+}
+
+// reset forgets all groups.
+func (a *aggregate) reset() {
+	a.at, a.sized = 0, 0
 	a.table.reset()
 	for _, g := range a.aggs {
 		g.reset()
 	}
-	return a.in.open(ctx)
 }
 
 // groups is the number of groups. Without keys, there is one for each row of the frame, whether it has rows or not.
@@ -104,6 +125,11 @@ func (a *aggregate) next(ctx context.Context) (*batch, error) {
 			return nil, err
 		}
 		a.filled = true
+	}
+	if a.over != nil && a.at == a.groups() {
+		if err := a.refill(ctx); err != nil {
+			return nil, err
+		}
 	}
 	n := min(a.groups()-a.at, a.r.batchSize())
 	if n == 0 {
@@ -140,8 +166,8 @@ func (a *aggregate) next(ctx context.Context) (*batch, error) {
 
 func (a *aggregate) fill(ctx context.Context) error {
 	if len(a.keys) == 0 {
-		for _, g := range a.aggs {
-			g.grow(a.groups())
+		if err := a.grow(); err != nil {
+			return err
 		}
 	}
 	for {
@@ -151,42 +177,85 @@ func (a *aggregate) fill(ctx context.Context) error {
 		}
 		s := allRows(b.N)
 		a.es.begin(s)
-		if err := a.number(ctx, b, s); err != nil {
+		if err := a.compute(ctx, b, s); err != nil {
+			return err
+		}
+		if a.over != nil && a.over.on {
+			for _, g := range a.aggs {
+				if err := g.eval(ctx, b, s); err != nil {
+					return err
+				}
+			}
+			if err := a.divide(b, s); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := a.number(b, s); err != nil {
 			return err
 		}
 		for _, g := range a.aggs {
-			g.grow(a.groups())
 			if err := g.add(ctx, b, s, a.group); err != nil {
 				return err
 			}
 		}
+		a.watch()
 	}
 }
 
-// number sets a.group for the rows of a batch.
-func (a *aggregate) number(ctx context.Context, b *batch, s sel) error {
-	if len(a.group) < b.N {
-		a.group = make([]int32, max(b.N, a.r.batchSize()))
+// compute computes the keys of a batch.
+func (a *aggregate) compute(ctx context.Context, b *batch, s sel) (err error) {
+	for k, x := range a.keys {
+		if a.cols[k], err = x.eval(ctx, b, s); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// room makes a.group long enough for n rows.
+func (a *aggregate) room(n int) {
+	if len(a.group) < n {
+		a.group = make([]int32, max(n, a.r.batchSize()))
+	}
+}
+
+// number sets a.group for the rows of a batch, whose keys are computed, and makes the groups that are new.
+func (a *aggregate) number(b *batch, s sel) error {
+	a.room(b.N)
 	if len(a.keys) == 0 {
 		if b.row != nil {
 			copy(a.group, b.row)
 		}
 		return nil
 	}
-	for k, x := range a.keys {
-		var err error
-		if a.cols[k], err = x.eval(ctx, b, s); err != nil {
-			return err
-		}
+	if err := a.table.numbers(b, a.cols, s, a.group); err != nil {
+		return err
 	}
-	return a.table.numbers(b, a.cols, s, a.group)
+	return a.grow()
+}
+
+// grow makes accumulators for the groups that there are now.
+func (a *aggregate) grow() error {
+	n := a.groups()
+	if n == a.sized {
+		return nil
+	}
+	for _, g := range a.aggs {
+		g.grow(n)
+	}
+	added := n - a.sized
+	a.sized = n
+	return a.table.acct.grow(added * len(a.aggs) * accumulatorSize)
 }
 
 func (a *aggregate) close() {
 	a.table.acct.release()
 	for _, g := range a.aggs {
 		g.acct.release()
+	}
+	if a.over != nil {
+		a.over.close()
 	}
 	a.in.close()
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// distinct keeps the first of the rows that are equivalent in the key columns.
+// distinct keeps the first of the rows that are equivalent in the key columns. When memory is short, rows with new keys
+// go to disk, and come after the others.
 type distinct struct {
 	input
 	key   []int // input positions
@@ -19,6 +20,9 @@ type distinct struct {
 	bufs  [][]graph.Value
 	group []int32
 	fresh sel
+	rest  sel
+	over  *overflow // nil in a subplan, and without a disk
+	cells [][]graph.Value
 	out   batch
 }
 
@@ -40,30 +44,37 @@ func (c *compiler) distinct(n *plan.Distinct, need plan.ColSet) (*stage, error) 
 }
 
 func newDistinct(r *run, in operator, key, from []int) *distinct {
-	return &distinct{
+	d := &distinct{
 		input: input{in}, key: key, from: from, table: newGroupTable(r, "Distinct", len(key)),
-		cols: make([][]graph.Value, len(key)), bufs: make([][]graph.Value, len(key)),
+		cols: make([][]graph.Value, len(key)), bufs: make([][]graph.Value, len(key)+len(from)),
 	}
+	if r.frame == nil && r.env.Spill != nil {
+		d.over = &overflow{table: d.table, width: len(key) + len(from)}
+	}
+	return d
 }
 
 func (d *distinct) open(ctx context.Context) error {
 	d.table.reset()
 	d.seen.Clear()
 	d.seenN = 0
+	if d.over != nil {
+		d.over.close()
+	}
 	return d.in.open(ctx)
 }
 
 func (d *distinct) next(ctx context.Context) (*batch, error) {
 	for {
-		b, err := d.in.next(ctx)
+		b, key, from, err := d.take(ctx)
 		if b == nil || err != nil {
 			return nil, err
 		}
 		d.fresh = d.fresh[:0]
-		if len(d.key) == 1 && b.row == nil && b.Cols[d.key[0]].IDs != nil {
-			err = d.vertices(b.Cols[d.key[0]].IDs)
+		if len(key) == 1 && b.row == nil && b.Cols[key[0]].IDs != nil {
+			err = d.vertices(b.Cols[key[0]].IDs)
 		} else {
-			err = d.values(b)
+			err = d.values(b, key, from)
 		}
 		if err != nil {
 			return nil, err
@@ -71,10 +82,36 @@ func (d *distinct) next(ctx context.Context) (*batch, error) {
 		if len(d.fresh) == 0 {
 			continue
 		}
-		d.out.reset(len(d.from))
-		d.out.appendRows(b, d.from, d.fresh)
+		d.out.reset(len(from))
+		d.out.appendRows(b, from, d.fresh)
 		d.out.N = len(d.fresh)
 		return &d.out, nil
+	}
+}
+
+// take gives the next rows, of the input and then of the disk, and where their key and output columns are.
+func (d *distinct) take(ctx context.Context) (b *batch, key, from []int, err error) {
+	if d.over == nil || d.over.now == nil {
+		if b, err = d.in.next(ctx); b != nil || err != nil || d.over == nil {
+			return b, d.key, d.from, err
+		}
+	}
+	for {
+		if d.over.now != nil {
+			if b, err = d.over.read(ctx); b != nil || err != nil {
+				at := allPositions(d.over.width)
+				return b, at[:len(d.key)], at[len(d.key):], err
+			}
+		}
+		ok, err := d.over.next()
+		if !ok || err != nil {
+			return nil, nil, nil, err
+		}
+		d.table.reset()
+		d.seenN = 0 // accounted again
+		if err := growSet(&d.table.acct, &d.seen, &d.seenN); err != nil {
+			return nil, nil, nil, err
+		}
 	}
 }
 
@@ -98,19 +135,30 @@ func growSet(a *account, s *graph.VertexSet, counted *int) error {
 	return a.grow(grown)
 }
 
-func (d *distinct) values(b *batch) error {
-	for k, p := range d.key {
+func (d *distinct) values(b *batch, key, from []int) error {
+	for k, p := range key {
 		d.cols[k], d.bufs[k] = columnValues(&b.Cols[p], b.N, d.bufs[k])
 	}
 	for len(d.group) < b.N {
 		d.group = append(d.group, 0)
 	}
-	known := int32(d.table.len())
 	s := allRows(b.N)
+	if d.over != nil && d.over.on {
+		d.fresh, d.rest = d.over.split(b, d.cols, s, d.group, d.fresh, d.rest[:0])
+		d.fresh = d.fresh[:0] // those are known
+		d.cells = d.cells[:0]
+		for k, p := range from {
+			var c []graph.Value
+			c, d.bufs[len(key)+k] = columnValues(&b.Cols[p], b.N, d.bufs[len(key)+k])
+			d.cells = append(d.cells, c)
+		}
+		return d.over.add(d.rest, d.cols, d.cells)
+	}
+	known := int32(d.table.len())
 	if err := d.table.numbers(b, d.cols, s, d.group); err != nil {
 		return err
 	}
-	alone := len(d.key) == 1 && b.row == nil
+	alone := len(key) == 1 && b.row == nil
 	for _, i := range s {
 		if d.group[i] != known {
 			continue
@@ -121,10 +169,16 @@ func (d *distinct) values(b *batch) error {
 		}
 		d.fresh = append(d.fresh, i)
 	}
+	if d.over != nil && d.table.acct.short() {
+		d.over.begin()
+	}
 	return nil
 }
 
 func (d *distinct) close() {
 	d.table.acct.release()
+	if d.over != nil {
+		d.over.close()
+	}
 	d.in.close()
 }

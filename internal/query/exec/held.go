@@ -19,10 +19,42 @@ func (h *Held) Operator() string {
 	return ""
 }
 
+// Pool bounds what all runs of a process hold together. It is safe for concurrent use.
+type Pool struct {
+	Limit int64 // bytes
+	// Relieve is called by a run that holds more when all hold too much. It ends whom it will, by their contexts.
+	Relieve func()
+	held    atomic.Int64
+}
+
+// Held is what all runs hold, give or take poolStep for each.
+func (p *Pool) Held() int64 { return p.held.Load() }
+
+// crowded reports whether half of what all runs may hold is held.
+func (p *Pool) crowded() bool { return p != nil && p.Held() > p.Limit/2 }
+
+// poolStep is how many bytes a run may hold more or less than its pool knows of, so that small runs do not meet there.
+const poolStep = 64 << 10
+
 // tell lets others see what the run holds; a is the account that has changed.
 func (r *run) tell(a *account) {
 	if h := r.env.Held; h != nil {
 		h.bytes.Store(r.bytes)
 		h.operator.Store(&a.name)
+	}
+	if d := r.bytes - r.pooled; d >= poolStep || d <= -poolStep {
+		r.tellPool(d)
+	}
+}
+
+// tellPool adds to what all runs hold.
+func (r *run) tellPool(more int64) {
+	p := r.env.Pool
+	if p == nil {
+		return
+	}
+	r.pooled += more
+	if p.held.Add(more) > p.Limit && more > 0 {
+		p.Relieve()
 	}
 }

@@ -14,7 +14,9 @@ type Env struct {
 	Params map[string]graph.Value
 	Fn     *fn.Context // nil: a fresh one with the present time
 	Budget Budget
-	Held   *Held // is told what the operators hold; nil: nobody asks
+	Held   *Held  // is told what the operators hold; nil: nobody asks
+	Pool   *Pool  // is told too; nil: what all runs hold is not bounded
+	Spill  *Spill // for rows that do not fit into Budget.Bytes; nil: the run fails then
 	// Procs finds the procedures for CALL; nil: there are none.
 	Procs Procedures
 	// ImportDir is the directory that LOAD CSV reads from; "": LOAD CSV is off.
@@ -84,8 +86,8 @@ type run struct {
 	after        []shard.Tx
 	// closers are the subplans of expressions, which no operator closes.
 	closers []interface{ close() }
-	// bytes is what all operators hold, edges what expansions have visited.
-	bytes, edges int64
+	// bytes is what all operators hold, pooled what of it env.Pool knows, edges what expansions have visited.
+	bytes, pooled, edges int64
 	// fewest is the number of vertices from which on a frontier is walked as a bitmap; 0: not known yet.
 	fewest int
 	// current is the stage that time since mark is charged to; see enter.
@@ -292,6 +294,7 @@ func (rs *Rows) Close() {
 	for _, tx := range rs.r.after {
 		tx.Rollback()
 	}
+	rs.r.tellPool(-rs.r.pooled)
 	if p := rs.r.p; p.keeps && !rs.failed && !rs.r.env.Profile && rs.r.truncated == "" {
 		rs.r = &p.nothing
 		x.end()

@@ -12,7 +12,8 @@ import (
 // sorter orders rows; in a subplan, those of each row of the frame by themselves, the rows of the frame in their order.
 //
 // With a limit of k rows it holds about 2k: it takes rows in until it has that many, keeps the k first of them, and from
-// then on drops rows that go behind the last of these before it copies them.
+// then on drops rows that go behind the last of these before it copies them. When memory is short it puts what it holds
+// on disk as a sorted run, and merges the runs in the end.
 type sorter struct {
 	input
 	limits
@@ -32,6 +33,8 @@ type sorter struct {
 	full   int // rows to hold before they are cut to those wanted
 	out    batch
 	at     int
+	disk   sortedRuns
+	framed bool // the rows on disk are those of a subplan
 }
 
 func (c *compiler) sort(n *plan.Sort, need plan.ColSet) (*stage, error) {
@@ -66,6 +69,7 @@ func (o *sorter) open(ctx context.Context) error {
 	}
 	o.filled, o.at, o.bound = false, 0, o.bound[:0]
 	o.full = 2*max(o.wanted(), 0) + o.r.batchSize()
+	o.disk.close()
 	o.spool.reset(o.width + len(o.keys))
 	return o.in.open(ctx)
 }
@@ -87,6 +91,16 @@ func (o *sorter) next(ctx context.Context) (*batch, error) {
 			return nil, err
 		}
 		o.filled = true
+		if len(o.disk.runs) > 0 {
+			if o.spool.all.N > 0 {
+				if err := o.spillRun(ctx); err != nil {
+					return nil, err
+				}
+			}
+			if err := o.startMerge(o.disk.runs); err != nil {
+				return nil, err
+			}
+		}
 		if err := o.arrange(ctx); err != nil {
 			return nil, err
 		}
@@ -95,6 +109,9 @@ func (o *sorter) next(ctx context.Context) (*batch, error) {
 		} else if o.skip > 0 {
 			o.order = o.dropSkipped(o.order)
 		}
+	}
+	if len(o.disk.runs) > 0 {
+		return o.merged()
 	}
 	n := min(len(o.order)-o.at, o.r.batchSize())
 	if n <= 0 {
@@ -135,6 +152,11 @@ func (o *sorter) fill(ctx context.Context) error {
 				return err
 			}
 			o.full = 2*o.spool.all.N + o.r.batchSize()
+		}
+		if o.spool.acct.short() {
+			if err := o.spillRun(ctx); err != nil {
+				return err
+			}
 		}
 	}
 }
@@ -280,5 +302,6 @@ func order(a, b graph.Value) int {
 
 func (o *sorter) close() {
 	o.spool.acct.release()
+	o.disk.close()
 	o.in.close()
 }

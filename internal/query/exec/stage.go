@@ -60,6 +60,7 @@ type Stat struct {
 	Requests int64 // shard requests
 	Bytes    int64 // about what they gave, decoded
 	Memory   int64 // the most bytes that the operator held at one time
+	Spilled  int64 // bytes that the operator wrote to disk
 }
 
 // build makes the operator of a stage and of all below it.

@@ -1,0 +1,85 @@
+package exec
+
+import (
+	"context"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// watch makes new groups overflow when memory is short.
+func (a *aggregate) watch() {
+	if a.over == nil || a.over.on {
+		return
+	}
+	short := a.table.acct.short()
+	for _, g := range a.aggs {
+		short = short || g.acct.short() || g.seen != nil && g.seen.acct.short()
+	}
+	if short {
+		a.over.begin()
+	}
+}
+
+// divide takes the rows of groups that there are, and lets the others overflow. Keys and arguments are computed.
+func (a *aggregate) divide(b *batch, s sel) error {
+	a.room(b.N)
+	a.known, a.rest = a.over.split(b, a.cols, s, a.group, a.known[:0], a.rest[:0])
+	cells := [][][]graph.Value{a.cols}
+	for _, g := range a.aggs {
+		cells = append(cells, g.cols)
+	}
+	if err := a.over.add(a.rest, cells...); err != nil {
+		return err
+	}
+	return a.take(b.N, a.known)
+}
+
+// take adds the rows of s, of n, whose groups are numbered and whose arguments are computed.
+func (a *aggregate) take(n int, s sel) error {
+	for _, g := range a.aggs {
+		if err := g.take(n, s, a.group); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refill makes the groups of the next part of what is on disk.
+func (a *aggregate) refill(ctx context.Context) error {
+	ok, err := a.over.next()
+	if !ok || err != nil {
+		return err
+	}
+	a.reset()
+	for {
+		b, err := a.over.read(ctx)
+		if b == nil || err != nil {
+			return err
+		}
+		at := 0
+		for k := range a.cols {
+			a.cols[k] = b.Cols[at].Vals
+			at++
+		}
+		for _, g := range a.aggs {
+			for k := range g.cols {
+				g.cols[k] = b.Cols[at].Vals
+				at++
+			}
+		}
+		s := allRows(b.N)
+		if a.over.on {
+			if err := a.divide(b, s); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := a.number(b, s); err != nil {
+			return err
+		}
+		if err := a.take(b.N, s); err != nil {
+			return err
+		}
+		a.watch()
+	}
+}
