@@ -25,7 +25,7 @@ func newDebugInfo(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "debuginfo", Short: "Collect what shows the state of the server into one file",
 		Long: "Collect what shows the state of the server into one tar.gz: configuration with its secrets masked, metrics, goroutines,\n" +
-			"profiles, running and slow queries with their plans, schema, statistics, versions. It holds statements as they were sent.",
+			"profiles, running and slow queries with their plans, what ran when memory was short, schema, statistics, versions. It holds statements as they were sent.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if seconds < 0 || seconds > 600 {

@@ -27,6 +27,7 @@ type governor struct {
 	used         func() int64
 	resize       func(cacheBytes int64)
 	relieve      func(used, limit, least int64) (query.Largest, bool)
+	keep         func(now time.Time) error // keeps evidence
 	log          *slog.Logger
 
 	now int64 // size of the cache
@@ -56,6 +57,9 @@ func (g *governor) tick() {
 		g.resize(g.now)
 		g.log.Warn("memory is short, the cache shrinks", slog.Int64("used", used), slog.Int64("limit", g.limit), slog.Int64("cache", g.now))
 	case part >= cancelAt:
+		if err := g.keep(time.Now()); err != nil {
+			g.log.Error("no evidence of why memory is short", slog.Any("error", err))
+		}
 		// As many as hold what is too much; who holds little is not to blame.
 		for over := used - g.limit*shrinkAt/100; over > 0; {
 			l, ok := g.relieve(used, g.limit, g.limit/256)

@@ -3,6 +3,7 @@ package main
 import (
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,7 +14,9 @@ import (
 func TestGovernor(t *testing.T) {
 	var used, cache int64
 	ended := 0
+	kept := 0
 	g := &governor{
+		keep:  func(time.Time) error { kept++; return nil },
 		limit: 1000, cache: 320, now: 320, log: slog.New(slog.DiscardHandler),
 		used:   func() int64 { return used },
 		resize: func(n int64) { cache = n },
@@ -34,6 +37,7 @@ func TestGovernor(t *testing.T) {
 	g.tick()
 	g.tick()
 	require.Equal(t, 2, ended)
+	require.Equal(t, 2, kept)
 	used = 920
 	g.tick()
 	require.Equal(t, 2, ended)

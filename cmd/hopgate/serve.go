@@ -120,7 +120,9 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	}
 	defer func() { err = errors.Join(err, auditFile.Close()) }()
 	var spill *exec.Spill
+	evidenceDir := ""
 	if c.ShardAddresses == "" { // a gateway may have no disk
+		evidenceDir = filepath.Join(c.DataDir, "evidence")
 		if spill, err = exec.NewSpill(filepath.Join(c.DataDir, "spill"), spillShare*memory.Total); err != nil {
 			return err
 		}
@@ -134,7 +136,11 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	})
 	if residentMemory() > 0 {
 		g := &governor{
-			limit: memory.Total, cache: max(memory.Topology, 0), used: residentMemory, resize: func(int64) {}, relieve: engine.Relieve, log: log,
+			limit: memory.Total, cache: max(memory.Topology, 0), used: residentMemory, resize: func(int64) {}, relieve: engine.Relieve,
+			keep: func(time.Time) error { return nil }, log: log,
+		}
+		if evidenceDir != "" {
+			g.keep = (&evidence{dir: evidenceDir, running: engine.Running}).keep
 		}
 		if s, ok := store.(*local.Store); ok {
 			g.resize = s.SetDecodedBytes
@@ -151,7 +157,7 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	}
 	load := loader.New(store)
 	srv := server.New(engine, load, store, telemetry.NewRegistry(engine, load, store), server.Options{
-		MaxRequestBytes: int64(c.MaxRequest), TxIdle: c.TxIdleTimeout, TestProcedures: c.TestProcedures, Logger: log, Config: c.YAML(),
+		MaxRequestBytes: int64(c.MaxRequest), TxIdle: c.TxIdleTimeout, TestProcedures: c.TestProcedures, Logger: log, Config: c.YAML(), EvidenceDir: evidenceDir,
 		Auth: auth, Audit: audit, TLS: secure, AdminTLS: adminTLS,
 	})
 	addrs, err := srv.Listen(ctx, server.Addresses{HTTP: c.HTTP, GRPC: c.GRPC, Admin: c.Admin})

@@ -40,6 +40,9 @@ type Running struct {
 // Rows is the number of rows given so far.
 func (q *Running) Rows() int64 { return q.rows.Load() }
 
+// Held is the operator that took memory last, and the bytes that all operators hold.
+func (q *Running) Held() (operator string, bytes int64) { return q.held.Operator(), q.held.Bytes() }
+
 var errKilled = errors.New("killed")
 
 type registry struct {

@@ -2,7 +2,10 @@ package server
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"io/fs"
+	"os"
 	"runtime/pprof"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,8 +17,15 @@ import (
 
 // debugFiles are what the files of DebugInfo are made of, beside the process itself.
 type debugFiles struct {
-	config  []byte
-	metrics prometheus.Gatherer
+	config   []byte
+	metrics  prometheus.Gatherer
+	evidence string // a directory, "" if there is none
+}
+
+// debugFile is a file of DebugInfo.
+type debugFile struct {
+	name  string
+	write func(io.Writer) error
 }
 
 // DebugInfo gives files that show the state of the server.
@@ -23,10 +33,7 @@ func (s *adminService) DebugInfo(_ *pb.DebugInfoRequest, stream grpc.ServerStrea
 	profile := func(kind string, debug int) func(io.Writer) error {
 		return func(w io.Writer) error { return pprof.Lookup(kind).WriteTo(w, debug) }
 	}
-	for _, f := range []struct {
-		name  string
-		write func(io.Writer) error
-	}{
+	files := []debugFile{
 		{"config.yaml", func(w io.Writer) error { _, err := w.Write(s.debug.config); return err }},
 		{"metrics.txt", s.debug.writeMetrics},
 		{"goroutines.txt", profile("goroutine", 2)},
@@ -34,7 +41,12 @@ func (s *adminService) DebugInfo(_ *pb.DebugInfoRequest, stream grpc.ServerStrea
 		{"heap.pb.gz", profile("heap", 0)},
 		{"mutex.pb.gz", profile("mutex", 0)},
 		{"block.pb.gz", profile("block", 0)},
-	} {
+	}
+	kept, err := s.debug.kept()
+	if err != nil {
+		return grpcError(err)
+	}
+	for _, f := range append(files, kept...) {
 		var b bytes.Buffer
 		if err := f.write(&b); err != nil {
 			return grpcError(err)
@@ -49,6 +61,33 @@ func (s *adminService) DebugInfo(_ *pb.DebugInfoRequest, stream grpc.ServerStrea
 		}
 	}
 	return nil
+}
+
+// kept are the files of evidence/MOMENT that there are now.
+func (d debugFiles) kept() ([]debugFile, error) {
+	if d.evidence == "" {
+		return nil, nil
+	}
+	var files []debugFile
+	root := os.DirFS(d.evidence)
+	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // memory was never short, or the moment has been dropped meanwhile
+		}
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		files = append(files, debugFile{"evidence/" + name, func(w io.Writer) error {
+			data, err := fs.ReadFile(root, name)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			_, wrong := w.Write(data)
+			return errors.Join(err, wrong)
+		}})
+		return nil
+	})
+	return files, err
 }
 
 // writeMetrics writes all metrics in Prometheus' text format.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/pprof/profile"
@@ -15,7 +17,10 @@ import (
 )
 
 func TestDebugInfo(t *testing.T) {
-	r := serveOver(t, newOracle(t), query.Options{}, Options{Config: []byte("memory: 1GiB\n")})
+	evidence := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(evidence, "moment"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(evidence, "moment", "running.json"), []byte("[]"), 0o600))
+	r := serveOver(t, newOracle(t), query.Options{}, Options{Config: []byte("memory: 1GiB\n"), EvidenceDir: evidence})
 	stream, err := pb.NewAdminServiceClient(r.conn).DebugInfo(context.Background(), &pb.DebugInfoRequest{})
 	require.NoError(t, err)
 	files, name := map[string][]byte{}, ""
@@ -30,7 +35,8 @@ func TestDebugInfo(t *testing.T) {
 		}
 		files[name] = append(files[name], piece.GetChunk()...)
 	}
-	require.Len(t, files, 7)
+	require.Len(t, files, 8)
+	require.Equal(t, "[]", string(files["evidence/moment/running.json"]))
 	require.Equal(t, "memory: 1GiB\n", string(files["config.yaml"]))
 	require.Contains(t, string(files["metrics.txt"]), "# TYPE hopgate_panics_total counter")
 	require.Contains(t, string(files["goroutines.txt"]), "DebugInfo")

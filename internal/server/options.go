@@ -19,6 +19,8 @@ type Options struct {
 	TestProcedures bool
 	// Config is the effective configuration, its secrets masked, as it stands in what DebugInfo gives.
 	Config []byte
+	// EvidenceDir holds what was kept of moments when memory was short; DebugInfo gives it too. Default "", there is none.
+	EvidenceDir string
 	// Auth tells callers by their tokens; default nil, nobody is asked who they are.
 	Auth *access.Authenticator
 	// Audit takes what admins have asked for; default nil.
