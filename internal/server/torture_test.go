@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
 // worst are requests to /v1/query that ask for too much, or are too much.
@@ -19,6 +20,8 @@ var worst = []string{
 	`{"statement": "MATCH p = (a)-[*1..15]->(b) RETURN p"}`,
 	`{"statement": "MATCH (a), (b), (c), (d) RETURN collect([a, b, c, d])"}`,
 	`{"statement": "UNWIND range(1, 100000000) AS x RETURN x ORDER BY -x"}`,
+	`{"statement": "UNWIND range(1, 100000000) AS x RETURN x % 50000000, count(*)"}`,
+	`{"statement": "UNWIND range(1, 100000000) AS x RETURN DISTINCT 'key ' + x"}`,
 	`{"statement": "UNWIND range(1, 100000000) AS x CREATE (m:M {k: x}) RETURN m"}`,
 	`{"statement": "RETURN size(reduce(s = 'x', x IN range(1, 100) | s + s))"}`,
 	`{"statement": "RETURN [x IN range(1, 100000000) | x]"}`,
@@ -31,8 +34,10 @@ var worst = []string{
 // TestTorture lets many clients ask for too much at one time. Each gets an answer or the right refusal, whoever asks for
 // little beside them is answered, and in the end nothing is left of them.
 func TestTorture(t *testing.T) {
+	spill, err := exec.NewSpill(t.TempDir(), 64<<20)
+	require.NoError(t, err)
 	r := serveOver(t, newLocal(t), query.Options{
-		Timeout: 300 * time.Millisecond, QueryBytes: 4 << 20, Admission: query.Admission{Running: 4, Queue: 8, Wait: 5 * time.Second},
+		Timeout: 300 * time.Millisecond, QueryBytes: 4 << 20, PoolBytes: 8 << 20, Spill: spill, Admission: query.Admission{Running: 4, Queue: 8, Wait: 5 * time.Second},
 	}, Options{MaxRequestBytes: 1 << 20})
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
@@ -86,4 +91,5 @@ func TestTorture(t *testing.T) {
 	require.Equal(t, 200, code, text)
 	require.Eventually(t, func() bool { l := r.engine.Load(); return l.Running == 0 && l.Queued == 0 }, 10*time.Second, time.Millisecond)
 	require.Equal(t, 0, r.engine.ActiveQueries())
+	require.Zero(t, spill.Used())
 }
