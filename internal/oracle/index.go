@@ -110,7 +110,7 @@ func (g *Graph) CreateIndex(ctx context.Context, ix graph.Index) error {
 		if o.Name == ix.Name || same {
 			return &graph.Error{
 				Kind: graph.KindExists, Code: "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists",
-				Type: "SchemaError", Phase: graph.PhaseRuntime, Detail: "IndexExists",
+				Type: "DatabaseError", Phase: graph.PhaseRuntime, Detail: "IndexExists",
 				Msg: "there is the index or constraint " + o.Name + " already",
 			}
 		}

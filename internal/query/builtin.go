@@ -86,9 +86,12 @@ func (e *Engine) register() {
 		"labelsOrTypes :: LIST<STRING>, properties :: LIST<STRING>, ownedIndex :: STRING?)",
 		"List the constraints.", e.showConstraints)
 	add("show.graphs(filter :: STRING, names :: LIST<STRING>) :: (name :: STRING, currentStatus :: STRING, default :: BOOLEAN)", "List the graphs.",
-		func(_ context.Context, _ shard.Graph, _ shard.Tx, _ []graph.Value) ([][]graph.Value, error) {
+		func(_ context.Context, _ shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {
 			var rows [][]graph.Value
 			for _, name := range e.store.Graphs() {
+				if one := args[0].Str() == "DEFAULT" || args[0].Str() == "HOME"; one && name != DefaultGraph || !wanted(args, name) {
+					continue
+				}
 				rows = append(rows, []graph.Value{text(name), text("online"), graph.BoolValue(name == DefaultGraph)})
 			}
 			return rows, nil
@@ -104,6 +107,8 @@ func (e *Engine) register() {
 	add("show.transactions(filter :: STRING, names :: LIST<STRING>) :: (database :: STRING, transactionId :: STRING, currentQueryId :: STRING, "+
 		"currentQuery :: STRING, startTime :: STRING, status :: STRING, elapsedTime :: DURATION)",
 		"List the running transactions.", e.showTransactions)
+	add("show.terminated(filter :: STRING, names :: LIST<ANY>) :: (transactionId :: STRING, username :: STRING, message :: STRING)",
+		"End transactions.", e.terminate)
 }
 
 // used keeps the names that something has.

@@ -10,15 +10,9 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher"
-	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/shard"
 )
-
-// writesSchema reports whether a command is a write in the sense of the access mode.
-func writesSchema(c cypher.Command) bool {
-	_, ok := c.(*cypher.Terminate)
-	return !ok
-}
 
 // command runs a command.
 func (e *Engine) command(ctx context.Context, g shard.Graph, p *prepared, params map[string]graph.Value, res *Result) error {
@@ -44,8 +38,6 @@ func (e *Engine) command(ctx context.Context, g shard.Graph, p *prepared, params
 			e.forget(old)
 		}
 		return err
-	case *cypher.Terminate:
-		return e.terminate(ctx, c, params, res)
 	}
 	return graph.InternalError("run a command", fmt.Errorf("no command %T", p.command))
 }
@@ -159,44 +151,28 @@ func transactionID(q *Running) string {
 	return q.Graph + "-transaction-" + strconv.FormatUint(q.ID, 10)
 }
 
-func (e *Engine) terminate(ctx context.Context, c *cypher.Terminate, params map[string]graph.Value, res *Result) error {
-	res.Columns = []string{"transactionId", "username", "message"}
-	b := &graph.Batch{Cols: make([]graph.Column, 3)}
-	end := func(id string) {
+// terminate ends the transactions with these ids, each a string or a list of strings, and says of each what came of it.
+func (e *Engine) terminate(ctx context.Context, _ shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {
+	var rows [][]graph.Value
+	ids := args[1].List()
+	for len(ids) > 0 {
+		id := ids[0]
+		ids = ids[1:]
+		switch id.Kind() {
+		case graph.List:
+			ids = append(slices.Clone(id.List()), ids...)
+			continue
+		case graph.String:
+		default:
+			return nil, graph.TypeError("InvalidArgumentType", "a transaction id must be a string, not %s", fn.Describe(id))
+		}
 		msg, caller := "Transaction not found.", ""
 		for _, q := range e.Running(ctx) {
-			if transactionID(q) == id && e.Kill(ctx, q.ID) {
+			if transactionID(q) == id.Str() && e.Kill(ctx, q.ID) {
 				msg, caller = "Transaction terminated.", q.Caller
 			}
 		}
-		b.N++
-		for i, s := range []string{id, caller, msg} {
-			b.Cols[i].Vals = append(b.Cols[i].Vals, graph.StringValue(s))
-		}
+		rows = append(rows, []graph.Value{id, text(caller), text(msg)})
 	}
-	for _, x := range c.IDs {
-		var v graph.Value
-		switch x := x.(type) {
-		case *plan.Const:
-			v = x.Value
-		case *plan.Param:
-			v = params[x.Name]
-		}
-		switch v.Kind() {
-		case graph.String:
-			end(v.Str())
-		case graph.List:
-			for _, el := range v.List() {
-				if el.Kind() == graph.String {
-					end(el.Str())
-				}
-			}
-		default:
-			return graph.TypeError("InvalidArgumentType", "a transaction id must be a string")
-		}
-	}
-	if b.N > 0 {
-		res.batches = []*graph.Batch{b}
-	}
-	return nil
+	return rows, nil
 }

@@ -306,7 +306,7 @@ func (p *prepared) graph() string {
 
 func (p *prepared) writes() bool {
 	if p.command != nil {
-		return writesSchema(p.command)
+		return true
 	}
 	return p.exec.Query.Writes && p.prefix != "EXPLAIN"
 }

@@ -147,7 +147,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	}
 	req.Params = p.bind(req.Params)
 	if p.command != nil {
-		return nil, forbidden("a command that changes the schema, the graphs or other transactions")
+		return nil, forbidden("a command that changes the schema or the graphs")
 	}
 	if name := p.graph(); name != "" && name != t.opt.Graph {
 		return nil, forbidden("a statement on another graph")

@@ -10,7 +10,7 @@ import (
 )
 
 // Command is a statement that changes the schema or the engine and has no plan: one of *CreateIndex, *DropIndex, *AlterTTL,
-// *CreateGraph, *DropGraph, *Terminate.
+// *CreateGraph, *DropGraph.
 type Command interface{ command() }
 
 // The commands.
@@ -57,9 +57,6 @@ type (
 		Name     string
 		IfExists bool
 	}
-
-	// Terminate ends running transactions, whose ids are constants or parameters.
-	Terminate struct{ IDs []plan.Expr }
 )
 
 func (*CreateIndex) command() {}
@@ -67,7 +64,6 @@ func (*DropIndex) command()   {}
 func (*AlterTTL) command()    {}
 func (*CreateGraph) command() {}
 func (*DropGraph) command()   {}
-func (*Terminate) command()   {}
 
 // Used is the graph that USE names before a command, or "".
 func Used(c Command) string {
@@ -137,8 +133,6 @@ func (b *binder) commandOf(body ast.Body) Command {
 		return &CreateGraph{Name: c.Name, OrReplace: c.OrReplace, IfNotExists: c.IfNotExists}
 	case *ast.DropGraph:
 		return &DropGraph{Name: c.Name, IfExists: c.IfExists}
-	case *ast.TerminateTransactions:
-		return &Terminate{IDs: b.exprs(c.IDs)}
 	}
 	b.unsupported(body, "this command is")
 	return nil
@@ -226,7 +220,7 @@ func (b *binder) index(s *ast.Schema) graph.Index {
 var showProcedures = map[ast.ShowKind]string{
 	ast.ShowIndexes: "show.indexes", ast.ShowConstraints: "show.constraints", ast.ShowGraphs: "show.graphs",
 	ast.ShowFunctions: "show.functions", ast.ShowProcedures: "show.procedures", ast.ShowTransactions: "show.transactions",
-	ast.ShowLabels: "show.labels", ast.ShowTypes: "show.types",
+	ast.ShowLabels: "show.labels", ast.ShowTypes: "show.types", ast.ShowTerminated: "show.terminated",
 }
 
 // show binds SHOW as a call of the procedure that gives the list.

@@ -304,11 +304,41 @@ func (b *binder) quantifier(e *ast.Quantifier) plan.Expr {
 }
 
 func (b *binder) reduce(e *ast.Reduce) plan.Expr {
+	if e.Where != nil {
+		return b.allReduce(e)
+	}
 	out := &plan.Reduce{Init: b.expr(e.Init), List: b.expr(e.List)}
 	out.Acc = b.local(e.Accumulator.Name, graph.Null, func() {
 		out.Var = b.local(e.Variable.Name, b.elementKind(out.List), func() { out.Body = b.expr(e.Body) })
 	})
 	return out
+}
+
+// allReduce folds the list into a pair of the accumulator and whether the condition has held, and takes the latter.
+func (b *binder) allReduce(e *ast.Reduce) plan.Expr {
+	pair := b.newCol("", graph.Null)
+	half := func(of plan.Expr, i int64) plan.Expr {
+		return op(plan.Index, e.Pos, of, &plan.Const{Value: graph.IntValue(i)})
+	}
+	out := &plan.Reduce{
+		Acc: pair, List: b.expr(e.List),
+		Init: &plan.ListLit{Elems: []plan.Expr{b.expr(e.Init), &plan.Const{Value: graph.BoolValue(true)}}},
+	}
+	once := func(value plan.Expr) *plan.Reduce {
+		return &plan.Reduce{Init: value, Var: b.newCol("", graph.Null), List: &plan.ListLit{Elems: []plan.Expr{&plan.Const{}}}}
+	}
+	out.Var = b.local(e.Variable.Name, b.elementKind(out.List), func() {
+		before := once(half(&plan.ColRef{Col: pair}, 0))
+		var after *plan.Reduce
+		before.Acc = b.local(e.Accumulator.Name, graph.Null, func() { after = once(b.expr(e.Body)) })
+		after.Acc = b.local(e.Accumulator.Name, graph.Null, func() {
+			held := op(plan.And, e.Pos, half(&plan.ColRef{Col: pair}, 1), b.expr(e.Where))
+			after.Body = &plan.ListLit{Elems: []plan.Expr{b.expr(e.Accumulator), held}}
+		})
+		before.Body = after
+		out.Body = before
+	})
+	return half(out, 1)
 }
 
 func (b *binder) call(e *ast.Call) plan.Expr {

@@ -244,17 +244,19 @@ func (f *folds) result(g int) (graph.Value, error) { return f.accs[g].Result() }
 type sums struct {
 	folds
 	ints []int64
+	some []bool // that an integer has come
 }
 
 func (s *sums) grow(n int) {
 	for len(s.ints) < n {
 		s.ints = append(s.ints, 0)
+		s.some = append(s.some, false)
 		s.accs = append(s.accs, nil)
 	}
 }
 
 func (s *sums) reset() {
-	s.ints, s.accs = s.ints[:0], s.accs[:0]
+	s.ints, s.some, s.accs = s.ints[:0], s.some[:0], s.accs[:0]
 }
 
 func (s *sums) add(cols [][]graph.Value, rows sel, group []int32) (int, error) {
@@ -265,15 +267,16 @@ func (s *sums) add(cols [][]graph.Value, rows sel, group []int32) (int, error) {
 		}
 		if s.accs[g] == nil && v.Kind() == graph.Int {
 			if sum, ok := addInts(s.ints[g], v.Int()); ok {
-				s.ints[g] = sum
+				s.ints[g], s.some[g] = sum, true
 				continue
 			}
 		}
 		if s.accs[g] == nil {
 			s.accs[g] = s.agg.New()
-			s.row[0] = graph.IntValue(s.ints[g])
-			if err := s.accs[g].Add(s.row); err != nil {
-				return 0, err
+			if s.row[0] = graph.IntValue(s.ints[g]); s.some[g] {
+				if err := s.accs[g].Add(s.row); err != nil {
+					return 0, err
+				}
 			}
 		}
 		s.row[0] = v

@@ -5,16 +5,19 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/cases"
+	"golang.org/x/text/language"
+
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
 // Lengths and places in strings count Unicode code points.
 
 var stringFunctions = []Function{
-	mapText("toUpper", "The string in capitals.", strings.ToUpper),
-	mapText("upper", "The string in capitals.", strings.ToUpper),
-	mapText("toLower", "The string in small letters.", strings.ToLower),
-	mapText("lower", "The string in small letters.", strings.ToLower),
+	mapText("toUpper", "The string in capitals.", upperText),
+	mapText("upper", "The string in capitals.", upperText),
+	mapText("toLower", "The string in small letters.", lowerText),
+	mapText("lower", "The string in small letters.", lowerText),
 	trim("trim", "both ends", true, true),
 	trim("btrim", "both ends", true, true),
 	trim("ltrim", "the beginning", true, false),
@@ -116,6 +119,30 @@ func offsetOf(s string, n int) int {
 		n--
 	}
 	return len(s)
+}
+
+// upperText and lowerText take more than one character where Unicode does: ß is SS in capitals, and Σ at a word's end is ς.
+func upperText(s string) string {
+	if isASCII(s) {
+		return strings.ToUpper(s)
+	}
+	return cases.Upper(language.Und).String(s)
+}
+
+func lowerText(s string) string {
+	if isASCII(s) {
+		return strings.ToLower(s)
+	}
+	return cases.Lower(language.Und).String(s)
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 func mapText(name, description string, f func(string) string) Function {

@@ -126,6 +126,11 @@ func makeTemporalFunctions() []Function {
 	}
 	return append(all,
 		Function{
+			Name: "format", MinArgs: 1, MaxArgs: 2, Deterministic: true, Eval: strict(format),
+			Signature:   "format(value :: temporal [, pattern :: STRING]) :: STRING",
+			Description: "The text of an instant or a duration, by a pattern of Java's DateTimeFormatter if one is given.",
+		},
+		Function{
 			Name: "datetime.fromEpoch", MinArgs: 2, MaxArgs: 2, Stable: true,
 			Signature:   "datetime.fromEpoch(seconds :: INTEGER | FLOAT, nanoseconds :: INTEGER | FLOAT) :: ZONED DATETIME",
 			Description: "The date-time so many seconds and nanoseconds after 1970-01-01T00:00Z.",
@@ -156,6 +161,28 @@ func makeTemporalFunctions() []Function {
 			}),
 		},
 	)
+}
+
+func format(_ *Context, args []graph.Value) (graph.Value, error) {
+	v := args[0]
+	p, instant := parts(v)
+	if !instant && v.Kind() != graph.Duration {
+		return null, badArgument("format", v, "a temporal value")
+	}
+	if len(args) == 1 {
+		return graph.StringValue(string(AppendTemporal(nil, v))), nil
+	}
+	pattern, err := textArg("format", args[1])
+	if err != nil {
+		return null, err
+	}
+	text := ""
+	if instant {
+		text, err = p.Format(pattern)
+	} else {
+		text, err = v.Duration().Format(pattern)
+	}
+	return temporalResult(graph.StringValue(text), err)
 }
 
 // functions makes the constructor, the clocks and the truncation of one kind of instants.

@@ -94,7 +94,7 @@ func TestInspectMeetsAll(t *testing.T) {
 		}
 		require.Equal(t, len(all), len(met), text)
 	}
-	require.Len(t, types, 88)
+	require.Len(t, types, 87)
 }
 
 // collect gathers the nodes below a value.

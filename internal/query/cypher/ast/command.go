@@ -109,31 +109,25 @@ const (
 	ShowTransactions
 	ShowLabels
 	ShowTypes
+	ShowTerminated // TERMINATE TRANSACTIONS: those that it ends
 )
 
-// Show is SHOW [filter] list [names] [YIELD … | WHERE …] [RETURN …].
+// Show is SHOW [filter] list [names] [YIELD … | WHERE …] [RETURN …], or TERMINATE TRANSACTION[S] ids [YIELD …] [RETURN …].
 type Show struct {
 	At
 	Kind   ShowKind
 	Filter string      // in capitals: ALL, RANGE, UNIQUE, BUILT IN, …; or empty
-	Names  []Expr      // SHOW TRANSACTIONS ids; SHOW GRAPH name as a *StringLit
+	Names  []Expr      // ids of transactions; SHOW GRAPH name as a *StringLit
 	Yield  *Projection // or nil; its items are the columns that were asked for
 	Where  Expr        // or nil
 	Return *Return     // or nil
 }
 
-// TerminateTransactions is TERMINATE TRANSACTION[S] id, ….
-type TerminateTransactions struct {
-	At
-	IDs []Expr
-}
-
-func (*CreateIndex) body()           {}
-func (*DropIndex) body()             {}
-func (*CreateConstraint) body()      {}
-func (*DropConstraint) body()        {}
-func (*AlterName) body()             {}
-func (*CreateGraph) body()           {}
-func (*DropGraph) body()             {}
-func (*Show) body()                  {}
-func (*TerminateTransactions) body() {}
+func (*CreateIndex) body()      {}
+func (*DropIndex) body()        {}
+func (*CreateConstraint) body() {}
+func (*DropConstraint) body()   {}
+func (*AlterName) body()        {}
+func (*CreateGraph) body()      {}
+func (*DropGraph) body()        {}
+func (*Show) body()             {}

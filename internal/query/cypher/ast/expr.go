@@ -211,7 +211,8 @@ type Quantifier struct {
 	Where    Expr // or nil: the variable itself
 }
 
-// Reduce is reduce(accumulator = init, variable IN list | body).
+// Reduce is reduce(accumulator = init, variable IN list | body), or allReduce(…, where), which says whether a condition holds
+// at every step.
 type Reduce struct {
 	At
 	Accumulator *Variable
@@ -219,6 +220,7 @@ type Reduce struct {
 	Variable    *Variable
 	List        Expr
 	Body        Expr
+	Where       Expr // nil: reduce
 }
 
 // Call is a function call; the name is as written, with dots.

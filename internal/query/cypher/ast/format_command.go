@@ -41,9 +41,6 @@ func (p *printer) command(b Body) {
 		p.dropped(c.Name, c.IfExists)
 	case *Show:
 		p.show(c)
-	case *TerminateTransactions:
-		p.put("TERMINATE TRANSACTIONS ")
-		list(p, c.IDs, func(e Expr) { p.expr(e, precLowest) })
 	}
 }
 
@@ -164,7 +161,11 @@ func (p *printer) options(e Expr) {
 }
 
 func (p *printer) show(c *Show) {
-	p.put("SHOW ")
+	verb := "SHOW "
+	if c.Kind == ShowTerminated {
+		verb = "TERMINATE "
+	}
+	p.put(verb)
 	if c.Filter != "" {
 		p.put(c.Filter, " ")
 	}
@@ -199,7 +200,7 @@ func graphName(c *Show) (string, bool) {
 func (p *printer) showNames(c *Show) {
 	p.put([...]string{
 		ShowIndexes: "INDEXES", ShowConstraints: "CONSTRAINTS", ShowGraphs: "GRAPHS", ShowFunctions: "FUNCTIONS",
-		ShowProcedures: "PROCEDURES", ShowTransactions: "TRANSACTIONS",
+		ShowProcedures: "PROCEDURES", ShowTransactions: "TRANSACTIONS", ShowTerminated: "TRANSACTIONS",
 		ShowLabels: "LABELS", ShowTypes: "TYPES",
 	}[c.Kind])
 	if len(c.Names) > 0 {

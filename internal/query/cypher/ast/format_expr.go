@@ -233,7 +233,8 @@ func (p *printer) atom(e Expr) {
 		p.in(e.Variable, e.List, e.Where)
 		p.put(")")
 	case *Reduce:
-		p.put("reduce(")
+		p.putIf(e.Where == nil, "reduce(")
+		p.putIf(e.Where != nil, "allReduce(")
 		p.variable(e.Accumulator)
 		p.put(" = ")
 		p.expr(e.Init, precLowest)
@@ -241,6 +242,10 @@ func (p *printer) atom(e Expr) {
 		p.in(e.Variable, e.List, nil)
 		p.put(" | ")
 		p.expr(e.Body, precLowest)
+		if e.Where != nil {
+			p.put(", ")
+			p.expr(e.Where, precLowest)
+		}
 		p.put(")")
 	case *Call:
 		p.call(e)

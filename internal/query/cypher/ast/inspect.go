@@ -131,7 +131,7 @@ func (w walker) expr(e Expr) {
 	case *Quantifier:
 		w.all(e.Variable, e.List, e.Where)
 	case *Reduce:
-		w.all(e.Accumulator, e.Init, e.Variable, e.List, e.Body)
+		w.all(e.Accumulator, e.Init, e.Variable, e.List, e.Body, e.Where)
 	case *Call:
 		each(w, e.Args)
 	case *Unary:
@@ -254,7 +254,5 @@ func (w walker) part(n Node) {
 		opt(w, n.Yield)
 		w.all(n.Where)
 		opt(w, n.Return)
-	case *TerminateTransactions:
-		each(w, n.IDs)
 	}
 }

@@ -35,7 +35,7 @@ type Statement struct {
 }
 
 // Body is what a statement asks for: *Query, or one of the commands *CreateIndex, *DropIndex, *CreateConstraint,
-// *DropConstraint, *AlterName, *CreateGraph, *DropGraph, *Show, *TerminateTransactions.
+// *DropConstraint, *AlterName, *CreateGraph, *DropGraph, *Show.
 type Body interface {
 	Node
 	body()

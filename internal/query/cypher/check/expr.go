@@ -147,6 +147,10 @@ func (c *checker) compound(e ast.Expr, v env) typ {
 		in := v.scope.with(e.Accumulator.Name, anything)
 		in.define(e.Variable.Name, elem)
 		c.expr(e.Body, v.in(in))
+		if e.Where != nil {
+			c.condition(e.Where, v.in(in))
+			return of(Boolean | Null)
+		}
 		return anything
 	case *ast.PatternComprehension:
 		s := newScope(v.scope)

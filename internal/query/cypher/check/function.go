@@ -69,6 +69,7 @@ var builtins = index(
 		{Name: "trim", MinArgs: 1, MaxArgs: 2, Result: String | Null}, {Name: "btrim", MinArgs: 1, MaxArgs: 2, Result: String | Null},
 		{Name: "ltrim", MinArgs: 1, MaxArgs: 2, Result: String | Null}, {Name: "rtrim", MinArgs: 1, MaxArgs: 2, Result: String | Null},
 		{Name: "datetime.fromEpoch", MinArgs: 2, Result: DateTime | Null}, {Name: "datetime.fromEpochMillis", Result: DateTime | Null},
+		{Name: "format", MinArgs: 1, MaxArgs: 2, Result: String | Null},
 		{Name: "duration", Result: Duration | Null}, {Name: "duration.between", MinArgs: 2, Result: Duration | Null},
 		{Name: "duration.inMonths", MinArgs: 2, Result: Duration | Null}, {Name: "duration.inDays", MinArgs: 2, Result: Duration | Null},
 		{Name: "duration.inSeconds", MinArgs: 2, Result: Duration | Null},

@@ -153,7 +153,7 @@ func (c *checker) ambiguous(e ast.Expr, keys map[string]bool) {
 			case *ast.Reduce:
 				walk(x.Init)
 				walk(x.List)
-				within([]*ast.Variable{x.Accumulator, x.Variable}, x.Body)
+				within([]*ast.Variable{x.Accumulator, x.Variable}, x.Body, x.Where)
 				return false
 			case *ast.Subquery, *ast.PatternComprehension, *ast.PatternPredicate, *ast.PathSearch:
 				return false

@@ -118,7 +118,7 @@ func (p *parser) clause() ast.Clause {
 		return c
 	case p.take("WITH"):
 		return &ast.With{At: at, Projection: p.projection(), Where: p.where()}
-	case p.is("LET") && isVariable(p.peekAt(1)) && p.peekAt(2).sign("="):
+	case p.is("LET") && p.peekAt(1).name() && p.peekAt(2).sign("="):
 		p.next()
 		return &ast.With{At: at, Form: ast.WithLet, Projection: &ast.Projection{At: at, Star: true, Items: commas(p, p.letItem)}}
 	case p.take("FILTER"):
@@ -286,7 +286,7 @@ func (p *parser) merge(at ast.At) ast.Clause {
 
 func (p *parser) setItem() ast.SetItem {
 	at := p.here()
-	if isVariable(p.peek()) {
+	if p.peek().name() {
 		switch t := p.peekAt(1); {
 		case t.sign(":"), t.is("IS"):
 			return &ast.SetLabels{At: at, Variable: p.variable(), Labels: p.labelNames()}
@@ -303,7 +303,7 @@ func (p *parser) setItem() ast.SetItem {
 
 func (p *parser) removeItem() ast.RemoveItem {
 	at := p.here()
-	if isVariable(p.peek()) && (p.peekAt(1).sign(":") || p.peekAt(1).is("IS")) {
+	if p.peek().name() && (p.peekAt(1).sign(":") || p.peekAt(1).is("IS")) {
 		return &ast.RemoveLabels{At: at, Variable: p.variable(), Labels: p.labelNames()}
 	}
 	return &ast.RemoveProperty{At: at, Target: p.target()}

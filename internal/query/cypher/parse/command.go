@@ -23,7 +23,11 @@ func (p *parser) command() ast.Body {
 		if p.oneOf("TRANSACTIONS", "TRANSACTION") == "" {
 			p.unexpected("TRANSACTIONS")
 		}
-		return &ast.TerminateTransactions{At: at, IDs: p.ids()}
+		s := &ast.Show{At: at, Kind: ast.ShowTerminated, Names: p.ids()}
+		if p.is("YIELD") {
+			p.yielded(s)
+		}
+		return s
 	}
 	return nil
 }
@@ -324,7 +328,7 @@ var shows = []struct {
 		"RELATIONSHIP KEY", "KEY", "NODE PROPERTY EXISTENCE", "RELATIONSHIP PROPERTY EXISTENCE", "PROPERTY EXISTENCE",
 		"EXISTENCE", "EXIST", "NODE PROPERTY TYPE", "RELATIONSHIP PROPERTY TYPE", "PROPERTY TYPE",
 	}},
-	{ast.ShowGraphs, []string{"GRAPHS", "GRAPH", "DATABASES", "DATABASE"}, nil},
+	{ast.ShowGraphs, []string{"GRAPHS", "GRAPH", "DATABASES", "DATABASE"}, []string{"DEFAULT", "HOME"}},
 	{ast.ShowFunctions, []string{"FUNCTIONS", "FUNCTION"}, []string{"BUILT IN", "USER DEFINED"}},
 	{ast.ShowProcedures, []string{"PROCEDURES", "PROCEDURE"}, nil},
 	{ast.ShowLabels, []string{"LABELS", "LABEL"}, []string{"NODE"}},
@@ -341,6 +345,12 @@ func (p *parser) show(at ast.At) ast.Body {
 	case s.Kind == ast.ShowTransactions && !p.is("YIELD") && !p.is("WHERE") && !p.isSign(";") && p.peek().kind != tokEOF:
 		s.Names = p.ids()
 	}
+	p.yielded(s)
+	return s
+}
+
+// yielded reads [YIELD …] [WHERE …] [RETURN …] behind a list.
+func (p *parser) yielded(s *ast.Show) {
 	if p.take("YIELD") {
 		s.Yield = p.projection()
 	}
@@ -348,7 +358,6 @@ func (p *parser) show(at ast.At) ast.Body {
 	if r := p.here(); s.Yield != nil && p.take("RETURN") {
 		s.Return = &ast.Return{At: r, Projection: p.projection()}
 	}
-	return s
 }
 
 // showKind reads the filter and the word for the list, and says whether the word is a singular.

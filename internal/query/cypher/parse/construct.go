@@ -8,7 +8,7 @@ import (
 // brackets reads a list comprehension, a pattern comprehension or a list.
 func (p *parser) brackets() ast.Expr {
 	at := p.here()
-	if isVariable(p.peekAt(1)) && p.peekAt(2).is("IN") {
+	if binds(p.peekAt(1)) && p.peekAt(2).is("IN") {
 		p.needSign("[")
 		var e ast.Expr
 		p.bars(true, func() { e = p.listComprehension(at) })
@@ -41,7 +41,7 @@ func (p *parser) listComprehension(at ast.At) ast.Expr {
 // a list whose first item is a pattern predicate.
 func (p *parser) startsPatternComprehension() bool {
 	start := p.i + 1
-	if isVariable(p.token(start)) && p.token(start+1).sign("=") {
+	if binds(p.token(start)) && p.token(start+1).sign("=") {
 		start += 2
 	}
 	end := p.patternEnd(start)

@@ -1,6 +1,8 @@
 package parse
 
 import (
+	"strings"
+
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 )
@@ -192,14 +194,43 @@ func commas[T any](p *parser, one func() T) []T {
 	return items
 }
 
-// isVariable says whether the token can be a variable.
+// isVariable says whether the token can be a variable wherever it stands.
 func isVariable(t *token) bool {
 	return t.kind == tokQuoted || t.kind == tokWord && !ast.Reserved(t.text)
 }
 
-// variable reads a variable.
+// isOperand says whether the word that comes next is a variable where an expression begins: a reserved word is one if what
+// stands behind it can follow an operand, and cannot be what the word is the keyword of.
+func (p *parser) isOperand() bool {
+	t := p.peekAt(1)
+	switch {
+	case isVariable(p.peek()):
+		return true
+	case p.peek().kind != tokWord:
+		return false
+	case t.kind == tokWord:
+		return afterOperand[strings.ToUpper(t.text)]
+	case t.kind == tokPunct:
+		return !t.sign("(")
+	}
+	return t.kind == tokEOF
+}
+
+// afterOperand are the words that may stand behind an operand and not at the beginning of one.
+var afterOperand = map[string]bool{
+	"AND": true, "AS": true, "ASC": true, "ASCENDING": true, "CONTAINS": true, "DESC": true, "DESCENDING": true, "ELSE": true, "END": true,
+	"ENDS": true, "IN": true, "IS": true, "LIMIT": true, "OR": true, "ORDER": true, "RETURN": true, "SKIP": true, "STARTS": true, "THEN": true,
+	"UNION": true, "WHEN": true, "WHERE": true, "XOR": true,
+}
+
+// binds says whether the token is a variable where one may be declared and a literal may stand too.
+func binds(t *token) bool {
+	return isVariable(t) || t.kind == tokWord && !t.is("NULL") && !t.is("TRUE") && !t.is("FALSE") && !t.is("NOT") && !t.is("CASE")
+}
+
+// variable reads a variable; any word is one where nothing else may stand.
 func (p *parser) variable() *ast.Variable {
-	if !isVariable(p.peek()) {
+	if !p.peek().name() {
 		p.unexpected("a variable")
 	}
 	at := p.here()

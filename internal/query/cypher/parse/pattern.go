@@ -121,7 +121,7 @@ func isRight(t *token) bool { return t.sign(">") || t.kind == tokRight }
 
 // startsSubpath says whether a parenthesised path, not a node, comes next.
 func (p *parser) startsSubpath() bool {
-	return p.isSign("(") && (p.peekAt(1).sign("(") || isVariable(p.peekAt(1)) && p.peekAt(2).sign("="))
+	return p.isSign("(") && (p.peekAt(1).sign("(") || binds(p.peekAt(1)) && p.peekAt(2).sign("="))
 }
 
 // group reads a node or a parenthesised path.
@@ -175,10 +175,19 @@ func (p *parser) node() *ast.NodePattern {
 }
 
 func (p *parser) optionalVariable() *ast.Variable {
-	if isVariable(p.peek()) {
+	if declares(p.peek(), p.peekAt(1)) {
 		return p.variable()
 	}
 	return nil
+}
+
+// declares says whether the token, behind the opening bracket of a pattern and before next, is its variable. WHERE and IS are
+// what they say unless labels or the bracket's end follow.
+func declares(t, next *token) bool {
+	if t.is("WHERE") || t.is("IS") {
+		return next.sign(":") || next.sign(")") || next.sign("]")
+	}
+	return binds(t)
 }
 
 // properties reads the map or parameter of a pattern; nil if neither comes next.
@@ -345,7 +354,7 @@ func (p *parser) patternEnd(i int) int {
 // nodeShape says whether the parentheses that open at token i may hold a node pattern.
 func (p *parser) nodeShape(i int) bool {
 	t := p.token(i + 1)
-	if isVariable(t) {
+	if declares(t, p.token(i+2)) {
 		t = p.token(i + 2)
 	}
 	return t.sign(")") || t.sign(":") || t.sign("{") || t.kind == tokParameter || t.is("WHERE") || t.is("IS")

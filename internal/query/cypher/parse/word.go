@@ -37,7 +37,7 @@ func (p *parser) word() ast.Expr {
 // bracketed reads word(…) that is not a function call; nil if it is one.
 func (p *parser) bracketed() (e ast.Expr) {
 	at := p.here()
-	overList := isVariable(p.peekAt(2)) && p.peekAt(3).is("IN")
+	overList := binds(p.peekAt(2)) && p.peekAt(3).is("IN")
 	switch {
 	case p.is("COUNT") && p.peekAt(2).sign("*") && p.peekAt(3).sign(")"):
 		p.i += 4
@@ -46,7 +46,7 @@ func (p *parser) bracketed() (e ast.Expr) {
 		n := &ast.PathPattern{At: at}
 		p.search(n)
 		return &ast.PathSearch{At: at, Path: n}
-	case p.is("REDUCE") && isVariable(p.peekAt(2)) && p.peekAt(3).sign("="):
+	case (p.is("REDUCE") || p.is("ALLREDUCE")) && binds(p.peekAt(2)) && p.peekAt(3).sign("="):
 		p.bars(true, func() { e = p.reduce() })
 		return e
 	case p.is("TRIM"):
@@ -153,6 +153,7 @@ func (p *parser) over() (*ast.Variable, ast.Expr, ast.Expr) {
 
 func (p *parser) reduce() ast.Expr {
 	r := &ast.Reduce{At: p.here()}
+	every := p.is("ALLREDUCE")
 	p.next()
 	p.needSign("(")
 	r.Accumulator = p.variable()
@@ -164,6 +165,10 @@ func (p *parser) reduce() ast.Expr {
 	r.List = p.expr()
 	p.needSign("|")
 	p.bars(false, func() { r.Body = p.expr() })
+	if every {
+		p.needSign(",")
+		p.bars(false, func() { r.Where = p.expr() })
+	}
 	p.needSign(")")
 	return r
 }
@@ -173,6 +178,9 @@ func (p *parser) named() ast.Expr {
 	at := p.here()
 	if n := p.callLength(); n > 0 {
 		return p.function()
+	}
+	if !p.isOperand() {
+		p.unexpected("an expression")
 	}
 	v := p.variable()
 	if p.isSign("{") {
