@@ -93,7 +93,7 @@ func (t *Tx) SeekEdgeRange(
 			found = append(found, rangeEntry{value: value, id: uint64(e.ID), edge: e.Edge})
 		}
 	})
-	for _, e := range t.page(found, cursor, cap(dst)-len(dst)) {
+	for _, e := range t.page(found, r.Down, cursor, cap(dst)-len(dst)) {
 		dst = append(dst, e.edge)
 	}
 	return dst, nil
@@ -107,11 +107,7 @@ type rangeEntry struct {
 }
 
 func (a rangeEntry) compare(b rangeEntry) int {
-	if c := cmp.Compare(sortRank(a.value), sortRank(b.value)); c != 0 {
-		return c
-	}
-	c, _ := compare(a.value, b.value)
-	return cmp.Or(c, cmp.Compare(a.id, b.id))
+	return cmp.Or(orderValues(a.value, b.value), cmp.Compare(a.id, b.id))
 }
 
 // SeekRange finds all vertices of the range, sorts them and appends those that follow the cursor, until cap(dst) is
@@ -132,7 +128,7 @@ func (t *Tx) SeekRange(
 			found = append(found, rangeEntry{value: value, id: uint64(id)})
 		}
 	})
-	for _, e := range t.page(found, cursor, cap(dst)-len(dst)) {
+	for _, e := range t.page(found, r.Down, cursor, cap(dst)-len(dst)) {
 		dst = append(dst, graph.VertexID(e.id))
 	}
 	return dst, nil
@@ -149,17 +145,24 @@ func (x *index) within(props []graph.Property, r shard.Range) (graph.Value, bool
 		}
 	}
 	value := property(props, x.props[n])
-	return value, n > 0 && r.Lo.IsNull() && r.Hi.IsNull() || within(value, r)
+	if r.Lo.IsNull() && r.Hi.IsNull() {
+		return value, n > 0 || !value.IsNull()
+	}
+	return value, within(value, r)
 }
 
 // page gives the entries that follow the cursor, up to room, and leaves there where to go on.
-func (t *Tx) page(found []rangeEntry, cursor *[]byte, room int) []rangeEntry {
-	slices.SortFunc(found, rangeEntry.compare)
+func (t *Tx) page(found []rangeEntry, down bool, cursor *[]byte, room int) []rangeEntry {
+	order := rangeEntry.compare
+	if down {
+		order = func(a, b rangeEntry) int { return b.compare(a) }
+	}
+	slices.SortFunc(found, order)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if *cursor != nil {
 		last := t.cursors[binary.BigEndian.Uint64(*cursor)]
-		found = slices.DeleteFunc(found, func(e rangeEntry) bool { return e.compare(last) <= 0 })
+		found = slices.DeleteFunc(found, func(e rangeEntry) bool { return order(e, last) <= 0 })
 	}
 	if room == 0 {
 		room = graph.BatchSize

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -152,12 +153,39 @@ func compareNumbers(a, b graph.Value) (int, bool) {
 	return cmp.Compare(0, f-math.Trunc(f)), true
 }
 
-// sortRank groups values by type for the order of a range; values of one rank compare.
-func sortRank(v graph.Value) int {
-	if v.Kind() == graph.Float {
-		return int(graph.Int)
+// orderOfTypes is openCypher's order of the types that properties have.
+var orderOfTypes = []graph.ValueKind{
+	graph.List, graph.DateTime, graph.LocalDateTime, graph.Date, graph.Time, graph.LocalTime, graph.Duration, graph.String,
+	graph.Bool, graph.Int,
+}
+
+// orderValues is openCypher's order of the values that properties have.
+func orderValues(a, b graph.Value) int {
+	rank := func(v graph.Value) int {
+		if v.Kind() == graph.Float {
+			return slices.Index(orderOfTypes, graph.Int)
+		}
+		return slices.Index(orderOfTypes, v.Kind())
 	}
-	return int(v.Kind())
+	isNaN := func(v graph.Value) bool { return v.Kind() == graph.Float && math.IsNaN(v.Float()) }
+	switch {
+	case a.Kind() == graph.List && b.Kind() == graph.List:
+		for i := range min(len(a.List()), len(b.List())) {
+			if c := orderValues(a.List()[i], b.List()[i]); c != 0 {
+				return c
+			}
+		}
+		return cmp.Compare(len(a.List()), len(b.List()))
+	case a.Kind() == graph.Duration && b.Kind() == graph.Duration:
+		return a.Duration().Compare(b.Duration())
+	case isNaN(a) || isNaN(b):
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), compareBools(isNaN(a), isNaN(b)))
+	}
+	if c := cmp.Compare(rank(a), rank(b)); c != 0 {
+		return c
+	}
+	c, _ := compare(a, b)
+	return c
 }
 
 // storable reports whether a value may be a property: no maps and no parts of a graph, and lists of such values.

@@ -182,12 +182,14 @@ type FoundEdges struct {
 }
 
 // Range is an interval of values of one type; a bound that is null is open to that side (within the type of the other).
+// Without bounds it holds all values.
 type Range struct {
 	// Equal are values of the index's first properties; the interval is one of the property that follows them.
 	Equal          []graph.Value
 	Lo, Hi         graph.Value
 	LoOpen, HiOpen bool // the bound itself is outside
 	Prefix         bool // strings that begin with Lo
+	Down           bool // from the greatest value to the least
 }
 
 // Op is a kind of mutation.

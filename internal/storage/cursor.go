@@ -165,6 +165,16 @@ func (c *cursor) seekLT(key []byte) bool {
 	}
 }
 
+// prev goes to the last key before the present one, after seekLT or prev.
+func (c *cursor) prev() bool {
+	if c.over == nil {
+		c.steps++
+		return c.it.Prev()
+	}
+	c.floor = append(c.floor[:0], c.key()...)
+	return c.seekLT(c.floor)
+}
+
 func (c *cursor) key() []byte {
 	if c.own {
 		return c.over.nodes[c.node].key

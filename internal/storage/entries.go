@@ -167,26 +167,33 @@ func (v *View) Seek(ctx context.Context, ix graph.IndexID, tuples [][]byte, f fu
 	return nil
 }
 
-// Walk walks the entries of an index whose key after the index number is in [lower, upper), upwards, and calls f with
-// the rest of the key, valid during the call, until f says no.
-func (v *View) Walk(ctx context.Context, ix graph.IndexID, lower, upper []byte, f func(rest []byte, o Owner) bool) (err error) {
+// Walk walks the entries of an index whose key after the index number is in [lower, upper), upwards or down, and calls f
+// with the rest of the key, valid during the call, until f says no.
+func (v *View) Walk(ctx context.Context, ix graph.IndexID, lower, upper []byte, down bool, f func(rest []byte, o Owner) bool) (err error) {
 	r := v.get()
 	defer v.put(r, &err)
 	c, err := r.cursor(keys.Entry)
 	if err != nil {
 		return fault("walk an index", err)
 	}
-	from := append(keys.AppendEntry(nil, ix), lower...)
-	for ok := c.seek(from); ok; ok = c.next() {
+	index := keys.AppendEntry(nil, ix)
+	from, seek, step := append(slices.Clip(index), lower...), c.seek, c.next
+	if down {
+		seek, step = c.seekLT, c.prev
+		if from = append(slices.Clip(index), upper...); upper == nil {
+			from = keys.AppendSuccessor(nil, index)
+		}
+	}
+	for ok := seek(from); ok; ok = step() {
 		if err := r.alive(ctx); err != nil {
 			return err
 		}
 		k := c.key()
-		if !bytes.HasPrefix(k, from[:keys.EntrySize]) {
+		if !bytes.HasPrefix(k, index) {
 			return nil
 		}
 		rest := k[keys.EntrySize:]
-		if upper != nil && bytes.Compare(rest, upper) >= 0 {
+		if !down && upper != nil && bytes.Compare(rest, upper) >= 0 || down && bytes.Compare(rest, lower) < 0 {
 			return nil
 		}
 		b, err := c.value()

@@ -635,15 +635,18 @@ func (w *twin) compareSeek(tx, o shard.Tx, there map[graph.VertexID]graph.Vertex
 func (w *twin) compareRange(tx, o shard.Tx, p pair[graph.IndexID], i int, there map[graph.VertexID]graph.VertexID) {
 	w.t.Helper()
 	r := shard.Range{Lo: w.value(), Hi: w.value(), LoOpen: w.rng.IntN(2) == 0, HiOpen: w.rng.IntN(2) == 0}
-	switch w.rng.IntN(5) {
+	switch w.rng.IntN(6) {
 	case 0:
 		r.Lo = graph.Value{}
 	case 1:
 		r.Hi = graph.Value{}
 	case 2:
 		r = shard.Range{Lo: graph.StringValue([]string{"", "1", "x\x00"}[w.rng.IntN(3)]), Prefix: true}
+	case 3:
+		r = shard.Range{}
 	}
-	if r.Lo.IsNull() && r.Hi.IsNull() || r.Lo.Kind() == graph.List || r.Hi.Kind() == graph.List {
+	r.Down = w.rng.IntN(2) == 0
+	if r.Lo.Kind() == graph.List || r.Hi.Kind() == graph.List {
 		return
 	}
 	var got [2][]graph.VertexID

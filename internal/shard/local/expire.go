@@ -98,7 +98,7 @@ func (tx *Tx) walkDue(ctx context.Context, d *indexDef, from int64, upper []byte
 	lower := storage.AppendStart(nil, start)
 	for _, v := range tx.views {
 		malformed := false
-		err := v.Walk(ctx, d.ID, lower, upper, func(rest []byte, o storage.Owner) bool {
+		err := v.Walk(ctx, d.ID, lower, upper, false, func(rest []byte, o storage.Owner) bool {
 			start, ok := storage.Start(rest)
 			malformed = !ok
 			return ok && f(start, o)

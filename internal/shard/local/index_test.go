@@ -176,7 +176,7 @@ func (w *indexWorld) entries(t *testing.T, d *indexDef) (have, want []string) {
 	defer b.Rollback()
 	tx := b.(*Tx)
 	for _, v := range tx.views {
-		require.NoError(t, v.Walk(ctx, d.ID, nil, nil, func(rest []byte, o storage.Owner) bool {
+		require.NoError(t, v.Walk(ctx, d.ID, nil, nil, false, func(rest []byte, o storage.Owner) bool {
 			have = append(have, fmt.Sprintf("%x %v", rest, o))
 			return true
 		}))

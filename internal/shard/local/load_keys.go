@@ -206,7 +206,7 @@ func (b *loadBatch) table(d *indexDef, n int) (*keyTable, error) {
 		return t, nil
 	}
 	for _, v := range b.tx.views {
-		err := v.Walk(b.ctx, d.ID, nil, nil, func(rest []byte, o storage.Owner) bool {
+		err := v.Walk(b.ctx, d.ID, nil, nil, false, func(rest []byte, o storage.Owner) bool {
 			t.put(rest, o.Vertex)
 			return true
 		})

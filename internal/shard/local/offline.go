@@ -258,7 +258,7 @@ func (f *Offline) Prepare(ctx context.Context, spaces []graph.IndexID) error {
 		}
 		t := newKeyTable(true)
 		for _, view := range v.(*Tx).views {
-			err := view.Walk(ctx, id, nil, nil, func(rest []byte, o storage.Owner) bool {
+			err := view.Walk(ctx, id, nil, nil, false, func(rest []byte, o storage.Owner) bool {
 				t.put(rest, o.Vertex)
 				return true
 			})

@@ -205,31 +205,41 @@ func (tx *Tx) seekRange(ctx context.Context, d *indexDef, r shard.Range, cursor 
 			return nil, misuse("a malformed cursor")
 		}
 		after = found{tuple: (*cursor)[:n], id: binary.BigEndian.Uint64((*cursor)[n:])}
-		lower = after.tuple
+		if r.Down {
+			upper = keys.AppendSuccessor(nil, after.tuple)
+		} else {
+			lower = after.tuple
+		}
+	}
+	order := found.compare
+	if r.Down {
+		order = func(a, b found) int { return b.compare(a) }
 	}
 	if room == 0 {
 		room = graph.BatchSize
 	}
-	var all []found
+	var tuples []byte // of all, which outlive the walk
+	all := make([]found, 0, min(room, graph.BatchSize))
 	more := false
 	for _, v := range tx.views {
 		if v == nil {
 			continue
 		}
 		n := 0
-		err := v.Walk(ctx, d.ID, lower, upper, func(rest []byte, o storage.Owner) bool {
+		err := v.Walk(ctx, d.ID, lower, upper, r.Down, func(rest []byte, o storage.Owner) bool {
 			e := found{rest, ownerID(o), o}
 			if !d.Unique {
 				e.tuple = rest[:len(rest)-keys.LocalSize]
 			}
-			if *cursor != nil && e.compare(after) <= 0 {
+			if *cursor != nil && order(e, after) <= 0 {
 				return true
 			}
 			if n == room {
 				more = true
 				return false
 			}
-			e.tuple = bytes.Clone(e.tuple)
+			tuples = append(tuples, e.tuple...)
+			e.tuple = tuples[len(tuples)-len(e.tuple):]
 			all = append(all, e)
 			n++
 			return true
@@ -245,13 +255,13 @@ func (tx *Tx) seekRange(ctx context.Context, d *indexDef, r shard.Range, cursor 
 			continue
 		}
 		for _, o := range owners {
-			if e := (found{tuple, ownerID(o), o}); *cursor == nil || e.compare(after) > 0 {
+			if e := (found{tuple, ownerID(o), o}); *cursor == nil || order(e, after) > 0 {
 				all = append(all, e)
 			}
 		}
 	}
 	if len(tx.views) > 1 || len(tx.dups) > 0 {
-		slices.SortFunc(all, found.compare)
+		slices.SortFunc(all, order)
 	}
 	if len(all) > room {
 		all, more = all[:room], true

@@ -262,7 +262,7 @@ func (r *reader) SeekRange(ctx context.Context, req *pb.SeekRangeRequest) (*pb.S
 		if err != nil || len(bounds) != 2 {
 			return nil, errCodec
 		}
-		g := shard.Range{Equal: equal, Lo: bounds[0], Hi: bounds[1], LoOpen: req.GetLoOpen(), HiOpen: req.GetHiOpen(), Prefix: req.GetPrefix()}
+		g := shard.Range{Equal: equal, Lo: bounds[0], Hi: bounds[1], LoOpen: req.GetLoOpen(), HiOpen: req.GetHiOpen(), Prefix: req.GetPrefix(), Down: req.GetDown()}
 		cursor := req.GetCursor()
 		if len(cursor) == 0 {
 			cursor = nil

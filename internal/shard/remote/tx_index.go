@@ -157,7 +157,7 @@ func (tx *Tx) entries(ctx context.Context, ix *pb.Index, r shard.Range, cursor *
 	more := make([]bool, len(places))
 	err = parallel(ctx, places, func(ctx context.Context, i int, p place) error {
 		q := &pb.SeekRangeRequest{
-			Cut: p.cut, Index: ix, Equal: equal, Bounds: bounds, LoOpen: r.LoOpen, HiOpen: r.HiOpen, Prefix: r.Prefix, Cursor: *cursor, Room: uint32(room),
+			Cut: p.cut, Index: ix, Equal: equal, Bounds: bounds, LoOpen: r.LoOpen, HiOpen: r.HiOpen, Prefix: r.Prefix, Down: r.Down, Cursor: *cursor, Room: uint32(room),
 		}
 		return again(ctx, p.who, func(ctx context.Context) error {
 			a, err := p.c.SeekRange(ctx, q)
@@ -180,7 +180,11 @@ func (tx *Tx) entries(ctx context.Context, ix *pb.Index, r shard.Range, cursor *
 	}
 	all := slices.Concat(answers...)
 	if len(places) > 1 {
-		slices.SortFunc(all, local.Entry.Compare)
+		order := local.Entry.Compare
+		if r.Down {
+			order = func(a, b local.Entry) int { return b.Compare(a) }
+		}
+		slices.SortFunc(all, order)
 	}
 	rest := slices.Contains(more, true)
 	if len(all) > room {

@@ -1985,6 +1985,7 @@ type SeekRangeRequest struct {
 	Prefix        bool                   `protobuf:"varint,7,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	Cursor        []byte                 `protobuf:"bytes,8,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	Room          uint32                 `protobuf:"varint,9,opt,name=room,proto3" json:"room,omitempty"`
+	Down          bool                   `protobuf:"varint,10,opt,name=down,proto3" json:"down,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2080,6 +2081,13 @@ func (x *SeekRangeRequest) GetRoom() uint32 {
 		return x.Room
 	}
 	return 0
+}
+
+func (x *SeekRangeRequest) GetDown() bool {
+	if x != nil {
+		return x.Down
+	}
+	return false
 }
 
 type SeekRangeResponse struct {
@@ -5281,7 +5289,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x06Owners\x12\x1a\n" +
 	"\bvertices\x18\x01 \x01(\fR\bvertices\x12\x18\n" +
 	"\atargets\x18\x02 \x01(\fR\atargets\x12\x14\n" +
-	"\x05edges\x18\x03 \x01(\fR\x05edges\"\x8e\x02\n" +
+	"\x05edges\x18\x03 \x01(\fR\x05edges\"\xa2\x02\n" +
 	"\x10SeekRangeRequest\x12'\n" +
 	"\x03cut\x18\x01 \x01(\v2\x15.hopgate.shard.v1.CutR\x03cut\x12-\n" +
 	"\x05index\x18\x02 \x01(\v2\x17.hopgate.shard.v1.IndexR\x05index\x12\x14\n" +
@@ -5291,7 +5299,9 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\ahi_open\x18\x06 \x01(\bR\x06hiOpen\x12\x16\n" +
 	"\x06prefix\x18\a \x01(\bR\x06prefix\x12\x16\n" +
 	"\x06cursor\x18\b \x01(\fR\x06cursor\x12\x12\n" +
-	"\x04room\x18\t \x01(\rR\x04room\"q\n" +
+	"\x04room\x18\t \x01(\rR\x04room\x12\x12\n" +
+	"\x04down\x18\n" +
+	" \x01(\bR\x04down\"q\n" +
 	"\x11SeekRangeResponse\x12\x16\n" +
 	"\x06tuples\x18\x01 \x03(\fR\x06tuples\x120\n" +
 	"\x06owners\x18\x02 \x01(\v2\x18.hopgate.shard.v1.OwnersR\x06owners\x12\x12\n" +
