@@ -177,12 +177,22 @@ func (w *world) showAll(vs []graph.Value) string {
 // run executes a plan and gives its rows in sorted order.
 func (w *world) run(t testing.TB, q *plan.Query, batch int) []string {
 	t.Helper()
+	out := []string{}
+	for _, row := range w.inOrder(t, q, batch) {
+		out = append(out, w.showAll(row))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// inOrder executes a plan and gives its rows in their order.
+func (w *world) inOrder(t testing.TB, q *plan.Query, batch int) (out [][]graph.Value) {
+	t.Helper()
 	p, err := Compile(q, Options{BatchSize: batch})
 	require.NoError(t, err)
 	rows, err := p.Run(ctx, w.g, w.tx, Env{})
 	require.NoError(t, err)
 	defer rows.Close()
-	out := []string{}
 	for {
 		b, err := rows.Next(ctx)
 		require.NoError(t, err)
@@ -195,10 +205,9 @@ func (w *world) run(t testing.TB, q *plan.Query, batch int) []string {
 			for c := range b.Cols {
 				row = append(row, b.Cols[c].Value(i))
 			}
-			out = append(out, w.showAll(row))
+			out = append(out, row)
 		}
 	}
-	slices.Sort(out)
 	return out
 }
 

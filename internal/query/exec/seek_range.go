@@ -34,6 +34,9 @@ func newRangeSeeker(r *run, in *stage, n *plan.SeekRange, edges bool) *rangeSeek
 	if n.Hi != nil {
 		s.hi = s.es.add(n.Hi)
 	}
+	if n.Missing != plan.MissingNowhere {
+		s.missing = &missing{r: r, index: &n.Index}
+	}
 	return s
 }
 
@@ -55,6 +58,7 @@ type rangeSeeker struct {
 	buf     []graph.VertexID
 	arcs    []graph.Edge
 	vals    []graph.Value // of lists that are compared again
+	missing *missing      // nil: not asked for
 }
 
 func (s *rangeSeeker) begin(ctx context.Context, b *batch, rows sel) error {
@@ -62,6 +66,9 @@ func (s *rangeSeeker) begin(ctx context.Context, b *batch, rows sel) error {
 	s.ranges, s.none = s.ranges[:0], s.none[:0]
 	if len(rows) == 0 {
 		return nil
+	}
+	if s.missing != nil {
+		s.missing.begin()
 	}
 	s.es.begin(rows)
 	s.shared = true
@@ -93,7 +100,7 @@ func (s *rangeSeeker) begin(ctx context.Context, b *batch, rows sel) error {
 		rows = rows[:1]
 	}
 	for _, row := range rows {
-		r := shard.Range{LoOpen: s.n.LoOpen, HiOpen: s.n.HiOpen, Prefix: s.n.Prefix}
+		r := shard.Range{LoOpen: s.n.LoOpen, HiOpen: s.n.HiOpen, Prefix: s.n.Prefix, Down: s.n.Down}
 		none := false
 		if bounds[0] != nil {
 			r.Lo = bounds[0][row]
@@ -116,6 +123,11 @@ func (s *rangeSeeker) begin(ctx context.Context, b *batch, rows sel) error {
 }
 
 func (s *rangeSeeker) more(ctx context.Context) (part, bool, error) {
+	if s.n.Missing == plan.MissingFirst {
+		if p, ok, err := s.without(ctx); ok || err != nil {
+			return p, ok, err
+		}
+	}
 	for s.k < len(s.ranges) {
 		if s.none[s.k] || s.started && s.cursor == nil {
 			s.k++
@@ -135,7 +147,19 @@ func (s *rangeSeeker) more(ctx context.Context) (part, bool, error) {
 			return p, true, nil
 		}
 	}
+	if s.n.Missing == plan.MissingLast {
+		return s.without(ctx)
+	}
 	return part{}, false, nil
+}
+
+// without gives the next vertices that lack the property; all rows get them.
+func (s *rangeSeeker) without(ctx context.Context) (part, bool, error) {
+	if s.rows == 0 {
+		return part{}, false, nil
+	}
+	ids, err := s.missing.more(ctx)
+	return part{hi: s.rows, ids: ids}, len(ids) > 0, err
 }
 
 // some fills in what comes next of the present range and reports whether there is anything.

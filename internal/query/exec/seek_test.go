@@ -110,6 +110,45 @@ func TestSeekRangeIsRight(t *testing.T) {
 	})
 }
 
+// An index in its order, with those that lack the property at either end, is what a sort of the label's vertices gives.
+func TestIndexOrderIsRight(t *testing.T) {
+	worlds(t, 200, func(t *testing.T, rng *rand.Rand, w *world, batch int) {
+		ix := seekWorld(t, rng, w)
+		q := &plan.Query{}
+		a, n := q.NewCol("a", graph.VertexKind), q.NewCol("n", 0)
+		q.Out = []plan.Col{a, n}
+		rows := func(from plan.Node) [][]graph.Value {
+			q.Root = &plan.Project{Input: from, Items: []plan.Item{{Col: a, Expr: &plan.ColRef{Col: a}}, {Col: n, Expr: nOf(a)}}}
+			return w.inOrder(t, q, batch)
+		}
+		for _, down := range []bool{false, true} {
+			for _, missing := range []plan.Missing{plan.MissingNowhere, plan.MissingFirst, plan.MissingLast} {
+				sort := &plan.Sort{
+					Input: &plan.Scan{Input: &plan.Unit{}, Out: a, Labels: &plan.LabelExpr{Op: plan.LabelName, Name: "A"}},
+					Keys: []plan.SortKey{
+						{Expr: &plan.Op{Op: plan.IsNull, Args: []plan.Expr{nOf(a)}}, Desc: missing == plan.MissingFirst}, {Expr: nOf(a), Desc: down},
+					},
+				}
+				if missing == plan.MissingNowhere {
+					sort.Input = &plan.Filter{Input: sort.Input, Preds: []plan.Expr{&plan.Op{Op: plan.IsNotNull, Args: []plan.Expr{nOf(a)}}}}
+				}
+				want := rows(sort)
+				got := rows(&plan.SeekRange{Input: &plan.Unit{}, Out: a, Index: ix, Down: down, Missing: missing})
+				require.Len(t, got, len(want))
+				for i := range want {
+					require.Zero(t, fn.Order(want[i][1], got[i][1]), "row %d of %v, down %v", i, want, down)
+				}
+				first := func(x, y []graph.Value) int { return fn.Order(x[0], y[0]) }
+				slices.SortFunc(want, first)
+				slices.SortFunc(got, first)
+				for i := range want {
+					require.Equal(t, w.showAll(want[i]), w.showAll(got[i]))
+				}
+			}
+		}
+	})
+}
+
 func TestSeekIDIsRight(t *testing.T) {
 	worlds(t, 100, func(t *testing.T, rng *rand.Rand, w *world, batch int) {
 		q := &plan.Query{}

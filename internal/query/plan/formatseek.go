@@ -14,12 +14,26 @@ func (f *formatter) seek(n Node) (name, details string) {
 	case *SeekEdges:
 		return "Relationship" + indexSeek(&n.Index), "[" + f.col(n.Out) + ":" + n.Index.Type + "] WHERE " + f.equalities(n.Out, &n.Index, n.Keys, n.Each)
 	case *SeekRange:
-		return "IndexRangeSeek", "(" + f.col(n.Out) + ":" + n.Index.Label + ") WHERE " + f.interval(n)
+		return f.seekRange(n)
 	case *SeekEdgeRange:
 		r := SeekRange(*n)
 		return "RelationshipIndexRangeSeek", "[" + f.col(n.Out) + ":" + n.Index.Type + "] WHERE " + f.interval(&r)
 	}
 	return "", ""
+}
+
+// seekRange gives the name and the details of a range, or of a whole index in its order.
+func (f *formatter) seekRange(n *SeekRange) (name, details string) {
+	name, details = "IndexRangeSeek", "("+f.col(n.Out)+":"+n.Index.Label+")"
+	if interval := f.interval(n); interval != "" {
+		details += " WHERE " + interval
+	} else {
+		name, details = "IndexScan", details+" ORDER BY "+f.col(n.Out)+"."+n.Index.Props[0]
+	}
+	if n.Down {
+		details += " DESC"
+	}
+	return name, details + [...]string{"", ", nulls first", ", nulls last"}[n.Missing]
 }
 
 func indexSeek(ix *graph.Index) string {

@@ -88,6 +88,9 @@ type (
 		Lo, Hi         Expr
 		LoOpen, HiOpen bool
 		Prefix         bool // strings that begin with Lo
+		// Down gives the greatest values first. Missing, where there are no bounds, adds the vertices without the property.
+		Down    bool
+		Missing Missing
 	}
 
 	// SeekEdges is Seek for an index over edges: it finds edges, without their ends.
@@ -100,15 +103,7 @@ type (
 	}
 
 	// SeekEdgeRange is SeekRange for an index over edges.
-	SeekEdgeRange struct {
-		Input          Node
-		Out            Col
-		Index          graph.Index
-		Equal          []Expr
-		Lo, Hi         Expr
-		LoOpen, HiOpen bool
-		Prefix         bool
-	}
+	SeekEdgeRange SeekRange
 
 	// SeekID joins each row with the vertex whose id() or elementId() is Key.
 	SeekID struct {
@@ -241,7 +236,10 @@ type (
 		Left, Right         Node
 		LeftKeys, RightKeys []Col
 		Optional            bool // a left row without a partner comes once, with nulls
-		RightCols           []Col
+		// Once says that Right reads nothing of the rows around it and that nothing changes what it gives: a subplan reads
+		// it once, not once for each outer row.
+		Once      bool
+		RightCols []Col
 	}
 
 	// Union gives the rows of all Inputs, column Cols[i][j] of input i as Out[j]; without All, each row once.

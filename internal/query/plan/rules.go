@@ -52,6 +52,11 @@ var (
 			apply: topK,
 		},
 		{
+			name:  "IndexOrder",
+			why:   "ORDER BY one property of a label's vertices is the order of an index that begins with it, with those that lack it before or after, so the first rows need not wait for the last. Wrong where something changes the graph meanwhile, where rows come from more than one vertex, and dear where few of them pass a condition.",
+			apply: orderByIndex,
+		},
+		{
 			name:  "LateProjection",
 			why:   "What the order does not read is read and computed for the rows that a limit leaves. Wrong without a limit, where as many rows come out, and for what the order reads.",
 			apply: lateProjection,
