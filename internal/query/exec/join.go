@@ -17,6 +17,7 @@ type hashJoin struct {
 	rightFrom   []int // position in the spool of each column of the output, or -1
 	spoolFrom   []int // right position of each column of the spool
 	optional    bool
+	once        bool // all rows of the frame share the right side, which stays from one opening to the next
 
 	table *groupTable
 	spool spool
@@ -69,6 +70,7 @@ func (c *compiler) hashJoin(n *plan.HashJoin, need plan.ColSet) (*stage, error) 
 	if err := c.bound(right, append(n.RightKeys, rightCols...)...); err != nil {
 		return nil, err
 	}
+	right.alone = n.Once
 	s := &stage{node: n, kids: []*stage{left, right}, cols: kept(left.cols, passed)}
 	outer := len(s.cols)
 	s.cols = append(s.cols, rightCols...)
@@ -78,7 +80,7 @@ func (c *compiler) hashJoin(n *plan.HashJoin, need plan.ColSet) (*stage, error) 
 			r: r, left: kids[0], right: kids[1], leftKey: left.positions(n.LeftKeys), rightKey: right.positions(n.RightKeys),
 			leftFrom:  append(left.positions(s.cols[:outer]), fill(len(rightCols), -1)...),
 			rightFrom: append(fill(outer, -1), allPositions(len(rightCols))...),
-			spoolFrom: right.positions(rightCols), optional: n.Optional,
+			spoolFrom: right.positions(rightCols), optional: n.Optional, once: n.Once,
 			table: newGroupTable(r, "HashJoin", k), spool: spool{acct: account{r: r, name: "HashJoin"}},
 			cols: make([][]graph.Value, k), bufs: make([][]graph.Value, k),
 		}
@@ -87,7 +89,11 @@ func (c *compiler) hashJoin(n *plan.HashJoin, need plan.ColSet) (*stage, error) 
 }
 
 func (j *hashJoin) open(ctx context.Context) error {
-	j.built, j.b = false, nil
+	j.b = nil
+	if j.built && j.once {
+		return j.left.open(ctx)
+	}
+	j.built = false
 	j.table.reset()
 	j.spool.reset(len(j.spoolFrom))
 	j.first, j.last, j.chain = j.first[:0], j.last[:0], j.chain[:0]
@@ -166,7 +172,11 @@ func (j *hashJoin) next(ctx context.Context) (*batch, error) {
 			for i := range b.N {
 				j.group[i] = -1
 			}
-			j.table.lookup(b, j.cols, s, j.group)
+			of := *b
+			if j.once {
+				of.row = nil // all rows of the frame look in one table
+			}
+			j.table.lookup(&of, j.cols, s, j.group)
 			j.b, j.row, j.follow = b, 0, -1
 		}
 		j.pair()

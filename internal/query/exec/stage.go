@@ -18,6 +18,8 @@ type stage struct {
 	// kids are the inputs, subs the subplans; all are printed below the stage.
 	kids []*stage
 	subs []*subplan
+	// alone says that the operator runs outside the frame of its subplan: it gives its rows once, not once for each outer row.
+	alone bool
 	// build makes the operator of one run over the operators of kids.
 	build func(r *run, kids []operator) operator
 }
@@ -66,8 +68,13 @@ type Stat struct {
 // build makes the operator of a stage and of all below it.
 func (r *run) build(s *stage) operator {
 	kids := carve(&r.kids, len(s.kids))
+	frame := r.frame
 	for i, k := range s.kids {
+		if k.alone {
+			r.frame = nil
+		}
 		kids[i] = r.build(k)
+		r.frame = frame
 	}
 	m := &carve(&r.meters, 1)[0]
 	m.r, m.id, m.op = r, s.id, s.build(r, kids)

@@ -49,7 +49,7 @@ func (b *binder) where(lv *level, node plan.Node, preds []plan.Expr) plan.Node {
 	join := &plan.HashJoin{
 		Left:     &plan.Project{Input: arg, Items: []plan.Item{{Col: left, Expr: other}}, Keep: true},
 		Right:    &plan.Project{Input: filter(m, inside), Items: []plan.Item{{Col: right, Expr: &plan.Prop{X: &plan.ColRef{Col: v}, Key: key}}}, Keep: true},
-		LeftKeys: []plan.Col{left}, RightKeys: []plan.Col{right}, RightCols: []plan.Col{v},
+		LeftKeys: []plan.Col{left}, RightKeys: []plan.Col{right}, RightCols: []plan.Col{v}, Once: b.req.root != nil,
 	}
 	return filter(join, above)
 }
