@@ -8,7 +8,7 @@ type Limits struct {
 	Page    int // the highest page, default 1,000,000 (fetch-page)
 	Rows    int // rows in one answer, nested ones too, default 10,000,000 (fetch-rows)
 	Writes  int // objects that one request may write, default 10,000 (fetch-writes)
-	Hops    int // the greatest depth of a hop, default 16 (fetch-hops)
+	Hops    int // the greatest depth of a hop, default 10 (fetch-hops)
 }
 
 // EnsureDefaults fills in what is zero.
@@ -18,7 +18,7 @@ func (l *Limits) EnsureDefaults() {
 		value int
 	}{
 		{&l.Depth, 10}, {&l.Objects, 50}, {&l.Arrays, 20}, {&l.Page, 1_000_000}, {&l.Rows, 10_000_000},
-		{&l.Writes, 10_000}, {&l.Hops, 16},
+		{&l.Writes, 10_000}, {&l.Hops, 10},
 	} {
 		if *f.field == 0 {
 			*f.field = f.value

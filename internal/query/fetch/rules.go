@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -114,11 +115,11 @@ func ParseRules(text []byte) (*Rules, error) {
 			}
 		}
 	}
-	for name, rule := range r.Labels {
-		check("labels", name, rule)
+	for _, name := range slices.Sorted(maps.Keys(r.Labels)) {
+		check("labels", name, r.Labels[name])
 	}
-	for name, rule := range r.Edges {
-		check("edges", name, rule)
+	for _, name := range slices.Sorted(maps.Keys(r.Edges)) {
+		check("edges", name, r.Edges[name])
 	}
 	return r, errors.Join(errs...)
 }

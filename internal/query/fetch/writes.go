@@ -74,7 +74,7 @@ func (x *run) writeOne(b *binder, w *write, done map[string]*written) (*written,
 	r := &written{key: strings.TrimSuffix(w.key, "[]"), list: w.list}
 	label, _ := splitAlias(r.key)
 	if isEdgeObject(w.objs[0]) {
-		if _, ok := b.cat.Type(label); !ok {
+		if _, ok := b.cat.Type(label); !ok && x.req.Method != "post" { // the first edge of a type makes it
 			return nil, notFound(w.n, "there is no edge type %q", label)
 		}
 		for _, o := range w.objs {

@@ -217,7 +217,9 @@ func Like(s, pattern string) bool {
 			switch c := pattern[j]; {
 			case c == '%':
 				star, taken = j, i
-				j++
+				if j++; j == len(pattern) {
+					return true
+				}
 				continue
 			case c == '_':
 				_, n := utf8.DecodeRuneInString(s[i:])
