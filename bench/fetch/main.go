@@ -43,6 +43,7 @@ func (o *options) fetches() []measured {
 		{"all rows", fmt.Sprintf(`{"Record[]": {"count": %d, "Record": {}}}`, o.rows), o.runs},
 		{"all rows, a condition", fmt.Sprintf(`{"Record[]": {"count": %d, "Record": {"id>": 0, "name$": "User%%"}}}`, o.rows), o.runs},
 		{"all rows by @order of the key", fmt.Sprintf(`{"Record[]": {"count": %d, "Record": {"@order": "id+"}}}`, o.rows), o.runs},
+		{"all rows by @order of the key, down", fmt.Sprintf(`{"Record[]": {"count": %d, "Record": {"@order": "id-"}}}`, o.rows), o.runs},
 		{"100 rows", `{"Record[]": {"count": 100, "Record": {}}}`, 300},
 		{"100 rows of page 1,000 by @order", `{"Record[]": {"count": 100, "page": 1000, "Record": {"@order": "id+"}}}`, 100},
 		{"nested by hops", fmt.Sprintf(`{"[]": {"count": %d, "Moment": {}, "User": {"id@": "/Moment/userId"},
