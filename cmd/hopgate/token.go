@@ -23,6 +23,6 @@ func newToken() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&role, "role", role, "reader, writer or admin, in all graphs")
+	cmd.Flags().StringVar(&role, "role", role, "fetcher, reader, writer or admin, in all graphs")
 	return cmd
 }

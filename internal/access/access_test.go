@@ -88,7 +88,7 @@ func TestTokenFaults(t *testing.T) {
 		"tokens: [{name: a, sha256: x, role: reader}]":                                                       "tokens[0].sha256: must be 64 hexadecimal digits",
 		"tokens: [{sha256: " + sum + ", role: reader}]":                                                      "tokens[0].name: must not be empty",
 		"tokens: [{name: a, sha256: " + sum + "}]":                                                           "tokens[0].role: a token has a role, or graphs with roles",
-		"tokens: [{name: a, sha256: " + sum + ", role: root}]":                                               `tokens[0].role: must be reader, writer or admin, is "root"`,
+		"tokens: [{name: a, sha256: " + sum + ", role: root}]":                                               `tokens[0].role: must be fetcher, reader, writer or admin, is "root"`,
 		"tokens: [{name: a, sha256: " + sum + ", graphs: {g: x}}]":                                           "tokens[0].graphs.g: must be",
 		"tokens: [{name: a, secret: x}]":                                                                     "field secret not found",
 		"tokens: [{name: a, sha256: " + sum + ", role: admin}, {name: b, sha256: " + sum + ", role: admin}]": "is that of a already",

@@ -12,25 +12,26 @@ type Role uint8
 
 // The roles.
 const (
-	None   Role = iota
-	Reader      // read data and schema
-	Writer      // change data and schema
-	Admin       // make and drop graphs, end what others run, back up, mend, profile
+	None    Role = iota
+	Fetcher      // send JSON-array fetches, which the access rules of fetches judge
+	Reader       // read data and schema
+	Writer       // change data and schema
+	Admin        // make and drop graphs, end what others run, back up, mend, profile
 )
 
-var roleNames = [...]string{None: "none", Reader: "reader", Writer: "writer", Admin: "admin"}
+var roleNames = [...]string{None: "none", Fetcher: "fetcher", Reader: "reader", Writer: "writer", Admin: "admin"}
 
 // String gives the role's name.
 func (r Role) String() string { return roleNames[r] }
 
 // ParseRole reads the name of a role other than None.
 func ParseRole(name string) (Role, error) {
-	for r := Reader; r <= Admin; r++ {
+	for r := Fetcher; r <= Admin; r++ {
 		if roleNames[r] == name {
 			return r, nil
 		}
 	}
-	return None, fmt.Errorf("must be reader, writer or admin, is %q", name)
+	return None, fmt.Errorf("must be fetcher, reader, writer or admin, is %q", name)
 }
 
 // Identity is a caller whose token was good.
@@ -80,6 +81,12 @@ func Check(ctx context.Context, graphName string, need Role) error {
 		return nil
 	}
 	return denied(id, need, fmt.Sprintf("the graph %q", graphName))
+}
+
+// OnlyFetches reports whether the caller may do nothing in a graph but send fetches.
+func OnlyFetches(ctx context.Context, graphName string) bool {
+	id := Caller(ctx)
+	return id != nil && id.In(graphName) == Fetcher
 }
 
 // CheckEvery says why the caller may not do what takes a role in all graphs, or nil.

@@ -13,7 +13,7 @@ import (
 type OIDC struct {
 	Issuer   string // whose tokens are taken; its keys are found by discovery
 	Audience string // that a token must name
-	Claim    string // that lists roles: reader, writer, admin, or GRAPH:ROLE
+	Claim    string // that lists roles: fetcher, reader, writer, admin, or GRAPH:ROLE
 }
 
 // verifier checks tokens. The issuer is asked for its keys when the first token comes, and again after a failure.

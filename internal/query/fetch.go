@@ -84,6 +84,10 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w io.W
 		mode, need = shard.WriteExclusive, access.Writer
 		q.action = "write"
 	}
+	// Whoever may only fetch may do what the rules say, writes among it, and nothing without rules.
+	if e.opt.FetchRules != nil && access.OnlyFetches(ctx, q.Graph) {
+		need = access.Fetcher
+	}
 	if err := access.Check(ctx, q.Graph, need); err != nil {
 		return res, err
 	}
