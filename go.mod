@@ -4,7 +4,15 @@ go 1.26.0
 
 require github.com/stretchr/testify v1.12.1
 
-require github.com/santhosh-tekuri/jsonschema/v6 v6.0.2
+require github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
+
+require (
+	github.com/getkin/kin-openapi v0.152.0
+	github.com/go-openapi/jsonpointer v0.22.5 // indirect
+	github.com/go-openapi/swag/jsonname v0.25.5 // indirect
+	github.com/oasdiff/yaml v0.1.1 // indirect
+	github.com/oasdiff/yaml3 v0.0.14 // indirect
+)
 
 require (
 	cel.dev/expr v0.25.3 // indirect
