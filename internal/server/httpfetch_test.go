@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +29,22 @@ func FuzzFetch(f *testing.F) {
 	} {
 		for m := range methods {
 			f.Add([]byte(s), m)
+		}
+	}
+	// The requests of the scripts, each by its own method.
+	for _, file := range []string{"fetch", "fetchhops", "fetchcontract"} {
+		text, err := os.ReadFile("testdata/http/" + file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		m := -1
+		for line := range strings.Lines(string(text)) {
+			if path, ok := strings.CutPrefix(strings.TrimSpace(line), "POST /"); ok {
+				m = slices.Index(methods, path)
+			} else if m >= 0 && strings.HasPrefix(line, "{") {
+				f.Add([]byte(line), m)
+				m = -1
+			}
 		}
 	}
 	h := newHTTP(newOracle(f), query.Options{
