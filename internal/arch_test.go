@@ -34,6 +34,7 @@ internal/query/cypher
 internal/query/fetch
 internal/query/traverse
 internal/oracle
+internal/oracle/naive
 internal/query/exec
 internal/query/exec/exectest
 internal/query/tck

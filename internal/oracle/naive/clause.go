@@ -1,0 +1,266 @@
+package naive
+
+import (
+	"maps"
+	"slices"
+	"sort"
+
+	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+)
+
+// query runs a query for one row. What base holds stays in scope whatever WITH leaves out.
+func (m *machine) query(q *ast.Query, row, base Row) (rows []Row, columns []string) {
+	for _, p := range q.Parts {
+		var found []Row
+		found, columns = m.single(p.Clauses, []Row{row}, base)
+		rows = append(rows, found...)
+	}
+	if len(q.Parts) > 1 && !q.All {
+		rows = distinct(rows, columns)
+	}
+	return rows, columns
+}
+
+func distinct(rows []Row, columns []string) []Row {
+	seen := map[string]bool{}
+	var out []Row
+	for _, r := range rows {
+		var k []any
+		for _, c := range columns {
+			k = append(k, r[c])
+		}
+		if s := key(k); !seen[s] {
+			seen[s] = true
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// single runs clauses one after the other, each for all rows. columns is nil without a RETURN.
+func (m *machine) single(clauses []ast.Clause, rows []Row, base Row) (_ []Row, columns []string) {
+	for _, c := range clauses {
+		switch c := c.(type) {
+		case *ast.Match:
+			rows = m.matchClause(c, rows)
+		case *ast.Unwind:
+			rows = m.unwind(c, rows)
+		case *ast.With:
+			if c.Form != ast.WithPlain {
+				unknown(c)
+			}
+			rows, _ = m.project(c.Projection, c.Where, rows, base)
+		case *ast.Return:
+			rows, columns = m.project(c.Projection, nil, rows, nil)
+			return rows, columns
+		case *ast.CallSubquery:
+			rows = m.callSubquery(c, rows)
+		default:
+			rows = m.update(c, rows)
+		}
+	}
+	return rows, nil
+}
+
+func (m *machine) matchClause(c *ast.Match, rows []Row) []Row {
+	var out []Row
+	for _, r := range rows {
+		found := m.match(c.Pattern, c.Where, r)
+		if c.Optional && len(found) == 0 {
+			for _, name := range variables(c.Pattern) {
+				if _, ok := r[name]; !ok {
+					r = with(r, name, nil)
+				}
+			}
+			found = []Row{r}
+		}
+		out = append(out, found...)
+	}
+	return out
+}
+
+func (m *machine) unwind(c *ast.Unwind, rows []Row) []Row {
+	var out []Row
+	for _, r := range rows {
+		list, ok := m.eval(c.List, r), true
+		var all []any
+		if all, ok = list.([]any); !ok && list != nil {
+			all = []any{list}
+		}
+		for _, v := range all {
+			out = append(out, with(r, c.Variable.Name, v))
+		}
+	}
+	return out
+}
+
+func (m *machine) callSubquery(c *ast.CallSubquery, rows []Row) []Row {
+	if c.InTransactions != nil {
+		unknown(c.InTransactions)
+	}
+	var out []Row
+	for _, r := range rows {
+		in, base := Row{}, Row{}
+		if c.ImportAll {
+			in, base = r, r
+		}
+		for _, v := range c.Imports {
+			in, base = with(in, v.Name, r[v.Name]), with(base, v.Name, r[v.Name])
+		}
+		if !c.Scoped {
+			in = r // of which an importing WITH keeps what it names
+			if w, ok := c.Query.Parts[0].Clauses[0].(*ast.With); !ok || w.Where != nil {
+				in = Row{}
+			}
+		}
+		found, columns := m.query(c.Query, in, base)
+		switch {
+		case columns == nil:
+			out = append(out, r)
+		case len(found) == 0 && c.Optional:
+			all := maps.Clone(r)
+			for _, name := range columns {
+				all[name] = nil
+			}
+			out = append(out, all)
+		default:
+			for _, f := range found {
+				all := maps.Clone(r)
+				for _, name := range columns {
+					all[name] = f[name]
+				}
+				out = append(out, all)
+			}
+		}
+	}
+	return out
+}
+
+// projected is a row after a projection, with the scope that ORDER BY sees.
+type projected struct {
+	row, scope Row
+	aggs       map[ast.Expr]any
+	keys       []any
+}
+
+func (m *machine) project(p *ast.Projection, where ast.Expr, rows []Row, base Row) ([]Row, []string) {
+	var columns []string
+	var grouping, exprs []ast.Expr
+	items := p.Items
+	if p.Star && len(rows) > 0 {
+		for _, name := range slices.Sorted(maps.Keys(rows[0])) {
+			items = append(slices.Clone(items), &ast.ProjectionItem{Expr: &ast.Variable{Name: name}})
+		}
+	}
+	var aggs []ast.Expr
+	for _, it := range items {
+		columns, exprs = append(columns, it.Name()), append(exprs, it.Expr)
+		if found := aggregatesOf(it.Expr); len(found) > 0 {
+			aggs = append(aggs, found...)
+		} else {
+			grouping = append(grouping, it.Expr)
+		}
+	}
+	for _, s := range p.OrderBy {
+		aggs = append(aggs, aggregatesOf(s.Expr)...)
+	}
+	var out []projected
+	add := func(r Row, values map[ast.Expr]any) {
+		m := &machine{m.g, values}
+		row := maps.Clone(base)
+		if row == nil {
+			row = Row{}
+		}
+		scope := maps.Clone(r)
+		for i, e := range exprs {
+			row[columns[i]] = m.eval(e, r)
+			scope[columns[i]] = row[columns[i]]
+		}
+		out = append(out, projected{row: row, scope: scope, aggs: values})
+	}
+	if len(aggs) == 0 {
+		for _, r := range rows {
+			add(r, m.aggs)
+		}
+	} else {
+		for _, group := range m.groups(grouping, rows) {
+			values := maps.Clone(m.aggs)
+			if values == nil {
+				values = map[ast.Expr]any{}
+			}
+			for _, a := range aggs {
+				values[a] = m.aggregate(a, group)
+			}
+			r := Row{}
+			if len(group) > 0 {
+				r = group[0]
+			}
+			add(r, values)
+		}
+	}
+	if p.Distinct {
+		seen := map[string]bool{}
+		out = slices.DeleteFunc(out, func(x projected) bool {
+			var k []any
+			for _, c := range columns {
+				k = append(k, x.row[c])
+			}
+			s := key(k)
+			defer func() { seen[s] = true }()
+			return seen[s]
+		})
+	}
+	m.sort(p.OrderBy, out)
+	from, to := 0, len(out)
+	if p.Skip != nil {
+		from = min(len(out), int(m.eval(p.Skip, Row{}).(int64)))
+	}
+	if p.Limit != nil {
+		to = min(len(out), from+int(m.eval(p.Limit, Row{}).(int64)))
+	}
+	var result []Row
+	for _, x := range out[from:to] {
+		if m.holds(where, x.row) {
+			result = append(result, x.row)
+		}
+	}
+	return result, columns
+}
+
+func (m *machine) groups(by []ast.Expr, rows []Row) [][]Row {
+	if len(by) == 0 {
+		return [][]Row{rows}
+	}
+	at := map[string]int{}
+	var out [][]Row
+	for _, r := range rows {
+		k := key(m.all(by, r))
+		i, ok := at[k]
+		if !ok {
+			i = len(out)
+			at[k], out = i, append(out, nil)
+		}
+		out[i] = append(out[i], r)
+	}
+	return out
+}
+
+func (m *machine) sort(by []*ast.SortItem, rows []projected) {
+	if len(by) == 0 {
+		return
+	}
+	for i := range rows {
+		m := &machine{m.g, rows[i].aggs}
+		for _, s := range by {
+			rows[i].keys = append(rows[i].keys, m.eval(s.Expr, rows[i].scope))
+		}
+	}
+	sort.SliceStable(rows, func(i, j int) bool {
+		for k, s := range by {
+			if c := order(rows[i].keys[k], rows[j].keys[k]); c != 0 {
+				return (c < 0) != s.Desc
+			}
+		}
+		return false
+	})
+}

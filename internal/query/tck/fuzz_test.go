@@ -1,0 +1,443 @@
+package tck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/oracle/naive"
+	"github.com/hopgate/hopgate/internal/query/cypher"
+	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/cypher/parse"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard/local"
+)
+
+// ofGraph is how many statements that read the fuzzer asks of one graph, before one that writes.
+const ofGraph = 9
+
+// TestStatements runs random statements on random graphs, with and without indexes, and compares what they answer and leave
+// behind with the naive evaluator: over one shard and three, in batches of 1, 3 and 1,024 rows, with all of the optimizer's
+// rules, without each and without any. HOPGATE_SEEDS says on how many graphs; each has ten statements. A case that fails is
+// made smaller and written to testdata/regress, with the right answer.
+func TestStatements(t *testing.T) {
+	seeds, first := 300, 0
+	if testing.Short() {
+		seeds = 40
+	}
+	if n, err := strconv.Atoi(os.Getenv("HOPGATE_SEEDS")); err == nil {
+		seeds = n
+	}
+	if n, err := strconv.Atoi(os.Getenv("HOPGATE_FIRST_SEED")); err == nil {
+		first = n
+	}
+	var next, judged, failed atomic.Int64
+	next.Store(int64(first))
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for failed.Load() < 12 {
+				seed := next.Add(1) - 1
+				if seed >= int64(first+seeds) {
+					return
+				}
+				cases := casesOf(uint64(seed))
+				for _, c := range cases {
+					want, ok := c.right()
+					if !ok {
+						continue
+					}
+					judged.Add(1)
+					if c.agree(want) {
+						continue
+					}
+					failed.Add(1)
+					c.smaller()
+					t.Errorf("seed %d: %s\n%s", seed, c.save(seed), c.report())
+				}
+				cases[0].seen.close()
+			}
+		}()
+	}
+	wg.Wait()
+	t.Logf("%d statements of %d graphs", judged.Load(), seeds)
+	if judged.Load() < int64(seeds)*ofGraph/2 && failed.Load() == 0 {
+		t.Errorf("the naive evaluator knew only %d statements", judged.Load())
+	}
+}
+
+// fuzzCase is a statement on a graph.
+type fuzzCase struct {
+	setup, text string
+	ordered     bool
+	index       []graph.Index
+	settings    []fuzzSetting
+	seen        *twins
+}
+
+// fuzzSetting is a setting, on the real store instead of the oracle's graph if stored is set.
+type fuzzSetting struct {
+	setting
+	stored bool
+}
+
+// twins are graphs made by the same setup, which statements that read share.
+type twins struct {
+	naive   *naive.Graph
+	engines map[string]*engine
+	stores  []*local.Store
+}
+
+func (w *twins) close() {
+	for _, s := range w.stores {
+		_ = s.Close()
+	}
+}
+
+func casesOf(seed uint64) []*fuzzCase {
+	r := rand.New(rand.NewPCG(seed, 31))
+	g := &grammar{r: r}
+	setup := g.graph()
+	var index []graph.Index
+	for _, p := range [][]string{{"x"}, {"s"}, {"id"}, {"x", "s"}, {"d"}, {"f"}} {
+		if g.chance(15) {
+			index = append(index, graph.Index{Label: g.pick("A", "B", "C"), Props: p, Indexed: true})
+		}
+	}
+	if g.chance(15) {
+		index = append(index, graph.Index{Type: g.pick("T", "U"), Props: []string{"w"}, Indexed: true})
+	}
+	shared := &twins{engines: map[string]*engine{}}
+	var out []*fuzzCase
+	for i := range ofGraph + 1 {
+		c := &fuzzCase{setup: setup, index: index}
+		g := &grammar{r: r}
+		if i < ofGraph {
+			c.text, c.ordered = g.query()
+			c.seen = shared
+		} else {
+			c.text = g.update()
+		}
+		batches, off := []int{1, 3, 1024}, append(each(plan.Rules()), plan.Rules(), nil, nil)
+		stored := seed%8 == 0
+		c.settings = []fuzzSetting{
+			{setting{shards: 1, batch: batches[r.IntN(3)]}, stored},
+			{setting{shards: 3, batch: batches[r.IntN(3)], disable: off[r.IntN(len(off))]}, stored},
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// answerOf is an outcome in one form: the rows, and for a statement that writes, the graph and the counters.
+func (c *fuzzCase) answerOf(columns []string, rows [][]any) string {
+	var lines []string
+	for _, row := range rows {
+		for i, cell := range row {
+			if strings.HasPrefix(columns[i], "c") || strings.HasPrefix(columns[i], "b") {
+				row[i] = unordered(cell)
+			}
+		}
+		lines = append(lines, show(row))
+	}
+	if !c.ordered {
+		sort.Strings(lines)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// unordered sorts lists and rounds floats.
+func unordered(v any) any {
+	switch v := v.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = unordered(v[i])
+		}
+		slices.SortFunc(out, func(a, b any) int { return strings.Compare(show(a), show(b)) })
+		return out
+	case float64:
+		f, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 12, 64), 64)
+		return f
+	}
+	return v
+}
+
+// right is what the naive evaluator answers; ok is false if the statement has no right answer that it knows.
+func (c *fuzzCase) right() (want string, ok bool) {
+	s, err := parse.Statement(c.text)
+	if err != nil {
+		return "", false
+	}
+	if _, _, err := cypher.Compile(c.text, cypher.Options{}); err != nil {
+		if os.Getenv("HOPGATE_REFUSED") != "" {
+			fmt.Println("refused:", err, strings.ReplaceAll(c.text, "\n", " "))
+		}
+		return "", false
+	}
+	if again := ast.Format(s); !sameTree(s, again) {
+		return "prints as another tree: " + again, true
+	}
+	g := c.naive()
+	if g == nil {
+		return "", false
+	}
+	g.NodesCreated, g.RelsCreated = 0, 0
+	res, err := g.Run(s)
+	if errors.Is(err, naive.ErrUnknown) {
+		return "", false
+	}
+	if err != nil {
+		if strings.Contains(err.Error(), "has relationships") {
+			return "error", true
+		}
+		return "", false
+	}
+	rows := make([][]any, len(res.Rows))
+	for i, r := range res.Rows {
+		for _, cell := range r {
+			rows[i] = append(rows[i], ofNaive(cell))
+		}
+	}
+	want = c.answerOf(res.Columns, rows)
+	if c.seen == nil {
+		var lines []string
+		for _, n := range g.Nodes {
+			lines = append(lines, show(ofNaive(n)))
+		}
+		for _, r := range g.Rels {
+			lines = append(lines, show([]any{ofNaive(r.Src), ofNaive(r), ofNaive(r.Dst)}))
+		}
+		sort.Strings(lines)
+		want += fmt.Sprintf("\n%d %d %d %d\n", g.NodesCreated, g.NodesDeleted, g.RelsCreated, g.RelsDeleted) + strings.Join(lines, "\n")
+	}
+	return want, true
+}
+
+func (c *fuzzCase) naive() *naive.Graph {
+	if c.seen != nil && c.seen.naive != nil {
+		return c.seen.naive
+	}
+	s, err := parse.Statement(c.setup)
+	if err != nil {
+		return nil
+	}
+	g := &naive.Graph{}
+	if _, err := g.Run(s); err != nil {
+		return nil
+	}
+	if c.seen != nil {
+		c.seen.naive = g
+	}
+	return g
+}
+
+func ofNaive(v any) any {
+	switch v := v.(type) {
+	case naive.Date:
+		return v.Format("2006-01-02")
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = ofNaive(v[i])
+		}
+		return out
+	case *naive.Node:
+		return &node{labels: append([]string{}, v.Labels...), props: ofProps(v.Props)}
+	case *naive.Rel:
+		return &rel{typ: v.Type, props: ofProps(v.Props)}
+	case *naive.Path:
+		p := &path{elements: []any{ofNaive(v.Nodes[0])}}
+		for i, r := range v.Rels {
+			forward := -1
+			switch {
+			case r.Src == r.Dst:
+				forward = 0
+			case r.Src == v.Nodes[i]:
+				forward = 1
+			}
+			p.elements, p.forward = append(p.elements, ofNaive(r), ofNaive(v.Nodes[i+1])), append(p.forward, forward)
+		}
+		return p
+	}
+	return v
+}
+
+func ofProps(in map[string]any) map[string]any {
+	out := map[string]any{}
+	for k, v := range in {
+		out[k] = ofNaive(v)
+	}
+	return out
+}
+
+// got is what the engine answers.
+func (c *fuzzCase) got(s fuzzSetting) (out string) {
+	name := fmt.Sprint(s.shards, s.stored)
+	var e *engine
+	if c.seen != nil {
+		e = c.seen.engines[name]
+	}
+	if e == nil {
+		e = newEngine(s.setting, nil)
+		if s.stored {
+			store, err := local.Open(local.Options{Dir: "data", FS: vfs.NewMem(), Shards: s.shards})
+			if err != nil {
+				return err.Error()
+			}
+			if c.seen == nil {
+				defer store.Close()
+			} else {
+				c.seen.stores = append(c.seen.stores, store)
+			}
+			if e.g, err = store.Graph(local.DefaultGraph); err != nil {
+				return err.Error()
+			}
+		}
+		if _, err := e.run(c.setup, nil); err != nil {
+			return "setup: " + describe(err)
+		}
+		for i, ix := range c.index {
+			ix.Name = fmt.Sprint("i", i)
+			if err := e.g.CreateIndex(context.Background(), ix); err != nil {
+				return "index: " + describe(err)
+			}
+		}
+		if c.seen != nil {
+			c.seen.engines[name] = e
+		}
+	}
+	e.setting = s.setting
+	a, err := e.run(c.text, nil)
+	if err != nil {
+		if graph.AsError(err).Detail == "DeleteConnectedNode" {
+			return "error"
+		}
+		return describe(err)
+	}
+	out = c.answerOf(a.columns, a.rows)
+	if c.seen != nil {
+		return out
+	}
+	var lines []string
+	for _, q := range []string{"MATCH (n) RETURN n", "MATCH (a)-[r]->(b) RETURN a, r, b"} {
+		after, err := e.run(q, nil)
+		if err != nil {
+			return describe(err)
+		}
+		for _, row := range after.rows {
+			if len(row) == 1 {
+				lines = append(lines, show(row[0]))
+			} else {
+				lines = append(lines, show(row))
+			}
+		}
+	}
+	sort.Strings(lines)
+	x := a.counters
+	return out + fmt.Sprintf("\n%d %d %d %d\n", x.NodesCreated, x.NodesDeleted, x.RelationshipsCreated, x.RelationshipsDeleted) + strings.Join(lines, "\n")
+}
+
+func (c *fuzzCase) agree(want string) bool {
+	for _, s := range c.settings {
+		if c.got(s) != want {
+			return false
+		}
+	}
+	return true
+}
+
+// smaller makes the case smaller as long as it still fails in the same way: with an error, or without.
+func (c *fuzzCase) smaller() {
+	shared := c.seen != nil
+	bad := func(x fuzzCase) bool {
+		x.seen = nil
+		if shared {
+			x.seen = &twins{engines: map[string]*engine{}}
+		}
+		if _, _, err := cypher.Compile(x.setup, cypher.Options{}); err != nil {
+			return false
+		}
+		want, ok := x.right()
+		if !ok {
+			return false
+		}
+		for _, s := range x.settings {
+			got := x.got(s)
+			if strings.Contains(got, "compile time") || strings.HasPrefix(got, "SyntaxError") || strings.HasPrefix(got, "setup") || strings.HasPrefix(got, "ParameterMissing") {
+				return false
+			}
+			if got != want {
+				return true
+			}
+		}
+		return false
+	}
+	if !bad(*c) {
+		return
+	}
+	for _, s := range c.settings {
+		x := *c
+		x.settings = []fuzzSetting{s}
+		if bad(x) {
+			c.settings = x.settings
+			break
+		}
+	}
+	x := *c
+	x.index = nil
+	if bad(x) {
+		c.index = nil
+	}
+	c.text = shrink(c.text, func(text string) bool { x := *c; x.text = text; return bad(x) })
+	c.setup = shrink(c.setup, func(text string) bool { x := *c; x.setup = text; return bad(x) })
+	if shared {
+		c.seen = &twins{engines: map[string]*engine{}}
+	}
+}
+
+func (c *fuzzCase) report() string {
+	want, _ := c.right()
+	s := fmt.Sprintf("%s\n%s\nindexes %v\nwant\n%s", c.setup, c.text, c.index, want)
+	for _, x := range c.settings {
+		if got := c.got(x); got != want {
+			s += fmt.Sprintf("\ngot (%+v)\n%s", x, got)
+		}
+	}
+	return s
+}
+
+// save writes the case as TestExtra reads it.
+func (c *fuzzCase) save(seed int64) string {
+	file := filepath.Join("testdata", "regress", fmt.Sprint("seed-", seed))
+	want, _ := c.right()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err.Error()
+	}
+	if err := os.WriteFile(file, []byte(fmt.Sprintf("graph\n%s\n----\n\nrun\n%s\n----\n%s\n", c.setup, c.text, want)), 0o644); err != nil {
+		return err.Error()
+	}
+	return file
+}
+
+// sameTree says whether a text parses to a tree, places and source texts aside.
+func sameTree(s *ast.Statement, text string) bool {
+	again, err := parse.Statement(text)
+	return err == nil && ast.FormatFull(again) == ast.FormatFull(s) && reflect.TypeOf(again.Body) == reflect.TypeOf(s.Body)
+}
