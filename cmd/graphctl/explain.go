@@ -89,6 +89,14 @@ func planTime(n *pb.PlanNode) time.Duration {
 	return d
 }
 
+// counted is a figure that another process than the server may have kept to itself.
+func counted(n *uint64) string {
+	if n == nil {
+		return "-"
+	}
+	return strconv.FormatUint(*n, 10)
+}
+
 // printPlan prints a plan as a tree, the result at the top, with what each operator did by itself where it was profiled.
 func printPlan(w io.Writer, root *pb.PlanNode) {
 	all := max(planTime(root), 1)
@@ -106,7 +114,8 @@ func printPlan(w io.Writer, root *pb.PlanNode) {
 			profiled = true
 			own := n.GetTime().AsDuration()
 			line = append(line, fmt.Sprint(n.GetRows()), fmt.Sprint(n.GetBatches()), own.Round(time.Microsecond).String(),
-				fmt.Sprintf("%.1f%%", 100*float64(own)/float64(all)), fmt.Sprint(n.GetShardRequests()), fmt.Sprint(n.GetBytes()), fmt.Sprint(n.GetMemory()))
+				fmt.Sprintf("%.1f%%", 100*float64(own)/float64(all)), fmt.Sprint(n.GetShardRequests()), fmt.Sprint(n.GetBytes()), fmt.Sprint(n.GetMemory()),
+				counted(n.CacheHits), counted(n.CacheMisses), counted(n.LargeValues))
 		}
 		lines = append(lines, line)
 		for i, c := range n.GetChildren() {
@@ -119,7 +128,7 @@ func printPlan(w io.Writer, root *pb.PlanNode) {
 	}
 	walk(root, "", "")
 	if profiled {
-		lines = append([][]string{{"operator", "estimated", "rows", "batches", "time", "share", "requests", "bytes", "memory"}}, lines...)
+		lines = append([][]string{{"operator", "estimated", "rows", "batches", "time", "share", "requests", "bytes", "memory", "hits", "misses", "large"}}, lines...)
 	} else {
 		lines = append([][]string{{"operator", "estimated"}}, lines...)
 	}

@@ -98,17 +98,18 @@ func TestParams(t *testing.T) {
 
 // A profiled plan is a tree with the shares of each operator, and a page of its own.
 func TestPlan(t *testing.T) {
-	leaf := &pb.PlanNode{Operator: "Scan", Arguments: "(n)", Rows: 7, Batches: 1, Time: durationpb.New(750 * time.Microsecond), ShardRequests: 2, EstimatedRows: proto.Float64(8.5), Bytes: 56, Memory: 24}
+	leaf := &pb.PlanNode{Operator: "Scan", Arguments: "(n)", Rows: 7, Batches: 1, Time: durationpb.New(750 * time.Microsecond), ShardRequests: 2, EstimatedRows: proto.Float64(8.5), Bytes: 56, Memory: 24,
+		CacheHits: proto.Uint64(5), CacheMisses: proto.Uint64(1), LargeValues: proto.Uint64(3)}
 	plan := &pb.PlanNode{
 		Operator: "Join", Rows: 7, Batches: 1, Time: durationpb.New(250 * time.Microsecond),
 		Children: []*pb.PlanNode{leaf, {Operator: "Unit", Time: durationpb.New(0)}},
 	}
 	var b strings.Builder
 	printPlan(&b, plan)
-	require.Equal(t, `operator    estimated  rows  batches   time  share  requests  bytes  memory
-Join                      7        1  250µs  25.0%         0      0       0
-├ Scan (n)          9     7        1  750µs  75.0%         2     56      24
-└ Unit                    0        0     0s   0.0%         0      0       0
+	require.Equal(t, `operator    estimated  rows  batches   time  share  requests  bytes  memory  hits  misses  large
+Join                      7        1  250µs  25.0%         0      0       0     -       -      -
+├ Scan (n)          9     7        1  750µs  75.0%         2     56      24     5       1      3
+└ Unit                    0        0     0s   0.0%         0      0       0     -       -      -
 `, b.String())
 	page, err := sunburstPage(plan, "RETURN '</script><script>alert(1)</script>'")
 	require.NoError(t, err)

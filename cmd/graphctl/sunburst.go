@@ -24,6 +24,9 @@ type slice struct {
 	Requests  uint64   `json:"requests"`
 	Bytes     uint64   `json:"bytes"`
 	Memory    uint64   `json:"memory"`
+	Hits      string   `json:"hits"` // of the cache; - where it is in another process
+	Misses    string   `json:"misses"`
+	Large     string   `json:"large"` // values fetched
 	Time      float64  `json:"time"`
 	Children  []*slice `json:"children"`
 }
@@ -33,6 +36,7 @@ func sliceOf(n *pb.PlanNode) *slice {
 		Operator: n.GetOperator(), Arguments: n.GetArguments(), Rows: n.GetRows(), Calls: n.GetBatches(), Requests: n.GetShardRequests(),
 		Time: float64(n.GetTime().AsDuration().Nanoseconds()) / 1e3, Children: []*slice{},
 	}
+	s.Hits, s.Misses, s.Large = counted(n.CacheHits), counted(n.CacheMisses), counted(n.LargeValues)
 	s.Estimated, s.Bytes, s.Memory = -1, n.GetBytes(), n.GetMemory()
 	if n.EstimatedRows != nil {
 		s.Estimated = n.GetEstimatedRows()

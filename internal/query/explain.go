@@ -20,6 +20,9 @@ type PlanNode struct {
 	Bytes         int64 // that they gave
 	Memory        int64 // the most bytes held at one time
 	Spilled       int64 // bytes written to disk
+	// Metered says that the following are counted; see exec.Stat.
+	Metered             bool
+	Hits, Misses, Large int64
 }
 
 // explain gives the operators of a prepared plan, with what they did where stats is not nil.
@@ -31,6 +34,7 @@ func explain(p *exec.Prepared, stats []exec.Stat) *PlanNode {
 			st := &stats[op.ID]
 			n.Profiled, n.Rows, n.Batches, n.Time, n.Requests = true, st.Rows, st.Batches, st.Time, st.Requests
 			n.Bytes, n.Memory, n.Spilled = st.Bytes, st.Memory, st.Spilled
+			n.Metered, n.Hits, n.Misses, n.Large = st.Metered, st.Hits, st.Misses, st.Large
 		}
 		for _, c := range op.Inputs {
 			n.Children = append(n.Children, tree(c))

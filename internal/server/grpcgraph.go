@@ -142,6 +142,10 @@ func planProto(p *query.PlanNode) *pb.PlanNode {
 		out.Bytes, out.Memory = uint64(p.Bytes), uint64(p.Memory)
 		out.Rows, out.Batches, out.ShardRequests = uint64(p.Rows), uint64(p.Batches), uint64(p.Requests)
 		out.Time = durationpb.New(p.Time.Round(time.Nanosecond))
+		if p.Metered {
+			out.CacheHits, out.CacheMisses = proto.Uint64(uint64(p.Hits)), proto.Uint64(uint64(p.Misses))
+			out.LargeValues = proto.Uint64(uint64(p.Large))
+		}
 	}
 	for _, c := range p.Children {
 		out.Children = append(out.Children, planProto(c))

@@ -86,6 +86,14 @@ func appendPlan(dst []byte, p *query.PlanNode) []byte {
 			dst = append(dst, `,"spilled":`...)
 			dst = strconv.AppendInt(dst, p.Spilled, 10)
 		}
+		if p.Metered {
+			dst = append(dst, `,"cacheHits":`...)
+			dst = strconv.AppendInt(dst, p.Hits, 10)
+			dst = append(dst, `,"cacheMisses":`...)
+			dst = strconv.AppendInt(dst, p.Misses, 10)
+			dst = append(dst, `,"largeValues":`...)
+			dst = strconv.AppendInt(dst, p.Large, 10)
+		}
 	}
 	dst = append(dst, `,"children":[`...)
 	for i, c := range p.Children {

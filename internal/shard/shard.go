@@ -68,6 +68,10 @@ const (
 // caches, which serve as before, are not filled with them.
 type Passer interface{ Pass() }
 
+// Metered is a Tx whose process reads the graph itself and can say where it found what it gave: it counts that in r from
+// now on, or with nil no more. No request runs meanwhile.
+type Metered interface{ Meter(r *graph.Reads) }
+
 // Tx reads one consistent cut of a graph and, in Write mode, sees its own writes. A Tx is used by one goroutine at a
 // time for writing; its reads may run side by side. Values and ids that it hands out are valid until it ends.
 //

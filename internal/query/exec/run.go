@@ -93,6 +93,9 @@ type run struct {
 	// current is the stage that time since mark is charged to; see enter.
 	current int
 	mark    time.Time
+	reads   *graph.Reads // what the shards count, or nil
+	settled [3]int64     // the part of it that stages have been charged with
+	metered []shard.Metered
 	// hopCounts are those of a traversal, truncated the reason why the result is not whole.
 	hopCounts []HopCount
 	truncated string
@@ -219,7 +222,22 @@ func (r *run) setTx(tx shard.Tx) {
 	r.tx = tx
 	if r.env.Profile {
 		r.tx = &countingTx{Tx: tx, r: r}
+		if m, ok := tx.(shard.Metered); ok {
+			r.meter(m)
+		}
 	}
+}
+
+// meter has a transaction count its reads.
+func (r *run) meter(m shard.Metered) {
+	if r.reads == nil {
+		r.reads = new(graph.Reads)
+		for i := range r.stats {
+			r.stats[i].Metered = true
+		}
+	}
+	m.Meter(r.reads)
+	r.metered = append(r.metered, m)
 }
 
 // Next gives the next batch, with one column for each result column of the plan, or nil at the end. Vertices and edges
@@ -288,6 +306,9 @@ func (rs *Rows) Close() {
 	x := rs.x
 	rs.x = nil
 	x.root.close()
+	for _, m := range rs.r.metered {
+		m.Meter(nil)
+	}
 	for _, c := range rs.r.closers {
 		c.close()
 	}

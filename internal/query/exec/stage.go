@@ -63,6 +63,10 @@ type Stat struct {
 	Bytes    int64 // about what they gave, decoded
 	Memory   int64 // the most bytes that the operator held at one time
 	Spilled  int64 // bytes that the operator wrote to disk
+	// Metered says that the following are counted: the decoded blocks that were in the cache or not, and the large values
+	// fetched. They are not where another process reads the shards.
+	Metered             bool
+	Hits, Misses, Large int64
 }
 
 // build makes the operator of a stage and of all below it.
@@ -128,10 +132,25 @@ func (r *run) enter(id int) func() {
 	now := time.Now()
 	outer := r.current
 	r.stats[outer].Time += now.Sub(r.mark)
+	r.settle()
 	r.current, r.mark = id, now
 	return func() {
 		now := time.Now()
 		r.stats[id].Time += now.Sub(r.mark)
+		r.settle()
 		r.current, r.mark = outer, now
 	}
+}
+
+// settle charges what was read since the last time to the stage that is running.
+func (r *run) settle() {
+	if r.reads == nil {
+		return
+	}
+	now := [3]int64{r.reads.Hits.Load(), r.reads.Misses.Load(), r.reads.Large.Load()}
+	st := &r.stats[r.current]
+	st.Hits += now[0] - r.settled[0]
+	st.Misses += now[1] - r.settled[1]
+	st.Large += now[2] - r.settled[2]
+	r.settled = now
 }

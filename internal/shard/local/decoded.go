@@ -300,6 +300,7 @@ func (tx *Tx) openLists(values bool) *listViews {
 		default:
 			l.Open(&lv.views[no], tx.g.seq, tx.ws[no].NextVertex(), nil, tx.touch(no))
 		}
+		lv.views[no].Count(tx.reads)
 	}
 	return lv
 }
@@ -333,6 +334,9 @@ func (tx *Tx) openColumns() []cache.ColumnView {
 		case first:
 			c.Open(&d.columns[no], tx.cut.seq, tx.cut.sources[no].next, &tx.cut.sources[no], tx.decode, nil)
 		}
+		if first {
+			d.columns[no].Count(tx.reads)
+		}
 	}
 	return d.columns
 }
@@ -341,6 +345,14 @@ func (tx *Tx) openColumns() []cache.ColumnView {
 func (tx *Tx) Pass() {
 	for no, v := 0, tx.openColumns(); no < len(v); no++ {
 		v[no].Pass()
+	}
+}
+
+// Meter implements shard.Metered.
+func (tx *Tx) Meter(r *graph.Reads) {
+	tx.reads = r
+	for no := range tx.decoded.columns {
+		tx.decoded.columns[no].Count(r)
 	}
 }
 

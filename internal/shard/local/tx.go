@@ -21,8 +21,9 @@ type Tx struct {
 	defs  *indexDefs
 	seq   uint64 // of the commit
 	ended atomic.Bool
-	plain bool   // reads nothing that is decoded
-	done  func() // gives back a cut that is not the graph's; or nil
+	plain bool         // reads nothing that is decoded
+	reads *graph.Reads // what counts the reads, or nil
+	done  func()       // gives back a cut that is not the graph's; or nil
 
 	write   // of a writer
 	decoded decodedReads

@@ -154,6 +154,7 @@ func (tx *Tx) value(ref keys.Ref) (graph.Value, error) {
 	if tx.views[no] == nil {
 		return elsewhere(ref), nil
 	}
+	tx.reads.Fetched()
 	return tx.views[no].Large(ref)
 }
 

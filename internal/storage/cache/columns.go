@@ -103,6 +103,7 @@ type ColumnView struct {
 	touched  *Touched
 	pin      pin
 	passing  atomic.Bool
+	reads    *graph.Reads
 }
 
 // Open lets a view read; see Lists.Open. Ids that have not been given out are left to the caller, so that one that was
@@ -110,12 +111,16 @@ type ColumnView struct {
 func (c *Columns) Open(v *ColumnView, seq, vertices uint64, src ColumnSource, decode Decode, touched *Touched) {
 	v.columns, v.seq, v.vertices, v.src, v.decode, v.touched = c, seq, vertices, src, decode, touched
 	v.passing.Store(false)
+	v.reads = nil
 	c.cache.columns.enter(&v.pin)
 }
 
 // Pass says that what the view reads from now on will hardly be read again soon: what is cached serves, and nothing more
 // is taken in.
 func (v *ColumnView) Pass() { v.passing.Store(true) }
+
+// Count has what the view reads counted from now on, or with nil no more. No read runs meanwhile.
+func (v *ColumnView) Count(r *graph.Reads) { v.reads = r }
 
 // Close ends the view.
 func (v *ColumnView) Close() { v.columns.cache.leave(&v.columns.cache.columns, &v.pin) }
@@ -128,13 +133,16 @@ func (v *ColumnView) segment(t *table[Column, valueEntry], prop graph.PropID, bl
 	if seg != nil {
 		if seg.since > v.seq {
 			c.stale.Add(1)
+			v.reads.Block(false)
 			return nil, nil
 		}
 		seg.touch()
 		c.hits.Add(1)
+		v.reads.Block(true)
 		return seg, nil
 	}
 	c.misses.Add(1)
+	v.reads.Block(false)
 	if v.src == nil || v.passing.Load() || !s.due(c, n, columnCredit, columnCreditCrowded) {
 		return nil, nil
 	}

@@ -154,15 +154,19 @@ type ListView struct {
 	// vertices is the number of local ids that had been given out as of seq.
 	vertices uint64
 	pin      pin
+	reads    *graph.Reads
 }
 
 // Open lets a view read at sequence seq, when so many local ids had been given out, filling the cache from src, which
 // reads the same snapshot; without one the view fills nothing. touched, if not nil, names the lists that a write transaction has changed: the view leaves
 // these to the caller. Slices that come out of the view are valid until Close.
 func (l *Lists) Open(v *ListView, seq, vertices uint64, src ListSource, touched *Touched) {
-	v.lists, v.seq, v.vertices, v.src, v.touched = l, seq, vertices, src, touched
+	v.lists, v.seq, v.vertices, v.src, v.touched, v.reads = l, seq, vertices, src, touched, nil
 	l.cache.lists.enter(&v.pin)
 }
+
+// Count has what the view reads counted from now on, or with nil no more. No read runs meanwhile.
+func (v *ListView) Count(r *graph.Reads) { v.reads = r }
 
 // Close ends the view.
 func (v *ListView) Close() { v.lists.cache.leave(&v.lists.cache.lists, &v.pin) }
@@ -174,12 +178,14 @@ func (v *ListView) segment(t *table[listData, edgeEntry], typ graph.TypeID, dir 
 	if block*ListBlock >= v.vertices {
 		// A made-up id must not make the table grow.
 		c.misses.Add(1)
+		v.reads.Block(false)
 		return nil, nil
 	}
 	s := t.at(block)
 	seg := s.seg.Load()
 	if seg != nil && seg.since > v.seq {
 		c.stale.Add(1)
+		v.reads.Block(false)
 		return nil, nil
 	}
 	if seg != nil {
@@ -188,10 +194,12 @@ func (v *ListView) segment(t *table[listData, edgeEntry], typ graph.TypeID, dir 
 			seg = nil
 		} else if !v.lists.bloated(seg, want) {
 			c.hits.Add(1)
+			v.reads.Block(true)
 			return seg, nil
 		}
 	}
 	c.count(seg != nil)
+	v.reads.Block(seg != nil)
 	if v.src == nil || !s.due(c, n, listCredit, listCreditCrowded) {
 		return seg, nil
 	}

@@ -521,8 +521,13 @@ type PlanNode struct {
 	// The rows that the planner expected; unset where it expected nothing.
 	EstimatedRows *float64 `protobuf:"fixed64,8,opt,name=estimated_rows,json=estimatedRows,proto3,oneof" json:"estimated_rows,omitempty"`
 	// What the shard requests gave, and the most that the operator held at one time, in bytes. Set for PROFILE.
-	Bytes         uint64 `protobuf:"varint,9,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	Memory        uint64 `protobuf:"varint,10,opt,name=memory,proto3" json:"memory,omitempty"`
+	Bytes  uint64 `protobuf:"varint,9,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Memory uint64 `protobuf:"varint,10,opt,name=memory,proto3" json:"memory,omitempty"`
+	// The blocks of decoded lists and columns that the requests found in the cache or not, and the large values that they
+	// fetched. Set for PROFILE, unless the shards are in other processes than the statement.
+	CacheHits     *uint64 `protobuf:"varint,11,opt,name=cache_hits,json=cacheHits,proto3,oneof" json:"cache_hits,omitempty"`
+	CacheMisses   *uint64 `protobuf:"varint,12,opt,name=cache_misses,json=cacheMisses,proto3,oneof" json:"cache_misses,omitempty"`
+	LargeValues   *uint64 `protobuf:"varint,13,opt,name=large_values,json=largeValues,proto3,oneof" json:"large_values,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -623,6 +628,27 @@ func (x *PlanNode) GetBytes() uint64 {
 func (x *PlanNode) GetMemory() uint64 {
 	if x != nil {
 		return x.Memory
+	}
+	return 0
+}
+
+func (x *PlanNode) GetCacheHits() uint64 {
+	if x != nil && x.CacheHits != nil {
+		return *x.CacheHits
+	}
+	return 0
+}
+
+func (x *PlanNode) GetCacheMisses() uint64 {
+	if x != nil && x.CacheMisses != nil {
+		return *x.CacheMisses
+	}
+	return 0
+}
+
+func (x *PlanNode) GetLargeValues() uint64 {
+	if x != nil && x.LargeValues != nil {
+		return *x.LargeValues
 	}
 	return 0
 }
@@ -1355,7 +1381,7 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\x0findexes_removed\x18\n" +
 	" \x01(\x04R\x0eindexesRemoved\x12+\n" +
 	"\x11constraints_added\x18\v \x01(\x04R\x10constraintsAdded\x12/\n" +
-	"\x13constraints_removed\x18\f \x01(\x04R\x12constraintsRemoved\"\xe7\x02\n" +
+	"\x13constraints_removed\x18\f \x01(\x04R\x12constraintsRemoved\"\x8c\x04\n" +
 	"\bPlanNode\x12\x1a\n" +
 	"\boperator\x18\x01 \x01(\tR\boperator\x12\x1c\n" +
 	"\targuments\x18\x02 \x01(\tR\targuments\x120\n" +
@@ -1367,8 +1393,15 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\x0eestimated_rows\x18\b \x01(\x01H\x00R\restimatedRows\x88\x01\x01\x12\x14\n" +
 	"\x05bytes\x18\t \x01(\x04R\x05bytes\x12\x16\n" +
 	"\x06memory\x18\n" +
-	" \x01(\x04R\x06memoryB\x11\n" +
-	"\x0f_estimated_rows\"\x8b\x01\n" +
+	" \x01(\x04R\x06memory\x12\"\n" +
+	"\n" +
+	"cache_hits\x18\v \x01(\x04H\x01R\tcacheHits\x88\x01\x01\x12&\n" +
+	"\fcache_misses\x18\f \x01(\x04H\x02R\vcacheMisses\x88\x01\x01\x12&\n" +
+	"\flarge_values\x18\r \x01(\x04H\x03R\vlargeValues\x88\x01\x01B\x11\n" +
+	"\x0f_estimated_rowsB\r\n" +
+	"\v_cache_hitsB\x0f\n" +
+	"\r_cache_missesB\x0f\n" +
+	"\r_large_values\"\x8b\x01\n" +
 	"\fFetchRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x16\n" +
 	"\x06method\x18\x02 \x01(\tR\x06method\x12\x18\n" +
