@@ -35,6 +35,7 @@ func hasAggregate(e ast.Expr) bool {
 // aggregation collects the aggregates of one projection.
 type aggregation struct {
 	b    *binder
+	fx   *effects // of the clause
 	aggs []plan.Agg
 }
 
@@ -98,8 +99,9 @@ func (b *binder) aggregate(name string, distinct bool, args []ast.Expr, at ast.N
 		b.fail(graph.SyntaxError("InvalidAggregation", at.Position(), "%s cannot stand here", name))
 		return &plan.Const{}
 	}
-	b.aggs = nil
+	item := b.fx
+	b.aggs, b.fx = nil, aggs.fx
 	agg := plan.Agg{Func: name, Distinct: distinct, Args: b.exprs(args)}
-	b.aggs = aggs
+	b.aggs, b.fx = aggs, item
 	return aggs.add(agg)
 }

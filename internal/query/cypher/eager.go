@@ -18,13 +18,14 @@ type flow struct {
 // finish notes that the last node takes in all rows before it gives one.
 func (f *flow) finish() { f.done = effects{} }
 
-// effects binds a clause and adds what it does to what the clause around it does.
-func (b *binder) effects(bind func()) {
-	outer := b.fx
-	b.fx = &effects{}
+// effects binds a clause, or a part of one, gives what it does, and adds that to what the clause around it does.
+func (b *binder) effects(bind func()) *effects {
+	outer, own := b.fx, &effects{}
+	b.fx = own
 	bind()
-	outer.add(b.fx)
+	outer.add(own)
 	b.fx = outer
+	return own
 }
 
 // admit is called when all expressions and patterns of a clause are bound and before its nodes are put on top of f.

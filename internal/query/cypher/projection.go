@@ -13,7 +13,8 @@ type column struct {
 	name string
 	expr plan.Expr
 	col  plan.Col
-	agg  bool // expr holds aggregates
+	agg  bool    // expr holds aggregates
+	fx   effects // of expr, but for the arguments of aggregates
 }
 
 // passes says that the column is one of the input.
@@ -80,7 +81,7 @@ func (b *binder) keepOuter(f *flow, rest ...ast.Node) {
 // project binds the body of a WITH or RETURN and puts it on top of f. Afterwards its columns are the scope.
 func (b *binder) project(f *flow, p *ast.Projection, where ast.Expr, last bool) []*column {
 	before := b.scope
-	aggs := &aggregation{b: b}
+	aggs := &aggregation{b: b, fx: b.fx}
 	cols := b.columns(p, aggs)
 	if !last && !p.Distinct && !slices.ContainsFunc(cols, func(c *column) bool { return c.agg }) {
 		for _, v := range before {
@@ -106,8 +107,9 @@ func (b *binder) project(f *flow, p *ast.Projection, where ast.Expr, last bool) 
 	}
 	b.aggs = nil
 	var preds []plan.Expr
+	late := &effects{} // of what is computed when rows have been ordered or grouped
 	if where != nil {
-		preds = conjuncts(b.expr(where))
+		late = b.effects(func() { preds = conjuncts(b.expr(where)) })
 		if grouped || p.Distinct {
 			for i := range preds {
 				preds[i] = replace(preds[i], cols)
@@ -124,10 +126,16 @@ func (b *binder) project(f *flow, p *ast.Projection, where ast.Expr, last bool) 
 
 	// Columns that come into being before the order is made are computed first; the others only for the rows that
 	// are left.
-	early := reading(keys, preds)
+	early, ordering := reading(keys, preds), reading(keys, nil)
+	for _, c := range cols {
+		if c.agg || !grouped && !p.Distinct && !ordering.Has(c.col) {
+			late.add(&c.fx)
+		}
+	}
 	if grouped {
 		aggs.build(f, cols)
 	}
+	defer func() { f.done.add(late) }()
 	if p.Distinct {
 		f.node = &plan.Distinct{Input: items(f.node, cols), Cols: distinctCols(cols)}
 		f.order(keys, skip, limit)
@@ -163,7 +171,7 @@ func (b *binder) columns(p *ast.Projection, aggs *aggregation) []*column {
 		if c.agg {
 			b.aggs = aggs
 		}
-		c.expr = b.expr(i.Expr)
+		c.fx = *b.effects(func() { c.expr = b.expr(i.Expr) })
 		b.aggs = nil
 		cols = append(cols, c)
 	}
