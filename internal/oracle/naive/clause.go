@@ -10,7 +10,11 @@ import (
 
 // query runs a query for one row. What base holds stays in scope whatever WITH leaves out.
 func (m *machine) query(q *ast.Query, row, base Row) (rows []Row, columns []string) {
+	if q.Next != nil {
+		unknown(q)
+	}
 	for _, p := range q.Parts {
+		m.sure.last = false
 		var found []Row
 		found, columns = m.single(p.Clauses, []Row{row}, base)
 		rows = append(rows, found...)
@@ -51,8 +55,8 @@ func (m *machine) single(clauses []ast.Clause, rows []Row, base Row) (_ []Row, c
 			}
 			rows, _ = m.project(c.Projection, c.Where, rows, base)
 		case *ast.Return:
-			rows, columns = m.project(c.Projection, nil, rows, nil)
-			return rows, columns
+			m.sure.last = c.Projection.Skip == nil && c.Projection.Limit == nil
+			return m.project(c.Projection, nil, rows, nil)
 		case *ast.CallSubquery:
 			rows = m.callSubquery(c, rows)
 		default:
@@ -113,7 +117,10 @@ func (m *machine) callSubquery(c *ast.CallSubquery, rows []Row) []Row {
 				in = Row{}
 			}
 		}
+		m.sure.lazy++
 		found, columns := m.query(c.Query, in, base)
+		m.sure.lazy--
+		m.sure.last = false
 		switch {
 		case columns == nil:
 			out = append(out, r)
@@ -166,7 +173,7 @@ func (m *machine) project(p *ast.Projection, where ast.Expr, rows []Row, base Ro
 	}
 	var out []projected
 	add := func(r Row, values map[ast.Expr]any) {
-		m := &machine{m.g, values}
+		m := &machine{m.g, values, m.sure}
 		row := maps.Clone(base)
 		if row == nil {
 			row = Row{}
@@ -250,7 +257,7 @@ func (m *machine) sort(by []*ast.SortItem, rows []projected) {
 		return
 	}
 	for i := range rows {
-		m := &machine{m.g, rows[i].aggs}
+		m := &machine{m.g, rows[i].aggs, m.sure}
 		for _, s := range by {
 			rows[i].keys = append(rows[i].keys, m.eval(s.Expr, rows[i].scope))
 		}

@@ -14,6 +14,14 @@ import (
 type machine struct {
 	g    *Graph
 	aggs map[ast.Expr]any // values of the aggregates of the group at hand
+	sure *sureness
+}
+
+// sureness says whether an error now is one that the statement must end with: it stands in an item of the last RETURN, of which
+// all rows are wanted, and not within what need not be evaluated to the end.
+type sureness struct {
+	last bool
+	lazy int
 }
 
 // unbound is the panic of an expression whose variable has no value yet.
@@ -54,6 +62,31 @@ func (m *machine) eval(e ast.Expr, r Row) any {
 	if v, ok := m.aggs[e]; ok {
 		return v
 	}
+	if lazy(e) {
+		m.sure.lazy++
+		v := m.plain(e, r)
+		m.sure.lazy-- // not if it fails
+		return v
+	}
+	return m.plain(e, r)
+}
+
+// lazy says whether parts of an expression may be left out.
+func lazy(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.Case, *ast.Quantifier, *ast.Subquery, *ast.PatternComprehension, *ast.PatternPredicate, *ast.ListComprehension, *ast.Reduce:
+		return true
+	case *ast.Comparison:
+		return len(e.Steps) > 1
+	case *ast.Binary:
+		return e.Op == ast.OpAnd || e.Op == ast.OpOr || e.Op == ast.OpXor
+	case *ast.Call:
+		return strings.EqualFold(e.Name, "coalesce")
+	}
+	return false
+}
+
+func (m *machine) plain(e ast.Expr, r Row) any {
 	switch e := e.(type) {
 	case *ast.NullLit:
 		return nil
@@ -142,13 +175,27 @@ func property(v any, name string) any {
 	case map[string]any:
 		return v[name]
 	case Date:
+		if n, ok := partOf(v.Time, name); ok {
+			return n
+		}
+	case LocalTime:
 		switch name {
-		case "year":
-			return int64(v.Year())
-		case "month":
-			return int64(v.Month())
-		case "day":
-			return int64(v.Day())
+		case "hour":
+			return int64(v.Hour())
+		case "minute":
+			return int64(v.Minute())
+		}
+		if n, ok := partOf(v.Time, name); ok {
+			return n
+		}
+	case Duration:
+		switch name {
+		case "months":
+			return v.Months
+		case "days":
+			return v.Days
+		case "seconds":
+			return v.Seconds
 		}
 	}
 	fail("no property %s of %T", name, v)
@@ -178,7 +225,11 @@ func index(v, i any) any {
 	if i == nil {
 		return nil
 	}
-	return property(v, i.(string))
+	name, ok := i.(string)
+	if !ok {
+		fail("no index of %T", v)
+	}
+	return property(v, name)
 }
 
 func (m *machine) slice(e *ast.Slice, r Row) any {
@@ -277,7 +328,9 @@ func (m *machine) subquery(e *ast.Subquery, r Row) any {
 	var rows []Row
 	var columns []string
 	if e.Query != nil {
+		last := m.sure.last
 		rows, columns = m.query(e.Query, r, r)
+		m.sure.last = last
 	} else {
 		rows = m.match(e.Pattern, e.Where, r)
 	}
@@ -411,11 +464,15 @@ func arithmetic(op ast.BinaryOp, a, b any) any {
 			return x + y
 		}
 	}
-	if d, ok := a.(Date); ok {
-		if y, ok := b.(days); ok && op == ast.OpAdd {
-			return Date{d.AddDate(0, 0, int(y))}
-		} else if ok && op == ast.OpSub {
-			return Date{d.AddDate(0, 0, -int(y))}
+	if op == ast.OpAdd || op == ast.OpSub {
+		sign := map[ast.BinaryOp]int64{ast.OpAdd: 1, ast.OpSub: -1}[op]
+		if sum := temporalSum(a, b, sign); sum != nil {
+			return sum
+		}
+	}
+	if d, ok := a.(Duration); ok && op == ast.OpMul {
+		if n, ok := b.(int64); ok {
+			return Duration{d.Months * n, d.Days * n, d.Seconds * n}
 		}
 	}
 	x, ok := a.(int64)
@@ -465,27 +522,16 @@ func integers(op ast.BinaryOp, x, y int64) any {
 	return nil
 }
 
-// days is a duration.
-type days int64
-
-func dateOf(v any) any {
-	s, ok := v.(string)
-	if !ok {
-		return v
-	}
-	t, err := time.Parse(time.DateOnly, s)
-	if err != nil {
-		fail("not a date: %s", s)
-	}
-	return Date{t}
-}
-
 func text(v any) any {
 	switch v := v.(type) {
 	case nil, string:
 		return v
 	case Date:
 		return v.Format(time.DateOnly)
+	case LocalTime:
+		return v.String()
+	case Duration:
+		return v.String()
 	case int64, bool:
 		return fmt.Sprint(v)
 	}

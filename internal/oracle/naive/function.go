@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 )
@@ -22,8 +23,6 @@ func (m *machine) call(e *ast.Call, r Row) any {
 			}
 		}
 		return nil
-	case "duration":
-		return days(args[0].(map[string]any)["days"].(int64))
 	}
 	if slices.Contains(args, nil) {
 		return nil
@@ -34,6 +33,16 @@ func (m *machine) call(e *ast.Call, r Row) any {
 	switch name {
 	case "date":
 		return dateOf(args[0])
+	case "localdatetime":
+		return localTimeOf(args[0])
+	case "duration":
+		return durationOf(args[0])
+	case "duration.indays":
+		a, ok := args[0].(Date)
+		b, ok2 := args[1].(Date)
+		if ok && ok2 {
+			return Duration{Days: int64(b.Sub(a.Time) / (24 * time.Hour))}
+		}
 	case "tostring":
 		return text(args[0])
 	case "toupper":

@@ -3,12 +3,13 @@ package naive
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 )
 
-// A value is nil, bool, int64, float64, string, Date, []any, map[string]any, *Node, *Rel or *Path.
+// A value is nil, bool, int64, float64, string, Date, LocalTime, Duration, []any, map[string]any, *Node, *Rel or *Path.
 
 // Node is a vertex.
 type Node struct {
@@ -51,6 +52,9 @@ type Result struct {
 	Rows    [][]any
 }
 
+// ErrSure says that the statement must end with an error; other errors may not show if a statement is not run as it is written.
+var ErrSure = errors.New("naive: the statement is wrong")
+
 // ErrUnknown says that the evaluator does not know a construct.
 var ErrUnknown = errors.New("naive: unknown construct")
 
@@ -63,20 +67,29 @@ func unknown(n any) { panic(failure{fmt.Errorf("%w %T", ErrUnknown, n)}) }
 
 // Run runs a statement on the graph. After an error the graph is half changed.
 func (g *Graph) Run(s *ast.Statement) (res Result, err error) {
+	m := &machine{g: g, sure: &sureness{}}
 	defer func() {
 		if p := recover(); p != nil {
+			if wrong, ok := p.(runtime.Error); ok { // a statement that needs another value, or more of them
+				err = fmt.Errorf("%w: %w", ErrUnknown, wrong)
+				return
+			}
 			f, ok := p.(failure)
 			if !ok {
 				panic(p)
 			}
 			err = f.err
+			if m.sure.last && m.sure.lazy == 0 && !errors.Is(err, ErrUnknown) {
+				err = fmt.Errorf("%w: %w", ErrSure, err)
+			}
 		}
 	}()
 	q, ok := s.Body.(*ast.Query)
 	if !ok {
 		unknown(s.Body)
 	}
-	rows, columns := (&machine{g: g}).query(q, Row{}, Row{})
+	rows, columns := m.query(q, Row{}, Row{})
+	m.sure.last = false
 	if columns == nil {
 		rows = nil
 	}

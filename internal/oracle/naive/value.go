@@ -8,11 +8,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"time"
 )
-
-// Date is a day in the calendar, as the midnight in UTC at which it begins.
-type Date struct{ time.Time }
 
 // truth is 1 for true, 0 for false and -1 for null.
 type truth int
@@ -131,7 +127,7 @@ func compare(a, b any, holds func(order int) bool) truth {
 		return -1
 	}
 	switch a.(type) {
-	case string, bool, Date:
+	case string, bool, Date, LocalTime:
 		return is(holds(order(a, b)))
 	}
 	unknown(a)
@@ -151,16 +147,18 @@ func rank(v any) int {
 		return 3
 	case *Path:
 		return 4
-	case Date:
+	case LocalTime:
 		return 5
-	case string:
+	case Date:
 		return 6
-	case bool:
+	case string:
 		return 7
-	case int64, float64:
+	case bool:
 		return 8
+	case int64, float64:
+		return 9
 	}
-	return 9
+	return 10
 }
 
 // order is the order of ORDER BY.
@@ -175,6 +173,8 @@ func order(a, b any) int {
 		return cmp.Compare(is(x), is(b.(bool)))
 	case Date:
 		return x.Compare(b.(Date).Time)
+	case LocalTime:
+		return x.Compare(b.(LocalTime).Time)
 	case int64, float64:
 		p, _ := number(a)
 		q, _ := number(b)

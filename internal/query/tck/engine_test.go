@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/oracle"
+	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/query/exec"
@@ -28,6 +29,7 @@ type engine struct {
 	setting
 	g     shard.Graph
 	procs []procedure
+	whole *query.Engine // what cached asks
 }
 
 func newEngine(s setting, procs []procedure) *engine {
@@ -97,13 +99,34 @@ func (e *engine) run(text string, params map[string]graph.Value) (a *answer, err
 	}
 	defer rows.Close()
 	a = &answer{columns: p.Columns()}
+	if err := a.take(func() (*graph.Batch, error) { return rows.Next(ctx) }); err != nil {
+		return nil, err
+	}
+	a.counters = rows.Counters()
+	return a, tx.Commit(ctx)
+}
+
+// cached runs a statement with a plan that may be an earlier statement's.
+func (e *engine) cached(text string) (*answer, error) {
+	res, err := e.whole.Query(context.Background(), query.Request{Statement: text})
+	if err != nil {
+		return nil, err
+	}
+	defer res.Close()
+	a := &answer{columns: res.Columns}
+	if err := a.take(res.Next); err != nil {
+		return nil, err
+	}
+	a.counters = res.Summary().Counters
+	return a, nil
+}
+
+// take reads all rows.
+func (a *answer) take(next func() (*graph.Batch, error)) error {
 	for {
-		b, err := rows.Next(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if b == nil {
-			break
+		b, err := next()
+		if b == nil || err != nil {
+			return err
 		}
 		for i := range b.N {
 			row := make([]any, len(b.Cols))
@@ -120,8 +143,6 @@ func (e *engine) run(text string, params map[string]graph.Value) (a *answer, err
 			a.rows = append(a.rows, row)
 		}
 	}
-	a.counters = rows.Counters()
-	return a, tx.Commit(ctx)
 }
 
 // procedure is a procedure that a case defines.

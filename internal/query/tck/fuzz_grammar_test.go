@@ -13,10 +13,11 @@ type grammar struct {
 	r     *rand.Rand
 	vars  []variable
 	names int
-	wrote bool
+	wrote bool            // something has been written
+	bags  map[string]bool // the columns of the last projection that are lists in any order
 }
 
-// variable is a variable in scope. Its kind is int, float, string, bool, date, list (of int), bag (a list in any order),
+// variable is a variable in scope. Its kind is int, float, string, bool, date, time, span, list (of int), bag (a list in any order),
 // vertex, edge, edges, path, or walk (a path of which only the length is settled).
 type variable struct{ name, kind string }
 
@@ -59,14 +60,14 @@ func (g *grammar) graph() string {
 	for i := range n {
 		s := fmt.Sprintf("(v%d%s {id: %d", i, g.pick("", ":A", ":B", ":A:B", ":A", ":C"), i)
 		for _, p := range []string{"x: " + g.pick("0", "1", "2", "-1"), "s: " + g.pick("'a'", "'ab'", "'b'", "''"), "f: " + g.pick("0.5", "1.0", "2.25"),
-			"d: " + g.date(0), "l: " + g.pick("[1, 2]", "[]", "[2]", "[0, 1, 1]"), "b: " + g.pick("true", "false")} {
+			"d: " + g.date(0), "t: " + g.time(0), "l: " + g.pick("[1, 2]", "[]", "[2]", "[0, 1, 1]"), "b: " + g.pick("true", "false")} {
 			if g.chance(65) {
 				s += ", " + p
 			}
 		}
 		parts = append(parts, s+"})")
 	}
-	for i := range g.r.IntN(9) {
+	for i := range g.r.IntN([]int{9, 9, 20}[g.r.IntN(3)]) {
 		s := fmt.Sprintf("(v%d)-[:%s {id: %d", g.r.IntN(n), g.pick("T", "T", "U", "V"), i)
 		if g.chance(80) {
 			s += ", w: " + g.pick("0", "1", "2")
@@ -101,6 +102,10 @@ func (g *grammar) expr(kind string, depth int) string {
 		return g.condition(depth)
 	case "date":
 		return g.date(depth)
+	case "time":
+		return g.time(depth)
+	case "span":
+		return g.span(depth)
 	case "list":
 		return g.list(depth)
 	case "bag":
@@ -157,7 +162,13 @@ func (g *grammar) integer(depth int) string {
 			return fmt.Sprintf("reduce(%s = %s, %s IN %s | %s + %s)", acc, start, v, of, acc, g.expr("int", 0))
 		})
 	case 11:
-		return "(" + g.date(d) + ")." + g.pick("year", "month", "day")
+		switch g.r.IntN(3) {
+		case 0:
+			return "(" + g.expr("time", d) + ")." + g.pick("year", "quarter", "day", "hour", "minute")
+		case 1:
+			return "(" + g.expr("span", d) + ")." + g.pick("months", "days", "seconds")
+		}
+		return "(" + g.date(d) + ")." + g.pick("year", "quarter", "month", "week", "weekYear", "day", "ordinalDay", "dayOfWeek")
 	case 12:
 		return "(-" + g.expr("int", d) + ")"
 	}
@@ -194,7 +205,7 @@ func (g *grammar) str(depth int) string {
 		case 1:
 			return "toUpper(" + g.expr("string", depth-1) + ")"
 		case 2:
-			return "toString(" + g.expr(g.pick("int", "bool", "date"), depth-1) + ")"
+			return "toString(" + g.expr(g.pick("int", "bool", "date", "time", "span"), depth-1) + ")"
 		}
 		return "left(" + g.expr("string", depth-1) + ", 1)"
 	}
@@ -206,9 +217,37 @@ func (g *grammar) date(depth int) string {
 		return v + ".d"
 	}
 	if depth > 0 && g.chance(40) {
-		return fmt.Sprintf("(%s %s duration({days: %s}))", g.expr("date", depth-1), g.pick("+", "-"), g.pick("1", "31", "366"))
+		if g.chance(20) {
+			return "date(" + g.expr("time", depth-1) + ")"
+		}
+		return fmt.Sprintf("(%s %s %s)", g.expr("date", depth-1), g.pick("+", "-"), g.expr("span", depth-1))
 	}
-	return g.pick("date('2020-02-28')", "date('2020-02-29')", "date('1999-12-31')")
+	return g.pick("date('2020-02-28')", "date('2020-02-29')", "date('1999-12-31')", "date({year: 2020, month: 1, day: 31})")
+}
+
+// time writes a local date and time.
+func (g *grammar) time(depth int) string {
+	if v := g.of("vertex"); v != "" && g.chance(50) {
+		return v + ".t"
+	}
+	if depth > 0 && g.chance(50) {
+		return fmt.Sprintf("(%s %s %s)", g.expr("time", depth-1), g.pick("+", "-"), g.pick(g.expr("span", depth-1), "duration({hours: 25, minutes: 1})"))
+	}
+	return g.pick("localdatetime('2020-02-28T23:30')", "localdatetime('2020-02-29T00:00')", "localdatetime('1999-12-31T12:05')")
+}
+
+// span writes a duration of months and days.
+func (g *grammar) span(depth int) string {
+	if depth > 0 && g.chance(50) {
+		switch g.r.IntN(3) {
+		case 0:
+			return fmt.Sprintf("(%s %s %s)", g.expr("span", depth-1), g.pick("+", "-"), g.expr("span", depth-1))
+		case 1:
+			return fmt.Sprintf("(%s * %s)", g.expr("span", depth-1), g.pick("2", "-1", "0"))
+		}
+		return fmt.Sprintf("duration.inDays(%s, %s)", g.expr("date", depth-1), g.expr("date", depth-1))
+	}
+	return g.pick("duration({days: 1})", "duration({days: 31})", "duration({months: 1})", "duration({months: 13, days: 2})", "duration({weeks: 1, days: -3})")
 }
 
 func (g *grammar) list(depth int) string {
@@ -306,7 +345,7 @@ func (g *grammar) condition(depth int) string {
 				return fmt.Sprintf("(%s %s %s)", v, g.pick("=", "<>"), w)
 			}
 		}
-		kind := g.pick("int", "int", "int", "string", "float", "date")
+		kind := g.pick("int", "int", "int", "string", "float", "date", "time")
 		return fmt.Sprintf("(%s %s %s)", g.expr(kind, 0), g.pick("=", "<>", "<", "<=", ">", ">="), g.expr(kind, 0))
 	}
 	d := depth - 1
@@ -339,6 +378,8 @@ func (g *grammar) condition(depth int) string {
 		return fmt.Sprintf("(%s %s %s)", g.expr("list", d), g.pick("=", "<>"), g.expr("list", d))
 	case 12:
 		return fmt.Sprintf("(%s %s %s)", g.expr("int", d), g.pick("=", "<", ">="), g.expr("float", d))
+	case 13:
+		return fmt.Sprintf("(%s %s %s)", g.expr("span", d), g.pick("=", "<>"), g.expr("span", d))
 	}
 	return g.condition(0)
 }
@@ -479,7 +520,7 @@ func (g *grammar) match(depth int) string {
 	return s
 }
 
-var scalars = []string{"int", "int", "int", "string", "float", "bool", "date", "list"}
+var scalars = []string{"int", "int", "int", "string", "float", "bool", "date", "time", "list"}
 
 // projection writes the items of WITH or RETURN, and what comes after them. It gives the columns as the new scope, and whether
 // their order is total.
@@ -527,7 +568,14 @@ func (g *grammar) projection(depth int, last bool) (text string, columns []varia
 		text = "DISTINCT "
 	}
 	text += strings.Join(items, ", ")
-	if !slices.Contains(keys, "") && !g.wrote && g.chance(35) {
+	if scope := g.identity(); !aggregated && !strings.HasPrefix(text, "DISTINCT") && scope != nil && g.chance(40) {
+		keys = scope // columns that the order does not read are settled by what it reads
+	}
+	g.bags = map[string]bool{}
+	for _, c := range columns {
+		g.bags[c.name] = c.kind == "bag"
+	}
+	if !slices.Contains(keys, "") && !g.wrote && g.chance(40) {
 		total = true
 		g.r.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
 		for i := range keys {
@@ -542,6 +590,26 @@ func (g *grammar) projection(depth int, last bool) (text string, columns []varia
 		}
 	}
 	return text, columns, total
+}
+
+// identity gives expressions that tell the rows apart as far as variables do; nil if there are none.
+func (g *grammar) identity() []string {
+	var keys []string
+	for _, v := range g.vars {
+		switch v.kind {
+		case "vertex", "edge":
+			keys = append(keys, v.name+".id")
+		case "edges":
+			keys = append(keys, "[it0 IN "+v.name+" | it0.id]")
+		case "path":
+			keys = append(keys, "[it0 IN nodes("+v.name+") | it0.id]", "[it0 IN relationships("+v.name+") | it0.id]")
+		case "bag", "walk", "other":
+			return nil
+		default:
+			keys = append(keys, v.name)
+		}
+	}
+	return keys
 }
 
 func (g *grammar) aggregate(depth int) (text, kind string) {
@@ -560,7 +628,7 @@ func (g *grammar) aggregate(depth int) (text, kind string) {
 	case 3:
 		return "avg(" + g.expr(g.pick("int", "float"), d) + ")", "float"
 	case 4:
-		kind := g.pick("int", "string", "date", "float")
+		kind := g.pick("int", "string", "date", "time", "float")
 		return g.pick("min", "max") + "(" + g.expr(kind, d) + ")", kind
 	case 5:
 		return "(count(" + distinct + g.expr("int", d) + ") + sum(" + g.expr("int", d) + "))", "int"
@@ -640,6 +708,100 @@ func (g *grammar) with(depth int) string {
 	return "WITH " + text
 }
 
+// chain writes hops of different types, or of clauses of their own, and groups, counts or removes repeats of what few of its
+// variables say: rules find repeats below its expansions, or count without finding rows.
+func (g *grammar) chain() (text string, ordered bool) {
+	g.vars = nil
+	types := []string{"T", "U", "V"}
+	g.r.Shuffle(3, func(i, j int) { types[i], types[j] = types[j], types[i] })
+	hops := 1 + g.r.IntN(3)
+	end := func(i int) string {
+		name := fmt.Sprint("v", i)
+		s := "(" + name + g.pick("", "", "", g.labels())
+		g.declare(name, "vertex")
+		if g.chance(12) {
+			s += " WHERE " + g.condition(0)
+		}
+		return s + ")"
+	}
+	text = "MATCH " + end(0)
+	for i := range hops {
+		name, typ := "", g.pick(":"+types[i], ":"+types[i], ":"+types[i], ":"+types[0], "", ":T|U")
+		if g.chance(25) {
+			name = fmt.Sprint("e", i)
+			g.declare(name, "edge")
+		}
+		s := "[" + name + typ
+		if name != "" && g.chance(40) {
+			s += " WHERE " + name + g.pick(".w > 0", ".w <= 1", ".w IS NULL", ".w = 1")
+		}
+		text += g.pick("-"+s+"]->", "<-"+s+"]-", "-"+s+"]-", "-"+s+"]-")
+		if i > 0 && g.chance(12) {
+			text += "(v0)"
+			hops = i + 1
+			break
+		}
+		text += end(i + 1)
+		if i+1 < hops && g.chance(35) {
+			text += g.pick(" MATCH ", " MATCH ", " WITH * MATCH ", " OPTIONAL MATCH ", " WHERE "+g.condition(1)+" MATCH ") + fmt.Sprintf("(v%d)", i+1)
+		}
+	}
+	if g.chance(40) {
+		text += " WHERE " + g.condition(1)
+	}
+	v := func() string { return g.of("vertex") }
+	var items []string
+	if g.chance(30) {
+		text += "\nWITH *, " + g.expr("int", 1) + " AS c0"
+		g.declare("c0", "int")
+	}
+	key := func() {
+		items = append(items, fmt.Sprintf("%s AS k%d", g.pick(v(), v()+".x", v()+".s", v()+".id", g.expr("int", 1)), len(items)))
+	}
+	kind := g.r.IntN(6)
+	for range g.r.IntN(3) {
+		key()
+	}
+	if kind == 0 {
+		key()
+		text += "\nRETURN DISTINCT " + strings.Join(items, ", ")
+		return text + g.ordered(items), true
+	}
+	for range 1 + g.r.IntN(2) {
+		e := g.of(g.pick("vertex", "edge"))
+		if e == "" {
+			e = v()
+		}
+		some := []string{"count(*)", "count(" + e + ")", "count(DISTINCT " + e + ")", "max(" + v() + ".x)", "min(" + v() + ".s)",
+			"count(DISTINCT " + v() + ".x)", "sum(DISTINCT " + v() + ".x)", "sum(" + v() + ".x)", "count(" + v() + ".x)", "count(" + g.expr("int", 1) + ")"}
+		a := g.pick(some[:map[bool]int{true: 3, false: len(some)}[kind < 4]]...)
+		items = append(items, fmt.Sprintf("%s AS k%d", a, len(items)))
+	}
+	text += "\nRETURN " + strings.Join(items, ", ")
+	return text + g.ordered(items), true
+}
+
+// ordered orders by all items, which are named k0, k1 and so on.
+func (g *grammar) ordered(items []string) string {
+	var keys []string
+	for i, it := range items {
+		if k := fmt.Sprint("k", i); strings.HasPrefix(it, "v") && !strings.Contains(it, ".") {
+			keys = append(keys, k+".id")
+		} else {
+			keys = append(keys, k+g.pick("", " DESC"))
+		}
+	}
+	g.r.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	s := " ORDER BY " + strings.Join(keys, ", ")
+	if g.chance(30) {
+		s += " SKIP " + g.pick("0", "1", "2")
+	}
+	if g.chance(40) {
+		s += " LIMIT " + g.pick("0", "1", "2", "5")
+	}
+	return s
+}
+
 // query writes a statement that only reads. It says whether its rows have one order, and which columns are bags.
 func (g *grammar) query() (text string, ordered bool) {
 	single := func() string {
@@ -656,10 +818,19 @@ func (g *grammar) query() (text string, ordered bool) {
 			s := single()
 			return s + "RETURN " + g.expr(kinds[0], 1) + " AS a, " + g.expr(kinds[1], 1) + " AS b"
 		}
+		defer func() { g.bags = nil }()
 		union := g.pick("\nUNION\n", "\nUNION ALL\n")
 		return part() + union + part(), false
 	}
+	if g.chance(15) {
+		return g.chain()
+	}
 	text = single()
+	if v := g.of("vertex"); v != "" && g.chance(3) { // some of its rows may be an error
+		e := g.pick("1 / "+v+".x", v+".id % "+v+".x", "NOT "+v+".x", v+".s[0]", v+".x.y", "[1, 2]["+v+".s]", v+".b + 1", "-"+v+".s",
+			"date("+v+".s)", v+".s - 1", v+".d + 1")
+		return text + "RETURN " + e + " AS c", false
+	}
 	items, _, total := g.projection(2, true)
 	return text + "RETURN " + items, total
 }

@@ -7,7 +7,7 @@ import (
 
 // update writes a statement that writes.
 func (g *grammar) update() string {
-	g.vars, g.wrote, g.names = nil, true, 10
+	g.vars, g.names = nil, 10
 	s := g.pick("UNWIND [1, 2] AS i0", "MATCH (v0)", "MATCH (v0:A)", "MATCH (v0)-[e0]->(v1)", "OPTIONAL MATCH (v0:B)")
 	if strings.HasPrefix(s, "UNWIND") {
 		g.declare("i0", "int")
@@ -22,6 +22,7 @@ func (g *grammar) update() string {
 	for range 1 + g.r.IntN(4) {
 		if g.chance(70) {
 			s, writing = s+"\n"+g.write(), true
+			g.wrote = true
 			continue
 		}
 		if writing {
