@@ -74,23 +74,23 @@ func (m *matcher) takeIntersect(t *tried, s step) {
 	e := &m.p.Edges[s.edge]
 	from, to, dir := e.expansion(s.left)
 	t.edges[s.edge] = true
-	fan := m.o.fanout(e.Types, dir, m.guess[from], m.guess[to])
-	read := m.o.fanout(e.Types, dir, m.guess[from], nil)
-	var other float64
+	fan := m.o.fanout(e.Types, dir, m.guess[from], m.guess[to]) * m.skews(t, s.edge)
+	read := m.o.fanout(e.Types, dir, m.guess[from], nil) * m.skew(t, s.edge, from, dir)
+	var other, again float64
 	if s.exists {
 		x, _ := m.preds[s.pred].e.(*HasEdge)
 		from2, dir2, _ := m.edgeTest(t, s.pred, to)
-		other = m.o.fanout(x.Types, dir2, m.guess[from2], m.guess[to])
+		other, again = m.o.fanout(x.Types, dir2, m.guess[from2], m.guess[to]), 1
 		t.preds[s.pred] = true
 	} else {
 		e2 := &m.p.Edges[s.edge2]
 		from2, _, dir2 := e2.expansion(s.left2)
 		t.edges[s.edge2] = true
-		other = m.o.fanout(e2.Types, dir2, m.guess[from2], m.guess[to])
+		other, again = m.o.fanout(e2.Types, dir2, m.guess[from2], m.guess[to])*m.skew(t, s.edge2, from2, dir2), m.skew(t, s.edge2, to, dir2.Reverse())
 		t.bound.Add(e2.Col)
 	}
 	t.cost += t.card * min(read, other) * 0.05
-	t.card *= fan * min(1, other/max(1, m.o.vertices(m.guess[to])))
+	t.card *= fan * min(1, other*again/max(1, m.o.vertices(m.guess[to])))
 	t.bound.Add(to, e.Col)
 }
 

@@ -323,10 +323,11 @@ func (m *matcher) take(t *tried, s step) {
 			// Lists are read on one side and searched: the work is that of the smaller of two lists.
 			t.cost += before * min(fan, 8)
 			fan /= max(1, m.o.vertices(m.guess[to]))
-			fan = min(fan, 1)
+			fan = min(fan*m.skews(t, s.edge), 1)
 		} else {
 			// The list is read before the labels and predicates of the far end are tested.
-			t.cost += before * m.o.fanout(e.Types, dir, m.guess[from], nil) * 0.2
+			t.cost += before * m.o.fanout(e.Types, dir, m.guess[from], nil) * m.skew(t, s.edge, from, dir) * 0.2
+			fan *= m.skews(t, s.edge)
 		}
 		t.card *= fan
 		t.bound.Add(to)

@@ -94,6 +94,12 @@ func TestPlans(t *testing.T) {
 				if a.Key == "disable" {
 					env.Disable = a.Vals
 				}
+				if a.Key == "skew" {
+					env.Counts.Degrees = map[graph.TypeDir][]uint64{
+						{Type: "HAS_TAG", Dir: graph.In}:  {0, 0, 0, 0, 64, 20, 10, 0, 0, 0, 0, 0, 2, 1}, // two tags have most posts
+						{Type: "HAS_TAG", Dir: graph.Out}: {22_000, 3_000},
+					}
+				}
 				if a.Key == "have" {
 					env.Counts.Props = have(env.Indexes, env.Counts, a.Vals)
 				}

@@ -1,0 +1,62 @@
+package plan
+
+import (
+	"math"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// skew is how many times as many rows edge i of the pattern gives at one of its ends, in a direction from there, as its mean
+// fan-out tells, because edges of the same lists have been found there, as on the way from a post to a tag and on to the
+// posts that have it. Such a list is met as often as it is long, and the mean of the squares by the square of the mean
+// tells how much that adds: a few long lists make it far more than 1. The last of two such edges is charged, from
+// whichever end it is found, so that the estimate of a pattern does not depend on the order in which it is found.
+func (m *matcher) skew(t *tried, i int, end Col, dir graph.Direction) float64 {
+	e := &m.p.Edges[i]
+	factor := 1.0
+	if len(e.Types) != 1 || e.Length != nil {
+		return factor
+	}
+	for j := range m.p.Edges {
+		by := &m.p.Edges[j]
+		if j == i || !t.edges[j] || by.Length != nil || !slices.Equal(by.Types, e.Types) {
+			continue
+		}
+		if by.Left == end && by.Dir == dir || by.Right == end && by.Dir.Reverse() == dir {
+			factor *= m.o.unevenness(e.Types[0], dir)
+		}
+	}
+	return factor
+}
+
+// skews is skew at both ends.
+func (m *matcher) skews(t *tried, i int) float64 {
+	e := &m.p.Edges[i]
+	return m.skew(t, i, e.Left, e.Dir) * m.skew(t, i, e.Right, e.Dir.Reverse())
+}
+
+// unevenness is the mean of the squares of the lengths of a type's lists by the square of the mean, by their histogram, in
+// the direction in which it is greater if both are followed.
+func (o *optimizer) unevenness(typ string, dir graph.Direction) float64 {
+	most := 1.0
+	for _, d := range []graph.Direction{graph.Out, graph.In} {
+		if dir != d && dir != graph.Both {
+			continue
+		}
+		lists, edges, squares := 0.0, 0.0, 0.0
+		for i, n := range o.counts.Degrees[graph.TypeDir{Type: typ, Dir: d}] {
+			size := 1.0
+			if i > 0 {
+				size = 1.5 * math.Exp2(float64(i)) // the middle of the bar
+			}
+			lists += float64(n)
+			edges += float64(n) * size
+			squares += float64(n) * size * size
+		}
+		if edges > 0 {
+			most = max(most, squares*lists/(edges*edges))
+		}
+	}
+	return most
+}
