@@ -85,7 +85,7 @@ func TestFetchCaller(t *testing.T) {
 		{"1", "/db/default/query/v2", `{"statement": "RETURN 1"}`, "Security.Forbidden"},
 		{"1", "/v1/traverse", `{"from": {"label": "User", "property": "id", "value": 1}, "edges": ["KNOWS"], "hops": 1}`, "Security.Forbidden"},
 		{"reads", "/v1/query", `{"statement": "MATCH (u:User {id: 2}) RETURN u.phone"}`, "22"},
-		{"reads", "/post", `{"Moment": {"id": 12, "userId": 1}}`, `"code":403`},
+		{"reads", "/post", `{"Moment": {"id": 12, "userId": 1}}`, `"code":401`},
 		{"nobody", "/get", `{"User": {"id": 2}}`, `"code":407`},
 	} {
 		require.Contains(t, ask(c.caller, c.path, c.body), c.want, "%s %s %s", c.caller, c.path, c.body)
@@ -93,7 +93,7 @@ func TestFetchCaller(t *testing.T) {
 	require.Zero(t, s.stop(syscall.SIGTERM))
 	// Without rules nobody says what a fetcher may do.
 	s = start(t, data, "--tokens-file", filepath.Join(dir, "tokens.yaml"))
-	require.Contains(t, ask("1", "/get", `{"User": {"id": 1}}`), `"code":403`)
+	require.Contains(t, ask("1", "/get", `{"User": {"id": 1}}`), `"code":401`)
 	require.Contains(t, ask("reads", "/get", `{"User": {"id": 1}}`), `"phone":11`)
 	require.Zero(t, s.stop(syscall.SIGTERM))
 }
