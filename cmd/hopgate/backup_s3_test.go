@@ -124,7 +124,7 @@ func TestBackupS3(t *testing.T) {
 	s.graphctl("query", "UNWIND range(1, 9000) AS i CREATE (:N {i: i})")
 	s.graphctl("query", "MATCH (a:N), (b:N {i: a.i + 4096}) CREATE (a)-[:E]->(b)")
 	graphctl(0, "backup", dest)
-	first := len(store.puts)
+	first := len(store.taken())
 	require.Greater(t, first, 1)
 	s.graphctl("query", "CREATE (:Session {i: 1})")
 	var files, fresh int
@@ -133,10 +133,11 @@ func TestBackupS3(t *testing.T) {
 	require.NoError(t, err, out)
 	_, err = fmt.Sscanf(out[strings.Index(out, "; ")+2:], "%d files", &fresh)
 	require.NoError(t, err, out)
-	require.Equal(t, fresh+1, len(store.puts)-first, "the new files and the manifest")
+	require.Equal(t, fresh+1, len(store.taken())-first, "the new files and the manifest")
 	require.Less(t, fresh, files)
-	puts := slices.Sorted(slices.Values(store.puts))
-	require.Len(t, slices.Compact(puts), len(store.puts), "something has travelled twice")
+	puts := store.taken()
+	slices.Sort(puts)
+	require.Len(t, slices.Compact(slices.Clone(puts)), len(puts), "something has travelled twice")
 	require.Zero(t, s.stop(syscall.SIGTERM))
 
 	graphctl(0, "backup", "--verify", dest)
@@ -148,16 +149,32 @@ func TestBackupS3(t *testing.T) {
 	require.Contains(t, s.graphctl("check"), "nothing is wrong")
 	require.Zero(t, s.stop(syscall.SIGTERM))
 
-	for key, b := range store.objects {
+	store.damage()
+	require.Contains(t, graphctl(1, "backup", "--verify", dest, "--backup", backupID(store)), "its checksum is wrong")
+}
+
+// taken gives the keys of all that was put.
+func (s *objectStore) taken() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.puts)
+}
+
+// damage changes a byte of each file.
+func (s *objectStore) damage() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, b := range s.objects {
 		if strings.Contains(key, "/files/") && len(b) > 100 {
 			b[50] ^= 1
 		}
 	}
-	require.Contains(t, graphctl(1, "backup", "--verify", dest, "--backup", backupID(store)), "its checksum is wrong")
 }
 
 // backupID is the newest backup's.
 func backupID(s *objectStore) (id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for key := range s.objects {
 		if name, ok := strings.CutPrefix(key, "some/folder/backups/"); ok {
 			id = max(id, strings.TrimSuffix(name, ".json"))
