@@ -37,7 +37,7 @@ func tiny(rng *rand.Rand, shards int) Options {
 // seeds gives the seeds of a random test: a few, or as many as HOPGATE_SEEDS says.
 func seeds(n int) int {
 	if testing.Short() {
-		n = max(2, n/4)
+		n = max(1, n/8)
 	}
 	if s, err := strconv.Atoi(os.Getenv("HOPGATE_SEEDS")); err == nil {
 		return s
