@@ -65,8 +65,11 @@ func TestCheckClean(t *testing.T) {
 func (l *ledger) harm(t *testing.T, fixes ...storage.Fix) {
 	ctx := context.Background()
 	require.NoError(t, l.g.lock(ctx))
+	l.g.mu.Lock()
+	views := l.g.current.views
+	l.g.mu.Unlock()
 	for _, f := range fixes {
-		_, err := l.g.shards[f.Shard].Mend([]storage.Fix{f}, l.g.current.views[f.Shard])
+		_, err := l.g.shards[f.Shard].Mend([]storage.Fix{f}, views[f.Shard])
 		require.NoError(t, err)
 	}
 	p, err := l.g.enqueue()
