@@ -3,6 +3,8 @@ package main_test
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,7 +21,7 @@ const chart = "../../deploy/helm/hopgate"
 
 // chartKeys are settings that the chart gives itself.
 var chartKeys = []string{
-	"dataDir", "http", "grpc", "admin", "drainTimeout", "readyFile", "tlsCert", "tlsKey", "tlsClientCa", "tokensFile", "shardAddresses", "shardOrdinal",
+	"dataDir", "http", "grpc", "admin", "drainTimeout", "readyFile", "tlsCert", "tlsKey", "tlsClientCa", "tokensFile", "shardAddresses", "shardOrdinal", "shardCa",
 }
 
 // settingKeys are the keys of all settings, as hopgate config prints them.
@@ -57,24 +59,34 @@ func TestChartSettings(t *testing.T) {
 
 // The server takes the files of settings that the chart renders for it.
 func TestChartConfig(t *testing.T) {
-	for _, name := range []string{"default", "ephemeral"} {
+	for _, name := range []string{"default", "ephemeral", "everything"} {
 		text, err := os.ReadFile(filepath.Join(chart, "../golden", name+".yaml"))
 		require.NoError(t, err)
-		var file string
-		d := yaml.NewDecoder(strings.NewReader(string(text)))
-		for file == "" {
+		files := 0
+		for d := yaml.NewDecoder(strings.NewReader(string(text))); ; {
 			var o struct {
 				Kind string
-				Data map[string]string
+				Data map[string]any
 			}
-			require.NoError(t, d.Decode(&o), "%s: no ConfigMap of settings", name)
-			file = o.Data["config.yaml"]
+			if err := d.Decode(&o); errors.Is(err, io.EOF) {
+				break
+			} else {
+				require.NoError(t, err, name)
+			}
+			file, ok := o.Data["config.yaml"].(string)
+			if !ok {
+				continue
+			}
+			files++
+			path := filepath.Join(t.TempDir(), "config.yaml")
+			require.NoError(t, os.WriteFile(path, []byte(file), 0o600))
+			got := run(t, []string{"HOPGATE_SERVICE_HOST=10.0.0.1"}, "hopgate", "config", "--config", path)
+			require.Zero(t, got.code, got.err)
+			if strings.Contains(file, "dataDir") {
+				require.Contains(t, got.out, "dataDir: /data/graphs")
+			}
 		}
-		path := filepath.Join(t.TempDir(), "config.yaml")
-		require.NoError(t, os.WriteFile(path, []byte(file), 0o600))
-		got := run(t, []string{"HOPGATE_SERVICE_HOST=10.0.0.1"}, "hopgate", "config", "--config", path)
-		require.Zero(t, got.code, got.err)
-		require.Contains(t, got.out, "dataDir: /data/graphs")
+		require.Positive(t, files, name)
 	}
 }
 

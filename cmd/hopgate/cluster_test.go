@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,7 +27,8 @@ type process struct {
 	args []string
 	cmd  *exec.Cmd
 	log  bytes.Buffer
-	http string
+	grpc string // of a shard
+	http string // of a gateway, or its URL if it takes TLS
 }
 
 func (p *process) start() {
@@ -48,24 +50,27 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// startCluster starts shards and gateways and waits until the gateways are ready.
-func startCluster(t *testing.T, shards, gateways int) (ss, gs []*process) {
+// startCluster starts shards and gateways, with more arguments for each, and waits until the gateways are ready.
+func startCluster(t *testing.T, shards, gateways int, more ...string) (ss, gs []*process) {
 	addresses := make([]string, shards)
 	for i := range addresses {
 		addresses[i] = freeAddress(t)
 	}
 	list := strings.Join(addresses, ",")
 	for i, a := range addresses {
-		ss = append(ss, &process{t: t, args: []string{
+		ss = append(ss, &process{t: t, grpc: a, args: append([]string{
 			"shard", "--data-dir", t.TempDir(), "--shard-ordinal", fmt.Sprint(i), "--shard-addresses", list, "--grpc", a, "--admin", "127.0.0.1:0",
 			"--memory", "64MiB",
-		}})
+		}, more...)})
 	}
 	for range gateways {
 		p := &process{t: t, http: freeAddress(t)}
-		p.args = []string{
+		p.args = append([]string{
 			"gateway", "--shard-addresses", list, "--http", p.http, "--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--memory", "64MiB",
 			"--query-timeout", "30s",
+		}, more...)
+		if slices.Contains(more, "--tls-cert") {
+			p.http = "https://" + p.http
 		}
 		gs = append(gs, p)
 	}
@@ -92,7 +97,10 @@ func ask(address, statement string) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/v1/query", bytes.NewReader(body))
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address+"/v1/query", bytes.NewReader(body))
 	if err != nil {
 		return "", err
 	}

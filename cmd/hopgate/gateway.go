@@ -1,12 +1,15 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/config"
 	"github.com/hopgate/hopgate/internal/shard/remote"
 )
@@ -39,6 +42,23 @@ func shardAddresses(c *config.Config) []string {
 }
 
 // openRemote opens the graphs that other processes hold.
-func openRemote(c *config.Config, _ config.Budget, _ *slog.Logger) (backing, error) {
-	return remote.Open(shardAddresses(c))
+func openRemote(c *config.Config, _ config.Budget, log *slog.Logger) (backing, error) {
+	addresses := shardAddresses(c)
+	secure, err := mutual(c, addresses, log)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return remote.Open(addresses, remote.Secure(secure)...)
+}
+
+// mutual gives the way in which the processes of a cluster make sure of each other; nil if they speak in plain.
+func mutual(c *config.Config, addresses []string, log *slog.Logger) (*access.Mutual, error) {
+	names := make([]string, len(addresses))
+	for i, a := range addresses {
+		var err error
+		if names[i], _, err = net.SplitHostPort(a); err != nil {
+			return nil, fmt.Errorf("shard-addresses: %w", err)
+		}
+	}
+	return access.NewMutual(access.MutualFiles{Cert: c.TLSCert, Key: c.TLSKey, CA: c.ShardCA}, names, log)
 }

@@ -47,8 +47,8 @@ func newServe() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			if c.ShardAddresses != "" {
-				return usageError{errors.New("shard-addresses: is for hopgate gateway and hopgate shard")}
+			if c.ShardAddresses != "" || c.ShardCA != "" {
+				return usageError{errors.New("shard-addresses and shard-ca: are for hopgate gateway and hopgate shard")}
 			}
 			return serve(cmd.Context(), &c, openLocal)
 		},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/config"
 	"github.com/hopgate/hopgate/internal/server"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -41,8 +43,8 @@ func newShard() *cobra.Command {
 			switch {
 			case c.ShardAddresses == "":
 				return usageError{errNoAddresses}
-			case c.TLSCert != "" || c.TLSKey != "" || c.TLSClientCA != "":
-				return usageError{errors.New("tls-cert, tls-key and tls-client-ca: shards and gateways speak to each other in plain: keep them on a network of their own")}
+			case c.TLSCert != "" && c.ShardCA == "":
+				return usageError{errors.New("tls-cert: a shard shows it to callers whose own certificates shard-ca has signed")}
 			case c.ShardOrdinal < 0 || c.ShardOrdinal >= len(addresses):
 				return usageError{fmt.Errorf("shard-ordinal: must be from 0 to %d, by the number of shard-addresses, is %d", len(addresses)-1, c.ShardOrdinal)}
 			}
@@ -77,10 +79,21 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	if err := checkShards(&opts); err != nil {
 		return err
 	}
+	secure, err := mutual(c, addresses, log)
+	if err != nil {
+		return usageError{err}
+	}
+	adminTLS, err := access.TLS(access.TLSFiles{Cert: c.TLSCert, Key: c.TLSKey, ClientCA: c.TLSClientCA}, log)
+	if err != nil {
+		return usageError{err}
+	}
 	var lc net.ListenConfig
 	adminListener, err := lc.Listen(ctx, "tcp", c.Admin)
 	if err != nil {
 		return fmt.Errorf("admin listener: %w", err)
+	}
+	if c.AdminTLS {
+		adminListener = tls.NewListener(adminListener, adminTLS)
 	}
 	// The probes answer while a leader still waits for the other shards.
 	var store opening
@@ -94,10 +107,10 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	}()
 	defer func() { err = errors.Join(err, admin.Close()) }()
 
-	rpc := grpc.NewServer(remote.ServerOptions()...)
+	rpc := grpc.NewServer(remote.ServerOptions(secure)...)
 	leave := func() {}
 	if c.ShardOrdinal == 0 {
-		peers, err := remote.NewPeers(addresses)
+		peers, err := remote.NewPeers(addresses, remote.Secure(secure)...)
 		if err != nil {
 			return err
 		}
@@ -136,7 +149,7 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 		err = server.WriteReadyFile(c.ReadyFile, server.Addresses{GRPC: rpcListener.Addr().String(), Admin: adminListener.Addr().String()})
 	}
 	if err == nil {
-		log.Info("ready", slog.String("grpc", rpcListener.Addr().String()), slog.String("admin", adminListener.Addr().String()), slog.Int("shards", len(addresses)))
+		log.Info("ready", slog.Bool("tls", secure != nil), slog.String("grpc", rpcListener.Addr().String()), slog.String("admin", adminListener.Addr().String()), slog.Int("shards", len(addresses)))
 		select {
 		case err = <-failed:
 		case <-ctx.Done():

@@ -35,6 +35,7 @@ type Config struct {
 	Shards         int           // shards of a graph that is made from now on
 	ShardOrdinal   int           // shard that a process of a cluster keeps
 	ShardAddresses string        // processes of a cluster's shards, in their order, with commas
+	ShardCA        string        // PEM file; processes of a cluster have certificates that it has signed; "": plain connections
 	DrainTimeout   time.Duration // for running queries at the end
 	ReadyFile      string        // file that gets the addresses when all listeners accept
 	QueryTimeout   time.Duration // cap of a query's time; 0: none
@@ -99,6 +100,7 @@ func (c *Config) settings() []setting {
 		{"shards", "shards of a graph that is made from now on", (*whole)(&c.Shards)},
 		{"shard-ordinal", "for hopgate shard: number of the shard, from 0", (*whole)(&c.ShardOrdinal)},
 		{"shard-addresses", "for hopgate shard and gateway: gRPC addresses of the shards in their order, separated by commas", (*text)(&c.ShardAddresses)},
+		{"shard-ca", "for hopgate shard and gateway: PEM file of who signs the certificates (tls-cert) that gateways and shards show each other; empty is plain connections", (*text)(&c.ShardCA)},
 		{"drain-timeout", "time for running queries after SIGTERM", (*duration)(&c.DrainTimeout)},
 		{"ready-file", "file that gets the addresses as JSON when all listeners accept", (*text)(&c.ReadyFile)},
 		{"query-timeout", "cap of a query's time; 0 is none", (*duration)(&c.QueryTimeout)},
@@ -301,6 +303,9 @@ func (c *Config) Validate() error {
 	}
 	if c.TLSCert == "" && (c.TLSClientCA != "" || c.AdminTLS) {
 		bad("tls-client-ca and admin-tls: need tls-cert and tls-key")
+	}
+	if c.TLSCert == "" && c.ShardCA != "" {
+		bad("shard-ca: needs tls-cert and tls-key")
 	}
 	if c.OIDCIssuer != "" && (c.OIDCAudience == "" || c.OIDCRoles == "") {
 		bad("oidc-issuer: needs oidc-audience and oidc-roles")

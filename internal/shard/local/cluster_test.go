@@ -27,7 +27,7 @@ func cluster(t *testing.T, parts []*local.Parts) (storage.Peers, func(*local.Sto
 		addresses[no] = "passthrough:" + strconv.Itoa(no)
 	}
 	serve := func(no int, register func(s *grpc.Server)) {
-		s := grpc.NewServer(remote.ServerOptions()...)
+		s := grpc.NewServer(remote.ServerOptions(nil)...)
 		register(s)
 		go func() { _ = s.Serve(listeners[no]) }()
 		t.Cleanup(s.Stop)

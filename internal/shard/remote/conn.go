@@ -7,16 +7,23 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// ServerOptions are those of a gRPC server that the processes of a cluster talk to. Whoever is silent for long is taken
-// for dead, which ends its transactions.
-func ServerOptions() []grpc.ServerOption {
+// ServerOptions are those of a gRPC server that the processes of a cluster talk to, in plain without m. Whoever is silent
+// for long is taken for dead, which ends its transactions.
+func ServerOptions(m *access.Mutual) []grpc.ServerOption {
+	creds := insecure.NewCredentials()
+	if m != nil {
+		creds = credentials.NewTLS(m.Server())
+	}
 	return []grpc.ServerOption{
+		grpc.Creds(creds),
 		grpc.MaxRecvMsgSize(math.MaxInt32), grpc.MaxSendMsgSize(math.MaxInt32),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 5 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 2 * time.Second, PermitWithoutStream: true}),

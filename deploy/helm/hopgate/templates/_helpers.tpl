@@ -115,10 +115,10 @@ app.kubernetes.io/part-of: hopgate
 {{- if $v.tls.enabled }}
 {{- $_ := set $own "tlsCert" "/etc/hopgate/tls/tls.crt" }}
 {{- $_ := set $own "tlsKey" "/etc/hopgate/tls/tls.key" }}
-{{- if or $v.tls.clientAuth (eq .component "shard") }}
+{{- if and $v.tls.clientAuth (ne .component "shard") }}
 {{- $_ := set $own "tlsClientCa" "/etc/hopgate/tls/ca.crt" }}
 {{- end }}
-{{- if eq .component "gateway" }}
+{{- if ne .component "server" }}
 {{- $_ := set $own "shardCa" "/etc/hopgate/tls/ca.crt" }}
 {{- end }}
 {{- end }}

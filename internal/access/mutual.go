@@ -1,0 +1,82 @@
+package access
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+)
+
+// MutualFiles name the PEM files of a process of a cluster.
+type MutualFiles struct {
+	Cert, Key string // what the process shows to the others, whoever calls
+	CA        string // who has signed what the others show
+}
+
+// Mutual is how the processes of a cluster make sure of each other. It follows its files when they change, as TLS does.
+type Mutual struct {
+	files MutualFiles
+	names []string
+	w     *watched[mutual]
+}
+
+// mutual is what the files say.
+type mutual struct{ client, server *tls.Config }
+
+// NewMutual reads the files. A caller's certificate must be good for one of names, those of the shards, since the
+// authority may sign others for clients. It is nil if no authority is named.
+func NewMutual(f MutualFiles, names []string, log *slog.Logger) (*Mutual, error) {
+	if f.CA == "" {
+		return nil, nil
+	}
+	m := &Mutual{files: f, names: names}
+	var err error
+	m.w, err = watch(log, m.read, f.Cert, f.Key, f.CA)
+	return m, err
+}
+
+func (m *Mutual) read() (*mutual, error) {
+	pair, err := tls.LoadX509KeyPair(m.files.Cert, m.files.Key)
+	if err != nil {
+		return nil, fmt.Errorf("tls-cert %s, tls-key %s: %w", m.files.Cert, m.files.Key, err)
+	}
+	pem, err := os.ReadFile(m.files.CA)
+	if err != nil {
+		return nil, fmt.Errorf("shard-ca: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("shard-ca: %s holds no certificate", m.files.CA)
+	}
+	own := []tls.Certificate{pair}
+	return &mutual{
+		client: &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"}, Certificates: own, RootCAs: pool},
+		server: &tls.Config{
+			MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"}, Certificates: own, ClientCAs: pool,
+			ClientAuth: tls.RequireAndVerifyClientCert, VerifyConnection: m.admit,
+		},
+	}, nil
+}
+
+// admit checks that a caller belongs to the cluster.
+func (m *Mutual) admit(c tls.ConnectionState) error {
+	for _, name := range m.names {
+		if c.PeerCertificates[0].VerifyHostname(name) == nil {
+			return nil
+		}
+	}
+	return errors.New("the caller's certificate is not good for the name of any shard")
+}
+
+// Client is the configuration of the next connection that the process makes.
+func (m *Mutual) Client() *tls.Config { return m.w.get().client }
+
+// Server is the configuration of a listener.
+func (m *Mutual) Server() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"},
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return m.w.get().server, nil },
+	}
+}
