@@ -82,8 +82,12 @@ func cell(c *pb.Column, i int) *pb.Value {
 		return &pb.Value{Kind: &pb.Value_Integer{Integer: d.Integers.GetValues()[i]}}
 	case *pb.Column_Floats:
 		return &pb.Value{Kind: &pb.Value_Float{Float: d.Floats.GetValues()[i]}}
-	case *pb.Column_Strings:
-		return &pb.Value{Kind: &pb.Value_String_{String_: d.Strings.GetValues()[i]}}
+	case *pb.Column_Texts:
+		from, ends := uint32(0), d.Texts.GetEnds()
+		if i > 0 {
+			from = ends[i-1]
+		}
+		return &pb.Value{Kind: &pb.Value_String_{String_: string(d.Texts.GetText()[from:ends[i]])}}
 	}
 	return c.GetValues().GetValues()[i]
 }

@@ -48,6 +48,24 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// Rows come from columns of each form.
+func TestRows(t *testing.T) {
+	var b bytes.Buffer
+	p, err := newPrinter("ndjson", &b)
+	require.NoError(t, err)
+	p.begin([]string{"i", "f", "t", "v"})
+	require.NoError(t, p.rows(&pb.RowBatch{Rows: 3, Columns: []*pb.Column{
+		{Data: &pb.Column_Integers{Integers: &pb.IntColumn{Values: []int64{1, -2, 3}}}},
+		{Data: &pb.Column_Floats{Floats: &pb.DoubleColumn{Values: []float64{1, 2.5, 3}}}},
+		{Data: &pb.Column_Texts{Texts: &pb.TextColumn{Text: []byte("néb"), Ends: []uint32{3, 3, 4}}}},
+		{Data: &pb.Column_Values{Values: &pb.ListValue{Values: []*pb.Value{{}, text("x"), float(1)}}}},
+	}}))
+	require.Equal(t, `{"i":1,"f":1.0,"t":"né","v":null}
+{"i":-2,"f":2.5,"t":"","v":"x"}
+{"i":3,"f":3.0,"t":"b","v":1.0}
+`, b.String())
+}
+
 // A table is fitted to its first rows, in characters; what follows them is not lost.
 func TestTable(t *testing.T) {
 	var b bytes.Buffer

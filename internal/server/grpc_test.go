@@ -121,8 +121,14 @@ func TestGRPCQuery(t *testing.T) {
 	require.Equal(t, "2020-01-02", cols[4].GetValues().GetValues()[0].GetTemporal().GetText())
 	require.Equal(t, []int64{1}, cols[5].GetIntegers().GetValues())
 	require.Equal(t, []float64{1.5}, cols[6].GetFloats().GetValues())
-	require.Equal(t, []string{"s"}, cols[7].GetStrings().GetValues())
+	require.Equal(t, "s", string(cols[7].GetTexts().GetText()))
+	require.Equal(t, []uint32{1}, cols[7].GetTexts().GetEnds())
 	require.Nil(t, cols[8].GetValues().GetValues()[0].GetKind())
+
+	a, err = r.query(ctx, &pb.QueryRequest{Statement: "UNWIND ['a', '', 'né', 'b'] AS x RETURN x"})
+	require.NoError(t, err)
+	require.Equal(t, [][]any{{"a"}, {""}, {"né"}, {"b"}}, rowsOf(a.values[0]))
+	require.Equal(t, []uint32{1, 1, 4, 5}, a.values[0].GetColumns()[0].GetTexts().GetEnds())
 
 	a, err = r.query(ctx, &pb.QueryRequest{Statement: "UNWIND range(1, 10) AS x RETURN x", MaxRows: 3})
 	require.NoError(t, err)

@@ -103,8 +103,12 @@ func rowsOf(b *pb.RowBatch) [][]any {
 			switch data := c.GetData().(type) {
 			case *pb.Column_Integers:
 				rows[i] = append(rows[i], data.Integers.GetValues()[i])
-			case *pb.Column_Strings:
-				rows[i] = append(rows[i], data.Strings.GetValues()[i])
+			case *pb.Column_Texts:
+				from, ends := uint32(0), data.Texts.GetEnds()
+				if i > 0 {
+					from = ends[i-1]
+				}
+				rows[i] = append(rows[i], string(data.Texts.GetText()[from:ends[i]]))
 			case *pb.Column_Values:
 				rows[i] = append(rows[i], fromValue(data.Values.GetValues()[i]))
 			default:

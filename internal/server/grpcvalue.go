@@ -175,11 +175,16 @@ func columnProto(c *graph.Column, from, to int) *pb.Column {
 		}
 		return &pb.Column{Data: &pb.Column_Floats{Floats: x}}
 	case graph.String:
-		x := &pb.StringColumn{Values: make([]string, to-from)}
-		for i, v := range c.Vals[from:to] {
-			x.Values[i] = v.Str()
+		size := 0
+		for _, v := range c.Vals[from:to] {
+			size += len(v.Str())
 		}
-		return &pb.Column{Data: &pb.Column_Strings{Strings: x}}
+		x := &pb.TextColumn{Text: make([]byte, 0, size), Ends: make([]uint32, to-from)}
+		for i, v := range c.Vals[from:to] {
+			x.Text = append(x.Text, v.Str()...)
+			x.Ends[i] = uint32(len(x.Text))
+		}
+		return &pb.Column{Data: &pb.Column_Texts{Texts: x}}
 	}
 	x := &pb.ListValue{Values: make([]*pb.Value, to-from)}
 	for i := range x.Values {

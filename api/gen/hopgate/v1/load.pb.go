@@ -852,7 +852,6 @@ type LoadColumn_Floats struct {
 }
 
 type LoadColumn_Texts struct {
-	// Strings laid end to end, with the end of each.
 	Texts *TextColumn `protobuf:"bytes,3,opt,name=texts,proto3,oneof"`
 }
 
@@ -927,59 +926,6 @@ func (x *ListColumn) GetEnds() []uint32 {
 	return nil
 }
 
-// TextColumn is strings laid end to end.
-type TextColumn struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Text          []byte                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
-	Ends          []uint32               `protobuf:"varint,2,rep,packed,name=ends,proto3" json:"ends,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TextColumn) Reset() {
-	*x = TextColumn{}
-	mi := &file_hopgate_v1_load_proto_msgTypes[9]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TextColumn) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TextColumn) ProtoMessage() {}
-
-func (x *TextColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_load_proto_msgTypes[9]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TextColumn.ProtoReflect.Descriptor instead.
-func (*TextColumn) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{9}
-}
-
-func (x *TextColumn) GetText() []byte {
-	if x != nil {
-		return x.Text
-	}
-	return nil
-}
-
-func (x *TextColumn) GetEnds() []uint32 {
-	if x != nil {
-		return x.Ends
-	}
-	return nil
-}
-
 // LoadResponse answers the opening, then each batch.
 type LoadResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -994,7 +940,7 @@ type LoadResponse struct {
 
 func (x *LoadResponse) Reset() {
 	*x = LoadResponse{}
-	mi := &file_hopgate_v1_load_proto_msgTypes[10]
+	mi := &file_hopgate_v1_load_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1006,7 +952,7 @@ func (x *LoadResponse) String() string {
 func (*LoadResponse) ProtoMessage() {}
 
 func (x *LoadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_load_proto_msgTypes[10]
+	mi := &file_hopgate_v1_load_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1019,7 +965,7 @@ func (x *LoadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadResponse.ProtoReflect.Descriptor instead.
 func (*LoadResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{10}
+	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LoadResponse) GetPart() isLoadResponse_Part {
@@ -1075,7 +1021,7 @@ type LoadOpened struct {
 
 func (x *LoadOpened) Reset() {
 	*x = LoadOpened{}
-	mi := &file_hopgate_v1_load_proto_msgTypes[11]
+	mi := &file_hopgate_v1_load_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1087,7 +1033,7 @@ func (x *LoadOpened) String() string {
 func (*LoadOpened) ProtoMessage() {}
 
 func (x *LoadOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_load_proto_msgTypes[11]
+	mi := &file_hopgate_v1_load_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1100,7 +1046,7 @@ func (x *LoadOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadOpened.ProtoReflect.Descriptor instead.
 func (*LoadOpened) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{11}
+	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LoadOpened) GetSeq() uint64 {
@@ -1134,7 +1080,7 @@ type LoadAck struct {
 
 func (x *LoadAck) Reset() {
 	*x = LoadAck{}
-	mi := &file_hopgate_v1_load_proto_msgTypes[12]
+	mi := &file_hopgate_v1_load_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1146,7 +1092,7 @@ func (x *LoadAck) String() string {
 func (*LoadAck) ProtoMessage() {}
 
 func (x *LoadAck) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_load_proto_msgTypes[12]
+	mi := &file_hopgate_v1_load_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1159,7 +1105,7 @@ func (x *LoadAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadAck.ProtoReflect.Descriptor instead.
 func (*LoadAck) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{12}
+	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LoadAck) GetSeq() uint64 {
@@ -1218,7 +1164,7 @@ type Rejected struct {
 
 func (x *Rejected) Reset() {
 	*x = Rejected{}
-	mi := &file_hopgate_v1_load_proto_msgTypes[13]
+	mi := &file_hopgate_v1_load_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1230,7 +1176,7 @@ func (x *Rejected) String() string {
 func (*Rejected) ProtoMessage() {}
 
 func (x *Rejected) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_load_proto_msgTypes[13]
+	mi := &file_hopgate_v1_load_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1243,7 +1189,7 @@ func (x *Rejected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejected.ProtoReflect.Descriptor instead.
 func (*Rejected) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{13}
+	return file_hopgate_v1_load_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Rejected) GetEdge() bool {
@@ -1342,10 +1288,6 @@ const file_hopgate_v1_load_proto_rawDesc = "" +
 	"\n" +
 	"ListColumn\x122\n" +
 	"\belements\x18\x01 \x01(\v2\x16.hopgate.v1.LoadColumnR\belements\x12\x12\n" +
-	"\x04ends\x18\x02 \x03(\rR\x04ends\"4\n" +
-	"\n" +
-	"TextColumn\x12\x12\n" +
-	"\x04text\x18\x01 \x01(\fR\x04text\x12\x12\n" +
 	"\x04ends\x18\x02 \x03(\rR\x04ends\"q\n" +
 	"\fLoadResponse\x120\n" +
 	"\x06opened\x18\x01 \x01(\v2\x16.hopgate.v1.LoadOpenedH\x00R\x06opened\x12'\n" +
@@ -1406,7 +1348,7 @@ func file_hopgate_v1_load_proto_rawDescGZIP() []byte {
 }
 
 var file_hopgate_v1_load_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_hopgate_v1_load_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_hopgate_v1_load_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_hopgate_v1_load_proto_goTypes = []any{
 	(LoadAction)(0),        // 0: hopgate.v1.LoadAction
 	(Dangling)(0),          // 1: hopgate.v1.Dangling
@@ -1420,13 +1362,13 @@ var file_hopgate_v1_load_proto_goTypes = []any{
 	(*PropertyColumn)(nil), // 9: hopgate.v1.PropertyColumn
 	(*LoadColumn)(nil),     // 10: hopgate.v1.LoadColumn
 	(*ListColumn)(nil),     // 11: hopgate.v1.ListColumn
-	(*TextColumn)(nil),     // 12: hopgate.v1.TextColumn
-	(*LoadResponse)(nil),   // 13: hopgate.v1.LoadResponse
-	(*LoadOpened)(nil),     // 14: hopgate.v1.LoadOpened
-	(*LoadAck)(nil),        // 15: hopgate.v1.LoadAck
-	(*Rejected)(nil),       // 16: hopgate.v1.Rejected
-	(*IntColumn)(nil),      // 17: hopgate.v1.IntColumn
-	(*DoubleColumn)(nil),   // 18: hopgate.v1.DoubleColumn
+	(*LoadResponse)(nil),   // 12: hopgate.v1.LoadResponse
+	(*LoadOpened)(nil),     // 13: hopgate.v1.LoadOpened
+	(*LoadAck)(nil),        // 14: hopgate.v1.LoadAck
+	(*Rejected)(nil),       // 15: hopgate.v1.Rejected
+	(*IntColumn)(nil),      // 16: hopgate.v1.IntColumn
+	(*DoubleColumn)(nil),   // 17: hopgate.v1.DoubleColumn
+	(*TextColumn)(nil),     // 18: hopgate.v1.TextColumn
 	(*ListValue)(nil),      // 19: hopgate.v1.ListValue
 }
 var file_hopgate_v1_load_proto_depIdxs = []int32{
@@ -1445,17 +1387,17 @@ var file_hopgate_v1_load_proto_depIdxs = []int32{
 	1,  // 12: hopgate.v1.EdgeRows.dangling:type_name -> hopgate.v1.Dangling
 	10, // 13: hopgate.v1.PropertyColumn.values:type_name -> hopgate.v1.LoadColumn
 	2,  // 14: hopgate.v1.PropertyColumn.strategy:type_name -> hopgate.v1.UpdateStrategy
-	17, // 15: hopgate.v1.LoadColumn.integers:type_name -> hopgate.v1.IntColumn
-	18, // 16: hopgate.v1.LoadColumn.floats:type_name -> hopgate.v1.DoubleColumn
-	12, // 17: hopgate.v1.LoadColumn.texts:type_name -> hopgate.v1.TextColumn
+	16, // 15: hopgate.v1.LoadColumn.integers:type_name -> hopgate.v1.IntColumn
+	17, // 16: hopgate.v1.LoadColumn.floats:type_name -> hopgate.v1.DoubleColumn
+	18, // 17: hopgate.v1.LoadColumn.texts:type_name -> hopgate.v1.TextColumn
 	19, // 18: hopgate.v1.LoadColumn.values:type_name -> hopgate.v1.ListValue
 	11, // 19: hopgate.v1.LoadColumn.lists:type_name -> hopgate.v1.ListColumn
 	10, // 20: hopgate.v1.ListColumn.elements:type_name -> hopgate.v1.LoadColumn
-	14, // 21: hopgate.v1.LoadResponse.opened:type_name -> hopgate.v1.LoadOpened
-	15, // 22: hopgate.v1.LoadResponse.ack:type_name -> hopgate.v1.LoadAck
-	16, // 23: hopgate.v1.LoadAck.rejected:type_name -> hopgate.v1.Rejected
+	13, // 21: hopgate.v1.LoadResponse.opened:type_name -> hopgate.v1.LoadOpened
+	14, // 22: hopgate.v1.LoadResponse.ack:type_name -> hopgate.v1.LoadAck
+	15, // 23: hopgate.v1.LoadAck.rejected:type_name -> hopgate.v1.Rejected
 	3,  // 24: hopgate.v1.LoadService.Load:input_type -> hopgate.v1.LoadRequest
-	13, // 25: hopgate.v1.LoadService.Load:output_type -> hopgate.v1.LoadResponse
+	12, // 25: hopgate.v1.LoadService.Load:output_type -> hopgate.v1.LoadResponse
 	25, // [25:26] is the sub-list for method output_type
 	24, // [24:25] is the sub-list for method input_type
 	24, // [24:24] is the sub-list for extension type_name
@@ -1480,7 +1422,7 @@ func file_hopgate_v1_load_proto_init() {
 		(*LoadColumn_Values)(nil),
 		(*LoadColumn_Lists)(nil),
 	}
-	file_hopgate_v1_load_proto_msgTypes[10].OneofWrappers = []any{
+	file_hopgate_v1_load_proto_msgTypes[9].OneofWrappers = []any{
 		(*LoadResponse_Opened)(nil),
 		(*LoadResponse_Ack)(nil),
 	}
@@ -1490,7 +1432,7 @@ func file_hopgate_v1_load_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_load_proto_rawDesc), len(file_hopgate_v1_load_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   14,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -742,8 +742,8 @@ type Column struct {
 	//
 	//	*Column_Integers
 	//	*Column_Floats
-	//	*Column_Strings
 	//	*Column_Values
+	//	*Column_Texts
 	Data          isColumn_Data `protobuf_oneof:"data"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -804,19 +804,19 @@ func (x *Column) GetFloats() *DoubleColumn {
 	return nil
 }
 
-func (x *Column) GetStrings() *StringColumn {
+func (x *Column) GetValues() *ListValue {
 	if x != nil {
-		if x, ok := x.Data.(*Column_Strings); ok {
-			return x.Strings
+		if x, ok := x.Data.(*Column_Values); ok {
+			return x.Values
 		}
 	}
 	return nil
 }
 
-func (x *Column) GetValues() *ListValue {
+func (x *Column) GetTexts() *TextColumn {
 	if x != nil {
-		if x, ok := x.Data.(*Column_Values); ok {
-			return x.Values
+		if x, ok := x.Data.(*Column_Texts); ok {
+			return x.Texts
 		}
 	}
 	return nil
@@ -834,21 +834,21 @@ type Column_Floats struct {
 	Floats *DoubleColumn `protobuf:"bytes,2,opt,name=floats,proto3,oneof"`
 }
 
-type Column_Strings struct {
-	Strings *StringColumn `protobuf:"bytes,3,opt,name=strings,proto3,oneof"`
-}
-
 type Column_Values struct {
 	Values *ListValue `protobuf:"bytes,4,opt,name=values,proto3,oneof"`
+}
+
+type Column_Texts struct {
+	Texts *TextColumn `protobuf:"bytes,5,opt,name=texts,proto3,oneof"`
 }
 
 func (*Column_Integers) isColumn_Data() {}
 
 func (*Column_Floats) isColumn_Data() {}
 
-func (*Column_Strings) isColumn_Data() {}
-
 func (*Column_Values) isColumn_Data() {}
+
+func (*Column_Texts) isColumn_Data() {}
 
 // IntColumn is a column of integers.
 type IntColumn struct {
@@ -940,28 +940,30 @@ func (x *DoubleColumn) GetValues() []float64 {
 	return nil
 }
 
-// StringColumn is a column of strings.
-type StringColumn struct {
+// TextColumn is a column of strings, laid end to end in UTF-8: string i is the bytes of text from ends[i-1], or from 0,
+// to ends[i].
+type TextColumn struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Values        []string               `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
+	Text          []byte                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	Ends          []uint32               `protobuf:"varint,2,rep,packed,name=ends,proto3" json:"ends,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *StringColumn) Reset() {
-	*x = StringColumn{}
+func (x *TextColumn) Reset() {
+	*x = TextColumn{}
 	mi := &file_hopgate_v1_value_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *StringColumn) String() string {
+func (x *TextColumn) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*StringColumn) ProtoMessage() {}
+func (*TextColumn) ProtoMessage() {}
 
-func (x *StringColumn) ProtoReflect() protoreflect.Message {
+func (x *TextColumn) ProtoReflect() protoreflect.Message {
 	mi := &file_hopgate_v1_value_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -973,14 +975,21 @@ func (x *StringColumn) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use StringColumn.ProtoReflect.Descriptor instead.
-func (*StringColumn) Descriptor() ([]byte, []int) {
+// Deprecated: Use TextColumn.ProtoReflect.Descriptor instead.
+func (*TextColumn) Descriptor() ([]byte, []int) {
 	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{12}
 }
 
-func (x *StringColumn) GetValues() []string {
+func (x *TextColumn) GetText() []byte {
 	if x != nil {
-		return x.Values
+		return x.Text
+	}
+	return nil
+}
+
+func (x *TextColumn) GetEnds() []uint32 {
+	if x != nil {
+		return x.Ends
 	}
 	return nil
 }
@@ -1035,19 +1044,21 @@ const file_hopgate_v1_value_proto_rawDesc = "" +
 	"\x05edges\x18\x02 \x03(\v2\x10.hopgate.v1.EdgeR\x05edges\"L\n" +
 	"\bRowBatch\x12\x12\n" +
 	"\x04rows\x18\x01 \x01(\rR\x04rows\x12,\n" +
-	"\acolumns\x18\x02 \x03(\v2\x12.hopgate.v1.ColumnR\acolumns\"\xe0\x01\n" +
+	"\acolumns\x18\x02 \x03(\v2\x12.hopgate.v1.ColumnR\acolumns\"\xe9\x01\n" +
 	"\x06Column\x123\n" +
 	"\bintegers\x18\x01 \x01(\v2\x15.hopgate.v1.IntColumnH\x00R\bintegers\x122\n" +
-	"\x06floats\x18\x02 \x01(\v2\x18.hopgate.v1.DoubleColumnH\x00R\x06floats\x124\n" +
-	"\astrings\x18\x03 \x01(\v2\x18.hopgate.v1.StringColumnH\x00R\astrings\x12/\n" +
-	"\x06values\x18\x04 \x01(\v2\x15.hopgate.v1.ListValueH\x00R\x06valuesB\x06\n" +
-	"\x04data\"#\n" +
+	"\x06floats\x18\x02 \x01(\v2\x18.hopgate.v1.DoubleColumnH\x00R\x06floats\x12/\n" +
+	"\x06values\x18\x04 \x01(\v2\x15.hopgate.v1.ListValueH\x00R\x06values\x12.\n" +
+	"\x05texts\x18\x05 \x01(\v2\x16.hopgate.v1.TextColumnH\x00R\x05textsB\x06\n" +
+	"\x04dataJ\x04\b\x03\x10\x04R\astrings\"#\n" +
 	"\tIntColumn\x12\x16\n" +
 	"\x06values\x18\x01 \x03(\x12R\x06values\"&\n" +
 	"\fDoubleColumn\x12\x16\n" +
-	"\x06values\x18\x01 \x03(\x01R\x06values\"&\n" +
-	"\fStringColumn\x12\x16\n" +
-	"\x06values\x18\x01 \x03(\tR\x06values*\xd7\x01\n" +
+	"\x06values\x18\x01 \x03(\x01R\x06values\"4\n" +
+	"\n" +
+	"TextColumn\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\fR\x04text\x12\x12\n" +
+	"\x04ends\x18\x02 \x03(\rR\x04ends*\xd7\x01\n" +
 	"\fTemporalType\x12\x1d\n" +
 	"\x19TEMPORAL_TYPE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12TEMPORAL_TYPE_DATE\x10\x01\x12\x1c\n" +
@@ -1085,7 +1096,7 @@ var file_hopgate_v1_value_proto_goTypes = []any{
 	(*Column)(nil),        // 10: hopgate.v1.Column
 	(*IntColumn)(nil),     // 11: hopgate.v1.IntColumn
 	(*DoubleColumn)(nil),  // 12: hopgate.v1.DoubleColumn
-	(*StringColumn)(nil),  // 13: hopgate.v1.StringColumn
+	(*TextColumn)(nil),    // 13: hopgate.v1.TextColumn
 }
 var file_hopgate_v1_value_proto_depIdxs = []int32{
 	2,  // 0: hopgate.v1.Value.list:type_name -> hopgate.v1.ListValue
@@ -1105,8 +1116,8 @@ var file_hopgate_v1_value_proto_depIdxs = []int32{
 	10, // 14: hopgate.v1.RowBatch.columns:type_name -> hopgate.v1.Column
 	11, // 15: hopgate.v1.Column.integers:type_name -> hopgate.v1.IntColumn
 	12, // 16: hopgate.v1.Column.floats:type_name -> hopgate.v1.DoubleColumn
-	13, // 17: hopgate.v1.Column.strings:type_name -> hopgate.v1.StringColumn
-	2,  // 18: hopgate.v1.Column.values:type_name -> hopgate.v1.ListValue
+	2,  // 17: hopgate.v1.Column.values:type_name -> hopgate.v1.ListValue
+	13, // 18: hopgate.v1.Column.texts:type_name -> hopgate.v1.TextColumn
 	19, // [19:19] is the sub-list for method output_type
 	19, // [19:19] is the sub-list for method input_type
 	19, // [19:19] is the sub-list for extension type_name
@@ -1134,8 +1145,8 @@ func file_hopgate_v1_value_proto_init() {
 	file_hopgate_v1_value_proto_msgTypes[9].OneofWrappers = []any{
 		(*Column_Integers)(nil),
 		(*Column_Floats)(nil),
-		(*Column_Strings)(nil),
 		(*Column_Values)(nil),
+		(*Column_Texts)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
