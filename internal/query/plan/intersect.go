@@ -1,6 +1,13 @@
 package plan
 
-import "github.com/hopgate/hopgate/internal/graph"
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// mostlyOne is the length of list that the mean edge is in, up to which lists hold one edge, but for a few.
+const mostlyOne = 1.25
 
 // intersections appends the steps that find a vertex at once by an edge from one bound vertex and an edge, or a test for an
 // edge, from another: both lists are read and what they share is kept, instead of a row for each entry of one of them (the
@@ -28,11 +35,13 @@ func (m *matcher) intersections(t *tried, steps []step) []step {
 	return steps
 }
 
-// toOne reports whether an edge leads to one vertex at most, on the average: to find that, and then the other edge between the
-// two, takes less than to mark and look up lists.
+// toOne reports whether an edge leads to one vertex: to find that, and then the other edge between the two, takes less than to
+// mark and look up lists. A mean of one edge does not tell that where some lists are long and other vertices have none.
 func (m *matcher) toOne(i int, left bool) bool {
-	from, _, dir := m.p.Edges[i].expansion(left)
-	return m.o.fanout(m.p.Edges[i].Types, dir, m.guess[from], nil) <= 1
+	e := &m.p.Edges[i]
+	from, _, dir := e.expansion(left)
+	return m.o.fanout(e.Types, dir, m.guess[from], nil) <= 1 &&
+		!slices.ContainsFunc(e.Types, func(typ string) bool { return m.o.met(typ, dir) > mostlyOne })
 }
 
 // leg reports whether plain edge i leads from a vertex that is bound to one, to, that is not.

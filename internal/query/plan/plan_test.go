@@ -100,6 +100,12 @@ func TestPlans(t *testing.T) {
 						{Type: "HAS_TAG", Dir: graph.Out}: {22_000, 3_000},
 					}
 				}
+				if a.Key == "lists" {
+					env.Counts.Degrees = map[graph.TypeDir][]uint64{
+						{Type: "HAS_CREATOR", Dir: graph.Out}: {25_000},
+						{Type: "HAS_TAG", Dir: graph.Out}:     {2_000, 4_000, 2_000},
+					}
+				}
 				if a.Key == "have" {
 					env.Counts.Props = have(env.Indexes, env.Counts, a.Vals)
 				}

@@ -40,6 +40,21 @@ func (m *matcher) skews(t *tried, i int) float64 {
 // the direction in which it is greater if both are followed.
 func (o *optimizer) unevenness(typ string, dir graph.Direction) float64 {
 	most := 1.0
+	o.eachLists(typ, dir, func(lists, edges, squares float64) { most = max(most, squares*lists/(edges*edges)) })
+	return most
+}
+
+// met is the mean length of the lists of a type that its edges are in, the longer of both directions if both are followed;
+// 0 if that is not known.
+func (o *optimizer) met(typ string, dir graph.Direction) float64 {
+	most := 0.0
+	o.eachLists(typ, dir, func(_, edges, squares float64) { most = max(most, squares/edges) })
+	return most
+}
+
+// eachLists tells for each direction of dir how many lists of a type there are, with the sums of their lengths and of the
+// squares of these, by their histogram.
+func (o *optimizer) eachLists(typ string, dir graph.Direction, f func(lists, edges, squares float64)) {
 	for _, d := range []graph.Direction{graph.Out, graph.In} {
 		if dir != d && dir != graph.Both {
 			continue
@@ -55,8 +70,7 @@ func (o *optimizer) unevenness(typ string, dir graph.Direction) float64 {
 			squares += float64(n) * size * size
 		}
 		if edges > 0 {
-			most = max(most, squares*lists/(edges*edges))
+			f(lists, edges, squares)
 		}
 	}
-	return most
 }
