@@ -152,44 +152,63 @@ func (e *Engine) query(ctx context.Context, q *Running, start time.Time, req Req
 	if err := e.admit(ctx, q); err != nil {
 		return nil, err
 	}
+	res = &Result{e: e, ctx: ctx, q: q, start: start, req: req, maxRows: req.MaxRows, limits: req.limits}
+	if err := e.start(res); err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+// start prepares a result's request and begins to run it, again if what it has read is lost.
+func (e *Engine) start(res *Result) error {
+	for {
+		err := e.startOnce(res)
+		if err == nil || !res.rerun(err) {
+			return err
+		}
+	}
+}
+
+func (e *Engine) startOnce(res *Result) error {
+	ctx, q, req := res.ctx, res.q, &res.req
 	q.trace.enter("plan")
 	g, err := e.store.Graph(q.Graph)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p, err := e.prepareRequest(ctx, g, &req)
+	p, err := e.prepareRequest(ctx, g, req)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if name := p.graph(); name != "" && name != q.Graph {
 		if g, err = e.store.Graph(name); err != nil {
-			return nil, err
+			return err
 		}
-		if p, err = e.prepareRequest(ctx, g, &req); err != nil {
-			return nil, err
+		if p, err = e.prepareRequest(ctx, g, req); err != nil {
+			return err
 		}
 	}
 	if err := p.check(req.Params, req.ReadOnly); err != nil {
-		return nil, err
+		return err
 	}
 	if err := q.allow(ctx, p); err != nil {
-		return nil, err
+		return err
 	}
-	req.Params = p.bind(req.Params)
-	res = &Result{e: e, ctx: ctx, q: q, start: start, p: p, maxRows: req.MaxRows, limits: req.limits}
+	res.p = p
+	params := p.bind(req.Params)
 	switch {
 	case p.command != nil:
 		q.trace.enter("execute")
-		err = e.command(ctx, g, p, req.Params, res)
+		err = e.command(ctx, g, p, params, res)
 	case p.prefix == "EXPLAIN":
 		res.Columns, res.plan = []string{}, explain(p.exec, nil)
 	default:
-		err = e.run(ctx, g, p, req.Params, res)
+		err = e.run(ctx, g, p, params, res)
 	}
 	if err != nil {
-		return nil, p.placed(err)
+		return p.placed(err)
 	}
-	return res, nil
+	return nil
 }
 
 func graphName(name string) string {
@@ -226,7 +245,7 @@ func (e *Engine) run(ctx context.Context, g shard.Graph, p *prepared, params map
 	}
 	e.metrics.Conflicts.Add(1)
 	e.metrics.Retries.Add(1)
-	res.batches, res.counters, res.plan = nil, exec.Counters{}, nil
+	res.reset()
 	return e.attempt(ctx, g, shard.WriteExclusive, p, params, res)
 }
 

@@ -52,7 +52,13 @@ func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code
 			_, err = w.Write(fetch.Failure(req.Body, failure, time.Since(start)))
 		}
 	}()
-	res, err = e.fetch(ctx, q, req, out)
+	if err = e.admit(ctx, q); err == nil {
+		res, err = e.fetch(ctx, q, req, out)
+	}
+	for reruns := 0; shard.Lost(err) && !out.began && reruns < maxReruns && ctx.Err() == nil; reruns++ {
+		e.metrics.Retries.Add(1)
+		res, err = e.fetch(ctx, q, req, out)
+	}
 	done = true
 	return fetch.CodeOK, err
 }
@@ -65,9 +71,6 @@ func (r *FetchRequest) text() string {
 
 // fetch runs a request over one transaction. An error beside a result that has not begun is still to be written.
 func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w io.Writer) (res fetch.Result, err error) {
-	if err := e.admit(ctx, q); err != nil {
-		return res, err
-	}
 	q.trace.enter("plan")
 	r, err := fetch.Parse(req.Method, req.Body, e.opt.Fetch)
 	if err != nil {
@@ -131,13 +134,15 @@ func (e *Engine) restrict(ctx context.Context, r *fetch.Request, graphName strin
 	r.Restrict(e.opt.FetchRules, caller)
 }
 
-// watchedWriter remembers that a client could not be written to.
+// watchedWriter remembers that a client was written to, or could not be.
 type watchedWriter struct {
-	w   io.Writer
-	err error
+	w     io.Writer
+	began bool
+	err   error
 }
 
 func (w *watchedWriter) Write(p []byte) (int, error) {
+	w.began = true
 	n, err := w.w.Write(p)
 	if err != nil {
 		w.err = err

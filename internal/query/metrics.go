@@ -20,8 +20,8 @@ type Metrics struct {
 	Ended [16]atomic.Uint64
 	// Explicit transactions; those that have ended count the committed ones too.
 	TxBegun, TxEnded, TxCommitted atomic.Uint64
-	// Conflicts counts the transactions that could not be committed beside others, Retries the statements that were run
-	// again for that.
+	// Conflicts counts the transactions that could not be committed beside others, Retries the requests that were run
+	// again for that, or because a process of a cluster was lost with what they had read.
 	Conflicts, Retries atomic.Uint64
 	// Relieved counts the requests that were ended because the process was short of memory.
 	Relieved atomic.Uint64

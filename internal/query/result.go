@@ -16,6 +16,7 @@ type Result struct {
 	e         *Engine
 	ctx       context.Context
 	q         *Running
+	req       Request
 	p         *prepared
 	start     time.Time
 	tx        shard.Tx
@@ -27,6 +28,7 @@ type Result struct {
 	plan      *PlanNode
 	maxRows   int64
 	limits    Limits
+	reruns    int
 	count     int64
 	truncated bool
 	err       error
@@ -53,6 +55,14 @@ type Summary struct {
 func (r *Result) Next() (*graph.Batch, error) {
 	began := r.q.trace.began()
 	b, err := r.next()
+	for err != nil && r.count == 0 && r.tx != nil && r.rerun(err) {
+		r.rows.Close()
+		r.tx.Rollback()
+		r.rows, r.tx = nil, nil
+		if err = r.e.start(r); err == nil {
+			b, err = r.next()
+		}
+	}
 	r.q.trace.pull(began)
 	if err != nil {
 		r.err = r.p.placed(err)
@@ -100,6 +110,24 @@ func (r *Result) leave(err error) {
 	}
 	t.release(err)
 }
+
+// maxReruns is how often a request is run again that nobody has seen a row of.
+const maxReruns = 8
+
+// rerun reports whether a request shall be run again after an error: if what it has read is lost with a process of a
+// cluster, and nothing was committed.
+func (r *Result) rerun(err error) bool {
+	if !shard.Lost(err) || r.reruns == maxReruns || r.ctx.Err() != nil || r.p != nil && r.p.own {
+		return false
+	}
+	r.reruns++
+	r.e.metrics.Retries.Add(1)
+	r.reset()
+	return true
+}
+
+// reset takes back what a run has left.
+func (r *Result) reset() { r.batches, r.counters, r.plan = nil, exec.Counters{}, nil }
 
 func (r *Result) next() (*graph.Batch, error) {
 	if r.truncated {

@@ -38,7 +38,7 @@ func newEngine(e *query.Engine) *engine {
 		queued:       d("hopgate_statements_queued", "Statements and fetches that wait to be let in.", nil, nil),
 		refused:      d("hopgate_statements_refused_total", "Statements and fetches that were not let in, by reason.", []string{"reason"}, nil),
 		relieved:     d("hopgate_statements_out_of_memory_total", "Statements and fetches that were ended because the process was short of memory.", nil, nil),
-		retries:      d("hopgate_transaction_retries_total", "Statements that were run again after a conflict.", nil, nil),
+		retries:      d("hopgate_transaction_retries_total", "Requests that were run again after a conflict, or since what they had read was lost with a process of a cluster.", nil, nil),
 	}
 }
 

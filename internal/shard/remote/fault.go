@@ -9,6 +9,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -19,7 +20,7 @@ func toStatus(err error) error {
 	}
 	switch {
 	case errors.Is(err, storage.ErrGone):
-		err = unavailable("CutGone", "the state of the graph that is being read is gone, since a shard or its leader was started anew; run the statement again", nil)
+		err = unavailable(shard.CutGone, "the state of the graph that is being read is gone, since a shard or its leader was started anew; run the statement again", nil)
 	case errors.Is(err, storage.ErrFenced):
 		err = unavailable("Fenced", "another process leads the graph now", nil)
 	}

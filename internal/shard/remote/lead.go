@@ -73,7 +73,7 @@ func (l *leader) use(id uint64) (t *led, done func(), err error) {
 		}
 		t.mu.RUnlock()
 	}
-	return nil, nil, unavailable("TransactionLost", "the transaction has ended, or was lost when its leader was started anew; run it again", nil)
+	return nil, nil, unavailable(shard.TransactionLost, "the transaction has ended, or was lost when its leader was started anew; run it again", nil)
 }
 
 // open gives the transaction that reads a cut.

@@ -63,7 +63,7 @@ func (s *Store) DecodedStats() storage.DecodedStats { return storage.DecodedStat
 // Expired tells of no deletions: the leader makes them.
 func (s *Store) Expired() map[string][2]uint64 { return nil }
 
-const leaderName = "shard 0, which leads"
+const leaderName = "the leading shard 0"
 
 // Graph implements shard.Store. It asks the leader whether the catalog has changed.
 func (s *Store) Graph(name string) (shard.Graph, error) {

@@ -361,7 +361,10 @@ func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 	tx.mu.Unlock()
 	a, err := tx.g.s.lead.Mutate(ctx, r)
 	if err != nil {
-		err, _ = fromStatus(ctx, leaderName, err)
+		err, lost := fromStatus(ctx, leaderName, err)
+		if lost {
+			return unavailable(shard.TransactionLost, "the leader was lost, and the transaction with it; run it again", err)
+		}
 		return err
 	}
 	tx.g.learn(a.GetCatalog())

@@ -1,0 +1,20 @@
+package shard
+
+import (
+	"errors"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// The details of errors after which a transaction can go no further, since a process of a cluster was started anew. Nothing
+// of it was committed, and another transaction may come through.
+const (
+	CutGone         = "CutGone"
+	TransactionLost = "TransactionLost"
+)
+
+// Lost reports whether an error is one of those.
+func Lost(err error) bool {
+	var e *graph.Error
+	return errors.As(err, &e) && (e.Detail == CutGone || e.Detail == TransactionLost)
+}
