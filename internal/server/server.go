@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -44,6 +45,7 @@ type Server struct {
 	tls       *tls.Config // of HTTP
 	adminTLS  *tls.Config
 	handler   *HTTP
+	open      atomic.Int64    // connections of HTTP
 	drained   context.Context // ends when the server drains
 	drain     context.CancelFunc
 }
@@ -60,8 +62,8 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 	quiet := slog.NewLogLogger(opt.Logger.Handler(), slog.LevelDebug) // broken connections and the like
 	s.handler = NewHTTP(e, requests, opt)
 	s.http = &http.Server{
-		Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute,
-		MaxHeaderBytes: 64 << 10, ErrorLog: quiet,
+		Handler: http.HandlerFunc(s.serveHTTP), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute,
+		MaxHeaderBytes: 64 << 10, ErrorLog: quiet, ConnState: s.countConn,
 	}
 	s.admin = &http.Server{
 		Handler: NewAdmin(&s.health, registry, opt.Auth), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, ErrorLog: quiet,
@@ -96,6 +98,24 @@ func transport(c *tls.Config) credentials.TransportCredentials {
 		return insecure.NewCredentials()
 	}
 	return credentials.NewTLS(c)
+}
+
+// serveHTTP answers a request, the last one of its connection if the server drains.
+func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.drained.Err() != nil {
+		w.Header().Set("Connection", "close")
+	}
+	s.handler.ServeHTTP(w, r)
+}
+
+// countConn keeps the number of open connections.
+func (s *Server) countConn(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		s.open.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		s.open.Add(-1)
+	}
 }
 
 // Listen opens the listeners and begins to serve; port 0 picks a free one.
@@ -135,13 +155,32 @@ func (s *Server) Listen(ctx context.Context, a Addresses) (Addresses, error) {
 // Failed gives the error of a listener that has stopped by itself.
 func (s *Server) Failed() <-chan error { return s.failed }
 
-// Drain stops the server: it is not ready from now on, takes no new requests, and gives those that run until ctx ends.
+// goodbye is how long clients that keep their HTTP connections have to send one more request.
+const goodbye = time.Second
+
+// sayGoodbye goes on answering HTTP for a moment, and tells every client with its answer to close its connection: a
+// request that is on its way over a connection that the server closes is lost.
+func (s *Server) sayGoodbye(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, goodbye)
+	defer cancel()
+	for t := time.NewTicker(goodbye / 100); s.open.Load() > 0; {
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return
+		case <-t.C:
+		}
+	}
+}
+
+// Drain stops the server: it is not ready from now on, soon takes no new requests, and gives those that run until ctx ends.
 // Then it cancels them and waits for them. Explicit transactions are rolled back when no statement runs in them. The admin
 // listener answers to the last.
 func (s *Server) Drain(ctx context.Context) {
 	s.health.Drain()
 	s.grpcProbe.Shutdown()
 	s.drain()
+	s.sayGoodbye(ctx)
 	done := make(chan struct{})
 	go func() {
 		s.grpc.GracefulStop()
