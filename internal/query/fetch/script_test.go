@@ -3,6 +3,7 @@ package fetch_test
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -16,34 +17,9 @@ import (
 )
 
 // small is the graph of the scripts: a record a line, Label {json} or TYPE from to {json}, where ends are Label:id.
-const small = `
-User {"id": 1, "name": "Ann", "sex": 1, "tag": "a", "friendIds": [2, 3], "date": "2020-01-01 10:00:00"}
-User {"id": 2, "name": "Bob", "sex": 0, "tag": "b", "friendIds": [1], "date": "2020-02-01 10:00:00"}
-User {"id": 3, "name": "Cid", "sex": 0, "friendIds": [], "date": "2020-03-01 10:00:00"}
-User {"id": 4, "name": "dan_%", "sex": 1, "tag": "", "date": "2021-01-01 10:00:00"}
-User {"id": 5, "name": "Eve", "sex": 1, "tag": "b", "date": "2021-06-01 10:00:00"}
-Moment {"id": 10, "userId": 1, "content": "hello", "extra": "{\"a\": [1, 2]}", "date": "2020-05-01 00:00:00"}
-Moment {"id": 11, "userId": 1, "content": "world", "date": "2020-05-02 00:00:00"}
-Moment {"id": 12, "userId": 2, "content": "abc", "date": "2020-05-03 00:00:00"}
-Moment {"id": 13, "userId": 9, "content": "orphan", "date": "2020-05-04 00:00:00"}
-Comment {"id": 100, "momentId": 10, "userId": 2, "content": "nice", "score": 1.5}
-Comment {"id": 101, "momentId": 10, "userId": 3, "content": "好的", "score": 2}
-Comment {"id": 102, "momentId": 11, "userId": 2, "content": "so so"}
-Comment {"id": 103, "momentId": 12, "userId": 1, "content": "well", "score": 4}
-Comment {"id": 104, "momentId": 12, "userId": 5, "content": "7 up", "score": 0.5}
-KNOWS User:1 User:2 {"since": 2001}
-KNOWS User:2 User:3 {"since": 2002}
-KNOWS User:3 User:1 {"since": 2003}
-KNOWS User:3 User:4 {"since": 2011}
-KNOWS User:1 User:5 {"since": 2012}
-KNOWS User:5 User:4 {"since": 2013}
-KNOWS User:1 User:2 {"since": 2014}
-AUTHOR Moment:10 User:1 {}
-AUTHOR Moment:11 User:1 {}
-AUTHOR Moment:12 User:2 {}
-LIKES User:2 Moment:10 {"at": 1}
-LIKES User:3 Moment:10 {"at": 2}
-`
+//
+//go:embed testdata/small
+var small string
 
 // load makes the graph of a text.
 func (w *world) load(text string) {

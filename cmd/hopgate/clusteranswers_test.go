@@ -1,0 +1,229 @@
+package main_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+)
+
+// both is a cluster and a server of one process, which must answer alike.
+type both struct {
+	t     *testing.T
+	one   *server
+	gs    []*process
+	asked int
+}
+
+func newBoth(t *testing.T) *both {
+	_, gs := startCluster(t, 3, 2)
+	return &both{t: t, one: start(t, filepath.Join(t.TempDir(), "data"), "--shards", "3"), gs: gs}
+}
+
+// run runs a statement at one server.
+func (b *both) run(address, statement string, params map[string]any) (fields []string, rows []any, code string) {
+	body, err := json.Marshal(map[string]any{"statement": statement, "parameters": params})
+	require.NoError(b.t, err)
+	_, text := b.post(address, "/v1/query", string(body))
+	var answer struct {
+		Data struct {
+			Fields []string
+			Values []any
+		}
+		Errors []struct{ Code, Type, Phase, Detail string }
+	}
+	require.NoError(b.t, json.Unmarshal([]byte(text), &answer), text)
+	for _, e := range answer.Errors {
+		return nil, nil, fmt.Sprint(e)
+	}
+	rows, _ = withoutIDs(answer.Data.Values).([]any)
+	return answer.Data.Fields, rows, ""
+}
+
+func (b *both) post(address, path, body string) (int, string) {
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://"+address+path, strings.NewReader(body))
+	require.NoError(b.t, err)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(b.t, err)
+	defer res.Body.Close()
+	var out bytes.Buffer
+	_, err = out.ReadFrom(res.Body)
+	require.NoError(b.t, err)
+	return res.StatusCode, out.String()
+}
+
+// withoutIDs takes the ids out of a decoded answer: they depend on which process gives them out.
+func withoutIDs(v any) any {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			v[i] = withoutIDs(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			if strings.HasSuffix(strings.ToLower(key), "elementid") {
+				delete(v, key)
+			} else {
+				v[key] = withoutIDs(v[key])
+			}
+		}
+	}
+	return v
+}
+
+// gateway gives one gateway and then the other.
+func (b *both) gateway() string {
+	b.asked++
+	return b.gs[b.asked%len(b.gs)].http
+}
+
+// statement runs a statement at both; the rows are compared as a bag unless they are ordered.
+func (b *both) statement(statement string, params map[string]any, listsUnordered bool) {
+	wantFields, want, wantCode := b.run(b.one.addrs.HTTP, statement, params)
+	fields, got, code := b.run(b.gateway(), statement, params)
+	if listsUnordered {
+		want, got = sortLists(want), sortLists(got)
+	} else if last := strings.LastIndex(statement, "RETURN"); last < 0 || !strings.Contains(statement[last:], "ORDER BY") {
+		slices.SortFunc(want, byText)
+		slices.SortFunc(got, byText)
+	}
+	require.Equal(b.t, wantCode, code, statement)
+	require.Equal(b.t, wantFields, fields, statement)
+	require.Equal(b.t, want, got, statement)
+}
+
+func byText(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) }
+
+func sortLists(list []any) []any {
+	for i := range list {
+		if inner, ok := list[i].([]any); ok {
+			list[i] = sortLists(inner)
+		}
+	}
+	slices.SortFunc(list, byText)
+	return list
+}
+
+// sampled is one in how many of the shared conformance cases a test runs that is not to be long.
+const sampled = 25
+
+// A cluster gives the answers of a server of one process to the openCypher cases of the tree, to the shared conformance
+// cases, of which it runs all if HOPGATE_SEEDS is set, and to the tree's fetches.
+func TestClusterAnswers(t *testing.T) {
+	b := newBoth(t)
+	t.Run("statements", func(t *testing.T) {
+		b.t = t
+		datadriven.Walk(t, "../../internal/query/tck/testdata/extra", func(t *testing.T, path string) {
+			datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+				b.t = t
+				if d.Cmd == "graph" {
+					b.statement("MATCH (n) DETACH DELETE n", nil, false)
+					for statement := range strings.SplitSeq(d.Input, ";") {
+						b.statement(statement, nil, false)
+					}
+				} else if !strings.Contains(d.Input, "IN TRANSACTIONS") || !strings.Contains(d.Input, "ON ERROR") {
+					b.statement(d.Input, nil, false)
+				}
+				return d.Expected
+			})
+		})
+	})
+	t.Run("conformance", func(t *testing.T) {
+		b.t = t
+		b.conformance()
+	})
+	t.Run("fetches", func(t *testing.T) {
+		b.t = t
+		b.fetches()
+	})
+}
+
+// conformance runs the conformance cases, which lie beside the repository.
+func (b *both) conformance() {
+	f, err := os.Open("../../../shared/tck/cases.jsonl")
+	if err != nil {
+		b.t.Skip("the conformance cases are not here: ", err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<24)
+	for n := 0; lines.Scan(); n++ {
+		var c struct {
+			ID         string
+			Given      struct{ Setup []string }
+			Parameters map[string]string
+			Procedures []json.RawMessage
+			Query      string
+			Expect     struct {
+				ListsUnordered bool `json:"lists_unordered"`
+			}
+			Then []struct{ Query string } `json:"then_queries"`
+		}
+		require.NoError(b.t, json.Unmarshal(lines.Bytes(), &c))
+		if len(c.Procedures) > 0 || os.Getenv("HOPGATE_SEEDS") == "" && n%sampled != 0 {
+			continue
+		}
+		b.statement("MATCH (n) DETACH DELETE n", nil, false)
+		for _, s := range c.Given.Setup {
+			b.statement(s, nil, false)
+		}
+		params := map[string]any{}
+		for name, literal := range c.Parameters {
+			_, rows, code := b.run(b.one.addrs.HTTP, "RETURN "+literal, nil)
+			require.Empty(b.t, code)
+			params[name] = rows[0].([]any)[0]
+		}
+		b.statement(c.Query, params, c.Expect.ListsUnordered)
+		for _, then := range c.Then {
+			b.statement(then.Query, params, c.Expect.ListsUnordered)
+		}
+	}
+	require.NoError(b.t, lines.Err())
+}
+
+var fetchTime = regexp.MustCompile(`"time":\d+`)
+
+// fetches runs the tree's fetches, each script over the graph of testdata/small.
+func (b *both) fetches() {
+	small, err := os.ReadFile("../../internal/query/fetch/testdata/small")
+	require.NoError(b.t, err)
+	b.statement("MATCH (n) DETACH DELETE n", nil, false)
+	for _, label := range []string{"User", "Moment", "Comment"} {
+		b.statement("CREATE CONSTRAINT "+label+"_id FOR (n:"+label+") REQUIRE n.id IS UNIQUE", nil, false)
+	}
+	datadriven.Walk(b.t, "../../internal/query/fetch/testdata/fetch", func(t *testing.T, path string) {
+		b.t = t
+		b.statement("MATCH (n) DETACH DELETE n", nil, false)
+		for line := range strings.Lines(string(small)) {
+			head, data, _ := strings.Cut(line, "{")
+			var props map[string]any
+			require.NoError(t, json.Unmarshal([]byte("{"+data), &props))
+			params := map[string]any{"props": props}
+			if parts := strings.Fields(head); len(parts) == 1 {
+				b.statement("CREATE (n:"+parts[0]+") SET n = $props", params, false)
+			} else {
+				src, dst := strings.Split(parts[1], ":"), strings.Split(parts[2], ":")
+				b.statement(fmt.Sprintf("MATCH (a:%s {id: %s}), (b:%s {id: %s}) CREATE (a)-[r:%s]->(b) SET r = $props", src[0], src[1], dst[0], dst[1], parts[0]), params, false)
+			}
+		}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			status, want := b.post(b.one.addrs.HTTP, "/"+d.Cmd, d.Input)
+			gotStatus, got := b.post(b.gateway(), "/"+d.Cmd, d.Input)
+			require.Equal(t, status, gotStatus, d.Input)
+			require.Equal(t, fetchTime.ReplaceAllString(want, ""), fetchTime.ReplaceAllString(got, ""), d.Input)
+			return d.Expected
+		})
+	})
+}

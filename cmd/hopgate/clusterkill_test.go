@@ -1,0 +1,202 @@
+package main_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// until runs f in the background, again and again, until the returned function is called, which waits for its end.
+func until(n int, f func(i int)) (end func()) {
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	for i := range n {
+		running.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					f(i)
+				}
+			}
+		})
+	}
+	return func() { close(stop); running.Wait() }
+}
+
+// unanswered reports whether an error is one of the connection to a gateway, which was killed.
+func unanswered(err error) bool {
+	return err != nil && !strings.Contains(err.Error(), "Neo.")
+}
+
+// Each process of a cluster is killed and started again while clients write and read and files are loaded. What was
+// acknowledged is there afterwards, with both ends of each edge; a write that failed is there as a whole or not at all;
+// the load has put in each row once; and no read fails but with its gateway, nor gives a wrong answer. HOPGATE_SEEDS is
+// how many processes are killed.
+func TestClusterKilled(t *testing.T) {
+	ss, gs := startCluster(t, 3, 2)
+	for _, s := range []string{
+		"CREATE CONSTRAINT keys FOR (n:N) REQUIRE n.id IS UNIQUE", "CREATE INDEX FOR (n:Static) ON (n.i)",
+		"UNWIND range(0, 999) AS i CREATE (:Static {i: i})", "MATCH (a:Static), (b:Static {i: (a.i * 7 + 1) % 1000}) CREATE (a)-[:NEXT]->(b)",
+	} {
+		_, err := ask(gs[0].http, s)
+		require.NoError(t, err, s)
+	}
+	const fixed = "MATCH (a:Static)-[:NEXT]->(b)-[:NEXT]->(c) WHERE a.i < 100 RETURN count(*), sum(b.i), sum(c.i)"
+	want, err := ask(gs[0].http, fixed)
+	require.NoError(t, err)
+
+	persons := "500"
+	if !testing.Short() {
+		persons = "3000"
+	}
+	dir, vertices, edges := network(t, "--persons", persons, "--comment-bytes", "1KiB..2KiB")
+	loaded := make(chan int, 1)
+	go func() {
+		for tries := 1; ; tries++ {
+			o := run(t, []string{"GRAPHCTL_ADDRESS=" + gs[tries%2].grpc}, "graphctl", "load", dir, "--memory", "16MiB")
+			if o.code == 0 || tries == 100 {
+				loaded <- o.code
+				return
+			}
+			t.Logf("load %d: %s", tries, strings.TrimSpace(o.err))
+		}
+	}()
+
+	var next, acknowledged, reads atomic.Int64
+	var mu sync.Mutex
+	done := map[int64]bool{}
+	end := until(3, func(w int) {
+		id := next.Add(1)
+		_, err := ask(gs[w%2].http, fmt.Sprintf("CREATE (a:N {id: %d})-[:R {id: %d}]->(b:M {id: %d}), (b)-[:S]->(:O {id: %d})", id, id, id, id))
+		if err == nil {
+			acknowledged.Add(1)
+			mu.Lock()
+			done[id] = true
+			mu.Unlock()
+		}
+		got, err := ask(gs[(w+1)%2].http, fixed)
+		switch {
+		case err == nil && got != want:
+			t.Errorf("%s gave %s, not %s", fixed, got, want)
+		case err == nil:
+			reads.Add(1)
+		case !unanswered(err):
+			t.Errorf("a read failed: %v", err)
+		}
+	})
+	progress := func() {
+		want := acknowledged.Load() + 5
+		require.Eventually(t, func() bool { return acknowledged.Load() >= want }, patience, 10*time.Millisecond)
+	}
+	progress()
+	victims := []*process{ss[1], ss[0], gs[0], ss[2], gs[1], ss[0]}
+	if os.Getenv("HOPGATE_SEEDS") != "" {
+		all := append(append([]*process(nil), ss...), gs...)
+		victims = nil
+		for range rounds(0) {
+			victims = append(victims, all[rand.IntN(len(all))])
+		}
+	}
+	for _, p := range victims {
+		p.kill(syscall.SIGKILL)
+		time.Sleep(time.Duration(rand.IntN(200)) * time.Millisecond)
+		p.start()
+		progress()
+	}
+	require.Zero(t, <-loaded, "the load")
+	end()
+
+	rows, err := ask(gs[0].http, "MATCH (a:N)-[r:R]->(b:M)-[:S]->(c:O) WHERE a.id = b.id AND b.id = c.id AND r.id = a.id RETURN a.id ORDER BY a.id")
+	require.NoError(t, err)
+	back, err := ask(gs[1].http, "MATCH (c:O)<-[:S]-(b:M)<-[r:R]-(a:N) WHERE a.id = b.id AND b.id = c.id AND r.id = a.id RETURN a.id ORDER BY a.id")
+	require.NoError(t, err)
+	require.JSONEq(t, rows, back)
+	var table struct{ Values [][]int64 }
+	require.NoError(t, json.Unmarshal([]byte(rows), &table), rows)
+	there := map[int64]bool{}
+	for _, r := range table.Values {
+		there[r[0]] = true
+	}
+	for id := range done {
+		require.True(t, there[id], "write %d was acknowledged and is lost", id)
+	}
+	own := len(there)
+	for statement, want := range map[string]int{
+		"MATCH (n:N) RETURN count(n)": own, "MATCH (n:M) RETURN count(n)": own, "MATCH (n:O) RETURN count(n)": own,
+		"MATCH (n) WITH n, 1 AS one RETURN sum(one)":          vertices + 1000 + 3*own,
+		"MATCH (a)-[r]->(b) WITH r, 1 AS one RETURN sum(one)": edges + 1000 + 2*own,
+		"MATCH (b)<-[r]-(a) WITH r, 1 AS one RETURN sum(one)": edges + 1000 + 2*own,
+		"MATCH (n) RETURN count(n)":                           vertices + 1000 + 3*own,
+		"MATCH ()-[r]->() RETURN count(r)":                    edges + 1000 + 2*own,
+	} {
+		got, err := ask(gs[0].http, statement)
+		require.NoError(t, err, statement)
+		var n struct{ Values [][]int }
+		require.NoError(t, json.Unmarshal([]byte(got), &n), got)
+		require.Equal(t, want, n.Values[0][0], statement)
+	}
+	t.Logf("%d acknowledged, %d there, %d reads", len(done), own, reads.Load())
+}
+
+// Gateways are stopped and started again, one after the other, while clients use both behind a load balancer, which sends
+// new connections to other gateways before one is stopped, and leaves it those that are there. No request is lost.
+func TestGatewaysRestarted(t *testing.T) {
+	_, gs := startCluster(t, 2, 2)
+	var stopped atomic.Pointer[process]
+	client := &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			to := gs[rand.IntN(2)]
+			if to == stopped.Load() {
+				to = gs[1-slices.Index(gs, to)]
+			}
+			return (&net.Dialer{}).DialContext(ctx, "tcp", to.http)
+		},
+	}}
+	t.Cleanup(client.CloseIdleConnections)
+	var asked atomic.Int64
+	end := until(4, func(int) {
+		req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://gateways/v1/query", strings.NewReader(`{"statement": "UNWIND range(1, 2000) AS i RETURN i"}`))
+		if err == nil {
+			var res *http.Response
+			if res, err = client.Do(req); err == nil {
+				var answer struct{ Data struct{ Values []any } }
+				err = json.NewDecoder(res.Body).Decode(&answer)
+				if err == nil && len(answer.Data.Values) != 2000 {
+					err = fmt.Errorf("status %d, %d rows", res.StatusCode, len(answer.Data.Values))
+				}
+				_ = res.Body.Close()
+			}
+		}
+		if err != nil {
+			t.Errorf("a request was lost: %v", err)
+		}
+		asked.Add(1)
+	})
+	for range rounds(1) {
+		for _, g := range gs {
+			want := asked.Load() + 20
+			require.Eventually(t, func() bool { return asked.Load() >= want }, patience, time.Millisecond)
+			stopped.Store(g)
+			g.kill(syscall.SIGTERM)
+			g.start()
+			require.Eventually(t, func() bool { _, err := ask(g.http, "RETURN 1"); return err == nil }, patience, 20*time.Millisecond)
+			stopped.Store(nil)
+		}
+	}
+	end()
+}
