@@ -126,7 +126,7 @@ type Request struct {
 // when Query returns. The caller closes the result.
 func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error) {
 	start := time.Now()
-	ctx, q := e.running.start(ctx, e.timeout(req.Timeout), graphName(req.Graph), req.Statement)
+	ctx, q := e.running.start(ctx, start, e.timeout(req.Timeout), graphName(req.Graph), req.Statement)
 	q.quiet = req.probe
 	kind := StatementKind
 	if req.typed != nil {
@@ -364,22 +364,23 @@ func (p *prepared) checkParams(params map[string]graph.Value) error {
 	}
 }
 
-// prepareBy gives the prepared form of what compile compiles, from the cache if the graph is still what it was planned for.
+// prepareBy gives the prepared form of what compile compiles: what the cache has by its key, if that is not nil and the
+// graph is still what it was planned for.
 func (e *Engine) prepareBy(
-	ctx context.Context, key planKey, from source, compile func() (*plan.Query, cypher.Command, error),
+	ctx context.Context, key planKey, cached *prepared, from source, compile func() (*plan.Query, cypher.Command, error),
 ) (*prepared, error) {
 	g := key.g
-	if p := e.plans.get(key); p != nil && p.version == g.Version() {
-		if p.command != nil {
-			return p, nil
+	if cached != nil && cached.version == g.Version() {
+		if cached.command != nil {
+			return cached, nil
 		}
 		size, err := sizeOf(ctx, g)
 		if err != nil {
 			return nil, err
 		}
-		if sameSize(size, p.size) {
+		if sameSize(size, cached.size) {
 			e.metrics.PlanHits.Add(1)
-			return p, nil
+			return cached, nil
 		}
 	}
 	e.metrics.PlanMisses.Add(1)

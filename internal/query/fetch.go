@@ -33,7 +33,7 @@ type FetchRequest struct {
 // transaction, which is committed before anything is written.
 func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code int, err error) {
 	start := time.Now()
-	ctx, q := e.running.start(ctx, e.timeout(req.Timeout), graphName(req.Graph), req.text())
+	ctx, q := e.running.start(ctx, start, e.timeout(req.Timeout), graphName(req.Graph), req.text())
 	e.watch.begin(ctx, q, FetchKind, start)
 	out := &watchedWriter{w: w}
 	res := fetch.Result{}

@@ -31,11 +31,11 @@ func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prep
 		return cypher.Compile(text, cypher.Options{Procedures: e.procs.signature, ProcedureNames: e.procs.names, Literals: src.literals})
 	}
 	whole := e.key(g, wholeText, text)
-	if e.plans.get(whole) != nil {
-		return e.prepareBy(ctx, whole, src, compile)
+	if p := e.plans.get(whole); p != nil {
+		return e.prepareBy(ctx, whole, p, src, compile)
 	}
 	if src.literals = parse.Literals(text, cypher.IsLiteralName); len(src.literals) == 0 {
-		return e.prepareBy(ctx, whole, src, compile)
+		return e.prepareBy(ctx, whole, nil, src, compile)
 	}
 	shape := e.key(g, shapeText, src.without(func(*parse.Literal) bool { return true }))
 	if known := e.plans.get(shape); known != nil {
@@ -53,9 +53,10 @@ func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prep
 	}
 	lifted := func(l *parse.Literal) bool { return l.Lifted }
 	if !src.any(lifted) {
-		return e.prepareBy(ctx, whole, source{text: text}, compile)
+		return e.prepareBy(ctx, whole, nil, source{text: text}, compile)
 	}
-	p, err := e.prepareBy(ctx, e.key(g, liftedText, src.without(lifted)), src, compile)
+	key := e.key(g, liftedText, src.without(lifted))
+	p, err := e.prepareBy(ctx, key, e.plans.get(key), src, compile)
 	if err != nil {
 		return nil, err
 	}

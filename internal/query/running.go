@@ -51,8 +51,8 @@ type registry struct {
 	byID map[uint64]*Running
 }
 
-func (r *registry) start(ctx context.Context, timeout time.Duration, graphName, statement string) (context.Context, *Running) {
-	q := &Running{Graph: graphName, Statement: statement, Start: time.Now(), Caller: access.Name(ctx), timer: func() {}}
+func (r *registry) start(ctx context.Context, at time.Time, timeout time.Duration, graphName, statement string) (context.Context, *Running) {
+	q := &Running{Graph: graphName, Statement: statement, Start: at, Caller: access.Name(ctx), timer: func() {}}
 	ctx, q.cancel = context.WithCancelCause(ctx)
 	if timeout > 0 {
 		ctx, q.timer = context.WithTimeout(ctx, timeout)

@@ -74,7 +74,8 @@ func (e *Engine) compileTyped(t Typed) func() (*plan.Query, cypher.Command, erro
 // prepareRequest gives the prepared form of a request.
 func (e *Engine) prepareRequest(ctx context.Context, g shard.Graph, req *Request) (*prepared, error) {
 	if req.typed != nil {
-		return e.prepareBy(ctx, e.key(g, wholeText, req.typed.Key()), source{}, e.compileTyped(req.typed))
+		key := e.key(g, wholeText, req.typed.Key())
+		return e.prepareBy(ctx, key, e.plans.get(key), source{}, e.compileTyped(req.typed))
 	}
 	return e.prepare(ctx, g, req.Statement)
 }

@@ -22,14 +22,10 @@ func (tx *Tx) count(c storage.Count) int64 {
 }
 
 // Size implements shard.Sizer.
-func (g *Graph) Size() (n uint64) {
+func (g *Graph) Size() uint64 {
 	g.mu.Lock()
-	c := g.current
-	g.mu.Unlock()
-	for _, cs := range c.counters {
-		n += uint64(cs.Of(storage.Count{Kind: storage.CountVertices}) + cs.Of(storage.Count{Kind: storage.CountEdges}))
-	}
-	return n
+	defer g.mu.Unlock()
+	return g.current.size
 }
 
 // counters gives the counters that a writer's changes add to.

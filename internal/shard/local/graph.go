@@ -80,6 +80,7 @@ type cut struct {
 	sources  []source
 	defs     *indexDefs // as they were when the cut was made
 	due      int64      // nothing in it expires before
+	size     uint64     // vertices and edges
 	refs     int        // under Graph.mu
 
 	once, onceAll      sync.Once
@@ -172,7 +173,9 @@ func (g *Graph) newCut() (*cut, error) {
 			return nil, err
 		}
 		c.views = append(c.views, v)
-		c.counters = append(c.counters, s.Counters())
+		cs := s.Counters()
+		c.counters = append(c.counters, cs)
+		c.size += uint64(cs.Of(storage.Count{Kind: storage.CountVertices}) + cs.Of(storage.Count{Kind: storage.CountEdges}))
 		c.sketches = append(c.sketches, s.Sketches())
 		c.degrees = append(c.degrees, s.Degrees())
 		c.sources = append(c.sources, source{v, s.NextVertex()})
