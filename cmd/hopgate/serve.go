@@ -39,6 +39,10 @@ const (
 // spillShare is how many times the budget of memory all sorts and aggregations together may take on disk.
 const spillShare = 8
 
+// largeShare is the part of the budget of memory that large requests may take, as bytes that came: what becomes of them
+// takes several times as much.
+const largeShare = 256
+
 func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run gateway and shards in one process", Args: cobra.NoArgs,
@@ -157,7 +161,7 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	}
 	load := loader.New(store)
 	srv := server.New(engine, load, store, telemetry.NewRegistry(engine, load, store), server.Options{
-		MaxRequestBytes: int64(c.MaxRequest), TxIdle: c.TxIdleTimeout, TestProcedures: c.TestProcedures, Logger: log, Config: c.YAML(), EvidenceDir: evidenceDir,
+		MaxRequestBytes: int64(c.MaxRequest), LargeBytes: memory.Total / largeShare, QueueTimeout: c.QueueTimeout, TxIdle: c.TxIdleTimeout, TestProcedures: c.TestProcedures, Logger: log, Config: c.YAML(), EvidenceDir: evidenceDir,
 		Auth: auth, Audit: audit, TLS: secure, AdminTLS: adminTLS,
 	})
 	addrs, err := srv.Listen(ctx, server.Addresses{HTTP: c.HTTP, GRPC: c.GRPC, Admin: c.Admin})

@@ -24,7 +24,8 @@ type gate struct {
 	limits Admission
 
 	mu       sync.Mutex
-	running  int
+	running  int // costly ones among them
+	costly   int
 	callers  map[string]load // of those whose names are known
 	queue    []*waiter
 	refusals [numRefusals]uint64
@@ -36,8 +37,15 @@ type load struct{ running, waiting int }
 // waiter is a request in the queue; in is closed when it is let in.
 type waiter struct {
 	caller string
+	costly bool
 	in     chan struct{}
 }
+
+// costlyShare is how many requests may run for each costly one among them, so that those leave room for short ones.
+const costlyShare = 8
+
+// mostCostly is how many costly requests may run; 0 is no limit.
+func (a *Admission) mostCostly() int { return (a.Running + costlyShare - 1) / costlyShare }
 
 // Refusal is why a request was not let in.
 type Refusal uint8
@@ -52,17 +60,33 @@ const (
 // enter lets a request of a caller in, waits until it may, or says why it may not. Who was let in calls leave.
 func (g *gate) enter(ctx context.Context, caller string) error {
 	g.mu.Lock()
-	if g.fits(caller) {
-		g.start(caller)
+	return g.await(ctx, caller, false)
+}
+
+// shift makes a request that was let in a costly one, of which fewer may run. Until it may go on it waits in the queue, as
+// if it had not been let in; if it is refused, it is out.
+func (g *gate) shift(ctx context.Context, q *Running) error {
+	g.mu.Lock()
+	g.stop(q.Caller, false)
+	q.admitted = false
+	err := g.await(ctx, q.Caller, true)
+	q.admitted, q.costly = err == nil, err == nil
+	return err
+}
+
+// await lets a request in, waits until it may, or says why it may not. g.mu is held, and is not when it returns.
+func (g *gate) await(ctx context.Context, caller string, costly bool) error {
+	if g.fits(caller, costly) {
+		g.start(caller, costly)
 		g.mu.Unlock()
 		return nil
 	}
 	if len(g.queue) >= g.limits.Queue || caller != "" && g.callers[caller].waiting >= (g.limits.Queue+1)/2 {
-		err := g.refuse(QueueFull, caller)
+		err := g.refuse(QueueFull, caller, costly)
 		g.mu.Unlock()
 		return err
 	}
-	w := &waiter{caller: caller, in: make(chan struct{})}
+	w := &waiter{caller: caller, costly: costly, in: make(chan struct{})}
 	g.queue = append(g.queue, w)
 	g.count(caller, 0, 1)
 	g.mu.Unlock()
@@ -88,7 +112,7 @@ func (g *gate) enter(ctx context.Context, caller string) error {
 	case i < 0 && !ended: // it was let in at the last moment
 		return nil
 	case i < 0:
-		g.stop(caller)
+		g.stop(caller, costly)
 	default:
 		g.queue = slices.Delete(g.queue, i, i+1)
 		g.count(caller, 0, -1)
@@ -96,42 +120,48 @@ func (g *gate) enter(ctx context.Context, caller string) error {
 	if ended {
 		return graph.DeadlineError(context.Cause(ctx))
 	}
-	return g.refuse(QueueTimeout, caller)
+	return g.refuse(QueueTimeout, caller, costly)
 }
 
 // leave ends a request that was let in.
-func (g *gate) leave(caller string) {
+func (g *gate) leave(caller string, costly bool) {
 	g.mu.Lock()
-	g.stop(caller)
+	g.stop(caller, costly)
 	g.mu.Unlock()
 }
 
 // fits reports whether one more request of a caller may run. g.mu is held, as in what follows.
-func (g *gate) fits(caller string) bool {
-	if g.limits.Running > 0 && g.running >= g.limits.Running {
+func (g *gate) fits(caller string, costly bool) bool {
+	if g.limits.Running > 0 && (g.running >= g.limits.Running || costly && g.costly >= g.limits.mostCostly()) {
 		return false
 	}
 	return caller == "" || g.limits.PerCaller == 0 || g.callers[caller].running < g.limits.PerCaller
 }
 
-func (g *gate) start(caller string) {
+func (g *gate) start(caller string, costly bool) {
 	g.running++
+	if costly {
+		g.costly++
+	}
 	g.count(caller, 1, 0)
 }
 
 // stop ends a request and lets in those that now may run.
-func (g *gate) stop(caller string) {
+func (g *gate) stop(caller string, costly bool) {
 	g.running--
+	if costly {
+		g.costly--
+	}
 	g.count(caller, -1, 0)
 	for i := 0; i < len(g.queue) && (g.limits.Running == 0 || g.running < g.limits.Running); {
 		w := g.queue[i]
-		if !g.fits(w.caller) {
+		if !g.fits(w.caller, w.costly) {
 			i++
 			continue
 		}
 		g.queue = slices.Delete(g.queue, i, i+1)
 		g.count(w.caller, 0, -1)
-		g.start(w.caller)
+		g.start(w.caller, w.costly)
 		close(w.in)
 	}
 }
@@ -154,19 +184,24 @@ func (g *gate) count(caller string, running, waiting int) {
 	g.callers[caller] = l
 }
 
-func (g *gate) refuse(why Refusal, caller string) error {
+func (g *gate) refuse(why Refusal, caller string, costly bool) error {
 	g.refusals[why]++
 	limit := fmt.Sprintf("%d requests run, the limit max-queries", g.limits.Running)
-	if g.limits.Running == 0 || g.running < g.limits.Running {
+	switch {
+	case g.limits.Running > 0 && g.running >= g.limits.Running:
+	case costly && g.limits.Running > 0 && g.costly >= g.limits.mostCostly():
+		limit = fmt.Sprintf("%d costly requests run, an eighth of the limit max-queries", g.costly)
+	default:
 		limit = fmt.Sprintf("%d requests of %s run, the limit max-user-queries", g.limits.PerCaller, caller)
 	}
 	if why == QueueFull {
-		return busy("%s, and no more may wait in the queue of max-queue, %d; try again later", limit, g.limits.Queue)
+		return Busy("%s, and no more may wait in the queue of max-queue, %d; try again later", limit, g.limits.Queue)
 	}
-	return busy("%s, and none ended within %v, the limit queue-timeout; try again later", limit, g.limits.Wait)
+	return Busy("%s, and none ended within %v, the limit queue-timeout; try again later", limit, g.limits.Wait)
 }
 
-func busy(format string, args ...any) error {
+// Busy is the error of a request that is refused because there are too many.
+func Busy(format string, args ...any) error {
 	return &graph.Error{
 		Kind: graph.KindBusy, Code: "Neo.TransientError.Request.NoThreadsAvailable", Type: "RequestError", Phase: graph.PhaseRuntime,
 		Detail: "TooManyRequests", Msg: fmt.Sprintf(format, args...),
@@ -200,5 +235,6 @@ func (e *Engine) admit(ctx context.Context, q *Running) error {
 		return err
 	}
 	q.admitted = true
+	q.turn.begin(e, q)
 	return nil
 }

@@ -138,6 +138,7 @@ func TestAdmissionByCaller(t *testing.T) {
 func TestAdmissionHolds(t *testing.T) {
 	g := gate{limits: Admission{Running: 5, PerCaller: 2, Queue: 20, Wait: time.Millisecond}}
 	var total atomic.Int32
+	var costly atomic.Int32
 	var of [4]atomic.Int32
 	var wg sync.WaitGroup
 	var wrong atomic.Int32
@@ -150,14 +151,21 @@ func TestAdmissionHolds(t *testing.T) {
 		wg.Go(func() {
 			for range 200 {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rand.IntN(2000))*time.Microsecond)
-				if g.enter(ctx, name) == nil {
+				q := &Running{Caller: name}
+				if g.enter(ctx, name) == nil && (i%3 > 0 || g.shift(ctx, q) == nil) {
+					if q.costly && costly.Add(1) > 1 {
+						wrong.Add(1)
+					}
 					if total.Add(1) > 5 || of[caller].Add(1) > 2 && name != "" {
 						wrong.Add(1)
 					}
 					time.Sleep(time.Duration(rand.IntN(50)) * time.Microsecond)
 					of[caller].Add(-1)
 					total.Add(-1)
-					g.leave(name)
+					if q.costly {
+						costly.Add(-1)
+					}
+					g.leave(name, q.costly)
 				}
 				cancel()
 			}
@@ -166,6 +174,7 @@ func TestAdmissionHolds(t *testing.T) {
 	wg.Wait()
 	require.Zero(t, wrong.Load())
 	require.Zero(t, g.running)
+	require.Zero(t, g.costly)
 	require.Empty(t, g.queue)
 	require.Empty(t, g.callers)
 }

@@ -54,6 +54,9 @@ func (c *planCache) get(key planKey) *prepared {
 }
 
 func (c *planCache) put(key planKey, p *prepared) {
+	if len(key.text)+len(p.from.text) > largeText {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if el, ok := c.byKey[key]; ok {

@@ -86,6 +86,7 @@ type Engine struct {
 	procs   *procedures
 	running registry
 	gate    gate
+	turns   turns
 	slow    slowLog
 	metrics Metrics
 	watch   Watch
@@ -172,6 +173,14 @@ func (e *Engine) start(res *Result) error {
 func (e *Engine) startOnce(res *Result) error {
 	ctx, q, req := res.ctx, res.q, &res.req
 	q.trace.enter("plan")
+	if len(req.Statement) > largeText {
+		if err := q.turn.slow(ctx); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return graph.DeadlineError(context.Cause(ctx))
+		}
+	}
 	g, err := e.store.Graph(q.Graph)
 	if err != nil {
 		return err
@@ -252,6 +261,12 @@ func (e *Engine) run(ctx context.Context, g shard.Graph, p *prepared, params map
 // attempt runs a plan in a transaction of its own.
 func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p *prepared, params map[string]graph.Value, res *Result) error {
 	trace := res.q.trace
+	if err := res.q.turn.run(ctx, p.exec); err != nil {
+		return err
+	}
+	if mode == shard.WriteExclusive {
+		res.q.turn.rest() // others wait for its end, so it waits for nobody's turn
+	}
 	trace.enter("begin")
 	tx, err := g.Begin(ctx, mode)
 	if err != nil {
@@ -266,6 +281,9 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 		defer tx.Rollback() // also if it panics: others may wait for its end
 	}
 	env := e.env(res.q, params, p.prefix == "PROFILE")
+	if mode == shard.WriteExclusive {
+		env.Turn = nil
+	}
 	res.limits.apply(&env, e.timeout(res.limits.Timeout))
 	rows, err := p.exec.Run(ctx, g, tx, env)
 	if err != nil {
@@ -289,6 +307,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	}
 	rows.Close()
 	trace.enter("commit")
+	res.q.turn.rest()
 	err = tx.Commit(ctx)
 	trace.enter("encode")
 	return err
@@ -296,7 +315,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 
 func (e *Engine) env(q *Running, params map[string]graph.Value, profile bool) exec.Env {
 	return exec.Env{
-		Params: params, Procs: e.procs, ImportDir: e.opt.ImportDir, Profile: profile || q.trace != nil, Held: &q.held, Pool: e.pool, Spill: e.opt.Spill,
+		Params: params, Procs: e.procs, ImportDir: e.opt.ImportDir, Profile: profile || q.trace != nil, Held: &q.held, Turn: &q.turn, Pool: e.pool, Spill: e.opt.Spill,
 		Budget: exec.Budget{Bytes: e.opt.QueryBytes, Rows: e.opt.MaxRows, Edges: e.opt.MaxVisits},
 	}
 }
@@ -433,6 +452,21 @@ func (e *Engine) compile(ctx context.Context, g shard.Graph, q *plan.Query) (*ex
 	defer tx.Rollback()
 	c := tx.Statistics()
 	plan.Optimize(q, plan.Env{Counts: c, Indexes: g.Indexes()})
-	x, err := exec.Compile(q, exec.Options{})
+	x, err := compileCosted(q)
 	return x, c.Vertices + c.Edges, err
+}
+
+// compileCosted compiles an optimized plan, and marks it if it is expected to be costly.
+func compileCosted(q *plan.Query) (*exec.Prepared, error) {
+	x, err := exec.Compile(q, exec.Options{})
+	if err != nil {
+		return nil, err
+	}
+	for _, rows := range q.Estimates {
+		if rows >= costlyRows {
+			x.SetCostly(true)
+			break
+		}
+	}
+	return x, nil
 }

@@ -35,7 +35,7 @@ func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code
 	start := time.Now()
 	ctx, q := e.running.start(ctx, start, e.timeout(req.Timeout), graphName(req.Graph), req.text())
 	e.watch.begin(ctx, q, FetchKind, start)
-	out := &watchedWriter{w: w}
+	out := &watchedWriter{w: w, turn: &q.turn}
 	res := fetch.Result{}
 	done := false
 	defer func() {
@@ -102,7 +102,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w io.W
 	defer tx.Rollback()
 	q.trace.enter("execute")
 	q.trace.stream()
-	run := &fetchRun{e: e, g: g, tx: tx, q: q}
+	run := &fetchRun{e: e, g: g, tx: tx, q: q, writes: mode != shard.Read}
 	run.programs = e.fetches.of(g, tx.Counts())
 	if mode == shard.Read {
 		return r.Run(ctx, run, run.programs.cache, w)
@@ -134,15 +134,17 @@ func (e *Engine) restrict(ctx context.Context, r *fetch.Request, graphName strin
 	r.Restrict(e.opt.FetchRules, caller)
 }
 
-// watchedWriter remembers that a client was written to, or could not be.
+// watchedWriter remembers that a client was written to, or could not be, and lets others compute meanwhile.
 type watchedWriter struct {
 	w     io.Writer
+	turn  *turn
 	began bool
 	err   error
 }
 
 func (w *watchedWriter) Write(p []byte) (int, error) {
 	w.began = true
+	w.turn.rest()
 	n, err := w.w.Write(p)
 	if err != nil {
 		w.err = err
@@ -185,6 +187,7 @@ type fetchRun struct {
 	tx       shard.Tx
 	q        *Running
 	programs *fetchPrograms
+	writes   bool
 }
 
 // passAfter is the number of rows after which a list is taken for one that passes by: a table that is read as a whole does
@@ -198,7 +201,13 @@ func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]gra
 	if err != nil {
 		return err
 	}
-	rows, err := x.Run(ctx, r.g, r.tx, r.e.env(r.q, params, false))
+	env := r.e.env(r.q, params, false)
+	if r.writes {
+		env.Turn = nil // others wait for its end
+	} else if err := r.q.turn.run(ctx, x); err != nil {
+		return err
+	}
+	rows, err := x.Run(ctx, r.g, r.tx, env)
 	if err != nil {
 		return err
 	}
@@ -229,7 +238,7 @@ func (r *fetchRun) prepare(q *plan.Query) (*exec.Prepared, error) {
 	return r.programs.prepare(q, func() (*exec.Prepared, error) {
 		r.e.metrics.PlanMisses.Add(1)
 		plan.Optimize(q, plan.Env{Counts: r.tx.Statistics(), Indexes: r.g.Indexes()})
-		return exec.Compile(q, exec.Options{})
+		return compileCosted(q)
 	}, &r.e.metrics.PlanHits)
 }
 

@@ -10,6 +10,9 @@ import (
 // runOwn runs a plan that commits by itself: its outer part reads one cut, its transactions are begun and committed on the way.
 // What they have committed stays when the statement fails later.
 func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params map[string]graph.Value, res *Result) error {
+	if err := res.q.turn.run(ctx, p.exec); err != nil {
+		return err
+	}
 	tx, err := g.Begin(ctx, shard.Read)
 	if err != nil {
 		return err
@@ -19,6 +22,9 @@ func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params 
 		res.Columns = []string{}
 	}
 	env := e.env(res.q, params, p.prefix == "PROFILE")
+	if p.merges {
+		env.Turn = nil // others wait for the end of its transactions
+	}
 	res.limits.apply(&env, e.timeout(res.limits.Timeout))
 	env.Begin = func(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
 		if mode == shard.Write && p.merges {

@@ -89,6 +89,9 @@ func (r *Result) Next() (*graph.Batch, error) {
 	return b, nil
 }
 
+// Sending says that the caller of Next waits for its client: meanwhile others may compute.
+func (r *Result) Sending() { r.q.turn.rest() }
+
 // leave ends the statement's part in an explicit transaction, if it has one still.
 func (r *Result) leave(err error) {
 	t := r.txn

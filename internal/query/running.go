@@ -26,8 +26,10 @@ type Running struct {
 	action   string // what the audit log calls it; "" if it is not to be there
 	quiet    bool   // neither counted, bounded nor kept in the slow log
 	kind     Kind
-	trace    *trace    // nil unless somebody asks for it
-	admitted bool      // it is to leave the gate
+	trace    *trace // nil unless somebody asks for it
+	admitted bool   // it is to leave the gate
+	costly   bool   // as one of the costly
+	turn     turn
 	held     exec.Held // by the operators
 	relieved bool      // it was ended to get memory back; registry.mu holds it
 	rows     atomic.Int64
@@ -215,8 +217,9 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 		err = ended(ctx, err)
 	}
 	e.running.end(q)
+	q.turn.end(err != nil && graph.AsError(err).Kind == graph.KindBudget)
 	if q.admitted {
-		e.gate.leave(q.Caller)
+		e.gate.leave(q.Caller, q.costly)
 	}
 	elapsed := time.Since(start)
 	if q.quiet {

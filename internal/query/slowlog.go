@@ -3,9 +3,13 @@ package query
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
+
+// maxSlowText is how many bytes of a statement the slow log keeps; one that is longer has no plan there.
+const maxSlowText = 16 << 10
 
 // Slow is a statement that was among the slowest.
 type Slow struct {
@@ -30,7 +34,9 @@ func (l *slowLog) add(s Slow, p *prepared) {
 	if len(l.entries) >= l.size && s.Elapsed <= l.entries[len(l.entries)-1].Elapsed {
 		return
 	}
-	if p != nil && p.exec != nil {
+	if len(s.Statement) > maxSlowText {
+		s.Statement = strings.ToValidUTF8(s.Statement[:maxSlowText], "")
+	} else if p != nil && p.exec != nil {
 		s.Plan = explain(p.exec, nil)
 	}
 	at, _ := slices.BinarySearchFunc(l.entries, s, func(a, b Slow) int { return cmp.Compare(b.Elapsed, a.Elapsed) })

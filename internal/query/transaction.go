@@ -161,6 +161,9 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 		res.leave(nil)
 		return res, nil
 	}
+	if err := q.turn.run(ctx, p.exec); err != nil {
+		return nil, err
+	}
 	q.trace.enter("execute")
 	rows, err := p.exec.Run(ctx, t.g, t.tx, t.e.env(q, req.Params, p.prefix == "PROFILE"))
 	if err != nil {
@@ -206,7 +209,7 @@ func (t *Transaction) prepare(ctx context.Context, text string) (*prepared, erro
 	own := *p
 	own.asked = source{} // the text is planned as it stands
 	plan.Optimize(q, plan.Env{Counts: t.tx.Statistics(), Indexes: both})
-	own.exec, err = exec.Compile(q, exec.Options{})
+	own.exec, err = compileCosted(q)
 	return &own, err
 }
 

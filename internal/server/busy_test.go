@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -48,4 +49,38 @@ func TestBusy(t *testing.T) {
 		require.Equal(t, 429, res.StatusCode, "%s: %s", path, text)
 		require.Equal(t, "1", res.Header.Get("Retry-After"), path)
 	}
+}
+
+// Large requests share what memory is for them: who finds none is told to come back, and a request that is over gives
+// back what it had.
+func TestLargeRequests(t *testing.T) {
+	r := serveOver(t, newOracle(t), query.Options{}, Options{LargeBytes: 100 << 10, QueueTimeout: 10 * time.Millisecond})
+	text := `{"statement": "RETURN size($p)", "parameters": {"p": "` + strings.Repeat("x", 90<<10) + `"}}`
+	ask := func(body io.Reader) int {
+		req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://"+r.addrs.HTTP+"/v1/query", body)
+		require.NoError(t, err)
+		res, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		defer res.Body.Close()
+		_, err = io.Copy(io.Discard, res.Body)
+		require.NoError(t, err)
+		return res.StatusCode
+	}
+	for range 3 {
+		require.Equal(t, 200, ask(strings.NewReader(text)))
+		require.Equal(t, 200, ask(struct{ io.Reader }{strings.NewReader(text)}), "whose length nobody says")
+	}
+	in, out := io.Pipe()
+	first := make(chan int)
+	go func() { first <- ask(in) }()
+	_, err := io.WriteString(out, text[:80<<10])
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return ask(strings.NewReader(text)) == 429 }, time.Minute, time.Millisecond)
+	require.Equal(t, 200, ask(strings.NewReader(`{"statement": "RETURN 1"}`)))
+	require.Equal(t, 200, ask(struct{ io.Reader }{strings.NewReader(`{"statement": "RETURN 1"}`)}))
+	_, err = io.WriteString(out, text[80<<10:])
+	require.NoError(t, err)
+	require.NoError(t, out.Close())
+	require.Equal(t, 200, <-first)
+	require.Equal(t, 200, ask(strings.NewReader(text)))
 }

@@ -80,8 +80,12 @@ func sendResult(res *query.Result, send func(*pb.QueryResponse) error) error {
 	if err := send(header); err != nil {
 		return err
 	}
+	rows := func(m *pb.QueryResponse) error {
+		res.Sending()
+		return send(m)
+	}
 	for b != nil {
-		if err := sendRows(send, b, 0, b.N); err != nil {
+		if err := sendRows(rows, b, 0, b.N); err != nil {
 			return err
 		}
 		if b, err = res.Next(); err != nil {

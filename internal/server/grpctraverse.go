@@ -89,6 +89,7 @@ func (s *graphService) Subgraph(req *pb.SubgraphRequest, stream grpc.ServerStrea
 		if b == nil {
 			break
 		}
+		res.Sending()
 		for from := 0; from < b.N; {
 			to := from + 1 // the rows of one layer
 			step := b.Cols[0].Value(from).Int()
@@ -215,6 +216,7 @@ func eachPart[M proto.Message](res *query.Result, part func(b *graph.Batch, from
 		if b == nil {
 			return nil
 		}
+		res.Sending()
 		if err := sendHalves(b, 0, b.N, part, send); err != nil {
 			return err
 		}

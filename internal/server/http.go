@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,12 +12,17 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
 )
 
 // bodyTime is how long a client may take to send a request's body.
 const bodyTime = time.Minute
+
+// smallBody is the size of a body up to which nobody asks whether there is memory for it.
+const smallBody = 64 << 10
 
 // HTTP serves the HTTP contract.
 type HTTP struct {
@@ -25,6 +31,7 @@ type HTTP struct {
 	mux      *http.ServeMux
 	requests *Requests
 	txs      transactions
+	large    *semaphore.Weighted // bytes of large bodies; nil: no limit
 }
 
 // NewHTTP makes the handler of the HTTP listener, which counts its requests in requests.
@@ -32,6 +39,9 @@ func NewHTTP(e *query.Engine, requests *Requests, opt Options) *HTTP {
 	opt.EnsureDefaults()
 	h := &HTTP{e: e, opt: opt, mux: http.NewServeMux(), requests: requests}
 	h.txs.idle = opt.TxIdle
+	if opt.LargeBytes > 0 {
+		h.large = semaphore.NewWeighted(opt.LargeBytes)
+	}
 	h.handle("GET /openapi.json", serveOpenAPI)
 	h.handle("POST /v1/query", func(w http.ResponseWriter, r *http.Request) { h.query(w, r, false) })
 	h.handle("POST /db/{graph}/query/v2", func(w http.ResponseWriter, r *http.Request) { h.query(w, r, true) })
@@ -94,17 +104,23 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	c := http.NewResponseController(w)
 	_ = c.SetReadDeadline(time.Now().Add(bodyTime)) // a writer that is no connection needs no deadline
 	defer func() { _ = c.SetReadDeadline(time.Time{}) }()
+	in := http.MaxBytesReader(w, r.Body, h.opt.MaxRequestBytes)
 	var buf []byte
-	if r.ContentLength > 0 {
-		buf = make([]byte, 0, r.ContentLength+1)
+	var err error
+	if r.ContentLength >= 0 && r.ContentLength <= smallBody {
+		buf, err = readAll(in, make([]byte, 0, r.ContentLength+1))
+	} else {
+		buf, err = h.largeBody(w, r, in)
 	}
-	buf, err := readAll(http.MaxBytesReader(w, r.Body, h.opt.MaxRequestBytes), buf)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case err == nil:
 		return buf, nil
 	case errors.As(err, &tooLarge):
 		return nil, h.tooLarge()
+	case graph.AsError(err).Kind == graph.KindBusy:
+		w.Header().Set("Connection", "close") // rather than read what comes
+		return nil, err
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, &graph.Error{
 			Kind: graph.KindDeadline, Code: "Neo.ClientError.Request.Invalid", Type: "RequestError", Phase: graph.PhaseCompile,
@@ -112,6 +128,41 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		}
 	}
 	return nil, requestError("reading the request: " + err.Error())
+}
+
+// largeBody reads a body that is large, or may be, for which it waits until there is memory. That is given back when the
+// request is over, whether its client still waits for it or not.
+func (h *HTTP) largeBody(w http.ResponseWriter, r *http.Request, in io.Reader) ([]byte, error) {
+	size := r.ContentLength
+	var buf []byte
+	if size < 0 {
+		size = h.opt.MaxRequestBytes
+		var err error
+		buf, err = readAll(io.LimitReader(in, smallBody), make([]byte, 0, 4096))
+		if err != nil || len(buf) < smallBody {
+			return buf, err
+		}
+	}
+	if h.large != nil {
+		ctx, cancel := r.Context(), func() {}
+		if h.opt.QueueTimeout > 0 {
+			ctx, cancel = context.WithTimeout(ctx, h.opt.QueueTimeout)
+		}
+		defer cancel()
+		n := min(size, h.opt.LargeBytes)
+		s, ok := w.(*statusWriter)
+		if !ok {
+			return nil, graph.InternalError("body", errors.New("nobody observes the request"))
+		}
+		if h.large.Acquire(ctx, n) != nil {
+			return nil, query.Busy("large requests take the memory that is for them, %d bytes; try again later", h.opt.LargeBytes)
+		}
+		s.after = func() { h.large.Release(n) }
+	}
+	if buf == nil {
+		buf = make([]byte, 0, size+1)
+	}
+	return readAll(in, buf)
 }
 
 func (h *HTTP) tooLarge() error {

@@ -197,6 +197,7 @@ func writeEnvelope(w http.ResponseWriter, res *query.Result, f format, status in
 				w.WriteHeader(status)
 				sent = true
 			}
+			res.Sending()
 			if _, err := w.Write(buf); err != nil {
 				return
 			}
@@ -209,6 +210,7 @@ func writeEnvelope(w http.ResponseWriter, res *query.Result, f format, status in
 		buf = tail(append(buf, ','))
 	}
 	buf = append(buf, '}', '\n')
+	res.Sending()
 	if !sent {
 		w.Header().Set("Content-Type", f.media)
 		w.Header().Set("Content-Length", strconv.Itoa(len(buf)))
@@ -238,11 +240,13 @@ func writeLines(w http.ResponseWriter, res *query.Result, f format, status int, 
 			if len(buf) < flushBytes {
 				continue
 			}
+			res.Sending()
 			if _, err := w.Write(buf); err != nil {
 				return
 			}
 			buf = buf[:0]
 		}
+		res.Sending()
 		if _, err := w.Write(buf); err != nil || c.Flush() != nil {
 			return
 		}
@@ -259,6 +263,7 @@ func writeLines(w http.ResponseWriter, res *query.Result, f format, status int, 
 			buf = tail(append(buf, ','))
 		}
 	}
+	res.Sending()
 	_, _ = w.Write(append(buf, '}', '\n'))
 }
 

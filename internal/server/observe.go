@@ -60,6 +60,9 @@ func (q *Requests) observe(route string, f http.HandlerFunc, failed func(http.Re
 			r = r.WithContext(ctx)
 		}
 		defer func() {
+			if s.after != nil {
+				s.after()
+			}
 			p := recover()
 			if p != nil && p != http.ErrAbortHandler {
 				err := q.panicked(log, route, p)
@@ -109,6 +112,7 @@ type statusWriter struct {
 	http.ResponseWriter
 	status int // 0: nothing is written yet
 	bytes  int64
+	after  func() // is called when the request is over; nil: nothing is
 }
 
 func (s *statusWriter) WriteHeader(status int) {

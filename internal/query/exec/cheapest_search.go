@@ -204,8 +204,8 @@ func (s *cheapestSearch) round(ctx context.Context, to graph.VertexID, all bool)
 	s.cur = kept
 	s.f.set(s.list)
 	for done := 0; done < len(s.f.ids); done += s.hop.res.Done {
-		if err := ctx.Err(); err != nil {
-			return graph.DeadlineError(context.Cause(ctx))
+		if err := s.r.alive(ctx); err != nil {
+			return err
 		}
 		if err := s.hop.read(ctx, s.f.ids[done:], mostEdges); err != nil {
 			return err

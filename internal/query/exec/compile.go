@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/plan"
@@ -22,7 +23,7 @@ func (o *Options) EnsureDefaults() {
 	}
 }
 
-// Prepared is a compiled plan. It is never changed and serves any number of runs at the same time.
+// Prepared is a compiled plan. It is never changed but for SetCostly, and serves any number of runs at the same time.
 type Prepared struct {
 	Query  *plan.Query
 	opt    Options
@@ -31,10 +32,17 @@ type Prepared struct {
 	stages []*stage
 	subs   map[*plan.Subquery]*subplan
 
+	costly  atomic.Bool
 	keeps   bool      // the operators of runs that have ended serve others
 	ended   sync.Pool // of *execution
 	nothing run       // what there is to say of such a run after its end
 }
+
+// Costly reports whether a run of the plan is expected to take long.
+func (p *Prepared) Costly() bool { return p.costly.Load() }
+
+// SetCostly says whether a run of the plan is to be expected to take long.
+func (p *Prepared) SetCostly(costly bool) { p.costly.Store(costly) }
 
 // Compile makes a plan ready to run. The plan must not be changed any more.
 func Compile(q *plan.Query, opt Options) (*Prepared, error) {

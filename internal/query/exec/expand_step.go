@@ -9,8 +9,8 @@ import (
 
 // step adds to out, which is empty, the vertices that the hop leads to from a set.
 func (h *hop) step(ctx context.Context, from, out *graph.VertexSet) error {
-	if err := ctx.Err(); err != nil {
-		return graph.DeadlineError(context.Cause(ctx))
+	if err := h.r.alive(ctx); err != nil {
+		return err
 	}
 	if h.byEdge() {
 		return h.stepEdges(ctx, from, out)
@@ -38,8 +38,8 @@ func (h *hop) byEdge() bool { return h.where != nil && (h.where.w.edge || len(h.
 func (h *hop) stepEdges(ctx context.Context, from, out *graph.VertexSet) error {
 	h.ends = from.AppendTo(h.ends[:0])
 	for rest := h.ends; len(rest) > 0; rest = rest[h.res.Done:] {
-		if err := ctx.Err(); err != nil {
-			return graph.DeadlineError(context.Cause(ctx))
+		if err := h.r.alive(ctx); err != nil {
+			return err
 		}
 		if err := h.read(ctx, rest, mostEdges); err != nil {
 			return err

@@ -65,8 +65,8 @@ func (s *walkSearch) search(ctx context.Context, from graph.VertexID, out *found
 	s.entries = append(s.entries, walkEntry{point: start, link: -1})
 	s.layer[start], s.first[start] = 0, 0
 	for lo := 0; lo < len(s.entries); {
-		if ctx.Err() != nil {
-			return graph.DeadlineError(context.Cause(ctx))
+		if err := s.g.r.alive(ctx); err != nil {
+			return err
 		}
 		known := len(s.g.points)
 		if err := s.complete(ctx, lo); err != nil {
@@ -271,8 +271,10 @@ func (s *walkSearch) trace(ctx context.Context, e int32, f func() (bool, error))
 }
 
 func (s *walkSearch) traceOn(ctx context.Context, e int32, f func() (bool, error)) (bool, error) {
-	if s.visits++; s.visits%graph.BatchSize == 0 && ctx.Err() != nil {
-		return false, graph.DeadlineError(context.Cause(ctx))
+	if s.visits++; s.visits%graph.BatchSize == 0 {
+		if err := s.g.r.alive(ctx); err != nil {
+			return false, err
+		}
 	}
 	if e == 0 {
 		return f()

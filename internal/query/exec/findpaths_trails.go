@@ -73,8 +73,8 @@ func (t *walkTrails) lookBack(ctx context.Context, start int32) error {
 	seen := map[int32]bool{start: true}
 	layer := []int32{start}
 	for len(layer) > 0 {
-		if ctx.Err() != nil {
-			return graph.DeadlineError(context.Cause(ctx))
+		if err := t.g.r.alive(ctx); err != nil {
+			return err
 		}
 		if err := g.load(ctx, layer); err != nil {
 			return err
@@ -136,8 +136,10 @@ func (g *walkGraph) leadingTo(wanted func(i int32) bool) []bool {
 // next goes to the next trail, which the stack then holds.
 func (t *walkTrails) next(ctx context.Context) (bool, error) {
 	for steps := 1; len(t.stack) > 0; steps++ {
-		if steps%graph.BatchSize == 0 && ctx.Err() != nil {
-			return false, graph.DeadlineError(context.Cause(ctx))
+		if steps%graph.BatchSize == 0 {
+			if err := t.g.r.alive(ctx); err != nil {
+				return false, err
+			}
 		}
 		top := &t.stack[len(t.stack)-1]
 		if t.g.ends(top.point) {

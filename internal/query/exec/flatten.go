@@ -81,8 +81,8 @@ func (f *flatten) each(ctx context.Context, b *batch, lists []graph.Value, s sel
 		for _, e := range v.List() {
 			f.add(i, e)
 			if len(f.outer) >= size {
-				if ctx.Err() != nil {
-					return graph.DeadlineError(context.Cause(ctx))
+				if err := f.es.r.alive(ctx); err != nil {
+					return err
 				}
 				if err := flush(f.complete(b)); err != nil {
 					return err
@@ -319,8 +319,8 @@ func (r *reduce) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, erro
 		}
 	}
 	for k := 0; ; k++ {
-		if ctx.Err() != nil {
-			return nil, graph.DeadlineError(context.Cause(ctx))
+		if err := r.es.r.alive(ctx); err != nil {
+			return nil, err
 		}
 		r.empty()
 		left := r.todo[:0]

@@ -248,8 +248,8 @@ func (b *branchWeigher) multiply(ctx context.Context, ids []graph.VertexID, into
 		return b.multiplyDegrees(ctx, ids, into)
 	}
 	for len(ids) > 0 {
-		if err := ctx.Err(); err != nil {
-			return graph.DeadlineError(context.Cause(ctx))
+		if err := b.hop.r.alive(ctx); err != nil {
+			return err
 		}
 		if err := b.hop.read(ctx, ids, mostEdges); err != nil {
 			return err

@@ -285,8 +285,8 @@ func (w *frontierWalk) step(ctx context.Context, h *hop, last bool) error {
 	w.list = w.list[:0]
 	defer w.lend(h)()
 	for done := 0; done < len(w.f.ids); done += h.res.Done {
-		if err := ctx.Err(); err != nil {
-			return graph.DeadlineError(context.Cause(ctx))
+		if err := w.r.alive(ctx); err != nil {
+			return err
 		}
 		if err := h.read(ctx, w.f.ids[done:], mostEdges); err != nil {
 			return err

@@ -20,8 +20,8 @@ func (s *reach) count(ctx context.Context, start graph.VertexID) (int, error) {
 	s.visited = append(s.visited[:0], start)
 	closed, more := s.min == 0, 0
 	for lo, depth := 0, 0; lo < len(s.visited) && depth < s.max; depth++ {
-		if err := ctx.Err(); err != nil {
-			return 0, graph.DeadlineError(context.Cause(ctx))
+		if err := s.r.alive(ctx); err != nil {
+			return 0, err
 		}
 		hi := len(s.visited)
 		var back bool
@@ -62,8 +62,8 @@ func (s *reach) countMany(ctx context.Context, list []graph.VertexID, start grap
 	}
 	s.dense = true
 	for range hops {
-		if err := ctx.Err(); err != nil {
-			return 0, false, graph.DeadlineError(context.Cause(ctx))
+		if err := s.r.alive(ctx); err != nil {
+			return 0, false, err
 		}
 		if s.r.env.Budget.Edges > 0 {
 			s.ends = s.many.AppendTo(s.ends[:0])

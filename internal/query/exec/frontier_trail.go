@@ -155,8 +155,8 @@ func (w *trailWalk) extend(ctx context.Context) error {
 	h := w.hops[w.hop(w.depth)]
 	w.doubt = w.doubt[:0]
 	for base := 0; base < len(from.f.ids); base += h.res.Done {
-		if err := ctx.Err(); err != nil {
-			return graph.DeadlineError(context.Cause(ctx))
+		if err := w.r.alive(ctx); err != nil {
+			return err
 		}
 		if err := h.read(ctx, from.f.ids[base:], mostEdges); err != nil {
 			return err
@@ -269,8 +269,8 @@ func (w *trailWalk) searchFrom(ctx context.Context, path []graph.VertexID, depth
 	if depth == 0 {
 		return true, nil
 	}
-	if err := ctx.Err(); err != nil {
-		return false, graph.DeadlineError(context.Cause(ctx))
+	if err := w.r.alive(ctx); err != nil {
+		return false, err
 	}
 	h := w.back[w.hop(depth-1)]
 	if err := h.read(ctx, path[depth:depth+1], 0); err != nil {
@@ -333,8 +333,8 @@ func (w *trailWalk) settle(ctx context.Context) error {
 	back := w.back[w.hop(w.depth)]
 	slices.Sort(w.doubt)
 	for base := 0; base < len(w.doubt); {
-		if err := ctx.Err(); err != nil {
-			return graph.DeadlineError(context.Cause(ctx))
+		if err := w.r.alive(ctx); err != nil {
+			return err
 		}
 		back.edges = false
 		err := back.read(ctx, w.doubt[base:], mostEdges)

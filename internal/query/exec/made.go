@@ -42,8 +42,8 @@ func (m *made) grow(ctx context.Context, n int) error {
 	if m.pending += n; m.pending < madeChunk {
 		return nil
 	}
-	if ctx.Err() != nil {
-		return graph.DeadlineError(context.Cause(ctx))
+	if err := m.acct.r.alive(ctx); err != nil {
+		return err
 	}
 	n, m.pending = m.pending, 0
 	return m.acct.grow(n)

@@ -40,7 +40,7 @@ func (es *evaluators) op(e *plan.Op) evaluator {
 	case plan.In:
 		return es.at(e.Pos, newInList(args[0], args[1]))
 	case plan.Regexp:
-		return es.at(e.Pos, &matches{binary{x: args[0], y: args[1], f: es.r.env.Fn.Regexps.Matches}})
+		return es.at(e.Pos, &matches{binary{x: args[0], y: args[1], f: es.r.env.Fn.Regexps.Matches}, es.r})
 	case plan.Index:
 		return es.at(e.Pos, &index{x: args[0], key: args[1], r: es.r})
 	case plan.SliceOp:
@@ -171,13 +171,16 @@ func (c *call) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error)
 }
 
 // matches is =~. It takes as long as its texts are, so it looks at the context row by row.
-type matches struct{ binary }
+type matches struct {
+	binary
+	r *run
+}
 
 func (o *matches) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error) {
 	f := o.f
 	o.f = func(x, y graph.Value) (graph.Value, error) {
-		if ctx.Err() != nil {
-			return graph.Value{}, graph.DeadlineError(context.Cause(ctx))
+		if err := o.r.alive(ctx); err != nil {
+			return graph.Value{}, err
 		}
 		return f(x, y)
 	}

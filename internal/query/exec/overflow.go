@@ -99,8 +99,8 @@ func (o *overflow) next() (bool, error) {
 
 // read gives the next rows of the part, or nil at its end.
 func (o *overflow) read(ctx context.Context) (*batch, error) {
-	if ctx.Err() != nil {
-		return nil, graph.DeadlineError(context.Cause(ctx))
+	if err := o.table.acct.r.alive(ctx); err != nil {
+		return nil, err
 	}
 	ok, err := o.now.batch(&o.back, o.table.acct.r.batchSize())
 	if !ok || err != nil {

@@ -14,6 +14,7 @@ type Env struct {
 	Params map[string]graph.Value
 	Fn     *fn.Context // nil: a fresh one with the present time
 	Budget Budget
+	Turn   Turn   // is asked now and then whether others may compute; nil: they need not
 	Held   *Held  // is told what the operators hold; nil: nobody asks
 	Pool   *Pool  // is told too; nil: what all runs hold is not bounded
 	Spill  *Spill // for rows that do not fit into Budget.Bytes; nil: the run fails then
@@ -28,6 +29,12 @@ type Env struct {
 	// Partial makes traversals end when a budget does, or at Until, and the result what was found until then.
 	Partial bool
 	Until   time.Time
+}
+
+// Turn shares the processors between runs.
+type Turn interface {
+	// Pause lets others compute if it is their turn, and waits for the next of its own. The context may have ended then.
+	Pause(ctx context.Context) error
 }
 
 // Budget limits a run; 0 is no limit.
@@ -116,6 +123,19 @@ func (r *run) visit(n int) error {
 	r.edges += int64(n)
 	if r.env.Budget.Edges > 0 && r.edges > r.env.Budget.Edges {
 		return graph.BudgetError("the statement visited more than %d edges, the budget of max-visits", r.env.Budget.Edges)
+	}
+	return nil
+}
+
+// alive lets others compute if it is their turn, and tells whether the run may go on.
+func (r *run) alive(ctx context.Context) error {
+	if r.env.Turn != nil {
+		if err := r.env.Turn.Pause(ctx); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return graph.DeadlineError(context.Cause(ctx))
 	}
 	return nil
 }

@@ -101,8 +101,8 @@ func (s *searchSide) advance(ctx context.Context, other *searchSide) error {
 	s.level = hi
 	limit := graph.BatchSize
 	for base := 0; base < len(s.f.ids); base += s.hop.res.Done {
-		if err := ctx.Err(); err != nil {
-			return graph.DeadlineError(context.Cause(ctx))
+		if err := s.hop.r.alive(ctx); err != nil {
+			return err
 		}
 		if err := s.hop.read(ctx, s.f.ids[base:], limit); err != nil {
 			return err

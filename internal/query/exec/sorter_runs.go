@@ -2,8 +2,6 @@ package exec
 
 import (
 	"context"
-
-	"github.com/hopgate/hopgate/internal/graph"
 )
 
 // mergeRuns is the number of sorted runs that are merged to one before there are too many to be read at one time.
@@ -44,8 +42,10 @@ func (o *sorter) spillRun(ctx context.Context) error {
 	}
 	o.disk.runs = append(o.disk.runs, run)
 	for n, i := range o.order {
-		if n&0xfff == 0xfff && ctx.Err() != nil {
-			return graph.DeadlineError(context.Cause(ctx))
+		if n&0xfff == 0xfff {
+			if err := o.r.alive(ctx); err != nil {
+				return err
+			}
 		}
 		run.begin(all.rowOf(int(i)))
 		for k := range all.Cols {
@@ -81,8 +81,10 @@ func (o *sorter) mergeLevel(ctx context.Context) error {
 			return err
 		}
 		for n := 1; len(o.disk.heap) > 0; n++ {
-			if n&0xfff == 0 && ctx.Err() != nil {
-				return graph.DeadlineError(context.Cause(ctx))
+			if n&0xfff == 0 {
+				if err := o.r.alive(ctx); err != nil {
+					return err
+				}
 			}
 			r := o.disk.heap[0]
 			to.begin(r.row)

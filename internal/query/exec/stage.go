@@ -113,12 +113,16 @@ func (m *meter) next(ctx context.Context) (*batch, error) {
 	if m.r.env.Profile {
 		defer m.r.enter(m.id)()
 	}
-	if err := ctx.Err(); err != nil {
+	st := &m.r.stats[m.id]
+	if st.Batches > 1 { // a short run asks nobody
+		if err := m.r.alive(ctx); err != nil {
+			return nil, err
+		}
+	} else if ctx.Err() != nil {
 		return nil, graph.DeadlineError(context.Cause(ctx))
 	}
 	b, err := m.op.next(ctx)
 	if b != nil {
-		st := &m.r.stats[m.id]
 		st.Rows += int64(b.N)
 		st.Batches++
 	}

@@ -132,8 +132,8 @@ func (s *traverseSets) advance(ctx context.Context) error {
 	if s.base == len(s.f.ids) || h.full() {
 		return s.turn(ctx)
 	}
-	if err := ctx.Err(); err != nil {
-		return graph.DeadlineError(context.Cause(ctx))
+	if err := s.r.alive(ctx); err != nil {
+		return err
 	}
 	before := cap(s.after)
 	err := h.next(ctx, s.f.ids[s.base:], mostEdges)
@@ -242,8 +242,8 @@ func (s *traverseSets) giveLayerEdges(ctx context.Context) error {
 		s.hops[min(s.h, len(s.hops)-1)].res.Done = 0
 		return nil
 	}
-	if err := ctx.Err(); err != nil {
-		return graph.DeadlineError(context.Cause(ctx))
+	if err := s.r.alive(ctx); err != nil {
+		return err
 	}
 	err := h.next(ctx, s.f.ids[s.base:], mostEdges)
 	if err != nil && s.endedBy(err) {

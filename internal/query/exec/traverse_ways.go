@@ -103,8 +103,8 @@ func (w *traverseWays) grow(ctx context.Context, l, below *wayLevel) (more bool,
 		case l.k < l.end:
 			w.take(h, l, below)
 		case l.base+h.res.Done < len(l.f.ids) && !h.full():
-			if err := ctx.Err(); err != nil {
-				return false, graph.DeadlineError(context.Cause(ctx))
+			if err := w.r.alive(ctx); err != nil {
+				return false, err
 			}
 			l.base += h.res.Done
 			if err := h.next(ctx, l.f.ids[l.base:], mostEdges); err != nil {

@@ -126,8 +126,8 @@ func (s *reach) within(ctx context.Context, b *batch, start graph.VertexID, row 
 		if into && (to != start || closed) && s.seen.Has(to) {
 			break
 		}
-		if err := ctx.Err(); err != nil {
-			return graph.DeadlineError(context.Cause(ctx))
+		if err := s.r.alive(ctx); err != nil {
+			return err
 		}
 		hi := len(s.visited)
 		back, err := s.step(ctx, b, s.visited[lo:hi], start, row, excluded, depth+1 == s.max)

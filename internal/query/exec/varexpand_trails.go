@@ -173,8 +173,8 @@ func (t *trails) grow(ctx context.Context, l *trailLevel) (bool, error) {
 				}
 			}
 		case l.base+l.hop.res.Done < len(l.f.ids):
-			if err := ctx.Err(); err != nil {
-				return false, graph.DeadlineError(context.Cause(ctx))
+			if err := t.r.alive(ctx); err != nil {
+				return false, err
 			}
 			l.base += l.hop.res.Done
 			if err := l.hop.read(ctx, l.f.ids[l.base:], room); err != nil {

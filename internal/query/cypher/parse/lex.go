@@ -21,6 +21,9 @@ const (
 	invalidUnicodeCharacter = "InvalidUnicodeCharacter"
 )
 
+// maxTokens bounds the tokens of a statement, and so the memory that it takes to read it: about 100 MB.
+const maxTokens = 1 << 20
+
 // lexer cuts a text into tokens. at is the byte offset of the next character, pos its place.
 type lexer struct {
 	text   string
@@ -33,7 +36,7 @@ type lexer struct {
 // lex gives the tokens of a text. The last one is tokEOF, or tokError at the first place that no token can begin: what stands
 // before it may hold an earlier error, so it is reported when the parser gets there.
 func lex(text string) []token {
-	l := lexer{text: text, pos: graph.Pos{Line: 1, Column: 1}, tokens: make([]token, 0, len(text)/4+2)}
+	l := lexer{text: text, pos: graph.Pos{Line: 1, Column: 1}, tokens: make([]token, 0, min(len(text)/4+2, 4096))}
 	for {
 		t := token{}
 		err := l.space()
@@ -42,6 +45,9 @@ func lex(text string) []token {
 			err = l.token(&t)
 		}
 		t.end = l.at
+		if err == nil && len(l.tokens) >= maxTokens {
+			err = graph.BudgetError("the statement has more than %d words and signs; large lists belong into parameters", maxTokens)
+		}
 		if err != nil {
 			t.kind, t.err = tokError, err
 		}

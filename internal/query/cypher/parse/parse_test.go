@@ -76,6 +76,12 @@ func TestLong(t *testing.T) {
 	}
 }
 
+// A statement of too many words fails before they take all memory.
+func TestTooLong(t *testing.T) {
+	_, err := Statement("RETURN [" + strings.Repeat("1,", maxTokens/2) + "1]")
+	require.Equal(t, graph.KindBudget, graph.AsError(err).Kind)
+}
+
 // TestNoBacktracking reads nested readings that are alike up to their ends, which a parser that goes back would take 2ⁿ steps for.
 func TestNoBacktracking(t *testing.T) {
 	const n = 100

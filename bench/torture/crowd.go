@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// statement gives the body of a request to /v1/query. %d is put in the place of a number that differs from request to
+// request, so that not all are the same statement.
+func statement(text string) string { return `{"statement": "` + text + `"}` }
+
+// worst are requests that ask for too much, or are too much.
+var worst = []struct{ name, path, body string }{
+	{"product", "/v1/query", statement("MATCH (a:Person), (b:Person), (c:Person) WHERE a.age + b.age + c.age = -%d RETURN a")},
+	{"product all", "/v1/query", statement("MATCH (a:Person), (b:Person) RETURN a, b SKIP %d")},
+	{"paths", "/v1/query", statement("MATCH p = (a:Dense)-[:LINKED*1..15]->(b) WHERE a.id <> %d RETURN p")},
+	{"count paths", "/v1/query", statement("MATCH p = (a:Dense)-[:LINKED*1..15]->(b) WHERE all(n IN nodes(p) WHERE n.id <> %d) RETURN count(p)")},
+	{"collect", "/v1/query", statement("MATCH (a:Person), (b:Dense) WHERE b.id <> %d RETURN collect([a, b])")},
+	{"collect text", "/v1/query", statement("MATCH (a:Person) UNWIND range(1, 1%d) AS i RETURN collect(a.about + i)")},
+	{"sort", "/v1/query", statement("MATCH (a:Person), (b:Dense) WHERE b.id <> %d RETURN a.name, b.id ORDER BY a.about, b.id DESC")},
+	{"distinct", "/v1/query", statement("MATCH (a:Person), (b:Dense) RETURN count(DISTINCT a.name + b.id + '%d')")},
+	{"groups", "/v1/query", statement("UNWIND range(1, 100000000) AS x RETURN x %% 50000000, count(*), %d")},
+	{"range", "/v1/query", statement("UNWIND range(1, 1000000000%d) AS x RETURN sum(x)")},
+	{"range rows", "/v1/query", statement("UNWIND range(1, 1000000000) AS x RETURN x + %d")},
+	{"range list", "/v1/query", statement("RETURN size([x IN range(1, 100000000) | x + %d])")},
+	{"doubled text", "/v1/query", statement("RETURN size(reduce(s = 'x%d', x IN range(1, 100) | s + s))")},
+	{"regex", "/v1/query", statement("WITH reduce(s = 'a', x IN range(1, 20) | s + s) AS s UNWIND range(1, 1000) AS x WITH s + x AS s WHERE s =~ '(a|b)*(a|c)*(a|d)*e%d' RETURN s")},
+	{"deep parameter", "/v1/query", `{"statement": "RETURN size($p) + %d", "parameters": {"p": ` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}}`},
+	{"deep JSON", "/v1/query", strings.Repeat(`{"statement":`, 100_000) + "%d"},
+	{"deep statement", "/v1/query", statement("RETURN " + strings.Repeat("(", 100_000) + "%d" + strings.Repeat(")", 100_000))},
+	{"large parameter", "/v1/query", `{"statement": "UNWIND $p AS x RETURN count(DISTINCT x) + %d", "parameters": {"p": [` + strings.Repeat("12345, ", 1<<20) + `1]}}`},
+	{"large literal", "/v1/query", statement("RETURN size([" + strings.Repeat("12345, ", 1<<18) + "%d])")},
+	{"large request", "/v1/query", statement("RETURN size('" + strings.Repeat("x", 15<<20) + "%d')")},
+	{"many rows", "/v1/query", statement("UNWIND range(1, 100000000) AS x CREATE (m:M {k: x, v: %d}) RETURN m")},
+	{"fetch", "/get", `{"Person[]": {"count": 100000, "Person": {"@order": "about-,name+", "id>": %d}}, "Dense[]": {"count": 100000, "Dense": {}}}`},
+	{"deep fetch", "/get", strings.Repeat(`{"a":`, 5000) + "%d" + strings.Repeat("}", 5000)},
+}
+
+// crowd is the clients that send the worst.
+type crowd struct {
+	http    string
+	clients int
+	only    int // of worst, or -1
+	client  *http.Client
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
+
+	mu       sync.Mutex
+	outcomes map[string]map[string]int // by the name of what was sent
+}
+
+func newCrowd(address string, o *options) (*crowd, error) {
+	c := &crowd{
+		http: address, clients: o.clients, only: -1, outcomes: map[string]map[string]int{},
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: o.clients}},
+	}
+	for i := range worst {
+		if worst[i].name == o.only {
+			c.only = i
+		}
+	}
+	if o.only != "" && c.only < 0 {
+		return nil, errors.New("there is no " + o.only)
+	}
+	return c, nil
+}
+
+// start has all clients send one request after the other.
+func (c *crowd) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	c.cancel = cancel
+	for i := range c.clients {
+		c.wg.Go(func() {
+			for n := i; ctx.Err() == nil; n += 7 { // all kinds are sent at any time
+				w := worst[n%len(worst)]
+				if c.only >= 0 {
+					w = worst[c.only]
+				}
+				outcome := c.send(ctx, w.path, fmt.Sprintf(w.body, n%100))
+				c.mu.Lock()
+				if c.outcomes[w.name] == nil {
+					c.outcomes[w.name] = map[string]int{}
+				}
+				c.outcomes[w.name][outcome]++
+				c.mu.Unlock()
+				if strings.HasPrefix(outcome, "429") {
+					select { // Retry-After, in part
+					case <-ctx.Done():
+					case <-time.After(100 * time.Millisecond):
+					}
+				}
+			}
+		})
+	}
+}
+
+func (c *crowd) stop() {
+	c.cancel()
+	c.wg.Wait()
+	c.client.CloseIdleConnections()
+}
+
+// The outcomes without a status of the server.
+const (
+	leftAlone = "the client went away"
+	brokenOff = "the connection was broken off"
+)
+
+// failure finds the error at the end of an answer.
+var failure = regexp.MustCompile(`"errors":\[\{"code":"([^"]*)"`)
+
+// send sends a request and tells how it was answered.
+func (c *crowd) send(ctx context.Context, path, body string) string {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+c.http+path, strings.NewReader(body))
+	if err != nil {
+		return err.Error()
+	}
+	res, err := c.client.Do(req)
+	if err != nil {
+		return c.broken(ctx, err)
+	}
+	defer res.Body.Close()
+	end, err := lastPart(res.Body)
+	if err != nil {
+		return c.broken(ctx, err)
+	}
+	var answer struct{ Code int }
+	if path == "/get" && json.Unmarshal(end, &answer) == nil {
+		return fmt.Sprintf("%d code %d", res.StatusCode, answer.Code)
+	}
+	if m := failure.FindSubmatch(end); m != nil {
+		return fmt.Sprintf("%d %s", res.StatusCode, m[1])
+	}
+	return fmt.Sprint(res.StatusCode)
+}
+
+func (c *crowd) broken(ctx context.Context, err error) string {
+	if ctx.Err() != nil {
+		return leftAlone
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "broken pipe") || strings.Contains(err.Error(), "connection reset") {
+		return brokenOff
+	}
+	return err.Error()
+}
+
+// lastPart reads all and gives the end.
+func lastPart(r io.Reader) ([]byte, error) {
+	const most = 64 << 10
+	var end []byte
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(buf)
+		end = append(end, buf[:n]...)
+		if len(end) > most {
+			end = append(end[:0], end[len(end)-most/2:]...)
+		}
+		if errors.Is(err, io.EOF) {
+			return end, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// right are the beginnings of outcomes that are right answers to requests that ask for too much.
+var right = []string{
+	leftAlone, brokenOff, "200", "400 Neo.ClientError.Request.Invalid", "400 Neo.ClientError.Statement.", "408 Neo.ClientError.Transaction.TransactionTimedOut",
+	"413 Neo.TransientError.General.", "413 Neo.ClientError.", "429 Neo.TransientError.Request.NoThreadsAvailable",
+}
+
+// allowed reports whether an outcome is a right answer.
+func allowed(outcome string) bool {
+	for _, r := range right {
+		if strings.HasPrefix(outcome, r) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,121 @@
+// Command torture has many clients send the worst statements that can be thought of to a real server process with little
+// memory, and says what becomes of well-behaved requests beside them, of the server's memory, and of those clients.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// What the server must keep to: its memory in hundredths of --memory, and the slowest well-behaved requests beside those
+// of a quiet server.
+const (
+	mostMemory = 120
+	mostSlower = 10
+)
+
+func main() {
+	var o options
+	flag.StringVar(&o.bin, "bin", "bin", "directory of hopgate and graphctl")
+	flag.StringVar(&o.dir, "dir", os.TempDir(), "where to put the data")
+	flag.IntVar(&o.memory, "memory", 512, "the server's --memory in MiB")
+	flag.IntVar(&o.people, "people", 50_000, "people, each of whom knows 10")
+	flag.IntVar(&o.clients, "clients", 200, "clients that send the worst")
+	flag.DurationVar(&o.quiet, "quiet", 10*time.Second, "how long the quiet server is measured")
+	flag.DurationVar(&o.torture, "torture", 60*time.Second, "how long the worst is sent")
+	flag.StringVar(&o.only, "only", "", "send this statement of the worst alone, by its name")
+	flag.Parse()
+	if err := run(os.Stdout, &o); err != nil {
+		fmt.Fprintln(os.Stderr, "torture:", err)
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	bin, dir, only          string
+	memory, people, clients int
+	quiet, torture          time.Duration
+}
+
+// run loads the graph into a server of its own, tortures it, and prints what came of it. It fails if the server does not
+// keep to what it must.
+func run(w io.Writer, o *options) (err error) {
+	dir, err := os.MkdirTemp(o.dir, "hopgate-torture-*")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := generate(dir, o.people); err != nil {
+		return err
+	}
+	s, err := startServer(filepath.Join(o.bin, "hopgate"), dir, fmt.Sprintf("%dMiB", o.memory))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	if err := s.load(filepath.Join(o.bin, "graphctl")); err != nil {
+		return err
+	}
+	if err := s.restart(); err != nil { // the load's memory is not to be counted
+		return err
+	}
+	good := newMix(s.http, o.people)
+	good.run(o.quiet / 5) // what is read for the first time is slower
+	quiet := good.run(o.quiet)
+	idle, err := s.status("VmRSS")
+	if err != nil {
+		return err
+	}
+	bad, err := newCrowd(s.http, o)
+	if err != nil {
+		return err
+	}
+	bad.start()
+	beside := good.run(o.torture)
+	bad.stop()
+	if err := s.alive(); err != nil {
+		return err
+	}
+	peak, err := s.status("VmHWM")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "memory: %d MiB before, at most %d MiB, %d%% of --memory\n", idle>>20, peak>>20, peak*100/(uint64(o.memory)<<20))
+	fmt.Fprintln(w, "\nwell-behaved      quiet p50       p99    beside p50       p99  p99 ratio  requests  failed")
+	var faults []error
+	line := func(name string, q, b *times) {
+		ratio := float64(b.at(99)) / float64(max(q.at(99), 1))
+		fmt.Fprintf(w, "%-14s %12v %9v %13v %9v %10.1f %9d %7d\n", name, q.at(50), q.at(99), b.at(50), b.at(99), ratio, len(b.took), b.failed)
+		if name == "all" && ratio > mostSlower {
+			faults = append(faults, fmt.Errorf("the p99 of well-behaved requests is %.1f times that of a quiet server, more than %d", ratio, mostSlower))
+		}
+		if b.failed > 0 {
+			faults = append(faults, fmt.Errorf("%s: %d failed, such as %s", name, b.failed, b.failure))
+		}
+	}
+	for i := range quiet {
+		line(quiet[i].name, quiet[i], beside[i])
+	}
+	line("all", together(quiet), together(beside))
+	fmt.Fprintln(w, "\nworst             outcome")
+	for _, name := range slices.Sorted(maps.Keys(bad.outcomes)) {
+		for _, outcome := range slices.Sorted(maps.Keys(bad.outcomes[name])) {
+			n := bad.outcomes[name][outcome]
+			fmt.Fprintf(w, "%-17s %6d × %s\n", name, n, outcome)
+			if !allowed(outcome) {
+				faults = append(faults, fmt.Errorf("%s: %d × %s, which is no right answer", name, n, outcome))
+			}
+		}
+	}
+	if peak*100 > uint64(o.memory)<<20*mostMemory {
+		faults = append(faults, fmt.Errorf("the server took %d MiB, more than %d%% of --memory", peak>>20, mostMemory))
+	}
+	return errors.Join(faults...)
+}
