@@ -134,7 +134,7 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	}
 	engine := query.New(store, query.Options{
 		FetchRules: rules, FetchCaller: fetchCaller,
-		Timeout: c.QueryTimeout, QueryBytes: memory.Query, PoolBytes: memory.Queries, Spill: spill, MaxRows: c.MaxRows, MaxVisits: c.MaxVisits, ImportDir: c.ImportDir,
+		Timeout: c.QueryTimeout, MaxTimeout: c.MaxTimeout, QueryBytes: memory.Query, PoolBytes: memory.Queries, Spill: spill, MaxRows: c.MaxRows, MaxVisits: c.MaxVisits, ImportDir: c.ImportDir,
 		Admission:     query.Admission{Running: c.MaxQueries, PerCaller: c.MaxUserQueries, Queue: c.MaxQueue, Wait: c.QueueTimeout},
 		PlanCacheSize: c.PlanCache, SlowLogSize: c.SlowLog, Fetch: c.Fetch, Audit: audit,
 	})

@@ -38,7 +38,8 @@ type Config struct {
 	ShardCA        string        // PEM file; processes of a cluster have certificates that it has signed; "": plain connections
 	DrainTimeout   time.Duration // for running queries at the end
 	ReadyFile      string        // file that gets the addresses when all listeners accept
-	QueryTimeout   time.Duration // cap of a query's time; 0: none
+	QueryTimeout   time.Duration // of a query that asks for no other; 0: none
+	MaxTimeout     time.Duration // that a query may ask for; 0: any
 	QueryMemory    Bytes         // of one query; 0: a quarter of Memory
 	TxIdleTimeout  time.Duration // after which an explicit transaction without a request is rolled back
 	MaxRows        int64         // of a result; 0: no limit
@@ -71,7 +72,8 @@ type Config struct {
 func Default() Config {
 	c := Config{
 		DataDir: "./hopgate-data", HTTP: "127.0.0.1:8080", GRPC: "127.0.0.1:9090", Admin: "127.0.0.1:6060",
-		CacheMode: "block", ValueThreshold: 1 << 10, Shards: 1, DrainTimeout: 10 * time.Second, TxIdleTimeout: 30 * time.Second, MaxRequest: 64 << 20,
+		CacheMode: "block", ValueThreshold: 1 << 10, Shards: 1, DrainTimeout: 10 * time.Second,
+		QueryTimeout: time.Minute, MaxTimeout: 24 * time.Hour, TxIdleTimeout: 30 * time.Second, MaxRequest: 64 << 20,
 		MaxQueries: 128, MaxUserQueries: 64, MaxQueue: 1024, QueueTimeout: 10 * time.Second, PlanCache: 1024, SlowLog: 128,
 		OIDCRoles: "roles", LogFormat: "text", LogLevel: "info",
 	}
@@ -103,7 +105,8 @@ func (c *Config) settings() []setting {
 		{"shard-ca", "for hopgate shard and gateway: PEM file of who signs the certificates (tls-cert) that gateways and shards show each other; empty is plain connections", (*text)(&c.ShardCA)},
 		{"drain-timeout", "time for running queries after SIGTERM", (*duration)(&c.DrainTimeout)},
 		{"ready-file", "file that gets the addresses as JSON when all listeners accept", (*text)(&c.ReadyFile)},
-		{"query-timeout", "cap of a query's time; 0 is none", (*duration)(&c.QueryTimeout)},
+		{"query-timeout", "time of a statement, fetch or traversal that asks for no other; 0 is none", (*duration)(&c.QueryTimeout)},
+		{"max-timeout", "the most time that a request may ask for; 0 is any", (*duration)(&c.MaxTimeout)},
 		{"query-memory", "memory of one query; 0 takes a quarter of the budget", &c.QueryMemory},
 		{"tx-idle-timeout", "time after which an explicit transaction without a request is rolled back", (*duration)(&c.TxIdleTimeout)},
 		{"max-rows", "rows of a result; 0 is no limit", (*long)(&c.MaxRows)},
@@ -289,8 +292,11 @@ func (c *Config) Validate() error {
 	if f := &c.Fetch; min(f.Depth, f.Objects, f.Arrays, f.Page, f.Rows, f.Writes, f.Hops) < 1 {
 		bad("fetch-depth and the other limits of fetches: must be at least 1")
 	}
-	if c.DrainTimeout < 0 || c.QueryTimeout < 0 || c.MaxRows < 0 || c.MaxVisits < 0 {
-		bad("drain-timeout, query-timeout, max-rows and max-visits: must not be negative")
+	if min(c.DrainTimeout, c.QueryTimeout, c.MaxTimeout) < 0 || c.MaxRows < 0 || c.MaxVisits < 0 {
+		bad("drain-timeout, query-timeout, max-timeout, max-rows and max-visits: must not be negative")
+	}
+	if c.MaxTimeout > 0 && c.QueryTimeout > c.MaxTimeout {
+		bad("query-timeout: must be at most max-timeout, %v, is %v", c.MaxTimeout, c.QueryTimeout)
 	}
 	if min(c.MaxQueries, c.MaxUserQueries, c.MaxQueue) < 0 || c.QueueTimeout < 0 {
 		bad("max-queries, max-user-queries, max-queue and queue-timeout: must not be negative")

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,8 +23,11 @@ const DefaultGraph = "default"
 
 // Options are the engine's settings.
 type Options struct {
-	// Timeout ends a statement that runs longer; default 0, no cap.
+	// Timeout ends a request that asks for no other time and runs longer; default 0, none. It does not end what makes or
+	// drops graphs and indexes, what commits by itself on its way, nor statements of explicit transactions.
 	Timeout time.Duration
+	// MaxTimeout is the most that a request may ask for; default 0, any.
+	MaxTimeout time.Duration
 	// QueryBytes is what the operators of one statement may hold; default 0, no limit.
 	QueryBytes int64
 	// PoolBytes is what the operators of all statements may hold together; the largest is ended when they hold more.
@@ -65,8 +69,8 @@ func (o *Options) EnsureDefaults() {
 // Validate gives all faults of the options, joined.
 func (o *Options) Validate() error {
 	var errs []error
-	if o.Timeout < 0 {
-		errs = append(errs, fmt.Errorf("query.timeout: must not be negative, is %v", o.Timeout))
+	if o.Timeout < 0 || o.MaxTimeout < 0 {
+		errs = append(errs, errors.New("query: the timeouts must not be negative"))
 	}
 	if o.QueryBytes < 0 || o.PoolBytes < 0 || o.MaxRows < 0 || o.MaxVisits < 0 {
 		errs = append(errs, errors.New("query: the limits of memory, rows and visits must not be negative"))
@@ -203,6 +207,9 @@ func (e *Engine) startOnce(res *Result) error {
 	if err := q.allow(ctx, p); err != nil {
 		return err
 	}
+	if p.command == nil && !p.own {
+		e.limit(q, res.start, max(req.Timeout, req.limits.Timeout))
+	}
 	res.p = p
 	params := p.bind(req.Params)
 	switch {
@@ -227,11 +234,24 @@ func graphName(name string) string {
 	return name
 }
 
+// timeout is the time of a request that asks for it; 0 is none.
 func (e *Engine) timeout(asked time.Duration) time.Duration {
-	if asked > 0 && (e.opt.Timeout == 0 || asked < e.opt.Timeout) {
-		return asked
+	if most := e.opt.MaxTimeout; most > 0 && asked > most {
+		return most
 	}
-	return e.opt.Timeout
+	return asked
+}
+
+// limit ends a request that has asked for no time of its own when Options.Timeout has passed since its beginning.
+func (e *Engine) limit(q *Running, start time.Time, asked time.Duration) {
+	if e.opt.Timeout == 0 || asked > 0 || q.quiet || q.late != nil {
+		return
+	}
+	q.late = time.AfterFunc(time.Until(start.Add(e.opt.Timeout)), func() {
+		late := graph.DeadlineError(nil)
+		late.Msg = fmt.Sprintf("the request took longer than %v, the limit query-timeout for those that ask for no other time", e.opt.Timeout)
+		q.cancel(late)
+	})
 }
 
 // run begins a plan's execution; one that writes is run to its end and committed. If it meets a conflict with another
@@ -284,7 +304,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	if mode == shard.WriteExclusive {
 		env.Turn = nil
 	}
-	res.limits.apply(&env, e.timeout(res.limits.Timeout))
+	res.limits.apply(&env, e.timeout(cmp.Or(res.limits.Timeout, e.opt.Timeout)))
 	rows, err := p.exec.Run(ctx, g, tx, env)
 	if err != nil {
 		tx.Rollback()

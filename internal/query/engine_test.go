@@ -91,3 +91,23 @@ func code(err error) string {
 
 // slow runs until it is ended.
 const slow = "UNWIND range(1, 1000) AS a UNWIND range(1, 1000) AS b UNWIND range(1, 1000) AS c UNWIND range(1, 1000) AS d RETURN count(*)"
+
+// Who asks for no time gets the engine's, and nobody more than the most; explicit transactions have their own.
+func TestTimeouts(t *testing.T) {
+	overStores(t, Options{Timeout: 10 * time.Millisecond, MaxTimeout: 50 * time.Millisecond}, func(t *testing.T, e *Engine) {
+		const late = "Neo.ClientError.Transaction.TransactionTimedOut"
+		_, err := e.rows(Request{Statement: slow})
+		require.Equal(t, late, code(err))
+		require.ErrorContains(t, err, "query-timeout")
+		_, err = e.rows(Request{Statement: slow, Timeout: time.Hour})
+		require.Equal(t, late, code(err))
+		require.NotContains(t, err.Error(), "query-timeout")
+		ctx, cancel := context.WithCancel(context.Background())
+		tx, err := e.Begin(ctx, TxOptions{})
+		require.NoError(t, err)
+		time.AfterFunc(30*time.Millisecond, cancel)
+		_, err = rowsOf(tx.Run(ctx, Request{Statement: slow}))
+		require.Error(t, err)
+		require.NotContains(t, err.Error(), "query-timeout")
+	})
+}

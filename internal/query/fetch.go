@@ -71,6 +71,7 @@ func (r *FetchRequest) text() string {
 
 // fetch runs a request over one transaction. An error beside a result that has not begun is still to be written.
 func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w io.Writer) (res fetch.Result, err error) {
+	e.limit(q, q.Start, req.Timeout)
 	q.trace.enter("plan")
 	r, err := fetch.Parse(req.Method, req.Body, e.opt.Fetch)
 	if err != nil {

@@ -35,6 +35,7 @@ type Running struct {
 	rows     atomic.Int64
 	cancel   context.CancelCauseFunc
 	timer    context.CancelFunc
+	late     *time.Timer // that ends it by Options.Timeout, or nil
 	tx       *Running // of a statement in an explicit transaction: the transaction's own entry
 	idle     bool     // an explicit transaction's own entry
 }
@@ -217,6 +218,9 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 		err = ended(ctx, err)
 	}
 	e.running.end(q)
+	if q.late != nil {
+		q.late.Stop()
+	}
 	q.turn.end(err != nil && graph.AsError(err).Kind == graph.KindBudget)
 	if q.admitted {
 		e.gate.leave(q.Caller, q.costly)
