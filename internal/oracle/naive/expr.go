@@ -15,7 +15,11 @@ type machine struct {
 	g    *Graph
 	aggs map[ast.Expr]any // values of the aggregates of the group at hand
 	sure *sureness
+	work *int // edges that patterns have tried
 }
+
+// mostWork bounds the edges that the patterns of a statement may try, since their number can be any.
+const mostWork = 300_000
 
 // sureness says whether an error now is one that the statement must end with: it stands in an item of the last RETURN, of which
 // all rows are wanted, and not within what need not be evaluated to the end.

@@ -55,7 +55,7 @@ type Result struct {
 // ErrSure says that the statement must end with an error; other errors may not show if a statement is not run as it is written.
 var ErrSure = errors.New("naive: the statement is wrong")
 
-// ErrUnknown says that the evaluator does not know a construct.
+// ErrUnknown says that the evaluator does not know a construct, or that the statement takes too long.
 var ErrUnknown = errors.New("naive: unknown construct")
 
 // failure is an error of a statement as it travels up through the evaluation.
@@ -67,7 +67,7 @@ func unknown(n any) { panic(failure{fmt.Errorf("%w %T", ErrUnknown, n)}) }
 
 // Run runs a statement on the graph. After an error the graph is half changed.
 func (g *Graph) Run(s *ast.Statement) (res Result, err error) {
-	m := &machine{g: g, sure: &sureness{}}
+	m := &machine{g: g, sure: &sureness{}, work: new(int)}
 	defer func() {
 		if p := recover(); p != nil {
 			if wrong, ok := p.(runtime.Error); ok { // a statement that needs another value, or more of them

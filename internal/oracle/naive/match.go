@@ -143,6 +143,11 @@ func (x *matcher) elements(es []ast.PathElement, at *Node, so *Path, r Row, yiel
 		if _, ok := es[0].(*ast.NodePattern); !ok {
 			es = append([]ast.PathElement{&ast.NodePattern{}}, es...)
 		}
+		if v := es[0].(*ast.NodePattern).Variable; v != nil {
+			if n, ok := r[v.Name].(*Node); ok && n.gone {
+				unknown(v) // what a pattern does with a deleted node is left open
+			}
+		}
 		for _, n := range x.g.Nodes {
 			x.node(es[0].(*ast.NodePattern), n, r, func(r Row) {
 				x.elements(es[1:], n, &Path{Nodes: []*Node{n}}, r, yield)
@@ -262,6 +267,9 @@ func (x *matcher) step(p *ast.RelationshipPattern, at *Node, r Row, yield func(*
 	for _, e := range slices.Clone(x.g.Rels) {
 		if x.used[e] || !hasLabels(p.Types, []string{e.Type}) || !x.fits(p.Properties, e.Props, r) {
 			continue
+		}
+		if *x.work++; *x.work > mostWork {
+			unknown(p)
 		}
 		x.used[e] = true
 		if e.Src == at && p.Direction != ast.DirectionIn {

@@ -121,10 +121,15 @@ func (m *machine) merge(c *ast.Merge, r Row) []Row {
 
 // storable fails for what no property can hold.
 func storable(v any) {
-	l, _ := v.([]any)
-	for _, e := range l {
-		if e == nil {
-			fail("a list with null in a property")
+	switch v := v.(type) {
+	case *Node, *Rel, *Path, map[string]any:
+		fail("%T in a property", v)
+	case []any:
+		for _, e := range v {
+			if e == nil {
+				fail("a list with null in a property")
+			}
+			storable(e)
 		}
 	}
 }
