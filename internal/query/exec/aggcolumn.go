@@ -32,9 +32,9 @@ type accumulators interface {
 	grow(n int)
 	// reset forgets all groups.
 	reset()
-	// add takes the rows of s: row i belongs to group[i], and its arguments are cols[k][i]. It gives the bytes that it
-	// holds on to.
-	add(cols [][]graph.Value, s sel, group []int32) (int, error)
+	// add takes the rows of s: row i belongs to group[i], its arguments are cols[k][i], and it counts times[i] times, or once
+	// if times is nil. It gives the bytes that it holds on to.
+	add(cols [][]graph.Value, s sel, group []int32, times []graph.Value) (int, error)
 	// result gives the value of a group.
 	result(group int) (graph.Value, error)
 }
@@ -53,12 +53,11 @@ func newAggColumn(r *run, a plan.Agg, args []evaluator) *aggColumn {
 		c.acc = &counts{}
 	case a.Func == "collect":
 		c.acc = &collects{}
+	case a.Func == "sum":
+		c.acc = &sums{}
 	default:
 		f, _ := fn.LookupAggregate(a.Func)
 		c.acc = &folds{agg: f, row: make([]graph.Value, len(args)), keeps: strings.HasPrefix(a.Func, "percentile")}
-		if a.Func == "sum" {
-			c.acc = &sums{folds: folds{agg: f, row: make([]graph.Value, 1)}}
-		}
 	}
 	if a.Distinct && len(args) > 0 {
 		c.seen = newGroupTable(r, "Aggregate", 1)
@@ -80,11 +79,11 @@ func (c *aggColumn) reset() {
 
 func (c *aggColumn) result(group int) (graph.Value, error) { return c.acc.result(group) }
 
-func (c *aggColumn) add(ctx context.Context, b *batch, s sel, group []int32) error {
+func (c *aggColumn) add(ctx context.Context, b *batch, s sel, group []int32, times []graph.Value) error {
 	if n, ok := c.acc.(*counts); ok && len(c.args) == 1 {
 		if x, ok := c.args[0].(*column); ok && b.Cols[x.pos].IDs != nil {
 			if c.seen == nil {
-				_, err := n.add(nil, s, group) // none is null
+				_, err := n.add(nil, s, group, times) // none is null
 				return err
 			}
 			if c.alone {
@@ -100,7 +99,7 @@ func (c *aggColumn) add(ctx context.Context, b *batch, s sel, group []int32) err
 	if err := c.eval(ctx, b, s); err != nil {
 		return err
 	}
-	return c.take(b.N, s, group)
+	return c.take(b.N, s, group, times)
 }
 
 // eval computes the arguments of the rows of s.
@@ -114,14 +113,15 @@ func (c *aggColumn) eval(ctx context.Context, b *batch, s sel) (err error) {
 }
 
 // take adds the rows of s, of n, whose arguments are in c.cols.
-func (c *aggColumn) take(n int, s sel, group []int32) error {
+func (c *aggColumn) take(n int, s sel, group []int32, times []graph.Value) error {
 	if c.seen != nil {
+		times = nil
 		var err error
 		if s, err = c.fresh(n, s, group); err != nil {
 			return err
 		}
 	}
-	size, err := c.acc.add(c.cols, s, group)
+	size, err := c.acc.add(c.cols, s, group, times)
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,20 @@ func (c *counts) grow(n int) {
 
 func (c *counts) reset() { c.n = c.n[:0] }
 
-func (c *counts) add(cols [][]graph.Value, s sel, group []int32) (int, error) {
+func (c *counts) add(cols [][]graph.Value, s sel, group []int32, times []graph.Value) (int, error) {
+	if times != nil {
+		for _, i := range s {
+			if len(cols) > 0 && cols[0][i].IsNull() {
+				continue
+			}
+			n, ok := addInts(c.n[group[i]], times[i].Int())
+			if !ok {
+				return 0, countOverflow()
+			}
+			c.n[group[i]] = n
+		}
+		return 0, nil
+	}
 	if len(cols) == 0 {
 		for _, i := range s {
 			c.n[group[i]]++
@@ -194,7 +207,7 @@ func (c *collects) reset() {
 	c.lists = c.lists[:0]
 }
 
-func (c *collects) add(cols [][]graph.Value, s sel, group []int32) (size int, _ error) {
+func (c *collects) add(cols [][]graph.Value, s sel, group []int32, _ []graph.Value) (size int, _ error) {
 	for _, i := range s {
 		if v := cols[0][i]; !v.IsNull() {
 			c.lists[group[i]] = append(c.lists[group[i]], v)
@@ -223,10 +236,16 @@ func (f *folds) grow(n int) {
 
 func (f *folds) reset() { f.accs = f.accs[:0] }
 
-func (f *folds) add(cols [][]graph.Value, s sel, group []int32) (int, error) {
+func (f *folds) add(cols [][]graph.Value, s sel, group []int32, times []graph.Value) (int, error) {
 	for _, i := range s {
 		for k := range cols {
 			f.row[k] = cols[k][i]
+		}
+		if r, ok := f.accs[group[i]].(fn.Repeater); ok && times != nil {
+			if err := r.AddN(f.row[0], times[i].Int()); err != nil {
+				return 0, err
+			}
+			continue
 		}
 		if err := f.accs[group[i]].Add(f.row); err != nil {
 			return 0, err
@@ -242,7 +261,7 @@ func (f *folds) result(g int) (graph.Value, error) { return f.accs[g].Result() }
 
 // sums is sum(): integers as long as all values are integers and the sum is one, by an accumulator from then on.
 type sums struct {
-	folds
+	accs []*fn.Sum
 	ints []int64
 	some []bool // that an integer has come
 }
@@ -259,28 +278,31 @@ func (s *sums) reset() {
 	s.ints, s.some, s.accs = s.ints[:0], s.some[:0], s.accs[:0]
 }
 
-func (s *sums) add(cols [][]graph.Value, rows sel, group []int32) (int, error) {
+func (s *sums) add(cols [][]graph.Value, rows sel, group []int32, times []graph.Value) (int, error) {
 	for _, i := range rows {
 		v, g := cols[0][i], group[i]
 		if v.IsNull() {
 			continue
 		}
+		n := int64(1)
+		if times != nil {
+			n = times[i].Int()
+		}
 		if s.accs[g] == nil && v.Kind() == graph.Int {
-			if sum, ok := addInts(s.ints[g], v.Int()); ok {
+			if sum, ok := addProduct(s.ints[g], v.Int(), n); ok {
 				s.ints[g], s.some[g] = sum, true
 				continue
 			}
 		}
 		if s.accs[g] == nil {
-			s.accs[g] = s.agg.New()
-			if s.row[0] = graph.IntValue(s.ints[g]); s.some[g] {
-				if err := s.accs[g].Add(s.row); err != nil {
+			s.accs[g] = &fn.Sum{}
+			if s.some[g] {
+				if err := s.accs[g].AddN(graph.IntValue(s.ints[g]), 1); err != nil {
 					return 0, err
 				}
 			}
 		}
-		s.row[0] = v
-		if err := s.accs[g].Add(s.row); err != nil {
+		if err := s.accs[g].AddN(v, n); err != nil {
 			return 0, err
 		}
 	}
@@ -292,6 +314,18 @@ func addInts(a, b int64) (int64, bool) {
 	sum, _ := bits.Add64(uint64(a), uint64(b), 0)
 	s := int64(sum)
 	return s, (s > a) == (b > 0) || b == 0
+}
+
+// addProduct adds n times b to a, n > 0, and says whether 64 bits hold what comes of it.
+func addProduct(a, b, n int64) (int64, bool) {
+	if n == 1 {
+		return addInts(a, b)
+	}
+	product := b * n
+	if product/n != b {
+		return 0, false
+	}
+	return addInts(a, product)
 }
 
 func (s *sums) result(g int) (graph.Value, error) {

@@ -19,6 +19,8 @@ type aggregate struct {
 	outKey []int // the keys that the output has
 	table  *groupTable
 	cols   [][]graph.Value
+	times  evaluator // of plan.Aggregate.Times; nil: each row counts once
+	counts []graph.Value
 	group  []int32
 	filled bool
 	at     int
@@ -50,7 +52,7 @@ func (c *compiler) aggregate(n *plan.Aggregate, need plan.ColSet) (*stage, error
 			exprs = append(exprs, a.Args...)
 		}
 	}
-	below, err := c.below(nil, exprs...)
+	below, err := c.below(nil, append(exprs, n.Times)...)
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +81,10 @@ func (c *compiler) aggregate(n *plan.Aggregate, need plan.ColSet) (*stage, error
 		}
 		a.keys = a.es.addAll(keys)
 		width := len(n.Keys)
+		if n.Times != nil {
+			a.times = a.es.add(n.Times)
+			width++
+		}
 		for _, g := range aggs {
 			x := newAggColumn(r, g, a.es.addAll(g.Args))
 			x.alone = len(n.Keys) == 0 && r.frame == nil
@@ -195,7 +201,7 @@ func (a *aggregate) fill(ctx context.Context) error {
 			return err
 		}
 		for _, g := range a.aggs {
-			if err := g.add(ctx, b, s, a.group); err != nil {
+			if err := g.add(ctx, b, s, a.group, a.counts); err != nil {
 				return err
 			}
 		}
@@ -203,8 +209,13 @@ func (a *aggregate) fill(ctx context.Context) error {
 	}
 }
 
-// compute computes the keys of a batch.
+// compute computes the keys of a batch, and how often its rows count.
 func (a *aggregate) compute(ctx context.Context, b *batch, s sel) (err error) {
+	if a.times != nil {
+		if a.counts, err = a.times.eval(ctx, b, s); err != nil {
+			return err
+		}
+	}
 	for k, x := range a.keys {
 		if a.cols[k], err = x.eval(ctx, b, s); err != nil {
 			return err

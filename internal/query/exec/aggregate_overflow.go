@@ -25,6 +25,9 @@ func (a *aggregate) divide(b *batch, s sel) error {
 	a.room(b.N)
 	a.known, a.rest = a.over.split(b, a.cols, s, a.group, a.known[:0], a.rest[:0])
 	cells := [][][]graph.Value{a.cols}
+	if a.times != nil {
+		cells = append(cells, [][]graph.Value{a.counts})
+	}
 	for _, g := range a.aggs {
 		cells = append(cells, g.cols)
 	}
@@ -37,7 +40,7 @@ func (a *aggregate) divide(b *batch, s sel) error {
 // take adds the rows of s, of n, whose groups are numbered and whose arguments are computed.
 func (a *aggregate) take(n int, s sel) error {
 	for _, g := range a.aggs {
-		if err := g.take(n, s, a.group); err != nil {
+		if err := g.take(n, s, a.group, a.counts); err != nil {
 			return err
 		}
 	}
@@ -59,6 +62,10 @@ func (a *aggregate) refill(ctx context.Context) error {
 		at := 0
 		for k := range a.cols {
 			a.cols[k] = b.Cols[at].Vals
+			at++
+		}
+		if a.times != nil {
+			a.counts = b.Cols[at].Vals
 			at++
 		}
 		for _, g := range a.aggs {

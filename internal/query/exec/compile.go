@@ -127,6 +127,8 @@ func (c *compiler) compileNode(n plan.Node, need plan.ColSet) (*stage, error) {
 		return c.shortestPath(n, need)
 	case *plan.FoldCount:
 		return c.foldCount(n, need)
+	case *plan.Weigh:
+		return c.weigh(n, need)
 	case *plan.FrontierCount:
 		return c.frontierCount(n, need)
 	case *plan.Traverse:

@@ -19,7 +19,6 @@ type foldCount struct {
 	at      int // position of the count in out, or -1
 	sums    []int64
 	product []int64
-	ids     []graph.VertexID
 	done    bool
 	out     batch
 }
@@ -100,18 +99,7 @@ func (x *foldCount) add(ctx context.Context, b *batch) error {
 		x.product = append(x.product, 1)
 	}
 	for _, w := range x.weights {
-		ids := b.Cols[w.pos].IDs
-		if ids == nil {
-			x.ids = x.ids[:0]
-			for _, v := range b.Cols[w.pos].Vals {
-				if v.Kind() != graph.VertexKind {
-					return notVertex(v)
-				}
-				x.ids = append(x.ids, v.Vertex())
-			}
-			ids = x.ids
-		}
-		if err := w.multiply(ctx, ids, x.product); err != nil {
+		if err := w.multiplyRows(ctx, b, x.product); err != nil {
 			return err
 		}
 	}
@@ -129,15 +117,20 @@ func countOverflow() error {
 	return graph.RuntimeError("ArithmeticError", "IntegerOverflow", "the count is larger than an Integer can be")
 }
 
+// weightPage is how many weights are made room for at once, so that a few vertices take little whatever their ids are.
+const weightPage = 512
+
 // weigher knows the weights of vertices: the product over branches of the sum of the weights of the neighbours.
 type weigher struct {
 	r        *run
 	pos      int // of the root, in the input
 	branches []*branchWeigher
-	known    [][]int64 // by shard and local id: the weight plus one, or 0 where it is not known
+	known    [][]*[weightPage]int64 // by shard and local id, in pages: the weight plus one, or 0 where it is not known
 	acct     account
 	f        frontier
 	missing  []graph.VertexID
+	ids      []graph.VertexID // the vertices of rows
+	rows     sel
 	part     []int64
 }
 
@@ -176,15 +169,58 @@ func (w *weigher) slot(v graph.VertexID) (*int64, error) {
 	for shard >= len(w.known) {
 		w.known = append(w.known, nil)
 	}
-	if k := w.known[shard]; local >= uint64(len(k)) {
-		grown := make([]int64, max(local+1, 2*uint64(len(k)), graph.BatchSize))
+	page := local / weightPage
+	if k := w.known[shard]; page >= uint64(len(k)) {
+		grown := make([]*[weightPage]int64, max(page+1, 2*uint64(len(k))))
 		copy(grown, k)
 		if err := w.acct.grow(8 * (len(grown) - len(k))); err != nil {
 			return nil, err
 		}
 		w.known[shard] = grown
 	}
-	return &w.known[shard][local], nil
+	at := &w.known[shard][page]
+	if *at == nil {
+		if err := w.acct.grow(8 * weightPage); err != nil {
+			return nil, err
+		}
+		*at = new([weightPage]int64)
+	}
+	return &(*at)[local%weightPage], nil
+}
+
+// weight gives the weight of a vertex that has been learnt.
+func (w *weigher) weight(v graph.VertexID) int64 {
+	local := v.Local()
+	return w.known[v.Shard()][local/weightPage][local%weightPage] - 1
+}
+
+// multiplyRows multiplies into[i] by the weight of the vertex of row i, that of null being 0.
+func (w *weigher) multiplyRows(ctx context.Context, b *batch, into []int64) error {
+	if ids := b.Cols[w.pos].IDs; ids != nil {
+		return w.multiply(ctx, ids, into)
+	}
+	w.ids, w.rows = w.ids[:0], w.rows[:0]
+	for i, v := range b.Cols[w.pos].Vals {
+		switch v.Kind() {
+		case graph.VertexKind:
+			w.ids, w.rows = append(w.ids, v.Vertex()), append(w.rows, int32(i))
+		case graph.Null:
+			into[i] = 0
+		default:
+			return notVertex(v)
+		}
+	}
+	if err := w.learn(ctx, w.ids); err != nil {
+		return err
+	}
+	for j, i := range w.rows {
+		n, err := times(into[i], w.weight(w.ids[j]))
+		if err != nil {
+			return err
+		}
+		into[i] = n
+	}
+	return nil
 }
 
 // multiply multiplies into[i] by the weight of ids[i].
@@ -193,7 +229,7 @@ func (w *weigher) multiply(ctx context.Context, ids []graph.VertexID, into []int
 		return err
 	}
 	for i, v := range ids {
-		n, err := times(into[i], w.known[v.Shard()][v.Local()]-1)
+		n, err := times(into[i], w.weight(v))
 		if err != nil {
 			return err
 		}
@@ -237,7 +273,8 @@ func (w *weigher) learn(ctx context.Context, ids []graph.VertexID) error {
 		}
 	}
 	for i, v := range unknown {
-		w.known[v.Shard()][v.Local()] = w.part[i] + 1
+		local := v.Local()
+		w.known[v.Shard()][local/weightPage][local%weightPage] = w.part[i] + 1
 	}
 	return nil
 }
@@ -265,7 +302,7 @@ func (b *branchWeigher) multiply(ctx context.Context, ids []graph.VertexID, into
 			if b.below != nil {
 				sum = 0
 				for _, v := range res.Targets[res.Offsets[i]:res.Offsets[i+1]] {
-					n := b.below.known[v.Shard()][v.Local()] - 1
+					n := b.below.weight(v)
 					if n > math.MaxInt64-sum {
 						return countOverflow()
 					}

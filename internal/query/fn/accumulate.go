@@ -42,42 +42,67 @@ type Sum struct {
 }
 
 // Add adds a number or a duration.
-func (s *Sum) Add(v graph.Value) error { return s.add("sum", v) }
+func (s *Sum) Add(v graph.Value) error { return s.add("sum", v, 1) }
 
-func (s *Sum) add(name string, v graph.Value) error {
+// AddN adds a number or a duration n times, n > 0.
+func (s *Sum) AddN(v graph.Value, n int64) error { return s.add("sum", v, n) }
+
+func (s *Sum) add(name string, v graph.Value, n int64) error {
 	switch v.Kind() {
 	case graph.Null:
 		return nil
 	case graph.Int:
 		if !s.isSpan {
-			s.addInt(v.Int())
+			s.addInt(v.Int(), n)
 			return nil
 		}
 	case graph.Float:
 		if !s.isSpan {
-			s.n++
+			s.n += n
 			s.isFloat = true
 			s.addFloat(v.Float())
+			if n > 1 {
+				// What is left of the product, and what its rounding lost.
+				x, more := v.Float(), float64(n-1)
+				s.addFloat(x * more)
+				s.c += math.FMA(x, more, -(x * more))
+			}
 			return nil
 		}
 	case graph.Duration:
 		if s.isSpan || s.n == 0 {
-			d, err := s.duration.Add(v.Duration())
-			if err != nil {
-				return temporalError(err)
+			sum := s.duration
+			for d, left := v.Duration(), n; ; {
+				var err error
+				if left&1 == 1 {
+					if sum, err = sum.Add(d); err != nil {
+						return temporalError(err)
+					}
+				}
+				if left >>= 1; left == 0 {
+					break
+				}
+				if d, err = d.Add(d); err != nil {
+					return temporalError(err)
+				}
 			}
-			s.n++
-			s.isSpan, s.duration = true, d
+			s.n += n
+			s.isSpan, s.duration = true, sum
 			return nil
 		}
 	}
 	return graph.TypeError("InvalidArgumentType", "%s() expects numbers alone or durations alone, but got %s", name, Describe(v))
 }
 
-func (s *Sum) addInt(i int64) {
-	s.n++
-	lo, carry := bits.Add64(s.lo, uint64(i), 0)
-	s.hi += i>>63 + int64(carry)
+// addInt adds i n times, n > 0, in 128 bits.
+func (s *Sum) addInt(i, n int64) {
+	s.n += n
+	hi, lo := bits.Mul64(uint64(i), uint64(n))
+	if i < 0 {
+		hi -= uint64(n)
+	}
+	lo, carry := bits.Add64(s.lo, lo, 0)
+	s.hi += int64(hi + carry)
 	s.lo = lo
 }
 
@@ -151,7 +176,10 @@ func (s *Sum) Result() (graph.Value, error) {
 type Avg struct{ sum Sum }
 
 // Add counts a number or a duration in.
-func (a *Avg) Add(v graph.Value) error { return a.sum.add("avg", v) }
+func (a *Avg) Add(v graph.Value) error { return a.sum.add("avg", v, 1) }
+
+// AddN counts a number or a duration in n times, n > 0.
+func (a *Avg) AddN(v graph.Value, n int64) error { return a.sum.add("avg", v, n) }
 
 // Merge counts another group's numbers in.
 func (a *Avg) Merge(o *Avg) error { return a.sum.Merge(&o.sum) }

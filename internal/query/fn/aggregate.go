@@ -25,6 +25,11 @@ type Accumulator interface {
 	Reset()
 }
 
+// Repeater is an Accumulator that can take a row's one argument n times at once, n > 0.
+type Repeater interface {
+	AddN(v graph.Value, n int64) error
+}
+
 // LookupAggregate finds an aggregate by its name in any case.
 func LookupAggregate(name string) (*Aggregate, bool) {
 	i, ok := slices.BinarySearchFunc(aggregates, name, func(a *Aggregate, name string) int {

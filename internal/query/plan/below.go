@@ -32,7 +32,7 @@ func distinctBelow(o *optimizer, n Node) Node {
 	default:
 		return nil
 	}
-	x, cols := o.narrow(in, need, nil)
+	x, cols := o.narrow(in, need, &passed{})
 	if x == nil {
 		return nil
 	}
@@ -42,10 +42,10 @@ func distinctBelow(o *optimizer, n Node) Node {
 	return n
 }
 
-// aggregateBelow is the rule AggregateBelow. It counts the rows of each group before an expansion, and adds the counts up
-// above it (Yan and Larson 1995):
+// aggregateBelow is the rule AggregateBelow. It counts the rows of each group before an expansion; above, each row counts as
+// often (Yan and Larson 1995):
 //
-//	Aggregation count(*) BY c    Aggregation sum(n) BY c
+//	Aggregation sum(c.x) BY c    Aggregation sum(c.x) TIMES n BY c
 //	  ExpandAll (b)-->(c)          ExpandAll (b)-->(c)
 //	    ExpandAll (a)-->(b)          Aggregation count(*) AS n BY b
 //	                                   ExpandAll (a)-->(b)
@@ -54,47 +54,48 @@ func aggregateBelow(o *optimizer, n Node) Node {
 	if !ok {
 		return nil
 	}
-	counts := false
-	for i := range a.Aggs {
-		switch g := &a.Aggs[i]; {
-		case g.Distinct || g.Func == "min" || g.Func == "max":
-		case g.Func == "count" && (len(g.Args) == 0 || len(g.Args) == 1 && expanded(a.Input, g.Args[0])):
-			counts = true
-		default:
-			return nil
-		}
-	}
-	if !counts {
+	never := func(e Expr) bool { return expanded(a.Input, e) }
+	if !a.repeats(never) {
 		return nil
 	}
-	need := a.keys()
-	for _, g := range a.Aggs {
-		if g.Distinct || g.Func != "count" {
-			need.readsAll(g.Args)
-		}
-	}
-	var between []*Project
-	x, cols := o.narrow(a.Input, need, &between)
+	way := &passed{}
+	x, cols := o.narrow(a.Input, a.needs(never), way)
 	if x == nil {
 		return nil
 	}
+	a.Aggs = countRows(a.Aggs, never)
 	rows := o.q.NewCol("", graph.Null)
 	below := &Aggregate{Input: x.Input, Aggs: []Agg{{Col: rows, Func: "count"}}}
 	for _, c := range cols {
 		below.Keys = append(below.Keys, Item{Col: c, Expr: &ColRef{Col: c}})
 	}
 	x.Input = below
-	for _, p := range between {
+	for _, p := range way.projects {
 		if !p.Keep {
 			p.Items = append(p.Items, Item{Col: rows, Expr: &ColRef{Col: rows}})
 		}
 	}
-	for i := range a.Aggs {
-		if g := &a.Aggs[i]; g.Func == "count" && !g.Distinct {
-			g.Func, g.Args = "sum", []Expr{&ColRef{Col: rows}}
+	above := Expr(&ColRef{Col: rows})
+	for _, c := range factors(a.Times) {
+		if way.weights.Has(c) {
+			above = product(above, &ColRef{Col: c})
+		} else {
+			below.Times = product(below.Times, &ColRef{Col: c})
 		}
 	}
+	a.Times = above
 	return n
+}
+
+// factors gives the columns that a product of Aggregate.Times is of.
+func factors(e Expr) []Col {
+	return Reads(e).sorted()
+}
+
+// passed is what stands between the ends of a way down a plan.
+type passed struct {
+	projects []*Project
+	weights  ColSet // columns of weights
 }
 
 func (s ColSet) readsAll(es []Expr) {
@@ -117,6 +118,7 @@ func (n *Aggregate) reads() ColSet {
 	for _, g := range n.Aggs {
 		s.readsAll(g.Args)
 	}
+	s.reads(n.Times)
 	return s
 }
 
@@ -133,6 +135,8 @@ func expanded(n Node, e Expr) bool {
 				return false
 			}
 			n = x.Input
+		case *Weigh:
+			n = x.Input
 		case *Expand:
 			if ref.Col == x.To || ref.Col == x.From || ref.Col == x.Edge {
 				return true
@@ -146,9 +150,10 @@ func expanded(n Node, e Expr) bool {
 }
 
 // narrow looks down from below a node that reads need for the first expansion whose input has several rows for each
-// combination of the columns that are read above it, cols, all of which are vertices. Between them stand filters, expansions
-// and projections alone, and the projections are added to between.
-func (o *optimizer) narrow(n Node, need ColSet, between *[]*Project) (x *Expand, cols []Col) {
+// combination of the columns that are read above it, cols, all of which are vertices. Between them stand filters, expansions,
+// weighings and projections alone, which way tells of.
+func (o *optimizer) narrow(n Node, need ColSet, way *passed) (x *Expand, cols []Col) {
+	way.weights = ColSet{}
 	for {
 		switch at := n.(type) {
 		case *Filter:
@@ -171,10 +176,13 @@ func (o *optimizer) narrow(n Node, need ColSet, between *[]*Project) (x *Expand,
 			for c := range need {
 				below.Add(c) // of Keep
 			}
-			if between != nil {
-				*between = append(*between, at)
-			}
+			way.projects = append(way.projects, at)
 			need, n = below, at.Input
+		case *Weigh:
+			way.weights.Add(at.Out)
+			need.Add(at.Col)
+			delete(need, at.Out)
+			n = at.Input
 		case *Expand:
 			need.readsAll(at.Where)
 			if !at.Into {
@@ -198,7 +206,7 @@ func (o *optimizer) narrow(n Node, need ColSet, between *[]*Project) (x *Expand,
 // repeats reports whether the rows of n are expected to have each combination of cols several times.
 func (o *optimizer) repeats(n Node, cols ColSet) bool {
 	switch n.(type) {
-	case *Expand, *VarExpand, *Intersect, *Filter:
+	case *Expand, *VarExpand, *Intersect, *Filter, *Weigh:
 	default:
 		return false
 	}

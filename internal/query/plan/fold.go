@@ -77,7 +77,8 @@ type folder struct {
 	o        *optimizer
 	p        *Pattern
 	branches map[Col][]Branch
-	keep     Col // a vertex that is no leaf
+	keep     Col    // a vertex that is no leaf
+	above    ColSet // what is read above the pattern
 }
 
 // matcher looks at the pattern as it is now.
@@ -162,9 +163,13 @@ func (f *folder) takeOff() bool {
 	for i, e := range f.p.Edges {
 		alone[e.Col] = m.alone[i]
 	}
-	read := Reads(f.p.Preds...)
+	read := ColSet{}
+	exprs(&Match{Pattern: *f.p}, func(e *Expr) { read.reads(*e) })
 	for _, p := range f.p.Paths {
 		read.Add(p.Cols...)
+	}
+	for c := range f.above {
+		read.Add(c)
 	}
 	for {
 		leaf, edge := -1, -1

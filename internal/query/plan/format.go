@@ -256,6 +256,9 @@ func (f *formatter) describe(n Node) (name, args string) {
 			}
 			aggs[i] = a.Func + "(" + in + ") AS " + f.col(a.Col)
 		}
+		if n.Times != nil {
+			aggs[len(aggs)-1] += " TIMES " + f.expr(n.Times)
+		}
 		if len(n.Keys) == 0 {
 			return "Aggregation", strings.Join(aggs, ", ")
 		}
@@ -356,6 +359,8 @@ func (f *formatter) describe(n Node) (name, args string) {
 			parts[i] = "(" + f.col(w.Col) + ")" + f.branches(w.Branches)
 		}
 		return "FoldCount", strings.TrimSpace(strings.Join(parts, ", ") + " AS " + f.col(n.Out))
+	case *Weigh:
+		return "Weigh", "(" + f.col(n.Col) + ")" + f.branches(n.Branches) + " AS " + f.col(n.Out)
 	case *FrontierCount:
 		length := ""
 		args = "(" + f.col(n.From) + ")"

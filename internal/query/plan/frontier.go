@@ -16,7 +16,7 @@ import (
 // A filter on the edge of an expansion or on the vertex that it leads to becomes a condition of the hop.
 func frontierCount(_ *optimizer, n Node) Node {
 	a, ok := n.(*Aggregate)
-	if !ok || len(a.Keys) > 0 || len(a.Aggs) != 1 || a.Aggs[0].Func != "count" {
+	if !ok || len(a.Keys) > 0 || a.Times != nil || len(a.Aggs) != 1 || a.Aggs[0].Func != "count" {
 		return nil
 	}
 	agg, at := &a.Aggs[0], a.Input

@@ -76,6 +76,26 @@ func (t *tried) clone() *tried {
 
 // match plans a pattern over input, which has the columns that the pattern calls bound.
 func (o *optimizer) match(input Node, p *Pattern) Node {
+	m, start := o.matcher(p)
+	b := &builder{m: m, node: input, bound: ColSet{}, used: make([]bool, len(m.preds)), paths: make([]bool, len(p.Paths))}
+	for c := range start.bound {
+		b.bound.Add(c)
+	}
+	best, elsewhere := m.search(start)
+	if elsewhere {
+		o.fired(startPoint)
+	}
+	b.left = len(best.steps)
+	b.begin()
+	for i, s := range best.steps {
+		b.left = len(best.steps) - i - 1
+		b.step(s)
+	}
+	return b.node
+}
+
+// matcher makes a matcher, and the try that its search begins with.
+func (o *optimizer) matcher(p *Pattern) (*matcher, *tried) {
 	m := &matcher{o: o, p: p, labels: map[Col]*LabelExpr{}, guess: map[Col]*LabelExpr{}}
 	start := &tried{bound: ColSet{}, edges: make([]bool, len(p.Edges)), card: 1}
 	mine := ColSet{}
@@ -123,18 +143,7 @@ func (o *optimizer) match(input Node, p *Pattern) Node {
 	}
 	start.preds = make([]bool, len(m.preds))
 	m.findAlone()
-	b := &builder{m: m, node: input, bound: ColSet{}, used: make([]bool, len(m.preds)), paths: make([]bool, len(p.Paths))}
-	for c := range start.bound {
-		b.bound.Add(c)
-	}
-	steps := m.search(start).steps
-	b.left = len(steps)
-	b.begin()
-	for i, s := range steps {
-		b.left = len(steps) - i - 1
-		b.step(s)
-	}
-	return b.node
+	return m, start
 }
 
 // implied is the rarest label that a vertex has by what the pattern asks, or that all ends of one of its edges' types
@@ -168,17 +177,16 @@ func (m *matcher) implied(v PatVertex) *LabelExpr {
 	return best
 }
 
-// search gives the best try.
-func (m *matcher) search(start *tried) *tried {
+// search gives the best try, and whether it begins elsewhere than at the first vertex although it might begin there.
+func (m *matcher) search(start *tried) (best *tried, elsewhere bool) {
 	starts := m.actions(start)
 	if len(starts) == 0 {
-		return start
+		return start, false
 	}
 	written := func(s step) bool { return (s.kind == stepScan || s.kind == stepSeek) && s.vertex == 0 }
 	if m.o.off(startPoint) && slices.ContainsFunc(starts, written) {
 		starts = slices.DeleteFunc(starts, func(s step) bool { return !written(s) })
 	}
-	var best *tried
 	for _, s := range starts {
 		t := start.clone()
 		m.take(t, s)
@@ -204,10 +212,7 @@ func (m *matcher) search(start *tried) *tried {
 			best = t
 		}
 	}
-	if slices.ContainsFunc(starts, written) && !written(best.steps[0]) {
-		m.o.fired(startPoint)
-	}
-	return best
+	return best, slices.ContainsFunc(starts, written) && !written(best.steps[0])
 }
 
 // actions lists what may be done next: expansions from what is bound and seeks; scans only when nothing else is left.
@@ -326,7 +331,7 @@ func (m *matcher) take(t *tried, s step) {
 			fan = min(fan*m.skews(t, s.edge), 1)
 		} else {
 			// The list is read before the labels and predicates of the far end are tested.
-			t.cost += before * m.o.fanout(e.Types, dir, m.guess[from], nil) * m.skew(t, s.edge, from, dir) * 0.2
+			t.cost += before * m.o.fanout(e.Types, dir, m.guess[from], nil) * m.skew(t, s.edge, from, dir) * edgeCost
 			fan *= m.skews(t, s.edge)
 		}
 		t.card *= fan

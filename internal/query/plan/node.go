@@ -187,11 +187,14 @@ type (
 		Keep  bool
 	}
 
-	// Aggregate gives one row for each distinct combination of Keys, or one row if there are no Keys.
+	// Aggregate gives one row for each distinct combination of Keys, or one row if there are no Keys. Each row of the input
+	// counts as often as Times says, an integer above 0 (nil: once); Aggs are then count, sum, avg and those that repeats make
+	// no difference to.
 	Aggregate struct {
 		Input Node
 		Keys  []Item
 		Aggs  []Agg
+		Times Expr
 	}
 
 	// Distinct keeps the first of the rows that are equivalent in Cols, and only these columns.
@@ -327,6 +330,14 @@ type (
 		Input   Node
 		Weights []Weight
 		Out     Col
+	}
+
+	// Weigh adds Out to each row, which is the weight of its vertex Col, the product over Branches of the number of ways to
+	// expand each: as many rows would come of expanding them. Rows of weight 0 are dropped.
+	Weigh struct {
+		Input Node
+		Weight
+		Out Col
 	}
 
 	// FrontierCount gives one row a row of the input: the number of distinct vertices that are reached from the
@@ -568,4 +579,5 @@ func (*Eager) node()         {}
 func (*Drain) node()         {}
 func (*CountStore) node()    {}
 func (*FoldCount) node()     {}
+func (*Weigh) node()         {}
 func (*FrontierCount) node() {}

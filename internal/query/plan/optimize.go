@@ -76,6 +76,9 @@ func (o *optimizer) down(n *Node, rules []rule) {
 func (o *optimizer) plan(n *Node) {
 	inputs(*n, func(c *Node) { o.plan(c) })
 	eachPlan(*n, func(c *Node) { o.plan(c) })
+	if w, ok := (*n).(*Weigh); ok {
+		sink(n, w)
+	}
 	m, ok := (*n).(*Match)
 	if !ok {
 		return

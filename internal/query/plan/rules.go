@@ -44,6 +44,11 @@ var (
 			why:   "A count of rows is a sum of products: a leaf of the pattern that nothing else reads multiplies the rows of its neighbour by the number of its edges, so it need not be enumerated; leaf by leaf, a tree becomes one vertex. A single inequality of two vertices is the count without it less the count with them equal. Wrong where an edge could be another edge of its clause, and where anything but the count is read.",
 			apply: foldCount,
 		},
+		{
+			name:  "FoldRows",
+			why:   "A leaf of the pattern that neither groups nor aggregates read makes each row repeat as often as its neighbour has such edges, which counts, sums and means take at once: by group, degrees are multiplied as well. Wrong for lists and percentiles, where an edge could be another edge of its clause, and dear where the pattern is best found from the leaf.",
+			apply: foldRows,
+		},
 	}
 	physical = []rule{
 		{
@@ -83,7 +88,7 @@ var (
 		},
 		{
 			name:  "AggregateBelow",
-			why:   "A count of rows by group is the sum of the counts of those that expand alike. Not worth it where few rows repeat; wrong for sums of floats, whose last digits depend on the order, for lists, and where edges that must differ are compared.",
+			why:   "Rows that are equal in all that is read above an expansion expand alike: they are counted below it, and counts, sums and means above take each as often. Not worth it where few rows repeat; wrong for lists and percentiles, and where edges that must differ are compared.",
 			apply: aggregateBelow,
 		},
 	}
@@ -300,7 +305,7 @@ func inOfOne(_ *optimizer, n Node) Node {
 
 func countStore(_ *optimizer, n Node) Node {
 	a, ok := n.(*Aggregate)
-	if !ok || len(a.Keys) > 0 || len(a.Aggs) != 1 || a.Aggs[0].Func != "count" || a.Aggs[0].Distinct {
+	if !ok || len(a.Keys) > 0 || a.Times != nil || len(a.Aggs) != 1 || a.Aggs[0].Func != "count" || a.Aggs[0].Distinct {
 		return nil
 	}
 	counted := Col(0)

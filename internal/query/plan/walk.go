@@ -79,6 +79,8 @@ func inputs(n Node, f func(*Node)) {
 		f(&n.Input)
 	case *FoldCount:
 		f(&n.Input)
+	case *Weigh:
+		f(&n.Input)
 	case *FrontierCount:
 		f(&n.Input)
 	case *Traverse:
@@ -163,6 +165,7 @@ func exprs(n Node, f func(*Expr)) {
 		for i := range n.Aggs {
 			all(n.Aggs[i].Args)
 		}
+		one(&n.Times)
 	case *Sort:
 		for i := range n.Keys {
 			one(&n.Keys[i].Expr)

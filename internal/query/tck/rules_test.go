@@ -46,6 +46,13 @@ var counted = []string{
 	"MATCH (a%L)-[%E]-(b) WITH a.k AS k, a.k * 2 AS twice, b.k AS j RETURN k, twice ORDER BY k LIMIT 3",
 	"MATCH (a)-[:T]->(b)-[:T]->(c)-[:U]-(a) RETURN a.k AS k, count(*) AS n ORDER BY k",
 	"MATCH (a)-[:T]->(b)<-[:U]-(a), (b)-[:V]-(c%L)-[:T]-(a) RETURN count(*) AS n",
+	"MATCH (a%L)-[:T]-(b)-[:U]-(c%L) RETURN a.k AS k, count(*) AS n, sum(a.k) AS s, avg(a.k) AS m, min(a.k) AS x ORDER BY k",
+	"MATCH (a%L)-[:T]-(b)-[:U]-(c%L)-[:V]-(d) RETURN b.k AS k, count(d) AS n, sum(a.k + 0.5) AS s, collect(DISTINCT a.k) = [] AS e ORDER BY k",
+	"MATCH (a)-[%E]-(b)-[:U]-(c)-[:V]-(d%L) RETURN d.k AS k, sum(c.k) AS s, avg(d.k) AS m, sum(DISTINCT c.k) AS t ORDER BY k",
+	"MATCH (a)-[:T]-(b)-[:U]-(c)-[:V]-(d%L) WHERE a.k <> 2 RETURN d.k AS k, sum(d.k) AS s, sum(duration({days: d.k})) AS t, count(d.k) AS n ORDER BY k",
+	"MATCH (a%L)-[:T]->(b) RETURN sum(a.k) AS s, count(a.k) AS n, avg(a.k) AS m",
+	"OPTIONAL MATCH (a:C) MATCH (a)-[:T]->(b)-[:U]->(c) RETURN a.k AS k, count(*) AS n",
+	"MATCH (a%L) OPTIONAL MATCH (a)-[:T]->(b) WITH a, b MATCH (b)-[:U]->(c) RETURN a.k AS k, count(c) AS n ORDER BY k",
 }
 
 // Rules must not change answers: each statement gives the same with every rule on, with each rule off and with all off.

@@ -1,0 +1,148 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// foldRows is the rule FoldRows, on aggregates directly above a MATCH. Leaves of the pattern that neither groups nor aggregates
+// read, and what hangs on them, only make rows repeat:
+//
+//	Aggregation count(*) BY a    Aggregation count(*) TIMES n BY a
+//	  Match (a)-->(b)-->(c)        Weigh (b)-->() AS n
+//	                                 Match (a)-->(b)
+func foldRows(o *optimizer, n Node) Node {
+	a, ok := n.(*Aggregate)
+	if !ok || a.Times != nil {
+		return nil
+	}
+	m, ok := a.Input.(*Match)
+	if !ok || m.Optional {
+		return nil
+	}
+	never := func(e Expr) bool {
+		ref, ok := e.(*ColRef)
+		return ok && m.Pattern.binds(ref.Col)
+	}
+	if !a.repeats(never) || m.Pattern.oneBareEdge() && len(a.Keys) == 0 {
+		return nil
+	}
+	f := &folder{o: o, p: m.Pattern.clone(), branches: map[Col][]Branch{}, above: a.needs(never)}
+	if !f.takeOff() || !f.pays(&m.Pattern) {
+		return nil
+	}
+	c := *a
+	c.Input = &Match{Input: m.Input, Pattern: *f.p}
+	for _, v := range f.p.Vertices {
+		if bs := f.branches[v.Col]; len(bs) > 0 {
+			w := &Weigh{Input: c.Input, Weight: Weight{Col: v.Col, Branches: bs}, Out: o.q.NewCol("", graph.Null)}
+			c.Input, c.Times = w, product(c.Times, &ColRef{Col: w.Out})
+		}
+	}
+	c.Aggs = countRows(a.Aggs, never)
+	return &c
+}
+
+func product(a, b Expr) Expr {
+	if a == nil {
+		return b
+	}
+	return &Op{Op: Mul, Args: []Expr{a, b}}
+}
+
+// repeats reports whether the aggregates can take a row several times at once, and one of them makes a difference between once
+// and several times. Of what never is true of, no value is null.
+func (n *Aggregate) repeats(never func(Expr) bool) bool {
+	counts := false
+	for _, g := range n.Aggs {
+		if slices.ContainsFunc(g.Args, volatile) {
+			return false
+		}
+		switch {
+		case g.Distinct || g.Func == "min" || g.Func == "max":
+		case g.Func == "count" || g.Func == "sum" || g.Func == "avg":
+			counts = true
+		default:
+			return false
+		}
+	}
+	return counts && !slices.ContainsFunc(n.Keys, func(k Item) bool { return volatile(k.Expr) })
+}
+
+// needs gives the columns that keys and aggregates read, but for counts of what is never null, which count rows.
+func (n *Aggregate) needs(never func(Expr) bool) ColSet {
+	s := n.keys()
+	for _, g := range n.Aggs {
+		if !g.countsRows(never) {
+			s.readsAll(g.Args)
+		}
+	}
+	return s
+}
+
+// countsRows reports whether an aggregate is count(*) or as good as that.
+func (g *Agg) countsRows(never func(Expr) bool) bool {
+	return g.Func == "count" && !g.Distinct && (len(g.Args) == 0 || never(g.Args[0]))
+}
+
+// countRows puts count(*) in the place of what is as good.
+func countRows(aggs []Agg, never func(Expr) bool) []Agg {
+	aggs = slices.Clone(aggs)
+	for i := range aggs {
+		if g := &aggs[i]; g.countsRows(never) {
+			g.Args = nil
+		}
+	}
+	return aggs
+}
+
+// pays reports whether to find what is left of a pattern, weigh it and aggregate that is expected to be less work than to find
+// all of it and aggregate more rows.
+func (f *folder) pays(whole *Pattern) bool {
+	all, allRows := f.o.work(whole)
+	cost, rows := f.o.work(f.p)
+	for _, v := range f.p.Vertices {
+		cost += edgeCost * f.o.weighing(min(rows, f.o.vertices(v.Labels)), v.Labels, f.branches[v.Col])
+	}
+	return cost+rows <= all+allRows
+}
+
+// work estimates the cost of finding a pattern, and its rows.
+func (o *optimizer) work(p *Pattern) (cost, rows float64) {
+	m, start := o.matcher(p)
+	best, _ := m.search(start)
+	return best.cost, best.card
+}
+
+// sink moves a weighing down to where its vertex has been found, below expansions that make more rows of that.
+func sink(n *Node, w *Weigh) {
+	var last *Expand // that may stand above w
+	for at := w.Input; at != nil; {
+		switch x := at.(type) {
+		case *Filter:
+			at = x.Input
+		case *Weigh:
+			at = x.Input
+		case *Intersect:
+			if at = x.Input; x.To == w.Col {
+				at = nil
+			}
+		case *Expand:
+			at = x.Input
+			switch {
+			case x.Into:
+			case x.To == w.Col:
+				at = nil
+			default:
+				last = x
+			}
+		default:
+			at = nil
+		}
+	}
+	if last != nil {
+		*n = w.Input
+		w.Input, last.Input = last.Input, w
+	}
+}
