@@ -37,14 +37,16 @@ func (b *binder) admit(f *flow) {
 	case f.one:
 		// A single row is here only when all that it needed is done, and nothing comes after it.
 		f.done = effects{}
-	case needsEager(&f.done, b.fx) != "":
-		f.node = &plan.Eager{Input: f.node}
-		f.finish()
+	default:
+		if why := needsEager(&f.done, b.fx); why != "" {
+			f.node = &plan.Eager{Input: f.node, Why: why}
+			f.finish()
+		}
 	}
 	f.done.add(b.fx)
 }
 
-// needsEager says why all rows of the clauses so far must be there before a clause begins, or "". Rows are computed one
+// needsEager is the rule plan.EagerRule. It says why all rows of the clauses so far must be there before a clause begins, or "". Rows are computed one
 // after another through all clauses, while openCypher runs clause by clause; the difference shows only
 //
 //   - where the clause changes what earlier clauses still read for later rows,
@@ -53,11 +55,11 @@ func (b *binder) admit(f *flow) {
 func needsEager(before, clause *effects) string {
 	switch {
 	case clause.touches(before):
-		return "it changes what is read before"
+		return "the next clause changes what is read below"
 	case before.touches(clause):
-		return "it reads what is written before"
+		return "the next clause reads what is written below"
 	case before.clashes(clause):
-		return "it writes what is written before"
+		return "the next clause writes what is written below"
 	}
 	return ""
 }

@@ -344,7 +344,7 @@ func (f *formatter) describe(n Node) (name, args string) {
 	case *LoadCSV:
 		return "LoadCSV", f.expr(n.URL) + " AS " + f.col(n.Out)
 	case *Eager:
-		return "Eager", ""
+		return "Eager", n.Why
 	case *Drain:
 		return "EmptyResult", ""
 	case *CountStore:

@@ -311,8 +311,12 @@ type (
 		Out, Line, File Col
 	}
 
-	// Eager takes in all rows before it gives the first, so that what is above cannot be seen by what is below.
-	Eager struct{ Input Node }
+	// Eager takes in all rows before it gives the first, so that what is above cannot be seen by what is below. Why says what
+	// could be seen, if the rule Eager put it there.
+	Eager struct {
+		Input Node
+		Why   string
+	}
 
 	// Drain runs its input to the end and gives no row.
 	Drain struct{ Input Node }

@@ -46,6 +46,7 @@ func Optimize(q *Query, env Env) {
 		o.counts = &graph.Counts{}
 	}
 	o.labelNames, o.typeNames = slices.Sorted(maps.Keys(o.counts.ByLabel)), slices.Sorted(maps.Keys(o.counts.ByType))
+	o.barriers(q.Root)
 	o.down(&q.Root, logical)
 	o.plan(&q.Root)
 	o.down(&q.Root, physical)

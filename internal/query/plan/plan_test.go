@@ -129,3 +129,28 @@ func TestPlans(t *testing.T) {
 		})
 	})
 }
+
+// Each rule has a case in which it fires and one in which it must not.
+func TestEachRuleHasCases(t *testing.T) {
+	fires, never := map[string]bool{}, map[string]bool{}
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(_ *testing.T, d *datadriven.TestData) string {
+			for _, a := range d.CmdArgs {
+				for _, rule := range a.Vals {
+					switch a.Key {
+					case "rule":
+						fires[rule] = true
+					case "never":
+						never[rule] = true
+					}
+				}
+			}
+			return d.Expected
+		})
+	})
+	for _, rule := range append(plan.Rules(), plan.EagerRule) {
+		if !fires[rule] || !never[rule] {
+			t.Errorf("%s: fires %t, must not %t", rule, fires[rule], never[rule])
+		}
+	}
+}

@@ -397,6 +397,20 @@ const (
 	pushPredicates = "PushPredicates" // test a predicate before the whole pattern is found
 )
 
+// EagerRule is the rule that has a clause wait for all rows of those before it where one of them writes what the other reads or
+// writes, so that no write is seen by its own reads. The front end applies it, since it knows where clauses end, and
+// it cannot be disabled: answers would change.
+const EagerRule = "Eager"
+
+// barriers notes that EagerRule has fired.
+func (o *optimizer) barriers(n Node) {
+	if e, ok := n.(*Eager); ok && e.Why != "" {
+		o.fired(EagerRule)
+	}
+	inputs(n, func(c *Node) { o.barriers(*c) })
+	eachPlan(n, func(c *Node) { o.barriers(*c) })
+}
+
 // off reports whether a rule is disabled.
 func (o *optimizer) off(rule string) bool { return slices.Contains(o.env.Disable, rule) }
 
