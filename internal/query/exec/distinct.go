@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/plan"
@@ -36,11 +37,34 @@ func (c *compiler) distinct(n *plan.Distinct, need plan.ColSet) (*stage, error) 
 	if err := c.bound(in, n.Cols...); err != nil {
 		return nil, err
 	}
+	markOnce(in)
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(n.Cols, need)}
 	s.build = func(r *run, kids []operator) operator {
 		return newDistinct(r, kids[0], in.positions(n.Cols), in.positions(s.cols))
 	}
 	return s, nil
+}
+
+// markOnce tells the expansion whose far ends alone are the input of a DISTINCT that it may leave out those that it gave
+// before. What lies between may compute nothing but what follows from the far end.
+func markOnce(in *stage) {
+	var between []plan.Expr
+	for {
+		switch n := in.node.(type) {
+		case *plan.Project:
+			for _, it := range n.Items {
+				between = append(between, it.Expr)
+			}
+		case *plan.Filter:
+			between = append(between, n.Preds...)
+		case *plan.Expand:
+			in.once = !n.Into && slices.Equal(in.cols, []plan.Col{n.To}) && plan.OfHop(between, 0, n.To)
+			return
+		default:
+			return
+		}
+		in = in.kids[0]
+	}
 }
 
 func newDistinct(r *run, in operator, key, from []int) *distinct {

@@ -36,6 +36,11 @@ type expand struct {
 	off     int  // edges of entry k that are dealt
 	limit   int
 
+	once  bool            // ends that were given before are left out
+	seen  graph.VertexSet // the ends that were given, if so
+	seenN int             // bytes of seen that are accounted
+	acct  account
+
 	out    batch
 	picked sel // for the rows of out that lack their carried columns: the input's row
 	want   int // rows that are worth returning
@@ -80,6 +85,7 @@ func (c *compiler) expand(n *plan.Expand, need plan.ColSet) (*stage, error) {
 		x := expand{
 			input: input{kids[0]}, r: r, frame: r.frame, hop: r.newHop(n.Types, n.Dir, n.Labels), from: in.pos(n.From),
 			carry: in.positions(s.cols), uses: newUnlike(in, n.Unlike), limit: firstEdges,
+			once: s.once && r.frame == nil, acct: account{r: r, name: "Expand"},
 		}
 		x.hop.where = r.edgeTest(where, in.cols)
 		x.hop.bring = brought
@@ -119,7 +125,14 @@ func (c *compiler) rowConditions(n *plan.Expand) []plan.Expr {
 
 func (x *expand) open(ctx context.Context) error {
 	x.b, x.limit, x.want = nil, firstEdges, 1
+	x.seen.Clear()
 	return x.input.open(ctx)
+}
+
+func (x *expand) close() {
+	x.acct.release()
+	x.seenN = 0
+	x.input.close()
 }
 
 func (x *expand) next(ctx context.Context) (*batch, error) {
@@ -210,6 +223,9 @@ func notVertex(v graph.Value) error {
 // read gets the next part of the lists.
 func (x *expand) read(ctx context.Context) error {
 	x.base += x.hop.res.Done
+	if err := growSet(&x.acct, &x.seen, &x.seenN); err != nil {
+		return err
+	}
 	if err := x.hop.read(ctx, x.f.ids[x.base:], x.limit); err != nil {
 		return err
 	}
@@ -243,14 +259,18 @@ func (x *expand) deal() {
 		}
 		row := x.rows[place]
 		n := 0
-		if excluded := x.uses.of(row); len(excluded) > 0 && containsAny(res.Edges[lo:hi], excluded) {
+		excluded := x.uses.of(row)
+		switch {
+		case x.once:
+			n = x.dealNew(lo, hi, excluded)
+		case len(excluded) > 0 && containsAny(res.Edges[lo:hi], excluded):
 			for i := lo; i < hi; i++ {
 				if !slices.Contains(excluded, res.Edges[i]) {
 					x.dealt.add(&x.out, x.hop, x.src[place], i, i+1)
 					n++
 				}
 			}
-		} else {
+		default:
 			x.dealt.add(&x.out, x.hop, x.src[place], lo, hi)
 			n = hi - lo
 		}
@@ -258,6 +278,23 @@ func (x *expand) deal() {
 		x.out.N += n
 		room -= n
 	}
+}
+
+// dealNew gives a row for each end of edges lo … hi-1 of the answer that no row was given for. The end is all there is
+// in a row.
+func (x *expand) dealNew(lo, hi int, excluded []graph.EdgeID) int {
+	res := &x.hop.res
+	ids := x.out.Cols[x.dealt.to].IDs
+	before := len(ids)
+	for i, v := range res.Targets[lo:hi] {
+		if x.seen.Has(v) || len(excluded) > 0 && slices.Contains(excluded, res.Edges[lo+i]) {
+			continue
+		}
+		x.seen.Add(v)
+		ids = append(ids, v)
+	}
+	x.out.Cols[x.dealt.to].IDs = ids
+	return len(ids) - before
 }
 
 // flush fills the carried columns of the rows that lack them.

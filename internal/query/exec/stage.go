@@ -20,6 +20,8 @@ type stage struct {
 	subs []*subplan
 	// alone says that the operator runs outside the frame of its subplan: it gives its rows once, not once for each outer row.
 	alone bool
+	// once says that nothing of a row of an expansion but its far end is read above, and that repeats are left out there.
+	once bool
 	// build makes the operator of one run over the operators of kids.
 	build func(r *run, kids []operator) operator
 }
