@@ -6,6 +6,8 @@ require github.com/stretchr/testify v1.12.1
 
 require github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 
+require github.com/felixge/fgprof v0.9.5 // indirect
+
 require (
 	github.com/getkin/kin-openapi v0.152.0
 	github.com/go-openapi/jsonpointer v0.22.5 // indirect

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
 	"syscall"
 	"time"
@@ -85,13 +84,14 @@ func storeOptions(c *config.Config, memory config.Budget, log *slog.Logger) loca
 func serve(ctx context.Context, c *config.Config, open func(*config.Config, config.Budget, *slog.Logger) (backing, error)) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	log := logger(c)
+	level := new(slog.LevelVar)
+	log := logger(c, level)
 	slog.SetDefault(log)
 	memory := c.Split()
 	// GOMEMLIMIT, where it is set, may only lower the limit: it knows nothing of what lies off the Go heap.
 	debug.SetMemoryLimit(min(memory.GoHeap, debug.SetMemoryLimit(-1)))
-	runtime.SetMutexProfileFraction(mutexRate)
-	runtime.SetBlockProfileRate(blockNanos)
+	tuning := &server.Tuning{Level: level}
+	tuning.Set(mutexRate, blockNanos)
 	rules, err := fetchRules(c.FetchAccess)
 	if err != nil {
 		return usageError{err}
@@ -162,7 +162,7 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	load := loader.New(store)
 	srv := server.New(engine, load, store, telemetry.NewRegistry(engine, load, store), server.Options{
 		MaxRequestBytes: int64(c.MaxRequest), LargeBytes: memory.Total / largeShare, QueueTimeout: c.QueueTimeout, TxIdle: c.TxIdleTimeout, TestProcedures: c.TestProcedures, Logger: log, Config: c.YAML(), EvidenceDir: evidenceDir,
-		Auth: auth, Audit: audit, TLS: secure, AdminTLS: adminTLS,
+		Tuning: tuning, Auth: auth, Audit: audit, TLS: secure, AdminTLS: adminTLS,
 	})
 	addrs, err := srv.Listen(ctx, server.Addresses{HTTP: c.HTTP, GRPC: c.GRPC, Admin: c.Admin})
 	if err != nil {
@@ -242,14 +242,35 @@ func removeStale(path string) error {
 	return nil
 }
 
-func logger(c *config.Config) *slog.Logger {
-	var level slog.Level
+// logger makes the log of a process, with the level of the configuration, which may be set later.
+func logger(c *config.Config, level *slog.LevelVar) *slog.Logger {
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		panic(fmt.Sprintf("log level %q passed the checks", c.LogLevel))
 	}
 	opts := &slog.HandlerOptions{Level: level}
 	if c.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(os.Stderr, opts))
+		return slog.New(requestHandler{slog.NewJSONHandler(os.Stderr, opts)})
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, opts))
+	return slog.New(requestHandler{slog.NewTextHandler(os.Stderr, opts)})
+}
+
+// requestHandler adds the id of the request to what is logged of one.
+type requestHandler struct{ slog.Handler }
+
+// Handle implements slog.Handler.
+func (h requestHandler) Handle(ctx context.Context, r slog.Record) error {
+	if id := access.Request(ctx); id != "" {
+		r.AddAttrs(slog.String("request", id))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h requestHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return requestHandler{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (h requestHandler) WithGroup(name string) slog.Handler {
+	return requestHandler{h.Handler.WithGroup(name)}
 }

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"syscall"
@@ -65,12 +64,13 @@ type kept interface {
 func keepShard(ctx context.Context, c *config.Config, addresses []string) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	log := logger(c).With(slog.Int("shard", c.ShardOrdinal))
+	level := new(slog.LevelVar)
+	log := logger(c, level).With(slog.Int("shard", c.ShardOrdinal))
 	slog.SetDefault(log)
 	memory := c.Split()
 	debug.SetMemoryLimit(min(memory.GoHeap, debug.SetMemoryLimit(-1)))
-	runtime.SetMutexProfileFraction(mutexRate)
-	runtime.SetBlockProfileRate(blockNanos)
+	tuning := &server.Tuning{Level: level}
+	tuning.Set(mutexRate, blockNanos)
 	if err := removeStale(c.ReadyFile); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	// The probes answer while a leader still waits for the other shards.
 	var store opening
 	health := &server.Health{Probe: store.probe}
-	admin := &http.Server{Handler: server.NewAdmin(health, telemetry.NewShardRegistry(&store), nil), ReadHeaderTimeout: 10 * time.Second}
+	admin := &http.Server{Handler: server.NewAdmin(health, telemetry.NewShardRegistry(&store), nil, server.NewDebug(nil, tuning)), ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 2)
 	go func() {
 		if err := admin.Serve(adminListener); !errors.Is(err, http.ErrServerClosed) {

@@ -211,13 +211,13 @@ func TestOIDC(t *testing.T) {
 
 func TestAudit(t *testing.T) {
 	var b bytes.Buffer
-	ctx := WithIdentity(context.Background(), &Identity{Name: "ann"})
+	ctx, _ := WithRequest(WithIdentity(context.Background(), &Identity{Name: "ann"}), "r-1")
 	NewAudit(&b).Record(ctx, "write", "default", "CREATE (\"x\")", "ok")
 	var line map[string]string
 	require.NoError(t, json.Unmarshal(b.Bytes(), &line))
 	require.NotEmpty(t, line["time"])
 	delete(line, "time")
-	require.Equal(t, map[string]string{"caller": "ann", "action": "write", "graph": "default", "what": "CREATE (\"x\")", "outcome": "ok"}, line)
+	require.Equal(t, map[string]string{"request": "r-1", "caller": "ann", "action": "write", "graph": "default", "what": "CREATE (\"x\")", "outcome": "ok"}, line)
 	(*Audit)(nil).Record(ctx, "write", "", "", "")
 
 	path := filepath.Join(t.TempDir(), "audit.log")

@@ -43,6 +43,6 @@ func (a *Audit) Record(ctx context.Context, action, graphName, what, outcome str
 	if a == nil {
 		return
 	}
-	a.log.LogAttrs(ctx, slog.LevelInfo, "", slog.String("caller", Name(ctx)), slog.String("action", action),
+	a.log.LogAttrs(ctx, slog.LevelInfo, "", slog.String("request", Request(ctx)), slog.String("caller", Name(ctx)), slog.String("action", action),
 		slog.String("graph", graphName), slog.String("what", what), slog.String("outcome", outcome))
 }

@@ -236,5 +236,6 @@ func (e *Engine) admit(ctx context.Context, q *Running) error {
 	}
 	q.admitted = true
 	q.turn.begin(e, q)
+	e.label(ctx, q)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/access"
@@ -91,6 +92,9 @@ type Engine struct {
 	running registry
 	gate    gate
 	turns   turns
+
+	labelled atomic.Int32 // who takes a profile now
+
 	slow    slowLog
 	metrics Metrics
 	watch   Watch
@@ -335,7 +339,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 
 func (e *Engine) env(q *Running, params map[string]graph.Value, profile bool) exec.Env {
 	return exec.Env{
-		Params: params, Procs: e.procs, ImportDir: e.opt.ImportDir, Profile: profile || q.trace != nil, Held: &q.held, Turn: &q.turn, Pool: e.pool, Spill: e.opt.Spill,
+		Params: params, Procs: e.procs, ImportDir: e.opt.ImportDir, Profile: profile || q.trace != nil, Held: &q.held, Turn: &q.turn, Labels: q.labels, Pool: e.pool, Spill: e.opt.Spill,
 		Budget: exec.Budget{Bytes: e.opt.QueryBytes, Rows: e.opt.MaxRows, Edges: e.opt.MaxVisits},
 	}
 }

@@ -26,9 +26,10 @@ type Running struct {
 	action   string // what the audit log calls it; "" if it is not to be there
 	quiet    bool   // neither counted, bounded nor kept in the slow log
 	kind     Kind
-	trace    *trace // nil unless somebody asks for it
-	admitted bool   // it is to leave the gate
-	costly   bool   // as one of the costly
+	trace    *trace          // nil unless somebody asks for it
+	admitted bool            // it is to leave the gate
+	costly   bool            // as one of the costly
+	labels   context.Context // of its goroutine while it is profiled, or nil
 	turn     turn
 	held     exec.Held // by the operators
 	relieved bool      // it was ended to get memory back; registry.mu holds it
@@ -36,8 +37,8 @@ type Running struct {
 	cancel   context.CancelCauseFunc
 	timer    context.CancelFunc
 	late     *time.Timer // that ends it by Options.Timeout, or nil
-	tx       *Running // of a statement in an explicit transaction: the transaction's own entry
-	idle     bool     // an explicit transaction's own entry
+	tx       *Running    // of a statement in an explicit transaction: the transaction's own entry
+	idle     bool        // an explicit transaction's own entry
 }
 
 // Rows is the number of rows given so far.
@@ -218,6 +219,7 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 		err = ended(ctx, err)
 	}
 	e.running.end(q)
+	q.unlabel()
 	if q.late != nil {
 		q.late.Stop()
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/http/pprof"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,9 +22,9 @@ type Health struct {
 // Drain makes the server not ready for good.
 func (h *Health) Drain() { h.draining.Store(true) }
 
-// NewAdmin makes the handler of the admin listener: probes and metrics, which are open to all who reach it, and profiles,
-// which where tokens are asked for are for admins.
-func NewAdmin(health *Health, registry *prometheus.Registry, auth *access.Authenticator) http.Handler {
+// NewAdmin makes the handler of the admin listener: probes and metrics, which are open to all who reach it, and debug,
+// which where tokens are asked for is for admins.
+func NewAdmin(health *Health, registry *prometheus.Registry, auth *access.Authenticator, debug http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answerHealth(w, "") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
@@ -40,12 +39,6 @@ func NewAdmin(health *Health, registry *prometheus.Registry, auth *access.Authen
 		answerHealth(w, "")
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
-	debug := http.NewServeMux()
-	debug.HandleFunc("/debug/pprof/", pprof.Index)
-	debug.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	debug.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	debug.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	debug.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	mux.Handle("/debug/", guardAdmin(auth, debug))
 	return mux
 }

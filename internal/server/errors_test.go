@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"go/ast"
 	"go/parser"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -94,7 +96,7 @@ func TestPanic(t *testing.T) {
 	fetch.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", nil))
 	require.Equal(t, 500, w.Code)
 	require.Contains(t, w.Body.String(), `"code":500`)
-	err := q.stream(log)(nil, nil, &grpc.StreamServerInfo{FullMethod: "m"}, func(any, grpc.ServerStream) error { panic("stream") })
+	err := q.stream(log)(nil, headless{}, &grpc.StreamServerInfo{FullMethod: "m"}, func(any, grpc.ServerStream) error { panic("stream") })
 	require.Equal(t, codes.Internal, status.Code(err))
 	metrics, err := registry.Gather()
 	require.NoError(t, err)
@@ -106,3 +108,9 @@ func TestPanic(t *testing.T) {
 	}
 	t.Fatal("panics are not counted")
 }
+
+// headless is a stream that takes no header.
+type headless struct{ grpc.ServerStream }
+
+func (headless) Context() context.Context    { return context.Background() }
+func (headless) SetHeader(metadata.MD) error { return nil }

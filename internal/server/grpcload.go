@@ -72,7 +72,7 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 		defer close(batches)
 		defer func() {
 			if p := recover(); p != nil { // this goroutine's panics pass the interceptor by
-				cancel(s.requests.panicked(s.log, pb.LoadService_Load_FullMethodName, p))
+				cancel(s.requests.panicked(stream.Context(), s.log, pb.LoadService_Load_FullMethodName, p))
 			}
 		}()
 		if err := receive(ctx, stream, batches); err != nil {

@@ -6,16 +6,20 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/access"
 )
 
 // unary counts a gRPC call and turns a panic into an error.
 func (q *Requests) unary(log *slog.Logger) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (res any, err error) {
 		start := time.Now()
-		defer q.call(log, info.FullMethod, start, &err)
+		ctx, id := requestOf(ctx)
+		defer q.call(ctx, log, info.FullMethod, start, &err)
+		_ = grpc.SetHeader(ctx, id) // fails only after the headers have been sent
 		return next(q.watch.Arrived(ctx, start), req)
 	}
 }
@@ -24,21 +28,34 @@ func (q *Requests) unary(log *slog.Logger) grpc.UnaryServerInterceptor {
 func (q *Requests) stream(log *slog.Logger) grpc.StreamServerInterceptor {
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
 		start := time.Now()
-		defer q.call(log, info.FullMethod, start, &err)
-		if ctx := q.watch.Arrived(ss.Context(), start); ctx != ss.Context() {
-			ss = identified{ss, ctx}
-		}
-		return next(srv, ss)
+		ctx, id := requestOf(ss.Context())
+		defer q.call(ctx, log, info.FullMethod, start, &err)
+		_ = ss.SetHeader(id) // as above
+		return next(srv, identified{ss, q.watch.Arrived(ctx, start)})
 	}
 }
 
-// call is deferred around a call.
-func (q *Requests) call(log *slog.Logger, method string, start time.Time, err *error) {
-	if p := recover(); p != nil {
-		*err = grpcError(q.panicked(log, method, p))
+// requestOf gives a call's context with the id of its request, and the metadata that tell it to the client.
+func requestOf(ctx context.Context) (context.Context, metadata.MD) {
+	asked := ""
+	if ids := metadata.ValueFromIncomingContext(ctx, requestHeader); len(ids) > 0 {
+		asked = ids[0]
 	}
-	q.grpc.WithLabelValues(method, status.Code(*err).String()).Inc()
+	ctx, id := access.WithRequest(ctx, asked)
+	return ctx, metadata.Pairs(requestHeader, id)
+}
+
+// call is deferred around a call.
+func (q *Requests) call(ctx context.Context, log *slog.Logger, method string, start time.Time, err *error) {
+	if p := recover(); p != nil {
+		*err = grpcError(q.panicked(ctx, log, method, p))
+	}
+	code := status.Code(*err).String()
+	q.grpc.WithLabelValues(method, code).Inc()
 	elapsed := time.Since(start)
+	if log.Enabled(ctx, slog.LevelDebug) {
+		log.LogAttrs(ctx, slog.LevelDebug, "request", slog.String("method", method), slog.String("code", code), slog.Duration("elapsed", elapsed))
+	}
 	q.grpcSeconds.WithLabelValues(method).Observe(elapsed.Seconds())
 	if method != pb.AdminService_Top_FullMethodName && method != pb.AdminService_Trace_FullMethodName { // which are only watching
 		q.tell(method, start, elapsed, *err != nil)

@@ -33,6 +33,7 @@ func (s *adminService) Profile(req *pb.ProfileRequest, stream grpc.ServerStreami
 	var b bytes.Buffer
 	switch kind := req.GetKind(); kind {
 	case "cpu":
+		defer s.e.LabelProfiles()()
 		err = cpuProfile(stream.Context(), watch, &b)
 	case "heap", "goroutine", "mutex", "block":
 		err = pprof.Lookup(kind).WriteTo(&b, 0)

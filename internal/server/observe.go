@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -9,9 +10,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
 )
+
+// requestHeader is the header and the metadata that carry the id of a request, either way.
+const requestHeader = "X-Request-Id"
 
 // Requests counts requests by route and status, and the panics that they ended in.
 type Requests struct {
@@ -56,16 +61,16 @@ func (q *Requests) observe(route string, f http.HandlerFunc, failed func(http.Re
 	seconds, bytes := q.httpSeconds.WithLabelValues(route), q.httpBytes.WithLabelValues(route)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start, s := time.Now(), &statusWriter{ResponseWriter: w}
-		if ctx := q.watch.Arrived(r.Context(), start); ctx != r.Context() {
-			r = r.WithContext(ctx)
-		}
+		ctx, id := access.WithRequest(r.Context(), r.Header.Get(requestHeader))
+		w.Header().Set(requestHeader, id)
+		r = r.WithContext(q.watch.Arrived(ctx, start))
 		defer func() {
 			if s.after != nil {
 				s.after()
 			}
 			p := recover()
 			if p != nil && p != http.ErrAbortHandler {
-				err := q.panicked(log, route, p)
+				err := q.panicked(ctx, log, route, p)
 				if s.status == 0 {
 					failed(s, err)
 					p = nil
@@ -85,6 +90,10 @@ func (q *Requests) observe(route string, f http.HandlerFunc, failed func(http.Re
 			seconds.Observe(elapsed.Seconds())
 			q.tell(route, start, elapsed, p != nil || s.status >= http.StatusBadRequest)
 			bytes.Add(float64(s.bytes))
+			if log.Enabled(ctx, slog.LevelDebug) {
+				log.LogAttrs(ctx, slog.LevelDebug, "request", slog.String("route", route), slog.String("code", code),
+					slog.Duration("elapsed", elapsed), slog.Int64("bytes", s.bytes))
+			}
 			if p != nil {
 				panic(p)
 			}
@@ -101,9 +110,9 @@ func (q *Requests) tell(route string, start time.Time, elapsed time.Duration, fa
 }
 
 // panicked counts and logs a panic and gives the error that the client sees.
-func (q *Requests) panicked(log *slog.Logger, where string, p any) error {
+func (q *Requests) panicked(ctx context.Context, log *slog.Logger, where string, p any) error {
 	q.panics.Inc()
-	log.Error("panic", slog.String("request", where), slog.Any("value", p), slog.String("stack", string(debug.Stack())))
+	log.ErrorContext(ctx, "panic", slog.String("request", where), slog.Any("value", p), slog.String("stack", string(debug.Stack())))
 	return graph.InternalError("the server met a fault of its own; its log says more", nil)
 }
 

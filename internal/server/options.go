@@ -26,6 +26,8 @@ type Options struct {
 	Config []byte
 	// EvidenceDir holds what was kept of moments when memory was short; DebugInfo gives it too. Default "", there is none.
 	EvidenceDir string
+	// Tuning is what admins can set while the server runs; default nil, the profiles of contention alone.
+	Tuning *Tuning
 	// Auth tells callers by their tokens; default nil, nobody is asked who they are.
 	Auth *access.Authenticator
 	// Audit takes what admins have asked for; default nil.
@@ -43,6 +45,9 @@ func (o *Options) EnsureDefaults() {
 	}
 	if o.TxIdle == 0 {
 		o.TxIdle = 30 * time.Second
+	}
+	if o.Tuning == nil {
+		o.Tuning = &Tuning{}
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

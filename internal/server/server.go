@@ -66,7 +66,7 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 		MaxHeaderBytes: 64 << 10, ErrorLog: quiet, ConnState: s.countConn,
 	}
 	s.admin = &http.Server{
-		Handler: NewAdmin(&s.health, registry, opt.Auth), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, ErrorLog: quiet,
+		Handler: NewAdmin(&s.health, registry, opt.Auth, NewDebug(e, opt.Tuning)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, ErrorLog: quiet,
 	}
 	s.grpc = grpc.NewServer(
 		grpc.MaxRecvMsgSize(int(opt.MaxRequestBytes)),

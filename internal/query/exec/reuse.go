@@ -91,6 +91,9 @@ func (x *execution) begin(tx shard.Tx, env Env, now time.Time) {
 		env.Fn = &x.fn
 	}
 	x.run.env, x.run.current, x.run.mark = env, x.run.p.root.id, now
+	if x.run.labels = nil; env.Labels != nil {
+		x.run.label(env.Labels)
+	}
 	x.run.setTx(tx)
 }
 

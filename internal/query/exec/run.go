@@ -14,7 +14,9 @@ type Env struct {
 	Params map[string]graph.Value
 	Fn     *fn.Context // nil: a fresh one with the present time
 	Budget Budget
-	Turn   Turn   // is asked now and then whether others may compute; nil: they need not
+	Turn   Turn // is asked now and then whether others may compute; nil: they need not
+	// Labels are those of the goroutine, to which the operator is to be added; nil: no profile is taken.
+	Labels context.Context
 	Held   *Held  // is told what the operators hold; nil: nobody asks
 	Pool   *Pool  // is told too; nil: what all runs hold is not bounded
 	Spill  *Spill // for rows that do not fit into Budget.Bytes; nil: the run fails then
@@ -91,6 +93,7 @@ type run struct {
 	// transactions counts those that the run has begun by itself; after are those that read what they have left.
 	transactions int
 	after        []shard.Tx
+	labels       *labelling // nil unless a profile is taken
 	// closers are the subplans of expressions, which no operator closes.
 	closers []interface{ close() }
 	// bytes is what all operators hold, pooled what of it env.Pool knows, edges what expansions have visited.

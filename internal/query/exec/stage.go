@@ -108,12 +108,18 @@ func (m *meter) open(ctx context.Context) error {
 	if m.r.env.Profile {
 		defer m.r.enter(m.id)()
 	}
+	if m.r.labels != nil {
+		defer m.r.labels.enter(m.id)()
+	}
 	return m.op.open(ctx)
 }
 
 func (m *meter) next(ctx context.Context) (*batch, error) {
 	if m.r.env.Profile {
 		defer m.r.enter(m.id)()
+	}
+	if m.r.labels != nil {
+		defer m.r.labels.enter(m.id)()
 	}
 	st := &m.r.stats[m.id]
 	if st.Batches > 1 { // a short run asks nobody

@@ -1,0 +1,36 @@
+package exec
+
+import (
+	"context"
+	"runtime/pprof"
+
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// labelling is how a run labels its goroutine while it is profiled.
+type labelling struct {
+	none context.Context   // outside of the operators
+	ops  []context.Context // by stage
+	now  context.Context
+}
+
+// label begins to label the goroutine by the operators at work.
+func (r *run) label(none context.Context) {
+	l := &labelling{none: none, ops: make([]context.Context, len(r.p.stages)), now: none}
+	for i, s := range r.p.stages {
+		name, _ := plan.Describe(r.p.Query, s.node)
+		l.ops[i] = pprof.WithLabels(none, pprof.Labels("operator", name))
+	}
+	r.labels = l
+}
+
+// enter labels the goroutine with a stage until the function is called that it gives.
+func (l *labelling) enter(stage int) func() {
+	outer := l.now
+	l.now = l.ops[stage]
+	pprof.SetGoroutineLabels(l.now)
+	return func() {
+		l.now = outer
+		pprof.SetGoroutineLabels(outer)
+	}
+}
