@@ -109,6 +109,7 @@ func TestMutual(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, none)
 }
+
 // authority signs certificates.
 type authority struct {
 	cert *x509.Certificate

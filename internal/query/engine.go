@@ -189,7 +189,7 @@ func (e *Engine) startOnce(res *Result) error {
 			return graph.DeadlineError(context.Cause(ctx))
 		}
 	}
-	g, err := e.store.Graph(q.Graph)
+	g, err := e.known(q.Graph)
 	if err != nil {
 		return err
 	}
@@ -197,13 +197,22 @@ func (e *Engine) startOnce(res *Result) error {
 	if err != nil {
 		return err
 	}
-	if name := p.graph(); name != "" && name != q.Graph {
-		if g, err = e.store.Graph(name); err != nil {
-			return err
-		}
-		if p, err = e.prepareRequest(ctx, g, req); err != nil {
-			return err
-		}
+	name := p.graph()
+	other := name != "" && name != q.Graph
+	if !other {
+		name = q.Graph
+	}
+	asks := p.command != nil || p.prefix == "EXPLAIN" // no transaction tells whether the graph is known as it is
+	if asks {
+		g, err = e.store.Graph(name)
+	} else if other {
+		g, err = e.known(name)
+	}
+	if err == nil && (asks || other) {
+		p, err = e.prepareRequest(ctx, g, req)
+	}
+	if err != nil {
+		return err
 	}
 	if err := p.check(req.Params, req.ReadOnly); err != nil {
 		return err
@@ -258,6 +267,24 @@ func (e *Engine) limit(q *Running, start time.Time, asked time.Duration) {
 	})
 }
 
+// known gives a graph as the store knows it: the transaction that follows tells whether that is right.
+func (e *Engine) known(name string) (shard.Graph, error) {
+	if k, ok := e.store.(shard.Knower); ok {
+		if g := k.Known(name); g != nil {
+			return g, nil
+		}
+	}
+	return e.store.Graph(name)
+}
+
+// checked waits until a transaction is known to read the present, and gives why it does not.
+func checked(ctx context.Context, tx shard.Tx) error {
+	if c, ok := tx.(shard.Checked); ok {
+		return c.Check(ctx)
+	}
+	return nil
+}
+
 // run begins a plan's execution; one that writes is run to its end and committed. If it meets a conflict with another
 // transaction, it is run again, while nobody else can commit.
 func (e *Engine) run(ctx context.Context, g shard.Graph, p *prepared, params map[string]graph.Value, res *Result) error {
@@ -282,6 +309,12 @@ func (e *Engine) run(ctx context.Context, g shard.Graph, p *prepared, params map
 	return e.attempt(ctx, g, shard.WriteExclusive, p, params, res)
 }
 
+// errOldPlan says that a plan was made for another catalog than that of the transaction that has begun.
+var errOldPlan = &graph.Error{
+	Kind: graph.KindUnavailable, Code: "Neo.TransientError.General.DatabaseUnavailable", Type: "DatabaseError", Phase: graph.PhaseRuntime,
+	Detail: shard.CutGone, Msg: "the schema changed while the statement was planned; run it again",
+}
+
 // attempt runs a plan in a transaction of its own.
 func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p *prepared, params map[string]graph.Value, res *Result) error {
 	trace := res.q.trace
@@ -295,6 +328,10 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	tx, err := g.Begin(ctx, mode)
 	if err != nil {
 		return err
+	}
+	if p.version != g.Version() && res.reruns < maxReruns {
+		tx.Rollback()
+		return errOldPlan
 	}
 	trace.enter("execute")
 	res.Columns = p.exec.Columns()
@@ -311,11 +348,14 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	res.limits.apply(&env, e.timeout(cmp.Or(res.limits.Timeout, e.opt.Timeout)))
 	rows, err := p.exec.Run(ctx, g, tx, env)
 	if err != nil {
+		if lost := checked(ctx, tx); lost != nil {
+			err = lost
+		}
 		tx.Rollback()
 		return err
 	}
 	if mode == shard.Read {
-		res.tx, res.rows = tx, rows
+		res.tx, res.rows, res.checked = tx, rows, false
 		trace.stream()
 		return nil
 	}

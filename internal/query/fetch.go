@@ -70,7 +70,7 @@ func (r *FetchRequest) text() string {
 }
 
 // fetch runs a request over one transaction. An error beside a result that has not begun is still to be written.
-func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w io.Writer) (res fetch.Result, err error) {
+func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w *watchedWriter) (res fetch.Result, err error) {
 	e.limit(q, q.Start, req.Timeout)
 	q.trace.enter("plan")
 	r, err := fetch.Parse(req.Method, req.Body, e.opt.Fetch)
@@ -78,7 +78,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w io.W
 		return res, err
 	}
 	e.restrict(ctx, r, q.Graph)
-	g, err := e.store.Graph(q.Graph)
+	g, err := e.known(q.Graph)
 	if err != nil {
 		return res, err
 	}
@@ -106,7 +106,14 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w io.W
 	run := &fetchRun{e: e, g: g, tx: tx, q: q, writes: mode != shard.Read}
 	run.programs = e.fetches.of(g, tx.Counts())
 	if mode == shard.Read {
-		return r.Run(ctx, run, run.programs.cache, w)
+		w.gate = func() error { return checked(ctx, tx) }
+		res, err = r.Run(ctx, run, run.programs.cache, w)
+		if err != nil && !w.began {
+			if lost := checked(ctx, tx); lost != nil {
+				err = lost
+			}
+		}
+		return res, err
 	}
 	// The answer must not be on its way before the commit.
 	var answer bytes.Buffer
@@ -139,11 +146,17 @@ func (e *Engine) restrict(ctx context.Context, r *fetch.Request, graphName strin
 type watchedWriter struct {
 	w     io.Writer
 	turn  *turn
+	gate  func() error // asked before the first write, or nil
 	began bool
 	err   error
 }
 
 func (w *watchedWriter) Write(p []byte) (int, error) {
+	if !w.began && w.gate != nil {
+		if err := w.gate(); err != nil {
+			return 0, err
+		}
+	}
 	w.began = true
 	w.turn.rest()
 	n, err := w.w.Write(p)

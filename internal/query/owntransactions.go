@@ -13,11 +13,14 @@ func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params 
 	if err := res.q.turn.run(ctx, p.exec); err != nil {
 		return err
 	}
-	tx, err := g.Begin(ctx, shard.Read)
+	tx, err := certain(ctx, g, shard.Read)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
+	if p.version != g.Version() && res.reruns < maxReruns {
+		return errOldPlan
+	}
 	if res.Columns = p.exec.Columns(); res.Columns == nil {
 		res.Columns = []string{}
 	}
@@ -30,7 +33,7 @@ func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params 
 		if mode == shard.Write && p.merges {
 			mode = shard.WriteExclusive
 		}
-		return g.Begin(ctx, mode)
+		return certain(ctx, g, mode)
 	}
 	rows, err := p.exec.Run(ctx, g, tx, env)
 	if err != nil {

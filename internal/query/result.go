@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -29,6 +30,7 @@ type Result struct {
 	maxRows   int64
 	limits    Limits
 	reruns    int
+	checked   bool // see shard.Checked
 	count     int64
 	truncated bool
 	err       error
@@ -54,13 +56,13 @@ type Summary struct {
 // Next gives the next batch, or nil at the end. The batch is valid until the next call.
 func (r *Result) Next() (*graph.Batch, error) {
 	began := r.q.trace.began()
-	b, err := r.next()
+	b, err := r.checkedNext()
 	for err != nil && r.count == 0 && r.tx != nil && r.rerun(err) {
 		r.rows.Close()
 		r.tx.Rollback()
 		r.rows, r.tx = nil, nil
 		if err = r.e.start(r); err == nil {
-			b, err = r.next()
+			b, err = r.checkedNext()
 		}
 	}
 	r.q.trace.pull(began)
@@ -114,13 +116,26 @@ func (r *Result) leave(err error) {
 	t.release(err)
 }
 
+// checkedNext is next, once the transaction is known to read the present.
+func (r *Result) checkedNext() (*graph.Batch, error) {
+	b, err := r.next()
+	if r.checked || r.tx == nil {
+		return b, err
+	}
+	if lost := checked(r.ctx, r.tx); lost != nil {
+		return nil, lost
+	}
+	r.checked = true
+	return b, err
+}
+
 // maxReruns is how often a request is run again that nobody has seen a row of.
 const maxReruns = 8
 
 // rerun reports whether a request shall be run again after an error: if what it has read is lost with a process of a
 // cluster, and nothing was committed.
 func (r *Result) rerun(err error) bool {
-	if !shard.Lost(err) || r.reruns == maxReruns || r.ctx.Err() != nil || r.p != nil && r.p.own {
+	if !shard.Lost(err) || r.reruns == maxReruns || r.ctx.Err() != nil || r.p != nil && r.p.own && !errors.Is(err, errOldPlan) {
 		return false
 	}
 	r.reruns++

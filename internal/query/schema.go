@@ -47,11 +47,7 @@ func (e *Engine) Schema(ctx context.Context, name string) (Schema, error) {
 	if err := access.Check(ctx, graphName(name), access.Reader); err != nil {
 		return Schema{}, err
 	}
-	g, err := e.store.Graph(graphName(name))
-	if err != nil {
-		return Schema{}, err
-	}
-	tx, err := g.Begin(ctx, shard.Read)
+	g, tx, err := e.begin(ctx, graphName(name), shard.Read)
 	if err != nil {
 		return Schema{}, err
 	}

@@ -62,21 +62,18 @@ func (e *Engine) Begin(ctx context.Context, opt TxOptions) (*Transaction, error)
 	if err := access.Check(ctx, opt.Graph, access.Reader); err != nil {
 		return nil, err
 	}
-	g, err := e.store.Graph(opt.Graph)
-	if err != nil {
-		return nil, err
-	}
 	mode := shard.Write
 	if opt.ReadOnly {
 		mode = shard.Read
 	}
-	t := &Transaction{e: e, g: g, opt: opt, indexes: g.Indexes(), timer: func() {}}
-	if t.tx, err = g.Begin(ctx, mode); err != nil {
+	g, tx, err := e.begin(ctx, opt.Graph, mode)
+	if err != nil {
 		if ctx.Err() != nil {
 			err = ended(ctx, err)
 		}
 		return nil, err
 	}
+	t := &Transaction{e: e, g: g, opt: opt, indexes: g.Indexes(), timer: func() {}, tx: tx}
 	t.ctx, t.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	if opt.Timeout > 0 {
 		t.ctx, t.timer = context.WithTimeoutCause(t.ctx, opt.Timeout, errTxTime)
@@ -90,6 +87,37 @@ func (e *Engine) Begin(ctx context.Context, opt TxOptions) (*Transaction, error)
 		t.mu.Unlock()
 	}
 	return t, nil
+}
+
+// begin begins a transaction that is known to read the present.
+func (e *Engine) begin(ctx context.Context, name string, mode shard.Mode) (shard.Graph, shard.Tx, error) {
+	for reruns := 0; ; reruns++ {
+		g, err := e.known(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		tx, err := certain(ctx, g, mode)
+		if !shard.Lost(err) || reruns == maxReruns || ctx.Err() != nil {
+			return g, tx, err
+		}
+	}
+}
+
+// certain begins a transaction of a graph that is known to read the present.
+func certain(ctx context.Context, g shard.Graph, mode shard.Mode) (shard.Tx, error) {
+	for reruns := 0; ; reruns++ {
+		tx, err := g.Begin(ctx, mode)
+		if err != nil {
+			return nil, err
+		}
+		if err = checked(ctx, tx); err == nil {
+			return tx, nil
+		}
+		tx.Rollback()
+		if !shard.Lost(err) || reruns == maxReruns || ctx.Err() != nil {
+			return nil, err
+		}
+	}
 }
 
 // Expires is when the transaction is rolled back if nothing is asked of it; the zero time if never.

@@ -40,6 +40,19 @@ type Sizer interface {
 	Size() uint64
 }
 
+// Checked is a Tx that reads what is likely to be the present, and finds out meanwhile whether it is. Nothing that comes of
+// it, an error neither, may be given away before Check has given nil; if it gives an error that is Lost, another
+// transaction is needed.
+type Checked interface {
+	Check(ctx context.Context) error
+}
+
+// Knower is a Store that can give a graph without asking other processes whether it is still as it was: whoever begins a
+// transaction is told. It gives nil for a graph that it does not know.
+type Knower interface {
+	Known(name string) Graph
+}
+
 // Store is the set of graphs that a server serves. It is safe for concurrent use.
 type Store interface {
 	// Graph gives a graph by name; an unknown one is graph.KindNotFound.

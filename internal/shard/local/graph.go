@@ -26,6 +26,7 @@ import (
 type Graph struct {
 	*storage.Catalog
 	name   string
+	id     uint64 // see ID
 	dir    string
 	opts   *Options
 	shards []*storage.Shard
@@ -97,7 +98,7 @@ type publication struct {
 
 func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name, dir string, m manifest, create bool) (_ *Graph, err error) {
 	g := &Graph{
-		name: name, dir: dir, opts: opts, writer: make(chan struct{}, 1), stop: make(chan struct{}), bases: map[uint64]int{},
+		name: name, id: m.ID, dir: dir, opts: opts, writer: make(chan struct{}, 1), stop: make(chan struct{}), bases: map[uint64]int{},
 		idle: make(chan struct{}), kick: make(chan struct{}, 1), foldDone: make(chan struct{}),
 		expiring: make(chan struct{}, 1), rouse: make(chan struct{}, 1), expireDone: make(chan struct{}),
 	}

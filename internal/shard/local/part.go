@@ -336,6 +336,9 @@ func (tx *Tx) Online() []graph.IndexID {
 	return ids
 }
 
+// ID is the graph's, if its shards are in several processes: one that is made again under its name has another.
+func (g *Graph) ID() uint64 { return g.id }
+
 // Shards is the number of the graph's shards.
 func (g *Graph) Shards() int { return len(g.shards) }
 

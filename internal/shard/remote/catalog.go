@@ -44,7 +44,8 @@ func (n *names) name(id uint32) string {
 func newCatalog(c *pb.Catalog) *catalog {
 	out := &catalog{
 		state: c.GetState(), names: [3]names{newNames(c.GetLabels()), newNames(c.GetTypes()), newNames(c.GetProps())},
-		labels: make([][]graph.LabelID, 2), present: make([][]graph.PropID, 1), version: c.GetVersion(),
+		labels: make([][]graph.LabelID, 2), present: make([][]graph.PropID, 1),
+		version: c.GetVersion() + c.GetState().GetEpoch(), // versions of one epoch alone tell catalogs apart
 	}
 	for _, s := range c.GetLabelSets() {
 		out.labels = append(out.labels, numbers[graph.LabelID](s.GetMembers()))

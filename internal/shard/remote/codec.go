@@ -256,11 +256,11 @@ func appendSet(dst []byte, s *graph.VertexSet, only int) []byte {
 // maxWords bounds the bitmap of a shard: 2^32 vertices.
 const maxWords = 1 << 26
 
-// addSet puts the vertices of an encoded set into s.
-func addSet(s *graph.VertexSet, b []byte) error {
+// addSet puts the vertices of an encoded set into s, whose bitmaps have most words each at most.
+func addSet(s *graph.VertexSet, b []byte, most uint64) error {
 	for no := 0; len(b) > 0; no++ {
 		u, size := binary.Uvarint(b)
-		if size <= 0 || u > maxWords || no > 1<<16 {
+		if size <= 0 || u > most || no > 1<<16 {
 			return errCodec
 		}
 		b = b[size:]

@@ -39,15 +39,6 @@ type led struct {
 
 	mu    sync.RWMutex // held for writing by its end
 	ended bool
-
-	once sync.Once
-	own  *local.Tx // reads shard 0 alone
-}
-
-// first gives the transaction that reads shard 0 of the cut.
-func (t *led) first() *local.Tx {
-	t.once.Do(func() { t.own = t.tx.First() })
-	return t.own
 }
 
 // end rolls the transaction back, unless it was committed, when nobody uses it any more.
@@ -55,9 +46,6 @@ func (t *led) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ended = true
-	if t.own != nil {
-		t.own.Rollback()
-	}
 	t.tx.Rollback()
 }
 
@@ -83,7 +71,8 @@ func (l *leader) open(cut *pb.Cut) (*local.Tx, func(), error) {
 		return nil, nil, err
 	}
 	if cut.GetOwn() {
-		return t.first(), done, nil
+		own := t.tx.First() // which lets go of what it has looked at, while the transaction may last
+		return own, func() { own.Rollback(); done() }, nil
 	}
 	return t.tx, done, nil
 }
@@ -113,20 +102,29 @@ func (l *leader) DropGraph(ctx context.Context, r *pb.DropGraphRequest) (*pb.Dro
 	return &pb.DropGraphResponse{}, nil
 }
 
-// catalog gives a graph's catalog unless it is the one that is known.
-func (l *leader) catalog(g *local.Graph, known *pb.State) *pb.Catalog {
+// state gives the state of a graph's catalog.
+func (l *leader) state(g *local.Graph) *pb.State {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	epoch := l.graphs[g]
 	if epoch == 0 {
 		epoch = rand.Uint64() | 1
 		l.graphs[g] = epoch
 	}
-	l.mu.Unlock()
-	state := &pb.State{Epoch: epoch, Number: g.Changes()}
-	if known.GetEpoch() == state.Epoch && known.GetNumber() == state.Number {
+	return &pb.State{Epoch: epoch, Number: g.Changes()}
+}
+
+// catalog gives a graph's catalog unless it is the one that is known.
+func (l *leader) catalog(g *local.Graph, known *pb.State) *pb.Catalog {
+	state := l.state(g)
+	if same(state, known) {
 		return nil
 	}
 	return encodeCatalog(g, state)
+}
+
+func same(a, b *pb.State) bool {
+	return a.GetEpoch() == b.GetEpoch() && a.GetNumber() == b.GetNumber()
 }
 
 // Describe implements the call.
@@ -178,6 +176,28 @@ func (l *leader) Begin(r *pb.BeginRequest, stream grpc.ServerStreamingServer[pb.
 	}
 	<-ctx.Done()
 	return nil
+}
+
+// Renew implements the call.
+func (l *leader) Renew(ctx context.Context, r *pb.RenewRequest) (*pb.RenewResponse, error) {
+	g, err := l.store.Local(r.GetGraph())
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	t, done, err := l.use(r.GetTx())
+	if err != nil || t.g != g {
+		if err == nil {
+			done()
+		}
+		return &pb.RenewResponse{}, nil
+	}
+	defer done()
+	tx, err := g.Begin(ctx, shard.Read)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	defer tx.Rollback()
+	return &pb.RenewResponse{Same: tx.(*local.Tx).CutID() == r.GetCut() && same(l.state(g), r.GetKnown())}, nil
 }
 
 // Intern implements the call.

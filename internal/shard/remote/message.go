@@ -11,7 +11,7 @@ import (
 )
 
 func encodeCatalog(g *local.Graph, state *pb.State) *pb.Catalog {
-	c := &pb.Catalog{State: state, Labels: g.AllLabels(), Types: g.AllTypes(), Props: g.AllProps(), Version: g.Version(), Shards: uint32(g.Shards())}
+	c := &pb.Catalog{State: state, Labels: g.AllLabels(), Types: g.AllTypes(), Props: g.AllProps(), Version: g.Version(), Shards: uint32(g.Shards()), Id: g.ID()}
 	for s := graph.NoLabels; int(s) <= g.LabelSets(); s++ {
 		if s > graph.NoLabels {
 			c.LabelSets = append(c.LabelSets, &pb.LabelSet{Members: numbers[uint32](g.Labels(s))})

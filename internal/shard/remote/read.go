@@ -124,7 +124,7 @@ func (r *reader) Expand(ctx context.Context, req *pb.ExpandRequest) (*pb.ExpandR
 func (r *reader) Step(ctx context.Context, req *pb.StepRequest) (*pb.StepResponse, error) {
 	return on(r, req.GetCut(), func(tx *local.Tx) (*pb.StepResponse, error) {
 		var from, to graph.VertexSet
-		if err := addSet(&from, req.GetFrom()); err != nil {
+		if err := addSet(&from, req.GetFrom(), maxWords); err != nil {
 			return nil, err
 		}
 		err := tx.Step(ctx, &from, numbers[graph.TypeID](req.GetTypes()), graph.Direction(req.GetDir()), &to)

@@ -92,14 +92,33 @@ func (s *Store) Graph(name string) (shard.Graph, error) {
 		return g, nil
 	case int(c.GetShards()) > len(s.conns):
 		return nil, fmt.Errorf("graph %s has %d shards, and there are the addresses of %d", name, c.GetShards(), len(s.conns))
-	case now != nil && now.epoch == c.GetState().GetEpoch():
+	case now != nil && now.id == c.GetId():
 		now.learn(c)
 		return now, nil
 	}
-	g = &Graph{s: s, name: name, shards: int(c.GetShards()), epoch: c.GetState().GetEpoch()}
+	g = &Graph{s: s, name: name, shards: int(c.GetShards()), id: c.GetId()}
 	g.learn(c)
 	s.graphs[name] = g
 	return g, nil
+}
+
+// Known implements shard.Knower.
+func (s *Store) Known(name string) shard.Graph {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g := s.graphs[name]; g != nil {
+		return g
+	}
+	return nil
+}
+
+// forget drops a graph that is no more.
+func (s *Store) forget(g *Graph) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.graphs[g.name] == g {
+		delete(s.graphs, g.name)
+	}
 }
 
 // Graphs implements shard.Store. It is empty while the leader does not answer.
@@ -126,14 +145,18 @@ func (s *Store) CreateGraph(ctx context.Context, name string) error {
 
 // DropGraph implements shard.Store.
 func (s *Store) DropGraph(ctx context.Context, name string) error {
+	s.mu.Lock()
+	g := s.graphs[name]
+	s.mu.Unlock()
+	if g != nil {
+		g.endLease()
+	}
 	err := once(ctx, leaderName, func(ctx context.Context) error {
 		_, err := s.lead.DropGraph(ctx, &pb.DropGraphRequest{Name: name})
 		return err
 	})
-	if err == nil {
-		s.mu.Lock()
-		delete(s.graphs, name)
-		s.mu.Unlock()
+	if err == nil && g != nil {
+		s.forget(g)
 	}
 	return err
 }
@@ -143,9 +166,10 @@ type Graph struct {
 	s      *Store
 	name   string
 	shards int
-	epoch  uint64 // of its catalog; another one is another graph, or that of another leader
+	id     uint64
 	state  atomic.Pointer[catalog]
 	counts atomic.Pointer[counted]
+	leases leases
 }
 
 // counted are the statistics of a cut, under the epoch of the graph's catalog.

@@ -16,17 +16,12 @@ import (
 // Tx is a gateway's transaction. It implements shard.Tx. Until it writes, it reads the cut that the leader has pinned for
 // it from all shards side by side; from its first change on it asks the leader, which lays the changes over the cut.
 type Tx struct {
-	g     *Graph
-	mode  shard.Mode
-	id    uint64
-	epoch uint64
-	// versions are those of the shards of the cut; none if the transaction has no cut.
-	versions []uint64
-	online   []uint32
-	names    *catalog // as they were when the cut was made, or later
-	stop     context.CancelFunc
-	ended    atomic.Bool
-	wrote    atomic.Bool
+	g       *Graph
+	mode    shard.Mode
+	l       *lease
+	renewal *renewal // nil if the cut is the transaction's own
+	ended   atomic.Bool
+	wrote   atomic.Bool
 
 	mu     sync.Mutex
 	counts *graph.Counts // nil after a change, until they are asked for
@@ -35,6 +30,11 @@ type Tx struct {
 
 // Begin implements shard.Graph. It is tried again while the leader does not answer.
 func (g *Graph) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
+	if mode == shard.Read {
+		if l := g.borrow(); l != nil {
+			return &Tx{g: g, mode: mode, l: l, renewal: g.renew(ctx, l), counts: l.counts}, nil
+		}
+	}
 	limit, cancel := within(ctx)
 	defer cancel()
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
@@ -85,24 +85,33 @@ func (g *Graph) begin(ctx, limit context.Context, mode shard.Mode) (_ *Tx, lost 
 		if wait.Err() != nil {
 			return nil, true, graph.DeadlineError(wait.Err())
 		}
-		err, lost = fromStatus(wait, leaderName, err)
+		if err, lost = fromStatus(wait, leaderName, err); graph.AsError(err).Kind == graph.KindNotFound {
+			g.s.forget(g)
+		}
 		return nil, lost, err
 	}
-	tx := &Tx{g: g, mode: mode, id: b.GetTx(), epoch: b.GetEpoch(), versions: b.GetVersions(), online: b.GetOnline(), stop: stop}
+	if c := b.GetCatalog(); c != nil && c.GetId() != g.id {
+		g.s.forget(g)
+		return nil, false, unavailable(shard.CutGone, "the graph has been made anew", nil)
+	}
 	g.learn(b.GetCatalog())
-	tx.names = g.state.Load()
+	l := &lease{id: b.GetTx(), epoch: b.GetEpoch(), cut: b.GetCut(), versions: b.GetVersions(), online: b.GetOnline(), names: g.state.Load(), stop: stop}
 	switch {
 	case b.GetCounts() != nil:
-		tx.counts = decodeCounts(b.GetCounts())
+		l.counts = decodeCounts(b.GetCounts())
 		if mode == shard.Read {
-			g.counts.Store(&counted{tx.names.state.GetEpoch(), b.GetCut(), tx.counts})
+			g.counts.Store(&counted{l.names.state.GetEpoch(), l.cut, l.counts})
 		}
 	case r.Counted != 0:
-		tx.counts = had.counts
+		l.counts = had.counts
 	default:
 		return nil, false, errCodec
 	}
-	return tx, false, nil
+	l.refs.Add(1)
+	if mode == shard.Read && l.cut != 0 {
+		g.keep(l)
+	}
+	return &Tx{g: g, mode: mode, l: l, counts: l.counts}, false, nil
 }
 
 // check says why a request cannot be served now.
@@ -113,7 +122,7 @@ func (tx *Tx) check(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return graph.DeadlineError(ctx.Err())
 	}
-	return nil
+	return tx.stale()
 }
 
 // misuse says that a request does not fit the transaction.
@@ -122,7 +131,16 @@ func misuse(format string, args ...any) error {
 }
 
 // clean reports whether the shards are asked themselves.
-func (tx *Tx) clean() bool { return len(tx.versions) > 0 && !tx.wrote.Load() }
+func (tx *Tx) clean() bool { return len(tx.l.versions) > 0 && !tx.wrote.Load() }
+
+// again makes a call that reads.
+func (tx *Tx) again(ctx context.Context, who string, f func(ctx context.Context) error) error {
+	err := again(ctx, who, f)
+	if err != nil && shard.Lost(err) {
+		tx.g.forgo(tx.l, true)
+	}
+	return err
+}
 
 // place is where something can be read.
 type place struct {
@@ -134,14 +152,14 @@ type place struct {
 
 // all is the leader, for what the transaction sees.
 func (tx *Tx) all() place {
-	return place{-1, leaderName, tx.g.s.reads[0], &pb.Cut{Graph: tx.g.name, Tx: tx.id}}
+	return place{-1, leaderName, tx.g.s.reads[0], &pb.Cut{Graph: tx.g.name, Tx: tx.l.id}}
 }
 
 // shard is where one shard of the cut can be read.
 func (tx *Tx) shard(no int) place {
-	cut := &pb.Cut{Graph: tx.g.name, Tx: tx.id, Own: true}
+	cut := &pb.Cut{Graph: tx.g.name, Tx: tx.l.id, Own: true}
 	if no > 0 {
-		cut = &pb.Cut{Graph: tx.g.name, Epoch: tx.epoch, Version: tx.versions[no]}
+		cut = &pb.Cut{Graph: tx.g.name, Epoch: tx.l.epoch, Version: tx.l.versions[no]}
 	}
 	return place{no, fmt.Sprintf("shard %d", no), tx.g.s.reads[no], cut}
 }
@@ -228,7 +246,7 @@ func (tx *Tx) Counts() *graph.Counts {
 		return tx.counts
 	}
 	err := again(context.Background(), leaderName, func(ctx context.Context) error {
-		r, err := tx.g.s.lead.Count(ctx, &pb.CountRequest{Graph: tx.g.name, Tx: tx.id})
+		r, err := tx.g.s.lead.Count(ctx, &pb.CountRequest{Graph: tx.g.name, Tx: tx.l.id})
 		if err == nil {
 			tx.counts = decodeCounts(r.GetCounts())
 		}
@@ -256,7 +274,7 @@ func (tx *Tx) Commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.g.s.lead.Commit(ctx, &pb.CommitRequest{Graph: tx.g.name, Tx: tx.id})
+	_, err = tx.g.s.lead.Commit(ctx, &pb.CommitRequest{Graph: tx.g.name, Tx: tx.l.id})
 	err, lost := fromStatus(ctx, leaderName, err)
 	if lost {
 		return unavailable("CommitUnknown", "the leader was lost while it committed the transaction, which may have come to pass", err)
@@ -267,7 +285,10 @@ func (tx *Tx) Commit(ctx context.Context) error {
 // Rollback implements shard.Tx.
 func (tx *Tx) Rollback() {
 	if !tx.ended.Swap(true) {
-		tx.stop()
+		if tx.renewal != nil {
+			tx.renewal.stop()
+		}
+		tx.l.release()
 	}
 }
 
@@ -287,7 +308,7 @@ func (tx *Tx) intern(r *pb.InternRequest) (uint32, error) {
 	if err := tx.writable(); err != nil {
 		return 0, err
 	}
-	r.Graph, r.Tx, r.Known = tx.g.name, tx.id, tx.g.state.Load().state
+	r.Graph, r.Tx, r.Known = tx.g.name, tx.l.id, tx.g.state.Load().state
 	id := uint32(0)
 	err := again(context.Background(), leaderName, func(ctx context.Context) error {
 		a, err := tx.g.s.lead.Intern(ctx, r)
@@ -354,7 +375,7 @@ func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 	if err != nil {
 		return err
 	}
-	r.Graph, r.Tx, r.Known = tx.g.name, tx.id, tx.g.state.Load().state
+	r.Graph, r.Tx, r.Known = tx.g.name, tx.l.id, tx.g.state.Load().state
 	tx.wrote.Store(true)
 	tx.mu.Lock()
 	tx.counts = nil

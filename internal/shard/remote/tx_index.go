@@ -14,12 +14,12 @@ var _ shard.Tx = (*Tx)(nil)
 
 // index gives an index that may be read, over vertices, or a bare id space, or over edges of a type.
 func (tx *Tx) index(id graph.IndexID, edges bool) (*pb.Index, graph.TypeID, error) {
-	for _, c := range []*catalog{tx.g.state.Load(), tx.names} {
+	for _, c := range []*catalog{tx.g.state.Load(), tx.l.names} {
 		for _, ix := range c.indexes {
 			if ix.ID != id || edges != (ix.Type != "") || !ix.Indexed {
 				continue
 			}
-			if !slices.Contains(tx.online, uint32(id)) {
+			if !slices.Contains(tx.l.online, uint32(id)) {
 				return nil, 0, unavailable("IndexOffline", "the index "+ix.Name+" is being built", nil)
 			}
 			t, _ := tx.g.Type(ix.Type)
@@ -70,7 +70,7 @@ func (tx *Tx) lookup(ctx context.Context, ix *pb.Index, vals []graph.Value, offs
 	}
 	answers := make([]answer, len(places))
 	err = parallel(ctx, places, func(ctx context.Context, i int, p place) error {
-		return again(ctx, p.who, func(ctx context.Context) error {
+		return tx.again(ctx, p.who, func(ctx context.Context) error {
 			a, err := p.c.Seek(ctx, &pb.SeekRequest{Cut: p.cut, Index: ix, Values: b})
 			if err != nil {
 				return err
@@ -159,7 +159,7 @@ func (tx *Tx) entries(ctx context.Context, ix *pb.Index, r shard.Range, cursor *
 		q := &pb.SeekRangeRequest{
 			Cut: p.cut, Index: ix, Equal: equal, Bounds: bounds, LoOpen: r.LoOpen, HiOpen: r.HiOpen, Prefix: r.Prefix, Down: r.Down, Cursor: *cursor, Room: uint32(room),
 		}
-		return again(ctx, p.who, func(ctx context.Context) error {
+		return tx.again(ctx, p.who, func(ctx context.Context) error {
 			a, err := p.c.SeekRange(ctx, q)
 			if err != nil {
 				return err

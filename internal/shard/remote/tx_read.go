@@ -25,7 +25,7 @@ func (tx *Tx) Scan(ctx context.Context, label graph.LabelID, from graph.VertexID
 		}
 		room := min(cap(dst)-len(dst), maxRoom)
 		var a *pb.ScanResponse
-		err := again(ctx, p.who, func(ctx context.Context) (err error) {
+		err := tx.again(ctx, p.who, func(ctx context.Context) (err error) {
 			a, err = p.c.Scan(ctx, &pb.ScanRequest{Cut: p.cut, Label: uint32(label), From: uint64(at), Room: uint32(room)})
 			return err
 		})
@@ -57,7 +57,7 @@ func (tx *Tx) LabelSets(ctx context.Context, ids []graph.VertexID, out []graph.L
 	}
 	clear(out[:len(ids)])
 	return tx.vertices(ctx, ids, func(ctx context.Context, p place, ids []byte, rows []int32) error {
-		return again(ctx, p.who, func(ctx context.Context) error {
+		return tx.again(ctx, p.who, func(ctx context.Context) error {
 			a, err := p.c.LabelSets(ctx, &pb.LabelSetsRequest{Cut: p.cut, Ids: ids})
 			if err != nil {
 				return err
@@ -104,7 +104,7 @@ func (tx *Tx) large(ctx context.Context, all []missing, put func(m missing, v gr
 			r.Ids, r.Sizes = append(r.Ids, all[i].ref.ID), append(r.Sizes, all[i].ref.Size)
 		}
 		var vals []graph.Value
-		err := again(ctx, p.who, func(ctx context.Context) error {
+		err := tx.again(ctx, p.who, func(ctx context.Context) error {
 			a, err := p.c.Large(ctx, r)
 			if err == nil {
 				vals, err = parseValues(vals[:0], a.GetValues(), 0, nil)
@@ -139,7 +139,7 @@ func (tx *Tx) Properties(ctx context.Context, ids []graph.VertexID, props []grap
 	}
 	return tx.vertices(ctx, ids, func(ctx context.Context, p place, ids []byte, rows []int32) error {
 		var cols [][]byte
-		err := again(ctx, p.who, func(ctx context.Context) error {
+		err := tx.again(ctx, p.who, func(ctx context.Context) error {
 			a, err := p.c.Properties(ctx, &pb.PropertiesRequest{Cut: p.cut, Ids: ids, Props: numbers[uint32](props)})
 			cols = a.GetColumns()
 			return err
@@ -161,7 +161,7 @@ func (tx *Tx) Records(ctx context.Context, ids []graph.VertexID, out []shard.Rec
 		return err
 	}
 	// What the transaction has made may be in newer names.
-	known := tx.names
+	known := tx.l.names
 	if tx.wrote.Load() || known.state.GetEpoch() == tx.g.state.Load().state.GetEpoch() {
 		known = tx.g.state.Load()
 	}
@@ -214,7 +214,7 @@ func (tx *Tx) EdgeProperties(ctx context.Context, edges []graph.Edge, props []gr
 	}
 	return tx.edges(ctx, edges, func(ctx context.Context, p place, edges []byte, rows []int32) error {
 		var cols [][]byte
-		err := again(ctx, p.who, func(ctx context.Context) error {
+		err := tx.again(ctx, p.who, func(ctx context.Context) error {
 			a, err := p.c.EdgeProperties(ctx, &pb.EdgePropertiesRequest{Cut: p.cut, Edges: edges, Props: numbers[uint32](props)})
 			cols = a.GetColumns()
 			return err
@@ -234,7 +234,7 @@ func (tx *Tx) EdgeRecords(ctx context.Context, edges []graph.Edge, out []shard.R
 	clear(out[:len(edges)])
 	return tx.edges(ctx, edges, func(ctx context.Context, p place, edges []byte, rows []int32) error {
 		var a *pb.EdgeRecordsResponse
-		err := again(ctx, p.who, func(ctx context.Context) (err error) {
+		err := tx.again(ctx, p.who, func(ctx context.Context) (err error) {
 			a, err = p.c.EdgeRecords(ctx, &pb.EdgeRecordsRequest{Cut: p.cut, Edges: edges})
 			return err
 		})
@@ -297,7 +297,7 @@ func (tx *Tx) Degrees(ctx context.Context, ids []graph.VertexID, types []graph.T
 		return nil
 	}
 	return tx.vertices(ctx, ids, func(ctx context.Context, p place, ids []byte, rows []int32) error {
-		return again(ctx, p.who, func(ctx context.Context) error {
+		return tx.again(ctx, p.who, func(ctx context.Context) error {
 			a, err := p.c.Degrees(ctx, &pb.DegreesRequest{Cut: p.cut, Ids: ids, Types: ts, Dir: uint32(dir)})
 			if err != nil {
 				return err
@@ -340,7 +340,7 @@ func (tx *Tx) Step(ctx context.Context, from *graph.VertexSet, types []graph.Typ
 	answers := make([][]byte, len(places))
 	err := parallel(ctx, places, func(ctx context.Context, i int, p place) error {
 		r := &pb.StepRequest{Cut: p.cut, From: appendSet(nil, from, p.no), Types: ts, Dir: uint32(dir)}
-		return again(ctx, p.who, func(ctx context.Context) error {
+		return tx.again(ctx, p.who, func(ctx context.Context) error {
 			a, err := p.c.Step(ctx, r)
 			answers[i] = a.GetTo()
 			return err
@@ -348,7 +348,7 @@ func (tx *Tx) Step(ctx context.Context, from *graph.VertexSet, types []graph.Typ
 	})
 	for _, b := range answers {
 		if err == nil {
-			err = addSet(out, b)
+			err = addSet(out, b, maxWords)
 		}
 	}
 	return err
@@ -444,7 +444,7 @@ func (tx *Tx) expand(ctx context.Context, req *shard.Expand, types []uint32, sou
 			Cut: p.cut, Sources: appendIDs(nil, parts[i]), Types: types, Dir: uint32(req.Dir), Edges: req.Edges,
 			Props: numbers[uint32](req.Props), MaxEdges: uint64(most),
 		}
-		return again(ctx, p.who, func(ctx context.Context) (err error) {
+		return tx.again(ctx, p.who, func(ctx context.Context) (err error) {
 			answers[i], err = p.c.Expand(ctx, r)
 			return err
 		})

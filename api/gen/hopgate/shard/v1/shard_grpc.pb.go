@@ -779,6 +779,7 @@ const (
 	LeadService_DropGraph_FullMethodName     = "/hopgate.shard.v1.LeadService/DropGraph"
 	LeadService_Describe_FullMethodName      = "/hopgate.shard.v1.LeadService/Describe"
 	LeadService_Begin_FullMethodName         = "/hopgate.shard.v1.LeadService/Begin"
+	LeadService_Renew_FullMethodName         = "/hopgate.shard.v1.LeadService/Renew"
 	LeadService_Intern_FullMethodName        = "/hopgate.shard.v1.LeadService/Intern"
 	LeadService_Mutate_FullMethodName        = "/hopgate.shard.v1.LeadService/Mutate"
 	LeadService_Count_FullMethodName         = "/hopgate.shard.v1.LeadService/Count"
@@ -805,6 +806,8 @@ type LeadServiceClient interface {
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error)
 	// Begin begins a transaction, which lasts as long as the stream: when it ends without Commit, it is rolled back.
 	Begin(ctx context.Context, in *BeginRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BeginResponse], error)
+	// Renew tells whether a transaction that Begin has begun sees what a new one would.
+	Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewResponse, error)
 	Intern(ctx context.Context, in *InternRequest, opts ...grpc.CallOption) (*InternResponse, error)
 	Mutate(ctx context.Context, in *MutateRequest, opts ...grpc.CallOption) (*MutateResponse, error)
 	Count(ctx context.Context, in *CountRequest, opts ...grpc.CallOption) (*CountResponse, error)
@@ -884,6 +887,16 @@ func (c *leadServiceClient) Begin(ctx context.Context, in *BeginRequest, opts ..
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type LeadService_BeginClient = grpc.ServerStreamingClient[BeginResponse]
+
+func (c *leadServiceClient) Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RenewResponse)
+	err := c.cc.Invoke(ctx, LeadService_Renew_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
 
 func (c *leadServiceClient) Intern(ctx context.Context, in *InternRequest, opts ...grpc.CallOption) (*InternResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -1008,6 +1021,8 @@ type LeadServiceServer interface {
 	Describe(context.Context, *DescribeRequest) (*DescribeResponse, error)
 	// Begin begins a transaction, which lasts as long as the stream: when it ends without Commit, it is rolled back.
 	Begin(*BeginRequest, grpc.ServerStreamingServer[BeginResponse]) error
+	// Renew tells whether a transaction that Begin has begun sees what a new one would.
+	Renew(context.Context, *RenewRequest) (*RenewResponse, error)
 	Intern(context.Context, *InternRequest) (*InternResponse, error)
 	Mutate(context.Context, *MutateRequest) (*MutateResponse, error)
 	Count(context.Context, *CountRequest) (*CountResponse, error)
@@ -1043,6 +1058,9 @@ func (UnimplementedLeadServiceServer) Describe(context.Context, *DescribeRequest
 }
 func (UnimplementedLeadServiceServer) Begin(*BeginRequest, grpc.ServerStreamingServer[BeginResponse]) error {
 	return status.Error(codes.Unimplemented, "method Begin not implemented")
+}
+func (UnimplementedLeadServiceServer) Renew(context.Context, *RenewRequest) (*RenewResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Renew not implemented")
 }
 func (UnimplementedLeadServiceServer) Intern(context.Context, *InternRequest) (*InternResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Intern not implemented")
@@ -1180,6 +1198,24 @@ func _LeadService_Begin_Handler(srv interface{}, stream grpc.ServerStream) error
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type LeadService_BeginServer = grpc.ServerStreamingServer[BeginResponse]
+
+func _LeadService_Renew_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RenewRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LeadServiceServer).Renew(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: LeadService_Renew_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LeadServiceServer).Renew(ctx, req.(*RenewRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
 
 func _LeadService_Intern_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(InternRequest)
@@ -1401,6 +1437,10 @@ var LeadService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Describe",
 			Handler:    _LeadService_Describe_Handler,
+		},
+		{
+			MethodName: "Renew",
+			Handler:    _LeadService_Renew_Handler,
 		},
 		{
 			MethodName: "Intern",
