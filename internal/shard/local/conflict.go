@@ -1,7 +1,6 @@
 package local
 
 import (
-	"context"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -119,36 +118,6 @@ func (g *Graph) releaseBase(c *cut) {
 	g.release(c)
 }
 
-// rebase takes the writer's lock and gives the writers whose commit makes the transaction's changes to what is there
-// now; none if there are no changes. After an error, or if there are none, the lock is not held.
-//
-// If nothing was applied since the transaction's cut, these are its own writers. Else what it changed must not have
-// been changed by a commit that it does not see: the first committer wins. Then its mutations are applied again to what
-// is there now, under the ids that they have; a constraint that they break only there is a conflict too.
-func (tx *Tx) rebase(ctx context.Context) (ws []*storage.Writer, err error) {
-	if !slices.ContainsFunc(tx.ws, func(w *storage.Writer) bool { return !w.Empty() }) {
-		return nil, nil
-	}
-	if err := tx.g.lock(ctx); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			tx.g.unlock()
-		}
-	}()
-	if tx.current() {
-		return tx.ws, nil
-	}
-	own := writesOf(tx.log)
-	for _, s := range tx.g.since(tx.cut.seq) {
-		if own.meets(&s) {
-			return nil, conflict(nil)
-		}
-	}
-	return tx.replay(ctx)
-}
-
 // current reports whether all is as the transaction's cut shows it. The caller holds the writer's lock.
 func (tx *Tx) current() bool {
 	for _, v := range tx.cut.views {
@@ -157,35 +126,6 @@ func (tx *Tx) current() bool {
 		}
 	}
 	return tx.cut.defs == tx.g.defs.Load()
-}
-
-// replayStep is how many mutations are applied together in a replay.
-const replayStep = 4096
-
-// replay applies the transaction's mutations to what is there now. The caller holds the writer's lock.
-func (tx *Tx) replay(ctx context.Context) (_ []*storage.Writer, err error) {
-	live := &Tx{g: tx.g, mode: shard.WriteExclusive}
-	live.begin()
-	live.replaying, live.stamped = true, tx.stamped
-	defer live.closeDecoded()
-	for rest := tx.log; len(rest) > 0 && err == nil; {
-		n := min(len(rest), replayStep)
-		err = live.Apply(ctx, rest[:n])
-		rest = rest[n:]
-	}
-	if err == nil {
-		err = live.verify(ctx)
-	}
-	if err == nil {
-		tx.discard()
-		tx.due = live.due
-		return live.ws, nil
-	}
-	live.discard()
-	if e := graph.AsError(err); e.Kind == graph.KindInvalid || e.Kind == graph.KindExists {
-		return nil, conflict(err)
-	}
-	return nil, err
 }
 
 func conflict(err error) error {

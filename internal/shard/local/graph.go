@@ -34,6 +34,7 @@ type Graph struct {
 	stop   chan struct{} // closed when the graph is being closed
 	// decoded is told of every commit before a cut shows it.
 	decoded *decoded
+	commits commits
 
 	// What follows belongs to whoever holds the writer's lock.
 	intents uint64

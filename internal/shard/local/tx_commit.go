@@ -22,17 +22,14 @@ func (tx *Tx) Commit(ctx context.Context) error {
 		tx.Rollback()
 		return err
 	}
-	ws := tx.ws
-	if tx.cut != nil {
-		var err error
-		if ws, err = tx.rebase(ctx); err != nil || ws == nil {
-			tx.Rollback()
-			return err
-		}
-	}
 	tx.ended.Store(true)
 	var err error
-	tx.seq, err = tx.g.commit(ws, nil, due{at: tx.due})
+	if tx.cut == nil {
+		tx.seq, err = tx.g.commit(tx.ws, nil, due{at: tx.due})
+	} else {
+		tx.seq, err = tx.commitOver(ctx)
+		tx.discard()
+	}
 	tx.end()
 	return err
 }

@@ -1,0 +1,259 @@
+package local
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// commits are the transactions over a cut that wait to be committed. One of them leads: it waits for the writer's lock,
+// takes those that have come meanwhile along and applies the changes of all as one commit, with one sync and one cut.
+// The next one leads before it waits for the sync.
+type commits struct {
+	mu      sync.Mutex
+	waiting []*committing // the first leads
+}
+
+// committing is a transaction that waits to be committed.
+type committing struct {
+	ctx   context.Context
+	tx    *Tx
+	bytes int
+	turn  chan turn
+	seq   uint64
+	err   error
+}
+
+// turn tells a transaction that waits what becomes of it.
+type turn uint8
+
+const (
+	turnLead  turn = iota // it leads
+	turnAlone             // it is to commit by itself
+	turnDone              // it was committed, or not, with others
+)
+
+// What is committed together at most: so many transactions, with so many bytes of changes.
+const (
+	groupLength = 64
+	groupBytes  = 256 << 10
+)
+
+// commitOver commits a transaction over a cut, and gives the commit's number, 0 if there was nothing to commit.
+func (tx *Tx) commitOver(ctx context.Context) (seq uint64, err error) {
+	c := &committing{ctx: ctx, tx: tx, bytes: tx.logged, turn: make(chan turn, 1)}
+	some := false
+	for _, w := range tx.ws {
+		some = some || !w.Empty()
+		c.bytes += w.Bytes()
+	}
+	if !some {
+		return 0, nil
+	}
+	g := tx.g
+	switch g.commits.await(c) {
+	case turnLead:
+		if err := g.lock(ctx); err != nil {
+			g.commits.leave(c)
+			return 0, err
+		}
+		g.commitGroup(g.commits.take())
+	case turnAlone:
+		if err := g.lock(ctx); err != nil {
+			return 0, err
+		}
+		c.commitAlone()
+	}
+	return c.seq, c.err
+}
+
+// await waits for a transaction's turn. If its time ends before, it is done.
+func (q *commits) await(c *committing) turn {
+	q.mu.Lock()
+	q.waiting = append(q.waiting, c)
+	if len(q.waiting) == 1 {
+		q.mu.Unlock()
+		return turnLead
+	}
+	q.mu.Unlock()
+	select {
+	case t := <-c.turn:
+		return t
+	case <-c.ctx.Done():
+		if !q.withdraw(c) {
+			return <-c.turn
+		}
+		c.err = graph.DeadlineError(c.ctx.Err())
+		return turnDone
+	}
+}
+
+// withdraw takes a transaction that does not lead out of those that wait; false if it has its turn.
+func (q *commits) withdraw(c *committing) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.waiting, c)
+	if i <= 0 {
+		return false
+	}
+	q.waiting = slices.Delete(q.waiting, i, i+1)
+	return true
+}
+
+// leave takes the leader out of those that wait.
+func (q *commits) leave(c *committing) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.drop(1)
+}
+
+// drop takes out the first n; the next one leads.
+func (q *commits) drop(n int) {
+	q.waiting = slices.Delete(q.waiting, 0, n)
+	if len(q.waiting) > 0 {
+		q.waiting[0].turn <- turnLead
+	}
+}
+
+// take takes out those that are committed together, of whom the first is the leader.
+func (q *commits) take() []*committing {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n, bytes := 1, q.waiting[0].bytes
+	for n < min(len(q.waiting), groupLength) && bytes+q.waiting[n].bytes <= groupBytes {
+		bytes += q.waiting[n].bytes
+		n++
+	}
+	group := slices.Clone(q.waiting[:n])
+	q.drop(n)
+	return group
+}
+
+// commitAlone commits a transaction by itself. The caller holds the writer's lock, which ends.
+func (c *committing) commitAlone() {
+	ws, err := c.tx.rebase(c.ctx)
+	if err != nil {
+		c.tx.g.unlock()
+		c.err = err
+		return
+	}
+	c.seq, c.err = c.tx.g.commit(ws, nil, due{at: c.tx.due})
+}
+
+// commitGroup commits transactions, of whom the first is the caller's. The caller holds the writer's lock, which ends.
+func (g *Graph) commitGroup(group []*committing) {
+	lead, rest := group[0], group[1:]
+	if len(rest) == 0 {
+		lead.commitAlone()
+		return
+	}
+	live, in := g.together(group)
+	if live == nil {
+		for _, c := range rest {
+			c.turn <- turnAlone
+		}
+		lead.commitAlone()
+		return
+	}
+	seq, err := g.commit(live.ws, nil, due{at: live.due})
+	for _, c := range in {
+		c.seq, c.err = seq, err
+	}
+	for _, c := range rest {
+		c.turn <- turnDone
+	}
+}
+
+// together applies the changes of transactions to what is there now, but of those that are in a conflict with commits
+// that they do not see, or with one before them in the group: these have their error, and the others are given. live is
+// nil if the changes cannot be made together. The caller holds the writer's lock.
+func (g *Graph) together(group []*committing) (live *Tx, in []*committing) {
+	oldest := group[0].tx.cut.seq
+	mutations := 0
+	for _, c := range group {
+		if !c.tx.stamped.IsNull() {
+			return nil, nil // each has written at a time of its own
+		}
+		oldest = min(oldest, c.tx.cut.seq)
+		mutations += len(c.tx.log)
+	}
+	others := g.since(oldest)
+	log := make([]shard.Mutation, 0, mutations)
+	for _, c := range group {
+		own := writesOf(c.tx.log)
+		if slices.ContainsFunc(others, func(o writeSet) bool { return o.seq > c.tx.cut.seq && own.meets(&o) }) {
+			c.err = conflict(nil)
+			continue
+		}
+		in = append(in, c)
+		log = append(log, c.tx.log...)
+		own.seq = ^uint64(0)
+		others = append(others, own)
+	}
+	if len(in) == 0 {
+		return nil, nil
+	}
+	live, err := g.replay(group[0].ctx, log, graph.Value{})
+	if err != nil {
+		for _, c := range group {
+			c.err = nil
+		}
+		return nil, nil
+	}
+	return live, in
+}
+
+// replayStep is how many mutations are applied together in a replay.
+const replayStep = 4096
+
+// replay applies mutations, under the ids that they have, to what is there now. The caller holds the writer's lock.
+func (g *Graph) replay(ctx context.Context, log []shard.Mutation, stamped graph.Value) (_ *Tx, err error) {
+	live := &Tx{g: g, mode: shard.WriteExclusive}
+	live.begin()
+	live.replaying, live.stamped = true, stamped
+	defer live.closeDecoded()
+	for rest := log; len(rest) > 0 && err == nil; {
+		n := min(len(rest), replayStep)
+		err = live.Apply(ctx, rest[:n])
+		rest = rest[n:]
+	}
+	if err == nil {
+		err = live.verify(ctx)
+	}
+	if err != nil {
+		live.discard()
+		return nil, err
+	}
+	return live, nil
+}
+
+// rebase gives the writers whose commit makes the transaction's changes to what is there now. The caller holds the
+// writer's lock.
+//
+// If nothing was applied since the transaction's cut, these are its own writers. Else what it changed must not have
+// been changed by a commit that it does not see: the first committer wins. Then its mutations are applied again to what
+// is there now, under the ids that they have; a constraint that they break only there is a conflict too.
+func (tx *Tx) rebase(ctx context.Context) ([]*storage.Writer, error) {
+	if tx.current() {
+		return tx.ws, nil
+	}
+	own := writesOf(tx.log)
+	for _, s := range tx.g.since(tx.cut.seq) {
+		if own.meets(&s) {
+			return nil, conflict(nil)
+		}
+	}
+	live, err := tx.g.replay(ctx, tx.log, tx.stamped)
+	if err != nil {
+		if e := graph.AsError(err); e.Kind == graph.KindInvalid || e.Kind == graph.KindExists {
+			return nil, conflict(err)
+		}
+		return nil, err
+	}
+	tx.due = live.due
+	return live.ws, nil
+}
