@@ -118,6 +118,7 @@ func (s *Shard) startSync() (wait func() error, err error) {
 	if err := b.LogData([]byte{0}, nil); err != nil {
 		return nil, err
 	}
+	s.folding.note(nil)
 	return s.apply(b, true)
 }
 
@@ -187,6 +188,7 @@ func (w *Writer) apply() (wait func() error, err error) {
 		w.adopt()
 		return func() error { return nil }, nil
 	}
+	s.folding.note(w.ones)
 	wait, err = s.apply(w.batch, true)
 	if err != nil {
 		return nil, err

@@ -33,8 +33,12 @@ type folder struct {
 	first, last []byte
 	// resized is what the folded lists change of the degree histograms.
 	resized map[Degree]int64
-	// folded are the chunks whose groups were folded, with all other fresh edges of their lists.
+	// folded are the chunks whose groups were folded, with all other fresh edges of their lists, and groups the keys of
+	// these groups.
 	folded []foldedChunk
+	groups []byte
+	// skips leaves the lists of chunks that have groups alone.
+	skips bool
 }
 
 // begin goes to the first fresh record of a keyspace that the folds before have not passed, or else to the first.
@@ -73,8 +77,17 @@ func (f *folder) end(c *cursor, space keys.Space) error {
 	return f.b.DeleteRange(f.first, f.last, nil)
 }
 
-// Fold folds up to about limit fresh records; n tells how many it was. The caller must be the only one who may write.
-func (s *Shard) Fold(ctx context.Context, limit int) (n int, err error) {
+func (s *Shard) newFolder(r *reader) *folder {
+	f := &folder{s: s, r: r, b: s.graph.db.NewBatch(), resized: map[Degree]int64{}, from: maps.Clone(s.foldFrom)}
+	if f.from == nil {
+		f.from = map[keys.Space][]byte{}
+	}
+	return f
+}
+
+// Fold folds up to about limit fresh records; n tells how many it was. With groups it folds those too, which may take
+// long, else it leaves their chunks to a Folding. The caller must be the only one who may write.
+func (s *Shard) Fold(ctx context.Context, limit int, groups bool) (n int, err error) {
 	v, err := s.Snapshot()
 	if err != nil {
 		return 0, err
@@ -82,10 +95,8 @@ func (s *Shard) Fold(ctx context.Context, limit int) (n int, err error) {
 	defer func() { err = errors.Join(err, v.Close()) }()
 	r := v.get()
 	defer v.put(r, &err)
-	f := &folder{s: s, r: r, b: s.graph.db.NewBatch(), resized: map[Degree]int64{}, from: maps.Clone(s.foldFrom)}
-	if f.from == nil {
-		f.from = map[keys.Space][]byte{}
-	}
+	f := s.newFolder(r)
+	f.skips = !groups
 	for _, fold := range []func(context.Context, int) error{f.foldEdges, f.foldProps, f.foldLabels, f.foldGarbage} {
 		if f.taken >= limit {
 			break
@@ -95,27 +106,41 @@ func (s *Shard) Fold(ctx context.Context, limit int) (n int, err error) {
 		}
 	}
 	if f.taken == 0 {
-		s.fresh = 0
-		return 0, f.b.Close()
+		c, err := r.cursor(keys.FreshGroup)
+		if err == nil && !c.seek([]byte{byte(keys.FreshGroup)}) {
+			s.fresh, err = 0, c.err()
+		}
+		return 0, errors.Join(err, f.b.Close())
+	}
+	return f.taken, f.commit()
+}
+
+// commit applies what was folded.
+func (f *folder) commit() error {
+	s := f.s
+	if err := f.bury(); err != nil {
+		return err
 	}
 	degrees, err := s.degrees.add(f.b, f.resized)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	wait, err := s.apply(f.b, false)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	s.degrees = degrees
 	s.fresh, s.foldFrom = max(1, s.fresh-f.taken), f.from
-	return f.taken, wait()
+	return wait()
 }
 
 // foldEdges folds the lists that have fresh records: first those in groups, and, when none of these is left, the others.
 func (f *folder) foldEdges(ctx context.Context, limit int) error {
-	all, err := f.foldGroups(ctx, limit)
-	if err != nil || !all || f.taken >= limit {
-		return err
+	if !f.skips {
+		all, err := f.foldGroups(ctx, limit)
+		if err != nil || !all || f.taken >= limit {
+			return err
+		}
 	}
 	c, err := f.r.cursor(keys.FreshEdge)
 	if err != nil {
@@ -131,6 +156,18 @@ func (f *folder) foldEdges(ctx context.Context, limit int) error {
 		}
 		t, dir, local := keys.List(c.key())
 		list = append(list[:0], c.key()[:keys.ListSize]...)
+		if f.skips {
+			some, err := f.hasGroups(t, dir, local)
+			if err != nil {
+				return err
+			}
+			if some {
+				if err := f.skip(c, t, dir, local); err != nil {
+					return err
+				}
+				continue
+			}
+		}
 		done := f.grouped(t, dir, local)
 		if !done {
 			l, err := f.r.listCursor(t, dir)

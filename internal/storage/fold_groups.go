@@ -3,22 +3,85 @@ package storage
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// foldedChunk is a chunk of lists of one type and direction.
-type foldedChunk struct {
+// listChunk is a chunk of lists of one type and direction.
+type listChunk struct {
 	t     graph.TypeID
 	dir   graph.Direction
 	chunk uint64
 }
 
+// foldedChunk is a chunk whose groups were folded; own says that its lists had other fresh edges.
+type foldedChunk struct {
+	listChunk
+	own bool
+}
+
 // grouped reports whether a list lies in a chunk that was folded already.
 func (f *folder) grouped(t graph.TypeID, dir graph.Direction, local uint64) bool {
-	return slices.Contains(f.folded, foldedChunk{t, dir, local >> keys.GroupBits})
+	at := listChunk{t, dir, local >> keys.GroupBits}
+	return slices.ContainsFunc(f.folded, func(c foldedChunk) bool { return c.listChunk == at })
+}
+
+// hasGroups reports whether a list lies in a chunk that has groups.
+func (f *folder) hasGroups(t graph.TypeID, dir graph.Direction, local uint64) (bool, error) {
+	c, err := f.r.cursor(keys.FreshGroup)
+	if err != nil {
+		return false, err
+	}
+	prefix := keys.AppendGroups(nil, t, dir, local)
+	ok := c.seek(prefix) && bytes.HasPrefix(c.key(), prefix)
+	return ok, c.err()
+}
+
+// skip goes to the first fresh edge behind the chunk of a list, and buries what was taken before.
+func (f *folder) skip(c *cursor, t graph.TypeID, dir graph.Direction, local uint64) error {
+	if len(f.first) > 0 {
+		if err := f.b.DeleteRange(f.first, append(f.last, 0), nil); err != nil {
+			return err
+		}
+		f.first, f.last = f.first[:0], f.last[:0]
+	}
+	c.seek(keys.AppendSuccessor(nil, keys.AppendFresh(nil, t, dir, local|(1<<keys.GroupBits-1))))
+	return c.err()
+}
+
+// bury deletes the groups that were folded, with one tombstone if there are no others between them by now: a walk over
+// the graves of each would take long.
+func (f *folder) bury() error {
+	if len(f.groups) == 0 {
+		return nil
+	}
+	first, last := f.groups[:keys.GroupSize], f.groups[len(f.groups)-keys.GroupSize:]
+	end := append(slices.Clone(last), 0)
+	it, err := f.s.graph.live.NewIter(&pebble.IterOptions{LowerBound: first, UpperBound: end})
+	if err != nil {
+		return fault("fold", err)
+	}
+	n := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		n++
+	}
+	if err := it.Close(); err != nil {
+		return fault("fold", err)
+	}
+	if n*keys.GroupSize == len(f.groups) {
+		return f.b.DeleteRange(first, end, nil)
+	}
+	for at := 0; at < len(f.groups); at += keys.GroupSize {
+		if err := f.b.Delete(f.groups[at:at+keys.GroupSize], nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // foldGroups folds chunks that have groups; all says that there are no others. A chunk is folded as a whole, since its
@@ -44,8 +107,8 @@ func (f *folder) foldGroups(ctx context.Context, limit int) (all bool, err error
 				return false, err
 			}
 			n, _ := uvarint(v)
-			f.take(c)
-			f.taken += max(0, int(n)-1)
+			f.groups = append(f.groups, c.key()...)
+			f.taken += max(1, int(n))
 		}
 		if err := c.err(); err != nil {
 			return false, err
@@ -54,7 +117,15 @@ func (f *folder) foldGroups(ctx context.Context, limit int) (all bool, err error
 			return false, err
 		}
 	}
-	return all && !c.ok, f.end(c, keys.FreshGroup)
+	if err := c.err(); err != nil {
+		return false, err
+	}
+	// A chunk is folded as a whole, with the groups that may come to it before the last one of now.
+	delete(f.from, keys.FreshGroup)
+	if n := len(f.groups); c.ok && n > 0 {
+		f.from[keys.FreshGroup] = keys.AppendSuccessor(nil, f.groups[n-keys.GroupSize:][:keys.ListSize])
+	}
+	return all && !c.ok, nil
 }
 
 // foldChunk folds the lists of a chunk that have fresh edges, in groups or of their own.
@@ -107,6 +178,77 @@ func (f *folder) foldChunk(ctx context.Context, t graph.TypeID, dir graph.Direct
 			return err
 		}
 	}
-	f.folded = append(f.folded, foldedChunk{t, dir, first >> keys.GroupBits})
+	f.folded = append(f.folded, foldedChunk{listChunk{t, dir, first >> keys.GroupBits}, own > 0})
 	return nil
+}
+
+// Folding is a fold of groups that is at work beside writers: it reads a snapshot, and what it makes of that is applied at
+// its end. What was committed meanwhile lies over it, as over what was packed before, unless it touched records that the
+// fold replaces.
+type Folding struct {
+	f       *folder
+	v       *View
+	version uint64      // of the snapshot
+	commits uint64      // since then
+	ones    []listChunk // that they touched
+}
+
+// note notes a commit, of whose lists the chunks have got or lost fresh records of their own.
+func (x *Folding) note(ones []listChunk) {
+	if x == nil {
+		return
+	}
+	x.commits++
+	for _, c := range ones {
+		if !slices.Contains(x.ones, c) {
+			x.ones = append(x.ones, c)
+		}
+	}
+}
+
+// BeginFold begins a fold of groups. The caller must be the only one who may write.
+func (s *Shard) BeginFold() (*Folding, error) {
+	v, err := s.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	x := &Folding{v: v, version: s.version}
+	x.f = s.newFolder(v.get())
+	s.folding = x
+	return x, nil
+}
+
+// Run folds chunks with groups until it has taken about limit fresh records.
+func (x *Folding) Run(ctx context.Context, limit int) error {
+	if _, err := x.f.foldGroups(ctx, limit); err != nil {
+		return fault("fold", err)
+	}
+	return nil
+}
+
+// End applies what Run has done, unless that is of no use as others have changed what it replaces; n is how many fresh
+// records are folded. The caller must be the only one who may write. What failed, or is not wanted, ends with Discard.
+func (x *Folding) End() (n int, useful bool, err error) {
+	f := x.f
+	touched := slices.ContainsFunc(f.folded, func(c foldedChunk) bool { return c.own && slices.Contains(x.ones, c.listChunk) })
+	if touched || f.s.version != x.version+x.commits {
+		return 0, false, x.Discard()
+	}
+	if f.taken == 0 {
+		return 0, true, x.Discard()
+	}
+	f.s.folding = nil
+	err = f.commit()
+	return f.taken, true, errors.Join(err, x.close())
+}
+
+// Discard ends a fold and leaves everything as it is. The caller must be the only one who may write.
+func (x *Folding) Discard() error {
+	x.f.s.folding = nil
+	return errors.Join(x.f.b.Close(), x.close())
+}
+
+func (x *Folding) close() (err error) {
+	x.v.put(x.f.r, &err)
+	return x.v.Close()
 }

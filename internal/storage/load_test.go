@@ -73,7 +73,7 @@ func TestBulk(t *testing.T) {
 					t.Fatal(err)
 				}
 				if rnd.IntN(2) == 0 {
-					if _, err := s.Fold(context.Background(), 1+rnd.IntN(200)); err != nil {
+					if _, err := s.Fold(context.Background(), 1+rnd.IntN(200), true); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -90,7 +90,7 @@ func TestBulk(t *testing.T) {
 			}
 			m.check(t, s, 12)
 			for {
-				n, err := s.Fold(context.Background(), 1000)
+				n, err := s.Fold(context.Background(), 1000, true)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -60,6 +60,8 @@ type Shard struct {
 	reclaimer reclaimer
 	// foldFrom is where the fold goes on, see folder. It belongs to whoever may write.
 	foldFrom map[keys.Space][]byte
+	// folding is the fold that is at work beside writers, or nil. It belongs to whoever may write.
+	folding *Folding
 }
 
 // next are ids to give out next.

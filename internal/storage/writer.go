@@ -29,6 +29,8 @@ type Writer struct {
 	bulk     *Bulk   // or nil
 	ranges   *Ranges // of the bulk, or nil
 	entries  bool    // index entries were changed
+	// ones are the chunks of lists that got fresh records of their own, or lost one.
+	ones     []listChunk
 	packed   map[graph.PropID]*packedChunk
 	key, buf []byte
 	cells    cells
@@ -442,9 +444,16 @@ func (w *Writer) AddEdge(e graph.Edge, dir graph.Direction, body []byte) {
 func (w *Writer) putFresh(e graph.Edge, dir graph.Direction, state byte, body []byte, what EdgeEvent) {
 	v, n := end(e, dir)
 	w.changes.Edges = append(w.changes.Edges, EdgeChange{v, n, e.ID, e.Type, dir, what})
+	w.noteOne(listChunk{e.Type, dir, v.Local() >> keys.GroupBits})
 	w.key = keys.AppendFreshOne(w.key[:0], e.Type, dir, v.Local(), n, e.ID)
 	w.buf = append(append(w.buf[:0], state), body...)
 	w.set(w.key, w.buf)
+}
+
+func (w *Writer) noteOne(c listChunk) {
+	if n := len(w.ones); n == 0 || w.ones[n-1] != c {
+		w.ones = append(w.ones, c)
+	}
 }
 
 // SetEdgeProps merges properties into an edge's entry in the list of its source and gives the new body, which is for
@@ -572,6 +581,7 @@ func (w *Writer) RemoveEdge(e graph.Edge, dir graph.Direction) (ok bool, err err
 		return true, nil
 	}
 	w.changes.Edges = append(w.changes.Edges, EdgeChange{v, n, e.ID, e.Type, dir, EdgeRemoved})
+	w.noteOne(listChunk{e.Type, dir, v.Local() >> keys.GroupBits})
 	w.key = keys.AppendFreshOne(w.key[:0], e.Type, dir, v.Local(), n, e.ID)
 	w.over.put(w.key, nil, true)
 	return true, nil

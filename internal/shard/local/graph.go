@@ -58,6 +58,7 @@ type Graph struct {
 
 	fresh    atomic.Int64 // about how many records wait to be folded
 	kick     chan struct{}
+	folding  sync.Mutex // held by a step of a fold
 	foldDone chan struct{}
 
 	expiring   chan struct{} // holds one token while somebody deletes what has expired
@@ -504,29 +505,78 @@ func (g *Graph) foldLoop() {
 	}
 }
 
-// foldStep folds a little in each shard and tells whether there was anything to do.
+// mostFresh is how many times the fresh records from which on they are folded there may be before writers wait for it.
+const mostFresh = 16
+
+// foldStep folds a little in each shard and tells whether there was anything to do. Groups are folded beside writers,
+// unless these touch the same lists all the time or are faster; for the rest they wait.
 func (g *Graph) foldStep(ctx context.Context) (some bool, err error) {
+	g.folding.Lock()
+	defer g.folding.Unlock()
+	beside := g.fresh.Load() < mostFresh*int64(g.opts.Tuning.FoldRecords)
+	if beside {
+		if some, beside, err = g.foldGroups(ctx); err != nil {
+			return some, err
+		}
+	}
 	if err := g.lock(ctx); err != nil {
-		return false, err
+		return some, err
 	}
 	for _, s := range g.shards {
-		n, ferr := s.Fold(ctx, g.opts.Tuning.FoldStep)
+		n, ferr := s.Fold(ctx, g.opts.Tuning.FoldStep, !beside)
 		err = errors.Join(err, ferr)
 		some = some || n > 0
 	}
+	return some, g.folded(some, err)
+}
+
+// folded ends a step of a fold, which holds the writer's lock.
+func (g *Graph) folded(some bool, err error) error {
 	if !some || err != nil {
 		g.noteFresh()
 		g.unlock()
-		return some, err
+		return err
 	}
 	p, err := g.enqueue()
-	if err != nil {
-		g.unlock()
-		return false, err
-	}
 	g.noteFresh()
 	g.unlock()
-	return true, g.publish(p, nil)
+	if err != nil {
+		return err
+	}
+	return g.publish(p, nil)
+}
+
+// foldGroups folds groups of each shard beside writers; useful says that none of it was in vain.
+func (g *Graph) foldGroups(ctx context.Context) (some, useful bool, err error) {
+	if err := g.lock(ctx); err != nil {
+		return false, false, err
+	}
+	var xs []*storage.Folding
+	for _, s := range g.shards {
+		x, ferr := s.BeginFold()
+		if ferr != nil {
+			err = ferr
+			break
+		}
+		xs = append(xs, x)
+	}
+	g.unlock()
+	for _, x := range xs {
+		if err == nil {
+			err = x.Run(ctx, g.opts.Tuning.FoldStep)
+		}
+	}
+	g.writer <- struct{}{} // whatever becomes of the request, what has begun ends
+	useful = true
+	for _, x := range xs {
+		if err != nil {
+			err = errors.Join(err, x.Discard())
+			continue
+		}
+		n, used, ferr := x.End()
+		some, useful, err = some || n > 0, useful && used, ferr
+	}
+	return some, useful, g.folded(some, err)
 }
 
 // Settle folds all fresh records, so that reads take the packed form alone.

@@ -1,0 +1,91 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/oracle"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// TestFoldBesideWriters has transactions commit between all steps of a fold of groups, which is applied, or not where they
+// touched what it replaces; all can be read as before either way.
+func TestFoldBesideWriters(t *testing.T) {
+	ctx := context.Background()
+	useful, vain := 0, 0
+	for seed := uint64(0); seed < uint64(seeds(64)) || seed < 200 && (useful == 0 || vain == 0); seed++ {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 11))
+			opts := tiny(rng, 1+int(seed)%3)
+			opts.Tuning.FoldRecords = -1
+			opts.FS = vfs.NewMem()
+			w := &twin{t: t, rng: rng, opts: opts}
+			w.open()
+			defer w.close()
+			o := oracle.New(opts.Shards)
+			require.NoError(t, o.CreateGraph(ctx, "default"))
+			var err error
+			w.o, err = o.Graph("default")
+			require.NoError(t, err)
+			w.schema()
+			g, err := w.store.Local("default")
+			require.NoError(t, err)
+			compare := func() {
+				tx, o := w.begin(shard.Read)
+				w.compare(tx, o)
+				tx.Rollback()
+				o.Rollback()
+			}
+			some := func() {
+				for range rng.IntN(3) {
+					w.transaction()
+				}
+			}
+			for range 12 {
+				some()
+				require.NoError(t, g.lock(ctx))
+				var xs []*storage.Folding
+				for _, s := range g.shards {
+					x, err := s.BeginFold()
+					require.NoError(t, err)
+					xs = append(xs, x)
+				}
+				g.unlock()
+				some()
+				for _, x := range xs {
+					require.NoError(t, x.Run(ctx, 1+rng.IntN(40)))
+				}
+				some()
+				require.NoError(t, g.lock(ctx))
+				for _, x := range xs {
+					n, used, err := x.End()
+					require.NoError(t, err)
+					switch {
+					case !used:
+						vain++
+					case n > 0:
+						useful++
+					}
+				}
+				require.NoError(t, g.folded(true, nil))
+				compare()
+				if rng.IntN(3) == 0 {
+					_, err := g.foldStep(ctx)
+					require.NoError(t, err)
+					compare()
+				}
+			}
+			require.NoError(t, g.Settle(ctx))
+			compare()
+			checkClean(t, w.store, "default")
+		})
+	}
+	require.NotZero(t, useful)
+	require.NotZero(t, vain)
+}
