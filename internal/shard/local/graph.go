@@ -22,7 +22,8 @@ import (
 // made: a snapshot of each shard. It is published, for new transactions, when the commit and all before it are synced.
 // So readers wait for nobody and see nothing that a crash could take back.
 //
-// The writer's lock is the only one that is held while something is waited for, so there are no deadlocks.
+// The writer's lock is the only one that is held while something is waited for, but for that of a fold, which is taken before
+// it; so there are no deadlocks.
 type Graph struct {
 	*storage.Catalog
 	name   string
