@@ -3,10 +3,12 @@ package query
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 	"github.com/hopgate/hopgate/internal/query/cypher"
@@ -107,6 +109,8 @@ func (e *Engine) register() {
 	add("show.transactions(filter :: STRING, names :: LIST<STRING>) :: (database :: STRING, transactionId :: STRING, currentQueryId :: STRING, "+
 		"currentQuery :: STRING, startTime :: STRING, status :: STRING, elapsedTime :: DURATION)",
 		"List the running transactions.", e.showTransactions)
+	add("show.user(filter :: STRING, names :: LIST<STRING>) :: (user :: STRING, roles :: LIST<STRING>, home :: STRING)",
+		"Show who asks.", showUser)
 	add("show.terminated(filter :: STRING, names :: LIST<ANY>) :: (transactionId :: STRING, username :: STRING, message :: STRING)",
 		"End transactions.", e.terminate)
 }
@@ -198,7 +202,7 @@ func showFunctions(_ context.Context, _ shard.Graph, _ shard.Tx, args []graph.Va
 	known := check.Builtins()
 	for _, f := range fn.All() {
 		if _, ok := known[strings.ToLower(f.Name)]; ok && wanted(args, f.Name) {
-			rows = append(rows, []graph.Value{text(f.Name), text("Scalar"), text(f.Description), text(f.Signature), graph.BoolValue(false)})
+			rows = append(rows, []graph.Value{text(f.Name), text(f.Category), text(f.Description), text(f.Signature), graph.BoolValue(false)})
 		}
 	}
 	for _, f := range fn.Aggregates() {
@@ -207,6 +211,22 @@ func showFunctions(_ context.Context, _ shard.Graph, _ shard.Tx, args []graph.Va
 		}
 	}
 	return byName(rows, 0), nil
+}
+
+// showUser gives the caller, and no row where nobody is asked who they are.
+func showUser(ctx context.Context, _ shard.Graph, _ shard.Tx, _ []graph.Value) ([][]graph.Value, error) {
+	id := access.Caller(ctx)
+	if id == nil {
+		return nil, nil
+	}
+	var roles []string
+	if id.Every != access.None {
+		roles = append(roles, id.Every.String())
+	}
+	for _, name := range slices.Sorted(maps.Keys(id.Graph)) {
+		roles = append(roles, name+":"+id.Graph[name].String())
+	}
+	return [][]graph.Value{{text(id.Name), texts(roles), text(DefaultGraph)}}, nil
 }
 
 func (e *Engine) showProcedures(_ context.Context, _ shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {

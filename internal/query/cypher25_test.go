@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/access"
 )
 
 // TestCypher25 runs what is new in Cypher 25, and what the schema's procedures say, over each store.
@@ -27,8 +29,26 @@ func TestCypher25(t *testing.T) {
 		require.Equal(t, []string{"[':`T`', 'w', ['Long'], true]", "[':`U`', null, null, false]"}, run("CALL db.schema.relTypeProperties()"))
 		require.Equal(t, []string{"[2, 2]"}, run("CALL db.schema.visualization() YIELD nodes, relationships RETURN size(nodes), size(relationships)"))
 		require.Equal(t, []string{"['avg', true]"}, run("SHOW FUNCTIONS YIELD name, aggregating WHERE name = 'avg'"))
+		require.Equal(t, []string{"['coll.max', 'List']", "['substring', 'String']"},
+			run("SHOW FUNCTIONS YIELD name, category WHERE name IN ['substring', 'coll.max'] RETURN name, category"))
+		require.Empty(t, run("SHOW CURRENT USER"))
+		named := access.WithIdentity(ctx, &access.Identity{Name: "ann", Every: access.Reader, Graph: map[string]access.Role{DefaultGraph: access.Writer}})
+		rows, err := rowsOf(e.Query(named, Request{Statement: "SHOW CURRENT USER YIELD user, roles WHERE user = 'ann'"}))
+		require.NoError(t, err)
+		require.Equal(t, []string{"['ann', ['reader', '" + DefaultGraph + ":writer']]"}, rows)
+		require.Equal(t, []string{"[5]"}, run("CYPHER 25 runtime = parallel planner=cost MATCH (a:A) RETURN count(a)"))
+		_, err = rowsOf(e.Query(ctx, Request{Statement: "CYPHER 7 runtime = parallel planner=cost MATCH (a:A) RETURN count(a)"}))
+		require.ErrorContains(t, err, "Cypher 5 and 25")
+		run("CREATE (:L {mixed: [1, 2.5, 'x', true]})")
+		require.Equal(t, []string{"[[1, 2.5, 'x', true]]"}, run("MATCH (l:L) RETURN l.mixed"))
+		for _, no := range []string{"[[1]]", "[null]", "[{a: 1}]", "{a: 1}"} {
+			_, err = rowsOf(e.Query(ctx, Request{Statement: "CREATE (:L {mixed: " + no + "})"}))
+			require.Error(t, err, no)
+		}
+		require.Equal(t, []string{"[5]"}, run("cypher 5 MATCH (a:A) RETURN count(a)"))
+		require.Equal(t, []string{"[5]"}, run("PROFILE CYPHER replan=skip MATCH (a:A) RETURN count(a)"))
 		require.Equal(t, []string{"[5]"}, run("USE "+DefaultGraph+" MATCH (a:B) RETURN count(a)"))
-		_, err := rowsOf(e.Query(ctx, Request{Statement: "USE nowhere RETURN 1"}))
+		_, err = rowsOf(e.Query(ctx, Request{Statement: "USE nowhere RETURN 1"}))
 		require.Error(t, err)
 
 		tx, err := e.Begin(ctx, TxOptions{})

@@ -220,7 +220,7 @@ func (b *binder) index(s *ast.Schema) graph.Index {
 var showProcedures = map[ast.ShowKind]string{
 	ast.ShowIndexes: "show.indexes", ast.ShowConstraints: "show.constraints", ast.ShowGraphs: "show.graphs",
 	ast.ShowFunctions: "show.functions", ast.ShowProcedures: "show.procedures", ast.ShowTransactions: "show.transactions",
-	ast.ShowLabels: "show.labels", ast.ShowTypes: "show.types", ast.ShowTerminated: "show.terminated",
+	ast.ShowLabels: "show.labels", ast.ShowTypes: "show.types", ast.ShowTerminated: "show.terminated", ast.ShowUser: "show.user",
 }
 
 // show binds SHOW as a call of the procedure that gives the list.

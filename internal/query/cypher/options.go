@@ -9,7 +9,7 @@ import (
 // Options is what the front end knows of the engine.
 type Options struct {
 	// Procedures finds a procedure's signature by its name; nil: there are none. What SHOW lists are procedures too:
-	// show.indexes, show.constraints, show.graphs, show.functions, show.procedures and show.transactions, each with the
+	// show.indexes, show.constraints, show.graphs, show.functions, show.procedures, show.transactions and show.user, each with the
 	// arguments filter :: STRING ("" or, in capitals, as in SHOW RANGE INDEXES) and names :: LIST<STRING>.
 	Procedures func(name string) (Signature, bool)
 	// ProcedureNames gives the names of all procedures, for suggestions; nil: there are none.

@@ -27,6 +27,7 @@ type Function struct {
 	Eval          func(ctx *Context, args []graph.Value) (graph.Value, error)
 	Deterministic bool   // the same arguments give the same value, always
 	Stable        bool   // the same arguments give the same value within one statement; so do all that are Deterministic
+	Category      string // as SHOW FUNCTIONS says
 	Signature     string // e.g. left(text :: STRING, length :: INTEGER) :: STRING
 	Description   string
 }
@@ -46,16 +47,29 @@ func Lookup(name string) (*Function, bool) {
 func All() []*Function { return functions }
 
 // functions is sorted by compareFold.
-var functions = sortFunctions(
-	scalarFunctions, conversionFunctions, stringFunctions, normalFunctions, mathFunctions, listFunctions, collFunctions, entityFunctions,
-	temporalFunctions, durationFunctions, sqlArithmetic, sqlTextFunctions, sqlJSONFunctions, sqlTimeFunctions,
-)
+var functions = sortFunctions([]category{
+	{"Scalar", [][]Function{scalarFunctions, conversionFunctions, entityFunctions}},
+	{"String", [][]Function{stringFunctions, normalFunctions}},
+	{"Numeric", [][]Function{mathFunctions}},
+	{"List", [][]Function{listFunctions, collFunctions}},
+	{"Temporal", [][]Function{temporalFunctions, durationFunctions}},
+	{"SQL", [][]Function{sqlArithmetic, sqlTextFunctions, sqlJSONFunctions, sqlTimeFunctions}},
+})
 
-func sortFunctions(tables ...[]Function) []*Function {
+// category is what SHOW FUNCTIONS calls some functions, as Neo4j does.
+type category struct {
+	name   string
+	tables [][]Function
+}
+
+func sortFunctions(categories []category) []*Function {
 	var all []*Function
-	for _, t := range tables {
-		for i := range t {
-			all = append(all, &t[i])
+	for _, c := range categories {
+		for _, t := range c.tables {
+			for i := range t {
+				t[i].Category = c.name
+				all = append(all, &t[i])
+			}
 		}
 	}
 	slices.SortFunc(all, func(a, b *Function) int { return compareFold(a.Name, b.Name) })

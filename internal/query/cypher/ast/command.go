@@ -109,6 +109,7 @@ const (
 	ShowTransactions
 	ShowLabels
 	ShowTypes
+	ShowUser       // SHOW CURRENT USER
 	ShowTerminated // TERMINATE TRANSACTIONS: those that it ends
 )
 

@@ -201,7 +201,7 @@ func (p *printer) showNames(c *Show) {
 	p.put([...]string{
 		ShowIndexes: "INDEXES", ShowConstraints: "CONSTRAINTS", ShowGraphs: "GRAPHS", ShowFunctions: "FUNCTIONS",
 		ShowProcedures: "PROCEDURES", ShowTransactions: "TRANSACTIONS", ShowTerminated: "TRANSACTIONS",
-		ShowLabels: "LABELS", ShowTypes: "TYPES",
+		ShowLabels: "LABELS", ShowTypes: "TYPES", ShowUser: "USER",
 	}[c.Kind])
 	if len(c.Names) > 0 {
 		p.put(" ")

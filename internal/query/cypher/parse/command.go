@@ -334,6 +334,7 @@ var shows = []struct {
 	{ast.ShowLabels, []string{"LABELS", "LABEL"}, []string{"NODE"}},
 	{ast.ShowTypes, []string{"TYPES", "TYPE"}, []string{"RELATIONSHIP", "EDGE"}},
 	{ast.ShowTransactions, []string{"TRANSACTIONS", "TRANSACTION"}, nil},
+	{ast.ShowUser, []string{"USER"}, []string{"CURRENT"}},
 }
 
 func (p *parser) show(at ast.At) ast.Body {
@@ -369,6 +370,9 @@ func (p *parser) showKind(s *ast.Show) bool {
 			if !p.take(strings.Fields(f)...) {
 				continue
 			}
+			if show.kind == ast.ShowUser && f != "CURRENT" {
+				continue
+			}
 			if w := p.oneOf(show.words...); w != "" {
 				s.Kind, s.Filter = show.kind, f
 				return !strings.HasSuffix(w, "S")
@@ -376,7 +380,7 @@ func (p *parser) showKind(s *ast.Show) bool {
 		}
 	}
 	p.i = start
-	p.unexpected("INDEXES, CONSTRAINTS, LABELS, RELATIONSHIP TYPES, GRAPHS, FUNCTIONS, PROCEDURES or TRANSACTIONS")
+	p.unexpected("INDEXES, CONSTRAINTS, LABELS, RELATIONSHIP TYPES, GRAPHS, FUNCTIONS, PROCEDURES, TRANSACTIONS or CURRENT USER")
 	return false
 }
 

@@ -262,13 +262,43 @@ func (p *parser) bars(end bool, f func()) {
 	p.noBar = outer
 }
 
+// plannerOptions are Neo4j's options of how a statement is planned and run, in capitals. They say nothing of what it means.
+var plannerOptions = []string{
+	"RUNTIME", "PLANNER", "REPLAN", "UPDATESTRATEGY", "EXPRESSIONENGINE", "OPERATORENGINE", "INTERPRETEDPIPESFALLBACK",
+	"CONNECTCOMPONENTSPLANNER", "EAGERANALYZER", "STATEFULSHORTESTPLANNINGMODE", "INFERSCHEMAPARTS", "PLANVAREXPANDINTO", "DEBUG",
+}
+
+// version reads CYPHER [version] [option = value …]. Both versions mean the same here.
+func (p *parser) version() {
+	if !p.take("CYPHER") {
+		return
+	}
+	if t := p.peek(); t.kind == tokInt || t.kind == tokFloat {
+		if t.kind == tokFloat || t.num != 5 && t.num != 25 {
+			p.fail(graph.SyntaxError(unexpectedSyntax, t.pos, "there are Cypher 5 and 25 here, but not %s", t.describe()))
+		}
+		p.next()
+	}
+	for p.peek().name() && p.peekAt(1).sign("=") {
+		if p.oneOf(plannerOptions...) == "" {
+			p.unexpected("an option such as runtime or planner")
+		}
+		p.next()
+		p.name("the value of an option")
+	}
+}
+
 func (p *parser) statement() *ast.Statement {
 	s := &ast.Statement{At: p.here()}
+	p.version()
 	switch {
 	case p.take("EXPLAIN"):
 		s.Mode = ast.ModeExplain
 	case p.take("PROFILE"):
 		s.Mode = ast.ModeProfile
+	}
+	if s.Mode != ast.ModeRun {
+		p.version()
 	}
 	if p.is("USE") && p.peekAt(1).name() {
 		p.next()
