@@ -35,6 +35,9 @@ const (
 	blockNanos = 1_000_000
 )
 
+// lastTraces is how long the end of the process waits for a collector that takes the last traces.
+const lastTraces = 5 * time.Second
+
 // spillShare is how many times the budget of memory all sorts and aggregations together may take on disk.
 const spillShare = 8
 
@@ -138,6 +141,19 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 		Admission:     query.Admission{Running: c.MaxQueries, PerCaller: c.MaxUserQueries, Queue: c.MaxQueue, Wait: c.QueueTimeout},
 		PlanCacheSize: c.PlanCache, SlowLogSize: c.SlowLog, Fetch: c.Fetch, Audit: audit,
 	})
+	if c.OTLPEndpoint != "" {
+		traces, err := telemetry.NewTraces(ctx, engine, c.OTLPEndpoint)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTraces)
+			defer cancel()
+			if err := traces.Close(ctx); err != nil {
+				log.Warn("the last traces are lost", slog.Any("error", err))
+			}
+		}()
+	}
 	if residentMemory() > 0 {
 		g := &governor{
 			limit: memory.Total, cache: max(memory.Topology, 0), used: residentMemory, resize: func(int64) {}, relieve: engine.Relieve,

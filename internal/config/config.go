@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -61,6 +62,7 @@ type Config struct {
 	OIDCIssuer     string        // whose JSON Web Tokens are taken; "": none
 	OIDCAudience   string        // that they must name
 	OIDCRoles      string        // claim that lists roles
+	OTLPEndpoint   string        // URL of the collector that takes traces; "": none
 	AuditLog       string        // file of the audit log, or stderr; "": none
 	ImportDir      string        // that LOAD CSV reads; "": none
 	TestProcedures bool          // whether PUT /v1/test/procedures is open
@@ -134,6 +136,7 @@ func (c *Config) settings() []setting {
 		{"oidc-issuer", "issuer of JSON Web Tokens that are taken as bearer tokens; empty takes none", (*text)(&c.OIDCIssuer)},
 		{"oidc-audience", "audience that JSON Web Tokens must name", (*text)(&c.OIDCAudience)},
 		{"oidc-roles", "claim of JSON Web Tokens that lists roles: reader, writer, admin, or GRAPH:ROLE", (*text)(&c.OIDCRoles)},
+		{"otlp-endpoint", "URL of a collector that takes traces by OTLP over gRPC, such as http://localhost:4317; empty sends none", (*text)(&c.OTLPEndpoint)},
 		{"audit-log", "file that is told who changes what, or stderr; empty is none", (*text)(&c.AuditLog)},
 		{"import-dir", "directory that LOAD CSV may read; empty is none", (*text)(&c.ImportDir)},
 		{"test-procedures", "open PUT /v1/test/procedures", (*truth)(&c.TestProcedures)},
@@ -315,6 +318,9 @@ func (c *Config) Validate() error {
 	}
 	if c.OIDCIssuer != "" && (c.OIDCAudience == "" || c.OIDCRoles == "") {
 		bad("oidc-issuer: needs oidc-audience and oidc-roles")
+	}
+	if u, err := url.Parse(c.OTLPEndpoint); c.OTLPEndpoint != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		bad("otlp-endpoint: must be a URL such as http://localhost:4317, is %q", c.OTLPEndpoint)
 	}
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		bad("log-format: must be text or json, is %q", c.LogFormat)

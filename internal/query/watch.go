@@ -30,7 +30,8 @@ type Ended struct {
 	Rows      int64
 	Failed    bool
 	Err       error
-	Stages    []*Stage // nil unless somebody asked for stages when it began
+	Context   context.Context // of the request, for its values; nil of a route
+	Stages    []*Stage        // nil unless somebody asked for stages when it began
 }
 
 // Watcher is told of requests as they end.
@@ -83,6 +84,9 @@ func (w *Watch) change(f func([]*Watcher) []*Watcher) {
 	w.watchers.Store(&all)
 }
 
+// Tracing reports whether anybody wants to know the stages of requests.
+func (w *Watch) Tracing() bool { return w != nil && w.tracing.Load() > 0 }
+
 // Watched reports whether anybody watches.
 func (w *Watch) Watched() bool { return w != nil && w.watchers.Load() != nil }
 
@@ -102,7 +106,7 @@ type arrivalKey struct{}
 
 // Arrived gives a context that knows when its request arrived, if anybody wants to know.
 func (w *Watch) Arrived(ctx context.Context, at time.Time) context.Context {
-	if w == nil || w.tracing.Load() == 0 {
+	if !w.Tracing() {
 		return ctx
 	}
 	return context.WithValue(ctx, arrivalKey{}, at)
@@ -121,13 +125,13 @@ func (w *Watch) begin(ctx context.Context, q *Running, kind Kind, start time.Tim
 }
 
 // end tells of a request that took elapsed since start.
-func (w *Watch) end(q *Running, start time.Time, elapsed time.Duration, rows int64, err error) {
+func (w *Watch) end(ctx context.Context, q *Running, start time.Time, elapsed time.Duration, rows int64, err error) {
 	if !w.Watched() {
 		return
 	}
 	r := &Ended{
 		ID: q.ID, Kind: q.kind, Graph: q.Graph, Statement: q.Statement, Start: start, Elapsed: elapsed, Rows: rows,
-		Failed: err != nil, Err: err,
+		Failed: err != nil, Err: err, Context: ctx,
 	}
 	if t := q.trace; t != nil {
 		r.Stages = t.end()

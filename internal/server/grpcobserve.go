@@ -17,7 +17,7 @@ import (
 func (q *Requests) unary(log *slog.Logger) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (res any, err error) {
 		start := time.Now()
-		ctx, id := requestOf(ctx)
+		ctx, id := q.requestOf(ctx)
 		defer q.call(ctx, log, info.FullMethod, start, &err)
 		_ = grpc.SetHeader(ctx, id) // fails only after the headers have been sent
 		return next(q.watch.Arrived(ctx, start), req)
@@ -28,20 +28,25 @@ func (q *Requests) unary(log *slog.Logger) grpc.UnaryServerInterceptor {
 func (q *Requests) stream(log *slog.Logger) grpc.StreamServerInterceptor {
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
 		start := time.Now()
-		ctx, id := requestOf(ss.Context())
+		ctx, id := q.requestOf(ss.Context())
 		defer q.call(ctx, log, info.FullMethod, start, &err)
 		_ = ss.SetHeader(id) // as above
 		return next(srv, identified{ss, q.watch.Arrived(ctx, start)})
 	}
 }
 
-// requestOf gives a call's context with the id of its request, and the metadata that tell it to the client.
-func requestOf(ctx context.Context) (context.Context, metadata.MD) {
+// requestOf gives a call's context with the id of its request, and with its caller's span if traces are made, and the
+// metadata that tell the client of the id.
+func (q *Requests) requestOf(ctx context.Context) (context.Context, metadata.MD) {
 	asked := ""
 	if ids := metadata.ValueFromIncomingContext(ctx, requestHeader); len(ids) > 0 {
 		asked = ids[0]
 	}
 	ctx, id := access.WithRequest(ctx, asked)
+	if q.watch.Tracing() {
+		md, _ := metadata.FromIncomingContext(ctx)
+		ctx = traceContext(ctx, metadataCarrier{md})
+	}
 	return ctx, metadata.Pairs(requestHeader, id)
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
@@ -63,6 +64,9 @@ func (q *Requests) observe(route string, f http.HandlerFunc, failed func(http.Re
 		start, s := time.Now(), &statusWriter{ResponseWriter: w}
 		ctx, id := access.WithRequest(r.Context(), r.Header.Get(requestHeader))
 		w.Header().Set(requestHeader, id)
+		if q.watch.Tracing() {
+			ctx = traceContext(ctx, propagation.HeaderCarrier(r.Header))
+		}
 		r = r.WithContext(q.watch.Arrived(ctx, start))
 		defer func() {
 			if s.after != nil {
