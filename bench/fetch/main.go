@@ -86,15 +86,15 @@ func run(w io.Writer, o options) (err error) {
 	}
 	fmt.Fprintf(w, "%d rows of 9 columns; the idle server has %d MiB\n", o.rows, idle>>20)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "fetch\tfirst byte p50\tall p50\tp99\tMB\tMB/s\tMiB above idle\t")
+	fmt.Fprintln(t, "fetch\tfirst byte p50\tall p50\tp99\tserver CPU\tMB\tMB/s\tMiB above idle\t")
 	for _, m := range o.fetches() {
 		r, err := s.measure(m)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
 		rate := float64(r.size) / 1e6 / r.all.Seconds()
-		fmt.Fprintf(t, "%s\t%v\t%v\t%v\t%.1f\t%.0f\t%d\t\n", m.name, r.first.Round(10*time.Microsecond), r.all.Round(10*time.Microsecond),
-			r.p99.Round(10*time.Microsecond), float64(r.size)/1e6, rate, (int64(r.peak)-int64(idle))>>20)
+		fmt.Fprintf(t, "%s\t%v\t%v\t%v\t%v\t%.1f\t%.0f\t%d\t\n", m.name, r.first.Round(10*time.Microsecond), r.all.Round(10*time.Microsecond),
+			r.p99.Round(10*time.Microsecond), r.busy.Round(100*time.Microsecond), float64(r.size)/1e6, rate, (int64(r.peak)-int64(idle))>>20)
 	}
 	return t.Flush()
 }

@@ -104,9 +104,26 @@ func (s *process) status(field string) (uint64, error) {
 
 func (s *process) memory() (uint64, error) { return s.status("VmRSS") }
 
+// processorTime is what the process has had of all processors.
+func (s *process) processorTime() (time.Duration, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	// The name of the program, in parentheses, comes second; utime and stime, in hundredths of a second, are fields 14 and 15.
+	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
+	user, err := strconv.ParseInt(string(fields[11]), 10, 64)
+	if err != nil {
+		return 0, err
+	}
+	system, err := strconv.ParseInt(string(fields[12]), 10, 64)
+	return time.Duration(user+system) * 10 * time.Millisecond, err
+}
+
 // result is what was measured of one fetch.
 type result struct {
 	first, all, p99 time.Duration
+	busy            time.Duration // the server's processor time, the mean
 	size            int64
 	peak            uint64 // the most memory of the server meanwhile
 }
@@ -114,6 +131,10 @@ type result struct {
 func (s *process) measure(m measured) (r result, err error) {
 	// Writing 5 there resets the mark of the most memory.
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.cmd.Process.Pid), []byte("5"), 0o600); err != nil {
+		return r, err
+	}
+	before, err := s.processorTime()
+	if err != nil {
 		return r, err
 	}
 	var firsts, alls []time.Duration
@@ -129,6 +150,11 @@ func (s *process) measure(m measured) (r result, err error) {
 	slices.Sort(firsts)
 	slices.Sort(alls)
 	r.first, r.all, r.p99 = firsts[len(firsts)/2], alls[len(alls)/2], alls[len(alls)*99/100]
+	after, err := s.processorTime()
+	if err != nil {
+		return r, err
+	}
+	r.busy = (after - before) / time.Duration(m.runs+1)
 	r.peak, err = s.status("VmHWM")
 	return r, err
 }
