@@ -34,7 +34,7 @@ type Writer struct {
 	packed   map[graph.PropID]*packedChunk
 	key, buf []byte
 	cells    cells
-	packer   listPacker
+	packer   *listPacker // or nil
 }
 
 // Changes are what a commit touches, for whoever keeps decoded copies of what is stored.

@@ -74,7 +74,10 @@ func listEdge(no int, t graph.TypeID, dir graph.Direction, e *ListEdge) graph.Ed
 
 // addGroup writes edges of lists of one chunk as a group.
 func (w *Writer) addGroup(t graph.TypeID, dir graph.Direction, edges []ListEdge, bodies [][]byte) (err error) {
-	p := &w.packer
+	if w.packer == nil {
+		w.packer = new(listPacker)
+	}
+	p := w.packer
 	p.vertices, p.ends, p.to, p.runs = p.vertices[:0], p.ends[:0], p.to[:0], p.runs[:0]
 	first := edges[0].Edge
 	w.changes.Edges = slices.Grow(w.changes.Edges, len(edges))
