@@ -96,7 +96,7 @@ func (s *Store) Graph(name string) (shard.Graph, error) {
 		now.learn(c)
 		return now, nil
 	}
-	g = &Graph{s: s, name: name, shards: int(c.GetShards()), id: c.GetId()}
+	g = &Graph{s: s, name: name, shards: int(c.GetShards()), id: c.GetId(), hints: newHints()}
 	g.learn(c)
 	s.graphs[name] = g
 	return g, nil
@@ -170,6 +170,7 @@ type Graph struct {
 	state  atomic.Pointer[catalog]
 	counts atomic.Pointer[counted]
 	leases leases
+	hints  *hints
 }
 
 // counted are the statistics of a cut, under the epoch of the graph's catalog.

@@ -63,26 +63,7 @@ func (tx *Tx) lookup(ctx context.Context, ix *pb.Index, vals []graph.Value, offs
 	if err != nil {
 		return offsets, err
 	}
-	places := tx.everywhere()
-	type answer struct {
-		counts []uint32
-		owners []local.Owner
-	}
-	answers := make([]answer, len(places))
-	err = parallel(ctx, places, func(ctx context.Context, i int, p place) error {
-		return tx.again(ctx, p.who, func(ctx context.Context) error {
-			a, err := p.c.Seek(ctx, &pb.SeekRequest{Cut: p.cut, Index: ix, Values: b})
-			if err != nil {
-				return err
-			}
-			answers[i].counts = a.GetCounts()
-			answers[i].owners, err = owners(a.GetOwners())
-			if err == nil && len(answers[i].counts) != n {
-				err = errCodec
-			}
-			return err
-		})
-	})
+	answers, err := tx.seek(ctx, ix, b, n)
 	if err != nil {
 		return offsets, err
 	}
@@ -109,6 +90,57 @@ func (tx *Tx) lookup(ctx context.Context, ix *pb.Index, vals []graph.Value, offs
 		offsets = append(offsets, total)
 	}
 	return offsets, nil
+}
+
+// sought are the owners of tuples that one place has.
+type sought struct {
+	counts []uint32
+	owners []local.Owner
+}
+
+// seek looks n tuples up. One of a unique index is asked for where it was found last, and only if it is not there, elsewhere.
+func (tx *Tx) seek(ctx context.Context, ix *pb.Index, tuples []byte, n int) ([]sought, error) {
+	places := tx.everywhere()
+	if !ix.GetUnique() || n != 1 || len(places) == 1 {
+		return tx.seekAt(ctx, places, ix, tuples, n)
+	}
+	hint := tx.g.hints.of(ix.GetId(), tuples)
+	if no, ok := hint.get(); ok && no < len(places) {
+		answers, err := tx.seekAt(ctx, places[no:no+1], ix, tuples, n)
+		if err != nil || answers[0].counts[0] > 0 {
+			return answers, err
+		}
+	}
+	answers, err := tx.seekAt(ctx, places, ix, tuples, n)
+	for no := range answers {
+		if answers[no].counts[0] > 0 {
+			hint.set(no)
+		}
+	}
+	return answers, err
+}
+
+// seekAt looks n tuples up in places side by side.
+func (tx *Tx) seekAt(ctx context.Context, places []place, ix *pb.Index, tuples []byte, n int) ([]sought, error) {
+	answers := make([]sought, len(places))
+	err := parallel(ctx, places, func(ctx context.Context, i int, p place) error {
+		return tx.again(ctx, p.who, func(ctx context.Context) error {
+			a, err := p.c.Seek(ctx, &pb.SeekRequest{Cut: p.cut, Index: ix, Values: tuples})
+			if err != nil {
+				return err
+			}
+			answers[i].counts = a.GetCounts()
+			answers[i].owners, err = owners(a.GetOwners())
+			if err == nil && len(answers[i].counts) != n {
+				err = errCodec
+			}
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answers, nil
 }
 
 // Seek implements shard.Tx.
