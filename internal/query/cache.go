@@ -22,6 +22,7 @@ const (
 	wholeText  keyKind = iota // a statement as it was sent
 	shapeText                 // a statement without its literals, for which the cache knows which of them are lifted
 	liftedText                // a statement without its lifted literals
+	hopsText                  // one of the above, with the bounds of lengths that parameters give
 )
 
 // planCache keeps the prepared statements that were used last.

@@ -390,6 +390,7 @@ type prepared struct {
 	command cypher.Command
 	prefix  string
 	params  []string
+	hops    []string // the parameters that bound the lengths of patterns
 	merges  bool
 	own     bool   // it commits by itself: CALL {…} IN TRANSACTIONS
 	version uint64 // of the catalog
@@ -462,7 +463,9 @@ func (e *Engine) prepareBy(
 			return nil, err
 		}
 		if sameSize(size, cached.size) {
-			e.metrics.PlanHits.Add(1)
+			if len(cached.hops) == 0 {
+				e.metrics.PlanHits.Add(1) // else there may be a plan for the values of its parameters
+			}
 			return cached, nil
 		}
 	}
@@ -480,6 +483,7 @@ func (e *Engine) prepareBy(
 	if p.params = plan.Params(q); from.literals != nil {
 		p.params = slices.DeleteFunc(p.params, cypher.IsLiteralName)
 	}
+	p.hops = plan.HopParams(q)
 	p.prefix = q.Prefix
 	p.own = q.OwnTransactions()
 	p.merges = q.Merges() && p.prefix != "EXPLAIN"

@@ -65,6 +65,51 @@ func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prep
 	return &own, nil
 }
 
+// mostPlannedHops is the highest bound of a length for which there is a plan of its own where a parameter gives it.
+const mostPlannedHops = 8
+
+// prepareWith gives the prepared form of a statement that runs with params. Lengths of a few hops are planned as if they were
+// written in the text, since that decides how a pattern is found; plans for other lengths serve any.
+func (e *Engine) prepareWith(ctx context.Context, g shard.Graph, text string, params map[string]graph.Value) (*prepared, error) {
+	p, err := e.prepare(ctx, g, text)
+	if err != nil || len(p.hops) == 0 {
+		return p, err
+	}
+	src, name := p.asked, text
+	if src.literals == nil {
+		src = source{text: text}
+	} else {
+		name = src.without(func(l *parse.Literal) bool { return l.Lifted })
+	}
+	var b strings.Builder
+	b.WriteString(name)
+	for _, hop := range p.hops {
+		v := params[hop]
+		if v.Kind() != graph.Int || v.Int() < 0 || v.Int() > mostPlannedHops {
+			e.metrics.PlanHits.Add(1)
+			return p, nil
+		}
+		b.WriteByte(0)
+		b.WriteByte(byte('0' + v.Int()))
+	}
+	key := e.key(g, hopsText, b.String())
+	set, err := e.prepareBy(ctx, key, e.plans.get(key), src, func() (*plan.Query, cypher.Command, error) {
+		q, command, err := cypher.Compile(text, cypher.Options{
+			Procedures: e.procs.signature, ProcedureNames: e.procs.names, Literals: src.literals,
+		})
+		if err == nil && command == nil {
+			plan.SetHops(q, params)
+		}
+		return q, command, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	own := *set
+	own.asked = p.asked
+	return &own, nil
+}
+
 func (s *source) any(of func(*parse.Literal) bool) bool {
 	for i := range s.literals {
 		if of(&s.literals[i]) {

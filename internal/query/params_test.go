@@ -44,6 +44,10 @@ func TestPlanWithOtherParameters(t *testing.T) {
 			{`MATCH (a:N)-[e:NEXT]->() WHERE e.w = $n RETURN a.i`, func(n int64) string { return list(n, n+1) }},
 			{`MATCH (a:N {i: 0})-[:NEXT*]->(b) RETURN b.i ORDER BY b.i LIMIT $n`, func(n int64) string { return list(1, n+1) }},
 			{`MATCH (a:N {i: $n}), (b:N {i: $n + 1}) WHERE (a)-[:NEXT]->(b) AND NOT (b)-[:NEXT]->(a) RETURN b.i`, func(n int64) string { return list(n+1, n+2) }},
+			{`MATCH (a:N {i: 0})-[:NEXT*1..$n]->(b) RETURN b.i ORDER BY b.i`, func(n int64) string { return list(1, n+1) }},
+			{`MATCH (a:N {i: 0})-[:NEXT*$n]->(b) RETURN b.i + 0`, func(n int64) string { return list(n, n+1) }},
+			{`MATCH (a:N {i: 0})-[:NEXT*..$n]->(b) RETURN count(DISTINCT b)`, func(n int64) string { return list(n, n+1) }},
+			{`MATCH (a:N {i: 0}) RETURN COUNT { (a)-[:NEXT*0..$n]->() } - 1`, func(n int64) string { return list(n, n+1) }},
 			{`UNWIND range(0, $n - 1) AS i RETURN i`, func(n int64) string { return list(0, n) }},
 		}
 		var wg sync.WaitGroup

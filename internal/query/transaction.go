@@ -163,7 +163,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 		return nil, err
 	}
 	q.trace.enter("plan")
-	p, err := t.prepare(ctx, req.Statement)
+	p, err := t.prepare(ctx, req.Statement, req.Params)
 	if err != nil {
 		return nil, err
 	}
@@ -217,8 +217,8 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 
 // prepare gives the prepared form of a statement. Where the indexes are no longer those of the cut, the plan uses those
 // alone that both have: an index that was made since has no entries at the cut, and one that was dropped has none at all.
-func (t *Transaction) prepare(ctx context.Context, text string) (*prepared, error) {
-	p, err := t.e.prepare(ctx, t.g, text)
+func (t *Transaction) prepare(ctx context.Context, text string, params map[string]graph.Value) (*prepared, error) {
+	p, err := t.e.prepareWith(ctx, t.g, text, params)
 	if err != nil || p.command != nil {
 		return p, err
 	}

@@ -77,5 +77,5 @@ func (e *Engine) prepareRequest(ctx context.Context, g shard.Graph, req *Request
 		key := e.key(g, wholeText, req.typed.Key())
 		return e.prepareBy(ctx, key, e.plans.get(key), source{}, e.compileTyped(req.typed))
 	}
-	return e.prepare(ctx, g, req.Statement)
+	return e.prepareWith(ctx, g, req.Statement, req.Params)
 }

@@ -3,11 +3,47 @@ package plan
 import (
 	"maps"
 	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
 )
 
 // Parts calls f with a pointer to each direct part of an expression, so that f may look at it or replace it. The subplan
 // of a Subquery is not one; what a Subquery collects is, over the columns of the subplan.
 func Parts(e Expr, f func(*Expr)) { subexprs(e, f) }
+
+// HopParams gives the names of the parameters that bound the lengths of patterns in a plan that is not optimized, sorted.
+func HopParams(q *Query) []string {
+	seen := map[string]struct{}{}
+	hopBounds(q.Root, func(e *Expr) {
+		if p, ok := (*e).(*Param); ok {
+			seen[p.Name] = struct{}{}
+		}
+	})
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// SetHops puts values in the place of the parameters that bound the lengths of patterns in a plan that is not optimized.
+func SetHops(q *Query, values map[string]graph.Value) {
+	hopBounds(q.Root, func(e *Expr) {
+		if p, ok := (*e).(*Param); ok {
+			*e = &Const{Value: values[p.Name]}
+		}
+	})
+}
+
+// hopBounds calls f with a pointer to each bound of a variable length, and with none more than once.
+func hopBounds(n Node, f func(*Expr)) {
+	if m, ok := n.(*Match); ok {
+		for i := range m.Pattern.Edges {
+			if l := m.Pattern.Edges[i].Length; l != nil {
+				f(&l.Min)
+				f(&l.Max)
+			}
+		}
+	}
+	inputs(n, func(c *Node) { hopBounds(*c, f) })
+	eachPlan(n, func(c *Node) { hopBounds(*c, f) })
+}
 
 // Params gives the names of the parameters that a plan reads, sorted.
 func Params(q *Query) []string {
