@@ -35,6 +35,9 @@ const (
 	blockNanos = 1_000_000
 )
 
+// slowLogEvery is how often the slow log is put on disk.
+const slowLogEvery = time.Minute
+
 // lastTraces is how long the end of the process waits for a collector that takes the last traces.
 const lastTraces = 5 * time.Second
 
@@ -141,6 +144,13 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 		Admission:     query.Admission{Running: c.MaxQueries, PerCaller: c.MaxUserQueries, Queue: c.MaxQueue, Wait: c.QueueTimeout},
 		PlanCacheSize: c.PlanCache, SlowLogSize: c.SlowLog, Fetch: c.Fetch, Audit: audit,
 	})
+	if evidenceDir != "" {
+		kept := filepath.Join(c.DataDir, "slowlog")
+		if err := engine.LoadSlowLog(kept); err != nil {
+			log.Warn("the slow log begins anew", slog.Any("error", err))
+		}
+		defer keepSlowLog(ctx, engine, kept, log)()
+	}
 	if c.OTLPEndpoint != "" {
 		traces, err := telemetry.NewTraces(ctx, engine, c.OTLPEndpoint)
 		if err != nil {
@@ -198,6 +208,32 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	srv.Drain(drain)
 	log.Info("stopped")
 	return err
+}
+
+// keepSlowLog puts the slow log into a file once in slowLogEvery, and when the function is called that it gives.
+func keepSlowLog(ctx context.Context, engine *query.Engine, path string, log *slog.Logger) (stop func()) {
+	save := func() {
+		if err := engine.SaveSlowLog(path); err != nil {
+			log.Warn("the slow log is not kept", slog.Any("error", err))
+		}
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		t := time.NewTicker(slowLogEvery)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+				save()
+			case <-ctx.Done():
+				save()
+				return
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
 }
 
 // ready says that the server is ready, once it has answered a query of its own.
