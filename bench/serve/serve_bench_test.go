@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hopgate/hopgate/bench/network"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/server"
 )
 
@@ -79,6 +81,56 @@ func BenchmarkHTTP(b *testing.B) {
 				times = append(times, time.Since(start))
 			}
 			percentiles(b, times)
+		})
+	}
+}
+
+// BenchmarkParameters runs statements with literals and with parameters in turns, in the engine and warm. It reports the time of
+// the latter by that of the former.
+func BenchmarkParameters(b *testing.B) {
+	n := network.Open(b, network.Persons(b))
+	params := map[string]graph.Value{"id": graph.IntValue(77), "n": graph.IntValue(2)}
+	run := func(statement string, params map[string]graph.Value) time.Duration {
+		start := time.Now()
+		res, err := n.Engine.Query(b.Context(), query.Request{Statement: statement, Params: params})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer res.Close()
+		for {
+			batch, err := res.Next()
+			if err != nil {
+				b.Fatal(err)
+			}
+			if batch == nil {
+				return time.Since(start)
+			}
+		}
+	}
+	for _, q := range []struct{ name, literals, parameters string }{
+		{"key", "MATCH (p:Person {id: 77}) RETURN p.firstName", "MATCH (p:Person {id: $id}) RETURN p.firstName"},
+		{"length", "MATCH (p:Person {id: 77})-[:KNOWS*2]->(q) RETURN count(DISTINCT q)", "MATCH (p:Person {id: $id})-[:KNOWS*$n]->(q) RETURN count(DISTINCT q)"},
+		{"bound", "MATCH (p:Person {id: 77})-[:KNOWS*1..2]->(q) RETURN count(DISTINCT q)", "MATCH (p:Person {id: $id})-[:KNOWS*1..$n]->(q) RETURN count(DISTINCT q)"},
+		{"limit", "MATCH (p:Person {id: 77})-[:KNOWS]->(q) RETURN q.id ORDER BY q.id SKIP 2 LIMIT 2", "MATCH (p:Person {id: $id})-[:KNOWS]->(q) RETURN q.id ORDER BY q.id SKIP $n LIMIT $n"},
+	} {
+		b.Run(q.name, func(b *testing.B) {
+			var literals, parameters []time.Duration
+			for range 50 {
+				run(q.literals, nil)
+				run(q.parameters, params)
+			}
+			for i := range b.N {
+				if i%2 == 0 { // neither always runs behind the other
+					literals = append(literals, run(q.literals, nil))
+				}
+				parameters = append(parameters, run(q.parameters, params))
+				if i%2 == 1 {
+					literals = append(literals, run(q.literals, nil))
+				}
+			}
+			slices.Sort(literals)
+			slices.Sort(parameters)
+			b.ReportMetric(float64(parameters[len(parameters)/2])/float64(literals[len(literals)/2]), "p50-ratio")
 		})
 	}
 }

@@ -456,7 +456,7 @@ func (m *machine) binary(e *ast.Binary, r Row) any {
 func arithmetic(op ast.BinaryOp, a, b any) any {
 	if x, ok := a.([]any); ok && (op == ast.OpAdd || op == ast.OpConcat) {
 		if y, ok := b.([]any); ok {
-			return slices.Concat([]any{}, x, y)
+			return append(append([]any{}, x...), y...) // not nil, which is null
 		}
 		return append(slices.Clone(x), b)
 	}
