@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/bits"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard/local"
@@ -288,11 +289,11 @@ func addSet(s *graph.VertexSet, b []byte, most uint64) error {
 			return err
 		}
 		b = rest
+		if len(ids) == 0 || slices.Max(ids)/64 != u-1 { // a bitmap is no longer than it must be
+			return errCodec
+		}
 		m := s.Grow(no, u*64)
 		for _, id := range ids {
-			if id >= u*64 {
-				return errCodec
-			}
 			m[id/64] |= 1 << (id % 64)
 		}
 	}

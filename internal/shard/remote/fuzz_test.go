@@ -89,13 +89,32 @@ func FuzzColumns(f *testing.F) {
 }
 
 // fuzzWords bounds the sets that FuzzSet decodes.
-const fuzzWords = 1 << 10
+const fuzzWords = 1 << 4
+
+// sameSets reports whether two sets have the same vertices, however long their bitmaps are.
+func sameSets(a, b *graph.VertexSet) bool {
+	for no := range max(a.Shards(), b.Shards()) {
+		var words [2][]uint64
+		for i, s := range []*graph.VertexSet{a, b} {
+			if no < s.Shards() {
+				words[i] = s.Bitmap(no)
+			}
+			for len(words[i]) > 0 && words[i][len(words[i])-1] == 0 {
+				words[i] = words[i][:len(words[i])-1]
+			}
+		}
+		if !slices.Equal(words[0], words[1]) {
+			return false
+		}
+	}
+	return true
+}
 
 // FuzzSet decodes sets of vertices.
 func FuzzSet(f *testing.F) {
 	var s graph.VertexSet
 	for i := range uint64(200) {
-		s.Add(graph.MakeVertexID(1, i*i))
+		s.Add(graph.MakeVertexID(1, 5*i))
 		s.Add(graph.MakeVertexID(3, i))
 	}
 	f.Add(appendSet(nil, &s, -1))
@@ -111,8 +130,8 @@ func FuzzSet(f *testing.F) {
 			if err := addSet(&again, c, fuzzWords); err != nil {
 				t.Fatal(err)
 			}
-			if d := appendSet(nil, &again, -1); !slices.Equal(c, d) {
-				t.Fatalf("%x became %x", c, d)
+			if !sameSets(&s, &again) {
+				t.Fatalf("%x became %x", b, c)
 			}
 		})
 	})
