@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -79,6 +80,7 @@ func (e *Engine) prepareWith(ctx context.Context, g shard.Graph, text string, pa
 	if src.literals == nil {
 		src = source{text: text}
 	} else {
+		src.literals = slices.Clone(src.literals) // compiling marks them, and the cached plan has them too
 		name = src.without(func(l *parse.Literal) bool { return l.Lifted })
 	}
 	var b strings.Builder
