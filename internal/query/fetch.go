@@ -55,7 +55,7 @@ func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code
 	if err = e.admit(ctx, q); err == nil {
 		res, err = e.fetch(ctx, q, req, out)
 	}
-	for reruns := 0; shard.Lost(err) && !out.began && reruns < maxReruns && ctx.Err() == nil; reruns++ {
+	for reruns := 0; shard.Lost(err) && !out.began && pause(ctx, reruns); reruns++ {
 		e.metrics.Retries.Add(1)
 		res, err = e.fetch(ctx, q, req, out)
 	}

@@ -129,19 +129,43 @@ func (r *Result) checkedNext() (*graph.Batch, error) {
 	return b, err
 }
 
-// maxReruns is how often a request is run again that nobody has seen a row of.
-const maxReruns = 8
+// maxReruns is how often a request is run again that nobody has seen a row of: at once at first, as when others have
+// committed, then after longer and longer pauses, as while a process starts anew.
+const (
+	maxReruns  = 14
+	freeReruns = 3
+	longPause  = 128 * time.Millisecond
+)
 
 // rerun reports whether a request shall be run again after an error: if what it has read is lost with a process of a
 // cluster, and nothing was committed.
 func (r *Result) rerun(err error) bool {
-	if !shard.Lost(err) || r.reruns == maxReruns || r.ctx.Err() != nil || r.p != nil && r.p.own && !errors.Is(err, errOldPlan) {
+	if !shard.Lost(err) || r.p != nil && r.p.own && !errors.Is(err, errOldPlan) {
+		return false
+	}
+	if !pause(r.ctx, r.reruns) {
 		return false
 	}
 	r.reruns++
 	r.e.metrics.Retries.Add(1)
 	r.reset()
 	return true
+}
+
+// pause waits before something that was lost is run again, after so many reruns; false says that it shall not be.
+func pause(ctx context.Context, reruns int) bool {
+	if reruns == maxReruns || ctx.Err() != nil {
+		return false
+	}
+	if reruns < freeReruns {
+		return true
+	}
+	select {
+	case <-time.After(min(time.Millisecond<<(reruns-freeReruns), longPause)):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // reset takes back what a run has left.

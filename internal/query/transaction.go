@@ -97,7 +97,7 @@ func (e *Engine) begin(ctx context.Context, name string, mode shard.Mode) (shard
 			return nil, nil, err
 		}
 		tx, err := certain(ctx, g, mode)
-		if !shard.Lost(err) || reruns == maxReruns || ctx.Err() != nil {
+		if !shard.Lost(err) || !pause(ctx, reruns) {
 			return g, tx, err
 		}
 	}
@@ -114,7 +114,7 @@ func certain(ctx context.Context, g shard.Graph, mode shard.Mode) (shard.Tx, err
 			return tx, nil
 		}
 		tx.Rollback()
-		if !shard.Lost(err) || reruns == maxReruns || ctx.Err() != nil {
+		if !shard.Lost(err) || !pause(ctx, reruns) {
 			return nil, err
 		}
 	}
