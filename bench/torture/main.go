@@ -47,6 +47,10 @@ type options struct {
 // run loads the graph into a server of its own, tortures it, and prints what came of it. It fails if the server does not
 // keep to what it must.
 func run(w io.Writer, o *options) (err error) {
+	bin, err := filepath.Abs(o.bin) // programs are run from the directory of the data
+	if err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp(o.dir, "hopgate-torture-*")
 	if err != nil {
 		return err
@@ -55,12 +59,12 @@ func run(w io.Writer, o *options) (err error) {
 	if err := generate(dir, o.people); err != nil {
 		return err
 	}
-	s, err := startServer(filepath.Join(o.bin, "hopgate"), dir, fmt.Sprintf("%dMiB", o.memory))
+	s, err := startServer(filepath.Join(bin, "hopgate"), dir, fmt.Sprintf("%dMiB", o.memory))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	if err := s.load(filepath.Join(o.bin, "graphctl")); err != nil {
+	if err := s.load(filepath.Join(bin, "graphctl")); err != nil {
 		return err
 	}
 	if err := s.restart(); err != nil { // the load's memory is not to be counted
