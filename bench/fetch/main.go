@@ -60,6 +60,10 @@ func (o *options) fetches() []measured {
 
 // run loads the graph into a server of its own and prints a table.
 func run(w io.Writer, o options) (err error) {
+	bin, err := filepath.Abs(o.bin) // programs are run from the directory of the data
+	if err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp(o.dir, "hopgate-fetch-*")
 	if err != nil {
 		return err
@@ -68,12 +72,12 @@ func run(w io.Writer, o options) (err error) {
 	if err := generate(dir, o.rows); err != nil {
 		return err
 	}
-	s, err := startServer(filepath.Join(o.bin, "hopgate"), dir, o.memory)
+	s, err := startServer(filepath.Join(bin, "hopgate"), dir, o.memory)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	if err := s.load(filepath.Join(o.bin, "graphctl"), dir); err != nil {
+	if err := s.load(filepath.Join(bin, "graphctl"), dir); err != nil {
 		return err
 	}
 	// The load leaves memory behind that is no fetch's: a fresh process shows what the fetches take.
