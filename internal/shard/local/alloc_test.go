@@ -58,7 +58,11 @@ func TestReadAllocations(t *testing.T) {
 					t.Fatal(err)
 				}
 			})
-			require.LessOrEqual(t, got, 20.0, "%s of %d vertices, plain %v", name, len(ids), plain)
+			most := 20.0
+			if raceDetector {
+				most += 4 * float64(len(ids)) // of Pebble's, for a seek in a table, where the memtable was flushed
+			}
+			require.LessOrEqual(t, got, most, "%s of %d vertices, plain %v", name, len(ids), plain)
 		}
 	}
 	require.Len(t, res.Targets, 10*len(ids))
