@@ -60,7 +60,7 @@ func TestReadAllocations(t *testing.T) {
 			})
 			most := 20.0
 			if raceDetector {
-				most += 4 * float64(len(ids)) // of Pebble's, for a seek in a table, where the memtable was flushed
+				most += 4 * float64(len(ids)) // which it sees in some runs
 			}
 			require.LessOrEqual(t, got, most, "%s of %d vertices, plain %v", name, len(ids), plain)
 		}
