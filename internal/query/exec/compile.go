@@ -155,6 +155,8 @@ func (c *compiler) compileNode(n plan.Node, need plan.ColSet) (*stage, error) {
 		return c.transactions(n, need)
 	case *plan.HashJoin:
 		return c.hashJoin(n, need)
+	case *plan.Product:
+		return c.product(n, need)
 	case *plan.Union:
 		return c.union(n, need)
 	case *plan.Eager:

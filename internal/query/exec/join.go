@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -103,7 +104,7 @@ func (j *hashJoin) open(ctx context.Context) error {
 	return j.left.open(ctx)
 }
 
-// keys reads key columns and gives the rows of b in which none is null.
+// keys reads key columns and gives the rows of b in which all equal themselves: null, NaN and lists with them do not.
 func (j *hashJoin) keys(b *batch, pos []int) sel {
 	for k, p := range pos {
 		j.cols[k], j.bufs[k] = columnValues(&b.Cols[p], b.N, j.bufs[k])
@@ -115,7 +116,7 @@ func (j *hashJoin) keys(b *batch, pos []int) sel {
 rows:
 	for i := range int32(b.N) {
 		for _, c := range j.cols {
-			if c[i].IsNull() {
+			if !fn.EqualsItself(c[i]) {
 				continue rows
 			}
 		}

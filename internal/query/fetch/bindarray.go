@@ -310,7 +310,7 @@ func (b *binder) once(m *member, sc *scope) ([]field, error) {
 		return q(lv, &hidden{fields: append(fields, kids...)}), nil
 	}
 	a := m.array
-	if a.hop != nil && a.hop.start == nil && a.hop.ref == "" || a.query != 0 || a.must {
+	if a.hop != nil && a.hop.start == nil && a.hop.ref == "" || a.must {
 		return nil, errOuter
 	}
 	l, err := b.list(lv, m, sc)
@@ -318,7 +318,24 @@ func (b *binder) once(m *member, sc *scope) ([]field, error) {
 		return nil, err
 	}
 	b.close(lv, l.node)
-	return q(lv, &hidden{elem: l.elem}), nil
+	pg := l.page
+	if pg == nil {
+		return q(lv, &hidden{elem: l.elem}), nil
+	}
+	total, err := b.totals(m, sc, pg)
+	if err != nil {
+		return nil, err
+	}
+	total.ran = true
+	b.before = append(b.before, total)
+	var fields []field
+	if pg.total != nil {
+		fields = append(fields, field{kind: fieldSlot, lit: pg.total, slot: pg.slot}, field{kind: fieldSlot, lit: pg.info, slot: pg.slot, page: pg})
+	}
+	if pg.rows {
+		fields = append(fields, q(lv, &hidden{elem: l.elem})...)
+	}
+	return fields, nil
 }
 
 // childTable binds an object that belongs to a row: the first row of its own.
@@ -417,11 +434,25 @@ func (b *binder) childTotal(lv *level, node *plan.Node, m *member, sc *scope, pg
 	if err != nil {
 		return nil, err
 	}
+	arr := sc.things[m.key].array
+	if s.never { // a reference finds nothing
+		arr.page = nil
+		return nil, nil
+	}
 	out := lv.col("total", 0)
 	list := &plan.Apply{Input: *node, Sub: s.node, Kind: plan.Collect, Out: out, Expr: s.count}
 	*node = list
 	total := op(plan.Index, &plan.ColRef{Col: out}, intConst(0))
-	arr := sc.things[m.key].array
+	var found []plan.Expr
+	for _, t := range sub.refs {
+		if t.lv == sub {
+			continue
+		}
+		found = append(found, op(plan.IsNotNull, t.value(lv)))
+	}
+	if len(found) > 0 { // there is no total of what a reference without a value leaves out
+		total = &plan.Case{When: []plan.Expr{and(found...)}, Then: []plan.Expr{total}}
+	}
 	arr.total, arr.lv = total, sub
 	pg.col = lv.outs.add(total, "total")
 	return []field{{kind: fieldPage, page: pg, col: pg.col}}, nil
@@ -457,7 +488,7 @@ func (b *binder) musts(lv *level, a *array, t *table, sc *scope) ([]plan.Expr, e
 			preds = append(preds, boolConst(false))
 			continue
 		}
-		preds = append(preds, &plan.Subquery{Kind: plan.Exists, Sub: s.node})
+		preds = append(preds, &plan.Subquery{Kind: plan.Exists, Sub: unordered(s.node)})
 	}
 	return preds, nil
 }

@@ -25,6 +25,7 @@ func (b *binder) conditions(lv *level, src *source, sc *scope, skip map[*cond]bo
 		}
 		return preds, never, nil
 	}
+	mark := len(lv.refs)
 	for _, part := range t.combine.args {
 		p, nothing, err := b.combined(lv, src, sc, skip, part)
 		if err != nil {
@@ -33,6 +34,9 @@ func (b *binder) conditions(lv *level, src *source, sc *scope, skip map[*cond]bo
 		if never = never || nothing; p != nil {
 			preds = append(preds, p)
 		}
+	}
+	for _, t := range lv.refs[mark:] { // each must find something, whatever the combination
+		preds = append(preds, op(plan.IsNotNull, t.value(lv)))
 	}
 	return preds, never, nil
 }
@@ -126,8 +130,11 @@ func (b *binder) referring(lv *level, src *source, sc *scope, col plan.Expr, c *
 	v := t.value(lv)
 	if t.slot != "" && lv.parent == nil {
 		lv.query.needs = append(lv.query.needs, t.slot)
-	} else if c.op != opEqual || c.marked || src.t.combine != nil {
-		preds = append(preds, op(plan.IsNotNull, v))
+	} else {
+		lv.refs = append(lv.refs, t)
+		if src.t.combine == nil && (c.op != opEqual || c.marked) {
+			preds = append(preds, op(plan.IsNotNull, v))
+		}
 	}
 	p, err := compare(b, src, col, c, v)
 	return append(preds, p), false, err

@@ -206,9 +206,7 @@ func (b *binder) keyed() []string {
 // findKeys joins the vertices of the labels whose key is in the list.
 func (b *binder) findKeys(lv *level, in plan.Node, col plan.Col, labels []string, list plan.Expr) plan.Node {
 	find := func(in plan.Node, col plan.Col, label string) plan.Node {
-		m := scan(in, col, label)
-		m.Pattern.Preds = []plan.Expr{op(plan.In, &plan.Prop{X: &plan.ColRef{Col: col}, Key: b.key(label)}, list)}
-		return m
+		return b.where(lv, scan(in, col, label), []plan.Expr{op(plan.In, &plan.Prop{X: &plan.ColRef{Col: col}, Key: b.key(label)}, list)})
 	}
 	if len(labels) == 1 {
 		return find(in, col, labels[0])

@@ -16,6 +16,11 @@ func (b *binder) joins(lv *level, s *selection, a *array, joins []*join, node pl
 	main := s.parts[0]
 	whole := true // the main table's conditions stand for themselves
 	var preds []plan.Expr
+	early := mainFirst(joins)
+	if early {
+		node = b.where(lv, node, append(main.where, must...))
+		must = nil
+	}
 	for _, j := range joins {
 		p := &part{t: a.find(j.key), join: j}
 		never, err := b.joined(lv, s, p, a, &node, sc)
@@ -32,6 +37,9 @@ func (b *binder) joins(lv *level, s *selection, a *array, joins []*join, node pl
 			p.where = nil
 			continue
 		}
+		if early && (j.kind == "&" || j.kind == "(") {
+			m = nil
+		}
 		test, nothing := joinTest(j.kind, m, w)
 		s.never = s.never || nothing
 		if test != nil {
@@ -42,7 +50,7 @@ func (b *binder) joins(lv *level, s *selection, a *array, joins []*join, node pl
 			p.present = w
 		}
 	}
-	if whole {
+	if whole && !early {
 		preds = append(preds, main.where...)
 	}
 	preds = append(preds, must...)
@@ -51,6 +59,22 @@ func (b *binder) joins(lv *level, s *selection, a *array, joins []*join, node pl
 		s.node = &plan.Filter{Input: node, Preds: preds}
 	}
 	return nil
+}
+
+// mainFirst reports whether the rows of the main table must satisfy its conditions whatever is joined to them, so that they
+// are tested first.
+func mainFirst(joins []*join) bool {
+	left := true
+	for _, j := range joins {
+		switch j.kind {
+		case "&", "(":
+			return true
+		case "<":
+		default:
+			left = false
+		}
+	}
+	return left
 }
 
 // conj joins predicates; nil for none.
@@ -284,7 +308,7 @@ func (b *binder) rightJoin(lv *level, s *selection, p *part, links []*cond, skip
 	for _, e := range on {
 		b.hand(sub, e, main)
 	}
-	*node = &plan.Apply{Input: filter(in, p.where), Sub: b.where(lv, scanned, on), Kind: plan.Optional, Cols: b.colsOf(main)}
+	*node = &plan.Apply{Input: b.where(lv, in, p.where), Sub: b.where(lv, scanned, on), Kind: plan.Optional, Cols: b.colsOf(main)}
 	main.present = op(plan.IsNotNull, &plan.ColRef{Col: main.src.vertex})
 	return never, nil
 }

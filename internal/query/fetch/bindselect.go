@@ -75,7 +75,7 @@ func (b *binder) counted(lv *level, a *array, t *table, sc *scope) (*selection, 
 		arg, distinct = []plan.Expr{e}, t.distinct
 	}
 	col := lv.col("count", graph.Int)
-	s.node = &plan.Aggregate{Input: s.node, Aggs: []plan.Agg{{Col: col, Func: "count", Args: arg, Distinct: distinct}}}
+	s.node = &plan.Aggregate{Input: unordered(s.node), Aggs: []plan.Agg{{Col: col, Func: "count", Args: arg, Distinct: distinct}}}
 	s.count = &plan.ColRef{Col: col}
 	if s.never && lv.parent == nil {
 		lv.query.never = true

@@ -242,6 +242,9 @@ func (b *binder) fromSub(lv *level, p *part, in plan.Node, sc *scope) (plan.Node
 	if len(pr.Items) == 0 {
 		return nil, illegal(p.t.from.n, "gives no columns")
 	}
+	if lv.arg != nil && len(inner.arg.Cols) == 0 { // the same for all rows above
+		return &plan.HashJoin{Left: in, Right: pr, RightCols: cols, Once: true}, nil
+	}
 	return &plan.Apply{Input: in, Sub: pr, Kind: plan.Inner, Cols: cols}, nil
 }
 

@@ -5,53 +5,114 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// where keeps the rows that satisfy predicates. A label that is matched with rows from above by a property without an
-// index becomes a hash join: the label is read once for a whole batch of those rows, not once a row.
+// where keeps the rows that satisfy predicates. A label that is matched with rows from above by properties without an
+// index is read once for a whole level of those rows, not once a row: by a hash join where a property equals what stands
+// above or is in a list of it, else by a product. The rows come in the order of the label, as a scan for each row gives them.
 func (b *binder) where(lv *level, node plan.Node, preds []plan.Expr) plan.Node {
 	m, ok := node.(*plan.Match)
 	if !ok {
 		return filter(node, preds)
 	}
 	arg, ok := m.Input.(*plan.Argument)
-	if !ok || len(m.Pattern.Vertices) != 1 || len(m.Pattern.Preds) > 0 {
+	if !ok || len(m.Pattern.Vertices) != 1 {
 		return filter(node, preds)
 	}
-	v := m.Pattern.Vertices[0].Col
-	at := -1
+	preds, m.Pattern.Preds = append(m.Pattern.Preds, preds...), nil // those of access rules are there already
+	v, label := m.Pattern.Vertices[0].Col, m.Pattern.Vertices[0].Labels.Name
+	at, byList := -1, false
 	for i, p := range preds {
-		key, other := equality(p, v)
+		key, other, code := comparison(p, v)
 		if key == "" || !fromAbove(other, v) {
 			continue
 		}
-		if b.indexed(m.Pattern.Vertices[0].Labels.Name, key) {
+		if b.indexed(label, key) {
 			return filter(node, preds)
 		}
-		if at < 0 {
-			at = i
+		listed := code == plan.In
+		if (listed || code == plan.Eq) && (at < 0 || byList && !listed) {
+			at, byList = i, listed
 		}
 	}
-	if at < 0 {
-		return filter(node, preds)
-	}
-	var inside, above []plan.Expr
+	var before, inside, above []plan.Expr
 	for i, p := range preds {
 		switch {
 		case i == at:
 		case local(p, v):
 			inside = append(inside, p)
+		case fromAbove(p, v):
+			before = append(before, p)
 		default:
 			above = append(above, p)
 		}
 	}
-	key, other := equality(preds[at], v)
+	if at < 0 {
+		return b.product(lv, m, arg, before, inside, above)
+	}
+	key, other, _ := comparison(preds[at], v)
 	left, right := lv.col("", graph.Null), lv.col("", graph.Null)
 	m.Input = &plan.Unit{}
 	join := &plan.HashJoin{
-		Left:     &plan.Project{Input: arg, Items: []plan.Item{{Col: left, Expr: other}}, Keep: true},
 		Right:    &plan.Project{Input: filter(m, inside), Items: []plan.Item{{Col: right, Expr: &plan.Prop{X: &plan.ColRef{Col: v}, Key: key}}}, Keep: true},
 		LeftKeys: []plan.Col{left}, RightKeys: []plan.Col{right}, RightCols: []plan.Col{v}, Once: b.req.root != nil,
 	}
-	return filter(join, above)
+	if !byList {
+		join.Left = &plan.Project{Input: filter(arg, before), Items: []plan.Item{{Col: left, Expr: other}}, Keep: true}
+		return filter(join, above)
+	}
+	join.Left = &plan.Unwind{Input: filter(arg, before), List: call("sql.distinct", other), Out: left}
+	return filter(&plan.Sort{Input: join, Keys: []plan.SortKey{{Expr: &plan.ColRef{Col: v}}}}, above)
+}
+
+// unordered takes away the order that where has given rows which are counted or tested for alone.
+func unordered(node plan.Node) plan.Node {
+	switch n := node.(type) {
+	case *plan.Sort:
+		return n.Input
+	case *plan.Filter:
+		n.Input = unordered(n.Input)
+	}
+	return node
+}
+
+// product pairs the rows from above with those of a label that pass the predicates inside. What the predicates above
+// read of the label's rows is read before they are paired.
+func (b *binder) product(lv *level, m *plan.Match, arg *plan.Argument, before, inside, above []plan.Expr) plan.Node {
+	v := m.Pattern.Vertices[0].Col
+	read := &plan.Project{Keep: true}
+	cols := []plan.Col{v}
+	for i, p := range above {
+		above[i] = replaceProps(p, v, func(key string) plan.Expr {
+			for _, it := range read.Items {
+				if it.Expr.(*plan.Prop).Key == key {
+					return &plan.ColRef{Col: it.Col}
+				}
+			}
+			col := lv.col(key, graph.Null)
+			read.Items = append(read.Items, plan.Item{Col: col, Expr: &plan.Prop{X: &plan.ColRef{Col: v}, Key: key}})
+			cols = append(cols, col)
+			return &plan.ColRef{Col: col}
+		})
+	}
+	if len(read.Items) == 0 && (len(inside) == 0 || b.sought(m, inside)) {
+		return filter(m, append(before, append(inside, above...)...))
+	}
+	m.Input = &plan.Unit{}
+	right := filter(m, inside)
+	if read.Input = right; len(read.Items) > 0 {
+		right = read
+	}
+	return filter(&plan.Product{Left: filter(arg, before), Right: right, RightCols: cols}, above)
+}
+
+// sought reports whether an index finds the vertices of a pattern that satisfy predicates about them alone.
+func (b *binder) sought(m *plan.Match, preds []plan.Expr) bool {
+	v := m.Pattern.Vertices[0]
+	for _, p := range preds {
+		if key, _, _ := comparison(p, v.Col); key != "" && b.indexed(v.Labels.Name, key) {
+			return true
+		}
+	}
+	return false
 }
 
 // indexed reports whether an index finds vertices of a label by a property.
@@ -64,20 +125,29 @@ func (b *binder) indexed(label, key string) bool {
 	return false
 }
 
-// equality takes v.key = other apart.
-func equality(e plan.Expr, v plan.Col) (key string, other plan.Expr) {
+// comparison takes the comparison of v.key with another expression apart.
+func comparison(e plan.Expr, v plan.Col) (key string, other plan.Expr, code plan.OpCode) {
 	o, ok := e.(*plan.Op)
-	if !ok || o.Op != plan.Eq {
-		return "", nil
-	}
-	p, ok := o.Args[0].(*plan.Prop)
 	if !ok {
-		return "", nil
+		return "", nil, 0
 	}
-	if c, ok := p.X.(*plan.ColRef); !ok || c.Col != v {
-		return "", nil
+	switch o.Op {
+	case plan.Eq, plan.In, plan.Lt, plan.Le, plan.Gt, plan.Ge:
+		if p, ok := o.Args[0].(*plan.Prop); ok && isCol(p.X, v) {
+			return p.Key, o.Args[1], o.Op
+		}
 	}
-	return p.Key, o.Args[1]
+	if o.Op == plan.Eq { // of a right join
+		if p, ok := o.Args[1].(*plan.Prop); ok && isCol(p.X, v) {
+			return p.Key, o.Args[0], o.Op
+		}
+	}
+	return "", nil, 0
+}
+
+func isCol(e plan.Expr, v plan.Col) bool {
+	c, ok := e.(*plan.ColRef)
+	return ok && c.Col == v
 }
 
 // fromAbove reports whether an expression is about rows from above and not about v.
@@ -120,4 +190,36 @@ func columnsOf(e plan.Expr, pass func(plan.Col) bool) bool {
 		return all(e.Elems)
 	}
 	return false
+}
+
+// replaceProps copies an expression with the properties of v replaced, but for those in subplans and loops.
+func replaceProps(e plan.Expr, v plan.Col, by func(key string) plan.Expr) plan.Expr {
+	all := func(es []plan.Expr) []plan.Expr {
+		out := make([]plan.Expr, len(es))
+		for i, a := range es {
+			if a != nil {
+				out[i] = replaceProps(a, v, by)
+			}
+		}
+		return out
+	}
+	switch e := e.(type) {
+	case *plan.Prop:
+		if isCol(e.X, v) {
+			return by(e.Key)
+		}
+	case *plan.Op:
+		c := *e
+		c.Args = all(e.Args)
+		return &c
+	case *plan.Call:
+		c := *e
+		c.Args = all(e.Args)
+		return &c
+	case *plan.ListLit:
+		c := *e
+		c.Elems = all(e.Elems)
+		return &c
+	}
+	return e
 }

@@ -5,7 +5,9 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,7 +49,7 @@ func (w *world) load(text string) {
 	if err := w.tx.Commit(ctx); err != nil {
 		w.t.Fatal(err)
 	}
-	for l := range labels {
+	for _, l := range slices.Sorted(maps.Keys(labels)) {
 		ix := graph.Index{Name: l + "_id", Label: l, Props: []string{"id"}, Unique: true, Indexed: true}
 		if err := w.g.CreateIndex(ctx, ix); err != nil {
 			w.t.Fatal(err)

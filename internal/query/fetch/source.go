@@ -37,6 +37,7 @@ type level struct {
 	parent *level
 	arg    *plan.Argument // what the rows above hand down; nil at the top
 	outs   outs
+	refs   []target // what its rows are compared with of the rows above
 }
 
 // leaf is where the rows of the level begin.

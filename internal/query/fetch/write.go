@@ -149,6 +149,9 @@ func (w *writer) fieldSlow(dst []byte, f *field, row []graph.Value) []byte {
 
 // page appends the total and the info of an array in an item.
 func (w *writer) page(dst []byte, pg *paging, total graph.Value) []byte {
+	if total.IsNull() {
+		return dst
+	}
 	member := func(lit []byte) {
 		if dst[len(dst)-1] != '{' {
 			dst = append(dst, ',')

@@ -106,6 +106,19 @@ func lookup(m []graph.MapEntry, key string, hint int) (graph.Value, bool) {
 	return graph.Value{}, false
 }
 
+// EqualsItself reports whether a value is equal to itself: null and NaN are not, nor lists and maps that hold one.
+func EqualsItself(v graph.Value) bool {
+	switch v.Kind() {
+	case graph.Null:
+		return false
+	case graph.Float:
+		return !math.IsNaN(v.Float())
+	case graph.List, graph.Map:
+		return Equal(v, v) == True
+	}
+	return true
+}
+
 // Equivalent says whether two values are one value to DISTINCT, grouping and UNION: they are equal, or null stands
 // beside null or NaN beside NaN, also inside lists and maps.
 func Equivalent(a, b graph.Value) bool {

@@ -71,6 +71,10 @@ var sqlJSONFunctions = []Function{
 		}
 		return graph.ListValue(listOf(args[0]))
 	}),
+	// distinct leaves the first of equivalent elements of a list.
+	sqlFunction("distinct", 1, 1, func(_ *Context, args []graph.Value) graph.Value {
+		return graph.ListValue(distinct(args[0].List()))
+	}),
 }
 
 func listOf(v graph.Value) []graph.Value {
@@ -78,6 +82,25 @@ func listOf(v graph.Value) []graph.Value {
 		return v.List()
 	}
 	return []graph.Value{v}
+}
+
+// distinct gives the values without those that are equivalent to one before them.
+func distinct(list []graph.Value) []graph.Value {
+	out := make([]graph.Value, 0, len(list))
+	last := make(map[uint64]int, len(list)) // by hash: the last of out, counted from 1
+	before := make([]int, 0, len(list))     // beside out: the one before it with the same hash, likewise
+next:
+	for _, v := range list {
+		h := Hash(v)
+		for at := last[h]; at > 0; at = before[at-1] {
+			if Equivalent(out[at-1], v) {
+				continue next
+			}
+		}
+		out, before = append(out, v), append(before, last[h])
+		last[h] = len(out)
+	}
+	return out
 }
 
 // jsonContains reports whether a value is in a list, or all values of a list are.

@@ -28,7 +28,7 @@ func (o *optimizer) estimate() {
 func (e *estimator) of(n Node) float64 {
 	in := 1.0
 	switch n := n.(type) {
-	case *Apply, *Transactions, *Foreach, *Merge, *HashJoin, *Union:
+	case *Apply, *Transactions, *Foreach, *Merge, *HashJoin, *Product, *Union:
 	default:
 		inputs(n, func(c *Node) { in = e.of(*c) })
 	}
@@ -130,6 +130,8 @@ func (e *estimator) node(n Node, in float64) float64 {
 		return max(in, e.sub(n.Match, in))
 	case *HashJoin:
 		return max(e.of(n.Left), e.of(n.Right))
+	case *Product:
+		return e.of(n.Left) * e.of(n.Right)
 	case *Union:
 		rows := 0.0
 		for _, c := range n.Inputs {

@@ -305,6 +305,8 @@ func (f *formatter) describe(n Node) (name, args string) {
 			keys[i] = f.col(n.LeftKeys[i]) + " = " + f.col(n.RightKeys[i])
 		}
 		return name, strings.Join(keys, ", ")
+	case *Product:
+		return "Product", ""
 	case *Union:
 		if n.All {
 			return "UnionAll", f.cols(n.Out)

@@ -245,6 +245,13 @@ type (
 		RightCols []Col
 	}
 
+	// Product pairs the rows of Left with all rows of Right, which reads nothing of the rows around it and is read once for
+	// each batch of Left. The pairs of one row of Left stand in the order of Right.
+	Product struct {
+		Left, Right Node
+		RightCols   []Col
+	}
+
 	// Union gives the rows of all Inputs, column Cols[i][j] of input i as Out[j]; without All, each row once.
 	Union struct {
 		Inputs []Node
@@ -571,6 +578,7 @@ func (*Slice) node()         {}
 func (*Unwind) node()        {}
 func (*Apply) node()         {}
 func (*HashJoin) node()      {}
+func (*Product) node()       {}
 func (*Union) node()         {}
 func (*Create) node()        {}
 func (*Merge) node()         {}

@@ -51,6 +51,9 @@ func inputs(n Node, f func(*Node)) {
 	case *HashJoin:
 		f(&n.Left)
 		f(&n.Right)
+	case *Product:
+		f(&n.Left)
+		f(&n.Right)
 	case *Union:
 		for i := range n.Inputs {
 			f(&n.Inputs[i])
