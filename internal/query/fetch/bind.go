@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"errors"
+	"maps"
 	"strconv"
 	"strings"
 	"unicode"
@@ -21,6 +22,8 @@ type binder struct {
 	texts  int
 	before []*query // that the member being bound needs to have run
 	edges  map[*table]*part
+	// fixed says that the program depends on a value that the shape of the request does not tell.
+	fixed bool
 	// explain asks for the plans of all tables and arrays of the root.
 	explain bool
 }
@@ -36,7 +39,7 @@ func bind(req *Request, cat graph.Catalog) (*program, error) {
 		return nil, err
 	}
 	return &program{
-		params: b.params, members: members, props: len(cat.AllProps()), indexes: cat.Version(),
+		params: b.params, members: members, fixed: b.fixed, props: len(cat.AllProps()), indexes: cat.Version(),
 	}, nil
 }
 
@@ -289,9 +292,20 @@ func (b *binder) tableFields(lv *level, p *part) []field {
 		if p.t.json[o.name] {
 			f.kind = fieldJSON
 		}
-		fields = append(fields, f)
+		fields = put(fields, f)
 	}
 	return fields
+}
+
+// put adds a member, in the place of one with the same key if there is one.
+func put(fields []field, f field) []field {
+	for i := range fields {
+		if string(fields[i].lit) == string(f.lit) {
+			fields[i] = f
+			return fields
+		}
+	}
+	return append(fields, f)
 }
 
 // maxColumns is up to how many properties of the graph a row without @column asks for each by its name, which is
@@ -303,7 +317,11 @@ func (b *binder) starFields(lv *level, p *part) []field {
 	props := b.cat.AllProps()
 	x := &plan.ColRef{Col: p.src.vertex}
 	if len(props) > maxColumns {
-		return []field{{kind: fieldRecord, col: lv.outs.add(x, p.t.key), except: p.bound.none, json: p.t.json}}
+		but := maps.Clone(p.bound.none)
+		for _, o := range p.outs {
+			but[o.name] = true
+		}
+		return []field{{kind: fieldRecord, col: lv.outs.add(x, p.t.key), except: but, json: p.t.json}}
 	}
 	var fields []field
 	add := func(name string) {

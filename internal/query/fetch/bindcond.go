@@ -127,6 +127,18 @@ func (b *binder) referring(lv *level, src *source, sc *scope, col plan.Expr, c *
 	if !t.found() {
 		return nil, true, nil
 	}
+	if t.plain != nil { // the condition is as good as one with the value itself
+		d := *c
+		d.n, d.path = t.plain, ""
+		if err = checkCond(&d, t.plain); err == nil {
+			b.fixed = b.fixed || !lifted(c.key, t.plain, 0)
+			p, err := b.constant(&names{b: b, lv: lv, src: src, at: c.n}, col, &d)
+			return one(p), false, err
+		}
+		if c.op != opEqual && c.op != opIn {
+			return nil, false, err
+		}
+	}
 	v := t.value(lv)
 	if t.slot != "" && lv.parent == nil {
 		lv.query.needs = append(lv.query.needs, t.slot)
@@ -160,7 +172,7 @@ func compare(b *binder, src *source, col plan.Expr, c *cond, v plan.Expr) (plan.
 	case opRegexp:
 		return negated(c, op(plan.Regexp, call("sql.text", col), call("sql.pattern", v, boolConst(c.fold)))), nil
 	case opBetween:
-		return nil, unsupported(c.n, "a reference cannot give a range")
+		return negated(c, call("sql.between", col, v, boolConst(c.marked && c.logic == logicAnd))), nil
 	}
 	return op(comparisons[c.op], col, v), nil
 }

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -100,7 +101,7 @@ func (b *binder) edgeFields(lv *level, m *member, sc *scope) ([]field, error) {
 		}
 	}
 	for _, o := range p.outs {
-		fields = append(fields, field{lit: b.literal(o.name, memberPlain), col: lv.outs.add(o.expr, o.name)})
+		fields = put(fields, field{lit: b.literal(o.name, memberPlain), col: lv.outs.add(o.expr, o.name)})
 	}
 	return []field{{kind: fieldObject, lit: b.literal(m.key, m.kind), col: -1, fields: fields}}, nil
 }
@@ -177,7 +178,7 @@ func (w *walker) starts(col *plan.Col, keys *node, ref string) (plan.Node, error
 		labels = b.keyed()
 	}
 	*col = w.lv.col("start", graph.VertexKind)
-	if col == &w.start && len(labels) == 1 && labels[0] == w.label {
+	if col == &w.start && slices.Contains(labels, w.label) {
 		key := &plan.Prop{X: &plan.ColRef{Col: w.to}, Key: b.key(w.label)}
 		w.not = append(w.not, op(plan.Not, op(plan.In, key, list)))
 	}

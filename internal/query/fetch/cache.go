@@ -37,8 +37,8 @@ func (c *Cache) program(r *Request, cat graph.Catalog) (*program, error) {
 		return p, nil
 	}
 	p, err := bind(r, cat)
-	if err != nil {
-		return nil, err
+	if err != nil || p.fixed {
+		return p, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

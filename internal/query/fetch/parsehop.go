@@ -103,6 +103,9 @@ func (h *hopWords) make(limits *Limits) (*hop, bool, error) {
 	if p.find != "" && len(p.steps) > 1 {
 		return nil, false, illegal(h.hop, "paths are found over one step")
 	}
+	if p.find != "" && (h.depth == nil || !strings.Contains(string(h.depth.raw), "..")) { // one number is the most steps of a path
+		p.min = 1
+	}
 	if p.find != "" && h.depth == nil {
 		p.max = limits.Hops
 	}

@@ -25,9 +25,6 @@ func (r *Request) parseWrites() error {
 			if len(m.elems) == 0 {
 				return illegal(m, "must not be empty")
 			}
-			if r.Method == "delete" {
-				return unsupported(m, `delete takes {"id{}": […]} instead of a list`)
-			}
 		case m.kind == kObject && isArrayKey(m.key):
 			return unsupported(m, "an array that is read stands in get alone; a list of objects is written")
 		case m.kind == kObject || m.kind == kList:

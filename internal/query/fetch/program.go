@@ -24,6 +24,7 @@ type program struct {
 	members []*output
 	props   int    // the number of properties that the catalog knew
 	indexes uint64 // the version of its indexes
+	fixed   bool   // for this very request, not for all of its shape
 }
 
 // outputKind is a kind of member of an answer.

@@ -18,6 +18,8 @@ type target struct {
 	slot string
 	page *paging // with info: the whole of it
 	info bool
+	// plain is the value of the request that slot is made of, nil where it is something else.
+	plain *node
 }
 
 func (t target) found() bool { return t.expr != nil || t.slot != "" }
@@ -87,9 +89,9 @@ func (b *binder) ofPlain(n *node) target {
 	case kNull, kObject:
 		return target{}
 	case kList:
-		return target{slot: b.lift(n, param{kind: paramList, elem: -1}).Name}
+		return target{slot: b.lift(n, param{kind: paramList, elem: -1}).Name, plain: n}
 	}
-	return target{slot: b.lift(n, param{elem: -1}).Name}
+	return target{slot: b.lift(n, param{elem: -1}).Name, plain: n}
 }
 
 // ofTable finds a column of a table.

@@ -133,6 +133,17 @@ var sqlTextFunctions = []Function{
 		quoted := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(sqlText(args[0]))
 		return text(sqlText(args[1]) + quoted + sqlText(args[2]))
 	}),
+	// between reports whether a value is within a range "from,to" of a list of such, or, where the third argument says so,
+	// within all of them: as a number within numbers, else as a text.
+	sqlFunction("between", 3, 3, func(_ *Context, args []graph.Value) graph.Value {
+		all := args[2].Kind() == graph.Bool && args[2].Bool()
+		for _, r := range listOf(args[1]) {
+			if within(args[0], r) != all {
+				return graph.BoolValue(!all)
+			}
+		}
+		return graph.BoolValue(all)
+	}),
 	sqlFunction("pattern", 2, 2, func(_ *Context, args []graph.Value) graph.Value {
 		flags := ""
 		if args[1].Kind() == graph.Bool && args[1].Bool() {
@@ -140,6 +151,19 @@ var sqlTextFunctions = []Function{
 		}
 		return text(flags + "(?s:.*?)(?:" + sqlText(args[0]) + ")(?s:.*)")
 	}),
+}
+
+// within reports whether a value is between the ends of a text "from,to".
+func within(v, r graph.Value) bool {
+	if r.Kind() != graph.String {
+		return false
+	}
+	a, z, ok := strings.Cut(r.Str(), ",")
+	lo, hi := text(strings.TrimSpace(a)), text(strings.TrimSpace(z))
+	if v.IsNumber() {
+		lo, hi = numberPrefix(lo.Str()), numberPrefix(hi.Str())
+	}
+	return ok && LessEqual(lo, v) == True && LessEqual(v, hi) == True
 }
 
 // substring cuts n characters from position from on; a negative position counts from the end.
