@@ -191,7 +191,7 @@ func (s *shardCheck) checkList(first []byte, packed, fresh *pebble.Iterator) err
 		seg := &m.segs[n]
 		if sum += seg.n; len(k) == keys.ListSize {
 			total, firstValue = seg.total, slices.Clone(v)
-		} else if nb, e := keys.Pair(k[keys.ListSize:]); seg.n > 0 && (row{neighbour: m.nbrs[0], edge: seg.edge(0)}).compare(row{neighbour: nb, edge: e}) < 0 {
+		} else if nb, e := keys.Pair(k[keys.ListSize:]); seg.n > 0 && (row{neighbour: m.nbrs[0], edge: m.ids[0]}).compare(row{neighbour: nb, edge: e}) < 0 {
 			s.note(FaultList, nil, "%s: a segment begins before its key", s.listName(t, dir, local))
 		}
 		if !slices.IsSorted(m.nbrs) {

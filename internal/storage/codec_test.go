@@ -199,19 +199,87 @@ func TestSegmentPinned(t *testing.T) {
 	var p packer
 	b, err := p.appendSegment(nil, &m, m.rows, []graph.PropID{4}, 2)
 	require.NoError(t, err)
-	require.Equal(t, "0202"+"03"+"05a702"+"01"+"e807"+"0001"+"01"+"04"+"06"+"02810102"+"0e00", hex.EncodeToString(b))
-	// 36 neighbours that lie near each other take less than 2 bytes an edge for the topology.
+	require.Equal(t, "0202"+"03"+"05a702"+"09"+"e807"+"01"+"04"+"06"+"02810102"+"0e00", hex.EncodeToString(b))
+	// Neighbours that lie near each other take a byte each, and edge ids that were given out source by source none in
+	// out lists and few in in lists.
 	rows := make([]row, 36)
 	for i := range rows {
 		rows[i] = row{neighbour: graph.VertexID(50_000 + 100*i), edge: graph.EdgeID(1_000_000 + i)}
 	}
 	b, err = p.appendSegment(nil, &m, rows, nil, 36)
 	require.NoError(t, err)
-	require.Len(t, b, 82)
+	require.Len(t, b, 46)
+	for i := range rows {
+		rows[i].edge = graph.EdgeID(1_000_000 + 3700*i + i%7)
+	}
+	b, err = p.appendSegment(nil, &m, rows, nil, 36)
+	require.NoError(t, err)
+	require.Len(t, b, 83)
+	var ids ends
+	for i, id := range []graph.EdgeID{110_003, 147_040, 221_024, 740_901} {
+		ids.add([]graph.VertexID{3000, 4000, 6000, 20000}[i], id)
+	}
+	require.Equal(t, "0404"+"08"+"b817"+"e807"+"d00f"+"b06d"+"0a"+"25"+"06"+"c90f"+"4a"+"1f"+"aa1d"+"00", hex.EncodeToString(append(appendTopology(nil, &ids, 4), 0)))
+	ids.reset()
+	ids.add(3, 1000)
+	ids.add(4, 300)
+	ids.add(6, 301)
+	require.Equal(t, "0300"+"03"+"030102"+"02"+"ac02"+"bc0200000100", hex.EncodeToString(appendTopology(nil, &ids, 0)))
+}
+
+// TestTopologyRoundTrip packs edges whose ids follow each other, rise with the neighbours or do neither, over one shard
+// and several.
+func TestTopologyRoundTrip(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	ways := map[byte]int{}
+	for range 4000 {
+		var e ends
+		kind, shards, local, id := r.IntN(4), 1+r.IntN(3), uint64(0), r.Uint64N(1<<30)
+		for range r.IntN(80) {
+			local += r.Uint64N(1 << r.IntN(20))
+			v := graph.MakeVertexID(r.IntN(shards), local)
+			switch kind {
+			case 0:
+				id++
+				e.add(v, graph.MakeEdgeID(1, id))
+			case 1, 2:
+				e.add(v, graph.MakeEdgeID(v.Shard(), local*37+r.Uint64N(64)))
+			default:
+				e.add(v, graph.EdgeID(r.Uint64()))
+			}
+		}
+		slices.Sort(e.neighbours)
+		if kind == 2 {
+			slices.Sort(e.ids)
+		}
+		b := append(appendTopology(nil, &e, 5), "rest"...)
+		var back topology
+		rest, err := back.parse(b)
+		require.NoError(t, err)
+		require.Equal(t, "rest", string(rest))
+		ways[back.way]++
+		require.Equal(t, 5, back.total)
+		neighbours, err := back.appendNeighbours([]graph.VertexID{})
+		require.NoError(t, err)
+		ids, err := back.appendIDs([]graph.EdgeID{}, neighbours)
+		require.NoError(t, err)
+		require.Equal(t, append([]graph.VertexID{}, e.neighbours...), neighbours)
+		require.Equal(t, append([]graph.EdgeID{}, e.ids...), ids)
+		for n := range len(b) - len("rest") {
+			if _, err := back.parse(b[:n]); err != nil {
+				require.ErrorIs(t, err, errSegment)
+			}
+		}
+	}
+	for _, way := range []byte{8, idsFollow, idsAlong} {
+		require.Greater(t, ways[way], 100, ways)
+	}
 }
 
 func FuzzSegment(f *testing.F) {
 	f.Add([]byte{2, 2, 3, 5, 0xa7, 2, 1, 0xe8, 7, 0, 1, 1, 4, 6, 2, 0x81, 1, 2, 0x0e, 0})
+	f.Add([]byte{2, 2, 3, 5, 0xa7, 2, idsFollow, 0xe8, 7, 1, 4, 6, 2, 0x81, 1, 2, 0x0e, 0})
+	f.Add([]byte{3, 3, 3, 3, 1, 2, idsAlong, 37, 3, 6, 1, 4, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var m merged
 		if m.addSegment(b) != nil {

@@ -234,9 +234,8 @@ func (r *reader) appendSegment(b []byte, id graph.VertexID, want Want, out *Edge
 		}
 	}
 	if want.IDs {
-		out.IDs = slices.Grow(out.IDs, s.n)
-		for i := range s.n {
-			out.IDs = append(out.IDs, s.edge(i))
+		if out.IDs, err = s.appendIDs(out.IDs, out.Targets[start:]); err != nil {
+			return err
 		}
 	}
 	for p, prop := range want.Props {
@@ -495,9 +494,17 @@ func (ls *Lists) find(local uint64, neighbour graph.VertexID, edge graph.EdgeID,
 	if err != nil {
 		return false, 0, err
 	}
-	i, _ := slices.BinarySearch(nbrs, neighbour)
+	i, ok := slices.BinarySearch(nbrs, neighbour)
+	if !ok {
+		return false, 0, nil
+	}
+	ids, err := seg.appendIDs(r.merged.ids[:0], nbrs)
+	r.merged.ids = ids
+	if err != nil {
+		return false, 0, err
+	}
 	for ; i < len(nbrs) && nbrs[i] == neighbour; i++ {
-		if seg.edge(i) == edge {
+		if ids[i] == edge {
 			return true, 0, r.segmentProps(seg, i, f)
 		}
 	}

@@ -50,6 +50,6 @@ func TestFormatVersion(t *testing.T) {
 	}
 	for _, version := range []uint64{OldestFormat - 1, FormatVersion + 1} {
 		_, err := reopen(version, false)
-		require.ErrorContains(t, err, "this program reads 2 to 3")
+		require.ErrorContains(t, err, "this program reads 2 to 4")
 	}
 }

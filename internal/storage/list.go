@@ -3,7 +3,6 @@ package storage
 import (
 	"cmp"
 	"encoding/binary"
-	"math"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -12,87 +11,26 @@ import (
 
 // A segment is a packed run of edges of one list, sorted by neighbour and then by edge id. It is stored as
 //
-//	uvarint  number of edges
-//	uvarint  number of edges in the whole list, in the list's first segment; else 0
-//	uvarint  size of the neighbours in bytes
-//	bytes    neighbours: the first id, then differences, uvarints
-//	byte     width of an edge id in bytes (0 to 8)
-//	uvarint  least edge id
-//	bytes    edges × (edge id - least), little-endian
+//	topology, see topology.go
 //	uvarint  number of property columns, ascending by property; each: property (uvarint), size (uvarint), column
 type segment struct {
-	n, total   int
-	neighbours []byte
-	least      uint64
-	width      int
-	ids        []byte
-	columns    int
-	props      []byte
+	topology
+	columns int
+	props   []byte
 }
 
 // parse opens a segment, whose bytes it shares, and checks its sizes.
 func (s *segment) parse(b []byte) error {
-	*s = segment{}
-	n, b := uvarint(b)
-	total, b := uvarint(b)
-	size, b := uvarint(b)
-	if b == nil || n > uint64(len(b)) || size > uint64(len(b)) {
-		return errSegment
+	b, err := s.topology.parse(b)
+	if err != nil {
+		return err
 	}
-	s.n, s.total = int(n), int(total)
-	s.neighbours, b = b[:size], b[size:]
-	if len(b) == 0 || b[0] > 8 {
-		return errSegment
-	}
-	s.width = int(b[0])
-	s.least, b = uvarint(b[1:])
-	if b == nil || s.n*s.width > len(b) {
-		return errSegment
-	}
-	s.ids, b = b[:s.n*s.width], b[s.n*s.width:]
 	columns, b := uvarint(b)
 	if b == nil {
 		return errSegment
 	}
 	s.columns, s.props = int(columns), b
 	return nil
-}
-
-// uvarint reads a number and gives what is left, nil if there was none.
-func uvarint(b []byte) (uint64, []byte) {
-	if len(b) > 0 && b[0] < 0x80 {
-		return uint64(b[0]), b[1:]
-	}
-	v, n := binary.Uvarint(b)
-	if n <= 0 {
-		return 0, nil
-	}
-	return v, b[n:]
-}
-
-// appendNeighbours appends the neighbours.
-func (s *segment) appendNeighbours(dst []graph.VertexID) ([]graph.VertexID, error) {
-	b, id := s.neighbours, uint64(0)
-	for range s.n {
-		if len(b) > 0 && b[0] < 0x80 {
-			id += uint64(b[0])
-			b = b[1:]
-		} else {
-			d, n := binary.Uvarint(b)
-			if n <= 0 {
-				return dst, errSegment
-			}
-			id += d
-			b = b[n:]
-		}
-		dst = append(dst, graph.VertexID(id))
-	}
-	return dst, nil
-}
-
-// edge is the id of edge i.
-func (s *segment) edge(i int) graph.EdgeID {
-	return graph.EdgeID(s.least + fixed(s.ids, i, s.width))
 }
 
 // each calls f for each property column.
@@ -205,6 +143,7 @@ type merged struct {
 	dropped []row  // the rows of segs that over took out
 	mem     []byte // what segs point into
 	nbrs    []graph.VertexID
+	ids     []graph.EdgeID
 	head    []row // scratch memory of sort
 }
 
@@ -247,10 +186,13 @@ func (m *merged) addSegment(b []byte) error {
 	if m.nbrs, err = s.appendNeighbours(m.nbrs[:0]); err != nil {
 		return err
 	}
+	if m.ids, err = s.appendIDs(m.ids[:0], m.nbrs); err != nil {
+		return err
+	}
 	from := int32(len(m.segs))
 	m.segs = append(m.segs, s)
 	for i, n := range m.nbrs {
-		r := row{neighbour: n, edge: s.edge(i), from: from, at: int32(i)}
+		r := row{neighbour: n, edge: m.ids[i], from: from, at: int32(i)}
 		if len(m.over) > 0 {
 			if _, hit := slices.BinarySearchFunc(m.over, r, row.compare); hit {
 				m.dropped = append(m.dropped, r)
@@ -324,6 +266,7 @@ func (m *merged) props() ([]graph.PropID, error) {
 
 // packer writes segments.
 type packer struct {
+	edges ends
 	cells cells
 	col   []byte
 	cols  map[int32]column // by source, of the property at hand
@@ -331,7 +274,11 @@ type packer struct {
 
 // appendSegment appends rows, which are sorted, as a segment.
 func (p *packer) appendSegment(dst []byte, m *merged, rows []row, props []graph.PropID, total int) ([]byte, error) {
-	dst = appendTopology(dst, len(rows), total, func(i int) (graph.VertexID, graph.EdgeID) { return rows[i].neighbour, rows[i].edge })
+	p.edges.reset()
+	for i := range rows {
+		p.edges.add(rows[i].neighbour, rows[i].edge)
+	}
+	dst = appendTopology(dst, &p.edges, total)
 	at := len(dst)
 	dst = append(dst, 0) // The number of columns, if it is below 128.
 	n := 0
@@ -385,44 +332,4 @@ func (p *packer) appendCell(m *merged, r row, prop graph.PropID) error {
 	var err error
 	p.cells.buf, err = c.appendCell(p.cells.buf, int(r.at))
 	return err
-}
-
-// appendTopology appends the part of a segment before its property columns.
-func appendTopology(dst []byte, n, total int, edge func(i int) (graph.VertexID, graph.EdgeID)) []byte {
-	dst = binary.AppendUvarint(dst, uint64(n))
-	dst = binary.AppendUvarint(dst, uint64(total))
-	var last uint64
-	size := 0
-	least, most := uint64(math.MaxUint64), uint64(0)
-	for i := range n {
-		v, e := edge(i)
-		size += uvarintSize(uint64(v) - last)
-		last = uint64(v)
-		least, most = min(least, uint64(e)), max(most, uint64(e))
-	}
-	dst = binary.AppendUvarint(dst, uint64(size))
-	last = 0
-	for i := range n {
-		v, _ := edge(i)
-		dst = binary.AppendUvarint(dst, uint64(v)-last)
-		last = uint64(v)
-	}
-	if n == 0 {
-		least = 0
-	}
-	width := widthOf(max(most, least) - least)
-	dst = binary.AppendUvarint(append(dst, byte(width)), least)
-	for i := range n {
-		_, e := edge(i)
-		dst = appendFixed(dst, uint64(e)-least, width)
-	}
-	return dst
-}
-
-func uvarintSize(v uint64) int {
-	n := 1
-	for ; v >= 0x80; v >>= 7 {
-		n++
-	}
-	return n
 }

@@ -111,13 +111,15 @@ func (b *Bulk) appendRun(r *records, edges []ListEdge, cols []BulkColumn, total 
 
 // packScratch is memory that packing a list uses.
 type packScratch struct {
+	edges ends
 	cells cells
 	col   []byte
 }
 
 // appendListSegment appends edges of one list, whose rows count the rows of the columns, as a segment.
 func appendListSegment(dst []byte, edges []ListEdge, cols []BulkColumn, total int, s *packScratch) []byte {
-	dst = appendListTopology(dst, edges, total)
+	s.edges.set(edges)
+	dst = appendTopology(dst, &s.edges, total)
 	n, at := 0, len(dst)
 	dst = append(dst, 0)
 	for i := range cols {
@@ -141,34 +143,6 @@ func appendListSegment(dst []byte, edges []ListEdge, cols []BulkColumn, total in
 		return dst
 	}
 	return slices.Replace(dst, at, at+1, binary.AppendUvarint(nil, uint64(n))...)
-}
-
-// appendListTopology is appendTopology without a call for each edge.
-func appendListTopology(dst []byte, edges []ListEdge, total int) []byte {
-	var last uint64
-	size := 0
-	least, most := uint64(math.MaxUint64), uint64(0)
-	for i := range edges {
-		e := &edges[i]
-		size += uvarintSize(uint64(e.Neighbour) - last)
-		last = uint64(e.Neighbour)
-		least, most = min(least, uint64(e.Edge)), max(most, uint64(e.Edge))
-	}
-	dst = binary.AppendUvarint(dst, uint64(len(edges)))
-	dst = binary.AppendUvarint(dst, uint64(total))
-	dst = binary.AppendUvarint(dst, uint64(size))
-	last = 0
-	for i := range edges {
-		v := uint64(edges[i].Neighbour)
-		dst = binary.AppendUvarint(dst, v-last)
-		last = v
-	}
-	width := widthOf(most - least)
-	dst = binary.AppendUvarint(append(dst, byte(width)), least)
-	for i := range edges {
-		dst = appendFixed(dst, uint64(edges[i].Edge)-least, width)
-	}
-	return dst
 }
 
 // prober finds out whether lists are empty. It gives up on lists one by one when most of them are not.

@@ -19,7 +19,7 @@ import (
 // FormatVersion is the version of the layout, docs/format.md, and OldestFormat the oldest one that is read. A shard that
 // is opened for writing gets the former; one of another version is not opened.
 const (
-	FormatVersion = 3
+	FormatVersion = 4
 	OldestFormat  = 2
 )
 

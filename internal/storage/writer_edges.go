@@ -24,7 +24,8 @@ func (p *listPacker) append(dst []byte, edges []ListEdge, bodies [][]byte) ([]by
 		some = some || len(bodies[edges[i].Row]) > 0
 	}
 	if !some {
-		return append(appendListTopology(dst, edges, 0), 0), nil
+		p.packer.edges.set(edges)
+		return append(appendTopology(dst, &p.packer.edges, 0), 0), nil
 	}
 	m := &p.m
 	m.reset()
