@@ -104,6 +104,15 @@ func TestOffline(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, lg.Settle(t.Context()))
 			require.Equal(t, countsOf(t, same), countsOf(t, g))
+			if lg, err = s.Local("default"); err != nil {
+				t.Fatal(err)
+			}
+			for _, shard := range lg.Stats() {
+				levels := shard.Graph.Levels
+				for i := range levels[:len(levels)-1] {
+					require.Zero(t, levels[i].Tables, "tables of level %d", i)
+				}
+			}
 		})
 	}
 }

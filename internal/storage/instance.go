@@ -35,6 +35,8 @@ type instance struct {
 	// wedged says that Pebble's locks may be held for ever, so that the store can no longer be closed.
 	wedged atomic.Bool
 	guards guards
+	// splits says that tables of the lowest level may be split for those that are taken in.
+	splits atomic.Bool
 	// background is the fault of the last flush or compaction, nil after one that went well.
 	background atomic.Pointer[error]
 	// buried are the bytes of the values whose deletion lies in memtables alone, flushing those of them that are being
@@ -65,6 +67,7 @@ func openInstance(o *Options, sh *Shared, dir string, values, create bool) (*ins
 		}
 	}
 	p.FS = faultFS{p.FS, in}
+	p.Experimental.IngestSplit = in.splits.Load
 	p.EventListener = &pebble.EventListener{
 		BackgroundError: in.backgroundError,
 		DataCorruption: func(i pebble.DataCorruptionInfo) {

@@ -90,7 +90,7 @@ func (w *Writer) writeTable(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	t := sstable.NewWriter(objstorageprovider.NewFileWritable(f), s.graph.tableOptions())
+	t := sstable.NewWriter(objstorageprovider.NewFileWritable(f), s.graph.tableOptions(0))
 	put := func(o op) error {
 		if o.delete {
 			return t.Delete(o.key)
@@ -157,9 +157,9 @@ func batchOps(b *pebble.Batch) ([]op, error) {
 	return last, nil
 }
 
-// tableOptions are those of the tables that the store writes itself.
-func (in *instance) tableOptions() sstable.WriterOptions {
-	return in.opts.MakeWriterOptions(0, in.db.TableFormat())
+// tableOptions are those of the tables that the store writes itself to a level.
+func (in *instance) tableOptions(level int) sstable.WriterOptions {
+	return in.opts.MakeWriterOptions(level, in.db.TableFormat())
 }
 
 // ingest moves tables in. Like apply it survives what Pebble does at faults.

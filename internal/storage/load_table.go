@@ -28,13 +28,16 @@ type ListTable struct {
 	Resized map[Degree]int64
 }
 
+// lowestLevel is the level of Pebble's that nothing lies below.
+const lowestLevel = 6
+
 // NewListTable begins a table.
 func (s *Shard) NewListTable(path string, t graph.TypeID, dir graph.Direction) (*ListTable, error) {
 	f, err := s.opts.FS.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return nil, unavailable("storage: make a table", err)
 	}
-	w := sstable.NewWriter(objstorageprovider.NewFileWritable(f), s.graph.tableOptions())
+	w := sstable.NewWriter(objstorageprovider.NewFileWritable(f), s.graph.tableOptions(lowestLevel))
 	return &ListTable{s: s, t: t, dir: dir, w: w, Resized: map[Degree]int64{}}, nil
 }
 
@@ -94,12 +97,15 @@ func (c *BulkColumn) Reset() {
 }
 
 // TakeIn moves tables, whose keys do not meet, into the graph's store; they are durable when it returns. The caller must be
-// the only one who may write.
+// the only one who may write. After Compact the tables go to the lowest level as they are, since those that lie there are
+// split where the new ones belong.
 func (s *Shard) TakeIn(paths []string) error {
 	if len(paths) == 0 {
 		return nil
 	}
 	s.version++
+	s.graph.splits.Store(true)
+	defer s.graph.splits.Store(false)
 	return s.graph.ingest(paths...)
 }
 

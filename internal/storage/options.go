@@ -222,6 +222,8 @@ func pebbleOptions(o *Options, sh *Shared, values bool) *pebble.Options {
 		p.Levels[i].IndexBlockSize = 64 << 10
 		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
+	// Pebble does not look at the filters of the lowest level.
+	p.Levels[lowestLevel].FilterPolicy = pebble.NoFilterPolicy
 	p.EnsureDefaults()
 	return p
 }

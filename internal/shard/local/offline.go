@@ -340,11 +340,22 @@ func (f *Offline) Finish(ctx context.Context) error {
 			return err
 		}
 	}
+	f.o.Progress("fold and compact")
+	if err := f.compact(ctx); err != nil {
+		return err
+	}
 	f.o.Progress("take in sorted tables")
 	if err := f.takeIn(ctx, sum); err != nil {
 		return err
 	}
-	f.o.Progress("fold and compact")
+	if err := f.compact(ctx); err != nil {
+		return err
+	}
+	return f.store.setLoading(nil)
+}
+
+// compact folds and compacts what has not been sorted. Tables that takeIn has put beside it stay as they are.
+func (f *Offline) compact(ctx context.Context) error {
 	if err := f.g.Settle(ctx); err != nil {
 		return err
 	}
@@ -353,7 +364,7 @@ func (f *Offline) Finish(ctx context.Context) error {
 			return err
 		}
 	}
-	return f.store.setLoading(nil)
+	return nil
 }
 
 // takeIn makes the lists and what is counted of them part of the graph.

@@ -1,0 +1,76 @@
+package storage
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// TestTakeIn takes tables of lists in between what a shard holds already: they go to the lowest level as they are, and
+// compacting the shard does not write them again.
+func TestTakeIn(t *testing.T) {
+	o := &Options{Dir: "data", FS: vfs.NewMem()}
+	o.EnsureDefaults()
+	sh := NewShared(o)
+	defer sh.Close()
+	s, err := CreateShard(o, sh, "data/0", 0, 1)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	intents, err := Recover([]*Shard{s})
+	require.NoError(t, err)
+	commit := func(w *Writer) {
+		wait, err := Commit([]*Writer{w}, &intents)
+		require.NoError(t, err)
+		require.NoError(t, wait())
+	}
+	const n = 500
+	w := s.NewWriter()
+	for range n {
+		id := w.NewVertex()
+		require.NoError(t, w.PutVertex(id, graph.NoLabels, nil, nil))
+	}
+	commit(w)
+	_, err = s.Fold(t.Context(), 2*n, true)
+	require.NoError(t, err)
+	require.NoError(t, s.Compact(t.Context()))
+
+	var paths []string
+	for typ := graph.TypeID(1); typ <= 2; typ++ {
+		for _, dir := range []graph.Direction{graph.Out, graph.In} {
+			for part := range uint64(2) {
+				paths = append(paths, fmt.Sprintf("data/%d-%d-%d.sst", typ, dir, part))
+				table, err := s.NewListTable(paths[len(paths)-1], typ, dir)
+				require.NoError(t, err)
+				for v := part * n / 2; v < (part+1)*n/2; v++ {
+					require.NoError(t, table.Put(v, []ListEdge{{Vertex: v, Neighbour: graph.VertexID(n - v), Edge: graph.EdgeID(v)}}, nil))
+				}
+				require.NoError(t, table.Close())
+			}
+		}
+	}
+	compacted := s.Stats().Graph.Compacted
+	require.NoError(t, s.TakeIn(paths))
+	w = s.NewWriter()
+	w.Count(Count{Kind: CountEdges}, 2*n)
+	commit(w)
+	require.NoError(t, s.Compact(t.Context()))
+	stats := s.Stats().Graph
+	require.Equal(t, 1, stats.DeepLevels())
+	lowest := stats.Levels[len(stats.Levels)-1]
+	require.GreaterOrEqual(t, lowest.Tables, int64(len(paths)+2))
+	require.Less(t, stats.Compacted-compacted, uint64(lowest.Bytes)/4)
+
+	v, err := s.Snapshot()
+	require.NoError(t, err)
+	defer v.Close()
+	ls, err := v.Lists(2, graph.In)
+	require.NoError(t, err)
+	defer ls.Close()
+	var out Edges
+	require.NoError(t, ls.Append(t.Context(), 7, Want{IDs: true}, &out, nil))
+	require.Equal(t, Edges{Targets: []graph.VertexID{n - 7}, IDs: []graph.EdgeID{7}}, out)
+}
