@@ -32,10 +32,10 @@ func isTableKey(key string) bool {
 // isArrayKey reports whether a key names an array.
 func isArrayKey(key string) bool { return strings.HasSuffix(key, "[]") }
 
-// arrayTarget reads the name of an array as what its items are unwrapped to: "User[]" gives User, "User:a-id[]" User:a and
-// id. Whether they are there is for the caller to see.
+// arrayTarget reads the name of an array as what its items are unwrapped to: "User[]" gives User, "User-id[]" User and
+// id. What follows a colon is the name of the array, not of a table in it. Whether they are there is for the caller to see.
 func arrayTarget(key string) []string {
-	name := strings.TrimSuffix(key, "[]")
+	name, _ := splitAlias(strings.TrimSuffix(key, "[]"))
 	if name == "" {
 		return nil
 	}

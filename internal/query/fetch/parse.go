@@ -172,12 +172,8 @@ func (p *treeParser) array(n *node, depth int) (*array, error) {
 	if a.main() == nil && (a.hop == nil || a.hop.find == "") {
 		return nil, illegal(n, "an array needs a table")
 	}
-	name, _ := splitAlias(strings.TrimSuffix(a.key, "[]"))
-	for _, key := range []string{a.key, name} { // User:a[] holds User:a, or User under another name
-		if target := arrayTarget(key); len(target) > 0 && len(target) <= 2 && a.find(target[0]) != nil {
-			a.target = target
-			break
-		}
+	if target := arrayTarget(a.key); len(target) > 0 && len(target) <= 2 && a.find(target[0]) != nil {
+		a.target = target
 	}
 	for _, j := range a.joins {
 		if err := a.checkJoin(j); err != nil {
