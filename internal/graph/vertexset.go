@@ -54,6 +54,52 @@ func (s *VertexSet) Add(v VertexID) bool {
 	return true
 }
 
+// AddAll puts vertices in.
+func (s *VertexSet) AddAll(vs []VertexID) {
+	for len(vs) > 0 {
+		shard := vs[0].Shard()
+		b, n := s.Bitmap(shard), 0
+		for _, v := range vs {
+			at := uint64(v-MakeVertexID(shard, 0)) >> 6 // of another shard: beyond all bitmaps
+			if at >= uint64(len(b)) {
+				break
+			}
+			b[at] |= 1 << (v & 63)
+			n++
+		}
+		if vs = vs[n:]; len(vs) > 0 {
+			s.Add(vs[0])
+			vs = vs[1:]
+		}
+	}
+}
+
+// AppendNew puts vertices in and appends to dst those that were not there.
+func (s *VertexSet) AppendNew(dst, vs []VertexID) []VertexID {
+	for len(vs) > 0 {
+		shard := vs[0].Shard()
+		b, n := s.Bitmap(shard), 0
+		for _, v := range vs {
+			at := uint64(v-MakeVertexID(shard, 0)) >> 6
+			if at >= uint64(len(b)) {
+				break
+			}
+			n++
+			if bit := uint64(1) << (v & 63); b[at]&bit == 0 {
+				b[at] |= bit
+				dst = append(dst, v)
+			}
+		}
+		if vs = vs[n:]; len(vs) > 0 {
+			if s.Add(vs[0]) {
+				dst = append(dst, vs[0])
+			}
+			vs = vs[1:]
+		}
+	}
+	return dst
+}
+
 // Remove takes a vertex out.
 func (s *VertexSet) Remove(v VertexID) {
 	if s.Has(v) {

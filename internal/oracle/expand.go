@@ -57,7 +57,7 @@ func (t *Tx) Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbour
 			return misuse("a frontier must be sorted and without repeats")
 		}
 	}
-	res.Done = 0
+	res.Done, res.Seen = 0, 0
 	res.Offsets = append(res.Offsets[:0], 0)
 	res.Targets, res.Edges, res.Types, res.Reverse = res.Targets[:0], res.Edges[:0], res.Types[:0], res.Reverse[:0]
 	for len(res.Props) < len(req.Props) {
@@ -69,6 +69,10 @@ func (t *Tx) Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbour
 	}
 	for _, src := range req.Sources {
 		for _, h := range t.halves(src, req.Types, req.Dir) {
+			res.Seen++
+			if slices.ContainsFunc(req.Where, func(r shard.EdgeRange) bool { return !r.In.Holds(property(h.props, r.Prop)) }) {
+				continue
+			}
 			res.Targets = append(res.Targets, h.far)
 			if req.Edges {
 				res.Edges = append(res.Edges, h.ID)
@@ -83,7 +87,7 @@ func (t *Tx) Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbour
 		}
 		res.Offsets = append(res.Offsets, len(res.Targets))
 		res.Done++
-		if req.MaxEdges > 0 && len(res.Targets) >= req.MaxEdges {
+		if req.MaxEdges > 0 && res.Seen >= req.MaxEdges {
 			break
 		}
 	}

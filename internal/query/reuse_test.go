@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -23,7 +24,25 @@ var counts = [][2]string{
 	},
 	{"MATCH (p:P {id: $id})-[:R*1..3]->(q) RETURN count(DISTINCT q) AS n", "MATCH (p:P {id: $id})-[:R*1..3]->(q) WITH DISTINCT q RETURN count(*) AS n"},
 	{"MATCH (p:P {id: $id})-[:R*2]->(q) RETURN count(DISTINCT q) AS n", "MATCH (p:P {id: $id})-[:R*2]->(q) WITH DISTINCT q RETURN count(*) AS n"},
+	{
+		"MATCH (p:P {id: $id})-[r:R]->(a)-[s:R]->(q) WHERE r.w > $w AND 3 >= s.w AND s.w >= 1 RETURN count(DISTINCT q) AS n",
+		"MATCH (p:P {id: $id})-[r:R]->(a)-[s:R]->(q) WHERE coalesce(r.w) > $w AND 3 >= coalesce(s.w) >= 1 WITH DISTINCT q RETURN count(*) AS n",
+	},
+	{
+		"MATCH (p:P {id: $id})-[r:R]->(q) WHERE r.w = $w RETURN count(DISTINCT q) AS n",
+		"MATCH (p:P {id: $id})-[r:R]->(q) WHERE coalesce(r.w) = $w WITH DISTINCT q RETURN count(*) AS n",
+	},
+	{
+		"MATCH (p:P {id: $id})-[r:R*1..3 {w: $w}]->(q) RETURN count(DISTINCT q) AS n",
+		"MATCH (p:P {id: $id})-[r:R*1..3]->(q) WHERE all(x IN r WHERE coalesce(x.w) = $w) WITH DISTINCT q RETURN count(*) AS n",
+	},
 	{"MATCH (p:P {id: $id})-[:S]->(q) RETURN count(DISTINCT q) AS n", "MATCH (p:P {id: $id})-[:S]->(q) WITH DISTINCT q RETURN count(*) AS n"},
+}
+
+// bounds are values that properties of edges are compared with; the first ones are for the shards to test.
+var bounds = []graph.Value{
+	graph.IntValue(1), graph.IntValue(2), graph.FloatValue(1.5), graph.FloatValue(2), graph.IntValue(100), graph.StringValue("2"), {},
+	graph.FloatValue(math.NaN()),
 }
 
 // Runs that use the operators of others give what those of their own would, side by side, after runs that were left in the
@@ -33,7 +52,7 @@ func TestOperatorsServeRunAfterRun(t *testing.T) {
 		const people = 60
 		must(t, e, "CREATE CONSTRAINT FOR (p:P) REQUIRE p.id IS UNIQUE")
 		must(t, e, fmt.Sprintf("UNWIND range(0, %d) AS i CREATE (:P:Q {id: i})", people-1))
-		must(t, e, fmt.Sprintf("MATCH (a:P), (b:P) WHERE (a.id * 7 + b.id * 3) %% 11 = 0 AND a.id < %d CREATE (a)-[:R]->(b)", people/2))
+		must(t, e, fmt.Sprintf("MATCH (a:P), (b:P) WHERE (a.id * 7 + b.id * 3) %% 11 = 0 AND a.id < %d CREATE (a)-[:R {w: CASE b.id %% 7 WHEN 5 THEN '2' WHEN 6 THEN 1.5 WHEN 4 THEN null ELSE b.id %% 7 END}]->(b)", people/2))
 		check := func() {
 			var wg sync.WaitGroup
 			for worker := range 4 {
@@ -41,7 +60,7 @@ func TestOperatorsServeRunAfterRun(t *testing.T) {
 					rng := rand.New(rand.NewPCG(uint64(worker), 1))
 					for range 100 {
 						pair := counts[rng.IntN(len(counts))]
-						params := map[string]graph.Value{"id": graph.IntValue(rng.Int64N(people + 5))}
+						params := map[string]graph.Value{"id": graph.IntValue(rng.Int64N(people + 5)), "w": bounds[rng.IntN(len(bounds))]}
 						if rng.IntN(8) == 0 {
 							leave(t, e, Request{Statement: pair[0], Params: params}, rng)
 							continue

@@ -168,9 +168,16 @@ type Expand struct {
 	Dir     graph.Direction
 	Edges   bool           // fill Neighbours.Edges and Reverse (and so Types)
 	Props   []graph.PropID // edge properties to fill
+	Where   []EdgeRange    // edges that are not in each of them are left out
 	// MaxEdges is about how many edges the caller wants at once (0: no bound). The answer then covers the first
 	// Neighbours.Done sources, at least one, and the caller asks again with the rest.
 	MaxEdges int
+}
+
+// EdgeRange is a condition on a property of an edge.
+type EdgeRange struct {
+	Prop graph.PropID
+	In   graph.Interval
 }
 
 // Neighbours is the answer to Expand: the edges of Sources[i] are at [Offsets[i], Offsets[i+1]) of the other columns.
@@ -178,6 +185,7 @@ type Expand struct {
 // and is reused from call to call.
 type Neighbours struct {
 	Done    int
+	Seen    int // edges, those left out included
 	Offsets []int
 	Targets []graph.VertexID // the far ends
 	Edges   []graph.EdgeID
@@ -185,6 +193,50 @@ type Neighbours struct {
 	Reverse []bool // the edge leads from the target to the source; set where Dir is In or Both
 	Props   [][]graph.Value
 }
+
+// Keep drops the edges that fail a condition, whose properties stand in Props from the column first on, one a condition,
+// and these columns.
+func (n *Neighbours) Keep(where []EdgeRange, first int) {
+	out, u := 0, 0
+	for i := range n.Targets {
+		for n.Offsets[u+1] <= i {
+			u++
+			n.Offsets[u] = out
+		}
+		passes := true
+		for k := range where {
+			passes = passes && where[k].In.Holds(n.Props[first+k][i])
+		}
+		if !passes {
+			continue
+		}
+		n.Targets[out] = n.Targets[i]
+		move(n.Edges, out, i)
+		move(n.Types, out, i)
+		move(n.Reverse, out, i)
+		for _, col := range n.Props[:first] {
+			col[out] = col[i]
+		}
+		out++
+	}
+	for u++; u < len(n.Offsets); u++ {
+		n.Offsets[u] = out
+	}
+	n.Targets, n.Edges, n.Types, n.Reverse = n.Targets[:out], shorter(n.Edges, out), shorter(n.Types, out), shorter(n.Reverse, out)
+	for p, col := range n.Props[:first] {
+		n.Props[p] = col[:out]
+	}
+	n.Props = n.Props[:first]
+}
+
+// move sets a cell of a column, which may be empty.
+func move[T any](col []T, to, from int) {
+	if len(col) > 0 {
+		col[to] = col[from]
+	}
+}
+
+func shorter[T any](col []T, n int) []T { return col[:min(n, len(col))] }
 
 // Found is the answer to Seek.
 type Found struct {

@@ -43,7 +43,7 @@ func (c *compiler) cheapestPaths(n *plan.CheapestPaths, need plan.ColSet) (*stag
 	if err := c.bound(in, n.From, n.To); err != nil {
 		return nil, err
 	}
-	where := c.edgeWhere(n.Where, n.EdgeVar, n.VertexVar)
+	where := c.hopWhere(n.Where, n.EdgeVar, n.VertexVar)
 	var weight *edgeWhere
 	if n.Weight != nil {
 		weight = c.edgeWhere([]plan.Expr{n.Weight}, n.EdgeVar, 0)

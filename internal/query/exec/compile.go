@@ -33,9 +33,10 @@ type Prepared struct {
 	subs   map[*plan.Subquery]*subplan
 
 	costly  atomic.Bool
-	keeps   bool      // the operators of runs that have ended serve others
-	ended   sync.Pool // of *execution
-	nothing run       // what there is to say of such a run after its end
+	anew    bool        // all operators can begin anew
+	bounds  []edgeRange // those with parameters
+	ended   sync.Pool   // of *execution
+	nothing run         // what there is to say of such a run after its end
 }
 
 // Costly reports whether a run of the plan is expected to take long.
@@ -62,7 +63,7 @@ func Compile(q *plan.Query, opt Options) (*Prepared, error) {
 			return nil, unbound(q, q.Out[i])
 		}
 	}
-	p.keeps = !slices.ContainsFunc(p.stages, func(s *stage) bool { return !s.beginsAnew() })
+	p.anew = !slices.ContainsFunc(p.stages, func(s *stage) bool { return !s.beginsAnew() })
 	p.nothing = run{p: p, stats: make([]Stat, len(p.stages))}
 	return p, nil
 }

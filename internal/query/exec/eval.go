@@ -64,7 +64,7 @@ func (es *evaluators) add(e plan.Expr) evaluator {
 			es.r.fail(missingParam(e.Name))
 		}
 		c := &constant{value: v}
-		if es.r.p.keeps {
+		if es.r.p.anew {
 			es.r.params = append(es.r.params, paramUse{e.Name, c})
 		}
 		return c

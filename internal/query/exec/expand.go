@@ -80,7 +80,7 @@ func (c *compiler) expand(n *plan.Expand, need plan.ColSet) (*stage, error) {
 	brought, broughtCols := c.brought(n.Edge, need)
 	own = append(own, broughtCols...)
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need, own...)}
-	where := c.edgeWhere(n.Where, n.Edge, n.To)
+	where := c.hopWhere(n.Where, n.Edge, n.To)
 	s.build = func(r *run, kids []operator) operator {
 		x := expand{
 			input: input{kids[0]}, r: r, frame: r.frame, hop: r.newHop(n.Types, n.Dir, n.Labels), from: in.pos(n.From),

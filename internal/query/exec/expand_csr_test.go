@@ -115,7 +115,7 @@ func (t *csrTx) LabelSets(_ context.Context, ids []graph.VertexID, out []graph.L
 
 func (t *csrTx) Expand(_ context.Context, req *shard.Expand, res *shard.Neighbours) error {
 	t.requests++
-	res.Done, res.Offsets = 0, append(res.Offsets[:0], 0)
+	res.Done, res.Seen, res.Offsets = 0, 0, append(res.Offsets[:0], 0)
 	res.Targets, res.Edges, res.Types, res.Reverse = res.Targets[:0], res.Edges[:0], res.Types[:0], res.Reverse[:0]
 	c := t.side(req.Dir)
 	for len(res.Props) < len(req.Props) {
@@ -126,26 +126,29 @@ func (t *csrTx) Expand(_ context.Context, req *shard.Expand, res *shard.Neighbou
 		res.Props[p] = res.Props[p][:0]
 	}
 	for _, v := range req.Sources {
-		lo, hi := c.offsets[v], c.offsets[v+1]
-		res.Targets = append(res.Targets, c.targets[lo:hi]...)
-		for p := range res.Props { // a number below 100 for each edge
-			for _, e := range c.edges[lo:hi] {
-				res.Props[p] = append(res.Props[p], graph.IntValue(int64(e)*7919%100))
+		for i := c.offsets[v]; i < c.offsets[v+1]; i++ {
+			value := graph.IntValue(int64(c.edges[i]) * 7919 % 100) // of all properties
+			res.Seen++
+			passes := true
+			for k := range req.Where {
+				passes = passes && req.Where[k].In.Holds(value)
 			}
-		}
-		if req.Edges {
-			res.Edges = append(res.Edges, c.edges[lo:hi]...)
-			for range hi - lo {
-				res.Types = append(res.Types, 1)
+			if !passes {
+				continue
 			}
-			if req.Dir != graph.Out {
-				for range hi - lo {
+			res.Targets = append(res.Targets, c.targets[i])
+			for p := range res.Props {
+				res.Props[p] = append(res.Props[p], value)
+			}
+			if req.Edges {
+				res.Edges, res.Types = append(res.Edges, c.edges[i]), append(res.Types, 1)
+				if req.Dir != graph.Out {
 					res.Reverse = append(res.Reverse, true)
 				}
 			}
 		}
 		res.Offsets = append(res.Offsets, len(res.Targets))
-		if res.Done++; req.MaxEdges > 0 && len(res.Targets) >= req.MaxEdges {
+		if res.Done++; req.MaxEdges > 0 && res.Seen >= req.MaxEdges {
 			break
 		}
 	}

@@ -54,8 +54,13 @@ func (h *hop) read(ctx context.Context, sources []graph.VertexID, limit int) err
 	h.req.Sources, h.req.Types, h.req.Dir, h.req.MaxEdges = sources, types, h.dir, limit
 	h.req.Edges = h.edges || h.where != nil && h.where.needsEdge
 	h.req.Props = h.req.Props[:0]
+	h.req.Where = h.req.Where[:0]
 	if h.where != nil {
 		h.req.Props = h.where.resolve(h.req.Props)
+		if h.req.Where, ok = h.where.where(h.req.Where); !ok {
+			h.none(len(sources))
+			return nil
+		}
 	}
 	h.brought = h.brought[:0]
 	for _, key := range h.bring {
@@ -69,7 +74,7 @@ func (h *hop) read(ctx context.Context, sources []graph.VertexID, limit int) err
 	if err := h.r.tx.Expand(ctx, &h.req, &h.res); err != nil {
 		return err
 	}
-	if err := h.r.visit(len(h.res.Targets)); err != nil {
+	if err := h.r.visit(h.res.Seen); err != nil {
 		if !h.r.truncate(err) {
 			return err
 		}
@@ -78,7 +83,7 @@ func (h *hop) read(ctx context.Context, sources []graph.VertexID, limit int) err
 	if err := h.filterLabels(ctx); err != nil {
 		return err
 	}
-	if h.where != nil && !h.perRow() {
+	if h.where != nil && len(h.where.w.preds) > 0 && !h.perRow() {
 		return h.filterEdges(ctx)
 	}
 	return nil

@@ -13,7 +13,8 @@ func (h *hop) step(ctx context.Context, from, out *graph.VertexSet) error {
 		return err
 	}
 	if h.byEdge() {
-		return h.stepEdges(ctx, from, out)
+		h.ends = from.AppendTo(h.ends[:0])
+		return h.stepEdges(ctx, h.ends, out)
 	}
 	types, ok := h.types.resolve()
 	if !ok {
@@ -32,21 +33,20 @@ func (h *hop) step(ctx context.Context, from, out *graph.VertexSet) error {
 }
 
 // byEdge reports whether the condition reads the edges, so that a step of sets, which knows vertices alone, cannot test it.
-func (h *hop) byEdge() bool { return h.where != nil && (h.where.w.edge || len(h.where.w.keys) > 0) }
+func (h *hop) byEdge() bool {
+	return h.where != nil && (h.where.w.edge || len(h.where.w.keys) > 0 || len(h.where.bounds) > 0)
+}
 
-// stepEdges is step where each edge is tested.
-func (h *hop) stepEdges(ctx context.Context, from, out *graph.VertexSet) error {
-	h.ends = from.AppendTo(h.ends[:0])
-	for rest := h.ends; len(rest) > 0; rest = rest[h.res.Done:] {
+// stepEdges is step from a sorted list, where each edge is tested.
+func (h *hop) stepEdges(ctx context.Context, from []graph.VertexID, out *graph.VertexSet) error {
+	for rest := from; len(rest) > 0; rest = rest[h.res.Done:] {
 		if err := h.r.alive(ctx); err != nil {
 			return err
 		}
 		if err := h.read(ctx, rest, mostEdges); err != nil {
 			return err
 		}
-		for _, v := range h.res.Targets {
-			out.Add(v)
-		}
+		out.AddAll(h.res.Targets)
 	}
 	return nil
 }

@@ -17,6 +17,9 @@ type edgeWhere struct {
 	outer []plan.Col // of cols those of the input row, at the end
 
 	edge, to bool // the edge itself, its far end: where in cols, if at all, in this order
+
+	ranges []edgeRange // beside preds, for the shards to test
+	whole  *edgeWhere  // the condition without ranges, for parameters that cannot be bounds
 }
 
 // edgeWhere compiles a condition on the edge in column edge and the vertex in column to (0: none). Columns beyond these
@@ -72,7 +75,8 @@ type edgeTest struct {
 	needsEdge bool
 	ids       []graph.PropID // beside w.keys; 0 for a name that no property has had
 	asked     []int          // by key: the column of the request, or -1
-	outerPos  []int          // positions of w.outer in the input's batches
+	bounds    []edgeBound
+	outerPos  []int // positions of w.outer in the input's batches
 
 	b     batch
 	edges []graph.EdgeValue // what stands in the column of the edge
@@ -86,8 +90,12 @@ func (r *run) edgeTest(w *edgeWhere, cols []plan.Col) *edgeTest {
 	if w == nil {
 		return nil
 	}
+	if !bounded(w.ranges, r.env.Params) {
+		w = w.whole
+	}
 	t := &edgeTest{w: w, r: r, needsEdge: w.edge, ids: make([]graph.PropID, len(w.keys)), asked: make([]int, len(w.keys))}
 	t.preds = r.evaluators(w.cols).predicates(w.preds)
+	t.bounds = r.bounds(w.ranges)
 	t.outerPos = (&stage{cols: cols}).positions(w.outer)
 	t.b.reset(len(w.cols))
 	return t

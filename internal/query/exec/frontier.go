@@ -53,7 +53,7 @@ func (c *compiler) frontierCount(n *plan.FrontierCount, need plan.ColSet) (*stag
 		if _, err := c.below(nil, h.Where...); err != nil {
 			return nil, err
 		}
-		wheres[i] = c.edgeWhere(h.Where, h.Edge, h.To)
+		wheres[i] = c.hopWhere(h.Where, h.Edge, h.To)
 	}
 	s := &stage{node: n, kids: []*stage{in}}
 	if n.Group {
@@ -296,11 +296,7 @@ func (w *frontierWalk) step(ctx context.Context, h *hop, last bool) error {
 			w.list = slices.Compact(w.list)
 			return nil
 		}
-		for _, v := range h.res.Targets {
-			if w.after.Add(v) {
-				w.list = append(w.list, v)
-			}
-		}
+		w.list = w.after.AppendNew(w.list, h.res.Targets)
 	}
 	for _, v := range w.list {
 		w.after.Bitmap(v.Shard())[v.Local()>>6] = 0

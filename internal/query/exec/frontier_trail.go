@@ -309,7 +309,13 @@ func (w *trailWalk) countNext(ctx context.Context) (int, error) {
 		return len(w.levels[w.depth].vertex), w.account()
 	}
 	w.far.Clear()
-	if err := h.step(ctx, &from.has, &w.far); err != nil {
+	var err error
+	if h.byEdge() {
+		err = h.stepEdges(ctx, from.f.ids, &w.far)
+	} else {
+		err = h.step(ctx, &from.has, &w.far)
+	}
+	if err != nil {
 		return 0, err
 	}
 	w.now.Clear()

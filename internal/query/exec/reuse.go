@@ -39,7 +39,7 @@ func (s *stage) beginsAnew() bool {
 		return plain(n.Keys...)
 	case *plan.FrontierCount:
 		for _, h := range n.Hops {
-			if len(h.Where) > 0 {
+			if !allRanges(h.Where, h.Edge) {
 				return false
 			}
 		}
@@ -71,7 +71,7 @@ func plain(es ...plan.Expr) bool {
 // execution gives operators for a run, those of another that has ended if there are any.
 func (p *Prepared) execution(g shard.Graph, tx shard.Tx, env Env) (*execution, error) {
 	now := time.Now()
-	if p.keeps && !env.Profile {
+	if p.keeps(&env) {
 		if x, ok := p.ended.Get().(*execution); ok && x.run.g == g {
 			x.begin(tx, env, now)
 			return x, x.run.bindParams()
@@ -114,6 +114,11 @@ func (x *execution) end() {
 	r.env, r.tx, r.recorder = Env{}, nil, recorder{}
 	r.bytes, r.edges, r.fewest = 0, 0, 0
 	r.p.ended.Put(x)
+}
+
+// keeps reports whether the operators of a run with these parameters can serve others, and those of others this one.
+func (p *Prepared) keeps(env *Env) bool {
+	return p.anew && !env.Profile && bounded(p.bounds, env.Params)
 }
 
 // bindParams gives the evaluators of parameters the values of this run.

@@ -339,7 +339,7 @@ func (rs *Rows) Close() {
 		tx.Rollback()
 	}
 	rs.r.tellPool(-rs.r.pooled)
-	if p := rs.r.p; p.keeps && !rs.failed && !rs.r.env.Profile && rs.r.truncated == "" {
+	if p := rs.r.p; p.keeps(&rs.r.env) && !rs.failed && rs.r.truncated == "" {
 		rs.r = &p.nothing
 		x.end()
 	}

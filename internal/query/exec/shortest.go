@@ -43,7 +43,7 @@ func (c *compiler) shortestPath(n *plan.ShortestPath, need plan.ColSet) (*stage,
 	if err != nil {
 		return nil, err
 	}
-	where := c.edgeWhere(n.Where, n.EdgeVar, 0)
+	where := c.hopWhere(n.Where, n.EdgeVar, 0)
 	if where != nil {
 		if err := c.bound(in, where.outer...); err != nil {
 			return nil, err

@@ -43,7 +43,7 @@ func (c *compiler) traverse(n *plan.Traverse, need plan.ColSet) (*stage, error) 
 		if _, err := c.below(nil, n.Hops[i].Where...); err != nil {
 			return nil, err
 		}
-		wheres[i] = c.edgeWhere(n.Hops[i].Where, n.Edge, n.Vertex)
+		wheres[i] = c.hopWhere(n.Hops[i].Where, n.Edge, n.Vertex)
 	}
 	s.build = func(r *run, kids []operator) operator {
 		x := &traverse{

@@ -53,7 +53,7 @@ func (c *compiler) varExpand(n *plan.VarExpand, need plan.ColSet) (*stage, error
 	if err != nil {
 		return nil, err
 	}
-	where := c.edgeWhere(n.Where, n.EdgeVar, 0)
+	where := c.hopWhere(n.Where, n.EdgeVar, 0)
 	if where != nil {
 		if err := c.bound(in, where.outer...); err != nil {
 			return nil, err

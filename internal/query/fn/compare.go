@@ -74,27 +74,12 @@ func compareLists(a, b []graph.Value, orEqual bool) Ternary {
 	return holds(cmp.Compare(len(a), len(b)), orEqual)
 }
 
-// compareIntFloat compares an integer with a float, not NaN, by their exact numbers. A NaN goes after all integers.
-func compareIntFloat(i int64, f float64) int {
-	switch {
-	case f != f || f >= 1<<63:
-		return -1
-	case f < -1<<63:
-		return 1
-	}
-	whole := int64(f)
-	if c := cmp.Compare(i, whole); c != 0 {
-		return c
-	}
-	return cmp.Compare(float64(whole), f)
-}
-
 // compareNumbers orders an integer and a float, in either place.
 func compareNumbers(a, b graph.Value) int {
 	if a.Kind() == graph.Int {
-		return compareIntFloat(a.Int(), b.Float())
+		return graph.CompareIntFloat(a.Int(), b.Float())
 	}
-	return -compareIntFloat(b.Int(), a.Float())
+	return -graph.CompareIntFloat(b.Int(), a.Float())
 }
 
 // ranks is the place of each kind in openCypher's global order; integers and floats share one.

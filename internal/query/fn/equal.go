@@ -16,9 +16,9 @@ func Equal(a, b graph.Value) Ternary {
 	if ka != kb {
 		switch {
 		case ka == graph.Int && kb == graph.Float:
-			return TernaryOf(compareIntFloat(a.Int(), b.Float()) == 0)
+			return TernaryOf(graph.CompareIntFloat(a.Int(), b.Float()) == 0)
 		case ka == graph.Float && kb == graph.Int:
-			return TernaryOf(compareIntFloat(b.Int(), a.Float()) == 0)
+			return TernaryOf(graph.CompareIntFloat(b.Int(), a.Float()) == 0)
 		}
 		return False
 	}

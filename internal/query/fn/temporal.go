@@ -346,7 +346,7 @@ func wholeArg(name string, v graph.Value) (int64, error) {
 	case v.Kind() == graph.Int:
 		return v.Int(), nil
 	case v.Kind() == graph.Float:
-		if i := cutFloat(v.Float()); !i.IsNull() && compareIntFloat(i.Int(), v.Float()) == 0 {
+		if i := cutFloat(v.Float()); !i.IsNull() && graph.CompareIntFloat(i.Int(), v.Float()) == 0 {
 			return i.Int(), nil
 		}
 	}

@@ -558,6 +558,26 @@ func (w *twin) compareEdges(tx, o shard.Tx) {
 	}
 }
 
+// someRanges gives conditions on edges, at random but by themselves: they leave w.rng alone.
+func (w *twin) someRanges(seed uint64) []shard.EdgeRange {
+	own := twin{rng: rand.New(rand.NewPCG(seed, uint64(len(w.vertices)+len(w.edges))))}
+	where := make([]shard.EdgeRange, own.rng.IntN(3))
+	for i := range where {
+		r := &where[i]
+		r.Prop = w.props[own.rng.IntN(len(w.props))]
+		r.In.LoOpen, r.In.HiOpen = own.rng.IntN(2) == 0, own.rng.IntN(2) == 0
+		for r.In.Lo.IsNull() && r.In.Hi.IsNull() {
+			if v := own.value(); graph.Bounds(v) {
+				r.In.Lo = v
+			}
+			if v := own.value(); graph.Bounds(v) {
+				r.In.Hi = v
+			}
+		}
+	}
+	return where
+}
+
 func (w *twin) compareExpand(tx, o shard.Tx, dir graph.Direction, there map[graph.VertexID]graph.VertexID, edgeThere map[graph.EdgeID]graph.EdgeID) {
 	w.t.Helper()
 	types := w.someTypes()
@@ -567,10 +587,11 @@ func (w *twin) compareExpand(tx, o shard.Tx, dir graph.Direction, there map[grap
 			sources[0], sources[1] = append(sources[0], v.here), append(sources[1], v.there)
 		}
 	}
+	where := w.someRanges(uint64(dir))
 	var got [2][]string
 	for i, x := range []shard.Tx{tx, o} {
 		slices.Sort(sources[i])
-		req := shard.Expand{Sources: sources[i], Types: types, Dir: dir, Edges: true, Props: w.props[:2], MaxEdges: w.rng.IntN(20)}
+		req := shard.Expand{Sources: sources[i], Types: types, Dir: dir, Edges: true, Props: w.props[:2], Where: where, MaxEdges: w.rng.IntN(20)}
 		var res shard.Neighbours
 		for len(req.Sources) > 0 {
 			require.NoError(w.t, x.Expand(context.Background(), &req, &res))
@@ -599,7 +620,7 @@ func (w *twin) compareExpand(tx, o shard.Tx, dir graph.Direction, there map[grap
 		}
 		slices.Sort(got[i])
 	}
-	require.Equal(w.t, got[1], got[0], "dir %v types %v", dir, types)
+	require.Equal(w.t, got[1], got[0], "dir %v types %v where %v", dir, types, where)
 
 	var from, to [2]graph.VertexSet
 	for i, x := range []shard.Tx{tx, o} {

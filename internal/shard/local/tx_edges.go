@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -23,9 +24,9 @@ type list struct {
 	ls   *storage.Lists // of the shard at hand, opened when needed
 }
 
-// lists gives the edge lists of a request: the types, or all that have edges, by type and direction. In both directions
-// a loop is taken from the list of its source alone.
-func (tx *Tx) lists(types []graph.TypeID, dir graph.Direction, want storage.Want) []list {
+// lists appends to ls the edge lists of a request: the types, or all that have edges, by type and direction. In both
+// directions a loop is taken from the list of its source alone.
+func (tx *Tx) lists(ls []list, types []graph.TypeID, dir graph.Direction, want storage.Want) []list {
 	if len(types) == 0 {
 		n := len(tx.g.AllTypes())
 		types = make([]graph.TypeID, 0, n)
@@ -38,22 +39,26 @@ func (tx *Tx) lists(types []graph.TypeID, dir graph.Direction, want storage.Want
 	if !slices.IsSorted(types) {
 		types = slices.Sorted(slices.Values(types))
 	}
-	n := len(types)
-	if dir == graph.Both {
-		n *= 2
+	add := func(t graph.TypeID, dir graph.Direction, want storage.Want) {
+		if len(ls) < cap(ls) {
+			ls = ls[:len(ls)+1]
+		} else {
+			ls = append(ls, list{})
+		}
+		l := &ls[len(ls)-1]
+		l.t, l.dir, l.want, l.hit = t, dir, want, false
 	}
-	ls := make([]list, 0, n)
 	for i, t := range types {
 		if slices.Contains(types[:i], t) {
 			continue
 		}
 		if dir != graph.In {
-			ls = append(ls, list{t: t, dir: graph.Out, want: want})
+			add(t, graph.Out, want)
 		}
 		if dir != graph.Out {
 			w := want
 			w.NoLoops = dir == graph.Both
-			ls = append(ls, list{t: t, dir: graph.In, want: w})
+			add(t, graph.In, w)
 		}
 	}
 	return ls
@@ -86,56 +91,119 @@ func (l *list) seek(id graph.VertexID, n int) (err error) {
 	return err
 }
 
+// expansion is what one Expand needs memory for.
+type expansion struct {
+	tx      *Tx
+	req     *shard.Expand
+	res     *shard.Neighbours
+	lists   []list
+	views   *listViews // nil: nothing that is decoded is read
+	out     storage.Edges
+	pending []storage.Pending
+
+	props []graph.PropID // to read: those of the request, then those of its conditions alone
+	tests []int          // by condition: its property in props
+	pass  []uint32       // the places in a list that pass the conditions
+	part  storage.Edges  // a stored list whose edges are to be tested
+	large []storage.Pending
+}
+
+var expansions = sync.Pool{New: func() any { return new(expansion) }}
+
 // Expand implements shard.Tx.
 func (tx *Tx) Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbours) error {
 	if err := tx.check(ctx); err != nil {
 		return err
 	}
-	ls := tx.lists(req.Types, req.Dir, storage.Want{IDs: req.Edges, Props: req.Props})
-	res.Done, res.Offsets = 0, append(res.Offsets[:0], 0)
-	res.Types, res.Reverse = res.Types[:0], res.Reverse[:0]
-	for len(res.Props) < len(req.Props) {
-		res.Props = append(res.Props, nil)
-	}
-	res.Props = res.Props[:len(req.Props)]
-	for p := range res.Props {
-		res.Props[p] = res.Props[p][:0]
-	}
-	out := storage.Edges{Targets: res.Targets[:0], IDs: res.Edges[:0], Props: res.Props}
-	var views *listViews
-	if !tx.plain {
-		views = tx.openLists(len(req.Props) > 0)
-		defer views.close()
-	}
-	var pending []storage.Pending
-	var err error
-	for rest := req.Sources; len(rest) > 0 && err == nil && !full(req, len(out.Targets)); {
-		no := rest[0].Shard()
-		n, _ := slices.BinarySearch(rest, graph.MakeVertexID(no+1, 0))
-		if no >= len(tx.views) {
-			for range rest {
-				res.Offsets = append(res.Offsets, len(out.Targets))
-			}
-			res.Done += len(rest)
-			break
-		}
-		err = tx.expandShard(ctx, no, views, rest[:n], ls, req, res, &out, &pending)
-		rest = rest[n:]
-	}
-	res.Targets, res.Edges = out.Targets, out.IDs
+	x := expansions.Get().(*expansion)
+	x.begin(tx, req, res)
+	defer x.end()
+	err := x.run(ctx)
+	res.Targets, res.Edges = x.out.Targets, x.out.IDs
 	if err != nil {
 		return err
 	}
-	return tx.large(ctx, pending, res.Props)
+	return tx.large(ctx, x.pending, res.Props)
 }
 
-func full(req *shard.Expand, n int) bool { return req.MaxEdges > 0 && n >= req.MaxEdges }
+func (x *expansion) begin(tx *Tx, req *shard.Expand, res *shard.Neighbours) {
+	x.tx, x.req, x.res = tx, req, res
+	x.props, x.tests = append(x.props[:0], req.Props...), x.tests[:0]
+	for i := range req.Where {
+		at := slices.Index(x.props, req.Where[i].Prop)
+		if at < 0 {
+			at = len(x.props)
+			x.props = append(x.props, req.Where[i].Prop)
+		}
+		x.tests = append(x.tests, at)
+	}
+	x.lists = tx.lists(x.lists[:0], req.Types, req.Dir, storage.Want{IDs: req.Edges, Props: x.props})
+	res.Done, res.Seen, res.Offsets = 0, 0, append(res.Offsets[:0], 0)
+	res.Types, res.Reverse = res.Types[:0], res.Reverse[:0]
+	res.Props = emptyColumns(res.Props, len(req.Props))
+	x.out = storage.Edges{Targets: res.Targets[:0], IDs: res.Edges[:0], Props: res.Props}
+	if !tx.plain {
+		x.views = tx.openLists(len(req.Props) > 0)
+	}
+}
 
-func (tx *Tx) expandShard(ctx context.Context, no int, views *listViews, sources []graph.VertexID, ls []list, req *shard.Expand, res *shard.Neighbours, out *storage.Edges, pending *[]storage.Pending) error {
+// emptyColumns gives n empty columns with the memory of others.
+func emptyColumns(cols [][]graph.Value, n int) [][]graph.Value {
+	for len(cols) < n {
+		cols = append(cols, nil)
+	}
+	cols = cols[:n]
+	for p := range cols {
+		cols[p] = cols[p][:0]
+	}
+	return cols
+}
+
+func (x *expansion) end() {
+	if x.views != nil {
+		x.views.close()
+	}
+	for i := range x.lists {
+		x.lists[i].cur.Release()
+	}
+	for _, vs := range x.part.Props {
+		clear(vs)
+	}
+	x.tx, x.req, x.res, x.views, x.out, x.pending = nil, nil, nil, nil, storage.Edges{}, x.pending[:0]
+	expansions.Put(x)
+}
+
+func (x *expansion) run(ctx context.Context) error {
+	tx, res := x.tx, x.res
+	for rest := x.req.Sources; len(rest) > 0 && !x.full(); {
+		no := rest[0].Shard()
+		if no >= len(tx.views) {
+			for range rest {
+				res.Offsets = append(res.Offsets, len(x.out.Targets))
+			}
+			res.Done += len(rest)
+			return nil
+		}
+		n := len(rest)
+		if rest[n-1].Shard() != no {
+			n, _ = slices.BinarySearch(rest, graph.MakeVertexID(no+1, 0))
+		}
+		if err := x.shard(ctx, no, rest[:n]); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	return nil
+}
+
+func (x *expansion) full() bool { return x.req.MaxEdges > 0 && x.res.Seen >= x.req.MaxEdges }
+
+func (x *expansion) shard(ctx context.Context, no int, sources []graph.VertexID) error {
+	req, res, ls := x.req, x.res, x.lists
 	defer closeLists(ls)
-	if views != nil {
+	if x.views != nil {
 		for i := range ls {
-			views.views[no].Cursor(&ls[i].cur, ls[i].t, ls[i].dir, cache.Want{Edges: req.Edges, Props: req.Props})
+			x.views.views[no].Cursor(&ls[i].cur, ls[i].t, ls[i].dir, cache.Want{Edges: req.Edges, Props: x.props})
 		}
 	}
 	for len(sources) > 0 {
@@ -143,7 +211,7 @@ func (tx *Tx) expandShard(ctx context.Context, no int, views *listViews, sources
 			return err
 		}
 		n := cache.SameBlock(sources)
-		if views != nil {
+		if x.views != nil {
 			for i := range ls {
 				if err := ls[i].seek(sources[0], n); err != nil {
 					return err
@@ -152,25 +220,25 @@ func (tx *Tx) expandShard(ctx context.Context, no int, views *listViews, sources
 		}
 		for _, id := range sources[:n] {
 			for i := range ls {
-				from := len(out.Targets)
-				if err := tx.expandList(ctx, no, id, &ls[i], out, pending); err != nil {
+				from := len(x.out.Targets)
+				if err := x.list(ctx, no, id, &ls[i]); err != nil {
 					return err
 				}
 				if !req.Edges {
 					continue
 				}
-				for range len(out.Targets) - from {
+				for range len(x.out.Targets) - from {
 					res.Types = append(res.Types, ls[i].t)
 				}
 				if req.Dir != graph.Out {
-					for range len(out.Targets) - from {
+					for range len(x.out.Targets) - from {
 						res.Reverse = append(res.Reverse, ls[i].dir == graph.In)
 					}
 				}
 			}
 			res.Done++
-			res.Offsets = append(res.Offsets, len(out.Targets))
-			if full(req, len(out.Targets)) {
+			res.Offsets = append(res.Offsets, len(x.out.Targets))
+			if x.full() {
 				return nil
 			}
 		}
@@ -179,38 +247,86 @@ func (tx *Tx) expandShard(ctx context.Context, no int, views *listViews, sources
 	return nil
 }
 
-// expandList appends the edges of one list.
-func (tx *Tx) expandList(ctx context.Context, no int, id graph.VertexID, l *list, out *storage.Edges, pending *[]storage.Pending) error {
+// list appends the edges of one list.
+func (x *expansion) list(ctx context.Context, no int, id graph.VertexID, l *list) error {
 	if l.hit {
 		if d, ok := l.cur.List(id); ok {
-			return tx.appendDecoded(no, id, l, d, out)
+			return x.decoded(no, id, l, d)
 		}
 	}
-	ls, err := l.stored(tx.views[no])
+	ls, err := l.stored(x.tx.views[no])
 	if err != nil {
 		return err
 	}
-	return ls.Append(ctx, id, l.want, out, pending)
+	if len(x.tests) > 0 {
+		return x.stored(ctx, id, l, ls)
+	}
+	from := len(x.out.Targets)
+	err = ls.Append(ctx, id, l.want, &x.out, &x.pending)
+	x.res.Seen += len(x.out.Targets) - from
+	return err
 }
 
-// appendDecoded appends the edges of a decoded list.
-func (tx *Tx) appendDecoded(no int, id graph.VertexID, l *list, d cache.List, out *storage.Edges) error {
-	if !l.want.NoLoops {
-		return tx.appendPart(no, l, d, 0, len(d.Targets), out)
-	}
-	own, _ := tx.g.decoded.lists[no].IDs().Pack(id)
-	lo, hi := cache.Find(d.Targets, own)
-	if err := tx.appendPart(no, l, d, 0, lo, out); err != nil {
+// stored appends those edges of a stored list that pass the conditions.
+func (x *expansion) stored(ctx context.Context, id graph.VertexID, l *list, ls *storage.Lists) error {
+	part := &x.part
+	part.Targets, part.IDs, part.Props = part.Targets[:0], part.IDs[:0], emptyColumns(part.Props, len(x.props))
+	x.large = x.large[:0]
+	if err := ls.Append(ctx, id, l.want, part, &x.large); err != nil {
 		return err
 	}
-	return tx.appendPart(no, l, d, hi, len(d.Targets), out)
+	x.res.Seen += len(part.Targets)
+	for i, target := range part.Targets {
+		if !x.passes(i) {
+			continue
+		}
+		for _, q := range x.large {
+			if q.I == i && q.P < len(x.out.Props) {
+				x.pending = append(x.pending, storage.Pending{P: q.P, I: len(x.out.Targets), Ref: q.Ref})
+			}
+		}
+		x.out.Targets = append(x.out.Targets, target)
+		if l.want.IDs {
+			x.out.IDs = append(x.out.IDs, part.IDs[i])
+		}
+		for p := range x.out.Props {
+			x.out.Props[p] = append(x.out.Props[p], part.Props[p][i])
+		}
+	}
+	return nil
 }
 
-// appendPart appends the edges [lo, hi) of a decoded list.
-func (tx *Tx) appendPart(no int, l *list, d cache.List, lo, hi int, out *storage.Edges) error {
-	ids := tx.g.decoded.lists[no].IDs()
-	from := len(out.Targets)
-	out.Targets = ids.AppendTo(out.Targets, d.Targets[lo:hi])
+// passes reports whether an edge of x.part passes the conditions. A large value, which is null in it, passes none.
+func (x *expansion) passes(i int) bool {
+	for k, p := range x.tests {
+		if !x.req.Where[k].In.Holds(x.part.Props[p][i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// decoded appends the edges of a decoded list.
+func (x *expansion) decoded(no int, id graph.VertexID, l *list, d cache.List) error {
+	if !l.want.NoLoops {
+		return x.slice(no, l, d, 0, len(d.Targets))
+	}
+	own, _ := x.tx.g.decoded.lists[no].IDs().Pack(id)
+	lo, hi := cache.Find(d.Targets, own)
+	if err := x.slice(no, l, d, 0, lo); err != nil {
+		return err
+	}
+	return x.slice(no, l, d, hi, len(d.Targets))
+}
+
+// slice appends the edges [lo, hi) of a decoded list.
+func (x *expansion) slice(no int, l *list, d cache.List, lo, hi int) error {
+	x.res.Seen += hi - lo
+	if len(x.tests) > 0 {
+		return x.passing(no, l, d, lo, hi)
+	}
+	from, out := len(x.out.Targets), &x.out
+	out.Targets = x.tx.g.decoded.lists[no].IDs().AppendTo(out.Targets, d.Targets[lo:hi])
 	if l.want.IDs {
 		// An edge's id has the shard of its source.
 		for i, e := range d.Edges[lo:hi] {
@@ -221,11 +337,49 @@ func (tx *Tx) appendPart(no int, l *list, d cache.List, lo, hi int, out *storage
 			out.IDs = append(out.IDs, graph.MakeEdgeID(s, uint64(e)))
 		}
 	}
-	for p := range l.want.Props {
+	for p := range out.Props {
 		var err error
-		out.Props[p], err = l.cur.Prop(p).AppendTo(out.Props[p], d.Offset+uint32(lo), d.Offset+uint32(hi), tx.decode)
+		out.Props[p], err = l.cur.Prop(p).AppendTo(out.Props[p], d.Offset+uint32(lo), d.Offset+uint32(hi), x.tx.decode)
 		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// passing appends those of the edges [lo, hi) of a decoded list that pass the conditions.
+func (x *expansion) passing(no int, l *list, d cache.List, lo, hi int) (err error) {
+	first := d.Offset + uint32(lo)
+	for k, p := range x.tests {
+		in := &x.req.Where[k].In
+		if k == 0 {
+			x.pass, err = l.cur.Prop(p).AppendWithin(x.pass[:0], first, d.Offset+uint32(hi), in, x.tx.decode)
+		} else {
+			x.pass, err = l.cur.Prop(p).Within(x.pass, first, in, x.tx.decode)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	from, out := len(x.out.Targets), &x.out
+	out.Targets = x.tx.g.decoded.lists[no].IDs().AppendPlaces(out.Targets, d.Targets[lo:hi], x.pass)
+	if l.want.IDs {
+		for i, at := range x.pass {
+			s := no
+			if l.dir == graph.In {
+				s = out.Targets[from+i].Shard()
+			}
+			out.IDs = append(out.IDs, graph.MakeEdgeID(s, uint64(d.Edges[lo+int(at)])))
+		}
+	}
+	for p := range out.Props {
+		col := l.cur.Prop(p)
+		for _, at := range x.pass {
+			v, err := col.Value(first+at, x.tx.decode)
+			if err != nil {
+				return err
+			}
+			out.Props[p] = append(out.Props[p], v)
 		}
 	}
 	return nil
@@ -236,7 +390,7 @@ func (tx *Tx) Step(ctx context.Context, from *graph.VertexSet, types []graph.Typ
 	if err := tx.check(ctx); err != nil {
 		return err
 	}
-	ls := tx.lists(types, dir, storage.Want{})
+	ls := tx.lists(nil, types, dir, storage.Want{})
 	if tx.plain {
 		for i := range ls {
 			if err := tx.stepStored(ctx, from, &ls[i], out); err != nil {
@@ -296,7 +450,7 @@ func (tx *Tx) Degrees(ctx context.Context, ids []graph.VertexID, types []graph.T
 		return err
 	}
 	clear(out[:len(ids)])
-	ls := tx.lists(types, dir, storage.Want{})
+	ls := tx.lists(nil, types, dir, storage.Want{})
 	var views *listViews
 	if !tx.plain {
 		views = tx.openLists(false)

@@ -380,7 +380,7 @@ func (tx *Tx) setLabels(ctx context.Context, m *shard.Mutation) error {
 // moveEnds keeps the counts of edges by their ends' labels when a vertex changes its labels.
 func (tx *Tx) moveEnds(ctx context.Context, id graph.VertexID, added, removed []graph.LabelID) error {
 	w := tx.ws[id.Shard()]
-	for _, l := range tx.lists(nil, graph.Both, storage.Want{}) {
+	for _, l := range tx.lists(nil, nil, graph.Both, storage.Want{}) {
 		ls, err := w.Lists(l.t, l.dir)
 		if err != nil {
 			return err

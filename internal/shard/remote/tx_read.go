@@ -360,12 +360,29 @@ const (
 	fewSources = 256
 )
 
-// Expand implements shard.Tx.
+// Expand implements shard.Tx. Its conditions are tested here.
 func (tx *Tx) Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbours) error {
+	if len(req.Where) == 0 {
+		return tx.expandAll(ctx, req, res)
+	}
+	all := *req
+	all.Props, all.Where = slices.Clone(req.Props), nil
+	for _, r := range req.Where {
+		all.Props = append(all.Props, r.Prop)
+	}
+	if err := tx.expandAll(ctx, &all, res); err != nil {
+		return err
+	}
+	res.Keep(req.Where, len(req.Props))
+	return nil
+}
+
+// expandAll is Expand without conditions.
+func (tx *Tx) expandAll(ctx context.Context, req *shard.Expand, res *shard.Neighbours) error {
 	if err := tx.check(ctx); err != nil {
 		return err
 	}
-	res.Done, res.Offsets = 0, append(res.Offsets[:0], 0)
+	res.Done, res.Seen, res.Offsets = 0, 0, append(res.Offsets[:0], 0)
 	res.Targets, res.Edges, res.Types, res.Reverse = res.Targets[:0], res.Edges[:0], res.Types[:0], res.Reverse[:0]
 	for len(res.Props) < len(req.Props) {
 		res.Props = append(res.Props, nil)
@@ -475,6 +492,7 @@ func (tx *Tx) addNeighbours(ctx context.Context, req *shard.Expand, a *pb.Expand
 		return err
 	}
 	n := len(res.Targets)
+	res.Seen = n
 	if len(a.GetDegrees()) != int(a.GetDone()) || len(a.GetProps()) != len(req.Props) {
 		return errCodec
 	}

@@ -94,6 +94,83 @@ func (c *Column) AppendTo(dst []graph.Value, lo, hi uint32, decode Decode) ([]gr
 	return dst, nil
 }
 
+// AppendWithin appends to dst the places, less lo, of those of the cells lo … hi-1 that are in an interval.
+func (c *Column) AppendWithin(dst []uint32, lo, hi uint32, iv *graph.Interval, decode Decode) ([]uint32, error) {
+	if c.form == formEmpty {
+		return dst, nil
+	}
+	at, n := len(dst), int(hi-lo)
+	if c.present == nil && (c.form == formNarrow || c.form == formWide) && c.kind != graph.Float {
+		if from, to, ok := iv.Whole(c.kind); ok {
+			if from > to {
+				return dst, nil
+			}
+			dst = slices.Grow(dst, n)[:at+n]
+			if c.form == formWide {
+				return dst[:at+placesWide(dst[at:], c.wide[lo:hi], uint64(from), uint64(to)-uint64(from))], nil
+			}
+			base := int64(c.base)
+			if to < base || from > base && uint64(from)-c.base > math.MaxUint32 {
+				return dst[:at], nil
+			}
+			first := uint32(uint64(max(from, base)) - c.base)
+			last := uint32(min(uint64(to)-c.base, math.MaxUint32))
+			return dst[:at+placesNarrow(dst[at:], c.narrow[lo:hi], first, last-first)], nil
+		}
+	}
+	for i := range uint32(n) {
+		v, err := c.Value(lo+i, decode)
+		if err != nil {
+			return dst, err
+		}
+		if iv.Holds(v) {
+			dst = append(dst, i)
+		}
+	}
+	return dst, nil
+}
+
+// Within keeps those of places, each less lo, whose cells are in an interval.
+func (c *Column) Within(places []uint32, lo uint32, iv *graph.Interval, decode Decode) ([]uint32, error) {
+	kept := places[:0]
+	for _, i := range places {
+		v, err := c.Value(lo+i, decode)
+		if err != nil {
+			return kept, err
+		}
+		if iv.Holds(v) {
+			kept = append(kept, i)
+		}
+	}
+	return kept, nil
+}
+
+// placesNarrow puts the places of cells from … from+span into dst, which has room for all, and gives their number.
+func placesNarrow(dst, cells []uint32, from, span uint32) int {
+	n := 0
+	dst = dst[:len(cells)]
+	for i, x := range cells {
+		dst[n] = uint32(i)
+		if x-from <= span {
+			n++
+		}
+	}
+	return n
+}
+
+// placesWide is placesNarrow for wide cells.
+func placesWide(dst []uint32, cells []uint64, from, span uint64) int {
+	n := 0
+	dst = dst[:len(cells)]
+	for i, x := range cells {
+		dst[n] = uint32(i)
+		if x-from <= span {
+			n++
+		}
+	}
+	return n
+}
+
 // number makes a value of a kind that is a number inside.
 func number(kind graph.ValueKind, n uint64) graph.Value {
 	switch kind {

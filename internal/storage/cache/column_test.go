@@ -3,6 +3,7 @@ package cache
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -81,9 +82,40 @@ func TestColumn(t *testing.T) {
 							t.Fatalf("cell %d of %d … %d differs", i, lo, hi)
 						}
 					}
+					checkWithin(t, rnd, &col, uint32(lo), uint32(hi), tc.values)
 				}
 			}
 		})
+	}
+}
+
+// checkWithin compares the cells that a column finds in intervals with those that its values are in.
+func checkWithin(t *testing.T, rnd *rand.Rand, col *Column, lo, hi uint32, values []graph.Value) {
+	bounds := []graph.Value{{}, graph.IntValue(math.MinInt64), graph.IntValue(math.MaxInt64), graph.IntValue(0), graph.FloatValue(1.5), graph.DateValue(1)}
+	for _, v := range values {
+		if graph.Bounds(v) {
+			bounds = append(bounds, v)
+		}
+	}
+	in := graph.Interval{
+		Lo: bounds[rnd.IntN(len(bounds))], Hi: bounds[rnd.IntN(len(bounds))], LoOpen: rnd.IntN(2) == 0, HiOpen: rnd.IntN(2) == 0,
+	}
+	if in.Lo.IsNull() && in.Hi.IsNull() {
+		in.Lo = bounds[1]
+	}
+	want, all := []uint32{7}, []uint32{}
+	for i := range hi - lo {
+		all = append(all, i)
+		if v, _ := col.Value(lo+i, decodeList); in.Holds(v) {
+			want = append(want, i)
+		}
+	}
+	got, err := col.AppendWithin([]uint32{7}, lo, hi, &in, decodeList)
+	if err != nil || !slices.Equal(got, want) {
+		t.Fatalf("%v: places %v, want %v, %v", in, got, want, err)
+	}
+	if got, err = col.Within(all, lo, &in, decodeList); err != nil || !slices.Equal(got, want[1:]) {
+		t.Fatalf("%v: places %v, want %v, %v", in, got, want[1:], err)
 	}
 }
 

@@ -47,6 +47,9 @@ func (v *ListView) Cursor(c *Cursor, typ graph.TypeID, dir graph.Direction, want
 	c.block, c.seg = math.MaxUint64, nil
 }
 
+// Release lets go of all that the cursor refers to but its memory, which serves the next lists.
+func (c *Cursor) Release() { *c = Cursor{m: c.m} }
+
 // SameBlock is the number of leading vertices that are in the first one's block.
 func SameBlock(vs []graph.VertexID) int {
 	end := vs[0] | (ListBlock - 1)

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 )
@@ -59,6 +60,23 @@ func (p IDs) AppendTo(dst []graph.VertexID, list []uint32) []graph.VertexID {
 	}
 	for i, t := range list {
 		out[i] = p.Unpack(t)
+	}
+	return dst
+}
+
+// AppendPlaces appends the ids at some places of a list.
+func (p IDs) AppendPlaces(dst []graph.VertexID, list, places []uint32) []graph.VertexID {
+	n := len(dst)
+	dst = slices.Grow(dst, len(places))[:n+len(places)]
+	out := dst[n:]
+	if p.shards <= 1 {
+		for i, at := range places {
+			out[i] = graph.VertexID(list[at])
+		}
+		return dst
+	}
+	for i, at := range places {
+		out[i] = p.Unpack(list[at])
 	}
 	return dst
 }

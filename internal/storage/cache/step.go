@@ -163,7 +163,7 @@ func (s *stepper) push() error {
 			s.missed.Union(p.missed)
 		}
 		p.view, p.out, p.missed = nil, nil, nil
-		p.cur = Cursor{m: p.cur.m}
+		p.cur.Release()
 		pushers.Put(p)
 	}
 	return err
