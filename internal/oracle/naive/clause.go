@@ -173,7 +173,7 @@ func (m *machine) project(p *ast.Projection, where ast.Expr, rows []Row, base Ro
 	}
 	var out []projected
 	add := func(r Row, values map[ast.Expr]any) {
-		m := &machine{m.g, values, m.sure, m.work}
+		m := &machine{g: m.g, aggs: values, sure: m.sure, work: m.work}
 		row := maps.Clone(base)
 		if row == nil {
 			row = Row{}
@@ -257,7 +257,7 @@ func (m *machine) sort(by []*ast.SortItem, rows []projected) {
 		return
 	}
 	for i := range rows {
-		m := &machine{m.g, rows[i].aggs, m.sure, m.work}
+		m := &machine{g: m.g, aggs: rows[i].aggs, sure: m.sure, work: m.work}
 		for _, s := range by {
 			rows[i].keys = append(rows[i].keys, m.eval(s.Expr, rows[i].scope))
 		}

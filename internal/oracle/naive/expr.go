@@ -16,6 +16,8 @@ type machine struct {
 	aggs map[ast.Expr]any // values of the aggregates of the group at hand
 	sure *sureness
 	work *int // edges that patterns have tried
+	// early are properties that the CREATE at hand gives, as they were computed before it.
+	early map[ast.Expr]map[string]any
 }
 
 // mostWork bounds the edges that the patterns of a statement may try, since their number can be any.

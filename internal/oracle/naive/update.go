@@ -9,12 +9,18 @@ import (
 // update runs a clause that writes.
 func (m *machine) update(c ast.Clause, rows []Row) []Row {
 	var out []Row
-	for _, r := range rows {
+	var early []map[ast.Expr]map[string]any
+	if c, ok := c.(*ast.Create); ok {
+		early = m.before(c, rows)
+	}
+	for i, r := range rows {
 		switch c := c.(type) {
 		case *ast.Create:
+			m.early = early[i]
 			for _, p := range c.Pattern {
 				r = m.create(p, r)
 			}
+			m.early = nil
 		case *ast.Merge:
 			out = append(out, m.merge(c, r)...)
 			continue
@@ -38,8 +44,64 @@ func (m *machine) update(c ast.Clause, rows []Row) []Row {
 	return out
 }
 
+// before computes, by row, the properties that CREATE takes from patterns: it reads the graph as it was before it.
+func (m *machine) before(c *ast.Create, rows []Row) []map[ast.Expr]map[string]any {
+	out := make([]map[ast.Expr]map[string]any, len(rows))
+	var look []ast.Expr
+	made := map[string]bool{}
+	element := func(v *ast.Variable, props ast.Expr) {
+		if v != nil && len(rows) > 0 {
+			if _, bound := rows[0][v.Name]; !bound {
+				made[v.Name] = true
+			}
+		}
+		if props != nil {
+			look = append(look, props)
+		}
+	}
+	for _, p := range c.Pattern {
+		element(p.Variable, nil)
+		for _, e := range p.Elements {
+			switch e := e.(type) {
+			case *ast.NodePattern:
+				element(e.Variable, e.Properties)
+			case *ast.RelationshipPattern:
+				element(e.Variable, e.Properties)
+			}
+		}
+	}
+	for _, props := range look {
+		patterns, later := false, false
+		ast.Inspect(props, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.PathPattern:
+				patterns = true
+			case *ast.Variable:
+				later = later || made[n.Name]
+			}
+			return true
+		})
+		switch {
+		case !patterns:
+		case later: // what is made beside it is a matter of the order in which things are made
+			unknown(c)
+		default:
+			for i, r := range rows {
+				if out[i] == nil {
+					out[i] = map[ast.Expr]map[string]any{}
+				}
+				out[i][props] = m.properties(props, r)
+			}
+		}
+	}
+	return out
+}
+
 // properties gives the entries of a map that are not null.
 func (m *machine) properties(e ast.Expr, r Row) map[string]any {
+	if props, ok := m.early[e]; ok {
+		return props
+	}
 	out := map[string]any{}
 	if e != nil {
 		for k, v := range m.mapLit(e.(*ast.MapLit), r) {

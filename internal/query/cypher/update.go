@@ -21,12 +21,75 @@ func (c *creation) last() *plan.Create { return c.nodes[len(c.nodes)-1] }
 func (b *binder) create(f *flow, paths []*ast.PathPattern) {
 	c := b.creation(paths)
 	b.admit(f)
-	for _, n := range c.nodes {
+	sees := b.fx.touches(b.fx)
+	if sees {
+		made := plan.ColSet{}
+		made.Add(c.all...)
+		c.compute(f, made, c.nodes...)
+	}
+	for i, n := range c.nodes {
+		if sees && i > 0 {
+			c.compute(f, nil, n)
+		}
 		n.Input = f.node
 		f.node = n
 	}
 	f.paths(c.paths)
 }
+
+// compute has properties that subqueries give, but for those that read columns of without, computed for all rows before
+// nodes make anything: the clause does not see there what it makes, nor does the answer depend on how many rows are made
+// at a time.
+func (c *creation) compute(f *flow, without plan.ColSet, nodes ...*plan.Create) {
+	var items []plan.Item
+	take := func(e *plan.Expr) {
+		if *e == nil || !plan.HasSubquery(*e) {
+			return
+		}
+		for col := range plan.Reads(*e) {
+			if without.Has(col) {
+				return
+			}
+		}
+		col := c.newCol("", graph.Null)
+		items = append(items, plan.Item{Col: col, Expr: *e})
+		*e = &plan.ColRef{Col: col}
+	}
+	props := func(e *plan.Expr) {
+		m, ok := (*e).(*plan.MapLit)
+		if !ok {
+			take(e)
+			return
+		}
+		for i := range m.Elems {
+			take(&m.Elems[i])
+		}
+	}
+	for _, n := range nodes {
+		for i := range n.Vertices {
+			props(&n.Vertices[i].Props)
+			for k := range n.Vertices[i].LabelsOf {
+				take(&n.Vertices[i].LabelsOf[k])
+			}
+		}
+		for i := range n.Edges {
+			props(&n.Edges[i].Props)
+			take(&n.Edges[i].TypeOf)
+		}
+	}
+	if len(items) == 0 {
+		return
+	}
+	if without == nil && !f.one { // what was made before is made for all rows
+		f.node = &plan.Eager{Input: f.node, Why: whyOwn}
+	}
+	f.node = &plan.Project{Input: f.node, Items: items, Keep: true}
+	if !f.one {
+		f.node = &plan.Eager{Input: f.node, Why: whyOwn}
+	}
+}
+
+const whyOwn = "the clause reads what it writes"
 
 // creation binds paths that are to be made and declares their variables.
 func (b *binder) creation(paths []*ast.PathPattern) *creation {

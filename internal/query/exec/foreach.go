@@ -71,12 +71,12 @@ func onlyCreates(n plan.Node) bool {
 		return onlyCreates(n.Input)
 	case *plan.Create:
 		for _, v := range n.Vertices {
-			if v.Props != nil && runsSubplan(v.Props) {
+			if v.Props != nil && plan.HasSubquery(v.Props) {
 				return false
 			}
 		}
 		for _, e := range n.Edges {
-			if e.Props != nil && runsSubplan(e.Props) {
+			if e.Props != nil && plan.HasSubquery(e.Props) {
 				return false
 			}
 		}

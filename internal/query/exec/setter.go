@@ -64,7 +64,7 @@ func newSetter(r *run, items []plan.SetItem, cols []plan.Col) *setter {
 					reads.Add(col)
 				}
 			}
-			t.always = t.always || runsSubplan(it.KeyOf)
+			t.always = t.always || plan.HasSubquery(it.KeyOf)
 		}
 		for _, x := range it.LabelsOf {
 			k.names = append(k.names, k.es.add(x))
@@ -73,7 +73,7 @@ func newSetter(r *run, items []plan.SetItem, cols []plan.Col) *setter {
 					reads.Add(col)
 				}
 			}
-			t.always = t.always || runsSubplan(x)
+			t.always = t.always || plan.HasSubquery(x)
 		}
 		if it.Value != nil {
 			k.value = k.es.add(it.Value)
@@ -82,7 +82,7 @@ func newSetter(r *run, items []plan.SetItem, cols []plan.Col) *setter {
 					reads.Add(col)
 				}
 			}
-			t.always = t.always || runsSubplan(it.Value)
+			t.always = t.always || plan.HasSubquery(it.Value)
 		}
 		t.replaces = t.replaces || it.Op == plan.SetMap
 		if ref, ok := it.X.(*plan.ColRef); ok {
@@ -122,16 +122,6 @@ func touchesGraph(e plan.Expr) bool {
 	}
 	found := false
 	plan.Parts(e, func(p *plan.Expr) { found = found || *p != nil && touchesGraph(*p) })
-	return found
-}
-
-// runsSubplan reports whether an expression runs a subplan.
-func runsSubplan(e plan.Expr) bool {
-	if _, ok := e.(*plan.Subquery); ok {
-		return true
-	}
-	found := false
-	plan.Parts(e, func(p *plan.Expr) { found = found || *p != nil && runsSubplan(*p) })
 	return found
 }
 

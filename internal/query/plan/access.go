@@ -107,7 +107,7 @@ func (m *matcher) known(t *tried, e Expr, pi int, col Col) bool {
 			return false
 		}
 	}
-	return !hasSubquery(e)
+	return !HasSubquery(e)
 }
 
 // propOf reports whether e is property key of column col.

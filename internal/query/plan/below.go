@@ -222,4 +222,4 @@ func (o *optimizer) repeats(n Node, cols ColSet) bool {
 }
 
 // volatile reports whether an expression may have another value each time, or runs a subplan.
-func volatile(e Expr) bool { return hasSubquery(e) || random(e) }
+func volatile(e Expr) bool { return HasSubquery(e) || random(e) }

@@ -91,7 +91,7 @@ func (b *builder) join(v PatVertex) bool {
 			}
 			value := op.Args[1-side]
 			reads := Reads(value)
-			if len(reads) == 0 || reads.Has(v.Col) || hasSubquery(value) || !b.known(reads, p.cols) {
+			if len(reads) == 0 || reads.Has(v.Col) || HasSubquery(value) || !b.known(reads, p.cols) {
 				continue
 			}
 			l, r := q.NewCol("", graph.Null), q.NewCol("", graph.Null)
@@ -250,7 +250,7 @@ func (b *builder) expand(s step) {
 		}
 		// Conditions on the edge alone are tested beside the list.
 		for i, p := range b.m.preds {
-			if reads := Reads(p.e); !b.used[i] && !p.implied && len(reads) == 1 && reads.Has(e.Col) && !hasSubquery(p.e) && !b.m.o.off(pushPredicates) {
+			if reads := Reads(p.e); !b.used[i] && !p.implied && len(reads) == 1 && reads.Has(e.Col) && !HasSubquery(p.e) && !b.m.o.off(pushPredicates) {
 				x.Where = append(x.Where, p.e)
 				b.used[i] = true
 				b.m.o.fired(pushPredicates)
@@ -363,7 +363,7 @@ func (b *builder) shortest(e PatEdge) {
 
 // predWeight orders predicates that are tested together: plain ones, those that look for edges, those that run a subplan.
 func predWeight(e Expr) int {
-	if hasSubquery(e) {
+	if HasSubquery(e) {
 		return 2
 	}
 	edges := false

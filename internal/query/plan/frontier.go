@@ -89,7 +89,7 @@ func onHop(f *Filter, end Col) bool {
 // either of which may be 0, run no subplan, and hold or not however often they are asked.
 func OfHop(preds []Expr, edge, to Col) bool {
 	for _, e := range preds {
-		if hasSubquery(e) || random(e) {
+		if HasSubquery(e) || random(e) {
 			return false
 		}
 		for c := range Reads(e) {

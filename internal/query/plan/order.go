@@ -80,7 +80,7 @@ func (o *optimizer) inOrder(n Node, key Expr, desc bool, missing Missing) Node {
 		}
 		part := 1.0
 		for _, p := range n.Preds {
-			if part *= o.selectivity(p, labels); hasSubquery(p) {
+			if part *= o.selectivity(p, labels); HasSubquery(p) {
 				return nil
 			}
 		}

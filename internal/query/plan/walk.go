@@ -370,13 +370,13 @@ func Reads(es ...Expr) ColSet {
 	return s
 }
 
-// hasSubquery reports whether an expression runs a subplan.
-func hasSubquery(e Expr) bool {
+// HasSubquery reports whether an expression runs a subplan.
+func HasSubquery(e Expr) bool {
 	if _, ok := e.(*Subquery); ok {
 		return true
 	}
 	found := false
-	subexprs(e, func(p *Expr) { found = found || hasSubquery(*p) })
+	subexprs(e, func(p *Expr) { found = found || HasSubquery(*p) })
 	return found
 }
 
