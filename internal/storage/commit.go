@@ -48,10 +48,10 @@ func Commit(ws []*Writer, intents *uint64) (wait func() error, err error) {
 		return func() error { return nil }, nil
 	}
 	for _, w := range touched {
-		if err := w.prepare(); err != nil {
+		if err := w.prepare(len(touched) == 1); err != nil {
 			return nil, err
 		}
-		if err := w.commitBulk(len(touched) == 1); err != nil {
+		if err := w.commitBulk(); err != nil {
 			return nil, err
 		}
 	}
@@ -90,7 +90,7 @@ func Commit(ws []*Writer, intents *uint64) (wait func() error, err error) {
 // disk in their order, since they share a log; but an intent, or a table that is ingested, may get there before what was
 // applied to its shards before it, and a commit to one shard before an earlier commit to another.
 func syncBefore(ws, touched []*Writer) error {
-	overtakes := len(touched) > 1 || touched[0].bulk != nil
+	overtakes := len(touched) > 1 || touched[0].table
 	var errs []error
 	var waits []func() error
 	for _, w := range ws {
@@ -180,7 +180,7 @@ func commitLarge(ws []*Writer) error {
 // apply puts the graph's batch in and makes the shard's memory follow.
 func (w *Writer) apply() (wait func() error, err error) {
 	s := w.shard
-	if w.bulk != nil {
+	if w.table {
 		s.version++
 		if err := w.ingest(); err != nil {
 			return nil, err

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
@@ -44,22 +43,30 @@ func (v *View) Mark(stream string) (seq uint64, mark []byte, err error) {
 
 func markKey(stream string) []byte { return append([]byte{byte(keys.LoadMark)}, stream...) }
 
-// commitBulk prepares the bulk for its commit: alone and large it stays apart, to be ingested, else its records go to
-// the writer's batch. A table is written once, instead of to the log, the memtable and a table, but costs some syncs of
-// its own.
-func (w *Writer) commitBulk(alone bool) error {
-	b := w.bulk
-	if b == nil {
-		return nil
+// setTable decides whether what was packed, alone and large, is ingested as a table. A table is written once, instead of to the
+// log, the memtable and a table, but costs some syncs of its own.
+func (w *Writer) setTable(alone bool) {
+	size := 0
+	if w.bulk != nil {
+		_, size = w.bulk.size()
 	}
-	if _, size := b.size(); alone && w.shard.peer == nil && size >= w.shard.opts.Tuning.IngestBytes {
+	if w.chunks {
+		size += w.over.bytes
+	}
+	w.table = alone && w.shard.peer == nil && (w.bulk != nil || w.chunks) && size >= w.shard.opts.Tuning.IngestBytes
+}
+
+// commitBulk puts the bulk's records into the writer's batch, unless they become a table.
+func (w *Writer) commitBulk() error {
+	b := w.bulk
+	if w.table || b == nil {
 		return nil
 	}
 	w.bulk = nil
 	return b.each(func(k, v []byte) error { return w.batch.Set(k, v, nil) })
 }
 
-// ingest puts the bulk and the writer's batch in as one sorted table, which is durable when it returns.
+// ingest puts all changes in as one sorted table, which is durable when it returns.
 func (w *Writer) ingest() error {
 	s := w.shard
 	dir := s.graph.name
@@ -80,81 +87,69 @@ func removeIfThere(fs vfs.FS, path string) error {
 	return fs.Remove(path)
 }
 
+// writeTable writes the table of the writer's changes, its batch, which has the counters alone, and the bulk.
 func (w *Writer) writeTable(path string) (err error) {
-	s := w.shard
-	ops, err := batchOps(w.batch)
-	if err != nil {
-		return err
+	s, o := w.shard, w.over
+	r := w.batch.Reader()
+	for {
+		kind, key, value, ok, err := r.Next()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		if kind != pebble.InternalKeyKindSet && kind != pebble.InternalKeyKindDelete {
+			return fmt.Errorf("a batch that is loaded has a record of kind %s", kind)
+		}
+		o.put(key, value, kind == pebble.InternalKeyKindDelete)
 	}
 	f, err := s.opts.FS.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
 	t := sstable.NewWriter(objstorageprovider.NewFileWritable(f), s.graph.tableOptions(0))
-	put := func(o op) error {
-		if o.delete {
-			return t.Delete(o.key)
-		}
-		return t.Set(o.key, o.value)
+	n := uint32(0)
+	if len(o.nodes) > 0 {
+		n = o.next(0)
 	}
-	err = w.bulk.each(func(k, v []byte) error {
-		for len(ops) > 0 {
-			c := bytes.Compare(ops[0].key, k)
-			if c > 0 {
-				break
+	// until puts changes up to a key, which, if it is not nil, is put by the bulk: one that was spilled may have written the
+	// same record before.
+	until := func(key []byte) error {
+		for ; n != 0; n = o.next(n) {
+			node, c := &o.nodes[n], -1
+			if key != nil {
+				c = bytes.Compare(node.key, key)
 			}
-			// A bulk that was spilled may have written the same record before.
-			if c < 0 {
-				if err := put(ops[0]); err != nil {
-					return err
-				}
+			var err error
+			switch {
+			case c > 0:
+				return nil
+			case c == 0:
+			case node.deleted:
+				err = t.Delete(node.key)
+			default:
+				err = t.Set(node.key, node.value)
 			}
-			ops = ops[1:]
+			if err != nil {
+				return err
+			}
 		}
-		return t.Set(k, v)
-	})
-	for i := 0; err == nil && i < len(ops); i++ {
-		err = put(ops[i])
+		return nil
+	}
+	if w.bulk != nil {
+		err = w.bulk.each(func(k, v []byte) error {
+			if err := until(k); err != nil {
+				return err
+			}
+			return t.Set(k, v)
+		})
+	}
+	if err == nil {
+		err = until(nil)
 	}
 	// Closing syncs the file.
 	return errors.Join(err, t.Close())
-}
-
-// op is a change in a batch.
-type op struct {
-	key, value []byte
-	delete     bool
-}
-
-// batchOps gives a batch's changes in the order of their keys, the last one of each key.
-func batchOps(b *pebble.Batch) ([]op, error) {
-	var ops []op
-	r := b.Reader()
-	for {
-		kind, key, value, ok, err := r.Next()
-		if err != nil || !ok {
-			if err != nil {
-				return nil, err
-			}
-			break
-		}
-		switch kind {
-		case pebble.InternalKeyKindSet:
-			ops = append(ops, op{key: key, value: value})
-		case pebble.InternalKeyKindDelete:
-			ops = append(ops, op{key: key, delete: true})
-		default:
-			return nil, fmt.Errorf("a batch that is loaded has a record of kind %s", kind)
-		}
-	}
-	slices.SortStableFunc(ops, func(a, b op) int { return bytes.Compare(a.key, b.key) })
-	last := ops[:0]
-	for i, o := range ops {
-		if i+1 == len(ops) || !bytes.Equal(ops[i+1].key, o.key) {
-			last = append(last, o)
-		}
-	}
-	return last, nil
 }
 
 // tableOptions are those of the tables that the store writes itself to a level.

@@ -78,6 +78,9 @@ type Tuning struct {
 	// IngestBytes is the size of a bulk load's batch from which on it enters as a sorted table instead of through the
 	// log; default 1 MiB.
 	IngestBytes int
+	// DenseRows is how many vertices of a column chunk a load must change for the chunk to be written anew, instead of fresh
+	// records that a fold would soon put into it; default 32.
+	DenseRows int
 	// IndexBatch is how many vertices or edges get their entries in one transaction of the building of an index, for
 	// which writers wait; default 2,048.
 	IndexBatch int
@@ -120,6 +123,7 @@ func (o *Options) EnsureDefaults() {
 	def(&o.Tuning.FoldIdle, 500*time.Millisecond)
 	def(&o.Tuning.FoldStep, 4<<10)
 	def(&o.Tuning.IngestBytes, 1<<20)
+	def(&o.Tuning.DenseRows, 32)
 	def(&o.Tuning.ReclaimBytes, 64<<10)
 	def(&o.Tuning.ReclaimRest, 500*time.Millisecond)
 }
@@ -193,7 +197,7 @@ func pebbleOptions(o *Options, sh *Shared, values bool) *pebble.Options {
 		FormatMajorVersion:          pebble.FormatNewest,
 		MemTableSize:                uint64(o.MemtableBytes),
 		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       2,
+		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       1000,
 		LBaseMaxBytes:               64 << 20,
 		ReadOnly:                    o.ReadOnly,

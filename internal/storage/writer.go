@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"slices"
@@ -29,6 +28,8 @@ type Writer struct {
 	bulk     *Bulk   // or nil
 	ranges   *Ranges // of the bulk, or nil
 	entries  bool    // index entries were changed
+	chunks   bool    // column chunks were written anew
+	table    bool    // it is committed as a table that is ingested
 	// ones are the chunks of lists that got fresh records of their own, or lost one.
 	ones     []listChunk
 	packed   map[graph.PropID]*packedChunk
@@ -76,7 +77,7 @@ type PropChange struct {
 	Vertex graph.VertexID
 	Prop   graph.PropID
 	Value  graph.Value
-	Large  bool // the value lies apart
+	Untold bool // the value is not told here: it lies apart, or is none that is kept decoded
 	New    bool // the vertex is one that this commit makes
 }
 
@@ -147,15 +148,27 @@ func (w *Writer) appendStored(dst []byte, v graph.Value) ([]byte, error) {
 	if !ok {
 		return dst, graph.TypeError("InvalidPropertyType", "a value of type %s cannot be stored as a property", v.Kind())
 	}
-	size := len(dst) - start
-	if size < w.shard.opts.ValueThreshold {
+	if len(dst)-start < w.shard.opts.ValueThreshold {
 		return dst, nil
 	}
+	return w.storeApart(dst[:start], dst[start:]), nil
+}
+
+// storeCell appends a cell as it is stored in a record; see appendStored.
+func (w *Writer) storeCell(dst, cell []byte) []byte {
+	if len(cell) < w.shard.opts.ValueThreshold {
+		return append(dst, cell...)
+	}
+	return w.storeApart(dst, cell)
+}
+
+// storeApart appends the reference to a large value, which is kept for the commit.
+func (w *Writer) storeApart(dst, cell []byte) []byte {
 	// Writers that are at work side by side give out the same ids: only one of them is committed as it is.
 	id := w.over.firstLarge + uint64(len(w.over.large))
-	w.over.large = append(w.over.large, slices.Clone(dst[start:]))
-	w.over.largeBytes += size
-	return keys.AppendRef(dst[:start], keys.Ref{ID: id, Size: uint64(size)}), nil
+	w.over.large = append(w.over.large, slices.Clone(cell))
+	w.over.largeBytes += len(cell)
+	return keys.AppendRef(dst, keys.Ref{ID: id, Size: uint64(len(cell))})
 }
 
 // drop marks the large value of a cell as garbage, if it is one. It may lie in another shard; it is marked where the
@@ -250,50 +263,6 @@ func (w *Writer) SetProps(id graph.VertexID, set graph.LabelSet, props []graph.P
 		return err
 	}
 	return w.setProps(id, set, props, old)
-}
-
-// SetEach is SetProps for vertices in ascending order, whose fresh records it reads together. props gives the properties
-// of the i-th; they are valid until the next call.
-func (w *Writer) SetEach(ctx context.Context, ids []graph.VertexID, sets []graph.LabelSet, props func(i int) ([]graph.Property, error)) error {
-	const most = 4096
-	w.changes.Props = slices.Grow(w.changes.Props, len(ids))
-	var old [most][2]int // where in bodies the record of a vertex lies
-	var bodies []byte
-	for from := 0; from < len(ids); from += most {
-		part := ids[from:min(from+most, len(ids))]
-		clear(old[:])
-		bodies = bodies[:0]
-		if err := w.freshBodies(ctx, part, func(i int, body []byte) error {
-			at := len(bodies)
-			bodies = append(bodies, body...)
-			old[i] = [2]int{at, len(bodies)}
-			return nil
-		}); err != nil {
-			return err
-		}
-		for i, id := range part {
-			ps, err := props(from + i)
-			if err != nil {
-				return err
-			}
-			if len(ps) == 0 {
-				continue
-			}
-			if err := w.setProps(id, sets[from+i], ps, bodies[old[i][0]:old[i][1]]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (w *Writer) freshBodies(ctx context.Context, ids []graph.VertexID, f func(i int, body []byte) error) (err error) {
-	r := w.get()
-	defer w.put(r, &err)
-	if err := r.freshProps(ctx, ids, nil, f); err != nil {
-		return fault("read properties", err)
-	}
-	return nil
 }
 
 // setProps is SetProps for a vertex with this fresh record.
@@ -587,17 +556,20 @@ func (w *Writer) RemoveEdge(e graph.Edge, dir graph.Direction) (ok bool, err err
 	return true, nil
 }
 
-// prepare makes the batch of all changes.
-func (w *Writer) prepare() error {
+// prepare makes the batch of all changes. Changes to the shard alone may become a table; see setTable.
+func (w *Writer) prepare(alone bool) error {
 	s := w.shard
 	if w.bulk != nil {
 		if err := w.bulk.finish(); err != nil {
 			return err
 		}
 	}
+	w.setTable(alone)
 	w.batch = s.graph.db.NewBatch()
-	if err := w.over.appendTo(w.batch); err != nil {
-		return err
+	if !w.table {
+		if err := w.over.appendTo(w.batch); err != nil {
+			return err
+		}
 	}
 	// An id that is stored here and was given out to another transaction is not lost: that one knows it.
 	w.stored = next{s.nextVertex.Load(), s.nextEdge.Load(), w.known.nextValue + uint64(len(w.over.large))}

@@ -82,9 +82,7 @@ func noteEdges(seq uint64, l *cache.Lists, edges []storage.EdgeChange) {
 }
 
 func noteProps(seq uint64, c *cache.Columns, props []storage.PropChange) {
-	slices.SortStableFunc(props, func(a, b storage.PropChange) int {
-		return cmp.Or(cmp.Compare(a.Prop, b.Prop), cmp.Compare(a.Vertex/cache.ColumnBlock, b.Vertex/cache.ColumnBlock))
-	})
+	props = byProp(props)
 	var buf []cache.ValueChange
 	for len(props) > 0 {
 		prop, block := props[0].Prop, props[0].Vertex.Local()/cache.ColumnBlock
@@ -93,7 +91,7 @@ func noteProps(seq uint64, c *cache.Columns, props []storage.PropChange) {
 		n := 0
 		for ; n < len(props) && props[n].Prop == prop && props[n].Vertex.Local()/cache.ColumnBlock == block; n++ {
 			p := &props[n]
-			simple = simple && !p.Large && cache.Simple(p.Value.Kind())
+			simple = simple && !p.Untold && cache.Simple(p.Value.Kind())
 			buf = append(buf, cache.ValueChange{Vertex: p.Vertex.Local(), Value: p.Value})
 		}
 		if simple {
@@ -104,6 +102,53 @@ func noteProps(seq uint64, c *cache.Columns, props []storage.PropChange) {
 		props = props[n:]
 	}
 }
+
+// byProp gives changes in the order of their properties and blocks, those of one block as they were made.
+func byProp(props []storage.PropChange) []storage.PropChange {
+	block := func(p *storage.PropChange) graph.VertexID { return p.Vertex / cache.ColumnBlock }
+	var ids []graph.PropID
+	var ends []int // beside ids
+	var last []graph.VertexID
+	sorted := true // by block within each property, as a load makes them
+	for i := range props {
+		p := &props[i]
+		at := slices.Index(ids, p.Prop)
+		if at < 0 {
+			at = len(ids)
+			ids, ends, last = append(ids, p.Prop), append(ends, 0), append(last, 0)
+		}
+		ends[at]++
+		if b := block(p); b < last[at] || len(ids) > fewProps {
+			sorted = false
+			break
+		} else {
+			last[at] = b
+		}
+	}
+	if !sorted {
+		slices.SortStableFunc(props, func(a, b storage.PropChange) int {
+			return cmp.Or(cmp.Compare(a.Prop, b.Prop), cmp.Compare(block(&a), block(&b)))
+		})
+		return props
+	}
+	if len(ids) < 2 {
+		return props
+	}
+	for i, n, at := 0, 0, 0; i < len(ends); i++ {
+		n, ends[i] = ends[i], at
+		at += n
+	}
+	out := make([]storage.PropChange, len(props))
+	for i := range props {
+		at := slices.Index(ids, props[i].Prop)
+		out[ends[at]] = props[i]
+		ends[at]++
+	}
+	return out
+}
+
+// fewProps is how many properties are looked through one by one.
+const fewProps = 16
 
 // noteVertices tells of new vertices that were packed at once.
 func noteVertices(seq uint64, c *cache.Columns, vs []storage.VertexRange) {

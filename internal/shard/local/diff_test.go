@@ -29,7 +29,7 @@ func tiny(rng *rand.Rand, shards int) Options {
 		Dir: "data", Shards: shards, ValueThreshold: 16 + rng.IntN(40), CacheBytes: 1 << 20, MemtableBytes: 256 << 10,
 		Tuning: Tuning{
 			PlaceBlock: 1 + rng.IntN(5), PackVertices: 1 + rng.IntN(6), PackEdges: 1 + rng.IntN(4), SegmentBytes: 30 + rng.IntN(100), ChunkBytes: 20 + rng.IntN(500), FoldRecords: 1 + rng.IntN(50),
-			FoldIdle: time.Millisecond, FoldStep: 1 + rng.IntN(20),
+			FoldIdle: time.Millisecond, FoldStep: 1 + rng.IntN(20), DenseRows: 1 + rng.IntN(12),
 		},
 	}
 }

@@ -111,10 +111,15 @@ func newLoadBatch(ctx context.Context, tx *Tx, l *shard.Load) *loadBatch {
 }
 
 func (b *loadBatch) run() error {
-	for i := range b.l.Vertices {
-		if err := b.vertices(i); err != nil {
+	for from := 0; from < len(b.l.Vertices); {
+		to := from + 1
+		for to < len(b.l.Vertices) && sameShape(&b.l.Vertices[from], &b.l.Vertices[to]) {
+			to++
+		}
+		if err := b.vertices(from, to); err != nil {
 			return err
 		}
+		from = to
 	}
 	if err := b.makePending(); err != nil {
 		return err

@@ -8,24 +8,27 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
+	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// oldVertices are rows of a group whose vertices are there.
-type oldVertices struct{ rows []oldRow }
+// oldVertices are rows, of groups that are alike, whose vertices are there.
+type oldVertices struct {
+	first *shard.LoadVertices // of the groups
+	rows  []oldRow
+}
 
 type oldRow struct {
-	id  graph.VertexID
-	row int32
+	id         graph.VertexID
+	group, row int32
 }
 
-func (o *oldVertices) add(id graph.VertexID, row int) {
-	o.rows = append(o.rows, oldRow{id, int32(row)})
+func (o *oldVertices) add(id graph.VertexID, group, row int) {
+	o.rows = append(o.rows, oldRow{id, int32(group), int32(row)})
 }
 
-// changeOld changes vertices that are there by the rows of group i. What the rows combine with is read for all of them
-// together. If an index has a say the rows are carried out one by one.
-func (b *loadBatch) changeOld(i int, d *indexDef, old *oldVertices) error {
-	group := &b.l.Vertices[i]
+// changeOld changes vertices that are there. What the rows combine with is read for all of them together. If an index has a
+// say the rows are carried out one by one.
+func (b *loadBatch) changeOld(d *indexDef, old *oldVertices) error {
 	for _, r := range old.rows {
 		if b.made(r.id) != 0 {
 			if err := b.settle(); err != nil {
@@ -34,8 +37,9 @@ func (b *loadBatch) changeOld(i int, d *indexDef, old *oldVertices) error {
 			break
 		}
 	}
-	cols, ok := b.besidesKey(d, group, old)
-	c := &changer{b: b, i: i, group: group, cols: cols}
+	cols, ok := b.besidesKey(d, old)
+	c := &changer{b: b, first: old.first, cols: cols}
+	ok = ok && c.order()
 	if ok {
 		var err error
 		if ok, err = c.read(old); err != nil {
@@ -49,12 +53,12 @@ func (b *loadBatch) changeOld(i int, d *indexDef, old *oldVertices) error {
 		return err
 	}
 	for _, o := range old.rows {
-		r, err := b.changeRow(d, group, int(o.row), o.id)
+		r, err := b.changeRow(d, &b.l.Vertices[o.group], int(o.row), o.id)
 		if err != nil {
 			return err
 		}
 		if r != nil {
-			b.refuse(false, i, int(o.row), r)
+			b.refuse(false, int(o.group), int(o.row), r)
 		}
 	}
 	return nil
@@ -71,16 +75,17 @@ func (b *loadBatch) made(id graph.VertexID) graph.LabelSet {
 }
 
 // besidesKey gives the columns but for those that only repeat the key; ok is false if one of those says something else.
-func (b *loadBatch) besidesKey(d *indexDef, group *shard.LoadVertices, old *oldVertices) (cols []int, ok bool) {
-	for c := range group.Props {
-		if d.bare() || group.Props[c].Prop != d.props[0] {
+func (b *loadBatch) besidesKey(d *indexDef, old *oldVertices) (cols []int, ok bool) {
+	for c := range old.first.Props {
+		if d.bare() || old.first.Props[c].Prop != d.props[0] {
 			cols = append(cols, c)
 			continue
 		}
-		if group.Props[c].Strategy != shard.Override {
+		if old.first.Props[c].Strategy != shard.Override {
 			return nil, false
 		}
 		for _, o := range old.rows {
+			group := &b.l.Vertices[o.group]
 			k, v := group.Keys[o.row], group.Props[c].Values[o.row]
 			same := v.IsNull() || v.Kind() == k.Kind() && (k.Kind() == graph.Int && v.Int() == k.Int() || k.Kind() == graph.String && v.Str() == k.Str())
 			if !same {
@@ -94,21 +99,45 @@ func (b *loadBatch) besidesKey(d *indexDef, group *shard.LoadVertices, old *oldV
 // changer changes vertices that are there.
 type changer struct {
 	b     *loadBatch
-	i     int
-	group *shard.LoadVertices
-	cols  []int
-	rows  []oldRow         // by vertex, then row
-	ids   []graph.VertexID // each once
-	sets  []graph.LabelSet // beside ids: now
-	then  []graph.LabelSet // beside ids: afterwards
-	vals  [][]graph.Value  // beside cols and ids: what the rows combine with, nil where that does not matter
+	first *shard.LoadVertices // of the groups, which are alike
+	cols  []int               // in the order of their properties
+	props []storage.MergeProp // beside cols
+	rows  []oldRow            // by vertex, then row
+	ids   []graph.VertexID    // each once
+	sets  []graph.LabelSet    // beside ids
+	vals  []changing          // beside cols
+}
+
+// changing is a property of a vertex that is being changed.
+type changing struct {
+	now  []byte    // its cell
+	next []byte    // what a row makes of it, empty if nothing
+	bufs [2][]byte // memory for now and next
+	at   int       // the one for next
+	set  bool      // by a row
+}
+
+// order puts the columns in the order of their properties; ok is false if two have the same.
+func (c *changer) order() (ok bool) {
+	prop := func(col int) graph.PropID { return c.first.Props[col].Prop }
+	slices.SortFunc(c.cols, func(x, y int) int { return cmp.Compare(prop(x), prop(y)) })
+	for k, col := range c.cols {
+		if k > 0 && prop(c.cols[k-1]) == prop(col) {
+			return false
+		}
+		c.props = append(c.props, storage.MergeProp{ID: prop(col), Reads: c.first.Props[col].Strategy != shard.Override})
+	}
+	c.vals = make([]changing, len(c.cols))
+	return true
 }
 
 // read reads what the rows change; ok is false if an index has a say in the change.
 func (c *changer) read(old *oldVertices) (ok bool, err error) {
 	b := c.b
 	c.rows = slices.Clone(old.rows)
-	slices.SortFunc(c.rows, func(x, y oldRow) int { return cmp.Or(cmp.Compare(x.id, y.id), cmp.Compare(x.row, y.row)) })
+	slices.SortFunc(c.rows, func(x, y oldRow) int {
+		return cmp.Or(cmp.Compare(x.id, y.id), cmp.Compare(x.group, y.group), cmp.Compare(x.row, y.row))
+	})
 	for _, r := range c.rows {
 		if n := len(c.ids); n == 0 || c.ids[n-1] != r.id {
 			c.ids = append(c.ids, r.id)
@@ -118,41 +147,23 @@ func (c *changer) read(old *oldVertices) (ok bool, err error) {
 	if err := b.tx.LabelSets(b.ctx, c.ids, c.sets); err != nil {
 		return false, err
 	}
-	c.then = make([]graph.LabelSet, len(c.ids))
-	unions := map[graph.LabelSet]graph.LabelSet{}
-	for i, set := range c.sets {
-		then, ok := unions[set]
-		if !ok {
-			if then, err = b.union(set, c.group.Labels); err != nil {
-				return false, err
-			}
-			if then != set || c.indexed(set) {
-				return false, nil
-			}
-			unions[set] = then
-			if err := c.present(then); err != nil {
-				return false, err
-			}
+	last := ^graph.LabelSet(0)
+	seen := map[graph.LabelSet]bool{}
+	for _, set := range c.sets {
+		if set == last || seen[set] {
+			continue
 		}
-		c.then[i] = then
-	}
-	var props []graph.PropID
-	var at []int
-	c.vals = make([][]graph.Value, len(c.cols))
-	for k, col := range c.cols {
-		if c.group.Props[col].Strategy != shard.Override {
-			props, at = append(props, c.group.Props[col].Prop), append(at, k)
+		last, seen[set] = set, true
+		then, err := b.union(set, c.first.Labels)
+		if err != nil {
+			return false, err
 		}
-	}
-	if len(props) == 0 {
-		return true, nil
-	}
-	out := columns(len(props), len(c.ids))
-	if err := b.tx.properties(b.ctx, c.ids, props, out); err != nil {
-		return false, err
-	}
-	for k := range at {
-		c.vals[at[k]] = out[k]
+		if then != set || c.indexed(set) {
+			return false, nil
+		}
+		if err := c.present(then); err != nil {
+			return false, err
+		}
 	}
 	return true, nil
 }
@@ -165,7 +176,7 @@ func (c *changer) indexed(set graph.LabelSet) bool {
 				return true
 			}
 			for _, col := range c.cols {
-				if slices.Contains(d.props, c.group.Props[col].Prop) {
+				if slices.Contains(d.props, c.first.Props[col].Prop) {
 					return true
 				}
 			}
@@ -177,7 +188,7 @@ func (c *changer) indexed(set graph.LabelSet) bool {
 func (c *changer) present(set graph.LabelSet) error {
 	var props []graph.Property
 	for _, col := range c.cols {
-		props = append(props, graph.Property{ID: c.group.Props[col].Prop, Value: graph.BoolValue(true)})
+		props = append(props, graph.Property{ID: c.first.Props[col].Prop, Value: graph.BoolValue(true)})
 	}
 	return c.b.g.Present(set, props)
 }
@@ -185,46 +196,24 @@ func (c *changer) present(set graph.LabelSet) error {
 // run combines and writes.
 func (c *changer) run() error {
 	b := c.b
-	now := make([]graph.Value, len(c.cols))
-	set := make([]bool, len(c.cols))
-	next := make([]graph.Value, len(c.cols))
-	var props []graph.Property
-	rows := c.rows
-	change := func(i int) ([]graph.Property, error) {
-		if err := b.alive(); err != nil {
-			return nil, err
-		}
-		for k := range c.cols {
-			now[k], set[k] = graph.Value{}, false
-			if c.vals[k] != nil {
-				now[k] = c.vals[k][i]
-			}
-		}
-		for ; len(rows) > 0 && rows[0].id == c.ids[i]; rows = rows[1:] {
-			if r := c.combine(int(rows[0].row), now, next); r != nil {
-				b.refuse(false, c.i, int(rows[0].row), r)
-				continue
-			}
-			for k, v := range next {
-				if !v.IsNull() {
-					now[k], set[k] = v, true
-				}
-			}
-			b.l.AppliedVertices++
-		}
-		props = props[:0]
-		for k, col := range c.cols {
-			if set[k] {
-				props = append(props, graph.Property{ID: c.group.Props[col].Prop, Value: now[k]})
-			}
-		}
-		return props, nil
+	if len(c.cols) == 0 {
+		b.l.AppliedVertices += len(c.rows)
+		return nil
 	}
+	rows := c.rows
 	for from := 0; from < len(c.ids); {
 		no := c.ids[from].Shard()
 		n, _ := slices.BinarySearchFunc(c.ids[from:], no+1, func(id graph.VertexID, no int) int { return id.Shard() - no })
-		at := from
-		err := b.tx.ws[no].SetEach(b.ctx, c.ids[at:at+n], c.then[at:at+n], func(i int) ([]graph.Property, error) { return change(at + i) })
+		ids, sets, w := c.ids[from:from+n], c.sets[from:from+n], b.tx.ws[no]
+		err := w.Merge(b.ctx, ids, sets, c.props, func(i int, cells []storage.MergeCell) error {
+			of := 0
+			for of < len(rows) && rows[of].id == ids[i] {
+				of++
+			}
+			err := c.change(w, rows[:of], cells)
+			rows = rows[of:]
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -233,19 +222,60 @@ func (c *changer) run() error {
 	return nil
 }
 
-// combine sets next to what a row makes of now; null where it says nothing.
-func (c *changer) combine(row int, now, next []graph.Value) *reject {
-	for k, col := range c.cols {
-		p := &c.group.Props[col]
-		next[k] = graph.Value{}
-		v := p.Values[row]
-		if v.IsNull() {
+// change carries out the rows of one vertex.
+func (c *changer) change(w *storage.Writer, rows []oldRow, cells []storage.MergeCell) error {
+	b := c.b
+	if err := b.alive(); err != nil {
+		return err
+	}
+	for k := range c.vals {
+		v := &c.vals[k]
+		v.now, v.set = cells[k].Old, false
+		if len(v.now) > 0 && v.now[0] == keys.KindRef {
+			_, ref, _, _, err := keys.Cell(v.now)
+			if err != nil {
+				return err
+			}
+			old, err := w.Large(ref)
+			if err != nil {
+				return err
+			}
+			v.now, _ = keys.AppendCell(nil, old)
+		}
+	}
+	for _, r := range rows {
+		if bad := c.combine(r); bad != nil {
+			b.refuse(false, int(r.group), int(r.row), bad)
 			continue
 		}
-		var r *reject
-		if next[k], r = combine(p.Strategy, now[k], v); r != nil {
-			return r
+		for k := range c.vals {
+			if v := &c.vals[k]; len(v.next) > 0 {
+				v.now, v.at, v.set = v.next, 1-v.at, true
+			}
 		}
+		b.l.AppliedVertices++
+	}
+	for k := range c.vals {
+		if v := &c.vals[k]; v.set {
+			cells[k].New = v.now
+		}
+	}
+	return nil
+}
+
+// combine sets next to what a row makes of the values; empty where it says nothing.
+func (c *changer) combine(r oldRow) *reject {
+	for k, col := range c.cols {
+		p, v := &c.b.l.Vertices[r.group].Props[col], &c.vals[k]
+		v.next = nil
+		if p.Values[r.row].IsNull() {
+			continue
+		}
+		var bad *reject
+		if v.next, bad = combineCell(v.bufs[v.at][:0], p.Strategy, v.now, p.Values[r.row]); bad != nil {
+			return bad
+		}
+		v.bufs[v.at] = v.next
 	}
 	return nil
 }

@@ -24,29 +24,58 @@ type newVertices struct {
 	plain []*indexDef
 }
 
-// vertices carries out group i of the batch's vertices.
-func (b *loadBatch) vertices(i int) error {
-	group := &b.l.Vertices[i]
-	d, err := b.space(group.Space)
+// sameShape reports whether groups differ in their rows alone.
+func sameShape(x, y *shard.LoadVertices) bool {
+	return x.Labels == y.Labels && x.Space == y.Space && x.Action == y.Action &&
+		slices.EqualFunc(x.Props, y.Props, func(a, b shard.LoadColumn) bool { return a.Prop == b.Prop && a.Strategy == b.Strategy })
+}
+
+// vertices carries out groups of the batch's vertices, which are alike.
+func (b *loadBatch) vertices(from, to int) error {
+	first := &b.l.Vertices[from]
+	d, err := b.space(first.Space)
 	if err != nil {
 		return err
 	}
-	for _, c := range group.Props {
-		if len(c.Values) != len(group.Keys) {
-			return misuse("a column of a load has %d values for %d rows", len(c.Values), len(group.Keys))
+	n := 0
+	for i := from; i < to; i++ {
+		group := &b.l.Vertices[i]
+		n += len(group.Keys)
+		for _, c := range group.Props {
+			if len(c.Values) != len(group.Keys) {
+				return misuse("a column of a load has %d values for %d rows", len(c.Values), len(group.Keys))
+			}
 		}
 	}
-	if len(group.Keys) == 0 {
+	if n == 0 {
 		return nil
 	}
-	set, err := b.newSet(d, group.Labels)
+	set, err := b.newSet(d, first.Labels)
 	if err != nil {
 		return err
 	}
-	if group.Action == shard.Delete || b.constrained(d, set) {
-		return b.vertexRows(i, d)
+	if first.Action == shard.Delete || b.constrained(d, set) {
+		for i := from; i < to; i++ {
+			if err := b.vertexRows(i, d); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	return b.newOrOld(i, d, set)
+	t, err := b.table(d, n)
+	if err != nil {
+		return err
+	}
+	old := &oldVertices{first: first}
+	for i := from; i < to; i++ {
+		if err := b.newOrOld(i, d, set, t, old); err != nil {
+			return err
+		}
+	}
+	if len(old.rows) == 0 {
+		return nil
+	}
+	return b.changeOld(d, old)
 }
 
 // constrained reports whether vertices of a label set have constraints besides that their key in the space is unique.
@@ -80,20 +109,15 @@ func (b *loadBatch) vertexRows(i int, d *indexDef) error {
 }
 
 // newOrOld carries out a group whose rows depend on nothing but their vertex: new ones are collected, those that are
-// there are changed afterwards, together.
-func (b *loadBatch) newOrOld(i int, d *indexDef, set graph.LabelSet) error {
+// there are put aside, to be changed together.
+func (b *loadBatch) newOrOld(i int, d *indexDef, set graph.LabelSet, t *keyTable, old *oldVertices) error {
 	group := &b.l.Vertices[i]
-	t, err := b.table(d, len(group.Keys))
-	if err != nil {
-		return err
-	}
 	if err := b.fetch(d, t, group.Keys); err != nil {
 		return err
 	}
 	at := b.pendingOf(d, set)
 	p := b.pending[at]
 	cols := p.columns(group.Props)
-	var old oldVertices
 	var key []byte
 	for row, k := range group.Keys {
 		if err := b.alive(); err != nil {
@@ -120,7 +144,7 @@ func (b *loadBatch) newOrOld(i int, d *indexDef, set graph.LabelSet) error {
 		case group.Action == shard.Insert:
 			r = rejectDuplicate
 		case !isPending(id):
-			old.add(id, row)
+			old.add(id, i, row)
 		default:
 			other, n := splitPending(id)
 			if other != at {
@@ -132,7 +156,7 @@ func (b *loadBatch) newOrOld(i int, d *indexDef, set graph.LabelSet) error {
 				at = b.pendingOf(d, set)
 				p = b.pending[at]
 				cols = p.columns(group.Props)
-				old.add(id, row)
+				old.add(id, i, row)
 				break
 			}
 			if r = p.change(group, row, n, cols); r == nil {
@@ -143,10 +167,7 @@ func (b *loadBatch) newOrOld(i int, d *indexDef, set graph.LabelSet) error {
 			b.refuse(false, i, row, r)
 		}
 	}
-	if len(old.rows) == 0 {
-		return nil
-	}
-	return b.changeOld(i, d, &old)
+	return nil
 }
 
 // pendingOf gives the place of the vertices that are being made with a label set in a space.

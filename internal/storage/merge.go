@@ -1,0 +1,474 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/cache"
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// MergeProp is a property that Merge changes.
+type MergeProp struct {
+	ID    graph.PropID
+	Reads bool // the change depends on what a vertex has
+}
+
+// MergeCell is a property of a vertex in a Merge, encoded as package keys says.
+type MergeCell struct {
+	// Old is what the vertex has, empty if nothing, or if the property is not read; it may be a reference to a large value.
+	Old []byte
+	// New is what it gets, empty if it keeps what it has. It must last until the next call.
+	New []byte
+}
+
+const (
+	// mergeRows is how many vertices are read together.
+	mergeRows = 4096
+	// denseBytes is how many bytes of chunks may be written anew for each vertex that changes.
+	denseBytes = 1 << 9
+	// maxDense is the size in bytes of a writer's changes from which on no more chunks are written anew.
+	maxDense = 128 << 20
+)
+
+// merge is a Merge at work.
+type merge struct {
+	w      *Writer
+	ids    []graph.VertexID // of a part, with their label sets
+	sets   []graph.LabelSet
+	props  []MergeProp
+	cells  []MergeCell // beside props, of one vertex
+	bodies cells       // fresh records
+	// by property
+	cols  []mergeColumn
+	texts arena // of the changes
+	cell  cells // a column of a grid cell that is being put together
+	buf   []byte
+}
+
+// mergeColumn is a property of a part of the vertices, or of a grid cell.
+type mergeColumn struct {
+	old, next cells
+	chunks    [][]byte // keys of the chunks of the grid cell
+}
+
+// Merge changes properties, in ascending order, of vertices in ascending order. change is called for each vertex in turn
+// with the cells of the properties.
+func (w *Writer) Merge(ctx context.Context, ids []graph.VertexID, sets []graph.LabelSet, props []MergeProp, change func(i int, cells []MergeCell) error) error {
+	m := &merge{w: w, props: props, cells: make([]MergeCell, len(props)), cols: make([]mergeColumn, len(props))}
+	w.changes.Props = slices.Grow(w.changes.Props, len(ids)*len(props))
+	for from := 0; from < len(ids); {
+		grid := ids[from].Local() >> gridBits
+		to := from + 1
+		for to < len(ids) && ids[to].Local()>>gridBits == grid {
+			to++
+		}
+		few := w.shard.opts.Tuning.DenseRows
+		dense := to-from >= few && w.over.bytes < maxDense
+		if !dense {
+			// Sparse cells are read together.
+			for to < len(ids) && to-from < mergeRows {
+				n := to + 1
+				for n < len(ids) && ids[n].Local()>>gridBits == ids[to].Local()>>gridBits {
+					n++
+				}
+				if n-to >= few && w.over.bytes < maxDense {
+					break
+				}
+				to = n
+			}
+		}
+		m.ids, m.sets = ids[from:to], sets[from:to]
+		part := func(i int, cells []MergeCell) error { return change(from+i, cells) }
+		if err := Alive(ctx); err != nil {
+			return err
+		}
+		done := false
+		if dense {
+			var err error
+			if done, err = m.rewrite(grid<<gridBits, part); err != nil {
+				return err
+			}
+		}
+		if !done {
+			if err := m.records(ctx, part); err != nil {
+				return err
+			}
+		}
+		from = to
+	}
+	return nil
+}
+
+// records writes the changes of a part as fresh records.
+func (m *merge) records(ctx context.Context, change func(i int, cells []MergeCell) error) error {
+	if err := m.read(ctx); err != nil {
+		return fault("read properties", err)
+	}
+	for i, id := range m.ids {
+		body := m.bodies.at(i)
+		for k, p := range m.props {
+			m.cells[k] = MergeCell{}
+			if !p.Reads {
+				continue
+			}
+			fresh, err := propCell(body, p.ID)
+			switch {
+			case err != nil:
+				return corrupt("fresh properties", m.w.key, err)
+			case fresh == nil:
+				m.cells[k].Old = m.cols[k].old.at(i)
+			case freshOf(fresh) == freshValue:
+				m.cells[k].Old = fresh
+			}
+		}
+		if err := change(i, m.cells); err != nil {
+			return err
+		}
+		if err := m.w.setCells(id, m.sets[i], m.props, m.cells, body, &m.texts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads the fresh records of a part, and of the properties that are read what is packed.
+func (m *merge) read(ctx context.Context) (err error) {
+	r := m.w.get()
+	defer m.w.put(r, &err)
+	m.bodies.reset()
+	err = r.freshProps(ctx, m.ids, nil, func(i int, body []byte) error {
+		for m.bodies.len() < i {
+			m.bodies.close()
+		}
+		m.bodies.add(body)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for m.bodies.len() < len(m.ids) {
+		m.bodies.close()
+	}
+	for k, p := range m.props {
+		if p.Reads {
+			if err := r.columnCells(ctx, m.ids, p.ID, &m.cols[k].old); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// columnCells reads what the chunks of a property have of vertices in ascending order.
+func (r *reader) columnCells(ctx context.Context, ids []graph.VertexID, prop graph.PropID, out *cells) error {
+	out.reset()
+	c, err := r.cursor(keys.Column)
+	if err != nil {
+		return err
+	}
+	first, last, open := uint64(1), uint64(0), false
+	for _, id := range ids {
+		local := id.Local()
+		if !open || local > last {
+			if err := r.alive(ctx); err != nil {
+				return err
+			}
+			if first, last, open, err = r.chunkAt(c, prop, local); err != nil {
+				return err
+			}
+			if !open {
+				break
+			}
+		}
+		if local >= first {
+			if out.buf, err = r.col.appendCell(out.buf, int(local-first)); err != nil {
+				return corrupt("column chunk", c.key(), err)
+			}
+		}
+		out.close()
+	}
+	for out.len() < len(ids) {
+		out.close()
+	}
+	return nil
+}
+
+// setCells is setProps for cells of a Merge.
+func (w *Writer) setCells(id graph.VertexID, set graph.LabelSet, props []MergeProp, cells []MergeCell, old []byte, texts *arena) (err error) {
+	buf, rest, some := w.buf[:0], old, false
+	for k, p := range props {
+		if len(cells[k].New) == 0 {
+			continue
+		}
+		some = true
+		var fresh int
+		if buf, rest, fresh, err = w.copyBefore(buf, rest, p.ID); err != nil {
+			return err
+		}
+		had, err := w.had(id.Local(), p.ID, fresh)
+		if err != nil {
+			return err
+		}
+		if !had {
+			w.countProp(set, p.ID, 1)
+		}
+		buf = binary.AppendUvarint(buf, uint64(p.ID))
+		buf = w.storeCell(buf, cells[k].New)
+		if err := w.noteCell(id, p.ID, cells[k].New, texts); err != nil {
+			return err
+		}
+	}
+	if !some {
+		return nil
+	}
+	w.buf = append(buf, rest...)
+	w.key = keys.AppendFreshProps(w.key[:0], id.Local())
+	w.set(w.key, w.buf)
+	return nil
+}
+
+// noteCell notes a changed property. Values that nobody keeps decoded as they are need not be told.
+func (w *Writer) noteCell(id graph.VertexID, p graph.PropID, cell []byte, texts *arena) error {
+	c := PropChange{Vertex: id, Prop: p}
+	switch kind := graph.ValueKind(cell[0]); {
+	case !cache.Simple(kind) || len(cell) >= w.shard.opts.ValueThreshold:
+		c.Untold = true
+	default:
+		if kind == graph.String {
+			cell = texts.bytes(cell)
+		}
+		var err error
+		if c.Value, _, _, _, err = keys.Cell(cell); err != nil {
+			return corrupt("properties", keys.AppendFreshProps(nil, id.Local()), err)
+		}
+	}
+	w.changes.Props = append(w.changes.Props, c)
+	return nil
+}
+
+// rewrite writes the chunks of a grid cell anew, in which the changes of a part lie. It does nothing, and done is false, if
+// the chunks are large beside the changes.
+func (m *merge) rewrite(base uint64, change func(i int, cells []MergeCell) error) (done bool, err error) {
+	w := m.w
+	if b := w.bulk; b != nil && base+gridRows > b.first {
+		return false, nil // it holds what the cell had
+	}
+	size, err := m.readGrid(base)
+	if err != nil {
+		return false, fault("read properties", err)
+	}
+	if size > denseBytes*len(m.ids) {
+		return false, nil
+	}
+	for k := range m.props {
+		if err := m.takeFresh(k); err != nil {
+			return false, err
+		}
+	}
+	for i, id := range m.ids {
+		at := int(id.Local() - base)
+		for k := range m.props {
+			m.cells[k] = MergeCell{}
+			if m.props[k].Reads {
+				m.cells[k].Old = m.cols[k].old.at(at)
+			}
+		}
+		if err := change(i, m.cells); err != nil {
+			return false, err
+		}
+		for k, p := range m.props {
+			c := &m.cols[k]
+			if now := m.cells[k].New; len(now) > 0 {
+				old := c.old.at(at)
+				if len(old) == 0 {
+					w.countProp(m.sets[i], p.ID, 1)
+				} else if err := w.drop(old); err != nil {
+					return false, err
+				}
+				c.next.buf = w.storeCell(c.next.buf, now)
+				if err := w.noteCell(id, p.ID, now, &m.texts); err != nil {
+					return false, err
+				}
+			}
+			c.next.close()
+		}
+	}
+	if err := m.dropFresh(base); err != nil {
+		return false, err
+	}
+	for k := range m.props {
+		if err := m.putGrid(k, base); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// readGrid reads a grid cell: its fresh records, and of each property what the chunks have; it gives the size of that.
+func (m *merge) readGrid(base uint64) (size int, err error) {
+	r := m.w.get()
+	defer m.w.put(r, &err)
+	for k, p := range m.props {
+		n, err := r.gridCells(p.ID, base, &m.cols[k])
+		if err != nil {
+			return 0, err
+		}
+		size += n
+	}
+	m.bodies.reset()
+	c, err := r.cursor(keys.FreshProp)
+	if err != nil {
+		return 0, err
+	}
+	m.buf = keys.AppendFreshProps(m.buf[:0], base)
+	for ok := c.seek(m.buf); ok; ok = c.next() {
+		k := c.key()
+		if len(k) != keys.FreshVSize {
+			return 0, corrupt("fresh properties", k, errFresh)
+		}
+		at := keys.Local(k[1:]) - base
+		if at >= gridRows {
+			break
+		}
+		b, err := c.value()
+		if err != nil {
+			return 0, err
+		}
+		for uint64(m.bodies.len()) < at {
+			m.bodies.close()
+		}
+		m.bodies.add(b)
+	}
+	return size, c.err()
+}
+
+// takeFresh puts the values of fresh records into a column of a grid cell.
+func (m *merge) takeFresh(k int) error {
+	c := &m.cols[k]
+	c.next.reset()
+	if m.bodies.len() == 0 {
+		return nil
+	}
+	m.cell.reset()
+	for at := range gridRows {
+		cell := c.old.at(at)
+		if at < m.bodies.len() {
+			fresh, err := propCell(m.bodies.at(at), m.props[k].ID)
+			if err != nil {
+				return corrupt("fresh properties", m.buf, err)
+			}
+			if fresh != nil {
+				if !bytes.Equal(cell, fresh) {
+					if err := m.w.drop(cell); err != nil {
+						return err
+					}
+				}
+				if cell = fresh; freshOf(fresh) == freshNull {
+					cell = nil
+				}
+			}
+		}
+		m.cell.add(cell)
+	}
+	c.old, m.cell = m.cell, c.old
+	return nil
+}
+
+// dropFresh takes the properties, which are in the chunks now, out of the fresh records of a grid cell.
+func (m *merge) dropFresh(base uint64) error {
+	for at := range m.bodies.len() {
+		body := m.bodies.at(at)
+		m.buf = m.buf[:0]
+		err := eachProp(body, func(p graph.PropID, cell []byte) error {
+			if !slices.ContainsFunc(m.props, func(q MergeProp) bool { return q.ID == p }) {
+				m.buf = append(binary.AppendUvarint(m.buf, uint64(p)), cell...)
+			}
+			return nil
+		})
+		if err != nil {
+			return corrupt("fresh properties", m.buf, err)
+		}
+		if len(m.buf) != len(body) {
+			m.w.key = keys.AppendFreshProps(m.w.key[:0], base+uint64(at))
+			m.w.over.put(m.w.key, m.buf, len(m.buf) == 0)
+		}
+	}
+	return nil
+}
+
+// putGrid writes the chunks of a column of a grid cell.
+func (m *merge) putGrid(k int, base uint64) error {
+	c, p, w := &m.cols[k], m.props[k].ID, m.w
+	m.cell.reset()
+	full, i := 0, 0 // up to the last value
+	for at := range gridRows {
+		cell := c.old.at(at)
+		if i < len(m.ids) && m.ids[i].Local() == base+uint64(at) {
+			if now := c.next.at(i); len(now) > 0 {
+				cell = now
+			}
+			i++
+		}
+		if m.cell.add(cell); len(cell) > 0 {
+			full = at + 1
+		}
+	}
+	// What follows may belong to vertices that are still to come.
+	m.cell.end = m.cell.end[:full]
+	var err error
+	m.buf, err = packChunks(m.buf, p, base, &m.cell, w.shard.opts.Tuning.ChunkBytes, func(key, v []byte) error {
+		w.over.put(key, v, false)
+		if at := slices.IndexFunc(c.chunks, func(k []byte) bool { return bytes.Equal(k, key) }); at >= 0 {
+			c.chunks = slices.Delete(c.chunks, at, at+1)
+		}
+		return nil
+	})
+	for _, key := range c.chunks {
+		w.over.put(key, nil, true)
+	}
+	delete(w.packed, p)
+	w.chunks = true
+	return err
+}
+
+// gridCells reads what the chunks of a property have of a grid cell.
+func (r *reader) gridCells(p graph.PropID, base uint64, col *mergeColumn) (size int, err error) {
+	c, err := r.cursor(keys.Column)
+	if err != nil {
+		return 0, err
+	}
+	out := &col.old
+	out.reset()
+	col.chunks = col.chunks[:0]
+	for local := base; local < base+gridRows; {
+		first, last, ok, err := r.chunkAt(c, p, local)
+		if err != nil {
+			return 0, err
+		}
+		if !ok || first >= base+gridRows {
+			break
+		}
+		if first < local || last >= base+gridRows {
+			return 0, corrupt("column chunk", c.key(), errColumn)
+		}
+		col.chunks = append(col.chunks, slices.Clone(c.key()))
+		for base+uint64(out.len()) < first {
+			out.close()
+		}
+		for ; base+uint64(out.len()) <= last; out.close() {
+			if out.buf, err = r.col.appendCell(out.buf, int(base+uint64(out.len())-first)); err != nil {
+				return 0, corrupt("column chunk", c.key(), err)
+			}
+		}
+		local = last + 1
+	}
+	size = len(out.buf)
+	for out.len() < gridRows {
+		out.close()
+	}
+	return size, nil
+}
