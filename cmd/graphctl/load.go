@@ -18,6 +18,9 @@ import (
 	"github.com/hopgate/hopgate/internal/loader/mapping"
 )
 
+// gcPercent is how far a load lets its garbage grow, in percent of what lives.
+const gcPercent = 400
+
 // loadFlags are the flags of load.
 type loadFlags struct {
 	dir, rejectsDir, report, progress string
@@ -82,6 +85,10 @@ func (a *app) load(cmd *cobra.Command, l *loadFlags, args []string) (err error) 
 	defer func() { err = errors.Join(err, plan.Close()) }()
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(int64(l.memory) * 9 / 10)
+	}
+	if os.Getenv("GOGC") == "" {
+		// Up to the limit, memory is there to be used.
+		debug.SetGCPercent(gcPercent)
 	}
 	if l.workers == 0 {
 		l.workers = runtime.GOMAXPROCS(0)

@@ -34,7 +34,8 @@ type loadService struct {
 	audit    *access.Audit
 }
 
-// Load applies the batches of one load. One goroutine decodes what arrives, this one applies all that waits at once.
+// Load applies the batches of one load. One goroutine receives them, this one decodes and applies all that wait at once: as
+// messages they are small and of no concern to the garbage collector.
 func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.LoadResponse]) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -67,7 +68,7 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 	}
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
-	batches := make(chan *loader.Batch, loadQueue)
+	batches := make(chan *pb.LoadBatch, loadQueue)
 	go func() {
 		defer close(batches)
 		defer func() {
@@ -79,19 +80,10 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 			cancel(err)
 		}
 	}()
-	for b := range batches {
-		group, rows := []*loader.Batch{b}, b.Rows()
-	gather:
-		for rows < loadGroup {
-			select {
-			case b, ok := <-batches:
-				if !ok {
-					break gather
-				}
-				group, rows = append(group, b), rows+b.Rows()
-			default:
-				break gather
-			}
+	for first := range batches {
+		group, err := gather(first, batches)
+		if err != nil {
+			return grpcError(err)
 		}
 		acks, err := session.Apply(ctx, group)
 		if err != nil {
@@ -112,8 +104,31 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 	return nil
 }
 
-// receive decodes batches until the client has sent its last.
-func receive(ctx context.Context, stream grpc.BidiStreamingServer[pb.LoadRequest, pb.LoadResponse], to chan<- *loader.Batch) error {
+// gather decodes a batch and those that wait behind it.
+func gather(first *pb.LoadBatch, more <-chan *pb.LoadBatch) ([]*loader.Batch, error) {
+	var group []*loader.Batch
+	for p, rows := first, 0; ; {
+		b, err := batchFromProto(p)
+		if err != nil {
+			return nil, err
+		}
+		group, rows = append(group, b), rows+b.Rows()
+		if rows >= loadGroup {
+			return group, nil
+		}
+		var ok bool
+		select {
+		case p, ok = <-more:
+		default:
+		}
+		if !ok {
+			return group, nil
+		}
+	}
+}
+
+// receive takes batches in until the client has sent its last.
+func receive(ctx context.Context, stream grpc.BidiStreamingServer[pb.LoadRequest, pb.LoadResponse], to chan<- *pb.LoadBatch) error {
 	for {
 		req, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -125,12 +140,8 @@ func receive(ctx context.Context, stream grpc.BidiStreamingServer[pb.LoadRequest
 		if req.GetBatch() == nil {
 			return requestError("a load is opened once")
 		}
-		b, err := batchFromProto(req.GetBatch())
-		if err != nil {
-			return err
-		}
 		select {
-		case to <- b:
+		case to <- req.GetBatch():
 		case <-ctx.Done():
 			return nil
 		}
