@@ -1,9 +1,11 @@
-// Program load measures loads through a server: people and edges between them that are new, and rows that update the
-// people by SUM and UNION, a load for each part, and says how much of the processors went into collecting garbage.
+// Program load measures loads through a server: people and edges between them that are new, then one load of rows that update
+// the people by SUM and UNION, of which it prints a line each time that as many rows as there are people are durable. It says
+// how much of the processors went into collecting garbage.
 package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,7 +25,7 @@ import (
 func main() {
 	bin := flag.String("bin", "bin", "directory of hopgate and graphctl")
 	people := flag.Int("people", 1_000_000, "how many people")
-	parts := flag.Int("parts", 10, "how many update loads, of as many rows as there are people")
+	parts := flag.Int("parts", 10, "how many times as many updates as there are people")
 	memory := flag.String("memory", "2GiB", "the server's memory")
 	flag.Parse()
 	if err := measure(*bin, *people, *parts, *memory); err != nil {
@@ -42,7 +44,7 @@ inputs:
 const updateMapping = `
 version: 1
 inputs:
-  - path: %s
+  - path: updates.csv
     vertices: [{label: Person, id: id, properties: {id: {type: int}, visits: {type: int}, tags: {type: "string[]"}}}]
     update: {strategies: {visits: SUM, tags: UNION}}
 `
@@ -67,6 +69,13 @@ func measure(bin string, people, parts int, memory string) (err error) {
 				return "a,b,since\n"
 			}
 			return fmt.Sprintf("%d,%d,%d\n", 1+rng.IntN(people), 1+rng.IntN(people), 1_600_000_000+i)
+		}),
+		write(dir, "update.yaml", 1, func(int) string { return updateMapping }),
+		write(dir, "updates.csv", parts*people+1, func(i int) string {
+			if i == 0 {
+				return "id,visits,tags\n"
+			}
+			return fmt.Sprintf("%d,%d,t%d\n", 1+rng.IntN(people), i%10, rng.IntN(20))
 		}))
 	if err != nil {
 		return err
@@ -76,28 +85,10 @@ func measure(bin string, people, parts int, memory string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	fmt.Println("load      rows  rows/s  rows/processor-s  server s  client s  server GC  client GC")
-	if err := s.load("insert", "insert.yaml"); err != nil {
+	if err := s.load("insert", "insert.yaml", people+4*people); err != nil {
 		return err
 	}
-	for n := range parts {
-		name := fmt.Sprintf("update%02d", n)
-		err := errors.Join(
-			write(dir, name+".yaml", 1, func(int) string { return fmt.Sprintf(updateMapping, name+".csv") }),
-			write(dir, name+".csv", people+1, func(i int) string {
-				if i == 0 {
-					return "id,visits,tags\n"
-				}
-				return fmt.Sprintf("%d,%d,t%d\n", 1+rng.IntN(people), i%10, rng.IntN(20))
-			}))
-		if err != nil {
-			return err
-		}
-		if err := s.load(name, name+".yaml"); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.load("update", "update.yaml", people)
 }
 
 // write writes a file of n parts.
@@ -146,18 +137,46 @@ func (s *server) stop() error {
 	return errors.Join(s.cmd.Process.Signal(syscall.SIGTERM), s.cmd.Wait())
 }
 
-// load runs a load and prints its line.
-func (s *server) load(name, mapping string) error {
-	before, err := s.times()
+// load runs a load and prints a line for each of its parts of so many rows, as the server has made them durable, and one for
+// the whole.
+func (s *server) load(name, mapping string, part int) error {
+	began, err := s.now()
 	if err != nil {
 		return err
 	}
 	report := filepath.Join(s.dir, "report.json")
-	cmd := exec.CommandContext(context.Background(), filepath.Join(s.bin, "graphctl"), "load", filepath.Join(s.dir, mapping), "--address", s.addrs.GRPC, "--report", report)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w: %s", name, err, out)
+	cmd := exec.CommandContext(context.Background(), filepath.Join(s.bin, "graphctl"), "load", filepath.Join(s.dir, mapping),
+		"--address", s.addrs.GRPC, "--report", report)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		return err
 	}
-	after, err := s.times()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	fmt.Printf("%-8s %10s %8s %18s %9s %9s\n", name, "rows", "rows/s", "rows/server-cpu-s", "server GC", "client GC")
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	last := began
+	for running := true; running; {
+		select {
+		case err := <-ended:
+			if err != nil {
+				return fmt.Errorf("%s: %w: %s", name, err, &out)
+			}
+			running = false
+		case <-tick.C:
+		}
+		now, err := s.now()
+		if err != nil {
+			return err
+		}
+		if running && now.rows-last.rows >= float64(part) {
+			now.print("", &last)
+			last = now
+		}
+	}
+	end, err := s.now()
 	if err != nil {
 		return err
 	}
@@ -170,17 +189,29 @@ func (s *server) load(name, mapping string) error {
 	if err == nil {
 		err = json.Unmarshal(data, &r)
 	}
-	server, client := after.process-before.process, (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
-	fmt.Printf("%-8s  %d  %.0f  %.0f  %.1f  %.1f  %.1f%%  %.1f%%\n", name, r.Rows, float64(r.Rows)/r.Seconds, float64(r.Rows)/(server+client), server, client,
-		100*(after.gc-before.gc)/max(after.gc-before.gc+after.user-before.user, 1e-9), 100*r.GCShare)
+	end.print(fmt.Sprintf("%8.1f%%", 100*r.GCShare), &began)
+	client := (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	fmt.Printf("%d rows in %.1f s: %.0f rows/s; processors: server %.1f s, client %.1f s\n", r.Rows, r.Seconds, float64(r.Rows)/r.Seconds,
+		end.process-began.process, client)
 	return err
 }
 
-// times are seconds of processors that a server has taken, and of them the Go runtime's estimate of what went into
-// collecting garbage and into all else.
-type times struct{ process, gc, user float64 }
+// state is how many rows a server has made durable, and the seconds of processors that it has taken, with of them the
+// Go runtime's estimate of what went into collecting garbage and into all else.
+type state struct {
+	at                time.Time
+	rows              float64
+	process, gc, user float64
+}
 
-func (s *server) times() (t times, err error) {
+// print prints what came after another state.
+func (t *state) print(client string, from *state) {
+	rows, gc := t.rows-from.rows, t.gc-from.gc
+	fmt.Printf("%8s %10.0f %8.0f %18.0f %8.1f%% %s\n", "", rows, rows/t.at.Sub(from.at).Seconds(), rows/(t.process-from.process),
+		100*gc/max(gc+t.user-from.user, 1e-9), client)
+}
+
+func (s *server) now() (t state, err error) {
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+s.addrs.Admin+"/metrics", nil)
 	if err != nil {
 		return t, err
@@ -190,8 +221,10 @@ func (s *server) times() (t times, err error) {
 		return t, err
 	}
 	defer res.Body.Close()
+	var vertices, edges float64
 	series := map[string]*float64{
 		"process_cpu_seconds_total": &t.process, "go_cpu_classes_gc_total_cpu_seconds_total": &t.gc, "go_cpu_classes_user_cpu_seconds_total": &t.user,
+		"hopgate_load_vertices_total": &vertices, "hopgate_load_edges_total": &edges,
 	}
 	for sc := bufio.NewScanner(res.Body); sc.Scan(); {
 		name, value, _ := strings.Cut(sc.Text(), " ")
@@ -201,5 +234,6 @@ func (s *server) times() (t times, err error) {
 			}
 		}
 	}
+	t.at, t.rows = time.Now(), vertices+edges
 	return t, nil
 }
