@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/query/plan"
@@ -288,7 +289,6 @@ func (b *binder) rightJoin(lv *level, s *selection, p *part, links []*cond, skip
 		return false, err
 	}
 	sub := lv.below()
-	scanned.Input = sub.arg
 	var on []plan.Expr
 	for _, c := range links {
 		preds, nothing, err := b.link(lv, s, p, sc, c)
@@ -305,12 +305,32 @@ func (b *binder) rightJoin(lv *level, s *selection, p *part, links []*cond, skip
 		}
 		on = append(on, preds...)
 	}
+	if joined, ok := in.(*plan.Match); ok && b.refers(main) {
+		// A main row must be there, so it comes first: the rows above lead to it.
+		on = append(on, p.where...)
+		for _, e := range on {
+			b.hand(sub, e, p)
+		}
+		joined.Input = sub.arg
+		*node = &plan.Apply{Input: b.where(lv, scanned, main.where), Sub: b.where(lv, joined, on), Kind: plan.Inner, Cols: b.colsOf(p)}
+		main.where = nil
+		return never, nil
+	}
 	for _, e := range on {
 		b.hand(sub, e, main)
 	}
+	scanned.Input = sub.arg
 	*node = &plan.Apply{Input: b.where(lv, in, p.where), Sub: b.where(lv, scanned, on), Kind: plan.Optional, Cols: b.colsOf(main)}
 	main.present = op(plan.IsNotNull, &plan.ColRef{Col: main.src.vertex})
 	return never, nil
+}
+
+// refers reports whether a part compares one of its columns with rows above.
+func (b *binder) refers(p *part) bool {
+	return slices.ContainsFunc(p.where, func(e plan.Expr) bool {
+		key, other, _ := comparison(e, p.src.vertex)
+		return key != "" && fromAbove(other, p.src.vertex)
+	})
 }
 
 // presence adds the columns that tell whether a row has a part, to the rows as they are written.
