@@ -13,8 +13,9 @@ import (
 
 // cells is a list of encoded property values, see package keys; an empty cell is no value.
 type cells struct {
-	buf []byte
-	end []uint32
+	buf  []byte
+	end  []uint32
+	ints []int64 // scratch memory of appendInts
 }
 
 func (c *cells) reset()       { c.buf, c.end = c.buf[:0], c.end[:0] }
@@ -134,22 +135,28 @@ func appendBitmap(dst []byte, n int, set func(int) bool) []byte {
 
 func appendInts(dst []byte, kind byte, rows *cells) []byte {
 	least, most := int64(math.MaxInt64), int64(math.MinInt64)
-	for i := range rows.len() {
-		if c := rows.at(i); len(c) > 0 {
-			v, _ := binary.Varint(c[1:])
+	ints, at := rows.ints[:0], uint32(0)
+	for _, end := range rows.end {
+		v := int64(0)
+		if at < end {
+			v, _ = binary.Varint(rows.buf[at+1:])
 			least, most = min(least, v), max(most, v)
 		}
+		ints = append(ints, v)
+		at = end
 	}
+	rows.ints = ints
 	width := widthOf(uint64(most) - uint64(least))
 	dst = binary.AppendVarint(append(dst, kind), least)
 	dst = append(dst, byte(width))
-	for i := range rows.len() {
+	at = 0
+	for i, end := range rows.end {
 		d := uint64(0)
-		if c := rows.at(i); len(c) > 0 {
-			v, _ := binary.Varint(c[1:])
-			d = uint64(v) - uint64(least)
+		if at < end {
+			d = uint64(ints[i]) - uint64(least)
 		}
 		dst = appendFixed(dst, d, width)
+		at = end
 	}
 	return dst
 }
@@ -225,11 +232,7 @@ func widthOf(v uint64) int { return (bits.Len64(v) + 7) / 8 }
 
 // appendFixed appends the low width bytes of v.
 func appendFixed(dst []byte, v uint64, width int) []byte {
-	for range width {
-		dst = append(dst, byte(v))
-		v >>= 8
-	}
-	return dst
+	return binary.LittleEndian.AppendUint64(dst, v)[:len(dst)+width]
 }
 
 // fixed reads number i of a list of numbers of width bytes.

@@ -120,21 +120,27 @@ type packScratch struct {
 func appendListSegment(dst []byte, edges []ListEdge, cols []BulkColumn, total int, s *packScratch) []byte {
 	s.edges.set(edges)
 	dst = appendTopology(dst, &s.edges, total)
+	return s.appendColumns(dst, cols, func(c *BulkColumn) *cells {
+		s.cells.reset()
+		for j := range edges {
+			s.cells.add(c.cells.at(int(edges[j].Row)))
+		}
+		return &s.cells
+	})
+}
+
+// appendColumns appends the property columns of a segment, whose rows of a column rows gives.
+func (s *packScratch) appendColumns(dst []byte, cols []BulkColumn, rows func(*BulkColumn) *cells) []byte {
 	n, at := 0, len(dst)
 	dst = append(dst, 0)
 	for i := range cols {
-		c := &cols[i]
-		s.cells.reset()
-		for j := range edges {
-			s.cells.buf = append(s.cells.buf, c.cells.at(int(edges[j].Row))...)
-			s.cells.close()
-		}
-		if len(s.cells.buf) == 0 {
+		cs := rows(&cols[i])
+		if len(cs.buf) == 0 {
 			continue
 		}
 		n++
-		s.col = appendColumn(s.col[:0], &s.cells)
-		dst = binary.AppendUvarint(dst, uint64(c.Prop))
+		s.col = appendColumn(s.col[:0], cs)
+		dst = binary.AppendUvarint(dst, uint64(cols[i].Prop))
 		dst = binary.AppendUvarint(dst, uint64(len(s.col)))
 		dst = append(dst, s.col...)
 	}

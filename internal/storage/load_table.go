@@ -41,29 +41,48 @@ func (s *Shard) NewListTable(path string, t graph.TypeID, dir graph.Direction) (
 	return &ListTable{s: s, t: t, dir: dir, w: w, Resized: map[Degree]int64{}}, nil
 }
 
-// Put writes the list of a vertex: its edges, sorted by neighbour and id, whose rows count the rows of the columns.
-func (l *ListTable) Put(local uint64, edges []ListEdge, cols []BulkColumn) error {
-	resize(l.Resized, l.t, l.dir, 0, len(edges))
+// Put writes the list of a vertex: the far ends and ids of its edges, sorted, with a row each in the columns, which
+// are in the order of their properties.
+func (l *ListTable) Put(local uint64, neighbours []graph.VertexID, ids []graph.EdgeID, cols []BulkColumn) error {
+	n := len(ids)
+	resize(l.Resized, l.t, l.dir, 0, n)
 	l.key = keys.AppendList(l.key[:0], l.t, l.dir, local)
-	l.value = appendListSegment(l.value[:0], edges, cols, len(edges), &l.scratch)
+	e := ends{neighbours, ids}
+	l.value = l.appendSegment(l.value[:0], &e, cols, 0, n)
 	most := l.s.opts.Tuning.SegmentBytes
-	if len(l.value) <= most || len(edges) < 2 {
+	if len(l.value) <= most || n < 2 {
 		return l.set()
 	}
-	parts := min(len(edges), (2*len(l.value)+most-1)/most)
+	parts := min(n, (2*len(l.value)+most-1)/most)
 	for i := range parts {
-		part := edges[i*len(edges)/parts : (i+1)*len(edges)/parts]
-		total := len(edges)
+		from, to, total := i*n/parts, (i+1)*n/parts, n
 		if i > 0 {
-			l.key = keys.AppendPair(l.key[:keys.ListSize], part[0].Neighbour, part[0].Edge)
+			l.key = keys.AppendPair(l.key[:keys.ListSize], neighbours[from], ids[from])
 			total = 0
 		}
-		l.value = appendListSegment(l.value[:0], part, cols, total, &l.scratch)
+		l.value = l.appendSegment(l.value[:0], &ends{neighbours[from:to], ids[from:to]}, cols, from, total)
 		if err := l.set(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// appendSegment appends edges, the first of which has the row first of the columns.
+func (l *ListTable) appendSegment(dst []byte, e *ends, cols []BulkColumn, first, total int) []byte {
+	dst = appendTopology(dst, e, total)
+	return l.scratch.appendColumns(dst, cols, func(c *BulkColumn) *cells {
+		n := len(e.ids)
+		if n == c.Rows() {
+			return &c.cells
+		}
+		part := &l.scratch.cells
+		part.reset()
+		for i := range n {
+			part.add(c.cells.at(first + i))
+		}
+		return part
+	})
 }
 
 func (l *ListTable) set() error {

@@ -46,7 +46,7 @@ func TestTakeIn(t *testing.T) {
 				table, err := s.NewListTable(paths[len(paths)-1], typ, dir)
 				require.NoError(t, err)
 				for v := part * n / 2; v < (part+1)*n/2; v++ {
-					require.NoError(t, table.Put(v, []ListEdge{{Vertex: v, Neighbour: graph.VertexID(n - v), Edge: graph.EdgeID(v)}}, nil))
+					require.NoError(t, table.Put(v, []graph.VertexID{graph.VertexID(n - v)}, []graph.EdgeID{graph.EdgeID(v)}, nil))
 				}
 				require.NoError(t, table.Close())
 			}

@@ -1,7 +1,9 @@
 package storage
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -10,7 +12,8 @@ import (
 // spillPart is how many bytes of one bucket are written at once, if memory allows.
 const spillPart = 32 << 10
 
-// Spill keeps records on disk in buckets, each in the order in which it came from one SpillBuffer.
+// Spill keeps records on disk in buckets, each in the order of its turns and, within one, in that in which it came from a
+// SpillBuffer.
 type Spill struct {
 	fs   vfs.FS
 	path string
@@ -29,8 +32,9 @@ type spillBucket struct {
 
 // extent is a run of whole records in the file.
 type extent struct {
-	at int64
-	n  int
+	at   int64
+	n    int
+	turn int
 }
 
 // NewSpill makes a file for records in n buckets.
@@ -57,7 +61,7 @@ func (s *Spill) Records(bucket int) int { return s.buckets[bucket].records }
 // Each calls f with the runs of whole records of a bucket, in order; buf is memory to read into, and what it has become
 // is returned. The bytes are valid during the call.
 func (s *Spill) Each(bucket int, buf []byte, f func(b []byte) error) ([]byte, error) {
-	for _, x := range s.buckets[bucket].extents {
+	for _, x := range s.inTurn(bucket) {
 		if cap(buf) < x.n {
 			buf = make([]byte, x.n)
 		}
@@ -79,13 +83,20 @@ func (s *Spill) ReadAll(bucket int, buf []byte) ([]byte, error) {
 	}
 	buf = buf[:b.bytes]
 	at := 0
-	for _, x := range b.extents {
+	for _, x := range s.inTurn(bucket) {
 		if err := s.read(x, buf[at:at+x.n]); err != nil {
 			return buf, err
 		}
 		at += x.n
 	}
 	return buf, nil
+}
+
+// inTurn gives the runs of a bucket in the order of their turns.
+func (s *Spill) inTurn(bucket int) []extent {
+	xs := s.buckets[bucket].extents
+	slices.SortStableFunc(xs, func(x, y extent) int { return cmp.Compare(x.turn, y.turn) })
+	return xs
 }
 
 func (s *Spill) read(x extent, into []byte) error {
@@ -102,11 +113,19 @@ type SpillBuffer struct {
 	records []int
 	held    int
 	budget  int
+	turn    int
 }
 
 // Buffer makes a buffer that holds up to about budget bytes.
 func (s *Spill) Buffer(budget int) *SpillBuffer {
 	return &SpillBuffer{s: s, parts: make([][]byte, len(s.buckets)), records: make([]int, len(s.buckets)), budget: budget}
+}
+
+// Turn ends a turn, of which one buffer has all records, and begins turn n.
+func (b *SpillBuffer) Turn(n int) error {
+	err := b.Flush()
+	b.turn = n
+	return err
 }
 
 // Begin gives what is held of a bucket, for a record to be appended; End takes it.
@@ -143,7 +162,7 @@ func (b *SpillBuffer) flush(bucket int) error {
 	}
 	s := b.s
 	s.mu.Lock()
-	x := extent{s.end, len(part)}
+	x := extent{s.end, len(part), b.turn}
 	s.end += int64(len(part))
 	k := &s.buckets[bucket]
 	k.extents = append(k.extents, x)

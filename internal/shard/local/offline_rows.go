@@ -13,18 +13,6 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// A record of an edge that is being sorted by one of its ends is
-//
-//	4 bytes  place of that end in its bucket
-//	8 bytes  the other end
-//	8 bytes  the edge's id, for in lists alone
-//	byte     sortedUpsert, or 0; for out lists alone
-//	uvarint  size of the properties: each its number, the size of its cell (uvarints) and the cell
-//
-// Numbers of fixed width are little-endian.
-
-const sortedUpsert = 1
-
 // resolvedRows are rows whose ends are known as far as the table of keys knows them.
 type resolvedRows struct {
 	t        graph.TypeID
@@ -169,10 +157,6 @@ func (f *Offline) Add(ctx context.Context, rows shard.SortedRows, l *shard.Load,
 	if err != nil {
 		return err
 	}
-	flag := byte(0)
-	if r.upsert {
-		flag = sortedUpsert
-	}
 	large := r.large
 	var replaced []byte
 	srcs, dsts := r.ends[0], r.ends[1]
@@ -204,12 +188,8 @@ func (f *Offline) Add(ctx context.Context, rows shard.SortedRows, l *shard.Load,
 			props = replaced
 		}
 		bucket, place := f.bucket(srcs[row])
-		b := st.buf.Begin(bucket)
-		b = binary.LittleEndian.AppendUint32(b, place)
-		b = binary.LittleEndian.AppendUint64(b, uint64(dsts[row]))
-		b = append(b, flag)
-		b = binary.AppendUvarint(b, uint64(len(props)))
-		if err := st.buf.End(bucket, append(b, props...)); err != nil {
+		record := sortedRecord{upsert: r.upsert, place: place, other: dsts[row], props: props}
+		if err := st.buf.End(bucket, record.append(st.buf.Begin(bucket), graph.Out)); err != nil {
 			return err
 		}
 		l.AppliedEdges++

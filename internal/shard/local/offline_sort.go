@@ -138,9 +138,10 @@ type edgeSorter struct {
 	data    []byte
 	order   []placed
 	scratch []placed
-	rows    []sortedRow
+	rows    []sortedRecord // of the list at hand
 	merged  []byte
-	edges   []storage.ListEdge
+	others  []graph.VertexID
+	edges   []graph.EdgeID
 	cols    []storage.BulkColumn
 	// Of the bucket: the vertices that have lists and how long these are, and large values that were replaced.
 	ids     []graph.VertexID
@@ -150,23 +151,21 @@ type edgeSorter struct {
 	props map[graph.PropID]int64
 }
 
-// placed is the order of a record: its place and other end in one number, and where it is.
+// placed is the order of a record: its place and other end in one number, see edgeSorter.sort, and where it is.
 type placed struct {
 	key uint64
 	at  uint32
-}
-
-// sortedRow is an edge of the list at hand.
-type sortedRow struct {
-	other graph.VertexID
-	id    graph.EdgeID
-	props []byte
 }
 
 // task makes a table of the lists of buckets of one shard.
 func (s *edgeSorter) task(ctx context.Context, from *storage.Spill, buckets []int, n int, firsts []uint64) (err error) {
 	f := s.f
 	no := buckets[0] / f.buckets
+	if s.mirror != nil {
+		if err := s.mirror.Turn(n); err != nil {
+			return err
+		}
+	}
 	path := f.store.opts.FS.PathJoin(f.dir, fmt.Sprintf("%d-%d-%d.sst", s.t, s.dir, n))
 	if s.table, err = f.g.shards[no].NewListTable(path, s.t, s.dir); err != nil {
 		return err
@@ -216,14 +215,15 @@ func (s *edgeSorter) bucket(ctx context.Context, from *storage.Spill, b int, fir
 	if s.data, err = from.ReadAll(b, s.data); err != nil {
 		return err
 	}
-	if err := s.sort(first.Shard()); err != nil {
+	shift, err := s.sort(first.Shard())
+	if err != nil {
 		return err
 	}
 	s.ids, s.sizes = s.ids[:0], s.sizes[:0]
 	for rest := s.order; len(rest) > 0; {
-		place := s.place(rest[0].at)
+		place := rest[0].key >> shift
 		n := 1
-		for n < len(rest) && s.place(rest[n].at) == place {
+		for n < len(rest) && rest[n].key>>shift == place {
 			n++
 		}
 		if err := s.list(first+graph.VertexID(place), rest[:n], id); err != nil {
@@ -247,16 +247,14 @@ func (s *edgeSorter) split(ctx context.Context, from *storage.Spill, b int, firs
 	defer func() { err = errors.Join(err, to.Close()) }()
 	buf := to.Buffer(int(s.f.o.Memory) / 16 / s.f.o.Workers)
 	s.data, err = from.Each(b, s.data, func(data []byte) error {
+		var r sortedRecord
 		for len(data) > 0 {
-			size := s.size(data)
-			place := binary.LittleEndian.Uint32(data)
-			part := min(place>>shift, parts-1)
-			p := buf.Begin(int(part))
-			p = binary.LittleEndian.AppendUint32(p, place-part<<shift)
-			if err := buf.End(int(part), append(p, data[4:size]...)); err != nil {
+			data = data[r.read(data, s.dir):]
+			part := min(r.place>>shift, parts-1)
+			r.place -= part << shift
+			if err := buf.End(int(part), r.append(buf.Begin(int(part)), s.dir)); err != nil {
 				return err
 			}
-			data = data[size:]
 		}
 		return nil
 	})
@@ -274,76 +272,69 @@ func (s *edgeSorter) split(ctx context.Context, from *storage.Spill, b int, firs
 	return nil
 }
 
-// headOut and headIn are the sizes of the fixed parts of records.
-const (
-	headOut = 4 + 8 + 1
-	headIn  = 4 + 8 + 8
-)
-
-func (s *edgeSorter) head() int {
-	if s.dir == graph.Out {
-		return headOut
-	}
-	return headIn
-}
-
-// size is how long the record at the beginning of data is.
-func (s *edgeSorter) size(data []byte) int {
-	h := s.head()
-	n, k := binary.Uvarint(data[h:])
-	return h + k + int(n)
-}
-
-func (s *edgeSorter) place(at uint32) uint32 { return binary.LittleEndian.Uint32(s.data[at:]) }
-
-// sort puts the records in the order of place and other end; those that are equal in both stay in their order.
-func (s *edgeSorter) sort(no int) error {
+// sort puts the records in the order of place and other end; those that are equal in both stay in their order. The keys
+// have the place from bit shift on.
+func (s *edgeSorter) sort(no int) (shift uint, err error) {
+	var r sortedRecord
 	if len(s.data) > 1<<32-1 {
-		return fmt.Errorf("the edges of vertex %d of shard %d are too many to be sorted", s.place(0), no)
+		r.read(s.data, s.dir)
+		return 0, fmt.Errorf("the edges of vertex %d of shard %d are too many to be sorted", r.place, no)
 	}
 	var most uint64
 	for _, sh := range s.f.g.shards {
 		most = max(most, sh.NextVertex())
 	}
 	local := uint(bits.Len64(most))
+	shift = local + uint(bits.Len(uint(len(s.f.g.shards)-1)))
 	s.order = s.order[:0]
 	for at := 0; at < len(s.data); {
-		place := uint64(binary.LittleEndian.Uint32(s.data[at:]))
-		other := graph.VertexID(binary.LittleEndian.Uint64(s.data[at+4:]))
-		s.order = append(s.order, placed{(place<<uint(bits.Len(uint(len(s.f.g.shards)-1)))|uint64(other.Shard()))<<local | other.Local(), uint32(at)})
-		at += s.size(s.data[at:])
+		size := r.read(s.data[at:], s.dir)
+		s.order = append(s.order, placed{uint64(r.place)<<shift | uint64(r.other.Shard())<<local | r.other.Local(), uint32(at)})
+		at += size
 	}
 	s.scratch = slices.Grow(s.scratch[:0], len(s.order))[:len(s.order)]
-	s.order, s.scratch = sortPlaced(s.order, s.scratch)
-	return nil
+	s.order, s.scratch = sortPlaced(s.order, s.scratch, shift)
+	return shift, nil
 }
 
 const radixBits = 11
 
-// sortPlaced sorts by key, stably, with a radix sort; it gives the sorted and the other memory.
-func sortPlaced(from, to []placed) (sorted, other []placed) {
-	var all, any uint64 = ^uint64(0), 0
+// sortPlaced sorts by key, stably, with a radix sort; it gives the sorted and the other memory. Bits below shift need no
+// sorting if the records come in their order, as those do that out lists have mirrored.
+func sortPlaced(from, to []placed, shift uint) (sorted, other []placed) {
+	var all, any, last uint64 = ^uint64(0), 0, 0
+	done, doneBelow, below := true, true, uint64(1)<<shift-1
 	for i := range from {
-		all &= from[i].key
-		any |= from[i].key
+		key := from[i].key
+		all &= key
+		any |= key
+		done = done && last <= key
+		doneBelow = doneBelow && last&below <= key&below
+		last = key
 	}
-	varying := all ^ any
-	for shift := 0; shift < bits.Len64(varying); shift += radixBits {
-		if varying>>shift&(1<<radixBits-1) == 0 {
+	if done {
+		return from, to
+	}
+	varying, at := all^any, uint(0)
+	if doneBelow {
+		at = shift
+	}
+	for ; at < uint(bits.Len64(varying)); at += radixBits {
+		if varying>>at&(1<<radixBits-1) == 0 {
 			continue
 		}
-		var at [1 << radixBits]uint32
+		var next [1 << radixBits]uint32
 		for i := range from {
-			at[from[i].key>>shift&(1<<radixBits-1)]++
+			next[from[i].key>>at&(1<<radixBits-1)]++
 		}
 		sum := uint32(0)
-		for d := range at {
-			at[d], sum = sum, sum+at[d]
+		for d := range next {
+			next[d], sum = sum, sum+next[d]
 		}
 		for i := range from {
-			d := from[i].key >> shift & (1<<radixBits - 1)
-			to[at[d]] = from[i]
-			at[d]++
+			d := from[i].key >> at & (1<<radixBits - 1)
+			to[next[d]] = from[i]
+			next[d]++
 		}
 		from, to = to, from
 	}
@@ -360,20 +351,18 @@ func (s *edgeSorter) list(v graph.VertexID, records []placed, id *uint64) error 
 			*id++
 		}
 	} else {
-		for _, r := range records {
-			b := s.data[r.at:]
-			s.rows = append(s.rows, sortedRow{
-				graph.VertexID(binary.LittleEndian.Uint64(b[4:])), graph.EdgeID(binary.LittleEndian.Uint64(b[12:])), sortedProps(b[headIn:]),
-			})
+		s.rows = slices.Grow(s.rows, len(records))[:len(records)]
+		for i, r := range records {
+			s.rows[i].read(s.data[r.at:], s.dir)
 		}
 	}
-	s.edges = s.edges[:0]
+	s.others, s.edges = s.others[:0], s.edges[:0]
 	for c := range s.cols {
 		s.cols[c].Reset()
 	}
 	for i := range s.rows {
 		r := &s.rows[i]
-		s.edges = append(s.edges, storage.ListEdge{Vertex: v.Local(), Neighbour: r.other, Edge: r.id, Row: int32(i)})
+		s.others, s.edges = append(s.others, r.other), append(s.edges, r.id)
 		for rest := r.props; len(rest) > 0; {
 			p, n := binary.Uvarint(rest)
 			size, m := binary.Uvarint(rest[n:])
@@ -400,7 +389,7 @@ func (s *edgeSorter) list(v graph.VertexID, records []placed, id *uint64) error 
 		}
 	}
 	s.ids, s.sizes = append(s.ids, v), append(s.sizes, int64(len(s.rows)))
-	return s.table.Put(v.Local(), s.edges, s.cols)
+	return s.table.Put(v.Local(), s.others, s.edges, s.cols)
 }
 
 // column gives the column of a property, in the order of whose numbers they stand.
@@ -416,39 +405,28 @@ func (s *edgeSorter) column(p graph.PropID) *storage.BulkColumn {
 }
 
 // reflect hands an edge of an out list on to be sorted by its target.
-func (s *edgeSorter) reflect(v graph.VertexID, r *sortedRow) error {
+func (s *edgeSorter) reflect(v graph.VertexID, r *sortedRecord) error {
 	bucket, place := s.f.bucket(r.other)
-	b := s.mirror.Begin(bucket)
-	b = binary.LittleEndian.AppendUint32(b, place)
-	b = binary.LittleEndian.AppendUint64(b, uint64(v))
-	b = binary.LittleEndian.AppendUint64(b, uint64(r.id))
-	b = binary.AppendUvarint(b, uint64(len(r.props)))
-	return s.mirror.End(bucket, append(b, r.props...))
-}
-
-// sortedProps reads the properties of a record behind its fixed part.
-func sortedProps(b []byte) []byte {
-	n, k := binary.Uvarint(b)
-	return b[k : k+int(n)]
+	in := sortedRecord{place: place, other: v, id: r.id, props: r.props}
+	return s.mirror.End(bucket, in.append(s.mirror.Begin(bucket), graph.In))
 }
 
 // fold makes rows of the records of an out list: among those with the same target the first makes an edge, and so does
 // every insert; an upsert changes all that there are by then.
 func (s *edgeSorter) fold(records []placed) {
 	made := 0 // the first row with the target at hand
-	for _, r := range records {
-		b := s.data[r.at:]
-		other := graph.VertexID(binary.LittleEndian.Uint64(b[4:]))
-		props := sortedProps(b[headOut:])
-		if len(s.rows) == made || s.rows[made].other != other {
+	for _, at := range records {
+		var r sortedRecord
+		r.read(s.data[at.at:], s.dir)
+		if len(s.rows) == made || s.rows[made].other != r.other {
 			made = len(s.rows)
 		}
-		if made == len(s.rows) || b[12]&sortedUpsert == 0 {
-			s.rows = append(s.rows, sortedRow{other: other, props: props})
+		if made == len(s.rows) || !r.upsert {
+			s.rows = append(s.rows, r)
 			continue
 		}
-		for i := made; i < len(s.rows) && len(props) > 0; i++ {
-			s.rows[i].props = s.override(s.rows[i].props, props)
+		for i := made; i < len(s.rows) && len(r.props) > 0; i++ {
+			s.rows[i].props = s.override(s.rows[i].props, r.props)
 		}
 	}
 }
