@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -136,8 +137,8 @@ func (h *hostile) write(name, header string, faults []fault, n int) {
 	require.NoError(h.t, f.Close())
 }
 
-// Rows with all kinds of faults are refused, each with its line, column and code, and all others are loaded: 50,000 rows,
-// or as many as HOPGATE_HOSTILE_ROWS says.
+// Rows with all kinds of faults are refused, each with its line, column and code, and all others are loaded, online and
+// offline: 50,000 rows, or as many as HOPGATE_HOSTILE_ROWS says.
 func TestHostileRows(t *testing.T) {
 	rows := 50_000
 	if n, err := strconv.Atoi(os.Getenv("HOPGATE_HOSTILE_ROWS")); err == nil {
@@ -148,24 +149,48 @@ func TestHostileRows(t *testing.T) {
 	h.keys = h.keys[:0]
 	h.write("v.csv", "id,n,on,name", hostileCSV, rows*2/5)
 	h.write("e.csv", "a,b,w", hostileEdges, rows-rows/5-rows*2/5)
-	faults := map[string][]fault{"v.csv": hostileCSV, "w.jsonl": hostileJSON, "e.csv": hostileEdges}
 
-	store, err := disk.Open(disk.Options{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler), CacheBytes: 32 << 20, DecodedBytes: 32 << 20})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, store.Close()) }()
-	w := &world{t: t, dir: h.dir}
-	p, err := w.plan(hostileMapping)
-	require.NoError(t, err)
-	p.chunk = max(1<<14, min(chunkBytes, rows))
-	rejects := t.TempDir()
-	rep, err := p.Run(t.Context(), NewLocal(New(store)), Options{MaxRejects: Budget{Rows: h.bad}, RejectsDir: rejects, Memory: 64 << 20, Workers: 2})
-	require.NoError(t, err)
+	run := func(name string, load func(t *testing.T, p *Plan, o Options) (*Report, error)) {
+		t.Run(name, func(t *testing.T) {
+			p, err := (&world{t: t, dir: h.dir}).plan(hostileMapping)
+			require.NoError(t, err)
+			p.chunk = max(1<<14, min(chunkBytes, rows))
+			o := Options{MaxRejects: Budget{Rows: h.bad}, RejectsDir: t.TempDir(), Memory: 64 << 20, Workers: 2}
+			rep, err := load(t, p, o)
+			require.NoError(t, err)
+			h.check(t, rep, o.RejectsDir)
+		})
+	}
+	opts := disk.Options{Logger: slog.New(slog.DiscardHandler), CacheBytes: 32 << 20, DecodedBytes: 32 << 20}
+	run("online", func(t *testing.T, p *Plan, o Options) (*Report, error) {
+		opts.Dir = t.TempDir()
+		store, err := disk.Open(opts)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, store.Close()) }()
+		return p.Run(t.Context(), NewLocal(New(store)), o)
+	})
+	run("offline", func(t *testing.T, p *Plan, o Options) (*Report, error) {
+		opts.Dir = t.TempDir()
+		f, err := disk.OpenOffline(opts, "default", disk.OfflineOptions{Memory: 64 << 20, Workers: 2})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, f.Close()) }()
+		return p.Run(t.Context(), p.NewOffline(New(f.Store()), f), o)
+	})
+}
+
+// check compares what was refused with what had to be.
+func (h *hostile) check(t *testing.T, rep *Report, rejects string) {
 	require.Equal(t, h.rows, rep.Rows)
 	require.Equal(t, h.bad, rep.Rejects)
 	require.Equal(t, h.rows-h.bad, rep.Vertices+rep.Edges)
 	t.Logf("%d rows, %d refused, %.0f rows/s, at most %d MiB resident", rep.Rows, rep.Rejects, float64(rep.Rows)/rep.Seconds, rep.PeakBytes>>20)
 	require.Less(t, rep.PeakBytes, int64(1<<30))
 
+	wanted := map[string][]byte{}
+	for name, want := range h.want {
+		wanted[name] = slices.Clone(want)
+	}
+	faults := map[string][]fault{"v.csv": hostileCSV, "w.jsonl": hostileJSON, "e.csv": hostileEdges}
 	f, err := os.Open(filepath.Join(rejects, rejectsName))
 	require.NoError(t, err)
 	defer f.Close()
@@ -176,7 +201,7 @@ func TestHostileRows(t *testing.T) {
 			break
 		}
 		require.NoError(t, err)
-		want := h.want[r.File]
+		want := wanted[r.File]
 		require.Less(t, r.Line, int64(len(want)), "%+v", r)
 		mark := want[r.Line]
 		require.NotZero(t, mark, "not to be refused, or twice: %+v", r)
@@ -186,9 +211,11 @@ func TestHostileRows(t *testing.T) {
 		}
 		want[r.Line] = 0
 	}
-	for name, want := range h.want {
+	for name, want := range wanted {
 		for line, mark := range want {
-			require.Zero(t, mark, "%s:%d is not refused", name, line)
+			if mark != 0 {
+				t.Fatalf("%s:%d is not refused", name, line)
+			}
 		}
 	}
 }

@@ -174,6 +174,25 @@ inputs: [{path: "-", vertices: [{label: A, id: a, properties: {a: {type: int}}}]
 	require.Equal(t, Totals{Rows: 2, Vertices: 2}, rep.Totals)
 }
 
+// Standard input in another encoding is read as UTF-8, and what is refused is kept as it was.
+func TestStandardInputEncoding(t *testing.T) {
+	w := newWorld(t)
+	p, err := w.planFrom(`
+version: 1
+inputs: [{path: "-", encoding: latin1, vertices: [{label: A, id: a, properties: {a: {}, b: {}}}]}]
+`, "a,b\ncaf\xe9,1\nna\xefve\n")
+	require.NoError(t, err)
+	require.NotNil(t, p.inputs[0].pipe)
+	rejects := t.TempDir()
+	rep, err := p.Run(t.Context(), NewLocal(w.l), Options{RejectsDir: rejects, MaxRejects: Budget{Rows: 1}})
+	require.NoError(t, err)
+	require.Equal(t, Totals{Rows: 2, Vertices: 1, Rejects: 1}, rep.Totals)
+	require.Contains(t, w.state(), "café")
+	refused, err := os.ReadFile(filepath.Join(rejects, "stdin.csv"))
+	require.NoError(t, err)
+	require.Equal(t, "a,b\nna\xefve\n", string(refused))
+}
+
 // Edges whose vertices an earlier load has made find them by the constraint of the label that the id space is named
 // as.
 func TestFindSpaces(t *testing.T) {

@@ -182,6 +182,9 @@ func (in *input) begin() error {
 	if in.encoding, err = encodingOf(o.Encoding); err != nil {
 		return fmt.Errorf("%s: %w", in.rules.At(), err)
 	}
+	if in.pipe != nil && in.encoding != nil {
+		in.pipe = in.encoding.NewDecoder().Reader(in.pipe)
+	}
 	data, err := in.peek()
 	if err != nil {
 		return err
