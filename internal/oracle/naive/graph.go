@@ -166,7 +166,7 @@ func (g *Graph) removeRel(r *Rel) {
 }
 
 func (g *Graph) removeNode(n *Node, detach bool) {
-	if detach {
+	if detach && !n.gone {
 		for _, r := range slices.Clone(g.Rels) {
 			if r.Src == n || r.Dst == n {
 				g.removeRel(r)

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +17,9 @@ func (p *treeParser) table(n *node, depth int) (*table, error) {
 	t.label, t.alias = splitAlias(n.key)
 	var h hopWords
 	objects, arrays := 0, 0
+	if raw := n.get("@raw"); raw != nil { // other words may hold what is read with it alone
+		return nil, unsupported(raw, "the word @raw is not supported")
+	}
 	for _, m := range n.members {
 		if m.kind == kNull {
 			continue
@@ -119,7 +123,7 @@ func (p *treeParser) word(t *table, m *node, depth int) error {
 		return nil
 	case "@schema", "@datasource", "@namespace", "@catalog", "@cache", "@string", "@trim":
 		return nil
-	case "@raw", "@sample", "@latest", "@partition", "@fill", "@method", "@get", "@gets", "@head", "@heads", "@post", "@put", "@delete":
+	case "@sample", "@latest", "@partition", "@fill", "@method", "@get", "@gets", "@head", "@heads", "@post", "@put", "@delete":
 		return unsupported(m, "the word %s is not supported", m.key)
 	default:
 		if strings.HasSuffix(m.key, "@") || m.kind == kObject || m.kind == kList {
@@ -350,11 +354,16 @@ func isComparison(op string) bool {
 	return false
 }
 
+var window = regexp.MustCompile(`(?i)\)\s*OVER\s*\(`)
+
 // parseColumns reads @column.
 func (t *table) parseColumns(m *node, s string) error {
 	t.has = true
 	if rest, ok := strings.CutPrefix(s, "DISTINCT "); ok {
 		t.distinct, s = true, rest
+	}
+	if window.MatchString(s) {
+		return unsupported(m, "windows are not supported")
 	}
 	for _, part := range splitTop(s, ";,") {
 		if part = strings.TrimSpace(part); part == "" {
