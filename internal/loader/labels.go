@@ -31,6 +31,13 @@ func newLabelSets(rules []mapping.LabelRule) *labelSets {
 
 // find gives the number of a row's set. Equal rows are found without allocation.
 func (l *labelSets) find(cells []record.Cell) int {
+	if len(l.slots) == 1 && l.last < l.dict.Len() {
+		// Mostly it is that of the row before, whose key ends in a byte more.
+		c, key := cells[l.slots[0]], l.dict.Key(l.last)
+		if n := len(c.Text); len(key) == n+1 && key[:n] == string(c.Text) && c.Kind != record.Missing && c.Kind != record.Null {
+			return l.last
+		}
+	}
 	l.key = l.key[:0]
 	for _, s := range l.slots {
 		c := cells[s]

@@ -325,6 +325,9 @@ const keySeparator = 0x1f
 func (p *parser) appendKey(dst []graph.Value, k *mapping.KeyRule, cells []record.Cell) ([]graph.Value, bool) {
 	if len(k.Slots) == 1 {
 		c := cells[k.Slots[0]]
+		if v, ok := k.Conv.Digits(c); ok {
+			return append(dst, v), true
+		}
 		if k.Conv.IsNull(c) || len(c.Text) == 0 {
 			return dst, p.fail(k.Slots[0], "", "MissingKey", "the row has no key")
 		}

@@ -18,6 +18,7 @@ type Conv struct {
 	Type      Type
 	nulls     []string
 	emptyNull bool // "" is among nulls
+	digits    bool // see Digits
 	delimiter []byte
 	json      bool // a text holds a list as JSON
 	format    *dateFormat
@@ -71,8 +72,27 @@ func (c *Conv) IsNull(cell record.Cell) bool {
 	return false
 }
 
+// Digits converts what most integers are, an unquoted text of at most 18 digits that stands for nothing else, as Value
+// does; ok is false for all else.
+func (c *Conv) Digits(cell record.Cell) (v graph.Value, ok bool) {
+	if !c.digits || c.values != nil || cell.Kind != record.Plain || len(cell.Text) == 0 || len(cell.Text) > 18 {
+		return v, false
+	}
+	n := int64(0)
+	for _, b := range cell.Text {
+		if b -= '0'; b > 9 {
+			return v, false
+		}
+		n = n*10 + int64(b)
+	}
+	return graph.IntValue(n), true
+}
+
 // Value converts a cell; ok is false if it does not hold a value of the type. A string shares the cell's memory.
 func (c *Conv) Value(cell record.Cell, s *Scratch) (v graph.Value, ok bool) {
+	if v, ok := c.Digits(cell); ok {
+		return v, true
+	}
 	if c.values != nil && cell.Kind != record.Missing {
 		if i := c.values.Find(cell.Text); i >= 0 {
 			return c.mapped[i], true

@@ -75,6 +75,11 @@ func TestConversions(t *testing.T) {
 				return err.Error() + "\n"
 			}
 		}
+		if d.HasArg("null") {
+			var null string
+			d.ScanArgs(t, "null", &null)
+			o.Nulls = append(o.Nulls, null)
+		}
 		typ, ok := ParseType(d.Cmd)
 		require.True(t, ok)
 		c := o.conv(typ)

@@ -460,7 +460,11 @@ func (p *parser) constant(n node, typ Type, o Options) graph.Value {
 // conv makes the conversion of a type under the options.
 func (o *Options) conv(t Type) *Conv {
 	c := &Conv{Type: t, delimiter: []byte(o.ListDelimiter), format: o.format, zone: o.Zone}
+	c.digits = t == Type{Kind: graph.Int}
 	for _, n := range o.Nulls {
+		if _, ok := parseInt([]byte(n)); ok {
+			c.digits = false
+		}
 		if n == "" {
 			c.emptyNull = true
 		} else {

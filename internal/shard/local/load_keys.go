@@ -23,6 +23,9 @@ type keyTable struct {
 	nInts  int
 	nOther int
 	seeds  [2]maphash.Seed
+	// dense, if it is not nil, has the vertices of the integers from least on in place of ints; see seal.
+	dense []graph.VertexID
+	least int64
 	// complete says that a key which is not here is not in the index either.
 	complete bool
 }
@@ -56,7 +59,7 @@ func intKey(key []byte) uint64 {
 }
 
 // bytes is the size of the table.
-func (t *keyTable) bytes() int { return 16*len(t.ints) + 24*len(t.others) }
+func (t *keyTable) bytes() int { return 16*len(t.ints) + 24*len(t.others) + 8*len(t.dense) }
 
 // slotOf spreads keys over a table of a power of two slots.
 func slotOf(key uint64, slots int) int {
@@ -70,6 +73,10 @@ func (t *keyTable) hash(key []byte) [2]uint64 {
 // find looks an ordered key up; ok is false if the table knows nothing of it.
 func (t *keyTable) find(key []byte) (id graph.VertexID, ok bool) {
 	if k := intKey(key); k != 0 {
+		if t.dense != nil {
+			id = t.inDense(k)
+			return id, id != graph.NoVertex
+		}
 		if len(t.ints) == 0 {
 			return 0, false
 		}
@@ -153,6 +160,56 @@ func (t *keyTable) growOthers() {
 			t.putOther(s.hash, s.id)
 		}
 	}
+}
+
+// seal makes look-ups of integers that lie close together faster, and the table smaller. Nothing is put in any more.
+func (t *keyTable) seal() {
+	least, most := int64(math.MaxInt64), int64(math.MinInt64)
+	for i := range t.ints {
+		if k := t.ints[i].key; k != 0 {
+			n, ok := intOf(k)
+			if !ok {
+				return
+			}
+			least, most = min(least, n), max(most, n)
+		}
+	}
+	if t.nInts == 0 || most-least >= int64(2*t.nInts) {
+		return
+	}
+	t.dense, t.least = make([]graph.VertexID, most-least+1), least
+	for i := range t.dense {
+		t.dense[i] = graph.NoVertex
+	}
+	for i := range t.ints {
+		if s := &t.ints[i]; s.key != 0 {
+			n, _ := intOf(s.key)
+			t.dense[n-least] = s.id
+		}
+	}
+	t.ints = nil
+}
+
+// intOf gives the integer that a key of ints stands for; ok is false if it is none.
+func intOf(k uint64) (n int64, ok bool) {
+	if k>>63 != 0 {
+		k &^= 1 << 63
+	} else {
+		k = ^k
+	}
+	f := math.Float64frombits(k)
+	if !(f > -exact && f < exact) {
+		return 0, false
+	}
+	n = int64(f)
+	return n, float64(n) == f
+}
+
+func (t *keyTable) inDense(k uint64) graph.VertexID {
+	if n, ok := intOf(k); ok && uint64(n-t.least) < uint64(len(t.dense)) {
+		return t.dense[n-t.least]
+	}
+	return graph.NoVertex
 }
 
 // keyTables are the tables of a graph's unique indexes, as far as loads have used them. They are right as long as
@@ -283,6 +340,12 @@ func (t *keyTable) get(v graph.Value, buf *[]byte) graph.VertexID {
 }
 
 func (t *keyTable) getInt(i int64) graph.VertexID {
+	if t.dense != nil {
+		if at := uint64(i - t.least); at < uint64(len(t.dense)) {
+			return t.dense[at]
+		}
+		return graph.NoVertex
+	}
 	if len(t.ints) == 0 {
 		return graph.NoVertex
 	}

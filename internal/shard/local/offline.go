@@ -254,6 +254,7 @@ func (f *Offline) Prepare(ctx context.Context, spaces []graph.IndexID) error {
 	for _, id := range spaces {
 		if known != nil && known.byIndex[id] != nil && known.byIndex[id].complete {
 			tables[id] = known.byIndex[id]
+			tables[id].seal()
 			continue
 		}
 		t := newKeyTable(true)
@@ -266,6 +267,7 @@ func (f *Offline) Prepare(ctx context.Context, spaces []graph.IndexID) error {
 				return err
 			}
 		}
+		t.seal()
 		tables[id] = t
 	}
 	f.buckets = max(1, maxBuckets/len(f.g.shards))
