@@ -91,6 +91,9 @@ func (t *Tx) Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbour
 			break
 		}
 	}
+	if req.Into != nil {
+		res.Put(req.Into)
+	}
 	return nil
 }
 

@@ -169,6 +169,8 @@ type Expand struct {
 	Edges   bool           // fill Neighbours.Edges and Reverse (and so Types)
 	Props   []graph.PropID // edge properties to fill
 	Where   []EdgeRange    // edges that are not in each of them are left out
+	// Into, if not nil, takes in the far ends, and nothing but Done, Seen and Added is filled. Edges and Props are empty then.
+	Into *graph.VertexSet
 	// MaxEdges is about how many edges the caller wants at once (0: no bound). The answer then covers the first
 	// Neighbours.Done sources, at least one, and the caller asks again with the rest.
 	MaxEdges int
@@ -186,6 +188,7 @@ type EdgeRange struct {
 type Neighbours struct {
 	Done    int
 	Seen    int // edges, those left out included
+	Added   int // far ends that Expand.Into had not held
 	Offsets []int
 	Targets []graph.VertexID // the far ends
 	Edges   []graph.EdgeID
@@ -227,6 +230,17 @@ func (n *Neighbours) Keep(where []EdgeRange, first int) {
 		n.Props[p] = col[:out]
 	}
 	n.Props = n.Props[:first]
+}
+
+// Put moves the targets to a set.
+func (n *Neighbours) Put(into *graph.VertexSet) {
+	n.Added = 0
+	for _, v := range n.Targets {
+		if into.Add(v) {
+			n.Added++
+		}
+	}
+	n.Targets = n.Targets[:0]
 }
 
 // move sets a cell of a column, which may be empty.

@@ -45,22 +45,13 @@ func (r *run) newHop(types []string, dir graph.Direction, labels *plan.LabelExpr
 // read fills res with the edges of the first res.Done of sources, which are sorted and without repeats; limit is about
 // how many edges are wanted at once (0: all).
 func (h *hop) read(ctx context.Context, sources []graph.VertexID, limit int) error {
-	limit = h.r.affordable(limit)
-	types, ok := h.types.resolve()
-	if !ok || len(sources) == 0 || h.r.spent() {
+	if h.r.spent() || !h.ask(sources, limit) {
 		h.none(len(sources))
 		return nil
 	}
-	h.req.Sources, h.req.Types, h.req.Dir, h.req.MaxEdges = sources, types, h.dir, limit
 	h.req.Edges = h.edges || h.where != nil && h.where.needsEdge
-	h.req.Props = h.req.Props[:0]
-	h.req.Where = h.req.Where[:0]
 	if h.where != nil {
 		h.req.Props = h.where.resolve(h.req.Props)
-		if h.req.Where, ok = h.where.where(h.req.Where); !ok {
-			h.none(len(sources))
-			return nil
-		}
 	}
 	h.brought = h.brought[:0]
 	for _, key := range h.bring {
@@ -87,6 +78,50 @@ func (h *hop) read(ctx context.Context, sources []graph.VertexID, limit int) err
 		return h.filterEdges(ctx)
 	}
 	return nil
+}
+
+// ask makes the request for some sources, without columns; it is not ok if no edge can be found.
+func (h *hop) ask(sources []graph.VertexID, limit int) (ok bool) {
+	types, ok := h.types.resolve()
+	if !ok || len(sources) == 0 {
+		return false
+	}
+	h.req.Sources, h.req.Types, h.req.Dir, h.req.MaxEdges = sources, types, h.dir, h.r.affordable(limit)
+	h.req.Edges, h.req.Props, h.req.Where = false, h.req.Props[:0], h.req.Where[:0]
+	if h.where != nil {
+		h.req.Where, ok = h.where.where(h.req.Where)
+	}
+	return ok
+}
+
+// puts reports whether put serves: what the shards find is what the hop leads to.
+func (h *hop) puts() bool {
+	return h.sure() && (h.where == nil || len(h.where.w.preds) == 0) && !h.r.env.Partial
+}
+
+// put adds what the hop leads to from sources, which are sorted and without repeats, to a set, and gives the number of those that
+// the set had not held.
+func (h *hop) put(ctx context.Context, sources []graph.VertexID, into *graph.VertexSet) (added int, err error) {
+	for len(sources) > 0 {
+		if err := h.r.alive(ctx); err != nil {
+			return 0, err
+		}
+		if !h.ask(sources, mostEdges) {
+			return added, nil
+		}
+		h.req.Into = into
+		err := h.r.tx.Expand(ctx, &h.req, &h.res)
+		h.req.Into = nil
+		if err != nil {
+			return 0, err
+		}
+		if err := h.r.visit(h.res.Seen); err != nil {
+			return 0, err
+		}
+		added += h.res.Added
+		sources = sources[h.res.Done:]
+	}
+	return added, nil
 }
 
 // perRow reports whether the condition on edges depends on the input's row, so that read does not test it.

@@ -235,6 +235,10 @@ type walkMemory struct {
 
 var walkMemories = sync.Pool{New: func() any { return &walkMemory{} }}
 
+// fewPuts is the number of vertices below which a last step is taken list by list: a step of sets, which uses all
+// processors, begins by looking through them.
+const fewPuts = 2048
+
 // maxKept bounds the answers, in edges, whose memory is kept for other statements.
 const maxKept = 1 << 20
 
@@ -266,13 +270,19 @@ func (w *frontierWalk) walk(ctx context.Context, start []graph.VertexID) (int, e
 	w.f.set(start)
 	w.list = append(w.list[:0], w.f.ids...)
 	for i, h := range w.hops {
+		last := i == len(w.hops)-1
+		if last && len(w.list) < fewPuts && w.r.many(len(w.list)) && h.puts() {
+			n, err := h.put(ctx, w.list, &w.after)
+			w.after.Clear()
+			return n, err
+		}
 		if w.r.many(len(w.list)) {
 			for _, v := range w.list {
 				w.now.Add(v)
 			}
 			return w.countMany(ctx, w.hops[i:])
 		}
-		if err := w.step(ctx, h, i == len(w.hops)-1); err != nil {
+		if err := w.step(ctx, h, last); err != nil {
 			return 0, err
 		}
 	}

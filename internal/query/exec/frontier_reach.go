@@ -26,10 +26,13 @@ func (s *reach) count(ctx context.Context, start graph.VertexID) (int, error) {
 		hi := len(s.visited)
 		var back bool
 		var err error
-		if s.r.many(hi - lo) {
+		last := depth+1 == s.max
+		if last && s.r.many(hi-lo) && hi-lo < fewPuts && s.hop.puts() {
+			more, back, err = s.countLast(ctx, s.visited[lo:hi], start)
+		} else if s.r.many(hi - lo) {
 			more, back, err = s.countMany(ctx, s.visited[lo:hi], start, s.max-depth)
 		} else {
-			back, err = s.step(ctx, nil, s.visited[lo:hi], start, 0, nil, depth+1 == s.max)
+			back, err = s.step(ctx, nil, s.visited[lo:hi], start, 0, nil, last)
 		}
 		if err != nil {
 			return 0, err
@@ -48,6 +51,17 @@ func (s *reach) count(ctx context.Context, start graph.VertexID) (int, error) {
 		n++
 	}
 	return n, nil
+}
+
+// countLast counts what is first met one edge beyond a list; back says that an edge leads to start.
+func (s *reach) countLast(ctx context.Context, list []graph.VertexID, start graph.VertexID) (n int, back bool, err error) {
+	s.dense = true
+	s.seen.Remove(start)
+	n, err = s.hop.put(ctx, list, &s.seen)
+	if back = s.seen.Has(start); back {
+		n--
+	}
+	return n, back, err
 }
 
 // countMany counts what is first met within some hops of a large frontier; back says that an edge leads to start.

@@ -31,11 +31,11 @@ type trailWalk struct {
 // trailMemory is what a trailWalk needs memory for. It goes from one statement to the next, so that a short walk does not
 // pay for sets as large as the graph.
 type trailMemory struct {
-	levels   []*trailSet // empty between walks
-	doubt    []graph.VertexID
-	now, far graph.VertexSet // for the last hop
-	chain    []graph.VertexID
-	answers  []shard.Neighbours // of the hops, while nobody walks
+	levels  []*trailSet // empty between walks
+	doubt   []graph.VertexID
+	far     graph.VertexSet // of the last hop
+	chain   []graph.VertexID
+	answers []shard.Neighbours // of the hops, while nobody walks
 }
 
 var trailMemories = sync.Pool{New: func() any { return &trailMemory{} }}
@@ -309,44 +309,51 @@ func (w *trailWalk) countNext(ctx context.Context) (int, error) {
 		return len(w.levels[w.depth].vertex), w.account()
 	}
 	w.far.Clear()
+	found, err := w.reach(ctx, h, from)
+	if err != nil {
+		return 0, err
+	}
+	w.doubt = w.doubt[:0]
+	for place := range from.vertex {
+		for _, v := range w.heldBy(w.depth, int32(place), w.depth) {
+			if w.far.Has(v) {
+				w.doubt = append(w.doubt, v)
+			}
+		}
+	}
+	lost, err := w.settle(ctx)
+	return found - lost, err
+}
+
+// reach makes far what a hop leads to from the ends of a length, and gives their number.
+func (w *trailWalk) reach(ctx context.Context, h *hop, from *trailSet) (int, error) {
+	if len(from.vertex) < fewPuts && h.puts() {
+		return h.put(ctx, from.f.ids, &w.far)
+	}
 	var err error
 	if h.byEdge() {
 		err = h.stepEdges(ctx, from.f.ids, &w.far)
 	} else {
 		err = h.step(ctx, &from.has, &w.far)
 	}
-	if err != nil {
-		return 0, err
-	}
-	w.now.Clear()
-	w.doubt = w.doubt[:0]
-	for place := range from.vertex {
-		for _, v := range w.heldBy(w.depth, int32(place), w.depth) {
-			if w.far.Has(v) && w.now.Add(v) {
-				w.doubt = append(w.doubt, v)
-			}
-		}
-	}
-	if err := w.settle(ctx); err != nil {
-		return 0, err
-	}
-	return w.far.Len(), nil
+	return w.far.Len(), err
 }
 
-// settle takes those of doubt out of far to which no trail leads.
-func (w *trailWalk) settle(ctx context.Context) error {
+// settle takes those of doubt out of far to which no trail leads, and gives their number.
+func (w *trailWalk) settle(ctx context.Context) (lost int, err error) {
 	from := w.levels[w.depth]
 	back := w.back[w.hop(w.depth)]
 	slices.Sort(w.doubt)
+	w.doubt = slices.Compact(w.doubt)
 	for base := 0; base < len(w.doubt); {
 		if err := w.r.alive(ctx); err != nil {
-			return err
+			return 0, err
 		}
 		back.edges = false
 		err := back.read(ctx, w.doubt[base:], mostEdges)
 		back.edges = true
 		if err != nil {
-			return err
+			return 0, err
 		}
 		res := &back.res
 		done := res.Done
@@ -362,13 +369,14 @@ func (w *trailWalk) settle(ctx context.Context) error {
 		for _, v := range left {
 			path, err := w.search(ctx, v, w.depth+1)
 			if err != nil {
-				return err
+				return 0, err
 			}
 			if path == nil {
 				w.far.Bitmap(v.Shard())[v.Local()>>6] &^= 1 << (v.Local() & 63)
+				lost++
 			}
 		}
 		base += done
 	}
-	return nil
+	return lost, nil
 }

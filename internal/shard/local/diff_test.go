@@ -622,6 +622,25 @@ func (w *twin) compareExpand(tx, o shard.Tx, dir graph.Direction, there map[grap
 	}
 	require.Equal(w.t, got[1], got[0], "dir %v types %v where %v", dir, types, where)
 
+	var marked [2]graph.VertexSet
+	for i, x := range []shard.Tx{tx, o} {
+		count := 0
+		for k, v := range w.vertices {
+			if k%3 == 0 && marked[i].Add([]graph.VertexID{v.here, v.there}[i]) {
+				count++
+			}
+		}
+		req := shard.Expand{Sources: sources[i], Types: types, Dir: dir, Where: where, MaxEdges: len(w.vertices) % 2 * 5, Into: &marked[i]}
+		var res shard.Neighbours
+		for len(req.Sources) > 0 {
+			require.NoError(w.t, x.Expand(context.Background(), &req, &res))
+			count += res.Added
+			req.Sources = req.Sources[res.Done:]
+		}
+		require.Equal(w.t, marked[i].Len(), count)
+	}
+	require.Equal(w.t, sorted(marked[1].AppendTo(nil)), w.translate(marked[0].AppendTo(nil), there), "dir %v types %v where %v", dir, types, where)
+
 	var from, to [2]graph.VertexSet
 	for i, x := range []shard.Tx{tx, o} {
 		for _, v := range sources[i] {

@@ -138,7 +138,7 @@ func (x *expansion) begin(tx *Tx, req *shard.Expand, res *shard.Neighbours) {
 		x.tests = append(x.tests, at)
 	}
 	x.lists = tx.lists(x.lists[:0], req.Types, req.Dir, storage.Want{IDs: req.Edges, Props: x.props})
-	res.Done, res.Seen, res.Offsets = 0, 0, append(res.Offsets[:0], 0)
+	res.Done, res.Seen, res.Added, res.Offsets = 0, 0, 0, append(res.Offsets[:0], 0)
 	res.Types, res.Reverse = res.Types[:0], res.Reverse[:0]
 	res.Props = emptyColumns(res.Props, len(req.Props))
 	x.out = storage.Edges{Targets: res.Targets[:0], IDs: res.Edges[:0], Props: res.Props}
@@ -218,7 +218,20 @@ func (x *expansion) shard(ctx context.Context, no int, sources []graph.VertexID)
 				}
 			}
 		}
-		for _, id := range sources[:n] {
+		marked := 0
+		if req.Into != nil && len(ls) == 1 && len(x.tests) == 0 && ls[0].hit {
+			most := 0
+			if req.MaxEdges > 0 {
+				most = req.MaxEdges - res.Seen
+			}
+			seen, added := 0, 0
+			marked, seen, added = ls[0].cur.Mark(sources[:n], most, req.Into)
+			res.Done, res.Seen, res.Added = res.Done+marked, res.Seen+seen, res.Added+added
+			if x.full() {
+				return nil
+			}
+		}
+		for _, id := range sources[marked:n] {
 			for i := range ls {
 				from := len(x.out.Targets)
 				if err := x.list(ctx, no, id, &ls[i]); err != nil {
@@ -237,6 +250,9 @@ func (x *expansion) shard(ctx context.Context, no int, sources []graph.VertexID)
 				}
 			}
 			res.Done++
+			if req.Into != nil {
+				x.put()
+			}
 			res.Offsets = append(res.Offsets, len(x.out.Targets))
 			if x.full() {
 				return nil
@@ -245,6 +261,16 @@ func (x *expansion) shard(ctx context.Context, no int, sources []graph.VertexID)
 		sources = sources[n:]
 	}
 	return nil
+}
+
+// put moves the targets to the request's set.
+func (x *expansion) put() {
+	for _, v := range x.out.Targets {
+		if x.req.Into.Add(v) {
+			x.res.Added++
+		}
+	}
+	x.out.Targets = x.out.Targets[:0]
 }
 
 // list appends the edges of one list.
@@ -360,6 +386,10 @@ func (x *expansion) passing(no int, l *list, d cache.List, lo, hi int) (err erro
 		if err != nil {
 			return err
 		}
+	}
+	if x.req.Into != nil {
+		x.res.Added += l.cur.MarkPlaces(d.Targets[lo:hi], x.pass, x.req.Into)
+		return nil
 	}
 	from, out := len(x.out.Targets), &x.out
 	out.Targets = x.tx.g.decoded.lists[no].IDs().AppendPlaces(out.Targets, d.Targets[lo:hi], x.pass)

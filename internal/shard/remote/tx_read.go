@@ -362,6 +362,17 @@ const (
 
 // Expand implements shard.Tx. Its conditions are tested here.
 func (tx *Tx) Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbours) error {
+	if err := tx.expandSome(ctx, req, res); err != nil {
+		return err
+	}
+	if req.Into != nil {
+		res.Put(req.Into)
+	}
+	return nil
+}
+
+// expandSome is Expand that fills columns.
+func (tx *Tx) expandSome(ctx context.Context, req *shard.Expand, res *shard.Neighbours) error {
 	if len(req.Where) == 0 {
 		return tx.expandAll(ctx, req, res)
 	}

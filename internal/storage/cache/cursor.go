@@ -47,6 +47,54 @@ func (v *ListView) Cursor(c *Cursor, typ graph.TypeID, dir graph.Direction, want
 	c.block, c.seg = math.MaxUint64, nil
 }
 
+// Mark adds to a set what the lists of the leading ones of vs lead to, all of which are in the block that Seek has found:
+// up to the first list that the caller must read itself, or that comes after most edges (0: no bound). added are those
+// that the set had not held.
+func (c *Cursor) Mark(vs []graph.VertexID, most int, set *graph.VertexSet) (done, edges, added int) {
+	ids := c.view.lists.ids
+	if c.over != nil || c.skip != nil || ids.shards > 1 {
+		return 0, 0, 0
+	}
+	offsets, targets := c.data.offsets, c.data.targets
+	b := set.Grow(0, uint64(c.data.max[0]))
+	for _, v := range vs {
+		if most > 0 && edges >= most {
+			break
+		}
+		list := targets[offsets[v%ListBlock]:offsets[v%ListBlock+1]]
+		for _, t := range list {
+			w := b[t>>6]
+			b[t>>6] = w | 1<<(t&63)
+			added += int(^w >> (t & 63) & 1)
+		}
+		edges += len(list)
+		done++
+	}
+	return done, edges, added
+}
+
+// MarkPlaces adds to a set the targets at some places of a list that List has given, and gives the number of those that the
+// set had not held.
+func (c *Cursor) MarkPlaces(targets, places []uint32, set *graph.VertexSet) (added int) {
+	ids := c.view.lists.ids
+	if ids.shards > 1 {
+		for _, at := range places {
+			if set.Add(ids.Unpack(targets[at])) {
+				added++
+			}
+		}
+		return added
+	}
+	b := set.Grow(0, uint64(c.data.max[0]))
+	for _, at := range places {
+		t := targets[at]
+		w := b[t>>6]
+		b[t>>6] = w | 1<<(t&63)
+		added += int(^w >> (t & 63) & 1)
+	}
+	return added
+}
+
 // Release lets go of all that the cursor refers to but its memory, which serves the next lists.
 func (c *Cursor) Release() { *c = Cursor{m: c.m} }
 
