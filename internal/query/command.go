@@ -45,6 +45,7 @@ func (e *Engine) command(ctx context.Context, g shard.Graph, p *prepared, params
 // forget drops what is kept for a graph that is no more.
 func (e *Engine) forget(g shard.Graph) {
 	e.plans.forget(g)
+	e.texts.forget(g)
 	e.fetches.forget(g)
 }
 

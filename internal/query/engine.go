@@ -87,6 +87,7 @@ type Engine struct {
 	store   shard.Store
 	opt     Options
 	plans   *planCache
+	texts   *planCache // the lifted literals of texts; apart, so that ever new ones drive no plan out
 	fetches fetchCache
 	procs   *procedures
 	running registry
@@ -104,7 +105,7 @@ type Engine struct {
 // New makes an engine.
 func New(store shard.Store, opt Options) *Engine {
 	opt.EnsureDefaults()
-	e := &Engine{store: store, opt: opt, plans: newPlanCache(opt.PlanCacheSize)}
+	e := &Engine{store: store, opt: opt, plans: newPlanCache(opt.PlanCacheSize), texts: newPlanCache(opt.PlanCacheSize)}
 	e.fetches.size = opt.PlanCacheSize
 	e.procs = newProcedures()
 	e.register()
@@ -397,6 +398,7 @@ type prepared struct {
 	size    uint64 // vertices and edges of the graph when it was planned
 	from    source // what it was planned for
 	asked   source // what asks for it, where literals are lifted
+	lifted  string // in Engine.texts: the text without its lifted literals
 }
 
 // graph is the graph that the statement names by USE, or "".

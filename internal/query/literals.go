@@ -35,6 +35,12 @@ func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prep
 	if p := e.plans.get(whole); p != nil {
 		return e.prepareBy(ctx, whole, p, src, compile)
 	}
+	if known := e.texts.get(whole); known != nil {
+		return e.prepareLifted(ctx, e.key(g, liftedText, known.lifted), known.from, func() (*plan.Query, cypher.Command, error) {
+			src.literals = slices.Clone(known.from.literals) // compiling marks them
+			return compile()
+		})
+	}
 	if src.literals = parse.Literals(text, cypher.IsLiteralName); len(src.literals) == 0 {
 		return e.prepareBy(ctx, whole, nil, src, compile)
 	}
@@ -57,6 +63,19 @@ func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prep
 		return e.prepareBy(ctx, whole, nil, source{text: text}, compile)
 	}
 	key := e.key(g, liftedText, src.without(lifted))
+	if len(text) <= shortText {
+		e.texts.put(whole, &prepared{from: src, lifted: key.text})
+	}
+	return e.prepareLifted(ctx, key, src, compile)
+}
+
+// shortText is the length of texts whose literals are kept.
+const shortText = 4 << 10
+
+// prepareLifted gives the prepared form of a statement whose literals are parameters of its plan.
+func (e *Engine) prepareLifted(
+	ctx context.Context, key planKey, src source, compile func() (*plan.Query, cypher.Command, error),
+) (*prepared, error) {
 	p, err := e.prepareBy(ctx, key, e.plans.get(key), src, compile)
 	if err != nil {
 		return nil, err

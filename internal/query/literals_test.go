@@ -50,6 +50,23 @@ func TestPlanOfLiterals(t *testing.T) {
 	})
 }
 
+// A text that was sent before is not read again, and still planned anew for another catalog.
+func TestTextsKnown(t *testing.T) {
+	overStores(t, Options{}, func(t *testing.T, e *Engine) {
+		must(t, e, `UNWIND range(0, 9) AS i CREATE (:N {i: i})`)
+		const text = `MATCH (a:N {i: 3}) WHERE a.i < 4 RETURN a.i`
+		for range 3 {
+			for range 2 {
+				require.Equal(t, "[[3]]", fmt.Sprint(must(t, e, text)))
+			}
+			require.Equal(t, 1, e.texts.len())
+			must(t, e, fmt.Sprintf("CREATE INDEX i%d FOR (n:N) ON (n.p%[1]d)", e.metrics.PlanMisses.Load()))
+		}
+		require.Equal(t, "[]", fmt.Sprint(must(t, e, `MATCH (a:N {i: 5}) WHERE a.i < 4 RETURN a.i`)))
+		require.Equal(t, 2, e.texts.len())
+	})
+}
+
 // TestPlansApart asks for a plan of its own where a literal makes a difference to the plan, the columns or the meaning.
 func TestPlansApart(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
