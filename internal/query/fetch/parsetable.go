@@ -25,6 +25,8 @@ func (p *treeParser) table(n *node, depth int) (*table, error) {
 			continue
 		}
 		switch {
+		case strings.HasSuffix(m.key, "()"):
+			return nil, unsupported(m, "remote functions are not supported")
 		case strings.HasPrefix(m.key, "@"):
 			used, err := h.take(m.key[1:], m)
 			if err == nil && !used {
@@ -33,8 +35,6 @@ func (p *treeParser) table(n *node, depth int) (*table, error) {
 			if err != nil {
 				return nil, err
 			}
-		case strings.HasSuffix(m.key, "()"):
-			return nil, unsupported(m, "remote functions are not supported")
 		case m.kind == kObject && !strings.HasSuffix(m.key, "@") && !strings.HasSuffix(m.key, "<>"):
 			c, err := p.member(m, depth, false)
 			if err != nil {
