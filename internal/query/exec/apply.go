@@ -55,6 +55,7 @@ func (c *compiler) apply(n *plan.Apply, need plan.ColSet) (*stage, error) {
 			a := &applyRows{
 				input: input{kids[0]}, r: r, outer: outer, outerFrom: append(in.positions(s.cols[:outer]), fill(len(s.cols)-outer, -1)...),
 				innerFrom: append(fill(outer, -1), sub.root.positions(s.cols[outer:])...), optional: n.Kind == plan.Optional,
+				inOrder: sub.root.inOrder(),
 			}
 			a.frame, a.sub = r.buildSub(sub, in.cols)
 			return a
@@ -157,14 +158,28 @@ type applyRows struct {
 	outer                int // the number of columns of the outer rows
 	outerFrom, innerFrom []int
 	optional             bool
+	inOrder              bool // the subplan gives its rows in the order of the outer ones: those without any stand among them
 
 	b       *batch // the outer batch
 	one     batch  // one row of it, for a subplan that writes
 	at      int    // the row of b that one is of, or the first of part
 	part    *batch // what the frame holds: b or one; nil: the next part is due
-	matched []bool // rows of part that have had rows
+	matched []bool // rows of part that have had rows, or have been given without
+	settled int32  // with inOrder: such are all rows before this one
 	rows    sel
+	inner   sel // beside rows: rows of the subplan's batch, or -1
 	out     batch
+}
+
+// inOrder reports whether an operator of a subplan gives all rows of an outer row before those of later ones.
+func (s *stage) inOrder() bool {
+	switch s.node.(type) {
+	case *plan.Argument, *plan.Sort:
+		return true
+	case *plan.Filter, *plan.Project, *plan.HashJoin, *plan.Seek:
+		return s.kids[0].inOrder()
+	}
+	return false
 }
 
 func (a *applyRows) open(ctx context.Context) error {
@@ -192,6 +207,10 @@ func (a *applyRows) next(ctx context.Context) (*batch, error) {
 			}
 			continue
 		}
+		if a.optional && a.inOrder && a.skips(b.row) {
+			a.fill(b)
+			return &a.out, nil
+		}
 		a.joinOuter(a.part, b.row)
 		inner := *b
 		inner.row = nil
@@ -201,9 +220,48 @@ func (a *applyRows) next(ctx context.Context) (*batch, error) {
 			for _, row := range b.row {
 				a.matched[row] = true
 			}
+			a.settled = b.row[b.N-1] + 1
 		}
 		return &a.out, nil
 	}
+}
+
+// skips reports whether there are rows of part before or among those given that have no rows.
+func (a *applyRows) skips(rows sel) bool {
+	at := a.settled
+	for _, row := range rows {
+		if row > at {
+			return true
+		}
+		at = row + 1
+	}
+	return false
+}
+
+// fill joins a batch of the subplan with its outer rows, and gives those that it skips where they stand, with nulls.
+func (a *applyRows) fill(b *batch) {
+	a.rows, a.inner = a.rows[:0], a.inner[:0]
+	for i, row := range b.row {
+		for ; a.settled < row; a.settled++ {
+			a.rows, a.inner = append(a.rows, a.settled), append(a.inner, -1)
+			a.matched[a.settled] = true
+		}
+		a.rows, a.inner = append(a.rows, row), append(a.inner, int32(i))
+		a.matched[row], a.settled = true, row+1
+	}
+	a.joinOuter(a.part, a.rows)
+	for k := a.outer; k < len(a.outerFrom); k++ {
+		dst, src := &a.out.Cols[k], &b.Cols[a.innerFrom[k]]
+		toValues(dst)
+		for _, i := range a.inner {
+			if i < 0 {
+				dst.Vals = append(dst.Vals, graph.Value{})
+			} else {
+				dst.Vals = append(dst.Vals, src.Value(int(i)))
+			}
+		}
+	}
+	a.out.N = len(a.rows)
 }
 
 // advance opens the subplan over the next outer rows.
@@ -223,7 +281,7 @@ func (a *applyRows) advance(ctx context.Context) (bool, error) {
 		a.part = &a.one
 	}
 	a.frame.in = a.part
-	a.matched = append(a.matched[:0], make([]bool, a.part.N)...)
+	a.matched, a.settled = append(a.matched[:0], make([]bool, a.part.N)...), 0
 	return true, a.sub.open(ctx)
 }
 
