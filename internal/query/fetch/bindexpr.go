@@ -85,7 +85,7 @@ func (x *names) name(e *nameExpr) (plan.Expr, error) {
 	if err != nil || !x.group {
 		return p, err
 	}
-	return x.aggs.of(e.name, p), nil
+	return x.aggs.of(x.src.t, e.name, p), nil
 }
 
 // plain binds a name to a property or a column of the table itself.
@@ -292,8 +292,9 @@ func newAggregation(lv *level) *aggregation {
 	return &aggregation{lv: lv, done: make(map[string]plan.Expr), base: make(map[string]plan.Expr)}
 }
 
-// group adds a key.
-func (a *aggregation) group(text string, e plan.Expr) {
+// group adds a key, an expression over a table.
+func (a *aggregation) group(t *table, text string, e plan.Expr) {
+	text = t.key + "." + text
 	if a.base[text] == nil {
 		col := a.lv.col(text, graph.Null)
 		a.keys = append(a.keys, plan.Item{Col: col, Expr: e})
@@ -301,8 +302,9 @@ func (a *aggregation) group(text string, e plan.Expr) {
 	}
 }
 
-// of gives the value of a name for a group: the key, or any value.
-func (a *aggregation) of(text string, e plan.Expr) plan.Expr {
+// of gives the value of a name of a table for a group: the key, or any value.
+func (a *aggregation) of(t *table, text string, e plan.Expr) plan.Expr {
+	text = t.key + "." + text
 	if k, ok := a.base[text]; ok {
 		return k
 	}

@@ -237,7 +237,7 @@ func (b *binder) grouping(lv *level, s *selection) (*aggregation, error) {
 			if err != nil {
 				return nil, err
 			}
-			aggs.group(g.text(), e)
+			aggs.group(p.t, g.text(), e)
 		}
 	}
 	return aggs, nil
@@ -262,7 +262,7 @@ func (b *binder) shape(lv *level, s *selection, a *array) error {
 		}
 		for _, p := range s.parts {
 			if p.present != nil {
-				p.present = aggs.of(p.t.key+" is there", given(p.present))
+				p.present = aggs.of(p.t, " is there", given(p.present))
 			}
 		}
 	}
@@ -399,7 +399,7 @@ func (b *binder) columns(lv *level, p *part, aggs *aggregation, joined bool) err
 				continue
 			}
 			if aggs != nil {
-				o.expr = aggs.of(o.name, o.expr)
+				o.expr = aggs.of(t, o.name, o.expr)
 			}
 			p.outs = append(p.outs, o)
 			bd.cols[o.name] = o.expr
