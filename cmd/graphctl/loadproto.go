@@ -28,7 +28,7 @@ var (
 
 // batchProto writes a batch as a message that shares no memory with it.
 func batchProto(b *loader.Batch) *pb.LoadRequest {
-	out := &pb.LoadBatch{Seq: b.Seq, Mark: b.Mark}
+	out := &pb.LoadBatch{Seq: b.Seq, Mark: b.Mark, Confirmed: b.Confirmed}
 	for i := range b.Vertices {
 		v := &b.Vertices[i]
 		out.Vertices = append(out.Vertices, &pb.VertexRows{

@@ -24,29 +24,34 @@ type grpcSink struct {
 
 func newGRPCSink(conn *grpc.ClientConn) loader.Sink { return &grpcSink{conn: conn} }
 
-func (s *grpcSink) Begin(ctx context.Context, o loader.Open) (uint64, []byte, error) {
+func (s *grpcSink) Begin(ctx context.Context, o loader.Open) (loader.Opened, error) {
 	var err error
 	s.stream, err = pb.NewLoadServiceClient(s.conn).Load(ctx, grpc.MaxCallSendMsgSize(maxMessage), grpc.MaxCallRecvMsgSize(maxMessage))
 	if err != nil {
-		return 0, nil, err
+		return loader.Opened{}, err
 	}
-	open := &pb.LoadOpen{Graph: o.Graph, Stream: o.Stream, Restart: o.Restart}
+	open := &pb.LoadOpen{Graph: o.Graph, Stream: o.Stream, Restart: o.Restart, Confirms: o.Confirms}
 	for _, sp := range o.Spaces {
 		open.Spaces = append(open.Spaces, &pb.IdSpace{Name: sp.Name, Label: sp.Label, Property: sp.Property, Labels: sp.Labels})
 	}
 	if err := s.stream.Send(&pb.LoadRequest{Part: &pb.LoadRequest_Open{Open: open}}); err != nil {
 		// Recv gives the reason.
 		_, err2 := s.stream.Recv()
-		return 0, nil, errors.Join(err2, nil)
+		return loader.Opened{}, errors.Join(err2, nil)
 	}
 	resp, err := s.stream.Recv()
 	if err != nil {
-		return 0, nil, err
+		return loader.Opened{}, err
 	}
 	if resp.GetOpened() == nil {
-		return 0, nil, errors.New("the server did not open the load")
+		return loader.Opened{}, errors.New("the server did not open the load")
 	}
-	return resp.GetOpened().GetSeq(), resp.GetOpened().GetMark(), nil
+	p := resp.GetOpened()
+	opened := loader.Opened{Seq: p.GetSeq(), Mark: p.GetMark(), Confirmed: p.GetConfirmed(), ConfirmedMark: p.GetConfirmedMark()}
+	for _, a := range p.GetRefused() {
+		opened.Refused = append(opened.Refused, ackOf(a))
+	}
+	return opened, nil
 }
 
 func (s *grpcSink) Pack(b *loader.Batch) (any, int, bool) {
@@ -67,6 +72,10 @@ func (s *grpcSink) Recv() (loader.Ack, error) {
 	if a == nil {
 		return loader.Ack{}, fmt.Errorf("the server sent what is no acknowledgement")
 	}
+	return ackOf(a), nil
+}
+
+func ackOf(a *pb.LoadAck) loader.Ack {
 	out := loader.Ack{
 		Seq: a.GetSeq(), Vertices: int(a.GetVertices()), Edges: int(a.GetEdges()),
 		Resolve: time.Duration(a.GetResolveSeconds() * 1e9), Commit: time.Duration(a.GetCommitSeconds() * 1e9),
@@ -76,5 +85,5 @@ func (s *grpcSink) Recv() (loader.Ack, error) {
 			Edge: r.GetEdge(), Group: int(r.GetGroup()), Row: int(r.GetRow()), Code: r.GetCode(), Msg: r.GetMessage(),
 		})
 	}
-	return out, nil
+	return out
 }

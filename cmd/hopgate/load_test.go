@@ -90,7 +90,11 @@ func writeUpdates(t *testing.T, dir string) {
 		fmt.Fprintf(&b, `{"id": %d, "visits": %d, "log": ["b%d"], "tags": ["t%d"], "pad": "%s"}`+"\n", rng.IntN(people), rng.IntN(10), i, rng.IntN(9), pad())
 		c = append(c, updateRow{int64(rng.IntN(people)), 1, []string{fmt.Sprint("c", i)}, []string{fmt.Sprint("t", rng.IntN(9))}, pad()})
 		fmt.Fprintf(&d, "%d,%d,d%d,,%s\n", rng.IntN(people), rng.IntN(10), i, pad())
-		fmt.Fprintf(&e, "%d,%d,%d,%s\n", rng.IntN(people), rng.IntN(20), rng.IntN(5), pad())
+		target := rng.IntN(20)
+		if i%100 == 3 {
+			target = -i // which the server refuses
+		}
+		fmt.Fprintf(&e, "%d,%d,%d,%s\n", rng.IntN(people), target, rng.IntN(5), pad())
 	}
 	write("mapping.yaml", updates, nil)
 	write("a.csv.gz", a.String(), gz)
@@ -178,6 +182,7 @@ func TestLoadKilled(t *testing.T) {
 	took := time.Since(began)
 	want := whole.state()
 	require.Contains(t, want, "BadType")
+	require.Contains(t, want, "DanglingEdge")
 
 	end := func(k *killed) {
 		require.Equal(t, want, k.state(), k.graph)

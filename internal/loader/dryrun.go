@@ -40,9 +40,9 @@ type dry struct {
 	dangling, disk int64
 }
 
-func (s *dry) Begin(ctx context.Context, _ Open) (uint64, []byte, error) {
+func (s *dry) Begin(ctx context.Context, _ Open) (Opened, error) {
 	s.ctx, s.done = ctx, ctx.Done()
-	return 0, nil, nil
+	return Opened{}, nil
 }
 
 func (s *dry) Pack(b *Batch) (any, int, bool) { return b, 0, false }

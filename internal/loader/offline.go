@@ -73,12 +73,12 @@ func (p *Plan) NewOffline(l *Loader, sorter shard.EdgeSorter) Sink {
 // sorts reports whether a group of edges is sorted.
 func (s *offline) sorts(e *EdgeRows) bool { return !s.some && !s.complex[e.Type] }
 
-func (s *offline) Begin(ctx context.Context, o Open) (uint64, []byte, error) {
+func (s *offline) Begin(ctx context.Context, o Open) (Opened, error) {
 	s.ctx, s.done = ctx, ctx.Done()
 	o.Stream, o.Restart = "", false
 	var err error
 	s.s, err = s.l.Begin(ctx, o)
-	return 0, nil, err
+	return Opened{}, err
 }
 
 func (s *offline) Pack(b *Batch) (msg any, size int, copied bool) {

@@ -114,6 +114,13 @@ type run struct {
 	tooMany atomic.Bool
 	counts  counts
 	start   time.Time
+
+	applied   uint64          // batches up to this one an earlier run has sent
+	refused   map[uint64]*Ack // what the server refused of them
+	confirmed atomic.Uint64   // batches up to this one have all their refused rows on file
+	told      atomic.Bool     // the server has refused rows
+	acked     atomic.Uint64   // the last batch that was acknowledged
+	heard     chan struct{}   // holds an element when acked has changed
 }
 
 // Run carries out a load. The report is complete also when the error is *TooManyRejects. Rows that were refused are no
@@ -128,15 +135,25 @@ func (p *Plan) Run(ctx context.Context, sink Sink, o Options) (*Report, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r := &run{
-		plan: p, sink: sink, o: o, start: time.Now(),
+		plan: p, sink: sink, o: o, start: time.Now(), heard: make(chan struct{}, 1),
 		jobs: make(chan *job, 2*o.Workers), ordered: make(chan *job, 4*o.Workers), flight: make(chan *job, 1<<14),
 		window: newWindow(min(maxWindow, max(o.Memory/8, 2*chunkBytes))),
 	}
 	r.counts.init(p)
-	seq, mark, err := sink.Begin(ctx, Open{Graph: o.Graph, Stream: p.Stream, Restart: o.Restart, Spaces: p.spaces})
+	opened, err := sink.Begin(ctx, Open{Graph: o.Graph, Stream: p.Stream, Restart: o.Restart, Spaces: p.spaces, Confirms: true})
 	if err != nil {
 		return nil, err
 	}
+	seq, mark := opened.Seq, opened.Mark
+	if len(opened.Refused) > 0 {
+		// What an earlier run may not have written down of the batches from here on is written again.
+		seq, mark = opened.Confirmed, opened.ConfirmedMark
+		r.applied, r.refused = opened.Seq, map[uint64]*Ack{}
+		for i := range opened.Refused {
+			r.refused[opened.Refused[i].Seq] = &opened.Refused[i]
+		}
+	}
+	r.confirmed.Store(seq)
 	at, err := p.resume(mark)
 	if err != nil {
 		return nil, err
@@ -144,7 +161,7 @@ func (p *Plan) Run(ctx context.Context, sink Sink, o Options) (*Report, error) {
 	if r.log, err = openRejects(o.RejectsDir, p, seq); err != nil {
 		return nil, err
 	}
-	r.counts.resumed = seq > 0
+	r.counts.resumed = opened.Seq > 0
 	p.running.Store(r)
 
 	var wg sync.WaitGroup
@@ -315,7 +332,7 @@ func (r *run) parse() {
 			j.parsed = p.parse(j.chunk.Data)
 		}
 		b := &j.parsed.batch
-		b.Seq, b.Mark = j.seq, j.mark
+		b.Seq, b.Mark, b.Confirmed = j.seq, j.mark, r.confirmed.Load()
 		j.parsed.vertices, j.parsed.edges = b.count()
 		var copied bool
 		if j.msg, _, copied = r.sink.Pack(b); copied {
@@ -344,6 +361,7 @@ func longLine(s *step, j *job) *parsed {
 // send sends messages in order.
 func (r *run) send(ctx context.Context) error {
 	defer close(r.flight)
+	var last *job
 	for {
 		var j *job
 		var ok bool
@@ -353,6 +371,9 @@ func (r *run) send(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		if !ok {
+			if err := r.confirm(ctx, last); err != nil {
+				return err
+			}
 			return r.sink.Finish()
 		}
 		select {
@@ -380,6 +401,13 @@ func (r *run) send(ctx context.Context) error {
 		if err := r.log.flush(); err != nil {
 			return err
 		}
+		last = j
+		if j.seq <= r.applied {
+			if err := r.repeat(j); err != nil {
+				return err
+			}
+			continue
+		}
 		if !s.again {
 			r.counts.addRows(j.step, int64(j.parsed.rows))
 		}
@@ -401,6 +429,52 @@ func (r *run) send(ctx context.Context) error {
 		r.counts.spent(j.step, stageWrite, time.Since(began))
 		r.checkBudget()
 	}
+}
+
+// repeat writes down what the server refused of a batch that an earlier run has sent.
+func (r *run) repeat(j *job) error {
+	if a := r.refused[j.seq]; a != nil {
+		if err := r.refuse(j, a); err != nil {
+			return err
+		}
+	}
+	r.confirmed.Store(j.seq)
+	r.acked.Store(j.seq)
+	r.told.Store(true)
+	r.window.give(2 * j.bytes)
+	return nil
+}
+
+// confirm tells the server, once all is acknowledged, that what it has refused is on file, so that it forgets that: by a batch
+// without rows.
+func (r *run) confirm(ctx context.Context, last *job) error {
+	if last == nil || r.plan.Stream == "" {
+		return nil
+	}
+	for r.acked.Load() < last.seq {
+		select {
+		case <-r.heard:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	if !r.told.Load() {
+		return nil
+	}
+	j := &job{step: last.step, seq: last.seq + 1, at: last.at, mark: last.mark, parsed: &parsed{}}
+	msg, _, _ := r.sink.Pack(&Batch{Seq: j.seq, Mark: j.mark, Confirmed: last.seq})
+	select {
+	case r.flight <- j:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if err := r.sink.Send(msg); err != nil {
+		if !errors.Is(err, io.EOF) {
+			return err
+		}
+		<-ctx.Done() // receive learns why
+	}
+	return nil
 }
 
 // receive takes acknowledgements.
@@ -435,14 +509,36 @@ func (r *run) receive(ctx context.Context) error {
 
 // acknowledged counts an applied batch and notes the rows that were refused.
 func (r *run) acknowledged(j *job, a *Ack) error {
+	if err := r.refuse(j, a); err != nil {
+		return err
+	}
+	r.confirmed.Store(j.seq)
+	r.acked.Store(j.seq)
+	select {
+	case r.heard <- struct{}{}:
+	default:
+	}
 	var vertices, edges int64
-	for _, x := range a.Rejected {
-		rows, rules := j.parsed.vertexRows, j.parsed.vertexRules
-		if x.Edge {
-			rows, rules = j.parsed.edgeRows, j.parsed.edgeRules
+	for i := range a.Rejected {
+		if a.Rejected[i].Edge {
 			edges++
 		} else {
 			vertices++
+		}
+	}
+	r.counts.step.Store(int64(j.step))
+	r.counts.done.Store(j.at)
+	r.counts.applied(j.step, int64(j.parsed.vertices)-vertices, int64(j.parsed.edges)-edges, int64(a.Vertices), int64(a.Edges))
+	return nil
+}
+
+// refuse writes down the rows of a batch that the server has refused.
+func (r *run) refuse(j *job, a *Ack) error {
+	for _, x := range a.Rejected {
+		r.told.Store(true)
+		rows, rules := j.parsed.vertexRows, j.parsed.vertexRules
+		if x.Edge {
+			rows, rules = j.parsed.edgeRows, j.parsed.edgeRules
 		}
 		if x.Group >= len(rows) || x.Row >= len(rows[x.Group]) {
 			return fmt.Errorf("the server refused a row that batch %d does not have", a.Seq)
@@ -451,13 +547,7 @@ func (r *run) acknowledged(j *job, a *Ack) error {
 			return err
 		}
 	}
-	if err := r.log.flush(); err != nil {
-		return err
-	}
-	r.counts.step.Store(int64(j.step))
-	r.counts.done.Store(j.at)
-	r.counts.applied(j.step, int64(j.parsed.vertices)-vertices, int64(j.parsed.edges)-edges, int64(a.Vertices), int64(a.Edges))
-	return nil
+	return r.log.flush()
 }
 
 // checkBudget stops the load when too many rows were refused. A share is taken of the rows that the whole load is

@@ -62,6 +62,18 @@ type Open struct {
 	Stream  string // the load's identity; "" is never resumed
 	Restart bool   // forget what an earlier run of the load did
 	Spaces  []Space
+	// Confirms says that Batch.Confirmed is set: what was refused is remembered until then.
+	Confirms bool
+}
+
+// Opened says how far an earlier run of a load has come.
+type Opened struct {
+	Seq  uint64 // the last batch that was applied
+	Mark []byte
+	// Refused are the rows that were refused of batches after the one that was confirmed last.
+	Refused       []Ack
+	Confirmed     uint64
+	ConfirmedMark []byte
 }
 
 // Space is a set of external keys: those of a label's property, which gets a unique constraint, or, with neither, keys
@@ -79,13 +91,15 @@ type Session struct {
 	mu    sync.Mutex
 	ended bool
 
-	stats  *Stats
-	g      shard.Graph
-	stream string
-	spaces []graph.IndexID
-	// Seq and Mark are the number and mark of the last batch that an earlier run applied.
-	Seq  uint64
-	Mark []byte
+	stats    *Stats
+	g        shard.Graph
+	stream   string
+	spaces   []graph.IndexID
+	known    progress
+	waiting  []applied // batches that are not confirmed
+	confirms bool
+	// Seq is the number of the last batch that was applied.
+	Seq uint64
 
 	labels map[string]graph.LabelSet // by the labels' names, joined
 	types  map[string]graph.TypeID
@@ -103,7 +117,7 @@ func (l *Loader) Begin(ctx context.Context, o Open) (_ *Session, err error) {
 		return nil, err
 	}
 	s := &Session{
-		l: l, key: streamKey{name, o.Stream}, stats: &l.stats, g: g, stream: o.Stream,
+		l: l, key: streamKey{name, o.Stream}, stats: &l.stats, g: g, stream: o.Stream, confirms: o.Confirms,
 		labels: map[string]graph.LabelSet{}, types: map[string]graph.TypeID{}, props: map[string]graph.PropID{},
 	}
 	l.take(s)
@@ -117,7 +131,7 @@ func (l *Loader) Begin(ctx context.Context, o Open) (_ *Session, err error) {
 			if err := g.Load(ctx, &shard.Load{Stream: s.stream, Restart: true}); err != nil {
 				return nil, err
 			}
-		} else if s.Seq, s.Mark, err = g.LoadState(ctx, s.stream); err != nil {
+		} else if err := s.resume(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -131,6 +145,27 @@ func (l *Loader) Begin(ctx context.Context, o Open) (_ *Session, err error) {
 	l.stats.Loads.Add(1)
 	l.stats.Running.Add(1)
 	return s, nil
+}
+
+// resume finds out how far an earlier run got.
+func (s *Session) resume(ctx context.Context) error {
+	seq, mark, err := s.g.LoadState(ctx, s.stream)
+	if err != nil || seq == 0 {
+		return err
+	}
+	s.Seq = seq
+	if s.known, err = decodeProgress(mark, seq); err != nil {
+		return err
+	}
+	s.waiting = []applied{{seq, s.known.mark}}
+	return nil
+}
+
+// Opened says how far an earlier run got, before the first Apply.
+func (s *Session) Opened() Opened {
+	return Opened{
+		Seq: s.Seq, Mark: s.known.mark, Refused: s.known.refused, Confirmed: s.known.confirmed, ConfirmedMark: s.known.confirmedMark,
+	}
 }
 
 // Close ends the session. What was applied stays.
@@ -190,10 +225,12 @@ func ensureIndex(ctx context.Context, g shard.Graph, want *graph.Index) (graph.I
 
 // Batch is a set of rows with names instead of numbers. Space numbers are positions in Open.Spaces.
 type Batch struct {
-	Seq      uint64
-	Mark     []byte
-	Vertices []VertexRows
-	Edges    []EdgeRows
+	Seq  uint64
+	Mark []byte
+	// Confirmed is the batch up to which the client has written down what was refused.
+	Confirmed uint64
+	Vertices  []VertexRows
+	Edges     []EdgeRows
 }
 
 // VertexRows are vertices of one set of labels, by columns.
@@ -258,20 +295,26 @@ func (s *Session) Apply(ctx context.Context, batches []*Batch) ([]Ack, error) {
 	if err := s.names(ctx, batches); err != nil {
 		return nil, err
 	}
-	type origin struct{ batch, group int }
+	confirmed := uint64(0)
+	if !s.confirms {
+		confirmed = s.Seq
+	}
 	var vertices, edges []origin
+	var fresh []int // the batches that are not skipped
 	for i, b := range batches {
 		load.Seq, load.Mark = b.Seq, b.Mark
+		confirmed = max(confirmed, b.Confirmed)
 		if s.stream != "" && b.Seq <= s.Seq {
 			continue // an earlier run has applied it
 		}
+		fresh = append(fresh, i)
 		for j := range b.Vertices {
 			v, err := s.vertices(&b.Vertices[j])
 			if err != nil {
 				return nil, err
 			}
 			load.Vertices = append(load.Vertices, v)
-			vertices = append(vertices, origin{i, j})
+			vertices = append(vertices, origin{b.Seq, j})
 		}
 		for j := range b.Edges {
 			e, err := s.edges(&b.Edges[j])
@@ -279,8 +322,13 @@ func (s *Session) Apply(ctx context.Context, batches []*Batch) ([]Ack, error) {
 				return nil, err
 			}
 			load.Edges = append(load.Edges, e)
-			edges = append(edges, origin{i, j})
+			edges = append(edges, origin{b.Seq, j})
 		}
+	}
+	if s.stream != "" {
+		s.confirm(confirmed)
+		s.known.mark, s.known.vertices, s.known.edges = load.Mark, vertices, edges
+		load.Mark = s.known.encode()
 	}
 	start := time.Now()
 	err := s.g.Load(ctx, load)
@@ -302,14 +350,24 @@ func (s *Session) Apply(ctx context.Context, batches []*Batch) ([]Ack, error) {
 	last := &acks[len(acks)-1]
 	last.Vertices, last.Edges = load.AppliedVertices, load.AppliedEdges
 	last.Resolve, last.Commit = load.Resolve, took-load.Resolve
+	at := map[uint64]int{}
+	for _, i := range fresh {
+		at[batches[i].Seq] = i
+	}
 	for _, r := range load.Rejected {
-		at := vertices
+		groups := vertices
 		if r.Edge {
-			at = edges
+			groups = edges
 		}
-		o := at[r.Group]
+		o := groups[r.Group]
 		r.Group = o.group
-		acks[o.batch].Rejected = append(acks[o.batch].Rejected, r)
+		a := &acks[at[o.seq]]
+		a.Rejected = append(a.Rejected, r)
+	}
+	if s.stream != "" {
+		for _, i := range fresh {
+			s.note(batches[i], &acks[i])
+		}
 	}
 	return acks, nil
 }

@@ -7,8 +7,8 @@ import (
 
 // Sink is where the batches of a load go: a server, or a session in this process.
 type Sink interface {
-	// Begin opens the load and gives the number and mark of the last batch that an earlier run applied.
-	Begin(ctx context.Context, o Open) (seq uint64, mark []byte, err error)
+	// Begin opens the load and says how far an earlier run has come.
+	Begin(ctx context.Context, o Open) (Opened, error)
 	// Pack turns a batch into the message for Send, and gives its size in bytes. Several goroutines call it at once.
 	// copied says that the message shares no memory with the batch.
 	Pack(b *Batch) (msg any, size int, copied bool)
@@ -33,13 +33,13 @@ type local struct {
 // NewLocal makes a sink for one load of a loader in this process.
 func NewLocal(l *Loader) Sink { return &local{l: l, batches: make(chan *Batch, 8)} }
 
-func (s *local) Begin(ctx context.Context, o Open) (uint64, []byte, error) {
+func (s *local) Begin(ctx context.Context, o Open) (Opened, error) {
 	var err error
 	s.ctx, s.done = ctx, ctx.Done()
 	if s.s, err = s.l.Begin(ctx, o); err != nil {
-		return 0, nil, err
+		return Opened{}, err
 	}
-	return s.s.Seq, s.s.Mark, nil
+	return s.s.Opened(), nil
 }
 
 func (s *local) Pack(b *Batch) (any, int, bool) { return b, 0, false }

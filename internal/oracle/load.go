@@ -30,7 +30,6 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 			g.state.Store(b.s)
 			return nil
 		}
-		b.s.streams[l.Stream] = stream{seq: l.Seq, mark: slices.Clone(l.Mark)}
 	}
 	for i := range l.Vertices {
 		group := &l.Vertices[i]
@@ -55,6 +54,9 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 				l.Rejected = append(l.Rejected, shard.Rejected{Edge: true, Group: i, Row: row, Code: r.code, Msg: r.msg})
 			}
 		}
+	}
+	if l.Stream != "" {
+		b.s.streams[l.Stream] = stream{seq: l.Seq, mark: shard.AppendRejected(slices.Clone(l.Mark), l.Rejected)}
 	}
 	g.state.Store(b.s)
 	return nil

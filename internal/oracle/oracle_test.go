@@ -3,6 +3,7 @@ package oracle
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -273,11 +274,15 @@ func TestLoadAppliesABatchOnce(t *testing.T) {
 	require.Equal(t, int64(42), property(rec[0].Props, g.internProp("n")).Int())
 	require.Len(t, rec[1].Props, 1)
 
+	rejected := slices.Clone(l.Rejected)
 	require.NoError(t, g.Load(ctx, &l))
 	require.True(t, l.Skipped)
 	seq, mark, err := g.LoadState(ctx, "s")
 	require.NoError(t, err)
 	require.Equal(t, uint64(1), seq)
-	require.Equal(t, []byte("m"), mark)
+	require.Equal(t, byte('m'), mark[0])
+	refused, err := shard.ReadRejected(mark[1:])
+	require.NoError(t, err)
+	require.Equal(t, rejected, refused)
 	require.Equal(t, uint64(3), begin(t, g, shard.Read).Counts().Edges)
 }

@@ -51,7 +51,7 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 	if err != nil {
 		return grpcError(err)
 	}
-	o := loader.Open{Graph: name, Stream: open.GetStream(), Restart: open.GetRestart()}
+	o := loader.Open{Graph: name, Stream: open.GetStream(), Restart: open.GetRestart(), Confirms: open.GetConfirms()}
 	for _, sp := range open.GetSpaces() {
 		o.Spaces = append(o.Spaces, loader.Space{
 			Name: sp.GetName(), Label: sp.GetLabel(), Property: sp.GetProperty(), Labels: sp.GetLabels(),
@@ -62,8 +62,7 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 		return grpcError(err)
 	}
 	defer session.Close()
-	opened := &pb.LoadResponse{Part: &pb.LoadResponse_Opened{Opened: &pb.LoadOpened{Seq: session.Seq, Mark: session.Mark}}}
-	if err := stream.Send(opened); err != nil {
+	if err := stream.Send(&pb.LoadResponse{Part: &pb.LoadResponse_Opened{Opened: openedProto(session.Opened())}}); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(stream.Context())
@@ -148,6 +147,14 @@ func receive(ctx context.Context, stream grpc.BidiStreamingServer[pb.LoadRequest
 	}
 }
 
+func openedProto(o loader.Opened) *pb.LoadOpened {
+	out := &pb.LoadOpened{Seq: o.Seq, Mark: o.Mark, Confirmed: o.Confirmed, ConfirmedMark: o.ConfirmedMark}
+	for i := range o.Refused {
+		out.Refused = append(out.Refused, ackProto(&o.Refused[i]))
+	}
+	return out
+}
+
 func ackProto(a *loader.Ack) *pb.LoadAck {
 	out := &pb.LoadAck{
 		Seq: a.Seq, Vertices: uint64(a.Vertices), Edges: uint64(a.Edges), ResolveSeconds: a.Resolve.Seconds(), CommitSeconds: a.Commit.Seconds(),
@@ -180,7 +187,7 @@ var (
 )
 
 func batchFromProto(p *pb.LoadBatch) (*loader.Batch, error) {
-	b := &loader.Batch{Seq: p.GetSeq(), Mark: p.GetMark()}
+	b := &loader.Batch{Seq: p.GetSeq(), Mark: p.GetMark(), Confirmed: p.GetConfirmed()}
 	for _, v := range p.GetVertices() {
 		keys, err := columnFromProto(v.GetKeys())
 		if err != nil {

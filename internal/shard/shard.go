@@ -31,7 +31,8 @@ type Graph interface {
 	TTLs() []graph.TTL
 	// Load applies one load batch; see Load.
 	Load(ctx context.Context, l *Load) error
-	// LoadState gives the Seq and Mark of the last batch that was applied for a stream, or 0 and nil.
+	// LoadState gives the Seq and Mark of the last batch that was applied for a stream, behind that what it refused as
+	// AppendRejected writes it, or 0 and nil.
 	LoadState(ctx context.Context, stream string) (seq uint64, mark []byte, err error)
 }
 

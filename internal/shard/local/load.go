@@ -39,8 +39,6 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 		}
 		if l.Skipped {
 			first.DropMark(l.Stream)
-		} else {
-			first.SetMark(l.Stream, l.Seq, l.Mark)
 		}
 	}
 	b := newLoadBatch(ctx, tx, l)
@@ -49,6 +47,9 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 			// The tables may hold keys that have come to nothing.
 			g.keys = nil
 			return err
+		}
+		if l.Stream != "" {
+			tx.ws[0].SetMark(l.Stream, l.Seq, shard.AppendRejected(slices.Clone(l.Mark), l.Rejected))
 		}
 	}
 	tx.ended.Store(true)

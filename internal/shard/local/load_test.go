@@ -145,7 +145,13 @@ func (w *loadTwin) step() {
 		for i, g := range w.graphs {
 			seq, mark, err := g.LoadState(ctx, stream)
 			require.NoError(w.t, err)
-			states[i] = fmt.Sprint(seq, mark)
+			if len(mark) == 0 {
+				continue
+			}
+			refused, err := shard.ReadRejected(mark[1:])
+			require.NoError(w.t, err)
+			sortRejected(refused)
+			states[i] = fmt.Sprint(seq, mark[0], rejections(refused))
 		}
 		require.Equal(w.t, states[1], states[0])
 	}

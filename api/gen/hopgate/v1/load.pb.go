@@ -290,7 +290,9 @@ type LoadOpen struct {
 	// Forget what an earlier run did and begin again.
 	Restart bool `protobuf:"varint,3,opt,name=restart,proto3" json:"restart,omitempty"`
 	// Key indexes that the load's id spaces live in.
-	Spaces        []*IdSpace `protobuf:"bytes,4,rep,name=spaces,proto3" json:"spaces,omitempty"`
+	Spaces []*IdSpace `protobuf:"bytes,4,rep,name=spaces,proto3" json:"spaces,omitempty"`
+	// LoadBatch.confirmed is set: what was refused is remembered until then, and told again to a run that goes on.
+	Confirms      bool `protobuf:"varint,5,opt,name=confirms,proto3" json:"confirms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -351,6 +353,13 @@ func (x *LoadOpen) GetSpaces() []*IdSpace {
 		return x.Spaces
 	}
 	return nil
+}
+
+func (x *LoadOpen) GetConfirms() bool {
+	if x != nil {
+		return x.Confirms
+	}
+	return false
 }
 
 // IdSpace is a set of external keys.
@@ -429,9 +438,11 @@ type LoadBatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Seq   uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
 	// How far the inputs have been read, for the client alone.
-	Mark          []byte        `protobuf:"bytes,2,opt,name=mark,proto3" json:"mark,omitempty"`
-	Vertices      []*VertexRows `protobuf:"bytes,3,rep,name=vertices,proto3" json:"vertices,omitempty"`
-	Edges         []*EdgeRows   `protobuf:"bytes,4,rep,name=edges,proto3" json:"edges,omitempty"`
+	Mark     []byte        `protobuf:"bytes,2,opt,name=mark,proto3" json:"mark,omitempty"`
+	Vertices []*VertexRows `protobuf:"bytes,3,rep,name=vertices,proto3" json:"vertices,omitempty"`
+	Edges    []*EdgeRows   `protobuf:"bytes,4,rep,name=edges,proto3" json:"edges,omitempty"`
+	// The batch up to which the client has written down what was refused.
+	Confirmed     uint64 `protobuf:"varint,5,opt,name=confirmed,proto3" json:"confirmed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -492,6 +503,13 @@ func (x *LoadBatch) GetEdges() []*EdgeRows {
 		return x.Edges
 	}
 	return nil
+}
+
+func (x *LoadBatch) GetConfirmed() uint64 {
+	if x != nil {
+		return x.Confirmed
+	}
+	return 0
 }
 
 // VertexRows are vertices of one set of labels.
@@ -1013,8 +1031,12 @@ func (*LoadResponse_Ack) isLoadResponse_Part() {}
 type LoadOpened struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The number and mark of the last batch applied.
-	Seq           uint64 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
-	Mark          []byte `protobuf:"bytes,2,opt,name=mark,proto3" json:"mark,omitempty"`
+	Seq  uint64 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
+	Mark []byte `protobuf:"bytes,2,opt,name=mark,proto3" json:"mark,omitempty"`
+	// The number and mark of the last batch that was confirmed, and what was refused of the batches after it.
+	Confirmed     uint64     `protobuf:"varint,3,opt,name=confirmed,proto3" json:"confirmed,omitempty"`
+	ConfirmedMark []byte     `protobuf:"bytes,4,opt,name=confirmed_mark,json=confirmedMark,proto3" json:"confirmed_mark,omitempty"`
+	Refused       []*LoadAck `protobuf:"bytes,5,rep,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1059,6 +1081,27 @@ func (x *LoadOpened) GetSeq() uint64 {
 func (x *LoadOpened) GetMark() []byte {
 	if x != nil {
 		return x.Mark
+	}
+	return nil
+}
+
+func (x *LoadOpened) GetConfirmed() uint64 {
+	if x != nil {
+		return x.Confirmed
+	}
+	return 0
+}
+
+func (x *LoadOpened) GetConfirmedMark() []byte {
+	if x != nil {
+		return x.ConfirmedMark
+	}
+	return nil
+}
+
+func (x *LoadOpened) GetRefused() []*LoadAck {
+	if x != nil {
+		return x.Refused
 	}
 	return nil
 }
@@ -1236,22 +1279,24 @@ const file_hopgate_v1_load_proto_rawDesc = "" +
 	"\vLoadRequest\x12*\n" +
 	"\x04open\x18\x01 \x01(\v2\x14.hopgate.v1.LoadOpenH\x00R\x04open\x12-\n" +
 	"\x05batch\x18\x02 \x01(\v2\x15.hopgate.v1.LoadBatchH\x00R\x05batchB\x06\n" +
-	"\x04part\"\x7f\n" +
+	"\x04part\"\x9b\x01\n" +
 	"\bLoadOpen\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x16\n" +
 	"\x06stream\x18\x02 \x01(\tR\x06stream\x12\x18\n" +
 	"\arestart\x18\x03 \x01(\bR\arestart\x12+\n" +
-	"\x06spaces\x18\x04 \x03(\v2\x13.hopgate.v1.IdSpaceR\x06spaces\"g\n" +
+	"\x06spaces\x18\x04 \x03(\v2\x13.hopgate.v1.IdSpaceR\x06spaces\x12\x1a\n" +
+	"\bconfirms\x18\x05 \x01(\bR\bconfirms\"g\n" +
 	"\aIdSpace\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12\x1a\n" +
 	"\bproperty\x18\x03 \x01(\tR\bproperty\x12\x16\n" +
-	"\x06labels\x18\x04 \x03(\tR\x06labels\"\x91\x01\n" +
+	"\x06labels\x18\x04 \x03(\tR\x06labels\"\xaf\x01\n" +
 	"\tLoadBatch\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x12\n" +
 	"\x04mark\x18\x02 \x01(\fR\x04mark\x122\n" +
 	"\bvertices\x18\x03 \x03(\v2\x16.hopgate.v1.VertexRowsR\bvertices\x12*\n" +
-	"\x05edges\x18\x04 \x03(\v2\x14.hopgate.v1.EdgeRowsR\x05edges\"\xd2\x01\n" +
+	"\x05edges\x18\x04 \x03(\v2\x14.hopgate.v1.EdgeRowsR\x05edges\x12\x1c\n" +
+	"\tconfirmed\x18\x05 \x01(\x04R\tconfirmed\"\xd2\x01\n" +
 	"\n" +
 	"VertexRows\x12\x16\n" +
 	"\x06labels\x18\x01 \x03(\tR\x06labels\x12\x14\n" +
@@ -1292,11 +1337,14 @@ const file_hopgate_v1_load_proto_rawDesc = "" +
 	"\fLoadResponse\x120\n" +
 	"\x06opened\x18\x01 \x01(\v2\x16.hopgate.v1.LoadOpenedH\x00R\x06opened\x12'\n" +
 	"\x03ack\x18\x02 \x01(\v2\x13.hopgate.v1.LoadAckH\x00R\x03ackB\x06\n" +
-	"\x04part\"2\n" +
+	"\x04part\"\xa6\x01\n" +
 	"\n" +
 	"LoadOpened\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x12\n" +
-	"\x04mark\x18\x02 \x01(\fR\x04mark\"\xcf\x01\n" +
+	"\x04mark\x18\x02 \x01(\fR\x04mark\x12\x1c\n" +
+	"\tconfirmed\x18\x03 \x01(\x04R\tconfirmed\x12%\n" +
+	"\x0econfirmed_mark\x18\x04 \x01(\fR\rconfirmedMark\x12-\n" +
+	"\arefused\x18\x05 \x03(\v2\x13.hopgate.v1.LoadAckR\arefused\"\xcf\x01\n" +
 	"\aLoadAck\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x1a\n" +
 	"\bvertices\x18\x02 \x01(\x04R\bvertices\x12\x14\n" +
@@ -1395,14 +1443,15 @@ var file_hopgate_v1_load_proto_depIdxs = []int32{
 	10, // 20: hopgate.v1.ListColumn.elements:type_name -> hopgate.v1.LoadColumn
 	13, // 21: hopgate.v1.LoadResponse.opened:type_name -> hopgate.v1.LoadOpened
 	14, // 22: hopgate.v1.LoadResponse.ack:type_name -> hopgate.v1.LoadAck
-	15, // 23: hopgate.v1.LoadAck.rejected:type_name -> hopgate.v1.Rejected
-	3,  // 24: hopgate.v1.LoadService.Load:input_type -> hopgate.v1.LoadRequest
-	12, // 25: hopgate.v1.LoadService.Load:output_type -> hopgate.v1.LoadResponse
-	25, // [25:26] is the sub-list for method output_type
-	24, // [24:25] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	14, // 23: hopgate.v1.LoadOpened.refused:type_name -> hopgate.v1.LoadAck
+	15, // 24: hopgate.v1.LoadAck.rejected:type_name -> hopgate.v1.Rejected
+	3,  // 25: hopgate.v1.LoadService.Load:input_type -> hopgate.v1.LoadRequest
+	12, // 26: hopgate.v1.LoadService.Load:output_type -> hopgate.v1.LoadResponse
+	26, // [26:27] is the sub-list for method output_type
+	25, // [25:26] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_load_proto_init() }

@@ -1,0 +1,169 @@
+package loader
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// progress is what is stored of a load: how far it has come, and the rows that were refused of batches of which the client
+// has not said yet that it has written them down. A load that goes on is told of these again.
+//
+// It is stored as
+//
+//	byte     2; what begins with 1 is the client's mark alone, as earlier versions stored it
+//	bytes    mark of the last batch
+//	uvarint  number of the last batch that was confirmed
+//	bytes    its mark
+//	uvarint  number of further batches with refused rows; of each its number less that of the confirmed one, and the rows as bytes
+//	uvarint  number of the commit's groups of vertices; of each its batch, likewise, and its number there
+//	         the same for edges
+//	         the rows that the commit refused, by these groups
+//
+// where bytes have their number before them.
+type progress struct {
+	mark          []byte
+	confirmed     uint64
+	confirmedMark []byte
+	refused       []Ack
+	// vertices and edges say where the commit's groups come from.
+	vertices, edges []origin
+}
+
+// origin is a group of a batch.
+type origin struct {
+	seq   uint64
+	group int
+}
+
+const progressForm = 2
+
+func appendBytes(dst, b []byte) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
+}
+
+// encode writes all but the rows that the commit refuses.
+func (p *progress) encode() []byte {
+	b := appendBytes([]byte{progressForm}, p.mark)
+	b = binary.AppendUvarint(b, p.confirmed)
+	b = appendBytes(b, p.confirmedMark)
+	b = binary.AppendUvarint(b, uint64(len(p.refused)))
+	for i := range p.refused {
+		b = binary.AppendUvarint(b, p.refused[i].Seq-p.confirmed)
+		b = appendBytes(b, shard.AppendRejected(nil, p.refused[i].Rejected))
+	}
+	for _, groups := range [][]origin{p.vertices, p.edges} {
+		b = binary.AppendUvarint(b, uint64(len(groups)))
+		for _, o := range groups {
+			b = binary.AppendUvarint(b, o.seq-p.confirmed)
+			b = binary.AppendUvarint(b, uint64(o.group))
+		}
+	}
+	return b
+}
+
+var errProgress = errors.New("what is stored of the load is malformed; use --restart")
+
+// decodeProgress reads what was stored with batch seq.
+func decodeProgress(b []byte, seq uint64) (p progress, err error) {
+	if len(b) == 0 || b[0] != progressForm {
+		return progress{mark: b, confirmed: seq, confirmedMark: b}, nil
+	}
+	b = b[1:]
+	bad := false
+	number := func() uint64 {
+		n, size := binary.Uvarint(b)
+		if size <= 0 {
+			b, bad = nil, true
+			return 0
+		}
+		b = b[size:]
+		return n
+	}
+	part := func() []byte {
+		n := number()
+		if n > uint64(len(b)) {
+			b, bad = nil, true
+			return nil
+		}
+		out := b[:n:n]
+		b = b[n:]
+		return out
+	}
+	p.mark = part()
+	p.confirmed = number()
+	p.confirmedMark = part()
+	for n := number(); n > 0 && !bad; n-- {
+		a := Ack{Seq: p.confirmed + number()}
+		if a.Rejected, err = shard.ReadRejected(part()); err != nil {
+			return p, errProgress
+		}
+		p.refused = append(p.refused, a)
+	}
+	for _, groups := range []*[]origin{&p.vertices, &p.edges} {
+		for n := number(); n > 0 && !bad; n-- {
+			*groups = append(*groups, origin{p.confirmed + number(), int(number())})
+		}
+	}
+	if bad {
+		return p, errProgress
+	}
+	last, err := shard.ReadRejected(b)
+	if err != nil {
+		return p, errProgress
+	}
+	for _, r := range last {
+		groups := p.vertices
+		if r.Edge {
+			groups = p.edges
+		}
+		if r.Group >= len(groups) {
+			return p, errProgress
+		}
+		p.refuse(groups[r.Group], r)
+	}
+	return p, nil
+}
+
+// refuse adds a row of a commit, which comes from a group.
+func (p *progress) refuse(of origin, r shard.Rejected) {
+	r.Group = of.group
+	for i := len(p.refused) - 1; i >= 0; i-- {
+		if a := &p.refused[i]; a.Seq == of.seq {
+			a.Rejected = append(a.Rejected, r)
+			return
+		}
+	}
+	p.refused = append(p.refused, Ack{Seq: of.seq, Rejected: []shard.Rejected{r}})
+}
+
+// applied is a batch that has not been confirmed.
+type applied struct {
+	seq  uint64
+	mark []byte
+}
+
+// confirm forgets the refused rows of batches up to one.
+func (s *Session) confirm(seq uint64) {
+	for len(s.waiting) > 0 && s.waiting[0].seq <= seq {
+		s.known.confirmed, s.known.confirmedMark = s.waiting[0].seq, s.waiting[0].mark
+		s.waiting = s.waiting[1:]
+	}
+	kept := s.known.refused[:0]
+	for _, a := range s.known.refused {
+		if a.Seq > s.known.confirmed {
+			kept = append(kept, a)
+		}
+	}
+	s.known.refused = kept
+}
+
+// note remembers what a batch was refused.
+func (s *Session) note(b *Batch, a *Ack) {
+	s.waiting = append(s.waiting, applied{b.Seq, bytes.Clone(b.Mark)})
+	if len(a.Rejected) > 0 {
+		s.known.refused = append(s.known.refused, Ack{Seq: b.Seq, Rejected: a.Rejected})
+	}
+}

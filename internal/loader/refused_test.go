@@ -1,0 +1,36 @@
+package loader
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// What is stored of a load is read as it was written, with the rows that the commit refused at their batches, and what is cut off is
+// an error. A mark of earlier versions is all there is.
+func TestProgressStored(t *testing.T) {
+	row := func(edge bool, group, row int) shard.Rejected {
+		return shard.Rejected{Edge: edge, Group: group, Row: row, Code: "C", Msg: "m"}
+	}
+	p := progress{
+		mark: []byte("mark"), confirmed: 7, confirmedMark: []byte("earlier"), refused: []Ack{{Seq: 9, Rejected: []shard.Rejected{row(false, 2, 5)}}},
+		vertices: []origin{{10, 0}, {12, 1}}, edges: []origin{{11, 3}},
+	}
+	stored := shard.AppendRejected(p.encode(), []shard.Rejected{row(false, 1, 4), row(false, 1, 6), row(true, 0, 1)})
+	got, err := decodeProgress(stored, 12)
+	require.NoError(t, err)
+	p.refused = append(p.refused, Ack{Seq: 12, Rejected: []shard.Rejected{row(false, 1, 4), row(false, 1, 6)}}, Ack{Seq: 11, Rejected: []shard.Rejected{row(true, 3, 1)}})
+	require.Equal(t, p, got)
+	whole := len(p.encode())
+	for n := 1; n < len(stored); n++ {
+		got, err := decodeProgress(stored[:n], 12)
+		if err == nil {
+			require.Less(t, len(got.refused), 3, "%d of %d bytes, %d without the last rows", n, len(stored), whole)
+		}
+	}
+	got, err = decodeProgress([]byte{1, 5, 6}, 12)
+	require.NoError(t, err)
+	require.Equal(t, progress{mark: []byte{1, 5, 6}, confirmed: 12, confirmedMark: []byte{1, 5, 6}}, got)
+}
