@@ -18,6 +18,9 @@ import (
 	"github.com/hopgate/hopgate/internal/loader/mapping"
 )
 
+// outsideHeap is about what a load takes beside a tenth of its memory and Go's heap: pages of the program itself.
+const outsideHeap = 32 << 20
+
 // gcPercent is how far a load lets its garbage grow, in percent of what lives.
 const gcPercent = 400
 
@@ -84,7 +87,7 @@ func (a *app) load(cmd *cobra.Command, l *loadFlags, args []string) (err error) 
 	}
 	defer func() { err = errors.Join(err, plan.Close()) }()
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(int64(l.memory) * 9 / 10)
+		debug.SetMemoryLimit(max(int64(l.memory)/2, int64(l.memory)*9/10-outsideHeap))
 	}
 	if os.Getenv("GOGC") == "" {
 		// Up to the limit, memory is there to be used.
