@@ -272,6 +272,11 @@ func (b *binder) shape(lv *level, s *selection, a *array) error {
 	}
 	if aggs != nil {
 		aggregated(s, aggs)
+		if len(keys) == 0 { // groups come in the order of their keys, so that count is deterministic
+			for _, k := range aggs.keys {
+				keys = append(keys, sortKeys(&plan.ColRef{Col: k.Col}, false)...)
+			}
+		}
 	}
 	if s.parts[0].t.distinct && aggs == nil {
 		b.distinct(lv, s)
