@@ -77,6 +77,11 @@ type create struct {
 	out   batch
 }
 
+func (c *create) open(ctx context.Context) error {
+	c.maker.begin()
+	return c.input.open(ctx)
+}
+
 func (c *create) next(ctx context.Context) (*batch, error) {
 	b, err := c.in.next(ctx)
 	if b == nil || err != nil {
@@ -146,7 +151,9 @@ func (m *maker) run(ctx context.Context, b *batch) (*batch, error) {
 	}
 	m.all.N, m.all.row = b.N, b.row
 	m.all.Cols = append(m.all.Cols[:0], b.Cols...)
-	m.all.Cols = append(m.all.Cols, make([]graph.Column, len(m.cols)-m.base)...)
+	for range len(m.cols) - m.base {
+		m.all.Cols = append(m.all.Cols, graph.Column{})
+	}
 	s := allRows(b.N)
 	m.es.begin(s)
 	nv := len(m.node.Vertices)
@@ -185,9 +192,15 @@ func (m *maker) run(ctx context.Context, b *batch) (*batch, error) {
 	return &m.all, m.flushEdges(ctx, first, len(m.node.Edges))
 }
 
-// resolve numbers the labels and types, once a run.
+// begin forgets the names that were numbered, which holds within a transaction, and what was made.
+func (m *maker) begin() {
+	m.labels, m.types = m.labels[:0], m.types[:0]
+	m.m.forget()
+}
+
+// resolve numbers the labels and types, once from begin on.
 func (m *maker) resolve() error {
-	if m.labels != nil || m.types != nil {
+	if len(m.labels)+len(m.types) > 0 {
 		return nil
 	}
 	for _, v := range m.node.Vertices {

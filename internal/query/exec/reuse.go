@@ -51,8 +51,31 @@ func (s *stage) beginsAnew() bool {
 			}
 		}
 		return true
+	case *plan.Drain:
+		return true
+	case *plan.Create:
+		for _, v := range n.Vertices {
+			if len(v.LabelsOf) > 0 || !plainMap(v.Props) {
+				return false
+			}
+		}
+		for _, e := range n.Edges {
+			if e.TypeOf != nil || !plainMap(e.Props) {
+				return false
+			}
+		}
+		return true
 	}
 	return false
+}
+
+// plainMap reports whether an expression is none, or a map of plain ones.
+func plainMap(e plan.Expr) bool {
+	if e == nil {
+		return true
+	}
+	m, ok := e.(*plan.MapLit)
+	return ok && plain(m.Elems...)
 }
 
 // plain reports whether all expressions are constants, parameters or columns. Values that lie in the memory of decoded
@@ -112,6 +135,7 @@ func (x *execution) end() {
 	}
 	clear(r.stats)
 	r.env, r.tx, r.recorder = Env{}, nil, recorder{}
+	r.counters = Counters{}
 	r.bytes, r.edges, r.fewest = 0, 0, 0
 	r.p.ended.Put(x)
 }

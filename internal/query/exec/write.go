@@ -24,8 +24,18 @@ func (m *mutations) apply(ctx context.Context) error {
 	return m.r.tx.Apply(ctx, m.ms)
 }
 
-// reset forgets all changes.
-func (m *mutations) reset() { m.ms, m.props = m.ms[:0], m.props[:0] }
+// reset forgets all changes, and their values.
+func (m *mutations) reset() {
+	clear(m.ms)
+	clear(m.props)
+	m.ms, m.props = m.ms[:0], m.props[:0]
+}
+
+// forget forgets all changes, and the numbers of names.
+func (m *mutations) forget() {
+	clear(m.ids)
+	m.reset()
+}
 
 // prop gives the number of a property name that is about to be written.
 func (m *mutations) prop(name string) (graph.PropID, error) {
