@@ -38,6 +38,7 @@ type history struct {
 // commit is a transaction that was committed, or, with the sequence 0, one that met a conflict.
 type commit struct {
 	base, seq uint64
+	nth       int // of those with the same seq
 	mode      shard.Mode
 	ms        []shard.Mutation
 }
@@ -141,7 +142,7 @@ func (h *history) transaction(rng *rand.Rand) error {
 	defer h.mu.Unlock()
 	switch {
 	case err == nil:
-		if c.seq = tx.seq; c.seq > 0 {
+		if c.seq, c.nth = tx.seq, tx.nth; c.seq > 0 {
 			h.commits = append(h.commits, c)
 		}
 	case graph.AsError(err).Kind == graph.KindConflict:
@@ -390,7 +391,7 @@ func writes(ms []shard.Mutation) map[uint64]bool {
 
 // verify checks what was read, and that no two transactions that did not see each other have changed the same.
 func (h *history) verify() {
-	slices.SortFunc(h.commits, func(a, b commit) int { return cmp.Compare(a.seq, b.seq) })
+	slices.SortFunc(h.commits, func(a, b commit) int { return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.nth, b.nth)) })
 	slices.SortFunc(h.sights, func(a, b sight) int { return cmp.Compare(a.base, b.base) })
 	for i, c := range h.commits {
 		mine := writes(c.ms)
@@ -413,7 +414,9 @@ func (h *history) verify() {
 	for _, s := range h.sights {
 		for ; next < len(h.commits) && h.commits[next].seq <= s.base; next++ {
 			m.apply(h.commits[next].ms)
-			m.whole(h)
+			if next+1 == len(h.commits) || h.commits[next+1].seq > h.commits[next].seq {
+				m.whole(h) // which it need not be between two that were committed together
+			}
 		}
 		seen := m.clone()
 		seen.apply(s.ms)

@@ -12,10 +12,13 @@ import (
 
 // commits are the transactions over a cut that wait to be committed. One of them leads: it waits for the writer's lock,
 // takes those that have come meanwhile along and applies the changes of all as one commit, with one sync and one cut.
-// The next one leads before it waits for the sync.
+// The next one leads before it waits for the sync, but not before as many wait as there are whose sync is under way, or
+// none is: of clients that commit all the time, one half then runs while the other half is synced.
 type commits struct {
 	mu      sync.Mutex
 	waiting []*committing // the first leads
+	leads   bool          // the first was told to lead
+	syncing int           // how many were taken and are not yet durable
 }
 
 // committing is a transaction that waits to be committed.
@@ -58,10 +61,12 @@ func (tx *Tx) commitOver(ctx context.Context) (seq uint64, err error) {
 	switch g.commits.await(c) {
 	case turnLead:
 		if err := g.lock(ctx); err != nil {
-			g.commits.leave(c)
+			g.commits.leave()
 			return 0, err
 		}
-		g.commitGroup(g.commits.take())
+		group := g.commits.take()
+		g.commitGroup(group)
+		g.commits.synced(len(group))
 	case turnAlone:
 		if err := g.lock(ctx); err != nil {
 			return 0, err
@@ -75,10 +80,7 @@ func (tx *Tx) commitOver(ctx context.Context) (seq uint64, err error) {
 func (q *commits) await(c *committing) turn {
 	q.mu.Lock()
 	q.waiting = append(q.waiting, c)
-	if len(q.waiting) == 1 {
-		q.mu.Unlock()
-		return turnLead
-	}
+	q.lead()
 	q.mu.Unlock()
 	select {
 	case t := <-c.turn:
@@ -92,12 +94,20 @@ func (q *commits) await(c *committing) turn {
 	}
 }
 
+// lead tells the first to lead if it is time. The caller holds q.mu.
+func (q *commits) lead() {
+	if n := len(q.waiting); n > 0 && !q.leads && (q.syncing == 0 || n >= q.syncing) {
+		q.leads = true
+		q.waiting[0].turn <- turnLead
+	}
+}
+
 // withdraw takes a transaction that does not lead out of those that wait; false if it has its turn.
 func (q *commits) withdraw(c *committing) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	i := slices.Index(q.waiting, c)
-	if i <= 0 {
+	if i < 0 || i == 0 && q.leads {
 		return false
 	}
 	q.waiting = slices.Delete(q.waiting, i, i+1)
@@ -105,18 +115,17 @@ func (q *commits) withdraw(c *committing) bool {
 }
 
 // leave takes the leader out of those that wait.
-func (q *commits) leave(c *committing) {
+func (q *commits) leave() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.drop(1)
 }
 
-// drop takes out the first n; the next one leads.
+// drop takes out the first n, of whom one leads. The caller holds q.mu.
 func (q *commits) drop(n int) {
 	q.waiting = slices.Delete(q.waiting, 0, n)
-	if len(q.waiting) > 0 {
-		q.waiting[0].turn <- turnLead
-	}
+	q.leads = false
+	q.lead()
 }
 
 // take takes out those that are committed together, of whom the first is the leader.
@@ -129,8 +138,17 @@ func (q *commits) take() []*committing {
 		n++
 	}
 	group := slices.Clone(q.waiting[:n])
+	q.syncing += n
 	q.drop(n)
 	return group
+}
+
+// synced notes that n transactions that were taken are durable, or failed.
+func (q *commits) synced(n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.syncing -= n
+	q.lead()
 }
 
 // commitAlone commits a transaction by itself. The caller holds the writer's lock, which ends.
@@ -189,6 +207,7 @@ func (g *Graph) together(group []*committing) (live *Tx, in []*committing) {
 			c.err = conflict(nil)
 			continue
 		}
+		c.tx.nth = len(in)
 		in = append(in, c)
 		log = append(log, c.tx.log...)
 		own.seq = ^uint64(0)

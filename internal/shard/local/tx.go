@@ -20,6 +20,7 @@ type Tx struct {
 	cut   *cut // nil if the transaction holds the writer's lock
 	defs  *indexDefs
 	seq   uint64 // of the commit
+	nth   int    // of those that were committed together
 	ended atomic.Bool
 	plain bool         // reads nothing that is decoded
 	reads *graph.Reads // what counts the reads, or nil
