@@ -119,12 +119,12 @@ func (s *Shard) startSync() (wait func() error, err error) {
 		return nil, err
 	}
 	s.folding.note(nil)
-	return s.apply(b, true)
+	return s.apply(b, true, false)
 }
 
 // apply puts a batch into the graph instance and counts it; see instance.apply.
-func (s *Shard) apply(b *pebble.Batch, sync bool) (wait func() error, err error) {
-	end, err := s.graph.apply(b, sync)
+func (s *Shard) apply(b *pebble.Batch, sync, snap bool) (wait func() error, err error) {
+	end, err := s.graph.apply(b, sync, snap)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func commitLarge(ws []*Writer) error {
 				return err
 			}
 		}
-		wait, err := w.shard.values.apply(b, true)
+		wait, err := w.shard.values.apply(b, true, false)
 		if err != nil {
 			return err
 		}
@@ -189,7 +189,7 @@ func (w *Writer) apply() (wait func() error, err error) {
 		return func() error { return nil }, nil
 	}
 	s.folding.note(w.ones)
-	wait, err = s.apply(w.batch, true)
+	wait, err = s.apply(w.batch, true, true)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +232,7 @@ func writeIntent(first *Shard, ws []*Writer, intents *uint64) (end func() error,
 	if err := b.Set(key, record, nil); err != nil {
 		return nil, err
 	}
-	wait, err := first.graph.apply(b, true)
+	wait, err := first.graph.apply(b, true, false)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +244,7 @@ func writeIntent(first *Shard, ws []*Writer, intents *uint64) (end func() error,
 		if err := b.Delete(key, nil); err != nil {
 			return err
 		}
-		wait, err := first.graph.apply(b, false)
+		wait, err := first.graph.apply(b, false, false)
 		if err != nil {
 			return err
 		}
@@ -318,7 +318,7 @@ func (s *Shard) redo(repr []byte) error {
 	if err := b.SetRepr(append([]byte(nil), repr...)); err != nil {
 		return err
 	}
-	wait, err := s.graph.apply(b, true)
+	wait, err := s.graph.apply(b, true, false)
 	if err != nil {
 		return err
 	}
@@ -331,7 +331,7 @@ func (s *Shard) put(f func(b *pebble.Batch) error) error {
 	if err := f(b); err != nil {
 		return errors.Join(err, b.Close())
 	}
-	wait, err := s.graph.apply(b, true)
+	wait, err := s.graph.apply(b, true, false)
 	if err != nil {
 		return err
 	}

@@ -125,7 +125,7 @@ func (f *folder) commit() error {
 	if err != nil {
 		return err
 	}
-	wait, err := s.apply(f.b, false)
+	wait, err := s.apply(f.b, false, false)
 	if err != nil {
 		return err
 	}

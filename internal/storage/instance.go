@@ -47,6 +47,10 @@ type instance struct {
 	applied atomic.Uint64
 	shareMu sync.Mutex
 	shared  *sharedSnapshot
+	// ahead is a snapshot that was taken with the batch number aheadOf, and that nobody has yet; or nil.
+	aheadMu sync.Mutex
+	ahead   *pebble.Snapshot
+	aheadOf uint64
 
 	measuring atomic.Bool
 	measured  atomic.Pointer[InstanceStats] // of the last time
@@ -160,8 +164,9 @@ func (in *instance) writable() error {
 }
 
 // apply puts a batch in and returns once it can be read; wait then gives the end of its sync. After an error the batch
-// may or may not be there when the store is opened again, and the instance takes no more writes.
-func (in *instance) apply(b *pebble.Batch, sync bool) (wait func() error, err error) {
+// may or may not be there when the store is opened again, and the instance takes no more writes. With snap it takes the
+// next snapshot along, which the caller is about to want.
+func (in *instance) apply(b *pebble.Batch, sync, snap bool) (wait func() error, err error) {
 	if err := in.writable(); err != nil {
 		return nil, err
 	}
@@ -173,16 +178,27 @@ func (in *instance) apply(b *pebble.Batch, sync bool) (wait func() error, err er
 		}
 		return func() error { return nil }, nil
 	}
-	err = in.guard(func() error {
+	var ahead *pebble.Snapshot
+	err = in.guard(func() (err error) {
 		if sync {
-			return in.db.ApplyNoSyncWait(b, pebble.Sync)
+			err = in.db.ApplyNoSyncWait(b, pebble.Sync)
+		} else {
+			err = in.db.Apply(b, pebble.NoSync)
 		}
-		return in.db.Apply(b, pebble.NoSync)
+		if snap && err == nil {
+			ahead = in.db.NewSnapshot()
+		}
+		return err
 	})
-	in.applied.Add(1)
+	n := in.applied.Add(1)
 	if err != nil {
 		in.fail(err)
 		return nil, in.fault
+	}
+	if snap {
+		if err := in.keepAhead(ahead, n); err != nil {
+			return nil, err
+		}
 	}
 	if !sync {
 		return func() error { return b.Close() }, nil
@@ -205,6 +221,9 @@ func (in *instance) close() error {
 	}
 	if in.peer != nil {
 		return nil
+	}
+	if err := in.keepAhead(nil, 0); err != nil {
+		return err
 	}
 	if err := in.guard(in.db.Close); err != nil || in.fs == nil || in.writable() != nil {
 		return err
@@ -264,8 +283,28 @@ func assertSeparation(o *Options) error {
 	return nil
 }
 
-// snapshot takes a snapshot.
+// keepAhead keeps a snapshot that was taken with batch n, and closes the one that was kept before and not asked for.
+func (in *instance) keepAhead(s *pebble.Snapshot, n uint64) error {
+	in.aheadMu.Lock()
+	old := in.ahead
+	in.ahead, in.aheadOf = s, n
+	in.aheadMu.Unlock()
+	if old == nil {
+		return nil
+	}
+	return in.guard(old.Close)
+}
+
+// snapshot takes a snapshot. The caller sees to it that nothing is being applied.
 func (in *instance) snapshot() (snap *pebble.Snapshot, err error) {
+	in.aheadMu.Lock()
+	if in.ahead != nil && in.aheadOf == in.applied.Load() {
+		snap, in.ahead = in.ahead, nil
+	}
+	in.aheadMu.Unlock()
+	if snap != nil {
+		return snap, nil
+	}
 	var taken *pebble.Snapshot
 	err = in.guard(func() error {
 		taken = in.db.NewSnapshot()

@@ -160,7 +160,7 @@ func (s *Shard) PutLarge(cells [][]byte) error {
 			return err
 		}
 	}
-	wait, err := s.values.apply(b, true)
+	wait, err := s.values.apply(b, true, false)
 	if err != nil {
 		return err
 	}

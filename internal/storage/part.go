@@ -169,7 +169,7 @@ func (p *Part) Apply(epoch uint64, c *Changed) error {
 			return errors.Join(err, b.Close())
 		}
 	}
-	wait, err := in.apply(b, true)
+	wait, err := in.apply(b, true, false)
 	if err == nil {
 		err = wait()
 	}

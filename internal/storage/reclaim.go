@@ -162,7 +162,7 @@ func (f *folder) foldGarbage(ctx context.Context, limit int) error {
 	if err := f.s.put(func(b *pebble.Batch) error { return b.LogData([]byte("garbage"), nil) }); err != nil {
 		return err
 	}
-	wait, err := in.apply(b, true)
+	wait, err := in.apply(b, true, false)
 	if err != nil {
 		return err
 	}

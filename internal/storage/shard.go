@@ -37,8 +37,10 @@ type Shard struct {
 	graph  *instance
 	values *instance
 	peer   *peerStore // or nil, if the shard is in this process
-	// closers end snapshots.
-	closers sync.WaitGroup
+	// closers end the snapshots of the views that are retired.
+	closers  sync.WaitGroup
+	retireMu sync.Mutex
+	retired  []*View
 
 	// What follows belongs to whoever may write.
 	next     next // the ids as they are stored
@@ -108,7 +110,7 @@ func openShard(o *Options, sh *Shared, dir string, no, shards int, create bool) 
 		if err := b.Set(keys.MetaKey(keys.MetaFormat), formatRecord(no, shards), nil); err != nil {
 			return nil, err
 		}
-		wait, err := s.graph.apply(b, true)
+		wait, err := s.graph.apply(b, true, false)
 		if err != nil {
 			return nil, err
 		}
@@ -245,7 +247,7 @@ func (s *Shard) dropOrphans() error {
 	if err := b.DeleteRange(lower, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, nil); err != nil {
 		return err
 	}
-	wait, err := s.values.apply(b, true)
+	wait, err := s.values.apply(b, true, false)
 	if err != nil {
 		return err
 	}
@@ -333,5 +335,6 @@ func Dir(graphDir string, no int) string { return path.Join(graphDir, fmt.Sprint
 
 // Flush writes the memtables of both stores to tables.
 func (s *Shard) Flush(ctx context.Context) error {
+	s.closeRetired() // what they alone show need not be written
 	return errors.Join(s.graph.flush(ctx), s.values.flush(ctx))
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -112,14 +114,51 @@ func (v *View) Close() error {
 	if v.over != nil {
 		return nil
 	}
-	s := v.shard
-	// A snapshot's end may have to wait for the manifest.
-	s.closers.Go(func() {
-		if err := errors.Join(s.graph.guard(v.graph.Close), v.values.Close()); err != nil && s.Writable() == nil {
-			s.opts.Logger.Error("close a snapshot", slog.String("store", s.graph.name), slog.Any("error", err))
-		}
-	})
+	v.shard.retire(v)
 	return nil
+}
+
+// retirePause is how long snapshots that are not wanted any more wait for others, to be closed together.
+const retirePause = 5 * time.Millisecond
+
+// retire closes a view's snapshots soon, but not at once: their end may have to wait for the manifest, and that of the
+// oldest has Pebble look for compactions.
+func (s *Shard) retire(v *View) {
+	s.retireMu.Lock()
+	defer s.retireMu.Unlock()
+	if s.retired = append(s.retired, v); len(s.retired) == 1 {
+		s.closers.Go(func() {
+			select {
+			case <-time.After(retirePause):
+			case <-s.graph.closing:
+			}
+			s.closeRetired()
+		})
+	}
+}
+
+// closeRetired closes the snapshots of the views that are retired.
+func (s *Shard) closeRetired() {
+	s.retireMu.Lock()
+	views := s.retired
+	s.retired = nil
+	s.retireMu.Unlock()
+	if len(views) == 0 {
+		return
+	}
+	slices.Reverse(views) // so that but one is the oldest when it ends
+	err := s.graph.guard(func() (err error) {
+		for _, v := range views {
+			err = errors.Join(err, v.graph.Close())
+		}
+		return err
+	})
+	for _, v := range views {
+		err = errors.Join(err, v.values.Close())
+	}
+	if err != nil && s.Writable() == nil {
+		s.opts.Logger.Error("close a snapshot", slog.String("store", s.graph.name), slog.Any("error", err))
+	}
 }
 
 // cursor gives the reader's cursor over a keyspace.

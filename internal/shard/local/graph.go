@@ -57,7 +57,8 @@ type Graph struct {
 	closing bool
 	idle    chan struct{} // closed when closing and the last transaction has ended
 
-	fresh    atomic.Int64 // about how many records wait to be folded
+	fresh    atomic.Int64  // about how many records wait to be folded
+	noted    atomic.Uint64 // counts what has changed that
 	kick     chan struct{}
 	folding  sync.Mutex // held by a step of a fold
 	foldDone chan struct{}
@@ -445,8 +446,9 @@ func (g *Graph) noteFresh() {
 	for _, s := range g.shards {
 		n += s.Fresh()
 	}
-	g.fresh.Store(int64(n))
-	if n > 0 {
+	g.noted.Add(1)
+	old, many := g.fresh.Swap(int64(n)), int64(g.opts.Tuning.FoldRecords)
+	if n > 0 && old == 0 || int64(n) >= many && old < many {
 		select {
 		case g.kick <- struct{}{}:
 		default:
@@ -479,6 +481,7 @@ func (g *Graph) foldLoop() {
 		}
 		for g.fresh.Load() > 0 {
 			if g.fresh.Load() < int64(g.opts.Tuning.FoldRecords) {
+				noted := g.noted.Load()
 				timer.Reset(g.opts.Tuning.FoldIdle)
 				select {
 				case <-g.stop:
@@ -486,6 +489,9 @@ func (g *Graph) foldLoop() {
 				case <-g.kick:
 					continue
 				case <-timer.C:
+				}
+				if g.noted.Load() != noted {
+					continue
 				}
 			}
 			if _, err := g.foldStep(ctx); err != nil {
