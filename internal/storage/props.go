@@ -14,14 +14,14 @@ const HiddenProps graph.PropID = 1 << 31
 // countProp counts vertices of a label set that have got a property, or, if n is negative, lost it.
 func (w *Writer) countProp(set graph.LabelSet, p graph.PropID, n int) {
 	if n != 0 && p != labelSetProp && p < HiddenProps {
-		w.delta[Count{Kind: CountProp, Set: set, Prop: p}] += int64(n)
+		w.Count(Count{Kind: CountProp, Set: set, Prop: p}, int64(n))
 	}
 }
 
 // countEdgeProp is countProp for edges of a type, at their sources.
 func (w *Writer) countEdgeProp(t graph.TypeID, p graph.PropID, n int) {
 	if n != 0 && p < HiddenProps {
-		w.delta[Count{Kind: CountEdgeProp, Type: t, Prop: p}] += int64(n)
+		w.Count(Count{Kind: CountEdgeProp, Type: t, Prop: p}, int64(n))
 	}
 }
 

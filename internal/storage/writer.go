@@ -38,6 +38,17 @@ type Writer struct {
 	packer   *listPacker // or nil
 }
 
+// writerMemory is what every writer needs, and what one that makes an edge does.
+type writerMemory struct {
+	writer Writer
+	view   View
+	over   overlay
+	edges  [2]EdgeChange
+	ones   [2]listChunk
+	key    [64]byte
+	buf    [32]byte
+}
+
 // Changes are what a commit touches, for whoever keeps decoded copies of what is stored.
 type Changes struct {
 	Edges []EdgeChange
@@ -90,8 +101,12 @@ func (s *Shard) NewWriter() *Writer {
 func (s *Shard) NewWriterAt(v *View) *Writer { return s.newWriter(v.graph, v.values, v.known) }
 
 func (s *Shard) newWriter(graph, values pebble.Reader, st state) *Writer {
-	over := &overlay{firstLarge: s.valueID(st.nextValue)}
-	return &Writer{View: &View{shard: s, graph: graph, values: values, over: over, known: st}, delta: map[Count]int64{}}
+	m := &writerMemory{}
+	m.over.firstLarge = s.valueID(st.nextValue)
+	m.view = View{shard: s, graph: graph, values: values, over: &m.over, known: st}
+	m.writer = Writer{View: &m.view, key: m.key[:0], buf: m.buf[:0], ones: m.ones[:0]}
+	m.writer.changes.Edges = m.edges[:0]
+	return &m.writer
 }
 
 // Entries reports whether index entries were changed.
@@ -115,7 +130,12 @@ func (w *Writer) Delta() map[Count]int64 { return w.delta }
 func (w *Writer) Sketches() map[graph.IndexID]*Sketch { return w.sketches }
 
 // Count adds to a counter.
-func (w *Writer) Count(c Count, d int64) { w.delta[c] += d }
+func (w *Writer) Count(c Count, d int64) {
+	if w.delta == nil {
+		w.delta = map[Count]int64{}
+	}
+	w.delta[c] += d
+}
 
 // NextVertex is the local id that NewVertex gives out next, if no other writer is faster.
 func (w *Writer) NextVertex() uint64 { return w.shard.NextVertex() }

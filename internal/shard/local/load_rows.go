@@ -174,7 +174,7 @@ func (b *loadBatch) changeRow(d *indexDef, group *shard.LoadVertices, row int, i
 		return r, err
 	}
 	b.l.AppliedVertices++
-	b.tx.sets.one[id] = rec[0].Labels
+	put(&b.tx.sets.one, id, rec[0].Labels)
 	if set != rec[0].Labels {
 		m := shard.Mutation{Op: shard.SetLabels, Vertex: id, Labels: set}
 		if err := b.tx.apply(b.ctx, &m); err != nil {

@@ -151,7 +151,7 @@ func (tx *Tx) putTuple(d *indexDef, tuple []byte, loose bool, o storage.Owner) e
 		}
 		if ok {
 			k := dupKey(d.ID, tuple)
-			tx.dups[k] = append(tx.dups[k], o)
+			put(&tx.dups, k, append(tx.dups[k], o))
 			return nil
 		}
 	}

@@ -73,7 +73,7 @@ func (tx *Tx) createEdges(ms []shard.Mutation) error {
 		counted++
 		for _, d := range indexes {
 			if d.Required {
-				tx.touchedEdges[e.ID] = *e
+				put(&tx.touchedEdges, e.ID, *e)
 			}
 			if err := tx.putEntry(d, d.values(props), edgeOwner(*e)); err != nil {
 				return err

@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// write is the part of a transaction that writes.
+// write is the part of a transaction that writes. Its maps are made when they are needed, see put.
 type write struct {
 	ws []*storage.Writer
 	// sets caches the label sets of vertices that were touched; deleted ones keep here what they had.
@@ -35,6 +35,14 @@ type write struct {
 	dups map[string][]storage.Owner
 }
 
+// put sets a key of a map that may not have been made yet.
+func put[K comparable, V any](m *map[K]V, k K, v V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[k] = v
+}
+
 // begin opens writers over the transaction's cut, or, if it has none, over what is there now.
 func (tx *Tx) begin() {
 	tx.defs = tx.g.defs.Load()
@@ -42,10 +50,7 @@ func (tx *Tx) begin() {
 		tx.defs = tx.cut.defs
 	}
 	tx.views = nil
-	tx.write = write{
-		sets: labelSets{one: map[graph.VertexID]graph.LabelSet{}}, deleted: map[graph.VertexID]struct{}{}, touched: map[graph.VertexID]struct{}{},
-		touchedEdges: map[graph.EdgeID]graph.Edge{}, dups: map[string][]storage.Owner{}, due: never,
-	}
+	tx.write = write{due: never}
 	for no, s := range tx.g.shards {
 		var w *storage.Writer
 		if tx.cut != nil {
@@ -252,7 +257,7 @@ func (tx *Tx) createVertex(m *shard.Mutation) error {
 	if err := w.PutVertex(m.Vertex, set, labels, props); err != nil {
 		return err
 	}
-	tx.sets.one[m.Vertex] = set
+	put(&tx.sets.one, m.Vertex, set)
 	return tx.indexVertex(labels, m.Vertex, props)
 }
 
@@ -261,7 +266,7 @@ func (tx *Tx) indexVertex(labels []graph.LabelID, id graph.VertexID, props []gra
 	for _, l := range labels {
 		for _, d := range tx.defs.byLabel[l] {
 			if d.Required {
-				tx.touched[id] = struct{}{}
+				put(&tx.touched, id, struct{}{})
 			}
 			if err := tx.putEntry(d, d.values(props), storage.Owner{Vertex: id}); err != nil {
 				return err
@@ -287,7 +292,7 @@ func (tx *Tx) setVertex(ctx context.Context, m *shard.Mutation) error {
 				continue
 			}
 			if d.Required {
-				tx.touched[m.Vertex] = struct{}{}
+				put(&tx.touched, m.Vertex, struct{}{})
 			}
 			old, err := tx.valuesOf(ctx, d, m.Vertex)
 			if err != nil {
@@ -360,7 +365,7 @@ func (tx *Tx) setLabels(ctx context.Context, m *shard.Mutation) error {
 					err = tx.deleteEntry(d, vals, owner)
 				} else {
 					if d.Required {
-						tx.touched[m.Vertex] = struct{}{}
+						put(&tx.touched, m.Vertex, struct{}{})
 					}
 					err = tx.putEntry(d, vals, owner)
 				}
@@ -373,7 +378,7 @@ func (tx *Tx) setLabels(ctx context.Context, m *shard.Mutation) error {
 	if err := tx.moveEnds(ctx, m.Vertex, added, removed); err != nil {
 		return err
 	}
-	tx.sets.one[m.Vertex] = set
+	put(&tx.sets.one, m.Vertex, set)
 	return tx.ws[m.Vertex.Shard()].SetLabels(m.Vertex, old, set, added, removed, props)
 }
 
@@ -432,7 +437,7 @@ func (tx *Tx) deleteVertex(ctx context.Context, id graph.VertexID) error {
 	if err != nil {
 		return err
 	}
-	tx.deleted[id] = struct{}{}
+	put(&tx.deleted, id, struct{}{})
 	delete(tx.touched, id)
 	return tx.ws[id.Shard()].DropVertex(id, set, tx.g.Labels(set), slices.Concat(tx.g.PropsOf(nil, set), keys, stamps))
 }
@@ -458,7 +463,7 @@ func (tx *Tx) createEdge(m *shard.Mutation) error {
 	tx.countEdge(*e, 1)
 	for _, d := range tx.defs.byType[e.Type] {
 		if d.Required {
-			tx.touchedEdges[e.ID] = *e
+			put(&tx.touchedEdges, e.ID, *e)
 		}
 		if err := tx.putEntry(d, d.values(props), edgeOwner(*e)); err != nil {
 			return err
@@ -502,7 +507,7 @@ func (tx *Tx) setEdge(ctx context.Context, m *shard.Mutation) error {
 			continue
 		}
 		if d.Required {
-			tx.touchedEdges[e.ID] = e
+			put(&tx.touchedEdges, e.ID, e)
 		}
 		old, ok, err := tx.edgeValuesOf(ctx, d, e)
 		if err != nil {
