@@ -200,7 +200,7 @@ func (d *distinct) values(b *batch, key, from []int) error {
 }
 
 func (d *distinct) close() {
-	d.table.acct.release()
+	d.table.release()
 	if d.over != nil {
 		d.over.close()
 	}

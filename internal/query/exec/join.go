@@ -239,7 +239,8 @@ func (j *hashJoin) emit() {
 }
 
 func (j *hashJoin) close() {
-	j.table.acct.release()
+	j.built = false
+	j.table.release()
 	j.spool.acct.release()
 	j.left.close()
 	j.right.close()

@@ -300,7 +300,7 @@ func (o *merge) firsts(missing sel) (firsts, again sel, err error) {
 			again = append(again, i)
 		}
 	}
-	o.table.acct.release()
+	o.table.release()
 	return firsts, again, nil
 }
 
