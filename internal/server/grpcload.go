@@ -62,6 +62,7 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 		return grpcError(err)
 	}
 	defer session.Close()
+	defer hurry()()
 	if err := stream.Send(&pb.LoadResponse{Part: &pb.LoadResponse_Opened{Opened: openedProto(session.Opened())}}); err != nil {
 		return err
 	}
