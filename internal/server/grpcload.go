@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"runtime/debug"
 	"unicode/utf8"
 	"unsafe"
 
@@ -19,8 +20,12 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// loadGroup bounds how many rows of waiting batches are applied together.
-const loadGroup = 1 << 20
+// loadGroup bounds how many rows of waiting batches are applied together, and loadRowBytes is about what a row takes of the Go heap
+// while that is done, which must not come near the heap's limit.
+const (
+	loadGroup    = 1 << 20
+	loadRowBytes = 1 << 10
+)
 
 // loadQueue is how many batches may wait; a client whose batches are not taken stops sending.
 const loadQueue = 64
@@ -107,13 +112,14 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 // gather decodes a batch and those that wait behind it.
 func gather(first *pb.LoadBatch, more <-chan *pb.LoadBatch) ([]*loader.Batch, error) {
 	var group []*loader.Batch
+	most := int(min(loadGroup, debug.SetMemoryLimit(-1)/loadRowBytes))
 	for p, rows := first, 0; ; {
 		b, err := batchFromProto(p)
 		if err != nil {
 			return nil, err
 		}
 		group, rows = append(group, b), rows+b.Rows()
-		if rows >= loadGroup {
+		if rows >= most {
 			return group, nil
 		}
 		var ok bool
