@@ -22,6 +22,8 @@ const (
 	// batchesName is a file beside it that says for each line which batch the row belongs to and how long its raw form is
 	// in which file, so that a load that goes on can drop what it is about to write again.
 	batchesName = ".batches"
+	// rewoundName lists files whose copies, without what is dropped, are about to take their places.
+	rewoundName = ".rewound"
 	// rowOf is the form of its lines, partOf of those of further parts of a row that is too long, of which there is no line in
 	// rejectsName.
 	rowOf  = "%d %d %q\n"
@@ -58,7 +60,7 @@ func openRejects(dir string, p *Plan, seq uint64) (*rejectLog, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("rejects: %w", err)
 	}
-	taken := map[string]bool{rejectsName: true, batchesName: true}
+	taken := map[string]bool{rejectsName: true, batchesName: true, rewoundName: true}
 	for _, in := range p.inputs {
 		l.names[in] = rejectName(in, taken)
 	}

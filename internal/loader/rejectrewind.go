@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 )
 
 // rewriter copies a part of a file to one that takes its place.
@@ -53,6 +55,9 @@ func (r *rewriter) copy(n int) (ok bool, err error) {
 	return err == nil, err
 }
 
+// keep completes the copy, which does not yet take the file's place.
+func (r *rewriter) keep() error { return errors.Join(r.out.Flush(), r.close()) }
+
 func (r *rewriter) close() error {
 	err := r.to.Close()
 	if r.from != nil {
@@ -61,34 +66,74 @@ func (r *rewriter) close() error {
 	return err
 }
 
-// replace puts the copy into the place of the file.
-func (r *rewriter) replace() error {
-	if err := errors.Join(r.out.Flush(), r.close()); err != nil {
+// rewind removes the rows of batches after seq, and what an earlier run had not written to the end. It holds a row at a time.
+//
+// The files must change together, as their lines belong together: their copies are completed first, then their names are
+// put on file, and only then do they take the files' places. What was interrupted there is carried out by the next run.
+func (l *rejectLog) rewind(seq uint64) error {
+	if err := l.replace(); err != nil {
 		return err
 	}
-	return os.Rename(r.name+".new", r.name)
+	if err := l.copyUpTo(seq); err != nil {
+		return err
+	}
+	return l.replace()
 }
 
-// rewind removes the rows of batches after seq, and what an earlier run had not written to the end. It holds a row at a time.
-func (l *rejectLog) rewind(seq uint64) (err error) {
+// replace puts completed copies into the places of their files.
+func (l *rejectLog) replace() error {
+	list := filepath.Join(l.dir, rewoundName)
+	names, err := os.ReadFile(list)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for name := range strings.Lines(string(names)) {
+		if name, err = strconv.Unquote(strings.TrimSuffix(name, "\n")); err != nil {
+			return fmt.Errorf("%s: %w", list, err)
+		}
+		name = filepath.Join(l.dir, filepath.FromSlash(name))
+		if err := os.Rename(name+".new", name); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return os.Remove(list)
+}
+
+// copyUpTo makes copies of the files without the rows of batches after seq, and the list of their names.
+func (l *rejectLog) copyUpTo(seq uint64) (err error) {
 	if _, err := os.Stat(filepath.Join(l.dir, batchesName)); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	var all []*rewriter
+	var names strings.Builder
 	open := func(name string) (*rewriter, error) {
 		r, err := newRewriter(filepath.Join(l.dir, filepath.FromSlash(name)))
 		if err == nil {
 			all = append(all, r)
+			fmt.Fprintf(&names, "%q\n", name)
 		}
 		return r, err
 	}
 	defer func() {
 		for _, r := range all {
 			if err == nil {
-				err = r.replace()
+				err = r.keep()
 			} else {
-				err = errors.Join(err, r.close(), os.Remove(r.name+".new"))
+				err = errors.Join(err, r.close())
 			}
+		}
+		if err != nil {
+			for _, r := range all {
+				err = errors.Join(err, os.Remove(r.name+".new"))
+			}
+			return
+		}
+		list := filepath.Join(l.dir, rewoundName)
+		if err = os.WriteFile(list+".new", []byte(names.String()), 0o666); err == nil {
+			err = os.Rename(list+".new", list)
 		}
 	}()
 	lines, err := open(rejectsName)
