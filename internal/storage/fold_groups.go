@@ -62,7 +62,7 @@ func (f *folder) bury() error {
 	}
 	first, last := f.groups[:keys.GroupSize], f.groups[len(f.groups)-keys.GroupSize:]
 	end := append(slices.Clone(last), 0)
-	it, err := f.s.graph.live.NewIter(&pebble.IterOptions{LowerBound: first, UpperBound: end})
+	it, err := newIter(f.s.graph.live, &pebble.IterOptions{LowerBound: first, UpperBound: end})
 	if err != nil {
 		return fault("fold", err)
 	}

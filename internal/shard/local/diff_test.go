@@ -118,6 +118,15 @@ func (w *twin) begin(mode shard.Mode) (tx, o shard.Tx) {
 	ctx := context.Background()
 	tx, err := w.g.Begin(ctx, mode)
 	require.NoError(w.t, err)
+	for c, ok := tx.(shard.Checked); ok; c, ok = tx.(shard.Checked) {
+		if err = c.Check(ctx); !shard.Lost(err) {
+			require.NoError(w.t, err)
+			break
+		}
+		tx.Rollback()
+		tx, err = w.g.Begin(ctx, mode)
+		require.NoError(w.t, err)
+	}
 	o, err = w.o.Begin(ctx, mode)
 	require.NoError(w.t, err)
 	return tx, o
@@ -558,19 +567,18 @@ func (w *twin) compareEdges(tx, o shard.Tx) {
 	}
 }
 
-// someRanges gives conditions on edges, at random but by themselves: they leave w.rng alone.
-func (w *twin) someRanges(seed uint64) []shard.EdgeRange {
-	own := twin{rng: rand.New(rand.NewPCG(seed, uint64(len(w.vertices)+len(w.edges))))}
-	where := make([]shard.EdgeRange, own.rng.IntN(3))
+// someRanges gives random conditions on edges.
+func (w *twin) someRanges() []shard.EdgeRange {
+	where := make([]shard.EdgeRange, w.rng.IntN(3))
 	for i := range where {
 		r := &where[i]
-		r.Prop = w.props[own.rng.IntN(len(w.props))]
-		r.In.LoOpen, r.In.HiOpen = own.rng.IntN(2) == 0, own.rng.IntN(2) == 0
+		r.Prop = w.props[w.rng.IntN(len(w.props))]
+		r.In.LoOpen, r.In.HiOpen = w.rng.IntN(2) == 0, w.rng.IntN(2) == 0
 		for r.In.Lo.IsNull() && r.In.Hi.IsNull() {
-			if v := own.value(); graph.Bounds(v) {
+			if v := w.value(); graph.Bounds(v) {
 				r.In.Lo = v
 			}
-			if v := own.value(); graph.Bounds(v) {
+			if v := w.value(); graph.Bounds(v) {
 				r.In.Hi = v
 			}
 		}
@@ -587,7 +595,7 @@ func (w *twin) compareExpand(tx, o shard.Tx, dir graph.Direction, there map[grap
 			sources[0], sources[1] = append(sources[0], v.here), append(sources[1], v.there)
 		}
 	}
-	where := w.someRanges(uint64(dir))
+	where := w.someRanges()
 	var got [2][]string
 	for i, x := range []shard.Tx{tx, o} {
 		slices.Sort(sources[i])
