@@ -21,9 +21,10 @@ demo: build ## Run the main job end to end: generate, load, serve, query, fetch,
 	bench/demo.sh
 
 .PHONY: test
-test: ## Run the tests with the race detector.
+test: ## Run the tests with the race detector, and without it those that count memory.
 	$(GO) vet ./...
 	$(GO) test -race -short ./...
+	$(GO) test -short -run 'Alloc|EmptyGraph' ./internal/shard/local ./internal/query/exec
 
 .PHONY: test-full
 test-full: ## Run the long tests, with internal checks on.
