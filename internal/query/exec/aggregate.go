@@ -261,7 +261,7 @@ func (a *aggregate) grow() error {
 }
 
 func (a *aggregate) close() {
-	a.table.release()
+	a.table.acct.release()
 	for _, g := range a.aggs {
 		g.acct.release()
 	}

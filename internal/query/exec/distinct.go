@@ -200,7 +200,7 @@ func (d *distinct) values(b *batch, key, from []int) error {
 }
 
 func (d *distinct) close() {
-	d.table.release()
+	d.table.acct.release()
 	if d.over != nil {
 		d.over.close()
 	}

@@ -2,7 +2,6 @@ package exec
 
 import (
 	"math/bits"
-	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/fn"
@@ -19,74 +18,18 @@ type groupTable struct {
 	batch  []uint64        // hashes of the rows of a batch
 }
 
-// groupMemory is what a groupTable without groups has memory in. It goes from one statement to the next, so that a large
-// table does not grow anew each time.
-type groupMemory struct {
-	slots  []int32 // all 0
-	hashes []uint64
-	row    []int32
-	keys   [][]graph.Value
-	batch  []uint64
-}
-
-var groupMemories = sync.Pool{New: func() any { return &groupMemory{} }}
-
-// mostKeptSlots bounds the tables whose memory is kept.
-const mostKeptSlots = 1 << 18
-
 func newGroupTable(r *run, name string, keys int) *groupTable {
 	return &groupTable{acct: account{r: r, name: name}, keys: make([][]graph.Value, keys)}
 }
 
-// reset begins with no groups.
+// reset forgets all groups.
 func (t *groupTable) reset() {
-	if t.slots == nil {
-		t.take()
-	} else {
-		t.forget()
-	}
-	t.acct.release()
-}
-
-// take gets memory for an empty table.
-func (t *groupTable) take() {
-	m, _ := groupMemories.Get().(*groupMemory)
-	t.slots, t.hashes, t.row, t.batch = m.slots, m.hashes, m.row, m.batch
-	copy(t.keys, m.keys)
-}
-
-// release gives the memory to whoever comes next. The table has no groups afterwards.
-func (t *groupTable) release() {
-	t.acct.release()
-	if t.slots == nil {
-		return
-	}
-	if len(t.slots) <= mostKeptSlots {
-		t.forget()
-		groupMemories.Put(&groupMemory{slots: t.slots, hashes: t.hashes, row: t.row, keys: t.keys, batch: t.batch})
-	}
-	t.slots, t.hashes, t.row, t.batch, t.keys = nil, nil, nil, nil, make([][]graph.Value, len(t.keys))
-}
-
-// forget drops all groups.
-func (t *groupTable) forget() {
-	if len(t.hashes) < len(t.slots)/8 {
-		mask := uint64(len(t.slots) - 1)
-		for g, h := range t.hashes {
-			at := (h ^ h>>32) & mask
-			for t.slots[at] != int32(g)+1 {
-				at = (at + 1) & mask
-			}
-			t.slots[at] = 0
-		}
-	} else {
-		clear(t.slots)
-	}
+	clear(t.slots)
 	t.hashes, t.row = t.hashes[:0], t.row[:0]
 	for k := range t.keys {
-		clear(t.keys[k])
 		t.keys[k] = t.keys[k][:0]
 	}
+	t.acct.release()
 }
 
 // len is the number of groups.

@@ -239,8 +239,7 @@ func (j *hashJoin) emit() {
 }
 
 func (j *hashJoin) close() {
-	j.built = false
-	j.table.release()
+	j.table.acct.release()
 	j.spool.acct.release()
 	j.left.close()
 	j.right.close()

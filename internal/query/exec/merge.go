@@ -300,7 +300,7 @@ func (o *merge) firsts(missing sel) (firsts, again sel, err error) {
 			again = append(again, i)
 		}
 	}
-	o.table.release()
+	o.table.acct.release()
 	return firsts, again, nil
 }
 
