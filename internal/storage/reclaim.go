@@ -83,6 +83,7 @@ func (s *Shard) reclaimLoop() {
 			return
 		case <-r.kick:
 		}
+		s.closeRetired() // which would keep what is dead
 		for s.reclaimable() {
 			began := time.Now()
 			before := s.values.stats().SeparatedDead
