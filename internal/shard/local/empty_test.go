@@ -1,3 +1,7 @@
+//go:build !race
+
+// The race detector takes more memory than the graphs.
+
 package local
 
 import (
@@ -25,9 +29,6 @@ func resident(t *testing.T) int {
 // TestEmptyGraph makes many graphs, each of which must take less than 2 MiB of memory, on the Go heap and beside it, and
 // as little again when the store is opened with them.
 func TestEmptyGraph(t *testing.T) {
-	if raceDetector {
-		t.Skip("the race detector takes more memory than the graphs")
-	}
 	const graphs, most = 50, 2 << 20
 	opts := Options{Dir: t.TempDir(), MemtableBytes: 64 << 20}
 	st, err := Open(opts)
