@@ -311,7 +311,7 @@ func (tx *Tx) touch(no int) *cache.Touched {
 // listViews are views of the decoded lists, one a shard.
 type listViews struct {
 	views []cache.ListView
-	refs  []*cache.ListView // to views
+	refs  []*cache.ListView // to views; nil for a shard that the transaction does not read
 
 	missed graph.VertexSet // of a step, the vertices whose lists are not decoded
 }
@@ -324,9 +324,6 @@ func (tx *Tx) openLists(values bool) *listViews {
 	lv := listViewsPool.Get().(*listViews)
 	if len(lv.views) != len(tx.views) {
 		lv.views, lv.refs = make([]cache.ListView, len(tx.views)), make([]*cache.ListView, len(tx.views))
-		for no := range lv.views {
-			lv.refs[no] = &lv.views[no]
-		}
 	}
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
@@ -335,6 +332,10 @@ func (tx *Tx) openLists(values bool) *listViews {
 		d.holding = true
 	}
 	for no, l := range tx.g.decoded.lists {
+		if lv.refs[no] = nil; tx.mode == shard.Read && tx.views[no] == nil {
+			continue
+		}
+		lv.refs[no] = &lv.views[no]
 		switch {
 		case tx.mode == shard.Read:
 			s := &tx.cut.sources[no]
@@ -351,8 +352,10 @@ func (tx *Tx) openLists(values bool) *listViews {
 }
 
 func (lv *listViews) close() {
-	for no := range lv.views {
-		lv.views[no].Close()
+	for _, v := range lv.refs {
+		if v != nil {
+			v.Close()
+		}
 	}
 	listViewsPool.Put(lv)
 }
