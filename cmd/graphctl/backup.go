@@ -17,6 +17,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/backup"
+	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -65,10 +66,13 @@ or azblob://container/folder. Files that DEST holds from earlier backups do not 
 
 func newRestore(a *app) *cobra.Command {
 	var dir, id string
+	shard := -1
 	cmd := &cobra.Command{
 		Use:   "restore SRC --data-dir DIR",
 		Short: "Make a data directory of a backup",
-		Args:  cobra.ExactArgs(1),
+		Long: `Make a data directory for hopgate serve of a backup, or, with --shard N, one for hopgate shard --shard-ordinal N. A
+cluster takes the same backup in all of its shards, whether that is of a cluster or of one server.`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if dir == "" {
 				return usagef("restore: name an empty directory with --data-dir")
@@ -84,7 +88,14 @@ func newRestore(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := r.Restore(ctx, m, dir, storage.FormatVersion, nil); err != nil {
+			var finish func(dir string) error
+			if cmd.Flags().Changed("shard") {
+				if m, err = m.Only(storage.Dir("", shard)); err != nil {
+					return err
+				}
+				finish = func(dir string) error { return local.Spread(dir, m.ID) }
+			}
+			if err := r.Restore(ctx, m, dir, storage.FormatVersion, finish, nil); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "restored backup %s of %s: %d files, %s, to %s\n", m.ID, m.Taken.Format(time.RFC3339), len(m.Files), size(uint64(m.Bytes())), dir)
@@ -94,6 +105,7 @@ func newRestore(a *app) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&dir, "data-dir", "", "the data directory to make; it must be empty")
 	f.StringVar(&id, "backup", "", "the backup to restore (default: the newest)")
+	f.IntVar(&shard, "shard", shard, "restore the shards with this number alone, for a process of a cluster")
 	return cmd
 }
 

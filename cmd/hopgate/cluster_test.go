@@ -50,14 +50,23 @@ func freeAddress(t *testing.T) string {
 
 // startCluster starts shards and gateways, with more arguments for each, and waits until the gateways are ready.
 func startCluster(t *testing.T, shards, gateways int, more ...string) (ss, gs []*process) {
-	addresses := make([]string, shards)
+	dirs := make([]string, shards)
+	for i := range dirs {
+		dirs[i] = t.TempDir()
+	}
+	return startClusterIn(t, dirs, gateways, more...)
+}
+
+// startClusterIn is startCluster with the data directories of the shards.
+func startClusterIn(t *testing.T, dirs []string, gateways int, more ...string) (ss, gs []*process) {
+	addresses := make([]string, len(dirs))
 	for i := range addresses {
 		addresses[i] = freeAddress(t)
 	}
 	list := strings.Join(addresses, ",")
 	for i, a := range addresses {
 		ss = append(ss, &process{t: t, grpc: a, args: append([]string{
-			"shard", "--data-dir", t.TempDir(), "--shard-ordinal", fmt.Sprint(i), "--shard-addresses", list, "--grpc", a, "--admin", "127.0.0.1:0",
+			"shard", "--data-dir", dirs[i], "--shard-ordinal", fmt.Sprint(i), "--shard-addresses", list, "--grpc", a, "--admin", "127.0.0.1:0",
 			"--memory", "64MiB",
 		}, more...)})
 	}

@@ -70,7 +70,7 @@ func TestBuckets(t *testing.T) {
 			require.Equal(t, "b", m.ID)
 			require.NoError(t, r.Verify(ctx, m, nil))
 			to := filepath.Join(t.TempDir(), "data")
-			require.NoError(t, r.Restore(ctx, m, to, 1, nil))
+			require.NoError(t, r.Restore(ctx, m, to, 1, nil, nil))
 			for path, text := range contents {
 				b, err := os.ReadFile(filepath.Join(to, path))
 				require.NoError(t, err)
@@ -78,7 +78,7 @@ func TestBuckets(t *testing.T) {
 			}
 			_, err = os.Stat(filepath.Join(to, Partial))
 			require.ErrorIs(t, err, os.ErrNotExist)
-			require.ErrorContains(t, r.Restore(ctx, m, to, 1, nil), "not empty")
+			require.ErrorContains(t, r.Restore(ctx, m, to, 1, nil, nil), "not empty")
 		})
 	}
 }
@@ -135,7 +135,7 @@ func TestDamage(t *testing.T) {
 			require.NoError(t, c.harm(dir))
 			m, err := r.Manifest(ctx, "a")
 			if err == nil {
-				err = r.Restore(ctx, m, to, 1, nil)
+				err = r.Restore(ctx, m, to, 1, nil, nil)
 			}
 			require.ErrorContains(t, err, c.want)
 			_, err = os.Stat(to)
@@ -152,7 +152,7 @@ func TestRefusals(t *testing.T) {
 	m := keep(t, r, "a")
 	_, err = r.Manifest(ctx, "../a")
 	require.Error(t, err)
-	require.ErrorContains(t, r.Restore(ctx, m, filepath.Join(t.TempDir(), "x"), 0, nil), "format 1")
+	require.ErrorContains(t, r.Restore(ctx, m, filepath.Join(t.TempDir(), "x"), 0, nil, nil), "format 1")
 	err = r.Put(ctx, fileOf("graphs/x", "x"), func(w io.Writer) error { _, err := io.WriteString(w, "y"); return err })
 	require.ErrorContains(t, err, "damaged")
 	missing, err := r.Missing(ctx, []File{fileOf("graphs/x", "x")})
@@ -177,7 +177,7 @@ func TestForeignFiles(t *testing.T) {
 	newest, err := r.Manifest(ctx, "")
 	require.NoError(t, err)
 	require.Equal(t, m, newest)
-	require.NoError(t, r.Restore(ctx, m, to, 1, nil))
+	require.NoError(t, r.Restore(ctx, m, to, 1, nil, nil))
 	var names []string
 	require.NoError(t, filepath.WalkDir(to, func(path string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -198,7 +198,7 @@ func TestRestoreAgain(t *testing.T) {
 	to := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(to, Partial, "graphs", "old"), 0o755))
 	require.NoError(t, os.MkdirAll(filepath.Join(to, "graphs", "old"), 0o755))
-	require.NoError(t, r.Restore(ctx, m, to, 1, nil))
+	require.NoError(t, r.Restore(ctx, m, to, 1, nil, nil))
 	_, err := os.Stat(filepath.Join(to, "graphs", "old"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

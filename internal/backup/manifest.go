@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -42,6 +43,28 @@ func (m *Manifest) Bytes() (n int64) {
 		n += f.Size
 	}
 	return n
+}
+
+// Only gives the manifest of what the backup holds of the graphs' directories with a name, that of a shard, and of the
+// files beside them.
+func (m *Manifest) Only(name string) (*Manifest, error) {
+	has := map[string]bool{}
+	for _, f := range m.Files {
+		if parts := strings.Split(f.Path, "/"); len(parts) > 3 && parts[2] == name {
+			has[parts[1]] = true
+		}
+	}
+	if len(has) == 0 {
+		return nil, fmt.Errorf("the backup %s holds no %s", m.ID, name)
+	}
+	out := *m
+	out.Graphs, out.Files = slices.Sorted(maps.Keys(has)), nil
+	for _, f := range m.Files {
+		if parts := strings.Split(f.Path, "/"); has[parts[1]] && (len(parts) == 3 || parts[2] == name) {
+			out.Files = append(out.Files, f)
+		}
+	}
+	return &out, nil
 }
 
 // envelope is the stored form: SHA256 is the checksum of Manifest's bytes.

@@ -13,8 +13,9 @@ import (
 const Partial = "restore.partial"
 
 // Restore writes the files of a backup to a data directory, which must be empty or not there. format is the layout that
-// this program knows. All files are verified before the first is written, and again as they are written.
-func (r *Repo) Restore(ctx context.Context, m *Manifest, dir string, format int, told func(bytes int64)) error {
+// this program knows. All files are verified before the first is written, and again as they are written. finish, if it is
+// set, is called with the directory in which they stand before they take their place.
+func (r *Repo) Restore(ctx context.Context, m *Manifest, dir string, format int, finish func(dir string) error, told func(bytes int64)) error {
 	if m.Format > format {
 		return fmt.Errorf("%s: the backup %s (%s) has the format %d; this program reads %d", r.name, m.ID, manifestName(m.ID), m.Format, format)
 	}
@@ -35,7 +36,11 @@ func (r *Repo) Restore(ctx context.Context, m *Manifest, dir string, format int,
 	if err := errors.Join(syncFile(dir), syncFile(filepath.Dir(filepath.Clean(dir)))); err != nil {
 		return err
 	}
-	if err := r.fill(ctx, m, partial, told); err != nil {
+	err := r.fill(ctx, m, partial, told)
+	if err == nil && finish != nil {
+		err = finish(partial)
+	}
+	if err != nil {
 		return errors.Join(err, os.RemoveAll(partial))
 	}
 	if err := os.Rename(filepath.Join(partial, "graphs"), filepath.Join(dir, "graphs")); err != nil {

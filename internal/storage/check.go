@@ -241,8 +241,8 @@ func (s *shardCheck) damage(store string, err error) error {
 }
 
 // iter opens an iterator over a range.
-func (s *shardCheck) iter(lower, upper []byte) (*pebble.Iterator, error) {
-	it, err := s.v.graph.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+func (s *shardCheck) iter(lower, upper []byte) (iterator, error) {
+	it, err := newIter(s.v.graph, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return nil, s.damage("graph", err)
 	}

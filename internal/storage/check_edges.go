@@ -6,8 +6,6 @@ import (
 	"hash/maphash"
 	"slices"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
@@ -45,7 +43,7 @@ func (s *shardCheck) edges() (err error) {
 	groups.First()
 	s.groups = groupLists{it: groups}
 	// The prefixes of lists in the two spaces differ in their first byte alone.
-	at := func(it *pebble.Iterator, size ...int) []byte {
+	at := func(it iterator, size ...int) []byte {
 		for it.Valid() && !slices.Contains(size, len(it.Key())) {
 			s.malformed(it.Key(), errRecord)
 			it.Next()
@@ -86,7 +84,7 @@ func (s *shardCheck) edges() (err error) {
 
 // groupLists goes through the lists that have runs in groups, one chunk after the other.
 type groupLists struct {
-	it     *pebble.Iterator
+	it     iterator
 	prefix []byte // of the keys of the chunk's groups
 	x      groupIndex
 	i      int    // of x.at: the list at hand
@@ -130,7 +128,7 @@ func (s *shardCheck) grouped() ([]byte, error) {
 
 // checkList puts a list together, whose first segment has the key first, and checks it. The iterators stand on its
 // records, and behind them afterwards.
-func (s *shardCheck) checkList(first []byte, packed, fresh *pebble.Iterator) error {
+func (s *shardCheck) checkList(first []byte, packed, fresh iterator) error {
 	t, dir, local := keys.List(first)
 	m := &s.list
 	m.reset()

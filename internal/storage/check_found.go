@@ -221,7 +221,7 @@ func (s *shardCheck) values() error {
 	if err != nil {
 		return s.damage("graph", err)
 	}
-	it, err := s.v.values.NewIter(&pebble.IterOptions{})
+	it, err := newIter(s.v.values, &pebble.IterOptions{})
 	if err != nil {
 		return s.damage("values", err)
 	}

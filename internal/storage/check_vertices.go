@@ -3,8 +3,6 @@ package storage
 import (
 	"slices"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
@@ -77,7 +75,7 @@ func (s *shardCheck) properties() ([]graph.PropID, error) {
 }
 
 // fill reads the cells of a property in the grid cell that begins at base, without what is fresh.
-func (s *shardCheck) fill(it *pebble.Iterator, p graph.PropID, base uint64, out *gridCells) error {
+func (s *shardCheck) fill(it iterator, p graph.PropID, base uint64, out *gridCells) error {
 	var col column
 	for ok := it.SeekGE(keys.AppendChunk(s.key[:0], p, base)); ok; ok = it.Next() {
 		k := it.Key()
@@ -124,8 +122,8 @@ type gridSets struct {
 	known bool
 	sets  [gridRows]graph.LabelSet
 	cells gridCells
-	cols  *pebble.Iterator
-	fresh *pebble.Iterator
+	cols  iterator
+	fresh iterator
 }
 
 func (s *shardCheck) openSets() (err error) {
@@ -188,7 +186,7 @@ func setOf(cell []byte) graph.LabelSet {
 }
 
 // eachFresh calls f with the fresh records of a grid cell.
-func (s *shardCheck) eachFresh(it *pebble.Iterator, base uint64, f func(local uint64, body []byte) error) error {
+func (s *shardCheck) eachFresh(it iterator, base uint64, f func(local uint64, body []byte) error) error {
 	for ok := it.SeekGE(keys.AppendFreshProps(s.key[:0], base)); ok; ok = it.Next() {
 		if len(it.Key()) != keys.FreshVSize {
 			continue
@@ -301,7 +299,7 @@ func (s *shardCheck) endOfVertices(props []graph.PropID) (uint64, error) {
 			return 0, err
 		}
 		if space == keys.FreshProp {
-			if it.Last() && len(it.Key()) == keys.FreshVSize {
+			if it.SeekLT(upper) && len(it.Key()) == keys.FreshVSize {
 				end = max(end, keys.Local(it.Key()[1:])+1)
 			}
 		} else {

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -349,6 +350,30 @@ func (p *Part) Walk(epoch uint64, w *Walk) (out *Records, err error) {
 	}
 	out.Done = true
 	return out, it.Error()
+}
+
+// Flush writes the memtables of both stores to tables.
+func (p *Part) Flush(ctx context.Context) error { return p.s.Flush(ctx) }
+
+// Checkpoint makes a copy of what the writer with an epoch has written; see Shard.Checkpoint.
+func (p *Part) Checkpoint(epoch uint64, dir string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if epoch != p.epoch {
+		return ErrFenced
+	}
+	return p.s.Checkpoint(dir)
+}
+
+// CheckFiles verifies what is on disk by a copy in a directory that does not exist yet; see CheckFiles.
+func (p *Part) CheckFiles(ctx context.Context, dir string, bad func(file string, err error)) (files, bytes uint64, err error) {
+	p.mu.Lock()
+	err = p.s.Checkpoint(dir)
+	p.mu.Unlock()
+	if err != nil {
+		return 0, 0, err
+	}
+	return CheckFiles(ctx, p.s.opts, dir, bad)
 }
 
 // Close closes the part. No view may be in use.

@@ -32,6 +32,30 @@ type Peers interface {
 	Open(ctx context.Context, g PartOf, no int, create bool) (p Peer, version uint64, err error)
 	// Drop drops shard no of a graph; it is no error if it is gone already.
 	Drop(ctx context.Context, g PartOf, no int) error
+	// Copy begins a copy of shards no, which lasts until Close or the end of ctx. id names it at their process.
+	Copy(ctx context.Context, no int, id uint64) (PeerCopy, error)
+	// CheckFiles verifies the files of shard no of a graph; see CheckFiles.
+	CheckFiles(ctx context.Context, g PartOf, no int, bad func(file string, err error)) (files, bytes uint64, err error)
+}
+
+// PeerCopy is a copy of shards, one of a graph, that another process keeps. An error ends it.
+type PeerCopy interface {
+	// Flush makes ready what Take will copy.
+	Flush(g PartOf) error
+	// Take copies a graph's shard as it is now.
+	Take(g PartOf) error
+	// Files lists the files of all shards that were taken.
+	Files() ([]CopiedFile, error)
+	// Open reads one of Files.
+	Open(path string) (io.ReadCloser, error)
+	Close() error
+}
+
+// CopiedFile is a file of a copy.
+type CopiedFile struct {
+	Path   string // relative to the data directory, with slashes
+	Size   int64  // in bytes
+	SHA256 [32]byte
 }
 
 // PartOf names a graph that parts belong to: a graph that is made again under a name has another id.
@@ -205,6 +229,7 @@ func (r *peerReader) Close() error {
 
 // iterator is what is asked of a pebble.Iterator.
 type iterator interface {
+	Valid() bool
 	First() bool
 	Next() bool
 	Prev() bool
@@ -253,6 +278,9 @@ func (i *peerIterator) load(from []byte, down bool) bool {
 	return len(i.run.Keys) > 0
 }
 
+// Valid implements iterator.
+func (i *peerIterator) Valid() bool { return i.run != nil && i.at < len(i.run.Keys) }
+
 // First implements iterator.
 func (i *peerIterator) First() bool { return i.SeekGE(i.lower) }
 
@@ -288,7 +316,7 @@ func (i *peerIterator) SeekLT(key []byte) bool {
 
 // Next implements iterator.
 func (i *peerIterator) Next() bool {
-	if i.run == nil || i.at >= len(i.run.Keys) {
+	if !i.Valid() {
 		return false
 	}
 	if i.down {
@@ -305,7 +333,7 @@ func (i *peerIterator) Next() bool {
 
 // Prev implements iterator.
 func (i *peerIterator) Prev() bool {
-	if i.run == nil || i.at >= len(i.run.Keys) {
+	if !i.Valid() {
 		return false
 	}
 	if !i.down {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"path"
 	"slices"
 	"strconv"
@@ -28,10 +29,12 @@ const checkpointsName = "checkpoints"
 // interrupted is not taken for a store.
 const PartialName = "restore.partial"
 
-// checkpoints numbers the checkpoints of a store and remembers the checksums of files that do not change.
-type checkpoints struct {
+// copies makes the checkpoints of a data directory, and knows those that are there and the checksums of files that do not
+// change.
+type copies struct {
+	opts *Options
 	mu   sync.Mutex
-	last uint64
+	open map[uint64]*Checkpoint
 	sums map[string]fileSum // by path in the data directory
 }
 
@@ -42,19 +45,75 @@ type fileSum struct {
 	sum  [sha256.Size]byte
 }
 
-// checkpoint implements shard.Checkpoint.
-type checkpoint struct {
-	fs     vfs.FS
+// Checkpoint is a copy of graphs, or of a shard of graphs. It implements shard.Checkpoint.
+type Checkpoint struct {
+	of     *copies
+	id     uint64
 	dir    string
 	graphs []string
 	taken  time.Time
 	files  []shard.CheckpointFile
+	own    int                // of files: the others are of peers
+	peers  []storage.PeerCopy // by shard, nil for those of this process
+	shards []int              // of the files after own
+}
+
+// begin begins a checkpoint, with an id of its own if it is 0.
+func (o *copies) begin(id uint64) (*Checkpoint, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if id == 0 {
+		id = rand.Uint64()
+	}
+	if o.open[id] != nil {
+		return nil, exists("there is a copy %x already", id)
+	}
+	if o.open == nil {
+		o.open = map[uint64]*Checkpoint{}
+	}
+	c := &Checkpoint{of: o, id: id, dir: o.opts.FS.PathJoin(o.opts.Dir, checkpointsName, strconv.FormatUint(id, 16)), taken: time.Now().UTC()}
+	o.open[id] = c
+	return c, nil
+}
+
+// scratch makes a directory for files that f looks at, and removes it.
+func (o *copies) scratch(f func(dir string) error) (err error) {
+	c, err := o.begin(0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if err := o.opts.FS.MkdirAll(c.dir, 0o755); err != nil {
+		return err
+	}
+	return f(c.dir)
+}
+
+// file opens a file of a checkpoint that is there.
+func (o *copies) file(id uint64, path string) (io.ReadCloser, error) {
+	o.mu.Lock()
+	c := o.open[id]
+	known := c != nil && slices.ContainsFunc(c.files, func(f shard.CheckpointFile) bool { return f.Path == path })
+	o.mu.Unlock()
+	if !known {
+		return nil, notFound("there is no copy with the file %s any more", path)
+	}
+	return c.read(path)
 }
 
 var _ shard.Keeper = (*Store)(nil)
 
 // Checkpoint implements shard.Keeper. Each graph is held up while its files are linked, and no longer.
-func (s *Store) Checkpoint(ctx context.Context, names []string) (_ shard.Checkpoint, err error) {
+func (s *Store) Checkpoint(ctx context.Context, names []string) (shard.Checkpoint, error) {
+	c, err := s.Copy(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Copy is Checkpoint for whoever reads the files of other processes there.
+func (s *Store) Copy(ctx context.Context, names []string) (_ *Checkpoint, err error) {
 	if s.opts.ReadOnly {
 		return nil, readOnly()
 	}
@@ -62,12 +121,11 @@ func (s *Store) Checkpoint(ctx context.Context, names []string) (_ shard.Checkpo
 		names = s.Graphs()
 	}
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
-	fs := s.opts.FS
-	s.copies.mu.Lock()
-	s.copies.last++
-	number := s.copies.last
-	s.copies.mu.Unlock()
-	c := &checkpoint{fs: fs, dir: fs.PathJoin(s.opts.Dir, checkpointsName, strconv.FormatUint(number, 10)), graphs: names, taken: time.Now().UTC()}
+	c, err := s.copies.begin(0)
+	if err != nil {
+		return nil, err
+	}
+	c.graphs = names
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Close())
@@ -78,19 +136,48 @@ func (s *Store) Checkpoint(ctx context.Context, names []string) (_ shard.Checkpo
 		if err != nil {
 			return nil, err
 		}
-		if err := g.checkpoint(ctx, fs.PathJoin(c.dir, "graphs", name)); err != nil {
+		if err := g.checkpoint(ctx, c); err != nil {
 			return nil, fmt.Errorf("copy graph %s: %w", name, err)
 		}
 	}
-	if err := s.sum(ctx, c, ""); err != nil {
+	// Each process reads its own files.
+	theirs := make([][]storage.CopiedFile, len(c.peers))
+	errs := make([]error, len(c.peers))
+	var listing sync.WaitGroup
+	for no, p := range c.peers {
+		if p != nil {
+			listing.Go(func() { theirs[no], errs[no] = p.Files() })
+		}
+	}
+	err = c.list(ctx)
+	listing.Wait()
+	if err := errors.Join(append(errs, err)...); err != nil {
 		return nil, err
 	}
-	s.forgetSums(c)
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	for no, files := range theirs {
+		for _, f := range files {
+			c.files, c.shards = append(c.files, shard.CheckpointFile(f)), append(c.shards, no)
+		}
+	}
 	return c, nil
 }
 
-// checkpoint copies the graph, with hard links, to a directory that is not there yet.
-func (g *Graph) checkpoint(ctx context.Context, dir string) error {
+// peer gives the copy at the process that keeps shard no.
+func (c *Checkpoint) peer(ctx context.Context, no int) (storage.PeerCopy, error) {
+	for len(c.peers) <= no {
+		c.peers = append(c.peers, nil)
+	}
+	var err error
+	if c.peers[no] == nil {
+		c.peers[no], err = c.of.opts.Peers.Copy(ctx, no, c.id)
+	}
+	return c.peers[no], err
+}
+
+// checkpoint copies the graph, with hard links.
+func (g *Graph) checkpoint(ctx context.Context, c *Checkpoint) (err error) {
 	if err := g.enter(); err != nil {
 		return err
 	}
@@ -99,7 +186,19 @@ func (g *Graph) checkpoint(ctx context.Context, dir string) error {
 	if err := g.Flush(ctx); err != nil {
 		return err
 	}
-	fs := g.opts.FS
+	of := storage.PartOf{Name: g.name, ID: g.id, Shards: len(g.shards)}
+	peers := make([]storage.PeerCopy, len(g.shards))
+	for no := range peers {
+		if g.elsewhere(no) {
+			if peers[no], err = c.peer(ctx, no); err == nil {
+				err = peers[no].Flush(of)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	fs, dir := g.opts.FS, c.graphDir(g.name)
 	if err := fs.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -107,7 +206,12 @@ func (g *Graph) checkpoint(ctx context.Context, dir string) error {
 		return err
 	}
 	for no, s := range g.shards {
-		if err := s.Checkpoint(storage.Dir(dir, no)); err != nil {
+		if peers[no] != nil {
+			err = peers[no].Take(of)
+		} else {
+			err = s.Checkpoint(storage.Dir(dir, no))
+		}
+		if err != nil {
 			g.unlock()
 			return err
 		}
@@ -116,9 +220,30 @@ func (g *Graph) checkpoint(ctx context.Context, dir string) error {
 	return writeManifest(fs, dir, manifest{Format: storage.FormatVersion, Shards: len(g.shards)})
 }
 
+// elsewhere reports whether another process keeps a shard.
+func (g *Graph) elsewhere(no int) bool { return no > 0 && g.opts.Peers != nil }
+
+func (c *Checkpoint) graphDir(name string) string {
+	return c.of.opts.FS.PathJoin(c.dir, "graphs", name)
+}
+
+// list lists the files that were copied, with their checksums.
+func (c *Checkpoint) list(ctx context.Context) error {
+	var files []shard.CheckpointFile
+	if err := c.sum(ctx, "", &files); err != nil {
+		return err
+	}
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.files, c.own = files, len(files)
+	c.forgetSums()
+	return nil
+}
+
 // sum lists the files below rel with their checksums.
-func (s *Store) sum(ctx context.Context, c *checkpoint, rel string) error {
-	names, err := c.fs.List(c.fs.PathJoin(c.dir, rel))
+func (c *Checkpoint) sum(ctx context.Context, rel string, files *[]shard.CheckpointFile) error {
+	fs := c.of.opts.FS
+	names, err := fs.List(fs.PathJoin(c.dir, rel))
 	if err != nil {
 		return err
 	}
@@ -128,36 +253,37 @@ func (s *Store) sum(ctx context.Context, c *checkpoint, rel string) error {
 			return err
 		}
 		at := path.Join(rel, name)
-		info, err := c.fs.Stat(c.fs.PathJoin(c.dir, at))
+		info, err := fs.Stat(fs.PathJoin(c.dir, at))
 		if err != nil {
 			return err
 		}
 		if info.IsDir() {
-			if err := s.sum(ctx, c, at); err != nil {
+			if err := c.sum(ctx, at, files); err != nil {
 				return err
 			}
 			continue
 		}
-		sum, err := s.sumFile(ctx, c, at, info)
+		sum, err := c.sumFile(ctx, at, info)
 		if err != nil {
 			return err
 		}
-		c.files = append(c.files, shard.CheckpointFile{Path: at, Size: info.Size(), SHA256: sum})
+		*files = append(*files, shard.CheckpointFile{Path: at, Size: info.Size(), SHA256: sum})
 	}
 	return nil
 }
 
-func (s *Store) sumFile(ctx context.Context, c *checkpoint, at string, info vfs.FileInfo) (sum [sha256.Size]byte, err error) {
+func (c *Checkpoint) sumFile(ctx context.Context, at string, info vfs.FileInfo) (sum [sha256.Size]byte, err error) {
+	fs, known := c.of.opts.FS, c.of
 	fixed := immutable(at)
 	if fixed {
-		s.copies.mu.Lock()
-		old, ok := s.copies.sums[at]
-		s.copies.mu.Unlock()
+		known.mu.Lock()
+		old, ok := known.sums[at]
+		known.mu.Unlock()
 		if ok && old.size == info.Size() && old.mod.Equal(info.ModTime()) {
 			return old.sum, nil
 		}
 	}
-	f, err := c.fs.Open(c.fs.PathJoin(c.dir, at), vfs.SequentialReadsOption)
+	f, err := fs.Open(fs.PathJoin(c.dir, at), vfs.SequentialReadsOption)
 	if err != nil {
 		return sum, err
 	}
@@ -172,17 +298,17 @@ func (s *Store) sumFile(ctx context.Context, c *checkpoint, at string, info vfs.
 	h.Sum(sum[:0])
 	if path.Ext(at) == ".sst" {
 		// A backup of damage would be one that nobody can use, found out too late.
-		if err := storage.CheckTable(ctx, c.fs, c.fs.PathJoin(c.dir, at)); err != nil {
+		if err := storage.CheckTable(ctx, fs, fs.PathJoin(c.dir, at)); err != nil {
 			return sum, graph.CorruptError("backup: file "+at, err)
 		}
 	}
 	if fixed {
-		s.copies.mu.Lock()
-		if s.copies.sums == nil {
-			s.copies.sums = map[string]fileSum{}
+		known.mu.Lock()
+		if known.sums == nil {
+			known.sums = map[string]fileSum{}
 		}
-		s.copies.sums[at] = fileSum{info.Size(), info.ModTime(), sum}
-		s.copies.mu.Unlock()
+		known.sums[at] = fileSum{info.Size(), info.ModTime(), sum}
+		known.mu.Unlock()
 	}
 	return sum, nil
 }
@@ -190,18 +316,18 @@ func (s *Store) sumFile(ctx context.Context, c *checkpoint, at string, info vfs.
 // immutable reports whether a file is one that Pebble writes once.
 func immutable(name string) bool { return path.Ext(name) == ".sst" || path.Ext(name) == ".blob" }
 
-// forgetSums forgets the checksums of files of the checkpoint's graphs that it does not hold: they are gone.
-func (s *Store) forgetSums(c *checkpoint) {
+// forgetSums forgets the checksums of files of the checkpoint's graphs that it does not hold: they are gone. The caller holds
+// the mutex.
+func (c *Checkpoint) forgetSums() {
+	known := c.of
 	held := map[string]bool{}
 	for _, f := range c.files {
 		held[f.Path] = true
 	}
-	s.copies.mu.Lock()
-	defer s.copies.mu.Unlock()
-	for at := range s.copies.sums {
+	for at := range known.sums {
 		name, _, _ := strings.Cut(strings.TrimPrefix(at, "graphs/"), "/")
 		if !held[at] && slices.Contains(c.graphs, name) {
-			delete(s.copies.sums, at)
+			delete(known.sums, at)
 		}
 	}
 }
@@ -211,25 +337,119 @@ func dropCheckpoints(fs vfs.FS, dir string) error {
 	return fs.RemoveAll(fs.PathJoin(dir, checkpointsName))
 }
 
+// ID names the checkpoint at this process, and at those of peers.
+func (c *Checkpoint) ID() uint64 { return c.id }
+
+// Shard gives the shard whose process has the i-th of Files.
+func (c *Checkpoint) Shard(i int) int {
+	if i < c.own {
+		return 0
+	}
+	return c.shards[i-c.own]
+}
+
 // Graphs implements shard.Checkpoint.
-func (c *checkpoint) Graphs() []string { return c.graphs }
+func (c *Checkpoint) Graphs() []string { return c.graphs }
 
 // Format implements shard.Checkpoint.
-func (c *checkpoint) Format() int { return storage.FormatVersion }
+func (c *Checkpoint) Format() int { return storage.FormatVersion }
 
 // Taken implements shard.Checkpoint.
-func (c *checkpoint) Taken() time.Time { return c.taken }
+func (c *Checkpoint) Taken() time.Time { return c.taken }
 
 // Files implements shard.Checkpoint.
-func (c *checkpoint) Files() []shard.CheckpointFile { return c.files }
+func (c *Checkpoint) Files() []shard.CheckpointFile { return c.files }
 
 // Open implements shard.Checkpoint.
-func (c *checkpoint) Open(i int) (io.ReadCloser, error) {
+func (c *Checkpoint) Open(i int) (io.ReadCloser, error) {
 	if i < 0 || i >= len(c.files) {
 		return nil, invalid("the checkpoint has no file %d", i)
 	}
-	return c.fs.Open(c.fs.PathJoin(c.dir, c.files[i].Path), vfs.SequentialReadsOption)
+	if i >= c.own {
+		return c.peers[c.Shard(i)].Open(c.files[i].Path)
+	}
+	return c.read(c.files[i].Path)
+}
+
+// read opens a file of this process.
+func (c *Checkpoint) read(path string) (io.ReadCloser, error) {
+	fs := c.of.opts.FS
+	return fs.Open(fs.PathJoin(c.dir, path), vfs.SequentialReadsOption)
 }
 
 // Close implements shard.Checkpoint.
-func (c *checkpoint) Close() error { return c.fs.RemoveAll(c.dir) }
+func (c *Checkpoint) Close() error {
+	c.of.mu.Lock()
+	delete(c.of.open, c.id)
+	c.of.mu.Unlock()
+	errs := []error{c.of.opts.FS.RemoveAll(c.dir)}
+	for _, p := range c.peers {
+		if p != nil {
+			errs = append(errs, p.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// CopiedFile opens a file of a checkpoint that Copy has made.
+func (s *Store) CopiedFile(id uint64, path string) (io.ReadCloser, error) {
+	return s.copies.file(id, path)
+}
+
+// Copy begins a copy of shards, which Flush, Take and List make.
+func (s *Parts) Copy(id uint64) (*Checkpoint, error) { return s.copies.begin(id) }
+
+// CopiedFile opens a file of a copy.
+func (s *Parts) CopiedFile(id uint64, path string) (io.ReadCloser, error) {
+	return s.copies.file(id, path)
+}
+
+// use calls f with the shard of a graph, which stays open meanwhile.
+func (s *Parts) use(of storage.PartOf, f func(p *Part) error) error {
+	p, err := s.Part(of.Name)
+	if err != nil {
+		return err
+	}
+	if err := p.g.enter(); err != nil {
+		return err
+	}
+	defer p.g.leave()
+	if p.m.partOf(of.Name) != of {
+		return notFound("this process keeps a shard of another graph %q", of.Name)
+	}
+	return f(p)
+}
+
+// Flush makes ready what Take will copy of a graph.
+func (s *Parts) Flush(ctx context.Context, of storage.PartOf) error {
+	return s.use(of, func(p *Part) error { return p.Flush(ctx) })
+}
+
+// Take copies the shard of a graph as its writer with an epoch has left it.
+func (s *Parts) Take(c *Checkpoint, of storage.PartOf, epoch uint64) error {
+	return s.use(of, func(p *Part) error {
+		dir := c.graphDir(of.Name)
+		if err := s.opts.FS.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		c.graphs = append(c.graphs, of.Name)
+		return p.Checkpoint(epoch, storage.Dir(dir, s.no))
+	})
+}
+
+// List lists what a copy has taken.
+func (s *Parts) List(ctx context.Context, c *Checkpoint) ([]shard.CheckpointFile, error) {
+	err := c.list(ctx)
+	return c.files, err
+}
+
+// CheckFiles verifies the files of a graph's shard; see storage.CheckFiles.
+func (s *Parts) CheckFiles(ctx context.Context, of storage.PartOf, bad func(file string, err error)) (files, bytes uint64, err error) {
+	err = s.use(of, func(p *Part) error {
+		return s.copies.scratch(func(dir string) error {
+			files, bytes, err = p.CheckFiles(ctx, storage.Dir(dir, s.no), bad)
+			return err
+		})
+	})
+	return files, bytes, err
+}

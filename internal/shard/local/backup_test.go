@@ -137,10 +137,21 @@ func fresh(c, earlier shard.Checkpoint) (paths []string) {
 // TestCheckpointUnderWriters takes checkpoints while transactions change vertices of several shards together: each holds
 // whole transactions, and all that were acknowledged before it.
 func TestCheckpointUnderWriters(t *testing.T) {
+	t.Run("one process", func(t *testing.T) { checkpointUnderWriters(t, false) })
+	t.Run("processes", func(t *testing.T) { checkpointUnderWriters(t, true) })
+}
+
+func checkpointUnderWriters(t *testing.T, spread bool) {
 	ctx := context.Background()
 	const accounts, each, takes = 9, 1000, 3
 	opts := Options{Dir: "data", FS: vfs.NewMem(), Shards: 3, Logger: quiet(), ValueThreshold: 64, Tuning: Tuning{PlaceBlock: 1}}
-	s, err := Open(opts)
+	own := opts
+	if spread {
+		others := newNeighbours(t, opts)
+		t.Cleanup(others.close)
+		own.Peers, _ = Cluster(t, others.parts)
+	}
+	s, err := Open(own)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	g, err := s.Local(DefaultGraph)
@@ -262,6 +273,10 @@ func TestCheckpointUnderWriters(t *testing.T) {
 		tx.Rollback()
 		require.NoError(t, s.Close())
 		require.NoError(t, c.Close())
+	}
+
+	if spread {
+		return
 	}
 
 	// Once nothing is written, no table and no blob file travels again.

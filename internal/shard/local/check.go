@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -213,36 +212,31 @@ func finding(rep *shard.CheckReport, kind string) *shard.CheckFinding {
 }
 
 // checkFiles verifies the checksums of all blocks on disk, of copies that nobody else reads.
-func (s *Store) checkFiles(ctx context.Context, g *Graph, rep *shard.CheckReport) (err error) {
-	s.copies.mu.Lock()
-	s.copies.last++
-	number := s.copies.last
-	s.copies.mu.Unlock()
-	fs := s.opts.FS
-	dir := fs.PathJoin(s.opts.Dir, checkpointsName, strconv.FormatUint(number, 10))
-	defer func() { err = errors.Join(err, fs.RemoveAll(dir)) }()
-	if err := fs.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	for no, sh := range g.shards {
-		at := storage.Dir(dir, no)
-		if err := sh.Checkpoint(at); err != nil {
-			return err
-		}
-		bad := func(file string, err error) {
-			f := finding(rep, storage.FaultChecksum)
-			if f == nil {
-				f = &shard.CheckFinding{Kind: storage.FaultChecksum}
-				rep.Findings = append(rep.Findings, f)
+func (s *Store) checkFiles(ctx context.Context, g *Graph, rep *shard.CheckReport) error {
+	of := storage.PartOf{Name: g.name, ID: g.id, Shards: len(g.shards)}
+	return s.copies.scratch(func(dir string) error {
+		for no, sh := range g.shards {
+			bad := func(file string, err error) {
+				f := finding(rep, storage.FaultChecksum)
+				if f == nil {
+					f = &shard.CheckFinding{Kind: storage.FaultChecksum}
+					rep.Findings = append(rep.Findings, f)
+				}
+				f.Count++
+				f.Examples = append(f.Examples, fmt.Sprintf("shard %d, %s: %v", no, file, err))
 			}
-			f.Count++
-			f.Examples = append(f.Examples, fmt.Sprintf("shard %d, %s: %v", no, file, err))
+			var files, bytes uint64
+			var err error
+			if g.elsewhere(no) {
+				files, bytes, err = s.opts.Peers.CheckFiles(ctx, of, no, bad)
+			} else if err = sh.Checkpoint(storage.Dir(dir, no)); err == nil {
+				files, bytes, err = storage.CheckFiles(ctx, g.opts, storage.Dir(dir, no), bad)
+			}
+			rep.Files, rep.FileBytes = rep.Files+files, rep.FileBytes+bytes
+			if err != nil {
+				return err
+			}
 		}
-		files, bytes, err := storage.CheckFiles(ctx, g.opts, at, bad)
-		rep.Files, rep.FileBytes = rep.Files+files, rep.FileBytes+bytes
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
 }

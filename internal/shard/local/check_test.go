@@ -31,14 +31,19 @@ func checkClean(t *testing.T, s *Store, name string) *shard.CheckReport {
 	return rep
 }
 
-// filled makes a graph of n transactions.
-func filled(t *testing.T, seed uint64, n, shards int, tune ...func(*Tuning)) *ledger {
+// filled makes a graph of n transactions, if spread is set with all shards but the first in other processes.
+func filled(t *testing.T, seed uint64, n, shards int, spread bool, tune ...func(*Tuning)) *ledger {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	opts := tiny(rng, shards)
 	for _, f := range tune {
 		f(&opts.Tuning)
 	}
 	opts.FS, opts.Dir, opts.Logger = vfs.NewMem(), "data", quiet()
+	if spread {
+		others := newNeighbours(t, opts)
+		t.Cleanup(others.close)
+		opts.Peers, _ = Cluster(t, others.parts)
+	}
 	l, err := openLedger(opts)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, l.store.Close()) })
@@ -49,8 +54,8 @@ func filled(t *testing.T, seed uint64, n, shards int, tune ...func(*Tuning)) *le
 }
 
 func TestCheckClean(t *testing.T) {
-	for seed := range uint64(seeds(6)) {
-		l := filled(t, seed, 60, 1+int(seed%3))
+	for seed := range uint64(2 * seeds(6)) {
+		l := filled(t, seed, 60, 1+int(seed%3), seed%2 == 1)
 		rep := checkClean(t, l.store, "default")
 		require.EqualValues(t, 60, rep.Vertices)
 		require.Positive(t, rep.Edges)
@@ -119,6 +124,11 @@ func (l *ledger) someVertices(t *testing.T) []graph.VertexID {
 
 // Each kind of damage is found, and mended where it can be.
 func TestCheckDamage(t *testing.T) {
+	t.Run("one process", func(t *testing.T) { checkDamage(t, false) })
+	t.Run("processes", func(t *testing.T) { checkDamage(t, true) })
+}
+
+func checkDamage(t *testing.T, spread bool) {
 	in := func(e graph.Edge) []byte {
 		return keys.AppendFreshOne(nil, e.Type, graph.In, e.Dst.Local(), e.Src, e.ID)
 	}
@@ -200,7 +210,7 @@ func TestCheckDamage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := context.Background()
-			l := filled(t, 5, 40, 2, func(o *Tuning) {
+			l := filled(t, 5, 40, 2, spread, func(o *Tuning) {
 				if slices.Contains(c.want, storage.FaultGarbage) {
 					o.FoldRecords = -1 // or what is marked may be taken away
 				}
@@ -258,10 +268,10 @@ func within(t *testing.T, f func() error) {
 
 // A repair does not touch what others have changed since the check that it follows from: it looks at that again.
 func TestRepairWhileWriting(t *testing.T) {
-	for seed := range uint64(seeds(8)) {
+	for seed := range uint64(2 * seeds(8)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			ctx := context.Background()
-			l := filled(t, seed, 80, 1+int(seed%3))
+			l := filled(t, seed, 80, 1+int(seed%3), seed%2 == 1)
 			require.NoError(t, l.g.Settle(ctx))
 			rng := rand.New(rand.NewPCG(seed, 9))
 			edges, vertices := l.someEdges(t), l.someVertices(t)

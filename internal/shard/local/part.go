@@ -2,11 +2,15 @@ package local
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -25,6 +29,8 @@ type Parts struct {
 	mu     sync.Mutex
 	graphs map[string]*Part
 	closed bool
+
+	copies copies
 }
 
 // Part is one shard of a graph, kept for a writer in another process: what it holds, and what is decoded of it.
@@ -46,6 +52,7 @@ func OpenParts(opts Options, no int) (_ *Parts, err error) {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
 	s := &Parts{opts: opts, no: no, graphs: map[string]*Part{}}
+	s.copies.opts = &s.opts
 	if s.lock, err = lockDir(&opts); err != nil {
 		return nil, err
 	}
@@ -55,6 +62,12 @@ func OpenParts(opts Options, no int) (_ *Parts, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
+	if err := checkRestored(&opts); err != nil {
+		return nil, err
+	}
+	if err := dropCheckpoints(fs, opts.Dir); err != nil {
+		return nil, fmt.Errorf("remove an old checkpoint: %w", err)
+	}
 	names, err := fs.List(fs.PathJoin(opts.Dir, "graphs"))
 	if err != nil {
 		return nil, fmt.Errorf("list graphs: %w", err)
@@ -80,6 +93,29 @@ func OpenParts(opts Options, no int) (_ *Parts, err error) {
 		}
 	}
 	return s, nil
+}
+
+// Spread makes graphs in a directory, which are whole or were copied of a cluster, parts of graphs that are spread over
+// processes. id names the state that they were copied of: only shards of one state go together.
+func Spread(dir, id string) error {
+	fs := vfs.Default
+	names, err := fs.List(fs.PathJoin(dir, "graphs"))
+	if err != nil {
+		return fmt.Errorf("list graphs: %w", err)
+	}
+	for _, name := range names {
+		at := fs.PathJoin(dir, "graphs", name)
+		m, err := readManifest(fs, at)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256([]byte(id + "/" + name))
+		m.ID = binary.BigEndian.Uint64(sum[:]) | 1
+		if err := writeManifest(fs, at, m); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Whole gives the name of a graph in a data directory whose shards are all there, "" if there is none.

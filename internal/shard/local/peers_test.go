@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -89,6 +90,38 @@ func (w *writer) Open(_ context.Context, g storage.PartOf, no int, create bool) 
 func (w *writer) Drop(_ context.Context, g storage.PartOf, no int) error {
 	return w.n.parts[no].Drop(g)
 }
+
+func (w *writer) Copy(_ context.Context, no int, id uint64) (storage.PeerCopy, error) {
+	c, err := w.n.parts[no].Copy(id)
+	return &copied{w, w.n.parts[no], c}, err
+}
+
+func (w *writer) CheckFiles(ctx context.Context, g storage.PartOf, no int, bad func(file string, err error)) (files, bytes uint64, err error) {
+	return w.n.parts[no].CheckFiles(ctx, g, bad)
+}
+
+type copied struct {
+	*writer
+	parts *Parts
+	c     *Checkpoint
+}
+
+func (c *copied) Flush(g storage.PartOf) error { return c.parts.Flush(context.Background(), g) }
+
+func (c *copied) Take(g storage.PartOf) error { return c.parts.Take(c.c, g, c.epoch) }
+
+func (c *copied) Files() ([]storage.CopiedFile, error) {
+	files, err := c.parts.List(context.Background(), c.c)
+	out := make([]storage.CopiedFile, len(files))
+	for i := range files {
+		out[i] = storage.CopiedFile(files[i])
+	}
+	return out, err
+}
+
+func (c *copied) Open(path string) (io.ReadCloser, error) { return c.parts.CopiedFile(c.c.ID(), path) }
+
+func (c *copied) Close() error { return c.c.Close() }
 
 type neighbour struct {
 	*writer

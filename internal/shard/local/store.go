@@ -45,7 +45,7 @@ type Store struct {
 	graphs map[string]*Graph
 	closed bool
 
-	copies checkpoints
+	copies copies
 }
 
 var _ shard.Store = (*Store)(nil)
@@ -66,6 +66,7 @@ func open(opts Options, offline bool) (_ *Store, err error) {
 		}
 	}
 	s := &Store{opts: opts, graphs: map[string]*Graph{}}
+	s.copies.opts = &s.opts
 	if s.lock, err = lockDir(&opts); err != nil {
 		return nil, err
 	}
@@ -75,8 +76,8 @@ func open(opts Options, offline bool) (_ *Store, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if _, err := fs.Stat(fs.PathJoin(opts.Dir, PartialName)); err == nil {
-		return nil, fmt.Errorf("%s holds a restore that was interrupted; run it again", opts.Dir)
+	if err := checkRestored(&opts); err != nil {
+		return nil, err
 	}
 	if _, err := fs.Stat(fs.PathJoin(opts.Dir, LoadingName)); err == nil && !offline {
 		return nil, fmt.Errorf("%s holds an offline load that was interrupted; run it again", opts.Dir)
@@ -127,6 +128,14 @@ func open(opts Options, offline bool) (_ *Store, err error) {
 		}
 	}
 	return s, nil
+}
+
+// checkRestored refuses a directory in which a restore was interrupted.
+func checkRestored(opts *Options) error {
+	if _, err := opts.FS.Stat(opts.FS.PathJoin(opts.Dir, PartialName)); err == nil {
+		return fmt.Errorf("%s holds a restore that was interrupted; run it again", opts.Dir)
+	}
+	return nil
 }
 
 // lockDir makes the process the only one that has the data directory open.

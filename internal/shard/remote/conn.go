@@ -68,6 +68,16 @@ const firstPause, longestPause = 5 * time.Millisecond, 250 * time.Millisecond
 func again(ctx context.Context, who string, f func(ctx context.Context) error) error {
 	limited, cancel := within(ctx)
 	defer cancel()
+	return retry(ctx, limited, who, f)
+}
+
+// untilAnswered is again for calls that may take any time.
+func untilAnswered(ctx context.Context, who string, f func(ctx context.Context) error) error {
+	return retry(ctx, ctx, who, f)
+}
+
+// retry makes a call until it is answered or limited ends, which ctx bounds.
+func retry(ctx, limited context.Context, who string, f func(ctx context.Context) error) error {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err, lost := fromStatus(ctx, who, f(limited))
 		if !lost || limited.Err() != nil {

@@ -13,6 +13,7 @@ import (
 // ServeParts makes a gRPC server answer the leader and the readers of the shards in a data directory.
 func ServeParts(s grpc.ServiceRegistrar, parts *local.Parts) {
 	pb.RegisterKeepServiceServer(s, &keeper{parts: parts})
+	pb.RegisterCopyServiceServer(s, &copier{parts: parts, open: parts.CopiedFile})
 	pb.RegisterReadServiceServer(s, &reader{open: func(cut *pb.Cut) (*local.Tx, func(), error) {
 		p, err := parts.Part(cut.GetGraph())
 		if err != nil {

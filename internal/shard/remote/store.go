@@ -21,6 +21,9 @@ type Store struct {
 	lead  pb.LeadServiceClient
 	reads []pb.ReadServiceClient // by shard
 
+	maintain pb.MaintainServiceClient
+	copies   []pb.CopyServiceClient // by shard
+
 	mu     sync.Mutex
 	graphs map[string]*Graph
 }
@@ -40,8 +43,9 @@ func Open(addresses []string, more ...grpc.DialOption) (*Store, error) {
 		}
 		s.conns = append(s.conns, c)
 		s.reads = append(s.reads, pb.NewReadServiceClient(c))
+		s.copies = append(s.copies, pb.NewCopyServiceClient(c))
 	}
-	s.lead = pb.NewLeadServiceClient(s.conns[0])
+	s.lead, s.maintain = pb.NewLeadServiceClient(s.conns[0]), pb.NewMaintainServiceClient(s.conns[0])
 	return s, nil
 }
 

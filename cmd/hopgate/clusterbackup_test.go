@@ -1,0 +1,129 @@
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// graphctl runs the client against a gateway.
+func (p *process) graphctl(args ...string) string {
+	o := run(p.t, []string{"GRAPHCTL_ADDRESS=" + p.grpc}, "graphctl", args...)
+	require.Zero(p.t, o.code, "%q: %s%s", args, o.out, o.err)
+	return o.out
+}
+
+// A backup of a cluster that is taken under load holds whole transactions, and all that were acknowledged before. It
+// restores to a cluster and to a server of one process alike, and so does one of such a server.
+func TestClusterBackup(t *testing.T) {
+	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
+	_, gs := startClusterIn(t, dirs, 2)
+	g, dest := gs[0], filepath.Join(t.TempDir(), "backups")
+	g.graphctl("query", "CREATE CONSTRAINT n FOR (n:N) REQUIRE n.i IS UNIQUE")
+	g.graphctl("query", "CREATE CONSTRAINT s FOR (s:Seed) REQUIRE s.i IS UNIQUE")
+	const block = 4096 // vertices lie in one shard, the next ones in the other
+	g.graphctl("query", fmt.Sprintf("UNWIND range(0, %d) AS i CREATE (:Seed {i: i, n: 0})", 3*block-1))
+	g.graphctl("query", "CREATE INDEX texts FOR (n:N) ON (n.text)")
+	g.graphctl("query", "CALL db.awaitIndex('texts')")
+	g.graphctl("query", "CALL db.awaitIndexes()")
+	var next, acked atomic.Int64
+	end := until(2, func(w int) {
+		i := next.Add(1)
+		_, err := ask(gs[w].http, fmt.Sprintf("MATCH (a:Seed {i:%d}), (b:Seed {i:%d}) SET a.n = a.n + 1, b.n = b.n + 1 "+
+			"CREATE (:N {i:%d, text:'%02000d'})-[:E]->(:M), (a)-[:X]->(b)", i%9, (1+i%2)*block+i*7%99, i, i))
+		if err == nil {
+			acked.Add(1)
+		}
+	})
+	progress := func() int64 {
+		want := acked.Load() + 20
+		require.Eventually(t, func() bool { return acked.Load() >= want }, patience, time.Millisecond)
+		return acked.Load()
+	}
+	progress()
+	g.graphctl("backup", dest)
+	second := progress()
+	g.graphctl("backup", dest)
+	progress()
+	require.Contains(t, g.graphctl("check"), "nothing is wrong")
+	require.Contains(t, g.graphctl("check", "--repair"), "nothing is wrong")
+	end()
+	require.Eventually(t, func() bool { // the copies are gone at all processes
+		for _, dir := range dirs {
+			if names, err := os.ReadDir(filepath.Join(dir, "checkpoints")); err == nil && len(names) > 0 {
+				return false
+			}
+		}
+		return true
+	}, patience, 10*time.Millisecond)
+
+	whole := "MATCH (a:Seed)-[x:X]->(b:Seed) WITH count(x) AS edges MATCH (s:Seed) RETURN edges, sum(s.n) AS total, sum(CASE WHEN s.n = COUNT { (s)-[:X]-() } THEN 0 ELSE 1 END) AS bad"
+	holds := func(g *process, least int64) string {
+		var n int64
+		_, err := fmt.Sscan(g.graphctl("query", "-o", "csv", "MATCH (n:N)-[:E]->(:M) WHERE size(n.text) = 2000 RETURN count(*) AS n")[2:], &n)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, n, least)
+		answer := g.graphctl("query", "-o", "csv", whole)
+		require.Equal(t, fmt.Sprintf("edges,total,bad\n%d,%d,0\n", n, 2*n), answer, "a transaction is not whole")
+		require.Contains(t, g.graphctl("check"), "nothing is wrong")
+		return answer
+	}
+	holds(gs[1], acked.Load())
+
+	restore := func(dest string) (g *process) {
+		back := make([]string, 3)
+		for no := range back {
+			back[no] = filepath.Join(t.TempDir(), "back")
+			o := run(t, nil, "graphctl", "restore", dest, "--data-dir", back[no], "--shard", strconv.Itoa(no))
+			require.Zero(t, o.code, o.err)
+		}
+		o := run(t, nil, "graphctl", "restore", dest, "--data-dir", filepath.Join(t.TempDir(), "none"), "--shard", "3")
+		require.Contains(t, o.err, "no shard-0003")
+		_, gs := startClusterIn(t, back, 1)
+		return gs[0]
+	}
+	want := holds(restore(dest), second)
+
+	back := filepath.Join(t.TempDir(), "back")
+	o := run(t, nil, "graphctl", "restore", dest, "--data-dir", back)
+	require.Zero(t, o.code, o.err)
+	o = run(t, nil, "graphctl", "check", "--data-dir", back)
+	require.Zero(t, o.code, o.out+o.err)
+	s := start(t, back)
+	require.Equal(t, want, s.graphctl("query", "-o", "csv", whole))
+	other := filepath.Join(t.TempDir(), "other")
+	s.graphctl("backup", other)
+	require.Zero(t, s.stop(syscall.SIGTERM))
+	require.Equal(t, want, holds(restore(other), second))
+}
+
+// A gateway exports what a server of one process would.
+func TestClusterExport(t *testing.T) {
+	_, gs := startCluster(t, 3, 1)
+	for _, s := range clusterStatements {
+		_, err := ask(gs[0].http, s)
+		require.NoError(t, err, s)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	gs[0].graphctl("export", out, "--format", "jsonl")
+	s := start(t, t.TempDir())
+	s.graphctl("load", out)
+	for _, q := range []string{
+		"MATCH (n) RETURN count(n)", "MATCH (p:Person)-[k:KNOWS]->(q) RETURN p.id, k.since, q.id ORDER BY p.id, q.id, k.since",
+		"MATCH (p:Person) RETURN p.id, p.name, p.even, size(p.text), labels(p) ORDER BY p.id",
+	} {
+		want, err := ask(s.addrs.HTTP, q)
+		require.NoError(t, err)
+		got, err := ask(gs[0].http, q)
+		require.NoError(t, err)
+		require.JSONEq(t, want, got, q)
+	}
+	require.Contains(t, gs[0].graphctl("stats"), "KNOWS")
+}
