@@ -15,6 +15,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/query"
 )
@@ -100,7 +102,7 @@ func (a *app) debugInfo(ctx context.Context, w io.Writer, watch time.Duration) e
 		return err
 	}
 	if watch > 0 {
-		p, err := takeProfile(ctx, c, "cpu", watch)
+		p, err := takeProfile(ctx, c, &pb.ProfileRequest{Kind: "cpu", Duration: durationpb.New(watch)})
 		if err != nil {
 			return fmt.Errorf("cpu.pb.gz: %w", err)
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"slices"
 	"time"
 
@@ -24,6 +25,8 @@ type frame struct {
 	Name     string   `json:"n"`
 	Value    int64    `json:"v"` // with all that it calls
 	Self     int64    `json:"s"`
+	Base     int64    `json:"b,omitempty"` // Value in the profile that is compared with
+	BaseSelf int64    `json:"t,omitempty"`
 	Children []*frame `json:"c,omitempty"`
 	byName   map[string]*frame
 }
@@ -42,7 +45,9 @@ func (f *frame) child(name string) *frame {
 }
 
 func (f *frame) sort() {
-	slices.SortFunc(f.Children, func(a, b *frame) int { return cmp.Compare(b.Value, a.Value) })
+	slices.SortFunc(f.Children, func(a, b *frame) int {
+		return cmp.Or(cmp.Compare(b.Value, a.Value), cmp.Compare(b.Base, a.Base), cmp.Compare(a.Name, b.Name))
+	})
 	for _, c := range f.Children {
 		c.sort()
 	}
@@ -58,50 +63,60 @@ func sampleIndex(p *profile.Profile) int {
 	return len(p.SampleType) - 1
 }
 
-// flameTree folds the stacks of a profile into a tree.
-func flameTree(p *profile.Profile) *frame {
+// flameTree folds the stacks of a profile, and of one to compare with, which may be nil, into a tree.
+func flameTree(p, base *profile.Profile) *frame {
 	root := &frame{Name: "all"}
+	root.add(p, func(f *frame) (value, self *int64) { return &f.Value, &f.Self })
+	if base != nil {
+		root.add(base, func(f *frame) (value, self *int64) { return &f.Base, &f.BaseSelf })
+	}
+	root.sort()
+	return root
+}
+
+// add adds the stacks of a profile to a tree, to the figures that of gives.
+func (f *frame) add(p *profile.Profile, of func(*frame) (value, self *int64)) {
 	at := sampleIndex(p)
 	for _, s := range p.Sample {
-		v := s.Value[at]
-		f := root
-		f.Value += v
+		v, at := s.Value[at], f
+		value, self := of(at)
+		*value += v
 		for i := len(s.Location) - 1; i >= 0; i-- {
 			for j := len(s.Location[i].Line) - 1; j >= 0; j-- {
 				name := "?"
 				if fn := s.Location[i].Line[j].Function; fn != nil {
 					name = fn.Name
 				}
-				f = f.child(name)
-				f.Value += v
+				at = at.child(name)
+				value, self = of(at)
+				*value += v
 			}
 		}
-		f.Self += v
+		*self += v
 	}
-	root.sort()
-	return root
 }
 
-// flamePage writes a page that needs nothing but itself.
-func flamePage(p *profile.Profile, kind string) ([]byte, error) {
-	tree, err := json.Marshal(flameTree(p))
+// flamePage writes a page that needs nothing but itself. base, to compare with, may be nil.
+func flamePage(p, base *profile.Profile, kind string) ([]byte, error) {
+	tree, err := json.Marshal(flameTree(p, base))
 	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
 	err = flameTemplate.Execute(&b, map[string]any{
 		"Kind": kind, "Unit": p.SampleType[sampleIndex(p)].Unit, "Tree": template.JS(tree),
-		"When": time.Unix(0, p.TimeNanos).UTC().Format(time.RFC3339),
+		"Diff": base != nil, "When": time.Unix(0, p.TimeNanos).UTC().Format(time.RFC3339),
 	})
 	return b.Bytes(), err
 }
 
-// printTop lists the functions in which most was found.
-func printTop(w io.Writer, p *profile.Profile, n int) error {
-	self, total, sum := map[string]int64{}, map[string]int64{}, int64(0)
+// printTop lists the functions in which most was found, or whose shares differ most from those in base, if that is not nil.
+func printTop(w io.Writer, p, base *profile.Profile, n int) error {
+	self, total, before := map[string]int64{}, map[string]int64{}, map[string]int64{}
 	var walk func(f *frame, on map[string]bool)
 	walk = func(f *frame, on map[string]bool) {
 		self[f.Name] += f.Self
+		before[f.Name] += f.BaseSelf
 		first := !on[f.Name]
 		if first {
 			total[f.Name] += f.Value
@@ -114,8 +129,9 @@ func printTop(w io.Writer, p *profile.Profile, n int) error {
 			delete(on, f.Name)
 		}
 	}
-	root := flameTree(p)
-	sum = max(1, root.Value)
+	root := flameTree(p, base)
+	sum, baseSum := float64(max(1, root.Value)), float64(max(1, root.Base))
+	change := func(name string) float64 { return 100 * (float64(self[name])/sum - float64(before[name])/baseSum) }
 	for _, c := range root.Children {
 		walk(c, map[string]bool{})
 	}
@@ -123,12 +139,25 @@ func printTop(w io.Writer, p *profile.Profile, n int) error {
 	for name := range self {
 		names = append(names, name)
 	}
+	unit := p.SampleType[sampleIndex(p)].Unit
+	if base != nil {
+		slices.SortFunc(names, func(a, b string) int {
+			return cmp.Or(cmp.Compare(math.Abs(change(b)), math.Abs(change(a))), cmp.Compare(a, b))
+		})
+		if _, err := fmt.Fprintf(w, "%8s %8s %8s  function (%s)\n", "before", "self", "change", unit); err != nil {
+			return err
+		}
+		for _, name := range names[:min(n, len(names))] {
+			fmt.Fprintf(w, "%7.1f%% %7.1f%% %+7.1f%%  %s\n", 100*float64(before[name])/baseSum, 100*float64(self[name])/sum, change(name), name)
+		}
+		return nil
+	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(self[b], self[a]), cmp.Compare(a, b)) })
-	if _, err := fmt.Fprintf(w, "%8s %8s  function (%s)\n", "self", "total", p.SampleType[sampleIndex(p)].Unit); err != nil {
+	if _, err := fmt.Fprintf(w, "%8s %8s  function (%s)\n", "self", "total", unit); err != nil {
 		return err
 	}
 	for _, name := range names[:min(n, len(names))] {
-		fmt.Fprintf(w, "%7.1f%% %7.1f%%  %s\n", 100*float64(self[name])/float64(sum), 100*float64(total[name])/float64(sum), name)
+		fmt.Fprintf(w, "%7.1f%% %7.1f%%  %s\n", 100*float64(self[name])/sum, 100*float64(total[name])/sum, name)
 	}
 	return nil
 }

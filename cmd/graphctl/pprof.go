@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -13,62 +14,157 @@ import (
 	"github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 )
 
 func newPprof(a *app) *cobra.Command {
 	var seconds int
-	var flame, out string
+	var from, until, base string
+	var w profileWriter
 	cmd := &cobra.Command{
-		Use: "pprof cpu|heap|goroutine|mutex|block", Short: "Take a profile of the live server; --flame draws it",
-		Long: "Take a profile of the live server.\n\nWith --seconds, heap, mutex and block show what was added in that time instead of since the start.",
-		Args: cobra.ExactArgs(1), ValidArgs: []string{"cpu", "heap", "goroutine", "mutex", "block"},
+		Use: "pprof cpu|heap|goroutine|mutex|block|kept|FILE", Short: "Take a profile of the live server, or of its past; --flame draws it",
+		Long: `Take a profile of the live server, or read one from a file in pprof's format.
+
+With --seconds, heap, mutex and block show what was added in that time instead of since the start. The server takes profiles
+of its processors and its heap all the time and keeps the last of them: kept lists them, and cpu and heap with --from and
+--until, times such as 2026-01-02T15:04:05Z or durations before now such as 90m, give what is kept of that time. --base FILE
+compares with another profile.`,
+		Args: cobra.ExactArgs(1), ValidArgs: []string{"cpu", "heap", "goroutine", "mutex", "block", "kept"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains(cmd.ValidArgs, args[0]) {
-				return usagef("pprof %s: must be cpu, heap, goroutine, mutex or block", args[0])
-			}
+			w.w, w.kind = cmd.OutOrStdout(), args[0]
 			if seconds < 1 || seconds > 600 {
 				return usagef("--seconds: must be from 1 to 600")
 			}
-			delta := args[0] != "cpu" && args[0] != "goroutine" && cmd.Flags().Changed("seconds")
-			p, err := a.profile(cmd.Context(), args[0], time.Duration(seconds)*time.Second, delta)
+			past := from != "" || until != ""
+			var p *profile.Profile
+			var err error
+			switch kind := args[0]; {
+			case kind == "kept":
+				return a.listProfiles(cmd.Context(), cmd.OutOrStdout())
+			case past && kind != "cpu" && kind != "heap":
+				return usagef("--from and --until: go with cpu and heap")
+			case past:
+				p, err = a.pastProfile(cmd.Context(), kind, from, until)
+			case slices.Contains(cmd.ValidArgs, kind):
+				delta := kind != "cpu" && kind != "goroutine" && cmd.Flags().Changed("seconds")
+				p, err = a.profile(cmd.Context(), kind, time.Duration(seconds)*time.Second, delta)
+			default:
+				p, err = readProfile(kind)
+			}
+			if err == nil && base != "" {
+				w.base, err = readProfile(base)
+			}
 			if err != nil {
 				return err
 			}
-			return writeProfile(cmd.OutOrStdout(), p, args[0], out, flame)
+			return w.write(p)
 		},
 	}
 	cmd.Flags().IntVar(&seconds, "seconds", 10, "how long to watch")
-	cmd.Flags().StringVar(&flame, "flame", "", "write a self-contained flame-graph page to this file")
-	cmd.Flags().StringVarP(&out, "out", "O", "", "write the profile to this file (pprof's format)")
+	cmd.Flags().StringVar(&from, "from", "", "the beginning of a time in the past")
+	cmd.Flags().StringVar(&until, "until", "", "its end, now if there is none")
+	cmd.Flags().StringVar(&base, "base", "", "a file with a profile (pprof's format) to compare with")
+	cmd.Flags().StringVar(&w.flame, "flame", "", "write a self-contained flame-graph page to this file")
+	cmd.Flags().StringVarP(&w.out, "out", "O", "", "write the profile to this file (pprof's format)")
 	return cmd
 }
 
-// writeProfile writes the files that are asked for, or lists the functions in which most was found.
-func writeProfile(w io.Writer, p *profile.Profile, kind, out, flame string) error {
-	if out == "" && flame == "" {
-		return printTop(w, p, 25)
+// readProfile reads a profile from a file.
+func readProfile(path string) (*profile.Profile, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, usagef("pprof %s: must be cpu, heap, goroutine, mutex, block, kept or a file", path)
 	}
-	if out != "" {
+	if err != nil {
+		return nil, err
+	}
+	p, err := profile.ParseData(data)
+	if err != nil {
+		return nil, fmt.Errorf("pprof: %s: %w", path, err)
+	}
+	return p, nil
+}
+
+// listProfiles prints what the server keeps.
+func (a *app) listProfiles(ctx context.Context, w io.Writer) error {
+	conn, ctx, cancel, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	defer conn.Close()
+	res, err := pb.NewAdminServiceClient(conn).KeptProfiles(ctx, &pb.KeptProfilesRequest{})
+	if err != nil {
+		return err
+	}
+	for _, p := range res.GetProfiles() {
+		if _, err := fmt.Fprintf(w, "%s  %-4s  %8d bytes\n", p.GetTime().AsTime().Format(time.RFC3339), p.GetKind(), p.GetBytes()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pastProfile asks the server for what it keeps of a time.
+func (a *app) pastProfile(ctx context.Context, kind, from, until string) (*profile.Profile, error) {
+	now := time.Now()
+	times := [2]time.Time{time.Unix(0, 0), now}
+	for i, f := range []struct{ flag, text string }{{"--from", from}, {"--until", until}} {
+		if f.text == "" {
+			continue
+		}
+		if before, err := time.ParseDuration(f.text); err == nil {
+			times[i] = now.Add(-before)
+		} else if times[i], err = time.Parse(time.RFC3339, f.text); err != nil {
+			return nil, usagef("%s: must be a time such as 2026-01-02T15:04:05Z or a duration before now such as 90m", f.flag)
+		}
+	}
+	conn, ctx, cancel, err := a.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	defer conn.Close()
+	return takeProfile(ctx, pb.NewAdminServiceClient(conn), &pb.ProfileRequest{Kind: kind, From: timestamppb.New(times[0]), Until: timestamppb.New(times[1])})
+}
+
+// profileWriter shows a profile as it is asked for.
+type profileWriter struct {
+	w          io.Writer
+	kind       string
+	base       *profile.Profile // to compare with, or nil
+	out, flame string           // files
+}
+
+// write writes the files that are asked for, or lists the functions in which most was found.
+func (w *profileWriter) write(p *profile.Profile) error {
+	if w.base != nil && p.SampleType[sampleIndex(p)].Type != w.base.SampleType[sampleIndex(w.base)].Type {
+		return usagef("--base: is a profile of %s, not of %s", w.base.SampleType[sampleIndex(w.base)].Type, p.SampleType[sampleIndex(p)].Type)
+	}
+	if w.out == "" && w.flame == "" {
+		return printTop(w.w, p, w.base, 25)
+	}
+	if w.out != "" {
 		var b bytes.Buffer
 		if err := p.Write(&b); err != nil {
 			return err
 		}
-		if err := os.WriteFile(out, b.Bytes(), 0o666); err != nil {
+		if err := os.WriteFile(w.out, b.Bytes(), 0o666); err != nil {
 			return err
 		}
-		fmt.Fprintln(w, "profile:", out)
+		fmt.Fprintln(w.w, "profile:", w.out)
 	}
-	if flame != "" {
-		page, err := flamePage(p, kind)
+	if w.flame != "" {
+		page, err := flamePage(p, w.base, w.kind)
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(flame, page, 0o666); err != nil {
+		if err := os.WriteFile(w.flame, page, 0o666); err != nil {
 			return err
 		}
-		fmt.Fprintln(w, "flame graph:", flame)
+		fmt.Fprintln(w.w, "flame graph:", w.flame)
 	}
 	return nil
 }
@@ -82,7 +178,8 @@ func (a *app) profile(ctx context.Context, kind string, watch time.Duration, del
 	defer cancel()
 	defer conn.Close()
 	client := pb.NewAdminServiceClient(conn)
-	first, err := takeProfile(ctx, client, kind, watch)
+	ask := &pb.ProfileRequest{Kind: kind, Duration: durationpb.New(watch)}
+	first, err := takeProfile(ctx, client, ask)
 	if err != nil || !delta {
 		return first, err
 	}
@@ -91,7 +188,7 @@ func (a *app) profile(ctx context.Context, kind string, watch time.Duration, del
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	second, err := takeProfile(ctx, client, kind, watch)
+	second, err := takeProfile(ctx, client, ask)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +201,8 @@ func (a *app) profile(ctx context.Context, kind string, watch time.Duration, del
 	return p, nil
 }
 
-func takeProfile(ctx context.Context, client pb.AdminServiceClient, kind string, watch time.Duration) (*profile.Profile, error) {
-	stream, err := client.Profile(ctx, &pb.ProfileRequest{Kind: kind, Duration: durationpb.New(watch)})
+func takeProfile(ctx context.Context, client pb.AdminServiceClient, ask *pb.ProfileRequest) (*profile.Profile, error) {
+	stream, err := client.Profile(ctx, ask)
 	if err != nil {
 		return nil, err
 	}

@@ -148,14 +148,35 @@ func TestFlame(t *testing.T) {
 			{Location: []*profile.Location{rec, rec, a}, Value: []int64{1, 30}}, {Location: []*profile.Location{a}, Value: []int64{1, 10}},
 		},
 	}
-	root := flameTree(p)
+	root := flameTree(p, nil)
 	require.EqualValues(t, 40, root.Value)
 	require.Equal(t, "a", root.Children[0].Name)
 	require.EqualValues(t, 10, root.Children[0].Self)
 	var b strings.Builder
-	require.NoError(t, printTop(&b, p, 10))
+	require.NoError(t, printTop(&b, p, nil, 10))
 	require.Contains(t, b.String(), "   75.0%    75.0%  rec")
-	page, err := flamePage(p, "cpu")
+	page, err := flamePage(p, nil, "cpu")
 	require.NoError(t, err)
 	require.Equal(t, 1, strings.Count(string(page), "</script>"))
+	require.NotContains(t, string(page), `id="widths"`)
+
+	// Of two profiles, shares are compared, and what has gone is there too.
+	gone := f(3, "gone")
+	base := &profile.Profile{SampleType: p.SampleType, Sample: []*profile.Sample{
+		{Location: []*profile.Location{a}, Value: []int64{1, 1}}, {Location: []*profile.Location{gone, a}, Value: []int64{1, 3}},
+	}}
+	root = flameTree(p, base)
+	require.EqualValues(t, 4, root.Base)
+	require.EqualValues(t, 1, root.Children[0].BaseSelf)
+	b.Reset()
+	require.NoError(t, printTop(&b, p, base, 10))
+	require.Equal(t, `  before     self   change  function (nanoseconds)
+   75.0%     0.0%   -75.0%  gone
+    0.0%    75.0%   +75.0%  rec</script>
+   25.0%    25.0%    +0.0%  a
+`, b.String())
+	page, err = flamePage(p, base, "cpu")
+	require.NoError(t, err)
+	require.Contains(t, string(page), `id="widths"`)
+	require.Contains(t, string(page), `"n":"gone","v":0,"s":0,"b":3,"t":3`)
 }

@@ -111,7 +111,7 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 		return err
 	}
 	auth, err := access.New(access.Options{
-		TokensFile: c.TokensFile, OIDC: access.OIDC{Issuer: c.OIDCIssuer, Audience: c.OIDCAudience, Claim: c.OIDCRoles},
+		TokensFile: c.TokensFile, Whole: c.Whole(memory), OIDC: access.OIDC{Issuer: c.OIDCIssuer, Audience: c.OIDCAudience, Claim: c.OIDCRoles},
 	}, log)
 	if err != nil {
 		return usageError{err}
@@ -131,6 +131,7 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	defer func() { err = errors.Join(err, auditFile.Close()) }()
 	var spill *exec.Spill
 	evidenceDir := ""
+	var profiles *telemetry.Profiles
 	if c.ShardAddresses == "" { // a gateway may have no disk
 		evidenceDir = filepath.Join(c.DataDir, "evidence")
 		if spill, err = exec.NewSpill(filepath.Join(c.DataDir, "spill"), spillShare*memory.Total); err != nil {
@@ -138,10 +139,13 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 		}
 		defer func() { err = errors.Join(err, spill.Close()) }()
 	}
+	perUser, _ := access.ParseLimits(c.UserLimits, c.Whole(memory)) // Validate has read them
+	perGraph, _ := access.ParseLimits(c.GraphLimits, c.Whole(memory))
+	rates := access.NewRates(perUser, perGraph)
 	engine := query.New(store, query.Options{
 		FetchRules: rules, FetchCaller: fetchCaller,
 		Timeout: c.QueryTimeout, MaxTimeout: c.MaxTimeout, QueryBytes: memory.Query, PoolBytes: memory.Queries, Spill: spill, MaxRows: c.MaxRows, MaxVisits: c.MaxVisits, ImportDir: c.ImportDir,
-		Admission:     query.Admission{Running: c.MaxQueries, PerCaller: c.MaxUserQueries, Queue: c.MaxQueue, Wait: c.QueueTimeout},
+		Admission: query.Admission{Running: c.MaxQueries, Queue: c.MaxQueue, Wait: c.QueueTimeout, Caller: perUser, Graph: perGraph}, Rates: rates,
 		PlanCacheSize: c.PlanCache, SlowLogSize: c.SlowLog, Fetch: c.Fetch, Audit: audit,
 	})
 	if evidenceDir != "" {
@@ -150,6 +154,11 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 			log.Warn("the slow log begins anew", slog.Any("error", err))
 		}
 		defer keepSlowLog(ctx, engine, kept, log)()
+		var stopProfiles func()
+		if profiles, stopProfiles, err = keepProfiles(ctx, c, engine.LabelProfiles, log); err != nil {
+			return err
+		}
+		defer stopProfiles()
 	}
 	if c.OTLPEndpoint != "" {
 		traces, err := telemetry.NewTraces(ctx, engine, c.OTLPEndpoint)
@@ -188,7 +197,7 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	load := loader.New(store)
 	srv := server.New(engine, load, store, telemetry.NewRegistry(engine, load, store), server.Options{
 		MaxRequestBytes: int64(c.MaxRequest), LargeBytes: memory.Total / largeShare, QueueTimeout: c.QueueTimeout, TxIdle: c.TxIdleTimeout, TestProcedures: c.TestProcedures, Logger: log, Config: c.YAML(), EvidenceDir: evidenceDir,
-		Tuning: tuning, Auth: auth, Audit: audit, TLS: secure, AdminTLS: adminTLS,
+		Profiles: profiles, Tuning: tuning, Auth: auth, Rates: rates, Audit: audit, TLS: secure, AdminTLS: adminTLS,
 	})
 	addrs, err := srv.Listen(ctx, server.Addresses{HTTP: c.HTTP, GRPC: c.GRPC, Admin: c.Admin})
 	if err != nil {
@@ -208,6 +217,24 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	srv.Drain(drain)
 	log.Info("stopped")
 	return err
+}
+
+// keepProfiles takes profiles all the time, until the function is called that it gives, and keeps the last of them below the
+// data directory. It gives nil if none are to be kept.
+func keepProfiles(ctx context.Context, c *config.Config, label func() func(), log *slog.Logger) (p *telemetry.Profiles, stop func(), err error) {
+	if c.ProfileHistory == 0 {
+		return nil, func() {}, nil
+	}
+	if p, err = telemetry.NewProfiles(filepath.Join(c.DataDir, "profiles"), int64(c.ProfileHistory), label, log); err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.Run(ctx)
+	}()
+	return p, func() { cancel(); <-done }, nil
 }
 
 // keepSlowLog puts the slow log into a file once in slowLogEvery, and when the function is called that it gives.

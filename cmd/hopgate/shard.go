@@ -95,10 +95,15 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	if c.AdminTLS {
 		adminListener = tls.NewListener(adminListener, adminTLS)
 	}
+	profiles, stopProfiles, err := keepProfiles(ctx, c, nil, log)
+	if err != nil {
+		return err
+	}
+	defer stopProfiles()
 	// The probes answer while a leader still waits for the other shards.
 	var store opening
 	health := &server.Health{Probe: store.probe}
-	admin := &http.Server{Handler: server.NewAdmin(health, telemetry.NewShardRegistry(&store), nil, server.NewDebug(nil, tuning)), ReadHeaderTimeout: 10 * time.Second}
+	admin := &http.Server{Handler: server.NewAdmin(health, telemetry.NewShardRegistry(&store), nil, server.NewDebug(nil, tuning, profiles)), ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 2)
 	go func() {
 		if err := admin.Serve(adminListener); !errors.Is(err, http.ErrServerClosed) {

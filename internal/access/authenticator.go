@@ -10,6 +10,7 @@ import (
 type Options struct {
 	TokensFile string // YAML file of hashed tokens
 	OIDC       OIDC
+	Whole      Limits // what the whole server may have, of which limits may name percentages
 }
 
 // Authenticator tells callers by their tokens. A nil one asks nobody.
@@ -26,7 +27,7 @@ func New(opt Options, log *slog.Logger) (*Authenticator, error) {
 	a := &Authenticator{}
 	if opt.TokensFile != "" {
 		read := func() (*tokens, error) {
-			ts, err := readTokens(opt.TokensFile)
+			ts, err := readTokens(opt.TokensFile, opt.Whole)
 			return &ts, err
 		}
 		var err error

@@ -39,6 +39,8 @@ type Identity struct {
 	Name  string
 	Every Role            // in all graphs
 	Graph map[string]Role // in some graphs, where it is above Every
+	// Limits are the caller's own; nil: those of all callers.
+	Limits *Limits
 }
 
 // In is the caller's role in a graph.

@@ -22,13 +22,15 @@ type tokenFile struct {
 		SHA256 string            `yaml:"sha256"` // of the token, in hexadecimal digits
 		Role   string            `yaml:"role"`   // in all graphs
 		Graphs map[string]string `yaml:"graphs"` // role by graph
+		Limits *string           `yaml:"limits"` // as ParseLimits reads them
 	} `yaml:"tokens"`
 }
 
 // tokens finds identities by the hash of their token.
 type tokens map[[sha256.Size]byte]*Identity
 
-func readTokens(path string) (tokens, error) {
+// readTokens reads a file of tokens; whole is what percentages are of.
+func readTokens(path string, whole Limits) (tokens, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
@@ -66,6 +68,13 @@ func readTokens(path string) (tokens, error) {
 			if id.Graph[g], err = ParseRole(name); err != nil {
 				bad("graphs."+g, err)
 			}
+		}
+		if t.Limits != nil {
+			l, err := ParseLimits(*t.Limits, whole)
+			if err != nil {
+				bad("limits", err)
+			}
+			id.Limits = &l
 		}
 		key := [sha256.Size]byte(sum)
 		if ts[key] != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 	"gopkg.in/yaml.v3"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/query/fetch"
 	"github.com/hopgate/hopgate/internal/storage"
 )
@@ -47,12 +48,14 @@ type Config struct {
 	MaxVisits      int64         // edges that a query visits; 0: no limit
 	MaxRequest     Bytes         // of a request's body
 	MaxQueries     int           // requests that run at one time; 0: no limit
-	MaxUserQueries int           // of them, those of one caller; 0: no limit
 	MaxQueue       int           // requests that wait until they may run
 	QueueTimeout   time.Duration // of their wait; 0: none
+	UserLimits     string        // of each caller whose token has none of its own
+	GraphLimits    string        // of each graph
 	FetchAccess    string        // YAML file of who may fetch what; "": everybody everything
 	PlanCache      int           // prepared plans that are kept
 	SlowLog        int           // slow statements that are kept
+	ProfileHistory Bytes         // of the profiles that are taken all the time and kept; 0: none are taken
 	Fetch          fetch.Limits  // of JSON-array fetches
 	TLSCert        string        // PEM file of the HTTP and gRPC listeners' certificate; "": plain connections
 	TLSKey         string        // PEM file of its key
@@ -76,7 +79,7 @@ func Default() Config {
 		DataDir: "./hopgate-data", HTTP: "127.0.0.1:8080", GRPC: "127.0.0.1:9090", Admin: "127.0.0.1:6060",
 		CacheMode: "block", ValueThreshold: 1 << 10, Shards: 1, DrainTimeout: 10 * time.Second,
 		QueryTimeout: time.Minute, MaxTimeout: 24 * time.Hour, TxIdleTimeout: 30 * time.Second, MaxRequest: 64 << 20,
-		MaxQueries: 128, MaxUserQueries: 64, MaxQueue: 1024, QueueTimeout: 10 * time.Second, PlanCache: 1024, SlowLog: 128,
+		MaxQueries: 128, MaxQueue: 1024, QueueTimeout: 10 * time.Second, UserLimits: "queries=50%", GraphLimits: "queries=75%", PlanCache: 1024, SlowLog: 128, ProfileHistory: 128 << 20,
 		OIDCRoles: "roles", LogFormat: "text", LogLevel: "info",
 	}
 	c.Fetch.EnsureDefaults()
@@ -115,11 +118,13 @@ func (c *Config) settings() []setting {
 		{"max-visits", "edges that a query visits; 0 is no limit", (*long)(&c.MaxVisits)},
 		{"max-request", "size of a request", &c.MaxRequest},
 		{"max-queries", "statements, fetches and traversals that run at one time; 0 is no limit", (*whole)(&c.MaxQueries)},
-		{"max-user-queries", "of them, those of one caller that a token names; 0 is no limit", (*whole)(&c.MaxUserQueries)},
 		{"max-queue", "requests that wait until they may run, of which one caller has at most half; more are refused", (*whole)(&c.MaxQueue)},
 		{"queue-timeout", "time after which a request that waits is refused; 0 is none", (*duration)(&c.QueueTimeout)},
+		{"user-limits", "limits of each caller whose token has none of its own, such as queries=50%,memory=1GiB,requests=100,bytes=10MiB: what runs at one time, bytes that it holds, requests a second, bytes a second; a percentage is one of max-queries or of the memory of all queries", (*text)(&c.UserLimits)},
+		{"graph-limits", "limits of each graph, of the same form", (*text)(&c.GraphLimits)},
 		{"plan-cache", "prepared plans that are kept", (*whole)(&c.PlanCache)},
 		{"slow-log", "slow statements that are kept", (*whole)(&c.SlowLog)},
+		{"profile-history", "size of the profiles that are taken all the time and kept on disk, the last ones, for graphctl pprof; 0 takes none", &c.ProfileHistory},
 		{"fetch-access", "YAML file of access rules of fetches; empty lets everybody fetch and write everything", (*text)(&c.FetchAccess)},
 		{"fetch-depth", "nesting of a JSON-array fetch", (*whole)(&c.Fetch.Depth)},
 		{"fetch-objects", "objects in one object of a fetch", (*whole)(&c.Fetch.Objects)},
@@ -301,8 +306,13 @@ func (c *Config) Validate() error {
 	if c.MaxTimeout > 0 && c.QueryTimeout > c.MaxTimeout {
 		bad("query-timeout: must be at most max-timeout, %v, is %v", c.MaxTimeout, c.QueryTimeout)
 	}
-	if min(c.MaxQueries, c.MaxUserQueries, c.MaxQueue) < 0 || c.QueueTimeout < 0 {
-		bad("max-queries, max-user-queries, max-queue and queue-timeout: must not be negative")
+	if min(c.MaxQueries, c.MaxQueue) < 0 || c.QueueTimeout < 0 {
+		bad("max-queries, max-queue and queue-timeout: must not be negative")
+	}
+	for _, l := range []struct{ name, text string }{{"user-limits", c.UserLimits}, {"graph-limits", c.GraphLimits}} {
+		if _, err := access.ParseLimits(l.text, access.Limits{}); err != nil {
+			bad("%s: %w", l.name, err)
+		}
 	}
 	if c.TxIdleTimeout <= 0 {
 		bad("tx-idle-timeout: must be above 0, is %v", c.TxIdleTimeout)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -59,6 +60,11 @@ func (c *Config) Split() Budget {
 		b.Topology = -1
 	}
 	return b
+}
+
+// Whole is what all callers may have together, in a server with this budget.
+func (c *Config) Whole(b Budget) access.Limits {
+	return access.Limits{Queries: c.MaxQueries, Memory: b.Queries}
 }
 
 // available is the memory of the cgroup, or of the machine, in bytes.

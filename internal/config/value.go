@@ -3,37 +3,25 @@ package config
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/hopgate/hopgate/internal/access"
 )
 
 // Bytes is a number of bytes; as text it may carry a unit (KiB, MiB, GiB, TiB, kB, MB, GB, TB).
 type Bytes int64
 
-var units = []struct {
+// binary are the units that String writes.
+var binary = []struct {
 	name string
-	size float64
-}{
-	{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
-	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1},
-}
+	size int64
+}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
 
 // ParseBytes reads a size.
 func ParseBytes(s string) (Bytes, error) {
-	number, size := s, 1.0
-	for _, u := range units {
-		if rest, ok := strings.CutSuffix(s, u.name); ok {
-			number, size = rest, u.size
-			break
-		}
-	}
-	f, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if err != nil || f < 0 || math.IsNaN(f) || f*size > math.MaxInt64 {
-		return 0, fmt.Errorf("%q is no size; write 1073741824 or 1GiB", s)
-	}
-	return Bytes(f * size), nil
+	n, err := access.ParseSize(s)
+	return Bytes(n), err
 }
 
 // Set reads a size.
@@ -44,9 +32,9 @@ func (b *Bytes) Set(s string) (err error) {
 
 // String writes the size with the largest binary unit that divides it.
 func (b *Bytes) String() string {
-	for _, u := range units[:4] {
-		if n := int64(u.size); *b != 0 && int64(*b)%n == 0 {
-			return strconv.FormatInt(int64(*b)/n, 10) + u.name
+	for _, u := range binary {
+		if *b != 0 && int64(*b)%u.size == 0 {
+			return strconv.FormatInt(int64(*b)/u.size, 10) + u.name
 		}
 	}
 	return strconv.FormatInt(int64(*b), 10)

@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Kind classifies an error for the transports; the numbers travel over the wire and are only ever appended.
@@ -44,6 +45,7 @@ type Error struct {
 	Code, Type, Phase, Detail string
 	Msg                       string
 	Pos                       Pos
+	Retry                     time.Duration // of KindBusy: when to try again; 0: it is not known
 	Err                       error
 }
 

@@ -7,45 +7,64 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
 // Admission bounds how many requests run at one time; 0 is no limit. Requests beyond that wait in a queue, in the order
 // of their arrival, and are refused if it is full or when they have waited for too long.
 type Admission struct {
-	Running   int           // requests that run (max-queries)
-	PerCaller int           // of them, those of one caller whose name is known (max-user-queries)
-	Queue     int           // requests that wait, of which one caller has at most half (max-queue)
-	Wait      time.Duration // in the queue; 0: as long as the request has time (queue-timeout)
+	Running int           // requests that run (max-queries)
+	Queue   int           // requests that wait, of which one caller has at most half (max-queue)
+	Wait    time.Duration // in the queue; 0: as long as the request has time (queue-timeout)
+	Caller  access.Limits // of each caller whose name is known and whose token has no limits of its own (user-limits)
+	Graph   access.Limits // of each graph (graph-limits)
 }
 
 // gate lets requests in by the limits of Admission.
 type gate struct {
-	limits Admission
+	limits  Admission
+	relieve func(*exec.Pool) // ends requests that hold too much of it
 
 	mu       sync.Mutex
 	running  int // costly ones among them
 	costly   int
-	callers  map[string]load // of those whose names are known
+	callers  map[string]*share // that have requests here, of those whose names are known
+	graphs   map[string]*share // that are asked something
 	queue    []*waiter
 	refusals [numRefusals]uint64
 }
 
-// load is what one caller has.
-type load struct{ running, waiting int }
+// share is what one caller, or all callers of one graph, have of the server.
+type share struct {
+	of                       map[string]*share // it stands in while it has any request
+	name, owner, setting     string
+	limits                   access.Limits
+	running, costly, waiting int
+	pool                     *exec.Pool // what its statements hold; nil: as much as they may all together
+}
+
+// place is where a request stands: what it takes, and who has to have room for it.
+type place struct {
+	caller, graph *share // caller is nil where nobody knows the name
+	costly        bool
+}
+
+// shares are those of a place, of which the first may be nil.
+func (p *place) shares() [2]*share { return [2]*share{p.caller, p.graph} }
 
 // waiter is a request in the queue; in is closed when it is let in.
 type waiter struct {
-	caller string
-	costly bool
-	in     chan struct{}
+	place
+	in chan struct{}
 }
 
 // costlyShare is how many requests may run for each costly one among them, so that those leave room for short ones.
 const costlyShare = 8
 
-// mostCostly is how many costly requests may run; 0 is no limit.
-func (a *Admission) mostCostly() int { return (a.Running + costlyShare - 1) / costlyShare }
+// mostCostly is how many of so many requests may be costly; 0 is no limit.
+func mostCostly(running int) int { return (running + costlyShare - 1) / costlyShare }
 
 // Refusal is why a request was not let in.
 type Refusal uint8
@@ -54,41 +73,76 @@ type Refusal uint8
 const (
 	QueueFull Refusal = iota
 	QueueTimeout
+	RateLimit
 	numRefusals
 )
 
-// enter lets a request of a caller in, waits until it may, or says why it may not. Who was let in calls leave.
-func (g *gate) enter(ctx context.Context, caller string) error {
+// enter lets a request in, waits until it may, or says why it may not. Who was let in calls leave.
+func (g *gate) enter(ctx context.Context, q *Running, own *access.Limits) error {
 	g.mu.Lock()
-	return g.await(ctx, caller, false)
+	p := place{graph: g.share(&g.graphs, q.Graph, g.limits.Graph)}
+	if q.Caller != "" {
+		l := g.limits.Caller
+		if own != nil {
+			l = *own
+		}
+		p.caller = g.share(&g.callers, q.Caller, l)
+	}
+	return g.await(ctx, q, p)
 }
 
-// shift makes a request that was let in a costly one, of which fewer may run. Until it may go on it waits in the queue, as
-// if it had not been let in; if it is refused, it is out.
-func (g *gate) shift(ctx context.Context, q *Running) error {
+// share finds what a caller or a graph has, under the limits of now. g.mu is held.
+func (g *gate) share(of *map[string]*share, name string, l access.Limits) *share {
+	if *of == nil {
+		*of = map[string]*share{}
+	}
+	s := (*of)[name]
+	if s == nil {
+		s = &share{of: *of, name: name, owner: name, setting: "user-limits"}
+		if of == &g.graphs {
+			s.owner, s.setting = fmt.Sprintf("the graph %q", name), "graph-limits"
+		}
+	}
+	if l.Memory != s.limits.Memory {
+		s.pool = nil
+		if l.Memory > 0 {
+			s.pool = &exec.Pool{Limit: l.Memory, Owner: s.owner, Relieve: g.relieve}
+		}
+	}
+	s.limits = l
+	return s
+}
+
+// shift makes a request that was let in a costly one, of which fewer may run, or one of another graph. Until it may go on
+// it waits in the queue, as if it had not been let in; if it is refused, it is out.
+func (g *gate) shift(ctx context.Context, q *Running, costly bool, graphName string) error {
 	g.mu.Lock()
-	g.stop(q.Caller, false)
+	p := q.place
+	g.stop(&q.place)
 	q.admitted = false
-	err := g.await(ctx, q.Caller, true)
-	q.admitted, q.costly = err == nil, err == nil
-	return err
+	p.costly = costly
+	if graphName != p.graph.name {
+		p.graph = g.share(&g.graphs, graphName, g.limits.Graph)
+	}
+	return g.await(ctx, q, p)
 }
 
 // await lets a request in, waits until it may, or says why it may not. g.mu is held, and is not when it returns.
-func (g *gate) await(ctx context.Context, caller string, costly bool) error {
-	if g.fits(caller, costly) {
-		g.start(caller, costly)
+func (g *gate) await(ctx context.Context, q *Running, p place) error {
+	if g.fits(&p) {
+		g.start(&p)
+		q.place, q.admitted = p, true
 		g.mu.Unlock()
 		return nil
 	}
-	if len(g.queue) >= g.limits.Queue || caller != "" && g.callers[caller].waiting >= (g.limits.Queue+1)/2 {
-		err := g.refuse(QueueFull, caller, costly)
+	if len(g.queue) >= g.limits.Queue || p.caller != nil && p.caller.waiting >= (g.limits.Queue+1)/2 {
+		err := g.refuse(QueueFull, &p)
 		g.mu.Unlock()
 		return err
 	}
-	w := &waiter{caller: caller, costly: costly, in: make(chan struct{})}
+	w := &waiter{place: p, in: make(chan struct{})}
 	g.queue = append(g.queue, w)
-	g.count(caller, 0, 1)
+	p.count(0, 1)
 	g.mu.Unlock()
 
 	var late <-chan time.Time
@@ -100,6 +154,7 @@ func (g *gate) await(ctx context.Context, caller string, costly bool) error {
 	var ended bool
 	select {
 	case <-w.in:
+		q.place, q.admitted = p, true
 		return nil
 	case <-ctx.Done():
 		ended = true
@@ -110,89 +165,107 @@ func (g *gate) await(ctx context.Context, caller string, costly bool) error {
 	i := slices.Index(g.queue, w)
 	switch {
 	case i < 0 && !ended: // it was let in at the last moment
+		q.place, q.admitted = p, true
 		return nil
 	case i < 0:
-		g.stop(caller, costly)
+		g.stop(&p)
 	default:
 		g.queue = slices.Delete(g.queue, i, i+1)
-		g.count(caller, 0, -1)
+		p.count(0, -1)
 	}
 	if ended {
 		return graph.DeadlineError(context.Cause(ctx))
 	}
-	return g.refuse(QueueTimeout, caller, costly)
+	return g.refuse(QueueTimeout, &p)
 }
 
 // leave ends a request that was let in.
-func (g *gate) leave(caller string, costly bool) {
+func (g *gate) leave(q *Running) {
 	g.mu.Lock()
-	g.stop(caller, costly)
+	g.stop(&q.place)
 	g.mu.Unlock()
 }
 
-// fits reports whether one more request of a caller may run. g.mu is held, as in what follows.
-func (g *gate) fits(caller string, costly bool) bool {
-	if g.limits.Running > 0 && (g.running >= g.limits.Running || costly && g.costly >= g.limits.mostCostly()) {
+// fits reports whether there is room for one more request. g.mu is held, as in what follows.
+func (g *gate) fits(p *place) bool {
+	if n := g.limits.Running; n > 0 && (g.running >= n || p.costly && g.costly >= mostCostly(n)) {
 		return false
 	}
-	return caller == "" || g.limits.PerCaller == 0 || g.callers[caller].running < g.limits.PerCaller
+	return p.narrow() == nil
 }
 
-func (g *gate) start(caller string, costly bool) {
+// narrow is the share that has no room for one more request, or nil.
+func (p *place) narrow() *share {
+	for _, s := range p.shares() {
+		if s == nil || s.limits.Queries == 0 {
+			continue
+		}
+		if s.running >= s.limits.Queries || p.costly && s.costly >= mostCostly(s.limits.Queries) {
+			return s
+		}
+	}
+	return nil
+}
+
+func (g *gate) start(p *place) {
 	g.running++
-	if costly {
+	if p.costly {
 		g.costly++
 	}
-	g.count(caller, 1, 0)
+	p.count(1, 0)
 }
 
 // stop ends a request and lets in those that now may run.
-func (g *gate) stop(caller string, costly bool) {
+func (g *gate) stop(p *place) {
 	g.running--
-	if costly {
+	if p.costly {
 		g.costly--
 	}
-	g.count(caller, -1, 0)
+	p.count(-1, 0)
 	for i := 0; i < len(g.queue) && (g.limits.Running == 0 || g.running < g.limits.Running); {
 		w := g.queue[i]
-		if !g.fits(w.caller, w.costly) {
+		if !g.fits(&w.place) {
 			i++
 			continue
 		}
 		g.queue = slices.Delete(g.queue, i, i+1)
-		g.count(w.caller, 0, -1)
-		g.start(w.caller, w.costly)
+		w.count(0, -1)
+		g.start(&w.place)
 		close(w.in)
 	}
 }
 
-// count adds to what a caller has.
-func (g *gate) count(caller string, running, waiting int) {
-	if caller == "" {
-		return
+// count adds to what the shares of a place have.
+func (p *place) count(running, waiting int) {
+	for _, s := range p.shares() {
+		if s == nil {
+			continue
+		}
+		none := s.running+s.waiting == 0
+		s.running += running
+		s.waiting += waiting
+		if p.costly {
+			s.costly += running
+		}
+		if left := s.running + s.waiting; none && left > 0 {
+			s.of[s.name] = s
+		} else if left == 0 {
+			delete(s.of, s.name)
+		}
 	}
-	if g.callers == nil {
-		g.callers = map[string]load{}
-	}
-	l := g.callers[caller]
-	l.running += running
-	l.waiting += waiting
-	if l == (load{}) {
-		delete(g.callers, caller)
-		return
-	}
-	g.callers[caller] = l
 }
 
-func (g *gate) refuse(why Refusal, caller string, costly bool) error {
+func (g *gate) refuse(why Refusal, p *place) error {
 	g.refusals[why]++
 	limit := fmt.Sprintf("%d requests run, the limit max-queries", g.limits.Running)
-	switch {
+	switch s := p.narrow(); {
 	case g.limits.Running > 0 && g.running >= g.limits.Running:
-	case costly && g.limits.Running > 0 && g.costly >= g.limits.mostCostly():
+	case p.costly && g.limits.Running > 0 && g.costly >= mostCostly(g.limits.Running):
 		limit = fmt.Sprintf("%d costly requests run, an eighth of the limit max-queries", g.costly)
-	default:
-		limit = fmt.Sprintf("%d requests of %s run, the limit max-user-queries", g.limits.PerCaller, caller)
+	case s != nil && s.running < s.limits.Queries:
+		limit = fmt.Sprintf("%d costly requests of %s run, an eighth of its limit of queries (%s)", s.costly, s.owner, s.setting)
+	case s != nil:
+		limit = fmt.Sprintf("%d requests of %s run, its limit of queries (%s)", s.running, s.owner, s.setting)
 	}
 	if why == QueueFull {
 		return Busy("%s, and no more may wait in the queue of max-queue, %d; try again later", limit, g.limits.Queue)
@@ -223,6 +296,7 @@ func (e *Engine) Load() Load {
 	for why, n := range g.refusals {
 		l.Refused[Refusal(why)] = n
 	}
+	l.Refused[RateLimit] = e.opt.Rates.Refused()
 	return l
 }
 
@@ -231,10 +305,16 @@ func (e *Engine) admit(ctx context.Context, q *Running) error {
 	if q.quiet {
 		return nil // the server's own probe must tell whether it works, not whether it is busy
 	}
-	if err := e.gate.enter(ctx, q.Caller); err != nil {
+	if err := access.EnterGraph(ctx, q.Graph); err != nil {
 		return err
 	}
-	q.admitted = true
+	var own *access.Limits
+	if id := access.Caller(ctx); id != nil {
+		own = id.Limits
+	}
+	if err := e.gate.enter(ctx, q, own); err != nil {
+		return err
+	}
 	q.turn.begin(e, q)
 	e.label(ctx, q)
 	return nil

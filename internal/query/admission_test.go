@@ -119,7 +119,7 @@ func TestAdmissionWait(t *testing.T) {
 
 // A caller that has all it may have does not keep others out, neither of what runs nor of the queue.
 func TestAdmissionByCaller(t *testing.T) {
-	e, end := busyEngine(t, Admission{Running: 2, PerCaller: 1, Queue: 2})
+	e, end := busyEngine(t, Admission{Running: 2, Caller: access.Limits{Queries: 1}, Queue: 2})
 	waited := make(chan error, 1)
 	go func() {
 		_, err := rowsOf(e.Query(as("ann"), Request{Statement: "RETURN 1"}))
@@ -127,7 +127,7 @@ func TestAdmissionByCaller(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool { return e.Load().Queued == 1 }, patience, time.Millisecond)
 	_, err := e.Query(as("ann"), Request{Statement: "RETURN 1"})
-	requireBusy(t, err, "max-user-queries")
+	requireBusy(t, err, "1 requests of ann run, its limit of queries (user-limits)")
 	_, err = rowsOf(e.Query(as("bob"), Request{Statement: "RETURN 1"}))
 	require.NoError(t, err)
 	end()
@@ -136,7 +136,7 @@ func TestAdmissionByCaller(t *testing.T) {
 
 // However requests come and go, no more run than may, and in the end none is left.
 func TestAdmissionHolds(t *testing.T) {
-	g := gate{limits: Admission{Running: 5, PerCaller: 2, Queue: 20, Wait: time.Millisecond}}
+	g := gate{limits: Admission{Running: 5, Caller: access.Limits{Queries: 2}, Graph: access.Limits{Queries: 4}, Queue: 20, Wait: time.Millisecond}}
 	var total atomic.Int32
 	var costly atomic.Int32
 	var of [4]atomic.Int32
@@ -151,21 +151,21 @@ func TestAdmissionHolds(t *testing.T) {
 		wg.Go(func() {
 			for range 200 {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rand.IntN(2000))*time.Microsecond)
-				q := &Running{Caller: name}
-				if g.enter(ctx, name) == nil && (i%3 > 0 || g.shift(ctx, q) == nil) {
-					if q.costly && costly.Add(1) > 1 {
+				q := &Running{Caller: name, Graph: DefaultGraph}
+				if g.enter(ctx, q, nil) == nil && (i%3 > 0 || g.shift(ctx, q, true, DefaultGraph) == nil) {
+					if q.place.costly && costly.Add(1) > 1 {
 						wrong.Add(1)
 					}
-					if total.Add(1) > 5 || of[caller].Add(1) > 2 && name != "" {
+					if total.Add(1) > 4 || of[caller].Add(1) > 2 && name != "" {
 						wrong.Add(1)
 					}
 					time.Sleep(time.Duration(rand.IntN(50)) * time.Microsecond)
 					of[caller].Add(-1)
 					total.Add(-1)
-					if q.costly {
+					if q.place.costly {
 						costly.Add(-1)
 					}
-					g.leave(name, q.costly)
+					g.leave(q)
 				}
 				cancel()
 			}
@@ -177,4 +177,32 @@ func TestAdmissionHolds(t *testing.T) {
 	require.Zero(t, g.costly)
 	require.Empty(t, g.queue)
 	require.Empty(t, g.callers)
+	require.Empty(t, g.graphs)
+}
+
+// A graph that has all it may have does not keep others out, and whoever asks it by way of another waits as well.
+func TestAdmissionByGraph(t *testing.T) {
+	e, end := busyEngine(t, Admission{Graph: access.Limits{Queries: 1}})
+	ctx := context.Background()
+	_, err := e.Query(ctx, Request{Statement: "RETURN 1"})
+	requireBusy(t, err, `1 requests of the graph "default" run, its limit of queries (graph-limits)`)
+	require.NoError(t, e.store.CreateGraph(ctx, "other"))
+	_, err = rowsOf(e.Query(ctx, Request{Statement: "RETURN 1", Graph: "other"}))
+	require.NoError(t, err)
+	_, err = e.Query(ctx, Request{Statement: "USE default RETURN 1", Graph: "other"})
+	requireBusy(t, err, "the graph \"default\"")
+	require.Len(t, e.gate.graphs, 1)
+	end()
+	_, err = rowsOf(e.Query(ctx, Request{Statement: "USE default RETURN 1", Graph: "other"}))
+	require.NoError(t, err)
+}
+
+// A token's own limits go before those of all callers.
+func TestAdmissionByToken(t *testing.T) {
+	e, _ := busyEngine(t, Admission{Caller: access.Limits{Queries: 1}})
+	own := &access.Identity{Name: "ann", Every: access.Writer, Limits: &access.Limits{Queries: 2}}
+	_, err := rowsOf(e.Query(access.WithIdentity(context.Background(), own), Request{Statement: "RETURN 1"}))
+	require.NoError(t, err)
+	_, err = e.Query(as("ann"), Request{Statement: "RETURN 1"})
+	requireBusy(t, err, "user-limits")
 }

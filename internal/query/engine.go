@@ -52,6 +52,8 @@ type Options struct {
 	Audit *access.Audit
 	// Admission bounds how many requests run at one time; default no limit.
 	Admission Admission
+	// Rates count the requests that were refused because they came too soon after others; default nil.
+	Rates *access.Rates
 	// Fetch bounds what a JSON-array fetch may ask for.
 	Fetch fetch.Limits
 }
@@ -76,7 +78,7 @@ func (o *Options) Validate() error {
 	if o.QueryBytes < 0 || o.PoolBytes < 0 || o.MaxRows < 0 || o.MaxVisits < 0 {
 		errs = append(errs, errors.New("query: the limits of memory, rows and visits must not be negative"))
 	}
-	if a := o.Admission; min(a.Running, a.PerCaller, a.Queue) < 0 || a.Wait < 0 {
+	if a := o.Admission; min(a.Running, a.Queue) < 0 || a.Wait < 0 {
 		errs = append(errs, errors.New("query: the limits of requests that run and wait must not be negative"))
 	}
 	return errors.Join(errs...)
@@ -100,6 +102,8 @@ type Engine struct {
 	metrics Metrics
 	watch   Watch
 	pool    *exec.Pool // nil: no limit
+
+	allPools []*exec.Pool // of requests that have none but pool
 }
 
 // New makes an engine.
@@ -110,9 +114,10 @@ func New(store shard.Store, opt Options) *Engine {
 	e.procs = newProcedures()
 	e.register()
 	e.slow.size = opt.SlowLogSize
-	e.gate.limits = opt.Admission
+	e.gate.limits, e.gate.relieve = opt.Admission, e.relievePool
 	if opt.PoolBytes > 0 {
 		e.pool = &exec.Pool{Limit: opt.PoolBytes, Relieve: e.relievePool}
+		e.allPools = []*exec.Pool{e.pool}
 	}
 	return e
 }
@@ -202,6 +207,11 @@ func (e *Engine) startOnce(res *Result) error {
 	other := name != "" && name != q.Graph
 	if !other {
 		name = q.Graph
+	}
+	if other && q.admitted {
+		if err := q.turn.move(ctx, name); err != nil {
+			return err
+		}
 	}
 	asks := p.command != nil || p.prefix == "EXPLAIN" // no transaction tells whether the graph is known as it is
 	if asks {
@@ -380,9 +390,23 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 
 func (e *Engine) env(q *Running, params map[string]graph.Value, profile bool) exec.Env {
 	return exec.Env{
-		Params: params, Procs: e.procs, ImportDir: e.opt.ImportDir, Profile: profile || q.trace != nil, Held: &q.held, Turn: &q.turn, Labels: q.labels, Pool: e.pool, Spill: e.opt.Spill,
+		Params: params, Procs: e.procs, ImportDir: e.opt.ImportDir, Profile: profile || q.trace != nil, Held: &q.held, Turn: &q.turn, Labels: q.labels, Pools: e.pools(q), Spill: e.opt.Spill,
 		Budget: exec.Budget{Bytes: e.opt.QueryBytes, Rows: e.opt.MaxRows, Edges: e.opt.MaxVisits},
 	}
+}
+
+// pools are those that a request's operators tell of what they hold.
+func (e *Engine) pools(q *Running) []*exec.Pool {
+	all := e.allPools
+	for _, s := range q.place.shares() {
+		if s != nil && s.pool != nil {
+			all = append(slices.Clip(all), s.pool)
+		}
+	}
+	if len(all) > len(e.allPools) {
+		q.pools.Store(&all)
+	}
+	return all
 }
 
 // prepared is a statement that is ready to run: a plan or a command.

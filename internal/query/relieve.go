@@ -2,8 +2,10 @@ package query
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
 // Largest is the request that was ended to get memory back.
@@ -18,22 +20,26 @@ type Largest struct {
 func (e *Engine) Relieve(used, limit, least int64) (l Largest, ok bool) {
 	e.running.mu.Lock()
 	defer e.running.mu.Unlock()
-	return e.endLargest(least, fmt.Sprintf("the server uses %d bytes of the %d of memory", used, limit))
+	return e.endLargest(least, nil, fmt.Sprintf("the server uses %d bytes of the %d of memory", used, limit))
 }
 
-// relievePool ends the largest requests until the others hold no more than all may together.
-func (e *Engine) relievePool() {
+// relievePool ends the largest requests of a pool until the others hold no more than they may together.
+func (e *Engine) relievePool(p *exec.Pool) {
 	e.running.mu.Lock()
 	defer e.running.mu.Unlock()
-	held := e.pool.Held()
-	over := held - e.pool.Limit
+	held := p.Held()
+	over := held - p.Limit
 	for _, q := range e.running.byID {
-		if q.relieved {
+		if q.relieved && e.tells(q, p) {
 			over -= q.held.Bytes() // it will end
 		}
 	}
+	all := "all statements"
+	if p.Owner != "" {
+		all += " of " + p.Owner
+	}
 	for over > 0 {
-		l, ok := e.endLargest(1, fmt.Sprintf("all statements hold %d bytes, of which they may hold %d together", held, e.pool.Limit))
+		l, ok := e.endLargest(1, p, fmt.Sprintf("%s hold %d bytes, of which they may hold %d together", all, held, p.Limit))
 		if !ok {
 			return
 		}
@@ -41,11 +47,18 @@ func (e *Engine) relievePool() {
 	}
 }
 
-// endLargest ends the request that holds the most, at least least bytes, and says why. e.running.mu is held.
-func (e *Engine) endLargest(least int64, why string) (l Largest, ok bool) {
+// tells reports whether what a request holds counts in a pool.
+func (e *Engine) tells(q *Running, p *exec.Pool) bool {
+	in := q.pools.Load()
+	return p == e.pool || in != nil && slices.Contains(*in, p)
+}
+
+// endLargest ends the request that holds the most, at least least bytes, and says why; if p is not nil, one of those that
+// count in it. e.running.mu is held.
+func (e *Engine) endLargest(least int64, p *exec.Pool, why string) (l Largest, ok bool) {
 	var largest *Running
 	for _, q := range e.running.byID {
-		if n := q.held.Bytes(); n >= max(least, 1) && (largest == nil || n > largest.held.Bytes()) && !q.relieved {
+		if n := q.held.Bytes(); n >= max(least, 1) && (largest == nil || n > largest.held.Bytes()) && !q.relieved && (p == nil || e.tells(q, p)) {
 			largest = q
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec"
 )
@@ -67,6 +68,30 @@ func TestPool(t *testing.T) {
 		}
 		small.Close()
 		require.Zero(t, e.pool.Held())
+	})
+}
+
+// What the statements of one caller, or on one graph, hold together is bounded: their largest is ended, not that of others.
+func TestPoolOfOne(t *testing.T) {
+	limits := Admission{Caller: access.Limits{Memory: 4 << 20}, Graph: access.Limits{Memory: 8 << 20}}
+	overStores(t, Options{Admission: limits}, func(t *testing.T, e *Engine) {
+		const much = "UNWIND range(1, 1000000000000) AS x RETURN collect(x)"
+		other, err := e.Query(as("bob"), Request{Statement: "UNWIND range(1, 50000) AS x RETURN x ORDER BY -x"})
+		require.NoError(t, err)
+		_, err = other.Next()
+		require.NoError(t, err)
+		for who, ctx := range map[string]context.Context{
+			"all statements of ann hold": as("ann"), `all statements of the graph "default" hold`: context.Background(),
+		} {
+			_, err = rowsOf(e.Query(ctx, Request{Statement: much}))
+			require.Equal(t, "Neo.TransientError.General.OutOfMemoryError", code(err))
+			require.ErrorContains(t, err, who)
+		}
+		_, err = other.Next()
+		require.NoError(t, err, "others go on")
+		other.Close()
+		require.Empty(t, e.gate.callers)
+		require.Empty(t, e.gate.graphs)
 	})
 }
 

@@ -28,11 +28,12 @@ type Running struct {
 	kind     Kind
 	trace    *trace          // nil unless somebody asks for it
 	admitted bool            // it is to leave the gate
-	costly   bool            // as one of the costly
+	place    place           // that it then gives back
 	labels   context.Context // of its goroutine while it is profiled, or nil
 	turn     turn
-	held     exec.Held // by the operators
-	relieved bool      // it was ended to get memory back; registry.mu holds it
+	held     exec.Held                    // by the operators
+	pools    atomic.Pointer[[]*exec.Pool] // that are told of it beside Engine.pool
+	relieved bool                         // it was ended to get memory back; registry.mu holds it
 	rows     atomic.Int64
 	cancel   context.CancelCauseFunc
 	timer    context.CancelFunc
@@ -225,7 +226,7 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 	}
 	q.turn.end(err != nil && graph.AsError(err).Kind == graph.KindBudget)
 	if q.admitted {
-		e.gate.leave(q.Caller, q.costly)
+		e.gate.leave(q)
 	}
 	elapsed := time.Since(start)
 	if q.quiet {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
@@ -163,11 +164,29 @@ func (t *turn) slow(ctx context.Context) error {
 		return nil
 	}
 	t.rest()
-	if err := t.e.gate.shift(ctx, t.q); err != nil {
+	if err := t.e.gate.shift(ctx, t.q, true, t.q.place.graph.name); err != nil {
 		return err
 	}
 	t.costly = true
 	t.take(ctx)
+	return nil
+}
+
+// move makes the request one of another graph.
+func (t *turn) move(ctx context.Context, graphName string) error {
+	if t.q.place.graph.name == graphName {
+		return nil
+	}
+	if err := access.EnterGraph(ctx, graphName); err != nil {
+		return err
+	}
+	t.rest()
+	if err := t.e.gate.shift(ctx, t.q, t.costly, graphName); err != nil {
+		return err
+	}
+	if t.costly {
+		t.take(ctx)
+	}
 	return nil
 }
 

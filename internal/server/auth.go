@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
@@ -15,9 +17,10 @@ import (
 // What a call may do in a graph the engine checks, which knows the statement. Here stands who is known at all, and who
 // may use what concerns the whole server.
 
-// guard asks an HTTP request for a token, if tokens are asked for, before f sees it. failed writes an error.
+// guard asks an HTTP request for a token, if tokens are asked for, and whether its caller has sent too many, before f sees
+// it and its body is read. failed writes an error.
 func (h *HTTP) guard(f http.HandlerFunc, failed func(http.ResponseWriter, error)) http.HandlerFunc {
-	if h.opt.Auth == nil {
+	if h.opt.Auth == nil && h.opt.Rates == nil {
 		return f
 	}
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -26,8 +29,30 @@ func (h *HTTP) guard(f http.HandlerFunc, failed func(http.ResponseWriter, error)
 			refuse(w, err, failed)
 			return
 		}
+		ctx, meter, err := h.opt.Rates.Arrive(ctx)
+		if err != nil {
+			w.Header().Set("Connection", "close") // rather than read what comes
+			failed(w, err)
+			return
+		}
+		if s, ok := w.(*statusWriter); ok && meter != nil {
+			s.meter, s.ctx = meter, ctx
+			r.Body = meteredBody{r.Body, meter}
+		}
 		f(w, r.WithContext(ctx))
 	}
+}
+
+// meteredBody counts what a request brings.
+type meteredBody struct {
+	io.ReadCloser
+	m *access.Meter
+}
+
+func (b meteredBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.m.Count(n)
+	return n, err
 }
 
 func refuse(w http.ResponseWriter, err error, failed func(http.ResponseWriter, error)) {
@@ -62,8 +87,24 @@ const openMethods = "/grpc.health.v1.Health/"
 var everyone = map[string]bool{"Schema": true, "Stats": true, "RunningQueries": true, "KillQuery": true, "Version": true}
 
 // enter finds who calls a gRPC method and whether they may.
-func enter(ctx context.Context, opt *Options, method string) (context.Context, error) {
-	if opt.Auth == nil || strings.HasPrefix(method, openMethods) {
+func enter(ctx context.Context, opt *Options, method string) (context.Context, *access.Meter, error) {
+	if strings.HasPrefix(method, openMethods) {
+		return ctx, nil, nil
+	}
+	ctx, err := authenticate(ctx, opt, method)
+	if err != nil {
+		return ctx, nil, grpcError(err)
+	}
+	ctx, meter, err := opt.Rates.Arrive(ctx)
+	if err != nil {
+		return ctx, nil, grpcError(err)
+	}
+	return ctx, meter, nil
+}
+
+// authenticate finds who calls a gRPC method and whether they may, if tokens are asked for.
+func authenticate(ctx context.Context, opt *Options, method string) (context.Context, error) {
+	if opt.Auth == nil {
 		return ctx, nil
 	}
 	header := ""
@@ -72,7 +113,7 @@ func enter(ctx context.Context, opt *Options, method string) (context.Context, e
 	}
 	ctx, err := opt.Auth.Authenticate(ctx, header)
 	if err != nil {
-		return ctx, grpcError(err)
+		return ctx, err
 	}
 	name, admin := strings.CutPrefix(method, "/hopgate.v1.AdminService/")
 	if !admin || everyone[name] {
@@ -80,10 +121,7 @@ func enter(ctx context.Context, opt *Options, method string) (context.Context, e
 	}
 	err = access.CheckEvery(ctx, access.Admin)
 	opt.Audit.Record(ctx, "admin", "", name, outcomeOf(err))
-	if err != nil {
-		return ctx, grpcError(err)
-	}
-	return ctx, nil
+	return ctx, err
 }
 
 // outcomeOf is how the audit log calls the end of a request.
@@ -97,22 +135,28 @@ func outcomeOf(err error) string {
 // authUnary and authStream do so for every call.
 func authUnary(opt *Options) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-		ctx, err := enter(ctx, opt, info.FullMethod)
+		ctx, meter, err := enter(ctx, opt, info.FullMethod)
 		if err != nil {
 			return nil, err
 		}
-		return next(ctx, req)
+		count(meter, req)
+		res, err := next(ctx, req)
+		count(meter, res)
+		return res, err
 	}
 }
 
 func authStream(opt *Options) grpc.StreamServerInterceptor {
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-		if opt.Auth == nil {
+		if opt.Auth == nil && opt.Rates == nil {
 			return next(srv, ss)
 		}
-		ctx, err := enter(ss.Context(), opt, info.FullMethod)
+		ctx, meter, err := enter(ss.Context(), opt, info.FullMethod)
 		if err != nil {
-			return err
+			return err // before its message is in memory
+		}
+		if meter != nil {
+			return next(srv, &meteredStream{identified: identified{ss, ctx}, m: meter})
 		}
 		return next(srv, identified{ss, ctx})
 	}
@@ -126,3 +170,41 @@ type identified struct {
 
 // Context gives that context.
 func (s identified) Context() context.Context { return s.ctx }
+
+// meteredStream is a stream whose messages are counted. Of each side all but the first wait while there were too many bytes: a
+// client that sends on is held back by the window of its stream.
+type meteredStream struct {
+	identified
+	m              *access.Meter
+	received, sent bool
+}
+
+// RecvMsg receives a message, once more bytes may come.
+func (s *meteredStream) RecvMsg(m any) error {
+	if s.received {
+		s.m.Wait(s.ctx)
+	}
+	s.received = true
+	err := s.identified.RecvMsg(m)
+	if err == nil {
+		count(s.m, m)
+	}
+	return err
+}
+
+// SendMsg sends a message, once more bytes may go.
+func (s *meteredStream) SendMsg(m any) error {
+	if s.sent {
+		s.m.Wait(s.ctx)
+	}
+	s.sent = true
+	count(s.m, m)
+	return s.identified.SendMsg(m)
+}
+
+// count counts a message, if anybody does.
+func count(meter *access.Meter, m any) {
+	if p, ok := m.(proto.Message); ok && meter != nil {
+		meter.Count(proto.Size(p))
+	}
+}

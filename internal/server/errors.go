@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -35,14 +36,23 @@ var transports = map[graph.Kind]struct {
 	graph.KindBusy:            {http.StatusTooManyRequests, codes.ResourceExhausted},
 }
 
-// retryAfter is when whoever is told to try again later may do so.
+// retryAfter is when whoever is told to try again later may do so, where the error does not say.
 const retryAfter = time.Second
 
 // askLater tells a client of HTTP when to try again, if the status says that it may.
-func askLater(w http.ResponseWriter, status int) {
+func askLater(w http.ResponseWriter, status int, err error) {
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", strconv.Itoa(int(retryAfter/time.Second)))
+		w.Header().Set("Retry-After", strconv.Itoa(int((laterBy(err)+time.Second-1)/time.Second)))
 	}
+}
+
+// laterBy is when to try again after an error, which may be nil.
+func laterBy(err error) time.Duration {
+	var e *graph.Error
+	if errors.As(err, &e) && e.Retry > 0 {
+		return e.Retry
+	}
+	return retryAfter
 }
 
 // statusOf gives the HTTP status that fits an error.
@@ -141,7 +151,7 @@ func grpcError(err error) error {
 		st = with
 	}
 	if e.Kind == graph.KindBusy || e.Kind == graph.KindUnavailable {
-		if with, err := st.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(retryAfter)}); err == nil {
+		if with, err := st.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(laterBy(e))}); err == nil {
 			st = with
 		}
 	}

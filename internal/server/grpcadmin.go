@@ -24,11 +24,13 @@ type adminService struct {
 	// drained ends when the server drains, and with it the calls that would not end by themselves.
 	drained context.Context
 	debug   debugFiles
+
+	profiles *telemetry.Profiles // or nil
 }
 
-func newAdminService(e *query.Engine, store telemetry.Storage, drained context.Context, debug debugFiles) *adminService {
+func newAdminService(e *query.Engine, store telemetry.Storage, drained context.Context, debug debugFiles, profiles *telemetry.Profiles) *adminService {
 	keeper, _ := store.(shard.Keeper)
-	return &adminService{e: e, store: store, keeper: keeper, drained: drained, debug: debug}
+	return &adminService{e: e, store: store, keeper: keeper, drained: drained, debug: debug, profiles: profiles}
 }
 
 func (s *adminService) Schema(ctx context.Context, req *pb.SchemaRequest) (*pb.SchemaResponse, error) {

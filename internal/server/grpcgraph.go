@@ -143,7 +143,7 @@ func planProto(p *query.PlanNode) *pb.PlanNode {
 		out.EstimatedRows = &p.Estimate
 	}
 	if p.Profiled {
-		out.Bytes, out.Memory = uint64(p.Bytes), uint64(p.Memory)
+		out.Bytes, out.Memory, out.Spilled = uint64(p.Bytes), uint64(p.Memory), uint64(p.Spilled)
 		out.Rows, out.Batches, out.ShardRequests = uint64(p.Rows), uint64(p.Batches), uint64(p.Requests)
 		out.Time = durationpb.New(p.Time.Round(time.Nanosecond))
 		if p.Metered {

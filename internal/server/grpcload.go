@@ -53,6 +53,9 @@ func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.Lo
 	name := cmp.Or(open.GetGraph(), query.DefaultGraph)
 	err = access.Check(stream.Context(), name, access.Writer)
 	s.audit.Record(stream.Context(), "load", name, open.GetStream(), outcomeOf(err))
+	if err == nil {
+		err = access.EnterGraph(stream.Context(), name)
+	}
 	if err != nil {
 		return grpcError(err)
 	}

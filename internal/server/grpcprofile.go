@@ -3,14 +3,17 @@ package server
 import (
 	"bytes"
 	"context"
+	"errors"
 	"runtime/pprof"
 	"strconv"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
 const (
@@ -32,11 +35,18 @@ func (s *adminService) Profile(req *pb.ProfileRequest, stream grpc.ServerStreami
 	}
 	var b bytes.Buffer
 	switch kind := req.GetKind(); kind {
-	case "cpu":
+	case "cpu", "heap", "goroutine", "mutex", "block":
+		if until := req.GetUntil(); until != nil {
+			err = keptProfile(s.profiles, kind, req.GetFrom().AsTime(), until.AsTime(), &b)
+			break
+		}
+		if kind != "cpu" {
+			err = pprof.Lookup(kind).WriteTo(&b, 0)
+			break
+		}
+		defer s.profiles.Yield()()
 		defer s.e.LabelProfiles()()
 		err = cpuProfile(stream.Context(), watch, &b)
-	case "heap", "goroutine", "mutex", "block":
-		err = pprof.Lookup(kind).WriteTo(&b, 0)
 	default:
 		err = requestError("kind: must be cpu, heap, goroutine, mutex or block, was " + strconv.Quote(kind))
 	}
@@ -49,6 +59,34 @@ func (s *adminService) Profile(req *pb.ProfileRequest, stream grpc.ServerStreami
 		}
 	}
 	return nil
+}
+
+// keptProfile writes what was kept of a kind within a time.
+func keptProfile(kept *telemetry.Profiles, kind string, from, until time.Time, b *bytes.Buffer) error {
+	if kind != "cpu" && kind != "heap" {
+		return requestError("kind: must be cpu or heap for what was kept, was " + strconv.Quote(kind))
+	}
+	err := kept.Between(kind, from, until, b)
+	if errors.Is(err, telemetry.ErrNoProfile) {
+		return &graph.Error{
+			Kind: graph.KindNotFound, Code: "Neo.ClientError.Request.Invalid", Type: "RequestError", Phase: graph.PhaseRuntime,
+			Detail: "NoProfile", Msg: err.Error(),
+		}
+	}
+	return err
+}
+
+// KeptProfiles lists the profiles that the server has taken by itself.
+func (s *adminService) KeptProfiles(context.Context, *pb.KeptProfilesRequest) (*pb.KeptProfilesResponse, error) {
+	list, err := s.profiles.List()
+	if err != nil {
+		return nil, grpcError(err)
+	}
+	res := &pb.KeptProfilesResponse{}
+	for _, k := range list {
+		res.Profiles = append(res.Profiles, &pb.KeptProfile{Time: timestamppb.New(k.Time), Kind: k.Kind, Bytes: uint64(k.Bytes)})
+	}
+	return res, nil
 }
 
 // cpuProfile watches the processors for a while, or until the client goes away.

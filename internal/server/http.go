@@ -193,7 +193,7 @@ func writeJSON(w http.ResponseWriter, media string, status int, body []byte) {
 
 // writeError answers with an error alone.
 func writeError(w http.ResponseWriter, media string, status int, err error) {
-	askLater(w, status)
+	askLater(w, status, err)
 	b := appendError([]byte(`{"errors":[`), err)
 	writeJSON(w, media, status, append(b, "]}\n"...))
 }

@@ -33,7 +33,7 @@ func (h *HTTP) fetch(w http.ResponseWriter, r *http.Request, method string) {
 		out.fail(body, err, start)
 		return
 	}
-	out.finish(code)
+	out.finish(code, nil)
 }
 
 // failFetch answers a fetch that ended in a fault of the server.
@@ -98,11 +98,11 @@ func (f *fetchWriter) fail(body []byte, err error, start time.Time) {
 		panic(http.ErrAbortHandler)
 	}
 	f.buf = fetch.Failure(body, err, time.Since(start))
-	f.finish(fetch.AsError(err).Code)
+	f.finish(fetch.AsError(err).Code, err)
 }
 
-// finish sends what was held back.
-func (f *fetchWriter) finish(code int) {
+// finish sends what was held back; err is why it is a failure, where that is known.
+func (f *fetchWriter) finish(code int, err error) {
 	if f.sent {
 		return
 	}
@@ -113,7 +113,7 @@ func (f *fetchWriter) finish(code int) {
 	if status == http.StatusProxyAuthRequired {
 		status = http.StatusUnauthorized // the protocol's 407 is not that of a proxy
 	}
-	askLater(f.w, code)
+	askLater(f.w, code, err)
 	f.w.Header().Set("Content-Type", mediaFetch)
 	f.w.Header().Set("Content-Length", strconv.Itoa(len(f.buf)))
 	f.w.WriteHeader(status)

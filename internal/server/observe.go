@@ -125,7 +125,9 @@ type statusWriter struct {
 	http.ResponseWriter
 	status int // 0: nothing is written yet
 	bytes  int64
-	after  func() // is called when the request is over; nil: nothing is
+	after  func()          // is called when the request is over; nil: nothing is
+	meter  *access.Meter   // counts the bytes; nil: nobody does
+	ctx    context.Context // the request's, while meter waits
 }
 
 func (s *statusWriter) WriteHeader(status int) {
@@ -137,7 +139,11 @@ func (s *statusWriter) Write(p []byte) (int, error) {
 	if s.status == 0 {
 		s.status = http.StatusOK
 	}
+	if s.bytes > 0 {
+		s.meter.Wait(s.ctx) // what a short answer is too much, the next request waits for
+	}
 	n, err := s.ResponseWriter.Write(p)
+	s.meter.Count(n)
 	s.bytes += int64(n)
 	return n, err
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
 // Options are the server's settings.
@@ -26,10 +27,14 @@ type Options struct {
 	Config []byte
 	// EvidenceDir holds what was kept of moments when memory was short; DebugInfo gives it too. Default "", there is none.
 	EvidenceDir string
+	// Profiles are those that the server takes all the time; default nil, it takes none.
+	Profiles *telemetry.Profiles
 	// Tuning is what admins can set while the server runs; default nil, the profiles of contention alone.
 	Tuning *Tuning
 	// Auth tells callers by their tokens; default nil, nobody is asked who they are.
 	Auth *access.Authenticator
+	// Rates bound the requests and bytes a second of callers and graphs; default nil, nothing is bounded.
+	Rates *access.Rates
 	// Audit takes what admins have asked for; default nil.
 	Audit *access.Audit
 	// TLS is for the HTTP and gRPC listeners, AdminTLS for the admin listener; default nil, plain connections.

@@ -50,6 +50,13 @@ type Server struct {
 	drain     context.CancelFunc
 }
 
+const (
+	// maxHeaders is the size of a request's headers.
+	maxHeaders = 64 << 10
+	// maxStreams is how many calls one gRPC connection may have open; a client waits with more.
+	maxStreams = 1 << 10
+)
+
 // New makes a server of an engine, its loader and the store below, which may be nil and is asked for the shapes of its
 // shards alone. Nothing listens before Listen.
 func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *prometheus.Registry, opt Options) *Server {
@@ -63,16 +70,17 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 	s.handler = NewHTTP(e, requests, opt)
 	s.http = &http.Server{
 		Handler: http.HandlerFunc(s.serveHTTP), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute,
-		MaxHeaderBytes: 64 << 10, ErrorLog: quiet, ConnState: s.countConn,
+		MaxHeaderBytes: maxHeaders, ErrorLog: quiet, ConnState: s.countConn,
 	}
 	s.admin = &http.Server{
-		Handler: NewAdmin(&s.health, registry, opt.Auth, NewDebug(e, opt.Tuning)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, ErrorLog: quiet,
+		Handler: NewAdmin(&s.health, registry, opt.Auth, NewDebug(e, opt.Tuning, opt.Profiles)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, MaxHeaderBytes: maxHeaders, ErrorLog: quiet,
 	}
 	s.grpc = grpc.NewServer(
 		grpc.MaxRecvMsgSize(int(opt.MaxRequestBytes)),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.ConnectionTimeout(10*time.Second),
+		grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
 		grpc.InitialWindowSize(1<<20), grpc.InitialConnWindowSize(4<<20),
 		grpc.ChainUnaryInterceptor(requests.unary(opt.Logger), authUnary(&opt)),
 		grpc.ChainStreamInterceptor(requests.stream(opt.Logger), authStream(&opt)),
@@ -82,7 +90,7 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 	s.tls, s.adminTLS = opt.TLS, opt.AdminTLS
 	pb.RegisterGraphServiceServer(s.grpc, &graphService{e: e, idle: opt.TxIdle, drained: s.drained})
 	pb.RegisterLoadServiceServer(s.grpc, &loadService{l: l, requests: requests, log: opt.Logger, audit: opt.Audit})
-	pb.RegisterAdminServiceServer(s.grpc, newAdminService(e, store, s.drained, debugFiles{opt.Config, registry, opt.EvidenceDir}))
+	pb.RegisterAdminServiceServer(s.grpc, newAdminService(e, store, s.drained, debugFiles{opt.Config, registry, opt.EvidenceDir}, opt.Profiles))
 	s.grpcProbe = health.NewServer()
 	for name := range s.grpc.GetServiceInfo() {
 		s.grpcProbe.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)

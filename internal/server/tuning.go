@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -8,10 +9,12 @@ import (
 	"net/http/pprof"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/felixge/fgprof"
 
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
 // Tuning is what can be set while the server runs, by GET and PUT /debug/settings: the level of the log, and how much of
@@ -81,12 +84,53 @@ func (t *Tuning) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, mediaPlain, http.StatusOK, append(text, '\n'))
 }
 
-// NewDebug makes the handler of profiles and settings below /debug/. e, whose requests label their profiles, may be nil.
-func NewDebug(e *query.Engine, t *Tuning) http.Handler {
+// listProfiles answers GET /debug/profiles.
+func listProfiles(kept *telemetry.Profiles, w http.ResponseWriter) {
+	list, err := kept.List()
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	text, err := json.MarshalIndent(list, "", "  ")
+	if err != nil {
+		panic(err) // numbers and names can always be written
+	}
+	writeJSON(w, mediaPlain, http.StatusOK, append(text, '\n'))
+}
+
+// sendProfiles answers GET /debug/profiles/cpu and heap, of the time from from until until, of which both may be missing.
+func sendProfiles(kept *telemetry.Profiles, w http.ResponseWriter, r *http.Request) {
+	times := [2]time.Time{{}, time.Now()}
+	for i, name := range []string{"from", "until"} {
+		text := r.URL.Query().Get(name)
+		if text == "" {
+			continue
+		}
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			fail(w, requestError(name+": must be a time such as 2026-01-02T15:04:05Z"))
+			return
+		}
+		times[i] = at
+	}
+	var b bytes.Buffer
+	if err := keptProfile(kept, r.PathValue("kind"), times[0], times[1], &b); err != nil {
+		fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", `attachment; filename="`+r.PathValue("kind")+`.pb.gz"`)
+	_, _ = b.WriteTo(w)
+}
+
+// NewDebug makes the handler of profiles and settings below /debug/. e, whose requests label their profiles, and kept may
+// be nil.
+func NewDebug(e *query.Engine, t *Tuning, kept *telemetry.Profiles) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", func(w http.ResponseWriter, r *http.Request) {
+		defer kept.Yield()()
 		if e != nil {
 			defer e.LabelProfiles()()
 		}
@@ -95,6 +139,8 @@ func NewDebug(e *query.Engine, t *Tuning) http.Handler {
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	mux.Handle("/debug/fgprof", fgprof.Handler())
+	mux.HandleFunc("GET /debug/profiles", func(w http.ResponseWriter, _ *http.Request) { listProfiles(kept, w) })
+	mux.HandleFunc("GET /debug/profiles/{kind}", func(w http.ResponseWriter, r *http.Request) { sendProfiles(kept, w, r) })
 	mux.Handle("GET /debug/settings", t)
 	mux.Handle("PUT /debug/settings", t)
 	return mux

@@ -78,6 +78,7 @@ func (c *engine) Collect(ch chan<- prometheus.Metric) {
 	counter(c.relieved, m.Relieved.Load())
 	counter(c.refused, load.Refused[query.QueueFull], "queue_full")
 	counter(c.refused, load.Refused[query.QueueTimeout], "queue_timeout")
+	counter(c.refused, load.Refused[query.RateLimit], "rate_limit")
 	ended, committed := m.TxEnded.Load(), m.TxCommitted.Load()
 	counter(c.transactions, committed, "committed")
 	counter(c.transactions, ended-min(ended, committed), "rolled_back")

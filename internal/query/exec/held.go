@@ -19,11 +19,12 @@ func (h *Held) Operator() string {
 	return ""
 }
 
-// Pool bounds what all runs of a process hold together. It is safe for concurrent use.
+// Pool bounds what all runs of a process, or of one owner, hold together. It is safe for concurrent use.
 type Pool struct {
-	Limit int64 // bytes
+	Limit int64  // bytes
+	Owner string // whose runs they are; "": all
 	// Relieve is called by a run that holds more when all hold too much. It ends whom it will, by their contexts.
-	Relieve func()
+	Relieve func(*Pool)
 	held    atomic.Int64
 }
 
@@ -31,7 +32,14 @@ type Pool struct {
 func (p *Pool) Held() int64 { return p.held.Load() }
 
 // crowded reports whether half of what all runs may hold is held.
-func (p *Pool) crowded() bool { return p != nil && p.Held() > p.Limit/2 }
+func crowded(pools []*Pool) bool {
+	for _, p := range pools {
+		if p.Held() > p.Limit/2 {
+			return true
+		}
+	}
+	return false
+}
 
 // poolStep is how many bytes a run may hold more or less than its pool knows of, so that small runs do not meet there.
 const poolStep = 64 << 10
@@ -43,18 +51,19 @@ func (r *run) tell(a *account) {
 		h.operator.Store(&a.name)
 	}
 	if d := r.bytes - r.pooled; d >= poolStep || d <= -poolStep {
-		r.tellPool(d)
+		r.tellPools(d)
 	}
 }
 
-// tellPool adds to what all runs hold.
-func (r *run) tellPool(more int64) {
-	p := r.env.Pool
-	if p == nil {
+// tellPools adds to what all runs hold.
+func (r *run) tellPools(more int64) {
+	if len(r.env.Pools) == 0 || more == 0 {
 		return
 	}
 	r.pooled += more
-	if p.held.Add(more) > p.Limit && more > 0 {
-		p.Relieve()
+	for _, p := range r.env.Pools {
+		if p.held.Add(more) > p.Limit && more > 0 {
+			p.Relieve(p)
+		}
 	}
 }

@@ -17,9 +17,9 @@ type Env struct {
 	Turn   Turn // is asked now and then whether others may compute; nil: they need not
 	// Labels are those of the goroutine, to which the operator is to be added; nil: no profile is taken.
 	Labels context.Context
-	Held   *Held  // is told what the operators hold; nil: nobody asks
-	Pool   *Pool  // is told too; nil: what all runs hold is not bounded
-	Spill  *Spill // for rows that do not fit into Budget.Bytes; nil: the run fails then
+	Held   *Held   // is told what the operators hold; nil: nobody asks
+	Pools  []*Pool // are told too; none: what all runs hold is not bounded
+	Spill  *Spill  // for rows that do not fit into Budget.Bytes; nil: the run fails then
 	// Procs finds the procedures for CALL; nil: there are none.
 	Procs Procedures
 	// ImportDir is the directory that LOAD CSV reads from; "": LOAD CSV is off.
@@ -96,7 +96,7 @@ type run struct {
 	labels       *labelling // nil unless a profile is taken
 	// closers are the subplans of expressions, which no operator closes.
 	closers []interface{ close() }
-	// bytes is what all operators hold, pooled what of it env.Pool knows, edges what expansions have visited.
+	// bytes is what all operators hold, pooled what of it env.Pools know, edges what expansions have visited.
 	bytes, pooled, edges int64
 	// fewest is the number of vertices from which on a frontier is walked as a bitmap; 0: not known yet.
 	fewest int
@@ -338,7 +338,7 @@ func (rs *Rows) Close() {
 	for _, tx := range rs.r.after {
 		tx.Rollback()
 	}
-	rs.r.tellPool(-rs.r.pooled)
+	rs.r.tellPools(-rs.r.pooled)
 	if p := rs.r.p; p.keeps(&rs.r.env) && !rs.failed && rs.r.truncated == "" {
 		rs.r = &p.nothing
 		x.end()

@@ -66,7 +66,7 @@ func (a *account) short() bool {
 	if limit > 0 {
 		least = min(least, limit/8)
 	}
-	return env.Spill != nil && a.held > least && (limit > 0 && a.r.bytes > limit/2 || env.Pool.crowded())
+	return env.Spill != nil && a.held > least && (limit > 0 && a.r.bytes > limit/2 || crowded(env.Pools))
 }
 
 // spilled is rows on disk: written one after the other, then read from the first on, any number of times.

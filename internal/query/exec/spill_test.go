@@ -359,8 +359,8 @@ func TestPool(t *testing.T) {
 	h := newHeaped(someRows(rand.New(rand.NewPCG(7, 8)), 20000))
 	sort := h.plans()["sort"]
 	asked := 0
-	pool := &Pool{Limit: 1 << 20, Relieve: func() { asked++ }}
-	_, _, err := h.try(context.Background(), t, sort.root, 50, Env{Pool: pool}, sort.out...)
+	pool := &Pool{Limit: 1 << 20, Relieve: func(*Pool) { asked++ }}
+	_, _, err := h.try(context.Background(), t, sort.root, 50, Env{Pools: []*Pool{pool}}, sort.out...)
 	require.NoError(t, err)
 	require.Positive(t, asked)
 	require.Zero(t, pool.Held())
@@ -368,7 +368,7 @@ func TestPool(t *testing.T) {
 	asked = 0
 	pool.Limit = 4 << 20
 	s, dir := testSpill(t)
-	_, spilled, err := h.try(context.Background(), t, sort.root, 50, Env{Pool: pool, Spill: s}, sort.out...)
+	_, spilled, err := h.try(context.Background(), t, sort.root, 50, Env{Pools: []*Pool{pool}, Spill: s}, sort.out...)
 	require.NoError(t, err)
 	require.Zero(t, asked)
 	require.Positive(t, spilled)

@@ -1300,7 +1300,10 @@ type ProfileRequest struct {
 	// cpu, heap, goroutine, mutex or block.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// How long to watch, for cpu; unset: 10 s.
-	Duration      *durationpb.Duration `protobuf:"bytes,2,opt,name=duration,proto3" json:"duration,omitempty"`
+	Duration *durationpb.Duration `protobuf:"bytes,2,opt,name=duration,proto3" json:"duration,omitempty"`
+	// If until is set, nothing is looked at: the answer is what was kept from from to until, of cpu the sum, of heap the last.
+	From          *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`
+	Until         *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=until,proto3" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1349,6 +1352,164 @@ func (x *ProfileRequest) GetDuration() *durationpb.Duration {
 	return nil
 }
 
+func (x *ProfileRequest) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *ProfileRequest) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+// KeptProfilesRequest asks for all.
+type KeptProfilesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeptProfilesRequest) Reset() {
+	*x = KeptProfilesRequest{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeptProfilesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeptProfilesRequest) ProtoMessage() {}
+
+func (x *KeptProfilesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeptProfilesRequest.ProtoReflect.Descriptor instead.
+func (*KeptProfilesRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{20}
+}
+
+// KeptProfilesResponse lists profiles.
+type KeptProfilesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Profiles      []*KeptProfile         `protobuf:"bytes,1,rep,name=profiles,proto3" json:"profiles,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeptProfilesResponse) Reset() {
+	*x = KeptProfilesResponse{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeptProfilesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeptProfilesResponse) ProtoMessage() {}
+
+func (x *KeptProfilesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeptProfilesResponse.ProtoReflect.Descriptor instead.
+func (*KeptProfilesResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *KeptProfilesResponse) GetProfiles() []*KeptProfile {
+	if x != nil {
+		return x.Profiles
+	}
+	return nil
+}
+
+// KeptProfile is a profile that the server keeps.
+type KeptProfile struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Time  *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	// cpu or heap.
+	Kind          string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	Bytes         uint64 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeptProfile) Reset() {
+	*x = KeptProfile{}
+	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeptProfile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeptProfile) ProtoMessage() {}
+
+func (x *KeptProfile) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeptProfile.ProtoReflect.Descriptor instead.
+func (*KeptProfile) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *KeptProfile) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *KeptProfile) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *KeptProfile) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
 // ProfileResponse is a chunk of a profile.
 type ProfileResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1359,7 +1520,7 @@ type ProfileResponse struct {
 
 func (x *ProfileResponse) Reset() {
 	*x = ProfileResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1371,7 +1532,7 @@ func (x *ProfileResponse) String() string {
 func (*ProfileResponse) ProtoMessage() {}
 
 func (x *ProfileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[20]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1384,7 +1545,7 @@ func (x *ProfileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProfileResponse.ProtoReflect.Descriptor instead.
 func (*ProfileResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ProfileResponse) GetChunk() []byte {
@@ -1405,7 +1566,7 @@ type TopRequest struct {
 
 func (x *TopRequest) Reset() {
 	*x = TopRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1417,7 +1578,7 @@ func (x *TopRequest) String() string {
 func (*TopRequest) ProtoMessage() {}
 
 func (x *TopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[21]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1430,7 +1591,7 @@ func (x *TopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopRequest.ProtoReflect.Descriptor instead.
 func (*TopRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TopRequest) GetInterval() *durationpb.Duration {
@@ -1453,7 +1614,7 @@ type TopResponse struct {
 
 func (x *TopResponse) Reset() {
 	*x = TopResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1465,7 +1626,7 @@ func (x *TopResponse) String() string {
 func (*TopResponse) ProtoMessage() {}
 
 func (x *TopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[22]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1478,7 +1639,7 @@ func (x *TopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopResponse.ProtoReflect.Descriptor instead.
 func (*TopResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TopResponse) GetEnd() *timestamppb.Timestamp {
@@ -1529,7 +1690,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1541,7 +1702,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[23]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1554,7 +1715,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Operation) GetKind() string {
@@ -1649,7 +1810,7 @@ type TraceRequest struct {
 
 func (x *TraceRequest) Reset() {
 	*x = TraceRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1661,7 +1822,7 @@ func (x *TraceRequest) String() string {
 func (*TraceRequest) ProtoMessage() {}
 
 func (x *TraceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[24]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1674,7 +1835,7 @@ func (x *TraceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceRequest.ProtoReflect.Descriptor instead.
 func (*TraceRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TraceRequest) GetMin() *durationpb.Duration {
@@ -1721,7 +1882,7 @@ type TraceResponse struct {
 
 func (x *TraceResponse) Reset() {
 	*x = TraceResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1733,7 +1894,7 @@ func (x *TraceResponse) String() string {
 func (*TraceResponse) ProtoMessage() {}
 
 func (x *TraceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[25]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1746,7 +1907,7 @@ func (x *TraceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceResponse.ProtoReflect.Descriptor instead.
 func (*TraceResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TraceResponse) GetId() uint64 {
@@ -1845,7 +2006,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1857,7 +2018,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[26]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1870,7 +2031,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Stage) GetName() string {
@@ -1931,7 +2092,7 @@ type DebugInfoRequest struct {
 
 func (x *DebugInfoRequest) Reset() {
 	*x = DebugInfoRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1943,7 +2104,7 @@ func (x *DebugInfoRequest) String() string {
 func (*DebugInfoRequest) ProtoMessage() {}
 
 func (x *DebugInfoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[27]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1956,7 +2117,7 @@ func (x *DebugInfoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DebugInfoRequest.ProtoReflect.Descriptor instead.
 func (*DebugInfoRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 // DebugInfoResponse is a piece of a file.
@@ -1971,7 +2132,7 @@ type DebugInfoResponse struct {
 
 func (x *DebugInfoResponse) Reset() {
 	*x = DebugInfoResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1983,7 +2144,7 @@ func (x *DebugInfoResponse) String() string {
 func (*DebugInfoResponse) ProtoMessage() {}
 
 func (x *DebugInfoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[28]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1996,7 +2157,7 @@ func (x *DebugInfoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DebugInfoResponse.ProtoReflect.Descriptor instead.
 func (*DebugInfoResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *DebugInfoResponse) GetFile() string {
@@ -2022,7 +2183,7 @@ type VersionRequest struct {
 
 func (x *VersionRequest) Reset() {
 	*x = VersionRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2034,7 +2195,7 @@ func (x *VersionRequest) String() string {
 func (*VersionRequest) ProtoMessage() {}
 
 func (x *VersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[29]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2047,7 +2208,7 @@ func (x *VersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionRequest.ProtoReflect.Descriptor instead.
 func (*VersionRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 // VersionResponse is the server's version.
@@ -2062,7 +2223,7 @@ type VersionResponse struct {
 
 func (x *VersionResponse) Reset() {
 	*x = VersionResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2074,7 +2235,7 @@ func (x *VersionResponse) String() string {
 func (*VersionResponse) ProtoMessage() {}
 
 func (x *VersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[30]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2087,7 +2248,7 @@ func (x *VersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionResponse.ProtoReflect.Descriptor instead.
 func (*VersionResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *VersionResponse) GetVersion() string {
@@ -2123,7 +2284,7 @@ type CheckRequest struct {
 
 func (x *CheckRequest) Reset() {
 	*x = CheckRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2135,7 +2296,7 @@ func (x *CheckRequest) String() string {
 func (*CheckRequest) ProtoMessage() {}
 
 func (x *CheckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[31]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2148,7 +2309,7 @@ func (x *CheckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRequest.ProtoReflect.Descriptor instead.
 func (*CheckRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CheckRequest) GetGraph() string {
@@ -2179,7 +2340,7 @@ type CheckResponse struct {
 
 func (x *CheckResponse) Reset() {
 	*x = CheckResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2191,7 +2352,7 @@ func (x *CheckResponse) String() string {
 func (*CheckResponse) ProtoMessage() {}
 
 func (x *CheckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[32]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2204,7 +2365,7 @@ func (x *CheckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckResponse.ProtoReflect.Descriptor instead.
 func (*CheckResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CheckResponse) GetWhat() isCheckResponse_What {
@@ -2259,7 +2420,7 @@ type CheckProgress struct {
 
 func (x *CheckProgress) Reset() {
 	*x = CheckProgress{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2271,7 +2432,7 @@ func (x *CheckProgress) String() string {
 func (*CheckProgress) ProtoMessage() {}
 
 func (x *CheckProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[33]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2284,7 +2445,7 @@ func (x *CheckProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckProgress.ProtoReflect.Descriptor instead.
 func (*CheckProgress) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CheckProgress) GetStage() string {
@@ -2319,7 +2480,7 @@ type CheckReport struct {
 
 func (x *CheckReport) Reset() {
 	*x = CheckReport{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2331,7 +2492,7 @@ func (x *CheckReport) String() string {
 func (*CheckReport) ProtoMessage() {}
 
 func (x *CheckReport) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[34]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2344,7 +2505,7 @@ func (x *CheckReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckReport.ProtoReflect.Descriptor instead.
 func (*CheckReport) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CheckReport) GetGraph() string {
@@ -2419,7 +2580,7 @@ type CheckFinding struct {
 
 func (x *CheckFinding) Reset() {
 	*x = CheckFinding{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2431,7 +2592,7 @@ func (x *CheckFinding) String() string {
 func (*CheckFinding) ProtoMessage() {}
 
 func (x *CheckFinding) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[35]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2444,7 +2605,7 @@ func (x *CheckFinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckFinding.ProtoReflect.Descriptor instead.
 func (*CheckFinding) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *CheckFinding) GetKind() string {
@@ -2496,7 +2657,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2508,7 +2669,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[36]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2521,7 +2682,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *BackupRequest) GetWhat() isBackupRequest_What {
@@ -2575,7 +2736,7 @@ type BackupBegin struct {
 
 func (x *BackupBegin) Reset() {
 	*x = BackupBegin{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2587,7 +2748,7 @@ func (x *BackupBegin) String() string {
 func (*BackupBegin) ProtoMessage() {}
 
 func (x *BackupBegin) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[37]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2600,7 +2761,7 @@ func (x *BackupBegin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupBegin.ProtoReflect.Descriptor instead.
 func (*BackupBegin) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *BackupBegin) GetGraphs() []string {
@@ -2620,7 +2781,7 @@ type BackupWant struct {
 
 func (x *BackupWant) Reset() {
 	*x = BackupWant{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2632,7 +2793,7 @@ func (x *BackupWant) String() string {
 func (*BackupWant) ProtoMessage() {}
 
 func (x *BackupWant) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[38]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2645,7 +2806,7 @@ func (x *BackupWant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupWant.ProtoReflect.Descriptor instead.
 func (*BackupWant) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *BackupWant) GetFiles() []uint32 {
@@ -2669,7 +2830,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2681,7 +2842,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[39]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2694,7 +2855,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *BackupResponse) GetWhat() isBackupResponse_What {
@@ -2755,7 +2916,7 @@ type BackupFiles struct {
 
 func (x *BackupFiles) Reset() {
 	*x = BackupFiles{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[40]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2767,7 +2928,7 @@ func (x *BackupFiles) String() string {
 func (*BackupFiles) ProtoMessage() {}
 
 func (x *BackupFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[40]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2780,7 +2941,7 @@ func (x *BackupFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupFiles.ProtoReflect.Descriptor instead.
 func (*BackupFiles) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *BackupFiles) GetFiles() []*BackupFile {
@@ -2831,7 +2992,7 @@ type BackupFile struct {
 
 func (x *BackupFile) Reset() {
 	*x = BackupFile{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[41]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2843,7 +3004,7 @@ func (x *BackupFile) String() string {
 func (*BackupFile) ProtoMessage() {}
 
 func (x *BackupFile) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[41]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2856,7 +3017,7 @@ func (x *BackupFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupFile.ProtoReflect.Descriptor instead.
 func (*BackupFile) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *BackupFile) GetPath() string {
@@ -2893,7 +3054,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_hopgate_v1_admin_proto_msgTypes[42]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2905,7 +3066,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_admin_proto_msgTypes[42]
+	mi := &file_hopgate_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2918,7 +3079,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_hopgate_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *BackupChunk) GetFile() uint32 {
@@ -3050,10 +3211,19 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\aelapsed\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\aelapsed\x12\x12\n" +
 	"\x04rows\x18\x05 \x01(\x04R\x04rows\x12\x14\n" +
 	"\x05error\x18\x06 \x01(\tR\x05error\x12(\n" +
-	"\x04plan\x18\a \x01(\v2\x14.hopgate.v1.PlanNodeR\x04plan\"[\n" +
+	"\x04plan\x18\a \x01(\v2\x14.hopgate.v1.PlanNodeR\x04plan\"\xbd\x01\n" +
 	"\x0eProfileRequest\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x125\n" +
-	"\bduration\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\bduration\"'\n" +
+	"\bduration\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\bduration\x12.\n" +
+	"\x04from\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x120\n" +
+	"\x05until\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\x15\n" +
+	"\x13KeptProfilesRequest\"K\n" +
+	"\x14KeptProfilesResponse\x123\n" +
+	"\bprofiles\x18\x01 \x03(\v2\x17.hopgate.v1.KeptProfileR\bprofiles\"g\n" +
+	"\vKeptProfile\x12.\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\"'\n" +
 	"\x0fProfileResponse\x12\x14\n" +
 	"\x05chunk\x18\x01 \x01(\fR\x05chunk\"C\n" +
 	"\n" +
@@ -3166,14 +3336,15 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\vBackupChunk\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\rR\x04file\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x12\n" +
-	"\x04last\x18\x03 \x01(\bR\x04last2\xc9\x06\n" +
+	"\x04last\x18\x03 \x01(\bR\x04last2\x9c\a\n" +
 	"\fAdminService\x12?\n" +
 	"\x06Schema\x12\x19.hopgate.v1.SchemaRequest\x1a\x1a.hopgate.v1.SchemaResponse\x12<\n" +
 	"\x05Stats\x12\x18.hopgate.v1.StatsRequest\x1a\x19.hopgate.v1.StatsResponse\x12W\n" +
 	"\x0eRunningQueries\x12!.hopgate.v1.RunningQueriesRequest\x1a\".hopgate.v1.RunningQueriesResponse\x12H\n" +
 	"\tKillQuery\x12\x1c.hopgate.v1.KillQueryRequest\x1a\x1d.hopgate.v1.KillQueryResponse\x12B\n" +
 	"\aSlowLog\x12\x1a.hopgate.v1.SlowLogRequest\x1a\x1b.hopgate.v1.SlowLogResponse\x12D\n" +
-	"\aProfile\x12\x1a.hopgate.v1.ProfileRequest\x1a\x1b.hopgate.v1.ProfileResponse0\x01\x12>\n" +
+	"\aProfile\x12\x1a.hopgate.v1.ProfileRequest\x1a\x1b.hopgate.v1.ProfileResponse0\x01\x12Q\n" +
+	"\fKeptProfiles\x12\x1f.hopgate.v1.KeptProfilesRequest\x1a .hopgate.v1.KeptProfilesResponse\x12>\n" +
 	"\x05Check\x12\x18.hopgate.v1.CheckRequest\x1a\x19.hopgate.v1.CheckResponse0\x01\x12C\n" +
 	"\x06Backup\x12\x19.hopgate.v1.BackupRequest\x1a\x1a.hopgate.v1.BackupResponse(\x010\x01\x128\n" +
 	"\x03Top\x12\x16.hopgate.v1.TopRequest\x1a\x17.hopgate.v1.TopResponse0\x01\x12>\n" +
@@ -3193,7 +3364,7 @@ func file_hopgate_v1_admin_proto_rawDescGZIP() []byte {
 	return file_hopgate_v1_admin_proto_rawDescData
 }
 
-var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_hopgate_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*SchemaRequest)(nil),          // 0: hopgate.v1.SchemaRequest
 	(*SchemaResponse)(nil),         // 1: hopgate.v1.SchemaResponse
@@ -3215,32 +3386,35 @@ var file_hopgate_v1_admin_proto_goTypes = []any{
 	(*SlowLogResponse)(nil),        // 17: hopgate.v1.SlowLogResponse
 	(*SlowQuery)(nil),              // 18: hopgate.v1.SlowQuery
 	(*ProfileRequest)(nil),         // 19: hopgate.v1.ProfileRequest
-	(*ProfileResponse)(nil),        // 20: hopgate.v1.ProfileResponse
-	(*TopRequest)(nil),             // 21: hopgate.v1.TopRequest
-	(*TopResponse)(nil),            // 22: hopgate.v1.TopResponse
-	(*Operation)(nil),              // 23: hopgate.v1.Operation
-	(*TraceRequest)(nil),           // 24: hopgate.v1.TraceRequest
-	(*TraceResponse)(nil),          // 25: hopgate.v1.TraceResponse
-	(*Stage)(nil),                  // 26: hopgate.v1.Stage
-	(*DebugInfoRequest)(nil),       // 27: hopgate.v1.DebugInfoRequest
-	(*DebugInfoResponse)(nil),      // 28: hopgate.v1.DebugInfoResponse
-	(*VersionRequest)(nil),         // 29: hopgate.v1.VersionRequest
-	(*VersionResponse)(nil),        // 30: hopgate.v1.VersionResponse
-	(*CheckRequest)(nil),           // 31: hopgate.v1.CheckRequest
-	(*CheckResponse)(nil),          // 32: hopgate.v1.CheckResponse
-	(*CheckProgress)(nil),          // 33: hopgate.v1.CheckProgress
-	(*CheckReport)(nil),            // 34: hopgate.v1.CheckReport
-	(*CheckFinding)(nil),           // 35: hopgate.v1.CheckFinding
-	(*BackupRequest)(nil),          // 36: hopgate.v1.BackupRequest
-	(*BackupBegin)(nil),            // 37: hopgate.v1.BackupBegin
-	(*BackupWant)(nil),             // 38: hopgate.v1.BackupWant
-	(*BackupResponse)(nil),         // 39: hopgate.v1.BackupResponse
-	(*BackupFiles)(nil),            // 40: hopgate.v1.BackupFiles
-	(*BackupFile)(nil),             // 41: hopgate.v1.BackupFile
-	(*BackupChunk)(nil),            // 42: hopgate.v1.BackupChunk
-	(*timestamppb.Timestamp)(nil),  // 43: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),    // 44: google.protobuf.Duration
-	(*PlanNode)(nil),               // 45: hopgate.v1.PlanNode
+	(*KeptProfilesRequest)(nil),    // 20: hopgate.v1.KeptProfilesRequest
+	(*KeptProfilesResponse)(nil),   // 21: hopgate.v1.KeptProfilesResponse
+	(*KeptProfile)(nil),            // 22: hopgate.v1.KeptProfile
+	(*ProfileResponse)(nil),        // 23: hopgate.v1.ProfileResponse
+	(*TopRequest)(nil),             // 24: hopgate.v1.TopRequest
+	(*TopResponse)(nil),            // 25: hopgate.v1.TopResponse
+	(*Operation)(nil),              // 26: hopgate.v1.Operation
+	(*TraceRequest)(nil),           // 27: hopgate.v1.TraceRequest
+	(*TraceResponse)(nil),          // 28: hopgate.v1.TraceResponse
+	(*Stage)(nil),                  // 29: hopgate.v1.Stage
+	(*DebugInfoRequest)(nil),       // 30: hopgate.v1.DebugInfoRequest
+	(*DebugInfoResponse)(nil),      // 31: hopgate.v1.DebugInfoResponse
+	(*VersionRequest)(nil),         // 32: hopgate.v1.VersionRequest
+	(*VersionResponse)(nil),        // 33: hopgate.v1.VersionResponse
+	(*CheckRequest)(nil),           // 34: hopgate.v1.CheckRequest
+	(*CheckResponse)(nil),          // 35: hopgate.v1.CheckResponse
+	(*CheckProgress)(nil),          // 36: hopgate.v1.CheckProgress
+	(*CheckReport)(nil),            // 37: hopgate.v1.CheckReport
+	(*CheckFinding)(nil),           // 38: hopgate.v1.CheckFinding
+	(*BackupRequest)(nil),          // 39: hopgate.v1.BackupRequest
+	(*BackupBegin)(nil),            // 40: hopgate.v1.BackupBegin
+	(*BackupWant)(nil),             // 41: hopgate.v1.BackupWant
+	(*BackupResponse)(nil),         // 42: hopgate.v1.BackupResponse
+	(*BackupFiles)(nil),            // 43: hopgate.v1.BackupFiles
+	(*BackupFile)(nil),             // 44: hopgate.v1.BackupFile
+	(*BackupChunk)(nil),            // 45: hopgate.v1.BackupChunk
+	(*timestamppb.Timestamp)(nil),  // 46: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),    // 47: google.protobuf.Duration
+	(*PlanNode)(nil),               // 48: hopgate.v1.PlanNode
 }
 var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	2,  // 0: hopgate.v1.SchemaResponse.labels:type_name -> hopgate.v1.NameCount
@@ -3255,63 +3429,69 @@ var file_hopgate_v1_admin_proto_depIdxs = []int32{
 	9,  // 9: hopgate.v1.ShardStats.stores:type_name -> hopgate.v1.StoreStats
 	10, // 10: hopgate.v1.StoreStats.levels:type_name -> hopgate.v1.LevelStats
 	13, // 11: hopgate.v1.RunningQueriesResponse.queries:type_name -> hopgate.v1.RunningQuery
-	43, // 12: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
-	44, // 13: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
+	46, // 12: hopgate.v1.RunningQuery.start:type_name -> google.protobuf.Timestamp
+	47, // 13: hopgate.v1.RunningQuery.elapsed:type_name -> google.protobuf.Duration
 	18, // 14: hopgate.v1.SlowLogResponse.queries:type_name -> hopgate.v1.SlowQuery
-	43, // 15: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
-	44, // 16: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
-	45, // 17: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
-	44, // 18: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
-	44, // 19: hopgate.v1.TopRequest.interval:type_name -> google.protobuf.Duration
-	43, // 20: hopgate.v1.TopResponse.end:type_name -> google.protobuf.Timestamp
-	44, // 21: hopgate.v1.TopResponse.interval:type_name -> google.protobuf.Duration
-	23, // 22: hopgate.v1.TopResponse.operations:type_name -> hopgate.v1.Operation
-	44, // 23: hopgate.v1.Operation.mean:type_name -> google.protobuf.Duration
-	44, // 24: hopgate.v1.Operation.p99:type_name -> google.protobuf.Duration
-	44, // 25: hopgate.v1.TraceRequest.min:type_name -> google.protobuf.Duration
-	43, // 26: hopgate.v1.TraceResponse.start:type_name -> google.protobuf.Timestamp
-	44, // 27: hopgate.v1.TraceResponse.elapsed:type_name -> google.protobuf.Duration
-	26, // 28: hopgate.v1.TraceResponse.stages:type_name -> hopgate.v1.Stage
-	44, // 29: hopgate.v1.Stage.time:type_name -> google.protobuf.Duration
-	26, // 30: hopgate.v1.Stage.stages:type_name -> hopgate.v1.Stage
-	33, // 31: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
-	34, // 32: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
-	35, // 33: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
-	37, // 34: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
-	38, // 35: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
-	40, // 36: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
-	42, // 37: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
-	41, // 38: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
-	43, // 39: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
-	0,  // 40: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
-	4,  // 41: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
-	11, // 42: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
-	14, // 43: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
-	16, // 44: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
-	19, // 45: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
-	31, // 46: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
-	36, // 47: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
-	21, // 48: hopgate.v1.AdminService.Top:input_type -> hopgate.v1.TopRequest
-	24, // 49: hopgate.v1.AdminService.Trace:input_type -> hopgate.v1.TraceRequest
-	27, // 50: hopgate.v1.AdminService.DebugInfo:input_type -> hopgate.v1.DebugInfoRequest
-	29, // 51: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
-	1,  // 52: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
-	5,  // 53: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
-	12, // 54: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
-	15, // 55: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
-	17, // 56: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
-	20, // 57: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
-	32, // 58: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
-	39, // 59: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
-	22, // 60: hopgate.v1.AdminService.Top:output_type -> hopgate.v1.TopResponse
-	25, // 61: hopgate.v1.AdminService.Trace:output_type -> hopgate.v1.TraceResponse
-	28, // 62: hopgate.v1.AdminService.DebugInfo:output_type -> hopgate.v1.DebugInfoResponse
-	30, // 63: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
-	52, // [52:64] is the sub-list for method output_type
-	40, // [40:52] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	46, // 15: hopgate.v1.SlowQuery.start:type_name -> google.protobuf.Timestamp
+	47, // 16: hopgate.v1.SlowQuery.elapsed:type_name -> google.protobuf.Duration
+	48, // 17: hopgate.v1.SlowQuery.plan:type_name -> hopgate.v1.PlanNode
+	47, // 18: hopgate.v1.ProfileRequest.duration:type_name -> google.protobuf.Duration
+	46, // 19: hopgate.v1.ProfileRequest.from:type_name -> google.protobuf.Timestamp
+	46, // 20: hopgate.v1.ProfileRequest.until:type_name -> google.protobuf.Timestamp
+	22, // 21: hopgate.v1.KeptProfilesResponse.profiles:type_name -> hopgate.v1.KeptProfile
+	46, // 22: hopgate.v1.KeptProfile.time:type_name -> google.protobuf.Timestamp
+	47, // 23: hopgate.v1.TopRequest.interval:type_name -> google.protobuf.Duration
+	46, // 24: hopgate.v1.TopResponse.end:type_name -> google.protobuf.Timestamp
+	47, // 25: hopgate.v1.TopResponse.interval:type_name -> google.protobuf.Duration
+	26, // 26: hopgate.v1.TopResponse.operations:type_name -> hopgate.v1.Operation
+	47, // 27: hopgate.v1.Operation.mean:type_name -> google.protobuf.Duration
+	47, // 28: hopgate.v1.Operation.p99:type_name -> google.protobuf.Duration
+	47, // 29: hopgate.v1.TraceRequest.min:type_name -> google.protobuf.Duration
+	46, // 30: hopgate.v1.TraceResponse.start:type_name -> google.protobuf.Timestamp
+	47, // 31: hopgate.v1.TraceResponse.elapsed:type_name -> google.protobuf.Duration
+	29, // 32: hopgate.v1.TraceResponse.stages:type_name -> hopgate.v1.Stage
+	47, // 33: hopgate.v1.Stage.time:type_name -> google.protobuf.Duration
+	29, // 34: hopgate.v1.Stage.stages:type_name -> hopgate.v1.Stage
+	36, // 35: hopgate.v1.CheckResponse.progress:type_name -> hopgate.v1.CheckProgress
+	37, // 36: hopgate.v1.CheckResponse.report:type_name -> hopgate.v1.CheckReport
+	38, // 37: hopgate.v1.CheckReport.findings:type_name -> hopgate.v1.CheckFinding
+	40, // 38: hopgate.v1.BackupRequest.begin:type_name -> hopgate.v1.BackupBegin
+	41, // 39: hopgate.v1.BackupRequest.want:type_name -> hopgate.v1.BackupWant
+	43, // 40: hopgate.v1.BackupResponse.files:type_name -> hopgate.v1.BackupFiles
+	45, // 41: hopgate.v1.BackupResponse.chunk:type_name -> hopgate.v1.BackupChunk
+	44, // 42: hopgate.v1.BackupFiles.files:type_name -> hopgate.v1.BackupFile
+	46, // 43: hopgate.v1.BackupFiles.taken:type_name -> google.protobuf.Timestamp
+	0,  // 44: hopgate.v1.AdminService.Schema:input_type -> hopgate.v1.SchemaRequest
+	4,  // 45: hopgate.v1.AdminService.Stats:input_type -> hopgate.v1.StatsRequest
+	11, // 46: hopgate.v1.AdminService.RunningQueries:input_type -> hopgate.v1.RunningQueriesRequest
+	14, // 47: hopgate.v1.AdminService.KillQuery:input_type -> hopgate.v1.KillQueryRequest
+	16, // 48: hopgate.v1.AdminService.SlowLog:input_type -> hopgate.v1.SlowLogRequest
+	19, // 49: hopgate.v1.AdminService.Profile:input_type -> hopgate.v1.ProfileRequest
+	20, // 50: hopgate.v1.AdminService.KeptProfiles:input_type -> hopgate.v1.KeptProfilesRequest
+	34, // 51: hopgate.v1.AdminService.Check:input_type -> hopgate.v1.CheckRequest
+	39, // 52: hopgate.v1.AdminService.Backup:input_type -> hopgate.v1.BackupRequest
+	24, // 53: hopgate.v1.AdminService.Top:input_type -> hopgate.v1.TopRequest
+	27, // 54: hopgate.v1.AdminService.Trace:input_type -> hopgate.v1.TraceRequest
+	30, // 55: hopgate.v1.AdminService.DebugInfo:input_type -> hopgate.v1.DebugInfoRequest
+	32, // 56: hopgate.v1.AdminService.Version:input_type -> hopgate.v1.VersionRequest
+	1,  // 57: hopgate.v1.AdminService.Schema:output_type -> hopgate.v1.SchemaResponse
+	5,  // 58: hopgate.v1.AdminService.Stats:output_type -> hopgate.v1.StatsResponse
+	12, // 59: hopgate.v1.AdminService.RunningQueries:output_type -> hopgate.v1.RunningQueriesResponse
+	15, // 60: hopgate.v1.AdminService.KillQuery:output_type -> hopgate.v1.KillQueryResponse
+	17, // 61: hopgate.v1.AdminService.SlowLog:output_type -> hopgate.v1.SlowLogResponse
+	23, // 62: hopgate.v1.AdminService.Profile:output_type -> hopgate.v1.ProfileResponse
+	21, // 63: hopgate.v1.AdminService.KeptProfiles:output_type -> hopgate.v1.KeptProfilesResponse
+	35, // 64: hopgate.v1.AdminService.Check:output_type -> hopgate.v1.CheckResponse
+	42, // 65: hopgate.v1.AdminService.Backup:output_type -> hopgate.v1.BackupResponse
+	25, // 66: hopgate.v1.AdminService.Top:output_type -> hopgate.v1.TopResponse
+	28, // 67: hopgate.v1.AdminService.Trace:output_type -> hopgate.v1.TraceResponse
+	31, // 68: hopgate.v1.AdminService.DebugInfo:output_type -> hopgate.v1.DebugInfoResponse
+	33, // 69: hopgate.v1.AdminService.Version:output_type -> hopgate.v1.VersionResponse
+	57, // [57:70] is the sub-list for method output_type
+	44, // [44:57] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_admin_proto_init() }
@@ -3320,15 +3500,15 @@ func file_hopgate_v1_admin_proto_init() {
 		return
 	}
 	file_hopgate_v1_graph_proto_init()
-	file_hopgate_v1_admin_proto_msgTypes[32].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[35].OneofWrappers = []any{
 		(*CheckResponse_Progress)(nil),
 		(*CheckResponse_Report)(nil),
 	}
-	file_hopgate_v1_admin_proto_msgTypes[36].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[39].OneofWrappers = []any{
 		(*BackupRequest_Begin)(nil),
 		(*BackupRequest_Want)(nil),
 	}
-	file_hopgate_v1_admin_proto_msgTypes[39].OneofWrappers = []any{
+	file_hopgate_v1_admin_proto_msgTypes[42].OneofWrappers = []any{
 		(*BackupResponse_Files)(nil),
 		(*BackupResponse_Chunk)(nil),
 	}
@@ -3338,7 +3518,7 @@ func file_hopgate_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_admin_proto_rawDesc), len(file_hopgate_v1_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   43,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -25,6 +25,7 @@ const (
 	AdminService_KillQuery_FullMethodName      = "/hopgate.v1.AdminService/KillQuery"
 	AdminService_SlowLog_FullMethodName        = "/hopgate.v1.AdminService/SlowLog"
 	AdminService_Profile_FullMethodName        = "/hopgate.v1.AdminService/Profile"
+	AdminService_KeptProfiles_FullMethodName   = "/hopgate.v1.AdminService/KeptProfiles"
 	AdminService_Check_FullMethodName          = "/hopgate.v1.AdminService/Check"
 	AdminService_Backup_FullMethodName         = "/hopgate.v1.AdminService/Backup"
 	AdminService_Top_FullMethodName            = "/hopgate.v1.AdminService/Top"
@@ -51,6 +52,8 @@ type AdminServiceClient interface {
 	SlowLog(ctx context.Context, in *SlowLogRequest, opts ...grpc.CallOption) (*SlowLogResponse, error)
 	// Profile takes a profile of the server and gives it in pprof's format, in chunks.
 	Profile(ctx context.Context, in *ProfileRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ProfileResponse], error)
+	// KeptProfiles lists the profiles that the server has taken by itself and still keeps, the oldest first.
+	KeptProfiles(ctx context.Context, in *KeptProfilesRequest, opts ...grpc.CallOption) (*KeptProfilesResponse, error)
 	// Check verifies a graph on one state of it, and mends it if asked to. Progress comes first, the report last.
 	Check(ctx context.Context, in *CheckRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CheckResponse], error)
 	// Backup takes one state of all graphs, or of some. The server lists its files; the client asks for those that it
@@ -143,6 +146,16 @@ func (c *adminServiceClient) Profile(ctx context.Context, in *ProfileRequest, op
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type AdminService_ProfileClient = grpc.ServerStreamingClient[ProfileResponse]
+
+func (c *adminServiceClient) KeptProfiles(ctx context.Context, in *KeptProfilesRequest, opts ...grpc.CallOption) (*KeptProfilesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(KeptProfilesResponse)
+	err := c.cc.Invoke(ctx, AdminService_KeptProfiles_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
 
 func (c *adminServiceClient) Check(ctx context.Context, in *CheckRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CheckResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -261,6 +274,8 @@ type AdminServiceServer interface {
 	SlowLog(context.Context, *SlowLogRequest) (*SlowLogResponse, error)
 	// Profile takes a profile of the server and gives it in pprof's format, in chunks.
 	Profile(*ProfileRequest, grpc.ServerStreamingServer[ProfileResponse]) error
+	// KeptProfiles lists the profiles that the server has taken by itself and still keeps, the oldest first.
+	KeptProfiles(context.Context, *KeptProfilesRequest) (*KeptProfilesResponse, error)
 	// Check verifies a graph on one state of it, and mends it if asked to. Progress comes first, the report last.
 	Check(*CheckRequest, grpc.ServerStreamingServer[CheckResponse]) error
 	// Backup takes one state of all graphs, or of some. The server lists its files; the client asks for those that it
@@ -302,6 +317,9 @@ func (UnimplementedAdminServiceServer) SlowLog(context.Context, *SlowLogRequest)
 }
 func (UnimplementedAdminServiceServer) Profile(*ProfileRequest, grpc.ServerStreamingServer[ProfileResponse]) error {
 	return status.Error(codes.Unimplemented, "method Profile not implemented")
+}
+func (UnimplementedAdminServiceServer) KeptProfiles(context.Context, *KeptProfilesRequest) (*KeptProfilesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method KeptProfiles not implemented")
 }
 func (UnimplementedAdminServiceServer) Check(*CheckRequest, grpc.ServerStreamingServer[CheckResponse]) error {
 	return status.Error(codes.Unimplemented, "method Check not implemented")
@@ -443,6 +461,24 @@ func _AdminService_Profile_Handler(srv interface{}, stream grpc.ServerStream) er
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type AdminService_ProfileServer = grpc.ServerStreamingServer[ProfileResponse]
 
+func _AdminService_KeptProfiles_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(KeptProfilesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).KeptProfiles(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_KeptProfiles_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).KeptProfiles(ctx, req.(*KeptProfilesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _AdminService_Check_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(CheckRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -538,6 +574,10 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SlowLog",
 			Handler:    _AdminService_SlowLog_Handler,
+		},
+		{
+			MethodName: "KeptProfiles",
+			Handler:    _AdminService_KeptProfiles_Handler,
 		},
 		{
 			MethodName: "Version",

@@ -525,9 +525,11 @@ type PlanNode struct {
 	Memory uint64 `protobuf:"varint,10,opt,name=memory,proto3" json:"memory,omitempty"`
 	// The blocks of decoded lists and columns that the requests found in the cache or not, and the large values that they
 	// fetched. Set for PROFILE, unless the shards are in other processes than the statement.
-	CacheHits     *uint64 `protobuf:"varint,11,opt,name=cache_hits,json=cacheHits,proto3,oneof" json:"cache_hits,omitempty"`
-	CacheMisses   *uint64 `protobuf:"varint,12,opt,name=cache_misses,json=cacheMisses,proto3,oneof" json:"cache_misses,omitempty"`
-	LargeValues   *uint64 `protobuf:"varint,13,opt,name=large_values,json=largeValues,proto3,oneof" json:"large_values,omitempty"`
+	CacheHits   *uint64 `protobuf:"varint,11,opt,name=cache_hits,json=cacheHits,proto3,oneof" json:"cache_hits,omitempty"`
+	CacheMisses *uint64 `protobuf:"varint,12,opt,name=cache_misses,json=cacheMisses,proto3,oneof" json:"cache_misses,omitempty"`
+	LargeValues *uint64 `protobuf:"varint,13,opt,name=large_values,json=largeValues,proto3,oneof" json:"large_values,omitempty"`
+	// The bytes that the operator put on disk. Set for PROFILE.
+	Spilled       uint64 `protobuf:"varint,14,opt,name=spilled,proto3" json:"spilled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -649,6 +651,13 @@ func (x *PlanNode) GetCacheMisses() uint64 {
 func (x *PlanNode) GetLargeValues() uint64 {
 	if x != nil && x.LargeValues != nil {
 		return *x.LargeValues
+	}
+	return 0
+}
+
+func (x *PlanNode) GetSpilled() uint64 {
+	if x != nil {
+		return x.Spilled
 	}
 	return 0
 }
@@ -1381,7 +1390,7 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\x0findexes_removed\x18\n" +
 	" \x01(\x04R\x0eindexesRemoved\x12+\n" +
 	"\x11constraints_added\x18\v \x01(\x04R\x10constraintsAdded\x12/\n" +
-	"\x13constraints_removed\x18\f \x01(\x04R\x12constraintsRemoved\"\x8c\x04\n" +
+	"\x13constraints_removed\x18\f \x01(\x04R\x12constraintsRemoved\"\xa6\x04\n" +
 	"\bPlanNode\x12\x1a\n" +
 	"\boperator\x18\x01 \x01(\tR\boperator\x12\x1c\n" +
 	"\targuments\x18\x02 \x01(\tR\targuments\x120\n" +
@@ -1397,7 +1406,8 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\n" +
 	"cache_hits\x18\v \x01(\x04H\x01R\tcacheHits\x88\x01\x01\x12&\n" +
 	"\fcache_misses\x18\f \x01(\x04H\x02R\vcacheMisses\x88\x01\x01\x12&\n" +
-	"\flarge_values\x18\r \x01(\x04H\x03R\vlargeValues\x88\x01\x01B\x11\n" +
+	"\flarge_values\x18\r \x01(\x04H\x03R\vlargeValues\x88\x01\x01\x12\x18\n" +
+	"\aspilled\x18\x0e \x01(\x04R\aspilledB\x11\n" +
 	"\x0f_estimated_rowsB\r\n" +
 	"\v_cache_hitsB\x0f\n" +
 	"\r_cache_missesB\x0f\n" +

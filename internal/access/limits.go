@@ -1,0 +1,100 @@
+package access
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Limits bound what a caller, or all callers of a graph, take of the server; 0 is no limit.
+type Limits struct {
+	Queries  int     // statements, fetches and traversals that run at one time
+	Memory   int64   // bytes that their operators hold together
+	Requests float64 // requests a second
+	Bytes    float64 // a second, of requests and of answers
+}
+
+// ParseLimits reads limits such as "queries=50%,memory=256MiB,requests=100,bytes=10MiB". A percentage is one of what the
+// whole server may have.
+func ParseLimits(text string, whole Limits) (l Limits, err error) {
+	if strings.TrimSpace(text) == "" {
+		return l, nil
+	}
+	var errs []error
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(part, "=")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		var n float64
+		var err error
+		switch name {
+		case "queries":
+			n, err = amount(value, float64(whole.Queries), parseNumber)
+			l.Queries = int(math.Ceil(n))
+		case "memory":
+			n, err = amount(value, float64(whole.Memory), parseSize)
+			l.Memory = int64(n)
+		case "requests":
+			l.Requests, err = parseNumber(value)
+		case "bytes":
+			l.Bytes, err = parseSize(value)
+		default:
+			err = errors.New("there is no such limit; there are queries, memory, requests and bytes")
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	return l, errors.Join(errs...)
+}
+
+// amount reads a number or a percentage of a whole.
+func amount(text string, whole float64, parse func(string) (float64, error)) (float64, error) {
+	part, ok := strings.CutSuffix(text, "%")
+	if !ok {
+		return parse(text)
+	}
+	n, err := parseNumber(part)
+	if err == nil && n > 100 {
+		err = fmt.Errorf("%s is more than the whole", text)
+	}
+	return whole * n / 100, err
+}
+
+func parseNumber(text string) (float64, error) {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(n >= 0 && n <= math.MaxInt32) {
+		return 0, fmt.Errorf("%q is no number from 0", text)
+	}
+	return n, nil
+}
+
+func parseSize(text string) (float64, error) {
+	n, err := ParseSize(text)
+	return float64(n), err
+}
+
+var units = []struct {
+	name string
+	size float64
+}{
+	{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
+	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1},
+}
+
+// ParseSize reads a number of bytes, which may carry a unit (KiB, MiB, GiB, TiB, kB, MB, GB, TB).
+func ParseSize(s string) (int64, error) {
+	number, size := s, 1.0
+	for _, u := range units {
+		if rest, ok := strings.CutSuffix(s, u.name); ok {
+			number, size = rest, u.size
+			break
+		}
+	}
+	f, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil || f < 0 || math.IsNaN(f) || f*size > math.MaxInt64 {
+		return 0, fmt.Errorf("%q is no size; write 1073741824 or 1GiB", s)
+	}
+	return int64(f * size), nil
+}
