@@ -20,7 +20,26 @@ func NewRegistry(e *query.Engine, l *loader.Loader, s Storage) *prometheus.Regis
 	if s != nil {
 		r.MustRegister(newStorage(s))
 	}
+	if h, ok := s.(Hedger); ok {
+		r.MustRegister(newHedges(h)...)
+	}
 	return r
+}
+
+// Hedger is a Storage that reads of other processes, and makes slow calls twice.
+type Hedger interface {
+	// Hedged gives how many calls were made twice, and how many of them the second one answered.
+	Hedged() (made, won uint64)
+}
+
+func newHedges(h Hedger) []prometheus.Collector {
+	counter := func(name, help string, get func() uint64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "hopgate_gateway_" + name, Help: help}, func() float64 { return float64(get()) })
+	}
+	return []prometheus.Collector{
+		counter("hedged_reads_total", "Slow reads of shards that were made a second time.", func() uint64 { made, _ := h.Hedged(); return made }),
+		counter("hedged_reads_won_total", "Reads of shards of which the second try was answered first.", func() uint64 { _, won := h.Hedged(); return won }),
+	}
 }
 
 // cpuClasses are the runtime's estimates of what the processors' time went into.

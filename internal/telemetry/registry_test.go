@@ -51,8 +51,20 @@ func TestRegistry(t *testing.T) {
 	require.Equal(t, 8, series["hopgate_storage_disk_bytes"], "two graphs of two shards of two stores")
 	require.Equal(t, 4, series["hopgate_storage_failed"])
 	require.Equal(t, 1, series["hopgate_topology_cache_bytes"])
-	require.NotNil(t, NewRegistry(e, l, store))
+	metrics, err = NewRegistry(e, l, hedger{store}).Gather()
+	require.NoError(t, err)
+	hedged := map[string]float64{}
+	for _, m := range metrics {
+		if strings.HasPrefix(m.GetName(), "hopgate_gateway_") {
+			hedged[m.GetName()] = m.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	require.Equal(t, map[string]float64{"hopgate_gateway_hedged_reads_total": 3, "hopgate_gateway_hedged_reads_won_total": 2}, hedged)
 }
+
+type hedger struct{ Storage }
+
+func (hedger) Hedged() (made, won uint64) { return 3, 2 }
 
 // The metrics of a load are described before it runs, and tell of each input afterwards.
 func TestLoadRegistry(t *testing.T) {

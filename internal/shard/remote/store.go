@@ -17,9 +17,10 @@ import (
 
 // Store is the graphs of a cluster, as a gateway sees them: it holds catalogs and no data. It implements shard.Store.
 type Store struct {
-	conns []*grpc.ClientConn
-	lead  pb.LeadServiceClient
-	reads []pb.ReadServiceClient // by shard
+	conns  []*grpc.ClientConn // two for each shard
+	lead   pb.LeadServiceClient
+	reads  []pb.ReadServiceClient // by shard
+	hedges hedges
 
 	maintain pb.MaintainServiceClient
 	copies   []pb.CopyServiceClient // by shard
@@ -38,16 +39,25 @@ func Open(addresses []string, more ...grpc.DialOption) (*Store, error) {
 	s := &Store{graphs: map[string]*Graph{}}
 	for no, a := range addresses {
 		c, err := dial(a, more...)
+		if err == nil {
+			s.conns = append(s.conns, c)
+			var second *grpc.ClientConn
+			if second, err = dial(a, more...); err == nil {
+				s.conns = append(s.conns, second)
+				s.reads = append(s.reads, pb.NewReadServiceClient(newHedger(c, second, &s.hedges)))
+			}
+		}
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("shard %d: %w", no, err), s.Close())
 		}
-		s.conns = append(s.conns, c)
-		s.reads = append(s.reads, pb.NewReadServiceClient(c))
 		s.copies = append(s.copies, pb.NewCopyServiceClient(c))
 	}
 	s.lead, s.maintain = pb.NewLeadServiceClient(s.conns[0]), pb.NewMaintainServiceClient(s.conns[0])
 	return s, nil
 }
+
+// Hedged gives how many calls that read took long and were made twice, and how many of them the second one answered.
+func (s *Store) Hedged() (made, won uint64) { return s.hedges.made.Load(), s.hedges.won.Load() }
 
 // Close ends the connections.
 func (s *Store) Close() error {
@@ -94,8 +104,8 @@ func (s *Store) Graph(name string) (shard.Graph, error) {
 		return nil, err
 	case c == nil:
 		return g, nil
-	case int(c.GetShards()) > len(s.conns):
-		return nil, fmt.Errorf("graph %s has %d shards, and there are the addresses of %d", name, c.GetShards(), len(s.conns))
+	case int(c.GetShards()) > len(s.reads):
+		return nil, fmt.Errorf("graph %s has %d shards, and there are the addresses of %d", name, c.GetShards(), len(s.reads))
 	case now != nil && now.id == c.GetId():
 		now.learn(c)
 		return now, nil
