@@ -145,7 +145,7 @@ func (a *aggregate) next(ctx context.Context) (*batch, error) {
 	a.out.N = n
 	for k, key := range a.outKey {
 		c := &a.out.Cols[k]
-		c.Vals = append(c.Vals, a.table.keys[key][a.at:a.at+n]...)
+		c.Vals = a.table.keys[key].appendTo(c.Vals, a.at, a.at+n)
 	}
 	for k, g := range a.aggs {
 		c := &a.out.Cols[len(a.outKey)+k]

@@ -13,13 +13,56 @@ type groupTable struct {
 	acct   account
 	slots  []int32 // group+1; the length is a power of two
 	hashes []uint64
-	row    []int32         // by group
-	keys   [][]graph.Value // by key, then by group
-	batch  []uint64        // hashes of the rows of a batch
+	row    []int32  // by group
+	keys   []pages  // by key
+	batch  []uint64 // hashes of the rows of a batch
+}
+
+// pages are values by group, which stay where they are when there are more.
+type pages [][]graph.Value
+
+const pageBits = 10
+
+func (p *pages) add(v graph.Value) {
+	n := len(*p)
+	if n > 0 && len((*p)[n-1]) < 1<<pageBits {
+		n--
+	} else if n < cap(*p) {
+		*p = (*p)[:n+1]
+	} else {
+		*p = append(*p, nil)
+	}
+	page := &(*p)[n]
+	if n > 0 && cap(*page) == 0 {
+		*page = make([]graph.Value, 0, 1<<pageBits)
+	}
+	*page = append(*page, v)
+}
+
+func (p pages) at(g int32) graph.Value { return p[g>>pageBits][g&(1<<pageBits-1)] }
+
+// appendTo appends the values of the groups from … to-1.
+func (p pages) appendTo(dst []graph.Value, from, to int) []graph.Value {
+	for from < to {
+		page := p[from>>pageBits]
+		at := from & (1<<pageBits - 1)
+		n := min(to-from, len(page)-at)
+		dst = append(dst, page[at:at+n]...)
+		from += n
+	}
+	return dst
+}
+
+// reset empties the pages and keeps their memory.
+func (p *pages) reset() {
+	for i := range *p {
+		(*p)[i] = (*p)[i][:0]
+	}
+	*p = (*p)[:0]
 }
 
 func newGroupTable(r *run, name string, keys int) *groupTable {
-	return &groupTable{acct: account{r: r, name: name}, keys: make([][]graph.Value, keys)}
+	return &groupTable{acct: account{r: r, name: name}, keys: make([]pages, keys)}
 }
 
 // reset forgets all groups.
@@ -27,7 +70,7 @@ func (t *groupTable) reset() {
 	clear(t.slots)
 	t.hashes, t.row = t.hashes[:0], t.row[:0]
 	for k := range t.keys {
-		t.keys[k] = t.keys[k][:0]
+		t.keys[k].reset()
 	}
 	t.acct.release()
 }
@@ -99,7 +142,7 @@ func (t *groupTable) find(b *batch, cols [][]graph.Value, i int32) int32 {
 
 func (t *groupTable) equal(g int32, cols [][]graph.Value, i int32) bool {
 	for k, c := range cols {
-		if !same(t.keys[k][g], c[i]) {
+		if !same(t.keys[k].at(g), c[i]) {
 			return false
 		}
 	}
@@ -130,7 +173,7 @@ func (t *groupTable) insert(b *batch, cols [][]graph.Value, i int32) int32 {
 	t.hashes = append(t.hashes, t.batch[i])
 	t.row = append(t.row, b.rowOf(int(i)))
 	for k, c := range cols {
-		t.keys[k] = append(t.keys[k], c[i])
+		t.keys[k].add(c[i])
 	}
 	return g
 }
