@@ -10,7 +10,7 @@ import (
 const fewer = 2
 
 // distinctBelow is the rule DistinctBelow. Below DISTINCT, and below aggregates that ignore repeats, it removes repeats
-// before an expansion as well:
+// before an expansion as well, and before values are read for aggregates:
 //
 //	Distinct c                   Distinct c
 //	  ExpandAll (b)-->(c)          ExpandAll (b)-->(c)
@@ -29,6 +29,12 @@ func distinctBelow(o *optimizer, n Node) Node {
 		}
 		in = n.Input
 		need = n.reads()
+		if n.computes() && o.repeats(in, need) {
+			d := &Distinct{Input: in, Cols: need.sorted()}
+			n.Input = d
+			distinctBelow(o, d)
+			return n
+		}
 	default:
 		return nil
 	}
@@ -120,6 +126,18 @@ func (n *Aggregate) reads() ColSet {
 	}
 	s.reads(n.Times)
 	return s
+}
+
+// computes reports whether aggregates are of more than columns.
+func (n *Aggregate) computes() bool {
+	for _, g := range n.Aggs {
+		for _, x := range g.Args {
+			if _, ok := x.(*ColRef); !ok {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // expanded reports whether an expression is a vertex or an edge that one of the expansions directly below n finds, which is
