@@ -45,8 +45,8 @@ func newAuthority(t *testing.T) *authority {
 	return &authority{c, key, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))}
 }
 
-// sign makes a certificate for a host and its key, as PEM.
-func (a *authority) sign(t *testing.T, name, host string) (cert, key string) {
+// sign makes a certificate for hosts and its key, as PEM.
+func (a *authority) sign(t *testing.T, name string, hosts ...string) (cert, key string) {
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	c := &x509.Certificate{
@@ -54,16 +54,29 @@ func (a *authority) sign(t *testing.T, name, host string) (cert, key string) {
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
-	if ip := net.ParseIP(host); ip != nil {
-		c.IPAddresses = []net.IP{ip}
-	} else {
-		c.DNSNames = []string{host}
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			c.IPAddresses = append(c.IPAddresses, ip)
+		} else {
+			c.DNSNames = append(c.DNSNames, host)
+		}
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, a.cert, k.Public(), a.key)
 	require.NoError(t, err)
 	raw, err := x509.MarshalPKCS8PrivateKey(k)
 	require.NoError(t, err)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))
+}
+
+// trusted makes the default HTTP client of the test trust the authority, alone.
+func (a *authority) trusted(t *testing.T) (*x509.CertPool, *tls.Config) {
+	pool := x509.NewCertPool()
+	require.True(t, pool.AppendCertsFromPEM([]byte(a.pem)))
+	trust := &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool}
+	client := http.DefaultClient
+	http.DefaultClient = &http.Client{Transport: &http.Transport{TLSClientConfig: trust}}
+	t.Cleanup(func() { http.DefaultClient.CloseIdleConnections(); http.DefaultClient = client })
+	return pool, trust
 }
 
 // A cluster speaks by mutual TLS, and takes new certificates up. Who has no certificate of the cluster learns nothing from
@@ -78,12 +91,7 @@ func TestClusterTLS(t *testing.T) {
 	a := newAuthority(t)
 	cert, key := a.sign(t, "cluster", "127.0.0.1")
 	files := []string{"--tls-cert", file("crt", cert), "--tls-key", file("key", key), "--shard-ca", file("ca", a.pem)}
-	pool := x509.NewCertPool()
-	require.True(t, pool.AppendCertsFromPEM([]byte(a.pem)))
-	trust := &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool}
-	client := http.DefaultClient
-	http.DefaultClient = &http.Client{Transport: &http.Transport{TLSClientConfig: trust}}
-	t.Cleanup(func() { http.DefaultClient.CloseIdleConnections(); http.DefaultClient = client })
+	pool, trust := a.trusted(t)
 	ss, gs := startCluster(t, 3, 1, files...)
 	for _, statement := range clusterStatements {
 		_, err := ask(gs[0].http, statement)

@@ -43,6 +43,17 @@ func shardAddresses(c *config.Config) []string {
 
 // openRemote opens the graphs that other processes hold.
 func openRemote(c *config.Config, _ config.Budget, log *slog.Logger) (backing, error) {
+	if strings.HasPrefix(c.ShardAddresses, remote.ServicePrefix) {
+		secure, err := mutual(c, nil, log)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		store, err := remote.Discover(c.ShardAddresses, log, remote.Secure(secure)...)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("shard-addresses: %w", err)}
+		}
+		return store, nil
+	}
 	addresses := shardAddresses(c)
 	secure, err := mutual(c, addresses, log)
 	if err != nil {

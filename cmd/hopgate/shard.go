@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -42,6 +43,8 @@ func newShard() *cobra.Command {
 			switch {
 			case c.ShardAddresses == "":
 				return usageError{errNoAddresses}
+			case strings.HasPrefix(c.ShardAddresses, remote.ServicePrefix):
+				return usageError{errors.New("shard-addresses: a shard must be told the number and the order of all; SRV records are for gateways")}
 			case c.TLSCert != "" && c.ShardCA == "":
 				return usageError{errors.New("tls-cert: a shard shows it to callers whose own certificates shard-ca has signed")}
 			case c.ShardOrdinal < 0 || c.ShardOrdinal >= len(addresses):

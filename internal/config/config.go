@@ -36,7 +36,7 @@ type Config struct {
 	ValueThreshold Bytes         // values from this size on live apart
 	Shards         int           // shards of a graph that is made from now on
 	ShardOrdinal   int           // shard that a process of a cluster keeps
-	ShardAddresses string        // processes of a cluster's shards, in their order, with commas
+	ShardAddresses string        // processes of a cluster's shards, in their order, with commas; or the SRV records that name them
 	ShardCA        string        // PEM file; processes of a cluster have certificates that it has signed; "": plain connections
 	DrainTimeout   time.Duration // for running queries at the end
 	ReadyFile      string        // file that gets the addresses when all listeners accept
@@ -106,7 +106,7 @@ func (c *Config) settings() []setting {
 		{"value-threshold", "size from which on a value lives apart", &c.ValueThreshold},
 		{"shards", "shards of a graph that is made from now on", (*whole)(&c.Shards)},
 		{"shard-ordinal", "for hopgate shard: number of the shard, from 0", (*whole)(&c.ShardOrdinal)},
-		{"shard-addresses", "for hopgate shard and gateway: gRPC addresses of the shards in their order, separated by commas", (*text)(&c.ShardAddresses)},
+		{"shard-addresses", "for hopgate shard and gateway: gRPC addresses of the shards in their order, separated by commas; for a gateway also srv:NAME or srv://DNS-SERVER/NAME, SRV records that name them", (*text)(&c.ShardAddresses)},
 		{"shard-ca", "for hopgate shard and gateway: PEM file of who signs the certificates (tls-cert) that gateways and shards show each other; empty is plain connections", (*text)(&c.ShardCA)},
 		{"drain-timeout", "time for running queries after SIGTERM", (*duration)(&c.DrainTimeout)},
 		{"ready-file", "file that gets the addresses as JSON when all listeners accept", (*text)(&c.ReadyFile)},

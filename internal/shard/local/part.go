@@ -152,6 +152,9 @@ func (s *Parts) open(name string, m manifest, create bool) (*Part, error) {
 	return p, nil
 }
 
+// No is the number of the shards that are kept.
+func (s *Parts) No() int { return s.no }
+
 // Part gives a graph's shard.
 func (s *Parts) Part(name string) (*Part, error) {
 	s.mu.Lock()

@@ -10,10 +10,15 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/resolver/dns"
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 )
+
+// Names of addresses are looked up again soon: a process that was started anew may have another address. gRPC would wait
+// for half a minute.
+func init() { dns.SetMinResolutionInterval(findEvery) }
 
 // ServerOptions are those of a gRPC server that the processes of a cluster talk to, in plain without m. Whoever is silent
 // for long is taken for dead, which ends its transactions.

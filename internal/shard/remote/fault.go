@@ -68,7 +68,8 @@ func fromStatus(ctx context.Context, who string, err error) (_ error, lost bool)
 		return graph.DeadlineError(ctx.Err()), false
 	}
 	switch st.Code() {
-	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded:
+	// All processes are of one version: who does not know a call is another one than was meant, at an address that has changed.
+	case codes.Unimplemented, codes.Unavailable, codes.Canceled, codes.DeadlineExceeded:
 		return unavailable("ShardUnavailable", who+" does not answer", errors.New(st.Message())), true
 	}
 	return graph.InternalError(who, err), false

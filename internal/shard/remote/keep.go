@@ -2,10 +2,12 @@ package remote
 
 import (
 	"context"
+	"fmt"
 
 	"google.golang.org/grpc"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/storage"
 )
@@ -13,8 +15,12 @@ import (
 // ServeParts makes a gRPC server answer the leader and the readers of the shards in a data directory.
 func ServeParts(s grpc.ServiceRegistrar, parts *local.Parts) {
 	pb.RegisterKeepServiceServer(s, &keeper{parts: parts})
+	pb.RegisterPlaceServiceServer(s, &placed{no: parts.No()})
 	pb.RegisterCopyServiceServer(s, &copier{parts: parts, open: parts.CopiedFile})
 	pb.RegisterReadServiceServer(s, &reader{open: func(cut *pb.Cut) (*local.Tx, func(), error) {
+		if no := int(cut.GetShard()); no != parts.No() {
+			return nil, nil, unavailable(shard.CutGone, fmt.Sprintf("this process keeps shard %d, not %d: the addresses are in another order, or have just changed", parts.No(), no), nil)
+		}
 		p, err := parts.Part(cut.GetGraph())
 		if err != nil {
 			return nil, nil, err

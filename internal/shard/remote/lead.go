@@ -19,6 +19,7 @@ func ServeLeader(s grpc.ServiceRegistrar, store *local.Store, peers *Peers) {
 	l := &leader{store: store, epoch: peers.epoch, txs: map[uint64]*led{}, graphs: map[*local.Graph]uint64{}}
 	pb.RegisterLeadServiceServer(s, l)
 	pb.RegisterReadServiceServer(s, &reader{open: l.open})
+	pb.RegisterPlaceServiceServer(s, &placed{})
 	pb.RegisterMaintainServiceServer(s, &maintainer{store: store})
 	pb.RegisterCopyServiceServer(s, &copier{open: store.CopiedFile})
 }

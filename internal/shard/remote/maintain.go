@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -119,7 +120,7 @@ func decodeReport(r *pb.CheckReport) *shard.CheckReport {
 
 // checkpoint is a copy that the processes of a cluster hold. It implements shard.Checkpoint.
 type checkpoint struct {
-	s      *Store
+	from   []pb.CopyServiceClient // by shard
 	ctx    context.Context
 	cancel context.CancelFunc
 	last   *pb.CheckpointResponse
@@ -130,7 +131,7 @@ type checkpoint struct {
 // Checkpoint implements shard.Keeper. The copy lasts until Close or the end of ctx.
 func (s *Store) Checkpoint(ctx context.Context, names []string) (shard.Checkpoint, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	c := &checkpoint{s: s, ctx: ctx, cancel: cancel}
+	c := &checkpoint{ctx: ctx, cancel: cancel}
 	stream, err := s.maintain.Checkpoint(ctx, &pb.CheckpointRequest{Graphs: names})
 	for err == nil && !c.last.GetLast() {
 		if c.last, err = stream.Recv(); err == nil {
@@ -139,9 +140,12 @@ func (s *Store) Checkpoint(ctx context.Context, names []string) (shard.Checkpoin
 		for len(c.shards) < len(c.files) {
 			c.shards = append(c.shards, int(c.last.GetShard()))
 		}
-		if err == nil && int(c.last.GetShard()) >= len(s.copies) {
-			err = errCodec
-		}
+	}
+	if err == nil {
+		s.mu.Lock()
+		err = s.reach(slices.Max(append(c.shards, 0)) + 1)
+		c.from = s.copies
+		s.mu.Unlock()
 	}
 	if err != nil {
 		err, _ = fromStatus(ctx, leaderName, err)
@@ -169,7 +173,7 @@ func (c *checkpoint) Open(i int) (io.ReadCloser, error) {
 		return nil, misuse("the checkpoint has no file %d", i)
 	}
 	no := c.shards[i]
-	return openFile(c.ctx, fmt.Sprintf("shard %d", no), c.s.copies[no], c.last.GetCopy(), c.files[i].Path)
+	return openFile(c.ctx, fmt.Sprintf("shard %d", no), c.from[no], c.last.GetCopy(), c.files[i].Path)
 }
 
 // Close implements shard.Checkpoint.

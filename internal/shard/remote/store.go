@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -17,15 +20,17 @@ import (
 
 // Store is the graphs of a cluster, as a gateway sees them: it holds catalogs and no data. It implements shard.Store.
 type Store struct {
-	conns  []*grpc.ClientConn // two for each shard
-	lead   pb.LeadServiceClient
-	reads  []pb.ReadServiceClient // by shard
-	hedges hedges
-
-	maintain pb.MaintainServiceClient
-	copies   []pb.CopyServiceClient // by shard
+	addresses []string // by shard, if there is no finder
+	finder    *finder  // or nil
+	more      []grpc.DialOption
+	lead      pb.LeadServiceClient
+	maintain  pb.MaintainServiceClient
+	hedges    hedges
 
 	mu     sync.Mutex
+	conns  []*grpc.ClientConn     // two for each shard
+	reads  []pb.ReadServiceClient // by shard
+	copies []pb.CopyServiceClient // by shard
 	graphs map[string]*Graph
 }
 
@@ -36,24 +41,49 @@ func Open(addresses []string, more ...grpc.DialOption) (*Store, error) {
 	if len(addresses) == 0 {
 		return nil, errors.New("no addresses of shards are given")
 	}
-	s := &Store{graphs: map[string]*Graph{}}
-	for no, a := range addresses {
-		c, err := dial(a, more...)
-		if err == nil {
-			s.conns = append(s.conns, c)
-			var second *grpc.ClientConn
-			if second, err = dial(a, more...); err == nil {
-				s.conns = append(s.conns, second)
-				s.reads = append(s.reads, pb.NewReadServiceClient(newHedger(c, second, &s.hedges)))
-			}
-		}
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("shard %d: %w", no, err), s.Close())
-		}
-		s.copies = append(s.copies, pb.NewCopyServiceClient(c))
+	return (&Store{addresses: addresses, more: more}).open()
+}
+
+// Discover makes a store of the processes that SRV records name; see ServicePrefix.
+func Discover(service string, log *slog.Logger, more ...grpc.DialOption) (*Store, error) {
+	f, err := newFinder(service, log, more)
+	if err != nil {
+		return nil, err
+	}
+	return (&Store{finder: f, more: append(slices.Clone(more), grpc.WithResolvers(f))}).open()
+}
+
+func (s *Store) open() (*Store, error) {
+	s.graphs = map[string]*Graph{}
+	if err := s.reach(max(1, len(s.addresses))); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	s.lead, s.maintain = pb.NewLeadServiceClient(s.conns[0]), pb.NewMaintainServiceClient(s.conns[0])
 	return s, nil
+}
+
+// reach makes connections to the first shards. The caller holds the mutex, or nobody knows the store.
+func (s *Store) reach(shards int) error {
+	for no := len(s.reads); no < shards; no++ {
+		target := findScheme + ":///" + strconv.Itoa(no)
+		if s.finder == nil {
+			if no >= len(s.addresses) {
+				return fmt.Errorf("there are %d shards, and the addresses of %d", shards, len(s.addresses))
+			}
+			target = s.addresses[no]
+		}
+		var pair [2]*grpc.ClientConn
+		for i := range pair {
+			var err error
+			if pair[i], err = dial(target, s.more...); err != nil {
+				return fmt.Errorf("shard %d: %w", no, err)
+			}
+			s.conns = append(s.conns, pair[i])
+		}
+		s.reads = append(s.reads, pb.NewReadServiceClient(newHedger(pair[0], pair[1], &s.hedges)))
+		s.copies = append(s.copies, pb.NewCopyServiceClient(pair[0]))
+	}
+	return nil
 }
 
 // Hedged gives how many calls that read took long and were made twice, and how many of them the second one answered.
@@ -64,6 +94,9 @@ func (s *Store) Close() error {
 	var errs []error
 	for _, c := range s.conns {
 		errs = append(errs, c.Close())
+	}
+	if s.finder != nil {
+		s.finder.close()
 	}
 	return errors.Join(errs...)
 }
@@ -104,13 +137,14 @@ func (s *Store) Graph(name string) (shard.Graph, error) {
 		return nil, err
 	case c == nil:
 		return g, nil
-	case int(c.GetShards()) > len(s.reads):
-		return nil, fmt.Errorf("graph %s has %d shards, and there are the addresses of %d", name, c.GetShards(), len(s.reads))
 	case now != nil && now.id == c.GetId():
 		now.learn(c)
 		return now, nil
 	}
-	g = &Graph{s: s, name: name, shards: int(c.GetShards()), id: c.GetId(), hints: newHints()}
+	if err := s.reach(int(c.GetShards())); err != nil {
+		return nil, fmt.Errorf("graph %s: %w", name, err)
+	}
+	g = &Graph{s: s, name: name, shards: int(c.GetShards()), reads: s.reads[:c.GetShards()], id: c.GetId(), hints: newHints()}
 	g.learn(c)
 	s.graphs[name] = g
 	return g, nil
@@ -180,6 +214,7 @@ type Graph struct {
 	s      *Store
 	name   string
 	shards int
+	reads  []pb.ReadServiceClient // by shard
 	id     uint64
 	state  atomic.Pointer[catalog]
 	counts atomic.Pointer[counted]

@@ -152,16 +152,16 @@ type place struct {
 
 // all is the leader, for what the transaction sees.
 func (tx *Tx) all() place {
-	return place{-1, leaderName, tx.g.s.reads[0], &pb.Cut{Graph: tx.g.name, Tx: tx.l.id}}
+	return place{-1, leaderName, tx.g.reads[0], &pb.Cut{Graph: tx.g.name, Tx: tx.l.id}}
 }
 
 // shard is where one shard of the cut can be read.
 func (tx *Tx) shard(no int) place {
 	cut := &pb.Cut{Graph: tx.g.name, Tx: tx.l.id, Own: true}
 	if no > 0 {
-		cut = &pb.Cut{Graph: tx.g.name, Epoch: tx.l.epoch, Version: tx.l.versions[no]}
+		cut = &pb.Cut{Graph: tx.g.name, Epoch: tx.l.epoch, Version: tx.l.versions[no], Shard: uint32(no)}
 	}
-	return place{no, fmt.Sprintf("shard %d", no), tx.g.s.reads[no], cut}
+	return place{no, fmt.Sprintf("shard %d", no), tx.g.reads[no], cut}
 }
 
 // parallel calls f for several places side by side and gives the first error.

@@ -716,8 +716,10 @@ type Cut struct {
 	Tx  uint64 `protobuf:"varint,2,opt,name=tx,proto3" json:"tx,omitempty"`
 	Own bool   `protobuf:"varint,3,opt,name=own,proto3" json:"own,omitempty"`
 	// epoch and version name a state of another shard.
-	Epoch         uint64 `protobuf:"fixed64,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Version       uint64 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
+	Epoch   uint64 `protobuf:"fixed64,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Version uint64 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
+	// shard is the number of that shard.
+	Shard         uint32 `protobuf:"varint,6,opt,name=shard,proto3" json:"shard,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -783,6 +785,13 @@ func (x *Cut) GetEpoch() uint64 {
 func (x *Cut) GetVersion() uint64 {
 	if x != nil {
 		return x.Version
+	}
+	return 0
+}
+
+func (x *Cut) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
 	}
 	return 0
 }
@@ -5326,13 +5335,14 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\fWalkResponse\x12\x12\n" +
 	"\x04keys\x18\x01 \x03(\fR\x04keys\x12\x16\n" +
 	"\x06values\x18\x02 \x03(\fR\x06values\x12\x12\n" +
-	"\x04done\x18\x03 \x01(\bR\x04done\"m\n" +
+	"\x04done\x18\x03 \x01(\bR\x04done\"\x83\x01\n" +
 	"\x03Cut\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x0e\n" +
 	"\x02tx\x18\x02 \x01(\x04R\x02tx\x12\x10\n" +
 	"\x03own\x18\x03 \x01(\bR\x03own\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x06R\x05epoch\x12\x18\n" +
-	"\aversion\x18\x05 \x01(\x04R\aversion\"t\n" +
+	"\aversion\x18\x05 \x01(\x04R\aversion\x12\x14\n" +
+	"\x05shard\x18\x06 \x01(\rR\x05shard\"t\n" +
 	"\vScanRequest\x12'\n" +
 	"\x03cut\x18\x01 \x01(\v2\x15.hopgate.shard.v1.CutR\x03cut\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\rR\x05label\x12\x12\n" +
