@@ -19,7 +19,7 @@ import (
 )
 
 // outsideHeap is about what a load takes beside a tenth of its memory and Go's heap: pages of the program itself.
-const outsideHeap = 32 << 20
+const outsideHeap = 64 << 20
 
 // gcPercent is how far a load lets its garbage grow, in percent of what lives.
 const gcPercent = 400

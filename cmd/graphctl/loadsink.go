@@ -54,10 +54,7 @@ func (s *grpcSink) Begin(ctx context.Context, o loader.Open) (loader.Opened, err
 	return opened, nil
 }
 
-func (s *grpcSink) Pack(b *loader.Batch) (any, int, bool) {
-	m := batchProto(b)
-	return m, 0, true
-}
+func (s *grpcSink) Pack(b *loader.Batch) (any, bool) { return batchProto(b), true }
 
 func (s *grpcSink) Send(msg any) error { return s.stream.Send(msg.(*pb.LoadRequest)) }
 

@@ -45,7 +45,7 @@ func (s *dry) Begin(ctx context.Context, _ Open) (Opened, error) {
 	return Opened{}, nil
 }
 
-func (s *dry) Pack(b *Batch) (any, int, bool) { return b, 0, false }
+func (s *dry) Pack(b *Batch) (any, bool) { return b, false }
 
 func (s *dry) Finish() error {
 	close(s.acks)

@@ -81,21 +81,21 @@ func (s *offline) Begin(ctx context.Context, o Open) (Opened, error) {
 	return Opened{}, err
 }
 
-func (s *offline) Pack(b *Batch) (msg any, size int, copied bool) {
+func (s *offline) Pack(b *Batch) (msg any, copied bool) {
 	m := &offlineBatch{Batch: b}
 	if len(b.Edges) == 0 || !s.ready.Load() {
-		return m, 0, false
+		return m, false
 	}
 	if err := s.resolve(m); err != nil {
 		// Applying the batch meets the fault again, and can tell.
-		return &offlineBatch{Batch: b}, 0, false
+		return &offlineBatch{Batch: b}, false
 	}
 	copied = len(b.Vertices) == 0 && !slices.Contains(m.rows, nil)
 	if copied {
 		// What is left of the batch names no memory that is used again.
 		m.Batch = &Batch{Seq: b.Seq, Mark: b.Mark}
 	}
-	return m, 0, copied
+	return m, copied
 }
 
 // resolve finds the ends of the edges that are sorted.

@@ -182,6 +182,54 @@ inputs:
 		pick("LIVES_IN", "KNOWS"), pick("reject", "skip", "create"))
 }
 
+// TestOfflineMemory loads the same files with memory for all keys and for none: what is refused and the graph
+// are the same.
+func TestOfflineMemory(t *testing.T) {
+	seeds := uint64(8)
+	if testing.Short() {
+		seeds = 3
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 11))
+			w := newWorld(t)
+			text := strings.Replace(randomInputs(w, r), "label: Person, id: id,", "label: Person, id: id, action: "+[]string{"insert", "upsert"}[seed%2]+",", 1)
+			if seed%3 == 0 {
+				// The keys become texts.
+				text = strings.ReplaceAll(text, "{id: {type: int}, name", "{id: {}, name")
+			}
+			shards := 1 + 2*r.IntN(2)
+			type result struct {
+				report  *Report
+				rejects string
+				state   []string
+				counts  *graph.Counts
+			}
+			load := func(memory int64) (out result) {
+				dir, rejects := t.TempDir(), t.TempDir()
+				rep, err := runOffline(t, t.Context(), dir, shards, memory, text, w.dir, Options{
+					Workers: 2, MaxRejects: Budget{Rows: 1 << 40}, RejectsDir: rejects,
+				})
+				require.NoError(t, err)
+				s, err := disk.Open(offlineOptions(dir, shards))
+				require.NoError(t, err)
+				defer s.Close()
+				g, err := s.Graph("default")
+				require.NoError(t, err)
+				check, err := s.Check(t.Context(), "default", shard.CheckOptions{})
+				require.NoError(t, err)
+				require.Empty(t, check.Findings)
+				return result{rep, readAll(t, rejects), strings.Split(stateOf(t, g), "\n"), countsOf(t, g)}
+			}
+			want, got := load(1<<30), load(1<<14)
+			require.Equal(t, want.report.Totals, got.report.Totals, text)
+			require.Equal(t, want.rejects, got.rejects, text)
+			require.Equal(t, want.state, got.state, text)
+			require.Equal(t, want.counts, got.counts, text)
+		})
+	}
+}
+
 // An offline load refuses a graph that holds something, and its rest is thrown away when it is run again.
 func TestOfflineAgain(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))

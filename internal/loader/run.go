@@ -13,7 +13,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/loader/record"
 )
 
@@ -78,6 +80,7 @@ type job struct {
 	first bool // of a line that is too long
 	seq   uint64
 	bytes int64
+	held  int64 // what it takes of the window
 	at    int64 // the place of its end in the inputs as they are stored; see counts
 	mark  []byte
 	done  chan struct{} // closed when parsed
@@ -285,9 +288,10 @@ func (r *run) readStep(ctx context.Context, i int, seq uint64, at position, resu
 			at:   base + min(t.stored(), s.in.size),
 			mark: position{i, c.EndOffset, c.EndLine}.mark(),
 		}
+		// What is in flight is the text and the message made of it, which is about as large; parse knows if it is larger.
+		j.held = 2 * j.bytes
 		long = c.Long && !c.Last
-		// What is in flight is the text and the message made of it, which is about as large.
-		if err := r.window.take(ctx, 2*j.bytes); err != nil {
+		if err := r.window.take(ctx, j.held); err != nil {
 			return seq, err
 		}
 		for _, to := range []chan *job{r.ordered, r.jobs} {
@@ -335,8 +339,12 @@ func (r *run) parse() {
 		b.Seq, b.Mark, b.Confirmed = j.seq, j.mark, r.confirmed.Load()
 		j.parsed.vertices, j.parsed.edges = b.count()
 		var copied bool
-		if j.msg, _, copied = r.sink.Pack(b); copied {
+		if j.msg, copied = r.sink.Pack(b); copied {
 			p.reuse(b)
+		} else if more := 2*b.memory() - j.bytes; more > 0 {
+			// The columns are kept, and copied once more when they are applied.
+			r.window.more(more)
+			j.held += more
 		}
 		r.counts.spent(j.step, stageParse, time.Since(began))
 		close(j.done)
@@ -382,7 +390,7 @@ func (r *run) send(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		if r.tooMany.Load() {
-			r.window.give(2 * j.bytes) // the budget was exceeded before this batch
+			r.window.give(j.held) // the budget was exceeded before this batch
 			continue
 		}
 		began := time.Now()
@@ -441,7 +449,7 @@ func (r *run) repeat(j *job) error {
 	r.confirmed.Store(j.seq)
 	r.acked.Store(j.seq)
 	r.told.Store(true)
-	r.window.give(2 * j.bytes)
+	r.window.give(j.held)
 	return nil
 }
 
@@ -462,7 +470,7 @@ func (r *run) confirm(ctx context.Context, last *job) error {
 		return nil
 	}
 	j := &job{step: last.step, seq: last.seq + 1, at: last.at, mark: last.mark, parsed: &parsed{}}
-	msg, _, _ := r.sink.Pack(&Batch{Seq: j.seq, Mark: j.mark, Confirmed: last.seq})
+	msg, _ := r.sink.Pack(&Batch{Seq: j.seq, Mark: j.mark, Confirmed: last.seq})
 	select {
 	case r.flight <- j:
 	case <-ctx.Done():
@@ -499,7 +507,7 @@ func (r *run) receive(ctx context.Context) error {
 		if err := r.acknowledged(j, &a); err != nil {
 			return err
 		}
-		r.window.give(2 * j.bytes)
+		r.window.give(j.held)
 		r.checkBudget()
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
@@ -579,4 +587,21 @@ func (b *Batch) count() (vertices, edges int) {
 		edges += len(b.Edges[i].Src)
 	}
 	return vertices, edges
+}
+
+// memory is the size of the columns of a batch, without the texts that they share with its chunk.
+func (b *Batch) memory() (n int64) {
+	columns := func(keys int, ps []PropertyColumn) {
+		n += int64(keys)
+		for i := range ps {
+			n += int64(cap(ps[i].Values))
+		}
+	}
+	for i := range b.Vertices {
+		columns(cap(b.Vertices[i].Keys), b.Vertices[i].Props)
+	}
+	for i := range b.Edges {
+		columns(cap(b.Edges[i].Src)+cap(b.Edges[i].Dst), b.Edges[i].Props)
+	}
+	return n * int64(unsafe.Sizeof(graph.Value{}))
 }

@@ -9,9 +9,9 @@ import (
 type Sink interface {
 	// Begin opens the load and says how far an earlier run has come.
 	Begin(ctx context.Context, o Open) (Opened, error)
-	// Pack turns a batch into the message for Send, and gives its size in bytes. Several goroutines call it at once.
-	// copied says that the message shares no memory with the batch.
-	Pack(b *Batch) (msg any, size int, copied bool)
+	// Pack turns a batch into the message for Send. Several goroutines call it at once. copied says that the message shares
+	// no memory with the batch.
+	Pack(b *Batch) (msg any, copied bool)
 	// Send sends a message; messages come in the order of their batches' numbers. One goroutine calls it, another one Recv.
 	Send(msg any) error
 	// Finish says that no more follows.
@@ -42,7 +42,7 @@ func (s *local) Begin(ctx context.Context, o Open) (Opened, error) {
 	return s.s.Opened(), nil
 }
 
-func (s *local) Pack(b *Batch) (any, int, bool) { return b, 0, false }
+func (s *local) Pack(b *Batch) (any, bool) { return b, false }
 
 func (s *local) Send(msg any) error {
 	select {

@@ -35,6 +35,13 @@ func (w *window) take(ctx context.Context, n int64) error {
 	}
 }
 
+// more takes n bytes without waiting for them.
+func (w *window) more(n int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.free -= n
+}
+
 // taken is how many bytes are in work.
 func (w *window) taken() int64 {
 	w.mu.Lock()

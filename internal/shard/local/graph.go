@@ -43,8 +43,10 @@ type Graph struct {
 	cuts    uint64
 	last    *publication
 	keys    *keyTables // or nil
-	pairs   map[graph.TypeID]*pairFilter
-	due     int64 // nothing that was applied expires before
+	// keySpill is where the tables of keys of an offline load go when they are too large, or nil.
+	keySpill *keySpill
+	pairs    map[graph.TypeID]*pairFilter
+	due      int64 // nothing that was applied expires before
 
 	defs   atomic.Pointer[indexDefs]
 	builds builds

@@ -106,12 +106,25 @@ var (
 func newLoadBatch(ctx context.Context, tx *Tx, l *shard.Load) *loadBatch {
 	b := &loadBatch{ctx: ctx, g: tx.g, tx: tx, l: l, defs: tx.g.defs.Load(), tables: tx.g.keys, bulks: make([]*storage.Bulk, len(tx.ws))}
 	if b.tables == nil {
-		b.tables = &keyTables{byIndex: map[graph.IndexID]*keyTable{}}
+		b.tables = &keyTables{byIndex: map[graph.IndexID]*keyTable{}, spill: tx.g.keySpill}
 	}
 	return b
 }
 
 func (b *loadBatch) run() error {
+	if b.tables.spill != nil {
+		rows := map[graph.IndexID]int{}
+		for i := range b.l.Vertices {
+			rows[b.l.Vertices[i].Space] += len(b.l.Vertices[i].Keys)
+		}
+		for i := range b.l.Edges {
+			rows[b.l.Edges[i].SrcSpace] += len(b.l.Edges[i].Src)
+			rows[b.l.Edges[i].DstSpace] += len(b.l.Edges[i].Dst)
+		}
+		if err := b.tables.makeRoom(rows); err != nil {
+			return err
+		}
+	}
 	for from := 0; from < len(b.l.Vertices); {
 		to := from + 1
 		for to < len(b.l.Vertices) && sameShape(&b.l.Vertices[from], &b.l.Vertices[to]) {

@@ -16,7 +16,8 @@ import (
 
 // keyTable maps the ordered keys of one unique index to vertices, in memory, with open addressing: 16 bytes a slot for
 // integers, 24 for all others, of which it keeps a hash of 128 bits under seeds of its own. Nothing is ever taken out;
-// a key that is known to be nobody's has the vertex graph.NoVertex.
+// a key that is known to be nobody's has the vertex graph.NoVertex. A table of an offline load may be on disk in part; what
+// is in memory is newer than that.
 type keyTable struct {
 	ints   []intSlot
 	others []otherSlot
@@ -28,6 +29,7 @@ type keyTable struct {
 	least int64
 	// complete says that a key which is not here is not in the index either.
 	complete bool
+	runs     [2][]*keyRun // by kind
 }
 
 type intSlot struct {
@@ -43,6 +45,9 @@ type otherSlot struct {
 func newKeyTable(complete bool) *keyTable {
 	return &keyTable{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, complete: complete}
 }
+
+// minSlots is the least number of slots of a table that is not empty.
+const minSlots = 1024
 
 // intKeySize is the size of the ordered key of a number that needs no rest, and restAt where that would be.
 const (
@@ -63,7 +68,7 @@ func (t *keyTable) bytes() int { return 16*len(t.ints) + 24*len(t.others) + 8*le
 
 // slotOf spreads keys over a table of a power of two slots.
 func slotOf(key uint64, slots int) int {
-	return int(key * 0x9e3779b97f4a7c15 >> (64 - uint(bits.Len(uint(slots-1)))))
+	return int(key * spread >> (64 - uint(bits.Len(uint(slots-1)))))
 }
 
 func (t *keyTable) hash(key []byte) [2]uint64 {
@@ -106,18 +111,26 @@ func (t *keyTable) find(key []byte) (id graph.VertexID, ok bool) {
 // put sets the vertex of an ordered key.
 func (t *keyTable) put(key []byte, id graph.VertexID) {
 	if k := intKey(key); k != 0 {
-		if t.nInts*3 >= len(t.ints)*2 {
-			t.growInts()
-		}
-		if t.putInt(k, id) {
-			t.nInts++
-		}
+		t.addInt(k, id)
 		return
 	}
+	t.addOther(t.hash(key), id)
+}
+
+func (t *keyTable) addInt(k uint64, id graph.VertexID) {
+	if t.nInts*3 >= len(t.ints)*2 {
+		t.growInts()
+	}
+	if t.putInt(k, id) {
+		t.nInts++
+	}
+}
+
+func (t *keyTable) addOther(h [2]uint64, id graph.VertexID) {
 	if t.nOther*3 >= len(t.others)*2 {
 		t.growOthers()
 	}
-	if t.putOther(t.hash(key), id) {
+	if t.putOther(h, id) {
 		t.nOther++
 	}
 }
@@ -144,7 +157,7 @@ func (t *keyTable) putOther(h [2]uint64, id graph.VertexID) (isNew bool) {
 
 func (t *keyTable) growInts() {
 	old := t.ints
-	t.ints = make([]intSlot, max(1024, 2*len(old)))
+	t.ints = make([]intSlot, max(minSlots, 2*len(old)))
 	for _, s := range old {
 		if s.key != 0 {
 			t.putInt(s.key, s.id)
@@ -154,7 +167,7 @@ func (t *keyTable) growInts() {
 
 func (t *keyTable) growOthers() {
 	old := t.others
-	t.others = make([]otherSlot, max(1024, 2*len(old)))
+	t.others = make([]otherSlot, max(minSlots, 2*len(old)))
 	for _, s := range old {
 		if s.hash != [2]uint64{} {
 			t.putOther(s.hash, s.id)
@@ -216,13 +229,51 @@ func (t *keyTable) inDense(k uint64) graph.VertexID {
 // nothing but loads has changed the indexes.
 type keyTables struct {
 	byIndex map[graph.IndexID]*keyTable
+	spill   *keySpill // nil but for offline loads
 }
 
 // maxKeyTables is the size in bytes above which tables are thrown away.
 const maxKeyTables = 256 << 20
 
-// trim throws the tables away if they have become too large.
+// makeRoom makes room for as many more keys as there are rows, if the tables can go to disk; those that are not complete are
+// thrown away instead. No vertex may be pending.
+func (t *keyTables) makeRoom(rows map[graph.IndexID]int) error {
+	for {
+		size := 0
+		var largest graph.IndexID
+		for id, x := range t.byIndex {
+			size += x.grown(rows[id])
+			if t.byIndex[largest] == nil || x.bytes() > t.byIndex[largest].bytes() {
+				largest = id
+			}
+		}
+		if size <= t.spill.limit || t.byIndex[largest].bytes() == 0 {
+			return nil
+		}
+		x := t.byIndex[largest]
+		if !x.complete {
+			delete(t.byIndex, largest)
+		} else if err := x.spillTo(t.spill); err != nil {
+			return err
+		}
+	}
+}
+
+// drop throws a table away.
+func (t *keyTables) drop(id graph.IndexID) error {
+	x := t.byIndex[id]
+	if x == nil {
+		return nil
+	}
+	delete(t.byIndex, id)
+	return x.drop(t.spill)
+}
+
+// trim throws the tables away if they have become too large, and cannot go to disk.
 func (t *keyTables) trim() {
+	if t.spill != nil {
+		return
+	}
 	n := 0
 	for _, x := range t.byIndex {
 		n += x.bytes()
@@ -276,11 +327,23 @@ func (b *loadBatch) table(d *indexDef, n int) (*keyTable, error) {
 
 // fetch makes the table know all keys: those that it does not know are looked up together, in their order.
 func (b *loadBatch) fetch(d *indexDef, t *keyTable, vals []graph.Value) error {
-	if t.complete {
+	if t.complete && !t.onDisk() {
 		return nil
 	}
 	began := time.Now()
 	defer func() { b.l.Resolve += time.Since(began) }()
+	if t.onDisk() {
+		s := &b.tables.spill.seek
+		s.reset()
+		for _, v := range vals {
+			s.add(t, v)
+		}
+		if err := s.seek(t); err != nil {
+			return err
+		}
+		s.keep(t)
+		return nil
+	}
 	var tuples [][]byte
 	var buf, key []byte
 	for _, v := range vals {

@@ -16,7 +16,7 @@ func (b *loadBatch) find(d *indexDef, key graph.Value) (graph.VertexID, error) {
 		if id, ok := t.find(tuple); ok {
 			return id, nil
 		}
-		if t.complete {
+		if t.complete && !t.onDisk() {
 			return graph.NoVertex, nil
 		}
 	}
@@ -28,12 +28,15 @@ func (b *loadBatch) find(d *indexDef, key graph.Value) (graph.VertexID, error) {
 }
 
 // forget makes the tables of other indexes be filled anew, because entries may have changed that they do not know of.
-func (b *loadBatch) forget(d *indexDef) {
+func (b *loadBatch) forget(d *indexDef) error {
 	for id := range b.tables.byIndex {
 		if id != d.ID {
-			delete(b.tables.byIndex, id)
+			if err := b.tables.drop(id); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 // vertexRow carries out one row through the transaction.
@@ -60,7 +63,9 @@ func (b *loadBatch) vertexRow(d *indexDef, group *shard.LoadVertices, row int) (
 			return nil, nil
 		}
 		b.l.AppliedVertices++
-		b.forget(d)
+		if err := b.forget(d); err != nil {
+			return nil, err
+		}
 		b.put(d, key, graph.NoVertex)
 		return nil, b.detach(id)
 	}
@@ -137,9 +142,8 @@ func (b *loadBatch) create(d *indexDef, key graph.Value, labels graph.LabelSet, 
 		}
 	}
 	b.l.AppliedVertices++
-	b.forget(d)
 	b.put(d, key, m.Vertex)
-	return nil, nil
+	return nil, b.forget(d)
 }
 
 func setProp(props []graph.Property, id graph.PropID, v graph.Value) []graph.Property {
@@ -180,7 +184,9 @@ func (b *loadBatch) changeRow(d *indexDef, group *shard.LoadVertices, row int, i
 		if err := b.tx.apply(b.ctx, &m); err != nil {
 			return nil, err
 		}
-		b.forget(d)
+		if err := b.forget(d); err != nil {
+			return nil, err
+		}
 	}
 	if len(props) == 0 {
 		return nil, nil
@@ -189,7 +195,9 @@ func (b *loadBatch) changeRow(d *indexDef, group *shard.LoadVertices, row int, i
 		for _, o := range b.defs.byLabel[l] {
 			if o.Unique && o.touches(props) {
 				// A key may have moved, in this space too.
-				delete(b.tables.byIndex, o.ID)
+				if err := b.tables.drop(o.ID); err != nil {
+					return nil, err
+				}
 			}
 		}
 	}

@@ -45,6 +45,7 @@ type Offline struct {
 	// What follows is used by Add alone, and then by Finish.
 	made   map[graph.IndexID]*keyTable // of the vertices that dangling edges brought
 	known  uint64                      // how many vertices there are that tables and made know of
+	lost   bool                        // made does not know of all of these any more
 	large  [][][]byte                  // by shard: large values to be written
 	largeN int                         // their bytes
 }
@@ -122,6 +123,7 @@ func OpenOffline(opts Options, name string, o OfflineOptions) (_ *Offline, err e
 		store: s, g: g, o: o, dir: fs.PathJoin(opts.Dir, sortingName),
 		types: map[graph.TypeID]*sortedType{}, made: map[graph.IndexID]*keyTable{}, large: make([][][]byte, len(g.shards)),
 	}
+	g.keySpill = &keySpill{fs: fs, dir: f.dir, limit: int(o.Memory / 2), open: map[*keyRun]bool{}}
 	if err := s.setLoading(&loading{Graph: name, Shards: len(g.shards), Indexes: g.Indexes(), TTLs: g.TTLs()}); err != nil {
 		return nil, err
 	}
@@ -234,7 +236,7 @@ func (f *Offline) Close() error {
 	for _, t := range f.types {
 		errs = append(errs, t.spill.Close())
 	}
-	return errors.Join(append(errs, f.store.opts.FS.RemoveAll(f.dir), f.store.Close())...)
+	return errors.Join(append(errs, f.g.keySpill.close(), f.store.opts.FS.RemoveAll(f.dir), f.store.Close())...)
 }
 
 // Prepare implements shard.EdgeSorter.
@@ -254,28 +256,45 @@ func (f *Offline) Prepare(ctx context.Context, spaces []graph.IndexID) error {
 	for _, id := range spaces {
 		if known != nil && known.byIndex[id] != nil && known.byIndex[id].complete {
 			tables[id] = known.byIndex[id]
+		} else if tables[id], err = f.walk(ctx, v.(*Tx).views, id, f.g.keySpill.limit/len(spaces)); err != nil {
+			return err
+		}
+		if !tables[id].onDisk() {
 			tables[id].seal()
-			continue
+		} else if err := tables[id].gather(f.g.keySpill); err != nil {
+			return err
 		}
-		t := newKeyTable(true)
-		for _, view := range v.(*Tx).views {
-			err := view.Walk(ctx, id, nil, nil, false, func(rest []byte, o storage.Owner) bool {
-				t.put(rest, o.Vertex)
-				return true
-			})
-			if err != nil {
-				return err
-			}
-		}
-		t.seal()
-		tables[id] = t
 	}
+	f.g.keySpill.limit /= lateShare
 	f.buckets = max(1, maxBuckets/len(f.g.shards))
 	for _, s := range f.g.shards {
 		f.shifts = append(f.shifts, uint(max(0, bits.Len64(s.NextVertex())-bits.Len(uint(f.buckets-1)))))
 	}
 	f.tables, f.known = tables, f.vertices()
 	return nil
+}
+
+// lateShare is what part of the limit is left to tables that are made when the vertices are there.
+const lateShare = 4
+
+// walk makes a table of the keys of an index, which goes to disk beyond a size.
+func (f *Offline) walk(ctx context.Context, views []*storage.View, id graph.IndexID, limit int) (t *keyTable, err error) {
+	t, limit = newKeyTable(true), max(limit, 24*minSlots)
+	for _, view := range views {
+		werr := view.Walk(ctx, id, nil, nil, false, func(rest []byte, o storage.Owner) bool {
+			if t.grown(1) > limit {
+				if err = t.spillTo(f.g.keySpill); err != nil {
+					return false
+				}
+			}
+			t.put(rest, o.Vertex)
+			return true
+		})
+		if err = errors.Join(werr, err); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
 }
 
 // maxBuckets is the number of buckets of a type's edges.
@@ -324,7 +343,10 @@ func (f *Offline) Finish(ctx context.Context) error {
 	if err := f.flushLarge(); err != nil {
 		return err
 	}
-	f.tables = nil
+	f.tables, f.made, f.g.keys = nil, nil, nil
+	if err := f.g.keySpill.close(); err != nil {
+		return err
+	}
 	var types []graph.TypeID
 	for t := range f.types {
 		types = append(types, t)

@@ -25,6 +25,7 @@ type resolvedRows struct {
 	bad      []int32 // rows with a value that cannot be stored
 	large    []int32 // rows with a large value, whose cells are not replaced yet
 	missing  []missingRow
+	seek     keySeeker
 }
 
 // missingRow is a row one of whose ends is not known.
@@ -48,21 +49,8 @@ func (f *Offline) Resolve(e *shard.LoadEdges) (shard.SortedRows, error) {
 	r := resolvedPool.Get().(*resolvedRows)
 	r.t, r.upsert, r.dangling, r.spaces = e.Type, e.Action == shard.Upsert, e.Dangling, [2]graph.IndexID{e.SrcSpace, e.DstSpace}
 	r.props, r.propsEnd, r.bad, r.large, r.missing = r.props[:0], r.propsEnd[:0], r.bad[:0], r.large[:0], r.missing[:0]
-	var key []byte
-	for i, vals := range [2][]graph.Value{e.Src, e.Dst} {
-		t := f.tables[r.spaces[i]]
-		if t == nil {
-			return nil, misuse("an id space of a load was not prepared")
-		}
-		ends := r.ends[i][:0]
-		for _, v := range vals {
-			id := graph.NoVertex
-			if isKey(v) {
-				id = t.get(v, &key)
-			}
-			ends = append(ends, id)
-		}
-		r.ends[i] = ends
+	if err := f.resolve(r, [2][]graph.Value{e.Src, e.Dst}); err != nil {
+		return nil, err
 	}
 	for i := range r.ends[0] {
 		if r.ends[0][i] == graph.NoVertex || r.ends[1][i] == graph.NoVertex {
@@ -75,6 +63,40 @@ func (f *Offline) Resolve(e *shard.LoadEdges) (shard.SortedRows, error) {
 		r.propsEnd = append(r.propsEnd, uint32(len(r.props)))
 	}
 	return r, nil
+}
+
+// resolve looks the ends of rows up.
+func (f *Offline) resolve(r *resolvedRows, ends [2][]graph.Value) error {
+	var key []byte
+	for i, vals := range ends {
+		t := f.tables[r.spaces[i]]
+		if t == nil {
+			return misuse("an id space of a load was not prepared")
+		}
+		ids := r.ends[i][:0]
+		if t.onDisk() {
+			r.seek.reset()
+			for _, v := range vals {
+				r.seek.add(t, v)
+			}
+			if err := r.seek.seek(t); err != nil {
+				return err
+			}
+			for k := range r.seek.keys {
+				ids = append(ids, r.seek.keys[k].id)
+			}
+		} else {
+			for _, v := range vals {
+				id := graph.NoVertex
+				if isKey(v) {
+					id = t.get(v, &key)
+				}
+				ids = append(ids, id)
+			}
+		}
+		r.ends[i] = ids
+	}
+	return nil
 }
 
 // appendProps packs the properties of a row.
@@ -147,6 +169,7 @@ func (f *Offline) Add(ctx context.Context, rows shard.SortedRows, l *shard.Load,
 		if err := f.findMissing(ctx, r, l, refused, skipped); err != nil {
 			return err
 		}
+		f.forgetMade()
 	}
 	for _, row := range r.bad {
 		if refused[row] == nil && !skipped[row] {
@@ -250,7 +273,7 @@ func (f *Offline) findMissing(ctx context.Context, r *resolvedRows, l *shard.Loa
 		}
 		return *id != graph.NoVertex
 	}
-	if f.vertices() != f.known {
+	if f.lost || f.vertices() != f.known {
 		if err := f.findLate(ctx, r); err != nil {
 			return err
 		}
@@ -306,6 +329,18 @@ func (f *Offline) findMissing(ctx context.Context, r *resolvedRows, l *shard.Loa
 		}
 	}
 	return nil
+}
+
+// forgetMade forgets the vertices that dangling edges brought when they are too many: the graph is asked for them from then on.
+func (f *Offline) forgetMade() {
+	n := 0
+	for _, t := range f.made {
+		n += t.bytes()
+	}
+	if n > f.g.keySpill.limit {
+		clear(f.made)
+		f.lost = true
+	}
 }
 
 // makeEnds makes the vertices that dangling edges lack, with their keys alone.
