@@ -2,6 +2,7 @@ package naive
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -15,13 +16,13 @@ type machine struct {
 	g    *Graph
 	aggs map[ast.Expr]any // values of the aggregates of the group at hand
 	sure *sureness
-	work *int // edges that patterns have tried
+	work *int // edges that patterns have gone over
 	// early are properties that the CREATE at hand gives, as they were computed before it.
 	early map[ast.Expr]map[string]any
 }
 
-// mostWork bounds the edges that the patterns of a statement may try, since their number can be any.
-const mostWork = 300_000
+// mostWork bounds the edges that the patterns of a statement may go over, since their number can be any.
+const mostWork = 60_000
 
 // sureness says whether an error now is one that the statement must end with: it stands in an item of the last RETURN, of which
 // all rows are wanted, and not within what need not be evaluated to the end.
@@ -37,10 +38,7 @@ type unbound string
 func (m *machine) holds(e ast.Expr, r Row) bool { return e == nil || truthOf(m.eval(e, r)) == 1 }
 
 func with(r Row, name string, v any) Row {
-	out := Row{}
-	for k, x := range r {
-		out[k] = x
-	}
+	out := maps.Clone(r)
 	out[name] = v
 	return out
 }

@@ -265,7 +265,7 @@ func (x *matcher) rel(p *ast.RelationshipPattern, at *Node, r Row, yield func([]
 // step calls yield for each relationship that a pattern may go over, while it counts as used.
 func (x *matcher) step(p *ast.RelationshipPattern, at *Node, r Row, yield func(*Rel, *Node)) {
 	for _, e := range slices.Clone(x.g.Rels) {
-		if x.used[e] || !hasLabels(p.Types, []string{e.Type}) || !x.fits(p.Properties, e.Props, r) {
+		if e.Src != at && e.Dst != at || x.used[e] || !hasLabels(p.Types, []string{e.Type}) || !x.fits(p.Properties, e.Props, r) {
 			continue
 		}
 		if *x.work++; *x.work > mostWork {
