@@ -16,12 +16,10 @@ type machine struct {
 	g    *Graph
 	aggs map[ast.Expr]any // values of the aggregates of the group at hand
 	sure *sureness
-	work *int // edges that patterns have gone over
-	// early are properties that the CREATE at hand gives, as they were computed before it.
-	early map[ast.Expr]map[string]any
+	work *int // edges that patterns have gone over, and rows that they have found
 }
 
-// mostWork bounds the edges that the patterns of a statement may go over, since their number can be any.
+// mostWork bounds the edges that the patterns of a statement may go over and the rows that they find, since their number can be any.
 const mostWork = 60_000
 
 // sureness says whether an error now is one that the statement must end with: it stands in an item of the last RETURN, of which

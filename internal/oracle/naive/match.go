@@ -12,6 +12,7 @@ func (m *machine) match(paths []*ast.PathPattern, where ast.Expr, r Row) []Row {
 	var out []Row
 	x := &matcher{machine: m, used: map[*Rel]bool{}}
 	x.paths(paths, r, func(found Row) {
+		x.toil(where)
 		if m.holds(where, found) {
 			out = append(out, found)
 		}
@@ -27,6 +28,13 @@ type matcher struct {
 }
 
 type check func(r Row) bool
+
+// toil counts what a statement costs.
+func (x *matcher) toil(what any) {
+	if *x.work++; *x.work > mostWork {
+		unknown(what)
+	}
+}
 
 // when calls yield if a condition holds; one that has a variable without a value yet is put off to the end of the pattern.
 func (x *matcher) when(c check, r Row, yield func()) {
@@ -268,9 +276,7 @@ func (x *matcher) step(p *ast.RelationshipPattern, at *Node, r Row, yield func(*
 		if e.Src != at && e.Dst != at || x.used[e] || !hasLabels(p.Types, []string{e.Type}) || !x.fits(p.Properties, e.Props, r) {
 			continue
 		}
-		if *x.work++; *x.work > mostWork {
-			unknown(p)
-		}
+		x.toil(p)
 		x.used[e] = true
 		if e.Src == at && p.Direction != ast.DirectionIn {
 			yield(e, e.Dst)

@@ -8,19 +8,12 @@ import (
 
 // update runs a clause that writes.
 func (m *machine) update(c ast.Clause, rows []Row) []Row {
-	var out []Row
-	var early []map[ast.Expr]map[string]any
 	if c, ok := c.(*ast.Create); ok {
-		early = m.before(c, rows)
+		return m.create(c.Pattern, rows)
 	}
-	for i, r := range rows {
+	var out []Row
+	for _, r := range rows {
 		switch c := c.(type) {
-		case *ast.Create:
-			m.early = early[i]
-			for _, p := range c.Pattern {
-				r = m.create(p, r)
-			}
-			m.early = nil
 		case *ast.Merge:
 			out = append(out, m.merge(c, r)...)
 			continue
@@ -44,111 +37,161 @@ func (m *machine) update(c ast.Clause, rows []Row) []Row {
 	return out
 }
 
-// before computes, by row, the properties that CREATE takes from patterns: it reads the graph as it was before it.
-func (m *machine) before(c *ast.Create, rows []Row) []map[ast.Expr]map[string]any {
-	out := make([]map[ast.Expr]map[string]any, len(rows))
-	var look []ast.Expr
-	made := map[string]bool{}
-	element := func(v *ast.Variable, props ast.Expr) {
-		if v != nil && len(rows) > 0 {
-			if _, bound := rows[0][v.Name]; !bound {
-				made[v.Name] = true
-			}
-		}
+// stage is what CREATE makes at one time, for all rows.
+type stage struct {
+	values   []*ast.MapEntry // of properties, computed for all rows before it
+	elements []element
+}
+
+// element is one of a path, or, behind them, the path as a whole.
+type element struct {
+	path *ast.PathPattern
+	at   int
+}
+
+// stages says in which order CREATE computes and makes things. Properties are computed before anything is made; those that read
+// what is made, after that. An element is made together with those before it unless it reads one of them.
+func stages(paths []*ast.PathPattern, bound Row) []stage {
+	out := []stage{{}}
+	made, latest := map[string]bool{}, map[string]bool{}
+	add := func(e element, v *ast.Variable, props ast.Expr) {
+		var late []*ast.MapEntry
 		if props != nil {
-			look = append(look, props)
-		}
-	}
-	for _, p := range c.Pattern {
-		element(p.Variable, nil)
-		for _, e := range p.Elements {
-			switch e := e.(type) {
-			case *ast.NodePattern:
-				element(e.Variable, e.Properties)
-			case *ast.RelationshipPattern:
-				element(e.Variable, e.Properties)
-			}
-		}
-	}
-	for _, props := range look {
-		patterns, later := false, false
-		ast.Inspect(props, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.PathPattern:
-				patterns = true
-			case *ast.Variable:
-				later = later || made[n.Name]
-			}
-			return true
-		})
-		switch {
-		case !patterns:
-		case later: // what is made beside it is a matter of the order in which things are made
-			unknown(c)
-		default:
-			for i, r := range rows {
-				if out[i] == nil {
-					out[i] = map[ast.Expr]map[string]any{}
+			for _, x := range props.(*ast.MapLit).Entries {
+				if reads(x, made) {
+					late = append(late, x)
+				} else {
+					out[0].values = append(out[0].values, x)
 				}
-				out[i][props] = m.properties(props, r)
 			}
 		}
+		if slices.ContainsFunc(late, func(x *ast.MapEntry) bool { return reads(x, latest) }) {
+			out, latest = append(out, stage{}), map[string]bool{}
+		}
+		s := &out[len(out)-1]
+		s.values, s.elements = append(s.values, late...), append(s.elements, e)
+		if v != nil {
+			if _, ok := bound[v.Name]; !ok {
+				made[v.Name], latest[v.Name] = true, true
+			}
+		}
+	}
+	for _, p := range paths {
+		for i := 0; i < len(p.Elements); i += 2 {
+			n := p.Elements[i].(*ast.NodePattern)
+			add(element{p, i}, n.Variable, n.Properties)
+		}
+		for i := 1; i < len(p.Elements); i += 2 {
+			r := p.Elements[i].(*ast.RelationshipPattern)
+			add(element{p, i}, r.Variable, r.Properties)
+		}
+		add(element{p, len(p.Elements)}, p.Variable, nil)
 	}
 	return out
+}
+
+// reads says whether an entry names one of some variables.
+func reads(x *ast.MapEntry, names map[string]bool) (yes bool) {
+	ast.Inspect(x.Value, func(n ast.Node) bool {
+		if v, ok := n.(*ast.Variable); ok && names[v.Name] {
+			yes = true
+		}
+		return !yes
+	})
+	return yes
+}
+
+// creating is a row of which things are made.
+type creating struct {
+	row    Row
+	values map[*ast.MapEntry]any
+	made   map[element]any
+}
+
+// create makes paths for all rows.
+func (m *machine) create(paths []*ast.PathPattern, rows []Row) []Row {
+	var all []*creating
+	for _, r := range rows {
+		all = append(all, &creating{r, map[*ast.MapEntry]any{}, map[element]any{}})
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	for _, s := range stages(paths, rows[0]) {
+		for _, c := range all {
+			for _, x := range s.values {
+				c.values[x] = m.eval(x.Value, c.row)
+			}
+		}
+		for _, c := range all {
+			for _, e := range s.elements {
+				c.element(m.g, e)
+			}
+		}
+	}
+	var out []Row
+	for _, c := range all {
+		out = append(out, c.row)
+	}
+	return out
+}
+
+// element makes a node, unless it is there, a relationship between two, or a path of them.
+func (c *creating) element(g *Graph, e element) {
+	if e.at == len(e.path.Elements) {
+		path := &Path{}
+		for i := range e.at {
+			switch x := c.made[element{e.path, i}].(type) {
+			case *Node:
+				path.Nodes = append(path.Nodes, x)
+			case *Rel:
+				path.Rels = append(path.Rels, x)
+			}
+		}
+		c.row, _ = bind(c.row, e.path.Variable, path)
+		return
+	}
+	switch x := e.path.Elements[e.at].(type) {
+	case *ast.NodePattern:
+		if x.Variable != nil {
+			if v, ok := c.row[x.Variable.Name]; ok {
+				if _, ok := v.(*Node); !ok {
+					fail("a relationship of null")
+				}
+				c.made[e] = v
+				return
+			}
+		}
+		labels, _ := ast.Conjunction(x.Labels)
+		labels = slices.Clone(labels)
+		slices.Sort(labels)
+		n := g.addNode(slices.Compact(labels), c.properties(x.Properties))
+		c.made[e] = n
+		c.row, _ = bind(c.row, x.Variable, n)
+	case *ast.RelationshipPattern:
+		src, dst := c.made[element{e.path, e.at - 1}].(*Node), c.made[element{e.path, e.at + 1}].(*Node)
+		if x.Direction == ast.DirectionIn {
+			src, dst = dst, src
+		}
+		types, _ := ast.Conjunction(x.Types)
+		r := g.addRel(types[0], src, dst, c.properties(x.Properties))
+		c.made[e] = r
+		c.row, _ = bind(c.row, x.Variable, r)
+	}
 }
 
 // properties gives the entries of a map that are not null.
-func (m *machine) properties(e ast.Expr, r Row) map[string]any {
-	if props, ok := m.early[e]; ok {
-		return props
-	}
+func (c *creating) properties(e ast.Expr) map[string]any {
 	out := map[string]any{}
 	if e != nil {
-		for k, v := range m.mapLit(e.(*ast.MapLit), r) {
-			if storable(v); v != nil {
-				out[k] = v
+		for _, x := range e.(*ast.MapLit).Entries {
+			if v := c.values[x]; v != nil {
+				storable(v)
+				out[x.Key] = v
 			}
 		}
 	}
 	return out
-}
-
-func (m *machine) create(p *ast.PathPattern, r Row) Row {
-	path := &Path{}
-	node := func(i int) *Node {
-		e := p.Elements[i].(*ast.NodePattern)
-		if e.Variable != nil {
-			if v, ok := r[e.Variable.Name]; ok {
-				n, ok := v.(*Node)
-				if !ok {
-					fail("a relationship of null")
-				}
-				return n
-			}
-		}
-		labels, _ := ast.Conjunction(e.Labels)
-		labels = slices.Clone(labels)
-		slices.Sort(labels)
-		n := m.g.addNode(slices.Compact(labels), m.properties(e.Properties, r))
-		r, _ = bind(r, e.Variable, n)
-		return n
-	}
-	path.Nodes = append(path.Nodes, node(0))
-	for i := 1; i < len(p.Elements); i += 2 {
-		e := p.Elements[i].(*ast.RelationshipPattern)
-		props := m.properties(e.Properties, r)
-		at, to := path.Nodes[i/2], node(i+1)
-		src, dst := at, to
-		if e.Direction == ast.DirectionIn {
-			src, dst = to, at
-		}
-		types, _ := ast.Conjunction(e.Types)
-		x := m.g.addRel(types[0], src, dst, props)
-		r, _ = bind(r, e.Variable, x)
-		path.Nodes, path.Rels = append(path.Nodes, to), append(path.Rels, x)
-	}
-	r, _ = bind(r, p.Variable, path)
-	return r
 }
 
 func (m *machine) merge(c *ast.Merge, r Row) []Row {
@@ -174,7 +217,7 @@ func (m *machine) merge(c *ast.Merge, r Row) []Row {
 		m.set(c.OnMatch, f)
 	}
 	if len(found) == 0 {
-		r = m.create(c.Path, r)
+		r = m.create([]*ast.PathPattern{c.Path}, []Row{r})[0]
 		m.set(c.OnCreate, r)
 		found = []Row{r}
 	}

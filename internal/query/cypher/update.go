@@ -12,7 +12,8 @@ type creation struct {
 	nodes []*plan.Create // one after another: a property may be computed from what an earlier one makes
 	made  plan.ColSet    // by the last of nodes
 	all   []plan.Col
-	paths []plan.Item
+	paths []plan.Item                  // of what all nodes make
+	ahead map[*plan.Create][]plan.Item // paths that a node reads
 }
 
 func (c *creation) last() *plan.Create { return c.nodes[len(c.nodes)-1] }
@@ -25,9 +26,15 @@ func (b *binder) create(f *flow, paths []*ast.PathPattern) {
 	if sees {
 		made := plan.ColSet{}
 		made.Add(c.all...)
+		for _, items := range c.ahead {
+			for _, p := range items {
+				made.Add(p.Col)
+			}
+		}
 		c.compute(f, made, c.nodes...)
 	}
 	for i, n := range c.nodes {
+		f.paths(c.ahead[n])
 		if sees && i > 0 {
 			c.compute(f, nil, n)
 		}
@@ -93,7 +100,7 @@ const whyOwn = "the clause reads what it writes"
 
 // creation binds paths that are to be made and declares their variables.
 func (b *binder) creation(paths []*ast.PathPattern) *creation {
-	c := &creation{binder: b, nodes: []*plan.Create{{}}, made: plan.ColSet{}}
+	c := &creation{binder: b, nodes: []*plan.Create{{}}, made: plan.ColSet{}, ahead: map[*plan.Create][]plan.Item{}}
 	for _, p := range paths {
 		c.path(p, nil)
 	}
@@ -134,6 +141,7 @@ func (c *creation) path(p *ast.PathPattern, given []plan.Col) {
 		}
 		c.paths = append(c.paths, plan.Item{Col: col, Expr: &plan.MakePath{Cols: cols}})
 		c.declare(p.Variable.Name, col)
+		c.made.Add(col)
 	}
 }
 
@@ -223,6 +231,7 @@ func (c *creation) after(xs ...plan.Expr) {
 	for col := range plan.Reads(xs...) {
 		if c.made.Has(col) {
 			c.nodes = append(c.nodes, &plan.Create{})
+			c.ahead[c.last()], c.paths = c.paths, nil
 			c.made = plan.ColSet{}
 			return
 		}

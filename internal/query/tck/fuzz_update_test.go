@@ -54,9 +54,11 @@ func (g *grammar) write() string {
 	if v == "" {
 		return g.createNode()
 	}
-	switch g.r.IntN(14) {
+	switch g.r.IntN(15) {
 	case 0:
 		return g.createNode()
+	case 14:
+		return g.createBeside(v)
 	case 1:
 		n := g.fresh("edge")
 		s := fmt.Sprintf("CREATE (%s)-[%s:%s%s]->(%s)", v, n, g.pick("T", "U"), g.pick("", " {w: "+g.expr("int", 1)+"}"), g.someVertex())
@@ -113,5 +115,45 @@ func (g *grammar) createNode() string {
 	n := g.fresh("vertex")
 	s := fmt.Sprintf("CREATE (%s%s%s)", n, g.pick(":A", ":B", "", ":A:B"), g.props())
 	g.declare(n, "vertex")
+	return s
+}
+
+// createBeside writes a CREATE of several things, whose properties ask of those made beside them.
+func (g *grammar) createBeside(v string) string {
+	asks := func() string {
+		switch g.r.IntN(6) {
+		case 0:
+			return ""
+		case 1:
+			return " {x: " + g.expr("int", 2) + "}"
+		case 2:
+			return " {x: " + g.expr("int", 1) + ", l: " + g.expr("list", 2) + "}"
+		case 3:
+			return " {b: EXISTS { " + g.inside(func() string { return g.sub(1) }) + " }}"
+		}
+		return " {x: COUNT { " + g.inside(func() string { return g.sub(1) }) + " }}"
+	}
+	n, m, e, w := g.fresh("vertex"), g.fresh("vertex"), g.fresh("edge"), g.fresh("vertex")
+	node := func(name string) string {
+		s := "(" + name + g.pick(":A", ":B", "", ":A:B") + asks() + ")"
+		g.declare(name, "vertex")
+		return s
+	}
+	from := "(" + v + ")"
+	if g.chance(70) {
+		from = node(n)
+	}
+	rel := "[" + e + g.pick(":T", ":U") + asks() + "]"
+	s := from + g.pick("-"+rel+"->", "<-"+rel+"-") + node(m)
+	g.declare(e, "edge")
+	if g.chance(30) {
+		p := g.fresh("path")
+		s = p + " = " + s
+		g.declare(p, "path")
+	}
+	s = "CREATE " + s
+	if g.chance(50) {
+		s += ", " + node(w)
+	}
 	return s
 }
