@@ -71,46 +71,26 @@ func decodeProgress(b []byte, seq uint64) (p progress, err error) {
 	if len(b) == 0 || b[0] != progressForm {
 		return progress{mark: b, confirmed: seq, confirmedMark: b}, nil
 	}
-	b = b[1:]
-	bad := false
-	number := func() uint64 {
-		n, size := binary.Uvarint(b)
-		if size <= 0 {
-			b, bad = nil, true
-			return 0
-		}
-		b = b[size:]
-		return n
-	}
-	part := func() []byte {
-		n := number()
-		if n > uint64(len(b)) {
-			b, bad = nil, true
-			return nil
-		}
-		out := b[:n:n]
-		b = b[n:]
-		return out
-	}
-	p.mark = part()
-	p.confirmed = number()
-	p.confirmedMark = part()
-	for n := number(); n > 0 && !bad; n-- {
-		a := Ack{Seq: p.confirmed + number()}
-		if a.Rejected, err = shard.ReadRejected(part()); err != nil {
+	f := shard.Fields{Rest: b[1:]}
+	p.mark = f.Bytes()
+	p.confirmed = f.Number()
+	p.confirmedMark = f.Bytes()
+	for n := f.Number(); n > 0 && !f.Bad; n-- {
+		a := Ack{Seq: p.confirmed + f.Number()}
+		if a.Rejected, err = shard.ReadRejected(f.Bytes()); err != nil {
 			return p, errProgress
 		}
 		p.refused = append(p.refused, a)
 	}
 	for _, groups := range []*[]origin{&p.vertices, &p.edges} {
-		for n := number(); n > 0 && !bad; n-- {
-			*groups = append(*groups, origin{p.confirmed + number(), int(number())})
+		for n := f.Number(); n > 0 && !f.Bad; n-- {
+			*groups = append(*groups, origin{p.confirmed + f.Number(), int(f.Number())})
 		}
 	}
-	if bad {
+	if f.Bad {
 		return p, errProgress
 	}
-	last, err := shard.ReadRejected(b)
+	last, err := shard.ReadRejected(f.Rest)
 	if err != nil {
 		return p, errProgress
 	}

@@ -41,6 +41,41 @@ func AppendRejected(dst []byte, rs []Rejected) []byte {
 	return dst
 }
 
+// Fields reads what is stored as numbers (uvarints) and as bytes with their number before them, one after the other.
+type Fields struct {
+	Rest []byte // what has not been read
+	Bad  bool   // something was malformed; all that follows is 0 or empty
+}
+
+// Number reads a number.
+func (f *Fields) Number() uint64 {
+	n, size := binary.Uvarint(f.Rest)
+	if size <= 0 {
+		f.Rest, f.Bad = nil, true
+		return 0
+	}
+	f.Rest = f.Rest[size:]
+	return n
+}
+
+// Count reads the number of things that follow and take a byte or more each.
+func (f *Fields) Count() int {
+	n := f.Number()
+	if n > uint64(len(f.Rest)) {
+		f.Rest, f.Bad = nil, true
+		return 0
+	}
+	return int(n)
+}
+
+// Bytes reads bytes, whose memory they share.
+func (f *Fields) Bytes() []byte {
+	n := f.Count()
+	b := f.Rest[:n:n]
+	f.Rest = f.Rest[n:]
+	return b
+}
+
 var errRejected = errors.New("malformed list of refused rows")
 
 // ReadRejected reads what AppendRejected has written.
@@ -48,44 +83,21 @@ func ReadRejected(b []byte) ([]Rejected, error) {
 	if len(b) == 0 {
 		return nil, nil
 	}
-	bad := false
-	number := func() uint64 {
-		n, size := binary.Uvarint(b)
-		if size <= 0 {
-			b, bad = nil, true
-			return 0
-		}
-		b = b[size:]
-		return n
-	}
-	count := func() uint64 { // of things that take a byte or more each
-		n := number()
-		if n > uint64(len(b)) {
-			bad = true
-			return 0
-		}
-		return n
-	}
-	text := func() string {
-		n := count()
-		s := string(b[:n])
-		b = b[n:]
-		return s
-	}
-	texts := make([][2]string, count())
+	f := Fields{Rest: b}
+	texts := make([][2]string, f.Count())
 	for i := range texts {
-		texts[i] = [2]string{text(), text()}
+		texts[i] = [2]string{string(f.Bytes()), string(f.Bytes())}
 	}
-	out := make([]Rejected, count())
+	out := make([]Rejected, f.Count())
 	for i := range out {
-		n, group, row := number(), number(), number()
+		n, group, row := f.Number(), f.Number(), f.Number()
 		if n>>1 >= uint64(len(texts)) {
 			return nil, errRejected
 		}
 		t := texts[n>>1]
 		out[i] = Rejected{Edge: n&1 != 0, Group: int(group), Row: int(row), Code: t[0], Msg: t[1]}
 	}
-	if bad || len(b) > 0 {
+	if f.Bad || len(f.Rest) > 0 {
 		return nil, errRejected
 	}
 	return out, nil
