@@ -55,11 +55,15 @@ func (a *Authenticator) Authenticate(ctx context.Context, header string) (contex
 		return ctx, unauthorized("the header Authorization must be of the form Bearer TOKEN")
 	}
 	if a.tokens != nil {
-		if id := a.tokens.get().find(token); id != nil {
+		id := a.tokens.get().find(token)
+		if id == nil && !a.isJWT(token) {
+			id = a.tokens.fresh().find(token) // it may have been made just now
+		}
+		if id != nil {
 			return WithIdentity(ctx, id), nil
 		}
 	}
-	if a.oidc != nil && strings.Count(token, ".") == 2 {
+	if a.isJWT(token) {
 		id, err := a.oidc.identity(ctx, token)
 		if err != nil {
 			return ctx, unauthorized("the token is not good: " + err.Error())
@@ -67,4 +71,9 @@ func (a *Authenticator) Authenticate(ctx context.Context, header string) (contex
 		return WithIdentity(ctx, id), nil
 	}
 	return ctx, unauthorized("the token is not known")
+}
+
+// isJWT reports whether a token is to be checked by its issuer's keys.
+func (a *Authenticator) isJWT(token string) bool {
+	return a.oidc != nil && strings.Count(token, ".") == 2
 }

@@ -57,6 +57,18 @@ func (w *watched[T]) get() *T {
 		return w.now.Load()
 	}
 	defer w.mu.Unlock()
+	return w.refresh()
+}
+
+// fresh gives what the files say now.
+func (w *watched[T]) fresh() *T {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.refresh()
+}
+
+// refresh reads the files again if they have changed. w.mu is held.
+func (w *watched[T]) refresh() *T {
 	w.next.Store(time.Now().Add(lookAfter).UnixNano())
 	state := w.look()
 	if state == w.state {
