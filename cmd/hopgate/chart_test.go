@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	promlabels "github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 )
@@ -91,13 +93,20 @@ func TestChartConfig(t *testing.T) {
 }
 
 var (
-	metricName = regexp.MustCompile(`\b(?:hopgate|go|process)_[a-z0-9_]+`)
-	grouping   = regexp.MustCompile(`\bby \(([a-z_, ]+)\)`)
-	series     = regexp.MustCompile(`^([a-zA-Z0-9_:]+)(?:\{(.*)\})? `)
-	labelName  = regexp.MustCompile(`([a-z_]+)="`)
+	series    = regexp.MustCompile(`^([a-zA-Z0-9_:]+)(?:\{(.*)\})? `)
+	labelName = regexp.MustCompile(`([a-z_]+)="`)
 )
 
-// Every expression of the chart's dashboard and alerts is about metrics that a running server has, with their labels.
+// scraped are the labels that the scrape adds, and foreign the metrics of others, with the labels that expressions use.
+var (
+	scraped = []string{"namespace", "pod", "app_kubernetes_io_part_of"}
+	foreign = map[string][]string{
+		"up": nil, "kubelet_volume_stats_available_bytes": {"persistentvolumeclaim"}, "kubelet_volume_stats_capacity_bytes": {"persistentvolumeclaim"},
+	}
+)
+
+// Every expression of the chart's dashboard and alerts is PromQL about metrics that a running server has, with labels that they
+// have there.
 func TestChartMetrics(t *testing.T) {
 	s := start(t, t.TempDir())
 	got := run(t, nil, "graphctl", "query", "--address", s.addrs.GRPC, "CREATE (:A {k: 1})")
@@ -105,10 +114,62 @@ func TestChartMetrics(t *testing.T) {
 	res, err := http.Post("http://"+s.addrs.HTTP+"/v1/query", "application/json", strings.NewReader(`{"statement": "RETURN 1"}`))
 	require.NoError(t, err)
 	require.NoError(t, res.Body.Close())
-	res, err = http.Get("http://" + s.addrs.Admin + "/metrics")
+	labels := metricLabels(t, s)
+	used := map[string]bool{}
+	expressions := chartExpressions(t)
+	require.Greater(t, len(expressions), 60)
+	for _, text := range expressions {
+		e, err := parser.ParseExpr(strings.ReplaceAll(text, "$__rate_interval", "5m"))
+		require.NoError(t, err, text)
+		have := slices.Clone(scraped)
+		parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
+			v, ok := n.(*parser.VectorSelector)
+			if !ok {
+				return nil
+			}
+			known, ok := foreign[v.Name]
+			if !ok {
+				require.Contains(t, labels, v.Name, text)
+				known = labels[v.Name]
+				used[v.Name] = true
+			}
+			for _, m := range v.LabelMatchers {
+				if m.Name != promlabels.MetricName {
+					require.Contains(t, slices.Concat(scraped, known), m.Name, text)
+				}
+			}
+			have = append(have, known...)
+			return nil
+		})
+		parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
+			switch n := n.(type) {
+			case *parser.AggregateExpr:
+				for _, label := range n.Grouping {
+					require.Contains(t, have, label, text)
+				}
+			case *parser.BinaryExpr:
+				if n.VectorMatching != nil {
+					for _, label := range slices.Concat(n.VectorMatching.MatchingLabels, n.VectorMatching.Include) {
+						require.Contains(t, have, label, text)
+					}
+				}
+			}
+			return nil
+		})
+	}
+	for name := range labels {
+		if strings.HasPrefix(name, "hopgate_storage_stall") || strings.HasPrefix(name, "hopgate_operator") || strings.HasPrefix(name, "hopgate_shard") {
+			require.Contains(t, used, name, "nobody is shown it")
+		}
+	}
+}
+
+// metricLabels gives the labels of each series that a server shows, by its name.
+func metricLabels(t *testing.T, s *server) map[string][]string {
+	res, err := http.Get("http://" + s.addrs.Admin + "/metrics")
 	require.NoError(t, err)
 	defer res.Body.Close()
-	labels := map[string][]string{} // by metric
+	labels := map[string][]string{}
 	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
 		if m := series.FindStringSubmatch(lines.Text()); m != nil {
 			labels[m[1]] = append(labels[m[1]], "")
@@ -117,20 +178,7 @@ func TestChartMetrics(t *testing.T) {
 			}
 		}
 	}
-	expressions := chartExpressions(t)
-	require.Greater(t, len(expressions), 40)
-	for _, e := range expressions {
-		of := []string{"namespace", "pod"} // which the scrape adds
-		for _, name := range metricName.FindAllString(e, -1) {
-			require.Contains(t, labels, name, e)
-			of = append(of, labels[name]...)
-		}
-		for _, by := range grouping.FindAllStringSubmatch(e, -1) {
-			for label := range strings.SplitSeq(by[1], ",") {
-				require.Contains(t, of, strings.TrimSpace(label), e)
-			}
-		}
-	}
+	return labels
 }
 
 // chartExpressions gives the PromQL of the dashboard's panels and of the alerts.

@@ -38,8 +38,8 @@ const (
 // slowLogEvery is how often the slow log is put on disk.
 const slowLogEvery = time.Minute
 
-// lastTraces is how long the end of the process waits for a collector that takes the last traces.
-const lastTraces = 5 * time.Second
+// lastTold is how long the end of the process waits for a collector that takes the last traces and metrics.
+const lastTold = 5 * time.Second
 
 // spillShare is how many times the budget of memory all sorts and aggregations together may take on disk.
 const spillShare = 8
@@ -160,19 +160,6 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 		}
 		defer stopProfiles()
 	}
-	if c.OTLPEndpoint != "" {
-		traces, err := telemetry.NewTraces(ctx, engine, c.OTLPEndpoint)
-		if err != nil {
-			return err
-		}
-		defer func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTraces)
-			defer cancel()
-			if err := traces.Close(ctx); err != nil {
-				log.Warn("the last traces are lost", slog.Any("error", err))
-			}
-		}()
-	}
 	if residentMemory() > 0 {
 		g := &governor{
 			limit: memory.Total, cache: max(memory.Topology, 0), used: residentMemory, resize: func(int64) {}, relieve: engine.Relieve,
@@ -195,7 +182,21 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 		defer func() { end(); <-governed }() // before the store is closed
 	}
 	load := loader.New(store)
-	srv := server.New(engine, load, store, telemetry.NewRegistry(engine, load, store), server.Options{
+	registry := telemetry.NewRegistry(engine, load, store)
+	if c.OTLPEndpoint != "" {
+		collector, err := telemetry.NewCollector(ctx, engine, registry, c.OTLPEndpoint, log)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTold)
+			defer cancel()
+			if err := collector.Close(ctx); err != nil {
+				log.Warn("the last traces and metrics are lost", slog.Any("error", err))
+			}
+		}()
+	}
+	srv := server.New(engine, load, store, registry, server.Options{
 		MaxRequestBytes: int64(c.MaxRequest), LargeBytes: memory.Total / largeShare, QueueTimeout: c.QueueTimeout, TxIdle: c.TxIdleTimeout, TestProcedures: c.TestProcedures, Logger: log, Config: c.YAML(), EvidenceDir: evidenceDir,
 		Profiles: profiles, Tuning: tuning, Auth: auth, Rates: rates, Audit: audit, TLS: secure, AdminTLS: adminTLS,
 	})

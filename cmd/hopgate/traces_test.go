@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metricscollector "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	metrics "go.opentelemetry.io/proto/otlp/metrics/v1"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc"
 )
@@ -91,4 +93,52 @@ func TestTraces(t *testing.T) {
 			require.GreaterOrEqual(t, span.GetStartTimeUnixNano(), up.GetStartTimeUnixNano())
 		}
 	}
+}
+
+// points is a collector that keeps the metrics that it is sent.
+type points struct {
+	metricscollector.UnimplementedMetricsServiceServer
+	mu  sync.Mutex
+	all map[string]*metrics.Metric
+}
+
+func (p *points) Export(_ context.Context, req *metricscollector.ExportMetricsServiceRequest) (*metricscollector.ExportMetricsServiceResponse, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range req.GetResourceMetrics() {
+		for _, scope := range r.GetScopeMetrics() {
+			for _, m := range scope.GetMetrics() {
+				p.all[m.GetName()] = m
+			}
+		}
+	}
+	return &metricscollector.ExportMetricsServiceResponse{}, nil
+}
+
+// A server sends the metrics of its registry, all of them, to the collector that takes its traces.
+func TestMetricsPushed(t *testing.T) {
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	kept := &points{all: map[string]*metrics.Metric{}}
+	g := grpc.NewServer()
+	collector.RegisterTraceServiceServer(g, &spans{})
+	metricscollector.RegisterMetricsServiceServer(g, kept)
+	go func() { _ = g.Serve(l) }()
+	t.Cleanup(g.Stop)
+	s := start(t, t.TempDir(), "--otlp-endpoint", "http://"+l.Addr().String())
+	res, err := http.Post("http://"+s.addrs.HTTP+"/v1/query", "application/json", strings.NewReader(`{"statement": "RETURN 1"}`))
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	shown := metricLabels(t, s)
+	require.Zero(t, s.stop(syscall.SIGTERM)) // the last metrics are sent then
+	kept.mu.Lock()
+	defer kept.mu.Unlock()
+	for name := range shown {
+		family := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count"), "_sum")
+		if !strings.HasPrefix(name, "promhttp_") && kept.all[name] == nil {
+			require.Contains(t, kept.all, family, name)
+		}
+	}
+	require.Equal(t, 1.0, kept.all["hopgate_rows_total"].GetSum().GetDataPoints()[0].GetAsDouble())
+	require.True(t, kept.all["hopgate_rows_total"].GetSum().GetIsMonotonic())
 }

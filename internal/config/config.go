@@ -65,7 +65,7 @@ type Config struct {
 	OIDCIssuer     string        // whose JSON Web Tokens are taken; "": none
 	OIDCAudience   string        // that they must name
 	OIDCRoles      string        // claim that lists roles
-	OTLPEndpoint   string        // URL of the collector that takes traces; "": none
+	OTLPEndpoint   string        // URL of the collector that takes traces and metrics; "": none
 	AuditLog       string        // file of the audit log, or stderr; "": none
 	ImportDir      string        // that LOAD CSV reads; "": none
 	TestProcedures bool          // whether PUT /v1/test/procedures is open
@@ -141,7 +141,7 @@ func (c *Config) settings() []setting {
 		{"oidc-issuer", "issuer of JSON Web Tokens that are taken as bearer tokens; empty takes none", (*text)(&c.OIDCIssuer)},
 		{"oidc-audience", "audience that JSON Web Tokens must name", (*text)(&c.OIDCAudience)},
 		{"oidc-roles", "claim of JSON Web Tokens that lists roles: reader, writer, admin, or GRAPH:ROLE", (*text)(&c.OIDCRoles)},
-		{"otlp-endpoint", "URL of a collector that takes traces by OTLP over gRPC, such as http://localhost:4317; empty sends none", (*text)(&c.OTLPEndpoint)},
+		{"otlp-endpoint", "URL of a collector that takes traces and metrics by OTLP over gRPC, such as http://localhost:4317; empty sends none", (*text)(&c.OTLPEndpoint)},
 		{"audit-log", "file that is told who changes what, or stderr; empty is none", (*text)(&c.AuditLog)},
 		{"import-dir", "directory that LOAD CSV may read; empty is none", (*text)(&c.ImportDir)},
 		{"test-procedures", "open PUT /v1/test/procedures", (*truth)(&c.TestProcedures)},

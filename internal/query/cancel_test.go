@@ -2,6 +2,8 @@ package query
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,7 +44,19 @@ var endless = map[string]string{
 	"merge":              "UNWIND range(1, 1000000000) AS x MERGE (a:M {k: x % 10})",
 	"create":             "UNWIND range(1, 1000000000) AS x CREATE (:M {k: x})",
 	"create and delete":  "UNWIND range(1, 1000000000) AS x CREATE (m:M {k: x}) DELETE m",
+	"percentile":         "UNWIND range(1, 1000000000) AS x CALL { WITH x UNWIND range(1, 50000) AS y RETURN percentileCont(y * 7919 % 50021, 0.5) AS p } RETURN sum(p)",
+	"sort of a list":     "WITH [y IN range(1, 50000) | y * 7919 % 50021] AS l UNWIND range(1, 1000000000) AS x RETURN sum(size(coll.sort(l)))",
+	"planning":           "MATCH " + chain(2000) + " RETURN a0.k",
 	"transactions":       "UNWIND range(1, 1000000000) AS x CALL { WITH x CREATE (:M {k: x}) } IN TRANSACTIONS OF 10 ROWS",
+}
+
+// chain is a pattern of so many edges, each with a pattern of its own.
+func chain(n int) string {
+	edges := make([]string, n)
+	for i := range edges {
+		edges[i] = fmt.Sprintf("(a%d)-->(a%d)", i, i+1)
+	}
+	return strings.Join(edges, ", ")
 }
 
 // TestCancel kills statements that are at work in each operator: all of them end.

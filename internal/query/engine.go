@@ -100,6 +100,7 @@ type Engine struct {
 
 	slow    slowLog
 	metrics Metrics
+	totals  exec.Totals
 	watch   Watch
 	pool    *exec.Pool // nil: no limit
 
@@ -390,7 +391,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 
 func (e *Engine) env(q *Running, params map[string]graph.Value, profile bool) exec.Env {
 	return exec.Env{
-		Params: params, Procs: e.procs, ImportDir: e.opt.ImportDir, Profile: profile || q.trace != nil, Held: &q.held, Turn: &q.turn, Labels: q.labels, Pools: e.pools(q), Spill: e.opt.Spill,
+		Params: params, Procs: e.procs, ImportDir: e.opt.ImportDir, Profile: profile || q.trace != nil, Held: &q.held, Turn: &q.turn, Labels: q.labels, Totals: &e.totals, Pools: e.pools(q), Spill: e.opt.Spill,
 		Budget: exec.Budget{Bytes: e.opt.QueryBytes, Rows: e.opt.MaxRows, Edges: e.opt.MaxVisits},
 	}
 }
@@ -545,7 +546,10 @@ func (e *Engine) compile(ctx context.Context, g shard.Graph, q *plan.Query) (*ex
 	}
 	defer tx.Rollback()
 	c := tx.Statistics()
-	plan.Optimize(q, plan.Env{Counts: c, Indexes: g.Indexes()})
+	plan.Optimize(q, plan.Env{Counts: c, Indexes: g.Indexes(), Ended: func() bool { return ctx.Err() != nil }})
+	if ctx.Err() != nil {
+		return nil, 0, graph.DeadlineError(context.Cause(ctx))
+	}
 	x, err := compileCosted(q)
 	return x, c.Vertices + c.Edges, err
 }

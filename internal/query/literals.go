@@ -29,7 +29,7 @@ func (e *Engine) key(g shard.Graph, kind keyKind, text string) planKey {
 func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prepared, error) {
 	src := source{text: text}
 	compile := func() (*plan.Query, cypher.Command, error) {
-		return cypher.Compile(text, cypher.Options{Procedures: e.procs.signature, ProcedureNames: e.procs.names, Literals: src.literals})
+		return cypher.Compile(text, cypher.Options{Procedures: e.procs.signature, ProcedureNames: e.procs.names, Literals: src.literals, Alive: aliveBy(ctx)})
 	}
 	whole := e.key(g, wholeText, text)
 	if p := e.plans.get(whole); p != nil {
@@ -67,6 +67,16 @@ func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prep
 		e.texts.put(whole, &prepared{from: src, lifted: key.text})
 	}
 	return e.prepareLifted(ctx, key, src, compile)
+}
+
+// aliveBy gives whether the work for a context is to go on.
+func aliveBy(ctx context.Context) func() error {
+	return func() error {
+		if ctx.Err() != nil {
+			return graph.DeadlineError(context.Cause(ctx))
+		}
+		return nil
+	}
 }
 
 // shortText is the length of texts whose literals are kept.
@@ -116,7 +126,7 @@ func (e *Engine) prepareWith(ctx context.Context, g shard.Graph, text string, pa
 	key := e.key(g, hopsText, b.String())
 	set, err := e.prepareBy(ctx, key, e.plans.get(key), src, func() (*plan.Query, cypher.Command, error) {
 		q, command, err := cypher.Compile(text, cypher.Options{
-			Procedures: e.procs.signature, ProcedureNames: e.procs.names, Literals: src.literals,
+			Procedures: e.procs.signature, ProcedureNames: e.procs.names, Literals: src.literals, Alive: aliveBy(ctx),
 		})
 		if err == nil && command == nil {
 			plan.SetHops(q, params)

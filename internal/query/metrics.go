@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
 // latencyBounds are the upper bounds of the classes of Metrics.Latency, in seconds.
@@ -54,6 +55,17 @@ func (m *Metrics) observe(d time.Duration, rows int64, err error) {
 
 // Metrics gives the engine's counters.
 func (e *Engine) Metrics() *Metrics { return &e.metrics }
+
+// Totals are what the operators of all requests have done.
+func (e *Engine) Totals() *exec.Totals { return &e.totals }
+
+// Held is what the operators of all requests hold, in bytes, and what they may.
+func (e *Engine) Held() (bytes, limit int64) {
+	if e.pool == nil {
+		return 0, 0
+	}
+	return e.pool.Held(), e.pool.Limit
+}
 
 // Plans is the number of plans in the cache.
 func (e *Engine) Plans() int { return e.plans.len() + e.fetches.len() }

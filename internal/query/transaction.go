@@ -230,13 +230,16 @@ func (t *Transaction) prepare(ctx context.Context, text string, params map[strin
 	both := slices.DeleteFunc(slices.Clone(now), func(ix graph.Index) bool {
 		return !slices.ContainsFunc(t.indexes, func(old graph.Index) bool { return same(ix, old) })
 	})
-	q, _, err := cypher.Compile(text, cypher.Options{Procedures: t.e.procs.signature, ProcedureNames: t.e.procs.names})
+	q, _, err := cypher.Compile(text, cypher.Options{Procedures: t.e.procs.signature, ProcedureNames: t.e.procs.names, Alive: aliveBy(ctx)})
 	if err != nil {
 		return nil, err
 	}
 	own := *p
 	own.asked = source{} // the text is planned as it stands
-	plan.Optimize(q, plan.Env{Counts: t.tx.Statistics(), Indexes: both})
+	plan.Optimize(q, plan.Env{Counts: t.tx.Statistics(), Indexes: both, Ended: func() bool { return ctx.Err() != nil }})
+	if ctx.Err() != nil {
+		return nil, graph.DeadlineError(context.Cause(ctx))
+	}
 	own.exec, err = compileCosted(q)
 	return &own, err
 }

@@ -52,6 +52,9 @@ type instance struct {
 	ahead   *pebble.Snapshot
 	aheadOf uint64
 
+	// Pebble tells of the end of a stall before the next begins. Times are in nanoseconds.
+	stalls, stalled, stalledSince atomic.Int64
+
 	measuring atomic.Bool
 	measured  atomic.Pointer[InstanceStats] // of the last time
 }
@@ -77,7 +80,12 @@ func openInstance(o *Options, sh *Shared, dir string, values, create bool) (*ins
 		DataCorruption: func(i pebble.DataCorruptionInfo) {
 			in.log.Error("stored data fails its checks", slog.String("store", in.name), slog.String("path", i.Path), slog.Any("error", i.Details))
 		},
-		FlushBegin: func(pebble.FlushInfo) { in.flushing.Store(in.buried.Load()) },
+		WriteStallBegin: func(pebble.WriteStallBeginInfo) {
+			in.stalls.Add(1)
+			in.stalledSince.Store(time.Now().UnixNano())
+		},
+		WriteStallEnd: func() { in.stalled.Add(time.Now().UnixNano() - in.stalledSince.Load()) },
+		FlushBegin:    func(pebble.FlushInfo) { in.flushing.Store(in.buried.Load()) },
 		FlushEnd: func(i pebble.FlushInfo) {
 			if i.Err == nil {
 				in.background.Store(nil)

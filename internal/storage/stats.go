@@ -42,6 +42,8 @@ type InstanceStats struct {
 	BlockHits, BlockMisses   int64 // of the block cache that all stores of the process share
 	BlockBytes               int64
 	FilterHits, FilterMisses int64
+	Stalls                   int64         // times that commits had to wait for flushes or compactions
+	StallTime                time.Duration // of those that are over
 }
 
 // LevelStats is the shape of one level.
@@ -127,6 +129,7 @@ func (in *instance) measure() InstanceStats {
 		Snapshots: m.Snapshots.Count,
 		BlockHits: m.BlockCache.Hits, BlockMisses: m.BlockCache.Misses, BlockBytes: m.BlockCache.Size,
 		FilterHits: m.Filter.Hits, FilterMisses: m.Filter.Misses,
+		Stalls: in.stalls.Load(), StallTime: time.Duration(in.stalled.Load()),
 	}
 	// What was deleted is referred to until a compaction takes the deletion and the reference out.
 	deleted := in.buried.Load() + m.Table.Garbage.PointDeletionsBytesEstimate + m.Table.Garbage.RangeDeletionsBytesEstimate

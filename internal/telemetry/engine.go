@@ -20,31 +20,39 @@ type engine struct {
 	statements, seconds, rows, plans, cached, live *prometheus.Desc
 	transactions, open, conflicts, retries         *prometheus.Desc
 	queued, refused, relieved                      *prometheus.Desc
+	operatorRows, operatorBatches, spilled         *prometheus.Desc
+	requests, held, limit                          *prometheus.Desc
 }
 
 func newEngine(e *query.Engine) *engine {
 	d := prometheus.NewDesc
 	return &engine{
-		e:            e,
-		statements:   d("hopgate_statements_total", "Statements and fetches that have ended, by outcome.", []string{"outcome"}, nil),
-		seconds:      d("hopgate_statement_duration_seconds", "Time from the arrival of a statement to its end.", nil, nil),
-		rows:         d("hopgate_rows_total", "Rows given to clients.", nil, nil),
-		plans:        d("hopgate_plan_cache_requests_total", "Look-ups in the plan cache, by result.", []string{"result"}, nil),
-		cached:       d("hopgate_plan_cache_entries", "Plans in the cache.", nil, nil),
-		live:         d("hopgate_statements_running", "Statements that run.", nil, nil),
-		transactions: d("hopgate_transactions_total", "Explicit transactions that have ended, by outcome.", []string{"outcome"}, nil),
-		open:         d("hopgate_transactions_open", "Explicit transactions that are open.", nil, nil),
-		conflicts:    d("hopgate_transaction_conflicts_total", "Transactions that could not be committed beside others.", nil, nil),
-		queued:       d("hopgate_statements_queued", "Statements and fetches that wait to be let in.", nil, nil),
-		refused:      d("hopgate_statements_refused_total", "Statements and fetches that were not let in, by reason.", []string{"reason"}, nil),
-		relieved:     d("hopgate_statements_out_of_memory_total", "Statements and fetches that were ended because the process was short of memory.", nil, nil),
-		retries:      d("hopgate_transaction_retries_total", "Requests that were run again after a conflict, or since what they had read was lost with a process of a cluster.", nil, nil),
+		e:               e,
+		statements:      d("hopgate_statements_total", "Statements and fetches that have ended, by outcome.", []string{"outcome"}, nil),
+		seconds:         d("hopgate_statement_duration_seconds", "Time from the arrival of a statement to its end.", nil, nil),
+		rows:            d("hopgate_rows_total", "Rows given to clients.", nil, nil),
+		plans:           d("hopgate_plan_cache_requests_total", "Look-ups in the plan cache, by result.", []string{"result"}, nil),
+		cached:          d("hopgate_plan_cache_entries", "Plans in the cache.", nil, nil),
+		live:            d("hopgate_statements_running", "Statements that run.", nil, nil),
+		transactions:    d("hopgate_transactions_total", "Explicit transactions that have ended, by outcome.", []string{"outcome"}, nil),
+		open:            d("hopgate_transactions_open", "Explicit transactions that are open.", nil, nil),
+		conflicts:       d("hopgate_transaction_conflicts_total", "Transactions that could not be committed beside others.", nil, nil),
+		queued:          d("hopgate_statements_queued", "Statements and fetches that wait to be let in.", nil, nil),
+		refused:         d("hopgate_statements_refused_total", "Statements and fetches that were not let in, by reason.", []string{"reason"}, nil),
+		relieved:        d("hopgate_statements_out_of_memory_total", "Statements and fetches that were ended because the process was short of memory.", nil, nil),
+		operatorRows:    d("hopgate_operator_rows_total", "Rows that the operators of a kind have given.", []string{"operator"}, nil),
+		operatorBatches: d("hopgate_operator_batches_total", "Batches that the operators of a kind have given.", []string{"operator"}, nil),
+		spilled:         d("hopgate_operator_spilled_bytes_total", "Bytes that the operators of a kind have put on disk.", []string{"operator"}, nil),
+		requests:        d("hopgate_shard_requests_total", "What operators have asked the shards for, by the kind of request.", []string{"request"}, nil),
+		held:            d("hopgate_query_memory_bytes", "Bytes that the operators of all statements hold.", nil, nil),
+		limit:           d("hopgate_query_memory_limit_bytes", "Bytes that they may hold together; 0 is no limit.", nil, nil),
+		retries:         d("hopgate_transaction_retries_total", "Requests that were run again after a conflict, or since what they had read was lost with a process of a cluster.", nil, nil),
 	}
 }
 
 // Describe sends the descriptions.
 func (c *engine) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.statements, c.seconds, c.rows, c.plans, c.cached, c.live, c.transactions, c.open, c.conflicts, c.retries, c.queued, c.refused, c.relieved} {
+	for _, d := range []*prometheus.Desc{c.statements, c.seconds, c.rows, c.plans, c.cached, c.live, c.transactions, c.open, c.conflicts, c.retries, c.queued, c.refused, c.relieved, c.operatorRows, c.operatorBatches, c.spilled, c.requests, c.held, c.limit} {
 		ch <- d
 	}
 }
@@ -79,6 +87,17 @@ func (c *engine) Collect(ch chan<- prometheus.Metric) {
 	counter(c.refused, load.Refused[query.QueueFull], "queue_full")
 	counter(c.refused, load.Refused[query.QueueTimeout], "queue_timeout")
 	counter(c.refused, load.Refused[query.RateLimit], "rate_limit")
+	for name, t := range c.e.Totals().Operators() {
+		counter(c.operatorRows, t.Rows.Load(), name)
+		counter(c.operatorBatches, t.Batches.Load(), name)
+		counter(c.spilled, t.Spilled.Load(), name)
+	}
+	for name, n := range c.e.Totals().Requests() {
+		counter(c.requests, n, name)
+	}
+	held, limit := c.e.Held()
+	ch <- prometheus.MustNewConstMetric(c.held, prometheus.GaugeValue, float64(held))
+	ch <- prometheus.MustNewConstMetric(c.limit, prometheus.GaugeValue, float64(limit))
 	ended, committed := m.TxEnded.Load(), m.TxCommitted.Load()
 	counter(c.transactions, committed, "committed")
 	counter(c.transactions, ended-min(ended, committed), "rolled_back")

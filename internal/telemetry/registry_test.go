@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/loader"
@@ -33,6 +34,9 @@ func TestRegistry(t *testing.T) {
 	r.MustRegister(newLoader(l)...)
 	metrics, err := r.Gather()
 	require.NoError(t, err)
+	faults, err := testutil.GatherAndLint(r)
+	require.NoError(t, err)
+	require.Empty(t, faults)
 	series := map[string]int{}
 	for _, m := range metrics {
 		require.True(t, strings.HasPrefix(m.GetName(), "hopgate_"), m.GetName())

@@ -81,6 +81,8 @@ func newStorage(s Storage) *storageCollector {
 	add(gauge, "snapshots", "Open snapshots.", func(s *storage.InstanceStats) float64 { return float64(s.Snapshots) })
 	add(counter, "filter_hits_total", "Look-ups that a Bloom filter has spared.", func(s *storage.InstanceStats) float64 { return float64(s.FilterHits) })
 	add(counter, "filter_misses_total", "Look-ups that a Bloom filter let pass.", func(s *storage.InstanceStats) float64 { return float64(s.FilterMisses) })
+	add(counter, "stalls_total", "Times that commits had to wait for flushes or compactions.", func(s *storage.InstanceStats) float64 { return float64(s.Stalls) })
+	add(counter, "stall_seconds_total", "Time of those waits that are over.", func(s *storage.InstanceStats) float64 { return s.StallTime.Seconds() })
 	c.levels[0] = desc("storage_level_tables", "Tables of a level.", "graph", "shard", "store", "level")
 	c.levels[1] = desc("storage_level_bytes", "Bytes of a level's tables.", "graph", "shard", "store", "level")
 	c.levels[2] = desc("storage_level_read_amplification", "Tables of a level that a look-up may have to see.", "graph", "shard", "store", "level")

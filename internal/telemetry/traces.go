@@ -31,11 +31,15 @@ func NewTraces(ctx context.Context, e *query.Engine, url string) (*Traces, error
 	if err != nil {
 		return nil, fmt.Errorf("otlp-endpoint: %w", err)
 	}
-	who := resource.NewSchemaless(attribute.String("service.name", "hopgate"), attribute.String("service.version", query.Version()))
-	t := &Traces{provider: sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(who))}
+	t := &Traces{provider: sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(self()))}
 	t.tracer = t.provider.Tracer("github.com/hopgate/hopgate")
 	t.remove = e.Watch().Add(&query.Watcher{Stages: true, Ended: t.ended})
 	return t, nil
+}
+
+// self is how a collector knows the process.
+func self() *resource.Resource {
+	return resource.NewSchemaless(attribute.String("service.name", "hopgate"), attribute.String("service.version", query.Version()))
 }
 
 // Close sends what is left, until ctx ends.

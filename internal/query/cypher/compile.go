@@ -12,7 +12,7 @@ import (
 // Compile turns the text of a statement into a plan or into a command; the other is nil. Every error is a *graph.Error
 // with a position.
 func Compile(text string, opts Options) (*plan.Query, Command, error) {
-	stmt, err := parse.Statement(text)
+	stmt, err := parse.StatementWhile(text, opts.Alive)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -23,10 +23,16 @@ func Compile(text string, opts Options) (*plan.Query, Command, error) {
 	if err := check.Statement(stmt, check.Options{Procedures: procs, ProcedureNames: opts.ProcedureNames}); err != nil {
 		return nil, nil, err
 	}
+	if err := opts.alive(); err != nil {
+		return nil, nil, err
+	}
 	switch stmt.Body.(type) {
 	case *ast.Query, *ast.Show:
 		if _, ok := stmt.Body.(*ast.Query); ok {
 			lift(stmt, opts.Literals)
+		}
+		if err := opts.alive(); err != nil {
+			return nil, nil, err
 		}
 		q, err := Bind(stmt, opts)
 		return q, nil, err

@@ -19,6 +19,16 @@ type Options struct {
 	// Literals, if set, are those of the text. Compile puts the parameter LiteralName(i) in the place of each whose value
 	// makes no difference to the plan, and sets its Lifted.
 	Literals []parse.Literal
+	// Alive is asked now and then; its error ends the compilation. nil is asked nothing.
+	Alive func() error
+}
+
+// alive asks whether to go on.
+func (o *Options) alive() error {
+	if o.Alive == nil {
+		return nil
+	}
+	return o.Alive()
 }
 
 // Signature is the form of a procedure.

@@ -57,7 +57,7 @@ func newAggColumn(r *run, a plan.Agg, args []evaluator) *aggColumn {
 		c.acc = &sums{}
 	default:
 		f, _ := fn.LookupAggregate(a.Func)
-		c.acc = &folds{agg: f, row: make([]graph.Value, len(args)), keeps: strings.HasPrefix(a.Func, "percentile")}
+		c.acc = &folds{agg: f, fn: r.env.Fn, row: make([]graph.Value, len(args)), keeps: strings.HasPrefix(a.Func, "percentile")}
 	}
 	if a.Distinct && len(args) > 0 {
 		c.seen = newGroupTable(r, "Aggregate", 1)
@@ -222,6 +222,7 @@ func (c *collects) result(g int) (graph.Value, error) { return graph.ListValue(c
 // folds is any aggregate, by one fn.Accumulator a group.
 type folds struct {
 	agg  *fn.Aggregate
+	fn   *fn.Context
 	accs []fn.Accumulator
 	row  []graph.Value
 	// keeps says that an accumulator keeps all values.
@@ -257,7 +258,14 @@ func (f *folds) add(cols [][]graph.Value, s sel, group []int32, times []graph.Va
 	return 0, nil
 }
 
-func (f *folds) result(g int) (graph.Value, error) { return f.accs[g].Result() }
+func (f *folds) result(g int) (graph.Value, error) {
+	if s, ok := f.accs[g].(interface{ Sort(*fn.Context) error }); ok {
+		if err := s.Sort(f.fn); err != nil {
+			return graph.Value{}, err
+		}
+	}
+	return f.accs[g].Result()
+}
 
 // sums is sum(): integers as long as all values are integers and the sum is one, by an accumulator from then on.
 type sums struct {

@@ -36,7 +36,8 @@ type Prepared struct {
 	anew    bool        // all operators can begin anew
 	bounds  []edgeRange // those with parameters
 	ended   sync.Pool   // of *execution
-	nothing run         // what there is to say of such a run after its end
+	totals  atomic.Pointer[stageTotals]
+	nothing run // what there is to say of such a run after its end
 }
 
 // Costly reports whether a run of the plan is expected to take long.

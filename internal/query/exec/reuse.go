@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"context"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -92,25 +93,25 @@ func plain(es ...plan.Expr) bool {
 }
 
 // execution gives operators for a run, those of another that has ended if there are any.
-func (p *Prepared) execution(g shard.Graph, tx shard.Tx, env Env) (*execution, error) {
+func (p *Prepared) execution(ctx context.Context, g shard.Graph, tx shard.Tx, env Env) (*execution, error) {
 	now := time.Now()
 	if p.keeps(&env) {
 		if x, ok := p.ended.Get().(*execution); ok && x.run.g == g {
-			x.begin(tx, env, now)
+			x.begin(ctx, tx, env, now)
 			return x, x.run.bindParams()
 		}
 	}
 	n := len(p.stages)
 	x := &execution{run: run{p: p, g: g, stats: make([]Stat, n), meters: make([]meter, n), kids: make([]operator, n)}}
-	x.begin(tx, env, now)
+	x.begin(ctx, tx, env, now)
 	x.root = x.run.build(p.root)
 	return x, x.run.err
 }
 
 // begin gives the operators what belongs to one run alone.
-func (x *execution) begin(tx shard.Tx, env Env, now time.Time) {
+func (x *execution) begin(ctx context.Context, tx shard.Tx, env Env, now time.Time) {
 	if env.Fn == nil {
-		x.fn = fn.Context{Statement: now, Transaction: now, MaxList: env.Budget.Bytes / 24}
+		x.fn = fn.Context{Statement: now, Transaction: now, MaxList: env.Budget.Bytes / 24, Run: ctx}
 		env.Fn = &x.fn
 	}
 	x.run.env, x.run.current, x.run.mark = env, x.run.p.root.id, now
@@ -134,7 +135,8 @@ func (x *execution) end() {
 		u.c.filled = u.c.filled[:0]
 	}
 	clear(r.stats)
-	r.env, r.tx, r.recorder = Env{}, nil, recorder{}
+	x.fn.Run = nil
+	r.env, r.tx, r.tally, r.recorder = Env{}, nil, tallyTx{}, recorder{}
 	r.counters = Counters{}
 	r.bytes, r.edges, r.fewest = 0, 0, 0
 	r.p.ended.Put(x)

@@ -20,6 +20,7 @@ type Env struct {
 	Held   *Held   // is told what the operators hold; nil: nobody asks
 	Pools  []*Pool // are told too; none: what all runs hold is not bounded
 	Spill  *Spill  // for rows that do not fit into Budget.Bytes; nil: the run fails then
+	Totals *Totals // are added to when the run is closed; nil: nobody asks
 	// Procs finds the procedures for CALL; nil: there are none.
 	Procs Procedures
 	// ImportDir is the directory that LOAD CSV reads from; "": LOAD CSV is off.
@@ -109,6 +110,7 @@ type run struct {
 	// hopCounts are those of a traversal, truncated the reason why the result is not whole.
 	hopCounts []HopCount
 	truncated string
+	tally     tallyTx // counts what the shards are asked for
 }
 
 // batchSize is the number of rows that an operator aims at.
@@ -233,7 +235,7 @@ type Rows struct {
 // Run begins an execution within a transaction, which the caller ends. The result is valid until then. Nothing is read
 // or written before the first Next.
 func (p *Prepared) Run(ctx context.Context, g shard.Graph, tx shard.Tx, env Env) (*Rows, error) {
-	x, err := p.execution(g, tx, env)
+	x, err := p.execution(ctx, g, tx, env)
 	if err != nil {
 		return nil, err
 	}
@@ -242,9 +244,10 @@ func (p *Prepared) Run(ctx context.Context, g shard.Graph, tx shard.Tx, env Env)
 
 // setTx makes the operators use another transaction.
 func (r *run) setTx(tx shard.Tx) {
-	r.tx = tx
+	r.tally.Tx = tx
+	r.tx = &r.tally
 	if r.env.Profile {
-		r.tx = &countingTx{Tx: tx, r: r}
+		r.tx = &countingTx{Tx: r.tx, r: r}
 		if m, ok := tx.(shard.Metered); ok {
 			r.meter(m)
 		}
@@ -339,6 +342,7 @@ func (rs *Rows) Close() {
 		tx.Rollback()
 	}
 	rs.r.tellPools(-rs.r.pooled)
+	rs.r.total()
 	if p := rs.r.p; p.keeps(&rs.r.env) && !rs.failed && rs.r.truncated == "" {
 		rs.r = &p.nothing
 		x.end()

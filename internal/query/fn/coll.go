@@ -87,11 +87,12 @@ var collFunctions = []Function{
 	{
 		Name: "coll.sort", MinArgs: 1, MaxArgs: 1, Deterministic: true,
 		Signature: "coll.sort(list :: LIST<ANY>) :: LIST<ANY>", Description: "The elements in the order of ORDER BY.",
-		Eval: onList("coll.sort", func(l, _ []graph.Value) (graph.Value, error) {
-			l = slices.Clone(l)
-			slices.SortStableFunc(l, Order)
-			return graph.ListValue(l), nil
-		}),
+		Eval: func(c *Context, args []graph.Value) (graph.Value, error) {
+			return onList("coll.sort", func(l, _ []graph.Value) (graph.Value, error) {
+				l = slices.Clone(l)
+				return graph.ListValue(l), sortValues(c, l)
+			})(c, args)
+		},
 	},
 }
 

@@ -1,6 +1,7 @@
 package fn
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -16,6 +17,9 @@ type Context struct {
 	Rand        *rand.Rand     // for rand() and randomUUID(), nil for the process's own source
 	Regexps     Regexps        // compiled patterns
 	MaxList     int64          // the longest list that range() may make, 0 for the default
+	// Run is the context of what computes, kept here since functions get this one alone; nil never ends. What takes long
+	// looks at it.
+	Run context.Context
 }
 
 // Function is a function of openCypher that maps values to one value.

@@ -2,7 +2,6 @@ package fn
 
 import (
 	"math"
-	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 )
@@ -12,6 +11,7 @@ type Percentile struct {
 	values []graph.Value // numbers
 	p      float64       // the fraction of the rows, from 0 to 1
 	asked  bool          // p is known
+	sorted bool
 }
 
 // Add keeps a number. The percentile is that of the group's first row, but must be in bounds in every row.
@@ -32,8 +32,18 @@ func (a *Percentile) Add(name string, v, percentile graph.Value) error {
 	if !v.IsNumber() {
 		return badArgument(name, v, "a number")
 	}
-	a.values = append(a.values, v)
+	a.values, a.sorted = append(a.values, v), false
 	return nil
+}
+
+// Sort sorts the numbers, unless the run ends; Discrete and Continuous do it else.
+func (a *Percentile) Sort(c *Context) error {
+	if a.sorted {
+		return nil
+	}
+	err := sortValues(c, a.values)
+	a.sorted = err == nil
+	return err
 }
 
 // Discrete is the smallest value with at least that fraction of the values at or below it, or null of nothing.
@@ -41,7 +51,7 @@ func (a *Percentile) Discrete() graph.Value {
 	if len(a.values) == 0 {
 		return null
 	}
-	slices.SortFunc(a.values, Order)
+	_ = a.Sort(&Context{}) // which never ends
 	at := int(math.Ceil(a.p*float64(len(a.values)))) - 1
 	return a.values[max(0, min(at, len(a.values)-1))]
 }
@@ -51,7 +61,7 @@ func (a *Percentile) Continuous() graph.Value {
 	if len(a.values) == 0 {
 		return null
 	}
-	slices.SortFunc(a.values, Order)
+	_ = a.Sort(&Context{}) // which never ends
 	place := a.p * float64(len(a.values)-1)
 	low := int(math.Floor(place))
 	x := a.values[low].Number()
@@ -62,4 +72,4 @@ func (a *Percentile) Continuous() graph.Value {
 }
 
 // Reset begins a new group and keeps the memory.
-func (a *Percentile) Reset() { a.values, a.asked = a.values[:0], false }
+func (a *Percentile) Reset() { a.values, a.asked, a.sorted = a.values[:0], false, false }

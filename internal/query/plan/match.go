@@ -188,6 +188,7 @@ func (m *matcher) search(start *tried) (best *tried, elsewhere bool) {
 		starts = slices.DeleteFunc(starts, func(s step) bool { return !written(s) })
 	}
 	for _, s := range starts {
+		m.o.step()
 		t := start.clone()
 		m.take(t, s)
 		for {
@@ -197,6 +198,7 @@ func (m *matcher) search(start *tried) (best *tried, elsewhere bool) {
 			}
 			var chosen *tried
 			for _, s := range next {
+				m.o.step()
 				c := t.clone()
 				m.take(c, s)
 				if chosen == nil || c.card < chosen.card || c.card == chosen.card && c.cost < chosen.cost {

@@ -15,9 +15,25 @@ type Env struct {
 	Disable []string
 	// Fired, if set, is called with the name of each rule that fires.
 	Fired func(rule string)
+	// Ended is asked now and then; when it says so, Optimize leaves the plan half made. nil never ends.
+	Ended func() bool
+}
+
+// stopped carries the end of Env.Ended up to Optimize.
+type stopped struct{}
+
+// endsEvery is how many steps are taken before Env.Ended is asked again.
+const endsEvery = 64
+
+// step is called by all that grows with the plan.
+func (o *optimizer) step() {
+	if o.steps++; o.steps%endsEvery == 0 && o.env.Ended != nil && o.env.Ended() {
+		panic(stopped{})
+	}
 }
 
 type optimizer struct {
+	steps   int
 	q       *Query
 	counts  *graph.Counts
 	indexes []graph.Index
@@ -41,6 +57,11 @@ func Optimize(q *Query, env Env) {
 	if len(q.Cols) == 0 {
 		q.Cols = make([]ColInfo, 1)
 	}
+	defer func() {
+		if r := recover(); r != nil && r != (stopped{}) {
+			panic(r)
+		}
+	}()
 	o := &optimizer{q: q, counts: env.Counts, indexes: env.Indexes, env: &env, edgeTypes: map[Col][]string{}}
 	if o.counts == nil {
 		o.counts = &graph.Counts{}
@@ -62,7 +83,7 @@ func (o *optimizer) down(n *Node, rules []rule) {
 		again = false
 		for i := range rules {
 			r := &rules[i]
-			if o.off(r.name) {
+			if o.step(); o.off(r.name) {
 				continue
 			}
 			if m := r.apply(o, *n); m != nil {
@@ -77,6 +98,7 @@ func (o *optimizer) down(n *Node, rules []rule) {
 func (o *optimizer) plan(n *Node) {
 	inputs(*n, func(c *Node) { o.plan(c) })
 	eachPlan(*n, func(c *Node) { o.plan(c) })
+	o.step()
 	if w, ok := (*n).(*Weigh); ok {
 		sink(n, w)
 	}

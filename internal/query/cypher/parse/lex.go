@@ -35,7 +35,7 @@ type lexer struct {
 
 // lex gives the tokens of a text. The last one is tokEOF, or tokError at the first place that no token can begin: what stands
 // before it may hold an earlier error, so it is reported when the parser gets there.
-func lex(text string) []token {
+func lex(text string, alive func() error) []token {
 	l := lexer{text: text, pos: graph.Pos{Line: 1, Column: 1}, tokens: make([]token, 0, min(len(text)/4+2, 4096))}
 	for {
 		t := token{}
@@ -47,6 +47,11 @@ func lex(text string) []token {
 		t.end = l.at
 		if err == nil && len(l.tokens) >= maxTokens {
 			err = graph.BudgetError("the statement has more than %d words and signs; large lists belong into parameters", maxTokens)
+		}
+		if alive != nil && len(l.tokens)%tokensAlive == tokensAlive-1 {
+			if end := alive(); end != nil {
+				err = graph.AsError(end)
+			}
 		}
 		if err != nil {
 			t.kind, t.err = tokError, err

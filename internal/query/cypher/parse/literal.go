@@ -19,7 +19,7 @@ type Literal struct {
 // true.
 func Literals(text string, taken func(name string) bool) []Literal {
 	var found []Literal
-	for _, t := range lex(text) {
+	for _, t := range lex(text, nil) {
 		l := Literal{Start: t.start, End: t.end, Offset: t.pos.Offset}
 		switch t.kind {
 		case tokError:

@@ -14,8 +14,11 @@ const (
 )
 
 // Statement reads a whole statement, with or without a semicolon at its end. An error is a *graph.Error of type SyntaxError.
-func Statement(text string) (*ast.Statement, error) {
-	p := newParser(text)
+func Statement(text string) (*ast.Statement, error) { return StatementWhile(text, nil) }
+
+// StatementWhile is Statement, as long as alive, which is asked now and then, gives no error; nil is asked nothing.
+func StatementWhile(text string, alive func() error) (*ast.Statement, error) {
+	p := newParser(text, alive)
 	var s *ast.Statement
 	if err := p.catch(func() { s = p.statement() }); err != nil {
 		return nil, err
@@ -25,7 +28,7 @@ func Statement(text string) (*ast.Statement, error) {
 
 // Expression reads one expression and nothing after it.
 func Expression(text string) (ast.Expr, error) {
-	p := newParser(text)
+	p := newParser(text, nil)
 	var e ast.Expr
 	err := p.catch(func() {
 		e = p.expr()
@@ -45,12 +48,19 @@ type parser struct {
 	i      int
 	depth  int
 	noBar  bool // a | ends the expression, it does not join labels
+	alive  func() error
+	steps  int // that were taken
 }
 
-// failure carries an error up to catch.
-type failure struct{ err *graph.Error }
+// tokensAlive is how many tokens or expressions are read before alive is asked again.
+const tokensAlive = 1 << 12
 
-func newParser(text string) *parser { return &parser{text: text, tokens: lex(text)} }
+// failure carries an error up to catch.
+type failure struct{ err error }
+
+func newParser(text string, alive func() error) *parser {
+	return &parser{text: text, tokens: lex(text, alive), alive: alive}
+}
 
 // catch runs f and gives the error that fail raised in it.
 func (p *parser) catch(f func()) (err error) {
@@ -67,7 +77,7 @@ func (p *parser) catch(f func()) (err error) {
 	return nil
 }
 
-func (p *parser) fail(err *graph.Error) { panic(failure{err}) }
+func (p *parser) fail(err error) { panic(failure{err}) }
 
 // unexpected fails at the current token.
 func (p *parser) unexpected(wanted string) {
@@ -84,6 +94,11 @@ func (p *parser) unexpected(wanted string) {
 
 // enter counts one more level of nesting; leave must follow.
 func (p *parser) enter() {
+	if p.steps++; p.steps%tokensAlive == 0 && p.alive != nil {
+		if err := p.alive(); err != nil {
+			p.fail(err)
+		}
+	}
 	p.depth++
 	if p.depth > maxDepth {
 		p.fail(graph.SyntaxError(unexpectedSyntax, p.peek().pos, "the statement is nested deeper than %d levels", maxDepth))

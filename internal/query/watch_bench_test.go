@@ -1,0 +1,65 @@
+package query
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// BenchmarkWatch compares a short request with what it pays for being watched while nobody does: all that is done for watchers,
+// traces, labels and metrics of a request, by itself.
+func BenchmarkWatch(b *testing.B) {
+	e := New(stores["local"](b), Options{})
+	_, err := e.rows(Request{Statement: "UNWIND range(1, 1000) AS x CREATE (:N {k: x})"})
+	require.NoError(b, err)
+	_, err = e.rows(Request{Statement: "MATCH (a:N), (b:N) WHERE b.k = a.k + 1 CREATE (a)-[:R]->(b)"})
+	require.NoError(b, err)
+	_, err = e.rows(Request{Statement: "CREATE INDEX FOR (n:N) ON (n.k)"})
+	require.NoError(b, err)
+	ctx := context.Background()
+	for name, statement := range map[string]string{
+		"seek": "MATCH (n:N {k: $k}) RETURN n.k", "hop": "MATCH (:N {k: $k})-[:R]->(m) RETURN m.k",
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for i := range b.N {
+				res, err := e.Query(ctx, Request{Statement: statement, Params: map[string]graph.Value{"k": graph.IntValue(int64(i % 1000))}})
+				require.NoError(b, err)
+				for batch, err := res.Next(); batch != nil; batch, err = res.Next() {
+					require.NoError(b, err)
+				}
+				res.Close()
+			}
+		})
+	}
+	b.Run("hooks", func(b *testing.B) {
+		b.ReportAllocs()
+		q := &Running{}
+		for b.Loop() {
+			start := time.Now()
+			if e.watch.Tracing() {
+				b.Fatal("somebody watches")
+			}
+			ctx := e.watch.Arrived(ctx, start)
+			e.watch.begin(ctx, q, StatementKind, start)
+			e.label(ctx, q)
+			q.trace.enter("plan")
+			q.trace.enter("begin")
+			q.trace.enter("execute")
+			q.trace.stream()
+			q.trace.pull(q.trace.began())
+			q.trace.pull(q.trace.began())
+			q.trace.executed(nil, nil)
+			elapsed := time.Since(start)
+			e.watch.end(ctx, q, start, elapsed, 1, nil)
+			e.metrics.observe(elapsed, 1, nil)
+			if e.watch.Watched() {
+				b.Fatal("somebody watches")
+			}
+		}
+	})
+}
