@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -114,4 +117,108 @@ func peersDeath(t *testing.T, dies, when string, step int) (fired bool) {
 	read.Rollback()
 	require.NoError(t, s.Close())
 	return fired
+}
+
+// TestPeersStops stops all processes at each write and sync of the leader's own files during a commit over two shards, as
+// a loss of power would: what was not synced is gone. The commit is there as a whole or not at all when they start again,
+// and it is there if it was acknowledged.
+func TestPeersStops(t *testing.T) {
+	seen := map[uint64]int{}
+	steps := 0
+	for stopped := true; stopped; steps++ {
+		t.Run(strconv.Itoa(steps), func(t *testing.T) {
+			var edges uint64
+			stopped, edges = peersStop(t, steps)
+			seen[edges]++
+		})
+	}
+	require.Greater(t, steps, 3)
+	require.Positive(t, seen[0], "every step is behind the commit")
+	require.Greater(t, seen[2], 1, "no step is between the intent and the end")
+}
+
+// peersStop makes a commit and gives how many edges of it are there if all stops at a step; stopped tells whether the
+// commit has as many.
+func peersStop(t *testing.T, step int) (stopped bool, edges uint64) {
+	ctx := context.Background()
+	disk := vfs.NewCrashableMem()
+	var mu sync.Mutex
+	var watch bool
+	var left *vfs.MemFS // what is left of the leader's disk, and of its neighbour's
+	var beside *vfs.MemFS
+	var n *neighbours
+	calls := 0
+	opts := Options{Dir: "data", Shards: 2, ValueThreshold: 64, Logger: quiet(), Tuning: Tuning{PlaceBlock: 1, FoldRecords: -1}}
+	stop := func() {
+		left, beside = disk.CrashClone(vfs.CrashCloneCfg{}), n.fs[1].CrashClone(vfs.CrashCloneCfg{})
+	}
+	opts.FS = errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		switch op.Kind {
+		case errorfs.OpFileWrite, errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo, errorfs.OpRename, errorfs.OpCreate:
+			mu.Lock()
+			defer mu.Unlock()
+			if watch {
+				if calls++; calls == step+1 {
+					stop()
+				}
+			}
+		}
+		return nil
+	}))
+	plain := opts
+	plain.FS = nil
+	n = newNeighbours(t, plain)
+	defer n.close()
+	opts.Peers = n.writer()
+	s, err := Open(opts)
+	require.NoError(t, err)
+	g, err := s.Graph(DefaultGraph)
+	require.NoError(t, err)
+	tx, err := g.Begin(ctx, shard.Write)
+	require.NoError(t, err)
+	kind, err := tx.Type("T")
+	require.NoError(t, err)
+	ends := []shard.Mutation{{Op: shard.CreateVertex}, {Op: shard.CreateVertex}}
+	require.NoError(t, tx.Apply(ctx, ends))
+	require.NoError(t, tx.Commit(ctx))
+	tx, err = g.Begin(ctx, shard.Write)
+	require.NoError(t, err)
+	ms := []shard.Mutation{
+		{Op: shard.CreateEdge, Edge: graph.Edge{Src: ends[0].Vertex, Dst: ends[1].Vertex, Type: kind}},
+		{Op: shard.CreateEdge, Edge: graph.Edge{Src: ends[1].Vertex, Dst: ends[0].Vertex, Type: kind}},
+	}
+	require.NoError(t, tx.Apply(ctx, ms))
+	mu.Lock()
+	watch = true
+	mu.Unlock()
+	require.NoError(t, tx.Commit(ctx))
+	mu.Lock()
+	watch = false
+	if stopped = left != nil; !stopped {
+		stop() // it was acknowledged
+	}
+	mu.Unlock()
+	require.NoError(t, s.Close())
+
+	n.mu.Lock()
+	require.NoError(t, n.parts[1].Close())
+	n.fs[1] = beside
+	n.start(1)
+	n.mu.Unlock()
+	opts.FS, opts.Peers = left, n.writer()
+	s, err = Open(opts)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	checkClean(t, s, DefaultGraph)
+	g, err = s.Graph(DefaultGraph)
+	require.NoError(t, err)
+	read, err := g.Begin(ctx, shard.Read)
+	require.NoError(t, err)
+	defer read.Rollback()
+	edges = read.Counts().Edges
+	require.Contains(t, []uint64{0, 2}, edges)
+	if !stopped {
+		require.Equal(t, uint64(2), edges, "it was acknowledged")
+	}
+	return stopped, edges
 }
