@@ -198,41 +198,6 @@ type Neighbours struct {
 	Props   [][]graph.Value
 }
 
-// Keep drops the edges that fail a condition, whose properties stand in Props from the column first on, one a condition,
-// and these columns.
-func (n *Neighbours) Keep(where []EdgeRange, first int) {
-	out, u := 0, 0
-	for i := range n.Targets {
-		for n.Offsets[u+1] <= i {
-			u++
-			n.Offsets[u] = out
-		}
-		passes := true
-		for k := range where {
-			passes = passes && where[k].In.Holds(n.Props[first+k][i])
-		}
-		if !passes {
-			continue
-		}
-		n.Targets[out] = n.Targets[i]
-		move(n.Edges, out, i)
-		move(n.Types, out, i)
-		move(n.Reverse, out, i)
-		for _, col := range n.Props[:first] {
-			col[out] = col[i]
-		}
-		out++
-	}
-	for u++; u < len(n.Offsets); u++ {
-		n.Offsets[u] = out
-	}
-	n.Targets, n.Edges, n.Types, n.Reverse = n.Targets[:out], shorter(n.Edges, out), shorter(n.Types, out), shorter(n.Reverse, out)
-	for p, col := range n.Props[:first] {
-		n.Props[p] = col[:out]
-	}
-	n.Props = n.Props[:first]
-}
-
 // Put moves the targets to a set.
 func (n *Neighbours) Put(into *graph.VertexSet) {
 	n.Added = 0
@@ -243,15 +208,6 @@ func (n *Neighbours) Put(into *graph.VertexSet) {
 	}
 	n.Targets = n.Targets[:0]
 }
-
-// move sets a cell of a column, which may be empty.
-func move[T any](col []T, to, from int) {
-	if len(col) > 0 {
-		col[to] = col[from]
-	}
-}
-
-func shorter[T any](col []T, n int) []T { return col[:min(n, len(col))] }
 
 // Found is the answer to Seek.
 type Found struct {

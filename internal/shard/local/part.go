@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -349,6 +350,27 @@ func (tx *Tx) First() *Tx {
 	views := make([]*storage.View, len(tx.views))
 	views[0] = tx.cut.views[0]
 	return &Tx{g: tx.g, mode: shard.Read, cut: tx.cut, views: views, done: func() {}}
+}
+
+// Pull is Step for those far ends alone that the transaction reads the shards of, from vertices of any shard. It reports
+// whether it did: where lists are not decoded, Step is to be asked.
+func (tx *Tx) Pull(ctx context.Context, from *graph.VertexSet, types []graph.TypeID, dir graph.Direction, out *graph.VertexSet) (bool, error) {
+	if err := tx.check(ctx); err != nil || tx.plain {
+		return false, err
+	}
+	views := tx.openLists(false)
+	defer views.close()
+	for _, l := range tx.lists(nil, types, dir, storage.Want{}) {
+		if done, err := cache.Pull(views.refs, l.t, l.dir, from, out, runtime.GOMAXPROCS(0)); !done || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// WorthPulling reports whether Pull is likely to take less than Step; see cache.WorthPulling.
+func WorthPulling(frontier, vertices, candidates, degree float64) bool {
+	return cache.WorthPulling(frontier, vertices, candidates, degree)
 }
 
 // Versions gives the versions of the shards of a transaction's cut in other processes, 0 for one of this process; nil if

@@ -1,12 +1,14 @@
 package remote_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -18,6 +20,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/shard/remote"
+	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
 // open gives a store of some shards in this process, and one whose shards are behind gRPC servers, with options of their
@@ -148,7 +151,7 @@ func (w *world) begin(t testing.TB) shard.Tx {
 func TestSteps(t *testing.T) {
 	const n = 12_000
 	whole, spread := open(t, 3)
-	one, many := fill(t, whole, n, 3, 1), fill(t, spread, n, 3, 1)
+	one, many := fill(t, whole, n, 6, 1), fill(t, spread, n, 6, 1)
 	a, b := one.begin(t), many.begin(t)
 	rng := rand.New(rand.NewPCG(2, 2))
 	for _, size := range []int{1, 10, 1000, 3000, 9000, n} {
@@ -174,5 +177,151 @@ func TestSteps(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// edge is an edge that an expansion has found, by the numbers of its ends.
+type edge struct {
+	from, to  int
+	typ       graph.TypeID
+	reverse   bool
+	num, text string
+}
+
+// expand gives the edges that an expansion finds in so many requests as it takes, sorted, with the numbers that it counts.
+func (w *world) expand(t testing.TB, tx shard.Tx, req shard.Expand, from []int) (found []edge, seen int) {
+	number := make(map[graph.VertexID]int, w.n)
+	for i, id := range w.ids {
+		number[id] = i
+	}
+	for _, i := range from {
+		req.Sources = append(req.Sources, w.ids[i])
+	}
+	slices.Sort(req.Sources)
+	var res shard.Neighbours
+	for len(req.Sources) > 0 {
+		require.NoError(t, tx.Expand(context.Background(), &req, &res))
+		require.Positive(t, res.Done)
+		seen += res.Seen
+		if req.Into == nil {
+			require.Len(t, res.Offsets, res.Done+1)
+		}
+		for u := range res.Done {
+			if req.Into != nil {
+				break
+			}
+			for i := res.Offsets[u]; i < res.Offsets[u+1]; i++ {
+				e := edge{from: number[req.Sources[u]], to: number[res.Targets[i]]}
+				if req.Edges {
+					e.typ = res.Types[i]
+					e.reverse = req.Dir == graph.In || req.Dir == graph.Both && res.Reverse[i]
+				}
+				if len(req.Props) > 0 {
+					e.num, e.text = cell(t, res.Props[0][i]), cell(t, res.Props[1][i])
+				}
+				found = append(found, e)
+			}
+		}
+		req.Sources = req.Sources[res.Done:]
+	}
+	slices.SortFunc(found, func(a, b edge) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.typ, b.typ), strings.Compare(a.num, b.num), strings.Compare(a.text, b.text))
+	})
+	return found, seen
+}
+
+// TestExpands asks for the edges of vertices in one process and through shards, with and without conditions on them, as
+// columns and as a set.
+func TestExpands(t *testing.T) {
+	const n = 3000
+	whole, spread := open(t, 3)
+	one, many := fill(t, whole, n, 3, 4), fill(t, spread, n, 3, 4)
+	a, b := one.begin(t), many.begin(t)
+	rng := rand.New(rand.NewPCG(5, 5))
+	conditions := [][]shard.EdgeRange{nil, {{Prop: one.num, In: graph.Interval{Lo: graph.IntValue(30), Hi: graph.FloatValue(60), HiOpen: true}}},
+		{{Prop: one.num, In: graph.Interval{Lo: graph.IntValue(90), LoOpen: true}}, {Prop: one.num, In: graph.Interval{Hi: graph.IntValue(95)}}}}
+	require.Equal(t, one.num, many.num)
+	for _, size := range []int{1, 40, 2000} {
+		for _, dir := range []graph.Direction{graph.Out, graph.In, graph.Both} {
+			for _, where := range conditions {
+				for _, most := range []int{0, 1, 200} {
+					if most == 1 && size > 40 {
+						continue
+					}
+					from := rng.Perm(n)[:size]
+					for _, columns := range []bool{false, true} {
+						req := shard.Expand{Dir: dir, Where: where, MaxEdges: most}
+						if columns {
+							req.Edges, req.Props = true, []graph.PropID{one.num, one.text}
+						} else {
+							req.Types = []graph.TypeID{one.a}
+						}
+						want, wantSeen := one.expand(t, a, req, from)
+						got, gotSeen := many.expand(t, b, req, from)
+						require.True(t, slices.Equal(want, got), "%d vertices, %v, %v: %d and not %d edges", size, dir, where, len(got), len(want))
+						require.Equal(t, wantSeen, gotSeen)
+					}
+					// A set that holds some of the ends already.
+					var into [2]graph.VertexSet
+					for _, i := range rng.Perm(n)[:n/10] {
+						into[0].Add(one.ids[i])
+						into[1].Add(many.ids[i])
+					}
+					before := into[0].Len()
+					_, wantSeen := one.expand(t, a, shard.Expand{Dir: dir, Where: where, MaxEdges: most, Into: &into[0]}, from)
+					_, gotSeen := many.expand(t, b, shard.Expand{Dir: dir, Where: where, MaxEdges: most, Into: &into[1]}, from)
+					require.Equal(t, wantSeen, gotSeen)
+					require.True(t, slices.Equal(one.numbers(&into[0]), many.numbers(&into[1])))
+					require.GreaterOrEqual(t, into[1].Len(), before)
+				}
+			}
+		}
+	}
+}
+
+// TestExpandAdds counts what a set had not held, whatever the form that it travels in.
+func TestExpandAdds(t *testing.T) {
+	_, spread := open(t, 2)
+	w := fill(t, spread, 2000, 3, 6)
+	tx := w.begin(t)
+	for _, size := range []int{1, 10, 2000} {
+		var into graph.VertexSet
+		for range 2 {
+			sources := slices.Sorted(slices.Values(w.ids[:size]))
+			before := into.Len()
+			var res shard.Neighbours
+			require.NoError(t, tx.Expand(context.Background(), &shard.Expand{Sources: sources, Into: &into}, &res))
+			require.Equal(t, size, res.Done)
+			require.Equal(t, into.Len()-before, res.Added)
+		}
+		require.Positive(t, into.Len())
+	}
+}
+
+// cell gives a value's encoded form.
+func cell(t testing.TB, v graph.Value) string {
+	b, ok := keys.AppendCell(nil, v)
+	require.True(t, ok)
+	return string(b)
+}
+
+// TestLargeValues writes and reads more at once than a message of gRPC may hold.
+func TestLargeValues(t *testing.T) {
+	_, spread := open(t, 2)
+	w := fill(t, spread, 10, 1, 7)
+	ctx := context.Background()
+	tx, err := w.g.Begin(ctx, shard.Write)
+	require.NoError(t, err)
+	var changes []shard.Mutation
+	for i, id := range w.ids {
+		text := strings.Repeat(string(rune('a'+i)), 1<<20)
+		changes = append(changes, shard.Mutation{Op: shard.SetVertex, Vertex: id, Props: []graph.Property{{ID: w.text, Value: graph.StringValue(text)}}})
+	}
+	require.NoError(t, tx.Apply(ctx, changes))
+	require.NoError(t, tx.Commit(ctx))
+	out := [][]graph.Value{make([]graph.Value, len(w.ids))}
+	require.NoError(t, w.begin(t).Properties(ctx, w.ids, []graph.PropID{w.text}, out))
+	for i, v := range out[0] {
+		require.True(t, strings.Repeat(string(rune('a'+i)), 1<<20) == v.Str())
 	}
 }

@@ -254,50 +254,80 @@ func appendSet(dst []byte, s *graph.VertexSet, only int) []byte {
 	return dst
 }
 
+// appendSorted appends vertices, which are sorted and without repeats, as a set.
+func appendSorted(dst []byte, vs []graph.VertexID) []byte {
+	for no := 0; len(vs) > 0; no++ {
+		n := len(vs)
+		if vs[n-1].Shard() != no {
+			n, _ = slices.BinarySearch(vs, graph.MakeVertexID(no+1, 0))
+		}
+		if n == 0 {
+			dst = append(dst, 0)
+			continue
+		}
+		dst = binary.AppendUvarint(dst, vs[n-1].Local()/64+1)
+		dst = binary.AppendUvarint(append(dst, 1), uint64(n))
+		last := graph.MakeVertexID(no, 0)
+		for _, v := range vs[:n] {
+			dst = binary.AppendUvarint(dst, zigzag(int64(v-last)))
+			last = v
+		}
+		vs = vs[n:]
+	}
+	return dst
+}
+
 // maxWords bounds the bitmap of a shard: 2^32 vertices.
 const maxWords = 1 << 26
 
-// addSet puts the vertices of an encoded set into s, whose bitmaps have most words each at most.
-func addSet(s *graph.VertexSet, b []byte, most uint64) error {
+// addSet puts the vertices of an encoded set into s, whose bitmaps have most words each at most, and gives the number of
+// those that s had not held.
+func addSet(s *graph.VertexSet, b []byte, most uint64) (added int, err error) {
 	for no := 0; len(b) > 0; no++ {
 		u, size := binary.Uvarint(b)
 		if size <= 0 || u > most || no > 1<<16 {
-			return errCodec
+			return 0, errCodec
 		}
 		b = b[size:]
 		if u == 0 {
 			continue
 		}
 		if len(b) == 0 {
-			return errCodec
+			return 0, errCodec
 		}
 		form := b[0]
 		b = b[1:]
 		if form == 0 {
 			if uint64(len(b))/8 < u {
-				return errCodec
+				return 0, errCodec
 			}
 			m := s.Grow(no, u*64)
 			for i := range u {
-				m[i] |= binary.LittleEndian.Uint64(b[8*i:])
+				w := binary.LittleEndian.Uint64(b[8*i:])
+				added += bits.OnesCount64(w &^ m[i])
+				m[i] |= w
 			}
 			b = b[8*u:]
 			continue
 		}
 		ids, rest, err := takeIDs([]uint64(nil), b)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		b = rest
 		if len(ids) == 0 || slices.Max(ids)/64 != u-1 { // a bitmap is no longer than it must be
-			return errCodec
+			return 0, errCodec
 		}
 		m := s.Grow(no, u*64)
 		for _, id := range ids {
-			m[id/64] |= 1 << (id % 64)
+			bit := uint64(1) << (id % 64)
+			if m[id/64]&bit == 0 {
+				m[id/64] |= bit
+				added++
+			}
 		}
 	}
-	return nil
+	return added, nil
 }
 
 // numbers turns numbers of one type into those of another.

@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"math"
 	"time"
 
 	"google.golang.org/grpc"
@@ -20,6 +19,9 @@ import (
 // for half a minute.
 func init() { dns.SetMinResolutionInterval(findEvery) }
 
+// maxMessage bounds a message between processes, as gRPC does unless it is told otherwise. What is larger travels in pieces.
+const maxMessage = 4 << 20
+
 // ServerOptions are those of a gRPC server that the processes of a cluster talk to, in plain without m. Whoever is silent
 // for long is taken for dead, which ends its transactions.
 func ServerOptions(m *access.Mutual) []grpc.ServerOption {
@@ -28,8 +30,8 @@ func ServerOptions(m *access.Mutual) []grpc.ServerOption {
 		creds = credentials.NewTLS(m.Server())
 	}
 	return []grpc.ServerOption{
-		grpc.Creds(creds),
-		grpc.MaxRecvMsgSize(math.MaxInt32), grpc.MaxSendMsgSize(math.MaxInt32),
+		grpc.Creds(creds), grpc.ForceServerCodecV2(pieces{}),
+		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 5 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 2 * time.Second, PermitWithoutStream: true}),
 		grpc.InitialWindowSize(4 << 20), grpc.InitialConnWindowSize(16 << 20),
@@ -40,7 +42,7 @@ func ServerOptions(m *access.Mutual) []grpc.ServerOption {
 func dial(address string, more ...grpc.DialOption) (*grpc.ClientConn, error) {
 	return grpc.NewClient(address, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32), grpc.MaxCallSendMsgSize(math.MaxInt32), grpc.WaitForReady(true)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage), grpc.WaitForReady(true)),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 5 * time.Second, Timeout: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},

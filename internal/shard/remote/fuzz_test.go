@@ -123,15 +123,19 @@ func FuzzSet(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		frugal(t, b, func() {
 			var s, again graph.VertexSet
-			if addSet(&s, b, fuzzWords) != nil {
+			if _, err := addSet(&s, b, fuzzWords); err != nil {
 				return
 			}
 			c := appendSet(nil, &s, -1)
-			if err := addSet(&again, c, fuzzWords); err != nil {
+			if _, err := addSet(&again, c, fuzzWords); err != nil {
 				t.Fatal(err)
 			}
 			if !sameSets(&s, &again) {
 				t.Fatalf("%x became %x", b, c)
+			}
+			var third graph.VertexSet
+			if added, err := addSet(&third, appendSorted(nil, s.AppendTo(nil)), fuzzWords); err != nil || added != s.Len() || !sameSets(&s, &third) {
+				t.Fatalf("%x became another set as a list: %d vertices, %v", b, added, err)
 			}
 		})
 	})

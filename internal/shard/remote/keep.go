@@ -14,10 +14,7 @@ import (
 
 // ServeParts makes a gRPC server answer the leader and the readers of the shards in a data directory.
 func ServeParts(s grpc.ServiceRegistrar, parts *local.Parts) {
-	pb.RegisterKeepServiceServer(s, &keeper{parts: parts})
-	pb.RegisterPlaceServiceServer(s, &placed{no: parts.No()})
-	pb.RegisterCopyServiceServer(s, &copier{parts: parts, open: parts.CopiedFile})
-	pb.RegisterReadServiceServer(s, &reader{open: func(cut *pb.Cut) (*local.Tx, func(), error) {
+	k, r := &keeper{parts: parts}, &reader{open: func(cut *pb.Cut) (*local.Tx, func(), error) {
 		if no := int(cut.GetShard()); no != parts.No() {
 			return nil, nil, unavailable(shard.CutGone, fmt.Sprintf("this process keeps shard %d, not %d: the addresses are in another order, or have just changed", parts.No(), no), nil)
 		}
@@ -30,7 +27,12 @@ func ServeParts(s grpc.ServiceRegistrar, parts *local.Parts) {
 			return nil, nil, err
 		}
 		return tx, tx.Rollback, nil
-	}})
+	}}
+	pb.RegisterKeepServiceServer(s, k)
+	pb.RegisterPlaceServiceServer(s, &placed{no: parts.No()})
+	pb.RegisterCopyServiceServer(s, &copier{parts: parts, open: parts.CopiedFile})
+	pb.RegisterReadServiceServer(s, r)
+	(&lines{map[string]any{pb.KeepService_ServiceDesc.ServiceName: k, pb.ReadService_ServiceDesc.ServiceName: r}}).register(s)
 }
 
 // keeper answers the leader.

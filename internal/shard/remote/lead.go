@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
@@ -18,10 +19,12 @@ import (
 func ServeLeader(s grpc.ServiceRegistrar, store *local.Store, peers *Peers) {
 	l := &leader{store: store, epoch: peers.epoch, txs: map[uint64]*led{}, graphs: map[*local.Graph]uint64{}}
 	pb.RegisterLeadServiceServer(s, l)
-	pb.RegisterReadServiceServer(s, &reader{open: l.open})
+	r := &reader{open: l.open}
+	pb.RegisterReadServiceServer(s, r)
 	pb.RegisterPlaceServiceServer(s, &placed{})
 	pb.RegisterMaintainServiceServer(s, &maintainer{store: store})
 	pb.RegisterCopyServiceServer(s, &copier{open: store.CopiedFile})
+	(&lines{map[string]any{pb.LeadService_ServiceDesc.ServiceName: l, pb.ReadService_ServiceDesc.ServiceName: r}}).register(s)
 }
 
 // leader answers gateways.
@@ -151,7 +154,7 @@ func (l *leader) Begin(r *pb.BeginRequest, stream grpc.ServerStreamingServer[pb.
 		return toStatus(err)
 	}
 	t := &led{g: g, tx: began.(*local.Tx)}
-	out := &pb.BeginResponse{Epoch: l.epoch, Versions: t.tx.Versions()}
+	out := &pb.Began{Epoch: l.epoch, Versions: t.tx.Versions()}
 	if out.Versions != nil {
 		out.Cut = t.tx.CutID()
 	}
@@ -174,8 +177,17 @@ func (l *leader) Begin(r *pb.BeginRequest, stream grpc.ServerStreamingServer[pb.
 		l.mu.Unlock()
 		t.end()
 	}()
-	if err := stream.Send(out); err != nil {
+	body, err := proto.Marshal(out)
+	if err != nil {
 		return err
+	}
+	for more := true; more; {
+		part := body[:min(len(body), pieceBytes)]
+		body = body[len(part):]
+		more = len(body) > 0
+		if err := stream.Send(&pb.BeginResponse{Part: part, More: more}); err != nil {
+			return err
+		}
 	}
 	<-ctx.Done()
 	return nil

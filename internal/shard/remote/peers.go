@@ -16,6 +16,7 @@ import (
 type Peers struct {
 	epoch uint64
 	conns []*grpc.ClientConn // by shard; the first is nil
+	lines []*line            // beside conns
 	ctx   context.Context    // ended by Close
 	close context.CancelFunc
 }
@@ -24,13 +25,14 @@ var _ storage.Peers = (*Peers)(nil)
 
 // NewPeers makes the way to the processes at addresses, which are in the order of the shards; the first is the leader's.
 func NewPeers(addresses []string, more ...grpc.DialOption) (*Peers, error) {
-	p := &Peers{epoch: rand.Uint64() | 1, conns: make([]*grpc.ClientConn, len(addresses))}
+	p := &Peers{epoch: rand.Uint64() | 1, conns: make([]*grpc.ClientConn, len(addresses)), lines: make([]*line, len(addresses))}
 	p.ctx, p.close = context.WithCancel(context.Background())
 	for no := 1; no < len(addresses); no++ {
 		var err error
 		if p.conns[no], err = dial(addresses[no], more...); err != nil {
 			return nil, errors.Join(fmt.Errorf("shard %d: %w", no, err), p.Close())
 		}
+		p.lines[no] = newLine(p.conns[no])
 	}
 	return p, nil
 }
@@ -52,7 +54,7 @@ func (p *Peers) Open(ctx context.Context, g storage.PartOf, no int, create bool)
 	if no >= len(p.conns) {
 		return nil, 0, fmt.Errorf("graph %s has %d shards, and there are the addresses of %d", g.Name, g.Shards, len(p.conns))
 	}
-	w := &peer{p: p, who: fmt.Sprintf("shard %d", no), graph: g.Name, c: pb.NewKeepServiceClient(p.conns[no])}
+	w := &peer{p: p, who: fmt.Sprintf("shard %d", no), graph: g.Name, c: pb.NewKeepServiceClient(p.lines[no])}
 	version := uint64(0)
 	err := w.persist(ctx, func(ctx context.Context) error {
 		r, err := w.c.Attach(ctx, &pb.AttachRequest{Graph: toPartOf(g), Shard: uint32(no), Epoch: p.epoch, Create: create})
@@ -67,7 +69,7 @@ func (p *Peers) Drop(ctx context.Context, g storage.PartOf, no int) error {
 	if no >= len(p.conns) {
 		return nil
 	}
-	c := pb.NewKeepServiceClient(p.conns[no])
+	c := pb.NewKeepServiceClient(p.lines[no])
 	return again(ctx, fmt.Sprintf("shard %d", no), func(ctx context.Context) error {
 		_, err := c.Drop(ctx, &pb.DropRequest{Graph: toPartOf(g)})
 		return err

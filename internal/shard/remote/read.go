@@ -101,11 +101,19 @@ func (r *reader) Expand(ctx context.Context, req *pb.ExpandRequest) (*pb.ExpandR
 		if x.Sources, err = parseIDs(x.Sources, req.GetSources()); err != nil {
 			return nil, err
 		}
-		var n shard.Neighbours
-		if err := tx.Expand(ctx, x, &n); err != nil {
+		if x.Where, err = decodeRanges(req.GetWhere()); err != nil {
 			return nil, err
 		}
-		out := &pb.ExpandResponse{Done: uint32(n.Done), Degrees: make([]uint32, n.Done), Targets: appendIDs(nil, n.Targets)}
+		m := expansions.Get().(*expansion)
+		defer m.release()
+		n := &m.n
+		if err := tx.Expand(ctx, x, n); err != nil {
+			return nil, err
+		}
+		if req.GetInto() {
+			return &pb.ExpandResponse{Done: uint32(n.Done), Seen: uint64(n.Seen), Into: m.set()}, nil
+		}
+		out := &pb.ExpandResponse{Done: uint32(n.Done), Seen: uint64(n.Seen), Degrees: make([]uint32, n.Done), Targets: appendIDs(nil, n.Targets)}
 		for i := range out.Degrees {
 			out.Degrees[i] = uint32(n.Offsets[i+1] - n.Offsets[i])
 		}
@@ -124,8 +132,21 @@ func (r *reader) Expand(ctx context.Context, req *pb.ExpandRequest) (*pb.ExpandR
 func (r *reader) Step(ctx context.Context, req *pb.StepRequest) (*pb.StepResponse, error) {
 	return on(r, req.GetCut(), func(tx *local.Tx) (*pb.StepResponse, error) {
 		var from, to graph.VertexSet
-		if err := addSet(&from, req.GetFrom(), maxWords); err != nil {
+		if _, err := addSet(&from, req.GetFrom(), maxWords); err != nil {
 			return nil, err
+		}
+		if req.GetPull() {
+			var known graph.VertexSet
+			if _, err := addSet(&known, req.GetKnown(), maxWords); err != nil {
+				return nil, err
+			}
+			to.Union(&known)
+			done, err := tx.Pull(ctx, &from, numbers[graph.TypeID](req.GetTypes()), graph.Direction(req.GetDir()), &to)
+			if !done || err != nil {
+				return &pb.StepResponse{Declined: true}, err
+			}
+			to.Subtract(&known)
+			return &pb.StepResponse{To: appendSet(nil, &to, -1)}, nil
 		}
 		err := tx.Step(ctx, &from, numbers[graph.TypeID](req.GetTypes()), graph.Direction(req.GetDir()), &to)
 		return &pb.StepResponse{To: appendSet(nil, &to, -1)}, err

@@ -58,7 +58,7 @@ func (s *Store) open() (*Store, error) {
 	if err := s.reach(max(1, len(s.addresses))); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.lead, s.maintain = pb.NewLeadServiceClient(s.conns[0]), pb.NewMaintainServiceClient(s.conns[0])
+	s.lead, s.maintain = pb.NewLeadServiceClient(newLine(s.conns[0])), pb.NewMaintainServiceClient(s.conns[0])
 	return s, nil
 }
 
@@ -80,7 +80,7 @@ func (s *Store) reach(shards int) error {
 			}
 			s.conns = append(s.conns, pair[i])
 		}
-		s.reads = append(s.reads, pb.NewReadServiceClient(newHedger(pair[0], pair[1], &s.hedges)))
+		s.reads = append(s.reads, pb.NewReadServiceClient(newHedger(newLine(pair[0]), newLine(pair[1]), &s.hedges)))
 		s.copies = append(s.copies, pb.NewCopyServiceClient(pair[0]))
 	}
 	return nil

@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -77,9 +80,9 @@ func (g *Graph) begin(ctx, limit context.Context, mode shard.Mode) (_ *Tx, lost 
 		r.Counted = had.cut
 	}
 	s, err := g.s.lead.Begin(stream, r)
-	var b *pb.BeginResponse
+	b := &pb.Began{}
 	if err == nil {
-		b, err = s.Recv()
+		err = recvBegan(s, b)
 	}
 	if err != nil || !undo() {
 		if wait.Err() != nil {
@@ -112,6 +115,20 @@ func (g *Graph) begin(ctx, limit context.Context, mode shard.Mode) (_ *Tx, lost 
 		g.keep(l)
 	}
 	return &Tx{g: g, mode: mode, l: l, counts: l.counts}, false, nil
+}
+
+// recvBegan receives the answer to Begin.
+func recvBegan(s grpc.ServerStreamingClient[pb.BeginResponse], b *pb.Began) error {
+	var body []byte
+	for {
+		part, err := s.Recv()
+		if err != nil {
+			return err
+		}
+		if body = append(body, part.GetPart()...); !part.GetMore() {
+			return proto.Unmarshal(body, b)
+		}
+	}
 }
 
 // check says why a request cannot be served now.

@@ -7,6 +7,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
 // Scan implements shard.Tx.
@@ -322,6 +323,11 @@ func (tx *Tx) Step(ctx context.Context, from *graph.VertexSet, types []graph.Typ
 	if none {
 		return nil
 	}
+	if tx.pulls(from, ts, dir, out) {
+		if done, err := tx.pull(ctx, from, ts, dir, out); done || err != nil {
+			return err
+		}
+	}
 	places := []place{tx.all()}
 	if tx.clean() {
 		places = nil
@@ -348,10 +354,46 @@ func (tx *Tx) Step(ctx context.Context, from *graph.VertexSet, types []graph.Typ
 	})
 	for _, b := range answers {
 		if err == nil {
-			err = addSet(out, b, maxWords)
+			_, err = addSet(out, b, maxWords)
 		}
 	}
 	return err
+}
+
+// pulls reports whether the shards should rather look which of their vertices a step from a set leads to.
+func (tx *Tx) pulls(from *graph.VertexSet, types []uint32, dir graph.Direction, out *graph.VertexSet) bool {
+	if !tx.clean() {
+		return false
+	}
+	vertices := float64(tx.Counts().Vertices)
+	return local.WorthPulling(float64(from.Len()), vertices, vertices-float64(out.Len()), float64(tx.degree(types, dir)))
+}
+
+// pull takes a step backwards: every shard is sent the whole of from, and gives those of its own vertices that are new. It
+// is not done where a shard declines.
+func (tx *Tx) pull(ctx context.Context, from *graph.VertexSet, types []uint32, dir graph.Direction, out *graph.VertexSet) (done bool, err error) {
+	places := make([]place, tx.g.shards)
+	for no := range places {
+		places[no] = tx.shard(no)
+	}
+	whole := appendSet(nil, from, -1)
+	answers := make([]*pb.StepResponse, len(places))
+	err = parallel(ctx, places, func(ctx context.Context, i int, p place) error {
+		r := &pb.StepRequest{Cut: p.cut, From: whole, Types: types, Dir: uint32(dir), Pull: true, Known: appendSet(nil, out, p.no)}
+		return tx.again(ctx, p.who, func(ctx context.Context) (err error) {
+			answers[i], err = p.c.Step(ctx, r)
+			return err
+		})
+	})
+	if err != nil || slices.ContainsFunc(answers, (*pb.StepResponse).GetDeclined) {
+		return false, err
+	}
+	for _, a := range answers {
+		if _, err := addSet(out, a.GetTo(), maxWords); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // The edges that one request asks for, if the caller wants all, and the fewest sources that it names.
@@ -360,40 +402,12 @@ const (
 	fewSources = 256
 )
 
-// Expand implements shard.Tx. Its conditions are tested here.
+// Expand implements shard.Tx.
 func (tx *Tx) Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbours) error {
-	if err := tx.expandSome(ctx, req, res); err != nil {
-		return err
-	}
-	if req.Into != nil {
-		res.Put(req.Into)
-	}
-	return nil
-}
-
-// expandSome is Expand that fills columns.
-func (tx *Tx) expandSome(ctx context.Context, req *shard.Expand, res *shard.Neighbours) error {
-	if len(req.Where) == 0 {
-		return tx.expandAll(ctx, req, res)
-	}
-	all := *req
-	all.Props, all.Where = slices.Clone(req.Props), nil
-	for _, r := range req.Where {
-		all.Props = append(all.Props, r.Prop)
-	}
-	if err := tx.expandAll(ctx, &all, res); err != nil {
-		return err
-	}
-	res.Keep(req.Where, len(req.Props))
-	return nil
-}
-
-// expandAll is Expand without conditions.
-func (tx *Tx) expandAll(ctx context.Context, req *shard.Expand, res *shard.Neighbours) error {
 	if err := tx.check(ctx); err != nil {
 		return err
 	}
-	res.Done, res.Seen, res.Offsets = 0, 0, append(res.Offsets[:0], 0)
+	res.Done, res.Seen, res.Added, res.Offsets = 0, 0, 0, append(res.Offsets[:0], 0)
 	res.Targets, res.Edges, res.Types, res.Reverse = res.Targets[:0], res.Edges[:0], res.Types[:0], res.Reverse[:0]
 	for len(res.Props) < len(req.Props) {
 		res.Props = append(res.Props, nil)
@@ -410,6 +424,14 @@ func (tx *Tx) expandAll(ctx context.Context, req *shard.Expand, res *shard.Neigh
 		res.Done = len(req.Sources)
 		return nil
 	}
+	where, err := encodeRanges(req.Where)
+	if err != nil {
+		return err
+	}
+	x := &expanding{tx: tx, req: req, res: res, types: ts, where: where}
+	if req.Into != nil {
+		return x.into(ctx)
+	}
 	most := req.MaxEdges
 	if most == 0 {
 		most = manyEdges
@@ -417,7 +439,7 @@ func (tx *Tx) expandAll(ctx context.Context, req *shard.Expand, res *shard.Neigh
 	near := most*2/tx.degree(ts, req.Dir) + fewSources
 	for res.Done < len(req.Sources) {
 		rest := req.Sources[res.Done:]
-		if err := tx.expand(ctx, req, ts, rest[:min(near, len(rest))], most, res); err != nil {
+		if err := x.some(ctx, rest[:min(near, len(rest))], most); err != nil {
 			return err
 		}
 		if req.MaxEdges > 0 {
@@ -443,53 +465,109 @@ func (tx *Tx) degree(types []uint32, dir graph.Direction) int {
 	return int(max(1, edges/max(1, c.Vertices)))
 }
 
-// expand adds the edges of the first of some sources to res.
-func (tx *Tx) expand(ctx context.Context, req *shard.Expand, types []uint32, sources []graph.VertexID, most int, res *shard.Neighbours) error {
-	var places []place
-	var parts [][]graph.VertexID
-	if tx.clean() {
-		for rest := sources; len(rest) > 0; {
-			no := rest[0].Shard()
-			if no >= tx.g.shards {
-				break
-			}
-			n, _ := slices.BinarySearch(rest, graph.MakeVertexID(no+1, 0))
-			places, parts, rest = append(places, tx.shard(no)), append(parts, rest[:n]), rest[n:]
-		}
-	} else {
-		places, parts = []place{tx.all()}, [][]graph.VertexID{sources}
+// expanding is one Expand.
+type expanding struct {
+	tx    *Tx
+	req   *shard.Expand
+	res   *shard.Neighbours
+	types []uint32
+	where []*pb.EdgeRange
+}
+
+// split gives the places that have some sources, and which; sources whose shard does not exist are left out.
+func (x *expanding) split(sources []graph.VertexID) (places []place, parts [][]graph.VertexID) {
+	tx := x.tx
+	if !tx.clean() {
+		return []place{tx.all()}, [][]graph.VertexID{sources}
 	}
+	for rest := sources; len(rest) > 0; {
+		no := rest[0].Shard()
+		if no >= tx.g.shards {
+			break
+		}
+		n := len(rest)
+		if rest[n-1].Shard() != no {
+			n, _ = slices.BinarySearch(rest, graph.MakeVertexID(no+1, 0))
+		}
+		places, parts, rest = append(places, tx.shard(no)), append(parts, rest[:n]), rest[n:]
+	}
+	return places, parts
+}
+
+// ask asks a place for the edges of some sources.
+func (x *expanding) ask(ctx context.Context, p place, sources []graph.VertexID, most int) (a *pb.ExpandResponse, err error) {
+	r := &pb.ExpandRequest{
+		Cut: p.cut, Sources: appendIDs(nil, sources), Types: x.types, Dir: uint32(x.req.Dir), Edges: x.req.Edges,
+		Props: numbers[uint32](x.req.Props), MaxEdges: uint64(most), Where: x.where, Into: x.req.Into != nil,
+	}
+	err = x.tx.again(ctx, p.who, func(ctx context.Context) (err error) {
+		a, err = p.c.Expand(ctx, r)
+		return err
+	})
+	if err == nil && (a.GetDone() < 1 || int(a.GetDone()) > len(sources)) {
+		err = errCodec
+	}
+	return a, err
+}
+
+// into puts the far ends of all edges in the request's set.
+func (x *expanding) into(ctx context.Context) error {
+	places, parts := x.split(x.req.Sources)
+	x.res.Done = len(x.req.Sources)
+	if len(places) == 0 {
+		return nil
+	}
+	answers := make([][]*pb.ExpandResponse, len(places))
+	err := parallel(ctx, places, func(ctx context.Context, i int, p place) error {
+		for rest := parts[i]; len(rest) > 0; {
+			a, err := x.ask(ctx, p, rest, manyEdges)
+			if err != nil {
+				return err
+			}
+			answers[i], rest = append(answers[i], a), rest[a.GetDone():]
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, of := range answers {
+		for _, a := range of {
+			added, err := addSet(x.req.Into, a.GetInto(), maxWords)
+			if err != nil {
+				return err
+			}
+			x.res.Added += added
+			x.res.Seen += int(a.GetSeen())
+		}
+	}
+	return nil
+}
+
+// some adds the edges of the first of some sources to the answer.
+func (x *expanding) some(ctx context.Context, sources []graph.VertexID, most int) error {
+	places, parts := x.split(sources)
 	if len(places) == 0 {
 		for range sources {
-			res.Offsets = append(res.Offsets, len(res.Targets))
+			x.res.Offsets = append(x.res.Offsets, len(x.res.Targets))
 		}
-		res.Done += len(sources)
+		x.res.Done += len(sources)
 		return nil
 	}
 	answers := make([]*pb.ExpandResponse, len(places))
-	err := parallel(ctx, places, func(ctx context.Context, i int, p place) error {
-		r := &pb.ExpandRequest{
-			Cut: p.cut, Sources: appendIDs(nil, parts[i]), Types: types, Dir: uint32(req.Dir), Edges: req.Edges,
-			Props: numbers[uint32](req.Props), MaxEdges: uint64(most),
-		}
-		return tx.again(ctx, p.who, func(ctx context.Context) (err error) {
-			answers[i], err = p.c.Expand(ctx, r)
-			return err
-		})
+	err := parallel(ctx, places, func(ctx context.Context, i int, p place) (err error) {
+		answers[i], err = x.ask(ctx, p, parts[i], most)
+		return err
 	})
 	if err != nil {
 		return err
 	}
 	for i, a := range answers {
-		if err := tx.addNeighbours(ctx, req, a, res); err != nil {
+		if err := x.tx.addNeighbours(ctx, x.req, a, x.res); err != nil {
 			return err
 		}
-		done := int(a.GetDone())
-		if done < 1 || done > len(parts[i]) {
-			return errCodec
-		}
 		// What further shards have answered comes after sources that are missing.
-		if done < len(parts[i]) || req.MaxEdges > 0 && len(res.Targets) >= req.MaxEdges {
+		if int(a.GetDone()) < len(parts[i]) || x.req.MaxEdges > 0 && x.res.Seen >= x.req.MaxEdges {
 			break
 		}
 	}
@@ -503,7 +581,7 @@ func (tx *Tx) addNeighbours(ctx context.Context, req *shard.Expand, a *pb.Expand
 		return err
 	}
 	n := len(res.Targets)
-	res.Seen = n
+	res.Seen += int(a.GetSeen())
 	if len(a.GetDegrees()) != int(a.GetDone()) || len(a.GetProps()) != len(req.Props) {
 		return errCodec
 	}

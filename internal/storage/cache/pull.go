@@ -36,8 +36,25 @@ func (s *stepper) worthPulling() bool {
 	}
 	degree := float64(edges) / float64(known*ListBlock)
 	candidates := float64(vertices) - float64(s.out.Len())
-	push := float64(s.frontier) * (degree + 2)
-	pull := 2 * candidates * (min(degree, float64(vertices)/float64(s.frontier)) + 2)
+	return WorthPulling(float64(s.frontier), float64(vertices), candidates, degree)
+}
+
+// Pull adds to out those vertices of the shards that have a view which have an edge from a vertex of from, whatever shard
+// that is in; the other views are nil, and all are of readers. It reports whether it did: it does not where it would need a
+// list that is not here.
+func Pull(views []*ListView, typ graph.TypeID, dir graph.Direction, from, out *graph.VertexSet, workers int) (bool, error) {
+	s := &stepper{views: views, typ: typ, dir: dir, from: from, out: out, workers: max(workers, 1)}
+	return s.pull()
+}
+
+// WorthPulling compares the edges that a step from so many vertices of a graph is likely to touch by pushing and by
+// pulling, of which the ends that are not known are candidates; degree is the mean number of edges.
+func WorthPulling(frontier, vertices, candidates, degree float64) bool {
+	if frontier < minParallel/2 {
+		return false
+	}
+	push := frontier * (degree + 2)
+	pull := 2 * candidates * (min(degree, vertices/frontier) + 2)
 	return pull < push
 }
 
@@ -48,6 +65,9 @@ func (s *stepper) pull() (bool, error) {
 	var parts []part
 	var segs []Cursor
 	for shard, v := range s.views {
+		if v == nil {
+			continue
+		}
 		out := s.out.Grow(shard, v.vertices)
 		var cur Cursor
 		v.Cursor(&cur, s.typ, dir, Want{})

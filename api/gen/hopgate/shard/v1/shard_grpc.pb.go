@@ -11,7 +11,8 @@
 // that it names from all processes (ReadService); what follows a transaction's first change they ask of the leader
 // (LeadService).
 //
-// Ids and values travel as columns: see internal/shard/remote/codec.go.
+// Ids and values travel as columns: see internal/shard/remote/codec.go. The calls themselves, but for Begin, travel over
+// streams that carry many of them: see internal/shard/remote/line.go.
 
 package shardv1
 
@@ -805,6 +806,7 @@ type LeadServiceClient interface {
 	// Describe gives the catalog of a graph, if it is not the one that is known.
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error)
 	// Begin begins a transaction, which lasts as long as the stream: when it ends without Commit, it is rolled back.
+	// It answers with the parts of an encoded Began.
 	Begin(ctx context.Context, in *BeginRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BeginResponse], error)
 	// Renew tells whether a transaction that Begin has begun sees what a new one would.
 	Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewResponse, error)
@@ -1020,6 +1022,7 @@ type LeadServiceServer interface {
 	// Describe gives the catalog of a graph, if it is not the one that is known.
 	Describe(context.Context, *DescribeRequest) (*DescribeResponse, error)
 	// Begin begins a transaction, which lasts as long as the stream: when it ends without Commit, it is rolled back.
+	// It answers with the parts of an encoded Began.
 	Begin(*BeginRequest, grpc.ServerStreamingServer[BeginResponse]) error
 	// Renew tells whether a transaction that Begin has begun sees what a new one would.
 	Renew(context.Context, *RenewRequest) (*RenewResponse, error)

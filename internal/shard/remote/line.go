@@ -1,0 +1,368 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	spb "google.golang.org/genproto/googleapis/rpc/status"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// The calls of the services travel over streams that last: a stream takes one call after the other, in pieces that are
+// far below what a message may have, and so does its answer. A call then costs neither a stream nor its headers, which is
+// more than most of them compute. It names its deadline; a caller who gives a call up ends the stream, which ends the
+// call's context at the other side at once.
+
+// pieceBytes is how much of a call or an answer one message carries.
+const pieceBytes = 1 << 20
+
+// talkMethod is the stream of lines.
+const talkMethod = "/hopgate.shard.v1.LineService/Talk"
+
+// lineAge bounds how long a stream is used, so that a process that ends need not wait for them, and how long one is kept.
+const lineAge = 2 * time.Second
+
+// unary is a call that lines can carry.
+type unary struct {
+	service string
+	desc    *grpc.MethodDesc
+	twice   bool // it does no harm to make it twice
+}
+
+// unaries are the calls, by their numbers on a line; numbers gives these by the names of the methods.
+var unaries, numberOf = listUnaries()
+
+func listUnaries() (list []unary, numbers map[string]uint64) {
+	numbers = map[string]uint64{}
+	changes := map[string]bool{
+		"CreateGraph": true, "DropGraph": true, "Mutate": true, "Commit": true, "Load": true, "CreateIndex": true, "DropIndex": true,
+		"SetTTL": true, "DropTTL": true,
+	}
+	for _, s := range []*grpc.ServiceDesc{&pb.ReadService_ServiceDesc, &pb.KeepService_ServiceDesc, &pb.LeadService_ServiceDesc} {
+		for i := range s.Methods {
+			m := &s.Methods[i]
+			numbers["/"+s.ServiceName+"/"+m.MethodName] = uint64(len(list))
+			list = append(list, unary{s.ServiceName, m, !changes[m.MethodName]})
+		}
+	}
+	return list, numbers
+}
+
+// line carries the calls to one process. It implements grpc.ClientConnInterface.
+type line struct {
+	conn *grpc.ClientConn
+
+	mu    sync.Mutex
+	idle  []*talk // the last used last
+	timed bool    // sweep will be called
+}
+
+func newLine(c *grpc.ClientConn) *line { return &line{conn: c} }
+
+// talk is a stream, which one call at a time has.
+type talk struct {
+	stream grpc.ClientStream
+	cancel context.CancelFunc
+	since  time.Time
+	buf    []byte // of the call
+	got    piece
+	whole  []byte // of an answer in several pieces
+}
+
+// NewStream implements grpc.ClientConnInterface.
+func (l *line) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	return l.conn.NewStream(ctx, desc, method, opts...)
+}
+
+// Invoke implements grpc.ClientConnInterface.
+func (l *line) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	number, ok := numberOf[method]
+	in, isIn := args.(proto.Message)
+	out, isOut := reply.(proto.Message)
+	if !ok || !isIn || !isOut {
+		return status.Error(codes.Unimplemented, method)
+	}
+	if err := ctx.Err(); err != nil {
+		return status.FromContextError(err).Err()
+	}
+	var wire *graph.Wire
+	for _, o := range opts {
+		if c, ok := o.(counting); ok {
+			wire = c.wire
+		}
+	}
+	twice := unaries[number].twice
+	t := l.take(twice)
+	for {
+		used := t != nil
+		if !used {
+			t = &talk{since: time.Now()}
+		}
+		answered, err := t.call(ctx, l.conn, number, in, out, wire)
+		if answered {
+			l.put(t)
+			return err
+		}
+		t.cancel()
+		if !used || status.Code(err) != codes.Unavailable || ctx.Err() != nil {
+			return err
+		}
+		// The process, or the connection, has ended since the stream was used, and the other streams are gone with it.
+		l.drop()
+		t = nil
+	}
+}
+
+// counting is the option of a call that is counted.
+type counting struct {
+	grpc.EmptyCallOption
+	wire *graph.Wire
+}
+
+// take gives a stream that was used before, if there is one and the call may be made twice, should it have ended meanwhile.
+func (l *line) take(twice bool) *talk {
+	if !twice {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := len(l.idle)
+	if n == 0 {
+		return nil
+	}
+	t := l.idle[n-1]
+	l.idle[n-1] = nil
+	l.idle = l.idle[:n-1]
+	return t
+}
+
+// put keeps a stream for further calls.
+func (l *line) put(t *talk) {
+	if time.Since(t.since) > lineAge {
+		t.end()
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.idle = append(l.idle, t)
+	if !l.timed {
+		l.timed = true
+		time.AfterFunc(lineAge, l.sweep)
+	}
+}
+
+// sweep ends the streams that are too old.
+func (l *line) sweep() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	kept := l.idle[:0]
+	for _, t := range l.idle {
+		if time.Since(t.since) > lineAge {
+			t.end()
+			continue
+		}
+		kept = append(kept, t)
+	}
+	clear(l.idle[len(kept):])
+	l.idle = kept
+	if l.timed = len(kept) > 0; l.timed {
+		time.AfterFunc(lineAge, l.sweep)
+	}
+}
+
+// drop ends all streams that nobody uses.
+func (l *line) drop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, t := range l.idle {
+		t.cancel()
+		l.idle[i] = nil
+	}
+	l.idle = l.idle[:0]
+}
+
+// end ends a stream that nobody uses.
+func (t *talk) end() {
+	_ = t.stream.CloseSend()
+	t.cancel()
+}
+
+// call makes a call; answered tells that there was an answer, possibly an error, and that the stream can be used again.
+func (t *talk) call(ctx context.Context, conn *grpc.ClientConn, number uint64, in, out proto.Message, wire *graph.Wire) (answered bool, err error) {
+	if t.stream == nil {
+		var streamCtx context.Context
+		streamCtx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
+		stop := context.AfterFunc(ctx, t.cancel)
+		defer stop()
+		t.stream, err = conn.NewStream(streamCtx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, talkMethod, grpc.ForceCodecV2(pieces{}))
+		if err != nil {
+			return false, ended(ctx, err)
+		}
+	} else {
+		stop := context.AfterFunc(ctx, t.cancel)
+		defer stop()
+	}
+	if t.buf, err = (proto.MarshalOptions{}).MarshalAppend(t.buf[:0], in); err != nil {
+		return false, status.Error(codes.Internal, err.Error())
+	}
+	first := piece{number: number, call: true}
+	if by, ok := ctx.Deadline(); ok {
+		first.timeout = max(time.Until(by), 1)
+	}
+	sent, err := send(t.stream, &first, t.buf)
+	if err != nil && !errors.Is(err, io.EOF) { // of an end of the stream the answer tells
+		return false, ended(ctx, err)
+	}
+	body, received, err := receive(t.stream, &t.got, t.whole[:0])
+	if err != nil {
+		return false, ended(ctx, err)
+	}
+	if cap(body) <= pieceBytes {
+		t.whole = body
+	}
+	wire.Count(sent, received)
+	if t.got.failed {
+		st := &spb.Status{}
+		if err := proto.Unmarshal(body, st); err != nil {
+			return false, status.Error(codes.Internal, err.Error())
+		}
+		err = status.ErrorProto(st)
+	} else if err = proto.Unmarshal(body, out); err != nil {
+		return false, status.Error(codes.Internal, err.Error())
+	}
+	if cap(t.buf) > pieceBytes {
+		t.buf = nil
+	}
+	return ctx.Err() == nil, err
+}
+
+// ended gives the error of a stream that has ended, which may be because of the call's own context.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return status.FromContextError(ctx.Err()).Err()
+	}
+	if errors.Is(err, io.EOF) {
+		return status.Error(codes.Unavailable, "the stream has ended")
+	}
+	return err
+}
+
+// send sends a call or an answer, and gives the number of bytes.
+func send(s interface{ SendMsg(m any) error }, first *piece, body []byte) (n int, err error) {
+	p := first
+	for {
+		p.body = body[:min(len(body), pieceBytes)]
+		body = body[len(p.body):]
+		p.more = len(body) > 0
+		if err := s.SendMsg(p); err != nil {
+			return n, err
+		}
+		n += p.size()
+		if !p.more {
+			return n, nil
+		}
+		p = &piece{}
+	}
+}
+
+// receive appends the body of a call or an answer to dst, with the rest of its first piece in first.
+func receive(s interface{ RecvMsg(m any) error }, first *piece, dst []byte) (body []byte, n int, err error) {
+	*first = piece{body: dst}
+	if err := s.RecvMsg(first); err != nil {
+		return dst, 0, err
+	}
+	n = first.size() - len(dst)
+	next := *first
+	for next.more {
+		before := len(next.body)
+		next = piece{body: next.body}
+		if err := s.RecvMsg(&next); err != nil {
+			return dst, n, err
+		}
+		n += next.size() - before
+	}
+	return next.body, n, nil
+}
+
+// lines answers at the other end.
+type lines struct {
+	servers map[string]any // by service
+}
+
+// register makes a gRPC server take the calls of some services over lines too.
+func (l *lines) register(s grpc.ServiceRegistrar) {
+	s.RegisterService(&grpc.ServiceDesc{
+		ServiceName: "hopgate.shard.v1.LineService", HandlerType: (*any)(nil),
+		Streams: []grpc.StreamDesc{{StreamName: "Talk", Handler: l.talk, ClientStreams: true, ServerStreams: true}},
+	}, l)
+}
+
+// talk answers the calls of one stream.
+func (l *lines) talk(_ any, stream grpc.ServerStream) error {
+	var first piece
+	var call, answer []byte
+	for {
+		var err error
+		call, _, err = receive(stream, &first, call[:0])
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		out := piece{}
+		if answer, err = l.answer(stream.Context(), &first, call, answer[:0]); err != nil {
+			out.failed = true
+			if answer, err = proto.Marshal(status.Convert(err).Proto()); err != nil {
+				return err
+			}
+		}
+		if _, err := send(stream, &out, answer); err != nil {
+			return err
+		}
+		if cap(call) > pieceBytes {
+			call = nil
+		}
+		if cap(answer) > pieceBytes {
+			answer = nil
+		}
+	}
+}
+
+// answer appends the answer to a call to dst.
+func (l *lines) answer(ctx context.Context, first *piece, call, dst []byte) ([]byte, error) {
+	if first.number >= uint64(len(unaries)) || l.servers[unaries[first.number].service] == nil {
+		return dst, status.Error(codes.Unimplemented, "this process does not take the call")
+	}
+	u := &unaries[first.number]
+	if first.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, first.timeout)
+		defer cancel()
+	}
+	out, err := u.desc.Handler(l.servers[u.service], ctx, func(m any) error {
+		in, ok := m.(proto.Message)
+		if !ok {
+			return status.Error(codes.Internal, "no message")
+		}
+		return proto.Unmarshal(call, in)
+	}, nil)
+	if err != nil {
+		return dst, err
+	}
+	m, ok := out.(proto.Message)
+	if !ok {
+		return dst, status.Error(codes.Internal, "no message")
+	}
+	return (proto.MarshalOptions{}).MarshalAppend(dst, m)
+}
