@@ -56,6 +56,8 @@ func files(base, path string) ([]string, error) {
 		return objects(path)
 	case path == stdin || IsURL(path):
 		return []string{path}, nil
+	case strings.Contains(path, "://"):
+		return nil, fmt.Errorf("%s: URLs begin with http, https, s3, gs, azblob or file", shown(path))
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(base, path)

@@ -180,7 +180,7 @@ func (in *input) begin() error {
 	}
 	var err error
 	if in.encoding, err = encodingOf(o.Encoding); err != nil {
-		return fmt.Errorf("%s: %w", in.rules.At(), err)
+		return in.rules.Errorf("%v", err)
 	}
 	if in.pipe != nil && in.encoding != nil {
 		in.pipe = in.encoding.NewDecoder().Reader(in.pipe)
@@ -193,6 +193,9 @@ func (in *input) begin() error {
 	h, err := readHead(data, &in.dialect, o.SkipLines, own)
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.name, err)
+	}
+	if in.dialect.Quote != 0 && in.dialect.Quote == in.dialect.Delimiter && !in.dialect.JSON {
+		return in.rules.Errorf("quote and delimiter of %s are the same character", in.name)
 	}
 	in.header, in.offset, in.line = slices.Clone(h.preamble), int64(len(h.preamble)), h.line
 	if h.empty {

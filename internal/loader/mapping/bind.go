@@ -142,7 +142,19 @@ func (in *Input) Bind(header []string, cells int, json bool) (*Bound, error) {
 		}
 		b.out.Edges = append(b.out.Edges, r)
 	}
+	for _, s := range in.strategies {
+		if !b.out.sets(s.Name) {
+			return nil, s.place.errorf("no vertices or edges of this input have a property of that name")
+		}
+	}
 	return b.out, nil
+}
+
+// sets reports whether a property of that name is set.
+func (b *Bound) sets(name string) bool {
+	named := func(p PropRule) bool { return p.Name == name }
+	return slices.ContainsFunc(b.Vertices, func(r VertexRule) bool { return slices.ContainsFunc(r.Props, named) }) ||
+		slices.ContainsFunc(b.Edges, func(r EdgeRule) bool { return slices.ContainsFunc(r.Props, named) })
 }
 
 type binder struct {

@@ -1,8 +1,10 @@
 package mapping
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"sort"
 	"strings"
 
@@ -186,8 +188,14 @@ func word[T any](n node, words map[string]T) T {
 
 // decodeDocument parses the text of a file.
 func decodeDocument(file string, text []byte) (node, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
+	var doc, more yaml.Node
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	if err := dec.Decode(&doc); err != nil && !errors.Is(err, io.EOF) {
+		return node{}, &Error{place{file: file}, strings.TrimPrefix(err.Error(), "yaml: ")}
+	}
+	if err := dec.Decode(&more); err == nil {
+		return node{}, &Error{place{file: file, line: more.Line}, "a second document begins here; a mapping is one"}
+	} else if !errors.Is(err, io.EOF) {
 		return node{}, &Error{place{file: file}, strings.TrimPrefix(err.Error(), "yaml: ")}
 	}
 	if len(doc.Content) == 0 {

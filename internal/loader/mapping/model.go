@@ -42,8 +42,9 @@ type Input struct {
 	Vertices []*Vertices
 	Edges    []*Edges
 	// Joined says that the paths are parts of one text of which the first begins with the header, as neo4j-admin has it.
-	Joined bool
-	place  place
+	Joined     bool
+	place      place
+	strategies []Column // the properties to which the input itself gives strategies, and where
 }
 
 // Options are the settings that an input takes from the mapping's defaults and may change.
@@ -211,6 +212,9 @@ func (in *Input) At() string {
 	}
 	return fmt.Sprintf("%s: %s", in.place, in.place.path)
 }
+
+// Errorf makes an error of what is said where the input stands.
+func (in *Input) Errorf(format string, args ...any) error { return in.place.errorf(format, args...) }
 
 // Scanned reports whether the input is read ahead for the labels of its vertices.
 func (in *Input) Scanned() bool {

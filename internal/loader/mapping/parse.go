@@ -56,6 +56,7 @@ func Parse(file string, text []byte) (*Mapping, error) {
 type parser struct {
 	m    *Mapping
 	opts Options
+	in   *Input // or nil
 }
 
 func (p *parser) mapping(n node) {
@@ -187,7 +188,12 @@ func (p *parser) update(n node) {
 		for k, v := range p.opts.strategies {
 			all[k] = v
 		}
-		n.entries(func(key string, _, v node) { all[key] = word(v, strategyNames) })
+		n.entries(func(key string, at, v node) {
+			all[key] = word(v, strategyNames)
+			if p.in != nil {
+				p.in.strategies = append(p.in.strategies, Column{Name: key, place: at.place()})
+			}
+		})
 		p.opts.strategies = all
 	}})
 }
@@ -283,6 +289,7 @@ func (p *parser) where(n node) *Filter {
 
 func (p *parser) input(n node) {
 	in := &Input{place: n.place()}
+	p.in = in
 	known := p.optionFields()
 	var vertices, edges []node
 	var rows rule
@@ -319,6 +326,9 @@ func (p *parser) input(n node) {
 		n.errorf("selected and ignored exclude each other")
 	}
 	in.Options = p.opts
+	if in.Options.Quote != 0 && in.Options.Quote == in.Options.Delimiter {
+		n.errorf("quote and delimiter are the same character")
+	}
 	rows.opts, rows.action = p.opts, p.opts.action
 	if in.Selected != nil || in.Ignored != nil {
 		rows.rest = &rest{in.Selected, in.Ignored}
@@ -345,7 +355,12 @@ func (p *parser) ruleFields(r *rule, properties *[]node) map[string]func(node) {
 				n.errorf("must be a mapping of properties, is %s", n.what())
 				return
 			}
-			n.entries(func(_ string, _, v node) { *properties = append(*properties, v) })
+			n.entries(func(key string, at, v node) {
+				if key == "" {
+					at.errorf("a property has no name")
+				}
+				*properties = append(*properties, v)
+			})
 		},
 		"selected": func(n node) { r.rest = &rest{selected: p.columns(n)} },
 		"ignored":  func(n node) { r.rest = &rest{ignored: p.columns(n)} },
@@ -368,7 +383,7 @@ func (p *parser) property(n node) property {
 	q := property{name: name, strategy: p.opts.strategies[name]}
 	o := p.opts
 	typ := Type{}
-	var values, def, con *node
+	var values, def, con, format *node
 	n.fields(map[string]func(node){
 		"column": func(n node) { q.column = p.column(n) },
 		"type": func(n node) {
@@ -381,11 +396,14 @@ func (p *parser) property(n node) property {
 		"values":        func(n node) { values = &n },
 		"default":       func(n node) { def = &n },
 		"constant":      func(n node) { con = &n },
-		"dateFormat":    func(n node) { o.format = dateFormatOf(n) },
+		"dateFormat":    func(n node) { format, o.format = &n, dateFormatOf(n) },
 		"timezone":      func(n node) { o.Zone = zoneOf(n) },
 		"listDelimiter": func(n node) { o.ListDelimiter = p.listDelimiter(n) },
 		"nulls":         func(n node) { o.Nulls = texts(n) },
 	})
+	if format != nil && !typ.dated() {
+		format.errorf("goes with the types of dates and times, and with int")
+	}
 	q.conv = o.conv(typ)
 	if def != nil {
 		q.conv.Default = p.constant(*def, typ, o)

@@ -43,3 +43,12 @@ func (t Type) String() string {
 	}
 	return name
 }
+
+// dated reports whether values of the type may be written as dates or times.
+func (t Type) dated() bool {
+	switch t.Kind {
+	case graph.Int, graph.Date, graph.Time, graph.LocalTime, graph.DateTime, graph.LocalDateTime:
+		return true
+	}
+	return false
+}
