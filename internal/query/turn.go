@@ -18,9 +18,6 @@ const (
 	freePauses = 16
 	// turnTime is how long a costly request computes before another's turn.
 	turnTime = 10 * time.Millisecond
-	// yieldTime is how long a request computes before others that are ready are let go first: the scheduler of Go would have
-	// them wait for ten times as long.
-	yieldTime = time.Millisecond
 	// spareTime is how long a processor is kept free for short requests after the last one.
 	spareTime = time.Second
 	// costlyRows is the estimated number of rows of one operator from which on a plan counts as costly before it has run.
@@ -107,19 +104,18 @@ func (t *turns) wanted() bool {
 
 // turn is a request's use of the processors. Its zero value never waits. The goroutine that runs the request uses it.
 type turn struct {
-	e       *Engine
-	q       *Running
-	plan    *exec.Prepared // that runs
-	used    int64          // nanoseconds of computing until mark
-	mark    int64          // the instant when computing began; 0: the request does not compute
-	yielded int64          // the instant when others were last let go first
-	pauses  int
-	costly  bool
-	taken   bool
+	e      *Engine
+	q      *Running
+	plan   *exec.Prepared // that runs
+	used   int64          // nanoseconds of computing until mark
+	mark   int64          // the instant when computing began; 0: the request does not compute
+	pauses int
+	costly bool
+	taken  bool
 }
 
 // begin says that the request computes from now on.
-func (t *turn) begin(e *Engine, q *Running) { t.e, t.q, t.mark = e, q, instant(); t.yielded = t.mark }
+func (t *turn) begin(e *Engine, q *Running) { t.e, t.q, t.mark = e, q, instant() }
 
 // Pause lets others compute if it is their turn. The context may have ended when it returns.
 func (t *turn) Pause(ctx context.Context) error {
@@ -132,12 +128,6 @@ func (t *turn) Pause(ctx context.Context) error {
 	now := instant()
 	if t.mark == 0 {
 		t.mark = now
-	}
-	if now-t.yielded > int64(yieldTime) {
-		runtime.Gosched()
-		t.yielded = instant()
-		t.mark += t.yielded - now // it has not computed meanwhile
-		now = t.yielded
 	}
 	switch spent := now - t.mark; {
 	case !t.costly && (t.used+spent < int64(freeTime) || t.pauses < freePauses):
