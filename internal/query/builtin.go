@@ -11,7 +11,6 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
-	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/cypher/check"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -82,8 +81,17 @@ func (e *Engine) register() {
 		"type :: STRING, entityType :: STRING, labelsOrTypes :: LIST<STRING>, properties :: LIST<STRING>, owningConstraint :: STRING?, "+
 		"failureMessage :: STRING?)",
 		"List the indexes.", e.showIndexes)
-	add("db.awaitIndexes() :: ()", "Wait until all indexes are online.", awaitIndexes)
-	add("db.awaitIndex(indexName :: STRING) :: ()", "Wait until an index is online.", awaitIndexes)
+	add("db.awaitIndexes(timeOutSeconds = 300 :: INTEGER) :: ()", "Wait until all indexes are online.",
+		func(ctx context.Context, g shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {
+			return nil, awaitIndexes(ctx, g, "", args[0])
+		})
+	add("db.awaitIndex(indexName :: STRING, timeOutSeconds = 300 :: INTEGER) :: ()", "Wait until an index is online.",
+		func(ctx context.Context, g shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {
+			if args[0].Kind() != graph.String || args[0].Str() == "" {
+				return nil, noIndex()
+			}
+			return nil, awaitIndexes(ctx, g, args[0].Str(), args[1])
+		})
 	add("show.constraints(filter :: STRING, names :: LIST<STRING>) :: (id :: INTEGER, name :: STRING, type :: STRING, entityType :: STRING, "+
 		"labelsOrTypes :: LIST<STRING>, properties :: LIST<STRING>, ownedIndex :: STRING?)",
 		"List the constraints.", e.showConstraints)
@@ -111,7 +119,7 @@ func (e *Engine) register() {
 		"List the running transactions.", e.showTransactions)
 	add("show.user(filter :: STRING, names :: LIST<STRING>) :: (user :: STRING, roles :: LIST<STRING>, home :: STRING)",
 		"Show who asks.", showUser)
-	add("show.terminated(filter :: STRING, names :: LIST<ANY>) :: (transactionId :: STRING, username :: STRING, message :: STRING)",
+	add("show.terminated(filter :: STRING, names :: LIST<ANY>) :: (transactionId :: STRING, username :: STRING?, message :: STRING)",
 		"End transactions.", e.terminate)
 }
 
@@ -173,7 +181,7 @@ func byName(rows [][]graph.Value, at int) [][]graph.Value {
 func (e *Engine) showConstraints(_ context.Context, g shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {
 	var rows [][]graph.Value
 	for _, ix := range g.Indexes() {
-		if !isConstraint(&ix) || !ix.Online || len(ix.Props) == 0 || !wanted(args, ix.Name) {
+		if !isConstraint(&ix) || !ix.Online || len(ix.Props) == 0 || !wanted(args, ix.Name) || !constraintIs(args[0].Str(), &ix) {
 			continue
 		}
 		kind, name := entity(&ix)
@@ -197,12 +205,50 @@ func (e *Engine) showConstraints(_ context.Context, g shard.Graph, _ shard.Tx, a
 	return byName(rows, 1), nil
 }
 
+// constraintIs says whether a constraint is of the kind that a filter names, such as NODE UNIQUENESS.
+func constraintIs(filter string, ix *graph.Index) bool {
+	kind, _ := entity(ix)
+	rest, of := strings.CutPrefix(filter, kind+" ")
+	switch {
+	case filter == "" || filter == "ALL":
+		return true
+	case !of && (strings.HasPrefix(filter, "NODE ") || strings.HasPrefix(filter, "RELATIONSHIP ")):
+		return false
+	}
+	switch strings.TrimPrefix(rest, "PROPERTY ") {
+	case "UNIQUE", "UNIQUENESS":
+		return ix.Unique && !ix.Required
+	case "KEY":
+		return ix.Unique && ix.Required
+	case "EXIST", "EXISTENCE":
+		return ix.Required && !ix.Unique
+	}
+	return false
+}
+
+// forms are functions with a form of their own in the grammar.
+var forms = []struct{ name, category, description, signature string }{
+	{"all", "Predicate", "Whether a condition holds for all elements of a list.", "all(variable IN list WHERE predicate) :: BOOLEAN"},
+	{"any", "Predicate", "Whether a condition holds for at least one element of a list.", "any(variable IN list WHERE predicate) :: BOOLEAN"},
+	{"none", "Predicate", "Whether a condition holds for no element of a list.", "none(variable IN list WHERE predicate) :: BOOLEAN"},
+	{"single", "Predicate", "Whether a condition holds for one element of a list.", "single(variable IN list WHERE predicate) :: BOOLEAN"},
+	{"reduce", "List", "Compute a value from the elements of a list, one after another.", "reduce(accumulator = initial, variable IN list | expression) :: ANY"},
+}
+
 func showFunctions(_ context.Context, _ shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {
+	if args[0].Str() == "USER DEFINED" {
+		return nil, nil
+	}
 	var rows [][]graph.Value
 	known := check.Builtins()
 	for _, f := range fn.All() {
 		if _, ok := known[strings.ToLower(f.Name)]; ok && wanted(args, f.Name) {
 			rows = append(rows, []graph.Value{text(f.Name), text(f.Category), text(f.Description), text(f.Signature), graph.BoolValue(false)})
+		}
+	}
+	for _, f := range forms {
+		if wanted(args, f.name) {
+			rows = append(rows, []graph.Value{text(f.name), text(f.category), text(f.description), text(f.signature), graph.BoolValue(false)})
 		}
 	}
 	for _, f := range fn.Aggregates() {
@@ -236,21 +282,10 @@ func (e *Engine) showProcedures(_ context.Context, _ shard.Graph, _ shard.Tx, ar
 			continue
 		}
 		rows = append(rows, []graph.Value{
-			text(p.sig.Name), text(p.description), text("READ"), graph.BoolValue(false), text(signatureText(&p.sig)),
+			text(p.sig.Name), text(p.description), text("READ"), graph.BoolValue(false), text(p.sig.String()),
 		})
 	}
 	return byName(rows, 0), nil
-}
-
-func signatureText(s *cypher.Signature) string {
-	list := func(fs []cypher.Field) string {
-		parts := make([]string, len(fs))
-		for i, f := range fs {
-			parts[i] = f.Name + " :: " + f.Type
-		}
-		return strings.Join(parts, ", ")
-	}
-	return s.Name + "(" + list(s.Params) + ") :: (" + list(s.Results) + ")"
 }
 
 func (e *Engine) showTransactions(ctx context.Context, _ shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {

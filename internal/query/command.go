@@ -167,13 +167,13 @@ func (e *Engine) terminate(ctx context.Context, _ shard.Graph, _ shard.Tx, args 
 		default:
 			return nil, graph.TypeError("InvalidArgumentType", "a transaction id must be a string, not %s", fn.Describe(id))
 		}
-		msg, caller := "Transaction not found.", ""
+		msg, caller := "Transaction not found.", graph.Value{}
 		for _, q := range e.Running(ctx) {
 			if transactionID(q) == id.Str() && e.Kill(ctx, q.ID) {
-				msg, caller = "Transaction terminated.", q.Caller
+				msg, caller = "Transaction terminated.", text(q.Caller)
 			}
 		}
-		rows = append(rows, []graph.Value{id, text(caller), text(msg)})
+		rows = append(rows, []graph.Value{id, caller, text(msg)})
 	}
 	return rows, nil
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -167,7 +168,15 @@ func parseSignature(s string) (cypher.Signature, error) {
 			if !ok {
 				return nil, fmt.Errorf("procedures: %q: %q has no type", s, strings.TrimSpace(part))
 			}
-			fs = append(fs, cypher.Field{Name: strings.TrimSpace(name), Type: strings.TrimSpace(typ)})
+			f := cypher.Field{Name: strings.TrimSpace(name), Type: strings.TrimSpace(typ)}
+			if name, value, ok := strings.Cut(f.Name, " = "); ok {
+				n, err := strconv.ParseInt(value, 10, 64)
+				if err != nil {
+					return nil, fmt.Errorf("procedures: %q: the default %q is no integer", s, value)
+				}
+				f.Name, f.Default = name, &n
+			}
+			fs = append(fs, f)
 		}
 		return fs, nil
 	}

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -99,37 +101,48 @@ func (e *Engine) Probe(ctx context.Context) error {
 // awaitPoll is how often the state of indexes is looked at.
 const awaitPoll = 5 * time.Millisecond
 
-// awaitIndexes is db.awaitIndex, or without a name db.awaitIndexes: it returns when the indexes are online and fails if
-// one of them could not be built.
-func awaitIndexes(ctx context.Context, g shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {
-	schemaError := func(code, detail, format string, args ...any) error {
-		return &graph.Error{
-			Kind: graph.KindInvalid, Code: code, Type: "SchemaError", Phase: graph.PhaseRuntime, Detail: detail, Msg: fmt.Sprintf(format, args...),
-		}
+func noIndex() error {
+	return schemaError(graph.KindInvalid, "IndexNotFound", "NotFound", "there is no such index")
+}
+
+// awaitIndexes returns when the index of a name, or all, are online. It fails if one of them could not be built, or is not
+// within a number of seconds.
+func awaitIndexes(ctx context.Context, g shard.Graph, name string, seconds graph.Value) error {
+	if seconds.Kind() != graph.Int || seconds.Int() < 0 {
+		return graph.TypeError("InvalidArgumentValue", "timeOutSeconds must be an Integer from 0 on, not %s", fn.Describe(seconds))
 	}
+	failed := func(code, detail, format string, args ...any) error {
+		return &graph.Error{Kind: graph.KindInvalid, Code: code, Type: "SchemaError", Phase: graph.PhaseRuntime, Detail: detail, Msg: fmt.Sprintf(format, args...)}
+	}
+	late := time.NewTimer(time.Duration(min(seconds.Int(), int64(math.MaxInt64/time.Second))) * time.Second)
+	defer late.Stop()
 	tick := time.NewTicker(awaitPoll)
 	defer tick.Stop()
 	for {
-		waiting, there := false, len(args) == 0
+		waiting, there := "", name == ""
 		for _, ix := range g.Indexes() {
-			if len(args) > 0 && (args[0].Kind() != graph.String || args[0].Str() != ix.Name) {
+			if name != "" && name != ix.Name {
 				continue
 			}
 			there = true
 			if ix.Failure != "" {
-				return nil, schemaError("Neo.DatabaseError.Schema.IndexCreationFailed", "IndexFailed", "the index %s could not be built: %s", ix.Name, ix.Failure)
+				return failed("Neo.DatabaseError.Schema.IndexCreationFailed", "IndexFailed", "the index %s could not be built: %s", ix.Name, ix.Failure)
 			}
-			waiting = waiting || !ix.Online
+			if !ix.Online {
+				waiting = ix.Name
+			}
 		}
 		switch {
 		case !there:
-			return nil, schemaError("Neo.ClientError.Schema.IndexNotFound", "NotFound", "there is no such index")
-		case !waiting:
-			return nil, nil
+			return noIndex()
+		case waiting == "":
+			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return nil, graph.DeadlineError(ctx.Err())
+			return graph.DeadlineError(ctx.Err())
+		case <-late.C:
+			return failed("Neo.ClientError.Procedure.ProcedureTimedOut", "TimedOut", "the index %s is not online after %d s", waiting, seconds.Int())
 		case <-tick.C:
 		}
 	}

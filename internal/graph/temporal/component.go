@@ -20,7 +20,7 @@ func dateComponent(d Date, name string) (int64, bool) {
 		return day, true
 	case "ordinalDay":
 		return d.OrdinalDay(), true
-	case "dayOfQuarter":
+	case "dayOfQuarter", "quarterDay":
 		return d.DayOfQuarter(), true
 	case "dayOfWeek", "weekDay":
 		return d.Weekday(), true

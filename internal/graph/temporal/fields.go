@@ -32,10 +32,13 @@ var fieldNames = [numFields]string{
 // String gives the field's name in a map.
 func (f Field) String() string { return fieldNames[f] }
 
-// FieldByName finds a field; weekDay is another name of dayOfWeek.
+// FieldByName finds a field; weekDay is another name of dayOfWeek, quarterDay of dayOfQuarter.
 func FieldByName(name string) (Field, bool) {
-	if name == "weekDay" {
+	switch name {
+	case "weekDay":
 		return DayOfWeek, true
+	case "quarterDay":
+		return DayOfQuarter, true
 	}
 	for i, n := range fieldNames {
 		if n == name {

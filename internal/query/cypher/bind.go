@@ -322,8 +322,12 @@ func (b *binder) declare(name string, c plan.Col) {
 
 // variable binds a variable that stands as an expression.
 func (b *binder) variable(v *ast.Variable) plan.Expr {
-	if bd, ok := b.scope.find(v.Name); ok && bd.alias != nil {
+	bd, ok := b.scope.find(v.Name)
+	if ok && bd.alias != nil {
 		return bd.alias()
+	}
+	if f, named := ast.NamedFloat(v.Name); named && !ok {
+		return &plan.Const{Value: graph.FloatValue(f)}
 	}
 	return &plan.ColRef{Col: b.resolve(v)}
 }

@@ -1,6 +1,7 @@
 package cypher
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
@@ -39,7 +40,10 @@ type Signature struct {
 }
 
 // Field is a parameter or a result of a procedure. Type is as it is written in signatures, such as "INTEGER?".
-type Field struct{ Name, Type string }
+type Field struct {
+	Name, Type string
+	Default    *int64 // of a parameter that may be left out
+}
 
 func (o *Options) procedure(name string) (Signature, bool) {
 	if o.Procedures == nil {
@@ -56,6 +60,9 @@ func (s Signature) String() string {
 func joinFields(fs []Field) string {
 	out := make([]string, len(fs))
 	for i, f := range fs {
+		if f.Default != nil {
+			f.Name = fmt.Sprintf("%s = %d", f.Name, *f.Default)
+		}
 		out[i] = f.Name + " :: " + f.Type
 	}
 	return strings.Join(out, ", ")

@@ -61,6 +61,11 @@ func (b *binder) arguments(c *ast.CallProcedure, sig *Signature) []plan.Expr {
 		}
 	} else {
 		args = b.exprs(c.Args)
+		for _, p := range sig.Params[min(len(args), len(sig.Params)):] {
+			if p.Default != nil {
+				args = append(args, &plan.Const{Value: graph.IntValue(*p.Default)})
+			}
+		}
 	}
 	for i, a := range args {
 		if k, ok := a.(*plan.Const); ok && i < len(sig.Params) && k.Value.Kind() == graph.Int &&

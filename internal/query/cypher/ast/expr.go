@@ -1,5 +1,10 @@
 package ast
 
+import (
+	"math"
+	"strings"
+)
+
 // Expr is one of *NullLit, *BoolLit, *IntLit, *FloatLit, *StringLit, *ListLit, *MapLit, *Variable, *Parameter, *Property,
 // *Index, *Slice, *MapProjection, *ListComprehension, *PatternComprehension, *PatternPredicate, *PathSearch, *Subquery, *Case,
 // *CaseOperand, *Quantifier, *Reduce, *Call, *CountStar, *Unary, *Binary, *Comparison, *IsNull, *IsType, *IsNormalized,
@@ -30,6 +35,17 @@ type IntLit struct {
 type FloatLit struct {
 	At
 	Value float64
+}
+
+// NamedFloat gives the float that a name stands for where no variable has it: NaN, Inf or Infinity, in any case.
+func NamedFloat(name string) (float64, bool) {
+	switch strings.ToUpper(name) {
+	case "NAN":
+		return math.NaN(), true
+	case "INF", "INFINITY":
+		return math.Inf(1), true
+	}
+	return 0, false
 }
 
 // StringLit is a string, unescaped.

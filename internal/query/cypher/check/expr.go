@@ -68,6 +68,9 @@ func (c *checker) expr(e ast.Expr, v env) typ {
 	case *ast.StringLit:
 		return of(String)
 	case *ast.Variable:
+		if isFloat(e, v.scope) {
+			return of(Float)
+		}
 		return c.variable(e, v.scope)
 	case *ast.CaseOperand:
 		return v.operand

@@ -33,7 +33,7 @@ func (c *checker) project(p *ast.Projection, in *scope, with, aliased bool, wher
 	if grouped {
 		for _, item := range p.Items {
 			if c.hasAggregate(item.Expr) {
-				c.ambiguous(item.Expr, c.groupingKeys(p, in))
+				c.ambiguous(item.Expr, c.groupingKeys(p, in), in)
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func (c *checker) after(p *ast.Projection, in, out *scope, grouped bool, where a
 			for _, n := range out.names {
 				keys[ast.Key(&ast.Variable{Name: n})] = true
 			}
-			c.ambiguous(s.Expr, keys)
+			c.ambiguous(s.Expr, keys, in)
 		}
 	}
 	if where != nil {
@@ -119,7 +119,7 @@ func simple(e ast.Expr) bool {
 }
 
 // ambiguous fails if an expression with aggregates has, outside of them, a variable that is no grouping key.
-func (c *checker) ambiguous(e ast.Expr, keys map[string]bool) {
+func (c *checker) ambiguous(e ast.Expr, keys map[string]bool, in *scope) {
 	local := map[string]int{}
 	var walk func(n ast.Node)
 	within := func(vs []*ast.Variable, parts ...ast.Node) {
@@ -137,7 +137,7 @@ func (c *checker) ambiguous(e ast.Expr, keys map[string]bool) {
 		ast.Inspect(n, func(n ast.Node) bool {
 			switch x := n.(type) {
 			case *ast.Variable:
-				if local[x.Name] == 0 && !keys[ast.Key(x)] {
+				if local[x.Name] == 0 && !keys[ast.Key(x)] && !isFloat(x, in) {
 					fail(ambiguousAggregation, x, "`%s` stands beside an aggregate but is no grouping key; project it in an earlier WITH", x.Name)
 				}
 			case *ast.Property:

@@ -251,6 +251,13 @@ func (c *checker) variable(v *ast.Variable, s *scope) typ {
 	return t
 }
 
+// isFloat says whether a name is that of a float and of no variable.
+func isFloat(v *ast.Variable, s *scope) bool {
+	_, defined := s.lookup(v.Name)
+	_, named := ast.NamedFloat(v.Name)
+	return named && !defined
+}
+
 // where checks a condition without aggregates.
 func (c *checker) where(e ast.Expr, s *scope) {
 	if e != nil {

@@ -343,6 +343,10 @@ func (p *parser) show(at ast.At) ast.Body {
 	switch {
 	case s.Kind == ast.ShowGraphs && single && isVariable(p.peek()) && !p.is("YIELD"):
 		s.Names = []ast.Expr{&ast.StringLit{At: p.here(), Value: p.dotted("a graph's name")}}
+	case (s.Kind == ast.ShowFunctions || s.Kind == ast.ShowProcedures) && p.take("EXECUTABLE"):
+		if p.take("BY") && !p.take("CURRENT", "USER") { // all may call all of them
+			p.name("a user's name")
+		}
 	case s.Kind == ast.ShowTransactions && !p.is("YIELD") && !p.is("WHERE") && !p.isSign(";") && p.peek().kind != tokEOF:
 		s.Names = p.ids()
 	}
