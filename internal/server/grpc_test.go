@@ -25,6 +25,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -336,4 +337,31 @@ func TestHealthAndReflection(t *testing.T) {
 	}
 	require.Subset(t, names, services[1:])
 	require.NoError(t, stream.CloseSend())
+}
+
+// What operators have put on disk is in the plan of PROFILE.
+func TestProfileOfSpilled(t *testing.T) {
+	spill, err := exec.NewSpill(t.TempDir(), 1<<30)
+	require.NoError(t, err)
+	r := serveOver(t, newOracle(t), query.Options{QueryBytes: 2 << 20, Spill: spill}, Options{})
+	a, err := r.query(context.Background(), &pb.QueryRequest{Statement: "PROFILE UNWIND range(1, 100000) AS x RETURN x ORDER BY -x"})
+	require.NoError(t, err)
+	var spilled func(n *pb.PlanNode) uint64
+	spilled = func(n *pb.PlanNode) uint64 {
+		sum := n.GetSpilled()
+		for _, c := range n.GetChildren() {
+			sum += spilled(c)
+		}
+		return sum
+	}
+	require.Positive(t, spilled(a.summary.GetPlan()))
+	var b strings.Builder
+	totals := r.engine.Totals().Operators()
+	for name, one := range totals {
+		if one.Spilled.Load() > 0 {
+			b.WriteString(name)
+		}
+	}
+	require.Equal(t, "Sort", b.String())
+	require.Equal(t, spilled(a.summary.GetPlan()), totals["Sort"].Spilled.Load())
 }
