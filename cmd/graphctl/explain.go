@@ -97,6 +97,19 @@ func counted(n *uint64) string {
 	return strconv.FormatUint(*n, 10)
 }
 
+// wireColumns are the figures of what a gateway asks other processes.
+func wireColumns(n *pb.PlanNode) []string {
+	return []string{counted(n.WireRequests), counted(n.WireSent), counted(n.WireReceived), counted(n.Edges), perEdge(n)}
+}
+
+// perEdge is how many bytes an edge took between the processes.
+func perEdge(n *pb.PlanNode) string {
+	if n.GetEdges() == 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(float64(n.GetWireSent()+n.GetWireReceived())/float64(n.GetEdges()), 'f', 2, 64)
+}
+
 // printPlan prints a plan as a tree, the result at the top, with what each operator did by itself where it was profiled.
 func printPlan(w io.Writer, root *pb.PlanNode) {
 	all := max(planTime(root), 1)
@@ -116,6 +129,9 @@ func printPlan(w io.Writer, root *pb.PlanNode) {
 			line = append(line, fmt.Sprint(n.GetRows()), fmt.Sprint(n.GetBatches()), own.Round(time.Microsecond).String(),
 				fmt.Sprintf("%.1f%%", 100*float64(own)/float64(all)), fmt.Sprint(n.GetShardRequests()), fmt.Sprint(n.GetBytes()), fmt.Sprint(n.GetMemory()),
 				counted(n.CacheHits), counted(n.CacheMisses), counted(n.LargeValues))
+			if root.WireRequests != nil {
+				line = append(line, wireColumns(n)...)
+			}
 		}
 		lines = append(lines, line)
 		for i, c := range n.GetChildren() {
@@ -128,7 +144,11 @@ func printPlan(w io.Writer, root *pb.PlanNode) {
 	}
 	walk(root, "", "")
 	if profiled {
-		lines = append([][]string{{"operator", "estimated", "rows", "batches", "time", "share", "requests", "bytes", "memory", "hits", "misses", "large"}}, lines...)
+		head := []string{"operator", "estimated", "rows", "batches", "time", "share", "requests", "bytes", "memory", "hits", "misses", "large"}
+		if root.WireRequests != nil {
+			head = append(head, "calls", "sent", "received", "edges", "bytes/edge")
+		}
+		lines = append([][]string{head}, lines...)
 	} else {
 		lines = append([][]string{{"operator", "estimated"}}, lines...)
 	}

@@ -136,6 +136,26 @@ Join                      7        1  250µs  25.0%         0      0       0    
 	require.Equal(t, 1, strings.Count(string(page), "</script>"))
 }
 
+// What a gateway asked other processes stands in further columns.
+func TestPlanWire(t *testing.T) {
+	wire := func(n *pb.PlanNode, requests, sent, received, edges uint64) *pb.PlanNode {
+		n.Time = durationpb.New(time.Millisecond)
+		n.WireRequests, n.WireSent, n.WireReceived, n.Edges = &requests, &sent, &received, &edges
+		return n
+	}
+	plan := wire(&pb.PlanNode{Operator: "Expand", Rows: 40, Batches: 1, ShardRequests: 1}, 4, 120, 330, 200)
+	plan.Children = []*pb.PlanNode{wire(&pb.PlanNode{Operator: "Unit", Rows: 1, Batches: 1}, 0, 0, 0, 0)}
+	var b strings.Builder
+	printPlan(&b, plan)
+	require.Equal(t, `operator  estimated  rows  batches  time  share  requests  bytes  memory  hits  misses  large  calls  sent  received  edges  bytes/edge
+Expand                 40        1   1ms  50.0%         1      0       0     -       -      -      4   120       330    200        2.25
+└ Unit                  1        1   1ms  50.0%         0      0       0     -       -      -      0     0         0      0           -
+`, b.String())
+	page, err := sunburstPage(plan, "RETURN 1")
+	require.NoError(t, err)
+	require.Contains(t, string(page), `"wire":["4","120","330","200","2.25"]`)
+}
+
 // Stacks are folded from their roots, and a function that calls itself counts once.
 func TestFlame(t *testing.T) {
 	f := func(id uint64, name string) *profile.Location {

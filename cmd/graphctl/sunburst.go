@@ -27,6 +27,7 @@ type slice struct {
 	Hits      string   `json:"hits"` // of the cache; - where it is in another process
 	Misses    string   `json:"misses"`
 	Large     string   `json:"large"` // values fetched
+	Wire      []string `json:"wire"`  // requests to other processes, bytes sent and received, edges, bytes an edge; - where there are none
 	Time      float64  `json:"time"`
 	Children  []*slice `json:"children"`
 }
@@ -37,6 +38,7 @@ func sliceOf(n *pb.PlanNode) *slice {
 		Time: float64(n.GetTime().AsDuration().Nanoseconds()) / 1e3, Children: []*slice{},
 	}
 	s.Hits, s.Misses, s.Large = counted(n.CacheHits), counted(n.CacheMisses), counted(n.LargeValues)
+	s.Wire = wireColumns(n)
 	s.Estimated, s.Bytes, s.Memory = -1, n.GetBytes(), n.GetMemory()
 	if n.EstimatedRows != nil {
 		s.Estimated = n.GetEstimatedRows()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -98,9 +99,16 @@ func startClusterIn(t *testing.T, dirs []string, gateways int, more ...string) (
 
 // ask runs a statement and gives the answer's data as it came.
 func ask(address, statement string) (string, error) {
+	var answer struct{ Data json.RawMessage }
+	err := post(address, statement, &answer)
+	return string(answer.Data), err
+}
+
+// post runs a statement and reads the answer.
+func post(address, statement string, into any) error {
 	body, err := json.Marshal(map[string]string{"statement": statement})
 	if err != nil {
-		return "", err
+		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -109,25 +117,48 @@ func ask(address, statement string) (string, error) {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address+"/v1/query", bytes.NewReader(body))
 	if err != nil {
-		return "", err
+		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer res.Body.Close()
-	var answer struct {
-		Data   json.RawMessage `json:"data"`
-		Errors json.RawMessage `json:"errors"`
+	whole, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err
 	}
-	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
-		return "", err
+	var answer struct{ Errors json.RawMessage }
+	if err := json.Unmarshal(whole, &answer); err != nil {
+		return err
 	}
 	if len(answer.Errors) > 2 || res.StatusCode >= 300 {
-		return "", fmt.Errorf("%d %s", res.StatusCode, answer.Errors)
+		return fmt.Errorf("%d %s", res.StatusCode, answer.Errors)
 	}
-	return string(answer.Data), nil
+	return json.Unmarshal(whole, into)
+}
+
+// profiled is what PROFILE says of an operator that a gateway runs.
+type profiled struct {
+	Operator                                    string
+	WireRequests, WireSent, WireReceived, Edges int
+	WirePerEdge                                 float64
+	Children                                    []*profiled
+}
+
+func (p *profiled) first() *profiled {
+	if len(p.Children) == 0 {
+		return nil
+	}
+	return p.Children[0]
+}
+
+// profile gives what the operators of a statement did.
+func profile(address, statement string) (plan profiled, err error) {
+	var answer struct{ Plan profiled }
+	err = post(address, "PROFILE "+statement, &answer)
+	return answer.Plan, err
 }
 
 // clusterStatements are run in their order by a cluster and by a server of one process.
@@ -162,6 +193,19 @@ func TestCluster(t *testing.T) {
 		require.NoError(t, err, s)
 		require.JSONEq(t, want, got, s)
 	}
-	_, err := ask(gs[0].http, "CREATE (:Person {id: 8})")
+	plan, err := profile(gs[0].http, "MATCH (p:Person {id: 7})-[:KNOWS]->()-[:KNOWS]->(q) RETURN q.id")
+	require.NoError(t, err)
+	edges, requests := 0, 0
+	for op := &plan; op != nil; op = op.first() {
+		edges, requests = edges+op.Edges, requests+op.WireRequests
+		require.Equal(t, op.WireRequests > 0, op.WireSent > 0 && op.WireReceived > 0, op.Operator)
+		require.Equal(t, op.Edges > 0, op.WirePerEdge > 0, op.Operator)
+	}
+	require.Equal(t, 2+4, edges) // everybody knows two
+	require.GreaterOrEqual(t, requests, 4)
+	plan, err = profile(one.addrs.HTTP, "MATCH (p:Person {id: 7}) RETURN p.name")
+	require.NoError(t, err)
+	require.Zero(t, plan.WireRequests)
+	_, err = ask(gs[0].http, "CREATE (:Person {id: 8})")
 	require.ErrorContains(t, err, "ConstraintValidationFailed")
 }

@@ -23,6 +23,14 @@ type PlanNode struct {
 	// Metered says that the following are counted; see exec.Stat.
 	Metered             bool
 	Hits, Misses, Large int64
+	// Wired says that the following are counted; see exec.Stat.
+	Wired                        bool
+	Calls, Sent, Received, Edges int64
+}
+
+// WirePerEdge gives how many bytes were sent and received for an edge; it is not ok if there were no edges.
+func (n *PlanNode) WirePerEdge() (bytes float64, ok bool) {
+	return float64(n.Sent+n.Received) / float64(max(n.Edges, 1)), n.Edges > 0
 }
 
 // explain gives the operators of a prepared plan, with what they did where stats is not nil.
@@ -35,6 +43,7 @@ func explain(p *exec.Prepared, stats []exec.Stat) *PlanNode {
 			n.Profiled, n.Rows, n.Batches, n.Time, n.Requests = true, st.Rows, st.Batches, st.Time, st.Requests
 			n.Bytes, n.Memory, n.Spilled = st.Bytes, st.Memory, st.Spilled
 			n.Metered, n.Hits, n.Misses, n.Large = st.Metered, st.Hits, st.Misses, st.Large
+			n.Wired, n.Calls, n.Sent, n.Received, n.Edges = st.Wired, st.Calls, st.Sent, st.Received, st.Edges
 		}
 		for _, c := range op.Inputs {
 			n.Children = append(n.Children, tree(c))

@@ -150,6 +150,10 @@ func planProto(p *query.PlanNode) *pb.PlanNode {
 			out.CacheHits, out.CacheMisses = proto.Uint64(uint64(p.Hits)), proto.Uint64(uint64(p.Misses))
 			out.LargeValues = proto.Uint64(uint64(p.Large))
 		}
+		if p.Wired {
+			out.WireRequests, out.WireSent = proto.Uint64(uint64(p.Calls)), proto.Uint64(uint64(p.Sent))
+			out.WireReceived, out.Edges = proto.Uint64(uint64(p.Received)), proto.Uint64(uint64(p.Edges))
+		}
 	}
 	for _, c := range p.Children {
 		out.Children = append(out.Children, planProto(c))

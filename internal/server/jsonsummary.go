@@ -94,6 +94,20 @@ func appendPlan(dst []byte, p *query.PlanNode) []byte {
 			dst = append(dst, `,"largeValues":`...)
 			dst = strconv.AppendInt(dst, p.Large, 10)
 		}
+		if p.Wired {
+			dst = append(dst, `,"wireRequests":`...)
+			dst = strconv.AppendInt(dst, p.Calls, 10)
+			dst = append(dst, `,"wireSent":`...)
+			dst = strconv.AppendInt(dst, p.Sent, 10)
+			dst = append(dst, `,"wireReceived":`...)
+			dst = strconv.AppendInt(dst, p.Received, 10)
+			dst = append(dst, `,"edges":`...)
+			dst = strconv.AppendInt(dst, p.Edges, 10)
+			if per, ok := p.WirePerEdge(); ok {
+				dst = append(dst, `,"wirePerEdge":`...)
+				dst = strconv.AppendFloat(dst, per, 'f', 2, 64)
+			}
+		}
 	}
 	dst = append(dst, `,"children":[`...)
 	for i, c := range p.Children {

@@ -86,6 +86,9 @@ type Passer interface{ Pass() }
 // now on, or with nil no more. No request runs meanwhile.
 type Metered interface{ Meter(r *graph.Reads) }
 
+// Wired is a Tx that asks other processes: it counts that in w from now on, or with nil no more. No request runs meanwhile.
+type Wired interface{ Wire(w *graph.Wire) }
+
 // Tx reads one consistent cut of a graph and, in Write mode, sees its own writes. A Tx is used by one goroutine at a
 // time for writing; its reads may run side by side. Values and ids that it hands out are valid until it ends.
 //

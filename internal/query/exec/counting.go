@@ -69,13 +69,32 @@ func (t *countingTx) Expand(ctx context.Context, req *shard.Expand, res *shard.N
 	t.count()
 	err := t.Tx.Expand(ctx, req, res)
 	t.gave(8*(len(res.Targets)+len(res.Edges)) + 4*len(res.Types))
+	t.r.stats[t.r.current].Edges += int64(res.Seen)
 	t.cells(res.Props, len(res.Targets))
 	return err
 }
 
 func (t *countingTx) Step(ctx context.Context, from *graph.VertexSet, types []graph.TypeID, dir graph.Direction, out *graph.VertexSet) error {
 	t.count()
-	return t.Tx.Step(ctx, from, types, dir, out)
+	if err := t.Tx.Step(ctx, from, types, dir, out); err != nil {
+		return err
+	}
+	w, ok := t.Tx.(shard.Wired)
+	if !ok {
+		return nil
+	}
+	// A step does not tell over how many edges it went. The question is not one of the statement's, and is not counted.
+	w.Wire(nil)
+	defer w.Wire(t.r.wire)
+	ids := from.AppendTo(nil)
+	degrees := make([]int, len(ids))
+	if err := t.Tx.Degrees(ctx, ids, types, dir, degrees); err != nil {
+		return err
+	}
+	for _, n := range degrees {
+		t.r.stats[t.r.current].Edges += int64(n)
+	}
+	return nil
 }
 
 func (t *countingTx) Degrees(ctx context.Context, ids []graph.VertexID, types []graph.TypeID, dir graph.Direction, out []int) error {

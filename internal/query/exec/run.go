@@ -107,6 +107,10 @@ type run struct {
 	reads   *graph.Reads // what the shards count, or nil
 	settled [3]int64     // the part of it that stages have been charged with
 	metered []shard.Metered
+	// wire is what goes to other processes, or nil, settledWire the part of it that stages have been charged with.
+	wire        *graph.Wire
+	settledWire [3]int64
+	wired       []shard.Wired
 	// hopCounts are those of a traversal, truncated the reason why the result is not whole.
 	hopCounts []HopCount
 	truncated string
@@ -251,7 +255,22 @@ func (r *run) setTx(tx shard.Tx) {
 		if m, ok := tx.(shard.Metered); ok {
 			r.meter(m)
 		}
+		if w, ok := tx.(shard.Wired); ok {
+			r.count(w)
+		}
 	}
+}
+
+// count has a transaction count what it asks other processes.
+func (r *run) count(w shard.Wired) {
+	if r.wire == nil {
+		r.wire = new(graph.Wire)
+		for i := range r.stats {
+			r.stats[i].Wired = true
+		}
+	}
+	w.Wire(r.wire)
+	r.wired = append(r.wired, w)
 }
 
 // meter has a transaction count its reads.
@@ -334,6 +353,9 @@ func (rs *Rows) Close() {
 	x.root.close()
 	for _, m := range rs.r.metered {
 		m.Meter(nil)
+	}
+	for _, w := range rs.r.wired {
+		w.Wire(nil)
 	}
 	for _, c := range rs.r.closers {
 		c.close()

@@ -69,6 +69,10 @@ type Stat struct {
 	// fetched. They are not where another process reads the shards.
 	Metered             bool
 	Hits, Misses, Large int64
+	// Wired says that the following are counted, which they are where other processes have the shards: requests to them,
+	// what these sent and received in bytes, and the edges that expansions and steps went over.
+	Wired                        bool
+	Calls, Sent, Received, Edges int64
 }
 
 // build makes the operator of a stage and of all below it.
@@ -156,11 +160,18 @@ func (r *run) enter(id int) func() {
 
 // settle charges what was read since the last time to the stage that is running.
 func (r *run) settle() {
+	st := &r.stats[r.current]
+	if r.wire != nil {
+		now := [3]int64{r.wire.Requests.Load(), r.wire.Sent.Load(), r.wire.Received.Load()}
+		st.Calls += now[0] - r.settledWire[0]
+		st.Sent += now[1] - r.settledWire[1]
+		st.Received += now[2] - r.settledWire[2]
+		r.settledWire = now
+	}
 	if r.reads == nil {
 		return
 	}
 	now := [3]int64{r.reads.Hits.Load(), r.reads.Misses.Load(), r.reads.Large.Load()}
-	st := &r.stats[r.current]
 	st.Hits += now[0] - r.settled[0]
 	st.Misses += now[1] - r.settled[1]
 	st.Large += now[2] - r.settled[2]

@@ -325,3 +325,30 @@ func TestLargeValues(t *testing.T) {
 		require.True(t, strings.Repeat(string(rune('a'+i)), 1<<20) == v.Str())
 	}
 }
+
+// TestWire counts the requests of a transaction and their bytes, while it is asked to.
+func TestWire(t *testing.T) {
+	_, spread := open(t, 3)
+	w := fill(t, spread, 3000, 3, 8)
+	tx := w.begin(t)
+	sources := slices.Sorted(slices.Values(w.ids))
+	expand := func() {
+		var res shard.Neighbours
+		require.NoError(t, tx.Expand(context.Background(), &shard.Expand{Sources: sources, Types: []graph.TypeID{w.b}}, &res))
+		require.Equal(t, len(w.ids), res.Seen)
+	}
+	var n graph.Wire
+	wired, ok := tx.(shard.Wired)
+	require.True(t, ok)
+	wired.Wire(&n)
+	expand()
+	require.EqualValues(t, 3, n.Requests.Load())
+	for _, bytes := range []int64{n.Sent.Load(), n.Received.Load()} {
+		require.Greater(t, bytes, int64(len(w.ids)))
+		require.Less(t, bytes, int64(6*len(w.ids)))
+	}
+	before := n.Received.Load()
+	wired.Wire(nil)
+	expand()
+	require.Equal(t, before, n.Received.Load())
+}

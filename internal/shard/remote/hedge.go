@@ -63,7 +63,7 @@ func (h *hedger) Invoke(ctx context.Context, method string, args, reply any, opt
 			return
 		}
 		answer := answers.New().Interface()
-		if h.second.Invoke(second, method, args, answer) == nil { // the options are of the first call
+		if h.second.Invoke(second, method, args, answer, shared(opts)...) == nil {
 			other = answer
 			endFirst()
 		}

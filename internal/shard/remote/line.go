@@ -129,6 +129,27 @@ type counting struct {
 	wire *graph.Wire
 }
 
+// counter makes calls that are counted.
+type counter struct {
+	grpc.ClientConnInterface
+	wire *graph.Wire
+}
+
+// Invoke implements grpc.ClientConnInterface.
+func (c counter) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	return c.ClientConnInterface.Invoke(ctx, method, args, reply, append(opts, counting{wire: c.wire})...)
+}
+
+// shared gives those of a call's options that another try of it may have too.
+func shared(opts []grpc.CallOption) (out []grpc.CallOption) {
+	for _, o := range opts {
+		if c, ok := o.(counting); ok {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // take gives a stream that was used before, if there is one and the call may be made twice, should it have ended meanwhile.
 func (l *line) take(twice bool) *talk {
 	if !twice {

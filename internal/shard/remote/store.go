@@ -28,9 +28,9 @@ type Store struct {
 	hedges    hedges
 
 	mu     sync.Mutex
-	conns  []*grpc.ClientConn     // two for each shard
-	reads  []pb.ReadServiceClient // by shard
-	copies []pb.CopyServiceClient // by shard
+	conns  []*grpc.ClientConn         // two for each shard
+	reads  []grpc.ClientConnInterface // by shard, for the ReadService
+	copies []pb.CopyServiceClient     // by shard
 	graphs map[string]*Graph
 }
 
@@ -80,7 +80,7 @@ func (s *Store) reach(shards int) error {
 			}
 			s.conns = append(s.conns, pair[i])
 		}
-		s.reads = append(s.reads, pb.NewReadServiceClient(newHedger(newLine(pair[0]), newLine(pair[1]), &s.hedges)))
+		s.reads = append(s.reads, newHedger(newLine(pair[0]), newLine(pair[1]), &s.hedges))
 		s.copies = append(s.copies, pb.NewCopyServiceClient(pair[0]))
 	}
 	return nil
@@ -214,7 +214,7 @@ type Graph struct {
 	s      *Store
 	name   string
 	shards int
-	reads  []pb.ReadServiceClient // by shard
+	reads  []grpc.ClientConnInterface // by shard, for the ReadService
 	id     uint64
 	state  atomic.Pointer[catalog]
 	counts atomic.Pointer[counted]

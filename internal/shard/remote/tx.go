@@ -26,6 +26,8 @@ type Tx struct {
 	ended   atomic.Bool
 	wrote   atomic.Bool
 
+	wire *graph.Wire // counts what is read; nil: nobody asks
+
 	mu     sync.Mutex
 	counts *graph.Counts // nil after a change, until they are asked for
 	failed error         // of asking for them
@@ -169,7 +171,7 @@ type place struct {
 
 // all is the leader, for what the transaction sees.
 func (tx *Tx) all() place {
-	return place{-1, leaderName, tx.g.reads[0], &pb.Cut{Graph: tx.g.name, Tx: tx.l.id}}
+	return place{-1, leaderName, tx.reads(0), &pb.Cut{Graph: tx.g.name, Tx: tx.l.id}}
 }
 
 // shard is where one shard of the cut can be read.
@@ -178,8 +180,19 @@ func (tx *Tx) shard(no int) place {
 	if no > 0 {
 		cut = &pb.Cut{Graph: tx.g.name, Epoch: tx.l.epoch, Version: tx.l.versions[no], Shard: uint32(no)}
 	}
-	return place{no, fmt.Sprintf("shard %d", no), tx.g.reads[no], cut}
+	return place{no, fmt.Sprintf("shard %d", no), tx.reads(no), cut}
 }
+
+// reads gives the way to the process of a shard.
+func (tx *Tx) reads(no int) pb.ReadServiceClient {
+	if tx.wire != nil {
+		return pb.NewReadServiceClient(counter{tx.g.reads[no], tx.wire})
+	}
+	return pb.NewReadServiceClient(tx.g.reads[no])
+}
+
+// Wire implements shard.Wired.
+func (tx *Tx) Wire(w *graph.Wire) { tx.wire = w }
 
 // parallel calls f for several places side by side and gives the first error.
 func parallel(ctx context.Context, places []place, f func(ctx context.Context, i int, p place) error) error {

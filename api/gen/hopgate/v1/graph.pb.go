@@ -529,7 +529,13 @@ type PlanNode struct {
 	CacheMisses *uint64 `protobuf:"varint,12,opt,name=cache_misses,json=cacheMisses,proto3,oneof" json:"cache_misses,omitempty"`
 	LargeValues *uint64 `protobuf:"varint,13,opt,name=large_values,json=largeValues,proto3,oneof" json:"large_values,omitempty"`
 	// The bytes that the operator put on disk. Set for PROFILE.
-	Spilled       uint64 `protobuf:"varint,14,opt,name=spilled,proto3" json:"spilled,omitempty"`
+	Spilled uint64 `protobuf:"varint,14,opt,name=spilled,proto3" json:"spilled,omitempty"`
+	// The requests to other processes that have the shards, what went to them and came back in bytes, and the edges that the
+	// operator went over. Set for PROFILE by a gateway.
+	WireRequests  *uint64 `protobuf:"varint,15,opt,name=wire_requests,json=wireRequests,proto3,oneof" json:"wire_requests,omitempty"`
+	WireSent      *uint64 `protobuf:"varint,16,opt,name=wire_sent,json=wireSent,proto3,oneof" json:"wire_sent,omitempty"`
+	WireReceived  *uint64 `protobuf:"varint,17,opt,name=wire_received,json=wireReceived,proto3,oneof" json:"wire_received,omitempty"`
+	Edges         *uint64 `protobuf:"varint,18,opt,name=edges,proto3,oneof" json:"edges,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -658,6 +664,34 @@ func (x *PlanNode) GetLargeValues() uint64 {
 func (x *PlanNode) GetSpilled() uint64 {
 	if x != nil {
 		return x.Spilled
+	}
+	return 0
+}
+
+func (x *PlanNode) GetWireRequests() uint64 {
+	if x != nil && x.WireRequests != nil {
+		return *x.WireRequests
+	}
+	return 0
+}
+
+func (x *PlanNode) GetWireSent() uint64 {
+	if x != nil && x.WireSent != nil {
+		return *x.WireSent
+	}
+	return 0
+}
+
+func (x *PlanNode) GetWireReceived() uint64 {
+	if x != nil && x.WireReceived != nil {
+		return *x.WireReceived
+	}
+	return 0
+}
+
+func (x *PlanNode) GetEdges() uint64 {
+	if x != nil && x.Edges != nil {
+		return *x.Edges
 	}
 	return 0
 }
@@ -1390,7 +1424,7 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\x0findexes_removed\x18\n" +
 	" \x01(\x04R\x0eindexesRemoved\x12+\n" +
 	"\x11constraints_added\x18\v \x01(\x04R\x10constraintsAdded\x12/\n" +
-	"\x13constraints_removed\x18\f \x01(\x04R\x12constraintsRemoved\"\xa6\x04\n" +
+	"\x13constraints_removed\x18\f \x01(\x04R\x12constraintsRemoved\"\xf3\x05\n" +
 	"\bPlanNode\x12\x1a\n" +
 	"\boperator\x18\x01 \x01(\tR\boperator\x12\x1c\n" +
 	"\targuments\x18\x02 \x01(\tR\targuments\x120\n" +
@@ -1407,11 +1441,20 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"cache_hits\x18\v \x01(\x04H\x01R\tcacheHits\x88\x01\x01\x12&\n" +
 	"\fcache_misses\x18\f \x01(\x04H\x02R\vcacheMisses\x88\x01\x01\x12&\n" +
 	"\flarge_values\x18\r \x01(\x04H\x03R\vlargeValues\x88\x01\x01\x12\x18\n" +
-	"\aspilled\x18\x0e \x01(\x04R\aspilledB\x11\n" +
+	"\aspilled\x18\x0e \x01(\x04R\aspilled\x12(\n" +
+	"\rwire_requests\x18\x0f \x01(\x04H\x04R\fwireRequests\x88\x01\x01\x12 \n" +
+	"\twire_sent\x18\x10 \x01(\x04H\x05R\bwireSent\x88\x01\x01\x12(\n" +
+	"\rwire_received\x18\x11 \x01(\x04H\x06R\fwireReceived\x88\x01\x01\x12\x19\n" +
+	"\x05edges\x18\x12 \x01(\x04H\aR\x05edges\x88\x01\x01B\x11\n" +
 	"\x0f_estimated_rowsB\r\n" +
 	"\v_cache_hitsB\x0f\n" +
 	"\r_cache_missesB\x0f\n" +
-	"\r_large_values\"\x8b\x01\n" +
+	"\r_large_valuesB\x10\n" +
+	"\x0e_wire_requestsB\f\n" +
+	"\n" +
+	"_wire_sentB\x10\n" +
+	"\x0e_wire_receivedB\b\n" +
+	"\x06_edges\"\x8b\x01\n" +
 	"\fFetchRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x16\n" +
 	"\x06method\x18\x02 \x01(\tR\x06method\x12\x18\n" +
