@@ -550,13 +550,17 @@ func (e *Engine) compile(ctx context.Context, g shard.Graph, q *plan.Query) (*ex
 	if ctx.Err() != nil {
 		return nil, 0, graph.DeadlineError(context.Cause(ctx))
 	}
-	x, err := compileCosted(q)
+	x, err := e.compileCosted(q)
 	return x, c.Vertices + c.Edges, err
 }
 
 // compileCosted compiles an optimized plan, and marks it if it is expected to be costly.
-func compileCosted(q *plan.Query) (*exec.Prepared, error) {
-	x, err := exec.Compile(q, exec.Options{})
+func (e *Engine) compileCosted(q *plan.Query) (*exec.Prepared, error) {
+	var opt exec.Options
+	if d, ok := e.store.(shard.Distant); ok {
+		opt.BatchSize = d.Rows()
+	}
+	x, err := exec.Compile(q, opt)
 	if err != nil {
 		return nil, err
 	}

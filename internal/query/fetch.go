@@ -252,7 +252,7 @@ func (r *fetchRun) prepare(q *plan.Query) (*exec.Prepared, error) {
 	return r.programs.prepare(q, func() (*exec.Prepared, error) {
 		r.e.metrics.PlanMisses.Add(1)
 		plan.Optimize(q, plan.Env{Counts: r.tx.Statistics(), Indexes: r.g.Indexes()})
-		return compileCosted(q)
+		return r.e.compileCosted(q)
 	}, &r.e.metrics.PlanHits)
 }
 

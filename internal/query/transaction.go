@@ -240,7 +240,7 @@ func (t *Transaction) prepare(ctx context.Context, text string, params map[strin
 	if ctx.Err() != nil {
 		return nil, graph.DeadlineError(context.Cause(ctx))
 	}
-	own.exec, err = compileCosted(q)
+	own.exec, err = t.e.compileCosted(q)
 	return &own, err
 }
 

@@ -54,6 +54,9 @@ type Knower interface {
 	Known(name string) Graph
 }
 
+// Distant is a Store that asks other processes: it says how many rows make a request worth its way.
+type Distant interface{ Rows() int }
+
 // Store is the set of graphs that a server serves. It is safe for concurrent use.
 type Store interface {
 	// Graph gives a graph by name; an unknown one is graph.KindNotFound.

@@ -352,3 +352,34 @@ func TestWire(t *testing.T) {
 	expand()
 	require.Equal(t, before, n.Received.Load())
 }
+
+// TestProperties reads properties of vertices in any order, some of them often and some that are not there.
+func TestProperties(t *testing.T) {
+	const n = 500
+	whole, spread := open(t, 3)
+	one, many := fill(t, whole, n, 1, 9), fill(t, spread, n, 1, 9)
+	rng := rand.New(rand.NewPCG(9, 9))
+	for _, size := range []int{0, 1, 10, 2000} {
+		var cells [2][]string
+		at := make([]int, size)
+		for i := range at {
+			at[i] = rng.IntN(n + 1)
+		}
+		for k, w := range []*world{one, many} {
+			ids := make([]graph.VertexID, size)
+			for i, v := range at {
+				if ids[i] = graph.MakeVertexID(2, 1<<30); v < n {
+					ids[i] = w.ids[v]
+				}
+			}
+			out := [][]graph.Value{make([]graph.Value, size), make([]graph.Value, size)}
+			require.NoError(t, w.begin(t).Properties(context.Background(), ids, []graph.PropID{w.text, w.num}, out))
+			for _, col := range out {
+				for _, v := range col {
+					cells[k] = append(cells[k], cell(t, v))
+				}
+			}
+		}
+		require.Equal(t, cells[0], cells[1])
+	}
+}

@@ -86,6 +86,9 @@ func (s *Store) reach(shards int) error {
 	return nil
 }
 
+// Rows implements shard.Distant: of so many rows each of a few shards is asked for hundreds.
+func (s *Store) Rows() int { return 4 * graph.BatchSize }
+
 // Hedged gives how many calls that read took long and were made twice, and how many of them the second one answered.
 func (s *Store) Hedged() (made, won uint64) { return s.hedges.made.Load(), s.hedges.won.Load() }
 

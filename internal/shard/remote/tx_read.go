@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -138,6 +139,39 @@ func (tx *Tx) Properties(ctx context.Context, ids []graph.VertexID, props []grap
 	if len(props) == 0 {
 		return nil
 	}
+	if slices.IsSorted(ids) || len(ids) < fewRows {
+		return tx.properties(ctx, ids, props, out)
+	}
+	// Sorted, and each once, they take a byte or two each, and so does what is read of them.
+	order := make([]int32, len(ids))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(ids[a], ids[b]) })
+	once, of := make([]graph.VertexID, 0, len(ids)), make([]int32, len(ids))
+	for _, i := range order {
+		if len(once) == 0 || once[len(once)-1] != ids[i] {
+			once = append(once, ids[i])
+		}
+		of[i] = int32(len(once) - 1)
+	}
+	cols := columns(len(props), len(once))
+	if err := tx.properties(ctx, once, props, cols); err != nil {
+		return err
+	}
+	for p := range props {
+		for i, k := range of {
+			out[p][i] = cols[p][k]
+		}
+	}
+	return nil
+}
+
+// fewRows are not worth being sorted.
+const fewRows = 64
+
+// properties is Properties into columns of nulls.
+func (tx *Tx) properties(ctx context.Context, ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error {
 	return tx.vertices(ctx, ids, func(ctx context.Context, p place, ids []byte, rows []int32) error {
 		var cols [][]byte
 		err := tx.again(ctx, p.who, func(ctx context.Context) error {
