@@ -220,18 +220,17 @@ func (t *talk) end() {
 
 // call makes a call; answered tells that there was an answer, possibly an error, and that the stream can be used again.
 func (t *talk) call(ctx context.Context, conn *grpc.ClientConn, number uint64, in, out proto.Message, wire *graph.Wire) (answered bool, err error) {
+	var streamCtx context.Context
 	if t.stream == nil {
-		var streamCtx context.Context
 		streamCtx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
-		stop := context.AfterFunc(ctx, t.cancel)
-		defer stop()
+	}
+	stop := context.AfterFunc(ctx, t.cancel)
+	defer func() { answered = stop() && answered }() // or the stream is ended, however late
+	if t.stream == nil {
 		t.stream, err = conn.NewStream(streamCtx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, talkMethod, grpc.ForceCodecV2(pieces{}))
 		if err != nil {
 			return false, ended(ctx, err)
 		}
-	} else {
-		stop := context.AfterFunc(ctx, t.cancel)
-		defer stop()
 	}
 	if t.buf, err = (proto.MarshalOptions{}).MarshalAppend(t.buf[:0], in); err != nil {
 		return false, status.Error(codes.Internal, err.Error())
@@ -264,7 +263,7 @@ func (t *talk) call(ctx context.Context, conn *grpc.ClientConn, number uint64, i
 	if cap(t.buf) > pieceBytes {
 		t.buf = nil
 	}
-	return ctx.Err() == nil, err
+	return true, err
 }
 
 // ended gives the error of a stream that has ended, which may be because of the call's own context.
