@@ -125,5 +125,8 @@ func TestClusterExport(t *testing.T) {
 		require.NoError(t, err)
 		require.JSONEq(t, want, got, q)
 	}
-	require.Contains(t, gs[0].graphctl("stats"), "KNOWS")
+	stats := gs[0].graphctl("stats")
+	for _, part := range []string{"KNOWS", "shard 0", "shard 1", "shard 2"} {
+		require.Contains(t, stats, part)
+	}
 }

@@ -70,15 +70,19 @@ func (s *adminService) Stats(ctx context.Context, req *pb.StatsRequest) (*pb.Sta
 	if name == "" {
 		name = query.DefaultGraph
 	}
-	decoded := s.store.DecodedStats()
-	for _, sh := range s.store.Stats()[name] {
+	shapes, err := telemetry.Shapes(ctx, s.store, name)
+	if err != nil {
+		return nil, grpcError(err)
+	}
+	for i := range shapes {
+		sh := &shapes[i]
 		g, v := &sh.Graph, &sh.Values
 		p := &pb.ShardStats{
 			Shard: uint32(sh.Shard), DiskBytes: g.DiskBytes + v.DiskBytes, Levels: uint32(max(g.DeepLevels(), v.DeepLevels())),
 			ReadAmplification: uint64(g.ReadAmplification), WriteAmplification: g.WriteAmplification(),
 			SeparatedLiveBytes: v.SeparatedLive, SeparatedDeadBytes: v.SeparatedDead,
 			BlockCacheBytes: uint64(g.BlockBytes), BlockCacheHits: uint64(g.BlockHits), BlockCacheMisses: uint64(g.BlockMisses),
-			TopologyCacheBytes: uint64(decoded.Used), TopologyCacheHits: decoded.Hits, TopologyCacheMisses: decoded.Misses,
+			TopologyCacheBytes: uint64(sh.Decoded.Used), TopologyCacheHits: sh.Decoded.Hits, TopologyCacheMisses: sh.Decoded.Misses,
 			Stores: []*pb.StoreStats{storeProto("graph", g), storeProto("values", v)},
 		}
 		out.Shards = append(out.Shards, p)

@@ -15,6 +15,12 @@ type Stats struct {
 	Failed bool
 }
 
+// Shape is what a process tells of a shard that it keeps: Decoded is the process's cache, for all of its graphs.
+type Shape struct {
+	Stats
+	Decoded DecodedStats
+}
+
 // InstanceStats is the shape of one Pebble store. Sizes are in bytes.
 type InstanceStats struct {
 	Levels    []LevelStats // from the top

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"context"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,6 +17,24 @@ type Storage interface {
 	DecodedStats() storage.DecodedStats
 	// Expired gives how many vertices and edges have been deleted because they had expired, by the graphs' names.
 	Expired() map[string][2]uint64
+}
+
+// Shaper is a Storage whose shards other processes keep, which are asked for their shapes.
+type Shaper interface {
+	Shapes(ctx context.Context, graph string) ([]storage.Shape, error)
+}
+
+// Shapes gives the shapes of a graph's shards, wherever they are.
+func Shapes(ctx context.Context, s Storage, graph string) ([]storage.Shape, error) {
+	if s, ok := s.(Shaper); ok {
+		return s.Shapes(ctx, graph)
+	}
+	var out []storage.Shape
+	decoded := s.DecodedStats()
+	for _, stats := range s.Stats()[graph] {
+		out = append(out, storage.Shape{Stats: stats, Decoded: decoded})
+	}
+	return out, nil
 }
 
 // StoreStats is the shape of one store of a shard.

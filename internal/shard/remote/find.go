@@ -227,14 +227,3 @@ func (f *finder) ask(ctx context.Context, at resolver.Address) (no int, err erro
 	r, err := pb.NewPlaceServiceClient(conn).Place(ctx, &pb.PlaceRequest{}, grpc.WaitForReady(false))
 	return int(r.GetShard()), err
 }
-
-// placed answers PlaceService.
-type placed struct {
-	pb.UnimplementedPlaceServiceServer
-	no int
-}
-
-// Place implements the call.
-func (p *placed) Place(context.Context, *pb.PlaceRequest) (*pb.PlaceResponse, error) {
-	return &pb.PlaceResponse{Shard: uint32(p.no)}, nil
-}

@@ -39,7 +39,7 @@ func newStuck(t *testing.T, hang func(call int64) bool) (*stuck, *hedges, pb.Rea
 	l := bufconn.Listen(1 << 20)
 	s := grpc.NewServer(ServerOptions(nil)...)
 	served := &stuck{hang: hang}
-	pb.RegisterReadServiceServer(s, served)
+	(&lines{map[string]any{pb.ReadService_ServiceDesc.ServiceName: served}}).register(s)
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(s.Stop)
 	var conns [2]*grpc.ClientConn
@@ -50,7 +50,7 @@ func newStuck(t *testing.T, hang func(call int64) bool) (*stuck, *hedges, pb.Rea
 		t.Cleanup(func() { _ = conns[i].Close() })
 	}
 	budget := &hedges{}
-	return served, budget, pb.NewReadServiceClient(newHedger(conns[0], conns[1], budget))
+	return served, budget, pb.NewReadServiceClient(newHedger(newLine(conns[0]), newLine(conns[1]), budget))
 }
 
 // A read that hangs is made again and answered, and then ended; what a shard refuses it refuses once.

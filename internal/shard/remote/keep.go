@@ -29,7 +29,7 @@ func ServeParts(s grpc.ServiceRegistrar, parts *local.Parts) {
 		return tx, tx.Rollback, nil
 	}}
 	pb.RegisterKeepServiceServer(s, k)
-	pb.RegisterPlaceServiceServer(s, &placed{no: parts.No()})
+	pb.RegisterPlaceServiceServer(s, &placed{no: parts.No(), store: parts})
 	pb.RegisterCopyServiceServer(s, &copier{parts: parts, open: parts.CopiedFile})
 	pb.RegisterReadServiceServer(s, r)
 	(&lines{map[string]any{pb.KeepService_ServiceDesc.ServiceName: k, pb.ReadService_ServiceDesc.ServiceName: r}}).register(s)

@@ -21,7 +21,7 @@ func ServeLeader(s grpc.ServiceRegistrar, store *local.Store, peers *Peers) {
 	pb.RegisterLeadServiceServer(s, l)
 	r := &reader{open: l.open}
 	pb.RegisterReadServiceServer(s, r)
-	pb.RegisterPlaceServiceServer(s, &placed{})
+	pb.RegisterPlaceServiceServer(s, &placed{store: store})
 	pb.RegisterMaintainServiceServer(s, &maintainer{store: store})
 	pb.RegisterCopyServiceServer(s, &copier{open: store.CopiedFile})
 	(&lines{map[string]any{pb.LeadService_ServiceDesc.ServiceName: l, pb.ReadService_ServiceDesc.ServiceName: r}}).register(s)

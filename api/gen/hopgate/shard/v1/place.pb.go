@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: hopgate/shard/v1/place.proto
 
-// How a gateway finds out which shard the process at an address keeps.
+// What a process that keeps a shard tells of itself: which shard that is, for gateways that look for it, and how it looks.
 
 package shardv1
 
@@ -103,6 +103,95 @@ func (x *PlaceResponse) GetShard() uint32 {
 	return 0
 }
 
+type ShapeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Graph         string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShapeRequest) Reset() {
+	*x = ShapeRequest{}
+	mi := &file_hopgate_shard_v1_place_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShapeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShapeRequest) ProtoMessage() {}
+
+func (x *ShapeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_place_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShapeRequest.ProtoReflect.Descriptor instead.
+func (*ShapeRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_place_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ShapeRequest) GetGraph() string {
+	if x != nil {
+		return x.Graph
+	}
+	return ""
+}
+
+type ShapeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// shape is a storage.Shape as JSON; none if the process keeps no shard of the graph.
+	Shape         []byte `protobuf:"bytes,1,opt,name=shape,proto3" json:"shape,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShapeResponse) Reset() {
+	*x = ShapeResponse{}
+	mi := &file_hopgate_shard_v1_place_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShapeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShapeResponse) ProtoMessage() {}
+
+func (x *ShapeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_place_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShapeResponse.ProtoReflect.Descriptor instead.
+func (*ShapeResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_place_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ShapeResponse) GetShape() []byte {
+	if x != nil {
+		return x.Shape
+	}
+	return nil
+}
+
 var File_hopgate_shard_v1_place_proto protoreflect.FileDescriptor
 
 const file_hopgate_shard_v1_place_proto_rawDesc = "" +
@@ -110,9 +199,14 @@ const file_hopgate_shard_v1_place_proto_rawDesc = "" +
 	"\x1chopgate/shard/v1/place.proto\x12\x10hopgate.shard.v1\"\x0e\n" +
 	"\fPlaceRequest\"%\n" +
 	"\rPlaceResponse\x12\x14\n" +
-	"\x05shard\x18\x01 \x01(\rR\x05shard2X\n" +
+	"\x05shard\x18\x01 \x01(\rR\x05shard\"$\n" +
+	"\fShapeRequest\x12\x14\n" +
+	"\x05graph\x18\x01 \x01(\tR\x05graph\"%\n" +
+	"\rShapeResponse\x12\x14\n" +
+	"\x05shape\x18\x01 \x01(\fR\x05shape2\xa2\x01\n" +
 	"\fPlaceService\x12H\n" +
-	"\x05Place\x12\x1e.hopgate.shard.v1.PlaceRequest\x1a\x1f.hopgate.shard.v1.PlaceResponseB=Z;github.com/hopgate/hopgate/api/gen/hopgate/shard/v1;shardv1b\x06proto3"
+	"\x05Place\x12\x1e.hopgate.shard.v1.PlaceRequest\x1a\x1f.hopgate.shard.v1.PlaceResponse\x12H\n" +
+	"\x05Shape\x12\x1e.hopgate.shard.v1.ShapeRequest\x1a\x1f.hopgate.shard.v1.ShapeResponseB=Z;github.com/hopgate/hopgate/api/gen/hopgate/shard/v1;shardv1b\x06proto3"
 
 var (
 	file_hopgate_shard_v1_place_proto_rawDescOnce sync.Once
@@ -126,16 +220,20 @@ func file_hopgate_shard_v1_place_proto_rawDescGZIP() []byte {
 	return file_hopgate_shard_v1_place_proto_rawDescData
 }
 
-var file_hopgate_shard_v1_place_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_hopgate_shard_v1_place_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_hopgate_shard_v1_place_proto_goTypes = []any{
 	(*PlaceRequest)(nil),  // 0: hopgate.shard.v1.PlaceRequest
 	(*PlaceResponse)(nil), // 1: hopgate.shard.v1.PlaceResponse
+	(*ShapeRequest)(nil),  // 2: hopgate.shard.v1.ShapeRequest
+	(*ShapeResponse)(nil), // 3: hopgate.shard.v1.ShapeResponse
 }
 var file_hopgate_shard_v1_place_proto_depIdxs = []int32{
 	0, // 0: hopgate.shard.v1.PlaceService.Place:input_type -> hopgate.shard.v1.PlaceRequest
-	1, // 1: hopgate.shard.v1.PlaceService.Place:output_type -> hopgate.shard.v1.PlaceResponse
-	1, // [1:2] is the sub-list for method output_type
-	0, // [0:1] is the sub-list for method input_type
+	2, // 1: hopgate.shard.v1.PlaceService.Shape:input_type -> hopgate.shard.v1.ShapeRequest
+	1, // 2: hopgate.shard.v1.PlaceService.Place:output_type -> hopgate.shard.v1.PlaceResponse
+	3, // 3: hopgate.shard.v1.PlaceService.Shape:output_type -> hopgate.shard.v1.ShapeResponse
+	2, // [2:4] is the sub-list for method output_type
+	0, // [0:2] is the sub-list for method input_type
 	0, // [0:0] is the sub-list for extension type_name
 	0, // [0:0] is the sub-list for extension extendee
 	0, // [0:0] is the sub-list for field type_name
@@ -152,7 +250,7 @@ func file_hopgate_shard_v1_place_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_shard_v1_place_proto_rawDesc), len(file_hopgate_shard_v1_place_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -4,7 +4,7 @@
 // - protoc             (unknown)
 // source: hopgate/shard/v1/place.proto
 
-// How a gateway finds out which shard the process at an address keeps.
+// What a process that keeps a shard tells of itself: which shard that is, for gateways that look for it, and how it looks.
 
 package shardv1
 
@@ -22,6 +22,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	PlaceService_Place_FullMethodName = "/hopgate.shard.v1.PlaceService/Place"
+	PlaceService_Shape_FullMethodName = "/hopgate.shard.v1.PlaceService/Shape"
 )
 
 // PlaceServiceClient is the client API for PlaceService service.
@@ -31,6 +32,7 @@ const (
 // PlaceService is answered by every process that keeps a shard.
 type PlaceServiceClient interface {
 	Place(ctx context.Context, in *PlaceRequest, opts ...grpc.CallOption) (*PlaceResponse, error)
+	Shape(ctx context.Context, in *ShapeRequest, opts ...grpc.CallOption) (*ShapeResponse, error)
 }
 
 type placeServiceClient struct {
@@ -51,6 +53,16 @@ func (c *placeServiceClient) Place(ctx context.Context, in *PlaceRequest, opts .
 	return out, nil
 }
 
+func (c *placeServiceClient) Shape(ctx context.Context, in *ShapeRequest, opts ...grpc.CallOption) (*ShapeResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ShapeResponse)
+	err := c.cc.Invoke(ctx, PlaceService_Shape_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PlaceServiceServer is the server API for PlaceService service.
 // All implementations must embed UnimplementedPlaceServiceServer
 // for forward compatibility.
@@ -58,6 +70,7 @@ func (c *placeServiceClient) Place(ctx context.Context, in *PlaceRequest, opts .
 // PlaceService is answered by every process that keeps a shard.
 type PlaceServiceServer interface {
 	Place(context.Context, *PlaceRequest) (*PlaceResponse, error)
+	Shape(context.Context, *ShapeRequest) (*ShapeResponse, error)
 	mustEmbedUnimplementedPlaceServiceServer()
 }
 
@@ -70,6 +83,9 @@ type UnimplementedPlaceServiceServer struct{}
 
 func (UnimplementedPlaceServiceServer) Place(context.Context, *PlaceRequest) (*PlaceResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Place not implemented")
+}
+func (UnimplementedPlaceServiceServer) Shape(context.Context, *ShapeRequest) (*ShapeResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Shape not implemented")
 }
 func (UnimplementedPlaceServiceServer) mustEmbedUnimplementedPlaceServiceServer() {}
 func (UnimplementedPlaceServiceServer) testEmbeddedByValue()                      {}
@@ -110,6 +126,24 @@ func _PlaceService_Place_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PlaceService_Shape_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ShapeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PlaceServiceServer).Shape(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PlaceService_Shape_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PlaceServiceServer).Shape(ctx, req.(*ShapeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // PlaceService_ServiceDesc is the grpc.ServiceDesc for PlaceService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -120,6 +154,10 @@ var PlaceService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Place",
 			Handler:    _PlaceService_Place_Handler,
+		},
+		{
+			MethodName: "Shape",
+			Handler:    _PlaceService_Shape_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -1,0 +1,67 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// placed answers PlaceService.
+type placed struct {
+	pb.UnimplementedPlaceServiceServer
+	no    int
+	store interface {
+		Stats() map[string][]storage.Stats
+		DecodedStats() storage.DecodedStats
+	}
+}
+
+// Place implements the call.
+func (p *placed) Place(context.Context, *pb.PlaceRequest) (*pb.PlaceResponse, error) {
+	return &pb.PlaceResponse{Shard: uint32(p.no)}, nil
+}
+
+// Shape implements the call.
+func (p *placed) Shape(_ context.Context, r *pb.ShapeRequest) (*pb.ShapeResponse, error) {
+	for _, s := range p.store.Stats()[r.GetGraph()] {
+		b, err := json.Marshal(storage.Shape{Stats: s, Decoded: p.store.DecodedStats()})
+		return &pb.ShapeResponse{Shape: b}, toStatus(err)
+	}
+	return &pb.ShapeResponse{}, nil
+}
+
+// Shapes gives the shapes of a graph's shards, of which their processes are asked.
+func (s *Store) Shapes(ctx context.Context, name string) ([]storage.Shape, error) {
+	g, err := s.Graph(name)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	conns := s.conns
+	s.mu.Unlock()
+	var out []storage.Shape
+	for no := range g.(*Graph).shards {
+		who, c := fmt.Sprintf("shard %d", no), pb.NewPlaceServiceClient(conns[2*no])
+		var b []byte
+		err := again(ctx, who, func(ctx context.Context) error {
+			r, err := c.Shape(ctx, &pb.ShapeRequest{Graph: name})
+			b = r.GetShape()
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		var shape storage.Shape
+		if len(b) > 0 {
+			if err := json.Unmarshal(b, &shape); err != nil {
+				return nil, graph.InternalError(who, err)
+			}
+			out = append(out, shape)
+		}
+	}
+	return out, nil
+}
