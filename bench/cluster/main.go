@@ -1,0 +1,315 @@
+// Command cluster measures hops through a gateway and four shards, all processes of this machine, beside one process that
+// holds four shards of the same network.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+)
+
+const shards = 4
+
+func main() {
+	var o options
+	flag.StringVar(&o.bin, "bin", "bin", "directory of hopgate and graphctl")
+	flag.StringVar(&o.data, "data", "", "directory that keeps the loaded network for further runs; none: a temporary one")
+	flag.StringVar(&o.memory, "memory", "512MiB", "--memory of every process")
+	flag.IntVar(&o.persons, "persons", 100_000, "people in the network")
+	flag.IntVar(&o.runs, "runs", 200, "runs of each request")
+	flag.StringVar(&o.only, "only", "", "a part of the names of the requests to run")
+	flag.Parse()
+	if err := run(os.Stdout, o); err != nil {
+		fmt.Fprintln(os.Stderr, "cluster:", err)
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	bin, data, memory, only string
+	persons, runs           int
+}
+
+// asked is one request: a statement or a traversal.
+type asked struct {
+	name      string
+	statement string
+	traverse  *pb.TraverseRequest
+}
+
+func requests() (out []asked) {
+	pattern := func(hops int) string {
+		return "MATCH (p:Person {id: $id})" + strings.Repeat("-[:KNOWS]->()", hops-1) + "-[:KNOWS]->(q) "
+	}
+	traversal := func(hops uint32, returns string) *pb.TraverseRequest {
+		return &pb.TraverseRequest{Hops: []*pb.Hop{{Types: []string{"KNOWS"}}}, MaxHops: hops, Returns: returns}
+	}
+	const three = "q.id, q.firstName, q.birthday"
+	for hops := 1; hops <= 3; hops++ {
+		out = append(out, asked{name: fmt.Sprintf("count, %d hops", hops), statement: pattern(hops) + "RETURN count(DISTINCT q)"})
+	}
+	for hops := 2; hops <= 3; hops++ {
+		out = append(out,
+			asked{name: fmt.Sprintf("count, 1 to %d hops", hops), statement: fmt.Sprintf("MATCH (p:Person {id: $id})-[:KNOWS*1..%d]->(q) RETURN count(DISTINCT q)", hops)},
+			asked{name: fmt.Sprintf("rows, %d hops", hops), statement: pattern(hops) + "WITH DISTINCT q RETURN " + three},
+			asked{name: fmt.Sprintf("rows, 1 to %d hops", hops), statement: fmt.Sprintf("MATCH (p:Person {id: $id})-[:KNOWS*1..%d]->(q) WITH DISTINCT q RETURN %s", hops, three)},
+			asked{name: fmt.Sprintf("traverse count, %d hops", hops), traverse: traversal(uint32(hops), "count")},
+			asked{name: fmt.Sprintf("traverse rows, %d hops", hops), traverse: traversal(uint32(hops), "v.id, v.firstName, v.birthday")},
+		)
+	}
+	out = append(out, asked{name: "every edge, 2 hops", statement: pattern(2) + "RETURN count(q.birthday)"})
+	for hops := 2; hops <= 3; hops++ {
+		conditions := "MATCH (p:Person {id: $id})"
+		var where []string
+		for i := 1; i <= hops; i++ {
+			conditions += fmt.Sprintf("-[r%d:KNOWS]->(v%d)", i, i)
+			where = append(where, fmt.Sprintf("r%d.creationDate > 1300000000000", i))
+		}
+		conditions += " WHERE " + strings.Join(where, " AND ")
+		out = append(out, asked{name: fmt.Sprintf("count, %d hops, conditions on edges", hops), statement: fmt.Sprintf("%s RETURN count(DISTINCT v%d)", conditions, hops)})
+	}
+	out = append(out, asked{
+		name: "count, 2 hops of 1,000 people", statement: "MATCH (p:Person)-[:KNOWS]->()-[:KNOWS]->(q) WHERE $id <= p.id < $id + 1000 RETURN count(DISTINCT q)",
+	}, asked{
+		name: "count, 2 hops of everyone", statement: "MATCH (p:Person)-[:KNOWS]->()-[:KNOWS]->(q) WHERE p.id > $id - $id RETURN count(DISTINCT q)",
+	})
+	return out
+}
+
+// run starts both, loads the network if it is not there yet, and prints a table.
+func run(w io.Writer, o options) (err error) {
+	if o.data == "" {
+		if o.data, err = os.MkdirTemp("", "hopgate-cluster-*"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(o.data)) }()
+	}
+	var one, many side
+	defer func() { err = errors.Join(err, one.stop(), many.stop()) }()
+	if err := one.start(&o, "serve", "--shards", strconv.Itoa(shards), "--data-dir", filepath.Join(o.data, "one")); err != nil {
+		return err
+	}
+	if err := many.startCluster(&o); err != nil {
+		return err
+	}
+	if err := load(&o, one.front, many.front); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "%d people, %d shards; times and processor times of a request\n", o.persons, shards)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "request\trows\tone process\tcluster\ttimes\tprocessors\tgateway\tshards\ttimes\t")
+	for _, q := range requests() {
+		if !strings.Contains(q.name, o.only) {
+			continue
+		}
+		r, err := measure(&o, &q, &one, &many)
+		if err != nil {
+			return fmt.Errorf("%s: %w", q.name, err)
+		}
+		fmt.Fprintf(t, "%s\t%d\t%v\t%v\t%.1f\t%v\t%v\t%v\t%.1f\t\n", q.name, r.rows, round(r.one), round(r.many), float64(r.many)/float64(r.one),
+			round(r.oneBusy), round(r.gatewayBusy), round(r.shardsBusy), float64(r.gatewayBusy+r.shardsBusy)/float64(r.oneBusy))
+	}
+	return t.Flush()
+}
+
+func round(d time.Duration) time.Duration { return d.Round(time.Microsecond) }
+
+// load makes the network and loads it into both.
+func load(o *options, fronts ...*process) error {
+	done := filepath.Join(o.data, "loaded-"+strconv.Itoa(o.persons))
+	if _, err := os.Stat(done); err == nil {
+		return nil
+	}
+	files := filepath.Join(o.data, "files")
+	graphctl := func(args ...string) error {
+		out, err := exec.CommandContext(context.Background(), filepath.Join(o.bin, "graphctl"), args...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("graphctl %s: %w: %s", args[0], err, out)
+		}
+		return nil
+	}
+	if err := graphctl("generate", "social", "--persons", strconv.Itoa(o.persons), "-d", files); err != nil {
+		return err
+	}
+	for _, p := range fronts {
+		if err := graphctl("--address", p.grpc, "load", files); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(done, nil, 0o600)
+}
+
+// measured is the median of both sides, and the mean of the processors' time.
+type measured struct {
+	rows                             int
+	one, many                        time.Duration
+	oneBusy, gatewayBusy, shardsBusy time.Duration
+}
+
+// measure asks both sides in turns and compares the numbers of rows and the sums of numbers in them.
+func measure(o *options, q *asked, one, many *side) (r measured, err error) {
+	sides := []*side{one, many}
+	times := make([][]time.Duration, len(sides))
+	var busy [][2]time.Duration
+	runs := o.runs
+	for i := -runs / 5; i < runs; i++ {
+		if i == 0 {
+			for _, s := range sides {
+				front, rest, err := s.processorTime()
+				if err != nil {
+					return r, err
+				}
+				busy = append(busy, [2]time.Duration{front, rest})
+			}
+		}
+		id := int64(1 + (i+runs)*7919%o.persons)
+		var answers [2]answer
+		for k, s := range sides {
+			start := time.Now()
+			if answers[k], err = s.ask(q, id); err != nil {
+				return r, err
+			}
+			if i >= 0 {
+				times[k] = append(times[k], time.Since(start))
+			}
+		}
+		if answers[0] != answers[1] {
+			return r, fmt.Errorf("one process gives %+v for %d, the cluster %+v", answers[0], id, answers[1])
+		}
+		r.rows += answers[0].rows
+	}
+	for k, s := range sides {
+		front, rest, err := s.processorTime()
+		if err != nil {
+			return r, err
+		}
+		busy[k][0], busy[k][1] = (front-busy[k][0])/time.Duration(runs), (rest-busy[k][1])/time.Duration(runs)
+		slices.Sort(times[k])
+	}
+	r.rows /= runs + runs/5
+	r.one, r.many = times[0][runs/2], times[1][runs/2]
+	r.oneBusy, r.gatewayBusy, r.shardsBusy = busy[0][0], busy[1][0], busy[1][1]
+	return r, nil
+}
+
+// side is one of what is compared.
+type side struct {
+	front  *process
+	others []*process
+	conn   *grpc.ClientConn
+	client pb.GraphServiceClient
+}
+
+// start starts the process that is asked.
+func (s *side) start(o *options, args ...string) (err error) {
+	if s.front, err = start(o, args...); err != nil {
+		return err
+	}
+	if s.conn, err = grpc.NewClient(s.front.grpc, grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
+		return err
+	}
+	s.client = pb.NewGraphServiceClient(s.conn)
+	return nil
+}
+
+// startCluster starts four shards and a gateway.
+func (s *side) startCluster(o *options) error {
+	addresses, err := freeAddresses(shards)
+	if err != nil {
+		return err
+	}
+	list := strings.Join(addresses, ",")
+	for no := shards - 1; no >= 0; no-- { // the leader waits for the others
+		p, err := start(o, "shard", "--shard-ordinal", strconv.Itoa(no), "--shard-addresses", list, "--grpc", addresses[no],
+			"--data-dir", filepath.Join(o.data, "shard"+strconv.Itoa(no)))
+		if err != nil {
+			return err
+		}
+		s.others = append(s.others, p)
+	}
+	return s.start(o, "gateway", "--shard-addresses", list)
+}
+
+func (s *side) stop() (err error) {
+	if s.conn != nil {
+		err = s.conn.Close()
+	}
+	if s.front != nil {
+		err = errors.Join(err, s.front.stop())
+	}
+	for i := len(s.others) - 1; i >= 0; i-- {
+		err = errors.Join(err, s.others[i].stop())
+	}
+	return err
+}
+
+func (s *side) processorTime() (front, others time.Duration, err error) {
+	if front, err = s.front.processorTime(); err != nil {
+		return 0, 0, err
+	}
+	for _, p := range s.others {
+		d, err := p.processorTime()
+		if err != nil {
+			return 0, 0, err
+		}
+		others += d
+	}
+	return front, others, nil
+}
+
+// answer is what is compared of the sides' answers.
+type answer struct {
+	rows int
+	sum  int64 // of all numbers
+}
+
+// ask runs a request with the parameter id and reads the answer.
+func (s *side) ask(q *asked, id int64) (a answer, err error) {
+	value := &pb.Value{Kind: &pb.Value_Integer{Integer: id}}
+	ctx := context.Background()
+	if q.traverse != nil {
+		q.traverse.From = &pb.VertexSelector{By: &pb.VertexSelector_Key{Key: &pb.KeySelector{Label: "Person", Property: "id", Values: []*pb.Value{value}}}}
+		stream, err := s.client.Traverse(ctx, q.traverse)
+		return drain(stream, err)
+	}
+	stream, err := s.client.Query(ctx, &pb.QueryRequest{Statement: q.statement, Parameters: map[string]*pb.Value{"id": value}})
+	return drain(stream, err)
+}
+
+// drain reads an answer.
+func drain[R interface{ GetRows() *pb.RowBatch }](stream interface{ Recv() (R, error) }, err error) (a answer, _ error) {
+	if err != nil {
+		return a, err
+	}
+	for {
+		part, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return a, nil
+		}
+		if err != nil {
+			return a, err
+		}
+		rows := part.GetRows()
+		a.rows += int(rows.GetRows())
+		for _, c := range rows.GetColumns() {
+			for _, n := range c.GetIntegers().GetValues() {
+				a.sum += n
+			}
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// process is a process of hopgate.
+type process struct {
+	cmd         *exec.Cmd
+	log         bytes.Buffer
+	grpc, admin string
+}
+
+// freeAddresses gives addresses that nobody listens on now.
+func freeAddresses(n int) (out []string, err error) {
+	for range n {
+		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		out = append(out, l.Addr().String())
+	}
+	return out, nil
+}
+
+// start starts hopgate on free ports, where args name no others, and waits until it is ready.
+func start(o *options, args ...string) (_ *process, err error) {
+	ready, err := os.CreateTemp("", "hopgate-ready-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(ready.Name())
+	if err := ready.Close(); err != nil {
+		return nil, err
+	}
+	p := &process{}
+	args = append([]string{args[0], "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--memory", o.memory, "--ready-file", ready.Name()}, args[1:]...)
+	p.cmd = exec.CommandContext(context.Background(), filepath.Join(o.bin, "hopgate"), args...)
+	p.cmd.Stderr = &p.log
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for range 1500 {
+		<-tick.C
+		data, err := os.ReadFile(ready.Name())
+		if err != nil || len(data) == 0 {
+			continue
+		}
+		var at struct{ GRPC, Admin string }
+		if err := json.Unmarshal(data, &at); err != nil {
+			return nil, err
+		}
+		p.grpc, p.admin = at.GRPC, at.Admin
+		return p, nil
+	}
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+	return nil, fmt.Errorf("%s did not begin: %s", args[0], p.log.Bytes())
+}
+
+func (p *process) stop() error {
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	return p.cmd.Wait()
+}
+
+// processorTime is what the process has had of all processors.
+func (p *process) processorTime() (time.Duration, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	// The name of the program, in parentheses, comes second; utime and stime, in hundredths of a second, are fields 14 and 15.
+	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
+	user, err := strconv.ParseInt(string(fields[11]), 10, 64)
+	if err != nil {
+		return 0, err
+	}
+	system, err := strconv.ParseInt(string(fields[12]), 10, 64)
+	return time.Duration(user+system) * 10 * time.Millisecond, err
+}
