@@ -218,6 +218,9 @@ func (l *lexer) number(t *token) *graph.Error {
 	if float {
 		return t.setFloat(digits)
 	}
+	if base == 10 && len(digits) > 1 && digits[0] == '0' { // once octal
+		return graph.SyntaxError(invalidNumberLiteral, t.pos, "invalid number '%s'; an octal number is written 0o10, a decimal one without a zero before it", written)
+	}
 	return t.setInt(digits, base)
 }
 
