@@ -123,7 +123,7 @@ func OpenOffline(opts Options, name string, o OfflineOptions) (_ *Offline, err e
 		store: s, g: g, o: o, dir: fs.PathJoin(opts.Dir, sortingName),
 		types: map[graph.TypeID]*sortedType{}, made: map[graph.IndexID]*keyTable{}, large: make([][][]byte, len(g.shards)),
 	}
-	g.keySpill = &keySpill{fs: fs, dir: f.dir, limit: int(o.Memory / 2), open: map[*keyRun]bool{}}
+	g.keySpill = &keySpill{fs: fs, dir: f.dir, limit: int(o.Memory / 3), open: map[*keyRun]bool{}}
 	if err := s.setLoading(&loading{Graph: name, Shards: len(g.shards), Indexes: g.Indexes(), TTLs: g.TTLs()}); err != nil {
 		return nil, err
 	}
