@@ -34,16 +34,17 @@ const lineAge = 2 * time.Second
 
 // unary is a call that lines can carry.
 type unary struct {
+	method  string // as gRPC names it, which all versions of the processes agree on
 	service string
 	desc    *grpc.MethodDesc
 	twice   bool // it does no harm to make it twice
 }
 
-// unaries are the calls, by their numbers on a line; numbers gives these by the names of the methods.
-var unaries, numberOf = listUnaries()
+// unaries are the calls by the names of their methods.
+var unaries = listUnaries()
 
-func listUnaries() (list []unary, numbers map[string]uint64) {
-	numbers = map[string]uint64{}
+func listUnaries() map[string]*unary {
+	all := map[string]*unary{}
 	changes := map[string]bool{
 		"CreateGraph": true, "DropGraph": true, "Mutate": true, "Commit": true, "Load": true, "CreateIndex": true, "DropIndex": true,
 		"SetTTL": true, "DropTTL": true,
@@ -51,11 +52,11 @@ func listUnaries() (list []unary, numbers map[string]uint64) {
 	for _, s := range []*grpc.ServiceDesc{&pb.ReadService_ServiceDesc, &pb.KeepService_ServiceDesc, &pb.LeadService_ServiceDesc} {
 		for i := range s.Methods {
 			m := &s.Methods[i]
-			numbers["/"+s.ServiceName+"/"+m.MethodName] = uint64(len(list))
-			list = append(list, unary{s.ServiceName, m, !changes[m.MethodName]})
+			u := &unary{"/" + s.ServiceName + "/" + m.MethodName, s.ServiceName, m, !changes[m.MethodName]}
+			all[u.method] = u
 		}
 	}
-	return list, numbers
+	return all
 }
 
 // line carries the calls to one process. It implements grpc.ClientConnInterface.
@@ -86,7 +87,7 @@ func (l *line) NewStream(ctx context.Context, desc *grpc.StreamDesc, method stri
 
 // Invoke implements grpc.ClientConnInterface.
 func (l *line) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	number, ok := numberOf[method]
+	u, ok := unaries[method]
 	in, isIn := args.(proto.Message)
 	out, isOut := reply.(proto.Message)
 	if !ok || !isIn || !isOut {
@@ -101,14 +102,13 @@ func (l *line) Invoke(ctx context.Context, method string, args, reply any, opts 
 			wire = c.wire
 		}
 	}
-	twice := unaries[number].twice
-	t := l.take(twice)
+	t := l.take(u.twice)
 	for {
 		used := t != nil
 		if !used {
 			t = &talk{since: time.Now()}
 		}
-		answered, err := t.call(ctx, l.conn, number, in, out, wire)
+		answered, err := t.call(ctx, l.conn, u, in, out, wire)
 		if answered {
 			l.put(t)
 			return err
@@ -219,7 +219,7 @@ func (t *talk) end() {
 }
 
 // call makes a call; answered tells that there was an answer, possibly an error, and that the stream can be used again.
-func (t *talk) call(ctx context.Context, conn *grpc.ClientConn, number uint64, in, out proto.Message, wire *graph.Wire) (answered bool, err error) {
+func (t *talk) call(ctx context.Context, conn *grpc.ClientConn, u *unary, in, out proto.Message, wire *graph.Wire) (answered bool, err error) {
 	var streamCtx context.Context
 	if t.stream == nil {
 		streamCtx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -235,7 +235,7 @@ func (t *talk) call(ctx context.Context, conn *grpc.ClientConn, number uint64, i
 	if t.buf, err = (proto.MarshalOptions{}).MarshalAppend(t.buf[:0], in); err != nil {
 		return false, status.Error(codes.Internal, err.Error())
 	}
-	first := piece{number: number, call: true}
+	first := piece{method: u.method, call: true}
 	if by, ok := ctx.Deadline(); ok {
 		first.timeout = max(time.Until(by), 1)
 	}
@@ -361,10 +361,10 @@ func (l *lines) talk(_ any, stream grpc.ServerStream) error {
 
 // answer appends the answer to a call to dst.
 func (l *lines) answer(ctx context.Context, first *piece, call, dst []byte) ([]byte, error) {
-	if first.number >= uint64(len(unaries)) || l.servers[unaries[first.number].service] == nil {
+	u := unaries[first.method]
+	if u == nil || l.servers[u.service] == nil {
 		return dst, status.Error(codes.Unimplemented, "this process does not take the call")
 	}
-	u := &unaries[first.number]
 	if first.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, first.timeout)

@@ -11,12 +11,13 @@ import (
 )
 
 // piece is a message of a line: a part of a call or of an answer. It is a byte of flags, in the first piece of a call the
-// number of the method and the nanoseconds until the deadline (uvarints, 0: none), and the body to the end.
+// length of the method's name (uvarint), the name and the nanoseconds until the deadline (uvarint, 0: none), and the body to
+// the end.
 type piece struct {
 	call    bool // the first of a call
 	more    bool // further pieces follow
 	failed  bool // the body is a status
-	number  uint64
+	method  string
 	timeout time.Duration
 	body    []byte
 }
@@ -27,8 +28,8 @@ const (
 	flagFailed
 )
 
-// maxHead bounds what stands before the body.
-const maxHead = 1 + 2*binary.MaxVarintLen64
+// usualHead is about what stands before the body.
+const usualHead = 80
 
 func (p *piece) appendHead(dst []byte) []byte {
 	flags := byte(0)
@@ -39,7 +40,8 @@ func (p *piece) appendHead(dst []byte) []byte {
 	}
 	dst = append(dst, flags)
 	if p.call {
-		dst = binary.AppendUvarint(dst, p.number)
+		dst = binary.AppendUvarint(dst, uint64(len(p.method)))
+		dst = append(dst, p.method...)
 		dst = binary.AppendUvarint(dst, uint64(p.timeout))
 	}
 	return dst
@@ -54,15 +56,22 @@ func (p *piece) parse(b []byte) error {
 	p.call, p.more, p.failed = flags&flagCall != 0, flags&flagMore != 0, flags&flagFailed != 0
 	b = b[1:]
 	if p.call {
-		var n [2]uint64
-		for i := range n {
-			u, size := binary.Uvarint(b)
-			if size <= 0 {
-				return errCodec
-			}
-			n[i], b = u, b[size:]
+		n, size := binary.Uvarint(b)
+		if size <= 0 || n > uint64(len(b)-size) {
+			return errCodec
 		}
-		p.number, p.timeout = n[0], time.Duration(n[1]&(1<<63-1))
+		name := b[size:][:n]
+		if u := unaries[string(name)]; u != nil {
+			p.method = u.method // no copy
+		} else {
+			p.method = string(name)
+		}
+		b = b[size:][n:]
+		timeout, size := binary.Uvarint(b)
+		if size <= 0 {
+			return errCodec
+		}
+		p.timeout, b = time.Duration(timeout&(1<<63-1)), b[size:]
 	}
 	p.body = append(p.body, b...)
 	return nil
@@ -71,7 +80,7 @@ func (p *piece) parse(b []byte) error {
 // size is about what the message takes, its frame included.
 func (p *piece) size() int {
 	const frame = 5 + 9 // of gRPC and of HTTP/2
-	var head [maxHead]byte
+	var head [usualHead]byte
 	return frame + len(p.appendHead(head[:0])) + len(p.body)
 }
 
@@ -87,7 +96,7 @@ func (pieces) Marshal(v any) (mem.BufferSlice, error) {
 	if !ok {
 		return encoding.GetCodecV2("proto").Marshal(v)
 	}
-	return mem.BufferSlice{mem.SliceBuffer(p.appendHead(make([]byte, 0, maxHead))), mem.SliceBuffer(p.body)}, nil
+	return mem.BufferSlice{mem.SliceBuffer(p.appendHead(make([]byte, 0, usualHead))), mem.SliceBuffer(p.body)}, nil
 }
 
 // Unmarshal implements encoding.CodecV2.
