@@ -343,7 +343,11 @@ func (l *lines) talk(_ any, stream grpc.ServerStream) error {
 		out := piece{}
 		if answer, err = l.answer(stream.Context(), &first, call, answer[:0]); err != nil {
 			out.failed = true
-			if answer, err = proto.Marshal(status.Convert(err).Proto()); err != nil {
+			st, ok := status.FromError(err)
+			if !ok {
+				st = status.FromContextError(err) // as a call of gRPC has it
+			}
+			if answer, err = proto.Marshal(st.Proto()); err != nil {
 				return err
 			}
 		}
