@@ -1,12 +1,11 @@
 package main
 
 import (
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/shard"
-
-	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 )
 
 var (

@@ -31,7 +31,7 @@ func newRewriter(name string) (*rewriter, error) {
 		return nil, errors.Join(err, from.Close())
 	}
 	r := &rewriter{name: name, from: from, in: bufio.NewReader(bytes.NewReader(nil)), to: to, out: bufio.NewWriter(to)}
-	if err == nil && from != nil {
+	if from != nil {
 		r.in.Reset(from)
 	}
 	return r, nil

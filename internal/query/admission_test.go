@@ -144,7 +144,7 @@ func TestAdmissionHolds(t *testing.T) {
 	var wrong atomic.Int32
 	for i := range 40 {
 		caller := i % 4
-		name := string("\x00abc"[caller : caller+1])
+		name := "\x00abc"[caller : caller+1]
 		if caller == 0 {
 			name = "" // nobody in particular
 		}

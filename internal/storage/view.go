@@ -46,7 +46,6 @@ type reader struct {
 	col     column
 	seg     segment
 	merged  merged
-	order   []int32
 	bitmap  [memberWords]uint64
 	held    held // what bitmap is
 	tick    uint

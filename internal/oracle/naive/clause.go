@@ -86,9 +86,9 @@ func (m *machine) matchClause(c *ast.Match, rows []Row) []Row {
 func (m *machine) unwind(c *ast.Unwind, rows []Row) []Row {
 	var out []Row
 	for _, r := range rows {
-		list, ok := m.eval(c.List, r), true
-		var all []any
-		if all, ok = list.([]any); !ok && list != nil {
+		list := m.eval(c.List, r)
+		all, ok := list.([]any)
+		if !ok && list != nil {
 			all = []any{list}
 		}
 		for _, v := range all {

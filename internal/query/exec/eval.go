@@ -207,7 +207,6 @@ func (r *run) scalar(ctx context.Context, e plan.Expr) (graph.Value, error) {
 type predicates struct {
 	es    *evaluators
 	preds []evaluator
-	group []int // fetch group of each
 }
 
 // predicates makes the evaluators of conjuncts; they are the only ones of es.

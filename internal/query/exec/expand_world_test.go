@@ -287,7 +287,6 @@ func (w *world) want(q *plan.Query) []string {
 type naiveRow struct {
 	v, e  map[plan.Col]int
 	trail map[plan.Col]naiveTrail
-	null  map[plan.Col]bool
 }
 
 // naiveTrail is a path by its numbers.

@@ -56,7 +56,6 @@ type argument struct {
 	from  []int // positions in frame.sub.args
 	out   batch
 	one   bool // the row has been given
-	rows  []int32
 }
 
 func (c *compiler) argument(n plan.Node, cols []plan.Col, need plan.ColSet) (*stage, error) {

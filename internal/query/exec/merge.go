@@ -148,7 +148,6 @@ type merge struct {
 	from      []int // position in cols of each column of the output
 
 	b       *batch
-	at      int    // rows of b before at are done
 	missing sel    // rows of b, from at, that are to be looked for again or made
 	found   []bool // by row of b, in the present search
 	keys    [][]graph.Value

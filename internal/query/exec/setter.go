@@ -30,7 +30,6 @@ type setter struct {
 
 	labels map[graph.VertexID]graph.LabelSet // as changed in the present step
 	seen   map[uint64]struct{}
-	part   sel
 }
 
 // setItem is one item with its evaluators.

@@ -201,7 +201,7 @@ func (p *pathSearch) path(ctx context.Context) (*graph.Path, error) {
 	}
 	p.vertices, p.edges = p.ways.appendTo(p.vertices[:0], p.edges[:0])
 	if p.join != nil {
-		if err := p.join.find(ctx, p.b, int32(p.fwd.row), p.vertices, p.edges); err != nil {
+		if err := p.join.find(ctx, p.b, p.fwd.row, p.vertices, p.edges); err != nil {
 			return nil, err
 		}
 	}

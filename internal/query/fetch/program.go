@@ -74,7 +74,6 @@ type hidden struct {
 	slot   int // of run.texts
 	fields []field
 	elem   *element
-	page   *paging
 }
 
 // takeKind says how a parameter is made of rows.

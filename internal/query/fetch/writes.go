@@ -113,7 +113,8 @@ func (x *run) properties(o *node, done map[string]*written, skip func(*node) boo
 		if m.kind == kNull || strings.HasPrefix(m.key, "@") || skip(m) {
 			continue
 		}
-		key, v := m.key, graph.Value{}
+		key := m.key
+		var v graph.Value
 		var err error
 		if ref, ok := strings.CutSuffix(m.key, "@"); ok {
 			key = ref

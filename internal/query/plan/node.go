@@ -531,7 +531,7 @@ type PatEdge struct {
 // Length is the bounds of a variable length pattern; Max nil is no bound.
 type Length struct{ Min, Max Expr }
 
-// PatPath names a path: its columns, vertex, edge, vertex, …
+// PatPath names a path: its columns, vertex, edge, vertex and so on.
 type PatPath struct {
 	Col  Col
 	Cols []Col

@@ -738,7 +738,6 @@ func (g *grammar) chain() (text string, ordered bool) {
 		text += g.pick("-"+s+"]->", "<-"+s+"]-", "-"+s+"]-", "-"+s+"]-")
 		if i > 0 && g.chance(12) {
 			text += "(v0)"
-			hops = i + 1
 			break
 		}
 		text += end(i + 1)

@@ -323,7 +323,7 @@ func (g *Graph) begin(ctx context.Context, mode shard.Mode) (*Tx, error) {
 		}
 	}
 	for {
-		at := int64(never)
+		var at int64
 		switch mode {
 		case shard.Read:
 			tx.cut = g.acquire()

@@ -54,7 +54,7 @@ func TestLoadsSideBySide(t *testing.T) {
 			running.Wait()
 			tx, err := c.g.Begin(ctx, shard.Read)
 			require.NoError(t, err)
-			require.Equal(t, uint64(edges), uint64(tx.Counts().Edges))
+			require.Equal(t, uint64(edges), tx.Counts().Edges)
 			for i := range int64(countingKeys) {
 				var f shard.Found
 				require.NoError(t, tx.Seek(ctx, c.space, []graph.Value{graph.IntValue(i)}, &f))

@@ -23,7 +23,6 @@ type model struct {
 	nextEdge uint64
 	lists    map[listKey][]modelEdge
 	values   map[valueKey][]modelValue
-	reads    int
 }
 
 type listKey struct {
