@@ -116,14 +116,8 @@ func (t *keyTable) spillTo(to *keySpill) error {
 		}
 		slots := t.ints[:n]
 		slices.SortFunc(slots, func(x, y intSlot) int { return cmp.Compare(x.key, y.key) })
-		i := 0
-		err := t.addRun(to, kindInts, func(e *keyEntry) (bool, error) {
-			if i == len(slots) {
-				return false, nil
-			}
-			*e = keyEntry{hash: [2]uint64{slots[i].key}, id: slots[i].id}
-			i++
-			return true, nil
+		err := t.addRun(to, kindInts, len(slots), func(i int) keyEntry {
+			return keyEntry{hash: [2]uint64{slots[i].key}, id: slots[i].id}
 		})
 		if t.ints, t.nInts = nil, 0; err != nil {
 			return err
@@ -134,15 +128,7 @@ func (t *keyTable) spillTo(to *keySpill) error {
 		slices.SortFunc(slots, func(x, y otherSlot) int {
 			return cmp.Or(cmp.Compare(x.hash[0], y.hash[0]), cmp.Compare(x.hash[1], y.hash[1]))
 		})
-		i := 0
-		err := t.addRun(to, kindOthers, func(e *keyEntry) (bool, error) {
-			if i == len(slots) {
-				return false, nil
-			}
-			*e = keyEntry(slots[i])
-			i++
-			return true, nil
-		})
+		err := t.addRun(to, kindOthers, len(slots), func(i int) keyEntry { return keyEntry(slots[i]) })
 		if t.others, t.nOther = nil, 0; err != nil {
 			return err
 		}
@@ -150,9 +136,17 @@ func (t *keyTable) spillTo(to *keySpill) error {
 	return nil
 }
 
-// addRun writes a run of the entries that next gives, and merges runs of which there are too many.
-func (t *keyTable) addRun(to *keySpill, kind int, next func(*keyEntry) (bool, error)) error {
-	r, err := to.write(kind, 0, len(t.runs[kind]) == 0, next)
+// addRun writes a run of n entries, and merges runs of which there are too many.
+func (t *keyTable) addRun(to *keySpill, kind, n int, entry func(i int) keyEntry) error {
+	i := 0
+	r, err := to.write(kind, 0, len(t.runs[kind]) == 0, func(e *keyEntry) (bool, error) {
+		if i == n {
+			return false, nil
+		}
+		*e = entry(i)
+		i++
+		return true, nil
+	})
 	if err != nil {
 		return err
 	}
