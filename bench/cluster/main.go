@@ -21,6 +21,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+
+	"github.com/hopgate/hopgate/bench/proc"
 )
 
 const shards = 4
@@ -259,11 +261,11 @@ func (s *side) stop() (err error) {
 }
 
 func (s *side) processorTime() (front, others time.Duration, err error) {
-	if front, err = s.front.processorTime(); err != nil {
+	if front, err = proc.ProcessorTime(s.front.cmd.Process.Pid); err != nil {
 		return 0, 0, err
 	}
 	for _, p := range s.others {
-		d, err := p.processorTime()
+		d, err := proc.ProcessorTime(p.cmd.Process.Pid)
 		if err != nil {
 			return 0, 0, err
 		}

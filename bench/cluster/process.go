@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 )
@@ -76,20 +75,4 @@ func (p *process) stop() error {
 		return err
 	}
 	return p.cmd.Wait()
-}
-
-// processorTime is what the process has had of all processors.
-func (p *process) processorTime() (time.Duration, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	// The name of the program, in parentheses, comes second; utime and stime, in hundredths of a second, are fields 14 and 15.
-	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
-	user, err := strconv.ParseInt(string(fields[11]), 10, 64)
-	if err != nil {
-		return 0, err
-	}
-	system, err := strconv.ParseInt(string(fields[12]), 10, 64)
-	return time.Duration(user+system) * 10 * time.Millisecond, err
 }

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/hopgate/hopgate/bench/proc"
 )
 
 // process is a server of its own.
@@ -104,22 +106,6 @@ func (s *process) status(field string) (uint64, error) {
 
 func (s *process) memory() (uint64, error) { return s.status("VmRSS") }
 
-// processorTime is what the process has had of all processors.
-func (s *process) processorTime() (time.Duration, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	// The name of the program, in parentheses, comes second; utime and stime, in hundredths of a second, are fields 14 and 15.
-	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
-	user, err := strconv.ParseInt(string(fields[11]), 10, 64)
-	if err != nil {
-		return 0, err
-	}
-	system, err := strconv.ParseInt(string(fields[12]), 10, 64)
-	return time.Duration(user+system) * 10 * time.Millisecond, err
-}
-
 // result is what was measured of one fetch.
 type result struct {
 	first, all, p99 time.Duration
@@ -133,7 +119,7 @@ func (s *process) measure(m measured) (r result, err error) {
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.cmd.Process.Pid), []byte("5"), 0o600); err != nil {
 		return r, err
 	}
-	before, err := s.processorTime()
+	before, err := proc.ProcessorTime(s.cmd.Process.Pid)
 	if err != nil {
 		return r, err
 	}
@@ -150,7 +136,7 @@ func (s *process) measure(m measured) (r result, err error) {
 	slices.Sort(firsts)
 	slices.Sort(alls)
 	r.first, r.all, r.p99 = firsts[len(firsts)/2], alls[len(alls)/2], alls[len(alls)*99/100]
-	after, err := s.processorTime()
+	after, err := proc.ProcessorTime(s.cmd.Process.Pid)
 	if err != nil {
 		return r, err
 	}
