@@ -106,10 +106,15 @@ func (s *Shard) reclaimLoop() {
 	}
 }
 
-// reclaimable tells whether deleted values weigh enough to be reclaimed.
+// reclaimable tells whether deleted values weigh enough to be reclaimed. Numbers from before the last deletion would not
+// do: nothing else may come that makes the reclaimer look again.
 func (s *Shard) reclaimable() bool {
-	st := s.values.stats()
-	return st.SeparatedDead > uint64(s.opts.Tuning.ReclaimBytes) && float64(st.SeparatedDead) > reclaimRatio*float64(st.SeparatedLive)
+	var st InstanceStats
+	err := s.values.guard(func() error {
+		st = s.values.measure()
+		return nil
+	})
+	return err == nil && st.SeparatedDead > uint64(s.opts.Tuning.ReclaimBytes) && float64(st.SeparatedDead) > reclaimRatio*float64(st.SeparatedLive)
 }
 
 // reclaim makes tables forget the values that were deleted, whereupon Pebble looks for blob files to rewrite.
