@@ -80,6 +80,31 @@ type Counts struct {
 	Distinct map[string]uint64
 }
 
+// FarEnds reports whether all far ends of edges of the types (none: all) have a label.
+func (c *Counts) FarEnds(types []string, dir Direction, label string) bool {
+	if len(c.Ends) == 0 {
+		return false // not kept, or no edges at all
+	}
+	all := func(typ string, n uint64) bool {
+		return (dir == In || c.Ends[TypeEnds{Type: typ, Dst: label}] == n) &&
+			(dir == Out || c.Ends[TypeEnds{Src: label, Type: typ}] == n)
+	}
+	if len(types) == 0 {
+		for typ, n := range c.ByType {
+			if !all(typ, n) {
+				return false
+			}
+		}
+		return true
+	}
+	for _, typ := range types {
+		if !all(typ, c.ByType[typ]) {
+			return false
+		}
+	}
+	return true
+}
+
 // TypeDir is an edge type and a direction, Out or In.
 type TypeDir struct {
 	Type string

@@ -354,6 +354,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 		defer tx.Rollback() // also if it panics: others may wait for its end
 	}
 	env := e.env(res.q, params, p.prefix == "PROFILE")
+	env.Committed = mode == shard.Read
 	if mode == shard.WriteExclusive {
 		env.Turn = nil
 	}

@@ -12,19 +12,26 @@ import (
 // go to disk, and come after the others.
 type distinct struct {
 	input
-	key   []int // input positions
-	from  []int // input position of each column of the output
-	table *groupTable
-	seen  graph.VertexSet // in place of the table, for one column of vertices at the top level
-	seenN int             // bytes of seen that are accounted
-	cols  [][]graph.Value
-	bufs  [][]graph.Value
-	group []int32
-	fresh sel
-	rest  sel
-	over  *overflow // nil in a subplan, and without a disk
-	cells [][]graph.Value
-	out   batch
+	key    []int // input positions
+	from   []int // input position of each column of the output
+	table  *groupTable
+	seen   graph.VertexSet // in place of the table, for one column of vertices at the top level
+	seenN  int             // bytes of seen that are accounted
+	r      *run
+	uniq   *plan.UniqueKey // nil: none
+	keyAt  int             // of key: where it is
+	keyed  bool            // it tells rows from each other
+	cols   [][]graph.Value
+	bufs   [][]graph.Value
+	group  []int32
+	fresh  sel
+	sure   sel // the rows that have the unique key, and those that may not
+	unsure sel
+	rest   sel
+	over   *overflow // nil in a subplan, and without a disk
+	cells  [][]graph.Value
+	out    batch
+	whole  batch // of the input, where all rows are kept
 }
 
 func (c *compiler) distinct(n *plan.Distinct, need plan.ColSet) (*stage, error) {
@@ -40,7 +47,12 @@ func (c *compiler) distinct(n *plan.Distinct, need plan.ColSet) (*stage, error) 
 	markOnce(in)
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(n.Cols, need)}
 	s.build = func(r *run, kids []operator) operator {
-		return newDistinct(r, kids[0], in.positions(n.Cols), in.positions(s.cols))
+		d := newDistinct(r, kids[0], in.positions(n.Cols), in.positions(s.cols))
+		d.uniq = n.Key
+		if n.Key != nil {
+			d.keyAt = slices.Index(n.Cols, n.Key.Col)
+		}
+		return d
 	}
 	return s, nil
 }
@@ -69,7 +81,7 @@ func markOnce(in *stage) {
 
 func newDistinct(r *run, in operator, key, from []int) *distinct {
 	d := &distinct{
-		input: input{in}, key: key, from: from, table: newGroupTable(r, "Distinct", len(key)),
+		input: input{in}, r: r, key: key, from: from, table: newGroupTable(r, "Distinct", len(key)),
 		cols: make([][]graph.Value, len(key)), bufs: make([][]graph.Value, len(key)+len(from)),
 	}
 	if r.frame == nil && r.env.Spill != nil {
@@ -82,10 +94,20 @@ func (d *distinct) open(ctx context.Context) error {
 	d.table.reset()
 	d.seen.Clear()
 	d.seenN = 0
+	d.keyed = d.holds()
 	if d.over != nil {
 		d.over.close()
 	}
 	return d.in.open(ctx)
+}
+
+// holds reports whether the unique key is one in what the run reads.
+func (d *distinct) holds() bool {
+	if d.uniq == nil || !d.r.env.Committed {
+		return false
+	}
+	x := d.uniq.From
+	return x == nil || d.r.tx.Counts().FarEnds(x.Types, x.Dir, d.uniq.Label)
 }
 
 func (d *distinct) next(ctx context.Context) (*batch, error) {
@@ -95,16 +117,23 @@ func (d *distinct) next(ctx context.Context) (*batch, error) {
 			return nil, err
 		}
 		d.fresh = d.fresh[:0]
-		if len(key) == 1 && b.row == nil && b.Cols[key[0]].IDs != nil {
+		switch {
+		case len(key) == 1 && b.row == nil && b.Cols[key[0]].IDs != nil:
 			err = d.vertices(b.Cols[key[0]].IDs)
-		} else {
-			err = d.values(b, key, from)
+		case d.keyed:
+			err = d.byKey(b, key, from)
+		default:
+			err = d.values(b, key, from, allRows(b.N))
 		}
 		if err != nil {
 			return nil, err
 		}
 		if len(d.fresh) == 0 {
 			continue
+		}
+		if len(d.fresh) == b.N {
+			d.whole.view(b, from)
+			return &d.whole, nil
 		}
 		d.out.reset(len(from))
 		d.out.appendRows(b, from, d.fresh)
@@ -159,14 +188,36 @@ func growSet(a *account, s *graph.VertexSet, counted *int) error {
 	return a.grow(grown)
 }
 
-func (d *distinct) values(b *batch, key, from []int) error {
+// byKey keeps the rows that have the unique key, and looks for the others in the table.
+func (d *distinct) byKey(b *batch, key, from []int) error {
+	d.sure, d.unsure = d.sure[:0], d.unsure[:0]
+	for i, v := range b.Cols[key[d.keyAt]].Vals[:b.N] {
+		if k := v.Kind(); k == graph.Int || k == graph.String {
+			d.sure = append(d.sure, int32(i))
+		} else { // null, or what may not equal itself
+			d.unsure = append(d.unsure, int32(i))
+		}
+	}
+	if len(d.unsure) > 0 {
+		if err := d.values(b, key, from, d.unsure); err != nil {
+			return err
+		}
+	}
+	d.fresh = append(d.fresh, d.sure...)
+	if len(d.unsure) > 0 {
+		slices.Sort(d.fresh)
+	}
+	return nil
+}
+
+// values looks for the rows of s in the table.
+func (d *distinct) values(b *batch, key, from []int, s sel) error {
 	for k, p := range key {
 		d.cols[k], d.bufs[k] = columnValues(&b.Cols[p], b.N, d.bufs[k])
 	}
 	for len(d.group) < b.N {
 		d.group = append(d.group, 0)
 	}
-	s := allRows(b.N)
 	if d.over != nil && d.over.on {
 		d.fresh, d.rest = d.over.split(b, d.cols, s, d.group, d.fresh, d.rest[:0])
 		d.fresh = d.fresh[:0] // those are known

@@ -36,26 +36,5 @@ func (r *run) implied(e *plan.LabelExpr, types []string, dir graph.Direction) bo
 	case e.Op != plan.LabelName:
 		return false
 	}
-	counts := r.tx.Counts()
-	if len(counts.Ends) == 0 {
-		return false // not kept, or no edges at all
-	}
-	all := func(typ string, n uint64) bool {
-		return (dir == graph.In || counts.Ends[graph.TypeEnds{Type: typ, Dst: e.Name}] == n) &&
-			(dir == graph.Out || counts.Ends[graph.TypeEnds{Src: e.Name, Type: typ}] == n)
-	}
-	if len(types) == 0 {
-		for typ, n := range counts.ByType {
-			if !all(typ, n) {
-				return false
-			}
-		}
-		return true
-	}
-	for _, typ := range types {
-		if !all(typ, counts.ByType[typ]) {
-			return false
-		}
-	}
-	return true
+	return r.tx.Counts().FarEnds(types, dir, e.Name)
 }

@@ -27,6 +27,8 @@ type Env struct {
 	ImportDir string
 	// Begin opens the transactions of CALL {…} IN TRANSACTIONS; nil: there can be none.
 	Begin func(ctx context.Context, mode shard.Mode) (shard.Tx, error)
+	// Committed says that the transaction reads what has been committed and nothing else, so that constraints hold in it.
+	Committed bool
 	// Profile asks for times and shard requests in the statistics.
 	Profile bool
 	// Partial makes traversals end when a budget does, or at Until, and the result what was found until then.

@@ -267,6 +267,9 @@ func (f *formatter) describe(n Node) (name, args string) {
 		}
 		return "Aggregation", strings.Join(aggs, ", ") + " BY " + f.items(n.Keys)
 	case *Distinct:
+		if n.Key != nil {
+			return "Distinct", f.cols(n.Cols) + " BY KEY " + f.col(n.Key.Col)
+		}
 		return "Distinct", f.cols(n.Cols)
 	case *Sort:
 		keys := make([]string, len(n.Keys))

@@ -197,10 +197,12 @@ type (
 		Times Expr
 	}
 
-	// Distinct keeps the first of the rows that are equivalent in Cols, and only these columns.
+	// Distinct keeps the first of the rows that are equivalent in Cols, and only these columns. With Key set, the input has one
+	// row for each vertex that the key is of, so that rows whose key is not null differ.
 	Distinct struct {
 		Input Node
 		Cols  []Col
+		Key   *UniqueKey
 	}
 
 	// Sort orders the rows; with Limit set it keeps the first Limit (after Skip) rows in a heap.

@@ -87,6 +87,11 @@ var (
 			apply: distinctBelow,
 		},
 		{
+			name:  "DistinctKey",
+			why:   "Rows that belong to one vertex and differ in its unique key differ if their vertices do, so repeats of the vertex are removed before its properties are read, and nothing is compared where the key is there. Wrong where a row has more than one vertex, and where vertices without the key's label may come.",
+			apply: distinctKey,
+		},
+		{
 			name:  "AggregateBelow",
 			why:   "Rows that are equal in all that is read above an expansion expand alike: they are counted below it, and counts, sums and means above take each as often. Not worth it where few rows repeat; wrong for lists and percentiles, and where edges that must differ are compared.",
 			apply: aggregateBelow,

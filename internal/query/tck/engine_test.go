@@ -78,7 +78,7 @@ func (e *engine) run(text string, params map[string]graph.Value) (a *answer, err
 	if q.Writes {
 		mode = shard.Write
 	}
-	env := exec.Env{Params: params, Procs: e}
+	env := exec.Env{Params: params, Procs: e, Committed: !q.Writes && !q.OwnTransactions()}
 	if q.OwnTransactions() {
 		mode = shard.Read
 		env.Begin = e.g.Begin

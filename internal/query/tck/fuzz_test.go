@@ -122,7 +122,8 @@ func casesOf(seed uint64) []*fuzzCase {
 	var index []graph.Index
 	for _, p := range [][]string{{"x"}, {"s"}, {"id"}, {"x", "s"}, {"d"}, {"t"}, {"f"}} {
 		if g.chance(15) {
-			index = append(index, graph.Index{Label: g.pick("A", "B", "C"), Props: p, Indexed: true})
+			unique := len(p) == 1 && p[0] == "id" && g.chance(60)
+			index = append(index, graph.Index{Label: g.pick("A", "B", "C"), Props: p, Indexed: true, Unique: unique})
 		}
 	}
 	if g.chance(15) {
@@ -138,6 +139,10 @@ func casesOf(seed uint64) []*fuzzCase {
 			c.seen = shared
 		} else {
 			c.text = g.update()
+			c.index = slices.Clone(index)
+			for k := range c.index {
+				c.index[k].Unique = false // it may give several vertices one id
+			}
 		}
 		c.bags = g.bags
 		if i < ofGraph || !strings.Contains(c.text, "ORDER BY") { // what the first run makes has no ids to order by

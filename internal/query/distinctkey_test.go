@@ -1,0 +1,44 @@
+package query
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// DISTINCT over a unique key compares what the constraint says nothing of: vertices without the key, those without the label,
+// and what a transaction has not committed.
+func TestDistinctKey(t *testing.T) {
+	overStores(t, Options{}, func(t *testing.T, e *Engine) {
+		must(t, e, "CREATE CONSTRAINT FOR (p:P) REQUIRE p.k IS UNIQUE")
+		must(t, e, "UNWIND [1, 2, null, null, 1.5, 0.0 / 0.0, 0.0 / 0.0, 'l'] AS k CREATE (:P {k: k, s: 'x'})")
+		must(t, e, "MATCH (p:P), (q:P) CREATE (p)-[:R]->(q)")
+		const (
+			asked  = "MATCH (:P)-[:R]->(q:P) RETURN DISTINCT q.k AS k, q.s AS s"
+			bare   = "MATCH (:P)-[:R]->(q) RETURN DISTINCT q.k AS k, q.s AS s"
+			counts = "UNWIND [1, 2] AS i CALL { " + bare + " } RETURN count(*)"
+		)
+		res, err := e.Query(context.Background(), Request{Statement: "EXPLAIN " + asked})
+		require.NoError(t, err)
+		require.Contains(t, res.Summary().Plan.Args, "BY KEY k")
+		res.Close()
+
+		const keys = 6 // 1, 2, null, 1.5, NaN and "l"
+		require.Len(t, must(t, e, asked), keys)
+		require.Len(t, must(t, e, bare), keys)
+		require.Equal(t, []string{"[12]"}, must(t, e, counts))
+
+		tx := begin(t, e, TxOptions{})
+		tx.must(t, "MATCH (p:P {k: 2}) SET p.k = 1")
+		require.Len(t, tx.must(t, asked), keys-1, "two vertices have one key until the commit")
+		require.Equal(t, []string{"[10]"}, tx.must(t, counts))
+		tx.Rollback()
+
+		// The plans were made when all ends had the label.
+		must(t, e, "MATCH (p:P {k: 1}) UNWIND [1, 3, 3] AS k CREATE (p)-[:R]->(:Q {k: k, s: 'x'})")
+		require.Len(t, must(t, e, asked), keys)
+		require.Len(t, must(t, e, bare), keys+1)
+		require.Equal(t, []string{"[14]"}, must(t, e, counts))
+	})
+}

@@ -1,0 +1,154 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// UniqueKey says that a column holds a property of which no two vertices with a label have equal values.
+type UniqueKey struct {
+	Col   Col
+	Label string
+	// From finds the vertices without asking for the label: they have it if the counters of its edges say so. nil: all have it.
+	From *Expand
+}
+
+// distinctKey is the rule DistinctKey. Where all that is compared belongs to one vertex and tells it from others, its repeats
+// are removed before anything of it is read:
+//
+//	Distinct c.id, c.name           Distinct c.id, c.name BY KEY c.id
+//	  Projection c.id, c.name         Projection c.id, c.name
+//	    ExpandAll (b)-->(c)             Distinct c
+//	                                      ExpandAll (b)-->(c)
+//
+// A column that is the vertex itself leaves nothing to be compared above.
+func distinctKey(o *optimizer, n Node) Node {
+	d, ok := n.(*Distinct)
+	if !ok || d.Key != nil {
+		return nil
+	}
+	p, ok := d.Input.(*Project)
+	if !ok || p.Keep || len(d.Cols) != len(p.Items) {
+		return nil
+	}
+	v := Col(0)
+	for _, it := range p.Items {
+		for c := range Reads(it.Expr) {
+			v = c
+		}
+		if !slices.Contains(d.Cols, it.Col) {
+			return nil
+		}
+	}
+	if v == 0 || o.q.Cols[v].Kind != graph.VertexKind {
+		return nil
+	}
+	itself := false
+	for _, it := range p.Items {
+		if !OfHop([]Expr{it.Expr}, 0, v) {
+			return nil
+		}
+		ref, ok := it.Expr.(*ColRef)
+		itself = itself || ok && ref.Col == v
+	}
+	if itself {
+		if len(p.Items) == 1 {
+			return nil
+		}
+		o.distinctVertex(p, v)
+		return p
+	}
+	if d.Key = o.uniqueKey(p, v); d.Key == nil {
+		return nil
+	}
+	o.distinctVertex(p, v)
+	return d
+}
+
+// distinctVertex removes repeats of a vertex below a projection.
+func (o *optimizer) distinctVertex(p *Project, v Col) {
+	if below, ok := p.Input.(*Distinct); ok && slices.Equal(below.Cols, []Col{v}) {
+		return
+	}
+	p.Input = &Distinct{Input: p.Input, Cols: []Col{v}}
+}
+
+// uniqueKey finds an item of a projection that is a unique key of v, or gives nil.
+func (o *optimizer) uniqueKey(p *Project, v Col) *UniqueKey {
+	for i := range o.indexes {
+		ix := &o.indexes[i]
+		if !ix.Unique || !ix.Online || ix.Label == "" || len(ix.Props) != 1 {
+			continue
+		}
+		for _, it := range p.Items {
+			if !propOf(it.Expr, v, ix.Props[0]) {
+				continue
+			}
+			if ok, from := o.labelled(p.Input, v, ix.Label); ok {
+				return &UniqueKey{Col: it.Col, Label: ix.Label, From: from}
+			}
+		}
+	}
+	return nil
+}
+
+// labelled reports whether all vertices of a column have a label: those that an expansion finds which asks for none, if the
+// counters say so.
+func (o *optimizer) labelled(n Node, v Col, label string) (ok bool, from *Expand) {
+	for {
+		switch at := n.(type) {
+		case *Filter:
+			n = at.Input
+		case *Distinct:
+			n = at.Input
+		case *Project:
+			if !passes(at, v) {
+				return false, nil
+			}
+			n = at.Input
+		case *Scan:
+			if at.Out == v {
+				return at.Labels.implies(label), nil
+			}
+			n = at.Input
+		case *Seek:
+			if at.Out == v {
+				return at.Index.Label == label, nil
+			}
+			n = at.Input
+		case *SeekRange:
+			if at.Out == v {
+				return at.Index.Label == label, nil
+			}
+			n = at.Input
+		case *VarExpand:
+			if at.To == v && !at.Into {
+				return at.Labels.implies(label), nil
+			}
+			n = at.Input
+		case *Expand:
+			switch {
+			case at.To != v || at.Into:
+				n = at.Input
+			case at.Labels.implies(label):
+				return true, nil
+			default:
+				return o.counts.FarEnds(at.Types, at.Dir, label), at
+			}
+		default:
+			return false, nil
+		}
+	}
+}
+
+// implies reports whether what satisfies e has the label.
+func (e *LabelExpr) implies(label string) bool {
+	switch {
+	case e == nil:
+		return false
+	case e.Op == LabelAnd:
+		return slices.ContainsFunc(e.Args, func(a *LabelExpr) bool { return a.implies(label) })
+	}
+	return e.Op == LabelName && e.Name == label
+}
