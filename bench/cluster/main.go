@@ -21,7 +21,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
-
 	"github.com/hopgate/hopgate/bench/proc"
 )
 
@@ -254,8 +253,8 @@ func (s *side) stop() (err error) {
 	if s.front != nil {
 		err = errors.Join(err, s.front.stop())
 	}
-	for i := len(s.others) - 1; i >= 0; i-- {
-		err = errors.Join(err, s.others[i].stop())
+	for _, v := range slices.Backward(s.others) {
+		err = errors.Join(err, v.stop())
 	}
 	return err
 }

@@ -202,7 +202,7 @@ func BenchmarkUnwind(b *testing.B) {
 func each(b *testing.B, what string, mutation func(w *world, i int) shard.Mutation) {
 	b.Run("synced", func(b *testing.B) { insert(b, b.TempDir(), what, mutation) })
 	b.Run("unsynced", func(b *testing.B) {
-		dir, err := os.MkdirTemp("/dev/shm", "commit")
+		dir, err := os.MkdirTemp("/dev/shm", "commit") //nolint:usetesting // b.TempDir is on the disk
 		if err != nil {
 			b.Skip("no file system in memory: ", err)
 		}
@@ -244,7 +244,8 @@ func BenchmarkVertices(b *testing.B) {
 	names := [...]string{"Ada", "Grace", "Barbara", "Frances", "Edith"}
 	each(b, "vertices", func(w *world, i int) shard.Mutation {
 		return shard.Mutation{Op: shard.CreateVertex, Labels: w.set, Props: []graph.Property{
-			{ID: w.props[0], Value: graph.IntValue(int64(i))}, {ID: w.props[1], Value: graph.StringValue(names[i%len(names)])},
+			{ID: w.props[0], Value: graph.IntValue(int64(i))},
+			{ID: w.props[1], Value: graph.StringValue(names[i%len(names)])},
 			{ID: w.props[2], Value: graph.IntValue(int64(i % 90))},
 		}}
 	})

@@ -2,7 +2,6 @@ package ldbc
 
 import (
 	"cmp"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -98,7 +97,7 @@ func parameter(t testing.TB, kind byte, field string) graph.Value {
 		return graph.StringValue(field)
 	}
 	var list []graph.Value
-	for _, part := range strings.Split(field, ";") {
+	for part := range strings.SplitSeq(field, ";") {
 		switch {
 		case part == "":
 		case kind == 'P':
@@ -150,6 +149,6 @@ func TestUpdates(t *testing.T) {
 // number runs a statement that gives one number.
 func number(t testing.TB, e *query.Engine, statement string, params map[string]graph.Value) int {
 	_, rows := run(t, e, statement, params)
-	require.Len(t, rows, 1, fmt.Sprint(statement))
+	require.Len(t, rows, 1, statement)
 	return int(rows[0][0].Int())
 }

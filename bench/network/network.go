@@ -56,7 +56,7 @@ func Open(b testing.TB, persons int) *Network {
 	if n := made[persons]; n != nil {
 		return n
 	}
-	dir, err := os.MkdirTemp("", "hopgate-bench-*")
+	dir, err := os.MkdirTemp("", "hopgate-bench-*") //nolint:usetesting // it outlives the benchmark
 	if err != nil {
 		b.Fatal(err)
 	}

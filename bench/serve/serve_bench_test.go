@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -141,7 +142,7 @@ func BenchmarkFetch(b *testing.B) {
 	srv := httptest.NewServer(server.NewHTTP(n.Engine, server.NewRequests(prometheus.NewRegistry()), server.Options{}))
 	defer srv.Close()
 	for _, count := range []int{100, n.Persons} {
-		b.Run(fmt.Sprint(count), func(b *testing.B) {
+		b.Run(strconv.Itoa(count), func(b *testing.B) {
 			body := fmt.Sprintf(`{"Person[]": {"count": %d, "Person": {}}}`, count%n.Persons)
 			size, _ := post(b, srv.Client(), srv.URL+"/get", body)
 			b.SetBytes(size)

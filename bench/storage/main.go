@@ -122,7 +122,10 @@ type workload struct {
 }
 
 var workloads = []workload{
-	{"1 step", steps(1)}, {"2 steps", steps(2)}, {"3 steps", steps(3)}, {"5 steps", steps(5)},
+	{"1 step", steps(1)},
+	{"2 steps", steps(2)},
+	{"3 steps", steps(3)},
+	{"5 steps", steps(5)},
 	{"shortest path", func(s store, d *data, rng *rand.Rand) error {
 		from, to := rng.IntN(len(d.people)), rng.IntN(len(d.people))
 		seen := map[int]bool{from: true}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -139,7 +140,7 @@ func (c *crowd) send(ctx context.Context, path, body string) string {
 	if m := failure.FindSubmatch(end); m != nil {
 		return fmt.Sprintf("%d %s", res.StatusCode, m[1])
 	}
-	return fmt.Sprint(res.StatusCode)
+	return strconv.Itoa(res.StatusCode)
 }
 
 func (c *crowd) broken(ctx context.Context, err error) string {

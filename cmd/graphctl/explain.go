@@ -126,8 +126,8 @@ func printPlan(w io.Writer, root *pb.PlanNode) {
 		if n.GetTime() != nil {
 			profiled = true
 			own := n.GetTime().AsDuration()
-			line = append(line, fmt.Sprint(n.GetRows()), fmt.Sprint(n.GetBatches()), own.Round(time.Microsecond).String(),
-				fmt.Sprintf("%.1f%%", 100*float64(own)/float64(all)), fmt.Sprint(n.GetShardRequests()), fmt.Sprint(n.GetBytes()), fmt.Sprint(n.GetMemory()),
+			line = append(line, strconv.FormatUint(n.GetRows(), 10), strconv.FormatUint(n.GetBatches(), 10), own.Round(time.Microsecond).String(),
+				fmt.Sprintf("%.1f%%", 100*float64(own)/float64(all)), strconv.FormatUint(n.GetShardRequests(), 10), strconv.FormatUint(n.GetBytes(), 10), strconv.FormatUint(n.GetMemory(), 10),
 				counted(n.CacheHits), counted(n.CacheMisses), counted(n.LargeValues))
 			if root.WireRequests != nil {
 				line = append(line, wireColumns(n)...)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -75,7 +76,7 @@ func elementType(l []*pb.Value) (exportType, error) {
 	for i, e := range l {
 		t, ok := scalarType(e)
 		if !ok {
-			return 0, fmt.Errorf("it is a list that holds a list or null, which no format of load can say")
+			return 0, errors.New("it is a list that holds a list or null, which no format of load can say")
 		}
 		if i == 0 {
 			first = t
@@ -118,7 +119,7 @@ func (p *exportProp) note(v *pb.Value) error {
 	if l == nil {
 		t, ok := scalarType(v)
 		if !ok {
-			return fmt.Errorf("it is no value that can be exported")
+			return errors.New("it is no value that can be exported")
 		}
 		p.types |= 1 << t
 		return nil

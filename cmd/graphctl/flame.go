@@ -81,10 +81,10 @@ func (f *frame) add(p *profile.Profile, of func(*frame) (value, self *int64)) {
 		v, at := s.Value[at], f
 		value, self := of(at)
 		*value += v
-		for i := len(s.Location) - 1; i >= 0; i-- {
-			for j := len(s.Location[i].Line) - 1; j >= 0; j-- {
+		for _, l := range slices.Backward(s.Location) {
+			for _, line := range slices.Backward(l.Line) {
 				name := "?"
-				if fn := s.Location[i].Line[j].Function; fn != nil {
+				if fn := line.Function; fn != nil {
 					name = fn.Name
 				}
 				at = at.child(name)

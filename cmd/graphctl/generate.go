@@ -14,7 +14,8 @@ import (
 )
 
 func newGenerate() *cobra.Command {
-	cmd := &cobra.Command{Use: "generate", Short: "Write example graphs as files that load reads", Args: cobra.NoArgs,
+	cmd := &cobra.Command{
+		Use: "generate", Short: "Write example graphs as files that load reads", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return usagef("generate: name what to generate: social") },
 	}
 	cmd.AddCommand(newGenerateSocial())

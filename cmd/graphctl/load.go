@@ -206,8 +206,7 @@ func (l *loadFlags) plan(cmd *cobra.Command, args []string) (*loader.Plan, error
 
 // planned gives faults of the mapping or the headers the exit code of bad usage.
 func planned(p *loader.Plan, err error) (*loader.Plan, error) {
-	var m *mapping.Error
-	if errors.As(err, &m) {
+	if _, ok := errors.AsType[*mapping.Error](err); ok {
 		err = exitError{exitUsage, err}
 	}
 	return p, err

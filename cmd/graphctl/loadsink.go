@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"google.golang.org/grpc"
@@ -67,7 +66,7 @@ func (s *grpcSink) Recv() (loader.Ack, error) {
 	}
 	a := resp.GetAck()
 	if a == nil {
-		return loader.Ack{}, fmt.Errorf("the server sent what is no acknowledgement")
+		return loader.Ack{}, errors.New("the server sent what is no acknowledgement")
 	}
 	return ackOf(a), nil
 }

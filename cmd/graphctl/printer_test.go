@@ -116,8 +116,10 @@ func TestParams(t *testing.T) {
 
 // A profiled plan is a tree with the shares of each operator, and a page of its own.
 func TestPlan(t *testing.T) {
-	leaf := &pb.PlanNode{Operator: "Scan", Arguments: "(n)", Rows: 7, Batches: 1, Time: durationpb.New(750 * time.Microsecond), ShardRequests: 2, EstimatedRows: proto.Float64(8.5), Bytes: 56, Memory: 24,
-		CacheHits: proto.Uint64(5), CacheMisses: proto.Uint64(1), LargeValues: proto.Uint64(3)}
+	leaf := &pb.PlanNode{
+		Operator: "Scan", Arguments: "(n)", Rows: 7, Batches: 1, Time: durationpb.New(750 * time.Microsecond), ShardRequests: 2, EstimatedRows: new(8.5), Bytes: 56, Memory: 24,
+		CacheHits: proto.Uint64(5), CacheMisses: proto.Uint64(1), LargeValues: proto.Uint64(3),
+	}
 	plan := &pb.PlanNode{
 		Operator: "Join", Rows: 7, Batches: 1, Time: durationpb.New(250 * time.Microsecond),
 		Children: []*pb.PlanNode{leaf, {Operator: "Unit", Time: durationpb.New(0)}},

@@ -253,11 +253,17 @@ func printCounters(w io.Writer, c *pb.Counters) {
 		n    uint64
 		what string
 	}{
-		{c.GetNodesCreated(), "vertices created"}, {c.GetNodesDeleted(), "vertices deleted"},
-		{c.GetRelationshipsCreated(), "edges created"}, {c.GetRelationshipsDeleted(), "edges deleted"},
-		{c.GetPropertiesSet(), "properties set"}, {c.GetLabelsAdded(), "labels added"}, {c.GetLabelsRemoved(), "labels removed"},
-		{c.GetIndexesAdded(), "indexes added"}, {c.GetIndexesRemoved(), "indexes removed"},
-		{c.GetConstraintsAdded(), "constraints added"}, {c.GetConstraintsRemoved(), "constraints removed"},
+		{c.GetNodesCreated(), "vertices created"},
+		{c.GetNodesDeleted(), "vertices deleted"},
+		{c.GetRelationshipsCreated(), "edges created"},
+		{c.GetRelationshipsDeleted(), "edges deleted"},
+		{c.GetPropertiesSet(), "properties set"},
+		{c.GetLabelsAdded(), "labels added"},
+		{c.GetLabelsRemoved(), "labels removed"},
+		{c.GetIndexesAdded(), "indexes added"},
+		{c.GetIndexesRemoved(), "indexes removed"},
+		{c.GetConstraintsAdded(), "constraints added"},
+		{c.GetConstraintsRemoved(), "constraints removed"},
 	} {
 		if x.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", x.n, x.what))

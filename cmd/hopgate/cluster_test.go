@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -67,7 +68,7 @@ func startClusterIn(t *testing.T, dirs []string, gateways int, more ...string) (
 	list := strings.Join(addresses, ",")
 	for i, a := range addresses {
 		ss = append(ss, &process{t: t, grpc: a, args: append([]string{
-			"shard", "--data-dir", dirs[i], "--shard-ordinal", fmt.Sprint(i), "--shard-addresses", list, "--grpc", a, "--admin", "127.0.0.1:0",
+			"shard", "--data-dir", dirs[i], "--shard-ordinal", strconv.Itoa(i), "--shard-addresses", list, "--grpc", a, "--admin", "127.0.0.1:0",
 			"--memory", "64MiB",
 		}, more...)})
 	}

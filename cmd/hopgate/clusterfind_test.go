@@ -141,7 +141,8 @@ func TestClusterFound(t *testing.T) {
 	}
 
 	for _, args := range [][]string{
-		{"shard", "--shard-addresses", "srv:_grpc._tcp.shards.test"}, {"gateway", "--shard-addresses", "srv://nowhere/_grpc._tcp.shards.test"},
+		{"shard", "--shard-addresses", "srv:_grpc._tcp.shards.test"},
+		{"gateway", "--shard-addresses", "srv://nowhere/_grpc._tcp.shards.test"},
 		{"gateway", "--shard-addresses", "srv:"},
 	} {
 		o := run(t, nil, "hopgate", args...)

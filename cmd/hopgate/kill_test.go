@@ -296,7 +296,8 @@ func (c *chains) check(s *server) {
 			"index":    {"MATCH (n:N {w: $w}) WHERE n.n >= 0 RETURN n.id, n.n, n.text ORDER BY n.id", made},
 			"forwards": {"MATCH (w:W {id: $w})-[m:MADE]->(a)-[r:R]->(b)-[q:R]->(a) RETURN m.n, a.id, r.n, r.text, b.id, q.n ORDER BY m.n", circles},
 			"backwards": {
-				"MATCH (b:N {w: $w})<-[r:R]-(a)<-[q:R]-(b) MATCH (a)<-[m:MADE]-(:W) RETURN m.n, a.id, r.n, r.text, b.id, q.n ORDER BY m.n", circles},
+				"MATCH (b:N {w: $w})<-[r:R]-(a)<-[q:R]-(b) MATCH (a)<-[m:MADE]-(:W) RETURN m.n, a.id, r.n, r.text, b.id, q.n ORDER BY m.n", circles,
+			},
 			"edges": {"MATCH (a:N)-[r:R]->(b:N) WHERE r.n > 0 AND a.w = $w AND a.id < b.id RETURN r.n AS m, a.id, r.n, r.text, b.id, r.n AS q ORDER BY m", circles},
 		} {
 			require.Equal(t, append([][]any{}, c.want...), append([][]any{}, rows(c.statement, w)...), "client %d, %s", w, what)

@@ -21,8 +21,7 @@ import (
 
 // refused reports whether a client's error says that the server is stopping, or that it is not there any more.
 func refused(err error) bool {
-	var a answered
-	if errors.As(err, &a) {
+	if a, ok := errors.AsType[answered](err); ok {
 		return a.status == http.StatusServiceUnavailable && a.code == "Neo.TransientError.General.DatabaseUnavailable"
 	}
 	s, ok := status.FromError(err)
