@@ -39,7 +39,7 @@ func NewHeaderPlan(o HeaderOptions) (*Plan, error) {
 				names, list = "", spec
 			}
 			f := mapping.File{IsNodes: flag.name == "--nodes", IsEdges: flag.name != "--nodes"}
-			for _, path := range strings.Split(list, ",") {
+			for path := range strings.SplitSeq(list, ",") {
 				found, err := files("", path)
 				if err != nil {
 					errs = append(errs, fmt.Errorf("%s %s: %w", flag.name, spec, err))

@@ -188,8 +188,8 @@ func (c *counter) ReadAt(p []byte, offset int64) (int, error) {
 // Close closes the files behind the text.
 func (t *text) Close() error {
 	var errs []error
-	for i := len(t.closers) - 1; i >= 0; i-- {
-		errs = append(errs, t.closers[i]())
+	for _, closeIt := range slices.Backward(t.closers) {
+		errs = append(errs, closeIt())
 	}
 	return errors.Join(errs...)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -152,7 +153,7 @@ func randomInputs(w *world, r *rand.Rand) string {
 		}
 		w.file(name, b.String())
 	}
-	person := func() string { return fmt.Sprint(r.IntN(persons + 3)) }
+	person := func() string { return strconv.Itoa(r.IntN(persons + 3)) }
 	edges("knows.csv", person)
 	edges("likes.csv", person)
 	edges("lives.csv", func() string { return fmt.Sprint("c", r.IntN(22)) })

@@ -3,6 +3,7 @@ package loader
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -54,7 +55,7 @@ func TestOfflineTTL(t *testing.T) {
 			}
 			at := func() int { return start - 150 + r.IntN(200) }
 			rows("person.csv", "id,at", persons, func(i int) string { return fmt.Sprint(i, ",", at()) })
-			rows("visit.csv", "id", 50, func(i int) string { return fmt.Sprint(i) })
+			rows("visit.csv", "id", 50, func(i int) string { return strconv.Itoa(i) })
 			edge := func(ends int) func(int) string {
 				return func(int) string { return fmt.Sprint(r.IntN(persons), ",", r.IntN(ends), ",", at()) }
 			}
@@ -72,8 +73,10 @@ func TestOfflineTTL(t *testing.T) {
 				g, err := s.Graph("default")
 				require.NoError(t, err)
 				for _, ttl := range []graph.TTL{
-					{Label: "Person", After: 100 * time.Second, Property: "at"}, {Label: "Visit", After: 60 * time.Second},
-					{Type: "SAW", After: 50 * time.Second, Property: "at"}, {Type: "MADE", After: 20 * time.Second},
+					{Label: "Person", After: 100 * time.Second, Property: "at"},
+					{Label: "Visit", After: 60 * time.Second},
+					{Type: "SAW", After: 50 * time.Second, Property: "at"},
+					{Type: "MADE", After: 20 * time.Second},
 				} {
 					require.NoError(t, g.SetTTL(t.Context(), ttl))
 				}

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -78,7 +79,7 @@ func Propose(paths []string, named func(string) string) ([]byte, error) {
 	}
 	if ready == 0 {
 		if len(p.inputs) == 0 {
-			return nil, fmt.Errorf("there are no records to propose a mapping for")
+			return nil, errors.New("there are no records to propose a mapping for")
 		}
 		return nil, fmt.Errorf("%s: %s", p.inputs[0].paths[0], p.inputs[0].why)
 	}
@@ -194,8 +195,15 @@ func (p *proposer) split(parts []string) (from, typ, to string, known bool) {
 
 // endNames are what the columns of edges are called, with or without id.
 var endNames = [][2]string{
-	{"from", "to"}, {"source", "target"}, {"src", "dst"}, {"src", "dest"}, {"source", "destination"}, {"start", "end"},
-	{"subject", "object"}, {"head", "tail"}, {"id1", "id2"},
+	{"from", "to"},
+	{"source", "target"},
+	{"src", "dst"},
+	{"src", "dest"},
+	{"source", "destination"},
+	{"start", "end"},
+	{"subject", "object"},
+	{"head", "tail"},
+	{"id1", "id2"},
 }
 
 // ends finds two columns that are named as the ends of edges.

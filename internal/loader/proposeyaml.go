@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -155,7 +156,7 @@ func (x *proposal) column(i int) string {
 		}
 	}
 	if x.cells != nil || x.noHeader || same > 1 || name == "" {
-		return fmt.Sprint(i)
+		return strconv.Itoa(i)
 	}
 	return quote(name)
 }

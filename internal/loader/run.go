@@ -171,16 +171,14 @@ func (p *Plan) Run(ctx context.Context, sink Sink, o Options) (*Report, error) {
 	var mu sync.Mutex
 	var errs []error
 	spawn := func(f func() error) {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			if err := f(); err != nil {
 				mu.Lock()
 				errs = append(errs, err)
 				mu.Unlock()
 				cancel(err)
 			}
-		}()
+		})
 	}
 	spawn(func() error { return r.read(ctx, seq, at) })
 	for range o.Workers {

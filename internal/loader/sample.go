@@ -3,6 +3,7 @@ package loader
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -48,7 +49,7 @@ func sampleFiles(paths []string, named func(string) string) ([]*sampled, error) 
 		}
 		for _, name := range found {
 			if name == stdin {
-				return nil, fmt.Errorf("standard input cannot be sampled and then loaded: name files")
+				return nil, errors.New("standard input cannot be sampled and then loaded: name files")
 			}
 			s, err := sampleFile(name)
 			if err != nil {

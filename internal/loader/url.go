@@ -47,8 +47,7 @@ func ask(method, name string, offset int64) (*http.Response, error) {
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		var fault *url.Error
-		if errors.As(err, &fault) {
+		if fault, ok := errors.AsType[*url.Error](err); ok {
 			fault.URL = shown(name)
 		}
 		return nil, err

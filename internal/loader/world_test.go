@@ -252,7 +252,7 @@ func readAll(t *testing.T, dir string) string {
 		}
 		text, err := os.ReadFile(path)
 		rel, _ := filepath.Rel(dir, path)
-		for _, l := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
+		for l := range strings.SplitSeq(strings.TrimSuffix(string(text), "\n"), "\n") {
 			out = append(out, rel+": "+l)
 		}
 		return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 	"unsafe"
@@ -58,12 +59,7 @@ func (c *Conv) IsNull(cell record.Cell) bool {
 		if len(cell.Text) == 0 {
 			return c.emptyNull
 		}
-		for _, n := range c.nulls {
-			if string(cell.Text) == n {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(c.nulls, string(cell.Text))
 	case record.Quoted:
 		return len(cell.Text) == 0 && c.emptyNull && (c.Type.List || c.Type.Kind != graph.String && c.Type.Kind != graph.Null)
 	case record.Missing, record.Null:

@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -63,7 +64,7 @@ func parseDateFormat(pattern string) (*dateFormat, error) {
 		i += n
 	}
 	if len(f.steps) == 0 {
-		return nil, fmt.Errorf("the date format is empty")
+		return nil, errors.New("the date format is empty")
 	}
 	return f, nil
 }

@@ -41,7 +41,7 @@ func parseHeaderCell(cell string) headerCell {
 	cell = strings.TrimSpace(cell)
 	if body, ok := strings.CutSuffix(cell, "}"); ok {
 		if i := strings.LastIndexByte(body, '{'); i >= 0 {
-			for _, o := range strings.Split(body[i+1:], ",") {
+			for o := range strings.SplitSeq(body[i+1:], ",") {
 				k, v, _ := strings.Cut(o, ":")
 				c.options[strings.ToLower(strings.TrimSpace(k))] = strings.TrimSpace(v)
 			}

@@ -84,7 +84,7 @@ func TestConversions(t *testing.T) {
 		require.True(t, ok)
 		c := o.conv(typ)
 		var out strings.Builder
-		for _, line := range strings.Split(d.Input, "\n") {
+		for line := range strings.SplitSeq(d.Input, "\n") {
 			cell := record.Cell{Text: []byte(line)}
 			if text, ok := strings.CutPrefix(line, "<"); ok {
 				cell = record.Cell{Text: []byte(strings.TrimSuffix(text, ">")), Kind: record.Quoted}

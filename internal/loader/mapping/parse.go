@@ -1,7 +1,7 @@
 package mapping
 
 import (
-	"fmt"
+	"maps"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -185,9 +185,7 @@ func (p *parser) update(n node) {
 			return
 		}
 		all := map[string]shard.Strategy{}
-		for k, v := range p.opts.strategies {
-			all[k] = v
-		}
+		maps.Copy(all, p.opts.strategies)
 		n.entries(func(key string, at, v node) {
 			all[key] = word(v, strategyNames)
 			if p.in != nil {
@@ -756,5 +754,5 @@ func knownNames(names []string) string {
 	if len(names) == 0 {
 		return "no vertices of this mapping define one, and idSpaces names none"
 	}
-	return fmt.Sprintf("known are %s", strings.Join(names, ", "))
+	return "known are " + strings.Join(names, ", ")
 }
