@@ -79,8 +79,7 @@ func must(t testing.TB, e *Engine, statement string) []string {
 
 // code gives the status code of an error, "" for none.
 func code(err error) string {
-	var e *graph.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*graph.Error](err); ok {
 		return e.Code
 	}
 	if err != nil {

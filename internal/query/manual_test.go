@@ -56,7 +56,7 @@ func TestManualFunctions(t *testing.T) {
 	_, missing, _ := strings.Cut(string(page), "## What is not there")
 	table := check.Builtins()
 	for section, names := range manualFunctions {
-		for _, name := range strings.Fields(names) {
+		for name := range strings.FieldsSeq(names) {
 			call, own := ownSyntax[name]
 			if !own {
 				args := []string{"null", "null", "null"}

@@ -39,9 +39,8 @@ func (m *Metrics) observe(d time.Duration, rows int64, err error) {
 	if err == nil {
 		m.OK.Add(1)
 	} else {
-		var ge *graph.Error
 		kind := graph.KindInternal
-		if errors.As(err, &ge) {
+		if ge, ok := errors.AsType[*graph.Error](err); ok {
 			kind = ge.Kind
 		}
 		m.Ended[kind].Add(1)

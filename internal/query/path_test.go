@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -108,7 +109,7 @@ func TestPathsEqualEnumeration(t *testing.T) {
 			}
 			from, to := n.ids[rnd.IntN(len(n.ids))], n.ids[rnd.IntN(len(n.ids))]
 			p.From = traverse.Selector{Label: "N", Property: "k", Values: []graph.Value{graph.IntValue(int64(n.key[from]))}}
-			p.To = traverse.Selector{Statement: "MATCH (s:N) WHERE s.k = " + fmt.Sprint(n.key[to]) + " RETURN s"}
+			p.To = traverse.Selector{Statement: "MATCH (s:N) WHERE s.k = " + strconv.Itoa(n.key[to]) + " RETURN s"}
 			want := n.simplePaths(&p.Hop, from, to, int(p.MaxHops), weighted, holds)
 			least := 0
 			for least < len(want) && want[least].sum == want[0].sum {

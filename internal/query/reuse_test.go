@@ -41,7 +41,8 @@ var counts = [][2]string{
 
 // bounds are values that properties of edges are compared with; the first ones are for the shards to test.
 var bounds = []graph.Value{
-	graph.IntValue(1), graph.IntValue(2), graph.FloatValue(1.5), graph.FloatValue(2), graph.IntValue(100), graph.StringValue("2"), {},
+	graph.IntValue(1), graph.IntValue(2), graph.FloatValue(1.5), graph.FloatValue(2), graph.IntValue(100), graph.StringValue("2"),
+	{},
 	graph.FloatValue(math.NaN()),
 }
 

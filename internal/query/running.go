@@ -203,8 +203,7 @@ func ended(ctx context.Context, err error) error {
 	if kind := graph.AsError(err).Kind; kind != graph.KindDeadline && kind != graph.KindInternal {
 		return err
 	}
-	var cause *graph.Error
-	if errors.As(context.Cause(ctx), &cause) {
+	if cause, ok := errors.AsType[*graph.Error](context.Cause(ctx)); ok {
 		return cause
 	}
 	e := graph.DeadlineError(context.Cause(ctx))

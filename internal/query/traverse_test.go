@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -211,7 +212,7 @@ func (n *network) ask(t *testing.T, tr *traverse.Traversal, limits query.Limits)
 				v := b.Cols[c].Value(i)
 				switch v.Kind() {
 				case graph.Int:
-					cells = append(cells, fmt.Sprint(v.Int()))
+					cells = append(cells, strconv.FormatInt(v.Int(), 10))
 				case graph.String:
 					cells = append(cells, v.Str())
 				case graph.Null:
@@ -304,7 +305,7 @@ func TestTraverseEqualsEnumeration(t *testing.T) {
 			tr.Returns = "count"
 			tr.Distinct = true
 			got, _ = n.ask(t, tr, query.Limits{})
-			require.Equal(t, []string{fmt.Sprint(len(ends))}, got, "%+v", tr)
+			require.Equal(t, []string{strconv.Itoa(len(ends))}, got, "%+v", tr)
 			tr.Returns = "v.k"
 			got, _ = n.ask(t, tr, query.Limits{})
 			require.Len(t, got, len(ends), "%+v", tr)

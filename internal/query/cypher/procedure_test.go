@@ -29,7 +29,7 @@ func signature(t testing.TB, text string) Signature {
 
 func fields(list string) []Field {
 	var out []Field
-	for _, f := range strings.Split(list, ",") {
+	for f := range strings.SplitSeq(list, ",") {
 		if name, typ, ok := strings.Cut(f, " :: "); ok {
 			out = append(out, Field{Name: strings.TrimSpace(name), Type: strings.TrimSpace(typ)})
 		}

@@ -98,8 +98,7 @@ func (b *binder) start() plan.Node {
 // use notes that a column is read here, in all subplans that must be given it.
 func (b *binder) use(c plan.Col) {
 	b.refs[c]++
-	for i := len(b.frames) - 1; i >= 0; i-- {
-		f := b.frames[i]
+	for _, f := range slices.Backward(b.frames) {
 		if !f.outer.has(c) {
 			return
 		}

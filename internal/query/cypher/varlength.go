@@ -116,8 +116,10 @@ func (v varEdge) end(fn string) (one, all func() plan.Expr) {
 	one = func() plan.Expr { return &plan.Call{Func: fn, Args: []plan.Expr{v.p.ref(edge)}} }
 	all = func() plan.Expr {
 		e := v.p.newCol("", graph.EdgeKind)
-		return &plan.Comprehension{Var: e, List: v.p.ref(edges),
-			Map: &plan.Call{Func: fn, Args: []plan.Expr{&plan.ColRef{Col: e}}}}
+		return &plan.Comprehension{
+			Var: e, List: v.p.ref(edges),
+			Map: &plan.Call{Func: fn, Args: []plan.Expr{&plan.ColRef{Col: e}}},
+		}
 	}
 	return one, all
 }

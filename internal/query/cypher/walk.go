@@ -1,6 +1,8 @@
 package cypher
 
 import (
+	"slices"
+
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 	"github.com/hopgate/hopgate/internal/query/plan"
@@ -119,7 +121,7 @@ func (w *walkBinder) edge(left, right, col plan.Col) plan.PatEdge {
 			case len(e.Types) == 0 || len(h.Types) == 0:
 				e.Types = nil
 			default:
-				e.Types = append(e.Types[:len(e.Types):len(e.Types)], h.Types...)
+				e.Types = append(slices.Clip(e.Types), h.Types...)
 			}
 			if h.Dir != e.Dir {
 				e.Dir = graph.Both

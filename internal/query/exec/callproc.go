@@ -2,7 +2,6 @@ package exec
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -60,7 +59,7 @@ func (p *callProc) find(cols []plan.Col) {
 	if !ok {
 		p.r.fail(&graph.Error{
 			Kind: graph.KindInvalid, Code: "Neo.ClientError.Procedure.ProcedureNotFound", Type: "ProcedureError",
-			Phase: graph.PhaseCompile, Detail: "ProcedureNotFound", Msg: fmt.Sprintf("there is no procedure %s", p.node.Proc),
+			Phase: graph.PhaseCompile, Detail: "ProcedureNotFound", Msg: "there is no procedure " + p.node.Proc,
 		})
 		return
 	}

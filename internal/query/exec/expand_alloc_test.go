@@ -2,6 +2,7 @@ package exec
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,7 +22,7 @@ func chain(hops int, edges bool) (*plan.Query, []plan.Col) {
 		x := &plan.Expand{Input: q.Root, From: at, To: q.NewCol("v", graph.VertexKind), Types: []string{"R"}, Unlike: before}
 		if edges || i+1 < hops {
 			x.Edge = q.NewCol("e", graph.EdgeKind)
-			before = append(before[:len(before):len(before)], x.Edge)
+			before = append(slices.Clip(before), x.Edge)
 			if edges {
 				q.Out = append(q.Out, x.Edge)
 			}

@@ -3,8 +3,10 @@ package exec
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -142,7 +144,7 @@ func (w *world) show(v graph.Value) string {
 	case graph.Null:
 		return "null"
 	case graph.Int:
-		return fmt.Sprint(v.Int())
+		return strconv.FormatInt(v.Int(), 10)
 	case graph.String:
 		return v.Str()
 	case graph.VertexKind:
@@ -323,15 +325,9 @@ func (r naiveRow) show(c plan.Col) string {
 
 func (r naiveRow) clone() naiveRow {
 	c := naiveRow{v: map[plan.Col]int{}, e: map[plan.Col]int{}, trail: map[plan.Col]naiveTrail{}}
-	for k, v := range r.v {
-		c.v[k] = v
-	}
-	for k, v := range r.e {
-		c.e[k] = v
-	}
-	for k, v := range r.trail {
-		c.trail[k] = v
-	}
+	maps.Copy(c.v, r.v)
+	maps.Copy(c.e, r.e)
+	maps.Copy(c.trail, r.trail)
 	return c
 }
 

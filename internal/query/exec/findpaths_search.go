@@ -226,8 +226,8 @@ func (s *walkSearch) answer(ctx context.Context, e int32, out *foundPaths) error
 		return s.groups || got < least, s.grown(out)
 	}
 	err := s.trace(ctx, e, func() (bool, error) {
-		for i := len(s.back) - 1; i >= 0; i-- {
-			s.part.step(s.entries[s.back[i].entry].point, s.back[i].edge)
+		for _, step := range slices.Backward(s.back) {
+			s.part.step(s.entries[step.entry].point, step.edge)
 		}
 		s.part.end()
 		if s.part.len() < some && (s.groups || s.accept != nil || got+s.part.len() < least) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,7 +41,7 @@ func (w *world) trailEnds(from map[int]bool, hops []plan.Hop) int {
 		for e := range w.edges {
 			to, ok := w.head(e, v, hops[0].Types, hops[0].Dir)
 			if ok && w.labelled(to, hops[0].Labels) && w.passes(hops[0], e, to) && !slices.Contains(used, e) {
-				walk(to, hops[1:], append(used[:len(used):len(used)], e))
+				walk(to, hops[1:], append(slices.Clip(used), e))
 			}
 		}
 	}
@@ -60,7 +61,7 @@ func (w *world) reached(from map[int]bool, hop plan.Hop, least, most int) int {
 		}
 		for e := range w.edges {
 			if to, ok := w.head(e, v, hop.Types, hop.Dir); ok && made < most && w.passes(hop, e, to) && !slices.Contains(used, e) {
-				walk(to, made+1, append(used[:len(used):len(used)], e))
+				walk(to, made+1, append(slices.Clip(used), e))
 			}
 		}
 	}
@@ -160,7 +161,7 @@ func checkFrontierCount(t *testing.T, rng *rand.Rand, w *world, batch int) {
 	require.Equal(t, want, w.runInSubplan(t, q, batch), "%s", plan.Format(q))
 	if !x.Group {
 		q.Out = []plan.Col{n}
-		want = []string{fmt.Sprint(size(all, x.Hops))}
+		want = []string{strconv.Itoa(size(all, x.Hops))}
 	}
 	require.Equal(t, want, w.run(t, q, batch), "%s", plan.Format(q))
 }
@@ -183,7 +184,7 @@ func TestManyVertices(t *testing.T) {
 		for _, r := range w.rows(scan) {
 			all[r.v[a]] = true
 		}
-		require.Equal(t, []string{fmt.Sprint(w.frontierSize(all, hops))}, w.run(t, q, 1024))
+		require.Equal(t, []string{strconv.Itoa(w.frontierSize(all, hops))}, w.run(t, q, 1024))
 		for _, trail := range []bool{false, true} {
 			size := w.frontierSize
 			if trail {
@@ -194,15 +195,17 @@ func TestManyVertices(t *testing.T) {
 				someWhere(rng, q, &hops[i], true)
 			}
 			q.Root = &plan.FrontierCount{Input: scan, From: a, Out: count, Hops: hops, Trail: trail}
-			require.Equal(t, []string{fmt.Sprint(size(all, hops))}, w.run(t, q, 1024), "%s", plan.Format(q))
+			require.Equal(t, []string{strconv.Itoa(size(all, hops))}, w.run(t, q, 1024), "%s", plan.Format(q))
 		}
 
 		for _, hops := range [][]plan.Hop{
-			{{}, {}, {}}, {{Dir: graph.Both}, {Dir: graph.Both}}, {{Dir: graph.In}, {}, {Dir: graph.In}},
+			{{}, {}, {}},
+			{{Dir: graph.Both}, {Dir: graph.Both}},
+			{{Dir: graph.In}, {}, {Dir: graph.In}},
 			{{Types: []string{"R"}}, {Dir: graph.Both, Labels: &plan.LabelExpr{Op: plan.LabelName, Name: "B"}}},
 		} {
 			q.Root = &plan.FrontierCount{Input: scan, From: a, Out: count, Hops: hops, Trail: true}
-			require.Equal(t, []string{fmt.Sprint(w.trailEnds(all, hops))}, w.run(t, q, 1024))
+			require.Equal(t, []string{strconv.Itoa(w.trailEnds(all, hops))}, w.run(t, q, 1024))
 		}
 
 		for _, dir := range []graph.Direction{graph.Out, graph.In, graph.Both} {
@@ -212,7 +215,7 @@ func TestManyVertices(t *testing.T) {
 				From:  a, Out: count, Hops: []plan.Hop{hop}, Least: int(seed % 2), Most: 4,
 			}
 			q.Out = []plan.Col{count}
-			require.Equal(t, []string{fmt.Sprint(w.reached(map[int]bool{3: true}, hop, int(seed%2), 4))}, w.run(t, q, 1024))
+			require.Equal(t, []string{strconv.Itoa(w.reached(map[int]bool{3: true}, hop, int(seed%2), 4))}, w.run(t, q, 1024))
 		}
 		for _, dir := range []graph.Direction{graph.Out, graph.Both} {
 			q.Root = &plan.VarExpand{

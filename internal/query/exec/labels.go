@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/fn"
@@ -41,12 +42,7 @@ func (t *labelTest) holdsSlow(ls graph.LabelSet) bool {
 		if !ok {
 			return false
 		}
-		for _, l := range labels {
-			if l == id {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(labels, id)
 	})
 	if ok {
 		t.known[ls] = 1

@@ -50,8 +50,10 @@ func (c *compiler) loadCSV(n *plan.LoadCSV, need plan.ColSet) (*stage, error) {
 	}
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need, n.Out, n.Line, n.File)}
 	s.build = func(r *run, kids []operator) operator {
-		l := &loadCSV{input: input{kids[0]}, r: r, node: n, es: r.evaluators(in.cols), from: in.positions(s.cols),
-			at: s.pos(n.Out), line: s.pos(n.Line), path: s.pos(n.File)}
+		l := &loadCSV{
+			input: input{kids[0]}, r: r, node: n, es: r.evaluators(in.cols), from: in.positions(s.cols),
+			at: s.pos(n.Out), line: s.pos(n.Line), path: s.pos(n.File),
+		}
 		l.url = l.es.add(n.URL)
 		return l
 	}

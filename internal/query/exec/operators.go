@@ -100,8 +100,7 @@ func (es *evaluators) at(pos graph.Pos, e evaluator) evaluator {
 func (p *placed) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error) {
 	vs, err := p.evaluator.eval(ctx, b, s)
 	if err != nil {
-		var e *graph.Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*graph.Error](err); ok {
 			return nil, e.At(p.pos)
 		}
 	}

@@ -31,7 +31,7 @@ func TestScripts(t *testing.T) {
 			switch d.Cmd {
 			case "graph":
 				done = nil
-				for _, s := range strings.Split(d.Input, "\n") {
+				for s := range strings.SplitSeq(d.Input, "\n") {
 					if s != "" {
 						done = append(done, s)
 					}

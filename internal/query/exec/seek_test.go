@@ -100,8 +100,10 @@ func TestSeekRangeIsRight(t *testing.T) {
 
 		// Nothing lies between null and anything, or between a number and a text, or begins with a number.
 		for _, x := range []plan.SeekRange{
-			{Lo: &plan.Const{}, Hi: &plan.Const{Value: hi}}, {Hi: &plan.Const{}},
-			{Lo: &plan.Const{Value: hi}, Hi: &plan.Const{Value: graph.StringValue("x")}}, {Lo: &plan.Const{Value: hi}, Prefix: true},
+			{Lo: &plan.Const{}, Hi: &plan.Const{Value: hi}},
+			{Hi: &plan.Const{}},
+			{Lo: &plan.Const{Value: hi}, Hi: &plan.Const{Value: graph.StringValue("x")}},
+			{Lo: &plan.Const{Value: hi}, Prefix: true},
 		} {
 			x.Input, x.Out, x.Index = scan, b, ix
 			q.Root = &x

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -85,7 +86,7 @@ func anyValue(r *rand.Rand, depth int) graph.Value {
 	case 14:
 		m := make([]graph.MapEntry, r.IntN(3))
 		for i := range m {
-			m[i] = graph.MapEntry{Key: fmt.Sprint(i), Value: anyValue(r, depth-1)}
+			m[i] = graph.MapEntry{Key: strconv.Itoa(i), Value: anyValue(r, depth-1)}
 		}
 		return graph.MapValue(m)
 	}
@@ -227,8 +228,11 @@ func (h *heaped) plans() map[string]struct {
 		"distinct":         {&plan.Distinct{Input: h.rows, Cols: []plan.Col{h.a, h.b}}, []plan.Col{h.b, h.a}, false},
 		"distinct key":     {&plan.Distinct{Input: h.rows, Cols: []plan.Col{h.a}}, []plan.Col{h.a}, false},
 		"aggregate": {&plan.Aggregate{Input: h.rows, Keys: []plan.Item{{Col: h.a, Expr: ref(h.a)}}, Aggs: []plan.Agg{
-			{Col: count, Func: "count"}, {Col: sum, Func: "sum", Args: arg}, {Col: largest, Func: "max", Args: arg},
-			{Col: many, Func: "count", Args: arg, Distinct: true}, {Col: list, Func: "collect", Args: arg},
+			{Col: count, Func: "count"},
+			{Col: sum, Func: "sum", Args: arg},
+			{Col: largest, Func: "max", Args: arg},
+			{Col: many, Func: "count", Args: arg, Distinct: true},
+			{Col: list, Func: "collect", Args: arg},
 		}}, []plan.Col{h.a, count, sum, largest, many, list}, false},
 	}
 }

@@ -2,7 +2,7 @@ package exec
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -90,9 +90,9 @@ func (p *planned) run(t testing.TB, root plan.Node, size int, env Env, out ...pl
 func text(v graph.Value) string {
 	switch v.Kind() {
 	case graph.Int:
-		return fmt.Sprint(v.Int())
+		return strconv.FormatInt(v.Int(), 10)
 	case graph.Bool:
-		return fmt.Sprint(v.Bool())
+		return strconv.FormatBool(v.Bool())
 	case graph.List:
 		s := ""
 		for _, e := range v.List() {
@@ -206,8 +206,10 @@ func TestPartitions(t *testing.T) {
 				Cols:   [][]plan.Col{{y}, {z}}, Out: []plan.Col{z},
 			}
 		}, []string{"2 [1,2]", "0 [0]", "4 [1,2,3,4]"}},
-		{"eager", func(rows plan.Node, x, y, z plan.Col) plan.Node { return &plan.Eager{Input: rows} },
-			[]string{"2 [1,2]", "0 []", "4 [1,2,3,4]"}},
+		{
+			"eager", func(rows plan.Node, x, y, z plan.Col) plan.Node { return &plan.Eager{Input: rows} },
+			[]string{"2 [1,2]", "0 []", "4 [1,2,3,4]"},
+		},
 		{"nested", func(rows plan.Node, x, y, z plan.Col) plan.Node {
 			inner := &plan.Unwind{Input: &plan.Argument{Cols: []plan.Col{x, y}}, Out: z, List: &plan.ListLit{Elems: []plan.Expr{ref(x), ref(y)}}}
 			return &plan.Apply{Kind: plan.Inner, Cols: []plan.Col{z}, Sub: inner, Input: &plan.Slice{Input: rows, Limit: k(1)}}

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"maps"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -27,9 +28,7 @@ func (t *Totals) Operators() map[string]*OperatorTotal {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	out := make(map[string]*OperatorTotal, len(t.byName))
-	for name, one := range t.byName {
-		out[name] = one
-	}
+	maps.Copy(out, t.byName)
 	return out
 }
 

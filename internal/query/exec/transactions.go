@@ -288,7 +288,9 @@ func (r *txReport) value() graph.Value {
 		msg = graph.StringValue(r.err.Msg)
 	}
 	return graph.MapValue([]graph.MapEntry{
-		{Key: "committed", Value: graph.BoolValue(r.committed)}, {Key: "errorMessage", Value: msg},
-		{Key: "started", Value: graph.BoolValue(r.started)}, {Key: "transactionId", Value: id},
+		{Key: "committed", Value: graph.BoolValue(r.committed)},
+		{Key: "errorMessage", Value: msg},
+		{Key: "started", Value: graph.BoolValue(r.started)},
+		{Key: "transactionId", Value: id},
 	})
 }

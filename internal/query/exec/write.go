@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/fn"
@@ -124,10 +125,8 @@ func (r *run) labelSet(names []string) (graph.LabelSet, error) {
 
 // withLabel adds a label to a list of distinct ones.
 func withLabel(ids []graph.LabelID, id graph.LabelID) []graph.LabelID {
-	for _, l := range ids {
-		if l == id {
-			return ids
-		}
+	if slices.Contains(ids, id) {
+		return ids
 	}
 	return append(ids, id)
 }

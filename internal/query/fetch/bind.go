@@ -108,7 +108,7 @@ func formatKey(key string, k memberKind) string {
 // camel joins what hyphens separate, each part in lower case but for its first letter.
 func camel(s string) string {
 	var b strings.Builder
-	for _, p := range strings.Split(strings.ToLower(s), "-") {
+	for p := range strings.SplitSeq(strings.ToLower(s), "-") {
 		r, n := utf8.DecodeRuneInString(p)
 		if n > 0 {
 			b.WriteRune(unicode.ToUpper(r))

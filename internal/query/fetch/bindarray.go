@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -463,7 +464,7 @@ func (b *binder) musts(lv *level, a *array, t *table, sc *scope) ([]plan.Expr, e
 	var preds []plan.Expr
 	members := t.members
 	if a != nil {
-		members = append(members[:len(members):len(members)], a.members...)
+		members = append(slices.Clip(members), a.members...)
 	}
 	for _, m := range members {
 		var s *selection

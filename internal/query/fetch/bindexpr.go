@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -162,38 +163,99 @@ func init() {
 		min   int
 		max   int
 	}{
-		{"length octet_length datalength len", "sql.length", 1, 1}, {"char_length character_length", "sql.char_length", 1, 1},
-		{"upper ucase", "sql.upper", 1, 1}, {"lower lcase", "sql.lower", 1, 1}, {"trim", "sql.trim", 1, 1},
-		{"ltrim", "sql.ltrim", 1, 1}, {"rtrim", "sql.rtrim", 1, 1}, {"concat", "sql.concat", 1, -1},
-		{"concat_ws", "sql.concat_ws", 2, -1}, {"left", "sql.left", 2, 2}, {"right", "sql.right", 2, 2},
-		{"substring substr mid", "sql.substring", 2, 3}, {"substring_index", "sql.substring_index", 3, 3},
-		{"replace", "sql.replace", 3, 3}, {"reverse", "sql.reverse", 1, 1}, {"repeat", "sql.repeat", 2, 2},
-		{"space", "sql.space", 1, 1}, {"lpad", "sql.lpad", 3, 3}, {"rpad", "sql.rpad", 3, 3},
-		{"locate position", "sql.locate", 2, 3}, {"instr", "sql.instr", 2, 2}, {"strcmp", "sql.strcmp", 2, 2},
-		{"field", "sql.field", 2, -1}, {"find_in_set", "sql.find_in_set", 2, 2}, {"ascii", "sql.ascii", 1, 1},
-		{"abs", "sql.abs", 1, 1}, {"sign", "sql.sign", 1, 1}, {"round", "sql.round", 1, 2}, {"truncate", "sql.truncate", 2, 2},
-		{"ceil ceiling", "sql.ceil", 1, 1}, {"floor", "sql.floor", 1, 1}, {"sqrt", "sql.sqrt", 1, 1}, {"exp", "sql.exp", 1, 1},
-		{"ln", "sql.ln", 1, 1}, {"log", "sql.log", 1, 2}, {"log2", "sql.log2", 1, 1}, {"log10", "sql.log10", 1, 1},
-		{"pow power", "sql.pow", 2, 2}, {"mod", "sql.modulo", 2, 2}, {"div", "sql.div", 2, 2}, {"pi", "sql.pi", 0, 0},
-		{"sin", "sql.sin", 1, 1}, {"cos", "sql.cos", 1, 1}, {"tan", "sql.tan", 1, 1}, {"asin", "sql.asin", 1, 1},
-		{"acos", "sql.acos", 1, 1}, {"atan", "sql.atan", 1, 1}, {"atan2", "sql.atan2", 2, 2}, {"cot", "sql.cot", 1, 1},
-		{"degrees", "sql.degrees", 1, 1}, {"radians", "sql.radians", 1, 1}, {"rand", "rand", 0, 0},
-		{"greatest", "sql.greatest", 2, -1}, {"least", "sql.least", 2, -1}, {"if", "sql.if", 3, 3},
-		{"ifnull", "coalesce", 2, 2}, {"coalesce", "coalesce", 1, -1}, {"nullif", "sql.nullif", 2, 2}, {"isnull", "sql.isnull", 1, 1},
-		{"json_length json_array_length json_size", "sql.json_length", 1, 1}, {"json_contains json_array_contains", "sql.json_contains", 2, 2},
-		{"json_extract", "sql.json_extract", 2, 2}, {"json_array_get", "sql.json_array_get", 2, 2}, {"json_valid", "sql.json_valid", 1, 1},
-		{"json_overlaps", "sql.json_overlaps", 2, 2}, {"json_type", "sql.json_type", 1, 1},
-		{"date_format time_format", "sql.date_format", 2, 2}, {"date", "sql.date", 1, 1}, {"time", "sql.time", 1, 1},
-		{"year", "sql.year", 1, 1}, {"month", "sql.month", 1, 1}, {"day dayofmonth", "sql.day", 1, 1}, {"hour", "sql.hour", 1, 1},
-		{"minute", "sql.minute", 1, 1}, {"second", "sql.second", 1, 1}, {"quarter", "sql.quarter", 1, 1}, {"week", "sql.week", 1, 1},
-		{"dayofweek", "sql.dayofweek", 1, 1}, {"weekday", "sql.weekday", 1, 1}, {"dayofyear", "sql.dayofyear", 1, 1},
-		{"weekofyear", "sql.weekofyear", 1, 1}, {"dayname", "sql.dayname", 1, 1}, {"monthname", "sql.monthname", 1, 1},
-		{"last_day", "sql.last_day", 1, 1}, {"to_days", "sql.to_days", 1, 1}, {"datediff", "sql.datediff", 2, 2},
-		{"unix_timestamp", "sql.unix_timestamp", 0, 1}, {"from_unixtime", "sql.from_unixtime", 1, 1},
-		{"now current_timestamp localtime localtimestamp sysdate", "sql.now", 0, 0}, {"curdate current_date", "sql.curdate", 0, 0},
+		{"length octet_length datalength len", "sql.length", 1, 1},
+		{"char_length character_length", "sql.char_length", 1, 1},
+		{"upper ucase", "sql.upper", 1, 1},
+		{"lower lcase", "sql.lower", 1, 1},
+		{"trim", "sql.trim", 1, 1},
+		{"ltrim", "sql.ltrim", 1, 1},
+		{"rtrim", "sql.rtrim", 1, 1},
+		{"concat", "sql.concat", 1, -1},
+		{"concat_ws", "sql.concat_ws", 2, -1},
+		{"left", "sql.left", 2, 2},
+		{"right", "sql.right", 2, 2},
+		{"substring substr mid", "sql.substring", 2, 3},
+		{"substring_index", "sql.substring_index", 3, 3},
+		{"replace", "sql.replace", 3, 3},
+		{"reverse", "sql.reverse", 1, 1},
+		{"repeat", "sql.repeat", 2, 2},
+		{"space", "sql.space", 1, 1},
+		{"lpad", "sql.lpad", 3, 3},
+		{"rpad", "sql.rpad", 3, 3},
+		{"locate position", "sql.locate", 2, 3},
+		{"instr", "sql.instr", 2, 2},
+		{"strcmp", "sql.strcmp", 2, 2},
+		{"field", "sql.field", 2, -1},
+		{"find_in_set", "sql.find_in_set", 2, 2},
+		{"ascii", "sql.ascii", 1, 1},
+		{"abs", "sql.abs", 1, 1},
+		{"sign", "sql.sign", 1, 1},
+		{"round", "sql.round", 1, 2},
+		{"truncate", "sql.truncate", 2, 2},
+		{"ceil ceiling", "sql.ceil", 1, 1},
+		{"floor", "sql.floor", 1, 1},
+		{"sqrt", "sql.sqrt", 1, 1},
+		{"exp", "sql.exp", 1, 1},
+		{"ln", "sql.ln", 1, 1},
+		{"log", "sql.log", 1, 2},
+		{"log2", "sql.log2", 1, 1},
+		{"log10", "sql.log10", 1, 1},
+		{"pow power", "sql.pow", 2, 2},
+		{"mod", "sql.modulo", 2, 2},
+		{"div", "sql.div", 2, 2},
+		{"pi", "sql.pi", 0, 0},
+		{"sin", "sql.sin", 1, 1},
+		{"cos", "sql.cos", 1, 1},
+		{"tan", "sql.tan", 1, 1},
+		{"asin", "sql.asin", 1, 1},
+		{"acos", "sql.acos", 1, 1},
+		{"atan", "sql.atan", 1, 1},
+		{"atan2", "sql.atan2", 2, 2},
+		{"cot", "sql.cot", 1, 1},
+		{"degrees", "sql.degrees", 1, 1},
+		{"radians", "sql.radians", 1, 1},
+		{"rand", "rand", 0, 0},
+		{"greatest", "sql.greatest", 2, -1},
+		{"least", "sql.least", 2, -1},
+		{"if", "sql.if", 3, 3},
+		{"ifnull", "coalesce", 2, 2},
+		{"coalesce", "coalesce", 1, -1},
+		{"nullif", "sql.nullif", 2, 2},
+		{"isnull", "sql.isnull", 1, 1},
+		{"json_length json_array_length json_size", "sql.json_length", 1, 1},
+		{"json_contains json_array_contains", "sql.json_contains", 2, 2},
+		{"json_extract", "sql.json_extract", 2, 2},
+		{"json_array_get", "sql.json_array_get", 2, 2},
+		{"json_valid", "sql.json_valid", 1, 1},
+		{"json_overlaps", "sql.json_overlaps", 2, 2},
+		{"json_type", "sql.json_type", 1, 1},
+		{"date_format time_format", "sql.date_format", 2, 2},
+		{"date", "sql.date", 1, 1},
+		{"time", "sql.time", 1, 1},
+		{"year", "sql.year", 1, 1},
+		{"month", "sql.month", 1, 1},
+		{"day dayofmonth", "sql.day", 1, 1},
+		{"hour", "sql.hour", 1, 1},
+		{"minute", "sql.minute", 1, 1},
+		{"second", "sql.second", 1, 1},
+		{"quarter", "sql.quarter", 1, 1},
+		{"week", "sql.week", 1, 1},
+		{"dayofweek", "sql.dayofweek", 1, 1},
+		{"weekday", "sql.weekday", 1, 1},
+		{"dayofyear", "sql.dayofyear", 1, 1},
+		{"weekofyear", "sql.weekofyear", 1, 1},
+		{"dayname", "sql.dayname", 1, 1},
+		{"monthname", "sql.monthname", 1, 1},
+		{"last_day", "sql.last_day", 1, 1},
+		{"to_days", "sql.to_days", 1, 1},
+		{"datediff", "sql.datediff", 2, 2},
+		{"unix_timestamp", "sql.unix_timestamp", 0, 1},
+		{"from_unixtime", "sql.from_unixtime", 1, 1},
+		{"now current_timestamp localtime localtimestamp sysdate", "sql.now", 0, 0},
+		{"curdate current_date", "sql.curdate", 0, 0},
 		{"curtime current_time", "sql.curtime", 0, 0},
 	} {
-		for _, name := range strings.Fields(f.names) {
+		for name := range strings.FieldsSeq(f.names) {
 			functions[name] = function{f.fn, f.min, f.max}
 		}
 	}
@@ -347,10 +409,8 @@ func hasAggregate(e expr) bool {
 		if isAggregate(e.fn) {
 			return true
 		}
-		for _, a := range e.args {
-			if hasAggregate(a) {
-				return true
-			}
+		if slices.ContainsFunc(e.args, hasAggregate) {
+			return true
 		}
 	}
 	return false

@@ -281,12 +281,7 @@ func (w *walker) expand(in plan.Node, from, to plan.Col, s step) (*plan.Expand, 
 }
 
 func (s step) has(typ string) bool {
-	for _, t := range s.types {
-		if t == typ {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.types, typ)
 }
 
 // oneHop is a hop of one step.

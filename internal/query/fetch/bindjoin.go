@@ -218,15 +218,11 @@ func (b *binder) colsOf(p *part) []plan.Col {
 func (b *binder) hand(sub *level, e plan.Expr, p *part) {
 	own := b.colsOf(p)
 	eachCol(e, func(c plan.Col) {
-		for _, o := range own {
-			if c == o {
-				return
-			}
+		if slices.Contains(own, c) {
+			return
 		}
-		for _, have := range sub.arg.Cols {
-			if have == c {
-				return
-			}
+		if slices.Contains(sub.arg.Cols, c) {
+			return
 		}
 		sub.arg.Cols = append(sub.arg.Cols, c)
 	})

@@ -69,8 +69,7 @@ func notFound(n *node, format string, args ...any) *Error {
 
 // AsError finds the *Error in a chain, or makes one from whatever else a request can fail with.
 func AsError(err error) *Error {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	g := graph.AsError(err)

@@ -48,6 +48,7 @@ func (e *callExpr) text() string  { return e.src }
 func (e *binaryExpr) text() string {
 	return e.a.text() + e.op + e.b.text()
 }
+
 func (e *nullExpr) text() string {
 	if e.not {
 		return e.a.text() + "!=null"

@@ -21,7 +21,7 @@ func FuzzFetch(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		for _, c := range strings.Split(string(text), "\n\n") {
+		for c := range strings.SplitSeq(string(text), "\n\n") {
 			request, _, _ := strings.Cut(c, "\n----")
 			for strings.HasPrefix(request, "#") {
 				_, request, _ = strings.Cut(request, "\n")

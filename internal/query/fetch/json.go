@@ -3,6 +3,7 @@ package fetch
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -63,8 +64,8 @@ func (n *node) path() string {
 		keys = append(keys, n.name())
 	}
 	var b strings.Builder
-	for i := len(keys) - 1; i >= 0; i-- {
-		b.WriteString(keys[i])
+	for i, key := range slices.Backward(keys) {
+		b.WriteString(key)
 		if i > 0 {
 			b.WriteByte('/')
 		}

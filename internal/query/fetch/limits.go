@@ -17,8 +17,13 @@ func (l *Limits) EnsureDefaults() {
 		field *int
 		value int
 	}{
-		{&l.Depth, 10}, {&l.Objects, 50}, {&l.Arrays, 20}, {&l.Page, 1_000_000}, {&l.Rows, 10_000_000},
-		{&l.Writes, 10_000}, {&l.Hops, 10},
+		{&l.Depth, 10},
+		{&l.Objects, 50},
+		{&l.Arrays, 20},
+		{&l.Page, 1_000_000},
+		{&l.Rows, 10_000_000},
+		{&l.Writes, 10_000},
+		{&l.Hops, 10},
 	} {
 		if *f.field == 0 {
 			*f.field = f.value

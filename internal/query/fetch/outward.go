@@ -1,6 +1,9 @@
 package fetch
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // outward tells whether what stands in a scope refers to rows around it. What does not is fetched once for all of them.
 type outward struct{ sc *scope }
@@ -53,12 +56,7 @@ func (o outward) table(t *table, direct bool) bool {
 	if t.from != nil && o.array(t.from) || o.hop(t.hop) {
 		return true
 	}
-	for _, m := range t.members {
-		if (outward{o.sc}).inner(m) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.members, (outward{o.sc}).inner)
 }
 
 // inner looks through a member of a table's object.
@@ -89,7 +87,7 @@ func (o outward) path(path string, direct bool) bool {
 		th := o.sc.things[strings.SplitN(rest, "/", 2)[0]]
 		return th != nil && o.sc.lv != nil && (th.table != nil || th.array != nil)
 	}
-	for _, part := range strings.Split(path, "/") {
+	for part := range strings.SplitSeq(path, "/") {
 		th := at.things[part]
 		switch {
 		case th == nil:

@@ -328,7 +328,7 @@ func parseJoins(n *node) ([]*join, error) {
 	var joins []*join
 	switch n.kind {
 	case kString:
-		for _, s := range strings.Split(n.str(), ",") {
+		for s := range strings.SplitSeq(n.str(), ",") {
 			if s = strings.TrimSpace(s); s == "" {
 				continue
 			}

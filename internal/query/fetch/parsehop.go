@@ -114,7 +114,7 @@ func (h *hopWords) make(limits *Limits) (*hop, bool, error) {
 
 // parseSteps reads ">A,B", "<A", "<>A" and ">A/>B".
 func parseSteps(s string) (steps []step, reason string) {
-	for _, part := range strings.Split(s, "/") {
+	for part := range strings.SplitSeq(s, "/") {
 		st := step{dir: ">"}
 		switch {
 		case strings.HasPrefix(part, "<>"):
@@ -122,7 +122,7 @@ func parseSteps(s string) (steps []step, reason string) {
 		case strings.HasPrefix(part, ">"), strings.HasPrefix(part, "<"):
 			st.dir, part = part[:1], part[1:]
 		}
-		for _, typ := range strings.Split(part, ",") {
+		for typ := range strings.SplitSeq(part, ",") {
 			if typ = strings.TrimSpace(typ); !isName(typ) {
 				return nil, `must be like ">KNOWS", "<A,B", "<>A" or ">A/>B", was "` + s + `"`
 			}

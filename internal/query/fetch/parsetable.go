@@ -172,7 +172,7 @@ func checkRole(m *node) error {
 // databases are the kinds of database that clients of the protocol name. It makes no difference here.
 var databases = func() map[string]bool {
 	all := make(map[string]bool)
-	for _, name := range strings.Fields(`MYSQL POSTGRESQL SQLITE ORACLE SQLSERVER MARIADB TIDB COCKROACHDB DAMENG KINGBASE
+	for name := range strings.FieldsSeq(`MYSQL POSTGRESQL SQLITE ORACLE SQLSERVER MARIADB TIDB COCKROACHDB DAMENG KINGBASE
 		ELASTICSEARCH MANTICORE CLICKHOUSE HIVE PRESTO TRINO DORIS STARROCKS MILVUS INFLUXDB TDENGINE TIMESCALEDB QUESTDB IOTDB REDIS
 		MONGODB CASSANDRA KAFKA SNOWFLAKE DATABEND DATABRICKS DB2 OPENGAUSS DUCKDB SURREALDB MQ`) {
 		all[name] = true
@@ -191,7 +191,7 @@ func flag(m *node, to *bool) error {
 // splitList splits at commas, and drops blanks and empty parts.
 func splitList(s string) []string {
 	var parts []string
-	for _, p := range strings.Split(s, ",") {
+	for p := range strings.SplitSeq(s, ",") {
 		if p = strings.TrimSpace(p); p != "" {
 			parts = append(parts, p)
 		}

@@ -30,7 +30,7 @@ func (w *world) load(text string) {
 	w.tx = must[shard.Tx](w.t)(w.g.Begin(ctx, shard.Write))
 	ids := map[string]graph.VertexID{}
 	labels := map[string]bool{}
-	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		head, data, _ := strings.Cut(line, "{")
 		parts := strings.Fields(head)
 		m, keys := decode(w.t, "{"+data)

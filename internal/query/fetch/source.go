@@ -1,6 +1,8 @@
 package fetch
 
 import (
+	"slices"
+
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
@@ -69,10 +71,8 @@ func (l *level) within(o *level) bool {
 func (l *level) use(e plan.Expr, from *level) {
 	for ; l != from; l = l.parent {
 		eachCol(e, func(c plan.Col) {
-			for _, have := range l.arg.Cols {
-				if have == c {
-					return
-				}
+			if slices.Contains(l.arg.Cols, c) {
+				return
 			}
 			l.arg.Cols = append(l.arg.Cols, c)
 		})

@@ -1,5 +1,7 @@
 package fetch
 
+import "slices"
+
 // Request is a parsed request: the members of each object in their order, told apart and checked as far as that goes
 // without a graph. It is not changed once it is made and may run any number of times.
 type Request struct {
@@ -181,10 +183,8 @@ func (h *hop) isEdge(t *table) bool {
 		return false
 	}
 	for _, s := range h.steps {
-		for _, typ := range s.types {
-			if typ == t.label {
-				return true
-			}
+		if slices.Contains(s.types, t.label) {
+			return true
 		}
 	}
 	return false

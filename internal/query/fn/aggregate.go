@@ -151,6 +151,7 @@ func (a *collect) Add(args []graph.Value) error {
 	}
 	return nil
 }
+
 func (a *collect) Result() (graph.Value, error) { return graph.ListValue(slices.Clip(a.values)), nil }
 func (a *collect) Reset()                       { a.values = nil }
 

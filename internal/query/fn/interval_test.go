@@ -13,7 +13,8 @@ import (
 // An interval holds the values that comparisons with its bounds hold for, and so do the numbers inside them.
 func TestIntervalsAreComparisons(t *testing.T) {
 	values := []graph.Value{
-		{}, graph.BoolValue(true), graph.StringValue("5"), graph.ListValue([]graph.Value{graph.IntValue(5)}),
+		{},
+		graph.BoolValue(true), graph.StringValue("5"), graph.ListValue([]graph.Value{graph.IntValue(5)}),
 		graph.DateValue(temporal.Date(5)), graph.DateValue(temporal.Date(-6)), graph.LocalTimeValue(temporal.LocalTime(5)),
 	}
 	for _, i := range []int64{math.MinInt64, math.MinInt64 + 1, -1, 0, 1, 4, 5, 1<<53 + 1, math.MaxInt64 - 1, math.MaxInt64} {

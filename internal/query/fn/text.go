@@ -2,6 +2,7 @@ package fn
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -83,10 +84,8 @@ func AppendFloat(dst []byte, f float64) []byte {
 	}
 	start := len(dst)
 	dst = strconv.AppendFloat(dst, f, 'f', -1, 64)
-	for _, c := range dst[start:] {
-		if c == '.' {
-			return dst
-		}
+	if slices.Contains(dst[start:], '.') {
+		return dst
 	}
 	return append(dst, ".0"...)
 }

@@ -372,7 +372,7 @@ func (f *formatter) describe(n Node) (name, args string) {
 		if n.Most > 0 {
 			length = fmt.Sprintf("*%d..", n.Least)
 			if n.Most < math.MaxInt {
-				length += fmt.Sprint(n.Most)
+				length += strconv.Itoa(n.Most)
 			}
 		}
 		for _, h := range n.Hops {

@@ -427,8 +427,10 @@ func (m *matcher) mayBeSame(i, j int) bool {
 			}
 		}
 		for _, s := range [][4]Col{
-			{a.Left, a.Right, b.Left, b.Right}, {a.Left, a.Right, b.Right, b.Left},
-			{a.Right, a.Left, b.Left, b.Right}, {a.Right, a.Left, b.Right, b.Left},
+			{a.Left, a.Right, b.Left, b.Right},
+			{a.Left, a.Right, b.Right, b.Left},
+			{a.Right, a.Left, b.Left, b.Right},
+			{a.Right, a.Left, b.Right, b.Left},
 		} {
 			if s[0] == s[2] && (s[1] == x && s[3] == y || s[1] == y && s[3] == x) {
 				return false

@@ -175,7 +175,7 @@ func parseProcedure(signature string, rows [][]string) (procedure, error) {
 
 func fields(list string) []cypher.Field {
 	var out []cypher.Field
-	for _, f := range strings.Split(list, ",") {
+	for f := range strings.SplitSeq(list, ",") {
 		if name, typ, ok := strings.Cut(f, " :: "); ok {
 			out = append(out, cypher.Field{Name: strings.TrimSpace(name), Type: strings.TrimSpace(typ)})
 		}

@@ -18,7 +18,7 @@ func TestExtra(t *testing.T) {
 				switch d.Cmd {
 				case "graph":
 					e = newEngine(s, nil)
-					for _, statement := range strings.Split(d.Input, ";") {
+					for statement := range strings.SplitSeq(d.Input, ";") {
 						if _, err := e.run(statement, nil); err != nil {
 							d.Fatalf(t, "%s: %v", statement, err)
 						}

@@ -59,8 +59,10 @@ func (g *grammar) graph() string {
 	n := 1 + g.r.IntN(6)
 	for i := range n {
 		s := fmt.Sprintf("(v%d%s {id: %d", i, g.pick("", ":A", ":B", ":A:B", ":A", ":C"), i)
-		for _, p := range []string{"x: " + g.pick("0", "1", "2", "-1"), "s: " + g.pick("'a'", "'ab'", "'b'", "''"), "f: " + g.pick("0.5", "1.0", "2.25"),
-			"d: " + g.date(0), "t: " + g.time(0), "l: " + g.pick("[1, 2]", "[]", "[2]", "[0, 1, 1]"), "b: " + g.pick("true", "false")} {
+		for _, p := range []string{
+			"x: " + g.pick("0", "1", "2", "-1"), "s: " + g.pick("'a'", "'ab'", "'b'", "''"), "f: " + g.pick("0.5", "1.0", "2.25"),
+			"d: " + g.date(0), "t: " + g.time(0), "l: " + g.pick("[1, 2]", "[]", "[2]", "[0, 1, 1]"), "b: " + g.pick("true", "false"),
+		} {
 			if g.chance(65) {
 				s += ", " + p
 			}
@@ -771,8 +773,10 @@ func (g *grammar) chain() (text string, ordered bool) {
 		if e == "" {
 			e = v()
 		}
-		some := []string{"count(*)", "count(" + e + ")", "count(DISTINCT " + e + ")", "max(" + v() + ".x)", "min(" + v() + ".s)",
-			"count(DISTINCT " + v() + ".x)", "sum(DISTINCT " + v() + ".x)", "sum(" + v() + ".x)", "count(" + v() + ".x)", "count(" + g.expr("int", 1) + ")"}
+		some := []string{
+			"count(*)", "count(" + e + ")", "count(DISTINCT " + e + ")", "max(" + v() + ".x)", "min(" + v() + ".s)",
+			"count(DISTINCT " + v() + ".x)", "sum(DISTINCT " + v() + ".x)", "sum(" + v() + ".x)", "count(" + v() + ".x)", "count(" + g.expr("int", 1) + ")",
+		}
 		a := g.pick(some[:map[bool]int{true: 3, false: len(some)}[kind < 4]]...)
 		items = append(items, fmt.Sprintf("%s AS k%d", a, len(items)))
 	}

@@ -51,9 +51,7 @@ func TestStatements(t *testing.T) {
 	next.Store(int64(first))
 	var wg sync.WaitGroup
 	for range 2 {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			for failed.Load() < 12 {
 				seed := next.Add(1) - 1
 				if seed >= int64(first+seeds) {
@@ -75,7 +73,7 @@ func TestStatements(t *testing.T) {
 				}
 				cases[0].seen.close()
 			}
-		}()
+		})
 	}
 	wg.Wait()
 	t.Logf("%d statements of %d graphs", judged.Load(), seeds)

@@ -3,6 +3,7 @@ package tck
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sort"
 	"strings"
@@ -150,9 +151,7 @@ func (g *patternGenerator) clause() matchClause {
 	for range 1 + g.r.IntN(8)/6 {
 		c.paths = append(c.paths, g.path(taken, fresh))
 	}
-	for name, kind := range fresh {
-		g.kinds[name] = kind
-	}
+	maps.Copy(g.kinds, fresh)
 	for range g.r.IntN(6) / 4 {
 		if w, ok := g.condition(); ok {
 			c.where = append(c.where, w)
@@ -221,7 +220,7 @@ func (g *patternGenerator) condition() (condition, bool) {
 			return r[a] != nil && r[b] != nil && r[a] != r[b]
 		}}, true
 	case 4:
-		return condition{fmt.Sprintf("%s.x IS NULL", a), func(gr *refGraph, r row) bool { return x(gr, r, a) == nil }}, true
+		return condition{a + ".x IS NULL", func(gr *refGraph, r row) bool { return x(gr, r, a) == nil }}, true
 	case 5:
 		p := pathPattern{nodes: []nodePattern{{name: a}, {label: "B"}}, rels: []relPattern{{types: []string{"T"}, dir: 1}}}
 		not := g.chance(50)

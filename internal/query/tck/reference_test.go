@@ -2,8 +2,10 @@ package tck
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 )
 
@@ -83,7 +85,7 @@ func (p relPattern) String() string {
 	if p.varying {
 		s += fmt.Sprintf("*%d..", p.min)
 		if p.max >= 0 {
-			s += fmt.Sprint(p.max)
+			s += strconv.Itoa(p.max)
 		}
 	}
 	if p.w != nil {
@@ -182,9 +184,7 @@ func (c matchClause) names() []string {
 
 func clone(r row) row {
 	out := row{}
-	for k, v := range r {
-		out[k] = v
-	}
+	maps.Copy(out, r)
 	return out
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -71,7 +72,7 @@ func TestRules(t *testing.T) {
 		return s
 	}
 	for seed := range seeds {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+		t.Run(strconv.Itoa(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(uint64(seed), 7))
 			e := newEngine(setting{shards: 1 + 2*(seed%2), batch: []int{1, 3, 1024}[seed%3]}, nil)

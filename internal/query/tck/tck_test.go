@@ -3,6 +3,7 @@ package tck
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -133,7 +134,7 @@ func readPassing(t testing.TB) map[string]bool {
 		t.Fatal(err)
 	}
 	out := map[string]bool{}
-	for _, id := range strings.Split(string(text), "\n") {
+	for id := range strings.SplitSeq(string(text), "\n") {
 		if id != "" {
 			out[id] = true
 		}
@@ -148,9 +149,7 @@ func runAll(all []conformanceCase, s setting) map[string]error {
 	failed := map[string]error{}
 	work := make(chan conformanceCase)
 	for range runtime.GOMAXPROCS(0) {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			for c := range work {
 				if err := run(c, s); err != nil {
 					mu.Lock()
@@ -158,7 +157,7 @@ func runAll(all []conformanceCase, s setting) map[string]error {
 					mu.Unlock()
 				}
 			}
-		}()
+		})
 	}
 	for _, c := range all {
 		work <- c
@@ -342,7 +341,7 @@ func (s *state) agrees(after *state, a *answer) error {
 		}
 	}
 	if len(s.changes(after)) > 0 && !c.ContainsUpdates() {
-		return fmt.Errorf("counters: no updates")
+		return errors.New("counters: no updates")
 	}
 	return nil
 }

@@ -100,8 +100,14 @@ var words = []struct {
 	word  string
 	value any
 }{
-	{"null", nil}, {"true", true}, {"false", false}, {"NaN", math.NaN()}, {"Infinity", math.Inf(1)},
-	{"-Infinity", math.Inf(-1)}, {"Inf", math.Inf(1)}, {"-Inf", math.Inf(-1)},
+	{"null", nil},
+	{"true", true},
+	{"false", false},
+	{"NaN", math.NaN()},
+	{"Infinity", math.Inf(1)},
+	{"-Infinity", math.Inf(-1)},
+	{"Inf", math.Inf(1)},
+	{"-Inf", math.Inf(-1)},
 }
 
 func (r *reader) value() any {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -53,7 +54,7 @@ func (p *refPart) text(i int) string {
 	}
 	most := ""
 	if p.max >= 0 {
-		most = fmt.Sprint(p.max)
+		most = strconv.Itoa(p.max)
 	}
 	return fmt.Sprintf("%s){%d,%s}", s, p.min, most)
 }

@@ -105,7 +105,7 @@ func collect(v reflect.Value, into map[ast.Node]bool) {
 			collect(v.Elem(), into)
 		}
 	case reflect.Pointer:
-		if n, ok := v.Interface().(ast.Node); ok && !v.IsNil() {
+		if n, ok := reflect.TypeAssert[ast.Node](v); ok && !v.IsNil() {
 			into[n] = true
 			collect(v.Elem(), into)
 		}
@@ -114,8 +114,8 @@ func collect(v reflect.Value, into map[ast.Node]bool) {
 			collect(v.Index(i), into)
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			collect(v.Field(i), into)
+		for _, field := range v.Fields() {
+			collect(field, into)
 		}
 	}
 }

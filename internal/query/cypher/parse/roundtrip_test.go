@@ -27,8 +27,8 @@ func bare(v reflect.Value) {
 		if item := reflect.TypeFor[ast.ProjectionItem](); v.Type() == item {
 			v.FieldByName("Text").SetZero()
 		}
-		for i := range v.NumField() {
-			bare(v.Field(i))
+		for _, field := range v.Fields() {
+			bare(field)
 		}
 	}
 }
