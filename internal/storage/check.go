@@ -167,8 +167,14 @@ func (c *checker) pass() error {
 			name string
 			run  func() error
 		}{
-			{"next ids", s.nextIDs}, {"vertices", s.vertices}, {"edges", s.edges}, {"labels", s.members}, {"indexes", s.entries},
-			{"counters", s.counters}, {"degree histograms", s.checkDegrees}, {"index builds", s.marks},
+			{"next ids", s.nextIDs},
+			{"vertices", s.vertices},
+			{"edges", s.edges},
+			{"labels", s.members},
+			{"indexes", s.entries},
+			{"counters", s.counters},
+			{"degree histograms", s.checkDegrees},
+			{"index builds", s.marks},
 		} {
 			c.tell(step.name, c.read)
 			if err := step.run(); err != nil {

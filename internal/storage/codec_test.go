@@ -376,7 +376,7 @@ func TestSketch(t *testing.T) {
 			} else {
 				b.add(k)
 			}
-			a.add(k[:len(k):len(k)])
+			a.add(slices.Clip(k))
 		}
 		a.Merge(&b)
 		require.InDelta(t, n, a.Estimate(), math.Max(1, 0.1*float64(n)), "%d", n)

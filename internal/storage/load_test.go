@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -24,7 +25,7 @@ type bulkModel struct {
 // can be read with a model, before and after the shard is opened again.
 func TestBulk(t *testing.T) {
 	for seed := range uint64(6) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 3))
 			o := &Options{Dir: "data", FS: vfs.NewMem(), ValueThreshold: 64}
 			o.Tuning.IngestBytes = []int{1, 1 << 30, 4 << 10}[seed%3]
@@ -111,7 +112,7 @@ func text(rnd *rand.Rand) string {
 	if rnd.IntN(20) == 0 {
 		return fmt.Sprintf("%0100d", rnd.IntN(1000))
 	}
-	return fmt.Sprint(rnd.IntN(1000))
+	return strconv.Itoa(rnd.IntN(1000))
 }
 
 func (m *bulkModel) single(t *testing.T, rnd *rand.Rand, w *Writer) {

@@ -79,7 +79,7 @@ func (v *View) Properties(ctx context.Context, ids []graph.VertexID, at Order, p
 
 // dropPending takes back a large value that a fresh record overrides.
 func dropPending(pending *[]Pending, p, i int) {
-	for j := len(*pending) - 1; j >= 0; j-- {
+	for j := range slices.Backward(*pending) {
 		if (*pending)[j].P == p && (*pending)[j].I == i {
 			*pending = slices.Delete(*pending, j, j+1)
 			return

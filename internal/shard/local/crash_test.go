@@ -111,7 +111,8 @@ func (l *ledger) write(rng *rand.Rand) (err error) {
 	}
 	defer tx.Rollback()
 	v := []shard.Mutation{{Op: shard.CreateVertex, Labels: l.set, Props: []graph.Property{
-		{ID: l.id, Value: graph.IntValue(int64(n))}, {ID: l.text, Value: graph.StringValue(large(n))},
+		{ID: l.id, Value: graph.IntValue(int64(n))},
+		{ID: l.text, Value: graph.StringValue(large(n))},
 		{ID: l.last, Value: graph.IntValue(int64(len(to)))},
 	}}}
 	if err := tx.Apply(ctx, v); err != nil {

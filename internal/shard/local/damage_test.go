@@ -196,7 +196,7 @@ func TestFlippedByte(t *testing.T) {
 				case ".blob":
 					info, err := mem.Stat(at)
 					require.NoError(t, err)
-					for i := int64(0); i < 12; i++ {
+					for i := range int64(12) {
 						spots = append(spots, spot{at, i * info.Size() / 12, "blob"})
 					}
 				}

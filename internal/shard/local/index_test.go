@@ -412,12 +412,18 @@ func TestIndexViolations(t *testing.T) {
 		ix   graph.Index
 		want string
 	}{
-		{graph.Index{Name: "x", Label: "L", Props: []string{"p", "k"}, Unique: true, Indexed: true},
-			fmt.Sprintf(`the constraint x cannot be made: vertex %d and vertex %d both have the label L and p = "same", k = 7`, a, b)},
-		{graph.Index{Name: "x", Label: "L", Props: []string{"p"}, Required: true},
-			fmt.Sprintf(`the constraint x cannot be made: vertex %d with the label L has no property p`, c)},
-		{graph.Index{Name: "x", Type: "T", Props: []string{"p"}, Unique: true, Indexed: true},
-			fmt.Sprintf(`the constraint x cannot be made: edge %d and edge %d both have the type T and p = true`, es[0].Edge.ID, es[1].Edge.ID)},
+		{
+			graph.Index{Name: "x", Label: "L", Props: []string{"p", "k"}, Unique: true, Indexed: true},
+			fmt.Sprintf(`the constraint x cannot be made: vertex %d and vertex %d both have the label L and p = "same", k = 7`, a, b),
+		},
+		{
+			graph.Index{Name: "x", Label: "L", Props: []string{"p"}, Required: true},
+			fmt.Sprintf(`the constraint x cannot be made: vertex %d with the label L has no property p`, c),
+		},
+		{
+			graph.Index{Name: "x", Type: "T", Props: []string{"p"}, Unique: true, Indexed: true},
+			fmt.Sprintf(`the constraint x cannot be made: edge %d and edge %d both have the type T and p = true`, es[0].Edge.ID, es[1].Edge.ID),
+		},
 	} {
 		err := w.g.CreateIndex(ctx, x.ix)
 		require.EqualError(t, err, x.want)

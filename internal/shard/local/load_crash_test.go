@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"sync/atomic"
 	"testing"
 
@@ -71,7 +72,7 @@ func (c *counting) batch(seq uint64) *shard.Load {
 		v.Props[1].Values = append(v.Props[1].Values, graph.ListValue([]graph.Value{graph.IntValue(int64(seq))}))
 		e.Src, e.Dst = append(e.Src, k), append(e.Dst, v.Keys[rng.IntN(len(v.Keys))])
 	}
-	return &shard.Load{Stream: "s", Seq: seq, Mark: []byte(fmt.Sprint(seq)), Vertices: []shard.LoadVertices{v}, Edges: []shard.LoadEdges{e}}
+	return &shard.Load{Stream: "s", Seq: seq, Mark: []byte(strconv.FormatUint(seq, 10)), Vertices: []shard.LoadVertices{v}, Edges: []shard.LoadEdges{e}}
 }
 
 // state prints all there is.
@@ -128,7 +129,7 @@ func TestLoadCrash(t *testing.T) {
 				require.NoError(t, err)
 				require.GreaterOrEqual(t, seq, acked, "a batch was acknowledged and is lost")
 				if seq > 0 {
-					require.Equal(t, fmt.Sprint(seq), string(mark))
+					require.Equal(t, strconv.FormatUint(seq, 10), string(mark))
 				}
 				if seq == batches {
 					require.Equal(t, want, c.state())

@@ -1,8 +1,8 @@
 package local
 
 import (
-	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,7 +25,7 @@ func TestKeyTableSeal(t *testing.T) {
 			n := c.least + r.Int64N(c.span)
 			v := graph.IntValue(n)
 			if i%5 == 0 {
-				v = graph.StringValue(fmt.Sprint(n))
+				v = graph.StringValue(strconv.FormatInt(n, 10))
 			}
 			vals = append(vals, v)
 			if i%3 > 0 {

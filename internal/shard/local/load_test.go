@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -293,7 +294,7 @@ func (w *loadTwin) value(column int) graph.Value {
 	case 0:
 		return graph.IntValue(int64(r.IntN(10)))
 	case 1:
-		return graph.StringValue(strings.Repeat("s", r.IntN(80)) + fmt.Sprint(r.IntN(10)))
+		return graph.StringValue(strings.Repeat("s", r.IntN(80)) + strconv.Itoa(r.IntN(10)))
 	case 2:
 		return graph.FloatValue(float64(r.IntN(10)) / 2)
 	case 3:
@@ -429,7 +430,7 @@ func dumpValue(v graph.Value) string {
 	case graph.Null:
 		return "null"
 	case graph.Int:
-		return fmt.Sprint(v.Int())
+		return strconv.FormatInt(v.Int(), 10)
 	case graph.Float:
 		return fmt.Sprintf("%gf", v.Float())
 	case graph.String:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func randomHistory(rng *rand.Rand, n int) (out []statement) {
 		case 0:
 			return "null"
 		case 1:
-			return fmt.Sprint(rng.IntN(10))
+			return strconv.Itoa(rng.IntN(10))
 		case 2:
 			return fmt.Sprintf("[%d, '%s']", rng.IntN(3), strings.Repeat("l", rng.IntN(60)))
 		}

@@ -21,8 +21,10 @@ func TestOfflineMemory(t *testing.T) {
 	const vertices, batch, memory = 400_000, 10_000, 2 << 20
 	for _, text := range []bool{false, true} {
 		t.Run(fmt.Sprint("text=", text), func(t *testing.T) {
-			f, err := OpenOffline(Options{Dir: t.TempDir(), MemtableBytes: 1 << 20, CacheBytes: 1 << 20, DecodedBytes: -1,
-				Tuning: Tuning{FoldRecords: -1}}, "default", OfflineOptions{Memory: memory})
+			f, err := OpenOffline(Options{
+				Dir: t.TempDir(), MemtableBytes: 1 << 20, CacheBytes: 1 << 20, DecodedBytes: -1,
+				Tuning: Tuning{FoldRecords: -1},
+			}, "default", OfflineOptions{Memory: memory})
 			require.NoError(t, err)
 			defer func() { require.NoError(t, f.Close()) }()
 			ctx := t.Context()

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -249,7 +250,7 @@ func mortalHistory(rng *rand.Rand, n int, ttl int64) (out []mortalStep) {
 		if rng.IntN(5) == 0 {
 			return "null"
 		}
-		return fmt.Sprint(now - ttl - 2 + rng.Int64N(2*ttl))
+		return strconv.FormatInt(now-ttl-2+rng.Int64N(2*ttl), 10)
 	}
 	for range n {
 		s := mortalStep{now: now}

@@ -2,8 +2,8 @@ package local
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -51,7 +51,7 @@ func TestPackedVertices(t *testing.T) {
 			case 1:
 				v[1] = graph.StringValue(strings.Repeat("x", rng.IntN(200)))
 			default:
-				v[1] = graph.StringValue(fmt.Sprint(rng.IntN(5)))
+				v[1] = graph.StringValue(strconv.Itoa(rng.IntN(5)))
 			}
 			return v
 		}

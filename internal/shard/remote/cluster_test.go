@@ -238,8 +238,11 @@ func TestExpands(t *testing.T) {
 	one, many := fill(t, whole, n, 3, 4), fill(t, spread, n, 3, 4)
 	a, b := one.begin(t), many.begin(t)
 	rng := rand.New(rand.NewPCG(5, 5))
-	conditions := [][]shard.EdgeRange{nil, {{Prop: one.num, In: graph.Interval{Lo: graph.IntValue(30), Hi: graph.FloatValue(60), HiOpen: true}}},
-		{{Prop: one.num, In: graph.Interval{Lo: graph.IntValue(90), LoOpen: true}}, {Prop: one.num, In: graph.Interval{Hi: graph.IntValue(95)}}}}
+	conditions := [][]shard.EdgeRange{
+		nil,
+		{{Prop: one.num, In: graph.Interval{Lo: graph.IntValue(30), Hi: graph.FloatValue(60), HiOpen: true}}},
+		{{Prop: one.num, In: graph.Interval{Lo: graph.IntValue(90), LoOpen: true}}, {Prop: one.num, In: graph.Interval{Hi: graph.IntValue(95)}}},
+	}
 	require.Equal(t, one.num, many.num)
 	for _, size := range []int{1, 40, 2000} {
 		for _, dir := range []graph.Direction{graph.Out, graph.In, graph.Both} {

@@ -29,7 +29,8 @@ func frugal(t *testing.T, input []byte, f func()) {
 // samples are values of the kinds that properties have.
 func samples() []graph.Value {
 	return []graph.Value{
-		{}, graph.BoolValue(true), graph.IntValue(-7), graph.FloatValue(0.5), graph.StringValue("graph"), graph.DateValue(19000),
+		{},
+		graph.BoolValue(true), graph.IntValue(-7), graph.FloatValue(0.5), graph.StringValue("graph"), graph.DateValue(19000),
 		graph.ListValue([]graph.Value{graph.IntValue(1), graph.IntValue(2)}),
 	}
 }

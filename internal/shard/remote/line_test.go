@@ -48,6 +48,7 @@ func (w *wired) LabelSets(context.Context, *pb.LabelSetsRequest) (*pb.LabelSetsR
 
 // TagRPC, HandleRPC, TagConn and HandleConn implement stats.Handler.
 func (w *wired) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
 func (w *wired) HandleRPC(_ context.Context, s stats.RPCStats) {
 	switch s := s.(type) {
 	case *stats.Begin:

@@ -39,8 +39,10 @@ type valueEntry struct {
 	enc   []byte // if not nil, what the source has to decode
 }
 
-type columnSegment = segment[Column, valueEntry]
-type columnSlot = slot[Column, valueEntry]
+type (
+	columnSegment = segment[Column, valueEntry]
+	columnSlot    = slot[Column, valueEntry]
+)
 
 // columnIndex numbers properties so that small numbers stay small, and so do those that count from 1<<31.
 func columnIndex(prop graph.PropID) int { return int(prop&^(1<<31))<<1 | int(prop>>31) }
@@ -332,7 +334,8 @@ func (v *ColumnView) fillFast(c *Column, ids []graph.VertexID, out []graph.Value
 
 // fillSlow fills from a column some of whose vertices have changed; first is the place of ids[0] for missing.
 func (v *ColumnView) fillSlow(seg *columnSegment, over *overlay[valueEntry], skip *[listWords]uint64,
-	ids []graph.VertexID, out []graph.Value, first int, missing []int) ([]int, error) {
+	ids []graph.VertexID, out []graph.Value, first int, missing []int,
+) ([]int, error) {
 	for i, id := range ids {
 		if skip != nil {
 			if at := id % ListBlock; skip[at>>6]>>(at&63)&1 != 0 {

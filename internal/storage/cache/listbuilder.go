@@ -2,6 +2,7 @@ package cache
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -51,12 +52,7 @@ func newListBuilder(ids IDs, first uint64, want Want, old *listSegment) *ListBui
 func (b *ListBuilder) free() { listBuilders.Put(b) }
 
 func contains(ps []graph.PropID, p graph.PropID) bool {
-	for _, q := range ps {
-		if p == q {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(ps, p)
 }
 
 // Want tells what the source has to give besides the targets.

@@ -59,8 +59,10 @@ type edgeEntry struct {
 	kind         ChangeKind
 }
 
-type listSegment = segment[listData, edgeEntry]
-type listSlot = slot[listData, edgeEntry]
+type (
+	listSegment = segment[listData, edgeEntry]
+	listSlot    = slot[listData, edgeEntry]
+)
 
 // NewLists makes a place for the lists of one shard of a graph.
 func (c *Cache) NewLists(ids IDs) *Lists { return &Lists{cache: c, ids: ids, spare: ListBlock} }

@@ -76,9 +76,9 @@ func (m *model) value(k valueKey, seq uint64) graph.Value {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	h := m.values[k]
-	for i := len(h) - 1; i >= 0; i-- {
-		if h[i].seq <= seq {
-			return h[i].value
+	for _, v := range slices.Backward(h) {
+		if v.seq <= seq {
+			return v.value
 		}
 	}
 	return graph.Value{}

@@ -41,7 +41,8 @@ const nodeBytes = 64
 // error says that the reader must do without. One replacement of a slot runs at a time: the others wait for it, and
 // then use what it made if it is enough for them.
 func (s *slot[D, E]) replace(c *Cache, limbo *epochs, seq uint64, enough func(*segment[D, E]) bool,
-	build func(old *segment[D, E]) (built[D], error)) (*segment[D, E], error) {
+	build func(old *segment[D, E]) (built[D], error),
+) (*segment[D, E], error) {
 	s.mu.Lock()
 	for s.load != nil {
 		l := s.load

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
@@ -83,10 +84,8 @@ func HasNaN(v graph.Value) bool {
 	case graph.Float:
 		return math.IsNaN(v.Float())
 	case graph.List:
-		for _, e := range v.List() {
-			if HasNaN(e) {
-				return true
-			}
+		if slices.ContainsFunc(v.List(), HasNaN) {
+			return true
 		}
 	}
 	return false

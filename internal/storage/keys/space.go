@@ -2,6 +2,7 @@ package keys
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 )
@@ -169,9 +170,9 @@ const EntrySize = 1 + 4
 // AppendSuccessor appends the smallest key that is greater than all keys that begin with prefix, or nothing if there
 // is none.
 func AppendSuccessor(dst, prefix []byte) []byte {
-	for i := len(prefix) - 1; i >= 0; i-- {
-		if prefix[i] != 0xff {
-			return append(append(dst, prefix[:i]...), prefix[i]+1)
+	for i, p := range slices.Backward(prefix) {
+		if p != 0xff {
+			return append(append(dst, prefix[:i]...), p+1)
 		}
 	}
 	return dst

@@ -66,7 +66,7 @@ func TestCellPinned(t *testing.T) {
 		{graph.IntValue(933), "02ca0e"},
 		{graph.FloatValue(1), "03000000000000f03f"},
 		{graph.StringValue("ab"), "04026162"},
-		{graph.ListValue([]graph.Value{graph.IntValue(1), graph.Value{}}), "0502020200"},
+		{graph.ListValue([]graph.Value{graph.IntValue(1), {}}), "0502020200"},
 		{graph.DateValue(1), "0702"},
 		{graph.LocalTimeValue(1), "0802"},
 		{graph.TimeValue(temporal.Time{Local: 1, Offset: -1}), "090201"},
