@@ -154,8 +154,7 @@ func ConflictError(msg string, err error) *Error {
 
 // AsError finds the *Error in a chain, or wraps err as an internal one.
 func AsError(err error) *Error {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	return InternalError("internal error", err)

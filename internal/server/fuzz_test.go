@@ -78,7 +78,8 @@ func FuzzParams(f *testing.F) {
 // Values of the gRPC API that are read are written as they were.
 func FuzzValue(f *testing.F) {
 	for _, v := range []graph.Value{
-		{}, graph.IntValue(1), graph.FloatValue(1.5), graph.StringValue("x"), graph.BoolValue(true),
+		{},
+		graph.IntValue(1), graph.FloatValue(1.5), graph.StringValue("x"), graph.BoolValue(true),
 		graph.ListValue([]graph.Value{graph.IntValue(1), {}}), graph.MapValue([]graph.MapEntry{{Key: "k", Value: graph.DateValue(7)}}),
 	} {
 		b, err := proto.Marshal(toProto(v))

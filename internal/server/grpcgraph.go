@@ -147,12 +147,12 @@ func planProto(p *query.PlanNode) *pb.PlanNode {
 		out.Rows, out.Batches, out.ShardRequests = uint64(p.Rows), uint64(p.Batches), uint64(p.Requests)
 		out.Time = durationpb.New(p.Time.Round(time.Nanosecond))
 		if p.Metered {
-			out.CacheHits, out.CacheMisses = proto.Uint64(uint64(p.Hits)), proto.Uint64(uint64(p.Misses))
-			out.LargeValues = proto.Uint64(uint64(p.Large))
+			out.CacheHits, out.CacheMisses = new(uint64(p.Hits)), new(uint64(p.Misses))
+			out.LargeValues = new(uint64(p.Large))
 		}
 		if p.Wired {
-			out.WireRequests, out.WireSent = proto.Uint64(uint64(p.Calls)), proto.Uint64(uint64(p.Sent))
-			out.WireReceived, out.Edges = proto.Uint64(uint64(p.Received)), proto.Uint64(uint64(p.Edges))
+			out.WireRequests, out.WireSent = new(uint64(p.Calls)), new(uint64(p.Sent))
+			out.WireReceived, out.Edges = new(uint64(p.Received)), new(uint64(p.Edges))
 		}
 	}
 	for _, c := range p.Children {

@@ -130,8 +130,7 @@ func (r *running) count(t testing.TB) int64 {
 // One stream carries transactions one after another.
 func TestTransact(t *testing.T) {
 	r := serve(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx := t.Context()
 	x := r.transact(ctx, t)
 	require.NoError(t, x.begin(&pb.TransactBegin{}))
 	rows, err := x.run("UNWIND range(1, $n) AS i CREATE (n:A {k: i}) RETURN n.k", map[string]any{"n": 3000})

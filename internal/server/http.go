@@ -74,7 +74,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) { compressed(w,
 func (h *HTTP) noRoute(w http.ResponseWriter, r *http.Request) {
 	e := &graph.Error{
 		Kind: graph.KindNotFound, Code: "Neo.ClientError.Request.Invalid", Type: "RequestError", Phase: graph.PhaseCompile,
-		Detail: "NoSuchRoute", Msg: fmt.Sprintf("there is no %s", r.URL.Path),
+		Detail: "NoSuchRoute", Msg: "there is no " + r.URL.Path,
 	}
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {

@@ -16,11 +16,17 @@ func appendSummary(dst []byte, s query.Summary) []byte {
 		name string
 		n    int64
 	}{
-		{"nodesCreated", c.NodesCreated}, {"nodesDeleted", c.NodesDeleted},
-		{"relationshipsCreated", c.RelationshipsCreated}, {"relationshipsDeleted", c.RelationshipsDeleted},
-		{"propertiesSet", c.PropertiesSet}, {"labelsAdded", c.LabelsAdded}, {"labelsRemoved", c.LabelsRemoved},
-		{"indexesAdded", s.Schema.IndexesAdded}, {"indexesRemoved", s.Schema.IndexesRemoved},
-		{"constraintsAdded", s.Schema.ConstraintsAdded}, {"constraintsRemoved", s.Schema.ConstraintsRemoved},
+		{"nodesCreated", c.NodesCreated},
+		{"nodesDeleted", c.NodesDeleted},
+		{"relationshipsCreated", c.RelationshipsCreated},
+		{"relationshipsDeleted", c.RelationshipsDeleted},
+		{"propertiesSet", c.PropertiesSet},
+		{"labelsAdded", c.LabelsAdded},
+		{"labelsRemoved", c.LabelsRemoved},
+		{"indexesAdded", s.Schema.IndexesAdded},
+		{"indexesRemoved", s.Schema.IndexesRemoved},
+		{"constraintsAdded", s.Schema.ConstraintsAdded},
+		{"constraintsRemoved", s.Schema.ConstraintsRemoved},
 	} {
 		dst = append(dst, ',', '"')
 		dst = append(dst, m.name...)

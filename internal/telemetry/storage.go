@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -175,7 +176,7 @@ func (c *storageCollector) instance(ch chan<- prometheus.Metric, s *storage.Inst
 		ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.get(s), labels...)
 	}
 	for i, l := range s.Levels {
-		at := append(labels[:len(labels):len(labels)], strconv.Itoa(i))
+		at := append(slices.Clip(labels), strconv.Itoa(i))
 		ch <- prometheus.MustNewConstMetric(c.levels[0], prometheus.GaugeValue, float64(l.Tables), at...)
 		ch <- prometheus.MustNewConstMetric(c.levels[1], prometheus.GaugeValue, float64(l.Bytes), at...)
 		ch <- prometheus.MustNewConstMetric(c.levels[2], prometheus.GaugeValue, float64(l.Sublevels), at...)
