@@ -55,7 +55,7 @@ func dial(address string, more ...grpc.DialOption) (*grpc.ClientConn, error) {
 // within bounds a request that has no deadline.
 func within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
-		return ctx, func() {}
+		return context.WithCancel(ctx)
 	}
 	return context.WithTimeout(ctx, patience)
 }

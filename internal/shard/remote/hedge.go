@@ -11,20 +11,21 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/graph"
 )
 
 // hedger makes the calls that read of one shard. A call that takes longer than nearly all of its like do is made once
 // more, over another connection to the same process: the answer that comes first counts, and the other call is ended. So
 // a lost packet, or a connection that hangs, costs little more than an answer does. A process that is slow itself is
-// spared by the budget. It implements grpc.ClientConnInterface.
+// spared by the budget. It implements caller.
 type hedger struct {
-	first, second grpc.ClientConnInterface
+	first, second caller
 	kinds         map[string]*[sizeClasses]latencies
 	budget        *hedges
 }
 
 // newHedger makes a hedger for the ReadService.
-func newHedger(first, second grpc.ClientConnInterface, budget *hedges) *hedger {
+func newHedger(first, second caller, budget *hedges) *hedger {
 	h := &hedger{first: first, second: second, kinds: map[string]*[sizeClasses]latencies{}, budget: budget}
 	for _, m := range pb.ReadService_ServiceDesc.Methods {
 		h.kinds["/"+pb.ReadService_ServiceDesc.ServiceName+"/"+m.MethodName] = new([sizeClasses]latencies)
@@ -38,24 +39,30 @@ func (h *hedger) NewStream(ctx context.Context, d *grpc.StreamDesc, method strin
 }
 
 // Invoke implements grpc.ClientConnInterface.
-func (h *hedger) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	like := &h.kinds[method][sizeClass(proto.Size(args.(proto.Message)))]
+func (h *hedger) Invoke(ctx context.Context, method string, args, reply any, _ ...grpc.CallOption) error {
+	return h.start(ctx, method, args.(proto.Message), reply.(proto.Message), nil)()
+}
+
+// start implements caller.
+func (h *hedger) start(ctx context.Context, method string, in, out proto.Message, wire *graph.Wire) (finish func() error) {
+	like := &h.kinds[method][sizeClass(proto.Size(in))]
 	began := time.Now()
 	after := like.slow()
 	if after == 0 {
-		err := h.first.Invoke(ctx, method, args, reply, opts...)
-		if err == nil {
-			like.observe(time.Since(began))
+		answered := h.first.start(ctx, method, in, out, wire)
+		return func() error {
+			err := answered()
+			if err == nil {
+				like.observe(time.Since(began))
+			}
+			return err
 		}
-		return err
 	}
 	h.budget.earn()
 	first, endFirst := context.WithCancel(ctx)
-	defer endFirst()
 	second, endSecond := context.WithCancel(ctx)
-	defer endSecond()
 	var other proto.Message // the answer to the second call
-	answers := reply.(proto.Message).ProtoReflect().Type()
+	answers := out.ProtoReflect().Type()
 	done := make(chan struct{})
 	timer := time.AfterFunc(after, func() {
 		defer close(done)
@@ -63,25 +70,30 @@ func (h *hedger) Invoke(ctx context.Context, method string, args, reply any, opt
 			return
 		}
 		answer := answers.New().Interface()
-		if h.second.Invoke(second, method, args, answer, shared(opts)...) == nil {
+		if h.second.start(second, method, in, answer, wire)() == nil {
 			other = answer
 			endFirst()
 		}
 	})
-	err := h.first.Invoke(first, method, args, reply, opts...)
-	if !timer.Stop() {
-		endSecond()
-		<-done // it may use args no longer
-		if err != nil && other != nil {
-			move(reply.(proto.Message), other)
-			h.budget.won.Add(1)
-			err = nil
+	answered := h.first.start(first, method, in, out, wire)
+	return func() error {
+		defer endFirst()
+		defer endSecond()
+		err := answered()
+		if !timer.Stop() {
+			endSecond()
+			<-done // it may use in no longer
+			if err != nil && other != nil {
+				move(out, other)
+				h.budget.won.Add(1)
+				err = nil
+			}
 		}
+		if err == nil {
+			like.observe(time.Since(began))
+		}
+		return err
 	}
-	if err == nil {
-		like.observe(time.Since(began))
-	}
-	return err
 }
 
 // move makes dst what src is, which is used no longer.

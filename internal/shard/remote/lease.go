@@ -113,56 +113,66 @@ func (g *Graph) endLease() {
 
 // renewal is the question whether a cut is what a new transaction would see.
 type renewal struct {
-	done chan struct{}
-	err  error // once it is answered
-	stop context.CancelFunc
+	g      *Graph
+	l      *lease
+	r      *pb.RenewRequest
+	answer pb.RenewResponse
+	finish func() error
+	stop   context.CancelFunc
+
+	once sync.Once
+	done atomic.Bool
+	err  error // once it is done
 }
 
 // renew asks the leader.
 func (g *Graph) renew(ctx context.Context, l *lease) *renewal {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	r := &renewal{done: make(chan struct{}), stop: stop}
-	go func() {
-		defer close(r.done)
-		defer stop()
-		same := false
-		r.err = again(ctx, leaderName, func(ctx context.Context) error {
-			a, err := g.s.lead.Renew(ctx, &pb.RenewRequest{Graph: g.name, Tx: l.id, Cut: l.cut, Known: l.names.state})
-			same = a.GetSame()
-			return err
-		})
-		if r.err == nil && !same {
+	// The answer may be waited for by another request than that which began the transaction.
+	limited, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	r := &renewal{g: g, l: l, r: &pb.RenewRequest{Graph: g.name, Tx: l.id, Cut: l.cut, Known: l.names.state}, stop: stop}
+	undo := context.AfterFunc(ctx, stop)
+	call := func(ctx context.Context) (finish func() error) {
+		return g.s.leader.start(ctx, pb.LeadService_Renew_FullMethodName, r.r, &r.answer, nil)
+	}
+	sent := call(limited)
+	undo()
+	r.finish = func() error {
+		err, lost := fromStatus(limited, leaderName, sent())
+		if lost {
+			err = retry(limited, limited, leaderName, func(ctx context.Context) error { return call(ctx)() })
+		}
+		return err
+	}
+	return r
+}
+
+// wait gives why the cut is not the present one, or is not known to be.
+func (r *renewal) wait() error {
+	r.once.Do(func() {
+		defer r.done.Store(true)
+		defer r.stop()
+		if r.err = r.finish(); r.err == nil && !r.answer.GetSame() {
 			r.err = unavailable(shard.CutGone, "others have committed since the state of the graph that is being read", nil)
 		}
 		if r.err != nil {
-			g.forgo(l, true)
+			r.g.forgo(r.l, true)
 		}
-	}()
-	return r
+	})
+	return r.err
 }
 
 // Check implements shard.Checked.
 func (tx *Tx) Check(ctx context.Context) error {
-	if tx.renewal == nil {
+	r := tx.renewal
+	if r == nil {
 		return nil
 	}
-	select {
-	case <-tx.renewal.done:
-		return tx.renewal.err
-	case <-ctx.Done():
-		return graph.DeadlineError(ctx.Err())
+	if r.done.Load() {
+		return r.err
 	}
-}
-
-// stale tells, if it is known, that the cut is not the present one.
-func (tx *Tx) stale() error {
-	if tx.renewal == nil {
-		return nil
+	defer context.AfterFunc(ctx, r.stop)()
+	if err := r.wait(); ctx.Err() == nil {
+		return err
 	}
-	select {
-	case <-tx.renewal.done:
-		return tx.renewal.err
-	default:
-		return nil
-	}
+	return graph.DeadlineError(ctx.Err())
 }

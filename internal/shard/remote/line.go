@@ -58,7 +58,15 @@ func listUnaries() map[string]*unary {
 	return all
 }
 
-// line carries the calls to one process. It implements grpc.ClientConnInterface.
+// caller carries the calls to one process.
+type caller interface {
+	grpc.ClientConnInterface
+	// start sends a call, which wire counts if it is not nil, and gives a function that waits for the answer and fills out. It must be called,
+	// unless ctx is ended instead.
+	start(ctx context.Context, method string, in, out proto.Message, wire *graph.Wire) (finish func() error)
+}
+
+// line implements caller by streams that last.
 type line struct {
 	conn *grpc.ClientConn
 
@@ -85,68 +93,64 @@ func (l *line) NewStream(ctx context.Context, desc *grpc.StreamDesc, method stri
 }
 
 // Invoke implements grpc.ClientConnInterface.
-func (l *line) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	u, ok := unaries[method]
+func (l *line) Invoke(ctx context.Context, method string, args, reply any, _ ...grpc.CallOption) error {
 	in, isIn := args.(proto.Message)
 	out, isOut := reply.(proto.Message)
-	if !ok || !isIn || !isOut {
+	if !isIn || !isOut {
 		return status.Error(codes.Unimplemented, method)
 	}
-	if err := ctx.Err(); err != nil {
-		return status.FromContextError(err).Err()
+	return l.start(ctx, method, in, out, nil)()
+}
+
+// start implements caller.
+func (l *line) start(ctx context.Context, method string, in, out proto.Message, wire *graph.Wire) (finish func() error) {
+	u, err := unaries[method], ctx.Err()
+	switch {
+	case u == nil:
+		err = status.Error(codes.Unimplemented, method)
+	case err != nil:
+		err = status.FromContextError(err).Err()
 	}
-	var wire *graph.Wire
-	for _, o := range opts {
-		if c, ok := o.(counting); ok {
-			wire = c.wire
-		}
+	if err != nil {
+		return func() error { return err }
 	}
-	t := l.take(u.twice)
+	c := &underway{l: l, u: u, in: in, out: out, wire: wire, t: l.take(u.twice)}
+	c.used = c.t != nil
+	c.send(ctx)
+	return func() error { return c.finish(ctx) }
+}
+
+// underway is a call that has been sent.
+type underway struct {
+	l       *line
+	u       *unary
+	in, out proto.Message
+	wire    *graph.Wire // counts the call, if not nil
+
+	t    *talk
+	used bool // the stream has carried calls before
+	sent int
+	err  error       // of sending
+	keep func() bool // keeps the stream from being ended with the call's context
+}
+
+// finish waits for the answer.
+func (c *underway) finish(ctx context.Context) error {
 	for {
-		used := t != nil
-		if !used {
-			t = &talk{since: time.Now()}
-		}
-		answered, err := t.call(ctx, l.conn, u, in, out, wire)
+		answered, err := c.receive(ctx)
 		if answered {
-			l.put(t)
+			c.l.put(c.t)
 			return err
 		}
-		t.cancel()
-		if !used || status.Code(err) != codes.Unavailable || ctx.Err() != nil {
+		c.t.cancel()
+		if !c.used || status.Code(err) != codes.Unavailable || ctx.Err() != nil {
 			return err
 		}
 		// The process, or the connection, has ended since the stream was used, and the other streams are gone with it.
-		l.drop()
-		t = nil
+		c.l.drop()
+		c.t, c.used = nil, false
+		c.send(ctx)
 	}
-}
-
-// counting is the option of a call that is counted.
-type counting struct {
-	grpc.EmptyCallOption
-	wire *graph.Wire
-}
-
-// counter makes calls that are counted.
-type counter struct {
-	grpc.ClientConnInterface
-	wire *graph.Wire
-}
-
-// Invoke implements grpc.ClientConnInterface.
-func (c counter) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	return c.ClientConnInterface.Invoke(ctx, method, args, reply, append(opts, counting{wire: c.wire})...)
-}
-
-// shared gives those of a call's options that another try of it may have too.
-func shared(opts []grpc.CallOption) (out []grpc.CallOption) {
-	for _, o := range opts {
-		if c, ok := o.(counting); ok {
-			out = append(out, c)
-		}
-	}
-	return out
 }
 
 // take gives a stream that was used before, if there is one and the call may be made twice, should it have ended meanwhile.
@@ -217,31 +221,41 @@ func (t *talk) end() {
 	t.cancel()
 }
 
-// call makes a call; answered tells that there was an answer, possibly an error, and that the stream can be used again.
-func (t *talk) call(ctx context.Context, conn *grpc.ClientConn, u *unary, in, out proto.Message, wire *graph.Wire) (answered bool, err error) {
+// send sends the call, on a new stream if it has none.
+func (c *underway) send(ctx context.Context) {
 	var streamCtx context.Context
-	if t.stream == nil {
-		streamCtx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if !c.used {
+		c.t = &talk{since: time.Now()}
+		streamCtx, c.t.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	}
-	stop := context.AfterFunc(ctx, t.cancel)
-	defer func() { answered = stop() && answered }() // or the stream is ended, however late
-	if t.stream == nil {
-		t.stream, err = conn.NewStream(streamCtx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, talkMethod, grpc.ForceCodecV2(pieces{}))
-		if err != nil {
-			return false, ended(ctx, err)
+	t := c.t
+	c.keep = context.AfterFunc(ctx, t.cancel)
+	if !c.used {
+		t.stream, c.err = c.l.conn.NewStream(streamCtx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, talkMethod, grpc.ForceCodecV2(pieces{}))
+		if c.err != nil {
+			return
 		}
 	}
-	if t.buf, err = (proto.MarshalOptions{}).MarshalAppend(t.buf[:0], in); err != nil {
-		return false, status.Error(codes.Internal, err.Error())
+	if t.buf, c.err = (proto.MarshalOptions{}).MarshalAppend(t.buf[:0], c.in); c.err != nil {
+		c.err = status.Error(codes.Internal, c.err.Error())
+		return
 	}
-	first := piece{method: u.method, call: true}
+	first := piece{method: c.u.method, call: true}
 	if by, ok := ctx.Deadline(); ok {
 		first.timeout = max(time.Until(by), 1)
 	}
-	sent, err := send(t.stream, &first, t.buf)
-	if err != nil && !errors.Is(err, io.EOF) { // of an end of the stream the answer tells
-		return false, ended(ctx, err)
+	if c.sent, c.err = send(t.stream, &first, t.buf); errors.Is(c.err, io.EOF) {
+		c.err = nil // of an end of the stream the answer tells
 	}
+}
+
+// receive waits for the answer; answered tells that there was one, possibly an error, and that the stream can be used again.
+func (c *underway) receive(ctx context.Context) (answered bool, err error) {
+	defer func() { answered = c.keep() && answered }() // or the stream is ended, however late
+	if c.err != nil {
+		return false, ended(ctx, c.err)
+	}
+	t := c.t
 	body, received, err := receive(t.stream, &t.got, t.whole[:0])
 	if err != nil {
 		return false, ended(ctx, err)
@@ -249,14 +263,14 @@ func (t *talk) call(ctx context.Context, conn *grpc.ClientConn, u *unary, in, ou
 	if cap(body) <= pieceBytes {
 		t.whole = body
 	}
-	wire.Count(sent, received)
+	c.wire.Count(c.sent, received)
 	if t.got.failed {
 		st := &spb.Status{}
 		if err := proto.Unmarshal(body, st); err != nil {
 			return false, status.Error(codes.Internal, err.Error())
 		}
 		err = status.ErrorProto(st)
-	} else if err = proto.Unmarshal(body, out); err != nil {
+	} else if err = proto.Unmarshal(body, c.out); err != nil {
 		return false, status.Error(codes.Internal, err.Error())
 	}
 	if cap(t.buf) > pieceBytes {

@@ -92,12 +92,11 @@ func wire(t *testing.T) (*wired, *line, func()) {
 // Calls of any size share a stream, in messages that are small; their bytes are counted.
 func TestLineSizes(t *testing.T) {
 	w, l, _ := wire(t)
-	c := pb.NewReadServiceClient(l)
 	for _, size := range []int{0, 1, pieceBytes - 1, pieceBytes, 3*pieceBytes + 17, 9 << 20} {
 		from := bytes.Repeat([]byte{0xa7}, size)
 		var n graph.Wire
-		a, err := c.Step(t.Context(), &pb.StepRequest{From: from}, counting{wire: &n})
-		require.NoError(t, err)
+		var a pb.StepResponse
+		require.NoError(t, l.start(t.Context(), pb.ReadService_Step_FullMethodName, &pb.StepRequest{From: from}, &a, &n)())
 		require.True(t, bytes.Equal(from, a.GetTo()))
 		require.EqualValues(t, 1, n.Requests.Load())
 		for _, bytes := range []int64{n.Sent.Load(), n.Received.Load()} {

@@ -23,14 +23,15 @@ type Store struct {
 	addresses []string // by shard, if there is no finder
 	finder    *finder  // or nil
 	more      []grpc.DialOption
-	lead      pb.LeadServiceClient
+	leader    *line
+	lead      pb.LeadServiceClient // over leader
 	maintain  pb.MaintainServiceClient
 	hedges    hedges
 
 	mu     sync.Mutex
-	conns  []*grpc.ClientConn         // two for each shard
-	reads  []grpc.ClientConnInterface // by shard, for the ReadService
-	copies []pb.CopyServiceClient     // by shard
+	conns  []*grpc.ClientConn     // two for each shard
+	reads  []caller               // by shard, for the ReadService
+	copies []pb.CopyServiceClient // by shard
 	graphs map[string]*Graph
 }
 
@@ -58,7 +59,8 @@ func (s *Store) open() (*Store, error) {
 	if err := s.reach(max(1, len(s.addresses))); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.lead, s.maintain = pb.NewLeadServiceClient(newLine(s.conns[0])), pb.NewMaintainServiceClient(s.conns[0])
+	s.leader = newLine(s.conns[0])
+	s.lead, s.maintain = pb.NewLeadServiceClient(s.leader), pb.NewMaintainServiceClient(s.conns[0])
 	return s, nil
 }
 
@@ -217,7 +219,7 @@ type Graph struct {
 	s      *Store
 	name   string
 	shards int
-	reads  []grpc.ClientConnInterface // by shard, for the ReadService
+	reads  []caller // by shard, for the ReadService
 	id     uint64
 	state  atomic.Pointer[catalog]
 	counts atomic.Pointer[counted]

@@ -25,6 +25,7 @@ type Tx struct {
 	renewal *renewal // nil if the cut is the transaction's own
 	ended   atomic.Bool
 	wrote   atomic.Bool
+	asked   atomic.Bool // something was read
 
 	wire *graph.Wire // counts what is read; nil: nobody asks
 
@@ -141,7 +142,7 @@ func (tx *Tx) check(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return graph.DeadlineError(ctx.Err())
 	}
-	return tx.stale()
+	return nil
 }
 
 // misuse says that a request does not fit the transaction.
@@ -152,26 +153,16 @@ func misuse(format string, args ...any) error {
 // clean reports whether the shards are asked themselves.
 func (tx *Tx) clean() bool { return len(tx.l.versions) > 0 && !tx.wrote.Load() }
 
-// again makes a call that reads.
-func (tx *Tx) again(ctx context.Context, who string, f func(ctx context.Context) error) error {
-	err := again(ctx, who, f)
-	if err != nil && shard.Lost(err) {
-		tx.g.forgo(tx.l, true)
-	}
-	return err
-}
-
 // place is where something can be read.
 type place struct {
-	no  int
-	who string
-	c   pb.ReadServiceClient
-	cut *pb.Cut
+	no   int // -1: the leader, for what the transaction sees
+	conn caller
+	cut  *pb.Cut
 }
 
 // all is the leader, for what the transaction sees.
 func (tx *Tx) all() place {
-	return place{-1, leaderName, tx.reads(0), &pb.Cut{Graph: tx.g.name, Tx: tx.l.id}}
+	return place{-1, tx.g.reads[0], &pb.Cut{Graph: tx.g.name, Tx: tx.l.id}}
 }
 
 // shard is where one shard of the cut can be read.
@@ -180,89 +171,105 @@ func (tx *Tx) shard(no int) place {
 	if no > 0 {
 		cut = &pb.Cut{Graph: tx.g.name, Epoch: tx.l.epoch, Version: tx.l.versions[no], Shard: uint32(no)}
 	}
-	return place{no, fmt.Sprintf("shard %d", no), tx.reads(no), cut}
+	return place{no, tx.g.reads[no], cut}
 }
 
-// reads gives the way to the process of a shard.
-func (tx *Tx) reads(no int) pb.ReadServiceClient {
-	if tx.wire != nil {
-		return pb.NewReadServiceClient(counter{tx.g.reads[no], tx.wire})
+func (p place) String() string {
+	if p.no < 0 {
+		return leaderName
 	}
-	return pb.NewReadServiceClient(tx.g.reads[no])
+	return fmt.Sprintf("shard %d", p.no)
 }
 
 // Wire implements shard.Wired.
 func (tx *Tx) Wire(w *graph.Wire) { tx.wire = w }
 
-// parallel calls f for several places side by side and gives the first error.
-func parallel(ctx context.Context, places []place, f func(ctx context.Context, i int, p place) error) error {
-	if len(places) == 1 {
-		return f(ctx, 0, places[0])
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var wg sync.WaitGroup
-	var once sync.Once
-	var first error
-	for i, p := range places {
-		wg.Go(func() {
-			if err := f(ctx, i, p); err != nil {
-				once.Do(func() { first = err })
-				cancel()
-			}
-		})
-	}
-	wg.Wait()
-	return first
-}
-
-// spread calls f with the rows that each place has, side by side; rows whose shard does not exist are left out.
-func (tx *Tx) spread(ctx context.Context, n int, shardOf func(i int) int, f func(ctx context.Context, p place, rows []int32) error) error {
-	if n == 0 {
+// ask makes a call that reads to each of some places: all are sent before the first answer is waited for. The answers are
+// given to take in the order of the places.
+func ask[A any, P interface {
+	*A
+	proto.Message
+}](ctx context.Context, tx *Tx, method string, places []place, request func(i int) proto.Message, take func(i int, a P) error) error {
+	if len(places) == 0 {
 		return nil
 	}
+	limited, cancel := within(ctx)
+	defer cancel()
+	type call struct {
+		in     proto.Message
+		out    A
+		finish func() error
+	}
+	calls := make([]call, len(places))
+	start := func(ctx context.Context, i int) (finish func() error) {
+		return places[i].conn.start(ctx, method, calls[i].in, P(&calls[i].out), tx.wire)
+	}
+	for i := range calls {
+		calls[i].in = request(i)
+		calls[i].finish = start(limited, i)
+	}
+	var err error
+	if tx.asked.Swap(true) {
+		err = tx.Check(ctx) // which was asked before, so that its answer has come, as a rule
+	}
+	for i := range calls {
+		if err != nil {
+			cancel()
+		}
+		one := calls[i].finish()
+		if err != nil {
+			continue
+		}
+		var lost bool
+		if err, lost = fromStatus(ctx, "", one); lost {
+			err = retry(ctx, limited, places[i].String(), func(ctx context.Context) error { return start(ctx, i)() })
+		}
+		if err == nil {
+			err = take(i, &calls[i].out)
+		}
+	}
+	if err != nil && shard.Lost(err) {
+		tx.g.forgo(tx.l, true)
+	}
+	return err
+}
+
+// places gives where n rows can be read, and which rows each place has; rows whose shard does not exist are left out.
+func (tx *Tx) places(n int, shardOf func(i int) int) (places []place, rows [][]int32) {
 	byShard := make([][]int32, tx.g.shards)
 	for i := range n {
 		if no := shardOf(i); no < tx.g.shards {
 			byShard[no] = append(byShard[no], int32(i))
 		}
 	}
-	if !tx.clean() {
-		return f(ctx, tx.all(), slices.Concat(byShard...))
+	if !tx.clean() && n > 0 {
+		return []place{tx.all()}, [][]int32{slices.Concat(byShard...)}
 	}
-	var places []place
-	var rows [][]int32
 	for no, r := range byShard {
 		if len(r) > 0 {
 			places, rows = append(places, tx.shard(no)), append(rows, r)
 		}
 	}
-	if len(places) == 0 {
-		return nil
+	return places, rows
+}
+
+// vertexPlaces is places for rows that name vertices.
+func (tx *Tx) vertexPlaces(ids []graph.VertexID) (places []place, rows [][]int32) {
+	return tx.places(len(ids), func(i int) int { return ids[i].Shard() })
+}
+
+// edgePlaces is places for rows that name edges, by their sources.
+func (tx *Tx) edgePlaces(edges []graph.Edge) (places []place, rows [][]int32) {
+	return tx.places(len(edges), func(i int) int { return edges[i].Src.Shard() })
+}
+
+// pick gives some rows of a column.
+func pick[T any](col []T, rows []int32) []T {
+	out := make([]T, len(rows))
+	for j, i := range rows {
+		out[j] = col[i]
 	}
-	return parallel(ctx, places, func(ctx context.Context, i int, p place) error { return f(ctx, p, rows[i]) })
-}
-
-// vertices is spread for rows that name vertices.
-func (tx *Tx) vertices(ctx context.Context, ids []graph.VertexID, f func(ctx context.Context, p place, ids []byte, rows []int32) error) error {
-	return tx.spread(ctx, len(ids), func(i int) int { return ids[i].Shard() }, func(ctx context.Context, p place, rows []int32) error {
-		some := make([]graph.VertexID, len(rows))
-		for j, i := range rows {
-			some[j] = ids[i]
-		}
-		return f(ctx, p, appendIDs(nil, some), rows)
-	})
-}
-
-// edges is spread for rows that name edges, by their sources.
-func (tx *Tx) edges(ctx context.Context, edges []graph.Edge, f func(ctx context.Context, p place, edges []byte, rows []int32) error) error {
-	return tx.spread(ctx, len(edges), func(i int) int { return edges[i].Src.Shard() }, func(ctx context.Context, p place, rows []int32) error {
-		some := make([]graph.Edge, len(rows))
-		for j, i := range rows {
-			some[j] = edges[i]
-		}
-		return f(ctx, p, appendEdges(nil, some), rows)
-	})
+	return out
 }
 
 // Statistics implements shard.Tx: the leader sends all at once.

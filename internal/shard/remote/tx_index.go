@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -123,19 +125,15 @@ func (tx *Tx) seek(ctx context.Context, ix *pb.Index, tuples []byte, n int) ([]s
 // seekAt looks n tuples up in places side by side.
 func (tx *Tx) seekAt(ctx context.Context, places []place, ix *pb.Index, tuples []byte, n int) ([]sought, error) {
 	answers := make([]sought, len(places))
-	err := parallel(ctx, places, func(ctx context.Context, i int, p place) error {
-		return tx.again(ctx, p.who, func(ctx context.Context) error {
-			a, err := p.c.Seek(ctx, &pb.SeekRequest{Cut: p.cut, Index: ix, Values: tuples})
-			if err != nil {
-				return err
-			}
-			answers[i].counts = a.GetCounts()
-			answers[i].owners, err = owners(a.GetOwners())
-			if err == nil && len(answers[i].counts) != n {
-				err = errCodec
-			}
-			return err
-		})
+	err := ask(ctx, tx, pb.ReadService_Seek_FullMethodName, places, func(i int) proto.Message {
+		return &pb.SeekRequest{Cut: places[i].cut, Index: ix, Values: tuples}
+	}, func(i int, a *pb.SeekResponse) (err error) {
+		answers[i].counts = a.GetCounts()
+		answers[i].owners, err = owners(a.GetOwners())
+		if err == nil && len(answers[i].counts) != n {
+			err = errCodec
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -187,25 +185,21 @@ func (tx *Tx) entries(ctx context.Context, ix *pb.Index, r shard.Range, cursor *
 	places := tx.everywhere()
 	answers := make([][]local.Entry, len(places))
 	more := make([]bool, len(places))
-	err = parallel(ctx, places, func(ctx context.Context, i int, p place) error {
-		q := &pb.SeekRangeRequest{
-			Cut: p.cut, Index: ix, Equal: equal, Bounds: bounds, LoOpen: r.LoOpen, HiOpen: r.HiOpen, Prefix: r.Prefix, Down: r.Down, Cursor: *cursor, Room: uint32(room),
+	err = ask(ctx, tx, pb.ReadService_SeekRange_FullMethodName, places, func(i int) proto.Message {
+		return &pb.SeekRangeRequest{
+			Cut: places[i].cut, Index: ix, Equal: equal, Bounds: bounds, LoOpen: r.LoOpen, HiOpen: r.HiOpen, Prefix: r.Prefix, Down: r.Down, Cursor: *cursor,
+			Room: uint32(room),
 		}
-		return tx.again(ctx, p.who, func(ctx context.Context) error {
-			a, err := p.c.SeekRange(ctx, q)
-			if err != nil {
-				return err
-			}
-			os, err := owners(a.GetOwners())
-			if err != nil || len(os) != len(a.GetTuples()) {
-				return errCodec
-			}
-			answers[i], more[i] = make([]local.Entry, len(os)), a.GetMore()
-			for k, o := range os {
-				answers[i][k] = local.Entry{Tuple: a.GetTuples()[k], Owner: o}
-			}
-			return nil
-		})
+	}, func(i int, a *pb.SeekRangeResponse) error {
+		os, err := owners(a.GetOwners())
+		if err != nil || len(os) != len(a.GetTuples()) {
+			return errCodec
+		}
+		answers[i], more[i] = make([]local.Entry, len(os)), a.GetMore()
+		for k, o := range os {
+			answers[i][k] = local.Entry{Tuple: a.GetTuples()[k], Owner: o}
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err

@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -27,13 +29,13 @@ func (tx *Tx) Scan(ctx context.Context, label graph.LabelID, from graph.VertexID
 		}
 		room := min(cap(dst)-len(dst), maxRoom)
 		var a *pb.ScanResponse
-		err := tx.again(ctx, p.who, func(ctx context.Context) (err error) {
-			a, err = p.c.Scan(ctx, &pb.ScanRequest{Cut: p.cut, Label: uint32(label), From: uint64(at), Room: uint32(room)})
+		err := ask(ctx, tx, pb.ReadService_Scan_FullMethodName, []place{p}, func(int) proto.Message {
+			return &pb.ScanRequest{Cut: p.cut, Label: uint32(label), From: uint64(at), Room: uint32(room)}
+		}, func(_ int, got *pb.ScanResponse) (err error) {
+			a = got
+			dst, err = parseIDs(dst, a.GetIds())
 			return err
 		})
-		if err == nil {
-			dst, err = parseIDs(dst, a.GetIds())
-		}
 		if err != nil {
 			return dst, from, false, err
 		}
@@ -58,20 +60,17 @@ func (tx *Tx) LabelSets(ctx context.Context, ids []graph.VertexID, out []graph.L
 		return err
 	}
 	clear(out[:len(ids)])
-	return tx.vertices(ctx, ids, func(ctx context.Context, p place, ids []byte, rows []int32) error {
-		return tx.again(ctx, p.who, func(ctx context.Context) error {
-			a, err := p.c.LabelSets(ctx, &pb.LabelSetsRequest{Cut: p.cut, Ids: ids})
-			if err != nil {
-				return err
-			}
-			if len(a.GetSets()) != len(rows) {
-				return errCodec
-			}
-			for j, i := range rows {
-				out[i] = graph.LabelSet(a.GetSets()[j])
-			}
-			return nil
-		})
+	places, rows := tx.vertexPlaces(ids)
+	return ask(ctx, tx, pb.ReadService_LabelSets_FullMethodName, places, func(i int) proto.Message {
+		return &pb.LabelSetsRequest{Cut: places[i].cut, Ids: appendIDs(nil, pick(ids, rows[i]))}
+	}, func(i int, a *pb.LabelSetsResponse) error {
+		if len(a.GetSets()) != len(rows[i]) {
+			return errCodec
+		}
+		for j, row := range rows[i] {
+			out[row] = graph.LabelSet(a.GetSets()[j])
+		}
+		return nil
 	})
 }
 
@@ -100,29 +99,23 @@ func (tx *Tx) fill(ctx context.Context, cols [][]byte, rows []int32, out [][]gra
 
 // large asks for the large values that did not come along.
 func (tx *Tx) large(ctx context.Context, all []missing, put func(m missing, v graph.Value)) error {
-	return tx.spread(ctx, len(all), func(i int) int { return graph.EdgeID(all[i].ref.ID).Shard() }, func(ctx context.Context, p place, rows []int32) error {
-		r := &pb.LargeRequest{Cut: p.cut}
-		for _, i := range rows {
-			r.Ids, r.Sizes = append(r.Ids, all[i].ref.ID), append(r.Sizes, all[i].ref.Size)
+	places, rows := tx.places(len(all), func(i int) int { return graph.EdgeID(all[i].ref.ID).Shard() })
+	return ask(ctx, tx, pb.ReadService_Large_FullMethodName, places, func(i int) proto.Message {
+		r := &pb.LargeRequest{Cut: places[i].cut}
+		for _, row := range rows[i] {
+			r.Ids, r.Sizes = append(r.Ids, all[row].ref.ID), append(r.Sizes, all[row].ref.Size)
 		}
-		var vals []graph.Value
-		err := tx.again(ctx, p.who, func(ctx context.Context) error {
-			a, err := p.c.Large(ctx, r)
-			if err == nil {
-				vals, err = parseValues(vals[:0], a.GetValues(), 0, nil)
-			}
-			return err
-		})
-		if err == nil && len(vals) != len(rows) {
-			err = errCodec
-		}
+		return r
+	}, func(i int, a *pb.LargeResponse) error {
+		vals, err := parseValues(nil, a.GetValues(), 0, nil)
 		if err != nil {
 			return err
 		}
-		tx.mu.Lock()
-		defer tx.mu.Unlock()
-		for j, i := range rows {
-			put(all[i], vals[j])
+		if len(vals) != len(rows[i]) {
+			return errCodec
+		}
+		for j, row := range rows[i] {
+			put(all[row], vals[j])
 		}
 		return nil
 	})
@@ -172,18 +165,10 @@ const fewRows = 64
 
 // properties is Properties into columns of nulls.
 func (tx *Tx) properties(ctx context.Context, ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error {
-	return tx.vertices(ctx, ids, func(ctx context.Context, p place, ids []byte, rows []int32) error {
-		var cols [][]byte
-		err := tx.again(ctx, p.who, func(ctx context.Context) error {
-			a, err := p.c.Properties(ctx, &pb.PropertiesRequest{Cut: p.cut, Ids: ids, Props: numbers[uint32](props)})
-			cols = a.GetColumns()
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		return tx.fill(ctx, cols, rows, out)
-	})
+	places, rows := tx.vertexPlaces(ids)
+	return ask(ctx, tx, pb.ReadService_Properties_FullMethodName, places, func(i int) proto.Message {
+		return &pb.PropertiesRequest{Cut: places[i].cut, Ids: appendIDs(nil, pick(ids, rows[i])), Props: numbers[uint32](props)}
+	}, func(i int, a *pb.PropertiesResponse) error { return tx.fill(ctx, a.GetColumns(), rows[i], out) })
 }
 
 // Records implements shard.Tx.
@@ -247,18 +232,10 @@ func (tx *Tx) EdgeProperties(ctx context.Context, edges []graph.Edge, props []gr
 	if len(props) == 0 {
 		return nil
 	}
-	return tx.edges(ctx, edges, func(ctx context.Context, p place, edges []byte, rows []int32) error {
-		var cols [][]byte
-		err := tx.again(ctx, p.who, func(ctx context.Context) error {
-			a, err := p.c.EdgeProperties(ctx, &pb.EdgePropertiesRequest{Cut: p.cut, Edges: edges, Props: numbers[uint32](props)})
-			cols = a.GetColumns()
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		return tx.fill(ctx, cols, rows, out)
-	})
+	places, rows := tx.edgePlaces(edges)
+	return ask(ctx, tx, pb.ReadService_EdgeProperties_FullMethodName, places, func(i int) proto.Message {
+		return &pb.EdgePropertiesRequest{Cut: places[i].cut, Edges: appendEdges(nil, pick(edges, rows[i])), Props: numbers[uint32](props)}
+	}, func(i int, a *pb.EdgePropertiesResponse) error { return tx.fill(ctx, a.GetColumns(), rows[i], out) })
 }
 
 // EdgeRecords implements shard.Tx.
@@ -267,15 +244,10 @@ func (tx *Tx) EdgeRecords(ctx context.Context, edges []graph.Edge, out []shard.R
 		return err
 	}
 	clear(out[:len(edges)])
-	return tx.edges(ctx, edges, func(ctx context.Context, p place, edges []byte, rows []int32) error {
-		var a *pb.EdgeRecordsResponse
-		err := tx.again(ctx, p.who, func(ctx context.Context) (err error) {
-			a, err = p.c.EdgeRecords(ctx, &pb.EdgeRecordsRequest{Cut: p.cut, Edges: edges})
-			return err
-		})
-		if err != nil {
-			return err
-		}
+	places, rows := tx.edgePlaces(edges)
+	return ask(ctx, tx, pb.ReadService_EdgeRecords_FullMethodName, places, func(i int) proto.Message {
+		return &pb.EdgeRecordsRequest{Cut: places[i].cut, Edges: appendEdges(nil, pick(edges, rows[i]))}
+	}, func(i int, a *pb.EdgeRecordsResponse) error {
 		var large []missing
 		vals, err := parseValues(nil, a.GetValues(), 0, &large)
 		if err != nil {
@@ -285,10 +257,10 @@ func (tx *Tx) EdgeRecords(ctx context.Context, edges []graph.Edge, out []shard.R
 			return err
 		}
 		props := a.GetProps()
-		if len(a.GetSizes()) != len(rows) || len(vals) != len(props) {
+		if len(a.GetSizes()) != len(rows[i]) || len(vals) != len(props) {
 			return errCodec
 		}
-		for j, i := range rows {
+		for j, row := range rows[i] {
 			n := int(a.GetSizes()[j]) - 1
 			if n < 0 {
 				continue
@@ -296,9 +268,9 @@ func (tx *Tx) EdgeRecords(ctx context.Context, edges []graph.Edge, out []shard.R
 			if n > len(vals) {
 				return errCodec
 			}
-			out[i].Labels = graph.NoLabels
+			out[row].Labels = graph.NoLabels
 			for k := range n {
-				out[i].Props = append(out[i].Props, graph.Property{ID: graph.PropID(props[k]), Value: vals[k]})
+				out[row].Props = append(out[row].Props, graph.Property{ID: graph.PropID(props[k]), Value: vals[k]})
 			}
 			props, vals = props[n:], vals[n:]
 		}
@@ -331,20 +303,17 @@ func (tx *Tx) Degrees(ctx context.Context, ids []graph.VertexID, types []graph.T
 	if none {
 		return nil
 	}
-	return tx.vertices(ctx, ids, func(ctx context.Context, p place, ids []byte, rows []int32) error {
-		return tx.again(ctx, p.who, func(ctx context.Context) error {
-			a, err := p.c.Degrees(ctx, &pb.DegreesRequest{Cut: p.cut, Ids: ids, Types: ts, Dir: uint32(dir)})
-			if err != nil {
-				return err
-			}
-			if len(a.GetDegrees()) != len(rows) {
-				return errCodec
-			}
-			for j, i := range rows {
-				out[i] = int(a.GetDegrees()[j])
-			}
-			return nil
-		})
+	places, rows := tx.vertexPlaces(ids)
+	return ask(ctx, tx, pb.ReadService_Degrees_FullMethodName, places, func(i int) proto.Message {
+		return &pb.DegreesRequest{Cut: places[i].cut, Ids: appendIDs(nil, pick(ids, rows[i])), Types: ts, Dir: uint32(dir)}
+	}, func(i int, a *pb.DegreesResponse) error {
+		if len(a.GetDegrees()) != len(rows[i]) {
+			return errCodec
+		}
+		for j, row := range rows[i] {
+			out[row] = int(a.GetDegrees()[j])
+		}
+		return nil
 	})
 }
 
@@ -373,25 +342,13 @@ func (tx *Tx) Step(ctx context.Context, from *graph.VertexSet, types []graph.Typ
 				}
 			}
 		}
-		if len(places) == 0 {
-			return nil
-		}
 	}
-	answers := make([][]byte, len(places))
-	err := parallel(ctx, places, func(ctx context.Context, i int, p place) error {
-		r := &pb.StepRequest{Cut: p.cut, From: appendSet(nil, from, p.no), Types: ts, Dir: uint32(dir)}
-		return tx.again(ctx, p.who, func(ctx context.Context) error {
-			a, err := p.c.Step(ctx, r)
-			answers[i] = a.GetTo()
-			return err
-		})
+	return ask(ctx, tx, pb.ReadService_Step_FullMethodName, places, func(i int) proto.Message {
+		return &pb.StepRequest{Cut: places[i].cut, From: appendSet(nil, from, places[i].no), Types: ts, Dir: uint32(dir)}
+	}, func(_ int, a *pb.StepResponse) error {
+		_, err := addSet(out, a.GetTo(), maxWords)
+		return err
 	})
-	for _, b := range answers {
-		if err == nil {
-			_, err = addSet(out, b, maxWords)
-		}
-	}
-	return err
 }
 
 // pulls reports whether the shards should rather look which of their vertices a step from a set leads to.
@@ -412,12 +369,11 @@ func (tx *Tx) pull(ctx context.Context, from *graph.VertexSet, types []uint32, d
 	}
 	whole := appendSet(nil, from, -1)
 	answers := make([]*pb.StepResponse, len(places))
-	err = parallel(ctx, places, func(ctx context.Context, i int, p place) error {
-		r := &pb.StepRequest{Cut: p.cut, From: whole, Types: types, Dir: uint32(dir), Pull: true, Known: appendSet(nil, out, p.no)}
-		return tx.again(ctx, p.who, func(ctx context.Context) (err error) {
-			answers[i], err = p.c.Step(ctx, r)
-			return err
-		})
+	err = ask(ctx, tx, pb.ReadService_Step_FullMethodName, places, func(i int) proto.Message {
+		return &pb.StepRequest{Cut: places[i].cut, From: whole, Types: types, Dir: uint32(dir), Pull: true, Known: appendSet(nil, out, places[i].no)}
+	}, func(i int, a *pb.StepResponse) error {
+		answers[i] = a
+		return nil
 	})
 	if err != nil || slices.ContainsFunc(answers, (*pb.StepResponse).GetDeclined) {
 		return false, err
@@ -528,52 +484,44 @@ func (x *expanding) split(sources []graph.VertexID) (places []place, parts [][]g
 	return places, parts
 }
 
-// ask asks a place for the edges of some sources.
-func (x *expanding) ask(ctx context.Context, p place, sources []graph.VertexID, most int) (a *pb.ExpandResponse, err error) {
-	r := &pb.ExpandRequest{
-		Cut: p.cut, Sources: appendIDs(nil, sources), Types: x.types, Dir: uint32(x.req.Dir), Edges: x.req.Edges,
-		Props: numbers[uint32](x.req.Props), MaxEdges: uint64(most), Where: x.where, Into: x.req.Into != nil,
-	}
-	err = x.tx.again(ctx, p.who, func(ctx context.Context) (err error) {
-		a, err = p.c.Expand(ctx, r)
-		return err
+// ask asks places for the edges of some sources each.
+func (x *expanding) ask(ctx context.Context, places []place, parts [][]graph.VertexID, most int, take func(i int, a *pb.ExpandResponse) error) error {
+	return ask(ctx, x.tx, pb.ReadService_Expand_FullMethodName, places, func(i int) proto.Message {
+		return &pb.ExpandRequest{
+			Cut: places[i].cut, Sources: appendIDs(nil, parts[i]), Types: x.types, Dir: uint32(x.req.Dir), Edges: x.req.Edges,
+			Props: numbers[uint32](x.req.Props), MaxEdges: uint64(most), Where: x.where, Into: x.req.Into != nil,
+		}
+	}, func(i int, a *pb.ExpandResponse) error {
+		if a.GetDone() < 1 || int(a.GetDone()) > len(parts[i]) {
+			return errCodec
+		}
+		return take(i, a)
 	})
-	if err == nil && (a.GetDone() < 1 || int(a.GetDone()) > len(sources)) {
-		err = errCodec
-	}
-	return a, err
 }
 
 // into puts the far ends of all edges in the request's set.
 func (x *expanding) into(ctx context.Context) error {
 	places, parts := x.split(x.req.Sources)
 	x.res.Done = len(x.req.Sources)
-	if len(places) == 0 {
-		return nil
-	}
-	answers := make([][]*pb.ExpandResponse, len(places))
-	err := parallel(ctx, places, func(ctx context.Context, i int, p place) error {
-		for rest := parts[i]; len(rest) > 0; {
-			a, err := x.ask(ctx, p, rest, manyEdges)
-			if err != nil {
-				return err
-			}
-			answers[i], rest = append(answers[i], a), rest[a.GetDone():]
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, of := range answers {
-		for _, a := range of {
+	for len(places) > 0 {
+		err := x.ask(ctx, places, parts, manyEdges, func(i int, a *pb.ExpandResponse) error {
 			added, err := addSet(x.req.Into, a.GetInto(), maxWords)
-			if err != nil {
-				return err
-			}
 			x.res.Added += added
 			x.res.Seen += int(a.GetSeen())
+			parts[i] = parts[i][a.GetDone():]
+			return err
+		})
+		if err != nil {
+			return err
 		}
+		left := 0
+		for i, p := range places {
+			if len(parts[i]) > 0 {
+				places[left], parts[left] = p, parts[i]
+				left++
+			}
+		}
+		places, parts = places[:left], parts[:left]
 	}
 	return nil
 }
@@ -588,24 +536,17 @@ func (x *expanding) some(ctx context.Context, sources []graph.VertexID, most int
 		x.res.Done += len(sources)
 		return nil
 	}
-	answers := make([]*pb.ExpandResponse, len(places))
-	err := parallel(ctx, places, func(ctx context.Context, i int, p place) (err error) {
-		answers[i], err = x.ask(ctx, p, parts[i], most)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for i, a := range answers {
-		if err := x.tx.addNeighbours(ctx, x.req, a, x.res); err != nil {
-			return err
+	full := false
+	return x.ask(ctx, places, parts, most, func(i int, a *pb.ExpandResponse) error {
+		if full {
+			return nil
 		}
 		// What further shards have answered comes after sources that are missing.
-		if int(a.GetDone()) < len(parts[i]) || x.req.MaxEdges > 0 && x.res.Seen >= x.req.MaxEdges {
-			break
-		}
-	}
-	return nil
+		full = int(a.GetDone()) < len(parts[i])
+		err := x.tx.addNeighbours(ctx, x.req, a, x.res)
+		full = full || x.req.MaxEdges > 0 && x.res.Seen >= x.req.MaxEdges
+		return err
+	})
 }
 
 // addNeighbours adds an answer to res.
