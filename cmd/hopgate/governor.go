@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"runtime/metrics"
 	"strconv"
 	"strings"
 	"time"
@@ -13,10 +14,12 @@ import (
 
 // The governor looks at the memory of the process every governorTick. From shrinkAt on, in hundredths of --memory, the
 // cache of decoded lists and columns gets smaller step by step; from cancelAt on, when it cannot get smaller, the largest
-// query is ended. Below growAt the cache grows again.
+// query is ended. Below growAt the cache grows again. The Go heap may have what the rest leaves of heapAt: were it held to
+// its share although others do not use theirs, it would be collected all the time.
 const (
 	governorTick = 200 * time.Millisecond
 	growAt       = 75
+	heapAt       = 80
 	shrinkAt     = 90
 	cancelAt     = 95
 )
@@ -24,13 +27,17 @@ const (
 // governor keeps the memory of the process within limit.
 type governor struct {
 	limit, cache int64 // bytes: of the process, and of the cache when there is room
+	heap, most   int64 // bytes: of the Go heap when the others use all of their shares, and whatever they use
 	used         func() int64
+	onHeap       func() int64 // of used, what the Go runtime has
+	setHeap      func(bytes int64)
 	resize       func(cacheBytes int64)
 	relieve      func(used, limit, least int64) (query.Largest, bool)
 	keep         func(now time.Time) error // keeps evidence
 	log          *slog.Logger
 
-	now int64 // size of the cache
+	now     int64 // size of the cache
+	nowHeap int64 // the Go heap's limit
 }
 
 // run governs until ctx ends.
@@ -51,6 +58,7 @@ func (g *governor) run(ctx context.Context) {
 // tick takes one step.
 func (g *governor) tick() {
 	used := g.used()
+	g.limitHeap(used)
 	switch part := used * 100 / g.limit; {
 	case part >= shrinkAt && g.now > g.cache/16:
 		g.now /= 2
@@ -75,6 +83,23 @@ func (g *governor) tick() {
 		g.now = min(g.cache, max(2*g.now, 1<<20))
 		g.resize(g.now)
 	}
+}
+
+// limitHeap sets the limit of the Go heap anew if it has changed by more than a hundredth of all memory: it costs a stop
+// of all goroutines.
+func (g *governor) limitHeap(used int64) {
+	heap := min(max(g.limit*heapAt/100-max(used-g.onHeap(), 0), g.heap), g.most)
+	if diff := heap - g.nowHeap; max(diff, -diff) > g.limit/100 {
+		g.nowHeap = heap
+		g.setHeap(heap)
+	}
+}
+
+// goMemory is the memory that the Go runtime has from the system, in bytes.
+func goMemory() int64 {
+	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(s)
+	return int64(s[0].Value.Uint64() - s[1].Value.Uint64())
 }
 
 // residentMemory is the memory of the process that is in RAM, in bytes; 0 where the system does not tell.

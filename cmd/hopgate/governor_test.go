@@ -12,13 +12,14 @@ import (
 
 // First the cache shrinks, then queries are ended, then the cache grows again.
 func TestGovernor(t *testing.T) {
-	var used, cache int64
+	var used, onHeap, cache, heap int64
 	ended := 0
 	kept := 0
 	g := &governor{
 		keep:  func(time.Time) error { kept++; return nil },
 		limit: 1000, cache: 320, now: 320, log: slog.New(slog.DiscardHandler),
 		used:   func() int64 { return used },
+		heap:   300, most: 700, onHeap: func() int64 { return onHeap }, setHeap: func(n int64) { heap = n },
 		resize: func(n int64) { cache = n },
 		relieve: func(int64, int64, int64) (query.Largest, bool) {
 			ended++
@@ -44,5 +45,12 @@ func TestGovernor(t *testing.T) {
 	used = 500
 	g.tick()
 	require.EqualValues(t, 320, cache)
+	// The heap may have what the rest leaves, but never less than its share nor more than its bound.
+	for _, c := range []struct{ used, onHeap, want int64 }{{500, 250, 550}, {505, 254, 550}, {500, 200, 500}, {900, 200, 300}, {500, 450, 700}, {100, 200, 700}} {
+		used, onHeap = c.used, c.onHeap
+		g.tick()
+		require.Equal(t, c.want, heap)
+	}
 	require.Positive(t, residentMemory())
+	require.Less(t, goMemory(), residentMemory()*4)
 }

@@ -95,7 +95,8 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	slog.SetDefault(log)
 	memory := c.Split()
 	// GOMEMLIMIT, where it is set, may only lower the limit: it knows nothing of what lies off the Go heap.
-	debug.SetMemoryLimit(min(memory.GoHeap, debug.SetMemoryLimit(-1)))
+	mostHeap := debug.SetMemoryLimit(-1)
+	debug.SetMemoryLimit(min(memory.GoHeap, mostHeap))
 	tuning := &server.Tuning{Level: level}
 	tuning.Set(mutexRate, blockNanos)
 	rules, err := fetchRules(c.FetchAccess)
@@ -162,7 +163,8 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	}
 	if residentMemory() > 0 {
 		g := &governor{
-			limit: memory.Total, cache: max(memory.Topology, 0), used: residentMemory, resize: func(int64) {}, relieve: engine.Relieve,
+			limit: memory.Total, cache: max(memory.Topology, 0), used: residentMemory,
+			heap: memory.GoHeap, most: mostHeap, onHeap: goMemory, setHeap: func(n int64) { debug.SetMemoryLimit(n) }, resize: func(int64) {}, relieve: engine.Relieve,
 			keep: func(time.Time) error { return nil }, log: log,
 		}
 		if evidenceDir != "" {
