@@ -129,6 +129,7 @@ func TestQueryBytes(t *testing.T) {
 			"WITH range(1, 1000) AS l RETURN [y IN l | reduce(s = 'x', i IN range(1, 15) | s + s) + y] AS m":      "Expression",
 			"RETURN size(reduce(s = 'x', i IN range(1, 60) | s + s)) AS n":                                        "Expression",
 			"RETURN size(reduce(s = [1], i IN range(1, 60) | s + s)) AS n":                                        "Expression",
+			"RETURN size(reduce(s = 'x', i IN range(1, 23) | s + s)) AS n":                                        "Expression", // 4 MiB twice, to make 8
 			"UNWIND range(1, 1000000) AS x CREATE (m:M) RETURN x":                                                 "Result",
 			"UNWIND range(1, 300) AS x MATCH (n:N) SET n.v = 1 RETURN n":                                          "Result",
 			"UNWIND range(1, 1000) AS x WITH x, range(1, 5000) AS l RETURN collect(l[x]), collect(reverse(l))[0]": "",
@@ -144,6 +145,7 @@ func TestQueryBytes(t *testing.T) {
 			"UNWIND range(1, 200000) AS x WITH range(1, x % 10) AS l RETURN sum(size(l))",
 			"UNWIND range(1, 200000) AS x WITH 'text ' + x AS s, [y IN range(1, 5) | y] AS l RETURN sum(size(s) + size(l))",
 			"RETURN reduce(s = '', x IN range(1, 10000) | s + 'x') AS s",
+			"RETURN size(reduce(s = 'x', i IN range(1, 21) | s + s)) AS n",
 		} {
 			must(t, e, statement)
 		}

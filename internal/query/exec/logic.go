@@ -115,7 +115,7 @@ func (u *unary) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error
 type binary struct {
 	x, y evaluator
 	f    func(x, y graph.Value) (graph.Value, error)
-	made *made // of a function whose results may be large; nil of others
+	made *made // of a function that joins its arguments; nil of others
 	out  []graph.Value
 }
 
@@ -133,10 +133,16 @@ func (o *binary) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, erro
 		o.made.begin()
 	}
 	for _, i := range s {
+		counted := o.made == nil
+		if !counted {
+			if counted, err = o.made.join(ctx, xs[i], ys[i]); err != nil {
+				return nil, err
+			}
+		}
 		if o.out[i], err = o.f(xs[i], ys[i]); err != nil {
 			return nil, err
 		}
-		if o.made != nil {
+		if !counted {
 			if err := o.made.add(ctx, o.out[i]); err != nil {
 				return nil, err
 			}

@@ -26,15 +26,28 @@ func (m *made) begin() {
 	}
 }
 
-// add counts what a new value holds by itself, without the values in it.
-func (m *made) add(ctx context.Context, v graph.Value) error {
+// add counts what a new value holds by itself.
+func (m *made) add(ctx context.Context, v graph.Value) error { return m.grow(ctx, ownSize(v)) }
+
+// join counts what x and y joined will hold, if that is large, before it is made; ok reports whether it has. While it is
+// made, x and y are in memory too, of which no batch that is at hand need know.
+func (m *made) join(ctx context.Context, x, y graph.Value) (ok bool, err error) {
+	n := ownSize(x) + ownSize(y)
+	if n < madeChunk {
+		return false, nil
+	}
+	return true, m.grow(ctx, 2*n)
+}
+
+// ownSize is the number of bytes that a value holds by itself, without the values in it.
+func ownSize(v graph.Value) int {
 	switch v.Kind() {
 	case graph.String:
-		return m.grow(ctx, len(v.Str()))
+		return len(v.Str())
 	case graph.List:
-		return m.grow(ctx, cellSize*len(v.List()))
+		return cellSize * len(v.List())
 	}
-	return nil
+	return 0
 }
 
 // grow counts n bytes.
