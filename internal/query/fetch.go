@@ -158,7 +158,7 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 		}
 	}
 	w.began = true
-	w.turn.rest()
+	w.turn.send()
 	n, err := w.w.Write(p)
 	if err != nil {
 		w.err = err

@@ -92,7 +92,7 @@ func (r *Result) Next() (*graph.Batch, error) {
 }
 
 // Sending says that the caller of Next waits for its client: meanwhile others may compute.
-func (r *Result) Sending() { r.q.turn.rest() }
+func (r *Result) Sending() { r.q.turn.send() }
 
 // leave ends the statement's part in an explicit transaction, if it has one still.
 func (r *Result) leave(err error) {

@@ -223,7 +223,7 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 	if q.late != nil {
 		q.late.Stop()
 	}
-	q.turn.end(err != nil && graph.AsError(err).Kind == graph.KindBudget)
+	q.turn.end(err)
 	if q.admitted {
 		e.gate.leave(q)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
@@ -16,6 +17,9 @@ const (
 	// if it has paused freePauses times: one that has not was rather kept waiting by a busy machine.
 	freeTime   = 20 * time.Millisecond
 	freePauses = 16
+	// yieldTime is how long a request computes before whoever else can goes first, from its second pause on. A processor
+	// is given to the next otherwise only after 10 ms, and short requests wait behind each that computes.
+	yieldTime = time.Millisecond
 	// turnTime is how long a costly request computes before another's turn.
 	turnTime = 10 * time.Millisecond
 	// spareTime is how long a processor is kept free for short requests after the last one.
@@ -109,23 +113,27 @@ type turn struct {
 	plan   *exec.Prepared // that runs
 	used   int64          // nanoseconds of computing until mark
 	mark   int64          // the instant when computing began; 0: the request does not compute
+	yield  int64          // the instant of the last yield
 	pauses int
 	costly bool
 	taken  bool
 }
 
 // begin says that the request computes from now on.
-func (t *turn) begin(e *Engine, q *Running) { t.e, t.q, t.mark = e, q, instant() }
+func (t *turn) begin(e *Engine, q *Running) {
+	now := instant()
+	t.e, t.q, t.mark, t.yield = e, q, now, now
+}
 
 // Pause lets others compute if it is their turn. The context may have ended when it returns.
 func (t *turn) Pause(ctx context.Context) error {
 	if t.e == nil {
 		return nil
 	}
-	if t.pauses++; t.pauses < freePauses && !t.costly && t.mark != 0 {
+	if t.pauses++; t.pauses < 2 && !t.costly && t.mark != 0 {
 		return nil
 	}
-	now := instant()
+	now := t.letGo(instant())
 	if t.mark == 0 {
 		t.mark = now
 	}
@@ -144,6 +152,26 @@ func (t *turn) Pause(ctx context.Context) error {
 	t.rest()
 	t.take(ctx)
 	return nil
+}
+
+// letGo lets others that can compute go first if they have not for yieldTime. now is the present instant; it gives the one
+// after that.
+func (t *turn) letGo(now int64) int64 {
+	if now-t.yield >= int64(yieldTime) {
+		runtime.Gosched()
+		now = instant()
+		t.yield = now
+	}
+	return now
+}
+
+// send says that the request is about to write to its client, for which it may have to wait.
+func (t *turn) send() {
+	if t.e == nil {
+		return
+	}
+	t.rest()
+	t.letGo(instant())
 }
 
 // run says which plan the request runs from now on. One that is known to be costly has to ask at once.
@@ -210,19 +238,20 @@ func (t *turn) rest() {
 }
 
 // end ends the request's use of the processors. Whoever wanted more than it may have is costly next time, however soon
-// that was found.
-func (t *turn) end(greedy bool) {
+// that was found; whoever did not come to its end for another reason may still be.
+func (t *turn) end(err error) {
 	if t.e == nil {
 		return
 	}
 	t.rest()
+	greedy := err != nil && graph.AsError(err).Kind == graph.KindBudget
 	if !t.costly && !greedy {
 		t.e.turns.short.Store(instant())
 	}
 	if t.plan != nil {
 		if known := t.plan.Costly(); !known && greedy {
 			t.plan.SetCostly(true)
-		} else if known && !greedy && t.used < int64(freeTime) {
+		} else if known && err == nil && t.used < int64(freeTime) {
 			t.plan.SetCostly(false)
 		}
 	}

@@ -44,6 +44,9 @@ func TestCostly(t *testing.T) {
 
 	g, err := store.Graph(DefaultGraph)
 	require.NoError(t, err)
+	known, err := e.prepare(context.Background(), g, slow)
+	require.NoError(t, err)
+	require.True(t, known.exec.Costly(), "although one was refused before it did anything")
 	p, err := e.prepare(context.Background(), g, "RETURN 1 AS one")
 	require.NoError(t, err)
 	p.exec.SetCostly(true)

@@ -159,6 +159,9 @@ func (m *recorder) edge(v graph.Value) graph.Value {
 	return graph.EdgeRefValue(out)
 }
 
+// recordChunk is how many edges are read at a time.
+const recordChunk = 1024
+
 // read gets the records of all that was collected.
 func (m *recorder) read(ctx context.Context) error {
 	if len(m.vertices) > 0 {
@@ -177,8 +180,14 @@ func (m *recorder) read(ctx context.Context) error {
 	}
 	if len(m.edges) > 0 {
 		m.buffer(len(m.edges))
-		if err := m.r.tx.EdgeRecords(ctx, m.edges, m.got); err != nil {
-			return err
+		for at := 0; at < len(m.edges); at += recordChunk { // long paths have many edges to a row
+			if err := m.r.alive(ctx); err != nil {
+				return err
+			}
+			end := min(at+recordChunk, len(m.edges))
+			if err := m.r.tx.EdgeRecords(ctx, m.edges[at:end], m.got[at:end]); err != nil {
+				return err
+			}
 		}
 		m.edgeRec = m.convert(m.edges)
 		m.edgeVal = make([]graph.EdgeValue, len(m.edges))
