@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -189,9 +188,7 @@ func (s *selectorBody) selector(field string) (out traverse.Selector, err error)
 		values = append([]json.RawMessage{s.Value}, values...)
 	}
 	for _, raw := range values {
-		dec := json.NewDecoder(bytes.NewReader(raw))
-		dec.UseNumber()
-		v, err := (&paramDecoder{dec: dec}).value(0)
+		v, err := decodeValue(raw)
 		if err != nil {
 			return out, requestError(field + ".values: " + err.Error())
 		}

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
-	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/fn"
@@ -20,10 +22,7 @@ func decodeParams(raw json.RawMessage, typed bool) (map[string]graph.Value, erro
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	d := paramDecoder{dec: dec}
-	v, err := d.value(0)
+	v, err := decodeValue(raw)
 	if err != nil {
 		return nil, fmt.Errorf("parameters: %w", err)
 	}
@@ -43,59 +42,94 @@ func decodeParams(raw json.RawMessage, typed bool) (map[string]graph.Value, erro
 	return params, nil
 }
 
-type paramDecoder struct{ dec *json.Decoder }
+// decodeValue reads a value. What is wrong with JSON as such was found when the request was read.
+func decodeValue(raw json.RawMessage) (graph.Value, error) {
+	d := valueDecoder{dec: jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
+	return d.value(0)
+}
 
-func (d *paramDecoder) value(depth int) (graph.Value, error) {
-	tok, err := d.dec.Token()
-	if err != nil {
-		return graph.Value{}, err
-	}
+// valuesAtOnce is how many values are read before others that can compute go first.
+const valuesAtOnce = 4096
+
+type valueDecoder struct {
+	dec  *jsontext.Decoder
+	seen int // values
+}
+
+func (d *valueDecoder) value(depth int) (graph.Value, error) {
 	if depth > maxParamDepth {
 		return graph.Value{}, fmt.Errorf("nested deeper than %d", maxParamDepth)
 	}
-	switch t := tok.(type) {
-	case nil:
-		return graph.Value{}, nil
-	case bool:
-		return graph.BoolValue(t), nil
-	case string:
-		return graph.StringValue(t), nil
-	case json.Number:
-		return number(string(t))
-	case json.Delim:
-		if t == '[' {
-			var list []graph.Value
-			for d.dec.More() {
-				v, err := d.value(depth + 1)
-				if err != nil {
-					return v, err
-				}
-				list = append(list, v)
-			}
-			_, err := d.dec.Token()
-			return graph.ListValue(list), err
-		}
-		var entries []graph.MapEntry
-		for d.dec.More() {
-			key, err := d.dec.Token()
-			if err != nil {
-				return graph.Value{}, err
-			}
-			name, _ := key.(string)
-			v, err := d.value(depth + 1)
-			if err != nil {
-				return v, err
-			}
-			entries = append(entries, graph.MapEntry{Key: name, Value: v})
-		}
-		_, err := d.dec.Token()
-		return graph.MapValue(uniqueKeys(entries)), err
+	if d.seen++; d.seen%valuesAtOnce == 0 {
+		runtime.Gosched()
 	}
-	return graph.Value{}, fmt.Errorf("unexpected %v", tok)
+	switch d.dec.PeekKind() {
+	case jsontext.KindNumber:
+		text, err := d.dec.ReadValue()
+		if err != nil {
+			return graph.Value{}, err
+		}
+		return number(text)
+	case jsontext.KindBeginArray:
+		return d.list(depth)
+	case jsontext.KindBeginObject:
+		return d.object(depth)
+	}
+	tok, err := d.dec.ReadToken()
+	if err != nil {
+		return graph.Value{}, err
+	}
+	switch tok.Kind() {
+	case jsontext.KindTrue, jsontext.KindFalse:
+		return graph.BoolValue(tok.Bool()), nil
+	case jsontext.KindString:
+		return graph.StringValue(tok.String()), nil
+	}
+	return graph.Value{}, nil // null
+}
+
+func (d *valueDecoder) list(depth int) (graph.Value, error) {
+	if _, err := d.dec.ReadToken(); err != nil {
+		return graph.Value{}, err
+	}
+	var list []graph.Value
+	for d.dec.PeekKind() != jsontext.KindEndArray {
+		v, err := d.value(depth + 1)
+		if err != nil {
+			return v, err
+		}
+		list = append(list, v)
+	}
+	_, err := d.dec.ReadToken()
+	return graph.ListValue(list), err
+}
+
+func (d *valueDecoder) object(depth int) (graph.Value, error) {
+	if _, err := d.dec.ReadToken(); err != nil {
+		return graph.Value{}, err
+	}
+	var entries []graph.MapEntry
+	for d.dec.PeekKind() != jsontext.KindEndObject {
+		key, err := d.dec.ReadToken()
+		if err != nil {
+			return graph.Value{}, err
+		}
+		name := key.String() // the next read takes its memory
+		v, err := d.value(depth + 1)
+		if err != nil {
+			return v, err
+		}
+		entries = append(entries, graph.MapEntry{Key: name, Value: v})
+	}
+	_, err := d.dec.ReadToken()
+	return graph.MapValue(uniqueKeys(entries)), err
 }
 
 // uniqueKeys keeps of each key the last value, where the key came first.
 func uniqueKeys(entries []graph.MapEntry) []graph.MapEntry {
+	if len(entries) <= fewKeys && !anyTwice(entries) {
+		return entries
+	}
 	at := make(map[string]int, len(entries))
 	kept := entries[:0]
 	for _, e := range entries {
@@ -109,18 +143,32 @@ func uniqueKeys(entries []graph.MapEntry) []graph.MapEntry {
 	return kept
 }
 
+// fewKeys are compared one by one.
+const fewKeys = 16
+
+func anyTwice(entries []graph.MapEntry) bool {
+	for i, e := range entries {
+		for _, f := range entries[:i] {
+			if e.Key == f.Key {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // number reads a JSON number: one with a point or an exponent is a float.
-func number(s string) (graph.Value, error) {
-	if strings.ContainsAny(s, ".eE") {
-		f, err := strconv.ParseFloat(s, 64)
+func number(text []byte) (graph.Value, error) {
+	if bytes.ContainsAny(text, ".eE") {
+		f, err := strconv.ParseFloat(string(text), 64)
 		if err != nil {
-			return graph.Value{}, fmt.Errorf("%s is out of the range of a float", s)
+			return graph.Value{}, fmt.Errorf("%s is out of the range of a float", text)
 		}
 		return graph.FloatValue(f), nil
 	}
-	i, err := strconv.ParseInt(s, 10, 64)
+	i, err := strconv.ParseInt(string(text), 10, 64)
 	if err != nil {
-		return graph.Value{}, fmt.Errorf("%s is out of the range of a 64-bit integer", s)
+		return graph.Value{}, fmt.Errorf("%s is out of the range of a 64-bit integer", text)
 	}
 	return graph.IntValue(i), nil
 }
