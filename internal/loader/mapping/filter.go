@@ -234,7 +234,7 @@ func (b *filterBinder) binary(x *ast.Binary) (Cond, error) {
 			if err != nil {
 				return graph.Value{}, err
 			}
-			return ctx.Regexps.Matches(vs[0], vs[1])
+			return ctx.Matches(vs[0], vs[1])
 		}, nil
 	}
 	f := operators[x.Op]

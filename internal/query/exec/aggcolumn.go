@@ -52,7 +52,7 @@ func newAggColumn(r *run, a plan.Agg, args []evaluator) *aggColumn {
 	case a.Func == "count":
 		c.acc = &counts{}
 	case a.Func == "collect":
-		c.acc = &collects{}
+		c.acc = &collects{nesting: nesting{r: r}}
 	case a.Func == "sum":
 		c.acc = &sums{}
 	default:
@@ -194,7 +194,10 @@ func (c *counts) add(cols [][]graph.Value, s sel, group []int32, times []graph.V
 func (c *counts) result(g int) (graph.Value, error) { return graph.IntValue(c.n[g]), nil }
 
 // collects is collect().
-type collects struct{ lists [][]graph.Value }
+type collects struct {
+	lists   [][]graph.Value
+	nesting nesting
+}
 
 func (c *collects) grow(n int) {
 	for len(c.lists) < n {
@@ -210,6 +213,13 @@ func (c *collects) reset() {
 func (c *collects) add(cols [][]graph.Value, s sel, group []int32, _ []graph.Value) (size int, _ error) {
 	for _, i := range s {
 		if v := cols[0][i]; !v.IsNull() {
+			if err := c.nesting.r.askRun(v); err != nil {
+				return 0, err
+			}
+			c.nesting.begin()
+			if err := c.nesting.add(v); err != nil {
+				return 0, err
+			}
 			c.lists[group[i]] = append(c.lists[group[i]], v)
 			size += valueSize(v)
 		}

@@ -23,7 +23,10 @@ func (a *aggregate) watch() {
 // divide takes the rows of groups that there are, and lets the others overflow. Keys and arguments are computed.
 func (a *aggregate) divide(b *batch, s sel) error {
 	a.room(b.N)
-	a.known, a.rest = a.over.split(b, a.cols, s, a.group, a.known[:0], a.rest[:0])
+	var err error
+	if a.known, a.rest, err = a.over.split(b, a.cols, s, a.group, a.known[:0], a.rest[:0]); err != nil {
+		return err
+	}
 	cells := [][][]graph.Value{a.cols}
 	if a.times != nil {
 		cells = append(cells, [][]graph.Value{a.counts})

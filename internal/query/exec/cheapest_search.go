@@ -24,6 +24,7 @@ type cheapestSearch struct {
 	next   []int32
 	list   []graph.VertexID
 	f      frontier
+	steps  int // since the context was looked at
 
 	// What paths must not use, for all but the first of the K cheapest.
 	noEdge   map[graph.EdgeID]bool
@@ -220,7 +221,7 @@ func (s *cheapestSearch) round(ctx context.Context, to graph.VertexID, all bool)
 		before := len(s.labels)
 		for u := range s.hop.res.Done {
 			for _, place := range s.f.order[s.f.first[done+u]:s.f.first[done+u+1]] {
-				if err := s.relax(s.cur[place], u, weights, to, all); err != nil {
+				if err := s.relax(ctx, s.cur[place], u, weights, to, all); err != nil {
 					return err
 				}
 			}
@@ -233,8 +234,14 @@ func (s *cheapestSearch) round(ctx context.Context, to graph.VertexID, all bool)
 }
 
 // relax makes labels of the edges of source u of the answer, which continue label i.
-func (s *cheapestSearch) relax(i int32, u int, weights []graph.Value, to graph.VertexID, all bool) error {
+func (s *cheapestSearch) relax(ctx context.Context, i int32, u int, weights []graph.Value, to graph.VertexID, all bool) error {
 	res := &s.hop.res
+	if s.steps += res.Offsets[u+1] - res.Offsets[u]; s.steps >= 1<<12 {
+		s.steps = 0
+		if err := s.r.alive(ctx); err != nil {
+			return err
+		}
+	}
 	from, sum := s.labels[i].vertex, s.labels[i].sum
 	for k := res.Offsets[u]; k < res.Offsets[u+1]; k++ {
 		v := res.Targets[k]
@@ -269,6 +276,7 @@ func (s *cheapestSearch) relax(i int32, u int, weights []graph.Value, to graph.V
 // passes reports whether the path of a label goes through a vertex.
 func (s *cheapestSearch) passes(i int32, v graph.VertexID) bool {
 	for ; i >= 0; i = s.labels[i].parent {
+		s.steps++
 		if s.labels[i].vertex == v {
 			return true
 		}

@@ -11,6 +11,7 @@ import (
 
 // comparison is =, <>, <, <=, > or >=.
 type comparison struct {
+	r    *run
 	op   plan.OpCode
 	x, y evaluator
 	out  []graph.Value
@@ -31,6 +32,9 @@ func (c *comparison) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, 
 	}
 	c.out = grown(c.out, b.N)
 	for _, i := range s {
+		if err := c.r.askBoth(ctx, xs[i], ys[i]); err != nil {
+			return nil, err
+		}
 		c.out[i] = compare(c.op, xs[i], ys[i]).Value()
 	}
 	return c.out, nil
@@ -52,6 +56,9 @@ func (c *comparison) filter(ctx context.Context, b *batch, s, dst sel) (sel, err
 		}
 	}
 	for _, i := range s {
+		if err := c.r.askBoth(ctx, xs[i], ys[i]); err != nil {
+			return nil, err
+		}
 		if compare(c.op, xs[i], ys[i]) == yes {
 			dst = append(dst, i)
 		}

@@ -219,7 +219,10 @@ func (d *distinct) values(b *batch, key, from []int, s sel) error {
 		d.group = append(d.group, 0)
 	}
 	if d.over != nil && d.over.on {
-		d.fresh, d.rest = d.over.split(b, d.cols, s, d.group, d.fresh, d.rest[:0])
+		var err error
+		if d.fresh, d.rest, err = d.over.split(b, d.cols, s, d.group, d.fresh, d.rest[:0]); err != nil {
+			return err
+		}
 		d.fresh = d.fresh[:0] // those are known
 		d.cells = d.cells[:0]
 		for k, p := range from {

@@ -26,6 +26,9 @@ func (s *spool) add(b *batch, from []int) error {
 	return s.addRows(b, from, allRows(b.N))
 }
 
+// spoolChunk is how many bytes are held before they are accounted, though the batch is not at its end: a value may be large.
+const spoolChunk = 1 << 20
+
 // addRows copies some rows of a batch.
 func (s *spool) addRows(b *batch, from []int, rows sel) error {
 	s.all.appendRows(b, from, rows)
@@ -38,7 +41,15 @@ func (s *spool) addRows(b *batch, from []int, rows sel) error {
 			continue
 		}
 		for _, r := range rows {
-			size += valueSize(c.Vals[r])
+			if size += valueSize(c.Vals[r]); size >= spoolChunk {
+				if err := s.acct.r.askRun(c.Vals[r]); err != nil {
+					return err
+				}
+				if err := s.acct.grow(size); err != nil {
+					return err
+				}
+				size = 0
+			}
 		}
 	}
 	return s.acct.grow(size)

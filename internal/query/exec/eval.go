@@ -83,11 +83,11 @@ func (es *evaluators) add(e plan.Expr) evaluator {
 		}
 		return c
 	case *plan.ListLit:
-		return &listLit{tuple: newTuple(es.addAll(e.Elems))}
+		return &listLit{tuple: newTuple(es.addAll(e.Elems)), nesting: nesting{r: es.r}}
 	case *plan.MapLit:
-		return &mapLit{tuple: newTuple(es.addAll(e.Elems)), keys: e.Keys}
+		return &mapLit{tuple: newTuple(es.addAll(e.Elems)), keys: e.Keys, nesting: nesting{r: es.r}}
 	case *plan.MapProject:
-		m := &mapProject{x: es.add(e.X), tuple: newTuple(es.addAll(e.Elems)), keys: e.Keys}
+		m := &mapProject{x: es.add(e.X), tuple: newTuple(es.addAll(e.Elems)), keys: e.Keys, nesting: nesting{r: es.r}}
 		if e.All {
 			m.all = &entityMaps{r: es.r}
 		}

@@ -104,11 +104,12 @@ type comprehension struct {
 	kept                sel
 	count               []int
 	made                made
+	nesting             nesting
 	out                 []graph.Value
 }
 
 func (es *evaluators) comprehension(e *plan.Comprehension) evaluator {
-	c := &comprehension{list: es.add(e.List), flatten: es.flatten([]plan.Col{e.Var}, e.Where, e.Map), made: es.r.made("ListComprehension")}
+	c := &comprehension{list: es.add(e.List), flatten: es.flatten([]plan.Col{e.Var}, e.Where, e.Map), made: es.r.made("ListComprehension"), nesting: nesting{r: es.r}}
 	if e.Where != nil {
 		c.where = c.es.add(e.Where)
 	}
@@ -157,9 +158,14 @@ func (c *comprehension) eval(ctx context.Context, b *batch, s sel) ([]graph.Valu
 			}
 		}
 		for _, j := range inner {
-			c.count[c.outer[j]]++
+			if c.count[c.outer[j]]++; c.count[c.outer[j]] == 1 {
+				c.nesting.begin()
+			}
 			results = append(results, vs[j])
 			if c.mapped != nil {
+				if err := c.nesting.add(vs[j]); err != nil {
+					return err
+				}
 				if err := c.made.add(ctx, vs[j]); err != nil {
 					return err
 				}

@@ -80,7 +80,9 @@ func (t *groupTable) len() int { return len(t.hashes) }
 
 // numbers gives the group of each row of s; cols are the key columns. dst[i] is set for the rows i of s.
 func (t *groupTable) numbers(b *batch, cols [][]graph.Value, s sel, dst []int32) error {
-	t.hash(b, cols, s)
+	if err := t.hash(b, cols, s); err != nil {
+		return err
+	}
 	before := t.len()
 	size := 0
 	for _, i := range s {
@@ -90,6 +92,12 @@ func (t *groupTable) numbers(b *batch, cols [][]graph.Value, s sel, dst []int32)
 			for _, c := range cols {
 				size += valueSize(c[i])
 			}
+			if size >= spoolChunk {
+				if err := t.acct.grow(size); err != nil {
+					return err
+				}
+				size = 0
+			}
 		}
 		dst[i] = g
 	}
@@ -97,14 +105,17 @@ func (t *groupTable) numbers(b *batch, cols [][]graph.Value, s sel, dst []int32)
 }
 
 // lookup is numbers for groups that exist; others are -1.
-func (t *groupTable) lookup(b *batch, cols [][]graph.Value, s sel, dst []int32) {
-	t.hash(b, cols, s)
+func (t *groupTable) lookup(b *batch, cols [][]graph.Value, s sel, dst []int32) error {
+	if err := t.hash(b, cols, s); err != nil {
+		return err
+	}
 	for _, i := range s {
 		dst[i] = t.find(b, cols, i)
 	}
+	return nil
 }
 
-func (t *groupTable) hash(b *batch, cols [][]graph.Value, s sel) {
+func (t *groupTable) hash(b *batch, cols [][]graph.Value, s sel) error {
 	for len(t.batch) < b.N {
 		t.batch = append(t.batch, 0)
 	}
@@ -113,6 +124,9 @@ func (t *groupTable) hash(b *batch, cols [][]graph.Value, s sel) {
 	}
 	for _, c := range cols {
 		for _, i := range s {
+			if err := t.acct.r.askRun(c[i]); err != nil {
+				return err
+			}
 			t.batch[i] = bits.RotateLeft64(t.batch[i]*0x9e3779b97f4a7c15, 29) ^ fn.Hash(c[i])
 		}
 	}
@@ -121,6 +135,7 @@ func (t *groupTable) hash(b *batch, cols [][]graph.Value, s sel) {
 			t.batch[i] *= 0x9e3779b97f4a7c15
 		}
 	}
+	return nil
 }
 
 func (t *groupTable) find(b *batch, cols [][]graph.Value, i int32) int32 {

@@ -10,6 +10,7 @@ import (
 
 // isType is x IS :: type.
 type isType struct {
+	r   *run
 	x   evaluator
 	typ *fn.Type
 	not bool
@@ -22,7 +23,7 @@ func (es *evaluators) isType(e *plan.IsType) evaluator {
 		es.r.fail(err)
 		return &constant{}
 	}
-	return &isType{x: es.add(e.X), typ: typ, not: e.Not}
+	return &isType{r: es.r, x: es.add(e.X), typ: typ, not: e.Not}
 }
 
 func (t *isType) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error) {
@@ -32,6 +33,9 @@ func (t *isType) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, erro
 	}
 	t.out = grown(t.out, b.N)
 	for _, i := range s {
+		if err := t.r.ask(ctx, vs[i]); err != nil {
+			return nil, err
+		}
 		t.out[i] = graph.BoolValue(t.typ.Matches(vs[i]) != t.not)
 	}
 	return t.out, nil

@@ -177,7 +177,9 @@ func (j *hashJoin) next(ctx context.Context) (*batch, error) {
 			if j.once {
 				of.row = nil // all rows of the frame look in one table
 			}
-			j.table.lookup(&of, j.cols, s, j.group)
+			if err := j.table.lookup(&of, j.cols, s, j.group); err != nil {
+				return nil, err
+			}
 			j.b, j.row, j.follow = b, 0, -1
 		}
 		j.pair()

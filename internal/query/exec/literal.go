@@ -29,7 +29,8 @@ func (t *tuple) run(ctx context.Context, b *batch, s sel) error {
 // listLit makes lists.
 type listLit struct {
 	tuple
-	out []graph.Value
+	nesting nesting
+	out     []graph.Value
 }
 
 func (l *listLit) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error) {
@@ -42,8 +43,12 @@ func (l *listLit) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, err
 	for _, i := range s {
 		list := cells[:n:n]
 		cells = cells[n:]
+		l.nesting.begin()
 		for k := range list {
 			list[k] = l.cols[k][i]
+			if err := l.nesting.add(list[k]); err != nil {
+				return nil, err
+			}
 		}
 		l.out[i] = graph.ListValue(list)
 	}
@@ -53,8 +58,9 @@ func (l *listLit) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, err
 // mapLit makes maps.
 type mapLit struct {
 	tuple
-	keys []string
-	out  []graph.Value
+	keys    []string
+	nesting nesting
+	out     []graph.Value
 }
 
 func (m *mapLit) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error) {
@@ -67,8 +73,12 @@ func (m *mapLit) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, erro
 	for _, i := range s {
 		entries := cells[:n:n]
 		cells = cells[n:]
+		m.nesting.begin()
 		for k := range entries {
 			entries[k] = graph.MapEntry{Key: m.keys[k], Value: m.cols[k][i]}
+			if err := m.nesting.add(m.cols[k][i]); err != nil {
+				return nil, err
+			}
 		}
 		m.out[i] = graph.MapValue(entries)
 	}
@@ -81,7 +91,8 @@ type mapProject struct {
 	all  *entityMaps // nil: without .*
 	keys []string
 	tuple
-	out []graph.Value
+	nesting nesting
+	out     []graph.Value
 }
 
 func (m *mapProject) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error) {
@@ -108,8 +119,12 @@ func (m *mapProject) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, 
 		if alls != nil {
 			entries = append(entries, alls[i].Map()...)
 		}
+		m.nesting.begin()
 		for k, key := range m.keys {
 			entries = put(entries, key, m.cols[k][i])
+			if err := m.nesting.add(m.cols[k][i]); err != nil {
+				return nil, err
+			}
 		}
 		m.out[i] = graph.MapValue(entries)
 	}

@@ -113,6 +113,7 @@ func (u *unary) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error
 
 // binary applies a function to two arguments.
 type binary struct {
+	r    *run
 	x, y evaluator
 	f    func(x, y graph.Value) (graph.Value, error)
 	made *made // of a function that joins its arguments; nil of others
@@ -133,6 +134,9 @@ func (o *binary) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, erro
 		o.made.begin()
 	}
 	for _, i := range s {
+		if err := o.r.askBoth(ctx, xs[i], ys[i]); err != nil {
+			return nil, err
+		}
 		counted := o.made == nil
 		if !counted {
 			if counted, err = o.made.join(ctx, xs[i], ys[i]); err != nil {

@@ -9,13 +9,14 @@ import (
 
 // inList is x IN list.
 type inList struct {
+	r       *run
 	x, list evaluator
 	set     *valueSet // of a constant list
 	out     []graph.Value
 }
 
-func newInList(x, list evaluator) *inList {
-	l := &inList{x: x, list: list}
+func newInList(r *run, x, list evaluator) *inList {
+	l := &inList{r: r, x: x, list: list}
 	if v, ok := isConst(list); ok && v.Kind() == graph.List && len(v.List()) > 4 {
 		l.set = newValueSet(v.List())
 	}
@@ -38,6 +39,9 @@ func (l *inList) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, erro
 		set = newValueSet(of.List())
 	}
 	for _, i := range s {
+		if err := l.r.askBoth(ctx, xs[i], lists[i]); err != nil {
+			return nil, err
+		}
 		if set != nil && (l.set != nil || sameList(lists[i], of)) {
 			l.out[i] = set.has(xs[i]).Value()
 		} else if l.out[i], err = fn.In(xs[i], lists[i]); err != nil {

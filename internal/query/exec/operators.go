@@ -34,13 +34,13 @@ func (es *evaluators) op(e *plan.Op) evaluator {
 	case plan.Pos:
 		return es.at(e.Pos, &unary{x: args[0], f: fn.Pos})
 	case plan.Eq, plan.Ne, plan.Lt, plan.Le, plan.Gt, plan.Ge:
-		return newComparison(e.Op, args[0], args[1])
+		return newComparison(es.r, e.Op, args[0], args[1])
 	case plan.IsNull, plan.IsNotNull:
 		return &nullTest{x: args[0], not: e.Op == plan.IsNotNull}
 	case plan.In:
-		return es.at(e.Pos, newInList(args[0], args[1]))
+		return es.at(e.Pos, newInList(es.r, args[0], args[1]))
 	case plan.Regexp:
-		return es.at(e.Pos, &matches{binary{x: args[0], y: args[1], f: es.r.env.Fn.Regexps.Matches}, es.r})
+		return es.at(e.Pos, &matches{binary{r: es.r, x: args[0], y: args[1], f: es.r.env.Fn.Matches}, es.r})
 	case plan.Index:
 		return es.at(e.Pos, &index{x: args[0], key: args[1], r: es.r})
 	case plan.SliceOp:
@@ -53,7 +53,7 @@ func (es *evaluators) op(e *plan.Op) evaluator {
 	}
 	x := args[0]
 	for _, y := range args[1:] { // XOR takes any number
-		o := &binary{x: x, y: y, f: f}
+		o := &binary{r: es.r, x: x, y: y, f: f}
 		if e.Op == plan.Add || e.Op == plan.Concat {
 			m := es.r.made("Expression")
 			o.made = &m
@@ -64,7 +64,7 @@ func (es *evaluators) op(e *plan.Op) evaluator {
 }
 
 // newComparison puts a constant on the right.
-func newComparison(op plan.OpCode, x, y evaluator) *comparison {
+func newComparison(r *run, op plan.OpCode, x, y evaluator) *comparison {
 	if _, ok := isConst(x); ok {
 		if _, ok := isConst(y); !ok {
 			x, y = y, x
@@ -80,7 +80,7 @@ func newComparison(op plan.OpCode, x, y evaluator) *comparison {
 			}
 		}
 	}
-	return &comparison{op: op, x: x, y: y}
+	return &comparison{r: r, op: op, x: x, y: y}
 }
 
 // placed says where in the statement an evaluator stands when it fails.
@@ -123,7 +123,7 @@ func (es *evaluators) call(e *plan.Call) evaluator {
 		es.r.fail(unknownFunction(e))
 		return &constant{}
 	}
-	return es.at(e.Pos, &call{f: f, ctx: es.r.env.Fn, tuple: newTuple(args), row: make([]graph.Value, len(args)), made: es.r.made(e.Func + "()")})
+	return es.at(e.Pos, &call{f: f, ctx: es.r.env.Fn, tuple: newTuple(args), row: make([]graph.Value, len(args)), made: es.r.made(e.Func + "()"), nesting: nesting{r: es.r}})
 }
 
 // checkCall checks that there is a function of that name.
@@ -143,9 +143,10 @@ type call struct {
 	f   *fn.Function
 	ctx *fn.Context
 	tuple
-	row  []graph.Value
-	made made
-	out  []graph.Value
+	row     []graph.Value
+	made    made
+	nesting nesting // of a function that inserts
+	out     []graph.Value
 }
 
 func (c *call) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error) {
@@ -157,6 +158,15 @@ func (c *call) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error)
 	for _, i := range s {
 		for k := range c.cols {
 			c.row[k] = c.cols[k][i]
+			if err := c.made.acct.r.ask(ctx, c.row[k]); err != nil {
+				return nil, err
+			}
+		}
+		if c.f.Inserts > 0 {
+			c.nesting.begin()
+			if err := c.nesting.add(c.row[c.f.Inserts]); err != nil {
+				return nil, err
+			}
 		}
 		var err error
 		if c.out[i], err = c.f.Eval(c.ctx, c.row); err != nil {

@@ -35,8 +35,10 @@ func (o *overflow) begin() { o.on = o.depth < overflowDepth }
 
 // split appends the rows of s to known or to rest by whether the table has their keys, in cols; it sets dst for those
 // that it has.
-func (o *overflow) split(b *batch, cols [][]graph.Value, s sel, dst []int32, known, rest sel) (sel, sel) {
-	o.table.lookup(b, cols, s, dst)
+func (o *overflow) split(b *batch, cols [][]graph.Value, s sel, dst []int32, known, rest sel) (sel, sel, error) {
+	if err := o.table.lookup(b, cols, s, dst); err != nil {
+		return known, rest, err
+	}
 	for _, i := range s {
 		if dst[i] >= 0 {
 			known = append(known, i)
@@ -44,7 +46,7 @@ func (o *overflow) split(b *batch, cols [][]graph.Value, s sel, dst []int32, kno
 			rest = append(rest, i)
 		}
 	}
-	return known, rest
+	return known, rest, nil
 }
 
 // add puts rows on disk. The table has hashed their keys last.

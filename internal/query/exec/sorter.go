@@ -204,7 +204,7 @@ func (o *sorter) arrange(ctx context.Context) error {
 	keys := o.spool.all.Cols[o.width:]
 	row := o.spool.all.row
 	slices.SortFunc(o.order, func(a, b int32) int {
-		if steps++; steps&0xfff == 0 && !ended {
+		if steps++; !ended && (steps&0xfff == 0 || len(keys) > 0 && fn.Large(keys[0].Vals[a])) {
 			ended = ctx.Err() != nil
 		}
 		if ended {

@@ -25,11 +25,13 @@ type gather struct {
 	count []int64
 	lists [][]graph.Value
 	out   []graph.Value
+	// nesting is that of what is collected.
+	nesting nesting
 }
 
 // gather makes the operators of a subplan over batches with the columns outer.
 func (r *run) gather(s *subplan, kind plan.ApplyKind, outer []plan.Col) *gather {
-	g := &gather{r: r, kind: kind, acct: account{r: r, name: "Collect"}}
+	g := &gather{r: r, kind: kind, acct: account{r: r, name: "Collect"}, nesting: nesting{r: r}}
 	g.frame, g.op = r.buildSub(s, outer)
 	g.degrees = r.degrees(g.frame, kind)
 	if kind == plan.Collect {
@@ -135,6 +137,10 @@ func (g *gather) collect(ctx context.Context, b *batch) error {
 	}
 	size := 0
 	for i, row := range b.row {
+		g.nesting.begin()
+		if err := g.nesting.add(vs[i]); err != nil {
+			return err
+		}
 		g.lists[row] = append(g.lists[row], vs[i])
 		size += valueSize(vs[i])
 	}

@@ -158,8 +158,11 @@ func (t *transactions) transact(ctx context.Context) error {
 		t.r.deleted = gone
 		if err != nil {
 			t.r.counters = counters
-			if t.n.OnError == plan.OnErrorFail || ctx.Err() != nil {
+			if t.n.OnError == plan.OnErrorFail {
 				return err
+			}
+			if ctx.Err() != nil { // the statement was ended, whatever it met at that moment
+				return graph.DeadlineError(context.Cause(ctx))
 			}
 			report.err = graph.AsError(err)
 			t.broken = t.n.OnError == plan.OnErrorBreak

@@ -27,7 +27,7 @@ var collFunctions = []Function{
 		Name: "coll.flatten", MinArgs: 1, MaxArgs: 2, Deterministic: true,
 		Signature:   "coll.flatten(list :: LIST<ANY> [, depth :: INTEGER]) :: LIST<ANY>",
 		Description: "The list with the elements of the lists in it in their place, one level deep or as many as depth says.",
-		Eval: onList("coll.flatten", func(l, args []graph.Value) (graph.Value, error) {
+		Eval: onListOf("coll.flatten", func(c *Context, l, args []graph.Value) (graph.Value, error) {
 			depth := 1
 			if len(args) > 0 {
 				if args[0].IsNull() {
@@ -38,7 +38,8 @@ var collFunctions = []Function{
 					return null, err
 				}
 			}
-			return graph.ListValue(flatten(nil, l, depth)), nil
+			out, err := flatten(c, nil, l, depth)
+			return graph.ListValue(out), err
 		}),
 	},
 	{
@@ -52,7 +53,7 @@ var collFunctions = []Function{
 		}),
 	},
 	{
-		Name: "coll.insert", MinArgs: 3, MaxArgs: 3, Deterministic: true,
+		Name: "coll.insert", MinArgs: 3, MaxArgs: 3, Inserts: 2, Deterministic: true,
 		Signature:   "coll.insert(list :: LIST<ANY>, index :: INTEGER, value :: ANY) :: LIST<ANY>",
 		Description: "The list with a value put before the element at index.",
 		Eval: onList("coll.insert", func(l, args []graph.Value) (graph.Value, error) {
@@ -87,18 +88,21 @@ var collFunctions = []Function{
 	{
 		Name: "coll.sort", MinArgs: 1, MaxArgs: 1, Deterministic: true,
 		Signature: "coll.sort(list :: LIST<ANY>) :: LIST<ANY>", Description: "The elements in the order of ORDER BY.",
-		Eval: func(c *Context, args []graph.Value) (graph.Value, error) {
-			return onList("coll.sort", func(l, _ []graph.Value) (graph.Value, error) {
-				l = slices.Clone(l)
-				return graph.ListValue(l), sortValues(c, l)
-			})(c, args)
-		},
+		Eval: onListOf("coll.sort", func(c *Context, l, _ []graph.Value) (graph.Value, error) {
+			l = slices.Clone(l)
+			return graph.ListValue(l), sortValues(c, l)
+		}),
 	},
 }
 
 // onList makes a function of a list and further arguments, null where the list is null.
 func onList(name string, f func(l, args []graph.Value) (graph.Value, error)) eval {
-	return func(_ *Context, args []graph.Value) (graph.Value, error) {
+	return onListOf(name, func(_ *Context, l, args []graph.Value) (graph.Value, error) { return f(l, args) })
+}
+
+// onListOf is onList for a function that may take long.
+func onListOf(name string, f func(c *Context, l, args []graph.Value) (graph.Value, error)) eval {
+	return func(c *Context, args []graph.Value) (graph.Value, error) {
 		if args[0].IsNull() {
 			return null, nil
 		}
@@ -106,7 +110,7 @@ func onList(name string, f func(l, args []graph.Value) (graph.Value, error)) eva
 		if err != nil {
 			return null, err
 		}
-		return f(l, args[1:])
+		return f(c, l, args[1:])
 	}
 }
 
@@ -122,15 +126,25 @@ func placeArg(name string, v graph.Value, most int) (i int, ok bool, err error) 
 }
 
 // flatten appends l with the lists in it opened to a depth.
-func flatten(dst, l []graph.Value, depth int) []graph.Value {
+func flatten(c *Context, dst, l []graph.Value, depth int) (_ []graph.Value, err error) {
+	if len(l) > 1<<10 {
+		if err := c.alive(); err != nil {
+			return nil, err
+		}
+	}
 	for _, v := range l {
 		if depth > 0 && v.Kind() == graph.List {
-			dst = flatten(dst, v.List(), depth-1)
+			if dst, err = flatten(c, dst, v.List(), depth-1); err != nil {
+				return nil, err
+			}
 		} else {
 			dst = append(dst, v)
 		}
 	}
-	return dst
+	if most := c.mostCells(); int64(len(dst)) > most {
+		return nil, graph.BudgetError("coll.flatten() would make a list of more than %d elements", most)
+	}
+	return dst, nil
 }
 
 // extreme gives the element that comes last (sign 1) or first (-1) in the order of values, null aside.

@@ -484,7 +484,7 @@ func (e *evaluator) binary(op ast.BinaryOp, a, b graph.Value) graph.Value {
 	case ast.OpContains:
 		return fn.Contains(a, b)
 	}
-	return must(e.ctx.Regexps.Matches(a, b))
+	return must(e.ctx.Matches(a, b))
 }
 
 func (e *evaluator) quantifier(r row, x *ast.Quantifier) graph.Value {

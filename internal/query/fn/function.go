@@ -16,11 +16,38 @@ type Context struct {
 	Zone        *time.Location // the default zone, nil for UTC
 	Rand        *rand.Rand     // for rand() and randomUUID(), nil for the process's own source
 	Regexps     Regexps        // compiled patterns
-	MaxList     int64          // the longest list that range() may make, 0 for the default
+	MaxList     int64          // the longest list that functions may make of less, 0 for the default
 	// Run is the context of what computes, kept here since functions get this one alone; nil never ends. What takes long
 	// looks at it.
 	Run context.Context
 }
+
+// alive tells whether the run may go on.
+func (c *Context) alive() error {
+	if c.Run != nil && c.Run.Err() != nil {
+		return graph.DeadlineError(context.Cause(c.Run))
+	}
+	return nil
+}
+
+// mostCells is the longest list that a function may make of less.
+func (c *Context) mostCells() int64 {
+	if c.MaxList > 0 {
+		return c.MaxList
+	}
+	return maxRange
+}
+
+// fits says why a function may not make a text of so many bytes.
+func (c *Context) fits(name string, bytes int64) error {
+	if most := c.mostCells() * cellBytes; bytes > most {
+		return graph.BudgetError("%s() would make a string of %d bytes, more than %d", name, bytes, most)
+	}
+	return nil
+}
+
+// cellBytes is what an element of a list takes.
+const cellBytes = 24
 
 // Function is a function of openCypher that maps values to one value.
 type Function struct {
@@ -28,7 +55,9 @@ type Function struct {
 	MinArgs, MaxArgs int    // MaxArgs is -1 where any number may follow
 	// Eval computes the value. The arguments belong to the caller and are valid during the call alone; the result may
 	// share memory with them. Every error is a *graph.Error.
-	Eval          func(ctx *Context, args []graph.Value) (graph.Value, error)
+	Eval func(ctx *Context, args []graph.Value) (graph.Value, error)
+	// Inserts is the argument that becomes an element of the list that the function gives; 0: none does.
+	Inserts       int
 	Deterministic bool   // the same arguments give the same value, always
 	Stable        bool   // the same arguments give the same value within one statement; so do all that are Deterministic
 	Category      string // as SHOW FUNCTIONS says

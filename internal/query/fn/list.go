@@ -122,15 +122,17 @@ func rangeOf(ctx *Context, args []graph.Value) (graph.Value, error) {
 	if err != nil {
 		return null, err
 	}
-	most := int64(maxRange)
-	if ctx.MaxList > 0 {
-		most = ctx.MaxList
-	}
+	most := ctx.mostCells()
 	if n > most {
 		return null, graph.BudgetError("range() would make a list of %d elements, more than %d", n, most)
 	}
 	l := make([]graph.Value, n)
 	for i := range l {
+		if i&0xffff == 0xffff {
+			if err := ctx.alive(); err != nil {
+				return null, err
+			}
+		}
 		l[i] = graph.IntValue(start + int64(i)*step)
 	}
 	return graph.ListValue(l), nil

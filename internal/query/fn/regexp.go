@@ -1,9 +1,11 @@
 package fn
 
 import (
+	"io"
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hopgate/hopgate/internal/graph"
 )
@@ -41,17 +43,58 @@ func (r *Regexps) Get(pattern string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
+// maxPattern bounds, in bytes, the patterns: it takes long to compile a longer one, and nothing ends that.
+const maxPattern = 64 << 10
+
+// longMatch is the product of the lengths of a text and a pattern from which on a match takes so long that the context is
+// looked at on the way. Package regexp has its fastest way only below that.
+const longMatch = 256 << 10
+
 // Matches is text =~ pattern: null unless both are strings.
-func (r *Regexps) Matches(text, pattern graph.Value) (graph.Value, error) {
+func (c *Context) Matches(text, pattern graph.Value) (graph.Value, error) {
 	if pattern.IsNull() || text.Kind() != graph.String {
 		return graph.Value{}, nil
 	}
 	if pattern.Kind() != graph.String {
 		return graph.Value{}, graph.TypeError("InvalidArgumentType", "a pattern must be a String, not %s", Describe(pattern))
 	}
-	re, err := r.Get(pattern.Str())
+	if n := len(pattern.Str()); n > maxPattern {
+		return graph.Value{}, graph.BudgetError("a pattern must have at most %d bytes, has %d", maxPattern, n)
+	}
+	re, err := c.Regexps.Get(pattern.Str())
 	if err != nil {
 		return graph.Value{}, err
 	}
-	return graph.BoolValue(re.MatchString(text.Str())), nil
+	width := len(pattern.Str()) + 16
+	if c.Run == nil || len(text.Str()) < longMatch/width {
+		return graph.BoolValue(re.MatchString(text.Str())), nil
+	}
+	s := endingReader{c: c, s: text.Str(), every: longMatch/width + 1}
+	matched := re.MatchReader(&s)
+	return graph.BoolValue(matched), s.err
+}
+
+// endingReader reads a text until the run ends.
+type endingReader struct {
+	c     *Context
+	s     string // what is left
+	every int    // so many runes are read between two looks at the context
+	read  int
+	err   error
+}
+
+// ReadRune gives the next character.
+func (r *endingReader) ReadRune() (rune, int, error) {
+	if r.read++; r.read >= r.every {
+		r.read = 0
+		if r.err = r.c.alive(); r.err != nil {
+			return 0, 0, r.err
+		}
+	}
+	if r.s == "" {
+		return 0, 0, io.EOF
+	}
+	c, size := utf8.DecodeRuneInString(r.s)
+	r.s = r.s[size:]
+	return c, size, nil
 }

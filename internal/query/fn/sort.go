@@ -11,7 +11,7 @@ import (
 func sortValues(c *Context, values []graph.Value) error {
 	steps, ended := 0, false
 	slices.SortStableFunc(values, func(a, b graph.Value) int {
-		if steps++; steps&0xfff == 0 && !ended {
+		if steps++; !ended && (steps&0xfff == 0 || Large(a)) {
 			ended = c.Run != nil && c.Run.Err() != nil
 		}
 		if ended {

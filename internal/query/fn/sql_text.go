@@ -224,7 +224,12 @@ func padded(args []graph.Value, left bool) graph.Value {
 	case pad == "":
 		return null
 	}
-	fill := substring(strings.Repeat(pad, int(n-size)), 1, n-size)
+	unit := int64(utf8.RuneCountInString(pad))
+	times := (n - size + unit - 1) / unit
+	if times > maxSQLText/int64(len(pad))+1 {
+		return null
+	}
+	fill := substring(strings.Repeat(pad, int(times)), 1, n-size)
 	if left {
 		return text(fill + s)
 	}

@@ -1,6 +1,7 @@
 package fn
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -45,10 +46,12 @@ var stringFunctions = []Function{
 				return null, err
 			}
 			n, err := countArg("right", args[1])
-			if all := utf8.RuneCountInString(s); n < all {
-				s = s[offsetOf(s, all-n):]
+			at := len(s)
+			for ; n > 0 && at > 0; n-- {
+				_, width := utf8.DecodeLastRuneInString(s[:at])
+				at -= width
 			}
-			return graph.StringValue(s), err
+			return graph.StringValue(s[at:]), err
 		}),
 	},
 	{
@@ -79,7 +82,7 @@ var stringFunctions = []Function{
 		Name: "replace", MinArgs: 3, MaxArgs: 4, Deterministic: true,
 		Signature:   "replace(text :: STRING, search :: STRING, replacement :: STRING [, limit :: INTEGER]) :: STRING",
 		Description: "The string with another in place of each occurrence of a third, from the left as many as given.",
-		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
+		Eval: strict(func(c *Context, args []graph.Value) (graph.Value, error) {
 			var s [3]string
 			for i := range s {
 				var err error
@@ -91,6 +94,15 @@ var stringFunctions = []Function{
 			if len(args) == 4 {
 				var err error
 				if limit, err = countArg("replace", args[3]); err != nil {
+					return null, err
+				}
+			}
+			if len(s[2]) > len(s[1]) {
+				n := strings.Count(s[0], s[1])
+				if limit >= 0 {
+					n = min(n, limit)
+				}
+				if err := c.fits("replace", int64(len(s[0]))+int64(n)*int64(len(s[2])-len(s[1]))); err != nil {
 					return null, err
 				}
 			}
@@ -175,18 +187,25 @@ func trim(name, where string, left, right bool) Function {
 		Name: name, MinArgs: 1, MaxArgs: 2, Deterministic: true,
 		Signature:   name + "(text :: STRING [, characters :: STRING]) :: STRING",
 		Description: "The string without white space, or without the characters given, at " + where + ".",
-		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
+		Eval: strict(func(c *Context, args []graph.Value) (graph.Value, error) {
 			s, err := textArg(name, args[0])
 			if err != nil {
 				return null, err
 			}
-			drop := unicode.IsSpace
+			in := unicode.IsSpace
 			if len(args) == 2 {
 				set, err := textArg(name, args[1])
 				if err != nil {
 					return null, err
 				}
-				drop = func(r rune) bool { return strings.ContainsRune(set, r) }
+				in = inSet(set)
+			}
+			steps := 0
+			drop := func(r rune) bool {
+				if steps++; steps&0xffff == 0 && err == nil {
+					err = c.alive()
+				}
+				return err == nil && in(r)
 			}
 			if left {
 				s = strings.TrimLeftFunc(s, drop)
@@ -194,9 +213,21 @@ func trim(name, where string, left, right bool) Function {
 			if right {
 				s = strings.TrimRightFunc(s, drop)
 			}
-			return graph.StringValue(s), nil
+			return graph.StringValue(s), err
 		}),
 	}
+}
+
+// inSet tells the characters of a set.
+func inSet(set string) func(rune) bool {
+	if len(set) < 32 {
+		return func(r rune) bool { return strings.ContainsRune(set, r) }
+	}
+	all := map[rune]bool{}
+	for _, r := range set {
+		all[r] = true
+	}
+	return func(r rune) bool { return all[r] }
 }
 
 func pad(name, where string, left bool) Function {
@@ -239,7 +270,7 @@ func pad(name, where string, left bool) Function {
 	}
 }
 
-func split(_ *Context, args []graph.Value) (graph.Value, error) {
+func split(c *Context, args []graph.Value) (graph.Value, error) {
 	s, err := textArg("split", args[0])
 	if err != nil {
 		return null, err
@@ -251,6 +282,9 @@ func split(_ *Context, args []graph.Value) (graph.Value, error) {
 		}
 		if s == "" {
 			return textList([]string{""}), nil
+		}
+		if parts, most := int64(strings.Count(s, delimiter))+1, c.mostCells(); parts > most {
+			return null, graph.BudgetError("split() would make a list of %d elements, more than %d", parts, most)
 		}
 		return textList(strings.Split(s, delimiter)), nil
 	}
@@ -265,23 +299,37 @@ func split(_ *Context, args []graph.Value) (graph.Value, error) {
 		}
 		delimiters = append(delimiters, delimiter)
 	}
-	return textList(splitAny(s, delimiters)), nil
+	parts, err := splitAny(c, s, delimiters)
+	return textList(parts), err
 }
 
 // splitAny cuts at whichever delimiter comes first; of those at one place the first given counts.
-func splitAny(s string, delimiters []string) []string {
+func splitAny(c *Context, s string, delimiters []string) ([]string, error) {
+	// next is where each delimiter comes next from the place before which all is cut.
+	next := slices.Repeat([]int{-1}, len(delimiters))
 	var out []string
-	for {
-		at, width := -1, 0
-		for _, d := range delimiters {
-			if i := strings.Index(s, d); d != "" && i >= 0 && (at < 0 || i < at) {
-				at, width = i, len(d)
+	for at, steps := 0, 0; ; {
+		first := -1
+		for i, d := range delimiters {
+			if steps++; steps&0xfff == 0 {
+				if err := c.alive(); err != nil {
+					return nil, err
+				}
+			}
+			if next[i] < at {
+				next[i] = len(s)
+				if j := strings.Index(s[at:], d); d != "" && j >= 0 {
+					next[i] = at + j
+				}
+			}
+			if next[i] < len(s) && (first < 0 || next[i] < next[first]) {
+				first = i
 			}
 		}
-		if at < 0 {
-			return append(out, s)
+		if first < 0 {
+			return append(out, s[at:]), nil
 		}
-		out = append(out, s[:at])
-		s = s[at+width:]
+		out = append(out, s[at:next[first]])
+		at = next[first] + len(delimiters[first])
 	}
 }
