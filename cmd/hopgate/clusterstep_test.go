@@ -65,6 +65,10 @@ func TestClusterDiesInCommit(t *testing.T) {
 		if err == nil {
 			require.Equal(t, vertices/2, n, "it was acknowledged")
 		}
+		if victim == ss[0] && err != nil {
+			require.ErrorContains(t, err, "504")
+			require.ErrorContains(t, err, "TransactionCommitFailed")
+		}
 		if victim == ss[1] || victim == ss[2] {
 			require.NoError(t, err, "a commit rides out the death of a shard that is led")
 		}

@@ -24,6 +24,7 @@ const (
 
 	KindUnauthenticated Kind = 10 // nobody knows who asks
 	KindBusy            Kind = 11 // too much is asked at one time; try again later
+	KindUnknown         Kind = 12 // changes may have come to pass, or may not
 )
 
 // The openCypher error phases.
@@ -149,6 +150,14 @@ func ConflictError(msg string, err error) *Error {
 	return &Error{
 		Kind: KindConflict, Code: "Neo.TransientError.Transaction.DeadlockDetected", Type: "TransactionError",
 		Phase: PhaseRuntime, Detail: "WriteConflict", Msg: msg, Err: err,
+	}
+}
+
+// UnknownError says that changes may have come to pass, or may not: whoever asked for them must look before asking again.
+func UnknownError(msg string, err error) *Error {
+	return &Error{
+		Kind: KindUnknown, Code: "Neo.DatabaseError.Transaction.TransactionCommitFailed", Type: "DatabaseError",
+		Phase: PhaseRuntime, Detail: "CommitUnknown", Msg: msg, Err: err,
 	}
 }
 

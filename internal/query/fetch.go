@@ -170,7 +170,7 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 var kinds = map[int]graph.Kind{
 	fetch.CodeNoRight: graph.KindDenied, fetch.CodeNotFound: graph.KindNotFound, fetch.CodeTimeout: graph.KindDeadline,
 	fetch.CodeConflict: graph.KindConflict, fetch.CodeBudget: graph.KindBudget, fetch.CodeBusy: graph.KindUnavailable,
-	fetch.CodeInternal: graph.KindInternal,
+	fetch.CodeInternal: graph.KindInternal, fetch.CodeUnknown: graph.KindUnknown,
 }
 
 // outcome gives the error of a fetch the form in which it is counted, with the fetch's own error inside. sent is how

@@ -34,6 +34,7 @@ var transports = map[graph.Kind]struct {
 
 	graph.KindUnauthenticated: {http.StatusUnauthorized, codes.Unauthenticated},
 	graph.KindBusy:            {http.StatusTooManyRequests, codes.ResourceExhausted},
+	graph.KindUnknown:         {http.StatusGatewayTimeout, codes.Unknown},
 }
 
 // retryAfter is when whoever is told to try again later may do so, where the error does not say.

@@ -54,7 +54,7 @@ func TestTransports(t *testing.T) {
 		require.NotEmpty(t, http.StatusText(tr.http), name)
 		require.NotEqual(t, codes.OK, tr.grpc, name)
 		switch kind {
-		case graph.KindInternal, graph.KindCorrupt, graph.KindUnavailable:
+		case graph.KindInternal, graph.KindCorrupt, graph.KindUnavailable, graph.KindUnknown:
 			require.GreaterOrEqual(t, tr.http, 500, name)
 		default:
 			require.Less(t, tr.http, 500, name)

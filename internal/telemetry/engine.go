@@ -12,6 +12,7 @@ var kindNames = map[graph.Kind]string{
 	graph.KindInternal: "internal", graph.KindInvalid: "invalid", graph.KindNotFound: "not_found", graph.KindExists: "exists",
 	graph.KindBudget: "budget", graph.KindDeadline: "deadline", graph.KindUnavailable: "unavailable", graph.KindCorrupt: "corrupt",
 	graph.KindConflict: "conflict", graph.KindDenied: "denied", graph.KindUnauthenticated: "unauthenticated", graph.KindBusy: "busy",
+	graph.KindUnknown: "unknown",
 }
 
 // engine publishes the counters of a query engine.

@@ -25,6 +25,7 @@ const (
 	CodeNull        = 417
 	CodeBusy        = 429 // too busy
 	CodeInternal    = 500 // a fault of the server
+	CodeUnknown     = 504 // changes may have come to pass
 )
 
 // Error is what a request failed with. Path names the key, from the root of the request, members joined by "/"; it is
@@ -96,6 +97,8 @@ func codeOf(g *graph.Error) int {
 		return CodeBusy
 	case graph.KindDenied:
 		return CodeNoRight
+	case graph.KindUnknown:
+		return CodeUnknown
 	case graph.KindUnauthenticated:
 		return CodeNotLoggedIn
 	}

@@ -6,10 +6,12 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/resolver/dns"
+	"google.golang.org/grpc/status"
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
@@ -60,12 +62,25 @@ func within(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, patience)
 }
 
-// once makes a call that must not be made twice.
-func once(ctx context.Context, who string, f func(ctx context.Context) error) error {
+// change makes a call to the leader that must not be made twice. While there is no answer, nobody knows whether it came to
+// pass.
+func change(ctx context.Context, f func(ctx context.Context) error) error {
+	if ctx.Err() != nil {
+		return graph.DeadlineError(ctx.Err())
+	}
+	err := f(ctx)
+	if st, ok := status.FromError(err); err == nil || ok && (faultOf(st) != nil || st.Code() == codes.Unimplemented) {
+		err, _ = fromStatus(ctx, leaderName, err)
+		return err
+	}
+	return graph.UnknownError("the leader was lost, or the time was up, before it answered; the changes may have come to pass", err)
+}
+
+// once is change for calls that do not take long.
+func once(ctx context.Context, f func(ctx context.Context) error) error {
 	limited, cancel := within(ctx)
 	defer cancel()
-	err, _ := fromStatus(ctx, who, f(limited))
-	return err
+	return change(limited, f)
 }
 
 // The pauses between tries.

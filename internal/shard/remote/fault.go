@@ -56,13 +56,8 @@ func fromStatus(ctx context.Context, who string, err error) (_ error, lost bool)
 	if !ok {
 		return graph.InternalError(who, err), false
 	}
-	for _, d := range st.Details() {
-		if f, ok := d.(*pb.Fault); ok {
-			return &graph.Error{
-				Kind: graph.Kind(f.GetKind()), Code: f.GetCode(), Type: f.GetType(), Phase: f.GetPhase(), Detail: f.GetDetail(), Msg: f.GetMessage(),
-				Pos: graph.Pos{Line: int(f.GetLine()), Column: int(f.GetColumn()), Offset: int(f.GetOffset())},
-			}, false
-		}
+	if f := faultOf(st); f != nil {
+		return f, false
 	}
 	if ctx.Err() != nil {
 		return graph.DeadlineError(ctx.Err()), false
@@ -73,4 +68,17 @@ func fromStatus(ctx context.Context, who string, err error) (_ error, lost bool)
 		return unavailable("ShardUnavailable", who+" does not answer", errors.New(st.Message())), true
 	}
 	return graph.InternalError(who, err), false
+}
+
+// faultOf gives the error that an answer brought; nil says that there was no answer.
+func faultOf(st *status.Status) *graph.Error {
+	for _, d := range st.Details() {
+		if f, ok := d.(*pb.Fault); ok {
+			return &graph.Error{
+				Kind: graph.Kind(f.GetKind()), Code: f.GetCode(), Type: f.GetType(), Phase: f.GetPhase(), Detail: f.GetDetail(), Msg: f.GetMessage(),
+				Pos: graph.Pos{Line: int(f.GetLine()), Column: int(f.GetColumn()), Offset: int(f.GetOffset())},
+			}
+		}
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -114,10 +115,14 @@ func (w *peer) Apply(c *storage.Changed) error {
 	r := &pb.ApplyRequest{
 		Graph: w.graph, Epoch: w.p.epoch, Version: c.Version, Store: uint32(c.Store), Batch: c.Batch, Same: c.Same, Keep: c.Keep, Gone: c.Gone,
 	}
-	return w.persist(nil, func(ctx context.Context) error {
+	err := w.persist(nil, func(ctx context.Context) error {
 		_, err := w.c.Apply(ctx, r)
 		return err
 	})
+	if kind := graph.AsError(err).Kind; err != nil && (kind == graph.KindUnavailable || kind == graph.KindDeadline) {
+		return graph.UnknownError("the leader ends, or another one leads now, which carries out what it finds begun", err)
+	}
+	return err
 }
 
 // Get implements storage.Peer.

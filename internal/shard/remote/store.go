@@ -190,7 +190,7 @@ func (s *Store) Graphs() []string {
 
 // CreateGraph implements shard.Store.
 func (s *Store) CreateGraph(ctx context.Context, name string) error {
-	return once(ctx, leaderName, func(ctx context.Context) error {
+	return once(ctx, func(ctx context.Context) error {
 		_, err := s.lead.CreateGraph(ctx, &pb.CreateGraphRequest{Name: name})
 		return err
 	})
@@ -204,7 +204,7 @@ func (s *Store) DropGraph(ctx context.Context, name string) error {
 	if g != nil {
 		g.endLease()
 	}
-	err := once(ctx, leaderName, func(ctx context.Context) error {
+	err := once(ctx, func(ctx context.Context) error {
 		_, err := s.lead.DropGraph(ctx, &pb.DropGraphRequest{Name: name})
 		return err
 	})
@@ -260,14 +260,16 @@ func (g *Graph) learn(c *pb.Catalog) {
 
 // CreateIndex implements shard.Graph.
 func (g *Graph) CreateIndex(ctx context.Context, ix graph.Index) error {
-	_, err := g.s.lead.CreateIndex(ctx, &pb.CreateIndexRequest{Graph: g.name, Index: encodeIndex(ix)})
-	err, _ = fromStatus(ctx, leaderName, err)
+	err := change(ctx, func(ctx context.Context) error {
+		_, err := g.s.lead.CreateIndex(ctx, &pb.CreateIndexRequest{Graph: g.name, Index: encodeIndex(ix)})
+		return err
+	})
 	return errors.Join(err, g.refresh(ctx, err))
 }
 
 // DropIndex implements shard.Graph.
 func (g *Graph) DropIndex(ctx context.Context, name string) error {
-	err := once(ctx, leaderName, func(ctx context.Context) error {
+	err := once(ctx, func(ctx context.Context) error {
 		_, err := g.s.lead.DropIndex(ctx, &pb.DropIndexRequest{Graph: g.name, Name: name})
 		return err
 	})
@@ -276,14 +278,16 @@ func (g *Graph) DropIndex(ctx context.Context, name string) error {
 
 // SetTTL implements shard.Graph.
 func (g *Graph) SetTTL(ctx context.Context, t graph.TTL) error {
-	_, err := g.s.lead.SetTTL(ctx, &pb.SetTTLRequest{Graph: g.name, Ttl: encodeTTL(t)})
-	err, _ = fromStatus(ctx, leaderName, err)
+	err := change(ctx, func(ctx context.Context) error {
+		_, err := g.s.lead.SetTTL(ctx, &pb.SetTTLRequest{Graph: g.name, Ttl: encodeTTL(t)})
+		return err
+	})
 	return errors.Join(err, g.refresh(ctx, err))
 }
 
 // DropTTL implements shard.Graph.
 func (g *Graph) DropTTL(ctx context.Context, label, typ string) error {
-	err := once(ctx, leaderName, func(ctx context.Context) error {
+	err := once(ctx, func(ctx context.Context) error {
 		_, err := g.s.lead.DropTTL(ctx, &pb.DropTTLRequest{Graph: g.name, Label: label, Type: typ})
 		return err
 	})
@@ -325,17 +329,17 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 	if err != nil {
 		return err
 	}
-	call := again
-	if l.Stream == "" || l.Restart {
-		call = once
-	}
-	return call(ctx, leaderName, func(ctx context.Context) error {
+	send := func(ctx context.Context) error {
 		a, err := g.s.lead.Load(ctx, r)
 		if err == nil {
 			setLoaded(l, a)
 		}
 		return err
-	})
+	}
+	if l.Stream == "" || l.Restart {
+		return once(ctx, send)
+	}
+	return again(ctx, leaderName, send)
 }
 
 // LoadState implements shard.Graph.

@@ -296,7 +296,7 @@ func (tx *Tx) Counts() *graph.Counts {
 	return tx.counts
 }
 
-// Commit implements shard.Tx. An error of the kind Unavailable leaves open whether the changes were committed.
+// Commit implements shard.Tx.
 func (tx *Tx) Commit(ctx context.Context) error {
 	if tx.ended.Load() {
 		return misuse("the transaction has ended")
@@ -311,12 +311,10 @@ func (tx *Tx) Commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.g.s.lead.Commit(ctx, &pb.CommitRequest{Graph: tx.g.name, Tx: tx.l.id})
-	err, lost := fromStatus(ctx, leaderName, err)
-	if lost {
-		return unavailable("CommitUnknown", "the leader was lost while it committed the transaction, which may have come to pass", err)
-	}
-	return err
+	return change(ctx, func(ctx context.Context) error {
+		_, err := tx.g.s.lead.Commit(ctx, &pb.CommitRequest{Graph: tx.g.name, Tx: tx.l.id})
+		return err
+	})
 }
 
 // Rollback implements shard.Tx.
