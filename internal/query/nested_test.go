@@ -45,3 +45,20 @@ func TestBoundedValues(t *testing.T) {
 		}
 	})
 }
+
+// The keys of a batch are looked up in parts if they are many, and once if all rows have them in common.
+func TestSeekOfLongLists(t *testing.T) {
+	overStores(t, Options{QueryBytes: 64 << 20}, func(t *testing.T, e *Engine) {
+		must(t, e, "CREATE INDEX FOR (n:N) ON (n.k)")
+		must(t, e, "CREATE INDEX FOR ()-[r:R]-() ON (r.k)")
+		must(t, e, "UNWIND range(1, 10) AS x CREATE (:N {k: x})-[:R {k: x}]->(:M)")
+		for statement, want := range map[string]string{
+			"UNWIND range(1, 1000) AS x WITH x, range(x % 3 + 5, 1000) AS l MATCH (n:N) WHERE n.k IN l RETURN count(n), sum(n.k + x)":        "[5000, 2542500]",
+			"UNWIND range(1, 1000) AS x WITH x, range(x % 3 + 5, 1000) AS l MATCH ()-[n:R]->() WHERE n.k IN l RETURN count(n), sum(n.k + x)": "[5000, 2542500]",
+			"WITH range(5, 100000) AS l UNWIND range(1, 1000) AS x MATCH (n:N) WHERE n.k IN l RETURN count(n), sum(n.k + x)":                 "[6000, 3048000]",
+			"UNWIND range(1, 1000) AS x WITH CASE x % 2 WHEN 1 THEN range(5, 200) END AS l MATCH (n:N) WHERE n.k IN l RETURN count(n)":       "[3000]",
+		} {
+			require.Equal(t, []string{want}, must(t, e, statement), statement)
+		}
+	})
+}

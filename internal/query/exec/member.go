@@ -36,7 +36,9 @@ func (l *inList) eval(ctx context.Context, b *batch, s sel) ([]graph.Value, erro
 	set, of := l.set, graph.Value{}
 	if set == nil && oneList(lists, s) {
 		of = lists[s[0]]
-		set = newValueSet(of.List())
+		if set, err = l.setOf(ctx, of.List()); err != nil {
+			return nil, err
+		}
 	}
 	for _, i := range s {
 		if err := l.r.askBoth(ctx, xs[i], lists[i]); err != nil {
@@ -84,8 +86,28 @@ type valueSet struct {
 	others []graph.Value // nulls, lists and maps, which may be equal to nothing for certain
 }
 
+// setOf is newValueSet of a list that may be so long that the run ends meanwhile.
+func (l *inList) setOf(ctx context.Context, list []graph.Value) (*valueSet, error) {
+	s := newValueSet(nil)
+	for s.all = list; len(list) > 0; {
+		n := min(len(list), 1<<12)
+		s.add(list[:n])
+		if list = list[n:]; len(list) > 0 {
+			if err := l.r.alive(ctx); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return s, nil
+}
+
 func newValueSet(list []graph.Value) *valueSet {
 	s := &valueSet{all: list, simple: make(map[uint64][]graph.Value, len(list))}
+	s.add(list)
+	return s
+}
+
+func (s *valueSet) add(list []graph.Value) {
 	for _, v := range list {
 		if nests(v) || v.IsNull() {
 			s.others = append(s.others, v)
@@ -94,7 +116,6 @@ func newValueSet(list []graph.Value) *valueSet {
 		h := fn.Hash(v)
 		s.simple[h] = append(s.simple[h], v)
 	}
-	return s
 }
 
 func nests(v graph.Value) bool { return v.Kind() == graph.List || v.Kind() == graph.Map }

@@ -16,7 +16,7 @@ type finder interface {
 }
 
 // part says which vertices, or edges if it has any, belong to entries lo … hi-1 of the rows: all to each, or, where
-// offsets is set, those at offsets[k] … offsets[k+1]-1 to entry k.
+// offsets is set, those at offsets[k] … offsets[k+1]-1 to entry lo+k.
 type part struct {
 	lo, hi  int
 	ids     []graph.VertexID
@@ -29,7 +29,7 @@ func (p *part) of(k int) (lo, hi int) {
 	if p.offsets == nil {
 		return 0, max(len(p.ids), len(p.edges))
 	}
-	return p.offsets[k], p.offsets[k+1]
+	return p.offsets[k-p.lo], p.offsets[k-p.lo+1]
 }
 
 // find joins each row with the vertices or edges that a finder gives for it.

@@ -27,7 +27,10 @@ func (c *compiler) seekEdges(n *plan.SeekEdges, need plan.ColSet) (*stage, error
 	})
 }
 
-// seeker looks the keys of all rows of a batch up in one request.
+// seekKeys is how many keys one request looks up, if more than one row asks for them.
+const seekKeys = 64 << 10
+
+// seeker looks the keys of the rows of a batch up, in one request unless their lists are long.
 type seeker struct {
 	r     *run
 	index graph.IndexID
@@ -41,64 +44,83 @@ type seeker struct {
 	found   shard.Found
 	arcs    shard.FoundEdges // the same of edges
 	offsets []int
-	rows    int
+	cols    [][]graph.Value
+	rows    sel
+	at      int  // rows before it have been looked up
 	shared  bool // all rows have the same keys
-	done    bool
 }
 
 func (s *seeker) begin(ctx context.Context, b *batch, rows sel) error {
-	s.rows, s.done = len(rows), len(rows) == 0
-	if s.done {
+	s.rows, s.at = rows, 0
+	if len(rows) == 0 {
 		return nil
 	}
 	s.es.begin(rows)
 	s.shared = true
-	cols := make([][]graph.Value, len(s.xs))
-	for i, x := range s.xs {
+	s.cols = s.cols[:0]
+	for _, x := range s.xs {
 		vs, err := x.eval(ctx, b, rows)
 		if err != nil {
 			return err
 		}
-		cols[i] = vs
+		s.cols = append(s.cols, vs)
 		if _, ok := isConst(x); !ok {
 			s.shared = false
 		}
 	}
-	if s.shared {
-		rows = rows[:1]
+	if s.each && !s.shared {
+		lists := s.cols[0]
+		s.shared = !slices.ContainsFunc(rows, func(row int32) bool { return !sameList(lists[row], lists[rows[0]]) })
 	}
+	return nil
+}
+
+// ask looks the keys of the next rows up and gives the number of the row after them.
+func (s *seeker) ask(ctx context.Context) (int, error) {
+	end := len(s.rows)
 	s.keys, s.first = s.keys[:0], s.first[:0]
-	for _, row := range rows {
+	for k, row := range s.rows[s.at:] {
+		if s.shared && k > 0 {
+			break
+		}
+		if len(s.keys) >= seekKeys {
+			end = s.at + k
+			break
+		}
 		if !s.each {
-			for _, col := range cols {
+			for _, col := range s.cols {
 				s.keys = append(s.keys, col[row])
 			}
 			continue
 		}
 		s.first = append(s.first, len(s.keys))
-		switch v := cols[0][row]; v.Kind() {
+		switch v := s.cols[0][row]; v.Kind() {
 		case graph.Null:
 		case graph.List:
 			s.keys = append(s.keys, v.List()...)
 		default:
-			return graph.TypeError("InvalidArgumentType", "IN needs a List on its right, not %s", fn.Describe(v))
+			return 0, graph.TypeError("InvalidArgumentType", "IN needs a List on its right, not %s", fn.Describe(v))
 		}
 	}
 	if s.each {
 		s.first = append(s.first, len(s.keys))
 	}
 	if s.edges {
-		return s.r.tx.SeekEdges(ctx, s.index, s.keys, &s.arcs)
+		return end, s.r.tx.SeekEdges(ctx, s.index, s.keys, &s.arcs)
 	}
-	return s.r.tx.Seek(ctx, s.index, s.keys, &s.found)
+	return end, s.r.tx.Seek(ctx, s.index, s.keys, &s.found)
 }
 
-func (s *seeker) more(context.Context) (part, bool, error) {
-	if s.done {
+func (s *seeker) more(ctx context.Context) (part, bool, error) {
+	if s.at == len(s.rows) {
 		return part{}, false, nil
 	}
-	s.done = true
-	p := part{hi: s.rows}
+	end, err := s.ask(ctx)
+	if err != nil {
+		return part{}, false, err
+	}
+	p := part{lo: s.at, hi: end}
+	s.at = end
 	switch {
 	case s.edges && s.each:
 		p.edges, p.offsets = distinctFound(s.arcs.Edges, s.arcs.Offsets, s.first, s.offsets[:0], func(a, b graph.Edge) int { return cmp.Compare(a.ID, b.ID) })

@@ -11,10 +11,15 @@ var collFunctions = []Function{
 	{
 		Name: "coll.distinct", MinArgs: 1, MaxArgs: 1, Deterministic: true,
 		Signature: "coll.distinct(list :: LIST<ANY>) :: LIST<ANY>", Description: "The elements without those that equal one before them.",
-		Eval: onList("coll.distinct", func(l, _ []graph.Value) (graph.Value, error) {
+		Eval: onListOf("coll.distinct", func(c *Context, l, _ []graph.Value) (graph.Value, error) {
 			seen := map[uint64][]graph.Value{}
 			out := make([]graph.Value, 0, len(l))
-			for _, v := range l {
+			for i, v := range l {
+				if i&0xfff == 0xfff {
+					if err := c.alive(); err != nil {
+						return null, err
+					}
+				}
 				h := Hash(v)
 				if !slices.ContainsFunc(seen[h], func(o graph.Value) bool { return Equivalent(v, o) }) {
 					seen[h], out = append(seen[h], v), append(out, v)
