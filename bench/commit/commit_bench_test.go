@@ -15,12 +15,21 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
 // vertices is the size of the graph that edges are put into.
 const vertices = 10_000
+
+// garbage is how many bytes of garbage a server may keep that has 12 GiB.
+const garbage = 192 << 20
+
+func TestMain(m *testing.M) {
+	server.SetGarbage(garbage, garbage/8) // what lives here is less
+	os.Exit(m.Run())
+}
 
 // world is a graph in a directory of its own.
 type world struct {

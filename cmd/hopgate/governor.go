@@ -15,13 +15,15 @@ import (
 // The governor looks at the memory of the process every governorTick. From shrinkAt on, in hundredths of --memory, the
 // cache of decoded lists and columns gets smaller step by step; from cancelAt on, when it cannot get smaller, the largest
 // query is ended. Below growAt the cache grows again. The Go heap may have what the rest leaves of heapAt: were it held to
-// its share although others do not use theirs, it would be collected all the time.
+// its share although others do not use theirs, it would be collected all the time. Below that, garbage may grow to a
+// garbagePart of all memory before it is collected.
 const (
 	governorTick = 200 * time.Millisecond
 	growAt       = 75
 	heapAt       = 80
 	shrinkAt     = 90
 	cancelAt     = 95
+	garbagePart  = 64
 )
 
 // governor keeps the memory of the process within limit.
@@ -31,6 +33,8 @@ type governor struct {
 	used         func() int64
 	onHeap       func() int64 // of used, what the Go runtime has
 	setHeap      func(bytes int64)
+	live         func() int64 // bytes on the heap that were in use when garbage was collected last
+	setGarbage   func(bytes, live int64)
 	resize       func(cacheBytes int64)
 	relieve      func(used, limit, least int64) (query.Largest, bool)
 	keep         func(now time.Time) error // keeps evidence
@@ -59,6 +63,7 @@ func (g *governor) run(ctx context.Context) {
 func (g *governor) tick() {
 	used := g.used()
 	g.limitHeap(used)
+	g.setGarbage(g.limit/garbagePart, g.live())
 	switch part := used * 100 / g.limit; {
 	case part >= shrinkAt && g.now > g.cache/16:
 		g.now /= 2
@@ -97,9 +102,16 @@ func (g *governor) limitHeap(used int64) {
 
 // goMemory is the memory that the Go runtime has from the system, in bytes.
 func goMemory() int64 {
-	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	return runtimeMetric("/memory/classes/total:bytes") - runtimeMetric("/memory/classes/heap/released:bytes")
+}
+
+// liveHeap is what was in use on the Go heap when garbage was collected last, in bytes.
+func liveHeap() int64 { return runtimeMetric("/gc/heap/live:bytes") }
+
+func runtimeMetric(name string) int64 {
+	s := []metrics.Sample{{Name: name}}
 	metrics.Read(s)
-	return int64(s[0].Value.Uint64() - s[1].Value.Uint64())
+	return int64(s[0].Value.Uint64())
 }
 
 // residentMemory is the memory of the process that is in RAM, in bytes; 0 where the system does not tell.

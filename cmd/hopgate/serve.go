@@ -164,7 +164,8 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	if residentMemory() > 0 {
 		g := &governor{
 			limit: memory.Total, cache: max(memory.Topology, 0), used: residentMemory,
-			heap: memory.GoHeap, most: mostHeap, onHeap: goMemory, setHeap: func(n int64) { debug.SetMemoryLimit(n) }, resize: func(int64) {}, relieve: engine.Relieve,
+			heap: memory.GoHeap, most: mostHeap, onHeap: goMemory, setHeap: func(n int64) { debug.SetMemoryLimit(n) },
+			live: liveHeap, setGarbage: server.SetGarbage, resize: func(int64) {}, relieve: engine.Relieve,
 			keep: func(time.Time) error { return nil }, log: log,
 		}
 		if evidenceDir != "" {
