@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
@@ -80,11 +81,11 @@ func (w *Writer) ingest() error {
 	return w.batch.Close()
 }
 
-func removeIfThere(fs vfs.FS, path string) error {
-	if _, err := fs.Stat(path); err != nil {
-		return nil
+func removeIfThere(files vfs.FS, path string) error {
+	if err := files.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return fs.Remove(path)
+	return nil
 }
 
 // writeTable writes the table of the writer's changes, its batch, which has the counters alone, and the bulk.

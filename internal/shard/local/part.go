@@ -123,8 +123,11 @@ func Spread(dir, id string) error {
 func Whole(opts *Options) (string, error) {
 	opts.EnsureDefaults()
 	fs, dir := opts.FS, opts.FS.PathJoin(opts.Dir, "graphs")
-	if _, err := fs.Stat(dir); err != nil {
+	switch _, err := fs.Stat(dir); {
+	case isNotExist(err):
 		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("look for graphs: %w", err)
 	}
 	names, err := fs.List(dir)
 	if err != nil {
