@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	promlabels "github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/stretchr/testify/require"
@@ -164,13 +166,18 @@ func TestChartMetrics(t *testing.T) {
 	}
 }
 
-// metricLabels gives the labels of each series that a server shows, by its name.
+// metricLabels gives the labels of each series that a server shows, by its name, all of which follow Prometheus' conventions.
 func metricLabels(t *testing.T, s *server) map[string][]string {
 	res, err := http.Get("http://" + s.addrs.Admin + "/metrics")
 	require.NoError(t, err)
 	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	faults, err := promlint.New(bytes.NewReader(text)).Lint()
+	require.NoError(t, err)
+	require.Empty(t, faults)
 	labels := map[string][]string{}
-	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		if m := series.FindStringSubmatch(lines.Text()); m != nil {
 			labels[m[1]] = append(labels[m[1]], "")
 			for _, l := range labelName.FindAllStringSubmatch(m[2], -1) {
