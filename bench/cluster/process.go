@@ -27,7 +27,7 @@ func freeAddresses(n int) (out []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		defer l.Close()
+		defer func() { _ = l.Close() }()
 		out = append(out, l.Addr().String())
 	}
 	return out, nil
@@ -39,7 +39,7 @@ func start(o *options, args ...string) (_ *process, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(ready.Name())
+	defer func() { _ = os.Remove(ready.Name()) }()
 	if err := ready.Close(); err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func (s *process) start() error {
 	if err != nil {
 		return err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	s.cmd = exec.CommandContext(context.Background(), s.bin, "serve", "--data-dir", filepath.Join(s.dir, "data"), "--ready-file", ready, "--memory", s.memoryBudget,
 		"--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0")
 	s.cmd.Stderr = log

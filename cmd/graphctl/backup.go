@@ -43,7 +43,7 @@ or azblob://container/folder. Files that DEST holds from earlier backups do not 
 			if err != nil {
 				return exitError{exitUsage, err}
 			}
-			defer r.Close()
+			defer func() { _ = r.Close() }()
 			switch {
 			case list:
 				return listBackups(ctx, cmd.OutOrStdout(), r)
@@ -83,7 +83,7 @@ cluster takes the same backup in all of its shards, whether that is of a cluster
 			if err != nil {
 				return exitError{exitUsage, err}
 			}
-			defer r.Close()
+			defer func() { _ = r.Close() }()
 			m, err := r.Manifest(ctx, id)
 			if err != nil {
 				return err

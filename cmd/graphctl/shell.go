@@ -31,7 +31,7 @@ func (a *app) shell(cmd *cobra.Command, q *queryFlags) error {
 	if err != nil {
 		return err
 	}
-	defer rl.Close()
+	defer func() { _ = rl.Close() }()
 	fmt.Fprintln(cmd.OutOrStdout(), "End a statement with ; and the shell with Ctrl-D. :begin opens a transaction.")
 	return a.repl(cmd, q, rl)
 }

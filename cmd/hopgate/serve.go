@@ -280,7 +280,7 @@ func ready(ctx context.Context, log *slog.Logger, c *config.Config, engine *quer
 	}
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // the process was told to end
 		}
 		return fmt.Errorf("the first query failed: %w", err)
 	}

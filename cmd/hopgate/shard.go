@@ -182,7 +182,7 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 // nilIfOpen closes a store that was opened too late, or gives nothing: the process was told to end.
 func nilIfOpen(s *local.Store, err error) error {
 	if err != nil {
-		return nil
+		return nil //nolint:nilerr // there is nothing to close
 	}
 	return s.Close()
 }

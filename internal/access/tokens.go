@@ -35,7 +35,7 @@ func readTokens(path string, whole Limits) (tokens, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	var doc tokenFile
 	dec := yaml.NewDecoder(f)
 	dec.KnownFields(true)

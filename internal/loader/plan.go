@@ -84,7 +84,7 @@ func NewPlan(m *mapping.Mapping, base string, in io.Reader) (*Plan, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	return p.finish(m, base)
+	return p.finish(m)
 }
 
 // add finds the files of an input and binds its rules to their columns.
@@ -219,7 +219,7 @@ func (in *input) begin() error {
 }
 
 // finish orders the readings and opens the id spaces.
-func (p *Plan) finish(m *mapping.Mapping, base string) (*Plan, error) {
+func (p *Plan) finish(m *mapping.Mapping) (*Plan, error) {
 	var vertices, edges []step
 	for _, in := range p.inputs {
 		if in.bound == nil {
@@ -239,7 +239,7 @@ func (p *Plan) finish(m *mapping.Mapping, base string) (*Plan, error) {
 	if err := p.openSpaces(m); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	return p, p.identify(m, base)
+	return p, p.identify(m)
 }
 
 // groupSteps sorts steps by what they begin with, in the order in which that occurs first.
@@ -257,7 +257,7 @@ func groupSteps(steps []step, first func(step) string) {
 const sampleBytes = 1 << 16
 
 // identify sets the identity of the load: what it reads and what it makes of that.
-func (p *Plan) identify(m *mapping.Mapping, base string) error {
+func (p *Plan) identify(m *mapping.Mapping) error {
 	h := sha256.New()
 	part := func(b []byte) {
 		var n [8]byte

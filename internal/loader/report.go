@@ -178,7 +178,7 @@ func gcShare() float64 {
 // peakBytes is the most memory that the process has had resident.
 func peakBytes() int64 {
 	if f, err := os.Open("/proc/self/status"); err == nil {
-		defer f.Close()
+		defer func() { _ = f.Close() }()
 		for s := bufio.NewScanner(f); s.Scan(); {
 			if rest, ok := strings.CutPrefix(s.Text(), "VmHWM:"); ok {
 				if n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64); err == nil {

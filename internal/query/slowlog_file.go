@@ -42,7 +42,7 @@ func (e *Engine) LoadSlowLog(path string) error {
 	if err != nil {
 		return fmt.Errorf("slow log: %w", err)
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	var f slowFile
 	if err := gob.NewDecoder(in).Decode(&f); err != nil {
 		return fmt.Errorf("slow log: %w", err)

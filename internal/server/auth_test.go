@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -141,7 +142,7 @@ func TestRolesGRPC(t *testing.T) {
 		if err = s.SendMsg(&emptypb.Empty{}); err == nil {
 			err = s.CloseSend()
 		}
-		if err == nil || err == io.EOF {
+		if err == nil || errors.Is(err, io.EOF) {
 			err = s.RecvMsg(&emptypb.Empty{})
 		}
 		return status.Code(err)

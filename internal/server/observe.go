@@ -73,7 +73,7 @@ func (q *Requests) observe(route string, f http.HandlerFunc, failed func(http.Re
 				s.after()
 			}
 			p := recover()
-			if p != nil && p != http.ErrAbortHandler {
+			if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // net/http compares it so itself
 				err := q.panicked(ctx, log, route, p)
 				if s.status == 0 {
 					failed(s, err)

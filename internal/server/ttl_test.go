@@ -43,7 +43,7 @@ func TestTTL(t *testing.T) {
 	require.Equal(t, "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists", ask("CREATE LABEL Session OPTIONS {ttl: 5}"))
 	require.Equal(t, "[]", ask("CREATE LABEL Session IF NOT EXISTS OPTIONS {ttl: 5}"))
 	require.Equal(t, "[]", ask("CREATE RELATIONSHIP TYPE SAW OPTIONS {ttl: $ttl, property: 'at'}"))
-	for _, bad := range []string{"{ttl: 'soon'}", "{ttl: 'P1M'}", "{ttl: 0}", "{ttl: 1, proprety: 'x'}", "{property: 'x'}"} {
+	for _, bad := range []string{"{ttl: 'soon'}", "{ttl: 'P1M'}", "{ttl: 0}", "{ttl: 1, proprety: 'x'}", "{property: 'x'}"} { //nolint:misspell // one of them is no name
 		require.Equal(t, "Neo.ClientError.Schema.SchemaRuleCreationFailed", ask("CREATE LABEL Other OPTIONS "+bad), bad)
 	}
 	require.Equal(t, `[["Old",1,null,null],["Session",0,"PT1S",null]]`, ask("SHOW LABELS"))

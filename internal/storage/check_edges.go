@@ -25,19 +25,19 @@ func (s *shardCheck) edges() (err error) {
 	if err != nil {
 		return err
 	}
-	defer packed.Close()
+	defer func() { _ = packed.Close() }()
 	lower, upper = keys.Bounds(keys.FreshEdge)
 	fresh, err := s.iter(lower, upper)
 	if err != nil {
 		return err
 	}
-	defer fresh.Close()
+	defer func() { _ = fresh.Close() }()
 	lower, upper = keys.Bounds(keys.FreshGroup)
 	groups, err := s.iter(lower, upper)
 	if err != nil {
 		return err
 	}
-	defer groups.Close()
+	defer func() { _ = groups.Close() }()
 	packed.First()
 	fresh.First()
 	groups.First()
@@ -383,7 +383,7 @@ func (s *shardCheck) indexedEdge(e graph.Edge, body []byte) error {
 		for p, prop := range ix.Props {
 			cell, err := propCell(body, prop)
 			if err != nil {
-				return nil // noted before
+				return nil //nolint:nilerr // noted before
 			}
 			if vals[p], err = s.value(cell); err != nil {
 				return err

@@ -23,7 +23,7 @@ func (s *shardCheck) members() error {
 	if err != nil {
 		return err
 	}
-	defer fresh.Close()
+	defer func() { _ = fresh.Close() }()
 	fresh.First()
 	var m members
 	// take applies the fresh memberships of a bitmap and enters the whole.
@@ -225,7 +225,7 @@ func (s *shardCheck) values() error {
 	if err != nil {
 		return s.damage("values", err)
 	}
-	defer it.Close()
+	defer func() { _ = it.Close() }()
 	for ok := it.First(); ok; ok = it.Next() {
 		if err := s.alive(); err != nil {
 			return err

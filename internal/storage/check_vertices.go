@@ -406,7 +406,7 @@ func (s *shardCheck) value(cell []byte) (graph.Value, error) {
 	}
 	v, ref, isRef, _, err := keys.Cell(cell)
 	if err != nil {
-		return graph.Value{}, nil // noted before
+		return graph.Value{}, nil //nolint:nilerr // noted before
 	}
 	if !isRef {
 		return v, nil
@@ -425,7 +425,7 @@ func (s *shardCheck) value(cell []byte) (graph.Value, error) {
 	}
 	v, _, _, _, err = keys.Cell(b)
 	if err != nil {
-		return graph.Value{}, nil
+		return graph.Value{}, nil //nolint:nilerr // noted before
 	}
 	return v, nil
 }

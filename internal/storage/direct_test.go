@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"testing"
@@ -37,7 +38,7 @@ func TestDirectReads(t *testing.T) {
 			n, err := f.ReadAt(p, int64(off))
 			want := data[min(off, size):min(off+len(p), size)]
 			require.True(t, bytes.Equal(want, p[:n]))
-			require.Equal(t, n < len(p), err == io.EOF, "%d of %d: %v", n, len(p), err)
+			require.Equal(t, n < len(p), errors.Is(err, io.EOF), "%d of %d: %v", n, len(p), err)
 		}
 		all, err := io.ReadAll(f)
 		require.NoError(t, err)

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -59,7 +60,7 @@ func TestCSV(t *testing.T) {
 			at := int64(0)
 			for {
 				c, err := sp.Next()
-				if err == io.EOF {
+				if errors.Is(err, io.EOF) {
 					break
 				}
 				require.NoError(t, err)
@@ -114,7 +115,7 @@ func TestLongLine(t *testing.T) {
 	var got []string
 	for {
 		c, err := sp.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		require.NoError(t, err)
@@ -135,7 +136,7 @@ func FuzzCSV(f *testing.F) {
 		sp := NewSplitter(bytes.NewReader(data), d, int(size)+1, 1<<20, 1, 0)
 		for {
 			c, err := sp.Next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if c.Long {

@@ -16,13 +16,11 @@ type knower struct {
 func (g *network) newKnower() *knower { return &knower{g: g, stamp: make([]uint32, g.n)} }
 
 // choose adds a person unless it is there already.
-func (k *knower) choose(j int) bool {
-	if k.stamp[j] == k.round {
-		return false
+func (k *knower) choose(j int) {
+	if k.stamp[j] != k.round {
+		k.stamp[j] = k.round
+		k.targets = append(k.targets, uint32(j))
 	}
-	k.stamp[j] = k.round
-	k.targets = append(k.targets, uint32(j))
-	return true
 }
 
 // knows gives the persons that person i knows, in ascending order, without i and without repeats. Two of three are
@@ -134,7 +132,7 @@ func (k *knower) likesRows(dst []byte, from, to int) []byte {
 			}
 			k.stamp[friend]--
 			c := int(friend)*commentsEach + r.below(commentsEach)
-			_, created, _ := k.g.commentAt(c)
+			created, _ := k.g.commentAt(c)
 			dst = appendPair(dst, int64(i)+1, int64(c)+1)
 			dst = strconv.AppendInt(append(dst, ','), created+int64(r.unit()*30*dayMillis), 10)
 			dst = append(dst, ",LIKES\n"...)

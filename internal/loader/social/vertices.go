@@ -88,18 +88,17 @@ func (g *network) tagRows(dst []byte, from, to int) []byte {
 // commentsEach is the number of comments that a person has written.
 const commentsEach = 2
 
-// commentAt gives the author and time of comment i and the generator of the rest.
-func (g *network) commentAt(i int) (author int, created int64, r random) {
-	author = i / commentsEach
-	p, _ := g.personAt(author)
+// commentAt gives the time of comment i and the generator of the rest.
+func (g *network) commentAt(i int) (created int64, r random) {
+	p, _ := g.personAt(i / commentsEach)
 	r = stream(g.seed, kindComment, uint64(i))
-	return author, p.created + int64(r.unit()*0.2*networkYears), r
+	return p.created + int64(r.unit()*0.2*networkYears), r
 }
 
 // comments appends rows of comments. The text is quoted, for it has commas.
 func (g *network) comments(dst []byte, from, to int) []byte {
 	for i := from; i < to; i++ {
-		_, created, r := g.commentAt(i)
+		created, r := g.commentAt(i)
 		dst = strconv.AppendInt(dst, int64(i)+1, 10)
 		dst = strconv.AppendInt(append(dst, ','), created, 10)
 		dst = append(dst, ',', '"')

@@ -69,10 +69,8 @@ type frame struct {
 }
 
 // open begins a subplan that sees the variables outer.
-func (b *binder) open(outer scope, lasting bool) *frame {
-	f := &frame{outer: outer, lasting: lasting}
-	b.frames = append(b.frames, f)
-	return f
+func (b *binder) open(outer scope, lasting bool) {
+	b.frames = append(b.frames, &frame{outer: outer, lasting: lasting})
 }
 
 // close ends the innermost subplan and gives its arguments the columns that it used.

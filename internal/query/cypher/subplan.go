@@ -79,7 +79,7 @@ func (b *binder) callSubquery(f *flow, c *ast.CallSubquery) {
 	}
 	before := b.scope
 	if c.InTransactions != nil {
-		b.ownTransactions(f, c)
+		b.ownTransactions(c)
 	}
 	b.open(visible, c.Scoped)
 	r := b.query(c.Query, func(q *ast.SingleQuery) scope {

@@ -12,7 +12,7 @@ var reactions = map[ast.OnError]plan.OnError{
 
 // ownTransactions checks that CALL {…} IN TRANSACTIONS stands where it may: the rows that it is called for come from reading
 // alone, and the statement has one part.
-func (b *binder) ownTransactions(f *flow, c *ast.CallSubquery) {
+func (b *binder) ownTransactions(c *ast.CallSubquery) {
 	if c.Optional {
 		b.unsupported(c, "OPTIONAL CALL {…} IN TRANSACTIONS is")
 	}

@@ -41,7 +41,7 @@ func (c *compiler) union(n *plan.Union, need plan.ColSet) (*stage, error) {
 		s.kids = append(s.kids, in)
 		from[i] = in.positions(cols)
 	}
-	all := func(r *run, kids []operator) operator { return &union{ins: kids, from: from} }
+	all := func(_ *run, kids []operator) operator { return &union{ins: kids, from: from} }
 	s.build = all
 	if !n.All {
 		s.build = func(r *run, kids []operator) operator {

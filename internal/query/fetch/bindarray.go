@@ -140,7 +140,7 @@ func (b *binder) itemFields(lv *level, l *items, s *selection, a *array, inner *
 				continue
 			}
 			if a.hop.isEdge(m.table) {
-				f, err := b.edgeFields(lv, m, inner)
+				f, err := b.edgeFields(lv, m)
 				if err != nil {
 					return nil, err
 				}

@@ -148,12 +148,12 @@ func (b *binder) referring(lv *level, src *source, sc *scope, col plan.Expr, c *
 			preds = append(preds, op(plan.IsNotNull, v))
 		}
 	}
-	p, err := compare(b, src, col, c, v)
+	p, err := compare(src, col, c, v)
 	return append(preds, p), false, err
 }
 
 // compare binds a condition with a value that is known only when it runs.
-func compare(b *binder, src *source, col plan.Expr, c *cond, v plan.Expr) (plan.Expr, error) {
+func compare(src *source, col plan.Expr, c *cond, v plan.Expr) (plan.Expr, error) {
 	if typ := src.t.casts[c.key]; typ != "" {
 		col, v = cast(col, v, typ)
 	}

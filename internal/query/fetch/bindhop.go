@@ -86,7 +86,7 @@ func (b *binder) edgeTable(a *array, h *hop) *table {
 }
 
 // edgeFields are the columns of a hop's edge in an item.
-func (b *binder) edgeFields(lv *level, m *member, sc *scope) ([]field, error) {
+func (b *binder) edgeFields(lv *level, m *member) ([]field, error) {
 	p := b.edges[m.table]
 	if p == nil {
 		return nil, illegal(m.n, "stands for the edges of a hop a second time")

@@ -177,7 +177,7 @@ func (b *binder) joined(lv *level, s *selection, p *part, a *array, node *plan.N
 		never = never || nothing
 		on = append(on, preds...)
 	}
-	nothing, err := b.wheres(lv, s, p, sc, skip)
+	nothing, err := b.wheres(lv, p, sc, skip)
 	if err != nil {
 		return false, err
 	}
@@ -249,7 +249,7 @@ func (b *binder) link(lv *level, s *selection, p *part, sc *scope, c *cond) (pre
 			if !ok {
 				return nil, false, notFound(c.n, "there is no property %q", name)
 			}
-			e, err := compare(b, p.src, col, c, v)
+			e, err := compare(p.src, col, c, v)
 			return one(e), false, err
 		}
 	}
@@ -281,7 +281,7 @@ func (b *binder) rightJoin(lv *level, s *selection, p *part, links []*cond, skip
 	}
 	sc.things[p.t.key] = &thing{table: p.bound}
 	s.parts = append(s.parts, p)
-	if never, err = b.wheres(lv, s, p, sc, skip); err != nil {
+	if never, err = b.wheres(lv, p, sc, skip); err != nil {
 		return false, err
 	}
 	sub := lv.below()

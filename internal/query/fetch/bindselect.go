@@ -107,7 +107,7 @@ func (b *binder) rows(lv *level, a *array, t *table, sc *scope) (*selection, err
 	if sc.lv == lv && sc.main == nil {
 		sc.main = main.bound
 	}
-	if s.never, err = b.wheres(lv, s, main, sc, nil); err != nil {
+	if s.never, err = b.wheres(lv, main, sc, nil); err != nil {
 		return nil, err
 	}
 	must, err := b.musts(lv, a, t, sc)
@@ -122,7 +122,7 @@ func (b *binder) rows(lv *level, a *array, t *table, sc *scope) (*selection, err
 }
 
 // wheres binds the conditions of a part, but for those that join it.
-func (b *binder) wheres(lv *level, s *selection, p *part, sc *scope, skip map[*cond]bool) (never bool, err error) {
+func (b *binder) wheres(lv *level, p *part, sc *scope, skip map[*cond]bool) (never bool, err error) {
 	p.where, never, err = b.conditions(lv, p.src, sc, skip)
 	if err == nil && p.t.hop != nil && p.t.hop.find != "" {
 		err = unsupported(p.t.hop.n, "paths are found in arrays")

@@ -141,11 +141,11 @@ func (b *binder) exists(lv *level, src *source, sc *scope, c *cond) (plan.Expr, 
 	if s.query != nil {
 		return negated(c, b.takes(s, takeExists, c.n)), nil
 	}
-	return negated(c, s.expr(lv, plan.Exists, nil)), nil
+	return negated(c, s.expr(plan.Exists, nil)), nil
 }
 
-// expr runs the subquery for each row of lv.
-func (s *boundSub) expr(lv *level, k plan.ApplyKind, e plan.Expr) plan.Expr {
+// expr runs the subquery for each row.
+func (s *boundSub) expr(k plan.ApplyKind, e plan.Expr) plan.Expr {
 	return &plan.Subquery{Kind: k, Sub: s.node, Expr: e}
 }
 
@@ -161,7 +161,7 @@ func (b *binder) compareSub(lv *level, src *source, sc *scope, col plan.Expr, c 
 func (b *binder) compareBound(lv *level, col plan.Expr, c *cond, s *boundSub) (plan.Expr, error) {
 	list := func() plan.Expr {
 		if s.query == nil {
-			return s.expr(lv, plan.Collect, s.value)
+			return s.expr(plan.Collect, s.value)
 		}
 		return b.takes(s, takeList, c.n)
 	}
@@ -179,7 +179,7 @@ func (b *binder) compareBound(lv *level, col plan.Expr, c *cond, s *boundSub) (p
 	}
 	if s.quant == "" {
 		if s.query == nil {
-			return op(code, col, op(plan.Index, s.expr(lv, plan.Collect, s.value), intConst(0))), nil
+			return op(code, col, op(plan.Index, s.expr(plan.Collect, s.value), intConst(0))), nil
 		}
 		return op(code, col, b.takes(s, takeSingle, c.n)), nil
 	}

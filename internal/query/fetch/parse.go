@@ -202,7 +202,7 @@ func (p *treeParser) arrayMembers(a *array, depth int) error {
 		}
 		used, err := p.arrayWord(a, m)
 		if err == nil && !used {
-			used, err = h.take(m.key, m)
+			used = h.take(m.key, m)
 		}
 		if err != nil {
 			return err

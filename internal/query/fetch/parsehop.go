@@ -13,16 +13,16 @@ type hopWords struct {
 }
 
 // take keeps the member if its key, without the @ of an object's words, is one of them.
-func (h *hopWords) take(key string, m *node) (bool, error) {
+func (h *hopWords) take(key string, m *node) bool {
 	to := map[string]**node{
 		"hop": &h.hop, "start": &h.start, "start@": &h.startRef, "depth": &h.depth, "walk": &h.walk,
 		"end": &h.end, "end@": &h.endRef, "find": &h.find, "must": &h.must,
 	}[key]
 	if to == nil {
-		return false, nil
+		return false
 	}
 	*to = m
-	return true, nil
+	return true
 }
 
 // make reads the words; the hop is nil where there is none.

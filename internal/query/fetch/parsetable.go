@@ -28,11 +28,10 @@ func (p *treeParser) table(n *node, depth int) (*table, error) {
 		case strings.HasSuffix(m.key, "()"):
 			return nil, unsupported(m, "remote functions are not supported")
 		case strings.HasPrefix(m.key, "@"):
-			used, err := h.take(m.key[1:], m)
-			if err == nil && !used {
-				err = p.word(t, m, depth)
+			if h.take(m.key[1:], m) {
+				continue
 			}
-			if err != nil {
+			if err := p.word(t, m, depth); err != nil {
 				return nil, err
 			}
 		case m.kind == kObject && !strings.HasSuffix(m.key, "@") && !strings.HasSuffix(m.key, "<>"):

@@ -141,7 +141,7 @@ func (b *binder) ofArray(th *thing, rest []string, lv *level) (target, error) {
 	}
 	row, err := strconv.Atoi(rest[0])
 	if err != nil || row < 0 {
-		return target{}, nil
+		return target{}, nil //nolint:nilerr // what is no number of a row refers to nothing
 	}
 	key, rest := a.main, rest[1:]
 	if a.value >= 0 && len(rest) == 0 {

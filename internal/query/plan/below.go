@@ -61,7 +61,7 @@ func aggregateBelow(o *optimizer, n Node) Node {
 		return nil
 	}
 	never := func(e Expr) bool { return expanded(a.Input, e) }
-	if !a.repeats(never) {
+	if !a.repeats() {
 		return nil
 	}
 	way := &passed{}

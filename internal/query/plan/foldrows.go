@@ -25,7 +25,7 @@ func foldRows(o *optimizer, n Node) Node {
 		ref, ok := e.(*ColRef)
 		return ok && m.Pattern.binds(ref.Col)
 	}
-	if !a.repeats(never) || m.Pattern.oneBareEdge() && len(a.Keys) == 0 {
+	if !a.repeats() || m.Pattern.oneBareEdge() && len(a.Keys) == 0 {
 		return nil
 	}
 	f := &folder{o: o, p: m.Pattern.clone(), branches: map[Col][]Branch{}, above: a.needs(never)}
@@ -52,8 +52,8 @@ func product(a, b Expr) Expr {
 }
 
 // repeats reports whether the aggregates can take a row several times at once, and one of them makes a difference between once
-// and several times. Of what never is true of, no value is null.
-func (n *Aggregate) repeats(never func(Expr) bool) bool {
+// and several times.
+func (n *Aggregate) repeats() bool {
 	counts := false
 	for _, g := range n.Aggs {
 		if slices.ContainsFunc(g.Args, volatile) {

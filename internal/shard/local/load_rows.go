@@ -218,7 +218,7 @@ func (b *loadBatch) violation(id graph.VertexID, set graph.LabelSet, props []gra
 			}
 			tuple, ok, nan, err := storage.AppendIndexed(nil, &d.Index, vals)
 			if err != nil {
-				return &reject{"BadValue", err.Error()}, nil
+				return &reject{"BadValue", err.Error()}, nil //nolint:nilerr // the row is refused, and the load goes on
 			}
 			if !d.Unique || !ok || nan {
 				continue
@@ -368,7 +368,7 @@ func (b *loadBatch) edgeViolation(id graph.EdgeID, t graph.TypeID, props []graph
 		}
 		tuple, ok, nan, err := storage.AppendIndexed(nil, &d.Index, vals)
 		if err != nil {
-			return &reject{"BadValue", err.Error()}, nil
+			return &reject{"BadValue", err.Error()}, nil //nolint:nilerr // the row is refused, and the load goes on
 		}
 		if !d.Unique || !ok || nan {
 			continue

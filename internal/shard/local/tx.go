@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -361,7 +362,7 @@ func (tx *Tx) Rollback() {
 func (tx *Tx) discard() {
 	for _, w := range tx.ws {
 		if err := w.Discard(); err != nil {
-			tx.g.opts.Logger.Error("end a transaction", "graph", tx.g.name, "error", err)
+			tx.g.opts.Logger.Error("end a transaction", slog.String("graph", tx.g.name), slog.Any("error", err))
 		}
 	}
 }

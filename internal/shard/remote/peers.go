@@ -91,9 +91,7 @@ type peer struct {
 
 // persist makes a call until it is answered, ctx ends or the peers are closed.
 func (w *peer) persist(ctx context.Context, f func(ctx context.Context) error) error {
-	if ctx == nil {
-		ctx = w.p.ctx
-	} else {
+	if ctx != w.p.ctx {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
@@ -115,7 +113,7 @@ func (w *peer) Apply(c *storage.Changed) error {
 	r := &pb.ApplyRequest{
 		Graph: w.graph, Epoch: w.p.epoch, Version: c.Version, Store: uint32(c.Store), Batch: c.Batch, Same: c.Same, Keep: c.Keep, Gone: c.Gone,
 	}
-	err := w.persist(nil, func(ctx context.Context) error {
+	err := w.persist(w.p.ctx, func(ctx context.Context) error {
 		_, err := w.c.Apply(ctx, r)
 		return err
 	})

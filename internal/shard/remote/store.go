@@ -300,7 +300,7 @@ func (g *Graph) TTLs() []graph.TTL { return g.state.Load().ttls }
 // refresh asks for the catalog as it is now, unless something has failed before.
 func (g *Graph) refresh(ctx context.Context, failed error) error {
 	if failed != nil {
-		return nil
+		return nil //nolint:nilerr // the caller has it
 	}
 	return again(ctx, leaderName, func(ctx context.Context) error {
 		r, err := g.s.lead.Describe(ctx, &pb.DescribeRequest{Graph: g.name, Known: g.state.Load().state})

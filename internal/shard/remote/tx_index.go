@@ -179,8 +179,8 @@ func (tx *Tx) entries(ctx context.Context, ix *pb.Index, r shard.Range, cursor *
 	equal, err := appendValues(nil, r.Equal)
 	bounds, berr := appendValues(nil, []graph.Value{r.Lo, r.Hi})
 	if err != nil || berr != nil {
-		*cursor = nil // what cannot be stored is in no entry
-		return nil, nil
+		*cursor = nil
+		return nil, nil //nolint:nilerr // what cannot be stored is in no entry
 	}
 	places := tx.everywhere()
 	answers := make([][]local.Entry, len(places))

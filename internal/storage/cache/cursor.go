@@ -156,8 +156,8 @@ func (c *Cursor) listSlow(at uint32, l List) (List, bool) {
 	if chain == nil {
 		return l, true
 	}
-	any, _ := c.m.collect(chain, c.view.seq)
-	if any && len(c.want.Props) > 0 {
+	some := c.m.collect(chain, c.view.seq)
+	if some && len(c.want.Props) > 0 {
 		return List{}, false
 	}
 	if len(c.m.added) == 0 && len(c.m.removed) == 0 {

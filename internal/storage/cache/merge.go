@@ -22,22 +22,20 @@ func compareRefs(a, b edgeRef) int {
 }
 
 // collect sorts the chain's entries up to seq into added and removed, leaving out edges that came and went. It
-// reports whether there are any, and whether properties of edges changed.
-func (m *merger) collect(chain *node[edgeEntry], seq uint64) (any, changed bool) {
+// reports whether there are any.
+func (m *merger) collect(chain *node[edgeEntry], seq uint64) (some bool) {
 	m.added, m.removed = m.added[:0], m.removed[:0]
 	for n := chain; n != nil; n = n.next {
 		if n.entry.seq > seq {
 			continue
 		}
-		any = true
+		some = true
 		r := edgeRef{n.entry.target, n.entry.edge}
 		switch n.entry.kind {
 		case EdgeAdded:
 			m.added = append(m.added, r)
 		case EdgeRemoved:
 			m.removed = append(m.removed, r)
-		default:
-			changed = true
 		}
 	}
 	if len(m.added) > 1 {
@@ -49,7 +47,7 @@ func (m *merger) collect(chain *node[edgeEntry], seq uint64) (any, changed bool)
 	if len(m.added) > 0 && len(m.removed) > 0 {
 		m.cancel()
 	}
-	return any, changed
+	return some
 }
 
 // cancel takes edges that stand in both out of both. An edge's id is never given out again, so it came before it went.

@@ -196,7 +196,7 @@ func AppendGarbage(dst []byte, value uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, byte(Garbage)), value)
 }
 
-// AppendValue appends the key of a large value in the values instance.
+// AppendValueKey appends the key of a large value in the values instance.
 func AppendValueKey(dst []byte, value uint64) []byte {
 	return binary.BigEndian.AppendUint64(dst, value)
 }
