@@ -41,7 +41,7 @@ const slowLogEvery = time.Minute
 // lastTold is how long the end of the process waits for a collector that takes the last traces and metrics.
 const lastTold = 5 * time.Second
 
-// spillShare is how many times the budget of memory all sorts and aggregations together may take on disk.
+// spillShare is how many times the budget of memory all sorts and aggregations together may take on disk unless told.
 const spillShare = 8
 
 // largeShare is the part of the budget of memory that large requests may take, as bytes that came: what becomes of them
@@ -133,12 +133,20 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	var spill *exec.Spill
 	evidenceDir := ""
 	var profiles *telemetry.Profiles
-	if c.ShardAddresses == "" { // a gateway may have no disk
-		evidenceDir = filepath.Join(c.DataDir, "evidence")
-		if spill, err = exec.NewSpill(filepath.Join(c.DataDir, "spill"), spillShare*memory.Total); err != nil {
-			return err
-		}
+	spillDir, spillLimit := "", int64(c.SpillLimit)
+	if spillLimit == 0 {
+		spillLimit = spillShare * memory.Total
+	}
+	if c.ShardAddresses == "" {
+		evidenceDir, spillDir = filepath.Join(c.DataDir, "evidence"), filepath.Join(c.DataDir, "spill")
+	}
+	switch spill, err = exec.NewSpill(spillDir, spillLimit); {
+	case err == nil:
 		defer func() { err = errors.Join(err, spill.Close()) }()
+	case spillDir == "": // a gateway may have no disk
+		log.Warn("sorts and aggregations stay in memory, since there is no place for temporary files", slog.Any("error", err))
+	default:
+		return err
 	}
 	perUser, _ := access.ParseLimits(c.UserLimits, c.Whole(memory)) // Validate has read them
 	perGraph, _ := access.ParseLimits(c.GraphLimits, c.Whole(memory))

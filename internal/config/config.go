@@ -43,6 +43,7 @@ type Config struct {
 	QueryTimeout   time.Duration // of a query that asks for no other; 0: none
 	MaxTimeout     time.Duration // that a query may ask for; 0: any
 	QueryMemory    Bytes         // of one query; 0: a quarter of Memory
+	SpillLimit     Bytes         // of what all queries put on disk; 0: eight times Memory
 	TxIdleTimeout  time.Duration // after which an explicit transaction without a request is rolled back
 	MaxRows        int64         // of a result; 0: no limit
 	MaxVisits      int64         // edges that a query visits; 0: no limit
@@ -113,6 +114,7 @@ func (c *Config) settings() []setting {
 		{"query-timeout", "time of a statement, fetch or traversal that asks for no other; 0 is none", (*duration)(&c.QueryTimeout)},
 		{"max-timeout", "the most time that a request may ask for; 0 is any", (*duration)(&c.MaxTimeout)},
 		{"query-memory", "memory of one query; 0 takes a quarter of the budget", &c.QueryMemory},
+		{"spill-limit", "disk space for what is too much for the memory of sorts and aggregations, spill below data-dir, or for a gateway temporary files; 0 takes eight times the budget", &c.SpillLimit},
 		{"tx-idle-timeout", "time after which an explicit transaction without a request is rolled back", (*duration)(&c.TxIdleTimeout)},
 		{"max-rows", "rows of a result; 0 is no limit", (*long)(&c.MaxRows)},
 		{"max-visits", "edges that a query visits; 0 is no limit", (*long)(&c.MaxVisits)},

@@ -29,12 +29,15 @@ type spillFile interface {
 	io.Closer
 }
 
-// NewSpill makes dir a place for at most limit bytes. What a process that has crashed left in dir is removed.
+// NewSpill makes dir a place for at most limit bytes. What a process that has crashed left in dir is removed. If dir is
+// empty, the rows lie among the system's temporary files, where none has a name.
 func NewSpill(dir string, limit int64) (*Spill, error) {
-	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
-		return nil, fmt.Errorf("spill directory: %w", err)
+	if dir != "" {
+		if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
+			return nil, fmt.Errorf("spill directory: %w", err)
+		}
 	}
-	return &Spill{dir: dir, limit: limit, create: func() (spillFile, error) {
+	s := &Spill{dir: dir, limit: limit, create: func() (spillFile, error) {
 		f, err := os.CreateTemp(dir, "rows-")
 		if err != nil {
 			return nil, err
@@ -44,11 +47,21 @@ func NewSpill(dir string, limit int64) (*Spill, error) {
 			return nil, errors.Join(err, f.Close())
 		}
 		return f, nil
-	}}, nil
+	}}
+	f, err := s.create()
+	if err != nil {
+		return nil, fmt.Errorf("spill directory: %w", err)
+	}
+	return s, f.Close()
 }
 
 // Close removes the directory.
-func (s *Spill) Close() error { return os.RemoveAll(s.dir) }
+func (s *Spill) Close() error {
+	if s.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(s.dir)
+}
 
 // Used is the number of bytes that rows take now.
 func (s *Spill) Used() int64 { return s.used.Load() }

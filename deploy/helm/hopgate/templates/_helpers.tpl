@@ -126,6 +126,9 @@ app.kubernetes.io/part-of: hopgate
 {{- $_ := set $own "tokensFile" "/etc/hopgate/tokens/tokens.yaml" }}
 {{- end }}
 {{- $all := dict }}
+{{- if eq .component "gateway" }}
+{{- $_ := set $all "spillLimit" (printf "%sB" .values.scratch) }}
+{{- end }}
 {{- range $settings := list $v.config .values.config $own }}
 {{- range $key, $value := $settings }}
 {{- $_ := set $all $key $value }}

@@ -134,7 +134,11 @@ spec:
     - name: config
       configMap: {name: {{ include "hopgate.fullname" $root }}-{{ .component }}}
     - name: tmp
+      {{- if eq .component "gateway" }}
+      emptyDir: {sizeLimit: {{ $c.scratch }}}
+      {{- else }}
       emptyDir: {}
+      {{- end }}
     {{- if and .data (not $c.persistence.enabled) }}
     - name: data
       emptyDir: {sizeLimit: {{ $c.persistence.size }}}
