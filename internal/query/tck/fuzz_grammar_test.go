@@ -714,6 +714,11 @@ func (g *grammar) with(depth int) string {
 // variables say: rules find repeats below its expansions, or count without finding rows.
 func (g *grammar) chain() (text string, ordered bool) {
 	g.vars = nil
+	if g.chance(10) { // what belongs to one vertex
+		items := []string{"v1.id AS k0", "v1" + g.pick(".x", ".s", "") + " AS k1"}
+		text = fmt.Sprintf("MATCH (v0)%s(v1%s)\nRETURN DISTINCT ", g.pick("-->", "--", "-[:T]->", "-[*1..2]-"), g.pick("", ":A", ":A", ":B"))
+		return text + strings.Join(items, ", ") + g.ordered(items), true
+	}
 	types := []string{"T", "U", "V"}
 	g.r.Shuffle(3, func(i, j int) { types[i], types[j] = types[j], types[i] })
 	hops := 1 + g.r.IntN(3)

@@ -119,9 +119,10 @@ func casesOf(seed uint64) []*fuzzCase {
 	setup := g.graph()
 	var index []graph.Index
 	for _, p := range [][]string{{"x"}, {"s"}, {"id"}, {"x", "s"}, {"d"}, {"t"}, {"f"}} {
-		if g.chance(15) {
-			unique := len(p) == 1 && p[0] == "id" && g.chance(60)
-			index = append(index, graph.Index{Label: g.pick("A", "B", "C"), Props: p, Indexed: true, Unique: unique})
+		if key := p[0] == "id"; key && g.chance(40) {
+			index = append(index, graph.Index{Label: g.pick("A", "A", "B"), Props: p, Indexed: true, Unique: g.chance(70)})
+		} else if !key && g.chance(15) {
+			index = append(index, graph.Index{Label: g.pick("A", "B", "C"), Props: p, Indexed: true})
 		}
 	}
 	if g.chance(15) {
