@@ -39,10 +39,24 @@ type gate struct {
 // share is what one caller, or all callers of one graph, have of the server.
 type share struct {
 	of                       map[string]*share // it stands in while it has any request
-	name, owner, setting     string
+	name, setting            string
 	limits                   access.Limits
 	running, costly, waiting int
 	pool                     *exec.Pool // what its statements hold; nil: as much as they may all together
+}
+
+// The settings that limit shares.
+const (
+	userLimits  = "user-limits"
+	graphLimits = "graph-limits"
+)
+
+// owner is what messages call whose share it is.
+func (s *share) owner() string {
+	if s.setting == graphLimits {
+		return fmt.Sprintf("the graph %q", s.name)
+	}
+	return s.name
 }
 
 // place is where a request stands: what it takes, and who has to have room for it.
@@ -98,15 +112,15 @@ func (g *gate) share(of *map[string]*share, name string, l access.Limits) *share
 	}
 	s := (*of)[name]
 	if s == nil {
-		s = &share{of: *of, name: name, owner: name, setting: "user-limits"}
+		s = &share{of: *of, name: name, setting: userLimits}
 		if of == &g.graphs {
-			s.owner, s.setting = fmt.Sprintf("the graph %q", name), "graph-limits"
+			s.setting = graphLimits
 		}
 	}
 	if l.Memory != s.limits.Memory {
 		s.pool = nil
 		if l.Memory > 0 {
-			s.pool = &exec.Pool{Limit: l.Memory, Owner: s.owner, Relieve: g.relieve}
+			s.pool = &exec.Pool{Limit: l.Memory, Owner: s.owner(), Relieve: g.relieve}
 		}
 	}
 	s.limits = l
@@ -263,9 +277,9 @@ func (g *gate) refuse(why Refusal, p *place) error {
 	case p.costly && g.limits.Running > 0 && g.costly >= mostCostly(g.limits.Running):
 		limit = fmt.Sprintf("%d costly requests run, an eighth of the limit max-queries", g.costly)
 	case s != nil && s.running < s.limits.Queries:
-		limit = fmt.Sprintf("%d costly requests of %s run, an eighth of its limit of queries (%s)", s.costly, s.owner, s.setting)
+		limit = fmt.Sprintf("%d costly requests of %s run, an eighth of its limit of queries (%s)", s.costly, s.owner(), s.setting)
 	case s != nil:
-		limit = fmt.Sprintf("%d requests of %s run, its limit of queries (%s)", s.running, s.owner, s.setting)
+		limit = fmt.Sprintf("%d requests of %s run, its limit of queries (%s)", s.running, s.owner(), s.setting)
 	}
 	if why == QueueFull {
 		return Busy("%s, and no more may wait in the queue of max-queue, %d; try again later", limit, g.limits.Queue)

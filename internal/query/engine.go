@@ -406,7 +406,8 @@ func (e *Engine) pools(q *Running) []*exec.Pool {
 		}
 	}
 	if len(all) > len(e.allPools) {
-		q.pools.Store(&all)
+		told := all // on the heap, unlike all
+		q.pools.Store(&told)
 	}
 	return all
 }

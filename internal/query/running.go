@@ -223,11 +223,12 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 	if q.late != nil {
 		q.late.Stop()
 	}
-	q.turn.end(err)
+	now := time.Now()
+	q.turn.end(now, err)
 	if q.admitted {
 		e.gate.leave(q)
 	}
-	elapsed := time.Since(start)
+	elapsed := now.Sub(start)
 	if q.quiet {
 		return err
 	}

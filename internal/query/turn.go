@@ -229,24 +229,38 @@ func (t *turn) rest() {
 		return
 	}
 	if t.mark != 0 {
-		t.used, t.mark = t.used+instant()-t.mark, 0
+		t.restFrom(instant())
 	}
+	t.give()
+}
+
+// restFrom is rest at an instant, but for the turn.
+func (t *turn) restFrom(now int64) {
+	if t.mark != 0 {
+		t.used, t.mark = t.used+now-t.mark, 0
+	}
+}
+
+// give gives a turn back.
+func (t *turn) give() {
 	if t.taken {
 		t.taken = false
 		t.e.turns.give()
 	}
 }
 
-// end ends the request's use of the processors. Whoever wanted more than it may have is costly next time, however soon
-// that was found; whoever did not come to its end for another reason may still be.
-func (t *turn) end(err error) {
+// end ends the request's use of the processors at an instant. Whoever wanted more than it may have is costly next time,
+// however soon that was found; whoever did not come to its end for another reason may still be.
+func (t *turn) end(now time.Time, err error) {
 	if t.e == nil {
 		return
 	}
-	t.rest()
+	at := int64(now.Sub(epoch))
+	t.restFrom(at)
+	t.give()
 	greedy := err != nil && graph.AsError(err).Kind == graph.KindBudget
 	if !t.costly && !greedy {
-		t.e.turns.short.Store(instant())
+		t.e.turns.short.Store(at)
 	}
 	if t.plan != nil {
 		if known := t.plan.Costly(); !known && greedy {
