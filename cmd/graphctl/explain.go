@@ -104,7 +104,7 @@ func wireColumns(n *pb.PlanNode) []string {
 
 // perEdge is how many bytes an edge took between the processes.
 func perEdge(n *pb.PlanNode) string {
-	if n.GetEdges() == 0 {
+	if n.GetEdges() == 0 || n.GetWireRequests() == 0 {
 		return "-"
 	}
 	return strconv.FormatFloat(float64(n.GetWireSent()+n.GetWireReceived())/float64(n.GetEdges()), 'f', 2, 64)

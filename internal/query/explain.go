@@ -28,9 +28,10 @@ type PlanNode struct {
 	Calls, Sent, Received, Edges int64
 }
 
-// WirePerEdge gives how many bytes were sent and received for an edge; it is not ok if there were no edges.
+// WirePerEdge gives how many bytes were sent and received for an edge; it is not ok if there were no edges, or all came along with
+// what another operator asked for.
 func (n *PlanNode) WirePerEdge() (bytes float64, ok bool) {
-	return float64(n.Sent+n.Received) / float64(max(n.Edges, 1)), n.Edges > 0
+	return float64(n.Sent+n.Received) / float64(max(n.Edges, 1)), n.Edges > 0 && n.Calls > 0
 }
 
 // explain gives the operators of a prepared plan, with what they did where stats is not nil.

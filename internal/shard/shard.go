@@ -219,6 +219,9 @@ func (n *Neighbours) Put(into *graph.VertexSet) {
 type Found struct {
 	Offsets []int
 	IDs     []graph.VertexID
+	// Next, if not nil, is set by the caller: what the Expand that follows will ask for, but for the Sources, which will be IDs. A Tx
+	// that asks other processes may have them answer both at once.
+	Next *Expand
 }
 
 // FoundEdges is the answer to SeekEdges.

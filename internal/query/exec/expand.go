@@ -103,6 +103,7 @@ func (c *compiler) expand(n *plan.Expand, need plan.ColSet) (*stage, error) {
 		if n.Into {
 			return newExpandInto(&x, n, in)
 		}
+		x.hop.follow(kids[0], x.from, firstEdges)
 		return &x
 	}
 	return s, nil

@@ -49,19 +49,7 @@ func (h *hop) read(ctx context.Context, sources []graph.VertexID, limit int) err
 		h.none(len(sources))
 		return nil
 	}
-	h.req.Edges = h.edges || h.where != nil && h.where.needsEdge
-	if h.where != nil {
-		h.req.Props = h.where.resolve(h.req.Props)
-	}
-	h.brought = h.brought[:0]
-	for _, key := range h.bring {
-		at := -1
-		if id, ok := h.r.g.Prop(key); ok {
-			at = len(h.req.Props)
-			h.req.Props = append(h.req.Props, id)
-		}
-		h.brought = append(h.brought, at)
-	}
+	h.askColumns()
 	if err := h.r.tx.Expand(ctx, &h.req, &h.res); err != nil {
 		return err
 	}
@@ -82,16 +70,67 @@ func (h *hop) read(ctx context.Context, sources []graph.VertexID, limit int) err
 
 // ask makes the request for some sources, without columns; it is not ok if no edge can be found.
 func (h *hop) ask(sources []graph.VertexID, limit int) (ok bool) {
+	h.req.Sources = sources
+	return len(sources) > 0 && h.askOf(limit)
+}
+
+// askOf makes the request but for its sources.
+func (h *hop) askOf(limit int) (ok bool) {
 	types, ok := h.types.resolve()
-	if !ok || len(sources) == 0 {
+	if !ok {
 		return false
 	}
-	h.req.Sources, h.req.Types, h.req.Dir, h.req.MaxEdges = sources, types, h.dir, h.r.affordable(limit)
+	h.req.Types, h.req.Dir, h.req.MaxEdges = types, h.dir, h.r.affordable(limit)
 	h.req.Edges, h.req.Props, h.req.Where = false, h.req.Props[:0], h.req.Where[:0]
 	if h.where != nil {
 		h.req.Where, ok = h.where.where(h.req.Where)
 	}
 	return ok
+}
+
+// askColumns adds the columns that read fills to the request.
+func (h *hop) askColumns() {
+	h.req.Edges = h.edges || h.where != nil && h.where.needsEdge
+	if h.where != nil {
+		h.req.Props = h.where.resolve(h.req.Props)
+	}
+	h.brought = h.brought[:0]
+	for _, key := range h.bring {
+		at := -1
+		if id, ok := h.r.g.Prop(key); ok {
+			at = len(h.req.Props)
+			h.req.Props = append(h.req.Props, id)
+		}
+		h.brought = append(h.brought, at)
+	}
+}
+
+// foretell gives what read will ask for, but for the sources, or nil if it will ask for nothing.
+func (h *hop) foretell(limit int) *shard.Expand {
+	if h.r.spent() || !h.askOf(limit) {
+		return nil
+	}
+	h.askColumns()
+	return &h.req
+}
+
+// follow tells the seek that gives the vertices in a column of an operator, if one does, that a hop begins with them.
+func (h *hop) follow(op operator, at, limit int) {
+	for at >= 0 {
+		if m, ok := op.(*meter); ok {
+			op = m.op
+		}
+		switch x := op.(type) {
+		case *project:
+			op, at = x.in, x.from[at]
+			continue
+		case *find:
+			if s, ok := x.finder.(*seeker); ok && x.at == at {
+				s.hop, s.limit = h, limit
+			}
+		}
+		return
+	}
 }
 
 // puts reports whether put serves: what the shards find is what the hop leads to.

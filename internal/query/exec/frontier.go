@@ -71,6 +71,7 @@ func (c *compiler) frontierCount(n *plan.FrontierCount, need plan.ColSet) (*stag
 			hop.where = r.edgeTest(wheres[i], nil)
 			x.walk.hops = append(x.walk.hops, hop)
 		}
+		x.walk.hops[0].follow(kids[0], x.from, mostEdges)
 		if n.Trail && len(n.Hops) > 1 {
 			x.trails = r.newTrailWalk(x.walk.hops)
 		}

@@ -38,6 +38,8 @@ type seeker struct {
 	edges bool // the index is one over edges
 	es    *evaluators
 	xs    []evaluator
+	hop   *hop // which begins with what is found, or nil
+	limit int  // of its first request
 
 	keys    []graph.Value
 	first   []int // with each, by row: its first key
@@ -107,6 +109,9 @@ func (s *seeker) ask(ctx context.Context) (int, error) {
 	}
 	if s.edges {
 		return end, s.r.tx.SeekEdges(ctx, s.index, s.keys, &s.arcs)
+	}
+	if s.hop != nil {
+		s.found.Next = s.hop.foretell(s.limit)
 	}
 	return end, s.r.tx.Seek(ctx, s.index, s.keys, &s.found)
 }

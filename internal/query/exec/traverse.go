@@ -57,6 +57,7 @@ func (c *compiler) traverse(n *plan.Traverse, need plan.ColSet) (*stage, error) 
 			h.where = r.edgeTest(wheres[i], nil)
 			x.hops = append(x.hops, &cappedHop{hop: h, caps: &n.Hops[i], seed: n.Seed, count: &r.hopCounts[i]})
 		}
+		x.hops[0].follow(kids[0], x.from, mostEdges)
 		switch n.Mode {
 		case plan.ModeFrontier, plan.ModeNearest, plan.ModeLayers:
 			return newTraverseSets(x)

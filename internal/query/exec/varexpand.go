@@ -117,6 +117,10 @@ func (x *varExpand) open(ctx context.Context) error {
 	}
 	if x.reach != nil {
 		x.reach.ends, x.reach.min, x.reach.max, x.endsGiven = x.reach.ends[:0], x.t.min, x.t.max, 0
+		if x.t.min <= 1 && x.reach.ways == nil && len(x.uses.pos) == 0 && !x.perRow {
+			x.reach.hop.edges = false // as it will be
+			x.reach.hop.follow(x.in, x.from, mostEdges)
+		}
 	}
 	return x.input.open(ctx)
 }

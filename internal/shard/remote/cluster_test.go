@@ -356,6 +356,68 @@ func TestWire(t *testing.T) {
 	require.Equal(t, before, n.Received.Load())
 }
 
+// TestSeekNext looks a vertex up together with its edges, which then take no request of their own, if they are what was
+// foretold.
+func TestSeekNext(t *testing.T) {
+	const n = 300
+	whole, spread := open(t, 3)
+	one, many := fill(t, whole, n, 3, 8), fill(t, spread, n, 3, 8)
+	ctx := t.Context()
+	for _, w := range []*world{one, many} {
+		require.NoError(t, w.g.CreateIndex(ctx, graph.Index{Name: "num", Label: "V", Props: []string{"num"}, Unique: true, Indexed: true}))
+	}
+	foretold := func(most int) shard.Expand {
+		return shard.Expand{
+			Types: []graph.TypeID{one.a}, Dir: graph.Both, Edges: true, Props: []graph.PropID{one.num, one.text}, MaxEdges: most,
+			Where: []shard.EdgeRange{{Prop: one.num, In: graph.Interval{Lo: graph.IntValue(20)}}},
+		}
+	}
+	for _, c := range []struct {
+		change   func(req *shard.Expand)
+		requests int64 // the second time, when it is known where the vertex is
+	}{
+		{func(*shard.Expand) {}, 1},
+		{func(req *shard.Expand) { req.Types = append(req.Types, one.b) }, 2},
+		{func(req *shard.Expand) { req.Dir = graph.In }, 2},
+		{func(req *shard.Expand) { req.Edges = false }, 2},
+		{func(req *shard.Expand) { req.Props = []graph.PropID{one.text, one.num} }, 2},
+		{func(req *shard.Expand) { req.Where[0].In.Lo = graph.IntValue(50) }, 2},
+		{func(req *shard.Expand) { req.MaxEdges = 2 }, 2},
+		{func(req *shard.Expand) { req.Where = nil }, 2},
+	} {
+		for _, most := range []int{0, 1, 1000} {
+			for i := range 20 {
+				var found [2][]edge
+				for k, w := range []*world{one, many} {
+					for known := range 2 {
+						tx := w.begin(t)
+						var wire graph.Wire
+						if wired, ok := tx.(shard.Wired); ok {
+							wired.Wire(&wire)
+						}
+						next := foretold(most)
+						res := shard.Found{Next: &next}
+						indexes := w.g.Indexes()
+						require.NoError(t, tx.Seek(ctx, indexes[len(indexes)-1].ID, []graph.Value{graph.IntValue(int64(i))}, &res))
+						require.Equal(t, w.ids[i:i+1], res.IDs)
+						req := foretold(most)
+						c.change(&req)
+						found[k], _ = w.expand(t, tx, req, []int{i})
+						if k == 1 && known == 1 {
+							require.Equal(t, c.requests, wire.Requests.Load())
+						}
+						// What comes along serves once, and another vertex never.
+						other, _ := w.expand(t, tx, foretold(most), []int{i + 1})
+						again, _ := w.expand(t, w.begin(t), foretold(most), []int{i + 1})
+						require.Equal(t, again, other)
+					}
+				}
+				require.Equal(t, found[0], found[1])
+			}
+		}
+	}
+}
+
 // TestProperties reads properties of vertices in any order, some of them often and some that are not there.
 func TestProperties(t *testing.T) {
 	const n = 500

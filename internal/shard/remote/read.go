@@ -93,39 +93,45 @@ func (r *reader) Properties(ctx context.Context, req *pb.PropertiesRequest) (*pb
 // Expand implements the call.
 func (r *reader) Expand(ctx context.Context, req *pb.ExpandRequest) (*pb.ExpandResponse, error) {
 	return on(r, req.GetCut(), func(tx *local.Tx) (*pb.ExpandResponse, error) {
-		x := &shard.Expand{
-			Types: numbers[graph.TypeID](req.GetTypes()), Dir: graph.Direction(req.GetDir()), Edges: req.GetEdges(),
-			Props: numbers[graph.PropID](req.GetProps()), MaxEdges: int(req.GetMaxEdges()),
-		}
-		var err error
-		if x.Sources, err = parseIDs(x.Sources, req.GetSources()); err != nil {
+		sources, err := parseIDs([]graph.VertexID(nil), req.GetSources())
+		if err != nil {
 			return nil, err
 		}
-		if x.Where, err = decodeRanges(req.GetWhere()); err != nil {
-			return nil, err
-		}
-		m := expansions.Get().(*expansion)
-		defer m.release()
-		n := &m.n
-		if err := tx.Expand(ctx, x, n); err != nil {
-			return nil, err
-		}
-		if req.GetInto() {
-			return &pb.ExpandResponse{Done: uint32(n.Done), Seen: uint64(n.Seen), Into: m.set()}, nil
-		}
-		out := &pb.ExpandResponse{Done: uint32(n.Done), Seen: uint64(n.Seen), Degrees: make([]uint32, n.Done), Targets: appendIDs(nil, n.Targets)}
-		for i := range out.Degrees {
-			out.Degrees[i] = uint32(n.Offsets[i+1] - n.Offsets[i])
-		}
-		if x.Edges {
-			out.Edges, out.Types = appendIDs(nil, n.Edges), appendIDs(nil, n.Types)
-			if x.Dir != graph.Out {
-				out.Reverse = appendBools(nil, n.Reverse)
-			}
-		}
-		out.Props, err = encodeColumns(n.Props)
-		return out, err
+		return expand(ctx, tx, req, sources)
 	})
+}
+
+// expand answers a request for the edges of some sources.
+func expand(ctx context.Context, tx *local.Tx, req *pb.ExpandRequest, sources []graph.VertexID) (*pb.ExpandResponse, error) {
+	x := &shard.Expand{
+		Sources: sources, Types: numbers[graph.TypeID](req.GetTypes()), Dir: graph.Direction(req.GetDir()), Edges: req.GetEdges(),
+		Props: numbers[graph.PropID](req.GetProps()), MaxEdges: int(req.GetMaxEdges()),
+	}
+	var err error
+	if x.Where, err = decodeRanges(req.GetWhere()); err != nil {
+		return nil, err
+	}
+	m := expansions.Get().(*expansion)
+	defer m.release()
+	n := &m.n
+	if err := tx.Expand(ctx, x, n); err != nil {
+		return nil, err
+	}
+	if req.GetInto() {
+		return &pb.ExpandResponse{Done: uint32(n.Done), Seen: uint64(n.Seen), Into: m.set()}, nil
+	}
+	out := &pb.ExpandResponse{Done: uint32(n.Done), Seen: uint64(n.Seen), Degrees: make([]uint32, n.Done), Targets: appendIDs(nil, n.Targets)}
+	for i := range out.Degrees {
+		out.Degrees[i] = uint32(n.Offsets[i+1] - n.Offsets[i])
+	}
+	if x.Edges {
+		out.Edges, out.Types = appendIDs(nil, n.Edges), appendIDs(nil, n.Types)
+		if x.Dir != graph.Out {
+			out.Reverse = appendBools(nil, n.Reverse)
+		}
+	}
+	out.Props, err = encodeColumns(n.Props)
+	return out, err
 }
 
 // Step implements the call.
@@ -268,7 +274,10 @@ func (r *reader) Seek(ctx context.Context, req *pb.SeekRequest) (*pb.SeekRespons
 		for i := 1; i < len(offsets); i++ {
 			out.Counts = append(out.Counts, uint32(offsets[i]-offsets[i-1]))
 		}
-		return out, nil
+		if req.GetNext() != nil && len(found) == 1 && !found[0].IsEdge {
+			out.Next, err = expand(ctx, tx, req.GetNext(), []graph.VertexID{found[0].Vertex})
+		}
+		return out, err
 	})
 }
 

@@ -25,7 +25,8 @@ type Tx struct {
 	renewal *renewal // nil if the cut is the transaction's own
 	ended   atomic.Bool
 	wrote   atomic.Bool
-	asked   atomic.Bool // something was read
+	asked   atomic.Bool              // something was read
+	next    atomic.Pointer[foretold] // of the last Seek
 
 	wire *graph.Wire // counts what is read; nil: nobody asks
 

@@ -43,8 +43,9 @@ func (tx *Tx) everywhere() []place {
 	return places
 }
 
-// lookup calls f with the owners of each tuple of values, and gives how many there were before each and at the end.
-func (tx *Tx) lookup(ctx context.Context, ix *pb.Index, vals []graph.Value, offsets []int, f func(o local.Owner)) ([]int, error) {
+// lookup calls f with the owners of each tuple of values, and gives how many there were before each and at the end. next, if not nil,
+// is asked for as well.
+func (tx *Tx) lookup(ctx context.Context, ix *pb.Index, vals []graph.Value, next *foretold, offsets []int, f func(o local.Owner)) ([]int, error) {
 	if err := tx.check(ctx); err != nil {
 		return offsets, err
 	}
@@ -65,7 +66,7 @@ func (tx *Tx) lookup(ctx context.Context, ix *pb.Index, vals []graph.Value, offs
 	if err != nil {
 		return offsets, err
 	}
-	answers, err := tx.seek(ctx, ix, b, n)
+	answers, err := tx.seek(ctx, ix, b, n, next)
 	if err != nil {
 		return offsets, err
 	}
@@ -101,19 +102,19 @@ type sought struct {
 }
 
 // seek looks n tuples up. One of a unique index is asked for where it was found last, and only if it is not there, elsewhere.
-func (tx *Tx) seek(ctx context.Context, ix *pb.Index, tuples []byte, n int) ([]sought, error) {
+func (tx *Tx) seek(ctx context.Context, ix *pb.Index, tuples []byte, n int, next *foretold) ([]sought, error) {
 	places := tx.everywhere()
 	if !ix.GetUnique() || n != 1 || len(places) == 1 {
-		return tx.seekAt(ctx, places, ix, tuples, n)
+		return tx.seekAt(ctx, places, ix, tuples, n, next)
 	}
 	hint := tx.g.hints.of(ix.GetId(), tuples)
 	if no, ok := hint.get(); ok && no < len(places) {
-		answers, err := tx.seekAt(ctx, places[no:no+1], ix, tuples, n)
+		answers, err := tx.seekAt(ctx, places[no:no+1], ix, tuples, n, next)
 		if err != nil || answers[0].counts[0] > 0 {
 			return answers, err
 		}
 	}
-	answers, err := tx.seekAt(ctx, places, ix, tuples, n)
+	answers, err := tx.seekAt(ctx, places, ix, tuples, n, next)
 	for no := range answers {
 		if answers[no].counts[0] > 0 {
 			hint.set(no)
@@ -123,15 +124,18 @@ func (tx *Tx) seek(ctx context.Context, ix *pb.Index, tuples []byte, n int) ([]s
 }
 
 // seekAt looks n tuples up in places side by side.
-func (tx *Tx) seekAt(ctx context.Context, places []place, ix *pb.Index, tuples []byte, n int) ([]sought, error) {
+func (tx *Tx) seekAt(ctx context.Context, places []place, ix *pb.Index, tuples []byte, n int, next *foretold) ([]sought, error) {
 	answers := make([]sought, len(places))
 	err := ask(ctx, tx, pb.ReadService_Seek_FullMethodName, places, func(i int) proto.Message {
-		return &pb.SeekRequest{Cut: places[i].cut, Index: ix, Values: tuples}
+		return &pb.SeekRequest{Cut: places[i].cut, Index: ix, Values: tuples, Next: next.request()}
 	}, func(i int, a *pb.SeekResponse) (err error) {
 		answers[i].counts = a.GetCounts()
 		answers[i].owners, err = owners(a.GetOwners())
 		if err == nil && len(answers[i].counts) != n {
 			err = errCodec
+		}
+		if err == nil && a.GetNext() != nil {
+			err = next.take(answers[i].owners, a.GetNext())
 		}
 		return err
 	})
@@ -148,7 +152,16 @@ func (tx *Tx) Seek(ctx context.Context, index graph.IndexID, vals []graph.Value,
 		return err
 	}
 	res.IDs = res.IDs[:0]
-	res.Offsets, err = tx.lookup(ctx, ix, vals, res.Offsets[:0], func(o local.Owner) { res.IDs = append(res.IDs, o.Vertex) })
+	var next *foretold
+	if len(vals) == int(ix.GetWidth()) {
+		if next, err = tx.foretell(res.Next); err != nil {
+			return err
+		}
+	}
+	res.Offsets, err = tx.lookup(ctx, ix, vals, next, res.Offsets[:0], func(o local.Owner) { res.IDs = append(res.IDs, o.Vertex) })
+	if len(res.IDs) == 1 {
+		tx.next.Store(next)
+	}
 	return err
 }
 
@@ -159,7 +172,7 @@ func (tx *Tx) SeekEdges(ctx context.Context, index graph.IndexID, vals []graph.V
 		return err
 	}
 	res.Edges = res.Edges[:0]
-	res.Offsets, err = tx.lookup(ctx, ix, vals, res.Offsets[:0], func(o local.Owner) { res.Edges = append(res.Edges, edgeOf(o, t)) })
+	res.Offsets, err = tx.lookup(ctx, ix, vals, nil, res.Offsets[:0], func(o local.Owner) { res.Edges = append(res.Edges, edgeOf(o, t)) })
 	return err
 }
 
