@@ -33,6 +33,7 @@ internal/query/fn
 internal/query/cypher
 internal/query/fetch
 internal/query/traverse
+internal/query/endless
 internal/oracle
 internal/oracle/naive
 internal/query/exec

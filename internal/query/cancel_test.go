@@ -2,89 +2,234 @@ package query
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/endless"
 	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// endless are statements that are at work in one operator, or one expression, for longer than anybody waits. The graph
-// is a dense one of 30 vertices.
-var endless = map[string]string{
-	"product":            "MATCH (a), (b), (c), (d), (e), (f), (g), (h) WHERE a.k + b.k + c.k + d.k + e.k + f.k + g.k + h.k < 0 RETURN a.k",
-	"hash join":          "MATCH (a), (b), (c) WITH a, b, c MATCH (d), (e), (f), (g), (h) WHERE a.k = d.k AND e.k + f.k + g.k + h.k < 0 RETURN a.k",
-	"unwind":             slow,
-	"unwind of lists":    "WITH [x IN range(1, 1000) | x] AS l UNWIND l AS a UNWIND l AS b UNWIND l AS c UNWIND l AS d RETURN count(a + d)",
-	"aggregate":          "UNWIND range(1, 1000000000000) AS x RETURN x % 10, sum(x), max(x)",
-	"distinct":           "UNWIND range(1, 1000000000000) AS x WITH DISTINCT x % 10 AS y RETURN y",
-	"sort":               "UNWIND range(1, 1000000000000) AS x RETURN x ORDER BY -x LIMIT 1000",
-	"collect":            "UNWIND range(1, 1000000000000) AS x RETURN collect(x % 10)[0]",
-	"filter":             "UNWIND range(1, 1000000000000) AS x WITH x WHERE x < 0 RETURN x",
-	"union":              "UNWIND range(1, 1000000000000) AS x WITH x WHERE x < 0 RETURN x UNION UNWIND range(1, 1000000000000) AS x WITH x WHERE x < 0 RETURN x",
-	"skip":               "UNWIND range(1, 1000000000000) AS x RETURN x SKIP 1000000000000",
-	"expand":             "MATCH (a)-->(b)-->(c)-->(d)-->(e)-->(f)-->(g)-->(h)-->(i) WHERE a.k + i.k < 0 RETURN a.k",
-	"variable length":    "MATCH p = (a)-[*1..15]->(b) WHERE length(p) < 0 RETURN p",
-	"trails":             "MATCH (a)-[r*1..15]->(b) RETURN sum(size(r))",
-	"all shortest":       "UNWIND range(1, 1000000000) AS x MATCH p = allShortestPaths((a)-[*..9]->(b)) WHERE a <> b AND length(p) > 5 RETURN p",
-	"shortest where":     "MATCH (a), (b) WHERE a <> b MATCH p = shortestPath((a)-[*..20]->(b)) WHERE reduce(s = 0, n IN nodes(p) | s + n.k) < 0 RETURN p",
-	"subquery":           "UNWIND range(1, 1000000000) AS x CALL { WITH x MATCH (a), (b), (c) WHERE a.k + b.k + c.k < x - x RETURN a } RETURN x",
-	"exists":             "UNWIND range(1, 1000000000) AS x WITH x WHERE EXISTS { MATCH (a), (b), (c), (d) WHERE a.k + b.k + c.k + d.k < x - x } RETURN x",
-	"pattern":            "UNWIND range(1, 1000000000) AS x MATCH (a) WITH x, [(a)-->(b)-->(c) WHERE b.k + c.k < 0 | c] AS l WHERE size(l) > 0 RETURN x",
-	"comprehension":      "UNWIND range(1, 1000000000) AS x RETURN sum(size([y IN range(1, 1000) WHERE size([z IN range(1, 1000) WHERE z = -y]) > 0]))",
-	"quantifier":         "UNWIND range(1, 1000000000) AS x RETURN sum(size([y IN range(1, 1000) WHERE any(z IN range(1, 1000) WHERE z = -y)]))",
-	"reduce":             "RETURN reduce(s = 0, x IN range(1, 1000000) | s + reduce(t = 0, y IN range(1, 100000) | t + y % 7))",
-	"text":               "RETURN reduce(s = '', x IN range(1, 1000000) | right(s + toString(x) + reverse(s), 100000))",
-	"regular expression": "WITH reduce(s = 'a', x IN range(1, 20) | s + s) AS s UNWIND range(1, 1000000000) AS x WITH s, x WHERE s =~ '(a|b)*(a|c)*(a|d)*e' RETURN x",
-	"foreach":            "MATCH (a) FOREACH (x IN range(1, 1000000) | SET a.k = a.k + 1)",
-	"set":                "UNWIND range(1, 1000000000) AS x MATCH (a {k: 1}) SET a.v = x",
-	"merge":              "UNWIND range(1, 1000000000) AS x MERGE (a:M {k: x % 10})",
-	"create":             "UNWIND range(1, 1000000000) AS x CREATE (:M {k: x})",
-	"create and delete":  "UNWIND range(1, 1000000000) AS x CREATE (m:M {k: x}) DELETE m",
-	"percentile":         "UNWIND range(1, 1000000000) AS x CALL { WITH x UNWIND range(1, 50000) AS y RETURN percentileCont(y * 7919 % 50021, 0.5) AS p } RETURN sum(p)",
-	"sort of a list":     "WITH [y IN range(1, 50000) | y * 7919 % 50021] AS l UNWIND range(1, 1000000000) AS x RETURN sum(size(coll.sort(l)))",
-	"planning":           "MATCH " + chain(2000) + " RETURN a0.k",
-	"transactions":       "UNWIND range(1, 1000000000) AS x CALL { WITH x CREATE (:M {k: x}) } IN TRANSACTIONS OF 10 ROWS",
-}
-
-// chain is a pattern of so many edges, each with a pattern of its own.
-func chain(n int) string {
-	edges := make([]string, n)
-	for i := range edges {
-		edges[i] = fmt.Sprintf("(a%d)-->(a%d)", i, i+1)
+// endless runs a request to its end.
+func (e *Engine) endless(ctx context.Context, r *endless.Request, timeout time.Duration) error {
+	if r.Typed != nil {
+		_, err := rowsOf(e.Traverse(ctx, TypedRequest{Typed: r.Typed, Limits: Limits{Timeout: timeout}}))
+		return err
 	}
-	return strings.Join(edges, ", ")
+	_, err := rowsOf(e.Query(ctx, Request{Statement: r.Statement, Timeout: timeout}))
+	return err
 }
 
-// TestCancel kills statements that are at work in each operator: all of them end.
-func TestCancel(t *testing.T) {
-	overStores(t, Options{QueryBytes: 1 << 30}, func(t *testing.T, e *Engine) {
-		must(t, e, "UNWIND range(1, 30) AS x CREATE (:N {k: x})")
-		must(t, e, "MATCH (a:N), (b:N) WHERE a <> b CREATE (a)-[:R]->(b)")
-		for name, statement := range endless {
-			t.Run(name, func(t *testing.T) {
-				ctx, cancel := context.WithCancelCause(context.Background())
-				done := make(chan error, 1)
-				go func() {
-					_, err := rowsOf(e.Query(ctx, Request{Statement: statement}))
-					done <- err
+// prepareEndless gives the plan of a request.
+func (e *Engine) prepareEndless(t *testing.T, r *endless.Request) *prepared {
+	g, err := e.known(DefaultGraph)
+	require.NoError(t, err)
+	req := &Request{Statement: r.Statement}
+	if r.Typed != nil {
+		req.typed, req.Params = r.Typed, r.Typed.Params(nil)
+	}
+	p, err := e.prepareRequest(context.Background(), g, req)
+	require.NoError(t, err, r.Name())
+	return p
+}
+
+// endlessWorlds are engines over each store with a small graph for the requests of package endless.
+func endlessWorlds(t *testing.T, f func(t *testing.T, e *Engine)) {
+	dir := t.TempDir()
+	name, text := endless.File()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	overStores(t, Options{QueryBytes: 4 << 30, ImportDir: dir}, func(t *testing.T, e *Engine) {
+		for _, s := range endless.World(2000) {
+			must(t, e, s)
+		}
+		f(t, e)
+	})
+}
+
+// TestEveryOperator checks that there is a request for each operator, and that its plan has it.
+func TestEveryOperator(t *testing.T) {
+	files, err := parser.ParseDir(token.NewFileSet(), "plan", nil, 0)
+	require.NoError(t, err)
+	want := map[string]bool{}
+	for _, f := range files["plan"].Files {
+		for _, d := range f.Decls {
+			if d, ok := d.(*ast.FuncDecl); ok && d.Name.Name == "node" && d.Recv != nil {
+				if name := d.Recv.List[0].Type.(*ast.StarExpr).X.(*ast.Ident).Name; ast.IsExported(name) {
+					want[name] = true
+				}
+			}
+		}
+	}
+	delete(want, "Match") // the optimizer leaves none
+	require.Greater(t, len(want), 30)
+	e := New(stores["oracle"](t), Options{})
+	for _, s := range endless.World(100) {
+		must(t, e, s)
+	}
+	for _, r := range endless.Requests {
+		if r.Operator == "" {
+			continue
+		}
+		have := map[string]bool{}
+		operators(reflect.ValueOf(e.prepareEndless(t, &r).exec.Query.Root), have)
+		require.True(t, have[r.Operator], "%s: %v", r.Name(), have)
+		delete(want, r.Operator)
+	}
+	require.Empty(t, want, "operators without a request")
+}
+
+// operators notes the types of the nodes below a plan's root.
+func operators(v reflect.Value, seen map[string]bool) {
+	switch v.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		if v.IsNil() {
+			return
+		}
+		if n, ok := v.Interface().(plan.Node); ok {
+			seen[reflect.TypeOf(n).Elem().Name()] = true
+		}
+		operators(v.Elem(), seen)
+	case reflect.Slice:
+		for i := range v.Len() {
+			operators(v.Index(i), seen)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				operators(v.Field(i), seen)
+			}
+		}
+	}
+}
+
+// asked is a context that ends when it has been asked so often, and counts what is done between two times and thereafter. One
+// goroutine asks it.
+type asked struct {
+	context.Context
+	left  int // times until it ends
+	after int // times that it was asked after its end
+	rows  func() int64
+	last  int64 // rows at the last time
+	most  int64 // rows between two times
+}
+
+// Err is asked by the operators.
+func (a *asked) Err() error {
+	n := a.rows()
+	a.most, a.last = max(a.most, n-a.last), n
+	if a.left--; a.left >= 0 {
+		return nil
+	}
+	a.after++
+	return errKilled
+}
+
+// TestOperatorsAsk runs every request until its operators have asked the context some times. They ask again before they have
+// given many rows, and when it has ended, so do they.
+func TestOperatorsAsk(t *testing.T) {
+	endlessWorlds(t, func(t *testing.T, e *Engine) {
+		for _, r := range endless.Requests {
+			if r.What == "planning" || r.What == "text of a query" {
+				continue
+			}
+			p := e.prepareEndless(t, &r)
+			for _, times := range []int{5, 60} {
+				func() {
+					g, err := e.known(DefaultGraph)
+					require.NoError(t, err)
+					mode := shard.Read
+					if p.writes() && !p.own {
+						mode = shard.Write
+					}
+					tx, err := g.Begin(context.Background(), mode)
+					require.NoError(t, err)
+					defer tx.Rollback()
+					env := exec.Env{Procs: e.procs, ImportDir: e.opt.ImportDir, Begin: g.Begin, Budget: exec.Budget{Bytes: 1 << 30}}
+					if r.Typed != nil {
+						env.Params = r.Typed.Params(nil)
+					}
+					ctx := &asked{Context: context.Background(), left: times}
+					ctx.rows = func() int64 { return 0 }
+					env.Params = p.bind(env.Params)
+					rows, err := p.exec.Run(ctx, g, tx, env)
+					require.NoError(t, err, r.Name())
+					defer rows.Close()
+					ctx.rows = func() (n int64) {
+						for _, s := range rows.Stats() {
+							n += s.Rows
+						}
+						return n
+					}
+					for err == nil {
+						var b *graph.Batch
+						if b, err = rows.Next(ctx); b == nil && err == nil {
+							t.Fatalf("%s ended by itself", r.Name())
+						}
+					}
+					require.Equal(t, graph.KindDeadline, graph.AsError(err).Kind, "%s: %v", r.Name(), err)
+					require.LessOrEqual(t, ctx.after, 40, "%s goes on asking", r.Name())
+					require.LessOrEqual(t, ctx.most, int64(20_000), "%s gives rows without asking", r.Name())
+					require.LessOrEqual(t, ctx.rows()-ctx.last, int64(2_000), "%s goes on giving rows", r.Name())
 				}()
-				select {
-				case err := <-done:
-					t.Fatalf("it ended by itself: %v", err)
-				case <-time.After(20 * time.Millisecond):
+			}
+		}
+	})
+}
+
+// TestCancel ends requests that are at work in each operator in three ways: all of them end, and say why.
+func TestCancel(t *testing.T) {
+	ways := []struct {
+		code    string
+		timeout time.Duration
+		end     func(t *testing.T, e *Engine, cancel func())
+	}{
+		{"Neo.ClientError.Transaction.TransactionTimedOut", 0, func(_ *testing.T, _ *Engine, cancel func()) { cancel() }},
+		{"Neo.ClientError.Transaction.TransactionTimedOut", 20 * time.Millisecond, func(*testing.T, *Engine, func()) {}},
+		{"Neo.ClientError.Transaction.Terminated", 0, func(t *testing.T, e *Engine, _ func()) {
+			running := e.Running(context.Background())
+			require.Len(t, running, 1)
+			require.Len(t, must(t, e, "TERMINATE TRANSACTION '"+transactionID(running[0])+"'"), 1)
+		}},
+	}
+	endlessWorlds(t, func(t *testing.T, e *Engine) {
+		for i, r := range endless.Requests {
+			for k, way := range ways {
+				if testing.Short() && i%len(ways) != k {
+					continue
 				}
-				cancel(errKilled)
-				select {
-				case err := <-done:
-					require.Equal(t, "Neo.ClientError.Transaction.Terminated", code(err))
-				case <-time.After(patience):
-					t.Fatal("it goes on")
+				ctx, cancel := context.WithCancel(context.Background())
+				done := make(chan error, 1)
+				go func() { done <- e.endless(ctx, &r, way.timeout) }()
+				var err error
+				ended := false
+				if way.timeout == 0 {
+					select {
+					case err = <-done:
+						ended = true
+					case <-time.After(20 * time.Millisecond):
+						way.end(t, e, cancel)
+					}
 				}
-			})
+				if !ended {
+					select {
+					case err = <-done:
+					case <-time.After(patience):
+						t.Fatalf("%s goes on", r.Name())
+					}
+				}
+				cancel()
+				require.Equal(t, way.code, code(err), "%s: %v", r.Name(), err)
+			}
 		}
 	})
 }

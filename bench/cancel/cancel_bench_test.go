@@ -1,0 +1,92 @@
+package cancel
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/endless"
+	"github.com/hopgate/hopgate/internal/shard/local"
+)
+
+// busy is how long a request is at work before it is told to end, for one of several times.
+const busy = 60 * time.Millisecond
+
+// BenchmarkEnd ends a request that is at work in each operator, function or phase of statements, and gives the longest time, in
+// milliseconds, that one took to end. The graph has 100,000 vertices of a label, and a vertex with as many edges.
+func BenchmarkEnd(b *testing.B) {
+	dir := b.TempDir()
+	name, text := endless.File()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	store, err := local.Open(local.Options{Dir: b.TempDir(), Shards: 2, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer store.Close()
+	e := query.New(store, query.Options{QueryBytes: 2 << 30, ImportDir: dir})
+	for _, s := range endless.World(100_000) {
+		if err := run(context.Background(), e, query.Request{Statement: s}, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	longest, who := time.Duration(0), ""
+	for _, r := range endless.Requests {
+		b.Run(r.Name(), func(b *testing.B) {
+			most := time.Duration(0)
+			for i := range b.N {
+				most = max(most, end(b, e, &r, busy*time.Duration(i%4+1)))
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(most.Microseconds())/1000, "ms-to-end")
+			if most > longest {
+				longest, who = most, r.Name()
+			}
+		})
+	}
+	b.Logf("the longest: %.1f ms, %s", float64(longest.Microseconds())/1000, who)
+}
+
+// end runs a request for a time, ends it and says how long that took.
+func end(b *testing.B, e *query.Engine, r *endless.Request, after time.Duration) time.Duration {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- run(ctx, e, query.Request{Statement: r.Statement}, r.Typed) }()
+	select {
+	case err := <-done:
+		b.Fatalf("it ended by itself: %v", err)
+	case <-time.After(after):
+	}
+	began := time.Now()
+	cancel()
+	if err := <-done; err == nil {
+		b.Fatal("it ended by itself")
+	}
+	return time.Since(began)
+}
+
+// run runs a request to its end.
+func run(ctx context.Context, e *query.Engine, req query.Request, typed endless.Typed) error {
+	var res *query.Result
+	var err error
+	if typed != nil {
+		res, err = e.Traverse(ctx, query.TypedRequest{Typed: typed})
+	} else {
+		res, err = e.Query(ctx, req)
+	}
+	if err != nil {
+		return err
+	}
+	defer res.Close()
+	for {
+		if batch, err := res.Next(); batch == nil || err != nil {
+			return err
+		}
+	}
+}
