@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	_ "google.golang.org/grpc/encoding/gzip" // as the exporter of traces has it
 	"google.golang.org/grpc/status"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
@@ -89,4 +92,48 @@ func TestLargeRequests(t *testing.T) {
 	require.NoError(t, out.Close())
 	require.Equal(t, 200, <-first)
 	answered(said)
+}
+
+// Large messages share that memory with large bodies. What has no large messages takes none.
+func TestLargeMessages(t *testing.T) {
+	r := serveOver(t, newOracle(t), query.Options{}, Options{LargeBytes: 100 << 10, QueueTimeout: 50 * time.Millisecond, MaxRequestBytes: 200 << 10})
+	ctx := t.Context()
+	ask := func(size int, opts ...grpc.CallOption) codes.Code {
+		params := map[string]*pb.Value{"p": toValue(strings.Repeat("x", size))}
+		stream, err := pb.NewGraphServiceClient(r.conn).Query(ctx, &pb.QueryRequest{Statement: "RETURN size($p)", Parameters: params}, opts...)
+		require.NoError(t, err)
+		for err == nil {
+			_, err = stream.Recv()
+		}
+		if errors.Is(err, io.EOF) {
+			return codes.OK
+		}
+		return status.Code(err)
+	}
+	large := &r.handler.large
+	whole := func() func() { // the memory comes back after the answer
+		t.Helper()
+		require.Eventually(t, func() bool { return large.taken.TryAcquire(large.bytes) }, time.Minute, time.Millisecond)
+		return func() { large.taken.Release(large.bytes) }
+	}
+	require.Equal(t, codes.OK, ask(90<<10))
+	require.Equal(t, codes.OK, ask(150<<10))
+	require.Equal(t, codes.OK, ask(150<<10, grpc.UseCompressor("gzip")))
+	require.Equal(t, codes.ResourceExhausted, ask(300<<10))
+	require.Equal(t, codes.ResourceExhausted, ask(300<<10, grpc.UseCompressor("gzip")))
+	giveBack := whole()
+	require.Equal(t, codes.ResourceExhausted, ask(90<<10))
+	require.Equal(t, codes.ResourceExhausted, ask(1<<10, grpc.UseCompressor("gzip")), "it may be large")
+	require.Equal(t, codes.OK, ask(1<<10))
+	giveBack()
+	require.Equal(t, codes.OK, ask(90<<10))
+
+	x := r.transact(ctx, t)
+	require.NoError(t, x.begin(&pb.TransactBegin{}))
+	rows, err := x.run("RETURN size($p)", map[string]any{"p": strings.Repeat("x", 90<<10)})
+	require.NoError(t, err)
+	require.Len(t, rows, 1)
+	whole()()
+	_, err = pb.NewAdminServiceClient(r.conn).Schema(ctx, &pb.SchemaRequest{Graph: strings.Repeat("x", 90<<10)})
+	require.Equal(t, codes.ResourceExhausted, status.Code(err))
 }

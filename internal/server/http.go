@@ -31,17 +31,17 @@ type HTTP struct {
 	mux      *http.ServeMux
 	requests *Requests
 	txs      transactions
-	large    *semaphore.Weighted // bytes of large bodies; nil: no limit
+	large    largeRequests
 }
 
 // NewHTTP makes the handler of the HTTP listener, which counts its requests in requests.
 func NewHTTP(e *query.Engine, requests *Requests, opt Options) *HTTP {
 	opt.EnsureDefaults()
-	h := &HTTP{e: e, opt: opt, mux: http.NewServeMux(), requests: requests}
-	h.txs.idle = opt.TxIdle
-	if opt.LargeBytes > 0 {
-		h.large = semaphore.NewWeighted(opt.LargeBytes)
+	h := &HTTP{
+		e: e, opt: opt, mux: http.NewServeMux(), requests: requests,
+		large: largeRequests{bytes: opt.LargeBytes, wait: opt.QueueTimeout, taken: semaphore.NewWeighted(opt.LargeBytes)},
 	}
+	h.txs.idle = opt.TxIdle
 	h.handle("GET /openapi.json", serveOpenAPI)
 	h.handle("POST /v1/query", func(w http.ResponseWriter, r *http.Request) { h.query(w, r, false) })
 	h.handle("POST /db/{graph}/query/v2", func(w http.ResponseWriter, r *http.Request) { h.query(w, r, true) })
@@ -130,6 +130,30 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return nil, requestError("reading the request: " + err.Error())
 }
 
+// largeRequests is the memory that large requests share, those by HTTP and those by gRPC.
+type largeRequests struct {
+	bytes int64         // 0: no limit
+	wait  time.Duration // how long one waits for it; 0: no limit
+	taken *semaphore.Weighted
+}
+
+// acquire waits for memory for a large request. The function that it gives gives it back.
+func (l *largeRequests) acquire(ctx context.Context, size int64) (release func(), err error) {
+	if l.bytes == 0 {
+		return func() {}, nil
+	}
+	if l.wait > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, l.wait)
+		defer cancel()
+	}
+	n := min(size, l.bytes)
+	if l.taken.Acquire(ctx, n) != nil {
+		return nil, query.Busy("large requests take the memory that is for them, %d bytes; try again later", l.bytes)
+	}
+	return func() { l.taken.Release(n) }, nil
+}
+
 // largeBody reads a body that is large, or may be, for which it waits until there is memory. That is given back when the
 // request is over, whether its client still waits for it or not.
 func (h *HTTP) largeBody(w http.ResponseWriter, r *http.Request, in io.Reader) ([]byte, error) {
@@ -143,21 +167,13 @@ func (h *HTTP) largeBody(w http.ResponseWriter, r *http.Request, in io.Reader) (
 			return buf, err
 		}
 	}
-	if h.large != nil {
-		ctx, cancel := r.Context(), func() {}
-		if h.opt.QueueTimeout > 0 {
-			ctx, cancel = context.WithTimeout(ctx, h.opt.QueueTimeout)
-		}
-		defer cancel()
-		n := min(size, h.opt.LargeBytes)
-		s, ok := w.(*statusWriter)
-		if !ok {
-			return nil, graph.InternalError("body", errors.New("nobody observes the request"))
-		}
-		if h.large.Acquire(ctx, n) != nil {
-			return nil, query.Busy("large requests take the memory that is for them, %d bytes; try again later", h.opt.LargeBytes)
-		}
-		s.after = func() { h.large.Release(n) }
+	observed, ok := w.(*statusWriter)
+	if !ok {
+		return nil, graph.InternalError("body", errors.New("nobody observes the request"))
+	}
+	var err error
+	if observed.after, err = h.large.acquire(r.Context(), size); err != nil {
+		return nil, err
 	}
 	if buf == nil {
 		buf = make([]byte, 0, size+1)

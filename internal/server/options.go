@@ -14,10 +14,10 @@ import (
 type Options struct {
 	// MaxRequestBytes bounds a request's body, and a message of a load; default 64 MiB.
 	MaxRequestBytes int64
-	// LargeBytes bounds the bodies over 64 KiB of all HTTP requests that are in memory together; one that is larger has that
-	// memory for itself. Default 0, no limit.
+	// LargeBytes bounds the bodies and messages over 64 KiB of all requests that are in memory together; one that is larger has
+	// that memory for itself. Default 0, no limit.
 	LargeBytes int64
-	// QueueTimeout bounds the wait of a request with a large body for that memory; default 0, none.
+	// QueueTimeout bounds the wait of a request that is large for that memory; default 0, none.
 	QueueTimeout time.Duration
 	// TxIdle is the time after which an explicit transaction without a request is rolled back; default 30 s.
 	TxIdle time.Duration

@@ -76,14 +76,14 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 		Handler: NewAdmin(&s.health, registry, opt.Auth, NewDebug(e, opt.Tuning, opt.Profiles)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, MaxHeaderBytes: maxHeaders, ErrorLog: quiet,
 	}
 	s.grpc = grpc.NewServer(
-		grpc.MaxRecvMsgSize(int(opt.MaxRequestBytes)),
+		grpc.MaxRecvMsgSize(smallBody),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.ConnectionTimeout(10*time.Second),
 		grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
-		grpc.InitialWindowSize(1<<20), grpc.InitialConnWindowSize(4<<20),
+		grpc.InitialWindowSize(smallBody), grpc.InitialConnWindowSize(4<<20),
 		grpc.ChainUnaryInterceptor(requests.unary(opt.Logger), authUnary(&opt)),
-		grpc.ChainStreamInterceptor(requests.stream(opt.Logger), authStream(&opt)),
+		grpc.ChainStreamInterceptor(bounded(s.handler), requests.stream(opt.Logger), authStream(&opt)),
 		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))), // their stacks have grown already
 		grpc.WaitForHandlers(true), grpc.Creds(transport(opt.TLS)),
 	)
