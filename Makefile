@@ -44,6 +44,11 @@ lint: ## Run go vet, the linters and buf.
 	$(TOOLS) golangci-lint run ./...
 	$(TOOLS) buf lint
 
+VULNDB ?= https://vuln.go.dev
+.PHONY: vuln
+vuln: ## Look for known vulnerabilities in what is called; VULNDB is the database.
+	$(TOOLS) govulncheck -db $(VULNDB) ./...
+
 .PHONY: fmt
 fmt: ## Format the code.
 	$(TOOLS) golangci-lint fmt ./...
