@@ -12,7 +12,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	promlabels "github.com/prometheus/prometheus/model/labels"
@@ -107,7 +109,7 @@ var (
 	}
 )
 
-// Every expression of the chart's dashboard and alerts is PromQL about metrics that a running server has, with labels that they
+// Every expression of the chart's dashboard and alerts is PromQL about metrics that a running server or gateway has, with labels that they
 // have there.
 func TestChartMetrics(t *testing.T) {
 	s := start(t, t.TempDir())
@@ -116,7 +118,19 @@ func TestChartMetrics(t *testing.T) {
 	res, err := http.Post("http://"+s.addrs.HTTP+"/v1/query", "application/json", strings.NewReader(`{"statement": "RETURN 1"}`))
 	require.NoError(t, err)
 	require.NoError(t, res.Body.Close())
-	labels := metricLabels(t, s)
+	labels := metricLabels(t, s.addrs.Admin)
+	ss, _ := startCluster(t, 1, 0)
+	g := &process{t: t, http: freeAddress(t)}
+	admin := freeAddress(t)
+	g.args = []string{"gateway", "--shard-addresses", ss[0].grpc, "--http", g.http, "--grpc", "127.0.0.1:0", "--admin", admin}
+	g.start()
+	t.Cleanup(func() { g.kill(syscall.SIGKILL) })
+	require.Eventually(t, func() bool { _, err := ask(g.http, "RETURN 1"); return err == nil }, patience, 20*time.Millisecond)
+	for name, have := range metricLabels(t, admin) {
+		if strings.HasPrefix(name, "hopgate_gateway_") {
+			labels[name] = have
+		}
+	}
 	used := map[string]bool{}
 	expressions := chartExpressions(t)
 	require.Greater(t, len(expressions), 60)
@@ -160,15 +174,15 @@ func TestChartMetrics(t *testing.T) {
 		})
 	}
 	for name := range labels {
-		if strings.HasPrefix(name, "hopgate_storage_stall") || strings.HasPrefix(name, "hopgate_operator") || strings.HasPrefix(name, "hopgate_shard") {
+		if strings.HasPrefix(name, "hopgate_storage_stall") || strings.HasPrefix(name, "hopgate_operator") || strings.HasPrefix(name, "hopgate_shard") || strings.HasPrefix(name, "hopgate_gateway") {
 			require.Contains(t, used, name, "nobody is shown it")
 		}
 	}
 }
 
-// metricLabels gives the labels of each series that a server shows, by its name, all of which follow Prometheus' conventions.
-func metricLabels(t *testing.T, s *server) map[string][]string {
-	res, err := http.Get("http://" + s.addrs.Admin + "/metrics")
+// metricLabels gives the labels of each series that the server with an admin listener shows, by its name, all of which follow Prometheus' conventions.
+func metricLabels(t *testing.T, admin string) map[string][]string {
+	res, err := http.Get("http://" + admin + "/metrics")
 	require.NoError(t, err)
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)

@@ -129,7 +129,7 @@ func TestMetricsPushed(t *testing.T) {
 	res, err := http.Post("http://"+s.addrs.HTTP+"/v1/query", "application/json", strings.NewReader(`{"statement": "RETURN 1"}`))
 	require.NoError(t, err)
 	require.NoError(t, res.Body.Close())
-	shown := metricLabels(t, s)
+	shown := metricLabels(t, s.addrs.Admin)
 	require.Zero(t, s.stop(syscall.SIGTERM)) // the last metrics are sent then
 	kept.mu.Lock()
 	defer kept.mu.Unlock()

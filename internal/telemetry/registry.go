@@ -30,15 +30,36 @@ func NewRegistry(e *query.Engine, l *loader.Loader, s Storage) *prometheus.Regis
 type Hedger interface {
 	// Hedged gives how many calls were made twice, and how many of them the second one answered.
 	Hedged() (made, won uint64)
+	// LostCalls gives how many calls were not answered, by the reasons.
+	LostCalls() map[string]uint64
 }
 
 func newHedges(h Hedger) []prometheus.Collector {
 	counter := func(name, help string, get func() uint64) prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "hopgate_gateway_" + name, Help: help}, func() float64 { return float64(get()) })
 	}
+	lost := prometheus.NewDesc("hopgate_gateway_lost_calls_total",
+		"Calls to shards that were not answered, and were made again where that does no harm, by reason.", []string{"reason"}, nil)
 	return []prometheus.Collector{
+		&lostCalls{h, lost},
 		counter("hedged_reads_total", "Slow reads of shards that were made a second time.", func() uint64 { made, _ := h.Hedged(); return made }),
 		counter("hedged_reads_won_total", "Reads of shards of which the second try was answered first.", func() uint64 { _, won := h.Hedged(); return won }),
+	}
+}
+
+// lostCalls publishes the calls of a Hedger that were not answered.
+type lostCalls struct {
+	h    Hedger
+	desc *prometheus.Desc
+}
+
+// Describe implements prometheus.Collector.
+func (l *lostCalls) Describe(ch chan<- *prometheus.Desc) { ch <- l.desc }
+
+// Collect implements prometheus.Collector.
+func (l *lostCalls) Collect(ch chan<- prometheus.Metric) {
+	for reason, n := range l.h.LostCalls() {
+		ch <- prometheus.MustNewConstMetric(l.desc, prometheus.CounterValue, float64(n), reason)
 	}
 }
 

@@ -60,15 +60,26 @@ func TestRegistry(t *testing.T) {
 	hedged := map[string]float64{}
 	for _, m := range metrics {
 		if strings.HasPrefix(m.GetName(), "hopgate_gateway_") {
-			hedged[m.GetName()] = m.GetMetric()[0].GetCounter().GetValue()
+			for _, s := range m.GetMetric() {
+				name := m.GetName()
+				for _, label := range s.GetLabel() {
+					name += " " + label.GetValue()
+				}
+				hedged[name] = s.GetCounter().GetValue()
+			}
 		}
 	}
-	require.Equal(t, map[string]float64{"hopgate_gateway_hedged_reads_total": 3, "hopgate_gateway_hedged_reads_won_total": 2}, hedged)
+	require.Equal(t, map[string]float64{
+		"hopgate_gateway_hedged_reads_total": 3, "hopgate_gateway_hedged_reads_won_total": 2,
+		"hopgate_gateway_lost_calls_total failed": 4, "hopgate_gateway_lost_calls_total moved": 0,
+	}, hedged)
 }
 
 type hedger struct{ Storage }
 
 func (hedger) Hedged() (made, won uint64) { return 3, 2 }
+
+func (hedger) LostCalls() map[string]uint64 { return map[string]uint64{"failed": 4, "moved": 0} }
 
 // The metrics of a load are described before it runs, and tell of each input afterwards.
 func TestLoadRegistry(t *testing.T) {

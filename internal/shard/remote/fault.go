@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -62,12 +63,35 @@ func fromStatus(ctx context.Context, who string, err error) (_ error, lost bool)
 	if ctx.Err() != nil {
 		return graph.DeadlineError(ctx.Err()), false
 	}
+	var why int
 	switch st.Code() {
-	// All processes are of one version: who does not know a call is another one than was meant, at an address that has changed.
-	case codes.Unimplemented, codes.Unavailable, codes.Canceled, codes.DeadlineExceeded:
-		return unavailable("ShardUnavailable", who+" does not answer", errors.New(st.Message())), true
+	case codes.Unavailable:
+		why = failed
+	case codes.Canceled, codes.DeadlineExceeded:
+		why = timeout
+	case codes.Unimplemented: // all processes are of one version, so this is another one than was meant
+		why = moved
+	default:
+		return graph.InternalError(who, err), false
 	}
-	return graph.InternalError(who, err), false
+	lostCalls[why].Add(1)
+	return unavailable("ShardUnavailable", who+" does not answer", errors.New(st.Message())), true
+}
+
+// The reasons why a call is not answered.
+const (
+	failed  = iota // the process, or the connection, has failed
+	timeout        // there was no answer in time
+	moved          // another process is at the address now
+	lostReasons
+)
+
+// lostCalls are how many calls of this process were not answered, by their reasons.
+var lostCalls [lostReasons]atomic.Uint64
+
+// LostCalls gives how many calls of this process were not answered, and so are made again where that does no harm, by reasons.
+func LostCalls() map[string]uint64 {
+	return map[string]uint64{"failed": lostCalls[failed].Load(), "timeout": lostCalls[timeout].Load(), "moved": lostCalls[moved].Load()}
 }
 
 // faultOf gives the error that an answer brought; nil says that there was no answer.

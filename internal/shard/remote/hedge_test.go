@@ -10,10 +10,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // stuck answers Step with what it was asked from, but not the calls that hang says hang, which end when they are ended.
@@ -35,7 +38,12 @@ func (s *stuck) Step(ctx context.Context, r *pb.StepRequest) (*pb.StepResponse, 
 	return &pb.StepResponse{To: r.GetFrom()}, nil
 }
 
-func newStuck(t *testing.T, hang func(call int64) bool) (*stuck, *hedges, pb.ReadServiceClient) {
+func newStuck(t testing.TB, hang func(call int64) bool) (*stuck, *hedges, pb.ReadServiceClient) {
+	served, h := newHedged(t, hang)
+	return served, h.budget, pb.NewReadServiceClient(h)
+}
+
+func newHedged(t testing.TB, hang func(call int64) bool) (*stuck, *hedger) {
 	l := bufconn.Listen(1 << 20)
 	s := grpc.NewServer(ServerOptions(nil)...)
 	served := &stuck{hang: hang}
@@ -49,8 +57,7 @@ func newStuck(t *testing.T, hang func(call int64) bool) (*stuck, *hedges, pb.Rea
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = conns[i].Close() })
 	}
-	budget := &hedges{}
-	return served, budget, pb.NewReadServiceClient(newHedger(newLine(conns[0]), newLine(conns[1]), budget))
+	return served, newHedger(newLine(conns[0]), newLine(conns[1]), &hedges{})
 }
 
 // A read that hangs is made again and answered, and then ended; what a shard refuses it refuses once.
@@ -124,4 +131,38 @@ func TestLatencies(t *testing.T) {
 		l.observe(8 * time.Millisecond)
 	}
 	require.InDelta(t, 8, l.slow().Milliseconds(), 2)
+}
+
+// BenchmarkHedge makes reads that are never slow, plainly and by a hedger that knows how long they take.
+func BenchmarkHedge(b *testing.B) {
+	_, h := newHedged(b, func(int64) bool { return false })
+	for _, by := range []struct {
+		name string
+		c    pb.ReadServiceClient
+	}{{"plain", pb.NewReadServiceClient(h.first)}, {"hedged", pb.NewReadServiceClient(h)}} {
+		b.Run(by.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := by.c.Step(b.Context(), &pb.StepRequest{From: []byte("x")}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(h.budget.made.Load())/float64(b.N), "twice/op")
+		})
+	}
+}
+
+// Calls without an answer are counted by their reasons, and those with one are not.
+func TestLostCalls(t *testing.T) {
+	before := LostCalls()
+	for _, err := range []error{
+		status.Error(codes.Unavailable, "x"), status.Error(codes.Unavailable, "x"), status.Error(codes.DeadlineExceeded, "x"),
+		status.Error(codes.Unimplemented, "x"), toStatus(unavailable(shard.CutGone, "x", nil)), status.Error(codes.Internal, "x"),
+	} {
+		_, _ = fromStatus(t.Context(), "the shard", err)
+	}
+	after := LostCalls()
+	for reason, n := range map[string]uint64{"failed": 2, "timeout": 1, "moved": 1} {
+		require.Equal(t, n, after[reason]-before[reason], reason)
+	}
 }

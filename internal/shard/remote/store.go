@@ -94,6 +94,9 @@ func (s *Store) Rows() int { return 4 * graph.BatchSize }
 // Hedged gives how many calls that read took long and were made twice, and how many of them the second one answered.
 func (s *Store) Hedged() (made, won uint64) { return s.hedges.made.Load(), s.hedges.won.Load() }
 
+// LostCalls is the function of this name.
+func (s *Store) LostCalls() map[string]uint64 { return LostCalls() }
+
 // Close ends the connections.
 func (s *Store) Close() error {
 	var errs []error
