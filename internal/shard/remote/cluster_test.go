@@ -140,11 +140,21 @@ func (w *world) numbers(s *graph.VertexSet) (out []int) {
 	return out
 }
 
+// begin begins a transaction that is known to read the present.
 func (w *world) begin(t testing.TB) shard.Tx {
-	tx, err := w.g.Begin(context.Background(), shard.Read)
-	require.NoError(t, err)
-	t.Cleanup(tx.Rollback)
-	return tx
+	for {
+		tx, err := w.g.Begin(context.Background(), shard.Read)
+		require.NoError(t, err)
+		t.Cleanup(tx.Rollback)
+		c, ok := tx.(shard.Checked)
+		if !ok {
+			return tx
+		}
+		if err = c.Check(context.Background()); err == nil {
+			return tx
+		}
+		require.True(t, shard.Lost(err), "%v", err)
+	}
 }
 
 // TestSteps takes steps from sets of many sizes in one process and through shards.
@@ -385,8 +395,8 @@ func TestSeekNext(t *testing.T) {
 		{func(req *shard.Expand) { req.MaxEdges = 2 }, 2},
 		{func(req *shard.Expand) { req.Where = nil }, 2},
 	} {
-		for _, most := range []int{0, 1, 1000} {
-			for i := range 20 {
+		for _, most := range []int{0, 1000} {
+			for _, i := range []int{0, 100, 200} { // few enough that no call is made twice because it takes long
 				var found [2][]edge
 				for k, w := range []*world{one, many} {
 					for known := range 2 {
@@ -402,14 +412,15 @@ func TestSeekNext(t *testing.T) {
 						require.Equal(t, w.ids[i:i+1], res.IDs)
 						req := foretold(most)
 						c.change(&req)
+						if most == 0 && c.requests == 1 && known == 0 { // what comes along is for no other vertex
+							other, _ := w.expand(t, tx, req, []int{i + 1})
+							again, _ := w.expand(t, w.begin(t), req, []int{i + 1})
+							require.Equal(t, again, other)
+						}
 						found[k], _ = w.expand(t, tx, req, []int{i})
 						if k == 1 && known == 1 {
 							require.Equal(t, c.requests, wire.Requests.Load())
 						}
-						// What comes along serves once, and another vertex never.
-						other, _ := w.expand(t, tx, foretold(most), []int{i + 1})
-						again, _ := w.expand(t, w.begin(t), foretold(most), []int{i + 1})
-						require.Equal(t, again, other)
 					}
 				}
 				require.Equal(t, found[0], found[1])
