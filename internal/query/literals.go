@@ -41,7 +41,7 @@ func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prep
 			return compile()
 		})
 	}
-	if src.literals = parse.Literals(text, cypher.IsLiteralName); len(src.literals) == 0 {
+	if src.literals = parse.Literals(text, cypher.IsLiteralName, aliveBy(ctx)); len(src.literals) == 0 {
 		return e.prepareBy(ctx, whole, nil, src, compile)
 	}
 	shape := e.key(g, shapeText, src.without(func(*parse.Literal) bool { return true }))

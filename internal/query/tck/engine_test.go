@@ -54,7 +54,7 @@ func (e *engine) run(text string, params map[string]graph.Value) (a *answer, err
 	}()
 	opts := cypher.Options{Procedures: e.signature, Eager: e.eager}
 	if e.lift {
-		opts.Literals = parse.Literals(text, cypher.IsLiteralName)
+		opts.Literals = parse.Literals(text, cypher.IsLiteralName, nil)
 	}
 	q, _, err := cypher.Compile(text, opts)
 	if err != nil {

@@ -168,7 +168,7 @@ func (c *fuzzCase) before() string {
 	}
 	var b strings.Builder
 	at := 0
-	for _, l := range parse.Literals(c.text, cypher.IsLiteralName) {
+	for _, l := range parse.Literals(c.text, cypher.IsLiteralName, nil) {
 		b.WriteString(c.text[at:l.Start])
 		at = l.End
 		switch s := c.text[l.Start:l.End]; {

@@ -28,3 +28,15 @@ func TestAlive(t *testing.T) {
 		require.LessOrEqual(t, asked, last+1)
 	}
 }
+
+// Literals asks too, and gives none of a text that it has not read to its end.
+func TestLiteralsAlive(t *testing.T) {
+	text := "RETURN 1" + strings.Repeat(" + 1", 20_000)
+	free := func(string) bool { return false }
+	asked := 0
+	require.Len(t, Literals(text, free, func() error { asked++; return nil }), 20_001)
+	require.Equal(t, 40_003/tokensAlive, asked)
+	asked = 0
+	require.Empty(t, Literals(text, free, func() error { asked++; return errors.New("over") }))
+	require.Equal(t, 1, asked)
+}

@@ -16,10 +16,10 @@ type Literal struct {
 }
 
 // Literals gives the literals of a text in their order; none of a text that has a fault, or a parameter for which taken is
-// true.
-func Literals(text string, taken func(name string) bool) []Literal {
+// true, or that is no longer read since alive, which is asked now and then, gives an error; nil is asked nothing.
+func Literals(text string, taken func(name string) bool, alive func() error) []Literal {
 	var found []Literal
-	for _, t := range lex(text, nil) {
+	for _, t := range lex(text, alive) {
 		l := Literal{Start: t.start, End: t.end, Offset: t.pos.Offset}
 		switch t.kind {
 		case tokError:
