@@ -221,9 +221,11 @@ func ask[A any, P interface {
 		if err != nil {
 			continue
 		}
-		var lost bool
-		if err, lost = fromStatus(ctx, "", one); lost {
-			err = retry(ctx, limited, places[i].String(), func(ctx context.Context) error { return start(ctx, i)() })
+		if one != nil {
+			var lost bool
+			if err, lost = fromStatus(ctx, places[i].String(), one); lost {
+				err = retry(ctx, limited, places[i].String(), func(ctx context.Context) error { return start(ctx, i)() })
+			}
 		}
 		if err == nil {
 			err = take(i, &calls[i].out)
