@@ -57,7 +57,7 @@ func newAggColumn(r *run, a plan.Agg, args []evaluator) *aggColumn {
 		c.acc = &sums{}
 	default:
 		f, _ := fn.LookupAggregate(a.Func)
-		c.acc = &folds{agg: f, fn: r.env.Fn, row: make([]graph.Value, len(args)), keeps: strings.HasPrefix(a.Func, "percentile")}
+		c.acc = &folds{r: r, agg: f, fn: r.env.Fn, row: make([]graph.Value, len(args)), keeps: strings.HasPrefix(a.Func, "percentile")}
 	}
 	if a.Distinct && len(args) > 0 {
 		c.seen = newGroupTable(r, "Aggregate", 1)
@@ -231,6 +231,7 @@ func (c *collects) result(g int) (graph.Value, error) { return graph.ListValue(c
 
 // folds is any aggregate, by one fn.Accumulator a group.
 type folds struct {
+	r    *run
 	agg  *fn.Aggregate
 	fn   *fn.Context
 	accs []fn.Accumulator
@@ -251,6 +252,9 @@ func (f *folds) add(cols [][]graph.Value, s sel, group []int32, times []graph.Va
 	for _, i := range s {
 		for k := range cols {
 			f.row[k] = cols[k][i]
+			if err := f.r.askRun(f.row[k]); err != nil {
+				return 0, err
+			}
 		}
 		if r, ok := f.accs[group[i]].(fn.Repeater); ok && times != nil {
 			if err := r.AddN(f.row[0], times[i].Int()); err != nil {
