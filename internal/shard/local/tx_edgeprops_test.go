@@ -92,7 +92,7 @@ func TestEdgePropertiesDecoded(t *testing.T) {
 	require.NoError(t, last.tx.EdgeProperties(ctx, []graph.Edge{gone, edges[1]}, props, out))
 	require.True(t, out[0][0].IsNull())
 	require.Equal(t, text(rounds-1, 1)[0].Value.Str(), out[0][1].Str())
-	require.LessOrEqual(t, testing.AllocsPerRun(10, func() {
+	require.LessOrEqual(t, leastAllocs(func() {
 		require.NoError(t, last.tx.EdgeProperties(ctx, edges, props, last.got))
 	}), 20.0)
 }
