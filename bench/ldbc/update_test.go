@@ -124,7 +124,7 @@ func TestUpdates(t *testing.T) {
 	for _, ev := range events(t, dir) {
 		u := updates[ev.op]
 		// What comes later builds on persons, forums and messages that were made before.
-		if ran[ev.op] >= enough && !strings.Contains("1467", ev.op) || ran[ev.op] >= 10*enough {
+		if ran[ev.op] >= enough && !strings.ContainsAny(ev.op, "1467") || ran[ev.op] >= 10*enough {
 			continue
 		}
 		params := map[string]graph.Value{}

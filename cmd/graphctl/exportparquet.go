@@ -11,8 +11,8 @@ import (
 
 // parquetExport writes Parquet: integers, floats, booleans and strings as such, dates and times as strings, lists as LIST.
 type parquetExport struct {
-	w       *parquet.Writer
-	ids     []int // columns
+	w       *parquet.Writer //nolint:staticcheck // The generic one takes rows of Go types, which there are none of.
+	ids     []int           // columns
 	columns []parquetColumn
 	row     parquet.Row // by column
 	values  [][]parquet.Value

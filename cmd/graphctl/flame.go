@@ -104,7 +104,7 @@ func flamePage(p, base *profile.Profile, kind string) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	err = flameTemplate.Execute(&b, map[string]any{
-		"Kind": kind, "Unit": p.SampleType[sampleIndex(p)].Unit, "Tree": template.JS(tree),
+		"Kind": kind, "Unit": p.SampleType[sampleIndex(p)].Unit, "Tree": template.JS(tree), //nolint:gosec // json.Marshal has made it, which escapes <, > and &.
 		"Diff": base != nil, "When": time.Unix(0, p.TimeNanos).UTC().Format(time.RFC3339),
 	})
 	return b.Bytes(), err

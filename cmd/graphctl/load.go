@@ -112,7 +112,7 @@ func (a *app) load(cmd *cobra.Command, l *loadFlags, args []string) (err error) 
 		rep, err = a.loadOnline(cmd.Context(), l, plan, o)
 	}
 	show.end()
-	var tooMany *loader.TooManyRejects
+	var tooMany *loader.TooManyRejectsError
 	if err != nil && !errors.As(err, &tooMany) {
 		return err
 	}

@@ -37,13 +37,18 @@ func (e EdgeID) Shard() int { return int(e >> LocalBits) }
 // Local is the edge's dense number within its shard, from 0.
 func (e EdgeID) Local() uint64 { return uint64(e) & localMask }
 
-// LabelID, TypeID, PropID and IndexID number the names of a graph's catalog from 1; 0 is none.
+// The names of a graph's catalog are numbered from 1; 0 is none.
 type (
-	LabelID  uint32 // a vertex label
-	TypeID   uint32 // an edge type
-	PropID   uint32 // a property key
-	IndexID  uint32 // an index or constraint
-	LabelSet uint32 // a set of labels that some vertex has had; 0 means that there is no such vertex, 1 is the empty set
+	// LabelID is the number of a vertex label.
+	LabelID uint32
+	// TypeID is the number of an edge type.
+	TypeID uint32
+	// PropID is the number of a property key.
+	PropID uint32
+	// IndexID is the number of an index or constraint.
+	IndexID uint32
+	// LabelSet is the number of a set of labels that some vertex has had, from 1, the empty set.
+	LabelSet uint32
 )
 
 // NoLabels is the label set without labels; the label set 0 means "no such vertex".

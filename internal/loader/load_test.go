@@ -116,7 +116,7 @@ func TestBudgetShare(t *testing.T) {
 	w := newWorld(t)
 	w.file("v.csv", "id:ID(V){id-type:long},:LABEL\n1,V\n2,V\nx,V\n")
 	_, err := w.load("", Options{MaxRejects: Budget{Share: 0.3}})
-	var many *TooManyRejects
+	var many *TooManyRejectsError
 	require.ErrorAs(t, err, &many)
 	w = newWorld(t)
 	w.file("v.csv", "id:ID(V){id-type:long},:LABEL\n1,V\n2,V\nx,V\n")

@@ -55,7 +55,7 @@ func TestOfflineTTL(t *testing.T) {
 			}
 			at := func() int { return start - 150 + r.IntN(200) }
 			rows("person.csv", "id,at", persons, func(i int) string { return fmt.Sprint(i, ",", at()) })
-			rows("visit.csv", "id", 50, func(i int) string { return strconv.Itoa(i) })
+			rows("visit.csv", "id", 50, strconv.Itoa)
 			edge := func(ends int) func(int) string {
 				return func(int) string { return fmt.Sprint(r.IntN(persons), ",", r.IntN(ends), ",", at()) }
 			}

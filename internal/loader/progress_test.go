@@ -93,7 +93,7 @@ inputs:
 	require.NoError(t, err)
 	p.chunk = 1 << 12
 	rep, err := p.Run(t.Context(), NewLocal(w.l), Options{MaxRejects: Budget{Share: 0.3}, Memory: 1 << 16})
-	var many *TooManyRejects
+	var many *TooManyRejectsError
 	require.True(t, errors.As(err, &many), "%v", err)
 	require.Less(t, rep.Rows, int64(200_000), "the budget is of all rows, so half of them suffice")
 }

@@ -66,10 +66,10 @@ func (b Budget) exceeded(rejects, rows int64) bool {
 	return rejects > b.Rows
 }
 
-// TooManyRejects ends a load that refused more rows than its budget allows.
-type TooManyRejects struct{ Rejects int64 }
+// TooManyRejectsError ends a load that refused more rows than its budget allows.
+type TooManyRejectsError struct{ Rejects int64 }
 
-func (e *TooManyRejects) Error() string {
+func (e *TooManyRejectsError) Error() string {
 	return fmt.Sprintf("the load ended early: %d rows were refused, more than --max-rejects allows", e.Rejects)
 }
 
@@ -126,7 +126,7 @@ type run struct {
 	heard     chan struct{}   // holds an element when acked has changed
 }
 
-// Run carries out a load. The report is complete also when the error is *TooManyRejects. Rows that were refused are no
+// Run carries out a load. The report is complete also when the error is *TooManyRejectsError. Rows that were refused are no
 // error.
 func (p *Plan) Run(ctx context.Context, sink Sink, o Options) (*Report, error) {
 	if o.Workers <= 0 {
@@ -197,7 +197,7 @@ func (p *Plan) Run(ctx context.Context, sink Sink, o Options) (*Report, error) {
 		return rep, err
 	}
 	if n, rows := r.counts.rejects.Load(), r.counts.rows.Load(); r.tooMany.Load() || o.MaxRejects.exceeded(n, rows) {
-		return rep, &TooManyRejects{n}
+		return rep, &TooManyRejectsError{n}
 	}
 	return rep, nil
 }

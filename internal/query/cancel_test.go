@@ -58,7 +58,8 @@ func endlessWorlds(t *testing.T, f func(t *testing.T, e *Engine)) {
 
 // TestEveryOperator checks that there is a request for each operator, and that its plan has it.
 func TestEveryOperator(t *testing.T) {
-	files, err := parser.ParseDir(token.NewFileSet(), "plan", nil, 0)
+	files, err := parser.ParseDir( //nolint:staticcheck // Build tags do not matter here.
+		token.NewFileSet(), "plan", nil, 0)
 	require.NoError(t, err)
 	want := map[string]bool{}
 	for _, f := range files["plan"].Files {
@@ -95,7 +96,7 @@ func operators(v reflect.Value, seen map[string]bool) {
 		if v.IsNil() {
 			return
 		}
-		if n, ok := v.Interface().(plan.Node); ok {
+		if n, ok := reflect.TypeAssert[plan.Node](v); ok {
 			seen[reflect.TypeOf(n).Elem().Name()] = true
 		}
 		operators(v.Elem(), seen)

@@ -28,7 +28,7 @@ type adminService struct {
 	profiles *telemetry.Profiles // or nil
 }
 
-func newAdminService(e *query.Engine, store telemetry.Storage, drained context.Context, debug debugFiles, profiles *telemetry.Profiles) *adminService {
+func newAdminService(drained context.Context, e *query.Engine, store telemetry.Storage, debug debugFiles, profiles *telemetry.Profiles) *adminService {
 	keeper, _ := store.(shard.Keeper)
 	return &adminService{e: e, store: store, keeper: keeper, drained: drained, debug: debug, profiles: profiles}
 }

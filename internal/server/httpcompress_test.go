@@ -96,7 +96,7 @@ func TestCompressedAbort(t *testing.T) {
 		})
 	}))
 	defer srv.Close()
-	res, err := http.Get(srv.URL) //nolint:noctx // a test
+	res, err := http.Get(srv.URL)
 	if err != nil {
 		return // not even the header went out
 	}

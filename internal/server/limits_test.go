@@ -47,32 +47,58 @@ func TestLimits(t *testing.T) {
 		grpc      codes.Code
 		retry     string
 	}{
-		{name: "time of the server", limit: query.Options{Timeout: 20 * time.Millisecond}, statement: slow,
-			says: "query-timeout", code: ends, http: 408, grpc: codes.DeadlineExceeded},
-		{name: "time of the request", statement: slow, timeout: 20 * time.Millisecond,
-			says: "ended before it finished", code: ends, http: 408, grpc: codes.DeadlineExceeded},
-		{name: "the most time", limit: query.Options{MaxTimeout: 20 * time.Millisecond}, statement: slow, timeout: time.Hour,
-			says: "ended before it finished", code: ends, http: 408, grpc: codes.DeadlineExceeded},
-		{name: "memory of a query", limit: query.Options{QueryBytes: 1 << 20}, statement: many + "RETURN collect(x)",
-			says: "operator Aggregate holds", code: memory, http: 413, grpc: codes.ResourceExhausted},
-		{name: "memory of all queries", limit: query.Options{PoolBytes: 1 << 20}, statement: many + "RETURN collect(x)",
-			says: "operator Aggregate", code: pool, http: 413, grpc: codes.ResourceExhausted},
-		{name: "memory of the process", relieve: true, statement: "WITH range(1, 100000) AS l " + many + "WITH l, x WHERE x < 0 RETURN collect(l)",
-			says: "the server uses 2 bytes of the 1 of memory", code: pool, http: 413, grpc: codes.ResourceExhausted},
-		{name: "rows", limit: query.Options{MaxRows: 100}, statement: "UNWIND range(1, 101) AS x RETURN x",
-			says: "max-rows", code: memory, http: 413, grpc: codes.ResourceExhausted},
-		{name: "visited edges", limit: query.Options{MaxVisits: 5000}, statement: "MATCH (a:N)-->(b)-->(c)-->(d) WHERE a.k + d.k < 0 RETURN a.k",
-			says: "max-visits", code: memory, http: 413, grpc: codes.ResourceExhausted},
-		{name: "size of a request", size: 64 << 10, statement: "RETURN '" + strings.Repeat("x", 100<<10) + "'",
-			says: "", code: bad, http: 413, grpc: codes.ResourceExhausted},
-		{name: "size of a statement", statement: "RETURN '" + strings.Repeat("x", maxTextSize) + "'",
-			says: "the statement is larger than", code: bad, http: 413, grpc: codes.ResourceExhausted},
-		{name: "words of a statement", statement: "RETURN [" + strings.Repeat("1,", 600_000) + "1]",
-			says: "words and signs", code: memory, http: 413, grpc: codes.ResourceExhausted},
-		{name: "requests that run", limit: query.Options{Admission: occupied}, occupy: true, statement: "RETURN 1",
-			says: "max-queries", code: busy, http: 429, grpc: codes.ResourceExhausted, retry: "1"},
-		{name: "time in the queue", limit: query.Options{Admission: query.Admission{Running: 1, Queue: 4, Wait: time.Millisecond}}, occupy: true,
-			statement: "RETURN 1", says: "queue-timeout", code: busy, http: 429, grpc: codes.ResourceExhausted, retry: "1"},
+		{
+			name: "time of the server", limit: query.Options{Timeout: 20 * time.Millisecond}, statement: slow,
+			says: "query-timeout", code: ends, http: 408, grpc: codes.DeadlineExceeded,
+		},
+		{
+			name: "time of the request", statement: slow, timeout: 20 * time.Millisecond,
+			says: "ended before it finished", code: ends, http: 408, grpc: codes.DeadlineExceeded,
+		},
+		{
+			name: "the most time", limit: query.Options{MaxTimeout: 20 * time.Millisecond}, statement: slow, timeout: time.Hour,
+			says: "ended before it finished", code: ends, http: 408, grpc: codes.DeadlineExceeded,
+		},
+		{
+			name: "memory of a query", limit: query.Options{QueryBytes: 1 << 20}, statement: many + "RETURN collect(x)",
+			says: "operator Aggregate holds", code: memory, http: 413, grpc: codes.ResourceExhausted,
+		},
+		{
+			name: "memory of all queries", limit: query.Options{PoolBytes: 1 << 20}, statement: many + "RETURN collect(x)",
+			says: "operator Aggregate", code: pool, http: 413, grpc: codes.ResourceExhausted,
+		},
+		{
+			name: "memory of the process", relieve: true, statement: "WITH range(1, 100000) AS l " + many + "WITH l, x WHERE x < 0 RETURN collect(l)",
+			says: "the server uses 2 bytes of the 1 of memory", code: pool, http: 413, grpc: codes.ResourceExhausted,
+		},
+		{
+			name: "rows", limit: query.Options{MaxRows: 100}, statement: "UNWIND range(1, 101) AS x RETURN x",
+			says: "max-rows", code: memory, http: 413, grpc: codes.ResourceExhausted,
+		},
+		{
+			name: "visited edges", limit: query.Options{MaxVisits: 5000}, statement: "MATCH (a:N)-->(b)-->(c)-->(d) WHERE a.k + d.k < 0 RETURN a.k",
+			says: "max-visits", code: memory, http: 413, grpc: codes.ResourceExhausted,
+		},
+		{
+			name: "size of a request", size: 64 << 10, statement: "RETURN '" + strings.Repeat("x", 100<<10) + "'",
+			says: "", code: bad, http: 413, grpc: codes.ResourceExhausted,
+		},
+		{
+			name: "size of a statement", statement: "RETURN '" + strings.Repeat("x", maxTextSize) + "'",
+			says: "the statement is larger than", code: bad, http: 413, grpc: codes.ResourceExhausted,
+		},
+		{
+			name: "words of a statement", statement: "RETURN [" + strings.Repeat("1,", 600_000) + "1]",
+			says: "words and signs", code: memory, http: 413, grpc: codes.ResourceExhausted,
+		},
+		{
+			name: "requests that run", limit: query.Options{Admission: occupied}, occupy: true, statement: "RETURN 1",
+			says: "max-queries", code: busy, http: 429, grpc: codes.ResourceExhausted, retry: "1",
+		},
+		{
+			name: "time in the queue", limit: query.Options{Admission: query.Admission{Running: 1, Queue: 4, Wait: time.Millisecond}}, occupy: true,
+			statement: "RETURN 1", says: "queue-timeout", code: busy, http: 429, grpc: codes.ResourceExhausted, retry: "1",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := serveOver(t, newOracle(t), c.limit, Options{MaxRequestBytes: c.size})

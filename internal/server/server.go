@@ -90,7 +90,7 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 	s.tls, s.adminTLS = opt.TLS, opt.AdminTLS
 	pb.RegisterGraphServiceServer(s.grpc, &graphService{e: e, idle: opt.TxIdle, drained: s.drained})
 	pb.RegisterLoadServiceServer(s.grpc, &loadService{l: l, requests: requests, log: opt.Logger, audit: opt.Audit})
-	pb.RegisterAdminServiceServer(s.grpc, newAdminService(e, store, s.drained, debugFiles{opt.Config, registry, opt.EvidenceDir}, opt.Profiles))
+	pb.RegisterAdminServiceServer(s.grpc, newAdminService(s.drained, e, store, debugFiles{opt.Config, registry, opt.EvidenceDir}, opt.Profiles))
 	s.grpcProbe = health.NewServer()
 	for name := range s.grpc.GetServiceInfo() {
 		s.grpcProbe.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)

@@ -153,7 +153,7 @@ func (p *Profiles) Yield() (resume func()) {
 // keep writes a profile and drops the oldest for which there is no room.
 func (p *Profiles) keep(at time.Time, kind string, data []byte) error {
 	name := filepath.Join(p.dir, at.UTC().Format(profileTime)+"."+kind+".pb.gz")
-	if err := os.WriteFile(name+".tmp", data, 0o600); err != nil {
+	if err := os.WriteFile(name+".tmp", data, 0o600); err != nil { //nolint:gosec // The name is of a time and a known kind.
 		return err
 	}
 	if err := os.Rename(name+".tmp", name); err != nil {

@@ -53,8 +53,8 @@ func (c *compiler) apply(n *plan.Apply, need plan.ColSet) (*stage, error) {
 		}
 		s.build = func(r *run, kids []operator) operator {
 			a := &applyRows{
-				input: input{kids[0]}, r: r, outer: outer, outerFrom: append(in.positions(s.cols[:outer]), fill(len(s.cols)-outer, -1)...),
-				innerFrom: append(fill(outer, -1), sub.root.positions(s.cols[outer:])...), optional: n.Kind == plan.Optional,
+				input: input{kids[0]}, r: r, outer: outer, outerFrom: append(in.positions(s.cols[:outer]), nowhere(len(s.cols)-outer)...),
+				innerFrom: append(nowhere(outer), sub.root.positions(s.cols[outer:])...), optional: n.Kind == plan.Optional,
 				inOrder: sub.root.inOrder(),
 			}
 			a.frame, a.sub = r.buildSub(sub, in.cols)
@@ -80,11 +80,11 @@ func asked(k plan.ApplyKind) plan.ApplyKind {
 	return k
 }
 
-// fill gives n times v.
-func fill(n, v int) []int {
+// nowhere gives n positions that are none.
+func nowhere(n int) []int {
 	out := make([]int, n)
 	for i := range out {
-		out[i] = v
+		out[i] = -1
 	}
 	return out
 }

@@ -79,8 +79,8 @@ func (c *compiler) hashJoin(n *plan.HashJoin, need plan.ColSet) (*stage, error) 
 		k := len(n.LeftKeys)
 		return &hashJoin{
 			r: r, left: kids[0], right: kids[1], leftKey: left.positions(n.LeftKeys), rightKey: right.positions(n.RightKeys),
-			leftFrom:  append(left.positions(s.cols[:outer]), fill(len(rightCols), -1)...),
-			rightFrom: append(fill(outer, -1), allPositions(len(rightCols))...),
+			leftFrom:  append(left.positions(s.cols[:outer]), nowhere(len(rightCols))...),
+			rightFrom: append(nowhere(outer), allPositions(len(rightCols))...),
 			spoolFrom: right.positions(rightCols), optional: n.Optional, once: n.Once,
 			table: newGroupTable(r, "HashJoin", k), spool: spool{acct: account{r: r, name: "HashJoin"}},
 			cols: make([][]graph.Value, k), bufs: make([][]graph.Value, k),

@@ -19,7 +19,8 @@ func (r *run) label(none context.Context) {
 	l := &labelling{none: none, ops: make([]context.Context, len(r.p.stages)), now: none}
 	for i, s := range r.p.stages {
 		name, _ := plan.Describe(r.p.Query, s.node)
-		l.ops[i] = pprof.WithLabels(none, pprof.Labels("operator", name))
+		l.ops[i] = pprof.WithLabels( //nolint:fatcontext // Each is made of none.
+			none, pprof.Labels("operator", name))
 	}
 	r.labels = l
 }

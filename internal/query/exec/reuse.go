@@ -135,7 +135,7 @@ func (x *execution) end() {
 		u.c.filled = u.c.filled[:0]
 	}
 	clear(r.stats)
-	x.fn.Run = nil
+	x.fn.Run = nil //nolint:fatcontext // It is taken out.
 	r.env, r.tx, r.tally, r.recorder = Env{}, nil, tallyTx{}, recorder{}
 	r.counters = Counters{}
 	r.bytes, r.edges, r.fewest = 0, 0, 0

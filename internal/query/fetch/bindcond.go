@@ -148,33 +148,32 @@ func (b *binder) referring(lv *level, src *source, sc *scope, col plan.Expr, c *
 			preds = append(preds, op(plan.IsNotNull, v))
 		}
 	}
-	p, err := compare(src, col, c, v)
-	return append(preds, p), false, err
+	return append(preds, compare(src, col, c, v)), false, nil
 }
 
 // compare binds a condition with a value that is known only when it runs.
-func compare(src *source, col plan.Expr, c *cond, v plan.Expr) (plan.Expr, error) {
+func compare(src *source, col plan.Expr, c *cond, v plan.Expr) plan.Expr {
 	if typ := src.t.casts[c.key]; typ != "" {
 		col, v = cast(col, v, typ)
 	}
 	switch c.op {
 	case opEqual:
 		if c.logic == logicNot && c.marked {
-			return op(plan.Ne, col, v), nil
+			return op(plan.Ne, col, v)
 		}
-		return op(plan.Eq, col, v), nil
+		return op(plan.Eq, col, v)
 	case opIn:
-		return negated(c, op(plan.In, col, call("sql.list", v))), nil
+		return negated(c, op(plan.In, col, call("sql.list", v)))
 	case opContains:
-		return contains(col, c, v), nil
+		return contains(col, c, v)
 	case opLike:
-		return negated(c, like(col, c, v)), nil
+		return negated(c, like(col, c, v))
 	case opRegexp:
-		return negated(c, op(plan.Regexp, call("sql.text", col), call("sql.pattern", v, boolConst(c.fold)))), nil
+		return negated(c, op(plan.Regexp, call("sql.text", col), call("sql.pattern", v, boolConst(c.fold))))
 	case opBetween:
-		return negated(c, call("sql.between", col, v, boolConst(c.marked && c.logic == logicAnd))), nil
+		return negated(c, call("sql.between", col, v, boolConst(c.marked && c.logic == logicAnd)))
 	}
-	return op(comparisons[c.op], col, v), nil
+	return op(comparisons[c.op], col, v)
 }
 
 var comparisons = map[operator]plan.OpCode{

@@ -249,8 +249,7 @@ func (b *binder) link(lv *level, s *selection, p *part, sc *scope, c *cond) (pre
 			if !ok {
 				return nil, false, notFound(c.n, "there is no property %q", name)
 			}
-			e, err := compare(p.src, col, c, v)
-			return one(e), false, err
+			return one(compare(p.src, col, c, v)), false, nil
 		}
 	}
 	return b.referring(lv, p.src, sc, col, c)

@@ -1,6 +1,10 @@
 package fn
 
-import "github.com/hopgate/hopgate/internal/graph"
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
 
 const (
 	largeText = 1 << 10 // bytes
@@ -17,11 +21,7 @@ func Large(v graph.Value) bool {
 		if len(l) >= largeList {
 			return true
 		}
-		for _, e := range l {
-			if Large(e) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(l, Large)
 	case graph.Map:
 		m := v.Map()
 		if len(m) >= largeList {

@@ -162,8 +162,8 @@ func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name,
 		close(g.expireDone)
 	} else {
 		g.noteFresh()
-		go g.foldLoop()
-		go g.expireLoop()
+		go g.foldLoop()   //nolint:gosec // It lasts as long as the graph.
+		go g.expireLoop() //nolint:gosec // It lasts as long as the graph.
 		g.resumeBuilds()
 	}
 	return g, nil

@@ -87,7 +87,7 @@ func parseIDs[T ~uint64 | ~uint32](dst []T, b []byte) ([]T, error) {
 	return ids, err
 }
 
-func appendEdges(dst []byte, edges []graph.Edge) []byte {
+func appendEdges(dst []byte, edges []graph.Edge) []byte { //nolint:unparam // It appends, as all that writes columns.
 	col := make([]uint64, len(edges))
 	for c := range 4 {
 		for i := range edges {
@@ -131,7 +131,7 @@ func parseEdges(b []byte) (edges []graph.Edge, err error) {
 }
 
 // appendValues appends a column of values that can be properties.
-func appendValues(dst []byte, vals []graph.Value) ([]byte, error) {
+func appendValues(dst []byte, vals []graph.Value) ([]byte, error) { //nolint:unparam // It appends, as all that writes columns.
 	dst = binary.AppendUvarint(dst, uint64(len(vals)))
 	for _, v := range vals {
 		var ok bool
@@ -219,7 +219,7 @@ func parseBools(dst []bool, b []byte) ([]bool, error) {
 }
 
 // appendSet appends a set of vertices, or what of it is in one shard if that is not negative.
-func appendSet(dst []byte, s *graph.VertexSet, only int) []byte {
+func appendSet(dst []byte, s *graph.VertexSet, only int) []byte { //nolint:unparam // It appends, as all that writes columns.
 	for no := range s.Shards() {
 		m := s.Bitmap(no)
 		if only >= 0 && no != only {
