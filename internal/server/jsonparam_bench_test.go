@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkParams reads a million numbers, and as many members of objects.
+// BenchmarkParams reads a list of 100,000 numbers, and one of as many objects.
 func BenchmarkParams(b *testing.B) {
 	for name, item := range map[string]string{"numbers": "12345,", "objects": `{"id":12345,"name":"a name","score":1.5},`} {
 		raw := []byte(`{"rows":[` + strings.TrimSuffix(strings.Repeat(item, 100_000), ",") + `]}`)

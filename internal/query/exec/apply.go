@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/plan"
@@ -53,8 +54,8 @@ func (c *compiler) apply(n *plan.Apply, need plan.ColSet) (*stage, error) {
 		}
 		s.build = func(r *run, kids []operator) operator {
 			a := &applyRows{
-				input: input{kids[0]}, r: r, outer: outer, outerFrom: append(in.positions(s.cols[:outer]), nowhere(len(s.cols)-outer)...),
-				innerFrom: append(nowhere(outer), sub.root.positions(s.cols[outer:])...), optional: n.Kind == plan.Optional,
+				input: input{kids[0]}, r: r, outer: outer, outerFrom: append(in.positions(s.cols[:outer]), slices.Repeat(nowhere, len(s.cols)-outer)...),
+				innerFrom: append(slices.Repeat(nowhere, outer), sub.root.positions(s.cols[outer:])...), optional: n.Kind == plan.Optional,
 				inOrder: sub.root.inOrder(),
 			}
 			a.frame, a.sub = r.buildSub(sub, in.cols)
@@ -80,14 +81,8 @@ func asked(k plan.ApplyKind) plan.ApplyKind {
 	return k
 }
 
-// nowhere gives n positions that are none.
-func nowhere(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = -1
-	}
-	return out
-}
+// nowhere is the position of a column that the input has not.
+var nowhere = []int{-1}
 
 // applyValue keeps outer rows by whether their subplan has rows, or adds a value of the subplan to them.
 type applyValue struct {

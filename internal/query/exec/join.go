@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/fn"
@@ -79,8 +80,8 @@ func (c *compiler) hashJoin(n *plan.HashJoin, need plan.ColSet) (*stage, error) 
 		k := len(n.LeftKeys)
 		return &hashJoin{
 			r: r, left: kids[0], right: kids[1], leftKey: left.positions(n.LeftKeys), rightKey: right.positions(n.RightKeys),
-			leftFrom:  append(left.positions(s.cols[:outer]), nowhere(len(rightCols))...),
-			rightFrom: append(nowhere(outer), allPositions(len(rightCols))...),
+			leftFrom:  append(left.positions(s.cols[:outer]), slices.Repeat(nowhere, len(rightCols))...),
+			rightFrom: append(slices.Repeat(nowhere, outer), allPositions(len(rightCols))...),
 			spoolFrom: right.positions(rightCols), optional: n.Optional, once: n.Once,
 			table: newGroupTable(r, "HashJoin", k), spool: spool{acct: account{r: r, name: "HashJoin"}},
 			cols: make([][]graph.Value, k), bufs: make([][]graph.Value, k),

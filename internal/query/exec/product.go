@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
@@ -52,8 +53,8 @@ func (c *compiler) product(n *plan.Product, need plan.ColSet) (*stage, error) {
 	s.build = func(r *run, kids []operator) operator {
 		return &product{
 			r: r, frame: r.frame, left: kids[0], right: kids[1],
-			leftFrom:  append(left.positions(s.cols[:outer]), nowhere(len(rightCols))...),
-			rightFrom: append(nowhere(outer), right.positions(rightCols)...),
+			leftFrom:  append(left.positions(s.cols[:outer]), slices.Repeat(nowhere, len(rightCols))...),
+			rightFrom: append(slices.Repeat(nowhere, outer), right.positions(rightCols)...),
 		}
 	}
 	return s, nil

@@ -1,7 +1,6 @@
 package fn
 
 import (
-	"context"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -9,18 +8,16 @@ import (
 
 // sortValues puts values into the order of ORDER BY, equal ones in the order in which they stand, unless the run ends.
 func sortValues(c *Context, values []graph.Value) error {
-	steps, ended := 0, false
+	steps := 0
+	var ended error
 	slices.SortStableFunc(values, func(a, b graph.Value) int {
-		if steps++; !ended && (steps&0xfff == 0 || Large(a)) {
-			ended = c.Run != nil && c.Run.Err() != nil
+		if steps++; ended == nil && (steps&0xfff == 0 || Large(a)) {
+			ended = c.alive()
 		}
-		if ended {
+		if ended != nil {
 			return 0 // the rest is done at once, and thrown away
 		}
 		return Order(a, b)
 	})
-	if ended {
-		return graph.DeadlineError(context.Cause(c.Run))
-	}
-	return nil
+	return ended
 }
