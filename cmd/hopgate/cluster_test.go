@@ -25,6 +25,7 @@ import (
 type process struct {
 	t    *testing.T
 	args []string
+	env  []string
 	cmd  *exec.Cmd
 	log  bytes.Buffer
 	grpc string
@@ -33,7 +34,7 @@ type process struct {
 
 func (p *process) start() {
 	p.cmd = exec.CommandContext(context.Background(), filepath.Join(bin, "hopgate"), p.args...)
-	p.cmd.Env, p.cmd.Stderr = environ(), &p.log
+	p.cmd.Env, p.cmd.Stderr = environ(p.env...), &p.log
 	require.NoError(p.t, p.cmd.Start())
 }
 
