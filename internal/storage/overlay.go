@@ -89,8 +89,8 @@ func (o *overlay) next(n uint32) uint32 { return o.links[o.nodes[n].links] }
 func (o *overlay) put(key, value []byte, deleted bool) {
 	o.changes++
 	if o.nodes == nil {
-		o.nodes = make([]overlayNode, 1, 8)
-		o.links = make([]uint32, overlayHeight, overlayHeight+8)
+		o.nodes = make([]overlayNode, 1, 16)
+		o.links = make([]uint32, overlayHeight, overlayHeight+24)
 	}
 	var prev [overlayHeight]uint32
 	if n := o.search(key, &prev); n != 0 && bytes.Equal(o.nodes[n].key, key) {

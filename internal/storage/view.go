@@ -69,7 +69,19 @@ func (v *View) get() *reader {
 		v.free = v.free[:n-1]
 		return r
 	}
-	return &reader{v: v, cursors: map[slot]*cursor{}}
+	r := readers.Get().(*reader)
+	r.v = v
+	return r
+}
+
+// readers are those whose views were closed. Views come and go with commits; the memory of a reader is large.
+var readers = sync.Pool{New: func() any { return &reader{cursors: map[slot]*cursor{}} }}
+
+// release ends a reader's work for its view.
+func (r *reader) release() {
+	r.closeCursors()
+	r.v, r.held = nil, held{}
+	readers.Put(r)
 }
 
 // put gives a reader back. A fault makes it start anew.
@@ -80,7 +92,7 @@ func (v *View) put(r *reader, err *error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.closed || len(v.free) == maxFree {
-		r.closeCursors()
+		r.release()
 		return
 	}
 	v.free = append(v.free, r)
@@ -107,7 +119,7 @@ func (v *View) Close() error {
 	}
 	v.closed = true
 	for _, r := range v.free {
-		r.closeCursors()
+		r.release()
 	}
 	v.free = nil
 	if v.over != nil {
