@@ -52,7 +52,7 @@ func NewDirectFS(fs vfs.FS, dir string) (vfs.FS, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(setDirect(f.Fd()), f.Close(), fs.Remove(name))
+	err = errors.Join(setDirect(f.Fd(), true), f.Close(), fs.Remove(name))
 	if err != nil {
 		return nil, fmt.Errorf("storage: the cache mode direct needs direct reads, which the file system of %s does not allow: %w", dir, err)
 	}
@@ -68,7 +68,7 @@ func (fs directFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := setDirect(f.Fd()); err != nil {
+	if err := setDirect(f.Fd(), true); err != nil {
 		return nil, errors.Join(fmt.Errorf("read %s directly: %w", name, err), f.Close())
 	}
 	return &directFile{File: f}, nil

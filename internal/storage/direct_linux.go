@@ -1,23 +1,41 @@
 package storage
 
 import (
-	"syscall"
 	"unsafe"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"golang.org/x/sys/unix"
 )
 
-// setDirect makes the reads of a file go past the page cache.
-func setDirect(fd uintptr) error {
+// setDirect makes the reads and writes of a file go past the page cache, or through it.
+func setDirect(fd uintptr, on bool) error {
 	if fd == vfs.InvalidFd {
-		return syscall.EOPNOTSUPP
+		return unix.EOPNOTSUPP
 	}
-	flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, fd, syscall.F_GETFL, 0)
-	if errno == 0 {
-		_, _, errno = syscall.Syscall(syscall.SYS_FCNTL, fd, syscall.F_SETFL, flags|syscall.O_DIRECT)
+	flags, err := unix.FcntlInt(fd, unix.F_GETFL, 0)
+	if err != nil {
+		return err
 	}
-	if errno != 0 {
-		return errno
+	flags &^= unix.O_DIRECT
+	if on {
+		flags |= unix.O_DIRECT
+	}
+	_, err = unix.FcntlInt(fd, unix.F_SETFL, flags)
+	return err
+}
+
+// writeDirect writes to a place in a file that is direct, and returns when what it has written is durable. Address, size
+// and place are multiples of directAlign.
+func writeDirect(fd uintptr, b []byte, at int64) error {
+	for len(b) > 0 {
+		n, err := unix.Pwritev2(int(fd), [][]byte{b}, at, unix.RWF_DSYNC)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		b, at = b[n:], at+int64(n)
 	}
 	return nil
 }

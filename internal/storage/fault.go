@@ -35,7 +35,10 @@ func (fs faultFS) Create(name string, category vfs.DiskWriteCategory) (f vfs.Fil
 	case !fs.owns(name):
 	case path.Ext(base) == ".log":
 		f, err = fs.FS.Create(name, category)
-		return &logFile{faultFile: faultFile{f, fs.in, false}}, fs.in.stop(err)
+		if err = fs.in.stop(err); err != nil {
+			return nil, err
+		}
+		return newLogFile(faultFile{f, fs.in, false}, 0), nil
 	case path.Ext(base) == ".blob", strings.HasPrefix(base, "MANIFEST-"), strings.HasPrefix(base, "marker."):
 		err = fs.in.await(func() error {
 			f, err = fs.FS.Create(name, category)
@@ -61,7 +64,7 @@ func (fs faultFS) ReuseForWrite(old, name string, category vfs.DiskWriteCategory
 	if err = fs.in.stop(err); err != nil {
 		return nil, err
 	}
-	return &logFile{faultFile: faultFile{f, fs.in, false}, size: info.Size()}, nil
+	return newLogFile(faultFile{f, fs.in, false}, info.Size()), nil
 }
 
 // OpenDir implements vfs.FS.
@@ -111,35 +114,6 @@ func (f faultFile) SyncTo(length int64) (bool, error) {
 
 // Close implements vfs.File.
 func (f faultFile) Close() error { return f.in.stop(f.File.Close()) }
-
-// logFile is a log, which is written over zeros: a sync of bytes that have their place in the file already is that of the
-// bytes alone, where one of a file that grows is a commit of the file system's journal too. A log ends at its first zeros
-// for whoever reads it. There are as many of them ahead as the log is long, within bounds, so that the log of a graph
-// that nobody writes to stays small.
-type logFile struct {
-	faultFile
-	at, size int64 // where the next byte goes, and where the file ends
-}
-
-// The zeros that are put ahead of a log at a time, in bytes.
-const leastAhead, mostAhead = 16 << 10, 1 << 20
-
-var zeros [mostAhead]byte
-
-// Write implements vfs.File.
-func (f *logFile) Write(b []byte) (int, error) {
-	if end := f.at + int64(len(b)); end > f.size {
-		// Without them, which a full disk has no room for, the log is slower, not worse.
-		n, _ := f.WriteAt(zeros[:min(max(f.at, leastAhead), mostAhead)], end)
-		f.size = end + int64(n)
-	}
-	n, err := f.faultFile.Write(b)
-	f.at += int64(n)
-	return n, err
-}
-
-// Preallocate implements vfs.File: Write sees to the room.
-func (f *logFile) Preallocate(offset, length int64) error { return nil }
 
 // stop ends the instance's writes and this goroutine's work if there is a fault.
 func (in *instance) stop(err error) error {

@@ -154,7 +154,7 @@ func peersStop(t *testing.T, step int) (stopped bool, edges uint64) {
 	}
 	opts.FS = errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		switch op.Kind {
-		case errorfs.OpFileWrite, errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo, errorfs.OpRename, errorfs.OpCreate:
+		case errorfs.OpFileWrite, errorfs.OpFileWriteAt, errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo, errorfs.OpRename, errorfs.OpCreate:
 			mu.Lock()
 			defer mu.Unlock()
 			if watch {
