@@ -16,7 +16,6 @@ type offline struct {
 	s       *Session
 	l       *Loader
 	sorter  shard.EdgeSorter
-	plan    *Plan
 	ctx     context.Context // of the load; there is one call of Begin
 	done    <-chan struct{}
 	batches chan *offlineBatch
@@ -35,7 +34,7 @@ type offlineBatch struct {
 
 // NewOffline makes a sink for one load of a loader over the sorter's graph. Nothing is kept if the load does not end.
 func (p *Plan) NewOffline(l *Loader, sorter shard.EdgeSorter) Sink {
-	s := &offline{l: l, sorter: sorter, plan: p, batches: make(chan *offlineBatch, 8), complex: map[string]bool{}}
+	s := &offline{l: l, sorter: sorter, batches: make(chan *offlineBatch, 8), complex: map[string]bool{}}
 	actions := map[string]shard.Action{}
 	for _, in := range p.inputs {
 		if in.bound == nil {

@@ -35,10 +35,9 @@ type Plan struct {
 
 // step is one reading of an input: all vertices are read before all edges.
 type step struct {
-	in       *input
-	edges    bool
-	again    bool // the input has been read for its vertices
-	multiple bool // it has vertices and edges
+	in    *input
+	edges bool
+	again bool // the input has been read for its vertices
 }
 
 // Bytes is the size of all inputs as they are stored, counted as often as they are read; 0 if it is not known.
@@ -227,10 +226,10 @@ func (p *Plan) finish(m *mapping.Mapping) (*Plan, error) {
 		}
 		both := len(in.bound.Vertices) > 0 && len(in.bound.Edges) > 0
 		if len(in.bound.Vertices) > 0 {
-			vertices = append(vertices, step{in: in, multiple: both})
+			vertices = append(vertices, step{in: in})
 		}
 		if len(in.bound.Edges) > 0 {
-			edges = append(edges, step{in: in, edges: true, again: both, multiple: both})
+			edges = append(edges, step{in: in, edges: true, again: both})
 		}
 	}
 	groupSteps(vertices, func(s step) string { return s.in.rules.Vertices[0].First() })

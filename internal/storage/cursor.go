@@ -10,7 +10,6 @@ type cursor struct {
 	floor []byte
 	set   bool
 	ok    bool
-	steps int // seeks and steps since the last take, for the counters
 
 	over  *overlay // nil: there is only what is stored
 	lower []byte   // the range, for the overlay
@@ -34,13 +33,11 @@ func (c *cursor) seek(key []byte) bool {
 		if bytes.Compare(c.it.Key(), key) >= 0 {
 			return true
 		}
-		c.steps++
 		c.ok = c.it.Next()
 		if c.ok && bytes.Compare(c.it.Key(), key) < 0 {
 			c.ok = c.it.SeekGE(key)
 		}
 	} else {
-		c.steps++
 		c.ok = c.it.SeekGE(key)
 	}
 	c.floor = append(c.floor[:0], key...)
@@ -54,14 +51,12 @@ func (c *cursor) seekMerged(key []byte) bool {
 		c.seen, c.set = c.over.changes, false
 	}
 	if !c.set || bytes.Compare(key, c.floor) < 0 {
-		c.steps++
 		c.base = c.it.SeekGE(key)
 	} else {
 		if !c.ok || bytes.Compare(c.key(), key) >= 0 {
 			return c.ok
 		}
 		if c.base && bytes.Compare(c.it.Key(), key) < 0 {
-			c.steps++
 			c.base = c.it.SeekGE(key)
 		}
 	}
@@ -97,7 +92,6 @@ func (c *cursor) settle() {
 			return
 		}
 		if order == 0 {
-			c.steps++
 			c.base = c.it.Next()
 		}
 		if !n.deleted {
@@ -113,7 +107,6 @@ func (c *cursor) next() bool {
 	if !c.ok {
 		return false
 	}
-	c.steps++
 	c.floor = append(append(c.floor[:0], c.key()...), 0)
 	switch {
 	case c.over == nil:
@@ -132,7 +125,6 @@ func (c *cursor) next() bool {
 // until the next seek.
 func (c *cursor) seekLT(key []byte) bool {
 	c.set = false
-	c.steps++
 	base := c.it.SeekLT(key)
 	c.own = false
 	if c.over == nil {
@@ -168,7 +160,6 @@ func (c *cursor) seekLT(key []byte) bool {
 // prev goes to the last key before the present one, after seekLT or prev.
 func (c *cursor) prev() bool {
 	if c.over == nil {
-		c.steps++
 		return c.it.Prev()
 	}
 	c.floor = append(c.floor[:0], c.key()...)

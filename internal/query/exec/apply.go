@@ -54,7 +54,7 @@ func (c *compiler) apply(n *plan.Apply, need plan.ColSet) (*stage, error) {
 		}
 		s.build = func(r *run, kids []operator) operator {
 			a := &applyRows{
-				input: input{kids[0]}, r: r, outer: outer, outerFrom: append(in.positions(s.cols[:outer]), slices.Repeat(nowhere, len(s.cols)-outer)...),
+				input: input{kids[0]}, outer: outer, outerFrom: append(in.positions(s.cols[:outer]), slices.Repeat(nowhere, len(s.cols)-outer)...),
 				innerFrom: append(slices.Repeat(nowhere, outer), sub.root.positions(s.cols[outer:])...), optional: n.Kind == plan.Optional,
 				inOrder: sub.root.inOrder(),
 			}
@@ -65,8 +65,8 @@ func (c *compiler) apply(n *plan.Apply, need plan.ColSet) (*stage, error) {
 		s.cols = kept(in.cols, need, n.Out)
 		s.build = func(r *run, kids []operator) operator {
 			return &applyValue{
-				input: input{kids[0]}, r: r, g: r.gather(sub, asked(n.Kind), in.cols), kind: n.Kind,
-				from: in.positions(s.cols), at: s.pos(n.Out),
+				input: input{kids[0]}, g: r.gather(sub, asked(n.Kind), in.cols), kind: n.Kind,
+				from: in.positions(s.cols),
 			}
 		}
 	}
@@ -87,11 +87,9 @@ var nowhere = []int{-1}
 // applyValue keeps outer rows by whether their subplan has rows, or adds a value of the subplan to them.
 type applyValue struct {
 	input
-	r     *run
 	g     *gather
 	kind  plan.ApplyKind
 	from  []int // input position of each column; -1 for the value
-	at    int   // of the value among the columns, or -1
 	kept  sel
 	out   batch
 	whole batch
@@ -147,7 +145,6 @@ func (a *applyValue) close() {
 // applyRows joins outer rows with the rows of their subplan.
 type applyRows struct {
 	input
-	r                    *run
 	frame                *frame
 	sub                  operator
 	outer                int // the number of columns of the outer rows

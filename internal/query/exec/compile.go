@@ -74,8 +74,6 @@ type compiler struct {
 	p *Prepared
 	// args collects the columns that the Arguments of the subplan being compiled give.
 	args plan.ColSet
-	// depth is the number of subplans around the node being compiled.
-	depth int
 	// edgeProps are the edge properties that have columns of their own.
 	edgeProps []edgeProp
 	// found are the subplans in the expressions of the node being compiled.
@@ -244,9 +242,7 @@ func unbound(q *plan.Query, col plan.Col) error {
 func (c *compiler) sub(n plan.Node, need plan.ColSet) (*subplan, error) {
 	args, wrote := c.args, c.wrote
 	c.args, c.wrote = plan.ColSet{}, false
-	c.depth++
 	root, err := c.compile(n, need)
-	c.depth--
 	s := &subplan{root: root, writes: c.wrote}
 	for col := range c.args {
 		s.args = append(s.args, col)

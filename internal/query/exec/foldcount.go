@@ -13,7 +13,6 @@ import (
 // counting by messages along a tree (Yannakakis 1981, in the form that FAQ, Khamis et al. 2016, gives it for counts).
 type foldCount struct {
 	input
-	r       *run
 	frame   *frame
 	weights []*weigher
 	at      int // position of the count in out, or -1
@@ -39,7 +38,7 @@ func (c *compiler) foldCount(n *plan.FoldCount, need plan.ColSet) (*stage, error
 	}
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(nil, need, n.Out)}
 	s.build = func(r *run, kids []operator) operator {
-		x := &foldCount{input: input{kids[0]}, r: r, frame: r.frame, at: s.pos(n.Out)}
+		x := &foldCount{input: input{kids[0]}, frame: r.frame, at: s.pos(n.Out)}
 		for _, w := range n.Weights {
 			x.weights = append(x.weights, r.newWeigher(in.pos(w.Col), w.Branches))
 		}
@@ -122,7 +121,6 @@ const weightPage = 512
 
 // weigher knows the weights of vertices: the product over branches of the sum of the weights of the neighbours.
 type weigher struct {
-	r        *run
 	pos      int // of the root, in the input
 	branches []*branchWeigher
 	known    [][]*[weightPage]int64 // by shard and local id, in pages: the weight plus one, or 0 where it is not known
@@ -142,7 +140,7 @@ type branchWeigher struct {
 }
 
 func (r *run) newWeigher(pos int, branches []plan.Branch) *weigher {
-	w := &weigher{r: r, pos: pos, acct: account{r: r, name: "FoldCount"}}
+	w := &weigher{pos: pos, acct: account{r: r, name: "FoldCount"}}
 	for _, b := range branches {
 		bw := &branchWeigher{hop: r.newHop(b.Types, b.Dir, b.Labels), optional: b.Optional}
 		if len(b.Branches) > 0 {

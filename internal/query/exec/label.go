@@ -9,14 +9,13 @@ import (
 
 // labelling is how a run labels its goroutine while it is profiled.
 type labelling struct {
-	none context.Context   // outside of the operators
-	ops  []context.Context // by stage
-	now  context.Context
+	ops []context.Context // by stage
+	now context.Context
 }
 
 // label begins to label the goroutine by the operators at work.
 func (r *run) label(none context.Context) {
-	l := &labelling{none: none, ops: make([]context.Context, len(r.p.stages)), now: none}
+	l := &labelling{ops: make([]context.Context, len(r.p.stages)), now: none}
 	for i, s := range r.p.stages {
 		name, _ := plan.Describe(r.p.Query, s.node)
 		l.ops[i] = pprof.WithLabels( //nolint:fatcontext // Each is made of none.

@@ -15,7 +15,6 @@ import (
 // path as a whole holds for none of these or because a path must have at least two edges, trails are enumerated length
 // by length, cut short where the end is too far away.
 type pathSearch struct {
-	r        *run
 	min, max int
 
 	fwd, bwd *searchSide
@@ -51,7 +50,7 @@ const (
 
 // init prepares a search for a plan node; longer says that it may be asked for other than the shortest paths.
 func (p *pathSearch) init(r *run, n *plan.ShortestPath, test *edgeTest, longer bool) {
-	p.r, p.dealt, p.acct = r, dealt{size: r.batchSize()}, account{r: r, name: "ShortestPath"}
+	p.dealt, p.acct = dealt{size: r.batchSize()}, account{r: r, name: "ShortestPath"}
 	newHop := func(dir graph.Direction, edges bool) *hop {
 		h := r.newHop(n.Types, dir, nil)
 		h.where, h.edges = test, edges

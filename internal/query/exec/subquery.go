@@ -11,7 +11,6 @@ import (
 // gather runs a subplan for all rows of a batch and gives one value a row: whether there were rows (Exists), how many
 // (CountRows), or the list of an expression over them (Collect).
 type gather struct {
-	r     *run
 	frame *frame
 	op    operator
 	kind  plan.ApplyKind
@@ -31,7 +30,7 @@ type gather struct {
 
 // gather makes the operators of a subplan over batches with the columns outer.
 func (r *run) gather(s *subplan, kind plan.ApplyKind, outer []plan.Col) *gather {
-	g := &gather{r: r, kind: kind, acct: account{r: r, name: "Collect"}, nesting: nesting{r: r}}
+	g := &gather{kind: kind, acct: account{r: r, name: "Collect"}, nesting: nesting{r: r}}
 	g.frame, g.op = r.buildSub(s, outer)
 	g.degrees = r.degrees(g.frame, kind)
 	if kind == plan.Collect {

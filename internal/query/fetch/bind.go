@@ -34,7 +34,7 @@ func bind(req *Request, cat graph.Catalog) (*program, error) {
 	if e := req.doc.root.get("@explain"); e != nil && e.kind == kBool {
 		b.explain = e.scalar.Bool()
 	}
-	members, err := b.object(req.root, newScope(nil, ""))
+	members, err := b.object(req.root, newScope(nil, nil))
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (b *binder) member(m *member, sc *scope) (*output, error) {
 		sc.things[m.key] = &thing{sub: s}
 		return &output{kind: outEmpty, lit: b.literal(m.key, memberObject)}, nil
 	case memberObject:
-		inner := newScope(sc, m.key)
+		inner := newScope(sc, nil)
 		sc.things[m.key] = &thing{inner: inner}
 		members, err := b.object(m.object, inner)
 		return &output{kind: outObject, lit: b.literal(m.key, m.kind), members: members}, err
@@ -254,9 +254,8 @@ func (b *binder) single(m *member, sc *scope) (*output, error) {
 		return nil, err
 	}
 	bd := s.parts[0].bound
-	inner := newScope(sc, m.key)
-	inner.lv, inner.main = lv, bd
-	bd.inner = inner
+	inner := newScope(sc, lv)
+	inner.main = bd
 	sc.things[m.key] = &thing{table: bd, inner: inner}
 	s.node = firstRow(s.node)
 	fields := b.tableFields(lv, s.parts[0])

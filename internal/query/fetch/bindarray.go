@@ -38,8 +38,7 @@ func (b *binder) whole(m *member, sc *scope) (*output, error) {
 // totals makes the query that counts the rows of an array.
 func (b *binder) totals(m *member, sc *scope, pg *paging) (*query, error) {
 	lv := b.open()
-	inner := newScope(sc, m.key)
-	inner.lv, inner.open = lv, true
+	inner := newScope(sc, lv)
 	s, err := b.counted(lv, m.array, m.array.main(), inner)
 	if err != nil {
 		return nil, err
@@ -60,8 +59,7 @@ type items struct {
 // list binds the items of an array at a level.
 func (b *binder) list(lv *level, m *member, sc *scope) (*items, error) {
 	a := m.array
-	inner := newScope(sc, m.key)
-	inner.lv, inner.open = lv, true
+	inner := newScope(sc, lv)
 	arr := &boundArray{lv: lv, value: -1}
 	if lv.parent == nil {
 		arr.query = lv.query
@@ -81,7 +79,6 @@ func (b *binder) list(lv *level, m *member, sc *scope) (*items, error) {
 	if err != nil {
 		return nil, err
 	}
-	inner.open = false
 	for _, p := range s.parts {
 		p.bound.open = false
 	}
@@ -164,9 +161,8 @@ func (b *binder) inTable(lv *level, node *plan.Node, t *table, key string, sc *s
 	if len(t.members) == 0 {
 		return nil, nil
 	}
-	inner := newScope(sc, key)
-	inner.lv, inner.main = lv, bd
-	bd.inner = inner
+	inner := newScope(sc, lv)
+	inner.main = bd
 	sc.things[key].inner = inner
 	return b.children(lv, node, t.members, inner)
 }
@@ -429,8 +425,7 @@ func (b *binder) childArray(lv *level, node *plan.Node, m *member, sc *scope) ([
 // childTotal binds the total of an array in an item.
 func (b *binder) childTotal(lv *level, node *plan.Node, m *member, sc *scope, pg *paging) ([]field, error) {
 	sub := lv.below()
-	inner := newScope(sc, m.key)
-	inner.lv, inner.open = sub, true
+	inner := newScope(sc, sub)
 	s, err := b.counted(sub, m.array, m.array.main(), inner)
 	if err != nil {
 		return nil, err
@@ -472,12 +467,10 @@ func (b *binder) musts(lv *level, a *array, t *table, sc *scope) ([]plan.Expr, e
 		sub := lv.below()
 		switch {
 		case m.kind == memberArray && m.array.must:
-			inner := newScope(sc, m.key)
-			inner.lv, inner.open = sub, true
+			inner := newScope(sc, sub)
 			s, err = b.rows(sub, m.array, m.array.main(), inner)
 		case m.kind == memberTable && m.table != t && m.table.must:
-			inner := newScope(sc, m.key)
-			inner.lv, inner.open = sub, true
+			inner := newScope(sc, sub)
 			s, err = b.rows(sub, nil, m.table, inner)
 		default:
 			continue

@@ -10,7 +10,7 @@ import (
 // subquery binds {"from": …}: as a query that runs before, where it is the same for all rows, else for each row of lv.
 func (b *binder) subquery(lv *level, src *source, sc *scope, a *array) (*boundSub, error) {
 	if src != nil {
-		sc = newScope(sc, "")
+		sc = newScope(sc, nil)
 		sc.main = src.bound
 	}
 	err := errOuter
@@ -41,8 +41,7 @@ func (b *binder) forget(mark int) {
 
 // subRows binds the rows of a subquery at a level of its own.
 func (b *binder) subRows(lv *level, sc *scope, a *array) (*boundSub, error) {
-	inner := newScope(sc, a.key)
-	inner.lv, inner.open = lv, true
+	inner := newScope(sc, lv)
 	s, err := b.selects(lv, a, a.main(), inner)
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ func Parse(method string, body []byte, limits Limits) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Request{Method: method, doc: doc, limits: limits, body: body}
+	r := &Request{Method: method, doc: doc, limits: limits}
 	if f := doc.root.get("format"); f != nil {
 		if f.kind != kBool {
 			return nil, illegal(f, "must be true or false, was %s", f.what())
@@ -75,7 +75,7 @@ var rootWords = map[string]bool{
 
 // object reads a plain object; depth counts from 0 for the root.
 func (p *treeParser) object(n *node, depth int) (*object, error) {
-	o := &object{n: n}
+	o := &object{}
 	objects, arrays := 0, 0
 	for _, m := range n.members {
 		if m.kind == kNull || depth == 0 && (rootWords[m.key] || strings.HasPrefix(m.key, "@") && m.kind != kObject) {

@@ -44,7 +44,7 @@ func (h *hopWords) make(limits *Limits) (*hop, bool, error) {
 	if h.hop.kind != kString {
 		return nil, false, illegal(h.hop, `must be a text such as ">KNOWS", was %s`, h.hop.what())
 	}
-	p := &hop{n: h.hop, min: 1, max: 1, refKey: h.startRef, endKey: h.endRef}
+	p := &hop{n: h.hop, min: 1, max: 1}
 	var reason string
 	if p.steps, reason = parseSteps(h.hop.str()); reason != "" {
 		return nil, false, illegal(h.hop, "%s", reason)

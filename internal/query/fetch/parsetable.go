@@ -14,7 +14,7 @@ const depthColumn = "@depth"
 // table reads "Label:alias": {…}.
 func (p *treeParser) table(n *node, depth int) (*table, error) {
 	t := &table{n: n, key: n.key}
-	t.label, t.alias = splitAlias(n.key)
+	t.label, _ = splitAlias(n.key)
 	var h hopWords
 	objects, arrays := 0, 0
 	if raw := n.get("@raw"); raw != nil { // other words may hold what is read with it alone

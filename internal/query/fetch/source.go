@@ -180,7 +180,6 @@ type bound struct {
 	// grouped says that its rows are groups or distinct columns, no vertices.
 	grouped bool
 	row     plan.Expr // of a child: the vertex, where src.vertex is a column below
-	inner   *scope    // of what stands in it
 }
 
 // column gives a column of the answer by its name, nil where it has none.
@@ -205,15 +204,13 @@ func (b *bound) column(cat graph.Catalog, name string) plan.Expr {
 // scope is what references find inside an object or an item of an array.
 type scope struct {
 	parent *scope
-	key    string
 	lv     *level // of an array's items; nil for an object
-	open   bool   // of an array: its items are still being bound
 	main   *bound // the table that an item, a table's inside or a condition belongs to
 	things map[string]*thing
 }
 
-func newScope(parent *scope, key string) *scope {
-	return &scope{parent: parent, key: key, things: make(map[string]*thing)}
+func newScope(parent *scope, lv *level) *scope {
+	return &scope{parent: parent, lv: lv, things: make(map[string]*thing)}
 }
 
 // root is the outermost scope.

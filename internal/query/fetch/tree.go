@@ -11,7 +11,6 @@ type Request struct {
 	writes []*write // of post, put and delete
 	format bool
 	limits Limits
-	body   []byte
 	rights rights
 }
 
@@ -40,7 +39,6 @@ type member struct {
 
 // object is a plain object: the root, or one nested in it.
 type object struct {
-	n       *node
 	members []*member
 }
 
@@ -87,7 +85,6 @@ type table struct {
 	n        *node
 	key      string
 	label    string
-	alias    string
 	conds    []*cond
 	combine  *combination // over conds; nil: all of them
 	distinct bool
@@ -161,13 +158,11 @@ type hop struct {
 	steps  []step
 	start  *node // keys
 	ref    string
-	refKey *node
 	min    int
 	max    int
 	walk   bool
 	end    *node
 	endRef string
-	endKey *node
 	find   string // "", shortest or all
 }
 

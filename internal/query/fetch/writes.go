@@ -381,7 +381,7 @@ func (x *run) matched(b *binder, t *table, key string, props []graph.MapEntry, d
 func (x *run) find(t *table, key string, deltas []delta, base int) (*find, error) {
 	b := &binder{req: x.req, cat: x.runner.Catalog(), edges: make(map[*table]*part)}
 	lv := b.open()
-	s, err := b.rows(lv, nil, t, newScope(nil, ""))
+	s, err := b.rows(lv, nil, t, newScope(nil, nil))
 	if err != nil {
 		return nil, err
 	}

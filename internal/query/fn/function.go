@@ -59,7 +59,6 @@ type Function struct {
 	// Inserts is the argument that becomes an element of the list that the function gives; 0: none does.
 	Inserts       int
 	Deterministic bool   // the same arguments give the same value, always
-	Stable        bool   // the same arguments give the same value within one statement; so do all that are Deterministic
 	Category      string // as SHOW FUNCTIONS says
 	Signature     string // e.g. left(text :: STRING, length :: INTEGER) :: STRING
 	Description   string

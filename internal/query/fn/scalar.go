@@ -61,7 +61,7 @@ var scalarFunctions = []Function{
 		}),
 	},
 	{
-		Name: "timestamp", Stable: true,
+		Name:      "timestamp",
 		Signature: "timestamp() :: INTEGER", Description: "The milliseconds since 1970-01-01T00:00Z when the statement began.",
 		Eval: func(ctx *Context, _ []graph.Value) (graph.Value, error) {
 			return graph.IntValue(ctx.Statement.UnixMilli()), nil

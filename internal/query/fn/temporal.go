@@ -131,7 +131,7 @@ func makeTemporalFunctions() []Function {
 			Description: "The text of an instant or a duration, by a pattern of Java's DateTimeFormatter if one is given.",
 		},
 		Function{
-			Name: "datetime.fromEpoch", MinArgs: 2, MaxArgs: 2, Stable: true,
+			Name: "datetime.fromEpoch", MinArgs: 2, MaxArgs: 2,
 			Signature:   "datetime.fromEpoch(seconds :: INTEGER | FLOAT, nanoseconds :: INTEGER | FLOAT) :: ZONED DATETIME",
 			Description: "The date-time so many seconds and nanoseconds after 1970-01-01T00:00Z.",
 			Eval: strict(func(ctx *Context, args []graph.Value) (graph.Value, error) {
@@ -148,7 +148,7 @@ func makeTemporalFunctions() []Function {
 			}),
 		},
 		Function{
-			Name: "datetime.fromEpochMillis", MinArgs: 1, MaxArgs: 1, Stable: true,
+			Name: "datetime.fromEpochMillis", MinArgs: 1, MaxArgs: 1,
 			Signature:   "datetime.fromEpochMillis(milliseconds :: INTEGER | FLOAT) :: ZONED DATETIME",
 			Description: "The date-time so many milliseconds after 1970-01-01T00:00Z.",
 			Eval: strict(func(ctx *Context, args []graph.Value) (graph.Value, error) {
@@ -187,10 +187,10 @@ func format(_ *Context, args []graph.Value) (graph.Value, error) {
 
 // functions makes the constructor, the clocks and the truncation of one kind of instants.
 func (in *instant) functions() []Function {
-	clock := func(suffix, when string, stable bool, now func(ctx *Context) time.Time) Function {
+	clock := func(suffix, when string, now func(ctx *Context) time.Time) Function {
 		name := in.name + "." + suffix
 		return Function{
-			Name: name, MaxArgs: 1, Stable: stable,
+			Name: name, MaxArgs: 1,
 			Signature:   name + "([timezone :: STRING]) :: " + in.typ,
 			Description: "The time " + when + ", in the default zone or in the one given.",
 			Eval: strict(func(ctx *Context, args []graph.Value) (graph.Value, error) {
@@ -201,16 +201,16 @@ func (in *instant) functions() []Function {
 	truncate := in.name + ".truncate"
 	return []Function{
 		{
-			Name: in.name, MaxArgs: 1, Stable: true,
+			Name: in.name, MaxArgs: 1,
 			Signature:   in.name + "([value :: STRING | MAP | temporal]) :: " + in.typ,
 			Description: "Reads a text, joins a map of fields, or takes the parts out of another instant; else the current time.",
 			Eval:        strict(in.make),
 		},
-		clock("statement", "when the statement began", true, func(ctx *Context) time.Time { return ctx.Statement }),
-		clock("transaction", "when the transaction began", true, func(ctx *Context) time.Time { return ctx.Transaction }),
-		clock("realtime", "now", false, func(*Context) time.Time { return time.Now() }),
+		clock("statement", "when the statement began", func(ctx *Context) time.Time { return ctx.Statement }),
+		clock("transaction", "when the transaction began", func(ctx *Context) time.Time { return ctx.Transaction }),
+		clock("realtime", "now", func(*Context) time.Time { return time.Now() }),
 		{
-			Name: truncate, MinArgs: 1, MaxArgs: 3, Stable: true,
+			Name: truncate, MinArgs: 1, MaxArgs: 3,
 			Signature:   truncate + "(unit :: STRING [, input :: temporal [, fields :: MAP]]) :: " + in.typ,
 			Description: "The beginning of the unit that holds the instant, then with the fields that are given.",
 			Eval:        strict(in.truncated),

@@ -31,13 +31,12 @@ type Cursor struct {
 	m     merger
 }
 
-// List is the neighbours of one vertex. Its slices are good until the view closes, or until the next call if Merged.
+// List is the neighbours of one vertex. Its slices are good until the next call.
 type List struct {
 	Targets []uint32 // packed, sorted
 	Edges   []uint32 // local parts of the ids, if wanted; the shard is that of the edge's source
 	// Offset is the place of the list's first edge in the block's property columns.
 	Offset uint32
-	Merged bool
 }
 
 // Cursor makes c ready for the lists of a type in the direction Out or In. want's slice must not change while c is used.
@@ -165,7 +164,7 @@ func (c *Cursor) listSlow(at uint32, l List) (List, bool) {
 	}
 	c.m.targets, c.m.edges = c.m.targets[:0], c.m.edges[:0]
 	c.m.appendTo(l.Targets, l.Edges, c.want.Edges)
-	l.Targets, l.Merged = c.m.targets, true
+	l.Targets = c.m.targets
 	if c.want.Edges {
 		l.Edges = c.m.edges
 	}
