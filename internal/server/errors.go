@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 // transports is the one table that maps kinds of errors to the status codes of the transports.
@@ -64,9 +65,9 @@ func appendError(dst []byte, err error) []byte {
 	e := graph.AsError(err)
 	c := classify(e)
 	dst = append(dst, `{"code":`...)
-	dst = appendString(dst, c.code)
+	dst = fn.AppendJSONString(dst, c.code)
 	dst = append(dst, `,"message":`...)
-	dst = appendString(dst, e.Error())
+	dst = fn.AppendJSONString(dst, e.Error())
 	if e.Pos.Line > 0 {
 		dst = append(dst, `,"position":{"line":`...)
 		dst = strconv.AppendInt(dst, int64(e.Pos.Line), 10)
@@ -77,11 +78,11 @@ func appendError(dst []byte, err error) []byte {
 		dst = append(dst, '}')
 	}
 	dst = append(dst, `,"type":`...)
-	dst = appendString(dst, c.typ)
+	dst = fn.AppendJSONString(dst, c.typ)
 	dst = append(dst, `,"phase":`...)
-	dst = appendString(dst, c.phase)
+	dst = fn.AppendJSONString(dst, c.phase)
 	dst = append(dst, `,"detail":`...)
-	dst = appendString(dst, c.detail)
+	dst = fn.AppendJSONString(dst, c.detail)
 	return append(dst, '}')
 }
 

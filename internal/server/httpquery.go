@@ -9,6 +9,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 // queryRequest is the body of POST /v1/query.
@@ -273,7 +274,7 @@ func appendNames(dst []byte, names []string) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendString(dst, n)
+		dst = fn.AppendJSONString(dst, n)
 	}
 	return append(dst, ']')
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 // transactions are the explicit transactions of Neo4j's Query API that are open, by id.
@@ -204,7 +205,7 @@ func (h *HTTP) txRequest(w http.ResponseWriter, r *http.Request) (req query.Requ
 // appendState says which transaction a request belongs to, and when it ends if nothing more is asked of it.
 func (t *openTx) appendState(dst []byte) []byte {
 	dst = append(dst, `"transaction":{"id":`...)
-	dst = appendString(dst, t.id)
+	dst = fn.AppendJSONString(dst, t.id)
 	dst = append(dst, `,"expires":"`...)
 	dst = t.Expires().UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z")
 	return append(dst, `"}`...)

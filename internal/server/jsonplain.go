@@ -7,6 +7,9 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
+// The magnitudes of floats that are written without an exponent: from the first to below the second.
+const leastPlain, mostPlain = 1e-5, 1e17
+
 // appendPlain writes a value as plain JSON (contract: values in plain JSON).
 func appendPlain(dst []byte, v graph.Value) []byte {
 	switch v.Kind() {
@@ -17,9 +20,9 @@ func appendPlain(dst []byte, v graph.Value) []byte {
 	case graph.Int:
 		return strconv.AppendInt(dst, v.Int(), 10)
 	case graph.Float:
-		return appendFloat(dst, v.Float())
+		return fn.AppendJSONFloat(dst, v.Float(), leastPlain, mostPlain)
 	case graph.String:
-		return appendString(dst, v.Str())
+		return fn.AppendJSONString(dst, v.Str())
 	case graph.List:
 		dst = append(dst, '[')
 		for i, e := range v.List() {
@@ -35,7 +38,7 @@ func appendPlain(dst []byte, v graph.Value) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = appendString(dst, e.Key)
+			dst = fn.AppendJSONString(dst, e.Key)
 			dst = append(dst, ':')
 			dst = appendPlain(dst, e.Value)
 		}
@@ -58,7 +61,7 @@ func appendPlain(dst []byte, v graph.Value) []byte {
 		return append(dst, ']')
 	}
 	dst = append(dst, '"')
-	dst = appendTemporal(dst, v)
+	dst = fn.AppendTemporal(dst, v)
 	return append(dst, '"')
 }
 
@@ -74,7 +77,7 @@ func appendPlainVertex(dst []byte, v graph.Value) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendString(dst, l)
+		dst = fn.AppendJSONString(dst, l)
 	}
 	dst = append(dst, `],"properties":`...)
 	dst = appendProperties(dst, rec, appendPlain)
@@ -92,7 +95,7 @@ func appendPlainEdge(dst []byte, e *graph.EdgeValue) []byte {
 	if e.Record == nil {
 		return append(dst, `"","properties":{}}`...)
 	}
-	dst = appendString(dst, e.Record.Type)
+	dst = fn.AppendJSONString(dst, e.Record.Type)
 	dst = append(dst, `,"properties":`...)
 	dst = appendProperties(dst, e.Record, appendPlain)
 	return append(dst, '}')
@@ -104,28 +107,9 @@ func appendProperties(dst []byte, rec *graph.Record, value func([]byte, graph.Va
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendString(dst, k)
+		dst = fn.AppendJSONString(dst, k)
 		dst = append(dst, ':')
 		dst = value(dst, rec.Values[i])
 	}
 	return append(dst, '}')
-}
-
-// appendTemporal writes the text that toString() gives.
-func appendTemporal(dst []byte, v graph.Value) []byte {
-	switch v.Kind() {
-	case graph.Date:
-		return v.Date().Append(dst)
-	case graph.LocalTime:
-		return v.LocalTime().Append(dst)
-	case graph.Time:
-		return v.Time().Append(dst)
-	case graph.LocalDateTime:
-		return v.LocalDateTime().Append(dst)
-	case graph.DateTime:
-		return v.DateTime().Append(dst)
-	case graph.Duration:
-		return v.Duration().Append(dst)
-	}
-	return dst
 }

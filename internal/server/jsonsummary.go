@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 // appendSummary writes the members that end an answer.
@@ -45,7 +46,7 @@ func appendSummary(dst []byte, s query.Summary) []byte {
 			reason = "maxRows"
 		}
 		dst = append(dst, `,"truncated":true,"truncatedReason":`...)
-		dst = appendString(dst, reason)
+		dst = fn.AppendJSONString(dst, reason)
 	}
 	if len(s.Hops) > 0 {
 		dst = append(dst, `,"hops":[`...)
@@ -68,9 +69,9 @@ func appendSummary(dst []byte, s query.Summary) []byte {
 
 func appendPlan(dst []byte, p *query.PlanNode) []byte {
 	dst = append(dst, `{"operator":`...)
-	dst = appendString(dst, p.Operator)
+	dst = fn.AppendJSONString(dst, p.Operator)
 	dst = append(dst, `,"arguments":`...)
-	dst = appendString(dst, p.Args)
+	dst = fn.AppendJSONString(dst, p.Args)
 	if p.Estimate >= 0 {
 		dst = append(dst, `,"estimatedRows":`...)
 		dst = strconv.AppendFloat(dst, p.Estimate, 'g', 4, 64)

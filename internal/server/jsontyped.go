@@ -22,11 +22,11 @@ func appendTyped(dst []byte, v graph.Value) []byte {
 		return append(dst, '"', '}')
 	case graph.Float:
 		dst = append(dst, `{"$type":"Float","_value":"`...)
-		dst = appendFloatText(dst, v.Float())
+		dst = fn.AppendDecimal(dst, v.Float(), leastPlain, mostPlain)
 		return append(dst, '"', '}')
 	case graph.String:
 		dst = append(dst, `{"$type":"String","_value":`...)
-		dst = appendString(dst, v.Str())
+		dst = fn.AppendJSONString(dst, v.Str())
 		return append(dst, '}')
 	case graph.List:
 		dst = append(dst, `{"$type":"List","_value":[`...)
@@ -43,7 +43,7 @@ func appendTyped(dst []byte, v graph.Value) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = appendString(dst, e.Key)
+			dst = fn.AppendJSONString(dst, e.Key)
 			dst = append(dst, ':')
 			dst = appendTyped(dst, e.Value)
 		}
@@ -68,7 +68,7 @@ func appendTyped(dst []byte, v graph.Value) []byte {
 	dst = append(dst, `{"$type":"`...)
 	dst = append(dst, typedName(v)...)
 	dst = append(dst, `","_value":"`...)
-	dst = appendTemporal(dst, v)
+	dst = fn.AppendTemporal(dst, v)
 	return append(dst, '"', '}')
 }
 
@@ -97,7 +97,7 @@ func appendTypedVertex(dst []byte, v graph.Value) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendString(dst, l)
+		dst = fn.AppendJSONString(dst, l)
 	}
 	dst = append(dst, `],"_properties":`...)
 	dst = appendProperties(dst, rec, appendTyped)
@@ -116,7 +116,7 @@ func appendTypedEdge(dst []byte, e *graph.EdgeValue) []byte {
 	if rec == nil {
 		rec = &graph.Record{}
 	}
-	dst = appendString(dst, rec.Type)
+	dst = fn.AppendJSONString(dst, rec.Type)
 	dst = append(dst, `,"_properties":`...)
 	dst = appendProperties(dst, rec, appendTyped)
 	return append(dst, '}', '}')

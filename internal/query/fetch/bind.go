@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -76,7 +77,7 @@ func (b *binder) literal(key string, k memberKind) []byte {
 	if b.req.format {
 		key = formatKey(key, k)
 	}
-	return append(quote(nil, key), ':')
+	return append(fn.AppendJSONString(nil, key), ':')
 }
 
 // formatKey turns a key into camel case, as "format": true asks for: Moment is moment, [] list, Comment[] commentList,

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 // Methods are the methods of the protocol.
@@ -55,7 +56,7 @@ func (r *Request) Restrict(rules *Rules, caller Caller) {
 
 // Wrap gives the request that `POST /get/User[]` with the body stands for.
 func Wrap(key string, body []byte) []byte {
-	b := append([]byte{'{'}, quote(nil, key)...)
+	b := append([]byte{'{'}, fn.AppendJSONString(nil, key)...)
 	b = append(b, ':')
 	b = append(b, body...)
 	return append(b, '}')

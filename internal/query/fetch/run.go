@@ -103,14 +103,14 @@ func Failure(body []byte, err error, took time.Duration) []byte {
 			case "ok", "code", "msg", "time":
 				continue
 			}
-			b = append(append(quote(b, m.key), ':'), m.raw...)
+			b = append(append(fn.AppendJSONString(b, m.key), ':'), m.raw...)
 			b = append(b, ',')
 		}
 	}
 	b = append(b, `"ok":false,"code":`...)
 	b = appendInt(b, int64(e.Code))
 	b = append(b, `,"msg":`...)
-	b = quote(b, e.Error())
+	b = fn.AppendJSONString(b, e.Error())
 	b = append(b, `,"time":`...)
 	return append(appendInt(b, took.Milliseconds()), '}')
 }
@@ -213,7 +213,7 @@ func (x *run) plan(q *query) ([]byte, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = quote(b, line)
+		b = fn.AppendJSONString(b, line)
 	}
 	return append(b, "]}"...), nil
 }

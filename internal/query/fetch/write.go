@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 // flushAt is how many bytes are gathered before they are written out.
@@ -89,7 +90,7 @@ func (w *writer) fields(dst []byte, fields []field, row []graph.Value) []byte {
 			case graph.Int:
 				dst = appendInt(dst, v.Int())
 			case graph.String:
-				dst = quote(dst, v.Str())
+				dst = fn.AppendJSONString(dst, v.Str())
 			default:
 				dst = appendValue(dst, v)
 			}
@@ -182,7 +183,7 @@ func (w *writer) record(dst []byte, f *field, v graph.Value) []byte {
 		if dst[len(dst)-1] != '{' {
 			dst = append(dst, ',')
 		}
-		dst = append(quote(dst, k), ':')
+		dst = append(fn.AppendJSONString(dst, k), ':')
 		if f.json[k] {
 			dst = appendJSON(dst, r.Values[i])
 		} else {
@@ -291,7 +292,7 @@ func (p *walked) part(dst []byte, v graph.Value) []byte {
 	}
 	dst = append(dst, '{')
 	if t == nil {
-		dst = append(quote(dst, name), ":{"...)
+		dst = append(fn.AppendJSONString(dst, name), ":{"...)
 		return append(appendRecord(dst, r), "}}"...)
 	}
 	dst = append(append(dst, t.lit...), '{')

@@ -48,22 +48,22 @@ func (x *run) echo(m *node) {
 	if m.kind == kNull || rootWords[m.key] || strings.HasPrefix(m.key, "@") || strings.HasSuffix(m.key, "@") {
 		return
 	}
-	x.w.key(append(quote(nil, m.key), ':'))
+	x.w.key(append(fn.AppendJSONString(nil, m.key), ':'))
 	x.w.buf = append(x.w.buf, m.raw...)
 }
 
 // report writes what became of a member.
 func (x *run) report(r *written, key string) {
-	x.w.key(append(quote(nil, r.key), ':'))
+	x.w.key(append(fn.AppendJSONString(nil, r.key), ':'))
 	d := append(x.w.buf, `{"ok":true,"code":200,"msg":"success","count":`...)
 	d = appendInt(d, int64(r.n))
 	switch {
 	case r.ids == nil:
 	case r.list:
-		d = append(quote(append(d, ','), key+"[]"), ':')
+		d = append(fn.AppendJSONString(append(d, ','), key+"[]"), ':')
 		d = appendValue(d, graph.ListValue(r.ids))
 	default:
-		d = append(quote(append(d, ','), key), ':')
+		d = append(fn.AppendJSONString(append(d, ','), key), ':')
 		d = appendValue(d, r.ids[0])
 	}
 	x.w.buf = append(d, '}')
