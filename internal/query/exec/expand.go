@@ -17,16 +17,13 @@ const (
 // expand joins each row with the edges of a vertex. It reads the lists of all vertices of an input batch in one
 // request (or in a few, if they are long), tests the edges once, and then deals them out to the rows.
 type expand struct {
-	input
-	r     *run
+	fan
 	frame *frame
 	hop   *hop
-	from  int   // position of From in the input
-	carry []int // by column of out: its position in the input, or -1
+	from  int // position of From in the input
 	dealt dealt
 	uses  unlike
 
-	b       *batch // the input batch at work, or nil
 	src     []graph.VertexID
 	rows    sel // beside src
 	f       frontier
@@ -40,10 +37,6 @@ type expand struct {
 	seen  graph.VertexSet // the ends that were given, if so
 	seenN int             // bytes of seen that are accounted
 	acct  account
-
-	out    batch
-	picked sel // for the rows of out that lack their carried columns: the input's row
-	want   int // rows that are worth returning
 }
 
 // expand compiles an Expand.
@@ -83,8 +76,8 @@ func (c *compiler) expand(n *plan.Expand, need plan.ColSet) (*stage, error) {
 	where := c.hopWhere(n.Where, n.Edge, n.To)
 	s.build = func(r *run, kids []operator) operator {
 		x := expand{
-			input: input{kids[0]}, r: r, frame: r.frame, hop: r.newHop(n.Types, n.Dir, n.Labels), from: in.pos(n.From),
-			carry: in.positions(s.cols), uses: newUnlike(in, n.Unlike), limit: firstEdges,
+			fan:   fan{input: input{kids[0]}, r: r, carry: in.positions(s.cols)},
+			frame: r.frame, hop: r.newHop(n.Types, n.Dir, n.Labels), from: in.pos(n.From), uses: newUnlike(in, n.Unlike), limit: firstEdges,
 			once: s.once && r.frame == nil, acct: account{r: r, name: "Expand"},
 		}
 		x.hop.where = r.edgeTest(where, in.cols)
@@ -125,9 +118,9 @@ func (c *compiler) rowConditions(n *plan.Expand) []plan.Expr {
 }
 
 func (x *expand) open(ctx context.Context) error {
-	x.b, x.limit, x.want = nil, firstEdges, 1
+	x.limit = firstEdges
 	x.seen.Clear()
-	return x.input.open(ctx)
+	return x.fan.open(ctx)
 }
 
 func (x *expand) close() {
@@ -136,57 +129,26 @@ func (x *expand) close() {
 	x.input.close()
 }
 
-func (x *expand) next(ctx context.Context) (*batch, error) {
-	x.out.reset(len(x.carry))
-	for x.out.N < x.r.batchSize() {
-		switch {
-		case x.b == nil:
-			b, err := x.in.next(ctx)
-			if err != nil {
-				return nil, err
-			}
-			if b == nil {
-				return x.give(), nil
-			}
-			if err := x.begin(b); err != nil {
-				return nil, err
-			}
-		case x.k < x.end:
-			x.deal()
-		case x.base+x.hop.res.Done < len(x.f.ids):
-			if err := x.read(ctx); err != nil {
-				return nil, err
-			}
-		default:
-			x.flush()
-			x.b = nil
-			if x.out.N >= x.want {
-				return x.give(), nil
-			}
-		}
+func (x *expand) next(ctx context.Context) (*batch, error) { return x.give(ctx, x) }
+
+func (x *expand) advance(ctx context.Context) (bool, error) {
+	switch {
+	case x.k < x.end:
+		x.deal()
+		return true, nil
+	case x.base+x.hop.res.Done < len(x.f.ids):
+		return true, x.read(ctx)
 	}
-	return x.give(), nil
+	return false, nil
 }
 
-// give ends a batch. Small batches are given at first, in case that nobody wants more.
-func (x *expand) give() *batch {
-	x.flush()
-	x.want = min(2*x.want, x.r.batchSize())
-	if x.out.N == 0 {
-		return nil
-	}
-	return &x.out
-}
-
-// begin takes in an input batch.
-func (x *expand) begin(b *batch) error {
-	x.b = b
+func (x *expand) begin(context.Context) error {
 	var err error
-	if x.src, x.rows, err = sources(b, x.from, x.frame, x.src[:0], x.rows[:0]); err != nil {
+	if x.src, x.rows, err = sources(x.b, x.from, x.frame, x.src[:0], x.rows[:0]); err != nil {
 		return err
 	}
 	x.f.set(x.src)
-	x.uses.begin(b)
+	x.uses.begin(x.b)
 	x.base, x.k, x.end, x.off = 0, 0, 0, 0
 	x.hop.res.Done = 0
 	return nil
@@ -296,15 +258,6 @@ func (x *expand) dealNew(lo, hi int, excluded []graph.EdgeID) int {
 	}
 	x.out.Cols[x.dealt.to].IDs = ids
 	return len(ids) - before
-}
-
-// flush fills the carried columns of the rows that lack them.
-func (x *expand) flush() {
-	if len(x.picked) == 0 {
-		return
-	}
-	x.out.appendRows(x.b, x.carry, x.picked)
-	x.picked = x.picked[:0]
 }
 
 func appendRepeated(dst sel, row int32, n int) sel {

@@ -30,50 +30,24 @@ func (x *expandInto) open(ctx context.Context) error {
 	return x.expand.open(ctx)
 }
 
-func (x *expandInto) next(ctx context.Context) (*batch, error) {
-	x.out.reset(len(x.carry))
-	for x.out.N < x.r.batchSize() {
-		if x.b == nil {
-			b, err := x.in.next(ctx)
-			if err != nil {
-				return nil, err
-			}
-			if b == nil {
-				return x.give(), nil
-			}
-			if err := x.take(ctx, b); err != nil {
-				return nil, err
-			}
-		}
-		if x.pairs.k < x.pairs.end {
-			x.match()
-			continue
-		}
-		more, err := x.pairs.advance(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if !more {
-			x.flush()
-			x.b = nil
-			if x.out.N >= x.want {
-				return x.give(), nil
-			}
-		}
+func (x *expandInto) next(ctx context.Context) (*batch, error) { return x.give(ctx, x) }
+
+func (x *expandInto) advance(ctx context.Context) (bool, error) {
+	if x.pairs.k < x.pairs.end {
+		x.match()
+		return true, nil
 	}
-	return x.give(), nil
+	return x.pairs.advance(ctx)
 }
 
-// take takes in an input batch.
-func (x *expandInto) take(ctx context.Context, b *batch) error {
-	x.b = b
-	x.uses.begin(b)
+func (x *expandInto) begin(ctx context.Context) error {
+	x.uses.begin(x.b)
 	x.pairs.reset()
 	var err error
-	if x.src, x.rows, err = sources(b, x.from, x.frame, x.src[:0], x.rows[:0]); err != nil {
+	if x.src, x.rows, err = sources(x.b, x.from, x.frame, x.src[:0], x.rows[:0]); err != nil {
 		return err
 	}
-	to := &b.Cols[x.to]
+	to := &x.b.Cols[x.to]
 	for k, row := range x.rows {
 		v := to.Value(int(row))
 		if v.IsNull() {

@@ -12,17 +12,14 @@ import (
 // both sides in one request each; one side's lists are marked in a bitmap one after another, the other's are looked up
 // there. Which side is marked is decided by what it costs: a vertex that repeats from row to row is marked once.
 type intersect struct {
-	input
-	r      *run
+	fan
 	frame  *frame
 	legs   [2]leg
 	exists bool // the second leg asks only whether there is an edge
 	apart  bool // the edges of the legs must differ
-	carry  []int
-	to     int // position of To in out, or -1
+	to     int  // position of To in out, or -1
 	labels *labelTest
 
-	b      *batch
 	rows   sel                 // those with two vertices
 	src    [2][]graph.VertexID // beside rows
 	lo, hi int                 // the part of rows whose lists are read
@@ -31,10 +28,6 @@ type intersect struct {
 	last   int                 // the source that probe has the list of, or -1
 	probe  probe
 	hits   []int
-
-	out    batch
-	picked sel
-	want   int
 }
 
 type leg struct {
@@ -79,7 +72,8 @@ func (c *compiler) intersect(n *plan.Intersect, need plan.ColSet) (*stage, error
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need, own...)}
 	s.build = func(r *run, kids []operator) operator {
 		x := &intersect{
-			input: input{kids[0]}, r: r, frame: r.frame, exists: n.Legs[1].Exists, apart: apart, carry: in.positions(s.cols), to: s.pos(n.To),
+			fan:   fan{input: input{kids[0]}, r: r, carry: in.positions(s.cols)},
+			frame: r.frame, exists: n.Legs[1].Exists, apart: apart, to: s.pos(n.To),
 		}
 		if n.Labels != nil {
 			x.labels = r.labelTest(n.Labels)
@@ -98,69 +92,30 @@ func (c *compiler) intersect(n *plan.Intersect, need plan.ColSet) (*stage, error
 }
 
 func (x *intersect) open(ctx context.Context) error {
-	x.b, x.want = nil, 1
 	x.probe.clear()
-	return x.input.open(ctx)
+	return x.fan.open(ctx)
 }
 
-func (x *intersect) next(ctx context.Context) (*batch, error) {
-	x.out.reset(len(x.carry))
-	for x.out.N < x.r.batchSize() {
-		switch {
-		case x.b == nil:
-			b, err := x.in.next(ctx)
-			if err != nil {
-				return nil, err
-			}
-			if b == nil {
-				return x.give(), nil
-			}
-			if err := x.begin(b); err != nil {
-				return nil, err
-			}
-		case x.i < x.hi:
-			x.match()
-		case x.hi < len(x.rows):
-			if err := x.read(ctx); err != nil {
-				return nil, err
-			}
-		default:
-			x.flush()
-			x.b = nil
-			if x.out.N >= x.want {
-				return x.give(), nil
-			}
-		}
+func (x *intersect) next(ctx context.Context) (*batch, error) { return x.give(ctx, x) }
+
+func (x *intersect) advance(ctx context.Context) (bool, error) {
+	switch {
+	case x.i < x.hi:
+		x.match()
+		return true, nil
+	case x.hi < len(x.rows):
+		return true, x.read(ctx)
 	}
-	return x.give(), nil
+	return false, nil
 }
 
-// give ends a batch. Small batches are given at first, in case that nobody wants more.
-func (x *intersect) give() *batch {
-	x.flush()
-	x.want = min(2*x.want, x.r.batchSize())
-	if x.out.N == 0 {
-		return nil
-	}
-	return &x.out
-}
-
-func (x *intersect) flush() {
-	if len(x.picked) > 0 {
-		x.out.appendRows(x.b, x.carry, x.picked)
-		x.picked = x.picked[:0]
-	}
-}
-
-// begin takes in an input batch.
-func (x *intersect) begin(b *batch) error {
-	x.b = b
+func (x *intersect) begin(context.Context) error {
 	var err error
-	if x.src[0], x.rows, err = sources(b, x.legs[0].from, x.frame, x.src[0][:0], x.rows[:0]); err != nil {
+	if x.src[0], x.rows, err = sources(x.b, x.legs[0].from, x.frame, x.src[0][:0], x.rows[:0]); err != nil {
 		return err
 	}
 	x.src[1] = x.src[1][:0]
-	other := &b.Cols[x.legs[1].from]
+	other := &x.b.Cols[x.legs[1].from]
 	n := 0
 	for k, row := range x.rows {
 		v := other.Value(int(row))
@@ -177,7 +132,7 @@ func (x *intersect) begin(b *batch) error {
 	x.src[0], x.rows = x.src[0][:n], x.rows[:n]
 	x.lo, x.hi, x.i, x.j = 0, 0, 0, 0
 	for i := range x.legs {
-		x.legs[i].uses.begin(b)
+		x.legs[i].uses.begin(x.b)
 	}
 	return nil
 }

@@ -34,22 +34,15 @@ func (p *part) of(k int) (lo, hi int) {
 
 // find joins each row with the vertices or edges that a finder gives for it.
 type find struct {
-	input
-	r      *run
+	fan
 	frame  *frame
 	finder finder
-	carry  []int // by column of out: its position in the input, or -1
-	at     int   // position of the vertices or edges in out, or -1
+	at     int // position of the vertices or edges in out, or -1
 
-	b      *batch // the input batch at work, or nil
 	rows   sel
 	part   part
 	k, off int // entry of part, and how many of its vertices or edges are dealt
 	slab   []graph.EdgeValue
-
-	out    batch
-	picked sel
-	want   int
 }
 
 // find compiles an operator that joins rows with vertices; es are its expressions.
@@ -67,67 +60,40 @@ func (c *compiler) find(
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need, out)}
 	s.build = func(r *run, kids []operator) operator {
 		return &find{
-			input: input{kids[0]}, r: r, frame: r.frame, finder: build(r, in), carry: in.positions(s.cols), at: s.pos(out),
+			fan:   fan{input: input{kids[0]}, r: r, carry: in.positions(s.cols)},
+			frame: r.frame, finder: build(r, in), at: s.pos(out),
 		}
 	}
 	return s, nil
 }
 
-func (x *find) open(ctx context.Context) error {
-	x.b, x.want = nil, 1
-	return x.input.open(ctx)
-}
+func (x *find) next(ctx context.Context) (*batch, error) { return x.give(ctx, x) }
 
-func (x *find) next(ctx context.Context) (*batch, error) {
-	x.out.reset(len(x.carry))
-	for x.out.N < x.r.batchSize() {
-		if x.b == nil {
-			b, err := x.in.next(ctx)
-			if err != nil {
-				return nil, err
-			}
-			if b == nil {
-				return x.give(), nil
-			}
-			x.begin(b)
-			if err := x.finder.begin(ctx, b, x.rows); err != nil {
-				return nil, err
-			}
-		}
-		if x.k < x.part.hi {
-			x.deal()
-			continue
-		}
-		p, ok, err := x.finder.more(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			x.part, x.k, x.off = p, p.lo, 0
-			continue
-		}
-		x.flush()
-		x.b = nil
-		if x.out.N >= x.want {
-			return x.give(), nil
-		}
+func (x *find) advance(ctx context.Context) (bool, error) {
+	if x.k < x.part.hi {
+		x.deal()
+		return true, nil
 	}
-	return x.give(), nil
+	p, ok, err := x.finder.more(ctx)
+	if ok {
+		x.part, x.k, x.off = p, p.lo, 0
+	}
+	return ok, err
 }
 
-// begin takes in an input batch.
-func (x *find) begin(b *batch) {
-	x.b, x.part, x.k = b, part{}, 0
+func (x *find) begin(ctx context.Context) error {
+	x.part, x.k = part{}, 0
 	x.rows = x.rows[:0]
 	if x.frame == nil || x.frame.done == nil {
-		x.rows = append(x.rows, allRows(b.N)...)
-		return
-	}
-	for i := range b.N {
-		if x.frame.wants(b.rowOf(i)) {
-			x.rows = append(x.rows, int32(i))
+		x.rows = append(x.rows, allRows(x.b.N)...)
+	} else {
+		for i := range x.b.N {
+			if x.frame.wants(x.b.rowOf(i)) {
+				x.rows = append(x.rows, int32(i))
+			}
 		}
 	}
+	return x.finder.begin(ctx, x.b, x.rows)
 }
 
 // deal gives vertices of the part to rows until the batch is full or the part ends.
@@ -166,24 +132,6 @@ func (x *find) dealEdges(col *graph.Column, edges []graph.Edge) {
 		x.slab = append(x.slab, graph.EdgeValue{Edge: e})
 		col.Vals = append(col.Vals, graph.EdgeRefValue(&x.slab[len(x.slab)-1]))
 	}
-}
-
-func (x *find) flush() {
-	if len(x.picked) == 0 {
-		return
-	}
-	x.out.appendRows(x.b, x.carry, x.picked)
-	x.picked = x.picked[:0]
-}
-
-// give ends a batch. Small batches are given at first, in case that nobody wants more.
-func (x *find) give() *batch {
-	x.flush()
-	x.want = min(2*x.want, x.r.batchSize())
-	if x.out.N == 0 {
-		return nil
-	}
-	return &x.out
 }
 
 // scan compiles a Scan.

@@ -10,13 +10,11 @@ import (
 
 // varExpand joins each row with the trails from a vertex.
 type varExpand struct {
-	input
-	r         *run
+	fan
 	n         *plan.VarExpand
 	frame     *frame
-	from, to  int   // positions in the input; to is -1 unless it is bound
-	carry     []int // by column of out: its position in the input, or -1
-	toAt      int   // positions in out, or -1
+	from, to  int // positions in the input; to is -1 unless it is bound
+	toAt      int // positions in out, or -1
 	edgesAt   int
 	depthAt   int
 	lastAt    int
@@ -24,16 +22,12 @@ type varExpand struct {
 	uses      unlike
 	reach     *reach // finds the ends alone; nil: trails are followed
 	lists     []graph.Value
-	b         *batch // the input batch at work, or nil
 	src       []graph.VertexID
 	rows      sel
 	started   int // of rows
 	dst       []graph.VertexID
 	seen      graph.VertexSet // ends of the present row, where each comes once
 	seenList  []graph.VertexID
-	out       batch
-	picked    sel
-	want      int
 	endsGiven int
 	perRow    bool // the condition on edges depends on the row
 	near      distances
@@ -73,7 +67,7 @@ func (c *compiler) varExpand(n *plan.VarExpand, need plan.ColSet) (*stage, error
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need, own...)}
 	s.build = func(r *run, kids []operator) operator {
 		x := &varExpand{
-			input: input{kids[0]}, r: r, n: n, frame: r.frame, from: in.pos(n.From), to: -1, carry: in.positions(s.cols),
+			fan: fan{input: input{kids[0]}, r: r, carry: in.positions(s.cols)}, n: n, frame: r.frame, from: in.pos(n.From), to: -1,
 			toAt: -1, edgesAt: -1, depthAt: s.pos(n.Depth), lastAt: s.pos(n.Last), uses: newUnlike(in, n.Unlike),
 		}
 		if n.Into {
@@ -104,7 +98,6 @@ func (c *compiler) varExpand(n *plan.VarExpand, need plan.ColSet) (*stage, error
 }
 
 func (x *varExpand) open(ctx context.Context) error {
-	x.b, x.want = nil, 1
 	var err error
 	if x.t.min, x.t.max, err = x.r.lengths(ctx, x.n.Min, x.n.Max); err != nil {
 		return err
@@ -122,7 +115,7 @@ func (x *varExpand) open(ctx context.Context) error {
 			x.reach.hop.follow(x.in, x.from, mostEdges)
 		}
 	}
-	return x.input.open(ctx)
+	return x.fan.open(ctx)
 }
 
 // lengths computes the bounds of a variable length; without an upper bound it is the largest number.
@@ -156,46 +149,18 @@ func (x *varExpand) close() {
 	x.input.close()
 }
 
-func (x *varExpand) next(ctx context.Context) (*batch, error) {
-	x.out.reset(len(x.carry))
-	for x.out.N < x.r.batchSize() {
-		if x.b == nil {
-			b, err := x.in.next(ctx)
-			if err != nil {
-				return nil, err
-			}
-			if b == nil {
-				return x.give(), nil
-			}
-			if err := x.begin(b); err != nil {
-				return nil, err
-			}
-		}
-		var ok bool
-		var err error
-		if x.reach != nil {
-			ok, err = x.nextEnds(ctx)
-		} else {
-			ok, err = x.nextTrail(ctx)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			continue
-		}
-		x.flush()
-		x.b = nil
-		if x.out.N >= x.want {
-			break
-		}
+func (x *varExpand) next(ctx context.Context) (*batch, error) { return x.give(ctx, x) }
+
+func (x *varExpand) advance(ctx context.Context) (bool, error) {
+	if x.reach != nil {
+		return x.nextEnds(ctx)
 	}
-	return x.give(), nil
+	return x.nextTrail(ctx)
 }
 
-// begin takes in an input batch.
-func (x *varExpand) begin(b *batch) error {
-	x.b, x.started = b, 0
+func (x *varExpand) begin(context.Context) error {
+	b := x.b
+	x.started = 0
 	var err error
 	if x.src, x.rows, err = sources(b, x.from, x.frame, x.src[:0], x.rows[:0]); err != nil {
 		return err
@@ -359,22 +324,4 @@ func (x *varExpand) nextEnds(ctx context.Context) (ok bool, err error) {
 	x.describe(len(ends))
 	x.out.N += len(ends)
 	return true, nil
-}
-
-func (x *varExpand) flush() {
-	if len(x.picked) == 0 {
-		return
-	}
-	x.out.appendRows(x.b, x.carry, x.picked)
-	x.picked = x.picked[:0]
-}
-
-// give ends a batch. Small batches are given at first, in case that nobody wants more.
-func (x *varExpand) give() *batch {
-	x.flush()
-	x.want = min(2*x.want, x.r.batchSize())
-	if x.out.N == 0 {
-		return nil
-	}
-	return &x.out
 }
