@@ -197,8 +197,11 @@ func TestCancel(t *testing.T) {
 		{"Neo.ClientError.Transaction.TransactionTimedOut", 0, func(_ *testing.T, _ *Engine, cancel func()) { cancel() }},
 		{"Neo.ClientError.Transaction.TransactionTimedOut", 20 * time.Millisecond, func(*testing.T, *Engine, func()) {}},
 		{"Neo.ClientError.Transaction.Terminated", 0, func(t *testing.T, e *Engine, _ func()) {
-			running := e.Running(context.Background())
-			require.Len(t, running, 1)
+			var running []*Running
+			require.Eventually(t, func() bool {
+				running = e.Running(context.Background())
+				return len(running) == 1
+			}, time.Minute, time.Millisecond)
 			require.Len(t, must(t, e, "TERMINATE TRANSACTION '"+transactionID(running[0])+"'"), 1)
 		}},
 	}
