@@ -13,9 +13,6 @@ type Catalog interface {
 	PropName(PropID) string
 	// Labels gives the members of a label set in ascending order; it must not be changed.
 	Labels(LabelSet) []LabelID
-	// LabelSets gives the number of label sets, so that a caller can tabulate a predicate over all of them: they are
-	// numbered 1 … LabelSets().
-	LabelSets() int
 	// AllLabels, AllTypes and AllProps give the known names in order of their numbers.
 	AllLabels() []string
 	AllTypes() []string

@@ -96,12 +96,6 @@ func (c *catalog) Labels(set graph.LabelSet) []graph.LabelID {
 	return c.sets[set-1]
 }
 
-func (c *catalog) LabelSets() int {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return len(c.sets)
-}
-
 func (c *catalog) AllLabels() []string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

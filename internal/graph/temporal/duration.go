@@ -33,15 +33,6 @@ func (d Duration) Negate() (Duration, error) {
 	return MakeDuration(months, days, seconds, -int64(d.Nanos))
 }
 
-// Sub subtracts group by group.
-func (d Duration) Sub(o Duration) (Duration, error) {
-	o, err := o.Negate()
-	if err != nil {
-		return Duration{}, err
-	}
-	return d.Add(o)
-}
-
 // MulInt multiplies each group.
 func (d Duration) MulInt(n int64) (Duration, error) {
 	months, ok1 := mulInt(d.Months, n)

@@ -48,11 +48,6 @@ type TraverseHop struct {
 	Skip, MaxDegree, Sample, Limit int
 }
 
-// Capped reports whether the hop leaves out edges that satisfy its conditions.
-func (h *TraverseHop) Capped() bool {
-	return h.Skip > 0 || h.MaxDegree > 0 || h.Sample > 0 || h.Limit > 0
-}
-
 // CheapestPaths joins each row with the K cheapest paths from From to To that repeat no vertex, the cheapest first, or
 // with all of the least weight. Weight is over EdgeVar; nil: each edge weighs 1. A weight that is no number or is
 // negative is an error.

@@ -106,9 +106,6 @@ func (g *Graph) Labels(set graph.LabelSet) []graph.LabelID {
 	return labels[set]
 }
 
-// LabelSets implements graph.Catalog.
-func (g *Graph) LabelSets() int { return len(g.state.Load().labels) - 1 }
-
 // AllLabels implements graph.Catalog.
 func (g *Graph) AllLabels() []string { return g.state.Load().names[0].all }
 
