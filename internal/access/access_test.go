@@ -47,7 +47,7 @@ func TestRoles(t *testing.T) {
 	require.EqualError(t, err, `ann lacks the role writer in the graph "other"`)
 	require.Equal(t, graph.KindDenied, graph.AsError(err).Kind)
 	require.Error(t, CheckEvery(ctx, Admin))
-	require.Equal(t, Admin, id.Highest())
+	require.Equal(t, Admin, id.highest())
 	require.NoError(t, CheckEvery(context.Background(), Admin), "where nobody is asked, all is allowed")
 }
 

@@ -46,8 +46,8 @@ type Identity struct {
 // In is the caller's role in a graph.
 func (id *Identity) In(graphName string) Role { return max(id.Every, id.Graph[graphName]) }
 
-// Highest is the caller's highest role in any graph.
-func (id *Identity) Highest() Role {
+// highest is the caller's highest role in any graph.
+func (id *Identity) highest() Role {
 	r := id.Every
 	for _, other := range id.Graph {
 		r = max(r, other)

@@ -69,7 +69,7 @@ func (v *verifier) identity(ctx context.Context, token string) (*Identity, error
 			id.Every = max(id.Every, r)
 		}
 	}
-	if id.Highest() == None {
+	if id.highest() == None {
 		return nil, fmt.Errorf("the claim %s gives %s no role", v.opt.Claim, t.Subject)
 	}
 	return id, nil

@@ -76,7 +76,7 @@ func TestBuckets(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, text, string(b))
 			}
-			_, err = os.Stat(filepath.Join(to, Partial))
+			_, err = os.Stat(filepath.Join(to, partial))
 			require.ErrorIs(t, err, os.ErrNotExist)
 			require.ErrorContains(t, r.Restore(ctx, m, to, 1, nil, nil), "not empty")
 		})
@@ -196,7 +196,7 @@ func TestRestoreAgain(t *testing.T) {
 	defer r.Close()
 	m := keep(t, r, "a")
 	to := t.TempDir()
-	require.NoError(t, os.MkdirAll(filepath.Join(to, Partial, "graphs", "old"), 0o755))
+	require.NoError(t, os.MkdirAll(filepath.Join(to, partial, "graphs", "old"), 0o755))
 	require.NoError(t, os.MkdirAll(filepath.Join(to, "graphs", "old"), 0o755))
 	require.NoError(t, r.Restore(ctx, m, to, 1, nil, nil))
 	_, err := os.Stat(filepath.Join(to, "graphs", "old"))

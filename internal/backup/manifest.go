@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Version is the version of the repository's form.
-const Version = 1
+// version is the version of the repository's form.
+const version = 1
 
 // Manifest describes a backup.
 type Manifest struct {
@@ -95,7 +95,7 @@ func (r *Repo) Commit(ctx context.Context, m *Manifest) error {
 		return err
 	}
 	sum := sha256.Sum256(body)
-	text, err := json.Marshal(envelope{Version, hex.EncodeToString(sum[:]), body})
+	text, err := json.Marshal(envelope{version, hex.EncodeToString(sum[:]), body})
 	if err != nil {
 		return err
 	}
@@ -162,8 +162,8 @@ func parseManifest(text []byte) (*Manifest, error) {
 	if err := json.Unmarshal(text, &e); err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	if e.Version > Version {
-		return nil, fmt.Errorf("it has the version %d; this program reads %d", e.Version, Version)
+	if e.Version > version {
+		return nil, fmt.Errorf("it has the version %d; this program reads %d", e.Version, version)
 	}
 	if e.Version < 1 {
 		return nil, errDamaged

@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// Partial is the directory in which Restore builds a store, so that one that was interrupted is not taken for a store.
-const Partial = "restore.partial"
+// partial is the directory in which Restore builds a store, so that one that was interrupted is not taken for a store.
+const partial = "restore.partial"
 
 // Restore writes the files of a backup to a data directory, which must be empty or not there. format is the layout that
 // this program knows. All files are verified before the first is written, and again as they are written. finish, if it is
@@ -25,7 +25,7 @@ func (r *Repo) Restore(ctx context.Context, m *Manifest, dir string, format int,
 	if err := r.Verify(ctx, m, told); err != nil {
 		return err
 	}
-	partial := filepath.Join(dir, Partial)
+	partial := filepath.Join(dir, partial)
 	if err := errors.Join(os.RemoveAll(filepath.Join(dir, "graphs")), os.RemoveAll(partial)); err != nil {
 		return err
 	}
@@ -61,9 +61,9 @@ func empty(dir string) error {
 	if err != nil {
 		return err
 	}
-	interrupted := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == Partial })
+	interrupted := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == partial })
 	for _, e := range entries {
-		if !interrupted || e.Name() != Partial && e.Name() != "graphs" {
+		if !interrupted || e.Name() != partial && e.Name() != "graphs" {
 			return fmt.Errorf("the directory %s is not empty: it holds %s", dir, e.Name())
 		}
 	}

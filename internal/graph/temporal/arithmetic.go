@@ -60,7 +60,7 @@ func (t LocalDateTime) addSeconds(seconds int64, nanos int32) (LocalDateTime, er
 
 // Add moves by months and days on the clock on the spot, then by seconds on the time line.
 func (t DateTime) Add(x Duration) (DateTime, error) {
-	z := t.InZone()
+	z := t.inZone()
 	if x.Months != 0 || x.Days != 0 {
 		local, err := t.Local().addDate(x.Months, x.Days)
 		if err != nil {

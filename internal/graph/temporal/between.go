@@ -51,8 +51,8 @@ func wholeDays(a, b LocalDateTime) (from, to Date) {
 
 func monthsBetween(a, b LocalDateTime) int64 {
 	from, to := wholeDays(a, b)
-	y1, m1, d1 := from.YMD()
-	y2, m2, d2 := to.YMD()
+	y1, m1, d1 := from.ymd()
+	y2, m2, d2 := to.ymd()
 	// A month counts 32 days here, so that whole months alone make a difference of 32.
 	return ((y2*12+m2)*32 + d2 - (y1*12+m1)*32 - d1) / 32
 }
@@ -63,7 +63,7 @@ func daysBetween(a, b LocalDateTime) int64 {
 }
 
 func secondsBetween(a, b LocalDateTime) (Duration, error) {
-	return MakeDuration(0, 0, b.Sec-a.Sec, int64(b.Nano)-int64(a.Nano))
+	return makeDuration(0, 0, b.Sec-a.Sec, int64(b.Nano)-int64(a.Nano))
 }
 
 // Between is the duration from one instant to another in months, then days, then seconds. Where one has no date, it is

@@ -2,13 +2,13 @@ package temporal
 
 // MinYear and MaxYear bound the years that dates may have.
 const (
-	MinYear = -999_999_999
-	MaxYear = 999_999_999
+	minYear = -999_999_999
+	maxYear = 999_999_999
 )
 
 var (
-	minDate = MakeDate(MinYear, 1, 1)
-	maxDate = MakeDate(MaxYear, 12, 31)
+	minDate = MakeDate(minYear, 1, 1)
+	maxDate = MakeDate(maxYear, 12, 31)
 )
 
 const (
@@ -29,8 +29,8 @@ func MakeDate(year, month, day int64) Date {
 	return Date(era*daysPer400Years + yoe*365 + yoe/4 - yoe/100 + doy - epochDay)
 }
 
-// YMD gives the year, month and day of month.
-func (d Date) YMD() (year, month, day int64) {
+// ymd gives the year, month and day of month.
+func (d Date) ymd() (year, month, day int64) {
 	z := int64(d) + epochDay
 	era := floorDiv(z, daysPer400Years)
 	doe := z - era*daysPer400Years
@@ -72,38 +72,38 @@ func daysInYear(year int64) int64 {
 	return 365
 }
 
-// Weekday counts from Monday, 1, to Sunday, 7.
-func (d Date) Weekday() int64 { return floorMod(int64(d)+3, 7) + 1 }
+// weekday counts from Monday, 1, to Sunday, 7.
+func (d Date) weekday() int64 { return floorMod(int64(d)+3, 7) + 1 }
 
-// OrdinalDay is the day of the year, from 1.
-func (d Date) OrdinalDay() int64 {
-	y, _, _ := d.YMD()
+// ordinalDay is the day of the year, from 1.
+func (d Date) ordinalDay() int64 {
+	y, _, _ := d.ymd()
 	return int64(d-MakeDate(y, 1, 1)) + 1
 }
 
-// Quarter is the quarter of the year, from 1.
-func (d Date) Quarter() int64 {
-	_, m, _ := d.YMD()
+// quarter is the quarter of the year, from 1.
+func (d Date) quarter() int64 {
+	_, m, _ := d.ymd()
 	return (m + 2) / 3
 }
 
-// DayOfQuarter is the day of the quarter, from 1.
-func (d Date) DayOfQuarter() int64 {
-	y, m, _ := d.YMD()
+// dayOfQuarter is the day of the quarter, from 1.
+func (d Date) dayOfQuarter() int64 {
+	y, m, _ := d.ymd()
 	return int64(d-MakeDate(y, (m-1)/3*3+1, 1)) + 1
 }
 
 // weekOne is the Monday of the first ISO week of a week-based year, the week that holds January 4th.
 func weekOne(weekYear int64) Date {
 	d := MakeDate(weekYear, 1, 4)
-	return d - Date(d.Weekday()-1)
+	return d - Date(d.weekday()-1)
 }
 
-// Week gives the ISO week-based year and the week in it, from 1.
-func (d Date) Week() (weekYear, week int64) {
-	thursday := d + Date(4-d.Weekday())
-	weekYear, _, _ = thursday.YMD()
-	return weekYear, (thursday.OrdinalDay()-1)/7 + 1
+// week gives the ISO week-based year and the week in it, from 1.
+func (d Date) week() (weekYear, week int64) {
+	thursday := d + Date(4-d.weekday())
+	weekYear, _, _ = thursday.ymd()
+	return weekYear, (thursday.ordinalDay()-1)/7 + 1
 }
 
 func weeksInYear(weekYear int64) int64 { return int64(weekOne(weekYear+1)-weekOne(weekYear)) / 7 }
@@ -113,13 +113,13 @@ func (d Date) addMonths(months int64) (Date, error) {
 	if months == 0 {
 		return d, nil
 	}
-	y, m, day := d.YMD()
+	y, m, day := d.ymd()
 	n, ok := addInt(y*12+m-1, months)
 	if !ok {
 		return 0, errDateRange
 	}
 	y, m = floorDiv(n, 12), floorMod(n, 12)+1
-	if y < MinYear || y > MaxYear {
+	if y < minYear || y > maxYear {
 		return 0, errDateRange
 	}
 	return MakeDate(y, m, min(day, daysInMonth(y, m))), nil

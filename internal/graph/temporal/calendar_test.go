@@ -10,24 +10,24 @@ func TestCalendarAgreesWithTime(t *testing.T) {
 	for n := int64(-1_100_000); n < 400_000; n += 17 {
 		d := Date(n)
 		want := time.Unix(n*secondsPerDay, 0).UTC()
-		y, m, day := d.YMD()
+		y, m, day := d.ymd()
 		if int(y) != want.Year() || int(m) != int(want.Month()) || int(day) != want.Day() {
 			t.Fatalf("day %d: %d-%d-%d, want %s", n, y, m, day, want)
 		}
 		if MakeDate(y, m, day) != d {
 			t.Fatalf("%s does not come back", d)
 		}
-		wy, w := d.Week()
+		wy, w := d.week()
 		if iy, iw := want.ISOWeek(); int(wy) != iy || int(w) != iw {
 			t.Fatalf("%s: week %d of %d, want %d of %d", d, w, wy, iw, iy)
 		}
-		if int(d.OrdinalDay()) != want.YearDay() || int(d.Weekday())%7 != int(want.Weekday()) {
-			t.Fatalf("%s: day %d of the year, %d of the week", d, d.OrdinalDay(), d.Weekday())
+		if int(d.ordinalDay()) != want.YearDay() || int(d.weekday())%7 != int(want.Weekday()) {
+			t.Fatalf("%s: day %d of the year, %d of the week", d, d.ordinalDay(), d.weekday())
 		}
-		if back, err := dateOfQuarter(y, d.Quarter(), d.DayOfQuarter()); err != nil || back != d {
-			t.Fatalf("%s: quarter %d, day %d: %v", d, d.Quarter(), d.DayOfQuarter(), err)
+		if back, err := dateOfQuarter(y, d.quarter(), d.dayOfQuarter()); err != nil || back != d {
+			t.Fatalf("%s: quarter %d, day %d: %v", d, d.quarter(), d.dayOfQuarter(), err)
 		}
-		if back, err := dateOfWeek(wy, w, d.Weekday()); err != nil || back != d {
+		if back, err := dateOfWeek(wy, w, d.weekday()); err != nil || back != d {
 			t.Fatalf("%s: week date comes back as %s, %v", d, back, err)
 		}
 	}

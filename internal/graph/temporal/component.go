@@ -2,7 +2,7 @@ package temporal
 
 // dateComponent reads a component that depends on the date alone.
 func dateComponent(d Date, name string) (int64, bool) {
-	year, month, day := d.YMD()
+	year, month, day := d.ymd()
 	switch name {
 	case "year":
 		return year, true
@@ -11,19 +11,19 @@ func dateComponent(d Date, name string) (int64, bool) {
 	case "month":
 		return month, true
 	case "week":
-		_, w := d.Week()
+		_, w := d.week()
 		return w, true
 	case "weekYear":
-		y, _ := d.Week()
+		y, _ := d.week()
 		return y, true
 	case "day":
 		return day, true
 	case "ordinalDay":
-		return d.OrdinalDay(), true
+		return d.ordinalDay(), true
 	case "dayOfQuarter", "quarterDay":
-		return d.DayOfQuarter(), true
+		return d.dayOfQuarter(), true
 	case "dayOfWeek", "weekDay":
-		return d.Weekday(), true
+		return d.weekday(), true
 	}
 	return 0, false
 }

@@ -2,8 +2,8 @@ package temporal
 
 import "math/big"
 
-// MakeDuration makes a duration whose seconds and nanoseconds have any signs.
-func MakeDuration(months, days, seconds, nanos int64) (Duration, error) {
+// makeDuration makes a duration whose seconds and nanoseconds have any signs.
+func makeDuration(months, days, seconds, nanos int64) (Duration, error) {
 	seconds, ok := addInt(seconds, floorDiv(nanos, nanosPerSecond))
 	if !ok {
 		return Duration{}, errDurationRange
@@ -19,7 +19,7 @@ func (d Duration) Add(o Duration) (Duration, error) {
 	if !ok1 || !ok2 || !ok3 {
 		return Duration{}, errDurationRange
 	}
-	return MakeDuration(months, days, seconds, int64(d.Nanos)+int64(o.Nanos))
+	return makeDuration(months, days, seconds, int64(d.Nanos)+int64(o.Nanos))
 }
 
 // Negate turns the duration round.
@@ -30,7 +30,7 @@ func (d Duration) Negate() (Duration, error) {
 	if !ok1 || !ok2 || !ok3 {
 		return Duration{}, errDurationRange
 	}
-	return MakeDuration(months, days, seconds, -int64(d.Nanos))
+	return makeDuration(months, days, seconds, -int64(d.Nanos))
 }
 
 // MulInt multiplies each group.
@@ -42,7 +42,7 @@ func (d Duration) MulInt(n int64) (Duration, error) {
 	if !ok1 || !ok2 || !ok3 || !ok4 {
 		return d.scale(new(big.Rat).SetInt64(n)) // the sum may fit though a part does not
 	}
-	return MakeDuration(months, days, seconds, nanos)
+	return makeDuration(months, days, seconds, nanos)
 }
 
 // Mul multiplies each group; what is left of a month becomes days and what is left of a day becomes seconds. The factor

@@ -120,7 +120,7 @@ func (f *Fields) date(base *Date) (Date, error) {
 	}
 	year, month, day := int64(0), int64(1), int64(1)
 	if base != nil {
-		year, month, day = base.YMD()
+		year, month, day = base.ymd()
 	} else if f.has(Day) && !f.has(Month) {
 		return 0, invalid("month must be specified")
 	}
@@ -133,8 +133,8 @@ func (f *Fields) weekDate(base *Date) (Date, error) {
 	}
 	year, week, day := int64(0), int64(1), int64(1)
 	if base != nil {
-		year, week = base.Week()
-		day = base.Weekday()
+		year, week = base.week()
+		day = base.weekday()
 	} else if !f.has(Week) {
 		return 0, invalid("week must be specified")
 	}
@@ -147,7 +147,7 @@ func (f *Fields) ordinalDate(base *Date) (Date, error) {
 	}
 	year := int64(0)
 	if base != nil {
-		year, _, _ = base.YMD()
+		year, _, _ = base.ymd()
 	}
 	return dateOfOrdinal(f.get(Year, year), f.get(OrdinalDay, 1))
 }
@@ -158,8 +158,8 @@ func (f *Fields) quarterDate(base *Date) (Date, error) {
 	}
 	year, quarter, day := int64(0), int64(1), int64(1)
 	if base != nil {
-		year, _, _ = base.YMD()
-		quarter, day = base.Quarter(), base.DayOfQuarter()
+		year, _, _ = base.ymd()
+		quarter, day = base.quarter(), base.dayOfQuarter()
 	} else if !f.has(Quarter) {
 		return 0, invalid("quarter must be specified")
 	}

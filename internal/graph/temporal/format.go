@@ -6,7 +6,7 @@ import "strconv"
 
 // Append writes YYYY-MM-DD, with a sign before years outside of 0 to 9999.
 func (d Date) Append(dst []byte) []byte {
-	y, m, day := d.YMD()
+	y, m, day := d.ymd()
 	switch {
 	case y < 0:
 		dst = append(dst, '-')

@@ -116,7 +116,7 @@ func checkRange(name string, n, low, high int64) error {
 }
 
 func dateOfDay(year, month, day int64) (Date, error) {
-	if err := checkRange("year", year, MinYear, MaxYear); err != nil {
+	if err := checkRange("year", year, minYear, maxYear); err != nil {
 		return 0, err
 	}
 	if err := checkRange("month", month, 1, 12); err != nil {
@@ -129,7 +129,7 @@ func dateOfDay(year, month, day int64) (Date, error) {
 }
 
 func dateOfOrdinal(year, day int64) (Date, error) {
-	if err := checkRange("year", year, MinYear, MaxYear); err != nil {
+	if err := checkRange("year", year, minYear, maxYear); err != nil {
 		return 0, err
 	}
 	if err := checkRange("ordinalDay", day, 1, daysInYear(year)); err != nil {
@@ -139,7 +139,7 @@ func dateOfOrdinal(year, day int64) (Date, error) {
 }
 
 func dateOfWeek(year, week, day int64) (Date, error) {
-	if err := checkRange("year", year, MinYear, MaxYear); err != nil {
+	if err := checkRange("year", year, minYear, maxYear); err != nil {
 		return 0, err
 	}
 	if err := checkRange("week", week, 1, weeksInYear(year)); err != nil {
@@ -156,7 +156,7 @@ func dateOfWeek(year, week, day int64) (Date, error) {
 }
 
 func dateOfQuarter(year, quarter, day int64) (Date, error) {
-	if err := checkRange("year", year, MinYear, MaxYear); err != nil {
+	if err := checkRange("year", year, minYear, maxYear); err != nil {
 		return 0, err
 	}
 	if err := checkRange("quarter", quarter, 1, 4); err != nil {

@@ -88,7 +88,7 @@ func wholeDuration(text string) (Duration, bool) {
 	if !some {
 		return Duration{}, false
 	}
-	d, err := MakeDuration(sums[spanMonths], sums[spanDays], sums[spanSeconds], sums[spanNanos])
+	d, err := makeDuration(sums[spanMonths], sums[spanDays], sums[spanSeconds], sums[spanNanos])
 	return d, err == nil
 }
 
@@ -173,5 +173,5 @@ func parseDateTimeDuration(text string) (Duration, error) {
 		}
 		nanos = int64(t)
 	}
-	return MakeDuration(year*12+month, day, 0, nanos)
+	return makeDuration(year*12+month, day, 0, nanos)
 }

@@ -29,7 +29,7 @@ func (t LocalDateTime) Parts() Parts {
 // Parts gives the date, the time of day and the zone.
 func (t DateTime) Parts() Parts {
 	p := t.Local().Parts()
-	p.HasZone, p.Zone, p.Offset = true, t.InZone(), t.Offset
+	p.HasZone, p.Zone, p.Offset = true, t.inZone(), t.Offset
 	return p
 }
 

@@ -51,8 +51,8 @@ func (p Parts) field(dst []byte, letter byte, n int) ([]byte, bool, error) {
 }
 
 func (p Parts) dateField(dst []byte, letter byte, n int) ([]byte, error) {
-	year, month, day := p.Date.YMD()
-	weekday := p.Date.Weekday()%7 + 1 // from Sunday
+	year, month, day := p.Date.ymd()
+	weekday := p.Date.weekday()%7 + 1 // from Sunday
 	switch letter {
 	case 'G':
 		if year > 0 {
@@ -77,7 +77,7 @@ func (p Parts) dateField(dst []byte, letter byte, n int) ([]byte, error) {
 	case 'F':
 		return appendNumber(dst, letter, (day-1)/7+1, n, 1)
 	case 'D':
-		return appendNumber(dst, letter, p.Date.OrdinalDay(), n, 3)
+		return appendNumber(dst, letter, p.Date.ordinalDay(), n, 3)
 	case 'd':
 		return appendNumber(dst, letter, day, n, 2)
 	case 'g':
@@ -110,9 +110,9 @@ func (p Parts) dateField(dst []byte, letter byte, n int) ([]byte, error) {
 
 // weekFromSunday is the week in a year whose weeks begin on Sunday and whose first holds January 1st.
 func (d Date) weekFromSunday() (year, week int64) {
-	saturday := d + Date(6-d.Weekday()%7)
-	year, _, _ = saturday.YMD()
-	return year, (saturday.OrdinalDay()-1)/7 + 1
+	saturday := d + Date(6-d.weekday()%7)
+	year, _, _ = saturday.ymd()
+	return year, (saturday.ordinalDay()-1)/7 + 1
 }
 
 func (p Parts) clockField(dst []byte, letter byte, n int) ([]byte, error) {

@@ -44,7 +44,7 @@ func UnitByName(name string) (Unit, error) {
 
 // truncate gives the first day of the unit that holds the date.
 func (d Date) truncate(u Unit) (Date, error) {
-	y, m, _ := d.YMD()
+	y, m, _ := d.ymd()
 	switch u {
 	case Millennium:
 		d = MakeDate(floorDiv(y, 1000)*1000, 1, 1)
@@ -55,14 +55,14 @@ func (d Date) truncate(u Unit) (Date, error) {
 	case YearUnit:
 		d = MakeDate(y, 1, 1)
 	case WeekYear:
-		weekYear, _ := d.Week()
+		weekYear, _ := d.week()
 		d = weekOne(weekYear)
 	case QuarterUnit:
 		d = MakeDate(y, (m-1)/3*3+1, 1)
 	case MonthUnit:
 		d = MakeDate(y, m, 1)
 	case WeekUnit:
-		d -= Date(d.Weekday() - 1)
+		d -= Date(d.weekday() - 1)
 	}
 	if !d.Valid() {
 		return 0, errDateRange

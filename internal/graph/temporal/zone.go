@@ -104,5 +104,5 @@ func (t DateTime) Local() LocalDateTime {
 	return LocalDateTime{Sec: t.Sec + int64(t.Offset), Nano: t.Nano}
 }
 
-// InZone is the zone that the date-time stands in.
-func (t DateTime) InZone() Zone { return Zone{Offset: t.Offset, Location: t.Zone} }
+// inZone is the zone that the date-time stands in.
+func (t DateTime) inZone() Zone { return Zone{Offset: t.Offset, Location: t.Zone} }

@@ -28,8 +28,8 @@ type binder struct {
 	err                     error
 }
 
-// Bind turns a checked query, or a SHOW, into a plan. The other commands have none: see Compile.
-func Bind(stmt *ast.Statement, opts Options) (*plan.Query, error) {
+// bind turns a checked query, or a SHOW, into a plan. The other commands have none: see Compile.
+func bind(stmt *ast.Statement, opts Options) (*plan.Query, error) {
 	b := newBinder(opts)
 	b.q.Prefix, b.q.Graph = prefixes[stmt.Mode], stmt.Graph
 	var r result

@@ -34,7 +34,7 @@ func Compile(text string, opts Options) (*plan.Query, Command, error) {
 		if err := opts.alive(); err != nil {
 			return nil, nil, err
 		}
-		q, err := Bind(stmt, opts)
+		q, err := bind(stmt, opts)
 		return q, nil, err
 	}
 	b := newBinder(opts)

@@ -276,8 +276,8 @@ func (d *Deviation) Sample() float64 {
 	return math.Sqrt(d.m2 / float64(d.n-1))
 }
 
-// Population is the standard deviation of a whole population: with n, and 0 of nothing.
-func (d *Deviation) Population() float64 {
+// population is the standard deviation of a whole population: with n, and 0 of nothing.
+func (d *Deviation) population() float64 {
 	if d.n == 0 {
 		return 0
 	}

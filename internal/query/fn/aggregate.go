@@ -69,13 +69,13 @@ var aggregates = []*Aggregate{
 	},
 	{
 		Name: "percentileCont", MinArgs: 2, MaxArgs: 2,
-		New:         func() Accumulator { return &percentileOf{name: "percentileCont", result: (*Percentile).Continuous} },
+		New:         func() Accumulator { return &percentileOf{name: "percentileCont", result: (*Percentile).continuous} },
 		Signature:   "percentileCont(value :: INTEGER | FLOAT, percentile :: FLOAT) :: FLOAT",
 		Description: "The number below which that fraction of the values lies, interpolated between the two nearest.",
 	},
 	{
 		Name: "percentileDisc", MinArgs: 2, MaxArgs: 2,
-		New:         func() Accumulator { return &percentileOf{name: "percentileDisc", result: (*Percentile).Discrete} },
+		New:         func() Accumulator { return &percentileOf{name: "percentileDisc", result: (*Percentile).discrete} },
 		Signature:   "percentileDisc(value :: INTEGER | FLOAT, percentile :: FLOAT) :: INTEGER | FLOAT",
 		Description: "The first value at or below which at least that fraction of the values lies.",
 	},
@@ -87,7 +87,7 @@ var aggregates = []*Aggregate{
 	},
 	{
 		Name: "stDevP", MinArgs: 1, MaxArgs: 1,
-		New:         func() Accumulator { return &deviation{name: "stDevP", result: (*Deviation).Population} },
+		New:         func() Accumulator { return &deviation{name: "stDevP", result: (*Deviation).population} },
 		Signature:   "stDevP(value :: INTEGER | FLOAT) :: FLOAT",
 		Description: "The standard deviation of a whole population.",
 	},

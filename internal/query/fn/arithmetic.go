@@ -238,7 +238,7 @@ func appendScalar(dst []byte, v graph.Value) ([]byte, bool) {
 	case graph.Int:
 		return strconv.AppendInt(dst, v.Int(), 10), true
 	case graph.Float:
-		return AppendFloat(dst, v.Float()), true
+		return appendFloat(dst, v.Float()), true
 	case graph.Bool:
 		return strconv.AppendBool(dst, v.Bool()), true
 	}

@@ -46,8 +46,8 @@ func (a *Percentile) Sort(c *Context) error {
 	return err
 }
 
-// Discrete is the smallest value with at least that fraction of the values at or below it, or null of nothing.
-func (a *Percentile) Discrete() graph.Value {
+// discrete is the smallest value with at least that fraction of the values at or below it, or null of nothing.
+func (a *Percentile) discrete() graph.Value {
 	if len(a.values) == 0 {
 		return null
 	}
@@ -56,8 +56,8 @@ func (a *Percentile) Discrete() graph.Value {
 	return a.values[max(0, min(at, len(a.values)-1))]
 }
 
-// Continuous interpolates between the two values that the place falls between, or is null of nothing.
-func (a *Percentile) Continuous() graph.Value {
+// continuous interpolates between the two values that the place falls between, or is null of nothing.
+func (a *Percentile) continuous() graph.Value {
 	if len(a.values) == 0 {
 		return null
 	}

@@ -44,7 +44,7 @@ func TestSortEnds(t *testing.T) {
 				require.NoError(t, p.Add("p", v, graph.FloatValue(0)))
 			}
 			err := p.Sort(c)
-			require.True(t, err != nil || p.Discrete().Int() == 0)
+			require.True(t, err != nil || p.discrete().Int() == 0)
 			return err
 		},
 	}

@@ -127,7 +127,7 @@ var sqlTextFunctions = []Function{
 		return graph.IntValue(0)
 	}),
 	sqlFunction("like", 2, 2, func(_ *Context, args []graph.Value) graph.Value {
-		return graph.BoolValue(Like(sqlText(args[0]), sqlText(args[1])))
+		return graph.BoolValue(like(sqlText(args[0]), sqlText(args[1])))
 	}),
 	sqlFunction("quote_like", 3, 3, func(_ *Context, args []graph.Value) graph.Value {
 		quoted := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(sqlText(args[0]))
@@ -236,8 +236,8 @@ func padded(args []graph.Value, left bool) graph.Value {
 	return text(s + fill)
 }
 
-// Like reports whether a text matches a pattern of LIKE: % stands for any characters, _ for one, and \ quotes either.
-func Like(s, pattern string) bool {
+// like reports whether a text matches a pattern of LIKE: % stands for any characters, _ for one, and \ quotes either.
+func like(s, pattern string) bool {
 	// The last % seen, and what of s it has taken so far, to come back to.
 	star, taken := -1, 0
 	i, j := 0, 0

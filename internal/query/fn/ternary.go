@@ -41,8 +41,8 @@ func (t Ternary) Or(o Ternary) Ternary { return max(t, o) }
 // Not is NOT t.
 func (t Ternary) Not() Ternary { return True - t }
 
-// Xor is t XOR o.
-func (t Ternary) Xor(o Ternary) Ternary {
+// xor is t XOR o.
+func (t Ternary) xor(o Ternary) Ternary {
 	if t == Unknown || o == Unknown {
 		return Unknown
 	}
@@ -67,7 +67,7 @@ func And(a, b graph.Value) (graph.Value, error) { return logic(a, b, Ternary.And
 func Or(a, b graph.Value) (graph.Value, error) { return logic(a, b, Ternary.Or) }
 
 // Xor is a XOR b on values.
-func Xor(a, b graph.Value) (graph.Value, error) { return logic(a, b, Ternary.Xor) }
+func Xor(a, b graph.Value) (graph.Value, error) { return logic(a, b, Ternary.xor) }
 
 // Not is NOT a on a value.
 func Not(a graph.Value) (graph.Value, error) {

@@ -70,7 +70,7 @@ func Describe(v graph.Value) string {
 
 // AppendFloat writes a float with a point or an exponent, in the fewest digits that denote it: 1.0, 0.1, 1.0E10, NaN,
 // Infinity, -Infinity.
-func AppendFloat(dst []byte, f float64) []byte {
+func appendFloat(dst []byte, f float64) []byte {
 	switch {
 	case math.IsNaN(f):
 		return append(dst, "NaN"...)

@@ -25,9 +25,9 @@ import (
 // behind by a process that died.
 const checkpointsName = "checkpoints"
 
-// PartialName is the directory, within the data directory, in which a restore builds a store (backup.Partial): one that was
+// partialName is the directory, within the data directory, in which a restore builds a store (internal/backup): one that was
 // interrupted is not taken for a store.
-const PartialName = "restore.partial"
+const partialName = "restore.partial"
 
 // copies makes the checkpoints of a data directory, and knows those that are there and the checksums of files that do not
 // change.

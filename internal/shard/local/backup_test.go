@@ -115,7 +115,7 @@ func TestCheckpoint(t *testing.T) {
 
 func TestInterruptedRestoreIsNoStore(t *testing.T) {
 	fs := vfs.NewMem()
-	require.NoError(t, storage.MakeDir(fs, "data/"+PartialName))
+	require.NoError(t, storage.MakeDir(fs, "data/"+partialName))
 	_, err := Open(Options{Dir: "data", FS: fs})
 	require.ErrorContains(t, err, "interrupted")
 }

@@ -132,7 +132,7 @@ func open(opts Options, offline bool) (_ *Store, err error) {
 
 // checkRestored refuses a directory in which a restore was interrupted.
 func checkRestored(opts *Options) error {
-	if _, err := opts.FS.Stat(opts.FS.PathJoin(opts.Dir, PartialName)); err == nil {
+	if _, err := opts.FS.Stat(opts.FS.PathJoin(opts.Dir, partialName)); err == nil {
 		return fmt.Errorf("%s holds a restore that was interrupted; run it again", opts.Dir)
 	}
 	return nil

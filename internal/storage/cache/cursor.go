@@ -78,7 +78,7 @@ func (c *Cursor) MarkPlaces(targets, places []uint32, set *graph.VertexSet) (add
 	ids := c.view.lists.ids
 	if ids.shards > 1 {
 		for _, at := range places {
-			if set.Add(ids.Unpack(targets[at])) {
+			if set.Add(ids.unpack(targets[at])) {
 				added++
 			}
 		}

@@ -31,8 +31,8 @@ func (p IDs) Pack(v graph.VertexID) (uint32, bool) {
 	return uint32(uint64(shard)<<p.local | local), true
 }
 
-// Unpack gives the id back.
-func (p IDs) Unpack(c uint32) graph.VertexID {
+// unpack gives the id back.
+func (p IDs) unpack(c uint32) graph.VertexID {
 	return graph.VertexID(uint64(c)>>p.local<<graph.LocalBits | uint64(c)&(1<<p.local-1))
 }
 
@@ -59,7 +59,7 @@ func (p IDs) AppendTo(dst []graph.VertexID, list []uint32) []graph.VertexID {
 		return dst
 	}
 	for i, t := range list {
-		out[i] = p.Unpack(t)
+		out[i] = p.unpack(t)
 	}
 	return dst
 }
@@ -76,7 +76,7 @@ func (p IDs) AppendPlaces(dst []graph.VertexID, list, places []uint32) []graph.V
 		return dst
 	}
 	for i, at := range places {
-		out[i] = p.Unpack(list[at])
+		out[i] = p.unpack(list[at])
 	}
 	return dst
 }

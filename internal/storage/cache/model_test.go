@@ -304,7 +304,7 @@ func (m *model) check(t *testing.T, rnd *rand.Rand, r *reader) int {
 			t.Fatalf("list of %d at %d: %d edges, want %d", local, r.seq, len(list.Targets), len(model))
 		}
 		for i, e := range model {
-			if m.ids.Unpack(list.Targets[i]) != e.target {
+			if m.ids.unpack(list.Targets[i]) != e.target {
 				t.Fatalf("list of %d at %d: target %d is %x, want %x", local, r.seq, i, list.Targets[i], e.target)
 			}
 			if want.Edges && uint64(list.Edges[i]) != e.edge.Local() {

@@ -164,7 +164,7 @@ func (s *stepper) pullDirty(cur *Cursor, w int, m uint64) uint64 {
 
 func (s *stepper) anyIn(ids IDs, list []uint32) bool {
 	for _, t := range list {
-		if s.from.Has(ids.Unpack(t)) {
+		if s.from.Has(ids.unpack(t)) {
 			return true
 		}
 	}

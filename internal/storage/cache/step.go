@@ -222,7 +222,7 @@ func (s *stepper) pushDirty(p *pusher, part *part, words []uint64) error {
 				continue
 			}
 			for _, t := range l.Targets {
-				p.out.Add(ids.Unpack(t))
+				p.out.Add(ids.unpack(t))
 			}
 		}
 	}

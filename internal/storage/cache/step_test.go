@@ -201,7 +201,7 @@ func TestPack(t *testing.T) {
 		p := NewIDs(tc.shards)
 		v := graph.MakeVertexID(tc.shard, tc.local)
 		c, ok := p.Pack(v)
-		if ok != tc.ok || ok && (p.Unpack(c) != v || p.Shard(c) != tc.shard || uint64(p.Local(c)) != tc.local) {
+		if ok != tc.ok || ok && (p.unpack(c) != v || p.Shard(c) != tc.shard || uint64(p.Local(c)) != tc.local) {
 			t.Errorf("%+v: %x, %v", tc, c, ok)
 		}
 		if ok && !slices.Equal(p.AppendTo(nil, []uint32{c}), []graph.VertexID{v}) {
