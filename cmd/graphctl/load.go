@@ -188,7 +188,7 @@ func (l *loadFlags) plan(cmd *cobra.Command, args []string) (*loader.Plan, error
 		if base == "" {
 			base = filepath.Dir(args[0])
 		}
-		return planned(loader.NewPlan(m, base, cmd.InOrStdin()))
+		return planned(loader.NewPlan(cmd.Context(), m, base, cmd.InOrStdin()))
 	}
 	o := loader.HeaderOptions{Paths: args, Nodes: l.nodes, Relationships: l.relationships}
 	switch strings.ToLower(l.idType) {
@@ -201,7 +201,7 @@ func (l *loadFlags) plan(cmd *cobra.Command, args []string) (*loader.Plan, error
 	if l.dir != "" {
 		return nil, usagef("--dir is for loads with a mapping")
 	}
-	return planned(loader.NewHeaderPlan(o))
+	return planned(loader.NewHeaderPlan(cmd.Context(), o))
 }
 
 // planned gives faults of the mapping or the headers the exit code of bad usage.

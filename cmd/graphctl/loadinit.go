@@ -23,7 +23,7 @@ func (l *loadFlags) propose(cmd *cobra.Command, args []string) error {
 			return usagef("--init is for files without a mapping; %s is one", name)
 		}
 	}
-	text, err := loader.Propose(args, func(name string) string {
+	text, err := loader.Propose(cmd.Context(), args, func(name string) string {
 		if l.dir == "" || loader.IsURL(name) {
 			return filepath.ToSlash(name)
 		}

@@ -74,9 +74,11 @@ func Stat(ctx context.Context, name string) (o Object, err error) {
 		return o, err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
+	ctx, cancel := within(ctx)
+	defer cancel()
 	a, err := b.Attributes(ctx, key)
 	if err != nil {
-		return o, err
+		return o, lateness(ctx, err)
 	}
 	return Object{a.Size, a.ETag, a.ModTime}, nil
 }
@@ -89,7 +91,7 @@ type reader struct {
 
 func (r *reader) Close() error { return errors.Join(r.Reader.Close(), r.bucket.Close()) }
 
-// Read reads an object from an offset on; what is behind its end is empty.
+// Read reads an object from an offset on, as Patient does; what is behind its end is empty.
 func Read(ctx context.Context, name string, offset int64) (io.ReadCloser, error) {
 	if offset > 0 {
 		o, err := Stat(ctx, name)
@@ -100,15 +102,17 @@ func Read(ctx context.Context, name string, offset int64) (io.ReadCloser, error)
 			return io.NopCloser(strings.NewReader("")), nil
 		}
 	}
-	b, key, err := Open(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	r, err := b.NewRangeReader(ctx, key, offset, -1, nil)
-	if err != nil {
-		return nil, errors.Join(err, b.Close())
-	}
-	return &reader{r, b}, nil
+	return Patient(ctx, func(ctx context.Context) (io.ReadCloser, error) {
+		b, key, err := Open(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		r, err := b.NewRangeReader(ctx, key, offset, -1, nil)
+		if err != nil {
+			return nil, errors.Join(err, b.Close())
+		}
+		return &reader{r, b}, nil
+	})
 }
 
 // List gives the URLs of the objects in the folder that a URL ends with, or of those that match the pattern in its path.
@@ -129,7 +133,7 @@ func List(ctx context.Context, name string) (names []string, err error) {
 	}
 	it := b.List(&blob.ListOptions{Prefix: prefix})
 	for {
-		o, err := it.Next(ctx)
+		o, err := next(ctx, it)
 		if errors.Is(err, io.EOF) {
 			return names, nil
 		}
@@ -146,4 +150,12 @@ func List(ctx context.Context, name string) (names []string, err error) {
 		u.Path, u.RawPath = "/"+o.Key, ""
 		names = append(names, u.String())
 	}
+}
+
+// next gives the next object of a list.
+func next(ctx context.Context, it *blob.ListIterator) (*blob.ListObject, error) {
+	ctx, cancel := within(ctx)
+	defer cancel()
+	o, err := it.Next(ctx)
+	return o, lateness(ctx, err)
 }

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -23,8 +24,8 @@ type HeaderOptions struct {
 	IntegerIDs bool
 }
 
-// NewHeaderPlan plans the load of files whose headers are neo4j-admin import's.
-func NewHeaderPlan(o HeaderOptions) (*Plan, error) {
+// NewHeaderPlan plans the load of files whose headers are neo4j-admin import's, as NewPlan does.
+func NewHeaderPlan(ctx context.Context, o HeaderOptions) (*Plan, error) {
 	h := mapping.NewHeaders(o.IntegerIDs)
 	var errs []error
 	claimed := map[string]bool{}
@@ -40,7 +41,7 @@ func NewHeaderPlan(o HeaderOptions) (*Plan, error) {
 			}
 			f := mapping.File{IsNodes: flag.name == "--nodes", IsEdges: flag.name != "--nodes"}
 			for path := range strings.SplitSeq(list, ",") {
-				found, err := files("", path)
+				found, err := files(ctx, "", path)
 				if err != nil {
 					errs = append(errs, fmt.Errorf("%s %s: %w", flag.name, spec, err))
 				}
@@ -54,7 +55,7 @@ func NewHeaderPlan(o HeaderOptions) (*Plan, error) {
 			} else {
 				f.Type = names
 			}
-			errs = append(errs, addHeader(h, f))
+			errs = append(errs, addHeader(ctx, h, f))
 		}
 	}
 	for _, path := range o.Paths {
@@ -63,7 +64,7 @@ func NewHeaderPlan(o HeaderOptions) (*Plan, error) {
 		if directory && len(o.Paths) == 1 {
 			base = path
 		}
-		found, err := files("", path)
+		found, err := files(ctx, "", path)
 		if err != nil {
 			errs = append(errs, err)
 		}
@@ -71,7 +72,7 @@ func NewHeaderPlan(o HeaderOptions) (*Plan, error) {
 			if claimed[p] {
 				continue
 			}
-			errs = append(errs, addHeader(h, mapping.File{Paths: []string{p}}))
+			errs = append(errs, addHeader(ctx, h, mapping.File{Paths: []string{p}}))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -79,11 +80,11 @@ func NewHeaderPlan(o HeaderOptions) (*Plan, error) {
 	}
 	m := h.Mapping()
 	m.Text = fmt.Appendf(nil, "headers %q %q %v", o.Nodes, o.Relationships, o.IntegerIDs)
-	return NewPlan(m, base, nil)
+	return NewPlan(ctx, m, base, nil)
 }
 
 // addHeader reads the header of a file and adds it.
-func addHeader(h *mapping.Headers, f mapping.File) error {
+func addHeader(ctx context.Context, h *mapping.Headers, f mapping.File) error {
 	if len(f.Paths) == 0 {
 		return nil
 	}
@@ -94,7 +95,7 @@ func addHeader(h *mapping.Headers, f mapping.File) error {
 		return fmt.Errorf("%s: JSON lines and Parquet have no header; write a mapping", f.Paths[0])
 	}
 	in := &input{paths: f.Paths[:1]}
-	data, err := in.peek()
+	data, err := in.peek(ctx)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -46,14 +47,14 @@ type input struct {
 
 // files finds what a path of a mapping names, below base: a file, or the same with or without .gz or .zst, the files
 // of a directory, or those that a pattern matches.
-func files(base, path string) ([]string, error) {
+func files(ctx context.Context, base, path string) ([]string, error) {
 	switch file, ok, err := bucket.FilePath(path); {
 	case err != nil:
 		return nil, err
 	case ok:
 		path = file
 	case bucket.IsURL(path):
-		return objects(path)
+		return objects(ctx, path)
 	case path == stdin || IsURL(path):
 		return []string{path}, nil
 	case strings.Contains(path, "://"):
@@ -195,9 +196,9 @@ func (t *text) Close() error {
 }
 
 // openFile opens a file, uncompressed and in UTF-8, at an offset of that text.
-func (in *input) openFile(path string, offset int64) (_ *text, err error) {
+func (in *input) openFile(ctx context.Context, path string, offset int64) (_ *text, err error) {
 	if IsURL(path) {
-		return in.openRemote(path, offset)
+		return in.openRemote(ctx, path, offset)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -253,11 +254,11 @@ func (in *input) openFile(path string, offset int64) (_ *text, err error) {
 }
 
 // openRemote opens a URL as openFile does a file.
-func (in *input) openRemote(name string, offset int64) (_ *text, err error) {
+func (in *input) openRemote(ctx context.Context, name string, offset int64) (_ *text, err error) {
 	if in.parquet {
 		return nil, fmt.Errorf("%s: Parquet is read from files alone; fetch it first", shown(name))
 	}
-	body, err := openURL(name, 0)
+	body, err := openURL(ctx, name, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +282,7 @@ func (in *input) openRemote(name string, offset int64) (_ *text, err error) {
 				if err := body.Close(); err != nil {
 					return err
 				}
-				body, err = openURL(name, offset)
+				body, err = openURL(ctx, name, offset)
 				stored.Reader = body
 				stored.n.Store(offset)
 				return err
@@ -352,19 +353,19 @@ func isParquet(f *os.File) (bool, error) {
 
 const byteOrderMark = "\ufeff"
 
-// open opens the text at an offset. Later parts begin where the first ends.
-func (in *input) open(offset int64) (*text, error) {
+// open opens the text at an offset; it is read until ctx ends. Later parts begin where the first ends.
+func (in *input) open(ctx context.Context, offset int64) (*text, error) {
 	if in.pipe != nil {
 		t := &text{Reader: in.pipe}
 		return t, t.skip(offset, nil)
 	}
 	if len(in.paths) == 1 {
-		return in.openFile(in.paths[0], offset)
+		return in.openFile(ctx, in.paths[0], offset)
 	}
 	t := &text{}
 	var rs []io.Reader
 	for _, p := range in.paths {
-		part, err := in.openFile(p, 0)
+		part, err := in.openFile(ctx, p, 0)
 		if err != nil {
 			_ = t.Close()
 			return nil, err
@@ -509,8 +510,8 @@ func recogniseDelimiter(data []byte, quote byte) byte {
 }
 
 // peek reads the beginning of the text. Standard input is put back.
-func (in *input) peek() ([]byte, error) {
-	t, err := in.open(0)
+func (in *input) peek(ctx context.Context) ([]byte, error) {
+	t, err := in.open(ctx, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -80,7 +80,7 @@ inputs:
 		}
 		require.Equal(t, want, w.state(), path)
 		for _, offset := range []int{0, 500, len(body)} {
-			from, err := p.inputs[0].open(int64(offset))
+			from, err := p.inputs[0].open(t.Context(), int64(offset))
 			require.NoError(t, err)
 			rest, err := io.ReadAll(from)
 			require.NoError(t, err)
@@ -93,14 +93,14 @@ inputs:
 		require.Error(t, err, path)
 		require.NotContains(t, err.Error(), "secret")
 	}
-	proposed, err := Propose([]string{"dirtest://b/in/"}, func(name string) string { return name })
+	proposed, err := Propose(t.Context(), []string{"dirtest://b/in/"}, func(name string) string { return name })
 	require.NoError(t, err)
 	_, err = mapping.Parse("m.yaml", proposed)
 	require.NoError(t, err, string(proposed))
 	require.Contains(t, string(proposed), "- path: \"dirtest://b/in/a%201.csv\"")
 	require.NotContains(t, string(proposed), "note")
 	blob.DefaultURLMux().RegisterBucket("memhead", memStore{"P.csv", "id:ID(P),:LABEL\na,P\n"})
-	p, err := NewHeaderPlan(HeaderOptions{Paths: []string{"memhead://b/P.csv"}})
+	p, err := NewHeaderPlan(t.Context(), HeaderOptions{Paths: []string{"memhead://b/P.csv"}})
 	require.NoError(t, err)
 	rep, err := p.Run(t.Context(), NewLocal(newWorld(t).l), Options{})
 	require.NoError(t, err)

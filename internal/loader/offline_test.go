@@ -43,7 +43,7 @@ func runOfflineWith(t *testing.T, ctx context.Context, opts disk.Options, memory
 	defer func() { require.NoError(t, f.Close()) }()
 	m, err := mapping.Parse("m.yaml", []byte(text))
 	require.NoError(t, err)
-	p, err := NewPlan(m, inputs, nil)
+	p, err := NewPlan(t.Context(), m, inputs, nil)
 	require.NoError(t, err)
 	p.chunk = 700
 	return p.Run(ctx, p.NewOffline(New(f.Store()), f), o)

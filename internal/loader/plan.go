@@ -2,6 +2,7 @@ package loader
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -68,30 +69,30 @@ func (p *Plan) Close() error {
 	return os.Remove(p.temp)
 }
 
-// NewPlan plans the load of a mapping whose relative paths are below base.
-func NewPlan(m *mapping.Mapping, base string, in io.Reader) (*Plan, error) {
+// NewPlan plans the load of a mapping whose relative paths are below base. It reads the beginnings of the inputs, until ctx ends.
+func NewPlan(ctx context.Context, m *mapping.Mapping, base string, in io.Reader) (*Plan, error) {
 	p := &Plan{}
 	var errs []error
 	if abs, err := filepath.Abs(base); err == nil {
 		base = abs
 	}
 	for _, rules := range m.Inputs {
-		if err := p.add(rules, base, in); err != nil {
+		if err := p.add(ctx, rules, base, in); err != nil {
 			errs = append(errs, err)
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	return p.finish(m)
+	return p.finish(ctx, m)
 }
 
 // add finds the files of an input and binds its rules to their columns.
-func (p *Plan) add(rules *mapping.Input, base string, pipe io.Reader) error {
+func (p *Plan) add(ctx context.Context, rules *mapping.Input, base string, pipe io.Reader) error {
 	var inputs []*input
 	var joined []string
 	for _, path := range rules.Paths {
-		names, err := files(base, path)
+		names, err := files(ctx, base, path)
 		if err != nil {
 			return fmt.Errorf("%s: %w", rules.At(), err)
 		}
@@ -120,7 +121,7 @@ func (p *Plan) add(rules *mapping.Input, base string, pipe io.Reader) error {
 				return err
 			}
 		}
-		if err := in.begin(); err != nil {
+		if err := in.begin(ctx); err != nil {
 			return err
 		}
 		p.inputs = append(p.inputs, in)
@@ -148,13 +149,13 @@ func (p *Plan) standardInput(in *input, pipe io.Reader) error {
 }
 
 // begin reads the header of an input and binds its rules.
-func (in *input) begin() error {
+func (in *input) begin(ctx context.Context) error {
 	for _, path := range in.paths {
 		if path == stdin {
 			continue
 		}
 		if IsURL(path) {
-			n, err := sizeURL(path)
+			n, err := sizeURL(ctx, path)
 			if err != nil {
 				return fmt.Errorf("%s: %w", in.rules.At(), err)
 			}
@@ -184,7 +185,7 @@ func (in *input) begin() error {
 	if in.pipe != nil && in.encoding != nil {
 		in.pipe = in.encoding.NewDecoder().Reader(in.pipe)
 	}
-	data, err := in.peek()
+	data, err := in.peek(ctx)
 	if err != nil {
 		return err
 	}
@@ -218,7 +219,7 @@ func (in *input) begin() error {
 }
 
 // finish orders the readings and opens the id spaces.
-func (p *Plan) finish(m *mapping.Mapping) (*Plan, error) {
+func (p *Plan) finish(ctx context.Context, m *mapping.Mapping) (*Plan, error) {
 	var vertices, edges []step
 	for _, in := range p.inputs {
 		if in.bound == nil {
@@ -235,10 +236,10 @@ func (p *Plan) finish(m *mapping.Mapping) (*Plan, error) {
 	groupSteps(vertices, func(s step) string { return s.in.rules.Vertices[0].First() })
 	groupSteps(edges, func(s step) string { return s.in.rules.Edges[0].First() })
 	p.steps = slices.Concat(vertices, edges)
-	if err := p.openSpaces(m); err != nil {
+	if err := p.openSpaces(ctx, m); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	return p, p.identify(m)
+	return p, p.identify(ctx, m)
 }
 
 // groupSteps sorts steps by what they begin with, in the order in which that occurs first.
@@ -256,7 +257,7 @@ func groupSteps(steps []step, first func(step) string) {
 const sampleBytes = 1 << 16
 
 // identify sets the identity of the load: what it reads and what it makes of that.
-func (p *Plan) identify(m *mapping.Mapping) error {
+func (p *Plan) identify(ctx context.Context, m *mapping.Mapping) error {
 	h := sha256.New()
 	part := func(b []byte) {
 		var n [8]byte
@@ -273,7 +274,7 @@ func (p *Plan) identify(m *mapping.Mapping) error {
 			}
 			if IsURL(path) {
 				part([]byte(shown(path)))
-				if err := sampleURL(h, path); err != nil {
+				if err := sampleURL(ctx, h, path); err != nil {
 					return err
 				}
 				continue
@@ -320,14 +321,14 @@ func sample(h hash.Hash, path string) (err error) {
 
 // openSpaces says how the id spaces of the mapping are kept: a space whose keys are a property of vertices that share
 // their first label is the unique index of that label and property.
-func (p *Plan) openSpaces(m *mapping.Mapping) error {
+func (p *Plan) openSpaces(ctx context.Context, m *mapping.Mapping) error {
 	for _, s := range m.Spaces {
 		sp := Space{Name: s.Name}
 		switch {
 		case s.Known:
 			sp.Label, sp.Property = s.Label, s.Property
 		case s.Property != "":
-			labels, same, err := p.labelsOf(s)
+			labels, same, err := p.labelsOf(ctx, s)
 			if err != nil {
 				return err
 			}
@@ -344,7 +345,7 @@ func (p *Plan) openSpaces(m *mapping.Mapping) error {
 }
 
 // labelsOf gives all labels of the vertices of a space; same says that the first is the first of all vertices.
-func (p *Plan) labelsOf(s *mapping.Space) (labels []string, same bool, err error) {
+func (p *Plan) labelsOf(ctx context.Context, s *mapping.Space) (labels []string, same bool, err error) {
 	same = true
 	add := func(set []string) {
 		if len(set) == 0 {
@@ -369,7 +370,7 @@ func (p *Plan) labelsOf(s *mapping.Space) (labels []string, same bool, err error
 			if r.ID.Space != s {
 				continue
 			}
-			sets, err := in.labelSets(r)
+			sets, err := in.labelSets(ctx, r)
 			if err != nil {
 				return nil, false, err
 			}
@@ -388,7 +389,7 @@ func (p *Plan) labelsOf(s *mapping.Space) (labels []string, same bool, err error
 const maxLabelSets = 1 << 12
 
 // labelSets gives the sets of labels that a rule makes, for which it reads the input if a column says them.
-func (in *input) labelSets(r *mapping.VertexRule) ([][]string, error) {
+func (in *input) labelSets(ctx context.Context, r *mapping.VertexRule) ([][]string, error) {
 	lookup := newLabelSets(r.Labels)
 	if len(lookup.slots) == 0 {
 		return [][]string{lookup.set(lookup.find(nil))}, nil
@@ -397,7 +398,7 @@ func (in *input) labelSets(r *mapping.VertexRule) ([][]string, error) {
 		return nil, nil
 	}
 	var sets [][]string
-	err := in.each(func(cells []record.Cell) bool {
+	err := in.each(ctx, func(cells []record.Cell) bool {
 		n := lookup.find(cells)
 		if n >= 0 && n == len(sets) {
 			sets = append(sets, lookup.set(n))
@@ -408,8 +409,8 @@ func (in *input) labelSets(r *mapping.VertexRule) ([][]string, error) {
 }
 
 // each calls f with the records of the input until it gives false.
-func (in *input) each(f func(cells []record.Cell) bool) (err error) {
-	t, err := in.open(in.offset)
+func (in *input) each(ctx context.Context, f func(cells []record.Cell) bool) (err error) {
+	t, err := in.open(ctx, in.offset)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -43,8 +44,8 @@ type proposer struct {
 
 // Propose samples files and gives a mapping for them as commented YAML, which loads as it is. named gives the path of a file in the
 // mapping. Files for which nothing can be proposed stand in comments; it is an error if there are no others.
-func Propose(paths []string, named func(string) string) ([]byte, error) {
-	samples, err := sampleFiles(paths, named)
+func Propose(ctx context.Context, paths []string, named func(string) string) ([]byte, error) {
+	samples, err := sampleFiles(ctx, paths, named)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ func (w *world) propose(paths ...string) (string, error) {
 	for i := range paths {
 		paths[i] = filepath.Join(w.dir, paths[i])
 	}
-	text, err := Propose(paths, func(name string) string {
+	text, err := Propose(w.t.Context(), paths, func(name string) string {
 		rel, err := filepath.Rel(w.dir, name)
 		require.NoError(w.t, err)
 		return filepath.ToSlash(rel)
@@ -87,7 +87,7 @@ func TestProposeLDBC(t *testing.T) {
 	for _, text := range []string{text, string(own)} {
 		m, err := mapping.Parse("m.yaml", []byte(text))
 		require.NoError(t, err, text)
-		p, err := NewPlan(m, dir, nil)
+		p, err := NewPlan(t.Context(), m, dir, nil)
 		require.NoError(t, err)
 		rep, err := p.DryRun(t.Context(), Options{}, nil)
 		require.NoError(t, err, text)

@@ -260,7 +260,7 @@ func (r *run) read(ctx context.Context, seq uint64, at position) error {
 func (r *run) readStep(ctx context.Context, i int, seq uint64, at position, resumed bool) (_ uint64, err error) {
 	s := &r.plan.steps[i]
 	began := time.Now()
-	t, err := s.in.open(at.offset)
+	t, err := s.in.open(ctx, at.offset)
 	if err != nil {
 		return seq, err
 	}

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,10 +41,10 @@ func stemOf(name string) string {
 }
 
 // sampleFiles reads the beginnings of files and joins those that are parts of one. named gives the name of a file in the mapping.
-func sampleFiles(paths []string, named func(string) string) ([]*sampled, error) {
+func sampleFiles(ctx context.Context, paths []string, named func(string) string) ([]*sampled, error) {
 	var out []*sampled
 	for _, p := range paths {
-		found, err := files("", p)
+		found, err := files(ctx, "", p)
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +52,7 @@ func sampleFiles(paths []string, named func(string) string) ([]*sampled, error) 
 			if name == stdin {
 				return nil, errors.New("standard input cannot be sampled and then loaded: name files")
 			}
-			s, err := sampleFile(name)
+			s, err := sampleFile(ctx, name)
 			if err != nil {
 				return nil, err
 			}
@@ -71,10 +72,10 @@ func sampleFiles(paths []string, named func(string) string) ([]*sampled, error) 
 }
 
 // sampleFile reads the beginning of a file; one without records gives nil.
-func sampleFile(name string) (*sampled, error) {
+func sampleFile(ctx context.Context, name string) (*sampled, error) {
 	format := formatOf(name)
 	in := &input{paths: []string{name}, parquet: format == mapping.Parquet}
-	data, err := in.peek()
+	data, err := in.peek(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -34,8 +34,8 @@ func fileName(name string) string {
 }
 
 // ask sends a request for a URL; the caller closes the answer's body.
-func ask(method, name string, offset int64) (*http.Response, error) {
-	req, err := http.NewRequest(method, name, nil) //nolint:noctx // A plan is read until graphctl ends.
+func ask(ctx context.Context, method, name string, offset int64) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, name, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -68,62 +68,84 @@ func shown(name string) string {
 }
 
 // openURL reads a URL from an offset on, for which a server that knows no ranges is read from the beginning.
-func openURL(name string, offset int64) (io.ReadCloser, error) {
+func openURL(ctx context.Context, name string, offset int64) (io.ReadCloser, error) {
 	if bucket.IsURL(name) {
-		body, err := bucket.Read(context.Background(), name, offset)
+		body, err := bucket.Read(ctx, name, offset)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", shown(name), err)
 		}
 		return body, nil
 	}
-	resp, err := ask(http.MethodGet, name, offset)
+	skip := int64(0)
+	body, err := bucket.Patient(ctx, func(ctx context.Context) (io.ReadCloser, error) {
+		resp, err := ask(ctx, http.MethodGet, name, offset)
+		if err != nil {
+			return nil, err
+		}
+		if resp.StatusCode == http.StatusOK {
+			skip = offset
+		}
+		return resp.Body, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	if offset > 0 && resp.StatusCode == http.StatusOK {
-		if _, err := io.CopyN(io.Discard, resp.Body, offset); err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: go on at byte %d: %w", shown(name), offset, err), resp.Body.Close())
-		}
+	if _, err := io.CopyN(io.Discard, body, skip); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: go on at byte %d: %w", shown(name), offset, err), body.Close())
 	}
-	return resp.Body, nil
+	return body, nil
 }
 
 // sizeURL gives the size of what a URL names, 0 if the server does not say.
-func sizeURL(name string) (int64, error) {
+func sizeURL(ctx context.Context, name string) (int64, error) {
 	if bucket.IsURL(name) {
-		o, err := bucket.Stat(context.Background(), name)
+		o, err := bucket.Stat(ctx, name)
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", shown(name), err)
 		}
 		return o.Size, nil
 	}
-	resp, err := ask(http.MethodHead, name, 0)
+	var size int64
+	body, err := bucket.Patient(ctx, func(ctx context.Context) (io.ReadCloser, error) {
+		resp, err := ask(ctx, http.MethodHead, name, 0)
+		if err != nil {
+			return nil, err
+		}
+		size = max(0, resp.ContentLength)
+		return resp.Body, nil
+	})
 	if err != nil {
 		return 0, err
 	}
-	return max(0, resp.ContentLength), resp.Body.Close()
+	return size, body.Close()
 }
 
 // sampleURL hashes what tells whether the content of a URL has changed: its size, tag and time, and its beginning.
-func sampleURL(h hash.Hash, name string) error {
+func sampleURL(ctx context.Context, h hash.Hash, name string) error {
 	if bucket.IsURL(name) {
-		o, err := bucket.Stat(context.Background(), name)
+		o, err := bucket.Stat(ctx, name)
 		if err != nil {
 			return fmt.Errorf("%s: %w", shown(name), err)
 		}
 		fmt.Fprintf(h, "%d %q %d ", o.Size, o.Tag, o.Time.UnixNano())
-		body, err := openURL(name, 0)
+		body, err := openURL(ctx, name, 0)
 		if err != nil {
 			return err
 		}
 		return hashBeginning(h, body)
 	}
-	resp, err := ask(http.MethodGet, name, 0) //nolint:bodyclose // hashBeginning does.
+	body, err := bucket.Patient(ctx, func(ctx context.Context) (io.ReadCloser, error) {
+		resp, err := ask(ctx, http.MethodGet, name, 0)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(h, "%d %q %q ", resp.ContentLength, resp.Header.Get("ETag"), resp.Header.Get("Last-Modified"))
+		return resp.Body, nil
+	})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(h, "%d %q %q ", resp.ContentLength, resp.Header.Get("ETag"), resp.Header.Get("Last-Modified"))
-	return hashBeginning(h, resp.Body)
+	return hashBeginning(h, body)
 }
 
 // hashBeginning hashes the beginning of a text and closes it.
@@ -137,7 +159,7 @@ func hashBeginning(h hash.Hash, body io.ReadCloser) error {
 
 // objects finds what a URL of an object store names: an object, those of a folder, which ends with a slash, that have the ending of a
 // format, or those that a pattern matches.
-func objects(name string) ([]string, error) {
+func objects(ctx context.Context, name string) ([]string, error) {
 	u, err := url.Parse(name)
 	if err != nil {
 		return nil, fmt.Errorf("%s: this is no URL", shown(name))
@@ -146,7 +168,7 @@ func objects(name string) ([]string, error) {
 	if !folder && !strings.ContainsAny(u.Path, "*[") {
 		return []string{name}, nil
 	}
-	names, err := bucket.List(context.Background(), name)
+	names, err := bucket.List(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", shown(name), err)
 	}

@@ -3,6 +3,7 @@ package loader
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/loader/mapping"
 )
 
 // A URL is read as a file is, goes on at an offset, and shows no secret.
@@ -61,7 +64,7 @@ inputs:
 			want = w.state()
 		}
 		require.Equal(t, want, w.state())
-		from, err := p.inputs[0].open(500)
+		from, err := p.inputs[0].open(t.Context(), 500)
 		require.NoError(t, err)
 		got := make([]byte, 20)
 		_, err = from.Read(got)
@@ -73,4 +76,53 @@ inputs:
 	_, err = newWorld(t).plan(fmt.Sprintf(text, srv.URL+"/none.csv?token=secret"))
 	require.ErrorContains(t, err, "404")
 	require.NotContains(t, err.Error(), "secret")
+}
+
+// A server that stops answering holds nobody who gives up: whether the load is planned, or runs.
+func TestURLCancelled(t *testing.T) {
+	body := "id,name\n" + strings.Repeat("1,n\n", 100)
+	for _, hangs := range []string{"HEAD", "GET", "body"} {
+		t.Run(hangs, func(t *testing.T) {
+			hung, gets := make(chan struct{}), 0
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodGet {
+					gets++
+				}
+				hang := r.Method == hangs
+				if r.Method == http.MethodGet && hangs == "body" && gets > 2 { // the first two plan the load
+					_, err := w.Write([]byte(body))
+					if err == nil {
+						err = http.NewResponseController(w).Flush()
+					}
+					if err != nil {
+						t.Error(err)
+					}
+					hang = true
+				}
+				if hang {
+					close(hung)
+					<-r.Context().Done()
+					return
+				}
+				http.ServeContent(w, r, "a.csv", time.Time{}, strings.NewReader(body))
+			}))
+			defer srv.Close()
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() { <-hung; cancel() }()
+			w := newWorld(t)
+			m, err := mapping.Parse("m.yaml", fmt.Appendf(nil, `
+version: 1
+inputs:
+  - path: "%s/a.csv"
+    vertices: [{label: A, id: id, properties: {id: {type: int}, name: {}}}]
+`, srv.URL))
+			require.NoError(t, err)
+			p, err := NewPlan(ctx, m, "", nil)
+			if hangs == "body" {
+				require.NoError(t, err)
+				_, err = p.Run(ctx, NewLocal(w.l), Options{})
+			}
+			require.ErrorIs(t, err, context.Canceled)
+		})
+	}
 }

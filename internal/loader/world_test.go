@@ -46,7 +46,7 @@ func (w *world) file(name, text string) string {
 // plan plans the load of a mapping, or of the directory by its headers if there is none.
 func (w *world) plan(text string) (*Plan, error) {
 	if text == "" {
-		return NewHeaderPlan(HeaderOptions{Paths: []string{w.dir}})
+		return NewHeaderPlan(w.t.Context(), HeaderOptions{Paths: []string{w.dir}})
 	}
 	return w.planFrom(text, "")
 }
@@ -57,7 +57,7 @@ func (w *world) planFrom(text, in string) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewPlan(m, w.dir, strings.NewReader(in))
+	return NewPlan(w.t.Context(), m, w.dir, strings.NewReader(in))
 }
 
 // load runs a load.

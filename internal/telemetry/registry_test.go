@@ -88,7 +88,7 @@ func TestLoadRegistry(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	file := filepath.Join(t.TempDir(), "p.csv")
 	require.NoError(t, os.WriteFile(file, []byte("id:ID(P){id-type:long},:LABEL\n1,P\n2,P\nx,P\n"), 0o666))
-	p, err := loader.NewHeaderPlan(loader.HeaderOptions{Paths: []string{file}})
+	p, err := loader.NewHeaderPlan(t.Context(), loader.HeaderOptions{Paths: []string{file}})
 	require.NoError(t, err)
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(newLoad(p))
