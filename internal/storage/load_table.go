@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
@@ -117,15 +118,41 @@ func (c *BulkColumn) Reset() {
 
 // TakeIn moves tables, whose keys do not meet, into the graph's store; they are durable when it returns. The caller must be
 // the only one who may write. After Compact the tables go to the lowest level as they are, since those that lie there are
-// split where the new ones belong.
-func (s *Shard) TakeIn(paths []string) error {
+// split where the new ones belong. What lies within the bounds of a compaction that runs would go to the highest level, and
+// be written once more, so TakeIn waits for its end.
+func (s *Shard) TakeIn(ctx context.Context, paths []string) error {
 	if len(paths) == 0 {
 		return nil
+	}
+	if err := s.graph.rest(ctx); err != nil {
+		return err
 	}
 	s.version++
 	s.graph.splits.Store(true)
 	defer s.graph.splits.Store(false)
 	return s.graph.ingest(paths...)
+}
+
+// restPoll is how often the compactions are looked at that are waited for.
+const restPoll = 5 * time.Millisecond
+
+// rest waits until no compaction runs.
+func (in *instance) rest(ctx context.Context) error {
+	for {
+		running := true
+		err := in.guard(func() error {
+			running = in.db.Metrics().Compact.NumInProgress > 0
+			return nil
+		})
+		if err != nil || !running {
+			return err
+		}
+		select {
+		case <-time.After(restPoll):
+		case <-ctx.Done():
+			return graph.DeadlineError(ctx.Err())
+		}
+	}
 }
 
 // ReserveEdges gives out n consecutive local edge ids, of which it returns the first.

@@ -400,7 +400,7 @@ func (f *Offline) takeIn(ctx context.Context, sum *sortedSum) error {
 	tx := t.(*Tx)
 	defer tx.Rollback()
 	for no, s := range f.g.shards {
-		if err := s.TakeIn(sum.paths[no]); err != nil {
+		if err := s.TakeIn(ctx, sum.paths[no]); err != nil {
 			return err
 		}
 		for c, n := range sum.counts[no] {
