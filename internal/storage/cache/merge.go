@@ -146,58 +146,6 @@ func (b *ListBuilder) measure() {
 	}
 }
 
-// Intersect appends to dst what two sorted lists have in common, each once for every pair that meets at one place in
-// both.
-func Intersect(dst, a, b []uint32) []uint32 {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	if len(a)*16 < len(b) {
-		for _, x := range a {
-			b = b[lowerBound(b, x):]
-			if len(b) == 0 {
-				return dst
-			}
-			if b[0] == x {
-				dst = append(dst, x)
-				b = b[1:]
-			}
-		}
-		return dst
-	}
-	for i, j := 0, 0; i < len(a) && j < len(b); {
-		x, y := a[i], b[j]
-		if x == y {
-			dst = append(dst, x)
-		}
-		if x <= y {
-			i++
-		}
-		if y <= x {
-			j++
-		}
-	}
-	return dst
-}
-
-// lowerBound finds the first place in a sorted list that is not below x, by steps that double: cheap when it is near.
-func lowerBound(list []uint32, x uint32) int {
-	lo, hi := 0, 1
-	for hi <= len(list) && list[hi-1] < x {
-		lo, hi = hi, hi*2
-	}
-	hi = min(hi, len(list))
-	for lo < hi {
-		mid := int(uint(lo+hi) >> 1)
-		if list[mid] < x {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	return lo
-}
-
 // Find gives the places [lo, hi) of a target in a sorted list.
 func Find(list []uint32, target uint32) (lo, hi int) {
 	lo, _ = slices.BinarySearch(list, target)
