@@ -2,7 +2,6 @@ package fn
 
 import (
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -68,26 +67,14 @@ func Describe(v graph.Value) string {
 	return v.Kind().String() + " " + string(text)
 }
 
-// AppendFloat writes a float with a point or an exponent, in the fewest digits that denote it: 1.0, 0.1, 1.0E10, NaN,
+// appendFloat writes a float with a point or an exponent, in the fewest digits that denote it: 1.0, 0.1, 1.0E10, NaN,
 // Infinity, -Infinity.
 func appendFloat(dst []byte, f float64) []byte {
-	switch {
-	case math.IsNaN(f):
-		return append(dst, "NaN"...)
-	case math.IsInf(f, 1):
-		return append(dst, "Infinity"...)
-	case math.IsInf(f, -1):
-		return append(dst, "-Infinity"...)
-	}
-	if a := math.Abs(f); a != 0 && (a < 1e-3 || a >= 1e7) {
+	const least, most = 1e-3, 1e7
+	if a := math.Abs(f); a != 0 && a < least || a >= most && !math.IsInf(f, 0) {
 		return appendScientific(dst, f)
 	}
-	start := len(dst)
-	dst = strconv.AppendFloat(dst, f, 'f', -1, 64)
-	if slices.Contains(dst[start:], '.') {
-		return dst
-	}
-	return append(dst, ".0"...)
+	return AppendDecimal(dst, f, least, most)
 }
 
 // appendScientific writes 1.0E10: one digit before the point, at least one after it, and a bare exponent.
