@@ -59,9 +59,9 @@ func FuzzParams(f *testing.F) {
 			return
 		}
 		for name, v := range params {
-			write := appendPlain
+			write := plainForm.append
 			if typed {
-				write = appendTyped
+				write = typedForm.append
 			}
 			text := write(nil, v)
 			again, err := decodeParams(append(append([]byte(`{"x":`), text...), '}'), typed)
@@ -101,7 +101,7 @@ func FuzzValue(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v: %v", &p, err)
 		}
-		if a, b := appendTyped(nil, v), appendTyped(nil, again); string(a) != string(b) {
+		if a, b := typedForm.append(nil, v), typedForm.append(nil, again); string(a) != string(b) {
 			t.Fatalf("%s became %s", a, b)
 		}
 	})
@@ -130,7 +130,7 @@ func FuzzLoadColumn(f *testing.F) {
 			return
 		}
 		for _, v := range values {
-			_ = appendPlain(nil, v)
+			_ = plainForm.append(nil, v)
 		}
 	})
 }
@@ -145,7 +145,7 @@ func TestListColumn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := string(appendPlain(nil, graph.ListValue(got))); s != `[[],[["a",null],["bc"]]]` {
+	if s := string(plainForm.append(nil, graph.ListValue(got))); s != `[[],[["a",null],["bc"]]]` {
 		t.Fatal(s)
 	}
 	deep := texts

@@ -39,7 +39,7 @@ const (
 type format struct {
 	media string
 	lines bool
-	value func([]byte, graph.Value) []byte
+	form  *valueForm
 }
 
 // errors gives the media type of an answer that is an error alone.
@@ -53,17 +53,17 @@ func (f *format) errors() string {
 // accept chooses the format that Accept headers ask for: the first of them that is known.
 func accept(headers []string) (format, bool) {
 	if len(headers) == 0 {
-		return format{mediaPlain, false, appendPlain}, true
+		return format{mediaPlain, false, &plainForm}, true
 	}
 	for _, header := range headers {
 		for part := range strings.SplitSeq(header, ",") {
 			switch t := mediaType(part); t {
 			case mediaLines, "application/jsonl":
-				return format{mediaLines, true, appendPlain}, true
+				return format{mediaLines, true, &plainForm}, true
 			case mediaTyped, mediaTyped + ".v1.0", mediaTyped + ".v1.1":
-				return format{t, false, appendTyped}, true
+				return format{t, false, &typedForm}, true
 			case mediaPlain, "application/*", "*/*":
-				return format{mediaPlain, false, appendPlain}, true
+				return format{mediaPlain, false, &plainForm}, true
 			}
 		}
 	}
@@ -101,11 +101,7 @@ func (h *HTTP) query(w http.ResponseWriter, r *http.Request, neo4j bool) {
 		return
 	}
 	defer res.Close()
-	if f.lines {
-		writeLines(w, res, f, status, nil)
-	} else {
-		writeEnvelope(w, res, f, status, nil)
-	}
+	writeResult(w, res, f, status, nil)
 }
 
 // queryRequest reads a request. Neo4j's clients may send members that mean nothing here: bookmarks, for one, since a
@@ -164,6 +160,15 @@ func (q *queryRequest) request(r *http.Request) (req query.Request, err error) {
 	return req, nil
 }
 
+// writeResult writes the answer to a statement; tail, if any, adds members to the end of its object.
+func writeResult(w http.ResponseWriter, res *query.Result, f format, status int, tail func([]byte) []byte) {
+	if f.lines {
+		writeLines(w, res, f, status, tail)
+	} else {
+		writeEnvelope(w, res, f, status, tail)
+	}
+}
+
 // writeEnvelope answers with one JSON object. Nothing is sent before the first flushBytes, so that an error up to then has
 // its status; one after that ends the connection, so that no client takes half an answer for a whole one. tail, if any,
 // adds members at the end.
@@ -189,7 +194,7 @@ func writeEnvelope(w http.ResponseWriter, res *query.Result, f format, status in
 				buf = append(buf, ',')
 			}
 			first = false
-			buf = appendRow(buf, b, i, f.value)
+			buf = appendRow(buf, b, i, f.form)
 			if len(buf) < flushBytes {
 				continue
 			}
@@ -236,7 +241,7 @@ func writeLines(w http.ResponseWriter, res *query.Result, f format, status int, 
 	buf = append(buf, '}', '\n')
 	for b != nil && err == nil {
 		for i := range b.N {
-			buf = appendRow(buf, b, i, f.value)
+			buf = appendRow(buf, b, i, f.form)
 			buf = append(buf, '\n')
 			if len(buf) < flushBytes {
 				continue
@@ -279,13 +284,13 @@ func appendNames(dst []byte, names []string) []byte {
 	return append(dst, ']')
 }
 
-func appendRow(dst []byte, b *graph.Batch, row int, value func([]byte, graph.Value) []byte) []byte {
+func appendRow(dst []byte, b *graph.Batch, row int, form *valueForm) []byte {
 	dst = append(dst, '[')
 	for i := range b.Cols {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = value(dst, b.Cols[i].Value(row))
+		dst = form.append(dst, b.Cols[i].Value(row))
 	}
 	return append(dst, ']')
 }

@@ -24,6 +24,14 @@ type typedBody struct {
 	} `json:"budget"`
 }
 
+func (b *typedBody) common() *typedBody { return b }
+
+// typedRequest is the body of a typed request.
+type typedRequest interface {
+	common() *typedBody
+	typed() (query.Typed, error)
+}
+
 // selectorBody names vertices.
 type selectorBody struct {
 	Label      string            `json:"label"`
@@ -111,50 +119,31 @@ type edgesBody struct {
 
 // traversals adds the routes of the typed requests.
 func (h *HTTP) traversals() {
-	h.handle("POST /v1/traverse", func(w http.ResponseWriter, r *http.Request) {
-		var b traverseBody
-		h.typed(w, r, &b, &b.typedBody, func() (query.Typed, error) { return b.typed() })
-	})
-	h.handle("POST /v1/path", func(w http.ResponseWriter, r *http.Request) {
-		var b pathBody
-		h.typed(w, r, &b, &b.typedBody, func() (query.Typed, error) { return b.typed() })
-	})
-	h.handle("POST /v1/subgraph", func(w http.ResponseWriter, r *http.Request) {
-		var b subgraphBody
-		h.typed(w, r, &b, &b.typedBody, func() (query.Typed, error) { return b.typed() })
-	})
-	h.handle("POST /v1/vertices", func(w http.ResponseWriter, r *http.Request) {
-		var b verticesBody
-		h.typed(w, r, &b, &b.typedBody, func() (query.Typed, error) { return b.typed() })
-	})
-	h.handle("POST /v1/edges", func(w http.ResponseWriter, r *http.Request) {
-		var b edgesBody
-		h.typed(w, r, &b, &b.typedBody, func() (query.Typed, error) { return b.typed() })
+	h.typed("POST /v1/traverse", func() typedRequest { return new(traverseBody) })
+	h.typed("POST /v1/path", func() typedRequest { return new(pathBody) })
+	h.typed("POST /v1/subgraph", func() typedRequest { return new(subgraphBody) })
+	h.typed("POST /v1/vertices", func() typedRequest { return new(verticesBody) })
+	h.typed("POST /v1/edges", func() typedRequest { return new(edgesBody) })
+}
+
+// typed adds a route whose bodies are decoded into what body makes.
+func (h *HTTP) typed(pattern string, body func() typedRequest) {
+	h.handle(pattern, func(w http.ResponseWriter, r *http.Request) {
+		f, ok := acceptOrFail(w, r)
+		if !ok {
+			return
+		}
+		res, err := h.runTyped(w, r, body())
+		if err != nil {
+			writeError(w, f.errors(), statusOf(err), err)
+			return
+		}
+		defer res.Close()
+		writeResult(w, res, f, http.StatusOK, nil)
 	})
 }
 
-// typed answers a typed request whose body goes into body, of which common is a part.
-func (h *HTTP) typed(w http.ResponseWriter, r *http.Request, body any, common *typedBody, make func() (query.Typed, error)) {
-	f, ok := accept(r.Header.Values("Accept"))
-	if !ok {
-		writeError(w, mediaPlain, http.StatusNotAcceptable,
-			requestError("Accept: none of the media types is known; there are "+mediaPlain+", "+mediaLines+" and "+mediaTyped))
-		return
-	}
-	res, err := h.runTyped(w, r, body, common, make)
-	if err != nil {
-		writeError(w, f.errors(), statusOf(err), err)
-		return
-	}
-	defer res.Close()
-	if f.lines {
-		writeLines(w, res, f, http.StatusOK, nil)
-	} else {
-		writeEnvelope(w, res, f, http.StatusOK, nil)
-	}
-}
-
-func (h *HTTP) runTyped(w http.ResponseWriter, r *http.Request, body any, common *typedBody, make func() (query.Typed, error)) (*query.Result, error) {
+func (h *HTTP) runTyped(w http.ResponseWriter, r *http.Request, body typedRequest) (*query.Result, error) {
 	data, err := h.body(w, r)
 	if err != nil {
 		return nil, err
@@ -162,10 +151,11 @@ func (h *HTTP) runTyped(w http.ResponseWriter, r *http.Request, body any, common
 	if err := decodeJSON(data, true, body); err != nil {
 		return nil, err
 	}
-	t, err := make()
+	t, err := body.typed()
 	if err != nil {
 		return nil, err
 	}
+	common := body.common()
 	b := &common.Budget
 	if b.TimeoutMs < 0 || b.TimeoutMs > maxTimeout {
 		return nil, requestError("budget.timeoutMs: must be a whole number from 0, was " + strconv.FormatInt(b.TimeoutMs, 10))
@@ -231,7 +221,7 @@ func hops(common hopBody, perHop []hopBody) ([]traverse.Hop, error) {
 	return out, nil
 }
 
-func (b *traverseBody) typed() (*traverse.Traversal, error) {
+func (b *traverseBody) typed() (query.Typed, error) {
 	t := &traverse.Traversal{Returns: b.Return, Distinct: b.Distinct, ByHop: b.ByHop, Limit: b.Limit, Seed: b.Seed, Partial: b.Budget.Partial}
 	var err error
 	if t.From, err = b.From.selector("from"); err != nil {
@@ -258,7 +248,7 @@ func (b *traverseBody) typed() (*traverse.Traversal, error) {
 	return t, err
 }
 
-func (b *pathBody) typed() (*traverse.Paths, error) {
+func (b *pathBody) typed() (query.Typed, error) {
 	p := &traverse.Paths{MaxHops: b.MaxHops, All: b.All, K: b.K, Weight: b.Weight}
 	var err error
 	if p.From, err = b.From.selector("from"); err != nil {
@@ -271,7 +261,7 @@ func (b *pathBody) typed() (*traverse.Paths, error) {
 	return p, err
 }
 
-func (b *subgraphBody) typed() (*traverse.Subgraph, error) {
+func (b *subgraphBody) typed() (query.Typed, error) {
 	s := &traverse.Subgraph{Max: b.Hops}
 	var err error
 	if s.From, err = b.From.selector("from"); err != nil {
@@ -281,12 +271,12 @@ func (b *subgraphBody) typed() (*traverse.Subgraph, error) {
 	return s, err
 }
 
-func (b *verticesBody) typed() (*traverse.Vertices, error) {
+func (b *verticesBody) typed() (query.Typed, error) {
 	from, err := b.From.selector("from")
 	return &traverse.Vertices{From: from, Properties: b.Properties}, err
 }
 
-func (b *edgesBody) typed() (*traverse.Edges, error) {
+func (b *edgesBody) typed() (query.Typed, error) {
 	e := &traverse.Edges{IDs: b.ElementIDs}
 	for _, end := range []struct {
 		in   *selectorBody

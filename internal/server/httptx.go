@@ -152,13 +152,10 @@ func (h *HTTP) transact(w http.ResponseWriter, r *http.Request, s step) {
 		}
 		tail = func(dst []byte) []byte { return append(dst, `"bookmarks":[]`...) }
 	}
-	switch {
-	case res == nil:
+	if res == nil {
 		writeJSON(w, f.errors(), http.StatusAccepted, append(tail([]byte{'{'}), '}', '\n'))
-	case f.lines:
-		writeLines(w, res, f, http.StatusAccepted, tail)
-	default:
-		writeEnvelope(w, res, f, http.StatusAccepted, tail)
+	} else {
+		writeResult(w, res, f, http.StatusAccepted, tail)
 	}
 }
 
