@@ -222,6 +222,9 @@ type Found struct {
 	// Next, if not nil, is set by the caller: what the Expand that follows will ask for, but for the Sources, which will be IDs. A Tx
 	// that asks other processes may have them answer both at once.
 	Next *Expand
+	// Beyond, if not nil, is the same for the Expand, or where Into is not nil the Step, that follows Next, whose Sources will be the far
+	// ends that Next finds.
+	Beyond *Expand
 }
 
 // FoundEdges is the answer to SeekEdges.

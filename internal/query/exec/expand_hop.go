@@ -24,6 +24,9 @@ type hop struct {
 
 	brought []int // by property: its column in res.Props, or -1 if no edge has it
 
+	then    *hop // which goes on from all that this one leads to, or nil
+	thenSet bool // what then leads to is wanted as a set
+
 	req  shard.Expand
 	res  shard.Neighbours // of the last frontier; valid until the next
 	sets []graph.LabelSet
@@ -112,6 +115,25 @@ func (h *hop) foretell(limit int) *shard.Expand {
 	}
 	h.askColumns()
 	return &h.req
+}
+
+// foretellThen gives what then will ask for, but for the sources, or nil. It is kept in x, and set stands for that which is wanted.
+func (h *hop) foretellThen(x *shard.Expand, set *graph.VertexSet) *shard.Expand {
+	switch {
+	case h.then == nil || !h.sure():
+		return nil
+	case h.thenSet:
+		if h.r.spent() || !h.then.askOf(mostEdges) {
+			return nil
+		}
+		*x = h.then.req
+		x.Into = set
+	case h.then.foretell(mostEdges) == nil:
+		return nil
+	default:
+		*x = h.then.req
+	}
+	return x
 }
 
 // follow tells the seek that gives the vertices in a column of an operator, if one does, that a hop begins with them.

@@ -71,13 +71,25 @@ func (c *compiler) frontierCount(n *plan.FrontierCount, need plan.ColSet) (*stag
 			hop.where = r.edgeTest(wheres[i], nil)
 			x.walk.hops = append(x.walk.hops, hop)
 		}
-		x.walk.hops[0].follow(kids[0], x.from, mostEdges)
 		if n.Trail && len(n.Hops) > 1 {
 			x.trails = r.newTrailWalk(x.walk.hops)
 		}
+		x.walk.hops[0].follow(kids[0], x.from, mostEdges)
 		return x
 	}
 	return s, nil
+}
+
+// foretell says what the second hop will ask for.
+func (x *frontierCount) foretell() {
+	first, last := x.walk.hops[0], len(x.walk.hops) == 2
+	switch {
+	case x.n.Most > 1:
+		first.then, first.thenSet = first, first.where == nil
+	case len(x.walk.hops) > 1:
+		first.then = x.walk.hops[1]
+		first.thenSet = last && first.then.puts() || x.trails == nil && !first.then.byEdge()
+	}
 }
 
 func (x *frontierCount) open(ctx context.Context) error {
@@ -95,6 +107,7 @@ func (x *frontierCount) open(ctx context.Context) error {
 	if x.reach != nil {
 		x.reach.take()
 	}
+	x.foretell()
 	return x.input.open(ctx)
 }
 

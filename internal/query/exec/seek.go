@@ -41,6 +41,9 @@ type seeker struct {
 	hop   *hop // which begins with what is found, or nil
 	limit int  // of its first request
 
+	beyond shard.Expand // what follows that
+	set    graph.VertexSet
+
 	keys    []graph.Value
 	first   []int // with each, by row: its first key
 	found   shard.Found
@@ -111,6 +114,7 @@ func (s *seeker) ask(ctx context.Context) (int, error) {
 		return end, s.r.tx.SeekEdges(ctx, s.index, s.keys, &s.arcs)
 	}
 	if s.hop != nil {
+		s.found.Beyond = s.hop.foretellThen(&s.beyond, &s.set)
 		s.found.Next = s.hop.foretell(s.limit)
 	}
 	return end, s.r.tx.Seek(ctx, s.index, s.keys, &s.found)

@@ -57,9 +57,12 @@ func (c *compiler) traverse(n *plan.Traverse, need plan.ColSet) (*stage, error) 
 			h.where = r.edgeTest(wheres[i], nil)
 			x.hops = append(x.hops, &cappedHop{hop: h, caps: &n.Hops[i], seed: n.Seed, count: &r.hopCounts[i]})
 		}
+		sets := n.Mode == plan.ModeFrontier || n.Mode == plan.ModeNearest || n.Mode == plan.ModeLayers
+		if sets && len(x.hops) > 1 && x.hops[0].takesAll() {
+			x.hops[0].then = x.hops[1].hop
+		}
 		x.hops[0].follow(kids[0], x.from, mostEdges)
-		switch n.Mode {
-		case plan.ModeFrontier, plan.ModeNearest, plan.ModeLayers:
+		if sets {
 			return newTraverseSets(x)
 		}
 		return newTraverseWays(x)

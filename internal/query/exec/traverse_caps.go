@@ -39,6 +39,11 @@ func (c *cappedHop) reset() { c.taken, *c.count = 0, HopCount{} }
 // full reports whether the hop has all the edges that it may have.
 func (c *cappedHop) full() bool { return c.caps.Limit > 0 && c.taken >= c.caps.Limit }
 
+// takesAll reports whether the caps leave nothing out.
+func (c *cappedHop) takesAll() bool {
+	return c.caps.Skip == 0 && c.caps.MaxDegree == 0 && c.caps.Sample == 0 && c.caps.Limit == 0
+}
+
 // admit gives those of sources that the hop goes on from: keep is nil for all.
 func (c *cappedHop) admit(ctx context.Context, sources []graph.VertexID) (keep []bool, err error) {
 	if c.caps.Skip == 0 || len(sources) == 0 {

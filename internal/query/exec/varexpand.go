@@ -112,6 +112,9 @@ func (x *varExpand) open(ctx context.Context) error {
 		x.reach.ends, x.reach.min, x.reach.max, x.endsGiven = x.reach.ends[:0], x.t.min, x.t.max, 0
 		if x.t.min <= 1 && x.reach.ways == nil && len(x.uses.pos) == 0 && !x.perRow {
 			x.reach.hop.edges = false // as it will be
+			if x.reach.max > 1 {
+				x.reach.hop.then, x.reach.hop.thenSet = x.reach.hop, x.reach.hop.where == nil
+			}
 			x.reach.hop.follow(x.in, x.from, mostEdges)
 		}
 	}

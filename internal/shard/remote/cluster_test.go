@@ -3,6 +3,7 @@ package remote_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -457,5 +458,175 @@ func TestProperties(t *testing.T) {
 			}
 		}
 		require.Equal(t, cells[0], cells[1])
+	}
+}
+
+// TestSeekBeyond looks a vertex up together with two hops from it: then the shard that has the vertex is not asked again for
+// the second, if that is what was foretold.
+func TestSeekBeyond(t *testing.T) {
+	const n = 300
+	whole, spread := open(t, 3)
+	one, many := fill(t, whole, n, 3, 8), fill(t, spread, n, 3, 8)
+	ctx := t.Context()
+	for _, w := range []*world{one, many} {
+		require.NoError(t, w.g.CreateIndex(ctx, graph.Index{Name: "num", Label: "V", Props: []string{"num"}, Unique: true, Indexed: true}))
+	}
+	first := shard.Expand{Types: []graph.TypeID{one.a}, Dir: graph.Both}
+	second := shard.Expand{Types: []graph.TypeID{one.a, one.b}, Where: []shard.EdgeRange{{Prop: one.num, In: graph.Interval{Lo: graph.IntValue(20)}}}}
+	columns := second
+	columns.Edges, columns.Props = true, []graph.PropID{one.num, one.text}
+	for _, c := range []struct {
+		name     string
+		foretold shard.Expand
+		asked    func(req *shard.Expand)
+		less     int  // sources
+		step     bool // instead of an Expand
+		known    bool
+	}{
+		{"as a set", second, func(*shard.Expand) {}, 0, false, true},
+		{"as columns", columns, func(*shard.Expand) {}, 0, false, true},
+		{"as a step", shard.Expand{Types: first.Types}, func(*shard.Expand) {}, 0, true, true},
+		{"of another type", second, func(req *shard.Expand) { req.Types = first.Types }, 0, false, false},
+		{"without its condition", second, func(req *shard.Expand) { req.Where = nil }, 0, false, false},
+		{"with its condition as a step", second, func(*shard.Expand) {}, 0, true, false},
+		{"from less", second, func(*shard.Expand) {}, 1, false, false},
+		{"from less as a step", shard.Expand{Types: first.Types}, func(*shard.Expand) {}, 1, true, false},
+	} {
+		for _, i := range []int{0, 100, 200} {
+			var found [2][]edge
+			var ends [2][]int
+			for k, w := range []*world{one, many} {
+				for known := range 2 {
+					tx := w.begin(t)
+					var wire graph.Wire
+					if wired, ok := tx.(shard.Wired); ok {
+						wired.Wire(&wire)
+					}
+					var set graph.VertexSet
+					next, beyond := first, c.foretold
+					if !beyond.Edges {
+						beyond.Into = &set
+					}
+					res := shard.Found{Next: &next, Beyond: &beyond}
+					indexes := w.g.Indexes()
+					require.NoError(t, tx.Seek(ctx, indexes[len(indexes)-1].ID, []graph.Value{graph.IntValue(int64(i))}, &res))
+					near, _ := w.expand(t, tx, first, []int{i})
+					var from []int
+					asked := map[int]bool{}
+					for _, e := range near {
+						if !slices.Contains(from, e.to) {
+							from = append(from, e.to)
+						}
+					}
+					home := res.IDs[0].Shard()
+					// The last ones are of the shard that the vertex is in.
+					slices.SortStableFunc(from, func(a, b int) int {
+						own := func(v int) int { return cmp.Compare(w.ids[v].Shard()^home, 0) }
+						return own(b) - own(a)
+					})
+					hasOwn := len(from) > 0 && w.ids[from[len(from)-1]].Shard() == home
+					from = from[:max(0, len(from)-c.less)]
+					for _, v := range from {
+						if no := w.ids[v].Shard(); no != home || !c.known || !hasOwn {
+							asked[no] = true
+						}
+					}
+					before := wire.Requests.Load()
+					req := c.foretold
+					c.asked(&req)
+					switch {
+					case c.step:
+						var sources graph.VertexSet
+						for _, v := range from {
+							sources.Add(w.ids[v])
+						}
+						require.NoError(t, tx.Step(ctx, &sources, req.Types, req.Dir, &set), c.name)
+					case req.Edges:
+						found[k], _ = w.expand(t, tx, req, from)
+					default:
+						req.Into = &set
+						w.expand(t, tx, req, from)
+					}
+					ends[k] = w.numbers(&set)
+					if k == 1 && known == 1 {
+						require.EqualValues(t, len(asked), wire.Requests.Load()-before, "%s, %d", c.name, i)
+					}
+				}
+			}
+			require.Equal(t, found[0], found[1], c.name)
+			require.Equal(t, ends[0], ends[1], c.name)
+		}
+	}
+}
+
+// TestPresent reads a cut that others share, before and after a commit that it does not see: whatever is read first, and
+// whether or not the leader is among those who are asked, the transaction finds that out.
+func TestPresent(t *testing.T) {
+	const n = 60
+	_, spread := open(t, 3)
+	w := fill(t, spread, n, 3, 8)
+	ctx := t.Context()
+	require.NoError(t, w.g.CreateIndex(ctx, graph.Index{Name: "num", Label: "V", Props: []string{"num"}, Unique: true, Indexed: true}))
+	indexes := w.g.Indexes()
+	index := indexes[len(indexes)-1].ID
+	of := func(no int) []graph.VertexID {
+		return slices.Sorted(func(yield func(graph.VertexID) bool) {
+			for _, v := range w.ids {
+				if v.Shard() == no && !yield(v) {
+					return
+				}
+			}
+		})
+	}
+	read := func(tx shard.Tx, ids []graph.VertexID) error {
+		return tx.Properties(ctx, ids, []graph.PropID{w.num}, [][]graph.Value{make([]graph.Value, len(ids))})
+	}
+	seek := func(tx shard.Tx, i int, beyond bool) error {
+		next := shard.Expand{Types: []graph.TypeID{w.a}}
+		res := shard.Found{Next: &next}
+		if beyond {
+			second := next
+			res.Beyond = &second
+		}
+		return tx.Seek(ctx, index, []graph.Value{graph.IntValue(int64(i))}, &res)
+	}
+	reads := map[string]func(tx shard.Tx) error{
+		"nothing":    func(shard.Tx) error { return nil },
+		"the leader": func(tx shard.Tx) error { return read(tx, of(0)) },
+		"another":    func(tx shard.Tx) error { return read(tx, of(1)) },
+		"all":        func(tx shard.Tx) error { return read(tx, slices.Sorted(slices.Values(w.ids))) },
+		"another and all": func(tx shard.Tx) error {
+			return errors.Join(read(tx, of(2)), read(tx, slices.Sorted(slices.Values(w.ids))))
+		},
+		"a key":            func(tx shard.Tx) error { return seek(tx, 20, false) },
+		"a key and beyond": func(tx shard.Tx) error { return seek(tx, 20, true) },
+		"two keys": func(tx shard.Tx) error {
+			return errors.Join(seek(tx, 20, true), seek(tx, 40, true), read(tx, of(0)))
+		},
+	}
+	for name, read := range reads {
+		for range 2 { // the second time it is known where keys are
+			w.begin(t) // the cut that is shared from now on
+			for _, commit := range []bool{false, true} {
+				tx, err := w.g.Begin(ctx, shard.Read)
+				require.NoError(t, err)
+				if commit {
+					other, err := w.g.Begin(ctx, shard.Write)
+					require.NoError(t, err)
+					require.NoError(t, other.Apply(ctx, []shard.Mutation{{Op: shard.SetVertex, Vertex: w.ids[7], Props: []graph.Property{{ID: w.text, Value: graph.StringValue(name)}}}}))
+					require.NoError(t, other.Commit(ctx))
+				}
+				err = read(tx)
+				checked := tx.(shard.Checked).Check(ctx)
+				tx.Rollback()
+				if commit {
+					require.True(t, shard.Lost(checked), "%s: %v", name, checked)
+					require.True(t, err == nil || shard.Lost(err), "%s: %v", name, err)
+				} else {
+					require.NoError(t, err, name)
+					require.NoError(t, checked, name)
+				}
+			}
+		}
 	}
 }

@@ -71,10 +71,20 @@ func (l *leader) use(id uint64) (t *led, done func(), err error) {
 }
 
 // open gives the transaction that reads a cut.
-func (l *leader) open(cut *pb.Cut) (*local.Tx, func(), error) {
+func (l *leader) open(ctx context.Context, cut *pb.Cut) (*local.Tx, func(), error) {
 	t, done, err := l.use(cut.GetTx())
 	if err != nil {
 		return nil, nil, err
+	}
+	if cut.GetPresent() != 0 {
+		same, err := l.present(ctx, t, cut.GetGraph(), cut.GetPresent(), cut.GetKnown())
+		if err == nil && !same {
+			err = past()
+		}
+		if err != nil {
+			done()
+			return nil, nil, err
+		}
 	}
 	if cut.GetOwn() {
 		own := t.tx.First() // which lets go of what it has looked at, while the transaction may last
@@ -195,24 +205,27 @@ func (l *leader) Begin(r *pb.BeginRequest, stream grpc.ServerStreamingServer[pb.
 
 // Renew implements the call.
 func (l *leader) Renew(ctx context.Context, r *pb.RenewRequest) (*pb.RenewResponse, error) {
-	g, err := l.store.Local(r.GetGraph())
-	if err != nil {
-		return nil, toStatus(err)
-	}
 	t, done, err := l.use(r.GetTx())
-	if err != nil || t.g != g {
-		if err == nil {
-			done()
-		}
-		return &pb.RenewResponse{}, nil
+	if err != nil {
+		return &pb.RenewResponse{}, nil //nolint:nilerr // the transaction that has the cut is gone
 	}
 	defer done()
+	same, err := l.present(ctx, t, r.GetGraph(), r.GetCut(), r.GetKnown())
+	return &pb.RenewResponse{Same: same}, toStatus(err)
+}
+
+// present reports whether a new transaction would see the cut of t, and the catalog in a known state.
+func (l *leader) present(ctx context.Context, t *led, name string, cut uint64, known *pb.State) (bool, error) {
+	g, err := l.store.Local(name)
+	if err != nil || t.g != g {
+		return false, err
+	}
 	tx, err := g.Begin(ctx, shard.Read)
 	if err != nil {
-		return nil, toStatus(err)
+		return false, err
 	}
 	defer tx.Rollback()
-	return &pb.RenewResponse{Same: tx.(*local.Tx).CutID() == r.GetCut() && same(l.state(g), r.GetKnown())}, nil
+	return tx.(*local.Tx).CutID() == cut && same(l.state(g), known), nil
 }
 
 // Intern implements the call.

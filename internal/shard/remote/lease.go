@@ -12,7 +12,7 @@ import (
 )
 
 // A gateway keeps the last cut that the leader has pinned for it, and lets transactions that read share it. Each of them
-// has the leader asked whether that is still what a new transaction would see, while it reads already; see Tx.Check. If
+// has the leader asked whether that is still what a new transaction would see, along with what it reads; see Tx.Check. If
 // something was committed meanwhile, the transaction is lost (shard.Lost), and the next one, as long as the cuts change,
 // begins by itself.
 
@@ -111,13 +111,20 @@ func (g *Graph) endLease() {
 	}
 }
 
-// renewal is the question whether a cut is what a new transaction would see.
+// past says that a cut is not the present one.
+func past() error {
+	return unavailable(shard.CutGone, "others have committed since the state of the graph that is being read", nil)
+}
+
+// renewal is the question whether a cut is what a new transaction would see. It goes along with what the leader is asked
+// anyway, or else is a call of its own.
 type renewal struct {
-	g      *Graph
-	l      *lease
-	r      *pb.RenewRequest
+	g *Graph
+	l *lease
+
+	mu     sync.Mutex   // of the asking
+	finish func() error // waits for the answer to the call of its own, if there is one
 	answer pb.RenewResponse
-	finish func() error
 	stop   context.CancelFunc
 
 	once sync.Once
@@ -125,14 +132,42 @@ type renewal struct {
 	err  error // once it is done
 }
 
-// renew asks the leader.
-func (g *Graph) renew(ctx context.Context, l *lease) *renewal {
-	// The answer may be waited for by another request than that which began the transaction.
+// open reports whether nobody has asked yet.
+func (r *renewal) open() bool {
+	if r.done.Load() {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.finish == nil
+}
+
+// ride makes a call to the leader ask as well.
+func (r *renewal) ride(cut *pb.Cut) { cut.Present, cut.Known = r.l.cut, r.l.names.state }
+
+// rode takes in that such a call was answered.
+func (r *renewal) rode() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.finish == nil {
+		r.done.Store(true)
+	}
+}
+
+// send asks, if nobody has.
+func (r *renewal) send(ctx context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.finish != nil || r.done.Load() {
+		return
+	}
+	// The answer may be waited for by another request than that which asks.
 	limited, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	r := &renewal{g: g, l: l, r: &pb.RenewRequest{Graph: g.name, Tx: l.id, Cut: l.cut, Known: l.names.state}, stop: stop}
+	r.stop = stop
 	undo := context.AfterFunc(ctx, stop)
+	in := &pb.RenewRequest{Graph: r.g.name, Tx: r.l.id, Cut: r.l.cut, Known: r.l.names.state}
 	call := func(ctx context.Context) (finish func() error) {
-		return g.s.leader.start(ctx, pb.LeadService_Renew_FullMethodName, r.r, &r.answer, nil)
+		return r.g.s.leader.start(ctx, pb.LeadService_Renew_FullMethodName, in, &r.answer, nil)
 	}
 	sent := call(limited)
 	undo()
@@ -143,16 +178,24 @@ func (g *Graph) renew(ctx context.Context, l *lease) *renewal {
 		}
 		return err
 	}
-	return r
 }
 
-// wait gives why the cut is not the present one, or is not known to be.
+// end ends the question.
+func (r *renewal) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stop != nil {
+		r.stop()
+	}
+}
+
+// wait gives why the cut is not the present one, or is not known to be. It has been asked.
 func (r *renewal) wait() error {
 	r.once.Do(func() {
 		defer r.done.Store(true)
 		defer r.stop()
 		if r.err = r.finish(); r.err == nil && !r.answer.GetSame() {
-			r.err = unavailable(shard.CutGone, "others have committed since the state of the graph that is being read", nil)
+			r.err = past()
 		}
 		if r.err != nil {
 			r.g.forgo(r.l, true)
@@ -167,7 +210,7 @@ func (tx *Tx) Check(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
-	if r.done.Load() {
+	if r.send(ctx); r.done.Load() {
 		return r.err
 	}
 	defer context.AfterFunc(ctx, r.stop)()

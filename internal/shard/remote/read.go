@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"slices"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/shard/v1"
 	"github.com/hopgate/hopgate/internal/graph"
@@ -14,12 +15,12 @@ import (
 type reader struct {
 	pb.UnimplementedReadServiceServer
 	// open gives the transaction that reads a cut; done gives it back.
-	open func(cut *pb.Cut) (tx *local.Tx, done func(), err error)
+	open func(ctx context.Context, cut *pb.Cut) (tx *local.Tx, done func(), err error)
 }
 
 // on calls f with the transaction that reads a cut.
-func on[R any](r *reader, cut *pb.Cut, f func(tx *local.Tx) (*R, error)) (*R, error) {
-	tx, done, err := r.open(cut)
+func on[R any](ctx context.Context, r *reader, cut *pb.Cut, f func(tx *local.Tx) (*R, error)) (*R, error) {
+	tx, done, err := r.open(ctx, cut)
 	if err != nil {
 		return nil, toStatus(err)
 	}
@@ -36,7 +37,7 @@ const maxRoom = 1 << 16
 
 // Scan implements the call.
 func (r *reader) Scan(ctx context.Context, req *pb.ScanRequest) (*pb.ScanResponse, error) {
-	return on(r, req.GetCut(), func(tx *local.Tx) (*pb.ScanResponse, error) {
+	return on(ctx, r, req.GetCut(), func(tx *local.Tx) (*pb.ScanResponse, error) {
 		ids, next, done, err := tx.Scan(ctx, graph.LabelID(req.GetLabel()), graph.VertexID(req.GetFrom()), make([]graph.VertexID, 0, min(req.GetRoom(), maxRoom)))
 		return &pb.ScanResponse{Ids: appendIDs(nil, ids), Next: uint64(next), Done: done}, err
 	})
@@ -44,7 +45,7 @@ func (r *reader) Scan(ctx context.Context, req *pb.ScanRequest) (*pb.ScanRespons
 
 // LabelSets implements the call.
 func (r *reader) LabelSets(ctx context.Context, req *pb.LabelSetsRequest) (*pb.LabelSetsResponse, error) {
-	return on(r, req.GetCut(), func(tx *local.Tx) (*pb.LabelSetsResponse, error) {
+	return on(ctx, r, req.GetCut(), func(tx *local.Tx) (*pb.LabelSetsResponse, error) {
 		ids, err := parseIDs([]graph.VertexID(nil), req.GetIds())
 		if err != nil {
 			return nil, err
@@ -76,7 +77,7 @@ func encodeColumns(cols [][]graph.Value) (out [][]byte, err error) {
 
 // Properties implements the call.
 func (r *reader) Properties(ctx context.Context, req *pb.PropertiesRequest) (*pb.PropertiesResponse, error) {
-	return on(r, req.GetCut(), func(tx *local.Tx) (*pb.PropertiesResponse, error) {
+	return on(ctx, r, req.GetCut(), func(tx *local.Tx) (*pb.PropertiesResponse, error) {
 		ids, err := parseIDs([]graph.VertexID(nil), req.GetIds())
 		if err != nil {
 			return nil, err
@@ -92,17 +93,17 @@ func (r *reader) Properties(ctx context.Context, req *pb.PropertiesRequest) (*pb
 
 // Expand implements the call.
 func (r *reader) Expand(ctx context.Context, req *pb.ExpandRequest) (*pb.ExpandResponse, error) {
-	return on(r, req.GetCut(), func(tx *local.Tx) (*pb.ExpandResponse, error) {
+	return on(ctx, r, req.GetCut(), func(tx *local.Tx) (*pb.ExpandResponse, error) {
 		sources, err := parseIDs([]graph.VertexID(nil), req.GetSources())
 		if err != nil {
 			return nil, err
 		}
-		return expand(ctx, tx, req, sources)
+		return expand(ctx, tx, req, sources, nil)
 	})
 }
 
-// expand answers a request for the edges of some sources.
-func expand(ctx context.Context, tx *local.Tx, req *pb.ExpandRequest, sources []graph.VertexID) (*pb.ExpandResponse, error) {
+// expand answers a request for the edges of some sources. ends, if not nil, is shown the far ends.
+func expand(ctx context.Context, tx *local.Tx, req *pb.ExpandRequest, sources []graph.VertexID, ends func(targets []graph.VertexID)) (*pb.ExpandResponse, error) {
 	x := &shard.Expand{
 		Sources: sources, Types: numbers[graph.TypeID](req.GetTypes()), Dir: graph.Direction(req.GetDir()), Edges: req.GetEdges(),
 		Props: numbers[graph.PropID](req.GetProps()), MaxEdges: int(req.GetMaxEdges()),
@@ -116,6 +117,9 @@ func expand(ctx context.Context, tx *local.Tx, req *pb.ExpandRequest, sources []
 	n := &m.n
 	if err := tx.Expand(ctx, x, n); err != nil {
 		return nil, err
+	}
+	if ends != nil {
+		ends(n.Targets)
 	}
 	if req.GetInto() {
 		return &pb.ExpandResponse{Done: uint32(n.Done), Seen: uint64(n.Seen), Into: m.set()}, nil
@@ -136,7 +140,7 @@ func expand(ctx context.Context, tx *local.Tx, req *pb.ExpandRequest, sources []
 
 // Step implements the call.
 func (r *reader) Step(ctx context.Context, req *pb.StepRequest) (*pb.StepResponse, error) {
-	return on(r, req.GetCut(), func(tx *local.Tx) (*pb.StepResponse, error) {
+	return on(ctx, r, req.GetCut(), func(tx *local.Tx) (*pb.StepResponse, error) {
 		var from, to graph.VertexSet
 		if _, err := addSet(&from, req.GetFrom(), maxWords); err != nil {
 			return nil, err
@@ -161,7 +165,7 @@ func (r *reader) Step(ctx context.Context, req *pb.StepRequest) (*pb.StepRespons
 
 // Degrees implements the call.
 func (r *reader) Degrees(ctx context.Context, req *pb.DegreesRequest) (*pb.DegreesResponse, error) {
-	return on(r, req.GetCut(), func(tx *local.Tx) (*pb.DegreesResponse, error) {
+	return on(ctx, r, req.GetCut(), func(tx *local.Tx) (*pb.DegreesResponse, error) {
 		ids, err := parseIDs([]graph.VertexID(nil), req.GetIds())
 		if err != nil {
 			return nil, err
@@ -174,7 +178,7 @@ func (r *reader) Degrees(ctx context.Context, req *pb.DegreesRequest) (*pb.Degre
 
 // EdgeProperties implements the call.
 func (r *reader) EdgeProperties(ctx context.Context, req *pb.EdgePropertiesRequest) (*pb.EdgePropertiesResponse, error) {
-	return on(r, req.GetCut(), func(tx *local.Tx) (*pb.EdgePropertiesResponse, error) {
+	return on(ctx, r, req.GetCut(), func(tx *local.Tx) (*pb.EdgePropertiesResponse, error) {
 		edges, err := parseEdges(req.GetEdges())
 		if err != nil {
 			return nil, err
@@ -190,7 +194,7 @@ func (r *reader) EdgeProperties(ctx context.Context, req *pb.EdgePropertiesReque
 
 // EdgeRecords implements the call.
 func (r *reader) EdgeRecords(ctx context.Context, req *pb.EdgeRecordsRequest) (*pb.EdgeRecordsResponse, error) {
-	return on(r, req.GetCut(), func(tx *local.Tx) (*pb.EdgeRecordsResponse, error) {
+	return on(ctx, r, req.GetCut(), func(tx *local.Tx) (*pb.EdgeRecordsResponse, error) {
 		edges, err := parseEdges(req.GetEdges())
 		if err != nil {
 			return nil, err
@@ -261,7 +265,7 @@ func owners(o *pb.Owners) ([]local.Owner, error) {
 
 // Seek implements the call.
 func (r *reader) Seek(ctx context.Context, req *pb.SeekRequest) (*pb.SeekResponse, error) {
-	return on(r, req.GetCut(), func(tx *local.Tx) (*pb.SeekResponse, error) {
+	return on(ctx, r, req.GetCut(), func(tx *local.Tx) (*pb.SeekResponse, error) {
 		vals, err := parseValues(nil, req.GetValues(), 0, nil)
 		if err != nil {
 			return nil, err
@@ -275,15 +279,48 @@ func (r *reader) Seek(ctx context.Context, req *pb.SeekRequest) (*pb.SeekRespons
 			out.Counts = append(out.Counts, uint32(offsets[i]-offsets[i-1]))
 		}
 		if req.GetNext() != nil && len(found) == 1 && !found[0].IsEdge {
-			out.Next, err = expand(ctx, tx, req.GetNext(), []graph.VertexID{found[0].Vertex})
+			err = expandFound(ctx, tx, req, found[0].Vertex, out)
 		}
 		return out, err
 	})
 }
 
+// What a request beyond that for the next hop may take before its sender had better ask all shards side by side.
+const fewBeyond, fewBeyondEdges = 256, 1 << 14
+
+// expandFound answers what is asked along with a look-up about the vertex that was found.
+func expandFound(ctx context.Context, tx *local.Tx, req *pb.SeekRequest, v graph.VertexID, out *pb.SeekResponse) (err error) {
+	var own []graph.VertexID
+	out.Next, err = expand(ctx, tx, req.GetNext(), []graph.VertexID{v}, func(targets []graph.VertexID) {
+		if req.GetBeyond() != nil {
+			own = appendOwn(nil, targets, v.Shard())
+		}
+	})
+	if err != nil || len(own) == 0 || len(own) > fewBeyond {
+		return err
+	}
+	req.Beyond.MaxEdges = min(req.GetBeyond().GetMaxEdges(), fewBeyondEdges)
+	beyond, err := expand(ctx, tx, req.GetBeyond(), own, nil)
+	if err == nil && int(beyond.GetDone()) == len(own) {
+		out.Beyond = beyond
+	}
+	return err
+}
+
+// appendOwn appends those vertices that are in a shard, sorted and each once.
+func appendOwn(dst, vs []graph.VertexID, shard int) []graph.VertexID {
+	for _, v := range vs {
+		if v.Shard() == shard {
+			dst = append(dst, v)
+		}
+	}
+	slices.Sort(dst)
+	return slices.Compact(dst)
+}
+
 // SeekRange implements the call.
 func (r *reader) SeekRange(ctx context.Context, req *pb.SeekRangeRequest) (*pb.SeekRangeResponse, error) {
-	return on(r, req.GetCut(), func(tx *local.Tx) (*pb.SeekRangeResponse, error) {
+	return on(ctx, r, req.GetCut(), func(tx *local.Tx) (*pb.SeekRangeResponse, error) {
 		equal, err := parseValues(nil, req.GetEqual(), 0, nil)
 		if err != nil {
 			return nil, err
@@ -311,7 +348,7 @@ func (r *reader) SeekRange(ctx context.Context, req *pb.SeekRangeRequest) (*pb.S
 
 // Large implements the call.
 func (r *reader) Large(ctx context.Context, req *pb.LargeRequest) (*pb.LargeResponse, error) {
-	return on(r, req.GetCut(), func(tx *local.Tx) (*pb.LargeResponse, error) {
+	return on(ctx, r, req.GetCut(), func(tx *local.Tx) (*pb.LargeResponse, error) {
 		if len(req.GetIds()) != len(req.GetSizes()) {
 			return nil, errCodec
 		}

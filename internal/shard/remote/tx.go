@@ -27,6 +27,7 @@ type Tx struct {
 	wrote   atomic.Bool
 	asked   atomic.Bool              // something was read
 	next    atomic.Pointer[foretold] // of the last Seek
+	beyond  atomic.Pointer[foretold] // of the last Expand that was foretold
 
 	wire *graph.Wire // counts what is read; nil: nobody asks
 
@@ -39,7 +40,7 @@ type Tx struct {
 func (g *Graph) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
 	if mode == shard.Read {
 		if l := g.borrow(); l != nil {
-			return &Tx{g: g, mode: mode, l: l, renewal: g.renew(ctx, l), counts: l.counts}, nil
+			return &Tx{g: g, mode: mode, l: l, renewal: &renewal{g: g, l: l}, counts: l.counts}, nil
 		}
 	}
 	limit, cancel := within(ctx)
@@ -159,11 +160,13 @@ type place struct {
 	no   int // -1: the leader, for what the transaction sees
 	conn caller
 	cut  *pb.Cut
+	// answer, if not nil, is what it would answer, which is known already.
+	answer proto.Message
 }
 
 // all is the leader, for what the transaction sees.
 func (tx *Tx) all() place {
-	return place{-1, tx.g.reads[0], &pb.Cut{Graph: tx.g.name, Tx: tx.l.id}}
+	return place{no: -1, conn: tx.g.reads[0], cut: &pb.Cut{Graph: tx.g.name, Tx: tx.l.id}}
 }
 
 // shard is where one shard of the cut can be read.
@@ -172,7 +175,7 @@ func (tx *Tx) shard(no int) place {
 	if no > 0 {
 		cut = &pb.Cut{Graph: tx.g.name, Epoch: tx.l.epoch, Version: tx.l.versions[no], Shard: uint32(no)}
 	}
-	return place{no, tx.g.reads[no], cut}
+	return place{no: no, conn: tx.g.reads[no], cut: cut}
 }
 
 func (p place) String() string {
@@ -185,12 +188,22 @@ func (p place) String() string {
 // Wire implements shard.Wired.
 func (tx *Tx) Wire(w *graph.Wire) { tx.wire = w }
 
-// ask makes a call that reads to each of some places: all are sent before the first answer is waited for. The answers are
-// given to take in the order of the places.
-func ask[A any, P interface {
+// message is a pointer to a message.
+type message[A any] interface {
 	*A
 	proto.Message
-}](ctx context.Context, tx *Tx, method string, places []place, request func(i int) proto.Message, take func(i int, a P) error) error {
+}
+
+// ask makes a call that reads to each of some places: all are sent before the first answer is waited for. The answers are
+// given to take in the order of the places.
+func ask[A any, P message[A]](ctx context.Context, tx *Tx, method string, places []place, request func(i int) proto.Message, take func(i int, a P) error) error {
+	return askFirst(ctx, tx, method, places, false, request, take)
+}
+
+// askFirst is ask. more says that the leader is likely to be asked more, so that the question whether the cut is the present one can wait.
+func askFirst[A any, P message[A]](
+	ctx context.Context, tx *Tx, method string, places []place, more bool, request func(i int) proto.Message, take func(i int, a P) error,
+) error {
 	if len(places) == 0 {
 		return nil
 	}
@@ -202,20 +215,36 @@ func ask[A any, P interface {
 		finish func() error
 	}
 	calls := make([]call, len(places))
+	r, rides := tx.renewal, false
+	if r != nil && r.open() {
+		if rides = places[0].no == 0 && places[0].answer == nil; rides {
+			r.ride(places[0].cut)
+		} else if !more {
+			r.send(ctx)
+		}
+	}
 	start := func(ctx context.Context, i int) (finish func() error) {
 		return places[i].conn.start(ctx, method, calls[i].in, P(&calls[i].out), tx.wire)
 	}
 	for i := range calls {
-		calls[i].in = request(i)
-		calls[i].finish = start(limited, i)
+		if places[i].answer == nil {
+			calls[i].in = request(i)
+			calls[i].finish = start(limited, i)
+		}
 	}
 	var err error
-	if tx.asked.Swap(true) {
+	if tx.asked.Swap(true) && !rides {
 		err = tx.Check(ctx) // which was asked before, so that its answer has come, as a rule
 	}
 	for i := range calls {
 		if err != nil {
 			cancel()
+		}
+		if places[i].answer != nil {
+			if err == nil {
+				err = take(i, places[i].answer.(P))
+			}
+			continue
 		}
 		one := calls[i].finish()
 		if err != nil {
@@ -226,6 +255,9 @@ func ask[A any, P interface {
 			if err, lost = fromStatus(ctx, places[i].String(), one); lost {
 				err = retry(ctx, limited, places[i].String(), func(ctx context.Context) error { return start(ctx, i)() })
 			}
+		}
+		if err == nil && i == 0 && rides {
+			r.rode()
 		}
 		if err == nil {
 			err = take(i, &calls[i].out)
@@ -324,7 +356,7 @@ func (tx *Tx) Commit(ctx context.Context) error {
 func (tx *Tx) Rollback() {
 	if !tx.ended.Swap(true) {
 		if tx.renewal != nil {
-			tx.renewal.stop()
+			tx.renewal.end()
 		}
 		tx.l.release()
 	}

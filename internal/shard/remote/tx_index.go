@@ -126,8 +126,9 @@ func (tx *Tx) seek(ctx context.Context, ix *pb.Index, tuples []byte, n int, next
 // seekAt looks n tuples up in places side by side.
 func (tx *Tx) seekAt(ctx context.Context, places []place, ix *pb.Index, tuples []byte, n int, next *foretold) ([]sought, error) {
 	answers := make([]sought, len(places))
-	err := ask(ctx, tx, pb.ReadService_Seek_FullMethodName, places, func(i int) proto.Message {
-		return &pb.SeekRequest{Cut: places[i].cut, Index: ix, Values: tuples, Next: next.request()}
+	first, second := next.requests()
+	err := askFirst(ctx, tx, pb.ReadService_Seek_FullMethodName, places, second != nil, func(i int) proto.Message {
+		return &pb.SeekRequest{Cut: places[i].cut, Index: ix, Values: tuples, Next: first, Beyond: second}
 	}, func(i int, a *pb.SeekResponse) (err error) {
 		answers[i].counts = a.GetCounts()
 		answers[i].owners, err = owners(a.GetOwners())
@@ -135,7 +136,7 @@ func (tx *Tx) seekAt(ctx context.Context, places []place, ix *pb.Index, tuples [
 			err = errCodec
 		}
 		if err == nil && a.GetNext() != nil {
-			err = next.take(answers[i].owners, a.GetNext())
+			err = next.take(answers[i].owners, a)
 		}
 		return err
 	})
@@ -154,7 +155,7 @@ func (tx *Tx) Seek(ctx context.Context, index graph.IndexID, vals []graph.Value,
 	res.IDs = res.IDs[:0]
 	var next *foretold
 	if len(vals) == int(ix.GetWidth()) {
-		if next, err = tx.foretell(res.Next); err != nil {
+		if next, err = tx.foretell(res.Next, res.Beyond); err != nil {
 			return err
 		}
 	}

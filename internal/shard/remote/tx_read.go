@@ -3,6 +3,7 @@ package remote
 import (
 	"cmp"
 	"context"
+	"math/bits"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -343,12 +344,31 @@ func (tx *Tx) Step(ctx context.Context, from *graph.VertexSet, types []graph.Typ
 			}
 		}
 	}
+	if f := tx.beyond.Swap(nil); f != nil && tx.clean() {
+		set := &pb.ExpandRequest{Types: ts, Dir: uint32(dir), MaxEdges: manyEdges, Into: true}
+		for i := range places {
+			if no := places[i].no; no == f.sources[0].Shard() && holdsJust(from, f.sources) {
+				if a := f.answers(set, f.sources); a != nil {
+					places[i].answer = &pb.StepResponse{To: a.GetInto()}
+				}
+			}
+		}
+	}
 	return ask(ctx, tx, pb.ReadService_Step_FullMethodName, places, func(i int) proto.Message {
 		return &pb.StepRequest{Cut: places[i].cut, From: appendSet(nil, from, places[i].no), Types: ts, Dir: uint32(dir)}
 	}, func(_ int, a *pb.StepResponse) error {
 		_, err := addSet(out, a.GetTo(), maxWords)
 		return err
 	})
+}
+
+// holdsJust reports whether some vertices of one shard are all that a set has of that shard.
+func holdsJust(s *graph.VertexSet, vs []graph.VertexID) bool {
+	n := 0
+	for _, w := range s.Bitmap(vs[0].Shard()) {
+		n += bits.OnesCount64(w)
+	}
+	return n == len(vs) && !slices.ContainsFunc(vs, func(v graph.VertexID) bool { return !s.Has(v) })
 }
 
 // pulls reports whether the shards should rather look which of their vertices a step from a set leads to.
@@ -420,10 +440,18 @@ func (tx *Tx) Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbou
 	if req.Into != nil {
 		return x.into(ctx)
 	}
-	if a := tx.next.Swap(nil).answers(x); a != nil {
-		return tx.addNeighbours(ctx, req, a, res)
-	}
 	most := x.most()
+	if f := tx.next.Swap(nil); f != nil && tx.clean() {
+		if a := f.answers(x.request(most), req.Sources); a != nil {
+			err := tx.addNeighbours(ctx, req, a, res)
+			if b := f.beyond; b != nil && b.a != nil {
+				if b.sources = appendOwn(nil, res.Targets, req.Sources[0].Shard()); len(b.sources) > 0 {
+					tx.beyond.Store(b)
+				}
+			}
+			return err
+		}
+	}
 	near := most*2/tx.degree(x.types, req.Dir) + fewSources
 	for res.Done < len(req.Sources) {
 		rest := req.Sources[res.Done:]
@@ -475,8 +503,13 @@ func (tx *Tx) expanding(req *shard.Expand, res *shard.Neighbours) (*expanding, e
 	return &expanding{tx: tx, req: req, res: res, types: ts, where: where}, nil
 }
 
-// most is how many edges one request for columns asks for.
-func (x *expanding) most() int { return cmp.Or(x.req.MaxEdges, manyEdges) }
+// most is how many edges one request asks for.
+func (x *expanding) most() int {
+	if x.req.Into != nil {
+		return manyEdges
+	}
+	return cmp.Or(x.req.MaxEdges, manyEdges)
+}
 
 // request makes a request without a cut and sources.
 func (x *expanding) request(most int) *pb.ExpandRequest {
@@ -486,47 +519,71 @@ func (x *expanding) request(most int) *pb.ExpandRequest {
 	}
 }
 
-// foretold is an Expand that is asked for along with the look-up of the vertex that it begins with.
+// foretold is an Expand that is asked for along with another request, which tells the vertices that it begins with.
 type foretold struct {
-	r      *pb.ExpandRequest
-	source graph.VertexID
-	a      *pb.ExpandResponse // nil: there is none
+	r       *pb.ExpandRequest
+	sources []graph.VertexID
+	a       *pb.ExpandResponse // nil: there is none
+	beyond  *foretold          // begins with those of the far ends that are in the shard of the sources, or nil
 }
 
-// foretell gives what is to be asked for along with a look-up, nil if nothing is.
-func (tx *Tx) foretell(req *shard.Expand) (*foretold, error) {
-	if req == nil || !tx.clean() {
+// foretell gives what is to be asked for along with a look-up, and what along with that, nil if nothing is.
+func (tx *Tx) foretell(next, beyond *shard.Expand) (*foretold, error) {
+	if next == nil || !tx.clean() {
 		return nil, nil
 	}
-	x, err := tx.expanding(req, nil)
+	x, err := tx.expanding(next, nil)
 	if x == nil || err != nil {
 		return nil, err
 	}
-	return &foretold{r: x.request(x.most())}, nil
+	f := &foretold{r: x.request(x.most())}
+	f.beyond, err = tx.foretell(beyond, nil)
+	return f, err
 }
 
-func (f *foretold) request() *pb.ExpandRequest {
+func (f *foretold) requests() (next, beyond *pb.ExpandRequest) {
 	if f == nil {
-		return nil
+		return nil, nil
 	}
-	return f.r
+	if f.beyond != nil {
+		beyond = f.beyond.r
+	}
+	return f.r, beyond
 }
 
 // take takes an answer in.
-func (f *foretold) take(found []local.Owner, a *pb.ExpandResponse) error {
-	if f == nil || len(found) != 1 || a.GetDone() != 1 {
+func (f *foretold) take(found []local.Owner, a *pb.SeekResponse) error {
+	if f == nil || len(found) != 1 || a.GetNext().GetDone() != 1 || a.GetBeyond() != nil && f.beyond == nil {
 		return errCodec
 	}
-	f.source, f.a = found[0].Vertex, a
+	f.sources, f.a = []graph.VertexID{found[0].Vertex}, a.GetNext()
+	if f.beyond != nil {
+		f.beyond.a = a.GetBeyond()
+	}
 	return nil
 }
 
-// answers gives the answer to an Expand, if that is what was asked for.
-func (f *foretold) answers(x *expanding) *pb.ExpandResponse {
-	if f == nil || f.a == nil || !x.tx.clean() || len(x.req.Sources) != 1 || x.req.Sources[0] != f.source || !proto.Equal(f.r, x.request(x.most())) {
+// answers gives the answer to a request for the edges of some sources, if that is what was asked for.
+func (f *foretold) answers(r *pb.ExpandRequest, sources []graph.VertexID) *pb.ExpandResponse {
+	if f == nil || f.a == nil || !slices.Equal(sources, f.sources) || !proto.Equal(f.r, r) {
 		return nil
 	}
 	return f.a
+}
+
+// known gives what is known of the answer of one of some places that are to be asked for the edges of some sources each.
+func (x *expanding) known(places []place, parts [][]graph.VertexID, r *pb.ExpandRequest) {
+	f := x.tx.beyond.Swap(nil)
+	if f == nil || !x.tx.clean() {
+		return
+	}
+	for i := range places {
+		if places[i].no == f.sources[0].Shard() {
+			if a := f.answers(r, parts[i]); a != nil {
+				places[i].answer = a
+			}
+		}
+	}
 }
 
 // split gives the places that have some sources, and which; sources whose shard does not exist are left out.
@@ -551,6 +608,7 @@ func (x *expanding) split(sources []graph.VertexID) (places []place, parts [][]g
 
 // ask asks places for the edges of some sources each.
 func (x *expanding) ask(ctx context.Context, places []place, parts [][]graph.VertexID, most int, take func(i int, a *pb.ExpandResponse) error) error {
+	x.known(places, parts, x.request(most))
 	return ask(ctx, x.tx, pb.ReadService_Expand_FullMethodName, places, func(i int) proto.Message {
 		r := x.request(most)
 		r.Cut, r.Sources = places[i].cut, appendIDs(nil, parts[i])
@@ -581,6 +639,7 @@ func (x *expanding) into(ctx context.Context) error {
 		left := 0
 		for i, p := range places {
 			if len(parts[i]) > 0 {
+				p.answer = nil
 				places[left], parts[left] = p, parts[i]
 				left++
 			}

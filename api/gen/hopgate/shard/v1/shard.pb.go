@@ -720,7 +720,11 @@ type Cut struct {
 	Epoch   uint64 `protobuf:"fixed64,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Version uint64 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
 	// shard is the number of that shard.
-	Shard         uint32 `protobuf:"varint,6,opt,name=shard,proto3" json:"shard,omitempty"`
+	Shard uint32 `protobuf:"varint,6,opt,name=shard,proto3" json:"shard,omitempty"`
+	// present, which the leader alone is asked, is the number of the cut: the answer is that it is gone unless it is what a new
+	// transaction would see, and known the state of the catalog.
+	Present       uint64 `protobuf:"varint,7,opt,name=present,proto3" json:"present,omitempty"`
+	Known         *State `protobuf:"bytes,8,opt,name=known,proto3" json:"known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -795,6 +799,20 @@ func (x *Cut) GetShard() uint32 {
 		return x.Shard
 	}
 	return 0
+}
+
+func (x *Cut) GetPresent() uint64 {
+	if x != nil {
+		return x.Present
+	}
+	return 0
+}
+
+func (x *Cut) GetKnown() *State {
+	if x != nil {
+		return x.Known
+	}
+	return nil
 }
 
 type ScanRequest struct {
@@ -1945,7 +1963,9 @@ type SeekRequest struct {
 	Index  *Index                 `protobuf:"bytes,2,opt,name=index,proto3" json:"index,omitempty"`
 	Values []byte                 `protobuf:"bytes,3,opt,name=values,proto3" json:"values,omitempty"`
 	// next, which has neither a cut nor sources, is to be answered as well for the vertex that is found, if it is one.
-	Next          *ExpandRequest `protobuf:"bytes,4,opt,name=next,proto3" json:"next,omitempty"`
+	Next *ExpandRequest `protobuf:"bytes,4,opt,name=next,proto3" json:"next,omitempty"`
+	// beyond, likewise, is to be answered as well for those of the far ends that next finds which this shard has, if they are few.
+	Beyond        *ExpandRequest `protobuf:"bytes,5,opt,name=beyond,proto3" json:"beyond,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2008,11 +2028,19 @@ func (x *SeekRequest) GetNext() *ExpandRequest {
 	return nil
 }
 
+func (x *SeekRequest) GetBeyond() *ExpandRequest {
+	if x != nil {
+		return x.Beyond
+	}
+	return nil
+}
+
 type SeekResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Counts        []uint32               `protobuf:"varint,1,rep,packed,name=counts,proto3" json:"counts,omitempty"`
 	Owners        *Owners                `protobuf:"bytes,2,opt,name=owners,proto3" json:"owners,omitempty"`
 	Next          *ExpandResponse        `protobuf:"bytes,3,opt,name=next,proto3" json:"next,omitempty"`
+	Beyond        *ExpandResponse        `protobuf:"bytes,4,opt,name=beyond,proto3" json:"beyond,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2064,6 +2092,13 @@ func (x *SeekResponse) GetOwners() *Owners {
 func (x *SeekResponse) GetNext() *ExpandResponse {
 	if x != nil {
 		return x.Next
+	}
+	return nil
+}
+
+func (x *SeekResponse) GetBeyond() *ExpandResponse {
+	if x != nil {
+		return x.Beyond
 	}
 	return nil
 }
@@ -5533,14 +5568,16 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\fWalkResponse\x12\x12\n" +
 	"\x04keys\x18\x01 \x03(\fR\x04keys\x12\x16\n" +
 	"\x06values\x18\x02 \x03(\fR\x06values\x12\x12\n" +
-	"\x04done\x18\x03 \x01(\bR\x04done\"\x83\x01\n" +
+	"\x04done\x18\x03 \x01(\bR\x04done\"\xcc\x01\n" +
 	"\x03Cut\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x0e\n" +
 	"\x02tx\x18\x02 \x01(\x04R\x02tx\x12\x10\n" +
 	"\x03own\x18\x03 \x01(\bR\x03own\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x06R\x05epoch\x12\x18\n" +
 	"\aversion\x18\x05 \x01(\x04R\aversion\x12\x14\n" +
-	"\x05shard\x18\x06 \x01(\rR\x05shard\"t\n" +
+	"\x05shard\x18\x06 \x01(\rR\x05shard\x12\x18\n" +
+	"\apresent\x18\a \x01(\x04R\apresent\x12-\n" +
+	"\x05known\x18\b \x01(\v2\x17.hopgate.shard.v1.StateR\x05known\"t\n" +
 	"\vScanRequest\x12'\n" +
 	"\x03cut\x18\x01 \x01(\v2\x15.hopgate.shard.v1.CutR\x03cut\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\rR\x05label\x12\x12\n" +
@@ -5619,16 +5656,18 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x05Index\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x16\n" +
 	"\x06unique\x18\x02 \x01(\bR\x06unique\x12\x14\n" +
-	"\x05width\x18\x03 \x01(\rR\x05width\"\xb2\x01\n" +
+	"\x05width\x18\x03 \x01(\rR\x05width\"\xeb\x01\n" +
 	"\vSeekRequest\x12'\n" +
 	"\x03cut\x18\x01 \x01(\v2\x15.hopgate.shard.v1.CutR\x03cut\x12-\n" +
 	"\x05index\x18\x02 \x01(\v2\x17.hopgate.shard.v1.IndexR\x05index\x12\x16\n" +
 	"\x06values\x18\x03 \x01(\fR\x06values\x123\n" +
-	"\x04next\x18\x04 \x01(\v2\x1f.hopgate.shard.v1.ExpandRequestR\x04next\"\x8e\x01\n" +
+	"\x04next\x18\x04 \x01(\v2\x1f.hopgate.shard.v1.ExpandRequestR\x04next\x127\n" +
+	"\x06beyond\x18\x05 \x01(\v2\x1f.hopgate.shard.v1.ExpandRequestR\x06beyond\"\xc8\x01\n" +
 	"\fSeekResponse\x12\x16\n" +
 	"\x06counts\x18\x01 \x03(\rR\x06counts\x120\n" +
 	"\x06owners\x18\x02 \x01(\v2\x18.hopgate.shard.v1.OwnersR\x06owners\x124\n" +
-	"\x04next\x18\x03 \x01(\v2 .hopgate.shard.v1.ExpandResponseR\x04next\"T\n" +
+	"\x04next\x18\x03 \x01(\v2 .hopgate.shard.v1.ExpandResponseR\x04next\x128\n" +
+	"\x06beyond\x18\x04 \x01(\v2 .hopgate.shard.v1.ExpandResponseR\x06beyond\"T\n" +
 	"\x06Owners\x12\x1a\n" +
 	"\bvertices\x18\x01 \x01(\fR\bvertices\x12\x18\n" +
 	"\atargets\x18\x02 \x01(\fR\atargets\x12\x14\n" +
@@ -6022,125 +6061,128 @@ var file_hopgate_shard_v1_shard_proto_goTypes = []any{
 var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
 	0,  // 0: hopgate.shard.v1.AttachRequest.graph:type_name -> hopgate.shard.v1.PartOf
 	0,  // 1: hopgate.shard.v1.DropRequest.graph:type_name -> hopgate.shard.v1.PartOf
-	11, // 2: hopgate.shard.v1.ScanRequest.cut:type_name -> hopgate.shard.v1.Cut
-	11, // 3: hopgate.shard.v1.LabelSetsRequest.cut:type_name -> hopgate.shard.v1.Cut
-	11, // 4: hopgate.shard.v1.PropertiesRequest.cut:type_name -> hopgate.shard.v1.Cut
-	11, // 5: hopgate.shard.v1.ExpandRequest.cut:type_name -> hopgate.shard.v1.Cut
-	19, // 6: hopgate.shard.v1.ExpandRequest.where:type_name -> hopgate.shard.v1.EdgeRange
-	11, // 7: hopgate.shard.v1.StepRequest.cut:type_name -> hopgate.shard.v1.Cut
-	11, // 8: hopgate.shard.v1.DegreesRequest.cut:type_name -> hopgate.shard.v1.Cut
-	11, // 9: hopgate.shard.v1.EdgePropertiesRequest.cut:type_name -> hopgate.shard.v1.Cut
-	11, // 10: hopgate.shard.v1.EdgeRecordsRequest.cut:type_name -> hopgate.shard.v1.Cut
-	11, // 11: hopgate.shard.v1.SeekRequest.cut:type_name -> hopgate.shard.v1.Cut
-	29, // 12: hopgate.shard.v1.SeekRequest.index:type_name -> hopgate.shard.v1.Index
-	18, // 13: hopgate.shard.v1.SeekRequest.next:type_name -> hopgate.shard.v1.ExpandRequest
-	32, // 14: hopgate.shard.v1.SeekResponse.owners:type_name -> hopgate.shard.v1.Owners
-	20, // 15: hopgate.shard.v1.SeekResponse.next:type_name -> hopgate.shard.v1.ExpandResponse
-	11, // 16: hopgate.shard.v1.SeekRangeRequest.cut:type_name -> hopgate.shard.v1.Cut
-	29, // 17: hopgate.shard.v1.SeekRangeRequest.index:type_name -> hopgate.shard.v1.Index
-	32, // 18: hopgate.shard.v1.SeekRangeResponse.owners:type_name -> hopgate.shard.v1.Owners
-	11, // 19: hopgate.shard.v1.LargeRequest.cut:type_name -> hopgate.shard.v1.Cut
-	43, // 20: hopgate.shard.v1.Catalog.state:type_name -> hopgate.shard.v1.State
-	46, // 21: hopgate.shard.v1.Catalog.label_sets:type_name -> hopgate.shard.v1.LabelSet
-	46, // 22: hopgate.shard.v1.Catalog.present:type_name -> hopgate.shard.v1.LabelSet
-	47, // 23: hopgate.shard.v1.Catalog.indexes:type_name -> hopgate.shard.v1.IndexDefinition
-	45, // 24: hopgate.shard.v1.Catalog.ttls:type_name -> hopgate.shard.v1.TTL
-	43, // 25: hopgate.shard.v1.DescribeRequest.known:type_name -> hopgate.shard.v1.State
-	44, // 26: hopgate.shard.v1.DescribeResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	43, // 27: hopgate.shard.v1.BeginRequest.known:type_name -> hopgate.shard.v1.State
-	44, // 28: hopgate.shard.v1.Began.catalog:type_name -> hopgate.shard.v1.Catalog
-	55, // 29: hopgate.shard.v1.Began.counts:type_name -> hopgate.shard.v1.Counts
-	43, // 30: hopgate.shard.v1.RenewRequest.known:type_name -> hopgate.shard.v1.State
-	86, // 31: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
-	87, // 32: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
-	57, // 33: hopgate.shard.v1.Counts.ends:type_name -> hopgate.shard.v1.Ends
-	58, // 34: hopgate.shard.v1.Counts.degrees:type_name -> hopgate.shard.v1.Degrees
-	88, // 35: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
-	56, // 36: hopgate.shard.v1.Counts.props:type_name -> hopgate.shard.v1.PropCount
-	43, // 37: hopgate.shard.v1.InternRequest.known:type_name -> hopgate.shard.v1.State
-	46, // 38: hopgate.shard.v1.InternRequest.set:type_name -> hopgate.shard.v1.LabelSet
-	44, // 39: hopgate.shard.v1.InternResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	43, // 40: hopgate.shard.v1.MutateRequest.known:type_name -> hopgate.shard.v1.State
-	44, // 41: hopgate.shard.v1.MutateResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	55, // 42: hopgate.shard.v1.CountResponse.counts:type_name -> hopgate.shard.v1.Counts
-	68, // 43: hopgate.shard.v1.LoadRequest.vertices:type_name -> hopgate.shard.v1.LoadVertices
-	69, // 44: hopgate.shard.v1.LoadRequest.edges:type_name -> hopgate.shard.v1.LoadEdges
-	70, // 45: hopgate.shard.v1.LoadVertices.props:type_name -> hopgate.shard.v1.LoadColumn
-	70, // 46: hopgate.shard.v1.LoadEdges.props:type_name -> hopgate.shard.v1.LoadColumn
-	72, // 47: hopgate.shard.v1.LoadResponse.rejected:type_name -> hopgate.shard.v1.Rejected
-	47, // 48: hopgate.shard.v1.CreateIndexRequest.index:type_name -> hopgate.shard.v1.IndexDefinition
-	45, // 49: hopgate.shard.v1.SetTTLRequest.ttl:type_name -> hopgate.shard.v1.TTL
-	1,  // 50: hopgate.shard.v1.KeepService.Attach:input_type -> hopgate.shard.v1.AttachRequest
-	3,  // 51: hopgate.shard.v1.KeepService.Drop:input_type -> hopgate.shard.v1.DropRequest
-	5,  // 52: hopgate.shard.v1.KeepService.Apply:input_type -> hopgate.shard.v1.ApplyRequest
-	7,  // 53: hopgate.shard.v1.KeepService.Get:input_type -> hopgate.shard.v1.GetRequest
-	9,  // 54: hopgate.shard.v1.KeepService.Walk:input_type -> hopgate.shard.v1.WalkRequest
-	12, // 55: hopgate.shard.v1.ReadService.Scan:input_type -> hopgate.shard.v1.ScanRequest
-	14, // 56: hopgate.shard.v1.ReadService.LabelSets:input_type -> hopgate.shard.v1.LabelSetsRequest
-	16, // 57: hopgate.shard.v1.ReadService.Properties:input_type -> hopgate.shard.v1.PropertiesRequest
-	18, // 58: hopgate.shard.v1.ReadService.Expand:input_type -> hopgate.shard.v1.ExpandRequest
-	21, // 59: hopgate.shard.v1.ReadService.Step:input_type -> hopgate.shard.v1.StepRequest
-	23, // 60: hopgate.shard.v1.ReadService.Degrees:input_type -> hopgate.shard.v1.DegreesRequest
-	25, // 61: hopgate.shard.v1.ReadService.EdgeProperties:input_type -> hopgate.shard.v1.EdgePropertiesRequest
-	27, // 62: hopgate.shard.v1.ReadService.EdgeRecords:input_type -> hopgate.shard.v1.EdgeRecordsRequest
-	30, // 63: hopgate.shard.v1.ReadService.Seek:input_type -> hopgate.shard.v1.SeekRequest
-	33, // 64: hopgate.shard.v1.ReadService.SeekRange:input_type -> hopgate.shard.v1.SeekRangeRequest
-	35, // 65: hopgate.shard.v1.ReadService.Large:input_type -> hopgate.shard.v1.LargeRequest
-	37, // 66: hopgate.shard.v1.LeadService.Graphs:input_type -> hopgate.shard.v1.GraphsRequest
-	39, // 67: hopgate.shard.v1.LeadService.CreateGraph:input_type -> hopgate.shard.v1.CreateGraphRequest
-	41, // 68: hopgate.shard.v1.LeadService.DropGraph:input_type -> hopgate.shard.v1.DropGraphRequest
-	48, // 69: hopgate.shard.v1.LeadService.Describe:input_type -> hopgate.shard.v1.DescribeRequest
-	50, // 70: hopgate.shard.v1.LeadService.Begin:input_type -> hopgate.shard.v1.BeginRequest
-	53, // 71: hopgate.shard.v1.LeadService.Renew:input_type -> hopgate.shard.v1.RenewRequest
-	59, // 72: hopgate.shard.v1.LeadService.Intern:input_type -> hopgate.shard.v1.InternRequest
-	61, // 73: hopgate.shard.v1.LeadService.Mutate:input_type -> hopgate.shard.v1.MutateRequest
-	63, // 74: hopgate.shard.v1.LeadService.Count:input_type -> hopgate.shard.v1.CountRequest
-	65, // 75: hopgate.shard.v1.LeadService.Commit:input_type -> hopgate.shard.v1.CommitRequest
-	67, // 76: hopgate.shard.v1.LeadService.Load:input_type -> hopgate.shard.v1.LoadRequest
-	73, // 77: hopgate.shard.v1.LeadService.LoadState:input_type -> hopgate.shard.v1.LoadStateRequest
-	75, // 78: hopgate.shard.v1.LeadService.CreateIndex:input_type -> hopgate.shard.v1.CreateIndexRequest
-	77, // 79: hopgate.shard.v1.LeadService.DropIndex:input_type -> hopgate.shard.v1.DropIndexRequest
-	83, // 80: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
-	79, // 81: hopgate.shard.v1.LeadService.SetTTL:input_type -> hopgate.shard.v1.SetTTLRequest
-	81, // 82: hopgate.shard.v1.LeadService.DropTTL:input_type -> hopgate.shard.v1.DropTTLRequest
-	2,  // 83: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
-	4,  // 84: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
-	6,  // 85: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
-	8,  // 86: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
-	10, // 87: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
-	13, // 88: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
-	15, // 89: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
-	17, // 90: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
-	20, // 91: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
-	22, // 92: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
-	24, // 93: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
-	26, // 94: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
-	28, // 95: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
-	31, // 96: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
-	34, // 97: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
-	36, // 98: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
-	38, // 99: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
-	40, // 100: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
-	42, // 101: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
-	49, // 102: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
-	51, // 103: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
-	54, // 104: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
-	60, // 105: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
-	62, // 106: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
-	64, // 107: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
-	66, // 108: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
-	71, // 109: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
-	74, // 110: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
-	76, // 111: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
-	78, // 112: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
-	84, // 113: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
-	80, // 114: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
-	82, // 115: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
-	83, // [83:116] is the sub-list for method output_type
-	50, // [50:83] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	43, // 2: hopgate.shard.v1.Cut.known:type_name -> hopgate.shard.v1.State
+	11, // 3: hopgate.shard.v1.ScanRequest.cut:type_name -> hopgate.shard.v1.Cut
+	11, // 4: hopgate.shard.v1.LabelSetsRequest.cut:type_name -> hopgate.shard.v1.Cut
+	11, // 5: hopgate.shard.v1.PropertiesRequest.cut:type_name -> hopgate.shard.v1.Cut
+	11, // 6: hopgate.shard.v1.ExpandRequest.cut:type_name -> hopgate.shard.v1.Cut
+	19, // 7: hopgate.shard.v1.ExpandRequest.where:type_name -> hopgate.shard.v1.EdgeRange
+	11, // 8: hopgate.shard.v1.StepRequest.cut:type_name -> hopgate.shard.v1.Cut
+	11, // 9: hopgate.shard.v1.DegreesRequest.cut:type_name -> hopgate.shard.v1.Cut
+	11, // 10: hopgate.shard.v1.EdgePropertiesRequest.cut:type_name -> hopgate.shard.v1.Cut
+	11, // 11: hopgate.shard.v1.EdgeRecordsRequest.cut:type_name -> hopgate.shard.v1.Cut
+	11, // 12: hopgate.shard.v1.SeekRequest.cut:type_name -> hopgate.shard.v1.Cut
+	29, // 13: hopgate.shard.v1.SeekRequest.index:type_name -> hopgate.shard.v1.Index
+	18, // 14: hopgate.shard.v1.SeekRequest.next:type_name -> hopgate.shard.v1.ExpandRequest
+	18, // 15: hopgate.shard.v1.SeekRequest.beyond:type_name -> hopgate.shard.v1.ExpandRequest
+	32, // 16: hopgate.shard.v1.SeekResponse.owners:type_name -> hopgate.shard.v1.Owners
+	20, // 17: hopgate.shard.v1.SeekResponse.next:type_name -> hopgate.shard.v1.ExpandResponse
+	20, // 18: hopgate.shard.v1.SeekResponse.beyond:type_name -> hopgate.shard.v1.ExpandResponse
+	11, // 19: hopgate.shard.v1.SeekRangeRequest.cut:type_name -> hopgate.shard.v1.Cut
+	29, // 20: hopgate.shard.v1.SeekRangeRequest.index:type_name -> hopgate.shard.v1.Index
+	32, // 21: hopgate.shard.v1.SeekRangeResponse.owners:type_name -> hopgate.shard.v1.Owners
+	11, // 22: hopgate.shard.v1.LargeRequest.cut:type_name -> hopgate.shard.v1.Cut
+	43, // 23: hopgate.shard.v1.Catalog.state:type_name -> hopgate.shard.v1.State
+	46, // 24: hopgate.shard.v1.Catalog.label_sets:type_name -> hopgate.shard.v1.LabelSet
+	46, // 25: hopgate.shard.v1.Catalog.present:type_name -> hopgate.shard.v1.LabelSet
+	47, // 26: hopgate.shard.v1.Catalog.indexes:type_name -> hopgate.shard.v1.IndexDefinition
+	45, // 27: hopgate.shard.v1.Catalog.ttls:type_name -> hopgate.shard.v1.TTL
+	43, // 28: hopgate.shard.v1.DescribeRequest.known:type_name -> hopgate.shard.v1.State
+	44, // 29: hopgate.shard.v1.DescribeResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	43, // 30: hopgate.shard.v1.BeginRequest.known:type_name -> hopgate.shard.v1.State
+	44, // 31: hopgate.shard.v1.Began.catalog:type_name -> hopgate.shard.v1.Catalog
+	55, // 32: hopgate.shard.v1.Began.counts:type_name -> hopgate.shard.v1.Counts
+	43, // 33: hopgate.shard.v1.RenewRequest.known:type_name -> hopgate.shard.v1.State
+	86, // 34: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
+	87, // 35: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
+	57, // 36: hopgate.shard.v1.Counts.ends:type_name -> hopgate.shard.v1.Ends
+	58, // 37: hopgate.shard.v1.Counts.degrees:type_name -> hopgate.shard.v1.Degrees
+	88, // 38: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
+	56, // 39: hopgate.shard.v1.Counts.props:type_name -> hopgate.shard.v1.PropCount
+	43, // 40: hopgate.shard.v1.InternRequest.known:type_name -> hopgate.shard.v1.State
+	46, // 41: hopgate.shard.v1.InternRequest.set:type_name -> hopgate.shard.v1.LabelSet
+	44, // 42: hopgate.shard.v1.InternResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	43, // 43: hopgate.shard.v1.MutateRequest.known:type_name -> hopgate.shard.v1.State
+	44, // 44: hopgate.shard.v1.MutateResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	55, // 45: hopgate.shard.v1.CountResponse.counts:type_name -> hopgate.shard.v1.Counts
+	68, // 46: hopgate.shard.v1.LoadRequest.vertices:type_name -> hopgate.shard.v1.LoadVertices
+	69, // 47: hopgate.shard.v1.LoadRequest.edges:type_name -> hopgate.shard.v1.LoadEdges
+	70, // 48: hopgate.shard.v1.LoadVertices.props:type_name -> hopgate.shard.v1.LoadColumn
+	70, // 49: hopgate.shard.v1.LoadEdges.props:type_name -> hopgate.shard.v1.LoadColumn
+	72, // 50: hopgate.shard.v1.LoadResponse.rejected:type_name -> hopgate.shard.v1.Rejected
+	47, // 51: hopgate.shard.v1.CreateIndexRequest.index:type_name -> hopgate.shard.v1.IndexDefinition
+	45, // 52: hopgate.shard.v1.SetTTLRequest.ttl:type_name -> hopgate.shard.v1.TTL
+	1,  // 53: hopgate.shard.v1.KeepService.Attach:input_type -> hopgate.shard.v1.AttachRequest
+	3,  // 54: hopgate.shard.v1.KeepService.Drop:input_type -> hopgate.shard.v1.DropRequest
+	5,  // 55: hopgate.shard.v1.KeepService.Apply:input_type -> hopgate.shard.v1.ApplyRequest
+	7,  // 56: hopgate.shard.v1.KeepService.Get:input_type -> hopgate.shard.v1.GetRequest
+	9,  // 57: hopgate.shard.v1.KeepService.Walk:input_type -> hopgate.shard.v1.WalkRequest
+	12, // 58: hopgate.shard.v1.ReadService.Scan:input_type -> hopgate.shard.v1.ScanRequest
+	14, // 59: hopgate.shard.v1.ReadService.LabelSets:input_type -> hopgate.shard.v1.LabelSetsRequest
+	16, // 60: hopgate.shard.v1.ReadService.Properties:input_type -> hopgate.shard.v1.PropertiesRequest
+	18, // 61: hopgate.shard.v1.ReadService.Expand:input_type -> hopgate.shard.v1.ExpandRequest
+	21, // 62: hopgate.shard.v1.ReadService.Step:input_type -> hopgate.shard.v1.StepRequest
+	23, // 63: hopgate.shard.v1.ReadService.Degrees:input_type -> hopgate.shard.v1.DegreesRequest
+	25, // 64: hopgate.shard.v1.ReadService.EdgeProperties:input_type -> hopgate.shard.v1.EdgePropertiesRequest
+	27, // 65: hopgate.shard.v1.ReadService.EdgeRecords:input_type -> hopgate.shard.v1.EdgeRecordsRequest
+	30, // 66: hopgate.shard.v1.ReadService.Seek:input_type -> hopgate.shard.v1.SeekRequest
+	33, // 67: hopgate.shard.v1.ReadService.SeekRange:input_type -> hopgate.shard.v1.SeekRangeRequest
+	35, // 68: hopgate.shard.v1.ReadService.Large:input_type -> hopgate.shard.v1.LargeRequest
+	37, // 69: hopgate.shard.v1.LeadService.Graphs:input_type -> hopgate.shard.v1.GraphsRequest
+	39, // 70: hopgate.shard.v1.LeadService.CreateGraph:input_type -> hopgate.shard.v1.CreateGraphRequest
+	41, // 71: hopgate.shard.v1.LeadService.DropGraph:input_type -> hopgate.shard.v1.DropGraphRequest
+	48, // 72: hopgate.shard.v1.LeadService.Describe:input_type -> hopgate.shard.v1.DescribeRequest
+	50, // 73: hopgate.shard.v1.LeadService.Begin:input_type -> hopgate.shard.v1.BeginRequest
+	53, // 74: hopgate.shard.v1.LeadService.Renew:input_type -> hopgate.shard.v1.RenewRequest
+	59, // 75: hopgate.shard.v1.LeadService.Intern:input_type -> hopgate.shard.v1.InternRequest
+	61, // 76: hopgate.shard.v1.LeadService.Mutate:input_type -> hopgate.shard.v1.MutateRequest
+	63, // 77: hopgate.shard.v1.LeadService.Count:input_type -> hopgate.shard.v1.CountRequest
+	65, // 78: hopgate.shard.v1.LeadService.Commit:input_type -> hopgate.shard.v1.CommitRequest
+	67, // 79: hopgate.shard.v1.LeadService.Load:input_type -> hopgate.shard.v1.LoadRequest
+	73, // 80: hopgate.shard.v1.LeadService.LoadState:input_type -> hopgate.shard.v1.LoadStateRequest
+	75, // 81: hopgate.shard.v1.LeadService.CreateIndex:input_type -> hopgate.shard.v1.CreateIndexRequest
+	77, // 82: hopgate.shard.v1.LeadService.DropIndex:input_type -> hopgate.shard.v1.DropIndexRequest
+	83, // 83: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
+	79, // 84: hopgate.shard.v1.LeadService.SetTTL:input_type -> hopgate.shard.v1.SetTTLRequest
+	81, // 85: hopgate.shard.v1.LeadService.DropTTL:input_type -> hopgate.shard.v1.DropTTLRequest
+	2,  // 86: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
+	4,  // 87: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
+	6,  // 88: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
+	8,  // 89: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
+	10, // 90: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
+	13, // 91: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
+	15, // 92: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
+	17, // 93: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
+	20, // 94: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
+	22, // 95: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
+	24, // 96: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
+	26, // 97: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
+	28, // 98: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
+	31, // 99: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
+	34, // 100: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
+	36, // 101: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
+	38, // 102: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
+	40, // 103: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
+	42, // 104: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
+	49, // 105: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
+	51, // 106: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
+	54, // 107: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
+	60, // 108: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
+	62, // 109: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
+	64, // 110: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
+	66, // 111: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
+	71, // 112: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
+	74, // 113: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
+	76, // 114: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
+	78, // 115: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
+	84, // 116: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
+	80, // 117: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
+	82, // 118: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
+	86, // [86:119] is the sub-list for method output_type
+	53, // [53:86] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_shard_v1_shard_proto_init() }
