@@ -77,7 +77,7 @@ func startClusterIn(t *testing.T, dirs []string, gateways int, more ...string) (
 		p := &process{t: t, http: freeAddress(t), grpc: freeAddress(t)}
 		p.args = append([]string{
 			"gateway", "--shard-addresses", list, "--http", p.http, "--grpc", p.grpc, "--admin", "127.0.0.1:0", "--memory", "64MiB",
-			"--query-timeout", "30s",
+			"--query-timeout", "5m", // a machine may stand still for some time
 		}, more...)
 		if slices.Contains(more, "--tls-cert") {
 			p.http = "https://" + p.http

@@ -197,7 +197,7 @@ func TestClusterKilled(t *testing.T) {
 // Gateways are stopped and started again, one after the other, while clients use both behind a load balancer, which sends
 // new connections to other gateways before one is stopped, and leaves it those that are there. No request is lost.
 func TestGatewaysRestarted(t *testing.T) {
-	_, gs := startCluster(t, 2, 2)
+	_, gs := startCluster(t, 2, 2, "--drain-timeout", "5m")
 	var stopped atomic.Pointer[process]
 	client := &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -211,20 +211,25 @@ func TestGatewaysRestarted(t *testing.T) {
 	t.Cleanup(client.CloseIdleConnections)
 	var asked atomic.Int64
 	end := until(4, func(int) {
+		began := time.Now()
 		req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://gateways/v1/query", strings.NewReader(`{"statement": "UNWIND range(1, 2000) AS i RETURN i"}`))
 		if err == nil {
 			var res *http.Response
 			if res, err = client.Do(req); err == nil {
+				var text []byte
+				text, err = io.ReadAll(res.Body)
 				var answer struct{ Data struct{ Values []any } }
-				err = json.NewDecoder(res.Body).Decode(&answer)
+				if err == nil {
+					err = json.Unmarshal(text, &answer)
+				}
 				if err == nil && len(answer.Data.Values) != 2000 {
-					err = fmt.Errorf("status %d, %d rows", res.StatusCode, len(answer.Data.Values))
+					err = fmt.Errorf("status %d, %s", res.StatusCode, text)
 				}
 				_ = res.Body.Close()
 			}
 		}
 		if err != nil {
-			t.Errorf("a request was lost: %v", err)
+			t.Errorf("a request was lost after %v: %v", time.Since(began), err)
 		}
 		asked.Add(1)
 	})

@@ -9,7 +9,8 @@ import (
 	"net"
 	"net/http"
 	"runtime"
-	"sync/atomic"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -45,7 +46,7 @@ type Server struct {
 	tls       *tls.Config // of HTTP
 	adminTLS  *tls.Config
 	handler   *HTTP
-	open      atomic.Int64    // connections of HTTP
+	open      sync.Map        // the connections of HTTP, each a net.Conn
 	drained   context.Context // ends when the server drains
 	drain     context.CancelFunc
 }
@@ -70,7 +71,7 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 	s.handler = NewHTTP(e, requests, opt)
 	s.http = &http.Server{
 		Handler: http.HandlerFunc(s.serveHTTP), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute,
-		MaxHeaderBytes: maxHeaders, ErrorLog: quiet, ConnState: s.countConn,
+		MaxHeaderBytes: maxHeaders, ErrorLog: quiet, ConnState: s.noteConn,
 	}
 	s.admin = &http.Server{
 		Handler: NewAdmin(&s.health, registry, opt.Auth, NewDebug(e, opt.Tuning, opt.Profiles)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, MaxHeaderBytes: maxHeaders, ErrorLog: quiet,
@@ -116,14 +117,44 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	s.handler.ServeHTTP(w, r)
 }
 
-// countConn keeps the number of open connections.
-func (s *Server) countConn(_ net.Conn, state http.ConnState) {
+// noteConn keeps the open connections.
+func (s *Server) noteConn(c net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
-		s.open.Add(1)
+		s.open.Store(c, nil)
 	case http.StateClosed, http.StateHijacked:
-		s.open.Add(-1)
+		s.open.Delete(c)
 	}
+}
+
+// connections gives how many are open, and whether something has come over one of them that nobody has read yet.
+func (s *Server) connections() (open int, unread bool) {
+	s.open.Range(func(c, _ any) bool {
+		open++
+		unread = unread || hasUnread(c.(net.Conn))
+		return true
+	})
+	return open, unread
+}
+
+// hasUnread reports whether something has come over a connection that nobody has read yet.
+func hasUnread(c net.Conn) bool {
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
+	raw, ok := c.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	control, err := raw.SyscallConn()
+	if err != nil {
+		return false
+	}
+	n := 0
+	err = control.Control(func(fd uintptr) {
+		n, _, _ = syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT) // -1 if there is nothing
+	})
+	return err == nil && n > 0
 }
 
 // Listen opens the listeners and begins to serve; port 0 picks a free one.
@@ -163,18 +194,27 @@ func (s *Server) Listen(ctx context.Context, a Addresses) (Addresses, error) {
 // Failed gives the error of a listener that has stopped by itself.
 func (s *Server) Failed() <-chan error { return s.failed }
 
-// goodbye is how long clients that keep their HTTP connections have to send one more request.
-const goodbye = time.Second
+const (
+	// goodbye is how long clients that keep their HTTP connections have to send one more request.
+	goodbye = time.Second
+	// lastWords is how long the server has, once it closes connections, to begin to read what has come over them.
+	lastWords = 5 * time.Second
+)
 
 // sayGoodbye goes on answering HTTP for a moment, and tells every client with its answer to close its connection: a
-// request that is on its way over a connection that the server closes is lost.
+// request that is on its way over a connection that the server closes is lost. One that has come and that a busy machine has
+// let nobody read yet is waited for.
 func (s *Server) sayGoodbye(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, goodbye)
+	ctx, cancel := context.WithTimeout(ctx, goodbye+lastWords)
 	defer cancel()
-	for t := time.NewTicker(goodbye / 100); s.open.Load() > 0; {
+	t := time.NewTicker(goodbye / 100)
+	defer t.Stop()
+	for began := time.Now(); ; {
+		if open, unread := s.connections(); open == 0 || !unread && time.Since(began) >= goodbye {
+			return
+		}
 		select {
 		case <-ctx.Done():
-			t.Stop()
 			return
 		case <-t.C:
 		}

@@ -74,8 +74,13 @@ func fromStatus(ctx context.Context, who string, err error) (_ error, lost bool)
 	default:
 		return graph.InternalError(who, err), false
 	}
+	return noAnswer(who, why, errors.New(st.Message())), true
+}
+
+// noAnswer counts a call that was not answered, and gives its error.
+func noAnswer(who string, why int, err error) error {
 	lostCalls[why].Add(1)
-	return unavailable("ShardUnavailable", who+" does not answer", errors.New(st.Message())), true
+	return unavailable("ShardUnavailable", who+" does not answer", err)
 }
 
 // The reasons why a call is not answered.

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -175,6 +176,9 @@ func (r *renewal) send(ctx context.Context) {
 		err, lost := fromStatus(limited, leaderName, sent())
 		if lost {
 			err = retry(limited, limited, leaderName, func(ctx context.Context) error { return call(ctx)() })
+		}
+		if err != nil && errors.Is(limited.Err(), context.DeadlineExceeded) {
+			err = noAnswer(leaderName, timeout, limited.Err()) // the time was not the request's
 		}
 		return err
 	}

@@ -90,8 +90,11 @@ func (g *Graph) begin(ctx, limit context.Context, mode shard.Mode) (_ *Tx, lost 
 		err = recvBegan(s, b)
 	}
 	if err != nil || !undo() {
-		if wait.Err() != nil {
-			return nil, true, graph.DeadlineError(wait.Err())
+		switch {
+		case ctx.Err() != nil:
+			return nil, true, graph.DeadlineError(ctx.Err())
+		case wait.Err() != nil:
+			return nil, true, noAnswer(leaderName, timeout, wait.Err())
 		}
 		if err, lost = fromStatus(wait, leaderName, err); graph.AsError(err).Kind == graph.KindNotFound {
 			g.s.forget(g)
