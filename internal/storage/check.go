@@ -5,8 +5,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/hopgate/hopgate/internal/graph"
 )
@@ -87,7 +89,25 @@ func (c *Checked) add(kind string, fixes []Fix, format string, args ...any) {
 	if len(f.Examples) < maxExamples {
 		f.Examples = append(f.Examples, fmt.Sprintf(format, args...))
 	}
-	if c.fixes += len(fixes); c.fixes <= maxFixes {
+	if c.fixes+len(fixes) <= maxFixes {
+		c.fixes += len(fixes)
+		f.Fixes = append(f.Fixes, fixes...)
+	}
+}
+
+// join adds what another part of the check has found.
+func (c *Checked) join(o *Checked) {
+	c.Vertices, c.Edges, c.Entries, c.Large = c.Vertices+o.Vertices, c.Edges+o.Edges, c.Entries+o.Entries, c.Large+o.Large
+	for _, kind := range o.Kinds() {
+		from, f := o.Findings[kind], c.Findings[kind]
+		if f == nil {
+			f = &Finding{}
+			c.Findings[kind] = f
+		}
+		f.Count += from.Count
+		f.Examples = append(f.Examples, from.Examples[:min(len(from.Examples), maxExamples-len(f.Examples))]...)
+		fixes := from.Fixes[:min(len(from.Fixes), maxFixes-c.fixes)]
+		c.fixes += len(fixes)
 		f.Fixes = append(f.Fixes, fixes...)
 	}
 }
@@ -109,25 +129,27 @@ type checker struct {
 	cat     *Catalog
 	indexes []CheckIndex
 	out     *Checked
-	tell    func(stage string, records uint64)
-	read    uint64
 	failed  error // of a look-up between passes
 
 	balance balance
 	// first says that this is the first pass, which counts and looks at each record by itself.
-	first  bool
-	counts map[Count]int64 // of the shard at hand
-	bars   Degrees         // likewise
-	large  []largeSet      // by shard
+	first bool
+	large []largeSet // by shard
 
-	key, item, ident []byte
+	mu   sync.Mutex // of what follows
+	tell func(stage string, records uint64)
+	read uint64
 }
+
+// checkAtOnce is how many shards are read side by side.
+const checkAtOnce = 8
 
 // Check verifies a graph on views of all of its shards, in order, that show one state. tell may be nil.
 //
-// It reads everything in the order of the keys, twice for what stands in two places: a first pass adds up checksums of
-// what each place says, in as many sums as fit in little memory. Only what falls in sums that do not agree is compared
-// in further passes. So memory is bounded whatever the size of the graph.
+// It reads everything in the order of the keys, some shards side by side, twice for what stands in two places: a first pass
+// adds up checksums of what each place says, in as many sums as fit in little memory. Only what falls in sums that do not
+// agree is compared in further passes. So memory is bounded whatever the size of the graph. What is found is in the order of
+// the shards.
 func Check(ctx context.Context, views []*View, cat *Catalog, indexes []CheckIndex, tell func(stage string, records uint64)) (*Checked, error) {
 	if tell == nil {
 		tell = func(string, uint64) {}
@@ -160,9 +182,7 @@ func (c *checker) fail(err error) {
 // pass reads everything.
 func (c *checker) pass() error {
 	c.large = make([]largeSet, len(c.views))
-	for no := range c.views {
-		s := &shardCheck{checker: c, v: c.views[no], no: no}
-		c.counts, c.bars = map[Count]int64{}, Degrees{}
+	err := c.side(func(s *shardCheck) error {
 		for _, step := range []struct {
 			name string
 			run  func() error
@@ -176,50 +196,91 @@ func (c *checker) pass() error {
 			{"degree histograms", s.checkDegrees},
 			{"index builds", s.marks},
 		} {
-			c.tell(step.name, c.read)
+			s.stage(step.name)
 			if err := step.run(); err != nil {
 				return err
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	// A reference may be to any shard's values.
-	for no := range c.views {
-		s := &shardCheck{checker: c, v: c.views[no], no: no}
-		c.tell("large values", c.read)
-		if err := s.values(); err != nil {
+	return c.side(func(s *shardCheck) error {
+		s.stage("large values")
+		return s.values()
+	})
+}
+
+// side runs f for all shards, some side by side, and puts together what they find.
+func (c *checker) side(f func(s *shardCheck) error) error {
+	for from := 0; from < len(c.views); from += checkAtOnce {
+		all := make([]*shardCheck, min(checkAtOnce, len(c.views)-from))
+		g, ctx := errgroup.WithContext(c.ctx)
+		for i := range all {
+			no := from + i
+			all[i] = &shardCheck{
+				checker: c, ctx: ctx, v: c.views[no], no: no, out: &Checked{Findings: map[string]*Finding{}}, balance: c.balance.part(),
+				counts: map[Count]int64{}, bars: Degrees{},
+			}
+			g.Go(func() error { return f(all[i]) })
+		}
+		if err := g.Wait(); err != nil {
 			return err
+		}
+		for _, s := range all {
+			c.balance.join(&s.balance)
+			c.out.join(s.out)
 		}
 	}
 	return nil
-}
-
-// alive counts a record and looks at the context now and then.
-func (c *checker) alive() error {
-	if c.read++; c.read&0xffff == 0 {
-		c.tell("", c.read)
-		return Alive(c.ctx)
-	}
-	return nil
-}
-
-// note notes a fault that one record shows by itself; it does so once.
-func (c *checker) note(kind string, fixes []Fix, format string, args ...any) {
-	if c.first {
-		c.out.add(kind, fixes, format, args...)
-	}
 }
 
 // shardCheck checks one shard.
 type shardCheck struct {
 	*checker
-	v    *View
-	no   int
-	next next
-	sets gridSets
-	list merged
-	runs [][]byte
+	ctx     context.Context
+	v       *View
+	no      int
+	out     *Checked
+	balance balance
+	read    uint64          // records that are not told of yet
+	counts  map[Count]int64 // of the shard
+	bars    Degrees         // likewise
+	next    next
+	sets    gridSets
+	list    merged
+	runs    [][]byte
 	// groups are the lists in groups of the walk over edges.
 	groups groupLists
+
+	key, item, ident []byte
+}
+
+// stage tells how far the check is.
+func (s *shardCheck) stage(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.checker.read += s.read
+	s.read = 0
+	s.tell(name, s.checker.read)
+}
+
+// alive counts a record and looks at the context now and then.
+func (s *shardCheck) alive() error {
+	if s.read++; s.read > 0xffff {
+		s.stage("")
+		return Alive(s.ctx)
+	}
+	return nil
+}
+
+// note notes a fault that one record shows by itself; it does so once.
+func (s *shardCheck) note(kind string, fixes []Fix, format string, args ...any) {
+	if s.first {
+		s.out.add(kind, fixes, format, args...)
+	}
 }
 
 // malformed notes a record that cannot be read.

@@ -3,6 +3,7 @@ package storage
 import (
 	"encoding/binary"
 	"hash/maphash"
+	"sync"
 )
 
 // balance compares two heaps of items, what is expected and what is found, in little memory: each item is added to, or
@@ -32,6 +33,36 @@ const (
 func (b *balance) init() {
 	b.which, b.what = maphash.MakeSeed(), maphash.MakeSeed()
 	b.sums = make([]uint64, balanceSums)
+}
+
+// part gives a balance for a part of a pass.
+func (b *balance) part() balance {
+	p := balance{which: b.which, what: b.what, open: b.open}
+	if b.open == nil {
+		p.sums = make([]uint64, balanceSums)
+	} else {
+		p.left = map[string]difference{}
+	}
+	return p
+}
+
+// join adds a part.
+func (b *balance) join(p *balance) {
+	b.items += p.items
+	for i, s := range p.sums {
+		b.sums[i] += s
+	}
+	for item, d := range p.left {
+		was := b.left[item]
+		if was.n+d.n == 0 {
+			delete(b.left, item)
+			continue
+		}
+		if d.aux == nil {
+			d.aux = was.aux
+		}
+		b.left[item] = difference{was.n + d.n, d.aux}
+	}
 }
 
 // put enters an item; n is 1 if it is expected and -1 if it is found. The first size bytes are its identity.
@@ -94,7 +125,16 @@ const (
 
 // largeSet is what is known of a shard's large values, by their numbers.
 type largeSet struct {
+	mu                         sync.Mutex // while references are entered, which any shard may have
 	referred, visible, garbage []uint64
+}
+
+// refer enters a reference, and reports whether it is the first that is visible.
+func (l *largeSet) refer(n uint64, visible bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	setBit(&l.referred, n)
+	return visible && setBit(&l.visible, n)
 }
 
 // maxLargeID bounds the numbers that are taken for those of large values: a bit is kept for each.

@@ -467,9 +467,7 @@ func (s *shardCheck) refer(cell []byte, visible bool) {
 		s.note(FaultRecord, nil, "shard %d: a reference to a large value: %x", s.no, cell)
 		return
 	}
-	l := &s.large[id.Shard()]
-	setBit(&l.referred, id.Local())
-	if visible && setBit(&l.visible, id.Local()) {
+	if s.large[id.Shard()].refer(id.Local(), visible) {
 		s.largeItem(expected, ref.ID, ref.Size)
 	}
 }

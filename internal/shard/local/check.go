@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
@@ -211,31 +213,47 @@ func finding(rep *shard.CheckReport, kind string) *shard.CheckFinding {
 	return nil
 }
 
+// filesAtOnce is of how many shards the files are verified side by side.
+const filesAtOnce = 4
+
 // checkFiles verifies the checksums of all blocks on disk, of copies that nobody else reads.
 func (s *Store) checkFiles(ctx context.Context, g *Graph, rep *shard.CheckReport) error {
 	of := storage.PartOf{Name: g.name, ID: g.id, Shards: len(g.shards)}
 	return s.copies.scratch(func(dir string) error {
+		type checked struct {
+			files, bytes uint64
+			bad          []string
+		}
+		all := make([]checked, len(g.shards))
+		side, ctx := errgroup.WithContext(ctx)
+		side.SetLimit(filesAtOnce)
 		for no, sh := range g.shards {
-			bad := func(file string, err error) {
-				f := finding(rep, storage.FaultChecksum)
-				if f == nil {
-					f = &shard.CheckFinding{Kind: storage.FaultChecksum}
-					rep.Findings = append(rep.Findings, f)
+			side.Go(func() (err error) {
+				c := &all[no]
+				bad := func(file string, err error) { c.bad = append(c.bad, fmt.Sprintf("shard %d, %s: %v", no, file, err)) }
+				if g.elsewhere(no) {
+					c.files, c.bytes, err = s.opts.Peers.CheckFiles(ctx, of, no, bad)
+				} else if err = sh.Checkpoint(storage.Dir(dir, no)); err == nil {
+					c.files, c.bytes, err = storage.CheckFiles(ctx, g.opts, storage.Dir(dir, no), bad)
 				}
-				f.Count++
-				f.Examples = append(f.Examples, fmt.Sprintf("shard %d, %s: %v", no, file, err))
-			}
-			var files, bytes uint64
-			var err error
-			if g.elsewhere(no) {
-				files, bytes, err = s.opts.Peers.CheckFiles(ctx, of, no, bad)
-			} else if err = sh.Checkpoint(storage.Dir(dir, no)); err == nil {
-				files, bytes, err = storage.CheckFiles(ctx, g.opts, storage.Dir(dir, no), bad)
-			}
-			rep.Files, rep.FileBytes = rep.Files+files, rep.FileBytes+bytes
-			if err != nil {
 				return err
+			})
+		}
+		if err := side.Wait(); err != nil {
+			return err
+		}
+		for _, c := range all {
+			rep.Files, rep.FileBytes = rep.Files+c.files, rep.FileBytes+c.bytes
+			if len(c.bad) == 0 {
+				continue
 			}
+			f := finding(rep, storage.FaultChecksum)
+			if f == nil {
+				f = &shard.CheckFinding{Kind: storage.FaultChecksum}
+				rep.Findings = append(rep.Findings, f)
+			}
+			f.Count += uint64(len(c.bad))
+			f.Examples = append(f.Examples, c.bad...)
 		}
 		return nil
 	})
