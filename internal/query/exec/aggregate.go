@@ -34,7 +34,7 @@ type aggregate struct {
 // accumulatorSize is about what an aggregate of one group takes, in bytes.
 const accumulatorSize = 32
 
-func (c *compiler) aggregate(n *plan.Aggregate, need plan.ColSet) (*stage, error) {
+func (c *compiler) aggregate(n *plan.Aggregate, need plan.ColSet) *stage {
 	var exprs []plan.Expr
 	for _, k := range n.Keys {
 		exprs = append(exprs, c.byEdge(k.Expr, n.Input))
@@ -52,14 +52,8 @@ func (c *compiler) aggregate(n *plan.Aggregate, need plan.ColSet) (*stage, error
 			exprs = append(exprs, a.Args...)
 		}
 	}
-	below, err := c.below(nil, append(exprs, n.Times)...)
-	if err != nil {
-		return nil, err
-	}
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
+	below := c.below(nil, append(exprs, n.Times)...)
+	in := c.compile(n.Input, below)
 	s := &stage{node: n, kids: []*stage{in}}
 	var outKey []int
 	for k, key := range n.Keys {
@@ -70,9 +64,7 @@ func (c *compiler) aggregate(n *plan.Aggregate, need plan.ColSet) (*stage, error
 	}
 	for _, a := range aggs {
 		s.cols = append(s.cols, a.Col)
-		if err := checkAggregate(a); err != nil {
-			return nil, err
-		}
+		c.fail(checkAggregate(a))
 	}
 	s.build = func(r *run, kids []operator) operator {
 		a := &aggregate{
@@ -96,7 +88,7 @@ func (c *compiler) aggregate(n *plan.Aggregate, need plan.ColSet) (*stage, error
 		}
 		return a
 	}
-	return s, nil
+	return s
 }
 
 func (a *aggregate) open(ctx context.Context) error {

@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-func (c *compiler) apply(n *plan.Apply, need plan.ColSet) (*stage, error) {
+func (c *compiler) apply(n *plan.Apply, need plan.ColSet) *stage {
 	below := plan.ColSet{}
 	for col := range need {
 		below.Add(col)
@@ -24,25 +24,14 @@ func (c *compiler) apply(n *plan.Apply, need plan.ColSet) (*stage, error) {
 			}
 		}
 	case plan.Collect:
-		var err error
 		x = c.byEdge(n.Expr, n.Sub)
-		if inner, err = c.below(nil, x); err != nil {
-			return nil, err
-		}
+		inner = c.below(nil, x)
 	}
-	sub, err := c.sub(n.Sub, inner)
-	if err != nil {
-		return nil, err
-	}
+	sub := c.sub(n.Sub, inner)
 	sub.expr = x
 	below.Add(sub.args...)
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.bound(in, sub.args...); err != nil {
-		return nil, err
-	}
+	in := c.compile(n.Input, below)
+	c.bound(in, sub.args...)
 	s := &stage{node: n, kids: []*stage{in}, subs: []*subplan{sub}, cols: kept(in.cols, need)}
 	switch n.Kind {
 	case plan.Inner, plan.Optional:
@@ -70,7 +59,7 @@ func (c *compiler) apply(n *plan.Apply, need plan.ColSet) (*stage, error) {
 			}
 		}
 	}
-	return s, nil
+	return s
 }
 
 // asked is what is asked of a subplan for a kind of Apply that gives at most one row a row.

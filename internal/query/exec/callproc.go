@@ -26,20 +26,14 @@ type callProc struct {
 	whole batch
 }
 
-func (c *compiler) callProc(n *plan.CallProc, need plan.ColSet) (*stage, error) {
-	below, err := c.below(need, n.Args...)
-	if err != nil {
-		return nil, err
-	}
+func (c *compiler) callProc(n *plan.CallProc, need plan.ColSet) *stage {
+	below := c.below(need, n.Args...)
 	var own []plan.Col
 	for _, y := range n.Yield {
 		own = append(own, y.Col)
 		delete(below, y.Col)
 	}
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
+	in := c.compile(n.Input, below)
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need, own...)}
 	s.build = func(r *run, kids []operator) operator {
 		p := &callProc{input: input{kids[0]}, r: r, node: n, es: r.evaluators(in.cols), from: in.positions(s.cols)}
@@ -47,7 +41,7 @@ func (c *compiler) callProc(n *plan.CallProc, need plan.ColSet) (*stage, error) 
 		p.find(s.cols)
 		return p
 	}
-	return s, nil
+	return s
 }
 
 // find looks the procedure and its results up.

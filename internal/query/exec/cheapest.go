@@ -27,22 +27,12 @@ type cheapest struct {
 	unweighted bool
 }
 
-func (c *compiler) cheapestPaths(n *plan.CheapestPaths, need plan.ColSet) (*stage, error) {
-	below, err := c.below(need)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := c.below(nil, append([]plan.Expr{n.Weight}, n.Where...)...); err != nil {
-		return nil, err
-	}
+func (c *compiler) cheapestPaths(n *plan.CheapestPaths, need plan.ColSet) *stage {
+	below := c.below(need)
+	c.below(nil, append([]plan.Expr{n.Weight}, n.Where...)...)
 	below.Add(n.From, n.To)
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.bound(in, n.From, n.To); err != nil {
-		return nil, err
-	}
+	in := c.compile(n.Input, below)
+	c.bound(in, n.From, n.To)
 	where := c.hopWhere(n.Where, n.EdgeVar, n.VertexVar)
 	var weight *edgeWhere
 	if n.Weight != nil {
@@ -63,7 +53,7 @@ func (c *compiler) cheapestPaths(n *plan.CheapestPaths, need plan.ColSet) (*stag
 		}
 		return x
 	}
-	return s, nil
+	return s
 }
 
 func (x *cheapest) open(ctx context.Context) error {

@@ -53,12 +53,11 @@ func Compile(q *plan.Query, opt Options) (*Prepared, error) {
 	c := &compiler{p: p, args: plan.ColSet{}}
 	need := plan.ColSet{}
 	need.Add(q.Out...)
-	root, err := c.compile(q.Root, need)
-	if err != nil {
-		return nil, err
+	p.root = c.compile(q.Root, need)
+	if c.err != nil {
+		return nil, c.err
 	}
-	p.root = root
-	p.out = root.positions(q.Out)
+	p.out = p.root.positions(q.Out)
 	for i, at := range p.out {
 		if at < 0 {
 			return nil, unbound(q, q.Out[i])
@@ -80,24 +79,29 @@ type compiler struct {
 	found []*subplan
 	// wrote says that a node that writes has been compiled.
 	wrote bool
+	err   error // the first that was met
+}
+
+// fail notes an error, which ends the compilation. What is made after it is not used.
+func (c *compiler) fail(err error) {
+	if c.err == nil {
+		c.err = err
+	}
 }
 
 // compile makes the stage of a node. The stage has the columns of need that the node's rows have, and may have others.
-func (c *compiler) compile(n plan.Node, need plan.ColSet) (*stage, error) {
+func (c *compiler) compile(n plan.Node, need plan.ColSet) *stage {
 	outer := c.found
 	c.found = nil
-	s, err := c.compileNode(n, need)
-	if err != nil {
-		return nil, err
-	}
+	s := c.compileNode(n, need)
 	s.subs = append(s.subs, c.found...)
 	c.found = outer
 	s.id = len(c.p.stages)
 	c.p.stages = append(c.p.stages, s)
-	return s, nil
+	return s
 }
 
-func (c *compiler) compileNode(n plan.Node, need plan.ColSet) (*stage, error) {
+func (c *compiler) compileNode(n plan.Node, need plan.ColSet) *stage {
 	switch n := n.(type) {
 	case *plan.Unit:
 		return c.argument(n, nil, need)
@@ -180,12 +184,13 @@ func (c *compiler) compileNode(n plan.Node, need plan.ColSet) (*stage, error) {
 	case *plan.LoadCSV:
 		return c.loadCSV(n, need)
 	}
-	return nil, graph.InternalError("compile", fmt.Errorf("no operator for %T", n))
+	c.fail(graph.InternalError("compile", fmt.Errorf("no operator for %T", n)))
+	return &stage{}
 }
 
 // below gives the columns that an input must have: those of need and those that the expressions read. Subplans within
 // the expressions are compiled on the way.
-func (c *compiler) below(need plan.ColSet, es ...plan.Expr) (plan.ColSet, error) {
+func (c *compiler) below(need plan.ColSet, es ...plan.Expr) plan.ColSet {
 	s := plan.ColSet{}
 	for col := range need {
 		s.Add(col)
@@ -194,14 +199,12 @@ func (c *compiler) below(need plan.ColSet, es ...plan.Expr) (plan.ColSet, error)
 		if e == nil {
 			continue
 		}
-		if err := c.subplans(e); err != nil {
-			return nil, err
-		}
+		c.subplans(e)
 		for col := range plan.Reads(e) {
 			s.Add(col)
 		}
 	}
-	return s, nil
+	return s
 }
 
 // kept gives those of cols that are needed, then those of own (0 is left out): the columns of a stage that adds own to
@@ -222,13 +225,12 @@ func kept(cols []plan.Col, need plan.ColSet, own ...plan.Col) []plan.Col {
 }
 
 // bound checks that a stage has a column.
-func (c *compiler) bound(s *stage, cols ...plan.Col) error {
+func (c *compiler) bound(s *stage, cols ...plan.Col) {
 	for _, col := range cols {
 		if col != 0 && s.pos(col) < 0 {
-			return unbound(c.p.Query, col)
+			c.fail(unbound(c.p.Query, col))
 		}
 	}
-	return nil
 }
 
 func unbound(q *plan.Query, col plan.Col) error {
@@ -239,50 +241,38 @@ func unbound(q *plan.Query, col plan.Col) error {
 }
 
 // sub compiles a subplan whose rows must have the columns need.
-func (c *compiler) sub(n plan.Node, need plan.ColSet) (*subplan, error) {
+func (c *compiler) sub(n plan.Node, need plan.ColSet) *subplan {
 	args, wrote := c.args, c.wrote
 	c.args, c.wrote = plan.ColSet{}, false
-	root, err := c.compile(n, need)
+	root := c.compile(n, need)
 	s := &subplan{root: root, writes: c.wrote}
 	for col := range c.args {
 		s.args = append(s.args, col)
 	}
 	c.args, c.wrote = args, wrote || s.writes
-	return s, err
+	return s
 }
 
 // subplans compiles the subplans that stand in an expression, and checks the names of functions.
-func (c *compiler) subplans(e plan.Expr) (err error) {
+func (c *compiler) subplans(e plan.Expr) {
 	switch e := e.(type) {
 	case *plan.Subquery:
 		if c.p.subs[e] != nil {
-			return nil
+			return
 		}
 		need := plan.ColSet{}
 		var x plan.Expr
 		if e.Kind == plan.Collect {
 			x = c.byEdge(e.Expr, e.Sub)
-			if need, err = c.below(need, x); err != nil {
-				return err
-			}
+			need = c.below(need, x)
 		}
-		s, err := c.sub(e.Sub, need)
-		if err != nil {
-			return err
-		}
+		s := c.sub(e.Sub, need)
 		s.expr = x
 		c.p.subs[e] = s
 		c.found = append(c.found, s)
-		return err
+		return
 	case *plan.Call:
-		if err := checkCall(e); err != nil {
-			return err
-		}
+		c.fail(checkCall(e))
 	}
-	plan.Parts(e, func(part *plan.Expr) {
-		if err == nil {
-			err = c.subplans(*part)
-		}
-	})
-	return err
+	plan.Parts(e, func(part *plan.Expr) { c.subplans(*part) })
 }

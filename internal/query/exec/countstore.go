@@ -17,12 +17,12 @@ type countStore struct {
 	out   batch
 }
 
-func (c *compiler) countStore(n *plan.CountStore, need plan.ColSet) (*stage, error) {
+func (c *compiler) countStore(n *plan.CountStore, need plan.ColSet) *stage {
 	s := &stage{node: n, cols: kept(nil, need, n.Out)}
 	s.build = func(r *run, _ []operator) operator {
 		return &countStore{r: r, node: n, cols: len(s.cols), frame: r.frame}
 	}
-	return s, nil
+	return s
 }
 
 func (s *countStore) open(context.Context) error {

@@ -30,7 +30,7 @@ func makes(n *plan.Create) []plan.Col {
 }
 
 // createNeeds gives the columns that a Create takes from its input, besides need.
-func (c *compiler) createNeeds(n *plan.Create, need plan.ColSet) (plan.ColSet, error) {
+func (c *compiler) createNeeds(n *plan.Create, need plan.ColSet) plan.ColSet {
 	var exprs []plan.Expr
 	for _, v := range n.Vertices {
 		exprs = append(append(exprs, v.Props), v.LabelsOf...)
@@ -38,35 +38,26 @@ func (c *compiler) createNeeds(n *plan.Create, need plan.ColSet) (plan.ColSet, e
 	for _, e := range n.Edges {
 		exprs = append(exprs, e.Props, e.TypeOf)
 	}
-	below, err := c.below(need, exprs...)
-	if err != nil {
-		return nil, err
-	}
+	below := c.below(need, exprs...)
 	for _, e := range n.Edges {
 		below.Add(e.Src, e.Dst)
 	}
 	for _, col := range makes(n) {
 		delete(below, col)
 	}
-	return below, nil
+	return below
 }
 
-func (c *compiler) create(n *plan.Create, need plan.ColSet) (*stage, error) {
-	below, err := c.createNeeds(n, need)
-	if err != nil {
-		return nil, err
-	}
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
+func (c *compiler) create(n *plan.Create, need plan.ColSet) *stage {
+	below := c.createNeeds(n, need)
+	in := c.compile(n.Input, below)
 	c.wrote = true
 	k := &creation{node: n, base: len(in.cols), cols: append(slices.Clone(in.cols), makes(n)...)}
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(k.cols, need)}
 	s.build = func(r *run, kids []operator) operator {
 		return &create{input: input{kids[0]}, maker: newMaker(r, k), from: (&stage{cols: k.cols}).positions(s.cols)}
 	}
-	return s, nil
+	return s
 }
 
 // create makes vertices and edges for each row.

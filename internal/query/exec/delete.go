@@ -27,15 +27,9 @@ type remove struct {
 	out      batch
 }
 
-func (c *compiler) delete(n *plan.Delete, need plan.ColSet) (*stage, error) {
-	below, err := c.below(need, n.Exprs...)
-	if err != nil {
-		return nil, err
-	}
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
+func (c *compiler) delete(n *plan.Delete, need plan.ColSet) *stage {
+	below := c.below(need, n.Exprs...)
+	in := c.compile(n.Input, below)
 	c.wrote = true
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need)}
 	s.build = func(r *run, kids []operator) operator {
@@ -43,7 +37,7 @@ func (c *compiler) delete(n *plan.Delete, need plan.ColSet) (*stage, error) {
 		d.xs = d.es.addAll(n.Exprs)
 		return d
 	}
-	return s, nil
+	return s
 }
 
 func (d *remove) next(ctx context.Context) (*batch, error) {

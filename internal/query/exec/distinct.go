@@ -34,16 +34,11 @@ type distinct struct {
 	whole  batch // of the input, where all rows are kept
 }
 
-func (c *compiler) distinct(n *plan.Distinct, need plan.ColSet) (*stage, error) {
+func (c *compiler) distinct(n *plan.Distinct, need plan.ColSet) *stage {
 	below := plan.ColSet{}
 	below.Add(n.Cols...)
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.bound(in, n.Cols...); err != nil {
-		return nil, err
-	}
+	in := c.compile(n.Input, below)
+	c.bound(in, n.Cols...)
 	markOnce(in)
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(n.Cols, need)}
 	s.build = func(r *run, kids []operator) operator {
@@ -54,7 +49,7 @@ func (c *compiler) distinct(n *plan.Distinct, need plan.ColSet) (*stage, error) 
 		}
 		return d
 	}
-	return s, nil
+	return s
 }
 
 // markOnce tells the expansion whose far ends alone are the input of a DISTINCT that it may leave out those that it gave

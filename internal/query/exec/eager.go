@@ -75,16 +75,13 @@ type eager struct {
 	filled bool
 }
 
-func (c *compiler) eager(n *plan.Eager, need plan.ColSet) (*stage, error) {
-	in, err := c.compile(n.Input, need)
-	if err != nil {
-		return nil, err
-	}
+func (c *compiler) eager(n *plan.Eager, need plan.ColSet) *stage {
+	in := c.compile(n.Input, need)
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need)}
 	s.build = func(r *run, kids []operator) operator {
 		return &eager{input: input{kids[0]}, r: r, from: in.positions(s.cols), spool: spool{acct: account{r: r, name: "Eager"}}}
 	}
-	return s, nil
+	return s
 }
 
 func (e *eager) open(ctx context.Context) error {
@@ -118,14 +115,11 @@ func (e *eager) close() {
 // drain runs its input to the end and gives no row.
 type drain struct{ input }
 
-func (c *compiler) drain(n *plan.Drain) (*stage, error) {
-	in, err := c.compile(n.Input, plan.ColSet{})
-	if err != nil {
-		return nil, err
-	}
+func (c *compiler) drain(n *plan.Drain) *stage {
+	in := c.compile(n.Input, plan.ColSet{})
 	return &stage{node: n, kids: []*stage{in}, build: func(_ *run, kids []operator) operator {
 		return &drain{input{kids[0]}}
-	}}, nil
+	}}
 }
 
 func (d *drain) next(ctx context.Context) (*batch, error) {

@@ -40,33 +40,23 @@ type expand struct {
 }
 
 // expand compiles an Expand.
-func (c *compiler) expand(n *plan.Expand, need plan.ColSet) (*stage, error) {
+func (c *compiler) expand(n *plan.Expand, need plan.ColSet) *stage {
 	if rest := c.rowConditions(n); len(rest) > 0 {
 		inner := *n
 		inner.Where = slices.DeleteFunc(slices.Clone(n.Where), func(e plan.Expr) bool { return slices.Contains(rest, e) })
 		return c.compileNode(&plan.Filter{Input: &inner, Preds: rest}, need)
 	}
-	below, err := c.below(need, n.Where...)
-	if err != nil {
-		return nil, err
-	}
+	below := c.below(need, n.Where...)
 	below.Add(n.From)
 	if n.Into {
 		below.Add(n.To)
 	}
 	c.needUnlike(below, n.Input, n.Unlike)
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.bound(in, n.From); err != nil {
-		return nil, err
-	}
+	in := c.compile(n.Input, below)
+	c.bound(in, n.From)
 	own := []plan.Col{n.Edge, -n.Edge}
 	if n.Into {
-		if err := c.bound(in, n.To); err != nil {
-			return nil, err
-		}
+		c.bound(in, n.To)
 	} else {
 		own = append(own, n.To)
 	}
@@ -99,7 +89,7 @@ func (c *compiler) expand(n *plan.Expand, need plan.ColSet) (*stage, error) {
 		x.hop.follow(kids[0], x.from, firstEdges)
 		return &x
 	}
-	return s, nil
+	return s
 }
 
 // rowConditions gives the conditions that read more than the edge and its far end, so that they cannot be tested

@@ -19,24 +19,18 @@ type filter struct {
 	target int   // rows to gather
 }
 
-func (c *compiler) filter(n *plan.Filter, need plan.ColSet) (*stage, error) {
+func (c *compiler) filter(n *plan.Filter, need plan.ColSet) *stage {
 	preds := make([]plan.Expr, len(n.Preds))
 	for i, e := range n.Preds {
 		preds[i] = c.byEdge(e, n.Input)
 	}
-	below, err := c.below(need, preds...)
-	if err != nil {
-		return nil, err
-	}
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
+	below := c.below(need, preds...)
+	in := c.compile(n.Input, below)
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need)}
 	s.build = func(r *run, kids []operator) operator {
 		return &filter{input: input{kids[0]}, r: r, preds: r.evaluators(in.cols).predicates(preds), from: in.positions(s.cols)}
 	}
-	return s, nil
+	return s
 }
 
 func (f *filter) open(ctx context.Context) error {

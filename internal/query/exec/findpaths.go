@@ -43,7 +43,7 @@ type pathColumns struct {
 	parts, nodes []int
 }
 
-func (c *compiler) findPaths(n *plan.FindPaths, need plan.ColSet) (*stage, error) {
+func (c *compiler) findPaths(n *plan.FindPaths, need plan.ColSet) *stage {
 	w := n.Walk
 	var es []plan.Expr
 	reads := w.Reads()
@@ -56,10 +56,7 @@ func (c *compiler) findPaths(n *plan.FindPaths, need plan.ColSet) (*stage, error
 	for i := range w.Nodes {
 		es = append(es, w.Nodes[i].Where...)
 	}
-	below, err := c.below(need, es...)
-	if err != nil {
-		return nil, err
-	}
+	below := c.below(need, es...)
 	own := append([]plan.Col{n.Edges}, w.Binds()...)
 	below.Add(n.From)
 	if n.Into {
@@ -72,22 +69,13 @@ func (c *compiler) findPaths(n *plan.FindPaths, need plan.ColSet) (*stage, error
 		all.Add(col)
 	}
 	c.needUnlike(below, n.Input, n.Unlike)
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
+	in := c.compile(n.Input, below)
 	for col := range reads {
-		if err := c.bound(in, col); err != nil {
-			return nil, err
-		}
+		c.bound(in, col)
 	}
-	if err := c.bound(in, n.From); err != nil {
-		return nil, err
-	}
+	c.bound(in, n.From)
 	if n.Into {
-		if err := c.bound(in, n.To); err != nil {
-			return nil, err
-		}
+		c.bound(in, n.To)
 	}
 	s := &stage{node: n, kids: []*stage{in}, cols: unique(kept(in.cols, need, own...))}
 	wide := &stage{cols: unique(kept(in.cols, all, own...))}
@@ -110,7 +98,7 @@ func (c *compiler) findPaths(n *plan.FindPaths, need plan.ColSet) (*stage, error
 		}
 		return x
 	}
-	return s, nil
+	return s
 }
 
 // unique drops repeated columns: a part that stands once has its edge as its own column and as that of all edges.

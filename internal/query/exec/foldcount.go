@@ -22,19 +22,14 @@ type foldCount struct {
 	out     batch
 }
 
-func (c *compiler) foldCount(n *plan.FoldCount, need plan.ColSet) (*stage, error) {
+func (c *compiler) foldCount(n *plan.FoldCount, need plan.ColSet) *stage {
 	below := plan.ColSet{}
 	for _, w := range n.Weights {
 		below.Add(w.Col)
 	}
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
+	in := c.compile(n.Input, below)
 	for _, w := range n.Weights {
-		if err := c.bound(in, w.Col); err != nil {
-			return nil, err
-		}
+		c.bound(in, w.Col)
 	}
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(nil, need, n.Out)}
 	s.build = func(r *run, kids []operator) operator {
@@ -44,7 +39,7 @@ func (c *compiler) foldCount(n *plan.FoldCount, need plan.ColSet) (*stage, error
 		}
 		return x
 	}
-	return s, nil
+	return s
 }
 
 func (x *foldCount) open(ctx context.Context) error {

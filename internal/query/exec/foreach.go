@@ -25,15 +25,9 @@ type foreach struct {
 	out      batch
 }
 
-func (c *compiler) foreach(n *plan.Foreach, need plan.ColSet) (*stage, error) {
-	sub, err := c.sub(n.Sub, plan.ColSet{})
-	if err != nil {
-		return nil, err
-	}
-	below, err := c.below(need, n.List)
-	if err != nil {
-		return nil, err
-	}
+func (c *compiler) foreach(n *plan.Foreach, need plan.ColSet) *stage {
+	sub := c.sub(n.Sub, plan.ColSet{})
+	below := c.below(need, n.List)
 	var outer []plan.Col
 	for _, col := range sub.args {
 		if col != n.Var {
@@ -42,13 +36,8 @@ func (c *compiler) foreach(n *plan.Foreach, need plan.ColSet) (*stage, error) {
 	}
 	below.Add(outer...)
 	delete(below, n.Var)
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.bound(in, outer...); err != nil {
-		return nil, err
-	}
+	in := c.compile(n.Input, below)
+	c.bound(in, outer...)
 	s := &stage{node: n, kids: []*stage{in}, subs: []*subplan{sub}, cols: kept(in.cols, need)}
 	s.build = func(r *run, kids []operator) operator {
 		f := &foreach{
@@ -59,7 +48,7 @@ func (c *compiler) foreach(n *plan.Foreach, need plan.ColSet) (*stage, error) {
 		f.frame, f.sub = r.buildSub(sub, append(slices.Clone(outer), n.Var))
 		return f
 	}
-	return s, nil
+	return s
 }
 
 // onlyCreates reports whether a subplan creates and does nothing else that could see or touch the graph.

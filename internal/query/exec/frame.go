@@ -58,7 +58,7 @@ type argument struct {
 	one   bool // the row has been given
 }
 
-func (c *compiler) argument(n plan.Node, cols []plan.Col, need plan.ColSet) (*stage, error) {
+func (c *compiler) argument(n plan.Node, cols []plan.Col, need plan.ColSet) *stage {
 	s := &stage{node: n}
 	for _, col := range cols {
 		if need.Has(col) {
@@ -73,7 +73,7 @@ func (c *compiler) argument(n plan.Node, cols []plan.Col, need plan.ColSet) (*st
 		}
 		return a
 	}
-	return s, nil
+	return s
 }
 
 func (a *argument) open(context.Context) error {

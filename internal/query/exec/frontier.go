@@ -32,27 +32,17 @@ type frontierCount struct {
 	out    batch
 }
 
-func (c *compiler) frontierCount(n *plan.FrontierCount, need plan.ColSet) (*stage, error) {
+func (c *compiler) frontierCount(n *plan.FrontierCount, need plan.ColSet) *stage {
 	below := plan.ColSet{}
 	if n.Group {
-		var err error
-		if below, err = c.below(need); err != nil {
-			return nil, err
-		}
+		below = c.below(need)
 	}
 	below.Add(n.From)
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.bound(in, n.From); err != nil {
-		return nil, err
-	}
+	in := c.compile(n.Input, below)
+	c.bound(in, n.From)
 	wheres := make([]*edgeWhere, len(n.Hops))
 	for i, h := range n.Hops {
-		if _, err := c.below(nil, h.Where...); err != nil {
-			return nil, err
-		}
+		c.below(nil, h.Where...)
 		wheres[i] = c.hopWhere(h.Where, h.Edge, h.To)
 	}
 	s := &stage{node: n, kids: []*stage{in}}
@@ -77,7 +67,7 @@ func (c *compiler) frontierCount(n *plan.FrontierCount, need plan.ColSet) (*stag
 		x.walk.hops[0].follow(kids[0], x.from, mostEdges)
 		return x
 	}
-	return s, nil
+	return s
 }
 
 // foretell says what the second hop will ask for.

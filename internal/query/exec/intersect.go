@@ -48,11 +48,8 @@ func (l *leg) list(k int) (lo, hi int) {
 	return l.hop.res.Offsets[u], l.hop.res.Offsets[u+1]
 }
 
-func (c *compiler) intersect(n *plan.Intersect, need plan.ColSet) (*stage, error) {
-	below, err := c.below(need)
-	if err != nil {
-		return nil, err
-	}
+func (c *compiler) intersect(n *plan.Intersect, need plan.ColSet) *stage {
+	below := c.below(need)
 	apart := slices.Contains(n.Legs[1].Unlike, n.Legs[0].Edge)
 	var uses [2][]plan.Col
 	own := []plan.Col{n.To}
@@ -62,13 +59,8 @@ func (c *compiler) intersect(n *plan.Intersect, need plan.ColSet) (*stage, error
 		c.needUnlike(below, n.Input, uses[i])
 		own = append(own, l.Edge, -l.Edge)
 	}
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.bound(in, n.Legs[0].From, n.Legs[1].From); err != nil {
-		return nil, err
-	}
+	in := c.compile(n.Input, below)
+	c.bound(in, n.Legs[0].From, n.Legs[1].From)
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need, own...)}
 	s.build = func(r *run, kids []operator) operator {
 		x := &intersect{
@@ -88,7 +80,7 @@ func (c *compiler) intersect(n *plan.Intersect, need plan.ColSet) (*stage, error
 		}
 		return x
 	}
-	return s, nil
+	return s
 }
 
 func (x *intersect) open(ctx context.Context) error {

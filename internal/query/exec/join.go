@@ -39,7 +39,7 @@ type hashJoin struct {
 	out      batch
 }
 
-func (c *compiler) hashJoin(n *plan.HashJoin, need plan.ColSet) (*stage, error) {
+func (c *compiler) hashJoin(n *plan.HashJoin, need plan.ColSet) *stage {
 	leftNeed, rightNeed, passed := plan.ColSet{}, plan.ColSet{}, plan.ColSet{}
 	isRight := plan.ColSet{}
 	isRight.Add(n.RightCols...)
@@ -58,20 +58,10 @@ func (c *compiler) hashJoin(n *plan.HashJoin, need plan.ColSet) (*stage, error) 
 	}
 	leftNeed.Add(n.LeftKeys...)
 	rightNeed.Add(n.RightKeys...)
-	left, err := c.compile(n.Left, leftNeed)
-	if err != nil {
-		return nil, err
-	}
-	right, err := c.compile(n.Right, rightNeed)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.bound(left, n.LeftKeys...); err != nil {
-		return nil, err
-	}
-	if err := c.bound(right, append(n.RightKeys, rightCols...)...); err != nil {
-		return nil, err
-	}
+	left := c.compile(n.Left, leftNeed)
+	right := c.compile(n.Right, rightNeed)
+	c.bound(left, n.LeftKeys...)
+	c.bound(right, append(n.RightKeys, rightCols...)...)
 	right.alone = n.Once
 	s := &stage{node: n, kids: []*stage{left, right}, cols: kept(left.cols, passed)}
 	outer := len(s.cols)
@@ -87,7 +77,7 @@ func (c *compiler) hashJoin(n *plan.HashJoin, need plan.ColSet) (*stage, error) 
 			cols: make([][]graph.Value, k), bufs: make([][]graph.Value, k),
 		}
 	}
-	return s, nil
+	return s
 }
 
 func (j *hashJoin) open(ctx context.Context) error {

@@ -39,15 +39,9 @@ type loadCSV struct {
 	out            batch
 }
 
-func (c *compiler) loadCSV(n *plan.LoadCSV, need plan.ColSet) (*stage, error) {
-	below, err := c.below(need, n.URL)
-	if err != nil {
-		return nil, err
-	}
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
+func (c *compiler) loadCSV(n *plan.LoadCSV, need plan.ColSet) *stage {
+	below := c.below(need, n.URL)
+	in := c.compile(n.Input, below)
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need, n.Out, n.Line, n.File)}
 	s.build = func(r *run, kids []operator) operator {
 		l := &loadCSV{
@@ -57,7 +51,7 @@ func (c *compiler) loadCSV(n *plan.LoadCSV, need plan.ColSet) (*stage, error) {
 		l.url = l.es.add(n.URL)
 		return l
 	}
-	return s, nil
+	return s
 }
 
 func (l *loadCSV) open(ctx context.Context) error {

@@ -21,7 +21,7 @@ type merging struct {
 	bound []int
 }
 
-func (c *compiler) merge(n *plan.Merge, need plan.ColSet) (*stage, error) {
+func (c *compiler) merge(n *plan.Merge, need plan.ColSet) *stage {
 	outside := plan.ColSet{}
 	for col := range need {
 		outside.Add(col)
@@ -29,31 +29,16 @@ func (c *compiler) merge(n *plan.Merge, need plan.ColSet) (*stage, error) {
 	own := plan.ColSet{}
 	own.Add(n.Cols...)
 	items := append(slices.Clone(n.OnCreate), n.OnMatch...)
-	below, err := c.setNeeds(items, outside)
-	if err != nil {
-		return nil, err
-	}
-	if below, err = c.createNeeds(n.Create, below); err != nil {
-		return nil, err
-	}
-	if below, err = c.below(below, n.Props...); err != nil {
-		return nil, err
-	}
-	match, err := c.sub(n.Match, own)
-	if err != nil {
-		return nil, err
-	}
+	below := c.setNeeds(items, outside)
+	below = c.createNeeds(n.Create, below)
+	below = c.below(below, n.Props...)
+	match := c.sub(n.Match, own)
 	below.Add(match.args...)
 	for col := range own {
 		delete(below, col)
 	}
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.bound(in, match.args...); err != nil {
-		return nil, err
-	}
+	in := c.compile(n.Input, below)
+	c.bound(in, match.args...)
 	c.wrote = true
 	m := &merging{node: n, sub: match, outer: in.cols, cols: append(slices.Clone(in.cols), n.Cols...)}
 	m.made = &creation{node: n.Create, base: len(in.cols), cols: append(slices.Clone(in.cols), makes(n.Create)...)}
@@ -67,7 +52,7 @@ func (c *compiler) merge(n *plan.Merge, need plan.ColSet) (*stage, error) {
 	}
 	s := &stage{node: n, kids: []*stage{in}, subs: []*subplan{match}, cols: kept(m.cols, need)}
 	s.build = func(r *run, kids []operator) operator { return newMerge(r, m, kids[0], s.cols) }
-	return s, nil
+	return s
 }
 
 // tellsApart says whether merging.bulk holds: the pattern is one vertex, or one edge in a given direction, its property

@@ -23,7 +23,7 @@ type product struct {
 	out   batch
 }
 
-func (c *compiler) product(n *plan.Product, need plan.ColSet) (*stage, error) {
+func (c *compiler) product(n *plan.Product, need plan.ColSet) *stage {
 	leftNeed, rightNeed := plan.ColSet{}, plan.ColSet{}
 	for col := range need {
 		leftNeed.Add(col)
@@ -34,18 +34,10 @@ func (c *compiler) product(n *plan.Product, need plan.ColSet) (*stage, error) {
 			delete(leftNeed, col)
 		}
 	}
-	left, err := c.compile(n.Left, leftNeed)
-	if err != nil {
-		return nil, err
-	}
-	right, err := c.compile(n.Right, rightNeed)
-	if err != nil {
-		return nil, err
-	}
+	left := c.compile(n.Left, leftNeed)
+	right := c.compile(n.Right, rightNeed)
 	rightCols := kept(n.RightCols, need)
-	if err := c.bound(right, rightCols...); err != nil {
-		return nil, err
-	}
+	c.bound(right, rightCols...)
 	right.alone = true
 	s := &stage{node: n, kids: []*stage{left, right}, cols: kept(left.cols, leftNeed)}
 	outer := len(s.cols)
@@ -57,7 +49,7 @@ func (c *compiler) product(n *plan.Product, need plan.ColSet) (*stage, error) {
 			rightFrom: append(slices.Repeat(nowhere, outer), right.positions(rightCols)...),
 		}
 	}
-	return s, nil
+	return s
 }
 
 func (p *product) open(ctx context.Context) error {

@@ -17,7 +17,7 @@ type project struct {
 	out   batch
 }
 
-func (c *compiler) project(n *plan.Project, need plan.ColSet) (*stage, error) {
+func (c *compiler) project(n *plan.Project, need plan.ColSet) *stage {
 	var items []plan.Item
 	var exprs []plan.Expr
 	passed := plan.ColSet{}
@@ -41,14 +41,8 @@ func (c *compiler) project(n *plan.Project, need plan.ColSet) (*stage, error) {
 			passed.Add(col)
 		}
 	}
-	below, err := c.below(passed, exprs...)
-	if err != nil {
-		return nil, err
-	}
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
+	below := c.below(passed, exprs...)
+	in := c.compile(n.Input, below)
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, passed)}
 	first := len(s.cols)
 	for _, it := range items {
@@ -74,7 +68,7 @@ func (c *compiler) project(n *plan.Project, need plan.ColSet) (*stage, error) {
 		}
 		return p
 	}
-	return s, nil
+	return s
 }
 
 func (p *project) next(ctx context.Context) (*batch, error) {

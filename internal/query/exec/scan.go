@@ -48,15 +48,9 @@ type find struct {
 // find compiles an operator that joins rows with vertices; es are its expressions.
 func (c *compiler) find(
 	n, source plan.Node, out plan.Col, need plan.ColSet, es []plan.Expr, build func(r *run, in *stage) finder,
-) (*stage, error) {
-	below, err := c.below(need, es...)
-	if err != nil {
-		return nil, err
-	}
-	in, err := c.compile(source, below)
-	if err != nil {
-		return nil, err
-	}
+) *stage {
+	below := c.below(need, es...)
+	in := c.compile(source, below)
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need, out)}
 	s.build = func(r *run, kids []operator) operator {
 		return &find{
@@ -64,7 +58,7 @@ func (c *compiler) find(
 			frame: r.frame, finder: build(r, in), at: s.pos(out),
 		}
 	}
-	return s, nil
+	return s
 }
 
 func (x *find) next(ctx context.Context) (*batch, error) { return x.give(ctx, x) }
@@ -135,7 +129,7 @@ func (x *find) dealEdges(col *graph.Column, edges []graph.Edge) {
 }
 
 // scan compiles a Scan.
-func (c *compiler) scan(n *plan.Scan, need plan.ColSet) (*stage, error) {
+func (c *compiler) scan(n *plan.Scan, need plan.ColSet) *stage {
 	return c.find(n, n.Input, n.Out, need, nil, func(r *run, _ *stage) finder {
 		return &scanner{r: r, expr: n.Labels}
 	})

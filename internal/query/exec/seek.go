@@ -12,7 +12,7 @@ import (
 )
 
 // seek compiles a Seek.
-func (c *compiler) seek(n *plan.Seek, need plan.ColSet) (*stage, error) {
+func (c *compiler) seek(n *plan.Seek, need plan.ColSet) *stage {
 	return c.find(n, n.Input, n.Out, need, n.Keys, func(r *run, in *stage) finder {
 		es := r.evaluators(in.cols)
 		return &seeker{r: r, index: n.Index.ID, each: n.Each, es: es, xs: es.addAll(n.Keys)}
@@ -20,7 +20,7 @@ func (c *compiler) seek(n *plan.Seek, need plan.ColSet) (*stage, error) {
 }
 
 // seekEdges compiles a SeekEdges.
-func (c *compiler) seekEdges(n *plan.SeekEdges, need plan.ColSet) (*stage, error) {
+func (c *compiler) seekEdges(n *plan.SeekEdges, need plan.ColSet) *stage {
 	return c.find(n, n.Input, n.Out, need, n.Keys, func(r *run, in *stage) finder {
 		es := r.evaluators(in.cols)
 		return &seeker{r: r, index: n.Index.ID, each: n.Each, edges: true, es: es, xs: es.addAll(n.Keys)}

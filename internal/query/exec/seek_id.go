@@ -10,7 +10,7 @@ import (
 )
 
 // seekID compiles a SeekID.
-func (c *compiler) seekID(n *plan.SeekID, need plan.ColSet) (*stage, error) {
+func (c *compiler) seekID(n *plan.SeekID, need plan.ColSet) *stage {
 	return c.find(n, n.Input, n.Out, need, []plan.Expr{n.Key}, func(r *run, in *stage) finder {
 		es := r.evaluators(in.cols)
 		return &idSeeker{r: r, element: n.Element, es: es, key: es.add(n.Key)}

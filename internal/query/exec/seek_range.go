@@ -11,14 +11,14 @@ import (
 )
 
 // seekRange compiles a SeekRange.
-func (c *compiler) seekRange(n *plan.SeekRange, need plan.ColSet) (*stage, error) {
+func (c *compiler) seekRange(n *plan.SeekRange, need plan.ColSet) *stage {
 	return c.find(n, n.Input, n.Out, need, append(slices.Clip(n.Equal), n.Lo, n.Hi), func(r *run, in *stage) finder {
 		return newRangeSeeker(r, in, n, false)
 	})
 }
 
 // seekEdgeRange compiles a SeekEdgeRange.
-func (c *compiler) seekEdgeRange(n *plan.SeekEdgeRange, need plan.ColSet) (*stage, error) {
+func (c *compiler) seekEdgeRange(n *plan.SeekEdgeRange, need plan.ColSet) *stage {
 	return c.find(n, n.Input, n.Out, need, append(slices.Clip(n.Equal), n.Lo, n.Hi), func(r *run, in *stage) finder {
 		same := plan.SeekRange(*n)
 		return newRangeSeeker(r, in, &same, true)

@@ -15,7 +15,7 @@ type set struct {
 }
 
 // setNeeds gives the columns that SET items read, besides need.
-func (c *compiler) setNeeds(items []plan.SetItem, need plan.ColSet) (plan.ColSet, error) {
+func (c *compiler) setNeeds(items []plan.SetItem, need plan.ColSet) plan.ColSet {
 	var exprs []plan.Expr
 	for _, it := range items {
 		exprs = append(append(exprs, it.X, it.KeyOf, it.Value), it.LabelsOf...)
@@ -23,21 +23,15 @@ func (c *compiler) setNeeds(items []plan.SetItem, need plan.ColSet) (plan.ColSet
 	return c.below(need, exprs...)
 }
 
-func (c *compiler) set(n *plan.Set, need plan.ColSet) (*stage, error) {
-	below, err := c.setNeeds(n.Items, need)
-	if err != nil {
-		return nil, err
-	}
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
+func (c *compiler) set(n *plan.Set, need plan.ColSet) *stage {
+	below := c.setNeeds(n.Items, need)
+	in := c.compile(n.Input, below)
 	c.wrote = true
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need)}
 	s.build = func(r *run, kids []operator) operator {
 		return &set{input: input{kids[0]}, setter: newSetter(r, n.Items, in.cols), from: in.positions(s.cols)}
 	}
-	return s, nil
+	return s
 }
 
 func (o *set) next(ctx context.Context) (*batch, error) {

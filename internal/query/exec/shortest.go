@@ -33,25 +33,15 @@ type shortest struct {
 	out      batch
 }
 
-func (c *compiler) shortestPath(n *plan.ShortestPath, need plan.ColSet) (*stage, error) {
-	below, err := c.below(need, append(append([]plan.Expr{n.Min, n.Max}, n.Where...), n.PathWhere...)...)
-	if err != nil {
-		return nil, err
-	}
+func (c *compiler) shortestPath(n *plan.ShortestPath, need plan.ColSet) *stage {
+	below := c.below(need, append(append([]plan.Expr{n.Min, n.Max}, n.Where...), n.PathWhere...)...)
 	below.Add(n.From, n.To)
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
+	in := c.compile(n.Input, below)
 	where := c.hopWhere(n.Where, n.EdgeVar, 0)
 	if where != nil {
-		if err := c.bound(in, where.outer...); err != nil {
-			return nil, err
-		}
+		c.bound(in, where.outer...)
 	}
-	if err := c.bound(in, n.From, n.To); err != nil {
-		return nil, err
-	}
+	c.bound(in, n.From, n.To)
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need, n.Path, n.Edges, n.Edge, n.Length)}
 	all := need
 	if len(n.PathWhere) > 0 {
@@ -77,7 +67,7 @@ func (c *compiler) shortestPath(n *plan.ShortestPath, need plan.ColSet) (*stage,
 		x.paths.init(r, n, r.edgeTest(where, in.cols), x.where != nil)
 		return x
 	}
-	return s, nil
+	return s
 }
 
 func (x *shortest) open(ctx context.Context) error {

@@ -59,16 +59,11 @@ type slicer struct {
 	whole batch
 }
 
-func (c *compiler) slice(n *plan.Slice, need plan.ColSet) (*stage, error) {
+func (c *compiler) slice(n *plan.Slice, need plan.ColSet) *stage {
 	outer := c.wrote
 	c.wrote = false
-	if _, err := c.below(nil, n.Skip, n.Limit); err != nil {
-		return nil, err
-	}
-	in, err := c.compile(n.Input, need)
-	if err != nil {
-		return nil, err
-	}
+	c.below(nil, n.Skip, n.Limit)
+	in := c.compile(n.Input, need)
 	writes := c.wrote
 	c.wrote = outer || writes
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need)}
@@ -78,7 +73,7 @@ func (c *compiler) slice(n *plan.Slice, need plan.ColSet) (*stage, error) {
 			from: in.positions(s.cols), drain: writes,
 		}
 	}
-	return s, nil
+	return s
 }
 
 func (l *slicer) open(ctx context.Context) error {

@@ -37,19 +37,13 @@ type sorter struct {
 	framed bool // the rows on disk are those of a subplan
 }
 
-func (c *compiler) sort(n *plan.Sort, need plan.ColSet) (*stage, error) {
+func (c *compiler) sort(n *plan.Sort, need plan.ColSet) *stage {
 	exprs := make([]plan.Expr, len(n.Keys))
 	for i, k := range n.Keys {
 		exprs[i] = c.byEdge(k.Expr, n.Input)
 	}
-	below, err := c.below(need, exprs...)
-	if err != nil {
-		return nil, err
-	}
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
+	below := c.below(need, exprs...)
+	in := c.compile(n.Input, below)
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need)}
 	s.build = func(r *run, kids []operator) operator {
 		o := &sorter{
@@ -60,7 +54,7 @@ func (c *compiler) sort(n *plan.Sort, need plan.ColSet) (*stage, error) {
 		o.xs = o.es.addAll(exprs)
 		return o
 	}
-	return s, nil
+	return s
 }
 
 func (o *sorter) open(ctx context.Context) error {

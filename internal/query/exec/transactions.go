@@ -32,11 +32,8 @@ type transactions struct {
 	spool   spool
 }
 
-func (c *compiler) transactions(n *plan.Transactions, need plan.ColSet) (*stage, error) {
-	below, err := c.below(need, n.Rows)
-	if err != nil {
-		return nil, err
-	}
+func (c *compiler) transactions(n *plan.Transactions, need plan.ColSet) *stage {
+	below := c.below(need, n.Rows)
 	delete(below, n.Report)
 	inner := plan.ColSet{}
 	for _, col := range n.Cols {
@@ -45,18 +42,10 @@ func (c *compiler) transactions(n *plan.Transactions, need plan.ColSet) (*stage,
 		}
 		delete(below, col)
 	}
-	sub, err := c.sub(n.Sub, inner)
-	if err != nil {
-		return nil, err
-	}
+	sub := c.sub(n.Sub, inner)
 	below.Add(sub.args...)
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.bound(in, sub.args...); err != nil {
-		return nil, err
-	}
+	in := c.compile(n.Input, below)
+	c.bound(in, sub.args...)
 	s := &stage{node: n, kids: []*stage{in}, subs: []*subplan{sub}, cols: kept(in.cols, need, append([]plan.Col{n.Report}, n.Cols...)...)}
 	s.build = func(r *run, kids []operator) operator {
 		t := &transactions{
@@ -75,7 +64,7 @@ func (c *compiler) transactions(n *plan.Transactions, need plan.ColSet) (*stage,
 		t.frame, t.sub = r.buildSub(sub, in.cols)
 		return t
 	}
-	return s, nil
+	return s
 }
 
 func (t *transactions) open(ctx context.Context) error {

@@ -27,22 +27,15 @@ type traverse struct {
 	out   batch
 }
 
-func (c *compiler) traverse(n *plan.Traverse, need plan.ColSet) (*stage, error) {
+func (c *compiler) traverse(n *plan.Traverse, need plan.ColSet) *stage {
 	below := plan.ColSet{}
 	below.Add(n.From)
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.bound(in, n.From); err != nil {
-		return nil, err
-	}
+	in := c.compile(n.Input, below)
+	c.bound(in, n.From)
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(nil, need, n.Start, n.Vertex, n.Edge, n.Hop, n.Path)}
 	wheres := make([]*edgeWhere, len(n.Hops))
 	for i := range n.Hops {
-		if _, err := c.below(nil, n.Hops[i].Where...); err != nil {
-			return nil, err
-		}
+		c.below(nil, n.Hops[i].Where...)
 		wheres[i] = c.hopWhere(n.Hops[i].Where, n.Edge, n.Vertex)
 	}
 	s.build = func(r *run, kids []operator) operator {
@@ -67,7 +60,7 @@ func (c *compiler) traverse(n *plan.Traverse, need plan.ColSet) (*stage, error) 
 		}
 		return newTraverseWays(x)
 	}
-	return s, nil
+	return s
 }
 
 // open makes the operator start over.

@@ -14,7 +14,7 @@ type union struct {
 	out  batch
 }
 
-func (c *compiler) union(n *plan.Union, need plan.ColSet) (*stage, error) {
+func (c *compiler) union(n *plan.Union, need plan.ColSet) *stage {
 	s := &stage{node: n}
 	var out []int // of n.Out
 	for j, col := range n.Out {
@@ -31,13 +31,8 @@ func (c *compiler) union(n *plan.Union, need plan.ColSet) (*stage, error) {
 		}
 		below := plan.ColSet{}
 		below.Add(cols...)
-		in, err := c.compile(node, below)
-		if err != nil {
-			return nil, err
-		}
-		if err := c.bound(in, cols...); err != nil {
-			return nil, err
-		}
+		in := c.compile(node, below)
+		c.bound(in, cols...)
 		s.kids = append(s.kids, in)
 		from[i] = in.positions(cols)
 	}
@@ -48,7 +43,7 @@ func (c *compiler) union(n *plan.Union, need plan.ColSet) (*stage, error) {
 			return newDistinct(r, all(r, kids), allPositions(len(s.cols)), allPositions(len(s.cols)))
 		}
 	}
-	return s, nil
+	return s
 }
 
 // allPositions are 0 … n-1.

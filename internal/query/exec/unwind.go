@@ -32,15 +32,9 @@ type unwind struct {
 // numbers are n numbers from next by step.
 type numbers struct{ next, step, n int64 }
 
-func (c *compiler) unwind(n *plan.Unwind, need plan.ColSet) (*stage, error) {
-	below, err := c.below(need, n.List)
-	if err != nil {
-		return nil, err
-	}
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
+func (c *compiler) unwind(n *plan.Unwind, need plan.ColSet) *stage {
+	below := c.below(need, n.List)
+	in := c.compile(n.Input, below)
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need, n.Out)}
 	s.build = func(r *run, kids []operator) operator {
 		u := &unwind{input: input{kids[0]}, r: r, es: r.evaluators(in.cols), from: in.positions(s.cols), at: s.pos(n.Out)}
@@ -52,7 +46,7 @@ func (c *compiler) unwind(n *plan.Unwind, need plan.ColSet) (*stage, error) {
 		}
 		return u
 	}
-	return s, nil
+	return s
 }
 
 func (u *unwind) open(ctx context.Context) error {

@@ -33,34 +33,22 @@ type varExpand struct {
 	near      distances
 }
 
-func (c *compiler) varExpand(n *plan.VarExpand, need plan.ColSet) (*stage, error) {
-	below, err := c.below(need, append([]plan.Expr{n.Min, n.Max}, n.Where...)...)
-	if err != nil {
-		return nil, err
-	}
+func (c *compiler) varExpand(n *plan.VarExpand, need plan.ColSet) *stage {
+	below := c.below(need, append([]plan.Expr{n.Min, n.Max}, n.Where...)...)
 	below.Add(n.From)
 	if n.Into {
 		below.Add(n.To)
 	}
 	c.needUnlike(below, n.Input, n.Unlike)
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
+	in := c.compile(n.Input, below)
 	where := c.hopWhere(n.Where, n.EdgeVar, 0)
 	if where != nil {
-		if err := c.bound(in, where.outer...); err != nil {
-			return nil, err
-		}
+		c.bound(in, where.outer...)
 	}
-	if err := c.bound(in, n.From); err != nil {
-		return nil, err
-	}
+	c.bound(in, n.From)
 	own := []plan.Col{n.Edges, n.Depth, n.Last}
 	if n.Into {
-		if err := c.bound(in, n.To); err != nil {
-			return nil, err
-		}
+		c.bound(in, n.To)
 	} else {
 		own = append(own, n.To)
 	}
@@ -94,7 +82,7 @@ func (c *compiler) varExpand(n *plan.VarExpand, need plan.ColSet) (*stage, error
 		}
 		return x
 	}
-	return s, nil
+	return s
 }
 
 func (x *varExpand) open(ctx context.Context) error {

@@ -18,27 +18,22 @@ type weigh struct {
 	out     batch
 }
 
-func (c *compiler) weigh(n *plan.Weigh, need plan.ColSet) (*stage, error) {
+func (c *compiler) weigh(n *plan.Weigh, need plan.ColSet) *stage {
 	below := plan.ColSet{}
 	for col := range need {
 		below.Add(col)
 	}
 	delete(below, n.Out)
 	below.Add(n.Col)
-	in, err := c.compile(n.Input, below)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.bound(in, n.Col); err != nil {
-		return nil, err
-	}
+	in := c.compile(n.Input, below)
+	c.bound(in, n.Col)
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need, n.Out)}
 	s.build = func(r *run, kids []operator) operator {
 		return &weigh{
 			input: input{kids[0]}, weigher: r.newWeigher(in.pos(n.Col), n.Branches), from: in.positions(s.cols), at: s.pos(n.Out),
 		}
 	}
-	return s, nil
+	return s
 }
 
 func (x *weigh) close() {
