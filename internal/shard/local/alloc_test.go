@@ -52,7 +52,7 @@ func TestReadAllocations(t *testing.T) {
 	for i := range ids {
 		ids[i] = ms[i].Vertex
 	}
-	cols := columns(1, len(ids))
+	cols := shard.Columns(1, len(ids))
 	props := []graph.PropID{age}
 	var res shard.Neighbours
 	req := shard.Expand{Sources: ids, Types: []graph.TypeID{knows}, Edges: true}

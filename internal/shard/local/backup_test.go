@@ -188,7 +188,7 @@ func checkpointUnderWriters(t *testing.T, spread bool) {
 		i, by := rng.IntN(accounts), int64(1+rng.IntN(9))
 		j := (i + accounts/3) % accounts
 		ends := []graph.VertexID{ids[min(i, j)], ids[max(i, j)]}
-		cols := columns(1, 2)
+		cols := shard.Columns(1, 2)
 		if err := tx.Properties(ctx, ends, []graph.PropID{p}, cols); err != nil {
 			return err
 		}
@@ -254,7 +254,7 @@ func checkpointUnderWriters(t *testing.T, spread bool) {
 		tx, err := g.Begin(ctx, shard.Read)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, int64(tx.Counts().Edges), least[i])
-		cols := columns(1, accounts)
+		cols := shard.Columns(1, accounts)
 		require.NoError(t, tx.Properties(ctx, ids, []graph.PropID{p}, cols))
 		var out shard.Neighbours
 		require.NoError(t, tx.Expand(ctx, &shard.Expand{Sources: ids, Dir: graph.Out, Edges: true, Props: []graph.PropID{p}}, &out))

@@ -154,7 +154,7 @@ func (l *ledger) check(t *testing.T, acked map[int]bool) {
 		require.NoError(t, err)
 		ids = append(ids, buf...)
 	}
-	cols := columns(3, len(ids))
+	cols := shard.Columns(3, len(ids))
 	require.NoError(t, tx.Properties(ctx, ids, []graph.PropID{l.id, l.text, l.last}, cols))
 	var out, in shard.Neighbours
 	req := shard.Expand{Sources: ids, Types: []graph.TypeID{l.typ}, Edges: true, Props: []graph.PropID{l.id, l.text}}

@@ -90,7 +90,7 @@ func (l *ledger) readAll(plain bool) (_ string, err error) {
 		}
 		showRecords(&out, recs)
 		props := []graph.PropID{l.id, l.text, l.last}
-		cols := columns(len(props), len(ids))
+		cols := shard.Columns(len(props), len(ids))
 		if err := tx.Properties(ctx, ids, props, cols); err != nil {
 			return "", fmt.Errorf("Properties: %w", err)
 		}

@@ -263,7 +263,7 @@ func (s *source) ReadColumn(prop graph.PropID, first uint64, b *cache.ColumnBuil
 		}
 		return nil
 	}
-	out := columns(1, len(ids))
+	out := shard.Columns(1, len(ids))
 	var pending []storage.Pending
 	if err := s.v.Properties(ctx, ids, nil, []graph.PropID{prop}, out, &pending); err != nil {
 		return err

@@ -474,7 +474,7 @@ func (w *twin) compareVertices(tx, o shard.Tx, ids, oids []graph.VertexID) {
 	require.NoError(w.t, tx.LabelSets(ctx, a, sa))
 	require.NoError(w.t, o.LabelSets(ctx, b, sb))
 	require.Equal(w.t, sb, sa)
-	pa, pb := columns(len(w.props), len(a)), columns(len(w.props), len(a))
+	pa, pb := shard.Columns(len(w.props), len(a)), shard.Columns(len(w.props), len(a))
 	pa[0][0] = graph.IntValue(77)
 	require.NoError(w.t, tx.Properties(ctx, a, w.props, pa))
 	require.NoError(w.t, o.Properties(ctx, b, w.props, pb))
@@ -557,7 +557,7 @@ func (w *twin) compareEdges(tx, o shard.Tx) {
 	for i := range ra {
 		require.Equal(w.t, recordText(rb[i]), recordText(ra[i]), "edge %v", a[i])
 	}
-	pa, pb := columns(len(w.props), len(a)), columns(len(w.props), len(a))
+	pa, pb := shard.Columns(len(w.props), len(a)), shard.Columns(len(w.props), len(a))
 	require.NoError(w.t, tx.EdgeProperties(ctx, a, w.props, pa))
 	require.NoError(w.t, o.EdgeProperties(ctx, b, w.props, pb))
 	for p := range pa {

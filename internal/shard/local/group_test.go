@@ -124,7 +124,7 @@ func TestConflictInGroup(t *testing.T) {
 	tx, err := w.g.Begin(context.Background(), shard.Read)
 	require.NoError(t, err)
 	defer tx.Rollback()
-	cols := columns(1, 1)
+	cols := shard.Columns(1, 1)
 	require.NoError(t, tx.Properties(context.Background(), []graph.VertexID{v}, []graph.PropID{w.id}, cols))
 	require.Equal(t, graph.IntValue(10), cols[0][0])
 }

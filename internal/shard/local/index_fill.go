@@ -147,7 +147,7 @@ func (b *build) someVertices(d *indexDef, from graph.VertexID) (next graph.Verte
 	}
 	return next, b.put(next, func(tx *Tx, d *indexDef) error {
 		sets := make([]graph.LabelSet, len(ids))
-		cols := columns(len(d.props), len(ids))
+		cols := shard.Columns(len(d.props), len(ids))
 		if err := tx.LabelSets(b.ctx, ids, sets); err != nil {
 			return err
 		}

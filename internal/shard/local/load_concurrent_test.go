@@ -62,7 +62,7 @@ func TestLoadsSideBySide(t *testing.T) {
 					require.Empty(t, f.IDs)
 					continue
 				}
-				vals := columns(2, 1)
+				vals := shard.Columns(2, 1)
 				require.NoError(t, tx.Properties(ctx, f.IDs, []graph.PropID{c.n, c.log}, vals))
 				require.Equal(t, rows[i], vals[0][0].Int(), "sum at %d", i)
 				var log []int64

@@ -90,7 +90,7 @@ func (c *counting) state() string {
 	out := fmt.Sprintln(tx.Counts().Vertices, tx.Counts().Edges, tx.Counts().Ends, tx.Statistics().Props)
 	for i := range keys {
 		for _, id := range f.IDs[f.Offsets[i]:f.Offsets[i+1]] {
-			vals := columns(2, 1)
+			vals := shard.Columns(2, 1)
 			require.NoError(c.t, tx.Properties(ctx, []graph.VertexID{id}, []graph.PropID{c.n, c.log}, vals))
 			var degrees [2][1]int
 			for dir := range degrees {

@@ -209,34 +209,49 @@ func (b *loadBatch) changeRow(d *indexDef, group *shard.LoadVertices, row int, i
 func (b *loadBatch) violation(id graph.VertexID, set graph.LabelSet, props []graph.Property) (*reject, error) {
 	for _, l := range b.g.Labels(set) {
 		for _, d := range b.defs.byLabel[l] {
-			vals := d.values(props)
-			if p := d.missing(vals); p != "" {
-				return violates(missingProp(d, p)), nil
-			}
-			if !d.Indexed {
-				continue
-			}
-			tuple, ok, nan, err := storage.AppendIndexed(nil, &d.Index, vals)
-			if err != nil {
-				return &reject{"BadValue", err.Error()}, nil //nolint:nilerr // the row is refused, and the load goes on
-			}
-			if !d.Unique || !ok || nan {
-				continue
-			}
-			o, ok, err := b.tx.lookup(d.ID, tuple)
-			if err != nil {
-				return nil, err
-			}
-			if ok && o.Vertex != id {
-				gets := "a new vertex"
-				if id != graph.NoVertex {
-					gets = who(storage.Owner{Vertex: id})
-				}
-				return violates(duplicateError(d, vals, who(o), gets)), nil
+			if r, err := b.breach(d, props, storage.Owner{Vertex: id}); r != nil || err != nil {
+				return r, err
 			}
 		}
 	}
 	return nil, nil
+}
+
+// breach says whether properties violate a constraint; own is what would have them, whose id is NoVertex or noEdge if it
+// is new.
+func (b *loadBatch) breach(d *indexDef, props []graph.Property, own storage.Owner) (*reject, error) {
+	vals := d.values(props)
+	if p := d.missing(vals); p != "" {
+		if own.IsEdge {
+			return violates(missingEdgeProp(d, p)), nil
+		}
+		return violates(missingProp(d, p)), nil
+	}
+	if !d.Indexed {
+		return nil, nil
+	}
+	tuple, ok, nan, err := storage.AppendIndexed(nil, &d.Index, vals)
+	if err != nil {
+		return &reject{"BadValue", err.Error()}, nil //nolint:nilerr // the row is refused, and the load goes on
+	}
+	if !d.Unique || !ok || nan {
+		return nil, nil
+	}
+	o, ok, err := b.tx.lookup(d.ID, tuple)
+	if !ok || err != nil {
+		return nil, err
+	}
+	if own.IsEdge && o.Edge == own.Edge || !own.IsEdge && o.Vertex == own.Vertex {
+		return nil, nil
+	}
+	gets := who(own)
+	switch {
+	case own.IsEdge && own.Edge == noEdge:
+		gets = "a new edge"
+	case !own.IsEdge && own.Vertex == graph.NoVertex:
+		gets = "a new vertex"
+	}
+	return violates(duplicateError(d, vals, who(o), gets)), nil
 }
 
 func violates(err error) *reject { return &reject{"ConstraintViolation", err.Error()} }
@@ -359,30 +374,8 @@ const noEdge = ^graph.EdgeID(0)
 // edgeViolation says which constraint an edge would violate. id is noEdge for a new one.
 func (b *loadBatch) edgeViolation(id graph.EdgeID, t graph.TypeID, props []graph.Property) (*reject, error) {
 	for _, d := range b.defs.byType[t] {
-		vals := d.values(props)
-		if p := d.missing(vals); p != "" {
-			return violates(missingEdgeProp(d, p)), nil
-		}
-		if !d.Indexed {
-			continue
-		}
-		tuple, ok, nan, err := storage.AppendIndexed(nil, &d.Index, vals)
-		if err != nil {
-			return &reject{"BadValue", err.Error()}, nil //nolint:nilerr // the row is refused, and the load goes on
-		}
-		if !d.Unique || !ok || nan {
-			continue
-		}
-		o, ok, err := b.tx.lookup(d.ID, tuple)
-		if err != nil {
-			return nil, err
-		}
-		if ok && o.Edge != id {
-			gets := "a new edge"
-			if id != noEdge {
-				gets = who(storage.Owner{Edge: id, IsEdge: true})
-			}
-			return violates(duplicateError(d, vals, who(o), gets)), nil
+		if r, err := b.breach(d, props, storage.Owner{Edge: id, IsEdge: true}); r != nil || err != nil {
+			return r, err
 		}
 	}
 	return nil, nil

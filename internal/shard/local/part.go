@@ -6,10 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
-	"slices"
-	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -22,16 +19,8 @@ import (
 
 // Parts is a data directory, see Store, with one shard of each graph, which are kept for a writer in another process.
 type Parts struct {
-	opts   Options
-	no     int
-	shared *storage.Shared
-	lock   io.Closer
-
-	mu     sync.Mutex
-	graphs map[string]*Part
-	closed bool
-
-	copies copies
+	directory[*Part]
+	no int
 }
 
 // Part is one shard of a graph, kept for a writer in another process: what it holds, and what is decoded of it.
@@ -44,54 +33,27 @@ type Part struct {
 
 // OpenParts opens a data directory for the shards with a number, making it if it is not there.
 func OpenParts(opts Options, no int) (_ *Parts, err error) {
-	opts.EnsureDefaults()
-	if err := opts.Validate(); err != nil {
+	s := &Parts{no: no}
+	if err := s.take(opts); err != nil {
 		return nil, err
 	}
-	fs := opts.FS
-	if err := storage.MakeDir(fs, fs.PathJoin(opts.Dir, "graphs")); err != nil {
-		return nil, fmt.Errorf("make the data directory: %w", err)
-	}
-	s := &Parts{opts: opts, no: no, graphs: map[string]*Part{}}
-	s.copies.opts = &s.opts
-	if s.lock, err = lockDir(&opts); err != nil {
-		return nil, err
-	}
-	s.shared = storage.NewShared(&s.opts)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if err := checkRestored(&opts); err != nil {
-		return nil, err
-	}
-	if err := dropCheckpoints(fs, opts.Dir); err != nil {
-		return nil, fmt.Errorf("remove an old checkpoint: %w", err)
-	}
-	names, err := fs.List(fs.PathJoin(opts.Dir, "graphs"))
-	if err != nil {
-		return nil, fmt.Errorf("list graphs: %w", err)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		m, err := readManifest(fs, s.dir(name))
-		if errors.Is(err, errNoGraph) {
-			if err := fs.RemoveAll(s.dir(name)); err != nil {
-				return nil, fmt.Errorf("remove what is left of graph %s: %w", name, err)
-			}
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
+	err = s.each(func(name string, m manifest) (err error) {
 		if m.ID == 0 {
-			return nil, fmt.Errorf("%s holds whole graphs: serve them with one process", opts.Dir)
+			return fmt.Errorf("%s holds whole graphs: serve them with one process", s.opts.Dir)
 		}
 		if s.graphs[name], err = s.open(name, m, false); err != nil {
 			delete(s.graphs, name)
-			return nil, fmt.Errorf("open shard %d of graph %s: %w", no, name, err)
+			return fmt.Errorf("open shard %d of graph %s: %w", no, name, err)
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return s, nil
 }
@@ -139,10 +101,6 @@ func Whole(opts *Options) (string, error) {
 		}
 	}
 	return "", nil
-}
-
-func (s *Parts) dir(name string) string {
-	return s.opts.FS.PathJoin(s.opts.Dir, "graphs", name)
 }
 
 func (s *Parts) open(name string, m manifest, create bool) (*Part, error) {
@@ -272,24 +230,8 @@ func (s *Parts) Stats() map[string][]storage.Stats {
 // Expired tells of no deletions: the writer makes them.
 func (s *Parts) Expired() map[string][2]uint64 { return nil }
 
-// DecodedStats gives what the cache of decoded lists and columns has done.
-func (s *Parts) DecodedStats() storage.DecodedStats { return s.shared.Decoded().Stats() }
-
 // Close closes all shards, which nobody may use any more, and frees the directory.
-func (s *Parts) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil
-	}
-	s.closed = true
-	var errs []error
-	for _, p := range s.graphs {
-		errs = append(errs, p.close())
-	}
-	s.shared.Close()
-	return errors.Join(append(errs, s.lock.Close())...)
-}
+func (s *Parts) Close() error { return s.release((*Part).close) }
 
 // close waits until nobody reads the part, and closes it.
 func (p *Part) close() error {

@@ -110,7 +110,7 @@ func (r *reclaimGraph) shrink(overwrite bool) {
 // check reads all values through a transaction.
 func (r *reclaimGraph) check(tx shard.Tx, text []string) {
 	p, _ := r.g.Catalog.Prop("text")
-	out := columns(1, len(r.ids))
+	out := shard.Columns(1, len(r.ids))
 	require.NoError(r.t, tx.Properties(context.Background(), r.ids, []graph.PropID{p}, out))
 	for i, v := range out[0] {
 		got := ""

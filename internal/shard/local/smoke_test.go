@@ -44,7 +44,7 @@ func TestSmoke(t *testing.T) {
 		var res shard.Neighbours
 		require.NoError(t, tx.Expand(ctx, &shard.Expand{Sources: []graph.VertexID{a}, Edges: true}, &res))
 		require.Equal(t, []graph.VertexID{b}, res.Targets)
-		out := columns(1, 2)
+		out := shard.Columns(1, 2)
 		require.NoError(t, tx.Properties(ctx, []graph.VertexID{a, b}, []graph.PropID{name}, out))
 		require.Equal(t, "Bob", out[0][1].Str())
 	}

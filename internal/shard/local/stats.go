@@ -44,6 +44,3 @@ func (s *Store) Expired() map[string][2]uint64 {
 // SetDecodedBytes changes the memory for decoded lists and columns; what is above it is given back as soon as no reader
 // holds it.
 func (s *Store) SetDecodedBytes(n int64) { s.shared.Decoded().SetBudget(int(n)) }
-
-// DecodedStats gives what the cache of decoded lists and columns has done.
-func (s *Store) DecodedStats() storage.DecodedStats { return s.shared.Decoded().Stats() }

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
-	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -36,17 +35,7 @@ const DefaultGraph = "default"
 //	graphs/NAME/shard-0000/   a shard; see storage.Shard
 //
 // It implements shard.Store.
-type Store struct {
-	opts   Options
-	shared *storage.Shared
-	lock   io.Closer
-
-	mu     sync.Mutex
-	graphs map[string]*Graph
-	closed bool
-
-	copies copies
-}
+type Store struct{ directory[*Graph] }
 
 var _ shard.Store = (*Store)(nil)
 
@@ -55,73 +44,38 @@ func Open(opts Options) (*Store, error) { return open(opts, false) }
 
 // open opens a data directory; offline says that it may hold an offline load that did not end.
 func open(opts Options, offline bool) (_ *Store, err error) {
-	opts.EnsureDefaults()
-	if err := opts.Validate(); err != nil {
+	s := &Store{}
+	if err := s.take(opts); err != nil {
 		return nil, err
 	}
-	fs := opts.FS
-	if !opts.ReadOnly {
-		if err := storage.MakeDir(fs, fs.PathJoin(opts.Dir, "graphs")); err != nil {
-			return nil, fmt.Errorf("make the data directory: %w", err)
-		}
-	}
-	s := &Store{opts: opts, graphs: map[string]*Graph{}}
-	s.copies.opts = &s.opts
-	if s.lock, err = lockDir(&opts); err != nil {
-		return nil, err
-	}
-	s.shared = storage.NewShared(&s.opts)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if err := checkRestored(&opts); err != nil {
-		return nil, err
+	fs := s.opts.FS
+	if _, err := fs.Stat(fs.PathJoin(s.opts.Dir, LoadingName)); err == nil && !offline {
+		return nil, fmt.Errorf("%s holds an offline load that was interrupted; run it again", s.opts.Dir)
 	}
-	if _, err := fs.Stat(fs.PathJoin(opts.Dir, LoadingName)); err == nil && !offline {
-		return nil, fmt.Errorf("%s holds an offline load that was interrupted; run it again", opts.Dir)
-	}
-	if !opts.ReadOnly {
-		if err := dropCheckpoints(fs, opts.Dir); err != nil {
-			return nil, fmt.Errorf("remove an old checkpoint: %w", err)
-		}
-	}
-	names, err := fs.List(s.graphsDir())
-	if err != nil {
-		return nil, fmt.Errorf("list graphs: %w", err)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		m, err := readManifest(fs, s.dir(name))
-		if errors.Is(err, errNoGraph) {
-			if !opts.ReadOnly {
-				if err := fs.RemoveAll(s.dir(name)); err != nil {
-					return nil, fmt.Errorf("remove what is left of graph %s: %w", name, err)
-				}
-			}
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if m.ID != 0 && opts.Peers == nil {
-			return nil, fmt.Errorf("%s holds shard 0 of graph %s alone: the processes of a cluster serve it", opts.Dir, name)
+	err = s.each(func(name string, m manifest) (err error) {
+		if m.ID != 0 && s.opts.Peers == nil {
+			return fmt.Errorf("%s holds shard 0 of graph %s alone: the processes of a cluster serve it", s.opts.Dir, name)
 		}
 		if m.Dropped {
-			if err := s.dropParts(context.Background(), name, m); err != nil {
-				return nil, err
-			}
-			continue
+			return s.dropParts(context.Background(), name, m)
 		}
 		if s.graphs[name], err = openGraph(context.Background(), &s.opts, s.shared, name, s.dir(name), m, false); err != nil {
 			delete(s.graphs, name)
-			return nil, fmt.Errorf("open graph %s: %w", name, err)
+			return fmt.Errorf("open graph %s: %w", name, err)
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if s.graphs[DefaultGraph] == nil {
-		if opts.ReadOnly {
-			return nil, notFound("the data directory %s holds no graphs", opts.Dir)
+		if s.opts.ReadOnly {
+			return nil, notFound("the data directory %s holds no graphs", s.opts.Dir)
 		}
 		if err := s.CreateGraph(context.Background(), DefaultGraph); err != nil {
 			return nil, err
@@ -130,45 +84,9 @@ func open(opts Options, offline bool) (_ *Store, err error) {
 	return s, nil
 }
 
-// checkRestored refuses a directory in which a restore was interrupted.
-func checkRestored(opts *Options) error {
-	if _, err := opts.FS.Stat(opts.FS.PathJoin(opts.Dir, partialName)); err == nil {
-		return fmt.Errorf("%s holds a restore that was interrupted; run it again", opts.Dir)
-	}
-	return nil
-}
-
-// lockDir makes the process the only one that has the data directory open.
-func lockDir(opts *Options) (io.Closer, error) {
-	lock, err := opts.FS.Lock(opts.FS.PathJoin(opts.Dir, "LOCK"))
-	if err != nil {
-		return nil, &graph.Error{
-			Kind: graph.KindUnavailable, Code: "Neo.ClientError.General.StoreLockException", Type: "StorageError",
-			Phase: graph.PhaseRuntime, Detail: "Locked",
-			Msg: "the data directory " + opts.Dir + " is in use by another process", Err: err,
-		}
-	}
-	return lock, nil
-}
-
-func (s *Store) graphsDir() string      { return s.opts.FS.PathJoin(s.opts.Dir, "graphs") }
-func (s *Store) dir(name string) string { return s.opts.FS.PathJoin(s.graphsDir(), name) }
-
 // Close closes all graphs, waiting for their transactions to end, and frees the directory.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil
-	}
-	s.closed = true
-	var errs []error
-	for _, g := range s.graphs {
-		errs = append(errs, g.close(context.Background()))
-	}
-	s.shared.Close()
-	errs = append(errs, s.lock.Close())
-	return errors.Join(errs...)
+	return s.release(func(g *Graph) error { return g.close(context.Background()) })
 }
 
 // Graph implements shard.Store.

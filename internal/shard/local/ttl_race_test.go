@@ -45,7 +45,7 @@ func (w *ttlWorld) mortalsOf(tx shard.Tx) map[graph.VertexID][2]int64 {
 	if len(ids) == 0 {
 		return out
 	}
-	cols := columns(2, len(ids))
+	cols := shard.Columns(2, len(ids))
 	require.NoError(w.t, tx.Properties(ctx, ids, []graph.PropID{w.p, w.at}, cols))
 	var res shard.Neighbours
 	require.NoError(w.t, tx.Expand(ctx, &shard.Expand{Sources: ids, Dir: graph.Out, Edges: true}, &res))

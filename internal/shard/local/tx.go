@@ -257,51 +257,10 @@ func (tx *Tx) Records(ctx context.Context, ids []graph.VertexID, out []shard.Rec
 	if err := tx.LabelSets(ctx, ids, sets); err != nil {
 		return err
 	}
-	// Vertices of one label set have the same few properties: they are read together.
-	groups := map[graph.LabelSet][]int32{}
-	for i, set := range sets {
-		out[i] = shard.Record{Labels: set}
-		if set != 0 {
-			groups[set] = append(groups[set], int32(i))
-		}
-	}
-	for set, at := range groups {
-		props := tx.g.PropsOf(nil, set)
-		some := make([]graph.VertexID, len(at))
-		for j, i := range at {
-			some[j] = ids[i]
-		}
-		cols := columns(len(props), len(at))
-		if err := tx.properties(ctx, some, props, cols); err != nil {
-			return err
-		}
-		for j, i := range at {
-			n := 0
-			for p := range props {
-				if !cols[p][j].IsNull() {
-					n++
-				}
-			}
-			rec := make([]graph.Property, 0, n)
-			for p, prop := range props {
-				if v := cols[p][j]; !v.IsNull() {
-					rec = append(rec, graph.Property{ID: prop, Value: v})
-				}
-			}
-			out[i].Props = rec
-		}
-	}
-	return nil
-}
-
-// columns makes columns of n rows.
-func columns(cols, n int) [][]graph.Value {
-	mem := make([]graph.Value, cols*n)
-	out := make([][]graph.Value, cols)
-	for i := range out {
-		out[i] = mem[i*n : (i+1)*n : (i+1)*n]
-	}
-	return out
+	props := func(set graph.LabelSet) []graph.PropID { return tx.g.PropsOf(nil, set) }
+	return shard.FillRecords(ids, sets, out, props, func(ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error {
+		return tx.properties(ctx, ids, props, out)
+	})
 }
 
 // Label implements shard.Tx.

@@ -102,7 +102,7 @@ func (tx *Tx) verifyVertices(ctx context.Context) error {
 		}
 	}
 	for d, ids := range byDef {
-		cols := columns(len(d.props), len(ids))
+		cols := shard.Columns(len(d.props), len(ids))
 		if err := tx.properties(ctx, ids, d.props, cols); err != nil {
 			return err
 		}

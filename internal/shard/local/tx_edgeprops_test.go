@@ -62,7 +62,7 @@ func TestEdgePropertiesDecoded(t *testing.T) {
 				ms[i] = shard.Mutation{Op: shard.SetEdge, Edge: edges[i], Props: text(round, i)}
 			}
 			require.NoError(t, tx.Apply(ctx, ms[:m/2]))
-			own := columns(1, m)
+			own := shard.Columns(1, m)
 			require.NoError(t, tx.EdgeProperties(ctx, edges, props, own))
 			require.Equal(t, text(round, 0)[0].Value.Str(), own[0][0].Str())
 			require.Equal(t, text(round-1, m-1)[0].Value.Str(), own[0][m-1].Str())
@@ -73,7 +73,7 @@ func TestEdgePropertiesDecoded(t *testing.T) {
 		tx, err := g.Begin(ctx, shard.Read)
 		require.NoError(t, err)
 		defer tx.Rollback()
-		r := reader{tx: tx, round: round, got: columns(1, m)}
+		r := reader{tx: tx, round: round, got: shard.Columns(1, m)}
 		require.NoError(t, tx.EdgeProperties(ctx, edges, props, r.got))
 		stats := s.shared.Decoded().Stats()
 		require.NoError(t, tx.EdgeProperties(ctx, edges, props, r.got))
@@ -88,7 +88,7 @@ func TestEdgePropertiesDecoded(t *testing.T) {
 	last := readers[rounds-1]
 	gone := edges[0]
 	gone.ID++
-	out := columns(1, 2)
+	out := shard.Columns(1, 2)
 	require.NoError(t, last.tx.EdgeProperties(ctx, []graph.Edge{gone, edges[1]}, props, out))
 	require.True(t, out[0][0].IsNull())
 	require.Equal(t, text(rounds-1, 1)[0].Value.Str(), out[0][1].Str())

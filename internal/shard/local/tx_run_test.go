@@ -97,7 +97,7 @@ func TestPackedVertices(t *testing.T) {
 		for range 2 {
 			read, err := g.Begin(ctx, shard.Read)
 			require.NoError(t, err)
-			out := columns(2, len(ids))
+			out := shard.Columns(2, len(ids))
 			require.NoError(t, read.Properties(ctx, ids, []graph.PropID{number, text}, out))
 			for i := range ids {
 				got := []graph.Value{out[0][i], out[1][i]}

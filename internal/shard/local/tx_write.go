@@ -308,7 +308,7 @@ func (tx *Tx) setVertex(ctx context.Context, m *shard.Mutation) error {
 
 // valuesOf reads the values of an index's properties of one vertex.
 func (tx *Tx) valuesOf(ctx context.Context, d *indexDef, id graph.VertexID) ([]graph.Value, error) {
-	cols := columns(len(d.props), 1)
+	cols := shard.Columns(len(d.props), 1)
 	if err := tx.properties(ctx, []graph.VertexID{id}, d.props, cols); err != nil {
 		return nil, err
 	}

@@ -56,15 +56,6 @@ func (r *reader) LabelSets(ctx context.Context, req *pb.LabelSetsRequest) (*pb.L
 	})
 }
 
-func columns(cols, n int) [][]graph.Value {
-	mem := make([]graph.Value, cols*n)
-	out := make([][]graph.Value, cols)
-	for i := range out {
-		out[i] = mem[i*n : (i+1)*n : (i+1)*n]
-	}
-	return out
-}
-
 func encodeColumns(cols [][]graph.Value) (out [][]byte, err error) {
 	out = make([][]byte, len(cols))
 	for p := range cols {
@@ -82,7 +73,7 @@ func (r *reader) Properties(ctx context.Context, req *pb.PropertiesRequest) (*pb
 		if err != nil {
 			return nil, err
 		}
-		cols := columns(len(req.GetProps()), len(ids))
+		cols := shard.Columns(len(req.GetProps()), len(ids))
 		if err := tx.Properties(ctx, ids, numbers[graph.PropID](req.GetProps()), cols); err != nil {
 			return nil, err
 		}
@@ -183,7 +174,7 @@ func (r *reader) EdgeProperties(ctx context.Context, req *pb.EdgePropertiesReque
 		if err != nil {
 			return nil, err
 		}
-		cols := columns(len(req.GetProps()), len(edges))
+		cols := shard.Columns(len(req.GetProps()), len(edges))
 		if err := tx.EdgeProperties(ctx, edges, numbers[graph.PropID](req.GetProps()), cols); err != nil {
 			return nil, err
 		}

@@ -149,7 +149,7 @@ func (tx *Tx) Properties(ctx context.Context, ids []graph.VertexID, props []grap
 		}
 		of[i] = int32(len(once) - 1)
 	}
-	cols := columns(len(props), len(once))
+	cols := shard.Columns(len(props), len(once))
 	if err := tx.properties(ctx, once, props, cols); err != nil {
 		return err
 	}
@@ -186,40 +186,9 @@ func (tx *Tx) Records(ctx context.Context, ids []graph.VertexID, out []shard.Rec
 	if tx.wrote.Load() || known.state.GetEpoch() == tx.g.state.Load().state.GetEpoch() {
 		known = tx.g.state.Load()
 	}
-	groups := map[graph.LabelSet][]int32{}
-	for i, set := range sets {
-		out[i] = shard.Record{Labels: set}
-		if set != 0 {
-			groups[set] = append(groups[set], int32(i))
-		}
-	}
-	for set, at := range groups {
-		props := known.propsOf(set)
-		some := make([]graph.VertexID, len(at))
-		for j, i := range at {
-			some[j] = ids[i]
-		}
-		cols := columns(len(props), len(at))
-		if err := tx.Properties(ctx, some, props, cols); err != nil {
-			return err
-		}
-		for j, i := range at {
-			n := 0
-			for p := range props {
-				if !cols[p][j].IsNull() {
-					n++
-				}
-			}
-			rec := make([]graph.Property, 0, n)
-			for p, prop := range props {
-				if v := cols[p][j]; !v.IsNull() {
-					rec = append(rec, graph.Property{ID: prop, Value: v})
-				}
-			}
-			out[i].Props = rec
-		}
-	}
-	return nil
+	return shard.FillRecords(ids, sets, out, known.propsOf, func(ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error {
+		return tx.Properties(ctx, ids, props, out)
+	})
 }
 
 // EdgeProperties implements shard.Tx.

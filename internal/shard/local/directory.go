@@ -1,0 +1,130 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// directory is a data directory that this process has open, with graphs, or with parts of graphs.
+type directory[G any] struct {
+	opts   Options
+	shared *storage.Shared
+	lock   io.Closer
+	copies copies
+
+	mu     sync.Mutex
+	graphs map[string]G
+	closed bool
+}
+
+// take opens the directory, making it if it is not there.
+func (d *directory[G]) take(opts Options) (err error) {
+	opts.EnsureDefaults()
+	if err := opts.Validate(); err != nil {
+		return err
+	}
+	fs := opts.FS
+	if !opts.ReadOnly {
+		if err := storage.MakeDir(fs, fs.PathJoin(opts.Dir, "graphs")); err != nil {
+			return fmt.Errorf("make the data directory: %w", err)
+		}
+	}
+	if d.lock, err = lockDir(&opts); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.lock.Close())
+		}
+	}()
+	if err := checkRestored(&opts); err != nil {
+		return err
+	}
+	if !opts.ReadOnly {
+		if err := dropCheckpoints(fs, opts.Dir); err != nil {
+			return fmt.Errorf("remove an old checkpoint: %w", err)
+		}
+	}
+	d.opts, d.graphs = opts, map[string]G{}
+	d.copies.opts = &d.opts
+	d.shared = storage.NewShared(&d.opts)
+	return nil
+}
+
+// each calls f with the name and the manifest of each graph, in the order of their names, and removes what is left of
+// graphs that were not made, or were dropped.
+func (d *directory[G]) each(f func(name string, m manifest) error) error {
+	fs := d.opts.FS
+	names, err := fs.List(d.graphsDir())
+	if err != nil {
+		return fmt.Errorf("list graphs: %w", err)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		m, err := readManifest(fs, d.dir(name))
+		switch {
+		case err == nil:
+			err = f(name, m)
+		case !errors.Is(err, errNoGraph):
+		case d.opts.ReadOnly:
+			err = nil
+		default:
+			if err = fs.RemoveAll(d.dir(name)); err != nil {
+				err = fmt.Errorf("remove what is left of graph %s: %w", name, err)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *directory[G]) graphsDir() string      { return d.opts.FS.PathJoin(d.opts.Dir, "graphs") }
+func (d *directory[G]) dir(name string) string { return d.opts.FS.PathJoin(d.graphsDir(), name) }
+
+// DecodedStats gives what the cache of decoded lists and columns has done.
+func (d *directory[G]) DecodedStats() storage.DecodedStats { return d.shared.Decoded().Stats() }
+
+// release closes all graphs with end, once, and frees the directory.
+func (d *directory[G]) release(end func(G) error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil
+	}
+	d.closed = true
+	var errs []error
+	for _, g := range d.graphs {
+		errs = append(errs, end(g))
+	}
+	d.shared.Close()
+	return errors.Join(append(errs, d.lock.Close())...)
+}
+
+// checkRestored refuses a directory in which a restore was interrupted.
+func checkRestored(opts *Options) error {
+	if _, err := opts.FS.Stat(opts.FS.PathJoin(opts.Dir, partialName)); err == nil {
+		return fmt.Errorf("%s holds a restore that was interrupted; run it again", opts.Dir)
+	}
+	return nil
+}
+
+// lockDir makes the process the only one that has the data directory open.
+func lockDir(opts *Options) (io.Closer, error) {
+	lock, err := opts.FS.Lock(opts.FS.PathJoin(opts.Dir, "LOCK"))
+	if err != nil {
+		return nil, &graph.Error{
+			Kind: graph.KindUnavailable, Code: "Neo.ClientError.General.StoreLockException", Type: "StorageError",
+			Phase: graph.PhaseRuntime, Detail: "Locked",
+			Msg: "the data directory " + opts.Dir + " is in use by another process", Err: err,
+		}
+	}
+	return lock, nil
+}
