@@ -182,14 +182,8 @@ func excerpt(b []byte) string {
 
 // row carries out all rules on a record, or none; false leaves the reason in p.reason.
 func (p *parser) row(cells []record.Cell) bool {
-	if c := p.bound.Where; c != nil {
-		holds, err := c.Holds(cells, &p.ctx)
-		if err != nil {
-			return p.fail(-1, "", "BadCondition", err.Error())
-		}
-		if !holds {
-			return true
-		}
+	if holds, ok := p.holds(p.bound.Where, cells); !holds {
+		return ok
 	}
 	p.undo = p.undo[:0]
 	ok := true
@@ -207,6 +201,18 @@ func (p *parser) row(cells []record.Cell) bool {
 	return ok
 }
 
+// holds tests a condition, if there is one; ok is false where it cannot be tested.
+func (p *parser) holds(c mapping.Cond, cells []record.Cell) (holds, ok bool) {
+	if c == nil {
+		return true, true
+	}
+	holds, err := c.Holds(cells, &p.ctx)
+	if err != nil {
+		return false, p.fail(-1, "", "BadCondition", err.Error())
+	}
+	return holds, true
+}
+
 func (p *parser) fail(slot int, value, code, reason string) bool {
 	p.reason = refused{slot: slot, value: value, code: code, reason: reason}
 	return false
@@ -214,14 +220,8 @@ func (p *parser) fail(slot int, value, code, reason string) bool {
 
 // apply carries out a rule on a record.
 func (p *parser) apply(r *ruleState, cells []record.Cell) bool {
-	if c := r.rule.Where; c != nil {
-		holds, err := c.Holds(cells, &p.ctx)
-		if err != nil {
-			return p.fail(-1, "", "BadCondition", err.Error())
-		}
-		if !holds {
-			return true
-		}
+	if holds, ok := p.holds(r.rule.Where, cells); !holds {
+		return ok
 	}
 	if len(r.rule.Unfold) == 0 {
 		return p.make(r, cells)

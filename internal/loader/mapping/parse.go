@@ -204,15 +204,7 @@ func (p *parser) action(n node) action {
 	n.fields(map[string]func(node){
 		"column": func(n node) { a.column = p.column(n) },
 		"values": func(n node) {
-			a.values = &Dict{}
-			if n.y.Kind != yaml.MappingNode {
-				n.errorf("must be a mapping of texts to actions, is %s", n.what())
-				return
-			}
-			n.entries(func(key string, _, v node) {
-				a.values.Add([]byte(key))
-				a.mapped = append(a.mapped, word(v, actionNames))
-			})
+			a.values = n.dict("actions", func(v node) { a.mapped = append(a.mapped, word(v, actionNames)) })
 		},
 	})
 	if a.column == nil {
@@ -605,6 +597,20 @@ func (p *parser) space(name string) *Space {
 	return s
 }
 
+// dict reads a mapping of texts to what add takes.
+func (n node) dict(to string, add func(v node)) *Dict {
+	d := &Dict{}
+	if n.y.Kind != yaml.MappingNode {
+		n.errorf("must be a mapping of texts to %s, is %s", to, n.what())
+		return d
+	}
+	n.entries(func(key string, _, v node) {
+		d.Add([]byte(key))
+		add(v)
+	})
+	return d
+}
+
 // label reads a label or {column, values}. split separates several labels in one cell.
 func (p *parser) label(n node, split string) label {
 	if n.y.Kind != yaml.MappingNode {
@@ -614,15 +620,7 @@ func (p *parser) label(n node, split string) label {
 	n.fields(map[string]func(node){
 		"column": func(n node) { l.column = p.column(n) },
 		"values": func(n node) {
-			l.values = &Dict{}
-			if n.y.Kind != yaml.MappingNode {
-				n.errorf("must be a mapping of texts to names, is %s", n.what())
-				return
-			}
-			n.entries(func(key string, _, v node) {
-				l.values.Add([]byte(key))
-				l.mapped = append(l.mapped, v.str())
-			})
+			l.values = n.dict("names", func(v node) { l.mapped = append(l.mapped, v.str()) })
 		},
 	})
 	if l.column == nil {

@@ -248,21 +248,28 @@ func (p *parser) object(n *node, depth int) error {
 		}
 		p.doc.nodes[ord] = m
 		n.members = append(n.members, m)
-		p.space()
-		if p.pos >= len(p.body) {
-			return p.fault("unexpected end in an object")
-		}
-		switch p.body[p.pos] {
-		case ',':
-			p.pos++
-			p.space()
-		case '}':
-			p.pos++
-			return nil
-		default:
-			return p.fault("expected a comma or a brace")
+		if more, err := p.more('}', "an object", "a brace"); !more {
+			return err
 		}
 	}
+}
+
+// more goes past what stands behind a member or an element: a comma, or the end of what it is in.
+func (p *parser) more(end byte, in, name string) (bool, error) {
+	p.space()
+	if p.pos >= len(p.body) {
+		return false, p.fault("unexpected end in %s", in)
+	}
+	switch p.body[p.pos] {
+	case ',':
+		p.pos++
+		p.space()
+		return true, nil
+	case end:
+		p.pos++
+		return false, nil
+	}
+	return false, p.fault("expected a comma or %s", name)
 }
 
 func (p *parser) repeated(n *node, seen map[string]bool, key string) bool {
@@ -291,19 +298,8 @@ func (p *parser) list(n *node, depth int) error {
 			return err
 		}
 		n.elems = append(n.elems, e)
-		p.space()
-		if p.pos >= len(p.body) {
-			return p.fault("unexpected end in a list")
-		}
-		switch p.body[p.pos] {
-		case ',':
-			p.pos++
-			p.space()
-		case ']':
-			p.pos++
-			return nil
-		default:
-			return p.fault("expected a comma or a bracket")
+		if more, err := p.more(']', "a list", "a bracket"); !more {
+			return err
 		}
 	}
 }
