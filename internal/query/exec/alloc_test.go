@@ -2,6 +2,7 @@ package exec
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,7 +73,7 @@ func TestOperatorsAllocateNothingARow(t *testing.T) {
 			hop := plan.Hop{Types: []string{"R"}, Edge: c.NewCol("e", graph.EdgeKind), To: c.NewCol("x", graph.VertexKind)}
 			hop.Where = []plan.Expr{heavier(hop.Edge, intConst(5)), op(plan.Gt, prop(hop.To, "n"), intConst(5))}
 			c.Root = &plan.FrontierCount{
-				Input: &plan.Scan{Input: &plan.Unit{}, Out: c.a}, From: c.a, Out: n, Hops: []plan.Hop{hop, hop}, Group: true,
+				Input: &plan.Scan{Input: &plan.Unit{}, Out: c.a}, From: c.a, Out: n, Hops: slices.Repeat([]plan.Hop{hop}, 5),
 			}
 			c.Out = []plan.Col{n}
 		},

@@ -54,76 +54,43 @@ func (c *compiler) apply(n *plan.Apply, need plan.ColSet) *stage {
 		s.cols = kept(in.cols, need, n.Out)
 		s.build = func(r *run, kids []operator) operator {
 			return &applyValue{
-				input: input{kids[0]}, g: r.gather(sub, asked(n.Kind), in.cols), kind: n.Kind,
-				from: in.positions(s.cols),
+				input: input{kids[0]}, g: r.gather(sub, n.Kind, in.cols), from: in.positions(s.cols),
 			}
 		}
 	}
 	return s
 }
 
-// asked is what is asked of a subplan for a kind of Apply that gives at most one row a row.
-func asked(k plan.ApplyKind) plan.ApplyKind {
-	if k == plan.Semi || k == plan.Anti {
-		return plan.Exists
-	}
-	return k
-}
-
 // nowhere is the position of a column that the input has not.
 var nowhere = []int{-1}
 
-// applyValue keeps outer rows by whether their subplan has rows, or adds a value of the subplan to them.
+// applyValue adds a value of the subplan to each outer row.
 type applyValue struct {
 	input
-	g     *gather
-	kind  plan.ApplyKind
-	from  []int // input position of each column; -1 for the value
-	kept  sel
-	out   batch
-	whole batch
+	g    *gather
+	from []int // input position of each column; -1 for the value
+	out  batch
 }
 
 func (a *applyValue) next(ctx context.Context) (*batch, error) {
-	for {
-		b, err := a.in.next(ctx)
-		if b == nil || err != nil {
-			return nil, err
-		}
-		vs, err := a.g.run(ctx, b)
-		if err != nil {
-			return nil, err
-		}
-		if a.kind != plan.Semi && a.kind != plan.Anti {
-			a.whole.N, a.whole.row = b.N, b.row
-			a.whole.Cols = a.whole.Cols[:0]
-			for _, p := range a.from {
-				c := graph.Column{Vals: vs[:b.N]}
-				if p >= 0 {
-					c = b.Cols[p]
-				}
-				a.whole.Cols = append(a.whole.Cols, c)
-			}
-			return &a.whole, nil
-		}
-		a.kept = a.kept[:0]
-		for i := range b.N {
-			if vs[i].Bool() == (a.kind == plan.Semi) {
-				a.kept = append(a.kept, int32(i))
-			}
-		}
-		switch len(a.kept) {
-		case 0:
-			continue
-		case b.N:
-			a.whole.view(b, a.from)
-			return &a.whole, nil
-		}
-		a.out.reset(len(a.from))
-		a.out.appendRows(b, a.from, a.kept)
-		a.out.N = len(a.kept)
-		return &a.out, nil
+	b, err := a.in.next(ctx)
+	if b == nil || err != nil {
+		return nil, err
 	}
+	vs, err := a.g.run(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	a.out.N, a.out.row = b.N, b.row
+	a.out.Cols = a.out.Cols[:0]
+	for _, p := range a.from {
+		c := graph.Column{Vals: vs[:b.N]}
+		if p >= 0 {
+			c = b.Cols[p]
+		}
+		a.out.Cols = append(a.out.Cols, c)
+	}
+	return &a.out, nil
 }
 
 func (a *applyValue) close() {

@@ -518,9 +518,6 @@ func (w *world) shortest(r naiveRow, n *plan.ShortestPath) []naiveRow {
 		}
 		out = append(out, c)
 	})
-	if len(out) == 0 && n.Optional {
-		out = append(out, r.clone())
-	}
 	return out
 }
 

@@ -10,33 +10,27 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// frontierCount counts the vertices that are reached over a row of hops, each vertex once at every hop: for each row by
-// itself, or for all rows together.
+// frontierCount counts the vertices that are reached from those of all rows over a row of hops, each vertex once at every
+// hop.
 type frontierCount struct {
 	input
 	r      *run
 	frame  *frame
-	group  bool
-	from   int   // position in the input
-	carry  []int // by column of out: its position in the input, or -1
-	at     int   // position of the count in out, or -1
+	from   int // position in the input
+	at     int // position of the count in out: 0, or -1
 	walk   frontierWalk
 	trails *trailWalk // where no edge may repeat
 	reach  *reach     // where the hop is made some number of times
 	n      *plan.FrontierCount
 	all    graph.VertexSet    // for reach
-	starts [][]graph.VertexID // by row of the frame, for all rows together
+	starts [][]graph.VertexID // by row of the frame
 	given  int                // of starts
 	loaded bool
-	one    [1]graph.VertexID
 	out    batch
 }
 
 func (c *compiler) frontierCount(n *plan.FrontierCount, need plan.ColSet) *stage {
 	below := plan.ColSet{}
-	if n.Group {
-		below = c.below(need)
-	}
 	below.Add(n.From)
 	in := c.compile(n.Input, below)
 	c.bound(in, n.From)
@@ -45,16 +39,10 @@ func (c *compiler) frontierCount(n *plan.FrontierCount, need plan.ColSet) *stage
 		c.below(nil, h.Where...)
 		wheres[i] = c.hopWhere(h.Where, h.Edge, h.To)
 	}
-	s := &stage{node: n, kids: []*stage{in}}
-	if n.Group {
-		s.cols = kept(in.cols, need, n.Out)
-	} else {
-		s.cols = kept(nil, need, n.Out)
-	}
+	s := &stage{node: n, kids: []*stage{in}, cols: kept(nil, need, n.Out)}
 	s.build = func(r *run, kids []operator) operator {
 		x := &frontierCount{
-			input: input{kids[0]}, r: r, frame: r.frame, group: n.Group, from: in.pos(n.From), carry: in.positions(s.cols),
-			at: s.pos(n.Out), walk: frontierWalk{r: r}, n: n,
+			input: input{kids[0]}, r: r, frame: r.frame, from: in.pos(n.From), at: s.pos(n.Out), walk: frontierWalk{r: r}, n: n,
 		}
 		for i, h := range n.Hops {
 			hop := r.newHop(h.Types, h.Dir, h.Labels)
@@ -101,36 +89,9 @@ func (x *frontierCount) open(ctx context.Context) error {
 	return x.input.open(ctx)
 }
 
+// next gives a row for each row of the frame.
 func (x *frontierCount) next(ctx context.Context) (*batch, error) {
-	x.out.reset(len(x.carry))
-	if !x.group {
-		return x.together(ctx)
-	}
-	b, err := x.in.next(ctx)
-	if b == nil || err != nil {
-		return nil, err
-	}
-	x.out.appendRows(b, x.carry, allRows(b.N))
-	x.out.N = b.N
-	for i := range b.N {
-		n := 0
-		switch v := b.Cols[x.from].Value(i); v.Kind() {
-		case graph.VertexKind:
-			x.one[0] = v.Vertex()
-			if n, err = x.count(ctx, x.one[:]); err != nil {
-				return nil, err
-			}
-		case graph.Null:
-		default:
-			return nil, notVertex(v)
-		}
-		x.add(n)
-	}
-	return &x.out, nil
-}
-
-// together gives a row for each row of the frame.
-func (x *frontierCount) together(ctx context.Context) (*batch, error) {
+	x.out.reset(x.at + 1)
 	if !x.loaded {
 		if err := x.load(ctx); err != nil {
 			return nil, err
@@ -141,7 +102,10 @@ func (x *frontierCount) together(ctx context.Context) (*batch, error) {
 		if err != nil {
 			return nil, err
 		}
-		x.add(n)
+		if x.at >= 0 {
+			col := &x.out.Cols[x.at]
+			col.Vals = append(col.Vals, graph.IntValue(int64(n)))
+		}
 		x.out.N++
 		if x.frame != nil {
 			x.out.row = append(x.out.row, int32(x.given))
@@ -210,13 +174,6 @@ func (x *frontierCount) load(ctx context.Context) error {
 				return notVertex(v)
 			}
 		}
-	}
-}
-
-func (x *frontierCount) add(n int) {
-	if x.at >= 0 {
-		col := &x.out.Cols[x.at]
-		col.Vals = append(col.Vals, graph.IntValue(int64(n)))
 	}
 }
 

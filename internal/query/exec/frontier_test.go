@@ -131,7 +131,7 @@ func checkFrontierCount(t *testing.T, rng *rand.Rand, w *world, batch int) {
 	q := &plan.Query{}
 	a, n := q.NewCol("a", graph.VertexKind), q.NewCol("n", graph.Null)
 	x := &plan.FrontierCount{
-		Input: &plan.Scan{Input: &plan.Unit{}, Out: a, Labels: someLabels(rng)}, From: a, Out: n, Hops: someHops(rng), Group: rng.IntN(2) == 0,
+		Input: &plan.Scan{Input: &plan.Unit{}, Out: a, Labels: someLabels(rng)}, From: a, Out: n, Hops: someHops(rng),
 		Trail: rng.IntN(3) > 0,
 	}
 	size := w.frontierSize
@@ -159,11 +159,8 @@ func checkFrontierCount(t *testing.T, rng *rand.Rand, w *world, batch int) {
 	q.Out = []plan.Col{a, n}
 	// In a subplan, the rows that are counted together are those of one outer row.
 	require.Equal(t, want, w.runInSubplan(t, q, batch), "%s", plan.Format(q))
-	if !x.Group {
-		q.Out = []plan.Col{n}
-		want = []string{strconv.Itoa(size(all, x.Hops))}
-	}
-	require.Equal(t, want, w.run(t, q, batch), "%s", plan.Format(q))
+	q.Out = []plan.Col{n}
+	require.Equal(t, []string{strconv.Itoa(size(all, x.Hops))}, w.run(t, q, batch), "%s", plan.Format(q))
 }
 
 // Large frontiers are walked as bitmaps, from which a breadth-first search and its ends must not differ either.

@@ -18,8 +18,7 @@ type hashJoin struct {
 	leftFrom    []int // left position of each column of the output, or -1
 	rightFrom   []int // position in the spool of each column of the output, or -1
 	spoolFrom   []int // right position of each column of the spool
-	optional    bool
-	once        bool // all rows of the frame share the right side, which stays from one opening to the next
+	once        bool  // all rows of the frame share the right side, which stays from one opening to the next
 
 	table *groupTable
 	spool spool
@@ -35,7 +34,7 @@ type hashJoin struct {
 	cols     [][]graph.Value
 	bufs     [][]graph.Value
 	rows     sel // left rows of the output
-	partners sel // beside rows: rows of the spool, or -1
+	partners sel // beside rows: rows of the spool
 	out      batch
 }
 
@@ -72,7 +71,7 @@ func (c *compiler) hashJoin(n *plan.HashJoin, need plan.ColSet) *stage {
 			r: r, left: kids[0], right: kids[1], leftKey: left.positions(n.LeftKeys), rightKey: right.positions(n.RightKeys),
 			leftFrom:  append(left.positions(s.cols[:outer]), slices.Repeat(nowhere, len(rightCols))...),
 			rightFrom: append(slices.Repeat(nowhere, outer), allPositions(len(rightCols))...),
-			spoolFrom: right.positions(rightCols), optional: n.Optional, once: n.Once,
+			spoolFrom: right.positions(rightCols), once: n.Once,
 			table: newGroupTable(r, "HashJoin", k), spool: spool{acct: account{r: r, name: "HashJoin"}},
 			cols: make([][]graph.Value, k), bufs: make([][]graph.Value, k),
 		}
@@ -200,8 +199,6 @@ func (j *hashJoin) pair() {
 		}
 		if g := j.group[j.row]; g >= 0 {
 			j.follow = j.first[g]
-		} else if j.optional {
-			j.rows, j.partners = append(j.rows, int32(j.row)), append(j.partners, -1)
 		}
 		j.row++
 	}
@@ -215,19 +212,7 @@ func (j *hashJoin) emit() {
 		if p < 0 {
 			continue
 		}
-		dst, src := &j.out.Cols[k], &j.spool.all.Cols[p]
-		if !j.optional {
-			appendColumn(dst, src, j.partners)
-			continue
-		}
-		toValues(dst)
-		for _, at := range j.partners {
-			if at < 0 {
-				dst.Vals = append(dst.Vals, graph.Value{})
-			} else {
-				dst.Vals = append(dst.Vals, src.Value(int(at)))
-			}
-		}
+		appendColumn(&j.out.Cols[k], &j.spool.all.Cols[p], j.partners)
 	}
 }
 

@@ -128,9 +128,6 @@ func (x *shortest) advance(ctx context.Context) error {
 			}
 		}
 		if !more {
-			if !x.found && x.n.Optional {
-				x.addNulls()
-			}
 			x.row++
 			x.found = false
 			x.paths.reset()
@@ -210,20 +207,6 @@ func (x *shortest) add(ctx context.Context) error {
 		col.Vals = append(col.Vals, p.Edges[0])
 	}
 	return nil
-}
-
-// addNulls adds the present row without a path.
-func (x *shortest) addNulls() {
-	x.wide.reset(len(x.full))
-	x.wideRows = append(x.wideRows[:0], int32(x.row))
-	x.wide.appendRows(x.b, x.full, x.wideRows)
-	x.wide.N = 1
-	for _, at := range [4]int{x.pathAt, x.edgesAt, x.edgeAt, x.lengthAt} {
-		if at >= 0 {
-			appendNulls(&x.wide.Cols[at], 1)
-		}
-	}
-	x.give(allRows(1))
 }
 
 // give moves rows of wide to the result.

@@ -38,7 +38,7 @@ func checkShortestPath(t *testing.T, rng *rand.Rand, w *world, batch int) {
 	x := &plan.ShortestPath{
 		Input: root, From: a, To: b, Types: someTypes(rng), Dir: someDirection(rng), Min: intConst(lo),
 		Path: q.NewCol("p", graph.PathKind), Edges: q.NewCol("es", graph.List), EdgeVar: q.NewCol("x", graph.EdgeKind),
-		All: true, Optional: rng.IntN(3) == 0,
+		All: true,
 	}
 	if rng.IntN(2) == 0 {
 		x.Max = intConst(rng.IntN(5))

@@ -106,26 +106,20 @@ func text(v graph.Value) string {
 var sizes = []int{1, 2, 3, 1024}
 
 func TestHashJoin(t *testing.T) {
-	for _, optional := range []bool{false, true} {
-		for _, size := range sizes {
-			p := newPlanned()
-			a, b, c := p.col("a"), p.col("b"), p.col("c")
-			right := &plan.Project{
-				Input: p.values(b, 1, 2, 2, -1, 3), Keep: true,
-				Items: []plan.Item{{Col: c, Expr: op(plan.Mul, ref(b), &plan.Const{Value: graph.IntValue(10)})}},
-			}
-			join := &plan.HashJoin{
-				Left: p.values(a, 2, 0, -1, 1), Right: right, LeftKeys: []plan.Col{a}, RightKeys: []plan.Col{b},
-				RightCols: []plan.Col{b, c}, Optional: optional,
-			}
-			want := []string{"2 20", "2 20", "1 10"}
-			if optional {
-				want = []string{"2 20", "2 20", "0 -", "- -", "1 10"}
-			}
-			got, err := p.run(t, join, size, Env{}, a, c)
-			require.NoError(t, err)
-			require.Equal(t, want, got, "batches of %d", size)
+	for _, size := range sizes {
+		p := newPlanned()
+		a, b, c := p.col("a"), p.col("b"), p.col("c")
+		right := &plan.Project{
+			Input: p.values(b, 1, 2, 2, -1, 3), Keep: true,
+			Items: []plan.Item{{Col: c, Expr: op(plan.Mul, ref(b), &plan.Const{Value: graph.IntValue(10)})}},
 		}
+		join := &plan.HashJoin{
+			Left: p.values(a, 2, 0, -1, 1), Right: right, LeftKeys: []plan.Col{a}, RightKeys: []plan.Col{b},
+			RightCols: []plan.Col{b, c},
+		}
+		got, err := p.run(t, join, size, Env{}, a, c)
+		require.NoError(t, err)
+		require.Equal(t, []string{"2 20", "2 20", "1 10"}, got, "batches of %d", size)
 	}
 }
 
@@ -134,8 +128,6 @@ func TestApply(t *testing.T) {
 	want := map[plan.ApplyKind][]string{
 		plan.Inner:     {"1 0", "3 0", "3 2"},
 		plan.Optional:  {"1 0", "3 0", "3 2", "0 -", "- -"},
-		plan.Semi:      {"1", "3"},
-		plan.Anti:      {"0", "-"},
 		plan.Exists:    {"1 true", "0 false", "3 true", "- false"},
 		plan.CountRows: {"1 1", "0 0", "3 2", "- 0"},
 		plan.Collect:   {"1 [0]", "0 []", "3 [0,20]", "- []"},
@@ -159,9 +151,6 @@ func TestApply(t *testing.T) {
 			case plan.Inner, plan.Optional:
 				n.Out, n.Cols = 0, []plan.Col{y}
 				cols = []plan.Col{x, y}
-			case plan.Semi, plan.Anti:
-				n.Out = 0
-				cols = cols[:1]
 			case plan.Collect:
 				n.Expr = op(plan.Mul, ref(y), &plan.Const{Value: graph.IntValue(10)})
 			}

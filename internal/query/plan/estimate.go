@@ -114,8 +114,6 @@ func (e *estimator) node(n Node, in float64) float64 {
 			return rows
 		case Optional:
 			return max(in, rows)
-		case Semi, Anti:
-			return in * selOther
 		}
 		return in
 	case *Transactions:
@@ -142,12 +140,8 @@ func (e *estimator) node(n Node, in float64) float64 {
 		return in * guessLines
 	case *Drain:
 		return 0
-	case *CountStore, *FoldCount:
+	case *CountStore, *FoldCount, *FrontierCount:
 		return e.outer
-	case *FrontierCount:
-		if !n.Group {
-			return e.outer
-		}
 	}
 	return in
 }

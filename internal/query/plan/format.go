@@ -288,7 +288,7 @@ func (f *formatter) describe(n Node) (name, args string) {
 	case *Unwind:
 		return "Unwind", f.expr(n.List) + " AS " + f.col(n.Out)
 	case *Apply:
-		names := [...]string{"Apply", "OptionalApply", "SemiApply", "AntiSemiApply", "LetExists", "LetCount", "RollUp"}
+		names := [...]string{"Apply", "OptionalApply", "LetExists", "LetCount", "RollUp"}
 		if n.Expr != nil {
 			args = f.expr(n.Expr)
 		}
@@ -300,9 +300,6 @@ func (f *formatter) describe(n Node) (name, args string) {
 		return "Transactions", f.transactions(n)
 	case *HashJoin:
 		name = "HashJoin"
-		if n.Optional {
-			name = "LeftOuterHashJoin"
-		}
 		keys := make([]string, len(n.LeftKeys))
 		for i := range keys {
 			keys[i] = f.col(n.LeftKeys[i]) + " = " + f.col(n.RightKeys[i])

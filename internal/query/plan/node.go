@@ -171,7 +171,6 @@ type (
 		EdgeVar           Col
 		Where             []Expr // on every edge, through EdgeVar
 		PathWhere         []Expr // on the path as a whole; the shortest that satisfies them
-		Optional          bool   // a row without a path comes with nulls
 	}
 
 	// Filter keeps the rows for which all of Preds are true.
@@ -240,7 +239,6 @@ type (
 	HashJoin struct {
 		Left, Right         Node
 		LeftKeys, RightKeys []Col
-		Optional            bool // a left row without a partner comes once, with nulls
 		// Once says that Right reads nothing of the rows around it and that nothing changes what it gives: a subplan reads
 		// it once, not once for each outer row.
 		Once      bool
@@ -353,17 +351,14 @@ type (
 		Out Col
 	}
 
-	// FrontierCount gives one row a row of the input: the number of distinct vertices that are reached from the
-	// vertices From over the hops. With Trail, the walks that lead there must not repeat an edge. Where Most is not 0, there
-	// is one hop, and what counts are the ends of the trails that make it Least (0 or 1) to Most times.
+	// FrontierCount gives one row: the number of distinct vertices that are reached from the vertices From of all rows over
+	// the hops. With Trail, the walks that lead there must not repeat an edge. Where Most is not 0, there is one hop, and
+	// what counts are the ends of the trails that make it Least (0 or 1) to Most times.
 	FrontierCount struct {
 		Input Node
 		From  Col
 		Hops  []Hop
 		Out   Col
-		// Group is true where each row of the input is counted by itself; else all rows together are one frontier and
-		// one row comes out.
-		Group bool
 		// Trail is true where no two hops may go along one edge.
 		Trail       bool
 		Least, Most int
@@ -413,8 +408,6 @@ type ApplyKind uint8
 const (
 	Inner     ApplyKind = iota // the outer row with each row of Sub
 	Optional                   // likewise, or once with nulls in Cols
-	Semi                       // the outer row if Sub has rows
-	Anti                       // the outer row if Sub has none
 	Exists                     // the outer row with Out = whether Sub has rows
 	CountRows                  // the outer row with Out = the number of Sub's rows
 	Collect                    // the outer row with Out = the list of Expr over Sub's rows, in their order

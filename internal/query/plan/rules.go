@@ -380,7 +380,7 @@ func (o *optimizer) distinctEnds(n Node, set bool) {
 		inputs(n, func(c *Node) { o.distinctEnds(*c, set) })
 	case *Apply:
 		o.distinctEnds(n.Input, set)
-		o.distinctEnds(n.Sub, n.Kind == Semi || n.Kind == Anti || n.Kind == Exists || set && (n.Kind == Inner || n.Kind == Optional))
+		o.distinctEnds(n.Sub, n.Kind == Exists || set && (n.Kind == Inner || n.Kind == Optional))
 	case *Union:
 		for _, in := range n.Inputs {
 			o.distinctEnds(in, !n.All)
