@@ -233,7 +233,7 @@ func (g *Graph) publish(p *publication, err error) error {
 	return err
 }
 
-// acquire takes the newest cut for a reader.
+// acquire takes the newest cut.
 func (g *Graph) acquire() *cut {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -293,9 +293,40 @@ func (g *Graph) enter() error {
 func (g *Graph) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.left()
+}
+
+// left is leave while g.mu is held.
+func (g *Graph) left() {
 	if g.open--; g.open == 0 && g.closing {
 		close(g.idle)
 	}
+}
+
+// enterAt counts a transaction in that reads the newest cut, and takes that.
+func (g *Graph) enterAt() (*cut, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closing {
+		return nil, closed()
+	}
+	g.open++
+	g.current.refs++
+	return g.current, nil
+}
+
+// leaveFrom counts a transaction out and releases the cut that it has read.
+func (g *Graph) leaveFrom(c *cut) {
+	g.mu.Lock()
+	c.refs--
+	if c.refs == 0 { // before whoever waits for the last transaction goes on
+		g.mu.Unlock()
+		g.closeViews(c)
+		g.leave()
+		return
+	}
+	g.left()
+	g.mu.Unlock()
 }
 
 // Begin implements shard.Graph.
@@ -303,7 +334,16 @@ func (g *Graph) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
 	if err := storage.Alive(ctx); err != nil {
 		return nil, err
 	}
-	if err := g.enter(); err != nil {
+	if mode == shard.Read {
+		c, err := g.enterAt()
+		if err != nil {
+			return nil, err
+		}
+		if c.due == never || g.opts.ReadOnly {
+			return &Tx{g: g, mode: mode, cut: c, views: c.views, defs: c.defs, write: &noWrite}, nil
+		}
+		g.release(c) // something in it may have expired
+	} else if err := g.enter(); err != nil {
 		return nil, err
 	}
 	tx, err := g.begin(ctx, mode)
@@ -316,7 +356,7 @@ func (g *Graph) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
 
 // begin opens a transaction on a cut, or what is there, in which nothing has expired.
 func (g *Graph) begin(ctx context.Context, mode shard.Mode) (*Tx, error) {
-	tx := &Tx{g: g, mode: mode}
+	tx := &Tx{g: g, mode: mode, write: &noWrite}
 	if mode != shard.Read {
 		if err := g.writable(); err != nil {
 			return nil, err

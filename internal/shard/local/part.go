@@ -283,7 +283,7 @@ func (p *Part) Read(epoch, version uint64) (*Tx, error) {
 	n := p.m.Shards
 	c := &cut{seq: version, views: make([]*storage.View, n), sources: make([]source, n)}
 	c.views[p.no], c.sources[p.no] = v, source{v, next}
-	return &Tx{g: p.g, mode: shard.Read, cut: c, views: c.views, done: done}, nil
+	return &Tx{g: p.g, mode: shard.Read, cut: c, views: c.views, done: done, write: &noWrite}, nil
 }
 
 // First gives what the graph's first shard has of the cut of a transaction that has not written. It lasts as long as the
@@ -294,7 +294,7 @@ func (tx *Tx) First() *Tx {
 	tx.g.mu.Unlock()
 	views := make([]*storage.View, len(tx.views))
 	views[0] = tx.cut.views[0]
-	return &Tx{g: tx.g, mode: shard.Read, cut: tx.cut, views: views, done: func() {}}
+	return &Tx{g: tx.g, mode: shard.Read, cut: tx.cut, views: views, done: func() {}, write: &noWrite}
 }
 
 // Pull is Step for those far ends alone that the transaction reads the shards of, from vertices of any shard. It reports

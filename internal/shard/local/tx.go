@@ -27,7 +27,7 @@ type Tx struct {
 	reads *graph.Reads // what counts the reads, or nil
 	done  func()       // gives back a cut that is not the graph's; or nil
 
-	write   // of a writer
+	*write  // of a writer; a reader's is empty and never changed
 	decoded decodedReads
 
 	mu     sync.Mutex
@@ -334,7 +334,8 @@ func (tx *Tx) end() {
 	case tx.done != nil:
 		tx.done()
 	case tx.mode == shard.Read:
-		tx.g.release(tx.cut)
+		tx.g.leaveFrom(tx.cut)
+		return
 	default:
 		tx.g.releaseBase(tx.cut)
 	}

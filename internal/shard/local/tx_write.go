@@ -35,6 +35,9 @@ type write struct {
 	dups map[string][]storage.Owner
 }
 
+// noWrite is that of transactions that only read.
+var noWrite write
+
 // put sets a key of a map that may not have been made yet.
 func put[K comparable, V any](m *map[K]V, k K, v V) {
 	if *m == nil {
@@ -50,7 +53,7 @@ func (tx *Tx) begin() {
 		tx.defs = tx.cut.defs
 	}
 	tx.views = nil
-	tx.write = write{due: never}
+	tx.write = &write{due: never}
 	for no, s := range tx.g.shards {
 		var w *storage.Writer
 		if tx.cut != nil {
