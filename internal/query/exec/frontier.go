@@ -262,9 +262,8 @@ func (w *frontierWalk) step(ctx context.Context, h *hop, last bool) error {
 		if err := h.read(ctx, w.f.ids[done:], mostEdges); err != nil {
 			return err
 		}
-		if last && h.oneList(w.f.ids) {
-			w.list = append(w.list, h.res.Targets...)
-			w.list = slices.Compact(w.list)
+		if h.oneList(w.f.ids) {
+			w.list = slices.Compact(append(w.list, h.res.Targets...))
 			return nil
 		}
 		w.list = w.after.AppendNew(w.list, h.res.Targets)

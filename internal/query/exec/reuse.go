@@ -93,14 +93,14 @@ func plain(es ...plan.Expr) bool {
 }
 
 // execution gives operators for a run, those of another that has ended if there are any.
-func (p *Prepared) execution(ctx context.Context, g shard.Graph, tx shard.Tx, env Env) (*execution, error) {
-	now := time.Now()
-	if p.keeps(&env) {
+func (p *Prepared) execution(ctx context.Context, g shard.Graph, tx shard.Tx, env *Env) (*execution, error) {
+	if p.keeps(env) {
 		if x, ok := p.ended.Get().(*execution); ok && x.run.g == g {
-			x.begin(ctx, tx, env, now)
+			x.begin(ctx, tx, env, time.Time{}) // operators that are kept ask for no time
 			return x, x.run.bindParams()
 		}
 	}
+	now := time.Now()
 	n := len(p.stages)
 	x := &execution{run: run{p: p, g: g, stats: make([]Stat, n), meters: make([]meter, n), kids: make([]operator, n)}}
 	x.begin(ctx, tx, env, now)
@@ -109,12 +109,12 @@ func (p *Prepared) execution(ctx context.Context, g shard.Graph, tx shard.Tx, en
 }
 
 // begin gives the operators what belongs to one run alone.
-func (x *execution) begin(ctx context.Context, tx shard.Tx, env Env, now time.Time) {
+func (x *execution) begin(ctx context.Context, tx shard.Tx, env *Env, now time.Time) {
+	x.run.env, x.run.current, x.run.mark = *env, x.run.p.root.id, now
 	if env.Fn == nil {
 		x.fn = fn.Context{Statement: now, Transaction: now, MaxList: env.Budget.Bytes / 24, Run: ctx}
-		env.Fn = &x.fn
+		x.run.env.Fn = &x.fn
 	}
-	x.run.env, x.run.current, x.run.mark = env, x.run.p.root.id, now
 	if x.run.labels = nil; env.Labels != nil {
 		x.run.label(env.Labels)
 	}

@@ -241,11 +241,21 @@ type Rows struct {
 // Run begins an execution within a transaction, which the caller ends. The result is valid until then. Nothing is read
 // or written before the first Next.
 func (p *Prepared) Run(ctx context.Context, g shard.Graph, tx shard.Tx, env Env) (*Rows, error) {
-	x, err := p.execution(ctx, g, tx, env)
-	if err != nil {
+	rs := new(Rows)
+	if err := p.RunInto(ctx, rs, g, tx, &env); err != nil {
 		return nil, err
 	}
-	return &Rows{x: x, r: &x.run}, nil
+	return rs, nil
+}
+
+// RunInto is Run with the memory of the caller for the result. env is copied.
+func (p *Prepared) RunInto(ctx context.Context, rs *Rows, g shard.Graph, tx shard.Tx, env *Env) error {
+	x, err := p.execution(ctx, g, tx, env)
+	if err != nil {
+		return err
+	}
+	*rs = Rows{x: x, r: &x.run}
+	return nil
 }
 
 // setTx makes the operators use another transaction.
