@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -30,15 +31,14 @@ type gate struct {
 	mu       sync.Mutex
 	running  int // costly ones among them
 	costly   int
-	callers  map[string]*share // that have requests here, of those whose names are known
-	graphs   map[string]*share // that are asked something
+	callers  map[string]*share // of those whose names are known; with graphs, those that have no requests now may be missing
+	graphs   map[string]*share
 	queue    []*waiter
 	refusals [numRefusals]uint64
 }
 
 // share is what one caller, or all callers of one graph, have of the server.
 type share struct {
-	of                       map[string]*share // it stands in while it has any request
 	name, setting            string
 	limits                   access.Limits
 	running, costly, waiting int
@@ -50,6 +50,9 @@ const (
 	userLimits  = "user-limits"
 	graphLimits = "graph-limits"
 )
+
+// mostIdleShares is the number of shares from which on those without requests are forgotten before another is made.
+const mostIdleShares = 128
 
 // owner is what messages call whose share it is.
 func (s *share) owner() string {
@@ -92,7 +95,7 @@ const (
 )
 
 // enter lets a request in, waits until it may, or says why it may not. Who was let in calls leave.
-func (g *gate) enter(ctx context.Context, q *Running, own *access.Limits) error {
+func (g *gate) enter(ctx context.Context, q *Running, own *access.Limits) (waited bool, err error) {
 	g.mu.Lock()
 	p := place{graph: g.share(&g.graphs, q.Graph, g.limits.Graph)}
 	if q.Caller != "" {
@@ -112,10 +115,14 @@ func (g *gate) share(of *map[string]*share, name string, l access.Limits) *share
 	}
 	s := (*of)[name]
 	if s == nil {
-		s = &share{of: *of, name: name, setting: userLimits}
+		if len(*of) >= mostIdleShares {
+			maps.DeleteFunc(*of, func(_ string, s *share) bool { return s.running+s.waiting == 0 })
+		}
+		s = &share{name: name, setting: userLimits}
 		if of == &g.graphs {
 			s.setting = graphLimits
 		}
+		(*of)[name] = s
 	}
 	if l.Memory != s.limits.Memory {
 		s.pool = nil
@@ -138,21 +145,22 @@ func (g *gate) shift(ctx context.Context, q *Running, costly bool, graphName str
 	if graphName != p.graph.name {
 		p.graph = g.share(&g.graphs, graphName, g.limits.Graph)
 	}
-	return g.await(ctx, q, p)
+	_, err := g.await(ctx, q, p)
+	return err
 }
 
 // await lets a request in, waits until it may, or says why it may not. g.mu is held, and is not when it returns.
-func (g *gate) await(ctx context.Context, q *Running, p place) error {
+func (g *gate) await(ctx context.Context, q *Running, p place) (waited bool, err error) {
 	if g.fits(&p) {
 		g.start(&p)
 		q.place, q.admitted = p, true
 		g.mu.Unlock()
-		return nil
+		return false, nil
 	}
 	if len(g.queue) >= g.limits.Queue || p.caller != nil && p.caller.waiting >= (g.limits.Queue+1)/2 {
 		err := g.refuse(QueueFull, &p)
 		g.mu.Unlock()
-		return err
+		return false, err
 	}
 	w := &waiter{place: p, in: make(chan struct{})}
 	g.queue = append(g.queue, w)
@@ -169,7 +177,7 @@ func (g *gate) await(ctx context.Context, q *Running, p place) error {
 	select {
 	case <-w.in:
 		q.place, q.admitted = p, true
-		return nil
+		return true, nil
 	case <-ctx.Done():
 		ended = true
 	case <-late:
@@ -180,7 +188,7 @@ func (g *gate) await(ctx context.Context, q *Running, p place) error {
 	switch {
 	case i < 0 && !ended: // it was let in at the last moment
 		q.place, q.admitted = p, true
-		return nil
+		return true, nil
 	case i < 0:
 		g.stop(&p)
 	default:
@@ -188,9 +196,9 @@ func (g *gate) await(ctx context.Context, q *Running, p place) error {
 		p.count(0, -1)
 	}
 	if ended {
-		return graph.DeadlineError(context.Cause(ctx))
+		return true, graph.DeadlineError(context.Cause(ctx))
 	}
-	return g.refuse(QueueTimeout, &p)
+	return true, g.refuse(QueueTimeout, &p)
 }
 
 // leave ends a request that was let in.
@@ -255,16 +263,10 @@ func (p *place) count(running, waiting int) {
 		if s == nil {
 			continue
 		}
-		none := s.running+s.waiting == 0
 		s.running += running
 		s.waiting += waiting
 		if p.costly {
 			s.costly += running
-		}
-		if left := s.running + s.waiting; none && left > 0 {
-			s.of[s.name] = s
-		} else if left == 0 {
-			delete(s.of, s.name)
 		}
 	}
 }
@@ -314,8 +316,8 @@ func (e *Engine) Load() Load {
 	return l
 }
 
-// admit lets a request in, which finish takes out again.
-func (e *Engine) admit(ctx context.Context, q *Running) error {
+// admit lets a request in that has begun at start, which finish takes out again.
+func (e *Engine) admit(ctx context.Context, q *Running, start time.Time) error {
 	if q.quiet {
 		return nil // the server's own probe must tell whether it works, not whether it is busy
 	}
@@ -326,10 +328,15 @@ func (e *Engine) admit(ctx context.Context, q *Running) error {
 	if id := access.Caller(ctx); id != nil {
 		own = id.Limits
 	}
-	if err := e.gate.enter(ctx, q, own); err != nil {
+	waited, err := e.gate.enter(ctx, q, own)
+	if err != nil {
 		return err
 	}
-	q.turn.begin(e, q)
+	now := int64(start.Sub(epoch))
+	if waited {
+		now = instant()
+	}
+	q.turn.begin(e, q, now)
 	e.label(ctx, q)
 	return nil
 }

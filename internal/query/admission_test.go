@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -31,9 +32,39 @@ func busyEngine(t *testing.T, a Admission) (e *Engine, end func()) {
 		res.Close()
 		require.Equal(t, 0, e.Load().Running)
 		require.Equal(t, 0, e.Load().Queued)
-		require.Empty(t, e.gate.callers)
+		requireIdle(t, e.gate.callers)
 	})
 	return e, res.Close
+}
+
+// requireIdle checks that no requests are left.
+func requireIdle(t *testing.T, shares map[string]*share) {
+	t.Helper()
+	for name, s := range shares {
+		require.Zero(t, s.running+s.waiting+s.costly, name)
+	}
+}
+
+// Whoever has asked something is forgotten when there are many.
+func TestSharesBounded(t *testing.T) {
+	var g gate
+	ctx := context.Background()
+	var busy Running
+	busy.Caller = "busy"
+	waited, err := g.enter(ctx, &busy, nil)
+	require.NoError(t, err)
+	require.False(t, waited)
+	for i := range 10 * mostIdleShares {
+		q := Running{Caller: strconv.Itoa(i), Graph: strconv.Itoa(i)}
+		_, err := g.enter(ctx, &q, nil)
+		require.NoError(t, err)
+		g.leave(&q)
+		require.LessOrEqual(t, max(len(g.callers), len(g.graphs)), mostIdleShares)
+	}
+	require.Equal(t, 1, g.callers["busy"].running)
+	g.leave(&busy)
+	requireIdle(t, g.callers)
+	requireIdle(t, g.graphs)
 }
 
 func requireBusy(t *testing.T, err error, setting string) {
@@ -152,7 +183,7 @@ func TestAdmissionHolds(t *testing.T) {
 			for range 200 {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rand.IntN(2000))*time.Microsecond)
 				q := &Running{Caller: name, Graph: DefaultGraph}
-				if g.enter(ctx, q, nil) == nil && (i%3 > 0 || g.shift(ctx, q, true, DefaultGraph) == nil) {
+				if _, err := g.enter(ctx, q, nil); err == nil && (i%3 > 0 || g.shift(ctx, q, true, DefaultGraph) == nil) {
 					if q.place.costly && costly.Add(1) > 1 {
 						wrong.Add(1)
 					}
@@ -176,8 +207,8 @@ func TestAdmissionHolds(t *testing.T) {
 	require.Zero(t, g.running)
 	require.Zero(t, g.costly)
 	require.Empty(t, g.queue)
-	require.Empty(t, g.callers)
-	require.Empty(t, g.graphs)
+	requireIdle(t, g.callers)
+	requireIdle(t, g.graphs)
 }
 
 // A graph that has all it may have does not keep others out, and whoever asks it by way of another waits as well.
@@ -191,7 +222,8 @@ func TestAdmissionByGraph(t *testing.T) {
 	require.NoError(t, err)
 	_, err = e.Query(ctx, Request{Statement: "USE default RETURN 1", Graph: "other"})
 	requireBusy(t, err, "the graph \"default\"")
-	require.Len(t, e.gate.graphs, 1)
+	require.Equal(t, 1, e.gate.graphs[DefaultGraph].running)
+	require.Zero(t, e.gate.graphs["other"].running+e.gate.graphs["other"].waiting)
 	end()
 	_, err = rowsOf(e.Query(ctx, Request{Statement: "USE default RETURN 1", Graph: "other"}))
 	require.NoError(t, err)

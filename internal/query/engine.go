@@ -142,7 +142,12 @@ type Request struct {
 // when Query returns. The caller closes the result.
 func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error) {
 	start := time.Now()
-	ctx, q := e.running.start(ctx, start, e.timeout(req.Timeout), graphName(req.Graph), req.Statement)
+	r := &struct { // what a request needs, at once
+		q   Running
+		res Result
+	}{}
+	q := &r.q
+	ctx = e.running.start(q, ctx, start, e.timeout(req.Timeout), graphName(req.Graph), req.Statement)
 	q.quiet = req.probe
 	kind := StatementKind
 	if req.typed != nil {
@@ -158,21 +163,21 @@ func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error
 			err = e.finish(ctx, q, start, 0, nil, err)
 		}
 	}()
-	res, err = e.query(ctx, q, start, req)
+	r.res = Result{e: e, ctx: ctx, q: q, start: start, req: req, maxRows: req.MaxRows, limits: req.limits}
+	err = e.query(&r.res)
 	done = true
-	return res, err
+	if err != nil {
+		return nil, err
+	}
+	return &r.res, nil
 }
 
 // query does the work of Query for a request that is in the list of those that run.
-func (e *Engine) query(ctx context.Context, q *Running, start time.Time, req Request) (res *Result, err error) {
-	if err := e.admit(ctx, q); err != nil {
-		return nil, err
+func (e *Engine) query(res *Result) error {
+	if err := e.admit(res.ctx, res.q, res.start); err != nil {
+		return err
 	}
-	res = &Result{e: e, ctx: ctx, q: q, start: start, req: req, maxRows: req.MaxRows, limits: req.limits}
-	if err := e.start(res); err != nil {
-		return nil, err
-	}
-	return res, nil
+	return e.start(res)
 }
 
 // start prepares a result's request and begins to run it, again if what it has read is lost.
@@ -275,7 +280,7 @@ func (e *Engine) limit(q *Running, start time.Time, asked time.Duration) {
 	q.late = time.AfterFunc(time.Until(start.Add(e.opt.Timeout)), func() {
 		late := graph.DeadlineError(nil)
 		late.Msg = fmt.Sprintf("the request took longer than %v, the limit query-timeout for those that ask for no other time", e.opt.Timeout)
-		q.cancel(late)
+		q.end(late)
 	})
 }
 
@@ -359,8 +364,8 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 		env.Turn = nil
 	}
 	res.limits.apply(&env, e.timeout(cmp.Or(res.limits.Timeout, e.opt.Timeout)))
-	rows, err := p.exec.Run(ctx, g, tx, env)
-	if err != nil {
+	rows := &res.run
+	if err := p.exec.RunInto(ctx, rows, g, tx, &env); err != nil {
 		if lost := checked(ctx, tx); lost != nil {
 			err = lost
 		}

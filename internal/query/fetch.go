@@ -33,7 +33,8 @@ type FetchRequest struct {
 // transaction, which is committed before anything is written.
 func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code int, err error) {
 	start := time.Now()
-	ctx, q := e.running.start(ctx, start, e.timeout(req.Timeout), graphName(req.Graph), req.text())
+	q := &Running{}
+	ctx = e.running.start(q, ctx, start, e.timeout(req.Timeout), graphName(req.Graph), req.text())
 	e.watch.begin(ctx, q, FetchKind, start)
 	out := &watchedWriter{w: w, turn: &q.turn}
 	res := fetch.Result{}
@@ -52,7 +53,7 @@ func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code
 			_, err = w.Write(fetch.Failure(req.Body, failure, time.Since(start)))
 		}
 	}()
-	if err = e.admit(ctx, q); err == nil {
+	if err = e.admit(ctx, q, start); err == nil {
 		res, err = e.fetch(ctx, q, req, out)
 	}
 	for reruns := 0; shard.Lost(err) && !out.began && pause(ctx, reruns); reruns++ {

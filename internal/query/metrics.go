@@ -74,7 +74,7 @@ func (e *Engine) ActiveQueries() int {
 	e.running.mu.Lock()
 	defer e.running.mu.Unlock()
 	n := 0
-	for _, q := range e.running.byID {
+	for q := range e.running.all() {
 		if !q.idle {
 			n++
 		}

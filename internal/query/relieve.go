@@ -29,7 +29,7 @@ func (e *Engine) relievePool(p *exec.Pool) {
 	defer e.running.mu.Unlock()
 	held := p.Held()
 	over := held - p.Limit
-	for _, q := range e.running.byID {
+	for q := range e.running.all() {
 		if q.relieved && e.tells(q, p) {
 			over -= q.held.Bytes() // it will end
 		}
@@ -57,7 +57,7 @@ func (e *Engine) tells(q *Running, p *exec.Pool) bool {
 // count in it. e.running.mu is held.
 func (e *Engine) endLargest(least int64, p *exec.Pool, why string) (l Largest, ok bool) {
 	var largest *Running
-	for _, q := range e.running.byID {
+	for q := range e.running.all() {
 		if n := q.held.Bytes(); n >= max(least, 1) && (largest == nil || n > largest.held.Bytes()) && !q.relieved && (p == nil || e.tells(q, p)) {
 			largest = q
 		}
@@ -70,7 +70,7 @@ func (e *Engine) endLargest(least int64, p *exec.Pool, why string) (l Largest, o
 		Statement: largest.Statement, Graph: largest.Graph, Caller: largest.Caller,
 		Operator: largest.held.Operator(), Bytes: largest.held.Bytes(),
 	}
-	largest.cancel(&graph.Error{
+	largest.end(&graph.Error{
 		Kind: graph.KindBudget, Code: "Neo.TransientError.General.OutOfMemoryError", Type: "BudgetError", Phase: graph.PhaseRuntime,
 		Detail: "OutOfMemory", Msg: fmt.Sprintf("%s, and this statement, number %d, was the largest: operator %s, %d bytes",
 			why, largest.ID, l.Operator, l.Bytes),

@@ -90,8 +90,8 @@ func TestPoolOfOne(t *testing.T) {
 		_, err = other.Next()
 		require.NoError(t, err, "others go on")
 		other.Close()
-		require.Empty(t, e.gate.callers)
-		require.Empty(t, e.gate.graphs)
+		requireIdle(t, e.gate.callers)
+		requireIdle(t, e.gate.graphs)
 	})
 }
 

@@ -21,8 +21,9 @@ type Result struct {
 	p         *prepared
 	start     time.Time
 	tx        shard.Tx
-	txn       *Transaction // the explicit transaction that it stands in, until it gives that back
-	rows      *exec.Rows
+	txn       *Transaction   // the explicit transaction that it stands in, until it gives that back
+	rows      *exec.Rows     // or nil
+	run       exec.Rows      // rows of a request that is in no explicit transaction
 	batches   []*graph.Batch // of a statement that is over already
 	counters  exec.Counters
 	schema    SchemaCounters

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
+	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,11 +35,24 @@ type Running struct {
 	pools    atomic.Pointer[[]*exec.Pool] // that are told of it beside Engine.pool
 	relieved bool                         // it was ended to get memory back; registry.mu holds it
 	rows     atomic.Int64
-	cancel   context.CancelCauseFunc
-	timer    context.CancelFunc
-	late     *time.Timer // that ends it by Options.Timeout, or nil
-	tx       *Running    // of a statement in an explicit transaction: the transaction's own entry
-	idle     bool        // an explicit transaction's own entry
+	ctx      lazyContext             // of a request that is in no explicit transaction
+	cancel   context.CancelCauseFunc // of the explicit transaction, or nil
+	timer    context.CancelFunc      // or nil
+	late     *time.Timer             // that ends it by Options.Timeout, or nil
+	tx       *Running                // of a statement in an explicit transaction: the transaction's own entry
+	idle     bool                    // an explicit transaction's own entry
+
+	prev, next *Running // in the registry, whose mu holds them
+	runs       *Running // of an explicit transaction's own entry: the statement that is listed in its place, or nil
+}
+
+// end ends the request, or the explicit transaction that it is or is in, and says why.
+func (q *Running) end(cause error) {
+	if q.cancel != nil {
+		q.cancel(cause)
+		return
+	}
+	q.ctx.cancel(cause)
 }
 
 // Rows is the number of rows given so far.
@@ -50,31 +63,67 @@ func (q *Running) Held() (operator string, bytes int64) { return q.held.Operator
 
 var errKilled = errors.New("killed")
 
+// registry lists what runs, the oldest first.
 type registry struct {
-	mu   sync.Mutex
-	last uint64
-	byID map[uint64]*Running
+	mu           sync.Mutex
+	last         uint64 // id
+	first, final *Running
 }
 
-func (r *registry) start(ctx context.Context, at time.Time, timeout time.Duration, graphName, statement string) (context.Context, *Running) {
-	q := &Running{Graph: graphName, Statement: statement, Start: at, Caller: access.Name(ctx), timer: func() {}}
-	ctx, q.cancel = context.WithCancelCause(ctx)
+// start lists a request and gives its context.
+func (r *registry) start(q *Running, ctx context.Context, at time.Time, timeout time.Duration, graphName, statement string) context.Context { //nolint:revive // What is started comes first.
+	q.Graph, q.Statement, q.Start, q.Caller = graphName, statement, at, access.Name(ctx)
+	q.ctx.Context = ctx
+	ctx = &q.ctx
 	if timeout > 0 {
 		ctx, q.timer = context.WithTimeout(ctx, timeout)
 	}
 	r.add(q)
-	return ctx, q
+	return ctx
 }
 
 func (r *registry) add(q *Running) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.byID == nil {
-		r.byID = map[uint64]*Running{}
-	}
 	r.last++
 	q.ID = r.last
-	r.byID[q.ID] = q
+	if q.prev = r.final; q.prev != nil {
+		q.prev.next = q
+	} else {
+		r.first = q
+	}
+	r.final = q
+}
+
+// remove takes an entry off the list.
+func (r *registry) remove(q *Running) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if q.prev == nil && r.first != q {
+		return
+	}
+	if q.prev != nil {
+		q.prev.next = q.next
+	} else {
+		r.first = q.next
+	}
+	if q.next != nil {
+		q.next.prev = q.prev
+	} else {
+		r.final = q.prev
+	}
+	q.prev, q.next = nil, nil
+}
+
+// all gives what is listed, in the order of the ids. r.mu is held meanwhile.
+func (r *registry) all() iter.Seq[*Running] {
+	return func(yield func(*Running) bool) {
+		for q := r.first; q != nil; q = q.next {
+			if listed := cmp.Or(q.runs, q); !yield(listed) {
+				return
+			}
+		}
+	}
 }
 
 // open lists an explicit transaction, which cancel ends.
@@ -97,60 +146,57 @@ func (r *registry) startIn(ctx context.Context, t *Transaction, timeout time.Dur
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.byID[q.ID] != nil {
-		r.byID[q.ID] = q
-	}
+	tx.runs = q
 	return ctx, q
 }
 
-// close takes an explicit transaction off the list, whatever it runs.
-func (r *registry) close(tx *Running) {
-	r.mu.Lock()
-	delete(r.byID, tx.ID)
-	r.mu.Unlock()
-}
-
+// end takes a request off the list and ends its context.
 func (r *registry) end(q *Running) {
-	if q.tx != nil {
+	if tx := q.tx; tx != nil {
 		r.mu.Lock()
-		if r.byID[q.ID] == q {
-			r.byID[q.ID] = q.tx
+		if tx.runs == q {
+			tx.runs = nil
 		}
 		r.mu.Unlock()
 		q.timer()
 		return
 	}
-	r.mu.Lock()
-	delete(r.byID, q.ID)
-	r.mu.Unlock()
-	q.timer()
-	q.cancel(nil)
+	r.remove(q)
+	if q.timer != nil {
+		q.timer()
+	}
+	q.ctx.end()
 }
 
 // Running lists what runs, the oldest first: all of it for an admin, what is the caller's own for others.
 func (e *Engine) Running(ctx context.Context) []*Running {
 	e.running.mu.Lock()
 	defer e.running.mu.Unlock()
-	qs := make([]*Running, 0, len(e.running.byID))
-	for _, q := range e.running.byID {
+	var qs []*Running
+	for q := range e.running.all() {
 		if q.mayEnd(ctx) {
 			qs = append(qs, q)
 		}
 	}
-	slices.SortFunc(qs, func(a, b *Running) int { return cmp.Compare(a.ID, b.ID) })
 	return qs
 }
 
 // Kill ends a running statement, or an explicit transaction with all it runs, and reports whether there was one that
 // the caller may end.
 func (e *Engine) Kill(ctx context.Context, id uint64) bool {
+	var q *Running
 	e.running.mu.Lock()
-	q := e.running.byID[id]
+	for one := range e.running.all() {
+		if one.ID == id {
+			q = one
+			break
+		}
+	}
 	e.running.mu.Unlock()
 	if q == nil || !q.mayEnd(ctx) {
 		return false
 	}
-	q.cancel(errKilled)
+	q.end(errKilled)
 	e.opt.Audit.Record(ctx, "kill", q.Graph, q.Statement, "ok")
 	return true
 }

@@ -159,7 +159,7 @@ func (t *Transaction) Run(ctx context.Context, req Request) (res *Result, err er
 }
 
 func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req Request) (*Result, error) {
-	if err := t.e.admit(ctx, q); err != nil {
+	if err := t.e.admit(ctx, q, start); err != nil {
 		return nil, err
 	}
 	q.trace.enter("plan")
@@ -381,7 +381,7 @@ func (t *Transaction) end(why error) {
 	t.mu.Unlock()
 	t.stop()
 	t.tx.Rollback()
-	t.e.running.close(t.listing)
+	t.e.running.remove(t.listing)
 	t.e.metrics.TxEnded.Add(1)
 	t.timer()
 	t.cancel(nil)

@@ -119,9 +119,8 @@ type turn struct {
 	taken  bool
 }
 
-// begin says that the request computes from now on.
-func (t *turn) begin(e *Engine, q *Running) {
-	now := instant()
+// begin says that the request computes from an instant on.
+func (t *turn) begin(e *Engine, q *Running, now int64) {
 	t.e, t.q, t.mark, t.yield = e, q, now, now
 }
 

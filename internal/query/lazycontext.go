@@ -1,0 +1,74 @@
+package query
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// lazyContext is a request's context, which is cancelled by itself or with the one that it was made of. Most requests are
+// short, and nobody waits for their end or derives a context of theirs: only for those that do is one made that is told of
+// its parent's end.
+type lazyContext struct {
+	context.Context // the parent
+	made            atomic.Pointer[cancelable]
+	over            atomic.Bool
+}
+
+// cancelable is what a lazyContext makes when it must.
+type cancelable struct {
+	context.Context
+	cancel context.CancelCauseFunc
+}
+
+// make gives what is told of the parent's end.
+func (c *lazyContext) make() *cancelable {
+	if m := c.made.Load(); m != nil {
+		return m
+	}
+	m := &cancelable{}
+	m.Context, m.cancel = context.WithCancelCause(c.Context)
+	if !c.made.CompareAndSwap(nil, m) {
+		m.cancel(nil)
+		return c.made.Load()
+	}
+	if c.over.Load() { // end, which sets it first, may have seen nothing to cancel
+		m.cancel(nil)
+	}
+	return m
+}
+
+// cancel ends the context and says why.
+func (c *lazyContext) cancel(cause error) { c.make().cancel(cause) }
+
+// end ends the context if nothing else has.
+func (c *lazyContext) end() {
+	c.over.Store(true)
+	if m := c.made.Load(); m != nil {
+		m.cancel(nil)
+	}
+}
+
+// Done implements context.Context.
+func (c *lazyContext) Done() <-chan struct{} { return c.make().Done() }
+
+// Err implements context.Context.
+func (c *lazyContext) Err() error {
+	if m := c.made.Load(); m != nil {
+		return m.Err()
+	}
+	if err := c.Context.Err(); err != nil {
+		return err
+	}
+	if c.over.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Value implements context.Context. By it context.Cause finds the cause.
+func (c *lazyContext) Value(key any) any {
+	if m := c.made.Load(); m != nil {
+		return m.Value(key)
+	}
+	return c.Context.Value(key)
+}

@@ -1,0 +1,79 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+type lazyKey struct{}
+
+// TestLazyContext checks that a request's context is to others what one of package context is: before and after somebody
+// asked for its channel or derived another from it.
+func TestLazyContext(t *testing.T) {
+	why := errors.New("why")
+	for _, asked := range []bool{false, true} {
+		begin := func() (c *lazyContext, parent context.CancelCauseFunc) {
+			ctx, parent := context.WithCancelCause(context.WithValue(context.Background(), lazyKey{}, 7))
+			t.Cleanup(func() { parent(nil) })
+			c = &lazyContext{Context: ctx}
+			if asked {
+				select {
+				case <-c.Done():
+					t.Fatal("it has not ended")
+				default:
+				}
+			}
+			require.NoError(t, c.Err())
+			require.NoError(t, context.Cause(c))
+			return c, parent
+		}
+		requireEnded := func(c *lazyContext, cause error) {
+			require.ErrorIs(t, c.Err(), context.Canceled)
+			require.ErrorIs(t, context.Cause(c), cause)
+			require.Equal(t, 7, c.Value(lazyKey{}))
+			<-c.Done()
+			below, cancel := context.WithCancel(c)
+			defer cancel()
+			require.Error(t, below.Err())
+			require.ErrorIs(t, context.Cause(below), cause)
+		}
+		c, _ := begin()
+		c.cancel(why)
+		c.end()
+		requireEnded(c, why)
+
+		c, parent := begin()
+		parent(why)
+		c.end()
+		requireEnded(c, why)
+
+		c, _ = begin()
+		c.end()
+		requireEnded(c, context.Canceled)
+
+		c, _ = begin()
+		below, cancel := context.WithCancel(c)
+		c.cancel(why)
+		<-below.Done()
+		require.ErrorIs(t, context.Cause(below), why)
+		cancel()
+	}
+}
+
+// TestLazyContextRaces ends contexts while others ask for their channels: all of them are told.
+func TestLazyContextRaces(t *testing.T) {
+	for range 1000 {
+		c := &lazyContext{Context: context.Background()}
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() { <-c.Done() })
+		}
+		wg.Go(c.end)
+		wg.Wait()
+		require.ErrorIs(t, c.Err(), context.Canceled)
+	}
+}
