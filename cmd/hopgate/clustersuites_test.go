@@ -45,7 +45,7 @@ type suite struct {
 }
 
 // changing finds the words of statements that may write.
-var changing = regexp.MustCompile(`(?i)\b(CREATE|MERGE|SET|DELETE|REMOVE|DROP|ALTER)\b`)
+var changing = regexp.MustCompile(`(?i)\b(CREATE|INSERT|MERGE|SET|DELETE|REMOVE|DROP|ALTER)\b`)
 
 // statements makes requests of statements.
 func statements(texts ...string) (rs []request) {
