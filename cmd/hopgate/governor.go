@@ -16,7 +16,7 @@ import (
 // cache of decoded lists and columns gets smaller step by step; from cancelAt on, when it cannot get smaller, the largest
 // query is ended. Below growAt the cache grows again. The Go heap may have what the rest leaves of heapAt: were it held to
 // its share although others do not use theirs, it would be collected all the time. Below that, garbage may grow to a
-// garbagePart of all memory before it is collected.
+// garbagePart of all memory before it is collected, and in a gateway, which has no caches, to a gatewayGarbagePart.
 const (
 	governorTick = 200 * time.Millisecond
 	growAt       = 75
@@ -24,11 +24,14 @@ const (
 	shrinkAt     = 90
 	cancelAt     = 95
 	garbagePart  = 64
+
+	gatewayGarbagePart = 16
 )
 
 // governor keeps the memory of the process within limit.
 type governor struct {
 	limit, cache int64 // bytes: of the process, and of the cache when there is room
+	garbage      int64 // bytes: of garbage before it is collected
 	heap, most   int64 // bytes: of the Go heap when the others use all of their shares, and whatever they use
 	used         func() int64
 	onHeap       func() int64 // of used, what the Go runtime has
@@ -63,7 +66,7 @@ func (g *governor) run(ctx context.Context) {
 func (g *governor) tick() {
 	used := g.used()
 	g.limitHeap(used)
-	g.setGarbage(g.limit/garbagePart, g.live())
+	g.setGarbage(g.garbage, g.live())
 	switch part := used * 100 / g.limit; {
 	case part >= shrinkAt && g.now > g.cache/16:
 		g.now /= 2

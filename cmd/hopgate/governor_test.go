@@ -19,8 +19,8 @@ func TestGovernor(t *testing.T) {
 	g := &governor{
 		keep:  func(time.Time) error { kept++; return nil },
 		limit: 1000, cache: 320, now: 320, log: slog.New(slog.DiscardHandler),
-		used: func() int64 { return used },
-		heap: 300, most: 700, onHeap: func() int64 { return onHeap }, setHeap: func(n int64) { heap = n },
+		used:    func() int64 { return used },
+		garbage: 15, heap: 300, most: 700, onHeap: func() int64 { return onHeap }, setHeap: func(n int64) { heap = n },
 		live: func() int64 { return 7 }, setGarbage: func(bytes, live int64) {
 			require.EqualValues(t, 15, bytes)
 			require.EqualValues(t, 7, live)

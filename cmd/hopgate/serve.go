@@ -171,7 +171,7 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	}
 	if residentMemory() > 0 {
 		g := &governor{
-			limit: memory.Total, cache: max(memory.Topology, 0), used: residentMemory,
+			limit: memory.Total, cache: max(memory.Topology, 0), garbage: memory.Total / garbagePart, used: residentMemory,
 			heap: memory.GoHeap, most: mostHeap, onHeap: goMemory, setHeap: func(n int64) { debug.SetMemoryLimit(n) },
 			live: liveHeap, setGarbage: server.SetGarbage, resize: func(int64) {}, relieve: engine.Relieve,
 			keep: func(time.Time) error { return nil }, log: log,
@@ -182,7 +182,7 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 		if s, ok := store.(*local.Store); ok {
 			g.resize = s.SetDecodedBytes
 		} else {
-			g.cache = 0 // that is with the shards
+			g.cache, g.garbage = 0, memory.Total/gatewayGarbagePart // the caches are with the shards
 		}
 		governed := make(chan struct{})
 		governing, end := context.WithCancel(context.WithoutCancel(ctx))
