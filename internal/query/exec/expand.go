@@ -87,9 +87,20 @@ func (c *compiler) expand(n *plan.Expand, need plan.ColSet) *stage {
 			return newExpandInto(&x, n, in)
 		}
 		x.hop.follow(kids[0], x.from, firstEdges)
+		x.goOn(kids[0])
 		return &x
 	}
 	return s
+}
+
+// goOn tells the expansion whose far ends this one begins with, if one does.
+func (x *expand) goOn(op operator) {
+	if m, ok := op.(*meter); ok {
+		op = m.op
+	}
+	if e, ok := op.(*expand); ok && e.dealt.to == x.from {
+		e.hop.then, e.hop.thenMax = x.hop, firstEdges
+	}
 }
 
 // rowConditions gives the conditions that read more than the edge and its far end, so that they cannot be tested

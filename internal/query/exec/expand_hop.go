@@ -26,6 +26,7 @@ type hop struct {
 
 	then    *hop // which goes on from all that this one leads to, or nil
 	thenSet bool // what then leads to is wanted as a set
+	thenMax int  // about how many edges then wants at once, if not as a set
 
 	req  shard.Expand
 	res  shard.Neighbours // of the last frontier; valid until the next
@@ -128,7 +129,7 @@ func (h *hop) foretellThen(x *shard.Expand, set *graph.VertexSet) *shard.Expand 
 		}
 		*x = h.then.req
 		x.Into = set
-	case h.then.foretell(mostEdges) == nil:
+	case h.then.foretell(h.thenMax) == nil:
 		return nil
 	default:
 		*x = h.then.req

@@ -63,9 +63,9 @@ func (x *frontierCount) foretell() {
 	first, last := x.walk.hops[0], len(x.walk.hops) == 2
 	switch {
 	case x.n.Most > 1:
-		first.then, first.thenSet = first, first.where == nil
+		first.then, first.thenSet, first.thenMax = first, first.where == nil, mostEdges
 	case len(x.walk.hops) > 1:
-		first.then = x.walk.hops[1]
+		first.then, first.thenMax = x.walk.hops[1], mostEdges
 		first.thenSet = last && first.then.puts() || x.trails == nil && !first.then.byEdge()
 	}
 }

@@ -52,7 +52,7 @@ func (c *compiler) traverse(n *plan.Traverse, need plan.ColSet) *stage {
 		}
 		sets := n.Mode == plan.ModeFrontier || n.Mode == plan.ModeNearest || n.Mode == plan.ModeLayers
 		if sets && len(x.hops) > 1 && x.hops[0].takesAll() {
-			x.hops[0].then = x.hops[1].hop
+			x.hops[0].then, x.hops[0].thenMax = x.hops[1].hop, mostEdges
 		}
 		x.hops[0].follow(kids[0], x.from, mostEdges)
 		if sets {

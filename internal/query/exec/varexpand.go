@@ -101,7 +101,7 @@ func (x *varExpand) open(ctx context.Context) error {
 		if x.t.min <= 1 && x.reach.ways == nil && len(x.uses.pos) == 0 && !x.perRow {
 			x.reach.hop.edges = false // as it will be
 			if x.reach.max > 1 {
-				x.reach.hop.then, x.reach.hop.thenSet = x.reach.hop, x.reach.hop.where == nil
+				x.reach.hop.then, x.reach.hop.thenSet, x.reach.hop.thenMax = x.reach.hop, x.reach.hop.where == nil, mostEdges
 			}
 			x.reach.hop.follow(x.in, x.from, mostEdges)
 		}
