@@ -436,17 +436,22 @@ func TestProperties(t *testing.T) {
 	whole, spread := open(t, 3)
 	one, many := fill(t, whole, n, 1, 9), fill(t, spread, n, 1, 9)
 	rng := rand.New(rand.NewPCG(9, 9))
-	for _, size := range []int{0, 1, 10, 2000} {
+	for _, size := range []int{0, 1, 10, 2000, 70_000} {
 		var cells [2][]string
 		at := make([]int, size)
 		for i := range at {
-			at[i] = rng.IntN(n + 1)
+			at[i] = rng.IntN(n + 2)
 		}
 		for k, w := range []*world{one, many} {
 			ids := make([]graph.VertexID, size)
 			for i, v := range at {
-				if ids[i] = graph.MakeVertexID(2, 1<<30); v < n {
+				switch {
+				case v < n:
 					ids[i] = w.ids[v]
+				case v == n:
+					ids[i] = graph.MakeVertexID(2, 1<<30)
+				default:
+					ids[i] = graph.MakeVertexID(7, 0)
 				}
 			}
 			out := [][]graph.Value{make([]graph.Value, size), make([]graph.Value, size)}

@@ -29,6 +29,7 @@ func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 
 // appendIDs appends a column of ids.
 func appendIDs[T ~uint64 | ~uint32](dst []byte, ids []T) []byte {
+	dst = slices.Grow(dst, 2*len(ids)+8)
 	dst = binary.AppendUvarint(dst, uint64(len(ids)))
 	last := uint64(0)
 	for _, id := range ids {
@@ -144,6 +145,7 @@ func appendValues(dst []byte, vals []graph.Value) ([]byte, error) { //nolint:unp
 
 // appendRead is appendValues for what a local transaction has read.
 func appendRead(dst []byte, vals []graph.Value) ([]byte, error) {
+	dst = slices.Grow(dst, 8*len(vals)+8)
 	dst = binary.AppendUvarint(dst, uint64(len(vals)))
 	for _, v := range vals {
 		if ref, ok := local.LargeRef(v); ok {
@@ -243,13 +245,15 @@ func appendSet(dst []byte, s *graph.VertexSet, only int) []byte { //nolint:unpar
 			}
 			continue
 		}
-		ids := make([]uint64, 0, n)
+		dst = binary.AppendUvarint(append(slices.Grow(dst, 2*n+8), 1), uint64(n))
+		last := int64(0)
 		for i, w := range m {
 			for ; w != 0; w &= w - 1 {
-				ids = append(ids, uint64(i*64+bits.TrailingZeros64(w)))
+				id := int64(i*64 + bits.TrailingZeros64(w))
+				dst = binary.AppendUvarint(dst, zigzag(id-last))
+				last = id
 			}
 		}
-		dst = appendIDs(append(dst, 1), ids)
 	}
 	return dst
 }
@@ -266,7 +270,7 @@ func appendSorted(dst []byte, vs []graph.VertexID) []byte {
 			continue
 		}
 		dst = binary.AppendUvarint(dst, vs[n-1].Local()/64+1)
-		dst = binary.AppendUvarint(append(dst, 1), uint64(n))
+		dst = binary.AppendUvarint(append(slices.Grow(dst, 2*n+8), 1), uint64(n))
 		last := graph.MakeVertexID(no, 0)
 		for _, v := range vs[:n] {
 			dst = binary.AppendUvarint(dst, zigzag(int64(v-last)))

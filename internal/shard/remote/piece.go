@@ -3,6 +3,7 @@ package remote
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/encoding"
@@ -28,8 +29,8 @@ const (
 	flagFailed
 )
 
-// usualHead is about what stands before the body.
-const usualHead = 80
+// What stands before the body takes about usualHead, and less than longestHead if the method is one that there is.
+const usualHead, longestHead = 80, 256
 
 func (p *piece) appendHead(dst []byte) []byte {
 	flags := byte(0)
@@ -108,10 +109,17 @@ func (pieces) Unmarshal(data mem.BufferSlice, v any) error {
 	if len(data) == 0 {
 		return fmt.Errorf("an empty piece: %w", errCodec)
 	}
-	if len(data) == 1 {
-		return p.parse(data[0].ReadOnlyData())
+	if len(data) > 1 && data[0].Len() < longestHead {
+		whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
+		defer whole.Free()
+		return p.parse(whole.ReadOnlyData())
 	}
-	whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
-	defer whole.Free()
-	return p.parse(whole.ReadOnlyData())
+	p.body = slices.Grow(p.body, data.Len())
+	if err := p.parse(data[0].ReadOnlyData()); err != nil {
+		return err
+	}
+	for _, b := range data[1:] {
+		p.body = append(p.body, b.ReadOnlyData()...)
+	}
+	return nil
 }

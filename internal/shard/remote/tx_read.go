@@ -137,28 +137,51 @@ func (tx *Tx) Properties(ctx context.Context, ids []graph.VertexID, props []grap
 		return tx.properties(ctx, ids, props, out)
 	}
 	// Sorted, and each once, they take a byte or two each, and so does what is read of them.
-	order := make([]int32, len(ids))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(ids[a], ids[b]) })
-	once, of := make([]graph.VertexID, 0, len(ids)), make([]int32, len(ids))
-	for _, i := range order {
-		if len(once) == 0 || once[len(once)-1] != ids[i] {
-			once = append(once, ids[i])
+	for lo := 0; lo < len(ids); lo += manyRows {
+		some := ids[lo:min(lo+manyRows, len(ids))]
+		once, of := eachOnce(some, tx.g.shards)
+		cols := shard.Columns(len(props), len(once))
+		if err := tx.properties(ctx, once, props, cols); err != nil {
+			return err
 		}
-		of[i] = int32(len(once) - 1)
-	}
-	cols := shard.Columns(len(props), len(once))
-	if err := tx.properties(ctx, once, props, cols); err != nil {
-		return err
-	}
-	for p := range props {
-		for i, k := range of {
-			out[p][i] = cols[p][k]
+		for p := range props {
+			for i, k := range of {
+				if k >= 0 {
+					out[p][lo+i] = cols[p][k]
+				}
+			}
 		}
 	}
 	return nil
+}
+
+// manyRows are as many as rowBits can number beside the local part of an id.
+const rowBits = 64 - graph.LocalBits
+const manyRows = 1 << rowBits
+
+// eachOnce gives the vertices of at most manyRows rows sorted and each once, and for each row which of them it has, -1 for one whose
+// shard does not exist.
+func eachOnce(ids []graph.VertexID, shards int) (once []graph.VertexID, of []int32) {
+	once, of = make([]graph.VertexID, 0, len(ids)), make([]int32, len(ids))
+	// Numbers of 64 bits are sorted faster than rows by their vertices.
+	byShard := make([][]uint64, shards)
+	for i, v := range ids {
+		of[i] = -1
+		if no := v.Shard(); no < shards {
+			byShard[no] = append(byShard[no], v.Local()<<rowBits|uint64(i))
+		}
+	}
+	for no, rows := range byShard {
+		slices.Sort(rows)
+		for _, r := range rows {
+			v := graph.MakeVertexID(no, r>>rowBits)
+			if len(once) == 0 || once[len(once)-1] != v {
+				once = append(once, v)
+			}
+			of[r%manyRows] = int32(len(once) - 1)
+		}
+	}
+	return once, of
 }
 
 // fewRows are not worth being sorted.
