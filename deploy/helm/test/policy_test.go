@@ -140,6 +140,12 @@ func checkServer(t *testing.T, w workload) {
 	}
 	require.Equal(t, map[string]string{"GOMEMLIMIT": "limits.memory", "GOMAXPROCS": "limits.cpu"}, limits)
 	require.False(t, *w.pod.Spec.EnableServiceLinks, "service links look like settings of the server")
+
+	if a := w.pod.Spec.Affinity; w.kind() == "Deployment" && a != nil && a.PodAntiAffinity != nil {
+		for _, term := range a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+			require.Equal(t, []string{"pod-template-hash"}, term.MatchLabelKeys, "a new pod starts before the old one goes, and must fit beside it")
+		}
+	}
 }
 
 // TestStatefulSets checks what cannot be changed once a release has been installed.

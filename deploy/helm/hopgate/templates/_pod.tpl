@@ -1,6 +1,9 @@
 {{/*
 The pod template of a server process:
 (dict "root" $ "component" "shard" "command" "shard" "values" .Values.shard "data" true)
+
+Gateways keep their distance from those of their own revision alone (matchLabelKeys): a new one stands beside the old one that it
+relieves, even where every node has one. A shard comes after the one that it relieves has gone.
 */}}
 {{- define "hopgate.podTemplate" -}}
 {{- $root := .root }}
@@ -33,6 +36,9 @@ spec:
     podAntiAffinity:
       requiredDuringSchedulingIgnoredDuringExecution:
         - topologyKey: kubernetes.io/hostname
+          {{- if eq .component "gateway" }}
+          matchLabelKeys: [pod-template-hash]
+          {{- end }}
           labelSelector:
             matchLabels:
               {{- include "hopgate.selectorLabels" . | nindent 14 }}
@@ -43,6 +49,9 @@ spec:
         - weight: 100
           podAffinityTerm:
             topologyKey: kubernetes.io/hostname
+            {{- if eq .component "gateway" }}
+            matchLabelKeys: [pod-template-hash]
+            {{- end }}
             labelSelector:
               matchLabels:
                 {{- include "hopgate.selectorLabels" . | nindent 16 }}
@@ -54,6 +63,9 @@ spec:
     - maxSkew: 1
       topologyKey: topology.kubernetes.io/zone
       whenUnsatisfiable: ScheduleAnyway
+      {{- if eq .component "gateway" }}
+      matchLabelKeys: [pod-template-hash]
+      {{- end }}
       labelSelector:
         matchLabels:
           {{- include "hopgate.selectorLabels" . | nindent 10 }}
