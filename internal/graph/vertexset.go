@@ -1,6 +1,10 @@
 package graph
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+	"unsafe"
+)
 
 // VertexSet is a set of vertices as one bitmap a shard over local ids. The zero value is an empty set. It is not safe
 // for concurrent change.
@@ -10,6 +14,29 @@ type VertexSet struct {
 
 // Bitmap is a set of local ids: bit i of word i/64.
 type Bitmap []uint64
+
+// lastByte is what turns the number of a bitmap's byte in memory into that of its bits among those of its word: 0 where the
+// low byte of a word comes first.
+var lastByte = 7 * uint32(1-binary.NativeEndian.Uint16([]byte{1, 0})&1)
+
+// Mark puts local ids in, for which there is room, and gives the number of those that were not there. It goes by bytes: ids
+// that follow each other in a sorted list often share a word, and to load that would have to wait for its last store.
+//
+//go:noinline // In a larger function its loop would keep values on the stack.
+func (b Bitmap) Mark(ids []uint32) (added int) {
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(b))), 8*len(b))
+	last := lastByte
+	for _, id := range ids {
+		at := &bytes[id>>3^last]
+		w := uint32(*at)
+		with := w | 1<<(id&7)
+		*at = byte(with)
+		if with != w {
+			added++
+		}
+	}
+	return added
+}
 
 // Shards is the number of shards that have a bitmap, possibly an empty one.
 func (s *VertexSet) Shards() int { return len(s.shards) }

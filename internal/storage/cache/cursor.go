@@ -61,11 +61,7 @@ func (c *Cursor) Mark(vs []graph.VertexID, most int, set *graph.VertexSet) (done
 			break
 		}
 		list := targets[offsets[v%ListBlock]:offsets[v%ListBlock+1]]
-		for _, t := range list {
-			w := b[t>>6]
-			b[t>>6] = w | 1<<(t&63)
-			added += int(^w >> (t & 63) & 1)
-		}
+		added += b.Mark(list)
 		edges += len(list)
 		done++
 	}

@@ -1,0 +1,38 @@
+package graph
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestMark marks lists of local ids, dense and scattered ones, and compares what is there with sets that take in one
+// vertex after the other.
+func TestMark(t *testing.T) {
+	const room = 1 << 12
+	for seed := range uint64(50) {
+		rng := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // A test repeats its numbers.
+		var marked, added VertexSet
+		b := marked.Grow(0, room)
+		for range 5 {
+			ids := make([]uint32, rng.IntN(200))
+			within := 1 + rng.Uint32N(room)
+			for i := range ids {
+				ids[i] = rng.Uint32N(within)
+			}
+			if seed%2 == 0 {
+				slices.Sort(ids)
+			}
+			n := 0
+			for _, id := range ids {
+				if added.Add(MakeVertexID(0, uint64(id))) {
+					n++
+				}
+			}
+			require.Equal(t, n, b.Mark(ids), "seed %d", seed)
+			require.Equal(t, added.AppendTo(nil), marked.AppendTo(nil), "seed %d", seed)
+		}
+	}
+}
