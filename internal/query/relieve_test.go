@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"time"
 
@@ -128,5 +129,31 @@ func TestSpill(t *testing.T) {
 			res.Close()
 			require.Zero(t, spill.Used())
 		}
+	})
+}
+
+// Whoever still has the result of a statement that has ended, or its entry in the list of those that run, keeps none of its rows
+// in memory.
+func TestEndedKeepsNothing(t *testing.T) {
+	heap := func() int64 {
+		runtime.GC()
+		runtime.GC() // empties pools
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	overStores(t, Options{}, func(t *testing.T, e *Engine) {
+		before := heap()
+		res, err := e.Query(context.Background(), Request{Statement: "WITH reduce(s = 'x', i IN range(1, 23) | s + s) AS s UNWIND range(1, 5) AS i RETURN s + i"})
+		require.NoError(t, err)
+		_, err = res.Next()
+		require.NoError(t, err)
+		listed := e.Running(context.Background())
+		require.Len(t, listed, 1)
+		require.Greater(t, heap()-before, int64(40<<20))
+		res.Close()
+		require.Less(t, heap()-before, int64(8<<20))
+		runtime.KeepAlive(res)
+		runtime.KeepAlive(listed)
 	})
 }

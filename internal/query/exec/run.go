@@ -376,11 +376,18 @@ func (rs *Rows) Close() {
 		tx.Rollback()
 	}
 	rs.r.tellPools(-rs.r.pooled)
+	if h := rs.r.env.Held; h != nil {
+		h.operator.Store(nil) // it lies in the memory of the operators, and whoever lists what runs may keep h
+	}
 	rs.r.total()
 	if p := rs.r.p; p.keeps(&rs.r.env) && !rs.failed && rs.r.truncated == "" {
 		rs.r = &p.nothing
 		x.end()
+		return
 	}
+	// Whoever still asks for the counters keeps no rows.
+	x.root, x.out = nil, batch{}
+	rs.r.meters, rs.r.kids, rs.r.params, rs.r.closers, rs.r.recorder = nil, nil, nil, nil, recorder{}
 }
 
 // Counters gives what the run has changed so far.
