@@ -263,7 +263,7 @@ func (r *run) setTx(tx shard.Tx) {
 	r.tally.Tx = tx
 	r.tx = &r.tally
 	if r.env.Profile {
-		r.tx = &countingTx{Tx: r.tx, r: r}
+		r.tally.r = r
 		if m, ok := tx.(shard.Metered); ok {
 			r.meter(m)
 		}
