@@ -2,6 +2,8 @@ package traversal
 
 import (
 	"context"
+	"fmt"
+	"runtime"
 	"slices"
 	"syscall"
 	"testing"
@@ -108,5 +110,26 @@ func BenchmarkShortest(b *testing.B) {
 		params := id(int64(1 + i*7919%n.Persons))
 		params["to"] = graph.IntValue(int64(1 + (i*104729+n.Persons/2)%n.Persons))
 		drain(b, n.Engine, statement, params)
+	}
+}
+
+// BenchmarkSpread compares the ends of two hops from one person of 20, by one processor and by all.
+func BenchmarkSpread(b *testing.B) {
+	n := network.Open(b, network.Persons(b))
+	const statement = "MATCH (a:Person)-[:KNOWS]->(b)-[:KNOWS]->(c) WHERE a.id % 20 = 0 AND b.id % 7 > c.id % 11 RETURN count(*) AS n"
+	all := runtime.GOMAXPROCS(0)
+	for range 3 { // until the plan is known to take long
+		drain(b, n.Engine, statement, nil)
+	}
+	time.Sleep(time.Second) // so that no short request is recent
+	for _, processors := range []int{1, all} {
+		b.Run(fmt.Sprintf("processors=%d", processors), func(b *testing.B) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+			before := processorTime(b)
+			for range b.N {
+				drain(b, n.Engine, statement, nil)
+			}
+			b.ReportMetric(float64((processorTime(b)-before).Milliseconds())/float64(b.N), "cpu-ms")
+		})
 	}
 }

@@ -83,6 +83,17 @@ func (t *turns) take(ctx context.Context) bool {
 	return false
 }
 
+// free takes a turn if there is one that nobody waits for.
+func (t *turns) free() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.taken >= t.room() || len(t.queue) > 0 {
+		return false
+	}
+	t.taken++
+	return true
+}
+
 // give ends a turn.
 func (t *turns) give() {
 	t.mu.Lock()
@@ -152,6 +163,41 @@ func (t *turn) Pause(ctx context.Context) error {
 	t.take(ctx)
 	return nil
 }
+
+// Beside gives turns to goroutines that compute for a costly request, as many as there are processors that nobody else
+// asks for. The first has the request's own, as that waits for them.
+func (t *turn) Beside(most int) []exec.Helper {
+	if t.e == nil || !t.costly || !t.taken {
+		return nil
+	}
+	var hs []exec.Helper
+	for len(hs) < most-1 && t.e.turns.free() {
+		now := instant()
+		hs = append(hs, &helper{turn{e: t.e, costly: true, taken: true, mark: now, yield: now}})
+	}
+	if hs != nil {
+		hs = append(hs, &helper{turn{e: t.e, yield: instant()}})
+	}
+	return hs
+}
+
+// helper is the turn of a goroutine that computes for a request.
+type helper struct{ turn }
+
+// Pause implements exec.Turn.
+func (h *helper) Pause(ctx context.Context) error {
+	if h.costly {
+		return h.turn.Pause(ctx)
+	}
+	h.letGo(instant())
+	return nil
+}
+
+// Wanted implements exec.Helper.
+func (h *helper) Wanted() bool { return h.costly && h.e.turns.wanted() }
+
+// End implements exec.Helper.
+func (h *helper) End() { h.give() }
 
 // letGo lets others that can compute go first if they have not for yieldTime. now is the present instant; it gives the one
 // after that.

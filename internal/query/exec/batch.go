@@ -1,6 +1,10 @@
 package exec
 
-import "github.com/hopgate/hopgate/internal/graph"
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
 
 // batch is what operators hand on. Its columns stand in the order of the producing stage's cols. It belongs to the
 // producer, with all its memory, until the producer's next call; the consumer must not change it.
@@ -23,6 +27,23 @@ func (b *batch) reset(n int) {
 	b.Batch.Reset(n)
 	if b.row != nil {
 		b.row = b.row[:0]
+	}
+}
+
+// copy makes b, which owns its columns, a copy of in.
+func (b *batch) copy(in *batch) {
+	b.N, b.row = in.N, nil
+	if in.row != nil {
+		b.row = slices.Clone(in.row)
+	}
+	b.Cols = slices.Grow(b.Cols[:0], len(in.Cols))[:len(in.Cols)]
+	for i := range in.Cols {
+		src, dst := &in.Cols[i], &b.Cols[i]
+		if src.IDs != nil {
+			dst.IDs, dst.Vals = append(dst.IDs[:0], src.IDs...), nil
+		} else {
+			dst.IDs, dst.Vals = nil, append(dst.Vals[:0], src.Vals...)
+		}
 	}
 }
 

@@ -63,6 +63,7 @@ func Compile(q *plan.Query, opt Options) (*Prepared, error) {
 			return nil, unbound(q, q.Out[i])
 		}
 	}
+	p.spreads(p.root)
 	p.anew = !slices.ContainsFunc(p.stages, func(s *stage) bool { return !s.beginsAnew() })
 	p.nothing = run{p: p, stats: make([]Stat, len(p.stages))}
 	return p, nil

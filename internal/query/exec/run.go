@@ -40,6 +40,18 @@ type Env struct {
 type Turn interface {
 	// Pause lets others compute if it is their turn, and waits for the next of its own. The context may have ended then.
 	Pause(ctx context.Context) error
+	// Beside gives the turns of at most so many goroutines that compute while the run waits for them, if the run takes long
+	// and processors are free: two at least, or none.
+	Beside(most int) []Helper
+}
+
+// Helper is the turn of a goroutine that computes for a run. That goroutine alone uses it.
+type Helper interface {
+	Turn
+	// Wanted reports whether the goroutine should end its work soon, as others wait for processors.
+	Wanted() bool
+	// End gives the turn back.
+	End()
 }
 
 // Budget limits a run; 0 is no limit.
@@ -86,6 +98,7 @@ type run struct {
 	kids   []operator
 	// params are the evaluators of parameters.
 	params []paramUse
+	cut    cut
 	// frame is, while operators are built, the frame of the subplan that they are part of; nil at the top level.
 	frame   *frame
 	deleted deleted

@@ -22,6 +22,8 @@ type stage struct {
 	alone bool
 	// once says that nothing of a row of an expansion but its far end is read above, and that repeats are left out there.
 	once bool
+	// source is the stage below those that make rows of each of its rows by themselves, of which this is the topmost; or nil.
+	source *stage
 	// build makes the operator of one run over the operators of kids.
 	build func(r *run, kids []operator) operator
 }
@@ -77,6 +79,32 @@ type Stat struct {
 
 // build makes the operator of a stage and of all below it.
 func (r *run) build(s *stage) operator {
+	switch {
+	case s == r.cut.source && r.cut.leaf != nil:
+		return r.cut.leaf
+	case s == r.cut.source:
+		t := r.cut.tap
+		r.cut = cut{}
+		t.in = r.build(s)
+		return t
+	case s.source != nil && r.cut.leaf == nil:
+		x := &spread{r: r, top: s}
+		x.tap.x = x
+		r.cut = cut{source: s.source, tap: &x.tap}
+		x.chain = r.buildStage(s)
+		return x
+	}
+	return r.buildStage(s)
+}
+
+// cut says, while operators are built, what stands in the place of a stage: a leaf, or a tap above it.
+type cut struct {
+	source *stage
+	tap    *tap
+	leaf   *leaf
+}
+
+func (r *run) buildStage(s *stage) operator {
 	kids := carve(&r.kids, len(s.kids))
 	frame := r.frame
 	for i, k := range s.kids {

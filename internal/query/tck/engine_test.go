@@ -22,6 +22,7 @@ type setting struct {
 	disable       []string // optimizer rules
 	eager         bool     // cypher.Options.Eager
 	lift          bool     // literals are parameters where they may be
+	beside        bool     // processors are free for goroutines beside the statement's
 }
 
 // engine runs statements on one graph, without a cache or a server.
@@ -35,6 +36,32 @@ type engine struct {
 func newEngine(s setting, procs []procedure) *engine {
 	return &engine{setting: s, g: oracle.NewGraph(s.shards), procs: procs}
 }
+
+// idle is the turn of a run that takes long on a machine of three processors on which nobody else computes for a while.
+type idle struct{ left int }
+
+func (*idle) Pause(context.Context) error { return nil }
+
+func (i *idle) Beside(int) []exec.Helper {
+	if i.left--; i.left < 0 {
+		return nil
+	}
+	return []exec.Helper{&helper{}, &helper{stays: true}, &helper{stays: true}}
+}
+
+// helper is a goroutine's turn, which others ask for after a while unless it stays.
+type helper struct {
+	idle
+	stays bool
+	asked int
+}
+
+func (h *helper) Wanted() bool {
+	h.asked++
+	return !h.stays && h.asked > 3
+}
+
+func (*helper) End() {}
 
 // answer is what a statement gives.
 type answer struct {
@@ -82,6 +109,8 @@ func (e *engine) run(text string, params map[string]graph.Value) (a *answer, err
 	if q.OwnTransactions() {
 		mode = shard.Read
 		env.Begin = e.g.Begin
+	} else if e.beside {
+		env.Turn = &idle{left: 3}
 	}
 	tx, err := e.g.Begin(ctx, mode)
 	if err != nil {
