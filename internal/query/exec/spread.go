@@ -158,6 +158,7 @@ func (x *spread) dismiss() {
 		for _, c := range w.run.closers {
 			c.close()
 		}
+		w.run.tellPools(-w.run.pooled)
 		for i := range w.run.stats {
 			x.r.stats[i].Rows += w.run.stats[i].Rows
 			x.r.stats[i].Batches += w.run.stats[i].Batches
@@ -300,7 +301,7 @@ func (x *spread) newWorker(ctx context.Context, turn Helper) *worker {
 	own := &fn.Context{Statement: of.Statement, Transaction: of.Transaction, Zone: of.Zone, MaxList: of.MaxList, Run: ctx}
 	w.run = run{
 		p: r.p, g: r.g, stats: make([]Stat, n), meters: make([]meter, n), kids: make([]operator, n),
-		env: Env{Params: r.env.Params, Fn: own, Budget: r.env.Budget, Turn: turn, Committed: r.env.Committed},
+		env: Env{Params: r.env.Params, Fn: own, Budget: r.env.Budget, Turn: turn, Pools: r.env.Pools, Committed: r.env.Committed},
 	}
 	w.run.current = r.p.root.id
 	w.run.setTx(r.tally.Tx)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -633,5 +634,49 @@ func TestPresent(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestSideBySide reads with one transaction from many goroutines at a time: each gets what it gets alone.
+func TestSideBySide(t *testing.T) {
+	whole, spread := open(t, 3)
+	for _, s := range []shard.Store{whole, spread} {
+		w := fill(t, s, 200, 6, 5)
+		ask := func(tx shard.Tx, at int) string {
+			ctx := context.Background()
+			ids := slices.Clone(w.ids[at : at+50])
+			slices.Sort(ids)
+			out := [][]graph.Value{make([]graph.Value, len(ids))}
+			require.NoError(t, tx.Properties(ctx, ids, []graph.PropID{w.num}, out))
+			degrees, sets := make([]int, len(ids)), make([]graph.LabelSet, len(ids))
+			require.NoError(t, tx.Degrees(ctx, ids, []graph.TypeID{w.a}, graph.Out, degrees))
+			require.NoError(t, tx.LabelSets(ctx, ids, sets))
+			var res shard.Neighbours
+			require.NoError(t, tx.Expand(ctx, &shard.Expand{Sources: ids, Dir: graph.Both, Edges: true, Props: []graph.PropID{w.num, w.text}}, &res))
+			var cells []string
+			for _, col := range append(out, res.Props...) {
+				for _, v := range col {
+					cells = append(cells, cell(t, v))
+				}
+			}
+			return fmt.Sprint(cells, degrees, sets, res.Targets, res.Edges)
+		}
+		var want []string
+		alone := w.begin(t)
+		for at := range 150 {
+			want = append(want, ask(alone, at))
+		}
+		tx := w.begin(t)
+		var all sync.WaitGroup
+		for first := range 4 {
+			all.Go(func() {
+				for at := first; at < 150; at += 3 {
+					if got := ask(tx, at); got != want[at] {
+						t.Errorf("the answer at %d differs from that of one goroutine", at)
+					}
+				}
+			})
+		}
+		all.Wait()
 	}
 }
