@@ -282,10 +282,13 @@ func (in *input) openRemote(ctx context.Context, name string, offset int64) (_ *
 				if err := body.Close(); err != nil {
 					return err
 				}
-				body, err = openURL(ctx, name, offset)
-				stored.Reader = body
+				next, err := openURL(ctx, name, offset)
+				if err != nil {
+					return err // body stays, as it is closed once more
+				}
+				body, stored.Reader = next, next
 				stored.n.Store(offset)
-				return err
+				return nil
 			}
 		}
 	}

@@ -28,13 +28,17 @@ func TestURL(t *testing.T) {
 	_, err := z.Write([]byte(b.String()))
 	require.NoError(t, err)
 	require.NoError(t, z.Close())
-	ranges := 0
+	ranges, gone := 0, false
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Range") != "" {
 			ranges++
 		}
 		switch r.URL.Path {
 		case "/a.csv":
+			if gone && r.Header.Get("Range") != "" {
+				http.Error(w, "it is gone", http.StatusGone)
+				return
+			}
 			http.ServeContent(w, r, "a.csv", time.Time{}, strings.NewReader(b.String()))
 		case "/b.csv.gz":
 			http.ServeContent(w, r, "b.csv.gz", time.Time{}, bytes.NewReader(zipped.Bytes()))
@@ -71,6 +75,12 @@ inputs:
 		require.NoError(t, err)
 		require.Equal(t, b.String()[500:520], string(got))
 		require.NoError(t, from.Close())
+		if path != "/b.csv.gz" {
+			gone = true
+			_, err = p.inputs[0].open(t.Context(), 500)
+			require.ErrorContains(t, err, "410")
+			gone = false
+		}
 	}
 	require.Positive(t, ranges)
 	_, err = newWorld(t).plan(fmt.Sprintf(text, srv.URL+"/none.csv?token=secret"))
