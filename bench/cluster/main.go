@@ -111,6 +111,9 @@ func run(w io.Writer, o options) (err error) {
 	if err := load(&o, one.front, many.front); err != nil {
 		return err
 	}
+	if err := settle(&one, &many); err != nil {
+		return err
+	}
 	fmt.Fprintf(w, "%d people, %d shards; times and processor times of a request\n", o.persons, shards)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "request\trows\tone process\tcluster\ttimes\tprocessors\tgateway\tshards\ttimes\t")
@@ -153,6 +156,30 @@ func load(o *options, fronts ...*process) error {
 		}
 	}
 	return os.WriteFile(done, nil, 0o600)
+}
+
+// settle waits until the processes are idle: after a load they fold and compact for a while. It gives up after a minute.
+func settle(sides ...*side) error {
+	const idle = 50 * time.Millisecond // of all processors in a second
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	var before time.Duration
+	for range 60 {
+		var now time.Duration
+		for _, s := range sides {
+			front, others, err := s.processorTime()
+			if err != nil {
+				return err
+			}
+			now += front + others
+		}
+		if before > 0 && now-before <= idle {
+			return nil
+		}
+		before = now
+		<-tick.C
+	}
+	return errors.New("the processes are still at work a minute after the load")
 }
 
 // measured is the median of both sides, and the mean of the processors' time.
