@@ -58,21 +58,56 @@ func (d *indexDef) tuple(vals []graph.Value) string {
 	return b.String()
 }
 
-// show prints an indexed value for a message.
+// show prints an indexed value for a message, cut to a readable length.
 func show(v graph.Value) string {
-	switch v.Kind() {
-	case graph.Int:
-		return strconv.FormatInt(v.Int(), 10)
-	case graph.Float:
-		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
-	case graph.Bool:
-		return strconv.FormatBool(v.Bool())
-	case graph.String:
+	const longest = 100
+	if v.Kind() == graph.String {
 		s := v.Str()
-		if len(s) > 100 {
-			s = s[:100] + "…"
+		if len(s) > longest {
+			s = strings.ToValidUTF8(s[:longest], "") + "…"
 		}
 		return strconv.Quote(s)
 	}
-	return fmt.Sprintf("a %s", v.Kind())
+	text := appendShown(nil, v)
+	if len(text) > longest {
+		return strings.ToValidUTF8(string(text[:longest]), "") + "…"
+	}
+	return string(text)
+}
+
+func appendShown(dst []byte, v graph.Value) []byte {
+	switch v.Kind() {
+	case graph.Null:
+		return append(dst, "null"...)
+	case graph.Int:
+		return strconv.AppendInt(dst, v.Int(), 10)
+	case graph.Float:
+		return strconv.AppendFloat(dst, v.Float(), 'g', -1, 64)
+	case graph.Bool:
+		return strconv.AppendBool(dst, v.Bool())
+	case graph.String:
+		return strconv.AppendQuote(dst, v.Str())
+	case graph.Date:
+		return v.Date().Append(dst)
+	case graph.LocalTime:
+		return v.LocalTime().Append(dst)
+	case graph.Time:
+		return v.Time().Append(dst)
+	case graph.LocalDateTime:
+		return v.LocalDateTime().Append(dst)
+	case graph.DateTime:
+		return v.DateTime().Append(dst)
+	case graph.Duration:
+		return v.Duration().Append(dst)
+	case graph.List:
+		dst = append(dst, '[')
+		for i, e := range v.List() {
+			if i > 0 {
+				dst = append(dst, ", "...)
+			}
+			dst = appendShown(dst, e)
+		}
+		return append(dst, ']')
+	}
+	return append(dst, v.Kind().String()...)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/temporal"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
 )
@@ -429,6 +430,17 @@ func TestIndexViolations(t *testing.T) {
 		require.EqualError(t, err, x.want)
 		require.Empty(t, w.g.Indexes())
 		require.Empty(t, w.g.Dropped())
+	}
+	for _, x := range []struct {
+		v    graph.Value
+		want string
+	}{
+		{graph.DateValue(0), "1970-01-01"},
+		{graph.DurationValue(temporal.Duration{Days: 3}), "P3D"},
+		{graph.ListValue([]graph.Value{graph.IntValue(1), graph.StringValue("a\""), graph.ListValue(nil)}), `[1, "a\"", []]`},
+		{graph.StringValue(strings.Repeat("x", 99) + "ä"), `"` + strings.Repeat("x", 99) + `…"`},
+	} {
+		require.Equal(t, x.want, show(x.v))
 	}
 	// An index that cannot be built stays, failed, until it is dropped, and does not hold up writers.
 	require.ErrorContains(t, w.g.CreateIndex(ctx, graph.Index{Name: "f", Label: "L", Props: []string{"k"}, Indexed: true}), "too large")
