@@ -178,9 +178,6 @@ func (t *Tx) page(found []rangeEntry, down bool, cursor *[]byte, room int) []ran
 
 // within reports whether a value lies in a range.
 func within(v graph.Value, r shard.Range) bool {
-	if _, ok := compare(v, v); !ok {
-		return false
-	}
 	if r.Prefix {
 		return v.Kind() == graph.String && r.Lo.Kind() == graph.String && strings.HasPrefix(v.Str(), r.Lo.Str())
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"math"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -227,8 +228,9 @@ func RangeBounds(lo, hi graph.Value, loOpen, hiOpen, prefix bool) (lower, upper 
 		}
 		lower = keys.AppendTextPrefix(nil, lo.Str())
 		return lower, keys.AppendSuccessor(nil, lower), false
-	case keys.HasNaN(lo) || keys.HasNaN(hi), lo.Kind() == graph.Duration, hi.Kind() == graph.Duration:
-		// NaN compares with nothing, nor do durations: openCypher orders them for ORDER BY alone.
+	case isNaN(lo), isNaN(hi), lo.Kind() == graph.Duration, hi.Kind() == graph.Duration:
+		// NaN compares with nothing, nor do durations: openCypher orders them for ORDER BY alone. A list that holds NaN
+		// compares by the members before it.
 		return nil, nil, true
 	}
 	some := lo
@@ -261,3 +263,5 @@ func RangeBounds(lo, hi graph.Value, loOpen, hiOpen, prefix bool) (lower, upper 
 	}
 	return slices.Clip(lower), upper, bytes.Compare(lower, upper) >= 0
 }
+
+func isNaN(v graph.Value) bool { return v.Kind() == graph.Float && math.IsNaN(v.Float()) }
