@@ -90,7 +90,7 @@ func TestPathsEqualEnumeration(t *testing.T) {
 		n := newNetwork(t, rnd, 5+rnd.IntN(5), 8+rnd.IntN(14))
 		for range 60 {
 			p := &traverse.Paths{Hop: traverse.Hop{Direction: graph.Direction(rnd.IntN(3))}}
-			p.Hop.Types = [][]string{nil, {"A"}, {"A", "B"}}[rnd.IntN(3)]
+			p.Hop.Types = [][]string{nil, {"A"}, {"A", "B"}, {"none"}}[rnd.IntN(4)]
 			holds := func(plainEdge, graph.VertexID) bool { return true }
 			switch rnd.IntN(3) {
 			case 0:
@@ -165,15 +165,38 @@ func TestSubgraphEqualsEnumeration(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 13))
 		n := newNetwork(t, rnd, 8+rnd.IntN(12), 12+rnd.IntN(30))
 		for range 30 {
-			hop := traverse.Hop{Direction: graph.Direction(rnd.IntN(3)), Types: [][]string{nil, {"A"}}[rnd.IntN(2)]}
-			start, depth := n.ids[rnd.IntN(len(n.ids))], 1+rnd.IntN(3)
-			holds := func(plainEdge, graph.VertexID) bool { return true }
-			layer := map[graph.VertexID]int{start: 0}
-			queue := []graph.VertexID{start}
+			depth := 1 + rnd.IntN(3)
+			hops := make([]traverse.Hop, []int{1, depth}[rnd.IntN(2)])
+			holds := make([]func(plainEdge, graph.VertexID) bool, len(hops))
+			for i := range hops {
+				hops[i] = traverse.Hop{Direction: graph.Direction(rnd.IntN(3)), Types: [][]string{nil, {"A"}}[rnd.IntN(2)]}
+				holds[i] = func(plainEdge, graph.VertexID) bool { return true }
+				switch rnd.IntN(4) {
+				case 0:
+					hops[i].Where = "v.k % 4 <> 1"
+					holds[i] = func(_ plainEdge, v graph.VertexID) bool { return n.key[v]%4 != 1 }
+				case 1:
+					hops[i].Where = "e.w <> 3"
+					holds[i] = func(e plainEdge, _ graph.VertexID) bool { return e.w != 3 }
+				}
+			}
+			steps := func(layer int, v graph.VertexID) []step {
+				i := min(layer, len(hops)-1)
+				return n.steps(&hops[i], 0, v, holds[i])
+			}
+			layer := map[graph.VertexID]int{}
+			var queue []graph.VertexID
+			var starts []graph.Value
+			for range 1 + rnd.IntN(3) {
+				start := n.ids[rnd.IntN(len(n.ids))]
+				starts = append(starts, graph.IntValue(int64(n.key[start])))
+				layer[start] = 0
+				queue = append(queue, start)
+			}
 			for len(queue) > 0 {
 				v := queue[0]
 				queue = queue[1:]
-				for _, s := range n.steps(&hop, 0, v, holds) {
+				for _, s := range steps(layer[v], v) {
 					if _, ok := layer[s.to]; !ok && layer[v] < depth {
 						layer[s.to] = layer[v] + 1
 						queue = append(queue, s.to)
@@ -184,7 +207,7 @@ func TestSubgraphEqualsEnumeration(t *testing.T) {
 			edges := map[graph.EdgeID]int{}
 			for v, l := range layer {
 				want = append(want, fmt.Sprint(l, " v ", uint64(v)))
-				for _, s := range n.steps(&hop, 0, v, holds) {
+				for _, s := range steps(l, v) {
 					if _, ok := layer[s.to]; ok {
 						if known, ok := edges[s.e.ID]; !ok || l < known {
 							edges[s.e.ID] = l
@@ -196,8 +219,7 @@ func TestSubgraphEqualsEnumeration(t *testing.T) {
 				want = append(want, fmt.Sprint(l, " e ", uint64(e)))
 			}
 			res, err := n.e.Traverse(context.Background(), query.TypedRequest{Typed: &traverse.Subgraph{
-				From: traverse.Selector{Property: "k", Values: []graph.Value{graph.IntValue(int64(n.key[start]))}},
-				Hops: []traverse.Hop{hop}, Max: uint32(depth),
+				From: traverse.Selector{Property: "k", Values: starts}, Hops: hops, Max: uint32(depth),
 			}})
 			require.NoError(t, err)
 			var got []string
@@ -215,8 +237,15 @@ func TestSubgraphEqualsEnumeration(t *testing.T) {
 					}
 				}
 			}
+			sources := 0
+			for _, l := range layer {
+				if l == 0 {
+					sources++
+				}
+			}
+			require.EqualValues(t, sources, res.Summary().Hops[0].Sources)
 			res.Close()
-			require.ElementsMatch(t, want, got, "%+v from %d", hop, n.key[start])
+			require.ElementsMatch(t, want, got, "%+v from %v", hops, starts)
 		}
 	}
 }

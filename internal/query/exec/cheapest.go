@@ -148,6 +148,9 @@ type edgeWeigher struct {
 // weigh gives the weights of the edges of an answer.
 func (g *edgeWeigher) weigh(ctx context.Context, h *hop) ([]graph.Value, error) {
 	n := len(h.res.Targets)
+	if n == 0 {
+		return nil, nil // nothing need have been asked for
+	}
 	g.b.reset(len(g.w.cols))
 	g.b.N = n
 	at := 0

@@ -21,14 +21,21 @@ type traverseSets struct {
 	u, i   int
 	given  int  // vertices of the present set that are given as rows
 	edges  bool // layers: all vertices are given, and now the edges
-	ranks  layerRanks
+	layers layers
 	closed bool // nothing is left
 }
 
-// layerRanks numbers the layers that vertices stand in.
-type layerRanks struct {
+// layers are what a subgraph keeps of itself.
+type layers struct {
 	lists [][]graph.VertexID // by layer, sorted
-	done  graph.VertexSet    // of the layers whose edges are given
+	// Edges that are given and may be met from their other end too; nil where none is met from both.
+	given map[graph.EdgeID]bool
+	most  int // that given has held and the account knows of
+}
+
+// bothEnds reports whether an edge may be met from both its ends.
+func bothEnds(hops []plan.TraverseHop) bool {
+	return hops[0].Dir == graph.Both || slices.ContainsFunc(hops, func(h plan.TraverseHop) bool { return h.Dir != hops[0].Dir })
 }
 
 func newTraverseSets(x *traverse) *traverseSets {
@@ -43,7 +50,10 @@ func (s *traverseSets) open(ctx context.Context) error {
 	s.seen.Clear()
 	s.list, s.after = s.list[:0], s.after[:0]
 	s.h, s.base, s.u, s.i, s.given, s.edges, s.closed = 0, 0, 0, 0, 0, false, false
-	s.ranks = layerRanks{}
+	s.layers = layers{}
+	if bothEnds(s.n.Hops) {
+		s.layers.given = map[graph.EdgeID]bool{}
+	}
 	return s.traverse.open(ctx)
 }
 
@@ -90,7 +100,7 @@ func (s *traverseSets) byVertex() bool { return s.n.Mode != plan.ModeFrontier ||
 func (s *traverseSets) enter(ctx context.Context) error {
 	s.base, s.u, s.i = 0, 0, 0
 	if s.n.Mode == plan.ModeLayers {
-		s.ranks.lists = append(s.ranks.lists, append([]graph.VertexID(nil), s.list...))
+		s.layers.lists = append(s.layers.lists, append([]graph.VertexID(nil), s.list...))
 	}
 	if s.h == len(s.hops) {
 		return nil
@@ -214,8 +224,8 @@ func (s *traverseSets) finish() {
 	s.given, s.f.ids = 0, s.f.ids[:0]
 }
 
-// giveLayerEdges adds rows of edges from the present layer to vertices of any layer, each edge at the first layer that
-// it touches. The hop that follows a layer says which edges; that of the last layer is the last hop.
+// giveLayerEdges adds rows of edges from the present layer to vertices of any layer, each edge at the first layer from
+// which it satisfies what the hop asks. The hop that follows a layer says which edges; that of the last layer is the last hop.
 func (s *traverseSets) giveLayerEdges(ctx context.Context) error {
 	var h *cappedHop
 	if s.h >= 0 {
@@ -228,24 +238,23 @@ func (s *traverseSets) giveLayerEdges(ctx context.Context) error {
 		h.res.Done, s.u, s.i = 0, 0, 0
 	}
 	if s.h < 0 || s.base == len(s.f.ids) || s.stop {
-		if s.h >= 0 {
-			for _, v := range s.f.ids {
-				s.ranks.done.Add(v)
-			}
-		}
 		s.h++
-		if s.h == len(s.ranks.lists) || s.stop {
+		if s.h == len(s.layers.lists) || s.stop {
 			s.closed = true
 			return nil
 		}
-		s.base, s.f.ids = 0, append(s.f.ids[:0], s.ranks.lists[s.h]...)
+		s.base, s.f.ids = 0, append(s.f.ids[:0], s.layers.lists[s.h]...)
 		s.hops[min(s.h, len(s.hops)-1)].res.Done = 0
 		return nil
 	}
 	if err := s.r.alive(ctx); err != nil {
 		return err
 	}
-	err := h.next(ctx, s.f.ids[s.base:], mostEdges)
+	err := h.read(ctx, s.f.ids[s.base:], mostEdges) // not counted again
+	if more := len(s.layers.given) - s.layers.most; err == nil && more > 0 {
+		s.layers.most += more
+		err = s.acct.grow(24 * more)
+	}
 	if err != nil && s.endedBy(err) {
 		h.res.Done = 0
 		return nil
@@ -260,8 +269,12 @@ func (s *traverseSets) takeLayer(h *cappedHop) {
 		from := s.f.ids[s.base+s.u]
 		for ; s.i < h.res.Offsets[s.u+1]; s.i++ {
 			v := h.res.Targets[s.i]
-			// In both directions an edge is met from either end.
-			if !s.seen.Has(v) || h.dir == graph.Both && (s.ranks.done.Has(v) || v < from && s.sameLayer(v)) {
+			if !s.seen.Has(v) {
+				continue
+			}
+			id := h.res.Edges[s.i]
+			if s.layers.given[id] {
+				delete(s.layers.given, id) // each edge has two ends
 				continue
 			}
 			if s.out.N == size {
@@ -271,12 +284,9 @@ func (s *traverseSets) takeLayer(h *cappedHop) {
 			s.addEdge(h.edge(s.i, from), true)
 			s.addHop(s.h)
 			s.out.N++
+			if s.layers.given != nil && v != from {
+				s.layers.given[id] = true
+			}
 		}
 	}
-}
-
-// sameLayer reports whether a vertex stands in the present layer.
-func (s *traverseSets) sameLayer(v graph.VertexID) bool {
-	_, ok := slices.BinarySearch(s.f.ids, v)
-	return ok
 }
