@@ -221,6 +221,22 @@ func TestGRPCErrors(t *testing.T) {
 	}
 }
 
+// A mode or direction of a later version is refused, not taken for the first.
+func TestGRPCUnknownNumbers(t *testing.T) {
+	r := serve(t)
+	from := &pb.VertexSelector{By: &pb.VertexSelector_Statement{Statement: "MATCH (n) RETURN n"}}
+	for want, req := range map[string]*pb.TraverseRequest{
+		"mode: 99 is unknown":      {From: from, Hops: []*pb.Hop{{}}, Mode: 99},
+		"direction: 99 is unknown": {From: from, Hops: []*pb.Hop{{Direction: 99}}},
+	} {
+		stream, err := pb.NewGraphServiceClient(r.conn).Traverse(context.Background(), req)
+		require.NoError(t, err)
+		_, err = stream.Recv()
+		require.Equal(t, codes.InvalidArgument, status.Code(err))
+		require.ErrorContains(t, err, want)
+	}
+}
+
 // slow runs until it is ended.
 const slow = "UNWIND range(1, 1000) AS a UNWIND range(1, 1000) AS b UNWIND range(1, 1000) AS c UNWIND range(1, 1000) AS d RETURN count(*)"
 

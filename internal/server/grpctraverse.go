@@ -1,6 +1,8 @@
 package server
 
 import (
+	"fmt"
+
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
@@ -17,8 +19,16 @@ func (s *graphService) Traverse(req *pb.TraverseRequest, stream grpc.ServerStrea
 	if err != nil {
 		return grpcError(err)
 	}
+	hops, err := hopsOf(req.GetHops())
+	if err != nil {
+		return grpcError(err)
+	}
+	mode, ok := traverseModes[req.GetMode()]
+	if !ok {
+		return grpcError(requestError(fmt.Sprintf("mode: %d is unknown", req.GetMode())))
+	}
 	t := &traverse.Traversal{
-		From: from, Hops: hopsOf(req.GetHops()), Min: req.MinHops, Max: req.GetMaxHops(), Mode: traverseModes[req.GetMode()],
+		From: from, Hops: hops, Min: req.MinHops, Max: req.GetMaxHops(), Mode: mode,
 		Returns: req.GetReturns(), Distinct: req.GetDistinct(), ByHop: req.GetByHop(), Limit: req.GetLimit(), Seed: req.GetSeed(),
 		Partial: req.GetBudget().GetPartial(),
 	}
@@ -40,10 +50,11 @@ func (s *graphService) Traverse(req *pb.TraverseRequest, stream grpc.ServerStrea
 
 // ShortestPath finds paths and streams them.
 func (s *graphService) ShortestPath(req *pb.ShortestPathRequest, stream grpc.ServerStreamingServer[pb.PathResponse]) error {
-	p := &traverse.Paths{
-		Hop: hopOf(req.GetHop()), MaxHops: req.GetMaxHops(), All: req.GetAll(), K: req.GetK(), Weight: req.GetWeight(),
+	hop, err := hopOf(req.GetHop())
+	if err != nil {
+		return grpcError(err)
 	}
-	var err error
+	p := &traverse.Paths{Hop: hop, MaxHops: req.GetMaxHops(), All: req.GetAll(), K: req.GetK(), Weight: req.GetWeight()}
 	if p.From, err = selectorOf(req.GetFrom(), "from"); err != nil {
 		return grpcError(err)
 	}
@@ -75,7 +86,11 @@ func (s *graphService) Subgraph(req *pb.SubgraphRequest, stream grpc.ServerStrea
 	if err != nil {
 		return grpcError(err)
 	}
-	g := &traverse.Subgraph{From: from, Hops: hopsOf(req.GetHops()), Max: req.GetMaxHops()}
+	hops, err := hopsOf(req.GetHops())
+	if err != nil {
+		return grpcError(err)
+	}
+	g := &traverse.Subgraph{From: from, Hops: hops, Max: req.GetMaxHops()}
 	res, err := s.typed(stream, req.GetGraph(), g, req.GetParameters(), req.GetBudget())
 	if err != nil {
 		return grpcError(err)
@@ -159,7 +174,11 @@ func foundVertex(b *graph.Batch, row int, properties []string) *pb.Vertex {
 
 // GetEdges streams edges.
 func (s *graphService) GetEdges(req *pb.GetEdgesRequest, stream grpc.ServerStreamingServer[pb.EdgeBatch]) error {
-	e := &traverse.Edges{Hop: hopOf(req.GetHop()), IDs: req.GetElementIds().GetIds()}
+	hop, err := hopOf(req.GetHop())
+	if err != nil {
+		return grpcError(err)
+	}
+	e := &traverse.Edges{Hop: hop, IDs: req.GetElementIds().GetIds()}
 	for _, end := range []struct {
 		in   *pb.VertexSelector
 		out  **traverse.Selector
@@ -280,17 +299,24 @@ func selectorOf(in *pb.VertexSelector, field string) (s traverse.Selector, err e
 	return s, nil
 }
 
-func hopOf(h *pb.Hop) traverse.Hop {
-	return traverse.Hop{
-		Types: h.GetTypes(), Direction: directions[h.GetDirection()], Where: h.GetWhere(), SkipSupernodes: h.GetSkipSupernodes(),
-		MaxDegree: h.GetMaxDegree(), Sample: h.GetSample(), Limit: h.GetLimit(),
+func hopOf(h *pb.Hop) (traverse.Hop, error) {
+	d, ok := directions[h.GetDirection()]
+	if !ok {
+		return traverse.Hop{}, requestError(fmt.Sprintf("direction: %d is unknown", h.GetDirection()))
 	}
+	return traverse.Hop{
+		Types: h.GetTypes(), Direction: d, Where: h.GetWhere(), SkipSupernodes: h.GetSkipSupernodes(),
+		MaxDegree: h.GetMaxDegree(), Sample: h.GetSample(), Limit: h.GetLimit(),
+	}, nil
 }
 
-func hopsOf(in []*pb.Hop) []traverse.Hop {
+func hopsOf(in []*pb.Hop) ([]traverse.Hop, error) {
 	out := make([]traverse.Hop, len(in))
 	for i, h := range in {
-		out[i] = hopOf(h)
+		var err error
+		if out[i], err = hopOf(h); err != nil {
+			return nil, err
+		}
 	}
-	return out
+	return out, nil
 }

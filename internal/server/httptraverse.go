@@ -96,7 +96,7 @@ type subgraphBody struct {
 	Direction string       `json:"direction"`
 	Where     string       `json:"where"`
 	PerHop    []hopBody    `json:"perHop"`
-	Hops      uint32       `json:"hops"`
+	Hops      *uint32      `json:"hops"`
 }
 
 // verticesBody is the body of POST /v1/vertices.
@@ -209,7 +209,11 @@ func (h *hopBody) hop() (traverse.Hop, error) {
 // hops gives the hops: the common one, or each by itself.
 func hops(common hopBody, perHop []hopBody) ([]traverse.Hop, error) {
 	if len(perHop) == 0 {
-		perHop = []hopBody{common}
+		h, err := common.hop()
+		return []traverse.Hop{h}, err
+	}
+	if len(common.Edges) > 0 || common.Direction != "" || common.Where != "" || common.SkipSupernodes|common.MaxDegree|common.Sample|common.Limit != 0 {
+		return nil, requestError("perHop: cannot stand beside what is asked of all hops: give it for each of them")
 	}
 	out := make([]traverse.Hop, len(perHop))
 	for i := range perHop {
@@ -262,7 +266,12 @@ func (b *pathBody) typed() (query.Typed, error) {
 }
 
 func (b *subgraphBody) typed() (query.Typed, error) {
-	s := &traverse.Subgraph{Max: b.Hops}
+	s := &traverse.Subgraph{}
+	if b.Hops != nil {
+		if s.Max = *b.Hops; s.Max == 0 {
+			return nil, requestError("hops: must be at least 1, was 0")
+		}
+	}
 	var err error
 	if s.From, err = b.From.selector("from"); err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func decodeJSON(data []byte, strict bool, into any) error {
 	case errors.As(err, &typ) && typ.Field == "":
 		return requestError("the request: must be an object, was " + article(typ.Value))
 	case errors.As(err, &typ):
-		return requestError(fmt.Sprintf("%s: must be %s, was %s", typ.Field, jsonName(typ), article(typ.Value)))
+		return requestError(fmt.Sprintf("%s: must be %s, was %s", strings.TrimPrefix(typ.Field, "typedBody."), jsonName(typ), article(typ.Value)))
 	}
 	return requestError("the request: " + strings.TrimPrefix(err.Error(), "json: "))
 }
@@ -66,6 +66,10 @@ func jsonName(e *json.UnmarshalTypeError) string {
 		return "true or false"
 	case "int64", "int":
 		return "a whole number"
+	case "uint64":
+		return "a whole number from 0"
+	case "uint32":
+		return "a whole number from 0 to 4294967295"
 	}
 	return "a list or an object"
 }

@@ -108,6 +108,11 @@ func (h *Hop) capped() bool {
 	return h.SkipSupernodes > 0 || h.MaxDegree > 0 || h.Sample > 0 || h.Limit > 0
 }
 
+// given reports whether a hop asks anything of edges.
+func (h *Hop) given() bool {
+	return len(h.Types) > 0 || h.Direction != graph.Out || h.Where != "" || h.capped()
+}
+
 // frontierCount makes the plan of a number of vertices at one distance, if that is all that is asked.
 func (b *binder) frontierCount() (ok bool, err error) {
 	t := b.t
@@ -290,13 +295,17 @@ func (b *binder) returns() error {
 	default:
 		text = t.Returns
 	}
-	if t.ByHop {
-		text = "h AS hop, " + text
-	}
+	before := ""
 	if distinct {
-		text = "DISTINCT " + text
+		before = "DISTINCT "
 	}
-	vars := []cypher.Variable{{Name: "v", Col: b.vertex}, {Name: "e", Col: b.edge}, {Name: "h", Col: b.hop}}
+	if t.ByHop {
+		before += "h AS hop, "
+	}
+	vars := []cypher.Variable{{Name: "v", Col: b.vertex}, {Name: "h", Col: b.hop}}
+	if t.Mode != plan.ModeNearest {
+		vars = append(vars, cypher.Variable{Name: "e", Col: b.edge})
+	}
 	if kept {
 		vars = append(vars, cypher.Variable{Name: "s", Col: b.start}, cypher.Variable{Name: "p", Col: b.pa})
 	} else if t.Returns == "paths" {
@@ -305,7 +314,7 @@ func (b *binder) returns() error {
 	if t.Mode == plan.ModeNearest && t.Returns == "edges" {
 		return invalid("return", "mode nearest has vertices alone")
 	}
-	return inField("return", b.em.Return(text+order, vars...))
+	return inField("return", after("RETURN "+before, b.em.Return(before+text+order, vars...)))
 }
 
 // Text describes a traversal for the list of running requests.

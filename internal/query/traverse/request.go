@@ -69,6 +69,9 @@ func ParseHops(s string) (lo *uint32, hi uint32, err error) {
 	if err != nil {
 		return nil, 0, invalid("hops", "must be a number or a range such as 1..3, is %q", s)
 	}
+	if n == 0 {
+		return nil, 0, invalid("hops", "must be at least 1, or a range up to at least 1, is %q", s)
+	}
 	if ranged {
 		m, err := strconv.ParseUint(low, 10, 32)
 		if err != nil {
@@ -86,6 +89,19 @@ func invalid(field, format string, args ...any) error {
 		Kind: graph.KindInvalid, Code: "Neo.ClientError.Request.Invalid", Type: "RequestError", Phase: graph.PhaseCompile,
 		Detail: "InvalidField", Msg: field + ": " + fmt.Sprintf(format, args...),
 	}
+}
+
+// after makes the position of an error count from the end of what stands before the text of a request.
+func after(before string, err error) error {
+	if err == nil {
+		return nil
+	}
+	e := *graph.AsError(err)
+	if e.Pos.Line == 1 && e.Pos.Offset >= len(before) {
+		e.Pos.Offset -= len(before)
+		e.Pos.Column -= len(before)
+	}
+	return &e
 }
 
 // inField says which field of a request an error is about.

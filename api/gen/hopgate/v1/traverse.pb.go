@@ -355,7 +355,7 @@ type Hop struct {
 	SkipSupernodes uint64 `protobuf:"varint,3,opt,name=skip_supernodes,json=skipSupernodes,proto3" json:"skip_supernodes,omitempty"`
 	// An openCypher expression over e, the edge, and v, the vertex that it leads to.
 	Where string `protobuf:"bytes,4,opt,name=where,proto3" json:"where,omitempty"`
-	// At most so many edges of a vertex, those to the lowest ids; 0: all.
+	// At most so many edges of a vertex, the first by type, direction and far end; 0: all.
 	MaxDegree uint64 `protobuf:"varint,5,opt,name=max_degree,json=maxDegree,proto3" json:"max_degree,omitempty"`
 	// At most so many edges of a vertex, chosen by the seed; 0: all.
 	Sample uint64 `protobuf:"varint,6,opt,name=sample,proto3" json:"sample,omitempty"`
