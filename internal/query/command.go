@@ -25,17 +25,11 @@ func (e *Engine) command(ctx context.Context, g shard.Graph, p *prepared, params
 	case *cypher.AlterTTL:
 		return e.alterTTL(ctx, g, c, params)
 	case *cypher.CreateGraph:
-		return e.createGraph(ctx, c)
+		return e.createGraph(ctx, c, res.q)
 	case *cypher.DropGraph:
-		old, err := e.store.Graph(c.Name)
-		if err == nil {
-			err = e.store.DropGraph(ctx, c.Name)
-		}
+		err := e.dropGraph(ctx, c.Name, res.q)
 		if c.IfExists && isKind(err, graph.KindNotFound) {
 			return nil
-		}
-		if err == nil {
-			e.forget(old)
 		}
 		return err
 	}
@@ -127,7 +121,7 @@ func (e *Engine) dropIndex(ctx context.Context, g shard.Graph, c *cypher.DropInd
 	return nil
 }
 
-func (e *Engine) createGraph(ctx context.Context, c *cypher.CreateGraph) error {
+func (e *Engine) createGraph(ctx context.Context, c *cypher.CreateGraph, q *Running) error {
 	err := e.store.CreateGraph(ctx, c.Name)
 	if !isKind(err, graph.KindExists) {
 		return err
@@ -136,15 +130,28 @@ func (e *Engine) createGraph(ctx context.Context, c *cypher.CreateGraph) error {
 	case c.IfNotExists:
 		return nil
 	case c.OrReplace:
-		if old, err := e.store.Graph(c.Name); err == nil {
-			e.forget(old)
-		}
-		if err := e.store.DropGraph(ctx, c.Name); err != nil {
+		if err := e.dropGraph(ctx, c.Name, q); err != nil {
 			return err
 		}
 		return e.store.CreateGraph(ctx, c.Name)
 	}
 	return err
+}
+
+// dropGraph ends what runs on a graph, but for the command itself, and drops it.
+func (e *Engine) dropGraph(ctx context.Context, name string, command *Running) error {
+	g, err := e.store.Graph(name)
+	if err != nil {
+		return err
+	}
+	if name != DefaultGraph {
+		e.running.endAll(name, command)
+	}
+	if err := e.store.DropGraph(ctx, name); err != nil {
+		return err
+	}
+	e.forget(g)
+	return nil
 }
 
 // transactionID is how SHOW TRANSACTIONS names a running statement.

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,5 +38,37 @@ func TestGraphs(t *testing.T) {
 		must(t, e, "DROP GRAPH other IF EXISTS")
 		must(t, e, "CREATE GRAPH other")
 		require.Equal(t, []string{"[0]"}, must(t, e, "USE other MATCH (n) RETURN count(n)"), "a new one is empty")
+	})
+}
+
+// A graph that is in use is dropped at once: what runs on it ends, and says why.
+func TestDropGraphInUse(t *testing.T) {
+	overStores(t, Options{}, func(t *testing.T, e *Engine) {
+		ctx := context.Background()
+		for _, drop := range []string{"DROP GRAPH other", "CREATE OR REPLACE GRAPH other"} {
+			must(t, e, "CREATE GRAPH other IF NOT EXISTS")
+			tx := begin(t, e, TxOptions{Graph: "other"})
+			tx.must(t, "CREATE (:A)")
+			beside := begin(t, e, TxOptions{})
+			res, err := e.Query(ctx, Request{Statement: "UNWIND range(1, 1000000000000) AS x RETURN x", Graph: "other"})
+			require.NoError(t, err)
+			failed := make(chan error)
+			go func() {
+				for {
+					if _, err := res.Next(); err != nil {
+						res.Close()
+						failed <- err
+						return
+					}
+				}
+			}()
+			must(t, e, drop)
+			require.Equal(t, "Neo.ClientError.Database.DatabaseNotFound", code(<-failed))
+			_, err = tx.rows(Request{Statement: "RETURN 1"})
+			require.Equal(t, notFound, code(err))
+			require.ErrorContains(t, err, "dropped")
+			beside.must(t, "RETURN 1")
+			beside.Rollback()
+		}
 	})
 }

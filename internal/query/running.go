@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"sync"
 	"sync/atomic"
@@ -122,6 +123,21 @@ func (r *registry) all() iter.Seq[*Running] {
 			if listed := cmp.Or(q.runs, q); !yield(listed) {
 				return
 			}
+		}
+	}
+}
+
+// endAll ends what is listed for a graph that is to be dropped, but for one request.
+func (r *registry) endAll(graphName string, but *Running) {
+	dropped := &graph.Error{
+		Kind: graph.KindNotFound, Code: "Neo.ClientError.Database.DatabaseNotFound", Type: "DatabaseError", Phase: graph.PhaseRuntime,
+		Detail: "NotFound", Msg: fmt.Sprintf("the graph %q was dropped", graphName),
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for q := range r.all() {
+		if q.Graph == graphName && q != but {
+			q.end(dropped)
 		}
 	}
 }

@@ -59,6 +59,8 @@ type Graph struct {
 	closing bool
 	idle    chan struct{} // closed when closing and the last transaction has ended
 
+	emptying atomic.Bool // written with mu: the graph is to be closed when the last transaction has ended
+
 	fresh    atomic.Int64  // about how many records wait to be folded
 	noted    atomic.Uint64 // counts what has changed that
 	kick     chan struct{}
@@ -298,8 +300,8 @@ func (g *Graph) leave() {
 
 // left is leave while g.mu is held.
 func (g *Graph) left() {
-	if g.open--; g.open == 0 && g.closing {
-		close(g.idle)
+	if g.open--; g.open == 0 && (g.closing || g.emptying.Load()) {
+		g.shut()
 	}
 }
 
@@ -331,6 +333,14 @@ func (g *Graph) leaveFrom(c *cut) {
 
 // Begin implements shard.Graph.
 func (g *Graph) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
+	if g.emptying.Load() {
+		return nil, closed()
+	}
+	return g.beginAlways(ctx, mode)
+}
+
+// beginAlways is Begin for what goes on until the graph is closed: if its emptying is given up, nothing is to be missing.
+func (g *Graph) beginAlways(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
 	if err := storage.Alive(ctx); err != nil {
 		return nil, err
 	}
@@ -450,15 +460,51 @@ func (g *Graph) commit(ws []*storage.Writer, keys *keyTables, next due) (seq uin
 	return seq, g.publish(p, wait())
 }
 
+// empty lets no request begin any more, waits for those that run, and shuts the graph. If ctx ends before they do, the
+// graph goes on as if nothing had been asked.
+func (g *Graph) empty(ctx context.Context) error {
+	g.mu.Lock()
+	if g.closing || g.emptying.Load() {
+		g.mu.Unlock()
+		return closed()
+	}
+	g.emptying.Store(true)
+	if g.open == 0 {
+		g.shut()
+	}
+	g.mu.Unlock()
+	select {
+	case <-g.idle:
+		return nil
+	case <-ctx.Done():
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.open == 0 {
+		return nil
+	}
+	g.emptying.Store(false)
+	return graph.DeadlineError(ctx.Err())
+}
+
+// shut lets nothing begin any more. The caller holds g.mu.
+func (g *Graph) shut() {
+	g.closing = true
+	if g.open == 0 {
+		close(g.idle)
+	}
+}
+
 // close ends the graph: no transaction begins any more, and those that run are waited for.
 func (g *Graph) close(ctx context.Context) error {
 	g.mu.Lock()
 	if !g.closing {
-		g.closing = true
+		g.shut()
+	}
+	select {
+	case <-g.stop:
+	default:
 		close(g.stop)
-		if g.open == 0 {
-			close(g.idle)
-		}
 	}
 	g.mu.Unlock()
 	select {

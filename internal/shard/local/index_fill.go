@@ -73,7 +73,7 @@ func (b *build) scan(tx *Tx, label graph.LabelID, from graph.VertexID) (ids []gr
 func (b *build) read() (*Tx, error) { return b.begin(shard.Read) }
 
 func (b *build) begin(mode shard.Mode) (*Tx, error) {
-	t, err := b.g.Begin(b.ctx, mode)
+	t, err := b.g.beginAlways(b.ctx, mode)
 	if err != nil {
 		return nil, err
 	}

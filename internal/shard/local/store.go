@@ -158,7 +158,8 @@ func (s *Store) CreateGraph(ctx context.Context, name string) error {
 	return nil
 }
 
-// DropGraph implements shard.Store. It waits for the graph's transactions to end.
+// DropGraph implements shard.Store. It waits for the graph's transactions to end, while no other begins; if ctx ends
+// before them, the graph stays.
 func (s *Store) DropGraph(ctx context.Context, name string) error {
 	s.mu.Lock()
 	g := s.graphs[name]
@@ -174,7 +175,10 @@ func (s *Store) DropGraph(ctx context.Context, name string) error {
 	case s.opts.ReadOnly:
 		return readOnly()
 	}
-	if err := g.close(ctx); err != nil {
+	if err := g.empty(ctx); err != nil {
+		return err
+	}
+	if err := g.close(context.Background()); err != nil {
 		return err
 	}
 	s.mu.Lock()
