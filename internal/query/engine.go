@@ -214,6 +214,9 @@ func (e *Engine) startOnce(res *Result) error {
 	if !other {
 		name = q.Graph
 	}
+	if other {
+		e.running.use(q, name)
+	}
 	if other && q.admitted {
 		if err := q.turn.move(ctx, name); err != nil {
 			return err

@@ -50,21 +50,28 @@ func TestDropGraphInUse(t *testing.T) {
 			tx := begin(t, e, TxOptions{Graph: "other"})
 			tx.must(t, "CREATE (:A)")
 			beside := begin(t, e, TxOptions{})
-			res, err := e.Query(ctx, Request{Statement: "UNWIND range(1, 1000000000000) AS x RETURN x", Graph: "other"})
-			require.NoError(t, err)
 			failed := make(chan error)
-			go func() {
-				for {
-					if _, err := res.Next(); err != nil {
-						res.Close()
-						failed <- err
-						return
+			for _, req := range []Request{
+				{Statement: "UNWIND range(1, 1000000000000) AS x RETURN x", Graph: "other"},
+				{Statement: "USE other UNWIND range(1, 1000000000000) AS x RETURN x"},
+			} {
+				res, err := e.Query(ctx, req)
+				require.NoError(t, err)
+				go func() {
+					for {
+						if _, err := res.Next(); err != nil {
+							res.Close()
+							failed <- err
+							return
+						}
 					}
-				}
-			}()
+				}()
+			}
 			must(t, e, drop)
-			require.Equal(t, "Neo.ClientError.Database.DatabaseNotFound", code(<-failed))
-			_, err = tx.rows(Request{Statement: "RETURN 1"})
+			for range 2 {
+				require.Equal(t, "Neo.ClientError.Database.DatabaseNotFound", code(<-failed))
+			}
+			_, err := tx.rows(Request{Statement: "RETURN 1"})
 			require.Equal(t, notFound, code(err))
 			require.ErrorContains(t, err, "dropped")
 			beside.must(t, "RETURN 1")

@@ -43,6 +43,8 @@ type Running struct {
 	tx       *Running                // of a statement in an explicit transaction: the transaction's own entry
 	idle     bool                    // an explicit transaction's own entry
 
+	used string // the other graph that USE names, or ""; registry.mu holds it
+
 	prev, next *Running // in the registry, whose mu holds them
 	runs       *Running // of an explicit transaction's own entry: the statement that is listed in its place, or nil
 }
@@ -127,6 +129,13 @@ func (r *registry) all() iter.Seq[*Running] {
 	}
 }
 
+// use notes the graph that a listed request names by USE.
+func (r *registry) use(q *Running, graphName string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	q.used = graphName
+}
+
 // endAll ends what is listed for a graph that is to be dropped, but for one request.
 func (r *registry) endAll(graphName string, but *Running) {
 	dropped := &graph.Error{
@@ -136,7 +145,7 @@ func (r *registry) endAll(graphName string, but *Running) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for q := range r.all() {
-		if q.Graph == graphName && q != but {
+		if cmp.Or(q.used, q.Graph) == graphName && q != but {
 			q.end(dropped)
 		}
 	}
