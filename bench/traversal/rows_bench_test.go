@@ -3,6 +3,7 @@ package traversal
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"syscall"
@@ -130,6 +131,27 @@ func BenchmarkSpread(b *testing.B) {
 				drain(b, n.Engine, statement, nil)
 			}
 			b.ReportMetric(float64((processorTime(b)-before).Milliseconds())/float64(b.N), "cpu-ms")
+		})
+	}
+}
+
+// BenchmarkLookup reads a few rows from a random person, as most requests do.
+func BenchmarkLookup(b *testing.B) {
+	n := network.Open(b, network.Persons(b))
+	for _, s := range []struct{ name, returns string }{
+		{"property", " RETURN p.firstName"},
+		{"properties", " RETURN p.firstName, p.lastName, p.birthday"},
+		{"vertex", " RETURN p"},
+		{"friends", "-[:KNOWS]->(q) RETURN q.firstName"},
+	} {
+		b.Run(s.name, func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(4, 4))
+			params := map[string]graph.Value{}
+			b.ReportAllocs()
+			for range b.N {
+				params["id"] = graph.IntValue(1 + rng.Int64N(int64(n.Persons)))
+				drain(b, n.Engine, "MATCH (p:Person {id: $id})"+s.returns, params)
+			}
 		})
 	}
 }

@@ -14,8 +14,18 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// counts are statements whose operators serve one run after the other, each beside one that counts the same by rows.
-var counts = [][2]string{
+// kept are statements whose operators serve one run after the other, each beside one that finds the same with operators of its own.
+var kept = [][2]string{
+	{"MATCH (p:P {id: $id}) RETURN p.name, p.text, p.none, $id AS id", "MATCH (p:P {id: $id}) RETURN coalesce(p.name), coalesce(p.text), coalesce(p.none), $id AS id"},
+	{"MATCH (p:P {id: $id}) RETURN p, p.name", "MATCH (p:P {id: $id}) RETURN p, coalesce(p.name)"},
+	{
+		"MATCH (p:P {id: $id})-[r:R]->(q:Q) RETURN q.name, r, p, p.text",
+		"MATCH (p:P {id: $id})-[r:R]->(q:Q) RETURN coalesce(q.name), r, p, coalesce(p.text)",
+	},
+	{
+		"MATCH (p:P {id: $id})-[r]-(a)-[:R]->(q) RETURN a.text, id(r), q.name, q.id",
+		"MATCH (p:P {id: $id})-[r]-(a)-[:R]->(q) RETURN coalesce(a.text), id(r), coalesce(q.name), q.id",
+	},
 	{"MATCH (p:P {id: $id})-[:R]->(q) RETURN count(DISTINCT q) AS n", "MATCH (p:P {id: $id})-[:R]->(q) WITH DISTINCT q RETURN count(*) AS n"},
 	{"MATCH (p:P {id: $id})-[:R]->(q:Q) RETURN count(DISTINCT q) AS n", "MATCH (p:P {id: $id})-[:R]->(q:Q) WITH DISTINCT q RETURN count(*) AS n"},
 	{
@@ -52,7 +62,7 @@ func TestOperatorsServeRunAfterRun(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		const people = 60
 		must(t, e, "CREATE CONSTRAINT FOR (p:P) REQUIRE p.id IS UNIQUE")
-		must(t, e, fmt.Sprintf("UNWIND range(0, %d) AS i CREATE (:P:Q {id: i})", people-1))
+		must(t, e, fmt.Sprintf("UNWIND range(0, %d) AS i CREATE (:P:Q {id: i, name: 'name ' + i, text: reduce(s = '', x IN range(0, i * 40) | s + 'text ')})", people-1))
 		must(t, e, fmt.Sprintf("MATCH (a:P), (b:P) WHERE (a.id * 7 + b.id * 3) %% 11 = 0 AND a.id < %d CREATE (a)-[:R {w: CASE b.id %% 7 WHEN 5 THEN '2' WHEN 6 THEN 1.5 WHEN 4 THEN null ELSE b.id %% 7 END}]->(b)", people/2))
 		check := func() {
 			var wg sync.WaitGroup
@@ -60,7 +70,7 @@ func TestOperatorsServeRunAfterRun(t *testing.T) {
 				wg.Go(func() {
 					rng := rand.New(rand.NewPCG(uint64(worker), 1))
 					for range 100 {
-						pair := counts[rng.IntN(len(counts))]
+						pair := kept[rng.IntN(len(kept))]
 						params := map[string]graph.Value{"id": graph.IntValue(rng.Int64N(people + 5)), "w": bounds[rng.IntN(len(bounds))]}
 						if rng.IntN(8) == 0 {
 							leave(t, e, Request{Statement: pair[0], Params: params}, rng)
@@ -82,8 +92,9 @@ func TestOperatorsServeRunAfterRun(t *testing.T) {
 		must(t, e, "MATCH (p:P) WHERE p.id % 3 = 0 CREATE (p)-[:R]->(:Other)")
 		check()
 		must(t, e, "MATCH (a:P), (b:P) WHERE b.id = a.id + 1 CREATE (a)-[:S]->(b)")
+		must(t, e, "MATCH (p:P) WHERE p.id % 2 = 0 SET p.name = p.id * 1.5, p.text = left(p.text, 100), p.none = [p.name] REMOVE p:Q")
 		check()
-		_, err := e.rows(Request{Statement: counts[0][0]})
+		_, err := e.rows(Request{Statement: kept[0][0]})
 		require.Equal(t, "Neo.ClientError.Statement.ParameterMissing", code(err))
 	})
 }

@@ -2,7 +2,6 @@ package exec
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -64,7 +63,7 @@ func Compile(q *plan.Query, opt Options) (*Prepared, error) {
 		}
 	}
 	p.spreads(p.root)
-	p.anew = !slices.ContainsFunc(p.stages, func(s *stage) bool { return !s.beginsAnew() })
+	p.anew = p.root.beginsAnew(true)
 	p.nothing = run{p: p, stats: make([]Stat, len(p.stages))}
 	return p, nil
 }

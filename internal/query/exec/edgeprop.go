@@ -15,6 +15,9 @@ type edgeProp struct {
 // firstEdgeProp is how far the columns of edge properties lie behind those of the plan.
 const firstEdgeProp = 1 << 16
 
+// isEdgeProp reports whether a column is that of an edge property.
+func isEdgeProp(col plan.Col) bool { return col >= firstEdgeProp }
+
 // edgePropCol gives the column of an edge property.
 func (c *compiler) edgePropCol(p edgeProp) plan.Col {
 	for i, known := range c.edgeProps {

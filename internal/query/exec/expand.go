@@ -6,6 +6,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // The numbers of edges that an expansion asks for at once: few at first, in case that nobody wants more.
@@ -121,12 +122,17 @@ func (c *compiler) rowConditions(n *plan.Expand) []plan.Expr {
 func (x *expand) open(ctx context.Context) error {
 	x.limit = firstEdges
 	x.seen.Clear()
+	x.hop.known = 0
 	return x.fan.open(ctx)
 }
 
 func (x *expand) close() {
 	x.acct.release()
 	x.seenN = 0
+	if cap(x.hop.res.Targets) > firstEdges { // too many to be kept for another run
+		x.hop.res = shard.Neighbours{}
+	}
+	x.hop.shrink()
 	x.input.close()
 }
 

@@ -27,7 +27,7 @@ type vertexAt struct {
 func (f *frontier) set(list []graph.VertexID) {
 	f.ids, f.first, f.order = f.ids[:0], f.first[:0], f.order[:0]
 	if cap(f.pos) < len(list) {
-		f.pos = make([]int32, len(list), max(2*len(list), graph.BatchSize))
+		f.pos = make([]int32, len(list), max(len(list), 2*cap(f.pos)))
 	}
 	f.pos = f.pos[:len(list)]
 	sorted := true

@@ -50,6 +50,9 @@ func (es *evaluators) prop(e *plan.Prop) evaluator {
 	if into == nil {
 		into = &fetch{es: es, pos: pos, group: es.group, reader: propReader{r: es.r}}
 		es.fetches = append(es.fetches, into)
+		if es.r.p.anew {
+			es.r.readers = append(es.r.readers, &into.reader)
+		}
 	}
 	into.reader.keys = append(into.reader.keys, e.Key)
 	return &property{f: into, at: len(into.reader.keys) - 1}
@@ -157,6 +160,16 @@ func (p *propReader) resolve() {
 		if p.ids[k] != 0 {
 			p.known = append(p.known, p.ids[k])
 		}
+	}
+}
+
+// forget lets go of all values that were read.
+func (p *propReader) forget() {
+	for _, col := range p.out {
+		clear(col[:cap(col)])
+	}
+	for _, col := range p.got {
+		clear(col[:cap(col)])
 	}
 }
 

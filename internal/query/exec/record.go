@@ -197,9 +197,15 @@ func (m *recorder) read(ctx context.Context) error {
 
 func (m *recorder) buffer(n int) {
 	if cap(m.got) < n {
-		m.got = make([]shard.Record, n, max(n, graph.BatchSize))
+		m.got = make([]shard.Record, n, max(n, 2*cap(m.got)))
 	}
 	m.got = m.got[:n]
+}
+
+// forget lets go of all that was read, and keeps the memory.
+func (m *recorder) forget() {
+	clear(m.got[:cap(m.got)])
+	m.records, m.edgeRec, m.edgeVal = nil, nil, nil
 }
 
 // convert makes records of what was got, for vertices or for the given edges.

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -28,16 +29,25 @@ type paramUse struct {
 // mostKeptRows bounds the rows of the operators that are kept for later runs, and so their memory.
 const mostKeptRows = 4 * graph.BatchSize
 
-// beginsAnew reports whether the operator of a stage holds nothing of its run but what begin replaces.
-func (s *stage) beginsAnew() bool {
-	if len(s.subs) > 0 {
+// beginsAnew reports whether the operators of a stage and of those below it hold nothing of their run but what begin
+// replaces and end clears. With last only projections are above it.
+func (s *stage) beginsAnew(last bool) bool {
+	if len(s.subs) > 0 || s.source != nil {
 		return false
+	}
+	_, project := s.node.(*plan.Project)
+	for _, kid := range s.kids {
+		if !kid.beginsAnew(last && project) {
+			return false
+		}
 	}
 	switch n := s.node.(type) {
 	case *plan.Unit:
 		return true
 	case *plan.Seek:
 		return plain(n.Keys...)
+	case *plan.Expand:
+		return len(n.Where) == 0 && !n.Into && !slices.ContainsFunc(s.cols, isEdgeProp)
 	case *plan.FrontierCount:
 		for _, h := range n.Hops {
 			if !allRanges(h.Where, h.Edge) {
@@ -47,7 +57,7 @@ func (s *stage) beginsAnew() bool {
 		return true
 	case *plan.Project:
 		for _, it := range n.Items {
-			if !plain(it.Expr) {
+			if !plain(it.Expr) && !(last && propOfColumn(it.Expr)) {
 				return false
 			}
 		}
@@ -79,8 +89,19 @@ func plainMap(e plan.Expr) bool {
 	return ok && plain(m.Elems...)
 }
 
-// plain reports whether all expressions are constants, parameters or columns. Values that lie in the memory of decoded
-// columns, as properties may, must not be kept beyond their transaction.
+// propOfColumn reports whether an expression is a property of what stands in a column. Its value may lie in the memory of
+// decoded columns, and must not be kept beyond its transaction: nobody but its reader and projections, which copy
+// nothing, may have it.
+func propOfColumn(e plan.Expr) bool {
+	p, ok := e.(*plan.Prop)
+	if !ok {
+		return false
+	}
+	_, ok = p.X.(*plan.ColRef)
+	return ok
+}
+
+// plain reports whether all expressions are constants, parameters or columns.
 func plain(es ...plan.Expr) bool {
 	for _, e := range es {
 		switch e.(type) {
@@ -134,9 +155,14 @@ func (x *execution) end() {
 		clear(u.c.filled)
 		u.c.filled = u.c.filled[:0]
 	}
+	for _, p := range r.readers {
+		p.forget()
+	}
+	r.recorder.forget()
+	clear(x.out.Cols[:cap(x.out.Cols)])
 	clear(r.stats)
 	x.fn.Run = nil //nolint:fatcontext // It is taken out.
-	r.env, r.tx, r.tally, r.recorder = Env{}, nil, tallyTx{}, recorder{}
+	r.env, r.tx, r.tally = Env{}, nil, tallyTx{}
 	r.counters = Counters{}
 	r.bytes, r.edges, r.fewest = 0, 0, 0
 	r.p.ended.Put(x)
