@@ -277,6 +277,25 @@ func TestCapsAndBudgets(t *testing.T) {
 	got, _ = n.ask(t, &limited, query.Limits{})
 	require.Len(t, got, 5)
 
+	for _, mode := range []plan.TraverseMode{plan.ModeFrontier, plan.ModeWalk, plan.ModeTrail, plan.ModeAcyclic, plan.ModeNearest} {
+		vertices := base
+		vertices.Mode, vertices.Returns, vertices.Partial = mode, "vertices", true
+		got, s = n.ask(t, &vertices, query.Limits{Rows: 3, Partial: true})
+		require.Len(t, got, 3)
+		require.True(t, s.Truncated)
+		require.Len(t, s.Hops, 2)
+
+		_, s = n.ask(t, &vertices, query.Limits{Bytes: 100, Partial: true})
+		require.Contains(t, s.Reason, "needs more than 100 bytes")
+		vertices.Returns = "count"
+		_, s = n.ask(t, &vertices, query.Limits{Bytes: 100, Partial: true})
+		require.Contains(t, s.Reason, "needs more than 100 bytes")
+
+		_, s = n.ask(t, &vertices, query.Limits{Visits: 40, Partial: true})
+		require.Contains(t, s.Reason, "visited more than 40 edges")
+		require.LessOrEqual(t, s.Hops[0].Edges+s.Hops[1].Edges, int64(40))
+		require.Less(t, s.Hops[1].Sources, s.Hops[0].Edges)
+	}
 	for _, limits := range []query.Limits{{Visits: 150}, {Rows: 11}} {
 		res, err := n.e.Traverse(context.Background(), query.TypedRequest{Typed: &base, Limits: limits})
 		require.NoError(t, err)

@@ -217,6 +217,8 @@ func (n *network) ask(t *testing.T, tr *traverse.Traversal, limits query.Limits)
 					cells = append(cells, v.Str())
 				case graph.Null:
 					cells = append(cells, "")
+				case graph.VertexKind:
+					cells = append(cells, fmt.Sprint(uint64(v.Vertex())))
 				default:
 					t.Fatalf("a value of kind %v", v.Kind())
 				}

@@ -181,7 +181,8 @@ func (a *account) grow(n int) error {
 		st := &a.r.stats[a.r.current]
 		st.Memory = max(st.Memory, a.held)
 	}
-	if limit := a.r.env.Budget.Bytes; limit > 0 && a.r.bytes > limit {
+	// Once a budget has ended the search, little more is held: the operators may finish with what was found.
+	if limit := a.r.env.Budget.Bytes; limit > 0 && a.r.bytes > limit && a.r.truncated == "" {
 		return graph.BudgetError("the statement needs more than %d bytes, the budget of query-memory; operator %s holds %d bytes",
 			limit, a.name, a.held)
 	}
@@ -344,9 +345,13 @@ func (rs *Rows) next(ctx context.Context) (*graph.Batch, error) {
 		if !rs.r.truncate(err) {
 			return nil, err
 		}
-		if x.out.N -= int(rs.count - limit); x.out.N <= 0 {
+		left := b.N - int(rs.count-limit)
+		if left <= 0 {
 			return nil, nil
 		}
+		var first batch
+		first.slice(b, 0, left)
+		x.out.view(&first, rs.r.p.out)
 	}
 	if err := rs.r.materialise(ctx, &x.out.Batch); err != nil {
 		return nil, err

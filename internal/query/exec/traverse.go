@@ -116,6 +116,14 @@ func (x *traverse) endedBy(err error) bool {
 	return true
 }
 
+// hold accounts for what the operator has come to hold, in bytes.
+func (x *traverse) hold(bytes int) error {
+	if more := bytes - int(x.acct.held); more > 0 {
+		return x.acct.grow(more)
+	}
+	return nil
+}
+
 // addVertex adds the column of the vertex to a row.
 func (x *traverse) addVertex(v graph.VertexID) {
 	if x.vertexAt >= 0 {

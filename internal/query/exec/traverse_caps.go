@@ -76,7 +76,8 @@ func (c *cappedHop) next(ctx context.Context, sources []graph.VertexID, limit in
 	if c.caps.Sample > 0 {
 		c.edges = true
 	}
-	if err := c.read(ctx, sources, limit); err != nil {
+	spent := c.r.spent() // then none of the sources is gone on from
+	if err := c.read(ctx, sources, limit); err != nil || spent {
 		return err
 	}
 	if c.caps.MaxDegree > 0 || c.caps.Sample > 0 || c.caps.Limit > 0 {

@@ -30,7 +30,6 @@ type layers struct {
 	lists [][]graph.VertexID // by layer, sorted
 	// Edges that are given and may be met from their other end too; nil where none is met from both.
 	given map[graph.EdgeID]bool
-	most  int // that given has held and the account knows of
 }
 
 // bothEnds reports whether an edge may be met from both its ends.
@@ -133,7 +132,7 @@ func (s *traverseSets) advance(ctx context.Context) error {
 		return nil
 	}
 	h := s.hops[s.h]
-	if s.u < h.res.Done {
+	if s.u < h.res.Done && !s.r.late() {
 		s.take(h)
 		return nil
 	}
@@ -145,16 +144,24 @@ func (s *traverseSets) advance(ctx context.Context) error {
 	if err := s.r.alive(ctx); err != nil {
 		return err
 	}
-	before := cap(s.after)
 	err := h.next(ctx, s.f.ids[s.base:], mostEdges)
 	if err == nil {
-		err = s.acct.grow(8 * (cap(s.after) - before))
+		err = s.holdSets()
 	}
 	if err != nil && s.endedBy(err) {
 		h.res.Done = 0
 		return s.turn(ctx)
 	}
 	return err
+}
+
+// holdSets accounts for the sets, and for what layers keep.
+func (s *traverseSets) holdSets() error {
+	n := cap(s.starts) + cap(s.list) + cap(s.after) + cap(s.f.ids) + 3*len(s.layers.given)
+	for _, l := range s.layers.lists {
+		n += len(l)
+	}
+	return s.hold(8 * n)
 }
 
 // take goes through the answer until the batch is full or the answer ends.
@@ -198,6 +205,9 @@ func (s *traverseSets) turn(ctx context.Context) error {
 	if len(s.list) == 0 {
 		s.finish()
 		return nil
+	}
+	if err := s.holdSets(); err != nil && !s.endedBy(err) {
+		return err
 	}
 	return s.enter(ctx)
 }
@@ -251,9 +261,8 @@ func (s *traverseSets) giveLayerEdges(ctx context.Context) error {
 		return err
 	}
 	err := h.read(ctx, s.f.ids[s.base:], mostEdges) // not counted again
-	if more := len(s.layers.given) - s.layers.most; err == nil && more > 0 {
-		s.layers.most += more
-		err = s.acct.grow(24 * more)
+	if err == nil {
+		err = s.holdSets()
 	}
 	if err != nil && s.endedBy(err) {
 		h.res.Done = 0

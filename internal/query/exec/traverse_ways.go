@@ -14,6 +14,7 @@ type traverseWays struct {
 	*traverse
 	levels []*wayLevel
 	depth  int // the level at work; -1: at the end
+	held   int // entries that the levels have had room for
 }
 
 // wayLevel holds ways of one length by their last edge.
@@ -32,6 +33,9 @@ type wayLevel struct {
 	base        int
 	k, end, off int
 }
+
+// wayBytes is what an entry of a level takes.
+const wayBytes = 8 + 4 + 32
 
 // wayEntries is how many ways are continued with one request.
 const wayEntries = 4 * graph.BatchSize
@@ -96,12 +100,21 @@ func (w *traverseWays) next(ctx context.Context) (*batch, error) {
 
 // grow fills the level below with continuations of the next part of a level; it reports whether there are any.
 func (w *traverseWays) grow(ctx context.Context, l, below *wayLevel) (more bool, err error) {
+	if w.r.late() {
+		w.stop = true
+		return false, nil
+	}
 	h := w.hops[w.depth]
 	below.reset()
 	for len(below.vertex) == 0 {
 		switch {
 		case l.k < l.end:
+			before := cap(below.vertex)
 			w.take(h, l, below)
+			w.held += cap(below.vertex) - before
+			if err := w.hold(wayBytes * w.held); err != nil && !w.endedBy(err) {
+				return false, err
+			}
 		case l.base+h.res.Done < len(l.f.ids) && !h.full():
 			if err := w.r.alive(ctx); err != nil {
 				return false, err

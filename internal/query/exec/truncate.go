@@ -36,14 +36,17 @@ func (r *run) affordable(n int) int {
 }
 
 // spent reports whether a budget has ended, or the time, after which a run finds no more edges.
-func (r *run) spent() bool {
-	if !r.env.Partial {
+func (r *run) spent() bool { return r.env.Partial && (r.truncated != "" || r.late()) }
+
+// late reports whether the time has ended, after which a run does not go through the edges that it has found either.
+func (r *run) late() bool {
+	if !r.env.Partial || r.env.Until.IsZero() || time.Now().Before(r.env.Until) {
 		return false
 	}
-	if r.truncated == "" && !r.env.Until.IsZero() && time.Now().After(r.env.Until) {
+	if r.truncated == "" {
 		r.truncated = "the request ran out of time"
 	}
-	return r.truncated != ""
+	return true
 }
 
 // Truncated gives the reason why the rows are not all, or "".

@@ -140,13 +140,14 @@ func (b *binder) frontierCount() (ok bool, err error) {
 	return true, nil
 }
 
-// walk puts the hops on top of the starts: as openCypher's operators, if they do it.
+// walk puts the hops on top of the starts: as openCypher's operators, if they do it. These do not tell the hops apart,
+// as an answer that a budget may end has to.
 func (b *binder) walk() error {
 	uniform, capped := len(b.t.Hops) == 1, false
 	for i := range b.t.Hops {
 		capped = capped || b.t.Hops[i].capped()
 	}
-	if !capped {
+	if !capped && !b.t.Partial {
 		switch {
 		case b.t.Mode == plan.ModeWalk && b.min == b.max && b.max > 0:
 			return b.expand()
