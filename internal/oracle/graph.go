@@ -45,7 +45,10 @@ func (g *Graph) Begin(ctx context.Context, mode shard.Mode) (shard.Tx, error) {
 	if err := g.lock(ctx); err != nil {
 		return nil, err
 	}
-	return &Tx{g: g, state: g.state.Load().clone(), write: true}, nil
+	state := g.state.Load()
+	t := &Tx{g: g, state: state.clone(), write: true}
+	t.state.counts.Store(state.counts.Load())
+	return t, nil
 }
 
 // LoadState gives how far a load stream has come.

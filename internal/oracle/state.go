@@ -3,6 +3,7 @@ package oracle
 import (
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"github.com/hopgate/hopgate/internal/graph"
 )
@@ -15,6 +16,7 @@ type state struct {
 	indexes []index
 	entries map[graph.IndexID]map[string][]graph.VertexID
 	streams map[string]stream
+	counts  atomic.Pointer[graph.Counts] // once somebody has asked
 }
 
 // part holds the vertices and edges of one shard by local id; what is deleted is nil.

@@ -20,8 +20,7 @@ type Tx struct {
 	touchedVertices []graph.VertexID
 	touchedEdges    []graph.EdgeID
 
-	mu      sync.Mutex // guards what follows
-	counts  *graph.Counts
+	mu      sync.Mutex   // guards what follows
 	cursors []rangeEntry // by the number that a range cursor holds
 }
 
@@ -44,12 +43,12 @@ func (t *Tx) Counts() *graph.Counts { return t.Statistics() }
 
 // Statistics implements shard.Tx.
 func (t *Tx) Statistics() *graph.Counts {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.counts == nil {
-		t.counts = t.count()
+	c := t.state.counts.Load()
+	if c == nil {
+		c = t.count()
+		t.state.counts.Store(c)
 	}
-	return t.counts
+	return c
 }
 
 func (t *Tx) count() *graph.Counts {
@@ -57,39 +56,67 @@ func (t *Tx) count() *graph.Counts {
 		ByLabel: map[string]uint64{}, ByType: map[string]uint64{}, Ends: map[graph.TypeEnds]uint64{},
 		Distinct: map[string]uint64{}, Props: map[graph.PropOf]uint64{},
 	}
-	labels := func(v *vertex) []string {
-		var names []string
-		if v != nil {
-			for _, l := range t.g.Labels(v.labels) {
-				names = append(names, t.g.LabelName(l))
-			}
+	// What has a property, and what edges connect, is counted by numbers first: those are few, however large the graph is.
+	type owner struct {
+		labels graph.LabelSet
+		typ    graph.TypeID
+		prop   graph.PropID
+	}
+	type ends struct {
+		src, dst graph.LabelSet
+		typ      graph.TypeID
+	}
+	sets, props, edges := map[graph.LabelSet]uint64{}, map[owner]uint64{}, map[ends]uint64{}
+	t.state.vertices(func(_ graph.VertexID, v *vertex) {
+		c.Vertices++
+		sets[v.labels]++
+		for _, p := range v.props {
+			props[owner{labels: v.labels, prop: p.ID}]++
+		}
+	})
+	labelsOf := func(id graph.VertexID) graph.LabelSet {
+		if v := t.state.vertex(id); v != nil {
+			return v.labels
+		}
+		return graph.NoLabels
+	}
+	t.state.edges(func(e *edge) {
+		c.Edges++
+		edges[ends{labelsOf(e.Src), labelsOf(e.Dst), e.Type}]++
+		for _, p := range e.props {
+			props[owner{typ: e.Type, prop: p.ID}]++
+		}
+	})
+	labels := func(set graph.LabelSet) (names []string) {
+		for _, l := range t.g.Labels(set) {
+			names = append(names, t.g.LabelName(l))
 		}
 		return names
 	}
-	t.state.vertices(func(_ graph.VertexID, v *vertex) {
-		c.Vertices++
-		for _, l := range append(labels(v), "") {
-			if l != "" {
-				c.ByLabel[l]++
-			}
-			for _, p := range v.props {
-				c.Props[graph.PropOf{Label: l, Prop: t.g.PropName(p.ID)}]++
+	for set, n := range sets {
+		for _, l := range labels(set) {
+			c.ByLabel[l] += n
+		}
+	}
+	for o, n := range props {
+		prop := t.g.PropName(o.prop)
+		if o.typ != 0 {
+			c.Props[graph.PropOf{Type: t.g.TypeName(o.typ), Prop: prop}] += n
+			continue
+		}
+		for _, l := range append(labels(o.labels), "") {
+			c.Props[graph.PropOf{Label: l, Prop: prop}] += n
+		}
+	}
+	for e, n := range edges {
+		typ := t.g.TypeName(e.typ)
+		c.ByType[typ] += n
+		for _, src := range append(labels(e.src), "") {
+			for _, dst := range append(labels(e.dst), "") {
+				c.Ends[graph.TypeEnds{Src: src, Type: typ, Dst: dst}] += n
 			}
 		}
-	})
-	t.state.edges(func(e *edge) {
-		typ := t.g.TypeName(e.Type)
-		c.Edges++
-		c.ByType[typ]++
-		for _, p := range e.props {
-			c.Props[graph.PropOf{Type: typ, Prop: t.g.PropName(p.ID)}]++
-		}
-		for _, src := range append(labels(t.state.vertex(e.Src)), "") {
-			for _, dst := range append(labels(t.state.vertex(e.Dst)), "") {
-				c.Ends[graph.TypeEnds{Src: src, Type: typ, Dst: dst}]++
-			}
-		}
-	})
+	}
 	for i := range t.state.indexes {
 		x := &t.state.indexes[i]
 		if x.Indexed && x.Label != "" {

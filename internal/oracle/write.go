@@ -16,9 +16,7 @@ func (t *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 	if !t.write {
 		return misuse("a write in a transaction that only reads")
 	}
-	t.mu.Lock()
-	t.counts = nil
-	t.mu.Unlock()
+	t.state.counts.Store(nil)
 	for i := range ms {
 		if err := t.apply(&ms[i]); err != nil {
 			return err
