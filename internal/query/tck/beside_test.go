@@ -10,12 +10,15 @@ import (
 // TestBeside runs statements whose rows are made by several goroutines: they come in the order, and fail with the error, of
 // one goroutine's.
 func TestBeside(t *testing.T) {
+	e := newEngine(setting{shards: 3, batch: 16}, nil)
+	for _, statement := range []string{
+		"UNWIND range(0, 399) AS i CREATE (:P {i: i})",
+		"MATCH (a:P), (b:P) WHERE b.i IN [a.i * 7 % 400, a.i * 13 % 400, a.i + 1] CREATE (a)-[:E {w: a.i}]->(b)",
+	} {
+		_, err := e.run(statement, nil)
+		require.NoError(t, err)
+	}
 	run := func(statement string, beside bool) string {
-		e := newEngine(setting{shards: 3, batch: 16}, nil)
-		_, err := e.run("UNWIND range(0, 399) AS i CREATE (:P {i: i})", nil)
-		require.NoError(t, err)
-		_, err = e.run("MATCH (a:P), (b:P) WHERE b.i IN [a.i * 7 % 400, a.i * 13 % 400, a.i + 1] CREATE (a)-[:E {w: a.i}]->(b)", nil)
-		require.NoError(t, err)
 		e.beside = beside
 		a, err := e.run(statement, nil)
 		if err != nil {
