@@ -48,7 +48,7 @@ func CheckFiles(ctx context.Context, o *Options, dir string, bad func(file strin
 		// Blocks of blob files are found through the tables that refer to them.
 		if blobs && !faults {
 			if err := readAll(ctx, o, at); err != nil {
-				if !pebble.IsCorruptionError(err) {
+				if !isDamage(err) {
 					return files, bytes, err
 				}
 				bad(store, locate(err))
@@ -88,6 +88,7 @@ func readAll(ctx context.Context, o *Options, dir string) (err error) {
 	p.ErrorIfNotExists = true
 	p.CacheSize = 1 << 20
 	p.Logger = quiet{}
+	p.FS = blobFS{p.FS}
 	db, err := pebble.Open(dir, p)
 	if err != nil {
 		return err

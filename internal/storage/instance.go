@@ -73,7 +73,7 @@ func openInstance(o *Options, sh *Shared, dir string, values, create bool) (*ins
 			return nil, err
 		}
 	}
-	p.FS = faultFS{p.FS, in}
+	p.FS = faultFS{blobFS{p.FS}, in}
 	p.Experimental.IngestSplit = in.splits.Load
 	p.EventListener = &pebble.EventListener{
 		BackgroundError: in.backgroundError,

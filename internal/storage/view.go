@@ -281,7 +281,7 @@ func (v *View) Large(ref keys.Ref) (graph.Value, error) {
 // store and the key.
 func (in *instance) faultAt(key []byte, err error) error {
 	op := fmt.Sprintf("read the large value at key %x of %s", key, in.name)
-	if pebble.IsCorruptionError(err) {
+	if isDamage(err) {
 		return graph.CorruptError("storage: "+op, err)
 	}
 	return fault(op, err)

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -199,6 +201,7 @@ func TestFlippedByte(t *testing.T) {
 					for i := range int64(12) {
 						spots = append(spots, spot{at, i * info.Size() / 12, "blob"})
 					}
+					spots = append(spots, spot{at, info.Size() - 20, "footer"})
 				}
 			}
 		}
@@ -269,6 +272,63 @@ func TestFlippedByte(t *testing.T) {
 	t.Logf("%d bytes flipped: %d seen by opening, %d by reading, %d by checking", len(spots), opened, read, checked)
 	require.Positive(t, read)
 	require.LessOrEqual(t, unread, read/10)
+}
+
+// A blob file that was cut short, or vanishes, is an error of whoever reads it and ends nobody else.
+func TestCutBlob(t *testing.T) {
+	ctx := context.Background()
+	mem := vfs.NewMem()
+	opts := tiny(rand.New(rand.NewPCG(9, 1)), 1)
+	opts.Logger, opts.FS = quiet(), mem
+	opts.Tuning.FoldRecords, opts.Tuning.ReclaimBytes, opts.MemtableBytes = -1, -1, 1<<20
+	l, err := openLedger(opts)
+	require.NoError(t, err)
+	rng := rand.New(rand.NewPCG(9, 2))
+	for range 40 {
+		require.NoError(t, l.write(rng))
+	}
+	require.NoError(t, l.g.Flush(ctx))
+	require.NoError(t, l.store.Close())
+	dir := mem.PathJoin(storage.Dir("data/graphs/default", 0), "values")
+	names, err := mem.List(dir)
+	require.NoError(t, err)
+	names = slices.DeleteFunc(names, func(name string) bool { return path.Ext(name) != ".blob" })
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		file := mem.PathJoin(dir, name)
+		f, err := mem.Open(file)
+		require.NoError(t, err)
+		whole, err := io.ReadAll(f)
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		for _, left := range []int{-1, 0, 20, len(whole) / 2, len(whole) - 1} {
+			fs := vfs.NewMem()
+			_, err := vfs.Clone(mem, fs, "data", "data")
+			require.NoError(t, err)
+			if left >= 0 {
+				f, err := fs.Create(file, vfs.WriteCategoryUnspecified)
+				require.NoError(t, err)
+				_, err = f.Write(whole[:left])
+				require.NoError(t, err)
+				require.NoError(t, f.Close())
+			}
+			o := opts
+			o.FS = fs
+			l, err := openLedger(o)
+			require.NoError(t, err)
+			if left < 0 {
+				require.NoError(t, fs.Remove(file))
+			}
+			_, err = l.readAll(true)
+			require.ErrorContains(t, err, file)
+			require.ErrorContains(t, err, "key")
+			require.Equal(t, graph.KindCorrupt, graph.AsError(err).Kind)
+			_, err = l.store.Check(ctx, "default", shard.CheckOptions{})
+			require.ErrorContains(t, err, file)
+			require.Equal(t, graph.KindCorrupt, graph.AsError(err).Kind)
+			require.NoError(t, l.store.Close())
+		}
+	}
 }
 
 // A wrong byte in a log or a manifest of a store that was closed, or in its seal, is an error that names the file; so is a

@@ -1,0 +1,60 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/sstable/blob"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// blobFS reads the footer of each blob file that is opened. When that is damaged, Pebble panics (v2.1.7:
+// fileCacheHandle.findOrCreateBlob), also on goroutines of its own, and a file that has vanished it calls fatal; a table's
+// damage it returns.
+type blobFS struct{ vfs.FS }
+
+// Open implements vfs.FS. What it says of damage is no corruption for Pebble, which hands it on as it is.
+func (b blobFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	f, err := b.FS.Open(name, opts...)
+	if path.Ext(name) != ".blob" {
+		return f, err
+	}
+	if err == nil {
+		if err = checkFooter(f); err == nil {
+			return f, nil
+		}
+		_ = f.Close()
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, graph.CorruptError("storage: open "+name, errors.New("the file is gone"))
+	case pebble.IsCorruptionError(err):
+		return nil, graph.CorruptError("storage: open "+name, errors.New(err.Error()))
+	}
+	return nil, err
+}
+
+// Unwrap implements vfs.FS.
+func (b blobFS) Unwrap() vfs.FS { return b.FS }
+
+// checkFooter reads the footer of a blob file, which stays open.
+func checkFooter(f vfs.File) error {
+	readable, err := sstable.NewSimpleReadable(f)
+	if err != nil {
+		return err
+	}
+	_, err = blob.NewFileReader(context.Background(), readable, blob.FileReaderOptions{})
+	return err
+}
+
+// isDamage tells damage, found by Pebble or beneath it, from other faults.
+func isDamage(err error) bool {
+	var e *graph.Error
+	return pebble.IsCorruptionError(err) || errors.As(err, &e) && e.Kind == graph.KindCorrupt
+}
