@@ -31,7 +31,8 @@ func running(t *testing.T, text string) cluster {
 			live = append(live, &unstructured.Unstructured{Object: o})
 		}
 	}
-	return cluster{fake.NewSimpleDynamicClient(runtime.NewScheme(), live...)}
+	lists := map[schema.GroupVersionResource]string{{Group: "apps", Version: "v1", Resource: "statefulsets"}: "StatefulSetList"}
+	return cluster{fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists, live...)}
 }
 
 // TestProtect upgrades releases: what would lose their graphs is refused with the way to do it.
@@ -41,6 +42,9 @@ func TestProtect(t *testing.T) {
 		{"the same size in other units", `{}`, `{standalone: {persistence: {size: 10240Mi}}}`, "", ""},
 		{"other mode", `{}`, `{mode: cluster}`, "mode:", "graphctl export"},
 		{"back to one server", `{mode: cluster}`, `{}`, "mode:", "graphctl export"},
+		{"other name", `{}`, `{fullnameOverride: people}`, "the StatefulSet graphs-hopgate", "restore"},
+		{"other name of shards", `{mode: cluster}`, `{mode: cluster, nameOverride: people}`, "the StatefulSet graphs-hopgate-shard", "restore"},
+		{"other name and mode", `{}`, `{mode: cluster, fullnameOverride: people}`, "mode:", "graphctl export"},
 		{"fewer shards", `{mode: cluster}`, `{mode: cluster, shard: {replicas: 2}}`, "shard.replicas: 2 is fewer than the 3", "second release"},
 		{"more shards", `{mode: cluster}`, `{mode: cluster, shard: {replicas: 5}}`, "", ""},
 		{"other size", `{}`, `{standalone: {persistence: {size: 20Gi}}}`, "standalone.persistence.size: was 10Gi", "kubectl -n apps patch pvc data-graphs-hopgate-N"},

@@ -113,6 +113,7 @@ func cases(t *testing.T) map[string]map[string]any {
 	switches := []string{
 		`{}`, `{nameOverride: g}`, `{fullnameOverride: a-name-that-is-longer-than-what-a-label-of-kubernetes-bears}`,
 		`{serviceAccount: {create: false, name: mine}}`, `{image: {digest: "sha256:` + strings.Repeat("0a", 32) + `"}}`,
+		`{commonLabels: {app.kubernetes.io/part-of: shop, team: a}, podLabels: {team: b}, podAnnotations: {kubectl.kubernetes.io/default-container: mine}}`,
 		`{antiAffinity: hard}`, `{antiAffinity: none}`, `{networkPolicy: {enabled: false}}`, `{networkPolicy: {scrapeFrom: []}}`,
 		`{tls: {enabled: true}}`, `{tls: {enabled: true, existingSecret: mine, clientAuth: true}}`,
 		`{tls: {enabled: true, certManager: {enabled: true, issuerRef: {name: ca}}}}`,

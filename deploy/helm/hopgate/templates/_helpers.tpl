@@ -28,19 +28,16 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{ include "hopgate.selectorLabels" . }}
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
-app.kubernetes.io/part-of: hopgate
-{{- with .root.Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
+{{ merge dict .root.Values.commonLabels (dict "app.kubernetes.io/part-of" "hopgate") | toYaml }}
 {{- end }}
 
-{{/* Labels of a pod: none that a new version of the chart alone would change, as that would restart the pods. */}}
+{{/*
+Labels of a pod, with those in "labels" before all others: none that a new version of the chart alone would change, as that
+would restart the pods.
+*/}}
 {{- define "hopgate.podLabels" -}}
 {{ include "hopgate.selectorLabels" . }}
-app.kubernetes.io/part-of: hopgate
-{{- with .root.Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
+{{ merge dict (.labels | default dict) .root.Values.commonLabels (dict "app.kubernetes.io/part-of" "hopgate") | toYaml }}
 {{- end }}
 
 {{- define "hopgate.image" -}}

@@ -16,15 +16,9 @@ relieves, even where every node has one. A shard comes after the one that it rel
 metadata:
   annotations:
     checksum/config: {{ include "hopgate.config" . | sha256sum }}
-    kubectl.kubernetes.io/default-container: hopgate
-    {{- with $v.podAnnotations }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
+    {{- merge dict $v.podAnnotations (dict "kubectl.kubernetes.io/default-container" "hopgate") | toYaml | nindent 4 }}
   labels:
-    {{- include "hopgate.podLabels" . | nindent 4 }}
-    {{- with $v.podLabels }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
+    {{- include "hopgate.podLabels" (dict "root" $root "component" .component "labels" $v.podLabels) | nindent 4 }}
 spec:
   {{- include "hopgate.podCommon" $root | nindent 2 }}
   terminationGracePeriodSeconds: {{ int64 $c.terminationGracePeriodSeconds }}

@@ -8,11 +8,16 @@
 {{/* Refuses what would lose the data of a StatefulSet that runs, and says how it is done. */}}
 {{- define "hopgate.protect" -}}
 {{- $ns := .root.Release.Namespace }}
-{{- $full := include "hopgate.fullname" .root }}
-{{- $other := ternary (printf "%s-shard" $full) $full (eq .component "server") }}
-{{- $foreign := lookup "apps/v1" "StatefulSet" $ns $other }}
-{{- if and $foreign (eq (dig "metadata" "labels" "app.kubernetes.io/instance" "" $foreign) .root.Release.Name) }}
-{{- fail (printf "\nmode: this release runs the StatefulSet %s, whose graphs a change of the mode would leave behind.\nInstall a second release with the new mode, export the graphs here (graphctl export) and load them there, then uninstall this release." $other) }}
+{{- range (lookup "apps/v1" "StatefulSet" $ns "").items }}
+{{- $labels := dig "metadata" "labels" dict . }}
+{{- $component := get $labels "app.kubernetes.io/component" }}
+{{- if and (eq (get $labels "app.kubernetes.io/instance") $.root.Release.Name) (has $component (list "server" "shard"))
+    (regexMatch (printf "^%s-[0-9]" (regexQuoteMeta $.root.Chart.Name)) (get $labels "helm.sh/chart")) (ne .metadata.name $.name) }}
+{{- if ne $component $.component }}
+{{- fail (printf "\nmode: this release runs the StatefulSet %s, whose graphs a change of the mode would leave behind.\nInstall a second release with the new mode, export the graphs here (graphctl export) and load them there, then uninstall this release." .metadata.name) }}
+{{- end }}
+{{- fail (printf "\nnameOverride, fullnameOverride: this release runs the StatefulSet %s, whose graphs another name, %s, would leave behind.\nInstall a second release with the new names, back up here (graphctl backup) and restore there, then uninstall this release." .metadata.name $.name) }}
+{{- end }}
 {{- end }}
 {{- $live := lookup "apps/v1" "StatefulSet" $ns .name }}
 {{- if $live }}
