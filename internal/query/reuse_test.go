@@ -23,6 +23,14 @@ var kept = [][2]string{
 		"MATCH (p:P {id: $id})-[r:R]->(q:Q) RETURN coalesce(q.name), r, p, coalesce(p.text)",
 	},
 	{
+		"MATCH (p:P {id: $id})-[r:R]->(q) WHERE q.name > p.name OR NOT q.id <= 7 RETURN q.name, q.text, r SKIP 1 LIMIT 4",
+		"MATCH (p:P {id: $id})-[r:R]->(q) WHERE coalesce(q.name) > p.name OR NOT coalesce(q.id) <= 7 RETURN q.name, q.text, r SKIP 1 LIMIT 4",
+	},
+	{
+		"MATCH (p:P {id: $id}) WHERE p.none IS NULL AND p.name >= 'name 2' RETURN p.name, p SKIP $id - $id LIMIT 1",
+		"MATCH (p:P {id: $id}) WHERE coalesce(p.none) IS NULL AND p.name >= 'name 2' RETURN coalesce(p.name), p",
+	},
+	{
 		"MATCH (p:P {id: $id})-[r]-(a)-[:R]->(q) RETURN a.text, id(r), q.name, q.id",
 		"MATCH (p:P {id: $id})-[r]-(a)-[:R]->(q) RETURN coalesce(a.text), id(r), coalesce(q.name), q.id",
 	},

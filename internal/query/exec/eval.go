@@ -189,6 +189,16 @@ func (c *column) eval(_ context.Context, b *batch, s sel) ([]graph.Value, error)
 
 // scalar gives the value of an expression that reads no row.
 func (r *run) scalar(ctx context.Context, e plan.Expr) (graph.Value, error) {
+	switch e := e.(type) {
+	case *plan.Const:
+		return e.Value, nil
+	case *plan.Param:
+		v, ok := r.env.Params[e.Name]
+		if !ok {
+			return graph.Value{}, missingParam(e.Name)
+		}
+		return v, nil
+	}
 	es := r.evaluators(nil)
 	x := es.add(e)
 	if r.err != nil {

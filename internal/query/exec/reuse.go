@@ -30,14 +30,14 @@ type paramUse struct {
 const mostKeptRows = 4 * graph.BatchSize
 
 // beginsAnew reports whether the operators of a stage and of those below it hold nothing of their run but what begin
-// replaces and end clears. With last only projections are above it.
+// replaces and end clears. With last, only projections are above it.
 func (s *stage) beginsAnew(last bool) bool {
 	if len(s.subs) > 0 || s.source != nil {
 		return false
 	}
-	_, project := s.node.(*plan.Project)
+	_, passes := s.node.(*plan.Project)
 	for _, kid := range s.kids {
-		if !kid.beginsAnew(last && project) {
+		if !kid.beginsAnew(last && passes) {
 			return false
 		}
 	}
@@ -46,6 +46,15 @@ func (s *stage) beginsAnew(last bool) bool {
 		return true
 	case *plan.Seek:
 		return plain(n.Keys...)
+	case *plan.Filter:
+		for _, e := range n.Preds {
+			if !test(e) {
+				return false
+			}
+		}
+		return true
+	case *plan.Slice:
+		return plain(n.Skip) && plain(n.Limit)
 	case *plan.Expand:
 		return len(n.Where) == 0 && !n.Into && !slices.ContainsFunc(s.cols, isEdgeProp)
 	case *plan.FrontierCount:
@@ -90,8 +99,8 @@ func plainMap(e plan.Expr) bool {
 }
 
 // propOfColumn reports whether an expression is a property of what stands in a column. Its value may lie in the memory of
-// decoded columns, and must not be kept beyond its transaction: nobody but its reader and projections, which copy
-// nothing, may have it.
+// decoded columns, and must not be kept beyond its transaction: nobody may have it but its reader, tests and projections,
+// which copy nothing.
 func propOfColumn(e plan.Expr) bool {
 	p, ok := e.(*plan.Prop)
 	if !ok {
@@ -101,11 +110,26 @@ func propOfColumn(e plan.Expr) bool {
 	return ok
 }
 
-// plain reports whether all expressions are constants, parameters or columns.
+// test reports whether an expression compares plain ones and properties of columns, so that nothing comes out of it but truths.
+func test(e plan.Expr) bool {
+	op, ok := e.(*plan.Op)
+	if !ok {
+		return false
+	}
+	switch op.Op {
+	case plan.And, plan.Or, plan.Not:
+		return !slices.ContainsFunc(op.Args, func(e plan.Expr) bool { return !test(e) })
+	case plan.Eq, plan.Ne, plan.Lt, plan.Le, plan.Gt, plan.Ge, plan.IsNull, plan.IsNotNull:
+		return !slices.ContainsFunc(op.Args, func(e plan.Expr) bool { return !plain(e) && !propOfColumn(e) })
+	}
+	return false
+}
+
+// plain reports whether all expressions are constants, parameters or columns, or none.
 func plain(es ...plan.Expr) bool {
 	for _, e := range es {
 		switch e.(type) {
-		case *plan.Const, *plan.Param, *plan.ColRef:
+		case nil, *plan.Const, *plan.Param, *plan.ColRef:
 		default:
 			return false
 		}

@@ -53,6 +53,8 @@ func TestKeptOperatorsHoldNoValues(t *testing.T) {
 		`MATCH (a:P {n: $n}) RETURN a.n, a`,
 		`MATCH (a:P {n: $n})-[r:R]->(b) RETURN b.n, a.n, r`,
 		`MATCH (a:P {n: $n})-[:R]->(b:P) WITH b.n AS n, b RETURN n, b`,
+		`MATCH (a:P {n: $n})-[:R]->(b) RETURN b.n, b SKIP 1 LIMIT $n`,
+		`MATCH (a:P {n: $n}) WHERE NOT a.n < $s RETURN a.n`,
 	} {
 		q, _, err := cypher.Compile(text, cypher.Options{})
 		require.NoError(t, err)
@@ -63,7 +65,7 @@ func TestKeptOperatorsHoldNoValues(t *testing.T) {
 		require.NoError(t, err)
 		l := &lender{Tx: tx}
 		run := func() {
-			rows, err := p.Run(t.Context(), g, l, exec.Env{Params: map[string]graph.Value{"n": graph.IntValue(1)}})
+			rows, err := p.Run(t.Context(), g, l, exec.Env{Params: map[string]graph.Value{"n": graph.IntValue(1), "s": graph.StringValue("")}})
 			require.NoError(t, err)
 			b, err := rows.Next(t.Context())
 			require.NoError(t, err)
