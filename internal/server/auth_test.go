@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -55,6 +56,12 @@ func (g *guarded) as(r access.Role) context.Context {
 
 // request gives the status of an HTTP request.
 func (g *guarded) request(t testing.TB, r access.Role, method, url, body string) int {
+	code, _ := g.answer(t, r, method, url, body)
+	return code
+}
+
+// answer gives the status and the body of the answer to an HTTP request.
+func (g *guarded) answer(t testing.TB, r access.Role, method, url, body string) (int, []byte) {
 	req, err := http.NewRequest(method, url, strings.NewReader(body))
 	require.NoError(t, err)
 	req.Header.Set("Content-Type", "application/json")
@@ -62,9 +69,26 @@ func (g *guarded) request(t testing.TB, r access.Role, method, url, body string)
 	res, err := http.DefaultClient.Do(req)
 	require.NoError(t, err)
 	defer res.Body.Close()
-	_, err = io.Copy(io.Discard, res.Body)
+	b, err := io.ReadAll(res.Body)
 	require.NoError(t, err)
-	return res.StatusCode
+	return res.StatusCode, b
+}
+
+// An explicit transaction is there for nobody but who began it, whatever their role.
+func TestOthersTransactions(t *testing.T) {
+	g := serveGuarded(t)
+	url := "http://" + g.addrs.HTTP + "/db/default/query/v2/tx"
+	code, b := g.answer(t, access.Writer, "POST", url, `{"statement": "CREATE (:A)"}`)
+	require.Equal(t, http.StatusAccepted, code)
+	var begun struct{ Transaction struct{ ID string } }
+	require.NoError(t, json.Unmarshal(b, &begun))
+	url += "/" + begun.Transaction.ID
+	for _, r := range []access.Role{access.Reader, access.Admin} {
+		require.Equal(t, http.StatusNotFound, g.request(t, r, "POST", url, `{"statement": "MATCH (a:A) RETURN a"}`))
+		require.Equal(t, http.StatusNotFound, g.request(t, r, "POST", url+"/commit", ""))
+		require.Equal(t, http.StatusNotFound, g.request(t, r, "DELETE", url, ""))
+	}
+	require.Equal(t, http.StatusAccepted, g.request(t, access.Writer, "POST", url+"/commit", ""))
 }
 
 // TestRolesHTTP holds what each role may do, by the status of requests. The roles rise, so one number tells from which on.

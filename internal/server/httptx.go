@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/fn"
@@ -23,10 +24,10 @@ type transactions struct {
 	closed bool
 }
 
-// openTx is an explicit transaction of one graph.
+// openTx is an explicit transaction of one graph and of whoever began it.
 type openTx struct {
 	*query.Transaction
-	id, graph string
+	id, graph, caller string
 }
 
 // begin opens a transaction.
@@ -41,7 +42,7 @@ func (ts *transactions) begin(ctx context.Context, e *query.Engine, opt query.Tx
 	if ts.byID == nil {
 		ts.byID = map[string]*openTx{}
 	}
-	t := &openTx{id: id, graph: opt.Graph}
+	t := &openTx{id: id, graph: opt.Graph, caller: access.Name(ctx)}
 	ts.byID[id] = t // first, so that its end finds it; nobody knows the id yet
 	ts.mu.Unlock()
 	tx, err := e.Begin(ctx, opt)
@@ -66,11 +67,11 @@ func (ts *transactions) remove(id string) {
 	ts.mu.Unlock()
 }
 
-// find gives an open transaction of a graph.
-func (ts *transactions) find(graphName, id string) (*openTx, error) {
+// find gives an open transaction of a graph that the caller has begun.
+func (ts *transactions) find(ctx context.Context, graphName, id string) (*openTx, error) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if t := ts.byID[id]; t != nil && t.graph == graphName && t.Transaction != nil {
+	if t := ts.byID[id]; t != nil && t.graph == graphName && t.caller == access.Name(ctx) && t.Transaction != nil {
 		return t, nil
 	}
 	return nil, query.TxNotFound(": it may have been rolled back, because it was idle for too long or a statement in it failed")
@@ -124,7 +125,7 @@ func (h *HTTP) transact(w http.ResponseWriter, r *http.Request, s step) {
 	if s == beginStep {
 		t, err = h.txs.begin(r.Context(), h.e, opt)
 	} else {
-		t, err = h.txs.find(opt.Graph, r.PathValue("id"))
+		t, err = h.txs.find(r.Context(), opt.Graph, r.PathValue("id"))
 	}
 	if err != nil {
 		fail(err)
@@ -165,7 +166,7 @@ func (h *HTTP) rollback(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	t, err := h.txs.find(graphOf(r), r.PathValue("id"))
+	t, err := h.txs.find(r.Context(), graphOf(r), r.PathValue("id"))
 	if err != nil {
 		writeError(w, f.errors(), statusOf(err), err)
 		return
