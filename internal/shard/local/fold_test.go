@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
@@ -44,6 +45,9 @@ func TestFoldBesideWriters(t *testing.T) {
 			}
 			some := func() {
 				for range rng.IntN(3) {
+					if rng.IntN(2) == 0 {
+						w.edgesAlike()
+					}
 					w.transaction()
 				}
 			}
@@ -88,4 +92,32 @@ func TestFoldBesideWriters(t *testing.T) {
 	}
 	require.NotZero(t, useful)
 	require.NotZero(t, vain)
+}
+
+// edgesAlike creates edges of one type one after the other, which come as groups.
+func (w *twin) edgesAlike() {
+	ctx := context.Background()
+	tx, o := w.begin(shard.Write)
+	defer func() { tx.Rollback(); o.Rollback() }()
+	if len(w.vertices) == 0 {
+		return
+	}
+	typ := w.types[w.rng.IntN(len(w.types))]
+	var ms, os []shard.Mutation
+	for range 4 + w.rng.IntN(12) {
+		src, dst := w.vertices[w.rng.IntN(len(w.vertices))], w.vertices[w.rng.IntN(len(w.vertices))]
+		ms = append(ms, shard.Mutation{Op: shard.CreateEdge, Edge: graph.Edge{Src: src.here, Dst: dst.here, Type: typ}})
+		os = append(os, shard.Mutation{Op: shard.CreateEdge, Edge: graph.Edge{Src: src.there, Dst: dst.there, Type: typ}})
+	}
+	err, oerr := tx.Apply(ctx, ms), o.Apply(ctx, os)
+	w.same(err, oerr)
+	if err != nil { // the end of one is deleted
+		return
+	}
+	err, oerr = tx.Commit(ctx), o.Commit(ctx)
+	require.NoError(w.t, oerr)
+	require.NoError(w.t, err)
+	for i := range ms {
+		w.edges = append(w.edges, pair[graph.Edge]{ms[i].Edge, os[i].Edge})
+	}
 }
