@@ -181,13 +181,18 @@ func (a *account) grow(n int) error {
 		st := &a.r.stats[a.r.current]
 		st.Memory = max(st.Memory, a.held)
 	}
-	// Once a budget has ended the search, little more is held: the operators may finish with what was found.
-	if limit := a.r.env.Budget.Bytes; limit > 0 && a.r.bytes > limit && a.r.truncated == "" {
-		return graph.BudgetError("the statement needs more than %d bytes, the budget of query-memory; operator %s holds %d bytes",
+	if limit := a.r.env.Budget.Bytes; limit > 0 && a.r.bytes > limit {
+		err := graph.BudgetError("the statement needs more than %d bytes, the budget of query-memory; operator %s holds %d bytes",
 			limit, a.name, a.held)
+		if a.r.bytes-limit > finishBytes || !a.r.truncate(err) {
+			return err
+		}
 	}
 	return nil
 }
+
+// finishBytes is how much more the operators of a run may hold that ends early, to finish with what was found.
+const finishBytes = 16 << 20
 
 // cellSize is what a value takes by itself, in bytes.
 const cellSize = 24
