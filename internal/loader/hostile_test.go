@@ -138,9 +138,12 @@ func (h *hostile) write(name, header string, faults []fault, n int) {
 }
 
 // Rows with all kinds of faults are refused, each with its line, column and code, and all others are loaded, online and
-// offline: 50,000 rows, or as many as HOPGATE_HOSTILE_ROWS says.
+// offline: 50,000 rows, 15,000 with -short, or as many as HOPGATE_HOSTILE_ROWS says.
 func TestHostileRows(t *testing.T) {
 	rows := 50_000
+	if testing.Short() {
+		rows = 15_000
+	}
 	if n, err := strconv.Atoi(os.Getenv("HOPGATE_HOSTILE_ROWS")); err == nil {
 		rows = n
 	}

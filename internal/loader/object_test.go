@@ -31,6 +31,15 @@ func (s memStore) OpenBucketURL(ctx context.Context, _ *url.URL) (*blob.Bucket, 
 	return b, b.WriteAll(ctx, s.key, []byte(s.text), nil)
 }
 
+// dirs is what dirtest:// opens: a scheme cannot be registered twice.
+var dirs dirStore
+
+func register(scheme string, store blob.BucketURLOpener) {
+	if m := blob.DefaultURLMux(); !m.ValidBucketScheme(scheme) {
+		m.RegisterBucket(scheme, store)
+	}
+}
+
 // Objects of a store and file:// URLs are read as files are, alone, by folder or by pattern, and go on at an offset.
 func TestObjects(t *testing.T) {
 	var b strings.Builder
@@ -39,15 +48,15 @@ func TestObjects(t *testing.T) {
 		fmt.Fprintf(&b, "%d,n%d\n", i, i)
 	}
 	body := b.String()
-	store := dirStore(t.TempDir())
-	bucket, err := store.OpenBucketURL(t.Context(), nil)
+	dirs = dirStore(t.TempDir())
+	bucket, err := dirs.OpenBucketURL(t.Context(), nil)
 	require.NoError(t, err)
 	for key, text := range map[string]string{"in/a 1.csv": body, "in/note.md": "x", "more/b.csv": "id,name\n7,x\n"} {
 		require.NoError(t, bucket.WriteAll(t.Context(), key, []byte(text), nil))
 	}
 	require.NoError(t, bucket.Close())
-	blob.DefaultURLMux().RegisterBucket("dirtest", store)
-	blob.DefaultURLMux().RegisterBucket("memtest", memStore{"m.csv", body})
+	register("dirtest", &dirs)
+	register("memtest", memStore{"m.csv", body})
 	text := `
 version: 1
 inputs:
@@ -99,7 +108,7 @@ inputs:
 	require.NoError(t, err, string(proposed))
 	require.Contains(t, string(proposed), "- path: \"dirtest://b/in/a%201.csv\"")
 	require.NotContains(t, string(proposed), "note")
-	blob.DefaultURLMux().RegisterBucket("memhead", memStore{"P.csv", "id:ID(P),:LABEL\na,P\n"})
+	register("memhead", memStore{"P.csv", "id:ID(P),:LABEL\na,P\n"})
 	p, err := NewHeaderPlan(t.Context(), HeaderOptions{Paths: []string{"memhead://b/P.csv"}})
 	require.NoError(t, err)
 	rep, err := p.Run(t.Context(), NewLocal(newWorld(t).l), Options{})
