@@ -116,8 +116,17 @@ func BenchmarkShortest(b *testing.B) {
 
 // BenchmarkSpread compares the ends of two hops from one person of 20, by one processor and by all.
 func BenchmarkSpread(b *testing.B) {
+	byProcessors(b, "MATCH (a:Person)-[:KNOWS]->(b)-[:KNOWS]->(c) WHERE a.id % 20 = 0 AND b.id % 7 > c.id % 11 RETURN count(*) AS n")
+}
+
+// BenchmarkWeights counts the walks of three hops by the weights of people, by one processor and by all.
+func BenchmarkWeights(b *testing.B) {
+	byProcessors(b, "MATCH (a:Person)-[:KNOWS]->(b) MATCH (b)-[:KNOWS]->(c) MATCH (c)-[:KNOWS]->(d) RETURN count(*) AS n")
+}
+
+// byProcessors runs a statement by one processor and by all.
+func byProcessors(b *testing.B, statement string) {
 	n := network.Open(b, network.Persons(b))
-	const statement = "MATCH (a:Person)-[:KNOWS]->(b)-[:KNOWS]->(c) WHERE a.id % 20 = 0 AND b.id % 7 > c.id % 11 RETURN count(*) AS n"
 	all := runtime.GOMAXPROCS(0)
 	for range 3 { // until the plan is known to take long
 		drain(b, n.Engine, statement, nil)

@@ -165,7 +165,7 @@ func (t *turn) Pause(ctx context.Context) error {
 }
 
 // Beside gives turns to goroutines that compute for a costly request, as many as there are processors that nobody else
-// asks for. The first has the request's own, as that waits for them.
+// asks for. The last has the request's own, as that waits for them.
 func (t *turn) Beside(most int) []exec.Helper {
 	if t.e == nil || !t.costly || !t.taken {
 		return nil

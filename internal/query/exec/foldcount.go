@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/bits"
+	"sync/atomic"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/plan"
@@ -33,9 +34,10 @@ func (c *compiler) foldCount(n *plan.FoldCount, need plan.ColSet) *stage {
 	}
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(nil, need, n.Out)}
 	s.build = func(r *run, kids []operator) operator {
-		x := &foldCount{input: input{kids[0]}, frame: r.frame, at: s.pos(n.Out)}
+		x := &foldCount{input: input{r.hoard(kids[0], len(in.cols))}, frame: r.frame, at: s.pos(n.Out)}
+		crew := newCrew(r)
 		for _, w := range n.Weights {
-			x.weights = append(x.weights, r.newWeigher(in.pos(w.Col), w.Branches))
+			x.weights = append(x.weights, crew.newWeigher(r, in.pos(w.Col), w.Branches))
 		}
 		return x
 	}
@@ -117,14 +119,17 @@ const weightPage = 512
 // weigher knows the weights of vertices: the product over branches of the sum of the weights of the neighbours.
 type weigher struct {
 	pos      int // of the root, in the input
+	crew     *crew
+	of       *weigher // in a crew: whose weights they are
 	branches []*branchWeigher
-	known    [][]*[weightPage]int64 // by shard and local id, in pages: the weight plus one, or 0 where it is not known
+	known    [][]*[weightPage]int64 // by shard and local id, in pages: the weight plus one, 0 where it is not known, or unlearnt
 	acct     account
 	f        frontier
-	missing  []graph.VertexID
+	wanted   []graph.VertexID // whose weights are to be learnt, each once
 	ids      []graph.VertexID // the vertices of rows
 	rows     sel
 	part     []int64
+	hands    []*weigher // the same for each of the crew
 }
 
 type branchWeigher struct {
@@ -134,12 +139,13 @@ type branchWeigher struct {
 	degrees  []int
 }
 
-func (r *run) newWeigher(pos int, branches []plan.Branch) *weigher {
-	w := &weigher{pos: pos, acct: account{r: r, name: "FoldCount"}}
+// newWeigher makes the weigher of some branches.
+func (c *crew) newWeigher(r *run, pos int, branches []plan.Branch) *weigher {
+	w := &weigher{pos: pos, crew: c, acct: account{r: r, name: "FoldCount"}}
 	for _, b := range branches {
 		bw := &branchWeigher{hop: r.newHop(b.Types, b.Dir, b.Labels), optional: b.Optional}
 		if len(b.Branches) > 0 {
-			bw.below = r.newWeigher(0, b.Branches)
+			bw.below = c.newWeigher(r, 0, b.Branches)
 		}
 		w.branches = append(w.branches, bw)
 	}
@@ -148,7 +154,7 @@ func (r *run) newWeigher(pos int, branches []plan.Branch) *weigher {
 
 func (w *weigher) release() {
 	w.acct.release()
-	w.known = nil
+	w.known, w.hands = nil, nil
 	for _, b := range w.branches {
 		if b.below != nil {
 			b.below.release()
@@ -158,33 +164,72 @@ func (w *weigher) release() {
 
 // slot gives the place of a vertex's weight.
 func (w *weigher) slot(v graph.VertexID) (*int64, error) {
-	shard, local := v.Shard(), v.Local()
-	for shard >= len(w.known) {
-		w.known = append(w.known, nil)
-	}
-	page := local / weightPage
-	if k := w.known[shard]; page >= uint64(len(k)) {
-		grown := make([]*[weightPage]int64, max(page+1, 2*uint64(len(k))))
-		copy(grown, k)
-		if err := w.acct.grow(8 * (len(grown) - len(k))); err != nil {
-			return nil, err
+	shard, page, at := v.Shard(), v.Local()/weightPage, v.Local()%weightPage
+	if shard < len(w.known) && page < uint64(len(w.known[shard])) {
+		if p := w.known[shard][page]; p != nil {
+			return &p[at], nil
 		}
-		w.known[shard] = grown
+	}
+	p, err := w.pageSlow(shard, page)
+	if err != nil {
+		return nil, err
+	}
+	return &p[at], nil
+}
+
+// pageSlow makes a page of weights, or finds the one that the crew has.
+func (w *weigher) pageSlow(shard int, page uint64) (*[weightPage]int64, error) {
+	if w.of == nil {
+		return w.page(shard, page, &w.acct)
+	}
+	w.crew.mu.Lock()
+	defer w.crew.mu.Unlock()
+	p, err := w.of.page(shard, page, &w.of.acct)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.extend(shard, page, &w.of.acct); err != nil {
+		return nil, err
+	}
+	w.known[shard][page] = p
+	return p, nil
+}
+
+// page gives a page of weights.
+func (w *weigher) page(shard int, page uint64, acct *account) (*[weightPage]int64, error) {
+	if err := w.extend(shard, page, acct); err != nil {
+		return nil, err
 	}
 	at := &w.known[shard][page]
 	if *at == nil {
-		if err := w.acct.grow(8 * weightPage); err != nil {
+		if err := acct.grow(8 * weightPage); err != nil {
 			return nil, err
 		}
 		*at = new([weightPage]int64)
 	}
-	return &(*at)[local%weightPage], nil
+	return *at, nil
 }
 
-// weight gives the weight of a vertex that has been learnt.
+// extend makes room for a page.
+func (w *weigher) extend(shard int, page uint64, acct *account) error {
+	for shard >= len(w.known) {
+		w.known = append(w.known, nil)
+	}
+	if k := w.known[shard]; page >= uint64(len(k)) {
+		grown := make([]*[weightPage]int64, max(page+1, 2*uint64(len(k))))
+		copy(grown, k)
+		if err := acct.grow(8 * (len(grown) - len(k))); err != nil {
+			return err
+		}
+		w.known[shard] = grown
+	}
+	return nil
+}
+
+// weight gives the weight of a vertex that has been learnt; it is negative while another of the crew learns it.
 func (w *weigher) weight(v graph.VertexID) int64 {
 	local := v.Local()
-	return w.known[v.Shard()][local/weightPage][local%weightPage] - 1
+	return atomic.LoadInt64(&w.known[v.Shard()][local/weightPage][local%weightPage]) - 1
 }
 
 // multiplyRows multiplies into[i] by the weight of the vertex of row i, that of null being 0.
@@ -239,35 +284,69 @@ func times(a, b int64) (int64, error) {
 	return int64(lo), nil
 }
 
-// learn computes the weights of those of ids that are not known.
-func (w *weigher) learn(ctx context.Context, ids []graph.VertexID) error {
-	w.missing = w.missing[:0]
+// unlearnt stands among the weights that are known for one that is being learnt.
+const unlearnt = -1
+
+// want notes those of ids whose weights are not known, nor being learnt.
+func (w *weigher) want(ids []graph.VertexID) error {
+	w.wanted = w.wanted[:0]
 	for _, v := range ids {
 		at, err := w.slot(v)
 		if err != nil {
 			return err
 		}
-		if *at == 0 {
-			w.missing = append(w.missing, v)
+		if w.of == nil {
+			if *at != 0 {
+				continue
+			}
+			*at = unlearnt
+		} else if atomic.LoadInt64(at) != 0 || !atomic.CompareAndSwapInt64(at, 0, unlearnt) {
+			continue
 		}
+		w.wanted = append(w.wanted, v)
 	}
-	if len(w.missing) == 0 {
-		return nil
+	return nil
+}
+
+// learn computes the weights of those of ids that are not known. In a crew, others may still be about to learn some.
+func (w *weigher) learn(ctx context.Context, ids []graph.VertexID) error {
+	if err := w.want(ids); err != nil || len(w.wanted) == 0 {
+		return err
 	}
-	w.f.set(w.missing)
-	unknown := append(w.missing[:0], w.f.ids...)
+	unknown := w.wanted
+	w.f.sortOnly(unknown)
 	w.part = w.part[:0]
 	for range unknown {
 		w.part = append(w.part, 1)
 	}
-	for _, b := range w.branches {
-		if err := b.multiply(ctx, unknown, w.part); err != nil {
-			return err
-		}
+	shared, err := w.share(ctx, unknown, w.part)
+	if err == nil && !shared {
+		err = w.weigh(ctx, unknown, w.part)
+	}
+	if err != nil {
+		return err
 	}
 	for i, v := range unknown {
 		local := v.Local()
-		w.known[v.Shard()][local/weightPage][local%weightPage] = w.part[i] + 1
+		at := &w.known[v.Shard()][local/weightPage][local%weightPage]
+		if w.of == nil {
+			*at = w.part[i] + 1
+		} else {
+			atomic.StoreInt64(at, w.part[i]+1)
+		}
+	}
+	if w.of != nil {
+		w.crew.tell()
+	}
+	return nil
+}
+
+// weigh multiplies into[i] by the weight of ids[i]; ids are sorted without repeats.
+func (w *weigher) weigh(ctx context.Context, ids []graph.VertexID, into []int64) error {
+	for _, b := range w.branches {
+		if err := b.multiply(ctx, ids, into); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -296,6 +375,12 @@ func (b *branchWeigher) multiply(ctx context.Context, ids []graph.VertexID, into
 				sum = 0
 				for _, v := range res.Targets[res.Offsets[i]:res.Offsets[i+1]] {
 					n := b.below.weight(v)
+					if n < 0 {
+						var err error
+						if n, err = b.below.await(v); err != nil {
+							return err
+						}
+					}
 					if n > math.MaxInt64-sum {
 						return countOverflow()
 					}

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 )
@@ -63,6 +64,21 @@ func (f *frontier) set(list []graph.VertexID) {
 		f.pos[p.at] = int32(len(f.ids) - 1)
 	}
 	f.first = append(f.first, int32(len(list)))
+}
+
+// sortOnly sorts ids, and takes in none of them.
+func (f *frontier) sortOnly(ids []graph.VertexID) {
+	if slices.IsSorted(ids) {
+		return
+	}
+	f.a = f.a[:0]
+	for _, id := range ids {
+		f.a = append(f.a, vertexAt{id: id})
+	}
+	f.sort()
+	for i, p := range f.a {
+		ids[i] = p.id
+	}
 }
 
 // radixBits is the width of a digit; the counters of one pass then fill a quarter of a first-level cache.

@@ -41,7 +41,7 @@ type Turn interface {
 	// Pause lets others compute if it is their turn, and waits for the next of its own. The context may have ended then.
 	Pause(ctx context.Context) error
 	// Beside gives the turns of at most so many goroutines that compute while the run waits for them, if the run takes long
-	// and processors are free: two at least, or none.
+	// and processors are free: two at least, of whom nobody wants the last, or none.
 	Beside(most int) []Helper
 }
 

@@ -112,13 +112,18 @@ func (x *spread) next(ctx context.Context) (*batch, error) {
 	return b, err
 }
 
+// beside gives the turns of goroutines that compute for the run, or none if that is not worth its while now.
+func (r *run) beside() []Helper {
+	env := &r.env
+	if env.Turn == nil || env.Profile || env.Partial || env.Fn.Rand != nil || r.p.Query.Writes {
+		return nil
+	}
+	return env.Turn.Beside(runtime.GOMAXPROCS(0))
+}
+
 // start makes a team for the rest of the source, if that is worth its while now.
 func (x *spread) start(ctx context.Context) bool {
-	env := &x.r.env
-	if env.Turn == nil || env.Profile || env.Partial || env.Fn.Rand != nil || x.r.p.Query.Writes {
-		return false
-	}
-	turns := env.Turn.Beside(runtime.GOMAXPROCS(0))
+	turns := x.r.beside()
 	if turns == nil {
 		return false
 	}

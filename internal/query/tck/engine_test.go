@@ -23,6 +23,7 @@ type setting struct {
 	eager         bool     // cypher.Options.Eager
 	lift          bool     // literals are parameters where they may be
 	beside        bool     // processors are free for goroutines beside the statement's
+	edges         int64    // that a statement may visit; 0: any number
 }
 
 // engine runs statements on one graph, without a cache or a server.
@@ -105,7 +106,7 @@ func (e *engine) run(text string, params map[string]graph.Value) (a *answer, err
 	if q.Writes {
 		mode = shard.Write
 	}
-	env := exec.Env{Params: params, Procs: e, Committed: !q.Writes && !q.OwnTransactions()}
+	env := exec.Env{Params: params, Procs: e, Committed: !q.Writes && !q.OwnTransactions(), Budget: exec.Budget{Edges: e.edges}}
 	if q.OwnTransactions() {
 		mode = shard.Read
 		env.Begin = e.g.Begin

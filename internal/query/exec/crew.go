@@ -1,0 +1,188 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// crew is the goroutines that compute weights of vertices for a run that takes long, while processors are free and the run
+// waits for them. Each has weighers of its own, but what is known of a vertex they share: the first to meet it learns its
+// weight, and whoever else needs it waits. So nothing is computed twice. Nobody waits for ever: whoever waits for a weight of one
+// level of a branch has nothing left to learn of that level or those below.
+type crew struct {
+	r      *run
+	failed atomic.Bool
+
+	mu      sync.Mutex // pages of weights and what they take
+	told    sync.Cond  // of weights that some wait for
+	waiting atomic.Int32
+}
+
+func newCrew(r *run) *crew {
+	c := &crew{r: r}
+	c.told.L = &c.mu
+	return c
+}
+
+const (
+	// mostPart and leastPart are how many vertices one of a crew weighs before it looks whether others want its processor. Of
+	// more at once each costs less, as they lie closer together.
+	mostPart, leastPart = 2048, 32
+	// partsEach is how many parts there are for each of a crew, as some take longer.
+	partsEach = 4
+)
+
+// errOther says that another one of the crew has failed.
+var errOther = errors.New("another goroutine failed")
+
+// share is weigh by the crew; ok is false if it is not worth its while now.
+func (w *weigher) share(ctx context.Context, ids []graph.VertexID, into []int64) (ok bool, err error) {
+	c := w.crew
+	if w.of != nil || len(ids) < w.leastShared() {
+		return false, nil
+	}
+	helpers := c.r.beside()
+	if helpers == nil {
+		return false, nil
+	}
+	part := min(max(len(ids)/(partsEach*len(helpers)), leastPart), mostPart)
+	var next atomic.Int64
+	var all sync.WaitGroup
+	errs, panics := make([]error, len(helpers)), make([]any, len(helpers))
+	for i, h := range helpers {
+		hand := w.hand(i)
+		all.Go(func() {
+			defer h.End()
+			defer func() {
+				if panics[i] = recover(); panics[i] != nil || errs[i] != nil {
+					c.fail()
+				}
+			}()
+			for errs[i] == nil && !c.failed.Load() && !h.Wanted() {
+				end := int(next.Add(int64(part)))
+				lo, hi := end-part, min(end, len(ids))
+				if lo >= hi {
+					return
+				}
+				if errs[i] = hand.weigh(ctx, ids[lo:hi], into[lo:hi]); errs[i] == nil {
+					errs[i] = h.Pause(ctx)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for _, hand := range w.hands[:len(helpers)] {
+		own := hand.acct.r
+		if err := c.r.visit(int(own.edges)); err != nil {
+			return false, err
+		}
+		for i, n := range own.tally.n {
+			c.r.tally.n[i] += n
+		}
+		own.edges, own.tally.n = 0, [numRequests]uint32{}
+	}
+	for _, p := range panics {
+		if p != nil {
+			panic(p)
+		}
+	}
+	for _, err = range errs {
+		if err != nil && !errors.Is(err, errOther) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// leastShared is how many vertices are worth the crew's while.
+func (w *weigher) leastShared() int {
+	n := 8 * w.crew.r.batchSize()
+	for _, b := range w.branches {
+		if b.below != nil {
+			return n / 4
+		}
+	}
+	return n
+}
+
+// hand gives the weigher of one of the crew.
+func (w *weigher) hand(i int) *weigher {
+	r := w.acct.r
+	if i == len(w.hands) {
+		own := &run{p: r.p, g: r.g, env: Env{Fn: r.env.Fn, Budget: r.env.Budget, Turn: yielding{}, Committed: r.env.Committed}}
+		w.hands = append(w.hands, w.lend(own))
+	}
+	w.hands[i].acct.r.setTx(r.tally.Tx)
+	return w.hands[i]
+}
+
+// lend makes a weigher for another goroutine, of which a run is.
+func (w *weigher) lend(own *run) *weigher {
+	h := &weigher{crew: w.crew, of: w, acct: account{r: own, name: w.acct.name}}
+	for _, b := range w.branches {
+		bw := &branchWeigher{hop: b.hop.lend(own), optional: b.optional}
+		if b.below != nil {
+			bw.below = b.below.lend(own)
+		}
+		h.branches = append(h.branches, bw)
+	}
+	return h
+}
+
+// lend makes the same hop for another goroutine, of which a run is.
+func (h *hop) lend(own *run) *hop {
+	var labels *plan.LabelExpr
+	if h.labels != nil {
+		labels = h.labels.expr
+	}
+	return own.newHop(h.types.names, h.dir, labels)
+}
+
+// yielding is the turn of one of a crew, which keeps it while others may wait for what it computes.
+type yielding struct{}
+
+func (yielding) Pause(context.Context) error {
+	runtime.Gosched()
+	return nil
+}
+
+func (yielding) Beside(int) []Helper { return nil }
+
+// await gives the weight of a vertex that another of the crew learns.
+func (w *weigher) await(v graph.VertexID) (int64, error) {
+	c := w.crew
+	c.waiting.Add(1)
+	defer c.waiting.Add(-1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		if n := w.weight(v); n >= 0 {
+			return n, nil
+		}
+		if c.failed.Load() {
+			return 0, errOther
+		}
+		c.told.Wait()
+	}
+}
+
+// tell wakes those who wait for weights.
+func (c *crew) tell() {
+	if c.waiting.Load() > 0 {
+		c.mu.Lock()
+		c.told.Broadcast()
+		c.mu.Unlock()
+	}
+}
+
+// fail makes nobody wait any more.
+func (c *crew) fail() {
+	c.failed.Store(true)
+	c.tell()
+}
