@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 
@@ -51,6 +52,27 @@ func checkFooter(f vfs.File) error {
 	}
 	_, err = blob.NewFileReader(context.Background(), readable, blob.FileReaderOptions{})
 	return err
+}
+
+// checkBlobs says that blob files are gone to which a store refers that was opened: Pebble looks for tables alone, and
+// panics when it reads what is not there. Files that wait to be removed may hide it.
+func checkBlobs(db *pebble.DB, fsys vfs.FS, dir string) error {
+	live := db.Metrics().BlobFiles.LiveCount
+	names, err := fsys.List(dir)
+	if err != nil {
+		return err
+	}
+	there := uint64(0)
+	for _, name := range names {
+		if path.Ext(name) == ".blob" {
+			there++
+		}
+	}
+	// A compaction may have gone by.
+	if live = min(live, db.Metrics().BlobFiles.LiveCount); there < live {
+		return graph.CorruptError("storage: open "+dir, fmt.Errorf("%d of the %d blob files that the store refers to are gone", live-there, live))
+	}
+	return nil
 }
 
 // isDamage tells damage, found by Pebble or beneath it, from other faults.

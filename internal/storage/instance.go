@@ -113,6 +113,11 @@ func openInstance(o *Options, sh *Shared, dir string, values, create bool) (*ins
 	if v := db.FormatMajorVersion(); v < pebble.FormatValueSeparation {
 		return nil, errors.Join(fmt.Errorf("open %s: format version %d separates no values", dir, v), db.Close())
 	}
+	if values {
+		if err := checkBlobs(db, p.FS, dir); err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
+	}
 	return in, nil
 }
 

@@ -335,6 +335,11 @@ func TestCutBlob(t *testing.T) {
 			require.ErrorContains(t, err, file)
 			require.Equal(t, graph.KindCorrupt, graph.AsError(err).Kind)
 			require.NoError(t, l.store.Close())
+			if left < 0 {
+				_, err = openLedger(o)
+				require.ErrorContains(t, err, dir)
+				require.Equal(t, graph.KindCorrupt, graph.AsError(err).Kind)
+			}
 		}
 	}
 }
