@@ -28,17 +28,18 @@ func (e *Engine) key(g shard.Graph, kind keyKind, text string) planKey {
 // prepare gives the prepared form of a statement, from the cache if the graph is still what it was planned for.
 func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prepared, error) {
 	src := source{text: text}
-	compile := func() (*plan.Query, cypher.Command, error) {
-		return cypher.Compile(text, cypher.Options{Procedures: e.procs.signature, ProcedureNames: e.procs.names, Literals: src.literals, Alive: aliveBy(ctx)})
+	mark := func(literals []parse.Literal) (*plan.Query, cypher.Command, error) {
+		return cypher.Compile(text, cypher.Options{Procedures: e.procs.signature, ProcedureNames: e.procs.names, Literals: literals, Alive: aliveBy(ctx)})
 	}
+	// Compiling marks literals, of which others may be told before it is done.
+	compile := func() (*plan.Query, cypher.Command, error) { return mark(slices.Clone(src.literals)) }
 	whole := e.key(g, wholeText, text)
 	if p := e.plans.get(whole); p != nil {
 		return e.prepareBy(ctx, whole, p, src, compile)
 	}
 	if known := e.texts.get(whole); known != nil {
 		return e.prepareLifted(ctx, e.key(g, liftedText, known.lifted), known.from, func() (*plan.Query, cypher.Command, error) {
-			src.literals = slices.Clone(known.from.literals) // compiling marks them
-			return compile()
+			return mark(slices.Clone(known.from.literals))
 		})
 	}
 	if src.literals = parse.Literals(text, cypher.IsLiteralName, aliveBy(ctx)); len(src.literals) == 0 {
@@ -50,7 +51,7 @@ func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prep
 			src.literals[i].Lifted = known.from.literals[i].Lifted
 		}
 	} else {
-		q, command, err := compile()
+		q, command, err := mark(src.literals)
 		if err != nil {
 			e.metrics.PlanMisses.Add(1)
 			return nil, err
