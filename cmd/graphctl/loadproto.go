@@ -4,7 +4,6 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/loader"
-	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -154,6 +153,6 @@ func valueProto(v graph.Value) *pb.Value {
 		return &pb.Value{Kind: &pb.Value_List{List: &pb.ListValue{Values: l}}}
 	}
 	return &pb.Value{Kind: &pb.Value_Temporal{Temporal: &pb.TemporalValue{
-		Type: temporalProtos[v.Kind()], Text: string(fn.AppendTemporal(nil, v)),
+		Type: temporalProtos[v.Kind()], Text: string(graph.AppendTemporal(nil, v)),
 	}}}
 }

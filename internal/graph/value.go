@@ -252,3 +252,22 @@ func (v Value) Clone() Value {
 	}
 	return v
 }
+
+// AppendTemporal writes a temporal value as openCypher's toString does, without quotes.
+func AppendTemporal(dst []byte, v Value) []byte {
+	switch v.Kind() {
+	case Date:
+		return v.Date().Append(dst)
+	case LocalTime:
+		return v.LocalTime().Append(dst)
+	case Time:
+		return v.Time().Append(dst)
+	case LocalDateTime:
+		return v.LocalDateTime().Append(dst)
+	case DateTime:
+		return v.DateTime().Append(dst)
+	case Duration:
+		return v.Duration().Append(dst)
+	}
+	return dst
+}

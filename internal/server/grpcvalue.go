@@ -55,7 +55,7 @@ func toProto(v graph.Value) *pb.Value {
 		return &pb.Value{Kind: &pb.Value_Path{Path: p}}
 	}
 	return &pb.Value{Kind: &pb.Value_Temporal{Temporal: &pb.TemporalValue{
-		Type: temporalTypes[v.Kind()], Text: string(fn.AppendTemporal(nil, v)),
+		Type: temporalTypes[v.Kind()], Text: string(graph.AppendTemporal(nil, v)),
 	}}}
 }
 

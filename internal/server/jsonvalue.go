@@ -131,7 +131,7 @@ func appendPlainScalar(dst []byte, v graph.Value) []byte {
 	case graph.String:
 		return fn.AppendJSONString(dst, v.Str())
 	}
-	return append(fn.AppendTemporal(append(dst, '"'), v), '"')
+	return append(graph.AppendTemporal(append(dst, '"'), v), '"')
 }
 
 func appendTypedScalar(dst []byte, v graph.Value) []byte {
@@ -146,7 +146,7 @@ func appendTypedScalar(dst []byte, v graph.Value) []byte {
 	case graph.Float:
 		dst = fn.AppendDecimal(append(dst, '"'), v.Float(), leastPlain, mostPlain)
 	default:
-		dst = fn.AppendTemporal(append(dst, '"'), v)
+		dst = graph.AppendTemporal(append(dst, '"'), v)
 	}
 	return append(dst, '"', '}')
 }

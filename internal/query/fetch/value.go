@@ -53,7 +53,7 @@ func appendValue(dst []byte, v graph.Value) []byte {
 		}
 		return append(dst, ']')
 	}
-	return append(fn.AppendTemporal(append(dst, '"'), v), '"')
+	return append(graph.AppendTemporal(append(dst, '"'), v), '"')
 }
 
 // recordOf is the record of a vertex or an edge, nil where it has none.

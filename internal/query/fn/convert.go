@@ -103,7 +103,7 @@ func toString(v graph.Value) (graph.Value, bool) {
 	case graph.String:
 		return v, true
 	case graph.Date, graph.LocalTime, graph.Time, graph.LocalDateTime, graph.DateTime, graph.Duration:
-		return graph.StringValue(string(AppendTemporal(nil, v))), true
+		return graph.StringValue(string(graph.AppendTemporal(nil, v))), true
 	}
 	var buf [32]byte
 	text, ok := appendScalar(buf[:0], v)

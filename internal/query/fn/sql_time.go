@@ -100,7 +100,7 @@ func days(t time.Time) int {
 func sqlTime(v graph.Value) (time.Time, bool) {
 	switch v.Kind() {
 	case graph.Date, graph.LocalDateTime, graph.DateTime, graph.LocalTime, graph.Time:
-		return sqlTime(text(string(AppendTemporal(nil, v))))
+		return sqlTime(text(string(graph.AppendTemporal(nil, v))))
 	case graph.Int:
 		return sqlTime(text(strconv.FormatInt(v.Int(), 10)))
 	case graph.String:

@@ -170,7 +170,7 @@ func format(_ *Context, args []graph.Value) (graph.Value, error) {
 		return null, badArgument("format", v, "a temporal value")
 	}
 	if len(args) == 1 {
-		return graph.StringValue(string(AppendTemporal(nil, v))), nil
+		return graph.StringValue(string(graph.AppendTemporal(nil, v))), nil
 	}
 	pattern, err := textArg("format", args[1])
 	if err != nil {

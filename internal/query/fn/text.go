@@ -46,7 +46,7 @@ func AppendText(dst []byte, v graph.Value) []byte {
 		return s
 	}
 	dst = append(dst, '\'')
-	dst = AppendTemporal(dst, v)
+	dst = graph.AppendTemporal(dst, v)
 	return append(dst, '\'')
 }
 
@@ -187,23 +187,4 @@ func appendPath(dst []byte, p *graph.Path) []byte {
 		dst = appendVertex(dst, n)
 	}
 	return append(dst, '>')
-}
-
-// AppendTemporal writes a temporal value as toString does, without quotes.
-func AppendTemporal(dst []byte, v graph.Value) []byte {
-	switch v.Kind() {
-	case graph.Date:
-		return v.Date().Append(dst)
-	case graph.LocalTime:
-		return v.LocalTime().Append(dst)
-	case graph.Time:
-		return v.Time().Append(dst)
-	case graph.LocalDateTime:
-		return v.LocalDateTime().Append(dst)
-	case graph.DateTime:
-		return v.DateTime().Append(dst)
-	case graph.Duration:
-		return v.Duration().Append(dst)
-	}
-	return dst
 }

@@ -87,18 +87,8 @@ func appendShown(dst []byte, v graph.Value) []byte {
 		return strconv.AppendBool(dst, v.Bool())
 	case graph.String:
 		return strconv.AppendQuote(dst, v.Str())
-	case graph.Date:
-		return v.Date().Append(dst)
-	case graph.LocalTime:
-		return v.LocalTime().Append(dst)
-	case graph.Time:
-		return v.Time().Append(dst)
-	case graph.LocalDateTime:
-		return v.LocalDateTime().Append(dst)
-	case graph.DateTime:
-		return v.DateTime().Append(dst)
-	case graph.Duration:
-		return v.Duration().Append(dst)
+	case graph.Date, graph.LocalTime, graph.Time, graph.LocalDateTime, graph.DateTime, graph.Duration:
+		return graph.AppendTemporal(dst, v)
 	case graph.List:
 		dst = append(dst, '[')
 		for i, e := range v.List() {
