@@ -135,8 +135,10 @@ func newStats(a *app) *cobra.Command {
 					writeStore(w, st)
 				}
 				fmt.Fprintf(w, "  separated values\t%s live, %s dead\n", size(sh.GetSeparatedLiveBytes()), size(sh.GetSeparatedDeadBytes()))
-				fmt.Fprintf(w, "  block cache\t%s, %s\n", size(sh.GetBlockCacheBytes()), hits(sh.GetBlockCacheHits(), sh.GetBlockCacheMisses()))
-				fmt.Fprintf(w, "  topology cache\t%s, %s\n", size(sh.GetTopologyCacheBytes()), hits(sh.GetTopologyCacheHits(), sh.GetTopologyCacheMisses()))
+				fmt.Fprintf(w, "  block cache hits\t%s\n", found(sh.GetBlockFoundBytes(), sh.GetBlockReadBytes(), size(sh.GetBlockReadBytes())))
+				wanted := sh.GetTopologyCacheHits() + sh.GetTopologyCacheMisses()
+				fmt.Fprintf(w, "  topology cache hits\t%s\n", found(sh.GetTopologyCacheHits(), wanted, fmt.Sprintf("%d blocks", wanted)))
+				fmt.Fprintf(w, "  caches of its process\t%s of blocks, %s of topology\n", size(sh.GetBlockCacheBytes()), size(sh.GetTopologyCacheBytes()))
 			}
 		})
 }
@@ -182,11 +184,12 @@ func size(n uint64) string {
 	return fmt.Sprintf("%.1f %s", f, units[u])
 }
 
-func hits(hit, miss uint64) string {
-	if hit+miss == 0 {
+// found tells how much of what was asked for a cache had; total says what was.
+func found(n, of uint64, total string) string {
+	if of == 0 {
 		return "not used yet"
 	}
-	return fmt.Sprintf("%d hits, %d misses (%.1f%%)", hit, miss, 100*float64(hit)/float64(hit+miss))
+	return fmt.Sprintf("%.1f%% of %s", 100*float64(n)/float64(of), total)
 }
 
 func newPS(a *app) *cobra.Command {

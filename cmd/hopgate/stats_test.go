@@ -116,6 +116,12 @@ func TestStatsMove(t *testing.T) {
 	require.Positive(t, moved("hopgate_block_cache_hits_total", read))
 	require.Positive(t, s.metric("hopgate_block_cache_misses_total"))
 	require.Positive(t, s.metric("hopgate_block_cache_bytes"))
+	require.Positive(t, moved(`hopgate_storage_topology_hits_total{graph="default",shard="0"}`, read))
+	require.Positive(t, moved(storeSeries("block_read_bytes_total", "values"), read))
+	require.Positive(t, moved(storeSeries("block_found_bytes_total", "values"), read))
+	for _, line := range []string{`block cache hits +[0-9.]+% of [0-9.]+ \w+`, `topology cache hits +[0-9.]+% of \d+ blocks`} {
+		require.Regexp(t, regexp.MustCompile(line), s.graphctl("stats"))
+	}
 
 	// A few dead values are not worth a rewrite, so they stay to be seen.
 	require.Zero(t, s.metric(storeSeries("separated_dead_bytes", "values")))

@@ -81,8 +81,8 @@ func (s *adminService) Stats(ctx context.Context, req *pb.StatsRequest) (*pb.Sta
 			Shard: uint32(sh.Shard), DiskBytes: g.DiskBytes + v.DiskBytes, Levels: uint32(max(g.DeepLevels(), v.DeepLevels())),
 			ReadAmplification: uint64(g.ReadAmplification), WriteAmplification: g.WriteAmplification(),
 			SeparatedLiveBytes: v.SeparatedLive, SeparatedDeadBytes: v.SeparatedDead,
-			BlockCacheBytes: uint64(g.BlockBytes), BlockCacheHits: uint64(g.BlockHits), BlockCacheMisses: uint64(g.BlockMisses),
-			TopologyCacheBytes: uint64(sh.Decoded.Used), TopologyCacheHits: sh.Decoded.Hits, TopologyCacheMisses: sh.Decoded.Misses,
+			BlockCacheBytes: uint64(g.BlockBytes), BlockReadBytes: g.BlockRead + v.BlockRead, BlockFoundBytes: g.BlockFound + v.BlockFound,
+			TopologyCacheBytes: uint64(sh.Decoded.Used), TopologyCacheHits: sh.Topology.Hits, TopologyCacheMisses: sh.Topology.Misses + sh.Topology.Stale,
 			Stores: []*pb.StoreStats{storeProto("graph", g), storeProto("values", v)},
 		}
 		out.Shards = append(out.Shards, p)

@@ -3,6 +3,8 @@ package storage
 import (
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/sstable/block"
+
 	"github.com/hopgate/hopgate/internal/storage/cache"
 )
 
@@ -11,6 +13,8 @@ type Stats struct {
 	Shard int
 	// Graph is the store of topology and small properties, Values that of large values.
 	Graph, Values InstanceStats
+	// Topology is what readers of the shard have found decoded since the graph was opened.
+	Topology cache.Counts
 	// Failed says that a store takes no more writes until it is opened again.
 	Failed bool
 }
@@ -45,7 +49,9 @@ type InstanceStats struct {
 	SeparatedLive            uint64 // bytes of separated values, beside those in memtables, that have not been deleted
 	SeparatedDead            uint64 // bytes of those that have been, and that have not been reclaimed
 	Snapshots                int
-	BlockHits, BlockMisses   int64 // of the block cache that all stores of the process share
+	BlockRead                uint64 // bytes of blocks that readers, compactions not among them, have asked for
+	BlockFound               uint64 // of these, bytes of those that the block cache had
+	BlockHits, BlockMisses   int64  // of the block cache that all stores of the process share
 	BlockBytes               int64
 	FilterHits, FilterMisses int64
 	Stalls                   int64         // times that commits had to wait for flushes or compactions
@@ -142,6 +148,12 @@ func (in *instance) measure() InstanceStats {
 	s.SeparatedLive -= min(deleted, s.SeparatedLive)
 	s.SeparatedDead = deleted + m.BlobFiles.ValueSize - min(m.BlobFiles.ValueSize, m.BlobFiles.ReferencedValueSize)
 	s.SeparatedDead += m.BlobFiles.ObsoleteSize + m.BlobFiles.ZombieSize
+	for _, c := range m.CategoryStats {
+		if c.Category.QoSLevel() == block.LatencySensitiveQoSLevel {
+			s.BlockRead += c.CategoryStats.BlockBytes
+			s.BlockFound += c.CategoryStats.BlockBytesInCache
+		}
+	}
 	for i := range m.Levels {
 		l := &m.Levels[i]
 		s.Levels = append(s.Levels, LevelStats{Tables: l.TablesCount, Bytes: l.TablesSize, Sublevels: int(l.Sublevels)})

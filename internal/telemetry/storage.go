@@ -47,6 +47,7 @@ type storageCollector struct {
 	s       Storage
 	store   []storeMetric
 	levels  [3]*prometheus.Desc // tables, bytes, read amplification
+	found   [3]*prometheus.Desc // blocks found decoded, not found, too new
 	failed  *prometheus.Desc
 	expired [2]*prometheus.Desc // vertices, edges
 	blocks  [3]*prometheus.Desc // bytes, hits, misses
@@ -99,6 +100,8 @@ func newStorage(s Storage) *storageCollector {
 	add(gauge, "separated_live_bytes", "Bytes of separated values in use.", func(s *storage.InstanceStats) float64 { return float64(s.SeparatedLive) })
 	add(gauge, "separated_dead_bytes", "Bytes of separated values to be reclaimed.", func(s *storage.InstanceStats) float64 { return float64(s.SeparatedDead) })
 	add(gauge, "snapshots", "Open snapshots.", func(s *storage.InstanceStats) float64 { return float64(s.Snapshots) })
+	add(counter, "block_read_bytes_total", "Bytes of blocks that readers asked for.", func(s *storage.InstanceStats) float64 { return float64(s.BlockRead) })
+	add(counter, "block_found_bytes_total", "Bytes of those blocks that the block cache had.", func(s *storage.InstanceStats) float64 { return float64(s.BlockFound) })
 	add(counter, "filter_hits_total", "Look-ups that a Bloom filter has spared.", func(s *storage.InstanceStats) float64 { return float64(s.FilterHits) })
 	add(counter, "filter_misses_total", "Look-ups that a Bloom filter let pass.", func(s *storage.InstanceStats) float64 { return float64(s.FilterMisses) })
 	add(counter, "stalls_total", "Times that commits had to wait for flushes or compactions.", func(s *storage.InstanceStats) float64 { return float64(s.Stalls) })
@@ -106,6 +109,9 @@ func newStorage(s Storage) *storageCollector {
 	c.levels[0] = desc("storage_level_tables", "Tables of a level.", "graph", "shard", "store", "level")
 	c.levels[1] = desc("storage_level_bytes", "Bytes of a level's tables.", "graph", "shard", "store", "level")
 	c.levels[2] = desc("storage_level_read_amplification", "Tables of a level that a look-up may have to see.", "graph", "shard", "store", "level")
+	c.found[0] = desc("storage_topology_hits_total", "Blocks of the shard found decoded.", "graph", "shard")
+	c.found[1] = desc("storage_topology_misses_total", "Blocks of the shard not found decoded.", "graph", "shard")
+	c.found[2] = desc("storage_topology_stale_total", "Blocks of the shard that the reader's snapshot was too old for.", "graph", "shard")
 	c.failed = desc("storage_failed", "1 if a shard takes no more writes until the server is started again.", "graph", "shard")
 	c.expired[0] = desc("expired_vertices_total", "Vertices deleted because they had expired.", "graph")
 	c.expired[1] = desc("expired_edges_total", "Edges deleted because they, or one of their ends, had expired.", "graph")
@@ -155,6 +161,9 @@ func (c *storageCollector) Collect(ch chan<- prometheus.Metric) {
 				failed = 1
 			}
 			ch <- prometheus.MustNewConstMetric(c.failed, prometheus.GaugeValue, failed, name, no)
+			for i, n := range [...]uint64{sh.Topology.Hits, sh.Topology.Misses, sh.Topology.Stale} {
+				ch <- prometheus.MustNewConstMetric(c.found[i], prometheus.CounterValue, float64(n), name, no)
+			}
 			c.instance(ch, &sh.Graph, name, no, "graph")
 			c.instance(ch, &sh.Values, name, no, "values")
 			if blocks == nil || sh.Graph.BlockHits > blocks.BlockHits {

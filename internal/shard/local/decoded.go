@@ -29,6 +29,13 @@ func newDecoded(c *cache.Cache, shards int) *decoded {
 	return d
 }
 
+// counts gives what readers of a shard have found.
+func (d *decoded) counts(no int) cache.Counts {
+	c := d.lists[no].Counts()
+	c.Add(d.columns[no].Counts())
+	return c
+}
+
 func (d *decoded) close() {
 	for no := range d.lists {
 		d.lists[no].Close()

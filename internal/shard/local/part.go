@@ -222,7 +222,9 @@ func (s *Parts) Stats() map[string][]storage.Stats {
 	defer s.mu.Unlock()
 	out := map[string][]storage.Stats{}
 	for name, p := range s.graphs {
-		out[name] = []storage.Stats{p.Stats()}
+		st := p.Stats()
+		st.Topology = p.g.decoded.counts(p.no)
+		out[name] = []storage.Stats{st}
 	}
 	return out
 }

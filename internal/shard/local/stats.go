@@ -13,7 +13,9 @@ func (g *Graph) Stats() []storage.Stats {
 	var out []storage.Stats
 	for i, s := range g.shards {
 		if i == 0 || g.opts.Peers == nil {
-			out = append(out, s.Stats())
+			st := s.Stats()
+			st.Topology = g.decoded.counts(i)
+			out = append(out, st)
 		}
 	}
 	return out

@@ -22,9 +22,11 @@ type Cache struct {
 	lists, columns epochs
 	keys           keyTable
 
-	hits, misses, stale, loads, refused, evicted, folds, dropped atomic.Uint64
-	overlay                                                      atomic.Int64
-	most                                                         atomic.Int64 // see limit
+	counted counted // guarded by mu
+
+	loads, refused, evicted, folds, dropped atomic.Uint64
+	overlay                                 atomic.Int64
+	most                                    atomic.Int64 // see limit
 }
 
 // resident is what the clock knows of a segment.
@@ -49,9 +51,7 @@ type Stats struct {
 	Waiting              int // bytes that wait for readers
 	Overlay              int // bytes of overlays, on the Go heap
 	Segments             int
-	Hits                 uint64 // blocks found
-	Misses               uint64 // blocks not found, whether they were loaded then or left to the caller
-	Stale                uint64 // blocks that the reader's snapshot is too old for
+	Counts                      // of all shards, those that have been closed too
 	Loads, Refused       uint64 // segments loaded; loads given up for want of memory
 	Evicted              uint64 // segments evicted for others
 	Folds                uint64 // overlays merged into their segments
@@ -60,7 +60,7 @@ type Stats struct {
 
 // New makes a cache.
 func New(o Options) *Cache {
-	c := new(Cache)
+	c := &Cache{counted: counted{open: map[*counts]struct{}{}}}
 	c.keys.seed = maphash.MakeSeed()
 	c.setBudget(o.Budget)
 	return c
@@ -70,12 +70,12 @@ func New(o Options) *Cache {
 func (c *Cache) Stats() Stats {
 	c.mu.Lock()
 	s := Stats{Budget: c.arena.budget, Mapped: c.arena.mapped, Used: c.arena.used, Segments: len(c.ring)}
+	s.Counts = c.counted.sum()
 	c.mu.Unlock()
 	s.Budget += int(c.keys.bytes.Load())
 	s.Mapped += c.keys.mapped()
 	s.Waiting = c.lists.waitingBytes() + c.columns.waitingBytes()
 	s.Overlay = int(c.overlay.Load())
-	s.Hits, s.Misses, s.Stale = c.hits.Load(), c.misses.Load(), c.stale.Load()
 	s.Loads, s.Refused, s.Evicted = c.loads.Load(), c.refused.Load(), c.evicted.Load()
 	s.Folds, s.Dropped = c.folds.Load(), c.dropped.Load()
 	return s
@@ -220,15 +220,6 @@ func (c *Cache) removeLocked(r *resident) {
 	c.ring[last] = nil
 	c.ring = c.ring[:last]
 	r.at = -1
-}
-
-// count notes that a block was found or not.
-func (c *Cache) count(found bool) {
-	if found {
-		c.hits.Add(1)
-	} else {
-		c.misses.Add(1)
-	}
 }
 
 // reclaim gives memory back that no reader holds any more, and reports whether there was any.

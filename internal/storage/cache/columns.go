@@ -28,6 +28,7 @@ type ColumnSource interface {
 // Columns are the property values of one shard of one graph.
 type Columns struct {
 	cache  *Cache
+	counts *counts
 	shard  int
 	tables tables[Column, valueEntry] // by columnIndex
 }
@@ -48,12 +49,18 @@ type (
 func columnIndex(prop graph.PropID) int { return int(prop&^(1<<31))<<1 | int(prop>>31) }
 
 // NewColumns makes a place for the property values of one shard of a graph.
-func (c *Cache) NewColumns(shard int) *Columns { return &Columns{cache: c, shard: shard} }
+func (c *Cache) NewColumns(shard int) *Columns {
+	return &Columns{cache: c, counts: c.counts(), shard: shard}
+}
+
+// Counts gives what readers have found.
+func (c *Columns) Counts() Counts { return c.counts.load() }
 
 // Close forgets everything. No view may be opened any more.
 func (c *Columns) Close() {
 	c.tables.each(func(s *columnSlot) { s.clear(c.cache) })
 	c.cache.reclaim()
+	c.cache.close(c.counts)
 }
 
 // ValueChange is a new value of a vertex's property.
@@ -127,28 +134,28 @@ func (v *ColumnView) Count(r *graph.Reads) { v.reads = r }
 // Close ends the view.
 func (v *ColumnView) Close() { v.columns.cache.leave(&v.columns.cache.columns, &v.pin) }
 
-// segment gives a block's segment, or nil if the caller must read the n values that it wants elsewhere.
-func (v *ColumnView) segment(t *table[Column, valueEntry], prop graph.PropID, block uint64, n int) (*columnSegment, error) {
+// segment gives a block's segment, or nil if the caller must read the values that it wants, so many, elsewhere.
+func (v *ColumnView) segment(t *table[Column, valueEntry], prop graph.PropID, block uint64, wanted int) (*columnSegment, error) {
 	s := t.at(block)
-	c := v.columns.cache
+	c, n := v.columns.cache, v.columns.counts
 	seg := s.seg.Load()
 	if seg != nil {
 		if seg.since > v.seq {
-			c.stale.Add(1)
+			n.stale.Add(1)
 			v.reads.Block(false)
 			return nil, nil
 		}
 		seg.touch()
-		c.hits.Add(1)
+		n.hits.Add(1)
 		v.reads.Block(true)
 		return seg, nil
 	}
-	c.misses.Add(1)
+	n.misses.Add(1)
 	v.reads.Block(false)
-	if v.src == nil || v.passing.Load() || !s.due(c, n, columnCredit, columnCreditCrowded) {
+	if v.src == nil || v.passing.Load() || !s.due(c, wanted, columnCredit, columnCreditCrowded) {
 		return nil, nil
 	}
-	return s.replace(c, &c.columns, v.seq,
+	return s.replace(c, n, &c.columns, v.seq,
 		func(*columnSegment) bool { return true },
 		func(*columnSegment) (built[Column], error) { return v.load(prop, block) })
 }

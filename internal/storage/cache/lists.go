@@ -31,6 +31,7 @@ type ListSource interface {
 // Lists are the neighbour lists of one shard of one graph.
 type Lists struct {
 	cache  *Cache
+	counts *counts
 	ids    IDs
 	tables tables[listData, edgeEntry] // by 2·type + direction
 	// spare is the number of overlay entries that a segment may have before it is made anew.
@@ -65,7 +66,12 @@ type (
 )
 
 // NewLists makes a place for the lists of one shard of a graph.
-func (c *Cache) NewLists(ids IDs) *Lists { return &Lists{cache: c, ids: ids, spare: ListBlock} }
+func (c *Cache) NewLists(ids IDs) *Lists {
+	return &Lists{cache: c, counts: c.counts(), ids: ids, spare: ListBlock}
+}
+
+// Counts gives what readers have found.
+func (l *Lists) Counts() Counts { return l.counts.load() }
 
 // IDs is the packing of the targets.
 func (l *Lists) IDs() IDs { return l.ids }
@@ -74,6 +80,7 @@ func (l *Lists) IDs() IDs { return l.ids }
 func (l *Lists) Close() {
 	l.tables.each(func(s *listSlot) { s.clear(l.cache) })
 	l.cache.reclaim()
+	l.cache.close(l.counts)
 }
 
 func tableIndex(typ graph.TypeID, dir graph.Direction) int { return int(typ)<<1 | int(dir)&1 }
@@ -173,20 +180,20 @@ func (v *ListView) Count(r *graph.Reads) { v.reads = r }
 // Close ends the view.
 func (v *ListView) Close() { v.lists.cache.leave(&v.lists.cache.lists, &v.pin) }
 
-// segment gives a block's segment with all that want asks for, or nil if the caller must do without. n is the number of
-// lists that are wanted.
-func (v *ListView) segment(t *table[listData, edgeEntry], typ graph.TypeID, dir graph.Direction, block uint64, n int, want *Want) (*listSegment, error) {
-	c := v.lists.cache
+// segment gives a block's segment with all that want asks for, or nil if the caller must do without. wanted is
+// the number of lists.
+func (v *ListView) segment(t *table[listData, edgeEntry], typ graph.TypeID, dir graph.Direction, block uint64, wanted int, want *Want) (*listSegment, error) {
+	c, n := v.lists.cache, v.lists.counts
 	if block*ListBlock >= v.vertices {
 		// A made-up id must not make the table grow.
-		c.misses.Add(1)
+		n.misses.Add(1)
 		v.reads.Block(false)
 		return nil, nil
 	}
 	s := t.at(block)
 	seg := s.seg.Load()
 	if seg != nil && seg.since > v.seq {
-		c.stale.Add(1)
+		n.stale.Add(1)
 		v.reads.Block(false)
 		return nil, nil
 	}
@@ -195,14 +202,14 @@ func (v *ListView) segment(t *table[listData, edgeEntry], typ graph.TypeID, dir 
 		if !seg.data.has(want) {
 			seg = nil
 		} else if !v.lists.bloated(seg, want) {
-			c.hits.Add(1)
+			n.hits.Add(1)
 			v.reads.Block(true)
 			return seg, nil
 		}
 	}
-	c.count(seg != nil)
+	n.block(seg != nil)
 	v.reads.Block(seg != nil)
-	if v.src == nil || !s.due(c, n, listCredit, listCreditCrowded) {
+	if v.src == nil || !s.due(c, wanted, listCredit, listCreditCrowded) {
 		return seg, nil
 	}
 	return v.segmentSlow(s, typ, dir, block, want)
@@ -211,7 +218,7 @@ func (v *ListView) segment(t *table[listData, edgeEntry], typ graph.TypeID, dir 
 // segmentSlow loads a block, adds to it what is wanted and missing, or merges its overlay into it.
 func (v *ListView) segmentSlow(s *listSlot, typ graph.TypeID, dir graph.Direction, block uint64, want *Want) (*listSegment, error) {
 	c := v.lists.cache
-	seg, err := s.replace(c, &c.lists, v.seq,
+	seg, err := s.replace(c, v.lists.counts, &c.lists, v.seq,
 		func(seg *listSegment) bool { return seg.data.has(want) && !v.lists.bloated(seg, want) },
 		func(old *listSegment) (built[listData], error) {
 			if old != nil && old.data.has(want) && len(want.Props) == 0 {

@@ -40,7 +40,7 @@ const nodeBytes = 64
 // if there is one; it runs without locks, beside readers and writers. A nil segment without an
 // error says that the reader must do without. One replacement of a slot runs at a time: the others wait for it, and
 // then use what it made if it is enough for them.
-func (s *slot[D, E]) replace(c *Cache, limbo *epochs, seq uint64, enough func(*segment[D, E]) bool,
+func (s *slot[D, E]) replace(c *Cache, n *counts, limbo *epochs, seq uint64, enough func(*segment[D, E]) bool,
 	build func(old *segment[D, E]) (built[D], error),
 ) (*segment[D, E], error) {
 	s.mu.Lock()
@@ -54,7 +54,7 @@ func (s *slot[D, E]) replace(c *Cache, limbo *epochs, seq uint64, enough func(*s
 	switch {
 	case s.last > seq, s.unfit:
 		s.mu.Unlock()
-		c.stale.Add(1)
+		n.stale.Add(1)
 		return nil, nil
 	case old != nil && enough(old):
 		s.mu.Unlock()

@@ -565,20 +565,24 @@ func (x *DegreeHistogram) GetVertices() []uint64 {
 
 // ShardStats is the shape of one shard's store.
 type ShardStats struct {
-	state               protoimpl.MessageState `protogen:"open.v1"`
-	Shard               uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
-	DiskBytes           uint64                 `protobuf:"varint,2,opt,name=disk_bytes,json=diskBytes,proto3" json:"disk_bytes,omitempty"`
-	Levels              uint32                 `protobuf:"varint,3,opt,name=levels,proto3" json:"levels,omitempty"`
-	ReadAmplification   uint64                 `protobuf:"varint,4,opt,name=read_amplification,json=readAmplification,proto3" json:"read_amplification,omitempty"`
-	SeparatedLiveBytes  uint64                 `protobuf:"varint,5,opt,name=separated_live_bytes,json=separatedLiveBytes,proto3" json:"separated_live_bytes,omitempty"`
-	SeparatedDeadBytes  uint64                 `protobuf:"varint,6,opt,name=separated_dead_bytes,json=separatedDeadBytes,proto3" json:"separated_dead_bytes,omitempty"`
-	BlockCacheBytes     uint64                 `protobuf:"varint,7,opt,name=block_cache_bytes,json=blockCacheBytes,proto3" json:"block_cache_bytes,omitempty"`
-	BlockCacheHits      uint64                 `protobuf:"varint,8,opt,name=block_cache_hits,json=blockCacheHits,proto3" json:"block_cache_hits,omitempty"`
-	BlockCacheMisses    uint64                 `protobuf:"varint,9,opt,name=block_cache_misses,json=blockCacheMisses,proto3" json:"block_cache_misses,omitempty"`
-	TopologyCacheBytes  uint64                 `protobuf:"varint,10,opt,name=topology_cache_bytes,json=topologyCacheBytes,proto3" json:"topology_cache_bytes,omitempty"`
-	TopologyCacheHits   uint64                 `protobuf:"varint,11,opt,name=topology_cache_hits,json=topologyCacheHits,proto3" json:"topology_cache_hits,omitempty"`
-	TopologyCacheMisses uint64                 `protobuf:"varint,12,opt,name=topology_cache_misses,json=topologyCacheMisses,proto3" json:"topology_cache_misses,omitempty"`
-	WriteAmplification  float64                `protobuf:"fixed64,13,opt,name=write_amplification,json=writeAmplification,proto3" json:"write_amplification,omitempty"`
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	Shard              uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	DiskBytes          uint64                 `protobuf:"varint,2,opt,name=disk_bytes,json=diskBytes,proto3" json:"disk_bytes,omitempty"`
+	Levels             uint32                 `protobuf:"varint,3,opt,name=levels,proto3" json:"levels,omitempty"`
+	ReadAmplification  uint64                 `protobuf:"varint,4,opt,name=read_amplification,json=readAmplification,proto3" json:"read_amplification,omitempty"`
+	SeparatedLiveBytes uint64                 `protobuf:"varint,5,opt,name=separated_live_bytes,json=separatedLiveBytes,proto3" json:"separated_live_bytes,omitempty"`
+	SeparatedDeadBytes uint64                 `protobuf:"varint,6,opt,name=separated_dead_bytes,json=separatedDeadBytes,proto3" json:"separated_dead_bytes,omitempty"`
+	// What the block cache of the shard's process holds, which all its shards share.
+	BlockCacheBytes uint64 `protobuf:"varint,7,opt,name=block_cache_bytes,json=blockCacheBytes,proto3" json:"block_cache_bytes,omitempty"`
+	// Blocks that readers of this shard have asked for, compactions not among them, and those that the block cache had.
+	BlockReadBytes  uint64 `protobuf:"varint,15,opt,name=block_read_bytes,json=blockReadBytes,proto3" json:"block_read_bytes,omitempty"`
+	BlockFoundBytes uint64 `protobuf:"varint,16,opt,name=block_found_bytes,json=blockFoundBytes,proto3" json:"block_found_bytes,omitempty"`
+	// What the topology cache of the shard's process holds, which all its shards share.
+	TopologyCacheBytes uint64 `protobuf:"varint,10,opt,name=topology_cache_bytes,json=topologyCacheBytes,proto3" json:"topology_cache_bytes,omitempty"`
+	// Blocks of this shard's lists and properties that readers found decoded, and that they did not.
+	TopologyCacheHits   uint64  `protobuf:"varint,11,opt,name=topology_cache_hits,json=topologyCacheHits,proto3" json:"topology_cache_hits,omitempty"`
+	TopologyCacheMisses uint64  `protobuf:"varint,12,opt,name=topology_cache_misses,json=topologyCacheMisses,proto3" json:"topology_cache_misses,omitempty"`
+	WriteAmplification  float64 `protobuf:"fixed64,13,opt,name=write_amplification,json=writeAmplification,proto3" json:"write_amplification,omitempty"`
 	// stores are the shard's Pebble stores: "graph", of topology and small properties, and "values", of large values.
 	Stores        []*StoreStats `protobuf:"bytes,14,rep,name=stores,proto3" json:"stores,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -664,16 +668,16 @@ func (x *ShardStats) GetBlockCacheBytes() uint64 {
 	return 0
 }
 
-func (x *ShardStats) GetBlockCacheHits() uint64 {
+func (x *ShardStats) GetBlockReadBytes() uint64 {
 	if x != nil {
-		return x.BlockCacheHits
+		return x.BlockReadBytes
 	}
 	return 0
 }
 
-func (x *ShardStats) GetBlockCacheMisses() uint64 {
+func (x *ShardStats) GetBlockFoundBytes() uint64 {
 	if x != nil {
-		return x.BlockCacheMisses
+		return x.BlockFoundBytes
 	}
 	return 0
 }
@@ -3154,7 +3158,7 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\x0fDegreeHistogram\x12\x1b\n" +
 	"\tedge_type\x18\x01 \x01(\tR\bedgeType\x12\x1a\n" +
 	"\bincoming\x18\x02 \x01(\bR\bincoming\x12\x1a\n" +
-	"\bvertices\x18\x03 \x03(\x04R\bvertices\"\xe7\x04\n" +
+	"\bvertices\x18\x03 \x03(\x04R\bvertices\"\xf1\x04\n" +
 	"\n" +
 	"ShardStats\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x1d\n" +
@@ -3165,14 +3169,15 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\x14separated_live_bytes\x18\x05 \x01(\x04R\x12separatedLiveBytes\x120\n" +
 	"\x14separated_dead_bytes\x18\x06 \x01(\x04R\x12separatedDeadBytes\x12*\n" +
 	"\x11block_cache_bytes\x18\a \x01(\x04R\x0fblockCacheBytes\x12(\n" +
-	"\x10block_cache_hits\x18\b \x01(\x04R\x0eblockCacheHits\x12,\n" +
-	"\x12block_cache_misses\x18\t \x01(\x04R\x10blockCacheMisses\x120\n" +
+	"\x10block_read_bytes\x18\x0f \x01(\x04R\x0eblockReadBytes\x12*\n" +
+	"\x11block_found_bytes\x18\x10 \x01(\x04R\x0fblockFoundBytes\x120\n" +
 	"\x14topology_cache_bytes\x18\n" +
 	" \x01(\x04R\x12topologyCacheBytes\x12.\n" +
 	"\x13topology_cache_hits\x18\v \x01(\x04R\x11topologyCacheHits\x122\n" +
 	"\x15topology_cache_misses\x18\f \x01(\x04R\x13topologyCacheMisses\x12/\n" +
 	"\x13write_amplification\x18\r \x01(\x01R\x12writeAmplification\x12.\n" +
-	"\x06stores\x18\x0e \x03(\v2\x16.hopgate.v1.StoreStatsR\x06stores\"\xcf\x01\n" +
+	"\x06stores\x18\x0e \x03(\v2\x16.hopgate.v1.StoreStatsR\x06storesJ\x04\b\b\x10\tJ\x04\b\t\x10\n" +
+	"\"\xcf\x01\n" +
 	"\n" +
 	"StoreStats\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
