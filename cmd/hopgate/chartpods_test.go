@@ -84,11 +84,11 @@ func golden(t *testing.T, name string) (all []manifest) {
 	require.NoError(t, err)
 	for d := yaml.NewDecoder(strings.NewReader(string(text))); ; {
 		var o any
-		if err := d.Decode(&o); errors.Is(err, io.EOF) {
+		err := d.Decode(&o)
+		if errors.Is(err, io.EOF) {
 			return all
-		} else {
-			require.NoError(t, err)
 		}
+		require.NoError(t, err)
 		data, err := json.Marshal(o) // whose names of fields may be written in either case
 		require.NoError(t, err)
 		var m manifest

@@ -13,7 +13,7 @@ import (
 func TestMark(t *testing.T) {
 	const room = 1 << 12
 	for seed := range uint64(50) {
-		rng := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // A test repeats its numbers.
+		rng := rand.New(rand.NewPCG(seed, 1))
 		var marked, added VertexSet
 		b := marked.Grow(0, room)
 		for range 5 {

@@ -57,7 +57,7 @@ func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prep
 			return nil, err
 		}
 		e.plans.put(shape, &prepared{from: src})
-		compile = func() (*plan.Query, cypher.Command, error) { return q, command, nil } //nolint:unparam // It failed above or not at all.
+		compile = func() (*plan.Query, cypher.Command, error) { return q, command, nil }
 	}
 	lifted := func(l *parse.Literal) bool { return l.Lifted }
 	if !src.any(lifted) {

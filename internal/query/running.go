@@ -76,7 +76,7 @@ type registry struct {
 // start lists a request and gives its context.
 func (r *registry) start(q *Running, ctx context.Context, at time.Time, timeout time.Duration, graphName, statement string) context.Context { //nolint:revive // What is started comes first.
 	q.Graph, q.Statement, q.Start, q.Caller = graphName, statement, at, access.Name(ctx)
-	q.ctx.Context = ctx
+	q.ctx.Context = ctx //nolint:fatcontext // The request's own, once.
 	ctx = &q.ctx
 	if timeout > 0 {
 		ctx, q.timer = context.WithTimeout(ctx, timeout)

@@ -218,7 +218,7 @@ func (n *network) ask(t *testing.T, tr *traverse.Traversal, limits query.Limits)
 				case graph.Null:
 					cells = append(cells, "")
 				case graph.VertexKind:
-					cells = append(cells, fmt.Sprint(uint64(v.Vertex())))
+					cells = append(cells, strconv.FormatUint(uint64(v.Vertex()), 10))
 				default:
 					t.Fatalf("a value of kind %v", v.Kind())
 				}

@@ -207,7 +207,7 @@ func (l *leader) Begin(r *pb.BeginRequest, stream grpc.ServerStreamingServer[pb.
 func (l *leader) Renew(ctx context.Context, r *pb.RenewRequest) (*pb.RenewResponse, error) {
 	t, done, err := l.use(r.GetTx())
 	if err != nil {
-		return &pb.RenewResponse{}, nil //nolint:nilerr // the transaction that has the cut is gone
+		return &pb.RenewResponse{}, nil // the transaction that has the cut is gone
 	}
 	defer done()
 	same, err := l.present(ctx, t, r.GetGraph(), r.GetCut(), r.GetKnown())

@@ -156,8 +156,10 @@ func (tx *Tx) Properties(ctx context.Context, ids []graph.VertexID, props []grap
 }
 
 // manyRows are as many as rowBits can number beside the local part of an id.
-const rowBits = 64 - graph.LocalBits
-const manyRows = 1 << rowBits
+const (
+	rowBits  = 64 - graph.LocalBits
+	manyRows = 1 << rowBits
+)
 
 // eachOnce gives the vertices of at most manyRows rows sorted and each once, and for each row which of them it has, -1 for one whose
 // shard does not exist.
