@@ -50,7 +50,7 @@ func (s *graphService) Traverse(req *pb.TraverseRequest, stream grpc.ServerStrea
 
 // ShortestPath finds paths and streams them.
 func (s *graphService) ShortestPath(req *pb.ShortestPathRequest, stream grpc.ServerStreamingServer[pb.PathResponse]) error {
-	hop, err := hopOf(req.GetHop())
+	hop, err := hopOf(req.GetHop(), "hop.")
 	if err != nil {
 		return grpcError(err)
 	}
@@ -174,7 +174,7 @@ func foundVertex(b *graph.Batch, row int, properties []string) *pb.Vertex {
 
 // GetEdges streams edges.
 func (s *graphService) GetEdges(req *pb.GetEdgesRequest, stream grpc.ServerStreamingServer[pb.EdgeBatch]) error {
-	hop, err := hopOf(req.GetHop())
+	hop, err := hopOf(req.GetHop(), "hop.")
 	if err != nil {
 		return grpcError(err)
 	}
@@ -299,13 +299,13 @@ func selectorOf(in *pb.VertexSelector, field string) (s traverse.Selector, err e
 	return s, nil
 }
 
-func hopOf(h *pb.Hop) (traverse.Hop, error) {
+func hopOf(h *pb.Hop, field string) (traverse.Hop, error) {
 	d, ok := directions[h.GetDirection()]
 	if !ok {
-		return traverse.Hop{}, requestError(fmt.Sprintf("direction: %d is unknown", h.GetDirection()))
+		return traverse.Hop{}, requestError(fmt.Sprintf("%sdirection: %d is unknown", field, h.GetDirection()))
 	}
 	return traverse.Hop{
-		Types: h.GetTypes(), Direction: d, Where: h.GetWhere(), SkipSupernodes: h.GetSkipSupernodes(),
+		Field: field, Types: h.GetTypes(), Direction: d, Where: h.GetWhere(), SkipSupernodes: h.GetSkipSupernodes(),
 		MaxDegree: h.GetMaxDegree(), Sample: h.GetSample(), Limit: h.GetLimit(),
 	}, nil
 }
@@ -314,7 +314,7 @@ func hopsOf(in []*pb.Hop) ([]traverse.Hop, error) {
 	out := make([]traverse.Hop, len(in))
 	for i, h := range in {
 		var err error
-		if out[i], err = hopOf(h); err != nil {
+		if out[i], err = hopOf(h, fmt.Sprintf("hops[%d].", i)); err != nil {
 			return nil, err
 		}
 	}

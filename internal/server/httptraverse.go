@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/traverse"
 )
@@ -190,26 +189,22 @@ func (s *selectorBody) selector(field string) (out traverse.Selector, err error)
 	return out, err
 }
 
-func direction(s string) (graph.Direction, error) {
-	d, ok := traverse.Directions[s]
+// hop reads a hop; field is its name with a point behind it, empty where its members are the request's own.
+func (h *hopBody) hop(field string) (traverse.Hop, error) {
+	d, ok := traverse.Directions[h.Direction]
 	if !ok {
-		return d, requestError("direction: must be out, in or both, was " + strconv.Quote(s))
+		return traverse.Hop{}, requestError(field + "direction: must be out, in or both, was " + strconv.Quote(h.Direction))
 	}
-	return d, nil
-}
-
-func (h *hopBody) hop() (traverse.Hop, error) {
-	d, err := direction(h.Direction)
 	return traverse.Hop{
-		Types: h.Edges, Direction: d, Where: h.Where, SkipSupernodes: h.SkipSupernodes, MaxDegree: h.MaxDegree,
+		Field: field, Types: h.Edges, Direction: d, Where: h.Where, SkipSupernodes: h.SkipSupernodes, MaxDegree: h.MaxDegree,
 		Sample: h.Sample, Limit: h.Limit,
-	}, err
+	}, nil
 }
 
 // hops gives the hops: the common one, or each by itself.
 func hops(common hopBody, perHop []hopBody) ([]traverse.Hop, error) {
 	if len(perHop) == 0 {
-		h, err := common.hop()
+		h, err := common.hop("")
 		return []traverse.Hop{h}, err
 	}
 	if len(common.Edges) > 0 || common.Direction != "" || common.Where != "" || common.SkipSupernodes|common.MaxDegree|common.Sample|common.Limit != 0 {
@@ -218,7 +213,7 @@ func hops(common hopBody, perHop []hopBody) ([]traverse.Hop, error) {
 	out := make([]traverse.Hop, len(perHop))
 	for i := range perHop {
 		var err error
-		if out[i], err = perHop[i].hop(); err != nil {
+		if out[i], err = perHop[i].hop("perHop[" + strconv.Itoa(i) + "]."); err != nil {
 			return nil, err
 		}
 	}
@@ -261,7 +256,7 @@ func (b *pathBody) typed() (query.Typed, error) {
 	if p.To, err = b.To.selector("to"); err != nil {
 		return nil, err
 	}
-	p.Hop, err = (&hopBody{Edges: b.Edges, Direction: b.Direction, Where: b.Where}).hop()
+	p.Hop, err = (&hopBody{Edges: b.Edges, Direction: b.Direction, Where: b.Where}).hop("")
 	return p, err
 }
 
@@ -302,6 +297,6 @@ func (b *edgesBody) typed() (query.Typed, error) {
 		*end.out = &s
 	}
 	var err error
-	e.Hop, err = (&hopBody{Edges: b.Edges, Direction: b.Direction, Where: b.Where}).hop()
+	e.Hop, err = (&hopBody{Edges: b.Edges, Direction: b.Direction, Where: b.Where}).hop("")
 	return e, err
 }

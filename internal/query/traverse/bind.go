@@ -172,7 +172,7 @@ func (b *binder) condition(h *Hop, vertex, edge plan.Col) ([]plan.Expr, error) {
 		return nil, nil
 	}
 	preds, err := b.em.Condition(h.Where, cypher.Variable{Name: "v", Col: vertex}, cypher.Variable{Name: "e", Col: edge})
-	return preds, inField("where", err)
+	return preds, inField(h.Field+"where", err)
 }
 
 // expand makes walks of one length.

@@ -25,6 +25,7 @@ type Selector struct {
 
 // Hop is one step; see plan.TraverseHop. Where is an expression over e, the edge, and v, the vertex it leads to.
 type Hop struct {
+	Field                                    string // its name in the request, with a point behind it, for errors
 	Types                                    []string
 	Direction                                graph.Direction
 	Where                                    string
