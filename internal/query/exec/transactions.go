@@ -180,8 +180,7 @@ func (t *transactions) attempt(ctx context.Context, mode shard.Mode, report *txR
 		return err
 	}
 	defer tx.Rollback() // after a commit it does nothing
-	outer := t.r.tx
-	defer func() { t.r.tx = outer }()
+	defer func(outer shard.Tx) { t.r.tally.Tx = outer }(t.r.tally.Tx)
 	t.r.setTx(tx)
 	t.r.transactions++
 	report.started, report.number = true, t.r.transactions

@@ -1,0 +1,28 @@
+package query
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestInTransactions runs CALL {…} IN TRANSACTIONS over each store.
+func TestInTransactions(t *testing.T) {
+	overStores(t, Options{}, func(t *testing.T, e *Engine) {
+		run := func(text string) []string {
+			t.Helper()
+			rows, err := rowsOf(e.Query(context.Background(), Request{Statement: text}))
+			require.NoError(t, err, text)
+			return rows
+		}
+		// The rows come in several batches, of which the later ones are read when transactions have been committed.
+		run("UNWIND range(1, 2000) AS i CREATE (:A {n: i})-[:T]->(:B)")
+		run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 1500 ROWS")
+		require.Equal(t, []string{"[0]"}, run("MATCH (n) RETURN count(n)"))
+
+		// What a transaction has named is not known to the next if it was rolled back.
+		run(`UNWIND [0, 1, 2] AS i CALL (i) { MERGE (n:Fresh {fresh: i}) ON CREATE SET n.anew = 1 / i } IN TRANSACTIONS OF 1 ROW ON ERROR CONTINUE`)
+		require.Equal(t, []string{"['Fresh', 1, 1]", "['Fresh', 2, 0]"}, run("MATCH (n:Fresh) RETURN labels(n)[0], n.fresh, n.anew ORDER BY n.fresh"))
+	})
+}
