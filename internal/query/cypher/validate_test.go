@@ -143,10 +143,16 @@ func (v *validator) cols(n plan.Node, outer plan.ColSet) plan.ColSet {
 		return out
 	case *plan.Sort:
 		in := v.cols(n.Input, outer)
-		for _, k := range n.Keys {
-			v.exprs(n, in, k.Expr)
+		out := plan.ColSet{}
+		for c := range in {
+			out.Add(c)
 		}
-		return in
+		for _, k := range n.Keys {
+			if v.exprs(n, in, k.Expr); k.Col != 0 {
+				out.Add(k.Col)
+			}
+		}
+		return out
 	case *plan.Slice:
 		v.exprs(n, plan.ColSet{}, n.Skip, n.Limit)
 		return v.cols(n.Input, outer)

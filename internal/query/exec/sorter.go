@@ -12,8 +12,9 @@ import (
 // sorter orders rows; in a subplan, those of each row of the frame by themselves, the rows of the frame in their order.
 //
 // With a limit of k rows it holds about 2k: it takes rows in until it has that many, keeps the k first of them, and from
-// then on drops rows that go behind the last of these before it copies them. When memory is short it puts what it holds
-// on disk as a sorted run, and merges the runs in the end.
+// then on drops rows that go behind the last of these before it copies them, key by key: a key is computed for the rows
+// that those before it leave. When memory is short it puts what it holds on disk as a sorted run, and merges the runs in
+// the end.
 type sorter struct {
 	input
 	limits
@@ -23,6 +24,8 @@ type sorter struct {
 	from  []int // input position of each column
 	spool spool // the columns, then the keys
 	width int   // of the columns
+	whole []int // positions in the spool of all, and of what is given
+	give  []int
 	// bound are the keys of the k-th row, once there were k; only at the top level.
 	bound  []graph.Value
 	order  []int32
@@ -30,7 +33,8 @@ type sorter struct {
 	kept   sel
 	one    batch
 	filled bool
-	full   int // rows to hold before they are cut to those wanted
+	full   int   // rows to hold before they are cut to those wanted
+	cut    batch // those wanted, on their way
 	out    batch
 	at     int
 	disk   sortedRuns
@@ -45,13 +49,24 @@ func (c *compiler) sort(n *plan.Sort, need plan.ColSet) *stage {
 	below := c.below(need, exprs...)
 	in := c.compile(n.Input, below)
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need)}
+	from := in.positions(s.cols)
+	give := allPositions(len(from))
+	whole := allPositions(len(from) + len(n.Keys))
+	for j, k := range n.Keys {
+		if k.Col != 0 && need.Has(k.Col) {
+			s.cols, give = append(s.cols, k.Col), append(give, len(from)+j)
+		}
+	}
 	s.build = func(r *run, kids []operator) operator {
 		o := &sorter{
 			input: input{kids[0]}, limits: limits{r: r, skipX: n.Skip, limX: n.Limit}, keys: n.Keys,
-			es: r.evaluators(in.cols), from: in.positions(s.cols), width: len(s.cols),
+			es: r.evaluators(in.cols), from: from, width: len(from), give: give, whole: whole,
 			spool: spool{acct: account{r: r, name: "Sort"}}, vals: make([][]graph.Value, len(n.Keys)),
 		}
-		o.xs = o.es.addAll(exprs)
+		for j, e := range exprs {
+			o.es.group = j
+			o.xs = append(o.xs, o.es.add(e))
+		}
 		return o
 	}
 	return s
@@ -62,11 +77,14 @@ func (o *sorter) open(ctx context.Context) error {
 		return err
 	}
 	o.filled, o.at, o.bound = false, 0, o.bound[:0]
-	o.full = 2*max(o.wanted(), 0) + o.r.batchSize()
+	o.full = 2*max(o.wanted(), 0) + fewFirst
 	o.disk.close()
-	o.spool.reset(o.width + len(o.keys))
+	o.spool.reset(len(o.whole))
 	return o.in.open(ctx)
 }
+
+// fewFirst is how many rows more than twice those wanted are held before there is a bound.
+const fewFirst = 64
 
 // wanted is the number of rows to keep, -1 for all.
 func (o *sorter) wanted() int {
@@ -111,8 +129,8 @@ func (o *sorter) next(ctx context.Context) (*batch, error) {
 	if n <= 0 {
 		return nil, nil
 	}
-	o.out.reset(o.width)
-	o.out.appendRows(&o.spool.all, allPositions(o.width), o.order[o.at:o.at+n])
+	o.out.reset(len(o.give))
+	o.out.appendRows(&o.spool.all, o.give, o.order[o.at:o.at+n])
 	o.out.N = n
 	o.at += n
 	return &o.out, nil
@@ -128,24 +146,24 @@ func (o *sorter) fill(ctx context.Context) error {
 		if k == 0 {
 			continue
 		}
-		s := allRows(b.N)
-		o.es.begin(s)
-		for j, x := range o.xs {
-			if o.vals[j], err = x.eval(ctx, b, s); err != nil {
+		for s := allRows(b.N); len(s) > 0; {
+			part := s
+			if k > 0 && len(o.bound) == 0 && b.row == nil {
+				part = s[:min(len(s), max(o.full-o.spool.all.N, 1))] // the bound serves for the rest
+			}
+			s = s[len(part):]
+			if part, err = o.compute(ctx, b, part); err != nil {
 				return err
 			}
-		}
-		if len(o.bound) > 0 {
-			s = o.before(s)
-		}
-		if err := o.take(b, s); err != nil {
-			return err
-		}
-		if k > 0 && o.spool.all.N >= o.full {
-			if err := o.prune(ctx, k); err != nil {
+			if err := o.take(b, part); err != nil {
 				return err
 			}
-			o.full = 2*o.spool.all.N + o.r.batchSize()
+			if k > 0 && o.spool.all.N >= o.full {
+				if err := o.prune(ctx, k); err != nil {
+					return err
+				}
+				o.full = 2*o.spool.all.N + o.r.batchSize()
+			}
 		}
 		if o.spool.acct.short() {
 			if err := o.spillRun(ctx); err != nil {
@@ -155,24 +173,43 @@ func (o *sorter) fill(ctx context.Context) error {
 	}
 }
 
-// before gives the rows of s that go before the bound.
-func (o *sorter) before(s sel) sel {
-	o.kept = o.kept[:0]
-	for _, i := range s {
-		for j := range o.keys {
-			c := order(o.vals[j][i], o.bound[j])
-			if o.keys[j].Desc {
-				c = -c
-			}
-			if c < 0 {
-				o.kept = append(o.kept, i)
-			}
-			if c != 0 {
-				break
+// compute computes the keys of the rows of s that go before the bound, and gives these rows.
+func (o *sorter) compute(ctx context.Context, b *batch, s sel) (sel, error) {
+	o.es.begin(s)
+	for j, x := range o.xs {
+		o.es.sel = s
+		var err error
+		if o.vals[j], err = x.eval(ctx, b, s); err != nil {
+			return nil, err
+		}
+		if len(o.bound) == 0 {
+			continue
+		}
+		last := j == len(o.xs)-1
+		kept := o.kept[:0]
+		for _, i := range s {
+			if c := o.toBound(i, j); c < 0 || c == 0 && !last {
+				kept = append(kept, i)
 			}
 		}
+		if o.kept, s = kept, kept; len(s) == 0 {
+			break
+		}
 	}
-	return o.kept
+	return s, nil
+}
+
+// toBound compares the keys of a row up to the j-th with those of the bound.
+func (o *sorter) toBound(i int32, j int) int {
+	for k := range o.keys[:j+1] {
+		if c := order(o.vals[k][i], o.bound[k]); c != 0 {
+			if o.keys[k].Desc {
+				return -c
+			}
+			return c
+		}
+	}
+	return 0
 }
 
 // take copies rows and their keys.
@@ -188,7 +225,7 @@ func (o *sorter) take(b *batch, s sel) error {
 	for _, vs := range o.vals {
 		o.one.Cols = append(o.one.Cols, graph.Column{Vals: vs})
 	}
-	return o.spool.addRows(&o.one, allPositions(len(o.one.Cols)), s)
+	return o.spool.addRows(&o.one, o.whole, s)
 }
 
 // arrange sorts the numbers of the rows held into order, and, with a limit, cuts each part to it.
@@ -197,7 +234,8 @@ func (o *sorter) arrange(ctx context.Context) error {
 	o.order = append(o.order[:0], allRows(o.spool.all.N)...)
 	keys := o.spool.all.Cols[o.width:]
 	row := o.spool.all.row
-	slices.SortFunc(o.order, func(a, b int32) int {
+	k := o.wanted()
+	compare := func(a, b int32) int {
 		if steps++; !ended && (steps&0xfff == 0 || len(keys) > 0 && fn.Large(keys[0].Vals[a])) {
 			ended = ctx.Err() != nil
 		}
@@ -216,16 +254,15 @@ func (o *sorter) arrange(ctx context.Context) error {
 			}
 		}
 		return int(a - b) // equal rows stay in their order
-	})
+	}
+	if k >= 0 && row == nil && k < len(o.order) {
+		o.order = least(o.order, k, compare)
+	}
+	slices.SortFunc(o.order, compare)
 	if ended {
 		return graph.DeadlineError(context.Cause(ctx))
 	}
-	k := o.wanted()
-	if k < 0 {
-		return nil
-	}
-	if row == nil {
-		o.order = o.order[:min(k, len(o.order))]
+	if k < 0 || row == nil {
 		return nil
 	}
 	left, n := o.order[:0], 0
@@ -262,22 +299,50 @@ func (o *sorter) prune(ctx context.Context, k int) error {
 	if err := o.arrange(ctx); err != nil {
 		return err
 	}
-	var kept batch
-	width := len(o.spool.all.Cols)
-	kept.reset(width)
-	kept.appendRows(&o.spool.all, allPositions(width), o.order)
-	kept.N = len(o.order)
-	o.spool.reset(width)
-	if err := o.spool.add(&kept, allPositions(width)); err != nil {
+	o.cut.reset(len(o.whole))
+	o.cut.appendRows(&o.spool.all, o.whole, o.order)
+	o.cut.N = len(o.order)
+	o.spool.reset(len(o.whole))
+	if err := o.spool.add(&o.cut, o.whole); err != nil {
 		return err
 	}
-	if kept.row == nil && kept.N == k {
+	if o.cut.row == nil && o.cut.N == k {
 		o.bound = o.bound[:0]
 		for j := range o.keys {
-			o.bound = append(o.bound, kept.Cols[o.width+j].Vals[k-1])
+			o.bound = append(o.bound, o.cut.Cols[o.width+j].Vals[k-1])
 		}
 	}
 	return nil
+}
+
+// least moves the k least of some rows to the front, in any order, and gives them.
+func least(rows []int32, k int, compare func(a, b int32) int) []int32 {
+	heap := rows[:k] // the greatest of them at its root
+	sift := func(i int) {
+		for {
+			most := i
+			for kid := 2*i + 1; kid <= 2*i+2 && kid < k; kid++ {
+				if compare(heap[kid], heap[most]) > 0 {
+					most = kid
+				}
+			}
+			if most == i {
+				return
+			}
+			heap[i], heap[most] = heap[most], heap[i]
+			i = most
+		}
+	}
+	for i := k/2 - 1; i >= 0; i-- {
+		sift(i)
+	}
+	for _, row := range rows[k:] {
+		if k > 0 && compare(row, heap[0]) < 0 {
+			heap[0] = row
+			sift(0)
+		}
+	}
+	return heap
 }
 
 // order is fn.Order with the common cases inline.

@@ -176,7 +176,7 @@ func (o *sorter) precedes(a, b *mergeSource) bool {
 // merged gives the next batch of what the runs hold together.
 func (o *sorter) merged() (*batch, error) {
 	d := &o.disk
-	o.out.reset(o.width)
+	o.out.reset(len(o.give))
 	for o.out.N = 0; o.out.N < o.r.batchSize() && len(d.heap) > 0; {
 		r := d.heap[0]
 		if r.row != d.row {
@@ -187,8 +187,8 @@ func (o *sorter) merged() (*batch, error) {
 			d.skipped++
 		case o.limit < 0 || d.given < o.limit:
 			d.given++
-			for k := range o.width {
-				o.out.Cols[k].Vals = append(o.out.Cols[k].Vals, r.vals[k])
+			for k, at := range o.give {
+				o.out.Cols[k].Vals = append(o.out.Cols[k].Vals, r.vals[at])
 			}
 			if o.framed {
 				o.out.row = append(o.out.row, r.row)

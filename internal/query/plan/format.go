@@ -274,7 +274,9 @@ func (f *formatter) describe(n Node) (name, args string) {
 	case *Sort:
 		keys := make([]string, len(n.Keys))
 		for i, k := range n.Keys {
-			keys[i] = f.expr(k.Expr)
+			if keys[i] = f.expr(k.Expr); k.Col != 0 {
+				keys[i] += " AS " + f.col(k.Col)
+			}
 			if k.Desc {
 				keys[i] += " DESC"
 			}

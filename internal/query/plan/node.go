@@ -204,7 +204,7 @@ type (
 		Key   *UniqueKey
 	}
 
-	// Sort orders the rows; with Limit set it keeps the first Limit (after Skip) rows in a heap.
+	// Sort orders the rows; with Limit set it keeps the first Limit (after Skip) rows.
 	Sort struct {
 		Input       Node
 		Keys        []SortKey
@@ -428,10 +428,11 @@ type Agg struct {
 	Args     []Expr
 }
 
-// SortKey is one key of an order.
+// SortKey is one key of an order. Col (or 0) is a column that the Sort adds, with the values of Expr.
 type SortKey struct {
 	Expr Expr
 	Desc bool
+	Col  Col
 }
 
 // Yield is one result of a procedure.

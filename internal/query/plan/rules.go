@@ -63,7 +63,7 @@ var (
 		},
 		{
 			name:  "LateProjection",
-			why:   "What the order does not read is read and computed for the rows that a limit leaves. Wrong without a limit, where as many rows come out, and for what the order reads.",
+			why:   "What the order does not read is read and computed for the rows that a limit leaves, and what it reads is computed key by key, for the rows that the keys before leave. Wrong without a limit, where as many rows come out, and dear for what a key reads that must be computed again.",
 			apply: lateProjection,
 		},
 		{
@@ -248,7 +248,8 @@ func topK(_ *optimizer, n Node) Node {
 	return nil
 }
 
-// lateProjection moves the items of a projection below a Top that its order does not read above it.
+// lateProjection moves the items of a projection above a Top. Those that its order reads become keys of it, or parts of
+// keys, so that keys after the first are computed for the rows alone that the first leaves.
 func lateProjection(_ *optimizer, n Node) Node {
 	s, ok := n.(*Sort)
 	if !ok || s.Limit == nil {
@@ -258,33 +259,109 @@ func lateProjection(_ *optimizer, n Node) Node {
 	if !ok {
 		return nil
 	}
-	keys := ColSet{}
-	for _, k := range s.Keys {
-		keys.reads(k.Expr)
-	}
+	c := *s
+	c.Keys = slices.Clone(s.Keys)
+	read := ColSet{}
 	var early, late []Item
+	for _, k := range s.Keys {
+		if read.reads(k.Expr); k.Col != 0 && !p.Keep {
+			late = append(late, Item{Col: k.Col, Expr: &ColRef{Col: k.Col}})
+		}
+	}
 	moved := false
 	for _, it := range p.Items {
 		ref, isRef := it.Expr.(*ColRef)
-		switch passing := isRef && ref.Col == it.Col; {
-		case !passing && keys.Has(it.Col):
+		passing := isRef && ref.Col == it.Col
+		stays, isKey := !passing && read.Has(it.Col), false
+		if stays && intoKeys(c.Keys, it) {
+			stays, moved = false, true
+			isKey = slices.ContainsFunc(c.Keys, func(k SortKey) bool { return k.Col == it.Col })
+		}
+		if stays {
 			early = append(early, it)
-			if !p.Keep {
-				late = append(late, Item{Col: it.Col, Expr: &ColRef{Col: it.Col}})
-			}
-		default:
+		}
+		switch {
+		case !stays && !isKey:
 			late = append(late, it)
 			moved = moved || !passing
+		case !p.Keep:
+			late = append(late, Item{Col: it.Col, Expr: &ColRef{Col: it.Col}})
 		}
 	}
 	if !moved {
 		return nil
 	}
-	c := *s
 	if c.Input = p.Input; len(early) > 0 {
 		c.Input = &Project{Input: p.Input, Items: early, Keep: true}
 	}
+	if p.Keep && len(late) == 0 {
+		return &c
+	}
 	return &Project{Input: &c, Items: late, Keep: p.Keep}
+}
+
+// intoKeys makes keys compute an item themselves, if they can: one of them is just the item, and gives its column, or the
+// item is a property, which may be read again for the few rows that are left.
+func intoKeys(keys []SortKey, it Item) bool {
+	if volatile(it.Expr) {
+		return false
+	}
+	whole := slices.IndexFunc(keys, func(k SortKey) bool {
+		ref, ok := k.Expr.(*ColRef)
+		return ok && ref.Col == it.Col && k.Col == 0
+	})
+	x := it.Expr
+	if p, ok := x.(*Prop); ok {
+		x = p.X
+	}
+	_, again := x.(*ColRef)
+	into := slices.Clone(keys)
+	for i := range into {
+		switch {
+		case i == whole:
+			into[i].Expr, into[i].Col = it.Expr, it.Col
+		case Reads(into[i].Expr).Has(it.Col):
+			e, ok := inline(into[i].Expr, it)
+			if !ok || !again {
+				return false
+			}
+			into[i].Expr = e
+		}
+	}
+	if whole < 0 && !again {
+		return false
+	}
+	copy(keys, into)
+	return true
+}
+
+// inline puts an item's expression in the place of its column; it is not ok if the column stands deeper than in operators
+// and calls.
+func inline(e Expr, it Item) (Expr, bool) {
+	args := func(in []Expr) (out []Expr, ok bool) {
+		out = slices.Clone(in)
+		for i := range out {
+			if out[i], ok = inline(out[i], it); !ok {
+				return nil, false
+			}
+		}
+		return out, true
+	}
+	switch x := e.(type) {
+	case *ColRef:
+		if x.Col == it.Col {
+			return it.Expr, true
+		}
+	case *Op:
+		as, ok := args(x.Args)
+		return &Op{Op: x.Op, Args: as, Pos: x.Pos}, ok
+	case *Call:
+		as, ok := args(x.Args)
+		return &Call{Func: x.Func, Args: as, Pos: x.Pos}, ok
+	default:
+		return e, !Reads(e).Has(it.Col)
+	}
+	return e, true
 }
 
 // inOfOne is the rule InOfOne, on the expressions of a node.
