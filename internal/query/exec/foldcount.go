@@ -46,6 +46,9 @@ func (c *compiler) foldCount(n *plan.FoldCount, need plan.ColSet) *stage {
 
 func (x *foldCount) open(ctx context.Context) error {
 	x.done = false
+	for _, w := range x.weights {
+		w.open()
+	}
 	return x.input.open(ctx)
 }
 
@@ -150,6 +153,13 @@ func (c *crew) newWeigher(r *run, pos int, branches []plan.Branch) *weigher {
 		w.branches = append(w.branches, bw)
 	}
 	return w
+}
+
+// open forgets the weights where the statement may have changed them since the last rows: they outlast the rows of a subplan.
+func (w *weigher) open() {
+	if w.acct.r.p.Query.Writes {
+		w.release()
+	}
 }
 
 func (w *weigher) release() {

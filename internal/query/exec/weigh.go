@@ -47,6 +47,7 @@ func (x *weigh) close() {
 
 func (x *weigh) open(ctx context.Context) error {
 	x.rows = nil
+	x.weigher.open()
 	return x.in.open(ctx)
 }
 
