@@ -30,6 +30,9 @@ func (b *binder) effects(bind func()) *effects {
 
 // admit is called when all expressions and patterns of a clause are bound and before its nodes are put on top of f.
 func (b *binder) admit(f *flow) {
+	if n := len(b.frames); n > 0 {
+		b.frames[n-1].clauses = append(b.frames[n-1].clauses, b.fx)
+	}
 	switch {
 	case b.opts.Eager:
 		f.node = &plan.Eager{Input: f.node}
@@ -64,6 +67,27 @@ func needsEager(before, clause *effects) string {
 	return ""
 }
 
+// together says whether the clauses of a subplan do for many outer rows at once what they do for one row after the other:
+// each clause is done with all rows before the next begins, so that what a clause does for a row is done before an earlier
+// clause gets to a later row. No two clauses may see or undo what the other does, as in needsEager, however many rows there
+// are. What one clause does, it does row after row in their order, but for those that are noted as alone.
+func (fr *frame) together() bool {
+	if !slices.ContainsFunc(fr.clauses, (*effects).writes) {
+		return false // it runs so in any case
+	}
+	for i, clause := range fr.clauses {
+		if clause.alone {
+			return false
+		}
+		for _, before := range fr.clauses[:i] {
+			if before != clause && needsEager(before, clause) != "" {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // effects is what clauses read of the graph and change in it.
 type effects struct {
 	scans    []vertexRead
@@ -75,6 +99,8 @@ type effects struct {
 	setKeys  nameSet
 	relabels nameSet
 	deletes  bool
+	// alone says that a clause reads for all rows at once what it changes for each.
+	alone bool
 }
 
 // vertexRead is a vertex that a pattern looks for and that need not have an edge: it has all of labels, and its

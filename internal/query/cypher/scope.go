@@ -66,6 +66,7 @@ type frame struct {
 	lasting bool
 	used    []plan.Col
 	args    []*plan.Argument
+	clauses []*effects // of its clauses, in their order
 }
 
 // open begins a subplan that sees the variables outer.
@@ -74,12 +75,13 @@ func (b *binder) open(outer scope, lasting bool) {
 }
 
 // close ends the innermost subplan and gives its arguments the columns that it used.
-func (b *binder) close() {
+func (b *binder) close() *frame {
 	f := b.frames[len(b.frames)-1]
 	b.frames = b.frames[:len(b.frames)-1]
 	for _, a := range f.args {
 		a.Cols = f.used
 	}
+	return f
 }
 
 // start gives the node that a chain of clauses begins with.

@@ -88,7 +88,7 @@ func (b *binder) remove(f *flow, c *ast.Remove) {
 // delete binds DELETE.
 func (b *binder) delete(f *flow, c *ast.Delete) {
 	n := &plan.Delete{Exprs: b.exprs(c.Exprs), Detach: c.Detach}
-	b.fx.deletes = true
+	b.fx.deletes, b.fx.alone = true, b.fx.reads()
 	b.admit(f)
 	n.Input = f.node
 	f.node = n

@@ -91,15 +91,18 @@ func (b *binder) callSubquery(f *flow, c *ast.CallSubquery) {
 	if r.returns {
 		r = b.fresh(r, visible)
 	}
-	b.close()
+	together := b.close().together()
+	if together {
+		plan.OrderWrites(r.node)
+	}
 	b.scope = before
 	if c.InTransactions != nil {
-		b.inTransactions(f, c, r)
+		b.inTransactions(f, c, r, together)
 		return
 	}
 	b.admit(f)
 	one := f.one && r.one
-	apply := &plan.Apply{Input: f.node, Sub: r.node, Kind: plan.Inner, Cols: r.cols}
+	apply := &plan.Apply{Input: f.node, Sub: r.node, Kind: plan.Inner, Cols: r.cols, Together: together}
 	if c.Optional {
 		apply.Kind = plan.Optional
 	}
@@ -147,7 +150,8 @@ func (b *binder) fresh(r result, outer scope) result {
 
 // foreach is FOREACH (variable IN list | clauses).
 func (b *binder) foreach(f *flow, c *ast.Foreach) {
-	n := &plan.Foreach{List: b.expr(c.List)}
+	n := &plan.Foreach{}
+	list := b.effects(func() { n.List = b.expr(c.List) })
 	n.Var = b.newCol(c.Variable.Name, graph.Null)
 	before := b.scope
 	b.declare(c.Variable.Name, n.Var)
@@ -156,9 +160,12 @@ func (b *binder) foreach(f *flow, c *ast.Foreach) {
 	for _, inner := range c.Clauses {
 		b.clause(sub, inner, nil)
 	}
-	b.close()
+	n.Together = b.close().together()
 	b.scope = before
-	n.Sub = sub.node
+	b.fx.alone = b.fx.touches(list)
+	if n.Sub = sub.node; n.Together {
+		plan.OrderWrites(n.Sub)
+	}
 	b.admit(f)
 	n.Input = f.node
 	f.node = n

@@ -36,12 +36,12 @@ func (b *binder) writing(c ast.Clause) {
 	}
 }
 
-// inTransactions puts CALL {…} IN TRANSACTIONS on top of f; r is the bound subquery. The rows before it are read from one cut, so
+// inTransactions puts CALL {…} IN TRANSACTIONS on top of f; r is the bound subquery, and together says whether it may run for many rows at once. The rows before it are read from one cut, so
 // nothing has to wait for them.
-func (b *binder) inTransactions(f *flow, c *ast.CallSubquery, r result) {
+func (b *binder) inTransactions(f *flow, c *ast.CallSubquery, r result, together bool) {
 	t := c.InTransactions
 	n := &plan.Transactions{
-		Input: f.node, Sub: r.node, Rows: b.opt(t.Rows), OnError: reactions[t.OnError], Cols: r.cols, Unit: !r.returns,
+		Input: f.node, Sub: r.node, Rows: b.opt(t.Rows), OnError: reactions[t.OnError], Cols: r.cols, Unit: !r.returns, Together: together,
 	}
 	if !r.returns {
 		n.Sub = &plan.Drain{Input: r.node}

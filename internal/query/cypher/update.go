@@ -23,6 +23,7 @@ func (b *binder) create(f *flow, paths []*ast.PathPattern) {
 	c := b.creation(paths)
 	b.admit(f)
 	sees := b.fx.touches(b.fx)
+	b.fx.alone = sees
 	if sees {
 		made := plan.ColSet{}
 		made.Add(c.all...)

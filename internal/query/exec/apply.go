@@ -45,7 +45,7 @@ func (c *compiler) apply(n *plan.Apply, need plan.ColSet) *stage {
 			a := &applyRows{
 				input: input{kids[0]}, outer: outer, outerFrom: append(in.positions(s.cols[:outer]), slices.Repeat(nowhere, len(s.cols)-outer)...),
 				innerFrom: append(slices.Repeat(nowhere, outer), sub.root.positions(s.cols[outer:])...), optional: n.Kind == plan.Optional,
-				inOrder: sub.root.inOrder(),
+				inOrder: sub.root.inOrder(), alone: sub.writes && !n.Together,
 			}
 			a.frame, a.sub = r.buildSub(sub, in.cols)
 			return a
@@ -106,10 +106,11 @@ type applyRows struct {
 	outer                int // the number of columns of the outer rows
 	outerFrom, innerFrom []int
 	optional             bool
+	alone                bool // the outer rows come one at a time
 	inOrder              bool // the subplan gives its rows in the order of the outer ones: those without any stand among them
 
 	b       *batch // the outer batch
-	one     batch  // one row of it, for a subplan that writes
+	one     batch  // one row of it, for alone
 	at      int    // the row of b that one is of, or the first of part
 	part    *batch // what the frame holds: b or one; nil: the next part is due
 	matched []bool // rows of part that have had rows, or have been given without
@@ -214,7 +215,7 @@ func (a *applyRows) fill(b *batch) {
 
 // advance opens the subplan over the next outer rows.
 func (a *applyRows) advance(ctx context.Context) (bool, error) {
-	if a.b == nil || !a.frame.sub.writes || a.at+1 >= a.b.N {
+	if a.b == nil || !a.alone || a.at+1 >= a.b.N {
 		b, err := a.in.next(ctx)
 		if b == nil || err != nil {
 			a.b = nil
@@ -224,7 +225,7 @@ func (a *applyRows) advance(ctx context.Context) (bool, error) {
 	} else {
 		a.at++
 	}
-	if a.frame.sub.writes {
+	if a.alone {
 		a.one.slice(a.b, a.at, a.at+1)
 		a.part = &a.one
 	}

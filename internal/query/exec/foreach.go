@@ -11,13 +11,12 @@ import (
 // foreach runs a subplan of writes for each element of a list and passes its rows on.
 type foreach struct {
 	input
-	r     *run
-	es    *evaluators
-	list  evaluator
-	frame *frame
-	sub   operator
-	// bulk says that the subplan only creates, so that it may run for many elements at once.
-	bulk     bool
+	r        *run
+	es       *evaluators
+	list     evaluator
+	frame    *frame
+	sub      operator
+	together bool  // the subplan runs for many elements at once
 	captured []int // positions of the outer columns that the subplan reads
 	inner    batch // these columns, then the variable
 	rows     sel
@@ -42,36 +41,13 @@ func (c *compiler) foreach(n *plan.Foreach, need plan.ColSet) *stage {
 	s.build = func(r *run, kids []operator) operator {
 		f := &foreach{
 			input: input{kids[0]}, r: r, es: r.evaluators(in.cols), captured: in.positions(outer), from: in.positions(s.cols),
-			bulk: onlyCreates(n.Sub),
+			together: n.Together,
 		}
 		f.list = f.es.add(n.List)
 		f.frame, f.sub = r.buildSub(sub, append(slices.Clone(outer), n.Var))
 		return f
 	}
 	return s
-}
-
-// onlyCreates reports whether a subplan creates and does nothing else that could see or touch the graph.
-func onlyCreates(n plan.Node) bool {
-	switch n := n.(type) {
-	case *plan.Argument:
-		return true
-	case *plan.Drain:
-		return onlyCreates(n.Input)
-	case *plan.Create:
-		for _, v := range n.Vertices {
-			if v.Props != nil && plan.HasSubquery(v.Props) {
-				return false
-			}
-		}
-		for _, e := range n.Edges {
-			if e.Props != nil && plan.HasSubquery(e.Props) {
-				return false
-			}
-		}
-		return onlyCreates(n.Input)
-	}
-	return false
 }
 
 func (f *foreach) next(ctx context.Context) (*batch, error) {
@@ -86,7 +62,7 @@ func (f *foreach) next(ctx context.Context) (*batch, error) {
 		return nil, err
 	}
 	size := 1
-	if f.bulk {
+	if f.together {
 		size = f.r.batchSize()
 	}
 	f.empty()

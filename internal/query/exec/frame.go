@@ -13,7 +13,8 @@ type subplan struct {
 	args []plan.Col
 	// expr is what is collected, over the columns of root.
 	expr plan.Expr
-	// writes says that the subplan changes the graph, so that its outer rows come one at a time.
+	// writes says that the subplan changes the graph, so that its outer rows come one at a time, unless the plan says that they
+	// need not.
 	writes bool
 }
 

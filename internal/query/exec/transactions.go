@@ -20,7 +20,7 @@ type transactions struct {
 	outerFrom []int // by column of the result: its position in the input, or -1
 	innerFrom []int // likewise in the subplan
 	reportAt  int   // position of the report in the result, or -1
-	bulk      bool  // the subplan may run for many rows at once
+	together  bool  // the subplan runs for many rows at once
 
 	size    int
 	broken  bool
@@ -50,7 +50,7 @@ func (c *compiler) transactions(n *plan.Transactions, need plan.ColSet) *stage {
 	s.build = func(r *run, kids []operator) operator {
 		t := &transactions{
 			input: input{kids[0]}, r: r, n: n, rowFrom: in.positions(in.cols), outerFrom: in.positions(s.cols),
-			innerFrom: sub.root.positions(s.cols), reportAt: -1, bulk: onlyCreates(n.Sub) || !sub.writes,
+			innerFrom: sub.root.positions(s.cols), reportAt: -1, together: n.Together || !sub.writes,
 			spool: spool{acct: account{r: r, name: "Transactions"}},
 		}
 		for i := range t.outerFrom {
@@ -134,15 +134,25 @@ func (t *transactions) finish(ctx context.Context) error {
 
 // transact runs the subplan for the pending rows.
 func (t *transactions) transact(ctx context.Context) error {
-	report := txReport{}
+	report := txReport{number: t.r.transactions + 1}
 	if !t.broken {
 		counters, gone := t.r.counters, t.r.deleted
-		t.r.deleted = deleted{}
-		err := t.attempt(ctx, shard.Write, &report)
-		if err != nil && graph.AsError(err).Kind == graph.KindConflict {
-			// It is run again, while nobody else can commit.
+		mode, together := shard.Write, t.together
+		var err error
+		for again := true; again; {
 			t.r.counters, t.r.deleted = counters, deleted{}
-			err = t.attempt(ctx, shard.WriteExclusive, &report)
+			err = t.attempt(ctx, mode, together, &report)
+			conflict := err != nil && graph.AsError(err).Kind == graph.KindConflict
+			switch {
+			case err == nil || ctx.Err() != nil:
+				again = false
+			case conflict && mode == shard.Write:
+				mode = shard.WriteExclusive // while nobody else can commit
+			case !conflict && !report.ran && together && t.pending.N > 1:
+				together = false // the first row that fails says why
+			default:
+				again = false
+			}
 		}
 		t.r.deleted = gone
 		if err != nil {
@@ -174,7 +184,7 @@ func (t *transactions) transact(ctx context.Context) error {
 }
 
 // attempt runs the subplan in a transaction and commits it.
-func (t *transactions) attempt(ctx context.Context, mode shard.Mode, report *txReport) error {
+func (t *transactions) attempt(ctx context.Context, mode shard.Mode, together bool, report *txReport) error {
 	tx, err := t.r.env.Begin(ctx, mode)
 	if err != nil {
 		return err
@@ -182,20 +192,19 @@ func (t *transactions) attempt(ctx context.Context, mode shard.Mode, report *txR
 	defer tx.Rollback() // after a commit it does nothing
 	defer func(outer shard.Tx) { t.r.tally.Tx = outer }(t.r.tally.Tx)
 	t.r.setTx(tx)
-	t.r.transactions++
-	report.started, report.number = true, t.r.transactions
+	t.r.transactions = report.number
+	report.started, report.ran = true, false
 	t.made.reset(len(t.outerFrom))
 	t.rows = t.rows[:0]
-	if t.bulk {
-		err = t.part(ctx, &t.pending, 0)
-	} else {
-		for i := 0; i < t.pending.N && err == nil; i++ {
-			t.one.slice(&t.pending, i, i+1)
-			err = t.part(ctx, &t.one, int32(i))
-		}
+	size := 1
+	if together {
+		size = t.r.batchSize()
 	}
-	if err != nil {
-		return err
+	for i := 0; i < t.pending.N; i += size {
+		t.one.slice(&t.pending, i, min(i+size, t.pending.N))
+		if err := t.part(ctx, &t.one, int32(i)); err != nil {
+			return err
+		}
 	}
 	// What the rows hold must outlive the transaction.
 	for i := range t.made.Cols {
@@ -203,6 +212,7 @@ func (t *transactions) attempt(ctx context.Context, mode shard.Mode, report *txR
 			t.made.Cols[i].Vals[k] = v.Clone()
 		}
 	}
+	report.ran = true
 	if err := tx.Commit(ctx); err != nil {
 		return err
 	}
@@ -265,6 +275,7 @@ func (t *transactions) close() {
 // txReport says how a transaction ended.
 type txReport struct {
 	started, committed bool
+	ran                bool // for all rows, so that it is the commit that failed, if anything did
 	number             int
 	err                *graph.Error
 }

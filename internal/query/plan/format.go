@@ -297,6 +297,9 @@ func (f *formatter) describe(n Node) (name, args string) {
 		if n.Out != 0 {
 			args = strings.TrimSpace(args + " AS " + f.col(n.Out))
 		}
+		if n.Together {
+			args = strings.TrimSpace(args + " TOGETHER")
+		}
 		return names[n.Kind], args
 	case *Transactions:
 		return "Transactions", f.transactions(n)
@@ -334,7 +337,11 @@ func (f *formatter) describe(n Node) (name, args string) {
 		}
 		return name, f.exprs(n.Exprs, ", ")
 	case *Foreach:
-		return "Foreach", f.col(n.Var) + " IN " + f.expr(n.List)
+		args = f.col(n.Var) + " IN " + f.expr(n.List)
+		if n.Together {
+			args += " TOGETHER"
+		}
+		return "Foreach", args
 	case *CallProc:
 		y := make([]string, len(n.Yield))
 		for i, v := range n.Yield {

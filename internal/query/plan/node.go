@@ -233,6 +233,8 @@ type (
 		Expr       Expr // for Collect: what is collected, over Sub's columns
 		// Cols are the columns that Sub adds, for Inner and Optional.
 		Cols []Col
+		// Together says that a Sub that writes does for many rows at once what it does for one after the other.
+		Together bool
 	}
 
 	// HashJoin joins the rows of Left and Right that are equal (never null) in LeftKeys and RightKeys.
@@ -292,12 +294,13 @@ type (
 		Detach bool
 	}
 
-	// Foreach runs Sub (a chain of writes over Argument) for each element of List and passes its input on.
+	// Foreach runs Sub (a chain of writes over Argument) for each element of List and passes its input on. Together is as in Apply.
 	Foreach struct {
-		Input Node
-		Var   Col
-		List  Expr
-		Sub   Node
+		Input    Node
+		Var      Col
+		List     Expr
+		Sub      Node
+		Together bool
 	}
 
 	// CallProc joins each row with the rows of a procedure.

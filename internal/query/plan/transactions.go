@@ -14,7 +14,7 @@ const (
 // committed before the next begins. Input reads the statement's cut; all rows are there before the first goes on, and what is
 // above sees a cut that has all the transactions. The rows of a transaction that failed or was not begun come once, with nulls
 // in Cols. Unit says that Sub returns nothing: each row comes once. Report (or 0) is a map that says how the row's transaction
-// ended.
+// ended. Together is as in Apply.
 type Transactions struct {
 	Input, Sub Node
 	Rows       Expr
@@ -22,6 +22,7 @@ type Transactions struct {
 	Cols       []Col
 	Unit       bool
 	Report     Col
+	Together   bool
 }
 
 func (*Transactions) node() {}
@@ -45,6 +46,9 @@ func (f *formatter) transactions(n *Transactions) string {
 		s = "OF 1000 ROWS"
 	}
 	s += [...]string{"", " ON ERROR CONTINUE", " ON ERROR BREAK"}[n.OnError]
+	if n.Together {
+		s += " TOGETHER"
+	}
 	if n.Report != 0 {
 		s += " REPORT " + f.col(n.Report)
 	}

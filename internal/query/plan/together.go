@@ -1,0 +1,39 @@
+package plan
+
+// OrderWrites has the nodes of a subplan that runs for many outer rows at once make their changes in the order of these rows, of which
+// the last that changes something counts: it sorts rows, by nothing but their outer rows, that may come in another order.
+func OrderWrites(n Node) {
+	order := func(in *Node) {
+		if !keepsRows(*in) {
+			*in = &Sort{Input: *in}
+		}
+		OrderWrites(*in)
+	}
+	switch n := n.(type) {
+	case *Set:
+		order(&n.Input)
+	case *Merge:
+		order(&n.Input)
+	case *Foreach:
+		order(&n.Input)
+	case *Apply:
+		if writes(n.Sub) {
+			order(&n.Input)
+		} else {
+			OrderWrites(n.Input)
+		}
+	default:
+		inputs(n, func(c *Node) { OrderWrites(*c) })
+	}
+}
+
+// keepsRows reports whether the rows of a node come in the order of their outer rows.
+func keepsRows(n Node) bool {
+	switch n := n.(type) {
+	case *Argument, *Sort:
+		return true
+	case *Project, *Filter, *Unwind, *Set, *Create, *Delete, *Foreach, *Eager:
+		return keepsRows(Children(n)[0])
+	}
+	return false
+}
