@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/fn"
@@ -14,6 +15,7 @@ type connective struct {
 	or     bool
 	truths []fn.Ternary
 	todo   sel
+	taken  sel
 	out    []graph.Value
 }
 
@@ -77,16 +79,23 @@ func (c *connective) filter(ctx context.Context, b *batch, s, dst sel) (sel, err
 	return dst, nil
 }
 
+// filterOr appends the rows for which one of the arguments is true, in their order.
 func (c *connective) filterOr(ctx context.Context, b *batch, s, dst sel) (sel, error) {
-	vs, err := c.eval(ctx, b, s)
-	if err != nil {
-		return nil, err
-	}
-	for _, i := range s {
-		if vs[i].Kind() == graph.Bool && vs[i].Bool() {
-			dst = append(dst, i)
+	c.todo = append(c.todo[:0], s...)
+	at := len(dst)
+	for _, a := range c.args {
+		if len(c.todo) == 0 {
+			break
+		}
+		taken, err := pick(ctx, a, b, c.todo, c.taken[:0])
+		if err != nil {
+			return nil, err
+		}
+		if c.taken = taken; len(taken) > 0 {
+			dst, c.todo = append(dst, taken...), without(c.todo, taken)
 		}
 	}
+	slices.Sort(dst[at:])
 	return dst, nil
 }
 
