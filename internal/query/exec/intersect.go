@@ -10,7 +10,8 @@ import (
 
 // intersect joins each row with the vertices that edges of both legs lead to. For a part of a batch it reads the lists of
 // both sides in one request each; one side's lists are marked in a bitmap one after another, the other's are looked up
-// there. Which side is marked is decided by what it costs: a vertex that repeats from row to row is marked once.
+// there. Which side is marked is decided by what it costs: a vertex that repeats from row to row is marked once. Rows of
+// which one vertex has no edges are dropped before any list is read.
 type intersect struct {
 	fan
 	frame  *frame
@@ -22,10 +23,12 @@ type intersect struct {
 
 	rows   sel                 // those with two vertices
 	src    [2][]graph.VertexID // beside rows
-	lo, hi int                 // the part of rows whose lists are read
-	marked int                 // the leg whose lists are marked
-	i, j   int                 // the row at work, and the entry of its list
-	last   int                 // the source that probe has the list of, or -1
+	ids    []graph.VertexID
+	known  bool // the legs know the degrees of all rows
+	lo, hi int  // the part of rows whose lists are read
+	marked int  // the leg whose lists are marked
+	i, j   int  // the row at work, and the entry of its list
+	last   int  // the source that probe has the list of, or -1
 	probe  probe
 	hits   []int
 }
@@ -101,7 +104,7 @@ func (x *intersect) advance(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-func (x *intersect) begin(context.Context) error {
+func (x *intersect) begin(ctx context.Context) error {
 	var err error
 	if x.src[0], x.rows, err = sources(x.b, x.legs[0].from, x.frame, x.src[0][:0], x.rows[:0]); err != nil {
 		return err
@@ -122,11 +125,72 @@ func (x *intersect) begin(context.Context) error {
 		n++
 	}
 	x.src[0], x.rows = x.src[0][:n], x.rows[:n]
-	x.lo, x.hi, x.i, x.j = 0, 0, 0, 0
+	x.lo, x.hi, x.i, x.j, x.known = 0, 0, 0, 0, false
 	for i := range x.legs {
 		x.legs[i].uses.begin(x.b)
 	}
+	return x.weed(ctx)
+}
+
+// weed drops the rows of which one vertex has no edges, if they are many.
+func (x *intersect) weed(ctx context.Context) error {
+	if len(x.rows) == 0 {
+		return nil
+	}
+	for _, i := range [...]int{1, 0} {
+		if err := x.readDegrees(ctx, i, 0, len(x.rows)); err != nil {
+			return err
+		}
+		l := &x.legs[i]
+		n := 0
+		for _, u := range l.f.pos {
+			n += min(l.degrees[u], 1)
+		}
+		if n >= len(x.rows)*7/8 {
+			continue
+		}
+		n = 0
+		for k, u := range l.f.pos {
+			if l.degrees[u] > 0 {
+				x.src[0][n], x.src[1][n], x.rows[n] = x.src[0][k], x.src[1][k], x.rows[k]
+				n++
+			}
+		}
+		x.src[0], x.src[1], x.rows = x.src[0][:n], x.src[1][:n], x.rows[:n]
+		if x.narrow(i); i == 0 {
+			x.narrow(1)
+		}
+	}
+	x.known = true
 	return nil
+}
+
+// narrow makes a leg know the degrees of the rows that are left alone.
+func (x *intersect) narrow(i int) {
+	l := &x.legs[i]
+	x.ids = append(x.ids[:0], l.f.ids...)
+	l.f.set(x.src[i])
+	at := 0
+	for u, id := range l.f.ids {
+		for x.ids[at] != id {
+			at++
+		}
+		l.degrees[u] = l.degrees[at]
+	}
+	l.degrees = l.degrees[:len(l.f.ids)]
+}
+
+// readDegrees reads the degrees of a leg's vertices for the rows lo … hi-1.
+func (x *intersect) readDegrees(ctx context.Context, i, lo, hi int) error {
+	l := &x.legs[i]
+	l.f.set(x.src[i][lo:hi])
+	l.degrees = slices.Grow(l.degrees[:0], len(l.f.ids))[:len(l.f.ids)]
+	types, ok := l.hop.types.resolve()
+	if !ok {
+		clear(l.degrees)
+		return nil
+	}
+	return x.r.tx.Degrees(ctx, l.f.ids, types, l.hop.dir, l.degrees)
 }
 
 // read reads the lists of the next rows: of as many as have no more than mostEdges edges, or of one.
@@ -138,21 +202,16 @@ func (x *intersect) read(ctx context.Context) error {
 		x.hi = x.lo + n
 		total := 0
 		for i := range x.legs {
-			l := &x.legs[i]
-			l.f.set(x.src[i][x.lo:x.hi])
-			l.degrees = slices.Grow(l.degrees[:0], len(l.f.ids))[:len(l.f.ids)]
-			types, ok := l.hop.types.resolve()
-			if !ok {
-				x.i, x.hi = len(x.rows), len(x.rows)
-				return nil
+			if !x.known {
+				if err := x.readDegrees(ctx, i, x.lo, x.hi); err != nil {
+					return err
+				}
 			}
-			if err := x.r.tx.Degrees(ctx, l.f.ids, types, l.hop.dir, l.degrees); err != nil {
-				return err
-			}
-			for _, d := range l.degrees {
+			for _, d := range x.legs[i].degrees {
 				total += d
 			}
 		}
+		x.known = false
 		if n == 1 || total <= mostEdges {
 			break
 		}
