@@ -1,10 +1,6 @@
 package plan
 
-import (
-	"slices"
-
-	"github.com/hopgate/hopgate/internal/graph"
-)
+import "github.com/hopgate/hopgate/internal/graph"
 
 // access is a way to find the vertices or edges of a pattern through an index or by id.
 type access struct {
@@ -33,11 +29,11 @@ func (m *matcher) access(t *tried, i int) (access, bool) {
 			best, found = a, true
 		}
 	}
-	for pi := range m.preds {
+	for _, pi := range m.about[v.Col] {
 		if t.preds[pi] {
 			continue
 		}
-		if key, element, ok := m.idTest(t, v.Col, m.preds[pi].e); ok {
+		if key, element, ok := m.idTest(t, v.Col, pi); ok {
 			take(access{byID: true, element: element, keys: []Expr{key}, preds: []int{pi}, rows: 1})
 		}
 	}
@@ -122,7 +118,7 @@ func propOf(e Expr, col Col, key string) bool {
 
 // equal finds a predicate that gives a property of col a value.
 func (m *matcher) equal(t *tried, col Col, key string) (value Expr, pred int, ok bool) {
-	for pi := range m.preds {
+	for _, pi := range m.about[col] {
 		op, isOp := m.preds[pi].e.(*Op)
 		if t.preds[pi] || !isOp || op.Op != Eq {
 			continue
@@ -157,7 +153,7 @@ func (m *matcher) equalAccess(t *tried, col Col, ix *graph.Index) (access, bool)
 }
 
 func (m *matcher) inAccess(t *tried, col Col, ix *graph.Index) (access, bool) {
-	for pi := range m.preds {
+	for _, pi := range m.about[col] {
 		op, ok := m.preds[pi].e.(*Op)
 		if t.preds[pi] || !ok || op.Op != In || !propOf(op.Args[0], col, ix.Props[0]) || !m.known(t, op.Args[1], pi, col) {
 			continue
@@ -185,7 +181,7 @@ func (m *matcher) rangeAccess(t *tried, col Col, ix *graph.Index) (access, bool)
 		a.rows *= m.preds[pi].sel
 	}
 	key := ix.Props[len(a.keys)]
-	for pi := range m.preds {
+	for _, pi := range m.about[col] {
 		op, ok := m.preds[pi].e.(*Op)
 		if t.preds[pi] || !ok || len(op.Args) != 2 {
 			continue
@@ -221,8 +217,8 @@ func (m *matcher) rangeAccess(t *tried, col Col, ix *graph.Index) (access, bool)
 }
 
 // idTest recognises id(v) = x and elementId(v) = x.
-func (m *matcher) idTest(t *tried, col Col, e Expr) (key Expr, element, ok bool) {
-	op, isOp := e.(*Op)
+func (m *matcher) idTest(t *tried, col Col, pi int) (key Expr, element, ok bool) {
+	op, isOp := m.preds[pi].e.(*Op)
 	if !isOp || op.Op != Eq {
 		return nil, false, false
 	}
@@ -235,7 +231,6 @@ func (m *matcher) idTest(t *tried, col Col, e Expr) (key Expr, element, ok bool)
 		if !isCol || c.Col != col {
 			continue
 		}
-		pi := slices.IndexFunc(m.preds, func(p matchPred) bool { return p.e == e })
 		if other := op.Args[1-i]; m.known(t, other, pi, col) {
 			return other, call.Func == "elementid", true
 		}

@@ -44,7 +44,8 @@ func foldCount(o *optimizer, n Node) Node {
 		}
 	}
 	if _, ok := m.Input.(*Unit); ok && len(optional) == 0 && f.distinct() {
-		if terms := f.terms(1); len(terms) > 1 {
+		tries := 0
+		if terms := f.terms(1, &tries); len(terms) > 1 {
 			return f.sum(a.Aggs[0].Col, terms)
 		}
 	}
@@ -77,9 +78,13 @@ type folder struct {
 	o        *optimizer
 	p        *Pattern
 	branches map[Col][]Branch
-	keep     Col    // a vertex that is no leaf
-	above    ColSet // what is read above the pattern
+	keep     Col          // a vertex that is no leaf
+	above    ColSet       // what is read above the pattern
+	alone    map[Col]bool // the edges that need not be compared with any other; nil is not known yet
 }
+
+// maxRoots is how many vertices a tree may have for fold to try each as the one that remains.
+const maxRoots = 64
 
 // matcher looks at the pattern as it is now.
 func (f *folder) matcher() *matcher {
@@ -112,10 +117,14 @@ func (f *folder) optional(p *Pattern) bool {
 // fold takes off all leaves that it may and reports whether there was one. Of a tree that becomes one vertex, that vertex
 // remains from which its edges are counted with the least work.
 func (f *folder) fold() bool {
+	if len(f.p.Vertices) > maxRoots {
+		return f.takeOff()
+	}
+	f.findAlone()
 	var best *folder
 	least := 0.0
 	for _, v := range f.p.Vertices {
-		g := &folder{o: f.o, p: f.p.clone(), branches: maps.Clone(f.branches), keep: v.Col}
+		g := &folder{o: f.o, p: f.p.clone(), branches: maps.Clone(f.branches), keep: v.Col, alone: f.alone}
 		if g.takeOff(); len(g.p.Vertices) > 1 {
 			continue
 		}
@@ -158,11 +167,7 @@ func (o *optimizer) weighing(n float64, from *LabelExpr, branches []Branch) floa
 // takeOff takes off all leaves that it may but the vertex keep, the most numerous first.
 func (f *folder) takeOff() bool {
 	some := false
-	m := f.matcher()
-	alone := map[Col]bool{}
-	for i, e := range f.p.Edges {
-		alone[e.Col] = m.alone[i]
-	}
+	f.findAlone()
 	read := ColSet{}
 	exprs(&Match{Pattern: *f.p}, func(e *Expr) { read.reads(*e) })
 	for _, p := range f.p.Paths {
@@ -172,13 +177,15 @@ func (f *folder) takeOff() bool {
 		read.Add(c)
 	}
 	for {
+		f.o.step()
+		only := f.onlyEdges()
 		leaf, edge := -1, -1
 		for i, v := range f.p.Vertices {
 			if v.Bound || read.Has(v.Col) || v.Col == f.keep {
 				continue
 			}
-			e, ok := f.onlyEdge(v.Col)
-			if !ok || !alone[f.p.Edges[e].Col] || read.Has(f.p.Edges[e].Col) {
+			e, ok := only[v.Col]
+			if !ok || e < 0 || !f.alone[f.p.Edges[e].Col] || read.Has(f.p.Edges[e].Col) {
 				continue
 			}
 			if leaf < 0 || f.o.vertices(v.Labels) > f.o.vertices(f.p.Vertices[leaf].Labels) {
@@ -201,19 +208,31 @@ func (f *folder) takeOff() bool {
 	}
 }
 
-// onlyEdge gives the one plain edge that a vertex has in the pattern.
-func (f *folder) onlyEdge(c Col) (at int, ok bool) {
-	at = -1
-	for i, e := range f.p.Edges {
-		if e.Left != c && e.Right != c {
-			continue
-		}
-		if at >= 0 || e.Left == e.Right || e.Length != nil || e.Bound || e.Shortest != "" {
-			return 0, false
-		}
-		at = i
+// findAlone tells which edges of the pattern need not be compared with any other.
+func (f *folder) findAlone() {
+	if f.alone != nil {
+		return
 	}
-	return at, at >= 0
+	m := f.matcher()
+	f.alone = map[Col]bool{}
+	for i, e := range f.p.Edges {
+		f.alone[e.Col] = m.alone[i]
+	}
+}
+
+// onlyEdges gives by vertex the one plain edge that it has in the pattern, and -1 if its edges are more or others.
+func (f *folder) onlyEdges() map[Col]int {
+	only := make(map[Col]int, len(f.p.Vertices))
+	for i, e := range f.p.Edges {
+		for _, c := range []Col{e.Left, e.Right} {
+			if _, ok := only[c]; ok || e.Left == e.Right || e.Length != nil || e.Bound || e.Shortest != "" {
+				only[c] = -1
+			} else {
+				only[c] = i
+			}
+		}
+	}
+	return only
 }
 
 // distinct reports whether no two edges of the pattern can be the same, and if so lets go of the question: it is answered by
@@ -238,10 +257,17 @@ type term struct {
 // maxTerms bounds the counts that a sum has: two predicates may each double them.
 const maxTerms = 4
 
+// maxTries bounds the patterns that a search for terms looks at, which are more than the orders of the predicates.
+const maxTries = 256
+
 // terms gives patterns whose counts sum up to that of f. A predicate that keeps a leaf from being folded is left out, and
 // what it would have dropped is counted and taken away: where it is a <> b, the rows with one vertex in both places, where it
-// is NOT (a)-[:T]->(b), the rows with such an edge.
-func (f *folder) terms(sign int) []term {
+// is NOT (a)-[:T]->(b), the rows with such an edge. Where there is too much to try, it gives none.
+func (f *folder) terms(sign int, tries *int) []term {
+	if *tries++; *tries > maxTries {
+		return nil
+	}
+	f.o.step()
 	f.dropImplied()
 	order := make([]int, len(f.p.Preds))
 	for i := range order {
@@ -265,7 +291,11 @@ func (f *folder) terms(sign int) []term {
 		} else {
 			without.p.unify(x, y)
 		}
-		if ts := append(all.terms(sign), without.terms(-sign)...); len(ts) <= maxTerms {
+		plus, minus := all.terms(sign, tries), without.terms(-sign, tries)
+		if plus == nil || minus == nil {
+			return nil
+		}
+		if ts := append(plus, minus...); len(ts) <= maxTerms {
 			return ts
 		}
 	}
@@ -309,7 +339,7 @@ func (f *folder) frees(x, y Col) bool {
 		if !g.p.binds(c) || !slices.ContainsFunc(g.p.Vertices, func(v PatVertex) bool { return v.Col == c }) {
 			return false
 		}
-		if e, ok := g.onlyEdge(c); ok && !read.Has(c) && !read.Has(g.p.Edges[e].Col) {
+		if e, ok := g.onlyEdges()[c]; ok && e >= 0 && !read.Has(c) && !read.Has(g.p.Edges[e].Col) {
 			free = true
 		}
 	}

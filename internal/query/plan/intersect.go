@@ -16,23 +16,32 @@ func (m *matcher) intersections(t *tried, steps []step) []step {
 	if m.o.off(intersection) {
 		return steps
 	}
+	m.legs = m.legs[:0]
 	for i := range m.p.Edges {
-		left, to, ok := m.leg(t, i)
-		if !ok {
-			continue
+		if left, to, ok := m.leg(t, i); ok {
+			m.legs = append(m.legs, leg{edge: i, left: left, to: to})
 		}
-		for j := i + 1; j < len(m.p.Edges); j++ {
-			if left2, to2, ok := m.leg(t, j); ok && to2 == to && !m.toOne(i, left) && !m.toOne(j, left2) {
-				steps = append(steps, step{kind: stepIntersect, edge: i, left: left, edge2: j, left2: left2})
+	}
+	for k, a := range m.legs {
+		for _, b := range m.legs[k+1:] {
+			if a.to == b.to && !m.toOne(a.edge, a.left) && !m.toOne(b.edge, b.left) {
+				steps = append(steps, step{kind: stepIntersect, edge: a.edge, left: a.left, edge2: b.edge, left2: b.left})
 			}
 		}
 		for j := range m.preds {
-			if _, _, ok := m.edgeTest(t, j, to); ok {
-				steps = append(steps, step{kind: stepIntersect, edge: i, left: left, pred: j, exists: true})
+			if _, _, ok := m.edgeTest(t, j, a.to); ok {
+				steps = append(steps, step{kind: stepIntersect, edge: a.edge, left: a.left, pred: j, exists: true})
 			}
 		}
 	}
 	return steps
+}
+
+// leg is an edge that leads from a vertex that is bound to one, to, that is not.
+type leg struct {
+	edge int
+	left bool
+	to   Col
 }
 
 // toOne reports whether an edge leads to one vertex: to find that, and then the other edge between the two, takes less than to
@@ -96,11 +105,11 @@ func (m *matcher) takeIntersect(t *tried, s step) {
 		from2, _, dir2 := e2.expansion(s.left2)
 		t.edges[s.edge2] = true
 		other, again = m.o.fanout(e2.Types, dir2, m.guess[from2], m.guess[to])*m.skew(t, s.edge2, from2, dir2), m.skew(t, s.edge2, to, dir2.Reverse())
-		t.bound.Add(e2.Col)
+		t.bind(e2.Col)
 	}
 	t.cost += t.card * min(read, other) * 0.05
 	t.card *= fan * min(1, other*again/max(1, m.o.vertices(m.guess[to])))
-	t.bound.Add(to, e.Col)
+	t.bind(to, e.Col)
 }
 
 // intersect makes the node of an intersection.

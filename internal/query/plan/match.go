@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -11,15 +12,22 @@ import (
 // by the step that leaves the fewest rows, and keeps the try whose intermediate results are smallest in sum: the
 // classic left-deep ordering by cardinality (Selinger 1979, in the greedy form of Neumann 2009), over scans, seeks,
 // expansions and, for cycles, intersections of the lists of two bound
-// vertices and expansions into a bound vertex.
+// vertices and expansions into a bound vertex. Of large patterns only the maxStarts vertices that begin with the fewest rows are tried.
 type matcher struct {
 	o *optimizer
 	p *Pattern
 	// labels are what the pattern asks of its vertices, guess what they will have as well by the types of their edges.
 	labels, guess map[Col]*LabelExpr
 	preds         []matchPred
-	alone         []bool // by edge: no other edge of its group can be the same edge
+	about         map[Col][]int // the predicates that read a column of the pattern, or a path that it is part of; of 0, those that read none
+	alone         []bool        // by edge: no other edge of its group can be the same edge
+	// edges and tested are those of a try before peek, legs what intersections works on; they are kept to be used again.
+	edges, tested []bool
+	legs          []leg
 }
+
+// maxStarts bounds how many tries a search makes, each of which takes time with the square of the pattern's size.
+const maxStarts = 16
 
 type matchPred struct {
 	e    Expr
@@ -62,6 +70,17 @@ type tried struct {
 	card  float64
 	cost  float64
 	steps []step
+	added []Col // to bound, since peek began
+}
+
+// bind adds to the columns that rows have.
+func (t *tried) bind(cols ...Col) {
+	for _, c := range cols {
+		if c != 0 && !t.bound.Has(c) {
+			t.bound.Add(c)
+			t.added = append(t.added, c)
+		}
+	}
 }
 
 func (t *tried) clone() *tried {
@@ -70,7 +89,7 @@ func (t *tried) clone() *tried {
 	for k := range t.bound {
 		c.bound.Add(k)
 	}
-	c.edges, c.preds, c.steps = slices.Clone(t.edges), slices.Clone(t.preds), slices.Clone(t.steps)
+	c.edges, c.preds, c.steps, c.added = slices.Clone(t.edges), slices.Clone(t.preds), slices.Clone(t.steps), nil
 	return &c
 }
 
@@ -141,6 +160,22 @@ func (o *optimizer) matcher(p *Pattern) (*matcher, *tried) {
 			m.preds = append(m.preds, mp)
 		}
 	}
+	m.about = map[Col][]int{}
+	for i, p := range m.preds {
+		if len(p.cols) == 0 {
+			m.about[0] = append(m.about[0], i)
+		}
+		for c := range p.cols {
+			m.about[c] = append(m.about[c], i)
+			for _, path := range m.p.Paths {
+				if path.Col == c {
+					for _, part := range path.Cols {
+						m.about[part] = append(m.about[part], i)
+					}
+				}
+			}
+		}
+	}
 	start.preds = make([]bool, len(m.preds))
 	m.findAlone()
 	return m, start
@@ -187,7 +222,7 @@ func (m *matcher) search(start *tried) (best *tried, elsewhere bool) {
 	if m.o.off(startPoint) && slices.ContainsFunc(starts, written) {
 		starts = slices.DeleteFunc(starts, func(s step) bool { return !written(s) })
 	}
-	for _, s := range starts {
+	for _, s := range m.fewest(start, starts) {
 		m.o.step()
 		t := start.clone()
 		m.take(t, s)
@@ -196,16 +231,14 @@ func (m *matcher) search(start *tried) (best *tried, elsewhere bool) {
 			if len(next) == 0 {
 				break
 			}
-			var chosen *tried
-			for _, s := range next {
+			chosen, fewest, least := -1, 0.0, 0.0
+			for i, s := range next {
 				m.o.step()
-				c := t.clone()
-				m.take(c, s)
-				if chosen == nil || c.card < chosen.card || c.card == chosen.card && c.cost < chosen.cost {
-					chosen = c
+				if card, cost := m.peek(t, s); chosen < 0 || card < fewest || card == fewest && cost < least {
+					chosen, fewest, least = i, card, cost
 				}
 			}
-			t = chosen
+			m.take(t, next[chosen])
 			if best != nil && t.cost >= best.cost {
 				break
 			}
@@ -215,6 +248,43 @@ func (m *matcher) search(start *tried) (best *tried, elsewhere bool) {
 		}
 	}
 	return best, slices.ContainsFunc(starts, written) && !written(best.steps[0])
+}
+
+// fewest gives the maxStarts of starts that leave the fewest rows, in their order.
+func (m *matcher) fewest(t *tried, starts []step) []step {
+	if len(starts) <= maxStarts {
+		return starts
+	}
+	cards := make([]float64, len(starts))
+	order := make([]int, len(starts))
+	for i, s := range starts {
+		order[i] = i
+		cards[i], _ = m.peek(t, s)
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(cards[i], cards[j]) })
+	order = order[:maxStarts]
+	slices.Sort(order)
+	few := make([]step, len(order))
+	for i, at := range order {
+		few[i] = starts[at]
+	}
+	return few
+}
+
+// peek gives the rows and the cost that a try would have after one more step.
+func (m *matcher) peek(t *tried, s step) (card, cost float64) {
+	before := *t
+	m.edges, m.tested = append(m.edges[:0], t.edges...), append(m.tested[:0], t.preds...)
+	t.added = t.added[:0]
+	m.take(t, s)
+	card, cost = t.card, t.cost
+	for _, c := range t.added {
+		delete(t.bound, c)
+	}
+	copy(t.edges, m.edges)
+	copy(t.preds, m.tested)
+	t.card, t.cost, t.steps = before.card, before.cost, before.steps
+	return card, cost
 }
 
 // actions lists what may be done next: expansions from what is bound and seeks; scans only when nothing else is left.
@@ -279,14 +349,14 @@ func (m *matcher) actions(t *tried) []step {
 // take advances a try by a step, with its estimates.
 func (m *matcher) take(t *tried, s step) {
 	t.steps = append(t.steps, s)
-	before := t.card
+	before, since := t.card, len(t.added)
 	switch s.kind {
 	case stepScan:
 		v := m.p.Vertices[s.vertex]
-		t.bound.Add(v.Col)
+		t.bind(v.Col)
 		t.card *= m.o.vertices(v.Labels)
 	case stepSeek:
-		t.bound.Add(m.p.Vertices[s.vertex].Col)
+		t.bind(m.p.Vertices[s.vertex].Col)
 		t.card *= s.access.rows
 		for _, i := range s.access.preds {
 			t.preds[i] = true
@@ -294,7 +364,7 @@ func (m *matcher) take(t *tried, s step) {
 	case stepSeekEdge:
 		e := m.p.Edges[s.edge]
 		t.edges[s.edge] = true
-		t.bound.Add(e.Col, e.Left, e.Right)
+		t.bind(e.Col, e.Left, e.Right)
 		t.card *= s.access.rows
 		for _, i := range s.access.preds {
 			t.preds[i] = true
@@ -307,11 +377,11 @@ func (m *matcher) take(t *tried, s step) {
 	case stepBoundEdge:
 		e := m.p.Edges[s.edge]
 		t.edges[s.edge] = true
-		t.bound.Add(e.Left, e.Right)
+		t.bind(e.Left, e.Right)
 	case stepShortest:
 		e := m.p.Edges[s.edge]
 		t.edges[s.edge] = true
-		t.bound.Add(e.Col)
+		t.bind(e.Col)
 		t.cost += t.card * 1000
 	case stepIntersect:
 		m.takeIntersect(t, s)
@@ -337,17 +407,27 @@ func (m *matcher) take(t *tried, s step) {
 			fan *= m.skews(t, s.edge)
 		}
 		t.card *= fan
-		t.bound.Add(to)
-		t.bound.Add(e.binds()...)
+		t.bind(to)
+		t.bind(e.binds()...)
 	}
-	for i, p := range m.preds {
-		if !t.preds[i] && m.ready(p.cols, t.bound) {
+	if len(t.steps) == 1 {
+		m.test(t, 0)
+	}
+	for _, c := range t.added[since:] {
+		m.test(t, c)
+	}
+	t.card = max(t.card, 1e-9)
+	t.cost += t.card
+}
+
+// test makes the predicates about a column true that can be tested.
+func (m *matcher) test(t *tried, c Col) {
+	for _, i := range m.about[c] {
+		if p := &m.preds[i]; !t.preds[i] && m.ready(p.cols, t.bound) {
 			t.preds[i] = true
 			t.card *= p.sel
 		}
 	}
-	t.card = max(t.card, 1e-9)
-	t.cost += t.card
 }
 
 // ready reports whether all of cols are bound; a path is as soon as its parts are.
@@ -393,6 +473,7 @@ func bound(e Expr, guess int64) int64 {
 func (m *matcher) findAlone() {
 	m.alone = make([]bool, len(m.p.Edges))
 	for i := range m.p.Edges {
+		m.o.step()
 		m.alone[i] = true
 		for j := range m.p.Edges {
 			if i != j && m.mayBeSame(i, j) {
