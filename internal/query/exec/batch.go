@@ -30,6 +30,14 @@ func (b *batch) reset(n int) {
 	}
 }
 
+// forget lets go of all values of a batch that owns its columns.
+func (b *batch) forget() {
+	for i := range b.Cols[:cap(b.Cols)] {
+		c := &b.Cols[:cap(b.Cols)][i]
+		clear(c.Vals[:cap(c.Vals)])
+	}
+}
+
 // copy makes b, which owns its columns, a copy of in.
 func (b *batch) copy(in *batch) {
 	b.N, b.row = in.N, nil

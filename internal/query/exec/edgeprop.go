@@ -1,14 +1,17 @@
 package exec
 
 import (
+	"slices"
+
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// edgeProp is a property of an edge. An expansion that makes the edge can bring it in a column of its own, which costs
-// next to nothing while the edge's list is at hand, and a search for the edge afterwards.
+// edgeProp is a property of an edge, or of a vertex. An expansion that makes the edge can bring it in a column of its own,
+// which costs next to nothing while the edge's list is at hand, and a search for the edge afterwards. A filter that tests
+// a vertex's property can hand it on.
 type edgeProp struct {
-	edge plan.Col
+	edge plan.Col // or the vertex
 	key  string
 }
 
@@ -40,7 +43,8 @@ func (c *compiler) brought(edge plan.Col, need plan.ColSet) (keys []string, cols
 }
 
 // byEdge makes an expression over the rows of a node read the properties of edges from the columns that the expansions
-// below the node bring. A statement that writes reads them afresh.
+// below the node bring, and those of vertices that filters below it have tested from theirs. A statement that writes reads
+// them afresh.
 func (c *compiler) byEdge(e plan.Expr, input plan.Node) plan.Expr {
 	q := c.p.Query
 	if q.Writes {
@@ -52,11 +56,47 @@ func (c *compiler) byEdge(e plan.Expr, input plan.Node) plan.Expr {
 			return nil
 		}
 		ref, ok := p.X.(*plan.ColRef)
-		if !ok || int(ref.Col) >= len(q.Cols) || q.Cols[ref.Col].Kind != graph.EdgeKind || !brings(input, ref.Col) {
+		if !ok || int(ref.Col) >= len(q.Cols) {
 			return nil
 		}
-		return &plan.ColRef{Col: c.edgePropCol(edgeProp{ref.Col, p.Key})}
+		x := edgeProp{ref.Col, p.Key}
+		switch q.Cols[ref.Col].Kind {
+		case graph.EdgeKind:
+			ok = brings(input, ref.Col)
+		case graph.VertexKind:
+			ok = tested(input, x)
+		default:
+			ok = false
+		}
+		if !ok {
+			return nil
+		}
+		return &plan.ColRef{Col: c.edgePropCol(x)}
 	})
+}
+
+// tested reports whether a filter below a node reads a property, with only nodes between that give no row twice and hold
+// none.
+func tested(n plan.Node, p edgeProp) bool {
+	switch n := n.(type) {
+	case *plan.Filter:
+		return slices.ContainsFunc(n.Preds, p.in) || tested(n.Input, p)
+	case *plan.Project:
+		return passes(n, p.edge) && tested(n.Input, p)
+	}
+	return false
+}
+
+// in reports whether an expression reads the property.
+func (p edgeProp) in(e plan.Expr) bool {
+	if x, ok := e.(*plan.Prop); ok && x.Key == p.key {
+		if ref, ok := x.X.(*plan.ColRef); ok && ref.Col == p.edge {
+			return true
+		}
+	}
+	found := false
+	plan.Parts(e, func(part *plan.Expr) { found = found || p.in(*part) })
+	return found
 }
 
 // passes reports whether a projection passes a column on as it is.

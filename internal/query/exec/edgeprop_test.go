@@ -44,3 +44,49 @@ func TestEdgePropertiesComeWithTheEdges(t *testing.T) {
 		tx.Rollback()
 	}
 }
+
+// countedProps counts the properties of vertices that are asked for.
+type countedProps struct {
+	shard.Tx
+	n *int
+}
+
+func (c countedProps) Properties(ctx context.Context, ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error {
+	*c.n += len(props)
+	return c.Tx.Properties(ctx, ids, props, out)
+}
+
+// What a filter has read is not read again above it, whether all rows pass or some, and however often the operators run.
+func TestFiltersHandOnProperties(t *testing.T) {
+	g := build(t, []string{`UNWIND range(1, 9) AS n CREATE (:P {n: n, m: -n})`})
+	for text, want := range map[string][]int64{
+		`MATCH (a) WHERE a.n > $least RETURN a.n`:                                       {6, 7, 8, 9},
+		`MATCH (a) WHERE a.n > $least OR a.n = 1 WITH a WHERE a.n < 9 RETURN a.n + 0`:   {1, 6, 7, 8},
+		`MATCH (a) WHERE a.n > $least WITH a, a.n * 2 AS x RETURN x ORDER BY x LIMIT 2`: {12, 14},
+		`MATCH (a) WHERE a.n > $least RETURN sum(a.n)`:                                  {30},
+	} {
+		q, _, err := cypher.Compile(text, cypher.Options{})
+		require.NoError(t, err)
+		tx, err := g.Begin(context.Background(), shard.Read)
+		require.NoError(t, err)
+		plan.Optimize(q, plan.Env{Counts: tx.Statistics()})
+		p, err := exec.Compile(q, exec.Options{BatchSize: 4})
+		require.NoError(t, err)
+		for range 2 {
+			asked := 0
+			rows, err := p.Run(context.Background(), g, countedProps{tx, &asked}, exec.Env{Params: map[string]graph.Value{"least": graph.IntValue(5)}})
+			require.NoError(t, err)
+			var got []int64
+			for b, err := rows.Next(context.Background()); b != nil; b, err = rows.Next(context.Background()) {
+				require.NoError(t, err)
+				for i := range b.N {
+					got = append(got, b.Cols[0].Value(i).Int())
+				}
+			}
+			require.Equal(t, want, got, text)
+			require.LessOrEqual(t, asked, 3, text) // one a batch
+			rows.Close()
+		}
+		tx.Rollback()
+	}
+}

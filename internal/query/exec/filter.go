@@ -2,7 +2,9 @@ package exec
 
 import (
 	"context"
+	"slices"
 
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -12,7 +14,8 @@ type filter struct {
 	input
 	r      *run
 	preds  *predicates
-	from   []int // input position of each column
+	from   []int       // input position of each column
+	handed []evaluator // of the columns after these: properties that were tested
 	kept   sel
 	out    batch
 	whole  batch // a view of an input batch all of whose rows are kept
@@ -27,8 +30,20 @@ func (c *compiler) filter(n *plan.Filter, need plan.ColSet) *stage {
 	below := c.below(need, preds...)
 	in := c.compile(n.Input, below)
 	s := &stage{node: n, kids: []*stage{in}, cols: kept(in.cols, need)}
+	from := in.positions(s.cols)
+	var handed []plan.Expr
+	for _, p := range c.edgeProps {
+		if col := c.edgePropCol(p); need.Has(col) && s.pos(col) < 0 && slices.ContainsFunc(preds, p.in) {
+			s.cols, handed = append(s.cols, col), append(handed, &plan.Prop{X: &plan.ColRef{Col: p.edge}, Key: p.key})
+		}
+	}
 	s.build = func(r *run, kids []operator) operator {
-		return &filter{input: input{kids[0]}, r: r, preds: r.evaluators(in.cols).predicates(preds), from: in.positions(s.cols)}
+		f := &filter{input: input{kids[0]}, r: r, preds: r.evaluators(in.cols).predicates(preds), from: from}
+		f.handed = f.preds.es.addAll(handed)
+		if r.p.anew {
+			r.lent = append(r.lent, &f.out)
+		}
+		return f
 	}
 	return s
 }
@@ -39,7 +54,7 @@ func (f *filter) open(ctx context.Context) error {
 }
 
 func (f *filter) next(ctx context.Context) (*batch, error) {
-	f.out.reset(len(f.from))
+	f.out.reset(len(f.from) + len(f.handed))
 	for {
 		b, err := f.in.next(ctx)
 		if err != nil {
@@ -56,9 +71,27 @@ func (f *filter) next(ctx context.Context) (*batch, error) {
 		}
 		if len(f.kept) == b.N && f.out.N == 0 {
 			f.whole.view(b, f.from)
+			for _, x := range f.handed {
+				vs, err := x.eval(ctx, b, f.kept)
+				if err != nil {
+					return nil, err
+				}
+				f.whole.Cols = append(f.whole.Cols, graph.Column{Vals: vs[:b.N]})
+			}
 			return &f.whole, nil
 		}
+		if len(f.kept) == 0 {
+			continue
+		}
 		f.out.appendRows(b, f.from, f.kept)
+		for k, x := range f.handed {
+			f.preds.es.sel = f.kept
+			vs, err := x.eval(ctx, b, f.kept)
+			if err != nil {
+				return nil, err
+			}
+			appendColumn(&f.out.Cols[len(f.from)+k], &graph.Column{Vals: vs}, f.kept)
+		}
 		f.out.N += len(f.kept)
 		if f.out.N >= f.target {
 			f.target = min(f.target*4, f.r.batchSize())

@@ -15,8 +15,8 @@ import (
 
 // TestProfile counts rows, batches and requests by operator, and no more time than has passed within the run.
 func TestProfile(t *testing.T) {
-	g := build(t, []string{`UNWIND range(1, 10) AS i CREATE (:P {n: i})`})
-	q, _, err := cypher.Compile(`MATCH (p:P) WHERE p.n > 4 RETURN p.n`, cypher.Options{})
+	g := build(t, []string{`UNWIND range(1, 10) AS i CREATE (:P {n: i, m: i})`})
+	q, _, err := cypher.Compile(`MATCH (p:P) WHERE p.n > 4 RETURN p.m`, cypher.Options{})
 	require.NoError(t, err)
 	plan.Optimize(q, plan.Env{})
 	p, err := exec.Compile(q, exec.Options{})

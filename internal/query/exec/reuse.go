@@ -182,6 +182,9 @@ func (x *execution) end() {
 	for _, p := range r.readers {
 		p.forget()
 	}
+	for _, b := range r.lent {
+		b.forget()
+	}
 	r.recorder.forget()
 	clear(x.out.Cols[:cap(x.out.Cols)])
 	clear(r.stats)

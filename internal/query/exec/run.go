@@ -96,9 +96,11 @@ type run struct {
 	// meters and kids are memory for as many operators as there are stages.
 	meters []meter
 	kids   []operator
-	// params are the evaluators of parameters, readers those of properties, of operators that later runs may use.
+	// params are the evaluators of parameters, readers those of properties, lent the batches with values of these, of operators
+	// that later runs may use.
 	params  []paramUse
 	readers []*propReader
+	lent    []*batch
 	cut     cut
 	// frame is, while operators are built, the frame of the subplan that they are part of; nil at the top level.
 	frame   *frame
@@ -411,7 +413,7 @@ func (rs *Rows) Close() {
 	}
 	// Whoever still asks for the counters keeps no rows.
 	x.root, x.out = nil, batch{}
-	rs.r.meters, rs.r.kids, rs.r.params, rs.r.readers, rs.r.closers, rs.r.recorder = nil, nil, nil, nil, nil, recorder{}
+	rs.r.meters, rs.r.kids, rs.r.params, rs.r.readers, rs.r.lent, rs.r.closers, rs.r.recorder = nil, nil, nil, nil, nil, nil, recorder{}
 }
 
 // Counters gives what the run has changed so far.
