@@ -13,6 +13,9 @@ type flow struct {
 	// done is what the clauses do that may not be finished when the first row comes out. A Slice runs its input to the
 	// end if that writes, but may give its rows before.
 	done effects
+	// merge is the last node if the next clause may set things as part of it, and merged its effects.
+	merge  *plan.Merge
+	merged *effects
 }
 
 // finish notes that the last node takes in all rows before it gives one.

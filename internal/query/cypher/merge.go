@@ -34,10 +34,14 @@ func (b *binder) merge(f *flow, c *ast.Merge) {
 		n.Props = appendMap(n.Props, e.Props)
 	}
 	n.OnCreate, n.OnMatch = b.setItems(c.OnCreate), b.setItems(c.OnMatch)
+	one := f.one
 	b.admit(f)
 	n.Input = f.node
 	f.node, f.one = n, false
 	f.paths(made.paths)
+	if f.merge = nil; one && len(b.frames) > 0 && len(made.paths) == 0 {
+		f.merge, f.merged = n, b.fx
+	}
 }
 
 // mergePattern binds the pattern that MERGE looks for and gives the columns of its elements.

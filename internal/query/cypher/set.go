@@ -5,11 +5,45 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// set binds SET.
+// set binds SET. What follows a MERGE for a single row of a subplan is done as part of it, whether it makes or finds something, so
+// that the two are one clause where the subplan runs for many outer rows.
 func (b *binder) set(f *flow, c *ast.Set) {
 	items := b.setItems(c.Items)
+	if m := f.merge; m != nil && f.node == m &&
+		(len(m.OnCreate)+len(m.OnMatch) == 0 || b.setsOwn(m, m.OnCreate) && b.setsOwn(m, m.OnMatch) && b.setsOwn(m, items)) {
+		m.OnCreate, m.OnMatch = append(m.OnCreate, items...), append(m.OnMatch, b.setItems(c.Items)...)
+		f.merged.add(b.fx)
+		f.done.add(b.fx)
+		return
+	}
 	b.admit(f)
 	f.node = &plan.Set{Input: f.node, Items: items}
+}
+
+// setsOwn reports whether SET items of a MERGE of one vertex change it alone and read nothing of others, so that they may be done for
+// one such vertex after the other.
+func (b *binder) setsOwn(m *plan.Merge, items []plan.SetItem) bool {
+	if len(m.Create.Vertices) != 1 || len(m.Create.Edges) > 0 {
+		return len(items) == 0
+	}
+	v := m.Create.Vertices[0].Out
+	for _, i := range items {
+		xs := append([]plan.Expr{i.KeyOf, i.Value}, i.LabelsOf...)
+		if x, ok := i.X.(*plan.ColRef); !ok || x.Col != v {
+			return false
+		}
+		for _, x := range xs {
+			if x != nil && plan.HasSubquery(x) {
+				return false
+			}
+		}
+		for col := range plan.Reads(xs...) {
+			if col != v && !b.scalar[col] {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (b *binder) setItems(items []ast.SetItem) []plan.SetItem {

@@ -19,6 +19,19 @@ type merging struct {
 	// columns at bound. New rows can then be told apart, and made together, without looking into the graph.
 	bulk  bool
 	bound []int
+	// puts are the SET items that put a map on something, whose keys are known when the rows are there: bulk holds if they
+	// leave what the pattern looks for as it is.
+	puts []mergePut
+	keys map[string]bool // what the pattern looks for
+	// apart says that the SET items change nothing but what the pattern makes or finds.
+	apart bool
+}
+
+// mergePut is a SET item that puts a map on something.
+type mergePut struct {
+	op    plan.SetOp
+	value plan.Expr // of the columns of the input alone
+	own   int       // which of plan.Merge.Props is that of what it is put on, or -1
 }
 
 func (c *compiler) merge(n *plan.Merge, need plan.ColSet) *stage {
@@ -42,7 +55,7 @@ func (c *compiler) merge(n *plan.Merge, need plan.ColSet) *stage {
 	c.wrote = true
 	m := &merging{node: n, sub: match, outer: in.cols, cols: append(slices.Clone(in.cols), n.Cols...)}
 	m.made = &creation{node: n.Create, base: len(in.cols), cols: append(slices.Clone(in.cols), makes(n.Create)...)}
-	m.bulk = tellsApart(n)
+	m.bulk = m.tellsApart()
 	for _, e := range n.Create.Edges {
 		for _, col := range []plan.Col{e.Src, e.Dst} {
 			if at := in.pos(col); at >= 0 {
@@ -55,16 +68,16 @@ func (c *compiler) merge(n *plan.Merge, need plan.ColSet) *stage {
 	return s
 }
 
-// tellsApart says whether merging.bulk holds: the pattern is one vertex, or one edge in a given direction, its property
-// maps are literals, and the SET items cannot change what the pattern looks for.
-func tellsApart(n *plan.Merge) bool {
+// tellsApart says whether merging.bulk holds but for puts: the pattern is one vertex, or one edge in a given direction, its
+// property maps are literals, and the other SET items cannot change what the pattern looks for.
+func (m *merging) tellsApart() bool {
+	n := m.node
 	if len(n.Create.Edges) > 1 || len(n.Create.Edges) == 0 && len(n.Create.Vertices) != 1 {
 		return false
 	}
 	if undirected(n.Match) {
 		return false
 	}
-	keys := map[string]bool{}
 	for _, v := range n.Create.Vertices {
 		if len(plan.Reads(v.LabelsOf...)) > 0 {
 			return false
@@ -75,21 +88,68 @@ func tellsApart(n *plan.Merge) bool {
 			return false
 		}
 	}
+	m.keys = map[string]bool{}
 	for _, p := range n.Props {
-		m, ok := p.(*plan.MapLit)
+		l, ok := p.(*plan.MapLit)
 		if !ok {
 			return false
 		}
-		for _, k := range m.Keys {
-			keys[k] = true
+		for _, k := range l.Keys {
+			m.keys[k] = true
 		}
 	}
+	m.apart = true
 	for _, it := range append(slices.Clone(n.OnCreate), n.OnMatch...) {
-		if it.Op != plan.SetProperty || it.KeyOf != nil || keys[it.Key] {
+		x, ok := it.X.(*plan.ColRef)
+		own := ok && slices.Contains(n.Cols, x.Col)
+		m.apart = m.apart && own
+		switch it.Op {
+		case plan.SetProperty:
+			if it.KeyOf != nil || m.keys[it.Key] {
+				return false
+			}
+		case plan.SetMap, plan.AddMap:
+			for col := range plan.Reads(it.Value) {
+				if !slices.Contains(m.outer, col) {
+					return false
+				}
+			}
+			p := mergePut{op: it.Op, value: it.Value, own: -1}
+			if own {
+				p.own = m.propsOf(x.Col)
+			}
+			m.puts = append(m.puts, p)
+		default:
 			return false
 		}
 	}
 	return true
+}
+
+// propsOf gives the place in plan.Merge.Props of what fills a column, or -1.
+func (m *merging) propsOf(col plan.Col) int {
+	at := 0
+	place := func(out plan.Col, props plan.Expr) int {
+		switch {
+		case props == nil:
+			return -1
+		case out == col:
+			return at
+		}
+		at++
+		return -1
+	}
+	for _, v := range m.node.Create.Vertices {
+		if p := place(v.Out, v.Props); p >= 0 {
+			return p
+		}
+	}
+	for _, e := range m.node.Create.Edges {
+		if p := place(e.Out, e.Props); p >= 0 {
+			return p
+		}
+	}
+	return -1
 }
 
 // undirected reports whether a plan expands in both directions.
@@ -125,6 +185,7 @@ type merge struct {
 	onMatch  *setter
 	props    *evaluators
 	maps     []evaluator
+	puts     []evaluator // of merging.puts
 	table    *groupTable
 
 	matchFrom []int // position of n.Cols in match's batches, by column of cols; -1 for the input's
@@ -151,6 +212,9 @@ func newMerge(r *run, m *merging, in operator, cols []plan.Col) *merge {
 		props: r.evaluators(m.outer),
 	}
 	o.maps = o.props.addAll(m.node.Props)
+	for _, p := range m.puts {
+		o.puts = append(o.puts, o.props.add(p.value))
+	}
 	o.table = newGroupTable(r, "Merge", len(m.node.Props)+len(m.bound))
 	o.frame, o.match = r.buildSub(m.sub, m.outer)
 	all := &stage{cols: m.cols}
@@ -196,7 +260,7 @@ func (o *merge) run(ctx context.Context, b *batch) error {
 		return err
 	}
 	all := allRows(b.N)
-	if o.bulk {
+	if o.bulk && o.keepsKeys(ctx, b) {
 		return o.runBulk(ctx, all)
 	}
 	if len(o.node.OnMatch) == 0 && b.N > 1 {
@@ -210,12 +274,97 @@ func (o *merge) run(ctx context.Context, b *batch) error {
 		}
 		hits.acct.release()
 	}
-	for i := range all {
-		if err := o.runOne(ctx, all[i:i+1]); err != nil {
+	return o.runEach(ctx, all)
+}
+
+func (o *merge) runEach(ctx context.Context, s sel) error {
+	for i := range s {
+		if err := o.runOne(ctx, s[i:i+1]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// keepsKeys reports whether the maps that SET items put on something leave the properties as they are that the pattern
+// looks for: they have none of these, or the very value that is looked for in what they are put on.
+func (o *merge) keepsKeys(ctx context.Context, b *batch) bool {
+	s := allRows(b.N)
+	for k, x := range o.puts {
+		p := &o.merging.puts[k]
+		vs, err := x.eval(ctx, b, s)
+		if err != nil {
+			return false // which row it is that fails, and whether any does, shows when rows go one by one
+		}
+		for _, i := range s {
+			v := vs[i]
+			if v.IsNull() && p.op == plan.AddMap {
+				continue
+			}
+			if v.Kind() != graph.Map {
+				return false
+			}
+			for key := range o.merging.keys {
+				put, has := entry(v, key)
+				if !has && p.op == plan.AddMap {
+					continue
+				}
+				if !has || p.own < 0 {
+					return false
+				}
+				if sought, ok := entry(o.keys[p.own][i], key); !ok || !identical(put, sought) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// entry gives the value of a key of a map.
+func entry(m graph.Value, key string) (graph.Value, bool) {
+	for _, e := range m.Map() {
+		if e.Key == key {
+			return e.Value, true
+		}
+	}
+	return graph.Value{}, false
+}
+
+// identical reports whether two values are known to be the same, of the same type.
+func identical(a, b graph.Value) bool {
+	if a.Kind() != b.Kind() {
+		return false
+	}
+	switch a.Kind() {
+	case graph.Int:
+		return a.Int() == b.Int()
+	case graph.String:
+		return a.Str() == b.Str()
+	case graph.Bool:
+		return a.Bool() == b.Bool()
+	}
+	return false
+}
+
+// entangled reports whether it matters which of two rows is done first, even if they find different things: SET items change
+// other things, or read such.
+func (o *merge) entangled() bool {
+	if !o.apart {
+		return true
+	}
+	all := allRows(o.b.N)
+	for _, t := range []*setter{o.onCreate, o.onMatch} {
+		if t.always {
+			return true
+		}
+		for _, p := range t.risky {
+			if p < len(o.outer) && holdsEntity(&o.b.Cols[p], all) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (o *merge) runOne(ctx context.Context, row sel) error {
@@ -233,20 +382,26 @@ func (o *merge) runOne(ctx context.Context, row sel) error {
 }
 
 func (o *merge) runBulk(ctx context.Context, s sel) error {
+	all := s
 	for round := 0; len(s) > 0; round++ {
 		hits, missing, err := o.search(ctx, s)
 		if err != nil {
 			return err
+		}
+		firsts, again, err := o.firsts(missing)
+		if err != nil {
+			return err
+		}
+		// What is found is done first, then what is made, then what comes again.
+		if round == 0 && len(firsts) > 0 && (hits.all.N > 0 || len(again) > 0) && o.entangled() {
+			hits.acct.release()
+			return o.runEach(ctx, all)
 		}
 		if err := o.give(ctx, hits, o.onMatch); err != nil {
 			return err
 		}
 		if len(missing) == 0 {
 			return nil
-		}
-		firsts, again, err := o.firsts(missing)
-		if err != nil {
-			return err
 		}
 		if round > 0 {
 			// These rows found nothing although one with their key was made: their keys hold what equals nothing.

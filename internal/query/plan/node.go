@@ -204,7 +204,8 @@ type (
 		Key   *UniqueKey
 	}
 
-	// Sort orders the rows; with Limit set it keeps the first Limit (after Skip) rows.
+	// Sort orders the rows; with Limit set it keeps the first Limit (after Skip) rows. In a subplan it does so for each outer row by
+	// itself, in the order of these, which is all that it does without Keys.
 	Sort struct {
 		Input       Node
 		Keys        []SortKey

@@ -23,9 +23,9 @@ func (g *grammar) calls() string {
 		scope, known = "row, v", []string{"v"}
 	}
 	s += "\nCALL (" + scope + ") {"
-	writing, own := false, g.chance(60)
+	writing := false
 	for range 1 + g.r.IntN(4) {
-		clause, reads := g.called(&known, own)
+		clause, reads := g.called(&known)
 		if reads && writing {
 			s += "\n  WITH *"
 		}
@@ -37,7 +37,7 @@ func (g *grammar) calls() string {
 		scope = ""
 	}
 	s += "\n}"
-	if own {
+	if g.chance(60) {
 		s += fmt.Sprintf(" IN TRANSACTIONS OF %d ROWS", 1+g.r.IntN(8))
 	}
 	if scope == "" {
@@ -46,9 +46,9 @@ func (g *grammar) calls() string {
 	return s + "\nRETURN sum(c) AS n"
 }
 
-// called writes a clause of such a subquery and adds what it names to known. With a transaction for each few rows, v may have been
-// deleted by one before.
-func (g *grammar) called(known *[]string, own bool) (clause string, reads bool) {
+// called writes a clause of such a subquery and adds what it names to known. v is not deleted: in another row it may come again, and
+// there are several of them for a row, in any order.
+func (g *grammar) called(known *[]string) (clause string, reads bool) {
 	value := func() string { return g.pick("row.x", "row.x", "row.y", "row.k", "1") }
 	label := func() string { return ":" + g.pick("A", "A", "B", "C") }
 	fresh := func() string {
@@ -62,7 +62,7 @@ func (g *grammar) called(known *[]string, own bool) (clause string, reads bool) 
 		case 1, 2:
 			v := fresh()
 			return fmt.Sprintf("MERGE (%s%s {x: %s})", v, label(), value()) + g.pick("", "", " ON CREATE SET "+v+".y = row.k",
-				" ON CREATE SET "+v+" += row", " ON CREATE SET "+v+".y = 0 ON MATCH SET "+v+".y = coalesce("+v+".y, 0) * 2 + row.k", " ON MATCH SET "+v+" = row"), false
+				" ON CREATE SET "+v+" += row", " ON CREATE SET "+v+".y = 0 ON MATCH SET "+v+".y = (coalesce("+v+".y, 0) * 2 + row.k) % 97", " ON MATCH SET "+v+" = row"), false
 		case 3:
 			return fmt.Sprintf("%sMATCH (%s%s {x: %s})", g.pick("", "", "OPTIONAL "), fresh(), label(), value()), true
 		}
@@ -75,7 +75,7 @@ func (g *grammar) called(known *[]string, own bool) (clause string, reads bool) 
 	case 2, 3:
 		return "SET " + v + g.pick(" += row", " += {y: row.k}", " = row", " += {x: row.y}"), false
 	case 4:
-		return fmt.Sprintf("SET %s.y = coalesce(%s.y, 0) * 2 + row.k", v, v), false
+		return fmt.Sprintf("SET %s.y = (coalesce(%s.y, 0) * 2 + row.k) %% 97", v, v), false
 	case 5, 6:
 		return fmt.Sprintf("MERGE (%s)-[:%s]->(%s)", v, g.pick("T", "U"), w), false
 	case 7:
@@ -83,11 +83,11 @@ func (g *grammar) called(known *[]string, own bool) (clause string, reads bool) 
 	case 8:
 		return "REMOVE " + v + g.pick(".x", ".y", ":A"), false
 	case 9:
-		return "FOREACH (i IN [row.x, row.y] | " + g.pick("MERGE (:A {x: i})", "CREATE (:C {x: i})", "SET "+v+".y = coalesce("+v+".y, 0) * 2 + i") + ")", false
+		return "FOREACH (i IN [row.x, row.y] | " + g.pick("MERGE (:A {x: i})", "CREATE (:C {x: i})", "SET "+v+".y = (coalesce("+v+".y, 0) * 2 + i) % 97") + ")", false
 	case 10:
-		return "CALL (row) { " + g.pick("MATCH (q:A) SET q.y = row.k", "MERGE (:B {x: row.x})", "MATCH (q:C {x: row.x}) SET q.y = coalesce(q.y, 0) * 2 + row.k") + " }", true
+		return "CALL (row) { " + g.pick("MATCH (q:A) SET q.y = row.k", "MERGE (:B {x: row.x})", "MATCH (q:C {x: row.x}) SET q.y = (coalesce(q.y, 0) * 2 + row.k) % 97") + " }", true
 	}
-	if own && v == "v" {
+	if v == "v" {
 		return "SET v.y = row.k", false
 	}
 	return g.pick("DETACH DELETE ", "DETACH DELETE ", "DELETE ") + v, false
