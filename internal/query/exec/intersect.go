@@ -11,7 +11,8 @@ import (
 // intersect joins each row with the vertices that edges of both legs lead to. For a part of a batch it reads the lists of
 // both sides in one request each; one side's lists are marked in a bitmap one after another, the other's are looked up
 // there. Which side is marked is decided by what it costs: a vertex that repeats from row to row is marked once. Rows of
-// which one vertex has no edges are dropped before any list is read.
+// which one vertex has no edges are dropped before any list is read. Where few vertices are marked and the other side's lists
+// are long, these are found from the marked vertices' end.
 type intersect struct {
 	fan
 	frame  *frame
@@ -31,11 +32,17 @@ type intersect struct {
 	last   int  // the source that probe has the list of, or -1
 	probe  probe
 	hits   []int
+
+	// The far ends of the marked lists, and what leads from them along the other leg.
+	ends frontier
+	revs []int
+	puts []int // by vertex of the other leg: where its next edge goes
 }
 
 type leg struct {
 	hop     *hop
-	from    int // position in the input
+	back    *hop // the same edges from their far ends
+	from    int  // position in the input
 	uses    unlike
 	dealt   dealt
 	f       frontier
@@ -79,7 +86,9 @@ func (c *compiler) intersect(n *plan.Intersect, need plan.ColSet) *stage {
 				d.edge, d.id = s.pos(l.Edge), s.pos(-l.Edge)
 			}
 			x.legs[i] = leg{hop: r.newHop(l.Types, l.Dir, nil), from: in.pos(l.From), uses: newUnlike(in, uses[i]), dealt: d}
-			x.legs[i].hop.edges = d.edge >= 0 || d.id >= 0 || len(uses[i]) > 0 || apart
+			h := x.legs[i].hop
+			h.edges = d.edge >= 0 || d.id >= 0 || len(uses[i]) > 0 || apart
+			x.legs[i].back = &hop{r: r, types: h.types, dir: l.Dir.Reverse(), edges: h.edges}
 		}
 		return x
 	}
@@ -200,7 +209,7 @@ func (x *intersect) read(ctx context.Context) error {
 	x.lo, x.i, x.j = x.hi, x.hi, 0
 	for n := len(x.rows) - x.lo; ; n = (n + 1) / 2 {
 		x.hi = x.lo + n
-		total := 0
+		var totals [2]int
 		for i := range x.legs {
 			if !x.known {
 				if err := x.readDegrees(ctx, i, x.lo, x.hi); err != nil {
@@ -208,17 +217,22 @@ func (x *intersect) read(ctx context.Context) error {
 				}
 			}
 			for _, d := range x.legs[i].degrees {
-				total += d
+				totals[i] += d
 			}
 		}
 		x.known = false
-		if n == 1 || total <= mostEdges {
+		x.marked = 1
+		if !x.exists && x.cost(0) < x.cost(1) {
+			x.marked = 0
+		}
+		if x.hi == len(x.rows) {
+			if found, err := x.readBack(ctx, totals[x.marked], totals[1-x.marked]); found || err != nil {
+				return err
+			}
+		}
+		if n == 1 || totals[0]+totals[1] <= mostEdges {
 			break
 		}
-	}
-	x.marked = 1
-	if !x.exists && x.cost(0) < x.cost(1) {
-		x.marked = 0
 	}
 	for i := range x.legs {
 		h := x.legs[i].hop
@@ -230,6 +244,88 @@ func (x *intersect) read(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// leastFar is how many edges lists have at least that are not read if there is a shorter way.
+const leastFar = 256
+
+// readBack reads the lists of the marked side, and from their far ends those edges of the other side's that lead there, if
+// these are much fewer than all, which are far.
+func (x *intersect) readBack(ctx context.Context, near, far int) (bool, error) {
+	if far < leastFar || 4*near > far || near > mostEdges {
+		return false, nil
+	}
+	m, e := &x.legs[x.marked], &x.legs[1-x.marked]
+	m.hop.labels = x.labels
+	if err := m.hop.read(ctx, m.f.ids, 0); err != nil {
+		return false, err
+	}
+	x.ends.set(m.hop.res.Targets)
+	types, ok := e.back.types.resolve()
+	if !ok {
+		return false, nil
+	}
+	x.revs = slices.Grow(x.revs[:0], len(x.ends.ids))[:len(x.ends.ids)]
+	if err := x.r.tx.Degrees(ctx, x.ends.ids, types, e.back.dir, x.revs); err != nil {
+		return false, err
+	}
+	back := 0
+	for _, d := range x.revs {
+		back += d
+	}
+	if 4*back > far {
+		return false, nil
+	}
+	if err := e.back.read(ctx, x.ends.ids, 0); err != nil {
+		return false, err
+	}
+	x.turn(e)
+	return true, nil
+}
+
+// turn makes the answer of a leg of the edges that were found from their far ends.
+func (x *intersect) turn(l *leg) {
+	from, to := &l.back.res, &l.hop.res
+	n := len(l.f.ids)
+	x.puts = slices.Grow(x.puts[:0], n+1)[:n+1]
+	clear(x.puts)
+	edges := 0
+	for _, v := range from.Targets {
+		if u, ok := slices.BinarySearch(l.f.ids, v); ok {
+			x.puts[u+1]++
+			edges++
+		}
+	}
+	for u := range n {
+		x.puts[u+1] += x.puts[u]
+	}
+	to.Done, to.Offsets = n, append(to.Offsets[:0], x.puts...)
+	to.Targets = slices.Grow(to.Targets[:0], edges)[:edges]
+	to.Edges, to.Types, to.Reverse = to.Edges[:0], to.Types[:0], to.Reverse[:0]
+	if l.hop.edges {
+		to.Edges = slices.Grow(to.Edges, edges)[:edges]
+		to.Types = slices.Grow(to.Types, edges)[:edges]
+		if l.hop.dir == graph.Both {
+			to.Reverse = slices.Grow(to.Reverse, edges)[:edges]
+		}
+	}
+	for i := range from.Done {
+		for at := from.Offsets[i]; at < from.Offsets[i+1]; at++ {
+			u, ok := slices.BinarySearch(l.f.ids, from.Targets[at])
+			if !ok {
+				continue
+			}
+			put := x.puts[u]
+			x.puts[u]++
+			to.Targets[put] = x.ends.ids[i]
+			if l.hop.edges {
+				to.Edges[put], to.Types[put] = from.Edges[at], from.Types[at]
+				if l.hop.dir == graph.Both {
+					to.Reverse[put] = !from.Reverse[at]
+				}
+			}
+		}
+	}
 }
 
 // cost is about the number of steps that the part takes when a leg is marked.
