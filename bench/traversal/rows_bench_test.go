@@ -119,6 +119,11 @@ func BenchmarkSpread(b *testing.B) {
 	byProcessors(b, "MATCH (a:Person)-[:KNOWS]->(b)-[:KNOWS]->(c) WHERE a.id % 20 = 0 AND b.id % 7 > c.id % 11 RETURN count(*) AS n")
 }
 
+// BenchmarkGroups groups the ends of two hops from one person of 20 by a name, by one processor and by all.
+func BenchmarkGroups(b *testing.B) {
+	byProcessors(b, "MATCH (a:Person)-[:KNOWS]->(b)-[:KNOWS]->(c) WHERE a.id % 20 = 0 RETURN c.firstName AS name, count(*) AS n, max(b.id) AS last")
+}
+
 // BenchmarkWeights counts the walks of three hops by the weights of people, by one processor and by all.
 func BenchmarkWeights(b *testing.B) {
 	byProcessors(b, "MATCH (a:Person)-[:KNOWS]->(b) MATCH (b)-[:KNOWS]->(c) MATCH (c)-[:KNOWS]->(d) RETURN count(*) AS n")

@@ -13,13 +13,15 @@ import (
 // aggColumn computes one aggregate for all groups.
 type aggColumn struct {
 	args []evaluator
-	cols [][]graph.Value
-	acct account
-	seen *groupTable // of DISTINCT: the pairs of a group and an argument that have come
-	acc  accumulators
-	pair batch // a batch whose row numbers are groups, for seen
-	num  []int32
-	kept sel
+	// ready gives the arguments of rows that one of a team has prepared.
+	ready []evaluator
+	cols  [][]graph.Value
+	acct  account
+	seen  *groupTable // of DISTINCT: the pairs of a group and an argument that have come
+	acc   accumulators
+	pair  batch // a batch whose row numbers are groups, for seen
+	num   []int32
+	kept  sel
 	// alone says that there is one group at the top level. Distinct vertices are then told apart by a bitmap.
 	alone  bool
 	seenV  graph.VertexSet
@@ -79,9 +81,10 @@ func (c *aggColumn) reset() {
 
 func (c *aggColumn) result(group int) (graph.Value, error) { return c.acc.result(group) }
 
-func (c *aggColumn) add(ctx context.Context, b *batch, s sel, group []int32, times []graph.Value) error {
-	if n, ok := c.acc.(*counts); ok && len(c.args) == 1 {
-		if x, ok := c.args[0].(*column); ok && b.Cols[x.pos].IDs != nil {
+// add takes the rows of s, whose arguments args give; the rest is as for accumulators.
+func (c *aggColumn) add(ctx context.Context, args []evaluator, b *batch, s sel, group []int32, times []graph.Value) error {
+	if n, ok := c.acc.(*counts); ok && len(args) == 1 {
+		if x, ok := args[0].(*column); ok && b.Cols[x.pos].IDs != nil {
 			if c.seen == nil {
 				_, err := n.add(nil, s, group, times) // none is null
 				return err
@@ -96,15 +99,15 @@ func (c *aggColumn) add(ctx context.Context, b *batch, s sel, group []int32, tim
 			}
 		}
 	}
-	if err := c.eval(ctx, b, s); err != nil {
+	if err := c.eval(ctx, args, b, s); err != nil {
 		return err
 	}
 	return c.take(b.N, s, group, times)
 }
 
-// eval computes the arguments of the rows of s.
-func (c *aggColumn) eval(ctx context.Context, b *batch, s sel) (err error) {
-	for k, a := range c.args {
+// eval computes the arguments of the rows of s, which args give.
+func (c *aggColumn) eval(ctx context.Context, args []evaluator, b *batch, s sel) (err error) {
+	for k, a := range args {
 		if c.cols[k], err = a.eval(ctx, b, s); err != nil {
 			return err
 		}

@@ -24,7 +24,9 @@ type aggregate struct {
 	group  []int32
 	filled bool
 	at     int
-	sized  int       // groups whose accumulators are accounted
+	sized  int      // groups whose accumulators are accounted
+	helped []helped // by who of a team prepares rows
+	own    [][]graph.Value
 	over   *overflow // nil in a subplan, without keys, and without a disk
 	known  sel
 	rest   sel
@@ -66,10 +68,15 @@ func (c *compiler) aggregate(n *plan.Aggregate, need plan.ColSet) *stage {
 		s.cols = append(s.cols, a.Col)
 		c.fail(checkAggregate(a))
 	}
+	st := &aggregateStage{in: in, keys: keys, aggs: aggs}
 	s.build = func(r *run, kids []operator) operator {
 		a := &aggregate{
 			input: input{kids[0]}, r: r, frame: r.frame, es: r.evaluators(in.cols), outKey: outKey,
 			table: newGroupTable(r, "Aggregate", len(n.Keys)), cols: make([][]graph.Value, len(n.Keys)),
+			own: make([][]graph.Value, len(n.Keys)),
+		}
+		if x, ok := kids[0].(*spread); ok && n.Times == nil && st.helps() {
+			x.above, x.width = st.grouper, st.width()
 		}
 		a.keys = a.es.addAll(keys)
 		width := len(n.Keys)
@@ -77,8 +84,13 @@ func (c *compiler) aggregate(n *plan.Aggregate, need plan.ColSet) *stage {
 			a.times = a.es.add(n.Times)
 			width++
 		}
+		at := 0
 		for _, g := range aggs {
 			x := newAggColumn(r, g, a.es.addAll(g.Args))
+			for range g.Args {
+				x.ready = append(x.ready, &column{pos: at})
+				at++
+			}
 			x.alone = len(n.Keys) == 0 && r.frame == nil
 			a.aggs = append(a.aggs, x)
 			width += len(g.Args)
@@ -93,6 +105,7 @@ func (c *compiler) aggregate(n *plan.Aggregate, need plan.ColSet) *stage {
 
 func (a *aggregate) open(ctx context.Context) error {
 	a.filled = false
+	a.helped = a.helped[:0]
 	a.reset()
 	if a.over != nil {
 		a.over.close()
@@ -173,6 +186,12 @@ func (a *aggregate) fill(ctx context.Context) error {
 		if b == nil || err != nil {
 			return err
 		}
+		if b.grouped != nil {
+			if err := a.addGrouped(ctx, b); err != nil {
+				return err
+			}
+			continue
+		}
 		s := allRows(b.N)
 		a.es.begin(s)
 		if err := a.compute(ctx, b, s); err != nil {
@@ -180,7 +199,7 @@ func (a *aggregate) fill(ctx context.Context) error {
 		}
 		if a.over != nil && a.over.on {
 			for _, g := range a.aggs {
-				if err := g.eval(ctx, b, s); err != nil {
+				if err := g.eval(ctx, g.args, b, s); err != nil {
 					return err
 				}
 			}
@@ -193,7 +212,7 @@ func (a *aggregate) fill(ctx context.Context) error {
 			return err
 		}
 		for _, g := range a.aggs {
-			if err := g.add(ctx, b, s, a.group, a.counts); err != nil {
+			if err := g.add(ctx, g.args, b, s, a.group, a.counts); err != nil {
 				return err
 			}
 		}

@@ -27,6 +27,11 @@ func (a *aggregate) divide(b *batch, s sel) error {
 	if a.known, a.rest, err = a.over.split(b, a.cols, s, a.group, a.known[:0], a.rest[:0]); err != nil {
 		return err
 	}
+	return a.part(b.N)
+}
+
+// part takes the rows of a.known, of n, and lets those of a.rest overflow.
+func (a *aggregate) part(n int) error {
 	cells := [][][]graph.Value{a.cols}
 	if a.times != nil {
 		cells = append(cells, [][]graph.Value{a.counts})
@@ -37,7 +42,7 @@ func (a *aggregate) divide(b *batch, s sel) error {
 	if err := a.over.add(a.rest, cells...); err != nil {
 		return err
 	}
-	return a.take(b.N, a.known)
+	return a.take(n, a.known)
 }
 
 // take adds the rows of s, of n, whose groups are numbered and whose arguments are computed.

@@ -12,6 +12,8 @@ type batch struct {
 	graph.Batch
 	// row is set in a subplan: the row of the frame that each row belongs to.
 	row []int32
+	// grouped is set if one of a team has prepared the rows for the aggregate that consumes them.
+	grouped *grouped
 }
 
 // rowOf gives the frame's row that row i belongs to, 0 at the top level.
@@ -43,6 +45,14 @@ func (b *batch) copy(in *batch) {
 	b.N, b.row = in.N, nil
 	if in.row != nil {
 		b.row = slices.Clone(in.row)
+	}
+	if in.grouped == nil {
+		b.grouped = nil
+	} else {
+		if b.grouped == nil {
+			b.grouped = new(grouped)
+		}
+		b.grouped.copy(in.grouped)
 	}
 	b.Cols = slices.Grow(b.Cols[:0], len(in.Cols))[:len(in.Cols)]
 	for i := range in.Cols {

@@ -83,6 +83,11 @@ func (t *groupTable) numbers(b *batch, cols [][]graph.Value, s sel, dst []int32)
 	if err := t.hash(b, cols, s); err != nil {
 		return err
 	}
+	return t.numberAll(b, cols, s, dst)
+}
+
+// numberAll is numbers for rows whose keys have been hashed.
+func (t *groupTable) numberAll(b *batch, cols [][]graph.Value, s sel, dst []int32) error {
 	before := t.len()
 	size := 0
 	for _, i := range s {
@@ -109,10 +114,15 @@ func (t *groupTable) lookup(b *batch, cols [][]graph.Value, s sel, dst []int32) 
 	if err := t.hash(b, cols, s); err != nil {
 		return err
 	}
+	t.findAll(b, cols, s, dst)
+	return nil
+}
+
+// findAll is lookup for rows whose keys have been hashed.
+func (t *groupTable) findAll(b *batch, cols [][]graph.Value, s sel, dst []int32) {
 	for _, i := range s {
 		dst[i] = t.find(b, cols, i)
 	}
-	return nil
 }
 
 func (t *groupTable) hash(b *batch, cols [][]graph.Value, s sel) error {

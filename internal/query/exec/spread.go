@@ -21,6 +21,9 @@ type spread struct {
 	top   *stage
 	chain operator
 	tap   tap // between the chain and the source
+	// above makes what one of a team does with the rows of its chain for the consumer; nil: nothing.
+	above func(r *run, in operator, by int) operator
+	width int // cells of a row for the consumer
 	team  *team
 	ended bool // the team has given all
 }
@@ -129,7 +132,7 @@ func (x *spread) start(ctx context.Context) bool {
 	}
 	t := &team{x: x, acct: account{r: x.r, name: "Spread"}, ahead: 2*len(turns) + 2, rows: max(1, x.r.batchSize()/leastMorsels)}
 	// What waits for the consumer is accounted for as a whole.
-	if err := t.acct.grow(t.ahead * (mostWaiting + 2) * x.r.batchSize() * max(1, len(x.top.cols)) * cellSize); err != nil {
+	if err := t.acct.grow(t.ahead * (mostWaiting + 2) * x.r.batchSize() * max(1, x.width) * cellSize); err != nil {
 		t.acct.release()
 		for _, turn := range turns {
 			turn.End()
@@ -137,12 +140,13 @@ func (x *spread) start(ctx context.Context) bool {
 		return false
 	}
 	t.jobs = make(chan *morsel, t.ahead)
+	t.spent = make(chan *batch, t.ahead*mostWaiting)
 	var inner context.Context
 	inner, t.cancel = context.WithCancel(ctx)
 	for _, turn := range turns {
-		w := x.newWorker(inner, turn)
+		w := x.newWorker(inner, turn, len(t.workers))
 		t.workers = append(t.workers, w)
-		t.done.Go(func() { w.work(inner, t.jobs) })
+		t.done.Go(func() { w.work(inner, t) })
 	}
 	x.team = t
 	return true
@@ -189,18 +193,17 @@ type team struct {
 	source *batch // of which rows from at on are still to be sent, or nil
 	at     int
 	part   batch
-	rows   int       // of a morsel
-	ended  bool      // the source
-	queue  []*morsel // that are under way, in their order
-	shown  *morsel   // whose batch the consumer has
-	lent   *batch    // which that is
+	rows   int         // of a morsel
+	ended  bool        // the source
+	queue  []*morsel   // that are under way, in their order
+	lent   *batch      // the consumer has it
+	spent  chan *batch // that were consumed
 }
 
 // morsel is a batch of the source on its way.
 type morsel struct {
 	in    batch
 	out   chan *batch // what has become of it, closed at the end
-	spent chan *batch // batches that were consumed
 	edges int         // visited
 	given int         // batches
 	err   error       // set before out is closed
@@ -224,7 +227,7 @@ func (t *team) next(ctx context.Context) (*batch, error) {
 		select {
 		case b, ok := <-m.out:
 			if ok {
-				t.shown, t.lent = m, b
+				t.lent = b
 				return b, nil
 			}
 		case <-ctx.Done():
@@ -248,7 +251,7 @@ func (t *team) next(ctx context.Context) (*batch, error) {
 func (t *team) giveBack() {
 	if t.lent != nil {
 		select {
-		case t.shown.spent <- t.lent:
+		case t.spent <- t.lent:
 		default:
 		}
 		t.lent = nil
@@ -277,7 +280,7 @@ func (t *team) fill(ctx context.Context) error {
 			t.source, t.at, t.ended = b, 0, b == nil
 			continue
 		}
-		m := &morsel{out: make(chan *batch, mostWaiting), spent: make(chan *batch, mostWaiting)}
+		m := &morsel{out: make(chan *batch, mostWaiting)}
 		end := min(t.at+t.rows, t.source.N)
 		t.part.slice(t.source, t.at, end)
 		m.in.copy(&t.part)
@@ -298,7 +301,7 @@ type worker struct {
 	turn  Helper
 }
 
-func (x *spread) newWorker(ctx context.Context, turn Helper) *worker {
+func (x *spread) newWorker(ctx context.Context, turn Helper, by int) *worker {
 	r := x.r
 	n := len(r.p.stages)
 	w := &worker{turn: turn}
@@ -312,13 +315,16 @@ func (x *spread) newWorker(ctx context.Context, turn Helper) *worker {
 	w.run.setTx(r.tally.Tx)
 	w.run.cut = cut{source: x.top.source, leaf: &w.leaf}
 	w.chain = w.run.buildStage(x.top)
+	if x.above != nil {
+		w.chain = x.above(&w.run, w.chain, by)
+	}
 	return w
 }
 
-func (w *worker) work(ctx context.Context, jobs <-chan *morsel) {
+func (w *worker) work(ctx context.Context, t *team) {
 	defer w.turn.End()
-	for m := range jobs {
-		w.do(ctx, m)
+	for m := range t.jobs {
+		w.do(ctx, t, m)
 		if ctx.Err() == nil && w.turn.Wanted() {
 			return
 		}
@@ -326,15 +332,15 @@ func (w *worker) work(ctx context.Context, jobs <-chan *morsel) {
 }
 
 // do makes all rows of a morsel.
-func (w *worker) do(ctx context.Context, m *morsel) {
+func (w *worker) do(ctx context.Context, t *team, m *morsel) {
 	defer close(m.out)
 	defer func() { m.panic = recover() }()
 	before := w.run.edges
-	m.err = w.rows(ctx, m)
+	m.err = w.rows(ctx, t, m)
 	m.edges = int(w.run.edges - before)
 }
 
-func (w *worker) rows(ctx context.Context, m *morsel) error {
+func (w *worker) rows(ctx context.Context, t *team, m *morsel) error {
 	if w.run.err != nil {
 		return w.run.err
 	}
@@ -349,7 +355,7 @@ func (w *worker) rows(ctx context.Context, m *morsel) error {
 		}
 		var out *batch
 		select {
-		case out = <-m.spent:
+		case out = <-t.spent:
 		default:
 			out = new(batch)
 		}

@@ -88,7 +88,7 @@ func (r *run) build(s *stage) operator {
 		t.in = r.build(s)
 		return t
 	case s.source != nil && r.cut.leaf == nil:
-		x := &spread{r: r, top: s}
+		x := &spread{r: r, top: s, width: len(s.cols)}
 		x.tap.x = x
 		r.cut = cut{source: s.source, tap: &x.tap}
 		x.chain = r.buildStage(s)

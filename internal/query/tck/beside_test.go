@@ -2,9 +2,12 @@ package tck
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
 // TestBeside runs statements whose rows are made by several goroutines: they come in the order, and fail with the error, of
@@ -72,5 +75,67 @@ func TestBesideWeights(t *testing.T) {
 		for _, edges := range []int64{0, 150, 300, 1500} {
 			require.Equal(t, run(statement, edges, false), run(statement, edges, true), statement)
 		}
+	}
+}
+
+// TestBesideGroups runs statements that aggregate rows which several goroutines make and group: they give what one goroutine
+// gives, in its order, also when the groups outgrow the memory, but for the order of those.
+func TestBesideGroups(t *testing.T) {
+	e := newEngine(setting{shards: 3, batch: 16}, nil)
+	for _, s := range []string{
+		"UNWIND range(0, 399) AS i CREATE (:P {i: i, s: 'a name of some length, so that it takes memory: ' + i % 60})",
+		"MATCH (a:P), (b:P) WHERE b.i IN [a.i * 7 % 400, a.i * 13 % 400, a.i + 1, a.i / 20] CREATE (a)-[:E {w: a.i}]->(b)",
+	} {
+		_, err := e.run(s, nil)
+		require.NoError(t, err)
+	}
+	run := func(statement string) (rows []string) {
+		a, err := e.run(statement, nil)
+		if err != nil {
+			return []string{err.Error()}
+		}
+		for _, row := range a.rows {
+			rows = append(rows, show(row))
+		}
+		return rows
+	}
+	const match = "MATCH (a:P)-[r:E]->(b)-[:E]->(c) WHERE a.i + c.i <> 9 RETURN "
+	for _, statement := range []string{
+		match + "c.i % 7 AS k, count(*), count(c), sum(a.i), avg(b.i / 7.0), stDev(c.i), min(a.s), max(b.i)",
+		match + "b.i AS k, a.s AS s, collect(c.i), sum(r.w)",
+		match + "b.i % 90 AS k, count(DISTINCT c.i % 5), collect(DISTINCT c), sum(DISTINCT a.i % 3), count(DISTINCT a.s), count(*)",
+		match + "a, c, count(*), percentileDisc(b.i, 0.5), percentileCont(DISTINCT b.i, 0.25)",
+		match + "CASE a.i % 4 WHEN 0 THEN c.i WHEN 1 THEN toFloat(c.i) WHEN 2 THEN [c.s] END AS k, count(b), max(a)",
+		match + "r, count(b.s)",
+		match + "a.i % 2 AS k, sum(9223372036854775807 - c.i)",
+		match + "a.i % 2 AS k, sum(CASE WHEN c.i < 399 THEN c.i ELSE duration('P1D') END)",
+		match + "a.i % 5 AS k, count(1 / (c.i - 77))",
+		match + "sum(a.i * c.i), collect(c.i + 1), count(DISTINCT b.i % 50), count(DISTINCT c)",
+		"UNWIND [1, 2, 3] AS k CALL (k) { " + match + "(c.i + k) % 4 AS m, count(*) AS n, collect(DISTINCT a.i % 30) AS l } RETURN k, m, n, l",
+		"UNWIND [1, 2, 3] AS k CALL (k) { " + match + "sum(b.i * k) AS n, count(DISTINCT c.i % 40) AS m } RETURN k, m, n",
+		match + "a.i AS i, b.s AS s ORDER BY s, i LIMIT 30",
+	} {
+		e.beside = false
+		want := run(statement)
+		e.beside = true
+		require.Equal(t, want, run(statement), statement)
+	}
+
+	spill, err := exec.NewSpill(t.TempDir(), 1<<30)
+	require.NoError(t, err)
+	for _, statement := range []string{
+		"a.s + b.i + c.i % 20 AS k, b.i AS i, count(*) AS n, collect(c.i) AS l",
+		"a.i AS i, b.s + c.s AS s, count(DISTINCT b) AS n, sum(c.i) AS m",
+	} {
+		e.beside, e.spill, e.bytes = false, nil, 0
+		want := run(match + statement)
+		e.beside, e.bytes = true, 700_000
+		require.Contains(t, run(match + statement)[0], "query-memory")
+		e.spill = spill
+		got := run(match + statement)
+		slices.Sort(want)
+		slices.Sort(got)
+		require.Equal(t, want, got, statement)
+		require.Zero(t, spill.Used())
 	}
 }

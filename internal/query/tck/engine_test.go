@@ -24,6 +24,8 @@ type setting struct {
 	lift          bool     // literals are parameters where they may be
 	beside        bool     // processors are free for goroutines beside the statement's
 	edges         int64    // that a statement may visit; 0: any number
+	bytes         int64    // that operators may hold; 0: any number
+	spill         *exec.Spill
 }
 
 // engine runs statements on one graph, without a cache or a server.
@@ -106,7 +108,7 @@ func (e *engine) run(text string, params map[string]graph.Value) (a *answer, err
 	if q.Writes {
 		mode = shard.Write
 	}
-	env := exec.Env{Params: params, Procs: e, Committed: !q.Writes && !q.OwnTransactions(), Budget: exec.Budget{Edges: e.edges}}
+	env := exec.Env{Params: params, Procs: e, Committed: !q.Writes && !q.OwnTransactions(), Budget: exec.Budget{Edges: e.edges, Bytes: e.bytes}, Spill: e.spill}
 	if q.OwnTransactions() {
 		mode = shard.Read
 		env.Begin = e.g.Begin

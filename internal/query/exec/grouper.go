@@ -1,0 +1,308 @@
+package exec
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// grouper prepares the batches of one of a team for an Aggregate: it computes what the aggregate reads of their rows, and
+// numbers the groups of the rows, so that the aggregate looks each key up once for many rows. The aggregate does the rest,
+// which depends on the order of all rows. The batches have a column for each argument.
+type grouper struct {
+	input
+	r     *run
+	es    *evaluators
+	keys  []evaluator
+	args  []evaluator
+	told  []*groupTable // beside args: tells repeats in a group apart, which become null; nil: they matter
+	table *groupTable
+	cols  [][]graph.Value
+	pair  batch // a batch whose row numbers are groups, for told
+	one   [1][]graph.Value
+	num   []int32
+	vals  [][]graph.Value // beside args, without repeats
+	out   batch
+	made  grouped
+}
+
+// grouped says which groups the rows of a batch belong to. The batches of one of a team come in the order in which it
+// makes them.
+type grouped struct {
+	by   int     // who of the team
+	anew bool    // numbers begin anew with this batch
+	of   []int32 // by row: the number of its group
+	// keys are those of the groups that are new, which have the numbers that follow, and hashes theirs.
+	keys   batch
+	hashes []uint64
+}
+
+// mostGrouped is how many batches of groups one of a team tells apart before it begins anew.
+const mostGrouped = 8
+
+func (g *grouped) copy(in *grouped) {
+	g.by, g.anew = in.by, in.anew
+	g.of = append(g.of[:0], in.of...)
+	g.hashes = append(g.hashes[:0], in.hashes...)
+	g.keys.copy(&in.keys)
+}
+
+// grouper makes the grouper of one of a team, over the columns of the aggregate's input.
+func (c *aggregateStage) grouper(r *run, in operator, by int) operator {
+	g := &grouper{
+		input: input{in}, r: r, es: r.evaluators(c.in.cols), table: newGroupTable(r, "Aggregate", len(c.keys)),
+		cols: make([][]graph.Value, len(c.keys)), made: grouped{by: by},
+	}
+	g.keys = g.es.addAll(c.keys)
+	for _, a := range c.aggs {
+		for _, e := range a.Args {
+			g.args, g.told = append(g.args, g.es.add(e)), append(g.told, nil)
+		}
+		if a.Distinct && len(a.Args) == 1 && len(c.keys) > 0 {
+			g.told[len(g.told)-1] = newGroupTable(r, "Aggregate", 1)
+		}
+	}
+	g.vals = make([][]graph.Value, len(g.args))
+	return g
+}
+
+func (g *grouper) next(ctx context.Context) (*batch, error) {
+	b, err := g.in.next(ctx)
+	if b == nil || err != nil {
+		return nil, err
+	}
+	s := allRows(b.N)
+	g.es.begin(s)
+	g.out.N, g.out.row, g.out.grouped = b.N, b.row, &g.made
+	if err := g.number(ctx, b, s); err != nil {
+		return nil, err
+	}
+	g.out.Cols = g.out.Cols[:0]
+	for k, x := range g.args {
+		if c, ok := x.(*column); ok && g.told[k] == nil {
+			g.out.Cols = append(g.out.Cols, b.Cols[c.pos])
+			continue
+		}
+		vs, err := x.eval(ctx, b, s)
+		if err != nil {
+			return nil, err
+		}
+		if g.told[k] != nil {
+			if vs, err = g.unlike(k, vs[:b.N], s); err != nil {
+				return nil, err
+			}
+		}
+		g.out.Cols = append(g.out.Cols, graph.Column{Vals: vs[:b.N]})
+	}
+	return &g.out, nil
+}
+
+// number sets made for the rows of a batch.
+func (g *grouper) number(ctx context.Context, b *batch, s sel) (err error) {
+	for k, x := range g.keys {
+		if g.cols[k], err = x.eval(ctx, b, s); err != nil {
+			return err
+		}
+	}
+	m := &g.made
+	m.of, m.hashes = m.of[:0], m.hashes[:0]
+	m.keys.reset(len(g.keys))
+	if len(g.keys) == 0 {
+		return nil
+	}
+	if g.full() {
+		g.table.reset()
+		for _, t := range g.told {
+			if t != nil {
+				t.reset()
+			}
+		}
+	}
+	m.anew = g.table.len() == 0
+	before := g.table.len()
+	m.of = slices.Grow(m.of, b.N)[:b.N]
+	if err := g.table.numbers(b, g.cols, s, m.of); err != nil {
+		return err
+	}
+	now := g.table.len()
+	m.keys.N = now - before
+	for k := range g.keys {
+		m.keys.Cols[k].Vals = g.table.keys[k].appendTo(m.keys.Cols[k].Vals, before, now)
+	}
+	if b.row != nil {
+		m.keys.row = append(m.keys.row, g.table.row[before:]...)
+	}
+	m.hashes = append(m.hashes, g.table.hashes[before:]...)
+	return nil
+}
+
+// full reports whether the tables are as large as they may become.
+func (g *grouper) full() bool {
+	most := mostGrouped * g.r.batchSize()
+	return g.table.len() > most || slices.ContainsFunc(g.told, func(t *groupTable) bool { return t != nil && t.len() > most })
+}
+
+// unlike gives null in place of values that have come in their group before.
+func (g *grouper) unlike(k int, vs []graph.Value, s sel) ([]graph.Value, error) {
+	t := g.told[k]
+	g.pair.N, g.pair.row = len(vs), g.made.of
+	if len(g.num) < len(vs) {
+		g.num = make([]int32, max(len(vs), g.r.batchSize()))
+	}
+	known := int32(t.len())
+	g.one[0] = vs
+	if err := t.numbers(&g.pair, g.one[:], s, g.num); err != nil {
+		return nil, err
+	}
+	out := grown(g.vals[k], len(vs))
+	g.vals[k] = out
+	for i, v := range vs {
+		if out[i] = v; g.num[i] == known {
+			known++
+		} else {
+			out[i] = graph.Value{}
+		}
+	}
+	return out, nil
+}
+
+func (g *grouper) close() {
+	g.table.acct.release()
+	for _, t := range g.told {
+		if t != nil {
+			t.acct.release()
+		}
+	}
+	g.in.close()
+}
+
+// helped is what an aggregate knows of the groups that one of a team numbers.
+type helped struct {
+	groups []int32 // by the number there; -1: the rows of the group are on disk
+	keys   [][]graph.Value
+	hashes []uint64
+}
+
+// addGrouped takes a batch that one of a team has prepared.
+func (a *aggregate) addGrouped(ctx context.Context, b *batch) error {
+	s := allRows(b.N)
+	on := a.over != nil && a.over.on
+	if len(a.keys) == 0 {
+		if err := a.number(b, s); err != nil {
+			return err
+		}
+	} else if err := a.translate(b.grouped, on); err != nil {
+		return err
+	}
+	if !on {
+		for _, g := range a.aggs {
+			if err := g.add(ctx, g.ready, b, s, a.group, nil); err != nil {
+				return err
+			}
+		}
+		a.watch()
+		return nil
+	}
+	for _, g := range a.aggs {
+		if err := g.eval(ctx, g.ready, b, s); err != nil {
+			return err
+		}
+	}
+	a.apart(b.grouped)
+	return a.part(b.N)
+}
+
+// translate sets a.group for rows that one of a team has numbered; on says that new groups go to disk.
+func (a *aggregate) translate(g *grouped, on bool) error {
+	for len(a.helped) <= g.by {
+		a.helped = append(a.helped, helped{keys: make([][]graph.Value, len(a.keys))})
+	}
+	h := &a.helped[g.by]
+	if g.anew {
+		h.groups, h.hashes = h.groups[:0], h.hashes[:0]
+		for k := range h.keys {
+			h.keys[k] = h.keys[k][:0]
+		}
+	}
+	if n := g.keys.N; n > 0 {
+		at := len(h.groups)
+		h.groups = slices.Grow(h.groups, n)[:at+n]
+		for k := range a.cols {
+			a.cols[k] = g.keys.Cols[k].Vals
+			if a.over != nil {
+				h.keys[k] = append(h.keys[k], a.cols[k]...)
+			}
+		}
+		if a.over != nil {
+			h.hashes = append(h.hashes, g.hashes...)
+		}
+		a.table.batch = append(a.table.batch[:0], g.hashes...)
+		if on {
+			a.table.findAll(&g.keys, a.cols, allRows(n), h.groups[at:])
+		} else if err := a.table.numberAll(&g.keys, a.cols, allRows(n), h.groups[at:]); err != nil {
+			return err
+		} else if err := a.grow(); err != nil {
+			return err
+		}
+	}
+	a.room(len(g.of))
+	for i, n := range g.of {
+		a.group[i] = h.groups[n]
+	}
+	return nil
+}
+
+// apart sets a.known and a.rest for rows that one of a team has numbered, and computes the keys of the latter.
+func (a *aggregate) apart(g *grouped) {
+	h := &a.helped[g.by]
+	a.known, a.rest = a.known[:0], a.rest[:0]
+	for k := range a.own {
+		a.own[k] = grown(a.own[k], len(g.of))
+		a.cols[k] = a.own[k]
+	}
+	for len(a.table.batch) < len(g.of) {
+		a.table.batch = append(a.table.batch, 0)
+	}
+	for i, n := range g.of {
+		if h.groups[n] >= 0 {
+			a.known = append(a.known, int32(i))
+			continue
+		}
+		a.rest = append(a.rest, int32(i))
+		a.table.batch[i] = h.hashes[n]
+		for k := range a.own {
+			a.own[k][i] = h.keys[k][n]
+		}
+	}
+}
+
+// aggregateStage is what the operators of an Aggregate are made of.
+type aggregateStage struct {
+	in   *stage
+	keys []plan.Expr
+	aggs []plan.Agg
+}
+
+// width is how many values a row takes that a grouper has prepared, with its number and what is known of its group.
+func (c *aggregateStage) width() int {
+	n := 2 + 2*len(c.keys)
+	for _, a := range c.aggs {
+		n += len(a.Args)
+	}
+	return n
+}
+
+// helps reports whether there is something that a grouper does for the aggregate.
+func (c *aggregateStage) helps() bool {
+	if len(c.keys) > 0 {
+		return true
+	}
+	for _, a := range c.aggs {
+		if !plain(a.Args...) {
+			return true
+		}
+	}
+	return false
+}
