@@ -90,6 +90,7 @@ func (x *varExpand) open(ctx context.Context) error {
 	if x.t.min, x.t.max, err = x.r.lengths(ctx, x.n.Min, x.n.Max); err != nil {
 		return err
 	}
+	x.t.sure = !x.r.p.Query.Writes && x.r.implied(x.n.Labels, x.n.Types, x.n.Dir)
 	if x.n.Ends && (x.t.min <= 1 || len(x.uses.pos) == 0 && !x.perRow) && x.reach == nil {
 		x.reach = newReach(x.r, x.t.newHop(), &x.uses, x.t.ends)
 		if x.n.Depth != 0 || x.n.Last != 0 {

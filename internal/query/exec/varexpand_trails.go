@@ -19,6 +19,7 @@ type trails struct {
 	newHop   func() *hop
 	values   bool       // edges are wanted as values
 	ends     *labelTest // of the last vertex of a trail; nil: none
+	sure     bool       // all vertices that edges lead to pass it
 	uses     *unlike    // edges that a row's trails must not have
 	min, max int
 	to       []graph.VertexID // by row: where a trail has to end; nil: anywhere
@@ -61,6 +62,9 @@ type trailLevel struct {
 // levelEntries is how many trails a level holds; it shrinks with the depth, so that even trails of thousands of edges
 // take little memory.
 func levelEntries(depth int) int { return max(64, 4*graph.BatchSize>>max(0, depth-6)) }
+
+// tests reports whether the ends of trails of a length must be tested.
+func (t *trails) tests(length int) bool { return t.ends != nil && (length == 0 || !t.sure) }
 
 // start makes trails begin at vertices for rows of b.
 func (t *trails) start(b *batch, vertices []graph.VertexID, rows sel) {
@@ -126,13 +130,14 @@ func (t *trails) nextRun(ctx context.Context, most int) (lo, hi int, err error) 
 
 // run finds the next entries of a level that stand for wanted trails, up to most of them.
 func (t *trails) run(l *trailLevel, most int) (lo, hi int) {
-	if t.ends == nil && t.to == nil {
+	test := t.tests(t.depth)
+	if !test && t.to == nil {
 		lo, hi = l.given, min(l.given+most, len(l.vertex))
 		l.given = hi
 		return lo, hi
 	}
 	wanted := func(e int) bool {
-		return (t.ends == nil || l.ok[e]) && (t.to == nil || t.to[l.row[e]] == l.vertex[e])
+		return (!test || l.ok[e]) && (t.to == nil || t.to[l.row[e]] == l.vertex[e])
 	}
 	for l.given < len(l.vertex) && !wanted(l.given) {
 		l.given++
@@ -181,7 +186,7 @@ func (t *trails) grow(ctx context.Context, l *trailLevel) (bool, error) {
 				return false, err
 			}
 			l.k, l.end, l.off = int(l.f.first[l.base]), int(l.f.first[l.base+l.hop.res.Done]), 0
-			if t.ends != nil && t.depth+1 >= t.min {
+			if t.tests(t.depth+1) && t.depth+1 >= t.min {
 				if err := l.hop.readSets(ctx); err != nil {
 					return false, err
 				}
@@ -216,8 +221,9 @@ func (t *trails) deal(l, below *trailLevel, room int, perRow bool) {
 	res := &l.hop.res
 	depth := t.depth + 1
 	last := depth == t.max
-	test := t.ends != nil && depth >= t.min
-	plain := t.ends == nil && t.near == nil && !perRow && !t.values && !(last && t.to != nil)
+	tests := t.tests(depth)
+	test := tests && depth >= t.min
+	plain := !tests && t.near == nil && !perRow && !t.values && !(last && t.to != nil)
 	for l.k < l.end && len(below.vertex) < room {
 		place := l.f.order[l.k]
 		entry := int32(l.lo) + place
@@ -259,7 +265,7 @@ func (t *trails) deal(l, below *trailLevel, room int, perRow bool) {
 			below.edge = append(below.edge, id)
 			below.parent = append(below.parent, entry)
 			below.row = append(below.row, row)
-			if t.ends != nil {
+			if tests {
 				below.ok = append(below.ok, ok)
 			}
 			if perRow {
@@ -291,12 +297,12 @@ func (t *trails) filter(ctx context.Context, l, below *trailLevel) error {
 	if err != nil {
 		return err
 	}
-	n := from
+	n, tests := from, t.tests(t.depth+1)
 	for _, k := range keep {
 		e := from + int(k)
 		below.vertex[n], below.edge[n] = below.vertex[e], below.edge[e]
 		below.parent[n], below.row[n] = below.parent[e], below.row[e]
-		if t.ends != nil {
+		if tests {
 			below.ok[n] = below.ok[e]
 		}
 		if t.values {
@@ -305,7 +311,7 @@ func (t *trails) filter(ctx context.Context, l, below *trailLevel) error {
 		n++
 	}
 	below.vertex, below.edge, below.parent, below.row = below.vertex[:n], below.edge[:n], below.parent[:n], below.row[:n]
-	if t.ends != nil {
+	if tests {
 		below.ok = below.ok[:n]
 	}
 	if t.values {
