@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -50,22 +51,46 @@ func (f *format) errors() string {
 	return f.media
 }
 
-// accept chooses the format that Accept headers ask for: the first of them that is known.
-func accept(headers []string) (format, bool) {
-	if len(headers) == 0 {
-		return format{mediaPlain, false, &plainForm}, true
-	}
+// accept chooses the format that Accept headers ask for: of those that are known the one with the greatest q, the first if
+// there are several. No header, or an empty one, asks for none.
+func accept(headers []string) (best format, ok bool) {
+	most, empty := 0.0, true
 	for _, header := range headers {
 		for part := range strings.SplitSeq(header, ",") {
-			switch t := mediaType(part); t {
-			case mediaLines, "application/jsonl":
-				return format{mediaLines, true, &plainForm}, true
-			case mediaTyped, mediaTyped + ".v1.0", mediaTyped + ".v1.1":
-				return format{t, false, &typedForm}, true
-			case mediaPlain, "application/*", "*/*":
-				return format{mediaPlain, false, &plainForm}, true
+			if part = strings.TrimSpace(part); part == "" {
+				continue
+			}
+			empty = false
+			t, params, err := mime.ParseMediaType(part)
+			if err != nil {
+				continue
+			}
+			q := 1.0
+			if text, has := params["q"]; has {
+				if q, err = strconv.ParseFloat(text, 64); err != nil {
+					continue
+				}
+			}
+			if f, known := formatOf(t); known && q > most {
+				best, most = f, q
 			}
 		}
+	}
+	if empty {
+		return formatOf(mediaPlain)
+	}
+	return best, most > 0
+}
+
+// formatOf gives the format of a media type.
+func formatOf(media string) (format, bool) {
+	switch media {
+	case mediaLines, "application/jsonl":
+		return format{mediaLines, true, &plainForm}, true
+	case mediaTyped, mediaTyped + ".v1.0", mediaTyped + ".v1.1":
+		return format{media, false, &typedForm}, true
+	case mediaPlain, "application/*", "*/*":
+		return format{mediaPlain, false, &plainForm}, true
 	}
 	return format{}, false
 }

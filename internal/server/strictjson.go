@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -26,7 +28,7 @@ func decodeJSON(data []byte, strict bool, into any) error {
 	var typ *json.UnmarshalTypeError
 	switch {
 	case err == nil:
-		return nil
+		return textError(data)
 	case errors.As(err, &syntax):
 		line, column := place(data, int(syntax.Offset)-1)
 		return requestError(fmt.Sprintf("the request is not JSON: line %d, column %d: %v", line, column, err))
@@ -38,6 +40,63 @@ func decodeJSON(data []byte, strict bool, into any) error {
 		return requestError(fmt.Sprintf("%s: must be %s, was %s", strings.TrimPrefix(typ.Field, "typedBody."), jsonName(typ), article(typ.Value)))
 	}
 	return requestError("the request: " + strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// textError says where an object that is JSON holds bytes that are no text, which the decoder takes for U+FFFD.
+func textError(data []byte) error {
+	at := -1
+	what := "half a surrogate pair"
+	if !utf8.Valid(data) {
+		for at = 0; ; {
+			r, size := utf8.DecodeRune(data[at:])
+			if r == utf8.RuneError && size == 1 {
+				break
+			}
+			at += size
+		}
+		what = "invalid UTF-8"
+	} else if at = halfSurrogate(data); at < 0 {
+		return nil
+	}
+	line, column := place(data, at)
+	return requestError(fmt.Sprintf("the request is not JSON: line %d, column %d: %s", line, column, what))
+}
+
+// halfSurrogate finds an escape of JSON, \ud800 to \udfff, that lacks its other half, and gives -1 where there is none.
+func halfSurrogate(data []byte) int {
+	for at := 0; ; {
+		i := bytes.IndexByte(data[at:], '\\')
+		if i < 0 {
+			return -1
+		}
+		at += i
+		high, ok := codeUnit(data[at:])
+		if !ok {
+			at += 2
+			continue
+		}
+		if !utf16.IsSurrogate(high) {
+			at += escapeSize
+			continue
+		}
+		low, ok := codeUnit(data[at+escapeSize:])
+		if !ok || utf16.DecodeRune(high, low) == utf8.RuneError {
+			return at
+		}
+		at += 2 * escapeSize
+	}
+}
+
+// escapeSize is the length of \u1234.
+const escapeSize = 6
+
+// codeUnit reads \u1234.
+func codeUnit(data []byte) (rune, bool) {
+	if len(data) < escapeSize || data[0] != '\\' || data[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(data[2:escapeSize]), 16, 16)
+	return rune(n), err == nil
 }
 
 // place gives the line and the column, in characters from 1, of a byte.
