@@ -35,6 +35,9 @@ type app struct {
 
 // dial connects to the server and gives a context with the deadline and the token of the flags.
 func (a *app) dial(ctx context.Context) (*grpc.ClientConn, context.Context, context.CancelFunc, error) {
+	if a.timeout < 0 {
+		return nil, nil, nil, usagef("--timeout %v: must not be negative", a.timeout)
+	}
 	creds := insecure.NewCredentials()
 	if a.tls || a.caFile != "" || a.certFile != "" {
 		c, err := a.tlsConfig()

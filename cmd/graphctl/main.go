@@ -63,7 +63,7 @@ func run(ctx context.Context, args []string) int {
 
 // isUsage recognises cobra's own complaints about the command line, which have no type.
 func isUsage(err error) bool {
-	for _, prefix := range []string{"unknown command", "accepts ", "requires ", "unknown flag", "invalid argument"} {
+	for _, prefix := range []string{"unknown command", "accepts ", "requires ", "unknown flag", "invalid argument", "required flag"} {
 		if strings.HasPrefix(err.Error(), prefix) {
 			return true
 		}

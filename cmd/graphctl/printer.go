@@ -138,6 +138,8 @@ func texts(cells []*pb.Value) []string {
 			out[i] = k.String_
 		case *pb.Value_Temporal:
 			out[i] = k.Temporal.GetText()
+		case *pb.Value_Float:
+			out[i] = strings.Trim(string(appendJSON(nil, c)), `"`) // of NaN and the infinities, which JSON has as texts
 		default:
 			out[i] = string(appendJSON(nil, c))
 		}

@@ -202,3 +202,10 @@ func TestFlame(t *testing.T) {
 	require.Contains(t, string(page), `id="widths"`)
 	require.Contains(t, string(page), `"n":"gone","v":0,"s":0,"b":3,"t":3`)
 }
+
+// A float that is no number is written as its text, for tables and CSV; within lists and maps it is JSON.
+func TestTextsOfFloats(t *testing.T) {
+	nan := float(math.NaN())
+	list := &pb.Value{Kind: &pb.Value_List{List: &pb.ListValue{Values: []*pb.Value{nan}}}}
+	require.Equal(t, []string{"NaN", "-Infinity", "1.0", `["NaN"]`}, texts([]*pb.Value{nan, float(math.Inf(-1)), float(1), list}))
+}

@@ -351,6 +351,8 @@ func TestUsage(t *testing.T) {
 		{2, "-p x", "graphctl", []string{"query", "RETURN 1", "-p", "x"}},
 		{2, "must be cpu", "graphctl", []string{"pprof", "brain"}},
 		{2, "give either a request or -f FILE", "graphctl", []string{"fetch"}},
+		{2, `"persons" not set`, "graphctl", []string{"generate", "social"}},
+		{2, "--timeout -1s", "graphctl", []string{"query", "RETURN 1", "--timeout", "-1s"}},
 	} {
 		o := run(t, nil, c.program, c.args...)
 		require.Equal(t, c.code, o.code, "%s %q: %s", c.program, c.args, o.err)
