@@ -16,6 +16,10 @@ const (
 	selRare  = 1e-6 // what no vertex satisfies
 )
 
+// fewMade is how many vertices a scan in a statement that writes counts on at least: the statement may make them first, and scan
+// them for each row that it makes.
+const fewMade = 100
+
 // edgeCost is the work of reading an edge of a list, that of making a row being 1.
 const edgeCost = 0.2
 
@@ -196,12 +200,8 @@ func (o *optimizer) hasEdge(e *HasEdge, labels map[Col]*LabelExpr) float64 {
 // present is the part of the vertices or edges that have a property, at least one of them, so that an estimate does not
 // fall below that of an index; ok is false if no statistic tells.
 func (o *optimizer) present(e Expr, labels map[Col]*LabelExpr) (part float64, ok bool) {
-	p, ok := e.(*Prop)
-	if !ok || o.counts.Props == nil {
-		return 0, false
-	}
-	c, ok := p.X.(*ColRef)
-	if !ok {
+	p, c := o.propOfEntity(e)
+	if p == nil || o.counts.Props == nil {
 		return 0, false
 	}
 	have, all := 0.0, 0.0
@@ -219,14 +219,23 @@ func (o *optimizer) present(e Expr, labels map[Col]*LabelExpr) (part float64, ok
 	return min(1, max(1, have)/max(1, all)), true
 }
 
+// propOfEntity takes apart an expression that is a property of a vertex or an edge, and not of a map that a column holds; nil: it
+// is none.
+func (o *optimizer) propOfEntity(e Expr) (*Prop, *ColRef) {
+	if p, ok := e.(*Prop); ok {
+		if c, ok := p.X.(*ColRef); ok {
+			if kind := o.q.Cols[c.Col].Kind; kind == graph.VertexKind || kind == graph.EdgeKind {
+				return p, c
+			}
+		}
+	}
+	return nil, nil
+}
+
 // equality is the part of the vertices that have one certain value of a property.
 func (o *optimizer) equality(e Expr, labels map[Col]*LabelExpr) float64 {
-	p, ok := e.(*Prop)
-	if !ok {
-		return selEqual
-	}
-	c, ok := p.X.(*ColRef)
-	if !ok {
+	p, c := o.propOfEntity(e)
+	if p == nil {
 		return selEqual
 	}
 	some, known := o.present(p, labels)

@@ -354,7 +354,11 @@ func (m *matcher) take(t *tried, s step) {
 	case stepScan:
 		v := m.p.Vertices[s.vertex]
 		t.bind(v.Col)
-		t.card *= m.o.vertices(v.Labels)
+		n := m.o.vertices(v.Labels)
+		if m.o.q.Writes {
+			n = max(n, fewMade)
+		}
+		t.card *= n
 	case stepSeek:
 		t.bind(m.p.Vertices[s.vertex].Col)
 		t.card *= s.access.rows
