@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,6 +21,15 @@ func TestInTransactions(t *testing.T) {
 		run("UNWIND range(1, 2000) AS i CREATE (:A {n: i})-[:T]->(:B)")
 		run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 1500 ROWS")
 		require.Equal(t, []string{"[0]"}, run("MATCH (n) RETURN count(n)"))
+
+		// What fills an empty label looks what it has made up in the index.
+		run("CREATE CONSTRAINT k FOR (n:K) REQUIRE n.id IS UNIQUE")
+		res, err := e.Query(context.Background(), Request{Statement: "EXPLAIN UNWIND $rows AS row CALL (row) { MERGE (n:K {id: row.id}) } IN TRANSACTIONS"})
+		require.NoError(t, err)
+		shown, err := json.Marshal(res.Summary().Plan)
+		require.NoError(t, err)
+		require.Contains(t, string(shown), "UniqueIndexSeek")
+		res.Close()
 
 		// What a transaction has named is not known to the next if it was rolled back.
 		run(`UNWIND [0, 1, 2] AS i CALL (i) { MERGE (n:Fresh {fresh: i}) ON CREATE SET n.anew = 1 / i } IN TRANSACTIONS OF 1 ROW ON ERROR CONTINUE`)

@@ -122,7 +122,7 @@ func (w *Writer) DeleteEntry(ix graph.IndexID, tuple []byte, plain bool, o Owner
 
 // Lookup finds the owner of a tuple in a unique index; ok is false if there is none.
 func (v *View) Lookup(ix graph.IndexID, tuple []byte) (o Owner, ok bool, err error) {
-	key := append(keys.AppendEntry(nil, ix), tuple...)
+	key := EntryKey(ix, tuple)
 	var buf [ownerEdge]byte
 	b, ok, err := v.record(key, buf[:])
 	if err != nil {

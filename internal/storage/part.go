@@ -319,6 +319,26 @@ func (p *Part) Get(epoch uint64, store Store, version uint64, key []byte) (value
 	return get(r, key, nil)
 }
 
+// GetAll gives the values of keys, nil for those that there are not.
+func (p *Part) GetAll(epoch uint64, store Store, version uint64, keys [][]byte) ([][]byte, error) {
+	r, done, err := p.reader(epoch, store, version)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	values := make([][]byte, len(keys))
+	for i, key := range keys {
+		v, ok, err := get(r, key, nil)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			values[i] = append([]byte{}, v...)
+		}
+	}
+	return values, nil
+}
+
 // Walk gives records, at least one if there is one.
 func (p *Part) Walk(epoch uint64, w *Walk) (out *Records, err error) {
 	r, done, err := p.reader(epoch, w.Store, w.Version)

@@ -6,10 +6,14 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
 // Peer is a shard that another process keeps as a Part. Its methods try again until the other process has answered, or
@@ -19,6 +23,8 @@ type Peer interface {
 	Apply(c *Changed) error
 	// Get gives the value of a key as of a version, 0 for what is there now; ok is false if there is none.
 	Get(store Store, version uint64, key []byte) (value []byte, ok bool, err error)
+	// GetAll gives the values of keys, nil for those that there are not; see Get.
+	GetAll(store Store, version uint64, keys [][]byte) (values [][]byte, err error)
 	// Walk gives records in a range of keys; see Part.Walk.
 	Walk(w *Walk) (*Records, error)
 	// Close ends all calls.
@@ -129,7 +135,7 @@ func OpenPeer(o *Options, p Peer, name string, no int, version uint64) (*Shard, 
 	open := func(which Store) *instance {
 		return &instance{
 			name: name, log: o.Logger, db: db, peer: st, store: which, failed: make(chan struct{}), closing: make(chan struct{}),
-			live: &peerReader{st, which, 0},
+			live: &peerReader{p: st, store: which},
 		}
 	}
 	s.graph, s.values = open(GraphStore), open(ValuesStore)
@@ -195,17 +201,63 @@ type peerReader struct {
 	p       *peerStore
 	store   Store
 	version uint64
+	// keys, in their order, are those whose values, nil where there is none, have been fetched ahead.
+	keys, values [][]byte
 }
 
 var _ pebble.Reader = (*peerReader)(nil)
 
 // Get implements pebble.Reader.
 func (r *peerReader) Get(key []byte) ([]byte, io.Closer, error) {
+	if at, ok := slices.BinarySearchFunc(r.keys, key, bytes.Compare); ok {
+		if r.values[at] == nil {
+			return nil, nil, pebble.ErrNotFound
+		}
+		return r.values[at], io.NopCloser(nil), nil
+	}
 	v, ok, err := r.p.peer.Get(r.store, r.version, key)
 	if err == nil && !ok {
 		err = pebble.ErrNotFound
 	}
 	return v, io.NopCloser(nil), err
+}
+
+// aheadBytes is how much of keys is asked for at once.
+const aheadBytes = 1 << 20
+
+// Remote reports whether another process keeps the shard.
+func (v *View) Remote() bool {
+	_, ok := v.graph.(*peerReader)
+	return ok
+}
+
+// Ahead fetches what Lookup will be asked for, in few requests, if another process keeps the shard: keys, in their order, are made
+// by EntryKey. It is known until the next call; the view must be a writer's. What is there must not change until then.
+func (v *View) Ahead(entries [][]byte) error {
+	r, ok := v.graph.(*peerReader)
+	if !ok {
+		return nil
+	}
+	r.keys, r.values = nil, nil
+	values := make([][]byte, 0, len(entries))
+	for rest := entries; len(rest) > 0; {
+		n, size := 0, 0
+		for ; n < len(rest) && size < aheadBytes; n++ {
+			size += len(rest[n])
+		}
+		some, err := r.p.peer.GetAll(r.store, r.version, rest[:n])
+		if err != nil {
+			return fault("look up in an index", err)
+		}
+		values, rest = append(values, some...), rest[n:]
+	}
+	r.keys, r.values = entries, values
+	return nil
+}
+
+// EntryKey is the key of a tuple in a unique index.
+func EntryKey(ix graph.IndexID, tuple []byte) []byte {
+	return append(keys.AppendEntry(nil, ix), tuple...)
 }
 
 // errElsewhere says what cannot be done with a shard of another process.

@@ -301,7 +301,7 @@ func (s *Shard) Writable() error {
 func (s *Shard) Snapshot() (*View, error) {
 	if p := s.peer; p != nil {
 		v := p.acquire()
-		return &View{shard: s, graph: &peerReader{p, GraphStore, v}, values: &peerReader{p, ValuesStore, v}, known: state{s.version, s.next.value, s.sketches}}, nil
+		return &View{shard: s, graph: &peerReader{p: p, store: GraphStore, version: v}, values: &peerReader{p: p, store: ValuesStore, version: v}, known: state{s.version, s.next.value, s.sketches}}, nil
 	}
 	g, err := s.graph.snapshot()
 	if err != nil {

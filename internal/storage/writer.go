@@ -101,6 +101,9 @@ func (s *Shard) NewWriter() *Writer {
 func (s *Shard) NewWriterAt(v *View) *Writer { return s.newWriter(v.graph, v.values, v.known) }
 
 func (s *Shard) newWriter(graph, values pebble.Reader, st state) *Writer {
+	if r, ok := graph.(*peerReader); ok {
+		graph = &peerReader{p: r.p, store: r.store, version: r.version} // which fetches ahead for itself
+	}
 	m := &writerMemory{}
 	m.over.firstLarge = s.valueID(st.nextValue)
 	m.view = View{shard: s, graph: graph, values: values, over: &m.over, known: st}

@@ -158,6 +158,14 @@ func (p *neighbour) Get(store storage.Store, version uint64, key []byte) ([]byte
 	return part.Get(p.epoch, store, version, key)
 }
 
+func (p *neighbour) GetAll(store storage.Store, version uint64, keys [][]byte) ([][]byte, error) {
+	part, err := p.n.part(p.name, p.no)
+	if err != nil {
+		return nil, err
+	}
+	return part.GetAll(p.epoch, store, version, keys)
+}
+
 func (p *neighbour) Walk(w *storage.Walk) (*storage.Records, error) {
 	part, err := p.n.part(p.name, p.no)
 	if err != nil {

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"slices"
@@ -78,6 +79,9 @@ func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 	tx.counts = nil
 	tx.mu.Unlock()
 	if err := tx.prefetch(ctx, ms); err != nil {
+		return err
+	}
+	if err := tx.ahead(ms); err != nil {
 		return err
 	}
 	if err := tx.applyAll(ctx, ms); err != nil {
@@ -190,6 +194,42 @@ func (tx *Tx) prefetch(ctx context.Context, ms []shard.Mutation) error {
 	}
 	for i, id := range ids {
 		tx.sets.one[id] = sets[i]
+	}
+	return nil
+}
+
+// ahead fetches what other processes' shards hold of the tuples that new vertices put into unique indexes, which would otherwise
+// be asked for one by one.
+func (tx *Tx) ahead(ms []shard.Mutation) error {
+	if !slices.ContainsFunc(tx.views, (*storage.View).Remote) {
+		return nil
+	}
+	var entries [][]byte
+	for i := range ms {
+		m := &ms[i]
+		if m.Op != shard.CreateVertex {
+			continue
+		}
+		for _, l := range tx.g.Labels(m.Labels) {
+			for _, d := range tx.defs.byLabel[l] {
+				if !d.Unique || !d.Indexed {
+					continue
+				}
+				tuple, ok, loose, err := storage.AppendIndexed(nil, &d.Index, d.values(m.Props))
+				if err != nil {
+					return err
+				}
+				if ok && !loose {
+					entries = append(entries, storage.EntryKey(d.ID, tuple))
+				}
+			}
+		}
+	}
+	slices.SortFunc(entries, bytes.Compare)
+	for _, v := range tx.views {
+		if err := v.Ahead(entries); err != nil {
+			return err
+		}
 	}
 	return nil
 }

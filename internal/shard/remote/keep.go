@@ -83,6 +83,25 @@ func (k *keeper) Get(_ context.Context, r *pb.GetRequest) (*pb.GetResponse, erro
 	return &pb.GetResponse{Value: v}, nil
 }
 
+// GetAll implements the call.
+func (k *keeper) GetAll(_ context.Context, r *pb.GetAllRequest) (*pb.GetAllResponse, error) {
+	p, err := k.parts.Part(r.GetGraph())
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	values, err := p.GetAll(r.GetEpoch(), storage.Store(r.GetStore()), r.GetVersion(), r.GetKeys())
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	out := &pb.GetAllResponse{}
+	for i, v := range values {
+		if v != nil {
+			out.At, out.Values = append(out.At, uint32(i)), append(out.Values, v)
+		}
+	}
+	return out, nil
+}
+
 // Walk implements the call.
 func (k *keeper) Walk(_ context.Context, r *pb.WalkRequest) (*pb.WalkResponse, error) {
 	p, err := k.parts.Part(r.GetGraph())

@@ -134,6 +134,26 @@ func (w *peer) Get(store storage.Store, version uint64, key []byte) (value []byt
 	return value, ok, err
 }
 
+// GetAll implements storage.Peer.
+func (w *peer) GetAll(store storage.Store, version uint64, keys [][]byte) (values [][]byte, err error) {
+	r := &pb.GetAllRequest{Graph: w.graph, Epoch: w.p.epoch, Version: version, Store: uint32(store), Keys: keys}
+	err = again(w.p.ctx, w.who, func(ctx context.Context) error {
+		a, err := w.c.GetAll(ctx, r)
+		if err != nil {
+			return err
+		}
+		values = make([][]byte, len(keys))
+		for i, at := range a.GetAt() {
+			if int(at) >= len(keys) || i >= len(a.GetValues()) {
+				return errCodec
+			}
+			values[at] = append([]byte{}, a.GetValues()[i]...)
+		}
+		return nil
+	})
+	return values, err
+}
+
 // Walk implements storage.Peer.
 func (w *peer) Walk(q *storage.Walk) (out *storage.Records, err error) {
 	r := &pb.WalkRequest{

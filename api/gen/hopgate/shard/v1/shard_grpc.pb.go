@@ -33,6 +33,7 @@ const (
 	KeepService_Drop_FullMethodName   = "/hopgate.shard.v1.KeepService/Drop"
 	KeepService_Apply_FullMethodName  = "/hopgate.shard.v1.KeepService/Apply"
 	KeepService_Get_FullMethodName    = "/hopgate.shard.v1.KeepService/Get"
+	KeepService_GetAll_FullMethodName = "/hopgate.shard.v1.KeepService/GetAll"
 	KeepService_Walk_FullMethodName   = "/hopgate.shard.v1.KeepService/Walk"
 )
 
@@ -47,6 +48,7 @@ type KeepServiceClient interface {
 	Drop(ctx context.Context, in *DropRequest, opts ...grpc.CallOption) (*DropResponse, error)
 	Apply(ctx context.Context, in *ApplyRequest, opts ...grpc.CallOption) (*ApplyResponse, error)
 	Get(ctx context.Context, in *GetRequest, opts ...grpc.CallOption) (*GetResponse, error)
+	GetAll(ctx context.Context, in *GetAllRequest, opts ...grpc.CallOption) (*GetAllResponse, error)
 	Walk(ctx context.Context, in *WalkRequest, opts ...grpc.CallOption) (*WalkResponse, error)
 }
 
@@ -98,6 +100,16 @@ func (c *keepServiceClient) Get(ctx context.Context, in *GetRequest, opts ...grp
 	return out, nil
 }
 
+func (c *keepServiceClient) GetAll(ctx context.Context, in *GetAllRequest, opts ...grpc.CallOption) (*GetAllResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetAllResponse)
+	err := c.cc.Invoke(ctx, KeepService_GetAll_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *keepServiceClient) Walk(ctx context.Context, in *WalkRequest, opts ...grpc.CallOption) (*WalkResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(WalkResponse)
@@ -119,6 +131,7 @@ type KeepServiceServer interface {
 	Drop(context.Context, *DropRequest) (*DropResponse, error)
 	Apply(context.Context, *ApplyRequest) (*ApplyResponse, error)
 	Get(context.Context, *GetRequest) (*GetResponse, error)
+	GetAll(context.Context, *GetAllRequest) (*GetAllResponse, error)
 	Walk(context.Context, *WalkRequest) (*WalkResponse, error)
 	mustEmbedUnimplementedKeepServiceServer()
 }
@@ -141,6 +154,9 @@ func (UnimplementedKeepServiceServer) Apply(context.Context, *ApplyRequest) (*Ap
 }
 func (UnimplementedKeepServiceServer) Get(context.Context, *GetRequest) (*GetResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Get not implemented")
+}
+func (UnimplementedKeepServiceServer) GetAll(context.Context, *GetAllRequest) (*GetAllResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetAll not implemented")
 }
 func (UnimplementedKeepServiceServer) Walk(context.Context, *WalkRequest) (*WalkResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Walk not implemented")
@@ -238,6 +254,24 @@ func _KeepService_Get_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _KeepService_GetAll_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetAllRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(KeepServiceServer).GetAll(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: KeepService_GetAll_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(KeepServiceServer).GetAll(ctx, req.(*GetAllRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _KeepService_Walk_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(WalkRequest)
 	if err := dec(in); err != nil {
@@ -278,6 +312,10 @@ var KeepService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Get",
 			Handler:    _KeepService_Get_Handler,
+		},
+		{
+			MethodName: "GetAll",
+			Handler:    _KeepService_GetAll_Handler,
 		},
 		{
 			MethodName: "Walk",
