@@ -47,6 +47,14 @@ func (c *compiler) distinct(n *plan.Distinct, need plan.ColSet) *stage {
 		if n.Key != nil {
 			d.keyAt = slices.Index(n.Cols, n.Key.Col)
 		}
+		if x, ok := kids[0].(*spread); ok {
+			x.above = func(r *run, rows operator, _ int) operator {
+				s := &sieve{*newDistinct(r, rows, d.key, allPositions(len(in.cols)))}
+				s.uniq, s.keyAt = d.uniq, d.keyAt
+				s.keyed = s.holds()
+				return s
+			}
+		}
 		return d
 	}
 	return s
@@ -94,6 +102,25 @@ func (d *distinct) open(ctx context.Context) error {
 		d.over.close()
 	}
 	return d.in.open(ctx)
+}
+
+// sieve is the part of a distinct that one of a team does: it leaves most of the rows out that it gave before.
+type sieve struct{ distinct }
+
+// mostSieved is how many batches of rows a sieve knows.
+const mostSieved = 16
+
+func (s *sieve) open(ctx context.Context) error { return s.in.open(ctx) }
+
+func (s *sieve) next(ctx context.Context) (*batch, error) {
+	if s.table.len() > mostSieved*s.r.batchSize() {
+		s.table.reset()
+		s.seenN = 0 // accounted again
+		if err := growSet(&s.table.acct, &s.seen, &s.seenN); err != nil {
+			return nil, err
+		}
+	}
+	return s.distinct.next(ctx)
 }
 
 // holds reports whether the unique key is one in what the run reads.

@@ -113,7 +113,11 @@ func TestBesideGroups(t *testing.T) {
 		match + "sum(a.i * c.i), collect(c.i + 1), count(DISTINCT b.i % 50), count(DISTINCT c)",
 		"UNWIND [1, 2, 3] AS k CALL (k) { " + match + "(c.i + k) % 4 AS m, count(*) AS n, collect(DISTINCT a.i % 30) AS l } RETURN k, m, n, l",
 		"UNWIND [1, 2, 3] AS k CALL (k) { " + match + "sum(b.i * k) AS n, count(DISTINCT c.i % 40) AS m } RETURN k, m, n",
-		match + "a.i AS i, b.s AS s ORDER BY s, i LIMIT 30",
+		match + "DISTINCT b",
+		match + "DISTINCT a.i % 9 AS i, c.s AS s",
+		match + "DISTINCT a.i, c.i",
+		"MATCH (a:P)-[r:E]->(b)-[:E]->(c) WITH DISTINCT CASE a.i % 3 WHEN 0 THEN b WHEN 1 THEN c END AS x RETURN x.i",
+		"UNWIND [1, 2, 3] AS k CALL (k) { " + match + "DISTINCT (c.i + k) % 40 AS m, a.i % 3 AS i } RETURN k, m, i",
 	} {
 		e.beside = false
 		want := run(statement)
@@ -125,6 +129,7 @@ func TestBesideGroups(t *testing.T) {
 	require.NoError(t, err)
 	for _, statement := range []string{
 		"a.s + b.i + c.i % 20 AS k, b.i AS i, count(*) AS n, collect(c.i) AS l",
+		"DISTINCT a.s + b.i + c.i % 20 AS k, b.i AS i",
 		"a.i AS i, b.s + c.s AS s, count(DISTINCT b) AS n, sum(c.i) AS m",
 	} {
 		e.beside, e.spill, e.bytes = false, nil, 0
