@@ -74,9 +74,15 @@ func needsEager(before, clause *effects) string {
 // each clause is done with all rows before the next begins, so that what a clause does for a row is done before an earlier
 // clause gets to a later row. No two clauses may see or undo what the other does, as in needsEager, however many rows there
 // are. What one clause does, it does row after row in their order, but for those that are noted as alone.
-func (fr *frame) together() bool {
+//
+// What a row finds by itself alone and deletes may be found for a later row as well, but is then deleted once. Where nothing is
+// returned, that makes no difference.
+func (fr *frame) together(returns bool) bool {
 	if !slices.ContainsFunc(fr.clauses, (*effects).writes) {
 		return false // it runs so in any case
+	}
+	if c := fr.clauses; len(c) == 2 && !returns && c[0].finds != 0 && c[0].finds == c[1].drops {
+		return true
 	}
 	for i, clause := range fr.clauses {
 		if clause.alone {
@@ -104,6 +110,9 @@ type effects struct {
 	deletes  bool
 	// alone says that a clause reads for all rows at once what it changes for each.
 	alone bool
+	// finds is the vertex that a MATCH finds by its own properties and labels and values of the row, and nothing else; drops the
+	// one that a DELETE deletes, and nothing else.
+	finds, drops plan.Col
 }
 
 // vertexRead is a vertex that a pattern looks for and that need not have an edge: it has all of labels, and its

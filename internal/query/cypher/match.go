@@ -15,9 +15,31 @@ func (b *binder) match(f *flow, c *ast.Match) {
 			m.Pattern.Edges[i].Group = i
 		}
 	}
+	if !c.Optional {
+		b.fx.finds = b.lone(&m.Pattern)
+	}
 	b.admit(f)
 	m.Input = f.node
 	f.node, f.one = m, false
+}
+
+// lone gives the vertex of a pattern that has no other and is looked for by what it has itself, or 0.
+func (b *binder) lone(p *plan.Pattern) plan.Col {
+	if len(p.Vertices) != 1 || len(p.Edges) > 0 || p.Vertices[0].Bound {
+		return 0
+	}
+	v := p.Vertices[0].Col
+	for _, e := range p.Preds {
+		if plan.HasSubquery(e) {
+			return 0
+		}
+		for col := range plan.Reads(e) {
+			if col != v && !b.scalar[col] {
+				return 0
+			}
+		}
+	}
+	return v
 }
 
 // patternBinder binds the paths of one pattern.

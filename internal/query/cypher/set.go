@@ -123,6 +123,9 @@ func (b *binder) remove(f *flow, c *ast.Remove) {
 func (b *binder) delete(f *flow, c *ast.Delete) {
 	n := &plan.Delete{Exprs: b.exprs(c.Exprs), Detach: c.Detach}
 	b.fx.deletes, b.fx.alone = true, b.fx.reads()
+	if x, ok := n.Exprs[0].(*plan.ColRef); ok && len(n.Exprs) == 1 {
+		b.fx.drops = x.Col
+	}
 	b.admit(f)
 	n.Input = f.node
 	f.node = n

@@ -91,7 +91,7 @@ func (b *binder) callSubquery(f *flow, c *ast.CallSubquery) {
 	if r.returns {
 		r = b.fresh(r, visible)
 	}
-	together := b.close().together()
+	together := b.close().together(r.returns)
 	if together {
 		plan.OrderWrites(r.node)
 	}
@@ -160,7 +160,7 @@ func (b *binder) foreach(f *flow, c *ast.Foreach) {
 	for _, inner := range c.Clauses {
 		b.clause(sub, inner, nil)
 	}
-	n.Together = b.close().together()
+	n.Together = b.close().together(false)
 	b.scope = before
 	b.fx.alone = b.fx.touches(list)
 	if n.Sub = sub.node; n.Together {

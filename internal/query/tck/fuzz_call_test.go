@@ -18,8 +18,9 @@ func (g *grammar) calls() string {
 	}
 	s, scope := "UNWIND ["+strings.Join(rows, ", ")+"] AS row", "row"
 	var known []string
-	if g.chance(40) {
-		s += "\n" + g.pick("MATCH", "OPTIONAL MATCH") + " (v:" + g.pick("A", "B") + " {x: " + g.pick("row.x", "row.y", "1") + "})\nWITH row, v ORDER BY row.k"
+	own := g.chance(60)
+	if !own && g.chance(40) { // what is made has the order of the rows, unlike what is found
+		s += "\nCREATE (v:" + g.pick("A", "B") + " {x: row.x})\nWITH row, v"
 		scope, known = "row, v", []string{"v"}
 	}
 	s += "\nCALL (" + scope + ") {"
@@ -37,7 +38,7 @@ func (g *grammar) calls() string {
 		scope = ""
 	}
 	s += "\n}"
-	if g.chance(60) {
+	if own {
 		s += fmt.Sprintf(" IN TRANSACTIONS OF %d ROWS", 1+g.r.IntN(8))
 	}
 	if scope == "" {
@@ -46,8 +47,7 @@ func (g *grammar) calls() string {
 	return s + "\nRETURN sum(c) AS n"
 }
 
-// called writes a clause of such a subquery and adds what it names to known. v is not deleted: in another row it may come again, and
-// there are several of them for a row, in any order.
+// called writes a clause of such a subquery and adds what it names to known.
 func (g *grammar) called(known *[]string) (clause string, reads bool) {
 	value := func() string { return g.pick("row.x", "row.x", "row.y", "row.k", "1") }
 	label := func() string { return ":" + g.pick("A", "A", "B", "C") }
@@ -86,9 +86,6 @@ func (g *grammar) called(known *[]string) (clause string, reads bool) {
 		return "FOREACH (i IN [row.x, row.y] | " + g.pick("MERGE (:A {x: i})", "CREATE (:C {x: i})", "SET "+v+".y = (coalesce("+v+".y, 0) * 2 + i) % 97") + ")", false
 	case 10:
 		return "CALL (row) { " + g.pick("MATCH (q:A) SET q.y = row.k", "MERGE (:B {x: row.x})", "MATCH (q:C {x: row.x}) SET q.y = (coalesce(q.y, 0) * 2 + row.k) % 97") + " }", true
-	}
-	if v == "v" {
-		return "SET v.y = row.k", false
 	}
 	return g.pick("DETACH DELETE ", "DETACH DELETE ", "DELETE ") + v, false
 }
