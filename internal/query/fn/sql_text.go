@@ -238,9 +238,19 @@ func padded(args []graph.Value, left bool) graph.Value {
 
 // like reports whether a text matches a pattern of LIKE: % stands for any characters, _ for one, and \ quotes either.
 func like(s, pattern string) bool {
-	// The last % seen, and what of s it has taken so far, to come back to.
-	star, taken := -1, 0
+	// The last % seen, what of s it has taken so far, to come back to, and what stands behind it up to the next sign.
+	star, taken, behind := -1, 0, ""
 	i, j := 0, 0
+	// find goes on where what stands behind the % comes next.
+	find := func() bool {
+		if len(behind) == len(pattern)-star-1 {
+			taken = max(taken, len(s)-len(behind)) // it must be the end
+		}
+		k := strings.Index(s[taken:], behind)
+		taken += k
+		i, j = taken+len(behind), star+1+len(behind)
+		return k >= 0
+	}
 	for i < len(s) {
 		if j < len(pattern) {
 			switch c := pattern[j]; {
@@ -248,6 +258,13 @@ func like(s, pattern string) bool {
 				star, taken = j, i
 				if j++; j == len(pattern) {
 					return true
+				}
+				behind = pattern[j:]
+				if k := strings.IndexAny(behind, `%_\`); k >= 0 {
+					behind = behind[:k]
+				}
+				if !find() {
+					return false
 				}
 				continue
 			case c == '_':
@@ -272,7 +289,9 @@ func like(s, pattern string) bool {
 		}
 		_, n := utf8.DecodeRuneInString(s[taken:])
 		taken += n
-		i, j = taken, star+1
+		if !find() {
+			return false
+		}
 	}
 	for j < len(pattern) && pattern[j] == '%' {
 		j++
