@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/fetch"
@@ -72,4 +75,19 @@ func FuzzFetch(f *testing.F) {
 			t.Fatalf("%d %s: %v", w.Code, w.Body, err)
 		}
 	})
+}
+
+// A list that is the same in all items counts as often as it is written.
+func TestFetchRowsOfRepeatedLists(t *testing.T) {
+	h := newHTTP(newOracle(t), query.Options{Fetch: fetch.Limits{Rows: 20}}, Options{})
+	send := func(path, body string) string {
+		r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Body.String()
+	}
+	send("/v1/query", `{"statement": "UNWIND range(1, 5) AS i CREATE (:User {id: i})"}`)
+	within := `{"[]": {"count": %d, "User": {"@column": "id"}, "User:b[]": {"count": 4, "User": {"@column": "id"}}}}`
+	require.Contains(t, send("/get", fmt.Sprintf(within, 3)), `"code":200`)
+	require.Contains(t, send("/get", fmt.Sprintf(within, 5)), "more rows than the 20 of fetch-rows")
 }

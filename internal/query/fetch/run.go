@@ -27,12 +27,18 @@ type run struct {
 	runner Runner
 	cache  *Cache
 	params map[string]graph.Value
-	texts  [][]byte // what hidden queries gave
-	plans  []byte   // of arrays, for @explain
+	texts  []madeText // what hidden queries gave
+	plans  []byte     // of arrays, for @explain
 	w      writer
 	row    []graph.Value
 	rows   int // given so far, nested ones too
 	start  time.Time
+}
+
+// madeText is what a hidden query gave, and how many rows are in it.
+type madeText struct {
+	text []byte
+	rows int
 }
 
 // Result says how a run went.
@@ -277,9 +283,10 @@ func (x *run) prepare(q *query) error {
 		return x.query(q, nil)
 	}
 	for len(x.texts) <= h.slot {
-		x.texts = append(x.texts, nil)
+		x.texts = append(x.texts, madeText{})
 	}
 	var text []byte
+	before := x.rows
 	err := x.query(q, func(row []graph.Value) error {
 		if h.elem == nil {
 			text = append(x.w.fields([]byte{'{'}, h.fields, row), '}')
@@ -296,7 +303,7 @@ func (x *run) prepare(q *query) error {
 	} else if h.elem != nil && text != nil {
 		text = append(text, ']')
 	}
-	x.texts[h.slot] = text
+	x.texts[h.slot] = madeText{text, x.rows - before}
 	return err
 }
 

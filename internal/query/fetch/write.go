@@ -131,7 +131,9 @@ func (w *writer) fieldSlow(dst []byte, f *field, row []graph.Value) []byte {
 	case fieldText:
 		dst = append(dst, w.run.req.doc.nodes[f.ord].raw...)
 	case fieldHidden:
-		dst = append(dst, w.run.texts[f.col]...)
+		made := &w.run.texts[f.col]
+		w.run.rows += made.rows
+		dst = append(dst, made.text...)
 	case fieldSlot:
 		v := w.run.params[f.slot]
 		if f.page != nil {
