@@ -198,8 +198,8 @@ func (tx *Tx) prefetch(ctx context.Context, ms []shard.Mutation) error {
 	return nil
 }
 
-// ahead fetches what other processes' shards hold of the tuples that new vertices put into unique indexes, which would otherwise
-// be asked for one by one.
+// ahead fetches what other processes' shards hold of the tuples that changes put into unique indexes, which would otherwise be asked
+// for one by one.
 func (tx *Tx) ahead(ms []shard.Mutation) error {
 	if !slices.ContainsFunc(tx.views, (*storage.View).Remote) {
 		return nil
@@ -207,12 +207,19 @@ func (tx *Tx) ahead(ms []shard.Mutation) error {
 	var entries [][]byte
 	for i := range ms {
 		m := &ms[i]
-		if m.Op != shard.CreateVertex {
+		var set graph.LabelSet
+		switch m.Op {
+		case shard.CreateVertex:
+			set = m.Labels
+		case shard.SetVertex:
+			set = tx.set(m.Vertex)
+		default:
 			continue
 		}
-		for _, l := range tx.g.Labels(m.Labels) {
+		for _, l := range tx.g.Labels(set) {
 			for _, d := range tx.defs.byLabel[l] {
-				if !d.Unique || !d.Indexed {
+				whole := m.Op == shard.CreateVertex || len(d.props) == 1 // all of the tuple's values are those of the change
+				if !d.Unique || !d.Indexed || !whole || !d.touches(m.Props) {
 					continue
 				}
 				tuple, ok, loose, err := storage.AppendIndexed(nil, &d.Index, d.values(m.Props))
