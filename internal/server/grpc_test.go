@@ -226,7 +226,7 @@ func TestGRPCUnknownNumbers(t *testing.T) {
 	r := serve(t)
 	from := &pb.VertexSelector{By: &pb.VertexSelector_Statement{Statement: "MATCH (n) RETURN n"}}
 	for want, req := range map[string]*pb.TraverseRequest{
-		"mode: 99 is unknown":      {From: from, Hops: []*pb.Hop{{}}, Mode: 99},
+		"mode: 99 is unknown":              {From: from, Hops: []*pb.Hop{{}}, Mode: 99},
 		"hops[0].direction: 99 is unknown": {From: from, Hops: []*pb.Hop{{Direction: 99}}},
 	} {
 		stream, err := pb.NewGraphServiceClient(r.conn).Traverse(context.Background(), req)
