@@ -15,6 +15,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/bench/network"
+	"github.com/hopgate/hopgate/bench/workload"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/query"
@@ -117,24 +118,13 @@ func inside(b *testing.B, e *query.Engine, statement string, params map[string]i
 func BenchmarkGRPC(b *testing.B) {
 	n := network.Open(b, network.Persons(b))
 	c := dial(b, n)
-	for _, q := range []struct{ name, statement string }{
-		{"key", "MATCH (p:Person {id: $id}) RETURN p.firstName"},
-		{"hop1", "MATCH (p:Person {id: $id})-[:KNOWS]->(q) RETURN count(DISTINCT q)"},
-		{"hop2", "MATCH (p:Person {id: $id})-[:KNOWS*1..2]->(q) RETURN count(DISTINCT q)"},
-		{"hop3", "MATCH (p:Person {id: $id})-[:KNOWS*1..3]->(q) RETURN count(DISTINCT q)"},
-		{"shortest", "MATCH (a:Person {id: $id}), (b:Person {id: $to}), p = shortestPath((a)-[:KNOWS*]-(b)) RETURN length(p)"},
-		{"hop3-properties", "MATCH (p:Person {id: $id})-[:KNOWS*1..3]->(q) WITH DISTINCT q RETURN q.id, q.firstName, q.birthday"},
-	} {
-		b.Run(q.name, func(b *testing.B) {
+	for _, q := range workload.Hops.Requests {
+		b.Run(q.Name, func(b *testing.B) {
 			params := func(i int) map[string]int64 {
-				p := map[string]int64{"id": int64(1 + i*7919%n.Persons)}
-				if q.name == "shortest" {
-					p["to"] = int64(1 + (i*104729+n.Persons/2)%n.Persons)
-				}
-				return p
+				return map[string]int64{"id": int64(1 + i*7919%n.Persons), "to": int64(1 + (i*104729+n.Persons/2)%n.Persons)}
 			}
 			for i := range 50 {
-				call(b, c, q.statement, params(i))
+				call(b, c, q.Statement, params(i))
 			}
 			var times, engine []time.Duration
 			var spent, spentInside time.Duration
@@ -142,9 +132,9 @@ func BenchmarkGRPC(b *testing.B) {
 			b.ResetTimer()
 			for i := range b.N {
 				start := time.Now()
-				inside(b, n.Engine, q.statement, params(i))
+				inside(b, n.Engine, q.Statement, params(i))
 				mid := time.Now()
-				rows += call(b, c, q.statement, params(i))
+				rows += call(b, c, q.Statement, params(i))
 				times, engine = append(times, time.Since(mid)), append(engine, mid.Sub(start))
 				spent, spentInside = spent+times[i], spentInside+engine[i]
 			}

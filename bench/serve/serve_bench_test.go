@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hopgate/hopgate/bench/network"
+	"github.com/hopgate/hopgate/bench/workload"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/server"
@@ -60,17 +61,11 @@ func BenchmarkHTTP(b *testing.B) {
 	n := network.Open(b, network.Persons(b))
 	srv := httptest.NewServer(server.NewHTTP(n.Engine, server.NewRequests(prometheus.NewRegistry()), server.Options{}))
 	defer srv.Close()
-	for _, q := range []struct{ name, statement string }{
-		{"key", "MATCH (p:Person {id: $id}) RETURN p.firstName"},
-		{"hop1", "MATCH (p:Person {id: $id})-[:KNOWS]->(q) RETURN count(DISTINCT q)"},
-		{"hop1-names", "MATCH (p:Person {id: $id})-[:KNOWS]->(q) RETURN q.id, q.firstName, q.lastName"},
-		{"hop2", "MATCH (p:Person {id: $id})-[:KNOWS*1..2]->(q) RETURN count(DISTINCT q)"},
-		{"hop3", "MATCH (p:Person {id: $id})-[:KNOWS*1..3]->(q) RETURN count(DISTINCT q)"},
-		{"shortest", "MATCH (a:Person {id: $id}), (b:Person {id: $id + 5000}), p = shortestPath((a)-[:KNOWS*]-(b)) RETURN length(p)"},
-	} {
-		b.Run(q.name, func(b *testing.B) {
+	for _, q := range workload.Hops.Requests {
+		b.Run(q.Name, func(b *testing.B) {
 			body := func(i int) string {
-				return fmt.Sprintf(`{"statement": %q, "parameters": {"id": %d}}`, q.statement, 1+(i*7919)%(n.Persons-5000))
+				id := 1 + (i*7919)%(n.Persons-5000)
+				return fmt.Sprintf(`{"statement": %q, "parameters": {"id": %d, "to": %d}}`, q.Statement, id, id+5000)
 			}
 			for i := range 50 {
 				post(b, srv.Client(), srv.URL+"/v1/query", body(i))
