@@ -113,7 +113,8 @@ func (b *bench) run(ctx context.Context, w *workload.Workload, clients int, p *p
 		}
 		rate := float64(len(times)) / took.Seconds()
 		if err := p.row([]*pb.Value{
-			{Kind: &pb.Value_String_{String_: r.Name}}, integer(int64(len(times))), ms(0.5), ms(0.99),
+			{Kind: &pb.Value_String_{String_: r.Name}},
+			integer(int64(len(times))), ms(0.5), ms(0.99),
 			{Kind: &pb.Value_Float{Float: float64(int64(rate*10)) / 10}},
 		}); err != nil {
 			return err

@@ -44,7 +44,7 @@ func decodeJSON(data []byte, strict bool, into any) error {
 
 // textError says where an object that is JSON holds bytes that are no text, which the decoder takes for U+FFFD.
 func textError(data []byte) error {
-	at := -1
+	var at int
 	what := "half a surrogate pair"
 	if !utf8.Valid(data) {
 		for at = 0; ; {
