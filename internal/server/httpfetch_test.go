@@ -88,6 +88,6 @@ func TestFetchRowsOfRepeatedLists(t *testing.T) {
 	}
 	send("/v1/query", `{"statement": "UNWIND range(1, 5) AS i CREATE (:User {id: i})"}`)
 	within := `{"[]": {"count": %d, "User": {"@column": "id"}, "User:b[]": {"count": 4, "User": {"@column": "id"}}}}`
-	require.Contains(t, send("/get", fmt.Sprintf(within, 3)), `"code":200`)
+	require.Contains(t, send("/get", fmt.Sprintf(within, 4)), `"code":200`)
 	require.Contains(t, send("/get", fmt.Sprintf(within, 5)), "more rows than the 20 of fetch-rows")
 }

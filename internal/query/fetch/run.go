@@ -35,10 +35,11 @@ type run struct {
 	start  time.Time
 }
 
-// madeText is what a hidden query gave, and how many rows are in it.
+// madeText is what a hidden query gave. Its rows were counted when they were read; written again, they count again.
 type madeText struct {
-	text []byte
-	rows int
+	text    []byte
+	rows    int
+	written bool
 }
 
 // Result says how a run went.
@@ -303,7 +304,7 @@ func (x *run) prepare(q *query) error {
 	} else if h.elem != nil && text != nil {
 		text = append(text, ']')
 	}
-	x.texts[h.slot] = madeText{text, x.rows - before}
+	x.texts[h.slot] = madeText{text: text, rows: x.rows - before}
 	return err
 }
 

@@ -132,7 +132,10 @@ func (w *writer) fieldSlow(dst []byte, f *field, row []graph.Value) []byte {
 		dst = append(dst, w.run.req.doc.nodes[f.ord].raw...)
 	case fieldHidden:
 		made := &w.run.texts[f.col]
-		w.run.rows += made.rows
+		if made.written {
+			w.run.rows += made.rows
+		}
+		made.written = true
 		dst = append(dst, made.text...)
 	case fieldSlot:
 		v := w.run.params[f.slot]
