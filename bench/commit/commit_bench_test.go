@@ -101,14 +101,25 @@ func BenchmarkFdatasync(b *testing.B) {
 	defer f.Close()
 	buf := make([]byte, 512)
 	for range b.N {
-		if _, err := f.Write(buf); err != nil {
-			b.Fatal(err)
-		}
-		if err := unix.Fdatasync(int(f.Fd())); err != nil {
-			b.Fatal(err)
-		}
+		appendSynced(b, f, buf)
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "syncs/s")
+}
+
+func appendSynced(b *testing.B, f *os.File, buf []byte) {
+	if _, err := f.Write(buf); err != nil {
+		b.Fatal(err)
+	}
+	if err := unix.Fdatasync(int(f.Fd())); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// edge commits an edge by a statement.
+func (w *world) edge(b *testing.B, n int64) {
+	run(b, w.e, "MATCH (a:N {id: $a}), (b:N {id: $b}) CREATE (a)-[:E]->(b)", map[string]graph.Value{
+		"a": graph.IntValue(n * 7919 % vertices), "b": graph.IntValue(n * 104729 % vertices),
+	})
 }
 
 // BenchmarkEdgeToFdatasync alternates between commits of edges by one client and appends as in BenchmarkFdatasync, 100 of
@@ -127,20 +138,12 @@ func BenchmarkEdgeToFdatasync(b *testing.B) {
 	for i := range b.N {
 		start := time.Now()
 		for k := range int64(turn) {
-			n := int64(i)*turn + k
-			run(b, w.e, "MATCH (a:N {id: $a}), (b:N {id: $b}) CREATE (a)-[:E]->(b)", map[string]graph.Value{
-				"a": graph.IntValue(n * 7919 % vertices), "b": graph.IntValue(n * 104729 % vertices),
-			})
+			w.edge(b, int64(i)*turn+k)
 		}
 		c := time.Since(start)
 		start = time.Now()
 		for range turn {
-			if _, err := f.Write(buf); err != nil {
-				b.Fatal(err)
-			}
-			if err := unix.Fdatasync(int(f.Fd())); err != nil {
-				b.Fatal(err)
-			}
+			appendSynced(b, f, buf)
 		}
 		s := time.Since(start)
 		commits, syncs = commits+c, syncs+s
@@ -184,9 +187,7 @@ func edges(b *testing.B, opts func(b *testing.B) local.Options) {
 			for range clients {
 				wg.Go(func() {
 					for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
-						run(b, w.e, "MATCH (a:N {id: $a}), (b:N {id: $b}) CREATE (a)-[:E]->(b)", map[string]graph.Value{
-							"a": graph.IntValue(i * 7919 % vertices), "b": graph.IntValue(i * 104729 % vertices),
-						})
+						w.edge(b, i)
 					}
 				})
 			}

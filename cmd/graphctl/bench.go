@@ -27,8 +27,7 @@ const benchWarm = 20
 type bench struct {
 	a       *app
 	graph   string
-	limit   time.Duration // of a request; 0 is none
-	seconds float64       // for each request
+	seconds float64 // for each request
 	clients []pb.GraphServiceClient
 	ids     []int64 // that requests are about, at least two
 	seed    uint64
@@ -77,13 +76,13 @@ func newBench(a *app) *cobra.Command {
 
 // run runs a workload and prints a row for each of its requests.
 func (b *bench) run(ctx context.Context, w *workload.Workload, clients int, p *printer) (err error) {
-	b.limit, b.a.timeout = b.a.timeout, 0 // a request's, not the whole's
 	for range clients {
-		conn, _, _, err := b.a.dial(ctx)
+		conn, _, cancel, err := b.a.dial(ctx)
 		if err != nil {
 			return err
 		}
 		defer conn.Close()
+		cancel() // of the context whose time is a request's, not the whole's
 		b.clients = append(b.clients, pb.NewGraphServiceClient(conn))
 	}
 	b.graph = b.a.graph
@@ -127,7 +126,7 @@ func integer(n int64) *pb.Value { return &pb.Value{Kind: &pb.Value_Integer{Integ
 
 // people finds whom requests are about.
 func (b *bench) people(ctx context.Context) error {
-	err := b.query(ctx, b.clients[0], "MATCH (p:Person) WHERE p.id IS :: INTEGER RETURN p.id LIMIT 10000", nil, true, func(rows *pb.RowBatch) {
+	err := b.query(ctx, b.clients[0], "MATCH (p:Person) WHERE p.id IS :: INTEGER RETURN p.id LIMIT 10000", nil, func(rows *pb.RowBatch) {
 		for i := range int(rows.GetRows()) {
 			b.ids = append(b.ids, cell(rows.GetColumns()[0], i).GetInteger())
 		}
@@ -141,18 +140,18 @@ func (b *bench) people(ctx context.Context) error {
 // setup makes a graph for a workload; drop drops it, also where ctx has ended.
 func (b *bench) setup(ctx context.Context, w *workload.Workload) (drop func() error, err error) {
 	own := "bench_" + strconv.FormatUint(rand.Uint64(), 36)
-	if err := b.query(ctx, b.clients[0], "CREATE GRAPH "+own, nil, false, nil); err != nil {
+	if err := b.query(ctx, b.clients[0], "CREATE GRAPH "+own, nil, nil); err != nil {
 		return nil, err
 	}
 	drop = func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		b.graph = b.a.graph
-		return b.query(ctx, b.clients[0], "DROP GRAPH "+own, nil, false, nil)
+		return b.query(ctx, b.clients[0], "DROP GRAPH "+own, nil, nil)
 	}
 	b.graph = own
 	for _, s := range w.Setup {
-		if err := b.query(ctx, b.clients[0], s, nil, false, nil); err != nil {
+		if err := b.query(ctx, b.clients[0], s, nil, nil); err != nil {
 			return drop, err
 		}
 	}
@@ -217,11 +216,11 @@ func (b *bench) measure(ctx context.Context, r *workload.Request) (times []time.
 // send sends a request and reads all of the answer.
 func (b *bench) send(ctx context.Context, c pb.GraphServiceClient, r *workload.Request, id, to int64) error {
 	if r.Fetch == "" {
-		return b.query(ctx, c, r.Statement, map[string]*pb.Value{"id": integer(id), "to": integer(to)}, false, nil)
+		return b.query(ctx, c, r.Statement, map[string]*pb.Value{"id": integer(id), "to": integer(to)}, nil)
 	}
 	req := &pb.FetchRequest{Graph: b.graph, Method: "get", Request: r.Body(id)}
-	if b.limit > 0 {
-		req.Timeout = durationpb.New(b.limit)
+	if b.a.timeout > 0 {
+		req.Timeout = durationpb.New(b.a.timeout)
 	}
 	stream, err := c.Fetch(ctx, req)
 	if err != nil {
@@ -242,13 +241,10 @@ func (b *bench) send(ctx context.Context, c pb.GraphServiceClient, r *workload.R
 }
 
 // query runs a statement and hands its rows to each, if it is not nil.
-func (b *bench) query(ctx context.Context, c pb.GraphServiceClient, text string, params map[string]*pb.Value, read bool, each func(*pb.RowBatch)) error {
+func (b *bench) query(ctx context.Context, c pb.GraphServiceClient, text string, params map[string]*pb.Value, each func(*pb.RowBatch)) error {
 	req := &pb.QueryRequest{Statement: text, Parameters: params, Graph: b.graph}
-	if read {
-		req.AccessMode = pb.AccessMode_ACCESS_MODE_READ
-	}
-	if b.limit > 0 {
-		req.Timeout = durationpb.New(b.limit)
+	if b.a.timeout > 0 {
+		req.Timeout = durationpb.New(b.a.timeout)
 	}
 	stream, err := c.Query(ctx, req)
 	if err != nil {

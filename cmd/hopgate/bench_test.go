@@ -17,6 +17,8 @@ func TestBench(t *testing.T) {
 	o := run(t, at, "graphctl", "bench", "hops", "--seconds", "0.01")
 	require.Equal(t, 1, o.code)
 	require.Contains(t, o.err, "holds 0 vertices :Person with an id")
+	o = run(t, at, "graphctl", "bench", "hops", "--timeout", "-1s")
+	require.Equal(t, 2, o.code)
 	o = run(t, at, "graphctl", "bench", "nothing")
 	require.Equal(t, 2, o.code)
 	require.Contains(t, o.err, "name a workload: hops, fetch, commit")

@@ -36,8 +36,8 @@ func (b *binder) writing(c ast.Clause) {
 	}
 }
 
-// inTransactions puts CALL {…} IN TRANSACTIONS on top of f; r is the bound subquery, and together says whether it may run for many rows at once. The rows before it are read from one cut, so
-// nothing has to wait for them.
+// inTransactions puts CALL {…} IN TRANSACTIONS on top of f; r is the bound subquery, and together says whether it may run for
+// many rows at once. The rows before it are read from one cut, so nothing has to wait for them.
 func (b *binder) inTransactions(f *flow, c *ast.CallSubquery, r result, together bool) {
 	t := c.InTransactions
 	n := &plan.Transactions{

@@ -14,9 +14,8 @@ import (
 // spread runs a chain of stages, each of which makes rows of each row of its input by itself, on several processors once
 // the run turns out to take long and processors are free: the batches of the source below the chain are morsels, each
 // of which one of a team of goroutines takes through operators of its own (Leis et al., Morsel-driven parallelism,
-// SIGMOD 2014). The rows of each morsel come before those of the next; among
-// them they stand as the chain orders those of a smaller batch. Until then, and in all short runs, it
-// passes on what the chain gives.
+// SIGMOD 2014). The rows of each morsel come before those of the next; among them they stand as the chain orders those of
+// a smaller batch. Until then, and in all short runs, it passes on what the chain gives.
 type spread struct {
 	r     *run
 	top   *stage
