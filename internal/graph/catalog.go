@@ -1,6 +1,9 @@
 package graph
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Catalog knows the names of one graph. Names get numbers when they are first written and keep them for ever, so a
 // Catalog may be read at any time without a transaction. All methods are safe for concurrent use and cheap.
@@ -43,6 +46,23 @@ type Index struct {
 	// property holds, or, without one, after the last write. Indexes does not give it.
 	TTL time.Duration
 }
+
+// Clash gives the index of a list that ix cannot stand beside: one of the same name, or over the same properties with entries
+// alike; nil if there is none.
+func (ix *Index) Clash(list []Index) *Index {
+	for i := range list {
+		o := &list[i]
+		bare := ix.Label == "" && ix.Type == ""
+		same := !bare && o.Label == ix.Label && o.Type == ix.Type && o.Indexed == ix.Indexed && slices.Equal(o.Props, ix.Props)
+		if ix.Name != "" && o.Name == ix.Name || same {
+			return o
+		}
+	}
+	return nil
+}
+
+// IsConstraint reports whether the index restricts what may be written.
+func (ix *Index) IsConstraint() bool { return ix.Unique || ix.Required }
 
 // TTL makes the vertices of a label, or the edges of a type, expire.
 type TTL struct {

@@ -145,6 +145,30 @@ func ConstraintError(format string, args ...any) *Error {
 	}
 }
 
+// IndexExists says that an index or constraint is in the way of a new one.
+func IndexExists(old *Index) *Error {
+	return &Error{
+		Kind: KindExists, Code: "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists", Type: "DatabaseError", Phase: PhaseRuntime,
+		Detail: "IndexExists", Msg: "the index or constraint " + old.Name + " exists already",
+	}
+}
+
+// NoGraph says that a store has no graph of a name.
+func NoGraph(name string) *Error {
+	return &Error{
+		Kind: KindNotFound, Code: "Neo.ClientError.Database.DatabaseNotFound", Type: "DatabaseError", Phase: PhaseRuntime,
+		Detail: "NotFound", Msg: fmt.Sprintf("there is no graph %q", name),
+	}
+}
+
+// GraphExists says that there is a graph of the name of a new one.
+func GraphExists(name string) *Error {
+	return &Error{
+		Kind: KindExists, Code: "Neo.ClientError.Database.ExistingDatabaseFound", Type: "ArgumentError", Phase: PhaseRuntime,
+		Detail: "GraphExists", Msg: fmt.Sprintf("the graph %q exists already", name),
+	}
+}
+
 // ConflictError says that a transaction cannot be committed beside another one; it may be run again.
 func ConflictError(msg string, err error) *Error {
 	return &Error{

@@ -104,18 +104,9 @@ func (g *Graph) CreateIndex(ctx context.Context, ix graph.Index) error {
 		return err
 	}
 	defer g.unlock()
-	for _, o := range g.catalog.Indexes() {
-		same := o.Label == ix.Label && o.Type == ix.Type && slices.Equal(o.Props, ix.Props) && o.Indexed == ix.Indexed &&
-			ix.Label+ix.Type != ""
-		if o.Name == ix.Name || same {
-			return &graph.Error{
-				Kind: graph.KindExists, Code: "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists",
-				Type: "DatabaseError", Phase: graph.PhaseRuntime, Detail: "IndexExists",
-				Msg: "there is the index or constraint " + o.Name + " already",
-			}
-		}
+	if old := ix.Clash(g.catalog.Indexes()); old != nil {
+		return graph.IndexExists(old)
 	}
-
 	ix.Online = true
 	ix.Props = slices.Clone(ix.Props)
 	x := index{sets: &g.catalog}

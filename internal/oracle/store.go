@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -34,7 +33,7 @@ func (s *Store) Graph(name string) (shard.Graph, error) {
 	defer s.mu.Unlock()
 	g, ok := s.graphs[name]
 	if !ok {
-		return nil, unknownGraph(name)
+		return nil, graph.NoGraph(name)
 	}
 	return g, nil
 }
@@ -56,10 +55,7 @@ func (s *Store) CreateGraph(_ context.Context, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.graphs[name]; ok {
-		return &graph.Error{
-			Kind: graph.KindExists, Code: "Neo.ClientError.Database.ExistingDatabaseFound", Type: "ArgumentError",
-			Phase: graph.PhaseRuntime, Detail: "GraphExists", Msg: "there is a graph " + name + " already",
-		}
+		return graph.GraphExists(name)
 	}
 	s.graphs[name] = NewGraph(s.shards)
 	return nil
@@ -70,15 +66,8 @@ func (s *Store) DropGraph(_ context.Context, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.graphs[name]; !ok {
-		return unknownGraph(name)
+		return graph.NoGraph(name)
 	}
 	delete(s.graphs, name)
 	return nil
-}
-
-func unknownGraph(name string) error {
-	return &graph.Error{
-		Kind: graph.KindNotFound, Code: "Neo.ClientError.Database.DatabaseNotFound", Type: "DatabaseError",
-		Phase: graph.PhaseRuntime, Detail: "NotFound", Msg: fmt.Sprintf("there is no graph %q", name),
-	}
 }

@@ -162,7 +162,7 @@ func (e *Engine) showIndexes(_ context.Context, g shard.Graph, _ shard.Tx, args 
 		case !ix.Online:
 			state, percent = "POPULATING", 100*g.IndexProgress(ix.ID)
 		}
-		if isConstraint(&ix) {
+		if ix.IsConstraint() {
 			owner = text(ix.Name)
 		}
 		rows = append(rows, []graph.Value{
@@ -181,7 +181,7 @@ func byName(rows [][]graph.Value, at int) [][]graph.Value {
 func (e *Engine) showConstraints(_ context.Context, g shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {
 	var rows [][]graph.Value
 	for _, ix := range g.Indexes() {
-		if !isConstraint(&ix) || !ix.Online || len(ix.Props) == 0 || !wanted(args, ix.Name) || !constraintIs(args[0].Str(), &ix) {
+		if !ix.IsConstraint() || !ix.Online || len(ix.Props) == 0 || !wanted(args, ix.Name) || !constraintIs(args[0].Str(), &ix) {
 			continue
 		}
 		kind, name := entity(&ix)

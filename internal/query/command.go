@@ -48,14 +48,27 @@ func isKind(err error, kind graph.Kind) bool {
 	return errors.As(err, &e) && e.Kind == kind
 }
 
-// existsAlready tells an index that is there from a constraint that what is there violates.
-func existsAlready(err error) bool {
-	var e *graph.Error
-	return errors.As(err, &e) && e.Detail == "IndexExists"
+// createIndex makes an index or a constraint.
+func (e *Engine) createIndex(ctx context.Context, g shard.Graph, c *cypher.CreateIndex, res *Result) error {
+	ix, there, err := newIndex(g.Indexes(), c)
+	if err != nil || there {
+		return err
+	}
+	if err := g.CreateIndex(ctx, ix); err != nil {
+		raced := graph.AsError(err).Detail == "IndexExists"
+		if raced && c.IfNotExists && ix.Clash(g.Indexes()) != nil {
+			return nil
+		}
+		return err
+	}
+	res.schema.created(c)
+	return nil
 }
 
-func (e *Engine) createIndex(ctx context.Context, g shard.Graph, c *cypher.CreateIndex, res *Result) error {
-	ix := c.Index
+// newIndex gives the index that a command adds to a list. There is nothing to add if one of the list is in its way and the command
+// says IF NOT EXISTS; without that it fails with graph.KindExists.
+func newIndex(list []graph.Index, c *cypher.CreateIndex) (ix graph.Index, there bool, err error) {
+	ix = c.Index
 	if ix.Name == "" {
 		kind := "index"
 		if c.Constraint {
@@ -66,59 +79,60 @@ func (e *Engine) createIndex(ctx context.Context, g shard.Graph, c *cypher.Creat
 			ix.Name += "_required"
 		}
 	}
-	err := g.CreateIndex(ctx, ix)
-	if c.IfNotExists && existsAlready(err) && slices.ContainsFunc(g.Indexes(), func(old graph.Index) bool {
-		return old.Name == ix.Name || sameSchema(&old, &ix)
-	}) {
-		return nil
+	old := ix.Clash(list)
+	if old != nil && !c.IfNotExists {
+		return ix, true, graph.IndexExists(old)
 	}
-	if err != nil {
-		return err
-	}
+	return ix, old != nil, nil
+}
+
+// created counts what a command has added.
+func (s *SchemaCounters) created(c *cypher.CreateIndex) {
 	if c.Constraint {
-		res.schema.ConstraintsAdded = 1
+		s.ConstraintsAdded++
 	} else {
-		res.schema.IndexesAdded = 1
+		s.IndexesAdded++
 	}
-	return nil
 }
 
-func sameSchema(a, b *graph.Index) bool {
-	return a.Label == b.Label && a.Type == b.Type && slices.Equal(a.Props, b.Props) && a.Unique == b.Unique && a.Required == b.Required
+// dropped counts what a command has removed.
+func (s *SchemaCounters) dropped(c *cypher.DropIndex) {
+	if c.Constraint {
+		s.ConstraintsRemoved++
+	} else {
+		s.IndexesRemoved++
+	}
 }
 
-func isConstraint(ix *graph.Index) bool { return ix.Unique || ix.Required }
-
+// dropIndex removes an index or a constraint.
 func (e *Engine) dropIndex(ctx context.Context, g shard.Graph, c *cypher.DropIndex, res *Result) error {
-	name := c.Name
-	for _, ix := range g.Indexes() {
-		if name == "" && ix.Label == c.Index.Label && ix.Type == c.Index.Type && slices.Equal(ix.Props, c.Index.Props) && !isConstraint(&ix) {
-			name = ix.Name
-		}
-	}
-	i := slices.IndexFunc(g.Indexes(), func(ix graph.Index) bool { return ix.Name == name && isConstraint(&ix) == c.Constraint })
-	if i < 0 {
-		if c.IfExists {
-			return nil
-		}
-		what, code := "index", "Neo.ClientError.Schema.IndexNotFound"
-		if c.Constraint {
-			what, code = "constraint", "Neo.ClientError.Schema.ConstraintNotFound"
-		}
-		return &graph.Error{
-			Kind: graph.KindInvalid, Code: code, Type: "SchemaError", Phase: graph.PhaseRuntime, Detail: "NotFound",
-			Msg: fmt.Sprintf("there is no %s %q", what, name),
-		}
-	}
-	if err := g.DropIndex(ctx, name); err != nil {
+	i, err := oldIndex(g.Indexes(), c)
+	if err != nil || i < 0 {
 		return err
 	}
-	if c.Constraint {
-		res.schema.ConstraintsRemoved = 1
-	} else {
-		res.schema.IndexesRemoved = 1
+	if err := g.DropIndex(ctx, g.Indexes()[i].Name); err != nil {
+		return err
 	}
+	res.schema.dropped(c)
 	return nil
+}
+
+// oldIndex finds what a command removes from a list; -1 if there is none and the command says IF EXISTS.
+func oldIndex(list []graph.Index, c *cypher.DropIndex) (int, error) {
+	i := slices.IndexFunc(list, func(ix graph.Index) bool {
+		if c.Name != "" {
+			return ix.Name == c.Name && ix.IsConstraint() == c.Constraint
+		}
+		return ix.Label == c.Index.Label && ix.Type == c.Index.Type && slices.Equal(ix.Props, c.Index.Props) && !ix.IsConstraint()
+	})
+	if i >= 0 || c.IfExists {
+		return i, nil
+	}
+	what, code := "index", "IndexNotFound"
+	if c.Constraint {
+		what, code = "constraint", "ConstraintNotFound"
+	}
+	return i, schemaError(graph.KindInvalid, code, "NotFound", "there is no %s %q", what, c.Name)
 }
 
 func (e *Engine) createGraph(ctx context.Context, c *cypher.CreateGraph, q *Running) error {

@@ -250,7 +250,7 @@ func (e *Engine) startOnce(res *Result) error {
 		q.trace.enter("execute")
 		err = e.command(ctx, g, p, params, res)
 	case p.prefix == "EXPLAIN":
-		res.Columns, res.plan = []string{}, explain(p.exec, nil)
+		res.explain()
 	default:
 		err = e.run(ctx, g, p, params, res)
 	}

@@ -34,6 +34,16 @@ func (n *PlanNode) WirePerEdge() (bytes float64, ok bool) {
 	return float64(n.Sent+n.Received) / float64(max(n.Edges, 1)), n.Edges > 0 && n.Calls > 0
 }
 
+// explain makes the result that of an EXPLAIN: the columns of the statement, its plan, and no rows.
+func (r *Result) explain() {
+	if cols := r.p.exec.Columns(); cols != nil {
+		r.Columns = cols
+	} else {
+		r.Columns = []string{}
+	}
+	r.plan = explain(r.p.exec, nil)
+}
+
 // explain gives the operators of a prepared plan, with what they did where stats is not nil.
 func explain(p *exec.Prepared, stats []exec.Stat) *PlanNode {
 	var tree func(op *exec.Operator) *PlanNode

@@ -38,7 +38,7 @@ func visualize(g shard.Graph, c *graph.Counts) []graph.Value {
 		for _, ix := range g.Indexes() {
 			switch {
 			case ix.Label != l || len(ix.Props) == 0:
-			case isConstraint(&ix):
+			case ix.IsConstraint():
 				constraints = append(constraints, ix.Name)
 			default:
 				indexes = append(indexes, strings.Join(ix.Props, ","))

@@ -27,7 +27,8 @@ type TxOptions struct {
 }
 
 // Transaction is an explicit transaction: statements over one cut of a graph, which see the writes before them and are
-// committed together. It is safe for concurrent use, but runs one statement at a time: a second one meanwhile is an
+// committed together. Commands for the schema and the graphs are carried out at the commit, and cannot stand beside changes of data.
+// It is safe for concurrent use, but runs one statement at a time: a second one meanwhile is an
 // error. A statement that fails rolls it back, and so do its timeouts and Kill.
 type Transaction struct {
 	e       *Engine
@@ -48,6 +49,7 @@ type Transaction struct {
 	idle     *time.Timer
 	expires  time.Time
 	counters exec.Counters
+	schema   schemaChange // of the one statement that has acquired the transaction
 }
 
 var (
@@ -174,20 +176,29 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 		return nil, err
 	}
 	req.Params = p.bind(req.Params)
-	if p.command != nil {
-		return nil, forbidden("a command that changes the schema or the graphs")
-	}
 	if name := p.graph(); name != "" && name != t.opt.Graph {
 		return nil, forbidden("a statement on another graph")
 	}
 	if p.own && p.prefix != "EXPLAIN" {
-		return nil, forbidden("CALL { … } IN TRANSACTIONS")
+		return nil, implicitOnly()
 	}
 	res := &Result{e: t.e, ctx: ctx, q: q, start: start, p: p, maxRows: req.MaxRows, txn: t, Columns: []string{}}
-	if p.prefix == "EXPLAIN" {
-		res.plan = explain(p.exec, nil)
+	switch {
+	case p.command != nil:
+		if done := t.Counters(); done.ContainsUpdates() {
+			return nil, forbidden("a command after a change of data")
+		}
+		if err := t.schema.add(t.e, t.g, p, req.Params, &res.schema); err != nil {
+			return nil, err
+		}
 		res.leave(nil)
 		return res, nil
+	case p.prefix == "EXPLAIN":
+		res.explain()
+		res.leave(nil)
+		return res, nil
+	case p.writes() && t.schema.commands != nil:
+		return nil, forbidden("a change of data after a command")
 	}
 	if err := q.turn.run(ctx, p.exec); err != nil {
 		return nil, err
@@ -267,7 +278,7 @@ func (t *Transaction) Commit(ctx context.Context) error {
 	}()
 	ctx, cancel := t.within(ctx)
 	defer cancel()
-	err := t.tx.Commit(ctx)
+	err := t.commit(ctx)
 	done = true
 	if err == nil {
 		t.e.metrics.TxCommitted.Add(1)
@@ -282,6 +293,15 @@ func (t *Transaction) Commit(ctx context.Context) error {
 	}
 	t.end(fmt.Errorf("its commit failed: %w", err))
 	return err
+}
+
+// commit commits the data or carries the commands out.
+func (t *Transaction) commit(ctx context.Context) error {
+	if t.schema.commands == nil {
+		return t.tx.Commit(ctx)
+	}
+	t.tx.Rollback() // it has read alone, and what is dropped waits for its readers
+	return t.schema.run(ctx, t.e, t.g, t.listing)
 }
 
 // Rollback ends the transaction without its writes. A statement that runs is ended; the rollback follows it.
@@ -411,6 +431,15 @@ func txOver(why error) error { return TxNotFound(" any more: " + why.Error()) }
 func forbidden(what string) error {
 	return &graph.Error{
 		Kind: graph.KindInvalid, Code: "Neo.ClientError.Transaction.ForbiddenDueToTransactionType", Type: "TransactionError",
-		Phase: graph.PhaseCompile, Detail: "ExplicitTransaction", Msg: what + " cannot run in an explicit transaction",
+		Phase: graph.PhaseCompile, Detail: "ExplicitTransaction", Msg: what + " cannot run in this explicit transaction",
+	}
+}
+
+// implicitOnly refuses a statement that commits by itself; tools look for its words.
+func implicitOnly() error {
+	return &graph.Error{
+		Kind: graph.KindInvalid, Code: "Neo.DatabaseError.Transaction.TransactionStartFailed", Type: "TransactionError",
+		Phase: graph.PhaseCompile, Detail: "ExplicitTransaction",
+		Msg: "a query with CALL { … } IN TRANSACTIONS can only be executed in an implicit transaction, but tried to execute in an explicit transaction",
 	}
 }

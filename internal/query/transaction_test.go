@@ -227,6 +227,12 @@ func TestTransactionListed(t *testing.T) {
 func TestTransactionPlans(t *testing.T) {
 	e := New(stores["oracle"](t), Options{})
 	tx := begin(t, e, TxOptions{})
+	res, err := tx.Run(context.Background(), Request{Statement: "EXPLAIN MATCH (n) RETURN n.k AS k, n"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"k", "n"}, res.Columns, "EXPLAIN has the columns of its statement")
+	rows, err := rowsOf(res, nil)
+	require.NoError(t, err)
+	require.Empty(t, rows)
 	for _, s := range []string{"EXPLAIN CREATE (:A)", "PROFILE MATCH (n) RETURN n", "PROFILE CREATE (:A)"} {
 		res, err := tx.Run(context.Background(), Request{Statement: s})
 		require.NoError(t, err)

@@ -119,12 +119,8 @@ func (g *Graph) checkIndex(ix graph.Index) error {
 			return invalid("the index names the property %s twice", p)
 		}
 	}
-	for _, o := range g.Indexes() {
-		same := !bare && o.Label == ix.Label && o.Type == ix.Type && o.Indexed == ix.Indexed && slices.Equal(o.Props, ix.Props)
-		if ix.Name != "" && o.Name == ix.Name || same {
-			return newError(graph.KindExists, "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists", "IndexExists",
-				"there is the index or constraint %s already", o.Name)
-		}
+	if o := ix.Clash(g.Indexes()); o != nil {
+		return graph.IndexExists(o)
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ func (s *Store) Local(name string) (*Graph, error) {
 	defer s.mu.Unlock()
 	g := s.graphs[name]
 	if g == nil {
-		return nil, notFound("there is no graph %q", name)
+		return nil, graph.NoGraph(name)
 	}
 	return g, nil
 }
@@ -134,7 +134,7 @@ func (s *Store) CreateGraph(ctx context.Context, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.graphs[name] != nil {
-		return exists("there is a graph %q already", name)
+		return graph.GraphExists(name)
 	}
 	if s.opts.ReadOnly {
 		return readOnly()
@@ -166,7 +166,7 @@ func (s *Store) DropGraph(ctx context.Context, name string) error {
 	s.mu.Unlock()
 	switch {
 	case g == nil:
-		return notFound("there is no graph %q", name)
+		return graph.NoGraph(name)
 	case name == DefaultGraph:
 		return &graph.Error{
 			Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ArgumentError", Type: "ArgumentError", Phase: graph.PhaseRuntime,
@@ -184,7 +184,7 @@ func (s *Store) DropGraph(ctx context.Context, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.graphs[name] != g {
-		return notFound("there is no graph %q", name)
+		return graph.NoGraph(name)
 	}
 	delete(s.graphs, name)
 	if s.opts.Peers != nil {

@@ -1,0 +1,89 @@
+package query
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// schemaChange is what an explicit transaction does to the schema and to the graphs. Each command is checked when it is run, against
+// what those before it leave, and carried out when the transaction commits. A transaction changes either the schema or data.
+type schemaChange struct {
+	commands []boundCommand
+	indexes  []graph.Index   // as the commands leave them
+	graphs   map[string]bool // made or dropped by the commands, by name
+}
+
+type boundCommand struct {
+	p      *prepared
+	params map[string]graph.Value
+}
+
+// add checks a command and counts what it will change.
+func (s *schemaChange) add(e *Engine, g shard.Graph, p *prepared, params map[string]graph.Value, counts *SchemaCounters) error {
+	if s.commands == nil {
+		s.indexes, s.graphs = slices.Clone(g.Indexes()), map[string]bool{}
+	}
+	switch c := p.command.(type) {
+	case *cypher.CreateIndex:
+		ix, there, err := newIndex(s.indexes, c)
+		if err != nil || there {
+			return err
+		}
+		s.indexes = append(s.indexes, ix)
+		counts.created(c)
+	case *cypher.DropIndex:
+		i, err := oldIndex(s.indexes, c)
+		if err != nil || i < 0 {
+			return err
+		}
+		s.indexes = slices.Delete(s.indexes, i, i+1)
+		counts.dropped(c)
+	case *cypher.AlterTTL:
+		if !c.Remove {
+			if _, err := ttlOptions(c, params); err != nil {
+				return err
+			}
+		}
+	case *cypher.CreateGraph:
+		there := s.hasGraph(e, c.Name)
+		switch {
+		case there && c.IfNotExists:
+			return nil
+		case there && !c.OrReplace:
+			return graph.GraphExists(c.Name)
+		}
+		s.graphs[c.Name] = true
+	case *cypher.DropGraph:
+		if !s.hasGraph(e, c.Name) {
+			if c.IfExists {
+				return nil
+			}
+			return graph.NoGraph(c.Name)
+		}
+		s.graphs[c.Name] = false
+	}
+	s.commands = append(s.commands, boundCommand{p, params})
+	return nil
+}
+
+func (s *schemaChange) hasGraph(e *Engine, name string) bool {
+	if there, ok := s.graphs[name]; ok {
+		return there
+	}
+	_, err := e.store.Graph(name)
+	return err == nil
+}
+
+// run carries the commands out, in their order. After an error those before it have taken effect.
+func (s *schemaChange) run(ctx context.Context, e *Engine, g shard.Graph, q *Running) error {
+	for _, c := range s.commands {
+		if err := e.command(ctx, g, c.p, c.params, &Result{e: e, q: q}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
