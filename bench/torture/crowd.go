@@ -124,6 +124,7 @@ func (c *crowd) send(ctx context.Context, path, body string) string {
 	if err != nil {
 		return err.Error()
 	}
+	req.Header.Set("Content-Type", "application/json")
 	res, err := c.client.Do(req)
 	if err != nil {
 		return c.broken(ctx, err)

@@ -107,6 +107,7 @@ func (m *mix) send(path string, body []byte) error {
 	if err != nil {
 		return err
 	}
+	req.Header.Set("Content-Type", "application/json")
 	res, err := m.client.Do(req)
 	if err != nil {
 		return err

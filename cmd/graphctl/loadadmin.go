@@ -25,7 +25,7 @@ func serveAdmin(ctx context.Context, addr string, plan *loader.Plan, log io.Writ
 		return nil, fmt.Errorf("--admin: %w", err)
 	}
 	health := &server.Health{Probe: func(context.Context) error { return nil }}
-	s := &http.Server{Handler: server.NewAdmin(health, telemetry.NewLoadRegistry(plan), nil, server.NewDebug(nil, &server.Tuning{}, nil)), ReadHeaderTimeout: 10 * time.Second}
+	s := &http.Server{Handler: server.NewAdmin(health, telemetry.NewLoadRegistry(plan), nil, nil, server.NewDebug(nil, &server.Tuning{}, nil)), ReadHeaderTimeout: 10 * time.Second}
 	fmt.Fprintf(log, "metrics and profiles: http://%s\n", l.Addr())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(l) }()

@@ -212,7 +212,7 @@ func TestGatewaysRestarted(t *testing.T) {
 	var asked atomic.Int64
 	end := until(4, func(int) {
 		began := time.Now()
-		req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://gateways/v1/query", strings.NewReader(`{"statement": "UNWIND range(1, 2000) AS i RETURN i"}`))
+		req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://gateways.localhost/v1/query", strings.NewReader(`{"statement": "UNWIND range(1, 2000) AS i RETURN i"}`))
 		if err == nil {
 			var res *http.Response
 			if res, err = client.Do(req); err == nil {

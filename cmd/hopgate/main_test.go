@@ -140,6 +140,7 @@ func (s *server) http(method, address, path, body string) (int, string) {
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+address+path, strings.NewReader(body))
 	require.NoError(s.t, err)
+	req.Header.Set("Content-Type", "application/json")
 	req.Close = true
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {

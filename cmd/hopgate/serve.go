@@ -121,6 +121,10 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	if err != nil {
 		return usageError{err}
 	}
+	web, err := access.NewWeb(c.HTTPOrigins, c.HTTPHosts)
+	if err != nil {
+		return usageError{err}
+	}
 	var adminTLS *tls.Config
 	if c.AdminTLS {
 		adminTLS = secure
@@ -209,7 +213,7 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	}
 	srv := server.New(engine, load, store, registry, server.Options{
 		MaxRequestBytes: int64(c.MaxRequest), LargeBytes: memory.Total / largeShare, QueueTimeout: c.QueueTimeout, TxIdle: c.TxIdleTimeout, TestProcedures: c.TestProcedures, Logger: log, Config: c.YAML(), EvidenceDir: evidenceDir,
-		Profiles: profiles, Tuning: tuning, Auth: auth, Rates: rates, Audit: audit, TLS: secure, AdminTLS: adminTLS,
+		Profiles: profiles, Tuning: tuning, Auth: auth, Web: web, Rates: rates, Audit: audit, TLS: secure, AdminTLS: adminTLS,
 	})
 	addrs, err := srv.Listen(ctx, server.Addresses{HTTP: c.HTTP, GRPC: c.GRPC, Admin: c.Admin})
 	if err != nil {

@@ -90,6 +90,10 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	if err != nil {
 		return usageError{err}
 	}
+	web, err := access.NewWeb(c.HTTPOrigins, c.HTTPHosts)
+	if err != nil {
+		return usageError{err}
+	}
 	var lc net.ListenConfig
 	adminListener, err := lc.Listen(ctx, "tcp", c.Admin)
 	if err != nil {
@@ -106,7 +110,7 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	// The probes answer while a leader still waits for the other shards.
 	var store opening
 	health := &server.Health{Probe: store.probe}
-	admin := &http.Server{Handler: server.NewAdmin(health, telemetry.NewShardRegistry(&store), nil, server.NewDebug(nil, tuning, profiles)), ReadHeaderTimeout: 10 * time.Second}
+	admin := &http.Server{Handler: server.NewAdmin(health, telemetry.NewShardRegistry(&store), nil, web, server.NewDebug(nil, tuning, profiles)), ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 2)
 	go func() {
 		if err := admin.Serve(adminListener); !errors.Is(err, http.ErrServerClosed) {

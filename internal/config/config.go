@@ -27,6 +27,8 @@ import (
 type Config struct {
 	DataDir        string        // directory of the graphs
 	HTTP           string        // address of the HTTP listener
+	HTTPHosts      string        // names that it answers to, beside loopback and addresses, while nobody is asked who they are
+	HTTPOrigins    string        // origins of web pages that may use it
 	GRPC           string        // address of the gRPC listener
 	Admin          string        // address of the admin listener
 	Memory         Bytes         // the budget of caches, memtables and queries; 0: half of what there is
@@ -98,6 +100,8 @@ func (c *Config) settings() []setting {
 	return []setting{
 		{"data-dir", "directory of the graphs", (*text)(&c.DataDir)},
 		{"http", "address of the HTTP listener", (*text)(&c.HTTP)},
+		{"http-hosts", "host names, separated by commas, that the HTTP and admin listeners answer to beside localhost and addresses, such as graphs.example.com, *.example.com or *; with tokens they answer to all", (*text)(&c.HTTPHosts)},
+		{"http-origins", "origins, separated by commas, of web pages that may use the HTTP listener beside its own, such as https://app.example.com", (*text)(&c.HTTPOrigins)},
 		{"grpc", "address of the gRPC listener", (*text)(&c.GRPC)},
 		{"admin", "address of the admin listener: probes, metrics, profiles", (*text)(&c.Admin)},
 		{"memory", "budget of caches, memtables and queries, such as 2GiB; 0 takes half of what there is", &c.Memory},
@@ -292,6 +296,9 @@ func (c *Config) Validate() error {
 		if n, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil || n > 65535 {
 			bad("%s: must be an address such as 127.0.0.1:8080, is %q", a.name, a.address)
 		}
+	}
+	if _, err := access.NewWeb(c.HTTPOrigins, c.HTTPHosts); err != nil {
+		bad("%w", err)
 	}
 	if c.MaxRequest < 1<<10 || c.MaxRequest > 1<<30 {
 		bad("max-request: must be from 1KiB to 1GiB, is %s", &c.MaxRequest)

@@ -129,6 +129,7 @@ type Request struct {
 	Params    map[string]graph.Value
 	Graph     string        // "" is DefaultGraph
 	ReadOnly  bool          // a statement that writes is an error
+	Unsafe    error         // the error of a statement that writes, if such a request must not; nil: it may
 	Timeout   time.Duration // 0: the engine's
 	MaxRows   int64         // rows after which the result ends, truncated; 0: all
 	Buffer    bool          // in an explicit transaction: take all rows into memory before the first is given
@@ -234,7 +235,7 @@ func (e *Engine) startOnce(res *Result) error {
 	if err != nil {
 		return err
 	}
-	if err := p.check(req.Params, req.ReadOnly); err != nil {
+	if err := p.check(req.Params, req.ReadOnly, req.Unsafe); err != nil {
 		return err
 	}
 	if err := q.allow(ctx, p); err != nil {
@@ -451,8 +452,8 @@ func (p *prepared) writes() bool {
 	return p.exec.Query.Writes && p.prefix != "EXPLAIN"
 }
 
-// check says why a statement may not run with these parameters in this access mode.
-func (p *prepared) check(params map[string]graph.Value, readOnly bool) error {
+// check says why a statement may not run with these parameters in this access mode; unsafe is why it must not write.
+func (p *prepared) check(params map[string]graph.Value, readOnly bool, unsafe error) error {
 	if err := p.checkParams(params); err != nil {
 		return err
 	}
@@ -461,6 +462,9 @@ func (p *prepared) check(params map[string]graph.Value, readOnly bool) error {
 			Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.AccessMode", Type: "SemanticError", Phase: graph.PhaseCompile,
 			Detail: "WriteInReadMode", Msg: "the statement writes, but the access mode is READ",
 		}
+	}
+	if p.writes() {
+		return unsafe
 	}
 	return nil
 }

@@ -169,7 +169,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	if err != nil {
 		return nil, err
 	}
-	if err := p.check(req.Params, t.opt.ReadOnly || req.ReadOnly); err != nil {
+	if err := p.check(req.Params, t.opt.ReadOnly || req.ReadOnly, req.Unsafe); err != nil {
 		return nil, err
 	}
 	if err := q.allow(ctx, p); err != nil {

@@ -53,6 +53,7 @@ func (s *httpSession) send(method, url string, body map[string]any) (*txAnswer, 
 	if err != nil {
 		return nil, err
 	}
+	req.Header.Set("Content-Type", "application/json")
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return nil, err

@@ -23,8 +23,8 @@ type Health struct {
 func (h *Health) Drain() { h.draining.Store(true) }
 
 // NewAdmin makes the handler of the admin listener: probes and metrics, which are open to all who reach it, and debug,
-// which where tokens are asked for is for admins.
-func NewAdmin(health *Health, registry *prometheus.Registry, auth *access.Authenticator, debug http.Handler) http.Handler {
+// which where tokens are asked for is for admins, and elsewhere for the pages that web admits.
+func NewAdmin(health *Health, registry *prometheus.Registry, auth *access.Authenticator, web *access.Web, debug http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answerHealth(w, "") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
@@ -39,7 +39,7 @@ func NewAdmin(health *Health, registry *prometheus.Registry, auth *access.Authen
 		answerHealth(w, "")
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
-	mux.Handle("/debug/", guardAdmin(auth, debug))
+	mux.Handle("/debug/", guardAdmin(auth, web, debug))
 	return mux
 }
 

@@ -17,13 +17,18 @@ import (
 // What a call may do in a graph the engine checks, which knows the statement. Here stands who is known at all, and who
 // may use what concerns the whole server.
 
-// guard asks an HTTP request for a token, if tokens are asked for, and whether its caller has sent too many, before f sees
-// it and its body is read. failed writes an error.
+// guard asks an HTTP request for a token, if tokens are asked for, else whether a web page that must not may have sent it,
+// and whether its caller has sent too many, before f sees it and its body is read. failed writes an error.
 func (h *HTTP) guard(f http.HandlerFunc, failed func(http.ResponseWriter, error)) http.HandlerFunc {
-	if h.opt.Auth == nil && h.opt.Rates == nil {
-		return f
-	}
 	return func(w http.ResponseWriter, r *http.Request) {
+		if err := h.checkWeb(r); err != nil {
+			failed(w, err)
+			return
+		}
+		if h.opt.Auth == nil && h.opt.Rates == nil {
+			f(w, r)
+			return
+		}
 		ctx, err := h.opt.Auth.Authenticate(r.Context(), r.Header.Get("Authorization"))
 		if err != nil {
 			refuse(w, err, failed)
@@ -60,10 +65,16 @@ func refuse(w http.ResponseWriter, err error, failed func(http.ResponseWriter, e
 	failed(w, err)
 }
 
-// guardAdmin lets nobody but admins of all graphs use a handler of the admin listener.
-func guardAdmin(auth *access.Authenticator, next http.Handler) http.Handler {
+// guardAdmin lets nobody but admins of all graphs use a handler of the admin listener, and without tokens no foreign web page.
+func guardAdmin(auth *access.Authenticator, web *access.Web, next http.Handler) http.Handler {
 	if auth == nil {
-		return next
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := web.Check(r); err != nil {
+				fail(w, err)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, err := auth.Authenticate(r.Context(), r.Header.Get("Authorization"))

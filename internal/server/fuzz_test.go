@@ -28,7 +28,7 @@ func FuzzQuery(f *testing.F) {
 	}
 	h := newHTTP(newOracle(f), query.Options{Timeout: 50 * time.Millisecond, MaxRows: 1000, QueryBytes: 1 << 20}, Options{})
 	f.Fuzz(func(t *testing.T, body []byte, media int) {
-		r := httptest.NewRequest(http.MethodPost, "/v1/query", strings.NewReader(string(body)))
+		r := newRequest(http.MethodPost, "/v1/query", string(body))
 		r.Header.Set("Accept", []string{mediaPlain, mediaLines, mediaTyped}[max(media, -media)%3])
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)

@@ -59,6 +59,7 @@ func NewHTTP(e *query.Engine, requests *Requests, opt Options) *HTTP {
 		h.handle("PUT /v1/test/procedures", h.testProcedures)
 	}
 	h.handle("/", h.noRoute)
+	h.mux.Handle("OPTIONS /", requests.observe("OPTIONS /", h.preflight, fail, opt.Logger)) // a preflight brings no token
 	return h
 }
 
@@ -68,7 +69,10 @@ func (h *HTTP) handle(pattern string, f http.HandlerFunc) {
 }
 
 // ServeHTTP answers one request.
-func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) { compressed(w, r, h.mux.ServeHTTP) }
+func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.allowOrigin(w, r)
+	compressed(w, r, h.mux.ServeHTTP)
+}
 
 // noRoute answers what no route takes.
 func (h *HTTP) noRoute(w http.ResponseWriter, r *http.Request) {
@@ -76,23 +80,27 @@ func (h *HTTP) noRoute(w http.ResponseWriter, r *http.Request) {
 		Kind: graph.KindNotFound, Code: "Neo.ClientError.Request.Invalid", Type: "RequestError", Phase: graph.PhaseCompile,
 		Detail: "NoSuchRoute", Msg: "there is no " + r.URL.Path,
 	}
-	var allowed []string
-	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
+	allowed := h.methods(r)
+	if len(allowed) == 0 {
+		fail(w, e)
+		return
+	}
+	e.Kind, e.Detail = graph.KindInvalid, "MethodNotAllowed"
+	e.Msg = fmt.Sprintf("%s takes %s, not %s", r.URL.Path, strings.Join(allowed, " and "), r.Method)
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	writeError(w, mediaPlain, http.StatusMethodNotAllowed, e)
+}
+
+// methods lists the methods that the routes of a request's path take.
+func (h *HTTP) methods(r *http.Request) (allowed []string) {
+	for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodPost, http.MethodPut} {
 		other := *r
 		other.Method = method
 		if _, pattern := h.mux.Handler(&other); pattern != "/" {
 			allowed = append(allowed, method)
 		}
 	}
-	if len(allowed) == 0 {
-		fail(w, e)
-		return
-	}
-	slices.Sort(allowed)
-	e.Kind, e.Detail = graph.KindInvalid, "MethodNotAllowed"
-	e.Msg = fmt.Sprintf("%s takes %s, not %s", r.URL.Path, strings.Join(allowed, " and "), r.Method)
-	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	writeError(w, mediaPlain, http.StatusMethodNotAllowed, e)
+	return allowed
 }
 
 // body reads a request's body within the limits of size and time.

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -44,16 +45,34 @@ func newHTTP(store shard.Store, qopt query.Options, opt Options) *HTTP {
 	return NewHTTP(query.New(store, qopt), NewRequests(prometheus.NewRegistry()), opt)
 }
 
+// newRequest makes a request of a client that is no web page.
+func newRequest(method, path, body string) *http.Request {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Host = "localhost:8080"
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return r
+}
+
 // do sends a request as it would come over the wire: a line with method and path, header lines, an empty line, the body.
 func do(t testing.TB, h http.Handler, text string) *http.Response {
 	head, body, _ := strings.Cut(text, "\n\n")
 	lines := strings.Split(head, "\n")
 	method, path, _ := strings.Cut(lines[0], " ")
-	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r := newRequest(method, path, body)
 	for _, l := range lines[1:] {
 		name, value, ok := strings.Cut(l, ":")
 		require.True(t, ok, "header %q", l)
-		r.Header.Add(name, strings.TrimSpace(value))
+		value = strings.TrimSpace(value)
+		switch name {
+		case "Host":
+			r.Host = value
+		case "Content-Type": // "" is none
+			r.Header.Set(name, value)
+		default:
+			r.Header.Add(name, value)
+		}
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
@@ -108,8 +127,10 @@ func TestHTTP(t *testing.T) {
 }
 
 func runScripts(t *testing.T, dir string, open func(testing.TB) shard.Store) {
+	web, err := access.NewWeb("https://app.example.com", "graphs.example.com, *.inner.example.com")
+	require.NoError(t, err)
 	datadriven.Walk(t, dir, func(t *testing.T, path string) {
-		h := newHTTP(open(t), query.Options{MaxRows: 5000}, Options{TestProcedures: true, MaxRequestBytes: 4096})
+		h := newHTTP(open(t), query.Options{MaxRows: 5000}, Options{TestProcedures: true, MaxRequestBytes: 4096, Web: web})
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			input := d.Input
 			if d.HasArg("body-bytes") {
@@ -122,7 +143,7 @@ func runScripts(t *testing.T, dir string, open func(testing.TB) shard.Store) {
 			body, err := io.ReadAll(res.Body)
 			require.NoError(t, err)
 			out := fmt.Sprintf("%d %s\n", res.StatusCode, res.Header.Get("Content-Type"))
-			for _, name := range []string{"Allow", "Retry-After"} {
+			for _, name := range []string{"Allow", "Retry-After", "Access-Control-Allow-Origin", "Access-Control-Allow-Methods", "Access-Control-Allow-Headers"} {
 				if v := res.Header.Get(name); v != "" {
 					out += name + ": " + v + "\n"
 				}

@@ -57,6 +57,7 @@ func TestCompressed(t *testing.T) {
 			r.Header.Set("Accept", accept)
 		}
 		r.Header.Set("Accept-Encoding", encoding)
+		r.Header.Set("Content-Type", "application/json")
 		res, err := client.Do(r)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = res.Body.Close() })

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/fetch"
 )
@@ -17,6 +18,12 @@ func (h *HTTP) fetch(w http.ResponseWriter, r *http.Request, method string) {
 	start := time.Now()
 	pref := readPrefer(r.Header.Values("Prefer"))
 	out := &fetchWriter{w: w, status: pref.status}
+	if method == "post" || method == "put" || method == "delete" {
+		if err := h.checkWrite(r); err != nil {
+			failFetch(w, err)
+			return
+		}
+	}
 	body, err := h.body(w, r)
 	if err != nil {
 		out.fail(nil, err, start)
@@ -36,8 +43,11 @@ func (h *HTTP) fetch(w http.ResponseWriter, r *http.Request, method string) {
 	out.finish(code, nil)
 }
 
-// failFetch answers a fetch that ended in a fault of the server.
+// failFetch answers a fetch that was refused as a whole, or ended in a fault of the server.
 func failFetch(w http.ResponseWriter, err error) {
+	if g := graph.AsError(err); g.Kind == graph.KindDenied { // the way of the request, no right of its caller
+		err = &fetch.Error{Code: fetch.CodeUnsupported, Msg: g.Error(), Err: err}
+	}
 	out := &fetchWriter{w: w, status: true}
 	out.fail(nil, err, time.Now())
 }

@@ -54,7 +54,7 @@ func FuzzFetch(f *testing.F) {
 		Timeout: 50 * time.Millisecond, QueryBytes: 1 << 20, Fetch: fetch.Limits{Rows: 1000, Hops: 4},
 	}, Options{})
 	send := func(path, body string) *httptest.ResponseRecorder {
-		r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+		r := newRequest(http.MethodPost, path, body)
 		r.Header.Set("Prefer", "http-status")
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
@@ -81,7 +81,7 @@ func FuzzFetch(f *testing.F) {
 func TestFetchRowsOfRepeatedLists(t *testing.T) {
 	h := newHTTP(newOracle(t), query.Options{Fetch: fetch.Limits{Rows: 20}}, Options{})
 	send := func(path, body string) string {
-		r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+		r := newRequest(http.MethodPost, path, body)
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		return w.Body.String()

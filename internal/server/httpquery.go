@@ -146,6 +146,7 @@ func (h *HTTP) queryRequest(w http.ResponseWriter, r *http.Request, neo4j bool) 
 	if req, err = q.request(r); err != nil {
 		return req, err
 	}
+	req.Unsafe = h.checkWrite(r)
 	return req, checkStatement(q.Statement)
 }
 

@@ -191,6 +191,7 @@ func (h *HTTP) txRequest(w http.ResponseWriter, r *http.Request) (req query.Requ
 	if req, err = q.request(r); err != nil {
 		return req, opt, err
 	}
+	req.Unsafe = h.checkWrite(r)
 	if strings.TrimSpace(q.Statement) == "" {
 		req.Statement = ""
 	} else if err := checkStatement(q.Statement); err != nil {

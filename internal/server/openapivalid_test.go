@@ -88,11 +88,7 @@ func TestOpenAPIExchanges(t *testing.T) {
 			path = path[:i] + tx + path[i+1:]
 		}
 		request := func() *http.Request {
-			r := httptest.NewRequest(method, path, strings.NewReader(body))
-			if body != "" {
-				r.Header.Set("Content-Type", "application/json")
-			}
-			return r
+			return newRequest(method, path, body)
 		}
 		asked := request()
 		route, params, err := router.FindRoute(asked)

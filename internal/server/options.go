@@ -33,6 +33,8 @@ type Options struct {
 	Tuning *Tuning
 	// Auth tells callers by their tokens; default nil, nobody is asked who they are.
 	Auth *access.Authenticator
+	// Web says which web pages may use the listeners; default nil, their own alone.
+	Web *access.Web
 	// Rates bound the requests and bytes a second of callers and graphs; default nil, nothing is bounded.
 	Rates *access.Rates
 	// Audit takes what admins have asked for; default nil.

@@ -74,7 +74,7 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 		MaxHeaderBytes: maxHeaders, ErrorLog: quiet, ConnState: s.noteConn,
 	}
 	s.admin = &http.Server{
-		Handler: NewAdmin(&s.health, registry, opt.Auth, NewDebug(e, opt.Tuning, opt.Profiles)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, MaxHeaderBytes: maxHeaders, ErrorLog: quiet,
+		Handler: NewAdmin(&s.health, registry, opt.Auth, opt.Web, NewDebug(e, opt.Tuning, opt.Profiles)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, MaxHeaderBytes: maxHeaders, ErrorLog: quiet,
 	}
 	s.grpc = grpc.NewServer(
 		grpc.MaxRecvMsgSize(smallBody),

@@ -45,6 +45,7 @@ func TestRequestID(t *testing.T) {
 	ask := func(id string) string {
 		req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://"+r.addrs.HTTP+"/v1/query", strings.NewReader(`{"statement": "CREATE (:A)"}`))
 		require.NoError(t, err)
+		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("X-Request-ID", id)
 		res, err := http.DefaultClient.Do(req)
 		require.NoError(t, err)

@@ -41,6 +41,26 @@ func TestValuesRefused(t *testing.T) {
 	}
 }
 
+// TestHosts: without tokens the server answers to the names by which the chart's objects lead to it, and to those of the settings.
+func TestHosts(t *testing.T) {
+	hosts := func(values string) any {
+		text, err := render(t, parse(t, values), nil)
+		require.NoError(t, err)
+		config := parse(t, find[corev1.ConfigMap](t, objects(t, text), "ConfigMap", "graphs-hopgate-server").Data["config.yaml"])
+		if config["httpHosts"] == nil {
+			return nil
+		}
+		return strings.Split(config["httpHosts"].(string), ",")
+	}
+	require.Subset(t, hosts(`{}`), []string{"graphs-hopgate", "graphs-hopgate.apps.svc.cluster.local", "*.graphs-hopgate-grpc.apps.svc.cluster.local"})
+	require.Subset(t, hosts(`{
+		ingress: {enabled: true, hosts: [{host: graphs.example.com, paths: [{path: /, pathType: Prefix}]}]},
+		gatewayAPI: {http: {enabled: true, parentRefs: [{name: g}], hostnames: ["*.inner.example.com"]}},
+		config: {httpHosts: "lb.example.com, other.example.com"}}`),
+		[]string{"graphs-hopgate", "graphs.example.com", "*.inner.example.com", "lb.example.com", " other.example.com"})
+	require.Nil(t, hosts(`{auth: {enabled: true}}`))
+}
+
 // TestConfig gives settings twice: those of a component beat those of all, nothing beats the chart's own.
 func TestConfig(t *testing.T) {
 	text, err := render(t, parse(t, `{mode: cluster, config: {maxRows: 10, slowLog: 5}, gateway: {config: {maxRows: 0}}}`), nil)

@@ -131,7 +131,28 @@ would restart the pods.
 {{- $_ := set $all $key $value }}
 {{- end }}
 {{- end }}
+{{- if not $v.auth.enabled }}
+{{- $_ := set $all "httpHosts" (include "hopgate.httpHosts" (dict "root" .root "more" (get $all "httpHosts"))) }}
+{{- end }}
 {{- toYaml $all }}
+{{- end }}
+
+{{/* Host names by which clients reach the server, which without tokens answers to no others: (dict "root" $ "more" "a,b"). */}}
+{{- define "hopgate.httpHosts" -}}
+{{- $v := .root.Values }}
+{{- $names := fromYamlArray (include "hopgate.dnsNames" .root) }}
+{{- if $v.ingress.enabled }}
+{{- range $v.ingress.hosts }}
+{{- $names = append $names .host }}
+{{- end }}
+{{- end }}
+{{- if $v.gatewayAPI.http.enabled }}
+{{- $names = concat $names $v.gatewayAPI.http.hostnames }}
+{{- end }}
+{{- with .more }}
+{{- $names = append $names . }}
+{{- end }}
+{{- without $names "localhost" "" | uniq | join "," }}
 {{- end }}
 
 {{/* Environment and mounts by which graphctl in a Job reaches the server. */}}
