@@ -176,7 +176,6 @@ func (b *builder) seekEdge(s step) {
 	} else {
 		b.node = &SeekEdges{Input: b.node, Out: e.Col, Index: a.index, Keys: a.keys, Each: a.each}
 	}
-	b.bound.Add(e.Col)
 }
 
 // keepsEdge reports whether the column of an edge is needed: by name, in a path, by a predicate, or to tell edges apart.
@@ -266,6 +265,7 @@ func (b *builder) expand(s step) {
 // boundEdge finds the ends of an edge that the input has, or that an index has found. An edge without direction may be meant either way round.
 func (b *builder) boundEdge(e PatEdge) {
 	q, ref := b.m.o.q, &ColRef{Col: e.Col}
+	b.bound.Add(e.Col)
 	if e.Length != nil {
 		b.boundEdges(e)
 		return

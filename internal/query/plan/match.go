@@ -381,7 +381,7 @@ func (m *matcher) take(t *tried, s step) {
 	case stepBoundEdge:
 		e := m.p.Edges[s.edge]
 		t.edges[s.edge] = true
-		t.bind(e.Left, e.Right)
+		t.bind(e.Col, e.Left, e.Right)
 	case stepShortest:
 		e := m.p.Edges[s.edge]
 		t.edges[s.edge] = true

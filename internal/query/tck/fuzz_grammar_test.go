@@ -13,7 +13,9 @@ type grammar struct {
 	r     *rand.Rand
 	vars  []variable
 	names int
-	wrote bool            // something has been written
+	wrote bool // something has been written
+	// found are the relationships, and lists of them, of earlier clauses that the present pattern may still look for.
+	found []variable
 	bags  map[string]bool // the columns of the last projection that are lists in any order
 }
 
@@ -46,10 +48,34 @@ func (g *grammar) of(kind string) string {
 	return g.pick(names...)
 }
 
+// pattern starts a pattern, which may look once for each relationship of earlier clauses.
+func (g *grammar) pattern() {
+	g.found = nil
+	if g.wrote {
+		return
+	}
+	for _, v := range g.vars {
+		if v.kind == "edge" || v.kind == "edges" {
+			g.found = append(g.found, v)
+		}
+	}
+}
+
+// again gives a relationship, or a list of them, of an earlier clause, or "".
+func (g *grammar) again(kind string) string {
+	for i, v := range g.found {
+		if v.kind == kind && g.chance(60) {
+			g.found = slices.Delete(slices.Clone(g.found), i, i+1)
+			return v.name
+		}
+	}
+	return ""
+}
+
 // inside writes what has a scope of its own.
 func (g *grammar) inside(write func() string) string {
-	outer := slices.Clone(g.vars)
-	defer func() { g.vars = outer }()
+	outer, found := slices.Clone(g.vars), g.found
+	defer func() { g.vars, g.found = outer, found }()
 	return write()
 }
 
@@ -299,6 +325,7 @@ func (g *grammar) bag(depth int) string {
 				}
 				return "COLLECT { " + s + " RETURN " + g.expr("int", depth-1) + " AS " + g.fresh("out") + " }"
 			}
+			g.pattern()
 			s := g.path(false)
 			if !strings.Contains(s, "]") {
 				s += g.hop("") + g.node()
@@ -314,6 +341,7 @@ func (g *grammar) bag(depth int) string {
 
 // sub writes the inside of a subquery, but for its RETURN.
 func (g *grammar) sub(depth int) string {
+	g.pattern()
 	s := g.path(false)
 	if g.chance(20) {
 		s += ", " + g.path(false)
@@ -433,18 +461,18 @@ func (g *grammar) path(named bool) string {
 	for range g.r.IntN(5) / 2 {
 		switch k := g.r.IntN(12); {
 		case varying || k < 9:
-			name := ""
-			if g.chance(50) {
+			name, known := "", g.again("edge")
+			if known == "" && g.chance(50) {
 				name = g.fresh("edge")
 			}
-			s += g.hop(name)
+			s += g.hop(name + known)
 			if name != "" {
 				g.declare(name, "edge")
 			}
 		case k < 11:
 			varying = true
-			name := ""
-			if g.chance(40) {
+			name := g.again("edges")
+			if name == "" && g.chance(40) {
 				name = g.fresh("edges")
 				g.declare(name, "edges")
 			}
@@ -512,6 +540,7 @@ func (g *grammar) search() string {
 }
 
 func (g *grammar) match(depth int) string {
+	g.pattern()
 	s := g.pick("", "", "", "OPTIONAL ") + "MATCH " + g.path(true)
 	for range g.r.IntN(8) / 5 {
 		s += ", " + g.path(false)
