@@ -239,15 +239,20 @@ func storable(v any) {
 	}
 }
 
-// propsOf gives the properties of a node or relationship, or nil of null.
+// propsOf gives the properties to change of a node or relationship, or nil of null and of what has been deleted.
 func propsOf(v any) map[string]any {
-	alive(v)
 	switch v := v.(type) {
 	case nil:
 		return nil
 	case *Node:
+		if v.gone {
+			return nil
+		}
 		return v.Props
 	case *Rel:
+		if v.gone {
+			return nil
+		}
 		return v.Props
 	}
 	fail("properties of %T", v)
@@ -293,8 +298,7 @@ func (m *machine) set(items []ast.SetItem, r Row) {
 				put(props, k, x)
 			}
 		case *ast.SetLabels:
-			if n, ok := r[it.Variable.Name].(*Node); ok {
-				alive(n)
+			if n, ok := r[it.Variable.Name].(*Node); ok && !n.gone {
 				for _, l := range it.Labels {
 					n.Labels = append(slices.Clone(n.Labels), labelOf(l))
 				}
@@ -314,8 +318,7 @@ func (m *machine) remove(c *ast.Remove, r Row) {
 				delete(props, p.Key)
 			}
 		case *ast.RemoveLabels:
-			if n, ok := r[it.Variable.Name].(*Node); ok {
-				alive(n)
+			if n, ok := r[it.Variable.Name].(*Node); ok && !n.gone {
 				n.Labels = slices.DeleteFunc(slices.Clone(n.Labels), func(have string) bool {
 					return slices.ContainsFunc(it.Labels, func(l ast.LabelExpr) bool { return labelOf(l) == have })
 				})

@@ -39,6 +39,7 @@ type setItem struct {
 	x, value evaluator
 	key      evaluator // of KeyOf, or nil
 	xs, vs   []graph.Value
+	alive    []graph.Value // xs without what the statement has deleted
 	keys     []graph.Value
 	names    []evaluator // of LabelsOf
 	given    [][]string  // by row, what they give
@@ -252,7 +253,7 @@ func (t *setter) prepare(ctx context.Context, b *batch, s sel, it *setItem) (err
 	if it.xs, err = it.x.eval(ctx, b, s); err != nil {
 		return err
 	}
-	if err := t.checkTargets(it, s); err != nil {
+	if err := t.takeTargets(it, s); err != nil {
 		return err
 	}
 	if it.key != nil {
@@ -308,7 +309,9 @@ func (it *setItem) prepareNames(ctx context.Context, b *batch, s sel) error {
 	return nil
 }
 
-func (t *setter) checkTargets(it *setItem, s sel) error {
+// takeTargets checks the targets of an item. What the statement has deleted is like null: there is nothing to change.
+func (t *setter) takeTargets(it *setItem, s sel) error {
+	copied := false
 	for _, i := range s {
 		v := it.xs[i]
 		gone := false
@@ -324,9 +327,14 @@ func (t *setter) checkTargets(it *setItem, s sel) error {
 		default:
 			return graph.TypeError("InvalidArgumentType", "SET and REMOVE need a Node or a Relationship, not %s", fn.Describe(v))
 		}
-		if gone {
-			return errDeleted()
+		if !gone {
+			continue
 		}
+		if !copied { // the values may be the row's own
+			it.alive, copied = append(it.alive[:0], it.xs...), true
+			it.xs = it.alive
+		}
+		it.xs[i] = graph.Value{}
 	}
 	return nil
 }
