@@ -12,7 +12,7 @@ var (
 	linked = regexp.MustCompile(`\]\(([^)#\s]+)`)
 	quoted = regexp.MustCompile("`([^`\\s]+)`")
 	// tree is what a path of the source tree begins with.
-	tree = regexp.MustCompile(`^(api|bench|cmd|deploy|docs|internal|tools|\.ci)/`)
+	tree = regexp.MustCompile(`^(api|bench|cmd|deploy|docs|examples|internal|tools|\.ci)/`)
 )
 
 // TestPaths holds the documents to the source tree: whatever they link to is there, and so is every path in backquotes
