@@ -39,6 +39,7 @@ internal/oracle/naive
 internal/query/exec
 internal/query/exec/exectest
 internal/query/tck
+internal/query/procedure
 internal/query
 internal/bucket
 internal/loader/record

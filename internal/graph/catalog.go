@@ -77,6 +77,16 @@ type TTL struct {
 	Property string
 }
 
+// FindTTL gives the TTL of a label or a type, of which one is named; nil if it has none.
+func FindTTL(list []TTL, label, typ string) *TTL {
+	for i := range list {
+		if list[i].Label == label && list[i].Type == typ {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
 // Counts are a graph's statistics, from counters that are kept on every write. Props, Degrees and Distinct are there only
 // where all statistics were asked for.
 type Counts struct {

@@ -157,6 +157,30 @@ func EdgeRefValue(e *EdgeValue) Value {
 	return Value{kind: EdgeKind, num: uint64(e.ID), ptr: unsafe.Pointer(e)}
 }
 
+// firstVirtual is the first of the ids, of vertices and of edges alike, that no store gives out.
+const firstVirtual = ^uint64(0) - 1<<20
+
+// VirtualVertex makes the i-th of the vertices that are in no store and are no more than their record.
+func VirtualVertex(i int, r *Record) Value {
+	return VertexRecordValue(VertexID(firstVirtual)+VertexID(i), r)
+}
+
+// VirtualEdge makes the i-th of the edges that are in no store, between two vertices.
+func VirtualEdge(i int, src, dst VertexID, r *Record) Value {
+	return EdgeRefValue(&EdgeValue{Edge: Edge{ID: EdgeID(firstVirtual) + EdgeID(i), Src: src, Dst: dst}, Record: r})
+}
+
+// Virtual reports whether v is a vertex or an edge that is in no store.
+func (v Value) Virtual() bool {
+	switch v.kind {
+	case VertexKind:
+		return v.num >= firstVirtual && v.Record() != nil
+	case EdgeKind:
+		return uint64(v.Edge().ID) >= firstVirtual && v.Edge().Record != nil
+	}
+	return false
+}
+
 // PathValue makes a path that owns p from now on.
 func PathValue(p *Path) Value { return Value{kind: PathKind, ptr: unsafe.Pointer(p)} }
 

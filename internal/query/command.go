@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher"
-	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -166,35 +164,4 @@ func (e *Engine) dropGraph(ctx context.Context, name string, command *Running) e
 	}
 	e.forget(g)
 	return nil
-}
-
-// transactionID is how SHOW TRANSACTIONS names a running statement.
-func transactionID(q *Running) string {
-	return q.Graph + "-transaction-" + strconv.FormatUint(q.ID, 10)
-}
-
-// terminate ends the transactions with these ids, each a string or a list of strings, and says of each what came of it.
-func (e *Engine) terminate(ctx context.Context, _ shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {
-	var rows [][]graph.Value
-	ids := args[1].List()
-	for len(ids) > 0 {
-		id := ids[0]
-		ids = ids[1:]
-		switch id.Kind() {
-		case graph.List:
-			ids = append(slices.Clone(id.List()), ids...)
-			continue
-		case graph.String:
-		default:
-			return nil, graph.TypeError("InvalidArgumentType", "a transaction id must be a string, not %s", fn.Describe(id))
-		}
-		msg, caller := "Transaction not found.", graph.Value{}
-		for _, q := range e.Running(ctx) {
-			if transactionID(q) == id.Str() && e.Kill(ctx, q.ID) {
-				msg, caller = "Transaction terminated.", text(q.Caller)
-			}
-		}
-		rows = append(rows, []graph.Value{id, caller, text(msg)})
-	}
-	return rows, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fetch"
 	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/procedure"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -48,6 +49,10 @@ type Options struct {
 	FetchCaller func(ctx context.Context, graphName string) fetch.Caller
 	// ImportDir is the directory that LOAD CSV may read; default "", none.
 	ImportDir string
+	// Neo4jVersion is what clients of Neo4j are told; default Neo4jVersion.
+	Neo4jVersion string
+	// Authenticates says that callers are asked who they are.
+	Authenticates bool
 	// Audit takes who has changed what, or was not let; default nil, nobody.
 	Audit *access.Audit
 	// Admission bounds how many requests run at one time; default no limit.
@@ -65,6 +70,9 @@ func (o *Options) EnsureDefaults() {
 	}
 	if o.SlowLogSize <= 0 {
 		o.SlowLogSize = 128
+	}
+	if o.Neo4jVersion == "" {
+		o.Neo4jVersion = Neo4jVersion
 	}
 	o.Fetch.EnsureDefaults()
 }
@@ -86,15 +94,16 @@ func (o *Options) Validate() error {
 
 // Engine runs requests over the graphs of a store. It is safe for concurrent use.
 type Engine struct {
-	store   shard.Store
-	opt     Options
-	plans   *planCache
-	texts   *planCache // the lifted literals of texts; apart, so that ever new ones drive no plan out
-	fetches fetchCache
-	procs   *procedures
-	running registry
-	gate    gate
-	turns   turns
+	store    shard.Store
+	opt      Options
+	plans    *planCache
+	texts    *planCache // the lifted literals of texts; apart, so that ever new ones drive no plan out
+	fetches  fetchCache
+	procs    *procedure.Registry
+	running  registry
+	sessions sessions
+	gate     gate
+	turns    turns
 
 	labelled atomic.Int32 // who takes a profile now
 
@@ -112,8 +121,7 @@ func New(store shard.Store, opt Options) *Engine {
 	opt.EnsureDefaults()
 	e := &Engine{store: store, opt: opt, plans: newPlanCache(opt.PlanCacheSize), texts: newPlanCache(opt.PlanCacheSize)}
 	e.fetches.size = opt.PlanCacheSize
-	e.procs = newProcedures()
-	e.register()
+	e.procs = procedure.New(host{e})
 	e.slow.size = opt.SlowLogSize
 	e.gate.limits, e.gate.relieve = opt.Admission, e.relievePool
 	if opt.PoolBytes > 0 {
@@ -132,6 +140,7 @@ type Request struct {
 	Unsafe    error         // the error of a statement that writes, if such a request must not; nil: it may
 	Timeout   time.Duration // 0: the engine's
 	MaxRows   int64         // rows after which the result ends, truncated; 0: all
+	Metadata  graph.Value   // a map of what the client says of a transaction of the statement's own, or null
 	Buffer    bool          // in an explicit transaction: take all rows into memory before the first is given
 
 	probe  bool   // asked by the server itself, not to be counted
@@ -150,6 +159,7 @@ func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error
 	q := &r.q
 	ctx = e.running.start(q, ctx, start, e.timeout(req.Timeout), graphName(req.Graph), req.Statement)
 	q.quiet = req.probe
+	q.setMetadata(req.Metadata)
 	kind := StatementKind
 	if req.typed != nil {
 		kind = TraversalKind
@@ -364,6 +374,15 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	}
 	env := e.env(res.q, params, p.prefix == "PROFILE")
 	env.Committed = mode == shard.Read
+	if p.calls {
+		env.Statement = e.statement(res.q, g, func(ctx context.Context, text string, params map[string]graph.Value) (*prepared, error) {
+			in, err := e.prepareWith(ctx, g, text, params)
+			if err == nil && in.version != p.version {
+				err = graph.ConflictError("the schema changed while the statement ran", nil)
+			}
+			return in, err
+		})
+	}
 	if mode == shard.WriteExclusive {
 		env.Turn = nil
 	}
@@ -429,6 +448,7 @@ type prepared struct {
 	params  []string
 	hops    []string // the parameters that bound the lengths of patterns
 	merges  bool
+	calls   bool   // procedures that may run statements
 	own     bool   // it commits by itself: CALL {…} IN TRANSACTIONS
 	version uint64 // of the catalog
 	size    uint64 // vertices and edges of the graph when it was planned
@@ -526,7 +546,7 @@ func (e *Engine) prepareBy(
 	}
 	p.hops = plan.HopParams(q)
 	p.prefix = q.Prefix
-	p.own = q.OwnTransactions()
+	p.own, p.calls = q.OwnTransactions(), q.Calls
 	p.merges = q.Merges() && p.prefix != "EXPLAIN"
 	if p.exec, p.size, err = e.compile(ctx, g, q); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 // its parent's end.
 type lazyContext struct {
 	context.Context // the parent
+	owner           *Running
 	made            atomic.Pointer[cancelable]
 	over            atomic.Bool
 }
@@ -67,6 +68,9 @@ func (c *lazyContext) Err() error {
 
 // Value implements context.Context. By it context.Cause finds the cause.
 func (c *lazyContext) Value(key any) any {
+	if key == (runningKey{}) {
+		return c.owner
+	}
 	if m := c.made.Load(); m != nil {
 		return m.Value(key)
 	}

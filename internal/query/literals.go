@@ -22,14 +22,14 @@ type source struct {
 }
 
 func (e *Engine) key(g shard.Graph, kind keyKind, text string) planKey {
-	return planKey{g: g, text: text, procs: e.procs.version.Load(), kind: kind}
+	return planKey{g: g, text: text, procs: e.procs.Version(), kind: kind}
 }
 
 // prepare gives the prepared form of a statement, from the cache if the graph is still what it was planned for.
 func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prepared, error) {
 	src := source{text: text}
 	mark := func(literals []parse.Literal) (*plan.Query, cypher.Command, error) {
-		return cypher.Compile(text, cypher.Options{Procedures: e.procs.signature, ProcedureNames: e.procs.names, Literals: literals, Alive: aliveBy(ctx)})
+		return cypher.Compile(text, cypher.Options{Procedures: e.procs.Signature, ProcedureNames: e.procs.Names, Literals: literals, Alive: aliveBy(ctx)})
 	}
 	// Compiling marks literals, of which others may be told before it is done.
 	compile := func() (*plan.Query, cypher.Command, error) { return mark(slices.Clone(src.literals)) }
@@ -127,7 +127,7 @@ func (e *Engine) prepareWith(ctx context.Context, g shard.Graph, text string, pa
 	key := e.key(g, hopsText, b.String())
 	set, err := e.prepareBy(ctx, key, e.plans.get(key), src, func() (*plan.Query, cypher.Command, error) {
 		q, command, err := cypher.Compile(text, cypher.Options{
-			Procedures: e.procs.signature, ProcedureNames: e.procs.names, Literals: src.literals, Alive: aliveBy(ctx),
+			Procedures: e.procs.Signature, ProcedureNames: e.procs.Names, Literals: src.literals, Alive: aliveBy(ctx),
 		})
 		if err == nil && command == nil {
 			plan.SetHops(q, params)

@@ -2,208 +2,178 @@ package query
 
 import (
 	"context"
-	"fmt"
-	"regexp"
-	"runtime/debug"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
-	"sync/atomic"
+	"time"
 
+	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/cypher"
 	"github.com/hopgate/hopgate/internal/query/exec"
-	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/query/procedure"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// procedure is a procedure with its signature.
-type procedure struct {
-	sig         cypher.Signature
-	description string
-	call        func(ctx context.Context, g shard.Graph, tx shard.Tx, args []graph.Value) ([][]graph.Value, error)
+// Neo4jVersion is the version that clients of Neo4j are told if the settings name no other.
+const Neo4jVersion = "5.26.0"
+
+// host is what the engine is to procedures.
+type host struct{ e *Engine }
+
+func (h host) Store() shard.Store { return h.e.store }
+
+func (h host) Server() procedure.Server {
+	return procedure.Server{Version: Version(), Neo4j: h.e.opt.Neo4jVersion, Bolt: h.e.sessions.address()}
 }
 
-// procedures are the procedures that CALL knows, by name in lower case.
-type procedures struct {
-	builtin map[string]*procedure
-	version atomic.Uint64
-	mu      sync.RWMutex
-	test    map[string]*procedure
+func (h host) Authenticates() bool { return h.e.opt.Authenticates }
+
+// Transactions implements procedure.Host.
+func (h host) Transactions(ctx context.Context) []procedure.Transaction {
+	var ts []procedure.Transaction
+	for _, q := range h.e.Running(ctx) {
+		t := procedure.Transaction{
+			ID: transactionID(q), Graph: q.Graph, Statement: q.Statement, Start: q.Start, StatementStart: q.Start, Caller: q.Caller,
+			Connection: q.Session.ID, Address: q.Session.Address, Agent: q.Session.Agent, Proto: q.Session.Protocol, Metadata: q.Metadata(),
+		}
+		_, t.Bytes = q.Held()
+		ts = append(ts, t)
+	}
+	return ts
 }
 
-// Procedure finds a procedure for the executor.
-func (ps *procedures) Procedure(name string) (exec.Procedure, bool) {
-	p := ps.find(name)
-	if p == nil {
-		return exec.Procedure{}, false
-	}
-	x := exec.Procedure{Call: p.call}
-	for _, f := range p.sig.Params {
-		x.Args = append(x.Args, f.Name)
-	}
-	for _, f := range p.sig.Results {
-		x.Results = append(x.Results, f.Name)
-	}
-	return x, true
+// transactionID is how SHOW TRANSACTIONS names a running statement.
+func transactionID(q *Running) string {
+	return q.Graph + "-transaction-" + strconv.FormatUint(q.ID, 10)
 }
 
-// signature finds a procedure for the front end.
-func (ps *procedures) signature(name string) (cypher.Signature, bool) {
-	p := ps.find(name)
-	if p == nil {
-		return cypher.Signature{}, false
-	}
-	return p.sig, true
-}
-
-func (ps *procedures) find(name string) *procedure {
-	name = strings.ToLower(name)
-	if p := ps.builtin[name]; p != nil {
-		return p
-	}
-	ps.mu.RLock()
-	defer ps.mu.RUnlock()
-	return ps.test[name]
-}
-
-// names gives the names of the procedures that are always there and that can be called.
-func (ps *procedures) names() []string {
-	out := make([]string, 0, len(ps.builtin))
-	for _, p := range ps.builtin {
-		if !strings.HasPrefix(p.sig.Name, "show.") {
-			out = append(out, p.sig.Name)
+// Terminate implements procedure.Host.
+func (h host) Terminate(ctx context.Context, id string) (caller string, ok bool) {
+	for _, q := range h.e.Running(ctx) {
+		if transactionID(q) == id && h.e.Kill(ctx, q.ID) {
+			return q.Caller, true
 		}
 	}
+	return "", false
+}
+
+// Metadata implements procedure.Host.
+func (h host) Metadata(ctx context.Context) graph.Value {
+	if q := transactionOf(ctx); q != nil {
+		return q.Metadata()
+	}
+	return graph.Value{}
+}
+
+// SetMetadata implements procedure.Host.
+func (h host) SetMetadata(ctx context.Context, m graph.Value) {
+	if q := transactionOf(ctx); q != nil {
+		q.setMetadata(m)
+	}
+}
+
+// Connections implements procedure.Host.
+func (h host) Connections(ctx context.Context) []procedure.Connection {
+	all := h.e.sessions.list()
+	id := access.Caller(ctx)
+	return slices.DeleteFunc(all, func(c procedure.Connection) bool {
+		return id != nil && id.Name != c.Caller && id.Every < access.Admin
+	})
+}
+
+// TestProcedure is a procedure made of a table.
+type TestProcedure = procedure.Table
+
+// SetTestProcedures replaces all test procedures.
+func (e *Engine) SetTestProcedures(ts []TestProcedure) error { return e.procs.SetTables(ts) }
+
+// statement gives what runs statements within calls of procedures: in the transaction of the calling one, with plans for indexes that
+// the transaction's cut has.
+func (e *Engine) statement(q *Running, g shard.Graph, prepare func(ctx context.Context, text string, params map[string]graph.Value) (*prepared, error)) func(
+	ctx context.Context, tx shard.Tx, text string, params map[string]graph.Value,
+) ([][]graph.Value, exec.Counters, error) {
+	return func(ctx context.Context, tx shard.Tx, text string, params map[string]graph.Value) ([][]graph.Value, exec.Counters, error) {
+		p, err := prepare(ctx, text, params)
+		if err != nil {
+			return nil, exec.Counters{}, err
+		}
+		rows, err := p.exec.Run(ctx, g, tx, e.env(q, p.bind(params), false))
+		if err != nil {
+			return nil, exec.Counters{}, err
+		}
+		defer rows.Close()
+		var out [][]graph.Value
+		for {
+			b, err := rows.Next(ctx)
+			if b == nil || err != nil {
+				return out, rows.Counters(), err
+			}
+			for i := range b.N {
+				row := make([]graph.Value, len(b.Cols))
+				for k := range b.Cols {
+					row[k] = entity(b.Cols[k].Value(i))
+				}
+				out = append(out, row)
+			}
+		}
+	}
+}
+
+// entity gives a value that lasts; an entity is itself again, without what it was when it was read.
+func entity(v graph.Value) graph.Value {
+	switch v.Kind() {
+	case graph.VertexKind:
+		return graph.VertexValue(v.Vertex())
+	case graph.EdgeKind:
+		return graph.EdgeRefValue(&graph.EdgeValue{Edge: v.Edge().Edge})
+	}
+	return v.Clone()
+}
+
+// sessions are the connections of protocols that keep any, and the address of their listener.
+type sessions struct {
+	mu   sync.Mutex
+	all  map[*Session]procedure.Connection
+	bolt string
+}
+
+func (s *sessions) address() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bolt
+}
+
+func (s *sessions) list() []procedure.Connection {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]procedure.Connection, 0, len(s.all))
+	for _, c := range s.all {
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b procedure.Connection) int { return a.Since.Compare(b.Since) })
 	return out
 }
 
-// TestProcedure is a procedure made of a table: a call yields the output columns of the rows whose input columns equal
-// its arguments.
-type TestProcedure struct {
-	Signature string // test.my.proc(in :: INTEGER?) :: (out :: STRING?)
-	Columns   []string
-	Rows      [][]graph.Value
+// SetBoltAddress tells clients that ask where the Bolt listener is: host:port.
+func (e *Engine) SetBoltAddress(address string) {
+	e.sessions.mu.Lock()
+	defer e.sessions.mu.Unlock()
+	e.sessions.bolt = address
 }
 
-// SetTestProcedures replaces all test procedures.
-func (e *Engine) SetTestProcedures(ts []TestProcedure) error {
-	test := map[string]*procedure{}
-	for _, t := range ts {
-		p, err := t.procedure()
-		if err != nil {
-			return err
-		}
-		test[strings.ToLower(p.sig.Name)] = p
+// Connect lists a session as a connection of a caller to the server's address until the function that it gives is called.
+func (e *Engine) Connect(s *Session, caller, server string) (disconnect func()) {
+	e.sessions.mu.Lock()
+	defer e.sessions.mu.Unlock()
+	if e.sessions.all == nil {
+		e.sessions.all = map[*Session]procedure.Connection{}
 	}
-	e.procs.mu.Lock()
-	e.procs.test = test
-	e.procs.mu.Unlock()
-	e.procs.version.Add(1)
-	return nil
-}
-
-func (t *TestProcedure) procedure() (*procedure, error) {
-	sig, err := parseSignature(t.Signature)
-	if err != nil {
-		return nil, err
+	e.sessions.all[s] = procedure.Connection{
+		ID: s.ID, Protocol: s.Protocol, Caller: caller, Agent: s.Agent, Server: server, Client: s.Address, Since: time.Now(),
 	}
-	at := func(fs []cypher.Field) ([]int, error) {
-		out := make([]int, len(fs))
-		for i, f := range fs {
-			if out[i] = slices.Index(t.Columns, f.Name); out[i] < 0 {
-				return nil, fmt.Errorf("procedure %s: no column %q", sig.Name, f.Name)
-			}
-		}
-		return out, nil
+	return func() {
+		e.sessions.mu.Lock()
+		defer e.sessions.mu.Unlock()
+		delete(e.sessions.all, s)
 	}
-	// A table without rows need not name its columns.
-	if len(t.Rows) == 0 {
-		return &procedure{sig: sig, call: func(context.Context, shard.Graph, shard.Tx, []graph.Value) ([][]graph.Value, error) { return nil, nil }}, nil
-	}
-	in, err := at(sig.Params)
-	if err != nil {
-		return nil, err
-	}
-	out, err := at(sig.Results)
-	if err != nil {
-		return nil, err
-	}
-	return &procedure{sig: sig, call: func(_ context.Context, _ shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {
-		var rows [][]graph.Value
-		for _, r := range t.Rows {
-			same := true
-			for i, c := range in {
-				same = same && fn.Equivalent(r[c], args[i])
-			}
-			if !same {
-				continue
-			}
-			row := make([]graph.Value, len(out))
-			for i, c := range out {
-				row[i] = r[c]
-			}
-			rows = append(rows, row)
-		}
-		return rows, nil
-	}}, nil
-}
-
-var signaturePattern = regexp.MustCompile(`^\s*([\w.]+)\s*\(([^)]*)\)\s*::\s*\(([^)]*)\)\s*$`)
-
-// parseSignature reads name(arg :: TYPE, …) :: (result :: TYPE, …).
-func parseSignature(s string) (cypher.Signature, error) {
-	m := signaturePattern.FindStringSubmatch(s)
-	if m == nil {
-		return cypher.Signature{}, fmt.Errorf("procedures: %q is no signature", s)
-	}
-	sig := cypher.Signature{Name: m[1]}
-	fields := func(list string) (fs []cypher.Field, err error) {
-		if strings.TrimSpace(list) == "" {
-			return nil, nil
-		}
-		for part := range strings.SplitSeq(list, ",") {
-			name, typ, ok := strings.Cut(part, "::")
-			if !ok {
-				return nil, fmt.Errorf("procedures: %q: %q has no type", s, strings.TrimSpace(part))
-			}
-			f := cypher.Field{Name: strings.TrimSpace(name), Type: strings.TrimSpace(typ)}
-			if name, value, ok := strings.Cut(f.Name, " = "); ok {
-				n, err := strconv.ParseInt(value, 10, 64)
-				if err != nil {
-					return nil, fmt.Errorf("procedures: %q: the default %q is no integer", s, value)
-				}
-				f.Name, f.Default = name, &n
-			}
-			fs = append(fs, f)
-		}
-		return fs, nil
-	}
-	var err error
-	if sig.Params, err = fields(m[2]); err != nil {
-		return sig, err
-	}
-	sig.Results, err = fields(m[3])
-	return sig, err
-}
-
-// Version is the program's version, as the build says it.
-func Version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	return "dev"
-}
-
-// Commit is the revision that the program was built from, if the build says it.
-func Commit() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				return s.Value
-			}
-		}
-	}
-	return ""
 }

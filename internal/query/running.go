@@ -23,6 +23,7 @@ type Running struct {
 	Statement string    // "" between the statements of an explicit transaction
 	Start     time.Time // of the statement, or of the explicit transaction
 	Caller    string    // who asks, "" where nobody is asked who they are
+	Session   Session   // that it comes from
 
 	action   string // what the audit log calls it; "" if it is not to be there
 	quiet    bool   // neither counted, bounded nor kept in the slow log
@@ -42,6 +43,8 @@ type Running struct {
 	late     *time.Timer             // that ends it by Options.Timeout, or nil
 	tx       *Running                // of a statement in an explicit transaction: the transaction's own entry
 	idle     bool                    // an explicit transaction's own entry
+
+	metadata atomic.Pointer[graph.Value] // of the transaction; nil: none
 
 	used string // the other graph that USE names, or ""; registry.mu holds it
 
@@ -76,7 +79,8 @@ type registry struct {
 // start lists a request and gives its context.
 func (r *registry) start(q *Running, ctx context.Context, at time.Time, timeout time.Duration, graphName, statement string) context.Context { //nolint:revive // What is started comes first.
 	q.Graph, q.Statement, q.Start, q.Caller = graphName, statement, at, access.Name(ctx)
-	q.ctx.Context = ctx //nolint:fatcontext // The request's own, once.
+	q.Session = sessionOf(ctx)
+	q.ctx.Context, q.ctx.owner = ctx, q //nolint:fatcontext // The request's own, once.
 	ctx = &q.ctx
 	if timeout > 0 {
 		ctx, q.timer = context.WithTimeout(ctx, timeout)
@@ -153,7 +157,7 @@ func (r *registry) endAll(graphName string, but *Running) {
 
 // open lists an explicit transaction, which cancel ends.
 func (r *registry) open(ctx context.Context, graphName string, cancel context.CancelCauseFunc) *Running {
-	q := &Running{Graph: graphName, Start: time.Now(), Caller: access.Name(ctx), cancel: cancel, idle: true}
+	q := &Running{Graph: graphName, Start: time.Now(), Caller: access.Name(ctx), Session: sessionOf(ctx), cancel: cancel, idle: true}
 	r.add(q)
 	return q
 }
@@ -161,8 +165,8 @@ func (r *registry) open(ctx context.Context, graphName string, cancel context.Ca
 // startIn lists a statement in the place of its explicit transaction. Its context ends with the transaction's too.
 func (r *registry) startIn(ctx context.Context, t *Transaction, timeout time.Duration, statement string) (context.Context, *Running) {
 	tx := t.listing
-	q := &Running{ID: tx.ID, Graph: tx.Graph, Statement: statement, Start: tx.Start, Caller: tx.Caller, tx: tx}
-	ctx, cancel := t.within(ctx)
+	q := &Running{ID: tx.ID, Graph: tx.Graph, Statement: statement, Start: tx.Start, Caller: tx.Caller, Session: tx.Session, tx: tx}
+	ctx, cancel := t.within(context.WithValue(ctx, runningKey{}, tx))
 	q.cancel, q.timer = tx.cancel, cancel
 	if timeout > 0 {
 		var stop context.CancelFunc

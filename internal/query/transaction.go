@@ -22,6 +22,7 @@ type TxOptions struct {
 	ReadOnly bool          // a statement that writes is an error
 	Timeout  time.Duration // of the whole transaction; 0: none
 	Idle     time.Duration // without a statement; 0: none
+	Metadata graph.Value   // a map of what the client says of it, or null
 	// Ended is called once, when the transaction is over, whatever ended it. It must not call the transaction.
 	Ended func()
 }
@@ -81,6 +82,7 @@ func (e *Engine) Begin(ctx context.Context, opt TxOptions) (*Transaction, error)
 		t.ctx, t.timer = context.WithTimeoutCause(t.ctx, opt.Timeout, errTxTime)
 	}
 	t.listing = e.running.open(ctx, opt.Graph, t.cancel)
+	t.listing.setMetadata(opt.Metadata)
 	e.metrics.TxBegun.Add(1)
 	t.stop = context.AfterFunc(t.ctx, t.abandon)
 	if opt.Idle > 0 {
@@ -204,7 +206,11 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 		return nil, err
 	}
 	q.trace.enter("execute")
-	rows, err := p.exec.Run(ctx, t.g, t.tx, t.e.env(q, req.Params, p.prefix == "PROFILE"))
+	env := t.e.env(q, req.Params, p.prefix == "PROFILE")
+	if p.calls {
+		env.Statement = t.e.statement(q, t.g, t.prepare)
+	}
+	rows, err := p.exec.Run(ctx, t.g, t.tx, env)
 	if err != nil {
 		return nil, p.placed(err)
 	}
@@ -241,7 +247,7 @@ func (t *Transaction) prepare(ctx context.Context, text string, params map[strin
 	both := slices.DeleteFunc(slices.Clone(now), func(ix graph.Index) bool {
 		return !slices.ContainsFunc(t.indexes, func(old graph.Index) bool { return same(ix, old) })
 	})
-	q, _, err := cypher.Compile(text, cypher.Options{Procedures: t.e.procs.signature, ProcedureNames: t.e.procs.names, Alive: aliveBy(ctx)})
+	q, _, err := cypher.Compile(text, cypher.Options{Procedures: t.e.procs.Signature, ProcedureNames: t.e.procs.Names, Alive: aliveBy(ctx)})
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func (e *Engine) alterTTL(ctx context.Context, g shard.Graph, c *cypher.AlterTTL
 	if err != nil {
 		return err
 	}
-	old := ttlOn(g, c.Label, c.Type)
+	old := graph.FindTTL(g.TTLs(), c.Label, c.Type)
 	switch {
 	case c.Create && old != nil && c.IfNotExists:
 		return nil
@@ -74,16 +74,6 @@ func (e *Engine) internName(ctx context.Context, g shard.Graph, c *cypher.AlterT
 		_, err = tx.Label(c.Label)
 	}
 	return err
-}
-
-// ttlOn gives the TTL of a label or a type, nil if it has none.
-func ttlOn(g shard.Graph, label, typ string) *graph.TTL {
-	for _, t := range g.TTLs() {
-		if t.Label == label && t.Type == typ {
-			return &t
-		}
-	}
-	return nil
 }
 
 // ttlOptions gives the options of a command by their names.
@@ -177,32 +167,4 @@ func lifetime(v graph.Value) (time.Duration, error) {
 		return 0, schemaError(graph.KindInvalid, "SchemaRuleCreationFailed", "InvalidTTL", "a ttl is longer than nothing")
 	}
 	return after, nil
-}
-
-// showNames lists labels or relationship types with what they hold and their TTL.
-func showNames(names []string, counts map[string]uint64, ttl func(name string) *graph.TTL, args []graph.Value) [][]graph.Value {
-	var rows [][]graph.Value
-	for _, name := range names {
-		t := ttl(name)
-		if counts[name] == 0 && t == nil || !wanted(args, name) {
-			continue
-		}
-		row := []graph.Value{text(name), graph.IntValue(int64(counts[name])), {}, {}}
-		if t != nil {
-			row[2] = graph.DurationValue(temporal.Duration{Seconds: int64(t.After / time.Second), Nanos: int32(t.After % time.Second)})
-			if t.Property != "" {
-				row[3] = text(t.Property)
-			}
-		}
-		rows = append(rows, row)
-	}
-	return byName(rows, 0)
-}
-
-func showLabels(_ context.Context, g shard.Graph, tx shard.Tx, args []graph.Value) ([][]graph.Value, error) {
-	return showNames(g.AllLabels(), tx.Counts().ByLabel, func(name string) *graph.TTL { return ttlOn(g, name, "") }, args), nil
-}
-
-func showTypes(_ context.Context, g shard.Graph, tx shard.Tx, args []graph.Value) ([][]graph.Value, error) {
-	return showNames(g.AllTypes(), tx.Counts().ByType, func(name string) *graph.TTL { return ttlOn(g, "", name) }, args), nil
 }

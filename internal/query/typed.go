@@ -66,7 +66,7 @@ func (e *Engine) Traverse(ctx context.Context, req TypedRequest) (*Result, error
 // compileTyped gives the plan of a typed request, which does not come from a text.
 func (e *Engine) compileTyped(t Typed) func() (*plan.Query, cypher.Command, error) {
 	return func() (*plan.Query, cypher.Command, error) {
-		q, err := t.Bind(cypher.Options{Procedures: e.procs.signature})
+		q, err := t.Bind(cypher.Options{Procedures: e.procs.Signature})
 		return q, nil, err
 	}
 }

@@ -1,6 +1,14 @@
 package temporal
 
-import "math/big"
+import (
+	"math/big"
+	"time"
+)
+
+// DurationOf gives a time.Duration as seconds and nanoseconds.
+func DurationOf(d time.Duration) Duration {
+	return Duration{Seconds: int64(d / time.Second), Nanos: int32(d % time.Second)}
+}
 
 // makeDuration makes a duration whose seconds and nanoseconds have any signs.
 func makeDuration(months, days, seconds, nanos int64) (Duration, error) {

@@ -221,6 +221,8 @@ var showProcedures = map[ast.ShowKind]string{
 	ast.ShowIndexes: "show.indexes", ast.ShowConstraints: "show.constraints", ast.ShowGraphs: "show.graphs",
 	ast.ShowFunctions: "show.functions", ast.ShowProcedures: "show.procedures", ast.ShowTransactions: "show.transactions",
 	ast.ShowLabels: "show.labels", ast.ShowTypes: "show.types", ast.ShowTerminated: "show.terminated", ast.ShowUser: "show.user",
+	ast.ShowUsers: "show.users", ast.ShowRoles: "show.roles", ast.ShowPrivileges: "show.privileges", ast.ShowSettings: "show.settings",
+	ast.ShowDatabases: "show.databases",
 }
 
 // show binds SHOW as a call of the procedure that gives the list.
@@ -239,6 +241,9 @@ func (b *binder) show(s *ast.Show) result {
 	f.node, f.one = n, false
 	out := &ast.Return{At: s.At, Projection: &ast.Projection{At: s.At}}
 	for _, r := range sig.Results {
+		if r.Extra && s.Yield == nil {
+			continue
+		}
 		v := &ast.Variable{At: s.At, Name: r.Name}
 		out.Projection.Items = append(out.Projection.Items, &ast.ProjectionItem{At: s.At, Expr: v, Text: r.Name})
 	}

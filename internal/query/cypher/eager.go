@@ -192,6 +192,12 @@ func (e *effects) readGraph() {
 	e.scans = append(e.scans, vertexRead{})
 }
 
+// writeGraph notes that anything may be made, set or removed.
+func (e *effects) writeGraph() {
+	e.created = append(e.created, vertexWrite{more: true, keys: nameSet{all: true}})
+	e.newEdges.all, e.setKeys.all, e.relabels.all = true, true, true
+}
+
 func (e *effects) reads() bool {
 	return len(e.scans) > 0 || !e.edges.empty() || !e.keys.empty() || !e.labels.empty()
 }

@@ -354,6 +354,8 @@ func (b *binder) call(e *ast.Call) plan.Expr {
 			}
 			return op(plan.IsNotNull, e.Pos, b.expr(e.Args[0]))
 		}
+	case "apoc.any.property":
+		return b.expr(&ast.Index{At: e.At, Subject: e.Args[0], Index: e.Args[1]})
 	case "properties", "keys":
 		b.fx.keys.all = true
 	case "labels":

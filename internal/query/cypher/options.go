@@ -1,9 +1,10 @@
 package cypher
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 )
 
@@ -37,12 +38,15 @@ type Signature struct {
 	Name    string // as it is registered
 	Params  []Field
 	Results []Field
+	Writes  bool // it changes the graph
+	Calls   bool // it runs statements
 }
 
 // Field is a parameter or a result of a procedure. Type is as it is written in signatures, such as "INTEGER?".
 type Field struct {
 	Name, Type string
-	Default    *int64 // of a parameter that may be left out
+	Default    *graph.Value // of a parameter that may be left out
+	Extra      bool         // a result of SHOW that YIELD alone gives
 }
 
 func (o *Options) procedure(name string) (Signature, bool) {
@@ -57,11 +61,28 @@ func (s Signature) String() string {
 	return s.Name + "(" + joinFields(s.Params) + ") :: (" + joinFields(s.Results) + ")"
 }
 
+// literal writes the default of a parameter.
+func literal(v graph.Value) string {
+	switch v.Kind() {
+	case graph.String:
+		return strconv.Quote(v.Str())
+	case graph.List:
+		return "[]"
+	case graph.Map:
+		return "{}"
+	case graph.Int:
+		return strconv.FormatInt(v.Int(), 10)
+	case graph.Bool:
+		return strconv.FormatBool(v.Bool())
+	}
+	return "null"
+}
+
 func joinFields(fs []Field) string {
 	out := make([]string, len(fs))
 	for i, f := range fs {
 		if f.Default != nil {
-			f.Name = fmt.Sprintf("%s = %d", f.Name, *f.Default)
+			f.Name += " = " + literal(*f.Default)
 		}
 		out[i] = f.Name + " :: " + f.Type
 	}

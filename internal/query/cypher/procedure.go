@@ -19,14 +19,18 @@ func (b *binder) callProcedure(f *flow, c *ast.CallProcedure) []binding {
 	if c.Optional {
 		return b.optionalProcedure(f, c, &sig)
 	}
-	n := &plan.CallProc{Proc: sig.Name, Args: b.arguments(c, &sig), Void: len(sig.Results) == 0}
+	n := &plan.CallProc{Proc: sig.Name, Args: b.arguments(c, &sig), Void: len(sig.Results) == 0, Writes: sig.Writes}
 	yields := b.yields(n, c, &sig)
 	b.scope = b.scope.with(yields...)
 	var preds []plan.Expr
 	if c.Yield != nil && c.Yield.Where != nil {
 		preds = conjuncts(b.expr(c.Yield.Where))
 	}
+	b.q.Calls = b.q.Calls || sig.Calls
 	b.fx.readGraph()
+	if sig.Writes {
+		b.fx.writeGraph()
+	}
 	b.admit(f)
 	n.Input = f.node
 	f.node, f.one = n, f.one && n.Void
@@ -63,7 +67,7 @@ func (b *binder) arguments(c *ast.CallProcedure, sig *Signature) []plan.Expr {
 		args = b.exprs(c.Args)
 		for _, p := range sig.Params[min(len(args), len(sig.Params)):] {
 			if p.Default != nil {
-				args = append(args, &plan.Const{Value: graph.IntValue(*p.Default)})
+				args = append(args, &plan.Const{Value: *p.Default})
 			}
 		}
 	}

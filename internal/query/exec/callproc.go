@@ -122,13 +122,16 @@ func (p *callProc) fill(ctx context.Context) error {
 			if p.row == p.b.N {
 				return nil
 			}
-			args := make([]graph.Value, len(p.args.cols))
-			for k := range args {
-				args[k] = p.args.cols[k][p.row]
+			c := Call{Graph: p.r.g, Tx: p.r.tx, Args: make([]graph.Value, len(p.args.cols))}
+			for k := range c.Args {
+				c.Args[k] = p.args.cols[k][p.row]
+			}
+			if p.r.env.Statement != nil {
+				c.Statement = p.statement
 			}
 			p.row++
 			var err error
-			if p.got, err = p.proc.Call(ctx, p.r.g, p.r.tx, args); err != nil {
+			if p.got, err = p.proc.Run(ctx, &c); err != nil {
 				return err
 			}
 			if p.node.Void {
@@ -147,4 +150,11 @@ func (p *callProc) fill(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// statement runs a statement within a call.
+func (p *callProc) statement(ctx context.Context, text string, params map[string]graph.Value) ([][]graph.Value, error) {
+	rows, counters, err := p.r.env.Statement(ctx, p.r.tx, text, params)
+	p.r.counters.Add(counters)
+	return rows, err
 }

@@ -58,6 +58,9 @@ func (l *labelLists) eval(ctx context.Context, vs []graph.Value, s sel, out []gr
 	}
 	for k, i := range l.sets.rows {
 		out[i] = l.list(l.sets.sets[k])
+		if vs[i].Virtual() {
+			out[i] = textList(vs[i].Record().Labels)
+		}
 	}
 	if len(l.sets.rows) == len(s) {
 		return nil
@@ -74,6 +77,14 @@ func (l *labelLists) eval(ctx context.Context, vs []graph.Value, s sel, out []gr
 		}
 	}
 	return nil
+}
+
+func textList(names []string) graph.Value {
+	list := make([]graph.Value, len(names))
+	for i, n := range names {
+		list[i] = graph.StringValue(n)
+	}
+	return graph.ListValue(list)
 }
 
 func (l *labelLists) list(ls graph.LabelSet) graph.Value {
@@ -97,6 +108,10 @@ func (r *run) typeNames(_ context.Context, vs []graph.Value, s sel, out []graph.
 	for _, i := range s {
 		switch v := vs[i]; v.Kind() {
 		case graph.EdgeKind:
+			if v.Virtual() {
+				out[i] = graph.StringValue(v.Edge().Record.Type)
+				continue
+			}
 			out[i] = graph.StringValue(r.g.TypeName(v.Edge().Type))
 		case graph.Null:
 			out[i] = graph.Value{}
@@ -127,7 +142,12 @@ func (m *entityMaps) maps(ctx context.Context, vs []graph.Value, n int, s sel) (
 func (m *entityMaps) eval(ctx context.Context, vs []graph.Value, s sel, out []graph.Value) error {
 	m.vertices, m.edges, m.vrows, m.erows = m.vertices[:0], m.edges[:0], m.vrows[:0], m.erows[:0]
 	for _, i := range s {
-		switch v := vs[i]; v.Kind() {
+		v := vs[i]
+		if v.Virtual() {
+			out[i] = propertiesOf(v)
+			continue
+		}
+		switch v.Kind() {
 		case graph.VertexKind:
 			m.vertices, m.vrows = append(m.vertices, v.Vertex()), append(m.vrows, i)
 		case graph.EdgeKind:
@@ -157,6 +177,19 @@ func (m *entityMaps) eval(ctx context.Context, vs []graph.Value, s sel, out []gr
 		m.fill(m.erows, out)
 	}
 	return nil
+}
+
+// propertiesOf maps the properties of a virtual entity.
+func propertiesOf(v graph.Value) graph.Value {
+	r := v.Record()
+	if v.Kind() == graph.EdgeKind {
+		r = v.Edge().Record
+	}
+	entries := make([]graph.MapEntry, len(r.Keys))
+	for i, k := range r.Keys {
+		entries[i] = graph.MapEntry{Key: k, Value: r.Values[i]}
+	}
+	return graph.MapValue(entries)
 }
 
 func (m *entityMaps) buffer(n int) []shard.Record {

@@ -120,10 +120,11 @@ func (p *propReader) read(ctx context.Context, c *graph.Column, n int, s sel) er
 	}
 	p.vertices, p.edges, p.vrows, p.erows = p.vertices[:0], p.edges[:0], p.vrows[:0], p.erows[:0]
 	for _, i := range s {
-		switch v := c.Vals[i]; v.Kind() {
-		case graph.VertexKind:
+		v := c.Vals[i]
+		switch kind := v.Kind(); {
+		case kind == graph.VertexKind && !v.Virtual():
 			p.vertices, p.vrows = append(p.vertices, v.Vertex()), append(p.vrows, i)
-		case graph.EdgeKind:
+		case kind == graph.EdgeKind && !v.Virtual():
 			p.edges, p.erows = append(p.edges, v.Edge().Edge), append(p.erows, i)
 		default:
 			for k, key := range p.keys {

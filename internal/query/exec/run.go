@@ -23,6 +23,8 @@ type Env struct {
 	Totals *Totals // are added to when the run is closed; nil: nobody asks
 	// Procs finds the procedures for CALL; nil: there are none.
 	Procs Procedures
+	// Statement runs a statement within a call of a procedure, in the transaction of the run; nil: procedures run none.
+	Statement func(ctx context.Context, tx shard.Tx, text string, params map[string]graph.Value) ([][]graph.Value, Counters, error)
 	// ImportDir is the directory that LOAD CSV reads from; "": LOAD CSV is off.
 	ImportDir string
 	// Begin opens the transactions of CALL {…} IN TRANSACTIONS; nil: there can be none.
@@ -70,8 +72,18 @@ type Procedures interface {
 type Procedure struct {
 	// Args and Results are the names of the arguments and of the result columns.
 	Args, Results []string
-	// Call gives the rows for one list of arguments, each with one value a result.
-	Call func(ctx context.Context, g shard.Graph, tx shard.Tx, args []graph.Value) ([][]graph.Value, error)
+	// Run gives the rows of one call, each with one value a result.
+	Run func(ctx context.Context, c *Call) ([][]graph.Value, error)
+}
+
+// Call is one call of a procedure.
+type Call struct {
+	Graph shard.Graph
+	Tx    shard.Tx
+	Args  []graph.Value
+	// Statement runs a statement as a part of the calling one, in its transaction, and gives its rows; nil if the transaction only
+	// reads.
+	Statement func(ctx context.Context, text string, params map[string]graph.Value) ([][]graph.Value, error)
 }
 
 // Counters are what a run has changed.

@@ -85,6 +85,7 @@ var functions = sortFunctions([]category{
 	{"Numeric", [][]Function{mathFunctions}},
 	{"List", [][]Function{listFunctions, collFunctions}},
 	{"Temporal", [][]Function{temporalFunctions, durationFunctions}},
+	{"APOC", [][]Function{apocFunctions}},
 	{"SQL", [][]Function{sqlArithmetic, sqlTextFunctions, sqlJSONFunctions, sqlTimeFunctions}},
 })
 

@@ -1,12 +1,15 @@
 package plan
 
-// Merges reports whether the plan has a MERGE, which makes what it does not find.
+// Merges reports whether the plan has a MERGE or a procedure that writes, which make what they do not find.
 func (q *Query) Merges() bool {
 	found := false
 	var visit func(*Node)
 	visit = func(n *Node) {
-		if _, ok := (*n).(*Merge); ok {
+		switch n := (*n).(type) {
+		case *Merge:
 			found = true
+		case *CallProc:
+			found = found || n.Writes
 		}
 		inputs(*n, visit)
 	}

@@ -22,6 +22,8 @@ type Query struct {
 	Names []string  // of the result columns
 	// Writes says that the plan changes the graph.
 	Writes bool
+	// Calls says that the plan calls procedures that run statements.
+	Calls bool
 	// Graph is the graph of USE, or "".
 	Graph string
 	// Estimates are the numbers of rows that nodes are expected to give, once the plan is optimized.
@@ -311,6 +313,8 @@ type (
 		Args  []Expr
 		Yield []Yield
 		Void  bool // the procedure gives no rows: the input row passes on
+		// Writes says that the procedure changes the graph.
+		Writes bool
 	}
 
 	// LoadCSV joins each row with the records of a file: Out is the record, Line the number of its first line, File the file's name.

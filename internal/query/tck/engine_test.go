@@ -230,11 +230,11 @@ func (e *engine) Procedure(name string) (exec.Procedure, bool) {
 		if p.sig.Name != name {
 			continue
 		}
-		x := exec.Procedure{Call: func(_ context.Context, _ shard.Graph, _ shard.Tx, args []graph.Value) ([][]graph.Value, error) {
+		x := exec.Procedure{Run: func(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 			var out [][]graph.Value
 		next:
 			for _, row := range p.rows {
-				for i, a := range args {
+				for i, a := range c.Args {
 					w, g := caseValue(row[i]), caseValue(a)
 					if n, ok := w.(int64); ok && a.Kind() == graph.Float {
 						w = float64(n)
@@ -243,7 +243,7 @@ func (e *engine) Procedure(name string) (exec.Procedure, bool) {
 						continue next
 					}
 				}
-				out = append(out, row[len(args):])
+				out = append(out, row[len(c.Args):])
 			}
 			return out, nil
 		}}

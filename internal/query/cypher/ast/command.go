@@ -109,7 +109,12 @@ const (
 	ShowTransactions
 	ShowLabels
 	ShowTypes
-	ShowUser       // SHOW CURRENT USER
+	ShowUser // SHOW CURRENT USER
+	ShowUsers
+	ShowRoles
+	ShowPrivileges
+	ShowSettings
+	ShowDatabases  // the graphs, as Neo4j lists databases
 	ShowTerminated // TERMINATE TRANSACTIONS: those that it ends
 )
 
@@ -118,7 +123,7 @@ type Show struct {
 	At
 	Kind   ShowKind
 	Filter string      // in capitals: ALL, RANGE, UNIQUE, BUILT IN, …; or empty
-	Names  []Expr      // ids of transactions; SHOW GRAPH name as a *StringLit
+	Names  []Expr      // ids of transactions; SHOW GRAPH name as a *StringLit; settings
 	Yield  *Projection // or nil; its items are the columns that were asked for
 	Where  Expr        // or nil
 	Return *Return     // or nil

@@ -170,7 +170,11 @@ func (p *printer) show(c *Show) {
 		p.put(c.Filter, " ")
 	}
 	if name, ok := graphName(c); ok {
-		p.put("GRAPH ", quoteSchemaName(name))
+		word := "GRAPH "
+		if c.Kind == ShowDatabases {
+			word = "DATABASE "
+		}
+		p.put(word, quoteSchemaName(name))
 	} else {
 		p.showNames(c)
 	}
@@ -187,7 +191,7 @@ func (p *printer) show(c *Show) {
 
 // graphName is the name that SHOW GRAPH was given.
 func graphName(c *Show) (string, bool) {
-	if c.Kind != ShowGraphs || len(c.Names) != 1 {
+	if c.Kind != ShowGraphs && c.Kind != ShowDatabases || len(c.Names) != 1 {
 		return "", false
 	}
 	s, ok := c.Names[0].(*StringLit)
@@ -198,10 +202,16 @@ func graphName(c *Show) (string, bool) {
 }
 
 func (p *printer) showNames(c *Show) {
+	if len(c.Names) == 1 && (c.Kind == ShowGraphs || c.Kind == ShowDatabases) { // a parameter
+		p.put(map[ShowKind]string{ShowGraphs: "GRAPH ", ShowDatabases: "DATABASE "}[c.Kind])
+		p.expr(c.Names[0], precLowest)
+		return
+	}
 	p.put([...]string{
 		ShowIndexes: "INDEXES", ShowConstraints: "CONSTRAINTS", ShowGraphs: "GRAPHS", ShowFunctions: "FUNCTIONS",
 		ShowProcedures: "PROCEDURES", ShowTransactions: "TRANSACTIONS", ShowTerminated: "TRANSACTIONS",
-		ShowLabels: "LABELS", ShowTypes: "TYPES", ShowUser: "USER",
+		ShowLabels: "LABELS", ShowTypes: "TYPES", ShowUser: "USER", ShowUsers: "USERS", ShowRoles: "ROLES",
+		ShowPrivileges: "PRIVILEGES", ShowSettings: "SETTINGS", ShowDatabases: "DATABASES",
 	}[c.Kind])
 	if len(c.Names) > 0 {
 		p.put(" ")

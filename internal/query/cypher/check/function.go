@@ -50,6 +50,13 @@ var builtins = index(
 		{Name: "toStringList", Result: List | Null, Elem: String | Null},
 	},
 	[]Signature{
+		{Name: "apoc.version", MaxArgs: noArgs, Result: String},
+		{Name: "apoc.any.property", MinArgs: 2},
+		{Name: "apoc.map.clean", MinArgs: 3, Result: Map | Null},
+		{Name: "apoc.meta.cypher.types", Result: Map},
+		{Name: "apoc.util.validatePredicate", MinArgs: 2, MaxArgs: 3, Result: Boolean},
+	},
+	[]Signature{
 		{Name: "coll.distinct", Args: []Type{List}, Result: List | Null},
 		{Name: "coll.flatten", MinArgs: 1, MaxArgs: 2, Args: []Type{List, Integer}, Result: List | Null},
 		{Name: "coll.indexOf", MinArgs: 2, Args: []Type{List}, Result: Integer | Null},

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -11,6 +12,11 @@ import (
 func (p *parser) command() ast.Body {
 	at := p.here()
 	switch {
+	case p.administration():
+		e := graph.SyntaxError("UnsupportedAdministrationCommand", at.Pos, "users, roles, aliases and servers are not changed by statements: "+
+			"tokens say who may do what")
+		e.Code = "Neo.ClientError.Statement.UnsupportedAdministrationCommand"
+		p.fail(e)
 	case p.is("CREATE"):
 		return p.create(at)
 	case p.is("ALTER"):
@@ -30,6 +36,25 @@ func (p *parser) command() ast.Body {
 		return s
 	}
 	return nil
+}
+
+// administration reports whether a command of Neo4j's for users, roles, aliases, servers or the state of a database comes next.
+func (p *parser) administration() bool {
+	next := p.peekAt(1)
+	either := func(words ...string) bool { return slices.ContainsFunc(words, next.is) }
+	switch {
+	case p.is("GRANT"), p.is("DENY"), p.is("REVOKE"), p.is("RENAME"):
+		return next.kind == tokWord
+	case p.is("CREATE"), p.is("DROP"):
+		return either("USER", "ROLE", "IMMUTABLE", "ALIAS", "SERVER")
+	case p.is("ALTER"):
+		return either("USER", "CURRENT", "ALIAS", "SERVER", "DATABASE")
+	case p.is("START"), p.is("STOP"):
+		return either("DATABASE")
+	case p.is("ENABLE"):
+		return either("SERVER")
+	}
+	return false
 }
 
 // indexKinds gives the index kinds by their words.
@@ -70,8 +95,21 @@ func (p *parser) graphWord() {
 
 func (p *parser) createGraph(at ast.At, replace bool) ast.Body {
 	p.graphWord()
-	return &ast.CreateGraph{
+	c := &ast.CreateGraph{
 		At: at, OrReplace: replace, Name: p.dotted("a graph's name"), IfNotExists: p.take("IF", "NOT", "EXISTS"),
+	}
+	p.waiting()
+	return c
+}
+
+// waiting takes WAIT [n [SECONDS]] or NOWAIT behind a command for graphs, which is over when it is answered in any case.
+func (p *parser) waiting() {
+	if p.take("NOWAIT") || !p.take("WAIT") {
+		return
+	}
+	if p.peek().kind == tokInt {
+		p.next()
+		p.oneOf("SECONDS", "SECOND", "SEC")
 	}
 }
 
@@ -310,7 +348,13 @@ func (p *parser) drop(at ast.At) ast.Body {
 	case "CONSTRAINT":
 		return &ast.DropConstraint{At: at, Name: p.name("a constraint's name"), IfExists: p.take("IF", "EXISTS")}
 	case "GRAPH", "DATABASE":
-		return &ast.DropGraph{At: at, Name: p.dotted("a graph's name"), IfExists: p.take("IF", "EXISTS")}
+		d := &ast.DropGraph{At: at, Name: p.dotted("a graph's name"), IfExists: p.take("IF", "EXISTS")}
+		if p.take("DUMP", "DATA") {
+			p.fail(graph.SyntaxError(unexpectedSyntax, at.Pos, "a graph is not dumped as it is dropped: back it up first"))
+		}
+		p.take("DESTROY", "DATA")
+		p.waiting()
+		return d
 	}
 	p.unexpected("INDEX, CONSTRAINT or GRAPH")
 	return nil
@@ -328,26 +372,33 @@ var shows = []struct {
 		"RELATIONSHIP KEY", "KEY", "NODE PROPERTY EXISTENCE", "RELATIONSHIP PROPERTY EXISTENCE", "PROPERTY EXISTENCE",
 		"EXISTENCE", "EXIST", "NODE PROPERTY TYPE", "RELATIONSHIP PROPERTY TYPE", "PROPERTY TYPE",
 	}},
-	{ast.ShowGraphs, []string{"GRAPHS", "GRAPH", "DATABASES", "DATABASE"}, []string{"DEFAULT", "HOME"}},
+	{ast.ShowGraphs, []string{"GRAPHS", "GRAPH"}, []string{"DEFAULT", "HOME"}},
+	{ast.ShowDatabases, []string{"DATABASES", "DATABASE"}, []string{"DEFAULT", "HOME"}},
 	{ast.ShowFunctions, []string{"FUNCTIONS", "FUNCTION"}, []string{"BUILT IN", "USER DEFINED"}},
 	{ast.ShowProcedures, []string{"PROCEDURES", "PROCEDURE"}, nil},
 	{ast.ShowLabels, []string{"LABELS", "LABEL"}, []string{"NODE"}},
 	{ast.ShowTypes, []string{"TYPES", "TYPE"}, []string{"RELATIONSHIP", "EDGE"}},
 	{ast.ShowTransactions, []string{"TRANSACTIONS", "TRANSACTION"}, nil},
 	{ast.ShowUser, []string{"USER"}, []string{"CURRENT"}},
+	{ast.ShowUsers, []string{"USERS"}, nil},
+	{ast.ShowRoles, []string{"ROLES", "ROLE"}, []string{"POPULATED"}},
+	{ast.ShowPrivileges, []string{"PRIVILEGES", "PRIVILEGE"}, []string{"USER"}},
+	{ast.ShowSettings, []string{"SETTINGS", "SETTING"}, nil},
 }
 
 func (p *parser) show(at ast.At) ast.Body {
 	s := &ast.Show{At: at}
 	single := p.showKind(s)
 	switch {
-	case s.Kind == ast.ShowGraphs && single && isVariable(p.peek()) && !p.is("YIELD"):
+	case (s.Kind == ast.ShowGraphs || s.Kind == ast.ShowDatabases) && single && isVariable(p.peek()) && !p.is("YIELD"):
 		s.Names = []ast.Expr{&ast.StringLit{At: p.here(), Value: p.dotted("a graph's name")}}
+	case (s.Kind == ast.ShowGraphs || s.Kind == ast.ShowDatabases) && single && p.peek().kind == tokParameter:
+		s.Names = []ast.Expr{p.expr()}
 	case (s.Kind == ast.ShowFunctions || s.Kind == ast.ShowProcedures) && p.take("EXECUTABLE"):
 		if p.take("BY") && !p.take("CURRENT", "USER") { // all may call all of them
 			p.name("a user's name")
 		}
-	case s.Kind == ast.ShowTransactions && !p.is("YIELD") && !p.is("WHERE") && !p.isSign(";") && p.peek().kind != tokEOF:
+	case (s.Kind == ast.ShowTransactions || s.Kind == ast.ShowSettings) && !p.is("YIELD") && !p.is("WHERE") && !p.isSign(";") && p.peek().kind != tokEOF:
 		s.Names = p.ids()
 	}
 	p.yielded(s)
@@ -384,7 +435,7 @@ func (p *parser) showKind(s *ast.Show) bool {
 		}
 	}
 	p.i = start
-	p.unexpected("INDEXES, CONSTRAINTS, LABELS, RELATIONSHIP TYPES, GRAPHS, FUNCTIONS, PROCEDURES, TRANSACTIONS or CURRENT USER")
+	p.unexpected("INDEXES, CONSTRAINTS, LABELS, RELATIONSHIP TYPES, GRAPHS, DATABASES, FUNCTIONS, PROCEDURES, TRANSACTIONS, SETTINGS, USERS, ROLES, PRIVILEGES or CURRENT USER")
 	return false
 }
 

@@ -1,4 +1,4 @@
-package query
+package procedure
 
 import (
 	"cmp"
@@ -7,27 +7,76 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// registerSchema adds the procedures that say what a graph consists of.
-func (e *Engine) registerSchema(
-	add func(signature, description string, call func(ctx context.Context, g shard.Graph, tx shard.Tx, args []graph.Value) ([][]graph.Value, error)),
-) {
-	add("db.schema.visualization() :: (nodes :: LIST<NODE>, relationships :: LIST<RELATIONSHIP>)",
-		"One node a label in use, and one relationship for each type between two labels that it joins.",
-		func(_ context.Context, g shard.Graph, tx shard.Tx, _ []graph.Value) ([][]graph.Value, error) {
-			return [][]graph.Value{visualize(g, tx.Counts())}, nil
+// addSchema adds the procedures that say what a graph consists of.
+func (r *Registry) addSchema() {
+	r.add("db.labels() :: (label :: STRING)", "List the labels in use.",
+		func(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
+			return column(used(c.Graph.AllLabels(), c.Tx.Counts().ByLabel)), nil
 		})
-	add("db.schema.nodeTypeProperties() :: (nodeType :: STRING, nodeLabels :: LIST<STRING>, propertyName :: STRING?, "+
+	r.add("db.relationshipTypes() :: (relationshipType :: STRING)", "List the relationship types in use.",
+		func(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
+			return column(used(c.Graph.AllTypes(), c.Tx.Counts().ByType)), nil
+		})
+	r.add("db.propertyKeys() :: (propertyKey :: STRING)", "List the property keys.",
+		func(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
+			return column(c.Graph.AllProps()), nil
+		})
+	r.add("db.schema.visualization() :: (nodes :: LIST<NODE>, relationships :: LIST<RELATIONSHIP>)",
+		"One node a label in use, and one relationship for each type between two labels that it joins.",
+		func(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
+			return [][]graph.Value{visualize(c.Graph, c.Tx.Counts())}, nil
+		})
+	r.add("db.schema.nodeTypeProperties() :: (nodeType :: STRING, nodeLabels :: LIST<STRING>, propertyName :: STRING?, "+
 		"propertyTypes :: LIST<STRING>?, mandatory :: BOOLEAN)",
 		"The properties that nodes with the same labels have, with their types and whether all have them. It reads all nodes.", nodeTypeProperties)
-	add("db.schema.relTypeProperties() :: (relType :: STRING, propertyName :: STRING?, propertyTypes :: LIST<STRING>?, mandatory :: BOOLEAN)",
+	r.add("db.schema.relTypeProperties() :: (relType :: STRING, propertyName :: STRING?, propertyTypes :: LIST<STRING>?, mandatory :: BOOLEAN)",
 		"The properties of each type of relationship, with their types and whether all have them. It reads all relationships.", relTypeProperties)
+	r.add("db.indexes() :: (id :: INTEGER, name :: STRING, state :: STRING, populationPercent :: FLOAT, uniqueness :: STRING, type :: STRING, "+
+		"entityType :: STRING, labelsOrTypes :: LIST<STRING>, properties :: LIST<STRING>, provider :: STRING)",
+		"List the indexes, as SHOW INDEXES does.", indexes)
+	r.add("db.constraints() :: (name :: STRING, description :: STRING, details :: STRING)", "List the constraints, as SHOW CONSTRAINTS does.",
+		constraints)
+	r.add("db.awaitIndexes(timeOutSeconds = 300 :: INTEGER) :: ()", "Wait until all indexes are online.",
+		func(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
+			return nil, awaitIndexes(ctx, c.Graph, "", c.Args[0])
+		})
+	r.add("db.awaitIndex(indexName :: STRING, timeOutSeconds = 300 :: INTEGER) :: ()", "Wait until an index is online.",
+		func(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
+			if c.Args[0].Kind() != graph.String || c.Args[0].Str() == "" {
+				return nil, noIndex()
+			}
+			return nil, awaitIndexes(ctx, c.Graph, c.Args[0].Str(), c.Args[1])
+		})
 }
 
-// visualize makes the nodes and relationships of db.schema.visualization. They are in no store: their ids count down from the
-// highest.
+// indexes gives SHOW INDEXES in the columns of Neo4j 4.
+func indexes(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
+	rows, err := showIndexes(ctx, &exec.Call{Graph: c.Graph, Tx: c.Tx, Args: []graph.Value{text(""), {}}})
+	for i, r := range rows {
+		uniqueness := "UNIQUE"
+		if r[9].IsNull() {
+			uniqueness = "NONUNIQUE"
+		}
+		rows[i] = append(r[:4:4], text(uniqueness), text("BTREE"), r[5], r[6], r[7], r[8])
+	}
+	return rows, err
+}
+
+// constraints gives SHOW CONSTRAINTS in the columns of Neo4j 4.
+func constraints(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
+	rows, err := showConstraints(ctx, &exec.Call{Graph: c.Graph, Tx: c.Tx, Args: []graph.Value{text(""), {}}})
+	for i, r := range rows {
+		_, what, _ := strings.Cut(r[9].Str(), " FOR ")
+		rows[i] = []graph.Value{r[1], text("CONSTRAINT ON " + what), r[9]}
+	}
+	return rows, err
+}
+
+// visualize makes the nodes and relationships of db.schema.visualization. They are in no store.
 func visualize(g shard.Graph, c *graph.Counts) []graph.Value {
 	labels := used(g.AllLabels(), c.ByLabel)
 	slices.Sort(labels)
@@ -44,21 +93,18 @@ func visualize(g shard.Graph, c *graph.Counts) []graph.Value {
 				indexes = append(indexes, strings.Join(ix.Props, ","))
 			}
 		}
-		number[l] = graph.NoVertex - 1 - graph.VertexID(i)
-		nodes[i] = graph.VertexRecordValue(number[l], &graph.Record{
+		nodes[i] = graph.VirtualVertex(i, &graph.Record{
 			Labels: []string{l}, Keys: []string{"constraints", "indexes", "name"}, Values: []graph.Value{texts(constraints), texts(indexes), text(l)},
 		})
+		number[l] = nodes[i].Vertex()
 	}
 	rels := []graph.Value{}
 	types := used(g.AllTypes(), c.ByType)
 	slices.Sort(types)
 	for _, t := range types {
 		for _, ends := range joined(c, t, labels) {
-			id := ^graph.EdgeID(0) - 1 - graph.EdgeID(len(rels))
-			rels = append(rels, graph.EdgeRefValue(&graph.EdgeValue{
-				Edge:   graph.Edge{ID: id, Src: number[ends.Src], Dst: number[ends.Dst]},
-				Record: &graph.Record{Type: t, Keys: []string{"name"}, Values: []graph.Value{text(t)}},
-			}))
+			rels = append(rels, graph.VirtualEdge(len(rels), number[ends.Src], number[ends.Dst],
+				&graph.Record{Type: t, Keys: []string{"name"}, Values: []graph.Value{text(t)}}))
 		}
 	}
 	return []graph.Value{graph.ListValue(nodes), graph.ListValue(rels)}
@@ -176,7 +222,8 @@ func eachVertices(ctx context.Context, tx shard.Tx, f func(ids []graph.VertexID)
 	return nil
 }
 
-func nodeTypeProperties(ctx context.Context, g shard.Graph, tx shard.Tx, _ []graph.Value) ([][]graph.Value, error) {
+func nodeTypeProperties(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
+	g, tx := c.Graph, c.Tx
 	bySet := map[graph.LabelSet]*propertyTypes{}
 	records := make([]shard.Record, graph.BatchSize)
 	err := eachVertices(ctx, tx, func(ids []graph.VertexID) error {
@@ -212,7 +259,8 @@ func nodeTypeProperties(ctx context.Context, g shard.Graph, tx shard.Tx, _ []gra
 	return rows, nil
 }
 
-func relTypeProperties(ctx context.Context, g shard.Graph, tx shard.Tx, _ []graph.Value) ([][]graph.Value, error) {
+func relTypeProperties(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
+	g, tx := c.Graph, c.Tx
 	byType := map[graph.TypeID]*propertyTypes{}
 	var res shard.Neighbours
 	var records []shard.Record

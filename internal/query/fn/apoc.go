@@ -1,0 +1,161 @@
+package fn
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// apocVersion is the release of APOC whose names clients may expect.
+const apocVersion = "5.26.0"
+
+var apocFunctions = []Function{
+	{
+		Name: "apoc.version", Deterministic: true,
+		Signature: "apoc.version() :: STRING", Description: "The version of APOC, some of whose names the server knows.",
+		Eval: func(*Context, []graph.Value) (graph.Value, error) { return graph.StringValue(apocVersion), nil },
+	},
+	{
+		Name: "apoc.any.property", MinArgs: 2, MaxArgs: 2, Deterministic: true,
+		Signature: "apoc.any.property(thing :: MAP | NODE | RELATIONSHIP, key :: STRING) :: ANY", Description: "A property, as thing[key].",
+		Eval: func(_ *Context, args []graph.Value) (graph.Value, error) { return Index(args[0], args[1]) },
+	},
+	{
+		Name: "apoc.map.clean", MinArgs: 3, MaxArgs: 3, Deterministic: true,
+		Signature:   "apoc.map.clean(map :: MAP, keys :: LIST<STRING>, values :: LIST<ANY>) :: MAP",
+		Description: "The map without some keys, some values and nulls.",
+		Eval:        cleanMap,
+	},
+	{
+		Name: "apoc.meta.cypher.types", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Signature:   "apoc.meta.cypher.types(properties :: MAP) :: MAP",
+		Description: "The types of a map's values, by their keys.",
+		Eval: func(_ *Context, args []graph.Value) (graph.Value, error) {
+			if args[0].IsNull() {
+				return graph.MapValue(nil), nil
+			}
+			if args[0].Kind() != graph.Map {
+				return null, badArgument("apoc.meta.cypher.types", args[0], "a Map")
+			}
+			out := make([]graph.MapEntry, len(args[0].Map()))
+			for i, e := range args[0].Map() {
+				out[i] = graph.MapEntry{Key: e.Key, Value: graph.StringValue(apocType(e.Value))}
+			}
+			return graph.MapValue(out), nil
+		},
+	},
+	{
+		Name: "apoc.util.validatePredicate", MinArgs: 2, MaxArgs: 3,
+		Signature:   "apoc.util.validatePredicate(predicate :: BOOLEAN, message :: STRING [, params :: LIST<ANY>]) :: BOOLEAN",
+		Description: "True, or an error with a message if the predicate holds.",
+		Eval: func(_ *Context, args []graph.Value) (graph.Value, error) {
+			var params graph.Value
+			if len(args) > 2 {
+				params = args[2]
+			}
+			return Validate(args[0], args[1], params)
+		},
+	},
+}
+
+func cleanMap(_ *Context, args []graph.Value) (graph.Value, error) {
+	const name = "apoc.map.clean"
+	if args[0].IsNull() {
+		return null, nil
+	}
+	if args[0].Kind() != graph.Map {
+		return null, badArgument(name, args[0], "a Map")
+	}
+	var drops [2][]graph.Value // keys and values
+	for i := range drops {
+		if args[1+i].IsNull() {
+			continue
+		}
+		var err error
+		if drops[i], err = listArg(name, args[1+i]); err != nil {
+			return null, err
+		}
+	}
+	keys, values := drops[0], drops[1]
+	out := []graph.MapEntry{}
+	for _, e := range args[0].Map() {
+		drop := e.Value.IsNull() || slices.ContainsFunc(keys, func(k graph.Value) bool { return k.Kind() == graph.String && k.Str() == e.Key }) ||
+			slices.ContainsFunc(values, func(v graph.Value) bool { return Equivalent(v, e.Value) })
+		if !drop {
+			out = append(out, e)
+		}
+	}
+	return graph.MapValue(out), nil
+}
+
+// Validate fails with a message, whose %s and %d stand for params, if the predicate is true; else it gives true.
+func Validate(predicate, message, params graph.Value) (graph.Value, error) {
+	if predicate.Kind() != graph.Bool || !predicate.Bool() {
+		return graph.BoolValue(true), nil
+	}
+	text, err := textArg("apoc.util.validate", message)
+	if err != nil {
+		return null, err
+	}
+	var list []graph.Value
+	if params.Kind() == graph.List {
+		list = params.List()
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '%' && i+1 < len(text) {
+			switch c := text[i+1]; {
+			case c == '%':
+				b.WriteByte('%')
+				i++
+				continue
+			case strings.IndexByte("sdfb", c) >= 0 && len(list) > 0:
+				if list[0].Kind() == graph.String {
+					b.WriteString(list[0].Str())
+				} else {
+					b.Write(AppendText(nil, list[0]))
+				}
+				list = list[1:]
+				i++
+				continue
+			}
+		}
+		b.WriteByte(text[i])
+	}
+	e := graph.RuntimeError("ProcedureError", "ProcedureCallFailed", "%s", b.String())
+	e.Code = "Neo.ClientError.Procedure.ProcedureCallFailed"
+	return null, e
+}
+
+// apocType names the type of a value as apoc.meta.cypher.types does.
+func apocType(v graph.Value) string {
+	switch v.Kind() {
+	case graph.Int:
+		return "INTEGER"
+	case graph.List:
+		of := ""
+		for _, e := range v.List() {
+			t := apocType(e)
+			if of != "" && of != t {
+				t = "ANY"
+			}
+			of = t
+		}
+		if of == "" {
+			of = "ANY"
+		}
+		return "LIST OF " + of
+	case graph.LocalTime:
+		return "LOCAL_TIME"
+	case graph.LocalDateTime:
+		return "LOCAL_DATE_TIME"
+	case graph.DateTime:
+		return "DATE_TIME"
+	case graph.VertexKind:
+		return "NODE"
+	case graph.EdgeKind:
+		return "RELATIONSHIP"
+	}
+	return strings.ToUpper(v.Kind().String())
+}

@@ -1,0 +1,65 @@
+package procedure
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// awaitPoll is how often the state of indexes is looked at.
+const awaitPoll = 5 * time.Millisecond
+
+func noIndex() error {
+	return &graph.Error{
+		Kind: graph.KindInvalid, Code: "Neo.ClientError.Schema.IndexNotFound", Type: "SchemaError", Phase: graph.PhaseRuntime, Detail: "NotFound",
+		Msg: "there is no such index",
+	}
+}
+
+// awaitIndexes returns when the index of a name, or all, are online. It fails if one of them could not be built, or is not
+// within a number of seconds.
+func awaitIndexes(ctx context.Context, g shard.Graph, name string, seconds graph.Value) error {
+	if seconds.Kind() != graph.Int || seconds.Int() < 0 {
+		return graph.TypeError("InvalidArgumentValue", "timeOutSeconds must be an Integer from 0 on, not %s", fn.Describe(seconds))
+	}
+	failed := func(code, detail, format string, args ...any) error {
+		return &graph.Error{Kind: graph.KindInvalid, Code: code, Type: "SchemaError", Phase: graph.PhaseRuntime, Detail: detail, Msg: fmt.Sprintf(format, args...)}
+	}
+	late := time.NewTimer(time.Duration(min(seconds.Int(), int64(math.MaxInt64/time.Second))) * time.Second)
+	defer late.Stop()
+	tick := time.NewTicker(awaitPoll)
+	defer tick.Stop()
+	for {
+		waiting, there := "", name == ""
+		for _, ix := range g.Indexes() {
+			if name != "" && name != ix.Name {
+				continue
+			}
+			there = true
+			if ix.Failure != "" {
+				return failed("Neo.DatabaseError.Schema.IndexCreationFailed", "IndexFailed", "the index %s could not be built: %s", ix.Name, ix.Failure)
+			}
+			if !ix.Online {
+				waiting = ix.Name
+			}
+		}
+		switch {
+		case !there:
+			return noIndex()
+		case waiting == "":
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return graph.DeadlineError(ctx.Err())
+		case <-late.C:
+			return failed("Neo.ClientError.Procedure.ProcedureTimedOut", "TimedOut", "the index %s is not online after %d s", waiting, seconds.Int())
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,2 @@
+// Package procedure has the procedures that CALL runs and the lists that SHOW gives.
+package procedure

@@ -1,0 +1,50 @@
+package procedure
+
+import (
+	"context"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// Host is what procedures ask of the engine that runs them.
+type Host interface {
+	Store() shard.Store
+	// Server says what the server is to its clients.
+	Server() Server
+	// Transactions gives the transactions that the caller may see, the oldest first.
+	Transactions(ctx context.Context) []Transaction
+	// Terminate ends a transaction that the caller may end, and gives who had begun it.
+	Terminate(ctx context.Context, id string) (caller string, ok bool)
+	// Metadata is what the client has said of the transaction at hand, a map or null; SetMetadata replaces it.
+	Metadata(ctx context.Context) graph.Value
+	SetMetadata(ctx context.Context, m graph.Value)
+	// Connections gives the connections of the protocols that keep any.
+	Connections(ctx context.Context) []Connection
+	// Authenticates reports whether callers are asked who they are.
+	Authenticates() bool
+}
+
+// Server is what the server is to its clients.
+type Server struct {
+	Version string // its own
+	Neo4j   string // of Neo4j, as far as its clients are to know
+	Bolt    string // host:port of the Bolt listener, or ""
+}
+
+// Transaction is a row of SHOW TRANSACTIONS.
+type Transaction struct {
+	ID, Graph, Statement              string
+	Start, StatementStart             time.Time
+	Caller                            string
+	Connection, Address, Agent, Proto string
+	Metadata                          graph.Value
+	Bytes                             int64 // that its operators hold
+}
+
+// Connection is a row of dbms.listConnections.
+type Connection struct {
+	ID, Protocol, Caller, Agent, Server, Client string
+	Since                                       time.Time
+}

@@ -1,0 +1,59 @@
+package query
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// What a procedure writes is counted, is part of its transaction, and needs the right to write.
+func TestWritingProcedures(t *testing.T) {
+	overStores(t, Options{}, func(t *testing.T, e *Engine) {
+		const merge = "CALL apoc.merge.node(['A'], {k: 1}, {v: 2}) YIELD node RETURN node.v"
+		_, err := e.rows(Request{Statement: merge, ReadOnly: true})
+		require.Equal(t, "Neo.ClientError.Statement.AccessMode", code(err))
+		res, err := e.Query(context.Background(), Request{Statement: merge})
+		require.NoError(t, err)
+		rows, err := rowsOf(res, nil)
+		require.NoError(t, err)
+		require.Equal(t, []string{"[2]"}, rows)
+		require.EqualValues(t, 1, res.Summary().NodesCreated)
+		require.EqualValues(t, 2, res.Summary().PropertiesSet)
+
+		tx := begin(t, e, TxOptions{})
+		tx.must(t, "CALL apoc.merge.node(['A'], {k: 2}) YIELD node RETURN node")
+		require.Equal(t, []string{"[2]"}, tx.must(t, "MATCH (n:A) RETURN count(n)"))
+		tx.Rollback()
+		require.Equal(t, []string{"[1]"}, must(t, e, "MATCH (n:A) RETURN count(n)"))
+	})
+}
+
+// A transaction shows what its client says of it, and the connection that it comes from.
+func TestTransactionMetadata(t *testing.T) {
+	e := New(stores["oracle"](t), Options{})
+	meta := graph.MapValue([]graph.MapEntry{{Key: "app", Value: graph.StringValue("x")}})
+	ctx := WithSession(context.Background(), &Session{ID: "bolt-7", Address: "127.0.0.1:5", Agent: "driver/1", Protocol: "bolt"})
+	rows, err := rowsOf(e.Query(ctx, Request{Metadata: meta, Statement: "SHOW TRANSACTIONS YIELD connectionId, clientAddress, metaData, protocol"}))
+	require.NoError(t, err)
+	require.Equal(t, []string{"['bolt-7', '127.0.0.1:5', {app: 'x'}, 'bolt']"}, rows)
+	rows, err = e.rows(Request{Metadata: meta, Statement: "CALL tx.getMetaData() YIELD metadata RETURN metadata.app"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"['x']"}, rows)
+	tx := begin(t, e, TxOptions{Metadata: meta})
+	require.Equal(t, []string{"[{app: 'x'}]"}, tx.must(t, "CALL tx.getMetaData()"))
+	tx.must(t, "CALL tx.setMetaData({step: 2})")
+	require.Equal(t, []string{"[{step: 2}]"}, tx.must(t, "CALL tx.getMetaData()"))
+	require.Equal(t, []string{"[{step: 2}]"}, must(t, e, "SHOW TRANSACTIONS YIELD metaData, currentQuery WHERE currentQuery = '' RETURN metaData"))
+}
+
+func TestListConnections(t *testing.T) {
+	e := New(stores["oracle"](t), Options{})
+	done := e.Connect(&Session{ID: "bolt-1", Address: "127.0.0.1:9", Agent: "driver/2", Protocol: "bolt"}, "ann", "127.0.0.1:7687")
+	require.Equal(t, []string{"['bolt-1', 'bolt', 'ann', 'driver/2', '127.0.0.1:7687', '127.0.0.1:9']"},
+		must(t, e, "CALL dbms.listConnections() YIELD connectionId AS id, connector AS c, username AS u, userAgent AS a, serverAddress AS s, clientAddress AS k RETURN id, c, u, a, s, k"))
+	done()
+	require.Empty(t, must(t, e, "CALL dbms.listConnections()"))
+}

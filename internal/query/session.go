@@ -1,0 +1,55 @@
+package query
+
+import (
+	"context"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// Session is the connection that requests come from, as SHOW TRANSACTIONS shows it.
+type Session struct {
+	ID       string // such as bolt-7
+	Address  string // of the client
+	Agent    string // what the client calls itself
+	Protocol string // such as bolt
+}
+
+type sessionKey struct{}
+
+// WithSession gives a context whose requests come from a session.
+func WithSession(ctx context.Context, s *Session) context.Context {
+	return context.WithValue(ctx, sessionKey{}, s)
+}
+
+// sessionOf gives the session that a request comes from; an empty one if it has none.
+func sessionOf(ctx context.Context) Session {
+	if s, ok := ctx.Value(sessionKey{}).(*Session); ok {
+		return *s
+	}
+	return Session{}
+}
+
+type runningKey struct{}
+
+// transactionOf gives the entry of the transaction that a context belongs to, or nil.
+func transactionOf(ctx context.Context) *Running {
+	q, _ := ctx.Value(runningKey{}).(*Running)
+	return q
+}
+
+// Metadata is what the client has said of the transaction: a map, or null.
+func (q *Running) Metadata() graph.Value {
+	if q.tx != nil {
+		q = q.tx
+	}
+	if v := q.metadata.Load(); v != nil {
+		return *v
+	}
+	return graph.Value{}
+}
+
+func (q *Running) setMetadata(v graph.Value) {
+	if !v.IsNull() {
+		q.metadata.Store(&v)
+	}
+}
