@@ -46,7 +46,7 @@ var absentFunctions = map[string]string{
 // ownSyntax gives calls of the functions whose arguments are written in a way of their own.
 var ownSyntax = map[string]string{
 	"all": "all(x IN [] WHERE x)", "any": "any(x IN [] WHERE x)", "none": "none(x IN [] WHERE x)", "single": "single(x IN [] WHERE x)",
-	"reduce": "reduce(a = 0, x IN [] | a)", "allReduce": "allReduce(a = 0, x IN [] | a, true)",
+	"exists": "exists({}.x)", "reduce": "reduce(a = 0, x IN [] | a)", "allReduce": "allReduce(a = 0, x IN [] | a, true)",
 }
 
 // TestManualFunctions calls each function of the manual and holds that it is there, or that the page says why it is not.

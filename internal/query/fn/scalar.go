@@ -32,7 +32,7 @@ var scalarFunctions = []Function{
 	},
 	{
 		Name: "exists", MinArgs: 1, MaxArgs: 1, Deterministic: true,
-		Signature: "exists(value :: ANY) :: BOOLEAN", Description: "Whether the value is not null.",
+		Signature: "exists(value :: ANY) :: BOOLEAN", Description: "Whether a property is not null, or a pattern has a match.",
 		Eval: func(_ *Context, args []graph.Value) (graph.Value, error) {
 			return graph.BoolValue(!args[0].IsNull()), nil
 		},

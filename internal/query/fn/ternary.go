@@ -49,18 +49,21 @@ func (t Ternary) xor(o Ternary) Ternary {
 	return TernaryOf(t != o)
 }
 
-// Truth reads a value that stands where a predicate is expected; anything but a boolean or null is a TypeError.
+// Truth reads a value that stands where a predicate is expected: a list is true unless it is empty, and anything else that is
+// no boolean and not null is a TypeError.
 func Truth(v graph.Value) (Ternary, error) {
 	switch v.Kind() {
 	case graph.Bool:
 		return TernaryOf(v.Bool()), nil
 	case graph.Null:
 		return Unknown, nil
+	case graph.List:
+		return TernaryOf(len(v.List()) > 0), nil
 	}
 	return Unknown, graph.TypeError("InvalidArgumentType", "expected a Boolean, but got %s", Describe(v))
 }
 
-// And is a AND b on values; both must be booleans or null.
+// And is a AND b on values, which Truth reads.
 func And(a, b graph.Value) (graph.Value, error) { return logic(a, b, Ternary.And) }
 
 // Or is a OR b on values.

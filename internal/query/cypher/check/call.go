@@ -21,6 +21,11 @@ func (c *checker) callProcedure(cl *ast.CallProcedure, s *scope) {
 	if cl.Yield != nil {
 		c.yield(cl.Yield, p, s)
 	}
+	if cl.Yield == nil && !cl.Standalone && len(p.Results) > 0 && c.unnamed == nil {
+		c.unnamed = func() {
+			fail(unexpectedSyntax, cl, "within a query the results of '%s' must be named: CALL … YIELD …", p.Name)
+		}
+	}
 }
 
 // procedure finds the signature of a call.

@@ -64,10 +64,17 @@ func Statement(s *ast.Statement, o Options) (err error) {
 		}
 	}()
 	c.query(q, newScope(nil), block{})
+	if c.unnamed != nil {
+		c.unnamed()
+	}
 	return nil
 }
 
-type checker struct{ Options }
+type checker struct {
+	Options
+	// unnamed fails for the first call whose results have no names: last, since a use of one of them is the better message.
+	unnamed func()
+}
 
 // failure carries an error up to Statement.
 type failure struct{ err *graph.Error }

@@ -33,9 +33,15 @@ func (v env) in(s *scope) env {
 	return v
 }
 
-// condition checks an expression that must be a boolean; a pattern is one.
-func (c *checker) condition(e ast.Expr, v env) {
-	if t := c.truth(e, v); !t.canBe(of(Boolean)) {
+// predicate checks what rows or branches are chosen by: a boolean, or a list, which is true unless it is empty.
+func (c *checker) predicate(e ast.Expr, v env) { c.test(e, Boolean|List, v) }
+
+// condition checks an operand of a boolean operator.
+func (c *checker) condition(e ast.Expr, v env) { c.test(e, Boolean, v) }
+
+// test checks an expression of the wanted kinds; a pattern is a boolean.
+func (c *checker) test(e ast.Expr, want Type, v env) {
+	if t := c.truth(e, v); !t.canBe(of(want)) {
 		fail(invalidArgumentType, e, "expected Boolean, not %s", t.kinds)
 	}
 }
@@ -141,7 +147,7 @@ func (c *checker) compound(e ast.Expr, v env) typ {
 	case *ast.Quantifier:
 		in := v.in(v.scope.with(e.Variable.Name, c.elements(e.List, v)))
 		if e.Where != nil {
-			c.condition(e.Where, in)
+			c.predicate(e.Where, in)
 		}
 		return of(Boolean | Null)
 	case *ast.Reduce:
@@ -151,15 +157,15 @@ func (c *checker) compound(e ast.Expr, v env) typ {
 		in.define(e.Variable.Name, elem)
 		c.expr(e.Body, v.in(in))
 		if e.Where != nil {
-			c.condition(e.Where, v.in(in))
+			c.predicate(e.Where, v.in(in))
 			return of(Boolean | Null)
 		}
 		return anything
 	case *ast.PatternComprehension:
 		s := newScope(v.scope)
-		c.matchPattern([]*ast.PathPattern{e.Path}, s, patternMatch)
+		c.matchPattern([]*ast.PathPattern{e.Path}, s, patternComprehension)
 		if e.Where != nil {
-			c.condition(e.Where, v.in(s))
+			c.predicate(e.Where, v.in(s))
 		}
 		return listOf(c.expr(e.Projection, v.in(s)).kinds)
 	case *ast.PatternPredicate:
@@ -192,7 +198,7 @@ func (c *checker) listComprehension(e *ast.ListComprehension, v env) typ {
 	elem := c.elements(e.List, v)
 	in := v.in(v.scope.with(e.Variable.Name, elem))
 	if e.Where != nil {
-		c.condition(e.Where, in)
+		c.predicate(e.Where, in)
 	}
 	if e.Projection != nil {
 		elem = c.expr(e.Projection, in)
@@ -320,7 +326,7 @@ func (c *checker) caseExpr(e *ast.Case, v env) typ {
 	for _, w := range e.Whens {
 		for _, t := range w.Tests {
 			if e.Operand == nil {
-				c.condition(t.Expr, v)
+				c.predicate(t.Expr, v)
 			} else {
 				c.expr(t.Expr, inner)
 			}
@@ -380,7 +386,7 @@ func (c *checker) call(e *ast.Call, v env) typ {
 	}
 	for i, a := range e.Args {
 		if sig.Name == "exists" {
-			c.truth(a, v)
+			c.exists(a, v)
 			continue
 		}
 		t := c.expr(a, v)
@@ -389,6 +395,16 @@ func (c *checker) call(e *ast.Call, v env) typ {
 		}
 	}
 	return result(sig)
+}
+
+// exists checks what exists() asks for: a pattern or a property.
+func (c *checker) exists(e ast.Expr, v env) {
+	switch e.(type) {
+	case *ast.PatternPredicate, *ast.Property, *ast.Index:
+		c.truth(e, v)
+	default:
+		fail(invalidArgumentType, e, "exists() takes a pattern or a property; IS NOT NULL is for other expressions")
+	}
 }
 
 func (c *checker) aggregateCall(e *ast.Call, sig Signature, v env) typ {

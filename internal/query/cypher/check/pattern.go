@@ -8,8 +8,9 @@ import (
 type patternUse uint8
 
 const (
-	patternMatch     patternUse = iota // define them
-	patternPredicate                   // nothing
+	patternMatch         patternUse = iota // define them
+	patternComprehension                   // define them; the path's may hide an outer one
+	patternPredicate                       // nothing
 )
 
 // matcher walks over the pattern of one MATCH or of one expression.
@@ -48,9 +49,13 @@ func (m *matcher) define(p *ast.PathPattern, s *scope) {
 			m.subpath(e, s)
 		}
 	}
-	if p.Variable != nil {
-		m.bind(p.Variable, aPath, s)
+	if p.Variable == nil {
+		return
 	}
+	if _, mine := s.types[p.Variable.Name]; m.use != patternComprehension || mine {
+		m.unbound(p.Variable, s)
+	}
+	s.define(p.Variable.Name, aPath)
 }
 
 // join adds a variable that may be defined already, with the same kind.

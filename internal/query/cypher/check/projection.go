@@ -14,6 +14,9 @@ func (c *checker) project(p *ast.Projection, in *scope, with, aliased bool, wher
 	if p.Star {
 		out = out.over(in)
 	}
+	if with || aliased {
+		nameProjections(p.Items)
+	}
 	grouped := false
 	types := make([]typ, len(p.Items))
 	for i, item := range p.Items {
@@ -46,6 +49,17 @@ func (c *checker) project(p *ast.Projection, in *scope, with, aliased bool, wher
 		}
 	}
 	return out
+}
+
+// nameProjections gives map projections without an alias that of the variable that they are made of.
+func nameProjections(items []*ast.ProjectionItem) {
+	for _, item := range items {
+		if m, ok := item.Expr.(*ast.MapProjection); ok && item.Alias == nil {
+			if v, ok := m.Subject.(*ast.Variable); ok {
+				item.Alias = &ast.Variable{At: item.At, Name: v.Name}
+			}
+		}
+	}
 }
 
 // hides says whether a column gives its name to something else than the variable of that name.
@@ -82,7 +96,7 @@ func (c *checker) after(p *ast.Projection, in, out *scope, grouped bool, where a
 		if c.hasAggregate(where) {
 			fail(invalidAggregation, where, "WHERE cannot aggregate; give the aggregate an alias")
 		}
-		c.condition(where, v)
+		c.predicate(where, v)
 	}
 }
 
@@ -120,6 +134,24 @@ func simple(e ast.Expr) bool {
 
 // ambiguous fails if an expression with aggregates has, outside of them, a variable that is no grouping key.
 func (c *checker) ambiguous(e ast.Expr, keys map[string]bool, in *scope) {
+	free(e, func(n ast.Node) bool {
+		switch x := n.(type) {
+		case *ast.Variable:
+			if !keys[ast.Key(x)] && !isFloat(x, in) {
+				fail(ambiguousAggregation, x, "`%s` stands beside an aggregate but is no grouping key; project it in an earlier WITH", x.Name)
+			}
+		case *ast.Property:
+			return !(simple(x) && keys[ast.Key(x)])
+		case *ast.Subquery, *ast.PatternComprehension, *ast.PatternPredicate, *ast.PathSearch:
+			return false
+		}
+		return !c.isAggregate(n)
+	})
+}
+
+// free visits the parts of an expression, but for variables that it binds itself, as ast.Inspect does. It does not know the
+// variables of patterns and subqueries.
+func free(e ast.Node, visit func(n ast.Node) bool) {
 	local := map[string]int{}
 	var walk func(n ast.Node)
 	within := func(vs []*ast.Variable, parts ...ast.Node) {
@@ -137,11 +169,9 @@ func (c *checker) ambiguous(e ast.Expr, keys map[string]bool, in *scope) {
 		ast.Inspect(n, func(n ast.Node) bool {
 			switch x := n.(type) {
 			case *ast.Variable:
-				if local[x.Name] == 0 && !keys[ast.Key(x)] && !isFloat(x, in) {
-					fail(ambiguousAggregation, x, "`%s` stands beside an aggregate but is no grouping key; project it in an earlier WITH", x.Name)
+				if local[x.Name] > 0 {
+					return false
 				}
-			case *ast.Property:
-				return !(simple(x) && keys[ast.Key(x)])
 			case *ast.ListComprehension:
 				walk(x.List)
 				within([]*ast.Variable{x.Variable}, x.Where, x.Projection)
@@ -155,10 +185,8 @@ func (c *checker) ambiguous(e ast.Expr, keys map[string]bool, in *scope) {
 				walk(x.List)
 				within([]*ast.Variable{x.Accumulator, x.Variable}, x.Body, x.Where)
 				return false
-			case *ast.Subquery, *ast.PatternComprehension, *ast.PatternPredicate, *ast.PathSearch:
-				return false
 			}
-			return !c.isAggregate(n)
+			return visit(n)
 		})
 	}
 	walk(e)
@@ -169,7 +197,7 @@ func (c *checker) count(e ast.Expr, what string) {
 	if e == nil {
 		return
 	}
-	ast.Inspect(e, func(n ast.Node) bool {
+	free(e, func(n ast.Node) bool {
 		switch n.(type) {
 		case *ast.Variable, *ast.Subquery, *ast.PatternComprehension, *ast.PatternPredicate, *ast.PathSearch:
 			fail(nonConstantExpression, n, "%s cannot depend on the rows", what)

@@ -39,15 +39,25 @@ func (c *checker) parts(q *ast.Query, in *scope, b block) *scope {
 			first = out
 			continue
 		}
-		same(first, out, part, "all parts of a UNION must have the same columns in the same order")
+		same(first, out, part, false, "all parts of a UNION must have the same columns")
 	}
 	return first
 }
 
-// same checks that two parts of a query have the same columns, and adds the second's types to the first.
-func same(first, out *scope, at ast.Node, message string) {
-	if (out == nil) != (first == nil) || out != nil && !slices.Equal(out.names, first.names) {
+// same checks that two parts of a query have the same columns, in the same order if that counts, and adds the second's types to
+// the first.
+func same(first, out *scope, at ast.Node, ordered bool, message string) {
+	if (out == nil) != (first == nil) {
 		fail(differentColumnsInUnion, at, "%s", message)
+	}
+	if out != nil {
+		a, b := first.names, out.names
+		if !ordered {
+			a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
+		}
+		if !slices.Equal(a, b) {
+			fail(differentColumnsInUnion, at, "%s", message)
+		}
 	}
 	if out != nil {
 		for _, n := range out.names {
@@ -67,7 +77,7 @@ func (c *checker) conditional(cl *ast.Conditional, s *scope, b block) *scope {
 			first = out
 			continue
 		}
-		same(first, out, br, "all branches of WHEN must have the same columns in the same order")
+		same(first, out, br, true, "all branches of WHEN must have the same columns in the same order")
 	}
 	return first
 }
@@ -261,7 +271,7 @@ func isFloat(v *ast.Variable, s *scope) bool {
 // where checks a condition without aggregates.
 func (c *checker) where(e ast.Expr, s *scope) {
 	if e != nil {
-		c.condition(e, env{scope: s})
+		c.predicate(e, env{scope: s})
 	}
 }
 
@@ -358,8 +368,7 @@ func (c *checker) foreach(f *ast.Foreach, s *scope) {
 	if t.kinds == List {
 		elem = of(t.elem)
 	}
-	in := newScope(s)
-	c.bind(f.Variable, elem, in)
+	in := s.with(f.Variable.Name, elem)
 	for _, cl := range f.Clauses {
 		if !updates(cl) {
 			fail(invalidClauseComposition, cl, "FOREACH can only hold updating clauses")

@@ -131,7 +131,11 @@ func (p *parser) clause() ast.Clause {
 	case p.take("RETURN"):
 		return &ast.Return{At: at, Projection: p.projection()}
 	case p.take("CREATE"), p.is("INSERT") && p.peekAt(1).sign("(") && p.take("INSERT"):
-		return &ast.Create{At: at, Pattern: p.pattern()}
+		c := &ast.Create{At: at, Pattern: p.pattern()}
+		for _, path := range c.Pattern {
+			unwrap(path)
+		}
+		return c
 	case p.take("MERGE"):
 		return p.merge(at)
 	case p.take("SET"):
@@ -268,6 +272,7 @@ func (p *parser) sortItem() *ast.SortItem {
 
 func (p *parser) merge(at ast.At) ast.Clause {
 	m := &ast.Merge{At: at, Path: p.path()}
+	unwrap(m.Path)
 	for p.is("ON") {
 		p.next()
 		switch p.oneOf("CREATE", "MATCH") {

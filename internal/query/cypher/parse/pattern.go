@@ -138,6 +138,17 @@ func (p *parser) group() ast.PathElement {
 	return n
 }
 
+// unwrap takes the parentheses off a path that is made: there they say nothing.
+func unwrap(n *ast.PathPattern) {
+	for len(n.Elements) == 1 {
+		sub, ok := n.Elements[0].(*ast.SubpathPattern)
+		if !ok || sub.Quantifier != nil || sub.Where != nil || sub.Path.Variable != nil || sub.Path.Search != ast.SearchNone {
+			return
+		}
+		n.Elements = sub.Path.Elements
+	}
+}
+
 // quantifier reads {1,3}, {2}, + or *; nil if none comes next.
 func (p *parser) quantifier() *ast.Range {
 	r := &ast.Range{At: p.here()}
