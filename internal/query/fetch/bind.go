@@ -199,7 +199,6 @@ func (b *binder) reference(m *member, sc *scope) (*output, error) {
 	if t.info {
 		out.page = t.page
 	}
-	sc.things[m.key] = &thing{slot: t.slot}
 	return out, nil
 }
 

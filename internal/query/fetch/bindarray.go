@@ -115,14 +115,14 @@ func (b *binder) paging(a *array) *paging {
 
 // itemFields makes the members of an item, in the order of the request.
 func (b *binder) itemFields(lv *level, l *items, s *selection, a *array, inner *scope) ([]field, error) {
-	parts := make(map[*table]*part)
+	parts := make(map[string]*part)
 	for _, p := range s.parts {
-		parts[p.t] = p
+		parts[p.t.key] = p
 	}
 	var fields []field
 	for _, m := range a.members {
 		if m.kind == memberTable {
-			if p := parts[m.table]; p != nil {
+			if p := parts[m.key]; p != nil {
 				f := field{kind: fieldObject, lit: b.literal(m.key, m.kind), col: presence(lv, p), fields: b.tableFields(lv, p)}
 				if p.join != nil && p.t.has && len(f.fields) == 0 {
 					continue // a joined table without columns is not there
@@ -263,7 +263,6 @@ func (b *binder) itemReference(lv *level, m *member, sc *scope) ([]field, error)
 		if t.info {
 			f.page = t.page
 		}
-		sc.things[m.key] = &thing{slot: t.slot}
 	case t.info:
 		pg := *t.page
 		pg.info, pg.total = f.lit, nil

@@ -22,9 +22,13 @@ func (b *binder) joins(lv *level, s *selection, a *array, joins []*join, node pl
 		node = b.where(lv, node, append(main.where, must...))
 		must = nil
 	}
-	for _, j := range joins {
-		p := &part{t: a.find(j.key), join: j}
-		never, err := b.joined(lv, s, p, a, &node, sc)
+	for _, j := range rightFirst(joins) {
+		t, extra, links, err := b.joinedTable(a, j)
+		if err != nil {
+			return err
+		}
+		p := &part{t: t, join: j, links: links, extra: extra}
+		never, err := b.joined(lv, s, p, &node, sc)
 		if err != nil {
 			return err
 		}
@@ -140,18 +144,14 @@ func joinTest(kind string, m, j plan.Expr) (test plan.Expr, never bool) {
 }
 
 // joined joins the rows of a part to those of node.
-func (b *binder) joined(lv *level, s *selection, p *part, a *array, node *plan.Node, sc *scope) (never bool, err error) {
+func (b *binder) joined(lv *level, s *selection, p *part, node *plan.Node, sc *scope) (never bool, err error) {
 	j := p.join
-	links := p.t.links(a)
-	if j.on != "" {
-		links = []*cond{p.t.cond(strings.TrimSuffix(j.on, "@"))}
-	}
 	skip := make(map[*cond]bool)
-	for _, c := range links {
+	for _, c := range p.links {
 		skip[c] = true
 	}
 	if j.kind == ">" {
-		return b.rightJoin(lv, s, p, links, skip, node, sc)
+		return b.rightJoin(lv, s, p, skip, node, sc)
 	}
 	sub := lv.below()
 	in, err := b.from(lv, p, sub.arg, nil, sc)
@@ -161,7 +161,7 @@ func (b *binder) joined(lv *level, s *selection, p *part, a *array, node *plan.N
 	sc.things[p.t.key] = &thing{table: p.bound}
 	s.parts = append(s.parts, p)
 	var on []plan.Expr
-	for _, c := range links {
+	for _, c := range p.links {
 		preds, nothing, err := b.link(lv, s, p, sc, c)
 		if err != nil {
 			return false, err
@@ -169,8 +169,8 @@ func (b *binder) joined(lv *level, s *selection, p *part, a *array, node *plan.N
 		never = never || nothing
 		on = append(on, preds...)
 	}
-	if j.extra != nil {
-		preds, nothing, err := b.extra(lv, p, j.extra, sc)
+	if p.extra != nil {
+		preds, nothing, err := b.extra(lv, p, sc)
 		if err != nil {
 			return false, err
 		}
@@ -256,23 +256,18 @@ func (b *binder) link(lv *level, s *selection, p *part, sc *scope, c *cond) (pre
 }
 
 // extra binds the conditions of a join that is written as an object.
-func (b *binder) extra(lv *level, p *part, n *node, sc *scope) (preds []plan.Expr, never bool, err error) {
-	parser := treeParser{limits: &b.req.limits}
-	t, err := parser.table(n, 1)
-	if err != nil {
-		return nil, false, err
-	}
+func (b *binder) extra(lv *level, p *part, sc *scope) (preds []plan.Expr, never bool, err error) {
 	src := *p.src
-	src.t = t
+	src.t = p.extra
 	return b.conditions(lv, &src, sc, nil)
 }
 
 // rightJoin keeps the rows of the joined table, with the main rows that fit, or none.
-func (b *binder) rightJoin(lv *level, s *selection, p *part, links []*cond, skip map[*cond]bool, node *plan.Node, sc *scope) (never bool, err error) {
+func (b *binder) rightJoin(lv *level, s *selection, p *part, skip map[*cond]bool, node *plan.Node, sc *scope) (never bool, err error) {
 	main := s.parts[0]
 	scanned, ok := (*node).(*plan.Match)
 	if !ok || len(scanned.Pattern.Vertices) != 1 || len(s.parts) > 1 {
-		return false, unsupported(p.t.n, "a right join stands alone, beside a main table that is a label")
+		return false, unsupported(p.t.n, "a right join stands before other joins than left ones, beside a main table that is a label")
 	}
 	in, err := b.from(lv, p, lv.leaf(), nil, sc)
 	if err != nil {
@@ -285,7 +280,7 @@ func (b *binder) rightJoin(lv *level, s *selection, p *part, links []*cond, skip
 	}
 	sub := lv.below()
 	var on []plan.Expr
-	for _, c := range links {
+	for _, c := range p.links {
 		preds, nothing, err := b.link(lv, s, p, sc, c)
 		if err != nil {
 			return false, err
@@ -293,8 +288,8 @@ func (b *binder) rightJoin(lv *level, s *selection, p *part, links []*cond, skip
 		never = never || nothing
 		on = append(on, preds...)
 	}
-	if p.join.extra != nil {
-		preds, _, err := b.extra(lv, p, p.join.extra, sc)
+	if p.extra != nil {
+		preds, _, err := b.extra(lv, p, sc)
 		if err != nil {
 			return false, err
 		}

@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -12,12 +13,17 @@ import (
 type part struct {
 	t       *table
 	join    *join
+	links   []*cond // of a joined table: the conditions that join it
+	extra   *table  // what the join's object adds, nil for nothing
 	src     *source
 	bound   *bound
 	outs    []outName
 	present plan.Expr // for a joined table, or the main one of a right join: whether the row has it; nil: always
 	where   []plan.Expr
 }
+
+// apart reports whether the rows of a joined table are made before they are joined.
+func (p *part) apart() bool { return p.join != nil && (p.join.kind == "<" || p.join.kind == ">") }
 
 // selection is the rows of a table with those joined to it, as they are before they are cut and written.
 type selection struct {
@@ -61,10 +67,10 @@ func (b *binder) counted(lv *level, a *array, t *table, sc *scope) (*selection, 
 	// With @group the groups are counted; one column alone counts the rows where it is not null.
 	var arg []plan.Expr
 	distinct := false
+	if err := b.having(lv, s, aggs); err != nil {
+		return nil, err
+	}
 	if aggs != nil {
-		if err := b.having(lv, s, aggs); err != nil {
-			return nil, err
-		}
 		aggregated(s, aggs)
 	} else if len(t.columns) == 1 && t.columns[0].expr != nil && !hasAggregate(t.columns[0].expr) {
 		x := &names{b: b, lv: lv, src: s.parts[0].src, at: t.n.get("@column")}
@@ -210,11 +216,7 @@ func scan(in plan.Node, col plan.Col, label string) *plan.Match {
 func (b *binder) grouping(lv *level, s *selection) (*aggregation, error) {
 	var aggs *aggregation
 	for _, p := range s.parts {
-		grouped := len(p.t.group) > 0 || len(p.t.having) > 0
-		for _, c := range p.t.columns {
-			grouped = grouped || c.expr != nil && hasAggregate(c.expr)
-		}
-		if !grouped {
+		if !p.t.grouped() {
 			continue
 		}
 		if aggs == nil {
@@ -256,10 +258,10 @@ func (b *binder) shape(lv *level, s *selection, a *array) error {
 			return err
 		}
 	}
+	if err := b.having(lv, s, aggs); err != nil {
+		return err
+	}
 	if aggs != nil {
-		if err := b.having(lv, s, aggs); err != nil {
-			return err
-		}
 		for _, p := range s.parts {
 			if p.present != nil {
 				p.present = aggs.of(p.t, " is there", given(p.present))
@@ -298,7 +300,13 @@ func aggregated(s *selection, aggs *aggregation) {
 	}
 }
 
-// having binds @having of all parts.
+// grouped reports whether the rows of a table are groups.
+func (t *table) grouped() bool {
+	return len(t.group) > 0 || slices.ContainsFunc(t.columns, func(c *column) bool { return c.expr != nil && hasAggregate(c.expr) }) ||
+		slices.ContainsFunc(t.having, func(h *havingTest) bool { return hasAggregate(h.expr) })
+}
+
+// having binds @having of all parts. Where nothing is grouped, it is a condition on the rows.
 func (b *binder) having(lv *level, s *selection, aggs *aggregation) error {
 	var preds []plan.Expr
 	for _, p := range s.parts {
@@ -309,7 +317,7 @@ func (b *binder) having(lv *level, s *selection, aggs *aggregation) error {
 		if at == nil {
 			at = p.t.n.get("@having&")
 		}
-		x := &names{b: b, lv: lv, src: p.src, at: at, aggs: aggs, group: true, alias: map[string]plan.Expr{}}
+		x := &names{b: b, lv: lv, src: p.src, at: at, aggs: aggs, group: aggs != nil, alias: map[string]plan.Expr{}}
 		for _, c := range p.t.columns {
 			if c.expr == nil {
 				continue
@@ -336,7 +344,9 @@ func (b *binder) having(lv *level, s *selection, aggs *aggregation) error {
 		}
 		preds = append(preds, pred)
 	}
-	s.having = preds
+	if s.having = preds; aggs == nil && len(preds) > 0 {
+		s.node = &plan.Filter{Input: s.node, Preds: preds}
+	}
 	return nil
 }
 
@@ -391,8 +401,9 @@ func (b *binder) columns(lv *level, p *part, aggs *aggregation, joined bool) err
 		if isTest(c.expr) {
 			e = call("sql.flag", e)
 		}
-		p.outs = append(p.outs, outName{c.name, e})
-		bd.cols[c.name] = e
+		name := c.answerName(t, joined && !p.apart())
+		p.outs = append(p.outs, outName{name, e})
+		bd.cols[name] = e
 	}
 	if !all {
 		return nil
@@ -440,14 +451,10 @@ func isTest(e expr) bool {
 	return false
 }
 
-// orders binds @order of the main table and of what is joined to it but for left and right joins, whose own rows have
-// no order. A hop is ordered by depth and key where nothing else is said.
+// orders binds @order of the main table and of what is joined to it. A hop is ordered by depth and key where nothing else is said.
 func (b *binder) orders(lv *level, s *selection, aggs *aggregation, a *array) ([]plan.SortKey, error) {
 	var keys []plan.SortKey
 	for _, p := range s.parts {
-		if p.join != nil && (p.join.kind == "<" || p.join.kind == ">") {
-			continue
-		}
 		x := &names{b: b, lv: lv, src: p.src, at: p.t.n.get("@order"), aggs: aggs, group: aggs != nil, alias: map[string]plan.Expr{}}
 		for _, o := range p.outs {
 			x.alias[o.name] = o.expr

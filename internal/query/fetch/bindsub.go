@@ -47,8 +47,10 @@ func (b *binder) subRows(lv *level, sc *scope, a *array) (*boundSub, error) {
 		return nil, err
 	}
 	sub := &boundSub{lv: lv, quant: a.quant, node: b.cut(a, s.node, 0)}
-	for _, p := range s.parts {
+	for _, p := range s.parts { // a name that is asked for goes before those of all properties
 		sub.from = append(sub.from, p.outs...)
+	}
+	for _, p := range s.parts {
 		if p.bound.star {
 			for _, name := range b.cat.AllProps() {
 				if e := p.bound.column(b.cat, name); e != nil {
@@ -241,7 +243,7 @@ func (b *binder) fromSub(lv *level, p *part, in plan.Node, sc *scope) (plan.Node
 	if len(pr.Items) == 0 {
 		return nil, illegal(p.t.from.n, "gives no columns")
 	}
-	if lv.arg != nil && len(inner.arg.Cols) == 0 { // the same for all rows above
+	if _, above := in.(*plan.Argument); above && len(inner.arg.Cols) == 0 { // the same for all rows above
 		return &plan.HashJoin{Left: in, Right: pr, RightCols: cols, Once: true}, nil
 	}
 	return &plan.Apply{Input: in, Sub: pr, Kind: plan.Inner, Cols: cols}, nil

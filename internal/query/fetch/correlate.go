@@ -1,6 +1,8 @@
 package fetch
 
 import (
+	"slices"
+
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
@@ -9,6 +11,9 @@ import (
 // index is read once for a whole level of those rows, not once a row: by a hash join where a property equals what stands
 // above or is in a list of it, else by a product. The rows come in the order of the label, as a scan for each row gives them.
 func (b *binder) where(lv *level, node plan.Node, preds []plan.Expr) plan.Node {
+	if j, ok := node.(*plan.HashJoin); ok && len(j.LeftKeys) == 0 {
+		return b.paired(lv, j, preds)
+	}
 	m, ok := node.(*plan.Match)
 	if !ok {
 		return filter(node, preds)
@@ -26,7 +31,7 @@ func (b *binder) where(lv *level, node plan.Node, preds []plan.Expr) plan.Node {
 			continue
 		}
 		if b.indexed(label, key) {
-			return filter(node, preds)
+			return lookedUp(m, preds, i, v)
 		}
 		listed := code == plan.In
 		if (listed || code == plan.Eq) && (at < 0 || byList && !listed) {
@@ -61,6 +66,50 @@ func (b *binder) where(lv *level, node plan.Node, preds []plan.Expr) plan.Node {
 	}
 	join.Left = &plan.Unwind{Input: filter(arg, before), List: call("sql.distinct", other), Out: left}
 	return filter(&plan.Sort{Input: join, Keys: []plan.SortKey{{Expr: &plan.ColRef{Col: v}}}}, above)
+}
+
+// lookedUp matches a label by the index that a predicate can use. What else compares it with rows from above is tested
+// behind the look-up, which gives the rows in the order of those above; a scan would not.
+func lookedUp(m *plan.Match, preds []plan.Expr, at int, v plan.Col) plan.Node {
+	var inside, above []plan.Expr
+	for i, p := range preds {
+		if i == at || local(p, v) {
+			inside = append(inside, p)
+		} else {
+			above = append(above, p)
+		}
+	}
+	node := filter(m, inside)
+	if len(above) > 0 {
+		node = &plan.Filter{Input: node, Preds: above}
+	}
+	return node
+}
+
+// paired pairs the rows from above with those of a subquery that equal them, where a predicate compares them.
+func (b *binder) paired(lv *level, j *plan.HashJoin, preds []plan.Expr) plan.Node {
+	for i, p := range preds {
+		e, ok := p.(*plan.Op)
+		if !ok || e.Op != plan.Eq {
+			continue
+		}
+		own, ok := e.Args[0].(*plan.ColRef)
+		if !ok || !slices.Contains(j.RightCols, own.Col) || usesCol(e.Args[1], j.RightCols) {
+			continue
+		}
+		left := lv.col("", graph.Null)
+		j.Left = &plan.Project{Input: j.Left, Items: []plan.Item{{Col: left, Expr: e.Args[1]}}, Keep: true}
+		j.LeftKeys, j.RightKeys = []plan.Col{left}, []plan.Col{own.Col}
+		return filter(j, slices.Delete(slices.Clone(preds), i, i+1))
+	}
+	return filter(j, preds)
+}
+
+// usesCol reports whether an expression reads one of the columns.
+func usesCol(e plan.Expr, cols []plan.Col) bool {
+	found := false
+	eachCol(e, func(c plan.Col) { found = found || slices.Contains(cols, c) })
+	return found
 }
 
 // unordered takes away the order that where has given rows which are counted or tested for alone.

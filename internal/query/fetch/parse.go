@@ -365,7 +365,7 @@ func parseJoin(n *node, s string) (*join, error) {
 	switch kind {
 	case "<", ">", "&", "|", "!", "^", "(", ")", "@":
 	case "":
-		kind = "|"
+		kind = "@" // no join: each item looks its row up
 	default:
 		return nil, unsupported(n, "there is no join %q; there are < > & | ! ^ ( ) @", kind)
 	}
@@ -429,7 +429,7 @@ func (t *table) links(a *array) []*cond {
 			continue
 		}
 		parts := strings.Split(c.path, "/")
-		if parts[0] == "" && len(parts) == 3 && a.find(parts[1]) != nil {
+		if (parts[0] == "" || parts[0] == a.key) && len(parts) == 3 && a.find(parts[1]) != nil {
 			links = append(links, c)
 		}
 	}

@@ -395,9 +395,9 @@ func (t *table) parseColumns(m *node, s string) error {
 			return illegal(m, "%q is no name of a column; an expression stands in parentheses", text)
 		}
 		if c.expr = e; c.name == "" {
-			c.name = text
+			c.name, c.bare = text, true
 			if n, ok := e.(*nameExpr); ok {
-				c.name = n.name
+				c.name, c.bare = n.name, false
 			}
 		}
 		t.columns = append(t.columns, c)

@@ -78,7 +78,7 @@ func (b *binder) walk(parts []string, at, from *scope, lv *level) (target, error
 		case th.plain != nil:
 			return b.ofPlain(th.plain), nil
 		default:
-			return target{slot: th.slot}, nil
+			return target{}, nil
 		}
 	}
 	return target{}, nil

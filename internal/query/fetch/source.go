@@ -237,7 +237,6 @@ type thing struct {
 	array *boundArray
 	inner *scope // of an object or an array
 	plain *node  // a value of the request
-	slot  string // an earlier result
 	sub   *boundSub
 }
 

@@ -123,6 +123,7 @@ type cond struct {
 type column struct {
 	expr expr
 	name string // in the answer
+	bare bool   // an expression without an alias: name is its text
 }
 
 // orderKey is a part of @order.

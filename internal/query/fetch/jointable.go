@@ -1,0 +1,94 @@
+package fetch
+
+import (
+	"slices"
+	"strings"
+)
+
+// joinedTable is the table of a join as the joined rows see it, with what the join's object adds, nil for none.
+//
+// A left or right join takes rows of a table as its own @group, @having and DISTINCT make them: its grouped rows are a
+// subquery. Every other join pairs rows first and groups the pairs. The words of the join's object replace those of the table
+// over the pairs.
+func (b *binder) joinedTable(a *array, j *join) (t *table, extra *table, links []*cond, err error) {
+	t = a.find(j.key)
+	links = t.links(a)
+	if j.on != "" {
+		links = []*cond{t.cond(strings.TrimSuffix(j.on, "@"))}
+	}
+	side := j.kind == "<" || j.kind == ">"
+	if side {
+		if t.shaped() {
+			t = t.derived(links)
+		} else if len(t.order) > 0 {
+			plain := *t
+			plain.order = nil
+			t = &plain
+		}
+	}
+	if j.extra == nil {
+		return t, nil, links, nil
+	}
+	p := treeParser{limits: &b.req.limits}
+	if extra, err = p.table(j.extra, 1); err != nil {
+		return nil, nil, nil, err
+	}
+	over := *t
+	if extra.has {
+		over.has, over.columns, over.distinct, over.except = true, extra.columns, extra.distinct, extra.except
+	}
+	if extra.group != nil {
+		over.group = extra.group
+	}
+	if extra.havings != nil {
+		over.having, over.havings = extra.having, extra.havings
+	}
+	if extra.order != nil {
+		over.order = extra.order
+	}
+	return &over, extra, links, nil
+}
+
+// shaped reports whether the rows of a table are groups or distinct rows, not the vertices.
+func (t *table) shaped() bool {
+	return t.distinct || t.havings != nil || t.grouped()
+}
+
+// derived makes a table of the rows of t, without the conditions that join them, as @from@ does.
+func (t *table) derived(links []*cond) *table {
+	inner := *t
+	inner.conds = slices.DeleteFunc(slices.Clone(t.conds), func(c *cond) bool { return slices.Contains(links, c) })
+	inner.members, inner.custom, inner.drop = nil, nil, false
+	outer := &table{
+		n: t.n, key: t.key, label: t.label, conds: links, casts: t.casts, json: t.json, drop: t.drop, role: t.role,
+		custom: t.custom, members: t.members,
+		from: &array{n: t.n, key: t.key, sub: true, members: []*member{{kind: memberTable, key: t.key, n: t.n, table: &inner}}},
+	}
+	star := slices.ContainsFunc(t.columns, func(c *column) bool { return c.expr == nil })
+	if len(t.columns) == 0 || star {
+		return outer
+	}
+	outer.has = true
+	for _, c := range t.columns {
+		name := c.answerName(t, false)
+		outer.columns = append(outer.columns, &column{expr: &nameExpr{name: name}, name: name})
+	}
+	inner.columns = slices.Clone(t.columns)
+	for _, c := range links { // what joins is read from the subquery, though it is not asked for
+		if !slices.ContainsFunc(inner.columns, func(o *column) bool { return o.name == c.name }) {
+			inner.columns = append(inner.columns, &column{expr: &nameExpr{name: c.name}, name: c.name})
+		}
+	}
+	return outer
+}
+
+// rightFirst moves a right join before the left ones that precede it: those hang on rows of the main table, which a right
+// join keeps or leaves out as a whole.
+func rightFirst(joins []*join) []*join {
+	at := slices.IndexFunc(joins, func(j *join) bool { return j.kind == ">" })
+	if at <= 0 || slices.ContainsFunc(joins[:at], func(j *join) bool { return j.kind != "<" }) {
+		return joins
+	}
+	moved := []*join{joins[at]}
+	return append(append(moved, joins[:at]...), joins[at+1:]...)
+}
