@@ -1,9 +1,6 @@
 package fetch
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // joinedTable is the table of a join as the joined rows see it, with what the join's object adds, nil for none.
 //
@@ -14,7 +11,7 @@ func (b *binder) joinedTable(a *array, j *join) (t *table, extra *table, links [
 	t = a.find(j.key)
 	links = t.links(a)
 	if j.on != "" {
-		links = []*cond{t.cond(strings.TrimSuffix(j.on, "@"))}
+		links = []*cond{t.link(j.on)}
 	}
 	side := j.kind == "<" || j.kind == ">"
 	if side {

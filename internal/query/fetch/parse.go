@@ -72,6 +72,7 @@ type treeParser struct {
 // rootWords are members of the root that speak about the whole request and are not returned.
 var rootWords = map[string]bool{
 	"format": true, "tag": true, "version": true, "ok": true, "code": true, "msg": true, "time": true,
+	"@explain": true, "@cache": true, "@database": true, "@datasource": true, "@namespace": true, "@catalog": true, "@schema": true,
 }
 
 // object reads a plain object; depth counts from 0 for the root.
@@ -79,7 +80,7 @@ func (p *treeParser) object(n *node, depth int) (*object, error) {
 	o := &object{}
 	objects, arrays := 0, 0
 	for _, m := range n.members {
-		if m.kind == kNull || depth == 0 && (rootWords[m.key] || strings.HasPrefix(m.key, "@") && m.kind != kObject) {
+		if m.kind == kNull || depth == 0 && rootWords[m.key] {
 			continue
 		}
 		c, err := p.member(m, depth, false)
@@ -401,12 +402,21 @@ func (a *array) checkJoin(j *join) error {
 	case t == a.main():
 		return illegal(at, "%q is the main table itself", j.key)
 	case j.on != "":
-		c := t.cond(strings.TrimSuffix(j.on, "@"))
-		if c == nil || c.path == "" {
+		if t.link(j.on) == nil {
 			return illegal(at, "%q has no reference %q to join by", j.key, j.on)
 		}
 	case len(t.links(a)) == 0:
 		return illegal(at, "%q has no reference to a table beside it to join by", j.key)
+	}
+	return nil
+}
+
+// link finds the reference with the key.
+func (t *table) link(key string) *cond {
+	for _, c := range t.conds {
+		if c.path != "" && c.n.key == key {
+			return c
+		}
 	}
 	return nil
 }
