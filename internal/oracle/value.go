@@ -81,7 +81,8 @@ func tupleKey(vs []graph.Value) (string, bool) {
 	return string(dst), true
 }
 
-// compare orders two values of one type; ok is false where openCypher's < and > give null.
+// compare orders two values of one type; ok is false where openCypher's < and >, and of
+// durations <= and >=, give null.
 func compare(a, b graph.Value) (c int, ok bool) {
 	if a.IsNumber() && b.IsNumber() {
 		return compareNumbers(a, b)
@@ -104,6 +105,8 @@ func compare(a, b graph.Value) (c int, ok bool) {
 		return a.LocalDateTime().Compare(b.LocalDateTime()), true
 	case graph.DateTime:
 		return a.DateTime().Compare(b.DateTime()), true
+	case graph.Duration:
+		return 0, a.Duration() == b.Duration()
 	case graph.List:
 		for i := range min(len(a.List()), len(b.List())) {
 			if c, ok := compare(a.List()[i], b.List()[i]); !ok || c != 0 {

@@ -228,10 +228,11 @@ func RangeBounds(lo, hi graph.Value, loOpen, hiOpen, prefix bool) (lower, upper 
 		}
 		lower = keys.AppendTextPrefix(nil, lo.Str())
 		return lower, keys.AppendSuccessor(nil, lower), false
-	case isNaN(lo), isNaN(hi), lo.Kind() == graph.Duration, hi.Kind() == graph.Duration:
-		// NaN compares with nothing, nor do durations: openCypher orders them for ORDER BY alone. A list that holds NaN
-		// compares by the members before it.
+	case isNaN(lo), isNaN(hi):
+		// NaN compares with nothing. A list that holds NaN compares by the members before it.
 		return nil, nil, true
+	case lo.Kind() == graph.Duration, hi.Kind() == graph.Duration:
+		return durationBounds(lo, hi, loOpen && !lo.IsNull() || hiOpen && !hi.IsNull())
 	}
 	some := lo
 	if some.IsNull() {
@@ -262,6 +263,22 @@ func RangeBounds(lo, hi graph.Value, loOpen, hiOpen, prefix bool) (lower, upper 
 		upper = k
 	}
 	return slices.Clip(lower), upper, bytes.Compare(lower, upper) >= 0
+}
+
+// durationBounds is RangeBounds of durations, of which only equal ones are known to be >= or <= one another: openCypher orders
+// them for ORDER BY alone.
+func durationBounds(lo, hi graph.Value, open bool) (lower, upper []byte, empty bool) {
+	if lo.IsNull() {
+		lo = hi
+	}
+	if hi.IsNull() {
+		hi = lo
+	}
+	if open || lo.Kind() != hi.Kind() || lo.Duration() != hi.Duration() {
+		return nil, nil, true
+	}
+	lower, ok := keys.AppendOrdered(nil, lo)
+	return slices.Clip(lower), keys.AppendSuccessor(nil, lower), !ok
 }
 
 func isNaN(v graph.Value) bool { return v.Kind() == graph.Float && math.IsNaN(v.Float()) }

@@ -51,8 +51,16 @@ func compare(a, b graph.Value, orEqual bool) Ternary {
 	case graph.Float:
 		x, y := a.Float(), b.Float()
 		return TernaryOf(x < y || orEqual && x == y)
-	case graph.Null, graph.Map, graph.VertexKind, graph.EdgeKind, graph.PathKind, graph.Duration:
+	case graph.Null:
 		return Unknown
+	case graph.Duration:
+		// How long a month or a day is depends on when it is: only equal durations are known not to be longer.
+		if orEqual && a.Duration() == b.Duration() {
+			return True
+		}
+		return Unknown
+	case graph.Map:
+		return compareMaps(a.Map(), b.Map(), orEqual)
 	case graph.List:
 		return compareLists(a.List(), b.List(), orEqual)
 	}
@@ -72,6 +80,32 @@ func compareLists(a, b []graph.Value, orEqual bool) Ternary {
 		}
 	}
 	return holds(cmp.Compare(len(a), len(b)), orEqual)
+}
+
+// compareMaps compares as orderMaps orders. A map with an entry that is null does not compare.
+func compareMaps(a, b []graph.MapEntry, orEqual bool) Ternary {
+	null := func(e graph.MapEntry) bool { return e.Value.IsNull() }
+	if slices.ContainsFunc(a, null) || slices.ContainsFunc(b, null) {
+		return Unknown
+	}
+	a, b = sortedEntries(a), sortedEntries(b)
+	if c := compareKeys(a, b); c != 0 {
+		return holds(c, orEqual)
+	}
+	for i := range a {
+		switch Equal(a[i].Value, b[i].Value) {
+		case Unknown:
+			return Unknown
+		case False:
+			return compare(a[i].Value, b[i].Value, orEqual)
+		}
+	}
+	return TernaryOf(orEqual)
+}
+
+// compareKeys orders sorted entries by their number, then by their keys.
+func compareKeys(a, b []graph.MapEntry) int {
+	return cmp.Or(cmp.Compare(len(a), len(b)), slices.CompareFunc(a, b, byKey))
 }
 
 // compareNumbers orders an integer and a float, in either place.
@@ -172,14 +206,9 @@ func orderLists(a, b []graph.Value) int {
 
 // orderMaps orders by size, then by the sorted keys, then by the values in that order of keys.
 func orderMaps(a, b []graph.MapEntry) int {
-	if c := cmp.Compare(len(a), len(b)); c != 0 {
-		return c
-	}
 	a, b = sortedEntries(a), sortedEntries(b)
-	for i := range a {
-		if c := strings.Compare(a[i].Key, b[i].Key); c != 0 {
-			return c
-		}
+	if c := compareKeys(a, b); c != 0 {
+		return c
 	}
 	for i := range a {
 		if c := Order(a[i].Value, b[i].Value); c != 0 {

@@ -75,7 +75,8 @@ func entities() map[string]graph.Value {
 	knows := edge(5, ann, bob, &graph.Record{Type: "KNOWS", Keys: []string{"since"}, Values: []graph.Value{graph.IntValue(2001)}})
 	back := edge(6, ann, bob, &graph.Record{Type: "LIKES"})
 	return map[string]graph.Value{
-		"ann": ann, "bob": bob, "bare": graph.VertexValue(graph.MakeVertexID(1, 9)), "knows": knows,
-		"path": graph.PathValue(&graph.Path{Vertices: []graph.Value{ann, bob, ann}, Edges: []graph.Value{knows, back}}),
+		"ann": ann, "bob": bob, "bare": graph.VertexValue(graph.MakeVertexID(1, 9)), "knows": knows, "likes": back,
+		"short": graph.PathValue(&graph.Path{Vertices: []graph.Value{ann, bob}, Edges: []graph.Value{knows}}),
+		"path":  graph.PathValue(&graph.Path{Vertices: []graph.Value{ann, bob, ann}, Edges: []graph.Value{knows, back}}),
 	}
 }
