@@ -47,6 +47,11 @@ internal/loader/mapping
 internal/loader/social
 internal/loader
 internal/telemetry
+internal/server/wire
+internal/server/request
+internal/server/admin
+internal/server/httpapi
+internal/server/grpcapi
 internal/server
 internal/config
 internal/backup

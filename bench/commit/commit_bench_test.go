@@ -16,7 +16,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
-	"github.com/hopgate/hopgate/internal/server"
+	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
@@ -28,7 +28,7 @@ const vertices = 10_000
 const garbage = 192 << 20
 
 func TestMain(m *testing.M) {
-	server.SetGarbage(garbage, garbage/8) // what lives here is less
+	request.SetGarbage(garbage, garbage/8) // what lives here is less
 	os.Exit(m.Run())
 }
 

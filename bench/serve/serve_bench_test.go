@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,7 +19,8 @@ import (
 	"github.com/hopgate/hopgate/bench/workload"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
-	"github.com/hopgate/hopgate/internal/server"
+	"github.com/hopgate/hopgate/internal/server/httpapi"
+	"github.com/hopgate/hopgate/internal/server/request"
 )
 
 func TestMain(m *testing.M) {
@@ -56,10 +58,16 @@ func percentiles(b *testing.B, times []time.Duration) {
 	b.ReportMetric(float64(times[len(times)*99/100].Nanoseconds())/1e3, "p99-µs")
 }
 
+// newHandler makes the handler of the HTTP API.
+func newHandler(e *query.Engine) *httpapi.Handler {
+	registry := prometheus.NewRegistry()
+	return httpapi.New(e, request.NewMonitor(registry, nil, slog.Default()), registry, httpapi.Options{})
+}
+
 // BenchmarkHTTP measures requests through a real connection on the loopback interface, warm.
 func BenchmarkHTTP(b *testing.B) {
 	n := network.Open(b, network.Persons(b))
-	srv := httptest.NewServer(server.NewHTTP(n.Engine, server.NewRequests(prometheus.NewRegistry()), server.Options{}))
+	srv := httptest.NewServer(newHandler(n.Engine))
 	defer srv.Close()
 	for _, q := range workload.Hops.Requests {
 		b.Run(q.Name, func(b *testing.B) {
@@ -134,7 +142,7 @@ func BenchmarkParameters(b *testing.B) {
 // BenchmarkFetch measures arrays of people with all their 8 columns.
 func BenchmarkFetch(b *testing.B) {
 	n := network.Open(b, network.Persons(b))
-	srv := httptest.NewServer(server.NewHTTP(n.Engine, server.NewRequests(prometheus.NewRegistry()), server.Options{}))
+	srv := httptest.NewServer(newHandler(n.Engine))
 	defer srv.Close()
 	for _, count := range []int{100, n.Persons} {
 		b.Run(strconv.Itoa(count), func(b *testing.B) {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/loader"
-	"github.com/hopgate/hopgate/internal/server"
+	"github.com/hopgate/hopgate/internal/server/admin"
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
@@ -24,8 +24,8 @@ func serveAdmin(ctx context.Context, addr string, plan *loader.Plan, log io.Writ
 	if err != nil {
 		return nil, fmt.Errorf("--admin: %w", err)
 	}
-	health := &server.Health{Probe: func(context.Context) error { return nil }}
-	s := &http.Server{Handler: server.NewAdmin(health, telemetry.NewLoadRegistry(plan), nil, nil, server.NewDebug(nil, &server.Tuning{}, nil)), ReadHeaderTimeout: 10 * time.Second}
+	health := &admin.Health{Probe: func(context.Context) error { return nil }}
+	s := &http.Server{Handler: admin.New(health, telemetry.NewLoadRegistry(plan), nil, nil, admin.NewDebug(nil, &admin.Tuning{}, nil)), ReadHeaderTimeout: 10 * time.Second}
 	fmt.Fprintf(log, "metrics and profiles: http://%s\n", l.Addr())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(l) }()

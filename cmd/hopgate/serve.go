@@ -23,6 +23,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/server"
+	"github.com/hopgate/hopgate/internal/server/admin"
+	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/telemetry"
@@ -97,7 +99,7 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	// GOMEMLIMIT, where it is set, may only lower the limit: it knows nothing of what lies off the Go heap.
 	mostHeap := debug.SetMemoryLimit(-1)
 	debug.SetMemoryLimit(min(memory.GoHeap, mostHeap))
-	tuning := &server.Tuning{Level: level}
+	tuning := &admin.Tuning{Level: level}
 	tuning.Set(mutexRate, blockNanos)
 	rules, err := fetchRules(c.FetchAccess)
 	if err != nil {
@@ -177,7 +179,7 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 		g := &governor{
 			limit: memory.Total, cache: max(memory.Topology, 0), garbage: memory.Total / garbagePart, used: residentMemory,
 			heap: memory.GoHeap, most: mostHeap, onHeap: goMemory, setHeap: func(n int64) { debug.SetMemoryLimit(n) },
-			live: liveHeap, setGarbage: server.SetGarbage, resize: func(int64) {}, relieve: engine.Relieve,
+			live: liveHeap, setGarbage: request.SetGarbage, resize: func(int64) {}, relieve: engine.Relieve,
 			keep: func(time.Time) error { return nil }, log: log,
 		}
 		if evidenceDir != "" {

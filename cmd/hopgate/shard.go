@@ -23,6 +23,7 @@ import (
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/config"
 	"github.com/hopgate/hopgate/internal/server"
+	"github.com/hopgate/hopgate/internal/server/admin"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
 	"github.com/hopgate/hopgate/internal/shard/remote"
@@ -72,7 +73,7 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	slog.SetDefault(log)
 	memory := c.Split()
 	debug.SetMemoryLimit(min(memory.GoHeap, debug.SetMemoryLimit(-1)))
-	tuning := &server.Tuning{Level: level}
+	tuning := &admin.Tuning{Level: level}
 	tuning.Set(mutexRate, blockNanos)
 	if err := removeStale(c.ReadyFile); err != nil {
 		return err
@@ -109,15 +110,15 @@ func keepShard(ctx context.Context, c *config.Config, addresses []string) (err e
 	defer stopProfiles()
 	// The probes answer while a leader still waits for the other shards.
 	var store opening
-	health := &server.Health{Probe: store.probe}
-	admin := &http.Server{Handler: server.NewAdmin(health, telemetry.NewShardRegistry(&store), nil, web, server.NewDebug(nil, tuning, profiles)), ReadHeaderTimeout: 10 * time.Second}
+	health := &admin.Health{Probe: store.probe}
+	adminServer := &http.Server{Handler: admin.New(health, telemetry.NewShardRegistry(&store), nil, web, admin.NewDebug(nil, tuning, profiles)), ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 2)
 	go func() {
-		if err := admin.Serve(adminListener); !errors.Is(err, http.ErrServerClosed) {
+		if err := adminServer.Serve(adminListener); !errors.Is(err, http.ErrServerClosed) {
 			failed <- fmt.Errorf("admin listener: %w", err)
 		}
 	}()
-	defer func() { err = errors.Join(err, admin.Close()) }()
+	defer func() { err = errors.Join(err, adminServer.Close()) }()
 
 	rpc := grpc.NewServer(remote.ServerOptions(secure)...)
 	leave := func() {}

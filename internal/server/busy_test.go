@@ -110,11 +110,14 @@ func TestLargeMessages(t *testing.T) {
 		}
 		return status.Code(err)
 	}
-	large := &r.handler.large
-	whole := func() func() { // the memory comes back after the answer
+	whole := func() (giveBack func()) { // the memory comes back after the answer
 		t.Helper()
-		require.Eventually(t, func() bool { return large.taken.TryAcquire(large.bytes) }, time.Minute, time.Millisecond)
-		return func() { large.taken.Release(large.bytes) }
+		require.Eventually(t, func() (free bool) {
+			release, err := r.memory.Acquire(ctx, 100<<10)
+			giveBack = release
+			return err == nil
+		}, time.Minute, time.Millisecond)
+		return giveBack
 	}
 	require.Equal(t, codes.OK, ask(90<<10))
 	require.Equal(t, codes.OK, ask(150<<10))

@@ -1,2 +1,2 @@
-// Package server speaks HTTP and gRPC: it decodes requests, has them run and streams the answers.
+// Package server listens for HTTP, gRPC and probes, hands requests to the APIs and drains when it ends.
 package server

@@ -152,7 +152,7 @@ func TestGRPCMessages(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, 2000, a.rows)
-	require.Less(t, a.largest, rowBytes+8192)
+	require.Less(t, a.largest, 512<<10+8192)
 	require.GreaterOrEqual(t, len(a.values), 15)
 
 	_, err = r.query(context.Background(), &pb.QueryRequest{

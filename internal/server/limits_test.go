@@ -84,7 +84,7 @@ func TestLimits(t *testing.T) {
 			says: "", code: bad, http: 413, grpc: codes.ResourceExhausted,
 		},
 		{
-			name: "size of a statement", statement: "RETURN '" + strings.Repeat("x", maxTextSize) + "'",
+			name: "size of a statement", statement: "RETURN '" + strings.Repeat("x", (16<<20)) + "'",
 			says: "the statement is larger than", code: bad, http: 413, grpc: codes.ResourceExhausted,
 		},
 		{

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/server/admin"
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
@@ -30,7 +31,7 @@ type Options struct {
 	// Profiles are those that the server takes all the time; default nil, it takes none.
 	Profiles *telemetry.Profiles
 	// Tuning is what admins can set while the server runs; default nil, the profiles of contention alone.
-	Tuning *Tuning
+	Tuning *admin.Tuning
 	// Auth tells callers by their tokens; default nil, nobody is asked who they are.
 	Auth *access.Authenticator
 	// Web says which web pages may use the listeners; default nil, their own alone.
@@ -54,7 +55,7 @@ func (o *Options) EnsureDefaults() {
 		o.TxIdle = 30 * time.Second
 	}
 	if o.Tuning == nil {
-		o.Tuning = &Tuning{}
+		o.Tuning = &admin.Tuning{}
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -8,23 +8,19 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/health"
-	healthpb "google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/reflection"
 
-	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/admin"
+	"github.com/hopgate/hopgate/internal/server/grpcapi"
+	"github.com/hopgate/hopgate/internal/server/httpapi"
+	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
@@ -37,76 +33,52 @@ type Addresses struct {
 
 // Server is the three listeners and what serves them.
 type Server struct {
-	health    Health
-	grpc      *grpc.Server
-	grpcProbe *health.Server
-	http      *http.Server
-	admin     *http.Server
-	failed    chan error
-	tls       *tls.Config // of HTTP
-	adminTLS  *tls.Config
-	handler   *HTTP
-	open      sync.Map        // the connections of HTTP, each a net.Conn
-	drained   context.Context // ends when the server drains
-	drain     context.CancelFunc
+	health   admin.Health
+	grpc     *grpcapi.Server
+	http     *http.Server
+	admin    *http.Server
+	failed   chan error
+	tls      *tls.Config // of HTTP
+	adminTLS *tls.Config
+	handler  *httpapi.Handler
+	memory   *request.Memory // that large requests share; or nil
+	open     sync.Map        // the connections of HTTP, each a net.Conn
+	drained  context.Context // ends when the server drains
+	drain    context.CancelFunc
 }
 
-const (
-	// maxHeaders is the size of a request's headers.
-	maxHeaders = 64 << 10
-	// maxStreams is how many calls one gRPC connection may have open; a client waits with more.
-	maxStreams = 1 << 10
-)
+// maxHeaders is the size of a request's headers.
+const maxHeaders = 64 << 10
 
 // New makes a server of an engine, its loader and the store below, which may be nil and is asked for the shapes of its
 // shards alone. Nothing listens before Listen.
 func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *prometheus.Registry, opt Options) *Server {
 	opt.EnsureDefaults()
-	s := &Server{failed: make(chan error, 3)}
+	s := &Server{
+		failed: make(chan error, 3), tls: opt.TLS, adminTLS: opt.AdminTLS,
+		memory: request.NewMemory(opt.LargeBytes, opt.QueueTimeout),
+	}
 	s.drained, s.drain = context.WithCancel(context.Background())
 	s.health.Probe = e.Probe
-	requests := NewRequests(registry)
-	requests.watch = e.Watch()
+	monitor := request.NewMonitor(registry, e.Watch(), opt.Logger)
 	quiet := slog.NewLogLogger(opt.Logger.Handler(), slog.LevelDebug) // broken connections and the like
-	s.handler = NewHTTP(e, requests, opt)
+	s.handler = httpapi.New(e, monitor, registry, httpapi.Options{
+		MaxRequestBytes: opt.MaxRequestBytes, Memory: s.memory, TxIdle: opt.TxIdle, TestProcedures: opt.TestProcedures,
+		Auth: opt.Auth, Web: opt.Web, Rates: opt.Rates,
+	})
 	s.http = &http.Server{
 		Handler: http.HandlerFunc(s.serveHTTP), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute,
 		MaxHeaderBytes: maxHeaders, ErrorLog: quiet, ConnState: s.noteConn,
 	}
 	s.admin = &http.Server{
-		Handler: NewAdmin(&s.health, registry, opt.Auth, opt.Web, NewDebug(e, opt.Tuning, opt.Profiles)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, MaxHeaderBytes: maxHeaders, ErrorLog: quiet,
+		Handler:           admin.New(&s.health, registry, opt.Auth, opt.Web, admin.NewDebug(e, opt.Tuning, opt.Profiles)),
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute, MaxHeaderBytes: maxHeaders, ErrorLog: quiet,
 	}
-	s.grpc = grpc.NewServer(
-		grpc.MaxRecvMsgSize(smallBody),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
-		grpc.ConnectionTimeout(10*time.Second),
-		grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
-		grpc.InitialWindowSize(smallBody), grpc.InitialConnWindowSize(4<<20),
-		grpc.ChainUnaryInterceptor(requests.unary(opt.Logger), authUnary(&opt)),
-		grpc.ChainStreamInterceptor(bounded(s.handler), requests.stream(opt.Logger), authStream(&opt)),
-		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))), // their stacks have grown already
-		grpc.WaitForHandlers(true), grpc.Creds(transport(opt.TLS)),
-	)
-	s.tls, s.adminTLS = opt.TLS, opt.AdminTLS
-	pb.RegisterGraphServiceServer(s.grpc, &graphService{e: e, idle: opt.TxIdle, drained: s.drained})
-	pb.RegisterLoadServiceServer(s.grpc, &loadService{l: l, requests: requests, log: opt.Logger, audit: opt.Audit})
-	pb.RegisterAdminServiceServer(s.grpc, newAdminService(s.drained, e, store, debugFiles{opt.Config, registry, opt.EvidenceDir}, opt.Profiles))
-	s.grpcProbe = health.NewServer()
-	for name := range s.grpc.GetServiceInfo() {
-		s.grpcProbe.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
-	}
-	healthpb.RegisterHealthServer(s.grpc, s.grpcProbe)
-	reflection.Register(s.grpc)
+	s.grpc = grpcapi.New(s.drained, e, l, store, monitor, registry, grpcapi.Options{
+		MaxRequestBytes: opt.MaxRequestBytes, Memory: s.memory, TxIdle: opt.TxIdle, Config: opt.Config, EvidenceDir: opt.EvidenceDir,
+		Profiles: opt.Profiles, Auth: opt.Auth, Rates: opt.Rates, Audit: opt.Audit, TLS: opt.TLS,
+	})
 	return s
-}
-
-// transport gives the security of gRPC's connections.
-func transport(c *tls.Config) credentials.TransportCredentials {
-	if c == nil {
-		return insecure.NewCredentials()
-	}
-	return credentials.NewTLS(c)
 }
 
 // serveHTTP answers a request, the last one of its connection if the server drains.
@@ -226,7 +198,7 @@ func (s *Server) sayGoodbye(ctx context.Context) {
 // listener answers to the last.
 func (s *Server) Drain(ctx context.Context) {
 	s.health.Drain()
-	s.grpcProbe.Shutdown()
+	s.grpc.Health.Shutdown()
 	s.drain()
 	s.sayGoodbye(ctx)
 	done := make(chan struct{})
@@ -237,7 +209,7 @@ func (s *Server) Drain(ctx context.Context) {
 	if err := s.http.Shutdown(ctx); err != nil {
 		_ = s.http.Close() // ends the contexts of what runs
 	}
-	s.handler.txs.close()
+	s.handler.Close()
 	select {
 	case <-done:
 	case <-ctx.Done():

@@ -17,6 +17,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/admin"
 )
 
 // logged takes a log that is read while it is written.
@@ -79,7 +80,7 @@ func TestRequestID(t *testing.T) {
 // The log's level and the profiles of contention can be set while the server runs, and nothing else.
 func TestSettings(t *testing.T) {
 	level := new(slog.LevelVar)
-	tuning := &Tuning{Level: level}
+	tuning := &admin.Tuning{Level: level}
 	tuning.Set(100, 1_000_000)
 	r := serveOver(t, newOracle(t), query.Options{}, Options{Tuning: tuning})
 	ask := func(method, body string) (int, string) {

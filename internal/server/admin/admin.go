@@ -1,0 +1,54 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/hopgate/hopgate/internal/access"
+)
+
+// Health is whether a server is ready for requests.
+type Health struct {
+	draining atomic.Bool
+	// Probe runs a small query through all layers.
+	Probe func(ctx context.Context) error
+}
+
+// Drain makes the server not ready for good.
+func (h *Health) Drain() { h.draining.Store(true) }
+
+// New makes the handler of the admin listener: probes and metrics, which are open to all who reach it, and debug,
+// which where tokens are asked for is for admins, and elsewhere for the pages that web admits.
+func New(health *Health, registry *prometheus.Registry, auth *access.Authenticator, web *access.Web, debug http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answerHealth(w, "") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		if health.draining.Load() {
+			answerHealth(w, "draining")
+			return
+		}
+		if err := health.Probe(r.Context()); err != nil {
+			answerHealth(w, "probe query: "+err.Error())
+			return
+		}
+		answerHealth(w, "")
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
+	mux.Handle("/debug/", guard(auth, web, debug))
+	return mux
+}
+
+func answerHealth(w http.ResponseWriter, fault string) {
+	w.Header().Set("Content-Type", "application/json")
+	answer := map[string]string{"status": "ok"}
+	if fault != "" {
+		answer = map[string]string{"status": "not ready", "reason": fault}
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	_ = json.NewEncoder(w).Encode(answer)
+}

@@ -1,0 +1,63 @@
+package grpcapi
+
+import (
+	"time"
+
+	"google.golang.org/grpc"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/wire"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// checkEvery is the pause between signs of progress.
+const checkEvery = 200 * time.Millisecond
+
+// Check verifies a graph.
+func (s *adminService) Check(req *pb.CheckRequest, stream grpc.ServerStreamingServer[pb.CheckResponse]) error {
+	if s.keeper == nil {
+		return wire.GRPCError(noKeeper())
+	}
+	name := req.GetGraph()
+	if name == "" {
+		name = query.DefaultGraph
+	}
+	var last time.Time
+	var failed error
+	stage := ""
+	rep, err := s.keeper.Check(stream.Context(), name, shard.CheckOptions{
+		Repair: req.GetRepair(),
+		Progress: func(now string, records uint64) {
+			if now != "" {
+				stage = now
+			}
+			if failed != nil || time.Since(last) < checkEvery {
+				return
+			}
+			last = time.Now()
+			p := &pb.CheckResponse_Progress{Progress: &pb.CheckProgress{Stage: stage, Records: records}}
+			failed = stream.Send(&pb.CheckResponse{What: p})
+		},
+	})
+	if err != nil {
+		return wire.GRPCError(err)
+	}
+	if failed != nil {
+		return failed
+	}
+	return stream.Send(&pb.CheckResponse{What: &pb.CheckResponse_Report{Report: reportProto(name, rep)}})
+}
+
+func reportProto(name string, r *shard.CheckReport) *pb.CheckReport {
+	out := &pb.CheckReport{
+		Graph: name, Vertices: r.Vertices, Edges: r.Edges, IndexEntries: r.Entries, LargeValues: r.LargeValues,
+		Files: r.Files, FileBytes: r.FileBytes,
+	}
+	for _, f := range r.Findings {
+		out.Findings = append(out.Findings, &pb.CheckFinding{
+			Kind: f.Kind, Count: f.Count, Mended: f.Mended, Mendable: f.Mendable, Examples: f.Examples,
+		})
+	}
+	return out
+}

@@ -1,0 +1,89 @@
+package grpcapi
+
+import (
+	"context"
+	"crypto/tls"
+	"runtime"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/loader"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/request"
+	"github.com/hopgate/hopgate/internal/telemetry"
+)
+
+const (
+	// maxHeaders is the size of a call's metadata.
+	maxHeaders = 64 << 10
+	// maxStreams is how many calls one connection may have open; a client waits with more.
+	maxStreams = 1 << 10
+)
+
+// Options are the settings of the gRPC API.
+type Options struct {
+	MaxRequestBytes int64                 // of a message
+	Memory          *request.Memory       // that large messages share; default nil, no limit
+	TxIdle          time.Duration         // after which an explicit transaction without a request is rolled back
+	Config          []byte                // the effective configuration, as it stands in what DebugInfo gives
+	EvidenceDir     string                // of what was kept of moments when memory was short; default "", there is none
+	Profiles        *telemetry.Profiles   // those that the server takes all the time; default nil, it takes none
+	Auth            *access.Authenticator // default nil, nobody is asked who they are
+	Rates           *access.Rates         // default nil, nothing is bounded
+	Audit           *access.Audit         // takes what admins have asked for and loads; default nil
+	TLS             *tls.Config           // default nil, plain connections
+}
+
+// Server is the gRPC API and its health service.
+type Server struct {
+	*grpc.Server
+	Health *health.Server
+}
+
+// New makes the API of an engine, its loader and the store below, which may be nil and is asked for the shapes of its
+// shards alone. Calls that would not end by themselves end with drained.
+func New(
+	drained context.Context, e *query.Engine, l *loader.Loader, store telemetry.Storage,
+	monitor *request.Monitor, registry *prometheus.Registry, opt Options,
+) *Server {
+	m := newMetrics(registry, monitor)
+	s := &Server{Health: health.NewServer(), Server: grpc.NewServer(
+		grpc.MaxRecvMsgSize(request.SmallBody),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
+		grpc.ConnectionTimeout(10*time.Second),
+		grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
+		grpc.InitialWindowSize(request.SmallBody), grpc.InitialConnWindowSize(4<<20),
+		grpc.ChainUnaryInterceptor(m.unary, authUnary(&opt)),
+		grpc.ChainStreamInterceptor(bounded(&opt), m.stream, authStream(&opt)),
+		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))), // their stacks have grown already
+		grpc.WaitForHandlers(true), grpc.Creds(transport(opt.TLS)),
+	)}
+	pb.RegisterGraphServiceServer(s, &graphService{e: e, idle: opt.TxIdle, drained: drained})
+	pb.RegisterLoadServiceServer(s, &loadService{l: l, monitor: monitor, audit: opt.Audit})
+	pb.RegisterAdminServiceServer(s, newAdminService(drained, e, store, debugFiles{opt.Config, registry, opt.EvidenceDir}, opt.Profiles))
+	for name := range s.GetServiceInfo() {
+		s.Health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
+	}
+	healthpb.RegisterHealthServer(s, s.Health)
+	reflection.Register(s)
+	return s
+}
+
+// transport gives the security of connections.
+func transport(c *tls.Config) credentials.TransportCredentials {
+	if c == nil {
+		return insecure.NewCredentials()
+	}
+	return credentials.NewTLS(c)
+}

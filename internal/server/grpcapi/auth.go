@@ -1,0 +1,138 @@
+package grpcapi
+
+import (
+	"context"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/server/wire"
+)
+
+// What a call may do in a graph the engine checks, which knows the statement. Here stands who is known at all, and who
+// may use what concerns the whole server.
+
+// openMethods are the gRPC services that nobody needs a token for.
+const openMethods = "/grpc.health.v1.Health/"
+
+// everyone are the methods of AdminService that are not for admins alone: what they show or end is the caller's own, or
+// of graphs that the caller may read.
+var everyone = map[string]bool{"Schema": true, "Stats": true, "RunningQueries": true, "KillQuery": true, "Version": true}
+
+// enter finds who calls a gRPC method and whether they may.
+func enter(ctx context.Context, opt *Options, method string) (context.Context, *access.Meter, error) {
+	if strings.HasPrefix(method, openMethods) {
+		return ctx, nil, nil
+	}
+	ctx, err := authenticate(ctx, opt, method)
+	if err != nil {
+		return ctx, nil, wire.GRPCError(err)
+	}
+	ctx, meter, err := opt.Rates.Arrive(ctx)
+	if err != nil {
+		return ctx, nil, wire.GRPCError(err)
+	}
+	return ctx, meter, nil
+}
+
+// authenticate finds who calls a gRPC method and whether they may, if tokens are asked for.
+func authenticate(ctx context.Context, opt *Options, method string) (context.Context, error) {
+	if opt.Auth == nil {
+		return ctx, nil
+	}
+	header := ""
+	if md, ok := metadata.FromIncomingContext(ctx); ok && len(md.Get("authorization")) > 0 {
+		header = md.Get("authorization")[0]
+	}
+	ctx, err := opt.Auth.Authenticate(ctx, header)
+	if err != nil {
+		return ctx, err
+	}
+	name, admin := strings.CutPrefix(method, "/hopgate.v1.AdminService/")
+	if !admin || everyone[name] {
+		return ctx, nil
+	}
+	err = access.CheckEvery(ctx, access.Admin)
+	opt.Audit.Record(ctx, "admin", "", name, wire.Outcome(err))
+	return ctx, err
+}
+
+// authUnary and authStream do so for every call.
+func authUnary(opt *Options) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		ctx, meter, err := enter(ctx, opt, info.FullMethod)
+		if err != nil {
+			return nil, err
+		}
+		count(meter, req)
+		res, err := next(ctx, req)
+		count(meter, res)
+		return res, err
+	}
+}
+
+func authStream(opt *Options) grpc.StreamServerInterceptor {
+	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		if opt.Auth == nil && opt.Rates == nil {
+			return next(srv, ss)
+		}
+		ctx, meter, err := enter(ss.Context(), opt, info.FullMethod)
+		if err != nil {
+			return err // before its message is in memory
+		}
+		if meter != nil {
+			return next(srv, &meteredStream{identified: identified{ss, ctx}, m: meter})
+		}
+		return next(srv, identified{ss, ctx})
+	}
+}
+
+// identified is a stream with more in its context: who calls, or when the call came.
+type identified struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+// Context gives that context.
+func (s identified) Context() context.Context { return s.ctx }
+
+// meteredStream is a stream whose messages are counted. Of each side all but the first wait while there were too many bytes: a
+// client that sends on is held back by the window of its stream.
+type meteredStream struct {
+	identified
+	m              *access.Meter
+	received, sent bool
+}
+
+// RecvMsg receives a message, once more bytes may come.
+func (s *meteredStream) RecvMsg(m any) error {
+	if s.received {
+		s.m.Wait(s.ctx)
+	}
+	s.received = true
+	err := s.identified.RecvMsg(m)
+	if err == nil {
+		count(s.m, m)
+	}
+	return err
+}
+
+// SendMsg sends a message, once more bytes may go.
+func (s *meteredStream) SendMsg(m any) error {
+	if s.sent {
+		s.m.Wait(s.ctx)
+	}
+	s.sent = true
+	count(s.m, m)
+	return s.identified.SendMsg(m)
+}
+
+// count counts a message, if anybody does.
+func count(meter *access.Meter, m any) {
+	if p, ok := m.(proto.Message); ok && meter != nil {
+		meter.Count(proto.Size(p))
+	}
+}

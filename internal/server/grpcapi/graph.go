@@ -1,0 +1,142 @@
+package grpcapi
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/wire"
+)
+
+const (
+	// rowBytes is about what a message of rows holds.
+	rowBytes = 512 << 10
+	// maxMessage is the most that one message holds: gRPC's default limit, 4 MiB, less what goes around the rows.
+	maxMessage = 4<<20 - 64
+)
+
+// graphService answers GraphService.
+type graphService struct {
+	pb.UnimplementedGraphServiceServer
+	e       *query.Engine
+	idle    time.Duration   // of an explicit transaction
+	drained context.Context // ends when the server drains
+}
+
+// Query runs a statement and streams its rows.
+func (s *graphService) Query(req *pb.QueryRequest, stream grpc.ServerStreamingServer[pb.QueryResponse]) error {
+	timeout, err := timeoutOf(req.GetTimeout())
+	if err != nil {
+		return wire.GRPCError(err)
+	}
+	q := query.Request{
+		Statement: req.GetStatement(), Graph: req.GetGraph(), ReadOnly: req.GetAccessMode() == pb.AccessMode_ACCESS_MODE_READ,
+		MaxRows: int64(min(req.GetMaxRows(), 1<<62)), Timeout: timeout,
+	}
+	if err := wire.CheckStatement(q.Statement); err != nil {
+		return wire.GRPCError(err)
+	}
+	if q.Params, err = wire.ParamsFromProto(req.GetParameters()); err != nil {
+		return wire.GRPCError(err)
+	}
+	res, err := s.e.Query(stream.Context(), q)
+	if err != nil {
+		return wire.GRPCError(err)
+	}
+	defer res.Close()
+	return sendResult(res, stream.Send)
+}
+
+// sendResult sends all of a result: its columns, its rows, its summary. The columns wait for the first rows, so that a
+// short answer leaves in one write and wakes the client once.
+func sendResult(res *query.Result, send func(*pb.QueryResponse) error) error {
+	b, err := res.Next()
+	if err != nil {
+		return wire.GRPCError(err)
+	}
+	header := &pb.QueryResponse{Part: &pb.QueryResponse_Header{Header: &pb.QueryHeader{Fields: res.Columns}}}
+	if err := send(header); err != nil {
+		return err
+	}
+	rows := func(m *pb.QueryResponse) error {
+		res.Sending()
+		return send(m)
+	}
+	for b != nil {
+		if err := sendRows(rows, b, 0, b.N); err != nil {
+			return err
+		}
+		if b, err = res.Next(); err != nil {
+			return wire.GRPCError(err)
+		}
+	}
+	return send(&pb.QueryResponse{Part: &pb.QueryResponse_Summary{Summary: wire.SummaryProto(res.Summary())}})
+}
+
+// sendRows sends rows in messages of about rowBytes. A row that does not fit into a message is an error.
+func sendRows(send func(*pb.QueryResponse) error, b *graph.Batch, from, to int) error {
+	rows := wire.RowsProto(b, from, to)
+	size := proto.Size(rows)
+	if size > rowBytes && to-from > 1 {
+		mid := (from + to) / 2
+		if err := sendRows(send, b, from, mid); err != nil {
+			return err
+		}
+		return sendRows(send, b, mid, to)
+	}
+	if size > maxMessage {
+		return wire.GRPCError(graph.BudgetError("a row of %d bytes is larger than a gRPC message may be, %d bytes; HTTP has no such limit", size, maxMessage))
+	}
+	return send(&pb.QueryResponse{Part: &pb.QueryResponse_Rows{Rows: rows}})
+}
+
+// Fetch runs a JSON-array fetch and streams its text. A request that fails is answered by its text, as over HTTP; only a
+// failure after the first chunk is the call's error.
+func (s *graphService) Fetch(req *pb.FetchRequest, stream grpc.ServerStreamingServer[pb.FetchResponse]) error {
+	method := req.GetMethod()
+	if method == "" {
+		method = "get"
+	}
+	timeout, err := timeoutOf(req.GetTimeout())
+	if err != nil {
+		return wire.GRPCError(err)
+	}
+	code, err := s.e.Fetch(stream.Context(), query.FetchRequest{
+		Graph: req.GetGraph(), Method: method, Body: req.GetRequest(), Timeout: timeout,
+	}, chunks{stream})
+	if err != nil {
+		return wire.GRPCError(err)
+	}
+	return stream.Send(&pb.FetchResponse{Code: uint32(code)})
+}
+
+// timeoutOf reads a timeout; none is 0.
+func timeoutOf(d *durationpb.Duration) (time.Duration, error) {
+	if d == nil {
+		return 0, nil
+	}
+	if err := d.CheckValid(); err != nil || d.AsDuration() < 0 {
+		return 0, wire.RequestError("timeout: must be a duration from 0")
+	}
+	return d.AsDuration(), nil
+}
+
+// chunks sends what is written to it.
+type chunks struct {
+	stream grpc.ServerStreamingServer[pb.FetchResponse]
+}
+
+func (c chunks) Write(p []byte) (int, error) {
+	for n := 0; n < len(p); n += rowBytes {
+		if err := c.stream.Send(&pb.FetchResponse{Chunk: p[n:min(n+rowBytes, len(p))]}); err != nil {
+			return n, err
+		}
+	}
+	return len(p), nil
+}

@@ -1,0 +1,311 @@
+package grpcapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"runtime/debug"
+	"unicode/utf8"
+	"unsafe"
+
+	"google.golang.org/grpc"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/loader"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/request"
+	"github.com/hopgate/hopgate/internal/server/wire"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// loadGroup bounds how many rows of waiting batches are applied together, and loadRowBytes is about what a row takes of the Go heap
+// while that is done, which must not come near the heap's limit.
+const (
+	loadGroup    = 1 << 20
+	loadRowBytes = 1 << 10
+)
+
+// loadQueue is how many batches may wait; a client whose batches are not taken stops sending.
+const loadQueue = 64
+
+// loadService answers LoadService.
+type loadService struct {
+	pb.UnimplementedLoadServiceServer
+	l       *loader.Loader
+	monitor *request.Monitor
+	audit   *access.Audit
+}
+
+// Load applies the batches of one load. One goroutine receives them, this one decodes and applies all that wait at once: as
+// messages they are small and of no concern to the garbage collector.
+func (s *loadService) Load(stream grpc.BidiStreamingServer[pb.LoadRequest, pb.LoadResponse]) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	open := first.GetOpen()
+	if open == nil {
+		return wire.GRPCError(wire.RequestError("the first message of a load must open it"))
+	}
+	name := cmp.Or(open.GetGraph(), query.DefaultGraph)
+	err = access.Check(stream.Context(), name, access.Writer)
+	s.audit.Record(stream.Context(), "load", name, open.GetStream(), wire.Outcome(err))
+	if err == nil {
+		err = access.EnterGraph(stream.Context(), name)
+	}
+	if err != nil {
+		return wire.GRPCError(err)
+	}
+	o := loader.Open{Graph: name, Stream: open.GetStream(), Restart: open.GetRestart(), Confirms: open.GetConfirms()}
+	for _, sp := range open.GetSpaces() {
+		o.Spaces = append(o.Spaces, loader.Space{
+			Name: sp.GetName(), Label: sp.GetLabel(), Property: sp.GetProperty(), Labels: sp.GetLabels(),
+		})
+	}
+	session, err := s.l.Begin(stream.Context(), o)
+	if err != nil {
+		return wire.GRPCError(err)
+	}
+	defer session.Close()
+	defer request.Hurry()()
+	if err := stream.Send(&pb.LoadResponse{Part: &pb.LoadResponse_Opened{Opened: openedProto(session.Opened())}}); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(stream.Context())
+	defer cancel(nil)
+	batches := make(chan *pb.LoadBatch, loadQueue)
+	go func() {
+		defer close(batches)
+		defer func() {
+			if p := recover(); p != nil { // this goroutine's panics pass the interceptor by
+				cancel(s.monitor.Panicked(stream.Context(), pb.LoadService_Load_FullMethodName, p))
+			}
+		}()
+		if err := receive(ctx, stream, batches); err != nil {
+			cancel(err)
+		}
+	}()
+	for first := range batches {
+		group, err := gather(first, batches)
+		if err != nil {
+			return wire.GRPCError(err)
+		}
+		acks, err := session.Apply(ctx, group)
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				err = cause // a batch that cannot be read, or a client that is gone
+			}
+			return wire.GRPCError(err)
+		}
+		for i := range acks {
+			if err := stream.Send(&pb.LoadResponse{Part: &pb.LoadResponse_Ack{Ack: ackProto(&acks[i])}}); err != nil {
+				return err
+			}
+		}
+	}
+	if err := context.Cause(ctx); err != nil {
+		return wire.GRPCError(err)
+	}
+	return nil
+}
+
+// gather decodes a batch and those that wait behind it.
+func gather(first *pb.LoadBatch, more <-chan *pb.LoadBatch) ([]*loader.Batch, error) {
+	var group []*loader.Batch
+	most := int(min(loadGroup, debug.SetMemoryLimit(-1)/loadRowBytes))
+	for p, rows := first, 0; ; {
+		b, err := batchFromProto(p)
+		if err != nil {
+			return nil, err
+		}
+		group, rows = append(group, b), rows+b.Rows()
+		if rows >= most {
+			return group, nil
+		}
+		var ok bool
+		select {
+		case p, ok = <-more:
+		default:
+		}
+		if !ok {
+			return group, nil
+		}
+	}
+}
+
+// receive takes batches in until the client has sent its last.
+func receive(ctx context.Context, stream grpc.BidiStreamingServer[pb.LoadRequest, pb.LoadResponse], to chan<- *pb.LoadBatch) error {
+	for {
+		req, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if req.GetBatch() == nil {
+			return wire.RequestError("a load is opened once")
+		}
+		select {
+		case to <- req.GetBatch():
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func openedProto(o loader.Opened) *pb.LoadOpened {
+	out := &pb.LoadOpened{Seq: o.Seq, Mark: o.Mark, Confirmed: o.Confirmed, ConfirmedMark: o.ConfirmedMark}
+	for i := range o.Refused {
+		out.Refused = append(out.Refused, ackProto(&o.Refused[i]))
+	}
+	return out
+}
+
+func ackProto(a *loader.Ack) *pb.LoadAck {
+	out := &pb.LoadAck{
+		Seq: a.Seq, Vertices: uint64(a.Vertices), Edges: uint64(a.Edges), ResolveSeconds: a.Resolve.Seconds(), CommitSeconds: a.Commit.Seconds(),
+	}
+	for _, r := range a.Rejected {
+		out.Rejected = append(out.Rejected, &pb.Rejected{
+			Edge: r.Edge, Group: uint32(r.Group), Row: uint32(r.Row), Code: r.Code, Message: r.Msg,
+		})
+	}
+	return out
+}
+
+var (
+	actions = map[pb.LoadAction]shard.Action{
+		pb.LoadAction_LOAD_ACTION_UNSPECIFIED: shard.Upsert, pb.LoadAction_LOAD_ACTION_UPSERT: shard.Upsert,
+		pb.LoadAction_LOAD_ACTION_INSERT: shard.Insert, pb.LoadAction_LOAD_ACTION_UPDATE: shard.Update,
+		pb.LoadAction_LOAD_ACTION_DELETE: shard.Delete,
+	}
+	danglings = map[pb.Dangling]shard.Dangling{
+		pb.Dangling_DANGLING_UNSPECIFIED: shard.DanglingReject, pb.Dangling_DANGLING_REJECT: shard.DanglingReject,
+		pb.Dangling_DANGLING_CREATE: shard.DanglingCreate, pb.Dangling_DANGLING_SKIP: shard.DanglingSkip,
+	}
+	strategies = map[pb.UpdateStrategy]shard.Strategy{
+		pb.UpdateStrategy_UPDATE_STRATEGY_UNSPECIFIED: shard.Override, pb.UpdateStrategy_UPDATE_STRATEGY_OVERRIDE: shard.Override,
+		pb.UpdateStrategy_UPDATE_STRATEGY_SUM: shard.Sum, pb.UpdateStrategy_UPDATE_STRATEGY_BIGGER: shard.Bigger,
+		pb.UpdateStrategy_UPDATE_STRATEGY_SMALLER: shard.Smaller, pb.UpdateStrategy_UPDATE_STRATEGY_UNION: shard.Union,
+		pb.UpdateStrategy_UPDATE_STRATEGY_INTERSECTION: shard.Intersection, pb.UpdateStrategy_UPDATE_STRATEGY_APPEND: shard.Append,
+		pb.UpdateStrategy_UPDATE_STRATEGY_ELIMINATE: shard.Eliminate,
+	}
+)
+
+func batchFromProto(p *pb.LoadBatch) (*loader.Batch, error) {
+	b := &loader.Batch{Seq: p.GetSeq(), Mark: p.GetMark(), Confirmed: p.GetConfirmed()}
+	for _, v := range p.GetVertices() {
+		keys, err := columnFromProto(v.GetKeys())
+		if err != nil {
+			return nil, err
+		}
+		props, err := propsFromProto(v.GetProperties())
+		if err != nil {
+			return nil, err
+		}
+		b.Vertices = append(b.Vertices, loader.VertexRows{
+			Labels: v.GetLabels(), Space: int(v.GetSpace()), Keys: keys, Props: props, Action: actions[v.GetAction()],
+		})
+	}
+	for _, e := range p.GetEdges() {
+		src, err := columnFromProto(e.GetSources())
+		if err != nil {
+			return nil, err
+		}
+		dst, err := columnFromProto(e.GetTargets())
+		if err != nil {
+			return nil, err
+		}
+		props, err := propsFromProto(e.GetProperties())
+		if err != nil {
+			return nil, err
+		}
+		b.Edges = append(b.Edges, loader.EdgeRows{
+			Type: e.GetType(), SrcSpace: int(e.GetSourceSpace()), DstSpace: int(e.GetTargetSpace()), Src: src, Dst: dst, Props: props,
+			Action: actions[e.GetAction()], Dangling: danglings[e.GetDangling()],
+		})
+	}
+	return b, nil
+}
+
+func propsFromProto(ps []*pb.PropertyColumn) ([]loader.PropertyColumn, error) {
+	out := make([]loader.PropertyColumn, len(ps))
+	for i, p := range ps {
+		vs, err := columnFromProto(p.GetValues())
+		if err != nil {
+			return nil, err
+		}
+		out[i] = loader.PropertyColumn{Name: p.GetName(), Values: vs, Strategy: strategies[p.GetStrategy()]}
+	}
+	return out, nil
+}
+
+// columnFromProto reads a column; its strings share the message's memory.
+func columnFromProto(c *pb.LoadColumn) ([]graph.Value, error) { return nestedColumn(c, 0) }
+
+// nestedColumn reads a column that lies within so many lists.
+func nestedColumn(c *pb.LoadColumn, depth int) ([]graph.Value, error) {
+	var out []graph.Value
+	switch d := c.GetData().(type) {
+	case *pb.LoadColumn_Integers:
+		out = make([]graph.Value, len(d.Integers.GetValues()))
+		for i, v := range d.Integers.GetValues() {
+			out[i] = graph.IntValue(v)
+		}
+	case *pb.LoadColumn_Floats:
+		out = make([]graph.Value, len(d.Floats.GetValues()))
+		for i, v := range d.Floats.GetValues() {
+			out[i] = graph.FloatValue(v)
+		}
+	case *pb.LoadColumn_Texts:
+		text, from := d.Texts.GetText(), uint32(0)
+		if !utf8.Valid(text) {
+			return nil, wire.RequestError("a text column is not UTF-8")
+		}
+		out = make([]graph.Value, len(d.Texts.GetEnds()))
+		for i, to := range d.Texts.GetEnds() {
+			if to < from || int(to) > len(text) || int(to) < len(text) && !utf8.RuneStart(text[to]) {
+				return nil, wire.RequestError("a text column's ends do not fit its text")
+			}
+			out[i] = graph.StringValue(unsafe.String(unsafe.SliceData(text[from:to]), int(to-from)))
+			from = to
+		}
+	case *pb.LoadColumn_Lists:
+		if depth == wire.MaxDepth {
+			return nil, wire.RequestError("a list column is nested too deep")
+		}
+		elements, err := nestedColumn(d.Lists.GetElements(), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		from := uint32(0)
+		out = make([]graph.Value, len(d.Lists.GetEnds()))
+		for i, to := range d.Lists.GetEnds() {
+			if to < from || int(to) > len(elements) {
+				return nil, wire.RequestError("a list column's ends do not fit its elements")
+			}
+			out[i] = graph.ListValue(elements[from:to:to])
+			from = to
+		}
+	case *pb.LoadColumn_Values:
+		out = make([]graph.Value, len(d.Values.GetValues()))
+		for i, v := range d.Values.GetValues() {
+			x, err := wire.FromProto(v, 0)
+			if err != nil {
+				return nil, wire.RequestError(err.Error())
+			}
+			out[i] = x
+		}
+	}
+	nulls := c.GetNulls()
+	for i := range min(len(out), 8*len(nulls)) {
+		if nulls[i/8]>>(i%8)&1 != 0 {
+			out[i] = graph.Value{}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,110 @@
+package grpcapi
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/server/request"
+	"github.com/hopgate/hopgate/internal/server/wire"
+)
+
+// metrics count calls by method.
+type metrics struct {
+	monitor *request.Monitor
+	calls   *prometheus.CounterVec
+	seconds *prometheus.HistogramVec
+}
+
+func newMetrics(registry prometheus.Registerer, monitor *request.Monitor) *metrics {
+	m := &metrics{
+		monitor: monitor,
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hopgate_grpc_requests_total", Help: "gRPC calls that have ended, by method and status.",
+		}, []string{"method", "code"}),
+		seconds: request.Seconds("hopgate_grpc_request_duration_seconds", "Time of gRPC calls, by method.", "method"),
+	}
+	registry.MustRegister(m.calls, m.seconds)
+	return m
+}
+
+// unary counts a gRPC call and turns a panic into an error.
+func (m *metrics) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (res any, err error) {
+	start := time.Now()
+	ctx, id := m.named(ctx)
+	defer m.call(ctx, info.FullMethod, start, &err)
+	_ = grpc.SetHeader(ctx, id) // fails only after the headers have been sent
+	return next(m.monitor.Arrived(ctx, start), req)
+}
+
+// stream does the same for a call of which one side is a stream.
+func (m *metrics) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+	start := time.Now()
+	ctx, id := m.named(ss.Context())
+	defer m.call(ctx, info.FullMethod, start, &err)
+	_ = ss.SetHeader(id) // as above
+	return next(srv, identified{ss, m.monitor.Arrived(ctx, start)})
+}
+
+// named gives a call's context with the id of its request, and with its caller's span if traces are made, and the
+// metadata that tell the client of the id.
+func (m *metrics) named(ctx context.Context) (context.Context, metadata.MD) {
+	asked := ""
+	if ids := metadata.ValueFromIncomingContext(ctx, request.Header); len(ids) > 0 {
+		asked = ids[0]
+	}
+	ctx, id := access.WithRequest(ctx, asked)
+	if m.monitor.Tracing() {
+		md, _ := metadata.FromIncomingContext(ctx)
+		ctx = request.TraceContext(ctx, metadataCarrier{md})
+	}
+	return ctx, metadata.Pairs(request.Header, id)
+}
+
+// call is deferred around a call.
+func (m *metrics) call(ctx context.Context, method string, start time.Time, err *error) {
+	if p := recover(); p != nil {
+		*err = wire.GRPCError(m.monitor.Panicked(ctx, method, p))
+	}
+	code := status.Code(*err).String()
+	m.calls.WithLabelValues(method, code).Inc()
+	elapsed := time.Since(start)
+	if log := m.monitor.Log; log.Enabled(ctx, slog.LevelDebug) {
+		log.LogAttrs(ctx, slog.LevelDebug, "request", slog.String("method", method), slog.String("code", code), slog.Duration("elapsed", elapsed))
+	}
+	m.seconds.WithLabelValues(method).Observe(elapsed.Seconds())
+	if method != pb.AdminService_Top_FullMethodName && method != pb.AdminService_Trace_FullMethodName { // which are only watching
+		m.monitor.Ended(method, start, elapsed, *err != nil)
+	}
+}
+
+// metadataCarrier reads a call's metadata.
+type metadataCarrier struct{ metadata.MD }
+
+// Get gives the first value of a key.
+func (m metadataCarrier) Get(key string) string {
+	if values := m.MD.Get(key); len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
+// Set sets a value.
+func (m metadataCarrier) Set(key, value string) { m.MD.Set(key, value) }
+
+// Keys gives all keys.
+func (m metadataCarrier) Keys() []string {
+	keys := make([]string, 0, len(m.MD))
+	for key := range m.MD {
+		keys = append(keys, key)
+	}
+	return keys
+}

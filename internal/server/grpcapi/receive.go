@@ -1,0 +1,177 @@
+package grpcapi
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/encoding/proto"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/server/request"
+	"github.com/hopgate/hopgate/internal/server/wire"
+)
+
+// frames is what the transport gives of a call: gRPC itself would read a message as soon as it knows its length, and what is
+// wanted here is to ask in between whether there is memory for it.
+type frames interface {
+	ReadMessageHeader(header []byte) error
+	Read(n int) (mem.BufferSlice, error)
+	RecvCompress() string
+}
+
+// bounded has the messages of streams read within the memory that large requests share. Those of other calls, which are all
+// small, gRPC bounds by request.SmallBody.
+func bounded(opt *Options) grpc.StreamServerInterceptor {
+	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		f, ok := grpc.ServerTransportStreamFromContext(ss.Context()).(frames)
+		if !ok {
+			return status.Error(codes.Internal, "the transport of gRPC is another than was built for")
+		}
+		s := &receiving{ServerStream: ss, opt: opt, frames: f, many: info.IsClientStream, brief: info.FullMethod == pb.LoadService_Load_FullMethodName}
+		defer s.end()
+		return next(srv, s)
+	}
+}
+
+// receiving is a stream whose large messages wait until there is memory for them.
+type receiving struct {
+	grpc.ServerStream
+	opt    *Options
+	frames frames
+	many   bool // messages may come
+	// brief has the memory of a message given back when it is read: a load bounds what it has read itself.
+	brief bool
+
+	mu      sync.Mutex // some handlers read beside what they do, and may be over before that
+	over    bool
+	release func() // of the last message, or nil
+}
+
+// keep gives back the memory of the last message; release is for the next one, or nil.
+func (s *receiving) keep(release func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.release != nil {
+		s.release()
+	}
+	if s.release = release; s.over && release != nil {
+		release()
+		s.release = nil
+	}
+}
+
+// end gives all memory back, now and of what may still come.
+func (s *receiving) end() {
+	s.mu.Lock()
+	s.over = true
+	s.mu.Unlock()
+	s.keep(nil)
+}
+
+// RecvMsg receives a message. The memory of the one before is given back.
+func (s *receiving) RecvMsg(m any) error {
+	s.keep(nil)
+	if err := s.next(m); err != nil {
+		s.keep(nil)
+		if !s.many && errors.Is(err, io.EOF) {
+			return status.Error(codes.Internal, "the call came without its message")
+		}
+		return err
+	}
+	if s.brief {
+		s.keep(nil)
+	}
+	if s.many {
+		return nil
+	}
+	switch err := s.frames.ReadMessageHeader(make([]byte, 1)); {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return s.broken(err)
+	}
+	return status.Error(codes.Internal, "the call came with more than one message")
+}
+
+// next reads the next message.
+func (s *receiving) next(m any) error {
+	var header [5]byte // whether it is compressed, and its length
+	switch err := s.frames.ReadMessageHeader(header[:]); {
+	case errors.Is(err, io.EOF):
+		return io.EOF
+	case err != nil:
+		return s.broken(err)
+	}
+	compressed, length, most := header[0] != 0, int64(binary.BigEndian.Uint32(header[1:])), s.opt.MaxRequestBytes
+	if length > most {
+		return s.tooLarge()
+	}
+	size := length
+	if compressed {
+		size = most
+	}
+	if size > request.SmallBody {
+		release, err := s.opt.Memory.Acquire(s.Context(), size)
+		if err != nil {
+			return wire.GRPCError(err)
+		}
+		s.keep(release)
+	}
+	data, err := s.frames.Read(int(length))
+	if err != nil {
+		return s.broken(err)
+	}
+	defer func() { data.Free() }()
+	if compressed {
+		c := encoding.GetCompressor(s.frames.RecvCompress())
+		if c == nil {
+			return status.Errorf(codes.Unimplemented, "the server knows no compression %q", s.frames.RecvCompress())
+		}
+		plain, err := plainOf(c, data, most)
+		if err != nil {
+			return status.Errorf(codes.Internal, "the message cannot be decompressed: %v", err)
+		}
+		data.Free()
+		if data = plain; int64(data.Len()) > most {
+			return s.tooLarge()
+		}
+	}
+	if err := encoding.GetCodecV2(proto.Name).Unmarshal(data, m); err != nil {
+		return status.Errorf(codes.Internal, "the message cannot be read: %v", err)
+	}
+	return nil
+}
+
+// plainOf gives what was compressed, but no more than one byte more than most.
+func plainOf(c encoding.Compressor, data mem.BufferSlice, most int64) (mem.BufferSlice, error) {
+	in := data.Reader()
+	defer func() { _ = in.Close() }()
+	plain, err := c.Decompress(in)
+	if err != nil {
+		return nil, err
+	}
+	return mem.ReadAll(io.LimitReader(plain, most+1), mem.DefaultBufferPool())
+}
+
+func (s *receiving) tooLarge() error {
+	return status.Error(codes.ResourceExhausted, fmt.Sprintf("the message is larger than %d bytes, the limit max-request", s.opt.MaxRequestBytes))
+}
+
+// broken says why a message has not come whole.
+func (s *receiving) broken(err error) error {
+	if ended := s.Context().Err(); ended != nil {
+		return status.FromContextError(ended).Err()
+	}
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	return status.Errorf(codes.Internal, "the message has not come whole: %v", err)
+}

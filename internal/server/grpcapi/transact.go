@@ -1,0 +1,138 @@
+package grpcapi
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"google.golang.org/grpc"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/wire"
+)
+
+// Transact runs explicit transactions, one after another. The one that is open dies with the stream.
+func (s *graphService) Transact(stream grpc.BidiStreamingServer[pb.TransactRequest, pb.TransactResponse]) error {
+	c := &transactCall{s: s, stream: stream}
+	defer func() {
+		if c.tx != nil {
+			c.tx.Rollback()
+		}
+	}()
+	steps, ctx := make(chan *pb.TransactRequest), stream.Context()
+	failed := make(chan error, 1)
+	go func() { // ends with the stream
+		for {
+			step, err := stream.Recv()
+			if err != nil {
+				failed <- err
+				return
+			}
+			select {
+			case steps <- step:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	for {
+		select {
+		case step := <-steps:
+			if err := c.step(ctx, step); err != nil {
+				return wire.GRPCError(err)
+			}
+		case err := <-failed:
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		case <-c.ended:
+			return wire.GRPCError(c.tx.Touch()) // says why
+		case <-s.drained.Done():
+			return wire.GRPCError(wire.Draining())
+		}
+	}
+}
+
+// transactCall is a call of Transact.
+type transactCall struct {
+	s      *graphService
+	stream grpc.BidiStreamingServer[pb.TransactRequest, pb.TransactResponse]
+	tx     *query.Transaction // or nil
+	ended  chan struct{}      // closed when tx is over
+}
+
+// step does what a client asks for.
+func (c *transactCall) step(ctx context.Context, req *pb.TransactRequest) error {
+	if begin := req.GetBegin(); begin != nil {
+		if c.tx != nil {
+			return wire.RequestError("begin: a transaction is open")
+		}
+		return c.begin(ctx, begin)
+	}
+	if c.tx == nil {
+		return wire.RequestError("there is no transaction; the first step is begin")
+	}
+	switch step := req.GetStep().(type) {
+	case *pb.TransactRequest_Run:
+		return c.run(ctx, step.Run)
+	case *pb.TransactRequest_Commit:
+		if err := c.tx.Commit(ctx); err != nil {
+			return err
+		}
+		counters := wire.CountersProto(c.tx.Counters(), query.SchemaCounters{})
+		return c.finish(&pb.TransactResponse{Part: &pb.TransactResponse_Committed{Committed: &pb.TransactCommitted{Counters: counters}}})
+	case *pb.TransactRequest_Rollback:
+		c.tx.Rollback()
+		return c.finish(&pb.TransactResponse{Part: &pb.TransactResponse_RolledBack{RolledBack: &pb.TransactRolledBack{}}})
+	}
+	return wire.RequestError("a step must be begin, run, commit or rollback")
+}
+
+func (c *transactCall) begin(ctx context.Context, begin *pb.TransactBegin) error {
+	timeout, err := timeoutOf(begin.GetTimeout())
+	if err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	tx, err := c.s.e.Begin(ctx, query.TxOptions{
+		Graph: begin.GetGraph(), ReadOnly: begin.GetAccessMode() == pb.AccessMode_ACCESS_MODE_READ, Timeout: timeout, Idle: c.s.idle,
+		Ended: func() { close(ended) },
+	})
+	if err != nil {
+		return err
+	}
+	c.tx, c.ended = tx, ended
+	return c.stream.Send(&pb.TransactResponse{Part: &pb.TransactResponse_Begun{Begun: &pb.TransactBegun{}}})
+}
+
+func (c *transactCall) run(ctx context.Context, run *pb.TransactRun) error {
+	if err := wire.CheckStatement(run.GetStatement()); err != nil {
+		return err
+	}
+	timeout, err := timeoutOf(run.GetTimeout())
+	if err != nil {
+		return err
+	}
+	params, err := wire.ParamsFromProto(run.GetParameters())
+	if err != nil {
+		return err
+	}
+	res, err := c.tx.Run(ctx, query.Request{
+		Statement: run.GetStatement(), Params: params, MaxRows: int64(min(run.GetMaxRows(), 1<<62)), Timeout: timeout,
+	})
+	if err != nil {
+		return err
+	}
+	defer res.Close()
+	return sendResult(res, func(part *pb.QueryResponse) error {
+		return c.stream.Send(&pb.TransactResponse{Part: &pb.TransactResponse_Result{Result: part}})
+	})
+}
+
+// finish answers the end of a transaction; the next may begin.
+func (c *transactCall) finish(res *pb.TransactResponse) error {
+	c.tx, c.ended = nil, nil
+	return c.stream.Send(res)
+}

@@ -1,0 +1,323 @@
+package grpcapi
+
+import (
+	"fmt"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/query/traverse"
+	"github.com/hopgate/hopgate/internal/server/wire"
+)
+
+// Traverse goes from some vertices hop by hop and streams rows.
+func (s *graphService) Traverse(req *pb.TraverseRequest, stream grpc.ServerStreamingServer[pb.TraverseResponse]) error {
+	from, err := selectorOf(req.GetFrom(), "from")
+	if err != nil {
+		return wire.GRPCError(err)
+	}
+	hops, err := hopsOf(req.GetHops())
+	if err != nil {
+		return wire.GRPCError(err)
+	}
+	mode, ok := traverseModes[req.GetMode()]
+	if !ok {
+		return wire.GRPCError(wire.RequestError(fmt.Sprintf("mode: %d is unknown", req.GetMode())))
+	}
+	t := &traverse.Traversal{
+		From: from, Hops: hops, Min: req.MinHops, Max: req.GetMaxHops(), Mode: mode,
+		Returns: req.GetReturns(), Distinct: req.GetDistinct(), ByHop: req.GetByHop(), Limit: req.GetLimit(), Seed: req.GetSeed(),
+		Partial: req.GetBudget().GetPartial(),
+	}
+	res, err := s.typed(stream, req.GetGraph(), t, req.GetParameters(), req.GetBudget())
+	if err != nil {
+		return wire.GRPCError(err)
+	}
+	defer res.Close()
+	if err := stream.Send(&pb.TraverseResponse{Part: &pb.TraverseResponse_Header{Header: &pb.TraverseHeader{Fields: res.Columns}}}); err != nil {
+		return err
+	}
+	if err := eachPart(res, func(b *graph.Batch, from, to int) *pb.TraverseResponse {
+		return &pb.TraverseResponse{Part: &pb.TraverseResponse_Rows{Rows: wire.RowsProto(b, from, to)}}
+	}, stream.Send); err != nil {
+		return err
+	}
+	return stream.Send(&pb.TraverseResponse{Part: &pb.TraverseResponse_Summary{Summary: traverseSummary(res.Summary())}})
+}
+
+// ShortestPath finds paths and streams them.
+func (s *graphService) ShortestPath(req *pb.ShortestPathRequest, stream grpc.ServerStreamingServer[pb.PathResponse]) error {
+	hop, err := hopOf(req.GetHop(), "hop.")
+	if err != nil {
+		return wire.GRPCError(err)
+	}
+	p := &traverse.Paths{Hop: hop, MaxHops: req.GetMaxHops(), All: req.GetAll(), K: req.GetK(), Weight: req.GetWeight()}
+	if p.From, err = selectorOf(req.GetFrom(), "from"); err != nil {
+		return wire.GRPCError(err)
+	}
+	if p.To, err = selectorOf(req.GetTo(), "to"); err != nil {
+		return wire.GRPCError(err)
+	}
+	res, err := s.typed(stream, req.GetGraph(), p, req.GetParameters(), req.GetBudget())
+	if err != nil {
+		return wire.GRPCError(err)
+	}
+	defer res.Close()
+	if err := eachPart(res, func(b *graph.Batch, from, to int) *pb.PathResponse {
+		out := &pb.PathBatch{}
+		for i := from; i < to; i++ {
+			if v := b.Cols[0].Value(i); v.Kind() == graph.PathKind {
+				out.Paths = append(out.Paths, &pb.FoundPath{Path: wire.ToProto(v).GetPath(), Weight: b.Cols[1].Value(i).Number()})
+			}
+		}
+		return &pb.PathResponse{Part: &pb.PathResponse_Paths{Paths: out}}
+	}, stream.Send); err != nil {
+		return err
+	}
+	return stream.Send(&pb.PathResponse{Part: &pb.PathResponse_Summary{Summary: traverseSummary(res.Summary())}})
+}
+
+// Subgraph streams layers.
+func (s *graphService) Subgraph(req *pb.SubgraphRequest, stream grpc.ServerStreamingServer[pb.SubgraphLayer]) error {
+	from, err := selectorOf(req.GetFrom(), "from")
+	if err != nil {
+		return wire.GRPCError(err)
+	}
+	hops, err := hopsOf(req.GetHops())
+	if err != nil {
+		return wire.GRPCError(err)
+	}
+	g := &traverse.Subgraph{From: from, Hops: hops, Max: req.GetMaxHops()}
+	res, err := s.typed(stream, req.GetGraph(), g, req.GetParameters(), req.GetBudget())
+	if err != nil {
+		return wire.GRPCError(err)
+	}
+	defer res.Close()
+	for {
+		b, err := res.Next()
+		if err != nil {
+			return wire.GRPCError(err)
+		}
+		if b == nil {
+			break
+		}
+		res.Sending()
+		for from := 0; from < b.N; {
+			to := from + 1 // the rows of one layer
+			step := b.Cols[0].Value(from).Int()
+			for to < b.N && b.Cols[0].Value(to).Int() == step {
+				to++
+			}
+			if err := sendHalves(b, from, to, layerProto, stream.Send); err != nil {
+				return err
+			}
+			from = to
+		}
+	}
+	return stream.Send(&pb.SubgraphLayer{Summary: traverseSummary(res.Summary())})
+}
+
+// layerProto packs rows of one layer.
+func layerProto(b *graph.Batch, from, to int) *pb.SubgraphLayer {
+	out := &pb.SubgraphLayer{Step: uint32(b.Cols[0].Value(from).Int())}
+	for i := from; i < to; i++ {
+		if v := b.Cols[1].Value(i); !v.IsNull() {
+			out.Vertices = append(out.Vertices, wire.VertexProto(v))
+		}
+		if e := b.Cols[2].Value(i); !e.IsNull() {
+			out.Edges = append(out.Edges, wire.EdgeProto(e.Edge()))
+		}
+	}
+	return out
+}
+
+// GetVertices streams vertices.
+func (s *graphService) GetVertices(req *pb.GetVerticesRequest, stream grpc.ServerStreamingServer[pb.VertexBatch]) error {
+	from, err := selectorOf(req.GetFrom(), "from")
+	if err != nil {
+		return wire.GRPCError(err)
+	}
+	v := &traverse.Vertices{From: from, Properties: req.GetProperties()}
+	res, err := s.typed(stream, req.GetGraph(), v, req.GetParameters(), req.GetBudget())
+	if err != nil {
+		return wire.GRPCError(err)
+	}
+	defer res.Close()
+	return eachPart(res, func(b *graph.Batch, from, to int) *pb.VertexBatch {
+		out := &pb.VertexBatch{}
+		for i := from; i < to; i++ {
+			out.Vertices = append(out.Vertices, foundVertex(b, i, v.Properties))
+		}
+		return out
+	}, stream.Send)
+}
+
+// foundVertex gives the vertex of a row: the whole of it, or the named properties that it has.
+func foundVertex(b *graph.Batch, row int, properties []string) *pb.Vertex {
+	if len(properties) == 0 {
+		return wire.VertexProto(b.Cols[0].Value(row))
+	}
+	out := &pb.Vertex{ElementId: b.Cols[0].Value(row).Str()}
+	for _, l := range b.Cols[1].Value(row).List() {
+		out.Labels = append(out.Labels, l.Str())
+	}
+	for k, name := range properties {
+		if x := b.Cols[2+k].Value(row); !x.IsNull() {
+			out.Properties = append(out.Properties, &pb.MapEntry{Key: name, Value: wire.ToProto(x)})
+		}
+	}
+	return out
+}
+
+// GetEdges streams edges.
+func (s *graphService) GetEdges(req *pb.GetEdgesRequest, stream grpc.ServerStreamingServer[pb.EdgeBatch]) error {
+	hop, err := hopOf(req.GetHop(), "hop.")
+	if err != nil {
+		return wire.GRPCError(err)
+	}
+	e := &traverse.Edges{Hop: hop, IDs: req.GetElementIds().GetIds()}
+	for _, end := range []struct {
+		in   *pb.VertexSelector
+		out  **traverse.Selector
+		name string
+	}{{req.GetFrom(), &e.From, "from"}, {req.GetTo(), &e.To, "to"}} {
+		if end.in == nil {
+			continue
+		}
+		sel, err := selectorOf(end.in, end.name)
+		if err != nil {
+			return wire.GRPCError(err)
+		}
+		*end.out = &sel
+	}
+	res, err := s.typed(stream, req.GetGraph(), e, req.GetParameters(), req.GetBudget())
+	if err != nil {
+		return wire.GRPCError(err)
+	}
+	defer res.Close()
+	return eachPart(res, func(b *graph.Batch, from, to int) *pb.EdgeBatch {
+		out := &pb.EdgeBatch{}
+		for i := from; i < to; i++ {
+			out.Edges = append(out.Edges, wire.EdgeProto(b.Cols[0].Value(i).Edge()))
+		}
+		return out
+	}, stream.Send)
+}
+
+// typed runs a typed request.
+func (s *graphService) typed(
+	stream grpc.ServerStream, graphName string, t query.Typed, params map[string]*pb.Value, b *pb.RequestBudget,
+) (*query.Result, error) {
+	timeout, err := timeoutOf(b.GetTimeout())
+	if err != nil {
+		return nil, err
+	}
+	values, err := wire.ParamsFromProto(params)
+	if err != nil {
+		return nil, err
+	}
+	return s.e.Traverse(stream.Context(), query.TypedRequest{Graph: graphName, Typed: t, Params: values, Limits: query.Limits{
+		Visits: int64(min(b.GetMaxVisits(), 1<<62)), Rows: int64(min(b.GetMaxRows(), 1<<62)),
+		Bytes: int64(min(b.GetMaxBytes(), 1<<62)), Timeout: timeout, Partial: b.GetPartial(),
+	}})
+}
+
+// eachPart sends all batches of a result.
+func eachPart[M proto.Message](res *query.Result, part func(b *graph.Batch, from, to int) M, send func(M) error) error {
+	for {
+		b, err := res.Next()
+		if err != nil {
+			return wire.GRPCError(err)
+		}
+		if b == nil {
+			return nil
+		}
+		res.Sending()
+		if err := sendHalves(b, 0, b.N, part, send); err != nil {
+			return err
+		}
+	}
+}
+
+// sendHalves sends rows in messages of about rowBytes. A row that does not fit into a message is an error.
+func sendHalves[M proto.Message](b *graph.Batch, from, to int, part func(b *graph.Batch, from, to int) M, send func(M) error) error {
+	m := part(b, from, to)
+	size := proto.Size(m)
+	if size > rowBytes && to-from > 1 {
+		mid := (from + to) / 2
+		if err := sendHalves(b, from, mid, part, send); err != nil {
+			return err
+		}
+		return sendHalves(b, mid, to, part, send)
+	}
+	if size > maxMessage {
+		return wire.GRPCError(graph.BudgetError("a row of %d bytes is larger than a gRPC message may be, %d bytes; HTTP has no such limit", size, maxMessage))
+	}
+	return send(m)
+}
+
+func traverseSummary(s query.Summary) *pb.TraverseSummary {
+	out := &pb.TraverseSummary{Rows: uint64(s.Rows), Truncated: s.Truncated, TruncatedReason: s.Reason}
+	for i, h := range s.Hops {
+		out.Hops = append(out.Hops, &pb.HopCount{Hop: uint32(i + 1), Sources: uint64(h.Sources), Edges: uint64(h.Edges)})
+	}
+	return out
+}
+
+var traverseModes = map[pb.TraverseMode]plan.TraverseMode{
+	pb.TraverseMode_TRAVERSE_MODE_UNSPECIFIED: plan.ModeFrontier, pb.TraverseMode_TRAVERSE_MODE_FRONTIER: plan.ModeFrontier,
+	pb.TraverseMode_TRAVERSE_MODE_WALK: plan.ModeWalk, pb.TraverseMode_TRAVERSE_MODE_TRAIL: plan.ModeTrail,
+	pb.TraverseMode_TRAVERSE_MODE_ACYCLIC: plan.ModeAcyclic, pb.TraverseMode_TRAVERSE_MODE_NEAREST: plan.ModeNearest,
+}
+
+var directions = map[pb.Direction]graph.Direction{
+	pb.Direction_DIRECTION_UNSPECIFIED: graph.Out, pb.Direction_DIRECTION_OUT: graph.Out,
+	pb.Direction_DIRECTION_IN: graph.In, pb.Direction_DIRECTION_BOTH: graph.Both,
+}
+
+// selectorOf reads a selector; none is an empty one, which the request's check refuses.
+func selectorOf(in *pb.VertexSelector, field string) (s traverse.Selector, err error) {
+	switch by := in.GetBy().(type) {
+	case *pb.VertexSelector_Key:
+		s.Label, s.Property = by.Key.GetLabel(), by.Key.GetProperty()
+		for _, v := range by.Key.GetValues() {
+			x, err := wire.FromProto(v, 0)
+			if err != nil {
+				return s, wire.RequestError(field + ".values: " + err.Error())
+			}
+			s.Values = append(s.Values, x)
+		}
+	case *pb.VertexSelector_Statement:
+		s.Statement = by.Statement
+		return s, wire.CheckStatement(s.Statement)
+	case *pb.VertexSelector_ElementIds:
+		s.IDs = by.ElementIds.GetIds()
+	}
+	return s, nil
+}
+
+func hopOf(h *pb.Hop, field string) (traverse.Hop, error) {
+	d, ok := directions[h.GetDirection()]
+	if !ok {
+		return traverse.Hop{}, wire.RequestError(fmt.Sprintf("%sdirection: %d is unknown", field, h.GetDirection()))
+	}
+	return traverse.Hop{
+		Field: field, Types: h.GetTypes(), Direction: d, Where: h.GetWhere(), SkipSupernodes: h.GetSkipSupernodes(),
+		MaxDegree: h.GetMaxDegree(), Sample: h.GetSample(), Limit: h.GetLimit(),
+	}, nil
+}
+
+func hopsOf(in []*pb.Hop) ([]traverse.Hop, error) {
+	out := make([]traverse.Hop, len(in))
+	for i, h := range in {
+		var err error
+		if out[i], err = hopOf(h, fmt.Sprintf("hops[%d].", i)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,116 @@
+package grpcapi
+
+import (
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/wire"
+)
+
+const (
+	usualInterval    = time.Second
+	shortestInterval = 100 * time.Millisecond
+	longestInterval  = time.Hour
+	// tracesWaiting is how many requests wait for a client that takes them slowly before some are left out.
+	tracesWaiting = 256
+	// tracedText is how many bytes of a statement a trace shows.
+	tracedText = 64 << 10
+)
+
+// Top counts operations and gives the counts once in each interval.
+func (s *adminService) Top(req *pb.TopRequest, stream grpc.ServerStreamingServer[pb.TopResponse]) error {
+	interval := usualInterval
+	if d := req.GetInterval(); d != nil {
+		if interval = d.AsDuration(); d.CheckValid() != nil || interval < shortestInterval || interval > longestInterval {
+			return wire.GRPCError(wire.RequestError("interval: must be from 100ms to 1h"))
+		}
+	}
+	t := &top{since: time.Now(), byKey: map[operationKey]*operation{}}
+	defer s.e.Watch().Add(&query.Watcher{Ended: t.add})()
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case now := <-ticker.C:
+			if err := stream.Send(t.take(now)); err != nil {
+				return err
+			}
+		case <-stream.Context().Done():
+			return wire.GRPCError(graph.DeadlineError(stream.Context().Err()))
+		case <-s.drained.Done():
+			return wire.GRPCError(wire.Draining())
+		}
+	}
+}
+
+// Trace gives the requests that end from now on, with their stages.
+func (s *adminService) Trace(req *pb.TraceRequest, stream grpc.ServerStreamingServer[pb.TraceResponse]) error {
+	least, err := timeoutOf(req.GetMin())
+	if err != nil {
+		return wire.GRPCError(wire.RequestError("min: must be a duration from 0"))
+	}
+	match, err := regexp.Compile(req.GetMatch())
+	if err != nil {
+		return wire.GRPCError(wire.RequestError("match: " + err.Error()))
+	}
+	waiting, missed := make(chan *query.Ended, tracesWaiting), atomic.Uint64{}
+	defer s.e.Watch().Add(&query.Watcher{Stages: true, Ended: func(r *query.Ended) {
+		if r.Stages == nil || r.Elapsed < least || !match.MatchString(r.Statement) {
+			return // a request without stages began before anybody asked for them
+		}
+		select {
+		case waiting <- r:
+		default:
+			missed.Add(1)
+		}
+	}})()
+	for n := uint32(0); ; {
+		select {
+		case r := <-waiting:
+			out := traceProto(r)
+			out.Missed = missed.Swap(0)
+			if err := stream.Send(out); err != nil {
+				return err
+			}
+			if n++; n == req.GetLimit() {
+				return nil
+			}
+		case <-stream.Context().Done():
+			return wire.GRPCError(graph.DeadlineError(stream.Context().Err()))
+		case <-s.drained.Done():
+			return wire.GRPCError(wire.Draining())
+		}
+	}
+}
+
+func traceProto(r *query.Ended) *pb.TraceResponse {
+	digits, _ := query.Fingerprint(r.Kind, r.Statement)
+	out := &pb.TraceResponse{
+		Id: r.ID, Kind: string(r.Kind), Graph: r.Graph, Statement: strings.ToValidUTF8(r.Statement[:min(len(r.Statement), tracedText)], ""), Fingerprint: digits, Start: timestamppb.New(r.Start),
+		Elapsed: durationpb.New(r.Elapsed), Rows: uint64(r.Rows), Stages: stagesProto(r.Stages),
+	}
+	if r.Err != nil {
+		out.Error = r.Err.Error()
+	}
+	return out
+}
+
+func stagesProto(in []*query.Stage) []*pb.Stage {
+	out := make([]*pb.Stage, len(in))
+	for i, s := range in {
+		out[i] = &pb.Stage{
+			Name: s.Name, Detail: s.Detail, Time: durationpb.New(s.Time), Rows: uint64(s.Rows), Requests: uint64(s.Requests),
+			Bytes: uint64(s.Bytes), Stages: stagesProto(s.Stages),
+		}
+	}
+	return out
+}

@@ -1,0 +1,132 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/fetch"
+	"github.com/hopgate/hopgate/internal/server/wire"
+)
+
+// fetch answers a JSON-array fetch: POST /get, and POST /get/User[] for the body under the key User[]. The parameter
+// graph of the URL names the graph.
+func (h *Handler) fetch(w http.ResponseWriter, r *http.Request, method string) {
+	start := time.Now()
+	pref := readPrefer(r.Header.Values("Prefer"))
+	out := &fetchWriter{w: w, status: pref.status}
+	if method == "post" || method == "put" || method == "delete" {
+		if err := h.checkWrite(r); err != nil {
+			failFetch(w, err)
+			return
+		}
+	}
+	body, err := h.body(w, r)
+	if err != nil {
+		out.fail(nil, err, start)
+		return
+	}
+	// A body that is no JSON stays bare, to be told so.
+	if wrap := r.PathValue("wrap"); wrap != "" && json.Valid(body) {
+		body = fetch.Wrap(wrap, body)
+	}
+	code, err := h.e.Fetch(r.Context(), query.FetchRequest{
+		Graph: r.URL.Query().Get("graph"), Method: method, Body: body, Timeout: pref.wait,
+	}, out)
+	if err != nil {
+		out.fail(body, err, start)
+		return
+	}
+	out.finish(code, nil)
+}
+
+// failFetch answers a fetch that was refused as a whole, or ended in a fault of the server.
+func failFetch(w http.ResponseWriter, err error) {
+	if g := graph.AsError(err); g.Kind == graph.KindDenied { // the way of the request, no right of its caller
+		err = &fetch.Error{Code: fetch.CodeUnsupported, Msg: g.Error(), Err: err}
+	}
+	out := &fetchWriter{w: w, status: true}
+	out.fail(nil, err, time.Now())
+}
+
+// prefer is what a client prefers (RFC 7240).
+type prefer struct {
+	status bool          // http-status: the HTTP status repeats the code
+	wait   time.Duration // wait=N: the time that the request may take
+}
+
+func readPrefer(headers []string) (p prefer) {
+	for _, header := range headers {
+		for part := range strings.SplitSeq(header, ",") {
+			name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+			switch strings.ToLower(name) {
+			case "http-status":
+				p.status = true
+			case "wait":
+				if n, err := strconv.Atoi(value); err == nil && n > 0 && n < 1<<30 {
+					p.wait = time.Duration(n) * time.Second
+				}
+			}
+		}
+	}
+	return p
+}
+
+// fetchWriter holds back the first bytes of an answer, so that a short one, a failure among them, may still choose its
+// HTTP status.
+type fetchWriter struct {
+	w      http.ResponseWriter
+	status bool // the HTTP status repeats the code
+	buf    []byte
+	sent   bool
+}
+
+const mediaFetch = "application/json; charset=utf-8"
+
+func (f *fetchWriter) Write(p []byte) (int, error) {
+	if !f.sent && len(f.buf)+len(p) < flushBytes {
+		f.buf = append(f.buf, p...)
+		return len(p), nil
+	}
+	if !f.sent {
+		f.sent = true
+		f.w.Header().Set("Content-Type", mediaFetch)
+		f.w.WriteHeader(http.StatusOK)
+		if _, err := f.w.Write(f.buf); err != nil {
+			return 0, err
+		}
+	}
+	return f.w.Write(p)
+}
+
+// fail answers with an error where that is still possible; where it is not, the answer is broken off.
+func (f *fetchWriter) fail(body []byte, err error, start time.Time) {
+	if f.sent {
+		panic(http.ErrAbortHandler)
+	}
+	f.buf = fetch.Failure(body, err, time.Since(start))
+	f.finish(fetch.AsError(err).Code, err)
+}
+
+// finish sends what was held back; err is why it is a failure, where that is known.
+func (f *fetchWriter) finish(code int, err error) {
+	if f.sent {
+		return
+	}
+	status := http.StatusOK
+	if f.status && http.StatusText(code) != "" {
+		status = code
+	}
+	if status == http.StatusProxyAuthRequired {
+		status = http.StatusUnauthorized // the protocol's 407 is not that of a proxy
+	}
+	wire.AskLater(f.w, code, err)
+	f.w.Header().Set("Content-Type", mediaFetch)
+	f.w.Header().Set("Content-Length", strconv.Itoa(len(f.buf)))
+	f.w.WriteHeader(status)
+	_, _ = f.w.Write(f.buf)
+}

@@ -1,0 +1,52 @@
+package httpapi
+
+import (
+	"io"
+	"net/http"
+
+	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/server/wire"
+)
+
+// guard asks an HTTP request for a token, if tokens are asked for, else whether a web page that must not may have sent it,
+// and whether its caller has sent too many, before f sees it and its body is read. failed writes an error.
+func (h *Handler) guard(f http.HandlerFunc, failed func(http.ResponseWriter, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := h.checkWeb(r); err != nil {
+			failed(w, err)
+			return
+		}
+		if h.opt.Auth == nil && h.opt.Rates == nil {
+			f(w, r)
+			return
+		}
+		ctx, err := h.opt.Auth.Authenticate(r.Context(), r.Header.Get("Authorization"))
+		if err != nil {
+			wire.Refuse(w, err, failed)
+			return
+		}
+		ctx, meter, err := h.opt.Rates.Arrive(ctx)
+		if err != nil {
+			w.Header().Set("Connection", "close") // rather than read what comes
+			failed(w, err)
+			return
+		}
+		if s, ok := w.(*statusWriter); ok && meter != nil {
+			s.meter, s.ctx = meter, ctx
+			r.Body = meteredBody{r.Body, meter}
+		}
+		f(w, r.WithContext(ctx))
+	}
+}
+
+// meteredBody counts what a request brings.
+type meteredBody struct {
+	io.ReadCloser
+	m *access.Meter
+}
+
+func (b meteredBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.m.Count(n)
+	return n, err
+}

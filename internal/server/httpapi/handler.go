@@ -1,0 +1,192 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/request"
+	"github.com/hopgate/hopgate/internal/server/wire"
+)
+
+// bodyTime is how long a client may take to send a request's body.
+const bodyTime = time.Minute
+
+// Handler serves the HTTP contract.
+type Handler struct {
+	e       *query.Engine
+	opt     Options
+	mux     *http.ServeMux
+	monitor *request.Monitor
+	metrics metrics
+	txs     transactions
+}
+
+// New makes the handler of the HTTP listener, which registers its metrics.
+func New(e *query.Engine, monitor *request.Monitor, registry prometheus.Registerer, opt Options) *Handler {
+	opt.EnsureDefaults()
+	h := &Handler{e: e, opt: opt, mux: http.NewServeMux(), monitor: monitor, metrics: newMetrics(registry)}
+	h.txs.idle = opt.TxIdle
+	h.handle("GET /openapi.json", serveOpenAPI)
+	h.handle("POST /v1/query", func(w http.ResponseWriter, r *http.Request) { h.query(w, r, false) })
+	h.handle("POST /db/{graph}/query/v2", func(w http.ResponseWriter, r *http.Request) { h.query(w, r, true) })
+	h.traversals()
+	for path, s := range map[string]step{"": beginStep, "/{id}": runStep, "/{id}/commit": commitStep} {
+		h.handle("POST /db/{graph}/query/v2/tx"+path, func(w http.ResponseWriter, r *http.Request) { h.transact(w, r, s) })
+	}
+	h.handle("DELETE /db/{graph}/query/v2/tx/{id}", h.rollback)
+	for _, method := range []string{"get", "head", "gets", "heads", "post", "put", "delete"} {
+		f := h.observe("POST /"+method, h.guard(func(w http.ResponseWriter, r *http.Request) { h.fetch(w, r, method) }, failFetch), failFetch)
+		h.mux.Handle("POST /"+method, f)
+		h.mux.Handle("POST /"+method+"/{wrap}", f)
+	}
+	if opt.TestProcedures {
+		h.handle("PUT /v1/test/procedures", h.testProcedures)
+	}
+	h.handle("/", h.noRoute)
+	h.mux.Handle("OPTIONS /", h.observe("OPTIONS /", h.preflight, wire.Fail)) // a preflight brings no token
+	return h
+}
+
+// Close rolls the open transactions back; no more can begin.
+func (h *Handler) Close() { h.txs.close() }
+
+// handle adds a route.
+func (h *Handler) handle(pattern string, f http.HandlerFunc) {
+	h.mux.Handle(pattern, h.observe(pattern, h.guard(f, wire.Fail), wire.Fail))
+}
+
+// ServeHTTP answers one request.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.allowOrigin(w, r)
+	compressed(w, r, h.mux.ServeHTTP)
+}
+
+// noRoute answers what no route takes.
+func (h *Handler) noRoute(w http.ResponseWriter, r *http.Request) {
+	e := &graph.Error{
+		Kind: graph.KindNotFound, Code: "Neo.ClientError.Request.Invalid", Type: "RequestError", Phase: graph.PhaseCompile,
+		Detail: "NoSuchRoute", Msg: "there is no " + r.URL.Path,
+	}
+	allowed := h.methods(r)
+	if len(allowed) == 0 {
+		wire.Fail(w, e)
+		return
+	}
+	e.Kind, e.Detail = graph.KindInvalid, "MethodNotAllowed"
+	e.Msg = fmt.Sprintf("%s takes %s, not %s", r.URL.Path, strings.Join(allowed, " and "), r.Method)
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	wire.WriteError(w, wire.MediaPlain, http.StatusMethodNotAllowed, e)
+}
+
+// methods lists the methods that the routes of a request's path take.
+func (h *Handler) methods(r *http.Request) (allowed []string) {
+	for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodPost, http.MethodPut} {
+		other := *r
+		other.Method = method
+		if _, pattern := h.mux.Handler(&other); pattern != "/" {
+			allowed = append(allowed, method)
+		}
+	}
+	return allowed
+}
+
+// body reads a request's body within the limits of size and time.
+func (h *Handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.ContentLength > h.opt.MaxRequestBytes {
+		w.Header().Set("Connection", "close") // rather than read the rest
+		return nil, h.tooLarge()
+	}
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Now().Add(bodyTime)) // a writer that is no connection needs no deadline
+	defer func() { _ = c.SetReadDeadline(time.Time{}) }()
+	in := http.MaxBytesReader(w, r.Body, h.opt.MaxRequestBytes)
+	var buf []byte
+	var err error
+	if r.ContentLength >= 0 && r.ContentLength <= request.SmallBody {
+		buf, err = readAll(in, make([]byte, 0, r.ContentLength+1))
+	} else {
+		buf, err = h.largeBody(w, r, in)
+	}
+	var tooLarge *http.MaxBytesError
+	switch {
+	case err == nil:
+		return buf, nil
+	case errors.As(err, &tooLarge):
+		return nil, h.tooLarge()
+	case graph.AsError(err).Kind == graph.KindBusy:
+		w.Header().Set("Connection", "close") // rather than read what comes
+		return nil, err
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &graph.Error{
+			Kind: graph.KindDeadline, Code: "Neo.ClientError.Request.Invalid", Type: "RequestError", Phase: graph.PhaseCompile,
+			Detail: "TimedOut", Msg: fmt.Sprintf("the request's body did not arrive within %v", bodyTime),
+		}
+	}
+	return nil, wire.RequestError("reading the request: " + err.Error())
+}
+
+// largeBody reads a body that is large, or may be, for which it waits until there is memory. That is given back when the
+// request is over, whether its client still waits for it or not.
+func (h *Handler) largeBody(w http.ResponseWriter, r *http.Request, in io.Reader) ([]byte, error) {
+	size := r.ContentLength
+	var buf []byte
+	if size < 0 {
+		size = h.opt.MaxRequestBytes
+		var err error
+		buf, err = readAll(io.LimitReader(in, request.SmallBody), make([]byte, 0, 4096))
+		if err != nil || len(buf) < request.SmallBody {
+			return buf, err
+		}
+	}
+	observed, ok := w.(*statusWriter)
+	if !ok {
+		return nil, graph.InternalError("body", errors.New("nobody observes the request"))
+	}
+	var err error
+	if observed.after, err = h.opt.Memory.Acquire(r.Context(), size); err != nil {
+		return nil, err
+	}
+	if buf == nil {
+		buf = make([]byte, 0, size+1)
+	}
+	return readAll(in, buf)
+}
+
+func (h *Handler) tooLarge() error {
+	return wire.TooLarge(fmt.Sprintf("the request is larger than %d bytes, the limit max-request", h.opt.MaxRequestBytes))
+}
+
+// readAll appends all that r gives to buf.
+func readAll(r io.Reader, buf []byte) ([]byte, error) {
+	for {
+		buf = slices.Grow(buf, 512)
+		n, err := r.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if errors.Is(err, io.EOF) {
+			return buf, nil
+		}
+		if err != nil {
+			return buf, err
+		}
+	}
+}
+
+// mediaType gives the plain media type of a header, "" for none.
+func mediaType(header string) string {
+	t, _, err := mime.ParseMediaType(header)
+	if err != nil {
+		return ""
+	}
+	return t
+}

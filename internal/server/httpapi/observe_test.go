@@ -1,0 +1,47 @@
+package httpapi
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/request"
+	"github.com/hopgate/hopgate/internal/server/wire"
+)
+
+// A panic is counted once and is a 500 with a code, or, after the first byte, an answer that breaks off.
+func TestPanic(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	h := New(query.New(newOracle(t), query.Options{}), request.NewMonitor(registry, nil, slog.New(slog.DiscardHandler)), registry, Options{})
+	early := h.observe("r", func(http.ResponseWriter, *http.Request) { panic("early") }, wire.Fail)
+	w := httptest.NewRecorder()
+	early.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", nil))
+	require.Equal(t, 500, w.Code)
+	require.Contains(t, w.Body.String(), `"code":"Neo.DatabaseError.General.UnknownError"`)
+	late := h.observe("r", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("half"))
+		panic("late")
+	}, wire.Fail)
+	require.PanicsWithValue(t, http.ErrAbortHandler, func() {
+		late.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", nil))
+	})
+	fetch := h.observe("f", func(http.ResponseWriter, *http.Request) { panic("early") }, failFetch)
+	w = httptest.NewRecorder()
+	fetch.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", nil))
+	require.Equal(t, 500, w.Code)
+	require.Contains(t, w.Body.String(), `"code":500`)
+	metrics, err := registry.Gather()
+	require.NoError(t, err)
+	for _, m := range metrics {
+		if m.GetName() == "hopgate_panics_total" {
+			require.InDelta(t, 3, m.GetMetric()[0].GetCounter().GetValue(), 0)
+			return
+		}
+	}
+	t.Fatal("panics are not counted")
+}

@@ -1,0 +1,321 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/server/wire"
+)
+
+// queryRequest is the body of POST /v1/query.
+type queryRequest struct {
+	Statement  string          `json:"statement"`
+	Parameters json.RawMessage `json:"parameters"`
+	Graph      string          `json:"graph"`
+	AccessMode string          `json:"accessMode"`
+	TimeoutMs  int64           `json:"timeoutMs"`
+	MaxRows    int64           `json:"maxRows"`
+	// MaxExecutionTime is Neo4j's name for the timeout, in seconds; TimeoutMs beats it.
+	MaxExecutionTime int64 `json:"maxExecutionTime"`
+	// Counters are always sent.
+	IncludeCounters bool `json:"includeCounters"`
+}
+
+const (
+	mediaLines = "application/x-ndjson"
+	mediaTyped = "application/vnd.neo4j.query"
+	flushBytes = 64 << 10
+	maxTimeout = int64(1<<63-1) / int64(time.Millisecond)
+)
+
+// format is how an answer is written.
+type format struct {
+	media string
+	lines bool
+	form  *wire.Form
+}
+
+// errors gives the media type of an answer that is an error alone.
+func (f *format) errors() string {
+	if f.lines {
+		return wire.MediaPlain
+	}
+	return f.media
+}
+
+// accept chooses the format that Accept headers ask for: of those that are known the one with the greatest q, the first if
+// there are several. No header, or an empty one, asks for none.
+func accept(headers []string) (best format, ok bool) {
+	most, empty := 0.0, true
+	for _, header := range headers {
+		for part := range strings.SplitSeq(header, ",") {
+			if part = strings.TrimSpace(part); part == "" {
+				continue
+			}
+			empty = false
+			t, params, err := mime.ParseMediaType(part)
+			if err != nil {
+				continue
+			}
+			q := 1.0
+			if text, has := params["q"]; has {
+				if q, err = strconv.ParseFloat(text, 64); err != nil {
+					continue
+				}
+			}
+			if f, known := formatOf(t); known && q > most {
+				best, most = f, q
+			}
+		}
+	}
+	if empty {
+		return formatOf(wire.MediaPlain)
+	}
+	return best, most > 0
+}
+
+// formatOf gives the format of a media type.
+func formatOf(media string) (format, bool) {
+	switch media {
+	case mediaLines, "application/jsonl":
+		return format{mediaLines, true, &wire.Plain}, true
+	case mediaTyped, mediaTyped + ".v1.0", mediaTyped + ".v1.1":
+		return format{media, false, &wire.Typed}, true
+	case wire.MediaPlain, "application/*", "*/*":
+		return format{wire.MediaPlain, false, &wire.Plain}, true
+	}
+	return format{}, false
+}
+
+// acceptOrFail chooses the format of the answer to a request, or answers that there is none.
+func acceptOrFail(w http.ResponseWriter, r *http.Request) (format, bool) {
+	f, ok := accept(r.Header.Values("Accept"))
+	if !ok {
+		wire.WriteError(w, wire.MediaPlain, http.StatusNotAcceptable,
+			wire.RequestError("Accept: none of the media types is known; there are "+wire.MediaPlain+", "+mediaLines+" and "+mediaTyped))
+	}
+	return f, ok
+}
+
+// query answers POST /v1/query and, for Neo4j's clients, POST /db/{graph}/query/v2.
+func (h *Handler) query(w http.ResponseWriter, r *http.Request, neo4j bool) {
+	f, ok := acceptOrFail(w, r)
+	if !ok {
+		return
+	}
+	status := http.StatusOK
+	if neo4j {
+		status = http.StatusAccepted
+	}
+	req, err := h.queryRequest(w, r, neo4j)
+	if err != nil {
+		wire.WriteError(w, f.errors(), wire.HTTPStatus(err), err)
+		return
+	}
+	res, err := h.e.Query(r.Context(), req)
+	if err != nil {
+		wire.WriteError(w, f.errors(), wire.HTTPStatus(err), err)
+		return
+	}
+	defer res.Close()
+	writeResult(w, res, f, status, nil)
+}
+
+// queryRequest reads a request. Neo4j's clients may send members that mean nothing here: bookmarks, for one, since a
+// read sees all that was acknowledged.
+func (h *Handler) queryRequest(w http.ResponseWriter, r *http.Request, neo4j bool) (req query.Request, err error) {
+	body, err := h.body(w, r)
+	if err != nil {
+		return req, err
+	}
+	var q queryRequest
+	if err := wire.DecodeJSON(body, !neo4j, &q); err != nil {
+		return req, err
+	}
+	if neo4j {
+		q.Graph = graphOf(r)
+	}
+	if req, err = q.request(r); err != nil {
+		return req, err
+	}
+	req.Unsafe = h.checkWrite(r)
+	return req, wire.CheckStatement(q.Statement)
+}
+
+// graphOf gives the graph of a path of Neo4j's Query API.
+func graphOf(r *http.Request) string {
+	if name := r.PathValue("graph"); name != "neo4j" { // what Neo4j's clients ask for when they are told nothing
+		return name
+	}
+	return query.DefaultGraph
+}
+
+// request gives the request with its members checked, all but the statement.
+func (q *queryRequest) request(r *http.Request) (req query.Request, err error) {
+	req = query.Request{Statement: q.Statement, Graph: q.Graph, MaxRows: q.MaxRows, Timeout: time.Duration(q.TimeoutMs) * time.Millisecond}
+	switch strings.ToUpper(q.AccessMode) {
+	case "", "WRITE":
+	case "READ":
+		req.ReadOnly = true
+	default:
+		return req, wire.RequestError("accessMode: must be READ or WRITE, was " + strconv.Quote(q.AccessMode))
+	}
+	switch {
+	case q.TimeoutMs < 0 || q.TimeoutMs > maxTimeout:
+		return req, wire.RequestError("timeoutMs: must be a whole number from 0, was " + strconv.FormatInt(q.TimeoutMs, 10))
+	case q.MaxExecutionTime < 0 || q.MaxExecutionTime > maxTimeout/1000:
+		return req, wire.RequestError("maxExecutionTime: must be a whole number from 0, was " + strconv.FormatInt(q.MaxExecutionTime, 10))
+	case q.MaxExecutionTime > 0 && q.TimeoutMs == 0:
+		req.Timeout = time.Duration(q.MaxExecutionTime) * time.Second
+	}
+	if q.MaxRows < 0 {
+		return req, wire.RequestError("maxRows: must be a whole number from 0, was " + strconv.FormatInt(q.MaxRows, 10))
+	}
+	typed := strings.HasPrefix(mediaType(r.Header.Get("Content-Type")), mediaTyped)
+	if req.Params, err = wire.DecodeParams(q.Parameters, typed); err != nil {
+		return req, wire.RequestError(err.Error())
+	}
+	return req, nil
+}
+
+// writeResult writes the answer to a statement; tail, if any, adds members to the end of its object.
+func writeResult(w http.ResponseWriter, res *query.Result, f format, status int, tail func([]byte) []byte) {
+	if f.lines {
+		writeLines(w, res, f, status, tail)
+	} else {
+		writeEnvelope(w, res, f, status, tail)
+	}
+}
+
+// writeEnvelope answers with one JSON object. Nothing is sent before the first flushBytes, so that an error up to then has
+// its status; one after that ends the connection, so that no client takes half an answer for a whole one. tail, if any,
+// adds members at the end.
+func writeEnvelope(w http.ResponseWriter, res *query.Result, f format, status int, tail func([]byte) []byte) {
+	buf := append(make([]byte, 0, 4096), `{"data":{"fields":`...)
+	buf = appendNames(buf, res.Columns)
+	buf = append(buf, `,"values":[`...)
+	sent, first := false, true
+	for {
+		b, err := res.Next()
+		if err != nil {
+			if sent {
+				panic(http.ErrAbortHandler)
+			}
+			wire.WriteError(w, f.errors(), wire.HTTPStatus(err), err)
+			return
+		}
+		if b == nil {
+			break
+		}
+		for i := range b.N {
+			if !first {
+				buf = append(buf, ',')
+			}
+			first = false
+			buf = appendRow(buf, b, i, f.form)
+			if len(buf) < flushBytes {
+				continue
+			}
+			if !sent {
+				w.Header().Set("Content-Type", f.media)
+				w.WriteHeader(status)
+				sent = true
+			}
+			res.Sending()
+			if _, err := w.Write(buf); err != nil {
+				return
+			}
+			buf = buf[:0]
+		}
+	}
+	buf = append(buf, `]},`...)
+	buf = wire.AppendSummary(buf, res.Summary())
+	if tail != nil {
+		buf = tail(append(buf, ','))
+	}
+	buf = append(buf, '}', '\n')
+	res.Sending()
+	if !sent {
+		w.Header().Set("Content-Type", f.media)
+		w.Header().Set("Content-Length", strconv.Itoa(len(buf)))
+		w.WriteHeader(status)
+	}
+	_, _ = w.Write(buf)
+}
+
+// writeLines answers with one JSON value a line, flushed batch by batch. An error before the first batch has its status;
+// one after it is the last line. tail, if any, adds members to the last line.
+func writeLines(w http.ResponseWriter, res *query.Result, f format, status int, tail func([]byte) []byte) {
+	b, err := res.Next()
+	if err != nil {
+		wire.WriteError(w, f.errors(), wire.HTTPStatus(err), err)
+		return
+	}
+	w.Header().Set("Content-Type", f.media)
+	w.WriteHeader(status)
+	c := http.NewResponseController(w)
+	buf := append(make([]byte, 0, 4096), `{"fields":`...)
+	buf = appendNames(buf, res.Columns)
+	buf = append(buf, '}', '\n')
+	for b != nil && err == nil {
+		for i := range b.N {
+			buf = appendRow(buf, b, i, f.form)
+			buf = append(buf, '\n')
+			if len(buf) < flushBytes {
+				continue
+			}
+			res.Sending()
+			if _, err := w.Write(buf); err != nil {
+				return
+			}
+			buf = buf[:0]
+		}
+		res.Sending()
+		if _, err := w.Write(buf); err != nil || c.Flush() != nil {
+			return
+		}
+		buf = buf[:0]
+		b, err = res.Next()
+	}
+	if err != nil {
+		buf = append(buf, `{"errors":[`...)
+		buf = wire.AppendError(buf, err)
+		buf = append(buf, ']')
+	} else {
+		buf = wire.AppendSummary(append(buf, '{'), res.Summary())
+		if tail != nil {
+			buf = tail(append(buf, ','))
+		}
+	}
+	res.Sending()
+	_, _ = w.Write(append(buf, '}', '\n'))
+}
+
+func appendNames(dst []byte, names []string) []byte {
+	dst = append(dst, '[')
+	for i, n := range names {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = fn.AppendJSONString(dst, n)
+	}
+	return append(dst, ']')
+}
+
+func appendRow(dst []byte, b *graph.Batch, row int, form *wire.Form) []byte {
+	dst = append(dst, '[')
+	for i := range b.Cols {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = form.Append(dst, b.Cols[i].Value(row))
+	}
+	return append(dst, ']')
+}

@@ -1,0 +1,303 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/traverse"
+	"github.com/hopgate/hopgate/internal/server/wire"
+)
+
+// typedBody is what the bodies of all typed requests have in common.
+type typedBody struct {
+	Graph      string          `json:"graph"`
+	Parameters json.RawMessage `json:"parameters"`
+	Budget     struct {
+		MaxVisits uint64 `json:"maxVisits"`
+		MaxRows   uint64 `json:"maxRows"`
+		MaxBytes  uint64 `json:"maxBytes"`
+		TimeoutMs int64  `json:"timeoutMs"`
+		Partial   bool   `json:"partial"`
+	} `json:"budget"`
+}
+
+func (b *typedBody) common() *typedBody { return b }
+
+// typedRequest is the body of a typed request.
+type typedRequest interface {
+	common() *typedBody
+	typed() (query.Typed, error)
+}
+
+// selectorBody names vertices.
+type selectorBody struct {
+	Label      string            `json:"label"`
+	Property   string            `json:"property"`
+	Value      json.RawMessage   `json:"value"`
+	Values     []json.RawMessage `json:"values"`
+	Statement  string            `json:"statement"`
+	ElementIDs []string          `json:"elementIds"`
+}
+
+// hopBody is one hop.
+type hopBody struct {
+	Edges          []string `json:"edges"`
+	Direction      string   `json:"direction"`
+	Where          string   `json:"where"`
+	SkipSupernodes uint64   `json:"skipSupernodes"`
+	MaxDegree      uint64   `json:"maxDegree"`
+	Sample         uint64   `json:"sample"`
+	Limit          uint64   `json:"limit"`
+}
+
+// traverseBody is the body of POST /v1/traverse: the members of a hop stand for all hops, or PerHop has one for each.
+type traverseBody struct {
+	typedBody
+	From           selectorBody    `json:"from"`
+	Edges          []string        `json:"edges"`
+	Direction      string          `json:"direction"`
+	Where          string          `json:"where"`
+	SkipSupernodes uint64          `json:"skipSupernodes"`
+	MaxDegree      uint64          `json:"maxDegree"`
+	Sample         uint64          `json:"sample"`
+	HopLimit       uint64          `json:"hopLimit"`
+	PerHop         []hopBody       `json:"perHop"`
+	Hops           json.RawMessage `json:"hops"`
+	Mode           string          `json:"mode"`
+	Return         string          `json:"return"`
+	Distinct       bool            `json:"distinct"`
+	ByHop          bool            `json:"byHop"`
+	Limit          uint64          `json:"limit"`
+	Seed           int64           `json:"seed"`
+}
+
+// pathBody is the body of POST /v1/path.
+type pathBody struct {
+	typedBody
+	From      selectorBody `json:"from"`
+	To        selectorBody `json:"to"`
+	Edges     []string     `json:"edges"`
+	Direction string       `json:"direction"`
+	Where     string       `json:"where"`
+	MaxHops   uint32       `json:"maxHops"`
+	All       bool         `json:"all"`
+	K         uint32       `json:"k"`
+	Weight    string       `json:"weight"`
+}
+
+// subgraphBody is the body of POST /v1/subgraph.
+type subgraphBody struct {
+	typedBody
+	From      selectorBody `json:"from"`
+	Edges     []string     `json:"edges"`
+	Direction string       `json:"direction"`
+	Where     string       `json:"where"`
+	PerHop    []hopBody    `json:"perHop"`
+	Hops      *uint32      `json:"hops"`
+}
+
+// verticesBody is the body of POST /v1/vertices.
+type verticesBody struct {
+	typedBody
+	From       selectorBody `json:"from"`
+	Properties []string     `json:"properties"`
+}
+
+// edgesBody is the body of POST /v1/edges.
+type edgesBody struct {
+	typedBody
+	From       *selectorBody `json:"from"`
+	To         *selectorBody `json:"to"`
+	Edges      []string      `json:"edges"`
+	Direction  string        `json:"direction"`
+	Where      string        `json:"where"`
+	ElementIDs []string      `json:"elementIds"`
+}
+
+// traversals adds the routes of the typed requests.
+func (h *Handler) traversals() {
+	h.typed("POST /v1/traverse", func() typedRequest { return new(traverseBody) })
+	h.typed("POST /v1/path", func() typedRequest { return new(pathBody) })
+	h.typed("POST /v1/subgraph", func() typedRequest { return new(subgraphBody) })
+	h.typed("POST /v1/vertices", func() typedRequest { return new(verticesBody) })
+	h.typed("POST /v1/edges", func() typedRequest { return new(edgesBody) })
+}
+
+// typed adds a route whose bodies are decoded into what body makes.
+func (h *Handler) typed(pattern string, body func() typedRequest) {
+	h.handle(pattern, func(w http.ResponseWriter, r *http.Request) {
+		f, ok := acceptOrFail(w, r)
+		if !ok {
+			return
+		}
+		res, err := h.runTyped(w, r, body())
+		if err != nil {
+			wire.WriteError(w, f.errors(), wire.HTTPStatus(err), err)
+			return
+		}
+		defer res.Close()
+		writeResult(w, res, f, http.StatusOK, nil)
+	})
+}
+
+func (h *Handler) runTyped(w http.ResponseWriter, r *http.Request, body typedRequest) (*query.Result, error) {
+	data, err := h.body(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := wire.DecodeJSON(data, true, body); err != nil {
+		return nil, err
+	}
+	t, err := body.typed()
+	if err != nil {
+		return nil, err
+	}
+	common := body.common()
+	b := &common.Budget
+	if b.TimeoutMs < 0 || b.TimeoutMs > maxTimeout {
+		return nil, wire.RequestError("budget.timeoutMs: must be a whole number from 0, was " + strconv.FormatInt(b.TimeoutMs, 10))
+	}
+	params, err := wire.DecodeParams(common.Parameters, mediaType(r.Header.Get("Content-Type")) == mediaTyped)
+	if err != nil {
+		return nil, wire.RequestError(err.Error())
+	}
+	return h.e.Traverse(r.Context(), query.TypedRequest{Graph: common.Graph, Typed: t, Params: params, Limits: query.Limits{
+		Visits: int64(min(b.MaxVisits, 1<<62)), Rows: int64(min(b.MaxRows, 1<<62)), Bytes: int64(min(b.MaxBytes, 1<<62)),
+		Timeout: time.Duration(b.TimeoutMs) * time.Millisecond, Partial: b.Partial,
+	}})
+}
+
+// selector reads a selector.
+func (s *selectorBody) selector(field string) (out traverse.Selector, err error) {
+	out = traverse.Selector{Label: s.Label, Property: s.Property, Statement: s.Statement, IDs: s.ElementIDs}
+	values := s.Values
+	if len(s.Value) > 0 {
+		values = append([]json.RawMessage{s.Value}, values...)
+	}
+	for _, raw := range values {
+		v, err := wire.DecodeValue(raw)
+		if err != nil {
+			return out, wire.RequestError(field + ".values: " + err.Error())
+		}
+		out.Values = append(out.Values, v)
+	}
+	if s.Statement != "" {
+		err = wire.CheckStatement(s.Statement)
+	}
+	return out, err
+}
+
+// hop reads a hop; field is its name with a point behind it, empty where its members are the request's own.
+func (h *hopBody) hop(field string) (traverse.Hop, error) {
+	d, ok := traverse.Directions[h.Direction]
+	if !ok {
+		return traverse.Hop{}, wire.RequestError(field + "direction: must be out, in or both, was " + strconv.Quote(h.Direction))
+	}
+	return traverse.Hop{
+		Field: field, Types: h.Edges, Direction: d, Where: h.Where, SkipSupernodes: h.SkipSupernodes, MaxDegree: h.MaxDegree,
+		Sample: h.Sample, Limit: h.Limit,
+	}, nil
+}
+
+// hops gives the hops: the common one, or each by itself.
+func hops(common hopBody, perHop []hopBody) ([]traverse.Hop, error) {
+	if len(perHop) == 0 {
+		h, err := common.hop("")
+		return []traverse.Hop{h}, err
+	}
+	if len(common.Edges) > 0 || common.Direction != "" || common.Where != "" || common.SkipSupernodes|common.MaxDegree|common.Sample|common.Limit != 0 {
+		return nil, wire.RequestError("perHop: cannot stand beside what is asked of all hops: give it for each of them")
+	}
+	out := make([]traverse.Hop, len(perHop))
+	for i := range perHop {
+		var err error
+		if out[i], err = perHop[i].hop("perHop[" + strconv.Itoa(i) + "]."); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (b *traverseBody) typed() (query.Typed, error) {
+	t := &traverse.Traversal{Returns: b.Return, Distinct: b.Distinct, ByHop: b.ByHop, Limit: b.Limit, Seed: b.Seed, Partial: b.Budget.Partial}
+	var err error
+	if t.From, err = b.From.selector("from"); err != nil {
+		return nil, err
+	}
+	if t.Hops, err = hops(hopBody{b.Edges, b.Direction, b.Where, b.SkipSupernodes, b.MaxDegree, b.Sample, b.HopLimit}, b.PerHop); err != nil {
+		return nil, err
+	}
+	mode, ok := traverse.Modes[b.Mode]
+	if !ok {
+		return nil, wire.RequestError("mode: must be frontier, walk, trail, acyclic or nearest, was " + strconv.Quote(b.Mode))
+	}
+	t.Mode = mode
+	if len(b.Hops) == 0 {
+		return t, nil
+	}
+	text := string(b.Hops)
+	if text[0] == '"' {
+		if err := json.Unmarshal(b.Hops, &text); err != nil {
+			return nil, wire.RequestError("hops: " + err.Error())
+		}
+	}
+	t.Min, t.Max, err = traverse.ParseHops(text)
+	return t, err
+}
+
+func (b *pathBody) typed() (query.Typed, error) {
+	p := &traverse.Paths{MaxHops: b.MaxHops, All: b.All, K: b.K, Weight: b.Weight}
+	var err error
+	if p.From, err = b.From.selector("from"); err != nil {
+		return nil, err
+	}
+	if p.To, err = b.To.selector("to"); err != nil {
+		return nil, err
+	}
+	p.Hop, err = (&hopBody{Edges: b.Edges, Direction: b.Direction, Where: b.Where}).hop("")
+	return p, err
+}
+
+func (b *subgraphBody) typed() (query.Typed, error) {
+	s := &traverse.Subgraph{}
+	if b.Hops != nil {
+		if s.Max = *b.Hops; s.Max == 0 {
+			return nil, wire.RequestError("hops: must be at least 1, was 0")
+		}
+	}
+	var err error
+	if s.From, err = b.From.selector("from"); err != nil {
+		return nil, err
+	}
+	s.Hops, err = hops(hopBody{Edges: b.Edges, Direction: b.Direction, Where: b.Where}, b.PerHop)
+	return s, err
+}
+
+func (b *verticesBody) typed() (query.Typed, error) {
+	from, err := b.From.selector("from")
+	return &traverse.Vertices{From: from, Properties: b.Properties}, err
+}
+
+func (b *edgesBody) typed() (query.Typed, error) {
+	e := &traverse.Edges{IDs: b.ElementIDs}
+	for _, end := range []struct {
+		in   *selectorBody
+		out  **traverse.Selector
+		name string
+	}{{b.From, &e.From, "from"}, {b.To, &e.To, "to"}} {
+		if end.in == nil {
+			continue
+		}
+		s, err := end.in.selector(end.name)
+		if err != nil {
+			return nil, err
+		}
+		*end.out = &s
+	}
+	var err error
+	e.Hop, err = (&hopBody{Edges: b.Edges, Direction: b.Direction, Where: b.Where}).hop("")
+	return e, err
+}

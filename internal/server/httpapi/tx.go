@@ -1,0 +1,204 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/server/wire"
+)
+
+// transactions are the explicit transactions of Neo4j's Query API that are open, by id.
+type transactions struct {
+	idle time.Duration // after which one is rolled back
+
+	mu     sync.Mutex
+	byID   map[string]*openTx
+	closed bool
+}
+
+// openTx is an explicit transaction of one graph and of whoever began it.
+type openTx struct {
+	*query.Transaction
+	id, graph, caller string
+}
+
+// begin opens a transaction.
+func (ts *transactions) begin(ctx context.Context, e *query.Engine, opt query.TxOptions) (*openTx, error) {
+	id := rand.Text()
+	opt.Idle, opt.Ended = ts.idle, func() { ts.remove(id) }
+	ts.mu.Lock()
+	if ts.closed {
+		ts.mu.Unlock()
+		return nil, wire.Draining()
+	}
+	if ts.byID == nil {
+		ts.byID = map[string]*openTx{}
+	}
+	t := &openTx{id: id, graph: opt.Graph, caller: access.Name(ctx)}
+	ts.byID[id] = t // first, so that its end finds it; nobody knows the id yet
+	ts.mu.Unlock()
+	tx, err := e.Begin(ctx, opt)
+	if err != nil {
+		ts.remove(id)
+		return nil, err
+	}
+	ts.mu.Lock()
+	t.Transaction = tx
+	closed := ts.closed
+	ts.mu.Unlock()
+	if closed {
+		tx.Rollback()
+		return nil, wire.Draining()
+	}
+	return t, nil
+}
+
+func (ts *transactions) remove(id string) {
+	ts.mu.Lock()
+	delete(ts.byID, id)
+	ts.mu.Unlock()
+}
+
+// find gives an open transaction of a graph that the caller has begun.
+func (ts *transactions) find(ctx context.Context, graphName, id string) (*openTx, error) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if t := ts.byID[id]; t != nil && t.graph == graphName && t.caller == access.Name(ctx) && t.Transaction != nil {
+		return t, nil
+	}
+	return nil, query.TxNotFound(": it may have been rolled back, because it was idle for too long or a statement in it failed")
+}
+
+// close rolls all transactions back and takes no more.
+func (ts *transactions) close() {
+	ts.mu.Lock()
+	ts.closed = true
+	var open []*query.Transaction
+	for _, t := range ts.byID {
+		if t.Transaction != nil {
+			open = append(open, t.Transaction)
+		}
+	}
+	ts.mu.Unlock()
+	for _, t := range open {
+		t.Rollback()
+	}
+}
+
+// step is what a request does to its transaction.
+type step uint8
+
+const (
+	beginStep step = iota
+	runStep
+	commitStep
+)
+
+// transact answers POST …/query/v2/tx, …/tx/{id} and …/tx/{id}/commit. A statement may come with any of them.
+func (h *Handler) transact(w http.ResponseWriter, r *http.Request, s step) {
+	f, ok := acceptOrFail(w, r)
+	if !ok {
+		return
+	}
+	fail := func(err error) { wire.WriteError(w, f.errors(), wire.HTTPStatus(err), err) }
+	req, opt, err := h.txRequest(w, r)
+	if err != nil {
+		fail(err)
+		return
+	}
+	var t *openTx
+	if s == beginStep {
+		t, err = h.txs.begin(r.Context(), h.e, opt)
+	} else {
+		t, err = h.txs.find(r.Context(), opt.Graph, r.PathValue("id"))
+	}
+	if err != nil {
+		fail(err)
+		return
+	}
+	req.Buffer = s == commitStep // what is answered has been committed
+	var res *query.Result
+	if req.Statement != "" {
+		if res, err = t.Run(r.Context(), req); err != nil {
+			fail(err)
+			return
+		}
+		defer res.Close()
+	} else if s == runStep {
+		if err := t.Touch(); err != nil {
+			fail(err)
+			return
+		}
+	}
+	tail := func(dst []byte) []byte { return t.appendState(dst) }
+	if s == commitStep {
+		if err := t.Commit(r.Context()); err != nil {
+			fail(err)
+			return
+		}
+		tail = func(dst []byte) []byte { return append(dst, `"bookmarks":[]`...) }
+	}
+	if res == nil {
+		wire.WriteJSON(w, f.errors(), http.StatusAccepted, append(tail([]byte{'{'}), '}', '\n'))
+	} else {
+		writeResult(w, res, f, http.StatusAccepted, tail)
+	}
+}
+
+// rollback answers DELETE …/query/v2/tx/{id}.
+func (h *Handler) rollback(w http.ResponseWriter, r *http.Request) {
+	f, ok := acceptOrFail(w, r)
+	if !ok {
+		return
+	}
+	t, err := h.txs.find(r.Context(), graphOf(r), r.PathValue("id"))
+	if err != nil {
+		wire.WriteError(w, f.errors(), wire.HTTPStatus(err), err)
+		return
+	}
+	t.Rollback()
+	wire.WriteJSON(w, f.errors(), http.StatusOK, []byte("{}\n"))
+}
+
+// txRequest reads a request of an explicit transaction; its body, and the statement in it, may be missing. The timeout of
+// the request that begins is the whole transaction's, that of a later one its statement's.
+func (h *Handler) txRequest(w http.ResponseWriter, r *http.Request) (req query.Request, opt query.TxOptions, err error) {
+	body, err := h.body(w, r)
+	if err != nil {
+		return req, opt, err
+	}
+	var q queryRequest
+	if len(bytes.TrimSpace(body)) > 0 {
+		if err := wire.DecodeJSON(body, false, &q); err != nil {
+			return req, opt, err
+		}
+	}
+	if req, err = q.request(r); err != nil {
+		return req, opt, err
+	}
+	req.Unsafe = h.checkWrite(r)
+	if strings.TrimSpace(q.Statement) == "" {
+		req.Statement = ""
+	} else if err := wire.CheckStatement(q.Statement); err != nil {
+		return req, opt, err
+	}
+	opt = query.TxOptions{Graph: graphOf(r), ReadOnly: req.ReadOnly, Timeout: req.Timeout}
+	return req, opt, nil
+}
+
+// appendState says which transaction a request belongs to, and when it ends if nothing more is asked of it.
+func (t *openTx) appendState(dst []byte) []byte {
+	dst = append(dst, `"transaction":{"id":`...)
+	dst = fn.AppendJSONString(dst, t.id)
+	dst = append(dst, `,"expires":"`...)
+	dst = t.Expires().UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z")
+	return append(dst, `"}`...)
+}

@@ -1,0 +1,2 @@
+// Package wire writes and reads values, summaries and errors in the forms of the transports: JSON and protobuf.
+package wire

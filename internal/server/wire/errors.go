@@ -1,0 +1,173 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
+)
+
+// transports is the one table that maps kinds of errors to the status codes of the transports.
+var transports = map[graph.Kind]struct {
+	http int
+	grpc codes.Code
+}{
+	graph.KindInternal:    {http.StatusInternalServerError, codes.Internal},
+	graph.KindInvalid:     {http.StatusBadRequest, codes.InvalidArgument},
+	graph.KindNotFound:    {http.StatusNotFound, codes.NotFound},
+	graph.KindExists:      {http.StatusBadRequest, codes.AlreadyExists},
+	graph.KindBudget:      {http.StatusRequestEntityTooLarge, codes.ResourceExhausted},
+	graph.KindDeadline:    {http.StatusRequestTimeout, codes.DeadlineExceeded},
+	graph.KindUnavailable: {http.StatusServiceUnavailable, codes.Unavailable},
+	graph.KindCorrupt:     {http.StatusInternalServerError, codes.DataLoss},
+	graph.KindConflict:    {http.StatusConflict, codes.Aborted},
+	graph.KindDenied:      {http.StatusForbidden, codes.PermissionDenied},
+
+	graph.KindUnauthenticated: {http.StatusUnauthorized, codes.Unauthenticated},
+	graph.KindBusy:            {http.StatusTooManyRequests, codes.ResourceExhausted},
+	graph.KindUnknown:         {http.StatusGatewayTimeout, codes.Unknown},
+}
+
+// retryAfter is when whoever is told to try again later may do so, where the error does not say.
+const retryAfter = time.Second
+
+// laterBy is when to try again after an error, which may be nil.
+func laterBy(err error) time.Duration {
+	var e *graph.Error
+	if errors.As(err, &e) && e.Retry > 0 {
+		return e.Retry
+	}
+	return retryAfter
+}
+
+// HTTPStatus gives the HTTP status that fits an error.
+func HTTPStatus(err error) int { return transports[graph.AsError(err).Kind].http }
+
+// AppendError writes one entry of "errors".
+func AppendError(dst []byte, err error) []byte {
+	e := graph.AsError(err)
+	c := classify(e)
+	dst = append(dst, `{"code":`...)
+	dst = fn.AppendJSONString(dst, c.code)
+	dst = append(dst, `,"message":`...)
+	dst = fn.AppendJSONString(dst, e.Error())
+	if e.Pos.Line > 0 {
+		dst = append(dst, `,"position":{"line":`...)
+		dst = strconv.AppendInt(dst, int64(e.Pos.Line), 10)
+		dst = append(dst, `,"column":`...)
+		dst = strconv.AppendInt(dst, int64(e.Pos.Column), 10)
+		dst = append(dst, `,"offset":`...)
+		dst = strconv.AppendInt(dst, int64(e.Pos.Offset), 10)
+		dst = append(dst, '}')
+	}
+	dst = append(dst, `,"type":`...)
+	dst = fn.AppendJSONString(dst, c.typ)
+	dst = append(dst, `,"phase":`...)
+	dst = fn.AppendJSONString(dst, c.phase)
+	dst = append(dst, `,"detail":`...)
+	dst = fn.AppendJSONString(dst, c.detail)
+	return append(dst, '}')
+}
+
+// class is an error's status code and openCypher's classification.
+type class struct{ code, typ, phase, detail string }
+
+// classify gives an error's classification, whole also where a layer below gave a part of it.
+func classify(e *graph.Error) class {
+	c := class{e.Code, e.Type, e.Phase, e.Detail}
+	if c.code == "" {
+		c.code = "Neo.DatabaseError.General.UnknownError"
+	}
+	if c.typ == "" {
+		c.typ = "Error"
+	}
+	if c.phase == "" {
+		c.phase = "any"
+	}
+	if c.detail == "" {
+		c.detail = c.typ
+	}
+	return c
+}
+
+// RequestError is a request that is no request: bad JSON, a wrong field.
+func RequestError(msg string) *graph.Error {
+	return &graph.Error{
+		Kind: graph.KindInvalid, Code: "Neo.ClientError.Request.Invalid", Type: "RequestError", Phase: graph.PhaseCompile,
+		Detail: "InvalidRequest", Msg: msg,
+	}
+}
+
+// TooLarge is a request over a limit of size.
+func TooLarge(msg string) *graph.Error {
+	return &graph.Error{
+		Kind: graph.KindBudget, Code: "Neo.ClientError.Request.Invalid", Type: "RequestError", Phase: graph.PhaseCompile,
+		Detail: "TooLarge", Msg: msg,
+	}
+}
+
+// Draining is the end of a transaction because the server stops.
+func Draining() error {
+	return &graph.Error{
+		Kind: graph.KindUnavailable, Code: "Neo.TransientError.General.DatabaseUnavailable", Type: "TransactionError",
+		Phase: graph.PhaseRuntime, Detail: "Draining", Msg: "the server is about to stop; the transaction is rolled back",
+	}
+}
+
+// Outcome is how the audit log calls the end of a request.
+func Outcome(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	return graph.AsError(err).Code
+}
+
+// maxTextSize is the size of a statement.
+const maxTextSize = 16 << 20
+
+// CheckStatement finds what is wrong with a statement before it is read.
+func CheckStatement(text string) error {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return RequestError("statement: must be there")
+	case len(text) > maxTextSize:
+		return TooLarge(fmt.Sprintf("the statement is larger than %d bytes", maxTextSize))
+	}
+	return nil
+}
+
+// GRPCError gives an error, which is not nil, the form of the gRPC contract.
+func GRPCError(err error) error {
+	if _, ok := status.FromError(err); ok {
+		return err // it comes from the transport
+	}
+	e := graph.AsError(err)
+	st, c := status.New(transports[e.Kind].grpc, strings.ToValidUTF8(e.Error(), "\ufffd")), classify(e)
+	info := &errdetails.ErrorInfo{Domain: "hopgate", Reason: c.code, Metadata: map[string]string{
+		"type": c.typ, "phase": c.phase, "detail": c.detail,
+	}}
+	if e.Pos.Line > 0 {
+		info.Metadata["line"] = strconv.Itoa(e.Pos.Line)
+		info.Metadata["column"] = strconv.Itoa(e.Pos.Column)
+		info.Metadata["offset"] = strconv.Itoa(e.Pos.Offset)
+	}
+	if with, err := st.WithDetails(info); err == nil {
+		st = with
+	}
+	if e.Kind == graph.KindBusy || e.Kind == graph.KindUnavailable {
+		if with, err := st.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(laterBy(e))}); err == nil {
+			st = with
+		}
+	}
+	return st.Err()
+}

@@ -1,0 +1,273 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
+)
+
+// MaxDepth bounds the nesting of parameters.
+const MaxDepth = 128
+
+// DecodeParams reads the parameters of a request, plain or typed. The order of a map's keys is kept.
+func DecodeParams(raw json.RawMessage, typed bool) (map[string]graph.Value, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	v, err := DecodeValue(raw)
+	if err != nil {
+		return nil, fmt.Errorf("parameters: %w", err)
+	}
+	if v.Kind() != graph.Map {
+		return nil, errors.New("parameters: must be an object")
+	}
+	params := make(map[string]graph.Value, len(v.Map()))
+	for _, e := range v.Map() {
+		p := e.Value
+		if typed {
+			if p, err = untype(p); err != nil {
+				return nil, fmt.Errorf("parameters.%s: %w", e.Key, err)
+			}
+		}
+		params[e.Key] = p
+	}
+	return params, nil
+}
+
+// DecodeValue reads a value. What is wrong with JSON as such was found when the request was read.
+func DecodeValue(raw json.RawMessage) (graph.Value, error) {
+	d := valueDecoder{dec: jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
+	return d.value(0)
+}
+
+// valuesAtOnce is how many values are read before others that can compute go first.
+const valuesAtOnce = 4096
+
+type valueDecoder struct {
+	dec  *jsontext.Decoder
+	seen int // values
+}
+
+func (d *valueDecoder) value(depth int) (graph.Value, error) {
+	if depth > MaxDepth {
+		return graph.Value{}, fmt.Errorf("nested deeper than %d", MaxDepth)
+	}
+	if d.seen++; d.seen%valuesAtOnce == 0 {
+		runtime.Gosched()
+	}
+	switch d.dec.PeekKind() {
+	case jsontext.KindNumber:
+		text, err := d.dec.ReadValue()
+		if err != nil {
+			return graph.Value{}, err
+		}
+		return number(text)
+	case jsontext.KindBeginArray:
+		return d.list(depth)
+	case jsontext.KindBeginObject:
+		return d.object(depth)
+	}
+	tok, err := d.dec.ReadToken()
+	if err != nil {
+		return graph.Value{}, err
+	}
+	switch tok.Kind() {
+	case jsontext.KindTrue, jsontext.KindFalse:
+		return graph.BoolValue(tok.Bool()), nil
+	case jsontext.KindString:
+		return graph.StringValue(tok.String()), nil
+	}
+	return graph.Value{}, nil // null
+}
+
+func (d *valueDecoder) list(depth int) (graph.Value, error) {
+	if _, err := d.dec.ReadToken(); err != nil {
+		return graph.Value{}, err
+	}
+	var list []graph.Value
+	for d.dec.PeekKind() != jsontext.KindEndArray {
+		v, err := d.value(depth + 1)
+		if err != nil {
+			return v, err
+		}
+		list = append(list, v)
+	}
+	_, err := d.dec.ReadToken()
+	return graph.ListValue(list), err
+}
+
+func (d *valueDecoder) object(depth int) (graph.Value, error) {
+	if _, err := d.dec.ReadToken(); err != nil {
+		return graph.Value{}, err
+	}
+	var entries []graph.MapEntry
+	for d.dec.PeekKind() != jsontext.KindEndObject {
+		key, err := d.dec.ReadToken()
+		if err != nil {
+			return graph.Value{}, err
+		}
+		name := key.String() // the next read takes its memory
+		v, err := d.value(depth + 1)
+		if err != nil {
+			return v, err
+		}
+		entries = append(entries, graph.MapEntry{Key: name, Value: v})
+	}
+	_, err := d.dec.ReadToken()
+	return graph.MapValue(uniqueKeys(entries)), err
+}
+
+// uniqueKeys keeps of each key the last value, where the key came first.
+func uniqueKeys(entries []graph.MapEntry) []graph.MapEntry {
+	if len(entries) <= fewKeys && !anyTwice(entries) {
+		return entries
+	}
+	at := make(map[string]int, len(entries))
+	kept := entries[:0]
+	for _, e := range entries {
+		if i, ok := at[e.Key]; ok {
+			kept[i].Value = e.Value
+			continue
+		}
+		at[e.Key] = len(kept)
+		kept = append(kept, e)
+	}
+	return kept
+}
+
+// fewKeys are compared one by one.
+const fewKeys = 16
+
+func anyTwice(entries []graph.MapEntry) bool {
+	for i, e := range entries {
+		for _, f := range entries[:i] {
+			if e.Key == f.Key {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// number reads a JSON number: one with a point or an exponent is a float.
+func number(text []byte) (graph.Value, error) {
+	if bytes.ContainsAny(text, ".eE") {
+		f, err := strconv.ParseFloat(string(text), 64)
+		if err != nil {
+			return graph.Value{}, fmt.Errorf("%s is out of the range of a float", text)
+		}
+		return graph.FloatValue(f), nil
+	}
+	i, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil {
+		return graph.Value{}, fmt.Errorf("%s is out of the range of a 64-bit integer", text)
+	}
+	return graph.IntValue(i), nil
+}
+
+// untype turns {"$type": …, "_value": …} into the value that it stands for. Plain values pass as they are.
+func untype(v graph.Value) (graph.Value, error) {
+	if v.Kind() != graph.Map {
+		return v, nil
+	}
+	typ := v.Get("$type")
+	if typ.Kind() != graph.String {
+		return graph.Value{}, errors.New("a typed value needs a $type")
+	}
+	x := v.Get("_value")
+	text := func(kind string) (string, error) {
+		if x.Kind() != graph.String {
+			return "", fmt.Errorf("the _value of %s must be a string", kind)
+		}
+		return x.Str(), nil
+	}
+	switch typ.Str() {
+	case "Null":
+		return graph.Value{}, nil
+	case "Boolean":
+		if x.Kind() == graph.Bool {
+			return x, nil
+		}
+		if x.Kind() == graph.String && (x.Str() == "true" || x.Str() == "false") {
+			return graph.BoolValue(x.Str() == "true"), nil
+		}
+		return x, errors.New("the _value of Boolean must be a boolean")
+	case "Integer":
+		if x.Kind() == graph.Int {
+			return x, nil
+		}
+		s, err := text("Integer")
+		if err != nil {
+			return x, err
+		}
+		i, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			return x, fmt.Errorf("%q is no 64-bit integer", s)
+		}
+		return graph.IntValue(i), nil
+	case "Float":
+		if x.IsNumber() {
+			return graph.FloatValue(x.Number()), nil
+		}
+		s, err := text("Float")
+		if err != nil {
+			return x, err
+		}
+		f, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			return x, fmt.Errorf("%q is no 64-bit float", s)
+		}
+		return graph.FloatValue(f), nil
+	case "String":
+		s, err := text("String")
+		return graph.StringValue(s), err
+	case "List":
+		if x.Kind() != graph.List {
+			return x, errors.New("the _value of List must be an array")
+		}
+		list := make([]graph.Value, len(x.List()))
+		for i, e := range x.List() {
+			u, err := untype(e)
+			if err != nil {
+				return x, err
+			}
+			list[i] = u
+		}
+		return graph.ListValue(list), nil
+	case "Map":
+		if x.Kind() != graph.Map {
+			return x, errors.New("the _value of Map must be an object")
+		}
+		entries := make([]graph.MapEntry, len(x.Map()))
+		for i, e := range x.Map() {
+			u, err := untype(e.Value)
+			if err != nil {
+				return x, err
+			}
+			entries[i] = graph.MapEntry{Key: e.Key, Value: u}
+		}
+		return graph.MapValue(entries), nil
+	}
+	if name, ok := temporalFunctions[typ.Str()]; ok {
+		f, _ := fn.Lookup(name)
+		if x.Kind() != graph.String {
+			return x, fmt.Errorf("the _value of %s must be a string", typ.Str())
+		}
+		return f.Eval(&fn.Context{}, []graph.Value{x})
+	}
+	return x, fmt.Errorf("$type %s is not a type of parameters", typ.Str())
+}
+
+// temporalFunctions read the text of the temporal types.
+var temporalFunctions = map[string]string{
+	"Date": "date", "Time": "time", "LocalTime": "localtime", "OffsetDateTime": "datetime", "ZonedDateTime": "datetime",
+	"LocalDateTime": "localdatetime", "Duration": "duration",
+}

@@ -1,0 +1,162 @@
+package wire
+
+import (
+	"strconv"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
+)
+
+// The magnitudes of floats that are written without an exponent: from the first to below the second.
+const leastPlain, mostPlain = 1e-5, 1e17
+
+// Form is a form of values in JSON.
+type Form struct {
+	scalar func(dst []byte, v graph.Value) []byte // writes a value that holds no others
+	// What stands before the elements of lists, maps and paths, and behind them and the members of vertices and edges.
+	list, mapping, path, end string
+	// What stands before the members of vertices and edges, from the beginning of the object.
+	vertex, edge, start, far, labels, typ, properties string
+}
+
+// Plain is plain JSON (contract: values in plain JSON).
+var Plain = Form{
+	scalar: appendPlainScalar,
+	vertex: `{"elementId":"`, labels: `","labels":[`,
+	edge: `{"elementId":"`, start: `","startNodeElementId":"`, far: `","endNodeElementId":"`, typ: `","type":`,
+	properties: `,"properties":{`,
+}
+
+// Typed has values with their types, as Neo4j's Query API does for application/vnd.neo4j.query.
+var Typed = Form{
+	scalar: appendTypedScalar,
+	list:   `{"$type":"List","_value":`, mapping: `{"$type":"Map","_value":`, path: `{"$type":"Path","_value":`, end: `}`,
+	vertex: `{"$type":"Node","_value":{"_element_id":"`, labels: `","_labels":[`,
+	edge:  `{"$type":"Relationship","_value":{"_element_id":"`,
+	start: `","_start_node_element_id":"`, far: `","_end_node_element_id":"`, typ: `","_type":`,
+	properties: `,"_properties":{`,
+}
+
+// Append writes a value.
+func (f *Form) Append(dst []byte, v graph.Value) []byte {
+	switch v.Kind() {
+	case graph.List:
+		dst = append(append(dst, f.list...), '[')
+		for i, e := range v.List() {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = f.Append(dst, e)
+		}
+		return append(append(dst, ']'), f.end...)
+	case graph.Map:
+		dst = append(append(dst, f.mapping...), '{')
+		for i, e := range v.Map() {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = f.Append(append(fn.AppendJSONString(dst, e.Key), ':'), e.Value)
+		}
+		return append(append(dst, '}'), f.end...)
+	case graph.VertexKind:
+		return f.appendVertex(dst, v)
+	case graph.EdgeKind:
+		return f.appendEdge(dst, v.Edge())
+	case graph.PathKind:
+		p := v.Path()
+		dst = append(append(dst, f.path...), '[')
+		for i, n := range p.Vertices {
+			if i > 0 {
+				dst = append(f.appendEdge(append(dst, ','), p.Edges[i-1].Edge()), ',')
+			}
+			dst = f.appendVertex(dst, n)
+		}
+		return append(append(dst, ']'), f.end...)
+	}
+	return f.scalar(dst, v)
+}
+
+// noRecord is the record of vertices and edges that have none.
+var noRecord graph.Record
+
+func (f *Form) appendVertex(dst []byte, v graph.Value) []byte {
+	rec := v.Record()
+	if rec == nil {
+		rec = &noRecord
+	}
+	dst = fn.AppendVertexElementID(append(dst, f.vertex...), v.Vertex())
+	dst = append(dst, f.labels...)
+	for i, l := range rec.Labels {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = fn.AppendJSONString(dst, l)
+	}
+	return f.appendProperties(append(dst, ']'), rec)
+}
+
+func (f *Form) appendEdge(dst []byte, e *graph.EdgeValue) []byte {
+	rec := e.Record
+	if rec == nil {
+		rec = &noRecord
+	}
+	dst = fn.AppendEdgeElementID(append(dst, f.edge...), e.Edge)
+	dst = fn.AppendVertexElementID(append(dst, f.start...), e.Src)
+	dst = fn.AppendVertexElementID(append(dst, f.far...), e.Dst)
+	return f.appendProperties(fn.AppendJSONString(append(dst, f.typ...), rec.Type), rec)
+}
+
+// appendProperties writes the properties, which come last.
+func (f *Form) appendProperties(dst []byte, rec *graph.Record) []byte {
+	dst = append(dst, f.properties...)
+	for i, k := range rec.Keys {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = f.Append(append(fn.AppendJSONString(dst, k), ':'), rec.Values[i])
+	}
+	return append(append(dst, '}', '}'), f.end...)
+}
+
+func appendPlainScalar(dst []byte, v graph.Value) []byte {
+	switch v.Kind() {
+	case graph.Null:
+		return append(dst, "null"...)
+	case graph.Bool:
+		return strconv.AppendBool(dst, v.Bool())
+	case graph.Int:
+		return strconv.AppendInt(dst, v.Int(), 10)
+	case graph.Float:
+		return fn.AppendJSONFloat(dst, v.Float(), leastPlain, mostPlain)
+	case graph.String:
+		return fn.AppendJSONString(dst, v.Str())
+	}
+	return append(graph.AppendTemporal(append(dst, '"'), v), '"')
+}
+
+func appendTypedScalar(dst []byte, v graph.Value) []byte {
+	dst = append(dst, `{"$type":"`...)
+	dst = append(dst, typedName(v)...)
+	dst = append(dst, `","_value":`...)
+	switch v.Kind() {
+	case graph.Null, graph.Bool, graph.String:
+		return append(appendPlainScalar(dst, v), '}')
+	case graph.Int:
+		dst = strconv.AppendInt(append(dst, '"'), v.Int(), 10)
+	case graph.Float:
+		dst = fn.AppendDecimal(append(dst, '"'), v.Float(), leastPlain, mostPlain)
+	default:
+		dst = graph.AppendTemporal(append(dst, '"'), v)
+	}
+	return append(dst, '"', '}')
+}
+
+func typedName(v graph.Value) string {
+	if v.Kind() != graph.DateTime {
+		return v.Kind().String()
+	}
+	if v.DateTime().Zone == nil {
+		return "OffsetDateTime"
+	}
+	return "ZonedDateTime"
+}

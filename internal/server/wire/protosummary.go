@@ -1,0 +1,63 @@
+package wire
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/exec"
+)
+
+// SummaryProto gives the end of the answer to a statement.
+func SummaryProto(s query.Summary) *pb.QuerySummary {
+	out := &pb.QuerySummary{
+		Counters: CountersProto(s.Counters, s.Schema),
+		Plan:     PlanProto(s.Plan), Truncated: s.Truncated,
+	}
+	if s.Truncated {
+		out.TruncatedReason = "max_rows"
+	}
+	return out
+}
+
+// CountersProto says what a statement changed.
+func CountersProto(c exec.Counters, s query.SchemaCounters) *pb.Counters {
+	return &pb.Counters{
+		ContainsUpdates: c.ContainsUpdates() || s != query.SchemaCounters{},
+		NodesCreated:    uint64(c.NodesCreated), NodesDeleted: uint64(c.NodesDeleted),
+		RelationshipsCreated: uint64(c.RelationshipsCreated), RelationshipsDeleted: uint64(c.RelationshipsDeleted),
+		PropertiesSet: uint64(c.PropertiesSet), LabelsAdded: uint64(c.LabelsAdded), LabelsRemoved: uint64(c.LabelsRemoved),
+		IndexesAdded: uint64(s.IndexesAdded), IndexesRemoved: uint64(s.IndexesRemoved),
+		ConstraintsAdded: uint64(s.ConstraintsAdded), ConstraintsRemoved: uint64(s.ConstraintsRemoved),
+	}
+}
+
+// PlanProto gives a plan, of which PROFILE says what its operators did.
+func PlanProto(p *query.PlanNode) *pb.PlanNode {
+	if p == nil {
+		return nil
+	}
+	out := &pb.PlanNode{Operator: p.Operator, Arguments: p.Args}
+	if p.Estimate >= 0 {
+		out.EstimatedRows = &p.Estimate
+	}
+	if p.Profiled {
+		out.Bytes, out.Memory, out.Spilled = uint64(p.Bytes), uint64(p.Memory), uint64(p.Spilled)
+		out.Rows, out.Batches, out.ShardRequests = uint64(p.Rows), uint64(p.Batches), uint64(p.Requests)
+		out.Time = durationpb.New(p.Time.Round(time.Nanosecond))
+		if p.Metered {
+			out.CacheHits, out.CacheMisses = new(uint64(p.Hits)), new(uint64(p.Misses))
+			out.LargeValues = new(uint64(p.Large))
+		}
+		if p.Wired {
+			out.WireRequests, out.WireSent = new(uint64(p.Calls)), new(uint64(p.Sent))
+			out.WireReceived, out.Edges = new(uint64(p.Received)), new(uint64(p.Edges))
+		}
+	}
+	for _, c := range p.Children {
+		out.Children = append(out.Children, PlanProto(c))
+	}
+	return out
+}

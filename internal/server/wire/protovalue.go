@@ -1,0 +1,212 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
+)
+
+var temporalTypes = map[graph.ValueKind]pb.TemporalType{
+	graph.Date: pb.TemporalType_TEMPORAL_TYPE_DATE, graph.LocalTime: pb.TemporalType_TEMPORAL_TYPE_LOCAL_TIME,
+	graph.Time: pb.TemporalType_TEMPORAL_TYPE_TIME, graph.LocalDateTime: pb.TemporalType_TEMPORAL_TYPE_LOCAL_DATE_TIME,
+	graph.DateTime: pb.TemporalType_TEMPORAL_TYPE_DATE_TIME, graph.Duration: pb.TemporalType_TEMPORAL_TYPE_DURATION,
+}
+
+// ToProto gives a value the form of the API.
+func ToProto(v graph.Value) *pb.Value {
+	switch v.Kind() {
+	case graph.Null:
+		return &pb.Value{}
+	case graph.Bool:
+		return &pb.Value{Kind: &pb.Value_Boolean{Boolean: v.Bool()}}
+	case graph.Int:
+		return &pb.Value{Kind: &pb.Value_Integer{Integer: v.Int()}}
+	case graph.Float:
+		return &pb.Value{Kind: &pb.Value_Float{Float: v.Float()}}
+	case graph.String:
+		return &pb.Value{Kind: &pb.Value_String_{String_: v.Str()}}
+	case graph.List:
+		l := &pb.ListValue{Values: make([]*pb.Value, len(v.List()))}
+		for i, e := range v.List() {
+			l.Values[i] = ToProto(e)
+		}
+		return &pb.Value{Kind: &pb.Value_List{List: l}}
+	case graph.Map:
+		m := &pb.MapValue{Entries: make([]*pb.MapEntry, len(v.Map()))}
+		for i, e := range v.Map() {
+			m.Entries[i] = &pb.MapEntry{Key: e.Key, Value: ToProto(e.Value)}
+		}
+		return &pb.Value{Kind: &pb.Value_Map{Map: m}}
+	case graph.VertexKind:
+		return &pb.Value{Kind: &pb.Value_Vertex{Vertex: VertexProto(v)}}
+	case graph.EdgeKind:
+		return &pb.Value{Kind: &pb.Value_Edge{Edge: EdgeProto(v.Edge())}}
+	case graph.PathKind:
+		p := &pb.Path{}
+		for _, n := range v.Path().Vertices {
+			p.Vertices = append(p.Vertices, VertexProto(n))
+		}
+		for _, e := range v.Path().Edges {
+			p.Edges = append(p.Edges, EdgeProto(e.Edge()))
+		}
+		return &pb.Value{Kind: &pb.Value_Path{Path: p}}
+	}
+	return &pb.Value{Kind: &pb.Value_Temporal{Temporal: &pb.TemporalValue{
+		Type: temporalTypes[v.Kind()], Text: string(graph.AppendTemporal(nil, v)),
+	}}}
+}
+
+func recordProto(r *graph.Record) []*pb.MapEntry {
+	if r == nil {
+		return nil
+	}
+	out := make([]*pb.MapEntry, len(r.Keys))
+	for i, k := range r.Keys {
+		out[i] = &pb.MapEntry{Key: k, Value: ToProto(r.Values[i])}
+	}
+	return out
+}
+
+// VertexProto gives a vertex with its labels and properties.
+func VertexProto(v graph.Value) *pb.Vertex {
+	out := &pb.Vertex{ElementId: string(fn.AppendVertexElementID(nil, v.Vertex())), Properties: recordProto(v.Record())}
+	if r := v.Record(); r != nil {
+		out.Labels = r.Labels
+	}
+	return out
+}
+
+// EdgeProto gives an edge with its properties.
+func EdgeProto(e *graph.EdgeValue) *pb.Edge {
+	out := &pb.Edge{
+		ElementId:      string(fn.AppendEdgeElementID(nil, e.Edge)),
+		StartElementId: string(fn.AppendVertexElementID(nil, e.Src)),
+		EndElementId:   string(fn.AppendVertexElementID(nil, e.Dst)),
+		Properties:     recordProto(e.Record),
+	}
+	if e.Record != nil {
+		out.Type = e.Record.Type
+	}
+	return out
+}
+
+// FromProto reads a parameter.
+func FromProto(v *pb.Value, depth int) (graph.Value, error) {
+	if depth > MaxDepth {
+		return graph.Value{}, fmt.Errorf("nested deeper than %d", MaxDepth)
+	}
+	switch k := v.GetKind().(type) {
+	case nil:
+		return graph.Value{}, nil
+	case *pb.Value_Boolean:
+		return graph.BoolValue(k.Boolean), nil
+	case *pb.Value_Integer:
+		return graph.IntValue(k.Integer), nil
+	case *pb.Value_Float:
+		return graph.FloatValue(k.Float), nil
+	case *pb.Value_String_:
+		return graph.StringValue(k.String_), nil
+	case *pb.Value_List:
+		l := make([]graph.Value, len(k.List.GetValues()))
+		for i, e := range k.List.GetValues() {
+			x, err := FromProto(e, depth+1)
+			if err != nil {
+				return x, err
+			}
+			l[i] = x
+		}
+		return graph.ListValue(l), nil
+	case *pb.Value_Map:
+		m := make([]graph.MapEntry, len(k.Map.GetEntries()))
+		for i, e := range k.Map.GetEntries() {
+			x, err := FromProto(e.GetValue(), depth+1)
+			if err != nil {
+				return x, err
+			}
+			m[i] = graph.MapEntry{Key: e.GetKey(), Value: x}
+		}
+		return graph.MapValue(uniqueKeys(m)), nil
+	case *pb.Value_Temporal:
+		for kind, t := range temporalTypes {
+			if t != k.Temporal.GetType() {
+				continue
+			}
+			f, _ := fn.Lookup(kind.String())
+			return f.Eval(&fn.Context{}, []graph.Value{graph.StringValue(k.Temporal.GetText())})
+		}
+		return graph.Value{}, fmt.Errorf("temporal type %v is unknown", k.Temporal.GetType())
+	}
+	return graph.Value{}, errors.New("a vertex, an edge or a path cannot be a parameter")
+}
+
+// RowsProto packs rows, and gives a column a type where all its values have it.
+func RowsProto(b *graph.Batch, from, to int) *pb.RowBatch {
+	out := &pb.RowBatch{Rows: uint32(to - from), Columns: make([]*pb.Column, len(b.Cols))}
+	for i := range b.Cols {
+		out.Columns[i] = columnProto(&b.Cols[i], from, to)
+	}
+	return out
+}
+
+func columnProto(c *graph.Column, from, to int) *pb.Column {
+	kind := graph.Null
+	if c.IDs == nil {
+		for i, v := range c.Vals[from:to] {
+			if i == 0 {
+				kind = v.Kind()
+			} else if v.Kind() != kind {
+				kind = graph.Null
+				break
+			}
+		}
+	}
+	switch kind {
+	case graph.Int:
+		x := &pb.IntColumn{Values: make([]int64, to-from)}
+		for i, v := range c.Vals[from:to] {
+			x.Values[i] = v.Int()
+		}
+		return &pb.Column{Data: &pb.Column_Integers{Integers: x}}
+	case graph.Float:
+		x := &pb.DoubleColumn{Values: make([]float64, to-from)}
+		for i, v := range c.Vals[from:to] {
+			x.Values[i] = v.Float()
+		}
+		return &pb.Column{Data: &pb.Column_Floats{Floats: x}}
+	case graph.String:
+		size := 0
+		for _, v := range c.Vals[from:to] {
+			size += len(v.Str())
+		}
+		x := &pb.TextColumn{Text: make([]byte, 0, size), Ends: make([]uint32, to-from)}
+		for i, v := range c.Vals[from:to] {
+			x.Text = append(x.Text, v.Str()...)
+			x.Ends[i] = uint32(len(x.Text))
+		}
+		return &pb.Column{Data: &pb.Column_Texts{Texts: x}}
+	}
+	x := &pb.ListValue{Values: make([]*pb.Value, to-from)}
+	for i := range x.Values {
+		x.Values[i] = ToProto(c.Value(from + i))
+	}
+	return &pb.Column{Data: &pb.Column_Values{Values: x}}
+}
+
+// ParamsFromProto reads the parameters of a statement.
+func ParamsFromProto(in map[string]*pb.Value) (map[string]graph.Value, error) {
+	if len(in) == 0 {
+		return nil, nil
+	}
+	out := make(map[string]graph.Value, len(in))
+	for name, p := range in {
+		v, err := FromProto(p, 0)
+		if err != nil {
+			return nil, RequestError("parameters." + name + ": " + err.Error())
+		}
+		out[name] = v
+	}
+	return out, nil
+}
