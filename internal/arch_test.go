@@ -30,6 +30,7 @@ internal/query/cypher/ast
 internal/query/cypher/parse
 internal/query/cypher/check
 internal/query/fn
+internal/bolt/packstream
 internal/query/cypher
 internal/query/fetch
 internal/query/traverse

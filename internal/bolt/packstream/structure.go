@@ -1,0 +1,158 @@
+package packstream
+
+import (
+	"math"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/temporal"
+)
+
+const (
+	nanosPerSecond = 1_000_000_000
+	nanosPerDay    = 86400 * nanosPerSecond
+	// mostOffset is the largest offset from UTC in seconds.
+	mostOffset = 18 * 3600
+	// mostFields is the number of fields of the largest structure that is known.
+	mostFields = 8
+)
+
+// structureNames says what structures are that cannot be parameters.
+var structureNames = map[byte]string{
+	tagNode: "a node", tagEdge: "a relationship", tagUnbound: "a relationship", tagPath: "a path", tagPoint2D: "a point", tagPoint3D: "a point",
+	tagVector: "a vector", '?': "a value of an unknown type",
+}
+
+// structure reads a structure of n fields.
+func (d *Decoder) structure(n int) (graph.Value, error) {
+	tag, err := d.byte()
+	if err != nil {
+		return graph.Value{}, err
+	}
+	if err := d.enter(n); err != nil {
+		return graph.Value{}, err
+	}
+	var fields [mostFields]graph.Value
+	for i := range n {
+		d.owed--
+		v, err := d.Value()
+		if err != nil {
+			return v, err
+		}
+		if i < mostFields {
+			fields[i] = v
+		}
+	}
+	d.leave()
+	if n > mostFields {
+		d.unfit("there is no structure %02X of %d fields", tag, n)
+		return graph.Value{}, nil
+	}
+	if name, ok := structureNames[tag]; ok {
+		d.unfit("%s cannot be a parameter", name)
+		return graph.Value{}, nil
+	}
+	return d.temporal(tag, fields[:n]), nil
+}
+
+// shapes has the kinds of the fields of the structures that can be parameters.
+var shapes = map[byte][]graph.ValueKind{
+	tagDate: {graph.Int}, tagLocalTime: {graph.Int}, tagTime: {graph.Int, graph.Int}, tagLocalDateTime: {graph.Int, graph.Int},
+	tagDuration:       {graph.Int, graph.Int, graph.Int, graph.Int},
+	tagOffsetLocal:    {graph.Int, graph.Int, graph.Int},
+	tagOffsetDateTime: {graph.Int, graph.Int, graph.Int},
+	tagZonedLocal:     {graph.Int, graph.Int, graph.String},
+	tagZonedDateTime:  {graph.Int, graph.Int, graph.String},
+}
+
+// temporal makes a temporal value of a structure, or notes why it is none.
+func (d *Decoder) temporal(tag byte, fields []graph.Value) graph.Value {
+	shape, known := shapes[tag]
+	utc, local := tag == tagOffsetDateTime || tag == tagZonedDateTime, tag == tagOffsetLocal || tag == tagZonedLocal
+	if !known || utc && !d.UTC || local && d.UTC {
+		d.unfit("there is no structure %02X", tag)
+		return graph.Value{}
+	}
+	if len(shape) != len(fields) {
+		d.unfit("the structure %c has %d fields, not %d", tag, len(shape), len(fields))
+		return graph.Value{}
+	}
+	for i, kind := range shape {
+		if fields[i].Kind() != kind {
+			d.unfit("field %d of the structure %c must be of the type %v, not %v", i, tag, kind, fields[i].Kind())
+			return graph.Value{}
+		}
+	}
+	n := fields[0].Int()
+	switch tag {
+	case tagDate:
+		if within(n, leastSeconds/86400, mostSeconds/86400) {
+			return graph.DateValue(temporal.Date(n))
+		}
+	case tagLocalTime:
+		if n >= 0 && n < nanosPerDay {
+			return graph.LocalTimeValue(temporal.LocalTime(n))
+		}
+	case tagTime:
+		if offset := fields[1].Int(); within(offset, -mostOffset, mostOffset) && n >= 0 && n < nanosPerDay {
+			return graph.TimeValue(temporal.Time{Local: temporal.LocalTime(n), Offset: int32(offset)})
+		}
+	case tagDuration:
+		return d.duration(n, fields[1].Int(), fields[2].Int(), fields[3].Int())
+	default:
+		return d.dateTime(tag, n, fields[1].Int(), fields[len(fields)-1])
+	}
+	d.unfit("a field of the structure %c is out of range", tag)
+	return graph.Value{}
+}
+
+// The seconds from 1970 of the first and the last date-time: the years have up to nine digits.
+const leastSeconds, mostSeconds = -31557014167219200, 31556889864403199
+
+// within reports whether n is from least to most.
+func within(n, least, most int64) bool { return n >= least && n <= most }
+
+func (d *Decoder) duration(months, days, seconds, nanos int64) graph.Value {
+	carry := nanos / nanosPerSecond
+	nanos %= nanosPerSecond
+	if nanos < 0 {
+		nanos += nanosPerSecond
+		carry--
+	}
+	if carry > 0 && seconds > math.MaxInt64-carry || carry < 0 && seconds < math.MinInt64-carry {
+		d.unfit("a field of the structure E is out of range")
+		return graph.Value{}
+	}
+	return graph.DurationValue(temporal.Duration{Months: months, Days: days, Seconds: seconds + carry, Nanos: int32(nanos)})
+}
+
+// dateTime makes a date-time of the seconds and nanoseconds of a structure and of its last field: nanoseconds again, an offset
+// or the name of a zone.
+func (d *Decoder) dateTime(tag byte, sec, nano int64, last graph.Value) graph.Value {
+	if !within(sec, leastSeconds, mostSeconds) || !within(nano, 0, nanosPerSecond-1) {
+		d.unfit("a field of the structure %c is out of range", tag)
+		return graph.Value{}
+	}
+	clock := temporal.LocalDateTime{Sec: sec, Nano: int32(nano)}
+	var zone temporal.Zone
+	switch tag {
+	case tagLocalDateTime:
+		return graph.LocalDateTimeValue(clock)
+	case tagOffsetDateTime, tagOffsetLocal:
+		if !within(last.Int(), -mostOffset, mostOffset) {
+			d.unfit("a field of the structure %c is out of range", tag)
+			return graph.Value{}
+		}
+		zone.Offset = int32(last.Int())
+	default:
+		location, err := temporal.LoadZone(last.Str())
+		if err != nil {
+			d.unfit("%v", err)
+			return graph.Value{}
+		}
+		zone = location
+	}
+	if tag == tagOffsetLocal || tag == tagZonedLocal {
+		return graph.DateTimeValue(clock.In(zone))
+	}
+	return graph.DateTimeValue(temporal.DateTime{Sec: sec, Nano: int32(nano)}.In(zone))
+}
