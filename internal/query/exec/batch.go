@@ -175,3 +175,40 @@ func allRows(n int) sel {
 	}
 	return s
 }
+
+func appendRepeated(dst sel, row int32, n int) sel {
+	dst = slices.Grow(dst, n)
+	at := len(dst)
+	dst = dst[:at+n]
+	for i := range dst[at:] {
+		dst[at+i] = row
+	}
+	return dst
+}
+
+// allPositions are 0 … n-1.
+func allPositions(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// grouped says which groups the rows of a batch belong to. The batches of one of a team come in the order in which it
+// makes them.
+type grouped struct {
+	by   int     // who of the team
+	anew bool    // numbers begin anew with this batch
+	of   []int32 // by row: the number of its group
+	// keys are those of the groups that are new, which have the numbers that follow, and hashes theirs.
+	keys   batch
+	hashes []uint64
+}
+
+func (g *grouped) copy(in *grouped) {
+	g.by, g.anew = in.by, in.anew
+	g.of = append(g.of[:0], in.of...)
+	g.hashes = append(g.hashes[:0], in.hashes...)
+	g.keys.copy(&in.keys)
+}

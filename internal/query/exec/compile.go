@@ -24,19 +24,14 @@ func (o *Options) EnsureDefaults() {
 
 // Prepared is a compiled plan. It is never changed but for SetCostly, and serves any number of runs at the same time.
 type Prepared struct {
-	Query  *plan.Query
-	opt    Options
-	root   *stage
-	out    []int // positions of the result columns in the root's batches
-	stages []*stage
-	subs   map[*plan.Subquery]*subplan
+	Query   *plan.Query
+	program program
+	out     []int // positions of the result columns in the root's batches
 
 	costly  atomic.Bool
-	anew    bool        // all operators can begin anew
-	bounds  []edgeRange // those with parameters
-	ended   sync.Pool   // of *execution
-	totals  atomic.Pointer[stageTotals]
-	nothing run // what there is to say of such a run after its end
+	bounds  []string  // parameters that conditions on edges compare with, so that shards test them if their values can be bounds
+	ended   sync.Pool // of *execution
+	nothing run       // what there is to say of such a run after its end
 }
 
 // Costly reports whether a run of the plan is expected to take long.
@@ -48,29 +43,37 @@ func (p *Prepared) SetCostly(costly bool) { p.costly.Store(costly) }
 // Compile makes a plan ready to run. The plan must not be changed any more.
 func Compile(q *plan.Query, opt Options) (*Prepared, error) {
 	opt.EnsureDefaults()
-	p := &Prepared{Query: q, opt: opt, subs: map[*plan.Subquery]*subplan{}}
-	c := &compiler{p: p, args: plan.ColSet{}}
+	p := &Prepared{Query: q}
+	g := &p.program
+	g.query, g.batchSize, g.subs = q, opt.BatchSize, map[*plan.Subquery]*subplan{}
+	g.hasEdge, g.degrees = newHasEdge, newDegrees
+	c := &compiler{p: g, args: plan.ColSet{}, node: compileNode}
 	need := plan.ColSet{}
 	need.Add(q.Out...)
-	p.root = c.compile(q.Root, need)
+	g.root = c.compile(q.Root, need)
 	if c.err != nil {
 		return nil, c.err
 	}
-	p.out = p.root.positions(q.Out)
+	p.bounds = c.bounds
+	p.out = g.root.positions(q.Out)
 	for i, at := range p.out {
 		if at < 0 {
-			return nil, unbound(q, q.Out[i])
+			return nil, g.unbound(q.Out[i])
 		}
 	}
-	p.spreads(p.root)
-	p.anew = p.root.beginsAnew(true)
-	p.nothing = run{p: p, stats: make([]Stat, len(p.stages))}
+	markSpreads(g, g.root)
+	g.reusable = g.root.reusable(true)
+	p.nothing = run{p: g, stats: make([]Stat, len(g.stages))}
 	return p, nil
 }
 
 // compiler makes stages of plan nodes.
 type compiler struct {
-	p *Prepared
+	p *program
+	// node makes the stage of a node.
+	node func(c *compiler, n plan.Node, need plan.ColSet) *stage
+	// bounds are the parameters that conditions on edges compare with.
+	bounds []string
 	// args collects the columns that the Arguments of the subplan being compiled give.
 	args plan.ColSet
 	// edgeProps are the edge properties that have columns of their own.
@@ -93,7 +96,7 @@ func (c *compiler) fail(err error) {
 func (c *compiler) compile(n plan.Node, need plan.ColSet) *stage {
 	outer := c.found
 	c.found = nil
-	s := c.compileNode(n, need)
+	s := c.node(c, n, need)
 	s.subs = append(s.subs, c.found...)
 	c.found = outer
 	s.id = len(c.p.stages)
@@ -101,7 +104,8 @@ func (c *compiler) compile(n plan.Node, need plan.ColSet) *stage {
 	return s
 }
 
-func (c *compiler) compileNode(n plan.Node, need plan.ColSet) *stage {
+// compileNode makes the stage of a node.
+func compileNode(c *compiler, n plan.Node, need plan.ColSet) *stage {
 	switch n := n.(type) {
 	case *plan.Unit:
 		return c.argument(n, nil, need)
@@ -228,16 +232,9 @@ func kept(cols []plan.Col, need plan.ColSet, own ...plan.Col) []plan.Col {
 func (c *compiler) bound(s *stage, cols ...plan.Col) {
 	for _, col := range cols {
 		if col != 0 && s.pos(col) < 0 {
-			c.fail(unbound(c.p.Query, col))
+			c.fail(c.p.unbound(col))
 		}
 	}
-}
-
-func unbound(q *plan.Query, col plan.Col) error {
-	if int(col) >= len(q.Cols) {
-		return graph.InternalError("compile", fmt.Errorf("no input gives column %d, which the compiler made", col))
-	}
-	return graph.InternalError("compile", fmt.Errorf("no input gives column %d (%s)", col, q.Cols[col].Name))
 }
 
 // sub compiles a subplan whose rows must have the columns need.

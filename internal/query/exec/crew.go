@@ -3,7 +3,6 @@ package exec
 import (
 	"context"
 	"errors"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -82,10 +81,8 @@ func (w *weigher) share(ctx context.Context, ids []graph.VertexID, into []int64)
 		if err := c.r.visit(int(own.edges)); err != nil {
 			return false, err
 		}
-		for i, n := range own.tally.n {
-			c.r.tally.n[i] += n
-		}
-		own.edges, own.tally.n = 0, [numRequests]uint32{}
+		c.r.join(own)
+		own.edges = 0
 	}
 	for _, p := range panics {
 		if p != nil {
@@ -115,7 +112,9 @@ func (w *weigher) leastShared() int {
 func (w *weigher) hand(i int) *weigher {
 	r := w.acct.r
 	if i == len(w.hands) {
-		own := &run{p: r.p, g: r.g, env: Env{Fn: r.env.Fn, Budget: r.env.Budget, Turn: yielding{}, Committed: r.env.Committed}}
+		own := new(run)
+		r.fork(own, yielding{}, r.env.Fn)
+		own.env.Pools = nil // what the weighers hold is accounted for by the run
 		w.hands = append(w.hands, w.lend(own))
 	}
 	w.hands[i].acct.r.setTx(r.tally.Tx)
@@ -143,16 +142,6 @@ func (h *hop) lend(own *run) *hop {
 	}
 	return own.newHop(h.types.names, h.dir, labels)
 }
-
-// yielding is the turn of one of a crew, which keeps it while others may wait for what it computes.
-type yielding struct{}
-
-func (yielding) Pause(context.Context) error {
-	runtime.Gosched()
-	return nil
-}
-
-func (yielding) Beside(int) []Helper { return nil }
 
 // await gives the weight of a vertex that another of the crew learns.
 func (w *weigher) await(v graph.VertexID) (int64, error) {

@@ -18,8 +18,8 @@ type degrees struct {
 	out   []int
 }
 
-// degrees gives the shortcut for a subplan, or nil if it has none.
-func (r *run) degrees(f *frame, kind plan.ApplyKind) *degrees {
+// newDegrees makes the shortcut for a subplan, or nil if it has none.
+func newDegrees(r *run, f *frame, kind plan.ApplyKind) rowCounter {
 	x, ok := f.sub.root.node.(*plan.Expand)
 	if !ok || kind == plan.Collect || x.Labels != nil || x.Into || len(x.Unlike) > 0 || len(x.Where) > 0 {
 		return nil

@@ -199,17 +199,6 @@ func (d *distinct) vertices(ids []graph.VertexID) error {
 	return growSet(&d.table.acct, &d.seen, &d.seenN)
 }
 
-// growSet accounts for what a vertex set has grown; counted is what has been accounted before.
-func growSet(a *account, s *graph.VertexSet, counted *int) error {
-	n := 0
-	for i := range s.Shards() {
-		n += 8 * len(s.Bitmap(i))
-	}
-	grown := n - *counted
-	*counted = n
-	return a.grow(grown)
-}
-
 // byKey keeps the rows that have the unique key, and looks for the others in the table.
 func (d *distinct) byKey(b *batch, key, from []int) error {
 	d.sure, d.unsure = d.sure[:0], d.unsure[:0]

@@ -49,7 +49,7 @@ func TestDistinctEnds(t *testing.T) {
 			require.NoError(t, err)
 			got += out.N
 		}
-		for i, s := range p.stages {
+		for i, s := range p.program.stages {
 			if s.node == x {
 				require.EqualValues(t, len(want), rows.Stats()[i].Rows)
 			}

@@ -25,11 +25,11 @@ func isEdgeProp(col plan.Col) bool { return col >= firstEdgeProp }
 func (c *compiler) edgePropCol(p edgeProp) plan.Col {
 	for i, known := range c.edgeProps {
 		if known == p {
-			return plan.Col(len(c.p.Query.Cols) + firstEdgeProp + i)
+			return plan.Col(len(c.p.query.Cols) + firstEdgeProp + i)
 		}
 	}
 	c.edgeProps = append(c.edgeProps, p)
-	return plan.Col(len(c.p.Query.Cols) + firstEdgeProp + len(c.edgeProps) - 1)
+	return plan.Col(len(c.p.query.Cols) + firstEdgeProp + len(c.edgeProps) - 1)
 }
 
 // brought gives the properties of an edge that are needed, and their columns.
@@ -46,7 +46,7 @@ func (c *compiler) brought(edge plan.Col, need plan.ColSet) (keys []string, cols
 // below the node bring, and those of vertices that filters below it have tested from theirs. A statement that writes reads
 // them afresh.
 func (c *compiler) byEdge(e plan.Expr, input plan.Node) plan.Expr {
-	q := c.p.Query
+	q := c.p.query
 	if q.Writes {
 		return e
 	}
@@ -129,4 +129,52 @@ func brings(n plan.Node, edge plan.Col) bool {
 		return brings(n.Input, edge)
 	}
 	return false
+}
+
+// rewrite copies an expression with each part replaced for which f gives another. What f leaves alone (nil) is looked
+// into, but for the plans of subqueries.
+func rewrite(e plan.Expr, f func(plan.Expr) plan.Expr) plan.Expr {
+	if e == nil {
+		return nil
+	}
+	if r := f(e); r != nil {
+		return r
+	}
+	one := func(e plan.Expr) plan.Expr { return rewrite(e, f) }
+	all := func(es []plan.Expr) []plan.Expr {
+		out := make([]plan.Expr, len(es))
+		for i, e := range es {
+			out[i] = one(e)
+		}
+		return out
+	}
+	switch e := e.(type) {
+	case *plan.Prop:
+		return &plan.Prop{X: one(e.X), Key: e.Key}
+	case *plan.Op:
+		return &plan.Op{Op: e.Op, Args: all(e.Args), Pos: e.Pos}
+	case *plan.Call:
+		return &plan.Call{Func: e.Func, Args: all(e.Args), Pos: e.Pos}
+	case *plan.Case:
+		return &plan.Case{When: all(e.When), Then: all(e.Then), Else: one(e.Else)}
+	case *plan.ListLit:
+		return &plan.ListLit{Elems: all(e.Elems)}
+	case *plan.MapLit:
+		return &plan.MapLit{Keys: e.Keys, Elems: all(e.Elems)}
+	case *plan.MapProject:
+		return &plan.MapProject{X: one(e.X), All: e.All, Keys: e.Keys, Elems: all(e.Elems)}
+	case *plan.Comprehension:
+		return &plan.Comprehension{Var: e.Var, List: one(e.List), Where: one(e.Where), Map: one(e.Map)}
+	case *plan.Quantifier:
+		return &plan.Quantifier{Kind: e.Kind, Var: e.Var, List: one(e.List), Pred: one(e.Pred)}
+	case *plan.Reduce:
+		return &plan.Reduce{Acc: e.Acc, Init: one(e.Init), Var: e.Var, List: one(e.List), Body: one(e.Body)}
+	case *plan.HasLabels:
+		return &plan.HasLabels{X: one(e.X), Labels: e.Labels}
+	case *plan.HasEdge:
+		return &plan.HasEdge{From: one(e.From), To: one(e.To), Types: e.Types, Dir: e.Dir}
+	case *plan.IsType:
+		return &plan.IsType{X: one(e.X), Type: e.Type, Not: e.Not}
+	}
+	return e
 }

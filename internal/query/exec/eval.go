@@ -9,19 +9,6 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// evaluator computes an expression over batches of one layout. It holds its buffers and belongs to one run.
-type evaluator interface {
-	// eval gives a slice with a cell for each row of b, of which those at the rows of s hold the results; the others hold
-	// anything. The slice is valid until the next call. It must not be changed.
-	eval(ctx context.Context, b *batch, s sel) ([]graph.Value, error)
-}
-
-// selector is an evaluator that can pick the rows for which it is true without making values.
-type selector interface {
-	// filter appends to dst the rows of s for which the expression is true. dst may be s[:0].
-	filter(ctx context.Context, b *batch, s, dst sel) (sel, error)
-}
-
 // evaluators are made for the expressions of one operator; they share the property values that they read, so that each
 // property of a column is fetched once a batch, and all of them in one request.
 //
@@ -63,9 +50,9 @@ func (es *evaluators) add(e plan.Expr) evaluator {
 		if !ok {
 			es.r.fail(missingParam(e.Name))
 		}
-		c := &constant{value: v}
-		if es.r.p.anew {
-			es.r.params = append(es.r.params, paramUse{e.Name, c})
+		c := &constant{value: v, param: e.Name}
+		if es.r.p.reusable {
+			es.r.params = append(es.r.params, c)
 		}
 		return c
 	case *plan.ColRef:
@@ -101,7 +88,7 @@ func (es *evaluators) add(e plan.Expr) evaluator {
 	case *plan.HasLabels:
 		return &hasLabels{x: es.add(e.X), test: es.r.labelTest(e.Labels), sets: labelSets{r: es.r}}
 	case *plan.HasEdge:
-		return es.hasEdge(e)
+		return es.r.p.hasEdge(es.r, e, es.add(e.From), es.add(e.To))
 	case *plan.Subquery:
 		return es.subquery(e)
 	case *plan.MakePath:
@@ -142,6 +129,7 @@ func grown(buf []graph.Value, n int) []graph.Value {
 // constant gives one value for all rows.
 type constant struct {
 	value  graph.Value
+	param  string // that gives the value, or ""
 	filled []graph.Value
 }
 
@@ -150,6 +138,23 @@ func (c *constant) eval(_ context.Context, b *batch, _ sel) ([]graph.Value, erro
 		c.filled = append(c.filled, c.value)
 	}
 	return c.filled[:b.N], nil
+}
+
+// bind takes the value of the parameter in a run.
+func (c *constant) bind(r *run) error {
+	v, ok := r.env.Params[c.param]
+	if !ok {
+		return missingParam(c.param)
+	}
+	c.value = v
+	return nil
+}
+
+// forget lets go of the value.
+func (c *constant) forget() {
+	c.value = graph.Value{}
+	clear(c.filled)
+	c.filled = c.filled[:0]
 }
 
 // isConst gives the value of an evaluator that gives the same for all rows.
@@ -169,7 +174,7 @@ type column struct {
 func (es *evaluators) column(col plan.Col) evaluator {
 	pos := slices.Index(es.cols, col)
 	if pos < 0 {
-		es.r.fail(unbound(es.r.p.Query, col))
+		es.r.fail(es.r.p.unbound(col))
 		return &constant{}
 	}
 	return &column{pos: pos}

@@ -45,7 +45,7 @@ func (c *compiler) expand(n *plan.Expand, need plan.ColSet) *stage {
 	if rest := c.rowConditions(n); len(rest) > 0 {
 		inner := *n
 		inner.Where = slices.DeleteFunc(slices.Clone(n.Where), func(e plan.Expr) bool { return slices.Contains(rest, e) })
-		return c.compileNode(&plan.Filter{Input: &inner, Preds: rest}, need)
+		return c.node(c, &plan.Filter{Input: &inner, Preds: rest}, need)
 	}
 	below := c.below(need, n.Where...)
 	below.Add(n.From)
@@ -87,7 +87,7 @@ func (c *compiler) expand(n *plan.Expand, need plan.ColSet) *stage {
 		if n.Into {
 			return newExpandInto(&x, n, in)
 		}
-		x.hop.follow(kids[0], x.from, firstEdges)
+		prefetch(kids[0], x.from, x.hop, firstEdges)
 		x.goOn(kids[0])
 		return &x
 	}
@@ -96,10 +96,7 @@ func (c *compiler) expand(n *plan.Expand, need plan.ColSet) *stage {
 
 // goOn tells the expansion whose far ends this one begins with, if one does.
 func (x *expand) goOn(op operator) {
-	if m, ok := op.(*meter); ok {
-		op = m.op
-	}
-	if e, ok := op.(*expand); ok && e.dealt.to == x.from {
+	if e, ok := unmetered(op).(*expand); ok && e.dealt.to == x.from {
 		e.hop.then, e.hop.thenMax = x.hop, firstEdges
 	}
 }
@@ -265,16 +262,6 @@ func (x *expand) dealNew(lo, hi int, excluded []graph.EdgeID) int {
 	}
 	x.out.Cols[x.dealt.to].IDs = ids
 	return len(ids) - before
-}
-
-func appendRepeated(dst sel, row int32, n int) sel {
-	dst = slices.Grow(dst, n)
-	at := len(dst)
-	dst = dst[:at+n]
-	for i := range dst[at:] {
-		dst[at+i] = row
-	}
-	return dst
 }
 
 // dealt fills the columns that an expansion adds.

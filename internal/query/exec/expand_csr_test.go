@@ -205,13 +205,14 @@ func overStarts(t testing.TB, q *plan.Query, g shard.Graph, tx shard.Tx, ids []g
 	t.Helper()
 	p, err := Compile(q, Options{})
 	require.NoError(t, err)
-	for _, s := range p.stages {
+	for _, s := range p.program.stages {
 		if _, ok := s.node.(*plan.Scan); ok {
 			s.build = func(*run, []operator) operator { return &starts{ids: ids} }
 		}
 	}
-	r := &run{p: p, g: g, tx: tx, stats: make([]Stat, len(p.stages))}
-	op := r.build(p.root)
+	r := &run{tx: tx}
+	r.init(&p.program, g)
+	op := r.build(p.program.root)
 	require.NoError(t, r.err)
 	return op, r
 }

@@ -109,8 +109,8 @@ func (h *hop) askColumns() {
 	}
 }
 
-// foretell gives what read will ask for, but for the sources, or nil if it will ask for nothing.
-func (h *hop) foretell(limit int) *shard.Expand {
+// prefetchNext gives the request that read will make, but for the sources, or nil if it will make none.
+func (h *hop) prefetchNext(limit int) *shard.Expand {
 	if h.r.spent() || !h.askOf(limit) {
 		return nil
 	}
@@ -118,8 +118,9 @@ func (h *hop) foretell(limit int) *shard.Expand {
 	return &h.req
 }
 
-// foretellThen gives what then will ask for, but for the sources, or nil. It is kept in x, and set stands for that which is wanted.
-func (h *hop) foretellThen(x *shard.Expand, set *graph.VertexSet) *shard.Expand {
+// prefetchBeyond gives the request of the hop that goes on from the far ends, but for the sources, or nil. It is kept in x; set stands for
+// the set that the hop fills, if it fills one.
+func (h *hop) prefetchBeyond(x *shard.Expand, set *graph.VertexSet) *shard.Expand {
 	switch {
 	case h.then == nil || !h.sure():
 		return nil
@@ -129,31 +130,12 @@ func (h *hop) foretellThen(x *shard.Expand, set *graph.VertexSet) *shard.Expand 
 		}
 		*x = h.then.req
 		x.Into = set
-	case h.then.foretell(h.thenMax) == nil:
+	case h.then.prefetchNext(h.thenMax) == nil:
 		return nil
 	default:
 		*x = h.then.req
 	}
 	return x
-}
-
-// follow tells the seek that gives the vertices in a column of an operator, if one does, that a hop begins with them.
-func (h *hop) follow(op operator, at, limit int) {
-	for at >= 0 {
-		if m, ok := op.(*meter); ok {
-			op = m.op
-		}
-		switch x := op.(type) {
-		case *project:
-			op, at = x.in, x.from[at]
-			continue
-		case *find:
-			if s, ok := x.finder.(*seeker); ok && x.at == at {
-				s.hop, s.limit = h, limit
-			}
-		}
-		return
-	}
 }
 
 // puts reports whether put serves: what the shards find is what the hop leads to.

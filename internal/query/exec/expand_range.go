@@ -62,8 +62,8 @@ func (c *compiler) hopWhere(preds []plan.Expr, edge, to plan.Col) *edgeWhere {
 	for _, e := range preds {
 		if r, ok := rangeOf(e, edge); ok {
 			ranges = append(ranges, r)
-			if _, ok := r.bound.(*plan.Param); ok {
-				c.p.bounds = append(c.p.bounds, r)
+			if p, ok := r.bound.(*plan.Param); ok {
+				c.bounds = append(c.bounds, p.Name)
 			}
 		} else {
 			rest = append(rest, e)

@@ -102,3 +102,22 @@ func (h *hop) shrink() {
 		h.ends, h.sets, h.keep = nil, nil, nil
 	}
 }
+
+// maxKept bounds the answers, in edges, whose memory is kept for other statements.
+const maxKept = 1 << 20
+
+// visitDegrees counts the edges that a step from list visits, if there is a budget for them.
+func (r *run) visitDegrees(ctx context.Context, list []graph.VertexID, types []graph.TypeID, dir graph.Direction) error {
+	if r.env.Budget.Edges <= 0 {
+		return nil
+	}
+	degrees := make([]int, len(list))
+	if err := r.tx.Degrees(ctx, list, types, dir, degrees); err != nil {
+		return err
+	}
+	n := 0
+	for _, d := range degrees {
+		n += d
+	}
+	return r.visit(n)
+}

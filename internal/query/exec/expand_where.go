@@ -29,7 +29,7 @@ func (c *compiler) edgeWhere(preds []plan.Expr, edge, to plan.Col) *edgeWhere {
 		return nil
 	}
 	w := &edgeWhere{}
-	base := plan.Col(len(c.p.Query.Cols)) // columns beyond those of the plan
+	base := plan.Col(len(c.p.query.Cols)) // columns beyond those of the plan
 	for _, e := range preds {
 		w.preds = append(w.preds, rewrite(e, func(e plan.Expr) plan.Expr {
 			p, ok := e.(*plan.Prop)
@@ -238,52 +238,4 @@ func (t *edgeTest) filterRows(ctx context.Context, h *hop, edges sel, sources []
 	out, err := t.preds.filter(ctx, b, allRows(n), t.out[:0])
 	t.out = out
 	return out, err
-}
-
-// rewrite copies an expression with each part replaced for which f gives another. What f leaves alone (nil) is looked
-// into, but for the plans of subqueries.
-func rewrite(e plan.Expr, f func(plan.Expr) plan.Expr) plan.Expr {
-	if e == nil {
-		return nil
-	}
-	if r := f(e); r != nil {
-		return r
-	}
-	one := func(e plan.Expr) plan.Expr { return rewrite(e, f) }
-	all := func(es []plan.Expr) []plan.Expr {
-		out := make([]plan.Expr, len(es))
-		for i, e := range es {
-			out[i] = one(e)
-		}
-		return out
-	}
-	switch e := e.(type) {
-	case *plan.Prop:
-		return &plan.Prop{X: one(e.X), Key: e.Key}
-	case *plan.Op:
-		return &plan.Op{Op: e.Op, Args: all(e.Args), Pos: e.Pos}
-	case *plan.Call:
-		return &plan.Call{Func: e.Func, Args: all(e.Args), Pos: e.Pos}
-	case *plan.Case:
-		return &plan.Case{When: all(e.When), Then: all(e.Then), Else: one(e.Else)}
-	case *plan.ListLit:
-		return &plan.ListLit{Elems: all(e.Elems)}
-	case *plan.MapLit:
-		return &plan.MapLit{Keys: e.Keys, Elems: all(e.Elems)}
-	case *plan.MapProject:
-		return &plan.MapProject{X: one(e.X), All: e.All, Keys: e.Keys, Elems: all(e.Elems)}
-	case *plan.Comprehension:
-		return &plan.Comprehension{Var: e.Var, List: one(e.List), Where: one(e.Where), Map: one(e.Map)}
-	case *plan.Quantifier:
-		return &plan.Quantifier{Kind: e.Kind, Var: e.Var, List: one(e.List), Pred: one(e.Pred)}
-	case *plan.Reduce:
-		return &plan.Reduce{Acc: e.Acc, Init: one(e.Init), Var: e.Var, List: one(e.List), Body: one(e.Body)}
-	case *plan.HasLabels:
-		return &plan.HasLabels{X: one(e.X), Labels: e.Labels}
-	case *plan.HasEdge:
-		return &plan.HasEdge{From: one(e.From), To: one(e.To), Types: e.Types, Dir: e.Dir}
-	case *plan.IsType:
-		return &plan.IsType{X: one(e.X), Type: e.Type, Not: e.Not}
-	}
-	return e
 }

@@ -40,8 +40,8 @@ func (c *compiler) filter(n *plan.Filter, need plan.ColSet) *stage {
 	s.build = func(r *run, kids []operator) operator {
 		f := &filter{input: input{kids[0]}, r: r, preds: r.evaluators(in.cols).predicates(preds), from: from}
 		f.handed = f.preds.es.addAll(handed)
-		if r.p.anew {
-			r.lent = append(r.lent, &f.out)
+		if r.p.reusable {
+			r.values = append(r.values, &f.out)
 		}
 		return f
 	}

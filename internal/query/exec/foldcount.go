@@ -157,7 +157,7 @@ func (c *crew) newWeigher(r *run, pos int, branches []plan.Branch) *weigher {
 
 // open forgets the weights where the statement may have changed them since the last rows: they outlast the rows of a subplan.
 func (w *weigher) open() {
-	if w.acct.r.p.Query.Writes {
+	if w.acct.r.p.query.Writes {
 		w.release()
 	}
 }

@@ -52,7 +52,7 @@ func (c *compiler) frontierCount(n *plan.FrontierCount, need plan.ColSet) *stage
 		if n.Trail && len(n.Hops) > 1 {
 			x.trails = r.newTrailWalk(x.walk.hops)
 		}
-		x.walk.hops[0].follow(kids[0], x.from, mostEdges)
+		prefetch(kids[0], x.from, x.walk.hops[0], mostEdges)
 		return x
 	}
 	return s
@@ -199,9 +199,6 @@ var walkMemories = sync.Pool{New: func() any { return &walkMemory{} }}
 // fewPuts is the number of vertices below which a last step is taken list by list: a step of sets, which uses all
 // processors, begins by looking through them.
 const fewPuts = 2048
-
-// maxKept bounds the answers, in edges, whose memory is kept for other statements.
-const maxKept = 1 << 20
 
 // take gives the walk memory, if it has none.
 func (w *frontierWalk) take() {

@@ -28,26 +28,8 @@ type grouper struct {
 	made  grouped
 }
 
-// grouped says which groups the rows of a batch belong to. The batches of one of a team come in the order in which it
-// makes them.
-type grouped struct {
-	by   int     // who of the team
-	anew bool    // numbers begin anew with this batch
-	of   []int32 // by row: the number of its group
-	// keys are those of the groups that are new, which have the numbers that follow, and hashes theirs.
-	keys   batch
-	hashes []uint64
-}
-
 // mostGrouped is how many batches of groups one of a team tells apart before it begins anew.
 const mostGrouped = 8
-
-func (g *grouped) copy(in *grouped) {
-	g.by, g.anew = in.by, in.anew
-	g.of = append(g.of[:0], in.of...)
-	g.hashes = append(g.hashes[:0], in.hashes...)
-	g.keys.copy(&in.keys)
-}
 
 // grouper makes the grouper of one of a team, over the columns of the aggregate's input.
 func (c *aggregateStage) grouper(r *run, in operator, by int) operator {

@@ -14,10 +14,11 @@ type hasEdge struct {
 	out      []graph.Value
 }
 
-func (es *evaluators) hasEdge(e *plan.HasEdge) evaluator {
+// newHasEdge makes the evaluator of a HasEdge over those of its ends.
+func newHasEdge(r *run, e *plan.HasEdge, from, to evaluator) evaluator {
 	return &hasEdge{
-		from: es.add(e.From), to: es.add(e.To),
-		pairs: pairs{r: es.r, hops: [2]*hop{es.r.newHop(e.Types, e.Dir, nil), es.r.newHop(e.Types, e.Dir.Reverse(), nil)}},
+		from: from, to: to,
+		pairs: pairs{r: r, hops: [2]*hop{r.newHop(e.Types, e.Dir, nil), r.newHop(e.Types, e.Dir.Reverse(), nil)}},
 	}
 }
 

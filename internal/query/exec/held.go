@@ -19,6 +19,9 @@ func (h *Held) Operator() string {
 	return ""
 }
 
+// clear forgets the operator.
+func (h *Held) clear() { h.operator.Store(nil) }
+
 // Pool bounds what all runs of a process, or of one owner, hold together. It is safe for concurrent use.
 type Pool struct {
 	Limit int64  // bytes

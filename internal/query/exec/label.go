@@ -17,7 +17,7 @@ type labelling struct {
 func (r *run) label(none context.Context) {
 	l := &labelling{ops: make([]context.Context, len(r.p.stages)), now: none}
 	for i, s := range r.p.stages {
-		name, _ := plan.Describe(r.p.Query, s.node)
+		name, _ := plan.Describe(r.p.query, s.node)
 		l.ops[i] = pprof.WithLabels( //nolint:fatcontext // Each is made of none.
 			none, pprof.Labels("operator", name))
 	}

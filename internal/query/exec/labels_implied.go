@@ -14,7 +14,7 @@ func (h *hop) sure() bool {
 	}
 	if h.known == 0 {
 		h.known = -1
-		if !h.r.p.Query.Writes && h.r.implied(h.labels.expr, h.types.names, h.dir) {
+		if !h.r.p.query.Writes && h.r.implied(h.labels.expr, h.types.names, h.dir) {
 			h.known = 1
 		}
 	}

@@ -71,6 +71,9 @@ func (c *compiler) project(n *plan.Project, need plan.ColSet) *stage {
 	return s
 }
 
+// prefetch implements feeder.
+func (p *project) prefetch(at int, h prefetcher, limit int) { prefetch(p.in, p.from[at], h, limit) }
+
 func (p *project) next(ctx context.Context) (*batch, error) {
 	b, err := p.in.next(ctx)
 	if b == nil || err != nil {

@@ -32,7 +32,7 @@ func (es *evaluators) prop(e *plan.Prop) evaluator {
 	}
 	pos := slices.Index(es.cols, c.Col)
 	if pos < 0 {
-		es.r.fail(unbound(es.r.p.Query, c.Col))
+		es.r.fail(es.r.p.unbound(c.Col))
 		return &constant{}
 	}
 	var into *fetch
@@ -50,8 +50,8 @@ func (es *evaluators) prop(e *plan.Prop) evaluator {
 	if into == nil {
 		into = &fetch{es: es, pos: pos, group: es.group, reader: propReader{r: es.r}}
 		es.fetches = append(es.fetches, into)
-		if es.r.p.anew {
-			es.r.readers = append(es.r.readers, &into.reader)
+		if es.r.p.reusable {
+			es.r.values = append(es.r.values, &into.reader)
 		}
 	}
 	into.reader.keys = append(into.reader.keys, e.Key)

@@ -27,8 +27,7 @@ type recorder struct {
 
 // materialise replaces the vertices and edges of a batch, also those inside of lists, maps and paths, by ones with their
 // records. The new values stay valid until the transaction ends.
-func (r *run) materialise(ctx context.Context, b *graph.Batch) error {
-	m := &r.recorder
+func (m *recorder) materialise(ctx context.Context, r *run, b *graph.Batch) error {
 	m.r = r
 	m.vertices, m.edges, m.v, m.e = m.vertices[:0], m.edges[:0], 0, 0
 	var few [64]bool

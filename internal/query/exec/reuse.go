@@ -15,29 +15,26 @@ import (
 // begin anew keeps those of runs that have ended for later ones, so that a short statement does not pay for making them.
 type execution struct {
 	run  run
+	p    *Prepared
 	fn   fn.Context
 	root operator
 	out  batch // what Next gives
-}
-
-// paramUse is an evaluator that gives a parameter.
-type paramUse struct {
-	name string
-	c    *constant
+	// recorder reads the records of the result.
+	recorder recorder
 }
 
 // mostKeptRows bounds the rows of the operators that are kept for later runs, and so their memory.
 const mostKeptRows = 4 * graph.BatchSize
 
-// beginsAnew reports whether the operators of a stage and of those below it hold nothing of their run but what begin
+// reusable reports whether the operators of a stage and of those below it hold nothing of their run but what begin
 // replaces and end clears. With last, only projections are above it.
-func (s *stage) beginsAnew(last bool) bool {
-	if len(s.subs) > 0 || s.source != nil {
+func (s *stage) reusable(last bool) bool {
+	if len(s.subs) > 0 || s.exchange != nil {
 		return false
 	}
 	_, passes := s.node.(*plan.Project)
 	for _, kid := range s.kids {
-		if !kid.beginsAnew(last && passes) {
+		if !kid.reusable(last && passes) {
 			return false
 		}
 	}
@@ -142,26 +139,23 @@ func (p *Prepared) execution(ctx context.Context, g shard.Graph, tx shard.Tx, en
 	if p.keeps(env) {
 		if x, ok := p.ended.Get().(*execution); ok && x.run.g == g {
 			x.begin(ctx, tx, env, time.Time{}) // operators that are kept ask for no time
-			return x, x.run.bindParams()
+			return x, x.run.bind()
 		}
 	}
 	now := time.Now()
-	n := len(p.stages)
-	x := &execution{run: run{p: p, g: g, stats: make([]Stat, n), meters: make([]meter, n), kids: make([]operator, n)}}
+	x := &execution{p: p}
+	x.run.init(&p.program, g)
 	x.begin(ctx, tx, env, now)
-	x.root = x.run.build(p.root)
+	x.root = x.run.build(p.program.root)
 	return x, x.run.err
 }
 
 // begin gives the operators what belongs to one run alone.
 func (x *execution) begin(ctx context.Context, tx shard.Tx, env *Env, now time.Time) {
-	x.run.env, x.run.current, x.run.mark = *env, x.run.p.root.id, now
+	x.run.begin(env, now)
 	if env.Fn == nil {
 		x.fn = fn.Context{Statement: now, Transaction: now, MaxList: env.Budget.Bytes / 24, Run: ctx}
 		x.run.env.Fn = &x.fn
-	}
-	if x.run.labels = nil; env.Labels != nil {
-		x.run.label(env.Labels)
 	}
 	x.run.setTx(tx)
 }
@@ -174,40 +168,16 @@ func (x *execution) end() {
 			return
 		}
 	}
-	for _, u := range r.params {
-		u.c.value = graph.Value{}
-		clear(u.c.filled)
-		u.c.filled = u.c.filled[:0]
-	}
-	for _, p := range r.readers {
-		p.forget()
-	}
-	for _, b := range r.lent {
-		b.forget()
-	}
-	r.recorder.forget()
+	r.forget()
+	x.recorder.forget()
 	clear(x.out.Cols[:cap(x.out.Cols)])
-	clear(r.stats)
 	x.fn.Run = nil //nolint:fatcontext // It is taken out.
-	r.env, r.tx, r.tally = Env{}, nil, tallyTx{}
-	r.counters = Counters{}
-	r.bytes, r.edges, r.fewest = 0, 0, 0
-	r.p.ended.Put(x)
+	x.p.ended.Put(x)
 }
 
 // keeps reports whether the operators of a run with these parameters can serve others, and those of others this one.
 func (p *Prepared) keeps(env *Env) bool {
-	return p.anew && !env.Profile && bounded(p.bounds, env.Params)
-}
-
-// bindParams gives the evaluators of parameters the values of this run.
-func (r *run) bindParams() error {
-	for _, u := range r.params {
-		v, ok := r.env.Params[u.name]
-		if !ok {
-			return missingParam(u.name)
-		}
-		u.c.value = v
-	}
-	return nil
+	return p.program.reusable && !env.Profile && !slices.ContainsFunc(p.bounds, func(name string) bool {
+		return !graph.Bounds(env.Params[name])
+	})
 }

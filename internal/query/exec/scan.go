@@ -61,6 +61,13 @@ func (c *compiler) find(
 	return s
 }
 
+// prefetch implements feeder.
+func (x *find) prefetch(at int, p prefetcher, limit int) {
+	if s, ok := x.finder.(*seeker); ok && x.at == at {
+		s.ahead, s.limit = p, limit
+	}
+}
+
 func (x *find) next(ctx context.Context) (*batch, error) { return x.give(ctx, x) }
 
 func (x *find) advance(ctx context.Context) (bool, error) {

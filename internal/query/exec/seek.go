@@ -38,8 +38,8 @@ type seeker struct {
 	edges bool // the index is one over edges
 	es    *evaluators
 	xs    []evaluator
-	hop   *hop // which begins with what is found, or nil
-	limit int  // of its first request
+	ahead prefetcher // of the hop that begins with what is found, or nil
+	limit int        // of its first request
 
 	beyond shard.Expand // what follows that
 	set    graph.VertexSet
@@ -113,9 +113,9 @@ func (s *seeker) ask(ctx context.Context) (int, error) {
 	if s.edges {
 		return end, s.r.tx.SeekEdges(ctx, s.index, s.keys, &s.arcs)
 	}
-	if s.hop != nil {
-		s.found.Beyond = s.hop.foretellThen(&s.beyond, &s.set)
-		s.found.Next = s.hop.foretell(s.limit)
+	if s.ahead != nil {
+		s.found.Beyond = s.ahead.prefetchBeyond(&s.beyond, &s.set)
+		s.found.Next = s.ahead.prefetchNext(s.limit)
 	}
 	return end, s.r.tx.Seek(ctx, s.index, s.keys, &s.found)
 }

@@ -66,22 +66,6 @@ func (s *Spill) Close() error {
 // Used is the number of bytes that rows take now.
 func (s *Spill) Used() int64 { return s.used.Load() }
 
-const (
-	spillBlock = 32 << 10 // bytes of rows that are written and read at a time
-	spillLeast = 1 << 20  // bytes that an operator holds before it uses the disk
-)
-
-// short reports whether the operator should put what it holds on disk: it holds something, and there is little memory
-// left to the statement or to the process.
-func (a *account) short() bool {
-	env := &a.r.env
-	least, limit := int64(spillLeast), env.Budget.Bytes
-	if limit > 0 {
-		least = min(least, limit/8)
-	}
-	return env.Spill != nil && a.held > least && (limit > 0 && a.r.bytes > limit/2 || crowded(env.Pools))
-}
-
 // spilled is rows on disk: written one after the other, then read from the first on, any number of times.
 //
 //	file  = block…
@@ -94,14 +78,6 @@ type spilled struct {
 	buf   []byte // a block, after room for its length
 	size  int64  // bytes in the file
 	level int    // how often the rows were merged
-}
-
-func (r *run) spill(width int) (*spilled, error) {
-	f, err := r.env.Spill.create()
-	if err != nil {
-		return nil, diskError(err)
-	}
-	return &spilled{r: r, f: f, width: width}, nil
 }
 
 func diskError(err error) error {

@@ -201,7 +201,7 @@ func (r *run) next(ctx context.Context, rows *Rows) (*graph.Batch, error) {
 	if b == nil || err != nil {
 		return nil, err
 	}
-	rows.x.out.view(b, r.p.out)
+	rows.x.out.view(b, rows.p.out)
 	return &rows.x.out.Batch, nil
 }
 

@@ -2,7 +2,6 @@ package exec
 
 import (
 	"context"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -19,6 +18,7 @@ import (
 type spread struct {
 	r     *run
 	top   *stage
+	from  *stage // the source
 	chain operator
 	tap   tap // between the chain and the source
 	// above makes what one of a team does with the rows of its chain for the consumer; nil: nothing.
@@ -44,8 +44,8 @@ func (t *tap) next(ctx context.Context) (*batch, error) {
 	return t.in.next(ctx)
 }
 
-// spreads marks the stages below which the rows of a source are spread, in a tree of stages and its subplans.
-func (p *Prepared) spreads(s *stage) {
+// markSpreads marks the stages below which the rows of a source are spread, in a tree of stages and its subplans.
+func markSpreads(p *program, s *stage) {
 	below, hops := s, 0
 	for below.byRow() && len(below.kids) == 1 {
 		switch below.node.(type) {
@@ -53,20 +53,19 @@ func (p *Prepared) spreads(s *stage) {
 			hops++
 		}
 		below = below.kids[0]
-		if hops > 0 && p.Query.Estimates[below.node] >= float64(leastMorsels*p.opt.BatchSize) {
-			s.source = below
+		if source := below; hops > 0 && p.query.Estimates[source.node] >= float64(leastMorsels*p.batchSize) {
+			s.exchange = func(r *run) operator { return newSpread(r, s, source) }
+			break
 		}
 	}
-	if s.source != nil {
-		below = s.source
-	} else {
+	if s.exchange == nil {
 		below = s
 	}
 	for _, sub := range below.subs {
-		p.spreads(sub.root)
+		markSpreads(p, sub.root)
 	}
 	for _, k := range below.kids {
-		p.spreads(k)
+		markSpreads(p, k)
 	}
 }
 
@@ -83,6 +82,17 @@ func (s *stage) byRow() bool {
 		return true
 	}
 	return false
+}
+
+func newSpread(r *run, top, source *stage) operator {
+	x := &spread{r: r, top: top, from: source, width: len(top.cols)}
+	x.tap.x = x
+	r.splice = splice{source, func() operator {
+		x.tap.in = r.build(source)
+		return &x.tap
+	}}
+	x.chain = r.buildStage(top)
+	return x
 }
 
 func (x *spread) open(ctx context.Context) error {
@@ -113,15 +123,6 @@ func (x *spread) next(ctx context.Context) (*batch, error) {
 		x.dismiss()
 	}
 	return b, err
-}
-
-// beside gives the turns of goroutines that compute for the run, or none if that is not worth its while now.
-func (r *run) beside() []Helper {
-	env := &r.env
-	if env.Turn == nil || env.Profile || env.Partial || env.Fn.Rand != nil || r.p.Query.Writes {
-		return nil
-	}
-	return env.Turn.Beside(runtime.GOMAXPROCS(0))
 }
 
 // start makes a team for the rest of the source, if that is worth its while now.
@@ -164,17 +165,8 @@ func (x *spread) dismiss() {
 	t.done.Wait()
 	for _, w := range t.workers {
 		w.chain.close()
-		for _, c := range w.run.closers {
-			c.close()
-		}
-		w.run.tellPools(-w.run.pooled)
-		for i := range w.run.stats {
-			x.r.stats[i].Rows += w.run.stats[i].Rows
-			x.r.stats[i].Batches += w.run.stats[i].Batches
-		}
-		for i, n := range w.run.tally.n {
-			x.r.tally.n[i] += n
-		}
+		w.run.end()
+		x.r.join(&w.run)
 	}
 	t.acct.release()
 }
@@ -302,18 +294,12 @@ type worker struct {
 }
 
 func (x *spread) newWorker(ctx context.Context, turn Helper, by int) *worker {
-	r := x.r
-	n := len(r.p.stages)
 	w := &worker{turn: turn}
-	of := r.env.Fn
+	of := x.r.env.Fn
 	own := &fn.Context{Statement: of.Statement, Transaction: of.Transaction, Zone: of.Zone, MaxList: of.MaxList, Run: ctx}
-	w.run = run{
-		p: r.p, g: r.g, stats: make([]Stat, n), meters: make([]meter, n), kids: make([]operator, n),
-		env: Env{Params: r.env.Params, Fn: own, Budget: r.env.Budget, Turn: turn, Pools: r.env.Pools, Committed: r.env.Committed},
-	}
-	w.run.current = r.p.root.id
-	w.run.setTx(r.tally.Tx)
-	w.run.cut = cut{source: x.top.source, leaf: &w.leaf}
+	x.r.fork(&w.run, turn, own)
+	w.run.setTx(x.r.tally.Tx)
+	w.run.splice = splice{x.from, func() operator { return &w.leaf }}
 	w.chain = w.run.buildStage(x.top)
 	if x.above != nil {
 		w.chain = x.above(&w.run, w.chain, by)

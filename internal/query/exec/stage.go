@@ -22,8 +22,8 @@ type stage struct {
 	alone bool
 	// once says that nothing of a row of an expansion but its far end is read above, and that repeats are left out there.
 	once bool
-	// source is the stage below those that make rows of each of its rows by themselves, of which this is the topmost; or nil.
-	source *stage
+	// exchange, if not nil, makes the operator in place of build: one that runs this stage and some below it on several goroutines.
+	exchange func(r *run) operator
 	// build makes the operator of one run over the operators of kids.
 	build func(r *run, kids []operator) operator
 }
@@ -80,28 +80,20 @@ type Stat struct {
 // build makes the operator of a stage and of all below it.
 func (r *run) build(s *stage) operator {
 	switch {
-	case s == r.cut.source && r.cut.leaf != nil:
-		return r.cut.leaf
-	case s == r.cut.source:
-		t := r.cut.tap
-		r.cut = cut{}
-		t.in = r.build(s)
-		return t
-	case s.source != nil && r.cut.leaf == nil:
-		x := &spread{r: r, top: s, width: len(s.cols)}
-		x.tap.x = x
-		r.cut = cut{source: s.source, tap: &x.tap}
-		x.chain = r.buildStage(s)
-		return x
+	case s == r.splice.at && r.splice.build != nil:
+		build := r.splice.build
+		r.splice = splice{}
+		return build()
+	case s.exchange != nil && !r.forked:
+		return s.exchange(r)
 	}
 	return r.buildStage(s)
 }
 
-// cut says, while operators are built, what stands in the place of a stage: a leaf, or a tap above it.
-type cut struct {
-	source *stage
-	tap    *tap
-	leaf   *leaf
+// splice says, while operators are built, which one takes the place of that of a stage.
+type splice struct {
+	at    *stage
+	build func() operator
 }
 
 func (r *run) buildStage(s *stage) operator {

@@ -291,7 +291,7 @@ func TestNoAllocations(t *testing.T) {
 	tx, err := g.Begin(context.Background(), shard.Read)
 	require.NoError(t, err)
 	defer tx.Rollback()
-	r := &run{p: &Prepared{Query: q, opt: Options{BatchSize: 1024}}, g: g, tx: tx}
+	r := &run{p: &program{query: q, batchSize: 1024}, g: g, tx: tx}
 	in := []plan.Col{x, s}
 	k := func(n int64) plan.Expr { return &plan.Const{Value: graph.IntValue(n)} }
 

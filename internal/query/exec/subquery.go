@@ -18,7 +18,7 @@ type gather struct {
 	x     evaluator   // for Collect
 	acct  account
 	// degrees is a shortcut, or nil.
-	degrees *degrees
+	degrees rowCounter
 
 	done  []bool
 	count []int64
@@ -32,7 +32,7 @@ type gather struct {
 func (r *run) gather(s *subplan, kind plan.ApplyKind, outer []plan.Col) *gather {
 	g := &gather{kind: kind, acct: account{r: r, name: "Collect"}, nesting: nesting{r: r}}
 	g.frame, g.op = r.buildSub(s, outer)
-	g.degrees = r.degrees(g.frame, kind)
+	g.degrees = r.p.degrees(r, g.frame, kind)
 	if kind == plan.Collect {
 		g.es = r.evaluators(s.root.cols)
 		g.x = g.es.add(s.expr)
@@ -161,7 +161,7 @@ func (es *evaluators) subquery(e *plan.Subquery) evaluator {
 	q := &subquery{g: es.r.gather(s, e.Kind, s.args), pos: make([]int, len(s.args))}
 	for k, c := range s.args {
 		if q.pos[k] = slices.Index(es.cols, c); q.pos[k] < 0 {
-			es.r.fail(unbound(es.r.p.Query, c))
+			es.r.fail(es.r.p.unbound(c))
 			return &constant{}
 		}
 	}

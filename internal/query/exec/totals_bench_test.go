@@ -8,7 +8,7 @@ import (
 
 // BenchmarkTotals is what a run of four operators pays for the metrics of operators and shard requests.
 func BenchmarkTotals(b *testing.B) {
-	p := &Prepared{stages: []*stage{{node: &plan.Seek{}}, {node: &plan.Expand{}}, {node: &plan.Project{}}, {node: &plan.Project{}}}}
+	p := &program{stages: []*stage{{node: &plan.Seek{}}, {node: &plan.Expand{}}, {node: &plan.Project{}}, {node: &plan.Project{}}}}
 	r := &run{p: p, stats: make([]Stat, len(p.stages)), env: Env{Totals: &Totals{}}}
 	for i := range r.stats {
 		r.stats[i] = Stat{Rows: 1, Batches: 1}

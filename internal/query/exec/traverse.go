@@ -54,7 +54,7 @@ func (c *compiler) traverse(n *plan.Traverse, need plan.ColSet) *stage {
 		if sets && len(x.hops) > 1 && x.hops[0].takesAll() {
 			x.hops[0].then, x.hops[0].thenMax = x.hops[1].hop, mostEdges
 		}
-		x.hops[0].follow(kids[0], x.from, mostEdges)
+		prefetch(kids[0], x.from, x.hops[0], mostEdges)
 		if sets {
 			return newTraverseSets(x)
 		}

@@ -9,12 +9,6 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// HopCount says what one hop of a traversal did.
-type HopCount struct {
-	Sources int64 // vertices that were gone on from
-	Edges   int64 // that passed the conditions
-}
-
 // cappedHop reads the edges of frontiers and leaves out those that a plan.TraverseHop leaves out.
 type cappedHop struct {
 	*hop

@@ -12,7 +12,7 @@ type Operator struct {
 }
 
 // Explain gives the operators.
-func (p *Prepared) Explain() *Operator { return p.operator(p.root) }
+func (p *Prepared) Explain() *Operator { return p.operator(p.program.root) }
 
 func (p *Prepared) operator(s *stage) *Operator {
 	o := &Operator{ID: s.id}

@@ -48,9 +48,3 @@ func (r *run) late() bool {
 	}
 	return true
 }
-
-// Truncated gives the reason why the rows are not all, or "".
-func (rs *Rows) Truncated() string { return rs.r.truncated }
-
-// Hops gives what the hops of a traversal did.
-func (rs *Rows) Hops() []HopCount { return rs.r.hopCounts }

@@ -46,15 +46,6 @@ func (c *compiler) union(n *plan.Union, need plan.ColSet) *stage {
 	return s
 }
 
-// allPositions are 0 … n-1.
-func allPositions(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
-}
-
 func (u *union) open(ctx context.Context) error {
 	u.at = 0
 	for _, in := range u.ins {

@@ -90,7 +90,7 @@ func (x *varExpand) open(ctx context.Context) error {
 	if x.t.min, x.t.max, err = x.r.lengths(ctx, x.n.Min, x.n.Max); err != nil {
 		return err
 	}
-	x.t.sure = !x.r.p.Query.Writes && x.r.implied(x.n.Labels, x.n.Types, x.n.Dir)
+	x.t.sure = !x.r.p.query.Writes && x.r.implied(x.n.Labels, x.n.Types, x.n.Dir)
 	if x.n.Ends && (x.t.min <= 1 || len(x.uses.pos) == 0 && !x.perRow) && x.reach == nil {
 		x.reach = newReach(x.r, x.t.newHop(), &x.uses, x.t.ends)
 		if x.n.Depth != 0 || x.n.Last != 0 {
@@ -104,7 +104,7 @@ func (x *varExpand) open(ctx context.Context) error {
 			if x.reach.max > 1 {
 				x.reach.hop.then, x.reach.hop.thenSet, x.reach.hop.thenMax = x.reach.hop, x.reach.hop.where == nil, mostEdges
 			}
-			x.reach.hop.follow(x.in, x.from, mostEdges)
+			prefetch(x.in, x.from, x.reach.hop, mostEdges)
 		}
 	}
 	return x.fan.open(ctx)

@@ -304,22 +304,6 @@ func (s *reach) stepSets(ctx context.Context, types []graph.TypeID, start graph.
 	return back, nil
 }
 
-// visitDegrees counts the edges that a step from list visits, if there is a budget for them.
-func (r *run) visitDegrees(ctx context.Context, list []graph.VertexID, types []graph.TypeID, dir graph.Direction) error {
-	if r.env.Budget.Edges <= 0 {
-		return nil
-	}
-	degrees := make([]int, len(list))
-	if err := r.tx.Degrees(ctx, list, types, dir, degrees); err != nil {
-		return err
-	}
-	n := 0
-	for _, d := range degrees {
-		n += d
-	}
-	return r.visit(n)
-}
-
 // closes reports whether there is a closed trail of at most max edges at start, over edges that can be walked both ways.
 // A shortest one leaves start by two edges and joins the branches that they begin; so the tree of shortest ways is
 // grown, each vertex knowing its branch, until an edge between two branches is found.
