@@ -100,12 +100,12 @@ func (b *binder) commandOf(body ast.Body) Command {
 		if c.Kind != ast.IndexRange {
 			b.unsupported(c, "an index of this kind is")
 		}
-		b.noOptions(c.Options)
+		b.indexOptions(c.Options)
 		i := b.index(c.Schema)
 		i.Name, i.Indexed = c.Name, true
 		return &CreateIndex{Index: i, IfNotExists: c.IfNotExists}
 	case *ast.CreateConstraint:
-		b.noOptions(c.Options)
+		b.indexOptions(c.Options)
 		i := b.index(c.Schema)
 		i.Name = c.Name
 		switch c.Kind {
@@ -196,9 +196,26 @@ func (b *binder) durationOf(m *ast.MapLit) plan.Expr {
 	return &plan.Const{Value: graph.DurationValue(v)}
 }
 
-func (b *binder) noOptions(e ast.Expr) {
-	if m, ok := e.(*ast.MapLit); e != nil && (!ok || len(m.Entries) > 0) {
-		b.unsupported(e, "OPTIONS of an index or a constraint are")
+// indexOptions takes the OPTIONS that Neo4j's statements have for a range index, which say nothing else than that.
+func (b *binder) indexOptions(e ast.Expr) {
+	if e == nil {
+		return
+	}
+	m, ok := e.(*ast.MapLit)
+	if !ok {
+		b.unsupported(e, "a parameter as OPTIONS of an index or a constraint is")
+		return
+	}
+	for _, o := range m.Entries {
+		provider, isText := o.Value.(*ast.StringLit)
+		config, isMap := o.Value.(*ast.MapLit)
+		switch {
+		case o.Key == "indexProvider" && isText && provider.Value == "range-1.0":
+		case o.Key == "indexConfig" && isMap && len(config.Entries) == 0:
+		default:
+			b.unsupported(o, "OPTIONS but {indexProvider: 'range-1.0', indexConfig: {}} are")
+			return
+		}
 	}
 }
 

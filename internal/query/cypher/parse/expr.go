@@ -93,6 +93,8 @@ func (p *parser) predicateOn(left ast.Expr) ast.Expr {
 	switch {
 	case p.is("IS"):
 		return p.isPredicate(left)
+	case p.takeSign("::"):
+		return &ast.IsType{At: at, Operand: left, Type: p.typ()}
 	case p.take("IN"):
 	case p.take("STARTS", "WITH"):
 		op = ast.OpStartsWith
