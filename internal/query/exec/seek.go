@@ -34,8 +34,9 @@ const seekKeys = 64 << 10
 type seeker struct {
 	r     *run
 	index graph.IndexID
-	each  bool // xs[0] gives lists of keys
-	edges bool // the index is one over edges
+	each  bool      // xs[0] gives lists of keys
+	edges bool      // the index is one over edges
+	byID  *idLookup // instead of an index, or nil
 	es    *evaluators
 	xs    []evaluator
 	ahead prefetcher // of the hop that begins with what is found, or nil
@@ -110,7 +111,12 @@ func (s *seeker) ask(ctx context.Context) (int, error) {
 	if s.each {
 		s.first = append(s.first, len(s.keys))
 	}
-	if s.edges {
+	switch {
+	case s.byID != nil && s.edges:
+		return end, s.byID.find(ctx, s.keys, &s.arcs)
+	case s.byID != nil:
+		return end, s.byID.vertices(ctx, s.keys, &s.found)
+	case s.edges:
 		return end, s.r.tx.SeekEdges(ctx, s.index, s.keys, &s.arcs)
 	}
 	if s.ahead != nil {

@@ -14,6 +14,7 @@ type access struct {
 	byID, element  bool
 	preds          []int // predicates that the access makes true
 	rows           float64
+	cost           float64 // of finding them, beside a row's work each
 }
 
 // access finds the best way to find vertex i without a scan, where the values that it needs are bound.
@@ -33,8 +34,8 @@ func (m *matcher) access(t *tried, i int) (access, bool) {
 		if t.preds[pi] {
 			continue
 		}
-		if key, element, ok := m.idTest(t, v.Col, pi); ok {
-			take(access{byID: true, element: element, keys: []Expr{key}, preds: []int{pi}, rows: 1})
+		if a, ok := m.idTest(t, v.Col, pi); ok {
+			take(a)
 		}
 	}
 	for _, name := range v.Labels.names() {
@@ -51,18 +52,29 @@ func (m *matcher) access(t *tried, i int) (access, bool) {
 	return best, found
 }
 
-// edgeAccess finds the best way to find edge i through an index, where the values that it needs are bound.
+// edgeAccess finds the best way to find edge i by its id or through an index, where the values that it needs are bound.
 func (m *matcher) edgeAccess(t *tried, i int) (best access, found bool) {
 	e := m.p.Edges[i]
-	if len(e.Types) != 1 || e.Length != nil || e.Shortest != "" || m.o.off(seekIndex) {
+	if e.Length != nil || e.Shortest != "" || e.Walk != nil || m.o.off(seekIndex) {
 		return best, false
+	}
+	for _, pi := range m.about[e.Col] {
+		if t.preds[pi] {
+			continue
+		}
+		if a, ok := m.idTest(t, e.Col, pi); ok && (!found || a.element) {
+			if !a.element { // a number does not say where the edge is: the lists are searched, once for many rows
+				a.cost = m.o.vertices(nil) * m.o.fanout(e.Types, graph.Out, nil, nil) * edgeCost
+			}
+			best, found = a, true
+		}
 	}
 	for k := range m.o.indexes {
 		ix := &m.o.indexes[k]
-		if ix.Type != e.Types[0] || !ix.Indexed || !ix.Online {
+		if len(e.Types) != 1 || ix.Type != e.Types[0] || !ix.Indexed || !ix.Online {
 			continue
 		}
-		if a, ok := m.indexAccess(t, e.Col, ix); ok && (!found || a.rows < best.rows) {
+		if a, ok := m.indexAccess(t, e.Col, ix); ok && (!found || a.rows+a.cost < best.rows+best.cost) {
 			best, found = a, true
 		}
 	}
@@ -158,10 +170,7 @@ func (m *matcher) inAccess(t *tried, col Col, ix *graph.Index) (access, bool) {
 		if t.preds[pi] || !ok || op.Op != In || !propOf(op.Args[0], col, ix.Props[0]) || !m.known(t, op.Args[1], pi, col) {
 			continue
 		}
-		rows := 3.0
-		if l, ok := op.Args[1].(*ListLit); ok {
-			rows = float64(len(l.Elems))
-		}
+		rows := elements(op.Args[1])
 		if !ix.Unique {
 			rows *= max(1, m.o.all(ix)/max(1, m.o.distinct(ix)))
 		}
@@ -216,24 +225,35 @@ func (m *matcher) rangeAccess(t *tried, col Col, ix *graph.Index) (access, bool)
 	return a, len(a.preds) > 0
 }
 
-// idTest recognises id(v) = x and elementId(v) = x.
-func (m *matcher) idTest(t *tried, col Col, pi int) (key Expr, element, ok bool) {
+// idTest recognises id(v) = x, elementId(v) = x, and both with IN and a list.
+func (m *matcher) idTest(t *tried, col Col, pi int) (access, bool) {
 	op, isOp := m.preds[pi].e.(*Op)
-	if !isOp || op.Op != Eq {
-		return nil, false, false
+	if !isOp || op.Op != Eq && op.Op != In {
+		return access{}, false
 	}
-	for i := range 2 {
-		call, isCall := op.Args[i].(*Call)
-		if !isCall || call.Func != "id" && call.Func != "elementid" || len(call.Args) != 1 {
+	for i, arg := range op.Args {
+		call, isCall := arg.(*Call)
+		if !isCall || call.Func != "id" && call.Func != "elementid" || len(call.Args) != 1 || op.Op == In && i > 0 {
 			continue
 		}
 		c, isCol := call.Args[0].(*ColRef)
-		if !isCol || c.Col != col {
+		other := op.Args[1-i]
+		if !isCol || c.Col != col || !m.known(t, other, pi, col) {
 			continue
 		}
-		if other := op.Args[1-i]; m.known(t, other, pi, col) {
-			return other, call.Func == "elementid", true
+		a := access{byID: true, element: call.Func == "elementid", keys: []Expr{other}, each: op.Op == In, preds: []int{pi}, rows: 1}
+		if a.each {
+			a.rows = elements(other)
 		}
+		return a, true
 	}
-	return nil, false, false
+	return access{}, false
+}
+
+// elements guesses how many elements a list has that keys are taken from.
+func elements(list Expr) float64 {
+	if l, ok := list.(*ListLit); ok {
+		return float64(len(l.Elems))
+	}
+	return 3
 }

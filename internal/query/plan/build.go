@@ -146,7 +146,7 @@ func (b *builder) seek(s step) {
 	}
 	switch {
 	case a.byID:
-		b.node = &SeekID{Input: b.node, Out: v.Col, Key: a.keys[0], Element: a.element}
+		b.node = &SeekID{Input: b.node, Out: v.Col, Key: a.keys[0], Element: a.element, Each: a.each}
 	case a.byRange:
 		b.node = &SeekRange{
 			Input: b.node, Out: v.Col, Index: a.index, Equal: a.keys, Lo: a.lo, Hi: a.hi, LoOpen: a.loOpen, HiOpen: a.hiOpen,
@@ -161,19 +161,22 @@ func (b *builder) seek(s step) {
 	}
 }
 
-// seekEdge finds an edge of the pattern through an index. Its ends are bound as those of an edge that the input has.
+// seekEdge finds an edge of the pattern by its id or through an index. Its ends are bound as those of an edge that the input has.
 func (b *builder) seekEdge(s step) {
 	e, a := b.m.p.Edges[s.edge], s.access
 	b.m.o.fired(seekIndex)
 	for _, i := range a.preds {
 		b.used[i] = true
 	}
-	if a.byRange {
+	switch {
+	case a.byID:
+		b.node = &SeekID{Input: b.node, Out: e.Col, Key: a.keys[0], Element: a.element, Each: a.each, Edge: true, Types: e.Types}
+	case a.byRange:
 		b.node = &SeekEdgeRange{
 			Input: b.node, Out: e.Col, Index: a.index, Equal: a.keys, Lo: a.lo, Hi: a.hi, LoOpen: a.loOpen, HiOpen: a.hiOpen,
 			Prefix: a.prefix,
 		}
-	} else {
+	default:
 		b.node = &SeekEdges{Input: b.node, Out: e.Col, Index: a.index, Keys: a.keys, Each: a.each}
 	}
 }

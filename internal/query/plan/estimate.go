@@ -62,6 +62,11 @@ func (e *estimator) node(n Node, in float64) float64 {
 		return in * e.keys(&n.Index, n.Keys, n.Each)
 	case *SeekEdges:
 		return in * e.keys(&n.Index, n.Keys, n.Each)
+	case *SeekID:
+		if n.Each {
+			return in * e.elements(n.Key)
+		}
+		return in
 	case *SeekRange:
 		e.labels[n.Out] = &LabelExpr{Name: n.Index.Label}
 		return in * o.all(&n.Index) * e.interval(n.Equal, n.Lo, n.Hi)

@@ -196,7 +196,14 @@ func (f *formatter) describe(n Node) (name, args string) {
 		if n.Element {
 			fn = "elementId"
 		}
-		return "VertexByID", fn + "(" + f.col(n.Out) + ") = " + f.expr(n.Key)
+		is := " = "
+		if n.Each {
+			is = " IN "
+		}
+		if n.Edge {
+			return "RelationshipByID", strings.Trim(f.edge(n.Out, n.Types, "", graph.Both), "-") + " WHERE " + fn + "(" + f.col(n.Out) + ")" + is + f.expr(n.Key)
+		}
+		return "VertexByID", fn + "(" + f.col(n.Out) + ")" + is + f.expr(n.Key)
 	case *Expand:
 		name = "ExpandAll"
 		if n.Into {

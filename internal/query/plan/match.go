@@ -370,6 +370,7 @@ func (m *matcher) take(t *tried, s step) {
 		t.edges[s.edge] = true
 		t.bind(e.Col, e.Left, e.Right)
 		t.card *= s.access.rows
+		t.cost += s.access.cost
 		for _, i := range s.access.preds {
 			t.preds[i] = true
 		}

@@ -107,12 +107,14 @@ type (
 	// SeekEdgeRange is SeekRange for an index over edges.
 	SeekEdgeRange SeekRange
 
-	// SeekID joins each row with the vertex whose id() or elementId() is Key.
+	// SeekID joins each row with the vertex whose id() or elementId() is Key, or with Edge with such an edge, without its ends.
+	// With Each, Key is a list and each distinct element of it is a key. Edges are of Types (none: all).
 	SeekID struct {
-		Input   Node
-		Out     Col
-		Key     Expr
-		Element bool
+		Input               Node
+		Out                 Col
+		Key                 Expr
+		Element, Each, Edge bool
+		Types               []string
 	}
 
 	// Expand joins each row with the edges of vertex From. With Into, To is bound already and only edges to it count.
