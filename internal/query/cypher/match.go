@@ -83,13 +83,14 @@ func (p *patternBinder) path(path *ast.PathPattern) {
 		return
 	}
 	elements := path.Elements
-	if len(elements) == 1 {
-		if sub, ok := elements[0].(*ast.SubpathPattern); ok && sub.Quantifier == nil && sub.Path.Search == ast.SearchNone &&
-			sub.Path.Variable == nil {
-			// A parenthesised path is the path.
-			elements = sub.Path.Elements
-			p.where(sub.Where)
+	for len(elements) == 1 {
+		sub, ok := elements[0].(*ast.SubpathPattern)
+		if !ok || sub.Quantifier != nil || sub.Path.Search != ast.SearchNone || sub.Path.Variable != nil {
+			break
 		}
+		// A parenthesised path is the path.
+		elements = sub.Path.Elements
+		p.where(sub.Where)
 	}
 	p.pathVariable(path, p.elements(elements, p.search(path)))
 }
