@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"strconv"
@@ -142,6 +143,10 @@ func appendPlain(dst []byte, v *pb.Value) []byte {
 		return append(dst, k.String_...)
 	case *pb.Value_Temporal:
 		return append(dst, k.Temporal.GetText()...)
+	case *pb.Value_Point:
+		return append(dst, pointText(k.Point)...)
+	case *pb.Value_Bytes:
+		return base64.StdEncoding.AppendEncode(dst, k.Bytes)
 	}
 	return dst
 }

@@ -25,6 +25,8 @@ const (
 	typeLocalDateTime
 	typeDateTime
 	typeDuration
+	typePoint
+	typeBytes
 	typeAny // of elements that are not of one type: integers, floats, booleans and strings
 
 	listType exportType = 16
@@ -32,7 +34,7 @@ const (
 
 // exportTypeNames are the names that neo4j-admin's headers and mappings have for the types.
 var exportTypeNames = [...]string{
-	"long", "double", "boolean", "string", "date", "localtime", "time", "localdatetime", "datetime", "duration", "any",
+	"long", "double", "boolean", "string", "date", "localtime", "time", "localdatetime", "datetime", "duration", "point", "bytes", "any",
 }
 
 func (t exportType) isList() bool        { return t&listType != 0 }
@@ -63,6 +65,10 @@ func scalarType(v *pb.Value) (t exportType, ok bool) {
 		return typeBool, true
 	case *pb.Value_String_:
 		return typeString, true
+	case *pb.Value_Point:
+		return typePoint, true
+	case *pb.Value_Bytes:
+		return typeBytes, true
 	case *pb.Value_Temporal:
 		t, ok = temporalExportTypes[k.Temporal.GetType()]
 		return t, ok

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/loader"
@@ -145,6 +147,11 @@ func valueProto(v graph.Value) *pb.Value {
 		return &pb.Value{Kind: &pb.Value_Float{Float: v.Float()}}
 	case graph.String:
 		return &pb.Value{Kind: &pb.Value_String_{String_: string(append([]byte(nil), v.Str()...))}}
+	case graph.PointKind:
+		p := v.Point()
+		return &pb.Value{Kind: &pb.Value_Point{Point: &pb.Point{Srid: uint32(p.CRS), X: p.X, Y: p.Y, Z: p.Z}}}
+	case graph.Bytes:
+		return &pb.Value{Kind: &pb.Value_Bytes{Bytes: bytes.Clone(v.Bytes())}}
 	case graph.List:
 		l := make([]*pb.Value, len(v.List()))
 		for i, e := range v.List() {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"encoding/base64"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/graph"
 )
 
 // tableRows is how many rows of a table are kept to find its widths; the rows after them are fitted to those.
@@ -138,6 +140,10 @@ func texts(cells []*pb.Value) []string {
 			out[i] = k.String_
 		case *pb.Value_Temporal:
 			out[i] = k.Temporal.GetText()
+		case *pb.Value_Point:
+			out[i] = pointText(k.Point)
+		case *pb.Value_Bytes:
+			out[i] = base64.StdEncoding.EncodeToString(k.Bytes)
 		case *pb.Value_Float:
 			out[i] = strings.Trim(string(appendJSON(nil, c)), `"`) // of NaN and the infinities, which JSON has as texts
 		default:
@@ -225,6 +231,10 @@ func appendJSON(dst []byte, v *pb.Value) []byte {
 		return appendText(dst, k.String_)
 	case *pb.Value_Temporal:
 		return appendText(dst, k.Temporal.GetText())
+	case *pb.Value_Point:
+		return appendText(dst, pointText(k.Point))
+	case *pb.Value_Bytes:
+		return appendText(dst, base64.StdEncoding.EncodeToString(k.Bytes))
 	case *pb.Value_List:
 		dst = append(dst, '[')
 		for i, e := range k.List.GetValues() {
@@ -253,6 +263,12 @@ func appendJSON(dst []byte, v *pb.Value) []byte {
 		return append(dst, ']')
 	}
 	return append(dst, "null"...)
+}
+
+// pointText writes a point as well-known text.
+func pointText(p *pb.Point) string {
+	g := graph.Point{CRS: graph.CRS(p.GetSrid()), X: p.GetX(), Y: p.GetY(), Z: p.GetZ()}
+	return string(g.AppendWKT(nil))
 }
 
 func appendText(dst []byte, s string) []byte {

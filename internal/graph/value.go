@@ -28,11 +28,13 @@ const (
 	VertexKind
 	EdgeKind
 	PathKind
+	PointKind
+	Bytes
 )
 
 var kindNames = [...]string{
 	"Null", "Boolean", "Integer", "Float", "String", "List", "Map", "Date", "LocalTime", "Time", "LocalDateTime",
-	"DateTime", "Duration", "Node", "Relationship", "Path",
+	"DateTime", "Duration", "Node", "Relationship", "Path", "Point", "ByteArray",
 }
 
 // String gives the kind's openCypher name.
@@ -51,6 +53,8 @@ func (k ValueKind) String() string { return kindNames[k] }
 //	VertexKind      VertexID                *Record, nil until materialised
 //	EdgeKind        -                       *EdgeValue
 //	PathKind        -                       *Path
+//	PointKind       -                       *Point
+//	Bytes           length                  first byte
 //
 // Strings and lists are never changed once they are in a Value. A Value read from a shard may point into memory that
 // lives as long as the transaction it was read in; Clone copies what must live longer.
@@ -261,6 +265,8 @@ func (v Value) Clone() Value {
 	case String:
 		b := append([]byte(nil), v.Str()...)
 		return StringValue(unsafe.String(unsafe.SliceData(b), len(b)))
+	case Bytes:
+		return BytesValue(append([]byte(nil), v.Bytes()...))
 	case List:
 		l := make([]Value, v.num)
 		for i, e := range v.List() {
@@ -277,7 +283,7 @@ func (v Value) Clone() Value {
 	return v
 }
 
-// AppendTemporal writes a temporal value as openCypher's toString does, without quotes.
+// AppendTemporal writes a temporal value or a point as openCypher's toString does, without quotes.
 func AppendTemporal(dst []byte, v Value) []byte {
 	switch v.Kind() {
 	case Date:
@@ -292,6 +298,8 @@ func AppendTemporal(dst []byte, v Value) []byte {
 		return v.DateTime().Append(dst)
 	case Duration:
 		return v.Duration().Append(dst)
+	case PointKind:
+		return v.Point().Append(dst)
 	}
 	return dst
 }

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"math"
@@ -56,6 +57,11 @@ func indexKey(dst []byte, v graph.Value) ([]byte, bool) {
 	case graph.Duration:
 		d := v.Duration()
 		return word(graph.Duration, d.Months, d.Days, d.Seconds, int64(d.Nanos)), true
+	case graph.PointKind:
+		p := v.Point()
+		return word(graph.PointKind, int64(p.CRS), int64(math.Float64bits(p.X)), int64(math.Float64bits(p.Y)), int64(math.Float64bits(p.Z))), true
+	case graph.Bytes:
+		return append(word(graph.Bytes, int64(len(v.Bytes()))), v.Bytes()...), true
 	case graph.List:
 		dst = word(graph.List, int64(len(v.List())))
 		for _, e := range v.List() {
@@ -107,6 +113,8 @@ func compare(a, b graph.Value) (c int, ok bool) {
 		return a.DateTime().Compare(b.DateTime()), true
 	case graph.Duration:
 		return 0, a.Duration() == b.Duration()
+	case graph.Bytes:
+		return bytes.Compare(a.Bytes(), b.Bytes()), true
 	case graph.List:
 		for i := range min(len(a.List()), len(b.List())) {
 			if c, ok := compare(a.List()[i], b.List()[i]); !ok || c != 0 {

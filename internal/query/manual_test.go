@@ -40,7 +40,7 @@ func clocks(name string) string {
 
 // absentFunctions are the sections that docs/cypher.md says are not there, by what it calls them.
 var absentFunctions = map[string]string{
-	"database": "db.nameFromElementId", "graph": "graph.*", "spatial": "spatial values", "vector": "vectors",
+	"database": "db.nameFromElementId", "graph": "graph.*", "vector": "vectors",
 }
 
 // ownSyntax gives calls of the functions whose arguments are written in a way of their own.

@@ -228,8 +228,8 @@ func RangeBounds(lo, hi graph.Value, loOpen, hiOpen, prefix bool) (lower, upper 
 		}
 		lower = keys.AppendTextPrefix(nil, lo.Str())
 		return lower, keys.AppendSuccessor(nil, lower), false
-	case isNaN(lo), isNaN(hi):
-		// NaN compares with nothing. A list that holds NaN compares by the members before it.
+	case isNaN(lo), isNaN(hi), lo.Kind() == graph.PointKind, hi.Kind() == graph.PointKind:
+		// NaN compares with nothing, nor do points. A list that holds NaN compares by the members before it.
 		return nil, nil, true
 	case lo.Kind() == graph.Duration, hi.Kind() == graph.Duration:
 		return durationBounds(lo, hi, loOpen && !lo.IsNull() || hiOpen && !hi.IsNull())

@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"math"
 	"slices"
@@ -159,7 +160,7 @@ func (c *Conv) array(cell record.Cell, s *Scratch) (v graph.Value, ok bool) {
 func (c *Conv) scalar(cell record.Cell) (v graph.Value, ok bool) {
 	text := cell.Text
 	kind := c.Type.Kind
-	if cell.Kind == record.Object {
+	if cell.Kind == record.Object && kind != graph.PointKind {
 		return v, false
 	}
 	if kind == graph.Null {
@@ -198,6 +199,12 @@ func (c *Conv) scalar(cell record.Cell) (v graph.Value, ok bool) {
 	case graph.Duration:
 		d, err := temporal.ParseDuration(str(trim(text)))
 		return graph.DurationValue(d), err == nil
+	case graph.PointKind:
+		p, err := graph.ParsePoint(str(text))
+		return graph.PointValue(p), err == nil
+	case graph.Bytes:
+		b, err := base64.StdEncoding.DecodeString(str(trim(text)))
+		return graph.BytesValue(b), err == nil
 	}
 	if c.format != nil {
 		return c.dated(text)

@@ -18,6 +18,7 @@ var types = map[string]graph.ValueKind{
 	"boolean": graph.Bool, "bool": graph.Bool,
 	"string": graph.String, "char": graph.String,
 	"date": graph.Date, "localtime": graph.LocalTime, "time": graph.Time,
+	"point": graph.PointKind, "bytes": graph.Bytes,
 	"any": graph.Null, "localdatetime": graph.LocalDateTime, "datetime": graph.DateTime, "duration": graph.Duration,
 }
 
@@ -32,7 +33,7 @@ func ParseType(name string) (Type, bool) {
 func (t Type) String() string {
 	name := "value"
 	for _, n := range []string{
-		"int", "float", "boolean", "string", "date", "localtime", "time", "localdatetime", "datetime", "duration",
+		"int", "float", "boolean", "string", "date", "localtime", "time", "localdatetime", "datetime", "duration", "point", "bytes",
 	} {
 		if types[n] == t.Kind {
 			name = n

@@ -41,6 +41,10 @@ func valueSize(v graph.Value) int {
 	switch v.Kind() {
 	case graph.String:
 		n += len(v.Str())
+	case graph.Bytes:
+		n += len(v.Bytes())
+	case graph.PointKind:
+		n += cell
 	case graph.List:
 		for _, e := range v.List() {
 			n += valueSize(e)

@@ -3,6 +3,7 @@ package exec
 import (
 	varint "encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
@@ -40,6 +41,15 @@ func appendSpilled(dst []byte, v graph.Value) []byte {
 	case graph.Duration:
 		d := v.Duration()
 		return appendInts(dst, d.Months, d.Days, d.Seconds, int64(d.Nanos))
+	case graph.PointKind:
+		p := v.Point()
+		dst = varint.AppendUvarint(dst, uint64(p.CRS))
+		for _, c := range [...]float64{p.X, p.Y, p.Z} {
+			dst = varint.LittleEndian.AppendUint64(dst, math.Float64bits(c))
+		}
+		return dst
+	case graph.Bytes:
+		return append(varint.AppendUvarint(dst, uint64(len(v.Bytes()))), v.Bytes()...)
 	case graph.List:
 		return appendAll(dst, v.List())
 	case graph.Map:
@@ -139,6 +149,13 @@ func (d *spillDecoder) text() string {
 	return string(d.take(d.uvarint()))
 }
 
+func (d *spillDecoder) float() float64 {
+	if b := d.take(8); b != nil {
+		return math.Float64frombits(varint.LittleEndian.Uint64(b))
+	}
+	return 0
+}
+
 // count reads a number of things that take a byte or more each.
 func (d *spillDecoder) count() int {
 	n := d.uvarint()
@@ -184,9 +201,11 @@ func (d *spillDecoder) value() graph.Value {
 	case graph.Int:
 		return graph.IntValue(d.signed())
 	case graph.Float:
-		if b := d.take(8); b != nil {
-			return graph.FloatValue(math.Float64frombits(varint.LittleEndian.Uint64(b)))
-		}
+		return graph.FloatValue(d.float())
+	case graph.PointKind:
+		return graph.PointValue(graph.Point{CRS: graph.CRS(d.uvarint()), X: d.float(), Y: d.float(), Z: d.float()})
+	case graph.Bytes:
+		return graph.BytesValue(slices.Clone(d.take(d.uvarint())))
 	case graph.String:
 		return graph.StringValue(d.text())
 	case graph.Date:

@@ -47,7 +47,7 @@ func anyValue(r *rand.Rand, depth int) graph.Value {
 	}
 	n := 13
 	if depth > 0 {
-		n = 16
+		n = 18
 	}
 	switch r.IntN(n) {
 	case 0:
@@ -79,6 +79,10 @@ func anyValue(r *rand.Rand, depth int) graph.Value {
 		return graph.DateTimeValue(t)
 	case 11:
 		return graph.DurationValue(temporal.Duration{Months: -3, Days: r.Int64N(9), Seconds: 5, Nanos: 6})
+	case 16:
+		return graph.PointValue(graph.Point{CRS: graph.Cartesian3D, X: r.NormFloat64(), Y: 2, Z: -1})
+	case 17:
+		return graph.BytesValue([]byte(text()))
 	case 12:
 		return vertex()
 	case 13:
@@ -117,7 +121,7 @@ func TestSpilledValues(t *testing.T) {
 		cut.value()
 		require.True(t, cut.bad)
 	}
-	require.Len(t, kinds, int(graph.PathKind)+1)
+	require.Len(t, kinds, int(graph.Bytes)+1)
 }
 
 // heaped is a plan over rows of three columns that are made beforehand.

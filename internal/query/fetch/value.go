@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"encoding/base64"
 	"strconv"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -39,6 +40,10 @@ func appendValue(dst []byte, v graph.Value) []byte {
 			dst = appendValue(dst, e.Value)
 		}
 		return append(dst, '}')
+	case graph.PointKind:
+		return append(v.Point().AppendWKT(append(dst, '"')), '"')
+	case graph.Bytes:
+		return append(base64.StdEncoding.AppendEncode(append(dst, '"'), v.Bytes()), '"')
 	case graph.VertexKind, graph.EdgeKind:
 		return append(appendRecord(append(dst, '{'), recordOf(v)), '}')
 	case graph.PathKind:

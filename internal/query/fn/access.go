@@ -60,7 +60,7 @@ func Index(x, i graph.Value) (graph.Value, error) {
 		}
 		return l[at], nil
 	case graph.Map, graph.VertexKind, graph.EdgeKind, graph.Date, graph.LocalTime, graph.Time, graph.LocalDateTime,
-		graph.DateTime, graph.Duration:
+		graph.DateTime, graph.Duration, graph.PointKind:
 		if i.Kind() != graph.String {
 			return graph.Value{}, graph.TypeError("MapElementAccessByNonString", "a key must be a String, not %s", Describe(i))
 		}
@@ -129,6 +129,11 @@ func Property(x graph.Value, key string) (graph.Value, error) {
 	case graph.Duration:
 		if n, ok := x.Duration().Component(key); ok {
 			return graph.IntValue(n), nil
+		}
+		return graph.Value{}, noComponent(x, key)
+	case graph.PointKind:
+		if v, ok := x.Point().Component(key); ok {
+			return v, nil
 		}
 		return graph.Value{}, noComponent(x, key)
 	}

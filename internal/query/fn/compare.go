@@ -1,6 +1,7 @@
 package fn
 
 import (
+	"bytes"
 	"cmp"
 	"math"
 	"slices"
@@ -51,7 +52,7 @@ func compare(a, b graph.Value, orEqual bool) Ternary {
 	case graph.Float:
 		x, y := a.Float(), b.Float()
 		return TernaryOf(x < y || orEqual && x == y)
-	case graph.Null:
+	case graph.Null, graph.PointKind:
 		return Unknown
 	case graph.Duration:
 		// How long a month or a day is depends on when it is: only equal durations are known not to be longer.
@@ -118,9 +119,9 @@ func compareNumbers(a, b graph.Value) int {
 
 // ranks is the place of each kind in openCypher's global order; integers and floats share one.
 var ranks = [...]uint8{
-	graph.Map: 0, graph.VertexKind: 1, graph.EdgeKind: 2, graph.List: 3, graph.PathKind: 4, graph.DateTime: 5,
-	graph.LocalDateTime: 6, graph.Date: 7, graph.Time: 8, graph.LocalTime: 9, graph.Duration: 10, graph.String: 11,
-	graph.Bool: 12, graph.Int: 13, graph.Float: 13, graph.Null: 14,
+	graph.Map: 0, graph.VertexKind: 1, graph.EdgeKind: 2, graph.List: 3, graph.PathKind: 4, graph.Bytes: 5, graph.PointKind: 6,
+	graph.DateTime: 7, graph.LocalDateTime: 8, graph.Date: 9, graph.Time: 10, graph.LocalTime: 11, graph.Duration: 12, graph.String: 13,
+	graph.Bool: 14, graph.Int: 15, graph.Float: 15, graph.Null: 16,
 }
 
 // Order is the global order of all values that ORDER BY, min and max use; it is total, ascending, and 0 exactly where
@@ -163,6 +164,10 @@ func orderScalar(k graph.ValueKind, a, b graph.Value) int {
 		return a.DateTime().Compare(b.DateTime())
 	case graph.Duration:
 		return a.Duration().Compare(b.Duration())
+	case graph.PointKind:
+		return a.Point().Compare(b.Point())
+	case graph.Bytes:
+		return bytes.Compare(a.Bytes(), b.Bytes())
 	case graph.VertexKind:
 		return cmp.Compare(a.Vertex(), b.Vertex())
 	case graph.EdgeKind:

@@ -102,7 +102,7 @@ func toString(v graph.Value) (graph.Value, bool) {
 	switch v.Kind() {
 	case graph.String:
 		return v, true
-	case graph.Date, graph.LocalTime, graph.Time, graph.LocalDateTime, graph.DateTime, graph.Duration:
+	case graph.Date, graph.LocalTime, graph.Time, graph.LocalDateTime, graph.DateTime, graph.Duration, graph.PointKind:
 		return graph.StringValue(string(graph.AppendTemporal(nil, v))), true
 	}
 	var buf [32]byte
@@ -117,7 +117,7 @@ var conversionFunctions = concatTables(
 	conversions("Boolean", "BOOLEAN", "BOOLEAN | INTEGER | STRING", toBoolean),
 	conversions("Integer", "INTEGER", "BOOLEAN | FLOAT | INTEGER | STRING", toInteger),
 	conversions("Float", "FLOAT", "FLOAT | INTEGER | STRING", toFloat),
-	conversions("String", "STRING", "BOOLEAN | FLOAT | INTEGER | STRING | temporal", toString),
+	conversions("String", "STRING", "BOOLEAN | FLOAT | INTEGER | STRING | POINT | temporal", toString),
 )
 
 func concatTables(tables ...[]Function) []Function {

@@ -1,6 +1,7 @@
 package fn
 
 import (
+	"bytes"
 	"math"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -54,6 +55,10 @@ func sameScalar(k graph.ValueKind, a, b graph.Value) bool {
 		return a.DateTime().Compare(b.DateTime()) == 0
 	case graph.Duration:
 		return a.Duration() == b.Duration()
+	case graph.PointKind:
+		return *a.Point() == *b.Point()
+	case graph.Bytes:
+		return bytes.Equal(a.Bytes(), b.Bytes())
 	case graph.VertexKind:
 		return a.Vertex() == b.Vertex()
 	case graph.EdgeKind:

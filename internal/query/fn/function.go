@@ -84,6 +84,7 @@ var functions = sortFunctions([]category{
 	{"String", [][]Function{stringFunctions, normalFunctions}},
 	{"Numeric", [][]Function{mathFunctions}},
 	{"List", [][]Function{listFunctions, collFunctions}},
+	{"Spatial", [][]Function{pointFunctions}},
 	{"Temporal", [][]Function{temporalFunctions, durationFunctions}},
 	{"APOC", [][]Function{apocFunctions}},
 	{"SQL", [][]Function{sqlArithmetic, sqlTextFunctions, sqlJSONFunctions, sqlTimeFunctions}},

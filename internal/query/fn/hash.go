@@ -75,6 +75,14 @@ func hashSlow(v graph.Value, k graph.ValueKind) uint64 {
 	case graph.Duration:
 		d := v.Duration()
 		h = mix(mix(mix(mix(h, uint64(d.Months)), uint64(d.Days)), uint64(d.Seconds)), uint64(d.Nanos))
+	case graph.PointKind:
+		p := v.Point()
+		h = mix(h, uint64(p.CRS))
+		for _, c := range [...]float64{p.X, p.Y, p.Z} {
+			h = mix(h, math.Float64bits(c))
+		}
+	case graph.Bytes:
+		h = mix(h, maphash.Bytes(seed, v.Bytes()))
 	case graph.PathKind:
 		p := v.Path()
 		h = mix(h, uint64(len(p.Edges)))

@@ -16,6 +16,8 @@ func Large(v graph.Value) bool {
 	switch v.Kind() {
 	case graph.String:
 		return len(v.Str()) >= largeText
+	case graph.Bytes:
+		return len(v.Bytes()) >= largeText
 	case graph.List:
 		l := v.List()
 		if len(l) >= largeList {

@@ -21,6 +21,8 @@ var listFunctions = []Function{
 				return graph.IntValue(int64(len(a.List()))), nil
 			case graph.String:
 				return graph.IntValue(int64(utf8.RuneCountInString(a.Str()))), nil
+			case graph.Bytes:
+				return graph.IntValue(int64(len(a.Bytes()))), nil
 			}
 			return null, badArgument("size", args[0], "a List or String")
 		}),

@@ -1,6 +1,7 @@
 package fn
 
 import (
+	"encoding/base64"
 	"math"
 	"strconv"
 
@@ -35,6 +36,10 @@ func AppendText(dst []byte, v graph.Value) []byte {
 			dst = AppendText(dst, e.Value)
 		}
 		return append(dst, '}')
+	case graph.PointKind:
+		return v.Point().Append(dst)
+	case graph.Bytes:
+		return append(base64.StdEncoding.AppendEncode(append(dst, "bytes('"...), v.Bytes()), "')"...)
 	case graph.VertexKind:
 		return appendVertex(dst, v)
 	case graph.EdgeKind:

@@ -15,14 +15,14 @@ type Type struct {
 	alternatives []*Type
 }
 
-const anyKind = 1<<(graph.PathKind+1) - 1
+const anyKind = 1<<(graph.Bytes+1) - 1
 
 // namedTypes are the kinds of values that each name stands for, without null.
 var namedTypes = map[string]uint32{
 	"ANY": anyKind, "NOTHING": 0, "NULL": 0, "BOOLEAN": 1 << graph.Bool, "STRING": 1 << graph.String,
 	"INTEGER": 1 << graph.Int, "FLOAT": 1 << graph.Float, "NUMBER": 1<<graph.Int | 1<<graph.Float, "DATE": 1 << graph.Date,
 	"LOCAL TIME": 1 << graph.LocalTime, "ZONED TIME": 1 << graph.Time, "LOCAL DATETIME": 1 << graph.LocalDateTime,
-	"ZONED DATETIME": 1 << graph.DateTime, "DURATION": 1 << graph.Duration, "POINT": 0, "NODE": 1 << graph.VertexKind,
+	"ZONED DATETIME": 1 << graph.DateTime, "DURATION": 1 << graph.Duration, "POINT": 1 << graph.PointKind, "BYTES": 1 << graph.Bytes, "NODE": 1 << graph.VertexKind,
 	"RELATIONSHIP": 1 << graph.EdgeKind, "MAP": 1 << graph.Map, "LIST": 1 << graph.List, "PATH": 1 << graph.PathKind,
 	"PROPERTY VALUE": anyKind &^ (1<<graph.VertexKind | 1<<graph.EdgeKind | 1<<graph.PathKind | 1<<graph.Map),
 }

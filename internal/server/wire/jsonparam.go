@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -229,6 +230,23 @@ func untype(v graph.Value) (graph.Value, error) {
 	case "String":
 		s, err := text("String")
 		return graph.StringValue(s), err
+	case "Point":
+		s, err := text("Point")
+		if err != nil {
+			return x, err
+		}
+		p, err := graph.ParsePoint(s)
+		return graph.PointValue(p), err
+	case "Base64":
+		s, err := text("Base64")
+		if err != nil {
+			return x, err
+		}
+		b, err := base64.StdEncoding.DecodeString(s)
+		if err != nil {
+			return x, fmt.Errorf("%q is not base64: %w", s, err)
+		}
+		return graph.BytesValue(b), nil
 	case "List":
 		if x.Kind() != graph.List {
 			return x, errors.New("the _value of List must be an array")

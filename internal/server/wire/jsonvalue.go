@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/base64"
 	"strconv"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -130,6 +131,10 @@ func appendPlainScalar(dst []byte, v graph.Value) []byte {
 		return fn.AppendJSONFloat(dst, v.Float(), leastPlain, mostPlain)
 	case graph.String:
 		return fn.AppendJSONString(dst, v.Str())
+	case graph.PointKind:
+		return append(v.Point().AppendWKT(append(dst, '"')), '"')
+	case graph.Bytes:
+		return append(base64.StdEncoding.AppendEncode(append(dst, '"'), v.Bytes()), '"')
 	}
 	return append(graph.AppendTemporal(append(dst, '"'), v), '"')
 }
@@ -139,7 +144,7 @@ func appendTypedScalar(dst []byte, v graph.Value) []byte {
 	dst = append(dst, typedName(v)...)
 	dst = append(dst, `","_value":`...)
 	switch v.Kind() {
-	case graph.Null, graph.Bool, graph.String:
+	case graph.Null, graph.Bool, graph.String, graph.PointKind, graph.Bytes:
 		return append(appendPlainScalar(dst, v), '}')
 	case graph.Int:
 		dst = strconv.AppendInt(append(dst, '"'), v.Int(), 10)
@@ -152,7 +157,11 @@ func appendTypedScalar(dst []byte, v graph.Value) []byte {
 }
 
 func typedName(v graph.Value) string {
-	if v.Kind() != graph.DateTime {
+	switch v.Kind() {
+	case graph.DateTime:
+	case graph.Bytes:
+		return "Base64"
+	default:
 		return v.Kind().String()
 	}
 	if v.DateTime().Zone == nil {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -40,6 +41,11 @@ func ToProto(v graph.Value) *pb.Value {
 			m.Entries[i] = &pb.MapEntry{Key: e.Key, Value: ToProto(e.Value)}
 		}
 		return &pb.Value{Kind: &pb.Value_Map{Map: m}}
+	case graph.PointKind:
+		p := v.Point()
+		return &pb.Value{Kind: &pb.Value_Point{Point: &pb.Point{Srid: uint32(p.CRS), X: p.X, Y: p.Y, Z: p.Z}}}
+	case graph.Bytes:
+		return &pb.Value{Kind: &pb.Value_Bytes{Bytes: bytes.Clone(v.Bytes())}}
 	case graph.VertexKind:
 		return &pb.Value{Kind: &pb.Value_Vertex{Vertex: VertexProto(v)}}
 	case graph.EdgeKind:
@@ -129,6 +135,10 @@ func FromProto(v *pb.Value, depth int) (graph.Value, error) {
 			m[i] = graph.MapEntry{Key: e.GetKey(), Value: x}
 		}
 		return graph.MapValue(uniqueKeys(m)), nil
+	case *pb.Value_Point:
+		return pointFromProto(k.Point)
+	case *pb.Value_Bytes:
+		return graph.BytesValue(k.Bytes), nil
 	case *pb.Value_Temporal:
 		for kind, t := range temporalTypes {
 			if t != k.Temporal.GetType() {
@@ -140,6 +150,16 @@ func FromProto(v *pb.Value, depth int) (graph.Value, error) {
 		return graph.Value{}, fmt.Errorf("temporal type %v is unknown", k.Temporal.GetType())
 	}
 	return graph.Value{}, errors.New("a vertex, an edge or a path cannot be a parameter")
+}
+
+// pointFromProto reads a point; z means nothing in two dimensions.
+func pointFromProto(p *pb.Point) (graph.Value, error) {
+	crs := graph.CRS(p.GetSrid())
+	if uint32(crs) != p.GetSrid() {
+		return graph.Value{}, fmt.Errorf("there is no coordinate reference system %d", p.GetSrid())
+	}
+	made, err := graph.MakePoint(crs, []float64{p.GetX(), p.GetY(), p.GetZ()}[:crs.Dimensions()]...)
+	return graph.PointValue(made), err
 }
 
 // RowsProto packs rows, and gives a column a type where all its values have it.

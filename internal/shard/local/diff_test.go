@@ -197,7 +197,11 @@ func (w *twin) indexes() {
 // value is a random property value; many are equal to others.
 func (w *twin) value() graph.Value {
 	r := w.rng
-	switch r.IntN(14) {
+	switch r.IntN(16) {
+	case 14:
+		return graph.PointValue(graph.Point{CRS: graph.Cartesian, X: float64(r.IntN(3)), Y: float64(r.IntN(2))})
+	case 15:
+		return graph.BytesValue([]byte(strings.Repeat("\x00\xff", r.IntN(40)) + strconv.Itoa(r.IntN(3))))
 	case 0:
 		return graph.Value{}
 	case 1, 2, 3, 4:

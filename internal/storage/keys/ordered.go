@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"unsafe"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
@@ -14,6 +15,8 @@ import (
 const (
 	tagEnd           byte = 0x01
 	tagList          byte = 0x10
+	tagBytes         byte = 0x16
+	tagPoint         byte = 0x17
 	tagDateTime      byte = 0x18
 	tagLocalDateTime byte = 0x19
 	tagDate          byte = 0x1a
@@ -66,6 +69,15 @@ func AppendOrdered(dst []byte, v graph.Value) (key []byte, ok bool) {
 		return appendText(appendSigned32(dst, t.Offset), t.ZoneName()), true
 	case graph.Duration:
 		return appendDuration(append(dst, tagDuration), v.Duration()), true
+	case graph.PointKind:
+		p := v.Point()
+		dst = binary.BigEndian.AppendUint16(append(dst, tagPoint), uint16(p.CRS))
+		for _, c := range p.Coordinates() {
+			dst = appendFloatBits(dst, c)
+		}
+		return dst, true
+	case graph.Bytes:
+		return appendText(append(dst, tagBytes), unsafe.String(unsafe.SliceData(v.Bytes()), len(v.Bytes()))), true
 	case graph.List:
 		dst = append(dst, tagList)
 		for _, e := range v.List() {

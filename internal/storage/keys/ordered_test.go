@@ -31,7 +31,7 @@ func compare(a, b graph.Value) int {
 			return 100
 		}
 		return slices.Index([]graph.ValueKind{
-			graph.List, graph.DateTime, graph.LocalDateTime, graph.Date, graph.Time, graph.LocalTime, graph.Duration, graph.String, graph.Bool,
+			graph.List, graph.Bytes, graph.PointKind, graph.DateTime, graph.LocalDateTime, graph.Date, graph.Time, graph.LocalTime, graph.Duration, graph.String, graph.Bool,
 		}, v.Kind())
 	}
 	if c := cmp.Compare(rank(a), rank(b)); c != 0 {
@@ -40,6 +40,11 @@ func compare(a, b graph.Value) int {
 	switch a.Kind() {
 	case graph.List:
 		return slices.CompareFunc(a.List(), b.List(), compare)
+	case graph.Bytes:
+		return bytes.Compare(a.Bytes(), b.Bytes())
+	case graph.PointKind:
+		p, q := a.Point(), b.Point()
+		return cmp.Or(cmp.Compare(p.CRS, q.CRS), cmp.Compare(p.X, q.X), cmp.Compare(p.Y, q.Y), cmp.Compare(p.Z, q.Z))
 	case graph.DateTime:
 		return a.DateTime().Compare(b.DateTime())
 	case graph.LocalDateTime:
@@ -96,7 +101,13 @@ func randomInt(r *rand.Rand) int64 {
 // randomValue gives values that are often near each other.
 func randomValue(r *rand.Rand, depth int) graph.Value {
 	small := func() int64 { return int64(r.IntN(4)) - 1 }
-	switch r.IntN(14) {
+	switch r.IntN(16) {
+	case 14:
+		return graph.BytesValue([]byte(strings.Repeat([]string{"a", "\x00", "\x00\xff", "\xff"}[r.IntN(4)], r.IntN(3))))
+	case 15:
+		crs := []graph.CRS{graph.WGS84, graph.WGS843D, graph.Cartesian, graph.Cartesian3D}[r.IntN(4)]
+		p, _ := graph.MakePoint(crs, []float64{float64(small()), float64(small()) / 2, float64(small())}[:crs.Dimensions()]...)
+		return graph.PointValue(p)
 	case 0, 1:
 		return graph.IntValue(randomInt(r))
 	case 2:
@@ -188,6 +199,8 @@ func TestOrderedPinned(t *testing.T) {
 		{graph.DateTimeValue(temporal.DateTime{Sec: 5, Nano: 6, Offset: 7200, Zone: stockholm}), "1880000000000000058000000680001c204575726f70652f53746f636b686f6c6d0001"},
 		{graph.DurationValue(temporal.Duration{Months: 1, Days: 2, Seconds: 3, Nanos: 4}), "1d80000000000000000009f4e7499c520480000000000000018000000000000002"},
 		{graph.ListValue([]graph.Value{graph.BoolValue(false), graph.StringValue("")}), "1028002000" + "0101"},
+		{graph.PointValue(graph.Point{CRS: graph.Cartesian, X: 1, Y: -2}), "171c23bff00000000000003fffffffffffffff"},
+		{graph.BytesValue([]byte{1, 0, 255}), "160100ffff0001"},
 	} {
 		require.Equal(t, c.want, hex.EncodeToString(ordered(t, c.v)), "%v", c.v.Kind())
 	}

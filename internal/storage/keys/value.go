@@ -76,6 +76,14 @@ func appendCell(dst []byte, v graph.Value, depth int) ([]byte, bool) {
 		d := v.Duration()
 		dst = binary.AppendVarint(binary.AppendVarint(dst, d.Months), d.Days)
 		dst = binary.AppendVarint(binary.AppendVarint(dst, d.Seconds), int64(d.Nanos))
+	case graph.PointKind:
+		p := v.Point()
+		dst = binary.AppendUvarint(dst, uint64(p.CRS))
+		for _, c := range p.Coordinates() {
+			dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(c))
+		}
+	case graph.Bytes:
+		dst = append(binary.AppendUvarint(dst, uint64(len(v.Bytes()))), v.Bytes()...)
 	case graph.List:
 		if depth == maxDepth {
 			return dst, false
@@ -171,8 +179,34 @@ func cell(b []byte, depth int) (v graph.Value, rest []byte, err error) {
 		return graph.LocalTimeValue(temporal.LocalTime(i)), b, err
 	case graph.List:
 		return listCell(b, depth)
+	case graph.PointKind:
+		return pointCell(b)
+	case graph.Bytes:
+		n, b, err := uvarint(b)
+		if err != nil || n > uint64(len(b)) {
+			return v, nil, ErrCell
+		}
+		return graph.BytesValue(b[:n:n]), b[n:], nil
 	}
 	return temporalCell(kind, b)
+}
+
+func pointCell(b []byte) (v graph.Value, rest []byte, err error) {
+	n, b, err := uvarint(b)
+	crs := graph.CRS(n)
+	if err != nil || uint64(crs) != n || !crs.Valid() || len(b) < 8*crs.Dimensions() {
+		return v, nil, ErrCell
+	}
+	var c [3]float64
+	for i := range crs.Dimensions() {
+		c[i] = math.Float64frombits(binary.LittleEndian.Uint64(b))
+		b = b[8:]
+	}
+	p, err := graph.MakePoint(crs, c[:crs.Dimensions()]...)
+	if err != nil {
+		return v, nil, ErrCell
+	}
+	return graph.PointValue(p), b, nil
 }
 
 func listCell(b []byte, depth int) (v graph.Value, rest []byte, err error) {
@@ -246,9 +280,15 @@ func SkipCell(b []byte) (rest []byte, err error) {
 		return cut(b, 1)
 	case byte(graph.Float):
 		return cut(b, 8)
-	case byte(graph.String):
+	case byte(graph.String), byte(graph.Bytes):
 		_, b, err = text(b)
 		return b, err
+	case byte(graph.PointKind):
+		n, b, err := uvarint(b)
+		if err != nil || n > math.MaxUint16 || !graph.CRS(n).Valid() {
+			return nil, ErrCell
+		}
+		return cut(b, 8*graph.CRS(n).Dimensions())
 	case byte(graph.List):
 		n, b, err := uvarint(b)
 		for ; err == nil && n > 0; n-- {

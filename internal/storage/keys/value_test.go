@@ -73,6 +73,9 @@ func TestCellPinned(t *testing.T) {
 		{graph.LocalDateTimeValue(temporal.LocalDateTime{Sec: 1, Nano: 2}), "0a0204"},
 		{graph.DateTimeValue(temporal.DateTime{Sec: 1, Nano: 2, Offset: 3, Zone: zoneOf("Asia/Tokyo")}), "0b0204060a417369612f546f6b796f"},
 		{graph.DurationValue(temporal.Duration{Months: 1, Days: 2, Seconds: 3, Nanos: 4}), "0c02040608"},
+		{graph.PointValue(graph.Point{CRS: graph.Cartesian, X: 1, Y: -2}), "10a338000000000000f03f00000000000000c0"},
+		{graph.PointValue(graph.Point{CRS: graph.WGS843D, X: 1, Y: 2, Z: 3}), "10f326000000000000f03f00000000000000400000000000000840"},
+		{graph.BytesValue([]byte{1, 0, 255}), "11030100ff"},
 	} {
 		b, ok := AppendCell(nil, c.v)
 		require.True(t, ok)

@@ -98,6 +98,8 @@ type Value struct {
 	//	*Value_Vertex
 	//	*Value_Edge
 	//	*Value_Path
+	//	*Value_Point
+	//	*Value_Bytes
 	Kind          isValue_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -230,6 +232,24 @@ func (x *Value) GetPath() *Path {
 	return nil
 }
 
+func (x *Value) GetPoint() *Point {
+	if x != nil {
+		if x, ok := x.Kind.(*Value_Point); ok {
+			return x.Point
+		}
+	}
+	return nil
+}
+
+func (x *Value) GetBytes() []byte {
+	if x != nil {
+		if x, ok := x.Kind.(*Value_Bytes); ok {
+			return x.Bytes
+		}
+	}
+	return nil
+}
+
 type isValue_Kind interface {
 	isValue_Kind()
 }
@@ -275,6 +295,14 @@ type Value_Path struct {
 	Path *Path `protobuf:"bytes,10,opt,name=path,proto3,oneof"`
 }
 
+type Value_Point struct {
+	Point *Point `protobuf:"bytes,11,opt,name=point,proto3,oneof"`
+}
+
+type Value_Bytes struct {
+	Bytes []byte `protobuf:"bytes,12,opt,name=bytes,proto3,oneof"`
+}
+
 func (*Value_Boolean) isValue_Kind() {}
 
 func (*Value_Integer) isValue_Kind() {}
@@ -295,6 +323,83 @@ func (*Value_Edge) isValue_Kind() {}
 
 func (*Value_Path) isValue_Kind() {}
 
+func (*Value_Point) isValue_Kind() {}
+
+func (*Value_Bytes) isValue_Kind() {}
+
+// Point is a place in a coordinate reference system.
+type Point struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 4326 (WGS 84), 4979 (WGS 84 in three dimensions), 7203 (Cartesian) or 9157 (Cartesian in three dimensions).
+	Srid uint32 `protobuf:"varint,1,opt,name=srid,proto3" json:"srid,omitempty"`
+	// The longitude in degrees, or x.
+	X float64 `protobuf:"fixed64,2,opt,name=x,proto3" json:"x,omitempty"`
+	// The latitude in degrees, or y.
+	Y float64 `protobuf:"fixed64,3,opt,name=y,proto3" json:"y,omitempty"`
+	// The height in metres, or z; 0 in two dimensions.
+	Z             float64 `protobuf:"fixed64,4,opt,name=z,proto3" json:"z,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Point) Reset() {
+	*x = Point{}
+	mi := &file_hopgate_v1_value_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Point) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Point) ProtoMessage() {}
+
+func (x *Point) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_v1_value_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Point.ProtoReflect.Descriptor instead.
+func (*Point) Descriptor() ([]byte, []int) {
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Point) GetSrid() uint32 {
+	if x != nil {
+		return x.Srid
+	}
+	return 0
+}
+
+func (x *Point) GetX() float64 {
+	if x != nil {
+		return x.X
+	}
+	return 0
+}
+
+func (x *Point) GetY() float64 {
+	if x != nil {
+		return x.Y
+	}
+	return 0
+}
+
+func (x *Point) GetZ() float64 {
+	if x != nil {
+		return x.Z
+	}
+	return 0
+}
+
 // ListValue is a list of values.
 type ListValue struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -305,7 +410,7 @@ type ListValue struct {
 
 func (x *ListValue) Reset() {
 	*x = ListValue{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[1]
+	mi := &file_hopgate_v1_value_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -317,7 +422,7 @@ func (x *ListValue) String() string {
 func (*ListValue) ProtoMessage() {}
 
 func (x *ListValue) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[1]
+	mi := &file_hopgate_v1_value_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -330,7 +435,7 @@ func (x *ListValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListValue.ProtoReflect.Descriptor instead.
 func (*ListValue) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{1}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ListValue) GetValues() []*Value {
@@ -350,7 +455,7 @@ type MapValue struct {
 
 func (x *MapValue) Reset() {
 	*x = MapValue{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[2]
+	mi := &file_hopgate_v1_value_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -362,7 +467,7 @@ func (x *MapValue) String() string {
 func (*MapValue) ProtoMessage() {}
 
 func (x *MapValue) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[2]
+	mi := &file_hopgate_v1_value_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -375,7 +480,7 @@ func (x *MapValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MapValue.ProtoReflect.Descriptor instead.
 func (*MapValue) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{2}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *MapValue) GetEntries() []*MapEntry {
@@ -396,7 +501,7 @@ type MapEntry struct {
 
 func (x *MapEntry) Reset() {
 	*x = MapEntry{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[3]
+	mi := &file_hopgate_v1_value_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -408,7 +513,7 @@ func (x *MapEntry) String() string {
 func (*MapEntry) ProtoMessage() {}
 
 func (x *MapEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[3]
+	mi := &file_hopgate_v1_value_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -421,7 +526,7 @@ func (x *MapEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MapEntry.ProtoReflect.Descriptor instead.
 func (*MapEntry) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{3}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *MapEntry) GetKey() string {
@@ -449,7 +554,7 @@ type TemporalValue struct {
 
 func (x *TemporalValue) Reset() {
 	*x = TemporalValue{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[4]
+	mi := &file_hopgate_v1_value_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -461,7 +566,7 @@ func (x *TemporalValue) String() string {
 func (*TemporalValue) ProtoMessage() {}
 
 func (x *TemporalValue) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[4]
+	mi := &file_hopgate_v1_value_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -474,7 +579,7 @@ func (x *TemporalValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TemporalValue.ProtoReflect.Descriptor instead.
 func (*TemporalValue) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{4}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TemporalValue) GetType() TemporalType {
@@ -503,7 +608,7 @@ type Vertex struct {
 
 func (x *Vertex) Reset() {
 	*x = Vertex{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[5]
+	mi := &file_hopgate_v1_value_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -515,7 +620,7 @@ func (x *Vertex) String() string {
 func (*Vertex) ProtoMessage() {}
 
 func (x *Vertex) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[5]
+	mi := &file_hopgate_v1_value_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -528,7 +633,7 @@ func (x *Vertex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vertex.ProtoReflect.Descriptor instead.
 func (*Vertex) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{5}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Vertex) GetElementId() string {
@@ -566,7 +671,7 @@ type Edge struct {
 
 func (x *Edge) Reset() {
 	*x = Edge{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[6]
+	mi := &file_hopgate_v1_value_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -578,7 +683,7 @@ func (x *Edge) String() string {
 func (*Edge) ProtoMessage() {}
 
 func (x *Edge) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[6]
+	mi := &file_hopgate_v1_value_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -591,7 +696,7 @@ func (x *Edge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Edge.ProtoReflect.Descriptor instead.
 func (*Edge) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{6}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Edge) GetElementId() string {
@@ -640,7 +745,7 @@ type Path struct {
 
 func (x *Path) Reset() {
 	*x = Path{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[7]
+	mi := &file_hopgate_v1_value_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -652,7 +757,7 @@ func (x *Path) String() string {
 func (*Path) ProtoMessage() {}
 
 func (x *Path) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[7]
+	mi := &file_hopgate_v1_value_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -665,7 +770,7 @@ func (x *Path) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Path.ProtoReflect.Descriptor instead.
 func (*Path) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{7}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Path) GetVertices() []*Vertex {
@@ -693,7 +798,7 @@ type RowBatch struct {
 
 func (x *RowBatch) Reset() {
 	*x = RowBatch{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[8]
+	mi := &file_hopgate_v1_value_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -705,7 +810,7 @@ func (x *RowBatch) String() string {
 func (*RowBatch) ProtoMessage() {}
 
 func (x *RowBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[8]
+	mi := &file_hopgate_v1_value_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -718,7 +823,7 @@ func (x *RowBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RowBatch.ProtoReflect.Descriptor instead.
 func (*RowBatch) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{8}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RowBatch) GetRows() uint32 {
@@ -751,7 +856,7 @@ type Column struct {
 
 func (x *Column) Reset() {
 	*x = Column{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[9]
+	mi := &file_hopgate_v1_value_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -763,7 +868,7 @@ func (x *Column) String() string {
 func (*Column) ProtoMessage() {}
 
 func (x *Column) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[9]
+	mi := &file_hopgate_v1_value_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -776,7 +881,7 @@ func (x *Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Column.ProtoReflect.Descriptor instead.
 func (*Column) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{9}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Column) GetData() isColumn_Data {
@@ -860,7 +965,7 @@ type IntColumn struct {
 
 func (x *IntColumn) Reset() {
 	*x = IntColumn{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[10]
+	mi := &file_hopgate_v1_value_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -872,7 +977,7 @@ func (x *IntColumn) String() string {
 func (*IntColumn) ProtoMessage() {}
 
 func (x *IntColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[10]
+	mi := &file_hopgate_v1_value_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -885,7 +990,7 @@ func (x *IntColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntColumn.ProtoReflect.Descriptor instead.
 func (*IntColumn) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{10}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *IntColumn) GetValues() []int64 {
@@ -905,7 +1010,7 @@ type DoubleColumn struct {
 
 func (x *DoubleColumn) Reset() {
 	*x = DoubleColumn{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[11]
+	mi := &file_hopgate_v1_value_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +1022,7 @@ func (x *DoubleColumn) String() string {
 func (*DoubleColumn) ProtoMessage() {}
 
 func (x *DoubleColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[11]
+	mi := &file_hopgate_v1_value_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +1035,7 @@ func (x *DoubleColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoubleColumn.ProtoReflect.Descriptor instead.
 func (*DoubleColumn) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{11}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DoubleColumn) GetValues() []float64 {
@@ -952,7 +1057,7 @@ type TextColumn struct {
 
 func (x *TextColumn) Reset() {
 	*x = TextColumn{}
-	mi := &file_hopgate_v1_value_proto_msgTypes[12]
+	mi := &file_hopgate_v1_value_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -964,7 +1069,7 @@ func (x *TextColumn) String() string {
 func (*TextColumn) ProtoMessage() {}
 
 func (x *TextColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_v1_value_proto_msgTypes[12]
+	mi := &file_hopgate_v1_value_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -977,7 +1082,7 @@ func (x *TextColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextColumn.ProtoReflect.Descriptor instead.
 func (*TextColumn) Descriptor() ([]byte, []int) {
-	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{12}
+	return file_hopgate_v1_value_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TextColumn) GetText() []byte {
@@ -999,7 +1104,7 @@ var File_hopgate_v1_value_proto protoreflect.FileDescriptor
 const file_hopgate_v1_value_proto_rawDesc = "" +
 	"\n" +
 	"\x16hopgate/v1/value.proto\x12\n" +
-	"hopgate.v1\"\x87\x03\n" +
+	"hopgate.v1\"\xca\x03\n" +
 	"\x05Value\x12\x1a\n" +
 	"\aboolean\x18\x01 \x01(\bH\x00R\aboolean\x12\x1a\n" +
 	"\ainteger\x18\x02 \x01(\x03H\x00R\ainteger\x12\x16\n" +
@@ -1011,8 +1116,15 @@ const file_hopgate_v1_value_proto_rawDesc = "" +
 	"\x06vertex\x18\b \x01(\v2\x12.hopgate.v1.VertexH\x00R\x06vertex\x12&\n" +
 	"\x04edge\x18\t \x01(\v2\x10.hopgate.v1.EdgeH\x00R\x04edge\x12&\n" +
 	"\x04path\x18\n" +
-	" \x01(\v2\x10.hopgate.v1.PathH\x00R\x04pathB\x06\n" +
-	"\x04kind\"6\n" +
+	" \x01(\v2\x10.hopgate.v1.PathH\x00R\x04path\x12)\n" +
+	"\x05point\x18\v \x01(\v2\x11.hopgate.v1.PointH\x00R\x05point\x12\x16\n" +
+	"\x05bytes\x18\f \x01(\fH\x00R\x05bytesB\x06\n" +
+	"\x04kind\"E\n" +
+	"\x05Point\x12\x12\n" +
+	"\x04srid\x18\x01 \x01(\rR\x04srid\x12\f\n" +
+	"\x01x\x18\x02 \x01(\x01R\x01x\x12\f\n" +
+	"\x01y\x18\x03 \x01(\x01R\x01y\x12\f\n" +
+	"\x01z\x18\x04 \x01(\x01R\x01z\"6\n" +
 	"\tListValue\x12)\n" +
 	"\x06values\x18\x01 \x03(\v2\x11.hopgate.v1.ValueR\x06values\":\n" +
 	"\bMapValue\x12.\n" +
@@ -1081,48 +1193,50 @@ func file_hopgate_v1_value_proto_rawDescGZIP() []byte {
 }
 
 var file_hopgate_v1_value_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hopgate_v1_value_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_hopgate_v1_value_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_hopgate_v1_value_proto_goTypes = []any{
 	(TemporalType)(0),     // 0: hopgate.v1.TemporalType
 	(*Value)(nil),         // 1: hopgate.v1.Value
-	(*ListValue)(nil),     // 2: hopgate.v1.ListValue
-	(*MapValue)(nil),      // 3: hopgate.v1.MapValue
-	(*MapEntry)(nil),      // 4: hopgate.v1.MapEntry
-	(*TemporalValue)(nil), // 5: hopgate.v1.TemporalValue
-	(*Vertex)(nil),        // 6: hopgate.v1.Vertex
-	(*Edge)(nil),          // 7: hopgate.v1.Edge
-	(*Path)(nil),          // 8: hopgate.v1.Path
-	(*RowBatch)(nil),      // 9: hopgate.v1.RowBatch
-	(*Column)(nil),        // 10: hopgate.v1.Column
-	(*IntColumn)(nil),     // 11: hopgate.v1.IntColumn
-	(*DoubleColumn)(nil),  // 12: hopgate.v1.DoubleColumn
-	(*TextColumn)(nil),    // 13: hopgate.v1.TextColumn
+	(*Point)(nil),         // 2: hopgate.v1.Point
+	(*ListValue)(nil),     // 3: hopgate.v1.ListValue
+	(*MapValue)(nil),      // 4: hopgate.v1.MapValue
+	(*MapEntry)(nil),      // 5: hopgate.v1.MapEntry
+	(*TemporalValue)(nil), // 6: hopgate.v1.TemporalValue
+	(*Vertex)(nil),        // 7: hopgate.v1.Vertex
+	(*Edge)(nil),          // 8: hopgate.v1.Edge
+	(*Path)(nil),          // 9: hopgate.v1.Path
+	(*RowBatch)(nil),      // 10: hopgate.v1.RowBatch
+	(*Column)(nil),        // 11: hopgate.v1.Column
+	(*IntColumn)(nil),     // 12: hopgate.v1.IntColumn
+	(*DoubleColumn)(nil),  // 13: hopgate.v1.DoubleColumn
+	(*TextColumn)(nil),    // 14: hopgate.v1.TextColumn
 }
 var file_hopgate_v1_value_proto_depIdxs = []int32{
-	2,  // 0: hopgate.v1.Value.list:type_name -> hopgate.v1.ListValue
-	3,  // 1: hopgate.v1.Value.map:type_name -> hopgate.v1.MapValue
-	5,  // 2: hopgate.v1.Value.temporal:type_name -> hopgate.v1.TemporalValue
-	6,  // 3: hopgate.v1.Value.vertex:type_name -> hopgate.v1.Vertex
-	7,  // 4: hopgate.v1.Value.edge:type_name -> hopgate.v1.Edge
-	8,  // 5: hopgate.v1.Value.path:type_name -> hopgate.v1.Path
-	1,  // 6: hopgate.v1.ListValue.values:type_name -> hopgate.v1.Value
-	4,  // 7: hopgate.v1.MapValue.entries:type_name -> hopgate.v1.MapEntry
-	1,  // 8: hopgate.v1.MapEntry.value:type_name -> hopgate.v1.Value
-	0,  // 9: hopgate.v1.TemporalValue.type:type_name -> hopgate.v1.TemporalType
-	4,  // 10: hopgate.v1.Vertex.properties:type_name -> hopgate.v1.MapEntry
-	4,  // 11: hopgate.v1.Edge.properties:type_name -> hopgate.v1.MapEntry
-	6,  // 12: hopgate.v1.Path.vertices:type_name -> hopgate.v1.Vertex
-	7,  // 13: hopgate.v1.Path.edges:type_name -> hopgate.v1.Edge
-	10, // 14: hopgate.v1.RowBatch.columns:type_name -> hopgate.v1.Column
-	11, // 15: hopgate.v1.Column.integers:type_name -> hopgate.v1.IntColumn
-	12, // 16: hopgate.v1.Column.floats:type_name -> hopgate.v1.DoubleColumn
-	2,  // 17: hopgate.v1.Column.values:type_name -> hopgate.v1.ListValue
-	13, // 18: hopgate.v1.Column.texts:type_name -> hopgate.v1.TextColumn
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	3,  // 0: hopgate.v1.Value.list:type_name -> hopgate.v1.ListValue
+	4,  // 1: hopgate.v1.Value.map:type_name -> hopgate.v1.MapValue
+	6,  // 2: hopgate.v1.Value.temporal:type_name -> hopgate.v1.TemporalValue
+	7,  // 3: hopgate.v1.Value.vertex:type_name -> hopgate.v1.Vertex
+	8,  // 4: hopgate.v1.Value.edge:type_name -> hopgate.v1.Edge
+	9,  // 5: hopgate.v1.Value.path:type_name -> hopgate.v1.Path
+	2,  // 6: hopgate.v1.Value.point:type_name -> hopgate.v1.Point
+	1,  // 7: hopgate.v1.ListValue.values:type_name -> hopgate.v1.Value
+	5,  // 8: hopgate.v1.MapValue.entries:type_name -> hopgate.v1.MapEntry
+	1,  // 9: hopgate.v1.MapEntry.value:type_name -> hopgate.v1.Value
+	0,  // 10: hopgate.v1.TemporalValue.type:type_name -> hopgate.v1.TemporalType
+	5,  // 11: hopgate.v1.Vertex.properties:type_name -> hopgate.v1.MapEntry
+	5,  // 12: hopgate.v1.Edge.properties:type_name -> hopgate.v1.MapEntry
+	7,  // 13: hopgate.v1.Path.vertices:type_name -> hopgate.v1.Vertex
+	8,  // 14: hopgate.v1.Path.edges:type_name -> hopgate.v1.Edge
+	11, // 15: hopgate.v1.RowBatch.columns:type_name -> hopgate.v1.Column
+	12, // 16: hopgate.v1.Column.integers:type_name -> hopgate.v1.IntColumn
+	13, // 17: hopgate.v1.Column.floats:type_name -> hopgate.v1.DoubleColumn
+	3,  // 18: hopgate.v1.Column.values:type_name -> hopgate.v1.ListValue
+	14, // 19: hopgate.v1.Column.texts:type_name -> hopgate.v1.TextColumn
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_value_proto_init() }
@@ -1141,8 +1255,10 @@ func file_hopgate_v1_value_proto_init() {
 		(*Value_Vertex)(nil),
 		(*Value_Edge)(nil),
 		(*Value_Path)(nil),
+		(*Value_Point)(nil),
+		(*Value_Bytes)(nil),
 	}
-	file_hopgate_v1_value_proto_msgTypes[9].OneofWrappers = []any{
+	file_hopgate_v1_value_proto_msgTypes[10].OneofWrappers = []any{
 		(*Column_Integers)(nil),
 		(*Column_Floats)(nil),
 		(*Column_Values)(nil),
@@ -1154,7 +1270,7 @@ func file_hopgate_v1_value_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_v1_value_proto_rawDesc), len(file_hopgate_v1_value_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

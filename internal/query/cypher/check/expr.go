@@ -235,7 +235,7 @@ func (c *checker) property(e *ast.Property, v env) typ {
 func (c *checker) index(e *ast.Index, v env) typ {
 	t := c.expr(e.Subject, v)
 	i := c.expr(e.Index, v)
-	if !t.canBe(of(List | Map | Node | Relationship)) {
+	if !t.canBe(of(List | Map | Node | Relationship | Point)) {
 		failType(e, "%s has no elements", t.kinds)
 	}
 	if t.kinds == List && !i.canBe(of(Integer)) {

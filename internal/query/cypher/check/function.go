@@ -50,6 +50,11 @@ var builtins = index(
 		{Name: "toStringList", Result: List | Null, Elem: String | Null},
 	},
 	[]Signature{
+		{Name: "point", Args: []Type{Map | Point}, Result: Point | Null},
+		{Name: "point.distance", MinArgs: 2, Result: Float | Null},
+		{Name: "point.withinBBox", MinArgs: 3, Result: Boolean | Null},
+	},
+	[]Signature{
 		{Name: "apoc.version", MaxArgs: noArgs, Result: String},
 		{Name: "apoc.any.property", MinArgs: 2},
 		{Name: "apoc.map.clean", MinArgs: 3, Result: Map | Null},

@@ -81,6 +81,8 @@ func show(b *strings.Builder, v graph.Value) {
 		b.WriteString("null")
 	case graph.String:
 		b.WriteString("'" + strings.ReplaceAll(v.Str(), "'", `\'`) + "'")
+	case graph.PointKind, graph.Bytes:
+		b.Write(fn.AppendText(nil, v))
 	case graph.List:
 		b.WriteByte('[')
 		b.WriteString(ShowRow(v.List()))
