@@ -128,9 +128,9 @@ func (a *app) load(cmd *cobra.Command, l *loadFlags, args []string) (err error) 
 	printReport(cmd.OutOrStdout(), rep)
 	switch {
 	case err != nil:
-		return exitError{exitRejects, err}
+		return exitError{exitRejects, fmt.Errorf("%w; %s", err, l.where(rep.Rejects))}
 	case rep.Rejects > 0:
-		return exitError{exitRejects, fmt.Errorf("finished, but %d rows were refused%s", rep.Rejects, l.where())}
+		return exitError{exitRejects, fmt.Errorf("finished, but %d rows were refused; %s", rep.Rejects, l.where(rep.Rejects))}
 	}
 	return nil
 }
@@ -154,11 +154,17 @@ func (a *app) loadOnline(ctx context.Context, l *loadFlags, plan *loader.Plan, o
 	return plan.Run(ctx, newGRPCSink(conn), o)
 }
 
-func (l *loadFlags) where() string {
-	if l.rejectsDir == "" {
-		return "; --rejects-dir keeps them"
+// where says where refused rows are, or how to get them.
+func (l *loadFlags) where(rows int64) string {
+	switch {
+	case l.dryRun:
+		return "a load with --rejects-dir keeps them"
+	case l.rejectsDir != "":
+		return "they are in " + l.rejectsDir
+	case rows > loader.MaxWaiting:
+		return "a load that begins with --rejects-dir keeps them"
 	}
-	return "; they are in " + l.rejectsDir
+	return "run the load again with --rejects-dir to keep them"
 }
 
 // plan reads the mapping, or the headers.

@@ -130,6 +130,9 @@ func printReport(w io.Writer, r *loader.Report) {
 		fmt.Fprintf(w, "dry run: %s rows would write %s vertices and %s edges, about %s on disk; %s rejects, of them %s dangling edges\n",
 			grouped(r.Rows), grouped(r.Vertices), grouped(r.Edges), bytesText(r.DiskBytes), grouped(r.Rejects), grouped(r.Dangling))
 		return
+	case r.Resumed && r.Rows == 0 && r.Rejects > 0:
+		fmt.Fprintf(w, "an earlier run loaded all rows but %s, which it refused\n", grouped(r.Rejects))
+		return
 	case r.Resumed && r.Rows == 0:
 		fmt.Fprintln(w, "nothing to do: this load has finished before; --restart loads again")
 		return

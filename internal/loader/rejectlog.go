@@ -30,6 +30,10 @@ const (
 	partOf = "%d %d %q more\n"
 )
 
+// MaxWaiting is how many refused rows of a load without a rejects directory wait for a run that has one: with each batch, the
+// server stores those that it has refused.
+const MaxWaiting = 10_000
+
 // rejectLog keeps refused rows in a directory: the rows as they were in files that can be loaded again, named as the
 // inputs are, and what was wrong with them in rejectsName.
 type rejectLog struct {
@@ -202,6 +206,14 @@ func (l *rejectLog) add(in *input, r *Reject, row []byte, seq uint64) (again boo
 		return again, fmt.Errorf("rejects: %w", err)
 	}
 	return again, nil
+}
+
+// settled reports whether the rows that were refused are where they shall be. Without a directory they wait for a run that has
+// one, unless they are so many that the server should not remember them.
+func (l *rejectLog) settled() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.dir != "" || l.count == 0 || l.count > MaxWaiting
 }
 
 // flush writes what add and more have been given: the rows first, and what tells of them last.

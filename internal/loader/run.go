@@ -121,7 +121,7 @@ type run struct {
 	applied   uint64          // batches up to this one an earlier run has sent
 	refused   map[uint64]*Ack // what the server refused of them
 	confirmed atomic.Uint64   // batches up to this one have all their refused rows on file
-	told      atomic.Bool     // the server has refused rows
+	repeated  atomic.Int64    // rows of the batches that are read again
 	acked     atomic.Uint64   // the last batch that was acknowledged
 	heard     chan struct{}   // holds an element when acked has changed
 }
@@ -148,8 +148,8 @@ func (p *Plan) Run(ctx context.Context, sink Sink, o Options) (*Report, error) {
 		return nil, err
 	}
 	seq, mark := opened.Seq, opened.Mark
-	if len(opened.Refused) > 0 {
-		// What an earlier run may not have written down of the batches from here on is written again.
+	if !bytes.Equal(opened.ConfirmedMark, opened.Mark) {
+		// An earlier run may not have written down what was refused of the batches from here on: it is written again.
 		seq, mark = opened.Confirmed, opened.ConfirmedMark
 		r.applied, r.refused = opened.Seq, map[uint64]*Ack{}
 		for i := range opened.Refused {
@@ -196,7 +196,7 @@ func (p *Plan) Run(ctx context.Context, sink Sink, o Options) (*Report, error) {
 	if err := r.log.close(true); err != nil {
 		return rep, err
 	}
-	if n, rows := r.counts.rejects.Load(), r.counts.rows.Load(); r.tooMany.Load() || o.MaxRejects.exceeded(n, rows) {
+	if n, rows := r.counts.rejects.Load(), r.counts.rows.Load()+r.repeated.Load(); r.tooMany.Load() || o.MaxRejects.exceeded(n, rows) {
 		return rep, &TooManyRejectsError{n}
 	}
 	return rep, nil
@@ -409,6 +409,9 @@ func (r *run) send(ctx context.Context) error {
 		}
 		last = j
 		if j.seq <= r.applied {
+			if !s.again {
+				r.repeated.Add(int64(j.parsed.rows))
+			}
 			if err := r.repeat(j); err != nil {
 				return err
 			}
@@ -444,11 +447,18 @@ func (r *run) repeat(j *job) error {
 			return err
 		}
 	}
-	r.confirmed.Store(j.seq)
+	r.settle(j.seq)
 	r.acked.Store(j.seq)
-	r.told.Store(true)
+	r.counts.sent.Store(j.at)
 	r.window.give(j.held)
 	return nil
+}
+
+// settle notes that the rows that were refused of batches up to one need not be written down any more.
+func (r *run) settle(seq uint64) {
+	if r.log.settled() {
+		r.confirmed.Store(seq)
+	}
 }
 
 // confirm tells the server, once all is acknowledged, that what it has refused is on file, so that it forgets that: by a batch
@@ -464,8 +474,8 @@ func (r *run) confirm(ctx context.Context, last *job) error {
 			return context.Cause(ctx)
 		}
 	}
-	if !r.told.Load() {
-		return nil
+	if r.confirmed.Load() < last.seq {
+		return nil // another run, with a directory, writes them down
 	}
 	j := &job{step: last.step, seq: last.seq + 1, at: last.at, mark: last.mark, parsed: &parsed{}}
 	msg, _ := r.sink.Pack(&Batch{Seq: j.seq, Mark: j.mark, Confirmed: last.seq})
@@ -518,7 +528,7 @@ func (r *run) acknowledged(j *job, a *Ack) error {
 	if err := r.refuse(j, a); err != nil {
 		return err
 	}
-	r.confirmed.Store(j.seq)
+	r.settle(j.seq)
 	r.acked.Store(j.seq)
 	select {
 	case r.heard <- struct{}{}:
@@ -541,7 +551,6 @@ func (r *run) acknowledged(j *job, a *Ack) error {
 // refuse writes down the rows of a batch that the server has refused.
 func (r *run) refuse(j *job, a *Ack) error {
 	for _, x := range a.Rejected {
-		r.told.Store(true)
 		rows, rules := j.parsed.vertexRows, j.parsed.vertexRules
 		if x.Edge {
 			rows, rules = j.parsed.edgeRows, j.parsed.edgeRules
@@ -559,7 +568,7 @@ func (r *run) refuse(j *job, a *Ack) error {
 // checkBudget stops the load when too many rows were refused. A share is taken of the rows that the whole load is
 // about to have, as far as its bytes tell.
 func (r *run) checkBudget() {
-	rows := r.counts.rows.Load()
+	rows := r.counts.rows.Load() + r.repeated.Load()
 	if all, began := r.plan.Bytes(), r.counts.began.Load(); r.o.MaxRejects.Share > 0 {
 		if all == 0 {
 			return // the end will tell
