@@ -207,7 +207,11 @@ func (l *loadFlags) plan(cmd *cobra.Command, args []string) (*loader.Plan, error
 	if l.dir != "" {
 		return nil, usagef("--dir is for loads with a mapping")
 	}
-	return planned(loader.NewHeaderPlan(cmd.Context(), o))
+	p, err := planned(loader.NewHeaderPlan(cmd.Context(), o))
+	if err != nil && len(args) > 0 {
+		err = l.suggest(cmd, args, err)
+	}
+	return p, err
 }
 
 // planned gives faults of the mapping or the headers the exit code of bad usage.

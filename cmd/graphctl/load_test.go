@@ -1,6 +1,9 @@
 package main
 
 import (
+	"io"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -34,6 +37,18 @@ func TestSizes(t *testing.T) {
 		_, _, err := parseSizes(text)
 		require.Error(t, err, text)
 	}
+}
+
+// Files that have no header to load them by are refused with the command that proposes a mapping.
+func TestLoadSuggestsInit(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "the people.csv")
+	require.NoError(t, os.WriteFile(name, []byte("id,name\n1,Ann\n"), 0o600))
+	cmd := newRoot(&app{})
+	cmd.SetArgs([]string{"load", name})
+	cmd.SetOut(io.Discard)
+	cmd.SetErr(io.Discard)
+	require.ErrorContains(t, cmd.Execute(), "graphctl load --init '"+name+"' >mapping.yaml")
 }
 
 func TestGrouped(t *testing.T) {

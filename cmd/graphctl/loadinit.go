@@ -1,7 +1,11 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"path/filepath"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +27,17 @@ func (l *loadFlags) propose(cmd *cobra.Command, args []string) error {
 			return usagef("--init is for files without a mapping; %s is one", name)
 		}
 	}
-	text, err := loader.Propose(cmd.Context(), args, func(name string) string {
+	text, err := l.proposed(cmd.Context(), args)
+	if err != nil {
+		return exitError{exitUsage, err}
+	}
+	_, err = cmd.OutOrStdout().Write(text)
+	return err
+}
+
+// proposed gives a mapping for files.
+func (l *loadFlags) proposed(ctx context.Context, args []string) ([]byte, error) {
+	return loader.Propose(ctx, args, func(name string) string {
 		if l.dir == "" || loader.IsURL(name) {
 			return filepath.ToSlash(name)
 		}
@@ -41,9 +55,27 @@ func (l *loadFlags) propose(cmd *cobra.Command, args []string) error {
 		}
 		return filepath.ToSlash(rel)
 	})
-	if err != nil {
-		return exitError{exitUsage, err}
+}
+
+// suggest adds to the error of files that cannot be loaded by their headers how to get a mapping, if one can be proposed.
+func (l *loadFlags) suggest(cmd *cobra.Command, args []string, err error) error {
+	if _, none := l.proposed(cmd.Context(), args); none != nil {
+		return err
 	}
-	_, err = cmd.OutOrStdout().Write(text)
-	return err
+	names := make([]string, len(args))
+	for i, name := range args {
+		names[i] = shellQuote(name)
+	}
+	return fmt.Errorf("%w; for a mapping to load the files with: graphctl load --init %s >mapping.yaml, then graphctl load mapping.yaml",
+		err, strings.Join(names, " "))
+}
+
+// shellQuote writes a word for a POSIX shell.
+func shellQuote(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-./:,+@%=", r)
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

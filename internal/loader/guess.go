@@ -45,19 +45,20 @@ func (c *sampleColumn) example() string {
 	return ""
 }
 
-// unique reports whether all rows have a value of their own.
-func (c *sampleColumn) unique(rows int) bool {
-	if len(c.values) < rows {
-		return false
-	}
+// repeats counts the rows whose value an earlier row has, and those without one.
+func (c *sampleColumn) repeats(rows int) (duplicates, missing int) {
 	seen := make(map[string]bool, rows)
 	for i, v := range c.values {
-		if c.null(i) || seen[v] {
-			return false
+		switch {
+		case c.null(i):
+			missing++
+		case seen[v]:
+			duplicates++
+		default:
+			seen[v] = true
 		}
-		seen[v] = true
 	}
-	return true
+	return duplicates, missing + max(0, rows-len(c.values))
 }
 
 // typ guesses the type that all values have, "" if they are texts or, in JSON, of several types. ok is false for objects

@@ -102,6 +102,10 @@ func addHeader(ctx context.Context, h *mapping.Headers, f mapping.File) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return fmt.Errorf("%s: the file is empty; it should begin with a header", f.Paths[0])
 	}
+	header, _, _ := bytes.Cut(data, []byte("\n"))
+	if err := refuseEncoding(data, header); err != nil {
+		return fmt.Errorf("%s: %w", f.Paths[0], err)
+	}
 	d := record.Dialect{Quote: '"'}
 	if formatOf(f.Paths[0]) == mapping.TSV {
 		d.Delimiter = '\t'

@@ -17,7 +17,6 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/htmlindex"
 
 	"github.com/hopgate/hopgate/internal/bucket"
 	"github.com/hopgate/hopgate/internal/loader/mapping"
@@ -416,19 +415,6 @@ func (r *lineEnd) Read(p []byte) (int, error) {
 	}
 	p[0] = '\n'
 	return 1, nil
-}
-
-// encodingOf finds a character encoding by its name; nil is UTF-8.
-func encodingOf(name string) (encoding.Encoding, error) {
-	switch strings.ToLower(name) {
-	case "", "utf-8", "utf8":
-		return nil, nil
-	}
-	e, err := htmlindex.Get(name)
-	if err != nil {
-		return nil, fmt.Errorf("unknown encoding %q", name)
-	}
-	return e, nil
 }
 
 // headBytes is how much of a text is looked at for its header.

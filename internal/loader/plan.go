@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -188,6 +189,12 @@ func (in *input) begin(ctx context.Context) error {
 	data, err := in.peek(ctx)
 	if err != nil {
 		return err
+	}
+	if in.encoding == nil && !in.parquet {
+		header, _, _ := bytes.Cut(data, []byte("\n"))
+		if err := refuseEncoding(data, header); err != nil {
+			return in.rules.Errorf("%s: %v", in.name, err)
+		}
 	}
 	own := in.rules.Header == nil && !in.rules.NoHeader
 	h, err := readHead(data, &in.dialect, o.SkipLines, own)

@@ -19,6 +19,7 @@ type proposal struct {
 	typ      string // of edges
 	from, to proposedEnd
 	why      string // there is nothing to propose, and why
+	repeats  string // what the columns that may be keys repeat, or ""
 }
 
 // proposedEnd is an end of edges: a column and an id space.
@@ -277,40 +278,6 @@ func (p *proposer) isEdges(x *proposal) bool {
 // columnOf finds a column by its folded name, or gives -1.
 func (x *proposal) columnOf(name string) int {
 	return slices.IndexFunc(x.columns, func(c *sampleColumn) bool { return fold(c.name) == fold(name) })
-}
-
-// vertices finds the label and the key of vertices: a unique column named id or the like, or else the first unique one.
-func (p *proposer) vertices(x *proposal) {
-	x.label = p.labelOf(x.stem)
-	if x.label == "" {
-		x.label = "Thing"
-	}
-	if x.id = x.key(); x.id < 0 {
-		x.why = "no column tells the rows apart"
-	}
-}
-
-func (x *proposal) key() int {
-	unique := func(i int) bool { return i >= 0 && x.columns[i].unique(x.rows) }
-	for _, name := range []string{"id", x.stem + "id", x.label + "id", "uuid", "guid", "uid", "key", "code", x.stem} {
-		if i := x.columnOf(name); unique(i) {
-			return i
-		}
-	}
-	found := -1
-	for i, c := range x.columns {
-		if !unique(i) {
-			continue
-		}
-		if strings.HasSuffix(fold(c.name), "id") {
-			return i
-		}
-		t, ok := c.typ()
-		if found < 0 && ok && (t == "" || t == "int") {
-			found = i
-		}
-	}
-	return found
 }
 
 // space finds an id space, or makes it.

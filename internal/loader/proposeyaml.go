@@ -80,6 +80,9 @@ func (p *proposer) input(b *bytes.Buffer, x *proposal) {
 	}
 	fmt.Fprintf(b, "  - path: %s", flowOf(x.paths))
 	fmt.Fprintf(b, "  # %d rows sampled\n", x.rows)
+	if x.encoding != "" {
+		fmt.Fprintf(b, "    encoding: %s\n", x.encoding)
+	}
 	if !x.dialect.JSON {
 		fmt.Fprintf(b, "    delimiter: %s\n", quote(string(x.dialect.Delimiter)))
 		if x.dialect.Quote == 0 {
@@ -99,6 +102,9 @@ func (p *proposer) input(b *bytes.Buffer, x *proposal) {
 		fmt.Fprintf(b, "      - label: %s\n", labels[0])
 	} else {
 		fmt.Fprintf(b, "      - labels: [%s]\n", strings.Join(labels, ", "))
+	}
+	if x.repeats != "" {
+		fmt.Fprintf(b, "        # Keys: %s.\n", x.repeats)
 	}
 	fmt.Fprintf(b, "        id: %s\n        idSpace: %s\n", x.column(x.id), quote(s.name))
 	if s.integer || x.columns[x.id].name == "" {

@@ -21,6 +21,7 @@ type sampled struct {
 	paths    []string // as the mapping names them
 	stem     string   // what the names have in common
 	dialect  record.Dialect
+	encoding string // "" for UTF-8
 	noHeader bool
 	columns  []*sampleColumn
 	cells    []mapping.HeaderCell // of a neo4j-admin header, or nil
@@ -80,6 +81,16 @@ func sampleFile(ctx context.Context, name string) (*sampled, error) {
 		return nil, err
 	}
 	s := &sampled{stem: stemOf(name)}
+	if !in.parquet {
+		if s.encoding = guessEncoding(data); s.encoding != "" {
+			if in.encoding, err = encodingOf(s.encoding); err != nil {
+				return nil, fmt.Errorf("%s: %w", shown(name), err)
+			}
+			if data, err = in.peek(ctx); err != nil {
+				return nil, err
+			}
+		}
+	}
 	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, nil
@@ -102,7 +113,7 @@ func sampleFile(ctx context.Context, name string) (*sampled, error) {
 
 // joins reports whether other is a part of the same.
 func (s *sampled) joins(other *sampled) bool {
-	return s.stem == other.stem && s.dialect == other.dialect && s.noHeader == other.noHeader && s.cells == nil && other.cells == nil &&
+	return s.stem == other.stem && s.dialect == other.dialect && s.encoding == other.encoding && s.noHeader == other.noHeader && s.cells == nil && other.cells == nil &&
 		slices.EqualFunc(s.columns, other.columns, func(a, b *sampleColumn) bool { return a.name == b.name })
 }
 

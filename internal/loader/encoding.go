@@ -1,0 +1,79 @@
+package loader
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/htmlindex"
+)
+
+// encodingOf finds a character encoding by its name; nil is UTF-8.
+func encodingOf(name string) (encoding.Encoding, error) {
+	switch strings.ToLower(name) {
+	case "", "utf-8", "utf8":
+		return nil, nil
+	}
+	e, err := htmlindex.Get(name)
+	if err != nil {
+		return nil, fmt.Errorf("unknown encoding %q", name)
+	}
+	return e, nil
+}
+
+// guessEncoding names the encoding of a text by its beginning; "" is UTF-8. encodingOf does not know utf-32, which nothing reads.
+func guessEncoding(data []byte) string {
+	switch {
+	case bytes.HasPrefix(data, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(data, []byte("\x00\x00\xfe\xff")):
+		return "utf-32"
+	case bytes.HasPrefix(data, []byte("\xff\xfe")):
+		return "utf-16le"
+	case bytes.HasPrefix(data, []byte("\xfe\xff")):
+		return "utf-16be"
+	}
+	// Without a mark, the separators and line ends of UTF-16 have a zero byte on the same side.
+	var zeros [2]int
+	for i, c := range data {
+		if c == 0 {
+			zeros[i%2]++
+		}
+	}
+	const seldom = 50
+	switch few := len(data) / seldom; {
+	case zeros[1] > few && zeros[0]*seldom <= zeros[1]:
+		return "utf-16le"
+	case zeros[0] > few && zeros[1]*seldom <= zeros[0]:
+		return "utf-16be"
+	}
+	// A few bad bytes among UTF-8 are a bad row, and what the end cuts off is none.
+	whole, bad := 0, 0
+	for len(data) > 0 {
+		r, n := utf8.DecodeRune(data)
+		switch {
+		case r == utf8.RuneError && n == 1 && utf8.FullRune(data):
+			bad++
+		case n > 1:
+			whole++
+		}
+		data = data[n:]
+	}
+	if bad > whole {
+		return "latin1"
+	}
+	return ""
+}
+
+// refuseEncoding refuses a text that is in another encoding than UTF-8 from its header on, and names it. Where a row alone is bad, the
+// row is refused.
+func refuseEncoding(data, header []byte) error {
+	switch name := guessEncoding(data); {
+	case name == "", name == "latin1" && utf8.Valid(header):
+		return nil
+	case name == "utf-32":
+		return fmt.Errorf("the file is in UTF-32, which is not read: convert it to UTF-8")
+	default:
+		return fmt.Errorf("the file is in %s: set encoding: %s in a mapping, as --init does", strings.ToUpper(name), name)
+	}
+}

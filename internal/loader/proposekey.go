@@ -1,0 +1,116 @@
+package loader
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// vertices finds the label and the key of vertices, and says what the columns that may be keys repeat.
+func (p *proposer) vertices(x *proposal) {
+	x.label = p.labelOf(x.stem)
+	if x.label == "" {
+		x.label = "Thing"
+	}
+	candidates := x.candidates()
+	x.id = x.key(candidates)
+	x.repeats = x.repeated(candidates)
+	if x.id < 0 {
+		x.why = "no column tells the rows apart"
+		if x.repeats != "" {
+			x.why += ": " + x.repeats
+		}
+	}
+}
+
+// candidate is a column that may be the key.
+type candidate struct {
+	column              int
+	duplicates, missing int
+	named               bool // exactly as keys are
+	suffix              bool // its last word is id
+	other               bool // as keys of another kind are
+}
+
+func (c *candidate) unique() bool { return c.duplicates+c.missing == 0 }
+
+// mostly reports whether at most one row in n repeats a key or has none.
+func (c *candidate) mostly(rows, n int) bool { return (c.duplicates+c.missing)*n <= rows }
+
+// candidates gives the columns that are named as keys, the better names first, and those whose values are.
+func (x *proposal) candidates() []candidate {
+	var out []candidate
+	add := func(i int, c candidate) {
+		if i < 0 || slices.ContainsFunc(out, func(o candidate) bool { return o.column == i }) {
+			return
+		}
+		c.column = i
+		c.duplicates, c.missing = x.columns[i].repeats(x.rows)
+		out = append(out, c)
+	}
+	for _, name := range []string{"id", x.stem + "id", x.label + "id", "uuid", "guid", "uid"} {
+		add(x.columnOf(name), candidate{named: true})
+	}
+	for _, name := range []string{"key", "code", x.stem} {
+		add(x.columnOf(name), candidate{other: true})
+	}
+	for i, c := range x.columns {
+		if w := words(c.name); len(w) > 0 && (strings.EqualFold(w[len(w)-1], "id") || strings.EqualFold(w[len(w)-1], "uuid")) {
+			add(i, candidate{suffix: true})
+		}
+	}
+	for i, c := range x.columns {
+		if d, m := c.repeats(x.rows); d+m > 0 {
+			continue
+		}
+		if t, ok := c.typ(); ok && (t == "" || t == "int") || strings.HasSuffix(fold(c.name), "id") {
+			add(i, candidate{})
+		}
+	}
+	return out
+}
+
+// key chooses the key. A name counts for more than a few duplicates, as edges name vertices by it: rows that repeat a key
+// describe one vertex. Other columns that end in id are rather keys of something else, unless they stand first.
+func (x *proposal) key(candidates []candidate) int {
+	for _, fits := range []func(c *candidate) bool{
+		func(c *candidate) bool { return c.named && c.unique() },
+		func(c *candidate) bool { return c.named && c.mostly(x.rows, 2) },
+		func(c *candidate) bool { return c.suffix && c.column == 0 && c.mostly(x.rows, 2) },
+		func(c *candidate) bool { return c.other && c.unique() },
+		func(c *candidate) bool { return c.suffix && c.unique() },
+		func(c *candidate) bool { return c.suffix && c.mostly(x.rows, 10) },
+		func(c *candidate) bool { return c.unique() },
+	} {
+		if i := slices.IndexFunc(candidates, func(c candidate) bool { return fits(&c) }); i >= 0 {
+			return candidates[i].column
+		}
+	}
+	return -1
+}
+
+// repeated says how many duplicates each column that may be the key has, or "" if none has any.
+func (x *proposal) repeated(candidates []candidate) string {
+	var parts []string
+	any := false
+	for i := range candidates {
+		c := &candidates[i]
+		any = any || !c.unique()
+		text := fmt.Sprintf("%s has %s", oneLine(x.columns[c.column].name), plural(c.duplicates, "duplicate"))
+		if c.missing > 0 {
+			text += " and is missing in " + plural(c.missing, "row")
+		}
+		parts = append(parts, text)
+	}
+	if !any {
+		return ""
+	}
+	return strings.Join(parts, ", ")
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
