@@ -62,3 +62,16 @@ func (e *Engine) show(req Request, ordered bool) string {
 	}
 	return columns + strings.Join(append(rows, ""), "\n")
 }
+
+// A random condition is one on each row, not on the statement.
+func TestRandomCondition(t *testing.T) {
+	overStores(t, Options{}, func(t *testing.T, e *Engine) {
+		must(t, e, "UNWIND range(1, 200) AS i CREATE (:N)-[:R]->(:M)")
+		for _, s := range []string{
+			"MATCH (n:N) WHERE rand() < 0.5 WITH count(*) AS c RETURN 0 < c AND c < 200",
+			"MATCH (:N)-[r:R]->(:M) WHERE rand() < 0.5 WITH count(r) AS c RETURN 0 < c AND c < 200",
+		} {
+			require.Equal(t, []string{"[true]"}, must(t, e, s), s)
+		}
+	})
+}

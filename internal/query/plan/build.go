@@ -384,7 +384,8 @@ func predWeight(e Expr) int {
 	return 0
 }
 
-// settle makes the paths whose parts are there and tests the predicates that have become testable, the lightest first.
+// settle makes the paths whose parts are there and tests the predicates that have become testable, the lightest first. Those that
+// give another value each time are tested for each row of the whole pattern.
 func (b *builder) settle() {
 	for i, p := range b.m.p.Paths {
 		if b.paths[i] || slices.ContainsFunc(p.Cols, func(c Col) bool { return !b.bound.Has(c) }) {
@@ -399,7 +400,7 @@ func (b *builder) settle() {
 	}
 	for weight := range 3 {
 		for i, p := range b.m.preds {
-			if b.used[i] || p.implied || predWeight(p.e) != weight || !b.all(p.cols) {
+			if b.used[i] || p.implied || predWeight(p.e) != weight || !b.all(p.cols) || b.left > 0 && random(p.e) {
 				continue
 			}
 			b.used[i] = true
