@@ -322,7 +322,10 @@ func TestRepairWhileWriting(t *testing.T) {
 				})
 			}})
 			require.NoError(t, err)
-			require.True(t, rep.Clean(), "%+v", rep.Findings)
+			for _, f := range rep.Findings {
+				require.Equal(t, f.Count, f.Mended, "%+v", *f)
+			}
+			require.True(t, rep.Clean())
 			require.Greater(t, len(l.acked), before+10)
 			checkClean(t, l.store, "default")
 			tx, err := l.g.Begin(ctx, shard.Read)
