@@ -82,7 +82,7 @@ func (tx *Tx) verifyDeleted(ctx context.Context) error {
 		for i, n := range degrees {
 			if n > 0 {
 				return graph.RuntimeError("ConstraintVerificationFailed", "DeleteConnectedNode",
-					"vertex %d still has edges, so it cannot be deleted; delete them first", uint64(ids[i]))
+					"vertex %d still has edges, so it cannot be deleted; delete them first, or use DETACH DELETE", uint64(ids[i]))
 			}
 		}
 	}

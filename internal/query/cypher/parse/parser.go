@@ -18,26 +18,36 @@ func Statement(text string) (*ast.Statement, error) { return StatementWhile(text
 
 // StatementWhile is Statement, as long as alive, which is asked now and then, gives no error; nil is asked nothing.
 func StatementWhile(text string, alive func() error) (*ast.Statement, error) {
-	p := newParser(text, alive)
-	var s *ast.Statement
-	if err := p.catch(func() { s = p.statement() }); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return whole(text, alive, (*parser).statement)
 }
 
 // Expression reads one expression and nothing after it.
 func Expression(text string) (ast.Expr, error) {
-	p := newParser(text, nil)
-	var e ast.Expr
-	err := p.catch(func() {
-		e = p.expr()
+	return whole(text, nil, func(p *parser) ast.Expr {
+		e := p.expr()
 		p.end()
+		return e
 	})
-	if err != nil {
-		return nil, err
+}
+
+// whole reads a text by one. If it fails at a word, it is read again to see which keywords could have stood there.
+func whole[T any](text string, alive func() error, one func(*parser) T) (node T, err error) {
+	p := newParser(text, alive)
+	if err = p.catch(func() { node = one(p) }); err == nil {
+		return node, nil
 	}
-	return e, nil
+	var none T
+	if !p.stuck {
+		return none, err
+	}
+	again := &parser{text: text, tokens: p.tokens, alive: alive, tried: &tried{at: p.i}}
+	if err := again.catch(func() { one(again) }); err != nil && !again.stuck {
+		return none, err
+	}
+	if misspelt := again.misspelt(); misspelt != nil {
+		return none, misspelt
+	}
+	return none, err
 }
 
 // parser walks over tokens by recursive descent. It never goes back: where two readings are possible it looks ahead, at bounded
@@ -50,6 +60,10 @@ type parser struct {
 	noBar  bool // a | ends the expression, it does not join labels
 	alive  func() error
 	steps  int // that were taken
+	// stuck says that there was no way on at the current token.
+	stuck bool
+	// tried, if set, takes the keywords that could have stood near the token where an earlier run was stuck.
+	tried *tried
 }
 
 // tokensAlive is how many tokens or expressions are read before alive is asked again.
@@ -88,6 +102,7 @@ func (p *parser) unexpected(wanted string) {
 	case tokDash, tokLeft, tokRight:
 		p.fail(graph.SyntaxError(invalidUnicodeCharacter, t.pos, "unexpected character '%s': expected %s", t.text, wanted))
 	default:
+		p.stuck = true
 		p.fail(graph.SyntaxError(unexpectedSyntax, t.pos, "unexpected %s: expected %s", t.describe(), wanted))
 	}
 }
@@ -139,6 +154,9 @@ func (p *parser) here() ast.At { return ast.At{Pos: p.peek().pos} }
 // is says whether the next tokens are these keywords.
 func (p *parser) is(words ...string) bool {
 	for i, w := range words {
+		if p.tried != nil {
+			p.tried.add(p.i+i, w)
+		}
 		if !p.peekAt(i).is(w) {
 			return false
 		}
