@@ -254,7 +254,7 @@ func (e *Engine) startOnce(res *Result) error {
 	if p.command == nil && !p.own {
 		e.limit(q, res.start, max(req.Timeout, req.limits.Timeout))
 	}
-	res.p = p
+	res.p, res.Notifications = p, p.notifications(g)
 	params := p.bind(req.Params)
 	switch {
 	case p.command != nil:
@@ -455,6 +455,7 @@ type prepared struct {
 	from    source // what it was planned for
 	asked   source // what asks for it, where literals are lifted
 	lifted  string // in Engine.texts: the text without its lifted literals
+	notices notices
 }
 
 // graph is the graph that the statement names by USE, or "".
@@ -551,6 +552,7 @@ func (e *Engine) prepareBy(
 	if p.exec, p.size, err = e.compile(ctx, g, q); err != nil {
 		return nil, err
 	}
+	p.notices = noticesOf(q, g)
 	e.plans.put(key, p)
 	return p, nil
 }

@@ -192,17 +192,22 @@ func (p *prepared) placed(err error) error {
 	if p.asked.literals == nil || !errors.As(err, &e) || e.Pos.Line == 0 {
 		return err
 	}
+	moved := *e
+	moved.Pos = p.place(e.Pos)
+	return &moved
+}
+
+// place gives a place in the text that was planned as one in the text that asked.
+func (p *prepared) place(pos graph.Pos) graph.Pos {
 	shift := 0
 	for i := range p.from.literals {
 		a, b := &p.from.literals[i], &p.asked.literals[i]
-		if a.Offset >= e.Pos.Offset {
+		if a.Offset >= pos.Offset {
 			break
 		}
 		shift = b.Offset + b.Runes - a.Offset - a.Runes
 	}
-	moved := *e
-	moved.Pos = placeOf(p.asked.text, e.Pos.Offset+shift)
-	return &moved
+	return placeOf(p.asked.text, pos.Offset+shift)
 }
 
 // placeOf gives the place of a text's character by its number.

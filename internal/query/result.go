@@ -7,12 +7,15 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // Result is the answer to a request, row by row. One goroutine uses it, and closes it.
 type Result struct {
 	Columns []string
+	// Notifications say what is likely a mistake in the request; they must not be changed.
+	Notifications []plan.Notification
 
 	e         *Engine
 	ctx       context.Context
@@ -52,6 +55,8 @@ type Summary struct {
 	Reason    string    // why not: max_rows, or a message that names the limit
 	Rows      int64
 	Hops      []exec.HopCount // of a traversal
+
+	Notifications []plan.Notification // see Result
 }
 
 // Next gives the next batch, or nil at the end. The batch is valid until the next call.
@@ -254,7 +259,7 @@ func detachRecord(r *graph.Record) *graph.Record {
 
 // Summary gives what there is to say at the end of the rows.
 func (r *Result) Summary() Summary {
-	s := Summary{Counters: r.counters, Schema: r.schema, Plan: r.plan, Truncated: r.truncated, Rows: r.count}
+	s := Summary{Counters: r.counters, Schema: r.schema, Plan: r.plan, Truncated: r.truncated, Rows: r.count, Notifications: r.Notifications}
 	if s.Truncated {
 		s.Reason = "max_rows"
 	}

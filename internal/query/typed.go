@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -67,7 +68,18 @@ func (e *Engine) Traverse(ctx context.Context, req TypedRequest) (*Result, error
 func (e *Engine) compileTyped(t Typed) func() (*plan.Query, cypher.Command, error) {
 	return func() (*plan.Query, cypher.Command, error) {
 		q, err := t.Bind(cypher.Options{Procedures: e.procs.Signature})
-		return q, nil, err
+		if err != nil {
+			return nil, nil, err
+		}
+		// The places are in texts that the request is made into, and so are combinations of its starts.
+		var named []plan.Mention
+		for _, m := range q.Mentions {
+			if m.Pos = (graph.Pos{}); !slices.Contains(named, m) {
+				named = append(named, m)
+			}
+		}
+		q.Mentions, q.Notifications = named, nil
+		return q, nil, nil
 	}
 }
 

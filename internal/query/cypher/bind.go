@@ -53,6 +53,7 @@ func bind(stmt *ast.Statement, opts Options) (*plan.Query, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
+	b.notify(stmt)
 	return b.q, nil
 }
 

@@ -64,7 +64,9 @@ func (b *binder) expr(e ast.Expr) plan.Expr {
 		return &plan.Param{Name: e.Name}
 	case *ast.Property:
 		b.fx.keys.add(e.Key)
-		return &plan.Prop{X: b.expr(e.Subject), Key: e.Key}
+		x := b.expr(e.Subject)
+		b.mentionKey(x, e)
+		return &plan.Prop{X: x, Key: e.Key}
 	case *ast.Index:
 		b.fx.keys.all = true
 		return op(plan.Index, e.Pos, b.expr(e.Subject), b.expr(e.Index))
@@ -115,6 +117,7 @@ func (b *binder) expr(e ast.Expr) plan.Expr {
 	case *ast.IsType:
 		return &plan.IsType{X: b.expr(e.Operand), Type: typeName(e.Type), Not: e.Not}
 	case *ast.HasLabels:
+		b.mentionLabels(e)
 		return b.hasLabels(e.Labels, func() plan.Expr { return b.expr(e.Subject) })
 	}
 	b.unsupported(e, "this expression is")

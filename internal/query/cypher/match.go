@@ -9,6 +9,7 @@ import (
 // match binds [OPTIONAL] MATCH.
 func (b *binder) match(f *flow, c *ast.Match) {
 	m := &plan.Match{Optional: c.Optional}
+	b.connected(c)
 	b.pattern(m, c.Pattern, c.Where)
 	if c.Mode == ast.MatchRepeatable {
 		for i := range m.Pattern.Edges {

@@ -30,6 +30,9 @@ type Query struct {
 	Estimates map[Node]float64
 	// Prefix is "", "EXPLAIN" or "PROFILE".
 	Prefix string
+	// Mentions are the names that it reads by and does not make itself, and Notifications what is known without a graph.
+	Mentions      []Mention
+	Notifications []Notification
 }
 
 // NewCol makes a column.

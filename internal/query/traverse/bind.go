@@ -168,6 +168,9 @@ func (b *binder) columns() (vertex, edge plan.Col) {
 
 // condition binds the condition of a hop.
 func (b *binder) condition(h *Hop, vertex, edge plan.Col) ([]plan.Expr, error) {
+	for _, name := range h.Types {
+		b.em.Mention(plan.Mention{Kind: plan.TypeKind, Name: name})
+	}
 	if h.Where == "" {
 		return nil, nil
 	}

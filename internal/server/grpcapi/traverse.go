@@ -261,7 +261,7 @@ func sendHalves[M proto.Message](b *graph.Batch, from, to int, part func(b *grap
 }
 
 func traverseSummary(s query.Summary) *pb.TraverseSummary {
-	out := &pb.TraverseSummary{Rows: uint64(s.Rows), Truncated: s.Truncated, TruncatedReason: s.Reason}
+	out := &pb.TraverseSummary{Rows: uint64(s.Rows), Truncated: s.Truncated, TruncatedReason: s.Reason, Notifications: wire.NotificationsProto(s.Notifications)}
 	for i, h := range s.Hops {
 		out.Hops = append(out.Hops, &pb.HopCount{Hop: uint32(i + 1), Sources: uint64(h.Sources), Edges: uint64(h.Edges)})
 	}

@@ -61,15 +61,7 @@ func AppendError(dst []byte, err error) []byte {
 	dst = fn.AppendJSONString(dst, c.code)
 	dst = append(dst, `,"message":`...)
 	dst = fn.AppendJSONString(dst, e.Error())
-	if e.Pos.Line > 0 {
-		dst = append(dst, `,"position":{"line":`...)
-		dst = strconv.AppendInt(dst, int64(e.Pos.Line), 10)
-		dst = append(dst, `,"column":`...)
-		dst = strconv.AppendInt(dst, int64(e.Pos.Column), 10)
-		dst = append(dst, `,"offset":`...)
-		dst = strconv.AppendInt(dst, int64(e.Pos.Offset), 10)
-		dst = append(dst, '}')
-	}
+	dst = appendPosition(dst, e.Pos)
 	dst = append(dst, `,"type":`...)
 	dst = fn.AppendJSONString(dst, c.typ)
 	dst = append(dst, `,"phase":`...)

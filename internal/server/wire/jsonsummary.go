@@ -4,8 +4,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
 // AppendSummary writes the members that end an answer.
@@ -40,6 +42,7 @@ func AppendSummary(dst []byte, s query.Summary) []byte {
 	} else {
 		dst = appendPlan(dst, s.Plan)
 	}
+	dst = appendNotifications(dst, s.Notifications)
 	if s.Truncated {
 		reason := s.Reason
 		if reason == "max_rows" {
@@ -65,6 +68,51 @@ func AppendSummary(dst []byte, s query.Summary) []byte {
 		dst = append(dst, ']')
 	}
 	return dst
+}
+
+// appendNotifications writes the member of what is likely a mistake, as Neo4j's Query API does, if there is any.
+func appendNotifications(dst []byte, list []plan.Notification) []byte {
+	for i := range list {
+		n := &list[i]
+		if i == 0 {
+			dst = append(dst, `,"notifications":[`...)
+		} else {
+			dst = append(dst, ',')
+		}
+		member := byte('{')
+		for _, m := range [...]struct{ name, text string }{
+			{"code", n.Code}, {"title", n.Title}, {"description", n.Description}, {"severity", n.Severity},
+			{"category", n.Category}, {"gqlStatus", n.Status}, {"statusDescription", n.StatusText}, {"suggestion", n.Suggestion},
+		} {
+			if m.text != "" {
+				dst = append(dst, member, '"')
+				dst = append(dst, m.name...)
+				dst = append(dst, '"', ':')
+				dst = fn.AppendJSONString(dst, m.text)
+				member = ','
+			}
+		}
+		dst = appendPosition(dst, n.Pos)
+		dst = append(dst, '}')
+	}
+	if len(list) > 0 {
+		dst = append(dst, ']')
+	}
+	return dst
+}
+
+// appendPosition writes the member of a place, if there is one.
+func appendPosition(dst []byte, pos graph.Pos) []byte {
+	if pos.Line == 0 {
+		return dst
+	}
+	dst = append(dst, `,"position":{"line":`...)
+	dst = strconv.AppendInt(dst, int64(pos.Line), 10)
+	dst = append(dst, `,"column":`...)
+	dst = strconv.AppendInt(dst, int64(pos.Column), 10)
+	dst = append(dst, `,"offset":`...)
+	dst = strconv.AppendInt(dst, int64(pos.Offset), 10)
+	return append(dst, '}')
 }
 
 func appendPlan(dst []byte, p *query.PlanNode) []byte {

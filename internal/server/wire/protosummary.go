@@ -8,16 +8,34 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
 // SummaryProto gives the end of the answer to a statement.
 func SummaryProto(s query.Summary) *pb.QuerySummary {
 	out := &pb.QuerySummary{
 		Counters: CountersProto(s.Counters, s.Schema),
-		Plan:     PlanProto(s.Plan), Truncated: s.Truncated,
+		Plan:     PlanProto(s.Plan), Truncated: s.Truncated, Notifications: NotificationsProto(s.Notifications),
 	}
 	if s.Truncated {
 		out.TruncatedReason = "max_rows"
+	}
+	return out
+}
+
+// NotificationsProto gives the messages of notifications.
+func NotificationsProto(list []plan.Notification) []*pb.Notification {
+	out := make([]*pb.Notification, 0, len(list))
+	for i := range list {
+		n := &list[i]
+		m := &pb.Notification{
+			Code: n.Code, Title: n.Title, Description: n.Description, Severity: n.Severity, Category: n.Category,
+			GqlStatus: n.Status, StatusDescription: n.StatusText, Suggestion: n.Suggestion,
+		}
+		if n.Pos.Line > 0 {
+			m.Position = &pb.Position{Offset: uint32(n.Pos.Offset), Line: uint32(n.Pos.Line), Column: uint32(n.Pos.Column)}
+		}
+		out = append(out, m)
 	}
 	return out
 }

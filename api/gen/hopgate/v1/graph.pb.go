@@ -312,8 +312,10 @@ type QuerySummary struct {
 	Plan            *PlanNode `protobuf:"bytes,2,opt,name=plan,proto3" json:"plan,omitempty"`
 	Truncated       bool      `protobuf:"varint,3,opt,name=truncated,proto3" json:"truncated,omitempty"`
 	TruncatedReason string    `protobuf:"bytes,4,opt,name=truncated_reason,json=truncatedReason,proto3" json:"truncated_reason,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// What is likely a mistake in the statement.
+	Notifications []*Notification `protobuf:"bytes,5,rep,name=notifications,proto3" json:"notifications,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QuerySummary) Reset() {
@@ -372,6 +374,13 @@ func (x *QuerySummary) GetTruncatedReason() string {
 		return x.TruncatedReason
 	}
 	return ""
+}
+
+func (x *QuerySummary) GetNotifications() []*Notification {
+	if x != nil {
+		return x.Notifications
+	}
+	return nil
 }
 
 // Counters says what a statement changed.
@@ -1385,7 +1394,7 @@ var File_hopgate_v1_graph_proto protoreflect.FileDescriptor
 const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\n" +
 	"\x16hopgate/v1/graph.proto\x12\n" +
-	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x19hopgate/v1/traverse.proto\x1a\x16hopgate/v1/value.proto\"\xe7\x02\n" +
+	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1dhopgate/v1/notification.proto\x1a\x19hopgate/v1/traverse.proto\x1a\x16hopgate/v1/value.proto\"\xe7\x02\n" +
 	"\fQueryRequest\x12\x1c\n" +
 	"\tstatement\x18\x01 \x01(\tR\tstatement\x12H\n" +
 	"\n" +
@@ -1405,12 +1414,13 @@ const file_hopgate_v1_graph_proto_rawDesc = "" +
 	"\asummary\x18\x03 \x01(\v2\x18.hopgate.v1.QuerySummaryH\x00R\asummaryB\x06\n" +
 	"\x04part\"%\n" +
 	"\vQueryHeader\x12\x16\n" +
-	"\x06fields\x18\x01 \x03(\tR\x06fields\"\xb3\x01\n" +
+	"\x06fields\x18\x01 \x03(\tR\x06fields\"\xf3\x01\n" +
 	"\fQuerySummary\x120\n" +
 	"\bcounters\x18\x01 \x01(\v2\x14.hopgate.v1.CountersR\bcounters\x12(\n" +
 	"\x04plan\x18\x02 \x01(\v2\x14.hopgate.v1.PlanNodeR\x04plan\x12\x1c\n" +
 	"\ttruncated\x18\x03 \x01(\bR\ttruncated\x12)\n" +
-	"\x10truncated_reason\x18\x04 \x01(\tR\x0ftruncatedReason\"\x86\x04\n" +
+	"\x10truncated_reason\x18\x04 \x01(\tR\x0ftruncatedReason\x12>\n" +
+	"\rnotifications\x18\x05 \x03(\v2\x18.hopgate.v1.NotificationR\rnotifications\"\x86\x04\n" +
 	"\bCounters\x12)\n" +
 	"\x10contains_updates\x18\x01 \x01(\bR\x0fcontainsUpdates\x12#\n" +
 	"\rnodes_created\x18\x02 \x01(\x04R\fnodesCreated\x12#\n" +
@@ -1549,17 +1559,18 @@ var file_hopgate_v1_graph_proto_goTypes = []any{
 	nil,                         // 19: hopgate.v1.TransactRun.ParametersEntry
 	(*durationpb.Duration)(nil), // 20: google.protobuf.Duration
 	(*RowBatch)(nil),            // 21: hopgate.v1.RowBatch
-	(*Value)(nil),               // 22: hopgate.v1.Value
-	(*TraverseRequest)(nil),     // 23: hopgate.v1.TraverseRequest
-	(*ShortestPathRequest)(nil), // 24: hopgate.v1.ShortestPathRequest
-	(*SubgraphRequest)(nil),     // 25: hopgate.v1.SubgraphRequest
-	(*GetVerticesRequest)(nil),  // 26: hopgate.v1.GetVerticesRequest
-	(*GetEdgesRequest)(nil),     // 27: hopgate.v1.GetEdgesRequest
-	(*TraverseResponse)(nil),    // 28: hopgate.v1.TraverseResponse
-	(*PathResponse)(nil),        // 29: hopgate.v1.PathResponse
-	(*SubgraphLayer)(nil),       // 30: hopgate.v1.SubgraphLayer
-	(*VertexBatch)(nil),         // 31: hopgate.v1.VertexBatch
-	(*EdgeBatch)(nil),           // 32: hopgate.v1.EdgeBatch
+	(*Notification)(nil),        // 22: hopgate.v1.Notification
+	(*Value)(nil),               // 23: hopgate.v1.Value
+	(*TraverseRequest)(nil),     // 24: hopgate.v1.TraverseRequest
+	(*ShortestPathRequest)(nil), // 25: hopgate.v1.ShortestPathRequest
+	(*SubgraphRequest)(nil),     // 26: hopgate.v1.SubgraphRequest
+	(*GetVerticesRequest)(nil),  // 27: hopgate.v1.GetVerticesRequest
+	(*GetEdgesRequest)(nil),     // 28: hopgate.v1.GetEdgesRequest
+	(*TraverseResponse)(nil),    // 29: hopgate.v1.TraverseResponse
+	(*PathResponse)(nil),        // 30: hopgate.v1.PathResponse
+	(*SubgraphLayer)(nil),       // 31: hopgate.v1.SubgraphLayer
+	(*VertexBatch)(nil),         // 32: hopgate.v1.VertexBatch
+	(*EdgeBatch)(nil),           // 33: hopgate.v1.EdgeBatch
 }
 var file_hopgate_v1_graph_proto_depIdxs = []int32{
 	18, // 0: hopgate.v1.QueryRequest.parameters:type_name -> hopgate.v1.QueryRequest.ParametersEntry
@@ -1570,45 +1581,46 @@ var file_hopgate_v1_graph_proto_depIdxs = []int32{
 	4,  // 5: hopgate.v1.QueryResponse.summary:type_name -> hopgate.v1.QuerySummary
 	5,  // 6: hopgate.v1.QuerySummary.counters:type_name -> hopgate.v1.Counters
 	6,  // 7: hopgate.v1.QuerySummary.plan:type_name -> hopgate.v1.PlanNode
-	6,  // 8: hopgate.v1.PlanNode.children:type_name -> hopgate.v1.PlanNode
-	20, // 9: hopgate.v1.PlanNode.time:type_name -> google.protobuf.Duration
-	20, // 10: hopgate.v1.FetchRequest.timeout:type_name -> google.protobuf.Duration
-	10, // 11: hopgate.v1.TransactRequest.begin:type_name -> hopgate.v1.TransactBegin
-	11, // 12: hopgate.v1.TransactRequest.run:type_name -> hopgate.v1.TransactRun
-	12, // 13: hopgate.v1.TransactRequest.commit:type_name -> hopgate.v1.TransactCommit
-	13, // 14: hopgate.v1.TransactRequest.rollback:type_name -> hopgate.v1.TransactRollback
-	0,  // 15: hopgate.v1.TransactBegin.access_mode:type_name -> hopgate.v1.AccessMode
-	20, // 16: hopgate.v1.TransactBegin.timeout:type_name -> google.protobuf.Duration
-	19, // 17: hopgate.v1.TransactRun.parameters:type_name -> hopgate.v1.TransactRun.ParametersEntry
-	20, // 18: hopgate.v1.TransactRun.timeout:type_name -> google.protobuf.Duration
-	15, // 19: hopgate.v1.TransactResponse.begun:type_name -> hopgate.v1.TransactBegun
-	2,  // 20: hopgate.v1.TransactResponse.result:type_name -> hopgate.v1.QueryResponse
-	16, // 21: hopgate.v1.TransactResponse.committed:type_name -> hopgate.v1.TransactCommitted
-	17, // 22: hopgate.v1.TransactResponse.rolled_back:type_name -> hopgate.v1.TransactRolledBack
-	5,  // 23: hopgate.v1.TransactCommitted.counters:type_name -> hopgate.v1.Counters
-	22, // 24: hopgate.v1.QueryRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	22, // 25: hopgate.v1.TransactRun.ParametersEntry.value:type_name -> hopgate.v1.Value
-	1,  // 26: hopgate.v1.GraphService.Query:input_type -> hopgate.v1.QueryRequest
-	7,  // 27: hopgate.v1.GraphService.Fetch:input_type -> hopgate.v1.FetchRequest
-	23, // 28: hopgate.v1.GraphService.Traverse:input_type -> hopgate.v1.TraverseRequest
-	24, // 29: hopgate.v1.GraphService.ShortestPath:input_type -> hopgate.v1.ShortestPathRequest
-	25, // 30: hopgate.v1.GraphService.Subgraph:input_type -> hopgate.v1.SubgraphRequest
-	26, // 31: hopgate.v1.GraphService.GetVertices:input_type -> hopgate.v1.GetVerticesRequest
-	27, // 32: hopgate.v1.GraphService.GetEdges:input_type -> hopgate.v1.GetEdgesRequest
-	9,  // 33: hopgate.v1.GraphService.Transact:input_type -> hopgate.v1.TransactRequest
-	2,  // 34: hopgate.v1.GraphService.Query:output_type -> hopgate.v1.QueryResponse
-	8,  // 35: hopgate.v1.GraphService.Fetch:output_type -> hopgate.v1.FetchResponse
-	28, // 36: hopgate.v1.GraphService.Traverse:output_type -> hopgate.v1.TraverseResponse
-	29, // 37: hopgate.v1.GraphService.ShortestPath:output_type -> hopgate.v1.PathResponse
-	30, // 38: hopgate.v1.GraphService.Subgraph:output_type -> hopgate.v1.SubgraphLayer
-	31, // 39: hopgate.v1.GraphService.GetVertices:output_type -> hopgate.v1.VertexBatch
-	32, // 40: hopgate.v1.GraphService.GetEdges:output_type -> hopgate.v1.EdgeBatch
-	14, // 41: hopgate.v1.GraphService.Transact:output_type -> hopgate.v1.TransactResponse
-	34, // [34:42] is the sub-list for method output_type
-	26, // [26:34] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	22, // 8: hopgate.v1.QuerySummary.notifications:type_name -> hopgate.v1.Notification
+	6,  // 9: hopgate.v1.PlanNode.children:type_name -> hopgate.v1.PlanNode
+	20, // 10: hopgate.v1.PlanNode.time:type_name -> google.protobuf.Duration
+	20, // 11: hopgate.v1.FetchRequest.timeout:type_name -> google.protobuf.Duration
+	10, // 12: hopgate.v1.TransactRequest.begin:type_name -> hopgate.v1.TransactBegin
+	11, // 13: hopgate.v1.TransactRequest.run:type_name -> hopgate.v1.TransactRun
+	12, // 14: hopgate.v1.TransactRequest.commit:type_name -> hopgate.v1.TransactCommit
+	13, // 15: hopgate.v1.TransactRequest.rollback:type_name -> hopgate.v1.TransactRollback
+	0,  // 16: hopgate.v1.TransactBegin.access_mode:type_name -> hopgate.v1.AccessMode
+	20, // 17: hopgate.v1.TransactBegin.timeout:type_name -> google.protobuf.Duration
+	19, // 18: hopgate.v1.TransactRun.parameters:type_name -> hopgate.v1.TransactRun.ParametersEntry
+	20, // 19: hopgate.v1.TransactRun.timeout:type_name -> google.protobuf.Duration
+	15, // 20: hopgate.v1.TransactResponse.begun:type_name -> hopgate.v1.TransactBegun
+	2,  // 21: hopgate.v1.TransactResponse.result:type_name -> hopgate.v1.QueryResponse
+	16, // 22: hopgate.v1.TransactResponse.committed:type_name -> hopgate.v1.TransactCommitted
+	17, // 23: hopgate.v1.TransactResponse.rolled_back:type_name -> hopgate.v1.TransactRolledBack
+	5,  // 24: hopgate.v1.TransactCommitted.counters:type_name -> hopgate.v1.Counters
+	23, // 25: hopgate.v1.QueryRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	23, // 26: hopgate.v1.TransactRun.ParametersEntry.value:type_name -> hopgate.v1.Value
+	1,  // 27: hopgate.v1.GraphService.Query:input_type -> hopgate.v1.QueryRequest
+	7,  // 28: hopgate.v1.GraphService.Fetch:input_type -> hopgate.v1.FetchRequest
+	24, // 29: hopgate.v1.GraphService.Traverse:input_type -> hopgate.v1.TraverseRequest
+	25, // 30: hopgate.v1.GraphService.ShortestPath:input_type -> hopgate.v1.ShortestPathRequest
+	26, // 31: hopgate.v1.GraphService.Subgraph:input_type -> hopgate.v1.SubgraphRequest
+	27, // 32: hopgate.v1.GraphService.GetVertices:input_type -> hopgate.v1.GetVerticesRequest
+	28, // 33: hopgate.v1.GraphService.GetEdges:input_type -> hopgate.v1.GetEdgesRequest
+	9,  // 34: hopgate.v1.GraphService.Transact:input_type -> hopgate.v1.TransactRequest
+	2,  // 35: hopgate.v1.GraphService.Query:output_type -> hopgate.v1.QueryResponse
+	8,  // 36: hopgate.v1.GraphService.Fetch:output_type -> hopgate.v1.FetchResponse
+	29, // 37: hopgate.v1.GraphService.Traverse:output_type -> hopgate.v1.TraverseResponse
+	30, // 38: hopgate.v1.GraphService.ShortestPath:output_type -> hopgate.v1.PathResponse
+	31, // 39: hopgate.v1.GraphService.Subgraph:output_type -> hopgate.v1.SubgraphLayer
+	32, // 40: hopgate.v1.GraphService.GetVertices:output_type -> hopgate.v1.VertexBatch
+	33, // 41: hopgate.v1.GraphService.GetEdges:output_type -> hopgate.v1.EdgeBatch
+	14, // 42: hopgate.v1.GraphService.Transact:output_type -> hopgate.v1.TransactResponse
+	35, // [35:43] is the sub-list for method output_type
+	27, // [27:35] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_graph_proto_init() }
@@ -1616,6 +1628,7 @@ func file_hopgate_v1_graph_proto_init() {
 	if File_hopgate_v1_graph_proto != nil {
 		return
 	}
+	file_hopgate_v1_notification_proto_init()
 	file_hopgate_v1_traverse_proto_init()
 	file_hopgate_v1_value_proto_init()
 	file_hopgate_v1_graph_proto_msgTypes[1].OneofWrappers = []any{

@@ -822,7 +822,9 @@ type TraverseSummary struct {
 	Truncated       bool                   `protobuf:"varint,2,opt,name=truncated,proto3" json:"truncated,omitempty"`
 	TruncatedReason string                 `protobuf:"bytes,3,opt,name=truncated_reason,json=truncatedReason,proto3" json:"truncated_reason,omitempty"`
 	// What each hop did, from the first.
-	Hops          []*HopCount `protobuf:"bytes,4,rep,name=hops,proto3" json:"hops,omitempty"`
+	Hops []*HopCount `protobuf:"bytes,4,rep,name=hops,proto3" json:"hops,omitempty"`
+	// What is likely a mistake in the request.
+	Notifications []*Notification `protobuf:"bytes,5,rep,name=notifications,proto3" json:"notifications,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -881,6 +883,13 @@ func (x *TraverseSummary) GetTruncatedReason() string {
 func (x *TraverseSummary) GetHops() []*HopCount {
 	if x != nil {
 		return x.Hops
+	}
+	return nil
+}
+
+func (x *TraverseSummary) GetNotifications() []*Notification {
+	if x != nil {
+		return x.Notifications
 	}
 	return nil
 }
@@ -1668,7 +1677,7 @@ var File_hopgate_v1_traverse_proto protoreflect.FileDescriptor
 const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"\n" +
 	"\x19hopgate/v1/traverse.proto\x12\n" +
-	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x16hopgate/v1/value.proto\"\x9e\x01\n" +
+	"hopgate.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1dhopgate/v1/notification.proto\x1a\x16hopgate/v1/value.proto\"\x9e\x01\n" +
 	"\x0eVertexSelector\x12+\n" +
 	"\x03key\x18\x01 \x01(\v2\x17.hopgate.v1.KeySelectorH\x00R\x03key\x12\x1e\n" +
 	"\tstatement\x18\x02 \x01(\tH\x00R\tstatement\x129\n" +
@@ -1725,12 +1734,13 @@ const file_hopgate_v1_traverse_proto_rawDesc = "" +
 	"\asummary\x18\x03 \x01(\v2\x1b.hopgate.v1.TraverseSummaryH\x00R\asummaryB\x06\n" +
 	"\x04part\"(\n" +
 	"\x0eTraverseHeader\x12\x16\n" +
-	"\x06fields\x18\x01 \x03(\tR\x06fields\"\x98\x01\n" +
+	"\x06fields\x18\x01 \x03(\tR\x06fields\"\xd8\x01\n" +
 	"\x0fTraverseSummary\x12\x12\n" +
 	"\x04rows\x18\x01 \x01(\x04R\x04rows\x12\x1c\n" +
 	"\ttruncated\x18\x02 \x01(\bR\ttruncated\x12)\n" +
 	"\x10truncated_reason\x18\x03 \x01(\tR\x0ftruncatedReason\x12(\n" +
-	"\x04hops\x18\x04 \x03(\v2\x14.hopgate.v1.HopCountR\x04hops\"L\n" +
+	"\x04hops\x18\x04 \x03(\v2\x14.hopgate.v1.HopCountR\x04hops\x12>\n" +
+	"\rnotifications\x18\x05 \x03(\v2\x18.hopgate.v1.NotificationR\rnotifications\"L\n" +
 	"\bHopCount\x12\x10\n" +
 	"\x03hop\x18\x01 \x01(\rR\x03hop\x12\x18\n" +
 	"\asources\x18\x02 \x01(\x04R\asources\x12\x14\n" +
@@ -1867,9 +1877,10 @@ var file_hopgate_v1_traverse_proto_goTypes = []any{
 	(*Value)(nil),               // 27: hopgate.v1.Value
 	(*durationpb.Duration)(nil), // 28: google.protobuf.Duration
 	(*RowBatch)(nil),            // 29: hopgate.v1.RowBatch
-	(*Path)(nil),                // 30: hopgate.v1.Path
-	(*Vertex)(nil),              // 31: hopgate.v1.Vertex
-	(*Edge)(nil),                // 32: hopgate.v1.Edge
+	(*Notification)(nil),        // 30: hopgate.v1.Notification
+	(*Path)(nil),                // 31: hopgate.v1.Path
+	(*Vertex)(nil),              // 32: hopgate.v1.Vertex
+	(*Edge)(nil),                // 33: hopgate.v1.Edge
 }
 var file_hopgate_v1_traverse_proto_depIdxs = []int32{
 	3,  // 0: hopgate.v1.VertexSelector.key:type_name -> hopgate.v1.KeySelector
@@ -1886,43 +1897,44 @@ var file_hopgate_v1_traverse_proto_depIdxs = []int32{
 	29, // 11: hopgate.v1.TraverseResponse.rows:type_name -> hopgate.v1.RowBatch
 	10, // 12: hopgate.v1.TraverseResponse.summary:type_name -> hopgate.v1.TraverseSummary
 	11, // 13: hopgate.v1.TraverseSummary.hops:type_name -> hopgate.v1.HopCount
-	2,  // 14: hopgate.v1.ShortestPathRequest.from:type_name -> hopgate.v1.VertexSelector
-	2,  // 15: hopgate.v1.ShortestPathRequest.to:type_name -> hopgate.v1.VertexSelector
-	5,  // 16: hopgate.v1.ShortestPathRequest.hop:type_name -> hopgate.v1.Hop
-	23, // 17: hopgate.v1.ShortestPathRequest.parameters:type_name -> hopgate.v1.ShortestPathRequest.ParametersEntry
-	6,  // 18: hopgate.v1.ShortestPathRequest.budget:type_name -> hopgate.v1.RequestBudget
-	14, // 19: hopgate.v1.PathResponse.paths:type_name -> hopgate.v1.PathBatch
-	10, // 20: hopgate.v1.PathResponse.summary:type_name -> hopgate.v1.TraverseSummary
-	15, // 21: hopgate.v1.PathBatch.paths:type_name -> hopgate.v1.FoundPath
-	30, // 22: hopgate.v1.FoundPath.path:type_name -> hopgate.v1.Path
-	2,  // 23: hopgate.v1.SubgraphRequest.from:type_name -> hopgate.v1.VertexSelector
-	5,  // 24: hopgate.v1.SubgraphRequest.hops:type_name -> hopgate.v1.Hop
-	24, // 25: hopgate.v1.SubgraphRequest.parameters:type_name -> hopgate.v1.SubgraphRequest.ParametersEntry
-	6,  // 26: hopgate.v1.SubgraphRequest.budget:type_name -> hopgate.v1.RequestBudget
-	31, // 27: hopgate.v1.SubgraphLayer.vertices:type_name -> hopgate.v1.Vertex
-	32, // 28: hopgate.v1.SubgraphLayer.edges:type_name -> hopgate.v1.Edge
-	10, // 29: hopgate.v1.SubgraphLayer.summary:type_name -> hopgate.v1.TraverseSummary
-	2,  // 30: hopgate.v1.GetVerticesRequest.from:type_name -> hopgate.v1.VertexSelector
-	25, // 31: hopgate.v1.GetVerticesRequest.parameters:type_name -> hopgate.v1.GetVerticesRequest.ParametersEntry
-	6,  // 32: hopgate.v1.GetVerticesRequest.budget:type_name -> hopgate.v1.RequestBudget
-	31, // 33: hopgate.v1.VertexBatch.vertices:type_name -> hopgate.v1.Vertex
-	2,  // 34: hopgate.v1.GetEdgesRequest.from:type_name -> hopgate.v1.VertexSelector
-	2,  // 35: hopgate.v1.GetEdgesRequest.to:type_name -> hopgate.v1.VertexSelector
-	5,  // 36: hopgate.v1.GetEdgesRequest.hop:type_name -> hopgate.v1.Hop
-	4,  // 37: hopgate.v1.GetEdgesRequest.element_ids:type_name -> hopgate.v1.ElementIds
-	26, // 38: hopgate.v1.GetEdgesRequest.parameters:type_name -> hopgate.v1.GetEdgesRequest.ParametersEntry
-	6,  // 39: hopgate.v1.GetEdgesRequest.budget:type_name -> hopgate.v1.RequestBudget
-	32, // 40: hopgate.v1.EdgeBatch.edges:type_name -> hopgate.v1.Edge
-	27, // 41: hopgate.v1.TraverseRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	27, // 42: hopgate.v1.ShortestPathRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	27, // 43: hopgate.v1.SubgraphRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	27, // 44: hopgate.v1.GetVerticesRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	27, // 45: hopgate.v1.GetEdgesRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
-	46, // [46:46] is the sub-list for method output_type
-	46, // [46:46] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	30, // 14: hopgate.v1.TraverseSummary.notifications:type_name -> hopgate.v1.Notification
+	2,  // 15: hopgate.v1.ShortestPathRequest.from:type_name -> hopgate.v1.VertexSelector
+	2,  // 16: hopgate.v1.ShortestPathRequest.to:type_name -> hopgate.v1.VertexSelector
+	5,  // 17: hopgate.v1.ShortestPathRequest.hop:type_name -> hopgate.v1.Hop
+	23, // 18: hopgate.v1.ShortestPathRequest.parameters:type_name -> hopgate.v1.ShortestPathRequest.ParametersEntry
+	6,  // 19: hopgate.v1.ShortestPathRequest.budget:type_name -> hopgate.v1.RequestBudget
+	14, // 20: hopgate.v1.PathResponse.paths:type_name -> hopgate.v1.PathBatch
+	10, // 21: hopgate.v1.PathResponse.summary:type_name -> hopgate.v1.TraverseSummary
+	15, // 22: hopgate.v1.PathBatch.paths:type_name -> hopgate.v1.FoundPath
+	31, // 23: hopgate.v1.FoundPath.path:type_name -> hopgate.v1.Path
+	2,  // 24: hopgate.v1.SubgraphRequest.from:type_name -> hopgate.v1.VertexSelector
+	5,  // 25: hopgate.v1.SubgraphRequest.hops:type_name -> hopgate.v1.Hop
+	24, // 26: hopgate.v1.SubgraphRequest.parameters:type_name -> hopgate.v1.SubgraphRequest.ParametersEntry
+	6,  // 27: hopgate.v1.SubgraphRequest.budget:type_name -> hopgate.v1.RequestBudget
+	32, // 28: hopgate.v1.SubgraphLayer.vertices:type_name -> hopgate.v1.Vertex
+	33, // 29: hopgate.v1.SubgraphLayer.edges:type_name -> hopgate.v1.Edge
+	10, // 30: hopgate.v1.SubgraphLayer.summary:type_name -> hopgate.v1.TraverseSummary
+	2,  // 31: hopgate.v1.GetVerticesRequest.from:type_name -> hopgate.v1.VertexSelector
+	25, // 32: hopgate.v1.GetVerticesRequest.parameters:type_name -> hopgate.v1.GetVerticesRequest.ParametersEntry
+	6,  // 33: hopgate.v1.GetVerticesRequest.budget:type_name -> hopgate.v1.RequestBudget
+	32, // 34: hopgate.v1.VertexBatch.vertices:type_name -> hopgate.v1.Vertex
+	2,  // 35: hopgate.v1.GetEdgesRequest.from:type_name -> hopgate.v1.VertexSelector
+	2,  // 36: hopgate.v1.GetEdgesRequest.to:type_name -> hopgate.v1.VertexSelector
+	5,  // 37: hopgate.v1.GetEdgesRequest.hop:type_name -> hopgate.v1.Hop
+	4,  // 38: hopgate.v1.GetEdgesRequest.element_ids:type_name -> hopgate.v1.ElementIds
+	26, // 39: hopgate.v1.GetEdgesRequest.parameters:type_name -> hopgate.v1.GetEdgesRequest.ParametersEntry
+	6,  // 40: hopgate.v1.GetEdgesRequest.budget:type_name -> hopgate.v1.RequestBudget
+	33, // 41: hopgate.v1.EdgeBatch.edges:type_name -> hopgate.v1.Edge
+	27, // 42: hopgate.v1.TraverseRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	27, // 43: hopgate.v1.ShortestPathRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	27, // 44: hopgate.v1.SubgraphRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	27, // 45: hopgate.v1.GetVerticesRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	27, // 46: hopgate.v1.GetEdgesRequest.ParametersEntry.value:type_name -> hopgate.v1.Value
+	47, // [47:47] is the sub-list for method output_type
+	47, // [47:47] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_v1_traverse_proto_init() }
@@ -1930,6 +1942,7 @@ func file_hopgate_v1_traverse_proto_init() {
 	if File_hopgate_v1_traverse_proto != nil {
 		return
 	}
+	file_hopgate_v1_notification_proto_init()
 	file_hopgate_v1_value_proto_init()
 	file_hopgate_v1_traverse_proto_msgTypes[0].OneofWrappers = []any{
 		(*VertexSelector_Key)(nil),

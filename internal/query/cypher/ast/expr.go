@@ -3,6 +3,8 @@ package ast
 import (
 	"math"
 	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
 )
 
 // Expr is one of *NullLit, *BoolLit, *IntLit, *FloatLit, *StringLit, *ListLit, *MapLit, *Variable, *Parameter, *Property,
@@ -90,6 +92,7 @@ type Property struct {
 	At
 	Subject Expr
 	Key     string
+	KeyPos  graph.Pos
 }
 
 // Index is subject[index].

@@ -201,7 +201,7 @@ func (p *parser) postfix(labels bool) ast.Expr {
 		at := p.here()
 		switch {
 		case p.takeSign("."):
-			e = &ast.Property{At: at, Subject: e, Key: p.key()}
+			e = &ast.Property{At: at, Subject: e, KeyPos: p.peek().pos, Key: p.key()}
 		case p.isSign("["):
 			e = p.index(e)
 		case labels && p.isSign(":"):

@@ -1,0 +1,186 @@
+package cypher
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// mention notes a name that the statement reads by, once.
+func (b *binder) mention(kind plan.NameKind, name string, pos graph.Pos) {
+	m := plan.Mention{Kind: kind, Name: name, Pos: pos}
+	if name != "" && !slices.Contains(b.q.Mentions, m) {
+		b.q.Mentions = append(b.q.Mentions, m)
+	}
+}
+
+// mentionKey notes the key of e, whose subject is x, if that is a vertex or an edge: a map may have any key.
+func (b *binder) mentionKey(x plan.Expr, e *ast.Property) {
+	if c, ok := x.(*plan.ColRef); ok {
+		if kind := b.kind(c.Col); kind == graph.VertexKind || kind == graph.EdgeKind {
+			b.mention(plan.PropertyKind, e.Key, e.KeyPos)
+		}
+	}
+}
+
+// mentionLabels notes the names of x:A|B: labels, or types if x is an edge.
+func (b *binder) mentionLabels(e *ast.HasLabels) {
+	kind := plan.LabelKind
+	if v, ok := e.Subject.(*ast.Variable); ok {
+		if bd, ok := b.scope.find(v.Name); ok && bd.col != 0 && b.kind(bd.col) == graph.EdgeKind {
+			kind = plan.TypeKind
+		}
+	}
+	eachName(e.Labels, func(name string, pos graph.Pos) { b.mention(kind, name, pos) })
+}
+
+// eachName visits the names of a label expression that are known before the statement runs.
+func eachName(l ast.LabelExpr, visit func(name string, pos graph.Pos)) {
+	if l == nil {
+		return
+	}
+	ast.Inspect(l, func(n ast.Node) bool {
+		if l, ok := n.(ast.LabelExpr); ok {
+			if name, ok := ast.Constant(l); ok {
+				visit(name, l.Position())
+			}
+			return true
+		}
+		return false
+	})
+}
+
+// notify completes what the plan of a statement says of its names, now that the expressions are bound. What the statement
+// itself writes is no mistake.
+func (b *binder) notify(stmt *ast.Statement) {
+	made := b.made(stmt)
+	ast.Inspect(stmt, func(n ast.Node) bool {
+		eachPatternName(n, b.mention)
+		b.deprecated(n)
+		return true
+	})
+	b.q.Mentions = slices.DeleteFunc(b.q.Mentions, func(m plan.Mention) bool { return made[plan.Mention{Kind: m.Kind, Name: m.Name}] })
+	slices.SortStableFunc(b.q.Mentions, func(x, y plan.Mention) int { return x.Pos.Offset - y.Pos.Offset })
+}
+
+// made gives the names that a statement writes, without their places.
+func (b *binder) made(stmt *ast.Statement) map[plan.Mention]bool {
+	made := map[plan.Mention]bool{}
+	add := func(kind plan.NameKind, name string, _ graph.Pos) { made[plan.Mention{Kind: kind, Name: name}] = true }
+	pattern := func(n ast.Node) bool {
+		eachPatternName(n, add)
+		return true
+	}
+	ast.Inspect(stmt, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Create, *ast.Merge:
+			ast.Inspect(n, pattern)
+		case *ast.SetLabels:
+			for _, l := range n.Labels {
+				eachName(l, func(name string, pos graph.Pos) { add(plan.LabelKind, name, pos) })
+			}
+		case *ast.SetProperty:
+			switch t := n.Target.(type) {
+			case *ast.Property:
+				add(plan.PropertyKind, t.Key, t.KeyPos)
+			case *ast.Index:
+				if key, ok := t.Index.(*ast.StringLit); ok {
+					add(plan.PropertyKind, key.Value, key.Pos)
+				}
+			}
+		case *ast.SetProperties:
+			if m, ok := n.Value.(*ast.MapLit); ok {
+				for _, e := range m.Entries {
+					add(plan.PropertyKind, e.Key, e.Pos)
+				}
+			}
+		}
+		return true
+	})
+	return made
+}
+
+// eachPatternName visits the names in an element of a pattern.
+func eachPatternName(n ast.Node, visit func(kind plan.NameKind, name string, pos graph.Pos)) {
+	var props ast.Expr
+	switch n := n.(type) {
+	case *ast.NodePattern:
+		eachName(n.Labels, func(name string, pos graph.Pos) { visit(plan.LabelKind, name, pos) })
+		props = n.Properties
+	case *ast.RelationshipPattern:
+		eachName(n.Types, func(name string, pos graph.Pos) { visit(plan.TypeKind, name, pos) })
+		props = n.Properties
+	}
+	if m, ok := props.(*ast.MapLit); ok {
+		for _, e := range m.Entries {
+			visit(plan.PropertyKind, e.Key, e.Pos)
+		}
+	}
+}
+
+// deprecated notes what has a newer form.
+func (b *binder) deprecated(n ast.Node) {
+	if c, ok := n.(*ast.Call); ok && strings.EqualFold(c.Name, "id") {
+		b.q.Notifications = append(b.q.Notifications, plan.Deprecated("the function id()", "elementId()", c.Pos))
+	}
+}
+
+// connected notes a pattern of a MATCH that shares no variable with those before it. What stands in scope already counts as
+// one pattern.
+func (b *binder) connected(c *ast.Match) {
+	var groups [][]string // of variables, by pattern that is not connected with those before it
+	var first []*ast.PathPattern
+	for _, path := range c.Pattern {
+		names := b.variablesOf(path)
+		var rest [][]string
+		var kept []*ast.PathPattern
+		lead := path
+		for i, g := range groups {
+			if slices.ContainsFunc(names, func(n string) bool { return slices.Contains(g, n) }) {
+				if names = append(names, g...); lead == path {
+					lead = first[i]
+				}
+				continue
+			}
+			rest, kept = append(rest, g), append(kept, first[i])
+		}
+		groups, first = append(rest, names), append(kept, lead)
+	}
+	if len(groups) < 2 {
+		return
+	}
+	slices.SortFunc(first, func(x, y *ast.PathPattern) int { return x.Pos.Offset - y.Pos.Offset })
+	for _, path := range first[1:] {
+		b.q.Notifications = append(b.q.Notifications, plan.CartesianProduct(ast.Format(path), c.Pos))
+	}
+}
+
+// variablesOf gives the variables of a path's elements; those in scope already are all "".
+func (b *binder) variablesOf(path *ast.PathPattern) []string {
+	var names []string
+	add := func(v *ast.Variable) {
+		if v == nil {
+			return
+		}
+		name := v.Name
+		if _, bound := b.scope.find(name); bound {
+			name = ""
+		}
+		names = append(names, name)
+	}
+	ast.Inspect(path, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.NodePattern:
+			add(n.Variable)
+		case *ast.RelationshipPattern:
+			add(n.Variable)
+		case ast.Expr:
+			return false
+		}
+		return true
+	})
+	return names
+}

@@ -1,0 +1,95 @@
+package plan
+
+import "github.com/hopgate/hopgate/internal/graph"
+
+// Notification says what is likely a mistake in a request, or slows it down. It is never an error.
+type Notification struct {
+	// Code is Neo4j's, such as Neo.ClientNotification.Statement.UnknownLabelWarning.
+	Code string
+	// Title is the same for all notifications of a code.
+	Title, Description string
+	Severity           string // WARNING or INFORMATION
+	Category           string // UNRECOGNIZED, PERFORMANCE or DEPRECATION
+	// Status is GQL's, of five characters, and StatusText what it says.
+	Status, StatusText string
+	// Suggestion is the name that was likely meant, or what to write instead; "" if there is none.
+	Suggestion string
+	// Pos is its place in the statement; zero for a request that is no statement.
+	Pos graph.Pos
+}
+
+// NameKind is what a name in a request names.
+type NameKind uint8
+
+// The kinds of names.
+const (
+	LabelKind NameKind = iota
+	TypeKind
+	PropertyKind
+)
+
+// Mention is a name that a request reads by. The graph may not know it.
+type Mention struct {
+	Kind NameKind
+	Name string
+	Pos  graph.Pos
+}
+
+// Known reports whether a graph has the name.
+func (m *Mention) Known(c graph.Catalog) (ok bool) {
+	switch m.Kind {
+	case LabelKind:
+		_, ok = c.Label(m.Name)
+	case TypeKind:
+		_, ok = c.Type(m.Name)
+	case PropertyKind:
+		_, ok = c.Prop(m.Name)
+	}
+	return ok
+}
+
+const (
+	codePrefix  = "Neo.ClientNotification.Statement."
+	warning     = "WARNING"
+	information = "INFORMATION"
+)
+
+// Unknown gives the notification that a graph does not know a name. suggestion is a name that it knows, or "".
+func (m *Mention) Unknown(suggestion string) Notification {
+	of := [...]struct{ code, status, noun string }{
+		LabelKind:    {"UnknownLabelWarning", "01N50", "label"},
+		TypeKind:     {"UnknownRelationshipTypeWarning", "01N51", "relationship type"},
+		PropertyKind: {"UnknownPropertyKeyWarning", "01N52", "property key"},
+	}[m.Kind]
+	n := Notification{
+		Code: codePrefix + of.code, Title: "The " + of.noun + " is not in the graph", Severity: warning, Category: "UNRECOGNIZED",
+		Description: "nothing in the graph has, or has had, the " + of.noun + " `" + m.Name + "`",
+		Status:      of.status, StatusText: "warn: " + of.noun + " does not exist. The " + of.noun + " `" + m.Name + "` does not exist.",
+		Suggestion: suggestion, Pos: m.Pos,
+	}
+	if suggestion != "" {
+		n.Description += "; did you mean `" + suggestion + "`?"
+	}
+	return n
+}
+
+// CartesianProduct gives the notification that patterns of a MATCH at pos share no variable. pattern is the first of them.
+func CartesianProduct(pattern string, pos graph.Pos) Notification {
+	return Notification{
+		Code: codePrefix + "CartesianProduct", Title: "The patterns of a MATCH are not connected", Severity: information,
+		Category: "PERFORMANCE",
+		Description: "nothing connects the pattern " + pattern + " with those before it, so every match of it is combined with every match of " +
+			"them; connect them by a relationship or a shared variable, unless all combinations are wanted",
+		Status: "03N90", StatusText: "info: cartesian product. The disconnected pattern " + pattern + " builds a cartesian product.", Pos: pos,
+	}
+}
+
+// Deprecated gives the notification that something has a newer form.
+func Deprecated(what, instead string, pos graph.Pos) Notification {
+	return Notification{
+		Code: codePrefix + "FeatureDeprecationWarning", Title: "The feature is deprecated", Severity: warning, Category: "DEPRECATION",
+		Description: what + " is deprecated; write " + instead, Status: "01N01",
+		StatusText: "warn: feature deprecated with replacement. " + what + " is deprecated. It is replaced by " + instead + ".",
+		Suggestion: instead, Pos: pos,
+	}
+}
