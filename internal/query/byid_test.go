@@ -61,6 +61,8 @@ func TestByID(t *testing.T) {
 			"MATCH (n:N) WHERE n.i < 4 RETURN n.i, COUNT { MATCH (n)-[r]->() WHERE elementId(r)# IN $re }, EXISTS { MATCH ()-[r]->(n) WHERE id(r)# IN $r }",
 			"MATCH (n:N {i: 3}) MATCH (m) WHERE id(m)# IN [id(n), id(n) + 1, null] RETURN m",
 			"MATCH ()-[r]->() WHERE id(r)# IN null RETURN r",
+			"MATCH (n) WHERE id(n)# = $v[0] OR id(n)# = $v[1] AND n.i > 4 OR null = id(n)# RETURN n",
+			"MATCH ()-[r]-() WHERE elementId(r)# = $onee OR elementId(r)# = $re[1] RETURN r",
 		} {
 			test := func(run func(Request) ([]string, error)) {
 				t.Helper()

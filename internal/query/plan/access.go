@@ -232,16 +232,15 @@ func (m *matcher) idTest(t *tried, col Col, pi int) (access, bool) {
 		return access{}, false
 	}
 	for i, arg := range op.Args {
-		call, isCall := arg.(*Call)
-		if !isCall || call.Func != "id" && call.Func != "elementid" || len(call.Args) != 1 || op.Op == In && i > 0 {
+		c, name, ok := termOf(arg)
+		if !ok || c != col || name[0] == '.' || op.Op == In && i > 0 {
 			continue
 		}
-		c, isCol := call.Args[0].(*ColRef)
 		other := op.Args[1-i]
-		if !isCol || c.Col != col || !m.known(t, other, pi, col) {
+		if !m.known(t, other, pi, col) {
 			continue
 		}
-		a := access{byID: true, element: call.Func == "elementid", keys: []Expr{other}, each: op.Op == In, preds: []int{pi}, rows: 1}
+		a := access{byID: true, element: name == "elementid", keys: []Expr{other}, each: op.Op == In, preds: []int{pi}, rows: 1}
 		if a.each {
 			a.rows = elements(other)
 		}

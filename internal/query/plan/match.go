@@ -526,7 +526,7 @@ func (m *matcher) mayBeSame(i, j int) bool {
 	return true
 }
 
-// alternatives gives what follows from a disjunction each of whose branches asks for a value of the same property:
+// alternatives gives what follows from a disjunction each of whose branches asks for a value of the same property, or an id:
 // (v.k = a AND …) OR (v.k = b AND …) implies v.k IN [a, b].
 func alternatives(e Expr) (ins []Expr) {
 	or, ok := e.(*Op)
@@ -534,21 +534,21 @@ func alternatives(e Expr) (ins []Expr) {
 		return nil
 	}
 	for _, first := range conjuncts(or.Args[0]) {
-		prop, _, ok := equation(first)
+		term, _, ok := equation(first)
 		if !ok {
 			continue
 		}
 		var values []Expr
 		for _, branch := range or.Args {
 			for _, c := range conjuncts(branch) {
-				if p, value, ok := equation(c); ok && sameProp(p, prop) {
+				if p, value, ok := equation(c); ok && sameTerm(p, term) {
 					values = append(values, value)
 					break
 				}
 			}
 		}
 		if len(values) == len(or.Args) {
-			ins = append(ins, &Op{Op: In, Args: []Expr{prop, &ListLit{Elems: values}}})
+			ins = append(ins, &Op{Op: In, Args: []Expr{term, &ListLit{Elems: values}}})
 		}
 	}
 	return ins
@@ -566,30 +566,45 @@ func conjuncts(e Expr) []Expr {
 	return all
 }
 
-// equation recognises v.k = x.
-func equation(e Expr) (prop *Prop, value Expr, ok bool) {
+// equation recognises v.k = x, id(v) = x and elementId(v) = x, either way round.
+func equation(e Expr) (term, value Expr, ok bool) {
 	eq, isOp := e.(*Op)
 	if !isOp || eq.Op != Eq {
 		return nil, nil, false
 	}
-	p, isProp := eq.Args[0].(*Prop)
-	if isProp {
-		if _, isCol := p.X.(*ColRef); isCol {
-			return p, eq.Args[1], true
-		}
-	}
-	if p, isProp = eq.Args[1].(*Prop); isProp {
-		if _, isCol := p.X.(*ColRef); isCol {
-			return p, eq.Args[0], true
+	for i, arg := range eq.Args {
+		if _, _, ok := termOf(arg); ok {
+			return arg, eq.Args[1-i], true
 		}
 	}
 	return nil, nil, false
 }
 
-func sameProp(a, b *Prop) bool {
-	x, _ := a.X.(*ColRef)
-	y, _ := b.X.(*ColRef)
-	return a.Key == b.Key && x.Col == y.Col
+// termOf recognises what an index or an id finds things by: a property of a column, or its id.
+func termOf(e Expr) (col Col, name string, ok bool) {
+	var of Expr
+	switch e := e.(type) {
+	case *Prop:
+		of, name = e.X, "."+e.Key
+	case *Call:
+		if len(e.Args) != 1 || e.Func != "id" && e.Func != "elementid" {
+			return 0, "", false
+		}
+		of, name = e.Args[0], e.Func
+	default:
+		return 0, "", false
+	}
+	c, ok := of.(*ColRef)
+	if !ok {
+		return 0, "", false
+	}
+	return c.Col, name, true
+}
+
+func sameTerm(a, b Expr) bool {
+	x, k, _ := termOf(a)
+	y, l, _ := termOf(b)
+	return x == y && k == l
 }
 
 // ends gives the columns of the source and the target of an edge with a direction.
