@@ -680,3 +680,33 @@ func TestSideBySide(t *testing.T) {
 		all.Wait()
 	}
 }
+
+// Ids of what is not there, at shards that are not there too, find nothing in one process and in several: clients send any.
+func TestUnknownIDs(t *testing.T) {
+	whole, spread := open(t, 3)
+	ctx := context.Background()
+	for _, w := range []*world{fill(t, whole, 200, 3, 5), fill(t, spread, 200, 3, 5)} {
+		tx := w.begin(t)
+		far := graph.MakeVertexID(9, 1)
+		ids := []graph.VertexID{w.ids[0], graph.MakeVertexID(1, 1<<40-1), far, ^graph.VertexID(0)}
+		sets := make([]graph.LabelSet, len(ids))
+		require.NoError(t, tx.LabelSets(ctx, ids, sets))
+		require.NotZero(t, sets[0])
+		require.Equal(t, []graph.LabelSet{0, 0, 0}, sets[1:])
+
+		known := w.ids[0]
+		edges := []graph.Edge{
+			{ID: graph.MakeEdgeID(known.Shard(), 1<<39), Src: known, Dst: known, Type: 1}, {ID: 1, Src: far, Dst: known, Type: 1},
+			{ID: 1, Src: known, Dst: far, Type: 1}, {ID: 1, Src: known, Dst: known, Type: 1 << 30}, {Src: ids[3], Dst: ids[3]},
+		}
+		recs := make([]shard.Record, len(edges))
+		require.NoError(t, tx.EdgeRecords(ctx, edges, recs))
+		for i := range recs {
+			require.Zero(t, recs[i].Labels, edges[i])
+		}
+		got, _, done, err := tx.Scan(ctx, 0, far, make([]graph.VertexID, 0, 8))
+		require.NoError(t, err)
+		require.True(t, done)
+		require.Empty(t, got)
+	}
+}
