@@ -105,12 +105,13 @@ func (a *account) short() bool {
 	return env.Spill != nil && a.held > least && (limit > 0 && a.r.bytes > limit/2 || crowded(env.Pools))
 }
 
+// spill begins rows of a number of cells on disk.
 func (r *run) spill(width int) (*spilled, error) {
-	f, err := r.env.Spill.create()
-	if err != nil {
-		return nil, diskError(err)
-	}
-	return &spilled{r: r, f: f, width: width}, nil
+	return newSpilled(r.env.Spill, width, func(n int) {
+		if r.env.Profile {
+			r.stats[r.current].Spilled += int64(n)
+		}
+	})
 }
 
 // growSet accounts for what a vertex set has grown; counted is what has been accounted before.

@@ -90,6 +90,24 @@ func (b *batch) slice(in *batch, i, j int) {
 	}
 }
 
+// fill takes up to n rows from disk in a batch that owns its columns, and reports whether there were any.
+func (b *batch) fill(from *spillReader, n int) (bool, error) {
+	b.reset(len(from.vals))
+	for b.N = 0; b.N < n; b.N++ {
+		ok, err := from.next()
+		if err != nil {
+			return false, err
+		}
+		if !ok {
+			break
+		}
+		for i, v := range from.vals {
+			b.Cols[i].Vals = append(b.Cols[i].Vals, v)
+		}
+	}
+	return b.N > 0, nil
+}
+
 // appendRows appends the given rows of in, whose columns stand at the positions from, to a batch that owns its
 // columns: column i of b gets column from[i] of in, and is left alone where from[i] is negative. It does not add the
 // rows' number to b.N, since the caller may have columns of its own to fill.

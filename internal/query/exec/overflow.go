@@ -104,7 +104,7 @@ func (o *overflow) read(ctx context.Context) (*batch, error) {
 	if err := o.table.acct.r.alive(ctx); err != nil {
 		return nil, err
 	}
-	ok, err := o.now.batch(&o.back, o.table.acct.r.batchSize())
+	ok, err := o.back.fill(o.now, o.table.acct.r.batchSize())
 	if !ok || err != nil {
 		return nil, err
 	}

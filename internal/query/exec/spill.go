@@ -72,7 +72,8 @@ func (s *Spill) Used() int64 { return s.used.Load() }
 //	block = its length in 4 bytes, row…
 //	row   = number of the frame's row, cell…
 type spilled struct {
-	r     *run
+	disk  *Spill
+	wrote func(n int) // is called with the bytes that go to disk
 	f     spillFile
 	width int    // cells of a row
 	buf   []byte // a block, after room for its length
@@ -109,14 +110,12 @@ func (s *spilled) flush() error {
 	if n == 0 {
 		return nil
 	}
-	sp := s.r.env.Spill
+	sp := s.disk
 	s.size += int64(n)
 	if used := sp.used.Add(int64(n)); used > sp.limit {
 		return graph.BudgetError("the statements that run need more than %d bytes on disk for what is too much for their memory", sp.limit)
 	}
-	if s.r.env.Profile {
-		s.r.stats[s.r.current].Spilled += int64(n)
-	}
+	s.wrote(n)
 	varint.LittleEndian.PutUint32(s.buf, uint32(n-4))
 	_, err := s.f.Write(s.buf)
 	s.buf = s.buf[:0]
@@ -130,7 +129,7 @@ func (s *spilled) flush() error {
 func (s *spilled) close() {
 	if s.f != nil {
 		_ = s.f.Close() // nothing in it is wanted any more
-		s.r.env.Spill.used.Add(-s.size)
+		s.disk.used.Add(-s.size)
 		s.f = nil
 	}
 }
@@ -180,20 +179,11 @@ func (r *spillReader) next() (bool, error) {
 	return true, nil
 }
 
-// batch gives up to n rows in b, which owns its columns, and reports whether there were any.
-func (r *spillReader) batch(b *batch, n int) (bool, error) {
-	b.reset(r.s.width)
-	for b.N = 0; b.N < n; b.N++ {
-		ok, err := r.next()
-		if err != nil {
-			return false, err
-		}
-		if !ok {
-			break
-		}
-		for i, v := range r.vals {
-			b.Cols[i].Vals = append(b.Cols[i].Vals, v)
-		}
+// newSpilled begins rows of a number of cells on disk; wrote is called with the bytes that are written.
+func newSpilled(disk *Spill, width int, wrote func(n int)) (*spilled, error) {
+	f, err := disk.create()
+	if err != nil {
+		return nil, diskError(err)
 	}
-	return b.N > 0, nil
+	return &spilled{disk: disk, wrote: wrote, f: f, width: width}, nil
 }
