@@ -37,6 +37,16 @@ internal/query/traverse
 internal/query/endless
 internal/oracle
 internal/oracle/naive
+internal/query/exec/runtime/spill
+internal/query/exec/runtime
+internal/query/exec/expr
+internal/query/exec/compile
+internal/query/exec/exchange
+internal/query/exec/adjacency
+internal/query/exec/search
+internal/query/exec/source
+internal/query/exec/relational
+internal/query/exec/write
 internal/query/exec
 internal/query/exec/exectest
 internal/query/tck
@@ -72,12 +82,22 @@ var onlyIn = map[string]string{
 	module + "api/gen":                               "internal/server internal/shard/remote cmd/graphctl",
 }
 
+// mostFiles is how many files besides tests a package under internal has at most, so that a reader can survey it.
+const mostFiles = 40
+
+// crowded lists the packages that have more files until they are split.
+var crowded = map[string]bool{
+	"internal/storage":     true,
+	"internal/shard/local": true,
+}
+
 func TestLayers(t *testing.T) {
 	rank := map[string]int{}
 	for i, p := range strings.Fields(layers) {
 		rank[p] = i
 	}
 	documented := map[string]bool{}
+	files := map[string]int{}
 	root := os.DirFS("..")
 	err := fs.WalkDir(root, ".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -101,6 +121,7 @@ func TestLayers(t *testing.T) {
 			t.Errorf("%s: %s is not in the list of layers", file, pkg)
 			return nil
 		}
+		files[pkg]++
 		documented[pkg] = documented[pkg] || f.Doc != nil
 		for _, spec := range f.Imports {
 			imp := strings.Trim(spec.Path.Value, `"`)
@@ -119,6 +140,11 @@ func TestLayers(t *testing.T) {
 	for p := range rank {
 		if !documented[p] {
 			t.Errorf("%s: no such package, or it has no package comment", p)
+		}
+		if n := files[p]; strings.HasPrefix(p, "internal/") && n > mostFiles && !crowded[p] {
+			t.Errorf("%s has %d files besides tests, more than %d: split it by what the files do", p, n, mostFiles)
+		} else if n <= mostFiles && crowded[p] {
+			t.Errorf("%s has no more than %d files any more: take it off the list of crowded packages", p, mostFiles)
 		}
 	}
 }

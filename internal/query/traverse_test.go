@@ -16,7 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/query"
-	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/exec/search"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/query/traverse"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -111,7 +111,9 @@ func (n *network) steps(h *traverse.Hop, seed int64, v graph.VertexID, holds fun
 	}
 	all = slices.DeleteFunc(all, func(s step) bool { return !holds(s.e, s.to) })
 	if h.Sample > 0 && len(all) > int(h.Sample) {
-		sort.Slice(all, func(i, j int) bool { return exec.SampleOrder(seed, all[i].e.ID) < exec.SampleOrder(seed, all[j].e.ID) })
+		sort.Slice(all, func(i, j int) bool {
+			return search.SampleOrder(seed, all[i].e.ID) < search.SampleOrder(seed, all[j].e.ID)
+		})
 		all = all[:h.Sample]
 	}
 	return all

@@ -83,7 +83,7 @@ func TestOperatorsAllocateNothingARow(t *testing.T) {
 			build(chained{q, vertices[0], vertices[2]})
 			x, r := overStarts(t, q, g, tx, ids)
 			pullAll(t, x)
-			require.Greater(t, r.edges, int64(least))
+			require.Greater(t, r.Edges, int64(least))
 			require.Less(t, testing.AllocsPerRun(3, func() { pullAll(t, x) }), least/500.0)
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -42,15 +43,15 @@ func TestDistinctEnds(t *testing.T) {
 
 		p, err := Compile(q, Options{BatchSize: batch})
 		require.NoError(t, err)
-		rows, err := p.Run(ctx, w.g, w.tx, Env{})
+		rows, err := p.Run(ctx, w.g, w.tx, runtime.Env{})
 		require.NoError(t, err)
 		for got := 0; got < len(want); {
 			out, err := rows.Next(ctx)
 			require.NoError(t, err)
 			got += out.N
 		}
-		for i, s := range p.program.stages {
-			if s.node == x {
+		for i, s := range p.program.Stages {
+			if s.Node == x {
 				require.EqualValues(t, len(want), rows.Stats()[i].Rows)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/oracle"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -179,16 +180,16 @@ func (t *csrTx) Degrees(_ context.Context, ids []graph.VertexID, _ []graph.TypeI
 // starts gives rows of vertices, again and again.
 type starts struct {
 	ids  []graph.VertexID
-	out  batch
+	out  runtime.Batch
 	done bool
 }
 
-func (s *starts) open(context.Context) error {
+func (s *starts) Open(context.Context) error {
 	s.done = false
 	return nil
 }
 
-func (s *starts) next(context.Context) (*batch, error) {
+func (s *starts) Next(context.Context) (*runtime.Batch, error) {
 	if s.done {
 		return nil, nil
 	}
@@ -198,33 +199,33 @@ func (s *starts) next(context.Context) (*batch, error) {
 	return &s.out, nil
 }
 
-func (s *starts) close() {}
+func (s *starts) Close() {}
 
 // overStarts compiles a plan and replaces its scans by rows of the given vertices.
-func overStarts(t testing.TB, q *plan.Query, g shard.Graph, tx shard.Tx, ids []graph.VertexID) (operator, *run) {
+func overStarts(t testing.TB, q *plan.Query, g shard.Graph, tx shard.Tx, ids []graph.VertexID) (runtime.Operator, *runtime.Run) {
 	t.Helper()
 	p, err := Compile(q, Options{})
 	require.NoError(t, err)
-	for _, s := range p.program.stages {
-		if _, ok := s.node.(*plan.Scan); ok {
-			s.build = func(*run, []operator) operator { return &starts{ids: ids} }
+	for _, s := range p.program.Stages {
+		if _, ok := s.Node.(*plan.Scan); ok {
+			s.Build = func(*runtime.Run, []runtime.Operator) runtime.Operator { return &starts{ids: ids} }
 		}
 	}
-	r := &run{tx: tx}
-	r.init(&p.program, g)
-	op := r.build(p.program.root)
-	require.NoError(t, r.err)
+	r := &runtime.Run{Tx: tx}
+	r.Init(&p.program, g)
+	op := r.Build(p.program.Root)
+	require.NoError(t, r.Err)
 	return op, r
 }
 
 // pullAll pulls all rows and counts them.
-func pullAll(t testing.TB, op operator) int {
+func pullAll(t testing.TB, op runtime.Operator) int {
 	n := 0
-	if err := op.open(ctx); err != nil {
+	if err := op.Open(ctx); err != nil {
 		t.Fatal(err)
 	}
 	for {
-		b, err := op.next(ctx)
+		b, err := op.Next(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}

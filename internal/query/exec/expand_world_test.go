@@ -15,6 +15,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/oracle"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
@@ -192,7 +193,7 @@ func (w *world) inOrder(t testing.TB, q *plan.Query, batch int) (out [][]graph.V
 	t.Helper()
 	p, err := Compile(q, Options{BatchSize: batch})
 	require.NoError(t, err)
-	rows, err := p.Run(ctx, w.g, w.tx, Env{})
+	rows, err := p.Run(ctx, w.g, w.tx, runtime.Env{})
 	require.NoError(t, err)
 	defer rows.Close()
 	for {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/search"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -165,10 +166,10 @@ func checkFrontierCount(t *testing.T, rng *rand.Rand, w *world, batch int) {
 
 // Large frontiers are walked as bitmaps, from which a breadth-first search and its ends must not differ either.
 func TestManyVertices(t *testing.T) {
-	defer func(n int) { manyVertices = n }(manyVertices)
+	defer func(n int) { search.ManyVertices = n }(search.ManyVertices)
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		manyVertices = 1 + rng.IntN(10)
+		search.ManyVertices = 1 + rng.IntN(10)
 		n := 10 + rng.IntN(30)
 		w := newWorld(t, rng, 1+2*int(seed%2), n, n+rng.IntN(2*n))
 		q := &plan.Query{}

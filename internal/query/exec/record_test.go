@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -28,7 +29,7 @@ func TestRecordsAreFilledIn(t *testing.T) {
 	q.Out = []plan.Col{a, e, x}
 	p, err := Compile(q, Options{})
 	require.NoError(t, err)
-	rows, err := p.Run(ctx, w.g, w.tx, Env{Profile: true})
+	rows, err := p.Run(ctx, w.g, w.tx, runtime.Env{Profile: true})
 	require.NoError(t, err)
 	defer rows.Close()
 	out, err := rows.Next(ctx)

@@ -6,6 +6,10 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/adjacency"
+	"github.com/hopgate/hopgate/internal/query/exec/compile"
+	"github.com/hopgate/hopgate/internal/query/exec/expr"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/shard"
@@ -14,13 +18,13 @@ import (
 // execution is what a run needs beside its transaction: its operators, with their memory. A plan of operators that can all
 // begin anew keeps those of runs that have ended for later ones, so that a short statement does not pay for making them.
 type execution struct {
-	run  run
+	run  runtime.Run
 	p    *Prepared
 	fn   fn.Context
-	root operator
-	out  batch // what Next gives
+	root runtime.Operator
+	out  runtime.Batch // what Next gives
 	// recorder reads the records of the result.
-	recorder recorder
+	recorder expr.Recorder
 }
 
 // mostKeptRows bounds the rows of the operators that are kept for later runs, and so their memory.
@@ -28,21 +32,21 @@ const mostKeptRows = 4 * graph.BatchSize
 
 // reusable reports whether the operators of a stage and of those below it hold nothing of their run but what begin
 // replaces and end clears. With last, only projections are above it.
-func (s *stage) reusable(last bool) bool {
-	if len(s.subs) > 0 || s.exchange != nil {
+func reusable(s *runtime.Stage, last bool) bool {
+	if len(s.Subplans) > 0 || s.Exchange != nil {
 		return false
 	}
-	_, passes := s.node.(*plan.Project)
-	for _, kid := range s.kids {
-		if !kid.reusable(last && passes) {
+	_, passes := s.Node.(*plan.Project)
+	for _, kid := range s.Inputs {
+		if !reusable(kid, last && passes) {
 			return false
 		}
 	}
-	switch n := s.node.(type) {
+	switch n := s.Node.(type) {
 	case *plan.Unit:
 		return true
 	case *plan.Seek:
-		return plain(n.Keys...)
+		return compile.Plain(n.Keys...)
 	case *plan.Filter:
 		for _, e := range n.Preds {
 			if !test(e) {
@@ -51,19 +55,19 @@ func (s *stage) reusable(last bool) bool {
 		}
 		return true
 	case *plan.Slice:
-		return plain(n.Skip) && plain(n.Limit)
+		return compile.Plain(n.Skip) && compile.Plain(n.Limit)
 	case *plan.Expand:
-		return len(n.Where) == 0 && !n.Into && !slices.ContainsFunc(s.cols, isEdgeProp)
+		return len(n.Where) == 0 && !n.Into && !slices.ContainsFunc(s.Cols, compile.IsEdgeProp)
 	case *plan.FrontierCount:
 		for _, h := range n.Hops {
-			if !allRanges(h.Where, h.Edge) {
+			if !adjacency.AllRanges(h.Where, h.Edge) {
 				return false
 			}
 		}
 		return true
 	case *plan.Project:
 		for _, it := range n.Items {
-			if !plain(it.Expr) && !(last && propOfColumn(it.Expr)) {
+			if !compile.Plain(it.Expr) && !(last && propOfColumn(it.Expr)) {
 				return false
 			}
 		}
@@ -92,7 +96,7 @@ func plainMap(e plan.Expr) bool {
 		return true
 	}
 	m, ok := e.(*plan.MapLit)
-	return ok && plain(m.Elems...)
+	return ok && compile.Plain(m.Elems...)
 }
 
 // propOfColumn reports whether an expression is a property of what stands in a column. Its value may lie in the memory of
@@ -117,67 +121,55 @@ func test(e plan.Expr) bool {
 	case plan.And, plan.Or, plan.Not:
 		return !slices.ContainsFunc(op.Args, func(e plan.Expr) bool { return !test(e) })
 	case plan.Eq, plan.Ne, plan.Lt, plan.Le, plan.Gt, plan.Ge, plan.IsNull, plan.IsNotNull:
-		return !slices.ContainsFunc(op.Args, func(e plan.Expr) bool { return !plain(e) && !propOfColumn(e) })
+		return !slices.ContainsFunc(op.Args, func(e plan.Expr) bool { return !compile.Plain(e) && !propOfColumn(e) })
 	}
 	return false
 }
 
-// plain reports whether all expressions are constants, parameters or columns, or none.
-func plain(es ...plan.Expr) bool {
-	for _, e := range es {
-		switch e.(type) {
-		case nil, *plan.Const, *plan.Param, *plan.ColRef:
-		default:
-			return false
-		}
-	}
-	return true
-}
-
 // execution gives operators for a run, those of another that has ended if there are any.
-func (p *Prepared) execution(ctx context.Context, g shard.Graph, tx shard.Tx, env *Env) (*execution, error) {
+func (p *Prepared) execution(ctx context.Context, g shard.Graph, tx shard.Tx, env *runtime.Env) (*execution, error) {
 	if p.keeps(env) {
-		if x, ok := p.ended.Get().(*execution); ok && x.run.g == g {
+		if x, ok := p.ended.Get().(*execution); ok && x.run.Graph == g {
 			x.begin(ctx, tx, env, time.Time{}) // operators that are kept ask for no time
-			return x, x.run.bind()
+			return x, x.run.Bind()
 		}
 	}
 	now := time.Now()
 	x := &execution{p: p}
-	x.run.init(&p.program, g)
+	x.run.Init(&p.program, g)
 	x.begin(ctx, tx, env, now)
-	x.root = x.run.build(p.program.root)
-	return x, x.run.err
+	x.root = x.run.Build(p.program.Root)
+	return x, x.run.Err
 }
 
 // begin gives the operators what belongs to one run alone.
-func (x *execution) begin(ctx context.Context, tx shard.Tx, env *Env, now time.Time) {
-	x.run.begin(env, now)
+func (x *execution) begin(ctx context.Context, tx shard.Tx, env *runtime.Env, now time.Time) {
+	x.run.Begin(env, now)
 	if env.Fn == nil {
 		x.fn = fn.Context{Statement: now, Transaction: now, MaxList: env.Budget.Bytes / 24, Run: ctx}
-		x.run.env.Fn = &x.fn
+		x.run.Env.Fn = &x.fn
 	}
-	x.run.setTx(tx)
+	x.run.SetTx(tx)
 }
 
 // end keeps the operators for a later run, unless they hold much. Whose run has ended must not use them any more.
 func (x *execution) end() {
 	r := &x.run
-	for i := range r.stats {
-		if r.stats[i].Rows > mostKeptRows {
+	for i := range r.Stats {
+		if r.Stats[i].Rows > mostKeptRows {
 			return
 		}
 	}
-	r.forget()
-	x.recorder.forget()
+	r.Forget()
+	x.recorder.Forget()
 	clear(x.out.Cols[:cap(x.out.Cols)])
 	x.fn.Run = nil //nolint:fatcontext // It is taken out.
 	x.p.ended.Put(x)
 }
 
 // keeps reports whether the operators of a run with these parameters can serve others, and those of others this one.
-func (p *Prepared) keeps(env *Env) bool {
-	return p.program.reusable && !env.Profile && !slices.ContainsFunc(p.bounds, func(name string) bool {
+func (p *Prepared) keeps(env *runtime.Env) bool {
+	return p.program.Reusable && !env.Profile && !slices.ContainsFunc(p.bounds, func(name string) bool {
 		return !graph.Bounds(env.Params[name])
 	})
 }

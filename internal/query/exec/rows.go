@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/expr"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
@@ -12,16 +14,16 @@ import (
 type Rows struct {
 	p      *Prepared
 	x      *execution
-	r      *run // of x; when the operators are kept for another run, one that says of this what Close leaves to say
+	r      *runtime.Run // of x; when the operators are kept for another run, one that says of this what Close leaves to say
 	opened bool
 	failed bool
 	count  int64
-	kept   account // what the caller of Next keeps
+	kept   runtime.Account // what the caller of Next keeps
 }
 
 // Run begins an execution within a transaction, which the caller ends. The result is valid until then. Nothing is read
 // or written before the first Next.
-func (p *Prepared) Run(ctx context.Context, g shard.Graph, tx shard.Tx, env Env) (*Rows, error) {
+func (p *Prepared) Run(ctx context.Context, g shard.Graph, tx shard.Tx, env runtime.Env) (*Rows, error) {
 	rs := new(Rows)
 	if err := p.RunInto(ctx, rs, g, tx, &env); err != nil {
 		return nil, err
@@ -30,7 +32,7 @@ func (p *Prepared) Run(ctx context.Context, g shard.Graph, tx shard.Tx, env Env)
 }
 
 // RunInto is Run with the memory of the caller for the result. env is copied.
-func (p *Prepared) RunInto(ctx context.Context, rs *Rows, g shard.Graph, tx shard.Tx, env *Env) error {
+func (p *Prepared) RunInto(ctx context.Context, rs *Rows, g shard.Graph, tx shard.Tx, env *runtime.Env) error {
 	x, err := p.execution(ctx, g, tx, env)
 	if err != nil {
 		return err
@@ -50,37 +52,37 @@ func (rs *Rows) Next(ctx context.Context) (*graph.Batch, error) {
 }
 
 func (rs *Rows) next(ctx context.Context) (*graph.Batch, error) {
-	if rs.r.env.Profile {
-		rs.r.mark = time.Now() // what the caller did meanwhile is nobody's time
-		defer rs.r.enter(rs.r.current)()
+	if rs.r.Env.Profile {
+		rs.r.Mark = time.Now() // what the caller did meanwhile is nobody's time
+		defer rs.r.Enter(rs.r.Current)()
 	}
 	x := rs.x
 	if !rs.opened {
 		rs.opened = true
-		if err := x.root.open(ctx); err != nil {
+		if err := x.root.Open(ctx); err != nil {
 			return nil, err
 		}
 	}
-	b, err := x.root.next(ctx)
+	b, err := x.root.Next(ctx)
 	if b == nil || err != nil {
 		return nil, err
 	}
 	rs.count += int64(b.N)
-	x.out.view(b, rs.p.out)
-	if limit := rs.r.env.Budget.Rows; limit > 0 && rs.count > limit {
+	x.out.View(b, rs.p.out)
+	if limit := rs.r.Env.Budget.Rows; limit > 0 && rs.count > limit {
 		err := graph.BudgetError("the result has more than %d rows, the budget of max-rows", limit)
-		if !rs.r.truncate(err) {
+		if !rs.r.Truncate(err) {
 			return nil, err
 		}
 		left := b.N - int(rs.count-limit)
 		if left <= 0 {
 			return nil, nil
 		}
-		var first batch
-		first.slice(b, 0, left)
-		x.out.view(&first, rs.p.out)
+		var first runtime.Batch
+		first.Slice(b, 0, left)
+		x.out.View(&first, rs.p.out)
 	}
-	if err := x.recorder.materialise(ctx, rs.r, &x.out.Batch); err != nil {
+	if err := x.recorder.Materialise(ctx, rs.r, &x.out.Batch); err != nil {
 		return nil, err
 	}
 	return &x.out.Batch, nil
@@ -88,16 +90,16 @@ func (rs *Rows) next(ctx context.Context) (*graph.Batch, error) {
 
 // Hold accounts for a batch of Next that the caller keeps, until Close.
 func (rs *Rows) Hold(b *graph.Batch) error {
-	if rs.kept.r == nil {
-		rs.kept = account{r: rs.r, name: "Result"}
+	if rs.kept.Run == nil {
+		rs.kept = runtime.Account{Run: rs.r, Name: "Result"}
 	}
 	size := 0
 	for i := range b.Cols {
 		for j := range b.N {
-			size += valueSize(b.Cols[i].Value(j))
+			size += runtime.ValueSize(b.Cols[i].Value(j))
 		}
 	}
-	return rs.kept.grow(size)
+	return rs.kept.Grow(size)
 }
 
 // Close gives back what the run holds; it does not end the transaction. What Next gave must not be used any more, nor
@@ -108,33 +110,33 @@ func (rs *Rows) Close() {
 	}
 	x := rs.x
 	rs.x = nil
-	x.root.close()
-	rs.r.end()
-	if h := rs.r.env.Held; h != nil {
-		h.clear() // the name lies in the memory of the operators, and a list of what runs may keep h
+	x.root.Close()
+	rs.r.End()
+	if h := rs.r.Env.Held; h != nil {
+		h.Clear() // the name lies in the memory of the operators, and a list of what runs may keep h
 	}
-	rs.r.total()
-	if p := rs.p; p.keeps(&rs.r.env) && !rs.failed && rs.r.truncated == "" {
+	rs.r.AddTotals()
+	if p := rs.p; p.keeps(&rs.r.Env) && !rs.failed && rs.r.Truncated == "" {
 		rs.r = &p.nothing
 		x.end()
 		return
 	}
 	// A caller that still reads the counters keeps no rows.
-	x.root, x.out, x.recorder = nil, batch{}, recorder{}
-	rs.r.drop()
+	x.root, x.out, x.recorder = nil, runtime.Batch{}, expr.Recorder{}
+	rs.r.Drop()
 }
 
 // Counters gives what the run has changed so far.
-func (rs *Rows) Counters() Counters { return rs.r.counters }
+func (rs *Rows) Counters() runtime.Counters { return rs.r.Counters }
 
 // Stats gives what the operators did so far, by the ids of Prepared.Explain.
-func (rs *Rows) Stats() []Stat { return rs.r.stats }
+func (rs *Rows) Stats() []runtime.Stat { return rs.r.Stats }
 
 // Columns gives the names of the result columns.
 func (p *Prepared) Columns() []string { return p.Query.Names }
 
 // Truncated gives the reason why the rows are not all, or "".
-func (rs *Rows) Truncated() string { return rs.r.truncated }
+func (rs *Rows) Truncated() string { return rs.r.Truncated }
 
 // Hops gives what the hops of a traversal did.
-func (rs *Rows) Hops() []HopCount { return rs.r.hopCounts }
+func (rs *Rows) Hops() []runtime.HopCount { return rs.r.HopCounts }

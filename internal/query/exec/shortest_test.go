@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -103,7 +104,7 @@ func TestShortestPathRefusesOneVertex(t *testing.T) {
 	q.Root = &plan.ShortestPath{Input: &plan.Scan{Input: &plan.Unit{}, Out: a}, From: a, To: a, Min: intConst(1)}
 	p, err := Compile(q, Options{})
 	require.NoError(t, err)
-	rows, err := p.Run(ctx, w.g, w.tx, Env{})
+	rows, err := p.Run(ctx, w.g, w.tx, runtime.Env{})
 	require.NoError(t, err)
 	_, err = rows.Next(ctx)
 	var e *graph.Error

@@ -16,6 +16,8 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/oracle"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime/spill"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -58,7 +60,7 @@ func someRows(r *rand.Rand, n int) []graph.Value {
 }
 
 // try runs a plan of a heaped and gives its rows as bytes, and the bytes that it has written.
-func (h *heaped) try(ctx context.Context, t testing.TB, root plan.Node, size int, env Env, out ...plan.Col) (rows []string, spilled int64, err error) {
+func (h *heaped) try(ctx context.Context, t testing.TB, root plan.Node, size int, env runtime.Env, out ...plan.Col) (rows []string, spilled int64, err error) {
 	t.Helper()
 	h.q.Root, h.q.Out = root, out
 	prep, err := Compile(h.q, Options{BatchSize: size})
@@ -82,7 +84,7 @@ func (h *heaped) try(ctx context.Context, t testing.TB, root plan.Node, size int
 		for i := range b.N {
 			var row []byte
 			for k := range b.Cols {
-				row = appendSpilled(row, b.Cols[k].Value(i))
+				row = spill.AppendValue(row, b.Cols[k].Value(i))
 			}
 			rows = append(rows, string(row))
 		}
@@ -93,15 +95,15 @@ func (h *heaped) try(ctx context.Context, t testing.TB, root plan.Node, size int
 func unfilled(ctx context.Context, rows *Rows) (*graph.Batch, error) {
 	if !rows.opened {
 		rows.opened = true
-		if err := rows.x.root.open(ctx); err != nil {
+		if err := rows.x.root.Open(ctx); err != nil {
 			return nil, err
 		}
 	}
-	b, err := rows.x.root.next(ctx)
+	b, err := rows.x.root.Next(ctx)
 	if b == nil || err != nil {
 		return nil, err
 	}
-	rows.x.out.view(b, rows.p.out)
+	rows.x.out.View(b, rows.p.out)
 	return &rows.x.out.Batch, nil
 }
 
@@ -137,14 +139,14 @@ func (h *heaped) plans() map[string]struct {
 	}
 }
 
-func testSpill(t testing.TB) (*Spill, string) {
+func testSpill(t testing.TB) (*spill.Space, string) {
 	dir := filepath.Join(t.TempDir(), "spill")
-	s, err := NewSpill(dir, 1<<30)
+	s, err := spill.Open(dir, 1<<30)
 	require.NoError(t, err)
 	return s, dir
 }
 
-func requireNothingLeft(t testing.TB, s *Spill, dir string) {
+func requireNothingLeft(t testing.TB, s *spill.Space, dir string) {
 	t.Helper()
 	require.Zero(t, s.Used())
 	files, err := os.ReadDir(dir)
@@ -159,11 +161,11 @@ func TestSpill(t *testing.T) {
 	for range 3 {
 		h := newHeaped(someRows(r, 20000))
 		for name, p := range h.plans() {
-			want, spilled, err := h.try(context.Background(), t, p.root, 1024, Env{}, p.out...)
+			want, spilled, err := h.try(context.Background(), t, p.root, 1024, runtime.Env{}, p.out...)
 			require.NoError(t, err, name)
 			require.Zero(t, spilled)
 			for _, budget := range []int64{300 << 10, 700 << 10} {
-				env := Env{Budget: Budget{Bytes: budget}, Spill: s}
+				env := runtime.Env{Budget: runtime.Budget{Bytes: budget}, Spill: s}
 				got, spilled, err := h.try(context.Background(), t, p.root, 50, env, p.out...)
 				require.NoError(t, err, name)
 				if budget == 300<<10 {
@@ -182,7 +184,7 @@ func TestSpill(t *testing.T) {
 
 // fullDisk takes a number of bytes, then none; fault is what it says.
 type fullDisk struct {
-	spillFile
+	spill.File
 	left  *int
 	fault error
 }
@@ -191,14 +193,14 @@ func (f fullDisk) Write(b []byte) (int, error) {
 	if *f.left -= len(b); *f.left < 0 {
 		return 0, f.fault
 	}
-	return f.spillFile.Write(b)
+	return f.File.Write(b)
 }
 
 // TestSpillFails checks that a disk that is full or broken ends the statement with an error that says so, that a
 // statement may be cancelled meanwhile, and that nothing is left of it.
 func TestSpillFails(t *testing.T) {
 	s, dir := testSpill(t)
-	create := s.create
+	create := s.Create
 	h := newHeaped(someRows(rand.New(rand.NewPCG(5, 6)), 20000))
 	for name, p := range h.plans() {
 		for _, c := range []struct {
@@ -209,37 +211,37 @@ func TestSpillFails(t *testing.T) {
 			{syscall.ENOSPC, graph.KindBudget, "the disk is full"}, {syscall.EIO, graph.KindInternal, "spill"},
 		} {
 			left := 20 << 10
-			s.create = func() (spillFile, error) {
+			s.Create = func() (spill.File, error) {
 				f, err := create()
 				return fullDisk{f, &left, c.fault}, err
 			}
-			_, _, err := h.try(context.Background(), t, p.root, 50, Env{Budget: Budget{Bytes: 300 << 10}, Spill: s}, p.out...)
+			_, _, err := h.try(context.Background(), t, p.root, 50, runtime.Env{Budget: runtime.Budget{Bytes: 300 << 10}, Spill: s}, p.out...)
 			require.Equal(t, c.kind, graph.AsError(err).Kind, name)
 			require.ErrorContains(t, err, c.text, name)
 			requireNothingLeft(t, s, dir)
 		}
-		s.create = func() (spillFile, error) { return nil, errors.New("no more files") }
-		_, _, err := h.try(context.Background(), t, p.root, 50, Env{Budget: Budget{Bytes: 300 << 10}, Spill: s}, p.out...)
+		s.Create = func() (spill.File, error) { return nil, errors.New("no more files") }
+		_, _, err := h.try(context.Background(), t, p.root, 50, runtime.Env{Budget: runtime.Budget{Bytes: 300 << 10}, Spill: s}, p.out...)
 		require.Equal(t, graph.KindInternal, graph.AsError(err).Kind, name)
 		requireNothingLeft(t, s, dir)
 
 		ctx, cancel := context.WithCancel(context.Background())
 		files := 0
-		s.create = func() (spillFile, error) {
+		s.Create = func() (spill.File, error) {
 			if files++; files == 3 {
 				cancel()
 			}
 			return create()
 		}
-		_, _, err = h.try(ctx, t, p.root, 50, Env{Budget: Budget{Bytes: 300 << 10}, Spill: s}, p.out...)
+		_, _, err = h.try(ctx, t, p.root, 50, runtime.Env{Budget: runtime.Budget{Bytes: 300 << 10}, Spill: s}, p.out...)
 		cancel()
 		require.Equal(t, graph.KindDeadline, graph.AsError(err).Kind, name)
 		requireNothingLeft(t, s, dir)
-		s.create = create
+		s.Create = create
 	}
-	s.limit = 20 << 10
+	s.Limit = 20 << 10
 	p := h.plans()["sort"]
-	_, _, err := h.try(context.Background(), t, p.root, 50, Env{Budget: Budget{Bytes: 300 << 10}, Spill: s}, p.out...)
+	_, _, err := h.try(context.Background(), t, p.root, 50, runtime.Env{Budget: runtime.Budget{Bytes: 300 << 10}, Spill: s}, p.out...)
 	require.Equal(t, graph.KindBudget, graph.AsError(err).Kind)
 	require.ErrorContains(t, err, "20480 bytes on disk")
 	requireNothingLeft(t, s, dir)
@@ -250,7 +252,7 @@ func TestSpillDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "spill")
 	require.NoError(t, os.MkdirAll(dir, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "rows-1"), make([]byte, 100), 0o600))
-	s, err := NewSpill(dir, 1)
+	s, err := spill.Open(dir, 1)
 	require.NoError(t, err)
 	requireNothingLeft(t, s, dir)
 	require.NoError(t, s.Close())
@@ -263,8 +265,8 @@ func TestPool(t *testing.T) {
 	h := newHeaped(someRows(rand.New(rand.NewPCG(7, 8)), 20000))
 	sort := h.plans()["sort"]
 	asked := 0
-	pool := &Pool{Limit: 1 << 20, Relieve: func(*Pool) { asked++ }}
-	_, _, err := h.try(context.Background(), t, sort.root, 50, Env{Pools: []*Pool{pool}}, sort.out...)
+	pool := &runtime.Pool{Limit: 1 << 20, Relieve: func(*runtime.Pool) { asked++ }}
+	_, _, err := h.try(context.Background(), t, sort.root, 50, runtime.Env{Pools: []*runtime.Pool{pool}}, sort.out...)
 	require.NoError(t, err)
 	require.Positive(t, asked)
 	require.Zero(t, pool.Held())
@@ -272,7 +274,7 @@ func TestPool(t *testing.T) {
 	asked = 0
 	pool.Limit = 4 << 20
 	s, dir := testSpill(t)
-	_, spilled, err := h.try(context.Background(), t, sort.root, 50, Env{Pools: []*Pool{pool}, Spill: s}, sort.out...)
+	_, spilled, err := h.try(context.Background(), t, sort.root, 50, runtime.Env{Pools: []*runtime.Pool{pool}, Spill: s}, sort.out...)
 	require.NoError(t, err)
 	require.Zero(t, asked)
 	require.Positive(t, spilled)

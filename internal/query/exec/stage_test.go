@@ -9,6 +9,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/oracle"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/plan"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -42,7 +43,7 @@ func ref(c plan.Col) plan.Expr { return &plan.ColRef{Col: c} }
 func op(o plan.OpCode, args ...plan.Expr) plan.Expr { return &plan.Op{Op: o, Args: args} }
 
 // run gives the rows as text.
-func (p *planned) run(t testing.TB, root plan.Node, size int, env Env, out ...plan.Col) ([]string, error) {
+func (p *planned) run(t testing.TB, root plan.Node, size int, env runtime.Env, out ...plan.Col) ([]string, error) {
 	t.Helper()
 	p.q.Root, p.q.Out = root, out
 	prep, err := Compile(p.q, Options{BatchSize: size})
@@ -100,7 +101,7 @@ func TestHashJoin(t *testing.T) {
 			Left: p.values(a, 2, 0, -1, 1), Right: right, LeftKeys: []plan.Col{a}, RightKeys: []plan.Col{b},
 			RightCols: []plan.Col{b, c},
 		}
-		got, err := p.run(t, join, size, Env{}, a, c)
+		got, err := p.run(t, join, size, runtime.Env{}, a, c)
 		require.NoError(t, err)
 		require.Equal(t, []string{"2 20", "2 20", "1 10"}, got, "batches of %d", size)
 	}
@@ -137,7 +138,7 @@ func TestApply(t *testing.T) {
 			case plan.Collect:
 				n.Expr = op(plan.Mul, ref(y), &plan.Const{Value: graph.IntValue(10)})
 			}
-			got, err := p.run(t, n, size, Env{}, cols...)
+			got, err := p.run(t, n, size, runtime.Env{}, cols...)
 			require.NoError(t, err)
 			require.ElementsMatch(t, rows, got, "kind %d, batches of %d", kind, size)
 		}
@@ -198,7 +199,7 @@ func TestPartitions(t *testing.T) {
 			n := &plan.Apply{
 				Input: p.values(x, 2, 0, 4), Sub: c.sub(rows, x, y, z), Kind: plan.Collect, Out: out, Expr: ref(z),
 			}
-			got, err := p.run(t, n, size, Env{}, x, out)
+			got, err := p.run(t, n, size, runtime.Env{}, x, out)
 			require.NoError(t, err)
 			require.Equal(t, c.want, got, "%s, batches of %d", c.name, size)
 		}
@@ -224,10 +225,10 @@ func TestBudget(t *testing.T) {
 		rows := &plan.Unwind{Input: &plan.Unit{}, Out: x, List: &plan.Call{Func: "range", Args: []plan.Expr{
 			&plan.Const{Value: graph.IntValue(1)}, &plan.Const{Value: graph.IntValue(10_000)},
 		}}}
-		_, err := p.run(t, wrap(p, rows, x), 1024, Env{Budget: Budget{Bytes: 100_000}}, x)
+		_, err := p.run(t, wrap(p, rows, x), 1024, runtime.Env{Budget: runtime.Budget{Bytes: 100_000}}, x)
 		require.Equal(t, graph.KindBudget, graph.AsError(err).Kind, name)
 		require.ErrorContains(t, err, "operator "+name+" holds")
-		_, err = p.run(t, wrap(p, rows, x), 1024, Env{Budget: Budget{Bytes: 10_000_000}}, x)
+		_, err = p.run(t, wrap(p, rows, x), 1024, runtime.Env{Budget: runtime.Budget{Bytes: 10_000_000}}, x)
 		require.NoError(t, err, name)
 	}
 }
@@ -235,7 +236,7 @@ func TestBudget(t *testing.T) {
 func TestRowBudget(t *testing.T) {
 	p := newPlanned()
 	x := p.col("x")
-	_, err := p.run(t, p.values(x, 1, 2, 3), 2, Env{Budget: Budget{Rows: 2}}, x)
+	_, err := p.run(t, p.values(x, 1, 2, 3), 2, runtime.Env{Budget: runtime.Budget{Rows: 2}}, x)
 	require.ErrorContains(t, err, "more than 2 rows")
 }
 
@@ -250,7 +251,7 @@ func TestCancelled(t *testing.T) {
 	require.NoError(t, err)
 	defer tx.Rollback()
 	ctx, cancel := context.WithCancel(context.Background())
-	rows, err := prep.Run(ctx, g, tx, Env{})
+	rows, err := prep.Run(ctx, g, tx, runtime.Env{})
 	require.NoError(t, err)
 	_, err = rows.Next(ctx)
 	require.NoError(t, err)

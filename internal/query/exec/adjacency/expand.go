@@ -1,0 +1,313 @@
+package adjacency
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/compile"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// The numbers of edges that an expansion asks for at once: few at first, in case that nobody wants more.
+const (
+	firstEdges = 4 * graph.BatchSize
+	MaxEdges   = 64 * graph.BatchSize
+)
+
+// expand joins each row with the edges of a vertex. It reads the lists of all vertices of an input batch in one
+// request (or in a few, if they are long), tests the edges once, and then deals them out to the rows.
+type expand struct {
+	runtime.FanOut
+	frame *runtime.Frame
+	hop   *Reader
+	from  int // position of From in the input
+	dealt EdgeWriter
+	uses  Uniqueness
+
+	src     []graph.VertexID
+	rows    runtime.Sel // beside src
+	f       runtime.Frontier
+	base    int  // sources answered before the present answer
+	inOrder bool // the present answer has all sources, so that rows can come in the order of the input
+	k, end  int  // the entries of the present answer that are still to be dealt
+	off     int  // edges of entry k that are dealt
+	limit   int
+
+	once  bool            // ends that were given before are left out
+	seen  graph.VertexSet // the ends that were given, if so
+	seenN int             // bytes of seen that are accounted
+	acct  runtime.Account
+}
+
+// Expand compiles an Expand.
+func Expand(c *compile.Compiler, n *plan.Expand, need plan.ColSet) *runtime.Stage {
+	if rest := rowConditions(c, n); len(rest) > 0 {
+		inner := *n
+		inner.Where = slices.DeleteFunc(slices.Clone(n.Where), func(e plan.Expr) bool { return slices.Contains(rest, e) })
+		return c.Node(c, &plan.Filter{Input: &inner, Preds: rest}, need)
+	}
+	below := c.Below(need, n.Where...)
+	below.Add(n.From)
+	if n.Into {
+		below.Add(n.To)
+	}
+	NeedUnique(c, below, n.Input, n.Unlike)
+	in := c.Compile(n.Input, below)
+	c.Bound(in, n.From)
+	own := []plan.Col{n.Edge, -n.Edge}
+	if n.Into {
+		c.Bound(in, n.To)
+	} else {
+		own = append(own, n.To)
+	}
+	brought, broughtCols := c.Brought(n.Edge, need)
+	own = append(own, broughtCols...)
+	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: compile.Kept(in.Cols, need, own...)}
+	where := CompileFilter(c, n.Where, n.Edge, n.To)
+	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
+		x := expand{
+			FanOut: runtime.FanOut{Input: runtime.Input{In: kids[0]}, Run: r, Carry: in.Positions(s.Cols)},
+			frame:  r.Frame, hop: NewReader(r, n.Types, n.Dir, n.Labels), from: in.Pos(n.From), uses: NewUniqueness(in, n.Unlike), limit: firstEdges,
+			once: s.Once && r.Frame == nil, acct: runtime.Account{Run: r, Name: "Expand"},
+		}
+		x.hop.Filter = NewEdgeTest(r, where, in.Cols)
+		x.hop.Props = brought
+		x.dealt = EdgeWriter{toAt: -1, edgeAt: s.Pos(n.Edge), idAt: s.Pos(-n.Edge), SlabSize: r.BatchSize()}
+		for _, col := range broughtCols {
+			x.dealt.props = append(x.dealt.props, s.Pos(col))
+		}
+		if n.Edge == 0 {
+			x.dealt.edgeAt, x.dealt.idAt = -1, -1
+		}
+		if !n.Into {
+			x.dealt.toAt = s.Pos(n.To)
+		}
+		x.hop.Edges = x.dealt.edgeAt >= 0 || x.dealt.idAt >= 0 || len(x.uses.Pos) > 0
+		if n.Into {
+			return newExpandInto(&x, n, in)
+		}
+		runtime.Prefetch(kids[0], x.from, x.hop, firstEdges)
+		x.goOn(kids[0])
+		return &x
+	}
+	return s
+}
+
+// goOn tells the expansion whose far ends this one begins with, if one does.
+func (x *expand) goOn(op runtime.Operator) {
+	if e, ok := runtime.Unmetered(op).(*expand); ok && e.dealt.toAt == x.from {
+		e.hop.Follower, e.hop.FollowerMax = x.hop, firstEdges
+	}
+}
+
+// rowConditions gives the conditions that read more than the edge and its far end, so that they cannot be tested
+// beside the list.
+func rowConditions(c *compile.Compiler, n *plan.Expand) []plan.Expr {
+	var rest []plan.Expr
+	for _, e := range n.Where {
+		for col := range plan.Reads(e) {
+			if col != n.Edge && (col != n.To || n.Into) {
+				rest = append(rest, e)
+				break
+			}
+		}
+	}
+	return rest
+}
+
+func (x *expand) Open(ctx context.Context) error {
+	x.limit = firstEdges
+	x.seen.Clear()
+	x.hop.Known = 0
+	return x.FanOut.Open(ctx)
+}
+
+func (x *expand) Close() {
+	x.acct.Release()
+	x.seenN = 0
+	if cap(x.hop.Answer.Targets) > firstEdges { // too many to be kept for another run
+		x.hop.Answer = shard.Neighbours{}
+	}
+	x.hop.Shrink()
+	x.Input.Close()
+}
+
+func (x *expand) Next(ctx context.Context) (*runtime.Batch, error) { return x.Give(ctx, x) }
+
+func (x *expand) Advance(ctx context.Context) (bool, error) {
+	switch {
+	case x.k < x.end:
+		x.deal()
+		return true, nil
+	case x.base+x.hop.Answer.Done < len(x.f.IDs):
+		return true, x.read(ctx)
+	}
+	return false, nil
+}
+
+func (x *expand) Begin(context.Context) error {
+	var err error
+	if x.src, x.rows, err = Sources(x.Rows, x.from, x.frame, x.src[:0], x.rows[:0]); err != nil {
+		return err
+	}
+	x.f.Set(x.src)
+	x.uses.Begin(x.Rows)
+	x.base, x.k, x.end, x.off = 0, 0, 0, 0
+	x.hop.Answer.Done = 0
+	return nil
+}
+
+// Sources appends the vertices of a column, and the rows that they stand in, to src and rows. Nulls are left out, and
+// rows of the frame that nobody waits for.
+func Sources(b *runtime.Batch, pos int, f *runtime.Frame, src []graph.VertexID, rows runtime.Sel) ([]graph.VertexID, runtime.Sel, error) {
+	col := &b.Cols[pos]
+	all := f == nil || f.Done == nil
+	if col.IDs != nil && all {
+		return append(src, col.IDs...), append(rows, runtime.AllRows(b.N)...), nil
+	}
+	for i := range b.N {
+		if !all && f.Done[b.RowOf(i)] {
+			continue
+		}
+		v := col.Value(i)
+		switch v.Kind() {
+		case graph.Null:
+			continue
+		case graph.VertexKind:
+		default:
+			return src, rows, NotVertex(v)
+		}
+		src, rows = append(src, v.Vertex()), append(rows, int32(i))
+	}
+	return src, rows, nil
+}
+
+// NotVertex is the error for a value that a pattern needs to be a vertex.
+func NotVertex(v graph.Value) error {
+	return graph.TypeError("InvalidArgumentType", "a pattern needs a Node here, not a value of type %s", v.Kind())
+}
+
+// read gets the next part of the lists.
+func (x *expand) read(ctx context.Context) error {
+	x.base += x.hop.Answer.Done
+	if err := runtime.GrowSet(&x.acct, &x.seen, &x.seenN); err != nil {
+		return err
+	}
+	if err := x.hop.Read(ctx, x.f.IDs[x.base:], x.limit); err != nil {
+		return err
+	}
+	x.limit = min(4*x.limit, MaxEdges)
+	done := x.hop.Answer.Done
+	x.inOrder = x.base == 0 && done == len(x.f.IDs)
+	x.k, x.end, x.off = int(x.f.First[x.base]), int(x.f.First[x.base+done]), 0
+	return nil
+}
+
+// deal gives edges of the present answer to rows until the batch is full or the answer ends.
+func (x *expand) deal() {
+	res := &x.hop.Answer
+	room := x.Run.BatchSize() - x.Out.N
+	for x.k < x.end && room > 0 {
+		place := int32(x.k)
+		if !x.inOrder {
+			place = x.f.Order[x.k]
+		}
+		u := int(x.f.Pos[place]) - x.base
+		lo, hi := res.Offsets[u]+x.off, res.Offsets[u+1]
+		if hi-lo > room {
+			hi = lo + room
+			x.off += room
+		} else {
+			x.k++
+			x.off = 0
+		}
+		if lo == hi {
+			continue
+		}
+		row := x.rows[place]
+		n := 0
+		excluded := x.uses.Excluded(row)
+		switch {
+		case x.once:
+			n = x.dealNew(lo, hi, excluded)
+		case len(excluded) > 0 && ContainsAny(res.Edges[lo:hi], excluded):
+			for i := lo; i < hi; i++ {
+				if !slices.Contains(excluded, res.Edges[i]) {
+					x.dealt.add(&x.Out, x.hop, x.src[place], i, i+1)
+					n++
+				}
+			}
+		default:
+			x.dealt.add(&x.Out, x.hop, x.src[place], lo, hi)
+			n = hi - lo
+		}
+		x.Picked = runtime.AppendRepeated(x.Picked, row, n)
+		x.Out.N += n
+		room -= n
+	}
+}
+
+// dealNew gives a row for each end of edges lo … hi-1 of the answer that no row was given for. The end is all there is
+// in a row.
+func (x *expand) dealNew(lo, hi int, excluded []graph.EdgeID) int {
+	res := &x.hop.Answer
+	ids := x.Out.Cols[x.dealt.toAt].IDs
+	before := len(ids)
+	for i, v := range res.Targets[lo:hi] {
+		if x.seen.Has(v) || len(excluded) > 0 && slices.Contains(excluded, res.Edges[lo+i]) {
+			continue
+		}
+		x.seen.Add(v)
+		ids = append(ids, v)
+	}
+	x.Out.Cols[x.dealt.toAt].IDs = ids
+	return len(ids) - before
+}
+
+// EdgeWriter fills the columns that an expansion adds.
+type EdgeWriter struct {
+	toAt, edgeAt, idAt int   // positions in the result, or -1: the far end, the edge, the edge's id alone
+	props              []int // likewise the properties of the edge that the hop brings
+	SlabSize           int   // of a slab
+	slab               []graph.EdgeValue
+}
+
+// add appends edges lo … hi-1 of the hop's answer, which belong to source.
+func (d *EdgeWriter) add(out *runtime.Batch, h *Reader, source graph.VertexID, lo, hi int) {
+	if d.toAt >= 0 {
+		col := &out.Cols[d.toAt]
+		col.IDs = append(col.IDs, h.Answer.Targets[lo:hi]...)
+	}
+	if d.idAt >= 0 {
+		col := &out.Cols[d.idAt]
+		for _, id := range h.Answer.Edges[lo:hi] {
+			col.IDs = append(col.IDs, graph.VertexID(id))
+		}
+	}
+	for k, pos := range d.props {
+		col := &out.Cols[pos]
+		if p := h.PropCols[k]; p >= 0 {
+			col.Vals = append(col.Vals, h.Answer.Props[p][lo:hi]...)
+		} else {
+			runtime.AppendNulls(col, hi-lo)
+		}
+	}
+	if d.edgeAt >= 0 {
+		col := &out.Cols[d.edgeAt]
+		for i := lo; i < hi; i++ {
+			col.Vals = append(col.Vals, graph.EdgeRefValue(d.Keep(h.Edge(i, source))))
+		}
+	}
+}
+
+// Keep makes an edge for a row. Its memory is not used again: rows may be kept.
+func (d *EdgeWriter) Keep(e graph.Edge) *graph.EdgeValue {
+	if len(d.slab) == cap(d.slab) {
+		d.slab = make([]graph.EdgeValue, 0, d.SlabSize)
+	}
+	d.slab = append(d.slab, graph.EdgeValue{Edge: e})
+	return &d.slab[len(d.slab)-1]
+}

@@ -1,0 +1,84 @@
+package adjacency
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// expandInto joins each row with the edges between two vertices that it has.
+type expandInto struct {
+	expand
+	to    int // position of To in the input
+	pairs pairs
+	hits  []int
+}
+
+func newExpandInto(x *expand, n *plan.Expand, in *runtime.Stage) *expandInto {
+	// Conditions are on the edge alone, so they hold from either end.
+	back := &Reader{Run: x.Run, Types: x.hop.Types, Dir: n.Dir.Reverse(), Filter: x.hop.Filter, Edges: x.hop.Edges}
+	// Labels of To are tested where To is bound; a label test here would apply to From on the way back.
+	return &expandInto{
+		expand: *x, to: in.Pos(n.To), pairs: pairs{r: x.Run, hops: [2]*Reader{x.hop, back}, oneSided: n.Labels != nil},
+	}
+}
+
+func (x *expandInto) Open(ctx context.Context) error {
+	x.pairs.reset()
+	return x.expand.Open(ctx)
+}
+
+func (x *expandInto) Next(ctx context.Context) (*runtime.Batch, error) { return x.Give(ctx, x) }
+
+func (x *expandInto) Advance(ctx context.Context) (bool, error) {
+	if x.pairs.k < x.pairs.end {
+		x.match()
+		return true, nil
+	}
+	return x.pairs.Advance(ctx)
+}
+
+func (x *expandInto) Begin(ctx context.Context) error {
+	x.uses.Begin(x.Rows)
+	x.pairs.reset()
+	var err error
+	if x.src, x.rows, err = Sources(x.Rows, x.from, x.frame, x.src[:0], x.rows[:0]); err != nil {
+		return err
+	}
+	to := &x.Rows.Cols[x.to]
+	for k, row := range x.rows {
+		v := to.Value(int(row))
+		if v.IsNull() {
+			continue
+		}
+		if v.Kind() != graph.VertexKind {
+			return NotVertex(v)
+		}
+		x.pairs.add(x.src[k], v.Vertex(), row)
+	}
+	return x.pairs.Begin(ctx)
+}
+
+// match finds the far ends of rows in the present answer, until the batch is full or the answer ends.
+func (x *expandInto) match() {
+	p := &x.pairs
+	h := p.hop()
+	for ; p.k < p.end && x.Out.N < x.Run.BatchSize(); p.k++ {
+		row, source, dst, first := p.at()
+		if x.hits = p.probe.find(dst, x.hits[:0]); len(x.hits) == 0 {
+			continue
+		}
+		excluded := x.uses.Excluded(row)
+		for _, i := range x.hits {
+			if i += first; len(excluded) > 0 && slices.Contains(excluded, h.Answer.Edges[i]) {
+				continue
+			}
+			x.dealt.add(&x.Out, h, source, i, i+1)
+			x.Picked = append(x.Picked, row)
+			x.Out.N++
+		}
+	}
+}

@@ -1,0 +1,244 @@
+package adjacency
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/compile"
+	"github.com/hopgate/hopgate/internal/query/exec/expr"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// EdgeFilter is the condition on each edge of an expansion, compiled so that the edge's properties come with the edges
+// themselves: each property is a column of its own, which the request fills.
+type EdgeFilter struct {
+	Preds []plan.Expr
+	Keys  []string // properties of the edge that the request brings
+	Cols  []plan.Col
+	Outer []plan.Col // of cols those of the input row, at the end
+
+	Edge, to bool // the edge itself, its far end: where in cols, if at all, in this order
+
+	ranges []edgeRange // beside preds, for the shards to test
+	whole  *EdgeFilter // the condition without ranges, for parameters that cannot be bounds
+}
+
+// CompileLocalFilter compiles a condition on the edge in column edge and the vertex in column to (0: none). Columns beyond these
+// are those of the input's row.
+func CompileLocalFilter(c *compile.Compiler, preds []plan.Expr, edge, to plan.Col) *EdgeFilter {
+	if len(preds) == 0 {
+		return nil
+	}
+	w := &EdgeFilter{}
+	base := plan.Col(len(c.Program.Query.Cols)) // columns beyond those of the plan
+	for _, e := range preds {
+		w.Preds = append(w.Preds, compile.Rewrite(e, func(e plan.Expr) plan.Expr {
+			p, ok := e.(*plan.Prop)
+			if !ok {
+				return nil
+			}
+			if ref, ok := p.X.(*plan.ColRef); !ok || ref.Col != edge {
+				return nil
+			}
+			at := slices.Index(w.Keys, p.Key)
+			if at < 0 {
+				at = len(w.Keys)
+				w.Keys = append(w.Keys, p.Key)
+			}
+			return &plan.ColRef{Col: base + plan.Col(at)}
+		}))
+	}
+	reads := plan.Reads(w.Preds...)
+	if w.Edge = reads.Has(edge); w.Edge {
+		w.Cols = append(w.Cols, edge)
+	}
+	if w.to = to != 0 && reads.Has(to); w.to {
+		w.Cols = append(w.Cols, to)
+	}
+	for k := range w.Keys {
+		w.Cols = append(w.Cols, base+plan.Col(k))
+	}
+	for col := range reads {
+		if !slices.Contains(w.Cols, col) {
+			w.Outer = append(w.Outer, col)
+		}
+	}
+	slices.Sort(w.Outer)
+	w.Cols = append(w.Cols, w.Outer...)
+	return w
+}
+
+// EdgeTest runs an edgeWhere.
+type EdgeTest struct {
+	w         *EdgeFilter
+	r         *runtime.Run
+	preds     *expr.Predicates
+	needsEdge bool
+	ids       []graph.PropID // beside w.keys; 0 for a name that no property has had
+	asked     []int          // by key: the column of the request, or -1
+	bounds    []edgeBound
+	outerPos  []int // positions of w.outer in the input's batches
+
+	b     runtime.Batch
+	edges []graph.EdgeValue // what stands in the column of the edge
+	ends  []graph.VertexID  // what stands in the column of the far end, where that is the source
+	nulls []graph.Value
+	out   runtime.Sel
+}
+
+// NewEdgeTest makes the test over an input with the columns cols; w may be nil.
+func NewEdgeTest(r *runtime.Run, w *EdgeFilter, cols []plan.Col) *EdgeTest {
+	if w == nil {
+		return nil
+	}
+	if !bounded(w.ranges, r.Env.Params) {
+		w = w.whole
+	}
+	t := &EdgeTest{w: w, r: r, needsEdge: w.Edge, ids: make([]graph.PropID, len(w.Keys)), asked: make([]int, len(w.Keys))}
+	t.preds = expr.New(r, w.Cols).Predicates(w.Preds)
+	t.bounds = bounds(r, w.ranges)
+	t.outerPos = (&runtime.Stage{Cols: cols}).Positions(w.Outer)
+	t.b.Reset(len(w.Cols))
+	return t
+}
+
+// PerRow reports whether the condition depends on the input's row.
+func (t *EdgeTest) PerRow() bool { return len(t.w.Outer) > 0 }
+
+// resolve appends the properties to ask for to dst.
+func (t *EdgeTest) resolve(dst []graph.PropID) []graph.PropID {
+	for k := range t.ids {
+		if t.ids[k] == 0 {
+			t.ids[k], _ = t.r.Graph.Prop(t.w.Keys[k])
+		}
+		t.asked[k] = -1
+		if t.ids[k] != 0 {
+			t.asked[k] = len(dst)
+			dst = append(dst, t.ids[k])
+		}
+	}
+	return dst
+}
+
+// filterPart appends to dst those of the edges lo … hi-1 of an answer that satisfy a condition without outer columns.
+// u is the source that edge lo belongs to, or one before it; that of edge hi is given back.
+func (t *EdgeTest) filterPart(ctx context.Context, h *Reader, lo, hi, u int, dst runtime.Sel) (int, runtime.Sel, error) {
+	n := hi - lo
+	b := &t.b
+	b.N = n
+	at := 0
+	if t.w.Edge {
+		t.edges = slices.Grow(t.edges[:0], n)[:n]
+		vals := expr.Grown(b.Cols[at].Vals, n)
+		for i := lo; i < hi; i++ {
+			for h.Answer.Offsets[u+1] <= i {
+				u++
+			}
+			t.edges[i-lo].Edge = h.Edge(i, h.Request.Sources[u])
+			vals[i-lo] = graph.EdgeRefValue(&t.edges[i-lo])
+		}
+		b.Cols[at].Vals = vals
+		at++
+	}
+	if t.w.to {
+		b.Cols[at].IDs = h.Answer.Targets[lo:hi]
+		if h.Back {
+			b.Cols[at].IDs = t.sources(h, lo, hi)
+		}
+		at++
+	}
+	for k := range t.w.Keys {
+		if t.asked[k] < 0 {
+			b.Cols[at].Vals = t.null(n)
+		} else {
+			b.Cols[at].Vals = h.Answer.Props[t.asked[k]][lo:hi]
+		}
+		at++
+	}
+	out, err := t.preds.Filter(ctx, b, runtime.AllRows(n), t.out[:0])
+	if err != nil {
+		return u, dst, err
+	}
+	t.out = out
+	for _, i := range out {
+		dst = append(dst, i+int32(lo))
+	}
+	return u, dst, nil
+}
+
+// sources gives the sources of the edges lo … hi-1 of an answer.
+func (t *EdgeTest) sources(h *Reader, lo, hi int) []graph.VertexID {
+	t.ends = t.ends[:0]
+	for u := range h.Answer.Done {
+		for range min(h.Answer.Offsets[u+1], hi) - max(h.Answer.Offsets[u], lo) {
+			t.ends = append(t.ends, h.Request.Sources[u])
+		}
+	}
+	return t.ends
+}
+
+// filterEnds gives those of the rows whose vertices satisfy a condition that reads nothing but the far end. It is valid
+// until the next call.
+func (t *EdgeTest) filterEnds(ctx context.Context, ids []graph.VertexID, rows runtime.Sel) (runtime.Sel, error) {
+	t.b.N = len(ids)
+	if t.w.to {
+		t.b.Cols[0].IDs = ids
+	}
+	out, err := t.preds.Filter(ctx, &t.b, rows, t.out[:0])
+	t.out = out
+	return out, err
+}
+
+// null gives n nulls.
+func (t *EdgeTest) null(n int) []graph.Value {
+	for len(t.nulls) < n {
+		t.nulls = append(t.nulls, graph.Value{})
+	}
+	return t.nulls[:n]
+}
+
+// FilterRows gives those of the candidates that satisfy the condition: candidate k is edge edges[k] of the answer, found
+// from sources[k] for the input's row rows[k]. The result is valid until the next call.
+func (t *EdgeTest) FilterRows(ctx context.Context, h *Reader, edges runtime.Sel, sources []graph.VertexID, in *runtime.Batch, rows runtime.Sel) (runtime.Sel, error) {
+	n := len(edges)
+	b := &t.b
+	b.Reset(len(t.w.Cols))
+	b.N = n
+	at := 0
+	if t.w.Edge {
+		t.edges = slices.Grow(t.edges[:0], n)[:n]
+		col := &b.Cols[at]
+		for k, i := range edges {
+			t.edges[k].Edge = h.Edge(int(i), sources[k])
+			col.Vals = append(col.Vals, graph.EdgeRefValue(&t.edges[k]))
+		}
+		at++
+	}
+	if t.w.to {
+		for _, i := range edges {
+			b.Cols[at].Vals = append(b.Cols[at].Vals, graph.VertexValue(h.Answer.Targets[i]))
+		}
+		at++
+	}
+	for k := range t.w.Keys {
+		col := &b.Cols[at]
+		if t.asked[k] < 0 || t.asked[k] >= len(h.Answer.Props) {
+			runtime.AppendNulls(col, n)
+		} else {
+			got := h.Answer.Props[t.asked[k]]
+			for _, i := range edges {
+				col.Vals = append(col.Vals, got[i])
+			}
+		}
+		at++
+	}
+	for _, p := range t.outerPos {
+		runtime.AppendColumn(&b.Cols[at], &in.Cols[p], rows)
+		at++
+	}
+	out, err := t.preds.Filter(ctx, b, runtime.AllRows(n), t.out[:0])
+	t.out = out
+	return out, err
+}

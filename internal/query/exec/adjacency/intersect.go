@@ -1,0 +1,422 @@
+package adjacency
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/compile"
+	"github.com/hopgate/hopgate/internal/query/exec/expr"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// intersect joins each row with the vertices that edges of both legs lead to. For a part of a batch it reads the lists of
+// both sides in one request each; one side's lists are marked in a bitmap one after another, the other's are looked up
+// there. Which side is marked is decided by what it costs: a vertex that repeats from row to row is marked once. Rows of
+// which one vertex has no edges are dropped before any list is read. Where few vertices are marked and the other side's lists
+// are long, these are found from the marked vertices' end.
+type intersect struct {
+	runtime.FanOut
+	frame  *runtime.Frame
+	legs   [2]leg
+	exists bool // the second leg asks only whether there is an edge
+	apart  bool // the edges of the legs must differ
+	to     int  // position of To in out, or -1
+	labels *expr.LabelTest
+
+	rows   runtime.Sel         // those with two vertices
+	src    [2][]graph.VertexID // beside rows
+	ids    []graph.VertexID
+	known  bool // the legs know the degrees of all rows
+	lo, hi int  // the part of rows whose lists are read
+	marked int  // the leg whose lists are marked
+	i, j   int  // the row at work, and the entry of its list
+	last   int  // the source that probe has the list of, or -1
+	probe  probe
+	hits   []int
+
+	// The far ends of the marked lists, and what leads from them along the other leg.
+	ends runtime.Frontier
+	revs []int
+	puts []int // by vertex of the other leg: where its next edge goes
+}
+
+type leg struct {
+	hop     *Reader
+	back    *Reader // the same edges from their far ends
+	from    int     // position in the input
+	uses    Uniqueness
+	dealt   EdgeWriter
+	f       runtime.Frontier
+	degrees []int
+}
+
+// list gives where in the leg's answer the edges of the k-th row of the part stand.
+func (l *leg) list(k int) (lo, hi int) {
+	u := int(l.f.Pos[k])
+	if u >= l.hop.Answer.Done {
+		return 0, 0
+	}
+	return l.hop.Answer.Offsets[u], l.hop.Answer.Offsets[u+1]
+}
+
+// Intersect compiles an Intersect.
+func Intersect(c *compile.Compiler, n *plan.Intersect, need plan.ColSet) *runtime.Stage {
+	below := c.Below(need)
+	apart := slices.Contains(n.Legs[1].Unlike, n.Legs[0].Edge)
+	var uses [2][]plan.Col
+	own := []plan.Col{n.To}
+	for i, l := range n.Legs {
+		below.Add(l.From)
+		uses[i] = slices.DeleteFunc(slices.Clone(l.Unlike), func(col plan.Col) bool { return i == 1 && col == n.Legs[0].Edge })
+		NeedUnique(c, below, n.Input, uses[i])
+		own = append(own, l.Edge, -l.Edge)
+	}
+	in := c.Compile(n.Input, below)
+	c.Bound(in, n.Legs[0].From, n.Legs[1].From)
+	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: compile.Kept(in.Cols, need, own...)}
+	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
+		x := &intersect{
+			FanOut: runtime.FanOut{Input: runtime.Input{In: kids[0]}, Run: r, Carry: in.Positions(s.Cols)},
+			frame:  r.Frame, exists: n.Legs[1].Exists, apart: apart, to: s.Pos(n.To),
+		}
+		if n.Labels != nil {
+			x.labels = expr.NewLabelTest(r, n.Labels)
+		}
+		for i, l := range n.Legs {
+			d := EdgeWriter{toAt: -1, edgeAt: -1, idAt: -1, SlabSize: r.BatchSize()}
+			if l.Edge != 0 {
+				d.edgeAt, d.idAt = s.Pos(l.Edge), s.Pos(-l.Edge)
+			}
+			x.legs[i] = leg{hop: NewReader(r, l.Types, l.Dir, nil), from: in.Pos(l.From), uses: NewUniqueness(in, uses[i]), dealt: d}
+			h := x.legs[i].hop
+			h.Edges = d.edgeAt >= 0 || d.idAt >= 0 || len(uses[i]) > 0 || apart
+			x.legs[i].back = &Reader{Run: r, Types: h.Types, Dir: l.Dir.Reverse(), Edges: h.Edges}
+		}
+		return x
+	}
+	return s
+}
+
+func (x *intersect) Open(ctx context.Context) error {
+	x.probe.clear()
+	return x.FanOut.Open(ctx)
+}
+
+func (x *intersect) Next(ctx context.Context) (*runtime.Batch, error) { return x.Give(ctx, x) }
+
+func (x *intersect) Advance(ctx context.Context) (bool, error) {
+	switch {
+	case x.i < x.hi:
+		x.match()
+		return true, nil
+	case x.hi < len(x.rows):
+		return true, x.read(ctx)
+	}
+	return false, nil
+}
+
+func (x *intersect) Begin(ctx context.Context) error {
+	var err error
+	if x.src[0], x.rows, err = Sources(x.Rows, x.legs[0].from, x.frame, x.src[0][:0], x.rows[:0]); err != nil {
+		return err
+	}
+	x.src[1] = x.src[1][:0]
+	other := &x.Rows.Cols[x.legs[1].from]
+	n := 0
+	for k, row := range x.rows {
+		v := other.Value(int(row))
+		if v.IsNull() {
+			continue
+		}
+		if v.Kind() != graph.VertexKind {
+			return NotVertex(v)
+		}
+		x.src[0][n], x.rows[n] = x.src[0][k], row
+		x.src[1] = append(x.src[1], v.Vertex())
+		n++
+	}
+	x.src[0], x.rows = x.src[0][:n], x.rows[:n]
+	x.lo, x.hi, x.i, x.j, x.known = 0, 0, 0, 0, false
+	for i := range x.legs {
+		x.legs[i].uses.Begin(x.Rows)
+	}
+	return x.weed(ctx)
+}
+
+// weed drops the rows of which one vertex has no edges, if they are many.
+func (x *intersect) weed(ctx context.Context) error {
+	if len(x.rows) == 0 {
+		return nil
+	}
+	for _, i := range [...]int{1, 0} {
+		if err := x.readDegrees(ctx, i, 0, len(x.rows)); err != nil {
+			return err
+		}
+		l := &x.legs[i]
+		n := 0
+		for _, u := range l.f.Pos {
+			n += min(l.degrees[u], 1)
+		}
+		if n >= len(x.rows)*7/8 {
+			continue
+		}
+		n = 0
+		for k, u := range l.f.Pos {
+			if l.degrees[u] > 0 {
+				x.src[0][n], x.src[1][n], x.rows[n] = x.src[0][k], x.src[1][k], x.rows[k]
+				n++
+			}
+		}
+		x.src[0], x.src[1], x.rows = x.src[0][:n], x.src[1][:n], x.rows[:n]
+		if x.narrow(i); i == 0 {
+			x.narrow(1)
+		}
+	}
+	x.known = true
+	return nil
+}
+
+// narrow makes a leg know the degrees of the rows that are left alone.
+func (x *intersect) narrow(i int) {
+	l := &x.legs[i]
+	x.ids = append(x.ids[:0], l.f.IDs...)
+	l.f.Set(x.src[i])
+	at := 0
+	for u, id := range l.f.IDs {
+		for x.ids[at] != id {
+			at++
+		}
+		l.degrees[u] = l.degrees[at]
+	}
+	l.degrees = l.degrees[:len(l.f.IDs)]
+}
+
+// readDegrees reads the degrees of a leg's vertices for the rows lo … hi-1.
+func (x *intersect) readDegrees(ctx context.Context, i, lo, hi int) error {
+	l := &x.legs[i]
+	l.f.Set(x.src[i][lo:hi])
+	l.degrees = slices.Grow(l.degrees[:0], len(l.f.IDs))[:len(l.f.IDs)]
+	types, ok := l.hop.Types.Resolve()
+	if !ok {
+		clear(l.degrees)
+		return nil
+	}
+	return x.Run.Tx.Degrees(ctx, l.f.IDs, types, l.hop.Dir, l.degrees)
+}
+
+// read reads the lists of the next rows: of as many as have no more than MaxEdges edges, or of one.
+func (x *intersect) read(ctx context.Context) error {
+	x.probe.clear()
+	x.last = -1
+	x.lo, x.i, x.j = x.hi, x.hi, 0
+	for n := len(x.rows) - x.lo; ; n = (n + 1) / 2 {
+		x.hi = x.lo + n
+		var totals [2]int
+		for i := range x.legs {
+			if !x.known {
+				if err := x.readDegrees(ctx, i, x.lo, x.hi); err != nil {
+					return err
+				}
+			}
+			for _, d := range x.legs[i].degrees {
+				totals[i] += d
+			}
+		}
+		x.known = false
+		x.marked = 1
+		if !x.exists && x.cost(0) < x.cost(1) {
+			x.marked = 0
+		}
+		if x.hi == len(x.rows) {
+			if found, err := x.readBack(ctx, totals[x.marked], totals[1-x.marked]); found || err != nil {
+				return err
+			}
+		}
+		if n == 1 || totals[0]+totals[1] <= MaxEdges {
+			break
+		}
+	}
+	for i := range x.legs {
+		h := x.legs[i].hop
+		if h.Labels = nil; i != x.marked {
+			h.Labels = x.labels
+		}
+		if err := h.Read(ctx, x.legs[i].f.IDs, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leastFar is how many edges lists have at least that are not read if there is a shorter way.
+const leastFar = 256
+
+// readBack reads the lists of the marked side, and from their far ends those edges of the other side's that lead there, if
+// these are much fewer than all, which are far.
+func (x *intersect) readBack(ctx context.Context, near, far int) (bool, error) {
+	if far < leastFar || 4*near > far || near > MaxEdges {
+		return false, nil
+	}
+	m, e := &x.legs[x.marked], &x.legs[1-x.marked]
+	m.hop.Labels = x.labels
+	if err := m.hop.Read(ctx, m.f.IDs, 0); err != nil {
+		return false, err
+	}
+	x.ends.Set(m.hop.Answer.Targets)
+	types, ok := e.back.Types.Resolve()
+	if !ok {
+		return false, nil
+	}
+	x.revs = slices.Grow(x.revs[:0], len(x.ends.IDs))[:len(x.ends.IDs)]
+	if err := x.Run.Tx.Degrees(ctx, x.ends.IDs, types, e.back.Dir, x.revs); err != nil {
+		return false, err
+	}
+	back := 0
+	for _, d := range x.revs {
+		back += d
+	}
+	if 4*back > far {
+		return false, nil
+	}
+	if err := e.back.Read(ctx, x.ends.IDs, 0); err != nil {
+		return false, err
+	}
+	x.turn(e)
+	return true, nil
+}
+
+// turn makes the answer of a leg of the edges that were found from their far ends.
+func (x *intersect) turn(l *leg) {
+	from, to := &l.back.Answer, &l.hop.Answer
+	n := len(l.f.IDs)
+	x.puts = slices.Grow(x.puts[:0], n+1)[:n+1]
+	clear(x.puts)
+	edges := 0
+	for _, v := range from.Targets {
+		if u, ok := slices.BinarySearch(l.f.IDs, v); ok {
+			x.puts[u+1]++
+			edges++
+		}
+	}
+	for u := range n {
+		x.puts[u+1] += x.puts[u]
+	}
+	to.Done, to.Offsets = n, append(to.Offsets[:0], x.puts...)
+	to.Targets = slices.Grow(to.Targets[:0], edges)[:edges]
+	to.Edges, to.Types, to.Reverse = to.Edges[:0], to.Types[:0], to.Reverse[:0]
+	if l.hop.Edges {
+		to.Edges = slices.Grow(to.Edges, edges)[:edges]
+		to.Types = slices.Grow(to.Types, edges)[:edges]
+		if l.hop.Dir == graph.Both {
+			to.Reverse = slices.Grow(to.Reverse, edges)[:edges]
+		}
+	}
+	for i := range from.Done {
+		for at := from.Offsets[i]; at < from.Offsets[i+1]; at++ {
+			u, ok := slices.BinarySearch(l.f.IDs, from.Targets[at])
+			if !ok {
+				continue
+			}
+			put := x.puts[u]
+			x.puts[u]++
+			to.Targets[put] = x.ends.IDs[i]
+			if l.hop.Edges {
+				to.Edges[put], to.Types[put] = from.Edges[at], from.Types[at]
+				if l.hop.Dir == graph.Both {
+					to.Reverse[put] = !from.Reverse[at]
+				}
+			}
+		}
+	}
+}
+
+// cost is about the number of steps that the part takes when a leg is marked.
+func (x *intersect) cost(marked int) int {
+	m, e := &x.legs[marked], &x.legs[1-marked]
+	n := 0
+	for k := range x.hi - x.lo {
+		n += e.degrees[e.f.Pos[k]]
+		if k == 0 || m.f.Pos[k] != m.f.Pos[k-1] {
+			n += 2 * m.degrees[m.f.Pos[k]]
+		}
+	}
+	return n
+}
+
+// match looks the entries of the rows' lists up, until the batch is full or the part ends.
+func (x *intersect) match() {
+	m, e := &x.legs[x.marked], &x.legs[1-x.marked]
+	for ; x.i < x.hi; x.i, x.j = x.i+1, 0 {
+		k := x.i - x.lo
+		lo, hi := e.list(k)
+		if lo == hi {
+			continue
+		}
+		first, end := m.list(k)
+		if u := int(m.f.Pos[k]); u != x.last {
+			x.last = u
+			x.probe.set(m.hop.Answer.Targets[first:end], x.lookups(k))
+		}
+		if first == end {
+			continue
+		}
+		row := x.rows[x.i]
+		for at := lo + x.j; at < hi; at++ {
+			v := e.hop.Answer.Targets[at]
+			if !x.probe.has(v) {
+				continue
+			}
+			if x.Out.N >= x.Run.BatchSize() {
+				x.j = at - lo
+				return
+			}
+			x.pair(row, at, first, v)
+		}
+	}
+}
+
+// lookups counts the entries that are looked up in the list of the k-th row's marked vertex before it changes.
+func (x *intersect) lookups(k int) int {
+	m, e := &x.legs[x.marked], &x.legs[1-x.marked]
+	n := 0
+	for u := m.f.Pos[k]; k < x.hi-x.lo && m.f.Pos[k] == u; k++ {
+		lo, hi := e.list(k)
+		n += hi - lo
+	}
+	return n
+}
+
+// pair gives the rows of an edge to v and the edges to v among those marked.
+func (x *intersect) pair(row int32, at, first int, v graph.VertexID) {
+	m, e := &x.legs[x.marked], &x.legs[1-x.marked]
+	if used := e.uses.Excluded(row); len(used) > 0 && slices.Contains(used, e.hop.Answer.Edges[at]) {
+		return
+	}
+	if x.exists {
+		x.add(row, v)
+		e.dealt.add(&x.Out, e.hop, x.src[1-x.marked][x.i], at, at+1)
+		return
+	}
+	used := m.uses.Excluded(row)
+	x.hits = x.probe.find(v, x.hits[:0])
+	for _, h := range x.hits {
+		h += first
+		if len(used) > 0 && slices.Contains(used, m.hop.Answer.Edges[h]) || x.apart && m.hop.Answer.Edges[h] == e.hop.Answer.Edges[at] {
+			continue
+		}
+		x.add(row, v)
+		e.dealt.add(&x.Out, e.hop, x.src[1-x.marked][x.i], at, at+1)
+		m.dealt.add(&x.Out, m.hop, x.src[x.marked][x.i], h, h+1)
+	}
+}
+
+// add begins a row of out.
+func (x *intersect) add(row int32, v graph.VertexID) {
+	if x.to >= 0 {
+		x.Out.Cols[x.to].IDs = append(x.Out.Cols[x.to].IDs, v)
+	}
+	x.Picked = append(x.Picked, row)
+	x.Out.N++
+}

@@ -1,0 +1,441 @@
+package adjacency
+
+import (
+	"context"
+	"math"
+	"math/bits"
+	"sync/atomic"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/compile"
+	"github.com/hopgate/hopgate/internal/query/exec/exchange"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// FoldCount sums the products of its rows' weights. The weight of a vertex is computed once, from its neighbours':
+// counting by messages along a tree (Yannakakis 1981, in the form that FAQ, Khamis et al. 2016, gives it for counts).
+type foldCount struct {
+	runtime.Input
+	frame   *runtime.Frame
+	weights []*weigher
+	at      int // position of the count in out, or -1
+	sums    []int64
+	product []int64
+	done    bool
+	out     runtime.Batch
+}
+
+// FoldCount compiles a FoldCount.
+func FoldCount(c *compile.Compiler, n *plan.FoldCount, need plan.ColSet) *runtime.Stage {
+	below := plan.ColSet{}
+	for _, w := range n.Weights {
+		below.Add(w.Col)
+	}
+	in := c.Compile(n.Input, below)
+	for _, w := range n.Weights {
+		c.Bound(in, w.Col)
+	}
+	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: compile.Kept(nil, need, n.Out)}
+	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
+		x := &foldCount{Input: runtime.Input{In: exchange.Coalesce(r, kids[0], len(in.Cols))}, frame: r.Frame, at: s.Pos(n.Out)}
+		crew := newWorkerPool(r)
+		for _, w := range n.Weights {
+			x.weights = append(x.weights, crew.newWeigher(r, in.Pos(w.Col), w.Branches))
+		}
+		return x
+	}
+	return s
+}
+
+func (x *foldCount) Open(ctx context.Context) error {
+	x.done = false
+	for _, w := range x.weights {
+		w.open()
+	}
+	return x.Input.Open(ctx)
+}
+
+func (x *foldCount) Close() {
+	for _, w := range x.weights {
+		w.release()
+	}
+	x.Input.Close()
+}
+
+func (x *foldCount) Next(ctx context.Context) (*runtime.Batch, error) {
+	if x.done || x.frame.Rows() == 0 {
+		return nil, nil
+	}
+	x.done = true
+	x.sums = append(x.sums[:0], make([]int64, x.frame.Rows())...)
+	for {
+		b, err := x.In.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if b == nil {
+			break
+		}
+		if err := x.add(ctx, b); err != nil {
+			return nil, err
+		}
+	}
+	x.out.Reset(len(x.out.Cols))
+	if x.at >= 0 {
+		x.out.Reset(1)
+		for _, n := range x.sums {
+			x.out.Cols[0].Vals = append(x.out.Cols[0].Vals, graph.IntValue(n))
+		}
+	}
+	x.out.N = len(x.sums)
+	if x.frame != nil {
+		x.out.Row = runtime.AllRows(len(x.sums))
+	}
+	return &x.out, nil
+}
+
+// add adds the weights of a batch.
+func (x *foldCount) add(ctx context.Context, b *runtime.Batch) error {
+	x.product = x.product[:0]
+	for range b.N {
+		x.product = append(x.product, 1)
+	}
+	for _, w := range x.weights {
+		if err := w.multiplyRows(ctx, b, x.product); err != nil {
+			return err
+		}
+	}
+	for i, n := range x.product {
+		sum := &x.sums[b.RowOf(i)]
+		if n > math.MaxInt64-*sum {
+			return CountOverflow()
+		}
+		*sum += n
+	}
+	return nil
+}
+
+// CountOverflow is the error for a count beyond 64 bits.
+func CountOverflow() error {
+	return graph.RuntimeError("ArithmeticError", "IntegerOverflow", "the count is larger than an Integer can be")
+}
+
+// weightPage is how many weights are made room for at once, so that a few vertices take little whatever their ids are.
+const weightPage = 512
+
+// weigher knows the weights of vertices: the product over branches of the sum of the weights of the neighbours.
+type weigher struct {
+	pos      int // of the root, in the input
+	pool     *workerPool
+	of       *weigher // in a crew: whose weights they are
+	branches []*branchWeigher
+	known    [][]*[weightPage]int64 // by shard and local id, in pages: the weight plus one, 0 where it is not known, or unlearnt
+	acct     runtime.Account
+	f        runtime.Frontier
+	wanted   []graph.VertexID // whose weights are to be learnt, each once
+	ids      []graph.VertexID // the vertices of rows
+	rows     runtime.Sel
+	part     []int64
+	workers  []*weigher // the same for each of the crew
+}
+
+type branchWeigher struct {
+	hop      *Reader
+	optional bool
+	below    *weigher
+	degrees  []int
+}
+
+// newWeigher makes the weigher of some branches.
+func (c *workerPool) newWeigher(r *runtime.Run, pos int, branches []plan.Branch) *weigher {
+	w := &weigher{pos: pos, pool: c, acct: runtime.Account{Run: r, Name: "FoldCount"}}
+	for _, b := range branches {
+		bw := &branchWeigher{hop: NewReader(r, b.Types, b.Dir, b.Labels), optional: b.Optional}
+		if len(b.Branches) > 0 {
+			bw.below = c.newWeigher(r, 0, b.Branches)
+		}
+		w.branches = append(w.branches, bw)
+	}
+	return w
+}
+
+// open forgets the weights where the statement may have changed them since the last rows: they outlast the rows of a subplan.
+func (w *weigher) open() {
+	if w.acct.Run.Program.Query.Writes {
+		w.release()
+	}
+}
+
+func (w *weigher) release() {
+	w.acct.Release()
+	w.known, w.workers = nil, nil
+	for _, b := range w.branches {
+		if b.below != nil {
+			b.below.release()
+		}
+	}
+}
+
+// slot gives the place of a vertex's weight.
+func (w *weigher) slot(v graph.VertexID) (*int64, error) {
+	shard, page, at := v.Shard(), v.Local()/weightPage, v.Local()%weightPage
+	if shard < len(w.known) && page < uint64(len(w.known[shard])) {
+		if p := w.known[shard][page]; p != nil {
+			return &p[at], nil
+		}
+	}
+	p, err := w.pageSlow(shard, page)
+	if err != nil {
+		return nil, err
+	}
+	return &p[at], nil
+}
+
+// pageSlow makes a page of weights, or finds the one that the crew has.
+func (w *weigher) pageSlow(shard int, page uint64) (*[weightPage]int64, error) {
+	if w.of == nil {
+		return w.page(shard, page, &w.acct)
+	}
+	w.pool.mu.Lock()
+	defer w.pool.mu.Unlock()
+	p, err := w.of.page(shard, page, &w.of.acct)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.extend(shard, page, &w.of.acct); err != nil {
+		return nil, err
+	}
+	w.known[shard][page] = p
+	return p, nil
+}
+
+// page gives a page of weights.
+func (w *weigher) page(shard int, page uint64, acct *runtime.Account) (*[weightPage]int64, error) {
+	if err := w.extend(shard, page, acct); err != nil {
+		return nil, err
+	}
+	at := &w.known[shard][page]
+	if *at == nil {
+		if err := acct.Grow(8 * weightPage); err != nil {
+			return nil, err
+		}
+		*at = new([weightPage]int64)
+	}
+	return *at, nil
+}
+
+// extend makes room for a page.
+func (w *weigher) extend(shard int, page uint64, acct *runtime.Account) error {
+	for shard >= len(w.known) {
+		w.known = append(w.known, nil)
+	}
+	if k := w.known[shard]; page >= uint64(len(k)) {
+		grown := make([]*[weightPage]int64, max(page+1, 2*uint64(len(k))))
+		copy(grown, k)
+		if err := acct.Grow(8 * (len(grown) - len(k))); err != nil {
+			return err
+		}
+		w.known[shard] = grown
+	}
+	return nil
+}
+
+// weight gives the weight of a vertex that has been learnt; it is negative while another of the crew learns it.
+func (w *weigher) weight(v graph.VertexID) int64 {
+	local := v.Local()
+	return atomic.LoadInt64(&w.known[v.Shard()][local/weightPage][local%weightPage]) - 1
+}
+
+// multiplyRows multiplies into[i] by the weight of the vertex of row i, that of null being 0.
+func (w *weigher) multiplyRows(ctx context.Context, b *runtime.Batch, into []int64) error {
+	if ids := b.Cols[w.pos].IDs; ids != nil {
+		return w.multiply(ctx, ids, into)
+	}
+	w.ids, w.rows = w.ids[:0], w.rows[:0]
+	for i, v := range b.Cols[w.pos].Vals {
+		switch v.Kind() {
+		case graph.VertexKind:
+			w.ids, w.rows = append(w.ids, v.Vertex()), append(w.rows, int32(i))
+		case graph.Null:
+			into[i] = 0
+		default:
+			return NotVertex(v)
+		}
+	}
+	if err := w.learn(ctx, w.ids); err != nil {
+		return err
+	}
+	for j, i := range w.rows {
+		n, err := times(into[i], w.weight(w.ids[j]))
+		if err != nil {
+			return err
+		}
+		into[i] = n
+	}
+	return nil
+}
+
+// multiply multiplies into[i] by the weight of ids[i].
+func (w *weigher) multiply(ctx context.Context, ids []graph.VertexID, into []int64) error {
+	if err := w.learn(ctx, ids); err != nil {
+		return err
+	}
+	for i, v := range ids {
+		n, err := times(into[i], w.weight(v))
+		if err != nil {
+			return err
+		}
+		into[i] = n
+	}
+	return nil
+}
+
+func times(a, b int64) (int64, error) {
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	if hi != 0 || lo > math.MaxInt64-1 {
+		return 0, CountOverflow()
+	}
+	return int64(lo), nil
+}
+
+// unlearnt stands among the weights that are known for one that is being learnt.
+const unlearnt = -1
+
+// want notes those of ids whose weights are not known, nor being learnt.
+func (w *weigher) want(ids []graph.VertexID) error {
+	w.wanted = w.wanted[:0]
+	for _, v := range ids {
+		at, err := w.slot(v)
+		if err != nil {
+			return err
+		}
+		if w.of == nil {
+			if *at != 0 {
+				continue
+			}
+			*at = unlearnt
+		} else if atomic.LoadInt64(at) != 0 || !atomic.CompareAndSwapInt64(at, 0, unlearnt) {
+			continue
+		}
+		w.wanted = append(w.wanted, v)
+	}
+	return nil
+}
+
+// learn computes the weights of those of ids that are not known. In a crew, others may still be about to learn some.
+func (w *weigher) learn(ctx context.Context, ids []graph.VertexID) error {
+	if err := w.want(ids); err != nil || len(w.wanted) == 0 {
+		return err
+	}
+	unknown := w.wanted
+	w.f.SortOnly(unknown)
+	w.part = w.part[:0]
+	for range unknown {
+		w.part = append(w.part, 1)
+	}
+	shared, err := w.share(ctx, unknown, w.part)
+	if err == nil && !shared {
+		err = w.weigh(ctx, unknown, w.part)
+	}
+	if err != nil {
+		return err
+	}
+	for i, v := range unknown {
+		local := v.Local()
+		at := &w.known[v.Shard()][local/weightPage][local%weightPage]
+		if w.of == nil {
+			*at = w.part[i] + 1
+		} else {
+			atomic.StoreInt64(at, w.part[i]+1)
+		}
+	}
+	if w.of != nil {
+		w.pool.tell()
+	}
+	return nil
+}
+
+// weigh multiplies into[i] by the weight of ids[i]; ids are sorted without repeats.
+func (w *weigher) weigh(ctx context.Context, ids []graph.VertexID, into []int64) error {
+	for _, b := range w.branches {
+		if err := b.multiply(ctx, ids, into); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// multiply multiplies into[i] by the number of ways to expand the branch from ids[i]; ids are sorted without repeats.
+func (b *branchWeigher) multiply(ctx context.Context, ids []graph.VertexID, into []int64) error {
+	if b.below == nil && b.hop.sure() { // only the degree counts
+		return b.multiplyDegrees(ctx, ids, into)
+	}
+	for len(ids) > 0 {
+		if err := b.hop.Run.Alive(ctx); err != nil {
+			return err
+		}
+		if err := b.hop.Read(ctx, ids, MaxEdges); err != nil {
+			return err
+		}
+		res := &b.hop.Answer
+		if b.below != nil {
+			if err := b.below.learn(ctx, res.Targets); err != nil {
+				return err
+			}
+		}
+		for i := range res.Done {
+			sum := int64(res.Offsets[i+1] - res.Offsets[i])
+			if b.below != nil {
+				sum = 0
+				for _, v := range res.Targets[res.Offsets[i]:res.Offsets[i+1]] {
+					n := b.below.weight(v)
+					if n < 0 {
+						var err error
+						if n, err = b.below.await(v); err != nil {
+							return err
+						}
+					}
+					if n > math.MaxInt64-sum {
+						return CountOverflow()
+					}
+					sum += n
+				}
+			}
+			if err := b.into(&into[i], sum); err != nil {
+				return err
+			}
+		}
+		ids, into = ids[res.Done:], into[res.Done:]
+	}
+	return nil
+}
+
+func (b *branchWeigher) into(at *int64, sum int64) (err error) {
+	if b.optional {
+		sum = max(1, sum)
+	}
+	*at, err = times(*at, sum)
+	return err
+}
+
+func (b *branchWeigher) multiplyDegrees(ctx context.Context, ids []graph.VertexID, into []int64) error {
+	for len(b.degrees) < len(ids) {
+		b.degrees = append(b.degrees, 0)
+	}
+	d := b.degrees[:len(ids)]
+	types, ok := b.hop.Types.Resolve()
+	if ok {
+		if err := b.hop.Run.Tx.Degrees(ctx, ids, types, b.hop.Dir, d); err != nil {
+			return err
+		}
+	} else {
+		clear(d)
+	}
+	for i, n := range d {
+		if err := b.into(&into[i], int64(n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

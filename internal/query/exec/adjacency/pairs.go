@@ -1,0 +1,183 @@
+package adjacency
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+)
+
+// pairs looks for the edges between two vertices of each row of a batch. Where one of the two repeats from row to row, its
+// list is read once and all rows look their other vertex up in it. Else each row reads the list of whichever of the two has
+// the smaller degree.
+//
+//	p.begin(b, from, to)
+//	for more, err := p.advance(ctx); more; more, err = p.advance(ctx) {
+//		for ; p.k < p.end; p.k++ {
+//			row, source, dst := p.at()   // looks dst up in p.probe, the list of source
+//		}
+//	}
+type pairs struct {
+	r        *runtime.Run
+	hops     [2]*Reader // from From to To, and back
+	oneSided bool       // lists are read from From alone
+
+	froms, tos []graph.VertexID
+	rows       runtime.Sel // beside froms and tos
+	f, far     runtime.Frontier
+	degrees    [2][]int
+	sides      [2]side
+
+	now     int // the side at work; 2 when the batch is done
+	base    int // sources answered before the present answer
+	k, end  int // the pairs of the present answer that are still to be looked at
+	u       int // the source whose list is in probe, or -1
+	probe   probe
+	started bool
+}
+
+// side is the part of a batch that is read from one end.
+type side struct {
+	src, dst []graph.VertexID
+	rows     runtime.Sel
+}
+
+// add takes in one row.
+func (p *pairs) add(from, to graph.VertexID, row int32) {
+	p.froms, p.tos, p.rows = append(p.froms, from), append(p.tos, to), append(p.rows, row)
+}
+
+// reset forgets the rows.
+func (p *pairs) reset() {
+	p.froms, p.tos, p.rows = p.froms[:0], p.tos[:0], p.rows[:0]
+	for i := range p.sides {
+		s := &p.sides[i]
+		s.src, s.dst, s.rows = s.src[:0], s.dst[:0], s.rows[:0]
+	}
+	p.probe.clear()
+	p.now, p.base, p.k, p.end, p.u, p.started = 2, 0, 0, 0, -1, false
+}
+
+// Begin decides from which end each row is looked at.
+func (p *pairs) Begin(ctx context.Context) error {
+	types, ok := p.hops[0].Types.Resolve()
+	if !ok || len(p.rows) == 0 {
+		return nil
+	}
+	p.now = 0
+	if p.oneSided {
+		p.take(0)
+		return nil
+	}
+	sides := [2][]graph.VertexID{p.froms, p.tos}
+	few := 0
+	if repeats(p.tos) > repeats(p.froms) {
+		few = 1
+	}
+	p.f.Set(sides[few])
+	if repeats(sides[few]) >= len(p.rows)*7/8 {
+		if err := p.readDegrees(ctx, few, p.f.IDs, types); err != nil {
+			return err
+		}
+		sum := 0
+		for _, d := range p.degrees[few] {
+			sum += d
+		}
+		if sum <= 64*len(p.rows) {
+			p.take(few)
+			return nil
+		}
+	}
+	if few == 1 {
+		p.f.Set(p.froms)
+	}
+	p.far.Set(p.tos)
+	if err := p.readDegrees(ctx, 0, p.f.IDs, types); err != nil {
+		return err
+	}
+	if err := p.readDegrees(ctx, 1, p.far.IDs, types); err != nil {
+		return err
+	}
+	for k, row := range p.rows {
+		s, src, dst := &p.sides[0], p.froms[k], p.tos[k]
+		if p.degrees[1][p.far.Pos[k]] < p.degrees[0][p.f.Pos[k]] {
+			s, src, dst = &p.sides[1], dst, src
+		}
+		s.src, s.dst, s.rows = append(s.src, src), append(s.dst, dst), append(s.rows, row)
+	}
+	return nil
+}
+
+// take gives all rows to one side.
+func (p *pairs) take(i int) {
+	s := &p.sides[i]
+	s.src, s.dst = append(s.src, p.froms...), append(s.dst, p.tos...)
+	if i == 1 {
+		s.src, s.dst = s.dst, s.src
+	}
+	s.rows = append(s.rows, p.rows...)
+}
+
+// repeats counts the vertices that are what the one before them is.
+func repeats(list []graph.VertexID) int {
+	n := 0
+	for i := 1; i < len(list); i++ {
+		if list[i-1] == list[i] {
+			n++
+		}
+	}
+	return n
+}
+
+func (p *pairs) readDegrees(ctx context.Context, i int, ids []graph.VertexID, types []graph.TypeID) error {
+	p.degrees[i] = slices.Grow(p.degrees[i][:0], len(ids))[:len(ids)]
+	return p.r.Tx.Degrees(ctx, ids, types, p.hops[i].Dir, p.degrees[i])
+}
+
+// hop is the one that the present lists were read along.
+func (p *pairs) hop() *Reader { return p.hops[min(p.now, 1)] }
+
+// Advance reads the next lists; false says that all rows have been looked at.
+func (p *pairs) Advance(ctx context.Context) (bool, error) {
+	for p.now < 2 {
+		h := p.hop()
+		switch {
+		case !p.started:
+			p.f.Set(p.sides[p.now].src)
+			p.base, p.started, h.Answer.Done = 0, true, 0
+		default:
+			p.base += h.Answer.Done
+		}
+		p.probe.clear()
+		p.u = -1
+		if p.base >= len(p.f.IDs) {
+			p.now++
+			p.started = false
+			continue
+		}
+		if err := h.Read(ctx, p.f.IDs[p.base:], MaxEdges); err != nil {
+			return false, err
+		}
+		p.k, p.end = int(p.f.First[p.base]), int(p.f.First[p.base+h.Answer.Done])
+		if p.k < p.end {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// at gives the row of pair k, the vertex whose list is in probe, and the one to look up there. first is where the list
+// begins in the hop's answer.
+func (p *pairs) at() (row int32, source, dst graph.VertexID, first int) {
+	s := &p.sides[p.now]
+	place := p.f.Order[p.k]
+	u := int(p.f.Pos[place])
+	res := &p.hop().Answer
+	first = res.Offsets[u-p.base]
+	if u != p.u {
+		p.u = u
+		p.probe.set(res.Targets[first:res.Offsets[u-p.base+1]], int(p.f.First[u+1])-p.k)
+	}
+	return s.rows[place], s.src[place], s.dst[place], first
+}

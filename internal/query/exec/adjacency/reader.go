@@ -1,0 +1,320 @@
+package adjacency
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/expr"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// Reader reads the edges of frontiers, one request a frontier, and drops those that fail the tests, which so run once an
+// edge and not once a row.
+type Reader struct {
+	Run    *runtime.Run
+	Types  EdgeTypes
+	Dir    graph.Direction
+	Labels *expr.LabelTest // of the far ends; nil: none
+	Known  int8            // of the labels: 1 the counters say that all far ends have them, -1 they do not, 0 not asked; see sure
+	Filter *EdgeTest       // nil: none
+	Back   bool            // edges are walked against the pattern: what the condition calls the far end is the source
+	Edges  bool            // ids and types of edges are wanted
+	Props  []string        // properties of edges that are wanted
+
+	PropCols []int // by property: its column in res.Props, or -1 if no edge has it
+
+	Follower    *Reader // which goes on from all that this one leads to, or nil
+	FollowerSet bool    // what then leads to is wanted as a set
+	FollowerMax int     // about how many edges then wants at once, if not as a set
+
+	Request shard.Expand
+	Answer  shard.Neighbours // of the last frontier; valid until the next
+	Sets    []graph.LabelSet
+	Keep    runtime.Sel
+	ends    []graph.VertexID // of a step of sets
+
+	LabelReader expr.LabelReader
+}
+
+// NewReader makes a hop along edges of the named types.
+func NewReader(r *runtime.Run, types []string, dir graph.Direction, labels *plan.LabelExpr) *Reader {
+	h := &Reader{Run: r, Types: NewEdgeTypes(r, types), Dir: dir}
+	if labels != nil {
+		h.Labels = expr.NewLabelTest(r, labels)
+	}
+	return h
+}
+
+// Read fills res with the edges of the first res.Done of sources, which are sorted and without repeats; limit is about
+// how many edges are wanted at once (0: all).
+func (h *Reader) Read(ctx context.Context, sources []graph.VertexID, limit int) error {
+	if h.Run.Spent() || !h.ask(sources, limit) {
+		h.none(len(sources))
+		return nil
+	}
+	h.askColumns()
+	if err := h.Run.Tx.Expand(ctx, &h.Request, &h.Answer); err != nil {
+		return err
+	}
+	if err := h.Run.Visit(h.Answer.Seen); err != nil {
+		if !h.Run.Truncate(err) {
+			return err
+		}
+		h.shorten(len(h.Answer.Targets) - int(h.Run.Edges-h.Run.Env.Budget.Edges))
+	}
+	if err := h.filterLabels(ctx); err != nil {
+		return err
+	}
+	if h.Filter != nil && len(h.Filter.w.Preds) > 0 && !h.PerRow() {
+		return h.filterEdges(ctx)
+	}
+	return nil
+}
+
+// ask makes the request for some sources, without columns; it is not ok if no edge can be found.
+func (h *Reader) ask(sources []graph.VertexID, limit int) (ok bool) {
+	h.Request.Sources = sources
+	return len(sources) > 0 && h.askOf(limit)
+}
+
+// askOf makes the request but for its sources.
+func (h *Reader) askOf(limit int) (ok bool) {
+	types, ok := h.Types.Resolve()
+	if !ok {
+		return false
+	}
+	h.Request.Types, h.Request.Dir, h.Request.MaxEdges = types, h.Dir, h.Run.Affordable(limit)
+	h.Request.Edges, h.Request.Props, h.Request.Where = false, h.Request.Props[:0], h.Request.Where[:0]
+	if h.Filter != nil {
+		h.Request.Where, ok = h.Filter.where(h.Request.Where)
+	}
+	return ok
+}
+
+// askColumns adds the columns that read fills to the request.
+func (h *Reader) askColumns() {
+	h.Request.Edges = h.Edges || h.Filter != nil && h.Filter.needsEdge
+	if h.Filter != nil {
+		h.Request.Props = h.Filter.resolve(h.Request.Props)
+	}
+	h.PropCols = h.PropCols[:0]
+	for _, key := range h.Props {
+		at := -1
+		if id, ok := h.Run.Graph.Prop(key); ok {
+			at = len(h.Request.Props)
+			h.Request.Props = append(h.Request.Props, id)
+		}
+		h.PropCols = append(h.PropCols, at)
+	}
+}
+
+// PrefetchNext gives the request that read will make, but for the sources, or nil if it will make none.
+func (h *Reader) PrefetchNext(limit int) *shard.Expand {
+	if h.Run.Spent() || !h.askOf(limit) {
+		return nil
+	}
+	h.askColumns()
+	return &h.Request
+}
+
+// PrefetchBeyond gives the request of the hop that goes on from the far ends, but for the sources, or nil. It is kept in x; set stands for
+// the set that the hop fills, if it fills one.
+func (h *Reader) PrefetchBeyond(x *shard.Expand, set *graph.VertexSet) *shard.Expand {
+	switch {
+	case h.Follower == nil || !h.sure():
+		return nil
+	case h.FollowerSet:
+		if h.Run.Spent() || !h.Follower.askOf(MaxEdges) {
+			return nil
+		}
+		*x = h.Follower.Request
+		x.Into = set
+	case h.Follower.PrefetchNext(h.FollowerMax) == nil:
+		return nil
+	default:
+		*x = h.Follower.Request
+	}
+	return x
+}
+
+// Puts reports whether put serves: what the shards find is what the hop leads to.
+func (h *Reader) Puts() bool {
+	return h.sure() && (h.Filter == nil || len(h.Filter.w.Preds) == 0) && !h.Run.Env.Partial
+}
+
+// Put adds what the hop leads to from sources, which are sorted and without repeats, to a set, and gives the number of those that
+// the set had not held.
+func (h *Reader) Put(ctx context.Context, sources []graph.VertexID, into *graph.VertexSet) (added int, err error) {
+	for len(sources) > 0 {
+		if err := h.Run.Alive(ctx); err != nil {
+			return 0, err
+		}
+		if !h.ask(sources, MaxEdges) {
+			return added, nil
+		}
+		h.Request.Into = into
+		err := h.Run.Tx.Expand(ctx, &h.Request, &h.Answer)
+		h.Request.Into = nil
+		if err != nil {
+			return 0, err
+		}
+		if err := h.Run.Visit(h.Answer.Seen); err != nil {
+			return 0, err
+		}
+		added += h.Answer.Added
+		sources = sources[h.Answer.Done:]
+	}
+	return added, nil
+}
+
+// PerRow reports whether the condition on edges depends on the input's row, so that read does not test it.
+func (h *Reader) PerRow() bool { return h.Filter != nil && h.Filter.PerRow() }
+
+// none makes res the answer to n vertices without edges.
+func (h *Reader) none(n int) {
+	res := &h.Answer
+	res.Done = n
+	res.Offsets = res.Offsets[:0]
+	for range n + 1 {
+		res.Offsets = append(res.Offsets, 0)
+	}
+	res.Targets, res.Edges, res.Types, res.Reverse = res.Targets[:0], res.Edges[:0], res.Types[:0], res.Reverse[:0]
+}
+
+// Edge gives edge i of the answer, which belongs to the vertex source.
+func (h *Reader) Edge(i int, source graph.VertexID) graph.Edge {
+	e := graph.Edge{ID: h.Answer.Edges[i], Type: h.Answer.Types[i], Src: source, Dst: h.Answer.Targets[i]}
+	if h.reversed(i) {
+		e.Src, e.Dst = e.Dst, e.Src
+	}
+	return e
+}
+
+// reversed reports whether edge i leads from its target to its source.
+func (h *Reader) reversed(i int) bool {
+	return h.Dir == graph.In || h.Dir == graph.Both && h.Answer.Reverse[i]
+}
+
+func (h *Reader) filterLabels(ctx context.Context) error {
+	if len(h.Answer.Targets) == 0 || h.sure() {
+		return nil
+	}
+	if err := h.ReadSets(ctx); err != nil {
+		return err
+	}
+	h.Keep = h.Keep[:0]
+	for i, ls := range h.Sets {
+		if h.Labels.Holds(ls) {
+			h.Keep = append(h.Keep, int32(i))
+		}
+	}
+	h.Compact()
+	return nil
+}
+
+// ReadSets fills sets with the label sets of the targets.
+func (h *Reader) ReadSets(ctx context.Context) error {
+	n := len(h.Answer.Targets)
+	if cap(h.Sets) < n {
+		h.Sets = make([]graph.LabelSet, n, n+n/2)
+	}
+	h.Sets = h.Sets[:n]
+	return h.LabelReader.Read(ctx, h.Run.Tx, h.Answer.Targets, h.Sets)
+}
+
+// filterEdges drops the edges that fail the test, a part of the answer at a time.
+func (h *Reader) filterEdges(ctx context.Context) error {
+	h.Keep = h.Keep[:0]
+	const part = 4 * graph.BatchSize
+	u := 0
+	for lo := 0; lo < len(h.Answer.Targets); lo += part {
+		hi := min(lo+part, len(h.Answer.Targets))
+		var err error
+		if u, h.Keep, err = h.Filter.filterPart(ctx, h, lo, hi, u, h.Keep); err != nil {
+			return err
+		}
+	}
+	h.Compact()
+	return nil
+}
+
+// Compact drops all edges of the answer but those listed in keep.
+func (h *Reader) Compact() {
+	res := &h.Answer
+	if len(h.Keep) == len(res.Targets) {
+		return
+	}
+	n := len(res.Targets)
+	next, out := 0, 0 // the next of keep, and where it goes
+	for u := range res.Done {
+		end := int32(res.Offsets[u+1])
+		res.Offsets[u] = out
+		for ; next < len(h.Keep) && h.Keep[next] < end; next++ {
+			out++
+		}
+	}
+	res.Offsets[res.Done] = out
+	res.Targets = gathered(res.Targets, h.Keep, n)
+	res.Edges = gathered(res.Edges, h.Keep, n)
+	res.Types = gathered(res.Types, h.Keep, n)
+	res.Reverse = gathered(res.Reverse, h.Keep, n)
+	for p := range res.Props {
+		res.Props[p] = gathered(res.Props[p], h.Keep, n)
+	}
+}
+
+// shorten drops all edges of the answer from the n-th on.
+func (h *Reader) shorten(n int) {
+	h.Keep = append(h.Keep[:0], runtime.AllRows(max(n, 0))...)
+	h.Compact()
+}
+
+// gathered moves the cells of a column that are listed in keep to its front. A column that is not filled, which has
+// other than n cells, stays.
+func gathered[T any](col []T, keep runtime.Sel, n int) []T {
+	if len(col) != n {
+		return col
+	}
+	for k, i := range keep {
+		col[k] = col[i]
+	}
+	return col[:len(keep)]
+}
+
+// RowEdges drops the edges of an answer that one row does not allow.
+type RowEdges struct {
+	sources []graph.VertexID
+	rows    runtime.Sel
+}
+
+// Keep drops the edges that fail a condition on the row, and those that are excluded.
+func (k *RowEdges) Keep(ctx context.Context, h *Reader, b *runtime.Batch, row int32, excluded []graph.EdgeID) error {
+	res := &h.Answer
+	if h.PerRow() && len(res.Targets) > 0 {
+		k.sources, k.rows = k.sources[:0], runtime.AppendRepeated(k.rows[:0], row, len(res.Targets))
+		for u := range res.Done {
+			for range res.Offsets[u+1] - res.Offsets[u] {
+				k.sources = append(k.sources, h.Request.Sources[u])
+			}
+		}
+		passed, err := h.Filter.FilterRows(ctx, h, runtime.AllRows(len(res.Targets)), k.sources, b, k.rows)
+		if err != nil {
+			return err
+		}
+		h.Keep = append(h.Keep[:0], passed...)
+		h.Compact()
+	}
+	if len(excluded) > 0 && ContainsAny(res.Edges, excluded) {
+		h.Keep = h.Keep[:0]
+		for i, id := range res.Edges {
+			if !slices.Contains(excluded, id) {
+				h.Keep = append(h.Keep, int32(i))
+			}
+		}
+		h.Compact()
+	}
+	return nil
+}

@@ -1,0 +1,41 @@
+package adjacency
+
+import (
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// sure reports whether all far ends of the hop's edges satisfy its labels, so that they need not be read: the counters of
+// the transaction's cut, which are exact, know how many edges of a type end at vertices with a label. A plan outlives
+// commits, so the question is asked anew by each run. A statement that writes changes the answer while it runs.
+func (h *Reader) sure() bool {
+	if h.Labels == nil {
+		return true
+	}
+	if h.Known == 0 {
+		h.Known = -1
+		if !h.Run.Program.Query.Writes && Implied(h.Run, h.Labels.Expr, h.Types.Names, h.Dir) {
+			h.Known = 1
+		}
+	}
+	return h.Known > 0
+}
+
+// Implied reports whether the counters say that all far ends of edges of the types (none: all) have the labels.
+func Implied(r *runtime.Run, e *plan.LabelExpr, types []string, dir graph.Direction) bool {
+	switch {
+	case e == nil:
+		return true
+	case e.Op == plan.LabelAnd:
+		for _, a := range e.Args {
+			if !Implied(r, a, types, dir) {
+				return false
+			}
+		}
+		return true
+	case e.Op != plan.LabelName:
+		return false
+	}
+	return r.Tx.Counts().FarEnds(types, dir, e.Name)
+}

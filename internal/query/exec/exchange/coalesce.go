@@ -1,0 +1,62 @@
+package exchange
+
+import (
+	"context"
+
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+)
+
+// coalescer gives the rows of its input many batches at once, but for the first, where work for more rows is less for each.
+type coalescer struct {
+	runtime.Input
+	r     *runtime.Run
+	cols  int   // of the input
+	from  []int // all positions of the input, once they are needed
+	held  runtime.Buffer
+	first bool // batch is still to be given
+}
+
+// coalescedBatches is how many batches are given at once.
+const coalescedBatches = 16
+
+// Coalesce gives the rows of an operator with a number of columns in larger batches.
+func Coalesce(r *runtime.Run, in runtime.Operator, cols int) runtime.Operator {
+	return &coalescer{Input: runtime.Input{In: in}, r: r, cols: cols, held: runtime.Buffer{Acct: runtime.Account{Run: r, Name: "FoldCount"}}}
+}
+
+func (h *coalescer) Open(ctx context.Context) error {
+	h.first = true
+	return h.In.Open(ctx)
+}
+
+func (h *coalescer) Next(ctx context.Context) (*runtime.Batch, error) {
+	if h.first {
+		h.first = false
+		return h.In.Next(ctx)
+	}
+	if h.from == nil {
+		h.from = runtime.AllPositions(h.cols)
+	}
+	h.held.Reset(h.cols)
+	for n := coalescedBatches * h.r.BatchSize(); h.held.All.N < n; {
+		b, err := h.In.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if b == nil {
+			break
+		}
+		if err := h.held.Add(b, h.from); err != nil {
+			return nil, err
+		}
+	}
+	if h.held.All.N == 0 {
+		return nil, nil
+	}
+	return &h.held.All, nil
+}
+
+func (h *coalescer) Close() {
+	h.held.Acct.Release()
+	h.In.Close()
+}

@@ -1,0 +1,372 @@
+package exchange
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// Exchange runs a chain of stages, each of which makes rows of each row of its input by itself, on several processors once
+// the run turns out to take long and processors are free: the batches of the source below the chain are morsels, each
+// of which one of a team of goroutines takes through operators of its own (Leis et al., Morsel-driven parallelism,
+// SIGMOD 2014). The rows of each morsel come before those of the next; among them they stand as the chain orders those of
+// a smaller batch. Until then, and in all short runs, it passes on what the chain gives.
+type Exchange struct {
+	r      *runtime.Run
+	top    *runtime.Stage
+	from   *runtime.Stage // the source
+	chain  runtime.Operator
+	splice splice // between the chain and the source
+	// Above makes what one of a team does with the rows of its chain for the consumer; nil: nothing.
+	Above func(r *runtime.Run, in runtime.Operator, by int) runtime.Operator
+	Width int // cells of a row for the consumer
+	pool  *pool
+	ended bool // the team has given all
+}
+
+// splice is the source as the chain sees it, until a team takes the rest.
+type splice struct {
+	x  *Exchange
+	in runtime.Operator
+}
+
+func (t *splice) Open(ctx context.Context) error { return t.in.Open(ctx) }
+func (t *splice) Close()                         { t.in.Close() }
+
+func (t *splice) Next(ctx context.Context) (*runtime.Batch, error) {
+	if t.x.pool != nil || t.x.start(ctx) {
+		return nil, nil
+	}
+	return t.in.Next(ctx)
+}
+
+// Mark marks the stages below which the rows of a source are spread, in a tree of stages and its subplans.
+func Mark(p *runtime.Program, s *runtime.Stage) {
+	below, hops := s, 0
+	for byRow(below) && len(below.Inputs) == 1 {
+		switch below.Node.(type) {
+		case *plan.Expand, *plan.Intersect:
+			hops++
+		}
+		below = below.Inputs[0]
+		if source := below; hops > 0 && p.Query.Estimates[source.Node] >= float64(leastMorsels*p.BatchSize) {
+			s.Exchange = func(r *runtime.Run) runtime.Operator { return newExchange(r, s, source) }
+			break
+		}
+	}
+	if s.Exchange == nil {
+		below = s
+	}
+	for _, sub := range below.Subplans {
+		Mark(p, sub.Root)
+	}
+	for _, k := range below.Inputs {
+		Mark(p, k)
+	}
+}
+
+// leastMorsels is how many batches a source is expected to give at least whose rows are spread.
+const leastMorsels = 8
+
+// byRow reports whether a stage makes rows of each row of its input by itself.
+func byRow(s *runtime.Stage) bool {
+	if s.Once || slices.ContainsFunc(s.Subplans, func(sub *runtime.Subplan) bool { return sub.Writes }) {
+		return false
+	}
+	switch s.Node.(type) {
+	case *plan.Expand, *plan.Intersect, *plan.Filter, *plan.Project:
+		return true
+	}
+	return false
+}
+
+func newExchange(r *runtime.Run, top, source *runtime.Stage) runtime.Operator {
+	x := &Exchange{r: r, top: top, from: source, Width: len(top.Cols)}
+	x.splice.x = x
+	r.Splice = runtime.Splice{At: source, Build: func() runtime.Operator {
+		x.splice.in = r.Build(source)
+		return &x.splice
+	}}
+	x.chain = r.BuildStage(top)
+	return x
+}
+
+// Open implements runtime.Operator.
+func (x *Exchange) Open(ctx context.Context) error {
+	x.dismiss()
+	x.ended = false
+	return x.chain.Open(ctx)
+}
+
+// Close implements runtime.Operator.
+func (x *Exchange) Close() {
+	x.dismiss()
+	x.chain.Close()
+}
+
+// Next implements runtime.Operator.
+func (x *Exchange) Next(ctx context.Context) (*runtime.Batch, error) {
+	if x.ended {
+		return nil, nil
+	}
+	if x.pool == nil || !x.pool.leads {
+		b, err := x.chain.Next(ctx)
+		if b != nil || err != nil || x.pool == nil {
+			return b, err
+		}
+		x.pool.leads = true
+	}
+	b, err := x.pool.next(ctx)
+	if b == nil && err == nil {
+		x.ended = true
+		x.dismiss()
+	}
+	return b, err
+}
+
+// start makes a team for the rest of the source, if that is worth its while now.
+func (x *Exchange) start(ctx context.Context) bool {
+	turns := x.r.Helpers()
+	if turns == nil {
+		return false
+	}
+	t := &pool{exchange: x, acct: runtime.Account{Run: x.r, Name: "Spread"}, ahead: 2*len(turns) + 2, rows: max(1, x.r.BatchSize()/leastMorsels)}
+	// What waits for the consumer is accounted for as a whole.
+	if err := t.acct.Grow(t.ahead * (mostWaiting + 2) * x.r.BatchSize() * max(1, x.Width) * runtime.CellSize); err != nil {
+		t.acct.Release()
+		for _, turn := range turns {
+			turn.End()
+		}
+		return false
+	}
+	t.jobs = make(chan *morsel, t.ahead)
+	t.spent = make(chan *runtime.Batch, t.ahead*mostWaiting)
+	var inner context.Context
+	inner, t.cancel = context.WithCancel(ctx)
+	for _, turn := range turns {
+		w := x.newWorker(inner, turn, len(t.workers))
+		t.workers = append(t.workers, w)
+		t.done.Go(func() { w.work(inner, t) })
+	}
+	x.pool = t
+	return true
+}
+
+// dismiss ends the team, if there is one.
+func (x *Exchange) dismiss() {
+	t := x.pool
+	if t == nil {
+		return
+	}
+	x.pool = nil
+	t.cancel()
+	close(t.jobs)
+	t.done.Wait()
+	for _, w := range t.workers {
+		w.chain.Close()
+		w.run.End()
+		x.r.Join(&w.run)
+	}
+	t.acct.Release()
+}
+
+// pool is the goroutines that work at a source's morsels, as whoever consumes the rows sees it.
+type pool struct {
+	exchange *Exchange
+	leads    bool // the chain has given its last rows
+	acct     runtime.Account
+	ahead    int // morsels that are under way at one time
+	jobs     chan *morsel
+	cancel   context.CancelFunc
+	workers  []*worker
+	done     sync.WaitGroup
+
+	source *runtime.Batch // of which rows from at on are still to be sent, or nil
+	at     int
+	part   runtime.Batch
+	rows   int                 // of a morsel
+	ended  bool                // the source
+	queue  []*morsel           // that are under way, in their order
+	lent   *runtime.Batch      // the consumer has it
+	spent  chan *runtime.Batch // that were consumed
+}
+
+// morsel is a batch of the source on its way.
+type morsel struct {
+	in    runtime.Batch
+	out   chan *runtime.Batch // what has become of it, closed at the end
+	edges int                 // visited
+	given int                 // batches
+	err   error               // set before out is closed
+	panic any
+}
+
+// mostWaiting is how many batches that were made of one morsel wait at most.
+const mostWaiting = 8
+
+// next gives the next batch that the team has made.
+func (t *pool) next(ctx context.Context) (*runtime.Batch, error) {
+	t.giveBack()
+	for {
+		if err := t.fill(ctx); err != nil {
+			return nil, err
+		}
+		if len(t.queue) == 0 {
+			return nil, nil
+		}
+		m := t.queue[0]
+		select {
+		case b, ok := <-m.out:
+			if ok {
+				t.lent = b
+				return b, nil
+			}
+		case <-ctx.Done():
+			return nil, graph.DeadlineError(context.Cause(ctx))
+		}
+		t.queue = append(t.queue[:0], t.queue[1:]...)
+		t.measure(m.given)
+		if m.panic != nil {
+			panic(m.panic)
+		}
+		if m.err != nil {
+			return nil, m.err
+		}
+		if err := t.exchange.r.Visit(m.edges); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// giveBack lets the memory of the batch that the consumer had be used again.
+func (t *pool) giveBack() {
+	if t.lent != nil {
+		select {
+		case t.spent <- t.lent:
+		default:
+		}
+		t.lent = nil
+	}
+}
+
+// measure makes the next morsels smaller if one has given more batches than may wait, so that its worker was held up, and
+// larger if it has given few.
+func (t *pool) measure(given int) {
+	switch {
+	case given > mostWaiting:
+		t.rows = max(t.rows/2, 1)
+	case given < mostWaiting/4:
+		t.rows = min(2*t.rows, t.exchange.r.BatchSize())
+	}
+}
+
+// fill sends morsels to the workers until enough are under way.
+func (t *pool) fill(ctx context.Context) error {
+	for !t.ended && len(t.queue) < t.ahead {
+		if t.source == nil {
+			b, err := t.exchange.splice.in.Next(ctx)
+			if err != nil {
+				return err
+			}
+			t.source, t.at, t.ended = b, 0, b == nil
+			continue
+		}
+		m := &morsel{out: make(chan *runtime.Batch, mostWaiting)}
+		end := min(t.at+t.rows, t.source.N)
+		t.part.Slice(t.source, t.at, end)
+		m.in.Copy(&t.part)
+		if t.at = end; end == t.source.N {
+			t.source = nil
+		}
+		t.queue = append(t.queue, m)
+		t.jobs <- m // there is room for as many as are under way
+	}
+	return nil
+}
+
+// worker is one goroutine of a team, with operators and a run of its own.
+type worker struct {
+	run   runtime.Run
+	chain runtime.Operator
+	leaf  leaf
+	turn  runtime.Helper
+}
+
+func (x *Exchange) newWorker(ctx context.Context, turn runtime.Helper, by int) *worker {
+	w := &worker{turn: turn}
+	of := x.r.Env.Fn
+	own := &fn.Context{Statement: of.Statement, Transaction: of.Transaction, Zone: of.Zone, MaxList: of.MaxList, Run: ctx}
+	x.r.Fork(&w.run, turn, own)
+	w.run.SetTx(x.r.Tally.Tx)
+	w.run.Splice = runtime.Splice{At: x.from, Build: func() runtime.Operator { return &w.leaf }}
+	w.chain = w.run.BuildStage(x.top)
+	if x.Above != nil {
+		w.chain = x.Above(&w.run, w.chain, by)
+	}
+	return w
+}
+
+func (w *worker) work(ctx context.Context, t *pool) {
+	defer w.turn.End()
+	for m := range t.jobs {
+		w.do(ctx, t, m)
+		if ctx.Err() == nil && w.turn.Wanted() {
+			return
+		}
+	}
+}
+
+// do makes all rows of a morsel.
+func (w *worker) do(ctx context.Context, t *pool, m *morsel) {
+	defer close(m.out)
+	defer func() { m.panic = recover() }()
+	before := w.run.Edges
+	m.err = w.rows(ctx, t, m)
+	m.edges = int(w.run.Edges - before)
+}
+
+func (w *worker) rows(ctx context.Context, t *pool, m *morsel) error {
+	if w.run.Err != nil {
+		return w.run.Err
+	}
+	w.leaf.b = &m.in
+	if err := w.chain.Open(ctx); err != nil {
+		return err
+	}
+	for {
+		b, err := w.chain.Next(ctx)
+		if b == nil || err != nil {
+			return err
+		}
+		var out *runtime.Batch
+		select {
+		case out = <-t.spent:
+		default:
+			out = new(runtime.Batch)
+		}
+		out.Copy(b)
+		select {
+		case m.out <- out:
+			m.given++
+		case <-ctx.Done():
+			return graph.DeadlineError(context.Cause(ctx))
+		}
+	}
+}
+
+// leaf gives one batch.
+type leaf struct{ b *runtime.Batch }
+
+func (l *leaf) Open(context.Context) error { return nil }
+func (l *leaf) Close()                     { l.b = nil }
+
+func (l *leaf) Next(context.Context) (*runtime.Batch, error) {
+	b := l.b
+	l.b = nil
+	return b, nil
+}

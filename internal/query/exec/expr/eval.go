@@ -1,0 +1,280 @@
+package expr
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// Evaluators are made for the expressions of one operator; they share the property values that they read, so that each
+// property of a column is fetched once a batch, and all of them in one request.
+//
+//	es := r.evaluators(in.cols)
+//	x, y := es.add(n.X), es.add(n.Y)
+//	…
+//	es.begin(s)                // a new batch, and its rows that are of interest
+//	xs, err := x.eval(ctx, b, s)
+//	ys, err := y.eval(ctx, b, s)
+type Evaluators struct {
+	r    *runtime.Run
+	cols []plan.Col // the columns of the batches
+	// fetches are the properties to read; add puts new ones into the last group, so that what stands in a later
+	// conjunct of a filter is fetched only for the rows that are left.
+	fetches []*fetch
+	Group   int
+	// Sel are the rows that are of interest now.
+	Sel runtime.Sel
+}
+
+// New makes an empty set of evaluators over batches with these columns.
+func New(r *runtime.Run, cols []plan.Col) *Evaluators { return &Evaluators{r: r, cols: cols} }
+
+// Begin is called once a batch before its first eval. s are the rows that any of the evaluators may be asked for.
+func (es *Evaluators) Begin(s runtime.Sel) {
+	es.Sel = s
+	for _, f := range es.fetches {
+		f.fetched = false
+	}
+}
+
+// Add makes the evaluator of an expression. What is wrong with the expression is reported by run.fail.
+func (es *Evaluators) Add(e plan.Expr) runtime.Evaluator {
+	switch e := e.(type) {
+	case *plan.Const:
+		return &Constant{Value: e.Value}
+	case *plan.Param:
+		v, ok := es.r.Env.Params[e.Name]
+		if !ok {
+			es.r.Fail(missingParam(e.Name))
+		}
+		c := &Constant{Value: v, param: e.Name}
+		if es.r.Program.Reusable {
+			es.r.Params = append(es.r.Params, c)
+		}
+		return c
+	case *plan.ColRef:
+		return es.column(e.Col)
+	case *plan.Prop:
+		return es.prop(e)
+	case *plan.Op:
+		return es.op(e)
+	case *plan.Call:
+		return es.call(e)
+	case *plan.Case:
+		c := &branches{when: es.AddAll(e.When), then: es.AddAll(e.Then)}
+		if e.Else != nil {
+			c.otherwise = es.Add(e.Else)
+		}
+		return c
+	case *plan.ListLit:
+		return &listLit{Tuple: NewTuple(es.AddAll(e.Elems)), nesting: runtime.Nesting{Run: es.r}}
+	case *plan.MapLit:
+		return &mapLit{Tuple: NewTuple(es.AddAll(e.Elems)), keys: e.Keys, nesting: runtime.Nesting{Run: es.r}}
+	case *plan.MapProject:
+		m := &mapProject{x: es.Add(e.X), Tuple: NewTuple(es.AddAll(e.Elems)), keys: e.Keys, nesting: runtime.Nesting{Run: es.r}}
+		if e.All {
+			m.all = &EntityMaps{Run: es.r}
+		}
+		return m
+	case *plan.Comprehension:
+		return es.comprehension(e)
+	case *plan.Quantifier:
+		return es.quantifier(e)
+	case *plan.Reduce:
+		return es.reduce(e)
+	case *plan.HasLabels:
+		return &hasLabels{x: es.Add(e.X), test: NewLabelTest(es.r, e.Labels), sets: LabelSets{Run: es.r}}
+	case *plan.HasEdge:
+		return es.r.Program.HasEdge(es.r, e, es.Add(e.From), es.Add(e.To))
+	case *plan.Subquery:
+		return es.subquery(e)
+	case *plan.MakePath:
+		return es.makePath(e)
+	case *plan.IsType:
+		return es.isType(e)
+	}
+	es.r.Fail(graph.InternalError("compile", fmt.Errorf("no evaluator for %T", e)))
+	return &Constant{}
+}
+
+// AddAll makes the evaluators of several expressions; a nil one gives nil.
+func (es *Evaluators) AddAll(list []plan.Expr) []runtime.Evaluator {
+	out := make([]runtime.Evaluator, len(list))
+	for i, e := range list {
+		if e != nil {
+			out[i] = es.Add(e)
+		}
+	}
+	return out
+}
+
+func missingParam(name string) error {
+	return &graph.Error{
+		Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ParameterMissing", Type: "ParameterMissing",
+		Phase: graph.PhaseCompile, Detail: "MissingParameter", Msg: "expected parameter(s): " + name,
+	}
+}
+
+// Grown gives a slice of n values that shares buf's memory where it can. Its cells hold anything.
+func Grown(buf []graph.Value, n int) []graph.Value {
+	if cap(buf) >= n {
+		return buf[:n]
+	}
+	return make([]graph.Value, n, max(n, 16))
+}
+
+// Constant gives one value for all rows.
+type Constant struct {
+	Value  graph.Value
+	param  string // that gives the value, or ""
+	filled []graph.Value
+}
+
+// Eval implements runtime.Evaluator.
+func (c *Constant) Eval(_ context.Context, b *runtime.Batch, _ runtime.Sel) ([]graph.Value, error) {
+	for len(c.filled) < b.N {
+		c.filled = append(c.filled, c.Value)
+	}
+	return c.filled[:b.N], nil
+}
+
+// Bind takes the value of the parameter in a run.
+func (c *Constant) Bind(r *runtime.Run) error {
+	v, ok := r.Env.Params[c.param]
+	if !ok {
+		return missingParam(c.param)
+	}
+	c.Value = v
+	return nil
+}
+
+// Forget lets go of the value.
+func (c *Constant) Forget() {
+	c.Value = graph.Value{}
+	clear(c.filled)
+	c.filled = c.filled[:0]
+}
+
+// IsConst gives the value of an evaluator that gives the same for all rows.
+func IsConst(e runtime.Evaluator) (graph.Value, bool) {
+	if c, ok := e.(*Constant); ok {
+		return c.Value, true
+	}
+	return graph.Value{}, false
+}
+
+// Column gives the values of a column.
+type Column struct {
+	Pos int
+	buf []graph.Value // for a column of ids
+}
+
+func (es *Evaluators) column(col plan.Col) runtime.Evaluator {
+	pos := slices.Index(es.cols, col)
+	if pos < 0 {
+		es.r.Fail(es.r.Program.Unbound(col))
+		return &Constant{}
+	}
+	return &Column{Pos: pos}
+}
+
+// Eval implements runtime.Evaluator.
+func (c *Column) Eval(_ context.Context, b *runtime.Batch, s runtime.Sel) ([]graph.Value, error) {
+	col := &b.Cols[c.Pos]
+	if col.IDs == nil {
+		return col.Vals, nil
+	}
+	c.buf = Grown(c.buf, b.N)
+	for _, i := range s {
+		c.buf[i] = graph.VertexValue(col.IDs[i])
+	}
+	return c.buf, nil
+}
+
+// Scalar gives the value of an expression that reads no row.
+func Scalar(ctx context.Context, r *runtime.Run, e plan.Expr) (graph.Value, error) {
+	switch e := e.(type) {
+	case *plan.Const:
+		return e.Value, nil
+	case *plan.Param:
+		v, ok := r.Env.Params[e.Name]
+		if !ok {
+			return graph.Value{}, missingParam(e.Name)
+		}
+		return v, nil
+	}
+	es := New(r, nil)
+	x := es.Add(e)
+	if r.Err != nil {
+		return graph.Value{}, r.Err
+	}
+	b := &runtime.Batch{Batch: graph.Batch{N: 1}}
+	es.Begin(runtime.AllRows(1))
+	vs, err := x.Eval(ctx, b, runtime.AllRows(1))
+	if err != nil {
+		return graph.Value{}, err
+	}
+	return vs[0], nil
+}
+
+// Predicates test the conjuncts of a filter, from the first to the last.
+type Predicates struct {
+	Es    *Evaluators
+	preds []runtime.Evaluator
+}
+
+// Predicates makes the evaluators of conjuncts; they are the only ones of es.
+func (es *Evaluators) Predicates(preds []plan.Expr) *Predicates {
+	p := &Predicates{Es: es}
+	for i, e := range preds {
+		es.Group = i
+		p.preds = append(p.preds, es.Add(e))
+	}
+	return p
+}
+
+// Filter appends to dst the rows of s for which all conjuncts are true; dst must not share memory with s, unless it is
+// s[:0]. It calls begin.
+func (p *Predicates) Filter(ctx context.Context, b *runtime.Batch, s, dst runtime.Sel) (runtime.Sel, error) {
+	p.Es.Begin(s)
+	if len(p.preds) == 0 {
+		return append(dst, s...), nil
+	}
+	at := len(dst)
+	for _, e := range p.preds {
+		p.Es.Sel = s
+		var err error
+		if dst, err = pick(ctx, e, b, s, dst[:at]); err != nil {
+			return nil, err
+		}
+		if s = dst[at:]; len(s) == 0 {
+			break
+		}
+	}
+	return dst, nil
+}
+
+// pick appends to dst the rows of s for which e is true.
+func pick(ctx context.Context, e runtime.Evaluator, b *runtime.Batch, s, dst runtime.Sel) (runtime.Sel, error) {
+	if f, ok := e.(runtime.Selector); ok {
+		return f.Filter(ctx, b, s, dst)
+	}
+	vs, err := e.Eval(ctx, b, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range s {
+		t, err := truth(vs[i])
+		if err != nil {
+			return nil, err
+		}
+		if t == yes {
+			dst = append(dst, i)
+		}
+	}
+	return dst, nil
+}

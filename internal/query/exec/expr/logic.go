@@ -1,0 +1,198 @@
+package expr
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/query/fn"
+)
+
+// connective is AND or OR of any number of arguments, each of which is evaluated only for the rows that those before it
+// leave open.
+type connective struct {
+	args   []runtime.Evaluator
+	or     bool
+	truths []fn.Ternary
+	todo   runtime.Sel
+	taken  runtime.Sel
+	out    []graph.Value
+}
+
+func (c *connective) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]graph.Value, error) {
+	decided := no
+	if c.or {
+		decided = yes
+	}
+	for len(c.truths) < b.N {
+		c.truths = append(c.truths, no)
+	}
+	for _, i := range s {
+		c.truths[i] = decided.Not()
+	}
+	c.todo = append(c.todo[:0], s...)
+	for _, a := range c.args {
+		if len(c.todo) == 0 {
+			break
+		}
+		vs, err := a.Eval(ctx, b, c.todo)
+		if err != nil {
+			return nil, err
+		}
+		left := c.todo[:0]
+		for _, i := range c.todo {
+			t, err := truth(vs[i])
+			if err != nil {
+				return nil, err
+			}
+			if c.or {
+				t = c.truths[i].Or(t)
+			} else {
+				t = c.truths[i].And(t)
+			}
+			c.truths[i] = t
+			if t != decided {
+				left = append(left, i)
+			}
+		}
+		c.todo = left
+	}
+	c.out = Grown(c.out, b.N)
+	for _, i := range s {
+		c.out[i] = c.truths[i].Value()
+	}
+	return c.out, nil
+}
+
+func (c *connective) Filter(ctx context.Context, b *runtime.Batch, s, dst runtime.Sel) (runtime.Sel, error) {
+	if c.or {
+		return c.filterOr(ctx, b, s, dst)
+	}
+	at := len(dst)
+	for _, a := range c.args {
+		var err error
+		if dst, err = pick(ctx, a, b, s, dst[:at]); err != nil {
+			return nil, err
+		}
+		s = dst[at:]
+	}
+	return dst, nil
+}
+
+// filterOr appends the rows for which one of the arguments is true, in their order.
+func (c *connective) filterOr(ctx context.Context, b *runtime.Batch, s, dst runtime.Sel) (runtime.Sel, error) {
+	c.todo = append(c.todo[:0], s...)
+	at := len(dst)
+	for _, a := range c.args {
+		if len(c.todo) == 0 {
+			break
+		}
+		taken, err := pick(ctx, a, b, c.todo, c.taken[:0])
+		if err != nil {
+			return nil, err
+		}
+		if c.taken = taken; len(taken) > 0 {
+			dst, c.todo = append(dst, taken...), without(c.todo, taken)
+		}
+	}
+	slices.Sort(dst[at:])
+	return dst, nil
+}
+
+// unary applies a function to one argument.
+type unary struct {
+	x   runtime.Evaluator
+	f   func(graph.Value) (graph.Value, error)
+	out []graph.Value
+}
+
+func (u *unary) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]graph.Value, error) {
+	vs, err := u.x.Eval(ctx, b, s)
+	if err != nil {
+		return nil, err
+	}
+	u.out = Grown(u.out, b.N)
+	for _, i := range s {
+		if u.out[i], err = u.f(vs[i]); err != nil {
+			return nil, err
+		}
+	}
+	return u.out, nil
+}
+
+// binary applies a function to two arguments.
+type binary struct {
+	r    *runtime.Run
+	x, y runtime.Evaluator
+	f    func(x, y graph.Value) (graph.Value, error)
+	made *runtime.Made // of a function that joins its arguments; nil of others
+	out  []graph.Value
+}
+
+func (o *binary) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]graph.Value, error) {
+	xs, err := o.x.Eval(ctx, b, s)
+	if err != nil {
+		return nil, err
+	}
+	ys, err := o.y.Eval(ctx, b, s)
+	if err != nil {
+		return nil, err
+	}
+	o.out = Grown(o.out, b.N)
+	if o.made != nil {
+		o.made.Begin()
+	}
+	for _, i := range s {
+		if err := o.r.AskBoth(ctx, xs[i], ys[i]); err != nil {
+			return nil, err
+		}
+		counted := o.made == nil
+		if !counted {
+			if counted, err = o.made.Join(ctx, xs[i], ys[i]); err != nil {
+				return nil, err
+			}
+		}
+		if o.out[i], err = o.f(xs[i], ys[i]); err != nil {
+			return nil, err
+		}
+		if !counted {
+			if err := o.made.Add(ctx, o.out[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return o.out, nil
+}
+
+// nullTest is IS NULL and, with not, IS NOT NULL.
+type nullTest struct {
+	x   runtime.Evaluator
+	not bool
+	out []graph.Value
+}
+
+func (n *nullTest) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]graph.Value, error) {
+	vs, err := n.x.Eval(ctx, b, s)
+	if err != nil {
+		return nil, err
+	}
+	n.out = Grown(n.out, b.N)
+	for _, i := range s {
+		n.out[i] = graph.BoolValue(vs[i].IsNull() != n.not)
+	}
+	return n.out, nil
+}
+
+func (n *nullTest) Filter(ctx context.Context, b *runtime.Batch, s, dst runtime.Sel) (runtime.Sel, error) {
+	vs, err := n.x.Eval(ctx, b, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range s {
+		if vs[i].IsNull() != n.not {
+			dst = append(dst, i)
+		}
+	}
+	return dst, nil
+}

@@ -1,0 +1,164 @@
+package relational
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/compile"
+	"github.com/hopgate/hopgate/internal/query/exec/expr"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// CallProc joins each row with the rows of a procedure.
+type callProc struct {
+	runtime.Input
+	r     *runtime.Run
+	node  *plan.CallProc
+	proc  runtime.Procedure
+	es    *expr.Evaluators
+	args  expr.Tuple
+	from  []int // input position of each column, -1 for a result
+	take  []int // the procedure's result for each column, -1 for the input's
+	b     *runtime.Batch
+	row   int
+	got   [][]graph.Value // rows of the procedure that are still to be joined with row-1
+	rows  runtime.Sel
+	out   runtime.Batch
+	whole runtime.Batch
+}
+
+// CallProc compiles a CallProc.
+func CallProc(c *compile.Compiler, n *plan.CallProc, need plan.ColSet) *runtime.Stage {
+	below := c.Below(need, n.Args...)
+	var own []plan.Col
+	for _, y := range n.Yield {
+		own = append(own, y.Col)
+		delete(below, y.Col)
+	}
+	in := c.Compile(n.Input, below)
+	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: compile.Kept(in.Cols, need, own...)}
+	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
+		p := &callProc{Input: runtime.Input{In: kids[0]}, r: r, node: n, es: expr.New(r, in.Cols), from: in.Positions(s.Cols)}
+		p.args = expr.NewTuple(p.es.AddAll(n.Args))
+		p.find(s.Cols)
+		return p
+	}
+	return s
+}
+
+// find looks the procedure and its results up.
+func (p *callProc) find(cols []plan.Col) {
+	ok := p.r.Env.Procs != nil
+	if ok {
+		p.proc, ok = p.r.Env.Procs.Procedure(p.node.Proc)
+	}
+	if !ok {
+		p.r.Fail(&graph.Error{
+			Kind: graph.KindInvalid, Code: "Neo.ClientError.Procedure.ProcedureNotFound", Type: "ProcedureError",
+			Phase: graph.PhaseCompile, Detail: "ProcedureNotFound", Msg: "there is no procedure " + p.node.Proc,
+		})
+		return
+	}
+	for _, col := range cols {
+		at := -1
+		for _, y := range p.node.Yield {
+			if y.Col != col {
+				continue
+			}
+			if at = slices.Index(p.proc.Results, y.Name); at < 0 {
+				p.r.Fail(graph.SyntaxError("UndefinedVariable", graph.Pos{}, "procedure %s has no result %s", p.node.Proc, y.Name))
+			}
+		}
+		p.take = append(p.take, at)
+	}
+}
+
+func (p *callProc) Open(ctx context.Context) error {
+	p.b, p.got = nil, nil
+	return p.In.Open(ctx)
+}
+
+func (p *callProc) Next(ctx context.Context) (*runtime.Batch, error) {
+	for {
+		if p.b == nil {
+			b, err := p.In.Next(ctx)
+			if b == nil || err != nil {
+				return nil, err
+			}
+			s := runtime.AllRows(b.N)
+			p.es.Begin(s)
+			if err := p.args.Run(ctx, b, s); err != nil {
+				return nil, err
+			}
+			p.b, p.row = b, 0
+		}
+		if err := p.fill(ctx); err != nil {
+			return nil, err
+		}
+		if p.node.Void {
+			p.whole.View(p.b, p.from)
+			p.b = nil
+			return &p.whole, nil
+		}
+		done := p.row == p.b.N && len(p.got) == 0
+		if n := len(p.rows); n > 0 {
+			p.out.AppendRows(p.b, p.from, p.rows)
+			p.out.N = n
+			if done {
+				p.b = nil
+			}
+			return &p.out, nil
+		}
+		if done {
+			p.b = nil
+		}
+	}
+}
+
+// fill joins the next rows, or, for a procedure without rows, calls it for all of them.
+func (p *callProc) fill(ctx context.Context) error {
+	p.out.Reset(len(p.from))
+	p.rows = p.rows[:0]
+	for len(p.rows) < p.r.BatchSize() {
+		if len(p.got) == 0 {
+			if p.row == p.b.N {
+				return nil
+			}
+			c := runtime.Call{Graph: p.r.Graph, Tx: p.r.Tx, Args: make([]graph.Value, len(p.args.Cols))}
+			for k := range c.Args {
+				c.Args[k] = p.args.Cols[k][p.row]
+			}
+			if p.r.Env.Statement != nil {
+				c.Statement = p.statement
+			}
+			p.row++
+			var err error
+			if p.got, err = p.proc.Run(ctx, &c); err != nil {
+				return err
+			}
+			if p.node.Void {
+				p.got = nil
+			}
+			continue
+		}
+		row := p.got[0]
+		p.got = p.got[1:]
+		p.rows = append(p.rows, int32(p.row-1))
+		for k, at := range p.take {
+			if at >= 0 {
+				c := &p.out.Cols[k]
+				c.Vals = append(c.Vals, row[at])
+			}
+		}
+	}
+	return nil
+}
+
+// statement runs a statement within a call.
+func (p *callProc) statement(ctx context.Context, text string, params map[string]graph.Value) ([][]graph.Value, error) {
+	rows, counters, err := p.r.Env.Statement(ctx, p.r.Tx, text, params)
+	p.r.Counters.Add(counters)
+	return rows, err
+}

@@ -1,0 +1,105 @@
+package relational
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/compile"
+	"github.com/hopgate/hopgate/internal/query/exec/expr"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// filter keeps the rows for which all conjuncts are true. It gathers the rows of several small batches into one; its
+// first batch comes at once, so that a LIMIT above is not kept waiting.
+type filter struct {
+	runtime.Input
+	r      *runtime.Run
+	preds  *expr.Predicates
+	from   []int               // input position of each column
+	handed []runtime.Evaluator // of the columns after these: properties that were tested
+	kept   runtime.Sel
+	out    runtime.Batch
+	whole  runtime.Batch // a view of an input batch all of whose rows are kept
+	target int           // rows to gather
+}
+
+// Filter compiles a Filter.
+func Filter(c *compile.Compiler, n *plan.Filter, need plan.ColSet) *runtime.Stage {
+	preds := make([]plan.Expr, len(n.Preds))
+	for i, e := range n.Preds {
+		preds[i] = c.ByEdge(e, n.Input)
+	}
+	below := c.Below(need, preds...)
+	in := c.Compile(n.Input, below)
+	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: compile.Kept(in.Cols, need)}
+	from := in.Positions(s.Cols)
+	var handed []plan.Expr
+	for _, p := range c.EdgeProps {
+		if col := c.EdgePropCol(p); need.Has(col) && s.Pos(col) < 0 && slices.ContainsFunc(preds, p.In) {
+			s.Cols, handed = append(s.Cols, col), append(handed, &plan.Prop{X: &plan.ColRef{Col: p.Edge}, Key: p.Key})
+		}
+	}
+	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
+		f := &filter{Input: runtime.Input{In: kids[0]}, r: r, preds: expr.New(r, in.Cols).Predicates(preds), from: from}
+		f.handed = f.preds.Es.AddAll(handed)
+		if r.Program.Reusable {
+			r.Values = append(r.Values, &f.out)
+		}
+		return f
+	}
+	return s
+}
+
+func (f *filter) Open(ctx context.Context) error {
+	f.target = 1
+	return f.In.Open(ctx)
+}
+
+func (f *filter) Next(ctx context.Context) (*runtime.Batch, error) {
+	f.out.Reset(len(f.from) + len(f.handed))
+	for {
+		b, err := f.In.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if b == nil {
+			if f.out.N > 0 {
+				return &f.out, nil
+			}
+			return nil, nil
+		}
+		if f.kept, err = f.preds.Filter(ctx, b, runtime.AllRows(b.N), f.kept[:0]); err != nil {
+			return nil, err
+		}
+		if len(f.kept) == b.N && f.out.N == 0 {
+			f.whole.View(b, f.from)
+			for _, x := range f.handed {
+				vs, err := x.Eval(ctx, b, f.kept)
+				if err != nil {
+					return nil, err
+				}
+				f.whole.Cols = append(f.whole.Cols, graph.Column{Vals: vs[:b.N]})
+			}
+			return &f.whole, nil
+		}
+		if len(f.kept) == 0 {
+			continue
+		}
+		f.out.AppendRows(b, f.from, f.kept)
+		for k, x := range f.handed {
+			f.preds.Es.Sel = f.kept
+			vs, err := x.Eval(ctx, b, f.kept)
+			if err != nil {
+				return nil, err
+			}
+			runtime.AppendColumn(&f.out.Cols[len(f.from)+k], &graph.Column{Vals: vs}, f.kept)
+		}
+		f.out.N += len(f.kept)
+		if f.out.N >= f.target {
+			f.target = min(f.target*4, f.r.BatchSize())
+			return &f.out, nil
+		}
+	}
+}

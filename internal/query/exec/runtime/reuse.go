@@ -1,0 +1,54 @@
+package runtime
+
+import (
+	"time"
+
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// parameter is an evaluator of operators that serve several runs; it gives the value that a parameter has in each.
+type parameter interface {
+	forgetter
+	Bind(r *Run) error
+}
+
+// forgetter is a part of operators that serve several runs. It lets go of the values of a run that ends.
+type forgetter interface{ Forget() }
+
+// Init gives a run what does not change if its operators serve others.
+func (r *Run) Init(p *Program, g shard.Graph) {
+	n := len(p.Stages)
+	r.Program, r.Graph, r.Stats, r.meters, r.kids = p, g, make([]Stat, n), make([]meter, n), make([]Operator, n)
+}
+
+// Begin gives the run what belongs to it alone, but for its transaction.
+func (r *Run) Begin(env *Env, now time.Time) {
+	r.Env, r.Current, r.Mark = *env, r.Program.Root.ID, now
+	if r.labels = nil; env.Labels != nil {
+		r.label(env.Labels)
+	}
+}
+
+// Bind gives the evaluators of parameters the values of this run.
+func (r *Run) Bind() error {
+	for _, p := range r.Params {
+		if err := p.Bind(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Forget lets go of all that belongs to the run alone.
+func (r *Run) Forget() {
+	for _, p := range r.Params {
+		p.Forget()
+	}
+	for _, v := range r.Values {
+		v.Forget()
+	}
+	clear(r.Stats)
+	r.Env, r.Tx, r.Tally = Env{}, nil, tallyTx{}
+	r.Counters = Counters{}
+	r.bytes, r.Edges, r.BitmapFrom = 0, 0, 0
+}

@@ -1,0 +1,198 @@
+package runtime
+
+import (
+	"context"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// The requests to shards.
+const (
+	requestScan = iota
+	requestLabelSets
+	requestProperties
+	requestRecords
+	requestExpand
+	requestStep
+	requestDegrees
+	requestEdgeProperties
+	requestEdgeRecords
+	requestSeek
+	requestSeekRange
+	requestSeekEdges
+	requestSeekEdgeRange
+	requestApply
+	NumRequests
+)
+
+var requestNames = [NumRequests]string{
+	"scan", "labels", "properties", "records", "expand", "step", "degrees", "edge_properties", "edge_records", "seek", "seek_range", "seek_edges", "seek_edge_range", "apply",
+}
+
+// tallyTx counts the requests to shards. In a profiled run it charges each, and what it gives, to the stage that is running.
+type tallyTx struct {
+	shard.Tx
+	n [NumRequests]uint32
+	r *Run // nil unless the run is profiled
+}
+
+func (t *tallyTx) count(request int) {
+	t.n[request]++
+	if t.r != nil {
+		t.r.Stats[t.r.Current].Requests++
+	}
+}
+
+// gave charges what a request gave, in bytes.
+func (t *tallyTx) gave(n int) {
+	if t.r != nil {
+		t.r.Stats[t.r.Current].Bytes += int64(n)
+	}
+}
+
+// passed charges edges that a request went over.
+func (t *tallyTx) passed(n int) {
+	if t.r != nil {
+		t.r.Stats[t.r.Current].Edges += int64(n)
+	}
+}
+
+// cells charges columns of values.
+func (t *tallyTx) cells(cols [][]graph.Value, n int) {
+	if t.r == nil {
+		return
+	}
+	for _, col := range cols {
+		for i := range min(n, len(col)) {
+			t.gave(ValueSize(col[i]))
+		}
+	}
+}
+
+// records charges records.
+func (t *tallyTx) records(rs []shard.Record) {
+	if t.r == nil {
+		return
+	}
+	for i := range rs {
+		t.gave(4)
+		for _, p := range rs[i].Props {
+			t.gave(4 + ValueSize(p.Value))
+		}
+	}
+}
+
+func (t *tallyTx) Scan(ctx context.Context, label graph.LabelID, from graph.VertexID, dst []graph.VertexID) ([]graph.VertexID, graph.VertexID, bool, error) {
+	t.count(requestScan)
+	ids, next, done, err := t.Tx.Scan(ctx, label, from, dst)
+	t.gave(8 * max(0, len(ids)-len(dst)))
+	return ids, next, done, err
+}
+
+func (t *tallyTx) LabelSets(ctx context.Context, ids []graph.VertexID, out []graph.LabelSet) error {
+	t.count(requestLabelSets)
+	err := t.Tx.LabelSets(ctx, ids, out)
+	t.gave(4 * len(ids))
+	return err
+}
+
+func (t *tallyTx) Properties(ctx context.Context, ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error {
+	t.count(requestProperties)
+	err := t.Tx.Properties(ctx, ids, props, out)
+	t.cells(out, len(ids))
+	return err
+}
+
+func (t *tallyTx) Records(ctx context.Context, ids []graph.VertexID, out []shard.Record) error {
+	t.count(requestRecords)
+	err := t.Tx.Records(ctx, ids, out)
+	t.records(out)
+	return err
+}
+
+func (t *tallyTx) Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbours) error {
+	t.count(requestExpand)
+	err := t.Tx.Expand(ctx, req, res)
+	t.gave(8*(len(res.Targets)+len(res.Edges)) + 4*len(res.Types))
+	t.passed(res.Seen)
+	t.cells(res.Props, len(res.Targets))
+	return err
+}
+
+func (t *tallyTx) Step(ctx context.Context, from *graph.VertexSet, types []graph.TypeID, dir graph.Direction, out *graph.VertexSet) error {
+	t.count(requestStep)
+	if err := t.Tx.Step(ctx, from, types, dir, out); err != nil {
+		return err
+	}
+	w, ok := t.Tx.(shard.Wired)
+	if t.r == nil || !ok {
+		return nil
+	}
+	// A step does not tell over how many edges it went. The question is not one of the statement's, and is not counted.
+	w.Wire(nil)
+	defer w.Wire(t.r.wire)
+	ids := from.AppendTo(nil)
+	degrees := make([]int, len(ids))
+	if err := t.Tx.Degrees(ctx, ids, types, dir, degrees); err != nil {
+		return err
+	}
+	for _, n := range degrees {
+		t.passed(n)
+	}
+	return nil
+}
+
+func (t *tallyTx) Degrees(ctx context.Context, ids []graph.VertexID, types []graph.TypeID, dir graph.Direction, out []int) error {
+	t.count(requestDegrees)
+	err := t.Tx.Degrees(ctx, ids, types, dir, out)
+	t.gave(8 * len(ids))
+	return err
+}
+
+func (t *tallyTx) EdgeProperties(ctx context.Context, edges []graph.Edge, props []graph.PropID, out [][]graph.Value) error {
+	t.count(requestEdgeProperties)
+	err := t.Tx.EdgeProperties(ctx, edges, props, out)
+	t.cells(out, len(edges))
+	return err
+}
+
+func (t *tallyTx) EdgeRecords(ctx context.Context, edges []graph.Edge, out []shard.Record) error {
+	t.count(requestEdgeRecords)
+	err := t.Tx.EdgeRecords(ctx, edges, out)
+	t.records(out)
+	return err
+}
+
+func (t *tallyTx) Seek(ctx context.Context, index graph.IndexID, keys []graph.Value, res *shard.Found) error {
+	t.count(requestSeek)
+	err := t.Tx.Seek(ctx, index, keys, res)
+	t.gave(8 * len(res.IDs))
+	return err
+}
+
+func (t *tallyTx) SeekRange(ctx context.Context, index graph.IndexID, r shard.Range, cursor *[]byte, dst []graph.VertexID) ([]graph.VertexID, error) {
+	t.count(requestSeekRange)
+	ids, err := t.Tx.SeekRange(ctx, index, r, cursor, dst)
+	t.gave(8 * max(0, len(ids)-len(dst)))
+	return ids, err
+}
+
+func (t *tallyTx) SeekEdges(ctx context.Context, index graph.IndexID, keys []graph.Value, res *shard.FoundEdges) error {
+	t.count(requestSeekEdges)
+	err := t.Tx.SeekEdges(ctx, index, keys, res)
+	t.gave(32 * len(res.Edges))
+	return err
+}
+
+func (t *tallyTx) SeekEdgeRange(ctx context.Context, index graph.IndexID, r shard.Range, cursor *[]byte, dst []graph.Edge) ([]graph.Edge, error) {
+	t.count(requestSeekEdgeRange)
+	edges, err := t.Tx.SeekEdgeRange(ctx, index, r, cursor, dst)
+	t.gave(32 * max(0, len(edges)-len(dst)))
+	return edges, err
+}
+
+func (t *tallyTx) Apply(ctx context.Context, ms []shard.Mutation) error {
+	t.count(requestApply)
+	return t.Tx.Apply(ctx, ms)
+}

@@ -1,0 +1,48 @@
+package runtime
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// stepping is a transaction over shards of other processes, of which each step goes over 7 edges.
+type stepping struct {
+	shard.Tx
+	wire  *graph.Wire
+	steps int
+}
+
+func (s *stepping) Wire(w *graph.Wire) { s.wire = w }
+
+func (s *stepping) Step(context.Context, *graph.VertexSet, []graph.TypeID, graph.Direction, *graph.VertexSet) error {
+	s.steps++
+	return nil
+}
+
+func (s *stepping) Degrees(_ context.Context, ids []graph.VertexID, _ []graph.TypeID, _ graph.Direction, out []int) error {
+	for i := range ids {
+		out[i] = 7
+	}
+	return nil
+}
+
+// A profiled step is charged for the edges that it goes over; other runs do not count them.
+func TestTallyChargesSteps(t *testing.T) {
+	tx := &stepping{}
+	var from, to graph.VertexSet
+	for v := range graph.VertexID(10) {
+		from.Add(v)
+	}
+	tally := &tallyTx{Tx: tx}
+	require.NoError(t, tally.Step(context.Background(), &from, nil, graph.Out, &to))
+	require.Equal(t, 1, tx.steps)
+	tally.r = &Run{Stats: make([]Stat, 1)}
+	require.NoError(t, tally.Step(context.Background(), &from, nil, graph.Out, &to))
+	require.Equal(t, Stat{Requests: 1, Edges: 70}, tally.r.Stats[0])
+	require.EqualValues(t, 2, tally.n[requestStep])
+}

@@ -1,0 +1,50 @@
+package runtime
+
+import (
+	"errors"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// Truncate reports whether an error is the end of a budget after which the rows so far are the answer, and notes it.
+func (r *Run) Truncate(err error) bool {
+	if !r.Env.Partial || err == nil {
+		return false
+	}
+	var e *graph.Error
+	if !errors.As(err, &e) || e.Kind != graph.KindBudget {
+		return false
+	}
+	if r.Truncated == "" {
+		r.Truncated = e.Msg
+	}
+	return true
+}
+
+// Affordable bounds a number of edges to ask for (0: all) by what is left of the budget of visits, if the run may end
+// early.
+func (r *Run) Affordable(n int) int {
+	if !r.Env.Partial || r.Env.Budget.Edges == 0 {
+		return n
+	}
+	left := int(max(r.Env.Budget.Edges-r.Edges, 1))
+	if n == 0 {
+		return left
+	}
+	return min(n, left)
+}
+
+// Spent reports whether a budget has ended, or the time, after which a run finds no more edges.
+func (r *Run) Spent() bool { return r.Env.Partial && (r.Truncated != "" || r.Late()) }
+
+// Late reports whether the time has ended, after which a run does not go through the edges that it has found either.
+func (r *Run) Late() bool {
+	if !r.Env.Partial || r.Env.Until.IsZero() || time.Now().Before(r.Env.Until) {
+		return false
+	}
+	if r.Truncated == "" {
+		r.Truncated = "the request ran out of time"
+	}
+	return true
+}

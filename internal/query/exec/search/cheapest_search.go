@@ -1,0 +1,287 @@
+package search
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/adjacency"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+)
+
+// cheapestSearch finds cheapest paths by label correction: in round i, all vertices that became cheaper in round i-1 are
+// gone on from with one request. So a bound on the number of edges is a bound on the rounds, and a label that is neither
+// cheaper nor shorter than another of its vertex is dropped, as is one that costs more than the best way to the end.
+// Labels are never more than Dijkstra's algorithm would settle times the rounds in which a vertex becomes cheaper.
+type cheapestSearch struct {
+	r       *runtime.Run
+	hop     *adjacency.Reader
+	weigher *edgeWeigher // nil: every edge weighs 1
+	acct    runtime.Account
+
+	labels []label
+	best   map[graph.VertexID]float64
+	ends   []int32
+	cur    []int32
+	next   []int32
+	list   []graph.VertexID
+	f      runtime.Frontier
+	steps  int // since the context was looked at
+
+	// What paths must not use, for all but the first of the K cheapest.
+	noEdge   map[graph.EdgeID]bool
+	noVertex map[graph.VertexID]bool
+}
+
+// label is a path to a vertex, by its last edge.
+type label struct {
+	vertex graph.VertexID
+	sum    float64
+	parent int32 // -1 at the start
+	edge   graph.Edge
+}
+
+// foundPath is a path from start.
+type foundPath struct {
+	start graph.VertexID
+	edges []graph.Edge
+	sum   float64
+}
+
+// paths gives the k cheapest paths without repeated vertices, or all of the least weight.
+func (s *cheapestSearch) paths(ctx context.Context, from, to graph.VertexID, maxHops, k int, all bool) ([]foundPath, error) {
+	s.noEdge, s.noVertex = nil, nil
+	found, err := s.least(ctx, from, to, maxHops, all)
+	if all || k == 1 || len(found) == 0 || err != nil {
+		return found, err
+	}
+	return s.more(ctx, found[:1], to, maxHops, k)
+}
+
+// more goes on to the k cheapest paths by Yen's algorithm: every further path leaves one that is known at some vertex.
+func (s *cheapestSearch) more(ctx context.Context, found []foundPath, to graph.VertexID, maxHops, k int) ([]foundPath, error) {
+	var candidates []foundPath
+	for len(found) < k {
+		last := &found[len(found)-1]
+		prefix, err := s.prefixSums(ctx, last)
+		if err != nil {
+			return nil, err
+		}
+		if prefix == nil {
+			return found, nil
+		}
+		at := last.start
+		s.noVertex = map[graph.VertexID]bool{}
+		for i := range last.edges {
+			s.noEdge = map[graph.EdgeID]bool{}
+			for j := range found {
+				if p := &found[j]; len(p.edges) > i && sameEdges(p.edges[:i], last.edges[:i]) {
+					s.noEdge[p.edges[i].ID] = true
+				}
+			}
+			left := 0
+			if maxHops > 0 {
+				left = maxHops - i
+			}
+			spurs, err := s.least(ctx, at, to, left, false)
+			if err != nil {
+				return nil, err
+			}
+			if len(spurs) > 0 {
+				c := foundPath{start: last.start, edges: append(slices.Clone(last.edges[:i]), spurs[0].edges...), sum: prefix[i] + spurs[0].sum}
+				if !slices.ContainsFunc(candidates, func(o foundPath) bool { return sameEdges(o.edges, c.edges) }) {
+					candidates = append(candidates, c)
+				}
+			}
+			s.noVertex[at] = true
+			at = otherEnd(last.edges[i], at)
+		}
+		if len(candidates) == 0 {
+			return found, nil
+		}
+		least := 0
+		for i := range candidates {
+			if c, b := &candidates[i], &candidates[least]; c.sum < b.sum || c.sum == b.sum && len(c.edges) < len(b.edges) {
+				least = i
+			}
+		}
+		found = append(found, candidates[least])
+		candidates = slices.Delete(candidates, least, least+1)
+	}
+	return found, nil
+}
+
+func sameEdges(a, b []graph.Edge) bool {
+	return slices.EqualFunc(a, b, func(x, y graph.Edge) bool { return x.ID == y.ID })
+}
+
+func otherEnd(e graph.Edge, v graph.VertexID) graph.VertexID {
+	if e.Src == v {
+		return e.Dst
+	}
+	return e.Src
+}
+
+// prefixSums gives the weights of a path's beginnings, by their number of edges, or nil if a budget has ended.
+func (s *cheapestSearch) prefixSums(ctx context.Context, p *foundPath) ([]float64, error) {
+	sums := make([]float64, 1, len(p.edges)+1)
+	at := p.start
+	for _, e := range p.edges {
+		w := 1.0
+		if s.weigher != nil {
+			s.list = append(s.list[:0], at)
+			if err := s.hop.Read(ctx, s.list, 0); err != nil {
+				return nil, err
+			}
+			weights, err := s.weigher.weigh(ctx, s.hop)
+			if err != nil {
+				return nil, err
+			}
+			i := slices.Index(s.hop.Answer.Edges, e.ID)
+			if i < 0 {
+				return nil, nil // a budget has ended
+			}
+			if w, err = weightOf(weights[i]); err != nil {
+				return nil, err
+			}
+		}
+		sums = append(sums, sums[len(sums)-1]+w)
+		at = otherEnd(e, at)
+	}
+	return sums, nil
+}
+
+// least gives the cheapest path, or all that cost as little, within maxHops edges (0: any number).
+func (s *cheapestSearch) least(ctx context.Context, from, to graph.VertexID, maxHops int, all bool) ([]foundPath, error) {
+	s.acct.Release()
+	clear(s.best)
+	s.labels = append(s.labels[:0], label{vertex: from, parent: -1})
+	s.best[from] = 0
+	s.cur, s.ends = append(s.cur[:0], 0), s.ends[:0]
+	if from == to {
+		return []foundPath{{start: from}}, nil
+	}
+	for round := 0; len(s.cur) > 0 && (maxHops == 0 || round < maxHops); round++ {
+		if err := s.round(ctx, to, all); err != nil {
+			return nil, err
+		}
+		s.cur, s.next = s.next, s.cur
+	}
+	var found []foundPath
+	for _, end := range s.ends {
+		if s.labels[end].sum != s.best[to] {
+			continue
+		}
+		found = append(found, s.path(end))
+		if !all {
+			break
+		}
+	}
+	return found, nil
+}
+
+// path gives the path of a label.
+func (s *cheapestSearch) path(end int32) foundPath {
+	p := foundPath{sum: s.labels[end].sum}
+	for ; s.labels[end].parent >= 0; end = s.labels[end].parent {
+		p.edges = append(p.edges, s.labels[end].edge)
+	}
+	p.start = s.labels[end].vertex
+	slices.Reverse(p.edges)
+	return p
+}
+
+// round goes on from the labels of cur.
+func (s *cheapestSearch) round(ctx context.Context, to graph.VertexID, all bool) error {
+	s.next, s.list = s.next[:0], s.list[:0]
+	kept := s.cur[:0]
+	for _, i := range s.cur {
+		l := &s.labels[i]
+		bound, ended := s.best[to]
+		if l.sum > s.best[l.vertex] || ended && (l.sum > bound || !all && l.sum == bound) {
+			continue
+		}
+		kept = append(kept, i)
+		s.list = append(s.list, l.vertex)
+	}
+	s.cur = kept
+	s.f.Set(s.list)
+	for done := 0; done < len(s.f.IDs); done += s.hop.Answer.Done {
+		if err := s.r.Alive(ctx); err != nil {
+			return err
+		}
+		if err := s.hop.Read(ctx, s.f.IDs[done:], adjacency.MaxEdges); err != nil {
+			return err
+		}
+		var weights []graph.Value
+		if s.weigher != nil {
+			var err error
+			if weights, err = s.weigher.weigh(ctx, s.hop); err != nil {
+				return err
+			}
+		}
+		before := len(s.labels)
+		for u := range s.hop.Answer.Done {
+			for _, place := range s.f.Order[s.f.First[done+u]:s.f.First[done+u+1]] {
+				if err := s.relax(ctx, s.cur[place], u, weights, to, all); err != nil {
+					return err
+				}
+			}
+		}
+		if err := s.acct.Grow(64 * (len(s.labels) - before)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// relax makes labels of the edges of source u of the answer, which continue label i.
+func (s *cheapestSearch) relax(ctx context.Context, i int32, u int, weights []graph.Value, to graph.VertexID, all bool) error {
+	res := &s.hop.Answer
+	if s.steps += res.Offsets[u+1] - res.Offsets[u]; s.steps >= 1<<12 {
+		s.steps = 0
+		if err := s.r.Alive(ctx); err != nil {
+			return err
+		}
+	}
+	from, sum := s.labels[i].vertex, s.labels[i].sum
+	for k := res.Offsets[u]; k < res.Offsets[u+1]; k++ {
+		v := res.Targets[k]
+		w := 1.0
+		if weights != nil {
+			var err error
+			if w, err = weightOf(weights[k]); err != nil {
+				return err
+			}
+		}
+		if v == from || s.noVertex[v] || s.noEdge[res.Edges[k]] {
+			continue
+		}
+		cost := sum + w
+		if bound, ended := s.best[to]; ended && (cost > bound || !all && cost == bound) {
+			continue
+		}
+		if known, ok := s.best[v]; ok && (cost > known || cost == known && (!all || s.passes(i, v))) {
+			continue
+		}
+		s.best[v] = cost
+		s.labels = append(s.labels, label{vertex: v, sum: cost, parent: i, edge: s.hop.Edge(k, from)})
+		if n := int32(len(s.labels) - 1); v == to {
+			s.ends = append(s.ends, n)
+		} else {
+			s.next = append(s.next, n)
+		}
+	}
+	return nil
+}
+
+// passes reports whether the path of a label goes through a vertex.
+func (s *cheapestSearch) passes(i int32, v graph.VertexID) bool {
+	for ; i >= 0; i = s.labels[i].parent {
+		s.steps++
+		if s.labels[i].vertex == v {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,308 @@
+package search
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/adjacency"
+	"github.com/hopgate/hopgate/internal/query/exec/compile"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// FrontierCount counts the vertices that are reached from those of all rows over a row of hops, each vertex once at every
+// hop.
+type frontierCount struct {
+	runtime.Input
+	r      *runtime.Run
+	frame  *runtime.Frame
+	from   int // position in the input
+	at     int // position of the count in out: 0, or -1
+	walk   frontierWalk
+	trails *trailWalk // where no edge may repeat
+	reach  *reach     // where the hop is made some number of times
+	n      *plan.FrontierCount
+	all    graph.VertexSet    // for reach
+	starts [][]graph.VertexID // by row of the frame
+	given  int                // of starts
+	loaded bool
+	out    runtime.Batch
+}
+
+// FrontierCount compiles a FrontierCount.
+func FrontierCount(c *compile.Compiler, n *plan.FrontierCount, need plan.ColSet) *runtime.Stage {
+	below := plan.ColSet{}
+	below.Add(n.From)
+	in := c.Compile(n.Input, below)
+	c.Bound(in, n.From)
+	wheres := make([]*adjacency.EdgeFilter, len(n.Hops))
+	for i, h := range n.Hops {
+		c.Below(nil, h.Where...)
+		wheres[i] = adjacency.CompileFilter(c, h.Where, h.Edge, h.To)
+	}
+	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: compile.Kept(nil, need, n.Out)}
+	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
+		x := &frontierCount{
+			Input: runtime.Input{In: kids[0]}, r: r, frame: r.Frame, from: in.Pos(n.From), at: s.Pos(n.Out), walk: frontierWalk{r: r}, n: n,
+		}
+		for i, h := range n.Hops {
+			hop := adjacency.NewReader(r, h.Types, h.Dir, h.Labels)
+			hop.Filter = adjacency.NewEdgeTest(r, wheres[i], nil)
+			x.walk.hops = append(x.walk.hops, hop)
+		}
+		if n.Trail && len(n.Hops) > 1 {
+			x.trails = newTrailWalk(r, x.walk.hops)
+		}
+		runtime.Prefetch(kids[0], x.from, x.walk.hops[0], adjacency.MaxEdges)
+		return x
+	}
+	return s
+}
+
+// foretell says what the second hop will ask for.
+func (x *frontierCount) foretell() {
+	first, last := x.walk.hops[0], len(x.walk.hops) == 2
+	switch {
+	case x.n.Most > 1:
+		first.Follower, first.FollowerSet, first.FollowerMax = first, first.Filter == nil, adjacency.MaxEdges
+	case len(x.walk.hops) > 1:
+		first.Follower, first.FollowerMax = x.walk.hops[1], adjacency.MaxEdges
+		first.FollowerSet = last && first.Follower.Puts() || x.trails == nil && !first.Follower.ByEdge()
+	}
+}
+
+func (x *frontierCount) Open(ctx context.Context) error {
+	x.loaded = false
+	for _, h := range x.walk.hops {
+		h.Known = 0
+	}
+	if x.n.Most > 0 && x.reach == nil {
+		h := x.n.Hops[0]
+		hop := adjacency.NewReader(x.r, h.Types, h.Dir, nil)
+		hop.Filter = x.walk.hops[0].Filter
+		x.reach = newReach(x.r, hop, &adjacency.Uniqueness{}, x.walk.hops[0].Labels)
+		x.reach.min, x.reach.max = x.n.Least, x.n.Most
+	}
+	if x.reach != nil {
+		x.reach.take()
+	}
+	x.foretell()
+	return x.Input.Open(ctx)
+}
+
+// Next gives a row for each row of the frame.
+func (x *frontierCount) Next(ctx context.Context) (*runtime.Batch, error) {
+	x.out.Reset(x.at + 1)
+	if !x.loaded {
+		if err := x.load(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for x.given < len(x.starts) && x.out.N < x.r.BatchSize() {
+		n, err := x.count(ctx, x.starts[x.given])
+		if err != nil {
+			return nil, err
+		}
+		if x.at >= 0 {
+			col := &x.out.Cols[x.at]
+			col.Vals = append(col.Vals, graph.IntValue(int64(n)))
+		}
+		x.out.N++
+		if x.frame != nil {
+			x.out.Row = append(x.out.Row, int32(x.given))
+		}
+		x.given++
+	}
+	if x.out.N == 0 {
+		return nil, nil
+	}
+	return &x.out, nil
+}
+
+// count gives the number of vertices that the hops lead to.
+func (x *frontierCount) count(ctx context.Context, start []graph.VertexID) (int, error) {
+	switch {
+	case x.reach != nil:
+		return x.reachAll(ctx, start)
+	case x.trails == nil:
+		return x.walk.count(ctx, start)
+	}
+	x.trails.start(start)
+	for range len(x.walk.hops) - 1 {
+		if err := x.trails.advance(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return x.trails.countNext(ctx)
+}
+
+func (x *frontierCount) Close() {
+	if x.trails != nil {
+		x.trails.release()
+	}
+	if x.reach != nil {
+		x.reach.release()
+	}
+	x.walk.release()
+	for _, h := range x.walk.hops {
+		h.Shrink()
+	}
+	x.Input.Close()
+}
+
+// load reads the whole input.
+func (x *frontierCount) load(ctx context.Context) error {
+	x.loaded, x.given = true, 0
+	for len(x.starts) < x.frame.Rows() {
+		x.starts = append(x.starts, nil)
+	}
+	x.starts = x.starts[:x.frame.Rows()]
+	for i := range x.starts {
+		x.starts[i] = x.starts[i][:0]
+	}
+	for {
+		b, err := x.In.Next(ctx)
+		if b == nil || err != nil {
+			return err
+		}
+		for i := range b.N {
+			switch v := b.Cols[x.from].Value(i); v.Kind() {
+			case graph.VertexKind:
+				row := b.RowOf(i)
+				x.starts[row] = append(x.starts[row], v.Vertex())
+			case graph.Null:
+			default:
+				return adjacency.NotVertex(v)
+			}
+		}
+	}
+}
+
+// frontierWalk walks sets of vertices: as sorted lists while they are small, as bitmaps from then on.
+type frontierWalk struct {
+	r    *runtime.Run
+	hops []*adjacency.Reader
+	*walkMemory
+}
+
+// walkMemory is what walks of sets need memory for. It goes from one statement to the next, so that a short walk does
+// not pay for sets as large as the graph.
+type walkMemory struct {
+	list       []graph.VertexID
+	now, after graph.VertexSet // both empty between counts
+	f          runtime.Frontier
+	res        shard.Neighbours
+	dirty      bool // a count has not come to its end, so that the sets may not be empty
+}
+
+var walkMemories = sync.Pool{New: func() any { return &walkMemory{} }}
+
+// fewPuts is the number of vertices below which a last step is taken list by list: a step of sets, which uses all
+// processors, begins by looking through them.
+const fewPuts = 2048
+
+// take gives the walk memory, if it has none.
+func (w *frontierWalk) take() {
+	if w.walkMemory == nil {
+		w.walkMemory, _ = walkMemories.Get().(*walkMemory)
+	}
+}
+
+// release gives the memory to whoever comes next.
+func (w *frontierWalk) release() {
+	if m := w.walkMemory; m != nil && !m.dirty && cap(m.res.Targets) <= adjacency.MaxKeptEdges {
+		walkMemories.Put(m)
+	}
+	w.walkMemory = nil
+}
+
+// count gives the number of vertices that the hops lead to from the vertices of start, which may repeat.
+func (w *frontierWalk) count(ctx context.Context, start []graph.VertexID) (int, error) {
+	w.take()
+	w.dirty = true
+	n, err := w.walk(ctx, start)
+	w.dirty = err != nil
+	return n, err
+}
+
+func (w *frontierWalk) walk(ctx context.Context, start []graph.VertexID) (int, error) {
+	w.f.Set(start)
+	w.list = append(w.list[:0], w.f.IDs...)
+	for i, h := range w.hops {
+		last := i == len(w.hops)-1
+		if last && len(w.list) < fewPuts && many(w.r, len(w.list)) && h.Puts() {
+			n, err := h.Put(ctx, w.list, &w.after)
+			w.after.Clear()
+			return n, err
+		}
+		if many(w.r, len(w.list)) {
+			for _, v := range w.list {
+				w.now.Add(v)
+			}
+			return w.countMany(ctx, w.hops[i:])
+		}
+		if err := w.step(ctx, h, last); err != nil {
+			return 0, err
+		}
+	}
+	return len(w.list), nil
+}
+
+// step replaces the list by the vertices one hop on, which are sorted unless the hop is the last.
+func (w *frontierWalk) step(ctx context.Context, h *adjacency.Reader, last bool) error {
+	w.f.Set(w.list) // its copy is the frontier
+	w.list = w.list[:0]
+	defer w.lend(h)()
+	for done := 0; done < len(w.f.IDs); done += h.Answer.Done {
+		if err := w.r.Alive(ctx); err != nil {
+			return err
+		}
+		if err := h.Read(ctx, w.f.IDs[done:], adjacency.MaxEdges); err != nil {
+			return err
+		}
+		if oneList(h, w.f.IDs) {
+			w.list = slices.Compact(append(w.list, h.Answer.Targets...))
+			return nil
+		}
+		w.list = w.after.AppendNew(w.list, h.Answer.Targets)
+	}
+	for _, v := range w.list {
+		w.after.Bitmap(v.Shard())[v.Local()>>6] = 0
+	}
+	if last {
+		return nil
+	}
+	w.f.Set(w.list)
+	w.list = append(w.list[:0], w.f.IDs...)
+	return nil
+}
+
+// lend makes a hop answer into the walk's memory until the function is called that it gives.
+func (w *frontierWalk) lend(h *adjacency.Reader) (back func()) {
+	h.Answer, w.res = w.res, h.Answer
+	return func() { h.Answer, w.res = w.res, h.Answer }
+}
+
+// oneList reports whether the answer for these sources is a single list, which is sorted.
+func oneList(h *adjacency.Reader, sources []graph.VertexID) bool {
+	return len(sources) == 1 && len(h.Types.Names) == 1 && h.Dir != graph.Both
+}
+
+// countMany goes on from the set now.
+func (w *frontierWalk) countMany(ctx context.Context, hops []*adjacency.Reader) (int, error) {
+	defer w.now.Clear()
+	for _, h := range hops {
+		back := w.lend(h)
+		err := h.Step(ctx, &w.now, &w.after)
+		back()
+		w.now, w.after = w.after, w.now
+		w.after.Clear()
+		if err != nil {
+			return 0, err
+		}
+	}
+	return w.now.Len(), nil
+}

@@ -1,0 +1,122 @@
+package search
+
+import (
+	"context"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/adjacency"
+)
+
+// count gives the number of ends of trails from a vertex; those that large steps find are counted without a list.
+func (s *reach) count(ctx context.Context, start graph.VertexID) (int, error) {
+	if s.min > 1 || s.test != nil || s.hop.Filter != nil {
+		err := s.from(ctx, nil, start, 0, false, graph.NoVertex)
+		return len(s.ends), err
+	}
+	if s.max < s.min {
+		return 0, nil
+	}
+	defer s.Forget()
+	s.seen.Add(start)
+	s.visited = append(s.visited[:0], start)
+	closed, more := s.min == 0, 0
+	for lo, depth := 0, 0; lo < len(s.visited) && depth < s.max; depth++ {
+		if err := s.r.Alive(ctx); err != nil {
+			return 0, err
+		}
+		hi := len(s.visited)
+		var back bool
+		var err error
+		last := depth+1 == s.max
+		if last && many(s.r, hi-lo) && hi-lo < fewPuts && s.hop.Puts() {
+			more, back, err = s.countLast(ctx, s.visited[lo:hi], start)
+		} else if many(s.r, hi-lo) {
+			more, back, err = s.countMany(ctx, s.visited[lo:hi], start, s.max-depth)
+		} else {
+			back, err = s.step(ctx, nil, s.visited[lo:hi], start, 0, nil, last)
+		}
+		if err != nil {
+			return 0, err
+		}
+		closed = closed || back && s.hop.Dir != graph.Both
+		lo = hi
+	}
+	if !closed && s.hop.Dir == graph.Both {
+		var err error
+		if closed, err = s.closes(ctx, nil, start, 0, nil); err != nil {
+			return 0, err
+		}
+	}
+	n := len(s.visited) - 1 + more
+	if closed {
+		n++
+	}
+	return n, nil
+}
+
+// countLast counts what is first met one edge beyond a list; back says that an edge leads to start.
+func (s *reach) countLast(ctx context.Context, list []graph.VertexID, start graph.VertexID) (n int, back bool, err error) {
+	s.dense = true
+	s.seen.Remove(start)
+	n, err = s.hop.Put(ctx, list, &s.seen)
+	if back = s.seen.Has(start); back {
+		n--
+	}
+	return n, back, err
+}
+
+// countMany counts what is first met within some hops of a large frontier; back says that an edge leads to start.
+func (s *reach) countMany(ctx context.Context, list []graph.VertexID, start graph.VertexID, hops int) (n int, back bool, err error) {
+	types, ok := s.hop.Types.Resolve()
+	if !ok {
+		return 0, false, nil
+	}
+	s.many.Clear()
+	for _, v := range list {
+		s.many.Add(v)
+	}
+	s.dense = true
+	for range hops {
+		if err := s.r.Alive(ctx); err != nil {
+			return 0, false, err
+		}
+		if s.r.Env.Budget.Edges > 0 {
+			s.ends = s.many.AppendTo(s.ends[:0])
+			if err := adjacency.VisitDegrees(ctx, s.r, s.ends, types, s.hop.Dir); err != nil {
+				return 0, false, err
+			}
+		}
+		b, err := s.stepSets(ctx, types, start)
+		if err != nil {
+			return 0, false, err
+		}
+		back = back || b
+		found := s.many.Len()
+		if n += found; found == 0 {
+			break
+		}
+	}
+	return n, back, nil
+}
+
+// reachAll counts the ends of trails from any of the vertices of start, which may repeat.
+func (x *frontierCount) reachAll(ctx context.Context, start []graph.VertexID) (int, error) {
+	x.walk.take()
+	x.walk.f.Set(start)
+	if len(x.walk.f.IDs) == 1 {
+		return x.reach.count(ctx, start[0])
+	}
+	x.all.Clear()
+	n := 0
+	for _, v := range x.walk.f.IDs {
+		if err := x.reach.from(ctx, nil, v, 0, false, graph.NoVertex); err != nil {
+			return 0, err
+		}
+		for _, end := range x.reach.ends {
+			if x.all.Add(end) {
+				n++
+			}
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,75 @@
+package search
+
+import "github.com/hopgate/hopgate/internal/graph"
+
+// vertexTable maps vertices to numbers by open addressing. The zero table is empty; it keeps its memory when it is
+// emptied, which takes no time.
+type vertexTable struct {
+	slots []tableSlot // a power of two of them, at most half of them in use
+	n     int
+	turn  uint32 // slots of another turn are free
+}
+
+type tableSlot struct {
+	id   graph.VertexID
+	at   int32
+	turn uint32
+}
+
+func (t *vertexTable) clear() {
+	t.n = 0
+	if t.turn++; t.turn == 0 {
+		clear(t.slots)
+		t.turn = 1
+	}
+}
+
+func (t *vertexTable) hash(id graph.VertexID) int {
+	h := uint64(id) * 0x9e3779b97f4a7c15
+	return int(h>>32) & (len(t.slots) - 1)
+}
+
+// get gives the number of a vertex.
+func (t *vertexTable) get(id graph.VertexID) (at int32, ok bool) {
+	if t.n == 0 {
+		return 0, false
+	}
+	for i := t.hash(id); ; i = (i + 1) & (len(t.slots) - 1) {
+		s := &t.slots[i]
+		if s.turn != t.turn {
+			return 0, false
+		}
+		if s.id == id {
+			return s.at, true
+		}
+	}
+}
+
+// put gives a vertex the number at, unless it has one already; it gives the number that the vertex has now.
+func (t *vertexTable) put(id graph.VertexID, at int32) (has int32, added bool) {
+	if 2*t.n >= len(t.slots) {
+		t.grow()
+	}
+	for i := t.hash(id); ; i = (i + 1) & (len(t.slots) - 1) {
+		s := &t.slots[i]
+		if s.turn != t.turn {
+			*s = tableSlot{id: id, at: at, turn: t.turn}
+			t.n++
+			return at, true
+		}
+		if s.id == id {
+			return s.at, false
+		}
+	}
+}
+
+func (t *vertexTable) grow() {
+	old, turn := t.slots, t.turn
+	t.slots = make([]tableSlot, max(64, 2*len(old)))
+	t.turn, t.n = 1, 0
+	for i := range old {
+		if old[i].turn == turn && turn != 0 {
+			t.put(old[i].id, old[i].at)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/adjacency"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// cappedHop reads the edges of frontiers and leaves out those that a plan.TraverseHop leaves out.
+type cappedHop struct {
+	*adjacency.Reader
+	caps  *plan.TraverseHop
+	seed  int64
+	taken int // edges of the hop so far
+	count *runtime.HopCount
+
+	degrees []int
+	sampled []sampled
+}
+
+// sampled is an edge with the number that a sample orders it by.
+type sampled struct {
+	order uint64
+	at    int32
+}
+
+// reset makes the hop start over.
+func (c *cappedHop) reset() { c.taken, *c.count = 0, runtime.HopCount{} }
+
+// full reports whether the hop has all the edges that it may have.
+func (c *cappedHop) full() bool { return c.caps.Limit > 0 && c.taken >= c.caps.Limit }
+
+// takesAll reports whether the caps leave nothing out.
+func (c *cappedHop) takesAll() bool {
+	return c.caps.Skip == 0 && c.caps.MaxDegree == 0 && c.caps.Sample == 0 && c.caps.Limit == 0
+}
+
+// admit gives those of sources that the hop goes on from: keep is nil for all.
+func (c *cappedHop) admit(ctx context.Context, sources []graph.VertexID) (keep []bool, err error) {
+	if c.caps.Skip == 0 || len(sources) == 0 {
+		return nil, nil
+	}
+	types, ok := c.Types.Resolve()
+	if !ok {
+		return nil, nil
+	}
+	c.degrees = slices.Grow(c.degrees[:0], len(sources))[:len(sources)]
+	if err := c.Run.Tx.Degrees(ctx, sources, types, c.Dir, c.degrees); err != nil {
+		return nil, err
+	}
+	for i, d := range c.degrees {
+		if d > c.caps.Skip && keep == nil {
+			keep = make([]bool, len(sources))
+			for k := range i {
+				keep[k] = true
+			}
+		}
+		if keep != nil {
+			keep[i] = d <= c.caps.Skip
+		}
+	}
+	return keep, nil
+}
+
+// next reads as hop.read does and applies the caps.
+func (c *cappedHop) next(ctx context.Context, sources []graph.VertexID, limit int) error {
+	if c.caps.Sample > 0 {
+		c.Edges = true
+	}
+	spent := c.Run.Spent() // then none of the sources is gone on from
+	if err := c.Read(ctx, sources, limit); err != nil || spent {
+		return err
+	}
+	if c.caps.MaxDegree > 0 || c.caps.Sample > 0 || c.caps.Limit > 0 {
+		c.cut()
+	}
+	c.taken += len(c.Answer.Targets)
+	c.count.Sources += int64(c.Answer.Done)
+	c.count.Edges += int64(len(c.Answer.Targets))
+	return nil
+}
+
+// cut drops the edges of the answer that the caps leave out.
+func (c *cappedHop) cut() {
+	res := &c.Answer
+	c.Keep = c.Keep[:0]
+	left := len(res.Targets)
+	if c.caps.Limit > 0 {
+		left = c.caps.Limit - c.taken
+	}
+	for u := range res.Done {
+		lo, hi := res.Offsets[u], res.Offsets[u+1]
+		if c.caps.MaxDegree > 0 && hi-lo > c.caps.MaxDegree {
+			hi = lo + c.caps.MaxDegree // they stand in the order of type, direction and far end
+		}
+		at := len(c.Keep)
+		if c.caps.Sample > 0 && hi-lo > c.caps.Sample {
+			c.sample(lo, hi)
+		} else {
+			for i := lo; i < hi; i++ {
+				c.Keep = append(c.Keep, int32(i))
+			}
+		}
+		if n := len(c.Keep) - at; n > left {
+			c.Keep = c.Keep[:at+left]
+		}
+		left -= len(c.Keep) - at
+	}
+	c.Compact()
+}
+
+// sample keeps those of the edges lo … hi-1 whose mixed ids are least, so that the choice depends on the seed and on
+// nothing else.
+func (c *cappedHop) sample(lo, hi int) {
+	c.sampled = c.sampled[:0]
+	for i := lo; i < hi; i++ {
+		c.sampled = append(c.sampled, sampled{SampleOrder(c.seed, c.Answer.Edges[i]), int32(i)})
+	}
+	slices.SortFunc(c.sampled, func(a, b sampled) int {
+		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.at, b.at))
+	})
+	at := len(c.Keep)
+	for _, s := range c.sampled[:c.caps.Sample] {
+		c.Keep = append(c.Keep, s.at)
+	}
+	slices.Sort(c.Keep[at:])
+}
+
+// SampleOrder is the number by which a sample with a seed orders edges (splitmix64 of both).
+func SampleOrder(seed int64, e graph.EdgeID) uint64 {
+	z := uint64(e) + uint64(seed)*0x9e3779b97f4a7c15 + 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}

@@ -1,0 +1,303 @@
+package search
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/adjacency"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// traverseSets goes from one set of vertices to the next: frontiers, least distances, and layers.
+type traverseSets struct {
+	*traverse
+	list  []graph.VertexID // the present set, sorted
+	after []graph.VertexID // the next one so far
+	seen  graph.VertexSet  // frontier: of after; else all vertices that were ever reached
+	f     runtime.Frontier
+	h     int // hops done to the present set
+	base  int // sources of the present set that are done
+	// The answer that rows are being made of: entries of source u from edge i on.
+	u, i   int
+	given  int  // vertices of the present set that are given as rows
+	edges  bool // layers: all vertices are given, and now the edges
+	layers layers
+	closed bool // nothing is left
+}
+
+// layers are what a subgraph keeps of itself.
+type layers struct {
+	lists [][]graph.VertexID // by layer, sorted
+	// Edges that are given and may be met from their other end too; nil where none is met from both.
+	given map[graph.EdgeID]bool
+}
+
+// bothEnds reports whether an edge may be met from both its ends.
+func bothEnds(hops []plan.TraverseHop) bool {
+	return hops[0].Dir == graph.Both || slices.ContainsFunc(hops, func(h plan.TraverseHop) bool { return h.Dir != hops[0].Dir })
+}
+
+func newTraverseSets(x *traverse) *traverseSets {
+	s := &traverseSets{traverse: x}
+	for _, h := range x.hops {
+		h.Edges = x.edgeAt >= 0
+	}
+	return s
+}
+
+func (s *traverseSets) Open(ctx context.Context) error {
+	s.seen.Clear()
+	s.list, s.after = s.list[:0], s.after[:0]
+	s.h, s.base, s.u, s.i, s.given, s.edges, s.closed = 0, 0, 0, 0, 0, false, false
+	s.layers = layers{}
+	if bothEnds(s.n.Hops) {
+		s.layers.given = map[graph.EdgeID]bool{}
+	}
+	return s.traverse.open(ctx)
+}
+
+func (s *traverseSets) Next(ctx context.Context) (*runtime.Batch, error) {
+	s.out.Reset(s.width())
+	if !s.loaded {
+		if err := s.begin(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for s.out.N < s.r.BatchSize() && !s.closed {
+		if err := s.advance(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if s.out.N == 0 {
+		return nil, nil
+	}
+	return &s.out, nil
+}
+
+func (s *traverseSets) begin(ctx context.Context) error {
+	if err := s.load(ctx); err != nil {
+		return err
+	}
+	s.f.Set(s.starts)
+	s.list = append(s.list[:0], s.f.IDs...)
+	s.given = len(s.list)
+	if s.n.Min == 0 {
+		s.given = 0
+	}
+	if s.n.Mode != plan.ModeFrontier {
+		for _, v := range s.list {
+			s.seen.Add(v)
+		}
+	}
+	return s.enter(ctx)
+}
+
+// byVertex reports whether the rows are the vertices of a set.
+func (s *traverseSets) byVertex() bool { return s.n.Mode != plan.ModeFrontier || s.n.Ends || s.h == 0 }
+
+// enter makes the present set ready to be gone on from.
+func (s *traverseSets) enter(ctx context.Context) error {
+	s.base, s.u, s.i = 0, 0, 0
+	if s.n.Mode == plan.ModeLayers {
+		s.layers.lists = append(s.layers.lists, append([]graph.VertexID(nil), s.list...))
+	}
+	if s.h == len(s.hops) {
+		return nil
+	}
+	h := s.hops[s.h]
+	h.Answer.Done = 0
+	s.f.IDs = s.f.IDs[:0]
+	keep, err := h.admit(ctx, s.list)
+	if err != nil {
+		return err
+	}
+	for i, v := range s.list {
+		if keep == nil || keep[i] {
+			s.f.IDs = append(s.f.IDs, v)
+		}
+	}
+	return nil
+}
+
+// advance does one thing more: it gives vertices, makes rows of an answer, reads the next answer or goes to the next set.
+func (s *traverseSets) advance(ctx context.Context) error {
+	switch {
+	case s.given < len(s.list) && s.h >= s.n.Min && s.byVertex():
+		s.giveVertices()
+		return nil
+	case s.edges:
+		return s.giveLayerEdges(ctx)
+	case s.h == len(s.hops) || s.stop:
+		s.finish()
+		return nil
+	}
+	h := s.hops[s.h]
+	if s.u < h.Answer.Done && !s.r.Late() {
+		s.take(h)
+		return nil
+	}
+	s.base += h.Answer.Done
+	h.Answer.Done, s.u, s.i = 0, 0, 0
+	if s.base == len(s.f.IDs) || h.full() {
+		return s.turn(ctx)
+	}
+	if err := s.r.Alive(ctx); err != nil {
+		return err
+	}
+	err := h.next(ctx, s.f.IDs[s.base:], adjacency.MaxEdges)
+	if err == nil {
+		err = s.holdSets()
+	}
+	if err != nil && s.endedBy(err) {
+		h.Answer.Done = 0
+		return s.turn(ctx)
+	}
+	return err
+}
+
+// holdSets accounts for the sets, and for what layers keep.
+func (s *traverseSets) holdSets() error {
+	n := cap(s.starts) + cap(s.list) + cap(s.after) + cap(s.f.IDs) + 3*len(s.layers.given)
+	for _, l := range s.layers.lists {
+		n += len(l)
+	}
+	return s.hold(8 * n)
+}
+
+// take goes through the answer until the batch is full or the answer ends.
+func (s *traverseSets) take(h *cappedHop) {
+	rows := s.n.Mode == plan.ModeFrontier && !s.n.Ends && s.h+1 >= s.n.Min
+	size := s.r.BatchSize()
+	for ; s.u < h.Answer.Done; s.u++ {
+		s.i = max(s.i, h.Answer.Offsets[s.u])
+		for ; s.i < h.Answer.Offsets[s.u+1]; s.i++ {
+			v := h.Answer.Targets[s.i]
+			if rows {
+				if s.out.N == size {
+					return
+				}
+				s.addVertex(v)
+				if s.edgeAt >= 0 {
+					s.addEdge(h.Edge(s.i, s.f.IDs[s.base+s.u]), true)
+				}
+				s.addHop(s.h + 1)
+				s.out.N++
+			}
+			if s.seen.Add(v) {
+				s.after = append(s.after, v)
+			}
+		}
+	}
+}
+
+// turn makes the next set the present one.
+func (s *traverseSets) turn(ctx context.Context) error {
+	s.f.Set(s.after)
+	s.list = append(s.list[:0], s.f.IDs...)
+	s.after = s.after[:0]
+	if s.n.Mode == plan.ModeFrontier {
+		for _, v := range s.list {
+			s.seen.Bitmap(v.Shard())[v.Local()>>6] = 0
+		}
+	}
+	s.h++
+	s.given = 0
+	if len(s.list) == 0 {
+		s.finish()
+		return nil
+	}
+	if err := s.holdSets(); err != nil && !s.endedBy(err) {
+		return err
+	}
+	return s.enter(ctx)
+}
+
+// giveVertices adds rows of the present set.
+func (s *traverseSets) giveVertices() {
+	n := min(s.r.BatchSize()-s.out.N, len(s.list)-s.given)
+	for _, v := range s.list[s.given : s.given+n] {
+		s.addVertex(v)
+		s.addEdge(graph.Edge{}, false)
+		s.addHop(s.h)
+	}
+	s.given += n
+	s.out.N += n
+}
+
+// finish ends the sets; layers go on with their edges.
+func (s *traverseSets) finish() {
+	if s.n.Mode != plan.ModeLayers || s.edgeAt < 0 {
+		s.closed = true
+		return
+	}
+	s.edges, s.h, s.list, s.base, s.u, s.i = true, -1, s.list[:0], 0, 0, 0
+	s.given, s.f.IDs = 0, s.f.IDs[:0]
+}
+
+// giveLayerEdges adds rows of edges from the present layer to vertices of any layer, each edge at the first layer from
+// which it satisfies what the hop asks. The hop that follows a layer says which edges; that of the last layer is the last hop.
+func (s *traverseSets) giveLayerEdges(ctx context.Context) error {
+	var h *cappedHop
+	if s.h >= 0 {
+		h = s.hops[min(s.h, len(s.hops)-1)]
+		if s.u < h.Answer.Done {
+			s.takeLayer(h)
+			return nil
+		}
+		s.base += h.Answer.Done
+		h.Answer.Done, s.u, s.i = 0, 0, 0
+	}
+	if s.h < 0 || s.base == len(s.f.IDs) || s.stop {
+		s.h++
+		if s.h == len(s.layers.lists) || s.stop {
+			s.closed = true
+			return nil
+		}
+		s.base, s.f.IDs = 0, append(s.f.IDs[:0], s.layers.lists[s.h]...)
+		s.hops[min(s.h, len(s.hops)-1)].Answer.Done = 0
+		return nil
+	}
+	if err := s.r.Alive(ctx); err != nil {
+		return err
+	}
+	err := h.Read(ctx, s.f.IDs[s.base:], adjacency.MaxEdges) // not counted again
+	if err == nil {
+		err = s.holdSets()
+	}
+	if err != nil && s.endedBy(err) {
+		h.Answer.Done = 0
+		return nil
+	}
+	return err
+}
+
+func (s *traverseSets) takeLayer(h *cappedHop) {
+	size := s.r.BatchSize()
+	for ; s.u < h.Answer.Done; s.u++ {
+		s.i = max(s.i, h.Answer.Offsets[s.u])
+		from := s.f.IDs[s.base+s.u]
+		for ; s.i < h.Answer.Offsets[s.u+1]; s.i++ {
+			v := h.Answer.Targets[s.i]
+			if !s.seen.Has(v) {
+				continue
+			}
+			id := h.Answer.Edges[s.i]
+			if s.layers.given[id] {
+				delete(s.layers.given, id) // each edge has two ends
+				continue
+			}
+			if s.out.N == size {
+				return
+			}
+			s.addNoVertex()
+			s.addEdge(h.Edge(s.i, from), true)
+			s.addHop(s.h)
+			s.out.N++
+			if s.layers.given != nil && v != from {
+				s.layers.given[id] = true
+			}
+		}
+	}
+}

@@ -1,0 +1,359 @@
+package search
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/adjacency"
+	"github.com/hopgate/hopgate/internal/query/exec/expr"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+)
+
+// trails finds the trails (walks that repeat no edge) from given vertices, depth first, some thousand at a time:
+//
+//	level 0   the starts             level 1   some edges from a part of level 0     level 2   …
+//
+// A level is the continuation of a part of the level above it by one edge, read with one request; the trails of a level
+// are all continued before the level is replaced by that of the next part. So a trail is a chain of entries, one a
+// level, and the memory that is needed grows with the length of trails alone.
+type trails struct {
+	r        *runtime.Run
+	newHop   func() *adjacency.Reader
+	values   bool                  // edges are wanted as values
+	ends     *expr.LabelTest       // of the last vertex of a trail; nil: none
+	sure     bool                  // all vertices that edges lead to pass it
+	uses     *adjacency.Uniqueness // edges that a row's trails must not have
+	min, max int
+	to       []graph.VertexID // by row: where a trail has to end; nil: anywhere
+	near     *distances       // to the end, for a walk of max edges; nil: not known
+	cut      bool             // max has ended a trail that might go on, or near has
+
+	b      *runtime.Batch // the input batch
+	levels []*trailLevel
+	depth  int // the level at work; -1: at the end
+	dealt  adjacency.EdgeWriter
+	chain  []graph.EdgeID
+	acct   runtime.Account
+	held   int // bytes that acct knows of
+}
+
+// trailLevel holds trails of one length by their last edge.
+type trailLevel struct {
+	vertex []graph.VertexID // the end
+	edge   []graph.EdgeID   // the last edge; not at level 0, and not at the last level unless values are wanted
+	parent []int32          // likewise: the entry of the level above that it continues
+	value  []graph.Value    // the last edge, if values are wanted
+	row    []int32          // of the input
+	ok     []bool           // the end passes the test; not set where there is none
+	given  int              // entries that next has looked at
+
+	// How far the entries have been continued: entries lo … hi-1 are in the frontier, of which the sources before base
+	// are done and the answer for those that follow is in the hop; k … end are the entries of that answer that are
+	// left, off the edges of entry k that are done.
+	hop         *adjacency.Reader
+	f           runtime.Frontier
+	lo, hi      int
+	base        int
+	k, end, off int
+
+	// The last edges before a condition on the row is tested.
+	edgeAt runtime.Sel
+	source []graph.VertexID
+}
+
+// levelEntries is how many trails a level holds; it shrinks with the depth, so that even trails of thousands of edges
+// take little memory.
+func levelEntries(depth int) int { return max(64, 4*graph.BatchSize>>max(0, depth-6)) }
+
+// tests reports whether the ends of trails of a length must be tested.
+func (t *trails) tests(length int) bool { return t.ends != nil && (length == 0 || !t.sure) }
+
+// start makes trails begin at vertices for rows of b.
+func (t *trails) start(b *runtime.Batch, vertices []graph.VertexID, rows runtime.Sel) {
+	t.b, t.cut = b, false
+	l := t.level(0)
+	l.reset()
+	l.vertex = append(l.vertex, vertices...)
+	l.row = append(l.row, rows...)
+	t.depth = 0
+	if t.max < t.min || len(vertices) == 0 {
+		t.depth = -1
+	}
+}
+
+func (t *trails) level(depth int) *trailLevel {
+	for len(t.levels) <= depth {
+		t.levels = append(t.levels, &trailLevel{hop: t.newHop()})
+	}
+	return t.levels[depth]
+}
+
+func (l *trailLevel) reset() {
+	l.vertex, l.edge, l.value, l.parent = l.vertex[:0], l.edge[:0], l.value[:0], l.parent[:0]
+	l.row, l.ok, l.given = l.row[:0], l.ok[:0], 0
+	l.lo, l.hi, l.base, l.k, l.end, l.off = 0, 0, 0, 0, 0, 0
+	l.f.IDs, l.hop.Answer.Done = l.f.IDs[:0], 0
+}
+
+// next finds a trail of a wanted length to a wanted end: an entry of level t.depth.
+func (t *trails) next(ctx context.Context) (entry int, ok bool, err error) {
+	lo, hi, err := t.nextRun(ctx, 1)
+	return lo, lo < hi, err
+}
+
+// nextRun finds up to most such trails, entries lo … hi-1 of level t.depth, and none at the end.
+func (t *trails) nextRun(ctx context.Context, most int) (lo, hi int, err error) {
+	for t.depth >= 0 {
+		l := t.levels[t.depth]
+		if t.depth >= t.min && l.given < len(l.vertex) {
+			if t.depth == 0 && t.ends != nil && len(l.ok) == 0 {
+				if err := t.testStarts(ctx, l); err != nil {
+					return 0, 0, err
+				}
+			}
+			if lo, hi := t.run(l, most); lo < hi {
+				return lo, hi, nil
+			}
+		}
+		more := false
+		if t.depth < t.max {
+			if more, err = t.grow(ctx, l); err != nil {
+				return 0, 0, err
+			}
+		}
+		if more {
+			t.depth++
+		} else {
+			t.depth--
+		}
+	}
+	return 0, 0, nil
+}
+
+// run finds the next entries of a level that stand for wanted trails, up to most of them.
+func (t *trails) run(l *trailLevel, most int) (lo, hi int) {
+	test := t.tests(t.depth)
+	if !test && t.to == nil {
+		lo, hi = l.given, min(l.given+most, len(l.vertex))
+		l.given = hi
+		return lo, hi
+	}
+	wanted := func(e int) bool {
+		return (!test || l.ok[e]) && (t.to == nil || t.to[l.row[e]] == l.vertex[e])
+	}
+	for l.given < len(l.vertex) && !wanted(l.given) {
+		l.given++
+	}
+	lo = l.given
+	for l.given < len(l.vertex) && l.given < lo+most && wanted(l.given) {
+		l.given++
+	}
+	return lo, l.given
+}
+
+// testStarts tests the vertices of level 0, which are the ends of trails without edges.
+func (t *trails) testStarts(ctx context.Context, l *trailLevel) error {
+	sets := make([]graph.LabelSet, len(l.vertex))
+	if err := t.r.Tx.LabelSets(ctx, l.vertex, sets); err != nil {
+		return err
+	}
+	for _, ls := range sets {
+		l.ok = append(l.ok, t.ends.Holds(ls))
+	}
+	return nil
+}
+
+// grow fills the level below l with the next continuations of l; there are none at the end.
+func (t *trails) grow(ctx context.Context, l *trailLevel) (bool, error) {
+	below := t.level(t.depth + 1)
+	below.reset()
+	below.edgeAt, below.source = below.edgeAt[:0], below.source[:0]
+	room := levelEntries(t.depth + 1)
+	perRow := l.hop.PerRow()
+	for len(below.vertex) < room {
+		switch {
+		case l.k < l.end:
+			t.deal(l, below, room, perRow)
+			if perRow {
+				if err := t.filter(ctx, l, below); err != nil {
+					return false, err
+				}
+			}
+		case l.base+l.hop.Answer.Done < len(l.f.IDs):
+			if err := t.r.Alive(ctx); err != nil {
+				return false, err
+			}
+			l.base += l.hop.Answer.Done
+			if err := l.hop.Read(ctx, l.f.IDs[l.base:], room); err != nil {
+				return false, err
+			}
+			l.k, l.end, l.off = int(l.f.First[l.base]), int(l.f.First[l.base+l.hop.Answer.Done]), 0
+			if t.tests(t.depth+1) && t.depth+1 >= t.min {
+				if err := l.hop.ReadSets(ctx); err != nil {
+					return false, err
+				}
+			}
+		case l.hi < len(l.vertex):
+			l.lo, l.hi = l.hi, min(l.hi+levelEntries(t.depth)/4, len(l.vertex))
+			l.f.Set(l.vertex[l.lo:l.hi])
+			l.base, l.k, l.end, l.hop.Answer.Done = 0, 0, 0, 0
+		default:
+			return len(below.vertex) > 0, t.account()
+		}
+	}
+	return true, t.account()
+}
+
+// account tells the budget about new memory.
+func (t *trails) account() error {
+	held := 0
+	for _, l := range t.levels {
+		held += cap(l.vertex)*(8+8+4+4) + cap(l.value)*24 + cap(l.hop.Answer.Targets)*24
+	}
+	grown := held - t.held
+	if grown <= 0 {
+		return nil
+	}
+	t.held = held
+	return t.acct.Grow(grown)
+}
+
+// deal continues entries of l by the edges of its answer, until below has room entries or the answer ends.
+func (t *trails) deal(l, below *trailLevel, room int, perRow bool) {
+	res := &l.hop.Answer
+	depth := t.depth + 1
+	last := depth == t.max
+	tests := t.tests(depth)
+	test := tests && depth >= t.min
+	plain := !tests && t.near == nil && !perRow && !t.values && !(last && t.to != nil)
+	for l.k < l.end && len(below.vertex) < room {
+		place := l.f.Order[l.k]
+		entry := int32(l.lo) + place
+		u := int(l.f.Pos[place]) - l.base
+		lo, hi := res.Offsets[u]+l.off, res.Offsets[u+1]
+		if n := room - len(below.vertex); hi-lo > n {
+			hi = lo + n
+			l.off += n
+		} else {
+			l.k++
+			l.off = 0
+		}
+		if lo == hi {
+			continue
+		}
+		row := l.row[entry]
+		excluded := t.excluded(entry, row)
+		if plain && !adjacency.ContainsAny(res.Edges[lo:hi], excluded) {
+			below.vertex = append(below.vertex, res.Targets[lo:hi]...)
+			below.row = runtime.AppendRepeated(below.row, row, hi-lo)
+			if !last {
+				below.edge = append(below.edge, res.Edges[lo:hi]...)
+				below.parent = runtime.AppendRepeated(below.parent, entry, hi-lo)
+			}
+			continue
+		}
+		for i := lo; i < hi; i++ {
+			v := res.Targets[i]
+			ok := !test || t.ends.Holds(l.hop.Sets[i])
+			if t.near == nil && last && (!ok || t.to != nil && t.to[row] != v) {
+				continue
+			}
+			id := res.Edges[i]
+			if slices.Contains(excluded, id) || t.near != nil && !t.reaches(v, depth) {
+				continue
+			}
+			t.cut = t.cut || last
+			below.vertex = append(below.vertex, v)
+			below.edge = append(below.edge, id)
+			below.parent = append(below.parent, entry)
+			below.row = append(below.row, row)
+			if tests {
+				below.ok = append(below.ok, ok)
+			}
+			if perRow {
+				below.edgeAt = append(below.edgeAt, int32(i))
+				below.source = append(below.source, l.vertex[entry])
+			}
+			if t.values {
+				below.value = append(below.value, graph.EdgeRefValue(t.dealt.Keep(l.hop.Edge(i, l.vertex[entry]))))
+			}
+		}
+	}
+}
+
+// excluded gives the edges that a trail of the level at work has, and those that its row must not have.
+func (t *trails) excluded(entry, row int32) []graph.EdgeID {
+	t.chain = append(t.chain[:0], t.uses.Excluded(row)...)
+	for d := t.depth; d > 0; d-- {
+		l := t.levels[d]
+		t.chain = append(t.chain, l.edge[entry])
+		entry = l.parent[entry]
+	}
+	return t.chain
+}
+
+// filter drops the entries of below that have been added last and fail a condition on edge and row.
+func (t *trails) filter(ctx context.Context, l, below *trailLevel) error {
+	from := len(below.vertex) - len(below.edgeAt)
+	keep, err := l.hop.Filter.FilterRows(ctx, l.hop, below.edgeAt, below.source, t.b, below.row[from:])
+	if err != nil {
+		return err
+	}
+	n, tests := from, t.tests(t.depth+1)
+	for _, k := range keep {
+		e := from + int(k)
+		below.vertex[n], below.edge[n] = below.vertex[e], below.edge[e]
+		below.parent[n], below.row[n] = below.parent[e], below.row[e]
+		if tests {
+			below.ok[n] = below.ok[e]
+		}
+		if t.values {
+			below.value[n] = below.value[e]
+		}
+		n++
+	}
+	below.vertex, below.edge, below.parent, below.row = below.vertex[:n], below.edge[:n], below.parent[:n], below.row[:n]
+	if tests {
+		below.ok = below.ok[:n]
+	}
+	if t.values {
+		below.value = below.value[:n]
+	}
+	below.edgeAt, below.source = below.edgeAt[:0], below.source[:0]
+	return nil
+}
+
+// edges appends the edges of the trail that next has found to dst, from its start or from its end.
+func (t *trails) edges(dst []graph.Value, entry int, reversed bool) []graph.Value {
+	at := len(dst)
+	e := int32(entry)
+	for d := t.depth; d > 0; d-- {
+		dst = append(dst, t.levels[d].value[e])
+		e = t.levels[d].parent[e]
+	}
+	if !reversed {
+		slices.Reverse(dst[at:])
+	}
+	return dst
+}
+
+// vertices appends the vertices of the trail that next has found to dst, from its start.
+func (t *trails) vertices(dst []graph.Value, entry int) []graph.Value {
+	at := len(dst)
+	e := int32(entry)
+	for d := t.depth; d >= 0; d-- {
+		dst = append(dst, graph.VertexValue(t.levels[d].vertex[e]))
+		if d > 0 {
+			e = t.levels[d].parent[e]
+		}
+	}
+	slices.Reverse(dst[at:])
+	return dst
+}
+
+// release gives the memory back.
+func (t *trails) release() {
+	t.acct.Release()
+	t.levels, t.held, t.depth = nil, 0, -1
+}

@@ -1,0 +1,223 @@
+package source
+
+import (
+	"context"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/compile"
+	"github.com/hopgate/hopgate/internal/query/exec/expr"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// finder finds vertices, or edges, for the rows of an input batch, a part at a time.
+type finder interface {
+	// begin takes in the rows of b that vertices are wanted for.
+	begin(ctx context.Context, b *runtime.Batch, rows runtime.Sel) error
+	// more gives the next part, valid until the next call; ok is false at the end.
+	more(ctx context.Context) (p part, ok bool, err error)
+}
+
+// part says which vertices, or edges if it has any, belong to entries lo … hi-1 of the rows: all to each, or, where
+// offsets is set, those at offsets[k] … offsets[k+1]-1 to entry lo+k.
+type part struct {
+	lo, hi  int
+	ids     []graph.VertexID
+	edges   []graph.Edge
+	offsets []int
+}
+
+// of gives the place of the vertices or edges of an entry.
+func (p *part) of(k int) (lo, hi int) {
+	if p.offsets == nil {
+		return 0, max(len(p.ids), len(p.edges))
+	}
+	return p.offsets[k-p.lo], p.offsets[k-p.lo+1]
+}
+
+// find joins each row with the vertices or edges that a finder gives for it.
+type find struct {
+	runtime.FanOut
+	frame  *runtime.Frame
+	finder finder
+	at     int // position of the vertices or edges in out, or -1
+
+	rows   runtime.Sel
+	part   part
+	k, off int // entry of part, and how many of its vertices or edges are dealt
+	slab   []graph.EdgeValue
+}
+
+// compileFind compiles an operator that joins rows with vertices; es are its expressions.
+func compileFind(c *compile.Compiler,
+	n, source plan.Node, out plan.Col, need plan.ColSet, es []plan.Expr, build func(r *runtime.Run, in *runtime.Stage) finder,
+) *runtime.Stage {
+	below := c.Below(need, es...)
+	in := c.Compile(source, below)
+	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: compile.Kept(in.Cols, need, out)}
+	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
+		return &find{
+			FanOut: runtime.FanOut{Input: runtime.Input{In: kids[0]}, Run: r, Carry: in.Positions(s.Cols)},
+			frame:  r.Frame, finder: build(r, in), at: s.Pos(out),
+		}
+	}
+	return s
+}
+
+// Prefetch implements feeder.
+func (x *find) Prefetch(at int, p runtime.Prefetcher, limit int) {
+	if s, ok := x.finder.(*seeker); ok && x.at == at {
+		s.ahead, s.limit = p, limit
+	}
+}
+
+func (x *find) Next(ctx context.Context) (*runtime.Batch, error) { return x.Give(ctx, x) }
+
+func (x *find) Advance(ctx context.Context) (bool, error) {
+	if x.k < x.part.hi {
+		x.deal()
+		return true, nil
+	}
+	p, ok, err := x.finder.more(ctx)
+	if ok {
+		x.part, x.k, x.off = p, p.lo, 0
+	}
+	return ok, err
+}
+
+func (x *find) Begin(ctx context.Context) error {
+	x.part, x.k = part{}, 0
+	x.rows = x.rows[:0]
+	if x.frame == nil || x.frame.Done == nil {
+		x.rows = append(x.rows, runtime.AllRows(x.Rows.N)...)
+	} else {
+		for i := range x.Rows.N {
+			if x.frame.Wants(x.Rows.RowOf(i)) {
+				x.rows = append(x.rows, int32(i))
+			}
+		}
+	}
+	return x.finder.begin(ctx, x.Rows, x.rows)
+}
+
+// deal gives vertices of the part to rows until the batch is full or the part ends.
+func (x *find) deal() {
+	room := x.Run.BatchSize() - x.Out.N
+	for x.k < x.part.hi && room > 0 {
+		lo, hi := x.part.of(x.k)
+		lo += x.off
+		row := x.rows[x.k]
+		if hi-lo > room {
+			hi = lo + room
+			x.off += room
+		} else {
+			x.k++
+			x.off = 0
+		}
+		if x.at >= 0 {
+			col := &x.Out.Cols[x.at]
+			if x.part.edges != nil {
+				x.dealEdges(col, x.part.edges[lo:hi])
+			} else {
+				col.IDs = append(col.IDs, x.part.ids[lo:hi]...)
+			}
+		}
+		x.Picked = runtime.AppendRepeated(x.Picked, row, hi-lo)
+		x.Out.N += hi - lo
+		room -= hi - lo
+	}
+}
+
+func (x *find) dealEdges(col *graph.Column, edges []graph.Edge) {
+	if cap(x.slab)-len(x.slab) < len(edges) {
+		x.slab = make([]graph.EdgeValue, 0, max(len(edges), 64))
+	}
+	for _, e := range edges {
+		x.slab = append(x.slab, graph.EdgeValue{Edge: e})
+		col.Vals = append(col.Vals, graph.EdgeRefValue(&x.slab[len(x.slab)-1]))
+	}
+}
+
+// Scan compiles a Scan.
+func Scan(c *compile.Compiler, n *plan.Scan, need plan.ColSet) *runtime.Stage {
+	return compileFind(c, n, n.Input, n.Out, need, nil, func(r *runtime.Run, _ *runtime.Stage) finder {
+		return &scanner{r: r, expr: n.Labels}
+	})
+}
+
+// scanner gives the vertices with certain labels to every row alike.
+type scanner struct {
+	r    *runtime.Run
+	expr *plan.LabelExpr
+	rows int
+
+	passes []scanPass
+	now    int
+	from   graph.VertexID
+	ended  bool // the present pass
+	buf    []graph.VertexID
+	sets   []graph.LabelSet
+}
+
+// scanPass is a scan of one label (0: all vertices) and the test that its vertices must pass (nil: none).
+type scanPass struct {
+	label graph.LabelID
+	test  *expr.LabelTest
+}
+
+func (s *scanner) begin(_ context.Context, _ *runtime.Batch, rows runtime.Sel) error {
+	s.rows = len(rows)
+	s.passes = scanPasses(s.r, s.passes[:0], s.expr)
+	s.now, s.from, s.ended = 0, 0, false
+	if len(rows) == 0 {
+		s.now = len(s.passes)
+	}
+	return nil
+}
+
+func (s *scanner) more(ctx context.Context) (part, bool, error) {
+	if s.buf == nil {
+		s.buf = make([]graph.VertexID, 0, graph.BatchSize)
+	}
+	for s.now < len(s.passes) {
+		if s.ended {
+			s.now, s.from, s.ended = s.now+1, 0, false
+			continue
+		}
+		pass := &s.passes[s.now]
+		var err error
+		s.buf, s.from, s.ended, err = s.r.Tx.Scan(ctx, pass.label, s.from, s.buf[:0])
+		if err != nil {
+			return part{}, false, err
+		}
+		ids := s.buf
+		if pass.test != nil {
+			if ids, err = s.filter(ctx, ids, pass.test); err != nil {
+				return part{}, false, err
+			}
+		}
+		if len(ids) > 0 {
+			return part{hi: s.rows, ids: ids}, true, nil
+		}
+	}
+	return part{}, false, nil
+}
+
+// filter keeps the vertices that pass a test, in place.
+func (s *scanner) filter(ctx context.Context, ids []graph.VertexID, test *expr.LabelTest) ([]graph.VertexID, error) {
+	if cap(s.sets) < len(ids) {
+		s.sets = make([]graph.LabelSet, cap(s.buf))
+	}
+	sets := s.sets[:len(ids)]
+	if err := s.r.Tx.LabelSets(ctx, ids, sets); err != nil {
+		return nil, err
+	}
+	n := 0
+	for i, id := range ids {
+		if test.Holds(sets[i]) {
+			ids[n] = id
+			n++
+		}
+	}
+	return ids[:n], nil
+}

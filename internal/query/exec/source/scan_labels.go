@@ -1,0 +1,81 @@
+package source
+
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/expr"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/query/plan"
+)
+
+// scanPasses appends to dst the scans that find all vertices that satisfy a label expression, each once: scans of few
+// labels that cover it, where that is less than a scan of everything.
+func scanPasses(r *runtime.Run, dst []scanPass, e *plan.LabelExpr) []scanPass {
+	if e == nil {
+		return append(dst, scanPass{})
+	}
+	counts := r.Tx.Counts()
+	names, covered := cover(e, counts)
+	if !covered || cost(names, counts) > counts.Vertices {
+		return append(dst, scanPass{test: expr.NewLabelTest(r, e)})
+	}
+	for i, name := range names {
+		id, ok := r.Graph.Label(name)
+		if !ok {
+			continue
+		}
+		if e.Op == plan.LabelName {
+			return append(dst, scanPass{label: id})
+		}
+		// What an earlier pass has found is left out.
+		test := &plan.LabelExpr{Op: plan.LabelAnd, Args: []*plan.LabelExpr{e}}
+		for _, before := range names[:i] {
+			test.Args = append(test.Args, &plan.LabelExpr{
+				Op: plan.LabelNot, Args: []*plan.LabelExpr{{Op: plan.LabelName, Name: before}},
+			})
+		}
+		dst = append(dst, scanPass{label: id, test: expr.NewLabelTest(r, test)})
+	}
+	return dst
+}
+
+// cover gives labels of which every vertex that satisfies e has at least one, preferring few vertices; ok is false where
+// there are no such labels.
+func cover(e *plan.LabelExpr, counts *graph.Counts) (names []string, ok bool) {
+	switch e.Op {
+	case plan.LabelName:
+		return []string{e.Name}, true
+	case plan.LabelAnd:
+		for _, a := range e.Args {
+			ns, covered := cover(a, counts)
+			if covered && (!ok || cost(ns, counts) < cost(names, counts)) {
+				names, ok = ns, true
+			}
+		}
+		return names, ok
+	case plan.LabelOr:
+		for _, a := range e.Args {
+			ns, covered := cover(a, counts)
+			if !covered {
+				return nil, false
+			}
+			for _, n := range ns {
+				if !slices.Contains(names, n) {
+					names = append(names, n)
+				}
+			}
+		}
+		return names, true
+	}
+	return nil, false
+}
+
+// cost is the number of vertices that scans of the labels give.
+func cost(names []string, counts *graph.Counts) uint64 {
+	n := uint64(0)
+	for _, name := range names {
+		n += counts.ByLabel[name]
+	}
+	return n
+}

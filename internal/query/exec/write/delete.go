@@ -1,0 +1,151 @@
+package write
+
+import (
+	"context"
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/compile"
+	"github.com/hopgate/hopgate/internal/query/exec/expr"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/query/fn"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// remove deletes vertices, edges and paths and passes its rows on.
+type remove struct {
+	runtime.Input
+	r      *runtime.Run
+	detach bool
+	es     *expr.Evaluators
+	xs     []runtime.Evaluator
+	from   []int
+	// What is to be deleted for a batch: new entries of run.deleted.
+	vertices []graph.VertexID
+	edges    []graph.Edge
+	m        mutations
+	req      shard.Expand
+	res      shard.Neighbours
+	out      runtime.Batch
+}
+
+// Delete compiles a Delete.
+func Delete(c *compile.Compiler, n *plan.Delete, need plan.ColSet) *runtime.Stage {
+	below := c.Below(need, n.Exprs...)
+	in := c.Compile(n.Input, below)
+	c.Wrote = true
+	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: compile.Kept(in.Cols, need)}
+	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
+		d := &remove{Input: runtime.Input{In: kids[0]}, r: r, detach: n.Detach, es: expr.New(r, in.Cols), from: in.Positions(s.Cols), m: mutations{r: r}}
+		d.xs = d.es.AddAll(n.Exprs)
+		return d
+	}
+	return s
+}
+
+func (d *remove) Next(ctx context.Context) (*runtime.Batch, error) {
+	b, err := d.In.Next(ctx)
+	if b == nil || err != nil {
+		return nil, err
+	}
+	d.vertices, d.edges = d.vertices[:0], d.edges[:0]
+	s := runtime.AllRows(b.N)
+	d.es.Begin(s)
+	for _, x := range d.xs {
+		vs, err := x.Eval(ctx, b, s)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range s {
+			if err := d.mark(vs[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := d.apply(ctx); err != nil {
+		return nil, err
+	}
+	d.out.View(b, d.from)
+	return &d.out, nil
+}
+
+// mark notes what a value stands for, unless it has been deleted before.
+func (d *remove) mark(v graph.Value) error {
+	switch v.Kind() {
+	case graph.Null:
+	case graph.VertexKind:
+		if d.r.Deleted.AddVertex(v.Vertex()) {
+			d.vertices = append(d.vertices, v.Vertex())
+		}
+	case graph.EdgeKind:
+		if d.r.Deleted.AddEdge(v.EdgeID()) {
+			d.edges = append(d.edges, v.Edge().Edge)
+		}
+	case graph.PathKind:
+		for _, e := range v.Path().Edges {
+			if err := d.mark(e); err != nil {
+				return err
+			}
+		}
+		for _, n := range v.Path().Vertices {
+			if err := d.mark(n); err != nil {
+				return err
+			}
+		}
+	case graph.List:
+		for _, e := range v.List() {
+			if err := d.mark(e); err != nil {
+				return err
+			}
+		}
+	default:
+		return graph.TypeError("InvalidArgumentType", "DELETE needs a Node, a Relationship or a Path, not %s", fn.Describe(v))
+	}
+	return nil
+}
+
+func (d *remove) apply(ctx context.Context) error {
+	if d.detach && len(d.vertices) > 0 {
+		if err := d.attached(ctx); err != nil {
+			return err
+		}
+	}
+	d.m.reset()
+	for _, e := range d.edges {
+		d.m.ms = append(d.m.ms, shard.Mutation{Op: shard.DeleteEdge, Edge: e})
+	}
+	for _, v := range d.vertices {
+		d.m.ms = append(d.m.ms, shard.Mutation{Op: shard.DeleteVertex, Vertex: v})
+	}
+	d.r.Counters.NodesDeleted += int64(len(d.vertices))
+	d.r.Counters.RelationshipsDeleted += int64(len(d.edges))
+	return d.m.apply(ctx)
+}
+
+// attached marks the edges of the vertices that are to be deleted.
+func (d *remove) attached(ctx context.Context) error {
+	sources := slices.Clone(d.vertices)
+	slices.Sort(sources)
+	d.req = shard.Expand{Dir: graph.Both, Edges: true, MaxEdges: 64 * graph.BatchSize}
+	for len(sources) > 0 {
+		d.req.Sources = sources
+		if err := d.r.Tx.Expand(ctx, &d.req, &d.res); err != nil {
+			return err
+		}
+		for k, src := range sources[:d.res.Done] {
+			for j := d.res.Offsets[k]; j < d.res.Offsets[k+1]; j++ {
+				if !d.r.Deleted.AddEdge(d.res.Edges[j]) {
+					continue
+				}
+				e := graph.Edge{ID: d.res.Edges[j], Src: src, Dst: d.res.Targets[j], Type: d.res.Types[j]}
+				if d.res.Reverse[j] {
+					e.Src, e.Dst = e.Dst, e.Src
+				}
+				d.edges = append(d.edges, e)
+			}
+		}
+		sources = sources[d.res.Done:]
+	}
+	return nil
+}

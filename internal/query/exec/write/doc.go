@@ -1,0 +1,2 @@
+// Package write creates, merges, sets and deletes vertices, edges and properties.
+package write
