@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/temporal"
 )
 
 // apocVersion is the release of APOC whose names clients may expect.
@@ -20,6 +21,27 @@ var apocFunctions = []Function{
 		Name: "apoc.any.property", MinArgs: 2, MaxArgs: 2, Deterministic: true,
 		Signature: "apoc.any.property(thing :: MAP | NODE | RELATIONSHIP, key :: STRING) :: ANY", Description: "A property, as thing[key].",
 		Eval: func(_ *Context, args []graph.Value) (graph.Value, error) { return Index(args[0], args[1]) },
+	},
+	{
+		Name: "apoc.date.convertFormat", MinArgs: 2, MaxArgs: 3, Deterministic: true,
+		Signature:   "apoc.date.convertFormat(temporal :: STRING, currentFormat :: STRING [, convertTo :: STRING]) :: STRING",
+		Description: "The text of an instant in another format: a pattern of Java's DateTimeFormatter, or the name of one, such as iso_date.",
+		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
+			var texts [3]string
+			texts[2] = "yyyy-MM-dd"
+			for i, a := range args {
+				var err error
+				if texts[i], err = textArg("apoc.date.convertFormat", a); err != nil {
+					return null, err
+				}
+			}
+			p, err := temporal.ParsePattern(texts[0], dateFormat(texts[1]))
+			if err != nil {
+				return temporalResult(null, err)
+			}
+			text, err := p.Format(dateFormat(texts[2]))
+			return temporalResult(graph.StringValue(text), err)
+		}),
 	},
 	{
 		Name: "apoc.map.clean", MinArgs: 3, MaxArgs: 3, Deterministic: true,
@@ -57,6 +79,24 @@ var apocFunctions = []Function{
 			return Validate(args[0], args[1], params)
 		},
 	},
+}
+
+// dateFormats are the patterns that have names.
+var dateFormats = map[string]string{
+	"basic_date": "yyyyMMdd", "basic_iso_date": "yyyyMMdd", "date": "yyyy-MM-dd", "iso_date": "yyyy-MM-dd", "iso_local_date": "yyyy-MM-dd",
+	"year_month_day": "yyyy-MM-dd", "basic_date_time": "yyyyMMdd'T'HHmmss.SSSX", "date_time": "yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
+	"date_hour_minute_second": "yyyy-MM-dd'T'HH:mm:ss", "iso_date_time": "yyyy-MM-dd'T'HH:mm:ss[XXX]",
+	"iso_local_date_time": "yyyy-MM-dd'T'HH:mm:ss", "iso_offset_date_time": "yyyy-MM-dd'T'HH:mm:ssXXX", "iso_instant": "yyyy-MM-dd'T'HH:mm:ssXXX",
+	"iso_local_time": "HH:mm:ss", "iso_time": "HH:mm:ss[XXX]", "hour_minute_second": "HH:mm:ss", "year_month": "yyyy-MM", "year": "yyyy",
+	"rfc_1123_date_time": "EEE, d MMM yyyy HH:mm:ss Z",
+}
+
+// dateFormat gives the pattern of a name, or the pattern itself.
+func dateFormat(s string) string {
+	if p, ok := dateFormats[strings.ToLower(s)]; ok {
+		return p
+	}
+	return s
 }
 
 func cleanMap(_ *Context, args []graph.Value) (graph.Value, error) {

@@ -57,6 +57,7 @@ var builtins = index(
 	[]Signature{
 		{Name: "apoc.version", MaxArgs: noArgs, Result: String},
 		{Name: "apoc.any.property", MinArgs: 2},
+		{Name: "apoc.date.convertFormat", MinArgs: 2, MaxArgs: 3, Result: String | Null},
 		{Name: "apoc.map.clean", MinArgs: 3, Result: Map | Null},
 		{Name: "apoc.meta.cypher.types", Result: Map},
 		{Name: "apoc.util.validatePredicate", MinArgs: 2, MaxArgs: 3, Result: Boolean},

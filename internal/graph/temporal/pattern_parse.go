@@ -1,0 +1,187 @@
+package temporal
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ParsePattern reads an instant by a pattern of Java's DateTimeFormatter. What the pattern has no letters for, the result has not.
+// Names of weekdays are read and mean nothing. The letters are y, u, M, L, d, H, k, K, h, a, m, s, S, n, E, X, x and Z.
+func ParsePattern(text, pattern string) (Parts, error) {
+	parts, err := scanPattern(pattern)
+	if err != nil {
+		return Parts{}, err
+	}
+	p := patternReader{rest: text, month: 1, day: 1}
+	if err := p.read(parts); err != nil {
+		return Parts{}, invalid("%q is not written as %q: %v", text, pattern, err)
+	}
+	if p.rest != "" {
+		return Parts{}, invalid("%q is not written as %q: it goes on with %q", text, pattern, p.rest)
+	}
+	return p.parts(text)
+}
+
+// patternReader takes the fields of an instant off the head of a text.
+type patternReader struct {
+	rest                            string
+	year, month, day                int64
+	hour, minute, second, nano      int64
+	offset                          int32
+	afternoon                       bool
+	hasDate, hasClock, hasZone, h12 bool
+}
+
+func (p *patternReader) read(parts []patternPart) error {
+	for i, part := range parts {
+		switch {
+		case part.letter == '[': // a section that may be left out
+			before := *p
+			if p.read(part.inner) != nil {
+				*p = before
+			}
+			continue
+		case part.letter == 0:
+			rest, ok := strings.CutPrefix(p.rest, part.text)
+			if !ok {
+				return invalid("there is no %q before %q", part.text, p.rest)
+			}
+			p.rest = rest
+			continue
+		}
+		// Digits that touch the next number are as many as there are letters.
+		touches := i+1 < len(parts) && parts[i+1].letter != 0 && parts[i+1].letter != '['
+		if err := p.field(part.letter, part.n, touches); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *patternReader) field(letter byte, n int, touches bool) error {
+	most := 19
+	if touches || letter == 'S' {
+		most = n
+	}
+	if letter == 'M' || letter == 'L' || letter == 'E' || letter == 'a' {
+		if n > 2 || letter == 'E' || letter == 'a' {
+			return p.name(letter)
+		}
+	}
+	if letter == 'X' || letter == 'x' || letter == 'Z' {
+		p.hasZone = true
+		return p.zone(letter)
+	}
+	at := map[byte]*int64{
+		'y': &p.year, 'u': &p.year, 'M': &p.month, 'L': &p.month, 'd': &p.day, 'H': &p.hour, 'k': &p.hour, 'h': &p.hour, 'K': &p.hour,
+		'm': &p.minute, 's': &p.second, 'S': &p.nano, 'n': &p.nano,
+	}[letter]
+	if at == nil {
+		return invalid("%c cannot be read", letter)
+	}
+	digits := 0
+	for digits < len(p.rest) && digits < most && '0' <= p.rest[digits] && p.rest[digits] <= '9' {
+		digits++
+	}
+	v, err := strconv.ParseInt(p.rest[:digits], 10, 64)
+	if err != nil {
+		return invalid("there is no number before %q", p.rest)
+	}
+	p.rest = p.rest[digits:]
+	switch letter {
+	case 'S':
+		for ; digits < 9; digits++ {
+			v *= 10
+		}
+	case 'h', 'K':
+		p.h12, v = true, v%12
+	case 'k':
+		v %= 24
+	case 'y', 'u':
+		if n == 2 {
+			v += 2000
+		}
+	}
+	*at = v
+	if strings.IndexByte("yuMLd", letter) >= 0 {
+		p.hasDate = true
+	} else {
+		p.hasClock = true
+	}
+	return nil
+}
+
+// name reads the name of a month or a weekday, whole or its first three letters, or AM or PM.
+func (p *patternReader) name(letter byte) error {
+	take := func(name string) bool {
+		for _, s := range []string{name, name[:min(3, len(name))]} {
+			if len(p.rest) >= len(s) && strings.EqualFold(p.rest[:len(s)], s) {
+				p.rest = p.rest[len(s):]
+				return true
+			}
+		}
+		return false
+	}
+	switch letter {
+	case 'a':
+		for i, s := range []string{"AM", "PM"} {
+			if take(s) {
+				p.afternoon = i == 1
+				return nil
+			}
+		}
+	case 'E':
+		for d := time.Sunday; d <= time.Saturday; d++ {
+			if take(d.String()) {
+				return nil
+			}
+		}
+	default:
+		for m := time.January; m <= time.December; m++ {
+			if take(m.String()) {
+				p.month, p.hasDate = int64(m), true
+				return nil
+			}
+		}
+	}
+	return invalid("there is no name before %q", p.rest)
+}
+
+// zone reads an offset: Z, +02, +0200 or +02:00.
+func (p *patternReader) zone(letter byte) error {
+	if rest, ok := strings.CutPrefix(p.rest, "Z"); ok && letter != 'x' {
+		p.rest = rest
+		return nil
+	}
+	end := 0
+	for end < len(p.rest) && strings.IndexByte("+-:0123456789", p.rest[end]) >= 0 {
+		end++
+	}
+	z, err := ParseZone(p.rest[:end])
+	if err != nil || end == 0 {
+		return invalid("there is no offset before %q", p.rest)
+	}
+	p.offset, p.rest = z.Offset, p.rest[end:]
+	return nil
+}
+
+// parts checks the fields against the calendar.
+func (p *patternReader) parts(text string) (Parts, error) {
+	if p.h12 && p.afternoon {
+		p.hour += 12
+	}
+	out := Parts{HasDate: p.hasDate, HasClock: p.hasClock, HasZone: p.hasZone, Offset: p.offset, Zone: Zone{Offset: p.offset}}
+	var err error
+	if p.hasDate {
+		if out.Date, err = dateOfDay(p.year, p.month, p.day); err != nil {
+			return Parts{}, invalid("%q: %v", text, err)
+		}
+	}
+	if p.hasClock {
+		if out.Clock, err = makeClock(p.hour, p.minute, p.second, p.nano); err != nil {
+			return Parts{}, invalid("%q: %v", text, err)
+		}
+	}
+	return out, nil
+}
