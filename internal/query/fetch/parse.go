@@ -353,7 +353,7 @@ func parseJoins(n *node) ([]*join, error) {
 			joins = append(joins, j)
 		}
 	default:
-		return nil, illegal(n, `must be a text such as "</User/id@" or an object with such keys, was %s`, n.what())
+		return nil, fail(CodeType, n, `must be a text such as "</User/id@" or an object with such keys, was %s`, n.what())
 	}
 	return joins, nil
 }

@@ -304,10 +304,20 @@ func checkCond(c *cond, m *node) error {
 
 func checkRange(c *cond, m *node) error {
 	_, err := parseRanges(c.name, m.str())
-	if err != nil {
-		return illegal(m, "%v", err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	for part := range strings.SplitSeq(m.str(), ";") {
+		if strings.Contains(part, "(") {
+			continue
+		}
+		for r := range strings.SplitSeq(part, ",") {
+			if r = strings.TrimSuffix(r, "=null"); strings.Contains(r, "--") || strings.Trim(r, "0123456789%!=<>/.+-*^") != "" {
+				return unsupported(m, "%v", err) // it might be a piece of a statement, which the protocol forbids
+			}
+		}
+	}
+	return illegal(m, "%v", err)
 }
 
 // parseRanges reads the tests of a {} condition: ranges split by commas, functions by semicolons.
@@ -491,7 +501,7 @@ func (t *table) parseKeys(m *node) error {
 			}
 		}
 	default:
-		return illegal(m, "must be a text or an object, was %s", m.what())
+		return fail(CodeType, m, "must be a text or an object, was %s", m.what())
 	}
 	return nil
 }
