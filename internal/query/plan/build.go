@@ -125,7 +125,7 @@ func (b *builder) known(reads, mine ColSet) bool {
 func inSubplan(n Node) bool {
 	for {
 		var input *Node
-		inputs(n, func(c *Node) {
+		n.inputs(func(c *Node) {
 			if input == nil {
 				input = c
 			}

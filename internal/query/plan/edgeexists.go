@@ -13,7 +13,7 @@ func edgeExists(_ *optimizer, n Node) Node {
 		}
 		subexprs(*p, visit)
 	}
-	exprs(n, visit)
+	n.exprs(visit)
 	if !fired {
 		return nil
 	}

@@ -26,13 +26,12 @@ func (o *optimizer) estimate() {
 }
 
 func (e *estimator) of(n Node) float64 {
-	in := 1.0
-	switch n := n.(type) {
-	case *Apply, *Transactions, *Foreach, *Merge, *HashJoin, *Product, *Union:
-	default:
-		inputs(n, func(c *Node) { in = e.of(*c) })
+	in, count := 1.0, 0
+	n.inputs(func(*Node) { count++ })
+	if count == 1 {
+		n.inputs(func(c *Node) { in = e.of(*c) })
 	}
-	rows := e.node(n, in)
+	rows := n.rows(e, in)
 	e.rows[n] = rows
 	eachPlan(n, func(c *Node) { e.sub(*c, in) })
 	return rows
@@ -45,110 +44,6 @@ func (e *estimator) sub(n Node, outer float64) float64 {
 	rows := e.of(n)
 	e.outer = before
 	return rows
-}
-
-func (e *estimator) node(n Node, in float64) float64 {
-	o := e.o
-	switch n := n.(type) {
-	case *Unit:
-		return 1
-	case *Argument:
-		return e.outer
-	case *Scan:
-		e.labels[n.Out] = n.Labels
-		return in * o.vertices(n.Labels)
-	case *Seek:
-		e.labels[n.Out] = &LabelExpr{Name: n.Index.Label}
-		return in * e.keys(&n.Index, n.Keys, n.Each)
-	case *SeekEdges:
-		return in * e.keys(&n.Index, n.Keys, n.Each)
-	case *SeekID:
-		if n.Each {
-			return in * e.elements(n.Key)
-		}
-		return in
-	case *SeekRange:
-		e.labels[n.Out] = &LabelExpr{Name: n.Index.Label}
-		return in * o.all(&n.Index) * e.interval(n.Equal, n.Lo, n.Hi)
-	case *SeekEdgeRange:
-		return in * o.all(&n.Index) * e.interval(n.Equal, n.Lo, n.Hi)
-	case *Expand:
-		rows := in * o.fanout(n.Types, n.Dir, e.labels[n.From], n.Labels) * e.selectivity(n.Where)
-		if n.Into {
-			return rows / max(1, o.vertices(e.labels[n.To]))
-		}
-		e.labels[n.To] = n.Labels
-		return rows
-	case *Intersect:
-		rows := in
-		for _, l := range n.Legs {
-			rows *= o.fanout(l.Types, l.Dir, e.labels[l.From], n.Labels)
-		}
-		e.labels[n.To] = n.Labels
-		return rows / max(1, o.vertices(n.Labels))
-	case *VarExpand:
-		fan := o.fanout(n.Types, n.Dir, e.labels[n.From], nil)
-		rows := in * (&matcher{o: o}).varFanout(fan, PatEdge{Length: &Length{Min: n.Min, Max: n.Max}}, o.vertices(n.Labels))
-		if n.Into {
-			return rows / max(1, o.vertices(e.labels[n.To]))
-		}
-		e.labels[n.To] = n.Labels
-		return rows
-	case *FindPaths, *CheapestPaths, *Traverse, *CallProc:
-		return in * guessElems
-	case *Filter:
-		return in * e.selectivity(n.Preds)
-	case *Aggregate:
-		if len(n.Keys) == 0 {
-			return e.outer
-		}
-		return max(1, in*guessGroups)
-	case *Distinct:
-		return max(1, in*selOther)
-	case *Sort:
-		return limited(in, n.Limit)
-	case *Slice:
-		return limited(in, n.Limit)
-	case *Unwind:
-		return in * e.elements(n.List)
-	case *Apply:
-		in = e.of(n.Input)
-		rows := e.sub(n.Sub, in)
-		switch n.Kind {
-		case Inner:
-			return rows
-		case Optional:
-			return max(in, rows)
-		}
-		return in
-	case *Transactions:
-		in = e.of(n.Input)
-		return e.sub(n.Sub, in)
-	case *Foreach:
-		in = e.of(n.Input)
-		e.sub(n.Sub, in*e.elements(n.List))
-		return in
-	case *Merge:
-		in = e.of(n.Input)
-		return max(in, e.sub(n.Match, in))
-	case *HashJoin:
-		return max(e.of(n.Left), e.of(n.Right))
-	case *Product:
-		return e.of(n.Left) * e.of(n.Right)
-	case *Union:
-		rows := 0.0
-		for _, c := range n.Inputs {
-			rows += e.of(c)
-		}
-		return rows
-	case *LoadCSV:
-		return in * guessLines
-	case *Drain:
-		return 0
-	case *CountStore, *FoldCount, *FrontierCount:
-		return e.outer
-	}
-	return in
 }
 
 func (e *estimator) selectivity(preds []Expr) float64 {

@@ -68,7 +68,17 @@ type FindPaths struct {
 	Reversed        bool
 }
 
-func (*FindPaths) node() {}
+func (n *FindPaths) inputs(f func(*Node)) { f(&n.Input) }
+
+func (n *FindPaths) exprs(f exprVisitor) { n.Walk.exprs(f.one, f.all) }
+
+func (n *FindPaths) describe(f *formatter) (name, args string) {
+	return "FindPaths", f.findPaths(n)
+}
+
+func (*FindPaths) rows(_ *estimator, in float64) float64 {
+	return in * guessElems
+}
 
 // Binds gives the columns that the rows of a walk have beside its ends and the list of all edges.
 func (w *Walk) Binds() []Col {

@@ -169,7 +169,7 @@ func (f *folder) takeOff() bool {
 	some := false
 	f.findAlone()
 	read := ColSet{}
-	exprs(&Match{Pattern: *f.p}, func(e *Expr) { read.reads(*e) })
+	(&Match{Pattern: *f.p}).exprs(func(e *Expr) { read.reads(*e) })
 	for _, p := range f.p.Paths {
 		read.Add(p.Cols...)
 	}

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -20,7 +18,7 @@ func Format(q *Query) string {
 // Describe gives an operator's name and its arguments as EXPLAIN shows them.
 func Describe(q *Query, n Node) (name, args string) {
 	f := &formatter{q: q}
-	return f.describe(n)
+	return n.describe(f)
 }
 
 // FormatExpr gives an expression as text, in openCypher's notation as far as it has one.
@@ -31,7 +29,7 @@ func FormatExpr(q *Query, e Expr) string {
 
 // Children gives the inputs and subplans of an operator, those in its expressions last.
 func Children(n Node) (children []Node) {
-	inputs(n, func(c *Node) { children = append(children, *c) })
+	n.inputs(func(c *Node) { children = append(children, *c) })
 	eachPlan(n, func(c *Node) { children = append(children, *c) })
 	return children
 }
@@ -39,25 +37,19 @@ func Children(n Node) (children []Node) {
 type formatter struct{ q *Query }
 
 func (f *formatter) tree(b *strings.Builder, n Node, indent string) {
-	name, args := f.describe(n)
+	name, args := n.describe(f)
 	b.WriteString(indent + name)
 	if args != "" {
 		b.WriteString(" " + args)
 	}
 	b.WriteByte('\n')
-	i := 0
-	inputs(n, func(c *Node) {
-		switch n.(type) {
-		case *Apply, *Merge, *Foreach, *Transactions:
-			if i > 0 {
-				f.tree(b, *c, indent+"  ┊ ")
-				break
-			}
-			f.tree(b, *c, indent+"  ")
-		default:
+	outer := outerInput(n)
+	n.inputs(func(c *Node) {
+		if outer != nil && *c != outer {
+			f.tree(b, *c, indent+"  ┊ ")
+		} else {
 			f.tree(b, *c, indent+"  ")
 		}
-		i++
 	})
 	eachPlan(n, func(c *Node) { f.tree(b, *c, indent+"  ┊ ") })
 }
@@ -170,243 +162,6 @@ func (f *formatter) slice(skip, limit Expr) string {
 		s = append(s, "LIMIT "+f.expr(limit))
 	}
 	return strings.Join(s, " ")
-}
-
-func (f *formatter) describe(n Node) (name, args string) {
-	switch n := n.(type) {
-	case *Unit:
-		return "Unit", ""
-	case *Argument:
-		return "Argument", f.cols(n.Cols)
-	case *Match:
-		name = "Match"
-		if n.Optional {
-			name = "OptionalMatch"
-		}
-		return name, f.pattern(&n.Pattern)
-	case *Scan:
-		if n.Labels == nil {
-			return "AllVerticesScan", f.vertex(n.Out, nil)
-		}
-		return "LabelScan", f.vertex(n.Out, n.Labels)
-	case *Seek, *SeekEdges, *SeekRange, *SeekEdgeRange:
-		return f.seek(n)
-	case *SeekID:
-		fn := "id"
-		if n.Element {
-			fn = "elementId"
-		}
-		is := " = "
-		if n.Each {
-			is = " IN "
-		}
-		if n.Edge {
-			return "RelationshipByID", strings.Trim(f.edge(n.Out, n.Types, "", graph.Both), "-") + " WHERE " + fn + "(" + f.col(n.Out) + ")" + is + f.expr(n.Key)
-		}
-		return "VertexByID", fn + "(" + f.col(n.Out) + ")" + is + f.expr(n.Key)
-	case *Expand:
-		name = "ExpandAll"
-		if n.Into {
-			name = "ExpandInto"
-		}
-		return name, "(" + f.col(n.From) + ")" + f.edge(n.Edge, n.Types, "", n.Dir) + f.vertex(n.To, n.Labels) + f.extra(n.Where, n.Unlike)
-	case *Intersect:
-		args = f.vertex(n.To, n.Labels)
-		for i, leg := range n.Legs {
-			args += []string{" FROM ", " AND "}[min(i, 1)] + "(" + f.col(leg.From) + ")" + f.edge(leg.Edge, leg.Types, "", leg.Dir) + f.extra(nil, leg.Unlike)
-			if leg.Exists {
-				args += " EXISTS"
-			}
-		}
-		return "ExpandIntersect", args
-	case *VarExpand:
-		name = "VarLengthExpand"
-		if n.Into {
-			name += "Into"
-		}
-		if n.Ends {
-			name += "Distinct"
-		}
-		if n.Depth != 0 || n.Last != 0 {
-			name += "ByDepth"
-		}
-		return name, "(" + f.col(n.From) + ")" + f.edge(n.Edges, n.Types, f.length(n.Min, n.Max), n.Dir) +
-			f.vertex(n.To, n.Labels) + f.extra(n.Where, n.Unlike)
-	case *FindPaths:
-		return "FindPaths", f.findPaths(n)
-	case *ShortestPath:
-		name = "ShortestPath"
-		if n.All {
-			name = "AllShortestPaths"
-		}
-		if n.Length != 0 {
-			name += "Length"
-		}
-		return name, "(" + f.col(n.From) + ")" + f.edge(n.Edges, n.Types, f.length(n.Min, n.Max), n.Dir) +
-			f.vertex(n.To, nil) + f.extra(append(append([]Expr{}, n.Where...), n.PathWhere...), nil)
-	case *Filter:
-		return "Filter", f.exprs(n.Preds, " AND ")
-	case *Project:
-		if n.Keep {
-			return "Extend", f.items(n.Items)
-		}
-		return "Projection", f.items(n.Items)
-	case *Aggregate:
-		aggs := make([]string, len(n.Aggs))
-		for i, a := range n.Aggs {
-			in := f.exprs(a.Args, ", ")
-			if len(a.Args) == 0 {
-				in = "*"
-			}
-			if a.Distinct {
-				in = "DISTINCT " + in
-			}
-			aggs[i] = a.Func + "(" + in + ") AS " + f.col(a.Col)
-		}
-		if n.Times != nil {
-			aggs[len(aggs)-1] += " TIMES " + f.expr(n.Times)
-		}
-		if len(n.Keys) == 0 {
-			return "Aggregation", strings.Join(aggs, ", ")
-		}
-		if len(aggs) == 0 {
-			return "Aggregation", "BY " + f.items(n.Keys)
-		}
-		return "Aggregation", strings.Join(aggs, ", ") + " BY " + f.items(n.Keys)
-	case *Distinct:
-		if n.Key != nil {
-			return "Distinct", f.cols(n.Cols) + " BY KEY " + f.col(n.Key.Col)
-		}
-		return "Distinct", f.cols(n.Cols)
-	case *Sort:
-		keys := make([]string, len(n.Keys))
-		for i, k := range n.Keys {
-			if keys[i] = f.expr(k.Expr); k.Col != 0 {
-				keys[i] += " AS " + f.col(k.Col)
-			}
-			if k.Desc {
-				keys[i] += " DESC"
-			}
-		}
-		if n.Limit != nil {
-			return "Top", strings.Join(keys, ", ") + " " + f.slice(n.Skip, n.Limit)
-		}
-		return "Sort", strings.Join(keys, ", ")
-	case *Slice:
-		return "Slice", f.slice(n.Skip, n.Limit)
-	case *Unwind:
-		return "Unwind", f.expr(n.List) + " AS " + f.col(n.Out)
-	case *Apply:
-		names := [...]string{"Apply", "OptionalApply", "LetExists", "LetCount", "RollUp"}
-		if n.Expr != nil {
-			args = f.expr(n.Expr)
-		}
-		if n.Out != 0 {
-			args = strings.TrimSpace(args + " AS " + f.col(n.Out))
-		}
-		if n.Together {
-			args = strings.TrimSpace(args + " TOGETHER")
-		}
-		return names[n.Kind], args
-	case *Transactions:
-		return "Transactions", f.transactions(n)
-	case *HashJoin:
-		name = "HashJoin"
-		keys := make([]string, len(n.LeftKeys))
-		for i := range keys {
-			keys[i] = f.col(n.LeftKeys[i]) + " = " + f.col(n.RightKeys[i])
-		}
-		return name, strings.Join(keys, ", ")
-	case *Product:
-		return "Product", ""
-	case *Union:
-		if n.All {
-			return "UnionAll", f.cols(n.Out)
-		}
-		return "Union", f.cols(n.Out)
-	case *Create:
-		return "Create", f.create(n)
-	case *Merge:
-		args = f.create(n.Create)
-		if len(n.OnCreate) > 0 {
-			args += " ON CREATE SET " + f.sets(n.OnCreate)
-		}
-		if len(n.OnMatch) > 0 {
-			args += " ON MATCH SET " + f.sets(n.OnMatch)
-		}
-		return "Merge", args
-	case *Set:
-		return "Set", f.sets(n.Items)
-	case *Delete:
-		name = "Delete"
-		if n.Detach {
-			name = "DetachDelete"
-		}
-		return name, f.exprs(n.Exprs, ", ")
-	case *Foreach:
-		args = f.col(n.Var) + " IN " + f.expr(n.List)
-		if n.Together {
-			args += " TOGETHER"
-		}
-		return "Foreach", args
-	case *CallProc:
-		y := make([]string, len(n.Yield))
-		for i, v := range n.Yield {
-			y[i] = v.Name + " AS " + f.col(v.Col)
-		}
-		args = n.Proc + "(" + f.exprs(n.Args, ", ") + ")"
-		if len(y) > 0 {
-			args += " YIELD " + strings.Join(y, ", ")
-		}
-		return "ProcedureCall", args
-	case *LoadCSV:
-		return "LoadCSV", f.expr(n.URL) + " AS " + f.col(n.Out)
-	case *Eager:
-		return "Eager", n.Why
-	case *Drain:
-		return "EmptyResult", ""
-	case *CountStore:
-		switch {
-		case n.Edges:
-			return "EdgeCountFromStatistics", "[:" + n.Name + "] AS " + f.col(n.Out)
-		}
-		return "VertexCountFromStatistics", "(:" + n.Name + ") AS " + f.col(n.Out)
-	case *FoldCount:
-		parts := make([]string, len(n.Weights))
-		for i, w := range n.Weights {
-			parts[i] = "(" + f.col(w.Col) + ")" + f.branches(w.Branches)
-		}
-		return "FoldCount", strings.TrimSpace(strings.Join(parts, ", ") + " AS " + f.col(n.Out))
-	case *Weigh:
-		return "Weigh", "(" + f.col(n.Col) + ")" + f.branches(n.Branches) + " AS " + f.col(n.Out)
-	case *FrontierCount:
-		length := ""
-		args = "(" + f.col(n.From) + ")"
-		if n.Most > 0 {
-			length = fmt.Sprintf("*%d..", n.Least)
-			if n.Most < math.MaxInt {
-				length += strconv.Itoa(n.Most)
-			}
-		}
-		for _, h := range n.Hops {
-			reads := Reads(h.Where...)
-			args += f.edge(reads.shown(h.Edge), h.Types, length, h.Dir)
-			args += f.vertex(reads.shown(h.To), h.Labels)
-			if len(h.Where) > 0 {
-				args += f.extra(h.Where, nil) + " "
-			}
-		}
-		args = strings.TrimSpace(args)
-		if n.Trail {
-			args += " BY TRAILS"
-		}
-		return "FrontierCount", args + " AS " + f.col(n.Out)
-	case *Traverse:
-		return "Traverse", f.traverse(n)
-	case *CheapestPaths:
-		return "CheapestPaths", f.cheapest(n)
-	}
-	return fmt.Sprintf("%T", n), ""
 }
 
 func (f *formatter) branches(bs []Branch) string {

@@ -6,22 +6,6 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// seek gives the name and the details of a look-up in an index.
-func (f *formatter) seek(n Node) (name, details string) {
-	switch n := n.(type) {
-	case *Seek:
-		return indexSeek(&n.Index), "(" + f.col(n.Out) + ":" + n.Index.Label + ") WHERE " + f.equalities(n.Out, &n.Index, n.Keys, n.Each)
-	case *SeekEdges:
-		return "Relationship" + indexSeek(&n.Index), "[" + f.col(n.Out) + ":" + n.Index.Type + "] WHERE " + f.equalities(n.Out, &n.Index, n.Keys, n.Each)
-	case *SeekRange:
-		return f.seekRange(n)
-	case *SeekEdgeRange:
-		r := SeekRange(*n)
-		return "RelationshipIndexRangeSeek", "[" + f.col(n.Out) + ":" + n.Index.Type + "] WHERE " + f.interval(&r)
-	}
-	return "", ""
-}
-
 // seekRange gives the name and the details of a range, or of a whole index in its order.
 func (f *formatter) seekRange(n *SeekRange) (name, details string) {
 	name, details = "IndexRangeSeek", "("+f.col(n.Out)+":"+n.Index.Label+")"

@@ -11,7 +11,7 @@ func (q *Query) Merges() bool {
 		case *CallProc:
 			found = found || n.Writes
 		}
-		inputs(*n, visit)
+		(*n).inputs(visit)
 	}
 	visit(&q.Root)
 	return found

@@ -77,7 +77,7 @@ func Optimize(q *Query, env Env) {
 
 // down applies rules bottom-up to a plan and to the subplans in its expressions.
 func (o *optimizer) down(n *Node, rules []rule) {
-	inputs(*n, func(c *Node) { o.down(c, rules) })
+	(*n).inputs(func(c *Node) { o.down(c, rules) })
 	eachPlan(*n, func(c *Node) { o.down(c, rules) })
 	for again := true; again; {
 		again = false
@@ -96,7 +96,7 @@ func (o *optimizer) down(n *Node, rules []rule) {
 
 // plan replaces the Match nodes bottom-up.
 func (o *optimizer) plan(n *Node) {
-	inputs(*n, func(c *Node) { o.plan(c) })
+	(*n).inputs(func(c *Node) { o.plan(c) })
 	eachPlan(*n, func(c *Node) { o.plan(c) })
 	o.step()
 	if w, ok := (*n).(*Weigh); ok {

@@ -41,7 +41,7 @@ func hopBounds(n Node, f func(*Expr)) {
 			}
 		}
 	}
-	inputs(n, func(c *Node) { hopBounds(*c, f) })
+	n.inputs(func(c *Node) { hopBounds(*c, f) })
 	eachPlan(n, func(c *Node) { hopBounds(*c, f) })
 }
 
@@ -60,8 +60,8 @@ func Params(q *Query) []string {
 		subexprs(*p, expr)
 	}
 	node = func(n Node) {
-		exprs(n, expr)
-		inputs(n, func(c *Node) { node(*c) })
+		n.exprs(expr)
+		n.inputs(func(c *Node) { node(*c) })
 	}
 	node(q.Root)
 	return slices.Sorted(maps.Keys(seen))

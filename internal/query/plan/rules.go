@@ -378,7 +378,7 @@ func inOfOne(_ *optimizer, n Node) Node {
 			*p, fired = &Op{Op: Eq, Args: []Expr{in.Args[0], l.Elems[0]}, Pos: in.Pos}, true
 		}
 	}
-	exprs(n, visit)
+	n.exprs(visit)
 	if !fired {
 		return nil
 	}
@@ -454,7 +454,7 @@ func (o *optimizer) distinctEnds(n Node, set bool) {
 			return !a.Distinct && a.Func != "min" && a.Func != "max"
 		}))
 	case *Filter, *Project, *Expand, *Intersect, *Seek, *SeekRange, *SeekEdges, *SeekEdgeRange, *SeekID, *Scan, *Unwind, *ShortestPath:
-		inputs(n, func(c *Node) { o.distinctEnds(*c, set) })
+		n.inputs(func(c *Node) { o.distinctEnds(*c, set) })
 	case *Apply:
 		o.distinctEnds(n.Input, set)
 		o.distinctEnds(n.Sub, n.Kind == Exists || set && (n.Kind == Inner || n.Kind == Optional))
@@ -465,7 +465,7 @@ func (o *optimizer) distinctEnds(n Node, set bool) {
 	case *Sort:
 		o.distinctEnds(n.Input, set && n.Limit == nil && n.Skip == nil)
 	default:
-		inputs(n, func(c *Node) { o.distinctEnds(*c, false) })
+		n.inputs(func(c *Node) { o.distinctEnds(*c, false) })
 	}
 }
 
@@ -489,7 +489,7 @@ func (o *optimizer) barriers(n Node) {
 	if e, ok := n.(*Eager); ok && e.Why != "" {
 		o.fired(EagerRule)
 	}
-	inputs(n, func(c *Node) { o.barriers(*c) })
+	n.inputs(func(c *Node) { o.barriers(*c) })
 	eachPlan(n, func(c *Node) { o.barriers(*c) })
 }
 

@@ -23,7 +23,7 @@ func OrderWrites(n Node) {
 			OrderWrites(n.Input)
 		}
 	default:
-		inputs(n, func(c *Node) { OrderWrites(*c) })
+		n.inputs(func(c *Node) { OrderWrites(*c) })
 	}
 }
 

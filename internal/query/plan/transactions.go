@@ -25,7 +25,21 @@ type Transactions struct {
 	Together   bool
 }
 
-func (*Transactions) node() {}
+func (n *Transactions) inputs(f func(*Node)) {
+	f(&n.Input)
+	f(&n.Sub)
+}
+
+func (n *Transactions) exprs(f exprVisitor) { f.one(&n.Rows) }
+
+func (n *Transactions) describe(f *formatter) (name, args string) {
+	return "Transactions", f.transactions(n)
+}
+
+func (n *Transactions) rows(e *estimator, in float64) float64 {
+	in = e.of(n.Input)
+	return e.sub(n.Sub, in)
+}
 
 // OwnTransactions reports whether the plan commits by itself on the way.
 func (q *Query) OwnTransactions() bool {
@@ -34,7 +48,7 @@ func (q *Query) OwnTransactions() bool {
 	visit = func(n *Node) {
 		_, ok := (*n).(*Transactions)
 		found = found || ok
-		inputs(*n, visit)
+		(*n).inputs(visit)
 	}
 	visit(&q.Root)
 	return found

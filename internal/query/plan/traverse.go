@@ -67,5 +67,32 @@ type CheapestPaths struct {
 	Weight    Expr
 }
 
-func (*Traverse) node()      {}
-func (*CheapestPaths) node() {}
+func (n *Traverse) inputs(f func(*Node)) { f(&n.Input) }
+
+func (n *Traverse) exprs(f exprVisitor) {
+	for i := range n.Hops {
+		f.all(n.Hops[i].Where)
+	}
+}
+
+func (n *Traverse) describe(f *formatter) (name, args string) {
+	return "Traverse", f.traverse(n)
+}
+
+func (*Traverse) rows(_ *estimator, in float64) float64 {
+	return in * guessElems
+}
+func (n *CheapestPaths) inputs(f func(*Node)) { f(&n.Input) }
+
+func (n *CheapestPaths) exprs(f exprVisitor) {
+	f.all(n.Where)
+	f.one(&n.Weight)
+}
+
+func (n *CheapestPaths) describe(f *formatter) (name, args string) {
+	return "CheapestPaths", f.cheapest(n)
+}
+
+func (*CheapestPaths) rows(_ *estimator, in float64) float64 {
+	return in * guessElems
+}

@@ -1,224 +1,47 @@
 package plan
 
-// inputs calls f with a pointer to each input and subplan of a node, so that f may look at it or replace it.
-func inputs(n Node, f func(*Node)) {
+// outerInput gives the input of a node that runs a subplan for each of its rows; nil for other nodes.
+func outerInput(n Node) Node {
 	switch n := n.(type) {
-	case *Unit, *Argument, *CountStore:
-	case *Match:
-		f(&n.Input)
-	case *Scan:
-		f(&n.Input)
-	case *Seek:
-		f(&n.Input)
-	case *SeekRange:
-		f(&n.Input)
-	case *SeekEdges:
-		f(&n.Input)
-	case *SeekEdgeRange:
-		f(&n.Input)
-	case *SeekID:
-		f(&n.Input)
-	case *Expand:
-		f(&n.Input)
-	case *Intersect:
-		f(&n.Input)
-	case *VarExpand:
-		f(&n.Input)
-	case *FindPaths:
-		f(&n.Input)
-	case *ShortestPath:
-		f(&n.Input)
-	case *Filter:
-		f(&n.Input)
-	case *Project:
-		f(&n.Input)
-	case *Aggregate:
-		f(&n.Input)
-	case *Distinct:
-		f(&n.Input)
-	case *Sort:
-		f(&n.Input)
-	case *Slice:
-		f(&n.Input)
-	case *Unwind:
-		f(&n.Input)
 	case *Apply:
-		f(&n.Input)
-		f(&n.Sub)
+		return n.Input
 	case *Transactions:
-		f(&n.Input)
-		f(&n.Sub)
-	case *HashJoin:
-		f(&n.Left)
-		f(&n.Right)
-	case *Product:
-		f(&n.Left)
-		f(&n.Right)
-	case *Union:
-		for i := range n.Inputs {
-			f(&n.Inputs[i])
-		}
-	case *Create:
-		if n.Input != nil {
-			f(&n.Input)
-		}
+		return n.Input
 	case *Merge:
-		f(&n.Input)
-		f(&n.Match)
-	case *Set:
-		f(&n.Input)
-	case *Delete:
-		f(&n.Input)
+		return n.Input
 	case *Foreach:
-		f(&n.Input)
-		f(&n.Sub)
-	case *CallProc:
-		f(&n.Input)
-	case *LoadCSV:
-		f(&n.Input)
-	case *Eager:
-		f(&n.Input)
-	case *Drain:
-		f(&n.Input)
-	case *FoldCount:
-		f(&n.Input)
-	case *Weigh:
-		f(&n.Input)
-	case *FrontierCount:
-		f(&n.Input)
-	case *Traverse:
-		f(&n.Input)
-	case *CheapestPaths:
-		f(&n.Input)
+		return n.Input
+	}
+	return nil
+}
+
+// exprVisitor is called with a pointer to each expression of a node.
+type exprVisitor func(*Expr)
+
+func (f exprVisitor) one(e *Expr) {
+	if *e != nil {
+		f(e)
 	}
 }
 
-// exprs calls f with a pointer to each expression that stands in a node itself; nil ones are left out.
-func exprs(n Node, f func(*Expr)) {
-	one := func(e *Expr) {
-		if *e != nil {
-			f(e)
-		}
+func (f exprVisitor) all(es []Expr) {
+	for i := range es {
+		f.one(&es[i])
 	}
-	all := func(es []Expr) {
-		for i := range es {
-			one(&es[i])
-		}
+}
+
+func (f exprVisitor) items(is []Item) {
+	for i := range is {
+		f.one(&is[i].Expr)
 	}
-	items := func(is []Item) {
-		for i := range is {
-			one(&is[i].Expr)
-		}
-	}
-	sets := func(is []SetItem) {
-		for i := range is {
-			one(&is[i].X)
-			one(&is[i].KeyOf)
-			one(&is[i].Value)
-			all(is[i].LabelsOf)
-		}
-	}
-	switch n := n.(type) {
-	case *Match:
-		all(n.Pattern.Preds)
-		for i := range n.Pattern.Edges {
-			e := &n.Pattern.Edges[i]
-			all(e.Where)
-			if e.Length != nil {
-				one(&e.Length.Min)
-				one(&e.Length.Max)
-			}
-			if e.Walk != nil {
-				e.Walk.exprs(one, all)
-			}
-		}
-	case *Seek:
-		all(n.Keys)
-	case *SeekRange:
-		all(n.Equal)
-		one(&n.Lo)
-		one(&n.Hi)
-	case *SeekEdges:
-		all(n.Keys)
-	case *SeekEdgeRange:
-		all(n.Equal)
-		one(&n.Lo)
-		one(&n.Hi)
-	case *SeekID:
-		one(&n.Key)
-	case *Expand:
-		all(n.Where)
-	case *VarExpand:
-		one(&n.Min)
-		one(&n.Max)
-		all(n.Where)
-	case *FindPaths:
-		n.Walk.exprs(one, all)
-	case *ShortestPath:
-		one(&n.Min)
-		one(&n.Max)
-		all(n.Where)
-		all(n.PathWhere)
-	case *Filter:
-		all(n.Preds)
-	case *Project:
-		items(n.Items)
-	case *Aggregate:
-		items(n.Keys)
-		for i := range n.Aggs {
-			all(n.Aggs[i].Args)
-		}
-		one(&n.Times)
-	case *Sort:
-		for i := range n.Keys {
-			one(&n.Keys[i].Expr)
-		}
-		one(&n.Skip)
-		one(&n.Limit)
-	case *Slice:
-		one(&n.Skip)
-		one(&n.Limit)
-	case *Unwind:
-		one(&n.List)
-	case *Apply:
-		one(&n.Expr)
-	case *Transactions:
-		one(&n.Rows)
-	case *Create:
-		for i := range n.Vertices {
-			all(n.Vertices[i].LabelsOf)
-			one(&n.Vertices[i].Props)
-		}
-		for i := range n.Edges {
-			one(&n.Edges[i].TypeOf)
-			one(&n.Edges[i].Props)
-		}
-	case *Merge:
-		exprs(n.Create, f)
-		sets(n.OnCreate)
-		sets(n.OnMatch)
-		all(n.Props)
-	case *Set:
-		sets(n.Items)
-	case *Delete:
-		all(n.Exprs)
-	case *Foreach:
-		one(&n.List)
-	case *CallProc:
-		all(n.Args)
-	case *LoadCSV:
-		one(&n.URL)
-	case *FrontierCount:
-		for i := range n.Hops {
-			all(n.Hops[i].Where)
-		}
-	case *Traverse:
-		for i := range n.Hops {
-			all(n.Hops[i].Where)
-		}
-	case *CheapestPaths:
-		all(n.Where)
-		one(&n.Weight)
+}
+
+func (f exprVisitor) sets(is []SetItem) {
+	for i := range is {
+		f.one(&is[i].X)
+		f.one(&is[i].KeyOf)
+		f.one(&is[i].Value)
+		f.all(is[i].LabelsOf)
 	}
 }
 
@@ -344,21 +167,11 @@ func (s ColSet) arguments(n Node) {
 		s.Add(a.Cols...)
 		return
 	}
-	switch n := n.(type) {
-	case *Apply:
-		s.arguments(n.Input)
-		return
-	case *Transactions:
-		s.arguments(n.Input)
-		return
-	case *Merge:
-		s.arguments(n.Input)
-		return
-	case *Foreach:
-		s.arguments(n.Input)
+	if in := outerInput(n); in != nil {
+		s.arguments(in)
 		return
 	}
-	inputs(n, func(c *Node) { s.arguments(*c) })
+	n.inputs(func(c *Node) { s.arguments(*c) })
 }
 
 // Reads gives the columns that an expression takes from its row.
@@ -389,5 +202,5 @@ func eachPlan(n Node, f func(*Node)) {
 		}
 		subexprs(*p, visit)
 	}
-	exprs(n, visit)
+	n.exprs(visit)
 }

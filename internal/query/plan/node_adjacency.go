@@ -1,0 +1,120 @@
+package plan
+
+import (
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// Expand joins each row with the edges of vertex From. With Into, To is bound already and only edges to it count.
+// Edge may be 0. An edge that stands in a column of Unlike (an edge or a list of edges) does not count. Edge or
+// vertex predicates that can be tested beside the list stand in Where and are about Edge and To alone. Rows whose
+// From is null are dropped.
+type Expand struct {
+	Input          Node
+	From, Edge, To Col
+	Types          []string
+	Dir            graph.Direction
+	Labels         *LabelExpr // of To
+	Into           bool
+	Unlike         []Col
+	Where          []Expr
+}
+
+func (n *Expand) inputs(f func(*Node)) { f(&n.Input) }
+
+func (n *Expand) exprs(f exprVisitor) { f.all(n.Where) }
+
+func (n *Expand) describe(f *formatter) (name, args string) {
+	name = "ExpandAll"
+	if n.Into {
+		name = "ExpandInto"
+	}
+	return name, "(" + f.col(n.From) + ")" + f.edge(n.Edge, n.Types, "", n.Dir) + f.vertex(n.To, n.Labels) + f.extra(n.Where, n.Unlike)
+}
+
+func (n *Expand) rows(e *estimator, in float64) float64 {
+	o := e.o
+	rows := in * o.fanout(n.Types, n.Dir, e.labels[n.From], n.Labels) * e.selectivity(n.Where)
+	if n.Into {
+		return rows / max(1, o.vertices(e.labels[n.To]))
+	}
+	e.labels[n.To] = n.Labels
+	return rows
+}
+
+// Intersect joins each row with the vertices that edges of all Legs, of which there are two, lead to: with each pair
+// of such edges.
+type Intersect struct {
+	Input  Node
+	To     Col
+	Labels *LabelExpr // of To
+	Legs   []Leg
+}
+
+func (n *Intersect) inputs(f func(*Node)) { f(&n.Input) }
+
+func (*Intersect) exprs(exprVisitor) {}
+
+func (n *Intersect) describe(f *formatter) (name, args string) {
+	args = f.vertex(n.To, n.Labels)
+	for i, leg := range n.Legs {
+		args += []string{" FROM ", " AND "}[min(i, 1)] + "(" + f.col(leg.From) + ")" + f.edge(leg.Edge, leg.Types, "", leg.Dir) + f.extra(nil, leg.Unlike)
+		if leg.Exists {
+			args += " EXISTS"
+		}
+	}
+	return "ExpandIntersect", args
+}
+
+func (n *Intersect) rows(e *estimator, in float64) float64 {
+	o := e.o
+	rows := in
+	for _, l := range n.Legs {
+		rows *= o.fanout(l.Types, l.Dir, e.labels[l.From], n.Labels)
+	}
+	e.labels[n.To] = n.Labels
+	return rows / max(1, o.vertices(n.Labels))
+}
+
+// FoldCount gives one row: the sum over the rows of Input of the product of their weights, which is a count of the
+// rows that Input would have with the trees of Weights expanded. No Weights: the number of rows.
+type FoldCount struct {
+	Input   Node
+	Weights []Weight
+	Out     Col
+}
+
+func (n *FoldCount) inputs(f func(*Node)) { f(&n.Input) }
+
+func (*FoldCount) exprs(exprVisitor) {}
+
+func (n *FoldCount) describe(f *formatter) (name, args string) {
+	parts := make([]string, len(n.Weights))
+	for i, w := range n.Weights {
+		parts[i] = "(" + f.col(w.Col) + ")" + f.branches(w.Branches)
+	}
+	return "FoldCount", strings.TrimSpace(strings.Join(parts, ", ") + " AS " + f.col(n.Out))
+}
+
+func (*FoldCount) rows(e *estimator, _ float64) float64 {
+	return e.outer
+}
+
+// Weigh adds Out to each row, which is the weight of its vertex Col, the product over Branches of the number of ways to
+// expand each: as many rows would come of expanding them. Rows of weight 0 are dropped.
+type Weigh struct {
+	Input Node
+	Weight
+	Out Col
+}
+
+func (n *Weigh) inputs(f func(*Node)) { f(&n.Input) }
+
+func (*Weigh) exprs(exprVisitor) {}
+
+func (n *Weigh) describe(f *formatter) (name, args string) {
+	return "Weigh", "(" + f.col(n.Col) + ")" + f.branches(n.Branches) + " AS " + f.col(n.Out)
+}
+
+func (*Weigh) rows(_ *estimator, in float64) float64 { return in }

@@ -1,0 +1,436 @@
+package plan
+
+import "strings"
+
+// Filter keeps the rows for which all of Preds are true.
+type Filter struct {
+	Input Node
+	Preds []Expr
+}
+
+func (n *Filter) inputs(f func(*Node)) { f(&n.Input) }
+
+func (n *Filter) exprs(f exprVisitor) { f.all(n.Preds) }
+
+func (n *Filter) describe(f *formatter) (name, args string) {
+	return "Filter", f.exprs(n.Preds, " AND ")
+}
+
+func (n *Filter) rows(e *estimator, in float64) float64 {
+	return in * e.selectivity(n.Preds)
+}
+
+// Project gives the columns of Items and no others; with Keep, it adds them to the input's.
+type Project struct {
+	Input Node
+	Items []Item
+	Keep  bool
+}
+
+func (n *Project) inputs(f func(*Node)) { f(&n.Input) }
+
+func (n *Project) exprs(f exprVisitor) { f.items(n.Items) }
+
+func (n *Project) describe(f *formatter) (name, args string) {
+	if n.Keep {
+		return "Extend", f.items(n.Items)
+	}
+	return "Projection", f.items(n.Items)
+}
+
+func (*Project) rows(_ *estimator, in float64) float64 { return in }
+
+// Aggregate gives one row for each distinct combination of Keys, or one row if there are no Keys. Each row of the input
+// counts as often as Times says, an integer above 0 (nil: once); Aggs are then count, sum, avg and those that repeats make
+// no difference to.
+type Aggregate struct {
+	Input Node
+	Keys  []Item
+	Aggs  []Agg
+	Times Expr
+}
+
+func (n *Aggregate) inputs(f func(*Node)) { f(&n.Input) }
+
+func (n *Aggregate) exprs(f exprVisitor) {
+	f.items(n.Keys)
+	for i := range n.Aggs {
+		f.all(n.Aggs[i].Args)
+	}
+	f.one(&n.Times)
+}
+
+func (n *Aggregate) describe(f *formatter) (name, args string) {
+	aggs := make([]string, len(n.Aggs))
+	for i, a := range n.Aggs {
+		in := f.exprs(a.Args, ", ")
+		if len(a.Args) == 0 {
+			in = "*"
+		}
+		if a.Distinct {
+			in = "DISTINCT " + in
+		}
+		aggs[i] = a.Func + "(" + in + ") AS " + f.col(a.Col)
+	}
+	if n.Times != nil {
+		aggs[len(aggs)-1] += " TIMES " + f.expr(n.Times)
+	}
+	if len(n.Keys) == 0 {
+		return "Aggregation", strings.Join(aggs, ", ")
+	}
+	if len(aggs) == 0 {
+		return "Aggregation", "BY " + f.items(n.Keys)
+	}
+	return "Aggregation", strings.Join(aggs, ", ") + " BY " + f.items(n.Keys)
+}
+
+func (n *Aggregate) rows(e *estimator, in float64) float64 {
+	if len(n.Keys) == 0 {
+		return e.outer
+	}
+	return max(1, in*guessGroups)
+}
+
+// Distinct keeps the first of the rows that are equivalent in Cols, and only these columns. With Key set, the input has one
+// row for each vertex that the key is of, so that rows whose key is not null differ.
+type Distinct struct {
+	Input Node
+	Cols  []Col
+	Key   *UniqueKey
+}
+
+func (n *Distinct) inputs(f func(*Node)) { f(&n.Input) }
+
+func (*Distinct) exprs(exprVisitor) {}
+
+func (n *Distinct) describe(f *formatter) (name, args string) {
+	if n.Key != nil {
+		return "Distinct", f.cols(n.Cols) + " BY KEY " + f.col(n.Key.Col)
+	}
+	return "Distinct", f.cols(n.Cols)
+}
+
+func (*Distinct) rows(_ *estimator, in float64) float64 {
+	return max(1, in*selOther)
+}
+
+// Sort orders the rows; with Limit set it keeps the first Limit (after Skip) rows. In a subplan it does so for each outer row by
+// itself, in the order of these, which is all that it does without Keys.
+type Sort struct {
+	Input       Node
+	Keys        []SortKey
+	Skip, Limit Expr // of no row; nil: none
+}
+
+func (n *Sort) inputs(f func(*Node)) { f(&n.Input) }
+
+func (n *Sort) exprs(f exprVisitor) {
+	for i := range n.Keys {
+		f.one(&n.Keys[i].Expr)
+	}
+	f.one(&n.Skip)
+	f.one(&n.Limit)
+}
+
+func (n *Sort) describe(f *formatter) (name, args string) {
+	keys := make([]string, len(n.Keys))
+	for i, k := range n.Keys {
+		if keys[i] = f.expr(k.Expr); k.Col != 0 {
+			keys[i] += " AS " + f.col(k.Col)
+		}
+		if k.Desc {
+			keys[i] += " DESC"
+		}
+	}
+	if n.Limit != nil {
+		return "Top", strings.Join(keys, ", ") + " " + f.slice(n.Skip, n.Limit)
+	}
+	return "Sort", strings.Join(keys, ", ")
+}
+
+func (n *Sort) rows(_ *estimator, in float64) float64 {
+	return limited(in, n.Limit)
+}
+
+// Slice drops the first Skip rows and ends after Limit rows; either may be nil. An Input that writes is run to its
+// end all the same.
+type Slice struct {
+	Input       Node
+	Skip, Limit Expr
+}
+
+func (n *Slice) inputs(f func(*Node)) { f(&n.Input) }
+
+func (n *Slice) exprs(f exprVisitor) {
+	f.one(&n.Skip)
+	f.one(&n.Limit)
+}
+
+func (n *Slice) describe(f *formatter) (name, args string) {
+	return "Slice", f.slice(n.Skip, n.Limit)
+}
+
+func (n *Slice) rows(_ *estimator, in float64) float64 {
+	return limited(in, n.Limit)
+}
+
+// Unwind joins each row with the elements of List; null gives no row, a value that is no list one row.
+type Unwind struct {
+	Input Node
+	Out   Col
+	List  Expr
+}
+
+func (n *Unwind) inputs(f func(*Node)) { f(&n.Input) }
+
+func (n *Unwind) exprs(f exprVisitor) { f.one(&n.List) }
+
+func (n *Unwind) describe(f *formatter) (name, args string) {
+	return "Unwind", f.expr(n.List) + " AS " + f.col(n.Out)
+}
+
+func (n *Unwind) rows(e *estimator, in float64) float64 {
+	return in * e.elements(n.List)
+}
+
+// Apply runs Sub for each row, which Sub sees through its Argument. See ApplyKind for what comes out.
+type Apply struct {
+	Input, Sub Node
+	Kind       ApplyKind
+	Out        Col  // for Exists, CountRows and Collect
+	Expr       Expr // for Collect: what is collected, over Sub's columns
+	// Cols are the columns that Sub adds, for Inner and Optional.
+	Cols []Col
+	// Together says that a Sub that writes does for many rows at once what it does for one after the other.
+	Together bool
+}
+
+func (n *Apply) inputs(f func(*Node)) {
+	f(&n.Input)
+	f(&n.Sub)
+}
+
+func (n *Apply) exprs(f exprVisitor) { f.one(&n.Expr) }
+
+func (n *Apply) describe(f *formatter) (name, args string) {
+	names := [...]string{"Apply", "OptionalApply", "LetExists", "LetCount", "RollUp"}
+	if n.Expr != nil {
+		args = f.expr(n.Expr)
+	}
+	if n.Out != 0 {
+		args = strings.TrimSpace(args + " AS " + f.col(n.Out))
+	}
+	if n.Together {
+		args = strings.TrimSpace(args + " TOGETHER")
+	}
+	return names[n.Kind], args
+}
+
+func (n *Apply) rows(e *estimator, in float64) float64 {
+	in = e.of(n.Input)
+	rows := e.sub(n.Sub, in)
+	switch n.Kind {
+	case Inner:
+		return rows
+	case Optional:
+		return max(in, rows)
+	}
+	return in
+}
+
+// HashJoin joins the rows of Left and Right that are equal (never null) in LeftKeys and RightKeys.
+type HashJoin struct {
+	Left, Right         Node
+	LeftKeys, RightKeys []Col
+	// Once says that Right reads nothing of the rows around it and that nothing changes what it gives: a subplan reads
+	// it once, not once for each outer row.
+	Once      bool
+	RightCols []Col
+}
+
+func (n *HashJoin) inputs(f func(*Node)) {
+	f(&n.Left)
+	f(&n.Right)
+}
+
+func (*HashJoin) exprs(exprVisitor) {}
+
+func (n *HashJoin) describe(f *formatter) (name, args string) {
+	name = "HashJoin"
+	keys := make([]string, len(n.LeftKeys))
+	for i := range keys {
+		keys[i] = f.col(n.LeftKeys[i]) + " = " + f.col(n.RightKeys[i])
+	}
+	return name, strings.Join(keys, ", ")
+}
+
+func (n *HashJoin) rows(e *estimator, _ float64) float64 {
+	return max(e.of(n.Left), e.of(n.Right))
+}
+
+// Product pairs the rows of Left with all rows of Right, which reads nothing of the rows around it and is read once for
+// each batch of Left. The pairs of one row of Left stand in the order of Right.
+type Product struct {
+	Left, Right Node
+	RightCols   []Col
+}
+
+func (n *Product) inputs(f func(*Node)) {
+	f(&n.Left)
+	f(&n.Right)
+}
+
+func (*Product) exprs(exprVisitor) {}
+
+func (*Product) describe(*formatter) (name, args string) {
+	return "Product", ""
+}
+
+func (n *Product) rows(e *estimator, _ float64) float64 {
+	return e.of(n.Left) * e.of(n.Right)
+}
+
+// Union gives the rows of all Inputs, column Cols[i][j] of input i as Out[j]; without All, each row once.
+type Union struct {
+	Inputs []Node
+	Cols   [][]Col
+	Out    []Col
+	All    bool
+}
+
+func (n *Union) inputs(f func(*Node)) {
+	for i := range n.Inputs {
+		f(&n.Inputs[i])
+	}
+}
+
+func (*Union) exprs(exprVisitor) {}
+
+func (n *Union) describe(f *formatter) (name, args string) {
+	if n.All {
+		return "UnionAll", f.cols(n.Out)
+	}
+	return "Union", f.cols(n.Out)
+}
+
+func (n *Union) rows(e *estimator, _ float64) float64 {
+	rows := 0.0
+	for _, c := range n.Inputs {
+		rows += e.of(c)
+	}
+	return rows
+}
+
+// Foreach runs Sub (a chain of writes over Argument) for each element of List and passes its input on. Together is as in Apply.
+type Foreach struct {
+	Input    Node
+	Var      Col
+	List     Expr
+	Sub      Node
+	Together bool
+}
+
+func (n *Foreach) inputs(f func(*Node)) {
+	f(&n.Input)
+	f(&n.Sub)
+}
+
+func (n *Foreach) exprs(f exprVisitor) { f.one(&n.List) }
+
+func (n *Foreach) describe(f *formatter) (name, args string) {
+	args = f.col(n.Var) + " IN " + f.expr(n.List)
+	if n.Together {
+		args += " TOGETHER"
+	}
+	return "Foreach", args
+}
+
+func (n *Foreach) rows(e *estimator, in float64) float64 {
+	in = e.of(n.Input)
+	e.sub(n.Sub, in*e.elements(n.List))
+	return in
+}
+
+// CallProc joins each row with the rows of a procedure.
+type CallProc struct {
+	Input Node
+	Proc  string
+	Args  []Expr
+	Yield []Yield
+	Void  bool // the procedure gives no rows: the input row passes on
+	// Writes says that the procedure changes the graph.
+	Writes bool
+}
+
+func (n *CallProc) inputs(f func(*Node)) { f(&n.Input) }
+
+func (n *CallProc) exprs(f exprVisitor) { f.all(n.Args) }
+
+func (n *CallProc) describe(f *formatter) (name, args string) {
+	y := make([]string, len(n.Yield))
+	for i, v := range n.Yield {
+		y[i] = v.Name + " AS " + f.col(v.Col)
+	}
+	args = n.Proc + "(" + f.exprs(n.Args, ", ") + ")"
+	if len(y) > 0 {
+		args += " YIELD " + strings.Join(y, ", ")
+	}
+	return "ProcedureCall", args
+}
+
+func (*CallProc) rows(_ *estimator, in float64) float64 {
+	return in * guessElems
+}
+
+// LoadCSV joins each row with the records of a file: Out is the record, Line the number of its first line, File the file's name.
+type LoadCSV struct {
+	Input           Node
+	URL             Expr
+	Headers         bool
+	Delimiter       string
+	Out, Line, File Col
+}
+
+func (n *LoadCSV) inputs(f func(*Node)) { f(&n.Input) }
+
+func (n *LoadCSV) exprs(f exprVisitor) { f.one(&n.URL) }
+
+func (n *LoadCSV) describe(f *formatter) (name, args string) {
+	return "LoadCSV", f.expr(n.URL) + " AS " + f.col(n.Out)
+}
+
+func (*LoadCSV) rows(_ *estimator, in float64) float64 {
+	return in * guessLines
+}
+
+// Eager takes in all rows before it gives the first, so that what is above cannot be seen by what is below. Why says what
+// could be seen, if the rule Eager put it there.
+type Eager struct {
+	Input Node
+	Why   string
+}
+
+func (n *Eager) inputs(f func(*Node)) { f(&n.Input) }
+
+func (*Eager) exprs(exprVisitor) {}
+
+func (n *Eager) describe(*formatter) (name, args string) {
+	return "Eager", n.Why
+}
+
+func (*Eager) rows(_ *estimator, in float64) float64 { return in }
+
+// Drain runs its input to the end and gives no row.
+type Drain struct{ Input Node }
+
+func (n *Drain) inputs(f func(*Node)) { f(&n.Input) }
+
+func (*Drain) exprs(exprVisitor) {}
+
+func (*Drain) describe(*formatter) (name, args string) {
+	return "EmptyResult", ""
+}
+
+func (*Drain) rows(_ *estimator, _ float64) float64 {
+	return 0
+}

@@ -1,0 +1,253 @@
+package plan
+
+import (
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// Unit gives one row without columns.
+type Unit struct{}
+
+func (*Unit) inputs(func(*Node)) {}
+
+func (*Unit) exprs(exprVisitor) {}
+
+func (*Unit) describe(*formatter) (name, args string) {
+	return "Unit", ""
+}
+
+func (*Unit) rows(_ *estimator, _ float64) float64 {
+	return 1
+}
+
+// Argument stands at the bottom of a subplan: it gives the outer row, with the columns Cols.
+type Argument struct{ Cols []Col }
+
+func (*Argument) inputs(func(*Node)) {}
+
+func (*Argument) exprs(exprVisitor) {}
+
+func (n *Argument) describe(f *formatter) (name, args string) {
+	return "Argument", f.cols(n.Cols)
+}
+
+func (*Argument) rows(e *estimator, _ float64) float64 {
+	return e.outer
+}
+
+// Match is a graph pattern that is not planned yet: the optimizer replaces it by scans, seeks and expansions. With
+// Optional, an input row without a match comes once, with nulls.
+type Match struct {
+	Input    Node
+	Pattern  Pattern
+	Optional bool
+}
+
+func (n *Match) inputs(f func(*Node)) { f(&n.Input) }
+
+func (n *Match) exprs(f exprVisitor) {
+	f.all(n.Pattern.Preds)
+	for i := range n.Pattern.Edges {
+		e := &n.Pattern.Edges[i]
+		f.all(e.Where)
+		if e.Length != nil {
+			f.one(&e.Length.Min)
+			f.one(&e.Length.Max)
+		}
+		if e.Walk != nil {
+			e.Walk.exprs(f.one, f.all)
+		}
+	}
+}
+
+func (n *Match) describe(f *formatter) (name, args string) {
+	name = "Match"
+	if n.Optional {
+		name = "OptionalMatch"
+	}
+	return name, f.pattern(&n.Pattern)
+}
+
+func (*Match) rows(_ *estimator, in float64) float64 { return in }
+
+// Scan joins each row with all vertices that satisfy Labels (nil: all).
+type Scan struct {
+	Input  Node
+	Out    Col
+	Labels *LabelExpr
+}
+
+func (n *Scan) inputs(f func(*Node)) { f(&n.Input) }
+
+func (*Scan) exprs(exprVisitor) {}
+
+func (n *Scan) describe(f *formatter) (name, args string) {
+	if n.Labels == nil {
+		return "AllVerticesScan", f.vertex(n.Out, nil)
+	}
+	return "LabelScan", f.vertex(n.Out, n.Labels)
+}
+
+func (n *Scan) rows(e *estimator, in float64) float64 {
+	o := e.o
+	e.labels[n.Out] = n.Labels
+	return in * o.vertices(n.Labels)
+}
+
+// Seek joins each row with the vertices that an index finds for Keys, one expression a property of the index. With
+// Each, Keys[0] is a list and each distinct element of it is a key.
+type Seek struct {
+	Input Node
+	Out   Col
+	Index graph.Index
+	Keys  []Expr
+	Each  bool
+}
+
+func (n *Seek) inputs(f func(*Node)) { f(&n.Input) }
+
+func (n *Seek) exprs(f exprVisitor) { f.all(n.Keys) }
+
+func (n *Seek) describe(f *formatter) (name, args string) {
+	return indexSeek(&n.Index), "(" + f.col(n.Out) + ":" + n.Index.Label + ") WHERE " + f.equalities(n.Out, &n.Index, n.Keys, n.Each)
+}
+
+func (n *Seek) rows(e *estimator, in float64) float64 {
+	e.labels[n.Out] = &LabelExpr{Name: n.Index.Label}
+	return in * e.keys(&n.Index, n.Keys, n.Each)
+}
+
+// SeekRange joins each row with the vertices whose first indexed properties equal Equal, and the next one lies between
+// Lo and Hi (nil: open).
+type SeekRange struct {
+	Input          Node
+	Out            Col
+	Index          graph.Index
+	Equal          []Expr
+	Lo, Hi         Expr
+	LoOpen, HiOpen bool
+	Prefix         bool // strings that begin with Lo
+	// Down gives the greatest values first. Missing, where there are no bounds, adds the vertices without the property.
+	Down    bool
+	Missing Missing
+}
+
+func (n *SeekRange) inputs(f func(*Node)) { f(&n.Input) }
+
+func (n *SeekRange) exprs(f exprVisitor) {
+	f.all(n.Equal)
+	f.one(&n.Lo)
+	f.one(&n.Hi)
+}
+
+func (n *SeekRange) describe(f *formatter) (name, args string) {
+	return f.seekRange(n)
+}
+
+func (n *SeekRange) rows(e *estimator, in float64) float64 {
+	o := e.o
+	e.labels[n.Out] = &LabelExpr{Name: n.Index.Label}
+	return in * o.all(&n.Index) * e.interval(n.Equal, n.Lo, n.Hi)
+}
+
+// SeekEdges is Seek for an index over edges: it finds edges, without their ends.
+type SeekEdges struct {
+	Input Node
+	Out   Col
+	Index graph.Index
+	Keys  []Expr
+	Each  bool
+}
+
+func (n *SeekEdges) inputs(f func(*Node)) { f(&n.Input) }
+
+func (n *SeekEdges) exprs(f exprVisitor) { f.all(n.Keys) }
+
+func (n *SeekEdges) describe(f *formatter) (name, args string) {
+	return "Relationship" + indexSeek(&n.Index), "[" + f.col(n.Out) + ":" + n.Index.Type + "] WHERE " + f.equalities(n.Out, &n.Index, n.Keys, n.Each)
+}
+
+func (n *SeekEdges) rows(e *estimator, in float64) float64 {
+	return in * e.keys(&n.Index, n.Keys, n.Each)
+}
+
+// SeekEdgeRange is SeekRange for an index over edges.
+type SeekEdgeRange SeekRange
+
+func (n *SeekEdgeRange) inputs(f func(*Node)) { f(&n.Input) }
+
+func (n *SeekEdgeRange) exprs(f exprVisitor) {
+	f.all(n.Equal)
+	f.one(&n.Lo)
+	f.one(&n.Hi)
+}
+
+func (n *SeekEdgeRange) describe(f *formatter) (name, args string) {
+	r := SeekRange(*n)
+	return "RelationshipIndexRangeSeek", "[" + f.col(n.Out) + ":" + n.Index.Type + "] WHERE " + f.interval(&r)
+}
+
+func (n *SeekEdgeRange) rows(e *estimator, in float64) float64 {
+	o := e.o
+	return in * o.all(&n.Index) * e.interval(n.Equal, n.Lo, n.Hi)
+}
+
+// SeekID joins each row with the vertex whose id() or elementId() is Key, or with Edge with such an edge, without its ends.
+// With Each, Key is a list and each distinct element of it is a key. Edges are of Types (none: all).
+type SeekID struct {
+	Input               Node
+	Out                 Col
+	Key                 Expr
+	Element, Each, Edge bool
+	Types               []string
+}
+
+func (n *SeekID) inputs(f func(*Node)) { f(&n.Input) }
+
+func (n *SeekID) exprs(f exprVisitor) { f.one(&n.Key) }
+
+func (n *SeekID) describe(f *formatter) (name, args string) {
+	fn := "id"
+	if n.Element {
+		fn = "elementId"
+	}
+	is := " = "
+	if n.Each {
+		is = " IN "
+	}
+	if n.Edge {
+		return "RelationshipByID", strings.Trim(f.edge(n.Out, n.Types, "", graph.Both), "-") + " WHERE " + fn + "(" + f.col(n.Out) + ")" + is + f.expr(n.Key)
+	}
+	return "VertexByID", fn + "(" + f.col(n.Out) + ")" + is + f.expr(n.Key)
+}
+
+func (n *SeekID) rows(e *estimator, in float64) float64 {
+	if n.Each {
+		return in * e.elements(n.Key)
+	}
+	return in
+}
+
+// CountStore gives one row: the number of vertices with a label ("": all), or of edges of a type, from the counters.
+type CountStore struct {
+	Out   Col
+	Edges bool
+	Name  string
+}
+
+func (*CountStore) inputs(func(*Node)) {}
+
+func (*CountStore) exprs(exprVisitor) {}
+
+func (n *CountStore) describe(f *formatter) (name, args string) {
+	switch {
+	case n.Edges:
+		return "EdgeCountFromStatistics", "[:" + n.Name + "] AS " + f.col(n.Out)
+	}
+	return "VertexCountFromStatistics", "(:" + n.Name + ") AS " + f.col(n.Out)
+}
+
+func (*CountStore) rows(e *estimator, _ float64) float64 {
+	return e.outer
+}
