@@ -460,7 +460,11 @@ func (x *names) aggregate(e *callExpr) (plan.Expr, error) {
 	case "stddev_samp":
 		return x.aggs.add("stdev", e.distinct, text, number), nil
 	case "group_concat":
-		return call("sql.join", x.aggs.add("collect", e.distinct, text, arg)), nil
+		list := x.aggs.add("collect", e.distinct, text, arg)
+		if e.distinct { // as MySQL has them: in their order
+			list = call("coll.sort", list)
+		}
+		return call("sql.join", list), nil
 	case "json_arrayagg":
 		return x.aggs.add("collect", e.distinct, text, arg), nil
 	}
