@@ -11,18 +11,21 @@ import (
 var (
 	linked = regexp.MustCompile(`\]\(([^)#\s]+)`)
 	quoted = regexp.MustCompile("`([^`\\s]+)`")
-	// tree is what a path of the source tree begins with.
+	// tree matches the beginning of a path of the source tree.
 	tree = regexp.MustCompile(`^(api|bench|cmd|deploy|docs|examples|internal|tools|\.ci)/`)
 )
 
-// TestPaths holds the documents to the source tree: whatever they link to is there, and so is every path in backquotes
+// TestPaths checks the documents against the source tree: each link leads to a file, and so does each path in backquotes
 // that begins at the root of the tree.
 func TestPaths(t *testing.T) {
-	documents, err := filepath.Glob("../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
+	documents := []string{"../README.md", "../ARCHITECTURE.md", "../CONTRIBUTING.md", "../SECURITY.md", "../CHANGELOG.md"}
+	for _, pattern := range []string{"../docs/*.md", "../docs/howto/*.md", "../bench/README.md", "../bench/*/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatal(pattern, found, err)
+		}
+		documents = append(documents, found...)
 	}
-	documents = append(documents, "../README.md", "../ARCHITECTURE.md", "../bench/README.md")
 	named := 0
 	for _, file := range documents {
 		text, err := os.ReadFile(file)
@@ -36,7 +39,7 @@ func TestPaths(t *testing.T) {
 			}
 			named++
 			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
-				t.Errorf("%s links to %s, which is not there", file, m[1])
+				t.Errorf("%s links to %s, which does not exist", file, m[1])
 			}
 		}
 		for _, m := range quoted.FindAllStringSubmatch(string(text), -1) {
@@ -45,11 +48,30 @@ func TestPaths(t *testing.T) {
 			}
 			named++
 			if found, err := filepath.Glob(filepath.Join("..", m[1])); err != nil || len(found) == 0 {
-				t.Errorf("%s names %s, which is not there", file, m[1])
+				t.Errorf("%s names %s, which does not exist", file, m[1])
 			}
 		}
 	}
 	if named < 30 {
-		t.Errorf("only %d paths were found in the documents: are they still recognised?", named)
+		t.Errorf("only %d paths were found in the documents: does the test still recognise them?", named)
+	}
+}
+
+// TestPrograms checks that the guide to querying shows the programs of examples/http as they are.
+func TestPrograms(t *testing.T) {
+	guide, err := os.ReadFile("../docs/howto/query.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for fence, file := range map[string]string{"python": "query.py", "go": "go/main.go", "javascript": "query.mjs", "java": "Query.java"} {
+		program, err := os.ReadFile(filepath.Join("../examples/http", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, found := strings.Cut(string(guide), "```"+fence+"\n")
+		block, _, closed := strings.Cut(rest, "\n```\n")
+		if !found || !closed || !strings.Contains(string(program), block) {
+			t.Errorf("the %s block of docs/howto/query.md is not part of examples/http/%s", fence, file)
+		}
 	}
 }
