@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"log/slog"
@@ -60,7 +61,15 @@ func TestTokens(t *testing.T) {
 	ctx, err := a.Authenticate(context.Background(), "bearer "+secret)
 	require.NoError(t, err)
 	require.Equal(t, &Identity{Name: "ann", Every: Writer, Graph: map[string]Role{}}, Caller(ctx))
-	for _, header := range []string{"", "Basic YTpi", "Bearer", "Bearer x", secret} {
+	basic := func(name, password string) string {
+		return "Basic " + base64.StdEncoding.EncodeToString([]byte(name+":"+password))
+	}
+	for _, name := range []string{"ann", "neo4j"} {
+		ctx, err := a.Authenticate(context.Background(), basic(name, secret))
+		require.NoError(t, err)
+		require.Equal(t, "ann", Name(ctx))
+	}
+	for _, header := range []string{"", "Basic YTpi", "Basic !", basic("bob", secret), basic("neo4j", ""), "Bearer", "Bearer x", secret} {
 		_, err := a.Authenticate(context.Background(), header)
 		require.Equal(t, graph.KindUnauthenticated, graph.AsError(err).Kind, header)
 	}
@@ -198,6 +207,14 @@ func TestOIDC(t *testing.T) {
 	}
 	id, err := ask("hopgate", time.Minute, "reader", "g:admin", "something:else")
 	require.NoError(t, err)
+	require.WithinDuration(t, time.Now().Add(time.Minute), id.Expires, 10*time.Second)
+	_, err = a.Still(id, "")
+	require.NoError(t, err)
+	over := *id
+	over.Expires = time.Now()
+	_, err = a.Still(&over, "")
+	require.Equal(t, "Neo.ClientError.Security.TokenExpired", graph.AsError(err).Code)
+	id.Expires = time.Time{}
 	require.Equal(t, &Identity{Name: "ann", Every: Reader, Graph: map[string]Role{"g": Admin}}, id)
 	for _, bad := range []func() (*Identity, error){
 		func() (*Identity, error) { return ask("other", time.Minute, "reader") },

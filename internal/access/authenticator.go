@@ -2,8 +2,10 @@ package access
 
 import (
 	"context"
+	"encoding/base64"
 	"log/slog"
 	"strings"
+	"time"
 )
 
 // Options say who is asked for a token. Without a file and an issuer nobody is.
@@ -51,26 +53,76 @@ func (a *Authenticator) Authenticate(ctx context.Context, header string) (contex
 	if header == "" {
 		return ctx, unauthorized("the request needs the header Authorization: Bearer TOKEN")
 	}
-	if !strings.EqualFold(scheme, "Bearer") || token == "" {
+	var id *Identity
+	var err error
+	switch {
+	case strings.EqualFold(scheme, "Bearer") && token != "":
+		id, err = a.Token(ctx, token)
+	case strings.EqualFold(scheme, "Basic"):
+		text, _ := base64.StdEncoding.DecodeString(token) // what is no base64 has no colon
+		name, password, ok := strings.Cut(string(text), ":")
+		if !ok {
+			return ctx, unauthorized("the header Authorization: Basic must hold NAME:TOKEN in base64")
+		}
+		id, err = a.Password(ctx, name, password)
+	default:
 		return ctx, unauthorized("the header Authorization must be of the form Bearer TOKEN")
 	}
+	if err != nil {
+		return ctx, err
+	}
+	return WithIdentity(ctx, id), nil
+}
+
+// Token gives the identity of a token.
+func (a *Authenticator) Token(ctx context.Context, token string) (*Identity, error) {
 	if a.tokens != nil {
 		id := a.tokens.get().find(token)
 		if id == nil && !a.isJWT(token) {
 			id = a.tokens.fresh().find(token) // it may have been made just now
 		}
 		if id != nil {
-			return WithIdentity(ctx, id), nil
+			return id, nil
 		}
 	}
 	if a.isJWT(token) {
 		id, err := a.oidc.identity(ctx, token)
 		if err != nil {
-			return ctx, unauthorized("the token is not good: " + err.Error())
+			return nil, unauthorized("the token is not good: " + err.Error())
 		}
-		return WithIdentity(ctx, id), nil
+		return id, nil
 	}
-	return ctx, unauthorized("the token is not known")
+	return nil, unauthorized("the token is not known")
+}
+
+// anyName is the user name that Neo4j's clients have when they are told none.
+const anyName = "neo4j"
+
+// Password gives the identity of a token that stands in the place of a password, beside its own name or anyName.
+func (a *Authenticator) Password(ctx context.Context, name, token string) (*Identity, error) {
+	id, err := a.Token(ctx, token)
+	if err == nil && name != anyName && name != id.Name {
+		return nil, unauthorized("the token is not that of the user")
+	}
+	return id, err
+}
+
+// Still gives who a token is of that was good when a connection began, or says why it is not any more.
+func (a *Authenticator) Still(id *Identity, token string) (*Identity, error) {
+	if !id.Expires.IsZero() {
+		if time.Now().Before(id.Expires) {
+			return id, nil
+		}
+		err := unauthorized("the token's time is over")
+		err.Code, err.Detail = "Neo.ClientError.Security.TokenExpired", "TokenExpired"
+		return nil, err
+	}
+	if a.tokens != nil {
+		if now := a.tokens.get().find(token); now != nil {
+			return now, nil
+		}
+	}
+	return nil, unauthorized("the token is not known any more")
 }
 
 // isJWT reports whether a token is to be checked by its issuer's keys.

@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
 )
@@ -41,6 +42,8 @@ type Identity struct {
 	Graph map[string]Role // in some graphs, where it is above Every
 	// Limits are the caller's own; nil: those of all callers.
 	Limits *Limits
+	// Expires is when the token ends, or the zero time.
+	Expires time.Time
 }
 
 // In is the caller's role in a graph.
@@ -107,7 +110,10 @@ func denied(id *Identity, need Role, where string) error {
 	}
 }
 
-func unauthorized(msg string) error {
+// Unauthorized says that nobody knows who the caller is.
+func Unauthorized(msg string) error { return unauthorized(msg) }
+
+func unauthorized(msg string) *graph.Error {
 	return &graph.Error{
 		Kind: graph.KindUnauthenticated, Code: "Neo.ClientError.Security.Unauthorized", Type: "SecurityError", Phase: graph.PhaseCompile,
 		Detail: "Unauthorized", Msg: msg,
