@@ -104,6 +104,7 @@ type Engine struct {
 	sessions sessions
 	gate     gate
 	turns    turns
+	commits  atomic.Uint64 // see CommitNumber
 
 	labelled atomic.Int32 // who takes a profile now
 
@@ -157,7 +158,8 @@ func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error
 		res Result
 	}{}
 	q := &r.q
-	ctx = e.running.start(q, ctx, start, e.timeout(req.Timeout), graphName(req.Graph), req.Statement)
+	ctx = e.running.start(q, ctx, start, e.timeout(req.Timeout), e.graphName(req.Graph), req.Statement)
+	q.system = e.isSystem(req.Graph)
 	q.quiet = req.probe
 	q.setMetadata(req.Metadata)
 	kind := StatementKind
@@ -221,6 +223,9 @@ func (e *Engine) startOnce(res *Result) error {
 		return err
 	}
 	name := p.graph()
+	if name != "" {
+		name = e.graphName(name)
+	}
 	other := name != "" && name != q.Graph
 	if !other {
 		name = q.Graph
@@ -248,6 +253,11 @@ func (e *Engine) startOnce(res *Result) error {
 	if err := p.check(req.Params, req.ReadOnly, req.Unsafe); err != nil {
 		return err
 	}
+	if q.system {
+		if err := p.checkSystem(); err != nil {
+			return err
+		}
+	}
 	if err := q.allow(ctx, p); err != nil {
 		return err
 	}
@@ -269,13 +279,6 @@ func (e *Engine) startOnce(res *Result) error {
 		return p.placed(err)
 	}
 	return nil
-}
-
-func graphName(name string) string {
-	if name == "" {
-		return DefaultGraph
-	}
-	return name
 }
 
 // timeout is the time of a request that asks for it; 0 is none.

@@ -34,7 +34,7 @@ type FetchRequest struct {
 func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code int, err error) {
 	start := time.Now()
 	q := &Running{}
-	ctx = e.running.start(q, ctx, start, e.timeout(req.Timeout), graphName(req.Graph), req.text())
+	ctx = e.running.start(q, ctx, start, e.timeout(req.Timeout), e.graphName(req.Graph), req.text())
 	e.watch.begin(ctx, q, FetchKind, start)
 	out := &watchedWriter{w: w, turn: &q.turn}
 	res := fetch.Result{}

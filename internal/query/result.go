@@ -39,6 +39,8 @@ type Result struct {
 	truncated bool
 	err       error
 	closed    bool
+	waits     time.Time     // since when it waits for its client; the zero time: it does not
+	waited    time.Duration // before that
 }
 
 // SchemaCounters are what a command has changed.
@@ -61,6 +63,11 @@ type Summary struct {
 
 // Next gives the next batch, or nil at the end. The batch is valid until the next call.
 func (r *Result) Next() (*graph.Batch, error) {
+	if r.waits != (time.Time{}) {
+		if err := r.resume(); err != nil {
+			return nil, r.fail(err)
+		}
+	}
 	began := r.q.trace.began()
 	b, err := r.checkedNext()
 	for err != nil && r.count == 0 && r.tx != nil && r.rerun(err) {
@@ -73,12 +80,7 @@ func (r *Result) Next() (*graph.Batch, error) {
 	}
 	r.q.trace.pull(began)
 	if err != nil {
-		r.err = r.p.placed(err)
-		if r.ctx.Err() != nil {
-			r.err = ended(r.ctx, err)
-		}
-		r.leave(r.err)
-		return nil, r.err
+		return nil, r.fail(err)
 	}
 	if b == nil {
 		r.leave(nil)

@@ -26,6 +26,7 @@ type Running struct {
 	Session   Session   // that it comes from
 
 	action   string // what the audit log calls it; "" if it is not to be there
+	system   bool   // it asks the system rather than a graph
 	quiet    bool   // neither counted, bounded nor kept in the slow log
 	kind     Kind
 	trace    *trace          // nil unless somebody asks for it
@@ -239,8 +240,8 @@ func (q *Running) mayEnd(ctx context.Context) bool {
 // allow says why the caller may not run a statement, or nil, and what the audit log is to call it.
 func (q *Running) allow(ctx context.Context, p *prepared) error {
 	name := q.Graph
-	if other := p.graph(); other != "" {
-		name = other
+	if q.used != "" {
+		name = q.used
 	}
 	switch p.command.(type) {
 	case *cypher.CreateGraph, *cypher.DropGraph:

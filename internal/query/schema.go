@@ -43,10 +43,11 @@ type Degrees struct {
 
 // Schema gives a graph's schema and counts.
 func (e *Engine) Schema(ctx context.Context, name string) (Schema, error) {
-	if err := access.Check(ctx, graphName(name), access.Reader); err != nil {
+	name = e.graphName(name)
+	if err := access.Check(ctx, name, access.Reader); err != nil {
 		return Schema{}, err
 	}
-	g, tx, err := e.begin(ctx, graphName(name), shard.Read)
+	g, tx, err := e.begin(ctx, name, shard.Read)
 	if err != nil {
 		return Schema{}, err
 	}

@@ -54,14 +54,16 @@ type Transaction struct {
 }
 
 var (
-	errIdle     = errors.New("no statement came within its time")
-	errTxTime   = errors.New("its time is over")
+	errIdle = errors.New("no statement came within its time")
+	// ErrTxTime ends a transaction whose time is over.
+	ErrTxTime   = errors.New("its time is over")
 	errRollback = errors.New("rolled back")
 )
 
 // Begin opens an explicit transaction. ctx bounds the wait for its beginning alone.
 func (e *Engine) Begin(ctx context.Context, opt TxOptions) (*Transaction, error) {
-	opt.Graph = graphName(opt.Graph)
+	system := e.isSystem(opt.Graph)
+	opt.Graph = e.graphName(opt.Graph)
 	if err := access.Check(ctx, opt.Graph, access.Reader); err != nil {
 		return nil, err
 	}
@@ -78,11 +80,12 @@ func (e *Engine) Begin(ctx context.Context, opt TxOptions) (*Transaction, error)
 	}
 	t := &Transaction{e: e, g: g, opt: opt, indexes: g.Indexes(), timer: func() {}, tx: tx}
 	t.ctx, t.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	if opt.Timeout > 0 {
-		t.ctx, t.timer = context.WithTimeoutCause(t.ctx, opt.Timeout, errTxTime)
+	if opt.Timeout = e.timeout(opt.Timeout); opt.Timeout > 0 {
+		t.ctx, t.timer = context.WithTimeoutCause(t.ctx, opt.Timeout, ErrTxTime)
 	}
 	t.listing = e.running.open(ctx, opt.Graph, t.cancel)
 	t.listing.setMetadata(opt.Metadata)
+	t.listing.system = system
 	e.metrics.TxBegun.Add(1)
 	t.stop = context.AfterFunc(t.ctx, t.abandon)
 	if opt.Idle > 0 {
@@ -174,11 +177,16 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	if err := p.check(req.Params, t.opt.ReadOnly || req.ReadOnly, req.Unsafe); err != nil {
 		return nil, err
 	}
+	if t.listing.system {
+		if err := p.checkSystem(); err != nil {
+			return nil, err
+		}
+	}
 	if err := q.allow(ctx, p); err != nil {
 		return nil, err
 	}
 	req.Params = p.bind(req.Params)
-	if name := p.graph(); name != "" && name != t.opt.Graph {
+	if name := p.graph(); name != "" && t.e.graphName(name) != t.opt.Graph {
 		return nil, forbidden("a statement on another graph")
 	}
 	if p.own && p.prefix != "EXPLAIN" {

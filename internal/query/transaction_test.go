@@ -180,7 +180,7 @@ func TestTransactionEnds(t *testing.T) {
 		}
 		nothing := func(*Transaction) {}
 		gone(TxOptions{Idle: 20 * time.Millisecond}, errIdle.Error(), nothing)
-		gone(TxOptions{Timeout: 20 * time.Millisecond}, errTxTime.Error(), nothing)
+		gone(TxOptions{Timeout: 20 * time.Millisecond}, ErrTxTime.Error(), nothing)
 		gone(TxOptions{}, "killed", kill)
 		gone(TxOptions{}, "killed", func(tx *Transaction) { running(tx, "Neo.ClientError.Transaction.Terminated") })
 		gone(TxOptions{Timeout: 100 * time.Millisecond}, "its time is over", func(tx *Transaction) {

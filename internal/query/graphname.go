@@ -1,0 +1,73 @@
+package query
+
+import (
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher"
+)
+
+const (
+	// neo4jGraph is what Neo4j's clients call the default graph, unless there is one of that name.
+	neo4jGraph = "neo4j"
+	// systemGraph is where Neo4j's clients send commands for graphs and questions about the server. It holds no data.
+	systemGraph = "system"
+)
+
+// graphName gives the graph that a client means by a name, which may be one that does not exist.
+func (e *Engine) graphName(name string) string {
+	if name == "" || (name == neo4jGraph || name == systemGraph) && !e.has(name) {
+		return DefaultGraph
+	}
+	return name
+}
+
+// isSystem reports whether a client means the system by a name, rather than a graph.
+func (e *Engine) isSystem(name string) bool { return name == systemGraph && !e.has(name) }
+
+func (e *Engine) has(name string) bool {
+	_, err := e.known(name)
+	return err == nil
+}
+
+// GraphNamed gives the graph that a client means by a name, if it exists.
+func (e *Engine) GraphNamed(name string) (string, error) {
+	if e.isSystem(name) {
+		return systemGraph, nil
+	}
+	name = e.graphName(name)
+	_, err := e.known(name)
+	return name, err
+}
+
+// ClientName is what Neo4j's clients call a graph.
+func (e *Engine) ClientName(name string) string {
+	if name == DefaultGraph && !e.has(neo4jGraph) {
+		return neo4jGraph
+	}
+	return name
+}
+
+// checkSystem refuses a statement that asks the system for data.
+func (p *prepared) checkSystem() error {
+	switch p.command.(type) {
+	case nil:
+		if p.exec.Query.Administers() {
+			return nil
+		}
+	case *cypher.CreateGraph, *cypher.DropGraph:
+		return nil
+	}
+	return graph.SyntaxError("SystemGraph", graph.Pos{}, "the graph system holds no data; it takes SHOW commands, procedures of dbms and db, and commands for graphs")
+}
+
+// CommitNumber gives a number that grows with time, to name the state of a graph in which all commits are that were acknowledged.
+func (e *Engine) CommitNumber() uint64 {
+	for {
+		last := e.commits.Load()
+		next := max(last+1, uint64(time.Now().UnixMicro()))
+		if e.commits.CompareAndSwap(last, next) {
+			return next
+		}
+	}
+}

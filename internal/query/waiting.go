@@ -1,0 +1,123 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// Wait says that nobody asks for rows until the next call of Next: until then the request takes no place among those that run,
+// and the time that it may take does not pass.
+func (r *Result) Wait() {
+	if r.rows == nil || r.closed || r.waits != (time.Time{}) {
+		return
+	}
+	r.waits = time.Now()
+	r.q.turn.rest()
+	if r.q.admitted {
+		r.q.admitted = false
+		r.e.gate.leave(r.q)
+	}
+	if r.q.late != nil {
+		r.q.late.Stop()
+	}
+}
+
+// resume takes a place again after Wait.
+func (r *Result) resume() error {
+	began := r.waits
+	r.waits = time.Time{}
+	if late := r.q.late; late != nil {
+		r.waited += time.Since(began)
+		late.Reset(time.Until(r.start.Add(r.e.opt.Timeout + r.waited)))
+	}
+	if r.q.quiet {
+		return nil
+	}
+	return r.e.gate.enterAgain(r.ctx, r.q)
+}
+
+// enterAgain lets a request in that has left, to the kind of place that it had.
+func (g *gate) enterAgain(ctx context.Context, q *Running) error {
+	g.mu.Lock()
+	p := q.place
+	p.graph = g.share(&g.graphs, p.graph.name, p.graph.limits)
+	if p.caller != nil {
+		p.caller = g.share(&g.callers, p.caller.name, p.caller.limits)
+	}
+	_, err := g.await(ctx, q, p)
+	return err
+}
+
+// Hold takes the rows that are left of a statement of an explicit transaction into memory, within the limit of one statement's, so
+// that the transaction can run the next one. The batch that Next gave last is not valid any more.
+func (r *Result) Hold() error {
+	t := r.txn
+	if t == nil || r.rows == nil {
+		return nil
+	}
+	if r.waits != (time.Time{}) {
+		if err := r.resume(); err != nil {
+			return r.fail(err)
+		}
+	}
+	if err := r.buffer(r.ctx, r.rows); err != nil {
+		return r.fail(err)
+	}
+	r.leave(nil)
+	return nil
+}
+
+// fail ends the result with an error.
+func (r *Result) fail(err error) error {
+	r.err = r.p.placed(err)
+	if r.ctx.Err() != nil {
+		r.err = ended(r.ctx, err)
+	}
+	r.leave(r.err)
+	return r.err
+}
+
+// Detach gives a value of a row that does not need its transaction.
+func Detach(v graph.Value) graph.Value { return detach(v) }
+
+// Done is closed when the result must end: it was killed, is out of time, or its caller is gone.
+func (r *Result) Done() <-chan struct{} { return r.ctx.Done() }
+
+// Graph is the graph that the statement runs on.
+func (r *Result) Graph() string {
+	if r.q.system || r.q.tx != nil && r.q.tx.system {
+		return systemGraph
+	}
+	return cmp.Or(r.q.used, r.q.Graph)
+}
+
+// Prefix is EXPLAIN, PROFILE or "".
+func (r *Result) Prefix() string { return r.p.prefix }
+
+// Writes reports whether the statement changes data; a command does not.
+func (r *Result) Writes() bool { return r.p.command == nil && r.p.writes() }
+
+// Command reports whether the statement is a command for the schema or the graphs.
+func (r *Result) Command() bool { return r.p.command != nil }
+
+// Done is closed when the transaction must end, or has ended.
+func (t *Transaction) Done() <-chan struct{} { return t.ctx.Done() }
+
+// Graph is the graph of the transaction.
+func (t *Transaction) Graph() string {
+	if t.listing.system {
+		return systemGraph
+	}
+	return t.opt.Graph
+}
+
+// Err is why the transaction must end, or nil as long as it need not.
+func (t *Transaction) Err() error {
+	if t.ctx.Err() == nil {
+		return nil
+	}
+	return ended(t.ctx, graph.DeadlineError(nil))
+}
