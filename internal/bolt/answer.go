@@ -1,0 +1,264 @@
+package bolt
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/bolt/packstream"
+	"github.com/hopgate/hopgate/internal/query"
+)
+
+// metadata builds the map of an answer.
+type metadata struct {
+	form packstream.Form
+	n    int
+	buf  []byte // the entries
+}
+
+func (m *metadata) key(name string) {
+	m.n++
+	m.buf = packstream.AppendString(m.buf, name)
+}
+
+func (m *metadata) text(name, v string) {
+	m.key(name)
+	m.buf = packstream.AppendString(m.buf, strings.ToValidUTF8(v, "\ufffd"))
+}
+
+func (m *metadata) int(name string, v int64) {
+	m.key(name)
+	m.buf = packstream.AppendInt(m.buf, v)
+}
+
+func (m *metadata) float(name string, v float64) {
+	m.key(name)
+	m.buf = packstream.AppendFloat(m.buf, v)
+}
+
+func (m *metadata) bool(name string, v bool) {
+	m.key(name)
+	m.buf = packstream.AppendBool(m.buf, v)
+}
+
+func (m *metadata) texts(name string, v []string) {
+	m.key(name)
+	m.buf = packstream.AppendList(m.buf, len(v))
+	for _, s := range v {
+		m.buf = packstream.AppendString(m.buf, s)
+	}
+}
+
+// mapping adds a map that f fills.
+func (m *metadata) mapping(name string, f func(in *metadata)) {
+	m.key(name)
+	m.element(f)
+}
+
+// element adds a map without a key, as an element of a list.
+func (m *metadata) element(f func(in *metadata)) {
+	in := metadata{form: m.form}
+	f(&in)
+	m.buf = append(packstream.AppendMap(m.buf, in.n), in.buf...)
+}
+
+// list adds a list of maps.
+func (m *metadata) list(name string, n int, f func(i int, in *metadata)) {
+	m.key(name)
+	m.buf = packstream.AppendList(m.buf, n)
+	for i := range n {
+		m.element(func(in *metadata) { f(i, in) })
+	}
+}
+
+// success answers with a map that f fills; nil leaves it empty.
+func (s *Session) success(f func(m *metadata)) {
+	m := metadata{form: s.form, buf: s.scratch[:0]}
+	if f != nil {
+		f(&m)
+	}
+	s.scratch = m.buf
+	if cap(s.scratch) > mostScratch {
+		s.scratch = nil
+	}
+	s.out.add(func(dst []byte) []byte {
+		dst = packstream.AppendMap(packstream.AppendStruct(dst, success, 1), m.n)
+		return append(dst, m.buf...)
+	})
+	s.answer = success
+}
+
+// mostScratch is the memory that a connection keeps for building answers.
+const mostScratch = 1 << 10
+
+func (s *Session) ignore() {
+	s.out.add(func(dst []byte) []byte { return packstream.AppendStruct(dst, ignored, 0) })
+	s.answer = ignored
+}
+
+// fail answers with an error.
+func (s *Session) fail(f *Failure) {
+	var m metadata
+	s.putFailure(&m, f)
+	s.out.add(func(dst []byte) []byte {
+		dst = packstream.AppendMap(packstream.AppendStruct(dst, failure, 1), m.n)
+		return append(dst, m.buf...)
+	})
+	s.answer = failure
+}
+
+func (s *Session) putFailure(m *metadata, f *Failure) {
+	if !s.version.from(5, 7) {
+		m.text("code", f.Code)
+		m.text("message", f.Message)
+		return
+	}
+	m.text("neo4j_code", f.Code)
+	s.putStatus(m, f)
+}
+
+// putStatus writes the part of an error that its causes have too.
+func (s *Session) putStatus(m *metadata, f *Failure) {
+	m.text("message", f.Message)
+	m.text("gql_status", f.Status)
+	m.text("description", f.Description)
+	m.mapping("diagnostic_record", func(m *metadata) {
+		if f.Class != "" {
+			m.text("_classification", f.Class)
+		}
+		if p := f.Pos; p.Line > 0 {
+			m.mapping("_position", func(m *metadata) {
+				m.int("offset", int64(p.Offset))
+				m.int("line", int64(p.Line))
+				m.int("column", int64(p.Column))
+			})
+		}
+		m.text("OPERATION", "")
+		m.text("OPERATION_CODE", "0")
+		m.text("CURRENT_SCHEMA", "/")
+	})
+	if f.Cause != nil {
+		m.mapping("cause", func(m *metadata) { s.putStatus(m, f.Cause) })
+	}
+}
+
+// putSummary writes the end of a result.
+func (s *Session) putSummary(m *metadata, r *openResult) {
+	sum := r.res.Summary()
+	m.text("type", sum.Type)
+	m.int("t_last", time.Since(r.began).Milliseconds())
+	m.text("db", r.res.Graph())
+	if sum.Bookmark != "" {
+		m.text("bookmark", sum.Bookmark)
+	}
+	putCounters(m, sum)
+	if p := sum.Plan; p != nil {
+		name := "plan"
+		if p.Profiled {
+			name = "profile"
+		}
+		m.mapping(name, func(m *metadata) { putPlan(m, p, sum.Planner) })
+	}
+	if s.version.from(5, 6) {
+		s.putStatuses(m, r, sum)
+	}
+}
+
+// putCounters writes the counters that are not 0.
+func putCounters(m *metadata, sum *Summary) {
+	c, sc := &sum.Counters, &sum.Schema
+	all := []struct {
+		name string
+		n    int64
+	}{
+		{"nodes-created", c.NodesCreated}, {"nodes-deleted", c.NodesDeleted},
+		{"relationships-created", c.RelationshipsCreated}, {"relationships-deleted", c.RelationshipsDeleted},
+		{"properties-set", c.PropertiesSet}, {"labels-added", c.LabelsAdded}, {"labels-removed", c.LabelsRemoved},
+		{"indexes-added", sc.IndexesAdded}, {"indexes-removed", sc.IndexesRemoved},
+		{"constraints-added", sc.ConstraintsAdded}, {"constraints-removed", sc.ConstraintsRemoved},
+	}
+	all = slices.DeleteFunc(all, func(c struct {
+		name string
+		n    int64
+	},
+	) bool {
+		return c.n == 0
+	})
+	if len(all) == 0 && sum.SystemUpdates == 0 {
+		return
+	}
+	m.mapping("stats", func(m *metadata) {
+		for _, c := range all {
+			m.int(c.name, c.n)
+		}
+		if len(all) > 0 {
+			m.bool("contains-updates", true)
+		}
+		if sum.SystemUpdates > 0 {
+			m.int("system-updates", sum.SystemUpdates)
+			m.bool("contains-system-updates", true)
+		}
+	})
+}
+
+// putPlan writes an operator with its inputs; planner is set at the root alone.
+func putPlan(m *metadata, p *query.PlanNode, planner string) {
+	m.text("operatorType", p.Operator)
+	m.texts("identifiers", nil)
+	m.mapping("args", func(m *metadata) {
+		m.text("Details", p.Args)
+		if p.Estimate >= 0 {
+			m.float("EstimatedRows", p.Estimate)
+		}
+		if planner != "" {
+			m.text("version", "5")
+			m.text("planner", "COST")
+			m.text("runtime", "PIPELINED")
+			m.text("string-representation", planner)
+		}
+		if p.Profiled {
+			m.int("Rows", p.Rows)
+			m.int("DbHits", p.Requests)
+			m.int("Time", p.Time.Nanoseconds())
+			m.int("Memory", p.Memory)
+			m.int("PageCacheHits", p.Hits)
+			m.int("PageCacheMisses", p.Misses)
+		}
+	})
+	if p.Profiled {
+		m.int("rows", p.Rows)
+		m.int("dbHits", p.Requests)
+		m.int("time", p.Time.Nanoseconds())
+		m.int("pageCacheHits", p.Hits)
+		m.int("pageCacheMisses", p.Misses)
+	}
+	m.list("children", len(p.Children), func(i int, in *metadata) { putPlan(in, p.Children[i], "") })
+}
+
+// putStatuses writes how the statement ended, in the terms of GQL.
+func (s *Session) putStatuses(m *metadata, r *openResult, sum *Summary) {
+	status, description := "00000", "note: successful completion"
+	switch {
+	case len(r.res.Columns()) == 0:
+		status, description = "00001", "note: successful completion - omitted result"
+	case sum.Rows == 0:
+		status, description = "02000", "note: no data"
+	}
+	m.list("statuses", 1, func(_ int, m *metadata) {
+		m.text("gql_status", status)
+		m.text("status_description", description)
+	})
+}
+
+// putTable writes a routing table, in which every address serves every role.
+func putTable(m *metadata, t *Table) {
+	m.mapping("rt", func(m *metadata) {
+		m.int("ttl", int64(t.TTL/time.Second))
+		m.text("db", t.Graph)
+		roles := []string{"ROUTE", "READ", "WRITE"}
+		m.list("servers", len(roles), func(i int, m *metadata) {
+			m.texts("addresses", t.Addresses)
+			m.text("role", roles[i])
+		})
+	})
+}

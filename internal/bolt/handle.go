@@ -1,0 +1,521 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// faultError is a fault of the protocol: the client is told, and the connection closes.
+func faultError(format string, args ...any) *graph.Error {
+	return &graph.Error{
+		Kind: graph.KindInvalid, Code: "Neo.ClientError.Request.Invalid", Type: "RequestError", Phase: graph.PhaseCompile,
+		Detail: "ProtocolError", Msg: fmt.Sprintf(format, args...),
+	}
+}
+
+// noResult says that a client asks for rows of a result that it does not have.
+func noResult(qid int64) error {
+	e := faultError("there is no open result %d", qid)
+	e.Detail = "NoSuchResult"
+	return e
+}
+
+// idle ends what has waited for its client for too long.
+var idle = &graph.Error{
+	Kind: graph.KindDeadline, Code: "Neo.ClientError.Transaction.TransactionTimedOut", Type: "TransactionError", Phase: graph.PhaseRuntime,
+	Detail: "Idle", Msg: "the transaction was ended, since nothing was asked of it for longer than bolt-tx-idle-timeout",
+}
+
+// handle answers one message.
+func (s *Session) handle(it item) {
+	began := time.Now()
+	s.mu.Lock()
+	ctx, resets := s.ctx, s.resets
+	s.mu.Unlock()
+	var m message
+	err := it.fault
+	if err == nil {
+		m, err = decode(s.version, s.form, it.raw)
+	}
+	switch {
+	case err != nil:
+		s.fault(err)
+	case m.tag == Goodbye:
+		s.state = Defunct
+		return
+	case m.tag == Reset:
+		s.reset(it)
+	case s.state == Failed || resets > 0:
+		s.drop()
+		s.ignore()
+	case !slices.Contains(taken[m.tag], s.state):
+		s.fault(fmt.Errorf("%s: the connection is in the state %v, which does not take it", m.tag, s.state))
+	case s.ended != nil:
+		s.failed(s.ended)
+	case m.flaw != nil:
+		s.failed(unfit(m.flaw))
+	default:
+		if err := s.do(ctx, &m); err != nil {
+			s.failed(err)
+		}
+	}
+	s.backend.Count(m.tag, s.answer, time.Since(began))
+}
+
+// unfit is the error of a value that the engine does not have.
+func unfit(err error) error { return graph.TypeError("InvalidParameterType", "%v", err) }
+
+// taken lists the states that take a message; RESET and GOODBYE stand apart.
+var taken = map[Tag][]State{
+	Hello:     {Negotiation},
+	Logon:     {Authentication},
+	Logoff:    {Ready},
+	Run:       {Ready, TxReady, TxStreaming},
+	Pull:      {Streaming, TxStreaming},
+	Discard:   {Streaming, TxStreaming},
+	Begin:     {Ready},
+	Commit:    {TxReady, TxStreaming},
+	Rollback:  {TxReady, TxStreaming},
+	Route:     {Ready},
+	Telemetry: {Ready},
+}
+
+// do carries out what a message asks for.
+func (s *Session) do(ctx context.Context, m *message) error {
+	switch m.tag {
+	case Hello:
+		return s.hello(ctx, m)
+	case Logon:
+		return s.logon(ctx, fields{of: "LOGON", m: m.fields[0].Map()})
+	case Logoff:
+		s.backend.Logoff()
+		s.state = Authentication
+		s.know(false)
+		s.success(nil)
+		return nil
+	case Run:
+		return s.run(ctx, m)
+	case Pull, Discard:
+		return s.stream(m)
+	case Begin:
+		return s.begin(ctx, m)
+	case Commit:
+		return s.commit(ctx)
+	case Rollback:
+		s.drop()
+		s.success(nil)
+		return nil
+	case Route:
+		return s.route(ctx, m)
+	}
+	return s.telemetry(m.fields[0].Int())
+}
+
+// fault answers a fault of the protocol, and ends the connection.
+func (s *Session) fault(err error) {
+	s.fail(s.backend.Failure(faultError("%v", err)))
+	s.state = Defunct
+}
+
+// failed answers an error. What is open is given up. An error of the protocol, and one of a client that is not known, end the
+// connection.
+func (s *Session) failed(err error) {
+	s.drop()
+	s.ended = nil
+	s.fail(s.backend.Failure(err))
+	var e *graph.Error
+	if s.state < Ready || errors.As(err, &e) && e.Detail == "ProtocolError" {
+		s.state = Defunct
+		return
+	}
+	s.state = Failed
+}
+
+// drop gives up what is open: results, and the transaction with its changes.
+func (s *Session) drop() {
+	if s.auto != nil {
+		s.auto.res.Close()
+		s.auto = nil
+	}
+	s.closeResults()
+	if s.tx != nil {
+		s.tx.Rollback()
+		s.tx = nil
+	}
+	if s.state > Ready && s.state < Failed {
+		s.state = Ready
+	}
+}
+
+func (s *Session) closeResults() {
+	for _, r := range s.results {
+		r.res.Close()
+	}
+	clear(s.results)
+	s.live = nil
+}
+
+// giveUp ends what is open while nobody asks for it. The client learns why with its next message.
+func (s *Session) giveUp(why error) {
+	switch {
+	case why != nil:
+	case s.tx != nil:
+		why = s.tx.Err()
+	default:
+		_, why = s.auto.res.Next()
+	}
+	if why == nil { // it has come to its end by itself
+		return
+	}
+	state := s.state
+	s.drop()
+	s.state, s.ended = state, why
+}
+
+// close ends the session.
+func (s *Session) close() {
+	s.End(io.EOF)
+	s.drop()
+	s.backend.Logoff()
+}
+
+// reset brings the connection back to the beginning.
+func (s *Session) reset(it item) {
+	if s.state < Ready {
+		s.fault(fmt.Errorf("RESET: the connection is in the state %v, which does not take it", s.state))
+		return
+	}
+	s.drop()
+	s.ended = nil
+	s.state = Ready
+	s.mu.Lock()
+	if it.jumps {
+		s.resets--
+	}
+	if s.resets == 0 && s.over == nil {
+		s.cancel(nil)
+		s.ctx, s.cancel = context.WithCancelCause(s.base)
+	}
+	s.mu.Unlock()
+	s.success(nil)
+}
+
+// know says whether the client is known.
+func (s *Session) know(known bool) {
+	s.mu.Lock()
+	s.loose = known
+	s.mu.Unlock()
+}
+
+func (s *Session) hello(ctx context.Context, m *message) error {
+	f := fields{of: "HELLO", m: m.fields[0].Map()}
+	c := Client{Agent: f.text("user_agent")}
+	if agent, ok := f.get("bolt_agent", graph.Map); ok {
+		c.Product = (&fields{m: agent.Map()}).text("product")
+	}
+	if routing, ok := f.get("routing", graph.Map); ok {
+		c.Routed, c.Address = true, (&fields{m: routing.Map()}).text("address")
+	}
+	patched := false
+	if s.version == (Version{4, 4}) {
+		patched = slices.Contains(f.texts("patch_bolt"), "utc")
+	}
+	filter := filterOf(&f)
+	if f.err != nil {
+		return faultError("%v", f.err)
+	}
+	s.filter = filter
+	if err := s.backend.Hello(c); err != nil {
+		return err
+	}
+	if !s.version.from(5, 1) {
+		if err := s.backend.Logon(ctx, authOf(&f)); err != nil {
+			return err
+		}
+		s.know(true)
+		s.state = Ready
+	} else {
+		s.state = Authentication
+	}
+	s.form.UTC = s.form.UTC || patched
+	s.success(func(m *metadata) {
+		m.text("server", s.opt.Server)
+		m.text("connection_id", s.opt.ID)
+		m.mapping("hints", func(m *metadata) {
+			m.int("connection.recv_timeout_seconds", 60)
+			m.bool("ssr.enabled", true)
+			m.bool("telemetry.enabled", false)
+		})
+		if patched {
+			m.texts("patch_bolt", []string{"utc"})
+		}
+		if s.opt.Listed {
+			m.text("protocol_version", s.version.String())
+		}
+	})
+	return nil
+}
+
+func authOf(f *fields) Auth {
+	return Auth{Scheme: f.text("scheme"), Principal: f.text("principal"), Credentials: f.text("credentials")}
+}
+
+func (s *Session) logon(ctx context.Context, f fields) error {
+	auth := authOf(&f)
+	if f.err != nil {
+		return faultError("%v", f.err)
+	}
+	if err := s.backend.Logon(ctx, auth); err != nil {
+		return err
+	}
+	s.know(true)
+	s.state = Ready
+	s.success(func(m *metadata) {
+		if s.opt.Advertised != "" && s.version.from(5, 8) {
+			m.text("advertised_address", s.opt.Advertised)
+		}
+	})
+	return nil
+}
+
+// contextOf reads what comes with a statement or a transaction.
+func (s *Session) contextOf(of string, v graph.Value) (c Context, err error) {
+	f := fields{of: of, m: v.Map()}
+	c.Graph = f.text("db")
+	c.Named = c.Graph != ""
+	switch mode := f.text("mode"); mode {
+	case "", "w":
+	case "r":
+		c.ReadOnly = true
+	default:
+		return c, faultError("%s: mode must be r or w, is %q", of, mode)
+	}
+	if ms := f.int("tx_timeout", -1); ms >= 0 {
+		c.HasTimeout, c.Timeout = true, time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond)))*time.Millisecond
+	} else if _, given := f.get("tx_timeout", graph.Int); given {
+		return c, faultError("%s: tx_timeout must not be negative, is %d", of, ms)
+	}
+	c.Metadata, _ = f.get("tx_metadata", graph.Map)
+	c.Bookmarks = f.texts("bookmarks")
+	c.Impersonate = f.text("imp_user")
+	if c.Filter = filterOf(&f); c.Filter == (Filter{}) {
+		c.Filter = s.filter
+	}
+	if f.err != nil {
+		return c, faultError("%v", f.err)
+	}
+	return c, nil
+}
+
+func (s *Session) run(ctx context.Context, m *message) error {
+	began := time.Now()
+	c, err := s.contextOf("RUN", m.fields[2])
+	if err != nil {
+		return err
+	}
+	st := &Statement{Context: c, Text: strings.Clone(m.fields[0].Str())} // it lasts longer than the message
+	if params := m.fields[1].Map(); len(params) > 0 {
+		st.Params = make(map[string]graph.Value, len(params))
+		for _, p := range params {
+			st.Params[p.Key] = p.Value
+		}
+	}
+	r := &openResult{began: began, filter: c.Filter}
+	if s.tx == nil {
+		if r.res, err = s.backend.Run(ctx, st); err != nil {
+			return err
+		}
+		s.auto, s.state = r, Streaming
+	} else {
+		if err := s.hold(); err != nil {
+			return err
+		}
+		r.filter = s.txFilter
+		if r.res, err = s.tx.Run(ctx, st); err != nil {
+			return err
+		}
+		r.qid = s.qid
+		s.qid++
+		s.results[r.qid] = r
+		s.live, s.state = r, TxStreaming
+	}
+	s.success(func(m *metadata) {
+		m.texts("fields", r.res.Columns())
+		m.int("t_first", time.Since(began).Milliseconds())
+		if s.tx != nil {
+			m.int("qid", r.qid)
+		}
+		if s.version.from(5, 8) && !c.Named && s.tx == nil {
+			m.text("db", r.res.Graph())
+		}
+	})
+	return nil
+}
+
+// hold takes the rows that are left of the transaction's live result into memory, so that another may be.
+func (s *Session) hold() error {
+	if s.live == nil {
+		return nil
+	}
+	if err := s.live.hold(); err != nil {
+		return err
+	}
+	s.live = nil
+	return nil
+}
+
+// hold keeps the rows of the batch at hand, and has the result keep those after it.
+func (r *openResult) hold() error {
+	if r.batch != nil {
+		kept := &graph.Batch{N: r.batch.N - r.at, Cols: make([]graph.Column, len(r.batch.Cols))}
+		for k := range kept.Cols {
+			kept.Cols[k].Vals = make([]graph.Value, kept.N)
+			for i := range kept.N {
+				kept.Cols[k].Vals[i] = r.res.Detach(r.batch.Cols[k].Value(r.at + i))
+			}
+		}
+		r.batch, r.at = kept, 0
+	}
+	return r.res.Hold()
+}
+
+// stream answers PULL and DISCARD.
+func (s *Session) stream(m *message) error {
+	f := fields{of: m.tag.String(), m: m.fields[0].Map()}
+	n, qid := f.int("n", 0), f.int("qid", -1)
+	if f.err == nil && (n < -1 || n == 0) {
+		f.err = fmt.Errorf("%s: n must be -1 or from 1, is %d", m.tag, n)
+	}
+	if f.err != nil {
+		return faultError("%v", f.err)
+	}
+	r := s.auto
+	if s.tx != nil {
+		if qid == -1 {
+			qid = s.qid - 1
+		}
+		r = s.results[qid]
+	} else if qid != -1 && qid != 0 {
+		r = nil
+	}
+	if r == nil {
+		return noResult(qid)
+	}
+	more, err := s.advance(r, n, m.tag == Pull)
+	if err != nil {
+		return err
+	}
+	if more {
+		r.res.Wait()
+		s.success(func(m *metadata) { m.bool("has_more", true) })
+		return nil
+	}
+	s.success(func(m *metadata) { s.putSummary(m, r) })
+	r.res.Close()
+	if s.tx == nil {
+		s.auto, s.state = nil, Ready
+		return nil
+	}
+	delete(s.results, r.qid)
+	if s.live == r {
+		s.live = nil
+	}
+	if len(s.results) == 0 {
+		s.state = TxReady
+	}
+	return nil
+}
+
+// advance sends n rows, all if n is -1, or passes them over. It reports whether some are left.
+func (s *Session) advance(r *openResult, n int64, send bool) (more bool, err error) {
+	if n == -1 {
+		n = math.MaxInt64
+		if !send && !r.res.Whole() {
+			return false, nil
+		}
+	}
+	for {
+		if r.batch == nil || r.at == r.batch.N {
+			if r.batch, err = r.res.Next(); err != nil || r.batch == nil {
+				return false, err
+			}
+			r.at = 0
+			r.res.Sending()
+		}
+		if n == 0 {
+			return r.at < r.batch.N, nil
+		}
+		k := int(min(n, int64(r.batch.N-r.at)))
+		if send && len(r.batch.Cols) > 0 {
+			if err := s.out.records(s.form, r.batch, r.at, r.at+k); err != nil {
+				return false, err
+			}
+			s.backend.Sent(k)
+		}
+		r.at += k
+		n -= int64(k)
+	}
+}
+
+func (s *Session) begin(ctx context.Context, m *message) error {
+	c, err := s.contextOf("BEGIN", m.fields[0])
+	if err != nil {
+		return err
+	}
+	tx, err := s.backend.Begin(ctx, &c)
+	if err != nil {
+		return err
+	}
+	s.tx, s.state, s.qid, s.txFilter = tx, TxReady, 0, c.Filter
+	s.success(func(m *metadata) {
+		if s.version.from(5, 8) && !c.Named {
+			m.text("db", tx.Graph())
+		}
+	})
+	return nil
+}
+
+func (s *Session) commit(ctx context.Context) error {
+	s.closeResults()
+	bookmark, err := s.tx.Commit(ctx)
+	if err != nil {
+		return err
+	}
+	s.tx, s.state = nil, Ready
+	s.success(func(m *metadata) { m.text("bookmark", bookmark) })
+	return nil
+}
+
+func (s *Session) route(ctx context.Context, m *message) error {
+	routing := fields{of: "ROUTE", m: m.fields[0].Map()}
+	extra := fields{of: "ROUTE", m: m.fields[2].Map()}
+	r := &RouteRequest{Address: routing.text("address"), Graph: extra.text("db"), Impersonate: extra.text("imp_user")}
+	var err error
+	r.Bookmarks, err = textsOf(m.fields[1])
+	if err = errors.Join(routing.err, extra.err, err); err != nil {
+		return faultError("%v", err)
+	}
+	t, err := s.backend.Route(ctx, r)
+	if err != nil {
+		return err
+	}
+	s.success(func(m *metadata) { putTable(m, t) })
+	return nil
+}
+
+func (s *Session) telemetry(api int64) error {
+	if api < 0 || api > 3 {
+		return faultError("TELEMETRY: the api must be from 0 to 3, is %d", api)
+	}
+	s.backend.Telemetry(int(api))
+	s.success(nil)
+	return nil
+}

@@ -1,0 +1,188 @@
+package bolt
+
+import (
+	"fmt"
+
+	"github.com/hopgate/hopgate/internal/bolt/packstream"
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// Tag is the kind of a message.
+type Tag byte
+
+// The messages of clients.
+const (
+	Hello     Tag = 0x01
+	Goodbye   Tag = 0x02
+	Reset     Tag = 0x0F
+	Run       Tag = 0x10
+	Begin     Tag = 0x11
+	Commit    Tag = 0x12
+	Rollback  Tag = 0x13
+	Discard   Tag = 0x2F
+	Pull      Tag = 0x3F
+	Telemetry Tag = 0x54
+	Route     Tag = 0x66
+	Logon     Tag = 0x6A
+	Logoff    Tag = 0x6B
+)
+
+// The answers.
+const (
+	success = 0x70
+	record  = 0x71
+	ignored = 0x7E
+	failure = 0x7F
+)
+
+// layout is what is known of a message: its name, the kinds of its fields, and the version that brought it.
+type layout struct {
+	name   string
+	fields []graph.ValueKind
+	since  Version
+}
+
+var layouts = map[Tag]layout{
+	Hello:     {"HELLO", []graph.ValueKind{graph.Map}, Version{4, 4}},
+	Goodbye:   {"GOODBYE", nil, Version{4, 4}},
+	Reset:     {"RESET", nil, Version{4, 4}},
+	Run:       {"RUN", []graph.ValueKind{graph.String, graph.Map, graph.Map}, Version{4, 4}},
+	Begin:     {"BEGIN", []graph.ValueKind{graph.Map}, Version{4, 4}},
+	Commit:    {"COMMIT", nil, Version{4, 4}},
+	Rollback:  {"ROLLBACK", nil, Version{4, 4}},
+	Discard:   {"DISCARD", []graph.ValueKind{graph.Map}, Version{4, 4}},
+	Pull:      {"PULL", []graph.ValueKind{graph.Map}, Version{4, 4}},
+	Telemetry: {"TELEMETRY", []graph.ValueKind{graph.Int}, Version{5, 4}},
+	Route:     {"ROUTE", []graph.ValueKind{graph.Map, graph.List, graph.Map}, Version{4, 4}},
+	Logon:     {"LOGON", []graph.ValueKind{graph.Map}, Version{5, 1}},
+	Logoff:    {"LOGOFF", nil, Version{5, 1}},
+}
+
+// String gives the message's name.
+func (t Tag) String() string { return layouts[t].name }
+
+// Tags lists the messages of clients.
+func Tags() (tags []Tag) {
+	for t := range layouts {
+		tags = append(tags, t)
+	}
+	return tags
+}
+
+// message is what a client has sent.
+type message struct {
+	tag    Tag
+	fields [3]graph.Value
+	flaw   *packstream.Flaw // a value that cannot be used, or nil
+}
+
+// peek gives a message's tag, before anything else is read of it.
+func peek(raw []byte) Tag {
+	if len(raw) < 2 {
+		return 0
+	}
+	_, _, err := packstream.NewDecoder(packstream.Form{}, raw).Struct()
+	if err != nil {
+		return 0
+	}
+	if raw[0]&0xF0 == 0xB0 {
+		return Tag(raw[1])
+	}
+	return 0
+}
+
+// decode reads a message. An error is a fault of the protocol.
+func decode(v Version, f packstream.Form, raw []byte) (m message, err error) {
+	d := packstream.NewDecoder(f, raw)
+	tag, fields, err := d.Struct()
+	if err != nil {
+		return m, err
+	}
+	m.tag = Tag(tag)
+	l, known := layouts[m.tag]
+	if !known || !v.from(l.since.Major, l.since.Minor) {
+		return m, fmt.Errorf("there is no message %02X", tag)
+	}
+	if fields != len(l.fields) {
+		return m, fmt.Errorf("%s has %d fields, not %d", l.name, len(l.fields), fields)
+	}
+	for i, kind := range l.fields {
+		if m.fields[i], err = d.Value(); err != nil {
+			return m, fmt.Errorf("%s: %w", l.name, err)
+		}
+		flaw := d.TakeFlaw()
+		if m.flaw == nil {
+			m.flaw = flaw
+		}
+		if got := m.fields[i].Kind(); got != kind && (got != graph.Null || flaw == nil) {
+			return m, fmt.Errorf("%s: field %d must be of the type %v, not %v", l.name, i, kind, got)
+		}
+	}
+	if d.Left() > 0 {
+		return m, fmt.Errorf("%s: %d bytes stand behind the message", l.name, d.Left())
+	}
+	return m, nil
+}
+
+// fields reads the fields of a map; those that nobody asks for are passed over. The first one with a wrong type is kept in err.
+type fields struct {
+	of  string // the message
+	m   []graph.MapEntry
+	err error
+}
+
+func (f *fields) get(key string, kind graph.ValueKind) (graph.Value, bool) {
+	for i := range f.m {
+		if f.m[i].Key != key || f.m[i].Value.IsNull() {
+			continue
+		}
+		if got := f.m[i].Value.Kind(); got != kind {
+			if f.err == nil {
+				f.err = fmt.Errorf("%s: %s must be of the type %v, not %v", f.of, key, kind, got)
+			}
+			return graph.Value{}, false
+		}
+		return f.m[i].Value, true
+	}
+	return graph.Value{}, false
+}
+
+func (f *fields) text(key string) string {
+	v, ok := f.get(key, graph.String)
+	if !ok {
+		return ""
+	}
+	return v.Str()
+}
+
+func (f *fields) int(key string, missing int64) int64 {
+	v, ok := f.get(key, graph.Int)
+	if !ok {
+		return missing
+	}
+	return v.Int()
+}
+
+// texts reads a list of strings; it is nil if there is none.
+func (f *fields) texts(key string) []string {
+	v, ok := f.get(key, graph.List)
+	if !ok {
+		return nil
+	}
+	out, err := textsOf(v)
+	if err != nil && f.err == nil {
+		f.err = fmt.Errorf("%s: %s: %w", f.of, key, err)
+	}
+	return out
+}
+
+func textsOf(v graph.Value) ([]string, error) {
+	out := make([]string, len(v.List()))
+	for i, e := range v.List() {
+		if e.Kind() != graph.String {
+			return nil, fmt.Errorf("must hold strings, not %v", e.Kind())
+		}
+		out[i] = e.Str()
+	}
+	return out, nil
+}
