@@ -13,6 +13,8 @@ require (
 
 require github.com/go-json-experiment/json v1.27.2
 
+require github.com/coder/websocket v1.8.15
+
 require (
 	github.com/dennwc/varint v1.0.0 // indirect
 	github.com/go-kit/log v0.2.1 // indirect

@@ -52,6 +52,7 @@ internal/query/exec/exectest
 internal/query/tck
 internal/query/procedure
 internal/query
+internal/bolt
 internal/bucket
 internal/loader/record
 internal/loader/mapping
@@ -63,6 +64,7 @@ internal/server/request
 internal/server/admin
 internal/server/httpapi
 internal/server/grpcapi
+internal/server/boltapi
 internal/server
 internal/config
 internal/backup

@@ -24,6 +24,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/server"
 	"github.com/hopgate/hopgate/internal/server/admin"
+	"github.com/hopgate/hopgate/internal/server/boltapi"
 	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/shard/local"
@@ -127,6 +128,10 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	if err != nil {
 		return usageError{err}
 	}
+	boltWeb, err := access.NewWeb(c.BoltOrigins, "")
+	if err != nil {
+		return usageError{err}
+	}
 	var adminTLS *tls.Config
 	if c.AdminTLS {
 		adminTLS = secure
@@ -161,7 +166,7 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 		FetchRules: rules, FetchCaller: fetchCaller,
 		Timeout: c.QueryTimeout, MaxTimeout: c.MaxTimeout, QueryBytes: memory.Query, PoolBytes: memory.Queries, Spill: spill, MaxRows: c.MaxRows, MaxVisits: c.MaxVisits, ImportDir: c.ImportDir,
 		Admission: query.Admission{Running: c.MaxQueries, Queue: c.MaxQueue, Wait: c.QueueTimeout, Caller: perUser, Graph: perGraph}, Rates: rates,
-		PlanCacheSize: c.PlanCache, SlowLogSize: c.SlowLog, Fetch: c.Fetch, Audit: audit,
+		PlanCacheSize: c.PlanCache, SlowLogSize: c.SlowLog, Fetch: c.Fetch, Audit: audit, Neo4jVersion: c.BoltAgent, Authenticates: auth != nil,
 	})
 	if evidenceDir != "" {
 		kept := filepath.Join(c.DataDir, "slowlog")
@@ -216,8 +221,12 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	srv := server.New(engine, load, store, registry, server.Options{
 		MaxRequestBytes: int64(c.MaxRequest), LargeBytes: memory.Total / largeShare, QueueTimeout: c.QueueTimeout, TxIdle: c.TxIdleTimeout, TestProcedures: c.TestProcedures, Logger: log, Config: c.YAML(), EvidenceDir: evidenceDir,
 		Profiles: profiles, Tuning: tuning, Auth: auth, Web: web, Rates: rates, Audit: audit, TLS: secure, AdminTLS: adminTLS,
+		BoltIfFree: c.BoltIfFree, Bolt: boltapi.Options{
+			Agent: c.BoltAgent, Advertise: c.BoltAdvertise, Gateways: c.BoltGateways, MaxConnections: c.BoltMaxConns, TxIdle: c.BoltTxIdle,
+			PlainToo: c.BoltTLS == "optional", Web: boltWeb,
+		},
 	})
-	addrs, err := srv.Listen(ctx, server.Addresses{HTTP: c.HTTP, GRPC: c.GRPC, Admin: c.Admin})
+	addrs, err := srv.Listen(ctx, server.Addresses{HTTP: c.HTTP, GRPC: c.GRPC, Admin: c.Admin, Bolt: c.Bolt})
 	if err != nil {
 		return err
 	}
@@ -302,7 +311,10 @@ func ready(ctx context.Context, log *slog.Logger, c *config.Config, engine *quer
 	for _, l := range []struct {
 		name, address string
 		tls           bool
-	}{{"http", addrs.HTTP, secure}, {"grpc", addrs.GRPC, secure}, {"admin", addrs.Admin, c.AdminTLS}} {
+	}{{"http", addrs.HTTP, secure}, {"grpc", addrs.GRPC, secure}, {"admin", addrs.Admin, c.AdminTLS}, {"bolt", addrs.Bolt, secure}} {
+		if l.address == "" {
+			continue
+		}
 		log.Info("listening", slog.String("listener", l.name), slog.String("address", l.address), slog.String("open_to", reach(l.address)),
 			slog.Bool("tls", l.tls), slog.Bool("client_certificates", l.tls && c.TLSClientCA != ""), slog.Bool("tokens", asked))
 	}
@@ -311,7 +323,7 @@ func ready(ctx context.Context, log *slog.Logger, c *config.Config, engine *quer
 			return err
 		}
 	}
-	log.Info("ready", slog.String("http", addrs.HTTP), slog.String("grpc", addrs.GRPC), slog.String("admin", addrs.Admin))
+	log.Info("ready", slog.String("http", addrs.HTTP), slog.String("grpc", addrs.GRPC), slog.String("admin", addrs.Admin), slog.String("bolt", addrs.Bolt))
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/fetch"
 	"github.com/hopgate/hopgate/internal/storage"
 )
@@ -31,6 +33,15 @@ type Config struct {
 	HTTPOrigins    string        // origins of web pages that may use it
 	GRPC           string        // address of the gRPC listener
 	Admin          string        // address of the admin listener
+	Bolt           string        // address of the Bolt listener; "": none
+	BoltIfFree     bool          // nobody has asked for that address: if it is taken, there is no Bolt
+	BoltTLS        string        // required or optional, where there is a certificate
+	BoltAdvertise  string        // address that Bolt's clients reach the server at; "": that which they have asked for
+	BoltGateways   string        // addresses of all gateways for Bolt's routing tables, with commas, or the SRV records that name them; "": this server's
+	BoltOrigins    string        // origins of web pages that may open WebSockets, beside those of this machine
+	BoltAgent      string        // version of Neo4j that Bolt's clients see
+	BoltMaxConns   int           // open Bolt connections
+	BoltTxIdle     time.Duration // after which a transaction or a result that its client does not ask for is ended
 	Memory         Bytes         // the budget of caches, memtables and queries; 0: half of what there is
 	CacheMode      string        // what keeps blocks that were read: block, page or direct
 	BlockCache     Bytes         // size of the block cache; 0: three tenths of Memory
@@ -79,6 +90,7 @@ type Config struct {
 // Default is the configuration without any setting.
 func Default() Config {
 	c := Config{
+		Bolt: "127.0.0.1:7687", BoltIfFree: true, BoltTLS: "required", BoltAgent: query.Neo4jVersion, BoltMaxConns: 4096, BoltTxIdle: 5 * time.Minute,
 		DataDir: "./hopgate-data", HTTP: "127.0.0.1:8080", GRPC: "127.0.0.1:9090", Admin: "127.0.0.1:6060",
 		CacheMode: "block", ValueThreshold: 1 << 10, Shards: 1, DrainTimeout: 10 * time.Second,
 		QueryTimeout: time.Minute, MaxTimeout: 24 * time.Hour, TxIdleTimeout: 30 * time.Second, MaxRequest: 64 << 20,
@@ -88,6 +100,9 @@ func Default() Config {
 	c.Fetch.EnsureDefaults()
 	return c
 }
+
+// versionNumber is what clients of Neo4j compute with.
+var versionNumber = regexp.MustCompile(`^\d+\.\d+(\.\d+)?$`)
 
 // setting joins a field with its name and its help.
 type setting struct {
@@ -104,6 +119,14 @@ func (c *Config) settings() []setting {
 		{"http-origins", "origins, separated by commas, of web pages that may use the HTTP listener beside its own, such as https://app.example.com", (*text)(&c.HTTPOrigins)},
 		{"grpc", "address of the gRPC listener", (*text)(&c.GRPC)},
 		{"admin", "address of the admin listener: probes, metrics, profiles", (*text)(&c.Admin)},
+		{"bolt", "address of the listener for Neo4j's protocol, Bolt; empty is none", (*text)(&c.Bolt)},
+		{"bolt-tls", "where there is a certificate: required, or optional to take plain connections too", (*text)(&c.BoltTLS)},
+		{"bolt-advertise", "address, HOST:PORT, that Bolt's clients reach the server at; empty is the one that each has asked for", (*text)(&c.BoltAdvertise)},
+		{"bolt-gateways", "addresses of all gateways for routing tables, separated by commas, or srv:NAME, SRV records that name them; empty is this server alone", (*text)(&c.BoltGateways)},
+		{"bolt-origins", "origins, separated by commas, of web pages that may open WebSockets to the Bolt listener beside those of this machine", (*text)(&c.BoltOrigins)},
+		{"bolt-agent", "version of Neo4j that Bolt's clients see", (*text)(&c.BoltAgent)},
+		{"bolt-max-connections", "open Bolt connections", (*whole)(&c.BoltMaxConns)},
+		{"bolt-tx-idle-timeout", "time after which a Bolt transaction or result that its client asks nothing of is ended", (*duration)(&c.BoltTxIdle)},
 		{"memory", "budget of caches, memtables and queries, such as 2GiB; 0 takes half of what there is", &c.Memory},
 		{"cache-mode", "what keeps blocks that were read: block (a block cache above the page cache), page (the page cache alone) or direct (a block cache, with reads past the page cache)", (*text)(&c.CacheMode)},
 		{"block-cache", "size of the block cache; 0 takes three tenths of the budget", &c.BlockCache},
@@ -198,20 +221,23 @@ func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
 		path = f.Value.String()
 	}
 	settings := c.settings()
+	asked := map[string]bool{} // the settings that the file names
 	if path != "" {
-		if err := loadFile(path, settings); err != nil {
+		if err := loadFile(path, settings, asked); err != nil {
 			return c, err
 		}
 	}
 	var errs []error
 	for _, s := range settings {
 		if v, ok := env[s.env()]; ok {
+			asked[s.name] = true
 			if err := s.value.Set(v); err != nil {
 				errs = append(errs, fmt.Errorf("%s: %w", s.env(), err))
 			}
 			delete(env, s.env())
 		}
 		if f := fs.Lookup(s.name); f != nil && f.Changed {
+			asked[s.name] = true
 			if err := s.value.Set(f.Value.String()); err != nil {
 				errs = append(errs, fmt.Errorf("--%s: %w", s.name, err))
 			}
@@ -226,10 +252,11 @@ func Load(fs *pflag.FlagSet, environ []string) (Config, error) {
 	if err := errors.Join(errs...); err != nil {
 		return c, err
 	}
+	c.BoltIfFree = !asked["bolt"]
 	return c, c.Validate()
 }
 
-func loadFile(path string, settings []setting) error {
+func loadFile(path string, settings []setting, asked map[string]bool) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("config: %w", err)
@@ -253,7 +280,7 @@ func loadFile(path string, settings []setting) error {
 			if s.key() != k.Value {
 				continue
 			}
-			found = true
+			found, asked[s.name] = true, true
 			if v.Kind != yaml.ScalarNode {
 				errs = append(errs, fmt.Errorf("%s:%d: %s: must be a single value", path, v.Line, k.Value))
 			} else if err := s.value.Set(v.Value); err != nil {
@@ -291,7 +318,10 @@ func (c *Config) Validate() error {
 	if c.Memory != 0 && c.Memory < 64<<20 {
 		bad("memory: must be 0 or at least 64MiB, is %s", &c.Memory)
 	}
-	for _, a := range []struct{ name, address string }{{"http", c.HTTP}, {"grpc", c.GRPC}, {"admin", c.Admin}} {
+	for _, a := range []struct{ name, address string }{{"http", c.HTTP}, {"grpc", c.GRPC}, {"admin", c.Admin}, {"bolt", c.Bolt}, {"bolt-advertise", c.BoltAdvertise}} {
+		if strings.HasPrefix(a.name, "bolt") && a.address == "" {
+			continue
+		}
 		_, port, err := net.SplitHostPort(a.address)
 		if n, perr := strconv.ParseUint(port, 10, 16); err != nil || perr != nil || n > 65535 {
 			bad("%s: must be an address such as 127.0.0.1:8080, is %q", a.name, a.address)
@@ -299,6 +329,18 @@ func (c *Config) Validate() error {
 	}
 	if _, err := access.NewWeb(c.HTTPOrigins, c.HTTPHosts); err != nil {
 		bad("%w", err)
+	}
+	if _, err := access.NewWeb(c.BoltOrigins, ""); err != nil {
+		bad("bolt-origins: %w", err)
+	}
+	if c.BoltTLS != "required" && c.BoltTLS != "optional" {
+		bad("bolt-tls: must be required or optional, is %q", c.BoltTLS)
+	}
+	if !versionNumber.MatchString(c.BoltAgent) {
+		bad("bolt-agent: must be a version such as 5.26.0, is %q", c.BoltAgent)
+	}
+	if c.BoltMaxConns < 1 || c.BoltTxIdle <= 0 {
+		bad("bolt-max-connections and bolt-tx-idle-timeout: must be above 0")
 	}
 	if c.MaxRequest < 1<<10 || c.MaxRequest > 1<<30 {
 		bad("max-request: must be from 1KiB to 1GiB, is %s", &c.MaxRequest)

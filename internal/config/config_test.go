@@ -53,6 +53,7 @@ func TestUnknown(t *testing.T) {
 func TestYAML(t *testing.T) {
 	c := Default()
 	c.Memory, c.TestProcedures, c.ReadyFile = 3<<30, true, "a: b"
+	c.BoltIfFree = false // the file asks for its address
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	require.NoError(t, os.WriteFile(file, c.YAML(), 0o600))
 	got, err := load(t, []string{"--config", file}, nil)
@@ -84,12 +85,31 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// An address of Bolt that somebody has asked for must be free, be it the default one.
+func TestBoltIfFree(t *testing.T) {
+	for _, c := range []struct {
+		args, environ []string
+		want          bool
+	}{
+		{nil, nil, true}, {[]string{"--bolt-max-connections", "3"}, nil, true}, {[]string{"--bolt", "127.0.0.1:7687"}, nil, false},
+		{nil, []string{"HOPGATE_BOLT=127.0.0.1:0"}, false},
+	} {
+		got, err := load(t, c.args, c.environ)
+		require.NoError(t, err)
+		require.Equal(t, c.want, got.BoltIfFree, c)
+	}
+	_, err := load(t, []string{"--bolt", "x", "--bolt-tls", "maybe", "--bolt-agent", "new", "--bolt-origins", "x", "--bolt-tx-idle-timeout", "0s"}, nil)
+	for _, want := range []string{"bolt: must be an address", "bolt-tls: must be", "bolt-agent: must be", "bolt-origins:", "bolt-tx-idle-timeout: must be"} {
+		require.ErrorContains(t, err, want)
+	}
+}
+
 // Every setting has a flag, and no two settings share a name.
 func TestSettings(t *testing.T) {
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	Flags(fs)
 	c := Default()
-	require.Len(t, c.settings(), reflect.TypeFor[Config]().NumField()-1+reflect.TypeFor[fetch.Limits]().NumField())
+	require.Len(t, c.settings(), reflect.TypeFor[Config]().NumField()-2+reflect.TypeFor[fetch.Limits]().NumField())
 	for _, s := range c.settings() {
 		require.NotNil(t, fs.Lookup(s.name))
 		require.NotEmpty(t, s.usage)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/server/admin"
+	"github.com/hopgate/hopgate/internal/server/boltapi"
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
@@ -42,6 +43,10 @@ type Options struct {
 	Audit *access.Audit
 	// TLS is for the HTTP and gRPC listeners, AdminTLS for the admin listener; default nil, plain connections.
 	TLS, AdminTLS *tls.Config
+	// Bolt has the settings of the Bolt listener that are not those of all.
+	Bolt boltapi.Options
+	// BoltIfFree says that there is no Bolt rather than an error if its address is taken; default false.
+	BoltIfFree bool
 	// Logger takes what the server has to say; default slog.Default().
 	Logger *slog.Logger
 }

@@ -18,33 +18,39 @@ import (
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/server/admin"
+	"github.com/hopgate/hopgate/internal/server/boltapi"
 	"github.com/hopgate/hopgate/internal/server/grpcapi"
 	"github.com/hopgate/hopgate/internal/server/httpapi"
 	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
-// Addresses are those of the three listeners.
+// Addresses are those of the listeners.
 type Addresses struct {
 	HTTP  string `json:"http"`
 	GRPC  string `json:"grpc"`
 	Admin string `json:"admin"`
+	Bolt  string `json:"bolt,omitempty"` // "" is none
 }
 
-// Server is the three listeners and what serves them.
+// Server is the listeners and what serves them.
 type Server struct {
 	health   admin.Health
 	grpc     *grpcapi.Server
 	http     *http.Server
 	admin    *http.Server
+	bolt     *boltapi.Server
 	failed   chan error
 	tls      *tls.Config // of HTTP
 	adminTLS *tls.Config
 	handler  *httpapi.Handler
 	memory   *request.Memory // that large requests share; or nil
 	open     sync.Map        // the connections of HTTP, each a net.Conn
-	drained  context.Context // ends when the server drains
-	drain    context.CancelFunc
+	log      *slog.Logger
+	// boltIfFree says that there is no Bolt rather than an error if its address is taken.
+	boltIfFree bool
+	drained    context.Context // ends when the server drains
+	drain      context.CancelFunc
 }
 
 // maxHeaders is the size of a request's headers.
@@ -55,7 +61,8 @@ const maxHeaders = 64 << 10
 func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *prometheus.Registry, opt Options) *Server {
 	opt.EnsureDefaults()
 	s := &Server{
-		failed: make(chan error, 3), tls: opt.TLS, adminTLS: opt.AdminTLS,
+		failed: make(chan error, 4), tls: opt.TLS, adminTLS: opt.AdminTLS,
+		boltIfFree: opt.BoltIfFree, log: opt.Logger,
 		memory: request.NewMemory(opt.LargeBytes, opt.QueueTimeout),
 	}
 	s.drained, s.drain = context.WithCancel(context.Background())
@@ -78,6 +85,10 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 		MaxRequestBytes: opt.MaxRequestBytes, Memory: s.memory, TxIdle: opt.TxIdle, Config: opt.Config, EvidenceDir: opt.EvidenceDir,
 		Profiles: opt.Profiles, Auth: opt.Auth, Rates: opt.Rates, Audit: opt.Audit, TLS: opt.TLS,
 	})
+	o := opt.Bolt
+	o.MaxRequestBytes, o.Memory, o.TLS, o.Auth, o.Rates, o.Logger = opt.MaxRequestBytes, s.memory, opt.TLS, opt.Auth, opt.Rates, opt.Logger
+	s.bolt = boltapi.New(e, monitor, registry, o)
+	s.handler.Discover(s.bolt.Discovery)
 	return s
 }
 
@@ -132,17 +143,27 @@ func hasUnread(c net.Conn) bool {
 // Listen opens the listeners and begins to serve; port 0 picks a free one.
 func (s *Server) Listen(ctx context.Context, a Addresses) (Addresses, error) {
 	var lc net.ListenConfig
-	names := [...]string{"http", "grpc", "admin"}
-	var listeners [3]net.Listener
-	for i, addr := range []string{a.HTTP, a.GRPC, a.Admin} {
-		l, err := lc.Listen(ctx, "tcp", addr)
+	var listeners [4]net.Listener
+	for i, x := range []struct {
+		name    string
+		address *string
+	}{{"http", &a.HTTP}, {"grpc", &a.GRPC}, {"admin", &a.Admin}, {"bolt", &a.Bolt}} {
+		if x.name == "bolt" && *x.address == "" {
+			continue
+		}
+		l, err := lc.Listen(ctx, "tcp", *x.address)
 		if err != nil {
+			if x.name == "bolt" && s.boltIfFree {
+				s.log.Warn("bolt listener: its default address cannot be had; there is no Bolt", slog.Any("error", err))
+				*x.address = ""
+				continue
+			}
 			for _, open := range listeners[:i] {
 				_ = open.Close()
 			}
-			return a, fmt.Errorf("%s listener: %w", names[i], err)
+			return a, fmt.Errorf("%s listener: %w", x.name, err)
 		}
-		listeners[i] = l
+		listeners[i], *x.address = l, l.Addr().String()
 	}
 	if s.tls != nil {
 		listeners[0] = tls.NewListener(listeners[0], s.tls)
@@ -158,9 +179,11 @@ func (s *Server) Listen(ctx context.Context, a Addresses) (Addresses, error) {
 	go serve("http", func() error { return s.http.Serve(listeners[0]) })
 	go serve("grpc", func() error { return s.grpc.Serve(listeners[1]) })
 	go serve("admin", func() error { return s.admin.Serve(listeners[2]) })
-	return Addresses{
-		HTTP: listeners[0].Addr().String(), GRPC: listeners[1].Addr().String(), Admin: listeners[2].Addr().String(),
-	}, nil
+	s.bolt.Listening(a.Bolt, a.HTTP)
+	if l := listeners[3]; l != nil {
+		go serve("bolt", func() error { return s.bolt.Serve(l) })
+	}
+	return a, nil
 }
 
 // Failed gives the error of a listener that has stopped by itself.
@@ -201,10 +224,14 @@ func (s *Server) Drain(ctx context.Context) {
 	s.grpc.Health.Shutdown()
 	s.drain()
 	s.sayGoodbye(ctx)
-	done := make(chan struct{})
+	done, boltDone := make(chan struct{}), make(chan struct{})
 	go func() {
 		s.grpc.GracefulStop()
 		close(done)
+	}()
+	go func() {
+		s.bolt.Drain(ctx)
+		close(boltDone)
 	}()
 	if err := s.http.Shutdown(ctx); err != nil {
 		_ = s.http.Close() // ends the contexts of what runs
@@ -216,5 +243,6 @@ func (s *Server) Drain(ctx context.Context) {
 		s.grpc.Stop()
 		<-done
 	}
+	<-boltDone
 	_ = s.admin.Close()
 }

@@ -58,6 +58,11 @@ func New(e *query.Engine, monitor *request.Monitor, registry prometheus.Register
 	return h
 }
 
+// Discover answers GET / by f, which says where the server's protocols are to be had. Everybody may ask for that.
+func (h *Handler) Discover(f http.HandlerFunc) {
+	h.mux.Handle("GET /{$}", h.observe("GET /", f, wire.Fail))
+}
+
 // Close rolls the open transactions back; no more can begin.
 func (h *Handler) Close() { h.txs.close() }
 

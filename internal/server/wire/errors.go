@@ -17,25 +17,26 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// transports is the one table that maps kinds of errors to the status codes of the transports.
+// transports is the one table that maps kinds of errors to the status codes of the transports; for Bolt, statuses has those of single codes.
 var transports = map[graph.Kind]struct {
 	http int
 	grpc codes.Code
+	gql  string // the status of Bolt's errors whose code says no more
 }{
-	graph.KindInternal:    {http.StatusInternalServerError, codes.Internal},
-	graph.KindInvalid:     {http.StatusBadRequest, codes.InvalidArgument},
-	graph.KindNotFound:    {http.StatusNotFound, codes.NotFound},
-	graph.KindExists:      {http.StatusBadRequest, codes.AlreadyExists},
-	graph.KindBudget:      {http.StatusRequestEntityTooLarge, codes.ResourceExhausted},
-	graph.KindDeadline:    {http.StatusRequestTimeout, codes.DeadlineExceeded},
-	graph.KindUnavailable: {http.StatusServiceUnavailable, codes.Unavailable},
-	graph.KindCorrupt:     {http.StatusInternalServerError, codes.DataLoss},
-	graph.KindConflict:    {http.StatusConflict, codes.Aborted},
-	graph.KindDenied:      {http.StatusForbidden, codes.PermissionDenied},
+	graph.KindInternal:    {http.StatusInternalServerError, codes.Internal, "50N00"},
+	graph.KindInvalid:     {http.StatusBadRequest, codes.InvalidArgument, "50N42"},
+	graph.KindNotFound:    {http.StatusNotFound, codes.NotFound, "50N42"},
+	graph.KindExists:      {http.StatusBadRequest, codes.AlreadyExists, "50N42"},
+	graph.KindBudget:      {http.StatusRequestEntityTooLarge, codes.ResourceExhausted, "51N73"},
+	graph.KindDeadline:    {http.StatusRequestTimeout, codes.DeadlineExceeded, "25N14"},
+	graph.KindUnavailable: {http.StatusServiceUnavailable, codes.Unavailable, "08N09"},
+	graph.KindCorrupt:     {http.StatusInternalServerError, codes.DataLoss, "50N00"},
+	graph.KindConflict:    {http.StatusConflict, codes.Aborted, "50N05"},
+	graph.KindDenied:      {http.StatusForbidden, codes.PermissionDenied, "42NFF"},
 
-	graph.KindUnauthenticated: {http.StatusUnauthorized, codes.Unauthenticated},
-	graph.KindBusy:            {http.StatusTooManyRequests, codes.ResourceExhausted},
-	graph.KindUnknown:         {http.StatusGatewayTimeout, codes.Unknown},
+	graph.KindUnauthenticated: {http.StatusUnauthorized, codes.Unauthenticated, "42NFF"},
+	graph.KindBusy:            {http.StatusTooManyRequests, codes.ResourceExhausted, "51N59"},
+	graph.KindUnknown:         {http.StatusGatewayTimeout, codes.Unknown, "08007"},
 }
 
 // retryAfter is when whoever is told to try again later may do so, where the error does not say.

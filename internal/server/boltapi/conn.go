@@ -1,0 +1,113 @@
+package boltapi
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/bolt"
+)
+
+// conn is one connection, whatever carries it.
+type conn struct {
+	net.Conn
+	s       *Server
+	session *bolt.Session // nil: the handshake is not over
+	peer    *peer
+	extra   bool // one more than there may be
+	began   time.Time
+}
+
+// Write writes to a client that takes the bytes within its time.
+func (c *conn) Write(p []byte) (int, error) {
+	_ = c.SetWriteDeadline(time.Now().Add(writeTime))
+	n, err := c.Conn.Write(p)
+	c.s.metrics.sent.Add(float64(n))
+	c.peer.meter.Load().Count(n)
+	return n, err
+}
+
+// serve speaks Bolt over a connection, from behind the magic number on, and closes it.
+func (s *Server) serve(nc net.Conn, r *bufio.Reader, transport string) {
+	began := time.Now()
+	c := &conn{Conn: nc, s: s, began: began}
+	defer func() { _ = nc.Close() }()
+	if !s.enter(c) {
+		return
+	}
+	defer s.leave(c)
+	defer func() {
+		if p := recover(); p != nil {
+			_ = s.monitor.Panicked(s.ctx, "bolt", p)
+		}
+	}()
+	_ = nc.SetDeadline(began.Add(readyTime))
+	v, listed, err := bolt.Handshake(struct {
+		io.Reader
+		io.Writer
+	}{r, nc})
+	if err != nil || v == (bolt.Version{}) {
+		s.metrics.refused("version")
+		return
+	}
+	_ = nc.SetWriteDeadline(time.Time{})
+	s.metrics.opened(transport, v)
+	defer s.metrics.closed(transport)
+
+	id := "bolt-" + strconv.FormatUint(s.ids.Add(1), 10)
+	c.peer = newPeer(s, c, id, transport)
+	session := bolt.NewSession(s.ctx, c, c.peer, bolt.Options{
+		Version: v, Listed: listed, Server: s.agent(), ID: id, Advertised: s.opt.Advertise, Idle: s.opt.TxIdle, MaxBytes: int(s.opt.MaxRequestBytes),
+	})
+	s.mu.Lock()
+	c.session = session
+	s.mu.Unlock()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		defer func() { _ = nc.Close() }()
+		defer func() {
+			if p := recover(); p != nil {
+				_ = s.monitor.Panicked(s.ctx, "bolt", p)
+				session.End(errors.New("a fault of the server"))
+			}
+		}()
+		session.Serve()
+	}()
+	c.read(r)
+	<-served
+	if log := s.opt.Logger; log.Enabled(s.ctx, slog.LevelDebug) {
+		log.Debug("bolt connection closed", slog.String("connection", id), slog.Duration("after", time.Since(began)))
+	}
+}
+
+// read hands messages to the session until the connection ends.
+func (c *conn) read(r *bufio.Reader) {
+	in := bolt.NewReader(r)
+	limit := func() int {
+		if c.session.Limited() {
+			return unknownMessage
+		}
+		return int(c.s.opt.MaxRequestBytes)
+	}
+	for {
+		msg, err := in.Next(limit)
+		if errors.Is(err, bolt.ErrTooLarge) {
+			c.session.Fault(err)
+			return
+		}
+		if err != nil {
+			c.session.End(err)
+			return
+		}
+		c.s.metrics.received.Add(float64(len(msg)))
+		c.peer.meter.Load().Count(len(msg))
+		if !c.session.Arrive(msg) {
+			return
+		}
+	}
+}

@@ -1,0 +1,2 @@
+// Package boltapi serves the Bolt protocol over TCP, TLS and WebSockets.
+package boltapi

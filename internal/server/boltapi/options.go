@@ -1,0 +1,58 @@
+package boltapi
+
+import (
+	"crypto/tls"
+	"log/slog"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/server/request"
+)
+
+// Options are the settings of the Bolt listener.
+type Options struct {
+	// Agent is the version of Neo4j that clients see; default query.Neo4jVersion.
+	Agent string
+	// Advertise is the address that clients reach the server at, host:port; default "", that which they have asked for.
+	Advertise string
+	// Gateways lists the addresses of all gateways for routing tables, separated by commas, or is srv:NAME; default "", this
+	// server's alone.
+	Gateways string
+	// MaxConnections bounds the open connections; default 4,096.
+	MaxConnections int
+	// MaxRequestBytes bounds a message, and the messages of a connection that wait; default 64 MiB.
+	MaxRequestBytes int64
+	// TxIdle is how long a transaction or a result waits for its client; default 5 min.
+	TxIdle time.Duration
+	// MaxTimeout is the longest time that a statement may ask for; default 0, any.
+	MaxTimeout time.Duration
+	// TLS is the listener's; default nil, plain connections. With PlainToo it takes both.
+	TLS      *tls.Config
+	PlainToo bool
+	// Web says which web pages may open WebSockets while nobody is asked who they are; default nil, those of this machine alone.
+	Web *access.Web
+	// Auth tells callers by their tokens; default nil, nobody is asked who they are.
+	Auth *access.Authenticator
+	// Rates bound the requests and bytes a second of callers and graphs; default nil, nothing is bounded.
+	Rates *access.Rates
+	// Memory is what large messages share with large requests of other transports; default nil, no limit.
+	Memory *request.Memory
+	// Logger takes what the listener has to say; default slog.Default().
+	Logger *slog.Logger
+}
+
+// EnsureDefaults fills in what is not set.
+func (o *Options) EnsureDefaults() {
+	if o.MaxConnections == 0 {
+		o.MaxConnections = 4096
+	}
+	if o.MaxRequestBytes == 0 {
+		o.MaxRequestBytes = 64 << 20
+	}
+	if o.TxIdle == 0 {
+		o.TxIdle = 5 * time.Minute
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+}

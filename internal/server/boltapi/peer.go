@@ -1,0 +1,234 @@
+package boltapi
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/bolt"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/wire"
+)
+
+// peer is what a connection's session asks of the server.
+type peer struct {
+	s          *Server
+	c          *conn
+	session    query.Session
+	routed     string // the address that the client believes to reach, if it is routed
+	base       context.Context
+	identity   *access.Identity // nil: nobody is asked
+	token      string           // that the client has shown
+	disconnect func()           // or nil
+	meter      atomic.Pointer[access.Meter]
+	request    string // the id of the last request
+}
+
+func newPeer(s *Server, c *conn, id, transport string) *peer {
+	p := &peer{s: s, c: c, base: s.ctx}
+	p.session = query.Session{ID: id, Address: c.RemoteAddr().String(), Protocol: "bolt"}
+	if transport != "tcp" {
+		p.session.Protocol = "bolt-" + transport
+	}
+	return p
+}
+
+// Hello implements bolt.Backend.
+func (p *peer) Hello(c bolt.Client) error {
+	p.session.Agent = c.Agent
+	if c.Routed {
+		p.routed = c.Address
+	}
+	if p.c.extra {
+		return query.Busy("there are %d Bolt connections, the limit bolt-max-connections; try again later", p.s.opt.MaxConnections)
+	}
+	return nil
+}
+
+// Logon implements bolt.Backend.
+func (p *peer) Logon(ctx context.Context, auth bolt.Auth) error {
+	if err := p.authenticate(ctx, auth); err != nil {
+		return err
+	}
+	session := p.session
+	p.disconnect = p.s.e.Connect(&session, access.Name(p.with(ctx)), p.c.LocalAddr().String())
+	_ = p.c.SetReadDeadline(time.Time{})
+	return nil
+}
+
+// Logoff implements bolt.Backend.
+func (p *peer) Logoff() {
+	if p.disconnect != nil {
+		p.disconnect()
+	}
+	p.disconnect, p.identity, p.token = nil, nil, ""
+}
+
+// authenticate finds who the client is.
+func (p *peer) authenticate(ctx context.Context, auth bolt.Auth) error {
+	if p.s.opt.Auth == nil {
+		if auth.Scheme != "none" && auth.Scheme != "basic" {
+			return access.Unauthorized(fmt.Sprintf("the scheme of authentication must be none or basic here, is %q", auth.Scheme))
+		}
+		return nil
+	}
+	host, _, err := net.SplitHostPort(p.session.Address)
+	if err != nil {
+		host = p.session.Address
+	}
+	if err := p.s.failures.check(host); err != nil {
+		return err
+	}
+	id, err := p.known(ctx, auth)
+	if err == nil {
+		p.s.failures.forget(host)
+		p.identity, p.token = id, auth.Credentials
+		return nil
+	}
+	p.s.failures.add(host)
+	select { // so that nobody tries many
+	case <-time.After(failureTime):
+	case <-ctx.Done():
+	}
+	return err
+}
+
+// known finds the identity of a token. Of basic authentication the token is the password.
+func (p *peer) known(ctx context.Context, auth bolt.Auth) (*access.Identity, error) {
+	switch auth.Scheme {
+	case "bearer":
+		return p.s.opt.Auth.Token(ctx, auth.Credentials)
+	case "basic":
+		return p.s.opt.Auth.Password(ctx, auth.Principal, auth.Credentials)
+	}
+	return nil, access.Unauthorized(fmt.Sprintf("the scheme of authentication must be bearer or basic, is %q", auth.Scheme))
+}
+
+// with gives the context of what the client asks for.
+func (p *peer) with(ctx context.Context) context.Context {
+	ctx = query.WithSession(ctx, &p.session)
+	if p.identity != nil {
+		ctx = access.WithIdentity(ctx, p.identity)
+	}
+	return ctx
+}
+
+// ask begins a request: the client must still be who it was, and may not have asked too much.
+func (p *peer) ask(ctx context.Context, c *bolt.Context) (context.Context, error) {
+	if p.s.isDraining() {
+		return ctx, &graph.Error{
+			Kind: graph.KindUnavailable, Code: "Neo.TransientError.General.DatabaseUnavailable", Type: "TransactionError",
+			Phase: graph.PhaseRuntime, Detail: "Draining", Msg: "the server is about to stop",
+		}
+	}
+	if p.identity != nil {
+		id, err := p.s.opt.Auth.Still(p.identity, p.token)
+		if err != nil {
+			return ctx, err
+		}
+		p.identity = id
+	}
+	ctx, p.request = access.WithRequest(p.with(ctx), "")
+	if err := p.impersonates(c.Impersonate); err != nil {
+		return ctx, err
+	}
+	for _, b := range c.Bookmarks {
+		if !isBookmark(b) {
+			return ctx, invalidBookmark(b)
+		}
+	}
+	ctx, meter, err := p.s.opt.Rates.Arrive(ctx)
+	p.meter.Store(meter)
+	return p.s.monitor.Arrived(ctx, time.Now()), err
+}
+
+// impersonates refuses to run what another user than the caller shall have asked for.
+func (p *peer) impersonates(user string) error {
+	if user == "" || p.identity != nil && user == p.identity.Name {
+		return nil
+	}
+	return &graph.Error{
+		Kind: graph.KindDenied, Code: "Neo.ClientError.Security.Forbidden", Type: "SecurityError", Phase: graph.PhaseRuntime,
+		Detail: "Impersonation", Msg: fmt.Sprintf("nobody may act as %q but that user", user),
+	}
+}
+
+// timeout gives the time that a statement or a transaction may take; 0 is the server's.
+func (p *peer) timeout(c *bolt.Context) time.Duration {
+	switch {
+	case !c.HasTimeout:
+		return 0
+	case c.Timeout == 0:
+		return unlimited
+	}
+	return c.Timeout
+}
+
+// unlimited is a time that does not end; the engine makes it the longest that it allows.
+const unlimited = 100 * 365 * 24 * time.Hour
+
+// Run implements bolt.Backend.
+func (p *peer) Run(ctx context.Context, st *bolt.Statement) (bolt.Result, error) {
+	ctx, err := p.ask(ctx, &st.Context)
+	if err != nil {
+		return nil, err
+	}
+	req, err := p.statement(st)
+	if err != nil {
+		return nil, err
+	}
+	req.Timeout, req.ReadOnly, req.Metadata, req.Graph = p.timeout(&st.Context), st.ReadOnly, st.Metadata, st.Graph
+	res, err := p.s.e.Query(ctx, req)
+	if err != nil {
+		return nil, ownTimeout(err, st.HasTimeout)
+	}
+	return &result{p: p, res: res, timed: st.HasTimeout, alone: true}, nil
+}
+
+func (p *peer) statement(st *bolt.Statement) (query.Request, error) {
+	return query.Request{Statement: st.Text, Params: st.Params}, wire.CheckStatement(st.Text)
+}
+
+// Begin implements bolt.Backend.
+func (p *peer) Begin(ctx context.Context, c *bolt.Context) (bolt.Tx, error) {
+	ctx, err := p.ask(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	tx, err := p.s.e.Begin(ctx, query.TxOptions{
+		Graph: c.Graph, ReadOnly: c.ReadOnly, Timeout: p.timeout(c), Metadata: c.Metadata, Ended: p.s.metrics.transactions.Dec,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.s.metrics.transactions.Inc()
+	return &transaction{p: p, tx: tx, timed: c.HasTimeout}, nil
+}
+
+// Telemetry implements bolt.Backend.
+func (p *peer) Telemetry(api int) { p.s.metrics.telemetry.WithLabelValues(strconv.Itoa(api)).Inc() }
+
+// Sent implements bolt.Backend.
+func (p *peer) Sent(rows int) { p.s.metrics.records.Add(float64(rows)) }
+
+// Count implements bolt.Backend.
+func (p *peer) Count(t bolt.Tag, answer byte, took time.Duration) {
+	p.s.metrics.answered(t, answer, took)
+}
+
+// Failure implements bolt.Backend.
+func (p *peer) Failure(err error) *bolt.Failure {
+	f := wire.BoltFailure(err)
+	if f.Class == "DATABASE_ERROR" {
+		if p.request != "" {
+			f.Message += " (request " + p.request + ")"
+		}
+		p.s.opt.Logger.Error("bolt: a request failed", "request", p.request, "connection", p.session.ID, "error", err)
+	}
+	return f
+}

@@ -1,0 +1,165 @@
+package boltapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/bolt"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
+)
+
+// result is a statement's answer.
+type result struct {
+	p       *peer
+	res     *query.Result
+	timed   bool // the client has said how long it may take
+	alone   bool // in a transaction of its own
+	waiting bool
+}
+
+// Graph implements bolt.Result.
+func (r *result) Graph() string { return r.p.s.e.ClientName(r.res.Graph()) }
+
+// Columns implements bolt.Result.
+func (r *result) Columns() []string { return r.res.Columns }
+
+// Next implements bolt.Result.
+func (r *result) Next() (*graph.Batch, error) {
+	r.rouse()
+	b, err := r.res.Next()
+	return b, ownTimeout(err, r.timed)
+}
+
+// Sending implements bolt.Result.
+func (r *result) Sending() { r.res.Sending() }
+
+// Wait implements bolt.Result.
+func (r *result) Wait() {
+	if !r.waiting {
+		r.waiting = true
+		r.p.s.metrics.waiting.Inc()
+	}
+	r.res.Wait()
+}
+
+// rouse says that the result does not wait any more.
+func (r *result) rouse() {
+	if r.waiting {
+		r.waiting = false
+		r.p.s.metrics.waiting.Dec()
+	}
+}
+
+// Hold implements bolt.Result.
+func (r *result) Hold() error { return ownTimeout(r.res.Hold(), r.timed) }
+
+// Detach implements bolt.Result.
+func (r *result) Detach(v graph.Value) graph.Value { return query.Detach(v) }
+
+// Whole implements bolt.Result.
+func (r *result) Whole() bool { return r.res.Prefix() == "PROFILE" }
+
+// Done implements bolt.Result.
+func (r *result) Done() <-chan struct{} { return r.res.Done() }
+
+// Close implements bolt.Result.
+func (r *result) Close() {
+	r.rouse()
+	r.res.Close()
+}
+
+// Summary implements bolt.Result.
+func (r *result) Summary() *bolt.Summary {
+	s := &bolt.Summary{Summary: r.res.Summary(), Type: "r"}
+	switch {
+	case r.res.Command():
+		s.Type = "s"
+	case r.res.Writes() && len(r.res.Columns) == 0:
+		s.Type = "w"
+	case r.res.Writes():
+		s.Type = "rw"
+	}
+	if s.Plan != nil {
+		s.Planner = planText(s.Plan)
+	}
+	if r.alone {
+		s.Bookmark = r.p.bookmark(r.res.Graph())
+	}
+	return s
+}
+
+// transaction is an explicit transaction.
+type transaction struct {
+	p     *peer
+	tx    *query.Transaction
+	timed bool // the client has said how long it may take
+}
+
+// Graph implements bolt.Tx.
+func (t *transaction) Graph() string { return t.p.s.e.ClientName(t.tx.Graph()) }
+
+// Run implements bolt.Tx.
+func (t *transaction) Run(ctx context.Context, st *bolt.Statement) (bolt.Result, error) {
+	ctx, err := t.p.ask(ctx, &st.Context)
+	if err != nil {
+		return nil, err
+	}
+	req, err := t.p.statement(st)
+	if err != nil {
+		return nil, err
+	}
+	res, err := t.tx.Run(ctx, req)
+	if err != nil {
+		return nil, ownTimeout(err, t.timed)
+	}
+	return &result{p: t.p, res: res, timed: t.timed}, nil
+}
+
+// Commit implements bolt.Tx.
+func (t *transaction) Commit(ctx context.Context) (string, error) {
+	if err := t.tx.Commit(t.p.with(ctx)); err != nil {
+		return "", ownTimeout(err, t.timed)
+	}
+	return t.p.bookmark(t.tx.Graph()), nil
+}
+
+// Rollback implements bolt.Tx.
+func (t *transaction) Rollback() { t.tx.Rollback() }
+
+// Done implements bolt.Tx.
+func (t *transaction) Done() <-chan struct{} { return t.tx.Done() }
+
+// Err implements bolt.Tx.
+func (t *transaction) Err() error { return ownTimeout(t.tx.Err(), t.timed) }
+
+// ownTimeout gives an error of the client's own limit of time the code by which clients know it.
+func ownTimeout(err error, timed bool) error {
+	var e *graph.Error
+	if !timed || !errors.As(err, &e) || e.Kind != graph.KindDeadline || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, query.ErrTxTime) {
+		return err
+	}
+	own := *e
+	own.Code, own.Detail = "Neo.ClientError.Transaction.TransactionTimedOutClientConfiguration", "ClientTimeout"
+	return &own
+}
+
+// planText draws a plan, an operator a line, each below the one that it gives its rows to.
+func planText(root *query.PlanNode) string {
+	var b strings.Builder
+	var draw func(n *query.PlanNode, depth int)
+	draw = func(n *query.PlanNode, depth int) {
+		fmt.Fprintf(&b, "%s+%s", strings.Repeat("| ", depth), n.Operator)
+		if n.Args != "" {
+			b.WriteString(" " + n.Args)
+		}
+		b.WriteByte('\n')
+		for _, c := range n.Children {
+			draw(c, depth+1)
+		}
+	}
+	draw(root, 0)
+	return b.String()
+}

@@ -1,0 +1,255 @@
+package boltapi
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hopgate/hopgate/internal/bolt"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/request"
+)
+
+const (
+	// firstBytes is how long a client may take to say which protocol it speaks.
+	firstBytes = 10 * time.Second
+	// readyTime is how long a client may take from its connection to the end of its authentication.
+	readyTime = 30 * time.Second
+	// writeTime is how long a client may take no bytes that are for it.
+	writeTime = time.Minute
+	// readBuffer is the memory for reading that a connection keeps.
+	readBuffer = 2 << 10
+	// unknownMessage bounds a message of a client that is not known yet.
+	unknownMessage = 64 << 10
+)
+
+// Server serves Bolt.
+type Server struct {
+	e        *query.Engine
+	opt      Options
+	monitor  *request.Monitor
+	metrics  metrics
+	failures failures
+	web      *http.Server
+	upgrades upgrades
+
+	ctx    context.Context // of all connections
+	cancel context.CancelFunc
+	ids    atomic.Uint64
+
+	mu       sync.Mutex
+	listener net.Listener
+	// The addresses of the listeners of Bolt, "" if there is none, and of HTTP.
+	boltAddress, webAddress string
+
+	conns    map[*conn]struct{}
+	draining bool
+	all      sync.WaitGroup
+}
+
+// New makes a server of an engine, which registers its metrics. Nothing listens before Serve.
+func New(e *query.Engine, monitor *request.Monitor, registry prometheus.Registerer, opt Options) *Server {
+	opt.EnsureDefaults()
+	s := &Server{e: e, opt: opt, monitor: monitor, conns: map[*conn]struct{}{}}
+	s.metrics = newMetrics(registry)
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.upgrades = upgrades{conns: make(chan net.Conn), done: s.ctx.Done()}
+	s.web = &http.Server{
+		Handler: http.HandlerFunc(s.serveWeb), ReadHeaderTimeout: firstBytes, MaxHeaderBytes: 16 << 10,
+		ErrorLog: slog.NewLogLogger(opt.Logger.Handler(), slog.LevelDebug),
+	}
+	return s
+}
+
+// Serve takes connections of a listener until Drain.
+func (s *Server) Serve(l net.Listener) error {
+	s.mu.Lock()
+	s.listener = l
+	draining := s.draining
+	s.mu.Unlock()
+	if draining {
+		return l.Close()
+	}
+	s.upgrades.addr = l.Addr()
+	go func() { _ = s.web.Serve(&s.upgrades) }() // ends with s.ctx
+	for {
+		c, err := l.Accept()
+		switch {
+		case err == nil:
+			go s.accept(c)
+		case errors.Is(err, net.ErrClosed):
+			return nil
+		default: // such as too many open files
+			s.opt.Logger.Warn("bolt: a connection could not be taken", slog.Any("error", err))
+			select {
+			case <-time.After(100 * time.Millisecond):
+			case <-s.ctx.Done():
+				return nil
+			}
+		}
+	}
+}
+
+// accept finds out which protocol a connection speaks.
+func (s *Server) accept(c net.Conn) {
+	_ = c.SetDeadline(time.Now().Add(firstBytes))
+	if s.opt.TLS != nil {
+		secure, err := s.secure(c)
+		if err != nil {
+			s.metrics.refused("tls")
+			_ = c.Close()
+			return
+		}
+		c = secure
+	}
+	r := bufio.NewReaderSize(c, readBuffer)
+	first, err := r.Peek(len(bolt.Magic))
+	switch {
+	case err != nil:
+		s.metrics.refused("silent")
+	case string(first) == bolt.Magic:
+		_, _ = r.Discard(len(bolt.Magic))
+		s.serve(c, r, "tcp")
+		return
+	case string(first) == "GET ":
+		if s.upgrades.put(&readConn{c, r}) {
+			return
+		}
+	default:
+		s.metrics.refused("protocol")
+	}
+	_ = c.Close()
+}
+
+// secure makes a connection one of TLS, unless its first byte says that it is none and that may be.
+func (s *Server) secure(c net.Conn) (net.Conn, error) {
+	const handshake = 0x16 // the first byte of TLS
+	r := bufio.NewReaderSize(c, 16)
+	first, err := r.Peek(1)
+	if err != nil {
+		return nil, err
+	}
+	rest := &readConn{c, r}
+	if first[0] != handshake {
+		if s.opt.PlainToo {
+			return rest, nil
+		}
+		return nil, errors.New("a plain connection, where TLS is required")
+	}
+	t := tls.Server(rest, s.opt.TLS)
+	return t, t.HandshakeContext(s.ctx)
+}
+
+// readConn is a connection of which something has been read.
+type readConn struct {
+	net.Conn
+	r *bufio.Reader
+}
+
+func (c *readConn) Read(p []byte) (int, error) {
+	if c.r != nil {
+		if n := c.r.Buffered(); n > 0 {
+			return c.r.Read(p[:min(n, len(p))])
+		}
+		c.r = nil
+	}
+	return c.Conn.Read(p)
+}
+
+// NetConn gives the connection below.
+func (c *readConn) NetConn() net.Conn { return c.Conn }
+
+// Drain closes the listener and the connections that ask for nothing. Those that do have until ctx ends; new statements are refused.
+func (s *Server) Drain(ctx context.Context) {
+	s.mu.Lock()
+	s.draining = true
+	if s.listener != nil {
+		_ = s.listener.Close()
+	}
+	s.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		s.all.Wait()
+		close(done)
+	}()
+	t := time.NewTicker(10 * time.Millisecond)
+	defer t.Stop()
+	for {
+		s.closeResting()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			s.closeAll()
+			<-done
+		case <-t.C:
+			continue
+		}
+		s.cancel()
+		_ = s.web.Close()
+		return
+	}
+}
+
+func (s *Server) isDraining() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.draining
+}
+
+// closeResting closes the connections that ask for nothing.
+func (s *Server) closeResting() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		if c.session == nil || c.session.Resting() {
+			_ = c.Close()
+		}
+	}
+}
+
+func (s *Server) closeAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		_ = c.Close()
+	}
+}
+
+// enter counts a connection; ok says whether there may be one more.
+func (s *Server) enter(c *conn) (ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining {
+		return false
+	}
+	s.all.Add(1)
+	s.conns[c] = struct{}{}
+	c.extra = len(s.conns) > s.opt.MaxConnections
+	return true
+}
+
+func (s *Server) leave(c *conn) {
+	s.mu.Lock()
+	delete(s.conns, c)
+	s.mu.Unlock()
+	s.all.Done()
+}
+
+// agent is how the server calls itself. Java drivers refuse what does not begin with Neo4j/.
+func (s *Server) agent() string {
+	version := s.opt.Agent
+	if version == "" {
+		version = query.Neo4jVersion
+	}
+	return fmt.Sprintf("Neo4j/%s (Hopgate %s)", version, query.Version())
+}

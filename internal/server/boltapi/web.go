@@ -1,0 +1,180 @@
+package boltapi
+
+import (
+	"bufio"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/hopgate/hopgate/internal/bolt"
+	"github.com/hopgate/hopgate/internal/query"
+)
+
+// upgrades is the listener of the connections that have turned out to speak HTTP.
+type upgrades struct {
+	conns chan net.Conn
+	done  <-chan struct{}
+	addr  net.Addr
+}
+
+func (u *upgrades) put(c net.Conn) bool {
+	select {
+	case u.conns <- c:
+		return true
+	case <-u.done:
+		return false
+	}
+}
+
+// Accept implements net.Listener.
+func (u *upgrades) Accept() (net.Conn, error) {
+	select {
+	case c := <-u.conns:
+		return c, nil
+	case <-u.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (u *upgrades) Close() error { return nil }
+
+// Addr implements net.Listener.
+func (u *upgrades) Addr() net.Addr { return u.addr }
+
+// serveWeb makes a WebSocket of a connection, or answers with the discovery document.
+func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		w.Header().Set("Connection", "close")
+		s.Discovery(w, r)
+		return
+	}
+	if s.opt.Auth == nil && !s.admits(r.Header.Get("Origin")) {
+		s.metrics.refused("origin")
+		http.Error(w, "web pages of this origin may not open WebSockets here; bolt-origins lists those that may", http.StatusForbidden)
+		return
+	}
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // the origin has been looked at
+	if err != nil {
+		s.metrics.refused("websocket")
+		return
+	}
+	c := &wsConn{Conn: websocket.NetConn(s.ctx, ws, websocket.MessageBinary), remote: r.RemoteAddr}
+	_ = c.SetDeadline(time.Now().Add(firstBytes))
+	in := bufio.NewReaderSize(c, readBuffer)
+	if first, err := in.Peek(len(bolt.Magic)); err != nil || string(first) != bolt.Magic {
+		s.metrics.refused("protocol")
+		_ = c.Close()
+		return
+	}
+	_, _ = in.Discard(len(bolt.Magic))
+	s.serve(c, in, "websocket")
+}
+
+// wsConn is a connection over a WebSocket.
+type wsConn struct {
+	net.Conn
+	remote string
+}
+
+// remoteAddr is an address as text.
+type remoteAddr string
+
+func (a remoteAddr) Network() string { return "tcp" }
+func (a remoteAddr) String() string  { return string(a) }
+
+// RemoteAddr gives the client's address.
+func (c *wsConn) RemoteAddr() net.Addr { return remoteAddr(c.remote) }
+
+// admits reports whether a web page of an origin may open WebSockets: none at all, one of this machine, or one of the list.
+func (s *Server) admits(origin string) bool {
+	if origin == "" || s.opt.Web.AllowsOrigin(origin) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	if err != nil {
+		return false
+	}
+	host := u.Hostname()
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.Unmap().IsLoopback()
+}
+
+// document is that by which clients find the server's protocols.
+type document struct {
+	Routing     string `json:"bolt_routing,omitempty"`
+	Direct      string `json:"bolt_direct,omitempty"`
+	Query       string `json:"query,omitempty"`
+	Transaction string `json:"transaction,omitempty"`
+	Neo4j       string `json:"neo4j_version"`
+	Edition     string `json:"neo4j_edition"`
+	Hopgate     string `json:"hopgate_version"`
+}
+
+// Discovery answers with the document by which clients find the server's protocols.
+func (s *Server) Discovery(w http.ResponseWriter, r *http.Request) {
+	d := s.document(r)
+	d.write(w)
+}
+
+// document gives the document for a request, with the host that it came to.
+func (s *Server) document(r *http.Request) document {
+	host := r.Host
+	if h, _, err := net.SplitHostPort(r.Host); err == nil {
+		host = h
+	}
+	host = strings.Trim(host, "[]")
+	version := s.opt.Agent
+	if version == "" {
+		version = query.Neo4jVersion
+	}
+	d := document{Neo4j: version, Edition: "community", Hopgate: query.Version()}
+	bolt, web := s.addresses()
+	if _, port, err := net.SplitHostPort(bolt); err == nil {
+		at := net.JoinHostPort(host, port)
+		if s.opt.Advertise != "" {
+			at = s.opt.Advertise
+		}
+		plus := ""
+		if s.opt.TLS != nil {
+			plus = "+s"
+		}
+		d.Routing, d.Direct = "neo4j"+plus+"://"+at, "bolt"+plus+"://"+at
+	}
+	if _, port, err := net.SplitHostPort(web); err == nil {
+		scheme := "http://"
+		if s.opt.TLS != nil {
+			scheme = "https://"
+		}
+		d.Query = scheme + net.JoinHostPort(host, port) + "/db/{databaseName}/query/v2"
+		d.Transaction = d.Query + "/tx"
+	}
+	return d
+}
+
+// write answers with the document, which every web page may read.
+func (d *document) write(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Access-Control-Allow-Origin", "*")
+	_ = json.NewEncoder(w).Encode(d) // a client that is gone needs no answer
+}
+
+// Listening says at which addresses Bolt, if there is any, and HTTP are to be had.
+func (s *Server) Listening(bolt, web string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.boltAddress, s.webAddress = bolt, web
+	s.e.SetBoltAddress(bolt)
+}
+
+func (s *Server) addresses() (bolt, web string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.boltAddress, s.webAddress
+}
