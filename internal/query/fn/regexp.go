@@ -20,6 +20,9 @@ type Regexps struct {
 // maxRegexps bounds the patterns kept; a statement that makes patterns of its data starts over at this number.
 const maxRegexps = 256
 
+// unicodeCase is the group of flags that asks Java for the case of all letters, which RE2 always folds.
+var unicodeCase = regexp.MustCompile(`^\(\?([is]*)u([is]*)\)`)
+
 // Get compiles a pattern that must match a whole text, in RE2's syntax.
 func (r *Regexps) Get(pattern string) (*regexp.Regexp, error) {
 	if r.lastRE != nil && r.last == pattern {
@@ -28,8 +31,13 @@ func (r *Regexps) Get(pattern string) (*regexp.Regexp, error) {
 	re, ok := r.compile[pattern]
 	if !ok {
 		var err error
-		if _, err = syntax.Parse(pattern, syntax.Perl); err == nil {
-			re, err = regexp.Compile(`\A(?:` + pattern + `)\z`)
+		text := pattern
+		if m := unicodeCase.FindStringSubmatch(pattern); m != nil {
+			text = "(?" + m[1] + m[2] + ")" + pattern[len(m[0]):]
+			text = strings.TrimPrefix(text, "(?)")
+		}
+		if _, err = syntax.Parse(text, syntax.Perl); err == nil {
+			re, err = regexp.Compile(`\A(?:` + text + `)\z`)
 		}
 		if err != nil {
 			return nil, graph.RuntimeError("SyntaxError", "InvalidRegularExpression", "invalid regular expression %q: %v", pattern, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec"
@@ -18,6 +19,7 @@ func (r *Registry) addMerge() {
 	r.addWrite("apoc.merge.relationship(startNode :: NODE, relType :: STRING, identProps :: MAP, onCreateProps :: MAP, endNode :: NODE, "+
 		"onMatchProps = {} :: MAP) :: (rel :: RELATIONSHIP)", "MERGE a relationship whose type and keys are values.", mergeRelationship)
 	r.addWrite("apoc.create.addLabels(nodes :: ANY, labels :: LIST<STRING>) :: (node :: NODE)", "Add labels that are values.", addLabels)
+	r.add("apoc.util.sleep(duration :: INTEGER) :: ()", "Wait for some milliseconds.", sleep)
 	r.add("apoc.util.validate(predicate :: BOOLEAN, message :: STRING, params = [] :: LIST<ANY>) :: ()",
 		"Fail with a message if the predicate holds.",
 		func(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
@@ -156,4 +158,19 @@ func addLabels(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 		set = " SET n" + labels
 	}
 	return c.Statement(ctx, "UNWIND $ids AS id MATCH (n) WHERE id(n) = id"+set+" RETURN n", map[string]graph.Value{"ids": graph.ListValue(ids)})
+}
+
+func sleep(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
+	if c.Args[0].Kind() != graph.Int || c.Args[0].Int() < 0 {
+		return nil, badArgument("apoc.util.sleep", "duration", "milliseconds from 0 on", c.Args[0])
+	}
+	const most = 1 << 40 // far beyond any timeout
+	timer := time.NewTimer(time.Duration(min(c.Args[0].Int(), most)) * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil, nil
+	case <-ctx.Done():
+		return nil, graph.DeadlineError(context.Cause(ctx))
+	}
 }

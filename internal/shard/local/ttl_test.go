@@ -455,5 +455,5 @@ func TestDuplicateNames(t *testing.T) {
 	first, err := make()
 	require.NoError(t, err)
 	second, err := make()
-	require.EqualError(t, err, fmt.Sprintf("vertex %d has the label A and p = 1 already, so vertex %d cannot have the same (constraint c)", uint64(first), uint64(second)))
+	require.EqualError(t, err, fmt.Sprintf("vertex %d already exists with label `A` and property `p` = 1, so vertex %d cannot have the same (constraint c)", uint64(first), uint64(second)))
 }

@@ -168,7 +168,20 @@ func (tx *Tx) duplicate(id graph.IndexID, o storage.Owner) error {
 	return duplicateError(d, vals, who(has), who(o))
 }
 
-// duplicateError says that one has, or gets, the values that another one has.
+// duplicateError says that one has, or gets, the values that another one has. Object mappers look for its first words.
 func duplicateError(d *indexDef, vals []graph.Value, has, gets string) error {
-	return graph.ConstraintError("%s has %s and %s already, so %s cannot have the same (constraint %s)", has, d.over(), d.tuple(vals), gets, d.Name)
+	over, props := "label `"+d.Label+"`", "property "
+	if d.Type != "" {
+		over = "type `" + d.Type + "`"
+	}
+	if len(vals) > 1 {
+		props = "properties "
+	}
+	for i, v := range vals {
+		if i > 0 {
+			props += ", "
+		}
+		props += "`" + d.Props[i] + "` = " + show(v)
+	}
+	return graph.ConstraintError("%s already exists with %s and %s, so %s cannot have the same (constraint %s)", has, over, props, gets, d.Name)
 }

@@ -41,6 +41,9 @@ func (p *parser) command() ast.Body {
 // administration reports whether a command of Neo4j's for users, roles, aliases, servers or the state of a database comes next.
 func (p *parser) administration() bool {
 	next := p.peekAt(1)
+	if p.is("CREATE", "OR", "REPLACE") {
+		next = p.peekAt(3)
+	}
 	either := func(words ...string) bool { return slices.ContainsFunc(words, next.is) }
 	switch {
 	case p.is("GRANT"), p.is("DENY"), p.is("REVOKE"), p.is("RENAME"):
