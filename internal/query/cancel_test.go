@@ -64,7 +64,7 @@ func TestEveryOperator(t *testing.T) {
 	want := map[string]bool{}
 	for _, f := range files["plan"].Files {
 		for _, d := range f.Decls {
-			if d, ok := d.(*ast.FuncDecl); ok && d.Name.Name == "node" && d.Recv != nil {
+			if d, ok := d.(*ast.FuncDecl); ok && d.Name.Name == "inputs" && d.Recv != nil {
 				if name := d.Recv.List[0].Type.(*ast.StarExpr).X.(*ast.Ident).Name; ast.IsExported(name) {
 					want[name] = true
 				}
