@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/bolt/packstream"
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
 // metadata builds the map of an answer.
@@ -126,13 +128,7 @@ func (s *Session) putStatus(m *metadata, f *Failure) {
 		if f.Class != "" {
 			m.text("_classification", f.Class)
 		}
-		if p := f.Pos; p.Line > 0 {
-			m.mapping("_position", func(m *metadata) {
-				m.int("offset", int64(p.Offset))
-				m.int("line", int64(p.Line))
-				m.int("column", int64(p.Column))
-			})
-		}
+		putPosition(m, "_position", f.Pos)
 		m.text("OPERATION", "")
 		m.text("OPERATION_CODE", "0")
 		m.text("CURRENT_SCHEMA", "/")
@@ -159,8 +155,14 @@ func (s *Session) putSummary(m *metadata, r *openResult) {
 		}
 		m.mapping(name, func(m *metadata) { putPlan(m, p, sum.Planner) })
 	}
-	if s.version.from(5, 6) {
-		s.putStatuses(m, r, sum)
+	notifications := slices.DeleteFunc(slices.Clone(sum.Notifications), func(n plan.Notification) bool {
+		return !r.filter.Passes(n.Severity, n.Category)
+	})
+	switch {
+	case s.version.from(5, 6):
+		putStatuses(m, len(r.res.Columns()), sum.Rows, notifications)
+	case len(notifications) > 0:
+		m.list("notifications", len(notifications), func(i int, m *metadata) { s.putNotification(m, &notifications[i]) })
 	}
 }
 
@@ -235,18 +237,59 @@ func putPlan(m *metadata, p *query.PlanNode, planner string) {
 	m.list("children", len(p.Children), func(i int, in *metadata) { putPlan(in, p.Children[i], "") })
 }
 
-// putStatuses writes how the statement ended, in the terms of GQL.
-func (s *Session) putStatuses(m *metadata, r *openResult, sum *Summary) {
+// putStatuses writes how the statement ended, in the terms of GQL, and the notifications behind that.
+func putStatuses(m *metadata, columns int, rows int64, notifications []plan.Notification) {
 	status, description := "00000", "note: successful completion"
 	switch {
-	case len(r.res.Columns()) == 0:
+	case columns == 0:
 		status, description = "00001", "note: successful completion - omitted result"
-	case sum.Rows == 0:
+	case rows == 0:
 		status, description = "02000", "note: no data"
 	}
-	m.list("statuses", 1, func(_ int, m *metadata) {
-		m.text("gql_status", status)
-		m.text("status_description", description)
+	m.list("statuses", 1+len(notifications), func(i int, m *metadata) {
+		if i == 0 {
+			m.text("gql_status", status)
+			m.text("status_description", description)
+			return
+		}
+		n := &notifications[i-1]
+		m.text("gql_status", n.Status)
+		m.text("status_description", n.StatusText)
+		m.text("neo4j_code", n.Code)
+		m.text("title", n.Title)
+		m.text("description", n.Description)
+		m.mapping("diagnostic_record", func(m *metadata) {
+			m.text("OPERATION", "")
+			m.text("OPERATION_CODE", "0")
+			m.text("CURRENT_SCHEMA", "/")
+			m.text("_classification", n.Category)
+			m.text("_severity", n.Severity)
+			putPosition(m, "_position", n.Pos)
+		})
+	})
+}
+
+// putNotification writes a notification as below 5.6.
+func (s *Session) putNotification(m *metadata, n *plan.Notification) {
+	m.text("code", n.Code)
+	m.text("title", n.Title)
+	m.text("description", n.Description)
+	m.text("severity", n.Severity)
+	if s.version.from(5, 2) {
+		m.text("category", n.Category)
+	}
+	putPosition(m, "position", n.Pos)
+}
+
+// putPosition writes a place in a statement, if there is one.
+func putPosition(m *metadata, name string, p graph.Pos) {
+	if p.Line == 0 {
+		return
+	}
+	m.mapping(name, func(m *metadata) {
+		m.int("offset", int64(p.Offset))
+		m.int("line", int64(p.Line))
+		m.int("column", int64(p.Column))
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
 // fake is a backend whose statements are words: ROWS n gives n rows of one column, in batches of three; WRITE changes something;
@@ -208,6 +209,11 @@ func (r *fakeResult) Summary() *Summary {
 	case "WRITE":
 		s.Type = "w"
 		s.Counters.NodesCreated = 2
+	case "NOTE":
+		s.Notifications = []plan.Notification{
+			{Code: "c1", Title: "t1", Description: "d1", Severity: "WARNING", Category: "UNRECOGNIZED", Status: "01N50", StatusText: "warn: x", Pos: graph.Pos{Line: 1, Column: 3, Offset: 2}},
+			{Code: "c2", Title: "t2", Description: "d2", Severity: "INFORMATION", Category: "PERFORMANCE", Status: "03N90", StatusText: "info: y"},
+		}
 	case "PROFILE", "EXPLAIN":
 		s.Plan = &query.PlanNode{Operator: "Scan", Args: "(n)", Estimate: 2, Profiled: r.word == "PROFILE", Rows: 1, Children: []*query.PlanNode{{Operator: "Unit", Estimate: -1}}}
 		s.Planner = "+Scan\n"

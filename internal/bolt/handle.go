@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -306,9 +307,9 @@ func (s *Session) contextOf(of string, v graph.Value) (c Context, err error) {
 	c.Metadata, _ = f.get("tx_metadata", graph.Map)
 	c.Bookmarks = f.texts("bookmarks")
 	c.Impersonate = f.text("imp_user")
-	if c.Filter = filterOf(&f); c.Filter == (Filter{}) {
-		c.Filter = s.filter
-	}
+	c.Filter = filterOf(&f)
+	c.Filter.Severity = cmp.Or(c.Filter.Severity, s.filter.Severity)
+	c.Filter.Disabled = cmp.Or(c.Filter.Disabled, s.filter.Disabled)
 	if f.err != nil {
 		return c, faultError("%v", f.err)
 	}

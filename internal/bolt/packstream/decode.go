@@ -88,11 +88,11 @@ func (d *Decoder) Value() (graph.Value, error) {
 		return graph.IntValue(signed(b)), nil
 	case bytes8, bytes8 + 1, bytes8 + 2:
 		n, err := d.length(mark - bytes8)
-		if err == nil {
-			_, err = d.take(n)
+		if err != nil {
+			return graph.Value{}, err
 		}
-		d.unfit("a byte array cannot be a parameter")
-		return graph.Value{}, err
+		b, err := d.take(n)
+		return graph.BytesValue(b), err
 	case string8, string8 + 1, string8 + 2:
 		n, err := d.length(mark - string8)
 		if err != nil {

@@ -74,6 +74,13 @@ func samples(t testing.TB) []struct {
 		{graph.TimeValue(temporal.Time{Local: 1, Offset: 3600}), "B25401C90E10", ""},
 		{graph.LocalDateTimeValue(temporal.LocalDateTime{Sec: 1, Nano: 2}), "B2640102", ""},
 		{graph.DurationValue(temporal.Duration{Months: 1, Days: -2, Seconds: -3, Nanos: 4}), "B44501FEFD04", ""},
+		{graph.BytesValue([]byte{1, 2}), "CC020102", ""},
+		{graph.BytesValue(make([]byte, 256)), "CD0100" + strings.Repeat("00", 256), ""},
+		{graph.PointValue(graph.Point{CRS: graph.Cartesian, X: 1, Y: -2}), "B358C91C23C13FF0000000000000C1C000000000000000", ""},
+		{
+			graph.PointValue(graph.Point{CRS: graph.WGS843D, X: 1, Y: -2, Z: 0.5}),
+			"B459C91373C13FF0000000000000C1C000000000000000C13FE0000000000000", "",
+		},
 		{graph.DateTimeValue(temporal.DateTime{Sec: 1, Nano: 2, Offset: 60}), "B34901023C", "B3463D023C"},
 		{
 			graph.DateTimeValue(temporal.DateTime{Sec: 0, Nano: 2, Offset: 3600, Zone: stockholm(t)}),
@@ -188,18 +195,21 @@ func TestMalformed(t *testing.T) {
 // A value that the engine does not have is named by its place, and the rest of the message is read.
 func TestFlaws(t *testing.T) {
 	for in, want := range map[string]string{
-		"A28161CC02010281" + "6201":   "a: a byte array cannot be a parameter",
-		"A1816192" + "01B34E0190A0":   "a[1]: a node cannot be a parameter",
-		"A18161A18162B3" + "58010203": "a.b: a point cannot be a parameter",
-		"A28161B256010281" + "62CC00": "a: a vector cannot be a parameter",
-		"B14481" + "61":               "field 0 of the structure D must be of the type Integer, not String",
-		"B2440101":                    "the structure D has 1 fields, not 2",
-		"B17AC0":                      "there is no structure 7A",
-		"B3460102" + "03":             "there is no structure 46",
-		"B1" + "74FF":                 "a field of the structure t is out of range",
-		"B254" + "00CA7FFFFFFF":       "a field of the structure T is out of range",
-		"B36900" + "0083" + "4E6F70":  `unknown time zone "Nop"`,
-		"B26400FF":                    "a field of the structure d is out of range",
+		"A28161B05281" + "6201":                              "a: a relationship cannot be a parameter",
+		"A1816192" + "01B34E0190A0":                          "a[1]: a node cannot be a parameter",
+		"A18161A18162B3" + "58010203":                        "a.b: field 1 of the structure X must be of the type Float, not Integer",
+		"B35801C10000000000000000C10000000000000000":         "there is no coordinate reference system 1",
+		"B358CA00011C23C10000000000000000C10000000000000000": "there is no coordinate reference system 72739",
+		"B358C91C23C17FF0000000000000C10000000000000000":     "a coordinate of a point is a finite number",
+		"A28161B256010281" + "62CC00":                        "a: a vector cannot be a parameter",
+		"B14481" + "61":                                      "field 0 of the structure D must be of the type Integer, not String",
+		"B2440101":                                           "the structure D has 1 fields, not 2",
+		"B17AC0":                                             "there is no structure 7A",
+		"B3460102" + "03":                                    "there is no structure 46",
+		"B1" + "74FF":                                        "a field of the structure t is out of range",
+		"B254" + "00CA7FFFFFFF":                              "a field of the structure T is out of range",
+		"B36900" + "0083" + "4E6F70":                         `unknown time zone "Nop"`,
+		"B26400FF":                                           "a field of the structure d is out of range",
 	} {
 		b, err := hex.DecodeString(in)
 		require.NoError(t, err)

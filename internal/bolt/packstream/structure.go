@@ -18,7 +18,7 @@ const (
 
 // structureNames says what structures are that cannot be parameters.
 var structureNames = map[byte]string{
-	tagNode: "a node", tagEdge: "a relationship", tagUnbound: "a relationship", tagPath: "a path", tagPoint2D: "a point", tagPoint3D: "a point",
+	tagNode: "a node", tagEdge: "a relationship", tagUnbound: "a relationship", tagPath: "a path",
 	tagVector: "a vector", '?': "a value of an unknown type",
 }
 
@@ -51,7 +51,7 @@ func (d *Decoder) structure(n int) (graph.Value, error) {
 		d.unfit("%s cannot be a parameter", name)
 		return graph.Value{}, nil
 	}
-	return d.temporal(tag, fields[:n]), nil
+	return d.make(tag, fields[:n]), nil
 }
 
 // shapes has the kinds of the fields of the structures that can be parameters.
@@ -62,10 +62,12 @@ var shapes = map[byte][]graph.ValueKind{
 	tagOffsetDateTime: {graph.Int, graph.Int, graph.Int},
 	tagZonedLocal:     {graph.Int, graph.Int, graph.String},
 	tagZonedDateTime:  {graph.Int, graph.Int, graph.String},
+	tagPoint2D:        {graph.Int, graph.Float, graph.Float},
+	tagPoint3D:        {graph.Int, graph.Float, graph.Float, graph.Float},
 }
 
-// temporal makes a temporal value of a structure, or notes why it is none.
-func (d *Decoder) temporal(tag byte, fields []graph.Value) graph.Value {
+// make makes a value of a structure, or notes why it is none.
+func (d *Decoder) make(tag byte, fields []graph.Value) graph.Value {
 	shape, known := shapes[tag]
 	utc, local := tag == tagOffsetDateTime || tag == tagZonedDateTime, tag == tagOffsetLocal || tag == tagZonedLocal
 	if !known || utc && !d.UTC || local && d.UTC {
@@ -96,6 +98,8 @@ func (d *Decoder) temporal(tag byte, fields []graph.Value) graph.Value {
 		if offset := fields[1].Int(); within(offset, -mostOffset, mostOffset) && n >= 0 && n < nanosPerDay {
 			return graph.TimeValue(temporal.Time{Local: temporal.LocalTime(n), Offset: int32(offset)})
 		}
+	case tagPoint2D, tagPoint3D:
+		return d.point(fields)
 	case tagDuration:
 		return d.duration(n, fields[1].Int(), fields[2].Int(), fields[3].Int())
 	default:
@@ -110,6 +114,25 @@ const leastSeconds, mostSeconds = -31557014167219200, 31556889864403199
 
 // within reports whether n is from least to most.
 func within(n, least, most int64) bool { return n >= least && n <= most }
+
+// point makes a point of the number of its system and of its coordinates.
+func (d *Decoder) point(fields []graph.Value) graph.Value {
+	srid := fields[0].Int()
+	if !within(srid, 0, math.MaxUint16) {
+		d.unfit("there is no coordinate reference system %d", srid)
+		return graph.Value{}
+	}
+	var coordinates [3]float64
+	for i, c := range fields[1:] {
+		coordinates[i] = c.Float()
+	}
+	p, err := graph.MakePoint(graph.CRS(srid), coordinates[:len(fields)-1]...)
+	if err != nil {
+		d.unfit("%v", err)
+		return graph.Value{}
+	}
+	return graph.PointValue(p)
+}
 
 func (d *Decoder) duration(months, days, seconds, nanos int64) graph.Value {
 	carry := nanos / nanosPerSecond

@@ -36,6 +36,10 @@ func (f Form) Append(dst []byte, v graph.Value) []byte {
 		return f.appendEdge(dst, v.Edge())
 	case graph.PathKind:
 		return f.appendPath(dst, v.Path())
+	case graph.Bytes:
+		return AppendBytes(dst, v.Bytes())
+	case graph.PointKind:
+		return appendPoint(dst, v.Point())
 	}
 	return f.appendTemporal(dst, v)
 }
@@ -68,6 +72,18 @@ func (f Form) appendTemporal(dst []byte, v graph.Value) []byte {
 	}
 	dst = AppendStruct(dst, zoned, 3)
 	return AppendString(AppendInt(AppendInt(dst, sec), int64(t.Nano)), t.Zone.String())
+}
+
+func appendPoint(dst []byte, p *graph.Point) []byte {
+	tag, coordinates := byte(tagPoint2D), [...]float64{p.X, p.Y, p.Z}
+	if p.CRS.Dimensions() == 3 {
+		tag = tagPoint3D
+	}
+	dst = AppendInt(AppendStruct(dst, tag, 1+p.CRS.Dimensions()), int64(p.CRS))
+	for _, c := range coordinates[:p.CRS.Dimensions()] {
+		dst = AppendFloat(dst, c)
+	}
+	return dst
 }
 
 // noRecord is the record of nodes and relationships that have none.
