@@ -381,8 +381,11 @@ func (c *column) value(i int, a *arena) (v graph.Value, ref keys.Ref, isRef bool
 
 // readCell decodes a cell whose bytes do not last.
 func readCell(b []byte, a *arena) (v graph.Value, ref keys.Ref, isRef bool, err error) {
-	if len(b) > 0 && (graph.ValueKind(b[0]) == graph.String || graph.ValueKind(b[0]) == graph.List) {
-		b = a.bytes(b)
+	if len(b) > 0 {
+		switch graph.ValueKind(b[0]) {
+		case graph.String, graph.List, graph.Bytes:
+			b = a.bytes(b)
+		}
 	}
 	v, ref, isRef, _, err = keys.Cell(b)
 	return v, ref, isRef, err

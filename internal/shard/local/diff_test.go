@@ -734,6 +734,10 @@ func text(v graph.Value) string {
 		return fmt.Sprint("date ", v.Date())
 	case graph.Duration:
 		return fmt.Sprint("duration ", v.Duration())
+	case graph.PointKind:
+		return fmt.Sprint("point ", *v.Point())
+	case graph.Bytes:
+		return fmt.Sprintf("bytes %x", v.Bytes())
 	}
 	panic(errors.ErrUnsupported)
 }

@@ -11,7 +11,7 @@ import (
 // in each row, even where it takes no memory, since it is the same in all.
 func (r *Run) Ask(ctx context.Context, v graph.Value) error {
 	switch v.Kind() {
-	case graph.String, graph.List, graph.Map, graph.PathKind:
+	case graph.String, graph.Bytes, graph.List, graph.Map, graph.PathKind:
 		if fn.Large(v) {
 			return r.Alive(ctx)
 		}
@@ -30,7 +30,7 @@ func (r *Run) AskBoth(ctx context.Context, x, y graph.Value) error {
 // AskRun is ask for who is given no context.
 func (r *Run) AskRun(v graph.Value) error {
 	switch v.Kind() {
-	case graph.String, graph.List, graph.Map, graph.PathKind:
+	case graph.String, graph.Bytes, graph.List, graph.Map, graph.PathKind:
 		if fn.Large(v) && r.Env.Fn.Run != nil {
 			return r.Alive(r.Env.Fn.Run)
 		}
