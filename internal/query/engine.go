@@ -387,7 +387,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 		})
 	}
 	if mode == shard.WriteExclusive {
-		env.Turn = nil
+		env.Slot = nil
 	}
 	res.limits.apply(&env, e.timeout(cmp.Or(res.limits.Timeout, e.opt.Timeout)))
 	rows := &res.run
@@ -423,7 +423,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 
 func (e *Engine) env(q *Running, params map[string]graph.Value, profile bool) exec.Env {
 	return exec.Env{
-		Params: params, Procs: e.procs, ImportDir: e.opt.ImportDir, Profile: profile || q.trace != nil, Held: &q.held, Turn: &q.turn, Labels: q.labels, Totals: &e.totals, Pools: e.pools(q), Spill: e.opt.Spill,
+		Params: params, Procs: e.procs, ImportDir: e.opt.ImportDir, Profile: profile || q.trace != nil, Held: &q.held, Slot: &q.turn, Labels: q.labels, Totals: &e.totals, Pools: e.pools(q), Spill: e.opt.Spill,
 		Budget: exec.Budget{Bytes: e.opt.QueryBytes, Rows: e.opt.MaxRows, Edges: e.opt.MaxVisits},
 	}
 }
@@ -605,7 +605,7 @@ func (e *Engine) compileCosted(q *plan.Query) (*exec.Prepared, error) {
 	}
 	for _, rows := range q.Estimates {
 		if rows >= costlyRows {
-			x.SetCostly(true)
+			x.SetLongRunning(true)
 			break
 		}
 	}

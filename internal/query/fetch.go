@@ -218,7 +218,7 @@ func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]gra
 	}
 	env := r.e.env(r.q, params, false)
 	if r.writes {
-		env.Turn = nil // others wait for its end
+		env.Slot = nil // others wait for its end
 	} else if err := r.q.turn.run(ctx, x); err != nil {
 		return err
 	}

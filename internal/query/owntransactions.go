@@ -26,7 +26,7 @@ func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params 
 	}
 	env := e.env(res.q, params, p.prefix == "PROFILE")
 	if p.merges {
-		env.Turn = nil // others wait for the end of its transactions
+		env.Slot = nil // others wait for the end of its transactions
 	}
 	res.limits.apply(&env, e.timeout(res.limits.Timeout))
 	env.Begin = func(ctx context.Context, mode shard.Mode) (shard.Tx, error) {

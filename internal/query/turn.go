@@ -135,8 +135,8 @@ func (t *turn) begin(e *Engine, q *Running, now int64) {
 	t.e, t.q, t.mark, t.yield = e, q, now, now
 }
 
-// Pause lets others compute if it is their turn. The context may have ended when it returns.
-func (t *turn) Pause(ctx context.Context) error {
+// Yield lets others compute if it is their turn. The context may have ended when it returns.
+func (t *turn) Yield(ctx context.Context) error {
 	if t.e == nil {
 		return nil
 	}
@@ -151,7 +151,7 @@ func (t *turn) Pause(ctx context.Context) error {
 	case !t.costly && (t.used+spent < int64(freeTime) || t.pauses < freePauses):
 		return nil
 	case !t.costly:
-		t.plan.SetCostly(true)
+		t.plan.SetLongRunning(true)
 		return t.slow(ctx)
 	case t.taken && spent < int64(turnTime):
 		return nil
@@ -184,10 +184,10 @@ func (t *turn) Beside(most int) []exec.Helper {
 // helper is the turn of a goroutine that computes for a request.
 type helper struct{ turn }
 
-// Pause implements exec.Turn.
-func (h *helper) Pause(ctx context.Context) error {
+// Yield implements exec.Turn.
+func (h *helper) Yield(ctx context.Context) error {
 	if h.costly {
-		return h.turn.Pause(ctx)
+		return h.turn.Yield(ctx)
 	}
 	h.letGo(instant())
 	return nil
@@ -225,7 +225,7 @@ func (t *turn) run(ctx context.Context, p *exec.Prepared) error {
 		return nil
 	}
 	t.plan = p
-	if !t.costly && p.Costly() {
+	if !t.costly && p.LongRunning() {
 		return t.slow(ctx)
 	}
 	return nil
@@ -308,10 +308,10 @@ func (t *turn) end(now time.Time, err error) {
 		t.e.turns.short.Store(at)
 	}
 	if t.plan != nil {
-		if known := t.plan.Costly(); !known && greedy {
-			t.plan.SetCostly(true)
+		if known := t.plan.LongRunning(); !known && greedy {
+			t.plan.SetLongRunning(true)
 		} else if known && err == nil && t.used < int64(freeTime) {
-			t.plan.SetCostly(false)
+			t.plan.SetLongRunning(false)
 		}
 	}
 	t.e = nil

@@ -46,15 +46,15 @@ func TestCostly(t *testing.T) {
 	require.NoError(t, err)
 	known, err := e.prepare(context.Background(), g, slow)
 	require.NoError(t, err)
-	require.True(t, known.exec.Costly(), "although one was refused before it did anything")
+	require.True(t, known.exec.LongRunning(), "although one was refused before it did anything")
 	p, err := e.prepare(context.Background(), g, "RETURN 1 AS one")
 	require.NoError(t, err)
-	p.exec.SetCostly(true)
+	p.exec.SetLongRunning(true)
 	_, err = e.rows(Request{Statement: "RETURN 1 AS one"})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		_, err := e.rows(Request{Statement: "RETURN 1 AS one"})
-		return err == nil && !p.exec.Costly()
+		return err == nil && !p.exec.LongRunning()
 	}, patience, time.Millisecond)
 }
 

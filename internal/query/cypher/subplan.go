@@ -102,7 +102,7 @@ func (b *binder) callSubquery(f *flow, c *ast.CallSubquery) {
 	}
 	b.admit(f)
 	one := f.one && r.one
-	apply := &plan.Apply{Input: f.node, Sub: r.node, Kind: plan.Inner, Cols: r.cols, Together: together}
+	apply := &plan.Apply{Input: f.node, Sub: r.node, Kind: plan.Inner, Cols: r.cols, Batched: together}
 	if c.Optional {
 		apply.Kind = plan.Optional
 	}
@@ -160,10 +160,10 @@ func (b *binder) foreach(f *flow, c *ast.Foreach) {
 	for _, inner := range c.Clauses {
 		b.clause(sub, inner, nil)
 	}
-	n.Together = b.close().together(false)
+	n.Batched = b.close().together(false)
 	b.scope = before
 	b.fx.alone = b.fx.touches(list)
-	if n.Sub = sub.node; n.Together {
+	if n.Sub = sub.node; n.Batched {
 		plan.OrderWrites(n.Sub)
 	}
 	b.admit(f)

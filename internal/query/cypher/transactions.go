@@ -41,7 +41,7 @@ func (b *binder) writing(c ast.Clause) {
 func (b *binder) inTransactions(f *flow, c *ast.CallSubquery, r result, together bool) {
 	t := c.InTransactions
 	n := &plan.Transactions{
-		Input: f.node, Sub: r.node, Rows: b.opt(t.Rows), OnError: reactions[t.OnError], Cols: r.cols, Unit: !r.returns, Together: together,
+		Input: f.node, Sub: r.node, Rows: b.opt(t.Rows), OnError: reactions[t.OnError], Cols: r.cols, Unit: !r.returns, Batched: together,
 	}
 	if !r.returns {
 		n.Sub = &plan.Drain{Input: r.node}

@@ -11,8 +11,8 @@ type (
 	Env = runtime.Env
 	// Budget limits a run.
 	Budget = runtime.Budget
-	// Turn shares the processors between runs.
-	Turn = runtime.Turn
+	// Slot is the CPU slot of a run.
+	Slot = runtime.Slot
 	// Helper is the CPU slot of a goroutine that computes for a run.
 	Helper = runtime.Helper
 	// Procedures finds procedures by name.

@@ -31,17 +31,17 @@ type Prepared struct {
 	program runtime.Program
 	out     []int // positions of the result columns in the root's batches
 
-	costly  atomic.Bool
-	bounds  []string    // parameters that conditions on edges compare with, so that shards test them if their values can be bounds
-	ended   sync.Pool   // of *execution
-	nothing runtime.Run // what there is to say of such a run after its end
+	longRunning atomic.Bool
+	bounds      []string    // parameters that conditions on edges compare with, so that shards test them if their values can be bounds
+	ended       sync.Pool   // of *execution
+	nothing     runtime.Run // what there is to say of such a run after its end
 }
 
-// Costly reports whether a run of the plan is expected to take long.
-func (p *Prepared) Costly() bool { return p.costly.Load() }
+// LongRunning reports whether a run of the plan is expected to take long.
+func (p *Prepared) LongRunning() bool { return p.longRunning.Load() }
 
-// SetCostly says whether a run of the plan is to be expected to take long.
-func (p *Prepared) SetCostly(costly bool) { p.costly.Store(costly) }
+// SetLongRunning says whether a run of the plan is to be expected to take long.
+func (p *Prepared) SetLongRunning(costly bool) { p.longRunning.Store(costly) }
 
 // Compile makes a plan ready to run. The plan must not be changed any more.
 func Compile(q *plan.Query, opt Options) (*Prepared, error) {

@@ -27,7 +27,7 @@ func TestDistinctEnds(t *testing.T) {
 			From: a, Edge: e, To: b, Dir: graph.Direction(rng.IntN(3)), Input: &plan.Scan{Input: &plan.Unit{}, Out: a},
 		}}
 		if rng.IntN(2) == 0 {
-			x.Unlike = []plan.Col{e}
+			x.DistinctFrom = []plan.Col{e}
 		}
 		seen, want := map[int]bool{}, []string{}
 		for _, r := range w.rows(x) {

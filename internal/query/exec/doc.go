@@ -15,8 +15,8 @@
 // # Columns
 //
 // A stage says which plan columns its batches have, in which order (Stage.Cols); compilation goes from the result
-// downwards and hands each node the set of columns that are needed above it, so that no stage carries what nobody
-// reads. A batch column holds vertex ids or values, whichever its producer likes, batch by batch (graph.Column).
+// downwards and hands each node the set of columns that are needed above it, so that no stage carries a column that is not
+// read. A batch column holds vertex ids or values, whichever its producer likes, batch by batch (graph.Column).
 //
 // # Subplans
 //

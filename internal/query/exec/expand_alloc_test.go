@@ -19,7 +19,7 @@ func chain(hops int, edges bool) (*plan.Query, []plan.Col) {
 	q.Root = &plan.Scan{Input: &plan.Unit{}, Out: at}
 	var before []plan.Col
 	for i := range hops {
-		x := &plan.Expand{Input: q.Root, From: at, To: q.NewCol("v", graph.VertexKind), Types: []string{"R"}, Unlike: before}
+		x := &plan.Expand{Input: q.Root, From: at, To: q.NewCol("v", graph.VertexKind), Types: []string{"R"}, DistinctFrom: before}
 		if edges || i+1 < hops {
 			x.Edge = q.NewCol("e", graph.EdgeKind)
 			before = append(slices.Clip(before), x.Edge)

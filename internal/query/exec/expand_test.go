@@ -26,7 +26,7 @@ func someChain(rng *rand.Rand, q *plan.Query, steps int) (root plan.Node, vertic
 		x := &plan.Expand{Input: root, From: vertices[rng.IntN(len(vertices))], Types: someTypes(rng), Dir: someDirection(rng)}
 		for _, e := range edges {
 			if rng.IntN(2) == 0 {
-				x.Unlike = append(x.Unlike, e)
+				x.DistinctFrom = append(x.DistinctFrom, e)
 			}
 		}
 		if x.Into = rng.IntN(3) == 0; x.Into {

@@ -430,7 +430,7 @@ func (w *world) rows(n plan.Node) []naiveRow {
 			}
 			for e := range w.edges {
 				to, ok := w.head(e, from, n.Types, n.Dir)
-				if !ok || !w.labelled(to, n.Labels) || r.has(n.Unlike, e) || !w.satisfies(r, e, n.Where) {
+				if !ok || !w.labelled(to, n.Labels) || r.has(n.DistinctFrom, e) || !w.satisfies(r, e, n.Where) {
 					continue
 				}
 				if n.Into && r.v[n.To] != to {
@@ -452,7 +452,7 @@ func (w *world) rows(n plan.Node) []naiveRow {
 				continue
 			}
 			ends := map[int]bool{}
-			w.trails(r, from, n.Types, n.Dir, constInt(n.Min, 1), constInt(n.Max, 1<<30), n.Unlike, n.Where, func(tr naiveTrail) {
+			w.trails(r, from, n.Types, n.Dir, constInt(n.Min, 1), constInt(n.Max, 1<<30), n.DistinctFrom, n.Where, func(tr naiveTrail) {
 				to := from
 				if len(tr.heads) > 0 {
 					to = tr.heads[len(tr.heads)-1]

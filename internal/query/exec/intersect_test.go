@@ -75,7 +75,7 @@ func intersected(t *testing.T, g shard.Graph, ls [2]plan.Leg, intersects, edges 
 	ls[0].From, ls[1].From = from, hub
 	if edges {
 		ls[0].Edge, ls[1].Edge = q.NewCol("c", graph.EdgeKind), q.NewCol("h", graph.EdgeKind)
-		ls[1].Unlike = []plan.Col{ls[0].Edge}
+		ls[1].DistinctFrom = []plan.Col{ls[0].Edge}
 		q.Out = append(q.Out, ls[0].Edge, ls[1].Edge)
 	}
 	name := func(l string) *plan.LabelExpr {
@@ -91,7 +91,7 @@ func intersected(t *testing.T, g shard.Graph, ls [2]plan.Leg, intersects, edges 
 	} else {
 		q.Root = &plan.Expand{
 			Input: &plan.Expand{Input: in, From: from, Edge: ls[0].Edge, To: to, Types: ls[0].Types, Dir: ls[0].Dir, Labels: name(label)},
-			From:  to, Edge: ls[1].Edge, To: hub, Types: ls[1].Types, Dir: ls[1].Dir.Reverse(), Into: true, Unlike: ls[1].Unlike,
+			From:  to, Edge: ls[1].Edge, To: hub, Types: ls[1].Types, Dir: ls[1].Dir.Reverse(), Into: true, DistinctFrom: ls[1].DistinctFrom,
 		}
 	}
 	p, err := exec.Compile(q, exec.Options{})

@@ -45,7 +45,7 @@ func compileNode(c *compile.Compiler, n plan.Node, need plan.ColSet) *runtime.St
 		return search.ShortestPath(c, n, need)
 	case *plan.FoldCount:
 		return adjacency.FoldCount(c, n, need)
-	case *plan.Weigh:
+	case *plan.PathMultiplicity:
 		return adjacency.PathMultiplicity(c, n, need)
 	case *plan.FrontierCount:
 		return search.FrontierCount(c, n, need)

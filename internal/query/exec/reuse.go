@@ -16,7 +16,7 @@ import (
 )
 
 // execution is what a run needs beside its transaction: its operators, with their memory. A plan of operators that can all
-// begin anew keeps those of runs that have ended for later ones, so that a short statement does not pay for making them.
+// be reused keeps those of runs that have ended for later ones, so that a short statement does not pay for making them.
 type execution struct {
 	run  runtime.Run
 	p    *Prepared
@@ -100,7 +100,7 @@ func plainMap(e plan.Expr) bool {
 }
 
 // propOfColumn reports whether an expression is a property of what stands in a column. Its value may lie in the memory of
-// decoded columns, and must not be kept beyond its transaction: nobody may have it but its reader, tests and projections,
+// cached columns, and must not be kept beyond its transaction: it may go only to its reader, tests and projections,
 // which copy nothing.
 func propOfColumn(e plan.Expr) bool {
 	p, ok := e.(*plan.Prop)

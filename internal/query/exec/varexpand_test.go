@@ -35,7 +35,7 @@ func someVarExpand(rng *rand.Rand, q *plan.Query, ends bool) plan.Node {
 	}
 	for _, e := range edges {
 		if rng.IntN(2) == 0 {
-			x.Unlike = append(x.Unlike, e)
+			x.DistinctFrom = append(x.DistinctFrom, e)
 		}
 	}
 	switch rng.IntN(6) {
@@ -70,7 +70,7 @@ func checkVarExpand(t *testing.T, rng *rand.Rand, w *world, batch int) {
 	if x.Edges != 0 && rng.IntN(2) == 0 {
 		to := q.NewCol("v", graph.VertexKind)
 		q.Root = &plan.Expand{
-			Input: x, From: x.To, Edge: q.NewCol("e", graph.EdgeKind), To: to, Dir: someDirection(rng), Unlike: []plan.Col{x.Edges},
+			Input: x, From: x.To, Edge: q.NewCol("e", graph.EdgeKind), To: to, Dir: someDirection(rng), DistinctFrom: []plan.Col{x.Edges},
 		}
 		q.Out = append(q.Out, to)
 	}

@@ -153,7 +153,7 @@ func expanded(n Node, e Expr) bool {
 				return false
 			}
 			n = x.Input
-		case *Weigh:
+		case *PathMultiplicity:
 			n = x.Input
 		case *Expand:
 			if ref.Col == x.To || ref.Col == x.From || ref.Col == x.Edge {
@@ -169,7 +169,7 @@ func expanded(n Node, e Expr) bool {
 
 // narrow looks down from below a node that reads need for the first expansion whose input has several rows for each
 // combination of the columns that are read above it, cols, all of which are vertices. Between them stand filters, expansions,
-// weighings and projections alone, which way tells of.
+// path multiplicities and projections alone, which way tells of.
 func (o *optimizer) narrow(n Node, need ColSet, way *passed) (x *Expand, cols []Col) {
 	way.weights = ColSet{}
 	for {
@@ -196,7 +196,7 @@ func (o *optimizer) narrow(n Node, need ColSet, way *passed) (x *Expand, cols []
 			}
 			way.projects = append(way.projects, at)
 			need, n = below, at.Input
-		case *Weigh:
+		case *PathMultiplicity:
 			way.weights.Add(at.Out)
 			need.Add(at.Col)
 			delete(need, at.Out)
@@ -210,7 +210,7 @@ func (o *optimizer) narrow(n Node, need ColSet, way *passed) (x *Expand, cols []
 			}
 			delete(need, at.Edge)
 			need.Add(at.From)
-			need.Add(at.Unlike...)
+			need.Add(at.DistinctFrom...)
 			if o.repeats(at.Input, need) {
 				return at, need.sorted()
 			}
@@ -224,7 +224,7 @@ func (o *optimizer) narrow(n Node, need ColSet, way *passed) (x *Expand, cols []
 // repeats reports whether the rows of n are expected to have each combination of cols several times.
 func (o *optimizer) repeats(n Node, cols ColSet) bool {
 	switch n.(type) {
-	case *Expand, *VarExpand, *Intersect, *Filter, *Weigh:
+	case *Expand, *VarExpand, *Intersect, *Filter, *PathMultiplicity:
 	default:
 		return false
 	}

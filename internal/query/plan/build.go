@@ -189,8 +189,8 @@ func (b *builder) keepsEdge(i int) bool {
 		slices.ContainsFunc(b.m.preds, func(p matchPred) bool { return p.cols.Has(e.Col) })
 }
 
-// unlike lists the columns of the edges already found that edge i must not repeat.
-func (b *builder) unlike(i int) []Col {
+// distinctFrom lists the columns of the edges already found that edge i must not repeat.
+func (b *builder) distinctFrom(i int) []Col {
 	var cols []Col
 	for _, j := range b.done {
 		if b.m.mayBeSame(i, j) {
@@ -235,7 +235,7 @@ func (b *builder) expand(s step) {
 	}
 	if e.Walk != nil {
 		b.node = &FindPaths{
-			Input: b.node, From: from, Edges: col, To: to, Walk: e.Walk, Into: s.into, Unlike: b.unlike(s.edge), Reversed: !s.left,
+			Input: b.node, From: from, Edges: col, To: to, Walk: e.Walk, Into: s.into, DistinctFrom: b.distinctFrom(s.edge), Reversed: !s.left,
 		}
 		if labels != nil {
 			b.filter(&HasLabels{X: &ColRef{Col: to}, Labels: labels})
@@ -243,12 +243,12 @@ func (b *builder) expand(s step) {
 	} else if e.Length != nil {
 		b.node = &VarExpand{
 			Input: b.node, From: from, Edges: col, To: to, Types: e.Types, Dir: dir, Min: e.Length.Min, Max: e.Length.Max,
-			Labels: labels, Into: s.into, Unlike: b.unlike(s.edge), EdgeVar: e.EdgeVar, Where: e.Where, Reversed: !s.left,
+			Labels: labels, Into: s.into, DistinctFrom: b.distinctFrom(s.edge), EdgeVar: e.EdgeVar, Where: e.Where, Reversed: !s.left,
 		}
 	} else {
 		x := &Expand{
 			Input: b.node, From: from, Edge: col, To: to, Types: e.Types, Dir: dir, Labels: labels, Into: s.into,
-			Unlike: b.unlike(s.edge),
+			DistinctFrom: b.distinctFrom(s.edge),
 		}
 		// Conditions on the edge alone are tested beside the list.
 		for i, p := range b.m.preds {
@@ -364,8 +364,8 @@ func (b *builder) shortest(e PatEdge) {
 	b.node = s
 }
 
-// predWeight orders predicates that are tested together: plain ones, those that look for edges, those that run a subplan.
-func predWeight(e Expr) int {
+// predOrder orders predicates that are tested together: plain ones, those that look for edges, those that run a subplan.
+func predOrder(e Expr) int {
 	if HasSubquery(e) {
 		return 2
 	}
@@ -400,7 +400,7 @@ func (b *builder) settle() {
 	}
 	for weight := range 3 {
 		for i, p := range b.m.preds {
-			if b.used[i] || p.implied || predWeight(p.e) != weight || !b.all(p.cols) || b.left > 0 && random(p.e) {
+			if b.used[i] || p.implied || predOrder(p.e) != weight || !b.all(p.cols) || b.left > 0 && random(p.e) {
 				continue
 			}
 			b.used[i] = true

@@ -57,14 +57,14 @@ type WalkNode struct {
 }
 
 // FindPaths joins each row with the paths of a Walk from From: Edges (or 0) is the list of all edges, To the end; the columns of
-// the Walk's parts and nodes are bound too. No path repeats an edge, nor has one of Unlike. With Into, To is bound already.
+// the Walk's parts and nodes are bound too. No path repeats an edge, nor has one of DistinctFrom. With Into, To is bound already.
 // Reversed says that From is the right end; all lists are in the order from left to right anyhow.
 type FindPaths struct {
 	Input           Node
 	From, Edges, To Col
 	Walk            *Walk
 	Into            bool
-	Unlike          []Col
+	DistinctFrom    []Col
 	Reversed        bool
 }
 
@@ -211,5 +211,5 @@ func (f *formatter) findPaths(n *FindPaths) string {
 	if n.Reversed {
 		s += " FROM RIGHT"
 	}
-	return s + f.extra(nil, n.Unlike)
+	return s + f.extra(nil, n.DistinctFrom)
 }

@@ -273,7 +273,7 @@ func (f *folder) terms(sign int, tries *int) []term {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return predWeight(f.p.Preds[j]) - predWeight(f.p.Preds[i]) })
+	slices.SortStableFunc(order, func(i, j int) int { return predOrder(f.p.Preds[j]) - predOrder(f.p.Preds[i]) })
 	for _, i := range order {
 		e := f.p.Preds[i]
 		x, y, ok := opposed(e)
@@ -430,7 +430,7 @@ func (f *folder) count(input Node, out Col) Node {
 	c := &FoldCount{Input: &Match{Input: input, Pattern: *f.p}, Out: out}
 	for _, v := range f.p.Vertices {
 		if bs := f.branches[v.Col]; len(bs) > 0 {
-			c.Weights = append(c.Weights, Weight{Col: v.Col, Branches: bs})
+			c.Multiplicities = append(c.Multiplicities, Multiplicity{Col: v.Col, Branches: bs})
 		}
 	}
 	return c

@@ -10,7 +10,7 @@ import (
 // read, and what hangs on them, only make rows repeat:
 //
 //	Aggregation count(*) BY a    Aggregation count(*) TIMES n BY a
-//	  Match (a)-->(b)-->(c)        Weigh (b)-->() AS n
+//	  Match (a)-->(b)-->(c)        PathMultiplicity (b)-->() AS n
 //	                                 Match (a)-->(b)
 func foldRows(o *optimizer, n Node) Node {
 	a, ok := n.(*Aggregate)
@@ -36,7 +36,7 @@ func foldRows(o *optimizer, n Node) Node {
 	c.Input = &Match{Input: m.Input, Pattern: *f.p}
 	for _, v := range f.p.Vertices {
 		if bs := f.branches[v.Col]; len(bs) > 0 {
-			w := &Weigh{Input: c.Input, Weight: Weight{Col: v.Col, Branches: bs}, Out: o.q.NewCol("", graph.Null)}
+			w := &PathMultiplicity{Input: c.Input, Multiplicity: Multiplicity{Col: v.Col, Branches: bs}, Out: o.q.NewCol("", graph.Null)}
 			c.Input, c.Times = w, product(c.Times, &ColRef{Col: w.Out})
 		}
 	}
@@ -97,7 +97,7 @@ func countRows(aggs []Agg, never func(Expr) bool) []Agg {
 	return aggs
 }
 
-// pays reports whether to find what is left of a pattern, weigh it and aggregate that is expected to be less work than to find
+// pays reports whether to find what is left of a pattern, multiply and aggregate that is expected to be less work than to find
 // all of it and aggregate more rows.
 func (f *folder) pays(whole *Pattern) bool {
 	all, allRows := f.o.work(whole)
@@ -116,13 +116,13 @@ func (o *optimizer) work(p *Pattern) (cost, rows float64) {
 }
 
 // sink moves a weighing down to where its vertex has been found, below expansions that make more rows of that.
-func sink(n *Node, w *Weigh) {
+func sink(n *Node, w *PathMultiplicity) {
 	var last *Expand // that may stand above w
 	for at := w.Input; at != nil; {
 		switch x := at.(type) {
 		case *Filter:
 			at = x.Input
-		case *Weigh:
+		case *PathMultiplicity:
 			at = x.Input
 		case *Intersect:
 			if at = x.Input; x.To == w.Col {

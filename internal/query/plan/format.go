@@ -134,13 +134,13 @@ func (f *formatter) length(lo, hi Expr) string {
 	return s
 }
 
-func (f *formatter) extra(where []Expr, unlike []Col) string {
+func (f *formatter) extra(where []Expr, distinctFrom []Col) string {
 	s := ""
 	if len(where) > 0 {
 		s += " WHERE " + f.exprs(where, " AND ")
 	}
-	if len(unlike) > 0 {
-		s += " UNLIKE " + f.cols(unlike)
+	if len(distinctFrom) > 0 {
+		s += " DISTINCT FROM " + f.cols(distinctFrom)
 	}
 	return s
 }

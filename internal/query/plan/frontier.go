@@ -123,14 +123,14 @@ func frontierOf(out Col, chain []*Expand, input Node) Node {
 		inside := 0
 		for _, before := range chain[:i] {
 			switch {
-			case before.Edge != 0 && slices.Contains(x.Unlike, before.Edge):
+			case before.Edge != 0 && slices.Contains(x.DistinctFrom, before.Edge):
 				inside++
 				n.Trail = true
 			case shareType(before.Types, x.Types):
 				free = true
 			}
 		}
-		if inside < len(x.Unlike) {
+		if inside < len(x.DistinctFrom) {
 			return nil // the others are edges of the input's rows
 		}
 		n.Hops = append(n.Hops, Hop{Types: x.Types, Dir: x.Dir, Labels: x.Labels, Edge: x.Edge, To: x.To, Where: x.Where})
@@ -146,7 +146,7 @@ const maxHops = 8
 
 // trailFrontier makes the node for trails of one fixed length, or of any up to one, that nothing else is asked of.
 func trailFrontier(out Col, x *VarExpand) Node {
-	if x.Into || x.Edges != 0 || len(x.Unlike) > 0 || !OfHop(x.Where, x.EdgeVar, 0) {
+	if x.Into || x.Edges != 0 || len(x.DistinctFrom) > 0 || !OfHop(x.Where, x.EdgeVar, 0) {
 		return nil
 	}
 	k, most := bound(x.Min, -1), bound(x.Max, -1)

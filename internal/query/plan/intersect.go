@@ -118,7 +118,7 @@ func (b *builder) intersect(s step) {
 	from, to, dir := e.expansion(s.left)
 	leg := func(i int, from Col, dir graph.Direction) Leg {
 		e := &b.m.p.Edges[i]
-		l := Leg{From: from, Types: e.Types, Dir: dir, Unlike: b.unlike(i)}
+		l := Leg{From: from, Types: e.Types, Dir: dir, DistinctFrom: b.distinctFrom(i)}
 		if b.keepsEdge(i) {
 			l.Edge = e.Col
 		}

@@ -61,18 +61,18 @@ type Node interface {
 }
 
 // Leg is one side of an Intersect: the edges of the vertex in column From. Edge may be 0; an edge that stands in a column of
-// Unlike does not count, and the second leg's may name the first's Edge. With Exists, which only the second leg may have, all
+// DistinctFrom does not count, and the second leg's may name the first's Edge. With Exists, which only the second leg may have, all
 // edges to one vertex count as one.
 type Leg struct {
-	From, Edge Col
-	Types      []string
-	Dir        graph.Direction
-	Unlike     []Col
-	Exists     bool
+	From, Edge   Col
+	Types        []string
+	Dir          graph.Direction
+	DistinctFrom []Col
+	Exists       bool
 }
 
-// Weight is, for the vertex in column Col, the product over Branches of the number of ways to expand each.
-type Weight struct {
+// Multiplicity is, for the vertex in column Col, the product over Branches of the number of ways to expand each.
+type Multiplicity struct {
 	Col      Col
 	Branches []Branch
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Expand joins each row with the edges of vertex From. With Into, To is bound already and only edges to it count.
-// Edge may be 0. An edge that stands in a column of Unlike (an edge or a list of edges) does not count. Edge or
+// Edge may be 0. An edge that stands in a column of DistinctFrom (an edge or a list of edges) does not count. Edge or
 // vertex predicates that can be tested beside the list stand in Where and are about Edge and To alone. Rows whose
 // From is null are dropped.
 type Expand struct {
@@ -17,7 +17,7 @@ type Expand struct {
 	Dir            graph.Direction
 	Labels         *LabelExpr // of To
 	Into           bool
-	Unlike         []Col
+	DistinctFrom   []Col
 	Where          []Expr
 }
 
@@ -30,7 +30,7 @@ func (n *Expand) describe(f *formatter) (name, args string) {
 	if n.Into {
 		name = "ExpandInto"
 	}
-	return name, "(" + f.col(n.From) + ")" + f.edge(n.Edge, n.Types, "", n.Dir) + f.vertex(n.To, n.Labels) + f.extra(n.Where, n.Unlike)
+	return name, "(" + f.col(n.From) + ")" + f.edge(n.Edge, n.Types, "", n.Dir) + f.vertex(n.To, n.Labels) + f.extra(n.Where, n.DistinctFrom)
 }
 
 func (n *Expand) rows(e *estimator, in float64) float64 {
@@ -59,7 +59,7 @@ func (*Intersect) exprs(exprVisitor) {}
 func (n *Intersect) describe(f *formatter) (name, args string) {
 	args = f.vertex(n.To, n.Labels)
 	for i, leg := range n.Legs {
-		args += []string{" FROM ", " AND "}[min(i, 1)] + "(" + f.col(leg.From) + ")" + f.edge(leg.Edge, leg.Types, "", leg.Dir) + f.extra(nil, leg.Unlike)
+		args += []string{" FROM ", " AND "}[min(i, 1)] + "(" + f.col(leg.From) + ")" + f.edge(leg.Edge, leg.Types, "", leg.Dir) + f.extra(nil, leg.DistinctFrom)
 		if leg.Exists {
 			args += " EXISTS"
 		}
@@ -80,9 +80,9 @@ func (n *Intersect) rows(e *estimator, in float64) float64 {
 // FoldCount gives one row: the sum over the rows of Input of the product of their weights, which is a count of the
 // rows that Input would have with the trees of Weights expanded. No Weights: the number of rows.
 type FoldCount struct {
-	Input   Node
-	Weights []Weight
-	Out     Col
+	Input          Node
+	Multiplicities []Multiplicity
+	Out            Col
 }
 
 func (n *FoldCount) inputs(f func(*Node)) { f(&n.Input) }
@@ -90,8 +90,8 @@ func (n *FoldCount) inputs(f func(*Node)) { f(&n.Input) }
 func (*FoldCount) exprs(exprVisitor) {}
 
 func (n *FoldCount) describe(f *formatter) (name, args string) {
-	parts := make([]string, len(n.Weights))
-	for i, w := range n.Weights {
+	parts := make([]string, len(n.Multiplicities))
+	for i, w := range n.Multiplicities {
 		parts[i] = "(" + f.col(w.Col) + ")" + f.branches(w.Branches)
 	}
 	return "FoldCount", strings.TrimSpace(strings.Join(parts, ", ") + " AS " + f.col(n.Out))
@@ -101,20 +101,20 @@ func (*FoldCount) rows(e *estimator, _ float64) float64 {
 	return e.outer
 }
 
-// Weigh adds Out to each row, which is the weight of its vertex Col, the product over Branches of the number of ways to
-// expand each: as many rows would come of expanding them. Rows of weight 0 are dropped.
-type Weigh struct {
+// PathMultiplicity adds Out to each row, the path multiplicity of its vertex Col: the number of rows that expanding the Branches would give.
+// Rows where it is 0 are dropped.
+type PathMultiplicity struct {
 	Input Node
-	Weight
+	Multiplicity
 	Out Col
 }
 
-func (n *Weigh) inputs(f func(*Node)) { f(&n.Input) }
+func (n *PathMultiplicity) inputs(f func(*Node)) { f(&n.Input) }
 
-func (*Weigh) exprs(exprVisitor) {}
+func (*PathMultiplicity) exprs(exprVisitor) {}
 
-func (n *Weigh) describe(f *formatter) (name, args string) {
-	return "Weigh", "(" + f.col(n.Col) + ")" + f.branches(n.Branches) + " AS " + f.col(n.Out)
+func (n *PathMultiplicity) describe(f *formatter) (name, args string) {
+	return "PathMultiplicity", "(" + f.col(n.Col) + ")" + f.branches(n.Branches) + " AS " + f.col(n.Out)
 }
 
-func (*Weigh) rows(_ *estimator, in float64) float64 { return in }
+func (*PathMultiplicity) rows(_ *estimator, in float64) float64 { return in }

@@ -201,8 +201,8 @@ type Apply struct {
 	Expr       Expr // for Collect: what is collected, over Sub's columns
 	// Cols are the columns that Sub adds, for Inner and Optional.
 	Cols []Col
-	// Together says that a Sub that writes does for many rows at once what it does for one after the other.
-	Together bool
+	// Batched says that a Sub that writes does for many rows at once what it does for one after the other.
+	Batched bool
 }
 
 func (n *Apply) inputs(f func(*Node)) {
@@ -220,8 +220,8 @@ func (n *Apply) describe(f *formatter) (name, args string) {
 	if n.Out != 0 {
 		args = strings.TrimSpace(args + " AS " + f.col(n.Out))
 	}
-	if n.Together {
-		args = strings.TrimSpace(args + " TOGETHER")
+	if n.Batched {
+		args = strings.TrimSpace(args + " BATCHED")
 	}
 	return names[n.Kind], args
 }
@@ -321,13 +321,13 @@ func (n *Union) rows(e *estimator, _ float64) float64 {
 	return rows
 }
 
-// Foreach runs Sub (a chain of writes over Argument) for each element of List and passes its input on. Together is as in Apply.
+// Foreach runs Sub (a chain of writes over Argument) for each element of List and passes its input on. Batched is as in Apply.
 type Foreach struct {
-	Input    Node
-	Var      Col
-	List     Expr
-	Sub      Node
-	Together bool
+	Input   Node
+	Var     Col
+	List    Expr
+	Sub     Node
+	Batched bool
 }
 
 func (n *Foreach) inputs(f func(*Node)) {
@@ -339,8 +339,8 @@ func (n *Foreach) exprs(f exprVisitor) { f.one(&n.List) }
 
 func (n *Foreach) describe(f *formatter) (name, args string) {
 	args = f.col(n.Var) + " IN " + f.expr(n.List)
-	if n.Together {
-		args += " TOGETHER"
+	if n.Batched {
+		args += " BATCHED"
 	}
 	return "Foreach", args
 }

@@ -22,7 +22,7 @@ type VarExpand struct {
 	Min, Max        Expr
 	Labels          *LabelExpr // of To
 	Into            bool
-	Unlike          []Col
+	DistinctFrom    []Col
 	EdgeVar         Col
 	Where           []Expr
 	Ends            bool
@@ -50,7 +50,7 @@ func (n *VarExpand) describe(f *formatter) (name, args string) {
 		name += "ByDepth"
 	}
 	return name, "(" + f.col(n.From) + ")" + f.edge(n.Edges, n.Types, f.length(n.Min, n.Max), n.Dir) +
-		f.vertex(n.To, n.Labels) + f.extra(n.Where, n.Unlike)
+		f.vertex(n.To, n.Labels) + f.extra(n.Where, n.DistinctFrom)
 }
 
 func (n *VarExpand) rows(e *estimator, in float64) float64 {

@@ -99,7 +99,7 @@ func (o *optimizer) plan(n *Node) {
 	(*n).inputs(func(c *Node) { o.plan(c) })
 	eachPlan(*n, func(c *Node) { o.plan(c) })
 	o.step()
-	if w, ok := (*n).(*Weigh); ok {
+	if w, ok := (*n).(*PathMultiplicity); ok {
 		sink(n, w)
 	}
 	m, ok := (*n).(*Match)

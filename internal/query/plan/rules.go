@@ -415,7 +415,7 @@ func countStore(_ *optimizer, n Node) Node {
 		}
 	case *Expand:
 		scan, ok := in.Input.(*Scan)
-		if !ok || in.Dir == graph.Both || in.Into || in.Labels != nil || len(in.Where) > 0 || len(in.Unlike) > 0 ||
+		if !ok || in.Dir == graph.Both || in.Into || in.Labels != nil || len(in.Where) > 0 || len(in.DistinctFrom) > 0 ||
 			len(in.Types) > 1 || scan.Labels != nil || in.To == scan.Out ||
 			counted != 0 && counted != in.Edge && counted != in.To && counted != scan.Out {
 			return nil
@@ -442,7 +442,7 @@ func (o *optimizer) distinctEnds(n Node, set bool) {
 	}
 	switch n := n.(type) {
 	case *VarExpand:
-		if set && n.Edges == 0 && len(n.Unlike) == 0 {
+		if set && n.Edges == 0 && len(n.DistinctFrom) == 0 {
 			n.Ends = true
 			o.fired("DistinctEnds")
 		}

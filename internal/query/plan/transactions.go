@@ -11,10 +11,10 @@ const (
 )
 
 // Transactions runs Sub for each row as Apply does, Rows rows (nil: 1,000) in a write transaction of their own, which is
-// committed before the next begins. Input reads the statement's cut; all rows are there before the first goes on, and what is
-// above sees a cut that has all the transactions. The rows of a transaction that failed or was not begun come once, with nulls
+// committed before the next begins. Input reads the statement's snapshot; all rows are there before the first goes on, and what is
+// above sees a snapshot that has all the transactions. The rows of a transaction that failed or was not begun come once, with nulls
 // in Cols. Unit says that Sub returns nothing: each row comes once. Report (or 0) is a map that says how the row's transaction
-// ended. Together is as in Apply.
+// ended. Batched is as in Apply.
 type Transactions struct {
 	Input, Sub Node
 	Rows       Expr
@@ -22,7 +22,7 @@ type Transactions struct {
 	Cols       []Col
 	Unit       bool
 	Report     Col
-	Together   bool
+	Batched    bool
 }
 
 func (n *Transactions) inputs(f func(*Node)) {
@@ -60,8 +60,8 @@ func (f *formatter) transactions(n *Transactions) string {
 		s = "OF 1000 ROWS"
 	}
 	s += [...]string{"", " ON ERROR CONTINUE", " ON ERROR BREAK"}[n.OnError]
-	if n.Together {
-		s += " TOGETHER"
+	if n.Batched {
+		s += " BATCHED"
 	}
 	if n.Report != 0 {
 		s += " REPORT " + f.col(n.Report)

@@ -43,7 +43,7 @@ func newEngine(s setting, procs []procedure) *engine {
 // idle is the turn of a run that takes long on a machine of three processors on which nobody else computes for a while.
 type idle struct{ left int }
 
-func (*idle) Pause(context.Context) error { return nil }
+func (*idle) Yield(context.Context) error { return nil }
 
 func (i *idle) Beside(int) []exec.Helper {
 	if i.left--; i.left < 0 {
@@ -113,7 +113,7 @@ func (e *engine) run(text string, params map[string]graph.Value) (a *answer, err
 		mode = shard.Read
 		env.Begin = e.g.Begin
 	} else if e.beside {
-		env.Turn = &idle{left: 3}
+		env.Slot = &idle{left: 3}
 	}
 	tx, err := e.g.Begin(ctx, mode)
 	if err != nil {

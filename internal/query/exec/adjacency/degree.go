@@ -22,7 +22,7 @@ type degrees struct {
 // NewDegrees makes the shortcut for a subplan, or nil if it has none.
 func NewDegrees(r *runtime.Run, f *runtime.Frame, kind plan.ApplyKind) runtime.RowCounter {
 	x, ok := f.Sub.Root.Node.(*plan.Expand)
-	if !ok || kind == plan.Collect || x.Labels != nil || x.Into || len(x.Unlike) > 0 || len(x.Where) > 0 {
+	if !ok || kind == plan.Collect || x.Labels != nil || x.Into || len(x.DistinctFrom) > 0 || len(x.Where) > 0 {
 		return nil
 	}
 	if _, ok := x.Input.(*plan.Argument); !ok {

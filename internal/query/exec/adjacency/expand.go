@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// The numbers of edges that an expansion asks for at once: few at first, in case that nobody wants more.
+// The numbers of edges that an expansion asks for at once: few at first, in case no more are wanted.
 const (
 	firstEdges = 4 * graph.BatchSize
 	MaxEdges   = 64 * graph.BatchSize
@@ -21,11 +21,11 @@ const (
 // request (or in a few, if they are long), tests the edges once, and then deals them out to the rows.
 type expand struct {
 	runtime.FanOut
-	frame *runtime.Frame
-	hop   *Reader
-	from  int // position of From in the input
-	dealt EdgeWriter
-	uses  Uniqueness
+	frame      *runtime.Frame
+	reader     *Reader
+	from       int // position of From in the input
+	writer     EdgeWriter
+	uniqueness Uniqueness
 
 	src     []graph.VertexID
 	rows    runtime.Sel // beside src
@@ -54,7 +54,7 @@ func Expand(c *compile.Compiler, n *plan.Expand, need plan.ColSet) *runtime.Stag
 	if n.Into {
 		below.Add(n.To)
 	}
-	NeedUnique(c, below, n.Input, n.Unlike)
+	NeedUnique(c, below, n.Input, n.DistinctFrom)
 	in := c.Compile(n.Input, below)
 	c.Bound(in, n.From)
 	own := []plan.Col{n.Edge, -n.Edge}
@@ -70,36 +70,36 @@ func Expand(c *compile.Compiler, n *plan.Expand, need plan.ColSet) *runtime.Stag
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
 		x := expand{
 			FanOut: runtime.FanOut{Input: runtime.Input{In: kids[0]}, Run: r, Carry: in.Positions(s.Cols)},
-			frame:  r.Frame, hop: NewReader(r, n.Types, n.Dir, n.Labels), from: in.Pos(n.From), uses: NewUniqueness(in, n.Unlike), limit: firstEdges,
+			frame:  r.Frame, reader: NewReader(r, n.Types, n.Dir, n.Labels), from: in.Pos(n.From), uniqueness: NewUniqueness(in, n.DistinctFrom), limit: firstEdges,
 			once: s.Once && r.Frame == nil, acct: runtime.Account{Run: r, Name: "Expand"},
 		}
-		x.hop.Filter = NewEdgeTest(r, where, in.Cols)
-		x.hop.Props = brought
-		x.dealt = EdgeWriter{toAt: -1, edgeAt: s.Pos(n.Edge), idAt: s.Pos(-n.Edge), SlabSize: r.BatchSize()}
+		x.reader.Filter = NewEdgeTest(r, where, in.Cols)
+		x.reader.Props = brought
+		x.writer = EdgeWriter{toAt: -1, edgeAt: s.Pos(n.Edge), idAt: s.Pos(-n.Edge), SlabSize: r.BatchSize()}
 		for _, col := range broughtCols {
-			x.dealt.props = append(x.dealt.props, s.Pos(col))
+			x.writer.props = append(x.writer.props, s.Pos(col))
 		}
 		if n.Edge == 0 {
-			x.dealt.edgeAt, x.dealt.idAt = -1, -1
+			x.writer.edgeAt, x.writer.idAt = -1, -1
 		}
 		if !n.Into {
-			x.dealt.toAt = s.Pos(n.To)
+			x.writer.toAt = s.Pos(n.To)
 		}
-		x.hop.Edges = x.dealt.edgeAt >= 0 || x.dealt.idAt >= 0 || len(x.uses.Pos) > 0
+		x.reader.Edges = x.writer.edgeAt >= 0 || x.writer.idAt >= 0 || len(x.uniqueness.Pos) > 0
 		if n.Into {
 			return newExpandInto(&x, n, in)
 		}
-		runtime.Prefetch(kids[0], x.from, x.hop, firstEdges)
-		x.goOn(kids[0])
+		runtime.Prefetch(kids[0], x.from, x.reader, firstEdges)
+		x.prefetchThrough(kids[0])
 		return &x
 	}
 	return s
 }
 
-// goOn tells the expansion whose far ends this one begins with, if one does.
-func (x *expand) goOn(op runtime.Operator) {
-	if e, ok := runtime.Unmetered(op).(*expand); ok && e.dealt.toAt == x.from {
-		e.hop.Follower, e.hop.FollowerMax = x.hop, firstEdges
+// prefetchThrough lets the expansion below prefetch for this one, if this one begins with its far ends.
+func (x *expand) prefetchThrough(op runtime.Operator) {
+	if e, ok := runtime.Unmetered(op).(*expand); ok && e.writer.toAt == x.from {
+		e.reader.Follower, e.reader.FollowerMax = x.reader, firstEdges
 	}
 }
 
@@ -121,17 +121,17 @@ func rowConditions(c *compile.Compiler, n *plan.Expand) []plan.Expr {
 func (x *expand) Open(ctx context.Context) error {
 	x.limit = firstEdges
 	x.seen.Clear()
-	x.hop.Known = 0
+	x.reader.Known = 0
 	return x.FanOut.Open(ctx)
 }
 
 func (x *expand) Close() {
 	x.acct.Release()
 	x.seenN = 0
-	if cap(x.hop.Answer.Targets) > firstEdges { // too many to be kept for another run
-		x.hop.Answer = shard.Neighbours{}
+	if cap(x.reader.Answer.Targets) > firstEdges { // too many to be kept for another run
+		x.reader.Answer = shard.Neighbours{}
 	}
-	x.hop.Shrink()
+	x.reader.Shrink()
 	x.Input.Close()
 }
 
@@ -140,9 +140,9 @@ func (x *expand) Next(ctx context.Context) (*runtime.Batch, error) { return x.Gi
 func (x *expand) Advance(ctx context.Context) (bool, error) {
 	switch {
 	case x.k < x.end:
-		x.deal()
+		x.writeRows()
 		return true, nil
-	case x.base+x.hop.Answer.Done < len(x.f.IDs):
+	case x.base+x.reader.Answer.Done < len(x.f.IDs):
 		return true, x.read(ctx)
 	}
 	return false, nil
@@ -154,14 +154,14 @@ func (x *expand) Begin(context.Context) error {
 		return err
 	}
 	x.f.Set(x.src)
-	x.uses.Begin(x.Rows)
+	x.uniqueness.Begin(x.Rows)
 	x.base, x.k, x.end, x.off = 0, 0, 0, 0
-	x.hop.Answer.Done = 0
+	x.reader.Answer.Done = 0
 	return nil
 }
 
 // Sources appends the vertices of a column, and the rows that they stand in, to src and rows. Nulls are left out, and
-// rows of the frame that nobody waits for.
+// rows of the frame that no operator waits for.
 func Sources(b *runtime.Batch, pos int, f *runtime.Frame, src []graph.VertexID, rows runtime.Sel) ([]graph.VertexID, runtime.Sel, error) {
 	col := &b.Cols[pos]
 	all := f == nil || f.Done == nil
@@ -192,23 +192,23 @@ func NotVertex(v graph.Value) error {
 
 // read gets the next part of the lists.
 func (x *expand) read(ctx context.Context) error {
-	x.base += x.hop.Answer.Done
+	x.base += x.reader.Answer.Done
 	if err := runtime.GrowSet(&x.acct, &x.seen, &x.seenN); err != nil {
 		return err
 	}
-	if err := x.hop.Read(ctx, x.f.IDs[x.base:], x.limit); err != nil {
+	if err := x.reader.Read(ctx, x.f.IDs[x.base:], x.limit); err != nil {
 		return err
 	}
 	x.limit = min(4*x.limit, MaxEdges)
-	done := x.hop.Answer.Done
+	done := x.reader.Answer.Done
 	x.inOrder = x.base == 0 && done == len(x.f.IDs)
 	x.k, x.end, x.off = int(x.f.First[x.base]), int(x.f.First[x.base+done]), 0
 	return nil
 }
 
-// deal gives edges of the present answer to rows until the batch is full or the answer ends.
-func (x *expand) deal() {
-	res := &x.hop.Answer
+// writeRows gives edges of the present answer to rows until the batch is full or the answer ends.
+func (x *expand) writeRows() {
+	res := &x.reader.Answer
 	room := x.Run.BatchSize() - x.Out.N
 	for x.k < x.end && room > 0 {
 		place := int32(x.k)
@@ -229,19 +229,19 @@ func (x *expand) deal() {
 		}
 		row := x.rows[place]
 		n := 0
-		excluded := x.uses.Excluded(row)
+		excluded := x.uniqueness.Excluded(row)
 		switch {
 		case x.once:
-			n = x.dealNew(lo, hi, excluded)
+			n = x.writeUnseen(lo, hi, excluded)
 		case len(excluded) > 0 && ContainsAny(res.Edges[lo:hi], excluded):
 			for i := lo; i < hi; i++ {
 				if !slices.Contains(excluded, res.Edges[i]) {
-					x.dealt.add(&x.Out, x.hop, x.src[place], i, i+1)
+					x.writer.add(&x.Out, x.reader, x.src[place], i, i+1)
 					n++
 				}
 			}
 		default:
-			x.dealt.add(&x.Out, x.hop, x.src[place], lo, hi)
+			x.writer.add(&x.Out, x.reader, x.src[place], lo, hi)
 			n = hi - lo
 		}
 		x.Picked = runtime.AppendRepeated(x.Picked, row, n)
@@ -250,11 +250,11 @@ func (x *expand) deal() {
 	}
 }
 
-// dealNew gives a row for each end of edges lo … hi-1 of the answer that no row was given for. The end is all there is
+// writeUnseen gives a row for each end of edges lo … hi-1 of the answer that no row was given for. The end is all there is
 // in a row.
-func (x *expand) dealNew(lo, hi int, excluded []graph.EdgeID) int {
-	res := &x.hop.Answer
-	ids := x.Out.Cols[x.dealt.toAt].IDs
+func (x *expand) writeUnseen(lo, hi int, excluded []graph.EdgeID) int {
+	res := &x.reader.Answer
+	ids := x.Out.Cols[x.writer.toAt].IDs
 	before := len(ids)
 	for i, v := range res.Targets[lo:hi] {
 		if x.seen.Has(v) || len(excluded) > 0 && slices.Contains(excluded, res.Edges[lo+i]) {
@@ -263,7 +263,7 @@ func (x *expand) dealNew(lo, hi int, excluded []graph.EdgeID) int {
 		x.seen.Add(v)
 		ids = append(ids, v)
 	}
-	x.Out.Cols[x.dealt.toAt].IDs = ids
+	x.Out.Cols[x.writer.toAt].IDs = ids
 	return len(ids) - before
 }
 

@@ -19,10 +19,10 @@ type expandInto struct {
 
 func newExpandInto(x *expand, n *plan.Expand, in *runtime.Stage) *expandInto {
 	// Conditions are on the edge alone, so they hold from either end.
-	back := &Reader{Run: x.Run, Types: x.hop.Types, Dir: n.Dir.Reverse(), Filter: x.hop.Filter, Edges: x.hop.Edges}
+	back := &Reader{Run: x.Run, Types: x.reader.Types, Dir: n.Dir.Reverse(), Filter: x.reader.Filter, Edges: x.reader.Edges}
 	// Labels of To are tested where To is bound; a label test here would apply to From on the way back.
 	return &expandInto{
-		expand: *x, to: in.Pos(n.To), pairs: pairs{r: x.Run, hops: [2]*Reader{x.hop, back}, oneSided: n.Labels != nil},
+		expand: *x, to: in.Pos(n.To), pairs: pairs{r: x.Run, readers: [2]*Reader{x.reader, back}, oneSided: n.Labels != nil},
 	}
 }
 
@@ -42,7 +42,7 @@ func (x *expandInto) Advance(ctx context.Context) (bool, error) {
 }
 
 func (x *expandInto) Begin(ctx context.Context) error {
-	x.uses.Begin(x.Rows)
+	x.uniqueness.Begin(x.Rows)
 	x.pairs.reset()
 	var err error
 	if x.src, x.rows, err = Sources(x.Rows, x.from, x.frame, x.src[:0], x.rows[:0]); err != nil {
@@ -71,12 +71,12 @@ func (x *expandInto) match() {
 		if x.hits = p.probe.find(dst, x.hits[:0]); len(x.hits) == 0 {
 			continue
 		}
-		excluded := x.uses.Excluded(row)
+		excluded := x.uniqueness.Excluded(row)
 		for _, i := range x.hits {
 			if i += first; len(excluded) > 0 && slices.Contains(excluded, h.Answer.Edges[i]) {
 				continue
 			}
-			x.dealt.add(&x.Out, h, source, i, i+1)
+			x.writer.add(&x.Out, h, source, i, i+1)
 			x.Picked = append(x.Picked, row)
 			x.Out.N++
 		}

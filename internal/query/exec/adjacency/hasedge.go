@@ -9,7 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// HasEdge is a plan.HasEdge.
+// hasEdge is a plan.HasEdge.
 type hasEdge struct {
 	from, to runtime.Evaluator
 	pairs    pairs
@@ -20,7 +20,7 @@ type hasEdge struct {
 func NewHasEdge(r *runtime.Run, e *plan.HasEdge, from, to runtime.Evaluator) runtime.Evaluator {
 	return &hasEdge{
 		from: from, to: to,
-		pairs: pairs{r: r, hops: [2]*Reader{NewReader(r, e.Types, e.Dir, nil), NewReader(r, e.Types, e.Dir.Reverse(), nil)}},
+		pairs: pairs{r: r, readers: [2]*Reader{NewReader(r, e.Types, e.Dir, nil), NewReader(r, e.Types, e.Dir.Reverse(), nil)}},
 	}
 }
 

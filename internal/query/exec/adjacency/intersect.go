@@ -43,33 +43,33 @@ type intersect struct {
 }
 
 type leg struct {
-	hop     *Reader
-	back    *Reader // the same edges from their far ends
-	from    int     // position in the input
-	uses    Uniqueness
-	dealt   EdgeWriter
-	f       runtime.Frontier
-	degrees []int
+	reader     *Reader
+	back       *Reader // the same edges from their far ends
+	from       int     // position in the input
+	uniqueness Uniqueness
+	writer     EdgeWriter
+	f          runtime.Frontier
+	degrees    []int
 }
 
 // list gives where in the leg's answer the edges of the k-th row of the part stand.
 func (l *leg) list(k int) (lo, hi int) {
 	u := int(l.f.Pos[k])
-	if u >= l.hop.Answer.Done {
+	if u >= l.reader.Answer.Done {
 		return 0, 0
 	}
-	return l.hop.Answer.Offsets[u], l.hop.Answer.Offsets[u+1]
+	return l.reader.Answer.Offsets[u], l.reader.Answer.Offsets[u+1]
 }
 
 // Intersect compiles an Intersect.
 func Intersect(c *compile.Compiler, n *plan.Intersect, need plan.ColSet) *runtime.Stage {
 	below := c.Below(need)
-	apart := slices.Contains(n.Legs[1].Unlike, n.Legs[0].Edge)
+	apart := slices.Contains(n.Legs[1].DistinctFrom, n.Legs[0].Edge)
 	var uses [2][]plan.Col
 	own := []plan.Col{n.To}
 	for i, l := range n.Legs {
 		below.Add(l.From)
-		uses[i] = slices.DeleteFunc(slices.Clone(l.Unlike), func(col plan.Col) bool { return i == 1 && col == n.Legs[0].Edge })
+		uses[i] = slices.DeleteFunc(slices.Clone(l.DistinctFrom), func(col plan.Col) bool { return i == 1 && col == n.Legs[0].Edge })
 		NeedUnique(c, below, n.Input, uses[i])
 		own = append(own, l.Edge, -l.Edge)
 	}
@@ -89,8 +89,8 @@ func Intersect(c *compile.Compiler, n *plan.Intersect, need plan.ColSet) *runtim
 			if l.Edge != 0 {
 				d.edgeAt, d.idAt = s.Pos(l.Edge), s.Pos(-l.Edge)
 			}
-			x.legs[i] = leg{hop: NewReader(r, l.Types, l.Dir, nil), from: in.Pos(l.From), uses: NewUniqueness(in, uses[i]), dealt: d}
-			h := x.legs[i].hop
+			x.legs[i] = leg{reader: NewReader(r, l.Types, l.Dir, nil), from: in.Pos(l.From), uniqueness: NewUniqueness(in, uses[i]), writer: d}
+			h := x.legs[i].reader
 			h.Edges = d.edgeAt >= 0 || d.idAt >= 0 || len(uses[i]) > 0 || apart
 			x.legs[i].back = &Reader{Run: r, Types: h.Types, Dir: l.Dir.Reverse(), Edges: h.Edges}
 		}
@@ -140,7 +140,7 @@ func (x *intersect) Begin(ctx context.Context) error {
 	x.src[0], x.rows = x.src[0][:n], x.rows[:n]
 	x.lo, x.hi, x.i, x.j, x.known = 0, 0, 0, 0, false
 	for i := range x.legs {
-		x.legs[i].uses.Begin(x.Rows)
+		x.legs[i].uniqueness.Begin(x.Rows)
 	}
 	return x.weed(ctx)
 }
@@ -198,12 +198,12 @@ func (x *intersect) readDegrees(ctx context.Context, i, lo, hi int) error {
 	l := &x.legs[i]
 	l.f.Set(x.src[i][lo:hi])
 	l.degrees = slices.Grow(l.degrees[:0], len(l.f.IDs))[:len(l.f.IDs)]
-	types, ok := l.hop.Types.Resolve()
+	types, ok := l.reader.Types.Resolve()
 	if !ok {
 		clear(l.degrees)
 		return nil
 	}
-	return x.Run.Tx.Degrees(ctx, l.f.IDs, types, l.hop.Dir, l.degrees)
+	return x.Run.Tx.Degrees(ctx, l.f.IDs, types, l.reader.Dir, l.degrees)
 }
 
 // read reads the lists of the next rows: of as many as have no more than MaxEdges edges, or of one.
@@ -239,7 +239,7 @@ func (x *intersect) read(ctx context.Context) error {
 		}
 	}
 	for i := range x.legs {
-		h := x.legs[i].hop
+		h := x.legs[i].reader
 		if h.Labels = nil; i != x.marked {
 			h.Labels = x.labels
 		}
@@ -260,11 +260,11 @@ func (x *intersect) readBack(ctx context.Context, near, far int) (bool, error) {
 		return false, nil
 	}
 	m, e := &x.legs[x.marked], &x.legs[1-x.marked]
-	m.hop.Labels = x.labels
-	if err := m.hop.Read(ctx, m.f.IDs, 0); err != nil {
+	m.reader.Labels = x.labels
+	if err := m.reader.Read(ctx, m.f.IDs, 0); err != nil {
 		return false, err
 	}
-	x.ends.Set(m.hop.Answer.Targets)
+	x.ends.Set(m.reader.Answer.Targets)
 	types, ok := e.back.Types.Resolve()
 	if !ok {
 		return false, nil
@@ -289,7 +289,7 @@ func (x *intersect) readBack(ctx context.Context, near, far int) (bool, error) {
 
 // turn makes the answer of a leg of the edges that were found from their far ends.
 func (x *intersect) turn(l *leg) {
-	from, to := &l.back.Answer, &l.hop.Answer
+	from, to := &l.back.Answer, &l.reader.Answer
 	n := len(l.f.IDs)
 	x.puts = slices.Grow(x.puts[:0], n+1)[:n+1]
 	clear(x.puts)
@@ -306,10 +306,10 @@ func (x *intersect) turn(l *leg) {
 	to.Done, to.Offsets = n, append(to.Offsets[:0], x.puts...)
 	to.Targets = slices.Grow(to.Targets[:0], edges)[:edges]
 	to.Edges, to.Types, to.Reverse = to.Edges[:0], to.Types[:0], to.Reverse[:0]
-	if l.hop.Edges {
+	if l.reader.Edges {
 		to.Edges = slices.Grow(to.Edges, edges)[:edges]
 		to.Types = slices.Grow(to.Types, edges)[:edges]
-		if l.hop.Dir == graph.Both {
+		if l.reader.Dir == graph.Both {
 			to.Reverse = slices.Grow(to.Reverse, edges)[:edges]
 		}
 	}
@@ -322,9 +322,9 @@ func (x *intersect) turn(l *leg) {
 			put := x.puts[u]
 			x.puts[u]++
 			to.Targets[put] = x.ends.IDs[i]
-			if l.hop.Edges {
+			if l.reader.Edges {
 				to.Edges[put], to.Types[put] = from.Edges[at], from.Types[at]
-				if l.hop.Dir == graph.Both {
+				if l.reader.Dir == graph.Both {
 					to.Reverse[put] = !from.Reverse[at]
 				}
 			}
@@ -357,14 +357,14 @@ func (x *intersect) match() {
 		first, end := m.list(k)
 		if u := int(m.f.Pos[k]); u != x.last {
 			x.last = u
-			x.probe.set(m.hop.Answer.Targets[first:end], x.lookups(k))
+			x.probe.set(m.reader.Answer.Targets[first:end], x.lookups(k))
 		}
 		if first == end {
 			continue
 		}
 		row := x.rows[x.i]
 		for at := lo + x.j; at < hi; at++ {
-			v := e.hop.Answer.Targets[at]
+			v := e.reader.Answer.Targets[at]
 			if !x.probe.has(v) {
 				continue
 			}
@@ -391,24 +391,24 @@ func (x *intersect) lookups(k int) int {
 // pair gives the rows of an edge to v and the edges to v among those marked.
 func (x *intersect) pair(row int32, at, first int, v graph.VertexID) {
 	m, e := &x.legs[x.marked], &x.legs[1-x.marked]
-	if used := e.uses.Excluded(row); len(used) > 0 && slices.Contains(used, e.hop.Answer.Edges[at]) {
+	if used := e.uniqueness.Excluded(row); len(used) > 0 && slices.Contains(used, e.reader.Answer.Edges[at]) {
 		return
 	}
 	if x.exists {
 		x.add(row, v)
-		e.dealt.add(&x.Out, e.hop, x.src[1-x.marked][x.i], at, at+1)
+		e.writer.add(&x.Out, e.reader, x.src[1-x.marked][x.i], at, at+1)
 		return
 	}
-	used := m.uses.Excluded(row)
+	used := m.uniqueness.Excluded(row)
 	x.hits = x.probe.find(v, x.hits[:0])
 	for _, h := range x.hits {
 		h += first
-		if len(used) > 0 && slices.Contains(used, m.hop.Answer.Edges[h]) || x.apart && m.hop.Answer.Edges[h] == e.hop.Answer.Edges[at] {
+		if len(used) > 0 && slices.Contains(used, m.reader.Answer.Edges[h]) || x.apart && m.reader.Answer.Edges[h] == e.reader.Answer.Edges[at] {
 			continue
 		}
 		x.add(row, v)
-		e.dealt.add(&x.Out, e.hop, x.src[1-x.marked][x.i], at, at+1)
-		m.dealt.add(&x.Out, m.hop, x.src[x.marked][x.i], h, h+1)
+		e.writer.add(&x.Out, e.reader, x.src[1-x.marked][x.i], at, at+1)
+		m.writer.add(&x.Out, m.reader, x.src[x.marked][x.i], h, h+1)
 	}
 }
 

@@ -13,12 +13,12 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// FoldCount sums the products of its rows' weights. The weight of a vertex is computed once, from its neighbours':
+// foldCount sums the products of its rows' path multiplicities. That of a vertex is computed once, from its neighbours':
 // counting by messages along a tree (Yannakakis 1981, in the form that FAQ, Khamis et al. 2016, gives it for counts).
 type foldCount struct {
 	runtime.Input
 	frame   *runtime.Frame
-	weights []*weigher
+	factors []*multiplicities
 	at      int // position of the count in out, or -1
 	sums    []int64
 	product []int64
@@ -29,19 +29,19 @@ type foldCount struct {
 // FoldCount compiles a FoldCount.
 func FoldCount(c *compile.Compiler, n *plan.FoldCount, need plan.ColSet) *runtime.Stage {
 	below := plan.ColSet{}
-	for _, w := range n.Weights {
+	for _, w := range n.Multiplicities {
 		below.Add(w.Col)
 	}
 	in := c.Compile(n.Input, below)
-	for _, w := range n.Weights {
+	for _, w := range n.Multiplicities {
 		c.Bound(in, w.Col)
 	}
 	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: compile.Kept(nil, need, n.Out)}
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
 		x := &foldCount{Input: runtime.Input{In: exchange.Coalesce(r, kids[0], len(in.Cols))}, frame: r.Frame, at: s.Pos(n.Out)}
-		crew := newWorkerPool(r)
-		for _, w := range n.Weights {
-			x.weights = append(x.weights, crew.newWeigher(r, in.Pos(w.Col), w.Branches))
+		pool := newWorkerPool(r)
+		for _, w := range n.Multiplicities {
+			x.factors = append(x.factors, pool.newMultiplicities(r, in.Pos(w.Col), w.Branches))
 		}
 		return x
 	}
@@ -50,14 +50,14 @@ func FoldCount(c *compile.Compiler, n *plan.FoldCount, need plan.ColSet) *runtim
 
 func (x *foldCount) Open(ctx context.Context) error {
 	x.done = false
-	for _, w := range x.weights {
+	for _, w := range x.factors {
 		w.open()
 	}
 	return x.Input.Open(ctx)
 }
 
 func (x *foldCount) Close() {
-	for _, w := range x.weights {
+	for _, w := range x.factors {
 		w.release()
 	}
 	x.Input.Close()
@@ -95,13 +95,13 @@ func (x *foldCount) Next(ctx context.Context) (*runtime.Batch, error) {
 	return &x.out, nil
 }
 
-// add adds the weights of a batch.
+// add adds the products of a batch.
 func (x *foldCount) add(ctx context.Context, b *runtime.Batch) error {
 	x.product = x.product[:0]
 	for range b.N {
 		x.product = append(x.product, 1)
 	}
-	for _, w := range x.weights {
+	for _, w := range x.factors {
 		if err := w.multiplyRows(ctx, b, x.product); err != nil {
 			return err
 		}
@@ -121,53 +121,53 @@ func CountOverflow() error {
 	return graph.RuntimeError("ArithmeticError", "IntegerOverflow", "the count is larger than an Integer can be")
 }
 
-// weightPage is how many weights are made room for at once, so that a few vertices take little whatever their ids are.
-const weightPage = 512
+// multiplicityPage is the number of multiplicities in a page: few vertices take little room, whatever their ids are.
+const multiplicityPage = 512
 
-// weigher knows the weights of vertices: the product over branches of the sum of the weights of the neighbours.
-type weigher struct {
+// multiplicities computes and keeps path multiplicities of vertices: the product over branches of the sum over the neighbours.
+type multiplicities struct {
 	pos      int // of the root, in the input
 	pool     *workerPool
-	of       *weigher // in a crew: whose weights they are
-	branches []*branchWeigher
-	known    [][]*[weightPage]int64 // by shard and local id, in pages: the weight plus one, 0 where it is not known, or unlearnt
+	of       *multiplicities // in a worker: those of the run, which all workers share
+	branches []*branchMultiplicity
+	known    [][]*[multiplicityPage]int64 // by shard and local id, in pages: the multiplicity plus one, 0 where it is not known, or unlearnt
 	acct     runtime.Account
 	f        runtime.Frontier
-	wanted   []graph.VertexID // whose weights are to be learnt, each once
+	wanted   []graph.VertexID // to be learnt, each once
 	ids      []graph.VertexID // the vertices of rows
 	rows     runtime.Sel
 	part     []int64
-	workers  []*weigher // the same for each of the crew
+	workers  []*multiplicities // the same for each worker
 }
 
-type branchWeigher struct {
-	hop      *Reader
+type branchMultiplicity struct {
+	reader   *Reader
 	optional bool
-	below    *weigher
+	below    *multiplicities
 	degrees  []int
 }
 
-// newWeigher makes the weigher of some branches.
-func (c *workerPool) newWeigher(r *runtime.Run, pos int, branches []plan.Branch) *weigher {
-	w := &weigher{pos: pos, pool: c, acct: runtime.Account{Run: r, Name: "FoldCount"}}
+// newMultiplicities makes the multiplicities of some branches.
+func (c *workerPool) newMultiplicities(r *runtime.Run, pos int, branches []plan.Branch) *multiplicities {
+	w := &multiplicities{pos: pos, pool: c, acct: runtime.Account{Run: r, Name: "FoldCount"}}
 	for _, b := range branches {
-		bw := &branchWeigher{hop: NewReader(r, b.Types, b.Dir, b.Labels), optional: b.Optional}
+		bw := &branchMultiplicity{reader: NewReader(r, b.Types, b.Dir, b.Labels), optional: b.Optional}
 		if len(b.Branches) > 0 {
-			bw.below = c.newWeigher(r, 0, b.Branches)
+			bw.below = c.newMultiplicities(r, 0, b.Branches)
 		}
 		w.branches = append(w.branches, bw)
 	}
 	return w
 }
 
-// open forgets the weights where the statement may have changed them since the last rows: they outlast the rows of a subplan.
-func (w *weigher) open() {
+// open forgets the multiplicities if the statement may have changed them since the last rows: they outlast the rows of a subplan.
+func (w *multiplicities) open() {
 	if w.acct.Run.Program.Query.Writes {
 		w.release()
 	}
 }
 
-func (w *weigher) release() {
+func (w *multiplicities) release() {
 	w.acct.Release()
 	w.known, w.workers = nil, nil
 	for _, b := range w.branches {
@@ -177,9 +177,9 @@ func (w *weigher) release() {
 	}
 }
 
-// slot gives the place of a vertex's weight.
-func (w *weigher) slot(v graph.VertexID) (*int64, error) {
-	shard, page, at := v.Shard(), v.Local()/weightPage, v.Local()%weightPage
+// slot gives the place of a vertex's multiplicity.
+func (w *multiplicities) slot(v graph.VertexID) (*int64, error) {
+	shard, page, at := v.Shard(), v.Local()/multiplicityPage, v.Local()%multiplicityPage
 	if shard < len(w.known) && page < uint64(len(w.known[shard])) {
 		if p := w.known[shard][page]; p != nil {
 			return &p[at], nil
@@ -192,8 +192,8 @@ func (w *weigher) slot(v graph.VertexID) (*int64, error) {
 	return &p[at], nil
 }
 
-// pageSlow makes a page of weights, or finds the one that the crew has.
-func (w *weigher) pageSlow(shard int, page uint64) (*[weightPage]int64, error) {
+// pageSlow makes a page, or finds the one that the workers share.
+func (w *multiplicities) pageSlow(shard int, page uint64) (*[multiplicityPage]int64, error) {
 	if w.of == nil {
 		return w.page(shard, page, &w.acct)
 	}
@@ -210,28 +210,28 @@ func (w *weigher) pageSlow(shard int, page uint64) (*[weightPage]int64, error) {
 	return p, nil
 }
 
-// page gives a page of weights.
-func (w *weigher) page(shard int, page uint64, acct *runtime.Account) (*[weightPage]int64, error) {
+// page gives a page.
+func (w *multiplicities) page(shard int, page uint64, acct *runtime.Account) (*[multiplicityPage]int64, error) {
 	if err := w.extend(shard, page, acct); err != nil {
 		return nil, err
 	}
 	at := &w.known[shard][page]
 	if *at == nil {
-		if err := acct.Grow(8 * weightPage); err != nil {
+		if err := acct.Grow(8 * multiplicityPage); err != nil {
 			return nil, err
 		}
-		*at = new([weightPage]int64)
+		*at = new([multiplicityPage]int64)
 	}
 	return *at, nil
 }
 
 // extend makes room for a page.
-func (w *weigher) extend(shard int, page uint64, acct *runtime.Account) error {
+func (w *multiplicities) extend(shard int, page uint64, acct *runtime.Account) error {
 	for shard >= len(w.known) {
 		w.known = append(w.known, nil)
 	}
 	if k := w.known[shard]; page >= uint64(len(k)) {
-		grown := make([]*[weightPage]int64, max(page+1, 2*uint64(len(k))))
+		grown := make([]*[multiplicityPage]int64, max(page+1, 2*uint64(len(k))))
 		copy(grown, k)
 		if err := acct.Grow(8 * (len(grown) - len(k))); err != nil {
 			return err
@@ -241,14 +241,14 @@ func (w *weigher) extend(shard int, page uint64, acct *runtime.Account) error {
 	return nil
 }
 
-// weight gives the weight of a vertex that has been learnt; it is negative while another of the crew learns it.
-func (w *weigher) weight(v graph.VertexID) int64 {
+// learned gives the multiplicity of a vertex; it is negative while another worker learns it.
+func (w *multiplicities) learned(v graph.VertexID) int64 {
 	local := v.Local()
-	return atomic.LoadInt64(&w.known[v.Shard()][local/weightPage][local%weightPage]) - 1
+	return atomic.LoadInt64(&w.known[v.Shard()][local/multiplicityPage][local%multiplicityPage]) - 1
 }
 
-// multiplyRows multiplies into[i] by the weight of the vertex of row i, that of null being 0.
-func (w *weigher) multiplyRows(ctx context.Context, b *runtime.Batch, into []int64) error {
+// multiplyRows multiplies into[i] by the multiplicity of the vertex of row i, that of null being 0.
+func (w *multiplicities) multiplyRows(ctx context.Context, b *runtime.Batch, into []int64) error {
 	if ids := b.Cols[w.pos].IDs; ids != nil {
 		return w.multiply(ctx, ids, into)
 	}
@@ -267,7 +267,7 @@ func (w *weigher) multiplyRows(ctx context.Context, b *runtime.Batch, into []int
 		return err
 	}
 	for j, i := range w.rows {
-		n, err := times(into[i], w.weight(w.ids[j]))
+		n, err := times(into[i], w.learned(w.ids[j]))
 		if err != nil {
 			return err
 		}
@@ -276,13 +276,13 @@ func (w *weigher) multiplyRows(ctx context.Context, b *runtime.Batch, into []int
 	return nil
 }
 
-// multiply multiplies into[i] by the weight of ids[i].
-func (w *weigher) multiply(ctx context.Context, ids []graph.VertexID, into []int64) error {
+// multiply multiplies into[i] by the multiplicity of ids[i].
+func (w *multiplicities) multiply(ctx context.Context, ids []graph.VertexID, into []int64) error {
 	if err := w.learn(ctx, ids); err != nil {
 		return err
 	}
 	for i, v := range ids {
-		n, err := times(into[i], w.weight(v))
+		n, err := times(into[i], w.learned(v))
 		if err != nil {
 			return err
 		}
@@ -299,11 +299,11 @@ func times(a, b int64) (int64, error) {
 	return int64(lo), nil
 }
 
-// unlearnt stands among the weights that are known for one that is being learnt.
+// unlearnt marks a multiplicity that is being learnt.
 const unlearnt = -1
 
-// want notes those of ids whose weights are not known, nor being learnt.
-func (w *weigher) want(ids []graph.VertexID) error {
+// want notes those of ids whose multiplicities are neither known nor being learnt.
+func (w *multiplicities) want(ids []graph.VertexID) error {
 	w.wanted = w.wanted[:0]
 	for _, v := range ids {
 		at, err := w.slot(v)
@@ -323,8 +323,8 @@ func (w *weigher) want(ids []graph.VertexID) error {
 	return nil
 }
 
-// learn computes the weights of those of ids that are not known. In a crew, others may still be about to learn some.
-func (w *weigher) learn(ctx context.Context, ids []graph.VertexID) error {
+// learn computes the multiplicities of those of ids that are not known. Other workers may still be learning some.
+func (w *multiplicities) learn(ctx context.Context, ids []graph.VertexID) error {
 	if err := w.want(ids); err != nil || len(w.wanted) == 0 {
 		return err
 	}
@@ -336,14 +336,14 @@ func (w *weigher) learn(ctx context.Context, ids []graph.VertexID) error {
 	}
 	shared, err := w.share(ctx, unknown, w.part)
 	if err == nil && !shared {
-		err = w.weigh(ctx, unknown, w.part)
+		err = w.compute(ctx, unknown, w.part)
 	}
 	if err != nil {
 		return err
 	}
 	for i, v := range unknown {
 		local := v.Local()
-		at := &w.known[v.Shard()][local/weightPage][local%weightPage]
+		at := &w.known[v.Shard()][local/multiplicityPage][local%multiplicityPage]
 		if w.of == nil {
 			*at = w.part[i] + 1
 		} else {
@@ -351,13 +351,13 @@ func (w *weigher) learn(ctx context.Context, ids []graph.VertexID) error {
 		}
 	}
 	if w.of != nil {
-		w.pool.tell()
+		w.pool.announce()
 	}
 	return nil
 }
 
-// weigh multiplies into[i] by the weight of ids[i]; ids are sorted without repeats.
-func (w *weigher) weigh(ctx context.Context, ids []graph.VertexID, into []int64) error {
+// compute multiplies into[i] by the multiplicity of ids[i]; ids are sorted without repeats.
+func (w *multiplicities) compute(ctx context.Context, ids []graph.VertexID, into []int64) error {
 	for _, b := range w.branches {
 		if err := b.multiply(ctx, ids, into); err != nil {
 			return err
@@ -367,18 +367,18 @@ func (w *weigher) weigh(ctx context.Context, ids []graph.VertexID, into []int64)
 }
 
 // multiply multiplies into[i] by the number of ways to expand the branch from ids[i]; ids are sorted without repeats.
-func (b *branchWeigher) multiply(ctx context.Context, ids []graph.VertexID, into []int64) error {
-	if b.below == nil && b.hop.sure() { // only the degree counts
+func (b *branchMultiplicity) multiply(ctx context.Context, ids []graph.VertexID, into []int64) error {
+	if b.below == nil && b.reader.sure() { // only the degree counts
 		return b.multiplyDegrees(ctx, ids, into)
 	}
 	for len(ids) > 0 {
-		if err := b.hop.Run.Alive(ctx); err != nil {
+		if err := b.reader.Run.Alive(ctx); err != nil {
 			return err
 		}
-		if err := b.hop.Read(ctx, ids, MaxEdges); err != nil {
+		if err := b.reader.Read(ctx, ids, MaxEdges); err != nil {
 			return err
 		}
-		res := &b.hop.Answer
+		res := &b.reader.Answer
 		if b.below != nil {
 			if err := b.below.learn(ctx, res.Targets); err != nil {
 				return err
@@ -389,7 +389,7 @@ func (b *branchWeigher) multiply(ctx context.Context, ids []graph.VertexID, into
 			if b.below != nil {
 				sum = 0
 				for _, v := range res.Targets[res.Offsets[i]:res.Offsets[i+1]] {
-					n := b.below.weight(v)
+					n := b.below.learned(v)
 					if n < 0 {
 						var err error
 						if n, err = b.below.await(v); err != nil {
@@ -411,7 +411,7 @@ func (b *branchWeigher) multiply(ctx context.Context, ids []graph.VertexID, into
 	return nil
 }
 
-func (b *branchWeigher) into(at *int64, sum int64) (err error) {
+func (b *branchMultiplicity) into(at *int64, sum int64) (err error) {
 	if b.optional {
 		sum = max(1, sum)
 	}
@@ -419,14 +419,14 @@ func (b *branchWeigher) into(at *int64, sum int64) (err error) {
 	return err
 }
 
-func (b *branchWeigher) multiplyDegrees(ctx context.Context, ids []graph.VertexID, into []int64) error {
+func (b *branchMultiplicity) multiplyDegrees(ctx context.Context, ids []graph.VertexID, into []int64) error {
 	for len(b.degrees) < len(ids) {
 		b.degrees = append(b.degrees, 0)
 	}
 	d := b.degrees[:len(ids)]
-	types, ok := b.hop.Types.Resolve()
+	types, ok := b.reader.Types.Resolve()
 	if ok {
-		if err := b.hop.Run.Tx.Degrees(ctx, ids, types, b.hop.Dir, d); err != nil {
+		if err := b.reader.Run.Tx.Degrees(ctx, ids, types, b.reader.Dir, d); err != nil {
 			return err
 		}
 	} else {

@@ -10,22 +10,22 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// weigh adds the weight of a vertex to each row, and drops the rows whose weight is 0.
-type weigh struct {
+// pathMultiplicity adds the path multiplicity of a vertex to each row, and drops the rows where it is 0.
+type pathMultiplicity struct {
 	runtime.Input
-	weigher *weigher
-	from    []int // input position of each column; -1 for the weight
-	at      int   // of the weight among the columns, or -1
-	r       *runtime.Run
-	product []int64
-	b       *runtime.Batch // of the input
-	all     runtime.Sel    // its rows that stay
-	rows    runtime.Sel    // those of them that are still to be given
-	out     runtime.Batch
+	multiplicities *multiplicities
+	from           []int // input position of each column; -1 for the multiplicity
+	at             int   // of the multiplicity among the columns, or -1
+	r              *runtime.Run
+	product        []int64
+	b              *runtime.Batch // of the input
+	all            runtime.Sel    // its rows that stay
+	rows           runtime.Sel    // those of them that are still to be given
+	out            runtime.Batch
 }
 
-// PathMultiplicity compiles a Weigh.
-func PathMultiplicity(c *compile.Compiler, n *plan.Weigh, need plan.ColSet) *runtime.Stage {
+// PathMultiplicity compiles a PathMultiplicity.
+func PathMultiplicity(c *compile.Compiler, n *plan.PathMultiplicity, need plan.ColSet) *runtime.Stage {
 	below := plan.ColSet{}
 	for col := range need {
 		below.Add(col)
@@ -36,32 +36,32 @@ func PathMultiplicity(c *compile.Compiler, n *plan.Weigh, need plan.ColSet) *run
 	c.Bound(in, n.Col)
 	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: compile.Kept(in.Cols, need, n.Out)}
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
-		return &weigh{
-			Input: runtime.Input{In: exchange.Coalesce(r, kids[0], len(in.Cols))}, r: r, weigher: newWorkerPool(r).newWeigher(r, in.Pos(n.Col), n.Branches),
+		return &pathMultiplicity{
+			Input: runtime.Input{In: exchange.Coalesce(r, kids[0], len(in.Cols))}, r: r, multiplicities: newWorkerPool(r).newMultiplicities(r, in.Pos(n.Col), n.Branches),
 			from: in.Positions(s.Cols), at: s.Pos(n.Out),
 		}
 	}
 	return s
 }
 
-func (x *weigh) Close() {
-	x.weigher.release()
+func (x *pathMultiplicity) Close() {
+	x.multiplicities.release()
 	x.Input.Close()
 }
 
-func (x *weigh) Open(ctx context.Context) error {
+func (x *pathMultiplicity) Open(ctx context.Context) error {
 	x.rows = nil
-	x.weigher.open()
+	x.multiplicities.open()
 	return x.In.Open(ctx)
 }
 
-func (x *weigh) Next(ctx context.Context) (*runtime.Batch, error) {
+func (x *pathMultiplicity) Next(ctx context.Context) (*runtime.Batch, error) {
 	for len(x.rows) == 0 {
 		b, err := x.In.Next(ctx)
 		if b == nil || err != nil {
 			return nil, err
 		}
-		if err := x.weigh(ctx, b); err != nil {
+		if err := x.multiply(ctx, b); err != nil {
 			return nil, err
 		}
 	}
@@ -71,22 +71,22 @@ func (x *weigh) Next(ctx context.Context) (*runtime.Batch, error) {
 	x.out.AppendRows(x.b, x.from, rows)
 	x.out.N = len(rows)
 	if x.at >= 0 {
-		weights := x.out.Cols[x.at].Vals[:0]
+		products := x.out.Cols[x.at].Vals[:0]
 		for _, i := range rows {
-			weights = append(weights, graph.IntValue(x.product[i]))
+			products = append(products, graph.IntValue(x.product[i]))
 		}
-		x.out.Cols[x.at].Vals = weights
+		x.out.Cols[x.at].Vals = products
 	}
 	return &x.out, nil
 }
 
-// weigh finds the rows of a batch that stay.
-func (x *weigh) weigh(ctx context.Context, b *runtime.Batch) error {
+// multiply finds the rows of a batch that stay.
+func (x *pathMultiplicity) multiply(ctx context.Context, b *runtime.Batch) error {
 	x.product = x.product[:0]
 	for range b.N {
 		x.product = append(x.product, 1)
 	}
-	if err := x.weigher.multiplyRows(ctx, b, x.product); err != nil {
+	if err := x.multiplicities.multiplyRows(ctx, b, x.product); err != nil {
 		return err
 	}
 	x.b, x.all = b, x.all[:0]

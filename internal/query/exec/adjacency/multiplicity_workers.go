@@ -11,38 +11,38 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// workerPool is the goroutines that compute weights of vertices for a run that takes long, while processors are free and the run
-// waits for them. Each has weighers of its own, but what is known of a vertex they share: the first to meet it learns its
-// weight, and whoever else needs it waits. So nothing is computed twice. Nobody waits for ever: whoever waits for a weight of one
-// level of a branch has nothing left to learn of that level or those below.
+// workerPool computes path multiplicities on several goroutines for a long-running run while processors are free; the run waits
+// for them. Each worker has multiplicities of its own but shares what is known: the first worker to meet a vertex learns its
+// multiplicity, and the others wait for it, so nothing is computed twice. Deadlock-free: a worker that waits for a vertex of one
+// level of a branch holds no unfinished work at or below this level.
 type workerPool struct {
 	r      *runtime.Run
 	failed atomic.Bool
 
-	mu      sync.Mutex // pages of weights and what they take
-	told    sync.Cond  // of weights that some wait for
+	mu      sync.Mutex // pages of multiplicities and their accounts
+	learnt  sync.Cond  // signals multiplicities that workers wait for
 	waiting atomic.Int32
 }
 
 func newWorkerPool(r *runtime.Run) *workerPool {
 	c := &workerPool{r: r}
-	c.told.L = &c.mu
+	c.learnt.L = &c.mu
 	return c
 }
 
 const (
-	// mostPart and leastPart are how many vertices one of a crew weighs before it looks whether others want its processor. Of
-	// more at once each costs less, as they lie closer together.
+	// mostPart and leastPart bound how many vertices a worker computes before it checks whether another request wants its CPU slot.
+	// In a larger part each vertex costs less, as the vertices lie closer together.
 	mostPart, leastPart = 2048, 32
-	// partsEach is how many parts there are for each of a crew, as some take longer.
+	// partsEach is the number of parts for each worker, as some take longer.
 	partsEach = 4
 )
 
-// errOther says that another one of the crew has failed.
+// errOther says that another worker has failed.
 var errOther = errors.New("another goroutine failed")
 
-// share is weigh by the crew; ok is false if it is not worth its while now.
-func (w *weigher) share(ctx context.Context, ids []graph.VertexID, into []int64) (ok bool, err error) {
+// share is compute by the worker pool; ok is false if no worker is free, or too little work for one.
+func (w *multiplicities) share(ctx context.Context, ids []graph.VertexID, into []int64) (ok bool, err error) {
 	c := w.pool
 	if w.of != nil || len(ids) < w.leastShared() {
 		return false, nil
@@ -56,7 +56,7 @@ func (w *weigher) share(ctx context.Context, ids []graph.VertexID, into []int64)
 	var all sync.WaitGroup
 	errs, panics := make([]error, len(helpers)), make([]any, len(helpers))
 	for i, h := range helpers {
-		hand := w.worker(i)
+		worker := w.worker(i)
 		all.Go(func() {
 			defer h.End()
 			defer func() {
@@ -70,15 +70,15 @@ func (w *weigher) share(ctx context.Context, ids []graph.VertexID, into []int64)
 				if lo >= hi {
 					return
 				}
-				if errs[i] = hand.weigh(ctx, ids[lo:hi], into[lo:hi]); errs[i] == nil {
-					errs[i] = h.Pause(ctx)
+				if errs[i] = worker.compute(ctx, ids[lo:hi], into[lo:hi]); errs[i] == nil {
+					errs[i] = h.Yield(ctx)
 				}
 			}
 		})
 	}
 	all.Wait()
-	for _, hand := range w.workers[:len(helpers)] {
-		own := hand.acct.Run
+	for _, worker := range w.workers[:len(helpers)] {
+		own := worker.acct.Run
 		if err := c.r.Visit(int(own.Edges)); err != nil {
 			return false, err
 		}
@@ -98,8 +98,8 @@ func (w *weigher) share(ctx context.Context, ids []graph.VertexID, into []int64)
 	return true, nil
 }
 
-// leastShared is how many vertices are worth the crew's while.
-func (w *weigher) leastShared() int {
+// leastShared is the number of vertices from which on the worker pool computes them.
+func (w *multiplicities) leastShared() int {
 	n := 8 * w.pool.r.BatchSize()
 	for _, b := range w.branches {
 		if b.below != nil {
@@ -109,24 +109,24 @@ func (w *weigher) leastShared() int {
 	return n
 }
 
-// worker gives the weigher of one of the crew.
-func (w *weigher) worker(i int) *weigher {
+// worker gives the multiplicities of worker i.
+func (w *multiplicities) worker(i int) *multiplicities {
 	r := w.acct.Run
 	if i == len(w.workers) {
 		own := new(runtime.Run)
 		r.Fork(own, runtime.Yielding{}, r.Env.Fn)
-		own.Env.Pools = nil // what the weighers hold is accounted for by the run
+		own.Env.Pools = nil // the run accounts for what the workers hold
 		w.workers = append(w.workers, w.lend(own))
 	}
 	w.workers[i].acct.Run.SetTx(r.Tally.Tx)
 	return w.workers[i]
 }
 
-// lend makes a weigher for another goroutine, of which a run is.
-func (w *weigher) lend(own *runtime.Run) *weigher {
-	h := &weigher{pool: w.pool, of: w, acct: runtime.Account{Run: own, Name: w.acct.Name}}
+// lend makes multiplicities for a worker with a run of its own.
+func (w *multiplicities) lend(own *runtime.Run) *multiplicities {
+	h := &multiplicities{pool: w.pool, of: w, acct: runtime.Account{Run: own, Name: w.acct.Name}}
 	for _, b := range w.branches {
-		bw := &branchWeigher{hop: b.hop.lend(own), optional: b.optional}
+		bw := &branchMultiplicity{reader: b.reader.lend(own), optional: b.optional}
 		if b.below != nil {
 			bw.below = b.below.lend(own)
 		}
@@ -135,7 +135,7 @@ func (w *weigher) lend(own *runtime.Run) *weigher {
 	return h
 }
 
-// lend makes the same hop for another goroutine, of which a run is.
+// lend makes the same reader for a worker with a run of its own.
 func (h *Reader) lend(own *runtime.Run) *Reader {
 	var labels *plan.LabelExpr
 	if h.Labels != nil {
@@ -144,35 +144,35 @@ func (h *Reader) lend(own *runtime.Run) *Reader {
 	return NewReader(own, h.Types.Names, h.Dir, labels)
 }
 
-// await gives the weight of a vertex that another of the crew learns.
-func (w *weigher) await(v graph.VertexID) (int64, error) {
+// await gives the multiplicity of a vertex that another worker learns.
+func (w *multiplicities) await(v graph.VertexID) (int64, error) {
 	c := w.pool
 	c.waiting.Add(1)
 	defer c.waiting.Add(-1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
-		if n := w.weight(v); n >= 0 {
+		if n := w.learned(v); n >= 0 {
 			return n, nil
 		}
 		if c.failed.Load() {
 			return 0, errOther
 		}
-		c.told.Wait()
+		c.learnt.Wait()
 	}
 }
 
-// tell wakes those who wait for weights.
-func (c *workerPool) tell() {
+// announce wakes the workers that wait for a multiplicity.
+func (c *workerPool) announce() {
 	if c.waiting.Load() > 0 {
 		c.mu.Lock()
-		c.told.Broadcast()
+		c.learnt.Broadcast()
 		c.mu.Unlock()
 	}
 }
 
-// fail makes nobody wait any more.
+// fail ends all waiting.
 func (c *workerPool) fail() {
 	c.failed.Store(true)
-	c.tell()
+	c.announce()
 }

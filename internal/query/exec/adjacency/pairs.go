@@ -20,7 +20,7 @@ import (
 //	}
 type pairs struct {
 	r        *runtime.Run
-	hops     [2]*Reader // from From to To, and back
+	readers  [2]*Reader // from From to To, and back
 	oneSided bool       // lists are read from From alone
 
 	froms, tos []graph.VertexID
@@ -61,7 +61,7 @@ func (p *pairs) reset() {
 
 // Begin decides from which end each row is looked at.
 func (p *pairs) Begin(ctx context.Context) error {
-	types, ok := p.hops[0].Types.Resolve()
+	types, ok := p.readers[0].Types.Resolve()
 	if !ok || len(p.rows) == 0 {
 		return nil
 	}
@@ -132,11 +132,11 @@ func repeats(list []graph.VertexID) int {
 
 func (p *pairs) readDegrees(ctx context.Context, i int, ids []graph.VertexID, types []graph.TypeID) error {
 	p.degrees[i] = slices.Grow(p.degrees[i][:0], len(ids))[:len(ids)]
-	return p.r.Tx.Degrees(ctx, ids, types, p.hops[i].Dir, p.degrees[i])
+	return p.r.Tx.Degrees(ctx, ids, types, p.readers[i].Dir, p.degrees[i])
 }
 
 // hop is the one that the present lists were read along.
-func (p *pairs) hop() *Reader { return p.hops[min(p.now, 1)] }
+func (p *pairs) hop() *Reader { return p.readers[min(p.now, 1)] }
 
 // Advance reads the next lists; false says that all rows have been looked at.
 func (p *pairs) Advance(ctx context.Context) (bool, error) {

@@ -7,8 +7,8 @@ import (
 )
 
 // sure reports whether all far ends of the hop's edges satisfy its labels, so that they need not be read: the counters of
-// the transaction's cut, which are exact, know how many edges of a type end at vertices with a label. A plan outlives
-// commits, so the question is asked anew by each run. A statement that writes changes the answer while it runs.
+// the transaction's snapshot, which are exact, know how many edges of a type end at vertices with a label. A plan outlives
+// commits, so each run asks again. A statement that writes changes the answer while it runs.
 func (h *Reader) sure() bool {
 	if h.Labels == nil {
 		return true

@@ -10,7 +10,7 @@ import (
 )
 
 // NeedUnique adds the columns that tell edges apart to what an expansion needs of its input. A column that is bound by
-// an expansion right below and that nobody else reads need not hold edges, only their ids: it is then called by its
+// an expansion right below and that no other node reads need not hold edges, only their ids: it is then called by its
 // number negated, and holds the ids as if they were vertices.
 func NeedUnique(c *compile.Compiler, need plan.ColSet, in plan.Node, cols []plan.Col) {
 	for _, col := range cols {

@@ -13,7 +13,7 @@ import (
 
 // Exchange runs a chain of stages, each of which makes rows of each row of its input by itself, on several processors once
 // the run turns out to take long and processors are free: the batches of the source below the chain are morsels, each
-// of which one of a team of goroutines takes through operators of its own (Leis et al., Morsel-driven parallelism,
+// of which a worker of a pool takes through operators of its own (Leis et al., Morsel-driven parallelism,
 // SIGMOD 2014). The rows of each morsel come before those of the next; among them they stand as the chain orders those of
 // a smaller batch. Until then, and in all short runs, it passes on what the chain gives.
 type Exchange struct {
@@ -22,14 +22,14 @@ type Exchange struct {
 	from   *runtime.Stage // the source
 	chain  runtime.Operator
 	splice splice // between the chain and the source
-	// Above makes what one of a team does with the rows of its chain for the consumer; nil: nothing.
+	// Above makes what a worker does with the rows of its chain for the consumer; nil: nothing.
 	Above func(r *runtime.Run, in runtime.Operator, by int) runtime.Operator
 	Width int // cells of a row for the consumer
 	pool  *pool
-	ended bool // the team has given all
+	ended bool // the pool has given all
 }
 
-// splice is the source as the chain sees it, until a team takes the rest.
+// splice is the source as the chain sees it, until a worker pool takes the rest.
 type splice struct {
 	x  *Exchange
 	in runtime.Operator
@@ -45,7 +45,7 @@ func (t *splice) Next(ctx context.Context) (*runtime.Batch, error) {
 	return t.in.Next(ctx)
 }
 
-// Mark marks the stages below which the rows of a source are spread, in a tree of stages and its subplans.
+// Mark gives an exchange to the stages whose rows several goroutines may produce, in a tree of stages and its subplans.
 func Mark(p *runtime.Program, s *runtime.Stage) {
 	below, hops := s, 0
 	for byRow(below) && len(below.Inputs) == 1 {
@@ -70,7 +70,7 @@ func Mark(p *runtime.Program, s *runtime.Stage) {
 	}
 }
 
-// leastMorsels is how many batches a source is expected to give at least whose rows are spread.
+// leastMorsels is how many batches a source must be expected to give for an exchange above it.
 const leastMorsels = 8
 
 // byRow reports whether a stage makes rows of each row of its input by itself.
@@ -129,23 +129,23 @@ func (x *Exchange) Next(ctx context.Context) (*runtime.Batch, error) {
 	return b, err
 }
 
-// start makes a team for the rest of the source, if that is worth its while now.
+// start makes a worker pool for the rest of the source if processors are free; it reports whether it has.
 func (x *Exchange) start(ctx context.Context) bool {
 	turns := x.r.Helpers()
 	if turns == nil {
 		return false
 	}
-	t := &pool{exchange: x, acct: runtime.Account{Run: x.r, Name: "Spread"}, ahead: 2*len(turns) + 2, rows: max(1, x.r.BatchSize()/leastMorsels)}
+	t := &pool{exchange: x, acct: runtime.Account{Run: x.r, Name: "Exchange"}, inFlight: 2*len(turns) + 2, rows: max(1, x.r.BatchSize()/leastMorsels)}
 	// What waits for the consumer is accounted for as a whole.
-	if err := t.acct.Grow(t.ahead * (mostWaiting + 2) * x.r.BatchSize() * max(1, x.Width) * runtime.CellSize); err != nil {
+	if err := t.acct.Grow(t.inFlight * (mostWaiting + 2) * x.r.BatchSize() * max(1, x.Width) * runtime.CellSize); err != nil {
 		t.acct.Release()
 		for _, turn := range turns {
 			turn.End()
 		}
 		return false
 	}
-	t.jobs = make(chan *morsel, t.ahead)
-	t.spent = make(chan *runtime.Batch, t.ahead*mostWaiting)
+	t.jobs = make(chan *morsel, t.inFlight)
+	t.spent = make(chan *runtime.Batch, t.inFlight*mostWaiting)
 	var inner context.Context
 	inner, t.cancel = context.WithCancel(ctx)
 	for _, turn := range turns {
@@ -157,7 +157,7 @@ func (x *Exchange) start(ctx context.Context) bool {
 	return true
 }
 
-// dismiss ends the team, if there is one.
+// dismiss ends the worker pool, if there is one.
 func (x *Exchange) dismiss() {
 	t := x.pool
 	if t == nil {
@@ -175,12 +175,12 @@ func (x *Exchange) dismiss() {
 	t.acct.Release()
 }
 
-// pool is the goroutines that work at a source's morsels, as whoever consumes the rows sees it.
+// pool is the workers at a source's morsels, as the consumer of the rows sees them.
 type pool struct {
 	exchange *Exchange
 	leads    bool // the chain has given its last rows
 	acct     runtime.Account
-	ahead    int // morsels that are under way at one time
+	inFlight int // morsels that are under way at one time
 	jobs     chan *morsel
 	cancel   context.CancelFunc
 	workers  []*worker
@@ -209,7 +209,7 @@ type morsel struct {
 // mostWaiting is how many batches that were made of one morsel wait at most.
 const mostWaiting = 8
 
-// next gives the next batch that the team has made.
+// next gives the next batch that the workers have made.
 func (t *pool) next(ctx context.Context) (*runtime.Batch, error) {
 	t.giveBack()
 	for {
@@ -267,7 +267,7 @@ func (t *pool) measure(given int) {
 
 // fill sends morsels to the workers until enough are under way.
 func (t *pool) fill(ctx context.Context) error {
-	for !t.ended && len(t.queue) < t.ahead {
+	for !t.ended && len(t.queue) < t.inFlight {
 		if t.source == nil {
 			b, err := t.exchange.splice.in.Next(ctx)
 			if err != nil {
@@ -289,16 +289,16 @@ func (t *pool) fill(ctx context.Context) error {
 	return nil
 }
 
-// worker is one goroutine of a team, with operators and a run of its own.
+// worker is one goroutine of a pool, with operators and a run of its own.
 type worker struct {
 	run   runtime.Run
 	chain runtime.Operator
 	leaf  leaf
-	turn  runtime.Helper
+	slot  runtime.Helper
 }
 
 func (x *Exchange) newWorker(ctx context.Context, turn runtime.Helper, by int) *worker {
-	w := &worker{turn: turn}
+	w := &worker{slot: turn}
 	of := x.r.Env.Fn
 	own := &fn.Context{Statement: of.Statement, Transaction: of.Transaction, Zone: of.Zone, MaxList: of.MaxList, Run: ctx}
 	x.r.Fork(&w.run, turn, own)
@@ -312,10 +312,10 @@ func (x *Exchange) newWorker(ctx context.Context, turn runtime.Helper, by int) *
 }
 
 func (w *worker) work(ctx context.Context, t *pool) {
-	defer w.turn.End()
+	defer w.slot.End()
 	for m := range t.jobs {
 		w.do(ctx, t, m)
-		if ctx.Err() == nil && w.turn.Wanted() {
+		if ctx.Err() == nil && w.slot.Wanted() {
 			return
 		}
 	}

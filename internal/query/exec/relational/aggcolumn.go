@@ -16,7 +16,7 @@ import (
 // aggColumn computes one aggregate for all groups.
 type aggColumn struct {
 	args []runtime.Evaluator
-	// ready gives the arguments of rows that one of a team has prepared.
+	// ready gives the arguments of rows that a worker has prepared.
 	ready []runtime.Evaluator
 	cols  [][]graph.Value
 	acct  runtime.Account
@@ -123,7 +123,7 @@ func (c *aggColumn) take(n int, s runtime.Sel, group []int32, times []graph.Valu
 	if c.seen != nil {
 		times = nil
 		var err error
-		if s, err = c.fresh(n, s, group); err != nil {
+		if s, err = c.unseen(n, s, group); err != nil {
 			return err
 		}
 	}
@@ -134,8 +134,8 @@ func (c *aggColumn) take(n int, s runtime.Sel, group []int32, times []graph.Valu
 	return c.acct.Grow(size)
 }
 
-// fresh gives the rows of s whose first argument is not null and new to their group.
-func (c *aggColumn) fresh(n int, s runtime.Sel, group []int32) (runtime.Sel, error) {
+// unseen gives the rows of s whose first argument is not null and new to their group.
+func (c *aggColumn) unseen(n int, s runtime.Sel, group []int32) (runtime.Sel, error) {
 	c.pair.N, c.pair.Row = n, group
 	for len(c.num) < n {
 		c.num = append(c.num, 0)

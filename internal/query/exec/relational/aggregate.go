@@ -15,26 +15,26 @@ import (
 // of the frame by itself. When memory is short, rows of new groups go to disk, and their groups come after the others.
 type aggregate struct {
 	runtime.Input
-	r      *runtime.Run
-	frame  *runtime.Frame
-	es     *expr.Evaluators
-	keys   []runtime.Evaluator
-	aggs   []*aggColumn
-	outKey []int // the keys that the output has
-	table  *GroupTable
-	cols   [][]graph.Value
-	times  runtime.Evaluator // of plan.Aggregate.Times; nil: each row counts once
-	counts []graph.Value
-	group  []int32
-	filled bool
-	at     int
-	sized  int      // groups whose accumulators are accounted
-	helped []helped // by who of a team prepares rows
-	own    [][]graph.Value
-	over   *overflow // nil in a subplan, without keys, and without a disk
-	known  runtime.Sel
-	rest   runtime.Sel
-	out    runtime.Batch
+	r        *runtime.Run
+	frame    *runtime.Frame
+	es       *expr.Evaluators
+	keys     []runtime.Evaluator
+	aggs     []*aggColumn
+	outKey   []int // the keys that the output has
+	table    *GroupTable
+	cols     [][]graph.Value
+	times    runtime.Evaluator // of plan.Aggregate.Times; nil: each row counts once
+	counts   []graph.Value
+	group    []int32
+	filled   bool
+	at       int
+	sized    int            // groups whose accumulators are accounted
+	byWorker []workerGroups // by the worker that prepares rows
+	own      [][]graph.Value
+	over     *overflow // nil in a subplan, without keys, and without a disk
+	known    runtime.Sel
+	rest     runtime.Sel
+	out      runtime.Batch
 }
 
 // accumulatorSize is about what an aggregate of one group takes, in bytes.
@@ -110,7 +110,7 @@ func Aggregate(c *compile.Compiler, n *plan.Aggregate, need plan.ColSet) *runtim
 
 func (a *aggregate) Open(ctx context.Context) error {
 	a.filled = false
-	a.helped = a.helped[:0]
+	a.byWorker = a.byWorker[:0]
 	a.reset()
 	if a.over != nil {
 		a.over.Close()

@@ -49,7 +49,7 @@ func Apply(c *compile.Compiler, n *plan.Apply, need plan.ColSet) *runtime.Stage 
 			a := &applyRows{
 				Input: runtime.Input{In: kids[0]}, outer: outer, outerFrom: append(in.Positions(s.Cols[:outer]), slices.Repeat(nowhere, len(s.Cols)-outer)...),
 				innerFrom: append(slices.Repeat(nowhere, outer), sub.Root.Positions(s.Cols[outer:])...), optional: n.Kind == plan.Optional,
-				inOrder: inOrder(sub.Root), alone: sub.Writes && !n.Together,
+				inOrder: inOrder(sub.Root), alone: sub.Writes && !n.Batched,
 			}
 			a.frame, a.sub = r.BuildSub(sub, in.Cols)
 			return a

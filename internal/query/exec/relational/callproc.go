@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// CallProc joins each row with the rows of a procedure.
+// callProc joins each row with the rows of a procedure.
 type callProc struct {
 	runtime.Input
 	r     *runtime.Run

@@ -27,7 +27,7 @@ type distinct struct {
 	cols   [][]graph.Value
 	bufs   [][]graph.Value
 	group  []int32
-	fresh  runtime.Sel
+	unseen runtime.Sel
 	sure   runtime.Sel // the rows that have the unique key, and those that may not
 	unsure runtime.Sel
 	rest   runtime.Sel
@@ -64,8 +64,7 @@ func Distinct(c *compile.Compiler, n *plan.Distinct, need plan.ColSet) *runtime.
 	return s
 }
 
-// markOnce tells the expansion whose far ends alone are the input of a DISTINCT that it may leave out those that it gave
-// before. What lies between may compute nothing but what follows from the far end.
+// markOnce lets the expansion whose far ends alone are the input of a DISTINCT leave out those that it gave before. What lies between may compute nothing but what follows from the far end.
 func markOnce(in *runtime.Stage) {
 	var between []plan.Expr
 	for {
@@ -108,7 +107,7 @@ func (d *distinct) Open(ctx context.Context) error {
 	return d.In.Open(ctx)
 }
 
-// sieve is the part of a distinct that one of a team does: it leaves most of the rows out that it gave before.
+// sieve is the part of a distinct that a worker does: it leaves out most of the rows that it gave before.
 type sieve struct{ distinct }
 
 // mostSieved is how many batches of rows a sieve knows.
@@ -142,7 +141,7 @@ func (d *distinct) Next(ctx context.Context) (*runtime.Batch, error) {
 		if b == nil || err != nil {
 			return nil, err
 		}
-		d.fresh = d.fresh[:0]
+		d.unseen = d.unseen[:0]
 		switch {
 		case len(key) == 1 && b.Row == nil && b.Cols[key[0]].IDs != nil:
 			err = d.vertices(b.Cols[key[0]].IDs)
@@ -154,16 +153,16 @@ func (d *distinct) Next(ctx context.Context) (*runtime.Batch, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(d.fresh) == 0 {
+		if len(d.unseen) == 0 {
 			continue
 		}
-		if len(d.fresh) == b.N {
+		if len(d.unseen) == b.N {
 			d.whole.View(b, from)
 			return &d.whole, nil
 		}
 		d.out.Reset(len(from))
-		d.out.AppendRows(b, from, d.fresh)
-		d.out.N = len(d.fresh)
+		d.out.AppendRows(b, from, d.unseen)
+		d.out.N = len(d.unseen)
 		return &d.out, nil
 	}
 }
@@ -197,7 +196,7 @@ func (d *distinct) take(ctx context.Context) (b *runtime.Batch, key, from []int,
 func (d *distinct) vertices(ids []graph.VertexID) error {
 	for i, id := range ids {
 		if d.seen.Add(id) {
-			d.fresh = append(d.fresh, int32(i))
+			d.unseen = append(d.unseen, int32(i))
 		}
 	}
 	return runtime.GrowSet(&d.table.Acct, &d.seen, &d.seenN)
@@ -218,9 +217,9 @@ func (d *distinct) byKey(b *runtime.Batch, key, from []int) error {
 			return err
 		}
 	}
-	d.fresh = append(d.fresh, d.sure...)
+	d.unseen = append(d.unseen, d.sure...)
 	if len(d.unsure) > 0 {
-		slices.Sort(d.fresh)
+		slices.Sort(d.unseen)
 	}
 	return nil
 }
@@ -235,10 +234,10 @@ func (d *distinct) values(b *runtime.Batch, key, from []int, s runtime.Sel) erro
 	}
 	if d.over != nil && d.over.on {
 		var err error
-		if d.fresh, d.rest, err = d.over.split(b, d.cols, s, d.group, d.fresh, d.rest[:0]); err != nil {
+		if d.unseen, d.rest, err = d.over.split(b, d.cols, s, d.group, d.unseen, d.rest[:0]); err != nil {
 			return err
 		}
-		d.fresh = d.fresh[:0] // those are known
+		d.unseen = d.unseen[:0] // those are known
 		d.cells = d.cells[:0]
 		for k, p := range from {
 			var c []graph.Value
@@ -260,7 +259,7 @@ func (d *distinct) values(b *runtime.Batch, key, from []int, s runtime.Sel) erro
 		if alone && d.cols[0][i].Kind() == graph.VertexKind && !d.seen.Add(d.cols[0][i].Vertex()) {
 			continue // a batch of ids brought it
 		}
-		d.fresh = append(d.fresh, i)
+		d.unseen = append(d.unseen, i)
 	}
 	if d.over != nil && d.table.Acct.Short() {
 		d.over.begin()

@@ -19,7 +19,7 @@ type foreach struct {
 	list     runtime.Evaluator
 	frame    *runtime.Frame
 	sub      runtime.Operator
-	together bool          // the subplan runs for many elements at once
+	batched  bool          // the subplan runs for many elements at once
 	captured []int         // positions of the outer columns that the subplan reads
 	inner    runtime.Batch // these columns, then the variable
 	rows     runtime.Sel
@@ -45,7 +45,7 @@ func Foreach(c *compile.Compiler, n *plan.Foreach, need plan.ColSet) *runtime.St
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
 		f := &foreach{
 			Input: runtime.Input{In: kids[0]}, r: r, es: expr.New(r, in.Cols), captured: in.Positions(outer), from: in.Positions(s.Cols),
-			together: n.Together,
+			batched: n.Batched,
 		}
 		f.list = f.es.Add(n.List)
 		f.frame, f.sub = r.BuildSub(sub, append(slices.Clone(outer), n.Var))
@@ -66,7 +66,7 @@ func (f *foreach) Next(ctx context.Context) (*runtime.Batch, error) {
 		return nil, err
 	}
 	size := 1
-	if f.together {
+	if f.batched {
 		size = f.r.BatchSize()
 	}
 	f.empty()

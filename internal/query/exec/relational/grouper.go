@@ -11,30 +11,30 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// grouper prepares the batches of one of a team for an Aggregate: it computes what the aggregate reads of their rows, and
+// grouper prepares the batches of a worker for an Aggregate: it computes what the aggregate reads of their rows, and
 // numbers the groups of the rows, so that the aggregate looks each key up once for many rows. The aggregate does the rest,
 // which depends on the order of all rows. The batches have a column for each argument.
 type grouper struct {
 	runtime.Input
-	r     *runtime.Run
-	es    *expr.Evaluators
-	keys  []runtime.Evaluator
-	args  []runtime.Evaluator
-	told  []*GroupTable // beside args: tells repeats in a group apart, which become null; nil: they matter
-	table *GroupTable
-	cols  [][]graph.Value
-	pair  runtime.Batch // a batch whose row numbers are groups, for told
-	one   [1][]graph.Value
-	num   []int32
-	vals  [][]graph.Value // beside args, without repeats
-	out   runtime.Batch
-	made  runtime.Grouped
+	r       *runtime.Run
+	es      *expr.Evaluators
+	keys    []runtime.Evaluator
+	args    []runtime.Evaluator
+	repeats []*GroupTable // beside args: finds repeats in a group, which become null; nil: repeats count
+	table   *GroupTable
+	cols    [][]graph.Value
+	pair    runtime.Batch // a batch whose row numbers are groups, for repeats
+	one     [1][]graph.Value
+	num     []int32
+	vals    [][]graph.Value // beside args, without repeats
+	out     runtime.Batch
+	made    runtime.Grouped
 }
 
-// mostGrouped is how many batches of groups one of a team tells apart before it begins anew.
+// mostGrouped is how many batches of groups a worker numbers before it starts over.
 const mostGrouped = 8
 
-// grouper makes the grouper of one of a team, over the columns of the aggregate's input.
+// grouper makes the grouper of a worker, over the columns of the aggregate's input.
 func (c *aggregateStage) grouper(r *runtime.Run, in runtime.Operator, by int) runtime.Operator {
 	g := &grouper{
 		Input: runtime.Input{In: in}, r: r, es: expr.New(r, c.in.Cols), table: NewGroupTable(r, "Aggregate", len(c.keys)),
@@ -43,10 +43,10 @@ func (c *aggregateStage) grouper(r *runtime.Run, in runtime.Operator, by int) ru
 	g.keys = g.es.AddAll(c.keys)
 	for _, a := range c.aggs {
 		for _, e := range a.Args {
-			g.args, g.told = append(g.args, g.es.Add(e)), append(g.told, nil)
+			g.args, g.repeats = append(g.args, g.es.Add(e)), append(g.repeats, nil)
 		}
 		if a.Distinct && len(a.Args) == 1 && len(c.keys) > 0 {
-			g.told[len(g.told)-1] = NewGroupTable(r, "Aggregate", 1)
+			g.repeats[len(g.repeats)-1] = NewGroupTable(r, "Aggregate", 1)
 		}
 	}
 	g.vals = make([][]graph.Value, len(g.args))
@@ -66,7 +66,7 @@ func (g *grouper) Next(ctx context.Context) (*runtime.Batch, error) {
 	}
 	g.out.Cols = g.out.Cols[:0]
 	for k, x := range g.args {
-		if c, ok := x.(*expr.Column); ok && g.told[k] == nil {
+		if c, ok := x.(*expr.Column); ok && g.repeats[k] == nil {
 			g.out.Cols = append(g.out.Cols, b.Cols[c.Pos])
 			continue
 		}
@@ -74,8 +74,8 @@ func (g *grouper) Next(ctx context.Context) (*runtime.Batch, error) {
 		if err != nil {
 			return nil, err
 		}
-		if g.told[k] != nil {
-			if vs, err = g.unlike(k, vs[:b.N], s); err != nil {
+		if g.repeats[k] != nil {
+			if vs, err = g.nullRepeats(k, vs[:b.N], s); err != nil {
 				return nil, err
 			}
 		}
@@ -99,7 +99,7 @@ func (g *grouper) number(ctx context.Context, b *runtime.Batch, s runtime.Sel) (
 	}
 	if g.full() {
 		g.table.Reset()
-		for _, t := range g.told {
+		for _, t := range g.repeats {
 			if t != nil {
 				t.Reset()
 			}
@@ -126,12 +126,12 @@ func (g *grouper) number(ctx context.Context, b *runtime.Batch, s runtime.Sel) (
 // full reports whether the tables are as large as they may become.
 func (g *grouper) full() bool {
 	most := mostGrouped * g.r.BatchSize()
-	return g.table.len() > most || slices.ContainsFunc(g.told, func(t *GroupTable) bool { return t != nil && t.len() > most })
+	return g.table.len() > most || slices.ContainsFunc(g.repeats, func(t *GroupTable) bool { return t != nil && t.len() > most })
 }
 
-// unlike gives null in place of values that have come in their group before.
-func (g *grouper) unlike(k int, vs []graph.Value, s runtime.Sel) ([]graph.Value, error) {
-	t := g.told[k]
+// nullRepeats gives null in place of values that have come in their group before.
+func (g *grouper) nullRepeats(k int, vs []graph.Value, s runtime.Sel) ([]graph.Value, error) {
+	t := g.repeats[k]
 	g.pair.N, g.pair.Row = len(vs), g.made.Of
 	if len(g.num) < len(vs) {
 		g.num = make([]int32, max(len(vs), g.r.BatchSize()))
@@ -155,7 +155,7 @@ func (g *grouper) unlike(k int, vs []graph.Value, s runtime.Sel) ([]graph.Value,
 
 func (g *grouper) Close() {
 	g.table.Acct.Release()
-	for _, t := range g.told {
+	for _, t := range g.repeats {
 		if t != nil {
 			t.Acct.Release()
 		}
@@ -163,14 +163,14 @@ func (g *grouper) Close() {
 	g.In.Close()
 }
 
-// helped is what an aggregate knows of the groups that one of a team numbers.
-type helped struct {
+// workerGroups is what an aggregate knows of the groups that a worker numbers.
+type workerGroups struct {
 	groups []int32 // by the number there; -1: the rows of the group are on disk
 	keys   [][]graph.Value
 	hashes []uint64
 }
 
-// addGrouped takes a batch that one of a team has prepared.
+// addGrouped takes a batch that a worker has prepared.
 func (a *aggregate) addGrouped(ctx context.Context, b *runtime.Batch) error {
 	s := runtime.AllRows(b.N)
 	on := a.over != nil && a.over.on
@@ -199,12 +199,12 @@ func (a *aggregate) addGrouped(ctx context.Context, b *runtime.Batch) error {
 	return a.part(b.N)
 }
 
-// translate sets a.group for rows that one of a team has numbered; on says that new groups go to disk.
+// translate sets a.group for rows that a worker has numbered; on says that new groups go to disk.
 func (a *aggregate) translate(g *runtime.Grouped, on bool) error {
-	for len(a.helped) <= g.Worker {
-		a.helped = append(a.helped, helped{keys: make([][]graph.Value, len(a.keys))})
+	for len(a.byWorker) <= g.Worker {
+		a.byWorker = append(a.byWorker, workerGroups{keys: make([][]graph.Value, len(a.keys))})
 	}
-	h := &a.helped[g.Worker]
+	h := &a.byWorker[g.Worker]
 	if g.Restarted {
 		h.groups, h.hashes = h.groups[:0], h.hashes[:0]
 		for k := range h.keys {
@@ -239,9 +239,9 @@ func (a *aggregate) translate(g *runtime.Grouped, on bool) error {
 	return nil
 }
 
-// apart sets a.known and a.rest for rows that one of a team has numbered, and computes the keys of the latter.
+// apart sets a.known and a.rest for rows that a worker has numbered, and computes the keys of the latter.
 func (a *aggregate) apart(g *runtime.Grouped) {
-	h := &a.helped[g.Worker]
+	h := &a.byWorker[g.Worker]
 	a.known, a.rest = a.known[:0], a.rest[:0]
 	for k := range a.own {
 		a.own[k] = expr.Grown(a.own[k], len(g.Of))

@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// HashJoin holds the rows of its right input in a hash table and joins the rows of its left input with them.
+// hashJoin holds the rows of its right input in a hash table and joins the rows of its left input with them.
 type hashJoin struct {
 	r           *runtime.Run
 	left, right runtime.Operator

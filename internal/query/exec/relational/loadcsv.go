@@ -19,7 +19,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// LoadCSV joins each row with the records of a file in the import directory: a list of the fields, or, with headers, a
+// loadCSV joins each row with the records of a file in the import directory: a list of the fields, or, with headers, a
 // map from the names of the first record. An empty field is null.
 type loadCSV struct {
 	runtime.Input

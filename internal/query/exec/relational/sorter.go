@@ -37,7 +37,7 @@ type sorter struct {
 	one    runtime.Batch
 	filled bool
 	full   int           // rows to hold before they are cut to those wanted
-	cut    runtime.Batch // those wanted, on their way
+	top    runtime.Batch // those wanted, on their way
 	out    runtime.Batch
 	at     int
 	disk   sortedRuns
@@ -303,17 +303,17 @@ func (o *sorter) prune(ctx context.Context, k int) error {
 	if err := o.arrange(ctx); err != nil {
 		return err
 	}
-	o.cut.Reset(len(o.whole))
-	o.cut.AppendRows(&o.spool.All, o.whole, o.order)
-	o.cut.N = len(o.order)
+	o.top.Reset(len(o.whole))
+	o.top.AppendRows(&o.spool.All, o.whole, o.order)
+	o.top.N = len(o.order)
 	o.spool.Reset(len(o.whole))
-	if err := o.spool.Add(&o.cut, o.whole); err != nil {
+	if err := o.spool.Add(&o.top, o.whole); err != nil {
 		return err
 	}
-	if o.cut.Row == nil && o.cut.N == k {
+	if o.top.Row == nil && o.top.N == k {
 		o.bound = o.bound[:0]
 		for j := range o.keys {
-			o.bound = append(o.bound, o.cut.Cols[o.width+j].Vals[k-1])
+			o.bound = append(o.bound, o.top.Cols[o.width+j].Vals[k-1])
 		}
 	}
 	return nil

@@ -23,7 +23,7 @@ type transactions struct {
 	outerFrom []int // by column of the result: its position in the input, or -1
 	innerFrom []int // likewise in the subplan
 	reportAt  int   // position of the report in the result, or -1
-	together  bool  // the subplan runs for many rows at once
+	batched   bool  // the subplan runs for many rows at once
 
 	size    int
 	broken  bool
@@ -54,7 +54,7 @@ func Transactions(c *compile.Compiler, n *plan.Transactions, need plan.ColSet) *
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
 		t := &transactions{
 			Input: runtime.Input{In: kids[0]}, r: r, n: n, rowFrom: in.Positions(in.Cols), outerFrom: in.Positions(s.Cols),
-			innerFrom: sub.Root.Positions(s.Cols), reportAt: -1, together: n.Together || !sub.Writes,
+			innerFrom: sub.Root.Positions(s.Cols), reportAt: -1, batched: n.Batched || !sub.Writes,
 			spool: runtime.Buffer{Acct: runtime.Account{Run: r, Name: "Transactions"}},
 		}
 		for i := range t.outerFrom {
@@ -141,7 +141,7 @@ func (t *transactions) transact(ctx context.Context) error {
 	report := txReport{number: t.r.Transactions + 1}
 	if !t.broken {
 		counters, gone := t.r.Counters, t.r.Deleted
-		mode, together := shard.Write, t.together
+		mode, together := shard.Write, t.batched
 		var err error
 		for again := true; again; {
 			t.r.Counters, t.r.Deleted = counters, runtime.Deleted{}

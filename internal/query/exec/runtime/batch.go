@@ -13,7 +13,7 @@ type Batch struct {
 	graph.Batch
 	// Row is set in a subplan: the row of the frame that each row belongs to.
 	Row []int32
-	// Grouped is set if one of a team has prepared the rows for the aggregate that consumes them.
+	// Grouped is set if a worker of an exchange has prepared the rows for the aggregate that consumes them.
 	Grouped *Grouped
 }
 
@@ -215,11 +215,11 @@ func AllPositions(n int) []int {
 	return out
 }
 
-// Grouped says which groups the rows of a batch belong to. The batches of one of a team come in the order in which it
+// Grouped says which groups the rows of a batch belong to. The batches of one worker come in the order in which it
 // makes them.
 type Grouped struct {
-	Worker    int     // who of the team
-	Restarted bool    // numbers begin anew with this batch
+	Worker    int     // of the pool
+	Restarted bool    // numbers start over with this batch
 	Of        []int32 // by row: the number of its group
 	// Keys are those of the groups that are new, which have the numbers that follow, and hashes theirs.
 	Keys   Batch

@@ -13,15 +13,15 @@ import (
 // Env is what one run is given beside the plan and the graph.
 type Env struct {
 	Params map[string]graph.Value
-	Fn     *fn.Context // nil: a fresh one with the present time
+	Fn     *fn.Context // nil: a new one with the present time
 	Budget Budget
-	Turn   Turn // is asked now and then whether others may compute; nil: they need not
+	Slot   Slot // lets other runs compute now and then; nil: there are none
 	// Labels are those of the goroutine, to which the operator is to be added; nil: no profile is taken.
 	Labels context.Context
-	Held   *Held        // is told what the operators hold; nil: nobody asks
-	Pools  []*Pool      // are told too; none: what all runs hold is not bounded
+	Held   *Held        // publishes what the operators hold; nil: it is not published
+	Pools  []*Pool      // bound what several runs hold; none: it is not bounded
 	Spill  *spill.Space // for rows that do not fit into Budget.Bytes; nil: the run fails then
-	Totals *Totals      // are added to when the run is closed; nil: nobody asks
+	Totals *Totals      // grow when the run is closed; nil: they are not kept
 	// Procs finds the procedures for CALL; nil: there are none.
 	Procs Procedures
 	// Statement runs a statement within a call of a procedure, in the transaction of the run; nil: procedures run none.
@@ -39,21 +39,21 @@ type Env struct {
 	Until   time.Time
 }
 
-// Turn shares the processors between runs.
-type Turn interface {
-	// Pause lets others compute if it is their turn, and waits for the next of its own. The context may have ended then.
-	Pause(ctx context.Context) error
-	// Beside gives the turns of at most so many goroutines that compute while the run waits for them, if the run takes long
-	// and processors are free: two at least, of whom nobody wants the last, or none.
+// Slot is the CPU slot of a run: it shares the processors between runs.
+type Slot interface {
+	// Yield lets other runs compute if they wait, and returns when this run may go on. The context may have ended then.
+	Yield(ctx context.Context) error
+	// Beside gives the CPU slots of at most so many goroutines that compute while the run waits for them, if the run takes long and
+	// processors are free: none, or at least two, the last of which no other run waits for.
 	Beside(most int) []Helper
 }
 
-// Helper is the turn of a goroutine that computes for a run. That goroutine alone uses it.
+// Helper is the CPU slot of a goroutine that computes for a run. That goroutine alone uses it.
 type Helper interface {
-	Turn
+	Slot
 	// Wanted reports whether the goroutine should end its work soon, as others wait for processors.
 	Wanted() bool
-	// End gives the turn back.
+	// End gives the slot back.
 	End()
 }
 

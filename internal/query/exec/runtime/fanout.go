@@ -31,7 +31,7 @@ func (x *FanOut) Open(ctx context.Context) error {
 	return x.Input.Open(ctx)
 }
 
-// Give gives the next batch of the rows that f makes. Small batches are given at first, in case that nobody wants more.
+// Give gives the next batch of the rows that f makes. Small batches are given at first, in case no more are wanted.
 func (x *FanOut) Give(ctx context.Context, f fanner) (*Batch, error) {
 	x.Out.Reset(len(x.Carry))
 	for x.Out.N < x.Run.BatchSize() {

@@ -16,7 +16,7 @@ type Subplan struct {
 	Writes bool
 }
 
-// Frame is where a running subplan finds its outer rows. Whoever runs the subplan sets in and from, then opens the
+// Frame is where a running subplan finds its outer rows. The operator that runs the subplan sets In and From, then opens the
 // subplan's operator.
 type Frame struct {
 	Sub *Subplan

@@ -75,10 +75,10 @@ func (r *Run) Visit(n int) error {
 	return nil
 }
 
-// Alive lets others compute if it is their turn, and tells whether the run may go on.
+// Alive yields the CPU slot if other runs wait for it, and fails if the context has ended.
 func (r *Run) Alive(ctx context.Context) error {
-	if r.Env.Turn != nil {
-		if err := r.Env.Turn.Pause(ctx); err != nil {
+	if r.Env.Slot != nil {
+		if err := r.Env.Slot.Yield(ctx); err != nil {
 			return err
 		}
 	}

@@ -150,7 +150,7 @@ func (m *meter) Next(ctx context.Context) (*Batch, error) {
 		defer m.r.labels.enter(m.id)()
 	}
 	st := &m.r.Stats[m.id]
-	if st.Batches > 1 { // a short run asks nobody
+	if st.Batches > 1 { // a short run does not yield
 		if err := m.r.Alive(ctx); err != nil {
 			return nil, err
 		}

@@ -25,7 +25,7 @@ type cheapest struct {
 	row        int            // of it
 	found      []foundPath
 	given      int // of found
-	dealt      adjacency.EdgeWriter
+	writer     adjacency.EdgeWriter
 	out        runtime.Batch
 	picked     [1]int32
 	unweighted bool
@@ -47,11 +47,11 @@ func CheapestPaths(c *compile.Compiler, n *plan.CheapestPaths, need plan.ColSet)
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
 		x := &cheapest{
 			Input: runtime.Input{In: kids[0]}, r: r, n: n, from: in.Pos(n.From), to: in.Pos(n.To), carry: in.Positions(s.Cols),
-			pathAt: s.Pos(n.Path), sumAt: s.Pos(n.Sum), dealt: adjacency.EdgeWriter{SlabSize: 64}, unweighted: n.Weight == nil,
+			pathAt: s.Pos(n.Path), sumAt: s.Pos(n.Sum), writer: adjacency.EdgeWriter{SlabSize: 64}, unweighted: n.Weight == nil,
 		}
 		h := adjacency.NewReader(r, n.Types, n.Dir, nil)
 		h.Filter, h.Edges = adjacency.NewEdgeTest(r, where, nil), true
-		x.search = &cheapestSearch{r: r, hop: h, best: map[graph.VertexID]float64{}, acct: runtime.Account{Run: r, Name: "CheapestPaths"}}
+		x.search = &cheapestSearch{r: r, reader: h, best: map[graph.VertexID]float64{}, acct: runtime.Account{Run: r, Name: "CheapestPaths"}}
 		if weight != nil {
 			h.Props = weight.Keys
 			x.search.weigher = &edgeWeigher{w: weight, x: expr.New(r, weight.Cols).Add(weight.Preds[0])}
@@ -126,7 +126,7 @@ func (x *cheapest) give() {
 	if x.pathAt >= 0 {
 		path := &graph.Path{Vertices: []graph.Value{graph.VertexValue(p.start)}}
 		for _, e := range p.edges {
-			expr.AppendEdge(path, graph.EdgeRefValue(x.dealt.Keep(e)))
+			expr.AppendEdge(path, graph.EdgeRefValue(x.writer.Keep(e)))
 		}
 		col := &x.out.Cols[x.pathAt]
 		col.Vals = append(col.Vals, graph.PathValue(path))

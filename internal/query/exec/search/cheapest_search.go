@@ -15,7 +15,7 @@ import (
 // Labels are never more than Dijkstra's algorithm would settle times the rounds in which a vertex becomes cheaper.
 type cheapestSearch struct {
 	r       *runtime.Run
-	hop     *adjacency.Reader
+	reader  *adjacency.Reader
 	weigher *edgeWeigher // nil: every edge weighs 1
 	acct    runtime.Account
 
@@ -130,14 +130,14 @@ func (s *cheapestSearch) prefixSums(ctx context.Context, p *foundPath) ([]float6
 		w := 1.0
 		if s.weigher != nil {
 			s.list = append(s.list[:0], at)
-			if err := s.hop.Read(ctx, s.list, 0); err != nil {
+			if err := s.reader.Read(ctx, s.list, 0); err != nil {
 				return nil, err
 			}
-			weights, err := s.weigher.weigh(ctx, s.hop)
+			weights, err := s.weigher.weigh(ctx, s.reader)
 			if err != nil {
 				return nil, err
 			}
-			i := slices.Index(s.hop.Answer.Edges, e.ID)
+			i := slices.Index(s.reader.Answer.Edges, e.ID)
 			if i < 0 {
 				return nil, nil // a budget has ended
 			}
@@ -206,22 +206,22 @@ func (s *cheapestSearch) round(ctx context.Context, to graph.VertexID, all bool)
 	}
 	s.cur = kept
 	s.f.Set(s.list)
-	for done := 0; done < len(s.f.IDs); done += s.hop.Answer.Done {
+	for done := 0; done < len(s.f.IDs); done += s.reader.Answer.Done {
 		if err := s.r.Alive(ctx); err != nil {
 			return err
 		}
-		if err := s.hop.Read(ctx, s.f.IDs[done:], adjacency.MaxEdges); err != nil {
+		if err := s.reader.Read(ctx, s.f.IDs[done:], adjacency.MaxEdges); err != nil {
 			return err
 		}
 		var weights []graph.Value
 		if s.weigher != nil {
 			var err error
-			if weights, err = s.weigher.weigh(ctx, s.hop); err != nil {
+			if weights, err = s.weigher.weigh(ctx, s.reader); err != nil {
 				return err
 			}
 		}
 		before := len(s.labels)
-		for u := range s.hop.Answer.Done {
+		for u := range s.reader.Answer.Done {
 			for _, place := range s.f.Order[s.f.First[done+u]:s.f.First[done+u+1]] {
 				if err := s.relax(ctx, s.cur[place], u, weights, to, all); err != nil {
 					return err
@@ -237,7 +237,7 @@ func (s *cheapestSearch) round(ctx context.Context, to graph.VertexID, all bool)
 
 // relax makes labels of the edges of source u of the answer, which continue label i.
 func (s *cheapestSearch) relax(ctx context.Context, i int32, u int, weights []graph.Value, to graph.VertexID, all bool) error {
-	res := &s.hop.Answer
+	res := &s.reader.Answer
 	if s.steps += res.Offsets[u+1] - res.Offsets[u]; s.steps >= 1<<12 {
 		s.steps = 0
 		if err := s.r.Alive(ctx); err != nil {
@@ -265,7 +265,7 @@ func (s *cheapestSearch) relax(ctx context.Context, i int32, u int, weights []gr
 			continue
 		}
 		s.best[v] = cost
-		s.labels = append(s.labels, label{vertex: v, sum: cost, parent: i, edge: s.hop.Edge(k, from)})
+		s.labels = append(s.labels, label{vertex: v, sum: cost, parent: i, edge: s.reader.Edge(k, from)})
 		if n := int32(len(s.labels) - 1); v == to {
 			s.ends = append(s.ends, n)
 		} else {

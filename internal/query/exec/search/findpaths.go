@@ -12,22 +12,22 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// FindPaths joins each row with paths of a walk.
+// findPaths joins each row with paths of a walk.
 type findPaths struct {
 	runtime.Input
-	r        *runtime.Run
-	n        *plan.FindPaths
-	frame    *runtime.Frame
-	from, to int   // positions in the input; to is -1 unless it is bound
-	carry    []int // by column of out: its position in the input, or -1
-	out, all pathColumns
-	where    *expr.Predicates // on whole paths, over all; nil: none
-	allCarry []int            // as carry, for all
-	uses     adjacency.Uniqueness
-	g        *walkGraph
-	perRow   bool
-	trails   walkTrails
-	search   walkSearch
+	r          *runtime.Run
+	n          *plan.FindPaths
+	frame      *runtime.Frame
+	from, to   int   // positions in the input; to is -1 unless it is bound
+	carry      []int // by column of out: its position in the input, or -1
+	out, all   pathColumns
+	where      *expr.Predicates // on whole paths, over all; nil: none
+	allCarry   []int            // as carry, for all
+	uniqueness adjacency.Uniqueness
+	g          *walkGraph
+	perRow     bool
+	trails     walkTrails
+	search     walkSearch
 
 	b      *runtime.Batch // the input batch at work, or nil
 	src    []graph.VertexID
@@ -37,7 +37,7 @@ type findPaths struct {
 	found  foundPaths
 	given  int // of found
 	picked runtime.Sel
-	dealt  adjacency.EdgeWriter
+	writer adjacency.EdgeWriter
 }
 
 // pathColumns are the rows that paths are written to, and where their parts go: positions or -1.
@@ -73,7 +73,7 @@ func FindPaths(c *compile.Compiler, n *plan.FindPaths, need plan.ColSet) *runtim
 	for col := range below {
 		all.Add(col)
 	}
-	adjacency.NeedUnique(c, below, n.Input, n.Unlike)
+	adjacency.NeedUnique(c, below, n.Input, n.DistinctFrom)
 	in := c.Compile(n.Input, below)
 	for col := range reads {
 		c.Bound(in, col)
@@ -87,8 +87,8 @@ func FindPaths(c *compile.Compiler, n *plan.FindPaths, need plan.ColSet) *runtim
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
 		x := &findPaths{
 			Input: runtime.Input{In: kids[0]}, r: r, n: n, frame: r.Frame, from: in.Pos(n.From), to: -1, carry: in.Positions(s.Cols),
-			allCarry: in.Positions(wide.Cols), uses: adjacency.NewUniqueness(in, n.Unlike), out: newPathColumns(n, s), all: newPathColumns(n, wide),
-			dealt: adjacency.EdgeWriter{SlabSize: r.BatchSize()},
+			allCarry: in.Positions(wide.Cols), uniqueness: adjacency.NewUniqueness(in, n.DistinctFrom), out: newPathColumns(n, s), all: newPathColumns(n, wide),
+			writer: adjacency.EdgeWriter{SlabSize: r.BatchSize()},
 		}
 		if n.Into {
 			x.to = in.Pos(n.To)
@@ -218,7 +218,7 @@ func (x *findPaths) begin(b *runtime.Batch) error {
 			}
 		}
 	}
-	x.uses.Begin(b)
+	x.uniqueness.Begin(b)
 	return nil
 }
 
@@ -244,16 +244,16 @@ func (x *findPaths) advance(ctx context.Context) error {
 		}
 	}
 	if x.n.Walk.Select != plan.SelectAll {
-		return x.search.find(ctx, from, to, x.uses.Excluded(row), &x.found)
+		return x.search.find(ctx, from, to, x.uniqueness.Excluded(row), &x.found)
 	}
 	x.active = true
-	if err := x.trails.start(ctx, from, to, x.uses.Excluded(row)); err != nil {
+	if err := x.trails.start(ctx, from, to, x.uniqueness.Excluded(row)); err != nil {
 		return err
 	}
 	return x.more(ctx)
 }
 
-// more takes trails of the present row, few at first, in case that nobody wants more.
+// more takes trails of the present row, few at first, in case no more are wanted.
 func (x *findPaths) more(ctx context.Context) error {
 	for x.found.len() < x.r.BatchSize()/4+1 {
 		ok, err := x.trails.next(ctx)
@@ -281,7 +281,7 @@ func (x *findPaths) more(ctx context.Context) error {
 	return nil
 }
 
-// accept tells which paths satisfy the conditions on the whole path.
+// accept selects the paths that satisfy the conditions on the whole path.
 func (x *findPaths) accept(ctx context.Context, paths *foundPaths) (runtime.Sel, error) {
 	b := &x.all.b
 	b.Reset(len(x.allCarry))
@@ -315,7 +315,7 @@ func (x *findPaths) writePath(p *pathColumns, paths *foundPaths, i int) {
 	bounds := make([]int, n+1) // of the parts in all
 	for k := 1; k < len(points); k++ {
 		if edges[k] >= 0 {
-			all = append(all, graph.EdgeRefValue(x.dealt.Keep(x.g.edges[edges[k]])))
+			all = append(all, graph.EdgeRefValue(x.writer.Keep(x.g.edges[edges[k]])))
 			continue
 		}
 		// A step of the automaton: the part of the point before it is done.

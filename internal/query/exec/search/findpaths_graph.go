@@ -35,12 +35,12 @@ type walkGraph struct {
 	b   *runtime.Batch
 	row int32
 
-	order []int32
-	f     []graph.VertexID
-	dealt adjacency.EdgeWriter
-	cand  walkCandidates
-	acct  runtime.Account
-	held  int
+	order  []int32
+	f      []graph.VertexID
+	writer adjacency.EdgeWriter
+	cand   walkCandidates
+	acct   runtime.Account
+	held   int
 }
 
 type walkPlace struct {
@@ -75,7 +75,7 @@ type walkCandidates struct {
 }
 
 func newWalkGraph(r *runtime.Run, stages []walkStage, in []plan.Col) *walkGraph {
-	g := &walkGraph{r: r, stages: stages, dealt: adjacency.EdgeWriter{SlabSize: r.BatchSize()}, acct: runtime.Account{Run: r, Name: "FindPaths"}}
+	g := &walkGraph{r: r, stages: stages, writer: adjacency.EdgeWriter{SlabSize: r.BatchSize()}, acct: runtime.Account{Run: r, Name: "FindPaths"}}
 	for i := range stages {
 		s := &stages[i]
 		own := s.part.Locals()
@@ -95,7 +95,7 @@ func newWalkGraph(r *runtime.Run, stages []walkStage, in []plan.Col) *walkGraph 
 	return g
 }
 
-// PerRow reports whether a condition depends on the input's row.
+// perRow reports whether a condition depends on the input's row.
 func (g *walkGraph) perRow() bool {
 	for _, tests := range g.tests {
 		if slices.ContainsFunc(tests, (*walkTest).perRow) {
@@ -117,7 +117,7 @@ func (g *walkGraph) release() {
 	g.held = 0
 }
 
-// grown tells the budget about new memory.
+// grown accounts for new memory.
 func (g *walkGraph) grown() error {
 	const point, arc, edge = 96, 12, 40
 	held := len(g.points)*point + len(g.arcs)*arc + len(g.edges)*edge + len(g.memos)*48
@@ -320,7 +320,7 @@ func (g *walkGraph) local(s *walkStage, hop int, col plan.Col, i int) graph.Valu
 	if at != hop {
 		edge = g.memos[g.back(p.memo, hop-1-at)].edge
 	}
-	return graph.EdgeRefValue(g.dealt.Keep(g.edges[edge]))
+	return graph.EdgeRefValue(g.writer.Keep(g.edges[edge]))
 }
 
 // back goes n hops back from a memo.

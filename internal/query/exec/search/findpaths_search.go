@@ -15,14 +15,14 @@ import (
 //
 // At first a point is entered in the first layer alone that it is reached in. The walks to an end are then the shortest ones, and
 // where they are trails nothing shorter or as short is missed. Where one path, or one length, of each pair of ends is asked for,
-// and every end has its trail, that is all. If not, the search begins anew and enters points again in later layers, as long as a
+// and every end has its trail, that is all. If not, the search starts over and enters points again in later layers, as long as a
 // trail leads there and an end that wants more paths can be reached; what is a trail is found by going back along the links, so
 // the answer is that of trying everything. Memory grows with points times layers, not with the number of trails.
 type walkSearch struct {
 	g      *walkGraph
 	groups bool // lengths are counted, not paths
 	want   int
-	// accept tells which of some paths satisfy the conditions on the whole path; nil: all do.
+	// accept selects those of some paths that satisfy the conditions on the whole path; nil: all do.
 	accept func(ctx context.Context, paths *foundPaths) (runtime.Sel, error)
 
 	to      graph.VertexID // the only end that counts, or graph.NoVertex
@@ -253,7 +253,7 @@ func (s *walkSearch) answer(ctx context.Context, e int32, out *foundPaths) error
 	return nil
 }
 
-// grown tells the budget about new memory.
+// grown accounts for new memory.
 func (s *walkSearch) grown(out *foundPaths) error {
 	n := (cap(out.points) + cap(out.edges)) * 4
 	if n <= out.held {

@@ -94,7 +94,7 @@ func (t *walkTrails) lookBack(ctx context.Context, start int32) error {
 	return nil
 }
 
-// leadingTo tells by point from which ones a wanted one can be reached.
+// leadingTo gives, by point, whether a wanted point can be reached from it.
 func (g *walkGraph) leadingTo(wanted func(i int32) bool) []bool {
 	// The arcs by their ends.
 	offsets := make([]int32, len(g.points)+2)

@@ -104,7 +104,7 @@ func newWalkTest(r *runtime.Run, where []plan.Expr, in, own []plan.Col) *walkTes
 	return t
 }
 
-// PerRow reports whether the answer depends on the input's row.
+// perRow reports whether the answer depends on the input's row.
 func (t *walkTest) perRow() bool {
 	return t != nil && slices.ContainsFunc(t.outer, func(at int) bool { return at >= 0 })
 }

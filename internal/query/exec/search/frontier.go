@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// FrontierCount counts the vertices that are reached from those of all rows over a row of hops, each vertex once at every
+// frontierCount counts the vertices that are reached from those of all rows over a row of hops, each vertex once at every
 // hop.
 type frontierCount struct {
 	runtime.Input
@@ -51,45 +51,45 @@ func FrontierCount(c *compile.Compiler, n *plan.FrontierCount, need plan.ColSet)
 		for i, h := range n.Hops {
 			hop := adjacency.NewReader(r, h.Types, h.Dir, h.Labels)
 			hop.Filter = adjacency.NewEdgeTest(r, wheres[i], nil)
-			x.walk.hops = append(x.walk.hops, hop)
+			x.walk.readers = append(x.walk.readers, hop)
 		}
 		if n.Trail && len(n.Hops) > 1 {
-			x.trails = newTrailWalk(r, x.walk.hops)
+			x.trails = newTrailWalk(r, x.walk.readers)
 		}
-		runtime.Prefetch(kids[0], x.from, x.walk.hops[0], adjacency.MaxEdges)
+		runtime.Prefetch(kids[0], x.from, x.walk.readers[0], adjacency.MaxEdges)
 		return x
 	}
 	return s
 }
 
-// foretell says what the second hop will ask for.
-func (x *frontierCount) foretell() {
-	first, last := x.walk.hops[0], len(x.walk.hops) == 2
+// prefetchSecond gives the request of the second hop.
+func (x *frontierCount) prefetchSecond() {
+	first, last := x.walk.readers[0], len(x.walk.readers) == 2
 	switch {
 	case x.n.Most > 1:
 		first.Follower, first.FollowerSet, first.FollowerMax = first, first.Filter == nil, adjacency.MaxEdges
-	case len(x.walk.hops) > 1:
-		first.Follower, first.FollowerMax = x.walk.hops[1], adjacency.MaxEdges
+	case len(x.walk.readers) > 1:
+		first.Follower, first.FollowerMax = x.walk.readers[1], adjacency.MaxEdges
 		first.FollowerSet = last && first.Follower.Puts() || x.trails == nil && !first.Follower.ByEdge()
 	}
 }
 
 func (x *frontierCount) Open(ctx context.Context) error {
 	x.loaded = false
-	for _, h := range x.walk.hops {
+	for _, h := range x.walk.readers {
 		h.Known = 0
 	}
 	if x.n.Most > 0 && x.reach == nil {
 		h := x.n.Hops[0]
 		hop := adjacency.NewReader(x.r, h.Types, h.Dir, nil)
-		hop.Filter = x.walk.hops[0].Filter
-		x.reach = newReach(x.r, hop, &adjacency.Uniqueness{}, x.walk.hops[0].Labels)
+		hop.Filter = x.walk.readers[0].Filter
+		x.reach = newReach(x.r, hop, &adjacency.Uniqueness{}, x.walk.readers[0].Labels)
 		x.reach.min, x.reach.max = x.n.Least, x.n.Most
 	}
 	if x.reach != nil {
 		x.reach.take()
 	}
-	x.foretell()
+	x.prefetchSecond()
 	return x.Input.Open(ctx)
 }
 
@@ -131,7 +131,7 @@ func (x *frontierCount) count(ctx context.Context, start []graph.VertexID) (int,
 		return x.walk.count(ctx, start)
 	}
 	x.trails.start(start)
-	for range len(x.walk.hops) - 1 {
+	for range len(x.walk.readers) - 1 {
 		if err := x.trails.advance(ctx); err != nil {
 			return 0, err
 		}
@@ -147,7 +147,7 @@ func (x *frontierCount) Close() {
 		x.reach.release()
 	}
 	x.walk.release()
-	for _, h := range x.walk.hops {
+	for _, h := range x.walk.readers {
 		h.Shrink()
 	}
 	x.Input.Close()
@@ -183,8 +183,8 @@ func (x *frontierCount) load(ctx context.Context) error {
 
 // frontierWalk walks sets of vertices: as sorted lists while they are small, as bitmaps from then on.
 type frontierWalk struct {
-	r    *runtime.Run
-	hops []*adjacency.Reader
+	r       *runtime.Run
+	readers []*adjacency.Reader
 	*walkMemory
 }
 
@@ -211,7 +211,7 @@ func (w *frontierWalk) take() {
 	}
 }
 
-// release gives the memory to whoever comes next.
+// release returns the memory to its pool.
 func (w *frontierWalk) release() {
 	if m := w.walkMemory; m != nil && !m.dirty && cap(m.res.Targets) <= adjacency.MaxKeptEdges {
 		walkMemories.Put(m)
@@ -231,8 +231,8 @@ func (w *frontierWalk) count(ctx context.Context, start []graph.VertexID) (int, 
 func (w *frontierWalk) walk(ctx context.Context, start []graph.VertexID) (int, error) {
 	w.f.Set(start)
 	w.list = append(w.list[:0], w.f.IDs...)
-	for i, h := range w.hops {
-		last := i == len(w.hops)-1
+	for i, h := range w.readers {
+		last := i == len(w.readers)-1
 		if last && len(w.list) < fewPuts && many(w.r, len(w.list)) && h.Puts() {
 			n, err := h.Put(ctx, w.list, &w.after)
 			w.after.Clear()
@@ -242,7 +242,7 @@ func (w *frontierWalk) walk(ctx context.Context, start []graph.VertexID) (int, e
 			for _, v := range w.list {
 				w.now.Add(v)
 			}
-			return w.countMany(ctx, w.hops[i:])
+			return w.countMany(ctx, w.readers[i:])
 		}
 		if err := w.step(ctx, h, last); err != nil {
 			return 0, err

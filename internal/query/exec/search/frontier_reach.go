@@ -9,7 +9,7 @@ import (
 
 // count gives the number of ends of trails from a vertex; those that large steps find are counted without a list.
 func (s *reach) count(ctx context.Context, start graph.VertexID) (int, error) {
-	if s.min > 1 || s.test != nil || s.hop.Filter != nil {
+	if s.min > 1 || s.test != nil || s.reader.Filter != nil {
 		err := s.from(ctx, nil, start, 0, false, graph.NoVertex)
 		return len(s.ends), err
 	}
@@ -28,7 +28,7 @@ func (s *reach) count(ctx context.Context, start graph.VertexID) (int, error) {
 		var back bool
 		var err error
 		last := depth+1 == s.max
-		if last && many(s.r, hi-lo) && hi-lo < fewPuts && s.hop.Puts() {
+		if last && many(s.r, hi-lo) && hi-lo < fewPuts && s.reader.Puts() {
 			more, back, err = s.countLast(ctx, s.visited[lo:hi], start)
 		} else if many(s.r, hi-lo) {
 			more, back, err = s.countMany(ctx, s.visited[lo:hi], start, s.max-depth)
@@ -38,10 +38,10 @@ func (s *reach) count(ctx context.Context, start graph.VertexID) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		closed = closed || back && s.hop.Dir != graph.Both
+		closed = closed || back && s.reader.Dir != graph.Both
 		lo = hi
 	}
-	if !closed && s.hop.Dir == graph.Both {
+	if !closed && s.reader.Dir == graph.Both {
 		var err error
 		if closed, err = s.closes(ctx, nil, start, 0, nil); err != nil {
 			return 0, err
@@ -58,7 +58,7 @@ func (s *reach) count(ctx context.Context, start graph.VertexID) (int, error) {
 func (s *reach) countLast(ctx context.Context, list []graph.VertexID, start graph.VertexID) (n int, back bool, err error) {
 	s.dense = true
 	s.seen.Remove(start)
-	n, err = s.hop.Put(ctx, list, &s.seen)
+	n, err = s.reader.Put(ctx, list, &s.seen)
 	if back = s.seen.Has(start); back {
 		n--
 	}
@@ -67,7 +67,7 @@ func (s *reach) countLast(ctx context.Context, list []graph.VertexID, start grap
 
 // countMany counts what is first met within some hops of a large frontier; back says that an edge leads to start.
 func (s *reach) countMany(ctx context.Context, list []graph.VertexID, start graph.VertexID, hops int) (n int, back bool, err error) {
-	types, ok := s.hop.Types.Resolve()
+	types, ok := s.reader.Types.Resolve()
 	if !ok {
 		return 0, false, nil
 	}
@@ -82,7 +82,7 @@ func (s *reach) countMany(ctx context.Context, list []graph.VertexID, start grap
 		}
 		if s.r.Env.Budget.Edges > 0 {
 			s.ends = s.many.AppendTo(s.ends[:0])
-			if err := adjacency.VisitDegrees(ctx, s.r, s.ends, types, s.hop.Dir); err != nil {
+			if err := adjacency.VisitDegrees(ctx, s.r, s.ends, types, s.reader.Dir); err != nil {
 				return 0, false, err
 			}
 		}

@@ -21,12 +21,12 @@ import (
 //
 // Witnesses are kept as vertices. Two edges between the same vertices are taken for one, which errs on the safe side.
 type trailWalk struct {
-	r     *runtime.Run
-	hops  []*adjacency.Reader
-	back  []*adjacency.Reader // beside hops: against the hop, with edges, without labels
-	depth int                 // hops that have been made
-	acct  runtime.Account
-	held  int
+	r       *runtime.Run
+	readers []*adjacency.Reader
+	back    []*adjacency.Reader // beside hops: against the hop, with edges, without labels
+	depth   int                 // hops that have been made
+	acct    runtime.Account
+	held    int
 	*trailMemory
 }
 
@@ -37,7 +37,7 @@ type trailMemory struct {
 	doubt   []graph.VertexID
 	far     graph.VertexSet // of the last hop
 	chain   []graph.VertexID
-	answers []shard.Neighbours // of the hops, while nobody walks
+	answers []shard.Neighbours // of the hops, between walks
 }
 
 var trailMemories = sync.Pool{New: func() any { return &trailMemory{} }}
@@ -69,7 +69,7 @@ func (s *trailSet) place(v graph.VertexID) int32 {
 }
 
 func newTrailWalk(r *runtime.Run, hops []*adjacency.Reader) *trailWalk {
-	w := &trailWalk{r: r, hops: hops, acct: runtime.Account{Run: r, Name: "FrontierCount"}}
+	w := &trailWalk{r: r, readers: hops, acct: runtime.Account{Run: r, Name: "FrontierCount"}}
 	for _, h := range hops {
 		b := &adjacency.Reader{Run: r, Types: h.Types, Dir: h.Dir.Reverse(), Filter: h.Filter, Back: true, Edges: true}
 		w.back = append(w.back, b)
@@ -83,15 +83,15 @@ func (w *trailWalk) take() {
 		return
 	}
 	w.trailMemory, _ = trailMemories.Get().(*trailMemory)
-	for len(w.answers) < len(w.hops) {
+	for len(w.answers) < len(w.readers) {
 		w.answers = append(w.answers, shard.Neighbours{})
 	}
-	for i, h := range w.hops {
+	for i, h := range w.readers {
 		h.Answer = w.answers[i]
 	}
 }
 
-// release gives the memory to whoever comes next.
+// release returns the memory to its pool.
 func (w *trailWalk) release() {
 	w.acct.Release()
 	w.held = 0
@@ -99,7 +99,7 @@ func (w *trailWalk) release() {
 		return
 	}
 	edges := 0
-	for i, h := range w.hops {
+	for i, h := range w.readers {
 		w.answers[i], h.Answer = h.Answer, shard.Neighbours{}
 		edges += cap(w.answers[i].Targets)
 	}
@@ -114,7 +114,7 @@ func (w *trailWalk) release() {
 }
 
 // hop gives the hop of a length; the last one is made again and again.
-func (w *trailWalk) hop(depth int) int { return min(depth, len(w.hops)-1) }
+func (w *trailWalk) hop(depth int) int { return min(depth, len(w.readers)-1) }
 
 // start begins with trails of no edges.
 func (w *trailWalk) start(vertices []graph.VertexID) {
@@ -154,7 +154,7 @@ func (w *trailWalk) advance(ctx context.Context) error {
 // extend is advance without an order of the ends.
 func (w *trailWalk) extend(ctx context.Context) error {
 	from, to := w.levels[w.depth], w.level(w.depth+1)
-	h := w.hops[w.hop(w.depth)]
+	h := w.readers[w.hop(w.depth)]
 	w.doubt = w.doubt[:0]
 	for base := 0; base < len(from.f.IDs); base += h.Answer.Done {
 		if err := w.r.Alive(ctx); err != nil {
@@ -198,7 +198,7 @@ func (w *trailWalk) extend(ctx context.Context) error {
 	return nil
 }
 
-// account tells the budget about new memory.
+// account accounts for new memory.
 func (w *trailWalk) account() error {
 	held := 0
 	for _, s := range w.levels {
@@ -236,7 +236,7 @@ func (w *trailWalk) witness(depth int, place int32) []graph.VertexID {
 func (w *trailWalk) heldBy(depth int, place int32, next int) []graph.VertexID {
 	chain := w.witness(depth, place)
 	end := chain[0]
-	dir := w.hops[w.hop(next)].Dir
+	dir := w.readers[w.hop(next)].Dir
 	held := chain[len(chain):]
 	for i := range depth {
 		// Step depth-1-i of the witness goes from chain[i+1] to chain[i].
@@ -244,7 +244,7 @@ func (w *trailWalk) heldBy(depth int, place int32, next int) []graph.VertexID {
 		if a != end && b != end {
 			continue
 		}
-		step := w.hops[w.hop(depth-1-i)].Dir
+		step := w.readers[w.hop(depth-1-i)].Dir
 		if a == end && (step == dir || step == graph.Both || dir == graph.Both) {
 			held = append(held, b)
 		}
@@ -303,7 +303,7 @@ func (w *trailWalk) searchFrom(ctx context.Context, path []graph.VertexID, depth
 // a large set by itself: only what it finds along edges that a witness holds is looked at more closely.
 func (w *trailWalk) countNext(ctx context.Context) (int, error) {
 	from := w.levels[w.depth]
-	h := w.hops[w.hop(w.depth)]
+	h := w.readers[w.hop(w.depth)]
 	if !many(w.r, len(from.vertex)) {
 		if err := w.extend(ctx); err != nil {
 			return 0, err

@@ -38,6 +38,6 @@ func (t *trails) reaches(v graph.VertexID, depth int) bool {
 	if d <= t.max-depth {
 		return true
 	}
-	t.cut = true
+	t.truncated = true
 	return false
 }

@@ -19,12 +19,12 @@ import (
 type pathSearch struct {
 	min, max int
 
-	fwd, bwd *searchSide
-	ways     shortestWays
-	join     *pathEdges // finds the edges of a way that was searched without them; nil: the search keeps them
-	t        trails
-	near     distances
-	uses     adjacency.Uniqueness // nothing
+	fwd, bwd   *searchSide
+	ways       shortestWays
+	join       *pathEdges // finds the edges of a way that was searched without them; nil: the search keeps them
+	t          trails
+	near       distances
+	uniqueness adjacency.Uniqueness // nothing
 
 	b        *runtime.Batch // the input batch
 	from, to []graph.VertexID
@@ -33,7 +33,7 @@ type pathSearch struct {
 	entry    int // of t: the present trail
 	pending  bool
 
-	dealt    adjacency.EdgeWriter
+	writer   adjacency.EdgeWriter
 	acct     runtime.Account
 	held     int
 	vertices []graph.VertexID
@@ -52,21 +52,21 @@ const (
 
 // init prepares a search for a plan node; longer says that it may be asked for other than the shortest paths.
 func (p *pathSearch) init(r *runtime.Run, n *plan.ShortestPath, test *adjacency.EdgeTest, longer bool) {
-	p.dealt, p.acct = adjacency.EdgeWriter{SlabSize: r.BatchSize()}, runtime.Account{Run: r, Name: "ShortestPath"}
+	p.writer, p.acct = adjacency.EdgeWriter{SlabSize: r.BatchSize()}, runtime.Account{Run: r, Name: "ShortestPath"}
 	newHop := func(dir graph.Direction, edges bool) *adjacency.Reader {
 		h := adjacency.NewReader(r, n.Types, dir, nil)
 		h.Filter, h.Edges = test, edges
 		return h
 	}
 	all := n.All || longer
-	p.fwd = &searchSide{hop: newHop(n.Dir, all), all: all}
-	p.bwd = &searchSide{hop: newHop(n.Dir.Reverse(), all), all: all}
+	p.fwd = &searchSide{reader: newHop(n.Dir, all), all: all}
+	p.bwd = &searchSide{reader: newHop(n.Dir.Reverse(), all), all: all}
 	if !all {
 		p.join = &pathEdges{r: r, fwd: newHop(n.Dir, true), bwd: newHop(n.Dir.Reverse(), true)}
 	}
-	p.near.s = &searchSide{hop: newHop(n.Dir.Reverse(), false)}
+	p.near.s = &searchSide{reader: newHop(n.Dir.Reverse(), false)}
 	p.t = trails{
-		r: r, uses: &p.uses, values: true, near: &p.near, dealt: adjacency.EdgeWriter{SlabSize: r.BatchSize()},
+		r: r, uniqueness: &p.uniqueness, values: true, near: &p.near, writer: adjacency.EdgeWriter{SlabSize: r.BatchSize()},
 		acct: runtime.Account{Run: r, Name: "ShortestPath"}, newHop: func() *adjacency.Reader { return newHop(n.Dir, true) },
 	}
 }
@@ -123,7 +123,7 @@ func (p *pathSearch) longer(ctx context.Context, b *runtime.Batch, row int) (boo
 		p.stage = pathsByTrails
 		p.near.complete = false
 		p.near.s.start(b, int32(row), to)
-	} else if p.stage == pathsByTrails && !p.t.cut {
+	} else if p.stage == pathsByTrails && !p.t.truncated {
 		p.stage = pathsEnded
 	}
 	for p.stage == pathsByTrails && p.length < p.max {
@@ -137,7 +137,7 @@ func (p *pathSearch) longer(ctx context.Context, b *runtime.Batch, row int) (boo
 		if p.entry, p.pending, err = p.t.next(ctx); err != nil || p.pending {
 			return p.pending, err
 		}
-		if !p.t.cut {
+		if !p.t.truncated {
 			p.stage = pathsEnded
 		}
 	}
@@ -210,7 +210,7 @@ func (p *pathSearch) path(ctx context.Context) (*graph.Path, error) {
 		values = append(values, graph.VertexValue(v))
 	}
 	for _, e := range p.edges {
-		values = append(values, graph.EdgeRefValue(p.dealt.Keep(e)))
+		values = append(values, graph.EdgeRefValue(p.writer.Keep(e)))
 	}
 	return &graph.Path{Vertices: values[: n+1 : n+1], Edges: values[n+1:]}, nil
 }

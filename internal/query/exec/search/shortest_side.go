@@ -13,8 +13,8 @@ import (
 // searchSide is a breadth-first search from one vertex, level by level. For each vertex it remembers by which edges a
 // shortest way reaches it: one of them, or all.
 type searchSide struct {
-	hop *adjacency.Reader
-	all bool // all ways are remembered
+	reader *adjacency.Reader
+	all    bool // all ways are remembered
 
 	b       *runtime.Batch // the input row that the search is for
 	row     int32
@@ -52,7 +52,7 @@ func (s *searchSide) start(b *runtime.Batch, row int32, v graph.VertexID) {
 	s.b, s.row = b, row
 	if s.searchMemory == nil {
 		s.searchMemory, _ = searchMemories.Get().(*searchMemory)
-		s.hop.Answer = s.res
+		s.reader.Answer = s.res
 	}
 	s.table.clear()
 	s.table.put(v, 0)
@@ -61,14 +61,14 @@ func (s *searchSide) start(b *runtime.Batch, row int32, v graph.VertexID) {
 	s.edges, s.level, s.meets = s.edges[:0], 0, s.meets[:0]
 }
 
-// release gives the memory to whoever comes next. The search must be started again before it is used.
+// release returns the memory to its pool. The search must be started again before it is used.
 func (s *searchSide) release() {
 	m := s.searchMemory
 	if m == nil {
 		return
 	}
 	s.searchMemory = nil
-	m.res, s.hop.Answer = s.hop.Answer, shard.Neighbours{}
+	m.res, s.reader.Answer = s.reader.Answer, shard.Neighbours{}
 	if len(m.table.slots) <= adjacency.MaxKeptEdges && cap(m.res.Targets) <= adjacency.MaxKeptEdges {
 		searchMemories.Put(m)
 	}
@@ -102,18 +102,18 @@ func (s *searchSide) advance(ctx context.Context, other *searchSide) error {
 	s.f.Set(s.vertex[lo:hi])
 	s.level = hi
 	limit := graph.BatchSize
-	for base := 0; base < len(s.f.IDs); base += s.hop.Answer.Done {
-		if err := s.hop.Run.Alive(ctx); err != nil {
+	for base := 0; base < len(s.f.IDs); base += s.reader.Answer.Done {
+		if err := s.reader.Run.Alive(ctx); err != nil {
 			return err
 		}
-		if err := s.hop.Read(ctx, s.f.IDs[base:], limit); err != nil {
+		if err := s.reader.Read(ctx, s.f.IDs[base:], limit); err != nil {
 			return err
 		}
-		if err := s.allowed.Keep(ctx, s.hop, s.b, s.row, nil); err != nil {
+		if err := s.allowed.Keep(ctx, s.reader, s.b, s.row, nil); err != nil {
 			return err
 		}
 		limit = min(2*limit, adjacency.MaxEdges)
-		for u := range s.hop.Answer.Done {
+		for u := range s.reader.Answer.Done {
 			pred := int32(lo) + s.f.Order[base+u] // the vertices of a level are distinct
 			if s.take(u, pred, depth, other) {
 				return nil
@@ -125,7 +125,7 @@ func (s *searchSide) advance(ctx context.Context, other *searchSide) error {
 
 // take follows the edges of source u of the answer; it reports whether the search is at its end.
 func (s *searchSide) take(u int, pred, depth int32, other *searchSide) bool {
-	res := &s.hop.Answer
+	res := &s.reader.Answer
 	for i := res.Offsets[u]; i < res.Offsets[u+1]; i++ {
 		v := res.Targets[i]
 		at, added := s.table.put(v, int32(len(s.vertex)))
@@ -134,8 +134,8 @@ func (s *searchSide) take(u int, pred, depth int32, other *searchSide) bool {
 		} else if !s.all || s.dist[at] != depth {
 			continue
 		}
-		if s.hop.Edges {
-			s.edges = append(s.edges, s.hop.Edge(i, s.vertex[pred]))
+		if s.reader.Edges {
+			s.edges = append(s.edges, s.reader.Edge(i, s.vertex[pred]))
 		}
 		link := searchLink{pred: pred, next: s.head[at]}
 		s.head[at] = int32(len(s.links))
@@ -155,7 +155,7 @@ func (s *searchSide) take(u int, pred, depth int32, other *searchSide) bool {
 
 // edge gives the edge of a link, or none if the search keeps none.
 func (s *searchSide) edge(link int32) graph.Edge {
-	if !s.hop.Edges {
+	if !s.reader.Edges {
 		return graph.Edge{}
 	}
 	return s.edges[link]
@@ -163,7 +163,7 @@ func (s *searchSide) edge(link int32) graph.Edge {
 
 // bytes is about what the search holds.
 func (s *searchSide) bytes() int {
-	return len(s.vertex)*(8+4+4) + len(s.links)*8 + len(s.edges)*32 + s.table.n*2*16 + len(s.hop.Answer.Targets)*24
+	return len(s.vertex)*(8+4+4) + len(s.links)*8 + len(s.edges)*32 + s.table.n*2*16 + len(s.reader.Answer.Targets)*24
 }
 
 // meet searches from both ends until the sides meet, the shortest way would have more than max edges, or a side has

@@ -25,9 +25,9 @@ type traverse struct {
 
 	startAt, vertexAt, edgeAt, hopAt, pathAt int // positions in out, or -1
 
-	dealt adjacency.EdgeWriter
-	acct  runtime.Account
-	out   runtime.Batch
+	writer adjacency.EdgeWriter
+	acct   runtime.Account
+	out    runtime.Batch
 }
 
 // Traverse compiles a Traverse.
@@ -45,7 +45,7 @@ func Traverse(c *compile.Compiler, n *plan.Traverse, need plan.ColSet) *runtime.
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
 		x := &traverse{
 			Input: runtime.Input{In: kids[0]}, r: r, n: n, from: in.Pos(n.From), startAt: s.Pos(n.Start), vertexAt: s.Pos(n.Vertex),
-			edgeAt: s.Pos(n.Edge), hopAt: s.Pos(n.Hop), pathAt: s.Pos(n.Path), dealt: adjacency.EdgeWriter{SlabSize: r.BatchSize()},
+			edgeAt: s.Pos(n.Edge), hopAt: s.Pos(n.Hop), pathAt: s.Pos(n.Path), writer: adjacency.EdgeWriter{SlabSize: r.BatchSize()},
 			acct: runtime.Account{Run: r, Name: "Traverse"},
 		}
 		r.HopCounts = make([]runtime.HopCount, len(n.Hops))
@@ -128,7 +128,7 @@ func (x *traverse) hold(bytes int) error {
 	return nil
 }
 
-// AddVertex adds the column of the vertex to a row.
+// addVertex adds the column of the vertex to a row.
 func (x *traverse) addVertex(v graph.VertexID) {
 	if x.vertexAt >= 0 {
 		col := &x.out.Cols[x.vertexAt]
@@ -151,7 +151,7 @@ func (x *traverse) addHop(n int) {
 	}
 }
 
-// AddEdge adds the edge to a row; known is false for a row of no hop.
+// addEdge adds the edge to a row; known is false for a row of no hop.
 func (x *traverse) addEdge(e graph.Edge, known bool) {
 	if x.edgeAt < 0 {
 		return
@@ -161,5 +161,5 @@ func (x *traverse) addEdge(e graph.Edge, known bool) {
 		col.Vals = append(col.Vals, graph.Value{})
 		return
 	}
-	col.Vals = append(col.Vals, graph.EdgeRefValue(x.dealt.Keep(e)))
+	col.Vals = append(col.Vals, graph.EdgeRefValue(x.writer.Keep(e)))
 }

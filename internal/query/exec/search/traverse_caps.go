@@ -77,7 +77,7 @@ func (c *cappedHop) next(ctx context.Context, sources []graph.VertexID, limit in
 		return err
 	}
 	if c.caps.MaxDegree > 0 || c.caps.Sample > 0 || c.caps.Limit > 0 {
-		c.cut()
+		c.trim()
 	}
 	c.taken += len(c.Answer.Targets)
 	c.count.Sources += int64(c.Answer.Done)
@@ -85,8 +85,8 @@ func (c *cappedHop) next(ctx context.Context, sources []graph.VertexID, limit in
 	return nil
 }
 
-// cut drops the edges of the answer that the caps leave out.
-func (c *cappedHop) cut() {
+// trim drops the edges of the answer that the caps leave out.
+func (c *cappedHop) trim() {
 	res := &c.Answer
 	c.Keep = c.Keep[:0]
 	left := len(res.Targets)

@@ -241,7 +241,7 @@ func (w *traverseWays) addWay(entry int32) {
 		l := w.levels[d]
 		if p != nil {
 			p.Vertices = append(p.Vertices, graph.VertexValue(l.vertex[entry]))
-			p.Edges = append(p.Edges, graph.EdgeRefValue(w.dealt.Keep(l.edge[entry])))
+			p.Edges = append(p.Edges, graph.EdgeRefValue(w.writer.Keep(l.edge[entry])))
 		}
 		entry = l.parent[entry]
 	}

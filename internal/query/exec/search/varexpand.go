@@ -12,29 +12,29 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// VarExpand joins each row with the trails from a vertex.
+// varExpand joins each row with the trails from a vertex.
 type varExpand struct {
 	runtime.FanOut
-	n         *plan.VarExpand
-	frame     *runtime.Frame
-	from, to  int // positions in the input; to is -1 unless it is bound
-	toAt      int // positions in out, or -1
-	edgesAt   int
-	depthAt   int
-	lastAt    int
-	t         trails
-	uses      adjacency.Uniqueness
-	reach     *reach // finds the ends alone; nil: trails are followed
-	lists     []graph.Value
-	src       []graph.VertexID
-	rows      runtime.Sel
-	started   int // of rows
-	dst       []graph.VertexID
-	seen      graph.VertexSet // ends of the present row, where each comes once
-	seenList  []graph.VertexID
-	endsGiven int
-	perRow    bool // the condition on edges depends on the row
-	near      distances
+	n          *plan.VarExpand
+	frame      *runtime.Frame
+	from, to   int // positions in the input; to is -1 unless it is bound
+	toAt       int // positions in out, or -1
+	edgesAt    int
+	depthAt    int
+	lastAt     int
+	t          trails
+	uniqueness adjacency.Uniqueness
+	reach      *reach // finds the ends alone; nil: trails are followed
+	lists      []graph.Value
+	src        []graph.VertexID
+	rows       runtime.Sel
+	started    int // of rows
+	dst        []graph.VertexID
+	seen       graph.VertexSet // ends of the present row, where each comes once
+	seenList   []graph.VertexID
+	endsGiven  int
+	perRow     bool // the condition on edges depends on the row
+	near       distances
 }
 
 // VarExpand compiles a VarExpand.
@@ -44,7 +44,7 @@ func VarExpand(c *compile.Compiler, n *plan.VarExpand, need plan.ColSet) *runtim
 	if n.Into {
 		below.Add(n.To)
 	}
-	adjacency.NeedUnique(c, below, n.Input, n.Unlike)
+	adjacency.NeedUnique(c, below, n.Input, n.DistinctFrom)
 	in := c.Compile(n.Input, below)
 	where := adjacency.CompileFilter(c, n.Where, n.EdgeVar, 0)
 	if where != nil {
@@ -61,7 +61,7 @@ func VarExpand(c *compile.Compiler, n *plan.VarExpand, need plan.ColSet) *runtim
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
 		x := &varExpand{
 			FanOut: runtime.FanOut{Input: runtime.Input{In: kids[0]}, Run: r, Carry: in.Positions(s.Cols)}, n: n, frame: r.Frame, from: in.Pos(n.From), to: -1,
-			toAt: -1, edgesAt: -1, depthAt: s.Pos(n.Depth), lastAt: s.Pos(n.Last), uses: adjacency.NewUniqueness(in, n.Unlike),
+			toAt: -1, edgesAt: -1, depthAt: s.Pos(n.Depth), lastAt: s.Pos(n.Last), uniqueness: adjacency.NewUniqueness(in, n.DistinctFrom),
 		}
 		if n.Into {
 			x.to = in.Pos(n.To)
@@ -74,7 +74,7 @@ func VarExpand(c *compile.Compiler, n *plan.VarExpand, need plan.ColSet) *runtim
 		test := adjacency.NewEdgeTest(r, where, in.Cols)
 		x.perRow = test != nil && test.PerRow()
 		x.t = trails{
-			r: r, uses: &x.uses, values: x.edgesAt >= 0, dealt: adjacency.EdgeWriter{SlabSize: r.BatchSize()},
+			r: r, uniqueness: &x.uniqueness, values: x.edgesAt >= 0, writer: adjacency.EdgeWriter{SlabSize: r.BatchSize()},
 			acct: runtime.Account{Run: r, Name: "VarExpand"},
 			newHop: func() *adjacency.Reader {
 				h := adjacency.NewReader(r, n.Types, n.Dir, nil)
@@ -96,20 +96,20 @@ func (x *varExpand) Open(ctx context.Context) error {
 		return err
 	}
 	x.t.sure = !x.Run.Program.Query.Writes && adjacency.Implied(x.Run, x.n.Labels, x.n.Types, x.n.Dir)
-	if x.n.Ends && (x.t.min <= 1 || len(x.uses.Pos) == 0 && !x.perRow) && x.reach == nil {
-		x.reach = newReach(x.Run, x.t.newHop(), &x.uses, x.t.ends)
+	if x.n.Ends && (x.t.min <= 1 || len(x.uniqueness.Pos) == 0 && !x.perRow) && x.reach == nil {
+		x.reach = newReach(x.Run, x.t.newHop(), &x.uniqueness, x.t.ends)
 		if x.n.Depth != 0 || x.n.Last != 0 {
 			x.reach.ways = &reachWays{depthAt: x.depthAt, lastAt: x.lastAt}
 		}
 	}
 	if x.reach != nil {
 		x.reach.ends, x.reach.min, x.reach.max, x.endsGiven = x.reach.ends[:0], x.t.min, x.t.max, 0
-		if x.t.min <= 1 && x.reach.ways == nil && len(x.uses.Pos) == 0 && !x.perRow {
-			x.reach.hop.Edges = false // as it will be
+		if x.t.min <= 1 && x.reach.ways == nil && len(x.uniqueness.Pos) == 0 && !x.perRow {
+			x.reach.reader.Edges = false // as it will be
 			if x.reach.max > 1 {
-				x.reach.hop.Follower, x.reach.hop.FollowerSet, x.reach.hop.FollowerMax = x.reach.hop, x.reach.hop.Filter == nil, adjacency.MaxEdges
+				x.reach.reader.Follower, x.reach.reader.FollowerSet, x.reach.reader.FollowerMax = x.reach.reader, x.reach.reader.Filter == nil, adjacency.MaxEdges
 			}
-			runtime.Prefetch(x.In, x.from, x.reach.hop, adjacency.MaxEdges)
+			runtime.Prefetch(x.In, x.from, x.reach.reader, adjacency.MaxEdges)
 		}
 	}
 	return x.FanOut.Open(ctx)
@@ -162,7 +162,7 @@ func (x *varExpand) Begin(context.Context) error {
 	if x.src, x.rows, err = adjacency.Sources(b, x.from, x.frame, x.src[:0], x.rows[:0]); err != nil {
 		return err
 	}
-	x.uses.Begin(b)
+	x.uniqueness.Begin(b)
 	x.t.to = nil
 	x.t.near = nil
 	if x.to >= 0 {
@@ -248,7 +248,7 @@ func (x *varExpand) lookBack(ctx context.Context, row int32) error {
 	if x.near.s == nil {
 		h := x.t.newHop()
 		h.Dir, h.Edges = h.Dir.Reverse(), false
-		x.near.s = &searchSide{hop: h}
+		x.near.s = &searchSide{reader: h}
 	}
 	x.t.near = &x.near
 	x.near.complete = false

@@ -17,11 +17,11 @@ import (
 // edges, or of a closed one, which closes finds where edges can be walked both ways. Where min is more, they are found
 // length by length.
 type reach struct {
-	r        *runtime.Run
-	hop      *adjacency.Reader
-	uses     *adjacency.Uniqueness
-	test     *expr.LabelTest // of the ends; nil: none
-	min, max int
+	r          *runtime.Run
+	reader     *adjacency.Reader
+	uniqueness *adjacency.Uniqueness
+	test       *expr.LabelTest // of the ends; nil: none
+	min, max   int
 	*reachMemory
 
 	trails *trailWalk // where min is more than 1
@@ -52,7 +52,7 @@ type reachMemory struct {
 var reachMemories = sync.Pool{New: func() any { return &reachMemory{} }}
 
 func newReach(r *runtime.Run, hop *adjacency.Reader, uses *adjacency.Uniqueness, test *expr.LabelTest) *reach {
-	s := &reach{r: r, hop: hop, uses: uses, test: test}
+	s := &reach{r: r, reader: hop, uniqueness: uses, test: test}
 	s.take()
 	return s
 }
@@ -61,11 +61,11 @@ func newReach(r *runtime.Run, hop *adjacency.Reader, uses *adjacency.Uniqueness,
 func (s *reach) take() {
 	if s.reachMemory == nil {
 		s.reachMemory, _ = reachMemories.Get().(*reachMemory)
-		s.ends, s.hop.Answer = s.ends[:0], s.res
+		s.ends, s.reader.Answer = s.ends[:0], s.res
 	}
 }
 
-// release gives the memory to whoever comes next. The reach must not be used until it takes other.
+// release returns the memory to its pool. The reach must not be used until it takes other.
 func (s *reach) release() {
 	if s.reachMemory == nil {
 		return
@@ -73,7 +73,7 @@ func (s *reach) release() {
 	if s.trails != nil {
 		s.trails.release()
 	}
-	s.res, s.hop.Answer = s.hop.Answer, shard.Neighbours{}
+	s.res, s.reader.Answer = s.reader.Answer, shard.Neighbours{}
 	if cap(s.res.Targets) <= adjacency.MaxKeptEdges && cap(s.visited) <= adjacency.MaxKeptEdges {
 		reachMemories.Put(s.reachMemory)
 	}
@@ -118,7 +118,7 @@ func (s *reach) from(ctx context.Context, b *runtime.Batch, start graph.VertexID
 // within finds the ends breadth first. It leaves in visited and begins what it went through, and with into may stop
 // early.
 func (s *reach) within(ctx context.Context, b *runtime.Batch, start graph.VertexID, row int32, into bool, to graph.VertexID) error {
-	excluded := s.uses.Excluded(row)
+	excluded := s.uniqueness.Excluded(row)
 	s.seen.Add(start)
 	s.visited, s.begins = append(s.visited[:0], start), append(s.begins[:0], 0)
 	if s.ways != nil {
@@ -137,7 +137,7 @@ func (s *reach) within(ctx context.Context, b *runtime.Batch, start graph.Vertex
 		if err != nil {
 			return err
 		}
-		closed = closed || back && s.hop.Dir != graph.Both
+		closed = closed || back && s.reader.Dir != graph.Both
 		s.begins = append(s.begins, hi)
 		lo = hi
 	}
@@ -146,7 +146,7 @@ func (s *reach) within(ctx context.Context, b *runtime.Batch, start graph.Vertex
 		s.ways.measure(s.visited, s.begins)
 		return nil
 	}
-	if !closed && s.hop.Dir == graph.Both && (!into || to == start) {
+	if !closed && s.reader.Dir == graph.Both && (!into || to == start) {
 		var err error
 		if closed, err = s.closes(ctx, b, start, row, excluded); err != nil {
 			return err
@@ -172,7 +172,7 @@ const fewLengths = 4
 // far one, the vertices at a distance of at least min are ends in any case, so that only nearer ones are waited for.
 func (s *reach) beyond(ctx context.Context, b *runtime.Batch, start graph.VertexID, row int32, into bool, to graph.VertexID) error {
 	if s.trails == nil {
-		h := *s.hop
+		h := *s.reader
 		h.Answer, h.Request, h.Sets, h.Keep, h.LabelReader = shard.Neighbours{}, shard.Expand{}, nil, nil, expr.LabelReader{}
 		s.trails = newTrailWalk(s.r, []*adjacency.Reader{&h})
 	}
@@ -240,29 +240,29 @@ func (s *reach) Forget() {
 func (s *reach) step(
 	ctx context.Context, b *runtime.Batch, list []graph.VertexID, start graph.VertexID, row int32, excluded []graph.EdgeID, last bool,
 ) (back bool, err error) {
-	if many(s.r, len(list)) && s.hop.Filter == nil && len(excluded) == 0 && !s.ways.needsEdges() {
+	if many(s.r, len(list)) && s.reader.Filter == nil && len(excluded) == 0 && !s.ways.needsEdges() {
 		return s.stepMany(ctx, list, start)
 	}
 	from := len(s.visited)
 	for len(list) > 0 {
-		s.hop.Edges = len(excluded) > 0 || s.hop.PerRow() || s.ways.needsEdges()
-		if err := s.hop.Read(ctx, list, adjacency.MaxEdges); err != nil {
+		s.reader.Edges = len(excluded) > 0 || s.reader.PerRow() || s.ways.needsEdges()
+		if err := s.reader.Read(ctx, list, adjacency.MaxEdges); err != nil {
 			return false, err
 		}
-		if err := s.allowed.Keep(ctx, s.hop, b, row, excluded); err != nil {
+		if err := s.allowed.Keep(ctx, s.reader, b, row, excluded); err != nil {
 			return false, err
 		}
-		for i, v := range s.hop.Answer.Targets {
+		for i, v := range s.reader.Answer.Targets {
 			if s.seen.Add(v) {
 				s.visited = append(s.visited, v)
 				if s.ways.needsEdges() {
-					s.ways.reached(s.hop, i, list)
+					s.ways.reached(s.reader, i, list)
 				}
 			} else if v == start {
 				back = true
 			}
 		}
-		list = list[s.hop.Answer.Done:]
+		list = list[s.reader.Answer.Done:]
 	}
 	if !last {
 		s.f.Set(s.visited[from:])
@@ -273,11 +273,11 @@ func (s *reach) step(
 
 // stepMany is step by bitmaps.
 func (s *reach) stepMany(ctx context.Context, list []graph.VertexID, start graph.VertexID) (back bool, err error) {
-	types, ok := s.hop.Types.Resolve()
+	types, ok := s.reader.Types.Resolve()
 	if !ok {
 		return false, nil
 	}
-	if err := adjacency.VisitDegrees(ctx, s.r, list, types, s.hop.Dir); err != nil {
+	if err := adjacency.VisitDegrees(ctx, s.r, list, types, s.reader.Dir); err != nil {
 		return false, err
 	}
 	s.many.Clear()
@@ -297,7 +297,7 @@ func (s *reach) stepSets(ctx context.Context, types []graph.TypeID, start graph.
 	s.next.Clear()
 	s.next.Union(&s.seen)
 	s.next.Remove(start)
-	if err := s.r.Tx.Step(ctx, &s.many, types, s.hop.Dir, &s.next); err != nil {
+	if err := s.r.Tx.Step(ctx, &s.many, types, s.reader.Dir, &s.next); err != nil {
 		return false, err
 	}
 	back = s.next.Has(start)
@@ -319,21 +319,21 @@ func (s *reach) closes(ctx context.Context, b *runtime.Batch, start graph.Vertex
 	for depth := 0; len(level) > 0 && 2*depth <= limit; depth++ {
 		var next []graph.VertexID
 		for list := level; len(list) > 0; {
-			s.hop.Edges = true
-			if err := s.hop.Read(ctx, list, adjacency.MaxEdges); err != nil {
+			s.reader.Edges = true
+			if err := s.reader.Read(ctx, list, adjacency.MaxEdges); err != nil {
 				return false, err
 			}
-			if err := s.allowed.Keep(ctx, s.hop, b, row, excluded); err != nil {
+			if err := s.allowed.Keep(ctx, s.reader, b, row, excluded); err != nil {
 				return false, err
 			}
 			u := 0
-			for i, to := range s.hop.Answer.Targets {
-				for s.hop.Answer.Offsets[u+1] <= i {
+			for i, to := range s.reader.Answer.Targets {
+				for s.reader.Answer.Offsets[u+1] <= i {
 					u++
 				}
 				from, _ := s.table.get(list[u])
 				at, added := s.table.put(to, int32(len(s.branch)))
-				edge := s.hop.Answer.Edges[i]
+				edge := s.reader.Answer.Edges[i]
 				branch := s.branch[from]
 				if depth == 0 {
 					branch = edge
@@ -352,7 +352,7 @@ func (s *reach) closes(ctx context.Context, b *runtime.Batch, start graph.Vertex
 					return true, nil
 				}
 			}
-			list = list[s.hop.Answer.Done:]
+			list = list[s.reader.Answer.Done:]
 		}
 		s.f.Set(next)
 		level = append(level[:0], s.f.IDs...)

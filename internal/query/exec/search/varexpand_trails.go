@@ -18,21 +18,21 @@ import (
 // are all continued before the level is replaced by that of the next part. So a trail is a chain of entries, one a
 // level, and the memory that is needed grows with the length of trails alone.
 type trails struct {
-	r        *runtime.Run
-	newHop   func() *adjacency.Reader
-	values   bool                  // edges are wanted as values
-	ends     *expr.LabelTest       // of the last vertex of a trail; nil: none
-	sure     bool                  // all vertices that edges lead to pass it
-	uses     *adjacency.Uniqueness // edges that a row's trails must not have
-	min, max int
-	to       []graph.VertexID // by row: where a trail has to end; nil: anywhere
-	near     *distances       // to the end, for a walk of max edges; nil: not known
-	cut      bool             // max has ended a trail that might go on, or near has
+	r          *runtime.Run
+	newHop     func() *adjacency.Reader
+	values     bool                  // edges are wanted as values
+	ends       *expr.LabelTest       // of the last vertex of a trail; nil: none
+	sure       bool                  // all vertices that edges lead to pass it
+	uniqueness *adjacency.Uniqueness // edges that a row's trails must not have
+	min, max   int
+	to         []graph.VertexID // by row: where a trail has to end; nil: anywhere
+	near       *distances       // to the end, for a walk of max edges; nil: not known
+	truncated  bool             // max has ended a trail that might go on, or near has
 
 	b      *runtime.Batch // the input batch
 	levels []*trailLevel
 	depth  int // the level at work; -1: at the end
-	dealt  adjacency.EdgeWriter
+	writer adjacency.EdgeWriter
 	chain  []graph.EdgeID
 	acct   runtime.Account
 	held   int // bytes that acct knows of
@@ -51,7 +51,7 @@ type trailLevel struct {
 	// How far the entries have been continued: entries lo … hi-1 are in the frontier, of which the sources before base
 	// are done and the answer for those that follow is in the hop; k … end are the entries of that answer that are
 	// left, off the edges of entry k that are done.
-	hop         *adjacency.Reader
+	reader      *adjacency.Reader
 	f           runtime.Frontier
 	lo, hi      int
 	base        int
@@ -71,7 +71,7 @@ func (t *trails) tests(length int) bool { return t.ends != nil && (length == 0 |
 
 // start makes trails begin at vertices for rows of b.
 func (t *trails) start(b *runtime.Batch, vertices []graph.VertexID, rows runtime.Sel) {
-	t.b, t.cut = b, false
+	t.b, t.truncated = b, false
 	l := t.level(0)
 	l.reset()
 	l.vertex = append(l.vertex, vertices...)
@@ -84,7 +84,7 @@ func (t *trails) start(b *runtime.Batch, vertices []graph.VertexID, rows runtime
 
 func (t *trails) level(depth int) *trailLevel {
 	for len(t.levels) <= depth {
-		t.levels = append(t.levels, &trailLevel{hop: t.newHop()})
+		t.levels = append(t.levels, &trailLevel{reader: t.newHop()})
 	}
 	return t.levels[depth]
 }
@@ -93,7 +93,7 @@ func (l *trailLevel) reset() {
 	l.vertex, l.edge, l.value, l.parent = l.vertex[:0], l.edge[:0], l.value[:0], l.parent[:0]
 	l.row, l.ok, l.given = l.row[:0], l.ok[:0], 0
 	l.lo, l.hi, l.base, l.k, l.end, l.off = 0, 0, 0, 0, 0, 0
-	l.f.IDs, l.hop.Answer.Done = l.f.IDs[:0], 0
+	l.f.IDs, l.reader.Answer.Done = l.f.IDs[:0], 0
 }
 
 // next finds a trail of a wanted length to a wanted end: an entry of level t.depth.
@@ -170,7 +170,7 @@ func (t *trails) grow(ctx context.Context, l *trailLevel) (bool, error) {
 	below.reset()
 	below.edgeAt, below.source = below.edgeAt[:0], below.source[:0]
 	room := levelEntries(t.depth + 1)
-	perRow := l.hop.PerRow()
+	perRow := l.reader.PerRow()
 	for len(below.vertex) < room {
 		switch {
 		case l.k < l.end:
@@ -180,24 +180,24 @@ func (t *trails) grow(ctx context.Context, l *trailLevel) (bool, error) {
 					return false, err
 				}
 			}
-		case l.base+l.hop.Answer.Done < len(l.f.IDs):
+		case l.base+l.reader.Answer.Done < len(l.f.IDs):
 			if err := t.r.Alive(ctx); err != nil {
 				return false, err
 			}
-			l.base += l.hop.Answer.Done
-			if err := l.hop.Read(ctx, l.f.IDs[l.base:], room); err != nil {
+			l.base += l.reader.Answer.Done
+			if err := l.reader.Read(ctx, l.f.IDs[l.base:], room); err != nil {
 				return false, err
 			}
-			l.k, l.end, l.off = int(l.f.First[l.base]), int(l.f.First[l.base+l.hop.Answer.Done]), 0
+			l.k, l.end, l.off = int(l.f.First[l.base]), int(l.f.First[l.base+l.reader.Answer.Done]), 0
 			if t.tests(t.depth+1) && t.depth+1 >= t.min {
-				if err := l.hop.ReadSets(ctx); err != nil {
+				if err := l.reader.ReadSets(ctx); err != nil {
 					return false, err
 				}
 			}
 		case l.hi < len(l.vertex):
 			l.lo, l.hi = l.hi, min(l.hi+levelEntries(t.depth)/4, len(l.vertex))
 			l.f.Set(l.vertex[l.lo:l.hi])
-			l.base, l.k, l.end, l.hop.Answer.Done = 0, 0, 0, 0
+			l.base, l.k, l.end, l.reader.Answer.Done = 0, 0, 0, 0
 		default:
 			return len(below.vertex) > 0, t.account()
 		}
@@ -205,11 +205,11 @@ func (t *trails) grow(ctx context.Context, l *trailLevel) (bool, error) {
 	return true, t.account()
 }
 
-// account tells the budget about new memory.
+// account accounts for new memory.
 func (t *trails) account() error {
 	held := 0
 	for _, l := range t.levels {
-		held += cap(l.vertex)*(8+8+4+4) + cap(l.value)*24 + cap(l.hop.Answer.Targets)*24
+		held += cap(l.vertex)*(8+8+4+4) + cap(l.value)*24 + cap(l.reader.Answer.Targets)*24
 	}
 	grown := held - t.held
 	if grown <= 0 {
@@ -221,7 +221,7 @@ func (t *trails) account() error {
 
 // deal continues entries of l by the edges of its answer, until below has room entries or the answer ends.
 func (t *trails) deal(l, below *trailLevel, room int, perRow bool) {
-	res := &l.hop.Answer
+	res := &l.reader.Answer
 	depth := t.depth + 1
 	last := depth == t.max
 	tests := t.tests(depth)
@@ -255,7 +255,7 @@ func (t *trails) deal(l, below *trailLevel, room int, perRow bool) {
 		}
 		for i := lo; i < hi; i++ {
 			v := res.Targets[i]
-			ok := !test || t.ends.Holds(l.hop.Sets[i])
+			ok := !test || t.ends.Holds(l.reader.Sets[i])
 			if t.near == nil && last && (!ok || t.to != nil && t.to[row] != v) {
 				continue
 			}
@@ -263,7 +263,7 @@ func (t *trails) deal(l, below *trailLevel, room int, perRow bool) {
 			if slices.Contains(excluded, id) || t.near != nil && !t.reaches(v, depth) {
 				continue
 			}
-			t.cut = t.cut || last
+			t.truncated = t.truncated || last
 			below.vertex = append(below.vertex, v)
 			below.edge = append(below.edge, id)
 			below.parent = append(below.parent, entry)
@@ -276,7 +276,7 @@ func (t *trails) deal(l, below *trailLevel, room int, perRow bool) {
 				below.source = append(below.source, l.vertex[entry])
 			}
 			if t.values {
-				below.value = append(below.value, graph.EdgeRefValue(t.dealt.Keep(l.hop.Edge(i, l.vertex[entry]))))
+				below.value = append(below.value, graph.EdgeRefValue(t.writer.Keep(l.reader.Edge(i, l.vertex[entry]))))
 			}
 		}
 	}
@@ -284,7 +284,7 @@ func (t *trails) deal(l, below *trailLevel, room int, perRow bool) {
 
 // excluded gives the edges that a trail of the level at work has, and those that its row must not have.
 func (t *trails) excluded(entry, row int32) []graph.EdgeID {
-	t.chain = append(t.chain[:0], t.uses.Excluded(row)...)
+	t.chain = append(t.chain[:0], t.uniqueness.Excluded(row)...)
 	for d := t.depth; d > 0; d-- {
 		l := t.levels[d]
 		t.chain = append(t.chain, l.edge[entry])
@@ -296,7 +296,7 @@ func (t *trails) excluded(entry, row int32) []graph.EdgeID {
 // filter drops the entries of below that have been added last and fail a condition on edge and row.
 func (t *trails) filter(ctx context.Context, l, below *trailLevel) error {
 	from := len(below.vertex) - len(below.edgeAt)
-	keep, err := l.hop.Filter.FilterRows(ctx, l.hop, below.edgeAt, below.source, t.b, below.row[from:])
+	keep, err := l.reader.Filter.FilterRows(ctx, l.reader, below.edgeAt, below.source, t.b, below.row[from:])
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func (x *varExpand) describe(n int) {
 		col := &x.Out.Cols[w.lastAt]
 		for _, v := range x.reach.ends[lo : lo+n] {
 			at, _ := w.table.get(v)
-			col.Vals = append(col.Vals, graph.EdgeRefValue(x.t.dealt.Keep(w.edges[at])))
+			col.Vals = append(col.Vals, graph.EdgeRefValue(x.t.writer.Keep(w.edges[at])))
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// CountStore gives a count from the store's counters, once for each row of the frame.
+// countStore gives a count from the store's counters, once for each row of the frame.
 type countStore struct {
 	r     *runtime.Run
 	node  *plan.CountStore
