@@ -434,6 +434,20 @@ func TestAuthentication(t *testing.T) {
 	c.closed()
 }
 
+// Where nobody is asked who they are, a client need not say, but may not say it in a way that is not known.
+func TestNoCredentials(t *testing.T) {
+	s := serve(t, Options{})
+	c := greet(t, s.dial(t), v54)
+	c.send(message(bolt.Hello, entries("user_agent", graph.StringValue("x"))), message(bolt.Logon, entries()))
+	c.ok()
+	c.ok()
+	c = greet(t, s.dial(t), v54)
+	c.send(message(bolt.Hello, entries("user_agent", graph.StringValue("x"))), message(bolt.Logon, entries("scheme", graph.StringValue("kerberos"))))
+	c.ok()
+	require.Equal(t, "Neo.ClientError.Security.Unauthorized", c.failed())
+	c.closed()
+}
+
 // One connection more than there may be is told so.
 func TestTooManyConnections(t *testing.T) {
 	s := serve(t, Options{MaxConnections: 1})

@@ -72,7 +72,9 @@ func (p *peer) Logoff() {
 // authenticate finds who the client is.
 func (p *peer) authenticate(ctx context.Context, auth bolt.Auth) error {
 	if p.s.opt.Auth == nil {
-		if auth.Scheme != "none" && auth.Scheme != "basic" {
+		switch auth.Scheme {
+		case "", "none", "basic": // a driver that is given no credentials may name no scheme
+		default:
 			return access.Unauthorized(fmt.Sprintf("the scheme of authentication must be none or basic here, is %q", auth.Scheme))
 		}
 		return nil
