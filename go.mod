@@ -11,7 +11,12 @@ require (
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc v1.46.0
 )
 
-require github.com/go-json-experiment/json v1.27.2
+require (
+	github.com/go-json-experiment/json v1.27.2
+	github.com/mattn/go-runewidth v0.0.31
+)
+
+require github.com/clipperhouse/uax29/v2 v2.2.0 // indirect
 
 require github.com/coder/websocket v1.8.15
 

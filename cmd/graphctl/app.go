@@ -30,6 +30,7 @@ type app struct {
 	timeout                   time.Duration
 	verbose                   bool
 	statement                 string
+	interactive               bool     // the shell reads from a terminal
 	tx                        *shellTx // that the shell has open, or nil
 }
 
@@ -109,11 +110,11 @@ func (a *app) report(w io.Writer, err error) {
 		return
 	}
 	fmt.Fprintf(w, "graphctl: %s: %s%s\n", info.GetReason(), oneLine(st.Message()), place(info))
+	if pos, ok := position(info); ok && a.statement != "" && (a.verbose || a.interactive) {
+		fmt.Fprintln(w, parse.Caret(a.statement, pos))
+	}
 	if !a.verbose {
 		return
-	}
-	if pos, ok := position(info); ok && a.statement != "" {
-		fmt.Fprintln(w, parse.Caret(a.statement, pos))
 	}
 	m := info.GetMetadata()
 	fmt.Fprintf(w, "type %s, phase %s, detail %s\n", m["type"], m["phase"], m["detail"])

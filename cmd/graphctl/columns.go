@@ -3,7 +3,8 @@ package main
 import (
 	"io"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/mattn/go-runewidth"
 )
 
 // writeColumns writes lines of cells side by side: the first column to the left, all others to the right.
@@ -14,14 +15,14 @@ func writeColumns(w io.Writer, lines [][]string) {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+			widths[i] = max(widths[i], runewidth.StringWidth(c))
 		}
 	}
 	var b strings.Builder
 	for _, l := range lines {
 		var line strings.Builder
 		for i, c := range l {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
+			pad := strings.Repeat(" ", widths[i]-runewidth.StringWidth(c))
 			if i == 0 {
 				line.WriteString(c + pad)
 			} else {

@@ -74,7 +74,7 @@ func (e *exporter) writeMapping() error {
 	return os.WriteFile(filepath.Join(e.dir, mappingName), text, 0o666)
 }
 
-// writeSchema writes the statements that make the graph's indexes, constraints and TTLs, one a line.
+// writeSchema writes the statements that make the graph's indexes, constraints and TTLs, one a line, each ended by a semicolon.
 func (a *app) writeSchema(ctx context.Context, name string) error {
 	conn, ctx, cancel, err := a.dial(ctx)
 	if err != nil {
@@ -88,7 +88,7 @@ func (a *app) writeSchema(ctx context.Context, name string) error {
 	}
 	var text strings.Builder
 	for _, ix := range s.GetIndexes() {
-		text.WriteString(indexStatement(ix) + "\n")
+		text.WriteString(indexStatement(ix) + ";\n")
 	}
 	for _, ttls := range []struct{ kind, show string }{
 		{"LABEL", "SHOW LABELS YIELD label AS name, ttl, ttlProperty"},
@@ -96,7 +96,7 @@ func (a *app) writeSchema(ctx context.Context, name string) error {
 	} {
 		err := a.eachRow(ttls.show, func(cells []*pb.Value) error {
 			if t := cells[1].GetTemporal(); t != nil {
-				text.WriteString(ttlStatement(ttls.kind, cells[0].GetString_(), t.GetText(), cells[2].GetString_()) + "\n")
+				text.WriteString(ttlStatement(ttls.kind, cells[0].GetString_(), t.GetText(), cells[2].GetString_()) + ";\n")
 			}
 			return nil
 		})

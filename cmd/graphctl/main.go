@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,8 @@ const (
 	exitFailed  = 1 // the server or the data
 	exitUsage   = 2 // the command line
 	exitRejects = 3 // finished, with rejected rows
+
+	exitInterrupted = 130 // ended by Ctrl-C
 )
 
 // exitError ends the program with a code.
@@ -34,10 +37,19 @@ func usagef(format string, args ...any) error {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	ctx, cancel := context.WithCancel(context.Background())
+	var interrupted atomic.Bool
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		interrupted.Store(<-signals == os.Interrupt)
+		signal.Reset(os.Interrupt, syscall.SIGTERM) // a second signal ends the program at once
+		cancel()
+	}()
 	code := run(ctx, os.Args[1:])
-	stop()
+	if code == exitFailed && interrupted.Load() {
+		code = exitInterrupted
+	}
 	os.Exit(code)
 }
 

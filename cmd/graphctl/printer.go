@@ -11,7 +11,10 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
+
+	"github.com/mattn/go-runewidth"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
@@ -30,13 +33,16 @@ type printer struct {
 	table  [][]string
 	widths []int
 	count  int
+	limit  int  // rows that a table shows; 0 is no limit
+	timing bool // a table ends with the time since start
+	start  time.Time
 }
 
 func newPrinter(form string, w io.Writer) (*printer, error) {
 	switch form {
 	case "table", "json", "ndjson", "csv":
 		b := bufio.NewWriterSize(w, 64<<10)
-		return &printer{form: form, w: b, csv: csv.NewWriter(b)}, nil
+		return &printer{form: form, w: b, csv: csv.NewWriter(b), start: time.Now()}, nil
 	}
 	return nil, usagef("--output %s: must be table, json, ndjson or csv", form)
 }
@@ -119,7 +125,10 @@ func (p *printer) row(cells []*pb.Value) error {
 	case "csv":
 		return p.csv.Write(texts(cells))
 	}
-	row := texts(cells)
+	if p.limit > 0 && p.count > p.limit {
+		return nil
+	}
+	row := shortTexts(cells)
 	if p.widths != nil {
 		return p.tableLine(row)
 	}
@@ -130,7 +139,7 @@ func (p *printer) row(cells []*pb.Value) error {
 	return nil
 }
 
-// texts writes cells as a table shows them.
+// texts writes cells as CSV has them.
 func texts(cells []*pb.Value) []string {
 	out := make([]string, len(cells))
 	for i, c := range cells {
@@ -171,7 +180,7 @@ func (p *printer) end() error {
 					return err
 				}
 			}
-			fmt.Fprintf(p.w, "(%d rows)\n", p.count)
+			fmt.Fprintf(p.w, "(%s)\n", p.foot())
 		}
 	}
 	return p.w.Flush()
@@ -180,9 +189,9 @@ func (p *printer) end() error {
 func (p *printer) flushTable() error {
 	p.widths = make([]int, len(p.fields))
 	for i, f := range p.fields {
-		p.widths[i] = utf8.RuneCountInString(f)
+		p.widths[i] = runewidth.StringWidth(visible.Replace(f))
 		for _, row := range p.table {
-			p.widths[i] = max(p.widths[i], utf8.RuneCountInString(row[i]))
+			p.widths[i] = max(p.widths[i], runewidth.StringWidth(row[i]))
 		}
 	}
 	if err := p.tableLine(p.fields); err != nil {
@@ -209,10 +218,10 @@ func (p *printer) tableLine(row []string) error {
 		if i > 0 {
 			_, _ = p.w.WriteString("  ")
 		}
-		c = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(c)
+		c = visible.Replace(c)
 		_, _ = p.w.WriteString(c)
 		if i < len(row)-1 {
-			_, _ = p.w.WriteString(strings.Repeat(" ", max(0, p.widths[i]-utf8.RuneCountInString(c))))
+			_, _ = p.w.WriteString(strings.Repeat(" ", max(0, p.widths[i]-runewidth.StringWidth(c))))
 		}
 	}
 	return p.w.WriteByte('\n')

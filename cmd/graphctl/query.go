@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -22,6 +24,9 @@ type queryFlags struct {
 	output  string
 	maxRows uint64
 	read    bool
+	shown   int                  // rows that a table shows; 0 is no limit
+	timing  bool                 // tables end with the time that the statement took
+	set     map[string]*pb.Value // parameters of :param, which beat the flags
 }
 
 func (q *queryFlags) add(cmd *cobra.Command) {
@@ -32,22 +37,40 @@ func (q *queryFlags) add(cmd *cobra.Command) {
 
 func newQuery(a *app) *cobra.Command {
 	var q queryFlags
+	var script string
 	cmd := &cobra.Command{
-		Use: "query [STATEMENT]", Short: "Run an openCypher statement; - reads it from standard input, none opens a shell", Args: cobra.MaximumNArgs(1),
+		Use: "query [STATEMENT]", Short: "Run openCypher statements; - reads them from standard input, none opens a shell", Args: cobra.MaximumNArgs(1),
+		Aliases: []string{"shell"},
+		Example: "  graphctl query 'MATCH (p:Person {id: $id}) RETURN p' -p id=42\n  graphctl query -f schema.cypher\n  graphctl shell",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && term.IsTerminal(int(os.Stdin.Fd())) {
+			if len(args) == 0 && script == "" && term.IsTerminal(int(os.Stdin.Fd())) {
 				return a.shell(cmd, &q)
 			}
-			text := "-"
-			if len(args) > 0 {
-				text = args[0]
+			if term.IsTerminal(int(os.Stdout.Fd())) && cmd.OutOrStdout() == os.Stdout {
+				q.timing = true
+				if !cmd.Flags().Changed("max-rows") {
+					q.shown = terminalRows
+				}
 			}
-			return a.query(cmd, &q, text)
+			switch {
+			case script != "" && len(args) > 0:
+				return usagef("query: give either a statement or -f FILE")
+			case script != "":
+				return a.source(cmd, &q, script)
+			case len(args) > 0 && args[0] != "-":
+				return a.script(cmd, &q, args[0])
+			}
+			text, err := io.ReadAll(cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			return a.script(cmd, &q, string(text))
 		},
 	}
 	q.add(cmd)
 	cmd.Flags().StringVarP(&q.output, "output", "o", "table", "table, json, ndjson or csv")
 	cmd.Flags().Uint64Var(&q.maxRows, "max-rows", 0, "rows after which the answer ends; 0 is no limit")
+	cmd.Flags().StringVarP(&script, "file", "f", "", "file of statements, each ended by a semicolon")
 	cmd.Flags().BoolVar(&q.read, "read", false, "refuse a statement that writes")
 	return cmd
 }
@@ -58,9 +81,7 @@ func (a *app) query(cmd *cobra.Command, q *queryFlags, text string) error {
 	if err != nil {
 		return err
 	}
-	if text, err = statementText(cmd, text); err != nil {
-		return err
-	}
+	p.limit, p.timing = q.shown, q.timing
 	summary, err := a.stream(cmd, q, text, p)
 	if err != nil {
 		return errors.Join(err, p.w.Flush())
@@ -97,7 +118,7 @@ func (a *app) stream(cmd *cobra.Command, q *queryFlags, text string, p *printer)
 	}
 	a.statement = text
 	if a.tx != nil {
-		return a.runInTx(q, text, params, p)
+		return a.runInTx(cmd.Context(), q, text, params, p)
 	}
 	conn, ctx, cancel, err := a.dial(cmd.Context())
 	if err != nil {
@@ -162,10 +183,11 @@ func (q *queryFlags) values() (map[string]*pb.Value, error) {
 		}
 		v, err := paramValue(text)
 		if err != nil {
-			return nil, usagef("-p %s: %v", name, err)
+			return nil, usagef("-p %s: %v in %s", name, err, text)
 		}
 		out[name] = v
 	}
+	maps.Copy(out, q.set)
 	return out, nil
 }
 
@@ -186,6 +208,17 @@ func parseJSON(text string) (*pb.Value, error) {
 		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
 			err = errors.New("more follows after the value")
 		}
+	}
+	if err != nil {
+		at := dec.InputOffset()
+		var syntax *json.SyntaxError
+		switch {
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			at, err = int64(len(text)), errors.New("the JSON ends early")
+		case errors.As(json.Unmarshal([]byte(text), &json.RawMessage{}), &syntax): // whose offset is exact, unlike that of tokens
+			at = max(0, syntax.Offset-1)
+		}
+		err = fmt.Errorf("%w, at character %d", err, utf8.RuneCountInString(text[:min(at, int64(len(text)))])+1)
 	}
 	return v, err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 
@@ -18,13 +19,25 @@ import (
 var keywords = strings.Fields(`MATCH OPTIONAL WHERE RETURN WITH UNWIND ORDER BY SKIP LIMIT DISTINCT CREATE MERGE SET REMOVE DELETE DETACH
 	CALL YIELD UNION EXPLAIN PROFILE SHOW INDEXES CONSTRAINTS FUNCTIONS PROCEDURES shortestPath allShortestPaths count collect`)
 
-// shell reads statements, each up to a semicolon, and runs them.
+// terminalRows is how many rows of a table a terminal shows unless :max-rows or --max-rows says otherwise.
+const terminalRows = 1000
+
+// shell reads statements from a terminal, each up to a semicolon, and runs them.
 func (a *app) shell(cmd *cobra.Command, q *queryFlags) error {
-	history := ""
-	if dir, err := os.UserCacheDir(); err == nil {
-		history = filepath.Join(dir, "graphctl_history")
+	// The commands' context ends at Ctrl-C, for good; here each statement has one of its own.
+	signal.Reset(os.Interrupt)
+	idle := make(chan os.Signal, 1)
+	signal.Notify(idle, os.Interrupt)
+	defer signal.Stop(idle)
+	a.interactive, q.timing = true, true
+	if !cmd.Flags().Changed("max-rows") {
+		q.shown = terminalRows
 	}
 	words := append(append([]string{}, keywords...), a.names(cmd)...)
+	history, err := historyFile()
+	if err != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "graphctl: no history is kept:", err)
+	}
 	rl, err := readline.NewEx(&readline.Config{
 		Prompt: a.prompt(), HistoryFile: history, DisableAutoSaveHistory: true, AutoComplete: completer(words), InterruptPrompt: "^C",
 	})
@@ -32,8 +45,22 @@ func (a *app) shell(cmd *cobra.Command, q *queryFlags) error {
 		return err
 	}
 	defer func() { _ = rl.Close() }()
-	fmt.Fprintln(cmd.OutOrStdout(), "End a statement with ; and the shell with Ctrl-D. :begin opens a transaction.")
+	fmt.Fprintln(cmd.OutOrStdout(), "End a statement with ; and the shell with :exit or Ctrl-D. :help lists the commands.")
 	return a.repl(cmd, q, rl)
+}
+
+// historyFile gives the file of the history, in the state directory of the XDG specification, and makes that directory.
+func historyFile() (string, error) {
+	dir := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(dir) { // the specification has relative paths ignored
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		dir = filepath.Join(home, ".local", "state")
+	}
+	dir = filepath.Join(dir, "graphctl")
+	return filepath.Join(dir, "history"), os.MkdirAll(dir, 0o700)
 }
 
 // lines is where a shell's lines come from.
@@ -54,12 +81,17 @@ func (a *app) prompt() string {
 // repl runs what it reads, to the end of it. A transaction that is open then is rolled back.
 func (a *app) repl(cmd *cobra.Command, q *queryFlags, rl lines) error {
 	defer a.closeTx()
-	var text []string
+	var text string
+	interrupted := false // at an empty line, just now
 	for {
 		line, err := rl.Readline()
 		switch {
 		case errors.Is(err, readline.ErrInterrupt):
-			text = nil
+			empty := text == "" && line == ""
+			if empty && interrupted {
+				return nil
+			}
+			text, interrupted = "", empty
 			rl.SetPrompt(a.prompt())
 			continue
 		case errors.Is(err, io.EOF):
@@ -67,34 +99,60 @@ func (a *app) repl(cmd *cobra.Command, q *queryFlags, rl lines) error {
 		case err != nil:
 			return err
 		}
-		if len(text) == 0 && strings.TrimSpace(line) == "" {
+		interrupted = false
+		if text == "" && strings.TrimSpace(line) == "" {
 			continue
 		}
-		if command := strings.TrimSpace(line); len(text) == 0 && strings.HasPrefix(command, ":") {
+		if command, ok := shellCommand(line); ok && text == "" {
 			_ = rl.SaveHistory(command)
-			if err := a.txCommand(cmd, strings.Fields(strings.TrimSuffix(command, ";"))); err != nil {
+			err := a.interruptible(cmd, func() error { return a.colon(cmd, q, command) })
+			if errors.Is(err, errExit) {
+				return nil
+			}
+			if err != nil {
 				a.report(cmd.ErrOrStderr(), err)
 			}
 			rl.SetPrompt(a.prompt())
 			continue
 		}
-		text = append(text, line)
-		if !strings.HasSuffix(strings.TrimSpace(line), ";") {
+		text += line + "\n"
+		statements, rest := splitStatements(text)
+		if len(statements) > 0 || rest == "" {
+			_ = rl.SaveHistory(strings.ReplaceAll(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), rest)), "\n", " "))
+			text = ""
+			if rest != "" {
+				text = rest + "\n"
+			}
+		}
+		for _, s := range statements {
+			open := a.tx != nil
+			err := a.interruptible(cmd, func() error { return a.query(cmd, q, s) })
+			if err != nil {
+				a.report(cmd.ErrOrStderr(), err)
+			}
+			if open && a.tx == nil {
+				fmt.Fprintln(cmd.ErrOrStderr(), "graphctl: the transaction is rolled back")
+			}
+			if err != nil {
+				break // the statements after it may need it
+			}
+		}
+		if text != "" {
 			rl.SetPrompt(strings.Repeat(".", len(a.prompt())-2) + "> ")
-			continue
+		} else {
+			rl.SetPrompt(a.prompt())
 		}
-		statement := strings.TrimSuffix(strings.TrimSpace(strings.Join(text, "\n")), ";")
-		_ = rl.SaveHistory(strings.Join(text, " "))
-		text = nil
-		open := a.tx != nil
-		if err := a.query(cmd, q, statement); err != nil {
-			a.report(cmd.ErrOrStderr(), err)
-		}
-		if open && a.tx == nil {
-			fmt.Fprintln(cmd.ErrOrStderr(), "graphctl: the transaction is rolled back")
-		}
-		rl.SetPrompt(a.prompt())
 	}
+}
+
+// interruptible runs a step of the shell with a context that Ctrl-C ends.
+func (a *app) interruptible(cmd *cobra.Command, step func() error) error {
+	outer := cmd.Context()
+	ctx, stop := signal.NotifyContext(outer, os.Interrupt)
+	defer stop()
+	cmd.SetContext(ctx)
+	defer cmd.SetContext(outer)
+	return step()
 }
 
 // names gives the names of the graph's schema for completion; without a server there are none.

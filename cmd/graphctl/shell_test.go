@@ -5,7 +5,11 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -36,16 +40,21 @@ func (s *script) Readline() (string, error) {
 func (s *script) SetPrompt(p string)       { s.prompts = append(s.prompts, p) }
 func (s *script) SaveHistory(string) error { return nil }
 
-// The shell's transactions: what is in one is seen there, and by others when it is committed.
-func TestShellTransactions(t *testing.T) {
+// serve starts a server over an empty graph in memory.
+func serve(t *testing.T) (*app, *query.Engine) {
 	store := oracle.New(1)
 	require.NoError(t, store.CreateGraph(context.Background(), query.DefaultGraph))
 	e := query.New(store, query.Options{})
 	srv := server.New(e, loader.New(store), nil, prometheus.NewRegistry(), server.Options{Logger: slog.New(slog.DiscardHandler)})
 	addrs, err := srv.Listen(context.Background(), server.Addresses{HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Admin: "127.0.0.1:0"})
 	require.NoError(t, err)
-	defer srv.Drain(context.Background())
-	a := &app{address: addrs.GRPC, graph: "default"}
+	t.Cleanup(func() { srv.Drain(context.Background()) })
+	return &app{address: addrs.GRPC, graph: query.DefaultGraph}, e
+}
+
+// The shell's transactions: what is in one is seen there, and by others when it is committed.
+func TestShellTransactions(t *testing.T) {
+	a, e := serve(t)
 	typed := func(lines ...string) (out, errs string, prompts []string) {
 		var stdout, stderr bytes.Buffer
 		cmd := &cobra.Command{}
@@ -73,10 +82,39 @@ func TestShellTransactions(t *testing.T) {
 
 	_, errs, _ = typed(":begin read", "CREATE (:A);", ":no", ":commit now")
 	require.Contains(t, errs, "AccessMode")
-	require.Equal(t, 2, strings.Count(errs, "the shell's commands are"))
+	require.Contains(t, errs, ":no: no such command")
+	require.Equal(t, 1, strings.Count(errs, "the transaction commands are"))
 
 	typed(":begin", "CREATE (:A);") // the end of the shell is the end of its transaction
 	require.Eventually(t, func() bool { return len(e.Running(context.Background())) == 0 }, 10*time.Second, time.Millisecond)
 	out, _, _ = typed("MATCH (n) RETURN count(n) AS n;")
 	require.Equal(t, "n\n1\n", out)
+
+	// Several statements in a line, one over lines, and the shell's own commands.
+	file := filepath.Join(t.TempDir(), "s.cypher")
+	require.NoError(t, os.WriteFile(file, []byte("// a comment;\nRETURN 'a;b' AS f;\nRETURN 2 AS g"), 0o600))
+	out, errs, _ = typed(":param x => {\"a\": 1}", "RETURN $x.a AS a; RETURN ';' AS", "b;", ":params", ":source "+file, ":max-rows x", ":mode ndjson",
+		"RETURN 1 AS c;", "exit", "RETURN 9 AS never;")
+	require.Equal(t, "a\n1\nb\n;\nx => {\"a\":1}\nf\na;b\ng\n2\n{\"c\":1}\n", out)
+	require.Equal(t, "graphctl: :max-rows x: must be a number of rows; 0 is all\n", errs)
+	out, errs, _ = typed(":use other", "RETURN 1;", ":use default", ":help", ":schema")
+	require.Contains(t, errs, "other")
+	require.Contains(t, out, ":source FILE")
+	require.Contains(t, out, "label")
+}
+
+// Ctrl-C ends the statement that runs, and no later one.
+func TestShellInterrupt(t *testing.T) {
+	notify := make(chan os.Signal, 1) // so that a signal between two steps does not end the test
+	signal.Notify(notify, os.Interrupt)
+	defer signal.Stop(notify)
+	a := &app{}
+	cmd := &cobra.Command{}
+	cmd.SetContext(context.Background())
+	require.NoError(t, a.interruptible(cmd, func() error {
+		require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGINT))
+		<-cmd.Context().Done()
+		return nil
+	}))
+	require.NoError(t, a.interruptible(cmd, func() error { return cmd.Context().Err() }))
 }

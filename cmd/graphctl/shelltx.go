@@ -28,7 +28,7 @@ func (a *app) txCommand(cmd *cobra.Command, words []string) error {
 		}
 		return a.beginTx(cmd.Context(), len(words) > 1)
 	case len(words) > 1 || words[0] != ":commit" && words[0] != ":rollback":
-		return errors.New("the shell's commands are :begin, :begin read, :commit and :rollback")
+		return errors.New("the transaction commands are :begin, :begin read, :commit and :rollback")
 	case a.tx == nil:
 		return errors.New("no transaction is open; :begin opens one")
 	}
@@ -48,7 +48,7 @@ func (a *app) txCommand(cmd *cobra.Command, words []string) error {
 func (a *app) beginTx(ctx context.Context, readOnly bool) error {
 	unbounded := *a // --timeout is for the statements
 	unbounded.timeout = 0
-	conn, ctx, _, err := unbounded.dial(ctx)
+	conn, ctx, _, err := unbounded.dial(context.WithoutCancel(ctx)) // it outlives the step of the shell that opens it
 	if err != nil {
 		return err
 	}
@@ -87,11 +87,13 @@ func (t *shellTx) step(req *pb.TransactRequest) (*pb.TransactResponse, error) {
 }
 
 // runInTx runs a statement in the open transaction. One that fails has ended it.
-func (a *app) runInTx(q *queryFlags, text string, params map[string]*pb.Value, p *printer) (*pb.QuerySummary, error) {
+func (a *app) runInTx(ctx context.Context, q *queryFlags, text string, params map[string]*pb.Value, p *printer) (*pb.QuerySummary, error) {
 	run := &pb.TransactRun{Statement: text, Parameters: params, MaxRows: q.maxRows}
 	if a.timeout > 0 {
 		run.Timeout = durationpb.New(a.timeout)
 	}
+	stop := context.AfterFunc(ctx, a.tx.close)
+	defer stop()
 	err := a.tx.send(&pb.TransactRequest{Step: &pb.TransactRequest_Run{Run: run}})
 	if err == nil {
 		var summary *pb.QuerySummary

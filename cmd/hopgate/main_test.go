@@ -370,7 +370,7 @@ func TestGraphctl(t *testing.T) {
 	s.graphctl("query", "CREATE (:A {k: 1, s: 'x\"y'})")
 	env := []string{"GRAPHCTL_ADDRESS=" + s.addrs.GRPC}
 	for form, want := range map[string]string{
-		"table":  "k  s\n-  ---\n1  x\"y\n(1 rows)\n",
+		"table":  "k  s\n-  ---\n1  x\"y\n(1 row)\n",
 		"json":   "[{\"k\":1,\"s\":\"x\\\"y\"}]\n",
 		"ndjson": "{\"k\":1,\"s\":\"x\\\"y\"}\n",
 		"csv":    "k,s\n1,\"x\"\"y\"\n",

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+)
+
+// errExit ends the shell.
+var errExit = errors.New("exit")
+
+const shellHelp = `:begin [read]        open a transaction; :commit and :rollback end it
+:param NAME => VALUE  set a parameter; the value is JSON, a bare word a string
+:params               list the parameters; :params clear removes those of :param
+:schema               show labels, edge types, properties, indexes and constraints
+:use GRAPH            go to another graph
+:mode FORM            print rows as table, json, ndjson or csv
+:timing on|off        end tables with the time that the statement took
+:max-rows N           show at most N rows of a table; 0 is all
+:source FILE          run the statements of a file
+:exit                 leave the shell, as exit, quit and Ctrl-D do
+Ctrl-C ends the running statement or clears the line; twice at an empty line it leaves.
+`
+
+// shellCommand gives the command that a line holds, if it holds one and no statement.
+func shellCommand(line string) (string, bool) {
+	command := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(line), ";"))
+	switch strings.ToLower(command) {
+	case "exit", "quit", ":quit":
+		return ":exit", true
+	}
+	return command, strings.HasPrefix(command, ":")
+}
+
+// colon runs a command of the shell.
+func (a *app) colon(cmd *cobra.Command, q *queryFlags, command string) error {
+	name, rest, _ := strings.Cut(command, " ")
+	rest = strings.TrimSpace(rest)
+	one := func(what string) error {
+		if rest == "" {
+			return usagef("%s: name %s", name, what)
+		}
+		return nil
+	}
+	switch name {
+	case ":begin", ":commit", ":rollback":
+		return a.txCommand(cmd, strings.Fields(command))
+	case ":exit":
+		return errExit
+	case ":help":
+		fmt.Fprint(cmd.OutOrStdout(), shellHelp)
+	case ":param":
+		return q.setParam(rest)
+	case ":params":
+		return a.listParams(cmd, q, rest)
+	case ":schema":
+		schema := newSchema(a)
+		schema.SetOut(cmd.OutOrStdout())
+		schema.SetErr(cmd.ErrOrStderr())
+		schema.SetArgs([]string{})
+		schema.SilenceErrors, schema.SilenceUsage = true, true
+		return schema.ExecuteContext(cmd.Context())
+	case ":use":
+		if a.tx != nil {
+			return errors.New(":use: a transaction is open; :commit or :rollback ends it")
+		}
+		if err := one("a graph"); err != nil {
+			return err
+		}
+		a.graph = rest
+	case ":mode":
+		if _, err := newPrinter(rest, cmd.OutOrStdout()); err != nil {
+			return usagef(":mode %s: must be table, json, ndjson or csv", rest)
+		}
+		q.output = rest
+	case ":timing":
+		if rest != "on" && rest != "off" {
+			return usagef(":timing %s: must be on or off", rest)
+		}
+		q.timing = rest == "on"
+	case ":max-rows":
+		n, err := strconv.Atoi(rest)
+		if err != nil || n < 0 {
+			return usagef(":max-rows %s: must be a number of rows; 0 is all", rest)
+		}
+		q.shown, q.maxRows = n, 0
+	case ":source":
+		if err := one("a file"); err != nil {
+			return err
+		}
+		return a.source(cmd, q, rest)
+	default:
+		return usagef("%s: no such command; :help lists them", name)
+	}
+	return nil
+}
+
+// setParam sets a parameter by NAME => VALUE.
+func (q *queryFlags) setParam(text string) error {
+	name, value, ok := strings.Cut(text, "=>")
+	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+	if !ok || name == "" || value == "" {
+		return usagef(":param: must be :param NAME => VALUE")
+	}
+	v, err := paramValue(value)
+	if err != nil {
+		return usagef(":param %s: %v in %s", name, err, value)
+	}
+	if q.set == nil {
+		q.set = map[string]*pb.Value{}
+	}
+	q.set[name] = v
+	return nil
+}
+
+// listParams lists the parameters, or removes those that :param has set.
+func (a *app) listParams(cmd *cobra.Command, q *queryFlags, rest string) error {
+	switch rest {
+	case "":
+	case "clear":
+		q.set = nil
+		return nil
+	default:
+		return usagef(":params %s: must be :params or :params clear", rest)
+	}
+	values, err := q.values()
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s => %s\n", name, appendJSON(nil, values[name]))
+	}
+	return err
+}
+
+// source runs the statements of a file.
+func (a *app) source(cmd *cobra.Command, q *queryFlags, name string) error {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return exitError{exitUsage, err}
+	}
+	return a.script(cmd, q, string(text))
+}
+
+// script runs the statements of a text, up to the first that fails. The last needs no semicolon.
+func (a *app) script(cmd *cobra.Command, q *queryFlags, text string) error {
+	statements, rest := splitStatements(text)
+	if rest != "" {
+		statements = append(statements, rest)
+	}
+	if len(statements) < 2 {
+		statements = []string{text} // as it is, for the places of errors
+	}
+	for _, s := range statements {
+		if err := a.query(cmd, q, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+)
+
+// visible writes the characters that would break a table's lines as escapes.
+var visible = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`)
+
+// foot says how many rows an answer has, how many of them a table shows, and the time it took.
+func (p *printer) foot() string {
+	text := fmt.Sprintf("%d rows", p.count)
+	if p.count == 1 {
+		text = "1 row"
+	}
+	if p.limit > 0 && p.count > p.limit {
+		text = fmt.Sprintf("%d rows, the first %d shown; --max-rows 0, or :max-rows 0 in the shell, shows all", p.count, p.limit)
+	}
+	if p.timing {
+		text += fmt.Sprintf(", %v", brief(time.Since(p.start)))
+	}
+	return text
+}
+
+// shortTexts writes cells as a table shows them: texts bare, null by name, vertices, edges and paths as patterns.
+func shortTexts(cells []*pb.Value) []string {
+	out := texts(cells)
+	for i, c := range cells {
+		switch c.GetKind().(type) {
+		case nil, *pb.Value_Vertex, *pb.Value_Edge, *pb.Value_Path, *pb.Value_List, *pb.Value_Map:
+			out[i] = string(appendShort(nil, c))
+		default:
+			out[i] = visible.Replace(out[i])
+		}
+	}
+	return out
+}
+
+// appendShort writes a value as openCypher does, with vertices as (:Label {name: value}) and edges as [:TYPE {name: value}].
+func appendShort(dst []byte, v *pb.Value) []byte {
+	switch k := v.GetKind().(type) {
+	case *pb.Value_List:
+		dst = append(dst, '[')
+		for i, e := range k.List.GetValues() {
+			if i > 0 {
+				dst = append(dst, ", "...)
+			}
+			dst = appendShort(dst, e)
+		}
+		return append(dst, ']')
+	case *pb.Value_Map:
+		return appendShortEntries(dst, k.Map.GetEntries())
+	case *pb.Value_Vertex:
+		return appendShortVertex(dst, k.Vertex)
+	case *pb.Value_Edge:
+		return appendShortEdge(dst, k.Edge)
+	case *pb.Value_Path:
+		for i, n := range k.Path.GetVertices() {
+			if i > 0 {
+				e, before := k.Path.GetEdges()[i-1], k.Path.GetVertices()[i-1]
+				if e.GetStartElementId() == before.GetElementId() {
+					dst = append(appendShortEdge(append(dst, '-'), e), "->"...)
+				} else {
+					dst = append(appendShortEdge(append(dst, "<-"...), e), '-')
+				}
+			}
+			dst = appendShortVertex(dst, n)
+		}
+		return dst
+	}
+	return appendJSON(dst, v)
+}
+
+func appendShortVertex(dst []byte, v *pb.Vertex) []byte {
+	dst = append(dst, '(')
+	for _, l := range v.GetLabels() {
+		dst = append(append(dst, ':'), shortName(l)...)
+	}
+	if len(v.GetProperties()) > 0 {
+		if len(v.GetLabels()) > 0 {
+			dst = append(dst, ' ')
+		}
+		dst = appendShortEntries(dst, v.GetProperties())
+	}
+	return append(dst, ')')
+}
+
+func appendShortEdge(dst []byte, e *pb.Edge) []byte {
+	dst = append(append(dst, "[:"...), shortName(e.GetType())...)
+	if len(e.GetProperties()) > 0 {
+		dst = appendShortEntries(append(dst, ' '), e.GetProperties())
+	}
+	return append(dst, ']')
+}
+
+func appendShortEntries(dst []byte, es []*pb.MapEntry) []byte {
+	dst = append(dst, '{')
+	for i, e := range es {
+		if i > 0 {
+			dst = append(dst, ", "...)
+		}
+		dst = append(append(dst, shortName(e.GetKey())...), ": "...)
+		dst = appendShort(dst, e.GetValue())
+	}
+	return append(dst, '}')
+}
+
+// shortName gives a name as openCypher writes it, in backticks where it needs them.
+func shortName(s string) string {
+	for i, r := range s {
+		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
+			return quoteName(s)
+		}
+	}
+	if s == "" {
+		return quoteName(s)
+	}
+	return s
+}
