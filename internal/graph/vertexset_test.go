@@ -36,3 +36,29 @@ func TestMark(t *testing.T) {
 		}
 	}
 }
+
+// TestRemoveAll takes lists of vertices out, some of which the set has no room for, and compares what stays with removal one by one.
+func TestRemoveAll(t *testing.T) {
+	for seed := range uint64(50) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		some := func() []VertexID {
+			vs := make([]VertexID, rng.IntN(100))
+			for i := range vs {
+				vs[i] = MakeVertexID(rng.IntN(4), rng.Uint64N(1+rng.Uint64N(1000)))
+			}
+			return vs
+		}
+		var all, each VertexSet
+		in, out := some(), some()
+		out = append(out, in[:len(in)/2]...)
+		all.AddAll(in)
+		each.AddAll(in)
+		all.RemoveAll(out)
+		for _, v := range out {
+			each.Remove(v)
+		}
+		require.Equal(t, each.AppendTo(nil), all.AppendTo(nil), "seed %d", seed)
+		all.RemoveAll(in)
+		require.Zero(t, all.Len(), "seed %d", seed)
+	}
+}

@@ -45,9 +45,7 @@ func (m *expansion) set() []byte {
 		slices.Sort(m.ends)
 		b = appendSorted(nil, m.ends)
 	}
-	for _, v := range m.ends {
-		m.seen.Bitmap(v.Shard())[v.Local()>>6] = 0
-	}
+	m.seen.RemoveAll(m.ends)
 	return b
 }
 

@@ -31,9 +31,7 @@ func (p *probe) set(list []graph.VertexID, lookups int) {
 // clear forgets the list.
 func (p *probe) clear() {
 	if p.marked {
-		for _, v := range p.list {
-			p.marks.Bitmap(v.Shard())[v.Local()>>6] = 0
-		}
+		p.marks.RemoveAll(p.list)
 		p.marked = false
 	}
 	p.list, p.ends = nil, p.ends[:0]

@@ -70,7 +70,7 @@ func (h *Reader) keepEnds(ctx context.Context, set *graph.VertexSet) error {
 				passed = passed[1:]
 				continue
 			}
-			set.Bitmap(v.Shard())[v.Local()>>6] &^= 1 << (v.Local() & 63)
+			set.Remove(v)
 		}
 	}
 	return nil

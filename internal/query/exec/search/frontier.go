@@ -269,9 +269,7 @@ func (w *frontierWalk) step(ctx context.Context, h *adjacency.Reader, last bool)
 		}
 		w.list = w.after.AppendNew(w.list, h.Answer.Targets)
 	}
-	for _, v := range w.list {
-		w.after.Bitmap(v.Shard())[v.Local()>>6] = 0
-	}
+	w.after.RemoveAll(w.list)
 	if last {
 		return nil
 	}

@@ -52,9 +52,7 @@ type trailSet struct {
 }
 
 func (s *trailSet) reset() {
-	for _, v := range s.vertex {
-		s.has.Bitmap(v.Shard())[v.Local()>>6] = 0
-	}
+	s.has.RemoveAll(s.vertex)
 	s.vertex, s.parent, s.paths = s.vertex[:0], s.parent[:0], s.paths[:0]
 }
 
@@ -374,7 +372,7 @@ func (w *trailWalk) settle(ctx context.Context) (lost int, err error) {
 				return 0, err
 			}
 			if path == nil {
-				w.far.Bitmap(v.Shard())[v.Local()>>6] &^= 1 << (v.Local() & 63)
+				w.far.Remove(v)
 				lost++
 			}
 		}

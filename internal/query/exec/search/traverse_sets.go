@@ -198,9 +198,7 @@ func (s *traverseSets) turn(ctx context.Context) error {
 	s.list = append(s.list[:0], s.f.IDs...)
 	s.after = s.after[:0]
 	if s.n.Mode == plan.ModeFrontier {
-		for _, v := range s.list {
-			s.seen.Bitmap(v.Shard())[v.Local()>>6] = 0
-		}
+		s.seen.RemoveAll(s.list)
 	}
 	s.h++
 	s.given = 0

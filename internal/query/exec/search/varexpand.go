@@ -211,9 +211,7 @@ func (x *varExpand) nextTrail(ctx context.Context) (ok bool, err error) {
 			n = 1
 		}
 		if x.n.Ends {
-			for _, v := range x.seenList {
-				x.seen.Bitmap(v.Shard())[v.Local()>>6] &^= 1 << (v.Local() & 63)
-			}
+			x.seen.RemoveAll(x.seenList)
 			x.seenList = x.seenList[:0]
 		}
 		if x.prunes() {

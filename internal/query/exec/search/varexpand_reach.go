@@ -230,9 +230,7 @@ func (s *reach) Forget() {
 		s.dense = false
 		return
 	}
-	for _, v := range s.visited {
-		s.seen.Bitmap(v.Shard())[v.Local()>>6] &^= 1 << (v.Local() & 63)
-	}
+	s.seen.RemoveAll(s.visited)
 }
 
 // step appends the vertices that are one edge beyond a sorted list to visited, sorted unless the step is the last; back
