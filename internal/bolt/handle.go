@@ -415,7 +415,6 @@ func (s *Session) stream(m *message) error {
 		return err
 	}
 	if more {
-		r.res.Wait()
 		s.success(func(m *metadata) { m.bool("has_more", true) })
 		return nil
 	}

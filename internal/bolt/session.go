@@ -113,7 +113,7 @@ func NewSession(ctx context.Context, w io.Writer, b Backend, opt Options) *Sessi
 // interrupted ends what a RESET finds running.
 var interrupted = &graph.Error{
 	Kind: graph.KindDeadline, Code: "Neo.ClientError.Transaction.Terminated", Type: "TransactionError", Phase: graph.PhaseRuntime,
-	Detail: "Terminated", Msg: "the client has reset the connection",
+	Detail: "Terminated", Msg: "the transaction has been terminated: the client has reset the connection",
 }
 
 // goodbyeTime is how long what runs has when the client has said goodbye.
@@ -225,6 +225,7 @@ func (s *Session) Serve() {
 			if s.out.end() != nil {
 				return
 			}
+			s.rest()
 			s.wait()
 		default:
 			s.out.begin()
@@ -232,6 +233,16 @@ func (s *Session) Serve() {
 		}
 	}
 	_ = s.out.end() // the client may be gone already
+}
+
+// rest says that nobody asks for the rows of what is open.
+func (s *Session) rest() {
+	if s.auto != nil {
+		s.auto.res.Wait()
+	}
+	if s.live != nil {
+		s.live.res.Wait()
+	}
 }
 
 // wait waits for a message, but for no longer than what is open may wait for its client.

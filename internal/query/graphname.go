@@ -61,10 +61,14 @@ func (p *prepared) checkSystem() error {
 	return graph.SyntaxError("SystemGraph", graph.Pos{}, "the graph system holds no data; it takes SHOW commands, procedures of dbms and db, and commands for graphs")
 }
 
-// CommitNumber gives a number that grows with time, to name the state of a graph in which all commits are that were acknowledged.
-func (e *Engine) CommitNumber() uint64 {
+// CommitNumber gives a number that names the state in which all commits are that were acknowledged. It grows with each that committed
+// says has changed something.
+func (e *Engine) CommitNumber(committed bool) uint64 {
 	for {
 		last := e.commits.Load()
+		if last > 0 && !committed {
+			return last
+		}
 		next := max(last+1, uint64(time.Now().UnixMicro()))
 		if e.commits.CompareAndSwap(last, next) {
 			return next

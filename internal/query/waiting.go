@@ -6,26 +6,30 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
 // Wait says that nobody asks for rows until the next call of Next: until then the request takes no place among those that run,
 // and the time that it may take does not pass.
 func (r *Result) Wait() {
-	if r.rows == nil || r.closed || r.waits != (time.Time{}) {
+	if r.closed || r.waits != (time.Time{}) {
 		return
 	}
-	r.waits = time.Now()
 	r.q.turn.rest()
 	if r.q.admitted {
 		r.q.admitted = false
 		r.e.gate.leave(r.q)
 	}
+	if r.rows == nil {
+		return // nothing is left to compute
+	}
+	r.waits = time.Now()
 	if r.q.late != nil {
 		r.q.late.Stop()
 	}
 }
 
-// resume takes a place again after Wait.
+// resume takes a place again after Wait, to compute on.
 func (r *Result) resume() error {
 	began := r.waits
 	r.waits = time.Time{}
@@ -67,6 +71,7 @@ func (r *Result) Hold() error {
 		return r.fail(err)
 	}
 	r.leave(nil)
+	r.Wait()
 	return nil
 }
 
@@ -120,4 +125,9 @@ func (t *Transaction) Err() error {
 		return nil
 	}
 	return ended(t.ctx, graph.DeadlineError(nil))
+}
+
+// Changed reports whether the statements have changed data, or commands have been given.
+func (t *Transaction) Changed() bool {
+	return t.Counters() != exec.Counters{} || t.schema.commands != nil
 }

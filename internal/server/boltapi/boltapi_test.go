@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -44,7 +43,7 @@ type served struct {
 func serve(t testing.TB, opt Options) *served {
 	store := oracle.New(2)
 	require.NoError(t, store.CreateGraph(context.Background(), query.DefaultGraph))
-	e := query.New(store, query.Options{Admission: query.Admission{Running: 2}, QueryBytes: 1 << 20})
+	e := query.New(store, query.Options{Admission: query.Admission{Running: 2, Queue: 10}, QueryBytes: 1 << 20})
 	return serveEngine(t, e, opt)
 }
 
@@ -189,7 +188,7 @@ func (c *client) rows() (n int, end graph.Value) {
 
 func text(v graph.Value) string {
 	if v.Kind() == graph.Map {
-		return fmt.Sprint(v.Get("code"), v.Get("message"))
+		return v.Get("code").Str() + ": " + v.Get("message").Str()
 	}
 	return v.Kind().String()
 }
@@ -208,7 +207,7 @@ func TestStatements(t *testing.T) {
 	n, end := c.rows()
 	require.Equal(t, 1000, n)
 	require.True(t, end.Get("has_more").Bool())
-	require.Zero(t, s.e.Load().Running, "a result that waits takes no place")
+	require.Eventually(t, func() bool { return s.e.Load().Running == 0 }, 10*time.Second, time.Millisecond, "a result that waits takes no place")
 	c.send(pull(-1))
 	n, end = c.rows()
 	require.Equal(t, 2000, n)
@@ -244,6 +243,37 @@ func TestStatements(t *testing.T) {
 	require.Equal(t, "Neo.ClientError.Statement.AccessMode", c.failed())
 	require.Zero(t, s.e.Load().Running)
 	require.Empty(t, s.e.Running(context.Background()))
+}
+
+// Statements that compute for long take turns; a result that waits, or whose rows are in memory, keeps nobody from a turn.
+func TestTurns(t *testing.T) {
+	s := serve(t, Options{})
+	const costly = "UNWIND range(1, 2000000) AS n WITH n WHERE n % 1000 = 0 RETURN n"
+	var open []*client
+	for range 3 {
+		c := s.connect(t)
+		for range 2 {
+			c.send(run(costly), pull(-1)) // the first time it is found out
+			c.ok()
+			c.rows()
+		}
+		c.send(message(bolt.Begin, entries("mode", graph.StringValue("r"))), run(costly))
+		c.ok()
+		c.ok()
+		c.send(pull(1))
+		c.rows()
+		c.send(run(costly))
+		c.ok()
+		open = append(open, c)
+	}
+	for _, c := range open {
+		c.send(pull(-1))
+		n, _ := c.rows()
+		require.Equal(t, 2000, n)
+		c.send(message(bolt.Pull, entries("n", graph.IntValue(-1), "qid", graph.IntValue(0))))
+		n, _ = c.rows()
+		require.Equal(t, 1999, n)
+	}
 }
 
 // A RESET, a client that is gone, the client's own timeout and kill end a statement that would run for very long.

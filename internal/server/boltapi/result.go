@@ -86,7 +86,7 @@ func (r *result) Summary() *bolt.Summary {
 		s.Planner = planText(s.Plan)
 	}
 	if r.alone {
-		s.Bookmark = r.p.bookmark(r.res.Graph())
+		s.Bookmark = r.p.bookmark(r.res.Graph(), r.res.Command() || r.res.Writes())
 	}
 	return s
 }
@@ -123,7 +123,7 @@ func (t *transaction) Commit(ctx context.Context) (string, error) {
 	if err := t.tx.Commit(t.p.with(ctx)); err != nil {
 		return "", ownTimeout(err, t.timed)
 	}
-	return t.p.bookmark(t.tx.Graph()), nil
+	return t.p.bookmark(t.tx.Graph(), t.tx.Changed()), nil
 }
 
 // Rollback implements bolt.Tx.
@@ -143,6 +143,7 @@ func ownTimeout(err error, timed bool) error {
 	}
 	own := *e
 	own.Code, own.Detail = "Neo.ClientError.Transaction.TransactionTimedOutClientConfiguration", "ClientTimeout"
+	own.Msg = "the transaction has been terminated: it took longer than tx_timeout, which the client has asked for"
 	return &own
 }
 

@@ -86,9 +86,9 @@ func lookup(ctx context.Context, name string) ([]string, error) {
 	return out, nil
 }
 
-// bookmark names the state of a graph after a commit.
-func (p *peer) bookmark(graphName string) string {
-	return bookmarkPrefix + graphName + ":" + strconv.FormatUint(p.s.e.CommitNumber(), 10)
+// bookmark names the state of a graph after a commit, which may have changed nothing.
+func (p *peer) bookmark(graphName string, changed bool) string {
+	return bookmarkPrefix + graphName + ":" + strconv.FormatUint(p.s.e.CommitNumber(changed), 10)
 }
 
 // isBookmark reports whether a bookmark is one of this server. A transaction sees all that was acknowledged before it began, so
