@@ -53,7 +53,7 @@ func (rs *Rows) Next(ctx context.Context) (*graph.Batch, error) {
 
 func (rs *Rows) next(ctx context.Context) (*graph.Batch, error) {
 	if rs.r.Env.Profile {
-		rs.r.Mark = time.Now() // what the caller did meanwhile is nobody's time
+		rs.r.Mark = time.Now() // the caller's own time counts for no operator
 		defer rs.r.Enter(rs.r.Current)()
 	}
 	x := rs.x

@@ -169,7 +169,7 @@ func expanded(n Node, e Expr) bool {
 
 // narrow looks down from below a node that reads need for the first expansion whose input has several rows for each
 // combination of the columns that are read above it, cols, all of which are vertices. Between them stand filters, expansions,
-// path multiplicities and projections alone, which way tells of.
+// path multiplicities and projections alone, which way records.
 func (o *optimizer) narrow(n Node, need ColSet, way *passed) (x *Expand, cols []Col) {
 	way.weights = ColSet{}
 	for {

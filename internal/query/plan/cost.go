@@ -6,7 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Guesses where no statistic tells; they only have to put common plans in the right order.
+// Guesses where there is no statistic; they only have to put common plans in the right order.
 const (
 	selEqual = 0.1
 	selRange = 0.3
@@ -198,7 +198,7 @@ func (o *optimizer) hasEdge(e *HasEdge, labels map[Col]*LabelExpr) float64 {
 }
 
 // present is the part of the vertices or edges that have a property, at least one of them, so that an estimate does not
-// fall below that of an index; ok is false if no statistic tells.
+// fall below that of an index; ok is false if there is no statistic.
 func (o *optimizer) present(e Expr, labels map[Col]*LabelExpr) (part float64, ok bool) {
 	p, c := o.propOfEntity(e)
 	if p == nil || o.counts.Props == nil {

@@ -14,7 +14,7 @@ type UniqueKey struct {
 	From *Expand
 }
 
-// distinctKey is the rule DistinctKey. Where all that is compared belongs to one vertex and tells it from others, its repeats
+// distinctKey is the rule DistinctKey. Where all that is compared belongs to one vertex and identifies it, its repeats
 // are removed before anything of it is read:
 //
 //	Distinct c.id, c.name           Distinct c.id, c.name BY KEY c.id

@@ -2,7 +2,7 @@ package plan
 
 import "github.com/hopgate/hopgate/internal/graph"
 
-// Guesses of rows where no statistic tells.
+// Guesses of rows where there is no statistic.
 const (
 	guessGroups = 0.1  // groups a row
 	guessElems  = 10.0 // elements of a list, paths between two vertices, rows of a procedure

@@ -90,7 +90,7 @@ type (
 		Labels *LabelExpr
 	}
 
-	// HasEdge tells whether an edge of Types (none: any) leads from vertex From to vertex To, in direction Dir; a null at
+	// HasEdge says whether an edge of Types (none: any) leads from vertex From to vertex To, in direction Dir; a null at
 	// either end gives false.
 	HasEdge struct {
 		From, To Expr

@@ -208,7 +208,7 @@ func (f *folder) takeOff() bool {
 	}
 }
 
-// findAlone tells which edges of the pattern need not be compared with any other.
+// findAlone finds the edges of the pattern that need not be compared with any other.
 func (f *folder) findAlone() {
 	if f.alone != nil {
 		return

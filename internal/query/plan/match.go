@@ -473,7 +473,7 @@ func bound(e Expr, guess int64) int64 {
 	return guess
 }
 
-// findAlone tells which edges need not be compared with any other: those whose types no other edge of their clause can
+// findAlone finds the edges that need not be compared with any other: those whose types no other edge of their clause can
 // have, and those whose far ends are required to differ from those of the others that they share a vertex with.
 func (m *matcher) findAlone() {
 	m.alone = make([]bool, len(m.p.Edges))

@@ -432,7 +432,7 @@ func countStore(_ *optimizer, n Node) Node {
 	return nil
 }
 
-// distinctEnds is the rule DistinctEnds: a variable length expansion whose list of edges nobody reads gives each end
+// distinctEnds is the rule DistinctEnds: a variable length expansion whose list of edges is not read gives each end
 // once where repeated rows make no difference to what is above: below DISTINCT, below aggregates that ignore repeats,
 // in EXISTS. set says that the rows of n are wanted as a set.
 func (o *optimizer) distinctEnds(n Node, set bool) {

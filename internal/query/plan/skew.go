@@ -8,9 +8,9 @@ import (
 )
 
 // skew is how many times as many rows edge i of the pattern gives at one of its ends, in a direction from there, as its mean
-// fan-out tells, because edges of the same lists have been found there, as on the way from a post to a tag and on to the
+// fan-out suggests, because edges of the same lists have been found there, as on the way from a post to a tag and on to the
 // posts that have it. Such a list is met as often as it is long, and the mean of the squares by the square of the mean
-// tells how much that adds: a few long lists make it far more than 1. The last of two such edges is charged, from
+// measures how much that adds: a few long lists make it far more than 1. The last of two such edges is charged, from
 // whichever end it is found, so that the estimate of a pattern does not depend on the order in which it is found.
 func (m *matcher) skew(t *tried, i int, end Col, dir graph.Direction) float64 {
 	e := &m.p.Edges[i]
@@ -52,7 +52,7 @@ func (o *optimizer) met(typ string, dir graph.Direction) float64 {
 	return most
 }
 
-// eachLists tells for each direction of dir how many lists of a type there are, with the sums of their lengths and of the
+// eachLists gives for each direction of dir how many lists of a type there are, with the sums of their lengths and of the
 // squares of these, by their histogram.
 func (o *optimizer) eachLists(typ string, dir graph.Direction, f func(lists, edges, squares float64)) {
 	for _, d := range []graph.Direction{graph.Out, graph.In} {

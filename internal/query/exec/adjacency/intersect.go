@@ -283,12 +283,12 @@ func (x *intersect) readBack(ctx context.Context, near, far int) (bool, error) {
 	if err := e.back.Read(ctx, x.ends.IDs, 0); err != nil {
 		return false, err
 	}
-	x.turn(e)
+	x.reverse(e)
 	return true, nil
 }
 
-// turn makes the answer of a leg of the edges that were found from their far ends.
-func (x *intersect) turn(l *leg) {
+// reverse makes the answer of a leg of the edges that were found from their far ends.
+func (x *intersect) reverse(l *leg) {
 	from, to := &l.back.Answer, &l.reader.Answer
 	n := len(l.f.IDs)
 	x.puts = slices.Grow(x.puts[:0], n+1)[:n+1]

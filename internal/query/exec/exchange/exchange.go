@@ -131,16 +131,16 @@ func (x *Exchange) Next(ctx context.Context) (*runtime.Batch, error) {
 
 // start makes a worker pool for the rest of the source if processors are free; it reports whether it has.
 func (x *Exchange) start(ctx context.Context) bool {
-	turns := x.r.Helpers()
-	if turns == nil {
+	slots := x.r.Helpers()
+	if slots == nil {
 		return false
 	}
-	t := &pool{exchange: x, acct: runtime.Account{Run: x.r, Name: "Exchange"}, inFlight: 2*len(turns) + 2, rows: max(1, x.r.BatchSize()/leastMorsels)}
+	t := &pool{exchange: x, acct: runtime.Account{Run: x.r, Name: "Exchange"}, inFlight: 2*len(slots) + 2, rows: max(1, x.r.BatchSize()/leastMorsels)}
 	// What waits for the consumer is accounted for as a whole.
 	if err := t.acct.Grow(t.inFlight * (mostWaiting + 2) * x.r.BatchSize() * max(1, x.Width) * runtime.CellSize); err != nil {
 		t.acct.Release()
-		for _, turn := range turns {
-			turn.End()
+		for _, slot := range slots {
+			slot.End()
 		}
 		return false
 	}
@@ -148,8 +148,8 @@ func (x *Exchange) start(ctx context.Context) bool {
 	t.spent = make(chan *runtime.Batch, t.inFlight*mostWaiting)
 	var inner context.Context
 	inner, t.cancel = context.WithCancel(ctx)
-	for _, turn := range turns {
-		w := x.newWorker(inner, turn, len(t.workers))
+	for _, slot := range slots {
+		w := x.newWorker(inner, slot, len(t.workers))
 		t.workers = append(t.workers, w)
 		t.done.Go(func() { w.work(inner, t) })
 	}
@@ -297,11 +297,11 @@ type worker struct {
 	slot  runtime.Helper
 }
 
-func (x *Exchange) newWorker(ctx context.Context, turn runtime.Helper, by int) *worker {
-	w := &worker{slot: turn}
+func (x *Exchange) newWorker(ctx context.Context, slot runtime.Helper, by int) *worker {
+	w := &worker{slot: slot}
 	of := x.r.Env.Fn
 	own := &fn.Context{Statement: of.Statement, Transaction: of.Transaction, Zone: of.Zone, MaxList: of.MaxList, Run: ctx}
-	x.r.Fork(&w.run, turn, own)
+	x.r.Fork(&w.run, slot, own)
 	w.run.SetTx(x.r.Tally.Tx)
 	w.run.Splice = runtime.Splice{At: x.from, Build: func() runtime.Operator { return &w.leaf }}
 	w.chain = w.run.BuildStage(x.top)

@@ -25,7 +25,7 @@ type aggColumn struct {
 	pair  runtime.Batch // a batch whose row numbers are groups, for seen
 	num   []int32
 	kept  runtime.Sel
-	// alone says that there is one group at the top level. Distinct vertices are then told apart by a bitmap.
+	// alone says that there is one group at the top level. A bitmap then finds repeated vertices.
 	alone  bool
 	seenV  graph.VertexSet
 	seenVN int // bytes of seenV that are accounted

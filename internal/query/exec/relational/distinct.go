@@ -23,7 +23,7 @@ type distinct struct {
 	r      *runtime.Run
 	uniq   *plan.UniqueKey // nil: none
 	keyAt  int             // of key: where it is
-	keyed  bool            // it tells rows from each other
+	keyed  bool            // it distinguishes rows
 	cols   [][]graph.Value
 	bufs   [][]graph.Value
 	group  []int32

@@ -151,7 +151,7 @@ func (t *transactions) transact(ctx context.Context) error {
 			case err == nil || ctx.Err() != nil:
 				again = false
 			case conflict && mode == shard.Write:
-				mode = shard.WriteExclusive // while nobody else can commit
+				mode = shard.WriteExclusive // no other transaction commits meanwhile
 			case !conflict && !report.ran && together && t.pending.N > 1:
 				together = false // the first row that fails says why
 			default:

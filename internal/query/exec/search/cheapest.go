@@ -54,7 +54,7 @@ func CheapestPaths(c *compile.Compiler, n *plan.CheapestPaths, need plan.ColSet)
 		x.search = &cheapestSearch{r: r, reader: h, best: map[graph.VertexID]float64{}, acct: runtime.Account{Run: r, Name: "CheapestPaths"}}
 		if weight != nil {
 			h.Props = weight.Keys
-			x.search.weigher = &edgeWeigher{w: weight, x: expr.New(r, weight.Cols).Add(weight.Preds[0])}
+			x.search.weights = &edgeWeights{w: weight, x: expr.New(r, weight.Cols).Add(weight.Preds[0])}
 		}
 		return x
 	}
@@ -142,16 +142,16 @@ func (x *cheapest) give() {
 	x.out.N++
 }
 
-// edgeWeigher computes the weights of edges.
-type edgeWeigher struct {
+// edgeWeights computes the weights of edges.
+type edgeWeights struct {
 	w    *adjacency.EdgeFilter
 	x    runtime.Evaluator
 	b    runtime.Batch
 	edge []graph.EdgeValue
 }
 
-// weigh gives the weights of the edges of an answer.
-func (g *edgeWeigher) weigh(ctx context.Context, h *adjacency.Reader) ([]graph.Value, error) {
+// of gives the weights of the edges of an answer.
+func (g *edgeWeights) of(ctx context.Context, h *adjacency.Reader) ([]graph.Value, error) {
 	n := len(h.Answer.Targets)
 	if n == 0 {
 		return nil, nil // nothing need have been asked for

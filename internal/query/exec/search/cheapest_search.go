@@ -16,7 +16,7 @@ import (
 type cheapestSearch struct {
 	r       *runtime.Run
 	reader  *adjacency.Reader
-	weigher *edgeWeigher // nil: every edge weighs 1
+	weights *edgeWeights // nil: every edge weighs 1
 	acct    runtime.Account
 
 	labels []label
@@ -128,12 +128,12 @@ func (s *cheapestSearch) prefixSums(ctx context.Context, p *foundPath) ([]float6
 	at := p.start
 	for _, e := range p.edges {
 		w := 1.0
-		if s.weigher != nil {
+		if s.weights != nil {
 			s.list = append(s.list[:0], at)
 			if err := s.reader.Read(ctx, s.list, 0); err != nil {
 				return nil, err
 			}
-			weights, err := s.weigher.weigh(ctx, s.reader)
+			weights, err := s.weights.of(ctx, s.reader)
 			if err != nil {
 				return nil, err
 			}
@@ -214,9 +214,9 @@ func (s *cheapestSearch) round(ctx context.Context, to graph.VertexID, all bool)
 			return err
 		}
 		var weights []graph.Value
-		if s.weigher != nil {
+		if s.weights != nil {
 			var err error
-			if weights, err = s.weigher.weigh(ctx, s.reader); err != nil {
+			if weights, err = s.weights.of(ctx, s.reader); err != nil {
 				return err
 			}
 		}

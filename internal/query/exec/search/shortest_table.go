@@ -7,20 +7,20 @@ import "github.com/hopgate/hopgate/internal/graph"
 type vertexTable struct {
 	slots []tableSlot // a power of two of them, at most half of them in use
 	n     int
-	turn  uint32 // slots of another turn are free
+	epoch uint32 // slots of another epoch are free
 }
 
 type tableSlot struct {
-	id   graph.VertexID
-	at   int32
-	turn uint32
+	id    graph.VertexID
+	at    int32
+	epoch uint32
 }
 
 func (t *vertexTable) clear() {
 	t.n = 0
-	if t.turn++; t.turn == 0 {
+	if t.epoch++; t.epoch == 0 {
 		clear(t.slots)
-		t.turn = 1
+		t.epoch = 1
 	}
 }
 
@@ -36,7 +36,7 @@ func (t *vertexTable) get(id graph.VertexID) (at int32, ok bool) {
 	}
 	for i := t.hash(id); ; i = (i + 1) & (len(t.slots) - 1) {
 		s := &t.slots[i]
-		if s.turn != t.turn {
+		if s.epoch != t.epoch {
 			return 0, false
 		}
 		if s.id == id {
@@ -52,8 +52,8 @@ func (t *vertexTable) put(id graph.VertexID, at int32) (has int32, added bool) {
 	}
 	for i := t.hash(id); ; i = (i + 1) & (len(t.slots) - 1) {
 		s := &t.slots[i]
-		if s.turn != t.turn {
-			*s = tableSlot{id: id, at: at, turn: t.turn}
+		if s.epoch != t.epoch {
+			*s = tableSlot{id: id, at: at, epoch: t.epoch}
 			t.n++
 			return at, true
 		}
@@ -64,11 +64,11 @@ func (t *vertexTable) put(id graph.VertexID, at int32) (has int32, added bool) {
 }
 
 func (t *vertexTable) grow() {
-	old, turn := t.slots, t.turn
+	old, epoch := t.slots, t.epoch
 	t.slots = make([]tableSlot, max(64, 2*len(old)))
-	t.turn, t.n = 1, 0
+	t.epoch, t.n = 1, 0
 	for i := range old {
-		if old[i].turn == turn && turn != 0 {
+		if old[i].epoch == epoch && epoch != 0 {
 			t.put(old[i].id, old[i].at)
 		}
 	}

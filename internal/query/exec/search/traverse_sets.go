@@ -141,7 +141,7 @@ func (s *traverseSets) advance(ctx context.Context) error {
 	s.base += h.Answer.Done
 	h.Answer.Done, s.u, s.i = 0, 0, 0
 	if s.base == len(s.f.IDs) || h.full() {
-		return s.turn(ctx)
+		return s.nextLevel(ctx)
 	}
 	if err := s.r.Alive(ctx); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (s *traverseSets) advance(ctx context.Context) error {
 	}
 	if err != nil && s.endedBy(err) {
 		h.Answer.Done = 0
-		return s.turn(ctx)
+		return s.nextLevel(ctx)
 	}
 	return err
 }
@@ -192,8 +192,8 @@ func (s *traverseSets) take(h *cappedHop) {
 	}
 }
 
-// turn makes the next set the present one.
-func (s *traverseSets) turn(ctx context.Context) error {
+// nextLevel makes the next set the present one.
+func (s *traverseSets) nextLevel(ctx context.Context) error {
 	s.f.Set(s.after)
 	s.list = append(s.list[:0], s.f.IDs...)
 	s.after = s.after[:0]

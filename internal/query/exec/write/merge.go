@@ -20,7 +20,7 @@ type merging struct {
 	outer []plan.Col // of the input
 	cols  []plan.Col // all
 	// bulk says that what is made for one row can only be found by rows with equal keys: the values of keys and the
-	// columns at bound. New rows can then be told apart, and made together, without looking into the graph.
+	// columns at bound. New rows are then distinguished, and made in one batch, without reads of the graph.
 	bulk  bool
 	bound []int
 	// puts are the SET items that put a map on something, whose keys are known when the rows are there: bulk holds if they

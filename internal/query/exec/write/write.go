@@ -59,7 +59,7 @@ func (m *mutations) prop(name string) (graph.PropID, error) {
 func (m *mutations) put(name string, v graph.Value) error {
 	if v.IsNull() {
 		if _, known := m.r.Graph.Prop(name); !known {
-			return nil // nobody has it
+			return nil // no entity has it
 		}
 	} else if !isProperty(v) {
 		return graph.TypeError("InvalidPropertyType", "%s cannot be the value of property %q", fn.Describe(v), name)
