@@ -54,6 +54,7 @@ internal/query/procedure
 internal/query
 internal/bolt
 internal/bucket
+internal/shell
 internal/loader/record
 internal/loader/mapping
 internal/loader/social

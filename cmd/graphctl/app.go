@@ -20,18 +20,22 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
+	"github.com/hopgate/hopgate/internal/shell"
 )
 
-// app is what all commands share: the flags of every command, and the statement that an error may point into.
+// app is what all commands share: the flags of every command, and the statement that an error points into.
 type app struct {
 	address, graph, token     string
 	tls                       bool
 	caFile, certFile, keyFile string
 	timeout                   time.Duration
 	verbose                   bool
-	statement                 string
-	interactive               bool     // the shell reads from a terminal
-	tx                        *shellTx // that the shell has open, or nil
+	statement                 string     // as the server gets it
+	step                      shell.Step // that it is, or the command that runs
+	script                    string     // the name of the text with several steps that runs, or ""
+	sourced                   int        // how many scripts run inside of each other
+	interactive               bool       // the shell reads from a terminal
+	tx                        *shellTx   // that the shell has open, or nil
 }
 
 // dial connects to the server and gives a context with the deadline and the token of the flags.
@@ -100,17 +104,22 @@ func (b bearer) RequireTransportSecurity() bool { return b.secure }
 func (a *app) report(w io.Writer, err error) {
 	var remote interface{ GRPCStatus() *status.Status }
 	if !errors.As(err, &remote) {
-		fmt.Fprintln(w, "graphctl:", oneLine(err.Error()))
+		fmt.Fprintln(w, a.inScript(graph.Pos{})+oneLine(err.Error()))
 		return
 	}
 	st := remote.GRPCStatus()
 	info := errorInfo(st)
 	if info == nil {
-		fmt.Fprintln(w, "graphctl:", a.trouble(st))
+		fmt.Fprintln(w, a.inScript(graph.Pos{})+a.trouble(st))
 		return
 	}
-	fmt.Fprintf(w, "graphctl: %s: %s%s\n", info.GetReason(), oneLine(st.Message()), place(info))
-	if pos, ok := position(info); ok && a.statement != "" && (a.verbose || a.interactive) {
+	pos, placed := position(info)
+	place := ""
+	if at := a.inStep(pos); placed && a.script == "" {
+		place = fmt.Sprintf(" (line %d, column %d)", at.Line, at.Column)
+	}
+	fmt.Fprintf(w, "%s%s: %s%s\n", a.inScript(pos), info.GetReason(), oneLine(st.Message()), place)
+	if placed && a.statement != "" && (a.verbose || a.interactive) {
 		fmt.Fprintln(w, parse.Caret(a.statement, pos))
 	}
 	if !a.verbose {
@@ -144,12 +153,27 @@ func errorInfo(st *status.Status) *errdetails.ErrorInfo {
 	return nil
 }
 
-func place(info *errdetails.ErrorInfo) string {
-	m := info.GetMetadata()
-	if m["line"] == "" {
-		return ""
+// inScript begins a message: with the place in the script that runs, if one does. pos is a place in the statement, or zero.
+func (a *app) inScript(pos graph.Pos) string {
+	if a.script == "" {
+		return "graphctl: "
 	}
-	return " (line " + m["line"] + ", column " + m["column"] + ")"
+	at := a.inStep(pos)
+	return fmt.Sprintf("graphctl: %s:%d:%d: ", a.script, at.Line, at.Column)
+}
+
+// inStep gives the place in the text that holds the step, which may hold more, for a place in the statement.
+func (a *app) inStep(pos graph.Pos) graph.Pos {
+	switch at := a.step.At; {
+	case pos.Line == 0:
+		return at
+	case at.Line == 0:
+		return pos
+	case pos.Line == 1:
+		return graph.Pos{Line: at.Line, Column: at.Column + pos.Column - 1}
+	default:
+		return graph.Pos{Line: at.Line + pos.Line - 1, Column: pos.Column}
+	}
 }
 
 func position(info *errdetails.ErrorInfo) (graph.Pos, bool) {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/graph"
 )
 
 func newExplain(a *app) *cobra.Command {
@@ -70,6 +71,7 @@ func (a *app) plan(cmd *cobra.Command, q *queryFlags, prefix, text string) (*pb.
 	if text, err = statementText(cmd, text); err != nil {
 		return nil, err
 	}
+	a.step.At = graph.Pos{Line: 1, Column: 1 - len(prefix)} // errors point into the statement as it was given
 	summary, err := a.stream(cmd, q, prefix+text, p)
 	if err != nil {
 		return nil, err

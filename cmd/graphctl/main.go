@@ -63,6 +63,11 @@ func run(ctx context.Context, args []string) int {
 		return 0
 	}
 	app.report(os.Stderr, err)
+	return exitCode(err)
+}
+
+// exitCode gives the code of a command that failed.
+func exitCode(err error) int {
 	var exit exitError
 	switch {
 	case errors.As(err, &exit):

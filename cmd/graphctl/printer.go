@@ -33,8 +33,8 @@ type printer struct {
 	table  [][]string
 	widths []int
 	count  int
-	limit  int  // rows that a table shows; 0 is no limit
-	timing bool // a table ends with the time since start
+	more   string // what shows the rows after these, or "" if there are none
+	timing bool   // a table ends with the time since start
 	start  time.Time
 }
 
@@ -124,9 +124,6 @@ func (p *printer) row(cells []*pb.Value) error {
 		return err
 	case "csv":
 		return p.csv.Write(texts(cells))
-	}
-	if p.limit > 0 && p.count > p.limit {
-		return nil
 	}
 	row := shortTexts(cells)
 	if p.widths != nil {

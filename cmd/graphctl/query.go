@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/shell"
 )
 
 // queryFlags are the flags of the commands that run statements.
@@ -24,7 +25,7 @@ type queryFlags struct {
 	output  string
 	maxRows uint64
 	read    bool
-	shown   int                  // rows that a table shows; 0 is no limit
+	shown   uint64               // rows that a table shows; 0 is no limit
 	timing  bool                 // tables end with the time that the statement took
 	set     map[string]*pb.Value // parameters of :param, which beat the flags
 }
@@ -56,15 +57,18 @@ func newQuery(a *app) *cobra.Command {
 			case script != "" && len(args) > 0:
 				return usagef("query: give either a statement or -f FILE")
 			case script != "":
-				return a.source(cmd, &q, script)
+				return a.inOrder(a.source(cmd, &q, script))
 			case len(args) > 0 && args[0] != "-":
-				return a.script(cmd, &q, args[0])
+				if steps, rest := shell.Split(args[0]); len(steps) == 0 && rest.Text == "" {
+					return a.query(cmd, &q, args[0]) // the server says that it is empty
+				}
+				return a.inOrder(a.runScript(cmd, &q, "<argument>", args[0]))
 			}
 			text, err := io.ReadAll(cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
-			return a.script(cmd, &q, string(text))
+			return a.inOrder(a.runScript(cmd, &q, "<stdin>", string(text)))
 		},
 	}
 	q.add(cmd)
@@ -75,16 +79,37 @@ func newQuery(a *app) *cobra.Command {
 	return cmd
 }
 
+// inOrder gives the error of a script, or of one that ends inside of a transaction, which is rolled back.
+func (a *app) inOrder(err error) error {
+	if a.tx == nil || err != nil {
+		a.closeTx()
+		return err
+	}
+	a.closeTx()
+	return errors.New("a transaction was open at the end and is rolled back; :commit keeps what it did")
+}
+
 // query runs one statement and prints its rows.
 func (a *app) query(cmd *cobra.Command, q *queryFlags, text string) error {
 	p, err := newPrinter(q.output, cmd.OutOrStdout())
 	if err != nil {
 		return err
 	}
-	p.limit, p.timing = q.shown, q.timing
-	summary, err := a.stream(cmd, q, text, p)
+	p.timing = q.timing
+	bounded := *q
+	capped := q.output == "table" && q.shown > 0 && (q.maxRows == 0 || q.maxRows > q.shown)
+	if capped {
+		bounded.maxRows = q.shown
+	}
+	summary, err := a.stream(cmd, &bounded, text, p)
 	if err != nil {
 		return errors.Join(err, p.w.Flush())
+	}
+	if capped = capped && summary.GetTruncated() && summary.GetTruncatedReason() == "max_rows"; capped {
+		p.more = "--max-rows"
+		if a.interactive {
+			p.more = ":max-rows"
+		}
 	}
 	if err := p.end(); err != nil {
 		return err
@@ -92,7 +117,7 @@ func (a *app) query(cmd *cobra.Command, q *queryFlags, text string) error {
 	if summary.GetPlan() != nil && q.output == "table" {
 		printPlan(cmd.OutOrStdout(), summary.GetPlan())
 	}
-	if summary.GetTruncated() {
+	if summary.GetTruncated() && !capped {
 		fmt.Fprintln(cmd.ErrOrStderr(), "graphctl: the answer was cut off:", summary.GetTruncatedReason())
 	}
 	if q.output == "table" {

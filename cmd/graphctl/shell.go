@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/shell"
 )
 
 // keywords begin the completions of the shell; labels, types and properties of the graph are added.
@@ -100,40 +101,24 @@ func (a *app) repl(cmd *cobra.Command, q *queryFlags, rl lines) error {
 			return err
 		}
 		interrupted = false
-		if text == "" && strings.TrimSpace(line) == "" {
-			continue
+		text += line + "\n"
+		steps, rest := shell.Split(text)
+		if entry := strings.TrimSpace(strings.TrimSuffix(text, rest.Text)); len(steps) > 0 {
+			_ = rl.SaveHistory(strings.ReplaceAll(entry, "\n", " "))
 		}
-		if command, ok := shellCommand(line); ok && text == "" {
-			_ = rl.SaveHistory(command)
-			err := a.interruptible(cmd, func() error { return a.colon(cmd, q, command) })
+		text = rest.Text
+		for _, s := range steps {
+			open := a.tx != nil
+			err := a.interruptible(cmd, func() error { return a.runStep(cmd, q, s) })
 			if errors.Is(err, errExit) {
 				return nil
 			}
 			if err != nil {
 				a.report(cmd.ErrOrStderr(), err)
-			}
-			rl.SetPrompt(a.prompt())
-			continue
-		}
-		text += line + "\n"
-		statements, rest := splitStatements(text)
-		if len(statements) > 0 || rest == "" {
-			_ = rl.SaveHistory(strings.ReplaceAll(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), rest)), "\n", " "))
-			text = ""
-			if rest != "" {
-				text = rest + "\n"
-			}
-		}
-		for _, s := range statements {
-			open := a.tx != nil
-			err := a.interruptible(cmd, func() error { return a.query(cmd, q, s) })
-			if err != nil {
-				a.report(cmd.ErrOrStderr(), err)
-			}
-			if open && a.tx == nil {
-				fmt.Fprintln(cmd.ErrOrStderr(), "graphctl: the transaction is rolled back")
-			}
-			if err != nil {
+				a.script = ""
+				if open && a.tx == nil {
+					fmt.Fprintln(cmd.ErrOrStderr(), "graphctl: the transaction is rolled back")
+				}
 				break // the statements after it may need it
 			}
 		}

@@ -12,9 +12,13 @@ import (
 	"github.com/spf13/cobra"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/shell"
 )
 
-// errExit ends the shell.
+// maxSourced bounds the files that run inside of each other, so that one that runs itself ends.
+const maxSourced = 16
+
+// errExit ends the shell, or the script that holds the command.
 var errExit = errors.New("exit")
 
 const shellHelp = `:begin [read]        open a transaction; :commit and :rollback end it
@@ -29,16 +33,6 @@ const shellHelp = `:begin [read]        open a transaction; :commit and :rollbac
 :exit                 leave the shell, as exit, quit and Ctrl-D do
 Ctrl-C ends the running statement or clears the line; twice at an empty line it leaves.
 `
-
-// shellCommand gives the command that a line holds, if it holds one and no statement.
-func shellCommand(line string) (string, bool) {
-	command := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(line), ";"))
-	switch strings.ToLower(command) {
-	case "exit", "quit", ":quit":
-		return ":exit", true
-	}
-	return command, strings.HasPrefix(command, ":")
-}
 
 // colon runs a command of the shell.
 func (a *app) colon(cmd *cobra.Command, q *queryFlags, command string) error {
@@ -91,7 +85,7 @@ func (a *app) colon(cmd *cobra.Command, q *queryFlags, command string) error {
 		if err != nil || n < 0 {
 			return usagef(":max-rows %s: must be a number of rows; 0 is all", rest)
 		}
-		q.shown, q.maxRows = n, 0
+		q.shown, q.maxRows = uint64(n), 0
 	case ":source":
 		if err := one("a file"); err != nil {
 			return err
@@ -138,28 +132,48 @@ func (a *app) listParams(cmd *cobra.Command, q *queryFlags, rest string) error {
 	return err
 }
 
-// source runs the statements of a file.
+// source runs the steps of a file.
 func (a *app) source(cmd *cobra.Command, q *queryFlags, name string) error {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return exitError{exitUsage, err}
 	}
-	return a.script(cmd, q, string(text))
+	return a.runScript(cmd, q, name, string(text))
 }
 
-// script runs the statements of a text, up to the first that fails. The last needs no semicolon.
-func (a *app) script(cmd *cobra.Command, q *queryFlags, text string) error {
-	statements, rest := splitStatements(text)
-	if rest != "" {
-		statements = append(statements, rest)
+// runScript runs the steps of a text, up to the first that fails or an :exit. The last needs no semicolon. Errors begin with
+// the name and the place in the text. A name in <> is of a text that is no file: a single statement goes without it.
+func (a *app) runScript(cmd *cobra.Command, q *queryFlags, name, text string) error {
+	steps, rest := shell.Split(text)
+	if rest.Text != "" {
+		steps = append(steps, rest)
 	}
-	if len(statements) < 2 {
-		statements = []string{text} // as it is, for the places of errors
+	if strings.HasPrefix(name, "<") && len(steps) < 2 {
+		name = ""
 	}
-	for _, s := range statements {
-		if err := a.query(cmd, q, s); err != nil {
+	if a.sourced == maxSourced {
+		return fmt.Errorf(":source %s: more than %d files run inside of each other", name, maxSourced)
+	}
+	a.sourced++
+	defer func() { a.sourced-- }()
+	outer := a.script
+	for _, s := range steps {
+		a.script = name
+		if err := a.runStep(cmd, q, s); errors.Is(err, errExit) {
+			break
+		} else if err != nil {
 			return err
 		}
 	}
+	a.script = outer
 	return nil
+}
+
+// runStep runs a statement or a command of the shell.
+func (a *app) runStep(cmd *cobra.Command, q *queryFlags, s shell.Step) error {
+	a.step, a.statement = s, ""
+	if s.Command {
+		return a.colon(cmd, q, s.Text)
+	}
+	return a.query(cmd, q, s.Text)
 }

@@ -18,8 +18,8 @@ func (p *printer) foot() string {
 	if p.count == 1 {
 		text = "1 row"
 	}
-	if p.limit > 0 && p.count > p.limit {
-		text = fmt.Sprintf("%d rows, the first %d shown; --max-rows 0, or :max-rows 0 in the shell, shows all", p.count, p.limit)
+	if p.more != "" {
+		text = fmt.Sprintf("first %s rows; more with %s", grouped(int64(p.count)), p.more)
 	}
 	if p.timing {
 		text += fmt.Sprintf(", %v", brief(time.Since(p.start)))

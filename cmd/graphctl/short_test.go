@@ -25,13 +25,13 @@ func TestShortForms(t *testing.T) {
 	var out bytes.Buffer
 	p, err := newPrinter("table", &out)
 	require.NoError(t, err)
-	p.limit = 2
+	p.more = ":max-rows"
 	p.begin([]string{"n", "m"})
-	for _, s := range []string{"東京", "abc", "gone"} {
+	for _, s := range []string{"東京", "abc"} {
 		require.NoError(t, p.row([]*pb.Value{text(s), {}}))
 	}
 	require.NoError(t, p.end())
-	require.Equal(t, "n     m\n----  ----\n東京  null\nabc   null\n(3 rows, the first 2 shown; --max-rows 0, or :max-rows 0 in the shell, shows all)\n", out.String())
+	require.Equal(t, "n     m\n----  ----\n東京  null\nabc   null\n(first 2 rows; more with :max-rows)\n", out.String())
 }
 
 // An error of a parameter's JSON says where it is.

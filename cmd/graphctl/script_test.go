@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+)
+
+// ctl runs a command line against a test's server.
+func ctl(address, stdin string, args ...string) (out, errs string, code int) {
+	a := &app{}
+	root := newRoot(a)
+	var stdout, stderr bytes.Buffer
+	root.SetIn(strings.NewReader(stdin))
+	root.SetOut(&stdout)
+	root.SetErr(&stderr)
+	root.SetArgs(append([]string{"--address", address}, args...))
+	if err := root.ExecuteContext(context.Background()); err != nil {
+		a.report(&stderr, err)
+		code = exitCode(err)
+	}
+	return stdout.String(), stderr.String(), code
+}
+
+// Statements and the shell's commands run from files and from standard input alike, and errors name their places there.
+func TestScripts(t *testing.T) {
+	a, _ := serve(t)
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+		return name
+	}
+	all := "\ufeff// first\n:mode csv\r\n:param x => 2; RETURN $x AS a;\r\n:begin\nCREATE (:A); :commit\nMATCH (n:A) RETURN count(n) AS n;\nquit\nRETURN 9 AS never;"
+	for _, run := range [][]string{{"", "query", "-f", file("all.cypher", all)}, {all, "query", "-"}, {"", "query", ":source " + file("all.cypher", strings.ReplaceAll(all, "CREATE (:A)", "RETURN 3 AS b"))}} {
+		out, errs, code := ctl(a.address, run[0], run[1:]...)
+		require.Zero(t, code, errs)
+		require.Contains(t, out, "a\n2\n")
+		require.Contains(t, out, "n\n")
+		require.NotContains(t, out, "never")
+	}
+	for _, c := range []struct{ text, want string }{
+		{"RETURN 1;\n\n  RETURN\n abc;", "bad.cypher:4:2: Neo.ClientError.Statement.SyntaxError: "},
+		{"/* é */ RETURN 1; RETURN abc", "bad.cypher:1:26: Neo.ClientError.Statement.SyntaxError: "},
+		{"RETURN 1;\n  UNWIND [0] AS x\n RETURN 1 / x;", "bad.cypher:3:11: Neo."},
+		{"RETURN 1;\n  DROP INDEX\n none;", "bad.cypher:2:3: Neo."}, // an error without a place has that of its statement
+		{"RETURN 1;\n :max-rows many\nRETURN 2;", "bad.cypher:2:2: :max-rows many: must be a number of rows"},
+		{":begin\nCREATE (:Lost);", "a transaction was open at the end and is rolled back"},
+		{":source " + filepath.Join(dir, "bad.cypher"), "more than 16 files run inside of each other"},
+		{"RETURN 'open", "bad.cypher:1:8: "},
+	} {
+		_, errs, code := ctl(a.address, "", "query", "-f", file("bad.cypher", c.text))
+		require.NotZero(t, code)
+		require.Contains(t, errs, c.want)
+	}
+	_, errs, _ := ctl(a.address, "RETURN 1;\nRETURN abc;", "query", "-")
+	require.Contains(t, errs, "graphctl: <stdin>:2:8: ")
+	_, errs, _ = ctl(a.address, "", "query", "\n RETURN abc;")
+	require.Contains(t, errs, "(line 2, column 9)")
+	_, errs, _ = ctl(a.address, "", "explain", "RETURN abc")
+	require.Contains(t, errs, "(line 1, column 8)")
+	out, errs, code := ctl(a.address, "", "query", "-f", file("empty.cypher", "// nothing\n"))
+	require.Zero(t, code, errs)
+	require.Empty(t, out+errs)
+	_, _, code = ctl(a.address, "", "query", "")
+	require.Equal(t, exitFailed, code)
+	out, _, _ = ctl(a.address, "", "query", "-o", "csv", "MATCH (n:Lost) RETURN count(n) AS n")
+	require.Equal(t, "n\n0\n", out)
+}
+
+// The cap of a terminal ends the answer at the server; rows that end before it are all there are.
+func TestRowCap(t *testing.T) {
+	a, _ := serve(t)
+	rows := func(statement string) (string, string) {
+		var stdout, stderr bytes.Buffer
+		cmd := &cobra.Command{}
+		cmd.SetContext(context.Background())
+		cmd.SetOut(&stdout)
+		cmd.SetErr(&stderr)
+		require.NoError(t, a.query(cmd, &queryFlags{output: "table", shown: 3}, statement))
+		return stdout.String(), stderr.String()
+	}
+	out, errs := rows("UNWIND range(1, 1000000000000) AS x RETURN x")
+	require.Equal(t, "x\n-\n1\n2\n3\n(first 3 rows; more with --max-rows)\n", out)
+	require.Empty(t, errs)
+	out, _ = rows("UNWIND range(1, 3) AS x RETURN x")
+	require.Contains(t, out, "(3 rows)")
+	_, errs = rows("UNWIND range(1, 9) AS x CREATE (:A) RETURN x")
+	require.Contains(t, errs, "9 vertices created")
+}

@@ -1,0 +1,82 @@
+package shell
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// Semicolons in strings, quoted names and comments end nothing.
+func TestSplitStatements(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want []string
+		rest string
+	}{
+		{"", nil, ""},
+		{"RETURN 1", nil, "RETURN 1"},
+		{"RETURN 1; RETURN 2 ;", []string{"RETURN 1", "RETURN 2"}, ""},
+		{"RETURN 1; RETURN\n2 ", []string{"RETURN 1"}, "RETURN\n2 "},
+		{`RETURN ';', "a\";b", 'it\';';`, []string{`RETURN ';', "a\";b", 'it\';'`}, ""},
+		{"RETURN 1 AS `a;b``;c`;", []string{"RETURN 1 AS `a;b``;c`"}, ""},
+		{"RETURN 1 // ; no\n+ 1; // end;", []string{"RETURN 1 // ; no\n+ 1"}, ""},
+		{"RETURN /* ; */ 1;;  ;", []string{"RETURN /* ; */ 1"}, ""},
+		{"RETURN '//'; RETURN 4 / 2;", []string{"RETURN '//'", "RETURN 4 / 2"}, ""},
+		{"RETURN 'a;  \n", nil, "RETURN 'a;  \n"},
+		{"/* a; b", nil, "/* a; b"},
+		{"/*/", nil, "/*/"},
+		{"/*/ ; */ RETURN 1;", []string{"RETURN 1"}, ""},
+		{"// only\n;", nil, ""},
+		{"\ufeffRETURN '東'; \u00a0RETURN\r\n2;\r\n", []string{"RETURN '東'", "RETURN\r\n2"}, ""},
+	} {
+		steps, rest := Split(c.text)
+		var got []string
+		for _, s := range steps {
+			require.False(t, s.Command, c.text)
+			got = append(got, s.Text)
+		}
+		require.Equal(t, c.want, got, c.text)
+		require.Equal(t, c.rest, rest.Text, c.text)
+	}
+}
+
+// Commands end with their lines, stand between statements only, and are found by the same names in lines and in files.
+func TestSplitCommands(t *testing.T) {
+	steps, rest := Split(":param x => \"a;b\"; RETURN $x;\n:help // all\nRETURN\n:notacommand;\n  Quit ;\nexit + 1")
+	require.Equal(t, []Step{
+		{":param x => \"a;b\"", true, graph.Pos{Line: 1, Column: 1}},
+		{"RETURN $x", false, graph.Pos{Line: 1, Column: 20, Offset: 19}},
+		{":help // all", true, graph.Pos{Line: 2, Column: 1, Offset: 30}},
+		{"RETURN\n:notacommand", false, graph.Pos{Line: 3, Column: 1, Offset: 43}},
+		{":exit", true, graph.Pos{Line: 5, Column: 3, Offset: 66}},
+	}, steps)
+	require.Equal(t, Step{Text: "exit + 1", At: graph.Pos{Line: 6, Column: 1, Offset: 73}}, rest)
+}
+
+// A statement that parses ends where it is split, whatever surrounds it.
+func FuzzSplit(f *testing.F) {
+	for _, s := range []string{"RETURN 1; :help\nx", "a'b;'\"c\\\";\"`d;`;//e;\n/*f;*/g;h", ":param x => \";\";", "/*", "'", "\xff;:"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		steps, rest := Split(text)
+		last := 0
+		for _, s := range append(steps, rest) {
+			if s.Text == "" {
+				continue
+			}
+			require.GreaterOrEqual(t, s.At.Offset, last)
+			last = s.At.Offset
+			tail := string([]rune(text)[s.At.Offset:])
+			if s.Text != exit {
+				require.True(t, strings.HasPrefix(tail, string([]rune(s.Text))), "%q at %d", s.Text, s.At.Offset)
+			}
+		}
+		again, none := Split(rest.Text)
+		require.Empty(t, again)
+		require.Equal(t, rest.Text, none.Text)
+	})
+}
