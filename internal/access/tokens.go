@@ -9,7 +9,7 @@ import (
 	"os"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // A token is 128 random bits or more, which nobody guesses and which a plain hash therefore hides: only passwords need a

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/query"

@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // validate checks a mapping by the schema that users have.
