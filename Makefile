@@ -13,8 +13,8 @@ help: ## Say what the targets do.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 18
 
 .PHONY: build
-build: ## Build both programs into bin/.
-	$(GO) build -trimpath -o bin/ ./cmd/...
+build: ## Build both programs into bin/, without symbol tables, which profiles do not need.
+	$(GO) build -trimpath -ldflags "-s -w" -o bin/ ./cmd/...
 
 .PHONY: demo
 demo: build ## Run the main job end to end: generate, load, serve, query, fetch, watch.
