@@ -61,7 +61,7 @@ func historyFile() (string, error) {
 		dir = filepath.Join(home, ".local", "state")
 	}
 	dir = filepath.Join(dir, "graphctl")
-	return filepath.Join(dir, "history"), os.MkdirAll(dir, 0o700)
+	return filepath.Join(dir, "history"), os.MkdirAll(dir, 0o700) //nolint:gosec // The directory is the user's own choice.
 }
 
 // lines is where a shell's lines come from.

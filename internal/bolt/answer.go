@@ -173,11 +173,17 @@ func putCounters(m *metadata, sum *Summary) {
 		name string
 		n    int64
 	}{
-		{"nodes-created", c.NodesCreated}, {"nodes-deleted", c.NodesDeleted},
-		{"relationships-created", c.RelationshipsCreated}, {"relationships-deleted", c.RelationshipsDeleted},
-		{"properties-set", c.PropertiesSet}, {"labels-added", c.LabelsAdded}, {"labels-removed", c.LabelsRemoved},
-		{"indexes-added", sc.IndexesAdded}, {"indexes-removed", sc.IndexesRemoved},
-		{"constraints-added", sc.ConstraintsAdded}, {"constraints-removed", sc.ConstraintsRemoved},
+		{"nodes-created", c.NodesCreated},
+		{"nodes-deleted", c.NodesDeleted},
+		{"relationships-created", c.RelationshipsCreated},
+		{"relationships-deleted", c.RelationshipsDeleted},
+		{"properties-set", c.PropertiesSet},
+		{"labels-added", c.LabelsAdded},
+		{"labels-removed", c.LabelsRemoved},
+		{"indexes-added", sc.IndexesAdded},
+		{"indexes-removed", sc.IndexesRemoved},
+		{"constraints-added", sc.ConstraintsAdded},
+		{"constraints-removed", sc.ConstraintsRemoved},
 	}
 	all = slices.DeleteFunc(all, func(c struct {
 		name string

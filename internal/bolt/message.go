@@ -73,7 +73,7 @@ func Tags() (tags []Tag) {
 type message struct {
 	tag    Tag
 	fields [3]graph.Value
-	flaw   *packstream.Flaw // a value that cannot be used, or nil
+	flaw   *packstream.FormatError // a value that cannot be used, or nil
 }
 
 // peek gives a message's tag, before anything else is read of it.

@@ -105,14 +105,6 @@ func (o *out) write() {
 	}
 }
 
-// flush writes what waits.
-func (o *out) flush() error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.write()
-	return o.err
-}
-
 // begin says that an answer is due.
 func (o *out) begin() {
 	o.mu.Lock()

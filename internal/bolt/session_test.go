@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -193,9 +194,13 @@ func matrix(t testing.TB, v Version) string {
 		state State
 		by    []string
 	}{
-		{Negotiation, nil}, {Authentication, login[:1]}, {Ready, login}, {Streaming, append(login[:len(login):len(login)], "RUN")},
-		{TxReady, append(login[:len(login):len(login)], "BEGIN")}, {TxStreaming, append(login[:len(login):len(login)], "BEGIN", "RUN")},
-		{Failed, append(login[:len(login):len(login)], "FAIL")},
+		{Negotiation, nil},
+		{Authentication, login[:1]},
+		{Ready, login},
+		{Streaming, append(slices.Clip(login), "RUN")},
+		{TxReady, append(slices.Clip(login), "BEGIN")},
+		{TxStreaming, append(slices.Clip(login), "BEGIN", "RUN")},
+		{Failed, append(slices.Clip(login), "FAIL")},
 	}
 	for _, way := range ways {
 		if way.state == Authentication && !v.from(5, 1) {
@@ -277,10 +282,10 @@ func TestTimes(t *testing.T) {
 			defer close(served)
 			c.s.Serve()
 		}()
-		time.Sleep(59 * time.Second) //nolint:forbidigo // The time is that of the bubble.
+		time.Sleep(59 * time.Second)
 		synctest.Wait()
 		require.EqualValues(t, 2, c.f.open.Load())
-		time.Sleep(2 * time.Second) //nolint:forbidigo // The time is that of the bubble.
+		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		require.Zero(t, c.f.open.Load())
 		require.Zero(t, c.out.Len(), "nobody has asked")
@@ -290,7 +295,7 @@ func TestTimes(t *testing.T) {
 		require.True(t, c.s.Arrive(bytesOf(t, messageOf("RESET"))))
 		require.True(t, c.s.Arrive(bytesOf(t, "B3 10 85 424C4F434B A0 A0")))
 		<-c.f.blocked
-		time.Sleep(45 * time.Second) //nolint:forbidigo // The time is that of the bubble.
+		time.Sleep(45 * time.Second)
 		synctest.Wait()
 		got := c.out.Bytes()
 		require.True(t, bytes.HasSuffix(got, []byte{0, 0, 0, 0, 0, 0}), "the last answer's end and two empty chunks")

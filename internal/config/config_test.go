@@ -91,7 +91,9 @@ func TestBoltIfFree(t *testing.T) {
 		args, environ []string
 		want          bool
 	}{
-		{nil, nil, true}, {[]string{"--bolt-max-connections", "3"}, nil, true}, {[]string{"--bolt", "127.0.0.1:7687"}, nil, false},
+		{nil, nil, true},
+		{[]string{"--bolt-max-connections", "3"}, nil, true},
+		{[]string{"--bolt", "127.0.0.1:7687"}, nil, false},
 		{nil, []string{"HOPGATE_BOLT=127.0.0.1:0"}, false},
 	} {
 		got, err := load(t, c.args, c.environ)

@@ -161,8 +161,8 @@ func NoGraph(name string) *Error {
 	}
 }
 
-// GraphExists says that there is a graph of the name of a new one.
-func GraphExists(name string) *Error {
+// DuplicateGraph says that there is a graph of the name of a new one.
+func DuplicateGraph(name string) *Error {
 	return &Error{
 		Kind: KindExists, Code: "Neo.ClientError.Database.ExistingDatabaseFound", Type: "ArgumentError", Phase: PhaseRuntime,
 		Detail: "GraphExists", Msg: fmt.Sprintf("the graph %q exists already", name),

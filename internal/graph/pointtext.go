@@ -114,7 +114,7 @@ func PointOf(m Value) (Point, error) {
 	var crs CRS
 	geographic := false
 	for _, e := range m.Map() {
-		at := -1
+		var at int
 		switch e.Key {
 		case "x":
 			at = 0

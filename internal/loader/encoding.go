@@ -2,6 +2,7 @@ package loader
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -72,7 +73,7 @@ func refuseEncoding(data, header []byte) error {
 	case name == "", name == "latin1" && utf8.Valid(header):
 		return nil
 	case name == "utf-32":
-		return fmt.Errorf("the file is in UTF-32, which is not read: convert it to UTF-8")
+		return errors.New("the file is in UTF-32, which is not read: convert it to UTF-8")
 	default:
 		return fmt.Errorf("the file is in %s: set encoding: %s in a mapping, as --init does", strings.ToUpper(name), name)
 	}

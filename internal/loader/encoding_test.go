@@ -46,9 +46,9 @@ func TestGuessEncoding(t *testing.T) {
 				return
 			}
 			_, err = w.load("version: 1\ninputs: [{path: person.csv, vertices: [{label: P, id: id}]}]\n", Options{})
-			require.ErrorContains(t, err, fmt.Sprintf("encoding: %s", c.want))
+			require.ErrorContains(t, err, "encoding: "+c.want)
 			_, err = w.load("", Options{})
-			require.ErrorContains(t, err, fmt.Sprintf("encoding: %s", c.want))
+			require.ErrorContains(t, err, "encoding: "+c.want)
 		})
 	}
 	require.Equal(t, "utf-32", guessEncoding([]byte("\xff\xfe\x00\x00i\x00\x00\x00")))

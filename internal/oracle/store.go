@@ -55,7 +55,7 @@ func (s *Store) CreateGraph(_ context.Context, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.graphs[name]; ok {
-		return graph.GraphExists(name)
+		return graph.DuplicateGraph(name)
 	}
 	s.graphs[name] = NewGraph(s.shards)
 	return nil

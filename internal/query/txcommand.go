@@ -54,7 +54,7 @@ func (s *schemaChange) add(e *Engine, g shard.Graph, p *prepared, params map[str
 		case there && c.IfNotExists:
 			return nil
 		case there && !c.OrReplace:
-			return graph.GraphExists(c.Name)
+			return graph.DuplicateGraph(c.Name)
 		}
 		s.graphs[c.Name] = true
 	case *cypher.DropGraph:

@@ -62,13 +62,13 @@ func TestHostsWithTokens(t *testing.T) {
 // No page can call gRPC: a browser speaks HTTP/2 by TLS alone, and there asks before it sends the content type of a call.
 func TestGRPCFromBrowser(t *testing.T) {
 	plain := serve(t)
-	_, err := http.Post("http://"+plain.addrs.GRPC+"/hopgate.v1.GraphService/Query", "application/grpc", strings.NewReader("")) //nolint:bodyclose // there is no answer
+	_, err := http.Post("http://"+plain.addrs.GRPC+"/hopgate.v1.GraphService/Query", "application/grpc", strings.NewReader(""))
 	require.Error(t, err)
 
 	own := httptest.NewTLSServer(nil)
 	defer own.Close()
 	s := serveOver(t, newOracle(t), query.Options{}, Options{TLS: &tls.Config{Certificates: own.TLS.Certificates, NextProtos: []string{"h2", "http/1.1"}}})
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}} //nolint:gosec // a certificate of the test
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}}
 	defer client.CloseIdleConnections()
 	for method, media := range map[string]string{"POST": "text/plain", "OPTIONS": ""} {
 		req, err := http.NewRequest(method, "https://"+s.addrs.GRPC+"/hopgate.v1.GraphService/Query", strings.NewReader(""))

@@ -23,17 +23,17 @@ var (
 )
 
 // Decoder reads the values of one message. What it gives shares the message's memory. An error means that the bytes are not
-// PackStream; values that are, but that the engine does not have, become null, and Flaw tells of the first of them.
+// PackStream; values that are, but that the engine does not have, become null, and FormatError tells of the first of them.
 type Decoder struct {
 	Form
 	buf   []byte
 	depth int
 	owed  int // values that enclosing lists, maps and structures still need, each of a byte at least
-	flaw  *Flaw
+	flaw  *FormatError
 }
 
-// Flaw is a value that cannot be used.
-type Flaw struct {
+// FormatError is a value that cannot be used.
+type FormatError struct {
 	Path   string // such as rows[3].at, from within what was decoded
 	Reason string // such as: a node cannot be a parameter
 }
@@ -45,7 +45,7 @@ func NewDecoder(f Form, message []byte) *Decoder { return &Decoder{Form: f, buf:
 func (d *Decoder) Left() int { return len(d.buf) }
 
 // TakeFlaw gives the first value since the last call that cannot be used, or nil.
-func (d *Decoder) TakeFlaw() *Flaw {
+func (d *Decoder) TakeFlaw() *FormatError {
 	f := d.flaw
 	d.flaw = nil
 	return f
@@ -319,15 +319,15 @@ func (d *Decoder) key() (string, error) {
 // unfit notes that a value cannot be used, unless another is noted.
 func (d *Decoder) unfit(format string, args ...any) {
 	if d.flaw == nil {
-		d.flaw = &Flaw{Reason: fmt.Sprintf(format, args...)}
+		d.flaw = &FormatError{Reason: fmt.Sprintf(format, args...)}
 	}
 }
 
 // within says where what has the flaw stands.
-func (f *Flaw) within(place string) { f.Path = place + f.Path }
+func (f *FormatError) within(place string) { f.Path = place + f.Path }
 
 // Error says what is wrong and where.
-func (f *Flaw) Error() string {
+func (f *FormatError) Error() string {
 	if f.Path == "" {
 		return f.Reason
 	}

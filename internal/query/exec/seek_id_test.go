@@ -16,7 +16,8 @@ import (
 // keysOf gives values that ids are compared with: those of half of what there is, of what is not there, and what no id equals.
 func (w *world) keysOf(rng *rand.Rand, element, edge bool) []graph.Value {
 	vs := []graph.Value{
-		{}, graph.IntValue(-1), graph.IntValue(1 << 40), graph.IntValue(math.MaxInt64), graph.FloatValue(0.5), graph.FloatValue(math.NaN()),
+		{},
+		graph.IntValue(-1), graph.IntValue(1 << 40), graph.IntValue(math.MaxInt64), graph.FloatValue(0.5), graph.FloatValue(math.NaN()),
 		graph.BoolValue(true), graph.StringValue(""), graph.StringValue("v0:"), graph.StringValue("v00:1"), graph.StringValue("e0:1:0:0"),
 		graph.StringValue("e0:1:00:1:1"), graph.StringValue("e0:0:0:0:99"), graph.StringValue("e9:1:ffffffffffffffff:1:1"), graph.StringValue("v65535:7"),
 		graph.ListValue([]graph.Value{graph.IntValue(1)}),

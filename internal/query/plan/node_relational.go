@@ -226,8 +226,8 @@ func (n *Apply) describe(f *formatter) (name, args string) {
 	return names[n.Kind], args
 }
 
-func (n *Apply) rows(e *estimator, in float64) float64 {
-	in = e.of(n.Input)
+func (n *Apply) rows(e *estimator, _ float64) float64 {
+	in := e.of(n.Input)
 	rows := e.sub(n.Sub, in)
 	switch n.Kind {
 	case Inner:
@@ -345,8 +345,8 @@ func (n *Foreach) describe(f *formatter) (name, args string) {
 	return "Foreach", args
 }
 
-func (n *Foreach) rows(e *estimator, in float64) float64 {
-	in = e.of(n.Input)
+func (n *Foreach) rows(e *estimator, _ float64) float64 {
+	in := e.of(n.Input)
 	e.sub(n.Sub, in*e.elements(n.List))
 	return in
 }

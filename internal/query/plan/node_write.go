@@ -65,8 +65,8 @@ func (n *Merge) describe(f *formatter) (name, args string) {
 	return "Merge", args
 }
 
-func (n *Merge) rows(e *estimator, in float64) float64 {
-	in = e.of(n.Input)
+func (n *Merge) rows(e *estimator, _ float64) float64 {
+	in := e.of(n.Input)
 	return max(in, e.sub(n.Match, in))
 }
 

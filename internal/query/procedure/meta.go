@@ -65,7 +65,9 @@ func metaData(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 			p := &k.props[i]
 			rows = append(rows, []graph.Value{
 				text(k.name), text(p.name), ints(p.count), graph.BoolValue(p.unique), graph.BoolValue(p.indexed), graph.BoolValue(p.required),
-				text(p.one()), graph.BoolValue(p.list), {}, zero, zero, texts(nil), texts(nil), text(element),
+				text(p.one()), graph.BoolValue(p.list),
+				{},
+				zero, zero, texts(nil), texts(nil), text(element),
 			})
 		}
 	}
@@ -78,7 +80,9 @@ func metaData(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 			}
 			average := graph.IntValue(int64((e.count + k.count - 1) / k.count))
 			rows = append(rows, []graph.Value{
-				text(k.name), text(e.typ), ints(e.count), no, no, no, text("RELATIONSHIP"), graph.BoolValue(e.count > k.count), {}, average, zero,
+				text(k.name), text(e.typ), ints(e.count), no, no, no, text("RELATIONSHIP"), graph.BoolValue(e.count > k.count),
+				{},
+				average, zero,
 				texts(e.others), texts(nil), text("node"),
 			})
 		}

@@ -33,11 +33,10 @@ type propSample struct {
 
 // end is a type of edges at the vertices of a label, with the labels at the far end.
 type end struct {
-	typ     string
-	out     bool
-	count   uint64
-	others  []string
-	sources uint64 // edges that the label's vertices have on average are count by these
+	typ    string
+	out    bool
+	count  uint64
+	others []string
 }
 
 // sample reads the labels and types in use from the graph's counters, and the types of property values from some vertices and edges.

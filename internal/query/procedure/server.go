@@ -205,7 +205,12 @@ func (r *Registry) showDatabases(_ context.Context, c *exec.Call) ([][]graph.Val
 		rows = append(rows, []graph.Value{
 			text(d.name), text(kind), texts(d.aliases), text("read-write"), text(d.name), text("hopgate"), text(r.host.Server().Bolt), text("primary"), yes,
 			text("online"), text("online"), text(""), isDefault, isDefault, one, graph.IntValue(0), one, graph.IntValue(0),
-			{}, {}, {}, text("hopgate"), {}, graph.IntValue(0), texts(nil),
+			{},
+			{},
+			{},
+			text("hopgate"),
+			{},
+			graph.IntValue(0), texts(nil),
 		})
 	}
 	return rows, nil

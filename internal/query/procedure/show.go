@@ -107,7 +107,11 @@ func showIndexes(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 		}
 		rows = append(rows, []graph.Value{
 			graph.IntValue(int64(ix.ID)), text(ix.Name), text(state), graph.FloatValue(percent), text("RANGE"), text(kind),
-			texts([]string{name}), texts(ix.Props), text(rangeProvider), owner, {}, {}, {}, indexOptions(), text(ix.Failure),
+			texts([]string{name}), texts(ix.Props), text(rangeProvider), owner,
+			{},
+			{},
+			{},
+			indexOptions(), text(ix.Failure),
 			text(createStatement(&ix)),
 		})
 	}
@@ -163,7 +167,8 @@ func showConstraints(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 			owned, options = text(ix.Name), indexOptions()
 		}
 		rows = append(rows, []graph.Value{
-			graph.IntValue(int64(ix.ID)), text(ix.Name), text(constraintType(&ix)), text(kind), texts([]string{name}), texts(ix.Props), owned, {},
+			graph.IntValue(int64(ix.ID)), text(ix.Name), text(constraintType(&ix)), text(kind), texts([]string{name}), texts(ix.Props), owned,
+			{},
 			options, text(createStatement(&ix)),
 		})
 	}
@@ -226,7 +231,11 @@ func showFunctions(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 		args, result := describe(signature)
 		rows = append(rows, []graph.Value{
 			text(name), text(category), text(description), text(signature), graph.BoolValue(true), graph.ListValue(args), text(result),
-			graph.BoolValue(aggregating), {}, {}, graph.BoolValue(false), {},
+			graph.BoolValue(aggregating),
+			{},
+			{},
+			graph.BoolValue(false),
+			{},
 		})
 	}
 	known := check.Builtins()
@@ -263,8 +272,10 @@ func describe(signature string) (args []graph.Value, result string) {
 // argument describes an argument or a result.
 func argument(name, typ string) graph.Value {
 	return graph.MapValue([]graph.MapEntry{
-		{Key: "description", Value: text(name + " :: " + typ)}, {Key: "isDeprecated", Value: graph.BoolValue(false)},
-		{Key: "name", Value: text(name)}, {Key: "type", Value: text(typ)},
+		{Key: "description", Value: text(name + " :: " + typ)},
+		{Key: "isDeprecated", Value: graph.BoolValue(false)},
+		{Key: "name", Value: text(name)},
+		{Key: "type", Value: text(typ)},
 	})
 }
 
@@ -283,7 +294,11 @@ func (r *Registry) showProcedures(_ context.Context, c *exec.Call) ([][]graph.Va
 		}
 		rows = append(rows, []graph.Value{
 			text(p.sig.Name), text(p.description), text(p.mode()), graph.BoolValue(strings.HasPrefix(p.sig.Name, "db")), text(p.sig.String()),
-			fields(p.sig.Params), fields(p.sig.Results), graph.BoolValue(false), {}, {}, graph.BoolValue(false), {},
+			fields(p.sig.Params), fields(p.sig.Results), graph.BoolValue(false),
+			{},
+			{},
+			graph.BoolValue(false),
+			{},
 			graph.MapValue([]graph.MapEntry{{Key: "deprecated", Value: graph.BoolValue(false)}}),
 		})
 	}

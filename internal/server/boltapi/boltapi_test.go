@@ -536,7 +536,7 @@ func TestFirstBytes(t *testing.T) {
 		if origin != "" {
 			h.Set("Origin", origin)
 		}
-		ws, res, err := websocket.Dial(t.Context(), "ws://"+s.address+"/any", &websocket.DialOptions{HTTPHeader: h}) //nolint:bodyclose // There is none.
+		ws, res, err := websocket.Dial(t.Context(), "ws://"+s.address+"/any", &websocket.DialOptions{HTTPHeader: h})
 		if !ok {
 			require.Error(t, err, origin)
 			require.Equal(t, http.StatusForbidden, res.StatusCode)
@@ -574,7 +574,7 @@ func TestTLS(t *testing.T) {
 	secure := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 	for _, plain := range []bool{false, true} {
 		s := serve(t, Options{TLS: secure, PlainToo: plain})
-		c := tls.Client(s.dial(t), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // Its own certificate.
+		c := tls.Client(s.dial(t), &tls.Config{InsecureSkipVerify: true})
 		greet(t, c, v54)
 		bare := s.dial(t)
 		if plain {

@@ -3,6 +3,7 @@ package boltapi
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"strconv"
 	"sync/atomic"
@@ -230,7 +231,8 @@ func (p *peer) Failure(err error) *bolt.Failure {
 		if p.request != "" {
 			f.Message += " (request " + p.request + ")"
 		}
-		p.s.opt.Logger.Error("bolt: a request failed", "request", p.request, "connection", p.session.ID, "error", err)
+		p.s.opt.Logger.Error("bolt: a request failed",
+			slog.String("request", p.request), slog.String("connection", p.session.ID), slog.Any("error", err))
 	}
 	return f
 }

@@ -142,7 +142,7 @@ func (c *compressWriter) send() error {
 	if len(c.buf) == 0 {
 		return nil
 	}
-	_, err := c.ResponseWriter.Write(c.buf) //nolint:gosec // It is no HTML.
+	_, err := c.ResponseWriter.Write(c.buf)
 	c.buf = nil
 	return err
 }

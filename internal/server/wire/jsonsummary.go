@@ -81,8 +81,14 @@ func appendNotifications(dst []byte, list []plan.Notification) []byte {
 		}
 		member := byte('{')
 		for _, m := range [...]struct{ name, text string }{
-			{"code", n.Code}, {"title", n.Title}, {"description", n.Description}, {"severity", n.Severity},
-			{"category", n.Category}, {"gqlStatus", n.Status}, {"statusDescription", n.StatusText}, {"suggestion", n.Suggestion},
+			{"code", n.Code},
+			{"title", n.Title},
+			{"description", n.Description},
+			{"severity", n.Severity},
+			{"category", n.Category},
+			{"gqlStatus", n.Status},
+			{"statusDescription", n.StatusText},
+			{"suggestion", n.Suggestion},
 		} {
 			if m.text != "" {
 				dst = append(dst, member, '"')

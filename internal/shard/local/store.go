@@ -134,7 +134,7 @@ func (s *Store) CreateGraph(ctx context.Context, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.graphs[name] != nil {
-		return graph.GraphExists(name)
+		return graph.DuplicateGraph(name)
 	}
 	if s.opts.ReadOnly {
 		return readOnly()

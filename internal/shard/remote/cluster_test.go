@@ -696,8 +696,11 @@ func TestUnknownIDs(t *testing.T) {
 
 		known := w.ids[0]
 		edges := []graph.Edge{
-			{ID: graph.MakeEdgeID(known.Shard(), 1<<39), Src: known, Dst: known, Type: 1}, {ID: 1, Src: far, Dst: known, Type: 1},
-			{ID: 1, Src: known, Dst: far, Type: 1}, {ID: 1, Src: known, Dst: known, Type: 1 << 30}, {Src: ids[3], Dst: ids[3]},
+			{ID: graph.MakeEdgeID(known.Shard(), 1<<39), Src: known, Dst: known, Type: 1},
+			{ID: 1, Src: far, Dst: known, Type: 1},
+			{ID: 1, Src: known, Dst: far, Type: 1},
+			{ID: 1, Src: known, Dst: known, Type: 1 << 30},
+			{Src: ids[3], Dst: ids[3]},
 		}
 		recs := make([]shard.Record, len(edges))
 		require.NoError(t, tx.EdgeRecords(ctx, edges, recs))

@@ -44,7 +44,7 @@ type expand struct {
 
 // Expand compiles an Expand.
 func Expand(c *compile.Compiler, n *plan.Expand, need plan.ColSet) *runtime.Stage {
-	if rest := rowConditions(c, n); len(rest) > 0 {
+	if rest := rowConditions(n); len(rest) > 0 {
 		inner := *n
 		inner.Where = slices.DeleteFunc(slices.Clone(n.Where), func(e plan.Expr) bool { return slices.Contains(rest, e) })
 		return c.Node(c, &plan.Filter{Input: &inner, Preds: rest}, need)
@@ -105,7 +105,7 @@ func (x *expand) prefetchThrough(op runtime.Operator) {
 
 // rowConditions gives the conditions that read more than the edge and its far end, so that they cannot be tested
 // beside the list.
-func rowConditions(c *compile.Compiler, n *plan.Expand) []plan.Expr {
+func rowConditions(n *plan.Expand) []plan.Expr {
 	var rest []plan.Expr
 	for _, e := range n.Where {
 		for col := range plan.Reads(e) {

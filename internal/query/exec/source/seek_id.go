@@ -31,10 +31,9 @@ type idLookup struct {
 	element bool
 	types   adjacency.EdgeTypes // of edges
 
-	text  []byte
-	sets  []graph.LabelSet
-	edges []graph.Edge
-	recs  []shard.Record
+	text []byte
+	sets []graph.LabelSet
+	recs []shard.Record
 	// of a search by numbers
 	ids  []graph.VertexID
 	want map[graph.EdgeID]graph.Edge
@@ -98,7 +97,7 @@ func (l *idLookup) vertexID(v graph.Value) (graph.VertexID, bool) {
 func wholeID(v graph.Value) (uint64, bool) {
 	switch v.Kind() {
 	case graph.Int:
-		return uint64(v.Int()), v.Int() >= 0 //nolint:gosec // it is not negative
+		return uint64(v.Int()), v.Int() >= 0
 	case graph.Float:
 		f := v.Float()
 		if f < 0 || f >= 1<<63 || float64(int64(f)) != f {
