@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/access"
-	"github.com/hopgate/hopgate/internal/server/request"
 )
 
 // Options are the settings of the Bolt listener.
@@ -24,8 +23,6 @@ type Options struct {
 	MaxRequestBytes int64
 	// TxIdle is how long a transaction or a result waits for its client; default 5 min.
 	TxIdle time.Duration
-	// MaxTimeout is the longest time that a statement may ask for; default 0, any.
-	MaxTimeout time.Duration
 	// TLS is the listener's; default nil, plain connections. With PlainToo it takes both.
 	TLS      *tls.Config
 	PlainToo bool
@@ -35,8 +32,6 @@ type Options struct {
 	Auth *access.Authenticator
 	// Rates bound the requests and bytes a second of callers and graphs; default nil, nothing is bounded.
 	Rates *access.Rates
-	// Memory is what large messages share with large requests of other transports; default nil, no limit.
-	Memory *request.Memory
 	// Logger takes what the listener has to say; default slog.Default().
 	Logger *slog.Logger
 }
