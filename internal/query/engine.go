@@ -541,7 +541,7 @@ func (e *Engine) prepareBy(
 		return nil, err
 	}
 	if command != nil {
-		p.command = command
+		p.command, p.notices.always = command, cypher.Notifications(command)
 		e.plans.put(key, p)
 		return p, nil
 	}
@@ -555,7 +555,7 @@ func (e *Engine) prepareBy(
 	if p.exec, p.size, err = e.compile(ctx, g, q); err != nil {
 		return nil, err
 	}
-	p.notices = noticesOf(q, g)
+	p.notices = noticesOf(q, g, from.text != "") // a typed request has no text
 	e.plans.put(key, p)
 	return p, nil
 }

@@ -24,8 +24,19 @@ type noticesAt struct {
 	list  []plan.Notification
 }
 
-func noticesOf(q *plan.Query, g shard.Graph) notices {
-	n := notices{always: q.Notifications}
+// noticesOf gives the notices of an optimized plan. Places are those in the text of a statement if it is placed.
+func noticesOf(q *plan.Query, g shard.Graph, placed bool) notices {
+	n := notices{always: slices.Clone(q.Notifications)}
+	for _, m := range q.NoIndex {
+		if !placed {
+			m.Pos = graph.Pos{}
+		}
+		note := m.Notification("CREATE INDEX FOR (n:" + ast.Quote(m.Label) + ") ON (n." + ast.Quote(m.Prop) + ")")
+		if !slices.Contains(n.always, note) {
+			n.always = append(n.always, note)
+		}
+	}
+	sortByPlace(n.always)
 	for i := range q.Mentions {
 		if !q.Mentions[i].Known(g) {
 			n.unknown = append(n.unknown, q.Mentions[i])
@@ -68,7 +79,11 @@ func (n *notices) at(g graph.Catalog) []plan.Notification {
 			list = append(list, m.Unknown(ast.Nearest(m.Name, known[m.Kind])))
 		}
 	}
-	slices.SortStableFunc(list, func(a, b plan.Notification) int { return a.Pos.Offset - b.Pos.Offset })
+	sortByPlace(list)
 	n.now.Store(&noticesAt{names: names, list: list})
 	return list
+}
+
+func sortByPlace(list []plan.Notification) {
+	slices.SortStableFunc(list, func(a, b plan.Notification) int { return a.Pos.Offset - b.Pos.Offset })
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -64,6 +65,16 @@ func TestNotifications(t *testing.T) {
 			{"MATCH (a) MATCH (a)-->(b), (a)-->(c) RETURN b", ""},
 			{"MATCH (a)-->(), ()-->(b) RETURN a", "03N90 MATCH"},
 			{"MATCH (a) RETURN id(a)", "01N01 id -> elementId()"},
+			{"MATCH (a {id: 1}), (b {id: 2}) RETURN a", "03N90 MATCH"},
+			{"MATCH (a), (b) WHERE a.id = b.id RETURN a", "03N90 MATCH"},
+			{"MATCH (p:Person) RETURN p {.frstName, .firstName, ide: p.ide}", "01N52 frstName -> firstName; 01N52 ide -> id"},
+			{"MATCH (p:Person) RETURN p['frstName'], p['firstName'], {frstName: 1}['frstName']", "01N52  -> firstName"},
+			{"MATCH (p:Person) CALL { WITH p RETURN 1 AS x UNION WITH p RETURN 2 AS x } RETURN x", "01N01 CALL -> CALL (p) {…}"},
+			{"MATCH (p:Person) CALL { WITH * RETURN 1 AS x } RETURN x", "01N01 CALL -> CALL (*) {…}"},
+			{"CALL { RETURN 1 AS x } RETURN x", "01N01 CALL -> CALL () {…}"},
+			{"MATCH (p:Person) CALL (p) { WITH p AS q RETURN q } RETURN q", ""},
+			{"MATCH ()-[:KNOWS|:KNOWS*1..2]->() RETURN 1 AS x", "01N01 KNOWS -> :KNOWS|KNOWS"},
+			{"MATCH (p:Person) WHERE exists(p.id) AND EXISTS { (p)-->() } AND exists((p)-->()) RETURN 1 AS x", "01N01 exists -> p.id IS NOT NULL"},
 			{"EXPLAIN MATCH (p:Persn) RETURN p", "01N50 Persn -> Person"},
 		} {
 			require.Equal(t, c.want, run(c.text), c.text)
@@ -86,6 +97,86 @@ func TestNotifications(t *testing.T) {
 		} {
 			res, err := e.Traverse(context.Background(), TypedRequest{Typed: typed})
 			require.Equal(t, "01N50 -> City; 01N51 -> KNOWS; 01N52 -> firstName", shownNotices(t, "", res, err))
+		}
+	})
+}
+
+// TestDeprecatedCommands runs commands in the forms of older releases.
+func TestDeprecatedCommands(t *testing.T) {
+	overStores(t, Options{}, func(t *testing.T, e *Engine) {
+		for _, c := range []struct{ text, want string }{
+			{"CREATE INDEX ON :L(a, `b c`)", "01N01 CREATE -> CREATE INDEX FOR (n:L) ON (n.a, n.`b c`)"},
+			{"DROP INDEX ON :L(a, `b c`)", "01N01 DROP -> DROP INDEX name"},
+			{"CREATE CONSTRAINT c IF NOT EXISTS ON (n:L) ASSERT n.a IS UNIQUE", "01N01 CREATE -> CREATE CONSTRAINT c IF NOT EXISTS FOR (n:L) REQUIRE (n.a) IS UNIQUE"},
+			{"CREATE CONSTRAINT ON (n:L) ASSERT exists(n.b)", "01N01 CREATE -> CREATE CONSTRAINT FOR (n:L) REQUIRE (n.b) IS NOT NULL"},
+			{"CREATE INDEX FOR (n:L) ON (n.c)", ""},
+			{"CREATE CONSTRAINT FOR (n:L) REQUIRE n.d IS UNIQUE", ""},
+		} {
+			res, err := e.Query(context.Background(), Request{Statement: c.text})
+			require.Equal(t, c.want, shownNotices(t, c.text, res, err), c.text)
+		}
+	})
+}
+
+// TestMissingIndex scans labels of many vertices and of few, before there is an index and after.
+func TestMissingIndex(t *testing.T) {
+	overStores(t, Options{}, func(t *testing.T, e *Engine) {
+		run := func(text string) string {
+			res, err := e.Query(context.Background(), Request{Statement: text})
+			return shownNotices(t, text, res, err)
+		}
+		run("UNWIND range(1, 1001) AS i CREATE (:Big:`Also Big` {id: i, name: toString(i), group: i % 3})")
+		run("UNWIND range(1, 1000) AS i CREATE (:Small {id: i})")
+		run("MATCH (n:Big) WHERE n.id < 500 REMOVE n:`Also Big`")
+		id := " -> CREATE INDEX FOR (n:Big) ON (n.id)"
+		name := " -> CREATE INDEX FOR (n:Big) ON (n.name)"
+		statements := []struct{ text, before, after string }{
+			{"MATCH (n:Big) WHERE n.id = 7 RETURN n", "03N93 " + id, ""},
+			{"MATCH (n:Big {id: $x}) RETURN n", "03N93 id" + id, ""},
+			{"MATCH (n:Big) WHERE n.id >= 7 AND n.id < 9 RETURN n", "03N93 " + id, ""},
+			{"MATCH (n:Big) WHERE n.id IN [1, 2] RETURN n", "03N93 IN" + id, ""},
+			{"MATCH (n:Big) WHERE n.name STARTS WITH 'a' RETURN n", "03N93 STARTS" + name, "03N93 STARTS" + name},
+			{"MATCH (n:Big) WHERE n.name ENDS WITH 'a' RETURN n", "", ""},
+			{"MATCH (n:Big) WHERE n.id <> 3 RETURN n", "", ""},
+			{"MATCH (n:Big) WHERE n.id = n.group RETURN n", "", ""},
+			{"MATCH (n:Big) RETURN count(n)", "", ""},
+			{"MATCH (n:Small) WHERE n.id = 7 RETURN n", "", ""},
+			{"MATCH (n) WHERE n.id = 7 RETURN n", "", ""},
+			{"MERGE (n:Big {id: 1}) RETURN n", "03N93 id" + id, ""},
+			{"MATCH (s:Small) MATCH (n:Big) WHERE n.id = s.id RETURN n", "03N93 " + id, ""},
+			{"UNWIND [1, 2] AS i CALL (i) { MATCH (n:Big) WHERE n.id = i RETURN n } RETURN n", "03N93 " + id, ""},
+		}
+		for range 2 { // the second time from the cache
+			for _, s := range statements {
+				res, err := e.Query(context.Background(), Request{Statement: s.text, Params: map[string]graph.Value{"x": graph.IntValue(1)}})
+				require.Equal(t, s.before, shownNotices(t, s.text, res, err), s.text)
+			}
+		}
+		start := traverse.Selector{Label: "Big", Property: "id", Values: intValues(1)}
+		typed := TypedRequest{Typed: &traverse.Traversal{From: start, Hops: []traverse.Hop{{Where: "v.id = 1"}}}}
+		res, err := e.Traverse(context.Background(), typed)
+		require.Equal(t, "03N93"+id, shownNotices(t, "", res, err))
+
+		run("CREATE INDEX FOR (n:Big) ON (n.id)")
+		for _, s := range statements {
+			require.Eventually(t, func() bool {
+				res, err := e.Query(context.Background(), Request{Statement: s.text, Params: map[string]graph.Value{"x": graph.IntValue(1)}})
+				return shownNotices(t, s.text, res, err) == s.after
+			}, 10*time.Second, time.Millisecond, s.text)
+		}
+		res, err = e.Traverse(context.Background(), typed)
+		require.Empty(t, shownNotices(t, "", res, err))
+	})
+}
+
+// TestNoLiteralsOfThePlan has a Cartesian product described by statements that share a plan.
+func TestNoLiteralsOfThePlan(t *testing.T) {
+	overStores(t, Options{}, func(t *testing.T, e *Engine) {
+		for _, text := range []string{"MATCH (a {id: 1}), (b:B {id: 2}) RETURN a", "MATCH (a {id: 1}), (b:B {id: 3}) RETURN a"} {
+			res, err := e.Query(context.Background(), Request{Statement: text})
+			require.NoError(t, err)
+			require.Contains(t, res.Notifications[0].Description, "the pattern (b:B {id: …}) with", text)
+			res.Close()
 		}
 	})
 }

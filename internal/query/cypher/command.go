@@ -21,6 +21,7 @@ type (
 		Constraint  bool
 		IfNotExists bool
 		Graph       string // of USE, or ""
+		deprecated  []plan.Notification
 	}
 
 	// DropIndex drops an index or a constraint by its name, or, if Name is empty, the index on Index's label and
@@ -31,6 +32,7 @@ type (
 		Constraint bool
 		IfExists   bool
 		Graph      string // of USE, or ""
+		deprecated []plan.Notification
 	}
 
 	// AlterTTL gives a label or an edge type, of which one is named, a TTL, or ends it.
@@ -78,13 +80,24 @@ func Used(c Command) string {
 	return ""
 }
 
-// on gives a command the graph of USE.
+// Notifications say what is likely a mistake in a command.
+func Notifications(c Command) []plan.Notification {
+	switch c := c.(type) {
+	case *CreateIndex:
+		return c.deprecated
+	case *DropIndex:
+		return c.deprecated
+	}
+	return nil
+}
+
+// on gives a command the graph of USE, and what is deprecated in the statement.
 func (b *binder) on(stmt *ast.Statement, c Command) {
 	switch c := c.(type) {
 	case *CreateIndex:
-		c.Graph = stmt.Graph
+		c.Graph, c.deprecated = stmt.Graph, deprecated(stmt)
 	case *DropIndex:
-		c.Graph = stmt.Graph
+		c.Graph, c.deprecated = stmt.Graph, deprecated(stmt)
 	case *AlterTTL:
 		c.Graph = stmt.Graph
 	default:

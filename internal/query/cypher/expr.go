@@ -65,11 +65,15 @@ func (b *binder) expr(e ast.Expr) plan.Expr {
 	case *ast.Property:
 		b.fx.keys.add(e.Key)
 		x := b.expr(e.Subject)
-		b.mentionKey(x, e)
+		b.mentionKey(x, e.Key, e.KeyPos)
 		return &plan.Prop{X: x, Key: e.Key}
 	case *ast.Index:
 		b.fx.keys.all = true
-		return op(plan.Index, e.Pos, b.expr(e.Subject), b.expr(e.Index))
+		x := b.expr(e.Subject)
+		if key, ok := e.Index.(*ast.StringLit); ok {
+			b.mentionKey(x, key.Value, key.Pos)
+		}
+		return op(plan.Index, e.Pos, x, b.expr(e.Index))
 	case *ast.Slice:
 		return op(plan.SliceOp, e.Pos, b.expr(e.Subject), b.opt(e.From), b.opt(e.To))
 	case *ast.MapProjection:
@@ -249,7 +253,9 @@ func (b *binder) mapProjection(e *ast.MapProjection) plan.Expr {
 			continue
 		case ast.ProjectProperty:
 			b.fx.keys.add(i.Name)
-			v = &plan.Prop{X: b.expr(e.Subject), Key: i.Name}
+			x := b.expr(e.Subject)
+			b.mentionKey(x, i.Name, i.Pos)
+			v = &plan.Prop{X: x, Key: i.Name}
 		default:
 			v = b.expr(i.Value)
 		}

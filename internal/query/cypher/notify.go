@@ -1,6 +1,7 @@
 package cypher
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,11 +18,11 @@ func (b *binder) mention(kind plan.NameKind, name string, pos graph.Pos) {
 	}
 }
 
-// mentionKey notes the key of e, whose subject is x, if that is a vertex or an edge: a map may have any key.
-func (b *binder) mentionKey(x plan.Expr, e *ast.Property) {
+// mentionKey notes a key of x, if that is a vertex or an edge: a map may have any key.
+func (b *binder) mentionKey(x plan.Expr, key string, pos graph.Pos) {
 	if c, ok := x.(*plan.ColRef); ok {
 		if kind := b.kind(c.Col); kind == graph.VertexKind || kind == graph.EdgeKind {
-			b.mention(plan.PropertyKind, e.Key, e.KeyPos)
+			b.mention(plan.PropertyKind, key, pos)
 		}
 	}
 }
@@ -57,6 +58,7 @@ func eachName(l ast.LabelExpr, visit func(name string, pos graph.Pos)) {
 // itself writes is no mistake.
 func (b *binder) notify(stmt *ast.Statement) {
 	made := b.made(stmt)
+	b.q.Notifications = append(b.q.Notifications, deprecated(stmt)...)
 	ast.Inspect(stmt, func(n ast.Node) bool {
 		eachPatternName(n, b.mention)
 		b.deprecated(n)
@@ -121,12 +123,58 @@ func eachPatternName(n ast.Node, visit func(kind plan.NameKind, name string, pos
 	}
 }
 
+// deprecated gives the notifications of a statement's deprecated syntax.
+func deprecated(stmt *ast.Statement) []plan.Notification {
+	var list []plan.Notification
+	for _, d := range stmt.Deprecated {
+		list = append(list, plan.Deprecated(d.What, d.Instead, d.Pos))
+	}
+	return list
+}
+
 // deprecated notes what has a newer form.
 func (b *binder) deprecated(n ast.Node) {
-	if c, ok := n.(*ast.Call); ok && strings.EqualFold(c.Name, "id") {
-		b.q.Notifications = append(b.q.Notifications, plan.Deprecated("the function id()", "elementId()", c.Pos))
+	note := func(what, instead string, pos graph.Pos) {
+		b.q.Notifications = append(b.q.Notifications, plan.Deprecated(what, instead, pos))
+	}
+	switch n := n.(type) {
+	case *ast.Call:
+		switch {
+		case strings.EqualFold(n.Name, "id"):
+			note("the function id()", "elementId()", n.Pos)
+		case strings.EqualFold(n.Name, "exists") && len(n.Args) == 1:
+			if _, ok := n.Args[0].(*ast.PatternPredicate); !ok {
+				note("the function exists()", ast.Format(&ast.IsNull{At: n.At, Operand: n.Args[0], Not: true}), n.Pos)
+			}
+		}
+	case *ast.CallSubquery:
+		if !n.Scoped {
+			note("CALL without a list of variables", "CALL ("+strings.Join(imported(n.Query), ", ")+") {…}", n.Pos)
+		}
 	}
 }
+
+// imported gives the variables that the parts of a subquery name in a WITH at their beginning.
+func imported(q *ast.Query) (names []string) {
+	for _, part := range q.Parts {
+		w, ok := part.Clauses[0].(*ast.With)
+		if !ok || w.Form != ast.WithPlain {
+			continue
+		}
+		if w.Projection.Star {
+			return []string{"*"}
+		}
+		for _, item := range w.Projection.Items {
+			if v, ok := item.Expr.(*ast.Variable); ok && item.Alias == nil && !slices.Contains(names, ast.QuoteVariable(v.Name)) {
+				names = append(names, ast.QuoteVariable(v.Name))
+			}
+		}
+	}
+	return names
+}
+
+// lifted finds the literals that the plan is made without.
+var lifted = regexp.MustCompile("\\$`" + literalPrefix + "[0-9]+`")
 
 // connected notes a pattern of a MATCH that shares no variable with those before it. What stands in scope already counts as
 // one pattern.
@@ -154,7 +202,7 @@ func (b *binder) connected(c *ast.Match) {
 	}
 	slices.SortFunc(first, func(x, y *ast.PathPattern) int { return x.Pos.Offset - y.Pos.Offset })
 	for _, path := range first[1:] {
-		b.q.Notifications = append(b.q.Notifications, plan.CartesianProduct(ast.Format(path), c.Pos))
+		b.q.Notifications = append(b.q.Notifications, plan.CartesianProduct(lifted.ReplaceAllString(ast.Format(path), "…"), c.Pos))
 	}
 }
 

@@ -44,6 +44,7 @@ func (b *builder) step(s step) {
 	switch s.kind {
 	case stepScan:
 		v := b.m.p.Vertices[s.vertex]
+		b.missing(v)
 		if !b.join(v) {
 			b.node = &Scan{Input: b.node, Out: v.Col, Labels: v.Labels}
 		}

@@ -33,6 +33,8 @@ type Query struct {
 	// Mentions are the names that it reads by and does not make itself, and Notifications what is known without a graph.
 	Mentions      []Mention
 	Notifications []Notification
+	// NoIndex are the indexes that are missing and that Optimize could use, each once.
+	NoIndex []MissingIndex
 }
 
 // NewCol makes a column.

@@ -84,6 +84,18 @@ func CartesianProduct(pattern string, pos graph.Pos) Notification {
 	}
 }
 
+// Notification says that an index would replace a scan; create is the statement that makes it.
+func (m *MissingIndex) Notification(create string) Notification {
+	return Notification{
+		Code: codePrefix + "NoApplicableIndex", Title: "An index would speed up the statement", Severity: information, Category: "PERFORMANCE",
+		Description: "a condition on the property `" + m.Prop + "` reads all vertices with the label `" + m.Label + "`, because no index has them; make one by " +
+			create,
+		Status: "03N93", StatusText: "info: no applicable index. No index serves the condition on `" + m.Prop + "` of the label `" + m.Label +
+			"`. Consider adding one: " + create + ".",
+		Suggestion: create, Pos: m.Pos,
+	}
+}
+
 // Deprecated gives the notification that something has a newer form.
 func Deprecated(what, instead string, pos graph.Pos) Notification {
 	return Notification{

@@ -32,6 +32,14 @@ type Statement struct {
 	Mode  Mode
 	Graph string // of USE, or ""
 	Body  Body
+	// Deprecated are the forms in it that have a newer one, which is how the tree prints.
+	Deprecated []Deprecated
+}
+
+// Deprecated is a form of syntax that has a newer one.
+type Deprecated struct {
+	At
+	What, Instead string
 }
 
 // Body is what a statement asks for: *Query, or one of the commands *CreateIndex, *DropIndex, *CreateConstraint,

@@ -179,6 +179,7 @@ func (p *parser) createIndex(at ast.At, kind ast.IndexKind) ast.Body {
 	c := &ast.CreateIndex{At: at, Kind: kind, Name: p.schemaName(), IfNotExists: p.take("IF", "NOT", "EXISTS")}
 	if c.Name == "" && p.take("ON") {
 		c.Schema = p.labelAndKeys()
+		p.deprecate(at, "CREATE INDEX ON :Label(property)", ast.Format(c))
 		return c
 	}
 	p.need("FOR")
@@ -287,6 +288,7 @@ func (p *parser) options() ast.Expr {
 
 func (p *parser) createConstraint(at ast.At) ast.Body {
 	c := &ast.CreateConstraint{At: at, Name: p.schemaName(), IfNotExists: p.take("IF", "NOT", "EXISTS")}
+	old := p.is("ON")
 	if !p.take("FOR") && !p.take("ON") {
 		p.unexpected("FOR")
 	}
@@ -294,11 +296,13 @@ func (p *parser) createConstraint(at ast.At) ast.Body {
 	if len(c.Schema.Labels) != 1 {
 		p.fail(graph.SyntaxError(unexpectedSyntax, c.Schema.Pos, "a constraint is on one label or relationship type"))
 	}
+	old = old || p.is("ASSERT")
 	if !p.take("REQUIRE") && !p.take("ASSERT") {
 		p.unexpected("REQUIRE")
 	}
 	switch {
 	case p.is("EXISTS") && p.peekAt(1).sign("("):
+		old = true
 		p.next()
 		p.needSign("(")
 		p.schemaProperties(c.Schema)
@@ -313,6 +317,9 @@ func (p *parser) createConstraint(at ast.At) ast.Body {
 		p.constraintKind(c)
 	}
 	c.Options = p.options()
+	if old {
+		p.deprecate(at, "CREATE CONSTRAINT ON … ASSERT …", ast.Format(c))
+	}
 	return c
 }
 
@@ -345,7 +352,9 @@ func (p *parser) drop(at ast.At) ast.Body {
 	case "INDEX":
 		if p.is("ON") && p.peekAt(1).sign(":") {
 			p.next()
-			return &ast.DropIndex{At: at, Schema: p.labelAndKeys()}
+			d := &ast.DropIndex{At: at, Schema: p.labelAndKeys()}
+			p.deprecate(at, "DROP INDEX ON :Label(property)", "DROP INDEX name")
+			return d
 		}
 		return &ast.DropIndex{At: at, Name: p.name("an index's name"), IfExists: p.take("IF", "EXISTS")}
 	case "CONSTRAINT":

@@ -60,6 +60,8 @@ type parser struct {
 	noBar  bool // a | ends the expression, it does not join labels
 	alive  func() error
 	steps  int // that were taken
+	// deprecated are the forms read so far that have a newer one.
+	deprecated []ast.Deprecated
 	// stuck says that there was no way on at the current token.
 	stuck bool
 	// tried, if set, takes the keywords that could have stood near the token where an earlier run was stuck.
@@ -348,5 +350,11 @@ func (p *parser) statement() *ast.Statement {
 	}
 	p.takeSign(";")
 	p.end()
+	s.Deprecated = p.deprecated
 	return s
+}
+
+// deprecate notes that there is another way to write what has been read.
+func (p *parser) deprecate(at ast.At, what, instead string) {
+	p.deprecated = append(p.deprecated, ast.Deprecated{At: at, What: what, Instead: instead})
 }

@@ -290,14 +290,19 @@ func (p *parser) labels() ast.LabelExpr {
 func (p *parser) labelOr() ast.LabelExpr {
 	at := p.here()
 	operands := []ast.LabelExpr{p.labelAnd()}
+	colon := false
 	for !p.noBar && p.takeSign("|") {
-		p.takeSign(":")
+		colon = p.takeSign(":") || colon
 		operands = append(operands, p.labelAnd())
 	}
 	if len(operands) == 1 {
 		return operands[0]
 	}
-	return &ast.LabelOr{At: at, Operands: operands}
+	or := &ast.LabelOr{At: at, Operands: operands}
+	if colon {
+		p.deprecate(at, "a colon after `|`", ":"+ast.Format(or))
+	}
+	return or
 }
 
 func (p *parser) labelAnd() ast.LabelExpr {

@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 )
 
-// bare clears what a normal form cannot keep: places and source texts.
+// bare clears what a normal form cannot keep: places, source texts and deprecated forms.
 func bare(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -26,6 +26,9 @@ func bare(v reflect.Value) {
 		}
 		if item := reflect.TypeFor[ast.ProjectionItem](); v.Type() == item {
 			v.FieldByName("Text").SetZero()
+		}
+		if v.Type() == reflect.TypeFor[ast.Statement]() {
+			v.FieldByName("Deprecated").SetZero()
 		}
 		for _, field := range v.Fields() {
 			bare(field)

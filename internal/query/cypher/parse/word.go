@@ -245,6 +245,7 @@ func (p *parser) mapProjectionItem() *ast.MapProjectionItem {
 			i.Kind = ast.ProjectAll
 			return i
 		}
+		i.Pos = p.peek().pos
 		i.Kind, i.Name = ast.ProjectProperty, p.key()
 	case p.peek().name() && p.peekAt(1).sign(":"):
 		i.Kind, i.Name = ast.ProjectEntry, p.key()

@@ -1,0 +1,62 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// MissingIndex is an index over vertices that would replace a scan of a label.
+type MissingIndex struct {
+	Label, Prop string
+	Pos         graph.Pos // of the condition that it would serve
+}
+
+// scanHint is the number of vertices of a label up to which a scan needs no index. A plan is made again when its graph has
+// gained as many.
+const scanHint = 1000
+
+// missing notes the index that would find a vertex which the next step scans for: the one for the most selective condition,
+// over the rarest label.
+func (b *builder) missing(v PatVertex) {
+	o := b.m.o
+	var label string
+	for _, name := range v.Labels.names() {
+		if label == "" || o.counts.ByLabel[name] < o.counts.ByLabel[label] {
+			label = name
+		}
+	}
+	if label == "" || o.counts.ByLabel[label] <= scanHint {
+		return
+	}
+	var best MissingIndex
+	sel := 2.0
+	t := &tried{bound: b.bound, preds: b.used}
+	for _, pi := range b.m.about[v.Col] {
+		p := &b.m.preds[pi]
+		op, ok := p.e.(*Op)
+		if !ok || p.sel >= sel {
+			continue
+		}
+		for _, arg := range op.Args {
+			col, key, ok := termOf(arg)
+			if !ok || col != v.Col || key[0] != '.' || o.indexed(label, key[1:]) {
+				continue
+			}
+			ix := graph.Index{Label: label, Props: []string{key[1:]}}
+			if a, ok := b.m.indexAccess(t, col, &ix); ok && slices.Contains(a.preds, pi) {
+				best, sel = MissingIndex{Label: label, Prop: key[1:], Pos: op.Pos}, p.sel
+			}
+		}
+	}
+	if best.Label != "" && !slices.Contains(o.q.NoIndex, best) {
+		o.q.NoIndex = append(o.q.NoIndex, best)
+	}
+}
+
+// indexed reports whether there is, or will soon be, an index over a label whose first property is prop.
+func (o *optimizer) indexed(label, prop string) bool {
+	return slices.ContainsFunc(o.indexes, func(ix graph.Index) bool {
+		return ix.Label == label && ix.Indexed && ix.Props[0] == prop
+	})
+}
