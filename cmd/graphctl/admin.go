@@ -198,10 +198,10 @@ func newPS(a *app) *cobra.Command {
 			return c.RunningQueries(ctx, &pb.RunningQueriesRequest{})
 		},
 		func(w io.Writer, r *pb.RunningQueriesResponse) {
-			fmt.Fprintln(w, "ID\tGRAPH\tELAPSED\tROWS\tSTATEMENT")
+			fmt.Fprintln(w, "ID\tGRAPH\tELAPSED\tROWS\tCONNECTION\tCLIENT\tAGENT\tSTATEMENT")
 			for _, q := range r.GetQueries() {
-				fmt.Fprintf(w, "%d\t%s\t%v\t%d\t%s\n", q.GetId(), q.GetGraph(), q.GetElapsed().AsDuration().Round(time.Millisecond),
-					q.GetRows(), oneLine(q.GetStatement()))
+				fmt.Fprintf(w, "%d\t%s\t%v\t%d\t%s\t%s\t%s\t%s\n", q.GetId(), q.GetGraph(), q.GetElapsed().AsDuration().Round(time.Millisecond),
+					q.GetRows(), q.GetConnection(), q.GetClient(), oneLine(q.GetAgent()), oneLine(q.GetStatement()))
 			}
 		})
 }

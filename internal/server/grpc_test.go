@@ -45,7 +45,7 @@ func serveOver(t testing.TB, store shard.Store, qopt query.Options, opt Options)
 	r := &running{engine: query.New(store, qopt)}
 	r.Server = New(r.engine, loader.New(store), nil, prometheus.NewRegistry(), opt)
 	var err error
-	r.addrs, err = r.Listen(context.Background(), Addresses{HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Admin: "127.0.0.1:0"})
+	r.addrs, err = r.Listen(context.Background(), Addresses{HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Admin: "127.0.0.1:0", Bolt: "127.0.0.1:0"})
 	require.NoError(t, err)
 	r.conn, err = grpc.NewClient(r.addrs.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)

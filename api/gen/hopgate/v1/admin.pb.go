@@ -942,13 +942,19 @@ func (x *RunningQueriesResponse) GetQueries() []*RunningQuery {
 
 // RunningQuery is a query that runs.
 type RunningQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Graph         string                 `protobuf:"bytes,2,opt,name=graph,proto3" json:"graph,omitempty"`
-	Statement     string                 `protobuf:"bytes,3,opt,name=statement,proto3" json:"statement,omitempty"`
-	Start         *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=start,proto3" json:"start,omitempty"`
-	Elapsed       *durationpb.Duration   `protobuf:"bytes,5,opt,name=elapsed,proto3" json:"elapsed,omitempty"`
-	Rows          uint64                 `protobuf:"varint,6,opt,name=rows,proto3" json:"rows,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Id        uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Graph     string                 `protobuf:"bytes,2,opt,name=graph,proto3" json:"graph,omitempty"`
+	Statement string                 `protobuf:"bytes,3,opt,name=statement,proto3" json:"statement,omitempty"`
+	Start     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=start,proto3" json:"start,omitempty"`
+	Elapsed   *durationpb.Duration   `protobuf:"bytes,5,opt,name=elapsed,proto3" json:"elapsed,omitempty"`
+	Rows      uint64                 `protobuf:"varint,6,opt,name=rows,proto3" json:"rows,omitempty"`
+	// The connection that it comes from, such as bolt-7; "" if the protocol keeps none. The next two are of that connection.
+	Connection string `protobuf:"bytes,7,opt,name=connection,proto3" json:"connection,omitempty"`
+	// The client's address.
+	Client string `protobuf:"bytes,8,opt,name=client,proto3" json:"client,omitempty"`
+	// What the client calls itself.
+	Agent         string `protobuf:"bytes,9,opt,name=agent,proto3" json:"agent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1023,6 +1029,27 @@ func (x *RunningQuery) GetRows() uint64 {
 		return x.Rows
 	}
 	return 0
+}
+
+func (x *RunningQuery) GetConnection() string {
+	if x != nil {
+		return x.Connection
+	}
+	return ""
+}
+
+func (x *RunningQuery) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
+}
+
+func (x *RunningQuery) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
 }
 
 // KillQueryRequest names a running query.
@@ -3193,14 +3220,19 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\x12read_amplification\x18\x03 \x01(\x04R\x11readAmplification\"\x17\n" +
 	"\x15RunningQueriesRequest\"L\n" +
 	"\x16RunningQueriesResponse\x122\n" +
-	"\aqueries\x18\x01 \x03(\v2\x18.hopgate.v1.RunningQueryR\aqueries\"\xcd\x01\n" +
+	"\aqueries\x18\x01 \x03(\v2\x18.hopgate.v1.RunningQueryR\aqueries\"\x9b\x02\n" +
 	"\fRunningQuery\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05graph\x18\x02 \x01(\tR\x05graph\x12\x1c\n" +
 	"\tstatement\x18\x03 \x01(\tR\tstatement\x120\n" +
 	"\x05start\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x123\n" +
 	"\aelapsed\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\aelapsed\x12\x12\n" +
-	"\x04rows\x18\x06 \x01(\x04R\x04rows\"\"\n" +
+	"\x04rows\x18\x06 \x01(\x04R\x04rows\x12\x1e\n" +
+	"\n" +
+	"connection\x18\a \x01(\tR\n" +
+	"connection\x12\x16\n" +
+	"\x06client\x18\b \x01(\tR\x06client\x12\x14\n" +
+	"\x05agent\x18\t \x01(\tR\x05agent\"\"\n" +
 	"\x10KillQueryRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\"+\n" +
 	"\x11KillQueryResponse\x12\x16\n" +
