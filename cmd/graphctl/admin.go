@@ -233,8 +233,8 @@ func newSlowlog(a *app) *cobra.Command {
 				if i > 0 {
 					fmt.Fprintln(w)
 				}
-				fmt.Fprintf(w, "%v, %d rows, %s, graph %s\n  %s\n", q.GetElapsed().AsDuration().Round(time.Microsecond), q.GetRows(),
-					q.GetStart().AsTime().Format(time.RFC3339), q.GetGraph(), oneLine(q.GetStatement()))
+				fmt.Fprintf(w, "%v, %d rows, %s, graph %s, fingerprint %s\n  %s\n", q.GetElapsed().AsDuration().Round(time.Microsecond), q.GetRows(),
+					q.GetStart().AsTime().Format(time.RFC3339), q.GetGraph(), dash(q.GetFingerprint()), oneLine(q.GetStatement()))
 				if q.GetError() != "" {
 					fmt.Fprintf(w, "  failed: %s\n", oneLine(q.GetError()))
 				}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/pprof/profile"
@@ -20,7 +21,7 @@ var flameHTML string
 
 var flameTemplate = template.Must(template.New("flame").Parse(flameHTML))
 
-// frame is one box of a flame graph: a function, by the way it was called.
+// frame is one box of a flame graph: a statement, an operator, or a function by the way it was called.
 type frame struct {
 	Name     string   `json:"n"`
 	Value    int64    `json:"v"` // with all that it calls
@@ -63,24 +64,55 @@ func sampleIndex(p *profile.Profile) int {
 	return len(p.SampleType) - 1
 }
 
-// flameTree folds the stacks of a profile, and of one to compare with, which may be nil, into a tree.
-func flameTree(p, base *profile.Profile) *frame {
+// flameTree folds the stacks of a profile, and of one to compare with, which may be nil, into a tree. over gives the frames
+// above the stack of a sample, from the root.
+func flameTree(p, base *profile.Profile, over func(*profile.Sample) []string) *frame {
 	root := &frame{Name: "all"}
-	root.add(p, func(f *frame) (value, self *int64) { return &f.Value, &f.Self })
+	root.add(p, over, func(f *frame) (value, self *int64) { return &f.Value, &f.Self })
 	if base != nil {
-		root.add(base, func(f *frame) (value, self *int64) { return &f.Base, &f.BaseSelf })
+		root.add(base, over, func(f *frame) (value, self *int64) { return &f.Base, &f.BaseSelf })
 	}
 	root.sort()
 	return root
 }
 
+// noLabels leaves stacks as they are.
+func noLabels(*profile.Sample) []string { return nil }
+
+// statementLabels gives the statement and the operator that a sample was taken in. A statement is its text and its fingerprint,
+// as top, trace and slowlog show it.
+func statementLabels(s *profile.Sample) []string {
+	label := func(name string) string { return strings.Join(s.Label[name], " ") }
+	statement, text, operator := label("statement"), label("text"), label("operator")
+	switch {
+	case statement == "":
+		return []string{"outside of statements"}
+	case text != "": // profiles of older servers have none
+		statement = text + "  [" + statement + "]"
+	}
+	if operator == "" {
+		operator = "outside of operators"
+	}
+	return []string{statement, operator}
+}
+
+// hasStatements reports whether samples of a profile, which may be nil, are labelled with statements.
+func hasStatements(p *profile.Profile) bool {
+	return p != nil && slices.ContainsFunc(p.Sample, func(s *profile.Sample) bool { return len(s.Label["statement"]) > 0 })
+}
+
 // add adds the stacks of a profile to a tree, to the figures that of gives.
-func (f *frame) add(p *profile.Profile, of func(*frame) (value, self *int64)) {
+func (f *frame) add(p *profile.Profile, over func(*profile.Sample) []string, of func(*frame) (value, self *int64)) {
 	at := sampleIndex(p)
 	for _, s := range p.Sample {
 		v, at := s.Value[at], f
 		value, self := of(at)
 		*value += v
+		for _, name := range over(s) {
+			at = at.child(name)
+			value, self = of(at)
+			*value += v
+		}
 		for _, l := range slices.Backward(s.Location) {
 			for _, line := range slices.Backward(l.Line) {
 				name := "?"
@@ -98,14 +130,18 @@ func (f *frame) add(p *profile.Profile, of func(*frame) (value, self *int64)) {
 
 // flamePage writes a page that needs nothing but itself. base, to compare with, may be nil.
 func flamePage(p, base *profile.Profile, kind string) ([]byte, error) {
-	tree, err := json.Marshal(flameTree(p, base))
+	over, statements := noLabels, hasStatements(p) || hasStatements(base)
+	if statements {
+		over = statementLabels
+	}
+	tree, err := json.Marshal(flameTree(p, base, over))
 	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
 	err = flameTemplate.Execute(&b, map[string]any{
 		"Kind": kind, "Unit": p.SampleType[sampleIndex(p)].Unit, "Tree": template.JS(tree), //nolint:gosec // json.Marshal has made it, which escapes <, > and &.
-		"Diff": base != nil, "When": time.Unix(0, p.TimeNanos).UTC().Format(time.RFC3339),
+		"Diff": base != nil, "Statements": statements, "When": time.Unix(0, p.TimeNanos).UTC().Format(time.RFC3339),
 	})
 	return b.Bytes(), err
 }
@@ -129,7 +165,7 @@ func printTop(w io.Writer, p, base *profile.Profile, n int) error {
 			delete(on, f.Name)
 		}
 	}
-	root := flameTree(p, base)
+	root := flameTree(p, base, noLabels)
 	sum, baseSum := float64(max(1, root.Value)), float64(max(1, root.Base))
 	change := func(name string) float64 { return 100 * (float64(self[name])/sum - float64(before[name])/baseSum) }
 	for _, c := range root.Children {

@@ -170,7 +170,7 @@ func TestFlame(t *testing.T) {
 			{Location: []*profile.Location{rec, rec, a}, Value: []int64{1, 30}}, {Location: []*profile.Location{a}, Value: []int64{1, 10}},
 		},
 	}
-	root := flameTree(p, nil)
+	root := flameTree(p, nil, noLabels)
 	require.EqualValues(t, 40, root.Value)
 	require.Equal(t, "a", root.Children[0].Name)
 	require.EqualValues(t, 10, root.Children[0].Self)
@@ -187,7 +187,7 @@ func TestFlame(t *testing.T) {
 	base := &profile.Profile{SampleType: p.SampleType, Sample: []*profile.Sample{
 		{Location: []*profile.Location{a}, Value: []int64{1, 1}}, {Location: []*profile.Location{gone, a}, Value: []int64{1, 3}},
 	}}
-	root = flameTree(p, base)
+	root = flameTree(p, base, noLabels)
 	require.EqualValues(t, 4, root.Base)
 	require.EqualValues(t, 1, root.Children[0].BaseSelf)
 	b.Reset()
@@ -201,6 +201,27 @@ func TestFlame(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(page), `id="widths"`)
 	require.Contains(t, string(page), `"n":"gone","v":0,"s":0,"b":3,"t":3`)
+	require.Contains(t, string(page), "Each box is a function,")
+
+	// Where samples are labelled, they stand below their statements and operators; the list of functions has neither.
+	p.Sample[0].Label = map[string][]string{"graph": {"default"}, "statement": {"0123"}, "text": {"RETURN ?"}, "operator": {"Unwind"}}
+	root = flameTree(p, base, statementLabels)
+	require.Equal(t, "RETURN ?  [0123]", root.Children[0].Name)
+	require.EqualValues(t, 30, root.Children[0].Value)
+	require.Equal(t, "Unwind", root.Children[0].Children[0].Name)
+	require.Equal(t, "a", root.Children[0].Children[0].Children[0].Name)
+	require.Equal(t, "outside of statements", root.Children[1].Name)
+	require.EqualValues(t, 4, root.Children[1].Base)
+	page, err = flamePage(p, nil, "cpu")
+	require.NoError(t, err)
+	require.Contains(t, string(page), "The boxes are statements")
+	require.Contains(t, string(page), `"n":"RETURN ?  [0123]","v":30`)
+	delete(p.Sample[0].Label, "text")
+	delete(p.Sample[0].Label, "operator")
+	require.Equal(t, []string{"0123", "outside of operators"}, statementLabels(p.Sample[0]))
+	b.Reset()
+	require.NoError(t, printTop(&b, p, nil, 10))
+	require.NotContains(t, b.String(), "0123")
 }
 
 // A float that is no number is written as its text, for tables and CSV; within lists and maps it is JSON.

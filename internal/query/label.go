@@ -5,20 +5,27 @@ import (
 	"runtime/pprof"
 )
 
-// LabelProfiles has the requests that begin from now on label their goroutines, until the function is called that it
-// gives: with graph, statement (the fingerprint) and, while its rows are computed, operator. Profiles can be split by these.
+// maxLabel is how many characters of a statement's text a label holds.
+const maxLabel = 240
+
+// LabelProfiles makes requests that begin from now on label their goroutines, until its result is called: with graph,
+// statement (the fingerprint), text (the statement's, as Fingerprint gives it, cut) and, while rows are computed, operator.
+// Profiles can be split by these.
 func (e *Engine) LabelProfiles() (stop func()) {
 	e.labelled.Add(1)
 	return func() { e.labelled.Add(-1) }
 }
 
-// label labels the goroutine of a request, if anybody wants to know. unlabel ends that.
+// label labels the goroutine of a request while a profile is taken. unlabel ends that.
 func (e *Engine) label(ctx context.Context, q *Running) {
 	if e.labelled.Load() == 0 || q.quiet {
 		return
 	}
-	digits, _ := Fingerprint(q.kind, q.Statement)
-	q.labels = pprof.WithLabels(ctx, pprof.Labels("graph", q.Graph, "statement", digits))
+	digits, text := Fingerprint(q.kind, q.Statement)
+	if r := []rune(text); len(r) > maxLabel {
+		text = string(r[:maxLabel-1]) + "…"
+	}
+	q.labels = pprof.WithLabels(ctx, pprof.Labels("graph", q.Graph, "statement", digits, "text", text))
 	pprof.SetGoroutineLabels(q.labels)
 }
 

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"runtime/pprof"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,10 +26,10 @@ func TestLabels(t *testing.T) {
 			defer close(done)
 			_, _ = rowsOf(e.Query(ctx, Request{Statement: slow}))
 		}()
-		digits, _ := Fingerprint(StatementKind, slow)
+		digits, shape := Fingerprint(StatementKind, slow)
 		require.Eventually(t, func() bool {
 			text := labels()
-			return strings.Contains(text, `"graph":"default"`) && strings.Contains(text, `"statement":"`+digits) && strings.Contains(text, `"operator":"Unwind"`)
+			return strings.Contains(text, `"graph":"default"`) && strings.Contains(text, `"statement":"`+digits) && strings.Contains(text, `"operator":"Unwind"`) && strings.Contains(text, `"text":`+strconv.Quote(shape))
 		}, patience, time.Millisecond)
 		cancel()
 		<-done

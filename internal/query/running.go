@@ -311,6 +311,6 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 	e.watch.end(ctx, q, start, elapsed, rows, err)
 	e.record(ctx, q, err)
 	e.metrics.observe(elapsed, rows, err)
-	e.slow.add(Slow{Graph: q.Graph, Statement: q.Statement, Start: q.Start, Elapsed: elapsed, Rows: rows, Err: err}, p)
+	e.slow.add(Slow{Graph: q.Graph, Statement: q.Statement, Start: q.Start, Elapsed: elapsed, Rows: rows, Err: err}, q.kind, p)
 	return err
 }

@@ -14,6 +14,7 @@ const maxSlowText = 16 << 10
 // Slow is a statement that was among the slowest.
 type Slow struct {
 	Graph, Statement string
+	Fingerprint      string // see Fingerprint; "" of an entry that an older version has saved
 	Start            time.Time
 	Elapsed          time.Duration
 	Rows             int64
@@ -28,12 +29,13 @@ type slowLog struct {
 	entries []Slow // the slowest first
 }
 
-func (l *slowLog) add(s Slow, p *prepared) {
+func (l *slowLog) add(s Slow, kind Kind, p *prepared) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.entries) >= l.size && s.Elapsed <= l.entries[len(l.entries)-1].Elapsed {
 		return
 	}
+	s.Fingerprint, _ = Fingerprint(kind, s.Statement)
 	if len(s.Statement) > maxSlowText {
 		s.Statement = strings.ToValidUTF8(s.Statement[:maxSlowText], "")
 	} else if p != nil && p.exec != nil {

@@ -35,6 +35,8 @@ func TestSlowLogFile(t *testing.T) {
 	require.Len(t, got, 2)
 	for i := range want {
 		require.Equal(t, want[i].Statement, got[i].Statement)
+		digits, _ := Fingerprint(StatementKind, want[i].Statement)
+		require.Equal(t, digits, got[i].Fingerprint)
 		require.True(t, want[i].Start.Equal(got[i].Start))
 		require.Equal(t, want[i].Plan, got[i].Plan)
 		require.Equal(t, want[i].Err == nil, got[i].Err == nil)

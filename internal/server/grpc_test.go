@@ -298,6 +298,8 @@ func TestKill(t *testing.T) {
 	log, err := admin.SlowLog(context.Background(), &pb.SlowLogRequest{Limit: 1})
 	require.NoError(t, err)
 	require.Equal(t, slow, log.GetQueries()[0].GetStatement())
+	digits, _ := query.Fingerprint(query.StatementKind, slow)
+	require.Equal(t, digits, log.GetQueries()[0].GetFingerprint())
 	require.NotEmpty(t, log.GetQueries()[0].GetError())
 }
 

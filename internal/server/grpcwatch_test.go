@@ -67,6 +67,22 @@ func TestTop(t *testing.T) {
 	cancel()
 	require.Eventually(t, func() bool { return !r.engine.Watch().Watched() }, 10*time.Second, time.Millisecond)
 
+	// A call that comes when all is over gets the last interval first, and then nothing.
+	before := time.Now()
+	stream, err = pb.NewAdminServiceClient(r.conn).Top(context.Background(), &pb.TopRequest{Interval: durationpb.New(100 * time.Millisecond)})
+	require.NoError(t, err)
+	res, err := stream.Recv()
+	require.NoError(t, err)
+	require.NotEmpty(t, res.GetOperations())
+	require.True(t, res.GetEnd().AsTime().Before(before))
+	for _, o := range res.GetOperations() {
+		require.NotEqual(t, "route", o.GetKind())
+		require.Len(t, o.GetFingerprint(), 16)
+	}
+	res, err = stream.Recv()
+	require.NoError(t, err)
+	require.Empty(t, res.GetOperations())
+
 	stream, err = pb.NewAdminServiceClient(r.conn).Top(context.Background(), &pb.TopRequest{Interval: durationpb.New(time.Millisecond)})
 	require.NoError(t, err)
 	_, err = stream.Recv()

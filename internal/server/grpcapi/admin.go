@@ -134,7 +134,7 @@ func (s *adminService) SlowLog(_ context.Context, req *pb.SlowLogRequest) (*pb.S
 		}
 		entry := &pb.SlowQuery{
 			Graph: q.Graph, Statement: q.Statement, Start: timestamppb.New(q.Start), Elapsed: durationpb.New(q.Elapsed),
-			Rows: uint64(q.Rows), Plan: wire.PlanProto(q.Plan),
+			Rows: uint64(q.Rows), Plan: wire.PlanProto(q.Plan), Fingerprint: q.Fingerprint,
 		}
 		if q.Err != nil {
 			entry.Error = q.Err.Error()

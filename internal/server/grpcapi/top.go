@@ -73,6 +73,19 @@ func (t *top) add(r *query.Ended) {
 	o.classes[latencyClass(r.Elapsed)]++
 }
 
+// pastTop gives what the operations did in the last interval in which one ended, or nil if none has yet.
+func pastTop(w *query.Watch, interval time.Duration) *pb.TopResponse {
+	ended, since, until := w.Latest(interval)
+	if len(ended) == 0 || !since.Before(until) {
+		return nil
+	}
+	t := &top{since: since, byKey: map[operationKey]*operation{}}
+	for i := range ended {
+		t.add(&ended[i])
+	}
+	return t.take(until)
+}
+
 func latencyClass(d time.Duration) int {
 	if d <= time.Microsecond {
 		return 0
@@ -93,7 +106,7 @@ func (o *operation) p99() time.Duration {
 	return o.most
 }
 
-// take gives what was counted until now, and begins anew.
+// take gives what was counted until now, and starts over.
 func (t *top) take(now time.Time) *pb.TopResponse {
 	t.mu.Lock()
 	since, byKey := t.since, t.byKey

@@ -26,7 +26,8 @@ const (
 	tracedText = 64 << 10
 )
 
-// Top counts operations and gives the counts once in each interval.
+// Top counts operations and gives the counts once in each interval. If nothing ends in the first one, its answer is the last
+// interval in which something did.
 func (s *adminService) Top(req *pb.TopRequest, stream grpc.ServerStreamingServer[pb.TopResponse]) error {
 	interval := usualInterval
 	if d := req.GetInterval(); d != nil {
@@ -34,14 +35,19 @@ func (s *adminService) Top(req *pb.TopRequest, stream grpc.ServerStreamingServer
 			return wire.GRPCError(wire.RequestError("interval: must be from 100ms to 1h"))
 		}
 	}
+	past := pastTop(s.e.Watch(), interval) // before counting begins, so that nothing counts twice
 	t := &top{since: time.Now(), byKey: map[operationKey]*operation{}}
 	defer s.e.Watch().Add(&query.Watcher{Ended: t.add})()
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
-	for {
+	for first := true; ; first = false {
 		select {
 		case now := <-ticker.C:
-			if err := stream.Send(t.take(now)); err != nil {
+			res := t.take(now)
+			if first && len(res.GetOperations()) == 0 && past != nil {
+				res = past
+			}
+			if err := stream.Send(res); err != nil {
 				return err
 			}
 		case <-stream.Context().Done():

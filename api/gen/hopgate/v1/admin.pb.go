@@ -1234,14 +1234,16 @@ func (x *SlowLogResponse) GetQueries() []*SlowQuery {
 
 // SlowQuery is a query that took long.
 type SlowQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Graph         string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
-	Statement     string                 `protobuf:"bytes,2,opt,name=statement,proto3" json:"statement,omitempty"`
-	Start         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=start,proto3" json:"start,omitempty"`
-	Elapsed       *durationpb.Duration   `protobuf:"bytes,4,opt,name=elapsed,proto3" json:"elapsed,omitempty"`
-	Rows          uint64                 `protobuf:"varint,5,opt,name=rows,proto3" json:"rows,omitempty"`
-	Error         string                 `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
-	Plan          *PlanNode              `protobuf:"bytes,7,opt,name=plan,proto3" json:"plan,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Graph     string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	Statement string                 `protobuf:"bytes,2,opt,name=statement,proto3" json:"statement,omitempty"`
+	Start     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=start,proto3" json:"start,omitempty"`
+	Elapsed   *durationpb.Duration   `protobuf:"bytes,4,opt,name=elapsed,proto3" json:"elapsed,omitempty"`
+	Rows      uint64                 `protobuf:"varint,5,opt,name=rows,proto3" json:"rows,omitempty"`
+	Error     string                 `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
+	Plan      *PlanNode              `protobuf:"bytes,7,opt,name=plan,proto3" json:"plan,omitempty"`
+	// 16 hexadecimal digits, the same for statements that differ in their values alone; "" for one of an older server's log.
+	Fingerprint   string `protobuf:"bytes,8,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1323,6 +1325,13 @@ func (x *SlowQuery) GetPlan() *PlanNode {
 		return x.Plan
 	}
 	return nil
+}
+
+func (x *SlowQuery) GetFingerprint() string {
+	if x != nil {
+		return x.Fingerprint
+	}
+	return ""
 }
 
 // ProfileRequest says what to look at.
@@ -3240,7 +3249,7 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\x0eSlowLogRequest\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\rR\x05limit\"B\n" +
 	"\x0fSlowLogResponse\x12/\n" +
-	"\aqueries\x18\x01 \x03(\v2\x15.hopgate.v1.SlowQueryR\aqueries\"\xfa\x01\n" +
+	"\aqueries\x18\x01 \x03(\v2\x15.hopgate.v1.SlowQueryR\aqueries\"\x9c\x02\n" +
 	"\tSlowQuery\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x1c\n" +
 	"\tstatement\x18\x02 \x01(\tR\tstatement\x120\n" +
@@ -3248,7 +3257,8 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\aelapsed\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\aelapsed\x12\x12\n" +
 	"\x04rows\x18\x05 \x01(\x04R\x04rows\x12\x14\n" +
 	"\x05error\x18\x06 \x01(\tR\x05error\x12(\n" +
-	"\x04plan\x18\a \x01(\v2\x14.hopgate.v1.PlanNodeR\x04plan\"\xbd\x01\n" +
+	"\x04plan\x18\a \x01(\v2\x14.hopgate.v1.PlanNodeR\x04plan\x12 \n" +
+	"\vfingerprint\x18\b \x01(\tR\vfingerprint\"\xbd\x01\n" +
 	"\x0eProfileRequest\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x125\n" +
 	"\bduration\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\bduration\x12.\n" +

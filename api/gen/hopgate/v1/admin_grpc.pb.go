@@ -59,7 +59,8 @@ type AdminServiceClient interface {
 	// Backup takes one state of all graphs, or of some. The server lists its files; the client asks for those that it
 	// does not have yet, and gets them in chunks. The state is let go when the call ends.
 	Backup(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[BackupRequest, BackupResponse], error)
-	// Top gives, once in each interval, what each operation did in it. Operations are counted only while somebody asks.
+	// Top gives, once in each interval, what each operation did in it. Operations are counted only while a client asks; if none
+	// ends in the first interval, the answer is the last interval in which one did, without routes.
 	Top(ctx context.Context, in *TopRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TopResponse], error)
 	// Trace gives requests as they end, with the stages that their time went into.
 	Trace(ctx context.Context, in *TraceRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TraceResponse], error)
@@ -281,7 +282,8 @@ type AdminServiceServer interface {
 	// Backup takes one state of all graphs, or of some. The server lists its files; the client asks for those that it
 	// does not have yet, and gets them in chunks. The state is let go when the call ends.
 	Backup(grpc.BidiStreamingServer[BackupRequest, BackupResponse]) error
-	// Top gives, once in each interval, what each operation did in it. Operations are counted only while somebody asks.
+	// Top gives, once in each interval, what each operation did in it. Operations are counted only while a client asks; if none
+	// ends in the first interval, the answer is the last interval in which one did, without routes.
 	Top(*TopRequest, grpc.ServerStreamingServer[TopResponse]) error
 	// Trace gives requests as they end, with the stages that their time went into.
 	Trace(*TraceRequest, grpc.ServerStreamingServer[TraceResponse]) error
