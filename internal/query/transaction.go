@@ -231,9 +231,6 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 		began := q.trace.began()
 		err := res.buffer(ctx, rows)
 		q.trace.pull(began)
-		if v, ok := t.tx.(shard.Validator); ok && err == nil && p.writes() {
-			err = v.Validate() // as in Neo4j, whose clients expect it of the statement
-		}
 		if err != nil {
 			rows.Close()
 			return nil, p.placed(err)

@@ -250,21 +250,3 @@ func TestTransactionUnknownGraph(t *testing.T) {
 	require.Equal(t, "Neo.ClientError.Database.DatabaseNotFound", code(err))
 	require.Empty(t, e.Running(context.Background()))
 }
-
-// A statement that violates a unique constraint fails by itself, before the commit.
-func TestTransactionUnique(t *testing.T) {
-	e := New(stores["local"](t), Options{})
-	must(t, e, "CREATE CONSTRAINT FOR (n:U) REQUIRE n.k IS UNIQUE")
-	must(t, e, "CREATE (:U {k: 1})")
-	tx := begin(t, e, TxOptions{})
-	tx.must(t, "CREATE (:U {k: 2})")
-	_, err := tx.rows(Request{Statement: "CREATE (:U {k: 1})"})
-	require.Equal(t, "Neo.ClientError.Schema.ConstraintValidationFailed", code(err))
-	require.ErrorContains(t, err, "already exists with label `U` and property `k` = 1")
-	require.Equal(t, notFound, code(tx.Commit(context.Background())))
-	require.Equal(t, []string{"[1]"}, must(t, e, "MATCH (n:U) RETURN count(n)"))
-
-	tx = begin(t, e, TxOptions{})
-	tx.must(t, "MATCH (n:U {k: 1}) SET n.k = 3 CREATE (:U {k: 1})")
-	require.NoError(t, tx.Commit(context.Background()))
-}

@@ -48,12 +48,6 @@ type Checked interface {
 	Check(ctx context.Context) error
 }
 
-// Validator is a Tx that finds violations of unique constraints before its commit does.
-type Validator interface {
-	// Validate gives a violation by the changes so far, or nil.
-	Validate() error
-}
-
 // Knower is a Store that can give a graph without asking other processes whether it is still as it was: whoever begins a
 // transaction is told. It gives nil for a graph that it does not know.
 type Knower interface {

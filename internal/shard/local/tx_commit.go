@@ -34,14 +34,6 @@ func (tx *Tx) Commit(ctx context.Context) error {
 	return err
 }
 
-// Validate implements shard.Validator.
-func (tx *Tx) Validate() error {
-	for key := range tx.dups {
-		return tx.duplicate(graph.IndexID(binary.BigEndian.Uint32([]byte(key))), tx.dups[key][0])
-	}
-	return nil
-}
-
 // verify checks what must hold of the graph after the changes.
 func (tx *Tx) verify(ctx context.Context) error {
 	if err := storage.Alive(ctx); err != nil {
@@ -50,8 +42,8 @@ func (tx *Tx) verify(ctx context.Context) error {
 	if err := tx.verifyDeleted(ctx); err != nil {
 		return err
 	}
-	if err := tx.Validate(); err != nil {
-		return err
+	for key := range tx.dups {
+		return tx.duplicate(graph.IndexID(binary.BigEndian.Uint32([]byte(key))), tx.dups[key][0])
 	}
 	if err := tx.verifyVertices(ctx); err != nil {
 		return err
