@@ -83,6 +83,9 @@ func (a *app) path(cmd *cobra.Command, req *pb.ShortestPathRequest, output strin
 		return err
 	}
 	printTruncated(cmd, summary)
+	if output == "table" {
+		a.notify(cmd.ErrOrStderr(), summary.GetNotifications())
+	}
 	return nil
 }
 

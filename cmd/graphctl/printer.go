@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/csv"
 	"encoding/json"
-	"fmt"
 	"io"
 	"math"
 	"strconv"
@@ -34,6 +33,7 @@ type printer struct {
 	widths []int
 	count  int
 	more   string // what shows the rows after these, or "" if there are none
+	color  bool   // a table has styles
 	timing bool   // a table ends with the time since start
 	start  time.Time
 }
@@ -42,7 +42,7 @@ func newPrinter(form string, w io.Writer) (*printer, error) {
 	switch form {
 	case "table", "json", "ndjson", "csv":
 		b := bufio.NewWriterSize(w, 64<<10)
-		return &printer{form: form, w: b, csv: csv.NewWriter(b), start: time.Now()}, nil
+		return &printer{form: form, w: b, csv: csv.NewWriter(b), start: time.Now(), color: colored(w)}, nil
 	}
 	return nil, usagef("--output %s: must be table, json, ndjson or csv", form)
 }
@@ -127,7 +127,7 @@ func (p *printer) row(cells []*pb.Value) error {
 	}
 	row := shortTexts(cells)
 	if p.widths != nil {
-		return p.tableLine(row)
+		return p.tableLine(row, plain)
 	}
 	p.table = append(p.table, row)
 	if len(p.table) == tableRows {
@@ -177,7 +177,7 @@ func (p *printer) end() error {
 					return err
 				}
 			}
-			fmt.Fprintf(p.w, "(%s)\n", p.foot())
+			_, _ = p.w.WriteString(p.styled(dim, "("+p.foot()+")") + "\n")
 		}
 	}
 	return p.w.Flush()
@@ -186,23 +186,23 @@ func (p *printer) end() error {
 func (p *printer) flushTable() error {
 	p.widths = make([]int, len(p.fields))
 	for i, f := range p.fields {
-		p.widths[i] = runewidth.StringWidth(visible.Replace(f))
+		p.widths[i] = runewidth.StringWidth(visible(f))
 		for _, row := range p.table {
 			p.widths[i] = max(p.widths[i], runewidth.StringWidth(row[i]))
 		}
 	}
-	if err := p.tableLine(p.fields); err != nil {
+	if err := p.tableLine(p.fields, bold); err != nil {
 		return err
 	}
 	rule := make([]string, len(p.fields))
 	for i := range rule {
 		rule[i] = strings.Repeat("-", p.widths[i])
 	}
-	if err := p.tableLine(rule); err != nil {
+	if err := p.tableLine(rule, dim); err != nil {
 		return err
 	}
 	for _, row := range p.table {
-		if err := p.tableLine(row); err != nil {
+		if err := p.tableLine(row, plain); err != nil {
 			return err
 		}
 	}
@@ -210,13 +210,21 @@ func (p *printer) flushTable() error {
 	return nil
 }
 
-func (p *printer) tableLine(row []string) error {
+// styled gives a text in a style if the table has any.
+func (p *printer) styled(s style, text string) string {
+	if s == plain || !p.color {
+		return text
+	}
+	return s.always(text)
+}
+
+func (p *printer) tableLine(row []string, s style) error {
 	for i, c := range row {
 		if i > 0 {
 			_, _ = p.w.WriteString("  ")
 		}
-		c = visible.Replace(c)
-		_, _ = p.w.WriteString(c)
+		c = visible(c)
+		_, _ = p.w.WriteString(p.styled(s, c))
 		if i < len(row)-1 {
 			_, _ = p.w.WriteString(strings.Repeat(" ", max(0, p.widths[i]-runewidth.StringWidth(c))))
 		}

@@ -47,7 +47,7 @@ func newQuery(a *app) *cobra.Command {
 			if len(args) == 0 && script == "" && term.IsTerminal(int(os.Stdin.Fd())) {
 				return a.shell(cmd, &q)
 			}
-			if term.IsTerminal(int(os.Stdout.Fd())) && cmd.OutOrStdout() == os.Stdout {
+			if isTerminal(cmd.OutOrStdout()) {
 				q.timing = true
 				if !cmd.Flags().Changed("max-rows") {
 					q.shown = terminalRows
@@ -121,6 +121,7 @@ func (a *app) query(cmd *cobra.Command, q *queryFlags, text string) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "graphctl: the answer was cut off:", summary.GetTruncatedReason())
 	}
 	if q.output == "table" {
+		a.notify(cmd.ErrOrStderr(), summary.GetNotifications())
 		printCounters(cmd.ErrOrStderr(), summary.GetCounters())
 	}
 	return nil

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 )
 
 // ctl runs a command line against a test's server.
@@ -93,4 +95,43 @@ func TestRowCap(t *testing.T) {
 	require.Contains(t, out, "(3 rows)")
 	_, errs = rows("UNWIND range(1, 9) AS x CREATE (:A) RETURN x")
 	require.Contains(t, errs, "9 vertices created")
+}
+
+// Tables come with what is likely a mistake in the statement; other forms do not.
+func TestNotifications(t *testing.T) {
+	a, _ := serve(t)
+	ctl(a.address, "", "query", "CREATE (:Person)-[:KNOWS]->(:Person)")
+	_, errs, code := ctl(a.address, "", "query", "MATCH (n:Persn)\n RETURN n")
+	require.Zero(t, code)
+	require.Equal(t, "graphctl: warning: nothing in the graph has, or has had, the label `Persn`; did you mean `Person`? (line 1, column 10)\n", errs)
+	_, errs, _ = ctl(a.address, "RETURN 1;\n MATCH (n:Persn) RETURN n", "query", "-")
+	require.Contains(t, errs, "graphctl: <stdin>:2:11: warning: nothing in")
+	_, errs, _ = ctl(a.address, "", "traverse", "--from", "MATCH (n:Person) RETURN n", "--edge", "KNOW")
+	require.Contains(t, errs, "did you mean `KNOWS`?\n")
+	_, errs, _ = ctl(a.address, "", "query", "-o", "csv", "MATCH (n:Persn) RETURN n")
+	require.Empty(t, errs)
+}
+
+// Only a terminal gets colours, and not with NO_COLOR; values cannot give orders to it.
+func TestStyles(t *testing.T) {
+	var b bytes.Buffer
+	p, err := newPrinter("table", &b)
+	require.NoError(t, err)
+	require.False(t, p.color)
+	p.color = true
+	p.begin([]string{"a", "b"})
+	require.NoError(t, p.row([]*pb.Value{text("x\x1b[31m"), {}}))
+	require.NoError(t, p.end())
+	require.Equal(t, "\x1b[1ma\x1b[0m            \x1b[1mb\x1b[0m\n\x1b[2m-----------\x1b[0m  \x1b[2m----\x1b[0m\nx\\u001b[31m  null\n\x1b[2m(1 row)\x1b[0m\n", b.String())
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("there are no pseudo terminals:", err)
+	}
+	defer terminal.Close()
+	t.Setenv("TERM", "xterm")
+	t.Setenv("NO_COLOR", "")
+	require.Equal(t, "\x1b[31mx\x1b[0m", red.on(terminal, "x"))
+	require.Equal(t, "x", red.on(&b, "x"))
+	t.Setenv("NO_COLOR", "1")
+	require.Equal(t, "x", red.on(terminal, "x"))
 }

@@ -2,15 +2,11 @@ package main
 
 import (
 	"fmt"
-	"strings"
 	"time"
 	"unicode"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 )
-
-// visible writes the characters that would break a table's lines as escapes.
-var visible = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`)
 
 // foot says how many rows an answer has, how many of them a table shows, and the time it took.
 func (p *printer) foot() string {
@@ -35,7 +31,7 @@ func shortTexts(cells []*pb.Value) []string {
 		case nil, *pb.Value_Vertex, *pb.Value_Edge, *pb.Value_Path, *pb.Value_List, *pb.Value_Map:
 			out[i] = string(appendShort(nil, c))
 		default:
-			out[i] = visible.Replace(out[i])
+			out[i] = visible(out[i])
 		}
 	}
 	return out

@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
@@ -59,8 +57,7 @@ func newTop(a *app) *cobra.Command {
 				return err
 			}
 			w := cmd.OutOrStdout()
-			f, live := w.(*os.File)
-			live = live && term.IsTerminal(int(f.Fd()))
+			live := isTerminal(w)
 			for n := 1; ; n++ {
 				res, err := stream.Recv()
 				if errors.Is(err, io.EOF) || cmd.Context().Err() != nil {

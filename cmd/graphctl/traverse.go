@@ -167,6 +167,9 @@ func (a *app) traverse(cmd *cobra.Command, req *pb.TraverseRequest, output strin
 		return err
 	}
 	printTruncated(cmd, summary)
+	if output == "table" {
+		a.notify(cmd.ErrOrStderr(), summary.GetNotifications())
+	}
 	return nil
 }
 
