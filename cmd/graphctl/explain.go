@@ -72,10 +72,12 @@ func (a *app) plan(cmd *cobra.Command, q *queryFlags, prefix, text string) (*pb.
 		return nil, err
 	}
 	a.step.At = graph.Pos{Line: 1, Column: 1 - len(prefix)} // errors point into the statement as it was given
+	a.step.At = graph.Pos{Line: 1, Column: 1 - len(prefix)} // places are those in text
 	summary, err := a.stream(cmd, q, prefix+text, p)
 	if err != nil {
 		return nil, err
 	}
+	a.printNotices(cmd.ErrOrStderr(), summary.GetNotifications())
 	if summary.GetPlan() == nil {
 		return nil, usagef("a command has no plan")
 	}

@@ -82,6 +82,7 @@ func (a *app) path(cmd *cobra.Command, req *pb.ShortestPathRequest, output strin
 	if err := p.end(); err != nil {
 		return err
 	}
+	a.printNotices(cmd.ErrOrStderr(), summary.GetNotifications())
 	printTruncated(cmd, summary)
 	if output == "table" {
 		a.notify(cmd.ErrOrStderr(), summary.GetNotifications())

@@ -117,6 +117,7 @@ func (a *app) query(cmd *cobra.Command, q *queryFlags, text string) error {
 	if summary.GetPlan() != nil && q.output == "table" {
 		printPlan(cmd.OutOrStdout(), summary.GetPlan())
 	}
+	a.printNotices(cmd.ErrOrStderr(), summary.GetNotifications())
 	if summary.GetTruncated() && !capped {
 		fmt.Fprintln(cmd.ErrOrStderr(), "graphctl: the answer was cut off:", summary.GetTruncatedReason())
 	}

@@ -166,6 +166,7 @@ func (a *app) traverse(cmd *cobra.Command, req *pb.TraverseRequest, output strin
 	if err := p.end(); err != nil {
 		return err
 	}
+	a.printNotices(cmd.ErrOrStderr(), summary.GetNotifications())
 	printTruncated(cmd, summary)
 	if output == "table" {
 		a.notify(cmd.ErrOrStderr(), summary.GetNotifications())

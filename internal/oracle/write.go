@@ -102,7 +102,7 @@ func (t *Tx) Commit(ctx context.Context) error {
 		gone := t.state.vertex(id) == nil
 		if gone && len(t.state.incident(id, false))+len(t.state.incident(id, true)) > 0 {
 			return graph.RuntimeError("ConstraintVerificationFailed", "DeleteConnectedNode",
-				"a vertex that still has edges cannot be deleted")
+				"vertex %d still has edges, so it cannot be deleted; delete them first, or use DETACH DELETE", uint64(id))
 		}
 		if err := t.state.checkVertex(id); err != nil {
 			return err

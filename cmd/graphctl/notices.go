@@ -1,0 +1,27 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher/parse"
+)
+
+// printNotices says what is likely a mistake in the statement, or slows it down.
+func (a *app) printNotices(w io.Writer, list []*pb.Notification) {
+	for _, n := range list {
+		at := n.GetPosition()
+		pos := graph.Pos{Offset: int(at.GetOffset()), Line: int(at.GetLine()), Column: int(at.GetColumn())}
+		place := ""
+		if in := a.inStep(pos); at != nil && a.script == "" {
+			place = fmt.Sprintf(" (line %d, column %d)", in.Line, in.Column)
+		}
+		fmt.Fprintf(w, "%s%s: %s%s\n", a.inScript(pos), strings.ToLower(n.GetSeverity()), oneLine(n.GetDescription()), place)
+		if at != nil && a.statement != "" && (a.verbose || a.interactive) {
+			fmt.Fprintln(w, parse.Caret(a.statement, pos))
+		}
+	}
+}
