@@ -25,7 +25,7 @@ const chart = "../../deploy/helm/hopgate"
 
 // chartKeys are settings that the chart gives itself.
 var chartKeys = []string{
-	"dataDir", "http", "grpc", "admin", "drainTimeout", "readyFile", "tlsCert", "tlsKey", "tlsClientCa", "tokensFile", "shardAddresses", "shardOrdinal", "shardCa",
+	"dataDir", "http", "grpc", "bolt", "admin", "drainTimeout", "readyFile", "tlsCert", "tlsKey", "tlsClientCa", "tokensFile", "shardAddresses", "shardOrdinal", "shardCa",
 }
 
 // settingKeys are the keys of all settings, as hopgate config prints them.

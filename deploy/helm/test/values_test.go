@@ -31,6 +31,7 @@ func TestValuesRefused(t *testing.T) {
 		{`{podLabels: {app.kubernetes.io/name: x}}`, "app.kubernetes.io/name"},
 		{`{podAnnotations: {checksum/config: x}}`, "checksum/config"},
 		{`{service: {httpPort: 9090}}`, "httpPort and grpcPort are both 9090"},
+		{`{service: {boltPort: 8080}}`, "httpPort and boltPort are both 8080"},
 		{`{mode: cluster, gateway: {autoscaling: {minReplicas: 5, maxReplicas: 2}}}`, "minReplicas (5) is above maxReplicas (2)"},
 		{`{backup: {enabled: true}}`, "backup.destination"},
 		{`{gatewayAPI: {http: {enabled: true}}}`, "gatewayAPI.http.parentRefs"},

@@ -102,6 +102,7 @@ would restart the pods.
 {{- $own := dict "grpc" (printf "0.0.0.0:%d" $port) "admin" "0.0.0.0:6060" "drainTimeout" (printf "%ds" (int .values.drainSeconds)) }}
 {{- if ne .component "shard" }}
 {{- $_ := set $own "http" "0.0.0.0:8080" }}
+{{- $_ := set $own "bolt" "0.0.0.0:7687" }}
 {{- end }}
 {{- if ne .component "gateway" }}
 {{- $_ := set $own "dataDir" "/data/graphs" }}

@@ -99,6 +99,7 @@ spec:
       ports:
         {{- if ne .component "shard" }}
         - {name: http, containerPort: 8080, protocol: TCP}
+        - {name: bolt, containerPort: 7687, protocol: TCP}
         {{- end }}
         - {name: grpc, containerPort: {{ ternary 9190 9090 (eq .component "shard") }}, protocol: TCP}
         - {name: admin, containerPort: 6060, protocol: TCP}
