@@ -39,7 +39,7 @@ type Config struct {
 	BoltAdvertise  string        // address that Bolt's clients reach the server at; "": that which they have asked for
 	BoltGateways   string        // addresses of all gateways for Bolt's routing tables, with commas, or the SRV records that name them; "": this server's
 	BoltOrigins    string        // origins of web pages that may open WebSockets, beside those of this machine
-	BoltAgent      string        // version of Neo4j that Bolt's clients see
+	BoltAgent      string        // version of Neo4j that Bolt clients see
 	BoltMaxConns   int           // open Bolt connections
 	BoltTxIdle     time.Duration // after which a transaction or a result that its client does not ask for is ended
 	Memory         Bytes         // the budget of caches, memtables and queries; 0: half of what there is
@@ -47,7 +47,7 @@ type Config struct {
 	BlockCache     Bytes         // size of the block cache; 0: three tenths of Memory
 	TopologyCache  string        // size of the cache of decoded lists and columns; "": three tenths of Memory
 	ValueThreshold Bytes         // values from this size on live apart
-	Shards         int           // shards of a graph that is made from now on
+	Shards         int           // number of shards of new graphs
 	ShardOrdinal   int           // shard that a process of a cluster keeps
 	ShardAddresses string        // processes of a cluster's shards, in their order, with commas; or the SRV records that name them
 	ShardCA        string        // PEM file; processes of a cluster have certificates that it has signed; "": plain connections
@@ -67,8 +67,8 @@ type Config struct {
 	UserLimits     string        // of each caller whose token has none of its own
 	GraphLimits    string        // of each graph
 	FetchAccess    string        // YAML file of who may fetch what; "": everybody everything
-	PlanCache      int           // prepared plans that are kept
-	SlowLog        int           // slow statements that are kept
+	PlanCache      int           // number of prepared plans to keep
+	SlowLog        int           // number of slow statements to keep
 	ProfileHistory Bytes         // of the profiles that are taken all the time and kept; 0: none are taken
 	Fetch          fetch.Limits  // of JSON-array fetches
 	TLSCert        string        // PEM file of the HTTP and gRPC listeners' certificate; "": plain connections
@@ -115,64 +115,64 @@ func (c *Config) settings() []setting {
 	return []setting{
 		{"data-dir", "directory of the graphs", (*text)(&c.DataDir)},
 		{"http", "address of the HTTP listener", (*text)(&c.HTTP)},
-		{"http-hosts", "host names, separated by commas, that the HTTP and admin listeners answer to beside localhost and addresses, such as graphs.example.com, *.example.com or *; with tokens they answer to all", (*text)(&c.HTTPHosts)},
-		{"http-origins", "origins, separated by commas, of web pages that may use the HTTP listener beside its own, such as https://app.example.com", (*text)(&c.HTTPOrigins)},
+		{"http-hosts", "comma-separated host names that the HTTP and admin listeners accept besides localhost and addresses, such as graphs.example.com, *.example.com or *; with tokens they accept all", (*text)(&c.HTTPHosts)},
+		{"http-origins", "comma-separated origins of web pages that may use the HTTP listener besides its own, such as https://app.example.com", (*text)(&c.HTTPOrigins)},
 		{"grpc", "address of the gRPC listener", (*text)(&c.GRPC)},
 		{"admin", "address of the admin listener: probes, metrics, profiles", (*text)(&c.Admin)},
-		{"bolt", "address of the listener for Neo4j's protocol, Bolt; empty is none", (*text)(&c.Bolt)},
-		{"bolt-tls", "where there is a certificate: required, or optional to take plain connections too", (*text)(&c.BoltTLS)},
-		{"bolt-advertise", "address, HOST:PORT, that Bolt's clients reach the server at; empty is the one that each has asked for", (*text)(&c.BoltAdvertise)},
-		{"bolt-gateways", "addresses of all gateways for routing tables, separated by commas, or srv:NAME, SRV records that name them; empty is this server alone", (*text)(&c.BoltGateways)},
-		{"bolt-origins", "origins, separated by commas, of web pages that may open WebSockets to the Bolt listener beside those of this machine", (*text)(&c.BoltOrigins)},
-		{"bolt-agent", "version of Neo4j that Bolt's clients see", (*text)(&c.BoltAgent)},
-		{"bolt-max-connections", "open Bolt connections", (*whole)(&c.BoltMaxConns)},
-		{"bolt-tx-idle-timeout", "time after which a Bolt transaction or result that its client asks nothing of is ended", (*duration)(&c.BoltTxIdle)},
-		{"memory", "budget of caches, memtables and queries, such as 2GiB; 0 takes half of what there is", &c.Memory},
-		{"cache-mode", "what keeps blocks that were read: block (a block cache above the page cache), page (the page cache alone) or direct (a block cache, with reads past the page cache)", (*text)(&c.CacheMode)},
+		{"bolt", "address of the listener for Neo4j's protocol, Bolt; empty disables it", (*text)(&c.Bolt)},
+		{"bolt-tls", "with a certificate: required, or optional to accept plain connections too", (*text)(&c.BoltTLS)},
+		{"bolt-advertise", "HOST:PORT at which Bolt clients reach the server; empty uses the address that each client connected to", (*text)(&c.BoltAdvertise)},
+		{"bolt-gateways", "comma-separated addresses of all gateways for routing tables, or srv:NAME for SRV records; empty lists this server alone", (*text)(&c.BoltGateways)},
+		{"bolt-origins", "comma-separated origins of web pages that may open WebSockets to the Bolt listener besides those of this machine", (*text)(&c.BoltOrigins)},
+		{"bolt-agent", "version of Neo4j that Bolt clients see", (*text)(&c.BoltAgent)},
+		{"bolt-max-connections", "largest number of open Bolt connections", (*whole)(&c.BoltMaxConns)},
+		{"bolt-tx-idle-timeout", "time without a request after which a Bolt transaction or result ends", (*duration)(&c.BoltTxIdle)},
+		{"memory", "budget of caches, memtables and queries, such as 2GiB; 0 takes half of the machine's memory", &c.Memory},
+		{"cache-mode", "cache for blocks: block (a block cache above the page cache), page (the page cache alone) or direct (a block cache, with reads that bypass the page cache)", (*text)(&c.CacheMode)},
 		{"block-cache", "size of the block cache; 0 takes three tenths of the budget", &c.BlockCache},
-		{"topology-cache", "size of the cache of decoded lists and columns; 0 is none, empty takes three tenths of the budget", (*text)(&c.TopologyCache)},
-		{"value-threshold", "size from which on a value lives apart", &c.ValueThreshold},
-		{"shards", "shards of a graph that is made from now on", (*whole)(&c.Shards)},
+		{"topology-cache", "size of the topology cache of decoded lists and columns; 0 disables it, empty takes three tenths of the budget", (*text)(&c.TopologyCache)},
+		{"value-threshold", "size from which a value is stored apart", &c.ValueThreshold},
+		{"shards", "number of shards of new graphs", (*whole)(&c.Shards)},
 		{"shard-ordinal", "for hopgate shard: number of the shard, from 0", (*whole)(&c.ShardOrdinal)},
-		{"shard-addresses", "for hopgate shard and gateway: gRPC addresses of the shards in their order, separated by commas; for a gateway also srv:NAME or srv://DNS-SERVER/NAME, SRV records that name them", (*text)(&c.ShardAddresses)},
-		{"shard-ca", "for hopgate shard and gateway: PEM file of who signs the certificates (tls-cert) that gateways and shards show each other; empty is plain connections", (*text)(&c.ShardCA)},
+		{"shard-addresses", "for hopgate shard and gateway: comma-separated gRPC addresses of the shards in order; for a gateway also srv:NAME or srv://DNS-SERVER/NAME for SRV records", (*text)(&c.ShardAddresses)},
+		{"shard-ca", "for hopgate shard and gateway: PEM file of the authority that signs the certificates (tls-cert) of gateways and shards; empty uses plain connections", (*text)(&c.ShardCA)},
 		{"drain-timeout", "time for running queries after SIGTERM", (*duration)(&c.DrainTimeout)},
-		{"ready-file", "file that gets the addresses as JSON when all listeners accept", (*text)(&c.ReadyFile)},
-		{"query-timeout", "time of a statement, fetch or traversal that asks for no other; 0 is none", (*duration)(&c.QueryTimeout)},
-		{"max-timeout", "the most time that a request may ask for; 0 is any", (*duration)(&c.MaxTimeout)},
+		{"ready-file", "file that receives the addresses as JSON once all listeners accept", (*text)(&c.ReadyFile)},
+		{"query-timeout", "default time limit of a statement, fetch or traversal; 0 is none", (*duration)(&c.QueryTimeout)},
+		{"max-timeout", "largest time limit that a request may ask for; 0 is any", (*duration)(&c.MaxTimeout)},
 		{"query-memory", "memory of one query; 0 takes a quarter of the budget", &c.QueryMemory},
-		{"spill-limit", "disk space for what is too much for the memory of sorts and aggregations, spill below data-dir, or for a gateway temporary files; 0 takes eight times the budget", &c.SpillLimit},
-		{"tx-idle-timeout", "time after which an explicit transaction without a request is rolled back", (*duration)(&c.TxIdleTimeout)},
-		{"max-rows", "rows of a result; 0 is no limit", (*long)(&c.MaxRows)},
-		{"max-visits", "edges that a query visits; 0 is no limit", (*long)(&c.MaxVisits)},
-		{"max-request", "size of a request", &c.MaxRequest},
-		{"max-queries", "statements, fetches and traversals that run at one time; 0 is no limit", (*whole)(&c.MaxQueries)},
-		{"max-queue", "requests that wait until they may run, of which one caller has at most half; more are refused", (*whole)(&c.MaxQueue)},
-		{"queue-timeout", "time after which a request that waits is refused; 0 is none", (*duration)(&c.QueueTimeout)},
-		{"user-limits", "limits of each caller whose token has none of its own, such as queries=50%,memory=1GiB,requests=100,bytes=10MiB: what runs at one time, bytes that it holds, requests a second, bytes a second; a percentage is one of max-queries or of the memory of all queries", (*text)(&c.UserLimits)},
-		{"graph-limits", "limits of each graph, of the same form", (*text)(&c.GraphLimits)},
-		{"plan-cache", "prepared plans that are kept", (*whole)(&c.PlanCache)},
-		{"slow-log", "slow statements that are kept", (*whole)(&c.SlowLog)},
-		{"profile-history", "size of the profiles that are taken all the time and kept on disk, the last ones, for graphctl pprof; 0 takes none", &c.ProfileHistory},
-		{"fetch-access", "YAML file of access rules of fetches; empty lets everybody fetch and write everything", (*text)(&c.FetchAccess)},
-		{"fetch-depth", "nesting of a JSON-array fetch", (*whole)(&c.Fetch.Depth)},
-		{"fetch-objects", "objects in one object of a fetch", (*whole)(&c.Fetch.Objects)},
-		{"fetch-arrays", "arrays in one object of a fetch", (*whole)(&c.Fetch.Arrays)},
+		{"spill-limit", "disk space for sorts and aggregations that exceed their memory, in spill below data-dir, or for a gateway in temporary files; 0 takes eight times the budget", &c.SpillLimit},
+		{"tx-idle-timeout", "time without a request after which an explicit transaction rolls back", (*duration)(&c.TxIdleTimeout)},
+		{"max-rows", "largest number of rows of a result; 0 is no limit", (*long)(&c.MaxRows)},
+		{"max-visits", "largest number of edges that a query visits; 0 is no limit", (*long)(&c.MaxVisits)},
+		{"max-request", "largest size of a request", &c.MaxRequest},
+		{"max-queries", "largest number of statements, fetches and traversals that run at one time; 0 is no limit", (*whole)(&c.MaxQueries)},
+		{"max-queue", "largest number of waiting requests, at most half of them of one caller; the server refuses more", (*whole)(&c.MaxQueue)},
+		{"queue-timeout", "time after which the server refuses a waiting request; 0 is none", (*duration)(&c.QueueTimeout)},
+		{"user-limits", "limits of each caller whose token sets none, such as queries=50%,memory=1GiB,requests=100,bytes=10MiB: concurrent queries, bytes they hold, requests a second, bytes a second; a percentage refers to max-queries or to the memory of all queries", (*text)(&c.UserLimits)},
+		{"graph-limits", "limits of each graph, in the same form", (*text)(&c.GraphLimits)},
+		{"plan-cache", "number of prepared plans to keep", (*whole)(&c.PlanCache)},
+		{"slow-log", "number of slow statements to keep", (*whole)(&c.SlowLog)},
+		{"profile-history", "disk space for the profiles that the server takes continuously, for graphctl pprof; 0 disables them", &c.ProfileHistory},
+		{"fetch-access", "YAML file of access rules for fetches; empty allows every caller every fetch and write", (*text)(&c.FetchAccess)},
+		{"fetch-depth", "largest nesting of a JSON-array fetch", (*whole)(&c.Fetch.Depth)},
+		{"fetch-objects", "largest number of objects in one object of a fetch", (*whole)(&c.Fetch.Objects)},
+		{"fetch-arrays", "largest number of arrays in one object of a fetch", (*whole)(&c.Fetch.Arrays)},
 		{"fetch-page", "highest page of a fetch", (*whole)(&c.Fetch.Page)},
-		{"fetch-rows", "rows of the answer to a fetch", (*whole)(&c.Fetch.Rows)},
-		{"fetch-writes", "objects that one fetch writes", (*whole)(&c.Fetch.Writes)},
-		{"fetch-hops", "depth of a fetch's hop", (*whole)(&c.Fetch.Hops)},
-		{"tls-cert", "PEM file of the certificate of the HTTP and gRPC listeners; empty is plain connections", (*text)(&c.TLSCert)},
+		{"fetch-rows", "largest number of rows in the answer to a fetch", (*whole)(&c.Fetch.Rows)},
+		{"fetch-writes", "largest number of objects that one fetch writes", (*whole)(&c.Fetch.Writes)},
+		{"fetch-hops", "largest depth of a hop in a fetch", (*whole)(&c.Fetch.Hops)},
+		{"tls-cert", "PEM file of the certificate of the HTTP and gRPC listeners; empty uses plain connections", (*text)(&c.TLSCert)},
 		{"tls-key", "PEM file of the certificate's key", (*text)(&c.TLSKey)},
-		{"tls-client-ca", "PEM file of who signs the certificates that clients must have; empty asks for none", (*text)(&c.TLSClientCA)},
-		{"admin-tls", "serve the admin listener by TLS too", (*truth)(&c.AdminTLS)},
-		{"tokens-file", "YAML file of hashed bearer tokens, see hopgate token; empty asks nobody who they are", (*text)(&c.TokensFile)},
-		{"oidc-issuer", "issuer of JSON Web Tokens that are taken as bearer tokens; empty takes none", (*text)(&c.OIDCIssuer)},
+		{"tls-client-ca", "PEM file of the authority that signs client certificates; empty requires none", (*text)(&c.TLSClientCA)},
+		{"admin-tls", "use TLS on the admin listener too", (*truth)(&c.AdminTLS)},
+		{"tokens-file", "YAML file of hashed bearer tokens, see hopgate token; empty requires no tokens", (*text)(&c.TokensFile)},
+		{"oidc-issuer", "issuer of JSON Web Tokens to accept as bearer tokens; empty accepts none", (*text)(&c.OIDCIssuer)},
 		{"oidc-audience", "audience that JSON Web Tokens must name", (*text)(&c.OIDCAudience)},
 		{"oidc-roles", "claim of JSON Web Tokens that lists roles: reader, writer, admin, or GRAPH:ROLE", (*text)(&c.OIDCRoles)},
-		{"otlp-endpoint", "URL of a collector that takes traces and metrics by OTLP over gRPC, such as http://localhost:4317; empty sends none", (*text)(&c.OTLPEndpoint)},
-		{"audit-log", "file that is told who changes what, or stderr; empty is none", (*text)(&c.AuditLog)},
-		{"import-dir", "directory that LOAD CSV may read; empty is none", (*text)(&c.ImportDir)},
+		{"otlp-endpoint", "URL of a collector for traces and metrics by OTLP over gRPC, such as http://localhost:4317; empty sends none", (*text)(&c.OTLPEndpoint)},
+		{"audit-log", "file of the audit log, or stderr; empty disables it", (*text)(&c.AuditLog)},
+		{"import-dir", "directory that LOAD CSV may read; empty disables LOAD CSV", (*text)(&c.ImportDir)},
 		{"test-procedures", "open PUT /v1/test/procedures", (*truth)(&c.TestProcedures)},
 		{"log-format", "text or json", (*text)(&c.LogFormat)},
 		{"log-level", "debug, info, warn or error", (*text)(&c.LogLevel)},
