@@ -105,7 +105,7 @@ func (b bearer) RequireTransportSecurity() bool { return b.secure }
 func (a *app) report(w io.Writer, err error) {
 	var remote interface{ GRPCStatus() *status.Status }
 	if !errors.As(err, &remote) {
-		fmt.Fprintln(w, a.inScript(graph.Pos{})+oneLine(err.Error()))
+		fmt.Fprintln(w, a.inScript(graph.Pos{})+oneLine(oneSuggestion(err.Error())))
 		return
 	}
 	st := remote.GRPCStatus()

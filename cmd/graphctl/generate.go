@@ -15,8 +15,9 @@ import (
 
 func newGenerate() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "generate", Short: "Write example graphs as files that load reads", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return usagef("generate: name what to generate: social") },
+		Use: "generate", Short: "Write example graphs as files that load reads", Args: onlySubcommands,
+		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true}, // of the subcommand that was likely meant
+		RunE:               func(*cobra.Command, []string) error { return usagef("generate: name what to generate: social") },
 	}
 	cmd.AddCommand(newGenerateSocial())
 	return cmd

@@ -91,7 +91,6 @@ func isUsage(err error) bool {
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use: "graphctl", Short: "Load, query and inspect graphs of a Hopgate server", SilenceUsage: true, SilenceErrors: true,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitError{exitUsage, err} })
@@ -113,11 +112,14 @@ func newRoot(a *app) *cobra.Command {
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
+			c.Args, c.FParseErrWhitelist = onlySubcommands, cobra.FParseErrWhitelist{UnknownFlags: true}
 			c.RunE = func(*cobra.Command, []string) error {
 				return usagef("completion: name a shell: bash, fish, powershell or zsh")
 			}
 		}
 	}
+	a.addCompletions(root)
+	a.addHelp(root)
 	return root
 }
 

@@ -42,7 +42,6 @@ func newQuery(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "query [STATEMENT]", Short: "Run openCypher statements; - reads them from standard input, none opens a shell", Args: cobra.MaximumNArgs(1),
 		Aliases: []string{"shell"},
-		Example: "  graphctl query 'MATCH (p:Person {id: $id}) RETURN p' -p id=42\n  graphctl query -f schema.cypher\n  graphctl shell",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && script == "" && term.IsTerminal(int(os.Stdin.Fd())) {
 				return a.shell(cmd, &q)

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// examples are the command lines that the help of each command shows, by the command's path below graphctl.
+var examples = map[string][]string{
+	"backup":          {"graphctl backup /var/backups/hopgate", "graphctl backup s3://bucket/hopgate --graph shop", "graphctl backup /var/backups/hopgate --verify"},
+	"bench":           {"graphctl bench hops --clients 8 --seconds 10"},
+	"check":           {"graphctl check --graph shop", "graphctl check --repair"},
+	"debuginfo":       {"graphctl debuginfo -O hopgate.tar.gz"},
+	"explain":         {"graphctl explain 'MATCH (p:Person {id: $id})-[:KNOWS]->(q) RETURN q' -p id=42"},
+	"export":          {"graphctl export shop-2026 --graph shop --format parquet"},
+	"fetch":           {`graphctl fetch '{"Person[]": {"Person": {"id<": 10}}}'`, "graphctl fetch -f request.json"},
+	"generate":        {"graphctl generate social --persons 1000 -d social"},
+	"generate social": {"graphctl generate social --persons 1000 --seed 7 -d social"},
+	"kill":            {"graphctl ps", "graphctl kill 17"},
+	"load":            {"graphctl load people.csv --init > people.yaml", "graphctl load people.yaml --max-rejects 1% --rejects-dir rejects", "graphctl load --nodes Person=people.csv --relationships KNOWS=knows.csv"},
+	"path":            {"graphctl path --from Person:id=42 --to Person:id=7 --edge KNOWS --direction both", "graphctl path --from City:name=Oslo --to City:name=Rome --edge ROAD --weight km"},
+	"pprof":           {"graphctl pprof cpu --seconds 10 --flame cpu.html", "graphctl pprof heap --from 90m -O heap.pb.gz"},
+	"profile":         {"graphctl profile 'MATCH (p:Person)-[:KNOWS]->(q) RETURN count(q)' --sunburst profile.html"},
+	"ps":              {"graphctl ps"},
+	"query": {
+		"graphctl query 'MATCH (p:Person {id: $id}) RETURN p' -p id=42", "graphctl query -o csv 'MATCH (p:Person) RETURN p.id, p.name' > people.csv",
+		"graphctl query -f schema.cypher", "graphctl shell",
+	},
+	"restore":  {"graphctl restore /var/backups/hopgate --data-dir hopgate-data"},
+	"schema":   {"graphctl schema --graph shop"},
+	"slowlog":  {"graphctl slowlog -n 3"},
+	"stats":    {"graphctl stats -o json"},
+	"top":      {"graphctl top", "graphctl top -n 1 --sort p99"},
+	"trace":    {"graphctl trace --min 100ms --match KNOWS -n 5"},
+	"traverse": {"graphctl traverse --from Person:id=42 --edge KNOWS --hops 1..2 --return count", "graphctl traverse --from Person:id=42 --edge KNOWS,LIKES --direction both --where 'e.since > 2020'"},
+	"version":  {"graphctl version"},
+}
+
+// addHelp gives every command below cmd its examples and the completion of its values.
+func (a *app) addHelp(cmd *cobra.Command) {
+	for _, c := range cmd.Commands() {
+		_, path, _ := strings.Cut(c.CommandPath(), " ")
+		if lines := examples[path]; lines != nil {
+			c.Example = "  " + strings.Join(lines, "\n  ")
+		}
+		a.addCompletions(c)
+		a.addHelp(c)
+	}
+}
+
+// onlySubcommands refuses the arguments of a command that has nothing but subcommands, and suggests the one that was likely meant.
+func onlySubcommands(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
+	cmd.SuggestionsMinimumDistance = 2
+	if names := cmd.SuggestionsFor(args[0]); len(names) > 0 {
+		text += didYouMean(names)
+	}
+	return usagef("%s", text)
+}
+
+func didYouMean(names []string) string { return "; did you mean " + strings.Join(names, " or ") + "?" }
+
+// oneSuggestion puts the suggestions of cobra, which has them in lines of their own, into the line of the error.
+func oneSuggestion(text string) string {
+	head, names, ok := strings.Cut(text, "\n\nDid you mean this?\n")
+	if !ok {
+		return text
+	}
+	return head + didYouMean(strings.Fields(names))
+}
