@@ -264,7 +264,7 @@ func (e *Engine) startOnce(res *Result) error {
 	if p.command == nil && !p.own {
 		e.limit(q, res.start, max(req.Timeout, req.limits.Timeout))
 	}
-	res.p, res.Notifications = p, p.notifications(g)
+	res.g, res.p = g, p
 	params := p.bind(req.Params)
 	switch {
 	case p.command != nil:

@@ -175,10 +175,33 @@ func TestNoLiteralsOfThePlan(t *testing.T) {
 		for _, text := range []string{"MATCH (a {id: 1}), (b:B {id: 2}) RETURN a", "MATCH (a {id: 1}), (b:B {id: 3}) RETURN a"} {
 			res, err := e.Query(context.Background(), Request{Statement: text})
 			require.NoError(t, err)
-			require.Contains(t, res.Notifications[0].Description, "the pattern (b:B {id: …}) with", text)
+			require.Contains(t, res.Summary().Notifications[0].Description, "the pattern (b:B {id: …}) with", text)
 			res.Close()
 		}
 	})
+}
+
+// TestNotificationsAllocate counts what cached plans allocate for their notifications, with unknown names and without.
+func TestNotificationsAllocate(t *testing.T) {
+	e := New(stores["local"](t), Options{})
+	must(t, e, "CREATE (:Person {firstName: 'a', id: 1})-[:KNOWS]->(:Person)")
+	g, err := e.store.Graph(DefaultGraph)
+	require.NoError(t, err)
+	for _, c := range []struct {
+		text   string
+		notes  int
+		allocs float64
+	}{
+		{"MATCH (p:Person)-[:KNOWS]->() RETURN p.firstName", 0, 0},
+		{"MATCH (p:Person {id: 1})-[:KNOWS]->() WHERE p.firstName = 'a' RETURN p.firstName", 0, 0},
+		{"MATCH (p:Persn)-[:KNOW]->() RETURN p.frstName", 3, 0},
+		{"MATCH (p:Persn {id: 1})-[:KNOW]->() RETURN p.frstName", 3, 1}, // a copy, with the places of this text
+	} {
+		p, err := e.prepareWith(context.Background(), g, c.text, nil)
+		require.NoError(t, err)
+		require.Len(t, p.notifications(g), c.notes, c.text)
+		require.Equal(t, c.allocs, testing.AllocsPerRun(100, func() { p.notifications(g) }), c.text)
+	}
 }
 
 func intValues(n int64) []graph.Value { return []graph.Value{graph.IntValue(n)} }

@@ -14,13 +14,12 @@ import (
 // Result is the answer to a request, row by row. One goroutine uses it, and closes it.
 type Result struct {
 	Columns []string
-	// Notifications say what is likely a mistake in the request; they must not be changed.
-	Notifications []plan.Notification
 
 	e         *Engine
 	ctx       context.Context
 	q         *Running
 	req       Request
+	g         shard.Graph
 	p         *prepared
 	start     time.Time
 	tx        shard.Tx
@@ -58,7 +57,8 @@ type Summary struct {
 	Rows      int64
 	Hops      []exec.HopCount // of a traversal
 
-	Notifications []plan.Notification // see Result
+	// Notifications say what is likely a mistake in the request; they must not be changed.
+	Notifications []plan.Notification
 }
 
 // Next gives the next batch, or nil at the end. The batch is valid until the next call.
@@ -261,7 +261,10 @@ func detachRecord(r *graph.Record) *graph.Record {
 
 // Summary gives what there is to say at the end of the rows.
 func (r *Result) Summary() Summary {
-	s := Summary{Counters: r.counters, Schema: r.schema, Plan: r.plan, Truncated: r.truncated, Rows: r.count, Notifications: r.Notifications}
+	s := Summary{Counters: r.counters, Schema: r.schema, Plan: r.plan, Truncated: r.truncated, Rows: r.count}
+	if r.p != nil {
+		s.Notifications = r.p.notifications(r.g) // by now the graph is known as it was read
+	}
 	if s.Truncated {
 		s.Reason = "max_rows"
 	}

@@ -192,7 +192,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	if p.own && p.prefix != "EXPLAIN" {
 		return nil, implicitOnly()
 	}
-	res := &Result{e: t.e, ctx: ctx, q: q, start: start, p: p, maxRows: req.MaxRows, txn: t, Columns: []string{}, Notifications: p.notifications(t.g)}
+	res := &Result{e: t.e, ctx: ctx, q: q, start: start, p: p, maxRows: req.MaxRows, txn: t, Columns: []string{}, g: t.g}
 	switch {
 	case p.command != nil:
 		if done := t.Counters(); done.ContainsUpdates() {

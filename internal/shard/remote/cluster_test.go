@@ -28,13 +28,18 @@ import (
 // open gives a store of some shards in this process, and one whose shards are behind gRPC servers, with options of their
 // own.
 func open(t testing.TB, shards int, more ...grpc.ServerOption) (whole, spread shard.Store) {
-	options := func() local.Options {
-		return local.Options{Dir: "data", FS: vfs.NewMem(), Shards: shards, Tuning: local.Tuning{PlaceBlock: 16}}
-	}
-	one, err := local.Open(options())
+	one, err := local.Open(memoryOptions(shards))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, one.Close()) })
+	return one, cluster(t, shards, more...)()
+}
 
+func memoryOptions(shards int) local.Options {
+	return local.Options{Dir: "data", FS: vfs.NewMem(), Shards: shards, Tuning: local.Tuning{PlaceBlock: 16}}
+}
+
+// cluster serves shards, and gives what opens gateways to them.
+func cluster(t testing.TB, shards int, more ...grpc.ServerOption) (gateway func() shard.Store) {
 	listeners, addresses := make([]*bufconn.Listener, shards), make([]string, shards)
 	for no := range shards {
 		listeners[no], addresses[no] = bufconn.Listen(1<<20), "passthrough:"+strconv.Itoa(no)
@@ -46,7 +51,7 @@ func open(t testing.TB, shards int, more ...grpc.ServerOption) (whole, spread sh
 		t.Cleanup(s.Stop)
 	}
 	for no := 1; no < shards; no++ {
-		parts, err := local.OpenParts(options(), no)
+		parts, err := local.OpenParts(memoryOptions(shards), no)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, parts.Close()) })
 		serve(no, func(s *grpc.Server) { remote.ServeParts(s, parts) })
@@ -61,16 +66,18 @@ func open(t testing.TB, shards int, more ...grpc.ServerOption) (whole, spread sh
 	peers, err := remote.NewPeers(addresses, dialer)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = peers.Close() })
-	o := options()
+	o := memoryOptions(shards)
 	o.Peers = peers
 	leader, err := local.Open(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, leader.Close()) })
 	serve(0, func(s *grpc.Server) { remote.ServeLeader(s, leader, peers) })
-	gateway, err := remote.Open(addresses, dialer)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, gateway.Close()) })
-	return one, gateway
+	return func() shard.Store {
+		gateway, err := remote.Open(addresses, dialer)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, gateway.Close()) })
+		return gateway
+	}
 }
 
 // world is a graph of n vertices of the label V, known by a number, with edges of the type A between them at
