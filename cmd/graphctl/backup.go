@@ -28,7 +28,7 @@ func newBackup(a *app) *cobra.Command {
 		Use:   "backup DEST",
 		Short: "Back up the server's graphs to a directory or an object store, while they are written to",
 		Long: `Back up all graphs, or the one that --graph names, to DEST: a directory, file:///path, s3://bucket/folder, gs://bucket/folder
-or azblob://container/folder. Files that DEST holds from earlier backups do not travel again.`,
+or azblob://container/folder. The backup copies only files that DEST lacks.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if list && verify {
@@ -70,8 +70,8 @@ func newRestore(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore SRC --data-dir DIR",
 		Short: "Make a data directory of a backup",
-		Long: `Make a data directory for hopgate serve of a backup, or, with --shard N, one for hopgate shard --shard-ordinal N. A
-cluster takes the same backup in all of its shards, whether that is of a cluster or of one server.`,
+		Long: `Create a data directory for hopgate serve from a backup, or, with --shard N, one for hopgate shard --shard-ordinal N. All
+shards of a cluster need the same backup, which may be of a cluster or of one server.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if dir == "" {
@@ -105,7 +105,7 @@ cluster takes the same backup in all of its shards, whether that is of a cluster
 	f := cmd.Flags()
 	f.StringVar(&dir, "data-dir", "", "the data directory to make; it must be empty")
 	f.StringVar(&id, "backup", "", "the backup to restore (default: the newest)")
-	f.IntVar(&shard, "shard", shard, "restore the shards with this number alone, for a process of a cluster")
+	f.IntVar(&shard, "shard", shard, "restore only the shards with this number, for a process of a cluster")
 	return cmd
 }
 

@@ -37,8 +37,8 @@ func newBench(a *app) *cobra.Command {
 	b := &bench{a: a}
 	var output string
 	clients := 1
-	long := "Run a workload against a server. Each request is sent by all clients for --seconds; p50 and p99 are milliseconds,\n" +
-		"throughput is requests a second. The graph must hold the people of graphctl generate social, but for commit.\n\nWorkloads:\n"
+	long := "Run a workload against a server. All clients send each request for --seconds; p50 and p99 are milliseconds,\n" +
+		"throughput is requests a second. The graph must hold the people of graphctl generate social, except for commit.\n\nWorkloads:\n"
 	names := make([]string, len(workload.All))
 	for i, w := range workload.All {
 		names[i] = w.Name
@@ -67,9 +67,9 @@ func newBench(a *app) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&clients, "clients", 1, "clients at once, each with a connection of its own")
+	f.IntVar(&clients, "clients", 1, "concurrent clients, each with a connection of its own")
 	f.Float64Var(&b.seconds, "seconds", 5, "seconds for each request of the workload")
-	f.Uint64Var(&b.seed, "seed", 0, "seed of what requests are about")
+	f.Uint64Var(&b.seed, "seed", 0, "seed of the random people in requests")
 	f.StringVarP(&output, "output", "o", "table", "table, json, ndjson or csv")
 	return cmd
 }

@@ -22,9 +22,9 @@ func newCheck(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Verify edges, labels, indexes, counters, large values and checksums",
-		Long: `Verify one state of a graph while the server goes on: every edge in the lists of both of its ends, labels, index entries,
-constraints, counters, large values, next ids and the checksums of all files. With --data-dir the directory of a server that
-does not run is checked. The exit code is 1 if anything is wrong and was not mended.`,
+		Long: `Verify one state of a graph while the server runs: every edge in the lists of both of its ends, labels, index entries,
+constraints, counters, large values, next ids and the checksums of all files. --data-dir checks the directory of a
+stopped server. The exit code is 1 if a fault remains.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "table" && output != "json" {
@@ -60,7 +60,7 @@ does not run is checked. The exit code is 1 if anything is wrong and was not men
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&repair, "repair", false, "mend what can be derived from the rest; writers wait meanwhile")
+	f.BoolVar(&repair, "repair", false, "repair what follows from the rest of the data; writers wait briefly")
 	f.StringVar(&dir, "data-dir", "", "check a data directory without a server")
 	f.StringVarP(&output, "output", "o", "table", "table or json")
 	f.StringVar(&progress, "progress", "none", "plain: as lines; none")

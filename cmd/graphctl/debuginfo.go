@@ -25,8 +25,8 @@ func newDebugInfo(a *app) *cobra.Command {
 	var seconds int
 	cmd := &cobra.Command{
 		Use: "debuginfo", Short: "Collect what shows the state of the server into one file",
-		Long: "Collect what shows the state of the server into one tar.gz: configuration with its secrets masked, metrics, goroutines,\n" +
-			"profiles, running and slow queries with their plans, what ran when memory was short, schema, statistics, versions. It holds statements as they were sent.",
+		Long: "Collect the state of the server into one tar.gz: configuration with its secrets masked, metrics, goroutines,\n" +
+			"profiles, running and slow queries with their plans, what ran when memory was short, schema, statistics, versions. It contains the text of statements.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if seconds < 0 || seconds > 600 {
@@ -47,7 +47,7 @@ func newDebugInfo(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&out, "out", "O", "", "the file to write; default hopgate-debuginfo-TIME.tar.gz")
-	cmd.Flags().IntVar(&seconds, "seconds", 5, "how long to watch the processors; 0 leaves their profile out")
+	cmd.Flags().IntVar(&seconds, "seconds", 5, "how long to profile the processors; 0 omits the profile")
 	return cmd
 }
 

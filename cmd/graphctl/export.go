@@ -21,7 +21,7 @@ func newExport(a *app) *cobra.Command {
 		Use:   "export DIR --format csv|jsonl|parquet",
 		Short: "Write a graph to files that load reads back",
 		Long: `Write one state of a graph to the new directory DIR, while others write: CSV with neo4j-admin's headers, or JSON lines or Parquet
-with a mapping. graphctl load DIR makes an equal graph of it; DIR/schema.cypher holds the statements, one a line, that make
+with a mapping. graphctl load DIR makes an equal graph of it; DIR/schema.cypher holds the statements, one a line, that create
 its indexes, constraints and TTLs.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

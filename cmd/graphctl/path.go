@@ -39,10 +39,10 @@ func newPath(a *app) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&from, "from", "", "where paths begin: Label:key=value, or a statement that returns vertices")
 	f.StringVar(&to, "to", "", "where they end, likewise")
-	f.Uint32Var(&req.MaxHops, "max-hops", 10, "edges of a path at most; 0 is no bound")
-	f.BoolVar(&req.All, "all", false, "all paths of the least length or weight")
-	f.Uint32Var(&req.K, "k", 0, "so many paths without repeated vertices, the best first")
-	f.StringVar(&req.Weight, "weight", "", "property of the edges, or expression over e, that weighs them; none: each weighs 1")
+	f.Uint32Var(&req.MaxHops, "max-hops", 10, "largest number of edges of a path; 0 is no limit")
+	f.BoolVar(&req.All, "all", false, "all paths with the least length or weight")
+	f.Uint32Var(&req.K, "k", 0, "number of paths without repeated vertices, the best first")
+	f.StringVar(&req.Weight, "weight", "", "weight of an edge: a property, or an expression over e; without it, each weighs 1")
 	return cmd
 }
 

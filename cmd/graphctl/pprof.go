@@ -27,9 +27,9 @@ func newPprof(a *app) *cobra.Command {
 		Use: "pprof cpu|heap|goroutine|mutex|block|kept|FILE", Short: "Take a profile of the live server, or of its past; --flame draws it",
 		Long: `Take a profile of the live server, or read one from a file in pprof's format.
 
-With --seconds, heap, mutex and block show what was added in that time instead of since the start. The server takes profiles
-of its processors and its heap all the time and keeps the last of them: kept lists them, and cpu and heap with --from and
---until, times such as 2026-01-02T15:04:05Z or durations before now such as 90m, give what is kept of that time. --base FILE
+With --seconds, heap, mutex and block show the change in that time instead of everything since the start. The server profiles
+its processors and its heap continuously and keeps the latest profiles: kept lists them, and cpu and heap with --from and
+--until, times such as 2026-01-02T15:04:05Z or durations before now such as 90m, return those of that period. --base FILE
 compares with another profile.`,
 		Args: cobra.ExactArgs(1), ValidArgs: []string{"cpu", "heap", "goroutine", "mutex", "block", "kept"},
 		RunE: func(cmd *cobra.Command, args []string) error {

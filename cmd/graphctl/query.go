@@ -72,7 +72,7 @@ func newQuery(a *app) *cobra.Command {
 	}
 	q.add(cmd)
 	cmd.Flags().StringVarP(&q.output, "output", "o", "table", "table, json, ndjson or csv")
-	cmd.Flags().Uint64Var(&q.maxRows, "max-rows", 0, "rows after which the answer ends; 0 is no limit")
+	cmd.Flags().Uint64Var(&q.maxRows, "max-rows", 0, "largest number of rows; 0 is no limit")
 	cmd.Flags().StringVarP(&script, "file", "f", "", "file of statements, each ended by a semicolon")
 	cmd.Flags().BoolVar(&q.read, "read", false, "refuse a statement that writes")
 	return cmd

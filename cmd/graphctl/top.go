@@ -86,7 +86,7 @@ func newTop(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().DurationVar(&interval, "interval", time.Second, "how long to count before each answer")
-	cmd.Flags().IntVarP(&iterations, "iterations", "n", 0, "how many answers; 0 goes on until interrupted")
+	cmd.Flags().IntVarP(&iterations, "iterations", "n", 0, "number of answers; 0 continues until interrupted")
 	cmd.Flags().StringVar(&order, "sort", "time", "time, calls, errors, mean, p99 or name")
 	cmd.Flags().IntVar(&limit, "limit", 25, "how many operations; 0 is all")
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or ndjson")

@@ -64,9 +64,9 @@ func newTrace(a *app) *cobra.Command {
 			}
 		},
 	}
-	cmd.Flags().DurationVar(&least, "min", 10*time.Millisecond, "only requests that took at least so long")
+	cmd.Flags().DurationVar(&least, "min", 10*time.Millisecond, "only requests that took at least this long")
 	cmd.Flags().StringVar(&req.Match, "match", "", "only requests whose text matches this regular expression")
-	cmd.Flags().Uint32VarP(&req.Limit, "limit", "n", 0, "how many requests; 0 goes on until interrupted")
+	cmd.Flags().Uint32VarP(&req.Limit, "limit", "n", 0, "number of requests; 0 continues until interrupted")
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table or ndjson")
 	return cmd
 }

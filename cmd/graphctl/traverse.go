@@ -26,12 +26,12 @@ type hopFlags struct {
 
 func (h *hopFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVar(&h.edges, "edge", nil, "edge types, with commas between them; none is all")
+	f.StringSliceVar(&h.edges, "edge", nil, "comma-separated edge types; none is all")
 	f.StringVar(&h.direction, "direction", "out", "out, in or both")
 	f.StringVar(&h.where, "where", "", "openCypher condition on e, an edge, and v, the vertex it leads to")
 	f.StringVarP(&h.output, "output", "o", "table", "table, json, ndjson or csv")
-	f.Uint64Var(&h.visits, "max-visits", 0, "edges that may be visited; 0 is the server's limit")
-	f.BoolVar(&h.partial, "partial", false, "when a limit is reached, give what was found")
+	f.Uint64Var(&h.visits, "max-visits", 0, "largest number of edges to visit; 0 is the server's limit")
+	f.BoolVar(&h.partial, "partial", false, "return what was found when a limit is reached")
 	f.StringArrayVarP(&h.params.params, "param", "p", nil, "parameter name=value of conditions; the value is JSON, a bare word a string")
 }
 
@@ -119,10 +119,10 @@ func newTraverse(a *app) *cobra.Command {
 	f.BoolVar(&req.Distinct, "distinct", false, "each row once")
 	f.BoolVar(&req.ByHop, "by-hop", false, "begin each row with the hop")
 	f.Uint64Var(&req.Limit, "limit", 0, "rows; 0 is all")
-	f.Uint64Var(&perHop, "hop-limit", 0, "edges of a hop; 0 is all")
-	f.Uint64Var(&maxDegree, "max-degree", 0, "edges of a vertex that are followed at most; 0 is all")
-	f.Uint64Var(&skip, "skip-supernodes", 0, "do not go on from a vertex with more edges than this; 0 is no threshold")
-	f.Uint64Var(&sample, "sample", 0, "edges of a vertex that are followed, chosen by the seed; 0 is all")
+	f.Uint64Var(&perHop, "hop-limit", 0, "largest number of edges of a hop; 0 is all")
+	f.Uint64Var(&maxDegree, "max-degree", 0, "largest number of edges to follow from a vertex; 0 is all")
+	f.Uint64Var(&skip, "skip-supernodes", 0, "do not expand vertices with more edges than this; 0 is no threshold")
+	f.Uint64Var(&sample, "sample", 0, "number of edges to follow from a vertex, chosen by the seed; 0 is all")
 	f.Int64Var(&req.Seed, "seed", 0, "seed of the sample")
 	return cmd
 }
