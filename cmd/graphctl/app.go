@@ -18,7 +18,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 	"github.com/hopgate/hopgate/internal/shell"
@@ -128,22 +127,6 @@ func (a *app) report(w io.Writer, err error) {
 	}
 	m := info.GetMetadata()
 	fmt.Fprintf(w, "type %s, phase %s, detail %s\n", m["type"], m["phase"], m["detail"])
-}
-
-// notify writes what is likely a mistake in a request, one a line.
-func (a *app) notify(w io.Writer, ns []*pb.Notification) {
-	for _, n := range ns {
-		pos := graph.Pos{Line: int(n.GetPosition().GetLine()), Column: int(n.GetPosition().GetColumn())}
-		place := ""
-		if at := a.inStep(pos); pos.Line > 0 && a.script == "" {
-			place = fmt.Sprintf(" (line %d, column %d)", at.Line, at.Column)
-		}
-		text := n.GetDescription()
-		if s := n.GetSuggestion(); !strings.Contains(text, s) {
-			text += "; suggested: " + s
-		}
-		fmt.Fprintf(w, "%s%s: %s%s\n", a.inScript(pos), yellow.on(w, strings.ToLower(n.GetSeverity())), visible(oneLine(text)), place)
-	}
 }
 
 // trouble says what went wrong on the way to the server.

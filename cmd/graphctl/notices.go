@@ -19,7 +19,11 @@ func (a *app) printNotices(w io.Writer, list []*pb.Notification) {
 		if in := a.inStep(pos); at != nil && a.script == "" {
 			place = fmt.Sprintf(" (line %d, column %d)", in.Line, in.Column)
 		}
-		fmt.Fprintf(w, "%s%s: %s%s\n", a.inScript(pos), strings.ToLower(n.GetSeverity()), oneLine(n.GetDescription()), place)
+		text := n.GetDescription()
+		if s := n.GetSuggestion(); !strings.Contains(text, s) {
+			text += "; suggested: " + s
+		}
+		fmt.Fprintf(w, "%s%s: %s%s\n", a.inScript(pos), yellow.on(w, strings.ToLower(n.GetSeverity())), visible(oneLine(text)), place)
 		if at != nil && a.statement != "" && (a.verbose || a.interactive) {
 			fmt.Fprintln(w, parse.Caret(a.statement, pos))
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,7 +36,9 @@ func TestNotices(t *testing.T) {
 		require.Zero(t, code, errs)
 		require.Contains(t, errs, c.want, "%q", c.args)
 	}
-	_, errs, _ := ctl(a.address, "", "query", "MATCH (p:Person) RETURN p")
+	_, errs, _ := ctl(a.address, "", "query", "MATCH (p:Persn) RETURN p")
+	require.Equal(t, 1, strings.Count(errs, "\n"), "once")
+	_, errs, _ = ctl(a.address, "", "query", "MATCH (p:Person) RETURN p")
 	require.Empty(t, errs)
 	_, errs, _ = ctl(a.address, "", "explain", "MATCH (p:Person) RETURN q")
 	require.Contains(t, errs, "(line 1, column 25)")

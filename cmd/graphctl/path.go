@@ -84,9 +84,6 @@ func (a *app) path(cmd *cobra.Command, req *pb.ShortestPathRequest, output strin
 	}
 	a.printNotices(cmd.ErrOrStderr(), summary.GetNotifications())
 	printTruncated(cmd, summary)
-	if output == "table" {
-		a.notify(cmd.ErrOrStderr(), summary.GetNotifications())
-	}
 	return nil
 }
 

@@ -121,7 +121,6 @@ func (a *app) query(cmd *cobra.Command, q *queryFlags, text string) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "graphctl: the answer was cut off:", summary.GetTruncatedReason())
 	}
 	if q.output == "table" {
-		a.notify(cmd.ErrOrStderr(), summary.GetNotifications())
 		printCounters(cmd.ErrOrStderr(), summary.GetCounters())
 	}
 	return nil

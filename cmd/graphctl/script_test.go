@@ -97,21 +97,6 @@ func TestRowCap(t *testing.T) {
 	require.Contains(t, errs, "9 vertices created")
 }
 
-// Tables come with what is likely a mistake in the statement; other forms do not.
-func TestNotifications(t *testing.T) {
-	a, _ := serve(t)
-	ctl(a.address, "", "query", "CREATE (:Person)-[:KNOWS]->(:Person)")
-	_, errs, code := ctl(a.address, "", "query", "MATCH (n:Persn)\n RETURN n")
-	require.Zero(t, code)
-	require.Equal(t, "graphctl: warning: nothing in the graph has, or has had, the label `Persn`; did you mean `Person`? (line 1, column 10)\n", errs)
-	_, errs, _ = ctl(a.address, "RETURN 1;\n MATCH (n:Persn) RETURN n", "query", "-")
-	require.Contains(t, errs, "graphctl: <stdin>:2:11: warning: nothing in")
-	_, errs, _ = ctl(a.address, "", "traverse", "--from", "MATCH (n:Person) RETURN n", "--edge", "KNOW")
-	require.Contains(t, errs, "did you mean `KNOWS`?\n")
-	_, errs, _ = ctl(a.address, "", "query", "-o", "csv", "MATCH (n:Persn) RETURN n")
-	require.Empty(t, errs)
-}
-
 // Only a terminal gets colours, and not with NO_COLOR; values cannot give orders to it.
 func TestStyles(t *testing.T) {
 	var b bytes.Buffer

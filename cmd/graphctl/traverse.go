@@ -168,9 +168,6 @@ func (a *app) traverse(cmd *cobra.Command, req *pb.TraverseRequest, output strin
 	}
 	a.printNotices(cmd.ErrOrStderr(), summary.GetNotifications())
 	printTruncated(cmd, summary)
-	if output == "table" {
-		a.notify(cmd.ErrOrStderr(), summary.GetNotifications())
-	}
 	return nil
 }
 
