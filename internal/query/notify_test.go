@@ -75,6 +75,7 @@ func TestNotifications(t *testing.T) {
 			{"MATCH (p:Person) CALL (p) { WITH p AS q RETURN q } RETURN q", ""},
 			{"MATCH ()-[:KNOWS|:KNOWS*1..2]->() RETURN 1 AS x", "01N01 KNOWS -> :KNOWS|KNOWS"},
 			{"MATCH (p:Person) WHERE exists(p.id) AND EXISTS { (p)-->() } AND exists((p)-->()) RETURN 1 AS x", "01N01 exists -> p.id IS NOT NULL"},
+			{"MATCH (p:Person)-[k:KNOWS]->(c) SET c += p, c = properties(k), c = {id: 1}", "01N01 p -> properties(p)"},
 			{"EXPLAIN MATCH (p:Persn) RETURN p", "01N50 Persn -> Person"},
 		} {
 			require.Equal(t, c.want, run(c.text), c.text)

@@ -154,6 +154,16 @@ func (b *binder) deprecated(n ast.Node) {
 	}
 }
 
+// copied notes a value of SET v = … that is itself a vertex or an edge.
+func (b *binder) copied(value plan.Expr, e ast.Expr) {
+	if c, ok := value.(*plan.ColRef); ok && (b.kind(c.Col) == graph.VertexKind || b.kind(c.Col) == graph.EdgeKind) {
+		n := plan.Deprecated("a vertex or an edge as properties", "properties("+ast.Format(e)+")", e.Position())
+		if !slices.Contains(b.q.Notifications, n) {
+			b.q.Notifications = append(b.q.Notifications, n)
+		}
+	}
+}
+
 // imported gives the variables that the parts of a subquery name in a WITH at their beginning.
 func imported(q *ast.Query) (names []string) {
 	for _, part := range q.Parts {

@@ -56,6 +56,7 @@ func (b *binder) setItems(items []ast.SetItem) []plan.SetItem {
 			out = append(out, s)
 		case *ast.SetProperties:
 			s := plan.SetItem{Op: plan.SetMap, X: b.variable(i.Variable), Value: b.expr(i.Value)}
+			b.copied(s.Value, i.Value)
 			keys := nameSet{all: true}
 			if i.Add {
 				s.Op, keys = plan.AddMap, keysOf(s.Value)
