@@ -140,7 +140,7 @@ func (p *exportProp) note(v *pb.Value) error {
 	}
 	t := e | listType
 	p.types |= 1 << t
-	if e == typeAny || e == typeString && !joinable(l.GetValues()) {
+	if e == typeAny || e == typePoint || e == typeString && !joinable(l.GetValues()) { // the text of a point has a semicolon
 		p.tricky |= 1 << t
 	}
 	return nil

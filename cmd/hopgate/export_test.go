@@ -29,6 +29,10 @@ var literals = [][]string{
 	{"localdatetime('2020-01-01T00:00')", "localdatetime('1969-12-31T23:59:59.000000001')"},
 	{"datetime('2020-07-01T10:00:00[Europe/Stockholm]')", "datetime('1999-12-31T23:59:59.123+05:30')", "datetime('2020-01-01T00:00Z')"},
 	{"duration('P1Y2M3DT4.5S')", "duration('PT0S')", "duration('P-1M2DT-3.000000001S')"},
+	{
+		"point({x: 1, y: -2.5})", "point({x: 1e-9, y: 1e21, z: 3})", "point({longitude: 12.5, latitude: 55})",
+		"point({longitude: 1, latitude: -2, height: -3.5})",
+	},
 }
 
 // randomValue gives a scalar or a list of type t; mixed lists are of several types.
