@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -38,18 +39,24 @@ func (s *Store) Check(ctx context.Context, name string, o shard.CheckOptions) (*
 	return rep, nil
 }
 
-// repairRounds is how often what was mended is looked at again: counters come right once lists and labels are, and what
-// somebody has changed meanwhile is left to the next round.
-const repairRounds = 6
+// idleRounds is how many rounds in a row may find no fewer faults than before until a repair gives up. What writers change while the
+// graph is checked is left to the next round, so vertices that they change all the time may be left several times.
+const idleRounds = 6
 
-// checkRounds checks the graph, and as often as there is something to mend, mends it and checks again.
+// checkRounds checks the graph and repairs what it finds until nothing is left to repair: counters come right once lists and labels are.
 func (g *Graph) checkRounds(ctx context.Context, o shard.CheckOptions) (rep *shard.CheckReport, err error) {
-	for round := 0; ; round++ {
+	least := [2]uint64{math.MaxUint64}
+	for idle := 0; ; idle++ {
 		c := g.acquireBase()
 		found, err := g.check(ctx, c, o.Progress)
 		some := false
-		if err == nil && o.Repair && round < repairRounds {
-			some, err = g.mendRound(ctx, c, found)
+		if err == nil && o.Repair {
+			if left := faults(found); slices.Compare(left[:], least[:]) < 0 {
+				idle, least = 0, left
+			}
+			if idle < idleRounds {
+				some, err = g.mendRound(ctx, c, found)
+			}
 		}
 		g.releaseBase(c)
 		if err != nil {
@@ -65,6 +72,18 @@ func (g *Graph) checkRounds(ctx context.Context, o shard.CheckOptions) (rep *sha
 			return rep, nil
 		}
 	}
+}
+
+// faults counts what a check has found: what counters follow from, and then counters.
+func faults(c *storage.Checked) (n [2]uint64) {
+	for kind, f := range c.Findings {
+		if kind == storage.FaultCounter {
+			n[1] += f.Count
+		} else {
+			n[0] += f.Count
+		}
+	}
+	return n
 }
 
 // check verifies a cut.
