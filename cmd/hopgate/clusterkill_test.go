@@ -37,7 +37,7 @@ func until(n int, f func(i int)) (end func()) {
 			}
 		})
 	}
-	return func() { close(stop); running.Wait() }
+	return sync.OnceFunc(func() { close(stop); running.Wait() })
 }
 
 // fetchStatics runs a fetch and gives its answer without the time that it took.

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -68,11 +69,12 @@ func TestBrowser(t *testing.T) {
 		t.Skip("there is no Chromium")
 	}
 	reports := make(chan map[string]string, 1)
-	var target, admin string // what the page attacks
+	var attacked atomic.Pointer[[2]string] // by the page: the target and the admin listener
 	page := func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/page":
-			_, _ = fmt.Fprintf(w, browserPage, target, admin)
+			to := attacked.Load()
+			_, _ = fmt.Fprintf(w, browserPage, to[0], to[1])
 		case "/report":
 			seen := map[string]string{}
 			if data, err := io.ReadAll(r.Body); err == nil && json.Unmarshal(data, &seen) == nil {
@@ -128,7 +130,7 @@ func TestBrowser(t *testing.T) {
 		}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			target, admin = c.target, "http://"+s.addrs.Admin
+			attacked.Store(&[2]string{c.target, "http://" + s.addrs.Admin})
 			cmd := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--no-proxy-server",
 				"--user-data-dir="+t.TempDir(), "--remote-debugging-port=0", "--host-resolver-rules=MAP *.example 127.0.0.1", c.page+"/page")
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -186,9 +186,11 @@ func (m *EntityMaps) eval(ctx context.Context, vs []graph.Value, s runtime.Sel, 
 
 // propertiesOf maps the properties of a virtual entity.
 func propertiesOf(v graph.Value) graph.Value {
-	r := v.Record()
+	var r *graph.Record
 	if v.Kind() == graph.EdgeKind {
 		r = v.Edge().Record
+	} else {
+		r = v.Record()
 	}
 	entries := make([]graph.MapEntry, len(r.Keys))
 	for i, k := range r.Keys {
