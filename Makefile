@@ -3,6 +3,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := all
 GO ?= go
 FUZZTIME ?= 30s
+SEEDS ?= 500
+PARTS ?= 8
 TOOLS := $(GO) tool -modfile=tools/go.mod
 
 .PHONY: all
@@ -27,8 +29,11 @@ test: ## Run the tests with the race detector, and without it those that count m
 	$(GO) test -short -run 'Alloc|EmptyGraph|OfflineMemory' ./internal/shard/local ./internal/query/exec
 
 .PHONY: test-full
-test-full: ## Run the long tests, with internal checks on.
-	HOPGATE_SEEDS=500 $(GO) test -tags invariants -timeout 60m ./...
+test-full: ## Run the long tests, with internal checks on: SEEDS of each random test, those of the store in PARTS runs.
+	HOPGATE_SEEDS=$(SEEDS) $(GO) test -tags invariants -timeout 60m $$($(GO) list ./... | grep -v /internal/shard/local$$)
+	for part in $$(seq $(PARTS)); do \
+	  HOPGATE_SEEDS=$(SEEDS) HOPGATE_PART=$$part/$(PARTS) $(GO) test -v -tags invariants -timeout 60m ./internal/shard/local | grep -E '^(---|ok|FAIL|panic)|seeds in'; \
+	done
 
 .PHONY: fuzz
 fuzz: ## Run every fuzzer for FUZZTIME.

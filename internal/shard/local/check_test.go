@@ -54,7 +54,7 @@ func filled(t *testing.T, seed uint64, n, shards int, spread bool, tune ...func(
 }
 
 func TestCheckClean(t *testing.T) {
-	for seed := range uint64(2 * seeds(6)) {
+	for seed := range eachSeed(t, 2*seeds(6)) {
 		l := filled(t, seed, 60, 1+int(seed%3), seed%2 == 1)
 		rep := checkClean(t, l.store, "default")
 		require.EqualValues(t, 60, rep.Vertices)
@@ -268,14 +268,13 @@ func within(t *testing.T, f func() error) {
 
 // A repair does not touch what others have changed since the check that it follows from: it looks at that again.
 func TestRepairWhileWriting(t *testing.T) {
-	// Writers that change the same vertices round after round once used up all rounds of a repair.
+	// With these, writers change the same vertices round after round.
 	busy := []uint64{65, 319, 511}
-	for n := range uint64(2*seeds(8)) + uint64(len(busy)) {
-		seed := n
-		if n < uint64(len(busy)) {
-			seed = busy[n]
-		} else {
-			seed -= uint64(len(busy))
+	n := uint64(len(busy))
+	for i := range eachSeed(t, 2*seeds(8)+len(busy)) {
+		seed := i - n
+		if i < n {
+			seed = busy[i]
 		}
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			ctx := context.Background()

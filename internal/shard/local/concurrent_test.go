@@ -443,7 +443,7 @@ func (m *model) whole(h *history) {
 // read with a model to which the changes were made in the order of the commits.
 func TestConcurrentTransactions(t *testing.T) {
 	conflicts, commits, over := 0, 0, 0
-	for seed := range uint64(seeds(16)) {
+	for seed := range eachSeed(t, seeds(16)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 9))
 			opts := tiny(rng, 1+2*int(seed%2))

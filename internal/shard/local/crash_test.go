@@ -206,7 +206,7 @@ func (l *ledger) check(t *testing.T, acked map[int]bool) {
 // TestCrash crashes in the middle of commits that run side by side, several times in a row: what was acknowledged is
 // there, and of what was not, all or nothing.
 func TestCrash(t *testing.T) {
-	for seed := range uint64(seeds(24)) {
+	for seed := range eachSeed(t, seeds(24)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 1))
 			fs := vfs.NewCrashableMem()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -45,6 +46,30 @@ func seeds(n int) int {
 	return n
 }
 
+// eachSeed gives the seeds below n, or the part of them that HOPGATE_PART asks for: 2/4 is the second of four. A long run says how long
+// they took.
+func eachSeed(t testing.TB, n int) iter.Seq[uint64] {
+	part, parts := uint64(1), uint64(1)
+	if text := os.Getenv("HOPGATE_PART"); text != "" {
+		_, err := fmt.Sscanf(text, "%d/%d", &part, &parts)
+		require.NoError(t, err, "HOPGATE_PART is %q, not of the form 2/4", text)
+		require.True(t, 1 <= part && part <= parts, "HOPGATE_PART is %q", text)
+	}
+	return func(yield func(uint64) bool) {
+		begin, ran := time.Now(), 0
+		for seed := part - 1; seed < uint64(n); seed += parts {
+			if !yield(seed) {
+				return
+			}
+			ran++
+		}
+		if ran > 0 && os.Getenv("HOPGATE_SEEDS") != "" {
+			took := time.Since(begin)
+			t.Logf("%d seeds in %v, %v each", ran, took.Round(time.Millisecond), (took / time.Duration(ran)).Round(time.Millisecond))
+		}
+	}
+}
+
 // twin is a graph beside the oracle's, which has other ids.
 type twin struct {
 	t        *testing.T
@@ -71,7 +96,7 @@ type pair[T any] struct{ here, there T }
 
 // TestDifferential makes random changes to a graph and to the oracle's and compares what can be read of both.
 func TestDifferential(t *testing.T) {
-	for seed := range uint64(seeds(12)) {
+	for seed := range eachSeed(t, seeds(12)) {
 		for _, shards := range []int{1, 2, 3} {
 			t.Run(fmt.Sprintf("seed=%d/shards=%d", seed, shards), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, uint64(shards)))

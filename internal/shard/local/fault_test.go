@@ -22,7 +22,7 @@ import (
 // TestWriteFaults makes writes fail, for good, at a random moment, and in files of one kind or all: commits then end
 // with an error, reads go on, and the next process finds all that was acknowledged.
 func TestWriteFaults(t *testing.T) {
-	for seed := range uint64(seeds(10)) {
+	for seed := range eachSeed(t, seeds(10)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 2))
 			mem := vfs.NewCrashableMem()
@@ -75,7 +75,7 @@ func TestWriteFaults(t *testing.T) {
 // TestConcurrentWriteFaults makes writes fail, for good, under transactions that run side by side: each ends, and the
 // next process finds all that was acknowledged and no half of anything.
 func TestConcurrentWriteFaults(t *testing.T) {
-	for seed := range uint64(seeds(8)) {
+	for seed := range eachSeed(t, seeds(8)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 5))
 			mem := vfs.NewCrashableMem()
@@ -126,7 +126,7 @@ func TestConcurrentWriteFaults(t *testing.T) {
 
 // TestReadFaults makes reads fail at random, under all ways of reading: an answer is right, or it is an error.
 func TestReadFaults(t *testing.T) {
-	for seed := range uint64(seeds(8)) {
+	for seed := range eachSeed(t, seeds(8)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			mem := vfs.NewMem()
 			rng := rand.New(rand.NewPCG(seed, 3))

@@ -245,7 +245,7 @@ func (w *indexWorld) wait(t *testing.T) {
 
 // TestIndexWhileWriting makes indexes while others write: each has exactly the entries that it should have.
 func TestIndexWhileWriting(t *testing.T) {
-	for seed := range uint64(seeds(8)) {
+	for seed := range eachSeed(t, seeds(8)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 3))
 			opts := tiny(rng, 1+int(seed)%3)
@@ -329,7 +329,7 @@ func TestIndexOutrun(t *testing.T) {
 
 // TestIndexCrash crashes and closes the store while indexes are being built: they are finished by the next life.
 func TestIndexCrash(t *testing.T) {
-	for seed := range uint64(seeds(9)) {
+	for seed := range eachSeed(t, seeds(9)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 4))
 			opts := tiny(rng, 1+int(seed)%3)

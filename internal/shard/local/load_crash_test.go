@@ -107,7 +107,7 @@ func (c *counting) state() string {
 func TestLoadCrash(t *testing.T) {
 	ctx := context.Background()
 	const batches = 40
-	for seed := range uint64(seeds(12)) {
+	for seed := range eachSeed(t, seeds(12)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 2))
 			opts := tiny(rng, 1+int(seed)%3)

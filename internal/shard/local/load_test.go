@@ -34,7 +34,7 @@ type loadTwin struct {
 // TestLoad applies random load batches to a graph and to the oracle's, among folds, restarts and transactions, and
 // compares what they refuse, what they count and all that is there.
 func TestLoad(t *testing.T) {
-	for seed := range uint64(seeds(25)) {
+	for seed := range eachSeed(t, seeds(25)) {
 		for _, shards := range []int{1, 3} {
 			t.Run(fmt.Sprintf("seed=%d/shards=%d", seed, shards), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, uint64(shards)))

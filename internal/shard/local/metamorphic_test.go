@@ -146,7 +146,7 @@ func TestMetamorphic(t *testing.T) {
 	if testing.Short() {
 		sets, statements = 10, 60
 	}
-	for seed := range uint64(seeds(4)) {
+	for seed := range eachSeed(t, seeds(4)) {
 		rng := rand.New(rand.NewPCG(seed, 99))
 		h := randomHistory(rng, statements)
 		o := oracle.New(1)

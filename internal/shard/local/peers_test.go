@@ -197,7 +197,7 @@ func TestDifferentialCluster(t *testing.T) {
 }
 
 func differentialPeers(t *testing.T, n int, setup func(w *twin, n *neighbours)) {
-	for seed := range uint64(seeds(n)) {
+	for seed := range eachSeed(t, seeds(n)) {
 		for _, shards := range []int{2, 3} {
 			t.Run(fmt.Sprintf("seed=%d/shards=%d", seed, shards), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, uint64(shards)))

@@ -439,7 +439,7 @@ func (w *seekWorld) compareRange(rng *rand.Rand, tx shard.Tx, im *seekImage, d *
 // cuts older than these, and in transactions that see their own changes.
 func TestSeekDifferential(t *testing.T) {
 	found := 0
-	for seed := range uint64(seeds(12)) {
+	for seed := range eachSeed(t, seeds(12)) {
 		for _, shards := range []int{1, 3} {
 			t.Run(fmt.Sprintf("seed=%d/shards=%d", seed, shards), func(t *testing.T) {
 				ctx := context.Background()

@@ -121,7 +121,7 @@ func (w *ttlWorld) renew(rng *rand.Rand, l *lease, hub graph.VertexID, ttl time.
 // stays, what was not is gone with all of its edges, and nobody sees anything between.
 func TestExpireBesideWriters(t *testing.T) {
 	const ttl = 10 * time.Second
-	for seed := range uint64(seeds(9)) {
+	for seed := range eachSeed(t, seeds(9)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			w := openTTLWorld(t, seed)
 			defer func() { require.NoError(t, w.store.Close()) }()
@@ -291,7 +291,7 @@ func mortalHistory(rng *rand.Rand, n int, ttl int64) (out []mortalStep) {
 // before each statement: the answers are the same.
 func TestMetamorphicTTL(t *testing.T) {
 	const ttl = 12
-	for seed := range uint64(seeds(4)) {
+	for seed := range eachSeed(t, seeds(4)) {
 		rng := rand.New(rand.NewPCG(seed, 31))
 		h := mortalHistory(rng, 100, ttl)
 		o := oracle.New(1)

@@ -402,7 +402,7 @@ func (w *ttlWorld) clean() {
 // TestTTL makes random changes while time goes by, with folds, crashes and changed TTLs: every transaction sees what has not
 // expired at its beginning, and those that run keep what they saw.
 func TestTTL(t *testing.T) {
-	for seed := range uint64(seeds(24)) {
+	for seed := range eachSeed(t, seeds(24)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			w := openTTLWorld(t, seed)
 			defer func() { require.NoError(t, w.store.Close()) }()

@@ -19,7 +19,7 @@ import (
 // deleted, transactions that have taken ids commit later and a step is folded now and then.
 func TestPackedEdges(t *testing.T) {
 	ctx := context.Background()
-	for seed := range uint64(seeds(4)) {
+	for seed := range eachSeed(t, seeds(4)) {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		s, err := Open(Options{Dir: "data", FS: vfs.NewMem(), Shards: 1 + int(seed%2), ValueThreshold: 64, Tuning: Tuning{
 			FoldRecords: -1, FoldStep: 1 + rng.IntN(300), PackEdges: 1 + rng.IntN(30), SegmentBytes: 100 << rng.IntN(8),

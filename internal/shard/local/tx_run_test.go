@@ -19,7 +19,7 @@ import (
 // transactions that have taken ids commit later, properties change and fresh records are folded.
 func TestPackedVertices(t *testing.T) {
 	ctx := context.Background()
-	for seed := range uint64(seeds(8)) {
+	for seed := range eachSeed(t, seeds(8)) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		s, err := Open(Options{Dir: "data", FS: vfs.NewMem(), Shards: 1 + int(seed%2), ValueThreshold: 64, Tuning: Tuning{
 			FoldRecords: -1, PackVertices: 1 + rng.IntN(40), ChunkBytes: 100 << rng.IntN(8), PlaceBlock: 200,
