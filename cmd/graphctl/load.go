@@ -26,6 +26,7 @@ const gcPercent = 400
 
 // loadFlags are the flags of load.
 type loadFlags struct {
+	asks                              func() bool // whether somebody can answer a question; nil looks at the terminal
 	dir, rejectsDir, report, progress string
 	admin                             string
 	maxRejects, idType, dataDir       string
@@ -209,7 +210,7 @@ func (l *loadFlags) plan(cmd *cobra.Command, args []string) (*loader.Plan, error
 	}
 	p, err := planned(loader.NewHeaderPlan(cmd.Context(), o))
 	if err != nil && len(args) > 0 {
-		err = l.suggest(cmd, args, err)
+		return l.offer(cmd, args, err)
 	}
 	return p, err
 }

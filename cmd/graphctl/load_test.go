@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +50,28 @@ func TestLoadSuggestsInit(t *testing.T) {
 	cmd.SetOut(io.Discard)
 	cmd.SetErr(io.Discard)
 	require.ErrorContains(t, cmd.Execute(), "graphctl load --init '"+name+"' >mapping.yaml")
+}
+
+// On a terminal the proposed mapping is shown, and the files are loaded with it if the user says so.
+func TestLoadOffersMapping(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "people.csv")
+	require.NoError(t, os.WriteFile(name, []byte("id,name\n1,Ann\n"), 0o600))
+	for answer, loads := range map[string]bool{"y\n": true, "Yes\n": true, "\n": false, "n\n": false, "": false} {
+		cmd, shown := newRoot(&app{}), new(strings.Builder)
+		cmd.SetIn(strings.NewReader(answer))
+		cmd.SetErr(shown)
+		cmd.SetContext(t.Context())
+		l := &loadFlags{idType: "string", asks: func() bool { return true }}
+		plan, err := l.plan(cmd, []string{name})
+		require.Contains(t, shown.String(), "label: People", answer)
+		require.Contains(t, shown.String(), "[y/N]")
+		if !loads {
+			require.ErrorContains(t, err, "graphctl load --init")
+			continue
+		}
+		require.NoError(t, err)
+		require.NoError(t, plan.Close())
+	}
 }
 
 func TestGrouped(t *testing.T) {

@@ -1,15 +1,19 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"unicode"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/hopgate/hopgate/internal/loader"
+	"github.com/hopgate/hopgate/internal/loader/mapping"
 )
 
 // propose prints a mapping for files. Its paths are those of the arguments, or relative to --dir.
@@ -57,16 +61,33 @@ func (l *loadFlags) proposed(ctx context.Context, args []string) ([]byte, error)
 	})
 }
 
-// suggest adds to the error of files that cannot be loaded by their headers how to get a mapping, if one can be proposed.
-func (l *loadFlags) suggest(cmd *cobra.Command, args []string, err error) error {
-	if _, none := l.proposed(cmd.Context(), args); none != nil {
-		return err
+// offer shows the mapping that can be proposed for files that cannot be loaded by their headers, and asks whether to load them with it.
+// Where nobody can answer, or the answer is no, the error says how to get a mapping.
+func (l *loadFlags) offer(cmd *cobra.Command, args []string, err error) (*loader.Plan, error) {
+	text, none := l.proposed(cmd.Context(), args)
+	if none != nil {
+		return nil, err
+	}
+	asks := l.asks
+	if asks == nil {
+		asks = func() bool { return term.IsTerminal(int(os.Stdin.Fd())) && isTerminal(cmd.ErrOrStderr()) }
+	}
+	if asks() {
+		in := bufio.NewReader(cmd.InOrStdin())
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s\nThe files have no headers of neo4j-admin. Load them with this mapping? [y/N] ", text)
+		if answer, _ := in.ReadString('\n'); strings.EqualFold(strings.TrimSpace(answer), "y") || strings.EqualFold(strings.TrimSpace(answer), "yes") {
+			m, err := mapping.Parse("the proposed mapping", text)
+			if err != nil {
+				return nil, exitError{exitUsage, err}
+			}
+			return planned(loader.NewPlan(cmd.Context(), m, ".", in))
+		}
 	}
 	names := make([]string, len(args))
 	for i, name := range args {
 		names[i] = shellQuote(name)
 	}
-	return fmt.Errorf("%w; for a mapping to load the files with: graphctl load --init %s >mapping.yaml, then graphctl load mapping.yaml",
+	return nil, fmt.Errorf("%w; for a mapping to load the files with: graphctl load --init %s >mapping.yaml, then graphctl load mapping.yaml",
 		err, strings.Join(names, " "))
 }
 
