@@ -24,7 +24,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
-// programs are the examples: what is there once .ci/examples has prepared them, and how they are run.
+// programs are the examples: the files that .ci/examples prepares, and how they run.
 var programs = map[string]struct {
 	prepared string
 	command  []string

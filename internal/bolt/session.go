@@ -39,7 +39,7 @@ type Options struct {
 	Server, ID string
 	// Advertised is the address that LOGON names from 5.8 on; "" is none.
 	Advertised string
-	// Idle is how long a transaction, or a result, waits for its client; 0 is for ever.
+	// Idle is how long a transaction, or a result, waits for its client; 0 is without limit.
 	Idle time.Duration
 	// MaxBytes bounds the messages that wait; see Session.Arrive.
 	MaxBytes int

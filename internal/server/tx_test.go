@@ -68,7 +68,7 @@ func TestDrainTransactions(t *testing.T) {
 	require.EqualValues(t, 1, r.engine.Metrics().TxEnded.Load())
 }
 
-// Of two transactions that change the same vertex the first to commit wins; the other is told to try again.
+// Of two transactions that change the same vertex the first to commit wins; the other has to try again.
 func TestTransactionConflict(t *testing.T) {
 	r := serveOver(t, newLocal(t), query.Options{}, Options{})
 	base := "http://" + r.addrs.HTTP + "/db/neo4j/query/v2/tx"

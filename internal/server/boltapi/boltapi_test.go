@@ -424,7 +424,7 @@ func TestRouting(t *testing.T) {
 	}
 }
 
-// Whoever has a token may show it as a password or as it is. After ten failures in a row an address has to wait.
+// A caller shows a token as a password or as it is. After ten failures in a row an address has to wait.
 func TestAuthentication(t *testing.T) {
 	token, entry := access.NewToken("ann", access.Reader)
 	file := filepath.Join(t.TempDir(), "tokens.yaml")

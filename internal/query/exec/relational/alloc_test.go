@@ -17,7 +17,7 @@ import (
 // repeat gives the same batch again and again.
 type repeat struct {
 	b runtime.Batch
-	n int // times; below 0: for ever
+	n int // times; below 0: without end
 	i int
 }
 
