@@ -65,7 +65,7 @@ type conn struct {
 
 // dial connects, with so many bytes of memory for reading.
 func dial(b *testing.B, address string, buffer int) *conn {
-	c, err := net.Dial("tcp", address) //nolint:noctx // It is a benchmark.
+	c, err := net.Dial("tcp", address)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -29,8 +29,10 @@ func TestNotices(t *testing.T) {
 		{"", "graphctl: " + mistake + " (line 2, column 4)\n", []string{"explain", "MATCH\n(p:Persn) RETURN p"}},
 		{"RETURN 1;\n" + statement, "graphctl: <stdin>:2:10: " + mistake + "\n", []string{"query", "-"}},
 		{"", mistake + " (line 1, column 10)\n" + statement + "\n         ^\n", []string{"--verbose", "query", statement}},
-		{"", "graphctl: warning: nothing in the graph has, or has had, the relationship type `KNOW`; did you mean `KNOWS`?\n",
-			[]string{"traverse", "--from", "Person:id=1", "--edge", "KNOW"}},
+		{
+			"", "graphctl: warning: nothing in the graph has, or has had, the relationship type `KNOW`; did you mean `KNOWS`?\n",
+			[]string{"traverse", "--from", "Person:id=1", "--edge", "KNOW"},
+		},
 	} {
 		_, errs, code := ctl(a.address, c.stdin, c.args...)
 		require.Zero(t, code, errs)

@@ -36,8 +36,8 @@ func (n *Transactions) describe(f *formatter) (name, args string) {
 	return "Transactions", f.transactions(n)
 }
 
-func (n *Transactions) rows(e *estimator, in float64) float64 {
-	in = e.of(n.Input)
+func (n *Transactions) rows(e *estimator, _ float64) float64 {
+	in := e.of(n.Input)
 	return e.sub(n.Sub, in)
 }
 
