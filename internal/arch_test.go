@@ -16,6 +16,7 @@ const module = "github.com/hopgate/hopgate/"
 // layers lists every package from the lowest to the highest. A package
 // imports only packages that stand on an earlier line.
 const layers = `
+internal/alloctest
 internal/graph/temporal
 internal/graph
 internal/access

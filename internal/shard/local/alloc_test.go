@@ -7,18 +7,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hopgate/hopgate/internal/alloctest"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 )
-
-// leastAllocs is how often f allocates in the best of some runs: what goes on in the background counts too.
-func leastAllocs(f func()) float64 {
-	least := testing.AllocsPerRun(10, f)
-	for range 20 {
-		least = min(least, testing.AllocsPerRun(1, f))
-	}
-	return least
-}
 
 // TestReadAllocations bounds what a warm request allocates, whatever the number of its rows.
 func TestReadAllocations(t *testing.T) {
@@ -62,7 +54,7 @@ func TestReadAllocations(t *testing.T) {
 			"properties": func() error { return read.Properties(ctx, ids, props, cols) },
 			"expand":     func() error { return read.Expand(ctx, &req, &res) },
 		} {
-			got := leastAllocs(func() {
+			got := alloctest.Least(3, func() {
 				if err := f(); err != nil {
 					t.Fatal(err)
 				}

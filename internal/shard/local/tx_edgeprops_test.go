@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hopgate/hopgate/internal/alloctest"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
 )
@@ -96,7 +97,7 @@ func TestEdgePropertiesDecoded(t *testing.T) {
 	require.Equal(t, text(rounds-1, 1)[0].Value.Str(), out[0][1].Str())
 	allocs := math.Inf(1)
 	for range 50 { // others may be decoding what is asked for
-		if allocs = leastAllocs(func() {
+		if allocs = alloctest.Least(3, func() {
 			require.NoError(t, last.tx.EdgeProperties(ctx, edges, props, last.got))
 		}); allocs <= 20 {
 			break
