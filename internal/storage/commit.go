@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -69,10 +70,12 @@ func Commit(ws []*Writer, intents *uint64) (wait func() error, err error) {
 		return nil, err
 	}
 	waits := make([]func() error, len(touched))
-	for i, w := range touched {
-		if waits[i], err = w.apply(); err != nil {
-			return nil, err
-		}
+	err = together(touched, func(i int) (err error) {
+		waits[i], err = touched[i].apply()
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	return func() error {
 		var errs []error
@@ -84,6 +87,25 @@ func Commit(ws []*Writer, intents *uint64) (wait func() error, err error) {
 		}
 		return end()
 	}, nil
+}
+
+// together calls f for each of some writers. Calls for shards of other processes, each of which takes a round trip and a sync,
+// run at the same time.
+func together(ws []*Writer, f func(i int) error) error {
+	errs := make([]error, len(ws))
+	var others sync.WaitGroup
+	for i, w := range ws {
+		if w.shard.peer != nil && len(ws) > 1 {
+			others.Go(func() { errs[i] = f(i) })
+		}
+	}
+	for i, w := range ws {
+		if w.shard.peer == nil || len(ws) == 1 {
+			errs[i] = f(i)
+		}
+	}
+	others.Wait()
+	return errors.Join(errs...)
 }
 
 // syncBefore makes durable what the changes of touched writers stand on and could overtake. Commits of one shard go to
@@ -151,30 +173,35 @@ func (s *Shard) apply(b *pebble.Batch, sync, snap bool) (wait func() error, err 
 
 // commitLarge makes the large values durable before anything refers to them.
 func commitLarge(ws []*Writer) error {
-	var waits []func() error
-	for _, w := range ws {
-		if len(w.over.large) == 0 {
-			continue
-		}
-		b := w.shard.values.db.NewBatch()
-		var key []byte
-		for i, cell := range w.over.large {
-			key = keys.AppendValueKey(key[:0], w.over.firstLarge+uint64(i))
-			if err := b.Set(key, cell, nil); err != nil {
-				return err
-			}
-		}
-		wait, err := w.shard.values.apply(b, true, false)
-		if err != nil {
-			return err
-		}
-		waits = append(waits, wait)
+	waits := make([]func() error, len(ws))
+	err := together(ws, func(i int) (err error) {
+		waits[i], err = ws[i].applyLarge()
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	var errs []error
 	for _, wait := range waits {
 		errs = append(errs, wait())
 	}
 	return errors.Join(errs...)
+}
+
+// applyLarge puts the writer's large values in; wait gives the end of their sync.
+func (w *Writer) applyLarge() (wait func() error, err error) {
+	if len(w.over.large) == 0 {
+		return func() error { return nil }, nil
+	}
+	b := w.shard.values.db.NewBatch()
+	var key []byte
+	for i, cell := range w.over.large {
+		key = keys.AppendValueKey(key[:0], w.over.firstLarge+uint64(i))
+		if err := b.Set(key, cell, nil); err != nil {
+			return nil, err
+		}
+	}
+	return w.shard.values.apply(b, true, false)
 }
 
 // apply puts the graph's batch in and makes the shard's memory follow.

@@ -1,0 +1,54 @@
+package local
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// TestPeersTogether commits over three shards in three processes: each step reaches both others before either has answered.
+func TestPeersTogether(t *testing.T) {
+	ctx := t.Context()
+	opts := Options{Dir: "data", FS: vfs.NewMem(), Shards: 3, ValueThreshold: 64, Tuning: Tuning{PlaceBlock: 1, FoldRecords: -1}}
+	n := newNeighbours(t, opts)
+	defer n.close()
+	opts.Peers = n.writer()
+	s, err := Open(opts)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	g, err := s.Graph(DefaultGraph)
+	require.NoError(t, err)
+	tx, err := g.Begin(ctx, shard.Write)
+	require.NoError(t, err)
+	text, err := tx.Prop("text")
+	require.NoError(t, err)
+	ms := make([]shard.Mutation, 3)
+	for i := range ms {
+		ms[i].Props = []graph.Property{{ID: text, Value: graph.StringValue(strings.Repeat("x", 100))}} // a large value
+	}
+	require.NoError(t, tx.Apply(ctx, ms))
+
+	var mu sync.Mutex
+	met := 0
+	both := make(chan struct{})
+	n.before = func(int) error {
+		mu.Lock()
+		here := both
+		if met++; met%2 == 0 {
+			close(both)
+			both = make(chan struct{})
+		}
+		mu.Unlock()
+		<-here
+		return nil
+	}
+	require.NoError(t, tx.Commit(ctx))
+	n.before = nil
+	require.Equal(t, 4, met, "the large values, and what refers to them")
+}
