@@ -22,9 +22,9 @@ import (
 // An intent that is found when the graph is opened is carried out in the shards that have not seen its number.
 
 // Commit applies the changes of writers, one a shard, which end with it, and returns once they can be read; wait then
-// gives the end of their sync. intents must count the graph's commits over several shards. After an error the graph
-// takes no more writes, unless nothing was applied.
-func Commit(ws []*Writer, intents *uint64) (wait func() error, err error) {
+// gives the end of their sync. ids name the transactions, see CommitID. intents must count the graph's commits over several
+// shards. After an error the graph takes no more writes, unless nothing was applied.
+func Commit(ws []*Writer, ids []CommitID, intents *uint64) (wait func() error, err error) {
 	var touched []*Writer
 	for _, w := range ws {
 		if w.Empty() {
@@ -47,6 +47,12 @@ func Commit(ws []*Writer, intents *uint64) (wait func() error, err error) {
 	}
 	if len(touched) == 0 {
 		return func() error { return nil }, nil
+	}
+	if len(ids) > 0 {
+		touched[0].recordCommits(ids)
+		if err := touched[0].shard.purgeOutcomes(); err != nil {
+			return nil, err
+		}
 	}
 	for _, w := range touched {
 		if err := w.prepare(len(touched) == 1); err != nil {

@@ -23,7 +23,7 @@ func TestTakeIn(t *testing.T) {
 	intents, err := Recover([]*Shard{s})
 	require.NoError(t, err)
 	commit := func(w *Writer) {
-		wait, err := Commit([]*Writer{w}, &intents)
+		wait, err := Commit([]*Writer{w}, nil, &intents)
 		require.NoError(t, err)
 		require.NoError(t, wait())
 	}

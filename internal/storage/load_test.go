@@ -66,7 +66,7 @@ func TestBulk(t *testing.T) {
 					m.edges(t, rnd, b)
 				}
 				w.SetMark("stream", uint64(round+1), []byte{byte(round)})
-				wait, err := Commit([]*Writer{w}, &intents)
+				wait, err := Commit([]*Writer{w}, nil, &intents)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -53,6 +53,9 @@ type Shard struct {
 	// version counts the changes of what can be read.
 	version uint64
 
+	// purged is the time, in Unix milliseconds, before which the ids of commits are deleted.
+	purged atomic.Uint64
+
 	// nextVertex and nextEdge are the local ids to give out next.
 	nextVertex, nextEdge atomic.Uint64
 
@@ -196,7 +199,11 @@ func (s *Shard) load() error {
 	}
 	s.nextVertex.Store(s.next.vertex)
 	s.nextEdge.Store(s.next.edge)
-	var err error
+	purged, err := readNumber(db, keys.MetaKey(keys.MetaPurged))
+	if err != nil {
+		return err
+	}
+	s.purged.Store(purged)
 	if s.counters, err = readCounters(db); err != nil {
 		return err
 	}

@@ -171,7 +171,7 @@ func (g *Graph) expireStep(ctx context.Context) (some bool, err error) {
 		gone[0] -= w.Delta()[storage.Count{Kind: storage.CountVertices}]
 		gone[1] -= w.Delta()[storage.Count{Kind: storage.CountEdges}]
 	}
-	if _, err := g.commit(tx.ws, nil, due{next, true}); err != nil {
+	if _, err := g.commit(tx.ws, nil, nil, due{next, true}); err != nil {
 		return false, err
 	}
 	for i, n := range gone {

@@ -425,8 +425,8 @@ func (g *Graph) writable() error {
 
 // commit applies the writers' changes and gives up the writer's lock, which the caller holds. It returns when they are
 // durable and can be read. seq is the commit's number, 0 if there was nothing to commit. keys are what a load knows of
-// unique indexes afterwards, and next says when what was written expires.
-func (g *Graph) commit(ws []*storage.Writer, keys *keyTables, next due) (seq uint64, err error) {
+// unique indexes afterwards, and next says when what was written expires. ids name the transactions.
+func (g *Graph) commit(ws []*storage.Writer, ids []storage.CommitID, keys *keyTables, next due) (seq uint64, err error) {
 	some := false
 	for _, w := range ws {
 		some = some || !w.Empty()
@@ -436,7 +436,7 @@ func (g *Graph) commit(ws []*storage.Writer, keys *keyTables, next due) (seq uin
 	}
 	g.notePairs(ws)
 	written := writeSetOf(ws)
-	wait, err := storage.Commit(ws, &g.intents)
+	wait, err := storage.Commit(ws, ids, &g.intents)
 	if err != nil {
 		g.keys = nil
 	} else if keys != nil {

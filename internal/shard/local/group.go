@@ -159,7 +159,7 @@ func (c *committing) commitAlone() {
 		c.err = err
 		return
 	}
-	c.seq, c.err = c.tx.g.commit(ws, nil, due{at: c.tx.due})
+	c.seq, c.err = c.tx.g.commit(ws, c.tx.ids(), nil, due{at: c.tx.due})
 }
 
 // commitGroup commits transactions, of whom the first is the caller's. The caller holds the writer's lock, which ends.
@@ -177,7 +177,11 @@ func (g *Graph) commitGroup(group []*committing) {
 		lead.commitAlone()
 		return
 	}
-	seq, err := g.commit(live.ws, nil, due{at: live.due})
+	var ids []storage.CommitID
+	for _, c := range in {
+		ids = append(ids, c.tx.ids()...)
+	}
+	seq, err := g.commit(live.ws, ids, nil, due{at: live.due})
 	for _, c := range in {
 		c.seq, c.err = seq, err
 	}

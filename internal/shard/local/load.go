@@ -54,7 +54,7 @@ func (g *Graph) Load(ctx context.Context, l *shard.Load) error {
 	}
 	tx.ended.Store(true)
 	defer g.leave()
-	_, err = g.commit(tx.ws, b.tables, due{at: tx.due})
+	_, err = g.commit(tx.ws, nil, b.tables, due{at: tx.due})
 	return err
 }
 

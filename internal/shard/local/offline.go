@@ -415,6 +415,6 @@ func (f *Offline) takeIn(ctx context.Context, sum *sortedSum) error {
 	f.g.pairs = nil
 	tx.ended.Store(true)
 	defer f.g.leave()
-	_, err = f.g.commit(tx.ws, nil, due{at: tx.due})
+	_, err = f.g.commit(tx.ws, nil, nil, due{at: tx.due})
 	return err
 }

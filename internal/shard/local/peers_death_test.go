@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -82,6 +83,9 @@ func peersDeath(t *testing.T, dies, when string, step int) (fired bool) {
 		}
 	}
 	require.NoError(t, tx.Apply(ctx, edges))
+	id, err := uuid.NewV7()
+	require.NoError(t, err)
+	tx.(*Tx).Name(storage.CommitID(id))
 	committed := tx.Commit(ctx)
 	n.before, n.after = nil, nil
 	if dies == "shard" || !fired {
@@ -115,6 +119,9 @@ func peersDeath(t *testing.T, dies, when string, step int) (fired bool) {
 	}
 	require.Contains(t, []uint64{0, 2}, want)
 	read.Rollback()
+	outcome, err := g.(*Graph).Outcome(storage.CommitID(id))
+	require.NoError(t, err)
+	require.Equal(t, map[uint64]storage.Outcome{0: storage.OutcomeAbsent, 2: storage.OutcomeCommitted}[want], outcome)
 	require.NoError(t, s.Close())
 	return fired
 }

@@ -25,7 +25,8 @@ type Tx struct {
 	ended atomic.Bool
 	plain bool         // reads nothing that is decoded
 	reads *graph.Reads // what counts the reads, or nil
-	done  func()       // gives back a cut that is not the graph's; or nil
+	id    storage.CommitID
+	done  func() // gives back a cut that is not the graph's; or nil
 
 	*write  // of a writer; a reader's is empty and never changed
 	decoded decodedReads

@@ -40,6 +40,13 @@ func memoryOptions(shards int) local.Options {
 
 // cluster serves shards, and gives what opens gateways to them.
 func cluster(t testing.TB, shards int, more ...grpc.ServerOption) (gateway func() shard.Store) {
+	return clusterOver(t, shards, grpc.WithContextDialer, more...)
+}
+
+// clusterOver is cluster with gateways that dial in their own way.
+func clusterOver(
+	t testing.TB, shards int, via func(dial func(ctx context.Context, address string) (net.Conn, error)) grpc.DialOption, more ...grpc.ServerOption,
+) (gateway func() shard.Store) {
 	listeners, addresses := make([]*bufconn.Listener, shards), make([]string, shards)
 	for no := range shards {
 		listeners[no], addresses[no] = bufconn.Listen(1<<20), "passthrough:"+strconv.Itoa(no)
@@ -56,14 +63,14 @@ func cluster(t testing.TB, shards int, more ...grpc.ServerOption) (gateway func(
 		t.Cleanup(func() { require.NoError(t, parts.Close()) })
 		serve(no, func(s *grpc.Server) { remote.ServeParts(s, parts) })
 	}
-	dialer := grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+	dial := func(ctx context.Context, address string) (net.Conn, error) {
 		no, err := strconv.Atoi(address)
 		if err != nil {
 			return nil, err
 		}
 		return listeners[no].DialContext(ctx)
-	})
-	peers, err := remote.NewPeers(addresses, dialer)
+	}
+	peers, err := remote.NewPeers(addresses, grpc.WithContextDialer(dial))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = peers.Close() })
 	o := memoryOptions(shards)
@@ -73,7 +80,7 @@ func cluster(t testing.TB, shards int, more ...grpc.ServerOption) (gateway func(
 	t.Cleanup(func() { require.NoError(t, leader.Close()) })
 	serve(0, func(s *grpc.Server) { remote.ServeLeader(s, leader, peers) })
 	return func() shard.Store {
-		gateway, err := remote.Open(addresses, dialer)
+		gateway, err := remote.Open(addresses, via(dial))
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, gateway.Close()) })
 		return gateway

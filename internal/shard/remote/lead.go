@@ -182,10 +182,10 @@ func (l *leader) Begin(r *pb.BeginRequest, stream grpc.ServerStreamingServer[pb.
 	l.txs[out.Tx] = t
 	l.mu.Unlock()
 	defer func() {
+		t.end() // before Outcome misses it
 		l.mu.Lock()
 		delete(l.txs, out.Tx)
 		l.mu.Unlock()
-		t.end()
 	}()
 	body, err := proto.Marshal(out)
 	if err != nil {
@@ -305,6 +305,13 @@ func (l *leader) Commit(ctx context.Context, r *pb.CommitRequest) (*pb.CommitRes
 		return nil, toStatus(err)
 	}
 	defer done()
+	if len(r.GetId()) > 0 {
+		id, err := commitID(r.GetId())
+		if err != nil {
+			return nil, toStatus(err)
+		}
+		t.tx.Name(id)
+	}
 	return &pb.CommitResponse{}, toStatus(t.tx.Commit(ctx))
 }
 

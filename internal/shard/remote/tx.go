@@ -349,10 +349,7 @@ func (tx *Tx) Commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return change(ctx, func(ctx context.Context) error {
-		_, err := tx.g.s.lead.Commit(ctx, &pb.CommitRequest{Graph: tx.g.name, Tx: tx.l.id})
-		return err
-	})
+	return tx.commit(ctx)
 }
 
 // Rollback implements shard.Tx.

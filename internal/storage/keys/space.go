@@ -24,6 +24,7 @@ const (
 	Garbage    Space = 0x09 // large values that nothing refers to any more
 	IndexMark  Space = 0x0a // how far the building of an index came
 	Degree     Space = 0x0b // degree histograms
+	Outcome    Space = 0x0c // the ids of recent commits
 	Adjacency  Space = 0x10 // packed edge lists
 	FreshEdge  Space = 0x11 // edges written since their list was packed
 	FreshGroup Space = 0x12 // edges of many lists that one commit appended
@@ -185,6 +186,7 @@ const (
 	MetaNextEdge   byte = 'e' // next local edge id
 	MetaNextValue  byte = 'x' // next id of a large value
 	MetaIntent     byte = 'i' // number of the last commit over several shards that was applied here
+	MetaPurged     byte = 'o' // Unix milliseconds before which the ids of commits are deleted
 	MetaVersion    byte = 'p' // of a shard that a process keeps for another: epoch of the writer and version
 )
 

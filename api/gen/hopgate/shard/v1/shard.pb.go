@@ -31,6 +31,57 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type OutcomeResponse_Outcome int32
+
+const (
+	// The commit is so old that its record may be gone.
+	OutcomeResponse_OUTCOME_UNSPECIFIED OutcomeResponse_Outcome = 0
+	OutcomeResponse_OUTCOME_COMMITTED   OutcomeResponse_Outcome = 1
+	// The commit never was and never will be.
+	OutcomeResponse_OUTCOME_ABSENT OutcomeResponse_Outcome = 2
+)
+
+// Enum value maps for OutcomeResponse_Outcome.
+var (
+	OutcomeResponse_Outcome_name = map[int32]string{
+		0: "OUTCOME_UNSPECIFIED",
+		1: "OUTCOME_COMMITTED",
+		2: "OUTCOME_ABSENT",
+	}
+	OutcomeResponse_Outcome_value = map[string]int32{
+		"OUTCOME_UNSPECIFIED": 0,
+		"OUTCOME_COMMITTED":   1,
+		"OUTCOME_ABSENT":      2,
+	}
+)
+
+func (x OutcomeResponse_Outcome) Enum() *OutcomeResponse_Outcome {
+	p := new(OutcomeResponse_Outcome)
+	*p = x
+	return p
+}
+
+func (x OutcomeResponse_Outcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (OutcomeResponse_Outcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_hopgate_shard_v1_shard_proto_enumTypes[0].Descriptor()
+}
+
+func (OutcomeResponse_Outcome) Type() protoreflect.EnumType {
+	return &file_hopgate_shard_v1_shard_proto_enumTypes[0]
+}
+
+func (x OutcomeResponse_Outcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use OutcomeResponse_Outcome.Descriptor instead.
+func (OutcomeResponse_Outcome) EnumDescriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{70, 0}
+}
+
 // PartOf names a graph; one that is made again under a name has another id.
 type PartOf struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4408,9 +4459,11 @@ func (x *CountResponse) GetCounts() *Counts {
 }
 
 type CommitRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Graph         string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
-	Tx            uint64                 `protobuf:"varint,2,opt,name=tx,proto3" json:"tx,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Graph string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	Tx    uint64                 `protobuf:"varint,2,opt,name=tx,proto3" json:"tx,omitempty"`
+	// A UUIDv7 under which Outcome finds the commit for 15 minutes; empty: it cannot be found.
+	Id            []byte `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4459,6 +4512,13 @@ func (x *CommitRequest) GetTx() uint64 {
 	return 0
 }
 
+func (x *CommitRequest) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
 type CommitResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -4495,6 +4555,110 @@ func (*CommitResponse) Descriptor() ([]byte, []int) {
 	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{68}
 }
 
+type OutcomeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Graph         string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
+	Tx            uint64                 `protobuf:"varint,2,opt,name=tx,proto3" json:"tx,omitempty"`
+	Id            []byte                 `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OutcomeRequest) Reset() {
+	*x = OutcomeRequest{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OutcomeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OutcomeRequest) ProtoMessage() {}
+
+func (x *OutcomeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OutcomeRequest.ProtoReflect.Descriptor instead.
+func (*OutcomeRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{69}
+}
+
+func (x *OutcomeRequest) GetGraph() string {
+	if x != nil {
+		return x.Graph
+	}
+	return ""
+}
+
+func (x *OutcomeRequest) GetTx() uint64 {
+	if x != nil {
+		return x.Tx
+	}
+	return 0
+}
+
+func (x *OutcomeRequest) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+type OutcomeResponse struct {
+	state         protoimpl.MessageState  `protogen:"open.v1"`
+	Outcome       OutcomeResponse_Outcome `protobuf:"varint,1,opt,name=outcome,proto3,enum=hopgate.shard.v1.OutcomeResponse_Outcome" json:"outcome,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OutcomeResponse) Reset() {
+	*x = OutcomeResponse{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OutcomeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OutcomeResponse) ProtoMessage() {}
+
+func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OutcomeResponse.ProtoReflect.Descriptor instead.
+func (*OutcomeResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{70}
+}
+
+func (x *OutcomeResponse) GetOutcome() OutcomeResponse_Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return OutcomeResponse_OUTCOME_UNSPECIFIED
+}
+
 type LoadRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Graph         string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
@@ -4510,7 +4674,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4522,7 +4686,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4535,7 +4699,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{69}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *LoadRequest) GetGraph() string {
@@ -4600,7 +4764,7 @@ type LoadVertices struct {
 
 func (x *LoadVertices) Reset() {
 	*x = LoadVertices{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4612,7 +4776,7 @@ func (x *LoadVertices) String() string {
 func (*LoadVertices) ProtoMessage() {}
 
 func (x *LoadVertices) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4625,7 +4789,7 @@ func (x *LoadVertices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadVertices.ProtoReflect.Descriptor instead.
 func (*LoadVertices) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{70}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *LoadVertices) GetLabels() uint32 {
@@ -4679,7 +4843,7 @@ type LoadEdges struct {
 
 func (x *LoadEdges) Reset() {
 	*x = LoadEdges{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4691,7 +4855,7 @@ func (x *LoadEdges) String() string {
 func (*LoadEdges) ProtoMessage() {}
 
 func (x *LoadEdges) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4704,7 +4868,7 @@ func (x *LoadEdges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadEdges.ProtoReflect.Descriptor instead.
 func (*LoadEdges) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{71}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *LoadEdges) GetType() uint32 {
@@ -4774,7 +4938,7 @@ type LoadColumn struct {
 
 func (x *LoadColumn) Reset() {
 	*x = LoadColumn{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4786,7 +4950,7 @@ func (x *LoadColumn) String() string {
 func (*LoadColumn) ProtoMessage() {}
 
 func (x *LoadColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4799,7 +4963,7 @@ func (x *LoadColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadColumn.ProtoReflect.Descriptor instead.
 func (*LoadColumn) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{72}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *LoadColumn) GetProp() uint32 {
@@ -4836,7 +5000,7 @@ type LoadResponse struct {
 
 func (x *LoadResponse) Reset() {
 	*x = LoadResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4848,7 +5012,7 @@ func (x *LoadResponse) String() string {
 func (*LoadResponse) ProtoMessage() {}
 
 func (x *LoadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4861,7 +5025,7 @@ func (x *LoadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadResponse.ProtoReflect.Descriptor instead.
 func (*LoadResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{73}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *LoadResponse) GetRejected() []*Rejected {
@@ -4912,7 +5076,7 @@ type Rejected struct {
 
 func (x *Rejected) Reset() {
 	*x = Rejected{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4924,7 +5088,7 @@ func (x *Rejected) String() string {
 func (*Rejected) ProtoMessage() {}
 
 func (x *Rejected) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4937,7 +5101,7 @@ func (x *Rejected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejected.ProtoReflect.Descriptor instead.
 func (*Rejected) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{74}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Rejected) GetEdge() bool {
@@ -4985,7 +5149,7 @@ type LoadStateRequest struct {
 
 func (x *LoadStateRequest) Reset() {
 	*x = LoadStateRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4997,7 +5161,7 @@ func (x *LoadStateRequest) String() string {
 func (*LoadStateRequest) ProtoMessage() {}
 
 func (x *LoadStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5010,7 +5174,7 @@ func (x *LoadStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadStateRequest.ProtoReflect.Descriptor instead.
 func (*LoadStateRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{75}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *LoadStateRequest) GetGraph() string {
@@ -5037,7 +5201,7 @@ type LoadStateResponse struct {
 
 func (x *LoadStateResponse) Reset() {
 	*x = LoadStateResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5049,7 +5213,7 @@ func (x *LoadStateResponse) String() string {
 func (*LoadStateResponse) ProtoMessage() {}
 
 func (x *LoadStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5062,7 +5226,7 @@ func (x *LoadStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadStateResponse.ProtoReflect.Descriptor instead.
 func (*LoadStateResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{76}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *LoadStateResponse) GetSeq() uint64 {
@@ -5089,7 +5253,7 @@ type CreateIndexRequest struct {
 
 func (x *CreateIndexRequest) Reset() {
 	*x = CreateIndexRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5101,7 +5265,7 @@ func (x *CreateIndexRequest) String() string {
 func (*CreateIndexRequest) ProtoMessage() {}
 
 func (x *CreateIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5114,7 +5278,7 @@ func (x *CreateIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateIndexRequest.ProtoReflect.Descriptor instead.
 func (*CreateIndexRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{77}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *CreateIndexRequest) GetGraph() string {
@@ -5139,7 +5303,7 @@ type CreateIndexResponse struct {
 
 func (x *CreateIndexResponse) Reset() {
 	*x = CreateIndexResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5151,7 +5315,7 @@ func (x *CreateIndexResponse) String() string {
 func (*CreateIndexResponse) ProtoMessage() {}
 
 func (x *CreateIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5164,7 +5328,7 @@ func (x *CreateIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateIndexResponse.ProtoReflect.Descriptor instead.
 func (*CreateIndexResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{78}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{80}
 }
 
 type DropIndexRequest struct {
@@ -5177,7 +5341,7 @@ type DropIndexRequest struct {
 
 func (x *DropIndexRequest) Reset() {
 	*x = DropIndexRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5189,7 +5353,7 @@ func (x *DropIndexRequest) String() string {
 func (*DropIndexRequest) ProtoMessage() {}
 
 func (x *DropIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5202,7 +5366,7 @@ func (x *DropIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropIndexRequest.ProtoReflect.Descriptor instead.
 func (*DropIndexRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{79}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *DropIndexRequest) GetGraph() string {
@@ -5227,7 +5391,7 @@ type DropIndexResponse struct {
 
 func (x *DropIndexResponse) Reset() {
 	*x = DropIndexResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5239,7 +5403,7 @@ func (x *DropIndexResponse) String() string {
 func (*DropIndexResponse) ProtoMessage() {}
 
 func (x *DropIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5252,7 +5416,7 @@ func (x *DropIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropIndexResponse.ProtoReflect.Descriptor instead.
 func (*DropIndexResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{80}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{82}
 }
 
 type SetTTLRequest struct {
@@ -5265,7 +5429,7 @@ type SetTTLRequest struct {
 
 func (x *SetTTLRequest) Reset() {
 	*x = SetTTLRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5277,7 +5441,7 @@ func (x *SetTTLRequest) String() string {
 func (*SetTTLRequest) ProtoMessage() {}
 
 func (x *SetTTLRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5290,7 +5454,7 @@ func (x *SetTTLRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTTLRequest.ProtoReflect.Descriptor instead.
 func (*SetTTLRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{81}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *SetTTLRequest) GetGraph() string {
@@ -5315,7 +5479,7 @@ type SetTTLResponse struct {
 
 func (x *SetTTLResponse) Reset() {
 	*x = SetTTLResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5327,7 +5491,7 @@ func (x *SetTTLResponse) String() string {
 func (*SetTTLResponse) ProtoMessage() {}
 
 func (x *SetTTLResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5340,7 +5504,7 @@ func (x *SetTTLResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTTLResponse.ProtoReflect.Descriptor instead.
 func (*SetTTLResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{82}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{84}
 }
 
 type DropTTLRequest struct {
@@ -5354,7 +5518,7 @@ type DropTTLRequest struct {
 
 func (x *DropTTLRequest) Reset() {
 	*x = DropTTLRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5366,7 +5530,7 @@ func (x *DropTTLRequest) String() string {
 func (*DropTTLRequest) ProtoMessage() {}
 
 func (x *DropTTLRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5379,7 +5543,7 @@ func (x *DropTTLRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTTLRequest.ProtoReflect.Descriptor instead.
 func (*DropTTLRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{83}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *DropTTLRequest) GetGraph() string {
@@ -5411,7 +5575,7 @@ type DropTTLResponse struct {
 
 func (x *DropTTLResponse) Reset() {
 	*x = DropTTLResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5423,7 +5587,7 @@ func (x *DropTTLResponse) String() string {
 func (*DropTTLResponse) ProtoMessage() {}
 
 func (x *DropTTLResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5436,7 +5600,7 @@ func (x *DropTTLResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTTLResponse.ProtoReflect.Descriptor instead.
 func (*DropTTLResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{84}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{86}
 }
 
 type IndexProgressRequest struct {
@@ -5449,7 +5613,7 @@ type IndexProgressRequest struct {
 
 func (x *IndexProgressRequest) Reset() {
 	*x = IndexProgressRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5461,7 +5625,7 @@ func (x *IndexProgressRequest) String() string {
 func (*IndexProgressRequest) ProtoMessage() {}
 
 func (x *IndexProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5474,7 +5638,7 @@ func (x *IndexProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexProgressRequest.ProtoReflect.Descriptor instead.
 func (*IndexProgressRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{85}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *IndexProgressRequest) GetGraph() string {
@@ -5500,7 +5664,7 @@ type IndexProgressResponse struct {
 
 func (x *IndexProgressResponse) Reset() {
 	*x = IndexProgressResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5512,7 +5676,7 @@ func (x *IndexProgressResponse) String() string {
 func (*IndexProgressResponse) ProtoMessage() {}
 
 func (x *IndexProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5525,7 +5689,7 @@ func (x *IndexProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexProgressResponse.ProtoReflect.Descriptor instead.
 func (*IndexProgressResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{86}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *IndexProgressResponse) GetPart() float64 {
@@ -5553,7 +5717,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5565,7 +5729,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5578,7 +5742,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{87}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *Fault) GetKind() uint32 {
@@ -5971,11 +6135,22 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x0e\n" +
 	"\x02tx\x18\x02 \x01(\x04R\x02tx\"A\n" +
 	"\rCountResponse\x120\n" +
-	"\x06counts\x18\x01 \x01(\v2\x18.hopgate.shard.v1.CountsR\x06counts\"5\n" +
+	"\x06counts\x18\x01 \x01(\v2\x18.hopgate.shard.v1.CountsR\x06counts\"E\n" +
 	"\rCommitRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x0e\n" +
-	"\x02tx\x18\x02 \x01(\x04R\x02tx\"\x10\n" +
-	"\x0eCommitResponse\"\xea\x01\n" +
+	"\x02tx\x18\x02 \x01(\x04R\x02tx\x12\x0e\n" +
+	"\x02id\x18\x03 \x01(\fR\x02id\"\x10\n" +
+	"\x0eCommitResponse\"F\n" +
+	"\x0eOutcomeRequest\x12\x14\n" +
+	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x0e\n" +
+	"\x02tx\x18\x02 \x01(\x04R\x02tx\x12\x0e\n" +
+	"\x02id\x18\x03 \x01(\fR\x02id\"\xa5\x01\n" +
+	"\x0fOutcomeResponse\x12C\n" +
+	"\aoutcome\x18\x01 \x01(\x0e2).hopgate.shard.v1.OutcomeResponse.OutcomeR\aoutcome\"M\n" +
+	"\aOutcome\x12\x17\n" +
+	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11OUTCOME_COMMITTED\x10\x01\x12\x12\n" +
+	"\x0eOUTCOME_ABSENT\x10\x02\"\xea\x01\n" +
 	"\vLoadRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x16\n" +
 	"\x06stream\x18\x02 \x01(\tR\x06stream\x12\x10\n" +
@@ -6073,8 +6248,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\vEdgeRecords\x12$.hopgate.shard.v1.EdgeRecordsRequest\x1a%.hopgate.shard.v1.EdgeRecordsResponse\x12E\n" +
 	"\x04Seek\x12\x1d.hopgate.shard.v1.SeekRequest\x1a\x1e.hopgate.shard.v1.SeekResponse\x12T\n" +
 	"\tSeekRange\x12\".hopgate.shard.v1.SeekRangeRequest\x1a#.hopgate.shard.v1.SeekRangeResponse\x12H\n" +
-	"\x05Large\x12\x1e.hopgate.shard.v1.LargeRequest\x1a\x1f.hopgate.shard.v1.LargeResponse2\xf4\n" +
-	"\n" +
+	"\x05Large\x12\x1e.hopgate.shard.v1.LargeRequest\x1a\x1f.hopgate.shard.v1.LargeResponse2\xc4\v\n" +
 	"\vLeadService\x12K\n" +
 	"\x06Graphs\x12\x1f.hopgate.shard.v1.GraphsRequest\x1a .hopgate.shard.v1.GraphsResponse\x12Z\n" +
 	"\vCreateGraph\x12$.hopgate.shard.v1.CreateGraphRequest\x1a%.hopgate.shard.v1.CreateGraphResponse\x12T\n" +
@@ -6085,7 +6259,8 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x06Intern\x12\x1f.hopgate.shard.v1.InternRequest\x1a .hopgate.shard.v1.InternResponse\x12K\n" +
 	"\x06Mutate\x12\x1f.hopgate.shard.v1.MutateRequest\x1a .hopgate.shard.v1.MutateResponse\x12H\n" +
 	"\x05Count\x12\x1e.hopgate.shard.v1.CountRequest\x1a\x1f.hopgate.shard.v1.CountResponse\x12K\n" +
-	"\x06Commit\x12\x1f.hopgate.shard.v1.CommitRequest\x1a .hopgate.shard.v1.CommitResponse\x12E\n" +
+	"\x06Commit\x12\x1f.hopgate.shard.v1.CommitRequest\x1a .hopgate.shard.v1.CommitResponse\x12N\n" +
+	"\aOutcome\x12 .hopgate.shard.v1.OutcomeRequest\x1a!.hopgate.shard.v1.OutcomeResponse\x12E\n" +
 	"\x04Load\x12\x1d.hopgate.shard.v1.LoadRequest\x1a\x1e.hopgate.shard.v1.LoadResponse\x12T\n" +
 	"\tLoadState\x12\".hopgate.shard.v1.LoadStateRequest\x1a#.hopgate.shard.v1.LoadStateResponse\x12Z\n" +
 	"\vCreateIndex\x12$.hopgate.shard.v1.CreateIndexRequest\x1a%.hopgate.shard.v1.CreateIndexResponse\x12T\n" +
@@ -6106,227 +6281,234 @@ func file_hopgate_shard_v1_shard_proto_rawDescGZIP() []byte {
 	return file_hopgate_shard_v1_shard_proto_rawDescData
 }
 
-var file_hopgate_shard_v1_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 91)
+var file_hopgate_shard_v1_shard_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_hopgate_shard_v1_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 93)
 var file_hopgate_shard_v1_shard_proto_goTypes = []any{
-	(*PartOf)(nil),                 // 0: hopgate.shard.v1.PartOf
-	(*AttachRequest)(nil),          // 1: hopgate.shard.v1.AttachRequest
-	(*AttachResponse)(nil),         // 2: hopgate.shard.v1.AttachResponse
-	(*DropRequest)(nil),            // 3: hopgate.shard.v1.DropRequest
-	(*DropResponse)(nil),           // 4: hopgate.shard.v1.DropResponse
-	(*ApplyRequest)(nil),           // 5: hopgate.shard.v1.ApplyRequest
-	(*ApplyResponse)(nil),          // 6: hopgate.shard.v1.ApplyResponse
-	(*GetRequest)(nil),             // 7: hopgate.shard.v1.GetRequest
-	(*GetResponse)(nil),            // 8: hopgate.shard.v1.GetResponse
-	(*GetAllRequest)(nil),          // 9: hopgate.shard.v1.GetAllRequest
-	(*GetAllResponse)(nil),         // 10: hopgate.shard.v1.GetAllResponse
-	(*WalkRequest)(nil),            // 11: hopgate.shard.v1.WalkRequest
-	(*WalkResponse)(nil),           // 12: hopgate.shard.v1.WalkResponse
-	(*Cut)(nil),                    // 13: hopgate.shard.v1.Cut
-	(*ScanRequest)(nil),            // 14: hopgate.shard.v1.ScanRequest
-	(*ScanResponse)(nil),           // 15: hopgate.shard.v1.ScanResponse
-	(*LabelSetsRequest)(nil),       // 16: hopgate.shard.v1.LabelSetsRequest
-	(*LabelSetsResponse)(nil),      // 17: hopgate.shard.v1.LabelSetsResponse
-	(*PropertiesRequest)(nil),      // 18: hopgate.shard.v1.PropertiesRequest
-	(*PropertiesResponse)(nil),     // 19: hopgate.shard.v1.PropertiesResponse
-	(*ExpandRequest)(nil),          // 20: hopgate.shard.v1.ExpandRequest
-	(*EdgeRange)(nil),              // 21: hopgate.shard.v1.EdgeRange
-	(*ExpandResponse)(nil),         // 22: hopgate.shard.v1.ExpandResponse
-	(*StepRequest)(nil),            // 23: hopgate.shard.v1.StepRequest
-	(*StepResponse)(nil),           // 24: hopgate.shard.v1.StepResponse
-	(*DegreesRequest)(nil),         // 25: hopgate.shard.v1.DegreesRequest
-	(*DegreesResponse)(nil),        // 26: hopgate.shard.v1.DegreesResponse
-	(*EdgePropertiesRequest)(nil),  // 27: hopgate.shard.v1.EdgePropertiesRequest
-	(*EdgePropertiesResponse)(nil), // 28: hopgate.shard.v1.EdgePropertiesResponse
-	(*EdgeRecordsRequest)(nil),     // 29: hopgate.shard.v1.EdgeRecordsRequest
-	(*EdgeRecordsResponse)(nil),    // 30: hopgate.shard.v1.EdgeRecordsResponse
-	(*Index)(nil),                  // 31: hopgate.shard.v1.Index
-	(*SeekRequest)(nil),            // 32: hopgate.shard.v1.SeekRequest
-	(*SeekResponse)(nil),           // 33: hopgate.shard.v1.SeekResponse
-	(*Owners)(nil),                 // 34: hopgate.shard.v1.Owners
-	(*SeekRangeRequest)(nil),       // 35: hopgate.shard.v1.SeekRangeRequest
-	(*SeekRangeResponse)(nil),      // 36: hopgate.shard.v1.SeekRangeResponse
-	(*LargeRequest)(nil),           // 37: hopgate.shard.v1.LargeRequest
-	(*LargeResponse)(nil),          // 38: hopgate.shard.v1.LargeResponse
-	(*GraphsRequest)(nil),          // 39: hopgate.shard.v1.GraphsRequest
-	(*GraphsResponse)(nil),         // 40: hopgate.shard.v1.GraphsResponse
-	(*CreateGraphRequest)(nil),     // 41: hopgate.shard.v1.CreateGraphRequest
-	(*CreateGraphResponse)(nil),    // 42: hopgate.shard.v1.CreateGraphResponse
-	(*DropGraphRequest)(nil),       // 43: hopgate.shard.v1.DropGraphRequest
-	(*DropGraphResponse)(nil),      // 44: hopgate.shard.v1.DropGraphResponse
-	(*State)(nil),                  // 45: hopgate.shard.v1.State
-	(*Catalog)(nil),                // 46: hopgate.shard.v1.Catalog
-	(*TTL)(nil),                    // 47: hopgate.shard.v1.TTL
-	(*LabelSet)(nil),               // 48: hopgate.shard.v1.LabelSet
-	(*IndexDefinition)(nil),        // 49: hopgate.shard.v1.IndexDefinition
-	(*DescribeRequest)(nil),        // 50: hopgate.shard.v1.DescribeRequest
-	(*DescribeResponse)(nil),       // 51: hopgate.shard.v1.DescribeResponse
-	(*BeginRequest)(nil),           // 52: hopgate.shard.v1.BeginRequest
-	(*BeginResponse)(nil),          // 53: hopgate.shard.v1.BeginResponse
-	(*Began)(nil),                  // 54: hopgate.shard.v1.Began
-	(*RenewRequest)(nil),           // 55: hopgate.shard.v1.RenewRequest
-	(*RenewResponse)(nil),          // 56: hopgate.shard.v1.RenewResponse
-	(*Counts)(nil),                 // 57: hopgate.shard.v1.Counts
-	(*PropCount)(nil),              // 58: hopgate.shard.v1.PropCount
-	(*Ends)(nil),                   // 59: hopgate.shard.v1.Ends
-	(*Degrees)(nil),                // 60: hopgate.shard.v1.Degrees
-	(*InternRequest)(nil),          // 61: hopgate.shard.v1.InternRequest
-	(*InternResponse)(nil),         // 62: hopgate.shard.v1.InternResponse
-	(*MutateRequest)(nil),          // 63: hopgate.shard.v1.MutateRequest
-	(*MutateResponse)(nil),         // 64: hopgate.shard.v1.MutateResponse
-	(*CountRequest)(nil),           // 65: hopgate.shard.v1.CountRequest
-	(*CountResponse)(nil),          // 66: hopgate.shard.v1.CountResponse
-	(*CommitRequest)(nil),          // 67: hopgate.shard.v1.CommitRequest
-	(*CommitResponse)(nil),         // 68: hopgate.shard.v1.CommitResponse
-	(*LoadRequest)(nil),            // 69: hopgate.shard.v1.LoadRequest
-	(*LoadVertices)(nil),           // 70: hopgate.shard.v1.LoadVertices
-	(*LoadEdges)(nil),              // 71: hopgate.shard.v1.LoadEdges
-	(*LoadColumn)(nil),             // 72: hopgate.shard.v1.LoadColumn
-	(*LoadResponse)(nil),           // 73: hopgate.shard.v1.LoadResponse
-	(*Rejected)(nil),               // 74: hopgate.shard.v1.Rejected
-	(*LoadStateRequest)(nil),       // 75: hopgate.shard.v1.LoadStateRequest
-	(*LoadStateResponse)(nil),      // 76: hopgate.shard.v1.LoadStateResponse
-	(*CreateIndexRequest)(nil),     // 77: hopgate.shard.v1.CreateIndexRequest
-	(*CreateIndexResponse)(nil),    // 78: hopgate.shard.v1.CreateIndexResponse
-	(*DropIndexRequest)(nil),       // 79: hopgate.shard.v1.DropIndexRequest
-	(*DropIndexResponse)(nil),      // 80: hopgate.shard.v1.DropIndexResponse
-	(*SetTTLRequest)(nil),          // 81: hopgate.shard.v1.SetTTLRequest
-	(*SetTTLResponse)(nil),         // 82: hopgate.shard.v1.SetTTLResponse
-	(*DropTTLRequest)(nil),         // 83: hopgate.shard.v1.DropTTLRequest
-	(*DropTTLResponse)(nil),        // 84: hopgate.shard.v1.DropTTLResponse
-	(*IndexProgressRequest)(nil),   // 85: hopgate.shard.v1.IndexProgressRequest
-	(*IndexProgressResponse)(nil),  // 86: hopgate.shard.v1.IndexProgressResponse
-	(*Fault)(nil),                  // 87: hopgate.shard.v1.Fault
-	nil,                            // 88: hopgate.shard.v1.Counts.ByLabelEntry
-	nil,                            // 89: hopgate.shard.v1.Counts.ByTypeEntry
-	nil,                            // 90: hopgate.shard.v1.Counts.DistinctEntry
+	(OutcomeResponse_Outcome)(0),   // 0: hopgate.shard.v1.OutcomeResponse.Outcome
+	(*PartOf)(nil),                 // 1: hopgate.shard.v1.PartOf
+	(*AttachRequest)(nil),          // 2: hopgate.shard.v1.AttachRequest
+	(*AttachResponse)(nil),         // 3: hopgate.shard.v1.AttachResponse
+	(*DropRequest)(nil),            // 4: hopgate.shard.v1.DropRequest
+	(*DropResponse)(nil),           // 5: hopgate.shard.v1.DropResponse
+	(*ApplyRequest)(nil),           // 6: hopgate.shard.v1.ApplyRequest
+	(*ApplyResponse)(nil),          // 7: hopgate.shard.v1.ApplyResponse
+	(*GetRequest)(nil),             // 8: hopgate.shard.v1.GetRequest
+	(*GetResponse)(nil),            // 9: hopgate.shard.v1.GetResponse
+	(*GetAllRequest)(nil),          // 10: hopgate.shard.v1.GetAllRequest
+	(*GetAllResponse)(nil),         // 11: hopgate.shard.v1.GetAllResponse
+	(*WalkRequest)(nil),            // 12: hopgate.shard.v1.WalkRequest
+	(*WalkResponse)(nil),           // 13: hopgate.shard.v1.WalkResponse
+	(*Cut)(nil),                    // 14: hopgate.shard.v1.Cut
+	(*ScanRequest)(nil),            // 15: hopgate.shard.v1.ScanRequest
+	(*ScanResponse)(nil),           // 16: hopgate.shard.v1.ScanResponse
+	(*LabelSetsRequest)(nil),       // 17: hopgate.shard.v1.LabelSetsRequest
+	(*LabelSetsResponse)(nil),      // 18: hopgate.shard.v1.LabelSetsResponse
+	(*PropertiesRequest)(nil),      // 19: hopgate.shard.v1.PropertiesRequest
+	(*PropertiesResponse)(nil),     // 20: hopgate.shard.v1.PropertiesResponse
+	(*ExpandRequest)(nil),          // 21: hopgate.shard.v1.ExpandRequest
+	(*EdgeRange)(nil),              // 22: hopgate.shard.v1.EdgeRange
+	(*ExpandResponse)(nil),         // 23: hopgate.shard.v1.ExpandResponse
+	(*StepRequest)(nil),            // 24: hopgate.shard.v1.StepRequest
+	(*StepResponse)(nil),           // 25: hopgate.shard.v1.StepResponse
+	(*DegreesRequest)(nil),         // 26: hopgate.shard.v1.DegreesRequest
+	(*DegreesResponse)(nil),        // 27: hopgate.shard.v1.DegreesResponse
+	(*EdgePropertiesRequest)(nil),  // 28: hopgate.shard.v1.EdgePropertiesRequest
+	(*EdgePropertiesResponse)(nil), // 29: hopgate.shard.v1.EdgePropertiesResponse
+	(*EdgeRecordsRequest)(nil),     // 30: hopgate.shard.v1.EdgeRecordsRequest
+	(*EdgeRecordsResponse)(nil),    // 31: hopgate.shard.v1.EdgeRecordsResponse
+	(*Index)(nil),                  // 32: hopgate.shard.v1.Index
+	(*SeekRequest)(nil),            // 33: hopgate.shard.v1.SeekRequest
+	(*SeekResponse)(nil),           // 34: hopgate.shard.v1.SeekResponse
+	(*Owners)(nil),                 // 35: hopgate.shard.v1.Owners
+	(*SeekRangeRequest)(nil),       // 36: hopgate.shard.v1.SeekRangeRequest
+	(*SeekRangeResponse)(nil),      // 37: hopgate.shard.v1.SeekRangeResponse
+	(*LargeRequest)(nil),           // 38: hopgate.shard.v1.LargeRequest
+	(*LargeResponse)(nil),          // 39: hopgate.shard.v1.LargeResponse
+	(*GraphsRequest)(nil),          // 40: hopgate.shard.v1.GraphsRequest
+	(*GraphsResponse)(nil),         // 41: hopgate.shard.v1.GraphsResponse
+	(*CreateGraphRequest)(nil),     // 42: hopgate.shard.v1.CreateGraphRequest
+	(*CreateGraphResponse)(nil),    // 43: hopgate.shard.v1.CreateGraphResponse
+	(*DropGraphRequest)(nil),       // 44: hopgate.shard.v1.DropGraphRequest
+	(*DropGraphResponse)(nil),      // 45: hopgate.shard.v1.DropGraphResponse
+	(*State)(nil),                  // 46: hopgate.shard.v1.State
+	(*Catalog)(nil),                // 47: hopgate.shard.v1.Catalog
+	(*TTL)(nil),                    // 48: hopgate.shard.v1.TTL
+	(*LabelSet)(nil),               // 49: hopgate.shard.v1.LabelSet
+	(*IndexDefinition)(nil),        // 50: hopgate.shard.v1.IndexDefinition
+	(*DescribeRequest)(nil),        // 51: hopgate.shard.v1.DescribeRequest
+	(*DescribeResponse)(nil),       // 52: hopgate.shard.v1.DescribeResponse
+	(*BeginRequest)(nil),           // 53: hopgate.shard.v1.BeginRequest
+	(*BeginResponse)(nil),          // 54: hopgate.shard.v1.BeginResponse
+	(*Began)(nil),                  // 55: hopgate.shard.v1.Began
+	(*RenewRequest)(nil),           // 56: hopgate.shard.v1.RenewRequest
+	(*RenewResponse)(nil),          // 57: hopgate.shard.v1.RenewResponse
+	(*Counts)(nil),                 // 58: hopgate.shard.v1.Counts
+	(*PropCount)(nil),              // 59: hopgate.shard.v1.PropCount
+	(*Ends)(nil),                   // 60: hopgate.shard.v1.Ends
+	(*Degrees)(nil),                // 61: hopgate.shard.v1.Degrees
+	(*InternRequest)(nil),          // 62: hopgate.shard.v1.InternRequest
+	(*InternResponse)(nil),         // 63: hopgate.shard.v1.InternResponse
+	(*MutateRequest)(nil),          // 64: hopgate.shard.v1.MutateRequest
+	(*MutateResponse)(nil),         // 65: hopgate.shard.v1.MutateResponse
+	(*CountRequest)(nil),           // 66: hopgate.shard.v1.CountRequest
+	(*CountResponse)(nil),          // 67: hopgate.shard.v1.CountResponse
+	(*CommitRequest)(nil),          // 68: hopgate.shard.v1.CommitRequest
+	(*CommitResponse)(nil),         // 69: hopgate.shard.v1.CommitResponse
+	(*OutcomeRequest)(nil),         // 70: hopgate.shard.v1.OutcomeRequest
+	(*OutcomeResponse)(nil),        // 71: hopgate.shard.v1.OutcomeResponse
+	(*LoadRequest)(nil),            // 72: hopgate.shard.v1.LoadRequest
+	(*LoadVertices)(nil),           // 73: hopgate.shard.v1.LoadVertices
+	(*LoadEdges)(nil),              // 74: hopgate.shard.v1.LoadEdges
+	(*LoadColumn)(nil),             // 75: hopgate.shard.v1.LoadColumn
+	(*LoadResponse)(nil),           // 76: hopgate.shard.v1.LoadResponse
+	(*Rejected)(nil),               // 77: hopgate.shard.v1.Rejected
+	(*LoadStateRequest)(nil),       // 78: hopgate.shard.v1.LoadStateRequest
+	(*LoadStateResponse)(nil),      // 79: hopgate.shard.v1.LoadStateResponse
+	(*CreateIndexRequest)(nil),     // 80: hopgate.shard.v1.CreateIndexRequest
+	(*CreateIndexResponse)(nil),    // 81: hopgate.shard.v1.CreateIndexResponse
+	(*DropIndexRequest)(nil),       // 82: hopgate.shard.v1.DropIndexRequest
+	(*DropIndexResponse)(nil),      // 83: hopgate.shard.v1.DropIndexResponse
+	(*SetTTLRequest)(nil),          // 84: hopgate.shard.v1.SetTTLRequest
+	(*SetTTLResponse)(nil),         // 85: hopgate.shard.v1.SetTTLResponse
+	(*DropTTLRequest)(nil),         // 86: hopgate.shard.v1.DropTTLRequest
+	(*DropTTLResponse)(nil),        // 87: hopgate.shard.v1.DropTTLResponse
+	(*IndexProgressRequest)(nil),   // 88: hopgate.shard.v1.IndexProgressRequest
+	(*IndexProgressResponse)(nil),  // 89: hopgate.shard.v1.IndexProgressResponse
+	(*Fault)(nil),                  // 90: hopgate.shard.v1.Fault
+	nil,                            // 91: hopgate.shard.v1.Counts.ByLabelEntry
+	nil,                            // 92: hopgate.shard.v1.Counts.ByTypeEntry
+	nil,                            // 93: hopgate.shard.v1.Counts.DistinctEntry
 }
 var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
-	0,  // 0: hopgate.shard.v1.AttachRequest.graph:type_name -> hopgate.shard.v1.PartOf
-	0,  // 1: hopgate.shard.v1.DropRequest.graph:type_name -> hopgate.shard.v1.PartOf
-	45, // 2: hopgate.shard.v1.Cut.known:type_name -> hopgate.shard.v1.State
-	13, // 3: hopgate.shard.v1.ScanRequest.cut:type_name -> hopgate.shard.v1.Cut
-	13, // 4: hopgate.shard.v1.LabelSetsRequest.cut:type_name -> hopgate.shard.v1.Cut
-	13, // 5: hopgate.shard.v1.PropertiesRequest.cut:type_name -> hopgate.shard.v1.Cut
-	13, // 6: hopgate.shard.v1.ExpandRequest.cut:type_name -> hopgate.shard.v1.Cut
-	21, // 7: hopgate.shard.v1.ExpandRequest.where:type_name -> hopgate.shard.v1.EdgeRange
-	13, // 8: hopgate.shard.v1.StepRequest.cut:type_name -> hopgate.shard.v1.Cut
-	13, // 9: hopgate.shard.v1.DegreesRequest.cut:type_name -> hopgate.shard.v1.Cut
-	13, // 10: hopgate.shard.v1.EdgePropertiesRequest.cut:type_name -> hopgate.shard.v1.Cut
-	13, // 11: hopgate.shard.v1.EdgeRecordsRequest.cut:type_name -> hopgate.shard.v1.Cut
-	13, // 12: hopgate.shard.v1.SeekRequest.cut:type_name -> hopgate.shard.v1.Cut
-	31, // 13: hopgate.shard.v1.SeekRequest.index:type_name -> hopgate.shard.v1.Index
-	20, // 14: hopgate.shard.v1.SeekRequest.next:type_name -> hopgate.shard.v1.ExpandRequest
-	20, // 15: hopgate.shard.v1.SeekRequest.beyond:type_name -> hopgate.shard.v1.ExpandRequest
-	34, // 16: hopgate.shard.v1.SeekResponse.owners:type_name -> hopgate.shard.v1.Owners
-	22, // 17: hopgate.shard.v1.SeekResponse.next:type_name -> hopgate.shard.v1.ExpandResponse
-	22, // 18: hopgate.shard.v1.SeekResponse.beyond:type_name -> hopgate.shard.v1.ExpandResponse
-	13, // 19: hopgate.shard.v1.SeekRangeRequest.cut:type_name -> hopgate.shard.v1.Cut
-	31, // 20: hopgate.shard.v1.SeekRangeRequest.index:type_name -> hopgate.shard.v1.Index
-	34, // 21: hopgate.shard.v1.SeekRangeResponse.owners:type_name -> hopgate.shard.v1.Owners
-	13, // 22: hopgate.shard.v1.LargeRequest.cut:type_name -> hopgate.shard.v1.Cut
-	45, // 23: hopgate.shard.v1.Catalog.state:type_name -> hopgate.shard.v1.State
-	48, // 24: hopgate.shard.v1.Catalog.label_sets:type_name -> hopgate.shard.v1.LabelSet
-	48, // 25: hopgate.shard.v1.Catalog.present:type_name -> hopgate.shard.v1.LabelSet
-	49, // 26: hopgate.shard.v1.Catalog.indexes:type_name -> hopgate.shard.v1.IndexDefinition
-	47, // 27: hopgate.shard.v1.Catalog.ttls:type_name -> hopgate.shard.v1.TTL
-	45, // 28: hopgate.shard.v1.DescribeRequest.known:type_name -> hopgate.shard.v1.State
-	46, // 29: hopgate.shard.v1.DescribeResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	45, // 30: hopgate.shard.v1.BeginRequest.known:type_name -> hopgate.shard.v1.State
-	46, // 31: hopgate.shard.v1.Began.catalog:type_name -> hopgate.shard.v1.Catalog
-	57, // 32: hopgate.shard.v1.Began.counts:type_name -> hopgate.shard.v1.Counts
-	45, // 33: hopgate.shard.v1.RenewRequest.known:type_name -> hopgate.shard.v1.State
-	88, // 34: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
-	89, // 35: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
-	59, // 36: hopgate.shard.v1.Counts.ends:type_name -> hopgate.shard.v1.Ends
-	60, // 37: hopgate.shard.v1.Counts.degrees:type_name -> hopgate.shard.v1.Degrees
-	90, // 38: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
-	58, // 39: hopgate.shard.v1.Counts.props:type_name -> hopgate.shard.v1.PropCount
-	45, // 40: hopgate.shard.v1.InternRequest.known:type_name -> hopgate.shard.v1.State
-	48, // 41: hopgate.shard.v1.InternRequest.set:type_name -> hopgate.shard.v1.LabelSet
-	46, // 42: hopgate.shard.v1.InternResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	45, // 43: hopgate.shard.v1.MutateRequest.known:type_name -> hopgate.shard.v1.State
-	46, // 44: hopgate.shard.v1.MutateResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	57, // 45: hopgate.shard.v1.CountResponse.counts:type_name -> hopgate.shard.v1.Counts
-	70, // 46: hopgate.shard.v1.LoadRequest.vertices:type_name -> hopgate.shard.v1.LoadVertices
-	71, // 47: hopgate.shard.v1.LoadRequest.edges:type_name -> hopgate.shard.v1.LoadEdges
-	72, // 48: hopgate.shard.v1.LoadVertices.props:type_name -> hopgate.shard.v1.LoadColumn
-	72, // 49: hopgate.shard.v1.LoadEdges.props:type_name -> hopgate.shard.v1.LoadColumn
-	74, // 50: hopgate.shard.v1.LoadResponse.rejected:type_name -> hopgate.shard.v1.Rejected
-	49, // 51: hopgate.shard.v1.CreateIndexRequest.index:type_name -> hopgate.shard.v1.IndexDefinition
-	47, // 52: hopgate.shard.v1.SetTTLRequest.ttl:type_name -> hopgate.shard.v1.TTL
-	1,  // 53: hopgate.shard.v1.KeepService.Attach:input_type -> hopgate.shard.v1.AttachRequest
-	3,  // 54: hopgate.shard.v1.KeepService.Drop:input_type -> hopgate.shard.v1.DropRequest
-	5,  // 55: hopgate.shard.v1.KeepService.Apply:input_type -> hopgate.shard.v1.ApplyRequest
-	7,  // 56: hopgate.shard.v1.KeepService.Get:input_type -> hopgate.shard.v1.GetRequest
-	9,  // 57: hopgate.shard.v1.KeepService.GetAll:input_type -> hopgate.shard.v1.GetAllRequest
-	11, // 58: hopgate.shard.v1.KeepService.Walk:input_type -> hopgate.shard.v1.WalkRequest
-	14, // 59: hopgate.shard.v1.ReadService.Scan:input_type -> hopgate.shard.v1.ScanRequest
-	16, // 60: hopgate.shard.v1.ReadService.LabelSets:input_type -> hopgate.shard.v1.LabelSetsRequest
-	18, // 61: hopgate.shard.v1.ReadService.Properties:input_type -> hopgate.shard.v1.PropertiesRequest
-	20, // 62: hopgate.shard.v1.ReadService.Expand:input_type -> hopgate.shard.v1.ExpandRequest
-	23, // 63: hopgate.shard.v1.ReadService.Step:input_type -> hopgate.shard.v1.StepRequest
-	25, // 64: hopgate.shard.v1.ReadService.Degrees:input_type -> hopgate.shard.v1.DegreesRequest
-	27, // 65: hopgate.shard.v1.ReadService.EdgeProperties:input_type -> hopgate.shard.v1.EdgePropertiesRequest
-	29, // 66: hopgate.shard.v1.ReadService.EdgeRecords:input_type -> hopgate.shard.v1.EdgeRecordsRequest
-	32, // 67: hopgate.shard.v1.ReadService.Seek:input_type -> hopgate.shard.v1.SeekRequest
-	35, // 68: hopgate.shard.v1.ReadService.SeekRange:input_type -> hopgate.shard.v1.SeekRangeRequest
-	37, // 69: hopgate.shard.v1.ReadService.Large:input_type -> hopgate.shard.v1.LargeRequest
-	39, // 70: hopgate.shard.v1.LeadService.Graphs:input_type -> hopgate.shard.v1.GraphsRequest
-	41, // 71: hopgate.shard.v1.LeadService.CreateGraph:input_type -> hopgate.shard.v1.CreateGraphRequest
-	43, // 72: hopgate.shard.v1.LeadService.DropGraph:input_type -> hopgate.shard.v1.DropGraphRequest
-	50, // 73: hopgate.shard.v1.LeadService.Describe:input_type -> hopgate.shard.v1.DescribeRequest
-	52, // 74: hopgate.shard.v1.LeadService.Begin:input_type -> hopgate.shard.v1.BeginRequest
-	55, // 75: hopgate.shard.v1.LeadService.Renew:input_type -> hopgate.shard.v1.RenewRequest
-	61, // 76: hopgate.shard.v1.LeadService.Intern:input_type -> hopgate.shard.v1.InternRequest
-	63, // 77: hopgate.shard.v1.LeadService.Mutate:input_type -> hopgate.shard.v1.MutateRequest
-	65, // 78: hopgate.shard.v1.LeadService.Count:input_type -> hopgate.shard.v1.CountRequest
-	67, // 79: hopgate.shard.v1.LeadService.Commit:input_type -> hopgate.shard.v1.CommitRequest
-	69, // 80: hopgate.shard.v1.LeadService.Load:input_type -> hopgate.shard.v1.LoadRequest
-	75, // 81: hopgate.shard.v1.LeadService.LoadState:input_type -> hopgate.shard.v1.LoadStateRequest
-	77, // 82: hopgate.shard.v1.LeadService.CreateIndex:input_type -> hopgate.shard.v1.CreateIndexRequest
-	79, // 83: hopgate.shard.v1.LeadService.DropIndex:input_type -> hopgate.shard.v1.DropIndexRequest
-	85, // 84: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
-	81, // 85: hopgate.shard.v1.LeadService.SetTTL:input_type -> hopgate.shard.v1.SetTTLRequest
-	83, // 86: hopgate.shard.v1.LeadService.DropTTL:input_type -> hopgate.shard.v1.DropTTLRequest
-	2,  // 87: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
-	4,  // 88: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
-	6,  // 89: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
-	8,  // 90: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
-	10, // 91: hopgate.shard.v1.KeepService.GetAll:output_type -> hopgate.shard.v1.GetAllResponse
-	12, // 92: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
-	15, // 93: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
-	17, // 94: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
-	19, // 95: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
-	22, // 96: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
-	24, // 97: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
-	26, // 98: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
-	28, // 99: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
-	30, // 100: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
-	33, // 101: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
-	36, // 102: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
-	38, // 103: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
-	40, // 104: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
-	42, // 105: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
-	44, // 106: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
-	51, // 107: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
-	53, // 108: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
-	56, // 109: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
-	62, // 110: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
-	64, // 111: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
-	66, // 112: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
-	68, // 113: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
-	73, // 114: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
-	76, // 115: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
-	78, // 116: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
-	80, // 117: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
-	86, // 118: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
-	82, // 119: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
-	84, // 120: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
-	87, // [87:121] is the sub-list for method output_type
-	53, // [53:87] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	1,  // 0: hopgate.shard.v1.AttachRequest.graph:type_name -> hopgate.shard.v1.PartOf
+	1,  // 1: hopgate.shard.v1.DropRequest.graph:type_name -> hopgate.shard.v1.PartOf
+	46, // 2: hopgate.shard.v1.Cut.known:type_name -> hopgate.shard.v1.State
+	14, // 3: hopgate.shard.v1.ScanRequest.cut:type_name -> hopgate.shard.v1.Cut
+	14, // 4: hopgate.shard.v1.LabelSetsRequest.cut:type_name -> hopgate.shard.v1.Cut
+	14, // 5: hopgate.shard.v1.PropertiesRequest.cut:type_name -> hopgate.shard.v1.Cut
+	14, // 6: hopgate.shard.v1.ExpandRequest.cut:type_name -> hopgate.shard.v1.Cut
+	22, // 7: hopgate.shard.v1.ExpandRequest.where:type_name -> hopgate.shard.v1.EdgeRange
+	14, // 8: hopgate.shard.v1.StepRequest.cut:type_name -> hopgate.shard.v1.Cut
+	14, // 9: hopgate.shard.v1.DegreesRequest.cut:type_name -> hopgate.shard.v1.Cut
+	14, // 10: hopgate.shard.v1.EdgePropertiesRequest.cut:type_name -> hopgate.shard.v1.Cut
+	14, // 11: hopgate.shard.v1.EdgeRecordsRequest.cut:type_name -> hopgate.shard.v1.Cut
+	14, // 12: hopgate.shard.v1.SeekRequest.cut:type_name -> hopgate.shard.v1.Cut
+	32, // 13: hopgate.shard.v1.SeekRequest.index:type_name -> hopgate.shard.v1.Index
+	21, // 14: hopgate.shard.v1.SeekRequest.next:type_name -> hopgate.shard.v1.ExpandRequest
+	21, // 15: hopgate.shard.v1.SeekRequest.beyond:type_name -> hopgate.shard.v1.ExpandRequest
+	35, // 16: hopgate.shard.v1.SeekResponse.owners:type_name -> hopgate.shard.v1.Owners
+	23, // 17: hopgate.shard.v1.SeekResponse.next:type_name -> hopgate.shard.v1.ExpandResponse
+	23, // 18: hopgate.shard.v1.SeekResponse.beyond:type_name -> hopgate.shard.v1.ExpandResponse
+	14, // 19: hopgate.shard.v1.SeekRangeRequest.cut:type_name -> hopgate.shard.v1.Cut
+	32, // 20: hopgate.shard.v1.SeekRangeRequest.index:type_name -> hopgate.shard.v1.Index
+	35, // 21: hopgate.shard.v1.SeekRangeResponse.owners:type_name -> hopgate.shard.v1.Owners
+	14, // 22: hopgate.shard.v1.LargeRequest.cut:type_name -> hopgate.shard.v1.Cut
+	46, // 23: hopgate.shard.v1.Catalog.state:type_name -> hopgate.shard.v1.State
+	49, // 24: hopgate.shard.v1.Catalog.label_sets:type_name -> hopgate.shard.v1.LabelSet
+	49, // 25: hopgate.shard.v1.Catalog.present:type_name -> hopgate.shard.v1.LabelSet
+	50, // 26: hopgate.shard.v1.Catalog.indexes:type_name -> hopgate.shard.v1.IndexDefinition
+	48, // 27: hopgate.shard.v1.Catalog.ttls:type_name -> hopgate.shard.v1.TTL
+	46, // 28: hopgate.shard.v1.DescribeRequest.known:type_name -> hopgate.shard.v1.State
+	47, // 29: hopgate.shard.v1.DescribeResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	46, // 30: hopgate.shard.v1.BeginRequest.known:type_name -> hopgate.shard.v1.State
+	47, // 31: hopgate.shard.v1.Began.catalog:type_name -> hopgate.shard.v1.Catalog
+	58, // 32: hopgate.shard.v1.Began.counts:type_name -> hopgate.shard.v1.Counts
+	46, // 33: hopgate.shard.v1.RenewRequest.known:type_name -> hopgate.shard.v1.State
+	91, // 34: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
+	92, // 35: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
+	60, // 36: hopgate.shard.v1.Counts.ends:type_name -> hopgate.shard.v1.Ends
+	61, // 37: hopgate.shard.v1.Counts.degrees:type_name -> hopgate.shard.v1.Degrees
+	93, // 38: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
+	59, // 39: hopgate.shard.v1.Counts.props:type_name -> hopgate.shard.v1.PropCount
+	46, // 40: hopgate.shard.v1.InternRequest.known:type_name -> hopgate.shard.v1.State
+	49, // 41: hopgate.shard.v1.InternRequest.set:type_name -> hopgate.shard.v1.LabelSet
+	47, // 42: hopgate.shard.v1.InternResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	46, // 43: hopgate.shard.v1.MutateRequest.known:type_name -> hopgate.shard.v1.State
+	47, // 44: hopgate.shard.v1.MutateResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	58, // 45: hopgate.shard.v1.CountResponse.counts:type_name -> hopgate.shard.v1.Counts
+	0,  // 46: hopgate.shard.v1.OutcomeResponse.outcome:type_name -> hopgate.shard.v1.OutcomeResponse.Outcome
+	73, // 47: hopgate.shard.v1.LoadRequest.vertices:type_name -> hopgate.shard.v1.LoadVertices
+	74, // 48: hopgate.shard.v1.LoadRequest.edges:type_name -> hopgate.shard.v1.LoadEdges
+	75, // 49: hopgate.shard.v1.LoadVertices.props:type_name -> hopgate.shard.v1.LoadColumn
+	75, // 50: hopgate.shard.v1.LoadEdges.props:type_name -> hopgate.shard.v1.LoadColumn
+	77, // 51: hopgate.shard.v1.LoadResponse.rejected:type_name -> hopgate.shard.v1.Rejected
+	50, // 52: hopgate.shard.v1.CreateIndexRequest.index:type_name -> hopgate.shard.v1.IndexDefinition
+	48, // 53: hopgate.shard.v1.SetTTLRequest.ttl:type_name -> hopgate.shard.v1.TTL
+	2,  // 54: hopgate.shard.v1.KeepService.Attach:input_type -> hopgate.shard.v1.AttachRequest
+	4,  // 55: hopgate.shard.v1.KeepService.Drop:input_type -> hopgate.shard.v1.DropRequest
+	6,  // 56: hopgate.shard.v1.KeepService.Apply:input_type -> hopgate.shard.v1.ApplyRequest
+	8,  // 57: hopgate.shard.v1.KeepService.Get:input_type -> hopgate.shard.v1.GetRequest
+	10, // 58: hopgate.shard.v1.KeepService.GetAll:input_type -> hopgate.shard.v1.GetAllRequest
+	12, // 59: hopgate.shard.v1.KeepService.Walk:input_type -> hopgate.shard.v1.WalkRequest
+	15, // 60: hopgate.shard.v1.ReadService.Scan:input_type -> hopgate.shard.v1.ScanRequest
+	17, // 61: hopgate.shard.v1.ReadService.LabelSets:input_type -> hopgate.shard.v1.LabelSetsRequest
+	19, // 62: hopgate.shard.v1.ReadService.Properties:input_type -> hopgate.shard.v1.PropertiesRequest
+	21, // 63: hopgate.shard.v1.ReadService.Expand:input_type -> hopgate.shard.v1.ExpandRequest
+	24, // 64: hopgate.shard.v1.ReadService.Step:input_type -> hopgate.shard.v1.StepRequest
+	26, // 65: hopgate.shard.v1.ReadService.Degrees:input_type -> hopgate.shard.v1.DegreesRequest
+	28, // 66: hopgate.shard.v1.ReadService.EdgeProperties:input_type -> hopgate.shard.v1.EdgePropertiesRequest
+	30, // 67: hopgate.shard.v1.ReadService.EdgeRecords:input_type -> hopgate.shard.v1.EdgeRecordsRequest
+	33, // 68: hopgate.shard.v1.ReadService.Seek:input_type -> hopgate.shard.v1.SeekRequest
+	36, // 69: hopgate.shard.v1.ReadService.SeekRange:input_type -> hopgate.shard.v1.SeekRangeRequest
+	38, // 70: hopgate.shard.v1.ReadService.Large:input_type -> hopgate.shard.v1.LargeRequest
+	40, // 71: hopgate.shard.v1.LeadService.Graphs:input_type -> hopgate.shard.v1.GraphsRequest
+	42, // 72: hopgate.shard.v1.LeadService.CreateGraph:input_type -> hopgate.shard.v1.CreateGraphRequest
+	44, // 73: hopgate.shard.v1.LeadService.DropGraph:input_type -> hopgate.shard.v1.DropGraphRequest
+	51, // 74: hopgate.shard.v1.LeadService.Describe:input_type -> hopgate.shard.v1.DescribeRequest
+	53, // 75: hopgate.shard.v1.LeadService.Begin:input_type -> hopgate.shard.v1.BeginRequest
+	56, // 76: hopgate.shard.v1.LeadService.Renew:input_type -> hopgate.shard.v1.RenewRequest
+	62, // 77: hopgate.shard.v1.LeadService.Intern:input_type -> hopgate.shard.v1.InternRequest
+	64, // 78: hopgate.shard.v1.LeadService.Mutate:input_type -> hopgate.shard.v1.MutateRequest
+	66, // 79: hopgate.shard.v1.LeadService.Count:input_type -> hopgate.shard.v1.CountRequest
+	68, // 80: hopgate.shard.v1.LeadService.Commit:input_type -> hopgate.shard.v1.CommitRequest
+	70, // 81: hopgate.shard.v1.LeadService.Outcome:input_type -> hopgate.shard.v1.OutcomeRequest
+	72, // 82: hopgate.shard.v1.LeadService.Load:input_type -> hopgate.shard.v1.LoadRequest
+	78, // 83: hopgate.shard.v1.LeadService.LoadState:input_type -> hopgate.shard.v1.LoadStateRequest
+	80, // 84: hopgate.shard.v1.LeadService.CreateIndex:input_type -> hopgate.shard.v1.CreateIndexRequest
+	82, // 85: hopgate.shard.v1.LeadService.DropIndex:input_type -> hopgate.shard.v1.DropIndexRequest
+	88, // 86: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
+	84, // 87: hopgate.shard.v1.LeadService.SetTTL:input_type -> hopgate.shard.v1.SetTTLRequest
+	86, // 88: hopgate.shard.v1.LeadService.DropTTL:input_type -> hopgate.shard.v1.DropTTLRequest
+	3,  // 89: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
+	5,  // 90: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
+	7,  // 91: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
+	9,  // 92: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
+	11, // 93: hopgate.shard.v1.KeepService.GetAll:output_type -> hopgate.shard.v1.GetAllResponse
+	13, // 94: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
+	16, // 95: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
+	18, // 96: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
+	20, // 97: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
+	23, // 98: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
+	25, // 99: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
+	27, // 100: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
+	29, // 101: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
+	31, // 102: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
+	34, // 103: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
+	37, // 104: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
+	39, // 105: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
+	41, // 106: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
+	43, // 107: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
+	45, // 108: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
+	52, // 109: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
+	54, // 110: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
+	57, // 111: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
+	63, // 112: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
+	65, // 113: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
+	67, // 114: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
+	69, // 115: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
+	71, // 116: hopgate.shard.v1.LeadService.Outcome:output_type -> hopgate.shard.v1.OutcomeResponse
+	76, // 117: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
+	79, // 118: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
+	81, // 119: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
+	83, // 120: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
+	89, // 121: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
+	85, // 122: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
+	87, // 123: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
+	89, // [89:124] is the sub-list for method output_type
+	54, // [54:89] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_hopgate_shard_v1_shard_proto_init() }
@@ -6347,13 +6529,14 @@ func file_hopgate_shard_v1_shard_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_shard_v1_shard_proto_rawDesc), len(file_hopgate_shard_v1_shard_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   91,
+			NumEnums:      1,
+			NumMessages:   93,
 			NumExtensions: 0,
 			NumServices:   3,
 		},
 		GoTypes:           file_hopgate_shard_v1_shard_proto_goTypes,
 		DependencyIndexes: file_hopgate_shard_v1_shard_proto_depIdxs,
+		EnumInfos:         file_hopgate_shard_v1_shard_proto_enumTypes,
 		MessageInfos:      file_hopgate_shard_v1_shard_proto_msgTypes,
 	}.Build()
 	File_hopgate_shard_v1_shard_proto = out.File

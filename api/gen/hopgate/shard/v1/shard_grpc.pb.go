@@ -823,6 +823,7 @@ const (
 	LeadService_Mutate_FullMethodName        = "/hopgate.shard.v1.LeadService/Mutate"
 	LeadService_Count_FullMethodName         = "/hopgate.shard.v1.LeadService/Count"
 	LeadService_Commit_FullMethodName        = "/hopgate.shard.v1.LeadService/Commit"
+	LeadService_Outcome_FullMethodName       = "/hopgate.shard.v1.LeadService/Outcome"
 	LeadService_Load_FullMethodName          = "/hopgate.shard.v1.LeadService/Load"
 	LeadService_LoadState_FullMethodName     = "/hopgate.shard.v1.LeadService/LoadState"
 	LeadService_CreateIndex_FullMethodName   = "/hopgate.shard.v1.LeadService/CreateIndex"
@@ -852,6 +853,8 @@ type LeadServiceClient interface {
 	Mutate(ctx context.Context, in *MutateRequest, opts ...grpc.CallOption) (*MutateResponse, error)
 	Count(ctx context.Context, in *CountRequest, opts ...grpc.CallOption) (*CountResponse, error)
 	Commit(ctx context.Context, in *CommitRequest, opts ...grpc.CallOption) (*CommitResponse, error)
+	// Outcome tells what became of a commit whose answer was lost. It ends the transaction, if the leader has it.
+	Outcome(ctx context.Context, in *OutcomeRequest, opts ...grpc.CallOption) (*OutcomeResponse, error)
 	Load(ctx context.Context, in *LoadRequest, opts ...grpc.CallOption) (*LoadResponse, error)
 	LoadState(ctx context.Context, in *LoadStateRequest, opts ...grpc.CallOption) (*LoadStateResponse, error)
 	CreateIndex(ctx context.Context, in *CreateIndexRequest, opts ...grpc.CallOption) (*CreateIndexResponse, error)
@@ -978,6 +981,16 @@ func (c *leadServiceClient) Commit(ctx context.Context, in *CommitRequest, opts 
 	return out, nil
 }
 
+func (c *leadServiceClient) Outcome(ctx context.Context, in *OutcomeRequest, opts ...grpc.CallOption) (*OutcomeResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(OutcomeResponse)
+	err := c.cc.Invoke(ctx, LeadService_Outcome_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *leadServiceClient) Load(ctx context.Context, in *LoadRequest, opts ...grpc.CallOption) (*LoadResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(LoadResponse)
@@ -1068,6 +1081,8 @@ type LeadServiceServer interface {
 	Mutate(context.Context, *MutateRequest) (*MutateResponse, error)
 	Count(context.Context, *CountRequest) (*CountResponse, error)
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
+	// Outcome tells what became of a commit whose answer was lost. It ends the transaction, if the leader has it.
+	Outcome(context.Context, *OutcomeRequest) (*OutcomeResponse, error)
 	Load(context.Context, *LoadRequest) (*LoadResponse, error)
 	LoadState(context.Context, *LoadStateRequest) (*LoadStateResponse, error)
 	CreateIndex(context.Context, *CreateIndexRequest) (*CreateIndexResponse, error)
@@ -1114,6 +1129,9 @@ func (UnimplementedLeadServiceServer) Count(context.Context, *CountRequest) (*Co
 }
 func (UnimplementedLeadServiceServer) Commit(context.Context, *CommitRequest) (*CommitResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Commit not implemented")
+}
+func (UnimplementedLeadServiceServer) Outcome(context.Context, *OutcomeRequest) (*OutcomeResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Outcome not implemented")
 }
 func (UnimplementedLeadServiceServer) Load(context.Context, *LoadRequest) (*LoadResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Load not implemented")
@@ -1330,6 +1348,24 @@ func _LeadService_Commit_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _LeadService_Outcome_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(OutcomeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LeadServiceServer).Outcome(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: LeadService_Outcome_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LeadServiceServer).Outcome(ctx, req.(*OutcomeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _LeadService_Load_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(LoadRequest)
 	if err := dec(in); err != nil {
@@ -1498,6 +1534,10 @@ var LeadService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Commit",
 			Handler:    _LeadService_Commit_Handler,
+		},
+		{
+			MethodName: "Outcome",
+			Handler:    _LeadService_Outcome_Handler,
 		},
 		{
 			MethodName: "Load",

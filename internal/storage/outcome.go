@@ -1,0 +1,95 @@
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/storage/keys"
+)
+
+// CommitID names a commit, so that a client that loses the answer can ask for the outcome: a UUIDv7 (RFC 9562, section 5.7),
+// whose first 48 bits are its time in Unix milliseconds. The zero value names none.
+type CommitID [16]byte
+
+// millis is the time of the id.
+func (id CommitID) millis() uint64 { return binary.BigEndian.Uint64(id[:]) >> 16 }
+
+// Outcome is what became of a commit.
+type Outcome uint8
+
+// The outcomes of a commit.
+const (
+	OutcomeUnknown   Outcome = iota // the id is so old that its record may be gone
+	OutcomeCommitted                // the changes are durable
+	OutcomeAbsent                   // the changes were never applied
+)
+
+const (
+	// outcomeWindow is how long a shard keeps the record of a commit.
+	outcomeWindow = 15 * time.Minute
+	// outcomePurge is how much more than the window has passed when old records are deleted.
+	outcomePurge = time.Minute
+)
+
+// recordCommits puts the ids of commits among the writer's changes. A commit over several shards has them in its first shard, and so
+// in its intent.
+func (w *Writer) recordCommits(ids []CommitID) {
+	for _, id := range ids {
+		if id != (CommitID{}) {
+			w.over.put(append([]byte{byte(keys.Outcome)}, id[:]...), nil, false)
+		}
+	}
+}
+
+// purgeOutcomes deletes the records of commits that are older than the window, from time to time. The caller may write.
+func (s *Shard) purgeOutcomes() error {
+	now := uint64(s.opts.Clock().UnixMilli())
+	window := uint64(outcomeWindow.Milliseconds())
+	if now < s.purged.Load()+window+uint64(outcomePurge.Milliseconds()) {
+		return nil
+	}
+	from := s.purged.Load()
+	s.purged.Store(now - window) // first, so that no outcome is taken for absent whose record goes now
+	b := s.graph.db.NewBatch()
+	err := errors.Join(
+		b.DeleteRange(outcomeBound(from), outcomeBound(now-window), nil),
+		b.Set(keys.MetaKey(keys.MetaPurged), binary.AppendUvarint(nil, now-window), nil),
+	)
+	if err != nil {
+		return errors.Join(err, b.Close())
+	}
+	s.folding.note(nil)
+	_, err = s.apply(b, false, false)
+	return err
+}
+
+// outcomeBound is the key from which on the ids of a time and later lie.
+func outcomeBound(millis uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte{byte(keys.Outcome)}, millis<<16)
+}
+
+// FindOutcome finds out what became of a commit by its record in any of a graph's shards. It must have ended, or its process
+// must be gone and the shards recovered since. A graph that takes no writes fails with its error, since what it has begun may
+// yet be completed.
+func FindOutcome(shards []*Shard, id CommitID) (Outcome, error) {
+	key := append([]byte{byte(keys.Outcome)}, id[:]...)
+	for _, s := range shards {
+		if err := s.Writable(); err != nil {
+			return OutcomeUnknown, err
+		}
+		_, ok, err := get(s.graph.live, key, nil)
+		if err != nil {
+			return OutcomeUnknown, fault("look up a commit", err)
+		}
+		if ok {
+			return OutcomeCommitted, nil
+		}
+	}
+	for _, s := range shards {
+		if id.millis() < s.purged.Load() {
+			return OutcomeUnknown, nil
+		}
+	}
+	return OutcomeAbsent, nil
+}
