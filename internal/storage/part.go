@@ -96,12 +96,22 @@ func (p *Part) Unused() (bool, error) {
 	return true, nil
 }
 
-// Attach makes the writer with an epoch the only one from now on, and gives the version of what is there. All states that
-// were held for the writer before are let go.
+// Epoch is that of the writer that has attached itself last, 0 if none has.
+func (p *Part) Epoch() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.epoch
+}
+
+// Attach makes the writer with an epoch the only one from now on, and gives the version of what is there. It refuses a writer
+// of an earlier epoch with ErrFenced. The states that were held for the writer before are released.
 func (p *Part) Attach(epoch uint64) (version uint64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if epoch == p.epoch {
+	switch {
+	case epoch < p.epoch:
+		return 0, ErrFenced
+	case epoch == p.epoch:
 		return p.version, nil
 	}
 	err = p.s.put(func(b *pebble.Batch) error { return setVersion(b, epoch, p.version+1) })

@@ -128,7 +128,23 @@ func (s *Parts) Part(name string) (*Part, error) {
 	return p, nil
 }
 
-// Attach makes a writer the only one for a graph's shard, see storage.Part, making the shard if create is set and there
+// Epoch is the greatest epoch of a writer that any of the shards has been attached with.
+func (s *Parts) Epoch() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.epoch()
+}
+
+// epoch is Epoch while s.mu is held.
+func (s *Parts) epoch() uint64 {
+	epoch := uint64(0)
+	for _, p := range s.graphs {
+		epoch = max(epoch, p.Epoch())
+	}
+	return epoch
+}
+
+// Attach makes a writer, whose epoch is at least Epoch, the only one for a graph's shard, see storage.Part, making the shard if create is set and there
 // is none, or one of another graph that was never written to.
 func (s *Parts) Attach(of storage.PartOf, no int, epoch uint64, create bool) (version uint64, err error) {
 	if no != s.no {
@@ -141,6 +157,9 @@ func (s *Parts) Attach(of storage.PartOf, no int, epoch uint64, create bool) (ve
 	defer s.mu.Unlock()
 	if s.closed {
 		return 0, closed()
+	}
+	if epoch < s.epoch() {
+		return 0, storage.ErrFenced
 	}
 	p := s.graphs[of.Name]
 	if p != nil && p.m.partOf(of.Name) != of {

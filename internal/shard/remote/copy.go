@@ -202,7 +202,7 @@ func (p *Peers) Copy(ctx context.Context, no int, id uint64) (storage.PeerCopy, 
 		return nil, fmt.Errorf("there is no address of shard %d", no)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	w := &peerCopy{ctx: ctx, who: fmt.Sprintf("shard %d", no), id: id, epoch: p.epoch, c: pb.NewCopyServiceClient(p.conns[no]), cancel: cancel}
+	w := &peerCopy{ctx: ctx, who: fmt.Sprintf("shard %d", no), id: id, epoch: p.epoch.Load(), c: pb.NewCopyServiceClient(p.conns[no]), cancel: cancel}
 	var err error
 	if w.stream, err = w.c.Copy(ctx); err == nil {
 		_, err = w.step(&pb.CopyRequest{Step: &pb.CopyRequest_Begin{Begin: id}})

@@ -45,6 +45,11 @@ func partOf(p *pb.PartOf) storage.PartOf {
 	return storage.PartOf{Name: p.GetName(), ID: p.GetId(), Shards: int(p.GetShards())}
 }
 
+// Epoch implements the call.
+func (k *keeper) Epoch(context.Context, *pb.EpochRequest) (*pb.EpochResponse, error) {
+	return &pb.EpochResponse{Epoch: k.parts.Epoch()}, nil
+}
+
 // Attach implements the call.
 func (k *keeper) Attach(_ context.Context, r *pb.AttachRequest) (*pb.AttachResponse, error) {
 	version, err := k.parts.Attach(partOf(r.GetGraph()), int(r.GetShard()), r.GetEpoch(), r.GetCreate())

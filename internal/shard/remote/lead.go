@@ -17,7 +17,7 @@ import (
 
 // ServeLeader makes a gRPC server answer for the leader of a store whose further shards are kept by Peers.
 func ServeLeader(s grpc.ServiceRegistrar, store *local.Store, peers *Peers) {
-	l := &leader{store: store, epoch: peers.epoch, txs: map[uint64]*led{}, graphs: map[*local.Graph]uint64{}}
+	l := &leader{store: store, peers: peers, txs: map[uint64]*led{}, graphs: map[*local.Graph]uint64{}}
 	pb.RegisterLeadServiceServer(s, l)
 	r := &reader{open: l.open}
 	pb.RegisterReadServiceServer(s, r)
@@ -31,7 +31,7 @@ func ServeLeader(s grpc.ServiceRegistrar, store *local.Store, peers *Peers) {
 type leader struct {
 	pb.UnimplementedLeadServiceServer
 	store *local.Store
-	epoch uint64
+	peers *Peers
 
 	mu     sync.Mutex
 	txs    map[uint64]*led
@@ -164,7 +164,7 @@ func (l *leader) Begin(r *pb.BeginRequest, stream grpc.ServerStreamingServer[pb.
 		return toStatus(err)
 	}
 	t := &led{g: g, tx: began.(*local.Tx)}
-	out := &pb.Began{Epoch: l.epoch, Versions: t.tx.Versions()}
+	out := &pb.Began{Epoch: l.peers.epoch.Load(), Versions: t.tx.Versions()}
 	if out.Versions != nil {
 		out.Cut = t.tx.CutID()
 	}

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 
@@ -15,18 +18,20 @@ import (
 
 // Peers are the leader's way to the processes that keep the shards from 1 on. It implements storage.Peers.
 type Peers struct {
-	epoch uint64
+	epoch atomic.Uint64      // of this writer, see choose; 0 before
 	conns []*grpc.ClientConn // by shard; the first is nil
 	lines []*line            // beside conns
 	ctx   context.Context    // ended by Close
 	close context.CancelFunc
+
+	choosing sync.Mutex
 }
 
 var _ storage.Peers = (*Peers)(nil)
 
 // NewPeers makes the way to the processes at addresses, which are in the order of the shards; the first is the leader's.
 func NewPeers(addresses []string, more ...grpc.DialOption) (*Peers, error) {
-	p := &Peers{epoch: rand.Uint64() | 1, conns: make([]*grpc.ClientConn, len(addresses)), lines: make([]*line, len(addresses))}
+	p := &Peers{conns: make([]*grpc.ClientConn, len(addresses)), lines: make([]*line, len(addresses))}
 	p.ctx, p.close = context.WithCancel(context.Background())
 	for no := 1; no < len(addresses); no++ {
 		var err error
@@ -36,6 +41,39 @@ func NewPeers(addresses []string, more ...grpc.DialOption) (*Peers, error) {
 		p.lines[no] = newLine(p.conns[no])
 	}
 	return p, nil
+}
+
+// choose gives this writer an epoch greater than those of the writers before it: the upper 48 bits count the writers, and the
+// lower ones are random, so that of two that start at the same time one refuses the other. It waits for all processes.
+func (p *Peers) choose(ctx context.Context) error {
+	p.choosing.Lock()
+	defer p.choosing.Unlock()
+	if p.epoch.Load() != 0 {
+		return nil
+	}
+	const random = 16
+	epochs, errs := make([]uint64, len(p.conns)), make([]error, len(p.conns))
+	var asked sync.WaitGroup
+	for no := 1; no < len(p.conns); no++ {
+		asked.Go(func() {
+			w := &peer{p: p, who: fmt.Sprintf("shard %d", no), c: pb.NewKeepServiceClient(p.lines[no])}
+			errs[no] = w.persist(ctx, func(ctx context.Context) error {
+				r, err := w.c.Epoch(ctx, &pb.EpochRequest{})
+				epochs[no] = r.GetEpoch()
+				return err
+			})
+		})
+	}
+	asked.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	last := slices.Max(epochs) >> random
+	if last == 1<<(64-random)-1 {
+		return graph.InternalError("no epoch is left for a further leader of the cluster", nil)
+	}
+	p.epoch.Store((last+1)<<random | rand.Uint64N(1<<random))
+	return nil
 }
 
 // Close ends all that waits for other processes.
@@ -55,10 +93,13 @@ func (p *Peers) Open(ctx context.Context, g storage.PartOf, no int, create bool)
 	if no >= len(p.conns) {
 		return nil, 0, fmt.Errorf("graph %s has %d shards, and there are the addresses of %d", g.Name, g.Shards, len(p.conns))
 	}
+	if err := p.choose(ctx); err != nil {
+		return nil, 0, err
+	}
 	w := &peer{p: p, who: fmt.Sprintf("shard %d", no), graph: g.Name, c: pb.NewKeepServiceClient(p.lines[no])}
 	version := uint64(0)
 	err := w.persist(ctx, func(ctx context.Context) error {
-		r, err := w.c.Attach(ctx, &pb.AttachRequest{Graph: toPartOf(g), Shard: uint32(no), Epoch: p.epoch, Create: create})
+		r, err := w.c.Attach(ctx, &pb.AttachRequest{Graph: toPartOf(g), Shard: uint32(no), Epoch: p.epoch.Load(), Create: create})
 		version = r.GetVersion()
 		return err
 	})
@@ -111,7 +152,7 @@ func (w *peer) persist(ctx context.Context, f func(ctx context.Context) error) e
 // Apply implements storage.Peer.
 func (w *peer) Apply(c *storage.Changed) error {
 	r := &pb.ApplyRequest{
-		Graph: w.graph, Epoch: w.p.epoch, Version: c.Version, Store: uint32(c.Store), Batch: c.Batch, Same: c.Same, Keep: c.Keep, Gone: c.Gone,
+		Graph: w.graph, Epoch: w.p.epoch.Load(), Version: c.Version, Store: uint32(c.Store), Batch: c.Batch, Same: c.Same, Keep: c.Keep, Gone: c.Gone,
 	}
 	err := w.persist(w.p.ctx, func(ctx context.Context) error {
 		_, err := w.c.Apply(ctx, r)
@@ -125,7 +166,7 @@ func (w *peer) Apply(c *storage.Changed) error {
 
 // Get implements storage.Peer.
 func (w *peer) Get(store storage.Store, version uint64, key []byte) (value []byte, ok bool, err error) {
-	r := &pb.GetRequest{Graph: w.graph, Epoch: w.p.epoch, Version: version, Store: uint32(store), Key: key}
+	r := &pb.GetRequest{Graph: w.graph, Epoch: w.p.epoch.Load(), Version: version, Store: uint32(store), Key: key}
 	err = again(w.p.ctx, w.who, func(ctx context.Context) error {
 		a, err := w.c.Get(ctx, r)
 		value, ok = a.GetValue(), a != nil && a.Value != nil
@@ -136,7 +177,7 @@ func (w *peer) Get(store storage.Store, version uint64, key []byte) (value []byt
 
 // GetAll implements storage.Peer.
 func (w *peer) GetAll(store storage.Store, version uint64, keys [][]byte) (values [][]byte, err error) {
-	r := &pb.GetAllRequest{Graph: w.graph, Epoch: w.p.epoch, Version: version, Store: uint32(store), Keys: keys}
+	r := &pb.GetAllRequest{Graph: w.graph, Epoch: w.p.epoch.Load(), Version: version, Store: uint32(store), Keys: keys}
 	err = again(w.p.ctx, w.who, func(ctx context.Context) error {
 		a, err := w.c.GetAll(ctx, r)
 		if err != nil {
@@ -157,7 +198,7 @@ func (w *peer) GetAll(store storage.Store, version uint64, keys [][]byte) (value
 // Walk implements storage.Peer.
 func (w *peer) Walk(q *storage.Walk) (out *storage.Records, err error) {
 	r := &pb.WalkRequest{
-		Graph: w.graph, Epoch: w.p.epoch, Version: q.Version, Store: uint32(q.Store), Lower: q.Lower, Upper: q.Upper, From: q.From, Down: q.Down,
+		Graph: w.graph, Epoch: w.p.epoch.Load(), Version: q.Version, Store: uint32(q.Store), Lower: q.Lower, Upper: q.Upper, From: q.From, Down: q.Down,
 		Bytes: uint32(q.Bytes),
 	}
 	err = again(w.p.ctx, w.who, func(ctx context.Context) error {

@@ -79,7 +79,87 @@ func (x OutcomeResponse_Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use OutcomeResponse_Outcome.Descriptor instead.
 func (OutcomeResponse_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{70, 0}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{72, 0}
+}
+
+type EpochRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EpochRequest) Reset() {
+	*x = EpochRequest{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EpochRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EpochRequest) ProtoMessage() {}
+
+func (x *EpochRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EpochRequest.ProtoReflect.Descriptor instead.
+func (*EpochRequest) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{0}
+}
+
+type EpochResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Epoch         uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EpochResponse) Reset() {
+	*x = EpochResponse{}
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EpochResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EpochResponse) ProtoMessage() {}
+
+func (x *EpochResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EpochResponse.ProtoReflect.Descriptor instead.
+func (*EpochResponse) Descriptor() ([]byte, []int) {
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *EpochResponse) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
 }
 
 // PartOf names a graph; one that is made again under a name has another id.
@@ -94,7 +174,7 @@ type PartOf struct {
 
 func (x *PartOf) Reset() {
 	*x = PartOf{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[0]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -106,7 +186,7 @@ func (x *PartOf) String() string {
 func (*PartOf) ProtoMessage() {}
 
 func (x *PartOf) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[0]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -119,7 +199,7 @@ func (x *PartOf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartOf.ProtoReflect.Descriptor instead.
 func (*PartOf) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{0}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *PartOf) GetName() string {
@@ -155,7 +235,7 @@ type AttachRequest struct {
 
 func (x *AttachRequest) Reset() {
 	*x = AttachRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[1]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -167,7 +247,7 @@ func (x *AttachRequest) String() string {
 func (*AttachRequest) ProtoMessage() {}
 
 func (x *AttachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[1]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -180,7 +260,7 @@ func (x *AttachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachRequest.ProtoReflect.Descriptor instead.
 func (*AttachRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{1}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *AttachRequest) GetGraph() *PartOf {
@@ -220,7 +300,7 @@ type AttachResponse struct {
 
 func (x *AttachResponse) Reset() {
 	*x = AttachResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[2]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -232,7 +312,7 @@ func (x *AttachResponse) String() string {
 func (*AttachResponse) ProtoMessage() {}
 
 func (x *AttachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[2]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -245,7 +325,7 @@ func (x *AttachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachResponse.ProtoReflect.Descriptor instead.
 func (*AttachResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{2}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *AttachResponse) GetVersion() uint64 {
@@ -264,7 +344,7 @@ type DropRequest struct {
 
 func (x *DropRequest) Reset() {
 	*x = DropRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[3]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -276,7 +356,7 @@ func (x *DropRequest) String() string {
 func (*DropRequest) ProtoMessage() {}
 
 func (x *DropRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[3]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -289,7 +369,7 @@ func (x *DropRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropRequest.ProtoReflect.Descriptor instead.
 func (*DropRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{3}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *DropRequest) GetGraph() *PartOf {
@@ -307,7 +387,7 @@ type DropResponse struct {
 
 func (x *DropResponse) Reset() {
 	*x = DropResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[4]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -319,7 +399,7 @@ func (x *DropResponse) String() string {
 func (*DropResponse) ProtoMessage() {}
 
 func (x *DropResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[4]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -332,7 +412,7 @@ func (x *DropResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropResponse.ProtoReflect.Descriptor instead.
 func (*DropResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{4}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{6}
 }
 
 type ApplyRequest struct {
@@ -352,7 +432,7 @@ type ApplyRequest struct {
 
 func (x *ApplyRequest) Reset() {
 	*x = ApplyRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[5]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -364,7 +444,7 @@ func (x *ApplyRequest) String() string {
 func (*ApplyRequest) ProtoMessage() {}
 
 func (x *ApplyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[5]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -377,7 +457,7 @@ func (x *ApplyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyRequest.ProtoReflect.Descriptor instead.
 func (*ApplyRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{5}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ApplyRequest) GetGraph() string {
@@ -444,7 +524,7 @@ type ApplyResponse struct {
 
 func (x *ApplyResponse) Reset() {
 	*x = ApplyResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[6]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -456,7 +536,7 @@ func (x *ApplyResponse) String() string {
 func (*ApplyResponse) ProtoMessage() {}
 
 func (x *ApplyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[6]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -469,7 +549,7 @@ func (x *ApplyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyResponse.ProtoReflect.Descriptor instead.
 func (*ApplyResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{6}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{8}
 }
 
 type GetRequest struct {
@@ -485,7 +565,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[7]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -497,7 +577,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[7]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -510,7 +590,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{7}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetRequest) GetGraph() string {
@@ -557,7 +637,7 @@ type GetResponse struct {
 
 func (x *GetResponse) Reset() {
 	*x = GetResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[8]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -569,7 +649,7 @@ func (x *GetResponse) String() string {
 func (*GetResponse) ProtoMessage() {}
 
 func (x *GetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[8]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -582,7 +662,7 @@ func (x *GetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResponse.ProtoReflect.Descriptor instead.
 func (*GetResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{8}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GetResponse) GetValue() []byte {
@@ -606,7 +686,7 @@ type GetAllRequest struct {
 
 func (x *GetAllRequest) Reset() {
 	*x = GetAllRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[9]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -618,7 +698,7 @@ func (x *GetAllRequest) String() string {
 func (*GetAllRequest) ProtoMessage() {}
 
 func (x *GetAllRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[9]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -631,7 +711,7 @@ func (x *GetAllRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllRequest.ProtoReflect.Descriptor instead.
 func (*GetAllRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{9}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GetAllRequest) GetGraph() string {
@@ -680,7 +760,7 @@ type GetAllResponse struct {
 
 func (x *GetAllResponse) Reset() {
 	*x = GetAllResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[10]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -692,7 +772,7 @@ func (x *GetAllResponse) String() string {
 func (*GetAllResponse) ProtoMessage() {}
 
 func (x *GetAllResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[10]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -705,7 +785,7 @@ func (x *GetAllResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllResponse.ProtoReflect.Descriptor instead.
 func (*GetAllResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{10}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetAllResponse) GetAt() []uint32 {
@@ -739,7 +819,7 @@ type WalkRequest struct {
 
 func (x *WalkRequest) Reset() {
 	*x = WalkRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[11]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -751,7 +831,7 @@ func (x *WalkRequest) String() string {
 func (*WalkRequest) ProtoMessage() {}
 
 func (x *WalkRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[11]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -764,7 +844,7 @@ func (x *WalkRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WalkRequest.ProtoReflect.Descriptor instead.
 func (*WalkRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{11}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *WalkRequest) GetGraph() string {
@@ -841,7 +921,7 @@ type WalkResponse struct {
 
 func (x *WalkResponse) Reset() {
 	*x = WalkResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[12]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -853,7 +933,7 @@ func (x *WalkResponse) String() string {
 func (*WalkResponse) ProtoMessage() {}
 
 func (x *WalkResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[12]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -866,7 +946,7 @@ func (x *WalkResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WalkResponse.ProtoReflect.Descriptor instead.
 func (*WalkResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{12}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *WalkResponse) GetKeys() [][]byte {
@@ -912,7 +992,7 @@ type Cut struct {
 
 func (x *Cut) Reset() {
 	*x = Cut{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[13]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -924,7 +1004,7 @@ func (x *Cut) String() string {
 func (*Cut) ProtoMessage() {}
 
 func (x *Cut) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[13]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -937,7 +1017,7 @@ func (x *Cut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cut.ProtoReflect.Descriptor instead.
 func (*Cut) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{13}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Cut) GetGraph() string {
@@ -1008,7 +1088,7 @@ type ScanRequest struct {
 
 func (x *ScanRequest) Reset() {
 	*x = ScanRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[14]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1020,7 +1100,7 @@ func (x *ScanRequest) String() string {
 func (*ScanRequest) ProtoMessage() {}
 
 func (x *ScanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[14]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1033,7 +1113,7 @@ func (x *ScanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanRequest.ProtoReflect.Descriptor instead.
 func (*ScanRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{14}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ScanRequest) GetCut() *Cut {
@@ -1075,7 +1155,7 @@ type ScanResponse struct {
 
 func (x *ScanResponse) Reset() {
 	*x = ScanResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[15]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1087,7 +1167,7 @@ func (x *ScanResponse) String() string {
 func (*ScanResponse) ProtoMessage() {}
 
 func (x *ScanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[15]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1100,7 +1180,7 @@ func (x *ScanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanResponse.ProtoReflect.Descriptor instead.
 func (*ScanResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{15}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ScanResponse) GetIds() []byte {
@@ -1134,7 +1214,7 @@ type LabelSetsRequest struct {
 
 func (x *LabelSetsRequest) Reset() {
 	*x = LabelSetsRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[16]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1146,7 +1226,7 @@ func (x *LabelSetsRequest) String() string {
 func (*LabelSetsRequest) ProtoMessage() {}
 
 func (x *LabelSetsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[16]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1159,7 +1239,7 @@ func (x *LabelSetsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LabelSetsRequest.ProtoReflect.Descriptor instead.
 func (*LabelSetsRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{16}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LabelSetsRequest) GetCut() *Cut {
@@ -1185,7 +1265,7 @@ type LabelSetsResponse struct {
 
 func (x *LabelSetsResponse) Reset() {
 	*x = LabelSetsResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[17]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1197,7 +1277,7 @@ func (x *LabelSetsResponse) String() string {
 func (*LabelSetsResponse) ProtoMessage() {}
 
 func (x *LabelSetsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[17]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1210,7 +1290,7 @@ func (x *LabelSetsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LabelSetsResponse.ProtoReflect.Descriptor instead.
 func (*LabelSetsResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{17}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LabelSetsResponse) GetSets() []uint32 {
@@ -1231,7 +1311,7 @@ type PropertiesRequest struct {
 
 func (x *PropertiesRequest) Reset() {
 	*x = PropertiesRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[18]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1243,7 +1323,7 @@ func (x *PropertiesRequest) String() string {
 func (*PropertiesRequest) ProtoMessage() {}
 
 func (x *PropertiesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[18]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1256,7 +1336,7 @@ func (x *PropertiesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PropertiesRequest.ProtoReflect.Descriptor instead.
 func (*PropertiesRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{18}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PropertiesRequest) GetCut() *Cut {
@@ -1289,7 +1369,7 @@ type PropertiesResponse struct {
 
 func (x *PropertiesResponse) Reset() {
 	*x = PropertiesResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[19]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1301,7 +1381,7 @@ func (x *PropertiesResponse) String() string {
 func (*PropertiesResponse) ProtoMessage() {}
 
 func (x *PropertiesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[19]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1314,7 +1394,7 @@ func (x *PropertiesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PropertiesResponse.ProtoReflect.Descriptor instead.
 func (*PropertiesResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{19}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PropertiesResponse) GetColumns() [][]byte {
@@ -1342,7 +1422,7 @@ type ExpandRequest struct {
 
 func (x *ExpandRequest) Reset() {
 	*x = ExpandRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[20]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1354,7 +1434,7 @@ func (x *ExpandRequest) String() string {
 func (*ExpandRequest) ProtoMessage() {}
 
 func (x *ExpandRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[20]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1367,7 +1447,7 @@ func (x *ExpandRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpandRequest.ProtoReflect.Descriptor instead.
 func (*ExpandRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{20}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ExpandRequest) GetCut() *Cut {
@@ -1446,7 +1526,7 @@ type EdgeRange struct {
 
 func (x *EdgeRange) Reset() {
 	*x = EdgeRange{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[21]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1458,7 +1538,7 @@ func (x *EdgeRange) String() string {
 func (*EdgeRange) ProtoMessage() {}
 
 func (x *EdgeRange) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[21]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1471,7 +1551,7 @@ func (x *EdgeRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeRange.ProtoReflect.Descriptor instead.
 func (*EdgeRange) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{21}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *EdgeRange) GetProp() uint32 {
@@ -1520,7 +1600,7 @@ type ExpandResponse struct {
 
 func (x *ExpandResponse) Reset() {
 	*x = ExpandResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[22]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1532,7 +1612,7 @@ func (x *ExpandResponse) String() string {
 func (*ExpandResponse) ProtoMessage() {}
 
 func (x *ExpandResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[22]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1545,7 +1625,7 @@ func (x *ExpandResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpandResponse.ProtoReflect.Descriptor instead.
 func (*ExpandResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{22}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ExpandResponse) GetDone() uint32 {
@@ -1626,7 +1706,7 @@ type StepRequest struct {
 
 func (x *StepRequest) Reset() {
 	*x = StepRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[23]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1638,7 +1718,7 @@ func (x *StepRequest) String() string {
 func (*StepRequest) ProtoMessage() {}
 
 func (x *StepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[23]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1651,7 +1731,7 @@ func (x *StepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepRequest.ProtoReflect.Descriptor instead.
 func (*StepRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{23}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *StepRequest) GetCut() *Cut {
@@ -1707,7 +1787,7 @@ type StepResponse struct {
 
 func (x *StepResponse) Reset() {
 	*x = StepResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[24]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1719,7 +1799,7 @@ func (x *StepResponse) String() string {
 func (*StepResponse) ProtoMessage() {}
 
 func (x *StepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[24]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1732,7 +1812,7 @@ func (x *StepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepResponse.ProtoReflect.Descriptor instead.
 func (*StepResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{24}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *StepResponse) GetTo() []byte {
@@ -1761,7 +1841,7 @@ type DegreesRequest struct {
 
 func (x *DegreesRequest) Reset() {
 	*x = DegreesRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[25]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1773,7 +1853,7 @@ func (x *DegreesRequest) String() string {
 func (*DegreesRequest) ProtoMessage() {}
 
 func (x *DegreesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[25]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1786,7 +1866,7 @@ func (x *DegreesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegreesRequest.ProtoReflect.Descriptor instead.
 func (*DegreesRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{25}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DegreesRequest) GetCut() *Cut {
@@ -1826,7 +1906,7 @@ type DegreesResponse struct {
 
 func (x *DegreesResponse) Reset() {
 	*x = DegreesResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[26]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1838,7 +1918,7 @@ func (x *DegreesResponse) String() string {
 func (*DegreesResponse) ProtoMessage() {}
 
 func (x *DegreesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[26]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1851,7 +1931,7 @@ func (x *DegreesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegreesResponse.ProtoReflect.Descriptor instead.
 func (*DegreesResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{26}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DegreesResponse) GetDegrees() []uint32 {
@@ -1872,7 +1952,7 @@ type EdgePropertiesRequest struct {
 
 func (x *EdgePropertiesRequest) Reset() {
 	*x = EdgePropertiesRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[27]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1884,7 +1964,7 @@ func (x *EdgePropertiesRequest) String() string {
 func (*EdgePropertiesRequest) ProtoMessage() {}
 
 func (x *EdgePropertiesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[27]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1897,7 +1977,7 @@ func (x *EdgePropertiesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgePropertiesRequest.ProtoReflect.Descriptor instead.
 func (*EdgePropertiesRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{27}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *EdgePropertiesRequest) GetCut() *Cut {
@@ -1930,7 +2010,7 @@ type EdgePropertiesResponse struct {
 
 func (x *EdgePropertiesResponse) Reset() {
 	*x = EdgePropertiesResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[28]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1942,7 +2022,7 @@ func (x *EdgePropertiesResponse) String() string {
 func (*EdgePropertiesResponse) ProtoMessage() {}
 
 func (x *EdgePropertiesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[28]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1955,7 +2035,7 @@ func (x *EdgePropertiesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgePropertiesResponse.ProtoReflect.Descriptor instead.
 func (*EdgePropertiesResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{28}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *EdgePropertiesResponse) GetColumns() [][]byte {
@@ -1975,7 +2055,7 @@ type EdgeRecordsRequest struct {
 
 func (x *EdgeRecordsRequest) Reset() {
 	*x = EdgeRecordsRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[29]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1987,7 +2067,7 @@ func (x *EdgeRecordsRequest) String() string {
 func (*EdgeRecordsRequest) ProtoMessage() {}
 
 func (x *EdgeRecordsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[29]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2000,7 +2080,7 @@ func (x *EdgeRecordsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeRecordsRequest.ProtoReflect.Descriptor instead.
 func (*EdgeRecordsRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{29}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *EdgeRecordsRequest) GetCut() *Cut {
@@ -2029,7 +2109,7 @@ type EdgeRecordsResponse struct {
 
 func (x *EdgeRecordsResponse) Reset() {
 	*x = EdgeRecordsResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[30]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2041,7 +2121,7 @@ func (x *EdgeRecordsResponse) String() string {
 func (*EdgeRecordsResponse) ProtoMessage() {}
 
 func (x *EdgeRecordsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[30]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2054,7 +2134,7 @@ func (x *EdgeRecordsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeRecordsResponse.ProtoReflect.Descriptor instead.
 func (*EdgeRecordsResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{30}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *EdgeRecordsResponse) GetSizes() []uint32 {
@@ -2089,7 +2169,7 @@ type Index struct {
 
 func (x *Index) Reset() {
 	*x = Index{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[31]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2101,7 +2181,7 @@ func (x *Index) String() string {
 func (*Index) ProtoMessage() {}
 
 func (x *Index) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[31]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2114,7 +2194,7 @@ func (x *Index) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Index.ProtoReflect.Descriptor instead.
 func (*Index) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{31}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Index) GetId() uint32 {
@@ -2153,7 +2233,7 @@ type SeekRequest struct {
 
 func (x *SeekRequest) Reset() {
 	*x = SeekRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[32]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2165,7 +2245,7 @@ func (x *SeekRequest) String() string {
 func (*SeekRequest) ProtoMessage() {}
 
 func (x *SeekRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[32]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2178,7 +2258,7 @@ func (x *SeekRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeekRequest.ProtoReflect.Descriptor instead.
 func (*SeekRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{32}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SeekRequest) GetCut() *Cut {
@@ -2228,7 +2308,7 @@ type SeekResponse struct {
 
 func (x *SeekResponse) Reset() {
 	*x = SeekResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[33]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2240,7 +2320,7 @@ func (x *SeekResponse) String() string {
 func (*SeekResponse) ProtoMessage() {}
 
 func (x *SeekResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[33]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2253,7 +2333,7 @@ func (x *SeekResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeekResponse.ProtoReflect.Descriptor instead.
 func (*SeekResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{33}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SeekResponse) GetCounts() []uint32 {
@@ -2296,7 +2376,7 @@ type Owners struct {
 
 func (x *Owners) Reset() {
 	*x = Owners{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[34]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2308,7 +2388,7 @@ func (x *Owners) String() string {
 func (*Owners) ProtoMessage() {}
 
 func (x *Owners) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[34]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2321,7 +2401,7 @@ func (x *Owners) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Owners.ProtoReflect.Descriptor instead.
 func (*Owners) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{34}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Owners) GetVertices() []byte {
@@ -2363,7 +2443,7 @@ type SeekRangeRequest struct {
 
 func (x *SeekRangeRequest) Reset() {
 	*x = SeekRangeRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[35]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2375,7 +2455,7 @@ func (x *SeekRangeRequest) String() string {
 func (*SeekRangeRequest) ProtoMessage() {}
 
 func (x *SeekRangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[35]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2388,7 +2468,7 @@ func (x *SeekRangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeekRangeRequest.ProtoReflect.Descriptor instead.
 func (*SeekRangeRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{35}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SeekRangeRequest) GetCut() *Cut {
@@ -2472,7 +2552,7 @@ type SeekRangeResponse struct {
 
 func (x *SeekRangeResponse) Reset() {
 	*x = SeekRangeResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[36]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2484,7 +2564,7 @@ func (x *SeekRangeResponse) String() string {
 func (*SeekRangeResponse) ProtoMessage() {}
 
 func (x *SeekRangeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[36]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2497,7 +2577,7 @@ func (x *SeekRangeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeekRangeResponse.ProtoReflect.Descriptor instead.
 func (*SeekRangeResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{36}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SeekRangeResponse) GetTuples() [][]byte {
@@ -2532,7 +2612,7 @@ type LargeRequest struct {
 
 func (x *LargeRequest) Reset() {
 	*x = LargeRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[37]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2544,7 +2624,7 @@ func (x *LargeRequest) String() string {
 func (*LargeRequest) ProtoMessage() {}
 
 func (x *LargeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[37]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2557,7 +2637,7 @@ func (x *LargeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LargeRequest.ProtoReflect.Descriptor instead.
 func (*LargeRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{37}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *LargeRequest) GetCut() *Cut {
@@ -2590,7 +2670,7 @@ type LargeResponse struct {
 
 func (x *LargeResponse) Reset() {
 	*x = LargeResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[38]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2602,7 +2682,7 @@ func (x *LargeResponse) String() string {
 func (*LargeResponse) ProtoMessage() {}
 
 func (x *LargeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[38]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2615,7 +2695,7 @@ func (x *LargeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LargeResponse.ProtoReflect.Descriptor instead.
 func (*LargeResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{38}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *LargeResponse) GetValues() []byte {
@@ -2633,7 +2713,7 @@ type GraphsRequest struct {
 
 func (x *GraphsRequest) Reset() {
 	*x = GraphsRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[39]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2645,7 +2725,7 @@ func (x *GraphsRequest) String() string {
 func (*GraphsRequest) ProtoMessage() {}
 
 func (x *GraphsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[39]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2658,7 +2738,7 @@ func (x *GraphsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphsRequest.ProtoReflect.Descriptor instead.
 func (*GraphsRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{39}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{41}
 }
 
 type GraphsResponse struct {
@@ -2670,7 +2750,7 @@ type GraphsResponse struct {
 
 func (x *GraphsResponse) Reset() {
 	*x = GraphsResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[40]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2682,7 +2762,7 @@ func (x *GraphsResponse) String() string {
 func (*GraphsResponse) ProtoMessage() {}
 
 func (x *GraphsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[40]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2695,7 +2775,7 @@ func (x *GraphsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphsResponse.ProtoReflect.Descriptor instead.
 func (*GraphsResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{40}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *GraphsResponse) GetNames() []string {
@@ -2714,7 +2794,7 @@ type CreateGraphRequest struct {
 
 func (x *CreateGraphRequest) Reset() {
 	*x = CreateGraphRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[41]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2726,7 +2806,7 @@ func (x *CreateGraphRequest) String() string {
 func (*CreateGraphRequest) ProtoMessage() {}
 
 func (x *CreateGraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[41]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2739,7 +2819,7 @@ func (x *CreateGraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateGraphRequest.ProtoReflect.Descriptor instead.
 func (*CreateGraphRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{41}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CreateGraphRequest) GetName() string {
@@ -2757,7 +2837,7 @@ type CreateGraphResponse struct {
 
 func (x *CreateGraphResponse) Reset() {
 	*x = CreateGraphResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[42]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2769,7 +2849,7 @@ func (x *CreateGraphResponse) String() string {
 func (*CreateGraphResponse) ProtoMessage() {}
 
 func (x *CreateGraphResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[42]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2782,7 +2862,7 @@ func (x *CreateGraphResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateGraphResponse.ProtoReflect.Descriptor instead.
 func (*CreateGraphResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{42}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{44}
 }
 
 type DropGraphRequest struct {
@@ -2794,7 +2874,7 @@ type DropGraphRequest struct {
 
 func (x *DropGraphRequest) Reset() {
 	*x = DropGraphRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[43]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2806,7 +2886,7 @@ func (x *DropGraphRequest) String() string {
 func (*DropGraphRequest) ProtoMessage() {}
 
 func (x *DropGraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[43]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2819,7 +2899,7 @@ func (x *DropGraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropGraphRequest.ProtoReflect.Descriptor instead.
 func (*DropGraphRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{43}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *DropGraphRequest) GetName() string {
@@ -2837,7 +2917,7 @@ type DropGraphResponse struct {
 
 func (x *DropGraphResponse) Reset() {
 	*x = DropGraphResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[44]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2849,7 +2929,7 @@ func (x *DropGraphResponse) String() string {
 func (*DropGraphResponse) ProtoMessage() {}
 
 func (x *DropGraphResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[44]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2862,7 +2942,7 @@ func (x *DropGraphResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropGraphResponse.ProtoReflect.Descriptor instead.
 func (*DropGraphResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{44}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{46}
 }
 
 // State tells states of a graph's catalog apart: number grows with each change; epoch is another one for each graph and
@@ -2877,7 +2957,7 @@ type State struct {
 
 func (x *State) Reset() {
 	*x = State{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[45]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2889,7 +2969,7 @@ func (x *State) String() string {
 func (*State) ProtoMessage() {}
 
 func (x *State) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[45]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2902,7 +2982,7 @@ func (x *State) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use State.ProtoReflect.Descriptor instead.
 func (*State) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{45}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *State) GetEpoch() uint64 {
@@ -2941,7 +3021,7 @@ type Catalog struct {
 
 func (x *Catalog) Reset() {
 	*x = Catalog{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[46]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2953,7 +3033,7 @@ func (x *Catalog) String() string {
 func (*Catalog) ProtoMessage() {}
 
 func (x *Catalog) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[46]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2966,7 +3046,7 @@ func (x *Catalog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Catalog.ProtoReflect.Descriptor instead.
 func (*Catalog) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{46}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Catalog) GetState() *State {
@@ -3059,7 +3139,7 @@ type TTL struct {
 
 func (x *TTL) Reset() {
 	*x = TTL{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[47]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3071,7 +3151,7 @@ func (x *TTL) String() string {
 func (*TTL) ProtoMessage() {}
 
 func (x *TTL) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[47]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3084,7 +3164,7 @@ func (x *TTL) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TTL.ProtoReflect.Descriptor instead.
 func (*TTL) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{47}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *TTL) GetLabel() string {
@@ -3124,7 +3204,7 @@ type LabelSet struct {
 
 func (x *LabelSet) Reset() {
 	*x = LabelSet{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[48]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3136,7 +3216,7 @@ func (x *LabelSet) String() string {
 func (*LabelSet) ProtoMessage() {}
 
 func (x *LabelSet) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[48]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3149,7 +3229,7 @@ func (x *LabelSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LabelSet.ProtoReflect.Descriptor instead.
 func (*LabelSet) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{48}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *LabelSet) GetMembers() []uint32 {
@@ -3177,7 +3257,7 @@ type IndexDefinition struct {
 
 func (x *IndexDefinition) Reset() {
 	*x = IndexDefinition{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[49]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3189,7 +3269,7 @@ func (x *IndexDefinition) String() string {
 func (*IndexDefinition) ProtoMessage() {}
 
 func (x *IndexDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[49]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3202,7 +3282,7 @@ func (x *IndexDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexDefinition.ProtoReflect.Descriptor instead.
 func (*IndexDefinition) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{49}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *IndexDefinition) GetId() uint32 {
@@ -3285,7 +3365,7 @@ type DescribeRequest struct {
 
 func (x *DescribeRequest) Reset() {
 	*x = DescribeRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[50]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3297,7 +3377,7 @@ func (x *DescribeRequest) String() string {
 func (*DescribeRequest) ProtoMessage() {}
 
 func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[50]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3310,7 +3390,7 @@ func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
 func (*DescribeRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{50}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *DescribeRequest) GetGraph() string {
@@ -3336,7 +3416,7 @@ type DescribeResponse struct {
 
 func (x *DescribeResponse) Reset() {
 	*x = DescribeResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[51]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3348,7 +3428,7 @@ func (x *DescribeResponse) String() string {
 func (*DescribeResponse) ProtoMessage() {}
 
 func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[51]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3361,7 +3441,7 @@ func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeResponse.ProtoReflect.Descriptor instead.
 func (*DescribeResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{51}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *DescribeResponse) GetCatalog() *Catalog {
@@ -3384,7 +3464,7 @@ type BeginRequest struct {
 
 func (x *BeginRequest) Reset() {
 	*x = BeginRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[52]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3396,7 +3476,7 @@ func (x *BeginRequest) String() string {
 func (*BeginRequest) ProtoMessage() {}
 
 func (x *BeginRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[52]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3409,7 +3489,7 @@ func (x *BeginRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginRequest.ProtoReflect.Descriptor instead.
 func (*BeginRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{52}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *BeginRequest) GetGraph() string {
@@ -3450,7 +3530,7 @@ type BeginResponse struct {
 
 func (x *BeginResponse) Reset() {
 	*x = BeginResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[53]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3462,7 +3542,7 @@ func (x *BeginResponse) String() string {
 func (*BeginResponse) ProtoMessage() {}
 
 func (x *BeginResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[53]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3475,7 +3555,7 @@ func (x *BeginResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginResponse.ProtoReflect.Descriptor instead.
 func (*BeginResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{53}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *BeginResponse) GetPart() []byte {
@@ -3509,7 +3589,7 @@ type Began struct {
 
 func (x *Began) Reset() {
 	*x = Began{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[54]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3521,7 +3601,7 @@ func (x *Began) String() string {
 func (*Began) ProtoMessage() {}
 
 func (x *Began) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[54]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3534,7 +3614,7 @@ func (x *Began) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Began.ProtoReflect.Descriptor instead.
 func (*Began) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{54}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Began) GetTx() uint64 {
@@ -3598,7 +3678,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[55]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3610,7 +3690,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[55]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3623,7 +3703,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{55}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *RenewRequest) GetGraph() string {
@@ -3663,7 +3743,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[56]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3675,7 +3755,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[56]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3688,7 +3768,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{56}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *RenewResponse) GetSame() bool {
@@ -3714,7 +3794,7 @@ type Counts struct {
 
 func (x *Counts) Reset() {
 	*x = Counts{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[57]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3726,7 +3806,7 @@ func (x *Counts) String() string {
 func (*Counts) ProtoMessage() {}
 
 func (x *Counts) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[57]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3739,7 +3819,7 @@ func (x *Counts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counts.ProtoReflect.Descriptor instead.
 func (*Counts) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{57}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Counts) GetVertices() uint64 {
@@ -3811,7 +3891,7 @@ type PropCount struct {
 
 func (x *PropCount) Reset() {
 	*x = PropCount{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[58]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3823,7 +3903,7 @@ func (x *PropCount) String() string {
 func (*PropCount) ProtoMessage() {}
 
 func (x *PropCount) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[58]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3836,7 +3916,7 @@ func (x *PropCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PropCount.ProtoReflect.Descriptor instead.
 func (*PropCount) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{58}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *PropCount) GetLabel() string {
@@ -3879,7 +3959,7 @@ type Ends struct {
 
 func (x *Ends) Reset() {
 	*x = Ends{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[59]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3891,7 +3971,7 @@ func (x *Ends) String() string {
 func (*Ends) ProtoMessage() {}
 
 func (x *Ends) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[59]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3904,7 +3984,7 @@ func (x *Ends) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ends.ProtoReflect.Descriptor instead.
 func (*Ends) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{59}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Ends) GetSrc() string {
@@ -3946,7 +4026,7 @@ type Degrees struct {
 
 func (x *Degrees) Reset() {
 	*x = Degrees{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[60]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3958,7 +4038,7 @@ func (x *Degrees) String() string {
 func (*Degrees) ProtoMessage() {}
 
 func (x *Degrees) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[60]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3971,7 +4051,7 @@ func (x *Degrees) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Degrees.ProtoReflect.Descriptor instead.
 func (*Degrees) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{60}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Degrees) GetType() string {
@@ -4013,7 +4093,7 @@ type InternRequest struct {
 
 func (x *InternRequest) Reset() {
 	*x = InternRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[61]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4025,7 +4105,7 @@ func (x *InternRequest) String() string {
 func (*InternRequest) ProtoMessage() {}
 
 func (x *InternRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[61]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4038,7 +4118,7 @@ func (x *InternRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InternRequest.ProtoReflect.Descriptor instead.
 func (*InternRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{61}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *InternRequest) GetGraph() string {
@@ -4143,7 +4223,7 @@ type InternResponse struct {
 
 func (x *InternResponse) Reset() {
 	*x = InternResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[62]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4155,7 +4235,7 @@ func (x *InternResponse) String() string {
 func (*InternResponse) ProtoMessage() {}
 
 func (x *InternResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[62]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4168,7 +4248,7 @@ func (x *InternResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InternResponse.ProtoReflect.Descriptor instead.
 func (*InternResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{62}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *InternResponse) GetId() uint32 {
@@ -4203,7 +4283,7 @@ type MutateRequest struct {
 
 func (x *MutateRequest) Reset() {
 	*x = MutateRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[63]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4215,7 +4295,7 @@ func (x *MutateRequest) String() string {
 func (*MutateRequest) ProtoMessage() {}
 
 func (x *MutateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[63]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4228,7 +4308,7 @@ func (x *MutateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MutateRequest.ProtoReflect.Descriptor instead.
 func (*MutateRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{63}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *MutateRequest) GetGraph() string {
@@ -4313,7 +4393,7 @@ type MutateResponse struct {
 
 func (x *MutateResponse) Reset() {
 	*x = MutateResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[64]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4325,7 +4405,7 @@ func (x *MutateResponse) String() string {
 func (*MutateResponse) ProtoMessage() {}
 
 func (x *MutateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[64]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4338,7 +4418,7 @@ func (x *MutateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MutateResponse.ProtoReflect.Descriptor instead.
 func (*MutateResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{64}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *MutateResponse) GetVertices() []byte {
@@ -4372,7 +4452,7 @@ type CountRequest struct {
 
 func (x *CountRequest) Reset() {
 	*x = CountRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[65]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4384,7 +4464,7 @@ func (x *CountRequest) String() string {
 func (*CountRequest) ProtoMessage() {}
 
 func (x *CountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[65]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4397,7 +4477,7 @@ func (x *CountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountRequest.ProtoReflect.Descriptor instead.
 func (*CountRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{65}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *CountRequest) GetGraph() string {
@@ -4423,7 +4503,7 @@ type CountResponse struct {
 
 func (x *CountResponse) Reset() {
 	*x = CountResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[66]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4435,7 +4515,7 @@ func (x *CountResponse) String() string {
 func (*CountResponse) ProtoMessage() {}
 
 func (x *CountResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[66]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4448,7 +4528,7 @@ func (x *CountResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountResponse.ProtoReflect.Descriptor instead.
 func (*CountResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{66}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *CountResponse) GetCounts() *Counts {
@@ -4470,7 +4550,7 @@ type CommitRequest struct {
 
 func (x *CommitRequest) Reset() {
 	*x = CommitRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[67]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4482,7 +4562,7 @@ func (x *CommitRequest) String() string {
 func (*CommitRequest) ProtoMessage() {}
 
 func (x *CommitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[67]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4495,7 +4575,7 @@ func (x *CommitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitRequest.ProtoReflect.Descriptor instead.
 func (*CommitRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{67}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *CommitRequest) GetGraph() string {
@@ -4527,7 +4607,7 @@ type CommitResponse struct {
 
 func (x *CommitResponse) Reset() {
 	*x = CommitResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[68]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4539,7 +4619,7 @@ func (x *CommitResponse) String() string {
 func (*CommitResponse) ProtoMessage() {}
 
 func (x *CommitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[68]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4552,7 +4632,7 @@ func (x *CommitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitResponse.ProtoReflect.Descriptor instead.
 func (*CommitResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{68}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{70}
 }
 
 type OutcomeRequest struct {
@@ -4566,7 +4646,7 @@ type OutcomeRequest struct {
 
 func (x *OutcomeRequest) Reset() {
 	*x = OutcomeRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4578,7 +4658,7 @@ func (x *OutcomeRequest) String() string {
 func (*OutcomeRequest) ProtoMessage() {}
 
 func (x *OutcomeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[69]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4591,7 +4671,7 @@ func (x *OutcomeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutcomeRequest.ProtoReflect.Descriptor instead.
 func (*OutcomeRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{69}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *OutcomeRequest) GetGraph() string {
@@ -4624,7 +4704,7 @@ type OutcomeResponse struct {
 
 func (x *OutcomeResponse) Reset() {
 	*x = OutcomeResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4636,7 +4716,7 @@ func (x *OutcomeResponse) String() string {
 func (*OutcomeResponse) ProtoMessage() {}
 
 func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[70]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4649,7 +4729,7 @@ func (x *OutcomeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutcomeResponse.ProtoReflect.Descriptor instead.
 func (*OutcomeResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{70}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *OutcomeResponse) GetOutcome() OutcomeResponse_Outcome {
@@ -4674,7 +4754,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4686,7 +4766,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[71]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4699,7 +4779,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{71}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *LoadRequest) GetGraph() string {
@@ -4764,7 +4844,7 @@ type LoadVertices struct {
 
 func (x *LoadVertices) Reset() {
 	*x = LoadVertices{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4776,7 +4856,7 @@ func (x *LoadVertices) String() string {
 func (*LoadVertices) ProtoMessage() {}
 
 func (x *LoadVertices) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[72]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4789,7 +4869,7 @@ func (x *LoadVertices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadVertices.ProtoReflect.Descriptor instead.
 func (*LoadVertices) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{72}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *LoadVertices) GetLabels() uint32 {
@@ -4843,7 +4923,7 @@ type LoadEdges struct {
 
 func (x *LoadEdges) Reset() {
 	*x = LoadEdges{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4855,7 +4935,7 @@ func (x *LoadEdges) String() string {
 func (*LoadEdges) ProtoMessage() {}
 
 func (x *LoadEdges) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[73]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4868,7 +4948,7 @@ func (x *LoadEdges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadEdges.ProtoReflect.Descriptor instead.
 func (*LoadEdges) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{73}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *LoadEdges) GetType() uint32 {
@@ -4938,7 +5018,7 @@ type LoadColumn struct {
 
 func (x *LoadColumn) Reset() {
 	*x = LoadColumn{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4950,7 +5030,7 @@ func (x *LoadColumn) String() string {
 func (*LoadColumn) ProtoMessage() {}
 
 func (x *LoadColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[74]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4963,7 +5043,7 @@ func (x *LoadColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadColumn.ProtoReflect.Descriptor instead.
 func (*LoadColumn) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{74}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *LoadColumn) GetProp() uint32 {
@@ -5000,7 +5080,7 @@ type LoadResponse struct {
 
 func (x *LoadResponse) Reset() {
 	*x = LoadResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5012,7 +5092,7 @@ func (x *LoadResponse) String() string {
 func (*LoadResponse) ProtoMessage() {}
 
 func (x *LoadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[75]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5025,7 +5105,7 @@ func (x *LoadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadResponse.ProtoReflect.Descriptor instead.
 func (*LoadResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{75}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *LoadResponse) GetRejected() []*Rejected {
@@ -5076,7 +5156,7 @@ type Rejected struct {
 
 func (x *Rejected) Reset() {
 	*x = Rejected{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5088,7 +5168,7 @@ func (x *Rejected) String() string {
 func (*Rejected) ProtoMessage() {}
 
 func (x *Rejected) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[76]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5101,7 +5181,7 @@ func (x *Rejected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejected.ProtoReflect.Descriptor instead.
 func (*Rejected) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{76}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Rejected) GetEdge() bool {
@@ -5149,7 +5229,7 @@ type LoadStateRequest struct {
 
 func (x *LoadStateRequest) Reset() {
 	*x = LoadStateRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5161,7 +5241,7 @@ func (x *LoadStateRequest) String() string {
 func (*LoadStateRequest) ProtoMessage() {}
 
 func (x *LoadStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[77]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5174,7 +5254,7 @@ func (x *LoadStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadStateRequest.ProtoReflect.Descriptor instead.
 func (*LoadStateRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{77}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *LoadStateRequest) GetGraph() string {
@@ -5201,7 +5281,7 @@ type LoadStateResponse struct {
 
 func (x *LoadStateResponse) Reset() {
 	*x = LoadStateResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5213,7 +5293,7 @@ func (x *LoadStateResponse) String() string {
 func (*LoadStateResponse) ProtoMessage() {}
 
 func (x *LoadStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[78]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5226,7 +5306,7 @@ func (x *LoadStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadStateResponse.ProtoReflect.Descriptor instead.
 func (*LoadStateResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{78}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *LoadStateResponse) GetSeq() uint64 {
@@ -5253,7 +5333,7 @@ type CreateIndexRequest struct {
 
 func (x *CreateIndexRequest) Reset() {
 	*x = CreateIndexRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5265,7 +5345,7 @@ func (x *CreateIndexRequest) String() string {
 func (*CreateIndexRequest) ProtoMessage() {}
 
 func (x *CreateIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[79]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5278,7 +5358,7 @@ func (x *CreateIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateIndexRequest.ProtoReflect.Descriptor instead.
 func (*CreateIndexRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{79}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *CreateIndexRequest) GetGraph() string {
@@ -5303,7 +5383,7 @@ type CreateIndexResponse struct {
 
 func (x *CreateIndexResponse) Reset() {
 	*x = CreateIndexResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5315,7 +5395,7 @@ func (x *CreateIndexResponse) String() string {
 func (*CreateIndexResponse) ProtoMessage() {}
 
 func (x *CreateIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[80]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5328,7 +5408,7 @@ func (x *CreateIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateIndexResponse.ProtoReflect.Descriptor instead.
 func (*CreateIndexResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{80}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{82}
 }
 
 type DropIndexRequest struct {
@@ -5341,7 +5421,7 @@ type DropIndexRequest struct {
 
 func (x *DropIndexRequest) Reset() {
 	*x = DropIndexRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5353,7 +5433,7 @@ func (x *DropIndexRequest) String() string {
 func (*DropIndexRequest) ProtoMessage() {}
 
 func (x *DropIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[81]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5366,7 +5446,7 @@ func (x *DropIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropIndexRequest.ProtoReflect.Descriptor instead.
 func (*DropIndexRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{81}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *DropIndexRequest) GetGraph() string {
@@ -5391,7 +5471,7 @@ type DropIndexResponse struct {
 
 func (x *DropIndexResponse) Reset() {
 	*x = DropIndexResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5403,7 +5483,7 @@ func (x *DropIndexResponse) String() string {
 func (*DropIndexResponse) ProtoMessage() {}
 
 func (x *DropIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[82]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5416,7 +5496,7 @@ func (x *DropIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropIndexResponse.ProtoReflect.Descriptor instead.
 func (*DropIndexResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{82}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{84}
 }
 
 type SetTTLRequest struct {
@@ -5429,7 +5509,7 @@ type SetTTLRequest struct {
 
 func (x *SetTTLRequest) Reset() {
 	*x = SetTTLRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5441,7 +5521,7 @@ func (x *SetTTLRequest) String() string {
 func (*SetTTLRequest) ProtoMessage() {}
 
 func (x *SetTTLRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[83]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5454,7 +5534,7 @@ func (x *SetTTLRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTTLRequest.ProtoReflect.Descriptor instead.
 func (*SetTTLRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{83}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *SetTTLRequest) GetGraph() string {
@@ -5479,7 +5559,7 @@ type SetTTLResponse struct {
 
 func (x *SetTTLResponse) Reset() {
 	*x = SetTTLResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5491,7 +5571,7 @@ func (x *SetTTLResponse) String() string {
 func (*SetTTLResponse) ProtoMessage() {}
 
 func (x *SetTTLResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[84]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5504,7 +5584,7 @@ func (x *SetTTLResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTTLResponse.ProtoReflect.Descriptor instead.
 func (*SetTTLResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{84}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{86}
 }
 
 type DropTTLRequest struct {
@@ -5518,7 +5598,7 @@ type DropTTLRequest struct {
 
 func (x *DropTTLRequest) Reset() {
 	*x = DropTTLRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5530,7 +5610,7 @@ func (x *DropTTLRequest) String() string {
 func (*DropTTLRequest) ProtoMessage() {}
 
 func (x *DropTTLRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[85]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5543,7 +5623,7 @@ func (x *DropTTLRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTTLRequest.ProtoReflect.Descriptor instead.
 func (*DropTTLRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{85}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *DropTTLRequest) GetGraph() string {
@@ -5575,7 +5655,7 @@ type DropTTLResponse struct {
 
 func (x *DropTTLResponse) Reset() {
 	*x = DropTTLResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5587,7 +5667,7 @@ func (x *DropTTLResponse) String() string {
 func (*DropTTLResponse) ProtoMessage() {}
 
 func (x *DropTTLResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[86]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5600,7 +5680,7 @@ func (x *DropTTLResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTTLResponse.ProtoReflect.Descriptor instead.
 func (*DropTTLResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{86}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{88}
 }
 
 type IndexProgressRequest struct {
@@ -5613,7 +5693,7 @@ type IndexProgressRequest struct {
 
 func (x *IndexProgressRequest) Reset() {
 	*x = IndexProgressRequest{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5625,7 +5705,7 @@ func (x *IndexProgressRequest) String() string {
 func (*IndexProgressRequest) ProtoMessage() {}
 
 func (x *IndexProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[87]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5638,7 +5718,7 @@ func (x *IndexProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexProgressRequest.ProtoReflect.Descriptor instead.
 func (*IndexProgressRequest) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{87}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *IndexProgressRequest) GetGraph() string {
@@ -5664,7 +5744,7 @@ type IndexProgressResponse struct {
 
 func (x *IndexProgressResponse) Reset() {
 	*x = IndexProgressResponse{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5676,7 +5756,7 @@ func (x *IndexProgressResponse) String() string {
 func (*IndexProgressResponse) ProtoMessage() {}
 
 func (x *IndexProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[88]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5689,7 +5769,7 @@ func (x *IndexProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexProgressResponse.ProtoReflect.Descriptor instead.
 func (*IndexProgressResponse) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{88}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *IndexProgressResponse) GetPart() float64 {
@@ -5717,7 +5797,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5729,7 +5809,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[89]
+	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5742,7 +5822,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{89}
+	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *Fault) GetKind() uint32 {
@@ -5812,7 +5892,10 @@ var File_hopgate_shard_v1_shard_proto protoreflect.FileDescriptor
 
 const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\n" +
-	"\x1chopgate/shard/v1/shard.proto\x12\x10hopgate.shard.v1\"D\n" +
+	"\x1chopgate/shard/v1/shard.proto\x12\x10hopgate.shard.v1\"\x0e\n" +
+	"\fEpochRequest\"%\n" +
+	"\rEpochResponse\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\"D\n" +
 	"\x06PartOf\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\x06R\x02id\x12\x16\n" +
@@ -6228,8 +6311,9 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\amessage\x18\x06 \x01(\tR\amessage\x12\x12\n" +
 	"\x04line\x18\a \x01(\x05R\x04line\x12\x16\n" +
 	"\x06column\x18\b \x01(\x05R\x06column\x12\x16\n" +
-	"\x06offset\x18\t \x01(\x05R\x06offset2\xc3\x03\n" +
-	"\vKeepService\x12K\n" +
+	"\x06offset\x18\t \x01(\x05R\x06offset2\x8d\x04\n" +
+	"\vKeepService\x12H\n" +
+	"\x05Epoch\x12\x1e.hopgate.shard.v1.EpochRequest\x1a\x1f.hopgate.shard.v1.EpochResponse\x12K\n" +
 	"\x06Attach\x12\x1f.hopgate.shard.v1.AttachRequest\x1a .hopgate.shard.v1.AttachResponse\x12E\n" +
 	"\x04Drop\x12\x1d.hopgate.shard.v1.DropRequest\x1a\x1e.hopgate.shard.v1.DropResponse\x12H\n" +
 	"\x05Apply\x12\x1e.hopgate.shard.v1.ApplyRequest\x1a\x1f.hopgate.shard.v1.ApplyResponse\x12B\n" +
@@ -6282,230 +6366,234 @@ func file_hopgate_shard_v1_shard_proto_rawDescGZIP() []byte {
 }
 
 var file_hopgate_shard_v1_shard_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hopgate_shard_v1_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 93)
+var file_hopgate_shard_v1_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 95)
 var file_hopgate_shard_v1_shard_proto_goTypes = []any{
 	(OutcomeResponse_Outcome)(0),   // 0: hopgate.shard.v1.OutcomeResponse.Outcome
-	(*PartOf)(nil),                 // 1: hopgate.shard.v1.PartOf
-	(*AttachRequest)(nil),          // 2: hopgate.shard.v1.AttachRequest
-	(*AttachResponse)(nil),         // 3: hopgate.shard.v1.AttachResponse
-	(*DropRequest)(nil),            // 4: hopgate.shard.v1.DropRequest
-	(*DropResponse)(nil),           // 5: hopgate.shard.v1.DropResponse
-	(*ApplyRequest)(nil),           // 6: hopgate.shard.v1.ApplyRequest
-	(*ApplyResponse)(nil),          // 7: hopgate.shard.v1.ApplyResponse
-	(*GetRequest)(nil),             // 8: hopgate.shard.v1.GetRequest
-	(*GetResponse)(nil),            // 9: hopgate.shard.v1.GetResponse
-	(*GetAllRequest)(nil),          // 10: hopgate.shard.v1.GetAllRequest
-	(*GetAllResponse)(nil),         // 11: hopgate.shard.v1.GetAllResponse
-	(*WalkRequest)(nil),            // 12: hopgate.shard.v1.WalkRequest
-	(*WalkResponse)(nil),           // 13: hopgate.shard.v1.WalkResponse
-	(*Cut)(nil),                    // 14: hopgate.shard.v1.Cut
-	(*ScanRequest)(nil),            // 15: hopgate.shard.v1.ScanRequest
-	(*ScanResponse)(nil),           // 16: hopgate.shard.v1.ScanResponse
-	(*LabelSetsRequest)(nil),       // 17: hopgate.shard.v1.LabelSetsRequest
-	(*LabelSetsResponse)(nil),      // 18: hopgate.shard.v1.LabelSetsResponse
-	(*PropertiesRequest)(nil),      // 19: hopgate.shard.v1.PropertiesRequest
-	(*PropertiesResponse)(nil),     // 20: hopgate.shard.v1.PropertiesResponse
-	(*ExpandRequest)(nil),          // 21: hopgate.shard.v1.ExpandRequest
-	(*EdgeRange)(nil),              // 22: hopgate.shard.v1.EdgeRange
-	(*ExpandResponse)(nil),         // 23: hopgate.shard.v1.ExpandResponse
-	(*StepRequest)(nil),            // 24: hopgate.shard.v1.StepRequest
-	(*StepResponse)(nil),           // 25: hopgate.shard.v1.StepResponse
-	(*DegreesRequest)(nil),         // 26: hopgate.shard.v1.DegreesRequest
-	(*DegreesResponse)(nil),        // 27: hopgate.shard.v1.DegreesResponse
-	(*EdgePropertiesRequest)(nil),  // 28: hopgate.shard.v1.EdgePropertiesRequest
-	(*EdgePropertiesResponse)(nil), // 29: hopgate.shard.v1.EdgePropertiesResponse
-	(*EdgeRecordsRequest)(nil),     // 30: hopgate.shard.v1.EdgeRecordsRequest
-	(*EdgeRecordsResponse)(nil),    // 31: hopgate.shard.v1.EdgeRecordsResponse
-	(*Index)(nil),                  // 32: hopgate.shard.v1.Index
-	(*SeekRequest)(nil),            // 33: hopgate.shard.v1.SeekRequest
-	(*SeekResponse)(nil),           // 34: hopgate.shard.v1.SeekResponse
-	(*Owners)(nil),                 // 35: hopgate.shard.v1.Owners
-	(*SeekRangeRequest)(nil),       // 36: hopgate.shard.v1.SeekRangeRequest
-	(*SeekRangeResponse)(nil),      // 37: hopgate.shard.v1.SeekRangeResponse
-	(*LargeRequest)(nil),           // 38: hopgate.shard.v1.LargeRequest
-	(*LargeResponse)(nil),          // 39: hopgate.shard.v1.LargeResponse
-	(*GraphsRequest)(nil),          // 40: hopgate.shard.v1.GraphsRequest
-	(*GraphsResponse)(nil),         // 41: hopgate.shard.v1.GraphsResponse
-	(*CreateGraphRequest)(nil),     // 42: hopgate.shard.v1.CreateGraphRequest
-	(*CreateGraphResponse)(nil),    // 43: hopgate.shard.v1.CreateGraphResponse
-	(*DropGraphRequest)(nil),       // 44: hopgate.shard.v1.DropGraphRequest
-	(*DropGraphResponse)(nil),      // 45: hopgate.shard.v1.DropGraphResponse
-	(*State)(nil),                  // 46: hopgate.shard.v1.State
-	(*Catalog)(nil),                // 47: hopgate.shard.v1.Catalog
-	(*TTL)(nil),                    // 48: hopgate.shard.v1.TTL
-	(*LabelSet)(nil),               // 49: hopgate.shard.v1.LabelSet
-	(*IndexDefinition)(nil),        // 50: hopgate.shard.v1.IndexDefinition
-	(*DescribeRequest)(nil),        // 51: hopgate.shard.v1.DescribeRequest
-	(*DescribeResponse)(nil),       // 52: hopgate.shard.v1.DescribeResponse
-	(*BeginRequest)(nil),           // 53: hopgate.shard.v1.BeginRequest
-	(*BeginResponse)(nil),          // 54: hopgate.shard.v1.BeginResponse
-	(*Began)(nil),                  // 55: hopgate.shard.v1.Began
-	(*RenewRequest)(nil),           // 56: hopgate.shard.v1.RenewRequest
-	(*RenewResponse)(nil),          // 57: hopgate.shard.v1.RenewResponse
-	(*Counts)(nil),                 // 58: hopgate.shard.v1.Counts
-	(*PropCount)(nil),              // 59: hopgate.shard.v1.PropCount
-	(*Ends)(nil),                   // 60: hopgate.shard.v1.Ends
-	(*Degrees)(nil),                // 61: hopgate.shard.v1.Degrees
-	(*InternRequest)(nil),          // 62: hopgate.shard.v1.InternRequest
-	(*InternResponse)(nil),         // 63: hopgate.shard.v1.InternResponse
-	(*MutateRequest)(nil),          // 64: hopgate.shard.v1.MutateRequest
-	(*MutateResponse)(nil),         // 65: hopgate.shard.v1.MutateResponse
-	(*CountRequest)(nil),           // 66: hopgate.shard.v1.CountRequest
-	(*CountResponse)(nil),          // 67: hopgate.shard.v1.CountResponse
-	(*CommitRequest)(nil),          // 68: hopgate.shard.v1.CommitRequest
-	(*CommitResponse)(nil),         // 69: hopgate.shard.v1.CommitResponse
-	(*OutcomeRequest)(nil),         // 70: hopgate.shard.v1.OutcomeRequest
-	(*OutcomeResponse)(nil),        // 71: hopgate.shard.v1.OutcomeResponse
-	(*LoadRequest)(nil),            // 72: hopgate.shard.v1.LoadRequest
-	(*LoadVertices)(nil),           // 73: hopgate.shard.v1.LoadVertices
-	(*LoadEdges)(nil),              // 74: hopgate.shard.v1.LoadEdges
-	(*LoadColumn)(nil),             // 75: hopgate.shard.v1.LoadColumn
-	(*LoadResponse)(nil),           // 76: hopgate.shard.v1.LoadResponse
-	(*Rejected)(nil),               // 77: hopgate.shard.v1.Rejected
-	(*LoadStateRequest)(nil),       // 78: hopgate.shard.v1.LoadStateRequest
-	(*LoadStateResponse)(nil),      // 79: hopgate.shard.v1.LoadStateResponse
-	(*CreateIndexRequest)(nil),     // 80: hopgate.shard.v1.CreateIndexRequest
-	(*CreateIndexResponse)(nil),    // 81: hopgate.shard.v1.CreateIndexResponse
-	(*DropIndexRequest)(nil),       // 82: hopgate.shard.v1.DropIndexRequest
-	(*DropIndexResponse)(nil),      // 83: hopgate.shard.v1.DropIndexResponse
-	(*SetTTLRequest)(nil),          // 84: hopgate.shard.v1.SetTTLRequest
-	(*SetTTLResponse)(nil),         // 85: hopgate.shard.v1.SetTTLResponse
-	(*DropTTLRequest)(nil),         // 86: hopgate.shard.v1.DropTTLRequest
-	(*DropTTLResponse)(nil),        // 87: hopgate.shard.v1.DropTTLResponse
-	(*IndexProgressRequest)(nil),   // 88: hopgate.shard.v1.IndexProgressRequest
-	(*IndexProgressResponse)(nil),  // 89: hopgate.shard.v1.IndexProgressResponse
-	(*Fault)(nil),                  // 90: hopgate.shard.v1.Fault
-	nil,                            // 91: hopgate.shard.v1.Counts.ByLabelEntry
-	nil,                            // 92: hopgate.shard.v1.Counts.ByTypeEntry
-	nil,                            // 93: hopgate.shard.v1.Counts.DistinctEntry
+	(*EpochRequest)(nil),           // 1: hopgate.shard.v1.EpochRequest
+	(*EpochResponse)(nil),          // 2: hopgate.shard.v1.EpochResponse
+	(*PartOf)(nil),                 // 3: hopgate.shard.v1.PartOf
+	(*AttachRequest)(nil),          // 4: hopgate.shard.v1.AttachRequest
+	(*AttachResponse)(nil),         // 5: hopgate.shard.v1.AttachResponse
+	(*DropRequest)(nil),            // 6: hopgate.shard.v1.DropRequest
+	(*DropResponse)(nil),           // 7: hopgate.shard.v1.DropResponse
+	(*ApplyRequest)(nil),           // 8: hopgate.shard.v1.ApplyRequest
+	(*ApplyResponse)(nil),          // 9: hopgate.shard.v1.ApplyResponse
+	(*GetRequest)(nil),             // 10: hopgate.shard.v1.GetRequest
+	(*GetResponse)(nil),            // 11: hopgate.shard.v1.GetResponse
+	(*GetAllRequest)(nil),          // 12: hopgate.shard.v1.GetAllRequest
+	(*GetAllResponse)(nil),         // 13: hopgate.shard.v1.GetAllResponse
+	(*WalkRequest)(nil),            // 14: hopgate.shard.v1.WalkRequest
+	(*WalkResponse)(nil),           // 15: hopgate.shard.v1.WalkResponse
+	(*Cut)(nil),                    // 16: hopgate.shard.v1.Cut
+	(*ScanRequest)(nil),            // 17: hopgate.shard.v1.ScanRequest
+	(*ScanResponse)(nil),           // 18: hopgate.shard.v1.ScanResponse
+	(*LabelSetsRequest)(nil),       // 19: hopgate.shard.v1.LabelSetsRequest
+	(*LabelSetsResponse)(nil),      // 20: hopgate.shard.v1.LabelSetsResponse
+	(*PropertiesRequest)(nil),      // 21: hopgate.shard.v1.PropertiesRequest
+	(*PropertiesResponse)(nil),     // 22: hopgate.shard.v1.PropertiesResponse
+	(*ExpandRequest)(nil),          // 23: hopgate.shard.v1.ExpandRequest
+	(*EdgeRange)(nil),              // 24: hopgate.shard.v1.EdgeRange
+	(*ExpandResponse)(nil),         // 25: hopgate.shard.v1.ExpandResponse
+	(*StepRequest)(nil),            // 26: hopgate.shard.v1.StepRequest
+	(*StepResponse)(nil),           // 27: hopgate.shard.v1.StepResponse
+	(*DegreesRequest)(nil),         // 28: hopgate.shard.v1.DegreesRequest
+	(*DegreesResponse)(nil),        // 29: hopgate.shard.v1.DegreesResponse
+	(*EdgePropertiesRequest)(nil),  // 30: hopgate.shard.v1.EdgePropertiesRequest
+	(*EdgePropertiesResponse)(nil), // 31: hopgate.shard.v1.EdgePropertiesResponse
+	(*EdgeRecordsRequest)(nil),     // 32: hopgate.shard.v1.EdgeRecordsRequest
+	(*EdgeRecordsResponse)(nil),    // 33: hopgate.shard.v1.EdgeRecordsResponse
+	(*Index)(nil),                  // 34: hopgate.shard.v1.Index
+	(*SeekRequest)(nil),            // 35: hopgate.shard.v1.SeekRequest
+	(*SeekResponse)(nil),           // 36: hopgate.shard.v1.SeekResponse
+	(*Owners)(nil),                 // 37: hopgate.shard.v1.Owners
+	(*SeekRangeRequest)(nil),       // 38: hopgate.shard.v1.SeekRangeRequest
+	(*SeekRangeResponse)(nil),      // 39: hopgate.shard.v1.SeekRangeResponse
+	(*LargeRequest)(nil),           // 40: hopgate.shard.v1.LargeRequest
+	(*LargeResponse)(nil),          // 41: hopgate.shard.v1.LargeResponse
+	(*GraphsRequest)(nil),          // 42: hopgate.shard.v1.GraphsRequest
+	(*GraphsResponse)(nil),         // 43: hopgate.shard.v1.GraphsResponse
+	(*CreateGraphRequest)(nil),     // 44: hopgate.shard.v1.CreateGraphRequest
+	(*CreateGraphResponse)(nil),    // 45: hopgate.shard.v1.CreateGraphResponse
+	(*DropGraphRequest)(nil),       // 46: hopgate.shard.v1.DropGraphRequest
+	(*DropGraphResponse)(nil),      // 47: hopgate.shard.v1.DropGraphResponse
+	(*State)(nil),                  // 48: hopgate.shard.v1.State
+	(*Catalog)(nil),                // 49: hopgate.shard.v1.Catalog
+	(*TTL)(nil),                    // 50: hopgate.shard.v1.TTL
+	(*LabelSet)(nil),               // 51: hopgate.shard.v1.LabelSet
+	(*IndexDefinition)(nil),        // 52: hopgate.shard.v1.IndexDefinition
+	(*DescribeRequest)(nil),        // 53: hopgate.shard.v1.DescribeRequest
+	(*DescribeResponse)(nil),       // 54: hopgate.shard.v1.DescribeResponse
+	(*BeginRequest)(nil),           // 55: hopgate.shard.v1.BeginRequest
+	(*BeginResponse)(nil),          // 56: hopgate.shard.v1.BeginResponse
+	(*Began)(nil),                  // 57: hopgate.shard.v1.Began
+	(*RenewRequest)(nil),           // 58: hopgate.shard.v1.RenewRequest
+	(*RenewResponse)(nil),          // 59: hopgate.shard.v1.RenewResponse
+	(*Counts)(nil),                 // 60: hopgate.shard.v1.Counts
+	(*PropCount)(nil),              // 61: hopgate.shard.v1.PropCount
+	(*Ends)(nil),                   // 62: hopgate.shard.v1.Ends
+	(*Degrees)(nil),                // 63: hopgate.shard.v1.Degrees
+	(*InternRequest)(nil),          // 64: hopgate.shard.v1.InternRequest
+	(*InternResponse)(nil),         // 65: hopgate.shard.v1.InternResponse
+	(*MutateRequest)(nil),          // 66: hopgate.shard.v1.MutateRequest
+	(*MutateResponse)(nil),         // 67: hopgate.shard.v1.MutateResponse
+	(*CountRequest)(nil),           // 68: hopgate.shard.v1.CountRequest
+	(*CountResponse)(nil),          // 69: hopgate.shard.v1.CountResponse
+	(*CommitRequest)(nil),          // 70: hopgate.shard.v1.CommitRequest
+	(*CommitResponse)(nil),         // 71: hopgate.shard.v1.CommitResponse
+	(*OutcomeRequest)(nil),         // 72: hopgate.shard.v1.OutcomeRequest
+	(*OutcomeResponse)(nil),        // 73: hopgate.shard.v1.OutcomeResponse
+	(*LoadRequest)(nil),            // 74: hopgate.shard.v1.LoadRequest
+	(*LoadVertices)(nil),           // 75: hopgate.shard.v1.LoadVertices
+	(*LoadEdges)(nil),              // 76: hopgate.shard.v1.LoadEdges
+	(*LoadColumn)(nil),             // 77: hopgate.shard.v1.LoadColumn
+	(*LoadResponse)(nil),           // 78: hopgate.shard.v1.LoadResponse
+	(*Rejected)(nil),               // 79: hopgate.shard.v1.Rejected
+	(*LoadStateRequest)(nil),       // 80: hopgate.shard.v1.LoadStateRequest
+	(*LoadStateResponse)(nil),      // 81: hopgate.shard.v1.LoadStateResponse
+	(*CreateIndexRequest)(nil),     // 82: hopgate.shard.v1.CreateIndexRequest
+	(*CreateIndexResponse)(nil),    // 83: hopgate.shard.v1.CreateIndexResponse
+	(*DropIndexRequest)(nil),       // 84: hopgate.shard.v1.DropIndexRequest
+	(*DropIndexResponse)(nil),      // 85: hopgate.shard.v1.DropIndexResponse
+	(*SetTTLRequest)(nil),          // 86: hopgate.shard.v1.SetTTLRequest
+	(*SetTTLResponse)(nil),         // 87: hopgate.shard.v1.SetTTLResponse
+	(*DropTTLRequest)(nil),         // 88: hopgate.shard.v1.DropTTLRequest
+	(*DropTTLResponse)(nil),        // 89: hopgate.shard.v1.DropTTLResponse
+	(*IndexProgressRequest)(nil),   // 90: hopgate.shard.v1.IndexProgressRequest
+	(*IndexProgressResponse)(nil),  // 91: hopgate.shard.v1.IndexProgressResponse
+	(*Fault)(nil),                  // 92: hopgate.shard.v1.Fault
+	nil,                            // 93: hopgate.shard.v1.Counts.ByLabelEntry
+	nil,                            // 94: hopgate.shard.v1.Counts.ByTypeEntry
+	nil,                            // 95: hopgate.shard.v1.Counts.DistinctEntry
 }
 var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
-	1,  // 0: hopgate.shard.v1.AttachRequest.graph:type_name -> hopgate.shard.v1.PartOf
-	1,  // 1: hopgate.shard.v1.DropRequest.graph:type_name -> hopgate.shard.v1.PartOf
-	46, // 2: hopgate.shard.v1.Cut.known:type_name -> hopgate.shard.v1.State
-	14, // 3: hopgate.shard.v1.ScanRequest.cut:type_name -> hopgate.shard.v1.Cut
-	14, // 4: hopgate.shard.v1.LabelSetsRequest.cut:type_name -> hopgate.shard.v1.Cut
-	14, // 5: hopgate.shard.v1.PropertiesRequest.cut:type_name -> hopgate.shard.v1.Cut
-	14, // 6: hopgate.shard.v1.ExpandRequest.cut:type_name -> hopgate.shard.v1.Cut
-	22, // 7: hopgate.shard.v1.ExpandRequest.where:type_name -> hopgate.shard.v1.EdgeRange
-	14, // 8: hopgate.shard.v1.StepRequest.cut:type_name -> hopgate.shard.v1.Cut
-	14, // 9: hopgate.shard.v1.DegreesRequest.cut:type_name -> hopgate.shard.v1.Cut
-	14, // 10: hopgate.shard.v1.EdgePropertiesRequest.cut:type_name -> hopgate.shard.v1.Cut
-	14, // 11: hopgate.shard.v1.EdgeRecordsRequest.cut:type_name -> hopgate.shard.v1.Cut
-	14, // 12: hopgate.shard.v1.SeekRequest.cut:type_name -> hopgate.shard.v1.Cut
-	32, // 13: hopgate.shard.v1.SeekRequest.index:type_name -> hopgate.shard.v1.Index
-	21, // 14: hopgate.shard.v1.SeekRequest.next:type_name -> hopgate.shard.v1.ExpandRequest
-	21, // 15: hopgate.shard.v1.SeekRequest.beyond:type_name -> hopgate.shard.v1.ExpandRequest
-	35, // 16: hopgate.shard.v1.SeekResponse.owners:type_name -> hopgate.shard.v1.Owners
-	23, // 17: hopgate.shard.v1.SeekResponse.next:type_name -> hopgate.shard.v1.ExpandResponse
-	23, // 18: hopgate.shard.v1.SeekResponse.beyond:type_name -> hopgate.shard.v1.ExpandResponse
-	14, // 19: hopgate.shard.v1.SeekRangeRequest.cut:type_name -> hopgate.shard.v1.Cut
-	32, // 20: hopgate.shard.v1.SeekRangeRequest.index:type_name -> hopgate.shard.v1.Index
-	35, // 21: hopgate.shard.v1.SeekRangeResponse.owners:type_name -> hopgate.shard.v1.Owners
-	14, // 22: hopgate.shard.v1.LargeRequest.cut:type_name -> hopgate.shard.v1.Cut
-	46, // 23: hopgate.shard.v1.Catalog.state:type_name -> hopgate.shard.v1.State
-	49, // 24: hopgate.shard.v1.Catalog.label_sets:type_name -> hopgate.shard.v1.LabelSet
-	49, // 25: hopgate.shard.v1.Catalog.present:type_name -> hopgate.shard.v1.LabelSet
-	50, // 26: hopgate.shard.v1.Catalog.indexes:type_name -> hopgate.shard.v1.IndexDefinition
-	48, // 27: hopgate.shard.v1.Catalog.ttls:type_name -> hopgate.shard.v1.TTL
-	46, // 28: hopgate.shard.v1.DescribeRequest.known:type_name -> hopgate.shard.v1.State
-	47, // 29: hopgate.shard.v1.DescribeResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	46, // 30: hopgate.shard.v1.BeginRequest.known:type_name -> hopgate.shard.v1.State
-	47, // 31: hopgate.shard.v1.Began.catalog:type_name -> hopgate.shard.v1.Catalog
-	58, // 32: hopgate.shard.v1.Began.counts:type_name -> hopgate.shard.v1.Counts
-	46, // 33: hopgate.shard.v1.RenewRequest.known:type_name -> hopgate.shard.v1.State
-	91, // 34: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
-	92, // 35: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
-	60, // 36: hopgate.shard.v1.Counts.ends:type_name -> hopgate.shard.v1.Ends
-	61, // 37: hopgate.shard.v1.Counts.degrees:type_name -> hopgate.shard.v1.Degrees
-	93, // 38: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
-	59, // 39: hopgate.shard.v1.Counts.props:type_name -> hopgate.shard.v1.PropCount
-	46, // 40: hopgate.shard.v1.InternRequest.known:type_name -> hopgate.shard.v1.State
-	49, // 41: hopgate.shard.v1.InternRequest.set:type_name -> hopgate.shard.v1.LabelSet
-	47, // 42: hopgate.shard.v1.InternResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	46, // 43: hopgate.shard.v1.MutateRequest.known:type_name -> hopgate.shard.v1.State
-	47, // 44: hopgate.shard.v1.MutateResponse.catalog:type_name -> hopgate.shard.v1.Catalog
-	58, // 45: hopgate.shard.v1.CountResponse.counts:type_name -> hopgate.shard.v1.Counts
+	3,  // 0: hopgate.shard.v1.AttachRequest.graph:type_name -> hopgate.shard.v1.PartOf
+	3,  // 1: hopgate.shard.v1.DropRequest.graph:type_name -> hopgate.shard.v1.PartOf
+	48, // 2: hopgate.shard.v1.Cut.known:type_name -> hopgate.shard.v1.State
+	16, // 3: hopgate.shard.v1.ScanRequest.cut:type_name -> hopgate.shard.v1.Cut
+	16, // 4: hopgate.shard.v1.LabelSetsRequest.cut:type_name -> hopgate.shard.v1.Cut
+	16, // 5: hopgate.shard.v1.PropertiesRequest.cut:type_name -> hopgate.shard.v1.Cut
+	16, // 6: hopgate.shard.v1.ExpandRequest.cut:type_name -> hopgate.shard.v1.Cut
+	24, // 7: hopgate.shard.v1.ExpandRequest.where:type_name -> hopgate.shard.v1.EdgeRange
+	16, // 8: hopgate.shard.v1.StepRequest.cut:type_name -> hopgate.shard.v1.Cut
+	16, // 9: hopgate.shard.v1.DegreesRequest.cut:type_name -> hopgate.shard.v1.Cut
+	16, // 10: hopgate.shard.v1.EdgePropertiesRequest.cut:type_name -> hopgate.shard.v1.Cut
+	16, // 11: hopgate.shard.v1.EdgeRecordsRequest.cut:type_name -> hopgate.shard.v1.Cut
+	16, // 12: hopgate.shard.v1.SeekRequest.cut:type_name -> hopgate.shard.v1.Cut
+	34, // 13: hopgate.shard.v1.SeekRequest.index:type_name -> hopgate.shard.v1.Index
+	23, // 14: hopgate.shard.v1.SeekRequest.next:type_name -> hopgate.shard.v1.ExpandRequest
+	23, // 15: hopgate.shard.v1.SeekRequest.beyond:type_name -> hopgate.shard.v1.ExpandRequest
+	37, // 16: hopgate.shard.v1.SeekResponse.owners:type_name -> hopgate.shard.v1.Owners
+	25, // 17: hopgate.shard.v1.SeekResponse.next:type_name -> hopgate.shard.v1.ExpandResponse
+	25, // 18: hopgate.shard.v1.SeekResponse.beyond:type_name -> hopgate.shard.v1.ExpandResponse
+	16, // 19: hopgate.shard.v1.SeekRangeRequest.cut:type_name -> hopgate.shard.v1.Cut
+	34, // 20: hopgate.shard.v1.SeekRangeRequest.index:type_name -> hopgate.shard.v1.Index
+	37, // 21: hopgate.shard.v1.SeekRangeResponse.owners:type_name -> hopgate.shard.v1.Owners
+	16, // 22: hopgate.shard.v1.LargeRequest.cut:type_name -> hopgate.shard.v1.Cut
+	48, // 23: hopgate.shard.v1.Catalog.state:type_name -> hopgate.shard.v1.State
+	51, // 24: hopgate.shard.v1.Catalog.label_sets:type_name -> hopgate.shard.v1.LabelSet
+	51, // 25: hopgate.shard.v1.Catalog.present:type_name -> hopgate.shard.v1.LabelSet
+	52, // 26: hopgate.shard.v1.Catalog.indexes:type_name -> hopgate.shard.v1.IndexDefinition
+	50, // 27: hopgate.shard.v1.Catalog.ttls:type_name -> hopgate.shard.v1.TTL
+	48, // 28: hopgate.shard.v1.DescribeRequest.known:type_name -> hopgate.shard.v1.State
+	49, // 29: hopgate.shard.v1.DescribeResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	48, // 30: hopgate.shard.v1.BeginRequest.known:type_name -> hopgate.shard.v1.State
+	49, // 31: hopgate.shard.v1.Began.catalog:type_name -> hopgate.shard.v1.Catalog
+	60, // 32: hopgate.shard.v1.Began.counts:type_name -> hopgate.shard.v1.Counts
+	48, // 33: hopgate.shard.v1.RenewRequest.known:type_name -> hopgate.shard.v1.State
+	93, // 34: hopgate.shard.v1.Counts.by_label:type_name -> hopgate.shard.v1.Counts.ByLabelEntry
+	94, // 35: hopgate.shard.v1.Counts.by_type:type_name -> hopgate.shard.v1.Counts.ByTypeEntry
+	62, // 36: hopgate.shard.v1.Counts.ends:type_name -> hopgate.shard.v1.Ends
+	63, // 37: hopgate.shard.v1.Counts.degrees:type_name -> hopgate.shard.v1.Degrees
+	95, // 38: hopgate.shard.v1.Counts.distinct:type_name -> hopgate.shard.v1.Counts.DistinctEntry
+	61, // 39: hopgate.shard.v1.Counts.props:type_name -> hopgate.shard.v1.PropCount
+	48, // 40: hopgate.shard.v1.InternRequest.known:type_name -> hopgate.shard.v1.State
+	51, // 41: hopgate.shard.v1.InternRequest.set:type_name -> hopgate.shard.v1.LabelSet
+	49, // 42: hopgate.shard.v1.InternResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	48, // 43: hopgate.shard.v1.MutateRequest.known:type_name -> hopgate.shard.v1.State
+	49, // 44: hopgate.shard.v1.MutateResponse.catalog:type_name -> hopgate.shard.v1.Catalog
+	60, // 45: hopgate.shard.v1.CountResponse.counts:type_name -> hopgate.shard.v1.Counts
 	0,  // 46: hopgate.shard.v1.OutcomeResponse.outcome:type_name -> hopgate.shard.v1.OutcomeResponse.Outcome
-	73, // 47: hopgate.shard.v1.LoadRequest.vertices:type_name -> hopgate.shard.v1.LoadVertices
-	74, // 48: hopgate.shard.v1.LoadRequest.edges:type_name -> hopgate.shard.v1.LoadEdges
-	75, // 49: hopgate.shard.v1.LoadVertices.props:type_name -> hopgate.shard.v1.LoadColumn
-	75, // 50: hopgate.shard.v1.LoadEdges.props:type_name -> hopgate.shard.v1.LoadColumn
-	77, // 51: hopgate.shard.v1.LoadResponse.rejected:type_name -> hopgate.shard.v1.Rejected
-	50, // 52: hopgate.shard.v1.CreateIndexRequest.index:type_name -> hopgate.shard.v1.IndexDefinition
-	48, // 53: hopgate.shard.v1.SetTTLRequest.ttl:type_name -> hopgate.shard.v1.TTL
-	2,  // 54: hopgate.shard.v1.KeepService.Attach:input_type -> hopgate.shard.v1.AttachRequest
-	4,  // 55: hopgate.shard.v1.KeepService.Drop:input_type -> hopgate.shard.v1.DropRequest
-	6,  // 56: hopgate.shard.v1.KeepService.Apply:input_type -> hopgate.shard.v1.ApplyRequest
-	8,  // 57: hopgate.shard.v1.KeepService.Get:input_type -> hopgate.shard.v1.GetRequest
-	10, // 58: hopgate.shard.v1.KeepService.GetAll:input_type -> hopgate.shard.v1.GetAllRequest
-	12, // 59: hopgate.shard.v1.KeepService.Walk:input_type -> hopgate.shard.v1.WalkRequest
-	15, // 60: hopgate.shard.v1.ReadService.Scan:input_type -> hopgate.shard.v1.ScanRequest
-	17, // 61: hopgate.shard.v1.ReadService.LabelSets:input_type -> hopgate.shard.v1.LabelSetsRequest
-	19, // 62: hopgate.shard.v1.ReadService.Properties:input_type -> hopgate.shard.v1.PropertiesRequest
-	21, // 63: hopgate.shard.v1.ReadService.Expand:input_type -> hopgate.shard.v1.ExpandRequest
-	24, // 64: hopgate.shard.v1.ReadService.Step:input_type -> hopgate.shard.v1.StepRequest
-	26, // 65: hopgate.shard.v1.ReadService.Degrees:input_type -> hopgate.shard.v1.DegreesRequest
-	28, // 66: hopgate.shard.v1.ReadService.EdgeProperties:input_type -> hopgate.shard.v1.EdgePropertiesRequest
-	30, // 67: hopgate.shard.v1.ReadService.EdgeRecords:input_type -> hopgate.shard.v1.EdgeRecordsRequest
-	33, // 68: hopgate.shard.v1.ReadService.Seek:input_type -> hopgate.shard.v1.SeekRequest
-	36, // 69: hopgate.shard.v1.ReadService.SeekRange:input_type -> hopgate.shard.v1.SeekRangeRequest
-	38, // 70: hopgate.shard.v1.ReadService.Large:input_type -> hopgate.shard.v1.LargeRequest
-	40, // 71: hopgate.shard.v1.LeadService.Graphs:input_type -> hopgate.shard.v1.GraphsRequest
-	42, // 72: hopgate.shard.v1.LeadService.CreateGraph:input_type -> hopgate.shard.v1.CreateGraphRequest
-	44, // 73: hopgate.shard.v1.LeadService.DropGraph:input_type -> hopgate.shard.v1.DropGraphRequest
-	51, // 74: hopgate.shard.v1.LeadService.Describe:input_type -> hopgate.shard.v1.DescribeRequest
-	53, // 75: hopgate.shard.v1.LeadService.Begin:input_type -> hopgate.shard.v1.BeginRequest
-	56, // 76: hopgate.shard.v1.LeadService.Renew:input_type -> hopgate.shard.v1.RenewRequest
-	62, // 77: hopgate.shard.v1.LeadService.Intern:input_type -> hopgate.shard.v1.InternRequest
-	64, // 78: hopgate.shard.v1.LeadService.Mutate:input_type -> hopgate.shard.v1.MutateRequest
-	66, // 79: hopgate.shard.v1.LeadService.Count:input_type -> hopgate.shard.v1.CountRequest
-	68, // 80: hopgate.shard.v1.LeadService.Commit:input_type -> hopgate.shard.v1.CommitRequest
-	70, // 81: hopgate.shard.v1.LeadService.Outcome:input_type -> hopgate.shard.v1.OutcomeRequest
-	72, // 82: hopgate.shard.v1.LeadService.Load:input_type -> hopgate.shard.v1.LoadRequest
-	78, // 83: hopgate.shard.v1.LeadService.LoadState:input_type -> hopgate.shard.v1.LoadStateRequest
-	80, // 84: hopgate.shard.v1.LeadService.CreateIndex:input_type -> hopgate.shard.v1.CreateIndexRequest
-	82, // 85: hopgate.shard.v1.LeadService.DropIndex:input_type -> hopgate.shard.v1.DropIndexRequest
-	88, // 86: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
-	84, // 87: hopgate.shard.v1.LeadService.SetTTL:input_type -> hopgate.shard.v1.SetTTLRequest
-	86, // 88: hopgate.shard.v1.LeadService.DropTTL:input_type -> hopgate.shard.v1.DropTTLRequest
-	3,  // 89: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
-	5,  // 90: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
-	7,  // 91: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
-	9,  // 92: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
-	11, // 93: hopgate.shard.v1.KeepService.GetAll:output_type -> hopgate.shard.v1.GetAllResponse
-	13, // 94: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
-	16, // 95: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
-	18, // 96: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
-	20, // 97: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
-	23, // 98: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
-	25, // 99: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
-	27, // 100: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
-	29, // 101: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
-	31, // 102: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
-	34, // 103: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
-	37, // 104: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
-	39, // 105: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
-	41, // 106: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
-	43, // 107: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
-	45, // 108: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
-	52, // 109: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
-	54, // 110: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
-	57, // 111: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
-	63, // 112: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
-	65, // 113: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
-	67, // 114: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
-	69, // 115: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
-	71, // 116: hopgate.shard.v1.LeadService.Outcome:output_type -> hopgate.shard.v1.OutcomeResponse
-	76, // 117: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
-	79, // 118: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
-	81, // 119: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
-	83, // 120: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
-	89, // 121: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
-	85, // 122: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
-	87, // 123: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
-	89, // [89:124] is the sub-list for method output_type
-	54, // [54:89] is the sub-list for method input_type
+	75, // 47: hopgate.shard.v1.LoadRequest.vertices:type_name -> hopgate.shard.v1.LoadVertices
+	76, // 48: hopgate.shard.v1.LoadRequest.edges:type_name -> hopgate.shard.v1.LoadEdges
+	77, // 49: hopgate.shard.v1.LoadVertices.props:type_name -> hopgate.shard.v1.LoadColumn
+	77, // 50: hopgate.shard.v1.LoadEdges.props:type_name -> hopgate.shard.v1.LoadColumn
+	79, // 51: hopgate.shard.v1.LoadResponse.rejected:type_name -> hopgate.shard.v1.Rejected
+	52, // 52: hopgate.shard.v1.CreateIndexRequest.index:type_name -> hopgate.shard.v1.IndexDefinition
+	50, // 53: hopgate.shard.v1.SetTTLRequest.ttl:type_name -> hopgate.shard.v1.TTL
+	1,  // 54: hopgate.shard.v1.KeepService.Epoch:input_type -> hopgate.shard.v1.EpochRequest
+	4,  // 55: hopgate.shard.v1.KeepService.Attach:input_type -> hopgate.shard.v1.AttachRequest
+	6,  // 56: hopgate.shard.v1.KeepService.Drop:input_type -> hopgate.shard.v1.DropRequest
+	8,  // 57: hopgate.shard.v1.KeepService.Apply:input_type -> hopgate.shard.v1.ApplyRequest
+	10, // 58: hopgate.shard.v1.KeepService.Get:input_type -> hopgate.shard.v1.GetRequest
+	12, // 59: hopgate.shard.v1.KeepService.GetAll:input_type -> hopgate.shard.v1.GetAllRequest
+	14, // 60: hopgate.shard.v1.KeepService.Walk:input_type -> hopgate.shard.v1.WalkRequest
+	17, // 61: hopgate.shard.v1.ReadService.Scan:input_type -> hopgate.shard.v1.ScanRequest
+	19, // 62: hopgate.shard.v1.ReadService.LabelSets:input_type -> hopgate.shard.v1.LabelSetsRequest
+	21, // 63: hopgate.shard.v1.ReadService.Properties:input_type -> hopgate.shard.v1.PropertiesRequest
+	23, // 64: hopgate.shard.v1.ReadService.Expand:input_type -> hopgate.shard.v1.ExpandRequest
+	26, // 65: hopgate.shard.v1.ReadService.Step:input_type -> hopgate.shard.v1.StepRequest
+	28, // 66: hopgate.shard.v1.ReadService.Degrees:input_type -> hopgate.shard.v1.DegreesRequest
+	30, // 67: hopgate.shard.v1.ReadService.EdgeProperties:input_type -> hopgate.shard.v1.EdgePropertiesRequest
+	32, // 68: hopgate.shard.v1.ReadService.EdgeRecords:input_type -> hopgate.shard.v1.EdgeRecordsRequest
+	35, // 69: hopgate.shard.v1.ReadService.Seek:input_type -> hopgate.shard.v1.SeekRequest
+	38, // 70: hopgate.shard.v1.ReadService.SeekRange:input_type -> hopgate.shard.v1.SeekRangeRequest
+	40, // 71: hopgate.shard.v1.ReadService.Large:input_type -> hopgate.shard.v1.LargeRequest
+	42, // 72: hopgate.shard.v1.LeadService.Graphs:input_type -> hopgate.shard.v1.GraphsRequest
+	44, // 73: hopgate.shard.v1.LeadService.CreateGraph:input_type -> hopgate.shard.v1.CreateGraphRequest
+	46, // 74: hopgate.shard.v1.LeadService.DropGraph:input_type -> hopgate.shard.v1.DropGraphRequest
+	53, // 75: hopgate.shard.v1.LeadService.Describe:input_type -> hopgate.shard.v1.DescribeRequest
+	55, // 76: hopgate.shard.v1.LeadService.Begin:input_type -> hopgate.shard.v1.BeginRequest
+	58, // 77: hopgate.shard.v1.LeadService.Renew:input_type -> hopgate.shard.v1.RenewRequest
+	64, // 78: hopgate.shard.v1.LeadService.Intern:input_type -> hopgate.shard.v1.InternRequest
+	66, // 79: hopgate.shard.v1.LeadService.Mutate:input_type -> hopgate.shard.v1.MutateRequest
+	68, // 80: hopgate.shard.v1.LeadService.Count:input_type -> hopgate.shard.v1.CountRequest
+	70, // 81: hopgate.shard.v1.LeadService.Commit:input_type -> hopgate.shard.v1.CommitRequest
+	72, // 82: hopgate.shard.v1.LeadService.Outcome:input_type -> hopgate.shard.v1.OutcomeRequest
+	74, // 83: hopgate.shard.v1.LeadService.Load:input_type -> hopgate.shard.v1.LoadRequest
+	80, // 84: hopgate.shard.v1.LeadService.LoadState:input_type -> hopgate.shard.v1.LoadStateRequest
+	82, // 85: hopgate.shard.v1.LeadService.CreateIndex:input_type -> hopgate.shard.v1.CreateIndexRequest
+	84, // 86: hopgate.shard.v1.LeadService.DropIndex:input_type -> hopgate.shard.v1.DropIndexRequest
+	90, // 87: hopgate.shard.v1.LeadService.IndexProgress:input_type -> hopgate.shard.v1.IndexProgressRequest
+	86, // 88: hopgate.shard.v1.LeadService.SetTTL:input_type -> hopgate.shard.v1.SetTTLRequest
+	88, // 89: hopgate.shard.v1.LeadService.DropTTL:input_type -> hopgate.shard.v1.DropTTLRequest
+	2,  // 90: hopgate.shard.v1.KeepService.Epoch:output_type -> hopgate.shard.v1.EpochResponse
+	5,  // 91: hopgate.shard.v1.KeepService.Attach:output_type -> hopgate.shard.v1.AttachResponse
+	7,  // 92: hopgate.shard.v1.KeepService.Drop:output_type -> hopgate.shard.v1.DropResponse
+	9,  // 93: hopgate.shard.v1.KeepService.Apply:output_type -> hopgate.shard.v1.ApplyResponse
+	11, // 94: hopgate.shard.v1.KeepService.Get:output_type -> hopgate.shard.v1.GetResponse
+	13, // 95: hopgate.shard.v1.KeepService.GetAll:output_type -> hopgate.shard.v1.GetAllResponse
+	15, // 96: hopgate.shard.v1.KeepService.Walk:output_type -> hopgate.shard.v1.WalkResponse
+	18, // 97: hopgate.shard.v1.ReadService.Scan:output_type -> hopgate.shard.v1.ScanResponse
+	20, // 98: hopgate.shard.v1.ReadService.LabelSets:output_type -> hopgate.shard.v1.LabelSetsResponse
+	22, // 99: hopgate.shard.v1.ReadService.Properties:output_type -> hopgate.shard.v1.PropertiesResponse
+	25, // 100: hopgate.shard.v1.ReadService.Expand:output_type -> hopgate.shard.v1.ExpandResponse
+	27, // 101: hopgate.shard.v1.ReadService.Step:output_type -> hopgate.shard.v1.StepResponse
+	29, // 102: hopgate.shard.v1.ReadService.Degrees:output_type -> hopgate.shard.v1.DegreesResponse
+	31, // 103: hopgate.shard.v1.ReadService.EdgeProperties:output_type -> hopgate.shard.v1.EdgePropertiesResponse
+	33, // 104: hopgate.shard.v1.ReadService.EdgeRecords:output_type -> hopgate.shard.v1.EdgeRecordsResponse
+	36, // 105: hopgate.shard.v1.ReadService.Seek:output_type -> hopgate.shard.v1.SeekResponse
+	39, // 106: hopgate.shard.v1.ReadService.SeekRange:output_type -> hopgate.shard.v1.SeekRangeResponse
+	41, // 107: hopgate.shard.v1.ReadService.Large:output_type -> hopgate.shard.v1.LargeResponse
+	43, // 108: hopgate.shard.v1.LeadService.Graphs:output_type -> hopgate.shard.v1.GraphsResponse
+	45, // 109: hopgate.shard.v1.LeadService.CreateGraph:output_type -> hopgate.shard.v1.CreateGraphResponse
+	47, // 110: hopgate.shard.v1.LeadService.DropGraph:output_type -> hopgate.shard.v1.DropGraphResponse
+	54, // 111: hopgate.shard.v1.LeadService.Describe:output_type -> hopgate.shard.v1.DescribeResponse
+	56, // 112: hopgate.shard.v1.LeadService.Begin:output_type -> hopgate.shard.v1.BeginResponse
+	59, // 113: hopgate.shard.v1.LeadService.Renew:output_type -> hopgate.shard.v1.RenewResponse
+	65, // 114: hopgate.shard.v1.LeadService.Intern:output_type -> hopgate.shard.v1.InternResponse
+	67, // 115: hopgate.shard.v1.LeadService.Mutate:output_type -> hopgate.shard.v1.MutateResponse
+	69, // 116: hopgate.shard.v1.LeadService.Count:output_type -> hopgate.shard.v1.CountResponse
+	71, // 117: hopgate.shard.v1.LeadService.Commit:output_type -> hopgate.shard.v1.CommitResponse
+	73, // 118: hopgate.shard.v1.LeadService.Outcome:output_type -> hopgate.shard.v1.OutcomeResponse
+	78, // 119: hopgate.shard.v1.LeadService.Load:output_type -> hopgate.shard.v1.LoadResponse
+	81, // 120: hopgate.shard.v1.LeadService.LoadState:output_type -> hopgate.shard.v1.LoadStateResponse
+	83, // 121: hopgate.shard.v1.LeadService.CreateIndex:output_type -> hopgate.shard.v1.CreateIndexResponse
+	85, // 122: hopgate.shard.v1.LeadService.DropIndex:output_type -> hopgate.shard.v1.DropIndexResponse
+	91, // 123: hopgate.shard.v1.LeadService.IndexProgress:output_type -> hopgate.shard.v1.IndexProgressResponse
+	87, // 124: hopgate.shard.v1.LeadService.SetTTL:output_type -> hopgate.shard.v1.SetTTLResponse
+	89, // 125: hopgate.shard.v1.LeadService.DropTTL:output_type -> hopgate.shard.v1.DropTTLResponse
+	90, // [90:126] is the sub-list for method output_type
+	54, // [54:90] is the sub-list for method input_type
 	54, // [54:54] is the sub-list for extension type_name
 	54, // [54:54] is the sub-list for extension extendee
 	0,  // [0:54] is the sub-list for field type_name
@@ -6516,9 +6604,9 @@ func file_hopgate_shard_v1_shard_proto_init() {
 	if File_hopgate_shard_v1_shard_proto != nil {
 		return
 	}
-	file_hopgate_shard_v1_shard_proto_msgTypes[8].OneofWrappers = []any{}
-	file_hopgate_shard_v1_shard_proto_msgTypes[11].OneofWrappers = []any{}
-	file_hopgate_shard_v1_shard_proto_msgTypes[61].OneofWrappers = []any{
+	file_hopgate_shard_v1_shard_proto_msgTypes[10].OneofWrappers = []any{}
+	file_hopgate_shard_v1_shard_proto_msgTypes[13].OneofWrappers = []any{}
+	file_hopgate_shard_v1_shard_proto_msgTypes[63].OneofWrappers = []any{
 		(*InternRequest_Label)(nil),
 		(*InternRequest_Type)(nil),
 		(*InternRequest_Prop)(nil),
@@ -6530,7 +6618,7 @@ func file_hopgate_shard_v1_shard_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hopgate_shard_v1_shard_proto_rawDesc), len(file_hopgate_shard_v1_shard_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   93,
+			NumMessages:   95,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -29,6 +29,7 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
+	KeepService_Epoch_FullMethodName  = "/hopgate.shard.v1.KeepService/Epoch"
 	KeepService_Attach_FullMethodName = "/hopgate.shard.v1.KeepService/Attach"
 	KeepService_Drop_FullMethodName   = "/hopgate.shard.v1.KeepService/Drop"
 	KeepService_Apply_FullMethodName  = "/hopgate.shard.v1.KeepService/Apply"
@@ -43,7 +44,9 @@ const (
 //
 // KeepService is what the leader asks of the process that keeps a shard.
 type KeepServiceClient interface {
-	// Attach makes the caller the only one that may write to the shard.
+	// Epoch gives the greatest epoch of a writer that any of the shards has been attached with.
+	Epoch(ctx context.Context, in *EpochRequest, opts ...grpc.CallOption) (*EpochResponse, error)
+	// Attach makes the caller the only one that may write to the shard. The epoch must be at least that of Epoch.
 	Attach(ctx context.Context, in *AttachRequest, opts ...grpc.CallOption) (*AttachResponse, error)
 	Drop(ctx context.Context, in *DropRequest, opts ...grpc.CallOption) (*DropResponse, error)
 	Apply(ctx context.Context, in *ApplyRequest, opts ...grpc.CallOption) (*ApplyResponse, error)
@@ -58,6 +61,16 @@ type keepServiceClient struct {
 
 func NewKeepServiceClient(cc grpc.ClientConnInterface) KeepServiceClient {
 	return &keepServiceClient{cc}
+}
+
+func (c *keepServiceClient) Epoch(ctx context.Context, in *EpochRequest, opts ...grpc.CallOption) (*EpochResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(EpochResponse)
+	err := c.cc.Invoke(ctx, KeepService_Epoch_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 func (c *keepServiceClient) Attach(ctx context.Context, in *AttachRequest, opts ...grpc.CallOption) (*AttachResponse, error) {
@@ -126,7 +139,9 @@ func (c *keepServiceClient) Walk(ctx context.Context, in *WalkRequest, opts ...g
 //
 // KeepService is what the leader asks of the process that keeps a shard.
 type KeepServiceServer interface {
-	// Attach makes the caller the only one that may write to the shard.
+	// Epoch gives the greatest epoch of a writer that any of the shards has been attached with.
+	Epoch(context.Context, *EpochRequest) (*EpochResponse, error)
+	// Attach makes the caller the only one that may write to the shard. The epoch must be at least that of Epoch.
 	Attach(context.Context, *AttachRequest) (*AttachResponse, error)
 	Drop(context.Context, *DropRequest) (*DropResponse, error)
 	Apply(context.Context, *ApplyRequest) (*ApplyResponse, error)
@@ -143,6 +158,9 @@ type KeepServiceServer interface {
 // pointer dereference when methods are called.
 type UnimplementedKeepServiceServer struct{}
 
+func (UnimplementedKeepServiceServer) Epoch(context.Context, *EpochRequest) (*EpochResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Epoch not implemented")
+}
 func (UnimplementedKeepServiceServer) Attach(context.Context, *AttachRequest) (*AttachResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Attach not implemented")
 }
@@ -180,6 +198,24 @@ func RegisterKeepServiceServer(s grpc.ServiceRegistrar, srv KeepServiceServer) {
 		t.testEmbeddedByValue()
 	}
 	s.RegisterService(&KeepService_ServiceDesc, srv)
+}
+
+func _KeepService_Epoch_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(EpochRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(KeepServiceServer).Epoch(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: KeepService_Epoch_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(KeepServiceServer).Epoch(ctx, req.(*EpochRequest))
+	}
+	return interceptor(ctx, in, info, handler)
 }
 
 func _KeepService_Attach_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
@@ -297,6 +333,10 @@ var KeepService_ServiceDesc = grpc.ServiceDesc{
 	ServiceName: "hopgate.shard.v1.KeepService",
 	HandlerType: (*KeepServiceServer)(nil),
 	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Epoch",
+			Handler:    _KeepService_Epoch_Handler,
+		},
 		{
 			MethodName: "Attach",
 			Handler:    _KeepService_Attach_Handler,
