@@ -128,7 +128,7 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 	if err != nil {
 		return usageError{err}
 	}
-	boltWeb, err := access.NewWeb(c.BoltOrigins, "")
+	boltWeb, err := access.NewOrigins("bolt-origins", c.BoltOrigins)
 	if err != nil {
 		return usageError{err}
 	}

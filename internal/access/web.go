@@ -20,26 +20,35 @@ type Web struct {
 	hosts   []string
 }
 
-// NewWeb reads lists, separated by commas, of the origins of pages and of the host names that the listener answers to:
-// names, *.NAME for all below a name, or * for any.
+// NewWeb reads lists, separated by commas, of the origins of pages (http-origins) and of the host names that the listener
+// answers to (http-hosts): names, *.NAME for all below a name, or * for any.
 func NewWeb(origins, hosts string) (*Web, error) {
-	w := &Web{origins: map[string]bool{}}
-	for _, text := range split(origins) {
-		u, err := url.Parse(text)
-		if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != text || strings.Contains(text, "*") {
-			return nil, fmt.Errorf("http-origins: must be origins such as https://app.example.com, has %q", text)
-		}
-		port := u.Port()
-		if u.Scheme == "http" && port == "80" || u.Scheme == "https" && port == "443" { // browsers leave them out
-			text = strings.TrimSuffix(text, ":"+port)
-		}
-		w.origins[text] = true
+	w, err := NewOrigins("http-origins", origins)
+	if err != nil {
+		return nil, err
 	}
 	for _, name := range split(hosts) {
 		if rest := strings.TrimPrefix(strings.TrimPrefix(name, "*"), "."); name != "*" && (rest == "" || strings.ContainsAny(rest, "*:/ ")) {
 			return nil, fmt.Errorf("http-hosts: must be host names without a port, such as graphs.example.com or *.example.com, has %q", name)
 		}
 		w.hosts = append(w.hosts, name)
+	}
+	return w, nil
+}
+
+// NewOrigins reads a list, separated by commas, of the origins of pages. Errors name the setting that holds it.
+func NewOrigins(setting, origins string) (*Web, error) {
+	w := &Web{origins: map[string]bool{}}
+	for _, text := range split(origins) {
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != text || strings.Contains(text, "*") {
+			return nil, fmt.Errorf("%s: must be origins such as https://app.example.com, has %q", setting, text)
+		}
+		port := u.Port()
+		if u.Scheme == "http" && port == "80" || u.Scheme == "https" && port == "443" { // browsers leave them out
+			text = strings.TrimSuffix(text, ":"+port)
+		}
+		w.origins[text] = true
 	}
 	return w, nil
 }

@@ -330,8 +330,8 @@ func (c *Config) Validate() error {
 	if _, err := access.NewWeb(c.HTTPOrigins, c.HTTPHosts); err != nil {
 		bad("%w", err)
 	}
-	if _, err := access.NewWeb(c.BoltOrigins, ""); err != nil {
-		bad("bolt-origins: %w", err)
+	if _, err := access.NewOrigins("bolt-origins", c.BoltOrigins); err != nil {
+		bad("%w", err)
 	}
 	if c.BoltTLS != "required" && c.BoltTLS != "optional" {
 		bad("bolt-tls: must be required or optional, is %q", c.BoltTLS)

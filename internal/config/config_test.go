@@ -101,7 +101,7 @@ func TestBoltIfFree(t *testing.T) {
 		require.Equal(t, c.want, got.BoltIfFree, c)
 	}
 	_, err := load(t, []string{"--bolt", "x", "--bolt-tls", "maybe", "--bolt-agent", "new", "--bolt-origins", "x", "--bolt-tx-idle-timeout", "0s"}, nil)
-	for _, want := range []string{"bolt: must be an address", "bolt-tls: must be", "bolt-agent: must be", "bolt-origins:", "bolt-tx-idle-timeout: must be"} {
+	for _, want := range []string{"bolt: must be an address", "bolt-tls: must be", "bolt-agent: must be", "bolt-origins: must be origins", "bolt-tx-idle-timeout: must be"} {
 		require.ErrorContains(t, err, want)
 	}
 }
