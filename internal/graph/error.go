@@ -145,6 +145,13 @@ func ConstraintError(format string, args ...any) *Error {
 	}
 }
 
+// RequiredError says that a write leaves out a property that a constraint requires.
+func RequiredError(format string, args ...any) *Error {
+	e := ConstraintError(format, args...)
+	e.Detail = "Required"
+	return e
+}
+
 // IndexExists says that an index or constraint is in the way of a new one.
 func IndexExists(old *Index) *Error {
 	return &Error{

@@ -53,7 +53,7 @@ func (s *state) checkVertex(id graph.VertexID) error {
 		}
 		if x.Required {
 			if name := x.missing(v.props); name != "" {
-				return graph.ConstraintError("a vertex with the label %s must have the property %s (%s)", x.Label, name, x.Name)
+				return graph.RequiredError("a vertex with the label %s must have the property %s (%s)", x.Label, name, x.Name)
 			}
 		}
 		if key, ok := s.vertexKey(x, v); ok && x.Unique && len(s.entries[x.ID][key]) > 1 {
@@ -77,7 +77,7 @@ func (s *state) checkEdge(id graph.EdgeID) error {
 		}
 		if x.Required {
 			if name := x.missing(e.props); name != "" {
-				return graph.ConstraintError("an edge of the type %s must have the property %s (%s)", x.Type, name, x.Name)
+				return graph.RequiredError("an edge of the type %s must have the property %s (%s)", x.Type, name, x.Name)
 			}
 		}
 		key, ok := tupleKey(x.values(e.props))

@@ -1,9 +1,12 @@
 package query
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
 )
 
 // An index answers comparisons with lists as the comparison itself does, NaN within them included.
@@ -20,5 +23,24 @@ func TestIndexOverLists(t *testing.T) {
 			}
 		}
 		require.Equal(t, []string{"[[]]", "[[-5]]", "[[1]]"}, must(t, e, "MATCH (n:Indexed) WHERE n.v < [1, 0.0 / 0.0] RETURN n.v ORDER BY n.v"))
+	})
+}
+
+// An error tells a missing property from a value that something else has already.
+func TestConstraintDetails(t *testing.T) {
+	overStores(t, Options{}, func(t *testing.T, e *Engine) {
+		must(t, e, "CREATE CONSTRAINT FOR (n:A) REQUIRE n.k IS NODE KEY")
+		must(t, e, "CREATE CONSTRAINT FOR ()-[r:T]-() REQUIRE r.k IS NOT NULL")
+		must(t, e, "CREATE (:A {k: 1})")
+		for statement, detail := range map[string]string{
+			"CREATE (:A)":            "Required",
+			"MATCH (a:A) REMOVE a.k": "Required",
+			"CREATE ()-[:T]->()":     "Required",
+			"CREATE (:A {k: 1})":     "ConstraintViolation",
+		} {
+			_, err := e.Query(context.Background(), Request{Statement: statement})
+			require.Equal(t, "Neo.ClientError.Schema.ConstraintValidationFailed", code(err), statement)
+			require.Equal(t, detail, graph.AsError(err).Detail, statement)
+		}
 	})
 }

@@ -25,6 +25,7 @@ func TestBoltFailures(t *testing.T) {
 		{graph.RuntimeError("ArithmeticError", "IntegerOverflow", "x"), "Neo.ClientError.Statement.ArithmeticError", "22003", "CLIENT_ERROR"},
 		{graph.TypeError("x", "x"), "Neo.ClientError.Statement.TypeError", "22G03", "CLIENT_ERROR"},
 		{graph.ConstraintError("x"), "Neo.ClientError.Schema.ConstraintValidationFailed", "22N79", "CLIENT_ERROR"},
+		{graph.RequiredError("x"), "Neo.ClientError.Schema.ConstraintValidationFailed", "22N77", "CLIENT_ERROR"},
 		{graph.BudgetError("x"), "Neo.ClientError.General.TransactionOutOfMemoryError", "51N73", "CLIENT_ERROR"},
 		{&graph.Error{Kind: graph.KindBudget, Code: outOfMemory}, outOfMemory, "51N66", "TRANSIENT_ERROR"},
 		{TooLarge("x"), requestInvalid, "08N06", "CLIENT_ERROR"},

@@ -133,11 +133,11 @@ func (d *indexDef) missing(vals []graph.Value) string {
 }
 
 func missingProp(d *indexDef, p string) error {
-	return graph.ConstraintError("a vertex with the label %s must have the property %s (constraint %s)", d.Label, p, d.Name)
+	return graph.RequiredError("a vertex with the label %s must have the property %s (constraint %s)", d.Label, p, d.Name)
 }
 
 func missingEdgeProp(d *indexDef, p string) error {
-	return graph.ConstraintError("an edge of the type %s must have the property %s (constraint %s)", d.Type, p, d.Name)
+	return graph.RequiredError("an edge of the type %s must have the property %s (constraint %s)", d.Type, p, d.Name)
 }
 
 // duplicate tells of a violation of a unique index.
