@@ -121,8 +121,6 @@ type Summary struct {
 	Type     string // r, w, rw or s
 	Bookmark string // of a statement in a transaction of its own
 	Planner  string // the plan's printed form
-	// SystemUpdates are changes of graphs and users.
-	SystemUpdates int64
 }
 
 // Failure is an error as clients see it.

@@ -14,11 +14,13 @@ import (
 )
 
 // fake is a backend whose statements are words: ROWS n gives n rows of one column, in batches of three; WRITE changes something;
-// FAIL fails at once and LATE with its second batch; BLOCK ends with its context; NONE has no columns.
+// FAIL fails at once and LATE with its second batch; BLOCK ends with its context; NONE has no columns;
+// SYSTEM changes two graphs.
 type fake struct {
 	log     []string
 	blocked chan struct{} // is told when BLOCK runs
 	open    atomic.Int64  // results and transactions
+	batches int           // that were asked for
 }
 
 func (f *fake) note(format string, args ...any) { f.log = append(f.log, fmt.Sprintf(format, args...)) }
@@ -136,6 +138,7 @@ func (r *fakeResult) Next() (*graph.Batch, error) {
 	if r.ctx.Err() != nil {
 		return nil, context.Cause(r.ctx)
 	}
+	r.f.batches++
 	if r.isHeld {
 		if len(r.held) == 0 {
 			return nil, nil
@@ -209,6 +212,8 @@ func (r *fakeResult) Summary() *Summary {
 	case "WRITE":
 		s.Type = "w"
 		s.Counters.NodesCreated = 2
+	case "SYSTEM":
+		s.Type, s.SystemUpdates = "s", 2
 	case "NOTE":
 		s.Notifications = []plan.Notification{
 			{Code: "c1", Title: "t1", Description: "d1", Severity: "WARNING", Category: "UNRECOGNIZED", Status: "01N50", StatusText: "warn: x", Pos: graph.Pos{Line: 1, Column: 3, Offset: 2}},

@@ -434,7 +434,8 @@ func (s *Session) stream(m *message) error {
 	return nil
 }
 
-// advance sends n rows, all if n is -1, or passes them over. It reports whether some are left.
+// advance sends n rows, all if n is -1, or passes them over. It reports whether some may be left: it reads no batch that the client
+// has not asked for, so the end of a result shows only when the client asks for more rows than there are.
 func (s *Session) advance(r *openResult, n int64, send bool) (more bool, err error) {
 	if n == -1 {
 		n = math.MaxInt64
@@ -442,16 +443,13 @@ func (s *Session) advance(r *openResult, n int64, send bool) (more bool, err err
 			return false, nil
 		}
 	}
-	for {
+	for n > 0 {
 		if r.batch == nil || r.at == r.batch.N {
 			if r.batch, err = r.res.Next(); err != nil || r.batch == nil {
 				return false, err
 			}
 			r.at = 0
 			r.res.Sending()
-		}
-		if n == 0 {
-			return r.at < r.batch.N, nil
 		}
 		k := int(min(n, int64(r.batch.N-r.at)))
 		if send && len(r.batch.Cols) > 0 {
@@ -463,6 +461,7 @@ func (s *Session) advance(r *openResult, n int64, send bool) (more bool, err err
 		r.at += k
 		n -= int64(k)
 	}
+	return true, nil
 }
 
 func (s *Session) begin(ctx context.Context, m *message) error {

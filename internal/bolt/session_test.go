@@ -254,6 +254,28 @@ func TestResetJumpsAhead(t *testing.T) {
 	require.False(t, c.s.Arrive(bytesOf(t, messageOf("RUN"))), "the session is over")
 }
 
+// A PULL reads no batch ahead, not even to find out whether it is the last; a batch has three rows.
+func TestPullReadsNothingAhead(t *testing.T) {
+	c := open(t, Version{5, 4})
+	c.send(t, []string{messageOf("HELLO"), messageOf("LOGON"), "B3 10 86 524F57532036 A0 A0"}) // ROWS 6
+	require.Zero(t, c.f.batches)
+	for _, step := range []struct {
+		pull    string
+		batches int
+		more    bool
+	}{
+		{"B1 3F A1 81 6E 02", 1, true},  // two rows of the first batch
+		{"B1 3F A1 81 6E 01", 1, true},  // its last row
+		{"B1 2F A1 81 6E 02", 2, true},  // DISCARD two rows of the second
+		{"B1 3F A1 81 6E 01", 2, true},  // its last row, which is the result's
+		{"B1 3F A1 81 6E FF", 3, false}, // the end
+	} {
+		require.Equal(t, step.more, strings.Contains(c.send(t, []string{step.pull}), "has_more: true"), step.pull)
+		require.Equal(t, step.batches, c.f.batches, step.pull)
+	}
+	require.Equal(t, Ready, c.s.state)
+}
+
 // A connection that ends also ends what it runs.
 func TestEnd(t *testing.T) {
 	c := open(t, Version{5, 4})

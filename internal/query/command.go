@@ -23,9 +23,9 @@ func (e *Engine) command(ctx context.Context, g shard.Graph, p *prepared, params
 	case *cypher.AlterTTL:
 		return e.alterTTL(ctx, g, c, params)
 	case *cypher.CreateGraph:
-		return e.createGraph(ctx, c, res.q)
+		return e.createGraph(ctx, c, res)
 	case *cypher.DropGraph:
-		err := e.dropGraph(ctx, c.Name, res.q)
+		err := e.dropGraph(ctx, c.Name, res)
 		if c.IfExists && isKind(err, graph.KindNotFound) {
 			return nil
 		}
@@ -133,35 +133,39 @@ func oldIndex(list []graph.Index, c *cypher.DropIndex) (int, error) {
 	return i, schemaError(graph.KindInvalid, code, "NotFound", "there is no %s %q", what, c.Name)
 }
 
-func (e *Engine) createGraph(ctx context.Context, c *cypher.CreateGraph, q *Running) error {
+func (e *Engine) createGraph(ctx context.Context, c *cypher.CreateGraph, res *Result) error {
 	err := e.store.CreateGraph(ctx, c.Name)
-	if !isKind(err, graph.KindExists) {
-		return err
-	}
-	switch {
-	case c.IfNotExists:
-		return nil
-	case c.OrReplace:
-		if err := e.dropGraph(ctx, c.Name, q); err != nil {
+	if isKind(err, graph.KindExists) {
+		if c.IfNotExists {
+			return nil
+		}
+		if !c.OrReplace {
 			return err
 		}
-		return e.store.CreateGraph(ctx, c.Name)
+		if err := e.dropGraph(ctx, c.Name, res); err != nil {
+			return err
+		}
+		err = e.store.CreateGraph(ctx, c.Name)
+	}
+	if err == nil {
+		res.system++
 	}
 	return err
 }
 
 // dropGraph ends what runs on a graph, but for the command itself, and drops it.
-func (e *Engine) dropGraph(ctx context.Context, name string, command *Running) error {
+func (e *Engine) dropGraph(ctx context.Context, name string, res *Result) error {
 	g, err := e.store.Graph(name)
 	if err != nil {
 		return err
 	}
 	if name != DefaultGraph {
-		e.running.endAll(name, command)
+		e.running.endAll(name, res.q)
 	}
 	if err := e.store.DropGraph(ctx, name); err != nil {
 		return err
 	}
 	e.forget(g)
+	res.system++
 	return nil
 }

@@ -29,6 +29,7 @@ type Result struct {
 	batches   []*graph.Batch // of a statement that is over already
 	counters  exec.Counters
 	schema    SchemaCounters
+	system    int64 // graphs that a command has made or dropped
 	plan      *PlanNode
 	maxRows   int64
 	limits    Limits
@@ -50,7 +51,10 @@ type SchemaCounters struct {
 // Summary ends an answer.
 type Summary struct {
 	exec.Counters
-	Schema    SchemaCounters
+	Schema SchemaCounters
+	// SystemUpdates counts the graphs that a command has made or dropped.
+	SystemUpdates int64
+
 	Plan      *PlanNode // of EXPLAIN and PROFILE
 	Truncated bool      // not all rows came
 	Reason    string    // why not: max_rows, or a message that names the limit
@@ -261,7 +265,7 @@ func detachRecord(r *graph.Record) *graph.Record {
 
 // Summary gives what there is to say at the end of the rows.
 func (r *Result) Summary() Summary {
-	s := Summary{Counters: r.counters, Schema: r.schema, Plan: r.plan, Truncated: r.truncated, Rows: r.count}
+	s := Summary{Counters: r.counters, Schema: r.schema, SystemUpdates: r.system, Plan: r.plan, Truncated: r.truncated, Rows: r.count}
 	if r.p != nil {
 		s.Notifications = r.p.notifications(r.g) // by now the graph is known as it was read
 	}

@@ -198,7 +198,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 		if done := t.Counters(); done.ContainsUpdates() {
 			return nil, forbidden("a command after a change of data")
 		}
-		if err := t.schema.add(t.e, t.g, p, req.Params, &res.schema); err != nil {
+		if err := t.schema.add(t.e, t.g, p, req.Params, res); err != nil {
 			return nil, err
 		}
 		res.leave(nil)

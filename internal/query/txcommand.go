@@ -22,8 +22,8 @@ type boundCommand struct {
 	params map[string]graph.Value
 }
 
-// add checks a command and counts what it will change.
-func (s *schemaChange) add(e *Engine, g shard.Graph, p *prepared, params map[string]graph.Value, counts *SchemaCounters) error {
+// add checks a command and counts in res what it will change.
+func (s *schemaChange) add(e *Engine, g shard.Graph, p *prepared, params map[string]graph.Value, res *Result) error {
 	if s.commands == nil {
 		s.indexes, s.graphs = slices.Clone(g.Indexes()), map[string]bool{}
 	}
@@ -34,14 +34,14 @@ func (s *schemaChange) add(e *Engine, g shard.Graph, p *prepared, params map[str
 			return err
 		}
 		s.indexes = append(s.indexes, ix)
-		counts.created(c)
+		res.schema.created(c)
 	case *cypher.DropIndex:
 		i, err := oldIndex(s.indexes, c)
 		if err != nil || i < 0 {
 			return err
 		}
 		s.indexes = slices.Delete(s.indexes, i, i+1)
-		counts.dropped(c)
+		res.schema.dropped(c)
 	case *cypher.AlterTTL:
 		if !c.Remove {
 			if _, err := ttlOptions(c, params); err != nil {
@@ -55,7 +55,10 @@ func (s *schemaChange) add(e *Engine, g shard.Graph, p *prepared, params map[str
 			return nil
 		case there && !c.OrReplace:
 			return graph.DuplicateGraph(c.Name)
+		case there:
+			res.system++ // the graph that it replaces
 		}
+		res.system++
 		s.graphs[c.Name] = true
 	case *cypher.DropGraph:
 		if !s.hasGraph(e, c.Name) {
@@ -64,6 +67,7 @@ func (s *schemaChange) add(e *Engine, g shard.Graph, p *prepared, params map[str
 			}
 			return graph.NoGraph(c.Name)
 		}
+		res.system++
 		s.graphs[c.Name] = false
 	}
 	s.commands = append(s.commands, boundCommand{p, params})

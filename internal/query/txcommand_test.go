@@ -84,9 +84,45 @@ func TestTransactionGraphCommands(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		must(t, e, "CREATE GRAPH own")
 		tx := begin(t, e, TxOptions{Graph: "own"})
-		tx.must(t, "CREATE GRAPH other")
-		tx.must(t, "DROP GRAPH own")
+		for _, c := range []struct {
+			statement string
+			updates   int64
+		}{
+			{"CREATE GRAPH other", 1},
+			{"CREATE GRAPH other IF NOT EXISTS", 0},
+			{"CREATE OR REPLACE GRAPH other", 2},
+			{"DROP GRAPH own", 1},
+			{"DROP GRAPH own IF EXISTS", 0},
+		} {
+			res, err := tx.Run(context.Background(), Request{Statement: c.statement})
+			require.NoError(t, err, c.statement)
+			require.Equal(t, c.updates, res.Summary().SystemUpdates, c.statement)
+			res.Close()
+		}
 		require.NoError(t, tx.Commit(context.Background()))
 		require.Equal(t, []string{"['default']", "['other']"}, must(t, e, "SHOW GRAPHS YIELD name RETURN name ORDER BY name"))
+	})
+}
+
+// Commands outside a transaction count the graphs that they have made and dropped.
+func TestSystemUpdates(t *testing.T) {
+	overStores(t, Options{}, func(t *testing.T, e *Engine) {
+		for _, c := range []struct {
+			statement string
+			updates   int64
+		}{
+			{"CREATE GRAPH g", 1},
+			{"CREATE GRAPH g IF NOT EXISTS", 0},
+			{"CREATE OR REPLACE GRAPH g", 2},
+			{"CREATE OR REPLACE GRAPH h", 1},
+			{"DROP GRAPH g", 1},
+			{"DROP GRAPH g IF EXISTS", 0},
+			{"CREATE INDEX FOR (n:A) ON (n.k)", 0},
+		} {
+			res, err := e.Query(context.Background(), Request{Statement: c.statement})
+			require.NoError(t, err, c.statement)
+			require.Equal(t, c.updates, res.Summary().SystemUpdates, c.statement)
+			res.Close()
+		}
 	})
 }
