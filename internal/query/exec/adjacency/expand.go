@@ -63,6 +63,7 @@ func Expand(c *compile.Compiler, n *plan.Expand, need plan.ColSet) *runtime.Stag
 	} else {
 		own = append(own, n.To)
 	}
+	prefetching, follows := compile.Prefetching(in, n.From), compile.PrefetchingHop(in, n.From)
 	brought, broughtCols := c.Brought(n.Edge, need)
 	own = append(own, broughtCols...)
 	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: compile.Kept(in.Cols, need, own...)}
@@ -89,18 +90,15 @@ func Expand(c *compile.Compiler, n *plan.Expand, need plan.ColSet) *runtime.Stag
 		if n.Into {
 			return newExpandInto(&x, n, in)
 		}
-		runtime.Prefetch(kids[0], x.from, x.reader, firstEdges)
-		x.prefetchThrough(kids[0])
+		r.AcceptPrefetch(s, &x.reader.Next)
+		for _, below := range [2]*runtime.Stage{prefetching, follows} {
+			if p := r.PrefetchOf(below); p != nil {
+				*p = runtime.Prefetch{Hop: x.reader, Limit: firstEdges}
+			}
+		}
 		return &x
 	}
 	return s
-}
-
-// prefetchThrough lets the expansion below prefetch for this one, if this one begins with its far ends.
-func (x *expand) prefetchThrough(op runtime.Operator) {
-	if e, ok := runtime.Unmetered(op).(*expand); ok && e.writer.toAt == x.from {
-		e.reader.Follower, e.reader.FollowerMax = x.reader, firstEdges
-	}
 }
 
 // rowConditions gives the conditions that read more than the edge and its far end, so that they cannot be tested

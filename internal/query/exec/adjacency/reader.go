@@ -26,9 +26,7 @@ type Reader struct {
 
 	PropCols []int // by property: its column in res.Props, or -1 if no edge has it
 
-	Follower    *Reader // which goes on from all that this one leads to, or nil
-	FollowerSet bool    // what then leads to is wanted as a set
-	FollowerMax int     // about how many edges then wants at once, if not as a set
+	Next runtime.Prefetch // the hop that goes on from all that this one leads to, or none
 
 	Request shard.Expand
 	Answer  shard.Neighbours // of the last frontier; valid until the next
@@ -123,19 +121,15 @@ func (h *Reader) PrefetchNext(limit int) *shard.Expand {
 // PrefetchBeyond gives the request of the hop that goes on from the far ends, but for the sources, or nil. It is kept in x; set stands for
 // the set that the hop fills, if it fills one.
 func (h *Reader) PrefetchBeyond(x *shard.Expand, set *graph.VertexSet) *shard.Expand {
-	switch {
-	case h.Follower == nil || !h.sure():
+	if h.Next.Hop == nil || !h.sure() {
 		return nil
-	case h.FollowerSet:
-		if h.Run.Spent() || !h.Follower.askOf(MaxEdges) {
-			return nil
-		}
-		*x = h.Follower.Request
-		x.Into = set
-	case h.Follower.PrefetchNext(h.FollowerMax) == nil:
+	}
+	req := h.Next.Hop.PrefetchNext(h.Next.Limit)
+	if req == nil {
 		return nil
-	default:
-		*x = h.Follower.Request
+	}
+	if *x = *req; h.Next.Set {
+		x.Into, x.Edges, x.Props = set, false, x.Props[:0]
 	}
 	return x
 }

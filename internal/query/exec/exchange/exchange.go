@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -22,11 +23,8 @@ type Exchange struct {
 	from   *runtime.Stage // the source
 	chain  runtime.Operator
 	splice splice // between the chain and the source
-	// Above makes what a worker does with the rows of its chain for the consumer; nil: nothing.
-	Above func(r *runtime.Run, in runtime.Operator, by int) runtime.Operator
-	Width int // cells of a row for the consumer
-	pool  *pool
-	ended bool // the pool has given all
+	pool   *pool
+	ended  bool // the pool has given all
 }
 
 // splice is the source as the chain sees it, until a worker pool takes the rest.
@@ -56,6 +54,7 @@ func Mark(p *runtime.Program, s *runtime.Stage) {
 		below = below.Inputs[0]
 		if source := below; hops > 0 && p.Query.Estimates[source.Node] >= float64(leastMorsels*p.BatchSize) {
 			s.Exchange = func(r *runtime.Run) runtime.Operator { return newExchange(r, s, source) }
+			source.Prefetches = false // the workers ask for other parts of what it finds
 			break
 		}
 	}
@@ -86,7 +85,7 @@ func byRow(s *runtime.Stage) bool {
 }
 
 func newExchange(r *runtime.Run, top, source *runtime.Stage) runtime.Operator {
-	x := &Exchange{r: r, top: top, from: source, Width: len(top.Cols)}
+	x := &Exchange{r: r, top: top, from: source}
 	x.splice.x = x
 	r.Splice = runtime.Splice{At: source, Build: func() runtime.Operator {
 		x.splice.in = r.Build(source)
@@ -137,7 +136,7 @@ func (x *Exchange) start(ctx context.Context) bool {
 	}
 	t := &pool{exchange: x, acct: runtime.Account{Run: x.r, Name: "Exchange"}, inFlight: 2*len(slots) + 2, rows: max(1, x.r.BatchSize()/leastMorsels)}
 	// What waits for the consumer is accounted for as a whole.
-	if err := t.acct.Grow(t.inFlight * (mostWaiting + 2) * x.r.BatchSize() * max(1, x.Width) * runtime.CellSize); err != nil {
+	if err := t.acct.Grow(t.inFlight * (mostWaiting + 2) * x.r.BatchSize() * cmp.Or(x.top.Width, len(x.top.Cols), 1) * runtime.CellSize); err != nil {
 		t.acct.Release()
 		for _, slot := range slots {
 			slot.End()
@@ -305,8 +304,8 @@ func (x *Exchange) newWorker(ctx context.Context, slot runtime.Helper, by int) *
 	w.run.SetTx(x.r.Tally.Tx)
 	w.run.Splice = runtime.Splice{At: x.from, Build: func() runtime.Operator { return &w.leaf }}
 	w.chain = w.run.BuildStage(x.top)
-	if x.Above != nil {
-		w.chain = x.Above(&w.run, w.chain, by)
+	if x.top.Above != nil {
+		w.chain = x.top.Above(&w.run, w.chain, by)
 	}
 	return w
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec/compile"
-	"github.com/hopgate/hopgate/internal/query/exec/exchange"
 	"github.com/hopgate/hopgate/internal/query/exec/expr"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/plan"
@@ -73,15 +72,14 @@ func Aggregate(c *compile.Compiler, n *plan.Aggregate, need plan.ColSet) *runtim
 		s.Cols = append(s.Cols, a.Col)
 		c.Fail(checkAggregate(a))
 	}
-	st := &aggregateStage{in: in, keys: keys, aggs: aggs}
+	if st := (&aggregateStage{in: in, keys: keys, aggs: aggs}); n.Times == nil && st.helps() {
+		in.Above, in.Width = st.grouper, st.width()
+	}
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
 		a := &aggregate{
 			Input: runtime.Input{In: kids[0]}, r: r, frame: r.Frame, es: expr.New(r, in.Cols), outKey: outKey,
 			table: NewGroupTable(r, "Aggregate", len(n.Keys)), cols: make([][]graph.Value, len(n.Keys)),
 			own: make([][]graph.Value, len(n.Keys)),
-		}
-		if x, ok := kids[0].(*exchange.Exchange); ok && n.Times == nil && st.helps() {
-			x.Above, x.Width = st.grouper, st.width()
 		}
 		a.keys = a.es.AddAll(keys)
 		width := len(n.Keys)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec/compile"
-	"github.com/hopgate/hopgate/internal/query/exec/exchange"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
@@ -45,21 +44,20 @@ func Distinct(c *compile.Compiler, n *plan.Distinct, need plan.ColSet) *runtime.
 	c.Bound(in, n.Cols...)
 	markOnce(in)
 	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: compile.Kept(n.Cols, need)}
-	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
-		d := newDistinct(r, kids[0], in.Positions(n.Cols), in.Positions(s.Cols))
-		d.uniq = n.Key
+	build := func(r *runtime.Run, rows runtime.Operator, from []int) *distinct {
+		d := newDistinct(r, rows, in.Positions(n.Cols), from)
 		if n.Key != nil {
-			d.keyAt = slices.Index(n.Cols, n.Key.Col)
-		}
-		if x, ok := kids[0].(*exchange.Exchange); ok {
-			x.Above = func(r *runtime.Run, rows runtime.Operator, _ int) runtime.Operator {
-				s := &sieve{*newDistinct(r, rows, d.key, runtime.AllPositions(len(in.Cols)))}
-				s.uniq, s.keyAt = d.uniq, d.keyAt
-				s.keyed = s.holds()
-				return s
-			}
+			d.uniq, d.keyAt = n.Key, slices.Index(n.Cols, n.Key.Col)
 		}
 		return d
+	}
+	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
+		return build(r, kids[0], in.Positions(s.Cols))
+	}
+	in.Above = func(r *runtime.Run, rows runtime.Operator, _ int) runtime.Operator {
+		s := &sieve{*build(r, rows, runtime.AllPositions(len(in.Cols)))}
+		s.keyed = s.holds()
+		return s
 	}
 	return s
 }

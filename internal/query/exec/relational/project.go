@@ -75,11 +75,6 @@ func Project(c *compile.Compiler, n *plan.Project, need plan.ColSet) *runtime.St
 	return s
 }
 
-// Prefetch implements feeder.
-func (p *project) Prefetch(at int, h runtime.Prefetcher, limit int) {
-	runtime.Prefetch(p.In, p.from[at], h, limit)
-}
-
 func (p *project) Next(ctx context.Context) (*runtime.Batch, error) {
 	b, err := p.In.Next(ctx)
 	if b == nil || err != nil {

@@ -14,22 +14,29 @@ type Prefetcher interface {
 	PrefetchBeyond(x *shard.Expand, set *graph.VertexSet) *shard.Expand
 }
 
-// feeder is an operator that may prefetch for the hop that begins with one of its columns.
-type feeder interface {
-	Prefetch(at int, p Prefetcher, limit int)
+// Prefetch is what an operator prefetches for the hop that begins with the vertices it finds. The zero value is nothing.
+type Prefetch struct {
+	Hop   Prefetcher
+	Limit int  // about how many edges the hop wants at once, if not as a set
+	Set   bool // the hop wants its far ends as a set
 }
 
-// Prefetch lets the operator that finds the vertices in column at of op's batches prefetch for the hop that begins with them.
-func Prefetch(op Operator, at int, p Prefetcher, limit int) {
-	if f, ok := Unmetered(op).(feeder); ok && at >= 0 {
-		f.Prefetch(at, p, limit)
+// AcceptPrefetch lets the hop for which the compiler has marked a stage set p, which belongs to the stage's operator.
+func (r *Run) AcceptPrefetch(s *Stage, p *Prefetch) {
+	if !s.Prefetches {
+		return
 	}
+	if r.prefetches == nil {
+		r.prefetches = make([]*Prefetch, len(r.Program.Stages))
+	}
+	r.prefetches[s.ID] = p
 }
 
-// Unmetered gives the operator that a meter measures.
-func Unmetered(op Operator) Operator {
-	if m, ok := op.(*meter); ok {
-		return m.op
+// PrefetchOf gives the prefetch that the operator of a stage has accepted; nil if the stage is nil or has no such operator in
+// this run.
+func (r *Run) PrefetchOf(s *Stage) *Prefetch {
+	if s == nil || r.prefetches == nil {
+		return nil
 	}
-	return op
+	return r.prefetches[s.ID]
 }

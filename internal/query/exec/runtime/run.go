@@ -19,6 +19,8 @@ type Run struct {
 	// meters and kids are memory for as many operators as there are stages.
 	meters []meter
 	kids   []Operator
+	// prefetches are, by stage, those that operators have accepted; nil if none has.
+	prefetches []*Prefetch
 	// Params are the evaluators of parameters, values what else holds values of the run, of operators that later runs may use.
 	Params []parameter
 	Values []forgetter
@@ -146,5 +148,5 @@ func (r *Run) End() {
 
 // Drop lets go of the operators and what they hold.
 func (r *Run) Drop() {
-	r.meters, r.kids, r.Params, r.Values, r.Closers = nil, nil, nil, nil, nil
+	r.meters, r.kids, r.prefetches, r.Params, r.Values, r.Closers = nil, nil, nil, nil, nil, nil
 }

@@ -22,8 +22,13 @@ type Stage struct {
 	Alone bool
 	// Once says that nothing of a row of an expansion but its far end is read above, and that repeats are left out there.
 	Once bool
+	// Prefetches says that a hop begins with the vertices that the stage finds, and that the stage can prefetch for it.
+	Prefetches bool
 	// Exchange, if not nil, makes the operator in place of build: one that runs this stage and some below it on several goroutines.
 	Exchange func(r *Run) Operator
+	// Above makes what each of these goroutines does with its rows for the operator above, of rows with Width cells; nil: nothing.
+	Above func(r *Run, rows Operator, worker int) Operator
+	Width int
 	// Build makes the operator of one run over the operators of kids.
 	Build func(r *Run, kids []Operator) Operator
 }

@@ -38,6 +38,7 @@ func FrontierCount(c *compile.Compiler, n *plan.FrontierCount, need plan.ColSet)
 	below.Add(n.From)
 	in := c.Compile(n.Input, below)
 	c.Bound(in, n.From)
+	prefetching := compile.Prefetching(in, n.From)
 	wheres := make([]*adjacency.EdgeFilter, len(n.Hops))
 	for i, h := range n.Hops {
 		c.Below(nil, h.Where...)
@@ -56,7 +57,9 @@ func FrontierCount(c *compile.Compiler, n *plan.FrontierCount, need plan.ColSet)
 		if n.Trail && len(n.Hops) > 1 {
 			x.trails = newTrailWalk(r, x.walk.readers)
 		}
-		runtime.Prefetch(kids[0], x.from, x.walk.readers[0], adjacency.MaxEdges)
+		if p := r.PrefetchOf(prefetching); p != nil {
+			*p = runtime.Prefetch{Hop: x.walk.readers[0], Limit: adjacency.MaxEdges}
+		}
 		return x
 	}
 	return s
@@ -67,10 +70,11 @@ func (x *frontierCount) prefetchSecond() {
 	first, last := x.walk.readers[0], len(x.walk.readers) == 2
 	switch {
 	case x.n.Most > 1:
-		first.Follower, first.FollowerSet, first.FollowerMax = first, first.Filter == nil, adjacency.MaxEdges
+		first.Next = runtime.Prefetch{Hop: first, Limit: adjacency.MaxEdges, Set: first.Filter == nil}
 	case len(x.walk.readers) > 1:
-		first.Follower, first.FollowerMax = x.walk.readers[1], adjacency.MaxEdges
-		first.FollowerSet = last && first.Follower.Puts() || x.trails == nil && !first.Follower.ByEdge()
+		second := x.walk.readers[1]
+		set := last && second.Puts() || x.trails == nil && !second.ByEdge()
+		first.Next = runtime.Prefetch{Hop: second, Limit: adjacency.MaxEdges, Set: set}
 	}
 }
 

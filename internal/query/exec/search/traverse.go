@@ -36,6 +36,7 @@ func Traverse(c *compile.Compiler, n *plan.Traverse, need plan.ColSet) *runtime.
 	below.Add(n.From)
 	in := c.Compile(n.Input, below)
 	c.Bound(in, n.From)
+	prefetching := compile.Prefetching(in, n.From)
 	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: compile.Kept(nil, need, n.Start, n.Vertex, n.Edge, n.Hop, n.Path)}
 	wheres := make([]*adjacency.EdgeFilter, len(n.Hops))
 	for i := range n.Hops {
@@ -56,9 +57,11 @@ func Traverse(c *compile.Compiler, n *plan.Traverse, need plan.ColSet) *runtime.
 		}
 		sets := n.Mode == plan.ModeFrontier || n.Mode == plan.ModeNearest || n.Mode == plan.ModeLayers
 		if sets && len(x.hops) > 1 && x.hops[0].takesAll() {
-			x.hops[0].Follower, x.hops[0].FollowerMax = x.hops[1].Reader, adjacency.MaxEdges
+			x.hops[0].Next = runtime.Prefetch{Hop: x.hops[1], Limit: adjacency.MaxEdges}
 		}
-		runtime.Prefetch(kids[0], x.from, x.hops[0], adjacency.MaxEdges)
+		if p := r.PrefetchOf(prefetching); p != nil {
+			*p = runtime.Prefetch{Hop: x.hops[0], Limit: adjacency.MaxEdges}
+		}
 		if sets {
 			return newTraverseSets(x)
 		}

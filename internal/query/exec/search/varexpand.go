@@ -35,6 +35,7 @@ type varExpand struct {
 	endsGiven  int
 	perRow     bool // the condition on edges depends on the row
 	near       distances
+	prefetch   *runtime.Prefetch // of the operator that looks up where the trails begin; nil: there is none
 }
 
 // VarExpand compiles a VarExpand.
@@ -51,6 +52,7 @@ func VarExpand(c *compile.Compiler, n *plan.VarExpand, need plan.ColSet) *runtim
 		c.Bound(in, where.Outer...)
 	}
 	c.Bound(in, n.From)
+	prefetching := compile.Prefetching(in, n.From)
 	own := []plan.Col{n.Edges, n.Depth, n.Last}
 	if n.Into {
 		c.Bound(in, n.To)
@@ -71,6 +73,7 @@ func VarExpand(c *compile.Compiler, n *plan.VarExpand, need plan.ColSet) *runtim
 		if n.Edges != 0 {
 			x.edgesAt = s.Pos(n.Edges)
 		}
+		x.prefetch = r.PrefetchOf(prefetching)
 		test := adjacency.NewEdgeTest(r, where, in.Cols)
 		x.perRow = test != nil && test.PerRow()
 		x.t = trails{
@@ -105,11 +108,13 @@ func (x *varExpand) Open(ctx context.Context) error {
 	if x.reach != nil {
 		x.reach.ends, x.reach.min, x.reach.max, x.endsGiven = x.reach.ends[:0], x.t.min, x.t.max, 0
 		if x.t.min <= 1 && x.reach.ways == nil && len(x.uniqueness.Pos) == 0 && !x.perRow {
-			x.reach.reader.Edges = false // as it will be
-			if x.reach.max > 1 {
-				x.reach.reader.Follower, x.reach.reader.FollowerSet, x.reach.reader.FollowerMax = x.reach.reader, x.reach.reader.Filter == nil, adjacency.MaxEdges
+			h := x.reach.reader
+			if h.Edges = false; x.reach.max > 1 { // as it will be
+				h.Next = runtime.Prefetch{Hop: h, Limit: adjacency.MaxEdges, Set: h.Filter == nil}
 			}
-			runtime.Prefetch(x.In, x.from, x.reach.reader, adjacency.MaxEdges)
+			if x.prefetch != nil {
+				*x.prefetch = runtime.Prefetch{Hop: h, Limit: adjacency.MaxEdges}
+			}
 		}
 	}
 	return x.FanOut.Open(ctx)
@@ -139,6 +144,9 @@ func (x *varExpand) Close() {
 	if x.reach != nil {
 		x.reach.release()
 		x.reach = nil
+		if x.prefetch != nil {
+			*x.prefetch = runtime.Prefetch{}
+		}
 	}
 	if x.near.s != nil {
 		x.near.s.release()

@@ -64,13 +64,6 @@ func compileFind(c *compile.Compiler,
 	return s
 }
 
-// Prefetch implements feeder.
-func (x *find) Prefetch(at int, p runtime.Prefetcher, limit int) {
-	if s, ok := x.finder.(*seeker); ok && x.at == at {
-		s.ahead, s.limit = p, limit
-	}
-}
-
 func (x *find) Next(ctx context.Context) (*runtime.Batch, error) { return x.Give(ctx, x) }
 
 func (x *find) Advance(ctx context.Context) (bool, error) {

@@ -15,11 +15,14 @@ import (
 )
 
 // Seek compiles a Seek.
-func Seek(c *compile.Compiler, n *plan.Seek, need plan.ColSet) *runtime.Stage {
-	return compileFind(c, n, n.Input, n.Out, need, n.Keys, func(r *runtime.Run, in *runtime.Stage) finder {
+func Seek(c *compile.Compiler, n *plan.Seek, need plan.ColSet) (s *runtime.Stage) {
+	s = compileFind(c, n, n.Input, n.Out, need, n.Keys, func(r *runtime.Run, in *runtime.Stage) finder {
 		es := expr.New(r, in.Cols)
-		return &seeker{r: r, index: n.Index.ID, each: n.Each, es: es, xs: es.AddAll(n.Keys)}
+		x := &seeker{r: r, index: n.Index.ID, each: n.Each, es: es, xs: es.AddAll(n.Keys)}
+		r.AcceptPrefetch(s, &x.prefetch)
+		return x
 	})
+	return s
 }
 
 // SeekEdges compiles a SeekEdges.
@@ -42,11 +45,10 @@ type seeker struct {
 	byID  *idLookup // instead of an index, or nil
 	es    *expr.Evaluators
 	xs    []runtime.Evaluator
-	ahead runtime.Prefetcher // of the hop that begins with what is found, or nil
-	limit int                // of its first request
 
-	beyond shard.Expand // what follows that
-	set    graph.VertexSet
+	prefetch runtime.Prefetch
+	beyond   shard.Expand // what follows its hop
+	set      graph.VertexSet
 
 	keys    []graph.Value
 	first   []int // with each, by row: its first key
@@ -122,9 +124,10 @@ func (s *seeker) ask(ctx context.Context) (int, error) {
 	case s.edges:
 		return end, s.r.Tx.SeekEdges(ctx, s.index, s.keys, &s.arcs)
 	}
-	if s.ahead != nil {
-		s.found.Beyond = s.ahead.PrefetchBeyond(&s.beyond, &s.set)
-		s.found.Next = s.ahead.PrefetchNext(s.limit)
+	s.found.Beyond, s.found.Next = nil, nil
+	if p := &s.prefetch; p.Hop != nil {
+		s.found.Beyond = p.Hop.PrefetchBeyond(&s.beyond, &s.set)
+		s.found.Next = p.Hop.PrefetchNext(p.Limit)
 	}
 	return end, s.r.Tx.Seek(ctx, s.index, s.keys, &s.found)
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// asking notes what is foretold with a look-up, and what is asked for after it.
+// asking notes what is prefetched with a look-up, and what is asked for after it.
 type asking struct {
 	shard.Tx
-	foretold, asked []string
+	prefetched, asked []string
 }
 
 func asks(req *shard.Expand) string {
@@ -28,13 +28,13 @@ func asks(req *shard.Expand) string {
 	into := req.Into != nil
 	most := req.MaxEdges
 	if into {
-		most = 0 // it plays no part
+		most = 0 // ignored
 	}
 	return fmt.Sprint(req.Types, req.Dir, req.Edges, req.Props, req.Where, most, into)
 }
 
 func (t *asking) Seek(ctx context.Context, index graph.IndexID, keys []graph.Value, res *shard.Found) error {
-	t.foretold, t.asked = []string{asks(res.Next), asks(res.Beyond)}, nil
+	t.prefetched, t.asked = []string{asks(res.Next), asks(res.Beyond)}, nil
 	return t.Tx.Seek(ctx, index, keys, res)
 }
 
@@ -48,8 +48,8 @@ func (t *asking) Step(ctx context.Context, from *graph.VertexSet, types []graph.
 	return t.Tx.Step(ctx, from, types, dir, out)
 }
 
-// The look-up of a key says what its first two hops will ask for, however they ask.
-func TestSeekForetellsTwoHops(t *testing.T) {
+// The look-up of a key prefetches what its first two hops ask for, however they ask.
+func TestSeekPrefetchesTwoHops(t *testing.T) {
 	g := build(t, []string{
 		`CREATE (a:P {n: 0}) WITH a UNWIND range(1, 20) AS i CREATE (a)-[:R {w: 5}]->(b:P {n: i})-[:R {w: i % 7}]->(:P {n: 100 + i})-[:R]->(:P {n: 200 + i})`,
 		`MATCH (a:P {n: 7}) CREATE (a)-[:S]->(:P {n: 300}), (a)-[:S]->(:Q {n: 301})`,
@@ -87,7 +87,7 @@ func TestSeekForetellsTwoHops(t *testing.T) {
 		}
 		rows.Close()
 		tx.Rollback()
-		require.Equal(t, hops, 2-len(a.foretold)+slices.IndexFunc(append(a.foretold, "nothing"), func(s string) bool { return s == "nothing" }), text)
-		require.Equal(t, a.foretold[:hops], a.asked[:hops], text)
+		require.Equal(t, hops, 2-len(a.prefetched)+slices.IndexFunc(append(a.prefetched, "nothing"), func(s string) bool { return s == "nothing" }), text)
+		require.Equal(t, a.prefetched[:hops], a.asked[:hops], text)
 	}
 }
