@@ -19,6 +19,7 @@ const layers = `
 internal/alloctest
 internal/graph/temporal
 internal/graph
+internal/graph/spatial
 internal/access
 internal/storage/keys
 internal/storage/cache
@@ -80,6 +81,7 @@ var onlyIn = map[string]string{
 	"github.com/cockroachdb/pebble/v2/vfs":           "internal/storage internal/shard/local bench/storage",
 	"github.com/prometheus/client_golang/prometheus": "internal/telemetry internal/server",
 	module + "internal/storage":                      "internal/storage internal/shard/local internal/shard/remote internal/telemetry internal/config cmd/graphctl bench/storage",
+	"github.com/golang/geo":                          "internal/graph/spatial",
 	"gocloud.dev":                                    "internal/bucket internal/backup cmd/graphctl",
 	module + "internal/shard/remote":                 "cmd/hopgate",
 	module + "internal/oracle":                       "nothing but tests",

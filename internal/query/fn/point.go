@@ -1,13 +1,9 @@
 package fn
 
 import (
-	"math"
-
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/spatial"
 )
-
-// earthRadius is the radius of the sphere that distances on the earth are computed on, in metres.
-const earthRadius = 6378140
 
 var pointFunctions = []Function{
 	{
@@ -42,7 +38,7 @@ var pointFunctions = []Function{
 			if args[0].Kind() != graph.PointKind || args[1].Kind() != graph.PointKind {
 				return null, nil
 			}
-			d, ok := Distance(args[0].Point(), args[1].Point())
+			d, ok := spatial.Distance(args[0].Point(), args[1].Point())
 			if !ok {
 				return null, nil
 			}
@@ -60,11 +56,11 @@ var pointFunctions = []Function{
 					return null, nil
 				}
 			}
-			p, low, high := args[0].Point(), args[1].Point(), args[2].Point()
-			if p.CRS != low.CRS || p.CRS != high.CRS {
+			in, ok := spatial.InBox(args[0].Point(), args[1].Point(), args[2].Point())
+			if !ok {
 				return null, nil
 			}
-			return graph.BoolValue(inBox(p, low, high)), nil
+			return graph.BoolValue(in), nil
 		},
 	},
 }
@@ -72,30 +68,4 @@ var pointFunctions = []Function{
 // coordinates are the properties of point() that make it null.
 var coordinates = map[string]struct{}{
 	"x": {}, "y": {}, "z": {}, "longitude": {}, "latitude": {}, "height": {}, "crs": {}, "srid": {},
-}
-
-// Distance gives the distance of two points of one system; it is not ok for points of different ones. On the earth it follows the great
-// circle (haversine formula), with the average height of the points added to the radius.
-func Distance(a, b *graph.Point) (float64, bool) {
-	if a.CRS != b.CRS {
-		return 0, false
-	}
-	if !a.CRS.Geographic() {
-		return math.Hypot(math.Hypot(a.X-b.X, a.Y-b.Y), a.Z-b.Z), true
-	}
-	const degree = math.Pi / 180
-	lat, lon := math.Sin((b.Y-a.Y)*degree/2), math.Sin((b.X-a.X)*degree/2)
-	h := lat*lat + math.Cos(a.Y*degree)*math.Cos(b.Y*degree)*lon*lon
-	d := 2 * (earthRadius + (a.Z+b.Z)/2) * math.Asin(math.Sqrt(math.Min(h, 1)))
-	return math.Hypot(d, a.Z-b.Z), true
-}
-
-// inBox reports whether a point lies in a box of its own system.
-func inBox(p, low, high *graph.Point) bool {
-	between := func(x, from, to float64) bool { return from <= x && x <= to }
-	east := between(p.X, low.X, high.X)
-	if p.CRS.Geographic() && low.X > high.X {
-		east = p.X >= low.X || p.X <= high.X
-	}
-	return east && between(p.Y, low.Y, high.Y) && between(p.Z, low.Z, high.Z)
 }
