@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
 )
 
@@ -95,6 +96,8 @@ func indexKind(ix *pb.Index) string {
 		return "unique"
 	case ix.GetRequired():
 		return "required"
+	case ix.GetKind() == graph.PointIndex.String():
+		return "point index"
 	}
 	return "index"
 }

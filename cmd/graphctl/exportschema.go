@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+	"github.com/hopgate/hopgate/internal/graph"
 )
 
 // mappingName is the mapping of a directory; load finds it there.
@@ -141,5 +142,9 @@ func indexStatement(ix *pb.Index) string {
 	case ix.GetRequired():
 		return "CREATE CONSTRAINT " + name + " IF NOT EXISTS FOR " + pattern + " REQUIRE " + strings.Join(props, ", ") + " IS NOT NULL"
 	}
-	return "CREATE INDEX " + name + " IF NOT EXISTS FOR " + pattern + " ON " + list
+	kind := ""
+	if ix.GetKind() == graph.PointIndex.String() {
+		kind = "POINT "
+	}
+	return "CREATE " + kind + "INDEX " + name + " IF NOT EXISTS FOR " + pattern + " ON " + list
 }

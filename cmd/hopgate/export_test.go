@@ -142,6 +142,8 @@ func TestExport(t *testing.T) {
 			s.graphctl("query", "CREATE CONSTRAINT `c``1` FOR (n:A) REQUIRE n.k IS UNIQUE")
 			s.graphctl("query", "CREATE CONSTRAINT c2 FOR ()-[r:Z]-() REQUIRE r.p1 IS NOT NULL")
 			s.graphctl("query", "CREATE INDEX i FOR (n:B) ON (n.p1, n.p2)")
+			s.graphctl("query", "CREATE POINT INDEX p FOR (n:B) ON (n.p1)")
+			s.graphctl("query", "CREATE POINT INDEX q FOR ()-[r:Z]-() ON (r.p2)")
 			s.graphctl("query", "CREATE LABEL `q``(:ID){}, 'l'\"` OPTIONS {ttl: 'P9DT0.5S'}")
 			s.graphctl("query", "CREATE LABEL Session OPTIONS {ttl: 'P2D', property: 'it\\\\s \\'at\\''}")
 			s.graphctl("query", "CREATE RELATIONSHIP TYPE `a;b:\"``'` OPTIONS {ttl: 3600}")

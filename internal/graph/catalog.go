@@ -2,6 +2,7 @@ package graph
 
 import (
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -26,6 +27,41 @@ type Catalog interface {
 	Version() uint64
 }
 
+// IndexKind is what an index is good for. The numbers are sent between processes.
+type IndexKind uint8
+
+// The kinds of indexes.
+const (
+	// RangeIndex finds equal values and intervals, and gives what it holds in the order of the values.
+	RangeIndex IndexKind = iota
+	// PointIndex holds points alone and finds those in a box or near another.
+	PointIndex
+)
+
+var indexKinds = [...]string{RangeIndex: "RANGE", PointIndex: "POINT"}
+
+// String gives the kind as Cypher writes it.
+func (k IndexKind) String() string {
+	if int(k) < len(indexKinds) {
+		return indexKinds[k]
+	}
+	return "INDEX KIND " + strconv.Itoa(int(k))
+}
+
+// Provider is what Neo4j calls its implementation of the kind; clients compare it.
+func (k IndexKind) Provider() string {
+	if k == PointIndex {
+		return "point-1.0"
+	}
+	return "range-1.0"
+}
+
+// ParseIndexKind finds a kind by its name.
+func ParseIndexKind(name string) (IndexKind, bool) {
+	k := slices.Index(indexKinds[:], name)
+	return IndexKind(max(k, 0)), k >= 0
+}
+
 // Index is an index or a constraint over the vertices of a label, or, with Type set, over the edges of a type.
 type Index struct {
 	ID    IndexID
@@ -33,6 +69,7 @@ type Index struct {
 	Label string // of vertices, or "" for an index over edges
 	Type  string // of edges, or ""
 	Props []string
+	Kind  IndexKind
 	// Unique says that no two vertices have equal values; Required that every property must be there. An index that is
 	// neither is plain; both together are a node key.
 	Unique, Required bool
@@ -53,13 +90,16 @@ func (ix *Index) Clash(list []Index) *Index {
 	for i := range list {
 		o := &list[i]
 		bare := ix.Label == "" && ix.Type == ""
-		same := !bare && o.Label == ix.Label && o.Type == ix.Type && o.Indexed == ix.Indexed && slices.Equal(o.Props, ix.Props)
+		same := !bare && o.Label == ix.Label && o.Type == ix.Type && o.Kind == ix.Kind && o.Indexed == ix.Indexed && slices.Equal(o.Props, ix.Props)
 		if ix.Name != "" && o.Name == ix.Name || same {
 			return o
 		}
 	}
 	return nil
 }
+
+// Ordered reports whether the index has entries in the order of their values.
+func (ix *Index) Ordered() bool { return ix.Indexed && ix.Kind == RangeIndex }
 
 // IsConstraint reports whether the index restricts what may be written.
 func (ix *Index) IsConstraint() bool { return ix.Unique || ix.Required }

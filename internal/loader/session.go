@@ -201,7 +201,7 @@ func openSpace(ctx context.Context, g shard.Graph, sp *Space) (graph.IndexID, er
 func ensureIndex(ctx context.Context, g shard.Graph, want *graph.Index) (graph.IndexID, error) {
 	find := func() graph.IndexID {
 		for _, ix := range g.Indexes() {
-			if ix.Indexed && ix.Label == want.Label && ix.Type == want.Type && slices.Equal(ix.Props, want.Props) &&
+			if ix.Ordered() && ix.Label == want.Label && ix.Type == want.Type && slices.Equal(ix.Props, want.Props) &&
 				(ix.Unique || !want.Unique) && (len(want.Props) > 0 || ix.Name == want.Name) {
 				return ix.ID
 			}

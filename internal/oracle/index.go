@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/spatial"
 )
 
 // labelSets is what a state needs of the catalog; it is one table for the life of a graph.
@@ -21,13 +22,23 @@ func (s *state) vertexKey(x *index, v *vertex) (string, bool) {
 	return tupleKey(x.values(v.props))
 }
 
-// values are the indexed values among props, null where there is none.
+// values are the indexed values among props, null where there is none. Those of a point index are places.
 func (x *index) values(props []graph.Property) []graph.Value {
 	vs := make([]graph.Value, len(x.props))
 	for i, p := range x.props {
 		vs[i] = property(props, p)
+		if x.Kind == graph.PointIndex {
+			vs[i] = placeOf(vs[i])
+		}
 	}
 	return vs
+}
+
+func placeOf(v graph.Value) graph.Value {
+	if v.Kind() != graph.PointKind {
+		return graph.Value{}
+	}
+	return graph.IntValue(spatial.Place(v.Point()))
 }
 
 // missing gives the name of an indexed property that is not there, or "".

@@ -144,11 +144,20 @@ func (x *index) within(props []graph.Property, r shard.Range) (graph.Value, bool
 			return graph.Value{}, false
 		}
 	}
-	value := property(props, x.props[n])
+	value := x.values(props)[n]
 	if r.Lo.IsNull() && r.Hi.IsNull() {
 		return value, n > 0 || !value.IsNull()
 	}
-	return value, within(value, r)
+	if within(value, r) {
+		return value, true
+	}
+	for _, b := range r.Further {
+		r.Lo, r.Hi = b[0], b[1]
+		if within(value, r) {
+			return value, true
+		}
+	}
+	return value, false
 }
 
 // page gives the entries that follow the cursor, up to room, and leaves there where to go on.

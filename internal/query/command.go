@@ -69,8 +69,11 @@ func newIndex(list []graph.Index, c *cypher.CreateIndex) (ix graph.Index, there 
 	ix = c.Index
 	if ix.Name == "" {
 		kind := "index"
-		if c.Constraint {
+		switch {
+		case c.Constraint:
 			kind = "constraint"
+		case ix.Kind == graph.PointIndex:
+			kind = "point_index"
 		}
 		ix.Name = kind + "_" + ix.Label + ix.Type + "_" + strings.Join(ix.Props, "_")
 		if ix.Required {
@@ -121,7 +124,7 @@ func oldIndex(list []graph.Index, c *cypher.DropIndex) (int, error) {
 		if c.Name != "" {
 			return ix.Name == c.Name && ix.IsConstraint() == c.Constraint
 		}
-		return ix.Label == c.Index.Label && ix.Type == c.Index.Type && slices.Equal(ix.Props, c.Index.Props) && !ix.IsConstraint()
+		return ix.Label == c.Index.Label && ix.Type == c.Index.Type && slices.Equal(ix.Props, c.Index.Props) && ix.Kind == c.Index.Kind && !ix.IsConstraint()
 	})
 	if i >= 0 || c.IfExists {
 		return i, nil

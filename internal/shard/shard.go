@@ -136,8 +136,8 @@ type Tx interface {
 	// key k are res.IDs[res.Offsets[k]:res.Offsets[k+1]].
 	Seek(ctx context.Context, index graph.IndexID, keys []graph.Value, res *Found) error
 
-	// SeekRange appends to dst, in the order of the values, vertices whose first indexed property, after those that r.Equal gives, is within r, going on
-	// after *cursor and leaving there where to go on (nil at first and at the end).
+	// SeekRange appends to dst, in the order of the values, vertices whose first indexed property, after those that r.Equal gives, is within r,
+	// or, of a point index, vertices whose place is. It goes on after *cursor and leaves there where to go on (nil at first and at the end).
 	SeekRange(ctx context.Context, index graph.IndexID, r Range, cursor *[]byte, dst []graph.VertexID) ([]graph.VertexID, error)
 
 	// SeekEdges is Seek for an index over edges.
@@ -242,6 +242,9 @@ type Range struct {
 	LoOpen, HiOpen bool // the bound itself is outside
 	Prefix         bool // strings that begin with Lo
 	Down           bool // from the greatest value to the least
+	// Further are the bounds of more intervals, open as the first one is, each above the one before. A point index is asked
+	// for several: its values are places, integers.
+	Further [][2]graph.Value
 }
 
 // Op is a kind of mutation.

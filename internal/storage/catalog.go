@@ -434,7 +434,8 @@ const (
 	indexOnline
 	indexFailed // a failure stands before the name
 	indexDropped
-	indexTTL // the TTL in nanoseconds stands before the name, and before a failure
+	indexTTL  // the TTL in nanoseconds stands before the name, and before a failure
+	indexKind // the kind stands before all; without it, it is a range index
 )
 
 func appendIndex(dst []byte, ix graph.Index) []byte {
@@ -452,6 +453,10 @@ func appendIndex(dst []byte, ix graph.Index) []byte {
 	if ix.TTL > 0 {
 		flags |= indexTTL
 		parts = slices.Insert(parts, 0, strconv.FormatInt(int64(ix.TTL), 10))
+	}
+	if ix.Kind != graph.RangeIndex {
+		flags |= indexKind
+		parts = slices.Insert(parts, 0, ix.Kind.String())
 	}
 	dst = append(dst, flags)
 	for _, s := range parts {
@@ -475,6 +480,13 @@ func parseIndex(b []byte) (ix graph.Index, err error) {
 		}
 		parts = append(parts, string(rest[:n]))
 		b = rest[n:]
+	}
+	if flags&indexKind != 0 && len(parts) > 0 {
+		kind, ok := graph.ParseIndexKind(parts[0])
+		if !ok {
+			return ix, errRecord
+		}
+		ix.Kind, parts = kind, parts[1:]
 	}
 	if flags&indexTTL != 0 && len(parts) > 0 {
 		ttl, err := strconv.ParseInt(parts[0], 10, 64)

@@ -5,15 +5,24 @@ import (
 	"math"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/spatial"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
 // The entries of an index with a TTL are in the order of the times from which it counts, in nanoseconds since 1970 in 8
 // bytes, so that what is due stands first and a change of the TTL changes no entry. What has no such time has no entry.
 
-// AppendIndexed is AppendTuple for the entries of an index, which may be one with a TTL.
+// AppendIndexed is AppendTuple for the entries of an index, which may be one with a TTL, or one of points: these stand at their
+// places as integers, and other values have no entry.
 func AppendIndexed(dst []byte, ix *graph.Index, vals []graph.Value) (key []byte, ok, loose bool, err error) {
-	if ix.TTL == 0 {
+	switch {
+	case ix.Kind == graph.PointIndex:
+		if vals[0].Kind() != graph.PointKind {
+			return dst, false, false, nil
+		}
+		key, ok = keys.AppendOrdered(dst, graph.IntValue(spatial.Place(vals[0].Point())))
+		return key, ok, false, nil
+	case ix.TTL == 0:
 		return AppendTuple(dst, vals)
 	}
 	start, ok := expiryStart(vals[0])

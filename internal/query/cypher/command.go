@@ -110,15 +110,21 @@ func (b *binder) on(stmt *ast.Statement, c Command) {
 func (b *binder) commandOf(body ast.Body) Command {
 	switch c := body.(type) {
 	case *ast.CreateIndex:
-		if c.Kind != ast.IndexRange {
+		kind := graph.RangeIndex
+		switch {
+		case c.Kind == ast.IndexPoint && len(c.Schema.Properties) != 1:
+			b.fail(graph.SyntaxError("UnexpectedSyntax", c.Schema.Pos, "a point index is on one property"))
+		case c.Kind == ast.IndexPoint:
+			kind = graph.PointIndex
+		case c.Kind != ast.IndexRange:
 			b.unsupported(c, "an index of this kind is")
 		}
-		b.indexOptions(c.Options)
+		b.indexOptions(kind, c.Options)
 		i := b.index(c.Schema)
-		i.Name, i.Indexed = c.Name, true
+		i.Name, i.Kind, i.Indexed = c.Name, kind, true
 		return &CreateIndex{Index: i, IfNotExists: c.IfNotExists}
 	case *ast.CreateConstraint:
-		b.indexOptions(c.Options)
+		b.indexOptions(graph.RangeIndex, c.Options)
 		i := b.index(c.Schema)
 		i.Name = c.Name
 		switch c.Kind {
@@ -207,29 +213,6 @@ func (b *binder) durationOf(m *ast.MapLit) plan.Expr {
 		b.fail(graph.SyntaxError("InvalidArgumentValue", m.Pos, "%s", err.Error()))
 	}
 	return &plan.Const{Value: graph.DurationValue(v)}
-}
-
-// indexOptions takes the OPTIONS that Neo4j's statements have for a range index, which say nothing else than that.
-func (b *binder) indexOptions(e ast.Expr) {
-	if e == nil {
-		return
-	}
-	m, ok := e.(*ast.MapLit)
-	if !ok {
-		b.unsupported(e, "a parameter as OPTIONS of an index or a constraint is")
-		return
-	}
-	for _, o := range m.Entries {
-		provider, isText := o.Value.(*ast.StringLit)
-		config, isMap := o.Value.(*ast.MapLit)
-		switch {
-		case o.Key == "indexProvider" && isText && provider.Value == "range-1.0":
-		case o.Key == "indexConfig" && isMap && len(config.Entries) == 0:
-		default:
-			b.unsupported(o, "OPTIONS but {indexProvider: 'range-1.0', indexConfig: {}} are")
-			return
-		}
-	}
 }
 
 // index is what an index or a constraint is on.

@@ -167,7 +167,7 @@ func (b *binder) sought(m *plan.Match, preds []plan.Expr) bool {
 // indexed reports whether an index finds vertices of a label by a property.
 func (b *binder) indexed(label, key string) bool {
 	for _, ix := range b.cat.Indexes() {
-		if ix.Label == label && ix.Indexed && ix.Online && len(ix.Props) > 0 && ix.Props[0] == key {
+		if ix.Label == label && ix.Ordered() && ix.Online && len(ix.Props) > 0 && ix.Props[0] == key {
 			return true
 		}
 	}

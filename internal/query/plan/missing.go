@@ -54,9 +54,9 @@ func (b *builder) missing(v PatVertex) {
 	}
 }
 
-// indexed reports whether there is, or will soon be, an index over a label whose first property is prop.
+// indexed reports whether there is, or will soon be, a range index over a label whose first property is prop.
 func (o *optimizer) indexed(label, prop string) bool {
 	return slices.ContainsFunc(o.indexes, func(ix graph.Index) bool {
-		return ix.Label == label && ix.Indexed && ix.Props[0] == prop
+		return ix.Label == label && ix.Ordered() && ix.Props[0] == prop
 	})
 }

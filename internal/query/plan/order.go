@@ -104,7 +104,7 @@ func (o *optimizer) inOrder(n Node, key Expr, desc bool, missing Missing) Node {
 		}
 		for i := range o.indexes {
 			ix := &o.indexes[i]
-			if ix.Label == n.Labels.Name && ix.Indexed && ix.Online && propOf(key, n.Out, ix.Props[0]) {
+			if ix.Label == n.Labels.Name && ix.Ordered() && ix.Online && propOf(key, n.Out, ix.Props[0]) {
 				return &SeekRange{Input: n.Input, Out: n.Out, Index: *ix, Down: desc, Missing: missing}
 			}
 		}

@@ -301,7 +301,7 @@ func schemaNodes(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 		if ix.Label == "" || len(ix.Props) == 0 || want != nil && !slices.Contains(want, ix.Label) || slices.Contains(without, ix.Label) {
 			continue
 		}
-		kind, status, progress := "RANGE", "ONLINE", 100.0
+		kind, status, progress := ix.Kind.String(), "ONLINE", 100.0
 		if ix.IsConstraint() {
 			kind = constraintType(&ix)
 		}

@@ -61,7 +61,11 @@ func indexes(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 		if r[9].IsNull() {
 			uniqueness = "NONUNIQUE"
 		}
-		rows[i] = append(r[:4:4], text(uniqueness), text("BTREE"), r[5], r[6], r[7], r[8])
+		typ := r[4]
+		if typ.Str() == graph.RangeIndex.String() {
+			typ = text("BTREE")
+		}
+		rows[i] = append(r[:4:4], text(uniqueness), typ, r[5], r[6], r[7], r[8])
 	}
 	return rows, err
 }

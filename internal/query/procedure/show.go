@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -84,13 +85,10 @@ func entity(ix *graph.Index) (kind, name string) {
 	return "NODE", ix.Label
 }
 
-// rangeProvider is what Neo4j calls its range indexes; clients compare it.
-const rangeProvider = "range-1.0"
-
 func showIndexes(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 	var rows [][]graph.Value
 	for _, ix := range c.Graph.Indexes() {
-		if !ix.Indexed || len(ix.Props) == 0 || !wanted(c, ix.Name) || !slices.Contains([]string{"", "ALL", "RANGE"}, c.Args[0].Str()) {
+		if !ix.Indexed || len(ix.Props) == 0 || !wanted(c, ix.Name) || !slices.Contains([]string{"", "ALL", ix.Kind.String()}, c.Args[0].Str()) {
 			continue
 		}
 		kind, name := entity(&ix)
@@ -106,21 +104,56 @@ func showIndexes(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 			owner = text(ix.Name)
 		}
 		rows = append(rows, []graph.Value{
-			graph.IntValue(int64(ix.ID)), text(ix.Name), text(state), graph.FloatValue(percent), text("RANGE"), text(kind),
-			texts([]string{name}), texts(ix.Props), text(rangeProvider), owner,
+			graph.IntValue(int64(ix.ID)), text(ix.Name), text(state), graph.FloatValue(percent), text(ix.Kind.String()), text(kind),
+			texts([]string{name}), texts(ix.Props), text(ix.Kind.Provider()), owner,
 			{},
 			{},
 			{},
-			indexOptions(), text(ix.Failure),
+			indexOptions(ix.Kind), text(ix.Failure),
 			text(createStatement(&ix)),
 		})
 	}
 	return byName(rows, 1), nil
 }
 
-// indexOptions are the OPTIONS of every index.
-func indexOptions() graph.Value {
-	return graph.MapValue([]graph.MapEntry{{Key: "indexConfig", Value: graph.MapValue(nil)}, {Key: "indexProvider", Value: text(rangeProvider)}})
+// indexOptions are the OPTIONS of every index of a kind.
+func indexOptions(kind graph.IndexKind) graph.Value {
+	var config []graph.MapEntry
+	if kind == graph.PointIndex {
+		config = pointConfig()
+	}
+	return graph.MapValue([]graph.MapEntry{{Key: "indexConfig", Value: graph.MapValue(config)}, {Key: "indexProvider", Value: text(kind.Provider())}})
+}
+
+// pointConfig are the settings of Neo4j's point indexes, with the values that they have by themselves.
+func pointConfig() []graph.MapEntry {
+	var config []graph.MapEntry
+	for _, crs := range []graph.CRS{graph.Cartesian3D, graph.Cartesian, graph.WGS843D, graph.WGS84} {
+		far := []float64{1e6, 1e6, 1e6}
+		if crs.Geographic() {
+			far = []float64{180, 90, 1e6}
+		}
+		var least, most []graph.Value
+		for _, c := range far[:crs.Dimensions()] {
+			least, most = append(least, graph.FloatValue(-c)), append(most, graph.FloatValue(c))
+		}
+		config = append(config, graph.MapEntry{Key: "spatial." + crs.String() + ".max", Value: graph.ListValue(most)},
+			graph.MapEntry{Key: "spatial." + crs.String() + ".min", Value: graph.ListValue(least)})
+	}
+	return config
+}
+
+// pointOptions writes the OPTIONS of a point index into its statement.
+func pointOptions() string {
+	var config []string
+	for _, e := range pointConfig() {
+		var numbers []string
+		for _, v := range e.Value.List() {
+			numbers = append(numbers, strconv.FormatFloat(v.Float(), 'f', 1, 64))
+		}
+		config = append(config, tick(e.Key)+": ["+strings.Join(numbers, ", ")+"]")
+	}
+	return " OPTIONS {indexConfig: {" + strings.Join(config, ",") + "}, indexProvider: '" + graph.PointIndex.Provider() + "'}"
 }
 
 // tick puts a name in backticks, as Neo4j does in every command it writes.
@@ -147,7 +180,11 @@ func createStatement(ix *graph.Index) string {
 	case ix.Required:
 		return "CREATE CONSTRAINT " + name + " FOR " + pattern + " REQUIRE " + on + " IS NOT NULL"
 	}
-	return "CREATE RANGE INDEX " + name + " FOR " + pattern + " ON " + on
+	statement := "CREATE " + ix.Kind.String() + " INDEX " + name + " FOR " + pattern + " ON " + on
+	if ix.Kind == graph.PointIndex {
+		statement += pointOptions()
+	}
+	return statement
 }
 
 func byName(rows [][]graph.Value, at int) [][]graph.Value {
@@ -164,7 +201,7 @@ func showConstraints(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 		kind, name := entity(&ix)
 		owned, options := graph.Value{}, graph.MapValue(nil)
 		if ix.Indexed {
-			owned, options = text(ix.Name), indexOptions()
+			owned, options = text(ix.Name), indexOptions(ix.Kind)
 		}
 		rows = append(rows, []graph.Value{
 			graph.IntValue(int64(ix.ID)), text(ix.Name), text(constraintType(&ix)), text(kind), texts([]string{name}), texts(ix.Props), owned,

@@ -43,6 +43,7 @@ func (s *adminService) Schema(ctx context.Context, req *pb.SchemaRequest) (*pb.S
 	for _, ix := range sch.Indexes {
 		out.Indexes = append(out.Indexes, &pb.Index{
 			Name: ix.Name, Label: ix.Label, Type: ix.Type, Properties: ix.Props, Unique: ix.Unique, Required: ix.Required, Online: ix.Online,
+			Kind: ix.Kind.String(),
 		})
 	}
 	return out, nil

@@ -89,6 +89,7 @@ type twin struct {
 	unique   []pair[graph.IndexID] // over label 0 and property 0
 	plain    []pair[graph.IndexID]
 	pair     []pair[graph.IndexID]
+	points   []pair[graph.IndexID]
 }
 
 // pair is an id here and the oracle's.
@@ -187,6 +188,7 @@ func (w *twin) schema() {
 		{Name: "d", Label: "L0", Props: []string{"p1", "p2"}, Unique: true, Indexed: true},
 		{Name: "r", Label: "L2", Props: []string{"p2"}, Required: true},
 		{Name: "e", Type: "T2", Props: []string{"p0"}, Unique: true, Indexed: true},
+		{Name: "p", Label: "L1", Props: []string{"p1"}, Kind: graph.PointIndex, Indexed: true},
 	} {
 		if w.rng.IntN(4) == 0 {
 			continue
@@ -199,7 +201,7 @@ func (w *twin) schema() {
 
 // indexes finds the indexes' numbers.
 func (w *twin) indexes() {
-	w.unique, w.plain, w.pair = nil, nil, nil
+	w.unique, w.plain, w.pair, w.points = nil, nil, nil, nil
 	for _, a := range w.g.Indexes() {
 		for _, b := range w.o.Indexes() {
 			if a.Name != b.Name {
@@ -213,6 +215,8 @@ func (w *twin) indexes() {
 				w.plain = append(w.plain, p)
 			case "c", "d":
 				w.pair = append(w.pair, p)
+			case "p":
+				w.points = append(w.points, p)
 			}
 		}
 	}
@@ -328,12 +332,13 @@ func (w *twin) step() {
 		w.open()
 		w.indexes()
 	case 2:
-		name := []string{"u", "i", "c", "e"}[w.rng.IntN(4)]
+		name := []string{"u", "i", "c", "e", "p"}[w.rng.IntN(5)]
 		ix := map[string]graph.Index{
 			"u": {Name: "u", Label: "L0", Props: []string{"p0"}, Unique: true, Indexed: true},
 			"i": {Name: "i", Label: "L1", Props: []string{"p1"}, Indexed: true},
 			"c": {Name: "c", Label: "L2", Props: []string{"p0", "p1"}, Indexed: true},
 			"e": {Name: "e", Type: "T2", Props: []string{"p0"}, Unique: true, Indexed: true},
+			"p": {Name: "p", Label: "L1", Props: []string{"p1"}, Kind: graph.PointIndex, Indexed: true},
 		}[name]
 		there := slices.ContainsFunc(w.g.Indexes(), func(o graph.Index) bool { return o.Name == name })
 		var err, oerr error
@@ -704,13 +709,18 @@ func (w *twin) compareSeek(tx, o shard.Tx, there map[graph.VertexID]graph.Vertex
 			for k := range len(a.Offsets) - 1 {
 				require.Equal(w.t, sorted(b.IDs[b.Offsets[k]:b.Offsets[k+1]]), w.translate(a.IDs[a.Offsets[k]:a.Offsets[k+1]], there))
 			}
-			w.compareRange(tx, o, p, i, there)
+			w.compareRange(tx, o, p, i, w.someRange(), there)
 		}
+	}
+	for _, p := range w.points {
+		r := pointRange(w.rng)
+		r.Down = w.rng.IntN(2) == 0
+		w.compareRange(tx, o, p, 3, r, there)
 	}
 }
 
-func (w *twin) compareRange(tx, o shard.Tx, p pair[graph.IndexID], i int, there map[graph.VertexID]graph.VertexID) {
-	w.t.Helper()
+// someRange makes a range that has no list for a bound.
+func (w *twin) someRange() shard.Range {
 	r := shard.Range{Lo: w.value(), Hi: w.value(), LoOpen: w.rng.IntN(2) == 0, HiOpen: w.rng.IntN(2) == 0}
 	switch w.rng.IntN(6) {
 	case 0:
@@ -723,9 +733,17 @@ func (w *twin) compareRange(tx, o shard.Tx, p pair[graph.IndexID], i int, there 
 		r = shard.Range{}
 	}
 	r.Down = w.rng.IntN(2) == 0
-	if r.Lo.Kind() == graph.List || r.Hi.Kind() == graph.List {
-		return
+	for r.Lo.Kind() == graph.List {
+		r.Lo = w.value()
 	}
+	for r.Hi.Kind() == graph.List {
+		r.Hi = w.value()
+	}
+	return r
+}
+
+func (w *twin) compareRange(tx, o shard.Tx, p pair[graph.IndexID], i int, r shard.Range, there map[graph.VertexID]graph.VertexID) {
+	w.t.Helper()
 	var got [2][]graph.VertexID
 	for k, x := range []shard.Tx{tx, o} {
 		ix := []graph.IndexID{p.here, p.there}[k]

@@ -111,6 +111,8 @@ func (g *Graph) checkIndex(ix graph.Index) error {
 		return invalid("an index has properties")
 	case (ix.Unique || bare) && !ix.Indexed:
 		return invalid("a unique constraint needs entries")
+	case ix.Kind == graph.PointIndex && (len(ix.Props) != 1 || ix.Unique || ix.Required):
+		return invalid("a point index is over one property and no constraint")
 	case !ix.Indexed && !ix.Required:
 		return invalid("an index without entries that requires nothing")
 	}

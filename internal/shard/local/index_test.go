@@ -63,7 +63,10 @@ func (w *indexWorld) props(rng *rand.Rand) []graph.Property {
 	defer w.mu.Unlock()
 	w.next++
 	ps := []graph.Property{{ID: w.k, Value: graph.IntValue(w.next)}}
-	switch rng.IntN(4) {
+	switch rng.IntN(6) {
+	case 4, 5:
+		crs := []graph.CRS{graph.WGS84, graph.WGS843D, graph.Cartesian, graph.Cartesian3D}[rng.IntN(4)]
+		ps = append(ps, graph.Property{ID: w.p, Value: graph.PointValue(graph.Point{CRS: crs, X: float64(rng.IntN(3)), Y: float64(rng.IntN(3))})})
 	case 0:
 		ps = append(ps, graph.Property{ID: w.p, Value: graph.StringValue(strings.Repeat("x", rng.IntN(30)))})
 	case 1:
@@ -167,6 +170,8 @@ var testIndexes = []graph.Index{
 	{Name: "key", Label: "L", Props: []string{"k"}, Unique: true, Indexed: true, Required: true},
 	{Name: "edges", Type: "T", Props: []string{"p"}, Indexed: true},
 	{Name: "edgekey", Type: "T", Props: []string{"k"}, Unique: true, Indexed: true},
+	{Name: "points", Label: "L", Props: []string{"p"}, Kind: graph.PointIndex, Indexed: true},
+	{Name: "edgepoints", Type: "T", Props: []string{"p"}, Kind: graph.PointIndex, Indexed: true},
 }
 
 // entries lists the entries of an index, and those that it should have by what is there.
@@ -183,7 +188,7 @@ func (w *indexWorld) entries(t *testing.T, d *indexDef) (have, want []string) {
 		}))
 	}
 	add := func(vals []graph.Value, o storage.Owner) {
-		tuple, ok, loose, err := storage.AppendTuple(nil, vals)
+		tuple, ok, loose, err := storage.AppendIndexed(nil, &d.Index, vals)
 		require.NoError(t, err)
 		if !d.Unique || loose {
 			local := o.Vertex.Local()

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/spatial"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/query/fn"
@@ -59,6 +60,7 @@ var indexedValues = func() [][]graph.Value {
 			graph.LocalDateTimeValue(temporal.LocalDateTime{Sec: 1, Nano: 1}), graph.LocalDateTimeValue(temporal.LocalDateTime{Sec: 1}),
 		},
 		zoned,
+		somePoints(),
 		{graph.DurationValue(temporal.Duration{Months: 1}), graph.DurationValue(temporal.Duration{Days: 30}), graph.DurationValue(temporal.Duration{Seconds: -1, Nanos: 5})},
 		{graph.ListValue([]graph.Value{graph.IntValue(1)}), graph.ListValue([]graph.Value{graph.FloatValue(1), graph.StringValue("\x00")}), graph.ListValue(nil)},
 	}
@@ -94,6 +96,8 @@ var seekIndexes = []graph.Index{
 	{Name: "edges by three", Type: "T1", Props: []string{"p2", "p1", "p0"}, Indexed: true},
 	{Name: "unique edges", Type: "T1", Props: []string{"p0", "p1"}, Unique: true, Indexed: true},
 	{Name: "unique vertices", Label: "L", Props: []string{"p1", "p2"}, Unique: true, Indexed: true},
+	{Name: "vertices by point", Label: "L", Props: []string{"p0"}, Kind: graph.PointIndex, Indexed: true},
+	{Name: "edges by point", Type: "T1", Props: []string{"p2"}, Kind: graph.PointIndex, Indexed: true},
 }
 
 // name makes the names of the graph, which are the same numbers everywhere.
@@ -113,6 +117,39 @@ func (n *seekNames) name(t *testing.T, g shard.Graph) {
 		n.props[i], err = tx.Prop(fmt.Sprint("p", i))
 		require.NoError(t, err)
 	}
+}
+
+// somePoints are points of all systems, among them borders, neighbours and such as have one place.
+func somePoints() (all []graph.Value) {
+	for _, crs := range []graph.CRS{graph.WGS84, graph.WGS843D, graph.Cartesian, graph.Cartesian3D} {
+		for _, c := range [][3]float64{{0, 0, 0}, {180, 90, 1}, {-180, -90, -1}, {-180, 0, 0}, {180, 0, 5}, {12.5, 55.7, 1e7}, {12.5, 55.7, 0}, {1e-12, -1e-12, 0}} {
+			p, err := graph.MakePoint(crs, c[:crs.Dimensions()]...)
+			if err != nil {
+				panic(err)
+			}
+			all = append(all, graph.PointValue(p))
+		}
+	}
+	return all
+}
+
+// pointRange makes a range of a point index.
+func pointRange(rng *rand.Rand) (r shard.Range) {
+	points := somePoints()
+	some := func() *graph.Point { return points[rng.IntN(len(points))].Point() }
+	a, b := some(), some()
+	for b.CRS != a.CRS {
+		b = some()
+	}
+	spans := spatial.Near(a, []float64{0, 1, 1e3, 1e7, 1e9}[rng.IntN(5)])
+	if box := spatial.Box(a, b); len(box) > 0 && rng.IntN(2) == 0 {
+		spans = box
+	}
+	r.Lo, r.Hi = graph.IntValue(spans[0].Lo), graph.IntValue(spans[0].Hi)
+	for _, s := range spans[1:] {
+		r.Further = append(r.Further, [2]graph.Value{graph.IntValue(s.Lo), graph.IntValue(s.Hi)})
+	}
+	return r
 }
 
 func someValue(rng *rand.Rand) graph.Value {
@@ -323,6 +360,14 @@ func (w *seekWorld) compare(rng *rand.Rand, tx shard.Tx, all bool) (found int) {
 			}
 			return vals
 		}
+		if ix.Kind == graph.PointIndex {
+			for range 12 {
+				r := pointRange(rng)
+				r.Down = rng.IntN(4) == 0
+				found += w.compareRange(rng, tx, im, d, there[ix.Name], &r)
+			}
+			continue
+		}
 		var keys []graph.Value
 		for range 8 {
 			keys = append(keys, tuple()...)
@@ -393,7 +438,12 @@ func (w *seekWorld) compareRange(rng *rand.Rand, tx shard.Tx, im *seekImage, d *
 				v = p.Value
 			}
 		}
-		if c, ok := fn.Compare(last, v); ok {
+		if d.Kind == graph.PointIndex {
+			v = graph.IntValue(spatial.Place(v.Point()))
+		}
+		if c, ok := fn.Compare(last, v); ok && r.Down {
+			require.GreaterOrEqual(t, c, 0, "index %s is not in order", d.Name)
+		} else if ok {
 			require.LessOrEqual(t, c, 0, "index %s is not in order", d.Name)
 		}
 		last = v

@@ -193,11 +193,7 @@ func (tx *Tx) seekRange(ctx context.Context, d *indexDef, r shard.Range, cursor 
 	if err := tx.check(ctx); err != nil {
 		return nil, err
 	}
-	lower, upper, empty := rangeBounds(&r)
-	if empty {
-		*cursor = nil
-		return nil, nil
-	}
+	spans := rangeBounds(&r)
 	var after found
 	if *cursor != nil {
 		n := len(*cursor) - 8
@@ -206,14 +202,15 @@ func (tx *Tx) seekRange(ctx context.Context, d *indexDef, r shard.Range, cursor 
 		}
 		after = found{tuple: (*cursor)[:n], id: binary.BigEndian.Uint64((*cursor)[n:])}
 		if r.Down {
-			upper = keys.AppendSuccessor(nil, after.tuple)
+			spans = below(spans, keys.AppendSuccessor(nil, after.tuple))
 		} else {
-			lower = after.tuple
+			spans = above(spans, after.tuple)
 		}
 	}
 	order := found.compare
 	if r.Down {
 		order = func(a, b found) int { return b.compare(a) }
+		slices.Reverse(spans)
 	}
 	if room == 0 {
 		room = graph.BatchSize
@@ -225,33 +222,39 @@ func (tx *Tx) seekRange(ctx context.Context, d *indexDef, r shard.Range, cursor 
 		if v == nil {
 			continue
 		}
-		n := 0
-		err := v.Walk(ctx, d.ID, lower, upper, r.Down, func(rest []byte, o storage.Owner) bool {
-			e := found{rest, ownerID(o), o}
-			if !d.Unique {
-				e.tuple = rest[:len(rest)-keys.LocalSize]
-			}
-			if *cursor != nil && order(e, after) <= 0 {
+		n, full := 0, false
+		for _, s := range spans {
+			err := v.Walk(ctx, d.ID, s.lower, s.upper, r.Down, func(rest []byte, o storage.Owner) bool {
+				e := found{rest, ownerID(o), o}
+				if !d.Unique {
+					e.tuple = rest[:len(rest)-keys.LocalSize]
+				}
+				if *cursor != nil && order(e, after) <= 0 {
+					return true
+				}
+				if n == room {
+					full = true
+					return false
+				}
+				tuples = append(tuples, e.tuple...)
+				e.tuple = tuples[len(tuples)-len(e.tuple):]
+				all = append(all, e)
+				n++
 				return true
+			})
+			if err != nil {
+				return nil, err
 			}
-			if n == room {
+			if full {
 				more = true
-				return false
+				break
 			}
-			tuples = append(tuples, e.tuple...)
-			e.tuple = tuples[len(tuples)-len(e.tuple):]
-			all = append(all, e)
-			n++
-			return true
-		})
-		if err != nil {
-			return nil, err
 		}
 	}
 	// A violation of the constraint lasts until commit at most.
 	for key, owners := range tx.dups {
 		tuple := []byte(key)[4:]
-		if graph.IndexID(binary.BigEndian.Uint32([]byte(key))) != d.ID || bytes.Compare(tuple, lower) < 0 || upper != nil && bytes.Compare(tuple, upper) >= 0 {
+		if graph.IndexID(binary.BigEndian.Uint32([]byte(key))) != d.ID || !slices.ContainsFunc(spans, func(s keySpan) bool { return s.holds(tuple) }) {
 			continue
 		}
 		for _, o := range owners {
@@ -279,21 +282,62 @@ func cursorAfter(tuple []byte, id uint64) []byte {
 	return binary.BigEndian.AppendUint64(bytes.Clone(tuple), id)
 }
 
-// rangeBounds gives the bounds of the keys of a range, after the index number. What equals nothing, or is too large to
-// be in the index, leaves it empty.
-func rangeBounds(r *shard.Range) (lower, upper []byte, empty bool) {
-	lower, upper, empty = storage.RangeBounds(r.Lo, r.Hi, r.LoOpen, r.HiOpen, r.Prefix)
-	if empty || len(r.Equal) == 0 {
-		return lower, upper, empty
+// keySpan is an interval of keys, after the index number; a nil upper is open.
+type keySpan struct{ lower, upper []byte }
+
+func (s keySpan) holds(key []byte) bool {
+	return bytes.Compare(key, s.lower) >= 0 && (s.upper == nil || bytes.Compare(key, s.upper) < 0)
+}
+
+// above leaves of ascending spans what is not below a key.
+func above(spans []keySpan, lower []byte) []keySpan {
+	for len(spans) > 0 && spans[0].upper != nil && bytes.Compare(spans[0].upper, lower) <= 0 {
+		spans = spans[1:]
 	}
-	first, ok, loose, err := storage.AppendTuple(nil, r.Equal)
-	if err != nil || !ok || loose {
-		return nil, nil, true
+	if len(spans) > 0 && bytes.Compare(spans[0].lower, lower) < 0 {
+		spans[0].lower = lower
 	}
-	if upper == nil {
-		upper = keys.AppendSuccessor(nil, first)
-	} else {
-		upper = append(slices.Clone(first), upper...)
+	return spans
+}
+
+// below leaves of ascending spans what is below a key.
+func below(spans []keySpan, upper []byte) []keySpan {
+	for len(spans) > 0 && bytes.Compare(spans[len(spans)-1].lower, upper) >= 0 {
+		spans = spans[:len(spans)-1]
 	}
-	return append(slices.Clip(first), lower...), upper, false
+	if n := len(spans); n > 0 && (spans[n-1].upper == nil || bytes.Compare(spans[n-1].upper, upper) > 0) {
+		spans[n-1].upper = upper
+	}
+	return spans
+}
+
+// rangeBounds gives the keys of a range, ascending. What equals nothing, or is too large to be in the index, leaves none.
+func rangeBounds(r *shard.Range) []keySpan {
+	var first []byte
+	if len(r.Equal) > 0 {
+		var ok, loose bool
+		var err error
+		if first, ok, loose, err = storage.AppendTuple(nil, r.Equal); err != nil || !ok || loose {
+			return nil
+		}
+	}
+	spans := make([]keySpan, 0, 1+len(r.Further))
+	add := func(lo, hi graph.Value) {
+		lower, upper, empty := storage.RangeBounds(lo, hi, r.LoOpen, r.HiOpen, r.Prefix)
+		switch {
+		case empty:
+			return
+		case first == nil:
+		case upper == nil:
+			upper = keys.AppendSuccessor(nil, first)
+		default:
+			upper = slices.Concat(first, upper)
+		}
+		spans = append(spans, keySpan{slices.Concat(first, lower), upper})
+	}
+	add(r.Lo, r.Hi)
+	for _, b := range r.Further {
+		add(b[0], b[1])
+	}
+	return spans
 }

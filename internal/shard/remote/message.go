@@ -38,7 +38,7 @@ func decodeTTL(t *pb.TTL) graph.TTL {
 func encodeIndex(ix graph.Index) *pb.IndexDefinition {
 	return &pb.IndexDefinition{
 		Id: uint32(ix.ID), Name: ix.Name, Label: ix.Label, Type: ix.Type, Props: ix.Props, Unique: ix.Unique, Required: ix.Required,
-		Indexed: ix.Indexed, Online: ix.Online, Failure: ix.Failure,
+		Indexed: ix.Indexed, Online: ix.Online, Failure: ix.Failure, Kind: uint32(ix.Kind),
 	}
 }
 
@@ -46,6 +46,7 @@ func decodeIndex(ix *pb.IndexDefinition) graph.Index {
 	return graph.Index{
 		ID: graph.IndexID(ix.GetId()), Name: ix.GetName(), Label: ix.GetLabel(), Type: ix.GetType(), Props: ix.GetProps(), Unique: ix.GetUnique(),
 		Required: ix.GetRequired(), Indexed: ix.GetIndexed(), Online: ix.GetOnline(), Failure: ix.GetFailure(),
+		Kind: graph.IndexKind(ix.GetKind()),
 	}
 }
 

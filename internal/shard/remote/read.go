@@ -317,10 +317,13 @@ func (r *reader) SeekRange(ctx context.Context, req *pb.SeekRangeRequest) (*pb.S
 			return nil, err
 		}
 		bounds, err := parseValues(nil, req.GetBounds(), 0, nil)
-		if err != nil || len(bounds) != 2 {
+		if err != nil || len(bounds) < 2 || len(bounds)%2 != 0 {
 			return nil, errCodec
 		}
 		g := shard.Range{Equal: equal, Lo: bounds[0], Hi: bounds[1], LoOpen: req.GetLoOpen(), HiOpen: req.GetHiOpen(), Prefix: req.GetPrefix(), Down: req.GetDown()}
+		for b := range slices.Chunk(bounds[2:], 2) {
+			g.Further = append(g.Further, [2]graph.Value(b))
+		}
 		cursor := req.GetCursor()
 		if len(cursor) == 0 {
 			cursor = nil

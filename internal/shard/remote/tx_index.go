@@ -191,7 +191,11 @@ func (tx *Tx) entries(ctx context.Context, ix *pb.Index, r shard.Range, cursor *
 	}
 	room = min(room, maxRoom)
 	equal, err := appendValues(nil, r.Equal)
-	bounds, berr := appendValues(nil, []graph.Value{r.Lo, r.Hi})
+	pairs := []graph.Value{r.Lo, r.Hi}
+	for _, b := range r.Further {
+		pairs = append(pairs, b[:]...)
+	}
+	bounds, berr := appendValues(nil, pairs)
 	if err != nil || berr != nil {
 		*cursor = nil
 		return nil, nil //nolint:nilerr // what cannot be stored is in no entry

@@ -192,14 +192,16 @@ func (x *NameCount) GetCount() uint64 {
 
 // Index is an index or a constraint.
 type Index struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Label         string                 `protobuf:"bytes,2,opt,name=label,proto3" json:"label,omitempty"`
-	Type          string                 `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
-	Properties    []string               `protobuf:"bytes,4,rep,name=properties,proto3" json:"properties,omitempty"`
-	Unique        bool                   `protobuf:"varint,5,opt,name=unique,proto3" json:"unique,omitempty"`
-	Required      bool                   `protobuf:"varint,6,opt,name=required,proto3" json:"required,omitempty"`
-	Online        bool                   `protobuf:"varint,7,opt,name=online,proto3" json:"online,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Name       string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Label      string                 `protobuf:"bytes,2,opt,name=label,proto3" json:"label,omitempty"`
+	Type       string                 `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
+	Properties []string               `protobuf:"bytes,4,rep,name=properties,proto3" json:"properties,omitempty"`
+	Unique     bool                   `protobuf:"varint,5,opt,name=unique,proto3" json:"unique,omitempty"`
+	Required   bool                   `protobuf:"varint,6,opt,name=required,proto3" json:"required,omitempty"`
+	Online     bool                   `protobuf:"varint,7,opt,name=online,proto3" json:"online,omitempty"`
+	// RANGE or POINT.
+	Kind          string `protobuf:"bytes,8,opt,name=kind,proto3" json:"kind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -281,6 +283,13 @@ func (x *Index) GetOnline() bool {
 		return x.Online
 	}
 	return false
+}
+
+func (x *Index) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
 }
 
 // StatsRequest names a graph.
@@ -3161,7 +3170,7 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"\aindexes\x18\x04 \x03(\v2\x11.hopgate.v1.IndexR\aindexes\"5\n" +
 	"\tNameCount\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x04R\x05count\"\xb1\x01\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\"\xc5\x01\n" +
 	"\x05Index\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12\x12\n" +
@@ -3171,7 +3180,8 @@ const file_hopgate_v1_admin_proto_rawDesc = "" +
 	"properties\x12\x16\n" +
 	"\x06unique\x18\x05 \x01(\bR\x06unique\x12\x1a\n" +
 	"\brequired\x18\x06 \x01(\bR\brequired\x12\x16\n" +
-	"\x06online\x18\a \x01(\bR\x06online\"$\n" +
+	"\x06online\x18\a \x01(\bR\x06online\x12\x12\n" +
+	"\x04kind\x18\b \x01(\tR\x04kind\"$\n" +
 	"\fStatsRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\"\xfb\x02\n" +
 	"\rStatsResponse\x12\x1a\n" +

@@ -2430,7 +2430,7 @@ type SeekRangeRequest struct {
 	Cut           *Cut                   `protobuf:"bytes,1,opt,name=cut,proto3" json:"cut,omitempty"`
 	Index         *Index                 `protobuf:"bytes,2,opt,name=index,proto3" json:"index,omitempty"`
 	Equal         []byte                 `protobuf:"bytes,3,opt,name=equal,proto3" json:"equal,omitempty"`
-	Bounds        []byte                 `protobuf:"bytes,4,opt,name=bounds,proto3" json:"bounds,omitempty"` // two values
+	Bounds        []byte                 `protobuf:"bytes,4,opt,name=bounds,proto3" json:"bounds,omitempty"` // pairs of values, each pair above the one before
 	LoOpen        bool                   `protobuf:"varint,5,opt,name=lo_open,json=loOpen,proto3" json:"lo_open,omitempty"`
 	HiOpen        bool                   `protobuf:"varint,6,opt,name=hi_open,json=hiOpen,proto3" json:"hi_open,omitempty"`
 	Prefix        bool                   `protobuf:"varint,7,opt,name=prefix,proto3" json:"prefix,omitempty"`
@@ -3251,6 +3251,7 @@ type IndexDefinition struct {
 	Indexed       bool                   `protobuf:"varint,8,opt,name=indexed,proto3" json:"indexed,omitempty"`
 	Online        bool                   `protobuf:"varint,9,opt,name=online,proto3" json:"online,omitempty"`
 	Failure       string                 `protobuf:"bytes,10,opt,name=failure,proto3" json:"failure,omitempty"`
+	Kind          uint32                 `protobuf:"varint,11,opt,name=kind,proto3" json:"kind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3353,6 +3354,13 @@ func (x *IndexDefinition) GetFailure() string {
 		return x.Failure
 	}
 	return ""
+}
+
+func (x *IndexDefinition) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
 }
 
 type DescribeRequest struct {
@@ -6113,7 +6121,7 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"afterNanos\x12\x1a\n" +
 	"\bproperty\x18\x04 \x01(\tR\bproperty\"$\n" +
 	"\bLabelSet\x12\x18\n" +
-	"\amembers\x18\x01 \x03(\rR\amembers\"\xf5\x01\n" +
+	"\amembers\x18\x01 \x03(\rR\amembers\"\x89\x02\n" +
 	"\x0fIndexDefinition\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -6125,7 +6133,8 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\aindexed\x18\b \x01(\bR\aindexed\x12\x16\n" +
 	"\x06online\x18\t \x01(\bR\x06online\x12\x18\n" +
 	"\afailure\x18\n" +
-	" \x01(\tR\afailure\"V\n" +
+	" \x01(\tR\afailure\x12\x12\n" +
+	"\x04kind\x18\v \x01(\rR\x04kind\"V\n" +
 	"\x0fDescribeRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12-\n" +
 	"\x05known\x18\x02 \x01(\v2\x17.hopgate.shard.v1.StateR\x05known\"G\n" +
