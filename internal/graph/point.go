@@ -77,7 +77,7 @@ func MakePoint(crs CRS, coordinates ...float64) (Point, error) {
 			return Point{}, fmt.Errorf("a latitude is from -90 to 90, not %v", p.Y)
 		}
 		if p.X < -180 || p.X > 180 {
-			if p.X = math.Remainder(p.X, 360); p.X == -180 {
+			if p.X = math.Remainder(p.X, 360) + 0; p.X == -180 {
 				p.X = 180
 			}
 		}

@@ -50,6 +50,13 @@ func TestMakePoint(t *testing.T) {
 	p, err := MakePoint(WGS84, -181, 0)
 	require.NoError(t, err)
 	require.Equal(t, 179.0, p.X)
+	for _, x := range []float64{-360, -720, -1e300} {
+		p, err = MakePoint(WGS84, x, 0)
+		require.NoError(t, err)
+		again, err := MakePoint(WGS84, p.X, p.Y)
+		require.NoError(t, err)
+		require.Equal(t, math.Float64bits(p.X), math.Float64bits(again.X), "%v", x)
+	}
 	p, err = MakePoint(Cartesian, math.Copysign(0, -1), 0)
 	require.NoError(t, err)
 	require.False(t, math.Signbit(p.X), "there is no -0")

@@ -73,6 +73,10 @@ func samples(t testing.TB) []struct {
 		{graph.DateValue(-1), "B144FF", ""},
 		{graph.LocalTimeValue(1), "B17401", ""},
 		{graph.TimeValue(temporal.Time{Local: 1, Offset: 3600}), "B25401C90E10", ""},
+		{ // 12:34:56-02:05:07
+			graph.TimeValue(temporal.Time{Local: (12*3600 + 34*60 + 56) * 1_000_000_000, Offset: -(2*3600 + 5*60 + 7)}),
+			"B254CB000029324BFD6000C9E2AD", "",
+		},
 		{graph.LocalDateTimeValue(temporal.LocalDateTime{Sec: 1, Nano: 2}), "B2640102", ""},
 		{graph.DurationValue(temporal.Duration{Months: 1, Days: -2, Seconds: -3, Nanos: 4}), "B44501FEFD04", ""},
 		{graph.BytesValue([]byte{1, 2}), "CC020102", ""},
@@ -83,6 +87,7 @@ func samples(t testing.TB) []struct {
 			"B459C91373C13FF0000000000000C1C000000000000000C13FE0000000000000", "",
 		},
 		{graph.DateTimeValue(temporal.DateTime{Sec: 1, Nano: 2, Offset: 60}), "B34901023C", "B3463D023C"},
+		{graph.DateTimeValue(temporal.DateTime{Sec: 1, Nano: 2, Offset: -7507}), "B3490102C9E2AD", "B346C9E2AE02C9E2AD"},
 		{
 			graph.DateTimeValue(temporal.DateTime{Sec: 0, Nano: 2, Offset: 3600, Zone: stockholm(t)}),
 			"B3690002D010" + hex.EncodeToString([]byte("Europe/Stockholm")), "B366C90E1002D010" + hex.EncodeToString([]byte("Europe/Stockholm")),
