@@ -78,6 +78,10 @@ cover: ## Show the coverage by package.
 chart-test: ## Render the chart over a matrix of values and check every object.
 	cd deploy/helm/test && $(GO) vet ./... && $(GO) test ./...
 
+.PHONY: console-test
+console-test: ## Drive the console in Chromium; without one, say so.
+	$(GO) test -v ./internal/console/browser
+
 .PHONY: chart-golden
 chart-golden: ## Write the renders of the chart that reviews compare.
 	cd deploy/helm/test && $(GO) test -run TestGolden -rewrite ./...

@@ -62,6 +62,7 @@ internal/loader/mapping
 internal/loader/social
 internal/loader
 internal/telemetry
+internal/console
 internal/server/wire
 internal/server/request
 internal/server/admin
@@ -82,6 +83,7 @@ var onlyIn = map[string]string{
 	"github.com/prometheus/client_golang/prometheus": "internal/telemetry internal/server",
 	module + "internal/storage":                      "internal/storage internal/shard/local internal/shard/remote internal/telemetry internal/config cmd/graphctl bench/storage",
 	"github.com/golang/geo":                          "internal/graph/spatial",
+	"github.com/chromedp":                            "nothing but tests",
 	"gocloud.dev":                                    "internal/bucket internal/backup cmd/graphctl",
 	module + "internal/shard/remote":                 "cmd/hopgate",
 	module + "internal/oracle":                       "nothing but tests",

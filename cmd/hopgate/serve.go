@@ -19,6 +19,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/config"
+	"github.com/hopgate/hopgate/internal/console"
 	"github.com/hopgate/hopgate/internal/loader"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/exec"
@@ -218,9 +219,15 @@ func serve(ctx context.Context, c *config.Config, open func(*config.Config, conf
 			}
 		}()
 	}
+	var pages *console.Console
+	if c.Console {
+		if pages, err = console.New(); err != nil {
+			return err
+		}
+	}
 	srv := server.New(engine, load, store, registry, server.Options{
 		MaxRequestBytes: int64(c.MaxRequest), LargeBytes: memory.Total / largeShare, QueueTimeout: c.QueueTimeout, TxIdle: c.TxIdleTimeout, TestProcedures: c.TestProcedures, Logger: log, Config: c.YAML(), EvidenceDir: evidenceDir,
-		Profiles: profiles, Tuning: tuning, Auth: auth, Web: web, Rates: rates, Audit: audit, TLS: secure, AdminTLS: adminTLS,
+		Profiles: profiles, Tuning: tuning, Auth: auth, Web: web, Rates: rates, Audit: audit, Console: pages, TLS: secure, AdminTLS: adminTLS,
 		BoltIfFree: c.BoltIfFree, Bolt: boltapi.Options{
 			Agent: c.BoltAgent, Advertise: c.BoltAdvertise, Gateways: c.BoltGateways, MaxConnections: c.BoltMaxConns, TxIdle: c.BoltTxIdle,
 			PlainToo: c.BoltTLS == "optional", Web: boltWeb,

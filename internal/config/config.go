@@ -39,6 +39,7 @@ type Config struct {
 	BoltAdvertise  string        // address that Bolt's clients reach the server at; "": that which they have asked for
 	BoltGateways   string        // addresses of all gateways for Bolt's routing tables, with commas, or the SRV records that name them; "": this server's
 	BoltOrigins    string        // origins of web pages that may open WebSockets, beside those of this machine
+	Console        bool          // whether the HTTP listener serves the console
 	BoltAgent      string        // version of Neo4j that Bolt clients see
 	BoltMaxConns   int           // open Bolt connections
 	BoltTxIdle     time.Duration // after which a transaction or a result that its client does not ask for is ended
@@ -90,7 +91,7 @@ type Config struct {
 // Default is the configuration without any setting.
 func Default() Config {
 	c := Config{
-		Bolt: "127.0.0.1:7687", BoltIfFree: true, BoltTLS: "required", BoltAgent: query.Neo4jVersion, BoltMaxConns: 4096, BoltTxIdle: 5 * time.Minute,
+		Console: true, Bolt: "127.0.0.1:7687", BoltIfFree: true, BoltTLS: "required", BoltAgent: query.Neo4jVersion, BoltMaxConns: 4096, BoltTxIdle: 5 * time.Minute,
 		DataDir: "./hopgate-data", HTTP: "127.0.0.1:8080", GRPC: "127.0.0.1:9090", Admin: "127.0.0.1:6060",
 		CacheMode: "block", ValueThreshold: 1 << 10, Shards: 1, DrainTimeout: 10 * time.Second,
 		QueryTimeout: time.Minute, MaxTimeout: 24 * time.Hour, TxIdleTimeout: 30 * time.Second, MaxRequest: 64 << 20,
@@ -117,6 +118,7 @@ func (c *Config) settings() []setting {
 		{"http", "address of the HTTP listener", (*text)(&c.HTTP)},
 		{"http-hosts", "comma-separated host names that the HTTP and admin listeners accept besides localhost and addresses, such as graphs.example.com, *.example.com or *; with tokens they accept all", (*text)(&c.HTTPHosts)},
 		{"http-origins", "comma-separated origins of web pages that may use the HTTP listener besides its own, such as https://app.example.com", (*text)(&c.HTTPOrigins)},
+		{"console", "serve the console, pages for browsers, at / of the HTTP listener", (*truth)(&c.Console)},
 		{"grpc", "address of the gRPC listener", (*text)(&c.GRPC)},
 		{"admin", "address of the admin listener: probes, metrics, profiles", (*text)(&c.Admin)},
 		{"bolt", "address of the listener for Neo4j's protocol, Bolt; empty disables it", (*text)(&c.Bolt)},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/console"
 	"github.com/hopgate/hopgate/internal/server/admin"
 	"github.com/hopgate/hopgate/internal/server/boltapi"
 	"github.com/hopgate/hopgate/internal/telemetry"
@@ -25,6 +26,8 @@ type Options struct {
 	TxIdle time.Duration
 	// TestProcedures opens PUT /v1/test/procedures.
 	TestProcedures bool
+	// Console is what GET / shows a browser; default nil, there is no console.
+	Console *console.Console
 	// Config is the effective configuration, its secrets masked, as it stands in what DebugInfo gives.
 	Config []byte
 	// EvidenceDir holds what was kept of moments when memory was short; DebugInfo gives it too. Default "", there is none.

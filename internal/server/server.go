@@ -88,7 +88,7 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 	o := opt.Bolt
 	o.MaxRequestBytes, o.TLS, o.Auth, o.Rates, o.Logger = opt.MaxRequestBytes, opt.TLS, opt.Auth, opt.Rates, opt.Logger
 	s.bolt = boltapi.New(e, monitor, registry, o)
-	s.handler.Discover(s.bolt.Discovery)
+	s.handler.Discover(s.bolt.Discovery, opt.Console)
 	return s
 }
 

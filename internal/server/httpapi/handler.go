@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/hopgate/hopgate/internal/console"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/server/request"
@@ -41,6 +42,7 @@ func New(e *query.Engine, monitor *request.Monitor, registry prometheus.Register
 	h.handle("POST /v1/query", func(w http.ResponseWriter, r *http.Request) { h.query(w, r, false) })
 	h.handle("POST /db/{graph}/query/v2", func(w http.ResponseWriter, r *http.Request) { h.query(w, r, true) })
 	h.traversals()
+	h.handle("GET /v1/schema", h.schema)
 	for path, s := range map[string]step{"": beginStep, "/{id}": runStep, "/{id}/commit": commitStep} {
 		h.handle("POST /db/{graph}/query/v2/tx"+path, func(w http.ResponseWriter, r *http.Request) { h.transact(w, r, s) })
 	}
@@ -58,9 +60,22 @@ func New(e *query.Engine, monitor *request.Monitor, registry prometheus.Register
 	return h
 }
 
-// Discover answers GET / by f, which says where the server's protocols are to be had. Everybody may ask for that.
-func (h *Handler) Discover(f http.HandlerFunc) {
-	h.mux.Handle("GET /{$}", h.observe("GET /", f, wire.Fail))
+// Discover answers GET / by f, which says where to find the server's protocols, and a browser by the console, unless that
+// is nil. Both need no token.
+func (h *Handler) Discover(f http.HandlerFunc, pages *console.Console) {
+	if pages == nil {
+		h.mux.Handle("GET /{$}", h.observe("GET /", f, wire.Fail))
+		return
+	}
+	h.mux.Handle("GET /{$}", h.observe("GET /", func(w http.ResponseWriter, r *http.Request) {
+		if console.Wanted(r) {
+			pages.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Add("Vary", "Accept")
+		f(w, r)
+	}, wire.Fail))
+	h.mux.Handle("GET /console/{file...}", h.observe("GET /console/", pages.ServeHTTP, wire.Fail))
 }
 
 // Close rolls the open transactions back; no more can begin.

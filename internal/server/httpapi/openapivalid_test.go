@@ -38,6 +38,8 @@ POST /db/default/query/v2/tx {} 202
 DELETE /db/default/query/v2/tx/@  200
 POST /db/default/query/v2/tx/@ {"statement": "RETURN 2"} 404
 GET /openapi.json  200
+GET /v1/schema  200
+GET /v1/schema?graph=none  404
 PUT /v1/test/procedures {"procedures": []} 204
 POST /v1/traverse {"from": {"label": "User", "property": "id", "value": 1}, "edges": ["KNOWS"], "hops": 1} 200
 POST /v1/path {"from": {"label": "User", "property": "id", "value": 1}, "to": {"label": "User", "property": "id", "value": 2}, "edges": ["KNOWS"]} 200

@@ -1,0 +1,2 @@
+// Package console serves the console, the pages by which people use a graph in a browser.
+package console

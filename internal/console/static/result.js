@@ -1,0 +1,85 @@
+// What a statement has given: its rows in several forms, its figures, its notifications.
+import { announce, button, bytes, copy, count, download, duration, el, fill, perFrame, tabs } from "./dom.js";
+import { csv, json, pretty } from "./rows.js";
+import { Table } from "./table.js";
+
+const shownJSON = 200; // rows
+
+export class ResultView {
+  #run = null;
+  #text = "";
+
+  constructor(app) {
+    this.app = app;
+    this.status = el("div", { class: "status", role: "status", "aria-label": "Result" });
+    this.notes = el("ul", { class: "notes", "aria-label": "Notifications" });
+    this.table = new Table({ label: "Rows of the result" });
+    this.json = el("pre", { class: "json", tabindex: "0", "aria-label": "Rows as JSON" });
+    this.views = [
+      { name: "Table", panel: el("div", { class: "panel" }, this.table.element), draw: () => this.table.set(this.#run.rows) },
+      { name: "JSON", panel: el("div", { class: "panel" }, this.json), draw: () => this.#drawJSON() },
+    ];
+    this.tabs = tabs("Forms of the result", this.views, { onshow: (i) => { this.at = i; this.#draw(); } });
+    const name = () => "result-" + new Date().toISOString().slice(0, 19).replaceAll(":", "");
+    this.tools = el("div", { class: "tools" },
+      button("Copy", "Copy the rows as tab-separated text", (e) => copy([...csv(this.#run.rows, this.table.order)].join("").replaceAll(/,(?=(?:[^"]*"[^"]*")*[^"]*$)/g, "\t"), e.target), { class: "small" }),
+      button("CSV", "Download the rows as CSV", () => download(name() + ".csv", [...csv(this.#run.rows, this.table.order)], "text/csv"), { class: "small" }),
+      button("JSON", "Download the rows as JSON", () => download(name() + ".json", [...json(this.#run.rows, this.table.order)], "application/json"), { class: "small" }));
+    this.bar = el("div", { class: "result-bar" }, this.tabs.bar, this.status, this.tools);
+    this.element = el("section", { class: "result", "aria-label": "Result" }, this.bar, this.notes, this.views.map((v) => v.panel));
+    this.update = perFrame(() => this.#update());
+    this.element.hidden = true;
+    this.tabs.show(0);
+  }
+
+  get run() { return this.#run; }
+
+  /** Shows a run, and follows it while it runs. */
+  show(run, text) {
+    this.#run = run;
+    this.#text = text;
+    this.element.hidden = false;
+    this.update();
+    const tick = () => {
+      if (this.#run !== run || !run.running) return;
+      this.#figures();
+      setTimeout(tick, 100);
+    };
+    tick();
+  }
+
+  #update() {
+    this.#figures();
+    const run = this.#run;
+    fill(this.notes, (run.summary?.notifications ?? []).map((n) => el("li", { class: n.severity === "WARNING" ? "warning" : "information" },
+      el("strong", {}, n.title), el("span", {}, (n.position ? `${n.position.line}:${n.position.column} ` : "") + n.description))));
+    this.#draw();
+  }
+
+  #draw() {
+    if (this.#run && this.at !== undefined) this.views[this.at].draw();
+  }
+
+  #figures() {
+    const r = this.#run, parts = [];
+    this.element.dataset.state = r.running ? "running" : r.error ? "failed" : r.cancelled ? "cancelled" : "done";
+    if (r.error) parts.push(el("span", { class: "failed" }, r.error.position ? "failed" : r.error.message));
+    else if (r.cancelled) parts.push("cancelled");
+    const rows = r.rows.length;
+    parts.push(el("b", {}, `${count(rows)} ${rows === 1 ? "row" : "rows"}`));
+    parts.push(r.running ? duration(r.milliseconds) + " …" : `${duration(r.elapsed)}${rows ? `, first after ${duration(r.first)}` : ""}`);
+    parts.push(bytes(r.rows.bytes));
+    const { maxRows, timeoutMs } = r.body;
+    const budget = [maxRows && `${count(maxRows)} rows`, timeoutMs && duration(timeoutMs)].filter(Boolean).join(", ");
+    if (budget) parts.push("of at most " + budget);
+    if (r.summary?.truncated) parts.push(el("span", { class: "warning" }, "cut off: there are more rows"));
+    const changes = Object.entries(r.summary?.counters ?? {}).filter(([k, v]) => k !== "containsUpdates" && v).map(([k, v]) => `${count(v)} ${k.replace(/([A-Z])/g, " $1").toLowerCase()}`);
+    fill(this.status, [...parts, ...changes].flatMap((p, i) => (i ? [el("i", { class: "dot" }, " · "), p] : [p])));
+  }
+
+  #drawJSON() {
+    const { rows } = this.#run, n = Math.min(rows.length, shownJSON), list = [];
+    for (let i = 0; i < n; i++) list.push(Object.fromEntries(rows.row(i).map((v, c) => [rows.fields[c], v])));
+    this.json.textContent = pretty(list) + (n < rows.length ? `\n… ${count(rows.length - n)} more rows are in the download` : "");
+  }
+}
