@@ -45,14 +45,6 @@ func object(entries ...graph.MapEntry) graph.Value {
 
 func entry(key string, v graph.Value) graph.MapEntry { return graph.MapEntry{Key: key, Value: v} }
 
-// one is the name for the types of a property.
-func (p *propSample) one() string {
-	if len(p.types) == 1 {
-		return p.types[0]
-	}
-	return "ANY"
-}
-
 func metaData(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 	labels, types, err := sample(ctx, c)
 	if err != nil {
@@ -65,7 +57,7 @@ func metaData(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 			p := &k.props[i]
 			rows = append(rows, []graph.Value{
 				text(k.name), text(p.name), ints(p.count), graph.BoolValue(p.unique), graph.BoolValue(p.indexed), graph.BoolValue(p.required),
-				text(p.one()), graph.BoolValue(p.list),
+				text(p.common), graph.BoolValue(p.list),
 				{},
 				zero, zero, texts(nil), texts(nil), text(element),
 			})
@@ -100,7 +92,7 @@ func propsObject(k *kindSample, node bool) graph.Value {
 		p := &k.props[i]
 		of := []graph.MapEntry{
 			entry("array", graph.BoolValue(p.list)), entry("existence", graph.BoolValue(p.required)), entry("indexed", graph.BoolValue(p.indexed)),
-			entry("type", text(p.one())),
+			entry("type", text(p.common)),
 		}
 		if node {
 			of = append(of, entry("unique", graph.BoolValue(p.unique)))
@@ -245,7 +237,7 @@ func metaGraph(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 // javaNames are the types of properties as db.schema.nodeTypeProperties calls them.
 var javaNames = map[string]string{
 	"INTEGER": "Long", "FLOAT": "Double", "BOOLEAN": "Boolean", "STRING": "String", "LIST": "List", "DATE": "Date", "LOCAL_TIME": "LocalTime",
-	"TIME": "Time", "LOCAL_DATE_TIME": "LocalDateTime", "DATE_TIME": "DateTime", "DURATION": "Duration", "ANY": "Any",
+	"TIME": "Time", "LOCAL_DATE_TIME": "LocalDateTime", "DATE_TIME": "DateTime", "DURATION": "Duration", "POINT": "Point", "ANY": "Any",
 }
 
 // observed gives, for each property, its name, types, whether all have it, and how many do.

@@ -1,6 +1,7 @@
 package procedure
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -26,6 +27,7 @@ type propSample struct {
 	name            string
 	count           uint64
 	types           []string // of Cypher, such as STRING; sorted
+	common          string   // the type that most values of the sample have
 	list            bool
 	indexed, unique bool
 	required        bool
@@ -107,15 +109,15 @@ func (k *kindSample) addEnd(counts *graph.Counts, typ string, out bool, labels [
 
 // fill gives the properties that counters know of, with what a sample and the indexes say of them.
 func (k *kindSample) fill(c *exec.Call, counts *graph.Counts, of graph.PropOf, records []shard.Record) {
-	types := map[string]map[string]bool{}
+	types := map[string]map[string]int{}
 	lists := map[string]bool{}
 	for _, r := range records {
 		for _, p := range r.Props {
 			name := c.Graph.PropName(p.ID)
 			if types[name] == nil {
-				types[name] = map[string]bool{}
+				types[name] = map[string]int{}
 			}
-			types[name][cypherType(p.Value)] = true
+			types[name][cypherType(p.Value)]++
 			lists[name] = lists[name] || p.Value.Kind() == graph.List
 		}
 	}
@@ -131,6 +133,7 @@ func (k *kindSample) fill(c *exec.Call, counts *graph.Counts, of graph.PropOf, r
 		if p.types == nil {
 			p.types = []string{"ANY"} // nothing in the sample has it
 		}
+		p.common = slices.MaxFunc(p.types, func(a, b string) int { return cmp.Compare(types[p.name][a], types[p.name][b]) })
 		for _, ix := range c.Graph.Indexes() {
 			if ix.Label == of.Label && ix.Type == of.Type && slices.Contains(ix.Props, p.name) {
 				p.indexed = p.indexed || ix.Indexed
@@ -237,6 +240,8 @@ func cypherType(v graph.Value) string {
 		return "DATE_TIME"
 	case graph.Duration:
 		return "DURATION"
+	case graph.PointKind:
+		return "POINT"
 	}
 	return "ANY"
 }
