@@ -43,9 +43,8 @@ func foldCount(o *optimizer, n Node) Node {
 			return nil
 		}
 	}
-	if _, ok := m.Input.(*Unit); ok && len(optional) == 0 && f.distinct() {
-		tries := 0
-		if terms := f.terms(1, &tries); len(terms) > 1 {
+	if _, ok := m.Input.(*Unit); ok && len(optional) == 0 {
+		if terms := f.allTerms(); len(terms) > 1 {
 			return f.sum(a.Aggs[0].Col, terms)
 		}
 	}
@@ -235,27 +234,27 @@ func (f *folder) onlyEdges() map[Col]int {
 	return only
 }
 
-// distinct reports whether no two edges of the pattern can be the same, and if so lets go of the question: it is answered by
-// predicates that the terms of a sum may lack.
-func (f *folder) distinct() bool {
-	if len(f.p.Paths) > 0 || slices.Contains(f.matcher().alone, false) ||
-		slices.ContainsFunc(f.p.Edges, func(e PatEdge) bool { return e.Length != nil || e.Bound || e.Shortest != "" }) {
-		return false
-	}
-	for i := range f.p.Edges {
-		f.p.Edges[i].Group = i
-	}
-	return true
-}
-
-// term is a pattern whose rows count with a sign.
+// term is a pattern whose rows count with a factor.
 type term struct {
-	f    *folder
-	sign int
+	f      *folder
+	factor int
 }
 
-// maxTerms bounds the counts that a sum has: two predicates may each double them.
-const maxTerms = 4
+// maxTerms bounds the counts that a sum has: two predicates may each double them, and the partitions of three edges are five.
+const maxTerms = 5
+
+// allTerms gives patterns without relationship uniqueness whose counts sum up to that of f.
+func (f *folder) allTerms() (terms []term) {
+	tries := 0
+	for _, t := range f.partitioned() {
+		some := t.f.terms(t.factor, &tries)
+		if some == nil || len(terms)+len(some) > maxTerms {
+			return nil
+		}
+		terms = append(terms, some...)
+	}
+	return terms
+}
 
 // maxTries bounds the patterns that a search for terms looks at, which are more than the orders of the predicates.
 const maxTries = 256
@@ -263,7 +262,7 @@ const maxTries = 256
 // terms gives patterns whose counts sum up to that of f. A predicate that keeps a leaf from being folded is left out, and
 // what it would have dropped is counted and taken away: where it is a <> b, the rows with one vertex in both places, where it
 // is NOT (a)-[:T]->(b), the rows with such an edge. Where there is too much to try, it gives none.
-func (f *folder) terms(sign int, tries *int) []term {
+func (f *folder) terms(factor int, tries *int) []term {
 	if *tries++; *tries > maxTries {
 		return nil
 	}
@@ -291,7 +290,7 @@ func (f *folder) terms(sign int, tries *int) []term {
 		} else {
 			without.p.unify(x, y)
 		}
-		plus, minus := all.terms(sign, tries), without.terms(-sign, tries)
+		plus, minus := all.terms(factor, tries), without.terms(-factor, tries)
 		if plus == nil || minus == nil {
 			return nil
 		}
@@ -299,7 +298,7 @@ func (f *folder) terms(sign int, tries *int) []term {
 			return ts
 		}
 	}
-	return []term{{f, sign}}
+	return []term{{f, factor}}
 }
 
 // opposed recognises a <> b and NOT (a)-[:T]->(b).
@@ -395,11 +394,14 @@ func (f *folder) sum(out Col, terms []term) Node {
 			n, total = t.f.count(&Unit{}, c), &ColRef{Col: c}
 		default:
 			n = &Apply{Input: n, Sub: t.f.count(&Argument{}, c), Kind: Inner, Cols: []Col{c}}
-			op := Add
-			if t.sign < 0 {
-				op = Sub
+			op, factor, more := Add, t.factor, Expr(&ColRef{Col: c})
+			if factor < 0 {
+				op, factor = Sub, -factor
 			}
-			total = &Op{Op: op, Args: []Expr{total, &ColRef{Col: c}}}
+			if factor > 1 {
+				more = &Op{Op: Mul, Args: []Expr{&Const{Value: graph.IntValue(int64(factor))}, more}}
+			}
+			total = &Op{Op: op, Args: []Expr{total, more}}
 		}
 	}
 	return &Project{Input: n, Items: []Item{{Col: out, Expr: total}}}

@@ -1,0 +1,211 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+)
+
+// maxAlike bounds the edges of a pattern of which several may be the same: three have five partitions.
+const maxAlike = 3
+
+// partitioned gives patterns without relationship uniqueness whose counts sum up to that of f. Rows in which all edges differ
+// are the rows of all partitions of the edges, those in one block taken for the same edge, each weighed by the product of
+// (-1)^(n-1) (n-1)! over its blocks of n edges: the Möbius function of the lattice of partitions (Rota 1964, On the Foundations of Combinatorial Theory I). It gives none where
+// it cannot tell.
+func (f *folder) partitioned() []term {
+	if len(f.p.Paths) > 0 ||
+		slices.ContainsFunc(f.p.Edges, func(e PatEdge) bool { return e.Length != nil || e.Bound || e.Shortest != "" }) {
+		return nil
+	}
+	m := f.matcher()
+	var alike []Col // edges that may be the same as another
+	for i, e := range f.p.Edges {
+		if !m.alone[i] {
+			alike = append(alike, e.Col)
+		}
+	}
+	if len(alike) > maxAlike || len(alike) > 0 && !f.freed() {
+		return nil
+	}
+	same := func(a, b Col) bool {
+		return m.mayBeSame(f.p.edge(a), f.p.edge(b))
+	}
+	var terms []term
+	var place func(blocks [][]Col, rest []Col) bool
+	place = func(blocks [][]Col, rest []Col) bool {
+		f.o.step()
+		if len(rest) == 0 {
+			p, factor := f.p.clone(), 1
+			for _, b := range blocks {
+				for n, e := range b[1:] {
+					factor *= -(n + 1)
+					if !p.contract(b[0], e) {
+						return false
+					}
+				}
+			}
+			for i := range p.Edges {
+				p.Edges[i].Group = i
+			}
+			terms = append(terms, term{&folder{o: f.o, p: p, branches: map[Col][]Branch{}}, factor})
+			return true
+		}
+		e := rest[0]
+		for i, b := range blocks {
+			if slices.ContainsFunc(b, func(c Col) bool { return !same(c, e) }) {
+				continue
+			}
+			with := slices.Clone(blocks)
+			with[i] = append(slices.Clone(b), e)
+			if !place(with, rest[1:]) {
+				return false
+			}
+		}
+		return place(append(slices.Clone(blocks), []Col{e}), rest[1:])
+	}
+	if !place(nil, alike) {
+		return nil
+	}
+	// The pattern in which all edges may be any comes first: nothing is taken away before there is something.
+	slices.Reverse(terms)
+	return terms
+}
+
+// freed reports whether more leaves can be folded once edges may be the same.
+func (f *folder) freed() bool {
+	with := &folder{o: f.o, p: f.p.clone(), branches: map[Col][]Branch{}}
+	with.takeOff()
+	without := &folder{o: f.o, p: f.p.clone(), branches: map[Col][]Branch{}}
+	for i := range without.p.Edges {
+		without.p.Edges[i].Group = i
+	}
+	without.takeOff()
+	return len(without.p.Edges) < len(with.p.Edges)
+}
+
+// edge gives the place of an edge.
+func (p *Pattern) edge(c Col) int {
+	return slices.IndexFunc(p.Edges, func(e PatEdge) bool { return e.Col == c })
+}
+
+// contract makes edge b of the pattern the same edge as a. It fails where that is not one pattern: two edges without direction
+// that share no vertex are the same in two ways.
+func (p *Pattern) contract(a, b Col) bool {
+	i, j := p.edge(a), p.edge(b)
+	ea, eb := p.Edges[i], p.Edges[j]
+	var pairs [][2]Col // vertices that are the same
+	if ea.Dir != graph.Both && eb.Dir != graph.Both {
+		as, at := ea.ends()
+		bs, bt := eb.ends()
+		pairs = [][2]Col{{as, bs}, {at, bt}}
+	} else {
+		switch { // a row of a self-loop is one row, so an end in common decides which way the other edge lies
+		case ea.Left == eb.Left:
+			pairs = [][2]Col{{ea.Right, eb.Right}}
+		case ea.Left == eb.Right:
+			pairs = [][2]Col{{ea.Right, eb.Left}}
+		case ea.Right == eb.Left:
+			pairs = [][2]Col{{ea.Left, eb.Right}}
+		case ea.Right == eb.Right:
+			pairs = [][2]Col{{ea.Left, eb.Left}}
+		default:
+			return false
+		}
+		if ea.Dir == graph.Both {
+			// The direction is b's, which may be written the other way round.
+			ea.Dir = eb.Dir
+			if ea.Left == eb.Right || ea.Right == eb.Left {
+				ea.Dir = eb.Dir.Reverse()
+			}
+		}
+	}
+	switch {
+	case len(ea.Types) == 0:
+		ea.Types = eb.Types
+	case len(eb.Types) > 0:
+		ea.Types = slices.DeleteFunc(slices.Clone(ea.Types), func(t string) bool { return !slices.Contains(eb.Types, t) })
+	}
+	p.Edges[i] = ea
+	p.Edges = slices.Delete(p.Edges, j, j+1)
+	as := map[Col]Col{b: a}
+	for len(pairs) > 0 {
+		x, y := pairs[0][0], pairs[0][1]
+		if pairs = pairs[1:]; x == y {
+			continue
+		}
+		p.unify(x, y)
+		for k := range pairs {
+			for l := range pairs[k] {
+				if pairs[k][l] == y {
+					pairs[k][l] = x
+				}
+			}
+		}
+		for from, to := range as {
+			if to == y {
+				as[from] = x
+			}
+		}
+		as[y] = x
+	}
+	p.Preds = slices.Clone(p.Preds)
+	for k, e := range p.Preds {
+		var ok bool
+		if p.Preds[k], ok = renamed(e, as); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// renamed gives an expression with other columns; ok is false for kinds of expressions that it does not copy.
+func renamed(e Expr, as map[Col]Col) (_ Expr, ok bool) {
+	reads := Reads(e)
+	touched := false
+	for from := range as {
+		touched = touched || reads.Has(from)
+	}
+	if !touched {
+		return e, true
+	}
+	switch x := e.(type) {
+	case *ColRef:
+		return &ColRef{Col: as[x.Col]}, true
+	case *Prop:
+		c := *x
+		e = &c
+	case *Op:
+		c := *x
+		c.Args = slices.Clone(x.Args)
+		e = &c
+	case *Call:
+		c := *x
+		c.Args = slices.Clone(x.Args)
+		e = &c
+	case *Case:
+		c := *x
+		c.When, c.Then = slices.Clone(x.When), slices.Clone(x.Then)
+		e = &c
+	case *ListLit:
+		e = &ListLit{Elems: slices.Clone(x.Elems)}
+	case *HasLabels:
+		c := *x
+		e = &c
+	case *HasEdge:
+		c := *x
+		e = &c
+	case *IsType:
+		c := *x
+		e = &c
+	default:
+		return nil, false
+	}
+	ok = true
+	subexprs(e, func(p *Expr) {
+		var one bool
+		*p, one = renamed(*p, as)
+		ok = ok && one
+	})
+	return e, ok
+}
