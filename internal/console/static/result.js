@@ -1,6 +1,8 @@
 // What a statement has given: its rows in several forms, its figures, its notifications.
 import { announce, button, bytes, copy, count, download, duration, el, fill, perFrame, tabs } from "./dom.js";
 import { csv, json, pretty } from "./rows.js";
+import { GraphView } from "./graph.js";
+import { drawable } from "./scene.js";
 import { Table } from "./table.js";
 
 const shownJSON = 200; // rows
@@ -15,11 +17,15 @@ export class ResultView {
     this.notes = el("ul", { class: "notes", "aria-label": "Notifications" });
     this.table = new Table({ label: "Rows of the result" });
     this.json = el("pre", { class: "json", tabindex: "0", "aria-label": "Rows as JSON" });
+    this.graph = new GraphView();
     this.views = [
       { name: "Table", panel: el("div", { class: "panel" }, this.table.element), draw: () => this.table.set(this.#run.rows) },
       { name: "JSON", panel: el("div", { class: "panel" }, this.json), draw: () => this.#drawJSON() },
+      { name: "Graph", panel: el("div", { class: "panel" }, this.graph.element), draw: () => this.#drawGraph() },
     ];
     this.tabs = tabs("Forms of the result", this.views, { onshow: (i) => { this.at = i; this.#draw(); } });
+    this.tabs.bar.addEventListener("click", () => { this.wanted = this.views[this.at].name; });
+    this.canDraw = null; // whether the rows can be drawn, once there are rows
     const name = () => "result-" + new Date().toISOString().slice(0, 19).replaceAll(":", "");
     this.tools = el("div", { class: "tools" },
       button("Copy", "Copy the rows as tab-separated text", (e) => copy([...csv(this.#run.rows, this.table.order)].join("").replaceAll(/,(?=(?:[^"]*"[^"]*")*[^"]*$)/g, "\t"), e.target), { class: "small" }),
@@ -38,6 +44,7 @@ export class ResultView {
   show(run, text) {
     this.#run = run;
     this.#text = text;
+    this.canDraw = null;
     this.element.hidden = false;
     this.update();
     const tick = () => {
@@ -53,7 +60,25 @@ export class ResultView {
     const run = this.#run;
     fill(this.notes, (run.summary?.notifications ?? []).map((n) => el("li", { class: n.severity === "WARNING" ? "warning" : "information" },
       el("strong", {}, n.title), el("span", {}, (n.position ? `${n.position.line}:${n.position.column} ` : "") + n.description))));
+    this.#offer();
     this.#draw();
+  }
+
+  // offer shows the forms that the result can take, and the graph unless another form was asked for.
+  #offer() {
+    const { rows } = this.#run, graph = 2;
+    if (this.canDraw === null && (rows.length || !this.#run.running)) {
+      this.canDraw = drawable(rows);
+      this.tabs.buttons[graph].hidden = !this.canDraw;
+      if (this.canDraw && (this.wanted ?? "Graph") === "Graph") this.tabs.show(graph);
+      else if (!this.canDraw && this.at === graph) this.tabs.show(0);
+    }
+  }
+
+  #drawGraph() {
+    if (this.#run.running || this.drawn === this.#run) return;
+    this.drawn = this.#run;
+    this.graph.set(this.#run.rows);
   }
 
   #draw() {

@@ -1,0 +1,137 @@
+package browser_test
+
+import (
+	"testing"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// A small world: parallel edges, a loop, two labels.
+const world = `CREATE (a:Town {name: 'Aster', size: 3}), (b:Town {name: 'Birch'}), (c:Inn {name: 'Crown'}), (d:Town {name: 'Dale'})
+CREATE (a)-[:ROAD {km: 4}]->(b), (b)-[:ROAD {km: 4}]->(a), (a)-[:RIVER]->(b), (c)-[:IN]->(a), (a)-[:RING]->(a), (b)-[:ROAD]->(d)`
+
+// graph gives a page with the graph of a statement at rest. view is the view, for where() and scene.
+func graph(t *testing.T, statement string) *page {
+	p := console(t, "")
+	p.js(`window.$view = null; import("/console/graph.js").then((m) => { const set = m.GraphView.prototype.set; m.GraphView.prototype.set = function (r) { window.$view = this; return set.call(this, r); }; window.$ready = true; })`)
+	p.wait(`window.$ready`)
+	p.ask(statement)
+	p.wait(`$t.find("tab", "Graph").getAttribute("aria-selected") === "true"`)
+	p.wait(`window.$view && $view.settled && $view.frames`)
+	return p
+}
+
+// at gives where a vertex is.
+func (p *page) at(caption string) point {
+	p.t.Helper()
+	p.wait(`$view.settled && $view.where("` + caption + `")`)
+	return eval[point](p, `(({x, y}) => ({X: x, Y: y}))($view.where("`+caption+`"))`)
+}
+
+func (p *page) mouse(kind input.DispatchMouseEventType, at point, clicks int) {
+	p.t.Helper()
+	p.do(chromedp.MouseEvent(kind, at.X, at.Y, chromedp.ButtonLeft, chromedp.ClickCount(clicks)))
+}
+
+func (p *page) double(at point) {
+	p.t.Helper()
+	for clicks := range 2 {
+		p.mouse(chromedp.MousePressed, at, clicks+1)
+		p.mouse(chromedp.MouseReleased, at, clicks+1)
+	}
+}
+
+// A graph is drawn in a worker's layout; people select, follow edges, move, pin, hide, search and zoom.
+func TestGraph(t *testing.T) {
+	single.statement(t, "MATCH (n:Town|Inn) DETACH DELETE n", "")
+	single.statement(t, world, "")
+	p := graph(t, "MATCH (a:Town {name: 'Aster'})-[r]->(b:Town) RETURN a, r, b")
+	require.Contains(t, p.text(`$t.name($t.find("application"))`), "Graph of 2 vertices and 3 edges")
+	p.audit()
+
+	// A click shows what a vertex holds.
+	p.mouse(chromedp.MousePressed, p.at("Aster"), 1)
+	p.mouse(chromedp.MouseReleased, p.at("Aster"), 1)
+	p.wait(`document.querySelector(".graph-detail").textContent.includes("size3")`)
+
+	// A double click offers the neighbours by type and direction.
+	p.double(p.at("Aster"))
+	p.wait(`$t.find("menuitem", "← IN (1)")`)
+	p.audit()
+	p.click("menuitem", "← IN (1)")
+	p.wait(`$view.scene.vertices.size === 3`)
+	p.double(p.at("Birch"))
+	p.click("menuitem", "All types")
+	p.wait(`$view.scene.vertices.size === 4`)
+	p.picture("graph-small")
+
+	// What is dragged stays where it was put; what is hidden comes back.
+	from := p.at("Dale")
+	p.mouse(chromedp.MousePressed, from, 1)
+	p.mouse(chromedp.MouseMoved, point{from.X + 20, from.Y + 10}, 0)
+	p.mouse(chromedp.MouseMoved, point{from.X + 40, from.Y + 20}, 0)
+	p.mouse(chromedp.MouseReleased, point{from.X + 40, from.Y + 20}, 1)
+	p.wait(`$view.where("Dale").pinned`)
+	to := p.at("Dale")
+	require.InDelta(t, from.X+40, to.X, 3)
+	p.click("button", "Hide")
+	p.wait(`$view.scene.vertices.size === 3`)
+	p.click("button", "Bring back what was hidden")
+	p.wait(`$view.scene.vertices.size === 4`)
+
+	// The keyboard reaches the same.
+	p.focus("application", "Graph of")
+	p.key("n", 0)
+	p.wait(`document.querySelector(".graph-detail dl")`)
+	p.key("Delete", 0)
+	p.wait(`$view.scene.vertices.size === 3`)
+	before := p.text(`$view.where("Crown").k`)
+	p.key("+", 0)
+	p.wait(`$view.where("Crown").k > ` + before)
+	p.click("button", "Show all")
+
+	p.focus("searchbox", "Search vertices")
+	p.insert("crow")
+	p.wait(`$t.find("searchbox", "Search vertices").dataset.found === "1"`)
+}
+
+// Colours and captions of a label are chosen, and are kept.
+func TestGraphLooks(t *testing.T) {
+	single.statement(t, "MERGE (:Kiosk {name: 'Kay', code: 'K-1'})", "")
+	p := graph(t, "MATCH (n:Kiosk) RETURN n")
+	p.wait(`$view.where("Kay")`)
+	p.click("button", "Kiosk1")
+	p.js(`const s = $t.find("combobox", "Caption of Kiosk"); s.value = "code"; s.dispatchEvent(new Event("change"))`)
+	p.wait(`$view.where("K-1")`)
+	p.js(`const c = $t.find("color", "Colour of Kiosk"); c.value = "#123456"; c.dispatchEvent(new Event("change"))`)
+	p.audit()
+	p.wait(`JSON.parse(localStorage["hopgate.looks"]).Kiosk.colour === "#123456"`)
+	require.JSONEq(t, `{"Kiosk": {"caption": "code", "colour": "#123456"}}`, p.text(`localStorage["hopgate.looks"]`))
+}
+
+// Paths are highlighted one after the other, pictures are kept as PNG and SVG.
+func TestGraphPaths(t *testing.T) {
+	single.statement(t, "CREATE (:Stop {name: 'p'})-[:LINE]->(:Stop {name: 'q'})-[:LINE]->(:Stop {name: 'r'})", "")
+	p := graph(t, "MATCH p = (:Stop {name: 'p'})-[:LINE*1..2]->() RETURN p")
+	p.click("button", "Highlight the paths")
+	p.wait(`$t.find("button", "Path 1 of 2") || document.querySelector(".graph-bar").textContent.includes("Path 1 of 2")`)
+	p.js(`window.$kept = []; HTMLAnchorElement.prototype.click = function () { fetch(this.href).catch(() => {}); $kept.push(this.download); }`)
+	p.js(`URL.createObjectURL = (b) => { b.text().then((s) => $kept.push(b.type + s.slice(0, 5))); return "#"; }`)
+	p.click("button", "Download the picture as SVG")
+	p.wait(`$kept.includes("graph.svg") && $kept.includes("image/svg+xml<svg ")`)
+	p.click("button", "Download the picture as PNG")
+	p.wait(`$kept.includes("graph.png") && $kept.some((k) => k.startsWith("image/png"))`)
+}
+
+// More vertices than can be drawn are left out, and the page says so.
+func TestGraphCap(t *testing.T) {
+	single.statement(t, "MATCH (n:Many) DETACH DELETE n", "")
+	single.statement(t, "UNWIND range(1, 2100) AS i CREATE (:Many {id: i})", "")
+	p := console(t, "")
+	p.js(`const s = $t.find("combobox", "Most rows"); s.value = "10000"; s.dispatchEvent(new Event("change"))`)
+	p.ask("MATCH (n:Many) RETURN n")
+	p.wait(`document.querySelector(".graph-notice").textContent.includes("The first 2,000 vertices are drawn; 100 or more were left out.")`)
+	p.audit()
+}
