@@ -57,21 +57,29 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestPrograms checks that the guide to querying shows the programs of examples/http as they are.
+// TestPrograms checks that the guides show the example programs as they are.
 func TestPrograms(t *testing.T) {
-	guide, err := os.ReadFile("../docs/howto/query.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for fence, file := range map[string]string{"python": "query.py", "go": "go/main.go", "javascript": "query.mjs", "java": "Query.java"} {
-		program, err := os.ReadFile(filepath.Join("../examples/http", file))
+	for guide, shown := range map[string]struct {
+		examples string
+		programs map[string]string // by the fence of their block
+	}{
+		"../docs/howto/query.md": {"examples/http", map[string]string{"python": "query.py", "go": "go/main.go", "javascript": "query.mjs", "java": "Query.java"}},
+		"../docs/drivers.md":     {"examples/bolt", map[string]string{"python": "python/people.py", "javascript": "javascript/people.js"}},
+	} {
+		text, err := os.ReadFile(guide)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, rest, found := strings.Cut(string(guide), "```"+fence+"\n")
-		block, _, closed := strings.Cut(rest, "\n```\n")
-		if !found || !closed || !strings.Contains(string(program), block) {
-			t.Errorf("the %s block of docs/howto/query.md is not part of examples/http/%s", fence, file)
+		for fence, file := range shown.programs {
+			program, err := os.ReadFile(filepath.Join("..", shown.examples, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, rest, found := strings.Cut(string(text), "```"+fence+"\n")
+			block, _, closed := strings.Cut(rest, "\n```\n")
+			if !found || !closed || !strings.Contains(string(program), block) {
+				t.Errorf("the %s block of %s is not part of %s/%s", fence, guide, shown.examples, file)
+			}
 		}
 	}
 }
