@@ -102,10 +102,9 @@ type Result interface {
 	Sending()
 	// Wait says that nobody asks for rows until the next call of Next.
 	Wait()
-	// Hold takes all rows that are left into memory.
-	Hold() error
-	// Detach gives a value of a row that lasts.
-	Detach(v graph.Value) graph.Value
+	// Hold takes the rows that are left into memory: those of b, the batch that Next gave last or nil, from a row on, and those
+	// behind them. b is not valid any more.
+	Hold(b *graph.Batch, from int) error
 	// Whole reports whether a client that wants no rows must have them made even so.
 	Whole() bool
 	// Done is closed when the result must end.

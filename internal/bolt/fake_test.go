@@ -174,9 +174,13 @@ func (r *fakeResult) make() (*graph.Batch, error) {
 func (r *fakeResult) Sending() {}
 func (r *fakeResult) Wait()    { r.f.note("wait") }
 
-func (r *fakeResult) Hold() error {
+func (r *fakeResult) Hold(b *graph.Batch, from int) error {
 	r.f.note("hold")
 	before := r.count
+	if b != nil {
+		before -= int64(b.N - from)
+		r.held = append([]*graph.Batch{{N: b.N - from, Cols: []graph.Column{{Vals: b.Cols[0].Vals[from:]}}}}, r.held...)
+	}
 	for {
 		b, err := r.make()
 		if err != nil {
@@ -191,9 +195,8 @@ func (r *fakeResult) Hold() error {
 	return nil
 }
 
-func (r *fakeResult) Detach(v graph.Value) graph.Value { return v.Clone() }
-func (r *fakeResult) Whole() bool                      { return r.word == "PROFILE" }
-func (r *fakeResult) Done() <-chan struct{}            { return r.ctx.Done() }
+func (r *fakeResult) Whole() bool           { return r.word == "PROFILE" }
+func (r *fakeResult) Done() <-chan struct{} { return r.ctx.Done() }
 
 func (r *fakeResult) Close() {
 	if !r.closed {

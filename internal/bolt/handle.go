@@ -366,26 +366,11 @@ func (s *Session) hold() error {
 	if s.live == nil {
 		return nil
 	}
-	if err := s.live.hold(); err != nil {
+	if err := s.live.res.Hold(s.live.batch, s.live.at); err != nil {
 		return err
 	}
-	s.live = nil
+	s.live.batch, s.live = nil, nil
 	return nil
-}
-
-// hold keeps the rows of the batch at hand, and has the result keep those after it.
-func (r *openResult) hold() error {
-	if r.batch != nil {
-		kept := &graph.Batch{N: r.batch.N - r.at, Cols: make([]graph.Column, len(r.batch.Cols))}
-		for k := range kept.Cols {
-			kept.Cols[k].Vals = make([]graph.Value, kept.N)
-			for i := range kept.N {
-				kept.Cols[k].Vals[i] = r.res.Detach(r.batch.Cols[k].Value(r.at + i))
-			}
-		}
-		r.batch, r.at = kept, 0
-	}
-	return r.res.Hold()
 }
 
 // stream answers PULL and DISCARD.

@@ -278,6 +278,7 @@ func (e *Engine) startOnce(res *Result) error {
 	if err != nil {
 		return p.placed(err)
 	}
+	res.keep()
 	return nil
 }
 

@@ -31,7 +31,8 @@ func (e *Engine) relievePool(p *exec.Pool) {
 	over := held - p.Limit
 	for q := range e.running.all() {
 		if q.relieved && e.tells(q, p) {
-			over -= q.held.Bytes() // it will end
+			_, bytes := q.Held()
+			over -= bytes // it will end
 		}
 	}
 	all := "all statements"
@@ -58,18 +59,16 @@ func (e *Engine) tells(q *Running, p *exec.Pool) bool {
 func (e *Engine) endLargest(least int64, p *exec.Pool, why string) (l Largest, ok bool) {
 	var largest *Running
 	for q := range e.running.all() {
-		if n := q.held.Bytes(); n >= max(least, 1) && (largest == nil || n > largest.held.Bytes()) && !q.relieved && (p == nil || e.tells(q, p)) {
-			largest = q
+		if _, n := q.Held(); n >= max(least, l.Bytes+1) && !q.relieved && (p == nil || e.tells(q, p)) {
+			largest, l.Bytes = q, n
 		}
 	}
 	if largest == nil {
 		return l, false
 	}
 	largest.relieved = true
-	l = Largest{
-		Statement: largest.Statement, Graph: largest.Graph, Caller: largest.Caller,
-		Operator: largest.held.Operator(), Bytes: largest.held.Bytes(),
-	}
+	l.Statement, l.Graph, l.Caller = largest.Statement, largest.Graph, largest.Caller
+	l.Operator, l.Bytes = largest.Held()
 	largest.end(&graph.Error{
 		Kind: graph.KindBudget, Code: "Neo.TransientError.General.OutOfMemoryError", Type: "BudgetError", Phase: graph.PhaseRuntime,
 		Detail: "OutOfMemory", Msg: fmt.Sprintf("%s, and this statement, number %d, was the largest: operator %s, %d bytes",

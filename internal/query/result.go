@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -27,6 +28,7 @@ type Result struct {
 	rows      *exec.Rows     // or nil
 	run       exec.Rows      // rows of a request that is in no explicit transaction
 	batches   []*graph.Batch // of a statement that is over already
+	kept      exec.Kept      // their memory
 	counters  exec.Counters
 	schema    SchemaCounters
 	system    int64 // graphs that a command has made or dropped
@@ -121,6 +123,7 @@ func (r *Result) leave(err error) {
 		r.q.trace.executed(r.p.exec, r.rows)
 		r.rows.Close()
 		r.rows = nil
+		r.keep()
 		t.mu.Lock()
 		t.counters.Add(r.counters)
 		t.mu.Unlock()
@@ -206,22 +209,38 @@ func (r *Result) buffer(ctx context.Context, rows *exec.Rows) error {
 			return err
 		}
 		if b == nil {
+			r.kept = rows.Kept()
 			return nil
 		}
-		if err := rows.Hold(b); err != nil {
+		if err := r.take(rows, b, 0); err != nil {
 			return err
 		}
-		c := &graph.Batch{N: b.N, Cols: make([]graph.Column, len(b.Cols))}
-		for i := range b.Cols {
-			c.Cols[i].Vals = make([]graph.Value, b.N)
-			for j := range b.N {
-				c.Cols[i].Vals[j] = detach(b.Cols[i].Value(j))
-			}
-		}
-		if len(c.Cols) > 0 {
-			r.batches = append(r.batches, c)
+	}
+}
+
+// take takes the rows of a batch, from one on, into memory.
+func (r *Result) take(rows *exec.Rows, b *graph.Batch, from int) error {
+	if len(b.Cols) == 0 || from == b.N {
+		return nil
+	}
+	c := &graph.Batch{N: b.N - from, Cols: make([]graph.Column, len(b.Cols))}
+	for i := range b.Cols {
+		c.Cols[i].Vals = make([]graph.Value, c.N)
+		for j := range c.N {
+			c.Cols[i].Vals[j] = detach(b.Cols[i].Value(from + j))
 		}
 	}
+	r.batches = append(r.batches, c)
+	return rows.Hold(c)
+}
+
+// keep charges the rows in memory to the explicit transaction, or to the request.
+func (r *Result) keep() {
+	to := cmp.Or(r.q.tx, r.q)
+	if pools := r.q.pools.Load(); pools != nil {
+		to.pools.Store(pools)
+	}
+	r.kept.Charge(&to.held)
 }
 
 // detach gives a value that does not need its transaction, records included.
@@ -297,5 +316,7 @@ func (r *Result) Close() {
 	if r.tx != nil {
 		r.tx.Rollback()
 	}
+	r.kept.Release()
+	r.batches = nil
 	_ = r.e.finish(r.ctx, r.q, r.start, r.count, r.p, r.err)
 }

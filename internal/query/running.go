@@ -65,8 +65,14 @@ func (q *Running) end(cause error) {
 // Rows is the number of rows given so far.
 func (q *Running) Rows() int64 { return q.rows.Load() }
 
-// Held is the operator that took memory last, and the bytes that all operators hold.
-func (q *Running) Held() (operator string, bytes int64) { return q.held.Operator(), q.held.Bytes() }
+// Held is the operator that took memory last, and the bytes that all operators, and the open results of the transaction, hold.
+func (q *Running) Held() (operator string, bytes int64) {
+	operator, bytes = q.held.Operator(), q.held.Bytes()
+	if q.tx != nil {
+		operator, bytes = cmp.Or(operator, q.tx.held.Operator()), bytes+q.tx.held.Bytes()
+	}
+	return operator, bytes
+}
 
 var errKilled = errors.New("killed")
 

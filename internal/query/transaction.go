@@ -215,6 +215,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	}
 	q.trace.enter("execute")
 	env := t.e.env(q, req.Params, p.prefix == "PROFILE")
+	env.Budget.Kept = t.listing.held.Bytes()
 	if p.calls {
 		env.Statement = t.e.statement(q, t.g, t.prepare)
 	}

@@ -3,6 +3,7 @@ package query
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
@@ -55,11 +56,16 @@ func (g *gate) enterAgain(ctx context.Context, q *Running) error {
 	return err
 }
 
-// Hold takes the rows that are left of a statement of an explicit transaction into memory, within the limit of one statement's, so
-// that the transaction can run the next one. The batch that Next gave last is not valid any more.
-func (r *Result) Hold() error {
+// Hold takes the rows that are left of a statement of an explicit transaction into memory, so that the transaction can run the next
+// one: those of b, which Next has given last or which is nil, from a row on, and those behind them. All results of a transaction
+// that are held, and the operators of its statement, share the memory of one statement. b is not valid any more.
+func (r *Result) Hold(b *graph.Batch, from int) error {
+	if b != nil {
+		r.count -= int64(b.N - from)
+	}
 	t := r.txn
 	if t == nil || r.rows == nil {
+		r.putBack(b, from)
 		return nil
 	}
 	if r.waits != (time.Time{}) {
@@ -67,12 +73,32 @@ func (r *Result) Hold() error {
 			return r.fail(err)
 		}
 	}
+	if b != nil {
+		if err := r.take(r.rows, b, from); err != nil {
+			return r.fail(err)
+		}
+	}
 	if err := r.buffer(r.ctx, r.rows); err != nil {
 		return r.fail(err)
 	}
 	r.leave(nil)
+	if t.ctx.Err() != nil { // it was ended to get memory back
+		return r.fail(context.Cause(t.ctx))
+	}
 	r.Wait()
 	return nil
+}
+
+// putBack has Next give the rows of b, which are in memory, from one on again; b may be nil.
+func (r *Result) putBack(b *graph.Batch, from int) {
+	if b == nil || from == b.N {
+		return
+	}
+	rest := &graph.Batch{N: b.N - from, Cols: make([]graph.Column, len(b.Cols))}
+	for i := range b.Cols {
+		rest.Cols[i].Vals = b.Cols[i].Vals[from:]
+	}
+	r.batches = slices.Insert(r.batches, 0, rest)
 }
 
 // fail ends the result with an error.
@@ -84,9 +110,6 @@ func (r *Result) fail(err error) error {
 	r.leave(r.err)
 	return r.err
 }
-
-// Detach gives a value of a row that does not need its transaction.
-func Detach(v graph.Value) graph.Value { return detach(v) }
 
 // Done is closed when the result must end: it was killed, is out of time, or its caller is gone.
 func (r *Result) Done() <-chan struct{} { return r.ctx.Done() }

@@ -54,10 +54,9 @@ func (r *result) rouse() {
 }
 
 // Hold implements bolt.Result.
-func (r *result) Hold() error { return ownTimeout(r.res.Hold(), r.timed) }
-
-// Detach implements bolt.Result.
-func (r *result) Detach(v graph.Value) graph.Value { return query.Detach(v) }
+func (r *result) Hold(b *graph.Batch, from int) error {
+	return ownTimeout(r.res.Hold(b, from), r.timed)
+}
 
 // Whole implements bolt.Result.
 func (r *result) Whole() bool { return r.res.Prefix() == "PROFILE" }

@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"fmt"
+
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime/spill"
 )
@@ -21,12 +23,22 @@ func (a *Account) Grow(n int) error {
 		st := &a.Run.Stats[a.Run.Current]
 		st.Memory = max(st.Memory, a.Held)
 	}
-	if limit := a.Run.Env.Budget.Bytes; limit > 0 && a.Run.bytes > limit {
-		err := graph.BudgetError("the statement needs more than %d bytes, the budget of query-memory; operator %s holds %d bytes",
-			limit, a.Name, a.Held)
-		if a.Run.bytes-limit > finishBytes || !a.Run.Truncate(err) {
-			return err
-		}
+	if budget := &a.Run.Env.Budget; budget.Bytes > 0 && a.Run.bytes+budget.Kept > budget.Bytes {
+		return a.over(budget)
+	}
+	return nil
+}
+
+// over gives the error of a run that holds more than it may, unless it may end early.
+func (a *Account) over(budget *Budget) error {
+	beside := ""
+	if budget.Kept > 0 {
+		beside = fmt.Sprintf("; open results of the transaction hold %d bytes", budget.Kept)
+	}
+	err := graph.BudgetError("the statement needs more than %d bytes, the budget of query-memory; operator %s holds %d bytes%s",
+		budget.Bytes, a.Name, a.Held, beside)
+	if a.Run.bytes+budget.Kept-budget.Bytes > finishBytes || !a.Run.Truncate(err) {
+		return err
 	}
 	return nil
 }
@@ -103,7 +115,7 @@ func (a *Account) Short() bool {
 	if limit > 0 {
 		least = min(least, limit/8)
 	}
-	return env.Spill != nil && a.Held > least && (limit > 0 && a.Run.bytes > limit/2 || crowded(env.Pools))
+	return env.Spill != nil && a.Held > least && (limit > 0 && a.Run.bytes+env.Budget.Kept > limit/2 || crowded(env.Pools))
 }
 
 // Spill begins rows of a number of cells on disk.

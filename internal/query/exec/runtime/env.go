@@ -59,7 +59,8 @@ type Helper interface {
 
 // Budget limits a run; 0 is no limit.
 type Budget struct {
-	Bytes int64 // held by operators at one time
+	Bytes int64 // held by operators at one time, with Kept
+	Kept  int64 // what earlier runs of the transaction have left in memory
 	Rows  int64 // of the result
 	Edges int64 // visited by expansions
 }

@@ -19,8 +19,48 @@ func (h *Held) Operator() string {
 	return ""
 }
 
-// Clear forgets the operator.
-func (h *Held) Clear() { h.operator.Store(nil) }
+// Clear says that the run has ended and holds nothing.
+func (h *Held) Clear() {
+	h.bytes.Store(0)
+	h.operator.Store(nil)
+}
+
+// Kept is the memory of rows that outlive their run, until their client asks for them. The zero Kept is none.
+type Kept struct {
+	Bytes int64
+	Pools []*Pool // of the run
+	held  *Held   // that it is charged to; nil: none yet
+}
+
+// keptName stands for an operator where rows in memory hold the most.
+var keptName = "Result"
+
+// Charge counts the memory in h and in the pools, until Release.
+func (k *Kept) Charge(h *Held) {
+	if k.Bytes == 0 {
+		return
+	}
+	k.held = h
+	h.bytes.Add(k.Bytes)
+	h.operator.Store(&keptName)
+	for _, p := range k.Pools {
+		if p.held.Add(k.Bytes) > p.Limit {
+			p.Relieve(p)
+		}
+	}
+}
+
+// Release gives back what Charge has counted.
+func (k *Kept) Release() {
+	if k.held == nil {
+		return
+	}
+	k.held.bytes.Add(-k.Bytes)
+	for _, p := range k.Pools {
+		p.held.Add(-k.Bytes)
+	}
+	*k = Kept{}
+}
 
 // Pool bounds what all runs of a process, or of one owner, hold together. It is safe for concurrent use.
 type Pool struct {
