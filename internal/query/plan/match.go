@@ -212,6 +212,10 @@ func (m *matcher) implied(v PatVertex) *LabelExpr {
 	return best
 }
 
+// sameCost keeps rounding from deciding between tries that cost the same. A seek comes before the scan for the same vertex, of which only
+// the rows that pass count.
+const sameCost = 1 - 1e-9
+
 // search gives the best try, and whether it begins elsewhere than at the first vertex although it might begin there.
 func (m *matcher) search(start *tried) (best *tried, elsewhere bool) {
 	starts := m.actions(start)
@@ -239,11 +243,11 @@ func (m *matcher) search(start *tried) (best *tried, elsewhere bool) {
 				}
 			}
 			m.take(t, next[chosen])
-			if best != nil && t.cost >= best.cost {
+			if best != nil && t.cost >= best.cost*sameCost {
 				break
 			}
 		}
-		if best == nil || t.cost < best.cost {
+		if best == nil || t.cost < best.cost*sameCost {
 			best = t
 		}
 	}
