@@ -8,6 +8,7 @@ type access struct {
 	keys           []Expr // of a range: what the first properties equal
 	each           bool
 	byRange        bool
+	area           Area
 	lo, hi         Expr
 	loOpen, hiOpen bool
 	prefix         bool
@@ -41,7 +42,7 @@ func (m *matcher) access(t *tried, i int) (access, bool) {
 	for _, name := range v.Labels.names() {
 		for k := range m.o.indexes {
 			ix := &m.o.indexes[k]
-			if ix.Label != name || !ix.Ordered() || !ix.Online {
+			if ix.Label != name || !ix.Indexed || !ix.Online {
 				continue
 			}
 			if a, ok := m.indexAccess(t, v.Col, ix); ok {
@@ -71,7 +72,7 @@ func (m *matcher) edgeAccess(t *tried, i int) (best access, found bool) {
 	}
 	for k := range m.o.indexes {
 		ix := &m.o.indexes[k]
-		if len(e.Types) != 1 || ix.Type != e.Types[0] || !ix.Ordered() || !ix.Online {
+		if len(e.Types) != 1 || ix.Type != e.Types[0] || !ix.Indexed || !ix.Online {
 			continue
 		}
 		if a, ok := m.indexAccess(t, e.Col, ix); ok && (!found || a.rows+a.cost < best.rows+best.cost) {
@@ -84,9 +85,12 @@ func (m *matcher) edgeAccess(t *tried, i int) (best access, found bool) {
 	return best, found
 }
 
-// indexAccess finds the best way to find what col stands for through an index: by all of its properties, or by some
-// of the first and an interval of the next.
+// indexAccess finds the best way to find what col stands for through an index: by all of its properties, by some of the first and an
+// interval of the next, or by an area.
 func (m *matcher) indexAccess(t *tried, col Col, ix *graph.Index) (access, bool) {
+	if ix.Kind == graph.PointIndex {
+		return m.areaAccess(t, col, ix)
+	}
 	if a, ok := m.equalAccess(t, col, ix); ok {
 		return a, true
 	}

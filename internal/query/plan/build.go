@@ -151,7 +151,7 @@ func (b *builder) seek(s step) {
 	case a.byRange:
 		b.node = &SeekRange{
 			Input: b.node, Out: v.Col, Index: a.index, Equal: a.keys, Lo: a.lo, Hi: a.hi, LoOpen: a.loOpen, HiOpen: a.hiOpen,
-			Prefix: a.prefix,
+			Prefix: a.prefix, Area: a.area,
 		}
 	default:
 		b.node = &Seek{Input: b.node, Out: v.Col, Index: a.index, Keys: a.keys, Each: a.each}
@@ -175,7 +175,7 @@ func (b *builder) seekEdge(s step) {
 	case a.byRange:
 		b.node = &SeekEdgeRange{
 			Input: b.node, Out: e.Col, Index: a.index, Equal: a.keys, Lo: a.lo, Hi: a.hi, LoOpen: a.loOpen, HiOpen: a.hiOpen,
-			Prefix: a.prefix,
+			Prefix: a.prefix, Area: a.area,
 		}
 	default:
 		b.node = &SeekEdges{Input: b.node, Out: e.Col, Index: a.index, Keys: a.keys, Each: a.each}

@@ -66,18 +66,21 @@ func (e *estimator) keys(ix *graph.Index, keys []Expr, each bool) float64 {
 	return rows
 }
 
-// interval is the part of an index that lies in a range.
-func (e *estimator) interval(equal []Expr, lo, hi Expr) float64 {
-	s := 1.0
-	for range equal {
-		s *= selEqual
+// interval is how many entries of an index lie in a range.
+func (e *estimator) interval(n *SeekRange) float64 {
+	rows := e.o.all(&n.Index)
+	if n.Area != NoArea {
+		return e.o.inArea(n.Area, &n.Index)
 	}
-	for _, bound := range []Expr{lo, hi} {
+	for range n.Equal {
+		rows *= selEqual
+	}
+	for _, bound := range []Expr{n.Lo, n.Hi} {
 		if bound != nil {
-			s *= selRange
+			rows *= selRange
 		}
 	}
-	return s
+	return rows
 }
 
 // elements is how many elements a list has.

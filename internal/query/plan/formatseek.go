@@ -8,7 +8,7 @@ import (
 
 // seekRange gives the name and the details of a range, or of a whole index in its order.
 func (f *formatter) seekRange(n *SeekRange) (name, details string) {
-	name, details = "IndexRangeSeek", "("+f.col(n.Out)+":"+n.Index.Label+")"
+	name, details = rangeSeek(n), "("+f.col(n.Out)+":"+n.Index.Label+")"
 	if interval := f.interval(n); interval != "" {
 		details += " WHERE " + interval
 	} else {
@@ -18,6 +18,13 @@ func (f *formatter) seekRange(n *SeekRange) (name, details string) {
 		details += " DESC"
 	}
 	return name, details + [...]string{"", ", nulls first", ", nulls last"}[n.Missing]
+}
+
+func rangeSeek(n *SeekRange) string {
+	if n.Area != NoArea {
+		return "PointIndexSeek"
+	}
+	return "IndexRangeSeek"
 }
 
 func indexSeek(ix *graph.Index) string {
@@ -48,6 +55,12 @@ func (f *formatter) interval(n *SeekRange) string {
 		parts = append(parts, f.equalities(n.Out, &n.Index, n.Equal, false))
 	}
 	switch {
+	case n.Area == AreaPoint:
+		return p + " = " + f.expr(n.Lo)
+	case n.Area == AreaBox:
+		return "point.withinBBox(" + p + ", " + f.expr(n.Lo) + ", " + f.expr(n.Hi) + ")"
+	case n.Area == AreaNear:
+		return "point.distance(" + p + ", " + f.expr(n.Lo) + ")" + upTo(n) + f.expr(n.Hi)
 	case n.Prefix:
 		parts = append(parts, p+" STARTS WITH "+f.expr(n.Lo))
 	case n.Lo != nil && n.LoOpen:
@@ -56,11 +69,15 @@ func (f *formatter) interval(n *SeekRange) string {
 		parts = append(parts, p+" >= "+f.expr(n.Lo))
 	}
 	if n.Hi != nil {
-		op := " <= "
-		if n.HiOpen {
-			op = " < "
-		}
-		parts = append(parts, p+op+f.expr(n.Hi))
+		parts = append(parts, p+upTo(n)+f.expr(n.Hi))
 	}
 	return strings.Join(parts, " AND ")
+}
+
+// upTo is how a value compares with the upper bound.
+func upTo(n *SeekRange) string {
+	if n.HiOpen {
+		return " < "
+	}
+	return " <= "
 }

@@ -119,7 +119,7 @@ func (n *Seek) rows(e *estimator, in float64) float64 {
 }
 
 // SeekRange joins each row with the vertices whose first indexed properties equal Equal, and the next one lies between
-// Lo and Hi (nil: open).
+// Lo and Hi (nil: open), or, of a point index, whose point lies in an area that Lo and Hi describe.
 type SeekRange struct {
 	Input          Node
 	Out            Col
@@ -128,6 +128,7 @@ type SeekRange struct {
 	Lo, Hi         Expr
 	LoOpen, HiOpen bool
 	Prefix         bool // strings that begin with Lo
+	Area           Area
 	// Down gives the greatest values first. Missing, where there are no bounds, adds the vertices without the property.
 	Down    bool
 	Missing Missing
@@ -146,9 +147,8 @@ func (n *SeekRange) describe(f *formatter) (name, args string) {
 }
 
 func (n *SeekRange) rows(e *estimator, in float64) float64 {
-	o := e.o
 	e.labels[n.Out] = &LabelExpr{Name: n.Index.Label}
-	return in * o.all(&n.Index) * e.interval(n.Equal, n.Lo, n.Hi)
+	return in * e.interval(n)
 }
 
 // SeekEdges is Seek for an index over edges: it finds edges, without their ends.
@@ -185,12 +185,12 @@ func (n *SeekEdgeRange) exprs(f exprVisitor) {
 
 func (n *SeekEdgeRange) describe(f *formatter) (name, args string) {
 	r := SeekRange(*n)
-	return "RelationshipIndexRangeSeek", "[" + f.col(n.Out) + ":" + n.Index.Type + "] WHERE " + f.interval(&r)
+	return "Relationship" + rangeSeek(&r), "[" + f.col(n.Out) + ":" + n.Index.Type + "] WHERE " + f.interval(&r)
 }
 
 func (n *SeekEdgeRange) rows(e *estimator, in float64) float64 {
-	o := e.o
-	return in * o.all(&n.Index) * e.interval(n.Equal, n.Lo, n.Hi)
+	r := SeekRange(*n)
+	return in * e.interval(&r)
 }
 
 // SeekID joins each row with the vertex whose id() or elementId() is Key, or with Edge with such an edge, without its ends.

@@ -109,6 +109,9 @@ func (o *optimizer) inOrder(n Node, key Expr, desc bool, missing Missing) Node {
 			}
 		}
 	case *SeekRange:
+		if n.Area != NoArea {
+			return nil
+		}
 		// Within bounds there is no null.
 		at := len(n.Equal)
 		if _, ok := n.Input.(*Unit); ok && (n.Lo != nil || n.Hi != nil) && propOf(key, n.Out, n.Index.Props[at]) {

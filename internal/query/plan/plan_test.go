@@ -43,6 +43,10 @@ func social() plan.Env {
 			{ID: 6, Name: "reply_no", Type: "REPLY_OF", Props: []string{"no"}, Unique: true, Indexed: true, Online: true},
 			{ID: 7, Name: "person_home", Label: "Person", Props: []string{"country", "born", "name"}, Indexed: true, Online: true},
 			{ID: 8, Name: "building_edges", Type: "HAS_TAG", Props: []string{"at"}, Indexed: true},
+			{ID: 9, Name: "post_place", Label: "Post", Props: []string{"place"}, Kind: graph.PointIndex, Indexed: true, Online: true},
+			{ID: 10, Name: "knows_place", Type: "KNOWS", Props: []string{"place"}, Kind: graph.PointIndex, Indexed: true, Online: true},
+			{ID: 11, Name: "tag_place", Label: "Tag", Props: []string{"place"}, Indexed: true, Online: true},
+			{ID: 12, Name: "tag_point", Label: "Tag", Props: []string{"place"}, Kind: graph.PointIndex, Indexed: true, Online: true},
 		},
 	}
 }

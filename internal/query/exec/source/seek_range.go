@@ -54,19 +54,20 @@ type rangeSeeker struct {
 
 	ranges  []shard.Range // one a row, or one for all
 	none    []bool        // beside ranges: nothing can be in it
+	areas   []area        // beside ranges, of a point index
 	shared  bool
 	rows, k int
 	started bool // range k has been asked for
 	cursor  []byte
 	buf     []graph.VertexID
 	arcs    []graph.Edge
-	vals    []graph.Value // of lists that are compared again
+	vals    []graph.Value // that are compared again
 	missing *missing      // nil: not asked for
 }
 
 func (s *rangeSeeker) begin(ctx context.Context, b *runtime.Batch, rows runtime.Sel) error {
 	s.rows, s.k, s.started, s.cursor = len(rows), 0, false, nil
-	s.ranges, s.none = s.ranges[:0], s.none[:0]
+	s.ranges, s.none, s.areas = s.ranges[:0], s.none[:0], s.areas[:0]
 	if len(rows) == 0 {
 		return nil
 	}
@@ -103,6 +104,10 @@ func (s *rangeSeeker) begin(ctx context.Context, b *runtime.Batch, rows runtime.
 		rows = rows[:1]
 	}
 	for _, row := range rows {
+		if s.n.Area != plan.NoArea {
+			s.addArea(bounds[0][row], bounds[1], row)
+			continue
+		}
 		r := shard.Range{LoOpen: s.n.LoOpen, HiOpen: s.n.HiOpen, Prefix: s.n.Prefix, Down: s.n.Down}
 		none := false
 		if bounds[0] != nil {
@@ -168,14 +173,14 @@ func (s *rangeSeeker) without(ctx context.Context) (part, bool, error) {
 // some fills in what comes next of the present range and reports whether there is anything.
 func (s *rangeSeeker) some(ctx context.Context, p *part) (bool, error) {
 	r := &s.ranges[s.k]
-	lists := r.Lo.Kind() == graph.List || r.Hi.Kind() == graph.List
+	again := s.n.Area != plan.NoArea || r.Lo.Kind() == graph.List || r.Hi.Kind() == graph.List
 	var err error
 	if s.edges {
 		if s.arcs == nil {
 			s.arcs = make([]graph.Edge, 0, graph.BatchSize)
 		}
 		p.edges, err = s.r.Tx.SeekEdgeRange(ctx, s.n.Index.ID, *r, &s.cursor, s.arcs[:0])
-		if err == nil && lists {
+		if err == nil && again {
 			p.edges, err = keepWithin(ctx, s, p.edges, s.r.Tx.EdgeProperties)
 		}
 		return len(p.edges) > 0, err
@@ -184,14 +189,14 @@ func (s *rangeSeeker) some(ctx context.Context, p *part) (bool, error) {
 		s.buf = make([]graph.VertexID, 0, graph.BatchSize)
 	}
 	p.ids, err = s.r.Tx.SeekRange(ctx, s.n.Index.ID, *r, &s.cursor, s.buf[:0])
-	if err == nil && lists {
+	if err == nil && again {
 		p.ids, err = keepWithin(ctx, s, p.ids, s.r.Tx.Properties)
 	}
 	return len(p.ids) > 0, err
 }
 
-// keepWithin compares again what an index gave for bounds that are lists: in the order of the index all lists stand in
-// one row, but [1] and ['a'] do not compare.
+// keepWithin compares again what an index gave for bounds that are lists, or for an area: in the order of the index all lists stand in
+// one row, but [1] and ['a'] do not compare, and the places of an area are those of other points too.
 func keepWithin[T any](
 	ctx context.Context, s *rangeSeeker, found []T, read func(context.Context, []T, []graph.PropID, [][]graph.Value) error,
 ) ([]T, error) {
@@ -203,20 +208,28 @@ func keepWithin[T any](
 	if err := read(ctx, found, []graph.PropID{prop}, [][]graph.Value{s.vals}); err != nil {
 		return nil, err
 	}
-	r := &s.ranges[s.k]
 	n := 0
 	for i, v := range s.vals {
-		lo, hi := fn.GreaterEqual(v, r.Lo), fn.LessEqual(v, r.Hi)
-		if r.LoOpen {
-			lo = fn.Greater(v, r.Lo)
-		}
-		if r.HiOpen {
-			hi = fn.Less(v, r.Hi)
-		}
-		if (r.Lo.IsNull() || lo == fn.True) && (r.Hi.IsNull() || hi == fn.True) {
+		if s.passes(v) {
 			found[n] = found[i]
 			n++
 		}
 	}
 	return found[:n], nil
+}
+
+// passes reports whether a value lies in the present range.
+func (s *rangeSeeker) passes(v graph.Value) bool {
+	if s.n.Area != plan.NoArea {
+		return s.areas[s.k].holds(s.n.Area, v)
+	}
+	r := &s.ranges[s.k]
+	lo, hi := fn.GreaterEqual(v, r.Lo), fn.LessEqual(v, r.Hi)
+	if r.LoOpen {
+		lo = fn.Greater(v, r.Lo)
+	}
+	if r.HiOpen {
+		hi = fn.Less(v, r.Hi)
+	}
+	return (r.Lo.IsNull() || lo == fn.True) && (r.Hi.IsNull() || hi == fn.True)
 }
