@@ -43,6 +43,14 @@ func (a *Account) over(budget *Budget) error {
 	return nil
 }
 
+// GrowTo adds what n bytes are more than the operator was known to hold.
+func (a *Account) GrowTo(n int) error {
+	if more := n - int(a.Held); more > 0 {
+		return a.Grow(more)
+	}
+	return nil
+}
+
 // finishBytes is how much more the operators of a run may hold that ends early, to finish with what was found.
 const finishBytes = 16 << 20
 

@@ -51,7 +51,7 @@ func CheapestPaths(c *compile.Compiler, n *plan.CheapestPaths, need plan.ColSet)
 		}
 		h := adjacency.NewReader(r, n.Types, n.Dir, nil)
 		h.Filter, h.Edges = adjacency.NewEdgeTest(r, where, nil), true
-		x.search = &cheapestSearch{r: r, reader: h, best: map[graph.VertexID]float64{}, acct: runtime.Account{Run: r, Name: "CheapestPaths"}}
+		x.search = &cheapestSearch{kernel: newKernel(r, "CheapestPaths", h)}
 		if weight != nil {
 			h.Props = weight.Keys
 			x.search.weights = &edgeWeights{w: weight, x: expr.New(r, weight.Cols).Add(weight.Preds[0])}
@@ -67,7 +67,7 @@ func (x *cheapest) Open(ctx context.Context) error {
 }
 
 func (x *cheapest) Close() {
-	x.search.acct.Release()
+	x.search.release()
 	x.Input.Close()
 }
 

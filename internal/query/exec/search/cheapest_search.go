@@ -6,36 +6,30 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec/adjacency"
-	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 )
 
 // cheapestSearch finds cheapest paths by label correction: in round i, all vertices that became cheaper in round i-1 are
 // gone on from with one request. So a bound on the number of edges is a bound on the rounds, and a label that is neither
 // cheaper nor shorter than another of its vertex is dropped, as is one that costs more than the best way to the end.
 // Labels are never more than Dijkstra's algorithm would settle times the rounds in which a vertex becomes cheaper.
+//
+// The tree has the least cost of each vertex. What is visited is what paths must not use, for all but the first of the K cheapest.
 type cheapestSearch struct {
-	r       *runtime.Run
-	reader  *adjacency.Reader
+	kernel
 	weights *edgeWeights // nil: every edge weighs 1
-	acct    runtime.Account
 
 	labels []label
-	best   map[graph.VertexID]float64
-	ends   []int32
+	ends   []int32 // labels of the end
+	bound  float64 // the least cost of ends
 	cur    []int32
-	next   []int32
-	list   []graph.VertexID
-	f      runtime.Frontier
+	later  []int32
 	steps  int // since the context was looked at
-
-	// What paths must not use, for all but the first of the K cheapest.
-	noEdge   map[graph.EdgeID]bool
-	noVertex map[graph.VertexID]bool
+	noEdge map[graph.EdgeID]bool
 }
 
 // label is a path to a vertex, by its last edge.
 type label struct {
-	vertex graph.VertexID
+	vertex int32 // of the tree
 	sum    float64
 	parent int32 // -1 at the start
 	edge   graph.Edge
@@ -50,7 +44,8 @@ type foundPath struct {
 
 // paths gives the k cheapest paths without repeated vertices, or all of the least weight.
 func (s *cheapestSearch) paths(ctx context.Context, from, to graph.VertexID, maxHops, k int, all bool) ([]foundPath, error) {
-	s.noEdge, s.noVertex = nil, nil
+	s.begin()
+	s.noEdge = nil
 	found, err := s.least(ctx, from, to, maxHops, all)
 	if all || k == 1 || len(found) == 0 || err != nil {
 		return found, err
@@ -71,7 +66,7 @@ func (s *cheapestSearch) more(ctx context.Context, found []foundPath, to graph.V
 			return found, nil
 		}
 		at := last.start
-		s.noVertex = map[graph.VertexID]bool{}
+		s.visited.clear()
 		for i := range last.edges {
 			s.noEdge = map[graph.EdgeID]bool{}
 			for j := range found {
@@ -93,7 +88,7 @@ func (s *cheapestSearch) more(ctx context.Context, found []foundPath, to graph.V
 					candidates = append(candidates, c)
 				}
 			}
-			s.noVertex[at] = true
+			s.add(at)
 			at = otherEnd(last.edges[i], at)
 		}
 		if len(candidates) == 0 {
@@ -129,8 +124,8 @@ func (s *cheapestSearch) prefixSums(ctx context.Context, p *foundPath) ([]float6
 	for _, e := range p.edges {
 		w := 1.0
 		if s.weights != nil {
-			s.list = append(s.list[:0], at)
-			if err := s.reader.Read(ctx, s.list, 0); err != nil {
+			s.ids = append(s.ids[:0], at)
+			if err := s.reader.Read(ctx, s.ids, 0); err != nil {
 				return nil, err
 			}
 			weights, err := s.weights.of(ctx, s.reader)
@@ -154,9 +149,10 @@ func (s *cheapestSearch) prefixSums(ctx context.Context, p *foundPath) ([]float6
 // least gives the cheapest path, or all that cost as little, within maxHops edges (0: any number).
 func (s *cheapestSearch) least(ctx context.Context, from, to graph.VertexID, maxHops int, all bool) ([]foundPath, error) {
 	s.acct.Release()
-	clear(s.best)
-	s.labels = append(s.labels[:0], label{vertex: from, parent: -1})
-	s.best[from] = 0
+	s.tree.clear()
+	s.tree.add(from)
+	s.tree.cost = append(s.tree.cost, 0)
+	s.labels = append(s.labels[:0], label{parent: -1})
 	s.cur, s.ends = append(s.cur[:0], 0), s.ends[:0]
 	if from == to {
 		return []foundPath{{start: from}}, nil
@@ -165,11 +161,11 @@ func (s *cheapestSearch) least(ctx context.Context, from, to graph.VertexID, max
 		if err := s.round(ctx, to, all); err != nil {
 			return nil, err
 		}
-		s.cur, s.next = s.next, s.cur
+		s.cur, s.later = s.later, s.cur
 	}
 	var found []foundPath
 	for _, end := range s.ends {
-		if s.labels[end].sum != s.best[to] {
+		if s.labels[end].sum != s.bound {
 			continue
 		}
 		found = append(found, s.path(end))
@@ -186,31 +182,27 @@ func (s *cheapestSearch) path(end int32) foundPath {
 	for ; s.labels[end].parent >= 0; end = s.labels[end].parent {
 		p.edges = append(p.edges, s.labels[end].edge)
 	}
-	p.start = s.labels[end].vertex
+	p.start = s.tree.vertex[s.labels[end].vertex]
 	slices.Reverse(p.edges)
 	return p
 }
 
 // round goes on from the labels of cur.
 func (s *cheapestSearch) round(ctx context.Context, to graph.VertexID, all bool) error {
-	s.next, s.list = s.next[:0], s.list[:0]
+	s.later, s.ids = s.later[:0], s.ids[:0]
 	kept := s.cur[:0]
 	for _, i := range s.cur {
 		l := &s.labels[i]
-		bound, ended := s.best[to]
-		if l.sum > s.best[l.vertex] || ended && (l.sum > bound || !all && l.sum == bound) {
+		if l.sum > s.tree.cost[l.vertex] || s.tooMuch(l.sum, all) {
 			continue
 		}
 		kept = append(kept, i)
-		s.list = append(s.list, l.vertex)
+		s.ids = append(s.ids, s.tree.vertex[l.vertex])
 	}
 	s.cur = kept
-	s.f.Set(s.list)
-	for done := 0; done < len(s.f.IDs); done += s.reader.Answer.Done {
-		if err := s.r.Alive(ctx); err != nil {
-			return err
-		}
-		if err := s.reader.Read(ctx, s.f.IDs[done:], adjacency.MaxEdges); err != nil {
+	s.frontier.Set(s.ids)
+	for done := 0; done < len(s.frontier.IDs); done += s.reader.Answer.Done {
+		if err := s.read(ctx, s.frontier.IDs[done:], adjacency.MaxEdges, nil, 0, nil); err != nil {
 			return err
 		}
 		var weights []graph.Value
@@ -220,19 +212,23 @@ func (s *cheapestSearch) round(ctx context.Context, to graph.VertexID, all bool)
 				return err
 			}
 		}
-		before := len(s.labels)
 		for u := range s.reader.Answer.Done {
-			for _, place := range s.f.Order[s.f.First[done+u]:s.f.First[done+u+1]] {
+			for _, place := range s.frontier.Order[s.frontier.First[done+u]:s.frontier.First[done+u+1]] {
 				if err := s.relax(ctx, s.cur[place], u, weights, to, all); err != nil {
 					return err
 				}
 			}
 		}
-		if err := s.acct.Grow(64 * (len(s.labels) - before)); err != nil {
+		if err := s.acct.GrowTo(64*len(s.labels) + s.bytes()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// tooMuch reports whether a path of a cost is dearer than the cheapest one to the end so far, or as dear, unless all of these are wanted.
+func (s *cheapestSearch) tooMuch(cost float64, all bool) bool {
+	return len(s.ends) > 0 && (cost > s.bound || !all && cost == s.bound)
 }
 
 // relax makes labels of the edges of source u of the answer, which continue label i.
@@ -244,7 +240,8 @@ func (s *cheapestSearch) relax(ctx context.Context, i int32, u int, weights []gr
 			return err
 		}
 	}
-	from, sum := s.labels[i].vertex, s.labels[i].sum
+	t, sum := &s.tree, s.labels[i].sum
+	from := t.vertex[s.labels[i].vertex]
 	for k := res.Offsets[u]; k < res.Offsets[u+1]; k++ {
 		v := res.Targets[k]
 		w := 1.0
@@ -254,32 +251,32 @@ func (s *cheapestSearch) relax(ctx context.Context, i int32, u int, weights []gr
 				return err
 			}
 		}
-		if v == from || s.noVertex[v] || s.noEdge[res.Edges[k]] {
-			continue
-		}
 		cost := sum + w
-		if bound, ended := s.best[to]; ended && (cost > bound || !all && cost == bound) {
+		if v == from || s.has(v) || s.noEdge[res.Edges[k]] || s.tooMuch(cost, all) {
 			continue
 		}
-		if known, ok := s.best[v]; ok && (cost > known || cost == known && (!all || s.passes(i, v))) {
+		at, added := t.add(v)
+		if added {
+			t.cost = append(t.cost, cost)
+		} else if known := t.cost[at]; cost > known || cost == known && (!all || s.passes(i, at)) {
 			continue
 		}
-		s.best[v] = cost
-		s.labels = append(s.labels, label{vertex: v, sum: cost, parent: i, edge: s.reader.Edge(k, from)})
+		t.cost[at] = cost
+		s.labels = append(s.labels, label{vertex: at, sum: cost, parent: i, edge: s.reader.Edge(k, from)})
 		if n := int32(len(s.labels) - 1); v == to {
-			s.ends = append(s.ends, n)
+			s.ends, s.bound = append(s.ends, n), cost
 		} else {
-			s.next = append(s.next, n)
+			s.later = append(s.later, n)
 		}
 	}
 	return nil
 }
 
 // passes reports whether the path of a label goes through a vertex.
-func (s *cheapestSearch) passes(i int32, v graph.VertexID) bool {
+func (s *cheapestSearch) passes(i, vertex int32) bool {
 	for ; i >= 0; i = s.labels[i].parent {
 		s.steps++
-		if s.labels[i].vertex == v {
+		if s.labels[i].vertex == vertex {
 			return true
 		}
 	}

@@ -96,6 +96,7 @@ func FindPaths(c *compile.Compiler, n *plan.FindPaths, need plan.ColSet) *runtim
 		x.g = newWalkGraph(r, walkStages(w, n.Reversed), in.Cols)
 		x.perRow = x.g.perRow()
 		x.trails.g, x.search.g = x.g, x.g
+		x.search.acct = runtime.Account{Run: r, Name: "FindPaths"}
 		x.search.groups = w.Select == plan.SelectGroups
 		if len(w.Where) > 0 {
 			x.where = expr.New(r, wide.Cols).Predicates(w.Where)
@@ -141,7 +142,7 @@ func newPathColumns(n *plan.FindPaths, s *runtime.Stage) pathColumns {
 func (x *findPaths) Open(ctx context.Context) error {
 	x.b, x.active, x.given = nil, false, 0
 	x.found.reset()
-	x.g.clear()
+	x.g.forget()
 	for i := range x.g.stages {
 		p := x.g.stages[i].part
 		x.g.lo[i], x.g.hi[i] = 1, 1
@@ -172,6 +173,7 @@ func (x *findPaths) Open(ctx context.Context) error {
 
 func (x *findPaths) Close() {
 	x.g.release()
+	x.search.acct.Release()
 	x.Input.Close()
 }
 
@@ -233,8 +235,7 @@ func (x *findPaths) advance(ctx context.Context) error {
 	x.row++
 	const most = 1 << 18 // points that are kept for later rows
 	if x.perRow || len(x.g.points) > most {
-		x.g.clear()
-		x.found.held = 0
+		x.g.forget()
 	}
 	x.g.b, x.g.row = x.b, row
 	to := graph.NoVertex

@@ -17,7 +17,7 @@ import (
 // The places are (part, round, hop): hop edges of repetition round of the part are done. A part without an upper bound stays in
 // the round of its lower bound. Behind the last part stands the end.
 type walkGraph struct {
-	r      *runtime.Run
+	kernel
 	stages []walkStage
 	lo, hi []int // rounds of each stage; hi -1: no bound
 	hops   [][]*adjacency.Reader
@@ -36,11 +36,8 @@ type walkGraph struct {
 	row int32
 
 	order  []int32
-	f      []graph.VertexID
 	writer adjacency.EdgeWriter
 	cand   walkCandidates
-	acct   runtime.Account
-	held   int
 }
 
 type walkPlace struct {
@@ -75,7 +72,9 @@ type walkCandidates struct {
 }
 
 func newWalkGraph(r *runtime.Run, stages []walkStage, in []plan.Col) *walkGraph {
-	g := &walkGraph{r: r, stages: stages, writer: adjacency.EdgeWriter{SlabSize: r.BatchSize()}, acct: runtime.Account{Run: r, Name: "FindPaths"}}
+	g := &walkGraph{
+		kernel: newKernel(r, "FindPaths", nil), stages: stages, writer: adjacency.EdgeWriter{SlabSize: r.BatchSize()},
+	}
 	for i := range stages {
 		s := &stages[i]
 		own := s.part.Locals()
@@ -91,7 +90,6 @@ func newWalkGraph(r *runtime.Run, stages []walkStage, in []plan.Col) *walkGraph 
 		g.guards = append(g.guards, newWalkTest(r, s.guard, in, []plan.Col{s.node}))
 	}
 	g.lo, g.hi = make([]int, len(stages)), make([]int, len(stages))
-	g.clear()
 	return g
 }
 
@@ -105,28 +103,18 @@ func (g *walkGraph) perRow() bool {
 	return slices.ContainsFunc(g.guards, (*walkTest).perRow)
 }
 
-// clear forgets everything.
-func (g *walkGraph) clear() {
+// forget forgets everything.
+func (g *walkGraph) forget() {
+	g.begin()
 	g.index, g.memoAt = map[walkPlace]int32{}, map[walkMemo]int32{}
 	g.points, g.arcs, g.edges, g.memos = g.points[:0], g.arcs[:0], g.edges[:0], g.memos[:0]
-	g.release()
-}
-
-func (g *walkGraph) release() {
 	g.acct.Release()
-	g.held = 0
 }
 
 // grown accounts for new memory.
 func (g *walkGraph) grown() error {
 	const point, arc, edge = 96, 12, 40
-	held := len(g.points)*point + len(g.arcs)*arc + len(g.edges)*edge + len(g.memos)*48
-	if held <= g.held {
-		return nil
-	}
-	n := held - g.held
-	g.held = held
-	return g.acct.Grow(n)
+	return g.acct.GrowTo(len(g.points)*point + len(g.arcs)*arc + len(g.edges)*edge + len(g.memos)*48)
 }
 
 // start gives the point where searches from a vertex begin.
@@ -196,7 +184,7 @@ func (g *walkGraph) loadAlike(ctx context.Context, part, hop int, points []int32
 			return err
 		}
 	}
-	g.f = g.f[:0]
+	list := g.ids[:0]
 	kept := points[:0:0]
 	for _, i := range points {
 		p := &g.points[i]
@@ -204,25 +192,28 @@ func (g *walkGraph) loadAlike(ctx context.Context, part, hop int, points []int32
 			continue
 		}
 		kept = append(kept, i)
-		if n := len(g.f); n == 0 || g.f[n-1] != p.vertex {
-			g.f = append(g.f, p.vertex)
+		if n := len(list); n == 0 || list[n-1] != p.vertex {
+			list = append(list, p.vertex)
 		}
 	}
+	g.ids = list
 	h := g.hops[part][hop]
-	for done := 0; done < len(g.f); done += h.Answer.Done {
-		if err := h.Read(ctx, g.f[done:], adjacency.MaxEdges); err != nil {
+	g.lend(h)
+	defer g.lend(h)
+	for done := 0; done < len(list); done += h.Answer.Done {
+		if err := h.Read(ctx, list[done:], adjacency.MaxEdges); err != nil {
 			return err
 		}
 		k := 0
 		for u := range h.Answer.Done {
 			first := int32(len(g.edges))
 			for i := h.Answer.Offsets[u]; i < h.Answer.Offsets[u+1]; i++ {
-				g.edges = append(g.edges, h.Edge(i, g.f[done+u]))
+				g.edges = append(g.edges, h.Edge(i, list[done+u]))
 			}
-			for k < len(kept) && g.points[kept[k]].vertex < g.f[done+u] {
+			for k < len(kept) && g.points[kept[k]].vertex < list[done+u] {
 				k++
 			}
-			for ; k < len(kept) && g.points[kept[k]].vertex == g.f[done+u]; k++ {
+			for ; k < len(kept) && g.points[kept[k]].vertex == list[done+u]; k++ {
 				for i := h.Answer.Offsets[u]; i < h.Answer.Offsets[u+1]; i++ {
 					g.cand.point = append(g.cand.point, kept[k])
 					g.cand.edge = append(g.cand.edge, first+int32(i-h.Answer.Offsets[u]))

@@ -30,8 +30,8 @@ type walkSearch struct {
 	exact   bool
 	entries []walkEntry
 	links   []walkLink
-	layer   map[int32]int32        // of points to entries, in the layer at work
-	first   map[int32]int32        // of points to the layer that they are first reached in
+	layer   []int32                // by point: its entry in the layer at work, or -1
+	first   []int32                // by point: the layer that it is first reached in, or -1
 	counts  map[graph.VertexID]int // by end: what has been found
 	missing bool                   // an end was reached, but by no trail
 	useful  []bool                 // by point, in an exact search; nil: not known
@@ -39,6 +39,7 @@ type walkSearch struct {
 	back    []walkArcBack
 	part    foundPaths // of one layer and end, before accept
 	visits  int
+	acct    runtime.Account // of the paths that are found
 }
 
 type walkEntry struct{ point, depth, link int32 }
@@ -60,10 +61,13 @@ func (s *walkSearch) find(ctx context.Context, from, to graph.VertexID, used []g
 }
 
 func (s *walkSearch) search(ctx context.Context, from graph.VertexID, out *foundPaths) error {
+	for _, e := range s.entries {
+		s.layer[e.point], s.first[e.point] = -1, -1
+	}
 	s.entries, s.links, s.useful = s.entries[:0], s.links[:0], nil
-	s.layer, s.first = map[int32]int32{}, map[int32]int32{}
 	start := s.g.start(from)
 	s.entries = append(s.entries, walkEntry{point: start, link: -1})
+	s.extend()
 	s.layer[start], s.first[start] = 0, 0
 	for lo := 0; lo < len(s.entries); {
 		if err := s.g.r.Alive(ctx); err != nil {
@@ -82,7 +86,9 @@ func (s *walkSearch) search(ctx context.Context, from graph.VertexID, out *found
 		if s.to != graph.NoVertex && (s.counts[s.to] >= s.want || s.missing && !s.exact) {
 			return nil
 		}
-		s.layer = make(map[int32]int32, len(s.layer))
+		for _, e := range s.entries[lo:hi] {
+			s.layer[e.point] = -1
+		}
 		for e := lo; e < hi; e++ {
 			s.follow(int32(e), true)
 		}
@@ -99,6 +105,13 @@ func (s *walkSearch) search(ctx context.Context, from graph.VertexID, out *found
 	return nil
 }
 
+// extend makes room in layer and first for the points that have been found since.
+func (s *walkSearch) extend() {
+	for len(s.layer) < len(s.g.points) {
+		s.layer, s.first = append(s.layer, -1), append(s.first, -1)
+	}
+}
+
 // complete follows the steps of the automaton within the layer that begins at an entry.
 func (s *walkSearch) complete(ctx context.Context, lo int) error {
 	var points []int32
@@ -111,6 +124,7 @@ func (s *walkSearch) complete(ctx context.Context, lo int) error {
 		if err := s.g.load(ctx, points); err != nil {
 			return err
 		}
+		s.extend()
 		for e := lo; e < hi; e++ {
 			s.follow(int32(e), false)
 		}
@@ -132,15 +146,15 @@ func (s *walkSearch) follow(e int32, byEdge bool) {
 			continue
 		}
 		if !s.exact {
-			if at, ok := s.first[arc.to]; ok && at != depth {
+			if at := s.first[arc.to]; at >= 0 && at != depth {
 				continue
 			}
 			s.first[arc.to] = depth
 		} else if s.useful != nil && int(arc.to) < len(s.useful) && !s.useful[arc.to] {
 			continue
 		}
-		to, ok := s.layer[arc.to]
-		if !ok {
+		to := s.layer[arc.to]
+		if to < 0 {
 			to = int32(len(s.entries))
 			s.layer[arc.to] = to
 			s.entries = append(s.entries, walkEntry{point: arc.to, depth: depth, link: -1})
@@ -166,8 +180,8 @@ func (s *walkSearch) prune(ctx context.Context, at int, grew bool) error {
 	}
 	n := at
 	for _, e := range s.entries[at:] {
+		s.layer[e.point] = -1
 		if s.useful != nil && int(e.point) < len(s.useful) && !s.useful[e.point] {
-			delete(s.layer, e.point)
 			continue
 		}
 		s.entries[n] = e
@@ -177,7 +191,6 @@ func (s *walkSearch) prune(ctx context.Context, at int, grew bool) error {
 			return err
 		}
 		if !found {
-			delete(s.layer, e.point)
 			continue
 		}
 		s.layer[e.point] = int32(n)
@@ -255,12 +268,7 @@ func (s *walkSearch) answer(ctx context.Context, e int32, out *foundPaths) error
 
 // grown accounts for new memory.
 func (s *walkSearch) grown(out *foundPaths) error {
-	n := (cap(out.points) + cap(out.edges)) * 4
-	if n <= out.held {
-		return nil
-	}
-	n, out.held = n-out.held, n
-	return s.g.acct.Grow(n)
+	return s.acct.GrowTo((cap(out.points) + cap(out.edges)) * 4)
 }
 
 // trace goes back from an entry along all ways that are trails and calls f at the start of each, with the way in back. It ends
@@ -307,7 +315,6 @@ func (s *walkSearch) traceOn(ctx context.Context, e int32, f func() (bool, error
 type foundPaths struct {
 	points, edges []int32
 	ends          []int
-	held          int // bytes that the budget knows of
 }
 
 func (p *foundPaths) reset() { p.points, p.edges, p.ends = p.points[:0], p.edges[:0], p.ends[:0] }

@@ -70,7 +70,7 @@ func (t *walkTrails) load(ctx context.Context, point int32) error {
 // lookBack finds the points that lead to the end.
 func (t *walkTrails) lookBack(ctx context.Context, start int32) error {
 	g := t.g
-	seen := map[int32]bool{start: true}
+	var seen []bool // by point
 	layer := []int32{start}
 	for len(layer) > 0 {
 		if err := t.g.r.Alive(ctx); err != nil {
@@ -79,6 +79,8 @@ func (t *walkTrails) lookBack(ctx context.Context, start int32) error {
 		if err := g.load(ctx, layer); err != nil {
 			return err
 		}
+		seen = append(seen, make([]bool, len(g.points)-len(seen))...)
+		seen[start] = true
 		var next []int32
 		for _, p := range layer {
 			for a := g.points[p].first; a >= 0; a = g.arcs[a].next {

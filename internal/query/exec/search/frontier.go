@@ -3,14 +3,12 @@ package search
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec/adjacency"
 	"github.com/hopgate/hopgate/internal/query/exec/compile"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 	"github.com/hopgate/hopgate/internal/query/plan"
-	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // frontierCount counts the vertices that are reached from those of all rows over a row of hops, each vertex once at every
@@ -25,7 +23,6 @@ type frontierCount struct {
 	trails *trailWalk // where no edge may repeat
 	reach  *reach     // where the hop is made some number of times
 	n      *plan.FrontierCount
-	all    graph.VertexSet    // for reach
 	starts [][]graph.VertexID // by row of the frame
 	given  int                // of starts
 	loaded bool
@@ -47,7 +44,7 @@ func FrontierCount(c *compile.Compiler, n *plan.FrontierCount, need plan.ColSet)
 	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: compile.Kept(nil, need, n.Out)}
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
 		x := &frontierCount{
-			Input: runtime.Input{In: kids[0]}, r: r, frame: r.Frame, from: in.Pos(n.From), at: s.Pos(n.Out), walk: frontierWalk{r: r}, n: n,
+			Input: runtime.Input{In: kids[0]}, r: r, frame: r.Frame, from: in.Pos(n.From), at: s.Pos(n.Out), walk: frontierWalk{kernel: newKernel(r, "FrontierCount", nil)}, n: n,
 		}
 		for i, h := range n.Hops {
 			hop := adjacency.NewReader(r, h.Types, h.Dir, h.Labels)
@@ -55,7 +52,7 @@ func FrontierCount(c *compile.Compiler, n *plan.FrontierCount, need plan.ColSet)
 			x.walk.readers = append(x.walk.readers, hop)
 		}
 		if n.Trail && len(n.Hops) > 1 {
-			x.trails = newTrailWalk(r, x.walk.readers)
+			x.trails = newTrailWalk(r, "FrontierCount", x.walk.readers)
 		}
 		if p := r.PrefetchOf(prefetching); p != nil {
 			*p = runtime.Prefetch{Hop: x.walk.readers[0], Limit: adjacency.MaxEdges}
@@ -87,11 +84,11 @@ func (x *frontierCount) Open(ctx context.Context) error {
 		h := x.n.Hops[0]
 		hop := adjacency.NewReader(x.r, h.Types, h.Dir, nil)
 		hop.Filter = x.walk.readers[0].Filter
-		x.reach = newReach(x.r, hop, &adjacency.Uniqueness{}, x.walk.readers[0].Labels)
+		x.reach = newReach(x.r, "FrontierCount", hop, &adjacency.Uniqueness{}, x.walk.readers[0].Labels)
 		x.reach.min, x.reach.max = x.n.Least, x.n.Most
 	}
 	if x.reach != nil {
-		x.reach.take()
+		x.reach.begin()
 	}
 	x.prefetchSecond()
 	return x.Input.Open(ctx)
@@ -187,105 +184,57 @@ func (x *frontierCount) load(ctx context.Context) error {
 
 // frontierWalk walks sets of vertices: as sorted lists while they are small, as bitmaps from then on.
 type frontierWalk struct {
-	r       *runtime.Run
+	kernel
 	readers []*adjacency.Reader
-	*walkMemory
 }
-
-// walkMemory is what walks of sets need memory for. It goes from one statement to the next, so that a short walk does
-// not pay for sets as large as the graph.
-type walkMemory struct {
-	list       []graph.VertexID
-	now, after graph.VertexSet // both empty between counts
-	f          runtime.Frontier
-	res        shard.Neighbours
-	dirty      bool // a count has not come to its end, so that the sets may not be empty
-}
-
-var walkMemories = sync.Pool{New: func() any { return &walkMemory{} }}
 
 // fewPuts is the number of vertices below which a last step is taken list by list: a step of sets, which uses all
 // processors, begins by looking through them.
 const fewPuts = 2048
 
-// take gives the walk memory, if it has none.
-func (w *frontierWalk) take() {
-	if w.walkMemory == nil {
-		w.walkMemory, _ = walkMemories.Get().(*walkMemory)
-	}
-}
-
-// release returns the memory to its pool.
-func (w *frontierWalk) release() {
-	if m := w.walkMemory; m != nil && !m.dirty && cap(m.res.Targets) <= adjacency.MaxKeptEdges {
-		walkMemories.Put(m)
-	}
-	w.walkMemory = nil
-}
-
 // count gives the number of vertices that the hops lead to from the vertices of start, which may repeat.
 func (w *frontierWalk) count(ctx context.Context, start []graph.VertexID) (int, error) {
-	w.take()
-	w.dirty = true
-	n, err := w.walk(ctx, start)
-	w.dirty = err != nil
-	return n, err
-}
-
-func (w *frontierWalk) walk(ctx context.Context, start []graph.VertexID) (int, error) {
-	w.f.Set(start)
-	w.list = append(w.list[:0], w.f.IDs...)
+	w.begin()
+	w.frontier.Set(start)
+	w.ids = append(w.ids, w.frontier.IDs...)
 	for i, h := range w.readers {
 		last := i == len(w.readers)-1
-		if last && len(w.list) < fewPuts && many(w.r, len(w.list)) && h.Puts() {
-			n, err := h.Put(ctx, w.list, &w.after)
-			w.after.Clear()
-			return n, err
+		if last && len(w.ids) < fewPuts && many(w.r, len(w.ids)) && h.Puts() {
+			w.hidden = true
+			return h.Put(ctx, w.ids, &w.set)
 		}
-		if many(w.r, len(w.list)) {
-			for _, v := range w.list {
-				w.now.Add(v)
-			}
+		if many(w.r, len(w.ids)) {
 			return w.countMany(ctx, w.readers[i:])
 		}
 		if err := w.step(ctx, h, last); err != nil {
 			return 0, err
 		}
 	}
-	return len(w.list), nil
+	return len(w.ids), nil
 }
 
 // step replaces the list by the vertices one hop on, which are sorted unless the hop is the last.
 func (w *frontierWalk) step(ctx context.Context, h *adjacency.Reader, last bool) error {
-	w.f.Set(w.list) // its copy is the frontier
-	w.list = w.list[:0]
-	defer w.lend(h)()
-	for done := 0; done < len(w.f.IDs); done += h.Answer.Done {
+	w.lend(h)
+	defer w.lend(h)
+	for rest := w.ids; len(rest) > 0; rest = rest[h.Answer.Done:] {
 		if err := w.r.Alive(ctx); err != nil {
 			return err
 		}
-		if err := h.Read(ctx, w.f.IDs[done:], adjacency.MaxEdges); err != nil {
+		if err := h.Read(ctx, rest, adjacency.MaxEdges); err != nil {
 			return err
 		}
-		if oneList(h, w.f.IDs) {
-			w.list = slices.Compact(append(w.list, h.Answer.Targets...))
+		if oneList(h, w.ids) {
+			w.ids = slices.Compact(append(w.ids[:0], h.Answer.Targets...))
 			return nil
 		}
-		w.list = w.after.AppendNew(w.list, h.Answer.Targets)
+		w.addAll(h.Answer.Targets)
 	}
-	w.after.RemoveAll(w.list)
-	if last {
-		return nil
+	w.ids = w.drain(w.ids)
+	if !last {
+		w.frontier.SortOnly(w.ids)
 	}
-	w.f.Set(w.list)
-	w.list = append(w.list[:0], w.f.IDs...)
-	return nil
-}
-
-// lend makes a hop answer into the walk's memory until the function is called that it gives.
-func (w *frontierWalk) lend(h *adjacency.Reader) (back func()) {
-	h.Answer, w.res = w.res, h.Answer
-	return func() { h.Answer, w.res = w.res, h.Answer }
+	return w.account()
 }
 
 // oneList reports whether the answer for these sources is a single list, which is sorted.
@@ -293,18 +242,18 @@ func oneList(h *adjacency.Reader, sources []graph.VertexID) bool {
 	return len(sources) == 1 && len(h.Types.Names) == 1 && h.Dir != graph.Both
 }
 
-// countMany goes on from the set now.
+// countMany goes on from a large frontier.
 func (w *frontierWalk) countMany(ctx context.Context, hops []*adjacency.Reader) (int, error) {
-	defer w.now.Clear()
+	w.stepFrom(w.ids)
 	for _, h := range hops {
-		back := w.lend(h)
-		err := h.Step(ctx, &w.now, &w.after)
-		back()
-		w.now, w.after = w.after, w.now
-		w.after.Clear()
+		w.lend(h)
+		err := h.Step(ctx, &w.now, &w.next)
+		w.lend(h)
 		if err != nil {
 			return 0, err
 		}
+		w.now, w.next = w.next, w.now
+		w.next.Clear()
 	}
 	return w.now.Len(), nil
 }

@@ -11,29 +11,25 @@ import (
 func (s *reach) count(ctx context.Context, start graph.VertexID) (int, error) {
 	if s.min > 1 || s.test != nil || s.reader.Filter != nil {
 		err := s.from(ctx, nil, start, 0, false, graph.NoVertex)
-		return len(s.ends), err
+		return len(s.ids), err
 	}
+	s.begin()
 	if s.max < s.min {
 		return 0, nil
 	}
-	defer s.Forget()
-	s.seen.Add(start)
-	s.visited = append(s.visited[:0], start)
+	s.add(start)
 	closed, more := s.min == 0, 0
-	for lo, depth := 0, 0; lo < len(s.visited) && depth < s.max; depth++ {
-		if err := s.r.Alive(ctx); err != nil {
-			return 0, err
-		}
-		hi := len(s.visited)
+	for lo, depth := 0, 0; lo < len(s.list) && depth < s.max; depth++ {
+		hi := len(s.list)
 		var back bool
 		var err error
 		last := depth+1 == s.max
 		if last && many(s.r, hi-lo) && hi-lo < fewPuts && s.reader.Puts() {
-			more, back, err = s.countLast(ctx, s.visited[lo:hi], start)
+			more, back, err = s.countLast(ctx, s.list[lo:hi], start)
 		} else if many(s.r, hi-lo) {
-			more, back, err = s.countMany(ctx, s.visited[lo:hi], start, s.max-depth)
+			more, back, err = s.countMany(ctx, s.list[lo:hi], start, s.max-depth)
 		} else {
-			back, err = s.step(ctx, nil, s.visited[lo:hi], start, 0, nil, last)
+			back, err = s.step(ctx, nil, s.list[lo:hi], start, 0, nil, last)
 		}
 		if err != nil {
 			return 0, err
@@ -47,7 +43,7 @@ func (s *reach) count(ctx context.Context, start graph.VertexID) (int, error) {
 			return 0, err
 		}
 	}
-	n := len(s.visited) - 1 + more
+	n := len(s.list) - 1 + more
 	if closed {
 		n++
 	}
@@ -56,10 +52,10 @@ func (s *reach) count(ctx context.Context, start graph.VertexID) (int, error) {
 
 // countLast counts what is first met one edge beyond a list; back says that an edge leads to start.
 func (s *reach) countLast(ctx context.Context, list []graph.VertexID, start graph.VertexID) (n int, back bool, err error) {
-	s.dense = true
-	s.seen.Remove(start)
-	n, err = s.reader.Put(ctx, list, &s.seen)
-	if back = s.seen.Has(start); back {
+	s.hidden = true
+	s.set.Remove(start)
+	n, err = s.reader.Put(ctx, list, &s.set)
+	if back = s.has(start); back {
 		n--
 	}
 	return n, back, err
@@ -71,18 +67,11 @@ func (s *reach) countMany(ctx context.Context, list []graph.VertexID, start grap
 	if !ok {
 		return 0, false, nil
 	}
-	s.many.Clear()
-	for _, v := range list {
-		s.many.Add(v)
-	}
-	s.dense = true
+	s.stepFrom(list)
 	for range hops {
-		if err := s.r.Alive(ctx); err != nil {
-			return 0, false, err
-		}
 		if s.r.Env.Budget.Edges > 0 {
-			s.ends = s.many.AppendTo(s.ends[:0])
-			if err := adjacency.VisitDegrees(ctx, s.r, s.ends, types, s.reader.Dir); err != nil {
+			s.ids = s.now.AppendTo(s.ids[:0])
+			if err := adjacency.VisitDegrees(ctx, s.r, s.ids, types, s.reader.Dir); err != nil {
 				return 0, false, err
 			}
 		}
@@ -91,7 +80,7 @@ func (s *reach) countMany(ctx context.Context, list []graph.VertexID, start grap
 			return 0, false, err
 		}
 		back = back || b
-		found := s.many.Len()
+		found := s.now.Len()
 		if n += found; found == 0 {
 			break
 		}
@@ -101,22 +90,17 @@ func (s *reach) countMany(ctx context.Context, list []graph.VertexID, start grap
 
 // reachAll counts the ends of trails from any of the vertices of start, which may repeat.
 func (x *frontierCount) reachAll(ctx context.Context, start []graph.VertexID) (int, error) {
-	x.walk.take()
-	x.walk.f.Set(start)
-	if len(x.walk.f.IDs) == 1 {
+	w := &x.walk
+	w.begin()
+	w.frontier.Set(start)
+	if len(w.frontier.IDs) == 1 {
 		return x.reach.count(ctx, start[0])
 	}
-	x.all.Clear()
-	n := 0
-	for _, v := range x.walk.f.IDs {
+	for _, v := range w.frontier.IDs {
 		if err := x.reach.from(ctx, nil, v, 0, false, graph.NoVertex); err != nil {
 			return 0, err
 		}
-		for _, end := range x.reach.ends {
-			if x.all.Add(end) {
-				n++
-			}
-		}
+		w.addAll(x.reach.ids)
 	}
-	return n, nil
+	return len(w.list), w.account()
 }

@@ -3,12 +3,10 @@ package search
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec/adjacency"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
-	"github.com/hopgate/hopgate/internal/shard"
 )
 
 // trailWalk finds the ends of the trails that follow a row of hops, set by set, without following all trails.
@@ -21,94 +19,41 @@ import (
 //
 // Witnesses are kept as vertices. Two edges between the same vertices are taken for one, which errs on the safe side.
 type trailWalk struct {
-	r       *runtime.Run
+	kernel  // what the last hop leads to; in ids what may have no trail
 	readers []*adjacency.Reader
-	back    []*adjacency.Reader // beside hops: against the hop, with edges, without labels
-	depth   int                 // hops that have been made
-	acct    runtime.Account
-	held    int
-	*trailMemory
+	back    []*adjacency.Reader // beside readers: against the hop, with edges, without labels
+	levels  []*trailSet
+	depth   int // hops that have been made
 }
 
-// trailMemory is what a trailWalk needs memory for. It goes from one statement to the next, so that a short walk does not
-// pay for sets as large as the graph.
-type trailMemory struct {
-	levels  []*trailSet // empty between walks
-	doubt   []graph.VertexID
-	far     graph.VertexSet // of the last hop
-	chain   []graph.VertexID
-	answers []shard.Neighbours // of the hops, between walks
-}
-
-var trailMemories = sync.Pool{New: func() any { return &trailMemory{} }}
-
-// trailSet holds the ends of trails of one length, each with a witness.
+// trailSet holds the ends of trails of one length, each with a witness: parent is its vertex before, by its place in the set before, or
+// a path, by ^place in paths. The frontier is set once the set is complete.
 type trailSet struct {
-	vertex []graph.VertexID
-	parent []int32            // the witness's vertex before, by its place in the set before; or a path, by ^place in paths
-	paths  [][]graph.VertexID // witnesses that were looked for
-	has    graph.VertexSet
-	f      runtime.Frontier // of vertex, once the set is complete
-}
-
-func (s *trailSet) reset() {
-	s.has.RemoveAll(s.vertex)
-	s.vertex, s.parent, s.paths = s.vertex[:0], s.parent[:0], s.paths[:0]
-}
-
-func (s *trailSet) add(v graph.VertexID, parent int32) {
-	s.vertex, s.parent = append(s.vertex, v), append(s.parent, parent)
+	kernel
+	paths [][]graph.VertexID // witnesses that were looked for
 }
 
 // place gives the place of a vertex in a complete set.
 func (s *trailSet) place(v graph.VertexID) int32 {
-	i, _ := slices.BinarySearch(s.f.IDs, v)
-	return s.f.Order[i]
+	i, _ := slices.BinarySearch(s.frontier.IDs, v)
+	return s.frontier.Order[i]
 }
 
-func newTrailWalk(r *runtime.Run, hops []*adjacency.Reader) *trailWalk {
-	w := &trailWalk{r: r, readers: hops, acct: runtime.Account{Run: r, Name: "FrontierCount"}}
-	for _, h := range hops {
+func newTrailWalk(r *runtime.Run, name string, readers []*adjacency.Reader) *trailWalk {
+	w := &trailWalk{kernel: newKernel(r, name, nil), readers: readers}
+	for _, h := range readers {
 		b := &adjacency.Reader{Run: r, Types: h.Types, Dir: h.Dir.Reverse(), Filter: h.Filter, Back: true, Edges: true}
 		w.back = append(w.back, b)
 	}
 	return w
 }
 
-// take gives the walk memory, if it has none.
-func (w *trailWalk) take() {
-	if w.trailMemory != nil {
-		return
-	}
-	w.trailMemory, _ = trailMemories.Get().(*trailMemory)
-	for len(w.answers) < len(w.readers) {
-		w.answers = append(w.answers, shard.Neighbours{})
-	}
-	for i, h := range w.readers {
-		h.Answer = w.answers[i]
-	}
-}
-
-// release returns the memory to its pool.
+// release gives the memory back.
 func (w *trailWalk) release() {
-	w.acct.Release()
-	w.held = 0
-	if w.trailMemory == nil {
-		return
-	}
-	edges := 0
-	for i, h := range w.readers {
-		w.answers[i], h.Answer = h.Answer, shard.Neighbours{}
-		edges += cap(w.answers[i].Targets)
-	}
 	for _, s := range w.levels {
-		s.reset()
-		edges += cap(s.vertex)
+		s.release()
 	}
-	if edges <= adjacency.MaxKeptEdges {
-		trailMemories.Put(w.trailMemory)
-	}
-	w.trailMemory = nil
+	w.kernel.release()
 }
 
 // hop gives the hop of a length; the last one is made again and again.
@@ -116,28 +61,27 @@ func (w *trailWalk) hop(depth int) int { return min(depth, len(w.readers)-1) }
 
 // start begins with trails of no edges.
 func (w *trailWalk) start(vertices []graph.VertexID) {
-	w.take()
+	w.begin()
 	w.depth = 0
 	s := w.level(0)
-	s.f.Set(vertices)
-	for _, v := range s.f.IDs {
-		s.has.Add(v)
-		s.add(v, 0)
-	}
-	s.f.Set(s.vertex)
+	s.addAll(vertices)
+	s.frontier.Set(s.list)
+	s.parent = append(s.parent, make([]int32, len(s.list))...)
 }
 
 // level gives the set of a length, empty.
 func (w *trailWalk) level(depth int) *trailSet {
 	for len(w.levels) <= depth {
-		w.levels = append(w.levels, &trailSet{})
+		w.levels = append(w.levels, &trailSet{kernel: newKernel(w.r, w.acct.Name, nil)})
 	}
-	w.levels[depth].reset()
-	return w.levels[depth]
+	s := w.levels[depth]
+	s.begin()
+	s.paths = s.paths[:0]
+	return s
 }
 
 // ends gives the ends of the present length, sorted.
-func (w *trailWalk) ends() []graph.VertexID { return w.levels[w.depth].f.IDs }
+func (w *trailWalk) ends() []graph.VertexID { return w.levels[w.depth].frontier.IDs }
 
 // advance makes the trails longer by a hop.
 func (w *trailWalk) advance(ctx context.Context) error {
@@ -145,7 +89,7 @@ func (w *trailWalk) advance(ctx context.Context) error {
 		return err
 	}
 	to := w.levels[w.depth]
-	to.f.Set(to.vertex)
+	to.frontier.Set(to.list)
 	return w.account()
 }
 
@@ -153,33 +97,36 @@ func (w *trailWalk) advance(ctx context.Context) error {
 func (w *trailWalk) extend(ctx context.Context) error {
 	from, to := w.levels[w.depth], w.level(w.depth+1)
 	h := w.readers[w.hop(w.depth)]
-	w.doubt = w.doubt[:0]
-	for base := 0; base < len(from.f.IDs); base += h.Answer.Done {
+	w.lend(h)
+	defer w.lend(h)
+	w.ids = w.ids[:0]
+	for base := 0; base < len(from.frontier.IDs); base += h.Answer.Done {
 		if err := w.r.Alive(ctx); err != nil {
 			return err
 		}
-		if err := h.Read(ctx, from.f.IDs[base:], adjacency.MaxEdges); err != nil {
+		if err := h.Read(ctx, from.frontier.IDs[base:], adjacency.MaxEdges); err != nil {
 			return err
 		}
 		for u := range h.Answer.Done {
-			place := from.f.Order[base+u]
-			held := w.heldBy(w.depth, place, w.depth)
-			for _, v := range h.Answer.Targets[h.Answer.Offsets[u]:h.Answer.Offsets[u+1]] {
-				if !to.has.Add(v) {
-					continue
+			place := from.frontier.Order[base+u]
+			targets := h.Answer.Targets[h.Answer.Offsets[u]:h.Answer.Offsets[u+1]]
+			if held := w.heldBy(w.depth, place, w.depth); len(held) == 0 {
+				to.addAll(targets)
+			} else {
+				for _, v := range targets {
+					if slices.Contains(held, v) {
+						w.ids = append(w.ids, v)
+					} else {
+						to.add(v)
+					}
 				}
-				if len(held) > 0 && slices.Contains(held, v) {
-					to.has.Remove(v)
-					w.doubt = append(w.doubt, v)
-					continue
-				}
-				to.add(v, place)
 			}
+			to.parent = runtime.AppendRepeated(to.parent, place, len(to.list)-len(to.parent))
 		}
 	}
-	slices.Sort(w.doubt)
-	for _, v := range slices.Compact(w.doubt) {
-		if to.has.Has(v) {
+	slices.Sort(w.ids)
+	for _, v := range slices.Compact(w.ids) {
+		if to.has(v) {
 			continue
 		}
 		path, err := w.search(ctx, v, w.depth+1)
@@ -187,9 +134,9 @@ func (w *trailWalk) extend(ctx context.Context) error {
 			return err
 		}
 		if path != nil {
-			to.has.Add(v)
 			to.paths = append(to.paths, path)
-			to.add(v, ^int32(len(to.paths)-1))
+			to.add(v)
+			to.parent = append(to.parent, ^int32(len(to.paths)-1))
 		}
 	}
 	w.depth++
@@ -199,15 +146,10 @@ func (w *trailWalk) extend(ctx context.Context) error {
 // account accounts for new memory.
 func (w *trailWalk) account() error {
 	held := 0
-	for _, s := range w.levels {
-		held += len(s.vertex)*(8+4) + len(s.f.IDs)*(8+4+4+16+16)
+	for _, s := range w.levels[:w.depth+1] {
+		held += s.bytes()
 	}
-	grown := held - w.held
-	if grown <= 0 {
-		return nil
-	}
-	w.held = held
-	return w.acct.Grow(grown)
+	return w.acct.GrowTo(held)
 }
 
 // witness gives the vertices of the witness of an end, the end first. It is valid until the next call.
@@ -223,7 +165,7 @@ func (w *trailWalk) witness(depth int, place int32) []graph.VertexID {
 			}
 			break
 		}
-		w.chain = append(w.chain, s.vertex[place])
+		w.chain = append(w.chain, s.list[place])
 		place = parent
 	}
 	return w.chain
@@ -277,14 +219,14 @@ func (w *trailWalk) searchFrom(ctx context.Context, path []graph.VertexID, depth
 		return false, err
 	}
 	// The answer is used again further down.
-	before := &w.levels[depth-1].has
+	before := w.levels[depth-1]
 	type step struct {
 		from graph.VertexID
 		edge graph.EdgeID
 	}
 	var steps []step
 	for i, from := range h.Answer.Targets {
-		if before.Has(from) && !slices.Contains(used, h.Answer.Edges[i]) {
+		if before.has(from) && !slices.Contains(used, h.Answer.Edges[i]) {
 			steps = append(steps, step{from, h.Answer.Edges[i]})
 		}
 	}
@@ -302,22 +244,21 @@ func (w *trailWalk) searchFrom(ctx context.Context, path []graph.VertexID, depth
 func (w *trailWalk) countNext(ctx context.Context) (int, error) {
 	from := w.levels[w.depth]
 	h := w.readers[w.hop(w.depth)]
-	if !many(w.r, len(from.vertex)) {
+	if !many(w.r, len(from.list)) {
 		if err := w.extend(ctx); err != nil {
 			return 0, err
 		}
-		return len(w.levels[w.depth].vertex), w.account()
+		return len(w.levels[w.depth].list), w.account()
 	}
-	w.far.Clear()
 	found, err := w.reach(ctx, h, from)
 	if err != nil {
 		return 0, err
 	}
-	w.doubt = w.doubt[:0]
-	for place := range from.vertex {
+	w.ids = w.ids[:0]
+	for place := range from.list {
 		for _, v := range w.heldBy(w.depth, int32(place), w.depth) {
-			if w.far.Has(v) {
-				w.doubt = append(w.doubt, v)
+			if w.has(v) {
+				w.ids = append(w.ids, v)
 			}
 		}
 	}
@@ -325,42 +266,45 @@ func (w *trailWalk) countNext(ctx context.Context) (int, error) {
 	return found - lost, err
 }
 
-// reach makes far what a hop leads to from the ends of a length, and gives their number.
+// reach visits what a hop leads to from the ends of a length, and gives their number.
 func (w *trailWalk) reach(ctx context.Context, h *adjacency.Reader, from *trailSet) (int, error) {
-	if len(from.vertex) < fewPuts && h.Puts() {
-		return h.Put(ctx, from.f.IDs, &w.far)
+	w.hidden = true
+	w.lend(h)
+	defer w.lend(h)
+	if len(from.list) < fewPuts && h.Puts() {
+		return h.Put(ctx, from.frontier.IDs, &w.set)
 	}
 	var err error
 	if h.ByEdge() {
-		err = h.StepEdges(ctx, from.f.IDs, &w.far)
+		err = h.StepEdges(ctx, from.frontier.IDs, &w.set)
 	} else {
-		err = h.Step(ctx, &from.has, &w.far)
+		err = h.Step(ctx, &from.set, &w.set)
 	}
-	return w.far.Len(), err
+	return w.set.Len(), err
 }
 
-// settle takes those of doubt out of far to which no trail leads, and gives their number.
+// settle takes those of ids that no trail leads to out of what is visited, and gives their number.
 func (w *trailWalk) settle(ctx context.Context) (lost int, err error) {
 	from := w.levels[w.depth]
 	back := w.back[w.hop(w.depth)]
-	slices.Sort(w.doubt)
-	w.doubt = slices.Compact(w.doubt)
-	for base := 0; base < len(w.doubt); {
+	slices.Sort(w.ids)
+	w.ids = slices.Compact(w.ids)
+	for base := 0; base < len(w.ids); {
 		if err := w.r.Alive(ctx); err != nil {
 			return 0, err
 		}
 		back.Edges = false
-		err := back.Read(ctx, w.doubt[base:], adjacency.MaxEdges)
+		err := back.Read(ctx, w.ids[base:], adjacency.MaxEdges)
 		back.Edges = true
 		if err != nil {
 			return 0, err
 		}
 		res := &back.Answer
 		done := res.Done
-		left := w.doubt[base:base]
-		for u, v := range w.doubt[base : base+done] {
+		left := w.ids[base:base]
+		for u, v := range w.ids[base : base+done] {
 			free := slices.ContainsFunc(res.Targets[res.Offsets[u]:res.Offsets[u+1]], func(x graph.VertexID) bool {
-				return from.has.Has(x) && !slices.Contains(w.heldBy(w.depth, from.place(x), w.depth), v)
+				return from.has(x) && !slices.Contains(w.heldBy(w.depth, from.place(x), w.depth), v)
 			})
 			if !free {
 				left = append(left, v)
@@ -372,7 +316,7 @@ func (w *trailWalk) settle(ctx context.Context) (lost int, err error) {
 				return 0, err
 			}
 			if path == nil {
-				w.far.Remove(v)
+				w.set.Remove(v)
 				lost++
 			}
 		}

@@ -34,8 +34,6 @@ type pathSearch struct {
 	pending  bool
 
 	writer   adjacency.EdgeWriter
-	acct     runtime.Account
-	held     int
 	vertices []graph.VertexID
 	edges    []graph.Edge
 }
@@ -52,19 +50,22 @@ const (
 
 // init prepares a search for a plan node; longer says that it may be asked for other than the shortest paths.
 func (p *pathSearch) init(r *runtime.Run, n *plan.ShortestPath, test *adjacency.EdgeTest, longer bool) {
-	p.writer, p.acct = adjacency.EdgeWriter{SlabSize: r.BatchSize()}, runtime.Account{Run: r, Name: "ShortestPath"}
+	p.writer = adjacency.EdgeWriter{SlabSize: r.BatchSize()}
+	newSide := func(h *adjacency.Reader, all bool) *searchSide {
+		return &searchSide{kernel: newKernel(r, "ShortestPath", h), all: all}
+	}
 	newHop := func(dir graph.Direction, edges bool) *adjacency.Reader {
 		h := adjacency.NewReader(r, n.Types, dir, nil)
 		h.Filter, h.Edges = test, edges
 		return h
 	}
 	all := n.All || longer
-	p.fwd = &searchSide{reader: newHop(n.Dir, all), all: all}
-	p.bwd = &searchSide{reader: newHop(n.Dir.Reverse(), all), all: all}
+	p.fwd = newSide(newHop(n.Dir, all), all)
+	p.bwd = newSide(newHop(n.Dir.Reverse(), all), all)
 	if !all {
 		p.join = &pathEdges{r: r, fwd: newHop(n.Dir, true), bwd: newHop(n.Dir.Reverse(), true)}
 	}
-	p.near.s = &searchSide{reader: newHop(n.Dir.Reverse(), false)}
+	p.near.s = newSide(newHop(n.Dir.Reverse(), false), false)
 	p.t = trails{
 		r: r, uniqueness: &p.uniqueness, values: true, near: &p.near, writer: adjacency.EdgeWriter{SlabSize: r.BatchSize()},
 		acct: runtime.Account{Run: r, Name: "ShortestPath"}, newHop: func() *adjacency.Reader { return newHop(n.Dir, true) },
@@ -98,8 +99,6 @@ func (p *pathSearch) release() {
 	for _, s := range [3]*searchSide{p.fwd, p.bwd, p.near.s} {
 		s.release()
 	}
-	p.acct.Release()
-	p.held = 0
 }
 
 // longer goes to the next length that there are paths of, for the ends of a row.
@@ -161,18 +160,12 @@ func (p *pathSearch) shortest(ctx context.Context, b *runtime.Batch, row int, fr
 			return false, err
 		}
 	}
-	if grown := p.fwd.bytes() + p.bwd.bytes() - p.held; grown > 0 {
-		p.held += grown
-		if err := p.acct.Grow(grown); err != nil {
-			return false, err
-		}
-	}
 	if len(meets) == 0 {
 		return false, nil
 	}
 	p.stage = pathsByWays
 	p.ways.set(p.fwd, p.bwd, meets, swapped)
-	p.length = int(p.fwd.dist[p.ways.number(p.fwd)] + p.bwd.dist[p.ways.number(p.bwd)])
+	p.length = int(p.fwd.tree.dist[p.ways.number(p.fwd)] + p.bwd.tree.dist[p.ways.number(p.bwd)])
 	return true, nil
 }
 

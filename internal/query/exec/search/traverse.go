@@ -14,7 +14,7 @@ import (
 // rows of the columns that are wanted.
 type traverse struct {
 	runtime.Input
-	r    *runtime.Run
+	kernel
 	n    *plan.Traverse
 	from int // position in the input
 	hops []*cappedHop
@@ -26,7 +26,6 @@ type traverse struct {
 	startAt, vertexAt, edgeAt, hopAt, pathAt int // positions in out, or -1
 
 	writer adjacency.EdgeWriter
-	acct   runtime.Account
 	out    runtime.Batch
 }
 
@@ -45,9 +44,8 @@ func Traverse(c *compile.Compiler, n *plan.Traverse, need plan.ColSet) *runtime.
 	}
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
 		x := &traverse{
-			Input: runtime.Input{In: kids[0]}, r: r, n: n, from: in.Pos(n.From), startAt: s.Pos(n.Start), vertexAt: s.Pos(n.Vertex),
+			Input: runtime.Input{In: kids[0]}, kernel: newKernel(r, "Traverse", nil), n: n, from: in.Pos(n.From), startAt: s.Pos(n.Start), vertexAt: s.Pos(n.Vertex),
 			edgeAt: s.Pos(n.Edge), hopAt: s.Pos(n.Hop), pathAt: s.Pos(n.Path), writer: adjacency.EdgeWriter{SlabSize: r.BatchSize()},
-			acct: runtime.Account{Run: r, Name: "Traverse"},
 		}
 		r.HopCounts = make([]runtime.HopCount, len(n.Hops))
 		for i := range n.Hops {
@@ -72,6 +70,7 @@ func Traverse(c *compile.Compiler, n *plan.Traverse, need plan.ColSet) *runtime.
 
 // open makes the operator start over.
 func (x *traverse) open(ctx context.Context) error {
+	x.begin()
 	x.loaded, x.stop, x.starts = false, false, x.starts[:0]
 	for _, h := range x.hops {
 		h.reset()
@@ -80,7 +79,7 @@ func (x *traverse) open(ctx context.Context) error {
 }
 
 func (x *traverse) Close() {
-	x.acct.Release()
+	x.release()
 	x.Input.Close()
 }
 
@@ -121,14 +120,6 @@ func (x *traverse) endedBy(err error) bool {
 	}
 	x.stop = true
 	return true
-}
-
-// hold accounts for what the operator has come to hold, in bytes.
-func (x *traverse) hold(bytes int) error {
-	if more := bytes - int(x.acct.Held); more > 0 {
-		return x.acct.Grow(more)
-	}
-	return nil
 }
 
 // addVertex adds the column of the vertex to a row.

@@ -10,28 +10,19 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// traverseSets goes from one set of vertices to the next: frontiers, least distances, and layers.
+// traverseSets goes from one set of vertices to the next: frontiers, least distances, and layers. The present set is in ids, sorted. The
+// next one gathers among what is visited: behind the last of begins, or, for frontiers, alone.
 type traverseSets struct {
 	*traverse
-	list  []graph.VertexID // the present set, sorted
-	after []graph.VertexID // the next one so far
-	seen  graph.VertexSet  // frontier: of after; else all vertices that were ever reached
-	f     runtime.Frontier
-	h     int // hops done to the present set
-	base  int // sources of the present set that are done
+	h    int // hops done to the present set
+	base int // sources of the present set that are done
 	// The answer that rows are being made of: entries of source u from edge i on.
-	u, i   int
-	given  int  // vertices of the present set that are given as rows
-	edges  bool // layers: all vertices are given, and now the edges
-	layers layers
-	closed bool // nothing is left
-}
-
-// layers are what a subgraph keeps of itself.
-type layers struct {
-	lists [][]graph.VertexID // by layer, sorted
-	// Edges that are given and may be met from their other end too; nil where none is met from both.
-	given map[graph.EdgeID]bool
+	u, i  int
+	given int  // vertices of the present set that are given as rows
+	edges bool // layers: all vertices are given, and now the edges
+	// Layers: edges that are given and may be met from their other end too; nil where none is met from both.
+	givenEdges map[graph.EdgeID]bool
+	closed     bool // nothing is left
 }
 
 // bothEnds reports whether an edge may be met from both its ends.
@@ -48,12 +39,9 @@ func newTraverseSets(x *traverse) *traverseSets {
 }
 
 func (s *traverseSets) Open(ctx context.Context) error {
-	s.seen.Clear()
-	s.list, s.after = s.list[:0], s.after[:0]
 	s.h, s.base, s.u, s.i, s.given, s.edges, s.closed = 0, 0, 0, 0, 0, false, false
-	s.layers = layers{}
-	if bothEnds(s.n.Hops) {
-		s.layers.given = map[graph.EdgeID]bool{}
+	if s.givenEdges = nil; bothEnds(s.n.Hops) {
+		s.givenEdges = map[graph.EdgeID]bool{}
 	}
 	return s.traverse.open(ctx)
 }
@@ -61,7 +49,7 @@ func (s *traverseSets) Open(ctx context.Context) error {
 func (s *traverseSets) Next(ctx context.Context) (*runtime.Batch, error) {
 	s.out.Reset(s.width())
 	if !s.loaded {
-		if err := s.begin(ctx); err != nil {
+		if err := s.first(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -76,20 +64,20 @@ func (s *traverseSets) Next(ctx context.Context) (*runtime.Batch, error) {
 	return &s.out, nil
 }
 
-func (s *traverseSets) begin(ctx context.Context) error {
+// first makes the starts the first set.
+func (s *traverseSets) first(ctx context.Context) error {
 	if err := s.load(ctx); err != nil {
 		return err
 	}
-	s.f.Set(s.starts)
-	s.list = append(s.list[:0], s.f.IDs...)
-	s.given = len(s.list)
+	s.frontier.Set(s.starts)
+	s.ids = append(s.ids, s.frontier.IDs...)
+	s.given = len(s.ids)
 	if s.n.Min == 0 {
 		s.given = 0
 	}
 	if s.n.Mode != plan.ModeFrontier {
-		for _, v := range s.list {
-			s.seen.Add(v)
-		}
+		s.addAll(s.ids)
+		s.begins = append(s.begins, 0, len(s.list))
 	}
 	return s.enter(ctx)
 }
@@ -100,22 +88,19 @@ func (s *traverseSets) byVertex() bool { return s.n.Mode != plan.ModeFrontier ||
 // enter makes the present set ready to be gone on from.
 func (s *traverseSets) enter(ctx context.Context) error {
 	s.base, s.u, s.i = 0, 0, 0
-	if s.n.Mode == plan.ModeLayers {
-		s.layers.lists = append(s.layers.lists, append([]graph.VertexID(nil), s.list...))
-	}
 	if s.h == len(s.hops) {
 		return nil
 	}
 	h := s.hops[s.h]
 	h.Answer.Done = 0
-	s.f.IDs = s.f.IDs[:0]
-	keep, err := h.admit(ctx, s.list)
+	s.frontier.IDs = s.frontier.IDs[:0]
+	keep, err := h.admit(ctx, s.ids)
 	if err != nil {
 		return err
 	}
-	for i, v := range s.list {
+	for i, v := range s.ids {
 		if keep == nil || keep[i] {
-			s.f.IDs = append(s.f.IDs, v)
+			s.frontier.IDs = append(s.frontier.IDs, v)
 		}
 	}
 	return nil
@@ -124,7 +109,7 @@ func (s *traverseSets) enter(ctx context.Context) error {
 // advance does one thing more: it gives vertices, makes rows of an answer, reads the next answer or goes to the next set.
 func (s *traverseSets) advance(ctx context.Context) error {
 	switch {
-	case s.given < len(s.list) && s.h >= s.n.Min && s.byVertex():
+	case s.given < len(s.ids) && s.h >= s.n.Min && s.byVertex():
 		s.giveVertices()
 		return nil
 	case s.edges:
@@ -140,13 +125,13 @@ func (s *traverseSets) advance(ctx context.Context) error {
 	}
 	s.base += h.Answer.Done
 	h.Answer.Done, s.u, s.i = 0, 0, 0
-	if s.base == len(s.f.IDs) || h.full() {
+	if s.base == len(s.frontier.IDs) || h.full() {
 		return s.nextLevel(ctx)
 	}
 	if err := s.r.Alive(ctx); err != nil {
 		return err
 	}
-	err := h.next(ctx, s.f.IDs[s.base:], adjacency.MaxEdges)
+	err := h.next(ctx, s.frontier.IDs[s.base:], adjacency.MaxEdges)
 	if err == nil {
 		err = s.holdSets()
 	}
@@ -159,11 +144,7 @@ func (s *traverseSets) advance(ctx context.Context) error {
 
 // holdSets accounts for the sets, and for what layers keep.
 func (s *traverseSets) holdSets() error {
-	n := cap(s.starts) + cap(s.list) + cap(s.after) + cap(s.f.IDs) + 3*len(s.layers.given)
-	for _, l := range s.layers.lists {
-		n += len(l)
-	}
-	return s.hold(8 * n)
+	return s.acct.GrowTo(8*len(s.starts) + 24*len(s.givenEdges) + s.bytes())
 }
 
 // take goes through the answer until the batch is full or the answer ends.
@@ -180,32 +161,31 @@ func (s *traverseSets) take(h *cappedHop) {
 				}
 				s.addVertex(v)
 				if s.edgeAt >= 0 {
-					s.addEdge(h.Edge(s.i, s.f.IDs[s.base+s.u]), true)
+					s.addEdge(h.Edge(s.i, s.frontier.IDs[s.base+s.u]), true)
 				}
 				s.addHop(s.h + 1)
 				s.out.N++
 			}
-			if s.seen.Add(v) {
-				s.after = append(s.after, v)
-			}
+			s.add(v)
 		}
 	}
 }
 
 // nextLevel makes the next set the present one.
 func (s *traverseSets) nextLevel(ctx context.Context) error {
-	s.f.Set(s.after)
-	s.list = append(s.list[:0], s.f.IDs...)
-	s.after = s.after[:0]
 	if s.n.Mode == plan.ModeFrontier {
-		s.seen.RemoveAll(s.list)
+		s.ids = s.drain(s.ids)
+	} else {
+		s.ids = append(s.ids[:0], s.list[s.begins[len(s.begins)-1]:]...)
 	}
 	s.h++
 	s.given = 0
-	if len(s.list) == 0 {
+	if len(s.ids) == 0 {
 		s.finish()
 		return nil
 	}
+	s.begins = append(s.begins, len(s.list))
+	s.frontier.SortOnly(s.ids)
 	if err := s.holdSets(); err != nil && !s.endedBy(err) {
 		return err
 	}
@@ -214,8 +194,8 @@ func (s *traverseSets) nextLevel(ctx context.Context) error {
 
 // giveVertices adds rows of the present set.
 func (s *traverseSets) giveVertices() {
-	n := min(s.r.BatchSize()-s.out.N, len(s.list)-s.given)
-	for _, v := range s.list[s.given : s.given+n] {
+	n := min(s.r.BatchSize()-s.out.N, len(s.ids)-s.given)
+	for _, v := range s.ids[s.given : s.given+n] {
 		s.addVertex(v)
 		s.addEdge(graph.Edge{}, false)
 		s.addHop(s.h)
@@ -230,8 +210,8 @@ func (s *traverseSets) finish() {
 		s.closed = true
 		return
 	}
-	s.edges, s.h, s.list, s.base, s.u, s.i = true, -1, s.list[:0], 0, 0, 0
-	s.given, s.f.IDs = 0, s.f.IDs[:0]
+	s.edges, s.h, s.ids, s.base, s.u, s.i = true, -1, s.ids[:0], 0, 0, 0
+	s.given, s.frontier.IDs = 0, s.frontier.IDs[:0]
 }
 
 // giveLayerEdges adds rows of edges from the present layer to vertices of any layer, each edge at the first layer from
@@ -247,20 +227,21 @@ func (s *traverseSets) giveLayerEdges(ctx context.Context) error {
 		s.base += h.Answer.Done
 		h.Answer.Done, s.u, s.i = 0, 0, 0
 	}
-	if s.h < 0 || s.base == len(s.f.IDs) || s.stop {
+	if s.h < 0 || s.base == len(s.frontier.IDs) || s.stop {
 		s.h++
-		if s.h == len(s.layers.lists) || s.stop {
+		if s.h == len(s.begins)-1 || s.stop {
 			s.closed = true
 			return nil
 		}
-		s.base, s.f.IDs = 0, append(s.f.IDs[:0], s.layers.lists[s.h]...)
+		s.base, s.frontier.IDs = 0, append(s.frontier.IDs[:0], s.list[s.begins[s.h]:s.begins[s.h+1]]...)
+		s.frontier.SortOnly(s.frontier.IDs)
 		s.hops[min(s.h, len(s.hops)-1)].Answer.Done = 0
 		return nil
 	}
 	if err := s.r.Alive(ctx); err != nil {
 		return err
 	}
-	err := h.Read(ctx, s.f.IDs[s.base:], adjacency.MaxEdges) // not counted again
+	err := h.Read(ctx, s.frontier.IDs[s.base:], adjacency.MaxEdges) // not counted again
 	if err == nil {
 		err = s.holdSets()
 	}
@@ -275,15 +256,15 @@ func (s *traverseSets) takeLayer(h *cappedHop) {
 	size := s.r.BatchSize()
 	for ; s.u < h.Answer.Done; s.u++ {
 		s.i = max(s.i, h.Answer.Offsets[s.u])
-		from := s.f.IDs[s.base+s.u]
+		from := s.frontier.IDs[s.base+s.u]
 		for ; s.i < h.Answer.Offsets[s.u+1]; s.i++ {
 			v := h.Answer.Targets[s.i]
-			if !s.seen.Has(v) {
+			if !s.has(v) {
 				continue
 			}
 			id := h.Answer.Edges[s.i]
-			if s.layers.given[id] {
-				delete(s.layers.given, id) // each edge has two ends
+			if s.givenEdges[id] {
+				delete(s.givenEdges, id) // each edge has two ends
 				continue
 			}
 			if s.out.N == size {
@@ -293,8 +274,8 @@ func (s *traverseSets) takeLayer(h *cappedHop) {
 			s.addEdge(h.Edge(s.i, from), true)
 			s.addHop(s.h)
 			s.out.N++
-			if s.layers.given != nil && v != from {
-				s.layers.given[id] = true
+			if s.givenEdges != nil && v != from {
+				s.givenEdges[id] = true
 			}
 		}
 	}

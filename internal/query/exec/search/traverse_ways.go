@@ -16,28 +16,14 @@ type traverseWays struct {
 	*traverse
 	levels []*wayLevel
 	depth  int // the level at work; -1: at the end
-	held   int // entries that the levels have had room for
 }
 
-// wayLevel holds ways of one length by their last edge.
+// wayLevel holds ways of one length by their last edge. Those of given are given as rows.
 type wayLevel struct {
-	vertex []graph.VertexID
-	parent []int32 // the entry of the level above that it continues; not at level 0
-	edge   []graph.Edge
-	given  int // entries that are given as rows
-
-	// Entries before hi are in the frontier, those at[place]; the sources before base are done, and places k … end are
-	// those of the present answer that are left, off the edges of place k that are done.
-	hi          int
-	list        []graph.VertexID
-	at          []int32
-	f           runtime.Frontier
-	base        int
-	k, end, off int
+	level
+	edge []graph.Edge
+	at   []int32 // beside the frontier's places: their entries
 }
-
-// wayBytes is what an entry of a level takes.
-const wayBytes = 8 + 4 + 32
 
 // wayEntries is how many ways are continued with one request.
 const wayEntries = 4 * graph.BatchSize
@@ -47,16 +33,16 @@ func newTraverseWays(x *traverse) *traverseWays {
 	for _, h := range x.hops {
 		h.Edges = x.edgeAt >= 0 || x.pathAt >= 0 || x.n.Mode == plan.ModeTrail
 	}
-	for range len(x.hops) + 1 {
-		w.levels = append(w.levels, &wayLevel{})
+	for _, h := range x.hops {
+		w.levels = append(w.levels, &wayLevel{level: level{kernel: newKernel(x.r, "Traverse", h.Reader)}})
 	}
+	w.levels = append(w.levels, &wayLevel{level: level{kernel: newKernel(x.r, "Traverse", nil)}})
 	return w
 }
 
 func (l *wayLevel) reset() {
-	l.vertex, l.parent, l.edge = l.vertex[:0], l.parent[:0], l.edge[:0]
-	l.given, l.hi, l.base, l.k, l.end, l.off = 0, 0, 0, 0, 0, 0
-	l.f.IDs = l.f.IDs[:0]
+	l.level.reset()
+	l.edge = l.edge[:0]
 }
 
 func (w *traverseWays) Open(ctx context.Context) error {
@@ -67,17 +53,24 @@ func (w *traverseWays) Open(ctx context.Context) error {
 	return w.traverse.open(ctx)
 }
 
+func (w *traverseWays) Close() {
+	for _, l := range w.levels {
+		l.release()
+	}
+	w.traverse.Close()
+}
+
 func (w *traverseWays) Next(ctx context.Context) (*runtime.Batch, error) {
 	w.out.Reset(w.width())
 	if !w.loaded {
 		if err := w.load(ctx); err != nil {
 			return nil, err
 		}
-		w.levels[0].vertex = append(w.levels[0].vertex, w.starts...)
+		w.levels[0].ids = append(w.levels[0].ids, w.starts...)
 	}
 	for w.depth >= 0 && w.out.N < w.r.BatchSize() {
 		l := w.levels[w.depth]
-		if w.depth >= w.n.Min && l.given < len(l.vertex) {
+		if w.depth >= w.n.Min && l.given < len(l.ids) {
 			w.give(l)
 			continue
 		}
@@ -108,29 +101,27 @@ func (w *traverseWays) grow(ctx context.Context, l, below *wayLevel) (more bool,
 	}
 	h := w.hops[w.depth]
 	below.reset()
-	for len(below.vertex) == 0 {
+	for len(below.ids) == 0 {
 		switch {
 		case l.k < l.end:
-			before := cap(below.vertex)
-			w.take(h, l, below)
-			w.held += cap(below.vertex) - before
-			if err := w.hold(wayBytes * w.held); err != nil && !w.endedBy(err) {
+			w.extend(h, l, below)
+			if err := w.holdLevels(); err != nil && !w.endedBy(err) {
 				return false, err
 			}
-		case l.base+h.Answer.Done < len(l.f.IDs) && !h.full():
+		case len(l.unread()) > 0 && !h.full():
 			if err := w.r.Alive(ctx); err != nil {
 				return false, err
 			}
 			l.base += h.Answer.Done
-			if err := h.next(ctx, l.f.IDs[l.base:], adjacency.MaxEdges); err != nil {
-				h.Answer.Done, l.base = 0, len(l.f.IDs)
+			if err := h.next(ctx, l.frontier.IDs[l.base:], adjacency.MaxEdges); err != nil {
+				h.Answer.Done, l.base = 0, len(l.frontier.IDs)
 				if w.endedBy(err) {
 					return false, nil
 				}
 				return false, err
 			}
-			l.k, l.end, l.off = int(l.f.First[l.base]), int(l.f.First[l.base+h.Answer.Done]), 0
-		case l.hi < len(l.vertex) && !h.full():
+			l.answered()
+		case l.hi < len(l.ids) && !h.full():
 			if err := w.chunk(ctx, h, l); err != nil {
 				return false, err
 			}
@@ -141,46 +132,46 @@ func (w *traverseWays) grow(ctx context.Context, l, below *wayLevel) (more bool,
 	return true, nil
 }
 
+// holdLevels accounts for the levels.
+func (w *traverseWays) holdLevels() error {
+	n := 0
+	for _, l := range w.levels {
+		n += l.bytes() + 32*len(l.edge)
+	}
+	return w.acct.GrowTo(n)
+}
+
 // chunk makes the next entries of a level the frontier.
 func (w *traverseWays) chunk(ctx context.Context, h *cappedHop, l *wayLevel) error {
-	lo := l.hi
-	l.hi = min(lo+wayEntries, len(l.vertex))
-	l.list, l.at = l.list[:0], l.at[:0]
-	keep, err := h.admit(ctx, l.vertex[lo:l.hi])
+	part := l.part(wayEntries)
+	keep, err := h.admit(ctx, part)
 	if err != nil {
 		return err
 	}
-	for i := lo; i < l.hi; i++ {
-		if keep == nil || keep[i-lo] {
-			l.list, l.at = append(l.list, l.vertex[i]), append(l.at, int32(i))
+	l.chain, l.at = l.chain[:0], l.at[:0]
+	for i, v := range part {
+		if keep == nil || keep[i] {
+			l.chain, l.at = append(l.chain, v), append(l.at, int32(l.lo+i))
 		}
 	}
-	l.f.Set(l.list)
-	l.base, l.k, l.end, l.off, h.Answer.Done = 0, 0, 0, 0, 0
+	l.frontier.Set(l.chain)
 	return nil
 }
 
-// take adds continuations from the present answer until there are about enough of them.
-func (w *traverseWays) take(h *cappedHop, l, below *wayLevel) {
-	for l.k < l.end && len(below.vertex) < wayEntries {
-		entry := l.at[l.f.Order[l.k]]
-		u := int(l.f.Pos[l.f.Order[l.k]]) - l.base
-		lo, hi := h.Answer.Offsets[u]+l.off, h.Answer.Offsets[u+1]
-		l.off = 0
-		if room := wayEntries - len(below.vertex); hi-lo > room {
-			hi = lo + room
-			l.off = hi - h.Answer.Offsets[u]
-		} else {
-			l.k++
-		}
+// extend adds continuations from the present answer until there are about enough of them.
+func (w *traverseWays) extend(h *cappedHop, l, below *wayLevel) {
+	to := below.memory
+	for l.k < l.end && len(to.ids) < wayEntries {
+		place, lo, hi := l.take(wayEntries - len(to.ids))
+		entry := l.at[place]
 		for i := lo; i < hi; i++ {
 			if w.repeats(h, i, entry) {
 				continue
 			}
-			below.vertex = append(below.vertex, h.Answer.Targets[i])
-			below.parent = append(below.parent, entry)
+			to.ids = append(to.ids, h.Answer.Targets[i])
+			to.parent = append(to.parent, entry)
 			if h.Edges {
-				below.edge = append(below.edge, h.Edge(i, l.vertex[entry]))
+				below.edge = append(below.edge, h.Edge(i, l.ids[entry]))
 			}
 		}
 	}
@@ -199,7 +190,7 @@ func (w *traverseWays) repeats(h *cappedHop, i int, entry int32) bool {
 		}
 	case plan.ModeAcyclic:
 		for d := w.depth; d >= 0; d-- {
-			if w.levels[d].vertex[entry] == h.Answer.Targets[i] {
+			if w.levels[d].ids[entry] == h.Answer.Targets[i] {
 				return true
 			}
 			if d > 0 {
@@ -212,9 +203,9 @@ func (w *traverseWays) repeats(h *cappedHop, i int, entry int32) bool {
 
 // give adds rows of the present level.
 func (w *traverseWays) give(l *wayLevel) {
-	n := min(w.r.BatchSize()-w.out.N, len(l.vertex)-l.given)
+	n := min(w.r.BatchSize()-w.out.N, len(l.ids)-l.given)
 	for i := l.given; i < l.given+n; i++ {
-		w.addVertex(l.vertex[i])
+		w.addVertex(l.ids[i])
 		w.addHop(w.depth)
 		if w.edgeAt >= 0 {
 			if w.depth > 0 {
@@ -240,12 +231,12 @@ func (w *traverseWays) addWay(entry int32) {
 	for d := w.depth; d > 0; d-- {
 		l := w.levels[d]
 		if p != nil {
-			p.Vertices = append(p.Vertices, graph.VertexValue(l.vertex[entry]))
+			p.Vertices = append(p.Vertices, graph.VertexValue(l.ids[entry]))
 			p.Edges = append(p.Edges, graph.EdgeRefValue(w.writer.Keep(l.edge[entry])))
 		}
 		entry = l.parent[entry]
 	}
-	start := w.levels[0].vertex[entry]
+	start := w.levels[0].ids[entry]
 	if w.startAt >= 0 {
 		col := &w.out.Cols[w.startAt]
 		col.IDs = append(col.IDs, start)

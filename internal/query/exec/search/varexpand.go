@@ -30,8 +30,7 @@ type varExpand struct {
 	rows       runtime.Sel
 	started    int // of rows
 	dst        []graph.VertexID
-	seen       graph.VertexSet // ends of the present row, where each comes once
-	seenList   []graph.VertexID
+	seen       kernel // ends of the present row, where each comes once
 	endsGiven  int
 	perRow     bool // the condition on edges depends on the row
 	near       distances
@@ -76,6 +75,7 @@ func VarExpand(c *compile.Compiler, n *plan.VarExpand, need plan.ColSet) *runtim
 		x.prefetch = r.PrefetchOf(prefetching)
 		test := adjacency.NewEdgeTest(r, where, in.Cols)
 		x.perRow = test != nil && test.PerRow()
+		x.seen = newKernel(r, "VarExpand", nil)
 		x.t = trails{
 			r: r, uniqueness: &x.uniqueness, values: x.edgesAt >= 0, writer: adjacency.EdgeWriter{SlabSize: r.BatchSize()},
 			acct: runtime.Account{Run: r, Name: "VarExpand"},
@@ -100,13 +100,14 @@ func (x *varExpand) Open(ctx context.Context) error {
 	}
 	x.t.sure = !x.Run.Program.Query.Writes && adjacency.Implied(x.Run, x.n.Labels, x.n.Types, x.n.Dir)
 	if x.n.Ends && (x.t.min <= 1 || len(x.uniqueness.Pos) == 0 && !x.perRow) && x.reach == nil {
-		x.reach = newReach(x.Run, x.t.newHop(), &x.uniqueness, x.t.ends)
+		x.reach = newReach(x.Run, "VarExpand", x.t.newHop(), &x.uniqueness, x.t.ends)
 		if x.n.Depth != 0 || x.n.Last != 0 {
 			x.reach.ways = &reachWays{depthAt: x.depthAt, lastAt: x.lastAt}
 		}
 	}
 	if x.reach != nil {
-		x.reach.ends, x.reach.min, x.reach.max, x.endsGiven = x.reach.ends[:0], x.t.min, x.t.max, 0
+		x.reach.begin()
+		x.reach.min, x.reach.max, x.endsGiven = x.t.min, x.t.max, 0
 		if x.t.min <= 1 && x.reach.ways == nil && len(x.uniqueness.Pos) == 0 && !x.perRow {
 			h := x.reach.reader
 			if h.Edges = false; x.reach.max > 1 { // as it will be
@@ -141,6 +142,7 @@ func lengths(ctx context.Context, r *runtime.Run, lo, hi plan.Expr) (int, int, e
 
 func (x *varExpand) Close() {
 	x.t.release()
+	x.seen.release()
 	if x.reach != nil {
 		x.reach.release()
 		x.reach = nil
@@ -219,8 +221,7 @@ func (x *varExpand) nextTrail(ctx context.Context) (ok bool, err error) {
 			n = 1
 		}
 		if x.n.Ends {
-			x.seen.RemoveAll(x.seenList)
-			x.seenList = x.seenList[:0]
+			x.seen.begin()
 		}
 		if x.prunes() {
 			if err := x.lookBack(ctx, x.rows[x.started]); err != nil {
@@ -254,7 +255,7 @@ func (x *varExpand) lookBack(ctx context.Context, row int32) error {
 	if x.near.s == nil {
 		h := x.t.newHop()
 		h.Dir, h.Edges = h.Dir.Reverse(), false
-		x.near.s = &searchSide{reader: h}
+		x.near.s = &searchSide{kernel: newKernel(x.Run, "VarExpand", h)}
 	}
 	x.t.near = &x.near
 	x.near.complete = false
@@ -267,8 +268,7 @@ func (x *varExpand) add(lo, hi int) {
 	l := x.t.levels[x.t.depth]
 	if x.n.Ends {
 		for e := lo; e < hi; e++ {
-			if v := l.vertex[e]; x.seen.Add(v) {
-				x.seenList = append(x.seenList, v)
+			if x.seen.add(l.ids[e]) {
 				x.addRows(l, e, e+1)
 			}
 		}
@@ -292,7 +292,7 @@ func (x *varExpand) add(lo, hi int) {
 
 func (x *varExpand) addRows(l *trailLevel, lo, hi int) {
 	if x.toAt >= 0 {
-		x.Out.Cols[x.toAt].IDs = append(x.Out.Cols[x.toAt].IDs, l.vertex[lo:hi]...)
+		x.Out.Cols[x.toAt].IDs = append(x.Out.Cols[x.toAt].IDs, l.ids[lo:hi]...)
 	}
 	x.Picked = append(x.Picked, l.row[lo:hi]...)
 	x.Out.N += hi - lo
@@ -300,9 +300,9 @@ func (x *varExpand) addRows(l *trailLevel, lo, hi int) {
 
 // nextEnds adds the rows of the next ends; ok is false at the end of the input batch.
 func (x *varExpand) nextEnds(ctx context.Context) (ok bool, err error) {
-	if x.endsGiven == len(x.reach.ends) {
+	if x.endsGiven == len(x.reach.ids) {
 		if x.started == len(x.rows) {
-			x.endsGiven, x.reach.ends = 0, x.reach.ends[:0]
+			x.endsGiven, x.reach.ids = 0, x.reach.ids[:0]
 			return false, nil
 		}
 		x.endsGiven = 0
@@ -317,7 +317,7 @@ func (x *varExpand) nextEnds(ctx context.Context) (ok bool, err error) {
 		x.started++
 		return true, nil
 	}
-	ends := x.reach.ends[x.endsGiven:]
+	ends := x.reach.ids[x.endsGiven:]
 	ends = ends[:min(len(ends), x.Run.BatchSize()-x.Out.N)]
 	x.endsGiven += len(ends)
 	if x.toAt >= 0 {

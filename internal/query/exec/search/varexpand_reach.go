@@ -3,7 +3,6 @@ package search
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec/adjacency"
@@ -17,67 +16,25 @@ import (
 // edges, or of a closed one, which closes finds where edges can be walked both ways. Where min is more, they are found
 // length by length.
 type reach struct {
-	r          *runtime.Run
-	reader     *adjacency.Reader
+	kernel
 	uniqueness *adjacency.Uniqueness
 	test       *expr.LabelTest // of the ends; nil: none
 	min, max   int
-	*reachMemory
 
 	trails *trailWalk // where min is more than 1
 	ways   *reachWays // where the distance of an end or its last edge is wanted
 }
 
-// reachMemory is what a reach needs memory for. It goes from one statement to the next, so that a short search does not
-// pay for sets as large as the graph.
-type reachMemory struct {
-	ends []graph.VertexID // what was found
-
-	seen    graph.VertexSet  // empty between searches
-	visited []graph.VertexID // in the order of their distances; each distance's part but the last is sorted
-	begins  []int            // by distance: where in visited its part begins
-	allowed adjacency.RowEdges
-	f       runtime.Frontier
-	sets    []graph.LabelSet
-	res     shard.Neighbours
-
-	many, next graph.VertexSet // for steps by bitmaps
-	dense      bool            // seen has vertices that visited has not
-
-	table  vertexTable
-	branch []graph.EdgeID // for closes: by vertex, the edge by which the start was left
-	depth  []int
+func newReach(r *runtime.Run, name string, reader *adjacency.Reader, uses *adjacency.Uniqueness, test *expr.LabelTest) *reach {
+	return &reach{kernel: newKernel(r, name, reader), uniqueness: uses, test: test}
 }
 
-var reachMemories = sync.Pool{New: func() any { return &reachMemory{} }}
-
-func newReach(r *runtime.Run, hop *adjacency.Reader, uses *adjacency.Uniqueness, test *expr.LabelTest) *reach {
-	s := &reach{r: r, reader: hop, uniqueness: uses, test: test}
-	s.take()
-	return s
-}
-
-// take gives the reach memory, if it has none.
-func (s *reach) take() {
-	if s.reachMemory == nil {
-		s.reachMemory, _ = reachMemories.Get().(*reachMemory)
-		s.ends, s.reader.Answer = s.ends[:0], s.res
-	}
-}
-
-// release returns the memory to its pool. The reach must not be used until it takes other.
+// release gives the memory back.
 func (s *reach) release() {
-	if s.reachMemory == nil {
-		return
-	}
 	if s.trails != nil {
 		s.trails.release()
 	}
-	s.res, s.reader.Answer = s.reader.Answer, shard.Neighbours{}
-	if cap(s.res.Targets) <= adjacency.MaxKeptEdges && cap(s.visited) <= adjacency.MaxKeptEdges {
-		reachMemories.Put(s.reachMemory)
-	}
-	s.reachMemory = nil
+	s.kernel.release()
 }
 
 // ManyVertices is the size of a frontier from which on it is walked as a bitmap where the graph is small; a test makes it
@@ -96,13 +53,12 @@ func many(r *runtime.Run, n int) bool {
 	return n >= r.BitmapFrom
 }
 
-// from finds the ends for an input row; with into, only to is of interest.
+// from finds the ends for an input row, which are then in ids; with into, only to is of interest.
 func (s *reach) from(ctx context.Context, b *runtime.Batch, start graph.VertexID, row int32, into bool, to graph.VertexID) error {
-	s.ends = s.ends[:0]
+	s.begin()
 	if s.max < s.min {
 		return nil
 	}
-	defer s.Forget()
 	var err error
 	if s.min <= 1 {
 		err = s.within(ctx, b, start, row, into, to)
@@ -115,25 +71,18 @@ func (s *reach) from(ctx context.Context, b *runtime.Batch, start graph.VertexID
 	return s.testEnds(ctx)
 }
 
-// within finds the ends breadth first. It leaves in visited and begins what it went through, and with into may stop
-// early.
+// within finds the ends breadth first, each distance's part of the visited vertices but the last sorted. With into it may stop early.
 func (s *reach) within(ctx context.Context, b *runtime.Batch, start graph.VertexID, row int32, into bool, to graph.VertexID) error {
 	excluded := s.uniqueness.Excluded(row)
-	s.seen.Add(start)
-	s.visited, s.begins = append(s.visited[:0], start), append(s.begins[:0], 0)
-	if s.ways != nil {
-		s.ways.reset()
-	}
+	s.add(start)
+	s.begins = append(s.begins, 0)
 	closed := s.min == 0
-	for lo, depth := 0, 0; lo < len(s.visited) && depth < s.max; depth++ {
-		if into && (to != start || closed) && s.seen.Has(to) {
+	for lo, depth := 0, 0; lo < len(s.list) && depth < s.max; depth++ {
+		if into && (to != start || closed) && s.has(to) {
 			break
 		}
-		if err := s.r.Alive(ctx); err != nil {
-			return err
-		}
-		hi := len(s.visited)
-		back, err := s.step(ctx, b, s.visited[lo:hi], start, row, excluded, depth+1 == s.max)
+		hi := len(s.list)
+		back, err := s.step(ctx, b, s.list[lo:hi], start, row, excluded, depth+1 == s.max)
 		if err != nil {
 			return err
 		}
@@ -142,8 +91,8 @@ func (s *reach) within(ctx context.Context, b *runtime.Batch, start graph.Vertex
 		lo = hi
 	}
 	if s.ways != nil {
-		s.ends = append(s.ends, s.visited[1:]...)
-		s.ways.measure(s.visited, s.begins)
+		s.ids = append(s.ids, s.list[1:]...)
+		s.ways.measure(s.list, s.begins)
 		return nil
 	}
 	if !closed && s.reader.Dir == graph.Both && (!into || to == start) {
@@ -153,14 +102,14 @@ func (s *reach) within(ctx context.Context, b *runtime.Batch, start graph.Vertex
 		}
 	}
 	if into {
-		if s.seen.Has(to) && (to != start || closed) {
-			s.ends = append(s.ends, to)
+		if s.has(to) && (to != start || closed) {
+			s.ids = append(s.ids, to)
 		}
 		return nil
 	}
-	s.ends = append(s.ends, s.visited[1:]...)
+	s.ids = append(s.ids, s.list[1:]...)
 	if closed {
-		s.ends = append(s.ends, start)
+		s.ids = append(s.ids, start)
 	}
 	return nil
 }
@@ -174,30 +123,25 @@ func (s *reach) beyond(ctx context.Context, b *runtime.Batch, start graph.Vertex
 	if s.trails == nil {
 		h := *s.reader
 		h.Answer, h.Request, h.Sets, h.Keep, h.LabelReader = shard.Neighbours{}, shard.Expand{}, nil, nil, expr.LabelReader{}
-		s.trails = newTrailWalk(s.r, []*adjacency.Reader{&h})
+		s.trails = newTrailWalk(s.r, s.acct.Name, []*adjacency.Reader{&h})
 	}
 	waited := -1 // how many ends are yet to be found, or not known
 	if s.max-s.min >= fewLengths {
 		if err := s.within(ctx, b, start, row, false, to); err != nil {
 			return err
 		}
-		waited = len(s.ends)
-		s.ends = s.ends[:0]
-		s.Forget()
-		far := len(s.visited)
+		waited = len(s.ids)
+		far := s.ids[:0]
 		if s.min < len(s.begins) {
-			far = s.begins[s.min]
+			far = append(far, s.list[s.begins[s.min]:]...)
 		}
-		s.visited = append(s.visited[:0], s.visited[far:]...)
-		for _, v := range s.visited {
-			s.seen.Add(v)
-			waited--
-		}
-	} else {
-		s.visited = s.visited[:0]
+		waited -= len(far)
+		s.clear()
+		s.addAll(far)
+		s.ids = far[:0]
 	}
 	s.trails.start([]graph.VertexID{start})
-	for depth := 1; depth <= s.max && waited != 0 && (!into || !s.seen.Has(to)); depth++ {
+	for depth := 1; depth <= s.max && waited != 0 && (!into || !s.has(to)); depth++ {
 		if err := s.trails.advance(ctx); err != nil {
 			return err
 		}
@@ -209,64 +153,50 @@ func (s *reach) beyond(ctx context.Context, b *runtime.Batch, start graph.Vertex
 			continue
 		}
 		for _, v := range ends {
-			if s.seen.Add(v) {
-				s.visited = append(s.visited, v)
+			if s.add(v) {
 				waited--
 			}
 		}
 	}
 	if !into {
-		s.ends = append(s.ends, s.visited...)
-	} else if s.seen.Has(to) {
-		s.ends = append(s.ends, to)
+		s.ids = append(s.ids, s.list...)
+	} else if s.has(to) {
+		s.ids = append(s.ids, to)
 	}
 	return nil
 }
 
-// Forget empties seen.
-func (s *reach) Forget() {
-	if s.dense {
-		s.seen.Clear()
-		s.dense = false
-		return
-	}
-	s.seen.RemoveAll(s.visited)
-}
-
-// step appends the vertices that are one edge beyond a sorted list to visited, sorted unless the step is the last; back
-// says that an edge leads to start.
+// step visits the vertices that are one edge beyond a sorted list, and sorts them unless the step is the last; back says that an edge
+// leads to start, which is known only where edges are walked in one direction.
 func (s *reach) step(
 	ctx context.Context, b *runtime.Batch, list []graph.VertexID, start graph.VertexID, row int32, excluded []graph.EdgeID, last bool,
 ) (back bool, err error) {
 	if many(s.r, len(list)) && s.reader.Filter == nil && len(excluded) == 0 && !s.ways.needsEdges() {
 		return s.stepMany(ctx, list, start)
 	}
-	from := len(s.visited)
+	from := len(s.list)
 	for len(list) > 0 {
 		s.reader.Edges = len(excluded) > 0 || s.reader.PerRow() || s.ways.needsEdges()
-		if err := s.reader.Read(ctx, list, adjacency.MaxEdges); err != nil {
+		if err := s.read(ctx, list, adjacency.MaxEdges, b, row, excluded); err != nil {
 			return false, err
 		}
-		if err := s.allowed.Keep(ctx, s.reader, b, row, excluded); err != nil {
-			return false, err
-		}
-		for i, v := range s.reader.Answer.Targets {
-			if s.seen.Add(v) {
-				s.visited = append(s.visited, v)
-				if s.ways.needsEdges() {
-					s.ways.reached(s.reader, i, list)
+		targets := s.reader.Answer.Targets
+		back = back || s.reader.Dir != graph.Both && slices.Contains(targets, start)
+		if s.ways.needsEdges() {
+			for i, v := range targets {
+				if s.add(v) {
+					s.reached(i, list)
 				}
-			} else if v == start {
-				back = true
 			}
+		} else {
+			s.addAll(targets)
 		}
 		list = list[s.reader.Answer.Done:]
 	}
 	if !last {
-		s.f.Set(s.visited[from:])
-		copy(s.visited[from:], s.f.IDs)
+		s.frontier.SortOnly(s.list[from:])
 	}
-	return back, nil
+	return back, s.account()
 }
 
 // stepMany is step by bitmaps.
@@ -278,30 +208,31 @@ func (s *reach) stepMany(ctx context.Context, list []graph.VertexID, start graph
 	if err := adjacency.VisitDegrees(ctx, s.r, list, types, s.reader.Dir); err != nil {
 		return false, err
 	}
-	s.many.Clear()
-	for _, v := range list {
-		s.many.Add(v)
-	}
+	s.stepFrom(list)
 	if back, err = s.stepSets(ctx, types, start); err != nil {
 		return false, err
 	}
-	s.visited = s.many.AppendTo(s.visited)
-	return back, nil
+	s.list = s.now.AppendTo(s.list)
+	return back, s.account()
 }
 
-// stepSets replaces many by the vertices one edge on that are not in seen, and puts them in there. What has been seen is
-// there already when the step begins, so that a step that pulls passes it by.
+// stepSets replaces the set now by the vertices one edge on that are not visited, and visits them without listing them. What has been
+// visited is there already when the step begins, so that a step that pulls passes it by.
 func (s *reach) stepSets(ctx context.Context, types []graph.TypeID, start graph.VertexID) (back bool, err error) {
+	if err := s.r.Alive(ctx); err != nil {
+		return false, err
+	}
 	s.next.Clear()
-	s.next.Union(&s.seen)
+	s.next.Union(&s.set)
 	s.next.Remove(start)
-	if err := s.r.Tx.Step(ctx, &s.many, types, s.reader.Dir, &s.next); err != nil {
+	s.hidden = true
+	if err := s.r.Tx.Step(ctx, &s.now, types, s.reader.Dir, &s.next); err != nil {
 		return false, err
 	}
 	back = s.next.Has(start)
-	s.next.Subtract(&s.seen)
-	s.seen.Union(&s.next)
-	s.many, s.next = s.next, s.many
+	s.next.Subtract(&s.set)
+	s.set.Union(&s.next)
+	s.now, s.next = s.next, s.now
 	return back, nil
 }
 
@@ -309,72 +240,61 @@ func (s *reach) stepSets(ctx context.Context, types []graph.TypeID, start graph.
 // A shortest one leaves start by two edges and joins the branches that they begin; so the tree of shortest ways is
 // grown, each vertex knowing its branch, until an edge between two branches is found.
 func (s *reach) closes(ctx context.Context, b *runtime.Batch, start graph.VertexID, row int32, excluded []graph.EdgeID) (bool, error) {
-	limit := s.max
-	s.table.clear()
-	s.branch, s.depth = append(s.branch[:0], 0), append(s.depth[:0], 0)
-	s.table.put(start, 0)
-	level := []graph.VertexID{start}
-	for depth := 0; len(level) > 0 && 2*depth <= limit; depth++ {
-		var next []graph.VertexID
-		for list := level; len(list) > 0; {
+	t := &s.tree
+	t.start(start)
+	t.edges = append(t.edges, graph.Edge{}) // beside vertex: the one that begins the branch
+	for depth := 0; t.level < len(t.vertex) && 2*depth <= s.max; depth++ {
+		lo, list := t.nextLevel(&s.frontier)
+		for base := 0; base < len(list); base += s.reader.Answer.Done {
 			s.reader.Edges = true
-			if err := s.reader.Read(ctx, list, adjacency.MaxEdges); err != nil {
+			if err := s.read(ctx, list[base:], adjacency.MaxEdges, b, row, excluded); err != nil {
 				return false, err
 			}
-			if err := s.allowed.Keep(ctx, s.reader, b, row, excluded); err != nil {
-				return false, err
-			}
-			u := 0
-			for i, to := range s.reader.Answer.Targets {
-				for s.reader.Answer.Offsets[u+1] <= i {
-					u++
-				}
-				from, _ := s.table.get(list[u])
-				at, added := s.table.put(to, int32(len(s.branch)))
-				edge := s.reader.Answer.Edges[i]
-				branch := s.branch[from]
-				if depth == 0 {
-					branch = edge
-				}
-				switch {
-				case added:
-					s.branch, s.depth = append(s.branch, branch), append(s.depth, depth+1)
-					next = append(next, to)
-				case depth == 0 && to == start:
-					return true, nil // a loop
-				case to == start:
-					if edge != branch {
-						return true, nil // back by a parallel edge
+			res := &s.reader.Answer
+			for u := range res.Done {
+				branch := t.edges[lo+s.frontier.Order[base+u]].ID
+				for i := res.Offsets[u]; i < res.Offsets[u+1]; i++ {
+					to, edge := res.Targets[i], res.Edges[i]
+					if depth == 0 {
+						branch = edge
 					}
-				case depth > 0 && s.branch[at] != branch && depth+s.depth[at]+1 <= limit:
-					return true, nil
+					at, added := t.add(to)
+					switch {
+					case added:
+						t.dist, t.edges = append(t.dist, int32(depth)+1), append(t.edges, graph.Edge{ID: branch})
+					case depth == 0 && to == start:
+						return true, nil // a loop
+					case to == start:
+						if edge != branch {
+							return true, nil // back by a parallel edge
+						}
+					case depth > 0 && t.edges[at].ID != branch && depth+int(t.dist[at])+1 <= s.max:
+						return true, nil
+					}
 				}
 			}
-			list = list[s.reader.Answer.Done:]
 		}
-		s.f.Set(next)
-		level = append(level[:0], s.f.IDs...)
 	}
-	return false, nil
+	return false, s.account()
 }
 
 // testEnds drops the ends that fail the test.
 func (s *reach) testEnds(ctx context.Context) error {
-	if s.test == nil || len(s.ends) == 0 {
+	if s.test == nil || len(s.ids) == 0 {
 		return nil
 	}
-	s.sets = slices.Grow(s.sets[:0], len(s.ends))[:len(s.ends)]
-	if err := s.r.Tx.LabelSets(ctx, s.ends, s.sets); err != nil {
+	s.labels = slices.Grow(s.labels[:0], len(s.ids))[:len(s.ids)]
+	if err := s.r.Tx.LabelSets(ctx, s.ids, s.labels); err != nil {
 		return err
 	}
 	n := 0
-	for i, v := range s.ends {
-		if s.test.Holds(s.sets[i]) {
-			s.ends[n] = v
+	for i, v := range s.ids {
+		if s.test.Holds(s.labels[i]) {
+			s.ids[n] = v
 			s.ways.move(n, i)
 			n++
 		}
 	}
-	s.ends = s.ends[:n]
+	s.ids = s.ids[:n]
 	return nil
 }

@@ -35,27 +35,15 @@ type trails struct {
 	writer adjacency.EdgeWriter
 	chain  []graph.EdgeID
 	acct   runtime.Account
-	held   int // bytes that acct knows of
 }
 
 // trailLevel holds trails of one length by their last edge.
 type trailLevel struct {
-	vertex []graph.VertexID // the end
-	edge   []graph.EdgeID   // the last edge; not at level 0, and not at the last level unless values are wanted
-	parent []int32          // likewise: the entry of the level above that it continues
-	value  []graph.Value    // the last edge, if values are wanted
-	row    []int32          // of the input
-	ok     []bool           // the end passes the test; not set where there is none
-	given  int              // entries that next has looked at
-
-	// How far the entries have been continued: entries lo … hi-1 are in the frontier, of which the sources before base
-	// are done and the answer for those that follow is in the hop; k … end are the entries of that answer that are
-	// left, off the edges of entry k that are done.
-	reader      *adjacency.Reader
-	f           runtime.Frontier
-	lo, hi      int
-	base        int
-	k, end, off int
+	level
+	edge  []graph.EdgeID // the last edge; not at level 0, nor, like parent, at the last level unless values are wanted
+	value []graph.Value  // the last edge, if values are wanted
+	row   []int32        // of the input
+	ok    []bool         // the end passes the test; not set where there is none
 
 	// The last edges before a condition on the row is tested.
 	edgeAt runtime.Sel
@@ -74,7 +62,7 @@ func (t *trails) start(b *runtime.Batch, vertices []graph.VertexID, rows runtime
 	t.b, t.truncated = b, false
 	l := t.level(0)
 	l.reset()
-	l.vertex = append(l.vertex, vertices...)
+	l.ids = append(l.ids, vertices...)
 	l.row = append(l.row, rows...)
 	t.depth = 0
 	if t.max < t.min || len(vertices) == 0 {
@@ -84,16 +72,15 @@ func (t *trails) start(b *runtime.Batch, vertices []graph.VertexID, rows runtime
 
 func (t *trails) level(depth int) *trailLevel {
 	for len(t.levels) <= depth {
-		t.levels = append(t.levels, &trailLevel{reader: t.newHop()})
+		t.levels = append(t.levels, &trailLevel{level: level{kernel: newKernel(t.r, t.acct.Name, t.newHop())}})
 	}
 	return t.levels[depth]
 }
 
 func (l *trailLevel) reset() {
-	l.vertex, l.edge, l.value, l.parent = l.vertex[:0], l.edge[:0], l.value[:0], l.parent[:0]
-	l.row, l.ok, l.given = l.row[:0], l.ok[:0], 0
-	l.lo, l.hi, l.base, l.k, l.end, l.off = 0, 0, 0, 0, 0, 0
-	l.f.IDs, l.reader.Answer.Done = l.f.IDs[:0], 0
+	l.level.reset()
+	l.edge, l.value, l.row, l.ok = l.edge[:0], l.value[:0], l.row[:0], l.ok[:0]
+	l.edgeAt, l.source = l.edgeAt[:0], l.source[:0]
 }
 
 // next finds a trail of a wanted length to a wanted end: an entry of level t.depth.
@@ -106,7 +93,7 @@ func (t *trails) next(ctx context.Context) (entry int, ok bool, err error) {
 func (t *trails) nextRun(ctx context.Context, most int) (lo, hi int, err error) {
 	for t.depth >= 0 {
 		l := t.levels[t.depth]
-		if t.depth >= t.min && l.given < len(l.vertex) {
+		if t.depth >= t.min && l.given < len(l.ids) {
 			if t.depth == 0 && t.ends != nil && len(l.ok) == 0 {
 				if err := t.testStarts(ctx, l); err != nil {
 					return 0, 0, err
@@ -135,18 +122,18 @@ func (t *trails) nextRun(ctx context.Context, most int) (lo, hi int, err error) 
 func (t *trails) run(l *trailLevel, most int) (lo, hi int) {
 	test := t.tests(t.depth)
 	if !test && t.to == nil {
-		lo, hi = l.given, min(l.given+most, len(l.vertex))
+		lo, hi = l.given, min(l.given+most, len(l.ids))
 		l.given = hi
 		return lo, hi
 	}
 	wanted := func(e int) bool {
-		return (!test || l.ok[e]) && (t.to == nil || t.to[l.row[e]] == l.vertex[e])
+		return (!test || l.ok[e]) && (t.to == nil || t.to[l.row[e]] == l.ids[e])
 	}
-	for l.given < len(l.vertex) && !wanted(l.given) {
+	for l.given < len(l.ids) && !wanted(l.given) {
 		l.given++
 	}
 	lo = l.given
-	for l.given < len(l.vertex) && l.given < lo+most && wanted(l.given) {
+	for l.given < len(l.ids) && l.given < lo+most && wanted(l.given) {
 		l.given++
 	}
 	return lo, l.given
@@ -154,11 +141,11 @@ func (t *trails) run(l *trailLevel, most int) (lo, hi int) {
 
 // testStarts tests the vertices of level 0, which are the ends of trails without edges.
 func (t *trails) testStarts(ctx context.Context, l *trailLevel) error {
-	sets := make([]graph.LabelSet, len(l.vertex))
-	if err := t.r.Tx.LabelSets(ctx, l.vertex, sets); err != nil {
+	l.labels = append(l.labels[:0], make([]graph.LabelSet, len(l.ids))...)
+	if err := t.r.Tx.LabelSets(ctx, l.ids, l.labels); err != nil {
 		return err
 	}
-	for _, ls := range sets {
+	for _, ls := range l.labels {
 		l.ok = append(l.ok, t.ends.Holds(ls))
 	}
 	return nil
@@ -168,10 +155,9 @@ func (t *trails) testStarts(ctx context.Context, l *trailLevel) error {
 func (t *trails) grow(ctx context.Context, l *trailLevel) (bool, error) {
 	below := t.level(t.depth + 1)
 	below.reset()
-	below.edgeAt, below.source = below.edgeAt[:0], below.source[:0]
 	room := levelEntries(t.depth + 1)
 	perRow := l.reader.PerRow()
-	for len(below.vertex) < room {
+	for len(below.ids) < room {
 		switch {
 		case l.k < l.end:
 			t.deal(l, below, room, perRow)
@@ -180,26 +166,24 @@ func (t *trails) grow(ctx context.Context, l *trailLevel) (bool, error) {
 					return false, err
 				}
 			}
-		case l.base+l.reader.Answer.Done < len(l.f.IDs):
+		case len(l.unread()) > 0:
 			if err := t.r.Alive(ctx); err != nil {
 				return false, err
 			}
 			l.base += l.reader.Answer.Done
-			if err := l.reader.Read(ctx, l.f.IDs[l.base:], room); err != nil {
+			if err := l.reader.Read(ctx, l.frontier.IDs[l.base:], room); err != nil {
 				return false, err
 			}
-			l.k, l.end, l.off = int(l.f.First[l.base]), int(l.f.First[l.base+l.reader.Answer.Done]), 0
+			l.answered()
 			if t.tests(t.depth+1) && t.depth+1 >= t.min {
 				if err := l.reader.ReadSets(ctx); err != nil {
 					return false, err
 				}
 			}
-		case l.hi < len(l.vertex):
-			l.lo, l.hi = l.hi, min(l.hi+levelEntries(t.depth)/4, len(l.vertex))
-			l.f.Set(l.vertex[l.lo:l.hi])
-			l.base, l.k, l.end, l.reader.Answer.Done = 0, 0, 0, 0
+		case l.hi < len(l.ids):
+			l.frontier.Set(l.part(levelEntries(t.depth) / 4))
 		default:
-			return len(below.vertex) > 0, t.account()
+			return len(below.ids) > 0, t.account()
 		}
 	}
 	return true, t.account()
@@ -209,14 +193,9 @@ func (t *trails) grow(ctx context.Context, l *trailLevel) (bool, error) {
 func (t *trails) account() error {
 	held := 0
 	for _, l := range t.levels {
-		held += cap(l.vertex)*(8+8+4+4) + cap(l.value)*24 + cap(l.reader.Answer.Targets)*24
+		held += l.bytes() + len(l.edge)*(8+4) + len(l.value)*24 + len(l.reader.Answer.Targets)*24
 	}
-	grown := held - t.held
-	if grown <= 0 {
-		return nil
-	}
-	t.held = held
-	return t.acct.Grow(grown)
+	return t.acct.GrowTo(held)
 }
 
 // deal continues entries of l by the edges of its answer, until below has room entries or the answer ends.
@@ -227,29 +206,21 @@ func (t *trails) deal(l, below *trailLevel, room int, perRow bool) {
 	tests := t.tests(depth)
 	test := tests && depth >= t.min
 	plain := !tests && t.near == nil && !perRow && !t.values && !(last && t.to != nil)
-	for l.k < l.end && len(below.vertex) < room {
-		place := l.f.Order[l.k]
-		entry := int32(l.lo) + place
-		u := int(l.f.Pos[place]) - l.base
-		lo, hi := res.Offsets[u]+l.off, res.Offsets[u+1]
-		if n := room - len(below.vertex); hi-lo > n {
-			hi = lo + n
-			l.off += n
-		} else {
-			l.k++
-			l.off = 0
-		}
+	to := below.memory
+	for l.k < l.end && len(to.ids) < room {
+		place, lo, hi := l.take(room - len(to.ids))
 		if lo == hi {
 			continue
 		}
+		entry := int32(l.lo) + place
 		row := l.row[entry]
 		excluded := t.excluded(entry, row)
 		if plain && !adjacency.ContainsAny(res.Edges[lo:hi], excluded) {
-			below.vertex = append(below.vertex, res.Targets[lo:hi]...)
+			to.ids = append(to.ids, res.Targets[lo:hi]...)
 			below.row = runtime.AppendRepeated(below.row, row, hi-lo)
 			if !last {
 				below.edge = append(below.edge, res.Edges[lo:hi]...)
-				below.parent = runtime.AppendRepeated(below.parent, entry, hi-lo)
+				to.parent = runtime.AppendRepeated(to.parent, entry, hi-lo)
 			}
 			continue
 		}
@@ -264,19 +235,19 @@ func (t *trails) deal(l, below *trailLevel, room int, perRow bool) {
 				continue
 			}
 			t.truncated = t.truncated || last
-			below.vertex = append(below.vertex, v)
+			to.ids = append(to.ids, v)
 			below.edge = append(below.edge, id)
-			below.parent = append(below.parent, entry)
+			to.parent = append(to.parent, entry)
 			below.row = append(below.row, row)
 			if tests {
 				below.ok = append(below.ok, ok)
 			}
 			if perRow {
 				below.edgeAt = append(below.edgeAt, int32(i))
-				below.source = append(below.source, l.vertex[entry])
+				below.source = append(below.source, l.ids[entry])
 			}
 			if t.values {
-				below.value = append(below.value, graph.EdgeRefValue(t.writer.Keep(l.reader.Edge(i, l.vertex[entry]))))
+				below.value = append(below.value, graph.EdgeRefValue(t.writer.Keep(l.reader.Edge(i, l.ids[entry]))))
 			}
 		}
 	}
@@ -295,7 +266,7 @@ func (t *trails) excluded(entry, row int32) []graph.EdgeID {
 
 // filter drops the entries of below that have been added last and fail a condition on edge and row.
 func (t *trails) filter(ctx context.Context, l, below *trailLevel) error {
-	from := len(below.vertex) - len(below.edgeAt)
+	from := len(below.ids) - len(below.edgeAt)
 	keep, err := l.reader.Filter.FilterRows(ctx, l.reader, below.edgeAt, below.source, t.b, below.row[from:])
 	if err != nil {
 		return err
@@ -303,7 +274,7 @@ func (t *trails) filter(ctx context.Context, l, below *trailLevel) error {
 	n, tests := from, t.tests(t.depth+1)
 	for _, k := range keep {
 		e := from + int(k)
-		below.vertex[n], below.edge[n] = below.vertex[e], below.edge[e]
+		below.ids[n], below.edge[n] = below.ids[e], below.edge[e]
 		below.parent[n], below.row[n] = below.parent[e], below.row[e]
 		if tests {
 			below.ok[n] = below.ok[e]
@@ -313,7 +284,7 @@ func (t *trails) filter(ctx context.Context, l, below *trailLevel) error {
 		}
 		n++
 	}
-	below.vertex, below.edge, below.parent, below.row = below.vertex[:n], below.edge[:n], below.parent[:n], below.row[:n]
+	below.ids, below.edge, below.parent, below.row = below.ids[:n], below.edge[:n], below.parent[:n], below.row[:n]
 	if tests {
 		below.ok = below.ok[:n]
 	}
@@ -343,7 +314,7 @@ func (t *trails) vertices(dst []graph.Value, entry int) []graph.Value {
 	at := len(dst)
 	e := int32(entry)
 	for d := t.depth; d >= 0; d-- {
-		dst = append(dst, graph.VertexValue(t.levels[d].vertex[e]))
+		dst = append(dst, graph.VertexValue(t.levels[d].ids[e]))
 		if d > 0 {
 			e = t.levels[d].parent[e]
 		}
@@ -355,5 +326,8 @@ func (t *trails) vertices(dst []graph.Value, entry int) []graph.Value {
 // release gives the memory back.
 func (t *trails) release() {
 	t.acct.Release()
-	t.levels, t.held, t.depth = nil, 0, -1
+	for _, l := range t.levels {
+		l.release()
+	}
+	t.levels, t.depth = nil, -1
 }

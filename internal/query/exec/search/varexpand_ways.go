@@ -4,29 +4,21 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query/exec/adjacency"
 )
 
 // reachWays is what a reach keeps of the ways to its ends: their lengths, and the last edge of each.
 type reachWays struct {
 	depthAt, lastAt int     // positions in the result, or -1
 	depths          []int32 // by end
-	table           vertexTable
-	edges           []graph.Edge // by the number of a vertex in table
-}
-
-func (w *reachWays) reset() {
-	w.table.clear()
-	w.edges = w.edges[:0]
 }
 
 func (w *reachWays) needsEdges() bool { return w != nil && w.lastAt >= 0 }
 
 // reached notes that edge i of an answer to the sorted list is the first to lead to its target.
-func (w *reachWays) reached(h *adjacency.Reader, i int, list []graph.VertexID) {
-	u, _ := slices.BinarySearch(h.Answer.Offsets, i+1) // the first source whose edges end behind i
-	w.table.put(h.Answer.Targets[i], int32(len(w.edges)))
-	w.edges = append(w.edges, h.Edge(i, list[u-1]))
+func (s *reach) reached(i int, list []graph.VertexID) {
+	u, _ := slices.BinarySearch(s.reader.Answer.Offsets, i+1) // the first source whose edges end behind i
+	s.tree.add(s.reader.Answer.Targets[i])
+	s.tree.edges = append(s.tree.edges, s.reader.Edge(i, list[u-1]))
 }
 
 // measure numbers the distances of visited but for its first, which is the start; begins says where each begins.
@@ -65,9 +57,9 @@ func (x *varExpand) describe(n int) {
 	}
 	if w.lastAt >= 0 {
 		col := &x.Out.Cols[w.lastAt]
-		for _, v := range x.reach.ends[lo : lo+n] {
-			at, _ := w.table.get(v)
-			col.Vals = append(col.Vals, graph.EdgeRefValue(x.t.writer.Keep(w.edges[at])))
+		for _, v := range x.reach.ids[lo : lo+n] {
+			at, _ := x.reach.tree.table.get(v)
+			col.Vals = append(col.Vals, graph.EdgeRefValue(x.t.writer.Keep(x.reach.tree.edges[at])))
 		}
 	}
 }

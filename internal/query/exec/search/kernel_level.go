@@ -1,0 +1,58 @@
+package search
+
+import "github.com/hopgate/hopgate/internal/graph"
+
+// level holds walks of one length, for a search that goes depth first: the last vertex of each in ids, and beside it in parent the
+// entry of the level above that it continues. It is continued a part at a time, by a reader of its own, so that the memory grows with
+// the length of walks alone.
+type level struct {
+	kernel
+	given int // entries that the search has looked at
+
+	// Entries lo … hi-1 are the part at work, whose vertices are the frontier. The sources before base are done, and k … end are those
+	// places of the part that the present answer belongs to and that are left, off the edges of place k that are done.
+	lo, hi      int
+	base        int
+	k, end, off int
+}
+
+// reset empties the level.
+func (l *level) reset() {
+	l.begin()
+	l.given, l.lo, l.hi = 0, 0, 0
+	l.part(0)
+}
+
+// part begins with the next entries, up to most of them, and gives their vertices, which the caller makes the frontier.
+func (l *level) part(most int) []graph.VertexID {
+	l.lo, l.hi = l.hi, min(l.hi+most, len(l.ids))
+	l.base, l.k, l.end, l.off = 0, 0, 0, 0
+	l.frontier.IDs = l.frontier.IDs[:0]
+	if l.reader != nil {
+		l.reader.Answer.Done = 0
+	}
+	return l.ids[l.lo:l.hi]
+}
+
+// unread gives the sources of the frontier that come after the present answer.
+func (l *level) unread() []graph.VertexID { return l.frontier.IDs[l.base+l.reader.Answer.Done:] }
+
+// answered makes a new answer, which begins with source base, the present one.
+func (l *level) answered() {
+	l.k, l.end, l.off = int(l.frontier.First[l.base]), int(l.frontier.First[l.base+l.reader.Answer.Done]), 0
+}
+
+// take gives the next place of the part and edges lo … hi-1 of the answer, which are its next, up to most of them.
+func (l *level) take(most int) (place int32, lo, hi int) {
+	place = l.frontier.Order[l.k]
+	u := int(l.frontier.Pos[place]) - l.base
+	lo, hi = l.reader.Answer.Offsets[u]+l.off, l.reader.Answer.Offsets[u+1]
+	if hi-lo > most {
+		hi = lo + most
+		l.off += most
+	} else {
+		l.k++
+		l.off = 0
+	}
+	return place, lo, hi
+}
