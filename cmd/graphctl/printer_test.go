@@ -134,7 +134,7 @@ Join                      7        1  250µs  25.0%         0      0       0    
 	page, err := sunburstPage(plan, "RETURN '</script><script>alert(1)</script>'")
 	require.NoError(t, err)
 	require.NotContains(t, string(page), "<script>alert")
-	require.Contains(t, string(page), `"op":"Scan"`)
+	require.Contains(t, string(page), `"operator":"Scan"`)
 	require.Equal(t, 1, strings.Count(string(page), "</script>"))
 }
 
@@ -155,7 +155,7 @@ Expand                 40        1   1ms  50.0%         1      0       0     -  
 `, b.String())
 	page, err := sunburstPage(plan, "RETURN 1")
 	require.NoError(t, err)
-	require.Contains(t, string(page), `"wire":["4","120","330","200","2.25"]`)
+	require.Contains(t, string(page), `"wireRequests":4,"wireSent":120,"wireReceived":330,"edges":200,"wirePerEdge":2.25`)
 }
 
 // Stacks are folded from their roots, and a function that calls itself counts once.

@@ -14,7 +14,7 @@ CREATE (a)-[:ROAD {km: 4}]->(b), (b)-[:ROAD {km: 4}]->(a), (a)-[:RIVER]->(b), (c
 
 // graph gives a page with the graph of a statement at rest. view is the view, for where() and scene.
 func graph(t *testing.T, statement string) *page {
-	p := console(t, "")
+	p := visit(t, "")
 	p.js(`window.$view = null; import("/console/graph.js").then((m) => { const set = m.GraphView.prototype.set; m.GraphView.prototype.set = function (r) { window.$view = this; return set.call(this, r); }; window.$ready = true; })`)
 	p.wait(`window.$ready`)
 	p.ask(statement)
@@ -129,7 +129,7 @@ func TestGraphPaths(t *testing.T) {
 func TestGraphCap(t *testing.T) {
 	single.statement(t, "MATCH (n:Many) DETACH DELETE n", "")
 	single.statement(t, "UNWIND range(1, 2100) AS i CREATE (:Many {id: i})", "")
-	p := console(t, "")
+	p := visit(t, "")
 	p.js(`const s = $t.find("combobox", "Most rows"); s.value = "10000"; s.dispatchEvent(new Event("change"))`)
 	p.ask("MATCH (n:Many) RETURN n")
 	p.wait(`document.querySelector(".graph-notice").textContent.includes("The first 2,000 vertices are drawn; 100 or more were left out.")`)

@@ -197,8 +197,8 @@ func open(t testing.TB, url string, s setting) *page {
 	return p
 }
 
-// console opens the console of the shared server.
-func console(t testing.TB, hash string) *page {
+// visit opens the console of the shared server.
+func visit(t testing.TB, hash string) *page {
 	p := open(t, single.http+"/"+hash, setting{})
 	p.wait(`document.documentElement.dataset.ready`)
 	return p

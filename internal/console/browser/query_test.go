@@ -29,7 +29,7 @@ func TestUnits(t *testing.T) {
 
 // People write a statement and see its rows; Ctrl-Enter runs it.
 func TestQuery(t *testing.T) {
-	p := console(t, "")
+	p := visit(t, "")
 	p.ask("UNWIND range(1, 3) AS i RETURN i, 'row ' + i AS text, i / 2.0 AS half, null AS none")
 	p.wait(cells + `.includes("3|row 3|1.5|null")`)
 	require.Contains(t, p.text(status), "3 rows")
@@ -46,7 +46,7 @@ func TestQuery(t *testing.T) {
 
 // The place of an error is underlined, with what is wrong and what was likely meant, which a click puts there.
 func TestQueryError(t *testing.T) {
-	p := console(t, "")
+	p := visit(t, "")
 	p.ask("RETURN 1 AS one;\nMATCH (n)\n  RETRUN n")
 	p.wait(`document.querySelector(".code .fault")`)
 	require.Equal(t, "RETRUN", p.text(`document.querySelector(".code .fault").textContent`))
@@ -66,7 +66,7 @@ func TestQueryError(t *testing.T) {
 // Completion knows keywords, functions, labels, properties and parameters, and works by the keyboard.
 func TestCompletion(t *testing.T) {
 	single.statement(t, "CREATE (:Harbour {depth: 3})-[:FERRY {minutes: 5}]->(:Harbour {depth: 4})", "")
-	p := console(t, "")
+	p := visit(t, "")
 	p.write("Statement", "MATCH (h:Harb")
 	p.wait(`$t.find("option", "lHarbour")`)
 	p.key("Enter", 0)
@@ -89,7 +89,7 @@ func TestCompletion(t *testing.T) {
 
 // The bracket beside the caret and its partner are marked.
 func TestBrackets(t *testing.T) {
-	p := console(t, "")
+	p := visit(t, "")
 	p.write("Statement", "RETURN ((1))")
 	p.wait(`document.querySelectorAll(".match").length === 2`)
 	p.key("ArrowLeft", 0)
@@ -99,7 +99,7 @@ func TestBrackets(t *testing.T) {
 
 // Parameters are JSON; a fault in them is shown where it is, and nothing runs.
 func TestParameters(t *testing.T) {
-	p := console(t, "")
+	p := visit(t, "")
 	p.click("button", "Parameters")
 	p.write("Parameters, as JSON", `{"id": 9007199254740993, "names": ["a", "b"]}`)
 	p.ask("RETURN $id AS id, $names[1] AS b")
@@ -111,7 +111,7 @@ func TestParameters(t *testing.T) {
 
 // What was run is in the history, and what is saved stays after the page is loaded again; a link brings the query along.
 func TestHistory(t *testing.T) {
-	p := console(t, "")
+	p := visit(t, "")
 	p.ask("RETURN 'first'")
 	p.ask("RETURN 'second'")
 	p.wait(`document.querySelectorAll(".side .entry").length === 2`)
@@ -133,7 +133,7 @@ func TestHistory(t *testing.T) {
 
 // A statement that takes long is cancelled, at the server too.
 func TestCancel(t *testing.T) {
-	p := console(t, "")
+	p := visit(t, "")
 	p.write("Statement", "UNWIND range(1, 1000000000) AS a UNWIND range(1, 1000) AS b WITH a, b WHERE a + b < 0 RETURN a")
 	p.key("Enter", ctl)
 	p.wait(`$t.box("button", "Cancel")`)
@@ -145,7 +145,7 @@ func TestCancel(t *testing.T) {
 // What is likely a mistake is said beside the result, and what is cut off as well.
 func TestNotifications(t *testing.T) {
 	single.statement(t, "CREATE (:Lighthouse {name: 'x'})", "")
-	p := console(t, "")
+	p := visit(t, "")
 	p.ask("MATCH (n:Lighthose) RETURN n")
 	p.wait(`document.querySelector(".notes").textContent.includes("did you mean ` + "`Lighthouse`" + `")`)
 	p.js(`$t.find("combobox", "Most rows").value = "100"; $t.find("combobox", "Most rows").dispatchEvent(new Event("change"))`)
@@ -158,7 +158,7 @@ func TestNotifications(t *testing.T) {
 
 // A million rows scroll: only those that are visible are in the document.
 func TestMillionRows(t *testing.T) {
-	p := console(t, "")
+	p := visit(t, "")
 	p.js(`$t.find("combobox", "Most rows").value = "0"; $t.find("combobox", "Most rows").dispatchEvent(new Event("change"))`)
 	p.ask("UNWIND range(1, 1000000) AS i RETURN i, 'name ' + i AS name, i % 7 AS m")
 	p.wait(status + `.includes("1,000,000 rows")`)
@@ -178,7 +178,7 @@ func TestMillionRows(t *testing.T) {
 
 // The table is used by the keyboard: arrows move, Enter shows the whole value.
 func TestTableKeys(t *testing.T) {
-	p := console(t, "")
+	p := visit(t, "")
 	p.ask("UNWIND range(1, 50) AS i RETURN i, {number: i, list: [1, 2, 3]} AS m")
 	p.wait(cells + `.includes("3|")`)
 	p.focus("grid", "Rows of the result")
@@ -212,7 +212,7 @@ func TestAppearance(t *testing.T) {
 			p.picture("query-" + name)
 		})
 	}
-	p := console(t, "")
+	p := visit(t, "")
 	light := p.text(`getComputedStyle(document.body).backgroundColor`)
 	p.click("button", "Colours: as the system")
 	p.click("button", "Colours: light")

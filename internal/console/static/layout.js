@@ -2,7 +2,7 @@
 // Knows no document.
 
 const theta2 = 0.49; // of width to distance, squared: a square this small from afar counts as one vertex, and never the vertex's own
-const repulsion = 900, spring = 60, stiffness = 0.35, gravity = 0.012, friction = 0.6;
+const repulsion = 900, spring = 85, stiffness = 0.35, gravity = 0.012, friction = 0.6;
 const cooling = 0.0228, cold = 0.004;
 const deepest = 40;
 

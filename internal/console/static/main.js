@@ -3,9 +3,11 @@ import { api, ask, get } from "./api.js";
 import { button, dialog, el, fill } from "./dom.js";
 import { read, write } from "./store.js";
 import { emptyCatalogue } from "./complete.js";
+import { plansPage } from "./plans.js";
 import { queryPage } from "./query.js";
+import { schemaPage } from "./schema.js";
 
-const pages = [queryPage];
+const pages = [queryPage, schemaPage, plansPage];
 
 /** What the pages share. */
 const app = {

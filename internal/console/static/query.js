@@ -3,6 +3,7 @@ import { api, run } from "./api.js";
 import { announce, button, copy, count, el, fill } from "./dom.js";
 import { Editor } from "./editor.js";
 import { placeOf, statements } from "./lang.js";
+import { keepPlan } from "./plans.js";
 import { ResultView } from "./result.js";
 import { parse } from "./rows.js";
 import { read, remember, save, write } from "./store.js";
@@ -59,6 +60,7 @@ export const queryPage = {
         const done = await r.run.done;
         wrote ||= Boolean(done.summary?.counters?.containsUpdates);
         history = remember(history, { text: r.text, graph: api.graph, at: Date.now(), ms: Math.round(done.elapsed * 10) / 10, rows: done.rows.length, error: done.error?.message });
+        if (done.summary?.plan) keepPlan(r.text, done.summary.plan);
         drawStrip();
         if (done.error || done.cancelled) break;
       }
@@ -157,6 +159,11 @@ export const queryPage = {
           if (q.has("graph")) api.graph = q.get("graph");
           if (q.has("parameters")) { parameters.value = q.get("parameters"); readParameters(); }
           globalThis.history.replaceState(null, "", "#query");
+        }
+        if (app.text) {
+          editor.value = app.text;
+          write("draft", app.text);
+          app.text = "";
         }
         if (app.start) {
           editor.value = app.start;

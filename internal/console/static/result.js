@@ -2,6 +2,7 @@
 import { announce, button, bytes, copy, count, download, duration, el, fill, perFrame, tabs } from "./dom.js";
 import { csv, json, pretty } from "./rows.js";
 import { GraphView } from "./graph.js";
+import { planView } from "./planview.js";
 import { drawable } from "./scene.js";
 import { Table } from "./table.js";
 
@@ -22,6 +23,7 @@ export class ResultView {
       { name: "Table", panel: el("div", { class: "panel" }, this.table.element), draw: () => this.table.set(this.#run.rows) },
       { name: "JSON", panel: el("div", { class: "panel" }, this.json), draw: () => this.#drawJSON() },
       { name: "Graph", panel: el("div", { class: "panel" }, this.graph.element), draw: () => this.#drawGraph() },
+      { name: "Plan", panel: el("div", { class: "panel" }), draw: () => this.#drawPlan() },
     ];
     this.tabs = tabs("Forms of the result", this.views, { onshow: (i) => { this.at = i; this.#draw(); } });
     this.tabs.bar.addEventListener("click", () => { this.wanted = this.views[this.at].name; });
@@ -66,12 +68,25 @@ export class ResultView {
 
   // offer shows the forms that the result can take, and the graph unless another form was asked for.
   #offer() {
-    const { rows } = this.#run, graph = 2;
+    const { rows } = this.#run, graph = 2, plan = 3, planned = Boolean(this.#run.summary?.plan);
     if (this.canDraw === null && (rows.length || !this.#run.running)) {
       this.canDraw = drawable(rows);
       this.tabs.buttons[graph].hidden = !this.canDraw;
       if (this.canDraw && (this.wanted ?? "Graph") === "Graph") this.tabs.show(graph);
       else if (!this.canDraw && this.at === graph) this.tabs.show(0);
+    }
+    this.tabs.buttons[plan].hidden = !planned;
+    if (planned && this.planOf !== this.#run) {
+      this.planOf = this.#run;
+      this.tabs.show(plan);
+    } else if (!planned && this.at === plan) this.tabs.show(0);
+  }
+
+  #drawPlan() {
+    const { summary } = this.#run;
+    if (summary?.plan && this.planned !== summary) {
+      this.planned = summary;
+      fill(this.views[3].panel, planView(summary.plan));
     }
   }
 

@@ -50,7 +50,7 @@ export class Scene {
   /** Adds what rows hold. */
   addRows(rows, most = mostVertices) {
     const n = Math.min(rows.length, mostRows);
-    for (let i = 0; i < n; i++) this.add(rows.row(i), most);
+    for (let i = 0; i < n; i++) for (const v of rows.row(i)) this.add(v, most);
     return this;
   }
 
@@ -82,7 +82,7 @@ export class Scene {
 /** Says whether rows hold anything that can be drawn, by the first of them. */
 export function drawable(rows) {
   const s = new Scene();
-  for (let i = 0; i < Math.min(rows.length, 5); i++) s.add(rows.row(i), 3);
+  for (let i = 0; i < Math.min(rows.length, 5); i++) for (const v of rows.row(i)) s.add(v, 3);
   return s.vertices.size + s.edges.size > 0;
 }
 

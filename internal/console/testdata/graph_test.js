@@ -52,7 +52,7 @@ export function settles() {
   const d = (i, j) => Math.hypot(l.x[i] - l.x[j], l.y[i] - l.y[j]);
   let near = 0, far = 0;
   for (let i = 0; i < 40; i++) { near += d(i, (i + 1) % 40) / 40; far += d(i, (i + 20) % 40) / 40; }
-  holds(near > 15 && far > 2.5 * near, `neighbours are near (${near}) and others far (${far})`);
+  holds(near > 15 && far > 2 * near, `neighbours are near (${near}) and others far (${far})`);
 }
 
 export function treeAgreesWithSums() {
