@@ -104,7 +104,7 @@ func (c *conn) send(b *testing.B, messages ...[]byte) {
 // success reads up to a success, and gives the number of records before it.
 func (c *conn) success(b *testing.B) (records int) {
 	for {
-		msg, err := c.in.Next(func() int { return 1 << 20 })
+		msg, err := c.in.Next(bolt.AtMost(1 << 20))
 		if err != nil || msg[1] == 0x7F {
 			b.Fatalf("%q, %v", msg, err)
 		}

@@ -26,9 +26,22 @@ type Reader struct {
 // NewReader makes a reader of a connection's bytes.
 func NewReader(r *bufio.Reader) Reader { return Reader{r} }
 
-// Next gives the next message, of at most limit() bytes, in memory of its own. Empty chunks before it keep the connection alive and are
-// passed over.
-func (r Reader) Next(limit func() int) ([]byte, error) {
+// Room says why a message may not have so many bytes, or nil. It is asked before each chunk is read.
+type Room func(size int) error
+
+// AtMost is room for messages of up to so many bytes.
+func AtMost(most int) Room {
+	return func(size int) error {
+		if size > most {
+			return fmt.Errorf("%w: over %d bytes", ErrTooLarge, most)
+		}
+		return nil
+	}
+}
+
+// Next gives the next message, for which there must be room, in memory of its own. Empty chunks before it keep the connection alive and
+// are passed over.
+func (r Reader) Next(room Room) ([]byte, error) {
 	var msg []byte
 	for {
 		n, err := r.chunk()
@@ -44,8 +57,8 @@ func (r Reader) Next(limit func() int) ([]byte, error) {
 			}
 			return msg, nil
 		}
-		if most := limit(); len(msg)+n > most {
-			return nil, fmt.Errorf("%w: over %d bytes", ErrTooLarge, most)
+		if err := room(len(msg) + n); err != nil {
+			return nil, err
 		}
 		if msg, err = r.read(msg, n); err != nil {
 			return nil, err

@@ -38,6 +38,7 @@ var idle = &graph.Error{
 // handle answers one message.
 func (s *Session) handle(it item) {
 	began := time.Now()
+	defer func() { it.free() }()
 	s.mu.Lock()
 	ctx, resets := s.ctx, s.resets
 	s.mu.Unlock()
@@ -64,7 +65,7 @@ func (s *Session) handle(it item) {
 	case m.flaw != nil:
 		s.failed(unfit(m.flaw))
 	default:
-		if err := s.do(ctx, &m); err != nil {
+		if err := s.do(ctx, &it, &m); err != nil {
 			s.failed(err)
 		}
 	}
@@ -90,7 +91,7 @@ var taken = map[Tag][]State{
 }
 
 // do carries out what a message asks for.
-func (s *Session) do(ctx context.Context, m *message) error {
+func (s *Session) do(ctx context.Context, it *item, m *message) error {
 	switch m.tag {
 	case Hello:
 		return s.hello(ctx, m)
@@ -103,7 +104,7 @@ func (s *Session) do(ctx context.Context, m *message) error {
 		s.success(nil)
 		return nil
 	case Run:
-		return s.run(ctx, m)
+		return s.run(ctx, it, m)
 	case Pull, Discard:
 		return s.stream(m)
 	case Begin:
@@ -120,9 +121,12 @@ func (s *Session) do(ctx context.Context, m *message) error {
 	return s.telemetry(m.fields[0].Int())
 }
 
-// fault answers a fault of the protocol, and ends the connection.
+// fault answers an error after which nothing more of the client can be read, as a rule one of the protocol, and ends the connection.
 func (s *Session) fault(err error) {
-	s.fail(s.backend.Failure(faultError("%v", err)))
+	if _, ok := errors.AsType[*graph.Error](err); !ok {
+		err = faultError("%v", err)
+	}
+	s.fail(s.backend.Failure(err))
 	s.state = Defunct
 }
 
@@ -143,7 +147,7 @@ func (s *Session) failed(err error) {
 // drop gives up what is open: results, and the transaction with its changes.
 func (s *Session) drop() {
 	if s.auto != nil {
-		s.auto.res.Close()
+		s.auto.close()
 		s.auto = nil
 	}
 	s.closeResults()
@@ -158,7 +162,7 @@ func (s *Session) drop() {
 
 func (s *Session) closeResults() {
 	for _, r := range s.results {
-		r.res.Close()
+		r.close()
 	}
 	clear(s.results)
 	s.live = nil
@@ -316,7 +320,8 @@ func (s *Session) contextOf(of string, v graph.Value) (c Context, err error) {
 	return c, nil
 }
 
-func (s *Session) run(ctx context.Context, m *message) error {
+// run answers RUN. A result that it opens keeps the message's memory.
+func (s *Session) run(ctx context.Context, it *item, m *message) error {
 	began := time.Now()
 	c, err := s.contextOf("RUN", m.fields[2])
 	if err != nil {
@@ -348,6 +353,7 @@ func (s *Session) run(ctx context.Context, m *message) error {
 		s.results[r.qid] = r
 		s.live, s.state = r, TxStreaming
 	}
+	r.done, it.done = it.done, nil
 	s.success(func(m *metadata) {
 		m.texts("fields", r.res.Columns())
 		m.int("t_first", time.Since(began).Milliseconds())
@@ -404,7 +410,7 @@ func (s *Session) stream(m *message) error {
 		return nil
 	}
 	s.success(func(m *metadata) { s.putSummary(m, r) })
-	r.res.Close()
+	r.close()
 	if s.tx == nil {
 		s.auto, s.state = nil, Ready
 		return nil

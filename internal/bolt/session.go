@@ -85,8 +85,9 @@ type Session struct {
 // item is a message that waits.
 type item struct {
 	raw   []byte
-	jumps bool  // a RESET that has ended what was before it
-	fault error // why it is no message
+	done  func() // gives the message's memory back; nil: nothing to do
+	jumps bool   // a RESET that has ended what was before it
+	fault error  // why it is no message
 }
 
 // openResult is a result of which rows may be left.
@@ -97,6 +98,14 @@ type openResult struct {
 	batch  *graph.Batch // at hand
 	at     int          // the next row of it
 	filter Filter
+	done   func() // gives back the memory of its RUN, in which its parameters lie, or nil
+}
+
+func (r *openResult) close() {
+	r.res.Close()
+	if r.done != nil {
+		r.done()
+	}
 }
 
 // NewSession makes the session of a connection, whose answers go to w. Each call of w.Write is one piece of the connection.
@@ -119,11 +128,25 @@ var interrupted = &graph.Error{
 // goodbyeTime is how long what runs has when the client has said goodbye.
 const goodbyeTime = 50 * time.Millisecond
 
-// Arrive hands over a message that has come. It waits while too many wait, and reports false when the session is over. A RESET ends
-// what runs, and all that waits before it is ignored.
-func (s *Session) Arrive(raw []byte) bool { return s.arrive(item{raw: raw}) }
+// free gives the memory of the message back.
+func (it *item) free() {
+	if it.done != nil {
+		it.done()
+	}
+}
 
-// Fault ends the session with an answer that says what is wrong with what the client has sent, after the answers to what came before.
+// Arrive hands over a message that has come. It waits while too many wait, and reports false when the session is over. A RESET ends
+// what runs, and all that waits before it is ignored. done, which may be nil, is called once the message is of no use any more.
+func (s *Session) Arrive(raw []byte, done func()) bool {
+	it := item{raw: raw, done: done}
+	if !s.arrive(it) {
+		it.free()
+		return false
+	}
+	return true
+}
+
+// Fault ends the session with an answer that says why the next message cannot be taken, after the answers to what came before.
 func (s *Session) Fault(err error) { s.arrive(item{fault: err}) }
 
 func (s *Session) arrive(it item) bool {
@@ -172,6 +195,9 @@ func (s *Session) End(err error) {
 	s.mu.Lock()
 	if s.over == nil {
 		s.over = err
+	}
+	for i := range s.queue {
+		s.queue[i].free()
 	}
 	s.queue = nil
 	s.cancel(io.EOF)

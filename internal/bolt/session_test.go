@@ -107,7 +107,7 @@ func (c *script) answers(t testing.TB) string {
 	var out strings.Builder
 	in := NewReader(bufio.NewReader(&c.out))
 	for {
-		msg, err := in.Next(func() int { return 1 << 20 })
+		msg, err := in.Next(AtMost(1 << 20))
 		if errors.Is(err, io.EOF) {
 			return out.String()
 		}
@@ -237,13 +237,13 @@ func TestResetJumpsAhead(t *testing.T) {
 		defer close(served)
 		c.s.Serve()
 	}()
-	require.True(t, c.s.Arrive(bytesOf(t, "B3 10 85 424C4F434B A0 A0")))
+	require.True(t, c.s.Arrive(bytesOf(t, "B3 10 85 424C4F434B A0 A0"), nil))
 	<-c.f.blocked
 	for _, m := range []string{"PULL", "BEGIN", "RESET", "RESET"} {
-		require.True(t, c.s.Arrive(bytesOf(t, messageOf(m))))
+		require.True(t, c.s.Arrive(bytesOf(t, messageOf(m)), nil))
 	}
-	require.True(t, c.s.Arrive(bytesOf(t, messageOf("RUN"))))
-	require.True(t, c.s.Arrive(bytesOf(t, messageOf("GOODBYE"))))
+	require.True(t, c.s.Arrive(bytesOf(t, messageOf("RUN")), nil))
+	require.True(t, c.s.Arrive(bytesOf(t, messageOf("GOODBYE")), nil))
 	<-served
 	lines := strings.Split(strings.TrimSpace(c.answers(t)), "\n")
 	require.Len(t, lines, 6)
@@ -251,7 +251,7 @@ func TestResetJumpsAhead(t *testing.T) {
 	require.Equal(t, []string{"> IGNORED", "> IGNORED", "> SUCCESS {}", "> SUCCESS {}"}, lines[1:5])
 	require.Contains(t, lines[5], "fields")
 	require.Zero(t, c.f.open.Load())
-	require.False(t, c.s.Arrive(bytesOf(t, messageOf("RUN"))), "the session is over")
+	require.False(t, c.s.Arrive(bytesOf(t, messageOf("RUN")), nil), "the session is over")
 }
 
 // A PULL reads no batch ahead, not even to find out whether it is the last; a batch has three rows.
@@ -285,7 +285,7 @@ func TestEnd(t *testing.T) {
 		defer close(served)
 		c.s.Serve()
 	}()
-	require.True(t, c.s.Arrive(bytesOf(t, "B3 10 85 424C4F434B A0 A0")))
+	require.True(t, c.s.Arrive(bytesOf(t, "B3 10 85 424C4F434B A0 A0"), nil))
 	<-c.f.blocked
 	c.s.End(io.EOF)
 	<-served
@@ -311,11 +311,11 @@ func TestTimes(t *testing.T) {
 		synctest.Wait()
 		require.Zero(t, c.f.open.Load())
 		require.Zero(t, c.out.Len(), "nobody has asked")
-		require.True(t, c.s.Arrive(bytesOf(t, messageOf("PULL"))))
-		require.True(t, c.s.Arrive(bytesOf(t, messageOf("COMMIT"))))
+		require.True(t, c.s.Arrive(bytesOf(t, messageOf("PULL")), nil))
+		require.True(t, c.s.Arrive(bytesOf(t, messageOf("COMMIT")), nil))
 		synctest.Wait()
-		require.True(t, c.s.Arrive(bytesOf(t, messageOf("RESET"))))
-		require.True(t, c.s.Arrive(bytesOf(t, "B3 10 85 424C4F434B A0 A0")))
+		require.True(t, c.s.Arrive(bytesOf(t, messageOf("RESET")), nil))
+		require.True(t, c.s.Arrive(bytesOf(t, "B3 10 85 424C4F434B A0 A0"), nil))
 		<-c.f.blocked
 		time.Sleep(45 * time.Second)
 		synctest.Wait()
@@ -335,7 +335,7 @@ func TestReadAheadIsBounded(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			for c.s.Arrive(bytesOf(t, messageOf("PULL"))) {
+			for c.s.Arrive(bytesOf(t, messageOf("PULL")), nil) {
 				sent++
 			}
 		}()
@@ -354,18 +354,18 @@ func TestChunks(t *testing.T) {
 		b = endMessage(append(b, body...), 1)
 		require.Equal(t, byte(9), b[0])
 		in := NewReader(bufio.NewReader(io.MultiReader(bytes.NewReader([]byte{0, 0, 0, 0}), bytes.NewReader(b[1:]))))
-		got, err := in.Next(func() int { return n })
+		got, err := in.Next(AtMost(n))
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(body, got))
 		in = NewReader(bufio.NewReader(bytes.NewReader(b[1:])))
-		_, err = in.Next(func() int { return n - 1 })
+		_, err = in.Next(AtMost(n - 1))
 		require.ErrorIs(t, err, ErrTooLarge)
 		in = NewReader(bufio.NewReader(bytes.NewReader(b[1 : len(b)-1])))
-		_, err = in.Next(func() int { return n })
+		_, err = in.Next(AtMost(n))
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	}
 	in := NewReader(bufio.NewReader(bytes.NewReader([]byte{0, 1, 'a', 0, 2, 'b', 'c', 0, 0})))
-	got, err := in.Next(func() int { return 3 })
+	got, err := in.Next(AtMost(3))
 	require.NoError(t, err)
 	require.Equal(t, "abc", string(got))
 }
@@ -433,7 +433,7 @@ func FuzzSession(f *testing.F) {
 		s := NewSession(ctx, io.Discard, fk, Options{Version: vs[int(version)%len(vs)], MaxBytes: 1 << 16})
 		in := NewReader(bufio.NewReaderSize(&pieces{b: b, n: int(piece) + 1}, 16))
 		for s.state != Defunct {
-			msg, err := in.Next(func() int { return 1 << 16 })
+			msg, err := in.Next(AtMost(1 << 16))
 			if err != nil {
 				break
 			}

@@ -86,7 +86,7 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 		Profiles: opt.Profiles, Auth: opt.Auth, Rates: opt.Rates, Audit: opt.Audit, TLS: opt.TLS,
 	})
 	o := opt.Bolt
-	o.MaxRequestBytes, o.TLS, o.Auth, o.Rates, o.Logger = opt.MaxRequestBytes, opt.TLS, opt.Auth, opt.Rates, opt.Logger
+	o.MaxRequestBytes, o.Memory, o.TLS, o.Auth, o.Rates, o.Logger = opt.MaxRequestBytes, s.memory, opt.TLS, opt.Auth, opt.Rates, opt.Logger
 	s.bolt = boltapi.New(e, monitor, registry, o)
 	s.handler.Discover(s.bolt.Discovery, opt.Console)
 	return s

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -132,8 +133,11 @@ func pull(n int64) []byte { return message(bolt.Pull, entries("n", graph.IntValu
 func (c *client) send(messages ...[]byte) {
 	var b []byte
 	for _, m := range messages {
-		b = append(b, byte(len(m)>>8), byte(len(m)))
-		b = append(append(b, m...), 0, 0)
+		for chunk := range slices.Chunk(m, 0xFFFF) {
+			b = append(b, byte(len(chunk)>>8), byte(len(chunk)))
+			b = append(b, chunk...)
+		}
+		b = append(b, 0, 0)
 	}
 	_, err := c.c.Write(b)
 	require.NoError(c.t, err)
@@ -141,7 +145,7 @@ func (c *client) send(messages ...[]byte) {
 
 // answer reads one answer: its tag and its field.
 func (c *client) answer() (byte, graph.Value) {
-	msg, err := c.in.Next(func() int { return 1 << 20 })
+	msg, err := c.in.Next(bolt.AtMost(1 << 20))
 	require.NoError(c.t, err)
 	d := packstream.NewDecoder(packstream.Form{UTC: true}, msg)
 	tag, fields, err := d.Struct()
@@ -194,7 +198,7 @@ func text(v graph.Value) string {
 }
 
 func (c *client) closed() {
-	_, err := c.in.Next(func() int { return 1 << 20 })
+	_, err := c.in.Next(bolt.AtMost(1 << 20))
 	require.ErrorIs(c.t, err, io.EOF)
 }
 
@@ -501,9 +505,7 @@ func TestLargeMessages(t *testing.T) {
 	for len(b) > 0 {
 		n := min(len(b), 65535)
 		_, err := c.c.Write(append([]byte{byte(n >> 8), byte(n)}, b[:n]...))
-		if err != nil {
-			break // the server has seen enough
-		}
+		require.NoError(t, err, "the server reads on until the client has the answer")
 		b = b[n:]
 	}
 	require.Equal(t, "Neo.ClientError.Request.Invalid", c.failed())
@@ -622,4 +624,54 @@ func TestNonsense(t *testing.T) {
 		_, err = io.ReadAll(c.c)
 		require.NoError(t, err)
 	}
+}
+
+// Large messages share the memory of large requests, from when they come until their result is closed; small ones need none.
+func TestLargeMessagesShareMemory(t *testing.T) {
+	memory := request.NewMemory(300<<10, 10*time.Millisecond)
+	s := serve(t, Options{Memory: memory})
+	parts := func(n int) graph.Value {
+		return entries("a", graph.ListValue(slices.Repeat([]graph.Value{graph.StringValue(strings.Repeat("x", 50_000))}, n)))
+	}
+	large := message(bolt.Run, graph.StringValue("UNWIND range(1, 5000) AS n RETURN n, size($a) AS s"), parts(4), entries())
+	first := s.connect(t)
+	first.send(large, pull(1))
+	first.ok()
+	first.rows()
+
+	second := s.connect(t)
+	second.send(run("RETURN 1"), pull(-1))
+	second.ok()
+	second.rows()
+	second.send(large)
+	require.Equal(t, "Neo.TransientError.Request.NoThreadsAvailable", second.failed())
+	second.closed()
+
+	first.send(pull(-1))
+	n, _ := first.rows()
+	require.Equal(t, 4999, n)
+	free := func() bool {
+		release, err := memory.Acquire(t.Context(), 300<<10)
+		if err == nil {
+			release()
+		}
+		return err == nil
+	}
+	require.Eventually(t, free, 10*time.Second, time.Millisecond)
+	for _, end := range []func(c *client){
+		func(c *client) { c.send(message(bolt.Reset)); c.ok() },
+		func(c *client) { require.NoError(t, c.c.Close()) },
+		func(c *client) { c.send(pull(-1)); c.rows() },
+	} {
+		c := s.connect(t)
+		c.send(large, pull(1))
+		c.ok()
+		c.rows()
+		end(c)
+		require.Eventually(t, free, 10*time.Second, time.Millisecond)
+	}
+	c := s.connect(t)
+	c.send(message(bolt.Run, graph.StringValue("no statement"), parts(4), entries()))
+	require.Equal(t, "Neo.ClientError.Statement.SyntaxError", c.failed())
+	require.Eventually(t, free, 10*time.Second, time.Millisecond)
 }

@@ -2,6 +2,7 @@ package boltapi
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/bolt"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/server/request"
 )
 
 // conn is one connection, whatever carries it.
@@ -66,10 +69,11 @@ func (s *Server) serve(nc net.Conn, r *bufio.Reader, transport string) {
 	s.mu.Lock()
 	c.session = session
 	s.mu.Unlock()
+	ctx, end := context.WithCancel(s.ctx)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		defer func() { _ = nc.Close() }()
+		defer c.hangUp(end)
 		defer func() {
 			if p := recover(); p != nil {
 				_ = s.monitor.Panicked(s.ctx, "bolt", p)
@@ -78,35 +82,66 @@ func (s *Server) serve(nc net.Conn, r *bufio.Reader, transport string) {
 		}()
 		session.Serve()
 	}()
-	c.read(r)
+	c.read(ctx, r)
 	<-served
+	_ = c.SetReadDeadline(time.Now().Add(lingerTime)) // read may have changed it
+	_, _ = io.Copy(io.Discard, r)
 	if log := s.opt.Logger; log.Enabled(s.ctx, slog.LevelDebug) {
 		log.Debug("bolt connection closed", slog.String("connection", id), slog.Duration("after", time.Since(began)))
 	}
 }
 
-// read hands messages to the session until the connection ends.
-func (c *conn) read(r *bufio.Reader) {
-	in := bolt.NewReader(r)
-	limit := func() int {
-		if c.session.Limited() {
-			return unknownMessage
-		}
-		return int(c.s.opt.MaxRequestBytes)
+// hangUp ends the connection after the session. The client may still be sending: closing at once would reset the connection, and the
+// client would lose the last answer. So it has a moment to read that answer and to close its side.
+func (c *conn) hangUp(stopReading func()) {
+	stopReading()
+	_ = c.SetReadDeadline(time.Now().Add(lingerTime))
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); !ok || half.CloseWrite() != nil {
+		_ = c.Close()
 	}
+}
+
+// read hands messages to the session until the connection, or ctx, ends.
+func (c *conn) read(ctx context.Context, r *bufio.Reader) {
+	in := bolt.NewReader(r)
 	for {
-		msg, err := in.Next(limit)
-		if errors.Is(err, bolt.ErrTooLarge) {
+		var memory *request.Growth // of a large message
+		msg, err := in.Next(func(size int) error {
+			most := int(c.s.opt.MaxRequestBytes)
+			if c.session.Limited() {
+				most = unknownMessage
+			}
+			if err := bolt.AtMost(most)(size); err != nil || size <= request.SmallBody {
+				return err
+			}
+			if memory == nil {
+				memory = c.s.opt.Memory.Growth()
+			}
+			_ = c.SetReadDeadline(time.Now().Add(chunkTime))
+			if ctx.Err() != nil { // hangUp has set another
+				return ctx.Err()
+			}
+			return memory.Grow(ctx, int64(size))
+		})
+		done := func() {}
+		if memory != nil {
+			_ = c.SetReadDeadline(time.Time{})
+			done = memory.Release
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, bolt.ErrTooLarge) || graph.AsError(err).Kind == graph.KindBusy:
+			done()
 			c.session.Fault(err)
 			return
-		}
-		if err != nil {
+		default:
+			done()
 			c.session.End(err)
 			return
 		}
 		c.s.metrics.received.Add(float64(len(msg)))
 		c.peer.meter.Load().Count(len(msg))
-		if !c.session.Arrive(msg) {
+		if !c.session.Arrive(msg, done) {
 			return
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/server/request"
 )
 
 // Options are the settings of the Bolt listener.
@@ -21,6 +22,8 @@ type Options struct {
 	MaxConnections int
 	// MaxRequestBytes bounds a message, and the messages of a connection that wait; default 64 MiB.
 	MaxRequestBytes int64
+	// Memory is what large messages share with the requests of other transports; default nil, no limit.
+	Memory *request.Memory
 	// TxIdle is how long a transaction or a result waits for its client; default 5 min.
 	TxIdle time.Duration
 	// TLS is the listener's; default nil, plain connections. With PlainToo it takes both.

@@ -27,6 +27,10 @@ const (
 	readyTime = 30 * time.Second
 	// writeTime is how long a client may take no bytes that are for it.
 	writeTime = time.Minute
+	// chunkTime is how long a client may take for each chunk of a large message.
+	chunkTime = time.Minute
+	// lingerTime is how long a client may take to close a connection that the server has ended.
+	lingerTime = time.Second
 	// readBuffer is the memory for reading that a connection keeps.
 	readBuffer = 2 << 10
 	// unknownMessage bounds a message of a client that is not known yet.
@@ -164,6 +168,15 @@ func (c *readConn) Read(p []byte) (int, error) {
 		c.r = nil
 	}
 	return c.Conn.Read(p)
+}
+
+// CloseWrite says that nothing more will be written.
+func (c *readConn) CloseWrite() error {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return half.CloseWrite()
 }
 
 // NetConn gives the connection below.
