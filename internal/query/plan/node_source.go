@@ -118,6 +118,17 @@ func (n *Seek) rows(e *estimator, in float64) float64 {
 	return in * e.keys(&n.Index, n.Keys, n.Each)
 }
 
+// Area is how a SeekRange of a point index tests a point; NoArea compares values.
+type Area uint8
+
+// The areas.
+const (
+	NoArea    Area = iota
+	AreaPoint      // the point equals Lo
+	AreaBox        // point.withinBBox(point, Lo, Hi)
+	AreaNear       // point.distance(point, Lo) <= Hi, or < if HiOpen is set
+)
+
 // SeekRange joins each row with the vertices whose first indexed properties equal Equal, and the next one lies between
 // Lo and Hi (nil: open), or, of a point index, whose point lies in an area that Lo and Hi describe.
 type SeekRange struct {
