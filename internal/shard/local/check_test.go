@@ -122,6 +122,33 @@ func (l *ledger) someVertices(t *testing.T) []graph.VertexID {
 	return ids
 }
 
+// somePoint makes a vertex with a point, in a point index, and gives the key of its entry.
+func (l *ledger) somePoint(t *testing.T) (graph.VertexID, []byte) {
+	ctx := context.Background()
+	p := graph.PointValue(graph.Point{CRS: graph.WGS84, X: 12.5, Y: 55.7})
+	tx, err := l.g.Begin(ctx, shard.Write)
+	require.NoError(t, err)
+	defer tx.Rollback()
+	label, err := tx.Label("Place")
+	require.NoError(t, err)
+	set, err := tx.LabelSet([]graph.LabelID{label})
+	require.NoError(t, err)
+	at, err := tx.Prop("at")
+	require.NoError(t, err)
+	ms := []shard.Mutation{{Op: shard.CreateVertex, Labels: set, Props: []graph.Property{{ID: at, Value: p}}}}
+	require.NoError(t, tx.Apply(ctx, ms))
+	require.NoError(t, tx.Commit(ctx))
+	require.NoError(t, l.g.CreateIndex(ctx, graph.Index{Name: "places", Label: "Place", Props: []string{"at"}, Kind: graph.PointIndex, Indexed: true}))
+	all := l.g.Indexes()
+	ix := all[len(all)-1]
+	require.NoError(t, l.g.Settle(ctx))
+	tuple, ok, _, err := storage.AppendIndexed(keys.AppendEntry(nil, ix.ID), &ix, []graph.Value{p})
+	require.NoError(t, err)
+	require.True(t, ok)
+	v := ms[0].Vertex
+	return v, keys.AppendLocal(tuple, v.Local())
+}
+
 // Each kind of damage is found, and mended where it can be.
 func TestCheckDamage(t *testing.T) {
 	t.Run("one process", func(t *testing.T) { checkDamage(t, false) })
@@ -180,6 +207,15 @@ func checkDamage(t *testing.T, spread bool) {
 		}, []string{storage.FaultEntry}, false},
 		"entry of an index that is not there": {func(t *testing.T, l *ledger) []storage.Fix {
 			return []storage.Fix{{Key: append(keys.AppendEntry(nil, 99), 1), Value: keys.AppendLocal(nil, 1)}}
+		}, []string{storage.FaultEntry}, false},
+		"entry of a point lost": {func(t *testing.T, l *ledger) []storage.Fix {
+			v, key := l.somePoint(t)
+			return []storage.Fix{{Shard: v.Shard(), Key: key, Delete: true}}
+		}, []string{storage.FaultEntry}, false},
+		"entry of a point at another place": {func(t *testing.T, l *ledger) []storage.Fix {
+			v, key := l.somePoint(t)
+			key[len(key)-keys.LocalSize-2]++
+			return []storage.Fix{{Shard: v.Shard(), Key: key, Value: keys.AppendLocal(nil, v.Local())}}
 		}, []string{storage.FaultEntry}, false},
 		"counter": {func(*testing.T, *ledger) []storage.Fix {
 			return []storage.Fix{{Key: []byte{byte(keys.Counter), 'v', 0, 0, 0, 0, 0, 0, 0, 0}, Value: []byte{2}}}

@@ -53,6 +53,7 @@ func TestLoad(t *testing.T) {
 				for range 12 {
 					w.step()
 				}
+				checkClean(t, w.store, "default")
 				require.NoError(t, w.store.Close())
 			})
 		}
@@ -103,6 +104,8 @@ func (w *loadTwin) schema() {
 		{Name: "required", Label: "L1", Props: []string{"p3"}, Required: true},
 		{Name: "edges", Type: "T1", Props: []string{"p1"}, Indexed: true},
 		{Name: "edge", Type: "T2", Props: []string{"p0"}, Unique: true, Indexed: true},
+		{Name: "points", Label: "L2", Props: []string{"p1"}, Kind: graph.PointIndex, Indexed: true},
+		{Name: "edge points", Type: "T1", Props: []string{"p1"}, Kind: graph.PointIndex, Indexed: true},
 	} {
 		if i > 2 && w.rng.IntN(3) > 0 {
 			continue
@@ -292,6 +295,9 @@ func (w *loadTwin) value(column int) graph.Value {
 	}
 	switch column {
 	case 0:
+		if r.IntN(3) == 0 {
+			return graph.PointValue(graph.Point{CRS: graph.WGS84, X: float64(r.IntN(4)), Y: float64(r.IntN(3))})
+		}
 		return graph.IntValue(int64(r.IntN(10)))
 	case 1:
 		return graph.StringValue(strings.Repeat("s", r.IntN(80)) + strconv.Itoa(r.IntN(10)))
@@ -437,6 +443,8 @@ func dumpValue(v graph.Value) string {
 		return fmt.Sprintf("%q", v.Str())
 	case graph.Date:
 		return fmt.Sprintf("d%d", v.Date())
+	case graph.PointKind:
+		return string(v.Point().Append(nil))
 	case graph.List:
 		var out []string
 		for _, e := range v.List() {

@@ -82,6 +82,12 @@ func openTTLWorld(t *testing.T, seed uint64) *ttlWorld {
 	require.NoError(t, err)
 	require.NoError(t, w.g.CreateIndex(context.Background(), graph.Index{Name: "keys", Unique: true, Indexed: true}))
 	w.space = w.g.Indexes()[0].ID
+	for _, ix := range []graph.Index{
+		{Name: "points", Label: "A", Props: []string{"p"}, Kind: graph.PointIndex, Indexed: true},
+		{Name: "edge points", Type: "T", Props: []string{"p"}, Kind: graph.PointIndex, Indexed: true},
+	} {
+		require.NoError(t, w.g.CreateIndex(context.Background(), ix))
+	}
 	return w
 }
 
@@ -242,7 +248,11 @@ func (w *ttlWorld) write() {
 	defer tx.Rollback()
 	w.compare(tx)
 	m := shard.Mutation{Op: shard.Op([]int{0, 0, 0, 1, 1, 1, 2, 3, 4, 4, 5, 6}[w.rng.IntN(12)])}
-	m.Props = []graph.Property{{ID: w.p, Value: graph.IntValue(int64(w.rng.IntN(9)))}, {ID: w.at, Value: w.some()}}
+	p := graph.IntValue(int64(w.rng.IntN(9)))
+	if p.Int() > 3 {
+		p = graph.PointValue(graph.Point{CRS: graph.Cartesian, X: float64(p.Int())})
+	}
+	m.Props = []graph.Property{{ID: w.p, Value: p}, {ID: w.at, Value: w.some()}}
 	at := m.Props[1].Value
 	v, some := pick(w.rng, w.vertices)
 	e, someEdge := pick(w.rng, w.edges)
