@@ -182,6 +182,12 @@ var clusterStatements = []string{
 	"MERGE (p:Person {id: 5}) ON CREATE SET p.name = 'again' RETURN p.name",
 	"MATCH (a:Person {id: 1}), (b:Person {id: 200}) MATCH path = shortestPath((a)-[:KNOWS*..9]-(b)) RETURN length(path)",
 	"MATCH (p:Person) RETURN p.even, count(*) AS n ORDER BY n",
+	"MATCH (p:Person) SET p.at = point({longitude: p.id * 1.2 - 180, latitude: p.id % 60 - 30})",
+	"CREATE POINT INDEX places FOR (p:Person) ON (p.at)",
+	"MATCH (p:Person) WHERE point.distance(p.at, point({longitude: 0, latitude: 0})) < 1500000 RETURN p.id ORDER BY p.id",
+	"MATCH (p:Person) WHERE point.withinBBox(p.at, point({longitude: 150, latitude: -20}), point({longitude: -150, latitude: 20})) RETURN p.id ORDER BY p.id",
+	"MATCH (p:Person {at: point({longitude: -180, latitude: -30})}) RETURN p.id",
+	"SHOW POINT INDEXES YIELD name, state, options, createStatement",
 }
 
 // A cluster answers as a server of one process does, through either gateway.
@@ -209,6 +215,17 @@ func TestCluster(t *testing.T) {
 	require.Equal(t, 2+4, edges) // everybody knows two
 	require.Positive(t, along)   // the first hop came along with the look-up, the second if it goes on in the same shard
 	require.GreaterOrEqual(t, requests, 2)
+	plan, err = profile(gs[0].http, "MATCH (p:Person) WHERE point.distance(p.at, point({longitude: 0, latitude: 0})) < 1500000 RETURN count(p)")
+	require.NoError(t, err)
+	op := &plan
+	for op.Operator != "PointIndexSeek" {
+		op = op.first()
+		require.NotNil(t, op)
+	}
+	// The seven spans of the area travel together: one request for the places, one for the points, to each of three shards. A slow
+	// one may be repeated.
+	require.Positive(t, op.WireRequests)
+	require.LessOrEqual(t, op.WireRequests, 12)
 	plan, err = profile(one.addrs.HTTP, "MATCH (p:Person {id: 7}) RETURN p.name")
 	require.NoError(t, err)
 	require.Zero(t, plan.WireRequests)

@@ -74,9 +74,9 @@ func anyPoint(rng *rand.Rand, crs graph.CRS, near *graph.Point) *graph.Point {
 // No point that is in an area is missed by its cover, whatever the rounding.
 func TestCoversHoldAll(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 11))
-	rounds := 10_000
+	rounds := 5_000
 	if testing.Short() {
-		rounds = 4_000
+		rounds = 2_000
 	}
 	inside, outside := 0, 0
 	for range rounds {
@@ -145,7 +145,7 @@ func TestCoversAreTight(t *testing.T) {
 	} {
 		spans := Near(&c.centre, c.radius)
 		found, within := 0, 0
-		for range 200_000 {
+		for range 50_000 {
 			p := c.centre
 			p.X += c.extent * (2*rng.Float64() - 1)
 			p.Y += c.extent * (2*rng.Float64() - 1)
