@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"strings"
 	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
 )
 
 // Options say who is asked for a token. Without a file and an issuer nobody is.
@@ -51,7 +53,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, header string) (contex
 	scheme, token, _ := strings.Cut(header, " ")
 	token = strings.TrimSpace(token)
 	if header == "" {
-		return ctx, unauthorized("the request needs the header Authorization: Bearer TOKEN")
+		return ctx, graph.Unauthenticated("the request needs the header Authorization: Bearer TOKEN")
 	}
 	var id *Identity
 	var err error
@@ -62,11 +64,11 @@ func (a *Authenticator) Authenticate(ctx context.Context, header string) (contex
 		text, _ := base64.StdEncoding.DecodeString(token) // what is no base64 has no colon
 		name, password, ok := strings.Cut(string(text), ":")
 		if !ok {
-			return ctx, unauthorized("the header Authorization: Basic must hold NAME:TOKEN in base64")
+			return ctx, graph.Unauthenticated("the header Authorization: Basic must hold NAME:TOKEN in base64")
 		}
 		id, err = a.Password(ctx, name, password)
 	default:
-		return ctx, unauthorized("the header Authorization must be of the form Bearer TOKEN")
+		return ctx, graph.Unauthenticated("the header Authorization must be of the form Bearer TOKEN")
 	}
 	if err != nil {
 		return ctx, err
@@ -88,11 +90,11 @@ func (a *Authenticator) Token(ctx context.Context, token string) (*Identity, err
 	if a.isJWT(token) {
 		id, err := a.oidc.identity(ctx, token)
 		if err != nil {
-			return nil, unauthorized("the token is not good: " + err.Error())
+			return nil, graph.Unauthenticated("the token is not good: " + err.Error())
 		}
 		return id, nil
 	}
-	return nil, unauthorized("the token is not known")
+	return nil, graph.Unauthenticated("the token is not known")
 }
 
 // anyName is the user name that Neo4j's clients have when they are told none.
@@ -102,7 +104,7 @@ const anyName = "neo4j"
 func (a *Authenticator) Password(ctx context.Context, name, token string) (*Identity, error) {
 	id, err := a.Token(ctx, token)
 	if err == nil && name != anyName && name != id.Name {
-		return nil, unauthorized("the token is not that of the user")
+		return nil, graph.Unauthenticated("the token is not that of the user")
 	}
 	return id, err
 }
@@ -113,7 +115,7 @@ func (a *Authenticator) Still(id *Identity, token string) (*Identity, error) {
 		if time.Now().Before(id.Expires) {
 			return id, nil
 		}
-		err := unauthorized("the token's time is over")
+		err := graph.Unauthenticated("the token's time is over")
 		err.Code, err.Detail = "Neo.ClientError.Security.TokenExpired", "TokenExpired"
 		return nil, err
 	}
@@ -122,7 +124,7 @@ func (a *Authenticator) Still(id *Identity, token string) (*Identity, error) {
 			return now, nil
 		}
 	}
-	return nil, unauthorized("the token is not known any more")
+	return nil, graph.Unauthenticated("the token is not known any more")
 }
 
 // isJWT reports whether a token is to be checked by its issuer's keys.

@@ -104,18 +104,5 @@ func CheckEvery(ctx context.Context, need Role) error {
 }
 
 func denied(id *Identity, need Role, where string) error {
-	return &graph.Error{
-		Kind: graph.KindDenied, Code: "Neo.ClientError.Security.Forbidden", Type: "SecurityError", Phase: graph.PhaseRuntime,
-		Detail: "Forbidden", Msg: fmt.Sprintf("%s lacks the role %s in %s", id.Name, need, where),
-	}
-}
-
-// Unauthorized says that nobody knows who the caller is.
-func Unauthorized(msg string) error { return unauthorized(msg) }
-
-func unauthorized(msg string) *graph.Error {
-	return &graph.Error{
-		Kind: graph.KindUnauthenticated, Code: "Neo.ClientError.Security.Unauthorized", Type: "SecurityError", Phase: graph.PhaseCompile,
-		Detail: "Unauthorized", Msg: msg,
-	}
+	return graph.Forbidden(graph.PhaseRuntime, "Forbidden", "%s lacks the role %s in %s", id.Name, need, where)
 }

@@ -108,11 +108,8 @@ func (r *Rates) enter(b *bucket) error {
 
 // tooFast refuses a request for which so much is missing.
 func tooFast(b *bucket, what string, l *rate.Limiter, missing float64) error {
-	return &graph.Error{
-		Kind: graph.KindBusy, Code: "Neo.TransientError.Request.NoThreadsAvailable", Type: "RequestError", Phase: graph.PhaseRuntime,
-		Detail: "TooManyRequests", Retry: time.Duration(max(missing, 0) / float64(l.Limit()) * float64(time.Second)),
-		Msg: fmt.Sprintf("%s has used up its limit of %s, %v a second; try again later", b.owner, what, float64(l.Limit())),
-	}
+	return graph.Busy(time.Duration(max(missing, 0)/float64(l.Limit())*float64(time.Second)),
+		"%s has used up its limit of %s, %v a second; try again later", b.owner, what, float64(l.Limit()))
 }
 
 // Meter counts the bytes of one request. A nil Meter counts none.

@@ -121,7 +121,5 @@ func (w *Web) CheckType(r *http.Request) error {
 }
 
 func refused(detail, msg string) error {
-	return &graph.Error{
-		Kind: graph.KindDenied, Code: "Neo.ClientError.Security.Forbidden", Type: "SecurityError", Phase: graph.PhaseCompile, Detail: detail, Msg: msg,
-	}
+	return graph.Forbidden(graph.PhaseCompile, detail, "%s", msg)
 }

@@ -16,10 +16,7 @@ import (
 
 // faultError is a fault of the protocol: the client is told, and the connection closes.
 func faultError(format string, args ...any) *graph.Error {
-	return &graph.Error{
-		Kind: graph.KindInvalid, Code: "Neo.ClientError.Request.Invalid", Type: "RequestError", Phase: graph.PhaseCompile,
-		Detail: "ProtocolError", Msg: fmt.Sprintf(format, args...),
-	}
+	return graph.RequestError(graph.KindInvalid, "ProtocolError", format, args...)
 }
 
 // noResult says that a client asks for rows of a result that it does not have.
@@ -30,10 +27,7 @@ func noResult(qid int64) error {
 }
 
 // idle ends what has waited for its client for too long.
-var idle = &graph.Error{
-	Kind: graph.KindDeadline, Code: "Neo.ClientError.Transaction.TransactionTimedOut", Type: "TransactionError", Phase: graph.PhaseRuntime,
-	Detail: "Idle", Msg: "the transaction was ended, since nothing was asked of it for longer than bolt-tx-idle-timeout",
-}
+var idle = graph.TransactionIdle("the transaction was ended, since nothing was asked of it for longer than bolt-tx-idle-timeout")
 
 // handle answers one message.
 func (s *Session) handle(it item) {

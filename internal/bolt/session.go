@@ -120,10 +120,7 @@ func NewSession(ctx context.Context, w io.Writer, b Backend, opt Options) *Sessi
 }
 
 // interrupted ends what a RESET finds running.
-var interrupted = &graph.Error{
-	Kind: graph.KindDeadline, Code: "Neo.ClientError.Transaction.Terminated", Type: "TransactionError", Phase: graph.PhaseRuntime,
-	Detail: "Terminated", Msg: "the transaction has been terminated: the client has reset the connection",
-}
+var interrupted = graph.TransactionTerminated("the transaction has been terminated: the client has reset the connection")
 
 // goodbyeTime is how long what runs has when the client has said goodbye.
 const goodbyeTime = 50 * time.Millisecond

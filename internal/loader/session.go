@@ -286,10 +286,7 @@ func (s *Session) Apply(ctx context.Context, batches []*Batch) ([]Ack, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
-		return nil, &graph.Error{
-			Kind: graph.KindConflict, Code: "Neo.TransientError.Transaction.Outdated", Type: "LoadError", Phase: graph.PhaseRuntime,
-			Detail: "TakenOver", Msg: "another run of this load has taken over",
-		}
+		return nil, graph.LoadTakenOver()
 	}
 	load := &shard.Load{Stream: s.stream}
 	if err := s.names(ctx, batches); err != nil {
@@ -457,10 +454,7 @@ func (s *Session) labelSet(tx shard.Tx, labels []string) error {
 
 func (s *Session) space(i int) (graph.IndexID, error) {
 	if i < 0 || i >= len(s.spaces) {
-		return 0, &graph.Error{
-			Kind: graph.KindInvalid, Code: "Neo.ClientError.Request.Invalid", Type: "LoadError", Phase: graph.PhaseRuntime,
-			Detail: "NoSuchSpace", Msg: fmt.Sprintf("id space %d was not opened", i),
-		}
+		return 0, graph.LoadError("NoSuchSpace", "id space %d was not opened", i)
 	}
 	return s.spaces[i], nil
 }
@@ -504,8 +498,5 @@ func (s *Session) columns(ps []PropertyColumn, rows int) ([]shard.LoadColumn, er
 }
 
 func ragged(rows, got int) error {
-	return &graph.Error{
-		Kind: graph.KindInvalid, Code: "Neo.ClientError.Request.Invalid", Type: "LoadError", Phase: graph.PhaseRuntime,
-		Detail: "RaggedColumns", Msg: fmt.Sprintf("a column has %d cells where the batch has %d rows", got, rows),
-	}
+	return graph.LoadError("RaggedColumns", "a column has %d cells where the batch has %d rows", got, rows)
 }

@@ -180,10 +180,7 @@ func (g *Graph) DropTTL(context.Context, string, string) error { return errNoTTL
 // TTLs gives none.
 func (g *Graph) TTLs() []graph.TTL { return nil }
 
-var errNoTTL = &graph.Error{
-	Kind: graph.KindInvalid, Code: "Neo.DatabaseError.General.UnknownError", Type: "SchemaError", Phase: graph.PhaseRuntime,
-	Detail: "NoTTL", Msg: "this store lets nothing expire",
-}
+var errNoTTL = graph.SchemaError(graph.KindInvalid, "DatabaseError.General.UnknownError", "NoTTL", "this store lets nothing expire")
 
 // DropIndex removes an index or constraint by name.
 func (g *Graph) DropIndex(ctx context.Context, name string) error {
@@ -193,10 +190,7 @@ func (g *Graph) DropIndex(ctx context.Context, name string) error {
 	defer g.unlock()
 	i := slices.IndexFunc(g.catalog.Indexes(), func(o graph.Index) bool { return o.Name == name })
 	if i < 0 {
-		return &graph.Error{
-			Kind: graph.KindNotFound, Code: "Neo.DatabaseError.Schema.ConstraintDropFailed", Type: "SchemaError",
-			Phase: graph.PhaseRuntime, Detail: "IndexNotFound", Msg: "there is no index or constraint " + name,
-		}
+		return graph.SchemaError(graph.KindNotFound, "DatabaseError.Schema.ConstraintDropFailed", "IndexNotFound", "there is no index or constraint %s", name)
 	}
 	id := g.catalog.Indexes()[i].ID
 	s := g.state.Load().clone()

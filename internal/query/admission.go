@@ -284,17 +284,9 @@ func (g *gate) refuse(why Refusal, p *place) error {
 		limit = fmt.Sprintf("%d requests of %s run, its limit of queries (%s)", s.running, s.owner(), s.setting)
 	}
 	if why == QueueFull {
-		return Busy("%s, and no more may wait in the queue of max-queue, %d; try again later", limit, g.limits.Queue)
+		return graph.Busy(0, "%s, and no more may wait in the queue of max-queue, %d; try again later", limit, g.limits.Queue)
 	}
-	return Busy("%s, and none ended within %v, the limit queue-timeout; try again later", limit, g.limits.Wait)
-}
-
-// Busy is the error of a request that is refused because there are too many.
-func Busy(format string, args ...any) error {
-	return &graph.Error{
-		Kind: graph.KindBusy, Code: "Neo.TransientError.Request.NoThreadsAvailable", Type: "RequestError", Phase: graph.PhaseRuntime,
-		Detail: "TooManyRequests", Msg: fmt.Sprintf(format, args...),
-	}
+	return graph.Busy(0, "%s, and none ended within %v, the limit queue-timeout; try again later", limit, g.limits.Wait)
 }
 
 // Load is what the engine has to do, and what it did not let in.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -345,10 +344,7 @@ func (e *Engine) run(ctx context.Context, g shard.Graph, p *prepared, params map
 }
 
 // errOldPlan says that a plan was made for another catalog than that of the transaction that has begun.
-var errOldPlan = &graph.Error{
-	Kind: graph.KindUnavailable, Code: "Neo.TransientError.General.DatabaseUnavailable", Type: "DatabaseError", Phase: graph.PhaseRuntime,
-	Detail: shard.CutGone, Msg: "the schema changed while the statement was planned; run it again",
-}
+var errOldPlan = graph.Unavailable("DatabaseError", shard.CutGone, "the schema changed while the statement was planned; run it again", nil)
 
 // attempt runs a plan in a transaction of its own.
 func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p *prepared, params map[string]graph.Value, res *Result) error {
@@ -483,10 +479,7 @@ func (p *prepared) check(params map[string]graph.Value, readOnly bool, unsafe er
 		return err
 	}
 	if readOnly && p.writes() {
-		return &graph.Error{
-			Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.AccessMode", Type: "SemanticError", Phase: graph.PhaseCompile,
-			Detail: "WriteInReadMode", Msg: "the statement writes, but the access mode is READ",
-		}
+		return graph.WriteInReadMode()
 	}
 	if p.writes() {
 		return unsafe
@@ -508,10 +501,7 @@ func (p *prepared) checkParams(params map[string]graph.Value) error {
 	if missing == nil {
 		return nil
 	}
-	return &graph.Error{
-		Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ParameterMissing", Type: "ParameterMissing",
-		Phase: graph.PhaseCompile, Detail: "MissingParameter", Msg: "expected parameter(s): " + strings.Join(missing, ", "),
-	}
+	return graph.MissingParameters(missing...)
 }
 
 // prepareBy gives the prepared form of what compile compiles: what the cache has by its key, if that is not nil and the

@@ -189,10 +189,7 @@ func outcome(err, sent error) *graph.Error {
 	if !ok {
 		kind = graph.KindInvalid
 	}
-	return &graph.Error{
-		Kind: kind, Code: "Neo.ClientError.Request.Invalid", Type: "FetchError", Phase: graph.PhaseRuntime, Detail: "Failed",
-		Msg: "fetch", Err: err,
-	}
+	return graph.FetchError(kind, err)
 }
 
 // fetchRun runs the plans of one fetch over one transaction. It implements fetch.Runner and fetch.Explainer.

@@ -69,11 +69,7 @@ func (e *Engine) endLargest(least int64, p *exec.Pool, why string) (l Largest, o
 	largest.relieved = true
 	l.Statement, l.Graph, l.Caller = largest.Statement, largest.Graph, largest.Caller
 	l.Operator, l.Bytes = largest.Held()
-	largest.end(&graph.Error{
-		Kind: graph.KindBudget, Code: "Neo.TransientError.General.OutOfMemoryError", Type: "BudgetError", Phase: graph.PhaseRuntime,
-		Detail: "OutOfMemory", Msg: fmt.Sprintf("%s, and this statement, number %d, was the largest: operator %s, %d bytes",
-			why, largest.ID, l.Operator, l.Bytes),
-	})
+	largest.end(graph.OutOfMemory("%s, and this statement, number %d, was the largest: operator %s, %d bytes", why, largest.ID, l.Operator, l.Bytes))
 	e.metrics.Relieved.Add(1)
 	return l, true
 }

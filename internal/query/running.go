@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"sync"
 	"sync/atomic"
@@ -149,10 +148,7 @@ func (r *registry) use(q *Running, graphName string) {
 
 // endAll ends what is listed for a graph that is to be dropped, but for one request.
 func (r *registry) endAll(graphName string, but *Running) {
-	dropped := &graph.Error{
-		Kind: graph.KindNotFound, Code: "Neo.ClientError.Database.DatabaseNotFound", Type: "DatabaseError", Phase: graph.PhaseRuntime,
-		Detail: "NotFound", Msg: fmt.Sprintf("the graph %q was dropped", graphName),
-	}
+	dropped := graph.GraphDropped(graphName)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for q := range r.all() {

@@ -187,16 +187,16 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	}
 	req.Params = p.bind(req.Params)
 	if name := p.graph(); name != "" && t.e.graphName(name) != t.opt.Graph {
-		return nil, forbidden("a statement on another graph")
+		return nil, graph.ForbiddenInTransaction("a statement on another graph")
 	}
 	if p.own && p.prefix != "EXPLAIN" {
-		return nil, implicitOnly()
+		return nil, graph.ImplicitTransactionOnly()
 	}
 	res := &Result{e: t.e, ctx: ctx, q: q, start: start, p: p, maxRows: req.MaxRows, txn: t, Columns: []string{}, g: t.g}
 	switch {
 	case p.command != nil:
 		if done := t.Counters(); done.ContainsUpdates() {
-			return nil, forbidden("a command after a change of data")
+			return nil, graph.ForbiddenInTransaction("a command after a change of data")
 		}
 		if err := t.schema.add(t.e, t.g, p, req.Params, res); err != nil {
 			return nil, err
@@ -208,7 +208,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 		res.leave(nil)
 		return res, nil
 	case p.writes() && t.schema.commands != nil:
-		return nil, forbidden("a change of data after a command")
+		return nil, graph.ForbiddenInTransaction("a change of data after a command")
 	}
 	if err := q.turn.run(ctx, p.exec); err != nil {
 		return nil, err
@@ -336,10 +336,7 @@ func (t *Transaction) acquire() error {
 	case t.ctx.Err() != nil: // about to be rolled back
 		return txOver(context.Cause(t.ctx))
 	case t.busy:
-		return &graph.Error{
-			Kind: graph.KindInvalid, Code: "Neo.ClientError.Transaction.TransactionAccessedConcurrently", Type: "TransactionError",
-			Phase: graph.PhaseRuntime, Detail: "ConcurrentAccess", Msg: "a statement of this transaction runs, or its rows are not read to their end",
-		}
+		return graph.ConcurrentAccess()
 	}
 	t.busy = true
 	if t.idle != nil {
@@ -432,29 +429,4 @@ func (t *Transaction) within(ctx context.Context) (context.Context, context.Canc
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// TxNotFound says that there is no such transaction, or none any more.
-func TxNotFound(why string) *graph.Error {
-	return &graph.Error{
-		Kind: graph.KindNotFound, Code: "Neo.ClientError.Transaction.TransactionNotFound", Type: "TransactionError",
-		Phase: graph.PhaseRuntime, Detail: "TransactionNotFound", Msg: "there is no such transaction" + why,
-	}
-}
-
-func txOver(why error) error { return TxNotFound(" any more: " + why.Error()) }
-
-// forbidden is a statement that cannot stand in an explicit transaction.
-func forbidden(what string) error {
-	return &graph.Error{
-		Kind: graph.KindInvalid, Code: "Neo.ClientError.Transaction.ForbiddenDueToTransactionType", Type: "TransactionError",
-		Phase: graph.PhaseCompile, Detail: "ExplicitTransaction", Msg: what + " cannot run in this explicit transaction",
-	}
-}
-
-// implicitOnly refuses a statement that commits by itself; tools look for its words.
-func implicitOnly() error {
-	return &graph.Error{
-		Kind: graph.KindInvalid, Code: "Neo.DatabaseError.Transaction.TransactionStartFailed", Type: "TransactionError",
-		Phase: graph.PhaseCompile, Detail: "ExplicitTransaction",
-		Msg: "a query with CALL { … } IN TRANSACTIONS can only be executed in an implicit transaction, but tried to execute in an explicit transaction",
-	}
-}
+func txOver(why error) error { return graph.TransactionNotFound(" any more: " + why.Error()) }

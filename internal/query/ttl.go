@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"time"
 
@@ -14,10 +13,7 @@ import (
 )
 
 func schemaError(kind graph.Kind, code, detail, format string, args ...any) error {
-	return &graph.Error{
-		Kind: kind, Code: "Neo.ClientError.Schema." + code, Type: "SchemaError", Phase: graph.PhaseRuntime, Detail: detail,
-		Msg: fmt.Sprintf(format, args...),
-	}
+	return graph.SchemaError(kind, "ClientError.Schema."+code, detail, format, args...)
 }
 
 // alterTTL runs CREATE LABEL, ALTER LABEL and the same of relationship types.
@@ -128,10 +124,7 @@ func optionValue(x plan.Expr, params map[string]graph.Value) (graph.Value, error
 	if p, ok := x.(*plan.Param); ok {
 		v, ok := params[p.Name]
 		if !ok {
-			return v, &graph.Error{
-				Kind: graph.KindInvalid, Code: "Neo.ClientError.Statement.ParameterMissing", Type: "ParameterMissing",
-				Phase: graph.PhaseCompile, Detail: "MissingParameter", Msg: "expected parameter(s): " + p.Name,
-			}
+			return v, graph.MissingParameters(p.Name)
 		}
 		return v, nil
 	}

@@ -111,8 +111,5 @@ var resultKinds = map[string]graph.ValueKind{
 }
 
 func procedureNotFound(c *ast.CallProcedure) error {
-	return &graph.Error{
-		Kind: graph.KindInvalid, Code: "Neo.ClientError.Procedure.ProcedureNotFound", Type: "ProcedureError",
-		Phase: graph.PhaseCompile, Detail: "ProcedureNotFound", Pos: c.Pos, Msg: "there is no procedure " + c.Name,
-	}
+	return graph.ProcedureNotFound(c.Pos, "there is no procedure %s", c.Name)
 }

@@ -2,7 +2,6 @@ package procedure
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"time"
 
@@ -15,10 +14,7 @@ import (
 const awaitPoll = 5 * time.Millisecond
 
 func noIndex() error {
-	return &graph.Error{
-		Kind: graph.KindInvalid, Code: "Neo.ClientError.Schema.IndexNotFound", Type: "SchemaError", Phase: graph.PhaseRuntime, Detail: "NotFound",
-		Msg: "there is no such index",
-	}
+	return graph.SchemaError(graph.KindInvalid, "ClientError.Schema.IndexNotFound", "NotFound", "there is no such index")
 }
 
 // awaitIndexes returns when the index of a name, or all, are online. It fails if one of them could not be built, or is not
@@ -28,7 +24,7 @@ func awaitIndexes(ctx context.Context, g shard.Graph, name string, seconds graph
 		return graph.TypeError("InvalidArgumentValue", "timeOutSeconds must be an Integer from 0 on, not %s", fn.Describe(seconds))
 	}
 	failed := func(code, detail, format string, args ...any) error {
-		return &graph.Error{Kind: graph.KindInvalid, Code: code, Type: "SchemaError", Phase: graph.PhaseRuntime, Detail: detail, Msg: fmt.Sprintf(format, args...)}
+		return graph.SchemaError(graph.KindInvalid, code, detail, format, args...)
 	}
 	late := time.NewTimer(time.Duration(min(seconds.Int(), int64(math.MaxInt64/time.Second))) * time.Second)
 	defer late.Stop()

@@ -86,10 +86,7 @@ func ParseHops(s string) (lo *uint32, hi uint32, err error) {
 
 // invalid is the error of a field of a request.
 func invalid(field, format string, args ...any) error {
-	return &graph.Error{
-		Kind: graph.KindInvalid, Code: "Neo.ClientError.Request.Invalid", Type: "RequestError", Phase: graph.PhaseCompile,
-		Detail: "InvalidField", Msg: field + ": " + fmt.Sprintf(format, args...),
-	}
+	return graph.RequestError(graph.KindInvalid, "InvalidField", "%s: %s", field, fmt.Sprintf(format, args...))
 }
 
 // after makes the position of an error count from the end of what stands before the text of a request.

@@ -157,10 +157,9 @@ func KeptProfile(kept *telemetry.Profiles, kind string, from, until time.Time, b
 	}
 	err := kept.Between(kind, from, until, b)
 	if errors.Is(err, telemetry.ErrNoProfile) {
-		return &graph.Error{
-			Kind: graph.KindNotFound, Code: "Neo.ClientError.Request.Invalid", Type: "RequestError", Phase: graph.PhaseRuntime,
-			Detail: "NoProfile", Msg: err.Error(),
-		}
+		e := graph.RequestError(graph.KindNotFound, "NoProfile", "%s", err)
+		e.Phase = graph.PhaseRuntime
+		return e
 	}
 	return err
 }

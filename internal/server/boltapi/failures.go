@@ -1,7 +1,6 @@
 package boltapi
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
@@ -38,11 +37,7 @@ func (f *failures) check(address string) error {
 		return nil
 	}
 	if left := refusalTime - time.Since(one.last); left > 0 {
-		return &graph.Error{
-			Kind: graph.KindUnauthenticated, Code: "Neo.ClientError.Security.AuthenticationRateLimit", Type: "SecurityError",
-			Phase: graph.PhaseCompile, Detail: "RateLimit",
-			Msg: fmt.Sprintf("authentication has failed %d times in a row; try again in %v", one.n, left.Round(time.Second)),
-		}
+		return graph.AuthenticationRateLimit(one.n, left.Round(time.Second))
 	}
 	delete(f.of, address)
 	return nil

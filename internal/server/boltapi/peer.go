@@ -46,7 +46,7 @@ func (p *peer) Hello(c bolt.Client) error {
 		p.routed = c.Address
 	}
 	if p.c.extra {
-		return query.Busy("there are %d Bolt connections, the limit bolt-max-connections; try again later", p.s.opt.MaxConnections)
+		return graph.Busy(0, "there are %d Bolt connections, the limit bolt-max-connections; try again later", p.s.opt.MaxConnections)
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func (p *peer) authenticate(ctx context.Context, auth bolt.Auth) error {
 		switch auth.Scheme {
 		case "", "none", "basic": // a driver that is given no credentials may name no scheme
 		default:
-			return access.Unauthorized(fmt.Sprintf("the scheme of authentication must be none or basic here, is %q", auth.Scheme))
+			return graph.Unauthenticated(fmt.Sprintf("the scheme of authentication must be none or basic here, is %q", auth.Scheme))
 		}
 		return nil
 	}
@@ -109,7 +109,7 @@ func (p *peer) known(ctx context.Context, auth bolt.Auth) (*access.Identity, err
 	case "basic":
 		return p.s.opt.Auth.Password(ctx, auth.Principal, auth.Credentials)
 	}
-	return nil, access.Unauthorized(fmt.Sprintf("the scheme of authentication must be bearer or basic, is %q", auth.Scheme))
+	return nil, graph.Unauthenticated(fmt.Sprintf("the scheme of authentication must be bearer or basic, is %q", auth.Scheme))
 }
 
 // with gives the context of what the client asks for.
@@ -124,10 +124,7 @@ func (p *peer) with(ctx context.Context) context.Context {
 // ask begins a request: the client must still be who it was, and may not have asked too much.
 func (p *peer) ask(ctx context.Context, c *bolt.Context) (context.Context, error) {
 	if p.s.isDraining() {
-		return ctx, &graph.Error{
-			Kind: graph.KindUnavailable, Code: "Neo.TransientError.General.DatabaseUnavailable", Type: "TransactionError",
-			Phase: graph.PhaseRuntime, Detail: "Draining", Msg: "the server is about to stop",
-		}
+		return ctx, graph.Unavailable("TransactionError", "Draining", "the server is about to stop", nil)
 	}
 	if p.identity != nil {
 		id, err := p.s.opt.Auth.Still(p.identity, p.token)
@@ -142,7 +139,7 @@ func (p *peer) ask(ctx context.Context, c *bolt.Context) (context.Context, error
 	}
 	for _, b := range c.Bookmarks {
 		if !isBookmark(b) {
-			return ctx, invalidBookmark(b)
+			return ctx, graph.InvalidBookmark(b)
 		}
 	}
 	ctx, meter, err := p.s.opt.Rates.Arrive(ctx)
@@ -155,10 +152,7 @@ func (p *peer) impersonates(user string) error {
 	if user == "" || p.identity != nil && user == p.identity.Name {
 		return nil
 	}
-	return &graph.Error{
-		Kind: graph.KindDenied, Code: "Neo.ClientError.Security.Forbidden", Type: "SecurityError", Phase: graph.PhaseRuntime,
-		Detail: "Impersonation", Msg: fmt.Sprintf("nobody may act as %q but that user", user),
-	}
+	return graph.Forbidden(graph.PhaseRuntime, "Impersonation", "nobody may act as %q but that user", user)
 }
 
 // timeout gives the time that a statement or a transaction may take; 0 is the server's.

@@ -73,10 +73,7 @@ func lookup(ctx context.Context, name string) ([]string, error) {
 		err = fmt.Errorf("%s has no SRV records", name)
 	}
 	if err != nil {
-		return nil, &graph.Error{
-			Kind: graph.KindUnavailable, Code: "Neo.TransientError.General.DatabaseUnavailable", Type: "DatabaseError", Phase: graph.PhaseRuntime,
-			Detail: "NoGateways", Msg: "the addresses of the gateways, bolt-gateways, cannot be found", Err: err,
-		}
+		return nil, graph.Unavailable("DatabaseError", "NoGateways", "the addresses of the gateways, bolt-gateways, cannot be found", err)
 	}
 	var out []string
 	for _, r := range records {
@@ -101,11 +98,4 @@ func isBookmark(b string) bool {
 	}
 	_, err := strconv.ParseUint(rest[at+1:], 10, 64)
 	return err == nil
-}
-
-func invalidBookmark(b string) error {
-	return &graph.Error{
-		Kind: graph.KindInvalid, Code: "Neo.ClientError.Transaction.InvalidBookmark", Type: "TransactionError", Phase: graph.PhaseCompile,
-		Detail: "InvalidBookmark", Msg: fmt.Sprintf("%.100q is no bookmark of this server", b),
-	}
 }

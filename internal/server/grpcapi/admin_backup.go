@@ -21,10 +21,7 @@ const (
 
 // noKeeper says that the store below cannot be maintained.
 func noKeeper() error {
-	return &graph.Error{
-		Kind: graph.KindUnavailable, Code: "Neo.ClientError.General.InvalidArguments", Type: "RequestError", Phase: graph.PhaseRuntime,
-		Detail: "Unsupported", Msg: "this server's store can be neither checked nor backed up",
-	}
+	return graph.Unsupported("this server's store can be neither checked nor backed up")
 }
 
 // Backup sends the files of a checkpoint, as the client asks for them. The client's pace bounds the server's, and the

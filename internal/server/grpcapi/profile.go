@@ -77,10 +77,7 @@ func (s *adminService) KeptProfiles(context.Context, *pb.KeptProfilesRequest) (*
 // cpuProfile watches the processors for a while, or until the client goes away.
 func cpuProfile(ctx context.Context, watch time.Duration, b *bytes.Buffer) error {
 	if err := pprof.StartCPUProfile(b); err != nil {
-		return &graph.Error{
-			Kind: graph.KindUnavailable, Code: "Neo.TransientError.General.DatabaseUnavailable", Type: "RequestError",
-			Phase: graph.PhaseRuntime, Detail: "ProfileRuns", Msg: "another CPU profile is being taken", Err: err,
-		}
+		return graph.Unavailable("RequestError", "ProfileRuns", "another CPU profile is being taken", err)
 	}
 	defer pprof.StopCPUProfile()
 	timer := time.NewTimer(watch)

@@ -94,10 +94,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // noRoute answers what no route takes.
 func (h *Handler) noRoute(w http.ResponseWriter, r *http.Request) {
-	e := &graph.Error{
-		Kind: graph.KindNotFound, Code: "Neo.ClientError.Request.Invalid", Type: "RequestError", Phase: graph.PhaseCompile,
-		Detail: "NoSuchRoute", Msg: "there is no " + r.URL.Path,
-	}
+	e := graph.RequestError(graph.KindNotFound, "NoSuchRoute", "there is no %s", r.URL.Path)
 	allowed := h.methods(r)
 	if len(allowed) == 0 {
 		wire.Fail(w, e)
@@ -148,10 +145,7 @@ func (h *Handler) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		w.Header().Set("Connection", "close") // rather than read what comes
 		return nil, err
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, &graph.Error{
-			Kind: graph.KindDeadline, Code: "Neo.ClientError.Request.Invalid", Type: "RequestError", Phase: graph.PhaseCompile,
-			Detail: "TimedOut", Msg: fmt.Sprintf("the request's body did not arrive within %v", bodyTime),
-		}
+		return nil, graph.RequestError(graph.KindDeadline, "TimedOut", "the request's body did not arrive within %v", bodyTime)
 	}
 	return nil, wire.RequestError("reading the request: " + err.Error())
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/server/wire"
@@ -74,7 +75,7 @@ func (ts *transactions) find(ctx context.Context, graphName, id string) (*openTx
 	if t := ts.byID[id]; t != nil && t.graph == graphName && t.caller == access.Name(ctx) && t.Transaction != nil {
 		return t, nil
 	}
-	return nil, query.TxNotFound(": it may have been rolled back, because it was idle for too long or a statement in it failed")
+	return nil, graph.TransactionNotFound(": it may have been rolled back, because it was idle for too long or a statement in it failed")
 }
 
 // close rolls all transactions back and takes no more.

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/graph"
 )
 
 // SmallBody is the size of a request up to which no memory is reserved for it.
@@ -78,7 +78,7 @@ func (m *Memory) Acquire(ctx context.Context, size int64) (release func(), err e
 	}
 	n := min(size, m.bytes)
 	if m.taken.Acquire(ctx, n) != nil {
-		return nil, query.Busy("large requests take the memory that is for them, %d bytes; try again later", m.bytes)
+		return nil, graph.Busy(0, "large requests take the memory that is for them, %d bytes; try again later", m.bytes)
 	}
 	return func() { m.taken.Release(n) }, nil
 }

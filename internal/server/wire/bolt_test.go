@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/query"
 )
 
 // Every status has its description; drivers try again by the class of the code alone.
@@ -29,7 +28,7 @@ func TestBoltFailures(t *testing.T) {
 		{graph.BudgetError("x"), "Neo.ClientError.General.TransactionOutOfMemoryError", "51N73", "CLIENT_ERROR"},
 		{&graph.Error{Kind: graph.KindBudget, Code: outOfMemory}, outOfMemory, "51N66", "TRANSIENT_ERROR"},
 		{TooLarge("x"), requestInvalid, "08N06", "CLIENT_ERROR"},
-		{query.Busy("x"), "Neo.TransientError.Request.NoThreadsAvailable", "51N59", "TRANSIENT_ERROR"},
+		{graph.Busy(0, "x"), "Neo.TransientError.Request.NoThreadsAvailable", "51N59", "TRANSIENT_ERROR"},
 		{graph.ConflictError("x", nil), "Neo.TransientError.Transaction.DeadlockDetected", "50N05", "TRANSIENT_ERROR"},
 		{graph.UnknownError("x", nil), "Neo.DatabaseError.Transaction.TransactionCommitFailed", "08007", "DATABASE_ERROR"},
 		{graph.DeadlineError(nil), "Neo.ClientError.Transaction.TransactionTimedOut", "25N14", "CLIENT_ERROR"},

@@ -95,26 +95,17 @@ func classify(e *graph.Error) class {
 
 // RequestError is a request that is no request: bad JSON, a wrong field.
 func RequestError(msg string) *graph.Error {
-	return &graph.Error{
-		Kind: graph.KindInvalid, Code: "Neo.ClientError.Request.Invalid", Type: "RequestError", Phase: graph.PhaseCompile,
-		Detail: "InvalidRequest", Msg: msg,
-	}
+	return graph.RequestError(graph.KindInvalid, "InvalidRequest", "%s", msg)
 }
 
 // TooLarge is a request over a limit of size.
 func TooLarge(msg string) *graph.Error {
-	return &graph.Error{
-		Kind: graph.KindBudget, Code: "Neo.ClientError.Request.Invalid", Type: "RequestError", Phase: graph.PhaseCompile,
-		Detail: "TooLarge", Msg: msg,
-	}
+	return graph.RequestError(graph.KindBudget, "TooLarge", "%s", msg)
 }
 
 // Draining is the end of a transaction because the server stops.
 func Draining() error {
-	return &graph.Error{
-		Kind: graph.KindUnavailable, Code: "Neo.TransientError.General.DatabaseUnavailable", Type: "TransactionError",
-		Phase: graph.PhaseRuntime, Detail: "Draining", Msg: "the server is about to stop; the transaction is rolled back",
-	}
+	return graph.Unavailable("TransactionError", "Draining", "the server is about to stop; the transaction is rolled back", nil)
 }
 
 // Outcome is how the audit log calls the end of a request.

@@ -38,9 +38,7 @@ func (c *checker) procedure(cl *ast.CallProcedure) Procedure {
 	if c.ProcedureNames != nil {
 		known = c.ProcedureNames()
 	}
-	e := graph.SyntaxError(procedureNotFound, cl.Pos, "there is no procedure '%s'%s", cl.Name, didYouMean(cl.Name, known))
-	e.Type, e.Code = "ProcedureError", "Neo.ClientError.Procedure.ProcedureNotFound"
-	panic(failure{e})
+	panic(failure{graph.ProcedureNotFound(cl.Pos, "there is no procedure '%s'%s", cl.Name, didYouMean(cl.Name, known))})
 }
 
 func (c *checker) procedureArgs(cl *ast.CallProcedure, p Procedure, s *scope) {

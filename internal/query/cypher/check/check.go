@@ -26,7 +26,6 @@ const (
 	noSingleRelationshipType     = "NoSingleRelationshipType"
 	noVariablesInScope           = "NoVariablesInScope"
 	nonConstantExpression        = "NonConstantExpression"
-	procedureNotFound            = "ProcedureNotFound"
 	relationshipUniqueness       = "RelationshipUniquenessViolation"
 	requiresDirectedRelationship = "RequiresDirectedRelationship"
 	undefinedVariable            = "UndefinedVariable"

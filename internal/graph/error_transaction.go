@@ -1,0 +1,48 @@
+package graph
+
+import "fmt"
+
+// transactionError is an error about a transaction as a whole; code is what follows "Neo." in the status code.
+func transactionError(kind Kind, code, phase, detail, msg string) *Error {
+	return &Error{Kind: kind, Code: "Neo." + code, Type: "TransactionError", Phase: phase, Detail: detail, Msg: msg}
+}
+
+// TransactionNotFound says that a transaction does not exist, or has ended; why follows the message.
+func TransactionNotFound(why string) *Error {
+	return transactionError(KindNotFound, "ClientError.Transaction.TransactionNotFound", PhaseRuntime, "TransactionNotFound",
+		"there is no such transaction"+why)
+}
+
+// ConcurrentAccess refuses a statement while another one of the same transaction runs.
+func ConcurrentAccess() *Error {
+	return transactionError(KindInvalid, "ClientError.Transaction.TransactionAccessedConcurrently", PhaseRuntime, "ConcurrentAccess",
+		"a statement of this transaction runs, or its rows are not read to their end")
+}
+
+// ForbiddenInTransaction refuses a statement that cannot run in an explicit transaction.
+func ForbiddenInTransaction(what string) *Error {
+	return transactionError(KindInvalid, "ClientError.Transaction.ForbiddenDueToTransactionType", PhaseCompile, "ExplicitTransaction",
+		what+" cannot run in this explicit transaction")
+}
+
+// ImplicitTransactionOnly refuses a statement that commits by itself. Tools match its words.
+func ImplicitTransactionOnly() *Error {
+	return transactionError(KindInvalid, "DatabaseError.Transaction.TransactionStartFailed", PhaseCompile, "ExplicitTransaction",
+		"a query with CALL { … } IN TRANSACTIONS can only be executed in an implicit transaction, but tried to execute in an explicit transaction")
+}
+
+// InvalidBookmark refuses a bookmark that this server did not issue.
+func InvalidBookmark(text string) *Error {
+	return transactionError(KindInvalid, "ClientError.Transaction.InvalidBookmark", PhaseCompile, "InvalidBookmark",
+		fmt.Sprintf("%.100q is no bookmark of this server", text))
+}
+
+// TransactionTerminated says that the client ended the transaction.
+func TransactionTerminated(msg string) *Error {
+	return transactionError(KindDeadline, "ClientError.Transaction.Terminated", PhaseRuntime, "Terminated", msg)
+}
+
+// TransactionIdle says that the server ended a transaction that its client left idle.
+func TransactionIdle(msg string) *Error {
+	return transactionError(KindDeadline, "ClientError.Transaction.TransactionTimedOut", PhaseRuntime, "Idle", msg)
+}
