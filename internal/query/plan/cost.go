@@ -245,7 +245,7 @@ func (o *optimizer) equality(e Expr, labels map[Col]*LabelExpr) float64 {
 	for _, name := range labels[c.Col].names() {
 		for i := range o.indexes {
 			ix := &o.indexes[i]
-			if ix.Label == name && len(ix.Props) > 0 && ix.Props[0] == p.Key && ix.Indexed {
+			if ix.Label == name && len(ix.Props) > 0 && ix.Props[0] == p.Key && ix.Ordered() {
 				return some / max(1, min(o.distinct(ix), o.all(ix)))
 			}
 		}
