@@ -54,6 +54,8 @@ func (f *fake) run(ctx context.Context, s *Statement, alone bool) (Result, error
 	switch word {
 	case "FAIL":
 		return nil, fakeError(graph.KindInvalid, "Neo.ClientError.Statement.SyntaxError", "no such statement")
+	case "EXPIRED":
+		return nil, fakeError(graph.KindUnauthenticated, "Neo.ClientError.Security.TokenExpired", "the token's time is over")
 	case "BLOCK":
 		f.blocked <- struct{}{}
 		<-ctx.Done()

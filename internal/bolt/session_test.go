@@ -346,6 +346,32 @@ func TestReadAheadIsBounded(t *testing.T) {
 	})
 }
 
+// Few large messages are held back as many small ones are, but one may always wait.
+func TestBytesAheadAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := open(t, Version{5, 4})
+		large := make([]byte, c.s.opt.MaxBytes)
+		sent := 0
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for _, raw := range [][]byte{large, large, {0xB0, 0x0F}} {
+				if c.s.Arrive(raw, nil) {
+					sent++
+				}
+			}
+		}()
+		synctest.Wait()
+		require.Equal(t, 1, sent)
+		_, ok, _ := c.s.take()
+		require.True(t, ok)
+		synctest.Wait()
+		require.Equal(t, 2, sent)
+		c.s.End(io.EOF)
+		<-done
+	})
+}
+
 // Messages that are larger than a chunk come whole, in chunks of any size and behind empty ones, and no message is larger than it may.
 func TestChunks(t *testing.T) {
 	for _, n := range []int{1, 65534, 65535, 65536, 131070, 131071, 300_000} {
