@@ -107,6 +107,7 @@ func BenchmarkPredicate(b *testing.B) {
 func BenchmarkShortest(b *testing.B) {
 	n := network.Open(b, network.Persons(b))
 	const statement = "MATCH (a:Person {id: $id}), (b:Person {id: $to}), p = shortestPath((a)-[:KNOWS*]-(b)) RETURN length(p)"
+	b.ResetTimer()
 	for i := range b.N {
 		from, to := i*7919%n.Persons, (i*104729+n.Persons/2)%n.Persons
 		if from == to {

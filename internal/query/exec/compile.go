@@ -25,7 +25,7 @@ func (o *Options) EnsureDefaults() {
 	}
 }
 
-// Prepared is a compiled plan. It is never changed but for SetCostly, and serves any number of runs at the same time.
+// Prepared is a compiled plan. It is never changed but for SetLongRunning, and serves any number of runs at the same time.
 type Prepared struct {
 	Query   *plan.Query
 	program runtime.Program
@@ -41,7 +41,7 @@ type Prepared struct {
 func (p *Prepared) LongRunning() bool { return p.longRunning.Load() }
 
 // SetLongRunning says whether a run of the plan is to be expected to take long.
-func (p *Prepared) SetLongRunning(costly bool) { p.longRunning.Store(costly) }
+func (p *Prepared) SetLongRunning(long bool) { p.longRunning.Store(long) }
 
 // Compile makes a plan ready to run. The plan must not be changed any more.
 func Compile(q *plan.Query, opt Options) (*Prepared, error) {

@@ -18,7 +18,7 @@ const (
 )
 
 // expand joins each row with the edges of a vertex. It reads the lists of all vertices of an input batch in one
-// request (or in a few, if they are long), tests the edges once, and then deals them out to the rows.
+// request (or in a few, if they are long), tests the edges once, and then writes rows of them.
 type expand struct {
 	runtime.FanOut
 	frame      *runtime.Frame
@@ -32,8 +32,8 @@ type expand struct {
 	f       runtime.Frontier
 	base    int  // sources answered before the present answer
 	inOrder bool // the present answer has all sources, so that rows can come in the order of the input
-	k, end  int  // the entries of the present answer that are still to be dealt
-	off     int  // edges of entry k that are dealt
+	k, end  int  // the entries of the present answer that are still to be written
+	off     int  // edges of entry k that are written
 	limit   int
 
 	once  bool            // ends that were given before are left out

@@ -19,8 +19,8 @@ type edgeRange struct {
 	bound plan.Expr
 }
 
-// turned gives a comparison with its sides exchanged.
-var turned = map[plan.OpCode]plan.OpCode{plan.Eq: plan.Eq, plan.Lt: plan.Gt, plan.Le: plan.Ge, plan.Gt: plan.Lt, plan.Ge: plan.Le}
+// mirrored gives a comparison with its sides exchanged.
+var mirrored = map[plan.OpCode]plan.OpCode{plan.Eq: plan.Eq, plan.Lt: plan.Gt, plan.Le: plan.Ge, plan.Gt: plan.Lt, plan.Ge: plan.Le}
 
 // rangeOf gives a conjunct on the edge in a column as a range, if it is one.
 func rangeOf(e plan.Expr, edge plan.Col) (edgeRange, bool) {
@@ -28,7 +28,7 @@ func rangeOf(e plan.Expr, edge plan.Col) (edgeRange, bool) {
 	if !ok || len(op.Args) != 2 || edge == 0 {
 		return edgeRange{}, false
 	}
-	other, ok := turned[op.Op]
+	other, ok := mirrored[op.Op]
 	if !ok {
 		return edgeRange{}, false
 	}

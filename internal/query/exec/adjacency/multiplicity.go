@@ -15,6 +15,7 @@ import (
 
 // foldCount sums the products of its rows' path multiplicities. That of a vertex is computed once, from its neighbours':
 // counting by messages along a tree (Yannakakis 1981, in the form that FAQ, Khamis et al. 2016, gives it for counts).
+// BenchmarkCountFold against BenchmarkCountMultiplicity is what it gains over an aggregate of rows with path multiplicities.
 type foldCount struct {
 	runtime.Input
 	frame   *runtime.Frame
@@ -39,9 +40,9 @@ func FoldCount(c *compile.Compiler, n *plan.FoldCount, need plan.ColSet) *runtim
 	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: compile.Kept(nil, need, n.Out)}
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
 		x := &foldCount{Input: runtime.Input{In: exchange.Coalesce(r, kids[0], len(in.Cols))}, frame: r.Frame, at: s.Pos(n.Out)}
-		pool := newWorkerPool(r)
+		c := newSharing(r)
 		for _, w := range n.Multiplicities {
-			x.factors = append(x.factors, pool.newMultiplicities(r, in.Pos(w.Col), w.Branches))
+			x.factors = append(x.factors, c.newMultiplicities(r, in.Pos(w.Col), w.Branches))
 		}
 		return x
 	}
@@ -127,7 +128,7 @@ const multiplicityPage = 512
 // multiplicities computes and keeps path multiplicities of vertices: the product over branches of the sum over the neighbours.
 type multiplicities struct {
 	pos      int // of the root, in the input
-	pool     *workerPool
+	sharing  *sharing
 	of       *multiplicities // in a worker: those of the run, which all workers share
 	branches []*branchMultiplicity
 	known    [][]*[multiplicityPage]int64 // by shard and local id, in pages: the multiplicity plus one, 0 where it is not known, or unlearnt
@@ -148,8 +149,8 @@ type branchMultiplicity struct {
 }
 
 // newMultiplicities makes the multiplicities of some branches.
-func (c *workerPool) newMultiplicities(r *runtime.Run, pos int, branches []plan.Branch) *multiplicities {
-	w := &multiplicities{pos: pos, pool: c, acct: runtime.Account{Run: r, Name: "FoldCount"}}
+func (c *sharing) newMultiplicities(r *runtime.Run, pos int, branches []plan.Branch) *multiplicities {
+	w := &multiplicities{pos: pos, sharing: c, acct: runtime.Account{Run: r, Name: "FoldCount"}}
 	for _, b := range branches {
 		bw := &branchMultiplicity{reader: NewReader(r, b.Types, b.Dir, b.Labels), optional: b.Optional}
 		if len(b.Branches) > 0 {
@@ -197,8 +198,8 @@ func (w *multiplicities) pageSlow(shard int, page uint64) (*[multiplicityPage]in
 	if w.of == nil {
 		return w.page(shard, page, &w.acct)
 	}
-	w.pool.mu.Lock()
-	defer w.pool.mu.Unlock()
+	w.sharing.mu.Lock()
+	defer w.sharing.mu.Unlock()
 	p, err := w.of.page(shard, page, &w.of.acct)
 	if err != nil {
 		return nil, err
@@ -351,7 +352,7 @@ func (w *multiplicities) learn(ctx context.Context, ids []graph.VertexID) error 
 		}
 	}
 	if w.of != nil {
-		w.pool.announce()
+		w.sharing.announce()
 	}
 	return nil
 }

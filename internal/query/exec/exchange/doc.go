@@ -1,2 +1,2 @@
-// Package exchange produces rows on several goroutines, in the order of one, and joins small batches.
+// Package exchange holds the worker pool of a run, which produces rows in the order of one goroutine, and joins small batches.
 package exchange

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
-	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
@@ -23,8 +21,8 @@ type Exchange struct {
 	from   *runtime.Stage // the source
 	chain  runtime.Operator
 	splice splice // between the chain and the source
-	pool   *pool
-	ended  bool // the pool has given all
+	queue  *queue // nil until workers take the rest of the source
+	ended  bool   // the queue has given all
 }
 
 // splice is the source as the chain sees it, until a worker pool takes the rest.
@@ -37,7 +35,7 @@ func (t *splice) Open(ctx context.Context) error { return t.in.Open(ctx) }
 func (t *splice) Close()                         { t.in.Close() }
 
 func (t *splice) Next(ctx context.Context) (*runtime.Batch, error) {
-	if t.x.pool != nil || t.x.start(ctx) {
+	if t.x.queue != nil || t.x.start(ctx) {
 		return nil, nil
 	}
 	return t.in.Next(ctx)
@@ -113,14 +111,14 @@ func (x *Exchange) Next(ctx context.Context) (*runtime.Batch, error) {
 	if x.ended {
 		return nil, nil
 	}
-	if x.pool == nil || !x.pool.leads {
+	if x.queue == nil || !x.queue.leads {
 		b, err := x.chain.Next(ctx)
-		if b != nil || err != nil || x.pool == nil {
+		if b != nil || err != nil || x.queue == nil {
 			return b, err
 		}
-		x.pool.leads = true
+		x.queue.leads = true
 	}
-	b, err := x.pool.next(ctx)
+	b, err := x.queue.next(ctx)
 	if b == nil && err == nil {
 		x.ended = true
 		x.dismiss()
@@ -134,7 +132,7 @@ func (x *Exchange) start(ctx context.Context) bool {
 	if slots == nil {
 		return false
 	}
-	t := &pool{exchange: x, acct: runtime.Account{Run: x.r, Name: "Exchange"}, inFlight: 2*len(slots) + 2, rows: max(1, x.r.BatchSize()/leastMorsels)}
+	t := &queue{Pool: Pool{r: x.r}, exchange: x, acct: runtime.Account{Run: x.r, Name: "Exchange"}, inFlight: 2*len(slots) + 2, rows: max(1, x.r.BatchSize()/leastMorsels)}
 	// What waits for the consumer is accounted for as a whole.
 	if err := t.acct.Grow(t.inFlight * (mostWaiting + 2) * x.r.BatchSize() * cmp.Or(x.top.Width, len(x.top.Cols), 1) * runtime.CellSize); err != nil {
 		t.acct.Release()
@@ -148,34 +146,34 @@ func (x *Exchange) start(ctx context.Context) bool {
 	var inner context.Context
 	inner, t.cancel = context.WithCancel(ctx)
 	for _, slot := range slots {
-		w := x.newWorker(inner, slot, len(t.workers))
+		w := t.newWorker(inner, slot)
 		t.workers = append(t.workers, w)
-		t.done.Go(func() { w.work(inner, t) })
+		t.start(slot, func() { w.work(inner, t) })
 	}
-	x.pool = t
+	x.queue = t
 	return true
 }
 
 // dismiss ends the worker pool, if there is one.
 func (x *Exchange) dismiss() {
-	t := x.pool
+	t := x.queue
 	if t == nil {
 		return
 	}
-	x.pool = nil
+	x.queue = nil
 	t.cancel()
 	close(t.jobs)
-	t.done.Wait()
+	t.join()
 	for _, w := range t.workers {
 		w.chain.Close()
 		w.run.End()
-		x.r.Join(&w.run)
 	}
 	t.acct.Release()
 }
 
-// pool is the workers at a source's morsels, as the consumer of the rows sees them.
-type pool struct {
+// queue is the morsels of a source that the workers of a pool take, and the rows that they make, as the consumer sees them.
+type queue struct {
+	Pool
 	exchange *Exchange
 	leads    bool // the chain has given its last rows
 	acct     runtime.Account
@@ -183,7 +181,6 @@ type pool struct {
 	jobs     chan *morsel
 	cancel   context.CancelFunc
 	workers  []*worker
-	done     sync.WaitGroup
 
 	source *runtime.Batch // of which rows from at on are still to be sent, or nil
 	at     int
@@ -209,7 +206,7 @@ type morsel struct {
 const mostWaiting = 8
 
 // next gives the next batch that the workers have made.
-func (t *pool) next(ctx context.Context) (*runtime.Batch, error) {
+func (t *queue) next(ctx context.Context) (*runtime.Batch, error) {
 	t.giveBack()
 	for {
 		if err := t.fill(ctx); err != nil {
@@ -243,7 +240,7 @@ func (t *pool) next(ctx context.Context) (*runtime.Batch, error) {
 }
 
 // giveBack lets the memory of the batch that the consumer had be used again.
-func (t *pool) giveBack() {
+func (t *queue) giveBack() {
 	if t.lent != nil {
 		select {
 		case t.spent <- t.lent:
@@ -255,7 +252,7 @@ func (t *pool) giveBack() {
 
 // measure makes the next morsels smaller if one has given more batches than may wait, so that its worker was held up, and
 // larger if it has given few.
-func (t *pool) measure(given int) {
+func (t *queue) measure(given int) {
 	switch {
 	case given > mostWaiting:
 		t.rows = max(t.rows/2, 1)
@@ -265,7 +262,7 @@ func (t *pool) measure(given int) {
 }
 
 // fill sends morsels to the workers until enough are under way.
-func (t *pool) fill(ctx context.Context) error {
+func (t *queue) fill(ctx context.Context) error {
 	for !t.ended && len(t.queue) < t.inFlight {
 		if t.source == nil {
 			b, err := t.exchange.splice.in.Next(ctx)
@@ -288,30 +285,26 @@ func (t *pool) fill(ctx context.Context) error {
 	return nil
 }
 
-// worker is one goroutine of a pool, with operators and a run of its own.
+// worker is one goroutine of the pool, with operators of its own.
 type worker struct {
-	run   runtime.Run
+	run   *runtime.Run
 	chain runtime.Operator
 	leaf  leaf
 	slot  runtime.Helper
 }
 
-func (x *Exchange) newWorker(ctx context.Context, slot runtime.Helper, by int) *worker {
-	w := &worker{slot: slot}
-	of := x.r.Env.Fn
-	own := &fn.Context{Statement: of.Statement, Transaction: of.Transaction, Zone: of.Zone, MaxList: of.MaxList, Run: ctx}
-	x.r.Fork(&w.run, slot, own)
-	w.run.SetTx(x.r.Tally.Tx)
+func (t *queue) newWorker(ctx context.Context, slot runtime.Helper) *worker {
+	number := len(t.workers)
+	x, w := t.exchange, &worker{run: t.fork(ctx, number, slot), slot: slot}
 	w.run.Splice = runtime.Splice{At: x.from, Build: func() runtime.Operator { return &w.leaf }}
 	w.chain = w.run.BuildStage(x.top)
 	if x.top.Above != nil {
-		w.chain = x.top.Above(&w.run, w.chain, by)
+		w.chain = x.top.Above(w.run, w.chain, number)
 	}
 	return w
 }
 
-func (w *worker) work(ctx context.Context, t *pool) {
-	defer w.slot.End()
+func (w *worker) work(ctx context.Context, t *queue) {
 	for m := range t.jobs {
 		w.do(ctx, t, m)
 		if ctx.Err() == nil && w.slot.Wanted() {
@@ -321,7 +314,7 @@ func (w *worker) work(ctx context.Context, t *pool) {
 }
 
 // do makes all rows of a morsel.
-func (w *worker) do(ctx context.Context, t *pool, m *morsel) {
+func (w *worker) do(ctx context.Context, t *queue, m *morsel) {
 	defer close(m.out)
 	defer func() { m.panic = recover() }()
 	before := w.run.Edges
@@ -329,7 +322,7 @@ func (w *worker) do(ctx context.Context, t *pool, m *morsel) {
 	m.edges = int(w.run.Edges - before)
 }
 
-func (w *worker) rows(ctx context.Context, t *pool, m *morsel) error {
+func (w *worker) rows(ctx context.Context, t *queue, m *morsel) error {
 	if w.run.Err != nil {
 		return w.run.Err
 	}

@@ -16,7 +16,7 @@ import (
 // The tree has the least cost of each vertex. What is visited is what paths must not use, for all but the first of the K cheapest.
 type cheapestSearch struct {
 	kernel
-	weights *edgeWeights // nil: every edge weighs 1
+	weights *edgeWeights // nil: the weight of every edge is 1
 
 	labels []label
 	ends   []int32 // labels of the end

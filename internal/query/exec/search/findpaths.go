@@ -332,11 +332,11 @@ func (x *findPaths) writePath(p *pathColumns, paths *foundPaths, i int) {
 	}
 	if x.n.Reversed {
 		slices.Reverse(all)
-		turned := make([]int, n+1)
+		mirrored := make([]int, n+1)
 		for k := range bounds {
-			turned[k] = len(all) - bounds[n-k]
+			mirrored[k] = len(all) - bounds[n-k]
 		}
-		bounds = turned
+		bounds = mirrored
 	}
 	put(p.edges, graph.ListValue(all))
 	for k, at := range p.parts {

@@ -11,7 +11,7 @@ import (
 )
 
 // walkStage is a part of a walk in the order of the search: from its left end, or, where the search begins at the right end,
-// turned round.
+// in reverse.
 type walkStage struct {
 	part  *plan.WalkPart
 	nodes []plan.Col

@@ -15,7 +15,7 @@ import (
 //
 // The shortest ones come from a search from both ends at once. If longer ones are asked for, because a condition on the
 // path as a whole holds for none of these or because a path must have at least two edges, trails are enumerated length
-// by length, cut short where the end is too far away.
+// by length, pruned where the end is too far away.
 type pathSearch struct {
 	min, max int
 
@@ -54,21 +54,21 @@ func (p *pathSearch) init(r *runtime.Run, n *plan.ShortestPath, test *adjacency.
 	newSide := func(h *adjacency.Reader, all bool) *searchSide {
 		return &searchSide{kernel: newKernel(r, "ShortestPath", h), all: all}
 	}
-	newHop := func(dir graph.Direction, edges bool) *adjacency.Reader {
+	newReader := func(dir graph.Direction, edges bool) *adjacency.Reader {
 		h := adjacency.NewReader(r, n.Types, dir, nil)
 		h.Filter, h.Edges = test, edges
 		return h
 	}
 	all := n.All || longer
-	p.fwd = newSide(newHop(n.Dir, all), all)
-	p.bwd = newSide(newHop(n.Dir.Reverse(), all), all)
+	p.fwd = newSide(newReader(n.Dir, all), all)
+	p.bwd = newSide(newReader(n.Dir.Reverse(), all), all)
 	if !all {
-		p.join = &pathEdges{r: r, fwd: newHop(n.Dir, true), bwd: newHop(n.Dir.Reverse(), true)}
+		p.join = &pathEdges{r: r, fwd: newReader(n.Dir, true), bwd: newReader(n.Dir.Reverse(), true)}
 	}
-	p.near.s = newSide(newHop(n.Dir.Reverse(), false), false)
+	p.near.s = newSide(newReader(n.Dir.Reverse(), false), false)
 	p.t = trails{
 		r: r, uniqueness: &p.uniqueness, values: true, near: &p.near, writer: adjacency.EdgeWriter{SlabSize: r.BatchSize()},
-		acct: runtime.Account{Run: r, Name: "ShortestPath"}, newHop: func() *adjacency.Reader { return newHop(n.Dir, true) },
+		acct: runtime.Account{Run: r, Name: "ShortestPath"}, newReader: func() *adjacency.Reader { return newReader(n.Dir, true) },
 	}
 }
 

@@ -17,7 +17,7 @@ type traverse struct {
 	kernel
 	n    *plan.Traverse
 	from int // position in the input
-	hops []*cappedHop
+	hops []*cappedReader
 
 	starts []graph.VertexID // in the order of the input, without nulls
 	loaded bool
@@ -51,7 +51,7 @@ func Traverse(c *compile.Compiler, n *plan.Traverse, need plan.ColSet) *runtime.
 		for i := range n.Hops {
 			h := adjacency.NewReader(r, n.Hops[i].Types, n.Hops[i].Dir, nil)
 			h.Filter = adjacency.NewEdgeTest(r, wheres[i], nil)
-			x.hops = append(x.hops, &cappedHop{Reader: h, caps: &n.Hops[i], seed: n.Seed, count: &r.HopCounts[i]})
+			x.hops = append(x.hops, &cappedReader{Reader: h, caps: &n.Hops[i], seed: n.Seed, count: &r.HopCounts[i]})
 		}
 		sets := n.Mode == plan.ModeFrontier || n.Mode == plan.ModeNearest || n.Mode == plan.ModeLayers
 		if sets && len(x.hops) > 1 && x.hops[0].takesAll() {

@@ -11,8 +11,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// cappedHop reads the edges of frontiers and leaves out those that a plan.TraverseHop leaves out.
-type cappedHop struct {
+// cappedReader reads the edges of frontiers and leaves out those that a plan.TraverseHop leaves out.
+type cappedReader struct {
 	*adjacency.Reader
 	caps  *plan.TraverseHop
 	seed  int64
@@ -30,18 +30,18 @@ type sampled struct {
 }
 
 // reset makes the hop start over.
-func (c *cappedHop) reset() { c.taken, *c.count = 0, runtime.HopCount{} }
+func (c *cappedReader) reset() { c.taken, *c.count = 0, runtime.HopCount{} }
 
 // full reports whether the hop has all the edges that it may have.
-func (c *cappedHop) full() bool { return c.caps.Limit > 0 && c.taken >= c.caps.Limit }
+func (c *cappedReader) full() bool { return c.caps.Limit > 0 && c.taken >= c.caps.Limit }
 
 // takesAll reports whether the caps leave nothing out.
-func (c *cappedHop) takesAll() bool {
+func (c *cappedReader) takesAll() bool {
 	return c.caps.Skip == 0 && c.caps.MaxDegree == 0 && c.caps.Sample == 0 && c.caps.Limit == 0
 }
 
 // admit gives those of sources that the hop goes on from: keep is nil for all.
-func (c *cappedHop) admit(ctx context.Context, sources []graph.VertexID) (keep []bool, err error) {
+func (c *cappedReader) admit(ctx context.Context, sources []graph.VertexID) (keep []bool, err error) {
 	if c.caps.Skip == 0 || len(sources) == 0 {
 		return nil, nil
 	}
@@ -68,7 +68,7 @@ func (c *cappedHop) admit(ctx context.Context, sources []graph.VertexID) (keep [
 }
 
 // next reads as hop.read does and applies the caps.
-func (c *cappedHop) next(ctx context.Context, sources []graph.VertexID, limit int) error {
+func (c *cappedReader) next(ctx context.Context, sources []graph.VertexID, limit int) error {
 	if c.caps.Sample > 0 {
 		c.Edges = true
 	}
@@ -86,7 +86,7 @@ func (c *cappedHop) next(ctx context.Context, sources []graph.VertexID, limit in
 }
 
 // trim drops the edges of the answer that the caps leave out.
-func (c *cappedHop) trim() {
+func (c *cappedReader) trim() {
 	res := &c.Answer
 	c.Keep = c.Keep[:0]
 	left := len(res.Targets)
@@ -116,7 +116,7 @@ func (c *cappedHop) trim() {
 
 // sample keeps those of the edges lo … hi-1 whose mixed ids are least, so that the choice depends on the seed and on
 // nothing else.
-func (c *cappedHop) sample(lo, hi int) {
+func (c *cappedReader) sample(lo, hi int) {
 	c.sampled = c.sampled[:0]
 	for i := lo; i < hi; i++ {
 		c.sampled = append(c.sampled, sampled{SampleOrder(c.seed, c.Answer.Edges[i]), int32(i)})

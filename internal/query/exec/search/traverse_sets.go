@@ -148,7 +148,7 @@ func (s *traverseSets) holdSets() error {
 }
 
 // take goes through the answer until the batch is full or the answer ends.
-func (s *traverseSets) take(h *cappedHop) {
+func (s *traverseSets) take(h *cappedReader) {
 	rows := s.n.Mode == plan.ModeFrontier && !s.n.Ends && s.h+1 >= s.n.Min
 	size := s.r.BatchSize()
 	for ; s.u < h.Answer.Done; s.u++ {
@@ -217,7 +217,7 @@ func (s *traverseSets) finish() {
 // giveLayerEdges adds rows of edges from the present layer to vertices of any layer, each edge at the first layer from
 // which it satisfies what the hop asks. The hop that follows a layer says which edges; that of the last layer is the last hop.
 func (s *traverseSets) giveLayerEdges(ctx context.Context) error {
-	var h *cappedHop
+	var h *cappedReader
 	if s.h >= 0 {
 		h = s.hops[min(s.h, len(s.hops)-1)]
 		if s.u < h.Answer.Done {
@@ -252,7 +252,7 @@ func (s *traverseSets) giveLayerEdges(ctx context.Context) error {
 	return err
 }
 
-func (s *traverseSets) takeLayer(h *cappedHop) {
+func (s *traverseSets) takeLayer(h *cappedReader) {
 	size := s.r.BatchSize()
 	for ; s.u < h.Answer.Done; s.u++ {
 		s.i = max(s.i, h.Answer.Offsets[s.u])

@@ -142,7 +142,7 @@ func (w *traverseWays) holdLevels() error {
 }
 
 // chunk makes the next entries of a level the frontier.
-func (w *traverseWays) chunk(ctx context.Context, h *cappedHop, l *wayLevel) error {
+func (w *traverseWays) chunk(ctx context.Context, h *cappedReader, l *wayLevel) error {
 	part := l.part(wayEntries)
 	keep, err := h.admit(ctx, part)
 	if err != nil {
@@ -159,7 +159,7 @@ func (w *traverseWays) chunk(ctx context.Context, h *cappedHop, l *wayLevel) err
 }
 
 // extend adds continuations from the present answer until there are about enough of them.
-func (w *traverseWays) extend(h *cappedHop, l, below *wayLevel) {
+func (w *traverseWays) extend(h *cappedReader, l, below *wayLevel) {
 	to := below.memory
 	for l.k < l.end && len(to.ids) < wayEntries {
 		place, lo, hi := l.take(wayEntries - len(to.ids))
@@ -179,7 +179,7 @@ func (w *traverseWays) extend(h *cappedHop, l, below *wayLevel) {
 
 // repeats reports whether edge i of the answer would repeat what may not be repeated on the way to an entry of the
 // present level.
-func (w *traverseWays) repeats(h *cappedHop, i int, entry int32) bool {
+func (w *traverseWays) repeats(h *cappedReader, i int, entry int32) bool {
 	switch w.n.Mode {
 	case plan.ModeTrail:
 		for d := w.depth; d > 0; d-- {

@@ -79,7 +79,7 @@ func VarExpand(c *compile.Compiler, n *plan.VarExpand, need plan.ColSet) *runtim
 		x.t = trails{
 			r: r, uniqueness: &x.uniqueness, values: x.edgesAt >= 0, writer: adjacency.EdgeWriter{SlabSize: r.BatchSize()},
 			acct: runtime.Account{Run: r, Name: "VarExpand"},
-			newHop: func() *adjacency.Reader {
+			newReader: func() *adjacency.Reader {
 				h := adjacency.NewReader(r, n.Types, n.Dir, nil)
 				h.Filter, h.Edges = test, true
 				return h
@@ -100,7 +100,7 @@ func (x *varExpand) Open(ctx context.Context) error {
 	}
 	x.t.sure = !x.Run.Program.Query.Writes && adjacency.Implied(x.Run, x.n.Labels, x.n.Types, x.n.Dir)
 	if x.n.Ends && (x.t.min <= 1 || len(x.uniqueness.Pos) == 0 && !x.perRow) && x.reach == nil {
-		x.reach = newReach(x.Run, "VarExpand", x.t.newHop(), &x.uniqueness, x.t.ends)
+		x.reach = newReach(x.Run, "VarExpand", x.t.newReader(), &x.uniqueness, x.t.ends)
 		if x.n.Depth != 0 || x.n.Last != 0 {
 			x.reach.ways = &reachWays{depthAt: x.depthAt, lastAt: x.lastAt}
 		}
@@ -233,8 +233,8 @@ func (x *varExpand) nextTrail(ctx context.Context) (ok bool, err error) {
 	}
 }
 
-// prunes reports whether trails are worth being cut short where their end is too far away: the way back from an end is
-// looked at for half of the length, which pays for few ends alone.
+// prunes reports whether it pays to end trails early where their end is too far away: this searches backwards from the end for half of
+// the length, so it pays for few ends alone.
 func (x *varExpand) prunes() bool {
 	const fewRows, farthest = 16, 64
 	return x.to >= 0 && x.t.max >= 2 && x.t.max <= farthest && len(x.rows) > 0 && (len(x.rows) <= fewRows || x.sameEnd())
@@ -253,7 +253,7 @@ func (x *varExpand) sameEnd() bool {
 // lookBack finds what lies near the end of a row.
 func (x *varExpand) lookBack(ctx context.Context, row int32) error {
 	if x.near.s == nil {
-		h := x.t.newHop()
+		h := x.t.newReader()
 		h.Dir, h.Edges = h.Dir.Reverse(), false
 		x.near.s = &searchSide{kernel: newKernel(x.Run, "VarExpand", h)}
 	}

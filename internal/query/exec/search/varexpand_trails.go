@@ -19,7 +19,7 @@ import (
 // level, and the memory that is needed grows with the length of trails alone.
 type trails struct {
 	r          *runtime.Run
-	newHop     func() *adjacency.Reader
+	newReader  func() *adjacency.Reader
 	values     bool                  // edges are wanted as values
 	ends       *expr.LabelTest       // of the last vertex of a trail; nil: none
 	sure       bool                  // all vertices that edges lead to pass it
@@ -72,7 +72,7 @@ func (t *trails) start(b *runtime.Batch, vertices []graph.VertexID, rows runtime
 
 func (t *trails) level(depth int) *trailLevel {
 	for len(t.levels) <= depth {
-		t.levels = append(t.levels, &trailLevel{level: level{kernel: newKernel(t.r, t.acct.Name, t.newHop())}})
+		t.levels = append(t.levels, &trailLevel{level: level{kernel: newKernel(t.r, t.acct.Name, t.newReader())}})
 	}
 	return t.levels[depth]
 }
@@ -160,7 +160,7 @@ func (t *trails) grow(ctx context.Context, l *trailLevel) (bool, error) {
 	for len(below.ids) < room {
 		switch {
 		case l.k < l.end:
-			t.deal(l, below, room, perRow)
+			t.extend(l, below, room, perRow)
 			if perRow {
 				if err := t.filter(ctx, l, below); err != nil {
 					return false, err
@@ -198,8 +198,8 @@ func (t *trails) account() error {
 	return t.acct.GrowTo(held)
 }
 
-// deal continues entries of l by the edges of its answer, until below has room entries or the answer ends.
-func (t *trails) deal(l, below *trailLevel, room int, perRow bool) {
+// extend continues entries of l by the edges of its answer, until below has room entries or the answer ends.
+func (t *trails) extend(l, below *trailLevel, room int, perRow bool) {
 	res := &l.reader.Answer
 	depth := t.depth + 1
 	last := depth == t.max

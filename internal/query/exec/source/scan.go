@@ -44,7 +44,7 @@ type find struct {
 
 	rows   runtime.Sel
 	part   part
-	k, off int // entry of part, and how many of its vertices or edges are dealt
+	k, off int // entry of part, and how many of its vertices or edges are written
 	slab   []graph.EdgeValue
 }
 
@@ -68,7 +68,7 @@ func (x *find) Next(ctx context.Context) (*runtime.Batch, error) { return x.Give
 
 func (x *find) Advance(ctx context.Context) (bool, error) {
 	if x.k < x.part.hi {
-		x.deal()
+		x.writeRows()
 		return true, nil
 	}
 	p, ok, err := x.finder.more(ctx)
@@ -93,8 +93,8 @@ func (x *find) Begin(ctx context.Context) error {
 	return x.finder.begin(ctx, x.Rows, x.rows)
 }
 
-// deal gives vertices of the part to rows until the batch is full or the part ends.
-func (x *find) deal() {
+// writeRows gives vertices of the part to rows until the batch is full or the part ends.
+func (x *find) writeRows() {
 	room := x.Run.BatchSize() - x.Out.N
 	for x.k < x.part.hi && room > 0 {
 		lo, hi := x.part.of(x.k)
@@ -110,7 +110,7 @@ func (x *find) deal() {
 		if x.at >= 0 {
 			col := &x.Out.Cols[x.at]
 			if x.part.edges != nil {
-				x.dealEdges(col, x.part.edges[lo:hi])
+				x.writeEdges(col, x.part.edges[lo:hi])
 			} else {
 				col.IDs = append(col.IDs, x.part.ids[lo:hi]...)
 			}
@@ -121,7 +121,7 @@ func (x *find) deal() {
 	}
 }
 
-func (x *find) dealEdges(col *graph.Column, edges []graph.Edge) {
+func (x *find) writeEdges(col *graph.Column, edges []graph.Edge) {
 	if cap(x.slab)-len(x.slab) < len(edges) {
 		x.slab = make([]graph.EdgeValue, 0, max(len(edges), 64))
 	}

@@ -1,0 +1,119 @@
+package exchange
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/query/fn"
+)
+
+// Pool is the workers of a run: goroutines that compute for it while processors are free, each with a CPU slot and a fork of the run.
+// They produce rows for an Exchange, or compute a list for an operator that waits for it.
+type Pool struct {
+	r      *runtime.Run
+	forks  []*runtime.Run // by worker; they outlast the goroutines
+	done   sync.WaitGroup
+	failed atomic.Bool
+	wake   func() // wakes workers that wait for each other once one has failed
+}
+
+// NewPool makes a pool for a run; wake wakes workers that wait for each other, so that they find that another has failed.
+func NewPool(r *runtime.Run, wake func()) *Pool { return &Pool{r: r, wake: wake} }
+
+// ErrFailed is the error of a worker that ends because another one has failed.
+var ErrFailed = errors.New("another goroutine failed")
+
+// Failed reports whether a worker has failed.
+func (p *Pool) Failed() bool { return p.failed.Load() }
+
+// fork gives the run of worker i, whose context is ctx and which yields slot.
+func (p *Pool) fork(ctx context.Context, i int, slot runtime.Slot) *runtime.Run {
+	if i == len(p.forks) {
+		own, of := new(runtime.Run), p.r.Env.Fn
+		p.r.Fork(own, slot, &fn.Context{Statement: of.Statement, Transaction: of.Transaction, Zone: of.Zone, MaxList: of.MaxList, Run: ctx})
+		p.forks = append(p.forks, own)
+	}
+	p.forks[i].SetTx(p.r.Tally.Tx)
+	return p.forks[i]
+}
+
+// start has a worker do something with a CPU slot, which it then gives back.
+func (p *Pool) start(slot runtime.Helper, do func()) {
+	p.done.Go(func() {
+		defer slot.End()
+		do()
+	})
+}
+
+// join waits for all workers and adds what they have done to the run.
+func (p *Pool) join() {
+	p.done.Wait()
+	for _, own := range p.forks {
+		p.r.Join(own)
+	}
+}
+
+const (
+	// mostPart and leastPart bound how many entries a worker computes before it checks whether another request wants its CPU slot.
+	// In a larger part each entry costs less, as the vertices lie closer together.
+	mostPart, leastPart = 2048, 32
+	// partsEach is the number of parts for each worker, as some take longer.
+	partsEach = 4
+)
+
+// Parts has workers compute entries 0 … n-1 of a list while the run waits: worker makes what computes entries lo … hi-1 in the run of
+// a worker. A worker does not yield its slot within a part, as others may wait for what it computes. The last worker's slot is never
+// wanted by others, so that all entries are computed. It is not ok if no processor is free.
+func (p *Pool) Parts(ctx context.Context, n int, worker func(i int, own *runtime.Run) func(lo, hi int) error) (ok bool, err error) {
+	slots := p.r.Helpers()
+	if slots == nil {
+		return false, nil
+	}
+	part := min(max(n/(partsEach*len(slots)), leastPart), mostPart)
+	var next atomic.Int64
+	errs, panics := make([]error, len(slots)), make([]any, len(slots))
+	for i, slot := range slots {
+		own := p.fork(ctx, i, runtime.Yielding{})
+		own.Env.Pools = nil // the run accounts for what the workers hold
+		compute := worker(i, own)
+		p.start(slot, func() {
+			defer func() {
+				if panics[i] = recover(); panics[i] != nil || errs[i] != nil {
+					p.failed.Store(true)
+					p.wake()
+				}
+			}()
+			for errs[i] == nil && !p.Failed() && !slot.Wanted() {
+				end := int(next.Add(int64(part)))
+				lo, hi := end-part, min(end, n)
+				if lo >= hi {
+					return
+				}
+				if errs[i] = compute(lo, hi); errs[i] == nil {
+					errs[i] = slot.Yield(ctx)
+				}
+			}
+		})
+	}
+	p.join()
+	for _, v := range panics {
+		if v != nil {
+			panic(v)
+		}
+	}
+	for _, own := range p.forks {
+		if err := p.r.Visit(int(own.Edges)); err != nil {
+			return false, err
+		}
+		own.Edges = 0
+	}
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, ErrFailed) {
+			return false, err
+		}
+	}
+	return true, nil
+}
