@@ -154,9 +154,13 @@ func RequiredError(format string, args ...any) *Error {
 
 // IndexExists says that an index or constraint is in the way of a new one.
 func IndexExists(old *Index) *Error {
+	detail := "IndexExists"
+	if old.IsConstraint() {
+		detail = "ConstraintExists"
+	}
 	return &Error{
 		Kind: KindExists, Code: "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists", Type: "DatabaseError", Phase: PhaseRuntime,
-		Detail: "IndexExists", Msg: "the index or constraint " + old.Name + " exists already",
+		Detail: detail, Msg: "the index or constraint " + old.Name + " exists already",
 	}
 }
 

@@ -53,8 +53,7 @@ func (e *Engine) createIndex(ctx context.Context, g shard.Graph, c *cypher.Creat
 		return err
 	}
 	if err := g.CreateIndex(ctx, ix); err != nil {
-		raced := graph.AsError(err).Detail == "IndexExists"
-		if raced && c.IfNotExists && ix.Clash(g.Indexes()) != nil {
+		if isKind(err, graph.KindExists) && c.IfNotExists && ix.Clash(g.Indexes()) != nil {
 			return nil
 		}
 		return err

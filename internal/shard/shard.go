@@ -15,7 +15,7 @@ type Graph interface {
 	// WriteExclusive alone waits, within ctx, for whoever commits.
 	Begin(ctx context.Context, mode Mode) (Tx, error)
 	// CreateIndex makes an index or constraint while others write, and returns when it is online. It fails if what is there
-	// violates it. An index with this name, or this schema, is graph.KindExists with the detail IndexExists. When ctx ends
+	// violates it. An index with this name, or this schema, is graph.IndexExists. When ctx ends
 	// before, a plain index goes on being built and a constraint is removed again.
 	CreateIndex(ctx context.Context, ix graph.Index) error
 	// IndexProgress gives the part of an index that is built, from 0 to 1.
