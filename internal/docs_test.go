@@ -64,7 +64,7 @@ func TestPrograms(t *testing.T) {
 		programs map[string]string // by the fence of their block
 	}{
 		"../docs/howto/query.md": {"examples/http", map[string]string{"python": "query.py", "go": "go/main.go", "javascript": "query.mjs", "java": "Query.java"}},
-		"../docs/drivers.md":     {"examples/bolt", map[string]string{"python": "python/people.py", "javascript": "javascript/people.js"}},
+		"../docs/drivers.md":     {"examples/bolt", map[string]string{"python": "python/people.py", "javascript": "javascript/people.js", "go": "go/main.go", "java": "java/src/main/java/People.java"}},
 	} {
 		text, err := os.ReadFile(guide)
 		if err != nil {

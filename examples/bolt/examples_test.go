@@ -27,6 +27,8 @@ var programs = map[string]struct {
 }{
 	"python":     {"python/.venv/bin/python", []string{"python/.venv/bin/python", "python/people.py"}},
 	"javascript": {"javascript/node_modules", []string{"node", "javascript/people.js"}},
+	"java":       {"java/target/dependency", []string{"java", "-cp", "java/target/classes:java/target/dependency/*", "People"}},
+	"go":         {"go/people", []string{"go/people"}},
 }
 
 // printed is what each program prints.
