@@ -28,10 +28,10 @@ internal/shard
 internal/shard/local
 internal/shard/remote
 internal/query/plan
+internal/query/fn
 internal/query/cypher/ast
 internal/query/cypher/parse
 internal/query/cypher/check
-internal/query/fn
 internal/bolt/packstream
 internal/query/cypher
 internal/query/fetch

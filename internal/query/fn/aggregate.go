@@ -6,15 +6,6 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Aggregate is a function over the rows of a group.
-type Aggregate struct {
-	Name             string
-	MinArgs, MaxArgs int
-	New              func() Accumulator
-	Signature        string
-	Description      string
-}
-
 // Accumulator gathers one group's rows. The executor drops duplicate arguments for DISTINCT before Add.
 type Accumulator interface {
 	// Add takes one row's arguments, which are valid during the call alone unless they are kept by Clone.
@@ -30,69 +21,60 @@ type Repeater interface {
 	AddN(v graph.Value, n int64) error
 }
 
-// LookupAggregate finds an aggregate by its name in any case.
-func LookupAggregate(name string) (*Aggregate, bool) {
-	i, ok := slices.BinarySearchFunc(aggregates, name, func(a *Aggregate, name string) int {
-		return compareFold(a.Name, name)
-	})
-	if !ok {
-		return nil, false
-	}
-	return aggregates[i], true
-}
-
-// Aggregates gives every aggregate, sorted by name without regard to case. It must not be changed.
-func Aggregates() []*Aggregate { return aggregates }
-
-// aggregates is sorted by compareFold.
-var aggregates = []*Aggregate{
+var aggregates = []Function{
 	{
-		Name: "avg", MinArgs: 1, MaxArgs: 1, New: func() Accumulator { return &avg{} },
+		Name: "avg", MinArgs: 1, MaxArgs: 1, Deterministic: true, Result: Any,
+		New:         func() Accumulator { return &avg{} },
 		Signature:   "avg(value :: INTEGER | FLOAT | DURATION) :: FLOAT | DURATION",
 		Description: "The mean, or null of nothing.",
 	},
 	{
-		Name: "collect", MinArgs: 1, MaxArgs: 1, New: func() Accumulator { return &collect{} },
+		Name: "collect", MinArgs: 1, MaxArgs: 1, Deterministic: true, Result: List,
+		New:       func() Accumulator { return &collect{} },
 		Signature: "collect(value :: ANY) :: LIST<ANY>", Description: "A list of the values that are not null.",
 	},
 	{
-		Name: "count", MinArgs: 0, MaxArgs: 1, New: func() Accumulator { return &count{} },
+		Name: "count", MinArgs: 1, MaxArgs: 1, Deterministic: true, Result: Integer,
+		New:       func() Accumulator { return &count{} },
 		Signature: "count(value :: ANY) :: INTEGER", Description: "The number of values that are not null, or of rows.",
 	},
 	{
-		Name: "max", MinArgs: 1, MaxArgs: 1, New: func() Accumulator { return &largest{} },
+		Name: "max", MinArgs: 1, MaxArgs: 1, Deterministic: true, Result: Any,
+		New:       func() Accumulator { return &largest{} },
 		Signature: "max(value :: ANY) :: ANY", Description: "The last value in order, or null of nothing.",
 	},
 	{
-		Name: "min", MinArgs: 1, MaxArgs: 1, New: func() Accumulator { return &smallest{} },
+		Name: "min", MinArgs: 1, MaxArgs: 1, Deterministic: true, Result: Any,
+		New:       func() Accumulator { return &smallest{} },
 		Signature: "min(value :: ANY) :: ANY", Description: "The first value in order, or null of nothing.",
 	},
 	{
-		Name: "percentileCont", MinArgs: 2, MaxArgs: 2,
+		Name: "percentileCont", MinArgs: 2, MaxArgs: 2, Deterministic: true, Result: Any,
 		New:         func() Accumulator { return &percentileOf{name: "percentileCont", result: (*Percentile).continuous} },
 		Signature:   "percentileCont(value :: INTEGER | FLOAT, percentile :: FLOAT) :: FLOAT",
 		Description: "The number below which that fraction of the values lies, interpolated between the two nearest.",
 	},
 	{
-		Name: "percentileDisc", MinArgs: 2, MaxArgs: 2,
+		Name: "percentileDisc", MinArgs: 2, MaxArgs: 2, Deterministic: true, Result: Any,
 		New:         func() Accumulator { return &percentileOf{name: "percentileDisc", result: (*Percentile).discrete} },
 		Signature:   "percentileDisc(value :: INTEGER | FLOAT, percentile :: FLOAT) :: INTEGER | FLOAT",
 		Description: "The first value at or below which at least that fraction of the values lies.",
 	},
 	{
-		Name: "stDev", MinArgs: 1, MaxArgs: 1,
+		Name: "stDev", MinArgs: 1, MaxArgs: 1, Deterministic: true, Result: Float,
 		New:         func() Accumulator { return &deviation{name: "stDev", result: (*Deviation).Sample} },
 		Signature:   "stDev(value :: INTEGER | FLOAT) :: FLOAT",
 		Description: "The standard deviation of a sample.",
 	},
 	{
-		Name: "stDevP", MinArgs: 1, MaxArgs: 1,
+		Name: "stDevP", MinArgs: 1, MaxArgs: 1, Deterministic: true, Result: Float,
 		New:         func() Accumulator { return &deviation{name: "stDevP", result: (*Deviation).population} },
 		Signature:   "stDevP(value :: INTEGER | FLOAT) :: FLOAT",
 		Description: "The standard deviation of a whole population.",
 	},
 	{
-		Name: "sum", MinArgs: 1, MaxArgs: 1, New: func() Accumulator { return &sum{} },
+		Name: "sum", MinArgs: 1, MaxArgs: 1, Deterministic: true, Result: Any,
+		New:         func() Accumulator { return &sum{} },
 		Signature:   "sum(value :: INTEGER | FLOAT | DURATION) :: INTEGER | FLOAT | DURATION",
 		Description: "The sum, 0 of nothing.",
 	},

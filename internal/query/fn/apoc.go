@@ -14,16 +14,19 @@ const apocVersion = "5.26.0"
 var apocFunctions = []Function{
 	{
 		Name: "apoc.version", Deterministic: true,
+		Result:    String,
 		Signature: "apoc.version() :: STRING", Description: "The version of APOC, some of whose names the server knows.",
 		Eval: func(*Context, []graph.Value) (graph.Value, error) { return graph.StringValue(apocVersion), nil },
 	},
 	{
 		Name: "apoc.any.property", MinArgs: 2, MaxArgs: 2, Deterministic: true,
+		Result:    Any,
 		Signature: "apoc.any.property(thing :: MAP | NODE | RELATIONSHIP, key :: STRING) :: ANY", Description: "A property, as thing[key].",
 		Eval: func(_ *Context, args []graph.Value) (graph.Value, error) { return Index(args[0], args[1]) },
 	},
 	{
 		Name: "apoc.date.convertFormat", MinArgs: 2, MaxArgs: 3, Deterministic: true,
+		Result:      String | Null,
 		Signature:   "apoc.date.convertFormat(temporal :: STRING, currentFormat :: STRING [, convertTo :: STRING]) :: STRING",
 		Description: "The text of an instant in another format: a pattern of Java's DateTimeFormatter, or the name of one, such as iso_date.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
@@ -45,12 +48,14 @@ var apocFunctions = []Function{
 	},
 	{
 		Name: "apoc.map.clean", MinArgs: 3, MaxArgs: 3, Deterministic: true,
+		Result:      Map | Null,
 		Signature:   "apoc.map.clean(map :: MAP, keys :: LIST<STRING>, values :: LIST<ANY>) :: MAP",
 		Description: "The map without some keys, some values and nulls.",
 		Eval:        cleanMap,
 	},
 	{
 		Name: "apoc.meta.cypher.types", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Result:      Map,
 		Signature:   "apoc.meta.cypher.types(properties :: MAP) :: MAP",
 		Description: "The types of a map's values, by their keys.",
 		Eval: func(_ *Context, args []graph.Value) (graph.Value, error) {
@@ -69,6 +74,7 @@ var apocFunctions = []Function{
 	},
 	{
 		Name: "apoc.util.validatePredicate", MinArgs: 2, MaxArgs: 3,
+		Result:      Boolean,
 		Signature:   "apoc.util.validatePredicate(predicate :: BOOLEAN, message :: STRING [, params :: LIST<ANY>]) :: BOOLEAN",
 		Description: "True, or an error with a message if the predicate holds.",
 		Eval: func(_ *Context, args []graph.Value) (graph.Value, error) {

@@ -10,6 +10,7 @@ import (
 var collFunctions = []Function{
 	{
 		Name: "coll.distinct", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{List}, Result: List | Null,
 		Signature: "coll.distinct(list :: LIST<ANY>) :: LIST<ANY>", Description: "The elements without those that equal one before them.",
 		Eval: onListOf("coll.distinct", func(c *Context, l, _ []graph.Value) (graph.Value, error) {
 			seen := map[uint64][]graph.Value{}
@@ -30,6 +31,7 @@ var collFunctions = []Function{
 	},
 	{
 		Name: "coll.flatten", MinArgs: 1, MaxArgs: 2, Deterministic: true,
+		Args: []Kinds{List, Integer}, Result: List | Null,
 		Signature:   "coll.flatten(list :: LIST<ANY> [, depth :: INTEGER]) :: LIST<ANY>",
 		Description: "The list with the elements of the lists in it in their place, one level deep or as many as depth says.",
 		Eval: onListOf("coll.flatten", func(c *Context, l, args []graph.Value) (graph.Value, error) {
@@ -49,6 +51,7 @@ var collFunctions = []Function{
 	},
 	{
 		Name: "coll.indexOf", MinArgs: 2, MaxArgs: 2, Deterministic: true,
+		Args: []Kinds{List}, Result: Integer | Null,
 		Signature: "coll.indexOf(list :: LIST<ANY>, value :: ANY) :: INTEGER", Description: "The place of the first element that equals a value, or -1.",
 		Eval: onList("coll.indexOf", func(l, args []graph.Value) (graph.Value, error) {
 			if args[0].IsNull() {
@@ -59,6 +62,7 @@ var collFunctions = []Function{
 	},
 	{
 		Name: "coll.insert", MinArgs: 3, MaxArgs: 3, Inserts: 2, Deterministic: true,
+		Args: []Kinds{List, Integer}, Result: List | Null,
 		Signature:   "coll.insert(list :: LIST<ANY>, index :: INTEGER, value :: ANY) :: LIST<ANY>",
 		Description: "The list with a value put before the element at index.",
 		Eval: onList("coll.insert", func(l, args []graph.Value) (graph.Value, error) {
@@ -71,16 +75,19 @@ var collFunctions = []Function{
 	},
 	{
 		Name: "coll.max", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{List}, Result: Any,
 		Signature: "coll.max(list :: LIST<ANY>) :: ANY", Description: "The largest element but null, in the order of ORDER BY; null if there is none.",
 		Eval: onList("coll.max", func(l, _ []graph.Value) (graph.Value, error) { return extreme(l, 1), nil }),
 	},
 	{
 		Name: "coll.min", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{List}, Result: Any,
 		Signature: "coll.min(list :: LIST<ANY>) :: ANY", Description: "The smallest element, in the order of ORDER BY; null if there is none.",
 		Eval: onList("coll.min", func(l, _ []graph.Value) (graph.Value, error) { return extreme(l, -1), nil }),
 	},
 	{
 		Name: "coll.remove", MinArgs: 2, MaxArgs: 2, Deterministic: true,
+		Args: []Kinds{List, Integer}, Result: List | Null,
 		Signature: "coll.remove(list :: LIST<ANY>, index :: INTEGER) :: LIST<ANY>", Description: "The list without the element at index.",
 		Eval: onList("coll.remove", func(l, args []graph.Value) (graph.Value, error) {
 			i, ok, err := placeArg("coll.remove", args[0], len(l)-1)
@@ -92,6 +99,7 @@ var collFunctions = []Function{
 	},
 	{
 		Name: "coll.sort", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{List}, Result: List | Null,
 		Signature: "coll.sort(list :: LIST<ANY>) :: LIST<ANY>", Description: "The elements in the order of ORDER BY.",
 		Eval: onListOf("coll.sort", func(c *Context, l, _ []graph.Value) (graph.Value, error) {
 			l = slices.Clone(l)

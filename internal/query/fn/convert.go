@@ -114,10 +114,10 @@ func toString(v graph.Value) (graph.Value, bool) {
 }
 
 var conversionFunctions = concatTables(
-	conversions("Boolean", "BOOLEAN", "BOOLEAN | INTEGER | STRING", toBoolean),
-	conversions("Integer", "INTEGER", "BOOLEAN | FLOAT | INTEGER | STRING", toInteger),
-	conversions("Float", "FLOAT", "FLOAT | INTEGER | STRING", toFloat),
-	conversions("String", "STRING", "BOOLEAN | FLOAT | INTEGER | STRING | POINT | temporal", toString),
+	conversions("Boolean", "BOOLEAN", "BOOLEAN | INTEGER | STRING", Boolean, toBoolean),
+	conversions("Integer", "INTEGER", "BOOLEAN | FLOAT | INTEGER | STRING", Integer, toInteger),
+	conversions("Float", "FLOAT", "FLOAT | INTEGER | STRING", Float, toFloat),
+	conversions("String", "STRING", "BOOLEAN | FLOAT | INTEGER | STRING | POINT | temporal", String, toString),
 )
 
 func concatTables(tables ...[]Function) []Function {
@@ -129,7 +129,7 @@ func concatTables(tables ...[]Function) []Function {
 }
 
 // conversions makes toX, toXOrNull and toXList.
-func conversions(name, result, takes string, convert conversion) []Function {
+func conversions(name, result, takes string, kind Kinds, convert conversion) []Function {
 	to := "to" + name
 	orNull := func(v graph.Value) graph.Value {
 		if v.IsNull() {
@@ -141,6 +141,7 @@ func conversions(name, result, takes string, convert conversion) []Function {
 	return []Function{
 		{
 			Name: to, MinArgs: 1, MaxArgs: 1, Deterministic: true,
+			Result:      kind | Null,
 			Signature:   to + "(value :: " + takes + ") :: " + result,
 			Description: "Converts a value; null if a text cannot be read, an error if the type cannot be converted.",
 			Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
@@ -153,6 +154,7 @@ func conversions(name, result, takes string, convert conversion) []Function {
 		},
 		{
 			Name: to + "OrNull", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+			Result:      kind | Null,
 			Signature:   to + "OrNull(value :: ANY) :: " + result,
 			Description: "Converts a value; null if it cannot be converted.",
 			Eval: func(_ *Context, args []graph.Value) (graph.Value, error) {
@@ -161,6 +163,7 @@ func conversions(name, result, takes string, convert conversion) []Function {
 		},
 		{
 			Name: to + "List", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+			Result: List | Null, Elem: kind | Null,
 			Signature:   to + "List(values :: LIST<ANY>) :: LIST<" + result + ">",
 			Description: "Converts each value of a list; null where one cannot be converted.",
 			Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {

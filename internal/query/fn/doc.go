@@ -1,2 +1,2 @@
-// Package fn computes openCypher's operators, functions and aggregates on single values.
+// Package fn holds the catalogue of functions and aggregates, and computes them and the operators on values.
 package fn

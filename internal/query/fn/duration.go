@@ -8,6 +8,7 @@ import (
 var durationFunctions = []Function{
 	{
 		Name: "duration", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Result:      Duration | Null,
 		Signature:   "duration(value :: STRING | MAP) :: DURATION",
 		Description: "Reads a text, or adds up a map of units.",
 		Eval:        strict(makeDuration),
@@ -51,6 +52,7 @@ func makeDuration(_ *Context, args []graph.Value) (graph.Value, error) {
 func between(name, how string, f func(from, to temporal.Parts) (temporal.Duration, error)) Function {
 	return Function{
 		Name: name, MinArgs: 2, MaxArgs: 2, Deterministic: true,
+		Result:      Duration | Null,
 		Signature:   name + "(from :: temporal, to :: temporal) :: DURATION",
 		Description: "What lies between two instants, " + how + ".",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {

@@ -5,6 +5,7 @@ import "github.com/hopgate/hopgate/internal/graph"
 var entityFunctions = []Function{
 	{
 		Name: "id", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{Node | Relationship}, Result: Integer | Null,
 		Signature: "id(entity :: NODE | RELATIONSHIP) :: INTEGER", Description: "The entity's internal number.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			switch a := args[0]; a.Kind() {
@@ -18,6 +19,7 @@ var entityFunctions = []Function{
 	},
 	{
 		Name: "elementId", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{Node | Relationship}, Result: String | Null,
 		Signature: "elementId(entity :: NODE | RELATIONSHIP) :: STRING", Description: "The entity's name, for ever.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			var buf [80]byte
@@ -32,6 +34,7 @@ var entityFunctions = []Function{
 	},
 	{
 		Name: "startNode", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{Relationship}, Result: Node | Null,
 		Signature: "startNode(relationship :: RELATIONSHIP) :: NODE", Description: "The node that the relationship leaves.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			if args[0].Kind() != graph.EdgeKind {
@@ -42,6 +45,7 @@ var entityFunctions = []Function{
 	},
 	{
 		Name: "endNode", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{Relationship}, Result: Node | Null,
 		Signature: "endNode(relationship :: RELATIONSHIP) :: NODE", Description: "The node that the relationship enters.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			if args[0].Kind() != graph.EdgeKind {
@@ -52,6 +56,7 @@ var entityFunctions = []Function{
 	},
 	{
 		Name: "nodes", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{Path}, Result: List | Null, Elem: Node,
 		Signature: "nodes(path :: PATH) :: LIST<NODE>", Description: "The path's nodes, in its order.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			if args[0].Kind() != graph.PathKind {
@@ -62,6 +67,7 @@ var entityFunctions = []Function{
 	},
 	{
 		Name: "relationships", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{Path}, Result: List | Null, Elem: Relationship,
 		Signature: "relationships(path :: PATH) :: LIST<RELATIONSHIP>", Description: "The path's relationships, in its order.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			if args[0].Kind() != graph.PathKind {
@@ -72,6 +78,7 @@ var entityFunctions = []Function{
 	},
 	{
 		Name: "length", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{Path}, Result: Integer | Null,
 		Signature: "length(path :: PATH) :: INTEGER", Description: "The number of the path's relationships.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			if args[0].Kind() != graph.PathKind {
@@ -82,6 +89,7 @@ var entityFunctions = []Function{
 	},
 	{
 		Name: "labels", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{Node}, Result: List | Null, Elem: String,
 		Signature: "labels(node :: NODE) :: LIST<STRING>", Description: "The node's labels.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			r, err := recordOf("labels", args[0], graph.VertexKind, "a Node")
@@ -93,6 +101,7 @@ var entityFunctions = []Function{
 	},
 	{
 		Name: "type", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{Relationship}, Result: String | Null,
 		Signature: "type(relationship :: RELATIONSHIP) :: STRING", Description: "The relationship's type.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			r, err := recordOf("type", args[0], graph.EdgeKind, "a Relationship")
@@ -104,6 +113,7 @@ var entityFunctions = []Function{
 	},
 	{
 		Name: "properties", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{Map | Node | Relationship}, Result: Map | Null,
 		Signature:   "properties(value :: MAP | NODE | RELATIONSHIP) :: MAP",
 		Description: "The entity's properties as a map; a map is given back as it is.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {

@@ -49,23 +49,55 @@ func (c *Context) fits(name string, bytes int64) error {
 // cellBytes is what an element of a list takes.
 const cellBytes = 24
 
-// Function is a function of openCypher that maps values to one value.
+// Function is one entry of the catalogue of functions: all that the checker, the executor and SHOW FUNCTIONS know of it.
+// Either Eval or New implements it.
 type Function struct {
 	Name             string // as documented, e.g. toInteger or duration.between
 	MinArgs, MaxArgs int    // MaxArgs is -1 where any number may follow
-	// Eval computes the value. The arguments belong to the caller and are valid during the call alone; the result may
-	// share memory with them. Every error is a *graph.Error.
+	// Args gives the kinds that arguments may have where a clash is an error at compile time. Further arguments may be
+	// anything; Eval checks them.
+	Args   []Kinds
+	Result Kinds
+	Elem   Kinds // of the elements of a result that is a list; 0 for anything
+	// Eval computes the value of a function that maps values to one value. The arguments belong to the caller and are valid
+	// during the call alone; the result may share memory with them. Every error is a *graph.Error.
 	Eval func(ctx *Context, args []graph.Value) (graph.Value, error)
+	New  func() Accumulator // of an aggregate
 	// Inserts is the argument that becomes an element of the list that the function gives; 0: none does.
 	Inserts       int
 	Deterministic bool   // the same arguments give the same value, always
+	Volatile      bool   // each call gives another value, so an aggregate may not take it
+	Internal      bool   // statements cannot call it: the binders of openCypher and fetches do
 	Category      string // as SHOW FUNCTIONS says
 	Signature     string // e.g. left(text :: STRING, length :: INTEGER) :: STRING
 	Description   string
 }
 
-// Lookup finds a function by its name in any case.
+// Aggregate is a function over the rows of a group.
+type Aggregate = Function
+
+// Aggregating tells whether the function computes its value from the rows of a group.
+func (f *Function) Aggregating() bool { return f.New != nil }
+
+// Lookup finds a function that maps values to one value, by its name in any case.
 func Lookup(name string) (*Function, bool) {
+	f, ok := find(name)
+	return f, ok && !f.Aggregating()
+}
+
+// LookupAggregate finds an aggregate by its name in any case.
+func LookupAggregate(name string) (*Aggregate, bool) {
+	f, ok := find(name)
+	return f, ok && f.Aggregating()
+}
+
+// Builtin finds what a statement may call by a name in any case.
+func Builtin(name string) (*Function, bool) {
+	f, ok := find(name)
+	return f, ok && !f.Internal
+}
+
+func find(name string) (*Function, bool) {
 	i, ok := slices.BinarySearchFunc(functions, name, func(f *Function, name string) int {
 		return compareFold(f.Name, name)
 	})
@@ -75,11 +107,12 @@ func Lookup(name string) (*Function, bool) {
 	return functions[i], true
 }
 
-// All gives every function, sorted by name without regard to case. It must not be changed.
+// All gives every function and aggregate, sorted by name without regard to case. It must not be changed.
 func All() []*Function { return functions }
 
-// functions is sorted by compareFold.
+// functions is the catalogue, sorted by compareFold.
 var functions = sortFunctions([]category{
+	{"Aggregating", [][]Function{aggregates}},
 	{"Scalar", [][]Function{scalarFunctions, conversionFunctions, entityFunctions}},
 	{"String", [][]Function{stringFunctions, normalFunctions}},
 	{"Numeric", [][]Function{mathFunctions}},

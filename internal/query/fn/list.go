@@ -14,6 +14,7 @@ const maxRange = 1 << 26
 var listFunctions = []Function{
 	{
 		Name: "size", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{String | List}, Result: Integer | Null,
 		Signature: "size(value :: LIST<ANY> | STRING) :: INTEGER", Description: "The number of elements or characters.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			switch a := args[0]; a.Kind() {
@@ -29,6 +30,7 @@ var listFunctions = []Function{
 	},
 	{
 		Name: "head", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{List}, Result: Any,
 		Signature: "head(list :: LIST<ANY>) :: ANY", Description: "The first element, or null.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			l, err := listArg("head", args[0])
@@ -40,6 +42,7 @@ var listFunctions = []Function{
 	},
 	{
 		Name: "last", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{List}, Result: Any,
 		Signature: "last(list :: LIST<ANY>) :: ANY", Description: "The last element, or null.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			l, err := listArg("last", args[0])
@@ -51,6 +54,7 @@ var listFunctions = []Function{
 	},
 	{
 		Name: "tail", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{List}, Result: List | Null,
 		Signature: "tail(list :: LIST<ANY>) :: LIST<ANY>", Description: "All elements but the first.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			l, err := listArg("tail", args[0])
@@ -62,6 +66,7 @@ var listFunctions = []Function{
 	},
 	{
 		Name: "reverse", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{String | List}, Result: String | List | Null,
 		Signature:   "reverse(value :: LIST<ANY> | STRING) :: LIST<ANY> | STRING",
 		Description: "The elements or characters in the opposite order.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
@@ -80,12 +85,14 @@ var listFunctions = []Function{
 	},
 	{
 		Name: "range", MinArgs: 2, MaxArgs: 3, Deterministic: true,
+		Result: List | Null, Elem: Integer,
 		Signature:   "range(start :: INTEGER, end :: INTEGER [, step :: INTEGER]) :: LIST<INTEGER>",
 		Description: "The integers from start to end, both included, in steps of 1 or as given.",
 		Eval:        strict(rangeOf),
 	},
 	{
 		Name: "keys", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{Map | Node | Relationship}, Result: List | Null, Elem: String,
 		Signature:   "keys(value :: MAP | NODE | RELATIONSHIP) :: LIST<STRING>",
 		Description: "The keys of a map, or of an entity's properties.",
 		Eval:        strict(keysOf),

@@ -31,6 +31,7 @@ var mathFunctions = []Function{
 	mapFloat("haversin", "Half of the versine of an angle in radians.", func(x float64) float64 { return (1 - math.Cos(x)) / 2 }),
 	{
 		Name: "atan2", MinArgs: 2, MaxArgs: 2, Deterministic: true,
+		Result:    Float | Null,
 		Signature: "atan2(y :: FLOAT, x :: FLOAT) :: FLOAT", Description: "The angle in radians of a point.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			y, err := numberArg("atan2", args[0])
@@ -43,6 +44,7 @@ var mathFunctions = []Function{
 	},
 	{
 		Name: "abs", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Result:      Integer | Float | Duration | Null,
 		Signature:   "abs(number :: INTEGER | FLOAT) :: INTEGER | FLOAT",
 		Description: "The number without its sign.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
@@ -59,6 +61,7 @@ var mathFunctions = []Function{
 	},
 	{
 		Name: "sign", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Result:    Integer | Null,
 		Signature: "sign(number :: INTEGER | FLOAT) :: INTEGER", Description: "-1, 0 or 1 as the number's sign.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			x, err := numberArg("sign", args[0])
@@ -73,6 +76,7 @@ var mathFunctions = []Function{
 	},
 	{
 		Name: "isNaN", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Result:    Boolean | Null,
 		Signature: "isNaN(number :: INTEGER | FLOAT) :: BOOLEAN", Description: "Whether the number is NaN.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			x, err := numberArg("isNaN", args[0])
@@ -81,13 +85,15 @@ var mathFunctions = []Function{
 	},
 	{
 		Name: "round", MinArgs: 1, MaxArgs: 3, Deterministic: true,
+		Result:    Float | Null,
 		Signature: "round(number :: FLOAT [, precision :: INTEGER [, mode :: STRING]]) :: FLOAT",
 		Description: "The nearest number with so many decimal places, 0 unless given. Without a precision, one half rounds " +
 			"up; with one, away from zero, or by mode: UP, DOWN, CEILING, FLOOR, HALF_UP, HALF_DOWN, HALF_EVEN.",
 		Eval: strict(round),
 	},
 	{
-		Name:      "rand",
+		Name:     "rand",
+		Volatile: true, Result: Float,
 		Signature: "rand() :: FLOAT", Description: "A random number from 0 up to, but without, 1.",
 		Eval: func(ctx *Context, _ []graph.Value) (graph.Value, error) {
 			return graph.FloatValue(float64(ctx.random()>>11) / (1 << 53)), nil
@@ -97,7 +103,7 @@ var mathFunctions = []Function{
 
 func constant(name, description string, f float64) Function {
 	return Function{
-		Name: name, Deterministic: true, Signature: name + "() :: FLOAT", Description: description,
+		Name: name, Deterministic: true, Result: Float, Signature: name + "() :: FLOAT", Description: description,
 		Eval: func(_ *Context, _ []graph.Value) (graph.Value, error) { return graph.FloatValue(f), nil },
 	}
 }
@@ -105,7 +111,7 @@ func constant(name, description string, f float64) Function {
 func mapFloat(name, description string, f func(float64) float64) Function {
 	return Function{
 		Name: name, MinArgs: 1, MaxArgs: 1, Deterministic: true,
-		Signature: name + "(number :: FLOAT) :: FLOAT", Description: description,
+		Result: Float | Null, Signature: name + "(number :: FLOAT) :: FLOAT", Description: description,
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			x, err := numberArg(name, args[0])
 			if err != nil {

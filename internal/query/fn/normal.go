@@ -14,11 +14,13 @@ var normalForms = map[string]norm.Form{"NFC": norm.NFC, "NFD": norm.NFD, "NFKC":
 var normalFunctions = []Function{
 	{
 		Name: "cypher.hasLabels", MinArgs: 3, MaxArgs: 3, Deterministic: true, Eval: hasLabels,
+		Internal: true, Result: Boolean | Null,
 		Signature:   "cypher.hasLabels(labels :: LIST<STRING>, names :: STRING | LIST<STRING>, any :: BOOLEAN) :: BOOLEAN",
 		Description: "Whether all, or any, of some names are among the labels.",
 	},
 	{
 		Name: "normalize", MinArgs: 1, MaxArgs: 2, Deterministic: true,
+		Result:      String | Null,
 		Signature:   "normalize(text :: STRING [, form :: NFC | NFD | NFKC | NFKD]) :: STRING",
 		Description: "The string in a Unicode normal form, NFC if none is named.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
@@ -38,6 +40,7 @@ var normalFunctions = []Function{
 	{
 		// The operator IS NORMALIZED: null for what is no string.
 		Name: "cypher.isNormalized", MinArgs: 2, MaxArgs: 2, Deterministic: true,
+		Internal: true, Result: Boolean | Null,
 		Signature:   "cypher.isNormalized(value :: ANY, form :: STRING) :: BOOLEAN",
 		Description: "Whether a string is in a Unicode normal form.",
 		Eval: func(_ *Context, args []graph.Value) (graph.Value, error) {

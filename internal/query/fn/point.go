@@ -8,6 +8,7 @@ import (
 var pointFunctions = []Function{
 	{
 		Name: "point", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{Map | Point}, Result: Point | Null,
 		Signature:   "point(properties :: MAP) :: POINT",
 		Description: "A point of x, y and z, or of longitude, latitude and height, with a crs or an srid; null if one of them is null.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
@@ -31,6 +32,7 @@ var pointFunctions = []Function{
 	},
 	{
 		Name: "point.distance", MinArgs: 2, MaxArgs: 2, Deterministic: true,
+		Result:    Float | Null,
 		Signature: "point.distance(from :: POINT, to :: POINT) :: FLOAT",
 		Description: "The distance of two points: in metres on the earth's surface or in the unit of the coordinates; null for points of " +
 			"different systems.",
@@ -47,6 +49,7 @@ var pointFunctions = []Function{
 	},
 	{
 		Name: "point.withinBBox", MinArgs: 3, MaxArgs: 3, Deterministic: true,
+		Result:    Boolean | Null,
 		Signature: "point.withinBBox(point :: POINT, lowerLeft :: POINT, upperRight :: POINT) :: BOOLEAN",
 		Description: "Whether a point lies in a box, its border included; a box on the earth may cross the date line. Null for points of " +
 			"different systems.",

@@ -10,6 +10,7 @@ import (
 var scalarFunctions = []Function{
 	{
 		Name: "coalesce", MinArgs: 1, MaxArgs: -1, Deterministic: true,
+		Result:    Any,
 		Signature: "coalesce(value :: ANY, …) :: ANY", Description: "The first value that is not null.",
 		Eval: func(_ *Context, args []graph.Value) (graph.Value, error) {
 			for _, a := range args {
@@ -22,6 +23,7 @@ var scalarFunctions = []Function{
 	},
 	{
 		Name: "nullIf", MinArgs: 2, MaxArgs: 2, Deterministic: true,
+		Result:    Any,
 		Signature: "nullIf(a :: ANY, b :: ANY) :: ANY", Description: "Null if the two values are equal, else the first.",
 		Eval: func(_ *Context, args []graph.Value) (graph.Value, error) {
 			if Equal(args[0], args[1]) == True {
@@ -32,6 +34,7 @@ var scalarFunctions = []Function{
 	},
 	{
 		Name: "exists", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Result:    Boolean | Null,
 		Signature: "exists(value :: ANY) :: BOOLEAN", Description: "Whether a property is not null, or a pattern has a match.",
 		Eval: func(_ *Context, args []graph.Value) (graph.Value, error) {
 			return graph.BoolValue(!args[0].IsNull()), nil
@@ -39,6 +42,7 @@ var scalarFunctions = []Function{
 	},
 	{
 		Name: "valueType", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Result:    String,
 		Signature: "valueType(value :: ANY) :: STRING", Description: "The most precise type that the value has, as a text.",
 		Eval: func(_ *Context, args []graph.Value) (graph.Value, error) {
 			return graph.StringValue(typeText(args[0])), nil
@@ -46,6 +50,7 @@ var scalarFunctions = []Function{
 	},
 	{
 		Name: "isEmpty", MinArgs: 1, MaxArgs: 1, Deterministic: true,
+		Args: []Kinds{String | List | Map}, Result: Boolean | Null,
 		Signature:   "isEmpty(value :: LIST<ANY> | MAP | STRING) :: BOOLEAN",
 		Description: "Whether a list, map or string holds nothing.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
@@ -62,13 +67,15 @@ var scalarFunctions = []Function{
 	},
 	{
 		Name:      "timestamp",
+		Result:    Integer,
 		Signature: "timestamp() :: INTEGER", Description: "The milliseconds since 1970-01-01T00:00Z when the statement began.",
 		Eval: func(ctx *Context, _ []graph.Value) (graph.Value, error) {
 			return graph.IntValue(ctx.Statement.UnixMilli()), nil
 		},
 	},
 	{
-		Name:      "randomUUID",
+		Name:     "randomUUID",
+		Volatile: true, Result: String,
 		Signature: "randomUUID() :: STRING", Description: "A random UUID of version 4.",
 		Eval: func(ctx *Context, _ []graph.Value) (graph.Value, error) {
 			return graph.StringValue(ctx.uuid()), nil

@@ -15,7 +15,7 @@ import (
 // sqlFunction makes one of them. It is null where an argument is, unless nulls is set.
 func sqlFunction(name string, lo, hi int, f func(ctx *Context, args []graph.Value) graph.Value) Function {
 	return Function{
-		Name: "sql." + name, MinArgs: lo, MaxArgs: hi, Deterministic: true,
+		Name: "sql." + name, MinArgs: lo, MaxArgs: hi, Deterministic: true, Internal: true, Result: Any,
 		Signature: "sql." + name + "(arguments :: ANY) :: ANY", Description: "SQL's " + name + ".",
 		Eval: strict(func(ctx *Context, args []graph.Value) (graph.Value, error) { return f(ctx, args), nil }),
 	}

@@ -27,6 +27,7 @@ var stringFunctions = []Function{
 	charLength("character_length"),
 	{
 		Name: "left", MinArgs: 2, MaxArgs: 2, Deterministic: true,
+		Result:    String | Null,
 		Signature: "left(text :: STRING, length :: INTEGER) :: STRING", Description: "The first characters.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			s, err := textArg("left", args[0])
@@ -39,6 +40,7 @@ var stringFunctions = []Function{
 	},
 	{
 		Name: "right", MinArgs: 2, MaxArgs: 2, Deterministic: true,
+		Result:    String | Null,
 		Signature: "right(text :: STRING, length :: INTEGER) :: STRING", Description: "The last characters.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			s, err := textArg("right", args[0])
@@ -56,6 +58,7 @@ var stringFunctions = []Function{
 	},
 	{
 		Name: "substring", MinArgs: 2, MaxArgs: 3, Deterministic: true,
+		Result:      String | Null,
 		Signature:   "substring(text :: STRING, start :: INTEGER [, length :: INTEGER]) :: STRING",
 		Description: "The characters from a place, counted from 0, to the end or as many as given.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
@@ -80,6 +83,7 @@ var stringFunctions = []Function{
 	},
 	{
 		Name: "replace", MinArgs: 3, MaxArgs: 4, Deterministic: true,
+		Result:      String | Null,
 		Signature:   "replace(text :: STRING, search :: STRING, replacement :: STRING [, limit :: INTEGER]) :: STRING",
 		Description: "The string with another in place of each occurrence of a third, from the left as many as given.",
 		Eval: strict(func(c *Context, args []graph.Value) (graph.Value, error) {
@@ -111,6 +115,7 @@ var stringFunctions = []Function{
 	},
 	{
 		Name: "split", MinArgs: 2, MaxArgs: 2, Deterministic: true,
+		Result: List | Null, Elem: String,
 		Signature:   "split(text :: STRING, delimiter :: STRING | LIST<STRING>) :: LIST<STRING>",
 		Description: "The parts of the string between the delimiters.",
 		Eval:        strict(split),
@@ -160,7 +165,7 @@ func isASCII(s string) bool {
 func mapText(name, description string, f func(string) string) Function {
 	return Function{
 		Name: name, MinArgs: 1, MaxArgs: 1, Deterministic: true,
-		Signature: name + "(text :: STRING) :: STRING", Description: description,
+		Result: String | Null, Signature: name + "(text :: STRING) :: STRING", Description: description,
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			s, err := textArg(name, args[0])
 			if err != nil {
@@ -174,7 +179,7 @@ func mapText(name, description string, f func(string) string) Function {
 func charLength(name string) Function {
 	return Function{
 		Name: name, MinArgs: 1, MaxArgs: 1, Deterministic: true,
-		Signature: name + "(text :: STRING) :: INTEGER", Description: "The number of characters.",
+		Result: Integer | Null, Signature: name + "(text :: STRING) :: INTEGER", Description: "The number of characters.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {
 			s, err := textArg(name, args[0])
 			return graph.IntValue(int64(utf8.RuneCountInString(s))), err
@@ -185,6 +190,7 @@ func charLength(name string) Function {
 func trim(name, where string, left, right bool) Function {
 	return Function{
 		Name: name, MinArgs: 1, MaxArgs: 2, Deterministic: true,
+		Result:      String | Null,
 		Signature:   name + "(text :: STRING [, characters :: STRING]) :: STRING",
 		Description: "The string without white space, or without the characters given, at " + where + ".",
 		Eval: strict(func(c *Context, args []graph.Value) (graph.Value, error) {
@@ -234,6 +240,7 @@ func pad(name, where string, left bool) Function {
 	const longest = 1 << 26 // bytes
 	return Function{
 		Name: name, MinArgs: 2, MaxArgs: 3, Deterministic: true,
+		Result:      String | Null,
 		Signature:   name + "(text :: STRING, size :: INTEGER [, padding :: STRING]) :: STRING",
 		Description: "The string cut, or filled up with spaces or the padding given " + where + " it, to a size.",
 		Eval: strict(func(_ *Context, args []graph.Value) (graph.Value, error) {

@@ -13,6 +13,7 @@ func (ctx *Context) zone() temporal.Zone { return temporal.ZoneOf(ctx.Zone) }
 // instant is one of the kinds of instants: how its values are made.
 type instant struct {
 	name, typ string
+	kind      Kinds
 	parse     func(ctx *Context, text string) (graph.Value, error)
 	build     func(ctx *Context, f *temporal.Fields) (graph.Value, error)
 	convert   func(ctx *Context, p temporal.Parts) (graph.Value, error)
@@ -21,7 +22,7 @@ type instant struct {
 
 var instants = []instant{
 	{
-		name: "date", typ: "DATE",
+		name: "date", typ: "DATE", kind: Date,
 		parse: func(_ *Context, text string) (graph.Value, error) {
 			t, err := temporal.ParseDate(text)
 			return graph.DateValue(t), err
@@ -40,7 +41,7 @@ var instants = []instant{
 		},
 	},
 	{
-		name: "localtime", typ: "LOCAL TIME",
+		name: "localtime", typ: "LOCAL TIME", kind: LocalTime,
 		parse: func(_ *Context, text string) (graph.Value, error) {
 			t, err := temporal.ParseLocalTime(text)
 			return graph.LocalTimeValue(t), err
@@ -59,7 +60,7 @@ var instants = []instant{
 		},
 	},
 	{
-		name: "time", typ: "ZONED TIME",
+		name: "time", typ: "ZONED TIME", kind: Time,
 		parse: func(ctx *Context, text string) (graph.Value, error) {
 			t, err := temporal.ParseTime(text, ctx.zone(), ctx.Statement)
 			return graph.TimeValue(t), err
@@ -78,7 +79,7 @@ var instants = []instant{
 		},
 	},
 	{
-		name: "localdatetime", typ: "LOCAL DATETIME",
+		name: "localdatetime", typ: "LOCAL DATETIME", kind: LocalDateTime,
 		parse: func(_ *Context, text string) (graph.Value, error) {
 			t, err := temporal.ParseLocalDateTime(text)
 			return graph.LocalDateTimeValue(t), err
@@ -97,7 +98,7 @@ var instants = []instant{
 		},
 	},
 	{
-		name: "datetime", typ: "ZONED DATETIME",
+		name: "datetime", typ: "ZONED DATETIME", kind: DateTime,
 		parse: func(ctx *Context, text string) (graph.Value, error) {
 			t, err := temporal.ParseDateTime(text, ctx.zone())
 			return graph.DateTimeValue(t), err
@@ -127,11 +128,13 @@ func makeTemporalFunctions() []Function {
 	return append(all,
 		Function{
 			Name: "format", MinArgs: 1, MaxArgs: 2, Deterministic: true, Eval: strict(format),
+			Result:      String | Null,
 			Signature:   "format(value :: temporal [, pattern :: STRING]) :: STRING",
 			Description: "The text of an instant or a duration, by a pattern of Java's DateTimeFormatter if one is given.",
 		},
 		Function{
 			Name: "datetime.fromEpoch", MinArgs: 2, MaxArgs: 2,
+			Result:      DateTime | Null,
 			Signature:   "datetime.fromEpoch(seconds :: INTEGER | FLOAT, nanoseconds :: INTEGER | FLOAT) :: ZONED DATETIME",
 			Description: "The date-time so many seconds and nanoseconds after 1970-01-01T00:00Z.",
 			Eval: strict(func(ctx *Context, args []graph.Value) (graph.Value, error) {
@@ -149,6 +152,7 @@ func makeTemporalFunctions() []Function {
 		},
 		Function{
 			Name: "datetime.fromEpochMillis", MinArgs: 1, MaxArgs: 1,
+			Result:      DateTime | Null,
 			Signature:   "datetime.fromEpochMillis(milliseconds :: INTEGER | FLOAT) :: ZONED DATETIME",
 			Description: "The date-time so many milliseconds after 1970-01-01T00:00Z.",
 			Eval: strict(func(ctx *Context, args []graph.Value) (graph.Value, error) {
@@ -191,6 +195,7 @@ func (in *instant) functions() []Function {
 		name := in.name + "." + suffix
 		return Function{
 			Name: name, MaxArgs: 1,
+			Result:      in.kind | Null,
 			Signature:   name + "([timezone :: STRING]) :: " + in.typ,
 			Description: "The time " + when + ", in the default zone or in the one given.",
 			Eval: strict(func(ctx *Context, args []graph.Value) (graph.Value, error) {
@@ -202,6 +207,7 @@ func (in *instant) functions() []Function {
 	return []Function{
 		{
 			Name: in.name, MaxArgs: 1,
+			Result:      in.kind | Null,
 			Signature:   in.name + "([value :: STRING | MAP | temporal]) :: " + in.typ,
 			Description: "Reads a text, joins a map of fields, or takes the parts out of another instant; else the current time.",
 			Eval:        strict(in.make),
@@ -211,6 +217,7 @@ func (in *instant) functions() []Function {
 		clock("realtime", "now", func(*Context) time.Time { return time.Now() }),
 		{
 			Name: truncate, MinArgs: 1, MaxArgs: 3,
+			Result:      in.kind | Null,
 			Signature:   truncate + "(unit :: STRING [, input :: temporal [, fields :: MAP]]) :: " + in.typ,
 			Description: "The beginning of the unit that holds the instant, then with the fields that are given.",
 			Eval:        strict(in.truncated),

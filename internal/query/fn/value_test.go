@@ -3,6 +3,7 @@ package fn_test
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hopgate/hopgate/internal/alloctest"
@@ -244,25 +245,45 @@ func TestElementIDs(t *testing.T) {
 	}
 }
 
-func TestTable(t *testing.T) {
+// TestCatalogue holds that every entry is whole and agrees with its signature, which SHOW FUNCTIONS prints.
+func TestCatalogue(t *testing.T) {
 	names := make(map[string]bool)
 	for _, f := range fn.All() {
-		if names[f.Name] || f.Eval == nil || f.Signature == "" || f.Description == "" || f.MaxArgs >= 0 && f.MinArgs > f.MaxArgs {
-			t.Errorf("%s: %+v", f.Name, f)
+		if name := strings.ToLower(f.Name); names[name] {
+			t.Errorf("%s stands twice", f.Name)
+		} else {
+			names[name] = true
 		}
-		names[f.Name] = true
-		if got, ok := fn.Lookup(f.Name); !ok || got != f {
-			t.Errorf("%s is not found", f.Name)
+		if f.Result == 0 || f.Category == "" || f.Description == "" || (f.Eval == nil) == (f.New == nil) {
+			t.Errorf("%s lacks a field: %+v", f.Name, f)
 		}
-	}
-	for _, a := range fn.Aggregates() {
-		if got, ok := fn.LookupAggregate(a.Name); !ok || got != a || a.Signature == "" || a.Description == "" {
-			t.Errorf("%s: %+v", a.Name, a)
+		if f.Volatile && f.Deterministic || f.Elem != 0 && f.Result&fn.List == 0 || f.MaxArgs >= 0 && len(f.Args) > f.MaxArgs {
+			t.Errorf("%s contradicts itself: %+v", f.Name, f)
+		}
+		args, ok := strings.CutPrefix(f.Signature, f.Name+"(")
+		end := strings.LastIndex(args, ") :: ")
+		if !ok || end < 0 {
+			t.Errorf("%s has the signature %s", f.Name, f.Signature)
+			continue
+		}
+		if strings.HasPrefix(f.Name, "sql.") {
+			continue // SHOW FUNCTIONS does not list them
+		}
+		required, _, _ := strings.Cut(args[:end], "[")
+		least, most := strings.Count(required, "::"), strings.Count(args[:end], "::")
+		if strings.Contains(args, "…") {
+			most = -1
+		}
+		if least != f.MinArgs || most != f.MaxArgs {
+			t.Errorf("%s takes %d to %d arguments, but its signature is %s", f.Name, f.MinArgs, f.MaxArgs, f.Signature)
 		}
 	}
 	for _, name := range []string{"TOINTEGER", "Duration.Between", "datetime.fromepochmillis", "localDateTime.Truncate"} {
 		if _, ok := fn.Lookup(name); !ok {
 			t.Errorf("%s is not found", name)
+		}
+		if _, ok := fn.LookupAggregate(name); ok {
+			t.Errorf("%s is found as an aggregate", name)
 		}
 	}
 	if _, ok := fn.Lookup("nosuch"); ok {
@@ -270,6 +291,9 @@ func TestTable(t *testing.T) {
 	}
 	if _, ok := fn.LookupAggregate("STDEVP"); !ok {
 		t.Error("STDEVP is not found")
+	}
+	if _, ok := fn.Builtin("sql.now"); ok {
+		t.Error("statements can call sql.now")
 	}
 }
 

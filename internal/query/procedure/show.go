@@ -10,7 +10,6 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 	"github.com/hopgate/hopgate/internal/query/cypher"
-	"github.com/hopgate/hopgate/internal/query/cypher/check"
 	"github.com/hopgate/hopgate/internal/query/exec"
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
@@ -275,17 +274,13 @@ func showFunctions(_ context.Context, c *exec.Call) ([][]graph.Value, error) {
 			{},
 		})
 	}
-	known := check.Builtins()
 	for _, f := range fn.All() {
-		if _, ok := known[strings.ToLower(f.Name)]; ok {
-			list(f.Name, f.Category, f.Description, f.Signature, false)
+		if !f.Internal {
+			list(f.Name, f.Category, f.Description, f.Signature, f.Aggregating())
 		}
 	}
 	for _, f := range forms {
 		list(f.name, f.category, f.description, f.signature, false)
-	}
-	for _, f := range fn.Aggregates() {
-		list(f.Name, "Aggregating", f.Description, f.Signature, true)
 	}
 	return byName(rows, 0), nil
 }

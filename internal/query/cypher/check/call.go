@@ -5,6 +5,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 func (c *checker) callProcedure(cl *ast.CallProcedure, s *scope) {
@@ -51,7 +52,7 @@ func (c *checker) procedureArgs(cl *ast.CallProcedure, p Procedure, s *scope) {
 	}
 	for i, a := range cl.Args {
 		if t := c.expr(a, env{scope: s}); !t.canBe(of(p.Args[i].Type)) {
-			fail(invalidArgumentType, a, "argument `%s` of '%s' must be %s, not %s", p.Args[i].Name, p.Name, p.Args[i].Type&^Null, t.kinds)
+			fail(invalidArgumentType, a, "argument `%s` of '%s' must be %s, not %s", p.Args[i].Name, p.Name, p.Args[i].Type&^fn.Null, t.kinds)
 		}
 	}
 }
@@ -59,7 +60,7 @@ func (c *checker) procedureArgs(cl *ast.CallProcedure, p Procedure, s *scope) {
 func (c *checker) yield(y *ast.Yield, p Procedure, s *scope) {
 	if y.Star {
 		for _, f := range p.Results {
-			c.bind(&ast.Variable{At: y.At, Name: f.Name}, of(f.Type|Null), s)
+			c.bind(&ast.Variable{At: y.At, Name: f.Name}, of(f.Type|fn.Null), s)
 		}
 	}
 	for _, i := range y.Items {
@@ -71,7 +72,7 @@ func (c *checker) yield(y *ast.Yield, p Procedure, s *scope) {
 			}
 			fail(undefinedVariable, i, "'%s' gives no `%s`%s", p.Name, i.Field, didYouMean(i.Field, known))
 		}
-		c.bind(&ast.Variable{At: i.At, Name: i.Name()}, of(f.Type|Null), s)
+		c.bind(&ast.Variable{At: i.At, Name: i.Name()}, of(f.Type|fn.Null), s)
 	}
 	c.where(y.Where, s)
 }

@@ -1,10 +1,9 @@
 package check
 
 import (
-	"strings"
-
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 // The error details of openCypher that this package gives.
@@ -37,7 +36,6 @@ const (
 
 // Options is what a statement may refer to beside itself.
 type Options struct {
-	Functions  map[string]Signature // by name in small letters; nil: Builtins()
 	Procedures map[string]Procedure // by name in small letters
 	// ProcedureNames gives the names of all procedures, for suggestions; nil: there are none.
 	ProcedureNames func() []string
@@ -50,9 +48,6 @@ func Statement(s *ast.Statement, o Options) (err error) {
 		return nil // a command has no variables but those that the parser has matched
 	}
 	c := &checker{Options: o}
-	if c.Functions == nil {
-		c.Functions = builtins
-	}
 	defer func() {
 		if r := recover(); r != nil {
 			f, ok := r.(failure)
@@ -90,27 +85,14 @@ func failType(n ast.Node, format string, args ...any) {
 	panic(failure{e})
 }
 
-// function finds the signature of a call.
-func (c *checker) function(n *ast.Call) Signature {
-	sig, ok := c.Functions[strings.ToLower(n.Name)]
-	if ok {
-		return sig
-	}
-	known := make([]string, 0, len(c.Functions))
-	for _, s := range c.Functions {
-		known = append(known, s.Name)
-	}
-	fail(unknownFunction, n, "unknown function '%s'%s", n.Name, didYouMean(n.Name, known))
-	return Signature{}
-}
-
 // isAggregate says whether an expression is a call of an aggregating function.
 func (c *checker) isAggregate(e ast.Node) bool {
 	switch e := e.(type) {
 	case *ast.CountStar:
 		return true
 	case *ast.Call:
-		return c.Functions[strings.ToLower(e.Name)].Aggregate
+		_, ok := fn.LookupAggregate(e.Name)
+		return ok
 	}
 	return false
 }

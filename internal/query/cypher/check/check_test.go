@@ -6,12 +6,10 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
-	"github.com/stretchr/testify/require"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/cypher/check"
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
-	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 // TestGolden runs statements through the front end and shows the first error with the line and a caret.
@@ -41,42 +39,6 @@ func TestGolden(t *testing.T) {
 			return ""
 		})
 	})
-}
-
-// TestBuiltinsMatchLibrary holds the default table to the functions that can be run.
-func TestBuiltinsMatchLibrary(t *testing.T) {
-	table := check.Builtins()
-	for _, f := range fn.All() {
-		if strings.HasPrefix(f.Name, "sql.") || strings.HasPrefix(f.Name, "cypher.") {
-			continue // of JSON-array fetches, and what operators are bound to
-		}
-		s, ok := table[strings.ToLower(f.Name)]
-		require.True(t, ok, f.Name)
-		require.Equal(t, []any{f.Name, f.MinArgs, f.MaxArgs, false}, []any{s.Name, s.MinArgs, s.MaxArgs, s.Aggregate})
-		delete(table, strings.ToLower(f.Name))
-	}
-	for _, a := range fn.Aggregates() {
-		s, ok := table[strings.ToLower(a.Name)]
-		require.True(t, ok, a.Name)
-		require.True(t, s.Aggregate, a.Name)
-		require.Equal(t, []any{a.Name, a.MaxArgs}, []any{s.Name, s.MaxArgs})
-		delete(table, strings.ToLower(a.Name))
-	}
-	delete(table, "linenumber") // LOAD CSV gives them
-	delete(table, "file")
-	require.Empty(t, table)
-}
-
-// TestOwnFunctions checks against a table that is given.
-func TestOwnFunctions(t *testing.T) {
-	o := check.Options{Functions: map[string]check.Signature{
-		"my.f":   {Name: "my.f", MinArgs: 1, MaxArgs: -1, Args: []check.Type{check.Node}},
-		"my.agg": {Name: "my.agg", MinArgs: 1, MaxArgs: 1, Aggregate: true},
-	}}
-	require.NoError(t, front("MATCH (n) RETURN MY.F(n, 1, 2), my.agg(n)", o))
-	require.ErrorContains(t, front("RETURN my.f(1)", o), "my.f() takes Node, not Integer")
-	require.ErrorContains(t, front("RETURN my.g(1)", o), "did you mean `my.f`?")
-	require.ErrorContains(t, front("RETURN my.agg(my.agg(1))", o), "within another")
 }
 
 // FuzzCheck checks that no tree makes the checker panic and that its errors are complete.

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 // aggregateUse says whether an aggregate may stand at a place.
@@ -34,13 +35,13 @@ func (v env) in(s *scope) env {
 }
 
 // predicate checks what rows or branches are chosen by: a boolean, or a list, which is true unless it is empty.
-func (c *checker) predicate(e ast.Expr, v env) { c.test(e, Boolean|List, v) }
+func (c *checker) predicate(e ast.Expr, v env) { c.test(e, fn.Boolean|fn.List, v) }
 
 // condition checks an operand of a boolean operator.
-func (c *checker) condition(e ast.Expr, v env) { c.test(e, Boolean, v) }
+func (c *checker) condition(e ast.Expr, v env) { c.test(e, fn.Boolean, v) }
 
 // test checks an expression of the wanted kinds; a pattern is a boolean.
-func (c *checker) test(e ast.Expr, want Type, v env) {
+func (c *checker) test(e ast.Expr, want fn.Kinds, v env) {
 	if t := c.truth(e, v); !t.canBe(of(want)) {
 		fail(invalidArgumentType, e, "expected Boolean, not %s", t.kinds)
 	}
@@ -64,18 +65,18 @@ func (c *checker) expr(e ast.Expr, v env) typ {
 	}
 	switch e := e.(type) {
 	case *ast.NullLit:
-		return of(Null)
+		return of(fn.Null)
 	case *ast.BoolLit:
 		return boolean
 	case *ast.IntLit:
-		return of(Integer)
+		return of(fn.Integer)
 	case *ast.FloatLit:
-		return of(Float)
+		return of(fn.Float)
 	case *ast.StringLit:
-		return of(String)
+		return of(fn.String)
 	case *ast.Variable:
 		if isFloat(e, v.scope) {
-			return of(Float)
+			return of(fn.Float)
 		}
 		return c.variable(e, v.scope)
 	case *ast.CaseOperand:
@@ -93,7 +94,7 @@ func (c *checker) expr(e ast.Expr, v env) typ {
 		for _, m := range e.Entries {
 			c.expr(m.Value, v)
 		}
-		return of(Map)
+		return of(fn.Map)
 	case *ast.MapProjection:
 		return c.mapProjection(e, v)
 	case *ast.Property:
@@ -106,7 +107,7 @@ func (c *checker) expr(e ast.Expr, v env) typ {
 		return c.call(e, v)
 	case *ast.CountStar:
 		c.aggregate(e, v)
-		return of(Integer)
+		return of(fn.Integer)
 	case *ast.Case:
 		return c.caseExpr(e, v)
 	default:
@@ -126,7 +127,7 @@ func (c *checker) compound(e ast.Expr, v env) typ {
 		for _, s := range e.Steps {
 			c.expr(s.Right, v)
 		}
-		return of(Boolean | Null)
+		return of(fn.Boolean | fn.Null)
 	case *ast.IsNull:
 		c.expr(e.Operand, v)
 		return boolean
@@ -135,13 +136,13 @@ func (c *checker) compound(e ast.Expr, v env) typ {
 		return boolean
 	case *ast.IsNormalized:
 		c.expr(e.Operand, v)
-		return of(Boolean | Null)
+		return of(fn.Boolean | fn.Null)
 	case *ast.HasLabels:
-		if t := c.expr(e.Subject, v); !t.canBe(of(Node | Relationship)) {
+		if t := c.expr(e.Subject, v); !t.canBe(of(fn.Node | fn.Relationship)) {
 			fail(invalidArgumentType, e.Subject, "only nodes and relationships have labels or a type, not %s", t.kinds)
 		}
 		c.labels(e.Labels, v.scope)
-		return of(Boolean | Null)
+		return of(fn.Boolean | fn.Null)
 	case *ast.ListComprehension:
 		return c.listComprehension(e, v)
 	case *ast.Quantifier:
@@ -149,7 +150,7 @@ func (c *checker) compound(e ast.Expr, v env) typ {
 		if e.Where != nil {
 			c.predicate(e.Where, in)
 		}
-		return of(Boolean | Null)
+		return of(fn.Boolean | fn.Null)
 	case *ast.Reduce:
 		c.expr(e.Init, v)
 		elem := c.elements(e.List, v)
@@ -158,7 +159,7 @@ func (c *checker) compound(e ast.Expr, v env) typ {
 		c.expr(e.Body, v.in(in))
 		if e.Where != nil {
 			c.predicate(e.Where, v.in(in))
-			return of(Boolean | Null)
+			return of(fn.Boolean | fn.Null)
 		}
 		return anything
 	case *ast.PatternComprehension:
@@ -173,9 +174,9 @@ func (c *checker) compound(e ast.Expr, v env) typ {
 	case *ast.PathSearch:
 		c.matchPattern([]*ast.PathPattern{e.Path}, newScope(v.scope), patternPredicate)
 		if e.Path.Search == ast.SearchAllShortestPaths {
-			return listOf(Path)
+			return listOf(fn.Path)
 		}
-		return of(Path | Null)
+		return of(fn.Path | fn.Null)
 	case *ast.Subquery:
 		return c.subquery(e, v)
 	}
@@ -185,10 +186,10 @@ func (c *checker) compound(e ast.Expr, v env) typ {
 // elements checks a list that is gone over and gives the type of its elements.
 func (c *checker) elements(list ast.Expr, v env) typ {
 	t := c.expr(list, v)
-	if !t.canBe(of(List)) {
+	if !t.canBe(of(fn.List)) {
 		fail(invalidArgumentType, list, "expected List, not %s", t.kinds)
 	}
-	if t.kinds&^(List|Null) != 0 {
+	if t.kinds&^(fn.List|fn.Null) != 0 {
 		return anything
 	}
 	return of(t.elem)
@@ -207,7 +208,7 @@ func (c *checker) listComprehension(e *ast.ListComprehension, v env) typ {
 }
 
 func (c *checker) mapProjection(e *ast.MapProjection, v env) typ {
-	if t := c.expr(e.Subject, v); !t.canBe(of(Node | Relationship | Map)) {
+	if t := c.expr(e.Subject, v); !t.canBe(of(fn.Node | fn.Relationship | fn.Map)) {
 		failType(e.Subject, "a map projection takes a node, a relationship or a map, not %s", t.kinds)
 	}
 	for _, i := range e.Items {
@@ -215,16 +216,16 @@ func (c *checker) mapProjection(e *ast.MapProjection, v env) typ {
 			c.expr(i.Value, v)
 		}
 	}
-	return of(Map | Null)
+	return of(fn.Map | fn.Null)
 }
 
 // keyed are the kinds of values that have properties.
-const keyed = Node | Relationship | Map | Point | Temporal
+const keyed = fn.Node | fn.Relationship | fn.Map | fn.Point | fn.Temporal
 
 func (c *checker) property(e *ast.Property, v env) typ {
 	switch t := c.expr(e.Subject, v); {
 	case t.canBe(of(keyed)):
-	case t.kinds == Path:
+	case t.kinds == fn.Path:
 		fail(invalidArgumentType, e, "a path has no properties; nodes(path) and relationships(path) give what has")
 	default:
 		failType(e, "%s has no properties", t.kinds)
@@ -235,21 +236,21 @@ func (c *checker) property(e *ast.Property, v env) typ {
 func (c *checker) index(e *ast.Index, v env) typ {
 	t := c.expr(e.Subject, v)
 	i := c.expr(e.Index, v)
-	if !t.canBe(of(List | Map | Node | Relationship | Point)) {
+	if !t.canBe(of(fn.List | fn.Map | fn.Node | fn.Relationship | fn.Point)) {
 		failType(e, "%s has no elements", t.kinds)
 	}
-	if t.kinds == List && !i.canBe(of(Integer)) {
+	if t.kinds == fn.List && !i.canBe(of(fn.Integer)) {
 		failType(e.Index, "an element of a list is found by an integer, not %s", i.kinds)
 	}
-	if t.kinds == List {
-		return of(t.elem | Null)
+	if t.kinds == fn.List {
+		return of(t.elem | fn.Null)
 	}
 	return anything
 }
 
 func (c *checker) slice(e *ast.Slice, v env) typ {
 	t := c.expr(e.Subject, v)
-	if !t.canBe(of(List)) {
+	if !t.canBe(of(fn.List)) {
 		failType(e, "%s has no elements", t.kinds)
 	}
 	for _, b := range []ast.Expr{e.From, e.To} {
@@ -257,15 +258,15 @@ func (c *checker) slice(e *ast.Slice, v env) typ {
 			c.expr(b, v)
 		}
 	}
-	return typ{List | Null, t.elem}
+	return typ{fn.List | fn.Null, t.elem}
 }
 
 func (c *checker) unary(e *ast.Unary, v env) typ {
 	if e.Op == ast.OpNot {
 		c.condition(e.Operand, v)
-		return of(Boolean | Null)
+		return of(fn.Boolean | fn.Null)
 	}
-	return c.arithmetic(e.Operand, e, Number|Duration, v)
+	return c.arithmetic(e.Operand, e, fn.Number|fn.Duration, v)
 }
 
 func (c *checker) binary(e *ast.Binary, v env) typ {
@@ -273,32 +274,32 @@ func (c *checker) binary(e *ast.Binary, v env) typ {
 	case ast.OpOr, ast.OpXor, ast.OpAnd:
 		c.condition(e.Left, v)
 		c.condition(e.Right, v)
-		return of(Boolean | Null)
+		return of(fn.Boolean | fn.Null)
 	case ast.OpIn:
 		c.expr(e.Left, v)
 		c.elements(e.Right, v)
-		return of(Boolean | Null)
+		return of(fn.Boolean | fn.Null)
 	case ast.OpStartsWith, ast.OpEndsWith, ast.OpContains, ast.OpMatches:
 		c.expr(e.Left, v)
 		c.expr(e.Right, v)
-		return of(Boolean | Null)
+		return of(fn.Boolean | fn.Null)
 	case ast.OpSub, ast.OpMul, ast.OpDiv:
-		return c.arithmetic(e.Left, e, Number|Temporal, v).or(c.arithmetic(e.Right, e, Number|Temporal, v))
+		return c.arithmetic(e.Left, e, fn.Number|fn.Temporal, v).or(c.arithmetic(e.Right, e, fn.Number|fn.Temporal, v))
 	case ast.OpMod, ast.OpPow:
-		return c.arithmetic(e.Left, e, Number, v).or(c.arithmetic(e.Right, e, Number, v))
+		return c.arithmetic(e.Left, e, fn.Number, v).or(c.arithmetic(e.Right, e, fn.Number, v))
 	}
 	return c.sum(c.expr(e.Left, v), c.expr(e.Right, v))
 }
 
 // arithmetic checks an operand of an operator that takes the wanted kinds.
-func (c *checker) arithmetic(operand ast.Expr, operator ast.Node, want Type, v env) typ {
+func (c *checker) arithmetic(operand ast.Expr, operator ast.Node, want fn.Kinds, v env) typ {
 	t := c.expr(operand, v)
 	if !t.canBe(of(want)) {
 		fail(invalidArgumentType, operator, "expected %s, not %s", want, t.kinds)
 	}
-	t.kinds = t.kinds&(want|Null) | Null
-	if t.kinds&Number != 0 {
-		t.kinds |= Number
+	t.kinds = t.kinds&(want|fn.Null) | fn.Null
+	if t.kinds&fn.Number != 0 {
+		t.kinds |= fn.Number
 	}
 	return t
 }
@@ -307,12 +308,12 @@ func (c *checker) arithmetic(operand ast.Expr, operator ast.Node, want Type, v e
 func (c *checker) sum(a, b typ) typ {
 	all := a.kinds | b.kinds
 	switch {
-	case a.kinds == List || b.kinds == List:
-		return listOf(Any)
-	case all&^(Number|Null) == 0:
-		return of(Number | Null)
-	case all&(List|Temporal|Point|Map) == 0:
-		return of(Number | String | Null)
+	case a.kinds == fn.List || b.kinds == fn.List:
+		return listOf(fn.Any)
+	case all&^(fn.Number|fn.Null) == 0:
+		return of(fn.Number | fn.Null)
+	case all&(fn.List|fn.Temporal|fn.Point|fn.Map) == 0:
+		return of(fn.Number | fn.String | fn.Null)
 	}
 	return anything
 }
@@ -334,7 +335,7 @@ func (c *checker) caseExpr(e *ast.Case, v env) typ {
 		result = result.or(c.expr(w.Then, v))
 	}
 	if e.Else == nil {
-		return result.or(of(Null))
+		return result.or(of(fn.Null))
 	}
 	return result.or(c.expr(e.Else, v))
 }
@@ -345,7 +346,7 @@ func (c *checker) subquery(e *ast.Subquery, v env) typ {
 		c.matchPattern(e.Pattern, s, patternMatch)
 		c.where(e.Where, s)
 		if e.Kind == ast.SubqueryCount {
-			return of(Integer)
+			return of(fn.Integer)
 		}
 		return boolean
 	}
@@ -353,7 +354,7 @@ func (c *checker) subquery(e *ast.Subquery, v env) typ {
 	out := c.query(e.Query, in, block{nested: true, readOnly: true, noResult: e.Kind != ast.SubqueryCollect})
 	switch e.Kind {
 	case ast.SubqueryCount:
-		return of(Integer)
+		return of(fn.Integer)
 	case ast.SubqueryCollect:
 		if out == nil || len(out.names) != 1 {
 			fail(invalidClauseComposition, e, "COLLECT {…} takes a query that returns exactly one column")
@@ -378,10 +379,10 @@ func (c *checker) call(e *ast.Call, v env) typ {
 	if n := len(e.Args); n < sig.MinArgs || sig.MaxArgs >= 0 && n > sig.MaxArgs {
 		fail(invalidNumberOfArguments, e, "%s() takes %s, not %d", sig.Name, arity(sig.MinArgs, sig.MaxArgs), n)
 	}
-	if e.Distinct && !sig.Aggregate {
+	if e.Distinct && !sig.Aggregating() {
 		fail(unexpectedSyntax, e, "DISTINCT can only stand in an aggregate")
 	}
-	if sig.Aggregate {
+	if sig.Aggregating() {
 		return c.aggregateCall(e, sig, v)
 	}
 	for i, a := range e.Args {
@@ -407,7 +408,7 @@ func (c *checker) exists(e ast.Expr, v env) {
 	}
 }
 
-func (c *checker) aggregateCall(e *ast.Call, sig Signature, v env) typ {
+func (c *checker) aggregateCall(e *ast.Call, sig *fn.Function, v env) typ {
 	if v.aggregates == aggregatesAllowed {
 		in := v
 		in.aggregates = aggregatesInside
@@ -429,18 +430,16 @@ func (c *checker) aggregateCall(e *ast.Call, sig Signature, v env) typ {
 // deterministic fails if the argument of an aggregate has another value at every call.
 func (c *checker) deterministic(e ast.Expr) {
 	ast.Inspect(e, func(n ast.Node) bool {
-		if call, ok := n.(*ast.Call); ok && c.function(call).Random {
+		if call, ok := n.(*ast.Call); ok && c.function(call).Volatile {
 			fail(nonConstantExpression, call, "an aggregate cannot take %s(); compute it in an earlier WITH", call.Name)
 		}
 		return true
 	})
 }
 
-func result(sig Signature) typ {
+func result(sig *fn.Function) typ {
 	t := anything
-	if sig.Result != 0 {
-		t.kinds = sig.Result
-	}
+	t.kinds = sig.Result
 	if sig.Elem != 0 {
 		t.elem = sig.Elem
 	}

@@ -3,6 +3,8 @@ package check
 import (
 	"fmt"
 	"strings"
+
+	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 // Procedure is what can be known of a procedure from its call.
@@ -15,16 +17,16 @@ type Procedure struct {
 // Field is an argument or a result of a procedure.
 type Field struct {
 	Name     string
-	Type     Type
+	Type     fn.Kinds
 	Optional bool // an argument that may be left out
 }
 
 // procedureTypes gives the types by their names in signatures.
-var procedureTypes = map[string]Type{
-	"ANY": Any, "BOOLEAN": Boolean, "INTEGER": Integer, "FLOAT": Number, "NUMBER": Number, "STRING": String, "LIST": List, "MAP": Map,
-	"NODE": Node, "RELATIONSHIP": Relationship, "PATH": Path, "POINT": Point, "DATE": Date, "TIME": Time, "ZONED TIME": Time,
-	"LOCALTIME": LocalTime, "LOCAL TIME": LocalTime, "DATETIME": DateTime, "ZONED DATETIME": DateTime,
-	"LOCALDATETIME": LocalDateTime, "LOCAL DATETIME": LocalDateTime, "DURATION": Duration,
+var procedureTypes = map[string]fn.Kinds{
+	"ANY": fn.Any, "BOOLEAN": fn.Boolean, "INTEGER": fn.Integer, "FLOAT": fn.Number, "NUMBER": fn.Number, "STRING": fn.String, "LIST": fn.List, "MAP": fn.Map,
+	"NODE": fn.Node, "RELATIONSHIP": fn.Relationship, "PATH": fn.Path, "POINT": fn.Point, "DATE": fn.Date, "TIME": fn.Time, "ZONED TIME": fn.Time,
+	"LOCALTIME": fn.LocalTime, "LOCAL TIME": fn.LocalTime, "DATETIME": fn.DateTime, "ZONED DATETIME": fn.DateTime,
+	"LOCALDATETIME": fn.LocalDateTime, "LOCAL DATETIME": fn.LocalDateTime, "DURATION": fn.Duration,
 }
 
 // ParseProcedure reads a signature as openCypher writes it: name(arg :: TYPE?, …) :: (result :: TYPE?, …). A FLOAT argument takes
@@ -80,7 +82,7 @@ func fields(list string) ([]Field, error) {
 		if !ok {
 			return nil, fmt.Errorf("field %q: unknown type", strings.TrimSpace(part))
 		}
-		out = append(out, Field{Name: strings.TrimSpace(name), Type: t | Null, Optional: inDefault || afterDefault})
+		out = append(out, Field{Name: strings.TrimSpace(name), Type: t | fn.Null, Optional: inDefault || afterDefault})
 	}
 	return out, nil
 }

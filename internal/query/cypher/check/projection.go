@@ -2,6 +2,7 @@ package check
 
 import (
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 // project checks WITH (with is set, and where may be) or RETURN, and gives the scope of the columns. aliased asks for an alias of
@@ -205,7 +206,7 @@ func (c *checker) count(e ast.Expr, what string) {
 		return true
 	})
 	t := c.expr(e, env{scope: newScope(nil)})
-	if !t.canBe(of(Integer)) || t.kinds == Null {
+	if !t.canBe(of(fn.Integer)) || t.kinds == fn.Null {
 		fail(invalidArgumentType, e, "%s takes an integer, not %s", what, t.kinds)
 	}
 	if i, ok := e.(*ast.IntLit); ok && i.Value < 0 {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
+	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
 // block says where a query stands.
@@ -198,7 +199,7 @@ func (c *checker) clause(cl ast.Clause, s *scope, b block) {
 	case *ast.Unwind:
 		t := c.expr(cl.List, env{scope: s})
 		elem := anything
-		if t.kinds == List {
+		if t.kinds == fn.List {
 			elem = of(t.elem)
 		}
 		c.bind(cl.Variable, elem, s)
@@ -222,9 +223,9 @@ func (c *checker) clause(cl ast.Clause, s *scope, b block) {
 		c.callSubquery(cl, s, b)
 	case *ast.LoadCSV:
 		c.expr(cl.URL, env{scope: s})
-		t := of(List)
+		t := of(fn.List)
 		if cl.Headers {
-			t = of(Map)
+			t = of(fn.Map)
 		}
 		c.bind(cl.Variable, t, s)
 	}
@@ -282,7 +283,7 @@ func (c *checker) set(items []ast.SetItem, s *scope) {
 			c.target(i.Target, s)
 			c.expr(i.Value, env{scope: s})
 		case *ast.SetProperties:
-			c.entity(i.Variable, Node|Relationship, s)
+			c.entity(i.Variable, fn.Node|fn.Relationship, s)
 			c.expr(i.Value, env{scope: s})
 		case *ast.SetLabels:
 			c.relabel(i.Variable, i.Labels, s)
@@ -303,7 +304,7 @@ func (c *checker) remove(items []ast.RemoveItem, s *scope) {
 
 // relabel checks a node and the labels that it is given or loses.
 func (c *checker) relabel(v *ast.Variable, labels []ast.LabelExpr, s *scope) {
-	c.entity(v, Node, s)
+	c.entity(v, fn.Node, s)
 	for _, l := range labels {
 		if _, _, ok := ast.Named(l); !ok {
 			fail(unexpectedSyntax, l, "$any(…) cannot say which labels to set or to remove")
@@ -317,7 +318,7 @@ func (c *checker) labels(l ast.LabelExpr, s *scope) {
 	ast.Inspect(l, func(n ast.Node) bool {
 		given, ok := n.(*ast.LabelOf)
 		if ok {
-			if t := c.expr(given.Expr, env{scope: s}); !t.canBe(of(String | List)) {
+			if t := c.expr(given.Expr, env{scope: s}); !t.canBe(of(fn.String | fn.List)) {
 				fail(invalidArgumentType, given.Expr, "labels and types are a String or a list of them, not %s", t.kinds)
 			}
 		}
@@ -336,13 +337,13 @@ func (c *checker) target(e ast.Expr, s *scope) {
 		c.expr(e.Index, env{scope: s})
 	}
 	t := c.expr(subject, env{scope: s})
-	if !t.canBe(of(Node | Relationship | Map)) {
+	if !t.canBe(of(fn.Node | fn.Relationship | fn.Map)) {
 		fail(invalidArgumentType, subject, "only nodes and relationships have properties to change, not %s", t.kinds)
 	}
 }
 
 // entity checks a variable that SET or REMOVE changes.
-func (c *checker) entity(v *ast.Variable, want Type, s *scope) {
+func (c *checker) entity(v *ast.Variable, want fn.Kinds, s *scope) {
 	if t := c.variable(v, s); !t.canBe(of(want)) {
 		fail(invalidArgumentType, v, "`%s` must be %s, not %s", v.Name, want, t.kinds)
 	}
@@ -353,7 +354,7 @@ func (c *checker) delete(d *ast.Delete, s *scope) {
 		if _, ok := e.(*ast.HasLabels); ok {
 			fail(invalidDelete, e, "labels and relationship types cannot be deleted; REMOVE removes a label")
 		}
-		if t := c.expr(e, env{scope: s}); !t.canBe(of(Node | Relationship | Path)) {
+		if t := c.expr(e, env{scope: s}); !t.canBe(of(fn.Node | fn.Relationship | fn.Path)) {
 			fail(invalidArgumentType, e, "only nodes, relationships and paths can be deleted, not %s", t.kinds)
 		}
 	}
@@ -361,11 +362,11 @@ func (c *checker) delete(d *ast.Delete, s *scope) {
 
 func (c *checker) foreach(f *ast.Foreach, s *scope) {
 	t := c.expr(f.List, env{scope: s})
-	if !t.canBe(of(List)) {
+	if !t.canBe(of(fn.List)) {
 		fail(invalidArgumentType, f.List, "FOREACH goes over a list, not %s", t.kinds)
 	}
 	elem := anything
-	if t.kinds == List {
+	if t.kinds == fn.List {
 		elem = of(t.elem)
 	}
 	in := s.with(f.Variable.Name, elem)
@@ -407,6 +408,6 @@ func (c *checker) callSubquery(cl *ast.CallSubquery, s *scope, b block) {
 		}
 	}
 	if t := cl.InTransactions; t != nil && t.Report != nil {
-		c.bind(t.Report, of(Map), s)
+		c.bind(t.Report, of(fn.Map), s)
 	}
 }

@@ -1,87 +1,31 @@
 package check
 
-import (
-	"math/bits"
-	"strings"
-)
-
-// Type is a set of kinds of values: what is known of an expression from the text alone.
-type Type uint32
-
-// The kinds.
-const (
-	Null Type = 1 << iota
-	Boolean
-	Integer
-	Float
-	String
-	List
-	Map
-	Node
-	Relationship
-	Path
-	Point
-	Date
-	Time
-	LocalTime
-	DateTime
-	LocalDateTime
-	Duration
-	kinds = iota
-)
-
-// Sets of kinds that belong together.
-const (
-	Any      Type = 1<<kinds - 1
-	Number        = Integer | Float
-	Temporal      = Date | Time | LocalTime | DateTime | LocalDateTime | Duration
-)
-
-var kindNames = [kinds]string{
-	"Null", "Boolean", "Integer", "Float", "String", "List", "Map", "Node", "Relationship", "Path", "Point", "Date", "Time",
-	"LocalTime", "DateTime", "LocalDateTime", "Duration",
-}
-
-// String names the kinds of the set; Null only if it is the only one.
-func (t Type) String() string {
-	switch t {
-	case Any, Any &^ Null:
-		return "Any"
-	case Null:
-	default:
-		t &^= Null
-	}
-	var names []string
-	for rest := t; rest != 0; rest &= rest - 1 {
-		names = append(names, kindNames[bits.TrailingZeros32(uint32(rest))])
-	}
-	return strings.Join(names, " or ")
-}
+import "github.com/hopgate/hopgate/internal/query/fn"
 
 // typ is a type with what the elements are if the value is a list.
 type typ struct {
-	kinds Type
-	elem  Type
+	kinds fn.Kinds
+	elem  fn.Kinds
 }
 
-func of(kinds Type) typ    { return typ{kinds, Any} }
-func listOf(elem Type) typ { return typ{List, elem} }
+func of(kinds fn.Kinds) typ    { return typ{kinds, fn.Any} }
+func listOf(elem fn.Kinds) typ { return typ{fn.List, elem} }
 
 var (
-	anything      = of(Any)
-	boolean       = of(Boolean)
-	aNode         = of(Node)
-	aRelationship = of(Relationship)
-	aPath         = of(Path)
-	relationships = listOf(Relationship)
+	anything      = of(fn.Any)
+	boolean       = of(fn.Boolean)
+	aNode         = of(fn.Node)
+	aRelationship = of(fn.Relationship)
+	aPath         = of(fn.Path)
+	relationships = listOf(fn.Relationship)
 )
 
 // or is the type of a value of either type.
 func (t typ) or(u typ) typ {
 	switch {
-	case t.kinds&List == 0:
+	case t.kinds&fn.List == 0:
 		t.elem = u.elem
-	case u.kinds&List != 0:
+	case u.kinds&fn.List != 0:
 		t.elem |= u.elem
 	}
 	t.kinds |= u.kinds
@@ -90,9 +34,9 @@ func (t typ) or(u typ) typ {
 
 // canBe says whether a value of type t that is not null may be one of type u. What is only ever null can be anything.
 func (t typ) canBe(u typ) bool {
-	both := t.kinds & u.kinds &^ Null
-	if both == List {
+	both := t.kinds & u.kinds &^ fn.Null
+	if both == fn.List {
 		return t.elem&u.elem != 0
 	}
-	return both != 0 || t.kinds == Null
+	return both != 0 || t.kinds == fn.Null
 }
