@@ -89,8 +89,8 @@ func faults(c *storage.Checked) (n [2]uint64) {
 // check verifies a cut.
 func (g *Graph) check(ctx context.Context, c *cut, tell func(string, uint64)) (*storage.Checked, error) {
 	var indexes []storage.CheckIndex
-	for _, d := range g.defs.Load().byID {
-		ix := storage.CheckIndex{Index: d.Index, Props: d.props, All: d.bare()}
+	for _, d := range g.defs.Load().ByID {
+		ix := storage.CheckIndex{Index: d.Index, Props: d.PropIDs, All: d.Bare()}
 		ix.Label, _ = g.Catalog.Label(d.Index.Label)
 		ix.Type, _ = g.Catalog.Type(d.Index.Type)
 		indexes = append(indexes, ix)
@@ -185,7 +185,7 @@ func (g *Graph) mendLocked(c *cut, fixes []storage.Fix) (*publication, error) {
 		}
 	}
 	// What is kept in memory follows what is stored, even if not all was mended.
-	g.keys, g.pairs = nil, nil
+	g.loads.Reset()
 	g.seq++
 	g.decoded.keys.Forget(g.seq)
 	var errs []error

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/cache"
 	"github.com/hopgate/hopgate/internal/storage/keys"
@@ -471,7 +472,7 @@ func sortRows(ids []graph.VertexID, rows []int) []int32 {
 }
 
 // seekKnown looks the keys of a unique index over vertices up among those that are kept; ok is false unless all are.
-func (tx *Tx) seekKnown(d *indexDef, vals []graph.Value, res *shard.Found) (ok bool) {
+func (tx *Tx) seekKnown(d *index.Def, vals []graph.Value, res *shard.Found) (ok bool) {
 	width := max(1, len(d.Props))
 	if !tx.keepsKeys(d) || len(vals)%width != 0 {
 		return false
@@ -494,7 +495,7 @@ func (tx *Tx) seekKnown(d *indexDef, vals []graph.Value, res *shard.Found) (ok b
 }
 
 // keepKeys keeps what a look-up in a unique index over vertices has found.
-func (tx *Tx) keepKeys(d *indexDef, vals []graph.Value, res *shard.Found) {
+func (tx *Tx) keepKeys(d *index.Def, vals []graph.Value, res *shard.Found) {
 	if !tx.keepsKeys(d) {
 		return
 	}
@@ -512,7 +513,7 @@ func (tx *Tx) keepKeys(d *indexDef, vals []graph.Value, res *shard.Found) {
 }
 
 // keepsKeys reports whether what a look-up in an index finds is what a cut shows of a unique index.
-func (tx *Tx) keepsKeys(d *indexDef) bool {
+func (tx *Tx) keepsKeys(d *index.Def) bool {
 	if !d.Unique || tx.plain || tx.cut == nil || len(tx.dups) > 0 {
 		return false
 	}

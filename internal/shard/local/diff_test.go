@@ -21,6 +21,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -768,7 +769,7 @@ func text(v graph.Value) string {
 	case graph.List:
 		return textAll(v.List())
 	case graph.Int, graph.Bool:
-		return v.Kind().String() + " " + show(v)
+		return v.Kind().String() + " " + index.FormatValue(v)
 	case graph.Float:
 		return fmt.Sprintf("Float %x", math.Float64bits(v.Float()))
 	case graph.String:

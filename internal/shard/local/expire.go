@@ -10,6 +10,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -41,7 +42,7 @@ func (g *Graph) noteDue(d due) {
 }
 
 // noteDue notes when what has got an entry expires.
-func (tx *Tx) noteDue(d *indexDef, tuple []byte) {
+func (tx *Tx) noteDue(d *index.Def, tuple []byte) {
 	if d.TTL == 0 {
 		return
 	}
@@ -53,7 +54,7 @@ func (tx *Tx) noteDue(d *indexDef, tuple []byte) {
 // findDue finds out when something expires first. The caller holds the writer's lock, or is opening the graph.
 func (g *Graph) findDue() error {
 	g.due = never
-	if len(g.defs.Load().ttls) == 0 || g.opts.ReadOnly || g.opts.KeepExpired {
+	if len(g.defs.Load().TTLs) == 0 || g.opts.ReadOnly || g.opts.KeepExpired {
 		return nil
 	}
 	tx := &Tx{g: g, mode: shard.WriteExclusive}
@@ -76,7 +77,7 @@ func (g *Graph) refreshDue() error {
 // earliest is when something expires first, where nothing does before a time.
 func (tx *Tx) earliest(ctx context.Context, from int64) (int64, error) {
 	first := int64(never)
-	for _, d := range tx.g.defs.Load().ttls {
+	for _, d := range tx.g.defs.Load().TTLs {
 		err := tx.walkDue(ctx, d, from, nil, func(start int64, _ storage.Owner) bool {
 			first = min(first, storage.Due(start, &d.Index))
 			return false
@@ -90,7 +91,7 @@ func (tx *Tx) earliest(ctx context.Context, from int64) (int64, error) {
 
 // walkDue calls f with the entries of a TTL that expire at a time or later, in the order of their times within each shard,
 // until f says no for that shard.
-func (tx *Tx) walkDue(ctx context.Context, d *indexDef, from int64, upper []byte, f func(start int64, o storage.Owner) bool) error {
+func (tx *Tx) walkDue(ctx context.Context, d *index.Def, from int64, upper []byte, f func(start int64, o storage.Owner) bool) error {
 	start := int64(math.MinInt64)
 	if from > math.MinInt64+int64(d.TTL) {
 		start = from - int64(d.TTL)
@@ -182,7 +183,7 @@ func (g *Graph) expireStep(ctx context.Context) (some bool, err error) {
 
 // dropDue deletes some of what is due and gives the time before which nothing of the rest expires.
 func (tx *Tx) dropDue(ctx context.Context, now int64) (next int64, err error) {
-	for _, d := range tx.g.defs.Load().ttls {
+	for _, d := range tx.g.defs.Load().TTLs {
 		if err := tx.dropDueOf(ctx, d, now); err != nil {
 			return 0, err
 		}
@@ -190,7 +191,7 @@ func (tx *Tx) dropDue(ctx context.Context, now int64) (next int64, err error) {
 	return tx.earliest(ctx, tx.g.due)
 }
 
-func (tx *Tx) dropDueOf(ctx context.Context, d *indexDef, now int64) error {
+func (tx *Tx) dropDueOf(ctx context.Context, d *index.Def, now int64) error {
 	if now < math.MinInt64+int64(d.TTL) {
 		return nil
 	}

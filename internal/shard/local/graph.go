@@ -11,6 +11,8 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/bulk"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -42,13 +44,10 @@ type Graph struct {
 	seq     uint64
 	cuts    uint64
 	last    *publication
-	keys    *keyTables // or nil
-	// keySpill is where the tables of keys of an offline load go when they are too large, or nil.
-	keySpill *keySpill
-	pairs    map[graph.TypeID]*pairFilter
-	due      int64 // nothing that was applied expires before
+	loads   bulk.Graph
+	due     int64 // nothing that was applied expires before
 
-	defs   atomic.Pointer[indexDefs]
+	defs   atomic.Pointer[index.Defs]
 	builds builds
 
 	mu      sync.Mutex
@@ -87,10 +86,10 @@ type cut struct {
 	sketches []map[graph.IndexID]*storage.Sketch
 	degrees  []storage.Degrees
 	sources  []source
-	defs     *indexDefs // as they were when the cut was made
-	due      int64      // nothing in it expires before
-	size     uint64     // vertices and edges
-	refs     int        // under Graph.mu
+	defs     *index.Defs // as they were when the cut was made
+	due      int64       // nothing in it expires before
+	size     uint64      // vertices and edges
+	refs     int         // under Graph.mu
 
 	once, onceAll      sync.Once
 	counts, statistics *graph.Counts
@@ -149,6 +148,9 @@ func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name,
 		if err := g.clearDropped(); err != nil {
 			return nil, err
 		}
+	}
+	g.loads = bulk.Graph{
+		Catalog: g.Catalog, Shards: g.shards, PlaceBlock: opts.Tuning.PlaceBlock, ValueThreshold: opts.ValueThreshold,
 	}
 	g.loadDefs()
 	if err := g.findDue(); err != nil {
@@ -426,21 +428,21 @@ func (g *Graph) writable() error {
 // commit applies the writers' changes and gives up the writer's lock, which the caller holds. It returns when they are
 // durable and can be read. seq is the commit's number, 0 if there was nothing to commit. keys are what a load knows of
 // unique indexes afterwards, and next says when what was written expires. ids name the transactions.
-func (g *Graph) commit(ws []*storage.Writer, ids []storage.CommitID, keys *keyTables, next due) (seq uint64, err error) {
+func (g *Graph) commit(ws []*storage.Writer, ids []storage.CommitID, keys *bulk.Keys, next due) (seq uint64, err error) {
 	some := false
 	for _, w := range ws {
 		some = some || !w.Empty()
 		if keys == nil && w.Entries() {
-			g.keys = nil
+			g.loads.Keys = nil
 		}
 	}
-	g.notePairs(ws)
+	g.loads.NotePairs(ws)
 	written := writeSetOf(ws)
 	wait, err := storage.Commit(ws, ids, &g.intents)
 	if err != nil {
-		g.keys = nil
+		g.loads.Keys = nil
 	} else if keys != nil {
-		g.keys = keys
+		g.loads.Keys = keys
 	}
 	if err != nil || !some {
 		g.unlock()

@@ -62,7 +62,7 @@ func (g *Graph) resumeBuilds() {
 
 // IndexProgress implements shard.Graph.
 func (g *Graph) IndexProgress(id graph.IndexID) float64 {
-	if d := g.defs.Load().byID[id]; d != nil && d.Online {
+	if d := g.defs.Load().ByID[id]; d != nil && d.Online {
 		return 1
 	}
 	g.builds.mu.Lock()
@@ -113,7 +113,7 @@ func (b *build) locked(f func(ix graph.Index) error) error {
 		return err
 	}
 	defer b.g.unlock()
-	d := b.g.defs.Load().byID[b.id]
+	d := b.g.defs.Load().ByID[b.id]
 	if d == nil {
 		return errDropped
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -16,7 +17,7 @@ func (b *build) fill() error {
 	if err != nil {
 		return err
 	}
-	d := b.g.defs.Load().byID[b.id]
+	d := b.g.defs.Load().ByID[b.id]
 	for err == nil && d != nil && from != graph.NoVertex {
 		if err := context.Cause(b.ctx); err != nil {
 			return err
@@ -84,13 +85,13 @@ func (b *build) begin(mode shard.Mode) (*Tx, error) {
 
 // put makes entries in a transaction, in which the definition of the index is what it is now; next is the mark that goes
 // with them.
-func (b *build) put(next graph.VertexID, f func(tx *Tx, d *indexDef) error) error {
+func (b *build) put(next graph.VertexID, f func(tx *Tx, d *index.Def) error) error {
 	tx, err := b.begin(shard.WriteExclusive)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
-	d := b.g.defs.Load().byID[b.id]
+	d := b.g.defs.Load().ByID[b.id]
 	if d == nil {
 		return errDropped
 	}
@@ -102,14 +103,14 @@ func (b *build) put(next graph.VertexID, f func(tx *Tx, d *indexDef) error) erro
 }
 
 // entry makes the entry of one owner with the values that it has now.
-func (b *build) entry(tx *Tx, d *indexDef, vals []graph.Value, o storage.Owner) error {
-	if p := d.missing(vals); p != "" {
-		return lacks(d, p, o)
+func (b *build) entry(tx *Tx, d *index.Def, vals []graph.Value, o storage.Owner) error {
+	if p := d.Missing(vals); p != "" {
+		return index.Lacks(d, p, o)
 	}
 	if !d.Indexed {
 		return nil
 	}
-	if d.stamped() && vals[0].IsNull() {
+	if d.Stamped() && vals[0].IsNull() {
 		vals[0] = tx.stamp()
 		if err := tx.putStamp(d, o); err != nil {
 			return err
@@ -125,7 +126,7 @@ func (b *build) entry(tx *Tx, d *indexDef, vals []graph.Value, o storage.Owner) 
 		case err != nil || ok && other == o:
 			return err
 		case ok:
-			return clash(d, vals, other, o)
+			return index.Clash(d, vals, other, o)
 		}
 	}
 	tx.noteDue(d, tuple)
@@ -134,7 +135,7 @@ func (b *build) entry(tx *Tx, d *indexDef, vals []graph.Value, o storage.Owner) 
 }
 
 // someVertices makes the entries of some vertices at or after from; next is where to go on.
-func (b *build) someVertices(d *indexDef, from graph.VertexID) (next graph.VertexID, err error) {
+func (b *build) someVertices(d *index.Def, from graph.VertexID) (next graph.VertexID, err error) {
 	label, _ := b.g.Label(d.Label)
 	tx, err := b.read()
 	if err != nil {
@@ -145,16 +146,16 @@ func (b *build) someVertices(d *indexDef, from graph.VertexID) (next graph.Verte
 	if err != nil {
 		return from, err
 	}
-	return next, b.put(next, func(tx *Tx, d *indexDef) error {
+	return next, b.put(next, func(tx *Tx, d *index.Def) error {
 		sets := make([]graph.LabelSet, len(ids))
-		cols := shard.Columns(len(d.props), len(ids))
+		cols := shard.Columns(len(d.PropIDs), len(ids))
 		if err := tx.LabelSets(b.ctx, ids, sets); err != nil {
 			return err
 		}
-		if err := tx.properties(b.ctx, ids, d.props, cols); err != nil {
+		if err := tx.properties(b.ctx, ids, d.PropIDs, cols); err != nil {
 			return err
 		}
-		vals := make([]graph.Value, len(d.props))
+		vals := make([]graph.Value, len(d.PropIDs))
 		for i, id := range ids {
 			if !slices.Contains(b.g.Labels(sets[i]), label) {
 				continue
@@ -172,7 +173,7 @@ func (b *build) someVertices(d *indexDef, from graph.VertexID) (next graph.Verte
 
 // someEdges makes the entries of the edges that leave some vertices at or after from; next is where to go on. The edges
 // of one vertex may take several transactions.
-func (b *build) someEdges(d *indexDef, from graph.VertexID) (next graph.VertexID, err error) {
+func (b *build) someEdges(d *index.Def, from graph.VertexID) (next graph.VertexID, err error) {
 	t, _ := b.g.Type(d.Type)
 	tx, err := b.read()
 	if err != nil {
@@ -207,7 +208,7 @@ func (b *build) someEdges(d *indexDef, from graph.VertexID) (next graph.VertexID
 		if len(edges) > 0 {
 			mark = from
 		}
-		err := b.put(mark, func(tx *Tx, d *indexDef) error {
+		err := b.put(mark, func(tx *Tx, d *index.Def) error {
 			if err := tx.edgeRecords(b.ctx, some, recs[:len(some)], true); err != nil {
 				return err
 			}
@@ -215,7 +216,7 @@ func (b *build) someEdges(d *indexDef, from graph.VertexID) (next graph.VertexID
 				if recs[i].Labels == 0 {
 					continue
 				}
-				if err := b.entry(tx, d, d.values(recs[i].Props), edgeOwner(e)); err != nil {
+				if err := b.entry(tx, d, d.Values(recs[i].Props), edgeOwner(e)); err != nil {
 					return err
 				}
 			}

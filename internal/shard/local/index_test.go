@@ -18,6 +18,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -175,7 +176,7 @@ var testIndexes = []graph.Index{
 }
 
 // entries lists the entries of an index, and those that it should have by what is there.
-func (w *indexWorld) entries(t *testing.T, d *indexDef) (have, want []string) {
+func (w *indexWorld) entries(t *testing.T, d *index.Def) (have, want []string) {
 	ctx := context.Background()
 	b, err := w.g.Begin(ctx, shard.Read)
 	require.NoError(t, err)
@@ -207,10 +208,10 @@ func (w *indexWorld) entries(t *testing.T, d *indexDef) (have, want []string) {
 		require.NoError(t, err)
 		if d.Type != "" {
 			var res shard.Neighbours
-			require.NoError(t, tx.Expand(ctx, &shard.Expand{Sources: ids, Types: []graph.TypeID{w.typ}, Edges: true, Props: d.props}, &res))
+			require.NoError(t, tx.Expand(ctx, &shard.Expand{Sources: ids, Types: []graph.TypeID{w.typ}, Edges: true, Props: d.PropIDs}, &res))
 			for i := range ids {
 				for k := res.Offsets[i]; k < res.Offsets[i+1]; k++ {
-					vals := make([]graph.Value, len(d.props))
+					vals := make([]graph.Value, len(d.PropIDs))
 					for p := range vals {
 						vals[p] = res.Props[p][k]
 					}
@@ -223,7 +224,7 @@ func (w *indexWorld) entries(t *testing.T, d *indexDef) (have, want []string) {
 		require.NoError(t, tx.Records(ctx, ids, recs))
 		for i, r := range recs {
 			if slices.Contains(w.g.Labels(r.Labels), w.label) {
-				add(d.values(r.Props), storage.Owner{Vertex: ids[i]})
+				add(d.Values(r.Props), storage.Owner{Vertex: ids[i]})
 			}
 		}
 	}
@@ -235,7 +236,7 @@ func (w *indexWorld) entries(t *testing.T, d *indexDef) (have, want []string) {
 // check compares all indexes with what is there.
 func (w *indexWorld) check(t *testing.T) {
 	t.Helper()
-	for _, d := range w.g.defs.Load().byID {
+	for _, d := range w.g.defs.Load().ByID {
 		have, want := w.entries(t, d)
 		require.Equal(t, want, have, "index %s", d.Name)
 	}
@@ -445,7 +446,7 @@ func TestIndexViolations(t *testing.T) {
 		{graph.ListValue([]graph.Value{graph.IntValue(1), graph.StringValue("a\""), graph.ListValue(nil)}), `[1, "a\"", []]`},
 		{graph.StringValue(strings.Repeat("x", 99) + "ä"), `"` + strings.Repeat("x", 99) + `…"`},
 	} {
-		require.Equal(t, x.want, show(x.v))
+		require.Equal(t, x.want, index.FormatValue(x.v))
 	}
 	// An index that cannot be built stays, failed, until it is dropped, and does not hold up writers.
 	require.ErrorContains(t, w.g.CreateIndex(ctx, graph.Index{Name: "f", Label: "L", Props: []string{"k"}, Indexed: true}), "too large")
@@ -510,7 +511,7 @@ func TestIndexDroppedEarly(t *testing.T) {
 	id := w.g.Indexes()[0].ID
 	require.NoError(t, w.g.DropIndex(ctx, "plain"))
 	require.ErrorIs(t, <-done, errDropped)
-	have, _ := w.entries(t, &indexDef{Index: graph.Index{ID: id, Label: "L"}})
+	have, _ := w.entries(t, &index.Def{Index: graph.Index{ID: id, Label: "L"}})
 	require.Empty(t, have)
 	require.Empty(t, w.g.Dropped())
 	require.NoError(t, w.store.Close())

@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/bits"
-	"slices"
-	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/bulk"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -25,29 +23,13 @@ const LoadingName = "LOADING"
 const sortingName = "sorting"
 
 // Offline is a load into an empty graph by a process that has the data directory to itself. Vertices, and edges that
-// Takes does not take, are loaded through Graph; the other edges are resolved to pairs of vertices, spilled to buckets of
-// neighbouring sources, sorted bucket by bucket into the out lists, spilled once more to buckets of neighbouring targets
-// and sorted into the in lists. Each list is packed and written once, to tables that the shards take in at the end.
+// Takes refuses, are loaded through the graph; the embedded Sorter writes the other edges.
 //
 // It implements shard.EdgeSorter.
 type Offline struct {
-	store   *Store
-	g       *Graph
-	o       OfflineOptions
-	dir     string // for what is sorted
-	tables  map[graph.IndexID]*keyTable
-	buckets int    // a shard
-	shifts  []uint // by shard: local ids that differ in lower bits alone share a bucket
-
-	mu    sync.Mutex
-	types map[graph.TypeID]*sortedType
-
-	// What follows is used by Add alone, and then by Finish.
-	made   map[graph.IndexID]*keyTable // of the vertices that dangling edges brought
-	known  uint64                      // how many vertices there are that tables and made know of
-	lost   bool                        // made does not know of all of these any more
-	large  [][][]byte                  // by shard: large values to be written
-	largeN int                         // their bytes
+	*bulk.Sorter
+	store *Store
+	g     *Graph
 }
 
 var _ shard.EdgeSorter = (*Offline)(nil)
@@ -58,14 +40,8 @@ type OfflineOptions struct {
 	Memory int64
 	// Workers is the number of goroutines that sort; default 1.
 	Workers int
-	// Progress, if it is set, is told what is being done.
+	// Progress, if it is set, gets the name of each stage as it begins.
 	Progress func(stage string)
-}
-
-// sortedType is the edges of one type that are being sorted.
-type sortedType struct {
-	spill *storage.Spill
-	buf   *storage.SpillBuffer
 }
 
 // loading is what the file LoadingName says.
@@ -118,16 +94,16 @@ func OpenOffline(opts Options, name string, o OfflineOptions) (_ *Offline, err e
 	if err := g.checkEmpty(ctx); err != nil {
 		return nil, err
 	}
-	fs := s.opts.FS
-	f := &Offline{
-		store: s, g: g, o: o, dir: fs.PathJoin(opts.Dir, sortingName),
-		types: map[graph.TypeID]*sortedType{}, made: map[graph.IndexID]*keyTable{}, large: make([][][]byte, len(g.shards)),
-	}
-	g.keySpill = &keySpill{fs: fs, dir: f.dir, limit: int(o.Memory / 3), open: map[*keyRun]bool{}}
 	if err := s.setLoading(&loading{Graph: name, Shards: len(g.shards), Indexes: g.Indexes(), TTLs: g.TTLs()}); err != nil {
 		return nil, err
 	}
-	return f, errors.Join(fs.RemoveAll(f.dir), storage.MakeDir(fs, f.dir))
+	sorter, err := bulk.NewSorter(&g.loads, offlineHost{g}, bulk.Options{
+		FS: s.opts.FS, Dir: s.opts.FS.PathJoin(opts.Dir, sortingName), Memory: o.Memory, Workers: o.Workers, Progress: o.Progress,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Offline{Sorter: sorter, store: s, g: g}, nil
 }
 
 // checkEmpty refuses a graph that holds anything, or has held it.
@@ -227,194 +203,57 @@ func (s *Store) renew(ctx context.Context, l *loading) error {
 	return nil
 }
 
-// Store is the store that holds the graph and nothing but it may be used.
+// Store is the store that holds the graph, which alone may be used.
 func (f *Offline) Store() *Store { return f.store }
 
-// Close ends the load. If Finish did not end well the directory stays marked as incomplete.
-func (f *Offline) Close() error {
-	var errs []error
-	for _, t := range f.types {
-		errs = append(errs, t.spill.Close())
-	}
-	return errors.Join(append(errs, f.g.keySpill.close(), f.store.opts.FS.RemoveAll(f.dir), f.store.Close())...)
-}
-
-// Prepare implements shard.EdgeSorter.
-func (f *Offline) Prepare(ctx context.Context, spaces []graph.IndexID) error {
-	if err := f.g.lock(ctx); err != nil {
-		return err
-	}
-	defer f.g.unlock()
-	known := f.g.keys
-	f.g.keys = nil
-	tables := map[graph.IndexID]*keyTable{}
-	v, err := f.g.Begin(ctx, shard.Read)
-	if err != nil {
-		return err
-	}
-	defer v.Rollback()
-	for _, id := range spaces {
-		if known != nil && known.byIndex[id] != nil && known.byIndex[id].complete {
-			tables[id] = known.byIndex[id]
-		} else if tables[id], err = f.walk(ctx, v.(*Tx).views, id, f.g.keySpill.limit/len(spaces)); err != nil {
-			return err
-		}
-		if !tables[id].onDisk() {
-			tables[id].seal()
-		} else if err := tables[id].gather(f.g.keySpill); err != nil {
-			return err
-		}
-	}
-	f.g.keySpill.limit /= lateShare
-	f.buckets = max(1, maxBuckets/len(f.g.shards))
-	for _, s := range f.g.shards {
-		f.shifts = append(f.shifts, uint(max(0, bits.Len64(s.NextVertex())-bits.Len(uint(f.buckets-1)))))
-	}
-	f.tables, f.known = tables, f.vertices()
-	return nil
-}
-
-// lateShare is what part of the limit is left to tables that are made when the vertices are there.
-const lateShare = 4
-
-// walk makes a table of the keys of an index, which goes to disk beyond a size.
-func (f *Offline) walk(ctx context.Context, views []*storage.View, id graph.IndexID, limit int) (t *keyTable, err error) {
-	t, limit = newKeyTable(true), max(limit, 24*minSlots)
-	for _, view := range views {
-		werr := view.Walk(ctx, id, nil, nil, false, func(rest []byte, o storage.Owner) bool {
-			if t.grown(1) > limit {
-				if err = t.spillTo(f.g.keySpill); err != nil {
-					return false
-				}
-			}
-			t.put(rest, o.Vertex)
-			return true
-		})
-		if err = errors.Join(werr, err); err != nil {
-			return nil, err
-		}
-	}
-	return t, nil
-}
-
-// maxBuckets is the number of buckets of a type's edges.
-const maxBuckets = 128
-
-// Takes implements shard.EdgeSorter: indexes of edges are kept row by row.
-func (f *Offline) Takes(t graph.TypeID) bool { return len(f.g.defs.Load().byType[t]) == 0 }
-
-// bucket gives the bucket of a vertex and its place there.
-func (f *Offline) bucket(v graph.VertexID) (bucket int, place uint32) {
-	no, local := v.Shard(), v.Local()
-	k := min(int(local>>f.shifts[no]), f.buckets-1)
-	return no*f.buckets + k, uint32(local - uint64(k)<<f.shifts[no])
-}
-
-// first is the vertex at place 0 of a bucket.
-func (f *Offline) first(bucket int) graph.VertexID {
-	no := bucket / f.buckets
-	return graph.MakeVertexID(no, uint64(bucket%f.buckets)<<f.shifts[no])
-}
-
-// newSpill makes a spill for a type and direction.
-func (f *Offline) newSpill(t graph.TypeID, dir graph.Direction) (*storage.Spill, error) {
-	fs := f.store.opts.FS
-	return storage.NewSpill(fs, fs.PathJoin(f.dir, fmt.Sprintf("%d-%d", t, dir)), f.buckets*len(f.g.shards))
-}
-
-// sorted gives the spill of a type's edges.
-func (f *Offline) sorted(t graph.TypeID) (*sortedType, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if st := f.types[t]; st != nil {
-		return st, nil
-	}
-	spill, err := f.newSpill(t, graph.Out)
-	if err != nil {
-		return nil, err
-	}
-	st := &sortedType{spill: spill, buf: spill.Buffer(int(f.o.Memory / 32))}
-	f.types[t] = st
-	return st, nil
-}
+// Takes implements shard.EdgeSorter: edges in indexes are loaded row by row.
+func (f *Offline) Takes(t graph.TypeID) bool { return len(f.g.defs.Load().ByType[t]) == 0 }
 
 // Finish implements shard.EdgeSorter.
 func (f *Offline) Finish(ctx context.Context) error {
-	if err := f.flushLarge(); err != nil {
-		return err
-	}
-	f.tables, f.made, f.g.keys = nil, nil, nil
-	if err := f.g.keySpill.close(); err != nil {
-		return err
-	}
-	var types []graph.TypeID
-	for t := range f.types {
-		types = append(types, t)
-	}
-	slices.Sort(types)
-	sum := newSortedSum(len(f.g.shards))
-	for _, t := range types {
-		f.o.Progress("sort edges of type " + f.g.TypeName(t))
-		st := f.types[t]
-		if err := st.buf.Flush(); err != nil {
-			return err
-		}
-		st.buf = nil
-		if err := f.sortType(ctx, t, st.spill, sum); err != nil {
-			return err
-		}
-	}
-	f.o.Progress("fold and compact")
-	if err := f.compact(ctx); err != nil {
-		return err
-	}
-	f.o.Progress("take in sorted tables")
-	if err := f.takeIn(ctx, sum); err != nil {
-		return err
-	}
-	if err := f.compact(ctx); err != nil {
+	if err := f.Sorter.Finish(ctx); err != nil {
 		return err
 	}
 	return f.store.setLoading(nil)
 }
 
-// compact folds and compacts what has not been sorted. Tables that takeIn has put beside it stay as they are.
-func (f *Offline) compact(ctx context.Context) error {
-	if err := f.g.Settle(ctx); err != nil {
+// Close ends the load. Unless Finish has succeeded the directory stays marked as incomplete.
+func (f *Offline) Close() error { return errors.Join(f.Sorter.Close(), f.store.Close()) }
+
+// offlineHost is a graph as a Sorter uses it.
+type offlineHost struct{ *Graph }
+
+func (g offlineHost) Exclusively(ctx context.Context, f func() error) error {
+	if err := g.lock(ctx); err != nil {
 		return err
 	}
-	for _, s := range f.g.shards {
-		if err := s.Compact(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	defer g.unlock()
+	return f()
 }
 
-// takeIn makes the lists and what is counted of them part of the graph.
-func (f *Offline) takeIn(ctx context.Context, sum *sortedSum) error {
-	t, err := f.g.Begin(ctx, shard.WriteExclusive)
+func (g offlineHost) Read(ctx context.Context, f func(tx bulk.Reader) error) error {
+	t, err := g.Begin(ctx, shard.Read)
+	if err != nil {
+		return err
+	}
+	defer t.Rollback()
+	tx := t.(*Tx)
+	tx.plain = true
+	return f(loadTx{tx})
+}
+
+func (g offlineHost) Write(ctx context.Context, f func(ws []*storage.Writer) error) error {
+	t, err := g.Begin(ctx, shard.WriteExclusive)
 	if err != nil {
 		return err
 	}
 	tx := t.(*Tx)
 	defer tx.Rollback()
-	for no, s := range f.g.shards {
-		if err := s.TakeIn(ctx, sum.paths[no]); err != nil {
-			return err
-		}
-		for c, n := range sum.counts[no] {
-			tx.ws[no].Count(c, n)
-		}
-		tx.ws[no].Resize(sum.degrees[no])
-		for _, id := range sum.garbage[no] {
-			tx.ws[no].DropLarge(id)
-		}
+	if err := f(tx.ws); err != nil {
+		return err
 	}
-	// What the filters of pairs say is not true any more.
-	f.g.pairs = nil
 	tx.ended.Store(true)
-	defer f.g.leave()
-	_, err = f.g.commit(tx.ws, nil, nil, due{at: tx.due})
+	defer g.leave()
+	_, err = g.commit(tx.ws, nil, nil, due{at: tx.due})
 	return err
 }

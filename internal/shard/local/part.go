@@ -12,6 +12,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/cache"
 	"github.com/hopgate/hopgate/internal/storage/keys"
@@ -355,7 +356,7 @@ func (tx *Tx) Versions() []uint64 {
 // Online gives the indexes that can be read.
 func (tx *Tx) Online() []graph.IndexID {
 	var ids []graph.IndexID
-	for id, d := range tx.indexDefs().byID {
+	for id, d := range tx.indexDefs().ByID {
 		if d.Indexed && d.Online {
 			ids = append(ids, id)
 		}
@@ -409,8 +410,8 @@ type IndexRef struct {
 	Width  int // properties, 1 for an id space
 }
 
-func (r IndexRef) def() *indexDef {
-	return &indexDef{Index: graph.Index{ID: r.ID, Unique: r.Unique, Props: make([]string, r.Width)}}
+func (r IndexRef) def() *index.Def {
+	return &index.Def{Index: graph.Index{ID: r.ID, Unique: r.Unique, Props: make([]string, r.Width)}}
 }
 
 // Owner is what an entry of an index leads to.

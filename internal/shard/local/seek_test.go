@@ -18,6 +18,7 @@ import (
 	"github.com/hopgate/hopgate/internal/oracle"
 	"github.com/hopgate/hopgate/internal/query/fn"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 )
 
 // indexedValues are values of all types that can be indexed, by type, with the corners of each.
@@ -326,7 +327,7 @@ func (w *seekWorld) compare(rng *rand.Rand, tx shard.Tx, all bool) (found int) {
 	}
 	defs := tx.(*Tx).indexDefs()
 	for _, ix := range w.g.Indexes() {
-		d := defs.byID[ix.ID]
+		d := defs.ByID[ix.ID]
 		if d == nil || !d.Online {
 			require.False(t, all)
 			// What is older than the index must not be answered from it.
@@ -350,7 +351,7 @@ func (w *seekWorld) compare(rng *rand.Rand, tx shard.Tx, all bool) (found int) {
 					}
 					for i := range vals {
 						for _, p := range props {
-							if p.ID == d.props[i] {
+							if p.ID == d.PropIDs[i] {
 								vals[i] = p.Value
 							}
 						}
@@ -425,7 +426,7 @@ func (w *seekWorld) compare(rng *rand.Rand, tx shard.Tx, all bool) (found int) {
 	return found
 }
 
-func (w *seekWorld) compareRange(rng *rand.Rand, tx shard.Tx, im *seekImage, d *indexDef, there graph.IndexID, r *shard.Range) int {
+func (w *seekWorld) compareRange(rng *rand.Rand, tx shard.Tx, im *seekImage, d *index.Def, there graph.IndexID, r *shard.Range) int {
 	t, ctx := w.t, context.Background()
 	var have, want []uint64
 	var cursor []byte
@@ -434,7 +435,7 @@ func (w *seekWorld) compareRange(rng *rand.Rand, tx shard.Tx, im *seekImage, d *
 	inOrder := func(id uint64) {
 		v := graph.Value{}
 		for _, p := range im.values[id] {
-			if p.ID == d.props[len(r.Equal)] {
+			if p.ID == d.PropIDs[len(r.Equal)] {
 				v = p.Value
 			}
 		}

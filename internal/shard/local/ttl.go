@@ -7,15 +7,13 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
 // A TTL is an index that nobody sees: over the property that holds the time from which it counts, or over a hidden property
 // that every write sets to its time. So its entries are kept, built, loaded and checked like those of any index, and what is
 // due stands first among them.
-
-// stamped reports whether what the index is over carries the time of its last write.
-func (d *indexDef) stamped() bool { return d.TTL > 0 && len(d.Props) == 0 }
 
 // TTLs implements shard.Graph.
 func (g *Graph) TTLs() []graph.TTL {
@@ -125,27 +123,27 @@ func (tx *Tx) stamp() graph.Value {
 
 // stampVertex adds the time of the write to what is written to a vertex, for each of its labels that wants it.
 func (tx *Tx) stampVertex(labels []graph.LabelID, props []graph.Property) []graph.Property {
-	if len(tx.defs.ttls) == 0 {
+	if len(tx.defs.TTLs) == 0 {
 		return props
 	}
 	for _, l := range labels {
-		props = tx.stampAll(tx.defs.byLabel[l], props)
+		props = tx.stampAll(tx.defs.ByLabel[l], props)
 	}
 	return props
 }
 
 // stampEdge is stampVertex for an edge.
 func (tx *Tx) stampEdge(t graph.TypeID, props []graph.Property) []graph.Property {
-	if len(tx.defs.ttls) == 0 {
+	if len(tx.defs.TTLs) == 0 {
 		return props
 	}
-	return tx.stampAll(tx.defs.byType[t], props)
+	return tx.stampAll(tx.defs.ByType[t], props)
 }
 
-func (tx *Tx) stampAll(defs []*indexDef, props []graph.Property) []graph.Property {
+func (tx *Tx) stampAll(defs []*index.Def, props []graph.Property) []graph.Property {
 	for _, d := range defs {
-		if d.stamped() {
-			props = append(slices.Clip(props), graph.Property{ID: d.props[0], Value: tx.stamp()})
+		if d.Stamped() {
+			props = append(slices.Clip(props), graph.Property{ID: d.PropIDs[0], Value: tx.stamp()})
 		}
 	}
 	return props
@@ -153,13 +151,13 @@ func (tx *Tx) stampAll(defs []*indexDef, props []graph.Property) []graph.Propert
 
 // restamp makes the times of writing, and their entries, those of a vertex whose label set changes.
 func (tx *Tx) restamp(ctx context.Context, id graph.VertexID, old, set graph.LabelSet) error {
-	if len(tx.defs.ttls) == 0 {
+	if len(tx.defs.TTLs) == 0 {
 		return nil
 	}
 	var props []graph.Property
 	owner := storage.Owner{Vertex: id}
-	for _, d := range tx.defs.ttls {
-		if !d.stamped() || d.Label == "" {
+	for _, d := range tx.defs.TTLs {
+		if !d.Stamped() || d.Label == "" {
 			continue
 		}
 		l, _ := tx.g.Catalog.Label(d.Label)
@@ -178,7 +176,7 @@ func (tx *Tx) restamp(ctx context.Context, id graph.VertexID, old, set graph.Lab
 			return err
 		}
 		if had || has {
-			props = append(props, graph.Property{ID: d.props[0], Value: now[0]})
+			props = append(props, graph.Property{ID: d.PropIDs[0], Value: now[0]})
 		}
 	}
 	if len(props) == 0 {
@@ -188,8 +186,8 @@ func (tx *Tx) restamp(ctx context.Context, id graph.VertexID, old, set graph.Lab
 }
 
 // putStamp gives what was there before its TTL the time of the write at hand.
-func (tx *Tx) putStamp(d *indexDef, o storage.Owner) error {
-	props := []graph.Property{{ID: d.props[0], Value: tx.stamp()}}
+func (tx *Tx) putStamp(d *index.Def, o storage.Owner) error {
+	props := []graph.Property{{ID: d.PropIDs[0], Value: tx.stamp()}}
 	if !o.IsEdge {
 		return tx.ws[o.Vertex.Shard()].SetProps(o.Vertex, tx.set(o.Vertex), props)
 	}
@@ -200,19 +198,6 @@ func (tx *Tx) putStamp(d *indexDef, o storage.Owner) error {
 		return err
 	}
 	return tx.ws[e.Dst.Shard()].MirrorEdge(e, body)
-}
-
-// stamp gives the vertices that are being made the time of the write.
-func (p *newVertices) stamp(tx *Tx) {
-	for _, d := range p.plain {
-		if !d.stamped() {
-			continue
-		}
-		col := p.cols[p.column(d.props[0])]
-		for i := range col {
-			col[i] = tx.stamp()
-		}
-	}
 }
 
 // detach makes the mutations that delete vertices with their edges. It stops after about most edges, with whole vertices as

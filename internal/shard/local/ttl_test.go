@@ -16,6 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 )
 
 // testClock is a clock that stands still until it is told to go on.
@@ -210,7 +211,7 @@ func (w *ttlWorld) compare(tx shard.Tx) {
 	require.NoError(w.t, tx.EdgeRecords(context.Background(), edges, recs))
 	for _, r := range recs {
 		for _, p := range r.Props {
-			require.False(w.t, hidden(p.ID))
+			require.False(w.t, index.Hidden(p.ID))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -19,7 +20,7 @@ type Tx struct {
 	mode  shard.Mode
 	views []*storage.View
 	cut   *cut // nil if the transaction holds the writer's lock
-	defs  *indexDefs
+	defs  *index.Defs
 	seq   uint64 // of the commit
 	nth   int    // of those that were committed together
 	ended atomic.Bool

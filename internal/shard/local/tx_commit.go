@@ -6,6 +6,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
@@ -56,9 +57,9 @@ func (tx *Tx) verify(ctx context.Context) error {
 		if rec[0].Labels == 0 {
 			continue
 		}
-		for _, d := range tx.defs.byType[e.Type] {
-			if p := d.missing(d.values(rec[0].Props)); p != "" {
-				return missingEdgeProp(d, p)
+		for _, d := range tx.defs.ByType[e.Type] {
+			if p := d.Missing(d.Values(rec[0].Props)); p != "" {
+				return index.MissingEdgeProp(d, p)
 			}
 		}
 	}
@@ -91,10 +92,10 @@ func (tx *Tx) verifyDeleted(ctx context.Context) error {
 
 // verifyVertices checks that required properties are there.
 func (tx *Tx) verifyVertices(ctx context.Context) error {
-	byDef := map[*indexDef][]graph.VertexID{}
+	byDef := map[*index.Def][]graph.VertexID{}
 	for id := range tx.touched {
 		for _, l := range tx.g.Labels(tx.set(id)) {
-			for _, d := range tx.defs.byLabel[l] {
+			for _, d := range tx.defs.ByLabel[l] {
 				if d.Required {
 					byDef[d] = append(byDef[d], id)
 				}
@@ -102,47 +103,26 @@ func (tx *Tx) verifyVertices(ctx context.Context) error {
 		}
 	}
 	for d, ids := range byDef {
-		cols := shard.Columns(len(d.props), len(ids))
-		if err := tx.properties(ctx, ids, d.props, cols); err != nil {
+		cols := shard.Columns(len(d.PropIDs), len(ids))
+		if err := tx.properties(ctx, ids, d.PropIDs, cols); err != nil {
 			return err
 		}
-		vals := make([]graph.Value, len(d.props))
+		vals := make([]graph.Value, len(d.PropIDs))
 		for i := range ids {
 			for p := range vals {
 				vals[p] = cols[p][i]
 			}
-			if p := d.missing(vals); p != "" {
-				return missingProp(d, p)
+			if p := d.Missing(vals); p != "" {
+				return index.MissingProp(d, p)
 			}
 		}
 	}
 	return nil
 }
 
-// missing gives the name of a required property that is not there, or "".
-func (d *indexDef) missing(vals []graph.Value) string {
-	if !d.Required {
-		return ""
-	}
-	for i, v := range vals {
-		if v.IsNull() {
-			return d.Props[i]
-		}
-	}
-	return ""
-}
-
-func missingProp(d *indexDef, p string) error {
-	return graph.RequiredError("a vertex with the label %s must have the property %s (constraint %s)", d.Label, p, d.Name)
-}
-
-func missingEdgeProp(d *indexDef, p string) error {
-	return graph.RequiredError("an edge of the type %s must have the property %s (constraint %s)", d.Type, p, d.Name)
-}
-
 // duplicate tells of a violation of a unique index.
 func (tx *Tx) duplicate(id graph.IndexID, o storage.Owner) error {
-	d := tx.defs.byID[id]
+	d := tx.defs.ByID[id]
 	var vals []graph.Value
 	var err error
 	if o.IsEdge {
@@ -165,23 +145,5 @@ func (tx *Tx) duplicate(id graph.IndexID, o storage.Owner) error {
 	if !ok {
 		return misuse("a violation of the constraint %s without its cause", d.Name)
 	}
-	return duplicateError(d, vals, who(has), who(o))
-}
-
-// duplicateError says that one has, or gets, the values that another one has. Object mappers look for its first words.
-func duplicateError(d *indexDef, vals []graph.Value, has, gets string) error {
-	over, props := "label `"+d.Label+"`", "property "
-	if d.Type != "" {
-		over = "type `" + d.Type + "`"
-	}
-	if len(vals) > 1 {
-		props = "properties "
-	}
-	for i, v := range vals {
-		if i > 0 {
-			props += ", "
-		}
-		props += "`" + d.Props[i] + "` = " + show(v)
-	}
-	return graph.ConstraintError("%s already exists with %s and %s, so %s cannot have the same (constraint %s)", has, over, props, gets, d.Name)
+	return index.DuplicateError(d, vals, index.OwnerName(has), index.OwnerName(o))
 }

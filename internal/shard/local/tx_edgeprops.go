@@ -7,6 +7,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/cache"
 	"github.com/hopgate/hopgate/internal/storage/keys"
@@ -172,7 +173,7 @@ func (tx *Tx) edgeRecords(ctx context.Context, edges []graph.Edge, out []shard.R
 	return tx.eachEdge(edges, tx.edgeOrder(edges), func(i int, ls *storage.Lists) error {
 		e := &edges[i]
 		ok, err := ls.Edge(ctx, e.Src.Local(), e.Dst, e.ID, func(p graph.PropID, v graph.Value, ref keys.Ref, isRef bool) (err error) {
-			if !all && hidden(p) {
+			if !all && index.Hidden(p) {
 				return nil
 			}
 			if isRef {

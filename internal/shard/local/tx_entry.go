@@ -5,96 +5,20 @@ import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 )
-
-// indexDef is an index with its names resolved.
-type indexDef struct {
-	graph.Index
-	props []graph.PropID
-}
-
-// indexDefs are the indexes of a graph by what they are over.
-type indexDefs struct {
-	byID    map[graph.IndexID]*indexDef
-	byLabel map[graph.LabelID][]*indexDef
-	byType  map[graph.TypeID][]*indexDef
-	// bare are the id spaces. Their property is a hidden one.
-	bare []*indexDef
-	// ttls are those of what expires.
-	ttls []*indexDef
-}
 
 // loadDefs makes the definitions follow the catalog.
 func (g *Graph) loadDefs() { g.storeDefs(g.allIndexes()) }
 
+func (g *Graph) storeDefs(indexes []graph.Index) { g.defs.Store(index.New(g.Catalog, indexes)) }
+
 // allIndexes gives the indexes and what stands in the order of its expiry.
 func (g *Graph) allIndexes() []graph.Index { return slices.Concat(g.Indexes(), g.Expiries()) }
 
-func (g *Graph) storeDefs(indexes []graph.Index) {
-	defs := &indexDefs{
-		byID: map[graph.IndexID]*indexDef{}, byLabel: map[graph.LabelID][]*indexDef{}, byType: map[graph.TypeID][]*indexDef{},
-	}
-	for _, ix := range indexes {
-		d := &indexDef{Index: ix}
-		for _, name := range ix.Props {
-			p, _ := g.Prop(name)
-			d.props = append(d.props, p)
-		}
-		if d.bare() {
-			d.props = []graph.PropID{spaceProp(ix.ID)}
-			defs.bare = append(defs.bare, d)
-		}
-		if d.stamped() {
-			d.props = []graph.PropID{spaceProp(ix.ID)}
-		}
-		if d.TTL > 0 {
-			defs.ttls = append(defs.ttls, d)
-		}
-		defs.byID[ix.ID] = d
-		if ix.Failure != "" {
-			continue
-		}
-		if l, ok := g.Label(ix.Label); ok && ix.Label != "" {
-			defs.byLabel[l] = append(defs.byLabel[l], d)
-		}
-		if t, ok := g.Type(ix.Type); ok && ix.Type != "" {
-			defs.byType[t] = append(defs.byType[t], d)
-		}
-	}
-	g.defs.Store(defs)
-}
-
-// values picks the indexed values out of properties.
-func (d *indexDef) values(props []graph.Property) []graph.Value {
-	return d.merged(make([]graph.Value, len(d.props)), props)
-}
-
-// merged gives the values after properties were set over old ones.
-func (d *indexDef) merged(old []graph.Value, props []graph.Property) []graph.Value {
-	vals := slices.Clone(old)
-	for _, p := range props {
-		for i, q := range d.props {
-			if p.ID == q {
-				vals[i] = p.Value
-			}
-		}
-	}
-	return vals
-}
-
-// touches reports whether a change of properties concerns the index.
-func (d *indexDef) touches(props []graph.Property) bool {
-	for _, p := range props {
-		if slices.Contains(d.props, p.ID) {
-			return true
-		}
-	}
-	return false
-}
-
 // moveEntry replaces the entry of old values by one of new ones.
-func (tx *Tx) moveEntry(d *indexDef, old, vals []graph.Value, o storage.Owner) error {
+func (tx *Tx) moveEntry(d *index.Def, old, vals []graph.Value, o storage.Owner) error {
 	if !d.Indexed {
 		return nil
 	}
@@ -120,7 +44,7 @@ func (tx *Tx) moveEntry(d *indexDef, old, vals []graph.Value, o storage.Owner) e
 	return nil
 }
 
-func (tx *Tx) putEntry(d *indexDef, vals []graph.Value, o storage.Owner) error {
+func (tx *Tx) putEntry(d *index.Def, vals []graph.Value, o storage.Owner) error {
 	if !d.Indexed {
 		return nil
 	}
@@ -131,7 +55,7 @@ func (tx *Tx) putEntry(d *indexDef, vals []graph.Value, o storage.Owner) error {
 	return tx.putTuple(d, tuple, loose, o)
 }
 
-func (tx *Tx) deleteEntry(d *indexDef, vals []graph.Value, o storage.Owner) error {
+func (tx *Tx) deleteEntry(d *index.Def, vals []graph.Value, o storage.Owner) error {
 	if !d.Indexed {
 		return nil
 	}
@@ -143,7 +67,7 @@ func (tx *Tx) deleteEntry(d *indexDef, vals []graph.Value, o storage.Owner) erro
 }
 
 // putTuple adds an entry. What a unique index holds already becomes a violation that must be gone at commit.
-func (tx *Tx) putTuple(d *indexDef, tuple []byte, loose bool, o storage.Owner) error {
+func (tx *Tx) putTuple(d *index.Def, tuple []byte, loose bool, o storage.Owner) error {
 	if d.Unique && !loose {
 		_, ok, err := tx.lookup(d.ID, tuple)
 		if err != nil {
@@ -170,7 +94,7 @@ func (tx *Tx) lookup(ix graph.IndexID, tuple []byte) (o storage.Owner, ok bool, 
 	return o, false, nil
 }
 
-func (tx *Tx) deleteTuple(d *indexDef, tuple []byte, loose bool, o storage.Owner) error {
+func (tx *Tx) deleteTuple(d *index.Def, tuple []byte, loose bool, o storage.Owner) error {
 	plain := !d.Unique || loose
 	if !plain && !d.Online {
 		// What a build has not come to yet has no entry, and the entry that is there may be another's.

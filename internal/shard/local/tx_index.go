@@ -9,13 +9,14 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
 // indexDefs gives the indexes as the transaction sees them: an index that came online after a reader's cut was made is not
 // whole there, and one that was dropped afterwards still is.
-func (tx *Tx) indexDefs() *indexDefs {
+func (tx *Tx) indexDefs() *index.Defs {
 	if tx.cut != nil {
 		return tx.cut.defs
 	}
@@ -23,19 +24,15 @@ func (tx *Tx) indexDefs() *indexDefs {
 }
 
 // index gives an index that may be read: over vertices, or a bare id space, or over edges.
-func (tx *Tx) index(id graph.IndexID, edges bool) (*indexDef, error) {
-	d := tx.indexDefs().byID[id]
+func (tx *Tx) index(id graph.IndexID, edges bool) (*index.Def, error) {
+	d := tx.indexDefs().ByID[id]
 	switch {
 	case d == nil || !d.Indexed || edges != (d.Type != ""):
 		return nil, misuse("there is no such index %d", id)
 	case !d.Online:
-		return nil, unavailableIndex(d)
+		return nil, index.Unavailable(d)
 	}
 	return d, nil
-}
-
-func unavailableIndex(d *indexDef) error {
-	return newError(graph.KindUnavailable, "Neo.TransientError.General.DatabaseUnavailable", "IndexOffline", "the index %s is being built", d.Name)
 }
 
 // Seek implements shard.Tx.
@@ -75,7 +72,7 @@ func edgeOf(o storage.Owner, t graph.TypeID) graph.Edge {
 }
 
 // seek calls f with the owners of each tuple of values, and appends to offsets how many it was before each and at the end.
-func (tx *Tx) seek(ctx context.Context, d *indexDef, vals []graph.Value, offsets []int, f func(o storage.Owner)) ([]int, error) {
+func (tx *Tx) seek(ctx context.Context, d *index.Def, vals []graph.Value, offsets []int, f func(o storage.Owner)) ([]int, error) {
 	if err := tx.check(ctx); err != nil {
 		return offsets, err
 	}
@@ -189,7 +186,7 @@ func (tx *Tx) SeekEdgeRange(ctx context.Context, index graph.IndexID, r shard.Ra
 }
 
 // seekRange gives the next room entries of a range. The cursor is the last entry's values, ordered, and its owner's id.
-func (tx *Tx) seekRange(ctx context.Context, d *indexDef, r shard.Range, cursor *[]byte, room int) ([]found, error) {
+func (tx *Tx) seekRange(ctx context.Context, d *index.Def, r shard.Range, cursor *[]byte, room int) ([]found, error) {
 	if err := tx.check(ctx); err != nil {
 		return nil, err
 	}

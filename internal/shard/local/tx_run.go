@@ -77,7 +77,7 @@ func (tx *Tx) createVertices(ms []shard.Mutation) (n int, err error) {
 		return 0, err
 	}
 	tx.sets.addRun(first, len(ms), set)
-	if !slices.ContainsFunc(labels, func(l graph.LabelID) bool { return len(tx.defs.byLabel[l]) > 0 }) {
+	if !slices.ContainsFunc(labels, func(l graph.LabelID) bool { return len(tx.defs.ByLabel[l]) > 0 }) {
 		return len(ms), nil
 	}
 	for i := range ms {

@@ -33,7 +33,7 @@ func (tx *Tx) createEdges(ms []shard.Mutation) error {
 	run := edgeRuns.Get().(*edgeRun)
 	defer edgeRuns.Put(run)
 	run.bodies = slices.Grow(run.bodies[:0], len(ms))
-	indexes := tx.defs.byType[t]
+	indexes := tx.defs.ByType[t]
 	counted := 0 // edges before the one at hand that count alike
 	var last struct {
 		src, dst           graph.LabelSet
@@ -75,7 +75,7 @@ func (tx *Tx) createEdges(ms []shard.Mutation) error {
 			if d.Required {
 				put(&tx.touchedEdges, e.ID, *e)
 			}
-			if err := tx.putEntry(d, d.values(props), edgeOwner(*e)); err != nil {
+			if err := tx.putEntry(d, d.Values(props), edgeOwner(*e)); err != nil {
 				return err
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
@@ -217,12 +218,12 @@ func (tx *Tx) ahead(ms []shard.Mutation) error {
 			continue
 		}
 		for _, l := range tx.g.Labels(set) {
-			for _, d := range tx.defs.byLabel[l] {
-				whole := m.Op == shard.CreateVertex || len(d.props) == 1 // all of the tuple's values are those of the change
-				if !d.Unique || !d.Indexed || !whole || !d.touches(m.Props) {
+			for _, d := range tx.defs.ByLabel[l] {
+				whole := m.Op == shard.CreateVertex || len(d.PropIDs) == 1 // all of the tuple's values are those of the change
+				if !d.Unique || !d.Indexed || !whole || !d.Touches(m.Props) {
 					continue
 				}
-				tuple, ok, loose, err := storage.AppendIndexed(nil, &d.Index, d.values(m.Props))
+				tuple, ok, loose, err := storage.AppendIndexed(nil, &d.Index, d.Values(m.Props))
 				if err != nil {
 					return err
 				}
@@ -314,11 +315,11 @@ func (tx *Tx) createVertex(m *shard.Mutation) error {
 // indexVertex makes the index entries of a new vertex.
 func (tx *Tx) indexVertex(labels []graph.LabelID, id graph.VertexID, props []graph.Property) error {
 	for _, l := range labels {
-		for _, d := range tx.defs.byLabel[l] {
+		for _, d := range tx.defs.ByLabel[l] {
 			if d.Required {
 				put(&tx.touched, id, struct{}{})
 			}
-			if err := tx.putEntry(d, d.values(props), storage.Owner{Vertex: id}); err != nil {
+			if err := tx.putEntry(d, d.Values(props), storage.Owner{Vertex: id}); err != nil {
 				return err
 			}
 		}
@@ -337,8 +338,8 @@ func (tx *Tx) setVertex(ctx context.Context, m *shard.Mutation) error {
 	owner := storage.Owner{Vertex: m.Vertex}
 	props := tx.stampVertex(tx.g.Labels(set), m.Props)
 	for _, l := range tx.g.Labels(set) {
-		for _, d := range tx.defs.byLabel[l] {
-			if !d.touches(props) {
+		for _, d := range tx.defs.ByLabel[l] {
+			if !d.Touches(props) {
 				continue
 			}
 			if d.Required {
@@ -348,7 +349,7 @@ func (tx *Tx) setVertex(ctx context.Context, m *shard.Mutation) error {
 			if err != nil {
 				return err
 			}
-			if err := tx.moveEntry(d, old, d.merged(old, props), owner); err != nil {
+			if err := tx.moveEntry(d, old, d.Merged(old, props), owner); err != nil {
 				return err
 			}
 		}
@@ -357,9 +358,9 @@ func (tx *Tx) setVertex(ctx context.Context, m *shard.Mutation) error {
 }
 
 // valuesOf reads the values of an index's properties of one vertex.
-func (tx *Tx) valuesOf(ctx context.Context, d *indexDef, id graph.VertexID) ([]graph.Value, error) {
-	cols := shard.Columns(len(d.props), 1)
-	if err := tx.properties(ctx, []graph.VertexID{id}, d.props, cols); err != nil {
+func (tx *Tx) valuesOf(ctx context.Context, d *index.Def, id graph.VertexID) ([]graph.Value, error) {
+	cols := shard.Columns(len(d.PropIDs), 1)
+	if err := tx.properties(ctx, []graph.VertexID{id}, d.PropIDs, cols); err != nil {
 		return nil, err
 	}
 	vals := make([]graph.Value, len(cols))
@@ -403,8 +404,8 @@ func (tx *Tx) setLabels(ctx context.Context, m *shard.Mutation) error {
 	owner := storage.Owner{Vertex: m.Vertex}
 	for _, ls := range [...][]graph.LabelID{removed, added} {
 		for _, l := range ls {
-			for _, d := range tx.defs.byLabel[l] {
-				if d.stamped() {
+			for _, d := range tx.defs.ByLabel[l] {
+				if d.Stamped() {
 					continue
 				}
 				vals, err := tx.valuesOf(ctx, d, m.Vertex)
@@ -467,12 +468,12 @@ func (tx *Tx) deleteVertex(ctx context.Context, id graph.VertexID) error {
 	owner := storage.Owner{Vertex: id}
 	var stamps []graph.PropID
 	for _, l := range tx.g.Labels(set) {
-		for _, d := range tx.defs.byLabel[l] {
+		for _, d := range tx.defs.ByLabel[l] {
 			if !d.Indexed {
 				continue
 			}
-			if d.stamped() {
-				stamps = append(stamps, d.props[0])
+			if d.Stamped() {
+				stamps = append(stamps, d.PropIDs[0])
 			}
 			vals, err := tx.valuesOf(ctx, d, id)
 			if err != nil {
@@ -511,11 +512,11 @@ func (tx *Tx) createEdge(m *shard.Mutation) error {
 	src.AddEdge(*e, graph.Out, body)
 	dst.AddEdge(*e, graph.In, body)
 	tx.countEdge(*e, 1)
-	for _, d := range tx.defs.byType[e.Type] {
+	for _, d := range tx.defs.ByType[e.Type] {
 		if d.Required {
 			put(&tx.touchedEdges, e.ID, *e)
 		}
-		if err := tx.putEntry(d, d.values(props), edgeOwner(*e)); err != nil {
+		if err := tx.putEntry(d, d.Values(props), edgeOwner(*e)); err != nil {
 			return err
 		}
 	}
@@ -552,8 +553,8 @@ func (tx *Tx) setEdge(ctx context.Context, m *shard.Mutation) error {
 		return gone("edge", uint64(e.ID))
 	}
 	props := tx.stampEdge(e.Type, m.Props)
-	for _, d := range tx.defs.byType[e.Type] {
-		if !d.touches(props) {
+	for _, d := range tx.defs.ByType[e.Type] {
+		if !d.Touches(props) {
 			continue
 		}
 		if d.Required {
@@ -566,7 +567,7 @@ func (tx *Tx) setEdge(ctx context.Context, m *shard.Mutation) error {
 		if !ok {
 			continue
 		}
-		if err := tx.moveEntry(d, old, d.merged(old, props), edgeOwner(e)); err != nil {
+		if err := tx.moveEntry(d, old, d.Merged(old, props), edgeOwner(e)); err != nil {
 			return err
 		}
 	}
@@ -581,19 +582,19 @@ func (tx *Tx) setEdge(ctx context.Context, m *shard.Mutation) error {
 }
 
 // edgeValuesOf reads the values of an index's properties of one edge.
-func (tx *Tx) edgeValuesOf(ctx context.Context, d *indexDef, e graph.Edge) (vals []graph.Value, ok bool, err error) {
+func (tx *Tx) edgeValuesOf(ctx context.Context, d *index.Def, e graph.Edge) (vals []graph.Value, ok bool, err error) {
 	var rec [1]shard.Record
 	if err := tx.edgeRecords(ctx, []graph.Edge{e}, rec[:], true); err != nil {
 		return nil, false, err
 	}
-	return d.values(rec[0].Props), rec[0].Labels != 0, nil
+	return d.Values(rec[0].Props), rec[0].Labels != 0, nil
 }
 
 func (tx *Tx) deleteEdge(ctx context.Context, e graph.Edge) error {
 	if !tx.edgeThere(e) {
 		return nil
 	}
-	for _, d := range tx.defs.byType[e.Type] {
+	for _, d := range tx.defs.ByType[e.Type] {
 		vals, ok, err := tx.edgeValuesOf(ctx, d, e)
 		if err != nil {
 			return err
@@ -619,4 +620,22 @@ func (tx *Tx) deleteEdge(ctx context.Context, e graph.Edge) error {
 
 func dupKey(ix graph.IndexID, tuple []byte) string {
 	return string(append(binary.BigEndian.AppendUint32(nil, uint32(ix)), tuple...))
+}
+
+// dropKeys takes a vertex's keys out of the id spaces.
+func (tx *Tx) dropKeys(ctx context.Context, id graph.VertexID) (props []graph.PropID, err error) {
+	for _, d := range tx.g.defs.Load().Spaces {
+		vals, err := tx.valuesOf(ctx, d, id)
+		if err != nil {
+			return nil, err
+		}
+		if vals[0].IsNull() {
+			continue
+		}
+		if err := tx.deleteEntry(d, vals, storage.Owner{Vertex: id}); err != nil {
+			return nil, err
+		}
+		props = append(props, d.PropIDs[0])
+	}
+	return props, nil
 }

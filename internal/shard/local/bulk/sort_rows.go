@@ -1,4 +1,4 @@
-package local
+package bulk
 
 import (
 	"bytes"
@@ -37,7 +37,7 @@ type missingRow struct {
 var resolvedPool = sync.Pool{New: func() any { return new(resolvedRows) }}
 
 // Resolve implements shard.EdgeSorter.
-func (f *Offline) Resolve(e *shard.LoadEdges) (shard.SortedRows, error) {
+func (f *Sorter) Resolve(e *shard.LoadEdges) (shard.SortedRows, error) {
 	if e.Type == 0 || len(e.Dst) != len(e.Src) {
 		return nil, misuse("a group of edges has no type, or its ends do not pair")
 	}
@@ -59,14 +59,14 @@ func (f *Offline) Resolve(e *shard.LoadEdges) (shard.SortedRows, error) {
 	}
 	again := repeats(e.Props)
 	for row := range e.Src {
-		r.appendProps(e.Props, row, again, f.store.opts.ValueThreshold)
+		r.appendProps(e.Props, row, again, f.g.ValueThreshold)
 		r.propsEnd = append(r.propsEnd, uint32(len(r.props)))
 	}
 	return r, nil
 }
 
 // resolve looks the ends of rows up.
-func (f *Offline) resolve(r *resolvedRows, ends [2][]graph.Value) error {
+func (f *Sorter) resolve(r *resolvedRows, ends [2][]graph.Value) error {
 	var key []byte
 	for i, vals := range ends {
 		t := f.tables[r.spaces[i]]
@@ -158,7 +158,7 @@ func eachSorted(b []byte, f func(p graph.PropID, cell []byte) error) error {
 }
 
 // Add implements shard.EdgeSorter.
-func (f *Offline) Add(ctx context.Context, rows shard.SortedRows, l *shard.Load, group int) error {
+func (f *Sorter) Add(ctx context.Context, rows shard.SortedRows, l *shard.Load, group int) error {
 	r, ok := rows.(*resolvedRows)
 	if !ok {
 		return misuse("rows that were not resolved")
@@ -223,11 +223,11 @@ func (f *Offline) Add(ctx context.Context, rows shard.SortedRows, l *shard.Load,
 }
 
 // separate gives large values of a row ids and leaves references in the properties.
-func (f *Offline) separate(dst, props []byte, no int) ([]byte, error) {
-	s := f.g.shards[no]
+func (f *Sorter) separate(dst, props []byte, no int) ([]byte, error) {
+	s := f.g.Shards[no]
 	err := eachSorted(props, func(p graph.PropID, cell []byte) error {
 		dst = binary.AppendUvarint(dst, uint64(p))
-		if len(cell) < f.store.opts.ValueThreshold {
+		if len(cell) < f.g.ValueThreshold {
 			dst = append(binary.AppendUvarint(dst, uint64(len(cell))), cell...)
 			return nil
 		}
@@ -247,9 +247,9 @@ func (f *Offline) separate(dst, props []byte, no int) ([]byte, error) {
 const largeBatch = 4 << 20
 
 // flushLarge writes the large values that wait.
-func (f *Offline) flushLarge() error {
+func (f *Sorter) flushLarge() error {
 	for no, cells := range f.large {
-		if err := f.g.shards[no].PutLarge(cells); err != nil {
+		if err := f.g.Shards[no].PutLarge(cells); err != nil {
 			return err
 		}
 		f.large[no] = f.large[no][:0]
@@ -259,7 +259,7 @@ func (f *Offline) flushLarge() error {
 }
 
 // findMissing looks for ends that the tables did not know: earlier dangling edges may have made them, and these may.
-func (f *Offline) findMissing(ctx context.Context, r *resolvedRows, l *shard.Load, refused map[int32]*reject, skipped map[int32]bool) error {
+func (f *Sorter) findMissing(ctx context.Context, r *resolvedRows, l *shard.Load, refused map[int32]*reject, skipped map[int32]bool) error {
 	find := func(m *missingRow, i int) bool {
 		if !isKey(m.keys[i]) {
 			return false
@@ -332,19 +332,19 @@ func (f *Offline) findMissing(ctx context.Context, r *resolvedRows, l *shard.Loa
 }
 
 // forgetMade forgets the vertices that dangling edges brought when they are too many: the graph is asked for them from then on.
-func (f *Offline) forgetMade() {
+func (f *Sorter) forgetMade() {
 	n := 0
 	for _, t := range f.made {
 		n += t.bytes()
 	}
-	if n > f.g.keySpill.limit {
+	if n > f.g.spill.limit {
 		clear(f.made)
 		f.lost = true
 	}
 }
 
 // makeEnds makes the vertices that dangling edges lack, with their keys alone.
-func (f *Offline) makeEnds(ctx context.Context, space graph.IndexID, wanted []graph.Value, l *shard.Load, failed map[graph.IndexID]map[string]*reject) error {
+func (f *Sorter) makeEnds(ctx context.Context, space graph.IndexID, wanted []graph.Value, l *shard.Load, failed map[graph.IndexID]map[string]*reject) error {
 	if len(wanted) == 0 {
 		return nil
 	}
@@ -353,7 +353,7 @@ func (f *Offline) makeEnds(ctx context.Context, space graph.IndexID, wanted []gr
 	}
 	made := &shard.Load{Vertices: []shard.LoadVertices{{Labels: graph.NoLabels, Space: space, Keys: wanted}}}
 	before := f.vertices()
-	if err := f.g.Load(ctx, made); err != nil {
+	if err := f.host.Load(ctx, made); err != nil {
 		return err
 	}
 	f.known += f.vertices() - before
@@ -378,15 +378,15 @@ func (f *Offline) makeEnds(ctx context.Context, space graph.IndexID, wanted []gr
 }
 
 // vertices is how many vertices the graph has been given.
-func (f *Offline) vertices() (n uint64) {
-	for _, s := range f.g.shards {
+func (f *Sorter) vertices() (n uint64) {
+	for _, s := range f.g.Shards {
 		n += s.NextVertex()
 	}
 	return n
 }
 
 // findLate looks for vertices that edges which are not sorted have brought since the tables were made.
-func (f *Offline) findLate(ctx context.Context, r *resolvedRows) error {
+func (f *Sorter) findLate(ctx context.Context, r *resolvedRows) error {
 	for i, space := range r.spaces {
 		var tuples [][]byte
 		for k := range r.missing {
@@ -404,25 +404,22 @@ func (f *Offline) findLate(ctx context.Context, r *resolvedRows) error {
 }
 
 // lookUp looks for keys in the graph and remembers those that it has.
-func (f *Offline) lookUp(ctx context.Context, space graph.IndexID, tuples [][]byte) error {
+func (f *Sorter) lookUp(ctx context.Context, space graph.IndexID, tuples [][]byte) error {
 	slices.SortFunc(tuples, bytes.Compare)
 	tuples = slices.CompactFunc(tuples, bytes.Equal)
-	t, err := f.g.Begin(ctx, shard.Read)
-	if err != nil {
-		return err
-	}
-	defer t.Rollback()
 	table := f.made[space]
 	if table == nil {
 		table = newKeyTable(false)
 		f.made[space] = table
 	}
-	for _, v := range t.(*Tx).views {
-		if err := v.Seek(ctx, space, tuples, func(k int, o storage.Owner) { table.put(tuples[k], o.Vertex) }); err != nil {
-			return err
+	return f.host.Read(ctx, func(tx Reader) error {
+		for _, v := range tx.Views() {
+			if err := v.Seek(ctx, space, tuples, func(k int, o storage.Owner) { table.put(tuples[k], o.Vertex) }); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // has reports whether the table knows of a key.

@@ -1,4 +1,4 @@
-package local
+package bulk
 
 import (
 	"cmp"
@@ -79,8 +79,8 @@ func (f *pairFilter) has(h uint64) bool {
 // full reports whether the filter has reached its bound.
 func (f *pairFilter) full() bool { return len(f.parts) > 0 && firstPart<<len(f.parts) > maxPairs }
 
-// notePairs adds the edges that writers are about to commit to the filters.
-func (g *Graph) notePairs(ws []*storage.Writer) {
+// NotePairs adds the edges that writers are about to commit to the filters.
+func (g *Graph) NotePairs(ws []*storage.Writer) {
 	if len(g.pairs) == 0 {
 		return
 	}
@@ -100,11 +100,11 @@ func (g *Graph) notePairs(ws []*storage.Writer) {
 
 // filter gives the filter of a type's edges, nil if there is none: it is begun when the type has no edges, or few beside
 // the n rows that are about to be loaded.
-func (b *loadBatch) filter(t graph.TypeID, n int) (*pairFilter, error) {
+func (b *Batch) filter(t graph.TypeID, n int) (*pairFilter, error) {
 	if f := b.g.pairs[t]; f != nil {
 		return f, nil
 	}
-	count := b.tx.count(storage.Count{Kind: storage.CountType, Type: t})
+	count := b.tx.Count(storage.Count{Kind: storage.CountType, Type: t})
 	if count > int64(16*n) || count > maxPairs/2 {
 		return nil, nil
 	}
@@ -122,7 +122,7 @@ func (b *loadBatch) filter(t graph.TypeID, n int) (*pairFilter, error) {
 }
 
 // fillFilter adds all edges of a type.
-func (b *loadBatch) fillFilter(t graph.TypeID, f *pairFilter) error {
+func (b *Batch) fillFilter(t graph.TypeID, f *pairFilter) error {
 	ids := make([]graph.VertexID, 0, graph.BatchSize)
 	var res shard.Neighbours
 	for from, done := graph.VertexID(0), false; !done; {
@@ -147,7 +147,7 @@ func (b *loadBatch) fillFilter(t graph.TypeID, f *pairFilter) error {
 
 // splitOld takes out of e the rows whose edges are there already and gives them, in order; rows that repeat the ends of
 // a row before them become part of that. A row that is taken out has no source any more.
-func (b *loadBatch) splitOld(e *edgeRows) (old []edgeRow, err error) {
+func (b *Batch) splitOld(e *edgeRows) (old []edgeRow, err error) {
 	f, err := b.filter(e.t, len(e.rows))
 	if err != nil {
 		return nil, err
@@ -203,7 +203,7 @@ func (b *loadBatch) splitOld(e *edgeRows) (old []edgeRow, err error) {
 }
 
 // thoseThere gives those of the rows whose edges are there, by a look at the lists.
-func (b *loadBatch) thoseThere(e *edgeRows, rows []int32) (there []int32, err error) {
+func (b *Batch) thoseThere(e *edgeRows, rows []int32) (there []int32, err error) {
 	slices.SortFunc(rows, func(x, y int32) int {
 		a, c := &e.rows[x], &e.rows[y]
 		return cmp.Or(cmp.Compare(a.src, c.src), cmp.Compare(a.dst, c.dst))
@@ -249,7 +249,7 @@ func (t *pairTable) put(rows []edgeRow, h uint64, i int32) int32 {
 
 // pairs tells which edges of a type are there. Sources come in ascending order.
 type pairs struct {
-	b       *loadBatch
+	b       *Batch
 	t       graph.TypeID
 	no      int // of the open lists' shard
 	ls      *storage.Lists
@@ -263,7 +263,7 @@ func (p *pairs) has(src, dst graph.VertexID) (bool, error) {
 	if p.ls == nil || p.no != src.Shard() {
 		p.close()
 		p.no = src.Shard()
-		w := p.b.tx.ws[p.no]
+		w := p.b.tx.Writers()[p.no]
 		var err error
 		if p.nothing, err = w.ListsEmpty(p.t, graph.Out); err != nil {
 			return false, err

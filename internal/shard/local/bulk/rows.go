@@ -1,16 +1,17 @@
-package local
+package bulk
 
 import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
 // find looks one key up, in the table or through the transaction.
-func (b *loadBatch) find(d *indexDef, key graph.Value) (graph.VertexID, error) {
+func (b *Batch) find(d *index.Def, key graph.Value) (graph.VertexID, error) {
 	tuple, _ := keys.AppendOrdered(nil, key)
 	if t := b.tables.byIndex[d.ID]; t != nil {
 		if id, ok := t.find(tuple); ok {
@@ -20,7 +21,7 @@ func (b *loadBatch) find(d *indexDef, key graph.Value) (graph.VertexID, error) {
 			return graph.NoVertex, nil
 		}
 	}
-	o, ok, err := b.tx.lookup(d.ID, tuple)
+	o, ok, err := b.tx.Lookup(d.ID, tuple)
 	if err != nil || !ok {
 		return graph.NoVertex, err
 	}
@@ -28,7 +29,7 @@ func (b *loadBatch) find(d *indexDef, key graph.Value) (graph.VertexID, error) {
 }
 
 // forget makes the tables of other indexes be filled anew, because entries may have changed that they do not know of.
-func (b *loadBatch) forget(d *indexDef) error {
+func (b *Batch) forget(d *index.Def) error {
 	for id := range b.tables.byIndex {
 		if id != d.ID {
 			if err := b.tables.drop(id); err != nil {
@@ -40,7 +41,7 @@ func (b *loadBatch) forget(d *indexDef) error {
 }
 
 // vertexRow carries out one row through the transaction.
-func (b *loadBatch) vertexRow(d *indexDef, group *shard.LoadVertices, row int) (*reject, error) {
+func (b *Batch) vertexRow(d *index.Def, group *shard.LoadVertices, row int) (*reject, error) {
 	if err := b.alive(); err != nil {
 		return nil, err
 	}
@@ -80,7 +81,7 @@ func (b *loadBatch) vertexRow(d *indexDef, group *shard.LoadVertices, row int) (
 }
 
 // put tells a space's table of a key.
-func (b *loadBatch) put(d *indexDef, key graph.Value, id graph.VertexID) {
+func (b *Batch) put(d *index.Def, key graph.Value, id graph.VertexID) {
 	if t := b.tables.byIndex[d.ID]; t != nil {
 		tuple, _ := keys.AppendOrdered(nil, key)
 		t.put(tuple, id)
@@ -117,27 +118,27 @@ func rowProps(cols []shard.LoadColumn, row int, old []graph.Property) ([]graph.P
 }
 
 // create makes a vertex under an external key through the transaction.
-func (b *loadBatch) create(d *indexDef, key graph.Value, labels graph.LabelSet, props []graph.Property) (*reject, error) {
+func (b *Batch) create(d *index.Def, key graph.Value, labels graph.LabelSet, props []graph.Property) (*reject, error) {
 	set, err := b.newSet(d, labels)
 	if err != nil {
 		return nil, err
 	}
-	if !d.bare() {
-		props = setProp(props, d.props[0], key)
+	if !d.Bare() {
+		props = setProp(props, d.PropIDs[0], key)
 	}
 	if r, err := b.violation(graph.NoVertex, set, props); r != nil || err != nil {
 		return r, err
 	}
 	m := shard.Mutation{Op: shard.CreateVertex, Labels: set, Props: props}
-	if err := b.tx.apply(b.ctx, &m); err != nil {
+	if err := b.tx.Mutate(b.ctx, &m); err != nil {
 		return nil, err
 	}
-	if d.bare() {
-		w := b.tx.ws[m.Vertex.Shard()]
-		if err := w.SetProps(m.Vertex, m.Labels, []graph.Property{{ID: d.props[0], Value: key}}); err != nil {
+	if d.Bare() {
+		w := b.tx.Writers()[m.Vertex.Shard()]
+		if err := w.SetProps(m.Vertex, m.Labels, []graph.Property{{ID: d.PropIDs[0], Value: key}}); err != nil {
 			return nil, err
 		}
-		if err := b.tx.putEntry(d, []graph.Value{key}, storage.Owner{Vertex: m.Vertex}); err != nil {
+		if err := b.tx.PutEntry(d, []graph.Value{key}, storage.Owner{Vertex: m.Vertex}); err != nil {
 			return nil, err
 		}
 	}
@@ -157,7 +158,7 @@ func setProp(props []graph.Property, id graph.PropID, v graph.Value) []graph.Pro
 }
 
 // changeRow changes a vertex that is there.
-func (b *loadBatch) changeRow(d *indexDef, group *shard.LoadVertices, row int, id graph.VertexID) (*reject, error) {
+func (b *Batch) changeRow(d *index.Def, group *shard.LoadVertices, row int, id graph.VertexID) (*reject, error) {
 	var rec [1]shard.Record
 	if err := b.tx.Records(b.ctx, []graph.VertexID{id}, rec[:]); err != nil {
 		return nil, err
@@ -178,10 +179,10 @@ func (b *loadBatch) changeRow(d *indexDef, group *shard.LoadVertices, row int, i
 		return r, err
 	}
 	b.l.AppliedVertices++
-	put(&b.tx.sets.one, id, rec[0].Labels)
+	b.tx.Know(id, rec[0].Labels)
 	if set != rec[0].Labels {
 		m := shard.Mutation{Op: shard.SetLabels, Vertex: id, Labels: set}
-		if err := b.tx.apply(b.ctx, &m); err != nil {
+		if err := b.tx.Mutate(b.ctx, &m); err != nil {
 			return nil, err
 		}
 		if err := b.forget(d); err != nil {
@@ -192,8 +193,8 @@ func (b *loadBatch) changeRow(d *indexDef, group *shard.LoadVertices, row int, i
 		return nil, nil
 	}
 	for _, l := range b.g.Labels(set) {
-		for _, o := range b.defs.byLabel[l] {
-			if o.Unique && o.touches(props) {
+		for _, o := range b.defs.ByLabel[l] {
+			if o.Unique && o.Touches(props) {
 				// A key may have moved, in this space too.
 				if err := b.tables.drop(o.ID); err != nil {
 					return nil, err
@@ -202,13 +203,13 @@ func (b *loadBatch) changeRow(d *indexDef, group *shard.LoadVertices, row int, i
 		}
 	}
 	m := shard.Mutation{Op: shard.SetVertex, Vertex: id, Props: props}
-	return nil, b.tx.apply(b.ctx, &m)
+	return nil, b.tx.Mutate(b.ctx, &m)
 }
 
 // violation says which constraint a vertex would violate with these labels and properties. id is NoVertex for a new one.
-func (b *loadBatch) violation(id graph.VertexID, set graph.LabelSet, props []graph.Property) (*reject, error) {
+func (b *Batch) violation(id graph.VertexID, set graph.LabelSet, props []graph.Property) (*reject, error) {
 	for _, l := range b.g.Labels(set) {
-		for _, d := range b.defs.byLabel[l] {
+		for _, d := range b.defs.ByLabel[l] {
 			if r, err := b.breach(d, props, storage.Owner{Vertex: id}); r != nil || err != nil {
 				return r, err
 			}
@@ -219,13 +220,13 @@ func (b *loadBatch) violation(id graph.VertexID, set graph.LabelSet, props []gra
 
 // breach says whether properties violate a constraint; own is what would have them, whose id is NoVertex or noEdge if it
 // is new.
-func (b *loadBatch) breach(d *indexDef, props []graph.Property, own storage.Owner) (*reject, error) {
-	vals := d.values(props)
-	if p := d.missing(vals); p != "" {
+func (b *Batch) breach(d *index.Def, props []graph.Property, own storage.Owner) (*reject, error) {
+	vals := d.Values(props)
+	if p := d.Missing(vals); p != "" {
 		if own.IsEdge {
-			return violates(missingEdgeProp(d, p)), nil
+			return violates(index.MissingEdgeProp(d, p)), nil
 		}
-		return violates(missingProp(d, p)), nil
+		return violates(index.MissingProp(d, p)), nil
 	}
 	if !d.Indexed {
 		return nil, nil
@@ -237,27 +238,27 @@ func (b *loadBatch) breach(d *indexDef, props []graph.Property, own storage.Owne
 	if !d.Unique || !ok || nan {
 		return nil, nil
 	}
-	o, ok, err := b.tx.lookup(d.ID, tuple)
+	o, ok, err := b.tx.Lookup(d.ID, tuple)
 	if !ok || err != nil {
 		return nil, err
 	}
 	if own.IsEdge && o.Edge == own.Edge || !own.IsEdge && o.Vertex == own.Vertex {
 		return nil, nil
 	}
-	gets := who(own)
+	gets := index.OwnerName(own)
 	switch {
 	case own.IsEdge && own.Edge == noEdge:
 		gets = "a new edge"
 	case !own.IsEdge && own.Vertex == graph.NoVertex:
 		gets = "a new vertex"
 	}
-	return violates(duplicateError(d, vals, who(o), gets)), nil
+	return violates(index.DuplicateError(d, vals, index.OwnerName(o), gets)), nil
 }
 
 func violates(err error) *reject { return &reject{"ConstraintViolation", err.Error()} }
 
 // detach deletes a vertex with its edges.
-func (b *loadBatch) detach(id graph.VertexID) error {
+func (b *Batch) detach(id graph.VertexID) error {
 	var res shard.Neighbours
 	req := shard.Expand{Sources: []graph.VertexID{id}, Dir: graph.Both, Edges: true}
 	if err := b.tx.Expand(b.ctx, &req, &res); err != nil {
@@ -276,12 +277,12 @@ func (b *loadBatch) detach(id graph.VertexID) error {
 }
 
 // apply makes changes whose constraints have been checked.
-func (b *loadBatch) apply(ms []shard.Mutation) error {
-	if err := b.tx.prefetch(b.ctx, ms); err != nil {
+func (b *Batch) apply(ms []shard.Mutation) error {
+	if err := b.tx.Prefetch(b.ctx, ms); err != nil {
 		return err
 	}
 	for i := range ms {
-		if err := b.tx.apply(b.ctx, &ms[i]); err != nil {
+		if err := b.tx.Mutate(b.ctx, &ms[i]); err != nil {
 			return err
 		}
 	}
@@ -289,7 +290,7 @@ func (b *loadBatch) apply(ms []shard.Mutation) error {
 }
 
 // edgeRow carries out one row of edges, whose ends are known, through the transaction.
-func (b *loadBatch) edgeRow(group *shard.LoadEdges, row int, src, dst graph.VertexID) (*reject, error) {
+func (b *Batch) edgeRow(group *shard.LoadEdges, row int, src, dst graph.VertexID) (*reject, error) {
 	if err := b.alive(); err != nil {
 		return nil, err
 	}
@@ -349,8 +350,8 @@ func (b *loadBatch) edgeRow(group *shard.LoadEdges, row int, src, dst graph.Vert
 }
 
 // between gives the edges of a type from one vertex to another, in the order of their ids.
-func (b *loadBatch) between(t graph.TypeID, src, dst graph.VertexID) ([]graph.Edge, error) {
-	ls, err := b.tx.ws[src.Shard()].Lists(t, graph.Out)
+func (b *Batch) between(t graph.TypeID, src, dst graph.VertexID) ([]graph.Edge, error) {
+	ls, err := b.tx.Writers()[src.Shard()].Lists(t, graph.Out)
 	if err != nil {
 		return nil, err
 	}
@@ -372,8 +373,8 @@ func (b *loadBatch) between(t graph.TypeID, src, dst graph.VertexID) ([]graph.Ed
 const noEdge = ^graph.EdgeID(0)
 
 // edgeViolation says which constraint an edge would violate. id is noEdge for a new one.
-func (b *loadBatch) edgeViolation(id graph.EdgeID, t graph.TypeID, props []graph.Property) (*reject, error) {
-	for _, d := range b.defs.byType[t] {
+func (b *Batch) edgeViolation(id graph.EdgeID, t graph.TypeID, props []graph.Property) (*reject, error) {
+	for _, d := range b.defs.ByType[t] {
 		if r, err := b.breach(d, props, storage.Owner{Edge: id, IsEdge: true}); r != nil || err != nil {
 			return r, err
 		}

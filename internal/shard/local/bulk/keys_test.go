@@ -1,4 +1,4 @@
-package local
+package bulk
 
 import (
 	"math/rand/v2"

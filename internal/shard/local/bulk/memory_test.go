@@ -2,7 +2,7 @@
 
 // The race detector takes more memory than what is measured.
 
-package local
+package bulk_test
 
 import (
 	"fmt"
@@ -14,6 +14,8 @@ import (
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
+	"github.com/hopgate/hopgate/internal/shard/local/bulk"
 )
 
 // TestOfflineMemory loads vertices whose keys take many times the memory that they may have, integers and texts, and looks
@@ -22,22 +24,24 @@ func TestOfflineMemory(t *testing.T) {
 	const vertices, batch, memory = 400_000, 10_000, 2 << 20
 	for _, text := range []bool{false, true} {
 		t.Run(fmt.Sprint("text=", text), func(t *testing.T) {
-			f, err := OpenOffline(Options{
+			f, err := local.OpenOffline(local.Options{
 				Dir: t.TempDir(), MemtableBytes: 1 << 20, CacheBytes: 1 << 20, DecodedBytes: -1,
-				Tuning: Tuning{FoldRecords: -1},
-			}, "default", OfflineOptions{Memory: memory})
+				Tuning: local.Tuning{FoldRecords: -1},
+			}, "default", local.OfflineOptions{Memory: memory})
 			require.NoError(t, err)
 			defer func() { require.NoError(t, f.Close()) }()
 			ctx := t.Context()
-			require.NoError(t, f.g.CreateIndex(ctx, graph.Index{Name: "space_s", Unique: true, Indexed: true}))
-			space := f.g.Indexes()[0].ID
-			tx, err := f.g.Begin(ctx, shard.Write)
+			g, err := f.Store().Local("default")
+			require.NoError(t, err)
+			require.NoError(t, g.CreateIndex(ctx, graph.Index{Name: "space_s", Unique: true, Indexed: true}))
+			space := g.Indexes()[0].ID
+			tx, err := g.Begin(ctx, shard.Write)
 			require.NoError(t, err)
 			typ, err := tx.Type("T")
 			require.NoError(t, err)
 			tx.Rollback()
 			key := func(i uint64) graph.Value {
-				n := i * spread >> 30
+				n := i * bulk.Spread >> 30
 				if text {
 					return graph.StringValue(fmt.Sprint("user-", n))
 				}
@@ -65,7 +69,7 @@ func TestOfflineMemory(t *testing.T) {
 					vals[i] = key(from + uint64(i))
 				}
 				l := &shard.Load{Vertices: []shard.LoadVertices{{Labels: graph.NoLabels, Space: space, Keys: vals, Action: shard.Insert}}}
-				require.NoError(t, f.g.Load(ctx, l))
+				require.NoError(t, g.Load(ctx, l))
 				require.Equal(t, batch, l.AppliedVertices)
 				if from%(vertices/4) == 0 {
 					measure()
@@ -79,14 +83,13 @@ func TestOfflineMemory(t *testing.T) {
 				}
 				rows, err := f.Resolve(&shard.LoadEdges{Type: typ, SrcSpace: space, DstSpace: space, Src: vals, Dst: vals})
 				require.NoError(t, err)
-				r := rows.(*resolvedRows)
-				require.Empty(t, r.missing)
-				for i, id := range r.ends[0] {
-					if id != graph.VertexID(from+uint64(i)) || r.ends[1][i] != id {
-						t.Fatalf("key %d is vertex %d and %d", from+uint64(i), id, r.ends[1][i])
+				ends, all := bulk.TakeEnds(rows)
+				require.True(t, all)
+				for i, id := range ends[0] {
+					if id != graph.VertexID(from+uint64(i)) || ends[1][i] != id {
+						t.Fatalf("key %d is vertex %d and %d", from+uint64(i), id, ends[1][i])
 					}
 				}
-				resolvedPool.Put(r)
 			}
 			measure()
 			t.Log(most>>10, "KiB")

@@ -1,10 +1,11 @@
-package local
+package bulk
 
 import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
@@ -32,7 +33,7 @@ type edgeColumn struct {
 }
 
 // edges carries out the batch's edges: first all ends are found, or made, then the edges of each type are written.
-func (b *loadBatch) edges() error {
+func (b *Batch) edges() error {
 	var types []*edgeRows
 	for i := range b.l.Edges {
 		group := &b.l.Edges[i]
@@ -69,7 +70,7 @@ func (b *loadBatch) edges() error {
 }
 
 // ends finds the ends of a group's rows.
-func (b *loadBatch) ends(i int, e *edgeRows) error {
+func (b *Batch) ends(i int, e *edgeRows) error {
 	group := &b.l.Edges[i]
 	srcDef, err := b.space(group.SrcSpace)
 	if err != nil {
@@ -122,10 +123,10 @@ func (b *loadBatch) ends(i int, e *edgeRows) error {
 }
 
 // dangling treats a row one of whose ends is not there; ok tells whether both are now.
-func (b *loadBatch) dangling(i, row int, srcDef, dstDef *indexDef, e *edgeRow) (ok bool, err error) {
+func (b *Batch) dangling(i, row int, srcDef, dstDef *index.Def, e *edgeRow) (ok bool, err error) {
 	group := &b.l.Edges[i]
 	for _, end := range []struct {
-		d   *indexDef
+		d   *index.Def
 		key graph.Value
 		id  *graph.VertexID
 	}{{srcDef, group.Src[row], &e.src}, {dstDef, group.Dst[row], &e.dst}} {
@@ -160,7 +161,7 @@ func (b *loadBatch) dangling(i, row int, srcDef, dstDef *indexDef, e *edgeRow) (
 }
 
 // makeEnd makes the vertex that a dangling edge lacks, with its key alone.
-func (b *loadBatch) makeEnd(d *indexDef, key graph.Value, id *graph.VertexID) (*reject, error) {
+func (b *Batch) makeEnd(d *index.Def, key graph.Value, id *graph.VertexID) (*reject, error) {
 	set, err := b.newSet(d, graph.NoLabels)
 	if err != nil {
 		return nil, err
@@ -192,7 +193,7 @@ func (b *loadBatch) makeEnd(d *indexDef, key graph.Value, id *graph.VertexID) (*
 }
 
 // fixPending puts the ids of vertices that have been made meanwhile into the rows.
-func (b *loadBatch) fixPending(e *edgeRows) {
+func (b *Batch) fixPending(e *edgeRows) {
 	if len(b.pending) == 0 {
 		return
 	}
@@ -206,11 +207,11 @@ func (b *loadBatch) fixPending(e *edgeRows) {
 	}
 }
 
-func (b *loadBatch) edgesOfType(e *edgeRows) error {
+func (b *Batch) edgesOfType(e *edgeRows) error {
 	if len(e.rows) == 0 {
 		return nil
 	}
-	if !e.simple || len(b.defs.byType[e.t]) > 0 {
+	if !e.simple || len(b.defs.ByType[e.t]) > 0 {
 		return b.edgesByRow(e.rows)
 	}
 	b.edgeColumns(e)
@@ -232,7 +233,7 @@ func (b *loadBatch) edgesOfType(e *edgeRows) error {
 }
 
 // edgesByRow carries out rows one by one.
-func (b *loadBatch) edgesByRow(rows []edgeRow) error {
+func (b *Batch) edgesByRow(rows []edgeRow) error {
 	if err := b.settle(); err != nil {
 		return err
 	}
@@ -249,7 +250,7 @@ func (b *loadBatch) edgesByRow(rows []edgeRow) error {
 }
 
 // edgeColumns lays the columns of the groups end to end, as far as there are several.
-func (b *loadBatch) edgeColumns(e *edgeRows) {
+func (b *Batch) edgeColumns(e *edgeRows) {
 	one := true
 	for i := range e.rows {
 		one = one && e.rows[i].group == e.rows[0].group && int(e.rows[i].row) == i
@@ -288,7 +289,7 @@ func repeats(cols []shard.LoadColumn) bool {
 }
 
 // strategies gives the update strategy of a property by group.
-func (b *loadBatch) strategies(p graph.PropID) []shard.Strategy {
+func (b *Batch) strategies(p graph.PropID) []shard.Strategy {
 	out := make([]shard.Strategy, len(b.l.Edges))
 	for i := range b.l.Edges {
 		for _, c := range b.l.Edges[i].Props {
@@ -301,7 +302,7 @@ func (b *loadBatch) strategies(p graph.PropID) []shard.Strategy {
 }
 
 // dropBad refuses rows with values that cannot be stored.
-func (b *loadBatch) dropBad(e *edgeRows) {
+func (b *Batch) dropBad(e *edgeRows) {
 	bad := map[int]bool{}
 	for c := range e.cols {
 		for i, v := range e.cols[c].values {
@@ -318,7 +319,7 @@ func (b *loadBatch) dropBad(e *edgeRows) {
 
 // foldRun treats rows with the same ends, between which there is no edge yet, in their order: the first makes an edge,
 // and so does every insert; an upsert changes all that there are by then.
-func (b *loadBatch) foldRun(e *edgeRows, run []int32) {
+func (b *Batch) foldRun(e *edgeRows, run []int32) {
 	made := []int32{}
 	for _, i := range run {
 		row := &e.rows[i]
@@ -365,8 +366,8 @@ func (e *edgeRows) combine(i, to int32) *reject {
 }
 
 // insertEdges puts the rows that have a source into the bulks.
-func (b *loadBatch) insertEdges(e *edgeRows) error {
-	ws := b.tx.ws
+func (b *Batch) insertEdges(e *edgeRows) error {
+	ws := b.tx.Writers()
 	cols := make([]storage.BulkColumn, len(e.cols))
 	for c := range cols {
 		cols[c] = storage.NewBulkColumn(e.cols[c].prop, len(e.rows))
@@ -423,7 +424,7 @@ func (b *loadBatch) insertEdges(e *edgeRows) error {
 }
 
 // countEdges counts new edges by the labels of the vertices whose lists they are in.
-func (b *loadBatch) countEdges(t graph.TypeID, dir graph.Direction, no int, edges []storage.ListEdge) error {
+func (b *Batch) countEdges(t graph.TypeID, dir graph.Direction, no int, edges []storage.ListEdge) error {
 	var ids []graph.VertexID
 	for i := range edges {
 		if i == 0 || edges[i].Vertex != edges[i-1].Vertex {
@@ -451,7 +452,7 @@ func (b *loadBatch) countEdges(t graph.TypeID, dir graph.Direction, no int, edge
 		n++
 	}
 	bySet[last] += n
-	w := b.tx.ws[no]
+	w := b.tx.Writers()[no]
 	kind := storage.CountDst
 	if dir == graph.Out {
 		kind = storage.CountSrc

@@ -1,10 +1,11 @@
-package local
+package bulk
 
 import (
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
@@ -13,7 +14,7 @@ import (
 type newVertices struct {
 	set    graph.LabelSet
 	labels []graph.LabelID
-	space  *indexDef
+	space  *index.Def
 	keys   storage.Tuples
 	props  []graph.PropID
 	cols   [][]graph.Value // beside props, a value a vertex
@@ -21,7 +22,7 @@ type newVertices struct {
 	// given counts the vertices that have got ids; the others are still to be made.
 	given int
 	// plain are the label set's other indexes, none of which constrains anything.
-	plain []*indexDef
+	plain []*index.Def
 }
 
 // sameShape reports whether groups differ in their rows alone.
@@ -31,7 +32,7 @@ func sameShape(x, y *shard.LoadVertices) bool {
 }
 
 // vertices carries out groups of the batch's vertices, which are alike.
-func (b *loadBatch) vertices(from, to int) error {
+func (b *Batch) vertices(from, to int) error {
 	first := &b.l.Vertices[from]
 	d, err := b.space(first.Space)
 	if err != nil {
@@ -79,9 +80,9 @@ func (b *loadBatch) vertices(from, to int) error {
 }
 
 // constrained reports whether vertices of a label set have constraints besides that their key in the space is unique.
-func (b *loadBatch) constrained(d *indexDef, set graph.LabelSet) bool {
+func (b *Batch) constrained(d *index.Def, set graph.LabelSet) bool {
 	for _, l := range b.g.Labels(set) {
-		for _, o := range b.defs.byLabel[l] {
+		for _, o := range b.defs.ByLabel[l] {
 			if o != d && (o.Unique || o.Required) {
 				return true
 			}
@@ -91,7 +92,7 @@ func (b *loadBatch) constrained(d *indexDef, set graph.LabelSet) bool {
 }
 
 // vertexRows carries out a group row by row.
-func (b *loadBatch) vertexRows(i int, d *indexDef) error {
+func (b *Batch) vertexRows(i int, d *index.Def) error {
 	if err := b.settle(); err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func (b *loadBatch) vertexRows(i int, d *indexDef) error {
 
 // newOrOld carries out a group whose rows depend on nothing but their vertex: new ones are collected, those that are
 // there are put aside, to be changed together.
-func (b *loadBatch) newOrOld(i int, d *indexDef, set graph.LabelSet, t *keyTable, old *oldVertices) error {
+func (b *Batch) newOrOld(i int, d *index.Def, set graph.LabelSet, t *keyTable, old *oldVertices) error {
 	group := &b.l.Vertices[i]
 	if err := b.fetch(d, t, group.Keys); err != nil {
 		return err
@@ -171,7 +172,7 @@ func (b *loadBatch) newOrOld(i int, d *indexDef, set graph.LabelSet, t *keyTable
 }
 
 // pendingOf gives the place of the vertices that are being made with a label set in a space.
-func (b *loadBatch) pendingOf(d *indexDef, set graph.LabelSet) int {
+func (b *Batch) pendingOf(d *index.Def, set graph.LabelSet) int {
 	for i, p := range b.pending {
 		if p.set == set && p.space == d && p.given == 0 {
 			return i
@@ -179,13 +180,13 @@ func (b *loadBatch) pendingOf(d *indexDef, set graph.LabelSet) int {
 	}
 	p := &newVertices{set: set, labels: b.g.Labels(set), space: d}
 	for _, l := range p.labels {
-		for _, o := range b.defs.byLabel[l] {
+		for _, o := range b.defs.ByLabel[l] {
 			if o != d && o.Indexed {
 				p.plain = append(p.plain, o)
 			}
 		}
 	}
-	p.column(d.props[0])
+	p.column(d.PropIDs[0])
 	b.pending = append(b.pending, p)
 	return len(b.pending) - 1
 }
@@ -268,7 +269,7 @@ func (p *newVertices) change(group *shard.LoadVertices, row, n int, cols []int) 
 }
 
 // makePending gives ids to the vertices that are being made and puts them into the bulks.
-func (b *loadBatch) makePending() error {
+func (b *Batch) makePending() error {
 	for _, p := range b.pending {
 		if err := b.make(p); err != nil {
 			return err
@@ -277,15 +278,15 @@ func (b *loadBatch) makePending() error {
 	return nil
 }
 
-func (b *loadBatch) make(p *newVertices) error {
+func (b *Batch) make(p *newVertices) error {
 	n := p.keys.Len()
 	if p.given == n {
 		return nil
 	}
-	p.stamp(b.tx)
+	p.stamp(b.tx.Stamp)
 	var present []graph.Property
 	for c, prop := range p.props {
-		if slices.ContainsFunc(p.cols[c], func(v graph.Value) bool { return !v.IsNull() }) && !hidden(prop) {
+		if slices.ContainsFunc(p.cols[c], func(v graph.Value) bool { return !v.IsNull() }) && !index.Hidden(prop) {
 			present = append(present, graph.Property{ID: prop, Value: graph.BoolValue(true)})
 		}
 	}
@@ -293,11 +294,11 @@ func (b *loadBatch) make(p *newVertices) error {
 		return err
 	}
 	for from := 0; from < n; {
-		w := b.tx.place()
-		no := slices.Index(b.tx.ws, w)
+		w := b.tx.Place()
+		no := slices.Index(b.tx.Writers(), w)
 		k := n - from
-		if len(b.tx.ws) > 1 {
-			block := b.g.opts.Tuning.PlaceBlock
+		if len(b.tx.Writers()) > 1 {
+			block := b.g.PlaceBlock
 			k = min(k, block-int(w.NextVertex()%uint64(block)))
 		}
 		if err := b.makeIn(p, no, from, from+k); err != nil {
@@ -316,7 +317,7 @@ func (b *loadBatch) make(p *newVertices) error {
 }
 
 // makeIn makes the vertices [from, to) in a shard.
-func (b *loadBatch) makeIn(p *newVertices, no, from, to int) error {
+func (b *Batch) makeIn(p *newVertices, no, from, to int) error {
 	bulk := b.bulk(no)
 	cols := make([]storage.BulkColumn, 0, len(p.cols))
 	for c, prop := range p.props {
@@ -349,13 +350,13 @@ func (b *loadBatch) makeIn(p *newVertices, no, from, to int) error {
 }
 
 // plainEntries adds the entries of an index that constrains nothing.
-func (b *loadBatch) plainEntries(bulk *storage.Bulk, p *newVertices, d *indexDef, from, to int, first uint64) error {
+func (b *Batch) plainEntries(bulk *storage.Bulk, p *newVertices, d *index.Def, from, to int, first uint64) error {
 	var tuples storage.Tuples
 	var key []byte
 	var locals []uint64
-	vals := make([]graph.Value, len(d.props))
-	at := make([]int, len(d.props))
-	for i, prop := range d.props {
+	vals := make([]graph.Value, len(d.PropIDs))
+	at := make([]int, len(d.PropIDs))
+	for i, prop := range d.PropIDs {
 		if at[i] = slices.Index(p.props, prop); at[i] < 0 && i == 0 {
 			return nil
 		}
@@ -373,7 +374,7 @@ func (b *loadBatch) plainEntries(bulk *storage.Bulk, p *newVertices, d *indexDef
 		}
 		if ok {
 			tuples.AddKey(key)
-			b.tx.noteDue(d, key)
+			b.tx.NoteDue(d, key)
 			locals = append(locals, first+uint64(row-from))
 		}
 	}
@@ -382,12 +383,12 @@ func (b *loadBatch) plainEntries(bulk *storage.Bulk, p *newVertices, d *indexDef
 }
 
 // indexable says why a value of a property cannot be in one of the indexes.
-func indexable(defs []*indexDef, v graph.Value, prop graph.PropID) *reject {
+func indexable(defs []*index.Def, v graph.Value, prop graph.PropID) *reject {
 	if k := v.Kind(); k != graph.List && (k != graph.String || len(v.Str()) <= maxKeyText) {
 		return nil
 	}
 	for _, d := range defs {
-		if d.TTL == 0 && slices.Contains(d.props, prop) {
+		if d.TTL == 0 && slices.Contains(d.PropIDs, prop) {
 			if key, ok := keys.AppendOrdered(nil, v); ok && len(key) > keys.MaxOrdered {
 				return &reject{"BadValue", "the value is too large for the index " + d.Name}
 			}
@@ -403,4 +404,17 @@ func storable(v graph.Value) bool {
 		return true
 	}
 	return keys.Storable(v)
+}
+
+// stamp gives the vertices that are being made the time of the write.
+func (p *newVertices) stamp(now func() graph.Value) {
+	for _, d := range p.plain {
+		if !d.Stamped() {
+			continue
+		}
+		col := p.cols[p.column(d.PropIDs[0])]
+		for i := range col {
+			col[i] = now()
+		}
+	}
 }

@@ -1,12 +1,12 @@
-package local
+package bulk
 
 import (
 	"cmp"
-	"context"
 	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
@@ -28,7 +28,7 @@ func (o *oldVertices) add(id graph.VertexID, group, row int) {
 
 // changeOld changes vertices that are there. What the rows combine with is read for all of them together. If an index has a
 // say the rows are carried out one by one.
-func (b *loadBatch) changeOld(d *indexDef, old *oldVertices) error {
+func (b *Batch) changeOld(d *index.Def, old *oldVertices) error {
 	for _, r := range old.rows {
 		if b.made(r.id) != 0 {
 			if err := b.settle(); err != nil {
@@ -65,7 +65,7 @@ func (b *loadBatch) changeOld(d *indexDef, old *oldVertices) error {
 }
 
 // made gives the label set of a vertex that lies in a bulk, else 0.
-func (b *loadBatch) made(id graph.VertexID) graph.LabelSet {
+func (b *Batch) made(id graph.VertexID) graph.LabelSet {
 	for i := range b.ranges {
 		if r := &b.ranges[i]; id >= r.first && id < r.first+graph.VertexID(r.n) {
 			return r.set
@@ -75,9 +75,9 @@ func (b *loadBatch) made(id graph.VertexID) graph.LabelSet {
 }
 
 // besidesKey gives the columns but for those that only repeat the key; ok is false if one of those says something else.
-func (b *loadBatch) besidesKey(d *indexDef, old *oldVertices) (cols []int, ok bool) {
+func (b *Batch) besidesKey(d *index.Def, old *oldVertices) (cols []int, ok bool) {
 	for c := range old.first.Props {
-		if d.bare() || old.first.Props[c].Prop != d.props[0] {
+		if d.Bare() || old.first.Props[c].Prop != d.PropIDs[0] {
 			cols = append(cols, c)
 			continue
 		}
@@ -98,7 +98,7 @@ func (b *loadBatch) besidesKey(d *indexDef, old *oldVertices) (cols []int, ok bo
 
 // changer changes vertices that are there.
 type changer struct {
-	b     *loadBatch
+	b     *Batch
 	first *shard.LoadVertices // of the groups, which are alike
 	cols  []int               // in the order of their properties
 	props []storage.MergeProp // beside cols
@@ -171,12 +171,12 @@ func (c *changer) read(old *oldVertices) (ok bool, err error) {
 // indexed reports whether an index over vertices of a label set holds a property that changes.
 func (c *changer) indexed(set graph.LabelSet) bool {
 	for _, l := range c.b.g.Labels(set) {
-		for _, d := range c.b.defs.byLabel[l] {
-			if d.stamped() {
+		for _, d := range c.b.defs.ByLabel[l] {
+			if d.Stamped() {
 				return true
 			}
 			for _, col := range c.cols {
-				if slices.Contains(d.props, c.first.Props[col].Prop) {
+				if slices.Contains(d.PropIDs, c.first.Props[col].Prop) {
 					return true
 				}
 			}
@@ -204,7 +204,7 @@ func (c *changer) run() error {
 	for from := 0; from < len(c.ids); {
 		no := c.ids[from].Shard()
 		n, _ := slices.BinarySearchFunc(c.ids[from:], no+1, func(id graph.VertexID, no int) int { return id.Shard() - no })
-		ids, sets, w := c.ids[from:from+n], c.sets[from:from+n], b.tx.ws[no]
+		ids, sets, w := c.ids[from:from+n], c.sets[from:from+n], b.tx.Writers()[no]
 		err := w.Merge(b.ctx, ids, sets, c.props, func(i int, cells []storage.MergeCell) error {
 			of := 0
 			for of < len(rows) && rows[of].id == ids[i] {
@@ -278,29 +278,4 @@ func (c *changer) combine(r oldRow) *reject {
 		v.bufs[v.at] = v.next
 	}
 	return nil
-}
-
-func hidden(p graph.PropID) bool { return p >= storage.HiddenProps }
-
-func spaceProp(id graph.IndexID) graph.PropID { return storage.HiddenProps | graph.PropID(id) }
-
-// bare reports whether an index is an id space.
-func (d *indexDef) bare() bool { return d.Label == "" && d.Type == "" }
-
-// dropKeys takes a vertex's keys out of the id spaces.
-func (tx *Tx) dropKeys(ctx context.Context, id graph.VertexID) (props []graph.PropID, err error) {
-	for _, d := range tx.g.defs.Load().bare {
-		vals, err := tx.valuesOf(ctx, d, id)
-		if err != nil {
-			return nil, err
-		}
-		if vals[0].IsNull() {
-			continue
-		}
-		if err := tx.deleteEntry(d, vals, storage.Owner{Vertex: id}); err != nil {
-			return nil, err
-		}
-		props = append(props, d.props[0])
-	}
-	return props, nil
 }

@@ -1,4 +1,4 @@
-package local
+package bulk
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/hopgate/hopgate/internal/graph"
-	"github.com/hopgate/hopgate/internal/shard"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
@@ -34,14 +33,14 @@ func newSortedSum(shards int) *sortedSum {
 }
 
 // sortType writes the lists of a type's edges in both directions. It closes the spill.
-func (f *Offline) sortType(ctx context.Context, t graph.TypeID, out *storage.Spill, sum *sortedSum) (err error) {
+func (f *Sorter) sortType(ctx context.Context, t graph.TypeID, out *storage.Spill, sum *sortedSum) (err error) {
 	in, err := f.newSpill(t, graph.In)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	firsts := make([]uint64, out.Buckets())
-	for no, s := range f.g.shards {
+	for no, s := range f.g.Shards {
 		n := 0
 		for b := range f.buckets {
 			firsts[no*f.buckets+b] = uint64(n)
@@ -68,7 +67,7 @@ func (f *Offline) sortType(ctx context.Context, t graph.TypeID, out *storage.Spi
 const tableBytes = 64 << 20
 
 // sortLists writes the lists of one direction: runs of buckets make a table each. mirror takes the edges for the other direction.
-func (f *Offline) sortLists(ctx context.Context, t graph.TypeID, dir graph.Direction, from, mirror *storage.Spill, firsts []uint64, sum *sortedSum) error {
+func (f *Sorter) sortLists(ctx context.Context, t graph.TypeID, dir graph.Direction, from, mirror *storage.Spill, firsts []uint64, sum *sortedSum) error {
 	var tasks [][]int
 	size := int64(0)
 	for b := range from.Buckets() {
@@ -98,26 +97,20 @@ func (f *Offline) sortLists(ctx context.Context, t graph.TypeID, dir graph.Direc
 			if mirror != nil {
 				s.mirror = mirror.Buffer(int(f.o.Memory) / 16 / f.o.Workers)
 			}
-			tx, err := f.g.Begin(ctx, shard.Read)
-			if err != nil {
-				errs[k] = err
-				cancel(err)
-				return
-			}
-			defer tx.Rollback()
-			s.tx = tx.(*Tx)
-			s.tx.plain = true
-			for i := range next {
-				if err = s.task(ctx, from, tasks[i], i, firsts); err != nil {
-					break
+			errs[k] = f.host.Read(ctx, func(tx Reader) error {
+				s.tx = tx
+				for i := range next {
+					if err := s.task(ctx, from, tasks[i], i, firsts); err != nil {
+						return err
+					}
 				}
-			}
-			if err == nil && s.mirror != nil {
-				err = s.mirror.Flush()
-			}
-			if err != nil {
-				errs[k] = err
-				cancel(err)
+				if s.mirror == nil {
+					return nil
+				}
+				return s.mirror.Flush()
+			})
+			if errs[k] != nil {
+				cancel(errs[k])
 			}
 		})
 	}
@@ -127,10 +120,10 @@ func (f *Offline) sortLists(ctx context.Context, t graph.TypeID, dir graph.Direc
 
 // edgeSorter sorts buckets, one after the other.
 type edgeSorter struct {
-	f      *Offline
+	f      *Sorter
 	t      graph.TypeID
 	dir    graph.Direction
-	tx     *Tx
+	tx     Reader
 	sum    *sortedSum
 	mirror *storage.SpillBuffer
 	table  *storage.ListTable
@@ -166,8 +159,8 @@ func (s *edgeSorter) task(ctx context.Context, from *storage.Spill, buckets []in
 			return err
 		}
 	}
-	path := f.store.opts.FS.PathJoin(f.dir, fmt.Sprintf("%d-%d-%d.sst", s.t, s.dir, n))
-	if s.table, err = f.g.shards[no].NewListTable(path, s.t, s.dir); err != nil {
+	path := f.fs.PathJoin(f.dir, fmt.Sprintf("%d-%d-%d.sst", s.t, s.dir, n))
+	if s.table, err = f.g.Shards[no].NewListTable(path, s.t, s.dir); err != nil {
 		return err
 	}
 	for _, b := range buckets {
@@ -237,7 +230,7 @@ func (s *edgeSorter) bucket(ctx context.Context, from *storage.Spill, b int, fir
 // split sorts a bucket that does not fit into memory in parts.
 func (s *edgeSorter) split(ctx context.Context, from *storage.Spill, b int, first graph.VertexID, width uint, id *uint64) (err error) {
 	shift := uint(max(0, int(width)-splitBits))
-	fs := s.f.store.opts.FS
+	fs := s.f.fs
 	const parts = 1 << splitBits
 	name := fmt.Sprintf("%d-%d-%d-%d", s.t, s.dir, first, width)
 	to, err := storage.NewSpill(fs, fs.PathJoin(s.f.dir, name), parts)
@@ -281,11 +274,11 @@ func (s *edgeSorter) sort(no int) (shift uint, err error) {
 		return 0, fmt.Errorf("the edges of vertex %d of shard %d are too many to be sorted", r.place, no)
 	}
 	var most uint64
-	for _, sh := range s.f.g.shards {
+	for _, sh := range s.f.g.Shards {
 		most = max(most, sh.NextVertex())
 	}
 	local := uint(bits.Len64(most))
-	shift = local + uint(bits.Len(uint(len(s.f.g.shards)-1)))
+	shift = local + uint(bits.Len(uint(len(s.f.g.Shards)-1)))
 	s.order = s.order[:0]
 	for at := 0; at < len(s.data); {
 		size := r.read(s.data[at:], s.dir)

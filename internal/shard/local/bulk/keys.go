@@ -1,4 +1,4 @@
-package local
+package bulk
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/shard/local/index"
 	"github.com/hopgate/hopgate/internal/storage"
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
@@ -225,9 +226,9 @@ func (t *keyTable) inDense(k uint64) graph.VertexID {
 	return graph.NoVertex
 }
 
-// keyTables are the tables of a graph's unique indexes, as far as loads have used them. They are right as long as
+// Keys are the tables of a graph's unique indexes, as far as loads have used them. They are right as long as
 // nothing but loads has changed the indexes.
-type keyTables struct {
+type Keys struct {
 	byIndex map[graph.IndexID]*keyTable
 	spill   *keySpill // nil but for offline loads
 }
@@ -237,7 +238,7 @@ const maxKeyTables = 256 << 20
 
 // makeRoom makes room for as many more keys as there are rows, if the tables can go to disk; those that are not complete are
 // thrown away instead. No vertex may be pending.
-func (t *keyTables) makeRoom(rows map[graph.IndexID]int) error {
+func (t *Keys) makeRoom(rows map[graph.IndexID]int) error {
 	for {
 		size := 0
 		var largest graph.IndexID
@@ -260,7 +261,7 @@ func (t *keyTables) makeRoom(rows map[graph.IndexID]int) error {
 }
 
 // drop throws a table away.
-func (t *keyTables) drop(id graph.IndexID) error {
+func (t *Keys) drop(id graph.IndexID) error {
 	x := t.byIndex[id]
 	if x == nil {
 		return nil
@@ -270,7 +271,7 @@ func (t *keyTables) drop(id graph.IndexID) error {
 }
 
 // trim throws the tables away if they have become too large, and cannot go to disk.
-func (t *keyTables) trim() {
+func (t *Keys) trim() {
 	if t.spill != nil {
 		return
 	}
@@ -283,7 +284,7 @@ func (t *keyTables) trim() {
 	}
 }
 
-// pendingID marks a vertex that is being made and has no id yet: group and row of loadBatch.pending follow.
+// pendingID marks a vertex that is being made and has no id yet: group and row of Batch.pending follow.
 const pendingID graph.VertexID = 1 << 63
 
 func makePendingID(group, row int) graph.VertexID {
@@ -298,12 +299,12 @@ func splitPending(id graph.VertexID) (group, row int) {
 
 // table gives the table of a space, making it if need be: complete if the index is small beside the n keys that are
 // about to be looked up.
-func (b *loadBatch) table(d *indexDef, n int) (*keyTable, error) {
+func (b *Batch) table(d *index.Def, n int) (*keyTable, error) {
 	if t := b.tables.byIndex[d.ID]; t != nil {
 		return t, nil
 	}
 	entries := uint64(0)
-	for _, s := range b.g.shards {
+	for _, s := range b.g.Shards {
 		if sk := s.Sketches()[d.ID]; sk != nil {
 			entries += sk.Estimate()
 		}
@@ -313,7 +314,7 @@ func (b *loadBatch) table(d *indexDef, n int) (*keyTable, error) {
 	if !t.complete {
 		return t, nil
 	}
-	for _, v := range b.tx.views {
+	for _, v := range b.tx.Views() {
 		err := v.Walk(b.ctx, d.ID, nil, nil, false, func(rest []byte, o storage.Owner) bool {
 			t.put(rest, o.Vertex)
 			return true
@@ -326,7 +327,7 @@ func (b *loadBatch) table(d *indexDef, n int) (*keyTable, error) {
 }
 
 // fetch makes the table know all keys: those that it does not know are looked up together, in their order.
-func (b *loadBatch) fetch(d *indexDef, t *keyTable, vals []graph.Value) error {
+func (b *Batch) fetch(d *index.Def, t *keyTable, vals []graph.Value) error {
 	if t.complete && !t.onDisk() {
 		return nil
 	}
@@ -363,7 +364,7 @@ func (b *loadBatch) fetch(d *indexDef, t *keyTable, vals []graph.Value) error {
 		t.put(key, graph.NoVertex)
 	}
 	slices.SortFunc(tuples, bytes.Compare)
-	for _, v := range b.tx.views {
+	for _, v := range b.tx.Views() {
 		if err := v.Seek(b.ctx, d.ID, tuples, func(k int, o storage.Owner) { t.put(tuples[k], o.Vertex) }); err != nil {
 			return err
 		}

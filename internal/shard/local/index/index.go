@@ -1,0 +1,114 @@
+// Package index describes the indexes and constraints of a graph, with their names resolved to numbers.
+package index
+
+import (
+	"slices"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/storage"
+)
+
+// Def is an index with its names resolved. PropIDs stands beside Props.
+type Def struct {
+	graph.Index
+	PropIDs []graph.PropID
+}
+
+// Defs are the indexes of a graph by what they are over.
+type Defs struct {
+	ByID    map[graph.IndexID]*Def
+	ByLabel map[graph.LabelID][]*Def
+	ByType  map[graph.TypeID][]*Def
+	// Spaces are the id spaces. Their property is hidden.
+	Spaces []*Def
+	// TTLs are the indexes that hold expiry times.
+	TTLs []*Def
+}
+
+// New resolves the names of indexes by a catalog.
+func New(g *storage.Catalog, indexes []graph.Index) *Defs {
+	defs := &Defs{
+		ByID: map[graph.IndexID]*Def{}, ByLabel: map[graph.LabelID][]*Def{}, ByType: map[graph.TypeID][]*Def{},
+	}
+	for _, ix := range indexes {
+		d := &Def{Index: ix}
+		for _, name := range ix.Props {
+			p, _ := g.Prop(name)
+			d.PropIDs = append(d.PropIDs, p)
+		}
+		if d.Bare() {
+			d.PropIDs = []graph.PropID{SpaceProp(ix.ID)}
+			defs.Spaces = append(defs.Spaces, d)
+		}
+		if d.Stamped() {
+			d.PropIDs = []graph.PropID{SpaceProp(ix.ID)}
+		}
+		if d.TTL > 0 {
+			defs.TTLs = append(defs.TTLs, d)
+		}
+		defs.ByID[ix.ID] = d
+		if ix.Failure != "" {
+			continue
+		}
+		if l, ok := g.Label(ix.Label); ok && ix.Label != "" {
+			defs.ByLabel[l] = append(defs.ByLabel[l], d)
+		}
+		if t, ok := g.Type(ix.Type); ok && ix.Type != "" {
+			defs.ByType[t] = append(defs.ByType[t], d)
+		}
+	}
+	return defs
+}
+
+// Values picks the indexed values out of properties.
+func (d *Def) Values(props []graph.Property) []graph.Value {
+	return d.Merged(make([]graph.Value, len(d.PropIDs)), props)
+}
+
+// Merged gives the values after properties were set over old ones.
+func (d *Def) Merged(old []graph.Value, props []graph.Property) []graph.Value {
+	vals := slices.Clone(old)
+	for _, p := range props {
+		for i, q := range d.PropIDs {
+			if p.ID == q {
+				vals[i] = p.Value
+			}
+		}
+	}
+	return vals
+}
+
+// Touches reports whether a change of properties concerns the index.
+func (d *Def) Touches(props []graph.Property) bool {
+	for _, p := range props {
+		if slices.Contains(d.PropIDs, p.ID) {
+			return true
+		}
+	}
+	return false
+}
+
+// Bare reports whether an index is an id space.
+func (d *Def) Bare() bool { return d.Label == "" && d.Type == "" }
+
+// SpaceProp gives the hidden property that holds the keys of an id space.
+func SpaceProp(id graph.IndexID) graph.PropID { return storage.HiddenProps | graph.PropID(id) }
+
+// Hidden reports whether a property belongs to the store and not to users.
+func Hidden(p graph.PropID) bool { return p >= storage.HiddenProps }
+
+// Stamped reports whether what the index is over carries the time of its last write.
+func (d *Def) Stamped() bool { return d.TTL > 0 && len(d.Props) == 0 }
+
+// Missing gives the name of a required property that is not there, or "".
+func (d *Def) Missing(vals []graph.Value) string {
+	if !d.Required {
+		return ""
+	}
+	for i, v := range vals {
+		if v.IsNull() {
+			return d.Props[i]
+		}
+	}
+	return ""
+}
