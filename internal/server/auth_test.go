@@ -113,6 +113,13 @@ func TestRolesHTTP(t *testing.T) {
 		{"POST", "/get", `{"A[]": {"A": {}}}`, access.Fetcher}, // who may fetch what, the answer's own code says
 		{"POST", "/v1/traverse", `{"from": {"label": "A", "property": "x", "value": 1}, "edges": ["T"], "hops": 1}`, access.Reader},
 		{"GET", "/no/such/route", "", access.Fetcher},
+		{"GET", "/v1/schema", "", access.Reader},
+		{"GET", "/v1/queries", "", access.Fetcher}, // the caller's own
+		{"GET", "/v1/slowlog", "", access.Admin},
+		{"GET", "/v1/top?intervalMs=100", "", access.Admin},
+		{"GET", "/v1/metrics", "", access.Admin},
+		{"GET", "/v1/shards", "", access.Admin},
+		{"GET", "/v1/profile?seconds=1", "", access.Admin},
 	} {
 		for r := access.None; r <= access.Admin; r++ {
 			code := g.request(t, r, c.method, "http://"+g.addrs.HTTP+c.path, c.body)

@@ -71,7 +71,8 @@ func New(e *query.Engine, l *loader.Loader, store telemetry.Storage, registry *p
 	quiet := slog.NewLogLogger(opt.Logger.Handler(), slog.LevelDebug) // broken connections and the like
 	s.handler = httpapi.New(e, monitor, registry, httpapi.Options{
 		MaxRequestBytes: opt.MaxRequestBytes, Memory: s.memory, TxIdle: opt.TxIdle, TestProcedures: opt.TestProcedures,
-		Auth: opt.Auth, Web: opt.Web, Rates: opt.Rates,
+		Auth: opt.Auth, Web: opt.Web, Rates: opt.Rates, Audit: opt.Audit,
+		Store: store, Metrics: registry, Profiles: opt.Profiles, Drained: s.drained.Done(),
 	})
 	s.http = &http.Server{
 		Handler: http.HandlerFunc(s.serveHTTP), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 3 * time.Minute,

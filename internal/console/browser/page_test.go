@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -122,7 +123,7 @@ func start(name string, args ...string) (*server, error) {
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		if data, err := os.ReadFile(ready); err == nil {
 			var a struct{ HTTP, GRPC string }
-			if json.Unmarshal(data, &a) == nil && a.HTTP != "" {
+			if json.Unmarshal(data, &a) == nil && (a.HTTP != "" || args[0] == "shard" && a.GRPC != "") {
 				s.http, s.grpc = "http://"+a.HTTP, a.GRPC
 				return s, nil
 			}
@@ -135,6 +136,21 @@ func start(name string, args ...string) (*server, error) {
 	}
 	s.stop()
 	return nil, fmt.Errorf("%s is not ready: %s", args[0], s.log)
+}
+
+// command runs a command of hopgate to its end.
+func command(t testing.TB, args ...string) string {
+	out, err := exec.Command(hopgate, args...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return string(out)
+}
+
+// free gives an address that nothing listens on.
+func free(t testing.TB) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
 }
 
 func (s *server) stop() { _ = s.cmd.Process.Signal(syscall.SIGKILL) }
@@ -291,7 +307,7 @@ func (p *page) js(text string) {
 // text gives an expression as text.
 func (p *page) text(js string) string {
 	p.t.Helper()
-	return eval[string](p, "String("+js+")")
+	return eval[string](p, "(async () => String(await ("+js+")))()")
 }
 
 // wait waits until an expression holds. While a page is loading, it does not.

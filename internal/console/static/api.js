@@ -28,8 +28,9 @@ export const api = {
 };
 
 /** Sends a request; an answer that is no success is thrown as a Failure. */
-export async function send(path, { method = "GET", body, accept = "application/json", signal } = {}) {
+export async function send(path, { method = "GET", body, accept = "application/json", signal, prefer } = {}) {
   const headers = { Accept: accept };
+  if (prefer) headers.Prefer = prefer;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (token) headers.Authorization = "Bearer " + token;
   const answer = await fetch(path, { method, headers, body, signal, credentials: "omit", cache: "no-store" });
@@ -87,7 +88,8 @@ export class Run {
 
   async #read() {
     try {
-      const answer = await send("/v1/query", { method: "POST", body: stringify(this.body), accept: "application/x-ndjson", signal: this.#abort.signal });
+      // Browsers send a request again by themselves that is answered by 408, so errors come as lines.
+      const answer = await send("/v1/query", { method: "POST", body: stringify(this.body), accept: "application/x-ndjson", prefer: "error-lines", signal: this.#abort.signal });
       const reader = answer.body.getReader();
       for (;;) {
         const { done, value } = await reader.read();

@@ -98,13 +98,13 @@ export function announce(text, shown = true) {
   announce.timer = setTimeout(() => e.classList.remove("shown"), 2500);
 }
 
-/** Calls f once after several requests within a frame. */
+/** Calls f once after several requests within a frame. A page that is not visible has no frames. */
 export function perFrame(f) {
   let asked = false;
   return () => {
     if (asked) return;
     asked = true;
-    requestAnimationFrame(() => { asked = false; f(); });
+    (document.hidden ? setTimeout : requestAnimationFrame)(() => { asked = false; f(); });
   };
 }
 

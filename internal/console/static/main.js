@@ -3,11 +3,14 @@ import { api, ask, get } from "./api.js";
 import { button, dialog, el, fill } from "./dom.js";
 import { read, write } from "./store.js";
 import { emptyCatalogue } from "./complete.js";
+import { offerDemo } from "./demo.js";
+import { fetchPage } from "./fetch.js";
+import { operationsPage } from "./operations.js";
 import { plansPage } from "./plans.js";
 import { queryPage } from "./query.js";
 import { schemaPage } from "./schema.js";
 
-const pages = [queryPage, schemaPage, plansPage];
+const pages = [queryPage, fetchPage, schemaPage, plansPage, operationsPage];
 
 /** What the pages share. */
 const app = {
@@ -66,6 +69,7 @@ async function loadGraphs() {
 async function load() {
   await loadGraphs();
   await Promise.all([app.refresh(), loadFunctions()]);
+  offerDemo(app);
   document.documentElement.dataset.ready = "true";
 }
 

@@ -149,7 +149,8 @@ export const queryPage = {
       el("label", { class: "check", title: "Seconds until a statement ends; 0 is the server's default" }, timeout, "s"), link);
     drawSide();
     readParameters();
-    const element = el("div", { class: "page query" }, el("section", { class: "work" }, editor.element, toolbar, strip, result.element), side);
+    app.tour = el("div", { class: "tour", role: "region", "aria-label": "Tour", hidden: true });
+    const element = el("div", { class: "page query" }, el("section", { class: "work" }, app.tour, editor.element, toolbar, strip, result.element), side);
     return {
       element, editor, result,
       show(q) {

@@ -42,6 +42,8 @@ export class Table {
       this.#sort = { column: -1, descending: false };
       this.#at = { row: 0, column: 0 };
       this.#widths = [];
+      this.#pool = [];
+      fill(this.body);
       this.scroller.scrollTop = this.scroller.scrollLeft = 0;
     }
     if (!this.#widths.length && rows.fields.length) this.#header();
@@ -107,7 +109,7 @@ export class Table {
   #geometry() { return { scrollTop: this.scroller.scrollTop, viewport: this.scroller.clientHeight, rowHeight, rows: this.rows.length }; }
 
   #draw() {
-    if (!this.rows || !this.element.isConnected) return;
+    if (!this.#widths.length || !this.element.isConnected) return;
     const w = visible(this.#geometry());
     this.spacer.style.height = w.height + "px";
     this.body.style.transform = `translateY(${w.offset}px)`;

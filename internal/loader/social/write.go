@@ -40,7 +40,7 @@ func Write(ctx context.Context, dir string, o Options) (Counts, error) {
 	}
 	g := newNetwork(&o)
 	for _, f := range g.files() {
-		rows, size, err := f.write(ctx, dir, max(1, o.Workers))
+		rows, size, err := f.create(ctx, dir, max(1, o.Workers))
 		if err != nil {
 			return c, fmt.Errorf("generate %s: %w", f.name, err)
 		}
@@ -52,6 +52,34 @@ func Write(ctx context.Context, dir string, o Options) (Counts, error) {
 		}
 	}
 	return c, nil
+}
+
+// Has reports whether a network without comments has a file of a name.
+func Has(name string) bool {
+	return find(&Options{Persons: 2}, name) != nil
+}
+
+// WriteFile writes one file of a network.
+func WriteFile(ctx context.Context, w io.Writer, name string, o Options) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	f := find(&o, name)
+	if f == nil {
+		return fmt.Errorf("generate: there is no file %s", name)
+	}
+	_, _, err := f.write(ctx, w, max(1, o.Workers))
+	return err
+}
+
+// find gives the file of a name, or nil.
+func find(o *Options, name string) *file {
+	for _, f := range newNetwork(o).files() {
+		if f.name == name {
+			return &f
+		}
+	}
+	return nil
 }
 
 func newNetwork(o *Options) *network {
@@ -98,8 +126,8 @@ func (g *network) files() []file {
 	return fs
 }
 
-// write writes the file: workers fill blocks of rows, which are written in their order.
-func (f *file) write(ctx context.Context, dir string, workers int) (rows, size int64, err error) {
+// create writes the file into a directory.
+func (f *file) create(ctx context.Context, dir string, workers int) (rows, size int64, err error) {
 	out, err := os.Create(filepath.Join(dir, f.name))
 	if err != nil {
 		return 0, 0, err
@@ -109,6 +137,11 @@ func (f *file) write(ctx context.Context, dir string, workers int) (rows, size i
 			err = e
 		}
 	}()
+	return f.write(ctx, out, workers)
+}
+
+// write writes the file: workers fill blocks of rows, which are written in their order.
+func (f *file) write(ctx context.Context, out io.Writer, workers int) (rows, size int64, err error) {
 	if _, err := io.WriteString(out, f.header+"\n"); err != nil {
 		return 0, 0, err
 	}

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
-	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/server/admin"
+	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
@@ -46,7 +46,7 @@ func (s *adminService) Profile(req *pb.ProfileRequest, stream grpc.ServerStreami
 		}
 		defer s.profiles.Yield()()
 		defer s.e.LabelProfiles()()
-		err = cpuProfile(stream.Context(), watch, &b)
+		err = request.WatchCPU(stream.Context(), watch, &b)
 	default:
 		err = wire.RequestError("kind: must be cpu, heap, goroutine, mutex or block, was " + strconv.Quote(kind))
 	}
@@ -72,20 +72,4 @@ func (s *adminService) KeptProfiles(context.Context, *pb.KeptProfilesRequest) (*
 		res.Profiles = append(res.Profiles, &pb.KeptProfile{Time: timestamppb.New(k.Time), Kind: k.Kind, Bytes: uint64(k.Bytes)})
 	}
 	return res, nil
-}
-
-// cpuProfile watches the processors for a while, or until the client goes away.
-func cpuProfile(ctx context.Context, watch time.Duration, b *bytes.Buffer) error {
-	if err := pprof.StartCPUProfile(b); err != nil {
-		return graph.Unavailable("RequestError", "ProfileRuns", "another CPU profile is being taken", err)
-	}
-	defer pprof.StopCPUProfile()
-	timer := time.NewTimer(watch)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return graph.DeadlineError(context.Cause(ctx))
-	}
 }

@@ -13,6 +13,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/request"
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
@@ -35,19 +36,19 @@ func (s *adminService) Top(req *pb.TopRequest, stream grpc.ServerStreamingServer
 			return wire.GRPCError(wire.RequestError("interval: must be from 100ms to 1h"))
 		}
 	}
-	past := pastTop(s.e.Watch(), interval) // before counting begins, so that nothing counts twice
-	t := &top{since: time.Now(), byKey: map[operationKey]*operation{}}
-	defer s.e.Watch().Add(&query.Watcher{Ended: t.add})()
+	past := request.PastTop(s.e.Watch(), interval) // before counting begins, so that nothing counts twice
+	t := request.NewTop(time.Now())
+	defer s.e.Watch().Add(&query.Watcher{Ended: t.Add})()
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for first := true; ; first = false {
 		select {
 		case now := <-ticker.C:
-			res := t.take(now)
-			if first && len(res.GetOperations()) == 0 && past != nil {
+			res := t.Take(now)
+			if first && len(res.Operations) == 0 && past != nil {
 				res = past
 			}
-			if err := stream.Send(res); err != nil {
+			if err := stream.Send(topProto(res)); err != nil {
 				return err
 			}
 		case <-stream.Context().Done():

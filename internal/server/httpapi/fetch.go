@@ -56,6 +56,7 @@ func failFetch(w http.ResponseWriter, err error) {
 // prefer is what a client prefers (RFC 7240).
 type prefer struct {
 	status bool          // http-status: the HTTP status repeats the code
+	lines  bool          // error-lines: an error is a line, whatever comes before it
 	wait   time.Duration // wait=N: the time that the request may take
 }
 
@@ -66,6 +67,8 @@ func readPrefer(headers []string) (p prefer) {
 			switch strings.ToLower(name) {
 			case "http-status":
 				p.status = true
+			case "error-lines":
+				p.lines = true
 			case "wait":
 				if n, err := strconv.Atoi(value); err == nil && n > 0 && n < 1<<30 {
 					p.wait = time.Duration(n) * time.Second

@@ -43,6 +43,8 @@ func New(e *query.Engine, monitor *request.Monitor, registry prometheus.Register
 	h.handle("POST /db/{graph}/query/v2", func(w http.ResponseWriter, r *http.Request) { h.query(w, r, true) })
 	h.traversals()
 	h.handle("GET /v1/schema", h.schema)
+	h.handle("GET /v1/demo/{file}", h.demo)
+	h.operations()
 	for path, s := range map[string]step{"": beginStep, "/{id}": runStep, "/{id}/commit": commitStep} {
 		h.handle("POST /db/{graph}/query/v2/tx"+path, func(w http.ResponseWriter, r *http.Request) { h.transact(w, r, s) })
 	}

@@ -3,8 +3,11 @@ package httpapi
 import (
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/hopgate/hopgate/internal/access"
 	"github.com/hopgate/hopgate/internal/server/request"
+	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
 // Options are the settings of the HTTP API.
@@ -16,12 +19,20 @@ type Options struct {
 	Auth            *access.Authenticator // default nil, nobody is asked who they are
 	Web             *access.Web           // which web pages may send requests; default nil, those of the server alone
 	Rates           *access.Rates         // default nil, nothing is bounded
+	Audit           *access.Audit         // takes what admins have asked for; default nil
+	Store           telemetry.Storage     // whose shards GET /v1/shards shows; default nil, none
+	Metrics         prometheus.Gatherer   // of GET /v1/metrics; default none
+	Profiles        *telemetry.Profiles   // that the server takes all the time; default nil, none
+	Drained         <-chan struct{}       // is closed when the server drains; default nil, never
 }
 
 // EnsureDefaults fills in what is not set.
 func (o *Options) EnsureDefaults() {
 	if o.MaxRequestBytes == 0 {
 		o.MaxRequestBytes = 64 << 20
+	}
+	if o.Metrics == nil {
+		o.Metrics = prometheus.NewRegistry()
 	}
 	if o.TxIdle == 0 {
 		o.TxIdle = 30 * time.Second

@@ -40,6 +40,17 @@ type format struct {
 	media string
 	lines bool
 	form  *wire.Form
+	// inline says that an error is a line of an answer with status 200, even if nothing comes before it.
+	inline bool
+}
+
+// fail answers with an error alone.
+func (f *format) fail(w http.ResponseWriter, err error) {
+	if f.lines && f.inline {
+		wire.WriteError(w, f.media, http.StatusOK, err)
+		return
+	}
+	wire.WriteError(w, f.errors(), wire.HTTPStatus(err), err)
 }
 
 // errors gives the media type of an answer that is an error alone.
@@ -85,11 +96,11 @@ func accept(headers []string) (best format, ok bool) {
 func formatOf(media string) (format, bool) {
 	switch media {
 	case mediaLines, "application/jsonl":
-		return format{mediaLines, true, &wire.Plain}, true
+		return format{media: mediaLines, lines: true, form: &wire.Plain}, true
 	case mediaTyped, mediaTyped + ".v1.0", mediaTyped + ".v1.1":
-		return format{media, false, &wire.Typed}, true
+		return format{media: media, form: &wire.Typed}, true
 	case wire.MediaPlain, "application/*", "*/*":
-		return format{wire.MediaPlain, false, &wire.Plain}, true
+		return format{media: wire.MediaPlain, form: &wire.Plain}, true
 	}
 	return format{}, false
 }
@@ -110,18 +121,19 @@ func (h *Handler) query(w http.ResponseWriter, r *http.Request, neo4j bool) {
 	if !ok {
 		return
 	}
+	f.inline = readPrefer(r.Header.Values("Prefer")).lines
 	status := http.StatusOK
 	if neo4j {
 		status = http.StatusAccepted
 	}
 	req, err := h.queryRequest(w, r, neo4j)
 	if err != nil {
-		wire.WriteError(w, f.errors(), wire.HTTPStatus(err), err)
+		f.fail(w, err)
 		return
 	}
 	res, err := h.e.Query(r.Context(), req)
 	if err != nil {
-		wire.WriteError(w, f.errors(), wire.HTTPStatus(err), err)
+		f.fail(w, err)
 		return
 	}
 	defer res.Close()
@@ -208,7 +220,7 @@ func writeEnvelope(w http.ResponseWriter, res *query.Result, f format, status in
 			if sent {
 				panic(http.ErrAbortHandler)
 			}
-			wire.WriteError(w, f.errors(), wire.HTTPStatus(err), err)
+			f.fail(w, err)
 			return
 		}
 		if b == nil {
@@ -255,7 +267,7 @@ func writeEnvelope(w http.ResponseWriter, res *query.Result, f format, status in
 func writeLines(w http.ResponseWriter, res *query.Result, f format, status int, tail func([]byte) []byte) {
 	b, err := res.Next()
 	if err != nil {
-		wire.WriteError(w, f.errors(), wire.HTTPStatus(err), err)
+		f.fail(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", f.media)

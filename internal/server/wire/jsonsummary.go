@@ -40,7 +40,7 @@ func AppendSummary(dst []byte, s query.Summary) []byte {
 	if s.Plan == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = appendPlan(dst, s.Plan)
+		dst = AppendPlan(dst, s.Plan)
 	}
 	dst = appendNotifications(dst, s.Notifications)
 	if s.Truncated {
@@ -121,7 +121,8 @@ func appendPosition(dst []byte, pos graph.Pos) []byte {
 	return append(dst, '}')
 }
 
-func appendPlan(dst []byte, p *query.PlanNode) []byte {
+// AppendPlan writes a plan.
+func AppendPlan(dst []byte, p *query.PlanNode) []byte {
 	dst = append(dst, `{"operator":`...)
 	dst = fn.AppendJSONString(dst, p.Operator)
 	dst = append(dst, `,"arguments":`...)
@@ -175,7 +176,7 @@ func appendPlan(dst []byte, p *query.PlanNode) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendPlan(dst, c)
+		dst = AppendPlan(dst, c)
 	}
 	return append(dst, ']', '}')
 }

@@ -1,0 +1,148 @@
+package browser_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const long = "UNWIND range(1, 1000000000) AS a UNWIND range(1, 1000) AS b WITH a, b WHERE a + b < 0 RETURN a"
+
+// Those who run the server see what runs and end it, what was slow, what takes the time, and where the processors are.
+func TestOperations(t *testing.T) {
+	busy := visit(t, "")
+	busy.write("Statement", long)
+	busy.key("Enter", ctl)
+	p := visit(t, "#operations")
+	p.wait(`document.querySelector(".operations").textContent.includes("UNWIND range(1, 1000000000)")`)
+	p.audit()
+
+	p.click("tab", "Flame graph")
+	p.js(`$t.find("spinbutton", "Seconds to watch").value = 1`)
+	p.click("button", "Watch the processors")
+	p.wait(`document.querySelector(".flame") && document.querySelector(".flame").textContent.includes("Unwind")`)
+	p.audit()
+	p.picture("flame")
+
+	p.click("tab", "Charts")
+	p.wait(`document.querySelectorAll(".chart").length === 9 && [...document.querySelectorAll(".chart b")].filter((b) => b.textContent !== "–").length > 10`)
+	p.wait(`[...document.querySelectorAll(".chart polyline")].some((l) => l.getAttribute("points").split(" ").length > 3)`)
+	p.audit()
+	p.picture("charts")
+
+	p.click("tab", "Running")
+	p.js(`[...document.querySelectorAll(".operations tr")].find((r) => r.textContent.includes("UNWIND range(1, 1000000000)")).querySelector("button").click()`)
+	busy.ended()
+	require.Contains(t, busy.text(status), "killed")
+
+	p.click("tab", "Slow log")
+	p.wait(`document.querySelector(".operations").textContent.includes("UNWIND range(1, 1000000000)")`)
+	p.audit()
+	p.click("button", "Show the plan")
+	p.wait(`document.querySelector(".plan-table")`)
+	p.click("tab", "Shards")
+	p.wait(`document.querySelectorAll(".operations [role=tabpanel]:not([hidden]) tbody tr").length === 2`)
+	p.audit()
+	p.click("tab", "Top")
+	p.wait(`document.querySelector(".operations").textContent.includes("calls/s")`)
+	p.audit()
+}
+
+// A fetch is completed, run, and shown with its plans; a fault is underlined.
+func TestFetch(t *testing.T) {
+	single.statement(t, "MERGE (:Vendor {id: 7, name: 'Ann'})", "")
+	p := visit(t, "#fetch")
+	p.write("Fetch, as JSON", `{"Ven`)
+	p.wait(`$t.find("option", "lVendor")`)
+	p.write("Fetch, as JSON", `{"Vendor[]": {"count": 5, "Vendor": {"@column": "id,name"}}}`)
+	p.key("Enter", ctl)
+	p.wait(`document.querySelector(".fetch .json").textContent.includes('"name": "Ann"')`)
+	p.wait(`document.querySelector(".fetch-plans").textContent.includes("LabelScan")`)
+	p.audit()
+	p.picture("fetch")
+	p.write("Fetch, as JSON", `{"Vendor[]": {"count": "ten", "Vendor": {}}}`)
+	p.key("Enter", ctl)
+	p.wait(`document.querySelector(".fetch .fault") && document.querySelector(".fetch .fault").textContent === '"count"'`)
+	p.audit()
+}
+
+// An empty graph offers the demo network, loads it, and shows a tour.
+func TestDemo(t *testing.T) {
+	dir := t.TempDir()
+	s, err := start(filepath.Join(dir, "demo"), "serve", "--data-dir", filepath.Join(dir, "data"))
+	require.NoError(t, err)
+	defer s.stop()
+	p := open(t, s.http, setting{})
+	p.wait(`$t.find("button", "Load demo data")`)
+	p.audit()
+	p.click("button", "Load demo data")
+	p.wait(`document.querySelector(".tour").textContent.includes("1 of 5")`)
+	p.ended()
+	p.wait(status + `.includes("20 rows")`)
+	p.picture("tour")
+	for _, step := range []string{"2", "3", "4", "5"} {
+		p.click("button", "Next")
+		p.wait(`document.querySelector(".tour").textContent.includes("` + step + ` of 5")`)
+		p.ended()
+		require.NotContains(t, p.text(status), "failed")
+		require.NotContains(t, p.text(status), " 0 rows")
+		if step == "4" {
+			p.picture("paths")
+		}
+	}
+	p.wait(`document.querySelector(".plan-table")`)
+	p.picture("plan")
+	require.Contains(t, s.statement(t, "MATCH (n) RETURN count(n)", ""), "549")
+}
+
+// Behind tokens, through a gateway: the console asks for one, keeps it only if ticked, and shows what its role may see.
+func TestGatewayTokens(t *testing.T) {
+	dir := t.TempDir()
+	var lines []string
+	tokens := map[string]string{}
+	for name, role := range map[string]string{"ann": "reader", "root": "admin"} {
+		out := command(t, "token", name, "--role", role)
+		tokens[name] = regexp.MustCompile(`token: (\S+)`).FindStringSubmatch(out)[1]
+		lines = append(lines, regexp.MustCompile(`\{name:.*\}`).FindString(out))
+	}
+	file := filepath.Join(dir, "tokens.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("tokens:\n  - "+strings.Join(lines, "\n  - ")+"\n"), 0o600))
+	address := free(t)
+	shard, err := start(filepath.Join(dir, "shard"), "shard", "--data-dir", filepath.Join(dir, "data"), "--shard-addresses", address, "--grpc", address)
+	require.NoError(t, err)
+	defer shard.stop()
+	gateway, err := start(filepath.Join(dir, "gateway"), "gateway", "--shard-addresses", address, "--tokens-file", file)
+	require.NoError(t, err)
+	defer gateway.stop()
+	gateway.statement(t, "CREATE (:Secret {name: 'x'})", tokens["root"])
+
+	p := open(t, gateway.http, setting{})
+	p.wait(`$t.find("dialog", "Token")`)
+	p.audit()
+	p.focus("textbox", "Token of this server")
+	p.insert(tokens["ann"])
+	p.click("button", "Use")
+	p.wait(`document.documentElement.dataset.ready`)
+	p.ask("MATCH (n:Secret) RETURN n.name AS name")
+	p.wait(cells + ` === "x"`)
+	require.Equal(t, "0 0", p.text(`sessionStorage.length + " " + document.cookie.length`))
+	p.ask("CREATE (:Secret)")
+	require.Contains(t, p.text(`document.querySelector(".result").textContent`), "writer")
+	p.click("link", "Operations")
+	p.click("tab", "Slow log")
+	p.wait(`document.querySelector(".operations").textContent.includes("This needs the role admin.")`)
+
+	p.click("button", "Give the token for this server")
+	p.focus("textbox", "Token of this server")
+	p.js(`document.activeElement.select()`)
+	p.insert(tokens["root"])
+	p.click("checkbox", "Keep it until this tab closes")
+	p.click("button", "Use")
+	p.wait(`sessionStorage.getItem("hopgate.token")`)
+	p.click("tab", "Charts")
+	p.wait(`[...document.querySelectorAll(".chart b")].some((b) => b.textContent !== "–")`)
+}

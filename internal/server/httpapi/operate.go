@@ -1,0 +1,248 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/hopgate/hopgate/internal/access"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/server/request"
+	"github.com/hopgate/hopgate/internal/server/wire"
+	"github.com/hopgate/hopgate/internal/telemetry"
+)
+
+const (
+	usualInterval    = time.Second
+	shortestInterval = 100 * time.Millisecond
+	longestInterval  = time.Minute
+	usualProfile     = 10 * time.Second
+	longestProfile   = 2 * time.Minute
+)
+
+// operations adds the routes by which people watch a server and end what runs.
+func (h *Handler) operations() {
+	h.handle("GET /v1/queries", h.running)
+	h.handle("DELETE /v1/queries/{id}", h.kill)
+	h.handle("GET /v1/slowlog", h.admins("SlowLog", h.slowLog))
+	h.handle("GET /v1/top", h.admins("Top", h.top))
+	h.handle("GET /v1/shards", h.admins("Shards", h.shards))
+	h.handle("GET /v1/profile", h.admins("Profile", h.profile))
+	metrics := promhttp.HandlerFor(h.opt.Metrics, promhttp.HandlerOpts{DisableCompression: true}) // the handler compresses all answers
+	h.handle("GET /v1/metrics", h.admins("Metrics", metrics.ServeHTTP))
+}
+
+// admins lets only admins of all graphs use f. The audit log has those whom it refuses, and whoever takes a profile; pages ask for
+// the rest again and again.
+func (h *Handler) admins(name string, f http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if h.opt.Auth == nil {
+			f(w, r)
+			return
+		}
+		err := access.CheckEvery(r.Context(), access.Admin)
+		if err != nil || name == "Profile" {
+			h.opt.Audit.Record(r.Context(), "admin", "", name, wire.Outcome(err))
+		}
+		if err != nil {
+			wire.Fail(w, err)
+			return
+		}
+		f(w, r)
+	}
+}
+
+type runningJSON struct {
+	ID         uint64    `json:"id"`
+	Graph      string    `json:"graph"`
+	Statement  string    `json:"statement"`
+	Caller     string    `json:"caller,omitempty"`
+	Start      time.Time `json:"start"`
+	ElapsedMs  float64   `json:"elapsedMs"`
+	Rows       int64     `json:"rows"`
+	Memory     int64     `json:"memory"`
+	Operator   string    `json:"operator,omitempty"` // that holds most of the memory
+	Connection string    `json:"connection,omitempty"`
+	Client     string    `json:"client,omitempty"`
+	Agent      string    `json:"agent,omitempty"`
+}
+
+// running lists what runs: all of it for an admin, what is the caller's own for others.
+func (h *Handler) running(w http.ResponseWriter, r *http.Request) {
+	out := []runningJSON{}
+	for _, q := range h.e.Running(r.Context()) {
+		operator, held := q.Held()
+		out = append(out, runningJSON{
+			q.ID, q.Graph, q.Statement, q.Caller, q.Start, milliseconds(time.Since(q.Start)), q.Rows(), held, operator,
+			q.Session.ID, q.Session.Address, q.Session.Agent,
+		})
+	}
+	writeJSON(w, map[string]any{"queries": out})
+}
+
+// kill ends a request.
+func (h *Handler) kill(w http.ResponseWriter, r *http.Request) {
+	id, err := strconv.ParseUint(r.PathValue("id"), 10, 64)
+	if err != nil || !h.e.Kill(r.Context(), id) {
+		wire.Fail(w, graph.RequestError(graph.KindNotFound, "NoSuchQuery", "no request %q runs that the caller may end", r.PathValue("id")))
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+type slowJSON struct {
+	Graph       string          `json:"graph"`
+	Statement   string          `json:"statement"`
+	Fingerprint string          `json:"fingerprint"`
+	Start       time.Time       `json:"start"`
+	ElapsedMs   float64         `json:"elapsedMs"`
+	Rows        int64           `json:"rows"`
+	Error       string          `json:"error,omitempty"`
+	Plan        json.RawMessage `json:"plan,omitempty"`
+}
+
+// slowLog lists the slowest requests, the slowest first.
+func (h *Handler) slowLog(w http.ResponseWriter, r *http.Request) {
+	limit, err := number(r, "limit", 100, 1, 1<<20)
+	if err != nil {
+		wire.Fail(w, err)
+		return
+	}
+	out := []slowJSON{}
+	for _, q := range h.e.SlowLog() {
+		if len(out) == int(limit) {
+			break
+		}
+		s := slowJSON{Graph: q.Graph, Statement: q.Statement, Fingerprint: q.Fingerprint, Start: q.Start, ElapsedMs: milliseconds(q.Elapsed), Rows: q.Rows}
+		if q.Err != nil {
+			s.Error = q.Err.Error()
+		}
+		if q.Plan != nil {
+			s.Plan = wire.AppendPlan(nil, q.Plan)
+		}
+		out = append(out, s)
+	}
+	writeJSON(w, map[string]any{"queries": out})
+}
+
+type operationJSON struct {
+	Kind        string  `json:"kind"`
+	Graph       string  `json:"graph,omitempty"`
+	Fingerprint string  `json:"fingerprint,omitempty"`
+	Text        string  `json:"text"`
+	Calls       uint64  `json:"calls"`
+	Errors      uint64  `json:"errors"`
+	Rows        int64   `json:"rows"`
+	Rate        float64 `json:"rate"`
+	MeanMs      float64 `json:"meanMs"`
+	P99Ms       float64 `json:"p99Ms"`
+	Share       float64 `json:"share"`
+}
+
+// top counts operations for an interval and answers with what they did.
+func (h *Handler) top(w http.ResponseWriter, r *http.Request) {
+	ms, err := number(r, "intervalMs", usualInterval.Milliseconds(), shortestInterval.Milliseconds(), longestInterval.Milliseconds())
+	if err != nil {
+		wire.Fail(w, err)
+		return
+	}
+	t := request.NewTop(time.Now())
+	remove := h.e.Watch().Add(&query.Watcher{Ended: t.Add})
+	defer remove()
+	timer := time.NewTimer(time.Duration(ms) * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.Context().Done():
+		return // nobody waits for the answer
+	case <-h.opt.Drained:
+		wire.Fail(w, wire.Draining())
+		return
+	}
+	i := t.Take(time.Now())
+	out := []operationJSON{}
+	for _, o := range i.Operations {
+		out = append(out, operationJSON{
+			o.Kind, o.Graph, o.Fingerprint, o.Text, o.Calls, o.Errors, o.Rows, o.Rate, milliseconds(o.Mean), milliseconds(o.P99), o.Share,
+		})
+	}
+	writeJSON(w, map[string]any{"end": i.End, "intervalMs": milliseconds(i.Length), "operations": out})
+}
+
+type shardJSON struct {
+	Shard              int     `json:"shard"`
+	DiskBytes          uint64  `json:"diskBytes"`
+	ReadAmplification  int     `json:"readAmplification"`
+	WriteAmplification float64 `json:"writeAmplification"`
+	TopologyBytes      int64   `json:"topologyCacheBytes"`
+	TopologyHits       uint64  `json:"topologyCacheHits"`
+	TopologyMisses     uint64  `json:"topologyCacheMisses"`
+	BlockReadBytes     uint64  `json:"blockReadBytes"`
+	BlockFoundBytes    uint64  `json:"blockFoundBytes"`
+}
+
+// shards answers with the shapes of a graph's shards.
+func (h *Handler) shards(w http.ResponseWriter, r *http.Request) {
+	name := r.URL.Query().Get("graph")
+	if _, err := h.e.Schema(r.Context(), name); err != nil { // which knows whether there is such a graph
+		wire.Fail(w, err)
+		return
+	}
+	if name == "" {
+		name = query.DefaultGraph
+	}
+	out := []shardJSON{}
+	if h.opt.Store != nil {
+		shapes, err := telemetry.Shapes(r.Context(), h.opt.Store, name)
+		if err != nil {
+			wire.Fail(w, err)
+			return
+		}
+		for i := range shapes {
+			s := &shapes[i]
+			g, v := &s.Graph, &s.Values
+			out = append(out, shardJSON{
+				int(s.Shard), g.DiskBytes + v.DiskBytes, int(g.ReadAmplification), g.WriteAmplification(),
+				int64(s.Decoded.Used), s.Topology.Hits, s.Topology.Misses + s.Topology.Stale, g.BlockRead + v.BlockRead, g.BlockFound + v.BlockFound,
+			})
+		}
+	}
+	writeJSON(w, map[string]any{"shards": out})
+}
+
+// profile watches the processors and answers with the stacks as a tree, of one statement if its fingerprint is given.
+func (h *Handler) profile(w http.ResponseWriter, r *http.Request) {
+	seconds, err := number(r, "seconds", int64(usualProfile.Seconds()), 1, int64(longestProfile.Seconds()))
+	if err != nil {
+		wire.Fail(w, err)
+		return
+	}
+	defer h.opt.Profiles.Yield()()
+	defer h.e.LabelProfiles()()
+	p, err := request.CPUProfile(r.Context(), time.Duration(seconds)*time.Second)
+	if err != nil {
+		wire.Fail(w, err)
+		return
+	}
+	tree := telemetry.FlameOf(p, r.URL.Query().Get("statement"))
+	writeJSON(w, map[string]any{"unit": "nanoseconds", "seconds": seconds, "tree": tree})
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// number reads a parameter of the address.
+func number(r *http.Request, name string, usual, least, most int64) (int64, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return usual, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < least || n > most {
+		return 0, wire.RequestError(name + ": must be a whole number from " + strconv.FormatInt(least, 10) + " to " + strconv.FormatInt(most, 10))
+	}
+	return n, nil
+}

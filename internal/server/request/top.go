@@ -1,0 +1,158 @@
+package request
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/query"
+)
+
+const (
+	// maxOperations bounds the operations that are told apart within one interval; the rest are counted as one.
+	maxOperations = 1000
+	// others is the text of the operation that the rest are counted as.
+	others = "(others)"
+	// Latencies are counted in classes whose bounds grow by a tenth, from 1 µs to beyond an hour.
+	latencyClasses = 256
+	latencyGrowth  = 1.1
+)
+
+// Top counts what each operation does.
+type Top struct {
+	mu    sync.Mutex
+	since time.Time
+	byKey map[operationKey]*operation
+}
+
+// NewTop begins to count at a moment.
+func NewTop(since time.Time) *Top { return &Top{since: since, byKey: map[operationKey]*operation{}} }
+
+// Interval is what all operations did in a while.
+type Interval struct {
+	End        time.Time
+	Length     time.Duration
+	Operations []Operation // those that took most time first
+}
+
+// Operation is what one operation did in an interval.
+type Operation struct {
+	Kind, Graph, Fingerprint, Text string
+	Calls, Errors                  uint64
+	Rows                           int64
+	Rate                           float64 // calls a second
+	Mean, P99                      time.Duration
+	Share                          float64 // of the time of all operations of its kind
+}
+
+type operationKey struct{ kind, graph, fingerprint, text string }
+
+// operation is what one operation did since Top.since.
+type operation struct {
+	operationKey
+	calls, errors uint64
+	rows          int64
+	total, most   time.Duration
+	classes       [latencyClasses]uint32
+}
+
+// Add counts a request.
+func (t *Top) Add(r *query.Ended) {
+	key := operationKey{kind: string(r.Kind), graph: r.Graph, text: r.Statement}
+	if r.Kind != query.RouteKind {
+		key.fingerprint, key.text = query.Fingerprint(r.Kind, r.Statement)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.byKey[key]
+	if o == nil {
+		if len(t.byKey) >= maxOperations {
+			key = operationKey{kind: string(r.Kind), text: others}
+			o = t.byKey[key]
+		}
+		if o == nil {
+			o = &operation{operationKey: key}
+			t.byKey[key] = o
+		}
+	}
+	o.calls++
+	if r.Failed {
+		o.errors++
+	}
+	o.rows += r.Rows
+	o.total += r.Elapsed
+	o.most = max(o.most, r.Elapsed)
+	o.classes[latencyClass(r.Elapsed)]++
+}
+
+// PastTop gives what the operations did in the last interval in which one ended, or nil if none has yet.
+func PastTop(w *query.Watch, interval time.Duration) *Interval {
+	ended, since, until := w.Latest(interval)
+	if len(ended) == 0 || !since.Before(until) {
+		return nil
+	}
+	t := NewTop(since)
+	for i := range ended {
+		t.Add(&ended[i])
+	}
+	return t.Take(until)
+}
+
+func latencyClass(d time.Duration) int {
+	if d <= time.Microsecond {
+		return 0
+	}
+	return min(int(math.Ceil(math.Log(float64(d)/float64(time.Microsecond))/math.Log(latencyGrowth))), latencyClasses-1)
+}
+
+// p99 is the bound that at most one in a hundred calls were above.
+func (o *operation) p99() time.Duration {
+	rest := o.calls / 100
+	for i := latencyClasses - 1; i >= 0; i-- {
+		n := uint64(o.classes[i])
+		if n > rest {
+			return min(o.most, time.Duration(float64(time.Microsecond)*math.Pow(latencyGrowth, float64(i))))
+		}
+		rest -= n
+	}
+	return o.most
+}
+
+// Take gives what was counted until now, and starts over.
+func (t *Top) Take(now time.Time) *Interval {
+	t.mu.Lock()
+	since, byKey := t.since, t.byKey
+	t.since, t.byKey = now, map[operationKey]*operation{}
+	t.mu.Unlock()
+	all := make([]*operation, 0, len(byKey))
+	var routes, rest time.Duration
+	for _, o := range byKey {
+		all = append(all, o)
+		if o.kind == string(query.RouteKind) {
+			routes += o.total
+		} else {
+			rest += o.total
+		}
+	}
+	slices.SortFunc(all, func(a, b *operation) int {
+		return cmp.Or(cmp.Compare(b.total, a.total), cmp.Compare(a.kind, b.kind), cmp.Compare(a.text, b.text), cmp.Compare(a.graph, b.graph))
+	})
+	out := &Interval{End: now, Length: now.Sub(since)}
+	for _, o := range all {
+		whole := rest
+		if o.kind == string(query.RouteKind) {
+			whole = routes
+		}
+		p := Operation{
+			Kind: o.kind, Graph: o.graph, Fingerprint: o.fingerprint, Text: o.text, Calls: o.calls, Errors: o.errors, Rows: o.rows,
+			Rate: float64(o.calls) / now.Sub(since).Seconds(), Mean: o.total / time.Duration(o.calls), P99: o.p99(),
+		}
+		if whole > 0 {
+			p.Share = float64(o.total) / float64(whole)
+		}
+		out.Operations = append(out.Operations, p)
+	}
+	return out
+}

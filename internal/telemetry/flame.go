@@ -1,0 +1,124 @@
+package telemetry
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/google/pprof/profile"
+)
+
+// Frame is one box of a flame graph: a statement, an operator, or a function by the way it was called.
+type Frame struct {
+	Name     string   `json:"n"`
+	Value    int64    `json:"v"` // with all that it calls
+	Self     int64    `json:"s"`
+	Base     int64    `json:"b,omitempty"` // Value in the profile that is compared with
+	BaseSelf int64    `json:"t,omitempty"`
+	Children []*Frame `json:"c,omitempty"`
+	byName   map[string]*Frame
+}
+
+func (f *Frame) child(name string) *Frame {
+	if c := f.byName[name]; c != nil {
+		return c
+	}
+	c := &Frame{Name: name}
+	if f.byName == nil {
+		f.byName = map[string]*Frame{}
+	}
+	f.byName[name] = c
+	f.Children = append(f.Children, c)
+	return c
+}
+
+func (f *Frame) sort() {
+	slices.SortFunc(f.Children, func(a, b *Frame) int {
+		return cmp.Or(cmp.Compare(b.Value, a.Value), cmp.Compare(b.Base, a.Base), cmp.Compare(a.Name, b.Name))
+	})
+	for _, c := range f.Children {
+		c.sort()
+	}
+}
+
+// SampleIndex is the value of a profile that is drawn: what is in use for a heap, else the last, which is time.
+func SampleIndex(p *profile.Profile) int {
+	for i, t := range p.SampleType {
+		if t.Type == "inuse_space" {
+			return i
+		}
+	}
+	return len(p.SampleType) - 1
+}
+
+// FlameTree folds the stacks of a profile, and of one to compare with, which may be nil, into a tree. over gives the frames
+// above the stack of a sample, from the root.
+func FlameTree(p, base *profile.Profile, over func(*profile.Sample) []string) *Frame {
+	root := &Frame{Name: "all"}
+	root.add(p, over, func(f *Frame) (value, self *int64) { return &f.Value, &f.Self })
+	if base != nil {
+		root.add(base, over, func(f *Frame) (value, self *int64) { return &f.Base, &f.BaseSelf })
+	}
+	root.sort()
+	return root
+}
+
+// FlameOf folds the stacks of a profile by statement and operator: those of the statement of a fingerprint, or all if that is "".
+func FlameOf(p *profile.Profile, fingerprint string) *Frame {
+	if fingerprint != "" {
+		p.Sample = slices.DeleteFunc(p.Sample, func(s *profile.Sample) bool { return !slices.Contains(s.Label["statement"], fingerprint) })
+	}
+	return FlameTree(p, nil, StatementLabels)
+}
+
+// NoLabels leaves stacks as they are.
+func NoLabels(*profile.Sample) []string { return nil }
+
+// StatementLabels gives the statement and the operator that a sample was taken in. A statement is its text and its fingerprint,
+// as top, trace and slowlog show it.
+func StatementLabels(s *profile.Sample) []string {
+	label := func(name string) string { return strings.Join(s.Label[name], " ") }
+	statement, text, operator := label("statement"), label("text"), label("operator")
+	switch {
+	case statement == "":
+		return []string{"outside of statements"}
+	case text != "": // profiles of older servers have none
+		statement = text + "  [" + statement + "]"
+	}
+	if operator == "" {
+		operator = "outside of operators"
+	}
+	return []string{statement, operator}
+}
+
+// HasStatements reports whether samples of a profile, which may be nil, are labelled with statements.
+func HasStatements(p *profile.Profile) bool {
+	return p != nil && slices.ContainsFunc(p.Sample, func(s *profile.Sample) bool { return len(s.Label["statement"]) > 0 })
+}
+
+// add adds the stacks of a profile to a tree, to the figures that of gives.
+func (f *Frame) add(p *profile.Profile, over func(*profile.Sample) []string, of func(*Frame) (value, self *int64)) {
+	at := SampleIndex(p)
+	for _, s := range p.Sample {
+		v, at := s.Value[at], f
+		value, self := of(at)
+		*value += v
+		for _, name := range over(s) {
+			at = at.child(name)
+			value, self = of(at)
+			*value += v
+		}
+		for _, l := range slices.Backward(s.Location) {
+			for _, line := range slices.Backward(l.Line) {
+				name := "?"
+				if fn := line.Function; fn != nil {
+					name = fn.Name
+				}
+				at = at.child(name)
+				value, self = of(at)
+				*value += v
+			}
+		}
+		*self += v
+	}
+}
