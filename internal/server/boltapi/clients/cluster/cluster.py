@@ -18,6 +18,8 @@ import neo4j
 WRITERS = {
     "python": [sys.executable, "-B", "writers.py"],
     "javascript": ["node", "writers.mjs"],
+    "go": [os.environ["CACHE"] + "/writers"],
+    "java": ["java", "-cp", "{0}/java/classes:{0}/java/*".format(os.environ["CACHE"]), "Writers"],
 }
 ROUNDS = 20  # A kill may hit a moment in which a driver has nothing at that gateway.
 work = pathlib.Path(os.environ["WORK"])
