@@ -9,6 +9,7 @@ import (
 )
 
 var (
+	fenced = regexp.MustCompile("(?ms)^```.*?^```$")
 	linked = regexp.MustCompile(`\]\(([^)#\s]+)`)
 	quoted = regexp.MustCompile("`([^`\\s]+)`")
 	// tree matches the beginning of a path of the source tree.
@@ -33,7 +34,7 @@ func TestPaths(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		for _, m := range linked.FindAllStringSubmatch(string(text), -1) {
+		for _, m := range linked.FindAllStringSubmatch(fenced.ReplaceAllString(string(text), ""), -1) {
 			if strings.Contains(m[1], "://") {
 				continue
 			}
