@@ -13,8 +13,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
-// Admission bounds how many requests run at one time; 0 is no limit. Requests beyond that wait in a queue, in the order
-// of their arrival, and are refused if it is full or when they have waited for too long.
+// Admission bounds how many requests run at one time; 0 is no limit. Further requests wait in a queue in the order of their
+// arrival. They are refused if the queue is full or the wait takes too long.
 type Admission struct {
 	Running int           // requests that run (max-queries)
 	Queue   int           // requests that wait, of which one caller has at most half (max-queue)
@@ -23,67 +23,67 @@ type Admission struct {
 	Graph   access.Limits // of each graph (graph-limits)
 }
 
-// gate lets requests in by the limits of Admission.
+// gate admits requests within the limits of Admission.
 type gate struct {
 	limits  Admission
-	relieve func(*exec.Pool) // ends requests that hold too much of it
+	relieve func(*exec.Pool) // ends requests that hold too much of the pool
 
-	mu       sync.Mutex
-	running  int // costly ones among them
-	costly   int
-	callers  map[string]*share // of those whose names are known; with graphs, those that have no requests now may be missing
-	graphs   map[string]*share
-	queue    []*waiter
-	refusals [numRefusals]uint64
+	mu          sync.Mutex
+	running     int // including long-running ones
+	longRunning int
+	callers     map[string]*quota // by name; callers and graphs without requests may be missing
+	graphs      map[string]*quota
+	queue       []*waiter
+	refusals    [numRefusals]uint64
 }
 
-// share is what one caller, or all callers of one graph, have of the server.
-type share struct {
-	name, setting            string
-	limits                   access.Limits
-	running, costly, waiting int
-	pool                     *exec.Pool // what its statements hold; nil: as much as they may all together
+// quota is what one caller, or all callers of one graph, use of the server, and their limits.
+type quota struct {
+	name, setting                 string
+	limits                        access.Limits
+	running, longRunning, waiting int
+	pool                          *exec.Pool // bounds the memory of its statements; nil: only the process does
 }
 
-// The settings that limit shares.
+// The settings that limit quotas.
 const (
 	userLimits  = "user-limits"
 	graphLimits = "graph-limits"
 )
 
-// mostIdleShares is the number of shares from which on those without requests are forgotten before another is made.
-const mostIdleShares = 128
+// maxIdleQuotas bounds the quotas without requests: from this number on, they are dropped before another is created.
+const maxIdleQuotas = 128
 
-// owner is what messages call whose share it is.
-func (s *share) owner() string {
+// owner names the quota's owner for messages.
+func (s *quota) owner() string {
 	if s.setting == graphLimits {
 		return fmt.Sprintf("the graph %q", s.name)
 	}
 	return s.name
 }
 
-// place is where a request stands: what it takes, and who has to have room for it.
+// place is the claim of a request: the quotas that it counts against, and whether it is long-running.
 type place struct {
-	caller, graph *share // caller is nil where nobody knows the name
-	costly        bool
+	caller, graph *quota // caller is nil if its name is unknown
+	longRunning   bool
 }
 
-// shares are those of a place, of which the first may be nil.
-func (p *place) shares() [2]*share { return [2]*share{p.caller, p.graph} }
+// quotas returns the quotas of a place; the first may be nil.
+func (p *place) quotas() [2]*quota { return [2]*quota{p.caller, p.graph} }
 
-// waiter is a request in the queue; in is closed when it is let in.
+// waiter is a request in the queue. Closing in admits it.
 type waiter struct {
 	place
 	in chan struct{}
 }
 
-// costlyShare is how many requests may run for each costly one among them, so that those leave room for short ones.
-const costlyShare = 8
+// longRunningShare is the number of running requests for each long-running one among them, which leaves room for short ones.
+const longRunningShare = 8
 
-// mostCostly is how many of so many requests may be costly; 0 is no limit.
-func mostCostly(running int) int { return (running + costlyShare - 1) / costlyShare }
+// maxLongRunning is how many of that many requests may be long-running; 0 is no limit.
+func maxLongRunning(running int) int { return (running + longRunningShare - 1) / longRunningShare }
 
-// Refusal is why a request was not let in.
+// Refusal is the reason why a request was refused.
 type Refusal uint8
 
 // The refusals.
@@ -94,31 +94,31 @@ const (
 	numRefusals
 )
 
-// enter lets a request in, waits until it may, or says why it may not. Who was let in calls leave.
+// enter admits a request at once or after waiting, or refuses it. A request that was admitted calls leave.
 func (g *gate) enter(ctx context.Context, q *Running, own *access.Limits) (waited bool, err error) {
 	g.mu.Lock()
-	p := place{graph: g.share(&g.graphs, q.Graph, g.limits.Graph)}
+	p := place{graph: g.quota(&g.graphs, q.Graph, g.limits.Graph)}
 	if q.Caller != "" {
 		l := g.limits.Caller
 		if own != nil {
 			l = *own
 		}
-		p.caller = g.share(&g.callers, q.Caller, l)
+		p.caller = g.quota(&g.callers, q.Caller, l)
 	}
 	return g.await(ctx, q, p)
 }
 
-// share finds what a caller or a graph has, under the limits of now. g.mu is held.
-func (g *gate) share(of *map[string]*share, name string, l access.Limits) *share {
+// quota finds or creates the quota of a caller or a graph and sets its present limits. The caller holds g.mu.
+func (g *gate) quota(of *map[string]*quota, name string, l access.Limits) *quota {
 	if *of == nil {
-		*of = map[string]*share{}
+		*of = map[string]*quota{}
 	}
 	s := (*of)[name]
 	if s == nil {
-		if len(*of) >= mostIdleShares {
-			maps.DeleteFunc(*of, func(_ string, s *share) bool { return s.running+s.waiting == 0 })
+		if len(*of) >= maxIdleQuotas {
+			maps.DeleteFunc(*of, func(_ string, s *quota) bool { return s.running+s.waiting == 0 })
 		}
-		s = &share{name: name, setting: userLimits}
+		s = &quota{name: name, setting: userLimits}
 		if of == &g.graphs {
 			s.setting = graphLimits
 		}
@@ -134,22 +134,22 @@ func (g *gate) share(of *map[string]*share, name string, l access.Limits) *share
 	return s
 }
 
-// shift makes a request that was let in a costly one, of which fewer may run, or one of another graph. Until it may go on
-// it waits in the queue, as if it had not been let in; if it is refused, it is out.
-func (g *gate) shift(ctx context.Context, q *Running, costly bool, graphName string) error {
+// readmit turns an admitted request into a long-running one, of which fewer may run, or moves it to another graph. The request
+// waits in the queue as if it had not been admitted; if it is refused, it has left.
+func (g *gate) readmit(ctx context.Context, q *Running, longRunning bool, graphName string) error {
 	g.mu.Lock()
 	p := q.place
 	g.stop(&q.place)
 	q.admitted = false
-	p.costly = costly
+	p.longRunning = longRunning
 	if graphName != p.graph.name {
-		p.graph = g.share(&g.graphs, graphName, g.limits.Graph)
+		p.graph = g.quota(&g.graphs, graphName, g.limits.Graph)
 	}
 	_, err := g.await(ctx, q, p)
 	return err
 }
 
-// await lets a request in, waits until it may, or says why it may not. g.mu is held, and is not when it returns.
+// await admits a request at once or after waiting, or refuses it. The caller holds g.mu; await releases it.
 func (g *gate) await(ctx context.Context, q *Running, p place) (waited bool, err error) {
 	if g.fits(&p) {
 		g.start(&p)
@@ -186,7 +186,7 @@ func (g *gate) await(ctx context.Context, q *Running, p place) (waited bool, err
 	defer g.mu.Unlock()
 	i := slices.Index(g.queue, w)
 	switch {
-	case i < 0 && !ended: // it was let in at the last moment
+	case i < 0 && !ended: // admitted just before the timeout
 		q.place, q.admitted = p, true
 		return true, nil
 	case i < 0:
@@ -201,28 +201,28 @@ func (g *gate) await(ctx context.Context, q *Running, p place) (waited bool, err
 	return true, g.refuse(QueueTimeout, &p)
 }
 
-// leave ends a request that was let in.
+// leave ends an admitted request.
 func (g *gate) leave(q *Running) {
 	g.mu.Lock()
 	g.stop(&q.place)
 	g.mu.Unlock()
 }
 
-// fits reports whether there is room for one more request. g.mu is held, as in what follows.
+// fits reports whether one more request may run. The caller holds g.mu, as for the functions below.
 func (g *gate) fits(p *place) bool {
-	if n := g.limits.Running; n > 0 && (g.running >= n || p.costly && g.costly >= mostCostly(n)) {
+	if n := g.limits.Running; n > 0 && (g.running >= n || p.longRunning && g.longRunning >= maxLongRunning(n)) {
 		return false
 	}
-	return p.narrow() == nil
+	return p.exhausted() == nil
 }
 
-// narrow is the share that has no room for one more request, or nil.
-func (p *place) narrow() *share {
-	for _, s := range p.shares() {
+// exhausted returns the quota that has no room for one more request, or nil.
+func (p *place) exhausted() *quota {
+	for _, s := range p.quotas() {
 		if s == nil || s.limits.Queries == 0 {
 			continue
 		}
-		if s.running >= s.limits.Queries || p.costly && s.costly >= mostCostly(s.limits.Queries) {
+		if s.running >= s.limits.Queries || p.longRunning && s.longRunning >= maxLongRunning(s.limits.Queries) {
 			return s
 		}
 	}
@@ -231,17 +231,17 @@ func (p *place) narrow() *share {
 
 func (g *gate) start(p *place) {
 	g.running++
-	if p.costly {
-		g.costly++
+	if p.longRunning {
+		g.longRunning++
 	}
 	p.count(1, 0)
 }
 
-// stop ends a request and lets in those that now may run.
+// stop ends a request and admits waiting ones that fit now.
 func (g *gate) stop(p *place) {
 	g.running--
-	if p.costly {
-		g.costly--
+	if p.longRunning {
+		g.longRunning--
 	}
 	p.count(-1, 0)
 	for i := 0; i < len(g.queue) && (g.limits.Running == 0 || g.running < g.limits.Running); {
@@ -257,16 +257,16 @@ func (g *gate) stop(p *place) {
 	}
 }
 
-// count adds to what the shares of a place have.
+// count adds to the counters of a place's quotas.
 func (p *place) count(running, waiting int) {
-	for _, s := range p.shares() {
+	for _, s := range p.quotas() {
 		if s == nil {
 			continue
 		}
 		s.running += running
 		s.waiting += waiting
-		if p.costly {
-			s.costly += running
+		if p.longRunning {
+			s.longRunning += running
 		}
 	}
 }
@@ -274,12 +274,12 @@ func (p *place) count(running, waiting int) {
 func (g *gate) refuse(why Refusal, p *place) error {
 	g.refusals[why]++
 	limit := fmt.Sprintf("%d requests run, the limit max-queries", g.limits.Running)
-	switch s := p.narrow(); {
+	switch s := p.exhausted(); {
 	case g.limits.Running > 0 && g.running >= g.limits.Running:
-	case p.costly && g.limits.Running > 0 && g.costly >= mostCostly(g.limits.Running):
-		limit = fmt.Sprintf("%d costly requests run, an eighth of the limit max-queries", g.costly)
+	case p.longRunning && g.limits.Running > 0 && g.longRunning >= maxLongRunning(g.limits.Running):
+		limit = fmt.Sprintf("%d long-running requests run, an eighth of the limit max-queries", g.longRunning)
 	case s != nil && s.running < s.limits.Queries:
-		limit = fmt.Sprintf("%d costly requests of %s run, an eighth of its limit of queries (%s)", s.costly, s.owner(), s.setting)
+		limit = fmt.Sprintf("%d long-running requests of %s run, an eighth of its limit of queries (%s)", s.longRunning, s.owner(), s.setting)
 	case s != nil:
 		limit = fmt.Sprintf("%d requests of %s run, its limit of queries (%s)", s.running, s.owner(), s.setting)
 	}
@@ -289,13 +289,13 @@ func (g *gate) refuse(why Refusal, p *place) error {
 	return graph.Busy(0, "%s, and none ended within %v, the limit queue-timeout; try again later", limit, g.limits.Wait)
 }
 
-// Load is what the engine has to do, and what it did not let in.
+// Load is the present load of the engine, and what it has refused.
 type Load struct {
 	Running, Queued int
-	Refused         map[Refusal]uint64 // since the engine was made
+	Refused         map[Refusal]uint64 // since the engine was created
 }
 
-// Load gives the requests that run, that wait, and that were refused.
+// Load counts the requests that run, wait and were refused.
 func (e *Engine) Load() Load {
 	g := &e.gate
 	g.mu.Lock()
@@ -308,10 +308,10 @@ func (e *Engine) Load() Load {
 	return l
 }
 
-// admit lets a request in that has begun at start, which finish takes out again.
+// admit admits a request that began at start; finish ends it.
 func (e *Engine) admit(ctx context.Context, q *Running, start time.Time) error {
 	if q.quiet {
-		return nil // the server's own probe must tell whether it works, not whether it is busy
+		return nil // the server's own probe tells whether the server works, not whether it is busy
 	}
 	if err := access.EnterGraph(ctx, q.Graph); err != nil {
 		return err
@@ -328,7 +328,7 @@ func (e *Engine) admit(ctx context.Context, q *Running, start time.Time) error {
 	if waited {
 		now = instant()
 	}
-	q.turn.begin(e, q, now)
+	q.cpu.begin(e, q, now)
 	e.label(ctx, q)
 	return nil
 }

@@ -38,10 +38,10 @@ func busyEngine(t *testing.T, a Admission) (e *Engine, end func()) {
 }
 
 // requireIdle checks that no requests are left.
-func requireIdle(t *testing.T, shares map[string]*share) {
+func requireIdle(t *testing.T, shares map[string]*quota) {
 	t.Helper()
 	for name, s := range shares {
-		require.Zero(t, s.running+s.waiting+s.costly, name)
+		require.Zero(t, s.running+s.waiting+s.longRunning, name)
 	}
 }
 
@@ -54,12 +54,12 @@ func TestSharesBounded(t *testing.T) {
 	waited, err := g.enter(ctx, &busy, nil)
 	require.NoError(t, err)
 	require.False(t, waited)
-	for i := range 10 * mostIdleShares {
+	for i := range 10 * maxIdleQuotas {
 		q := Running{Caller: strconv.Itoa(i), Graph: strconv.Itoa(i)}
 		_, err := g.enter(ctx, &q, nil)
 		require.NoError(t, err)
 		g.leave(&q)
-		require.LessOrEqual(t, max(len(g.callers), len(g.graphs)), mostIdleShares)
+		require.LessOrEqual(t, max(len(g.callers), len(g.graphs)), maxIdleQuotas)
 	}
 	require.Equal(t, 1, g.callers["busy"].running)
 	g.leave(&busy)
@@ -169,7 +169,7 @@ func TestAdmissionByCaller(t *testing.T) {
 func TestAdmissionHolds(t *testing.T) {
 	g := gate{limits: Admission{Running: 5, Caller: access.Limits{Queries: 2}, Graph: access.Limits{Queries: 4}, Queue: 20, Wait: time.Millisecond}}
 	var total atomic.Int32
-	var costly atomic.Int32
+	var longRunning atomic.Int32
 	var of [4]atomic.Int32
 	var wg sync.WaitGroup
 	var wrong atomic.Int32
@@ -183,8 +183,8 @@ func TestAdmissionHolds(t *testing.T) {
 			for range 200 {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rand.IntN(2000))*time.Microsecond)
 				q := &Running{Caller: name, Graph: DefaultGraph}
-				if _, err := g.enter(ctx, q, nil); err == nil && (i%3 > 0 || g.shift(ctx, q, true, DefaultGraph) == nil) {
-					if q.place.costly && costly.Add(1) > 1 {
+				if _, err := g.enter(ctx, q, nil); err == nil && (i%3 > 0 || g.readmit(ctx, q, true, DefaultGraph) == nil) {
+					if q.place.longRunning && longRunning.Add(1) > 1 {
 						wrong.Add(1)
 					}
 					if total.Add(1) > 4 || of[caller].Add(1) > 2 && name != "" {
@@ -193,8 +193,8 @@ func TestAdmissionHolds(t *testing.T) {
 					time.Sleep(time.Duration(rand.IntN(50)) * time.Microsecond)
 					of[caller].Add(-1)
 					total.Add(-1)
-					if q.place.costly {
-						costly.Add(-1)
+					if q.place.longRunning {
+						longRunning.Add(-1)
 					}
 					g.leave(q)
 				}
@@ -205,7 +205,7 @@ func TestAdmissionHolds(t *testing.T) {
 	wg.Wait()
 	require.Zero(t, wrong.Load())
 	require.Zero(t, g.running)
-	require.Zero(t, g.costly)
+	require.Zero(t, g.longRunning)
 	require.Empty(t, g.queue)
 	requireIdle(t, g.callers)
 	requireIdle(t, g.graphs)

@@ -102,7 +102,7 @@ type Engine struct {
 	running  registry
 	sessions sessions
 	gate     gate
-	turns    turns
+	cpu      cpuSlots
 	commits  atomic.Uint64 // see CommitNumber
 
 	labelled atomic.Int32 // who takes a profile now
@@ -206,7 +206,7 @@ func (e *Engine) startOnce(res *Result) error {
 	ctx, q, req := res.ctx, res.q, &res.req
 	q.trace.enter("plan")
 	if len(req.Statement) > largeText {
-		if err := q.turn.slow(ctx); err != nil {
+		if err := q.cpu.becomeLongRunning(ctx); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -233,7 +233,7 @@ func (e *Engine) startOnce(res *Result) error {
 		e.running.use(q, name)
 	}
 	if other && q.admitted {
-		if err := q.turn.move(ctx, name); err != nil {
+		if err := q.cpu.moveToGraph(ctx, name); err != nil {
 			return err
 		}
 	}
@@ -349,11 +349,11 @@ var errOldPlan = graph.Unavailable("DatabaseError", shard.CutGone, "the schema c
 // attempt runs a plan in a transaction of its own.
 func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p *prepared, params map[string]graph.Value, res *Result) error {
 	trace := res.q.trace
-	if err := res.q.turn.run(ctx, p.exec); err != nil {
+	if err := res.q.cpu.beginPlan(ctx, p.exec); err != nil {
 		return err
 	}
 	if mode == shard.WriteExclusive {
-		res.q.turn.rest() // others wait for its end, so it waits for nobody's turn
+		res.q.cpu.suspend() // others wait for its end, so it gives up its slot
 	}
 	trace.enter("begin")
 	tx, err := g.Begin(ctx, mode)
@@ -412,7 +412,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	}
 	rows.Close()
 	trace.enter("commit")
-	res.q.turn.rest()
+	res.q.cpu.suspend()
 	err = tx.Commit(ctx)
 	trace.enter("encode")
 	return err
@@ -420,7 +420,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 
 func (e *Engine) env(q *Running, params map[string]graph.Value, profile bool) exec.Env {
 	return exec.Env{
-		Params: params, Procs: e.procs, ImportDir: e.opt.ImportDir, Profile: profile || q.trace != nil, Held: &q.held, Slot: &q.turn, Labels: q.labels, Totals: &e.totals, Pools: e.pools(q), Spill: e.opt.Spill,
+		Params: params, Procs: e.procs, ImportDir: e.opt.ImportDir, Profile: profile || q.trace != nil, Held: &q.held, Slot: &q.cpu, Labels: q.labels, Totals: &e.totals, Pools: e.pools(q), Spill: e.opt.Spill,
 		Budget: exec.Budget{Bytes: e.opt.QueryBytes, Rows: e.opt.MaxRows, Edges: e.opt.MaxVisits},
 	}
 }
@@ -428,7 +428,7 @@ func (e *Engine) env(q *Running, params map[string]graph.Value, profile bool) ex
 // pools are those that a request's operators tell of what they hold.
 func (e *Engine) pools(q *Running) []*exec.Pool {
 	all := e.allPools
-	for _, s := range q.place.shares() {
+	for _, s := range q.place.quotas() {
 		if s != nil && s.pool != nil {
 			all = append(slices.Clip(all), s.pool)
 		}
@@ -580,12 +580,12 @@ func (e *Engine) compile(ctx context.Context, g shard.Graph, q *plan.Query) (*ex
 	if ctx.Err() != nil {
 		return nil, 0, graph.DeadlineError(context.Cause(ctx))
 	}
-	x, err := e.compileCosted(q)
+	x, err := e.compileEstimated(q)
 	return x, c.Vertices + c.Edges, err
 }
 
-// compileCosted compiles an optimized plan, and marks it if it is expected to be costly.
-func (e *Engine) compileCosted(q *plan.Query) (*exec.Prepared, error) {
+// compileEstimated compiles an optimized plan and marks it as long-running if the estimates say so.
+func (e *Engine) compileEstimated(q *plan.Query) (*exec.Prepared, error) {
 	var opt exec.Options
 	if d, ok := e.store.(shard.Distant); ok {
 		opt.BatchSize = d.Rows()
@@ -595,7 +595,7 @@ func (e *Engine) compileCosted(q *plan.Query) (*exec.Prepared, error) {
 		return nil, err
 	}
 	for _, rows := range q.Estimates {
-		if rows >= costlyRows {
+		if rows >= longRunningRows {
 			x.SetLongRunning(true)
 			break
 		}

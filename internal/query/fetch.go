@@ -36,7 +36,7 @@ func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code
 	q := &Running{}
 	ctx = e.running.start(q, ctx, start, e.timeout(req.Timeout), e.graphName(req.Graph), req.text())
 	e.watch.begin(ctx, q, FetchKind, start)
-	out := &watchedWriter{w: w, turn: &q.turn}
+	out := &watchedWriter{w: w, cpu: &q.cpu}
 	res := fetch.Result{}
 	done := false
 	defer func() {
@@ -146,7 +146,7 @@ func (e *Engine) restrict(ctx context.Context, r *fetch.Request, graphName strin
 // watchedWriter remembers that a client was written to, or could not be, and lets others compute meanwhile.
 type watchedWriter struct {
 	w     io.Writer
-	turn  *turn
+	cpu   *cpuSlot
 	gate  func() error // asked before the first write, or nil
 	began bool
 	err   error
@@ -159,7 +159,7 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 		}
 	}
 	w.began = true
-	w.turn.send()
+	w.cpu.beforeWrite()
 	n, err := w.w.Write(p)
 	if err != nil {
 		w.err = err
@@ -216,7 +216,7 @@ func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]gra
 	env := r.e.env(r.q, params, false)
 	if r.writes {
 		env.Slot = nil // others wait for its end
-	} else if err := r.q.turn.run(ctx, x); err != nil {
+	} else if err := r.q.cpu.beginPlan(ctx, x); err != nil {
 		return err
 	}
 	rows, err := x.Run(ctx, r.g, r.tx, env)
@@ -250,7 +250,7 @@ func (r *fetchRun) prepare(q *plan.Query) (*exec.Prepared, error) {
 	return r.programs.prepare(q, func() (*exec.Prepared, error) {
 		r.e.metrics.PlanMisses.Add(1)
 		plan.Optimize(q, plan.Env{Counts: r.tx.Statistics(), Indexes: r.g.Indexes()})
-		return r.e.compileCosted(q)
+		return r.e.compileEstimated(q)
 	}, &r.e.metrics.PlanHits)
 }
 

@@ -10,7 +10,7 @@ import (
 // runOwn runs a plan that commits by itself: its outer part reads one cut, its transactions are begun and committed on the way.
 // What they have committed stays when the statement fails later.
 func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params map[string]graph.Value, res *Result) error {
-	if err := res.q.turn.run(ctx, p.exec); err != nil {
+	if err := res.q.cpu.beginPlan(ctx, p.exec); err != nil {
 		return err
 	}
 	tx, err := certain(ctx, g, shard.Read)

@@ -30,7 +30,7 @@ func (e *Engine) relievePool(p *exec.Pool) {
 	held := p.Held()
 	over := held - p.Limit
 	for q := range e.running.all() {
-		if q.relieved && e.tells(q, p) {
+		if q.relieved && e.reports(q, p) {
 			_, bytes := q.Held()
 			over -= bytes // it will end
 		}
@@ -48,8 +48,8 @@ func (e *Engine) relievePool(p *exec.Pool) {
 	}
 }
 
-// tells reports whether what a request holds counts in a pool.
-func (e *Engine) tells(q *Running, p *exec.Pool) bool {
+// reports reports whether what a request holds counts in a pool.
+func (e *Engine) reports(q *Running, p *exec.Pool) bool {
 	in := q.pools.Load()
 	return p == e.pool || in != nil && slices.Contains(*in, p)
 }
@@ -59,7 +59,7 @@ func (e *Engine) tells(q *Running, p *exec.Pool) bool {
 func (e *Engine) endLargest(least int64, p *exec.Pool, why string) (l Largest, ok bool) {
 	var largest *Running
 	for q := range e.running.all() {
-		if _, n := q.Held(); n >= max(least, l.Bytes+1) && !q.relieved && (p == nil || e.tells(q, p)) {
+		if _, n := q.Held(); n >= max(least, l.Bytes+1) && !q.relieved && (p == nil || e.reports(q, p)) {
 			largest, l.Bytes = q, n
 		}
 	}

@@ -28,7 +28,7 @@ type Result struct {
 	rows      *exec.Rows     // or nil
 	run       exec.Rows      // rows of a request that is in no explicit transaction
 	batches   []*graph.Batch // of a statement that is over already
-	kept      exec.Kept      // their memory
+	kept      exec.Retained  // their memory
 	counters  exec.Counters
 	schema    SchemaCounters
 	system    int64 // graphs that a command has made or dropped
@@ -106,7 +106,7 @@ func (r *Result) Next() (*graph.Batch, error) {
 }
 
 // Sending says that the caller of Next waits for its client: meanwhile others may compute.
-func (r *Result) Sending() { r.q.turn.send() }
+func (r *Result) Sending() { r.q.cpu.beforeWrite() }
 
 // leave ends the statement's part in an explicit transaction, if it has one still.
 func (r *Result) leave(err error) {

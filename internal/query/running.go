@@ -32,7 +32,7 @@ type Running struct {
 	admitted bool            // it is to leave the gate
 	place    place           // that it then gives back
 	labels   context.Context // of its goroutine while it is profiled, or nil
-	turn     turn
+	cpu      cpuSlot
 	held     exec.Held                    // by the operators
 	pools    atomic.Pointer[[]*exec.Pool] // that are told of it beside Engine.pool
 	relieved bool                         // it was ended to get memory back; registry.mu holds it
@@ -302,7 +302,7 @@ func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows i
 		q.late.Stop()
 	}
 	now := time.Now()
-	q.turn.end(now, err)
+	q.cpu.end(now, err)
 	if q.admitted {
 		e.gate.leave(q)
 	}

@@ -90,7 +90,7 @@ func (e *Engine) Begin(ctx context.Context, opt TxOptions) (*Transaction, error)
 	t.stop = context.AfterFunc(t.ctx, t.abandon)
 	if opt.Idle > 0 {
 		t.mu.Lock()
-		t.rest()
+		t.suspend()
 		t.mu.Unlock()
 	}
 	return t, nil
@@ -210,12 +210,12 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	case p.writes() && t.schema.commands != nil:
 		return nil, graph.ForbiddenInTransaction("a change of data after a command")
 	}
-	if err := q.turn.run(ctx, p.exec); err != nil {
+	if err := q.cpu.beginPlan(ctx, p.exec); err != nil {
 		return nil, err
 	}
 	q.trace.enter("execute")
 	env := t.e.env(q, req.Params, p.prefix == "PROFILE")
-	env.Budget.Kept = t.listing.held.Bytes()
+	env.Budget.Retained = t.listing.held.Bytes()
 	if p.calls {
 		env.Statement = t.e.statement(q, t.g, t.prepare)
 	}
@@ -266,7 +266,7 @@ func (t *Transaction) prepare(ctx context.Context, text string, params map[strin
 	if ctx.Err() != nil {
 		return nil, graph.DeadlineError(context.Cause(ctx))
 	}
-	own.exec, err = t.e.compileCosted(q)
+	own.exec, err = t.e.compileEstimated(q)
 	return &own, err
 }
 
@@ -353,15 +353,15 @@ func (t *Transaction) release(err error) {
 	}
 	t.mu.Lock()
 	t.busy = false
-	t.rest()
+	t.suspend()
 	t.mu.Unlock()
 	if t.ctx.Err() != nil {
 		t.abandon()
 	}
 }
 
-// rest sets the timer that ends an idle transaction. t.mu is held.
-func (t *Transaction) rest() {
+// suspend sets the timer that ends an idle transaction. t.mu is held.
+func (t *Transaction) suspend() {
 	if t.opt.Idle <= 0 || t.over != nil {
 		return
 	}

@@ -16,7 +16,7 @@ func (r *Result) Wait() {
 	if r.closed || r.waits != (time.Time{}) {
 		return
 	}
-	r.q.turn.rest()
+	r.q.cpu.suspend()
 	if r.q.admitted {
 		r.q.admitted = false
 		r.e.gate.leave(r.q)
@@ -48,9 +48,9 @@ func (r *Result) resume() error {
 func (g *gate) enterAgain(ctx context.Context, q *Running) error {
 	g.mu.Lock()
 	p := q.place
-	p.graph = g.share(&g.graphs, p.graph.name, p.graph.limits)
+	p.graph = g.quota(&g.graphs, p.graph.name, p.graph.limits)
 	if p.caller != nil {
-		p.caller = g.share(&g.callers, p.caller.name, p.caller.limits)
+		p.caller = g.quota(&g.callers, p.caller.name, p.caller.limits)
 	}
 	_, err := g.await(ctx, q, p)
 	return err

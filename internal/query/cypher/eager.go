@@ -70,14 +70,14 @@ func needsEager(before, clause *effects) string {
 	return ""
 }
 
-// together says whether the clauses of a subplan do for many outer rows at once what they do for one row after the other:
-// each clause is done with all rows before the next begins, so that what a clause does for a row is done before an earlier
-// clause gets to a later row. No two clauses may see or undo what the other does, as in needsEager, however many rows there
-// are. What one clause does, it does row after row in their order, but for those that are noted as alone.
+// batchable reports whether the clauses of a subplan have the same effect for many outer rows at once as for one row after
+// another: each clause is done with all rows before the next begins, so that what a clause does for a row is done before an
+// earlier clause gets to a later row. No two clauses may see or undo what the other does, as in needsEager, however many rows
+// there are. What one clause does, it does row after row in their order, but for those that are noted as alone.
 //
 // What a row finds by itself alone and deletes may be found for a later row as well, but is then deleted once. Where nothing is
 // returned, that makes no difference.
-func (fr *frame) together(returns bool) bool {
+func (fr *frame) batchable(returns bool) bool {
 	if !slices.ContainsFunc(fr.clauses, (*effects).writes) {
 		return false // it runs so in any case
 	}

@@ -167,7 +167,7 @@ func (b *binder) comparison(e *ast.Comparison) plan.Expr {
 	var wrap []func(plan.Expr) plan.Expr
 	for i, s := range e.Steps {
 		right := b.expr(s.Right)
-		if i < len(e.Steps)-1 && costly(right) {
+		if i < len(e.Steps)-1 && evaluateOnce(right) {
 			var w func(plan.Expr) plan.Expr
 			right, w = b.let(right)
 			wrap = append(wrap, w)
@@ -197,7 +197,7 @@ func (b *binder) caseExpr(e *ast.Case) plan.Expr {
 	var wrap func(plan.Expr) plan.Expr
 	if e.Operand != nil {
 		x := b.expr(e.Operand)
-		if costly(x) {
+		if evaluateOnce(x) {
 			x, wrap = b.let(x)
 		}
 		b.operand = x

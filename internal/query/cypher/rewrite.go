@@ -155,8 +155,8 @@ func sameLabels(a, b *plan.LabelExpr) bool {
 // volatile are the functions that give another value at each call.
 var volatile = map[string]bool{"rand": true, "randomuuid": true}
 
-// costly says that an expression must not or had better not be evaluated twice.
-func costly(e plan.Expr) bool {
+// evaluateOnce says that an expression must not or had better not be evaluated twice.
+func evaluateOnce(e plan.Expr) bool {
 	switch e := e.(type) {
 	case *plan.Subquery, *plan.Comprehension, *plan.Quantifier, *plan.Reduce:
 		return true
@@ -165,7 +165,7 @@ func costly(e plan.Expr) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(parts(e), costly)
+	return slices.ContainsFunc(parts(e), evaluateOnce)
 }
 
 // kindOf is what is known of the values of an expression, as in plan.ColInfo.

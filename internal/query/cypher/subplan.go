@@ -91,7 +91,7 @@ func (b *binder) callSubquery(f *flow, c *ast.CallSubquery) {
 	if r.returns {
 		r = b.fresh(r, visible)
 	}
-	together := b.close().together(r.returns)
+	together := b.close().batchable(r.returns)
 	if together {
 		plan.OrderWrites(r.node)
 	}
@@ -160,7 +160,7 @@ func (b *binder) foreach(f *flow, c *ast.Foreach) {
 	for _, inner := range c.Clauses {
 		b.clause(sub, inner, nil)
 	}
-	n.Batched = b.close().together(false)
+	n.Batched = b.close().batchable(false)
 	b.scope = before
 	b.fx.alone = b.fx.touches(list)
 	if n.Sub = sub.node; n.Batched {

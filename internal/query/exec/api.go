@@ -25,8 +25,8 @@ type (
 	Counters = runtime.Counters
 	// Held is what the operators of a run hold.
 	Held = runtime.Held
-	// Kept is the memory of rows that outlive their run.
-	Kept = runtime.Kept
+	// Retained is the memory of rows that outlive their run.
+	Retained = runtime.Retained
 	// Pool bounds what several runs hold together.
 	Pool = runtime.Pool
 	// Stat is what one operator did in a run.

@@ -103,7 +103,9 @@ func (rs *Rows) Hold(b *graph.Batch) error {
 }
 
 // Kept is the memory of the batches of Hold, for a caller that keeps them beyond Close. It is charged to nothing yet.
-func (rs *Rows) Kept() runtime.Kept { return runtime.Kept{Bytes: rs.kept.Held, Pools: rs.r.Env.Pools} }
+func (rs *Rows) Kept() runtime.Retained {
+	return runtime.Retained{Bytes: rs.kept.Held, Pools: rs.r.Env.Pools}
+}
 
 // Close gives back what the run holds; it does not end the transaction. What Next gave must not be used any more, nor
 // Next be called.

@@ -19,7 +19,7 @@ type access struct {
 }
 
 // access finds the best way to find vertex i without a scan, where the values that it needs are bound.
-func (m *matcher) access(t *tried, i int) (access, bool) {
+func (m *matcher) access(t *partialPlan, i int) (access, bool) {
 	v := m.p.Vertices[i]
 	var best access
 	found := false
@@ -54,7 +54,7 @@ func (m *matcher) access(t *tried, i int) (access, bool) {
 }
 
 // edgeAccess finds the best way to find edge i by its id or through an index, where the values that it needs are bound.
-func (m *matcher) edgeAccess(t *tried, i int) (best access, found bool) {
+func (m *matcher) edgeAccess(t *partialPlan, i int) (best access, found bool) {
 	e := m.p.Edges[i]
 	if e.Length != nil || e.Shortest != "" || e.Walk != nil || m.o.off(seekIndex) {
 		return best, false
@@ -87,7 +87,7 @@ func (m *matcher) edgeAccess(t *tried, i int) (best access, found bool) {
 
 // indexAccess finds the best way to find what col stands for through an index: by all of its properties, by some of the first and an
 // interval of the next, or by an area.
-func (m *matcher) indexAccess(t *tried, col Col, ix *graph.Index) (access, bool) {
+func (m *matcher) indexAccess(t *partialPlan, col Col, ix *graph.Index) (access, bool) {
 	if ix.Kind == graph.PointIndex {
 		return m.areaAccess(t, col, ix)
 	}
@@ -109,7 +109,7 @@ func (o *optimizer) all(ix *graph.Index) float64 {
 }
 
 // known reports whether an expression can be computed before vertex col is found.
-func (m *matcher) known(t *tried, e Expr, pi int, col Col) bool {
+func (m *matcher) known(t *partialPlan, e Expr, pi int, col Col) bool {
 	reads := Reads(e)
 	if reads.Has(col) {
 		return false
@@ -133,7 +133,7 @@ func propOf(e Expr, col Col, key string) bool {
 }
 
 // equal finds a predicate that gives a property of col a value.
-func (m *matcher) equal(t *tried, col Col, key string) (value Expr, pred int, ok bool) {
+func (m *matcher) equal(t *partialPlan, col Col, key string) (value Expr, pred int, ok bool) {
 	for _, pi := range m.about[col] {
 		op, isOp := m.preds[pi].e.(*Op)
 		if t.preds[pi] || !isOp || op.Op != Eq {
@@ -148,7 +148,7 @@ func (m *matcher) equal(t *tried, col Col, key string) (value Expr, pred int, ok
 	return nil, 0, false
 }
 
-func (m *matcher) equalAccess(t *tried, col Col, ix *graph.Index) (access, bool) {
+func (m *matcher) equalAccess(t *partialPlan, col Col, ix *graph.Index) (access, bool) {
 	a := access{index: *ix}
 	for pos, key := range ix.Props {
 		value, pi, ok := m.equal(t, col, key)
@@ -168,7 +168,7 @@ func (m *matcher) equalAccess(t *tried, col Col, ix *graph.Index) (access, bool)
 	return a, true
 }
 
-func (m *matcher) inAccess(t *tried, col Col, ix *graph.Index) (access, bool) {
+func (m *matcher) inAccess(t *partialPlan, col Col, ix *graph.Index) (access, bool) {
 	for _, pi := range m.about[col] {
 		op, ok := m.preds[pi].e.(*Op)
 		if t.preds[pi] || !ok || op.Op != In || !propOf(op.Args[0], col, ix.Props[0]) || !m.known(t, op.Args[1], pi, col) {
@@ -183,7 +183,7 @@ func (m *matcher) inAccess(t *tried, col Col, ix *graph.Index) (access, bool) {
 	return access{}, false
 }
 
-func (m *matcher) rangeAccess(t *tried, col Col, ix *graph.Index) (access, bool) {
+func (m *matcher) rangeAccess(t *partialPlan, col Col, ix *graph.Index) (access, bool) {
 	a := access{index: *ix, byRange: true, rows: m.o.all(ix)}
 	for len(a.keys) < len(ix.Props)-1 {
 		value, pi, ok := m.equal(t, col, ix.Props[len(a.keys)])
@@ -230,7 +230,7 @@ func (m *matcher) rangeAccess(t *tried, col Col, ix *graph.Index) (access, bool)
 }
 
 // idTest recognises id(v) = x, elementId(v) = x, and both with IN and a list.
-func (m *matcher) idTest(t *tried, col Col, pi int) (access, bool) {
+func (m *matcher) idTest(t *partialPlan, col Col, pi int) (access, bool) {
 	op, isOp := m.preds[pi].e.(*Op)
 	if !isOp || op.Op != Eq && op.Op != In {
 		return access{}, false
@@ -314,7 +314,7 @@ func isPoint(e Expr) bool {
 }
 
 // areaAccess finds points through a point index: an equal one, or else those that lie in an area.
-func (m *matcher) areaAccess(t *tried, col Col, ix *graph.Index) (best access, found bool) {
+func (m *matcher) areaAccess(t *partialPlan, col Col, ix *graph.Index) (best access, found bool) {
 	for _, pi := range m.about[col] {
 		if t.preds[pi] {
 			continue

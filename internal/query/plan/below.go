@@ -83,7 +83,7 @@ func aggregateBelow(o *optimizer, n Node) Node {
 	}
 	above := Expr(&ColRef{Col: rows})
 	for _, c := range factors(a.Times) {
-		if way.weights.Has(c) {
+		if way.multiplicities.Has(c) {
 			above = product(above, &ColRef{Col: c})
 		} else {
 			below.Times = product(below.Times, &ColRef{Col: c})
@@ -100,8 +100,8 @@ func factors(e Expr) []Col {
 
 // passed is what stands between the ends of a way down a plan.
 type passed struct {
-	projects []*Project
-	weights  ColSet // columns of weights
+	projects       []*Project
+	multiplicities ColSet // columns of weights
 }
 
 func (s ColSet) readsAll(es []Expr) {
@@ -171,7 +171,7 @@ func expanded(n Node, e Expr) bool {
 // combination of the columns that are read above it, cols, all of which are vertices. Between them stand filters, expansions,
 // path multiplicities and projections alone, which way records.
 func (o *optimizer) narrow(n Node, need ColSet, way *passed) (x *Expand, cols []Col) {
-	way.weights = ColSet{}
+	way.multiplicities = ColSet{}
 	for {
 		switch at := n.(type) {
 		case *Filter:
@@ -197,7 +197,7 @@ func (o *optimizer) narrow(n Node, need ColSet, way *passed) (x *Expand, cols []
 			way.projects = append(way.projects, at)
 			need, n = below, at.Input
 		case *PathMultiplicity:
-			way.weights.Add(at.Out)
+			way.multiplicities.Add(at.Out)
 			need.Add(at.Col)
 			delete(need, at.Out)
 			n = at.Input

@@ -185,7 +185,7 @@ func (b *builder) seekEdge(s step) {
 // keepsEdge reports whether the column of an edge is needed: by name, in a path, by a predicate, or to tell edges apart.
 func (b *builder) keepsEdge(i int) bool {
 	e := b.m.p.Edges[i]
-	return e.Named || !b.m.alone[i] ||
+	return e.Named || !b.m.exempt[i] ||
 		slices.ContainsFunc(b.m.p.Paths, func(p PatPath) bool { return slices.Contains(p.Cols, e.Col) }) ||
 		slices.ContainsFunc(b.m.preds, func(p matchPred) bool { return p.cols.Has(e.Col) })
 }

@@ -12,7 +12,7 @@ const mostlyOne = 1.25
 // intersections appends the steps that find a vertex at once by an edge from one bound vertex and an edge, or a test for an
 // edge, from another: both lists are read and what they share is kept, instead of a row for each entry of one of them (the
 // worst-case optimal joins of Ngo, Porat, Ré and Rudra 2012, one vertex at a time).
-func (m *matcher) intersections(t *tried, steps []step) []step {
+func (m *matcher) intersections(t *partialPlan, steps []step) []step {
 	if m.o.off(intersection) {
 		return steps
 	}
@@ -54,7 +54,7 @@ func (m *matcher) toOne(i int, left bool) bool {
 }
 
 // leg reports whether plain edge i leads from a vertex that is bound to one, to, that is not.
-func (m *matcher) leg(t *tried, i int) (left bool, to Col, ok bool) {
+func (m *matcher) leg(t *partialPlan, i int) (left bool, to Col, ok bool) {
 	e := &m.p.Edges[i]
 	if t.edges[i] || e.Bound || e.Length != nil || e.Shortest != "" || e.Walk != nil {
 		return false, 0, false
@@ -68,7 +68,7 @@ func (m *matcher) leg(t *tried, i int) (left bool, to Col, ok bool) {
 
 // edgeTest reports whether predicate i is a test for an edge between vertex to and another that the rows have, and gives
 // that and the direction from it.
-func (m *matcher) edgeTest(t *tried, i int, to Col) (from Col, dir graph.Direction, ok bool) {
+func (m *matcher) edgeTest(t *partialPlan, i int, to Col) (from Col, dir graph.Direction, ok bool) {
 	x, isTest := m.preds[i].e.(*HasEdge)
 	if t.preds[i] || !isTest {
 		return 0, 0, false
@@ -88,7 +88,7 @@ func (e *PatEdge) expansion(left bool) (from, to Col, dir graph.Direction) {
 }
 
 // takeIntersect advances a try by an intersection.
-func (m *matcher) takeIntersect(t *tried, s step) {
+func (m *matcher) takeIntersect(t *partialPlan, s step) {
 	e := &m.p.Edges[s.edge]
 	from, to, dir := e.expansion(s.left)
 	t.edges[s.edge] = true

@@ -20,7 +20,7 @@ type matcher struct {
 	labels, guess map[Col]*LabelExpr
 	preds         []matchPred
 	about         map[Col][]int // the predicates that read a column of the pattern, or a path that it is part of; of 0, those that read none
-	alone         []bool        // by edge: no other edge of its group can be the same edge
+	exempt        []bool        // by edge: no other edge of its group can be the same edge
 	// edges and tested are those of a try before peek, legs what intersections works on; they are kept to be used again.
 	edges, tested []bool
 	legs          []leg
@@ -62,8 +62,8 @@ type step struct {
 	left2, exists bool
 }
 
-// tried is the state of one try.
-type tried struct {
+// partialPlan is the state of one try.
+type partialPlan struct {
 	bound ColSet // pattern columns that rows have
 	edges []bool
 	preds []bool
@@ -74,7 +74,7 @@ type tried struct {
 }
 
 // bind adds to the columns that rows have.
-func (t *tried) bind(cols ...Col) {
+func (t *partialPlan) bind(cols ...Col) {
 	for _, c := range cols {
 		if c != 0 && !t.bound.Has(c) {
 			t.bound.Add(c)
@@ -83,7 +83,7 @@ func (t *tried) bind(cols ...Col) {
 	}
 }
 
-func (t *tried) clone() *tried {
+func (t *partialPlan) clone() *partialPlan {
 	c := *t
 	c.bound = ColSet{}
 	for k := range t.bound {
@@ -114,9 +114,9 @@ func (o *optimizer) match(input Node, p *Pattern) Node {
 }
 
 // matcher makes a matcher, and the try that its search begins with.
-func (o *optimizer) matcher(p *Pattern) (*matcher, *tried) {
+func (o *optimizer) matcher(p *Pattern) (*matcher, *partialPlan) {
 	m := &matcher{o: o, p: p, labels: map[Col]*LabelExpr{}, guess: map[Col]*LabelExpr{}}
-	start := &tried{bound: ColSet{}, edges: make([]bool, len(p.Edges)), card: 1}
+	start := &partialPlan{bound: ColSet{}, edges: make([]bool, len(p.Edges)), card: 1}
 	mine := ColSet{}
 	for _, v := range p.Vertices {
 		m.labels[v.Col] = v.Labels
@@ -177,7 +177,7 @@ func (o *optimizer) matcher(p *Pattern) (*matcher, *tried) {
 		}
 	}
 	start.preds = make([]bool, len(m.preds))
-	m.findAlone()
+	m.findExempt()
 	return m, start
 }
 
@@ -217,7 +217,7 @@ func (m *matcher) implied(v PatVertex) *LabelExpr {
 const sameCost = 1 - 1e-9
 
 // search gives the best try, and whether it begins elsewhere than at the first vertex although it might begin there.
-func (m *matcher) search(start *tried) (best *tried, elsewhere bool) {
+func (m *matcher) search(start *partialPlan) (best *partialPlan, elsewhere bool) {
 	starts := m.actions(start)
 	if len(starts) == 0 {
 		return start, false
@@ -238,7 +238,7 @@ func (m *matcher) search(start *tried) (best *tried, elsewhere bool) {
 			chosen, fewest, least := -1, 0.0, 0.0
 			for i, s := range next {
 				m.o.step()
-				if card, cost := m.peek(t, s); chosen < 0 || card < fewest || card == fewest && cost < least {
+				if card, cost := m.lookAhead(t, s); chosen < 0 || card < fewest || card == fewest && cost < least {
 					chosen, fewest, least = i, card, cost
 				}
 			}
@@ -255,7 +255,7 @@ func (m *matcher) search(start *tried) (best *tried, elsewhere bool) {
 }
 
 // fewest gives the maxStarts of starts that leave the fewest rows, in their order.
-func (m *matcher) fewest(t *tried, starts []step) []step {
+func (m *matcher) fewest(t *partialPlan, starts []step) []step {
 	if len(starts) <= maxStarts {
 		return starts
 	}
@@ -263,7 +263,7 @@ func (m *matcher) fewest(t *tried, starts []step) []step {
 	order := make([]int, len(starts))
 	for i, s := range starts {
 		order[i] = i
-		cards[i], _ = m.peek(t, s)
+		cards[i], _ = m.lookAhead(t, s)
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(cards[i], cards[j]) })
 	order = order[:maxStarts]
@@ -275,8 +275,8 @@ func (m *matcher) fewest(t *tried, starts []step) []step {
 	return few
 }
 
-// peek gives the rows and the cost that a try would have after one more step.
-func (m *matcher) peek(t *tried, s step) (card, cost float64) {
+// lookAhead gives the rows and the cost that a try would have after one more step.
+func (m *matcher) lookAhead(t *partialPlan, s step) (card, cost float64) {
 	before := *t
 	m.edges, m.tested = append(m.edges[:0], t.edges...), append(m.tested[:0], t.preds...)
 	t.added = t.added[:0]
@@ -292,7 +292,7 @@ func (m *matcher) peek(t *tried, s step) (card, cost float64) {
 }
 
 // actions lists what may be done next: expansions from what is bound and seeks; scans only when nothing else is left.
-func (m *matcher) actions(t *tried) []step {
+func (m *matcher) actions(t *partialPlan) []step {
 	var steps []step
 	shortest := -1
 	for i, e := range m.p.Edges {
@@ -351,7 +351,7 @@ func (m *matcher) actions(t *tried) []step {
 }
 
 // take advances a try by a step, with its estimates.
-func (m *matcher) take(t *tried, s step) {
+func (m *matcher) take(t *partialPlan, s step) {
 	t.steps = append(t.steps, s)
 	before, since := t.card, len(t.added)
 	switch s.kind {
@@ -430,7 +430,7 @@ func (m *matcher) take(t *tried, s step) {
 }
 
 // test makes the predicates about a column true that can be tested.
-func (m *matcher) test(t *tried, c Col) {
+func (m *matcher) test(t *partialPlan, c Col) {
 	for _, i := range m.about[c] {
 		if p := &m.preds[i]; !t.preds[i] && m.ready(p.cols, t.bound) {
 			t.preds[i] = true
@@ -477,16 +477,16 @@ func bound(e Expr, guess int64) int64 {
 	return guess
 }
 
-// findAlone finds the edges that need not be compared with any other: those whose types no other edge of their clause can
+// findExempt finds the edges that need not be compared with any other: those whose types no other edge of their clause can
 // have, and those whose far ends are required to differ from those of the others that they share a vertex with.
-func (m *matcher) findAlone() {
-	m.alone = make([]bool, len(m.p.Edges))
+func (m *matcher) findExempt() {
+	m.exempt = make([]bool, len(m.p.Edges))
 	for i := range m.p.Edges {
 		m.o.step()
-		m.alone[i] = true
+		m.exempt[i] = true
 		for j := range m.p.Edges {
 			if i != j && m.mayBeSame(i, j) {
-				m.alone[i] = false
+				m.exempt[i] = false
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func (b *builder) missing(v PatVertex) {
 	}
 	var best MissingIndex
 	sel := 2.0
-	t := &tried{bound: b.bound, preds: b.used}
+	t := &partialPlan{bound: b.bound, preds: b.used}
 	for _, pi := range b.m.about[v.Col] {
 		p := &b.m.preds[pi]
 		op, ok := p.e.(*Op)

@@ -100,7 +100,7 @@ func (o *optimizer) plan(n *Node) {
 	eachPlan(*n, func(c *Node) { o.plan(c) })
 	o.step()
 	if w, ok := (*n).(*PathMultiplicity); ok {
-		sink(n, w)
+		pushMultiplicity(n, w)
 	}
 	m, ok := (*n).(*Match)
 	if !ok {

@@ -12,7 +12,7 @@ import (
 // posts that have it. Such a list is met as often as it is long, and the mean of the squares by the square of the mean
 // measures how much that adds: a few long lists make it far more than 1. The last of two such edges is charged, from
 // whichever end it is found, so that the estimate of a pattern does not depend on the order in which it is found.
-func (m *matcher) skew(t *tried, i int, end Col, dir graph.Direction) float64 {
+func (m *matcher) skew(t *partialPlan, i int, end Col, dir graph.Direction) float64 {
 	e := &m.p.Edges[i]
 	factor := 1.0
 	if len(e.Types) != 1 || e.Length != nil {
@@ -31,7 +31,7 @@ func (m *matcher) skew(t *tried, i int, end Col, dir graph.Direction) float64 {
 }
 
 // skews is skew at both ends.
-func (m *matcher) skews(t *tried, i int) float64 {
+func (m *matcher) skews(t *partialPlan, i int) float64 {
 	e := &m.p.Edges[i]
 	return m.skew(t, i, e.Left, e.Dir) * m.skew(t, i, e.Right, e.Dir.Reverse())
 }

@@ -22,7 +22,7 @@ type setting struct {
 	disable       []string // optimizer rules
 	eager         bool     // cypher.Options.Eager
 	lift          bool     // literals are parameters where they may be
-	beside        bool     // processors are free for goroutines beside the statement's
+	parallel      bool     // processors are idle, so workers run beside the statement
 	edges         int64    // that a statement may visit; 0: any number
 	bytes         int64    // that operators may hold; 0: any number
 	spill         *exec.Spill
@@ -33,38 +33,38 @@ type engine struct {
 	setting
 	g     shard.Graph
 	procs []procedure
-	whole *query.Engine // what cached asks
+	whole *query.Engine // runs the statements of cached
 }
 
 func newEngine(s setting, procs []procedure) *engine {
 	return &engine{setting: s, g: oracle.NewGraph(s.shards), procs: procs}
 }
 
-// idle is the turn of a run that takes long on a machine of three processors on which nobody else computes for a while.
+// idle is the slot of a long-running request on a machine of three processors on which no other request computes for a while.
 type idle struct{ left int }
 
 func (*idle) Yield(context.Context) error { return nil }
 
-func (i *idle) Beside(int) []exec.Helper {
+func (i *idle) Helpers(int) []exec.Helper {
 	if i.left--; i.left < 0 {
 		return nil
 	}
 	return []exec.Helper{&helper{}, &helper{stays: true}, &helper{stays: true}}
 }
 
-// helper is a goroutine's turn, which others ask for after a while unless it stays.
+// helper is the slot of a worker. Others ask for it after a while unless it stays.
 type helper struct {
 	idle
 	stays bool
 	asked int
 }
 
-func (h *helper) Wanted() bool {
+func (h *helper) Contended() bool {
 	h.asked++
 	return !h.stays && h.asked > 3
 }
 
-func (*helper) End() {}
+func (*helper) Release() {}
 
 // answer is what a statement gives.
 type answer struct {
@@ -112,7 +112,7 @@ func (e *engine) run(text string, params map[string]graph.Value) (a *answer, err
 	if q.OwnTransactions() {
 		mode = shard.Read
 		env.Begin = e.g.Begin
-	} else if e.beside {
+	} else if e.parallel {
 		env.Slot = &idle{left: 3}
 	}
 	tx, err := e.g.Begin(ctx, mode)

@@ -152,8 +152,8 @@ func casesOf(seed uint64) []*fuzzCase {
 		batches, off := []int{1, 3, 1024}, append(each(plan.Rules()), plan.Rules(), nil, nil)
 		stored := seed%8 == 0
 		c.settings = []fuzzSetting{
-			{setting: setting{shards: 1, batch: batches[r.IntN(3)], beside: seed%2 == 0}, stored: stored},
-			{setting: setting{shards: 3, batch: batches[r.IntN(3)], disable: off[r.IntN(len(off))], beside: seed%3 == 0}, stored: stored},
+			{setting: setting{shards: 1, batch: batches[r.IntN(3)], parallel: seed%2 == 0}, stored: stored},
+			{setting: setting{shards: 3, batch: batches[r.IntN(3)], disable: off[r.IntN(len(off))], parallel: seed%3 == 0}, stored: stored},
 		}
 		if c.other > 0 {
 			c.settings = append(c.settings, fuzzSetting{setting: setting{shards: 1}, stored: stored, cached: true})

@@ -117,7 +117,7 @@ func TestConformance(t *testing.T) {
 func TestSettingsAgree(t *testing.T) {
 	passing := readPassing(t)
 	all := slices.DeleteFunc(cases(t), func(c conformanceCase) bool { return !passing[c.ID] })
-	for _, s := range []setting{{shards: 3, batch: 1, beside: true}, {shards: 1, batch: 3, lift: true}} {
+	for _, s := range []setting{{shards: 3, batch: 1, parallel: true}, {shards: 1, batch: 3, lift: true}} {
 		failed := runAll(all, s)
 		for _, id := range slices.Sorted(maps.Keys(failed)) {
 			t.Errorf("%d shards, batches of %d: %s: %v", s.shards, s.batch, id, failed[id])

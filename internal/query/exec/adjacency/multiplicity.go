@@ -373,7 +373,7 @@ func (b *branchMultiplicity) multiply(ctx context.Context, ids []graph.VertexID,
 		return b.multiplyDegrees(ctx, ids, into)
 	}
 	for len(ids) > 0 {
-		if err := b.reader.Run.Alive(ctx); err != nil {
+		if err := b.reader.Run.CheckCancel(ctx); err != nil {
 			return err
 		}
 		if err := b.reader.Read(ctx, ids, MaxEdges); err != nil {

@@ -49,11 +49,11 @@ func NewReader(r *runtime.Run, types []string, dir graph.Direction, labels *plan
 // Read fills res with the edges of the first res.Done of sources, which are sorted and without repeats; limit is about
 // how many edges are wanted at once (0: all).
 func (h *Reader) Read(ctx context.Context, sources []graph.VertexID, limit int) error {
-	if h.Run.Spent() || !h.ask(sources, limit) {
+	if h.Run.Spent() || !h.requestEdges(sources, limit) {
 		h.none(len(sources))
 		return nil
 	}
-	h.askColumns()
+	h.requestColumns()
 	if err := h.Run.Tx.Expand(ctx, &h.Request, &h.Answer); err != nil {
 		return err
 	}
@@ -72,14 +72,14 @@ func (h *Reader) Read(ctx context.Context, sources []graph.VertexID, limit int) 
 	return nil
 }
 
-// ask makes the request for some sources, without columns; it is not ok if no edge can be found.
-func (h *Reader) ask(sources []graph.VertexID, limit int) (ok bool) {
+// requestEdges makes the request for some sources, without columns; it is not ok if no edge can be found.
+func (h *Reader) requestEdges(sources []graph.VertexID, limit int) (ok bool) {
 	h.Request.Sources = sources
-	return len(sources) > 0 && h.askOf(limit)
+	return len(sources) > 0 && h.requestFor(limit)
 }
 
-// askOf makes the request but for its sources.
-func (h *Reader) askOf(limit int) (ok bool) {
+// requestFor makes the request but for its sources.
+func (h *Reader) requestFor(limit int) (ok bool) {
 	types, ok := h.Types.Resolve()
 	if !ok {
 		return false
@@ -92,8 +92,8 @@ func (h *Reader) askOf(limit int) (ok bool) {
 	return ok
 }
 
-// askColumns adds the columns that read fills to the request.
-func (h *Reader) askColumns() {
+// requestColumns adds the columns that read fills to the request.
+func (h *Reader) requestColumns() {
 	h.Request.Edges = h.Edges || h.Filter != nil && h.Filter.needsEdge
 	if h.Filter != nil {
 		h.Request.Props = h.Filter.resolve(h.Request.Props)
@@ -111,10 +111,10 @@ func (h *Reader) askColumns() {
 
 // PrefetchNext gives the request that read will make, but for the sources, or nil if it will make none.
 func (h *Reader) PrefetchNext(limit int) *shard.Expand {
-	if h.Run.Spent() || !h.askOf(limit) {
+	if h.Run.Spent() || !h.requestFor(limit) {
 		return nil
 	}
-	h.askColumns()
+	h.requestColumns()
 	return &h.Request
 }
 
@@ -143,10 +143,10 @@ func (h *Reader) Puts() bool {
 // the set had not held.
 func (h *Reader) Put(ctx context.Context, sources []graph.VertexID, into *graph.VertexSet) (added int, err error) {
 	for len(sources) > 0 {
-		if err := h.Run.Alive(ctx); err != nil {
+		if err := h.Run.CheckCancel(ctx); err != nil {
 			return 0, err
 		}
-		if !h.ask(sources, MaxEdges) {
+		if !h.requestEdges(sources, MaxEdges) {
 			return added, nil
 		}
 		h.Request.Into = into

@@ -10,7 +10,7 @@ import (
 
 // Step adds to out, which is empty, the vertices that the hop leads to from a set.
 func (h *Reader) Step(ctx context.Context, from, out *graph.VertexSet) error {
-	if err := h.Run.Alive(ctx); err != nil {
+	if err := h.Run.CheckCancel(ctx); err != nil {
 		return err
 	}
 	if h.ByEdge() {
@@ -41,7 +41,7 @@ func (h *Reader) ByEdge() bool {
 // StepEdges is step from a sorted list, where each edge is tested.
 func (h *Reader) StepEdges(ctx context.Context, from []graph.VertexID, out *graph.VertexSet) error {
 	for rest := from; len(rest) > 0; rest = rest[h.Answer.Done:] {
-		if err := h.Run.Alive(ctx); err != nil {
+		if err := h.Run.CheckCancel(ctx); err != nil {
 			return err
 		}
 		if err := h.Read(ctx, rest, MaxEdges); err != nil {

@@ -137,7 +137,7 @@ func (x *Exchange) start(ctx context.Context) bool {
 	if err := t.acct.Grow(t.inFlight * (mostWaiting + 2) * x.r.BatchSize() * cmp.Or(x.top.Width, len(x.top.Cols), 1) * runtime.CellSize); err != nil {
 		t.acct.Release()
 		for _, slot := range slots {
-			slot.End()
+			slot.Release()
 		}
 		return false
 	}
@@ -307,7 +307,7 @@ func (t *queue) newWorker(ctx context.Context, slot runtime.Helper) *worker {
 func (w *worker) work(ctx context.Context, t *queue) {
 	for m := range t.jobs {
 		w.do(ctx, t, m)
-		if ctx.Err() == nil && w.slot.Wanted() {
+		if ctx.Err() == nil && w.slot.Contended() {
 			return
 		}
 	}

@@ -43,7 +43,7 @@ func (p *Pool) fork(ctx context.Context, i int, slot runtime.Slot) *runtime.Run 
 // start has a worker do something with a CPU slot, which it then gives back.
 func (p *Pool) start(slot runtime.Helper, do func()) {
 	p.done.Go(func() {
-		defer slot.End()
+		defer slot.Release()
 		do()
 	})
 }
@@ -86,7 +86,7 @@ func (p *Pool) Parts(ctx context.Context, n int, worker func(i int, own *runtime
 					p.wake()
 				}
 			}()
-			for errs[i] == nil && !p.Failed() && !slot.Wanted() {
+			for errs[i] == nil && !p.Failed() && !slot.Contended() {
 				end := int(next.Add(int64(part)))
 				lo, hi := end-part, min(end, n)
 				if lo >= hi {

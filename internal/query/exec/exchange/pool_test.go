@@ -21,7 +21,7 @@ type slots struct {
 
 func (s *slots) Yield(context.Context) error { return nil }
 
-func (s *slots) Beside(int) []runtime.Helper {
+func (s *slots) Helpers(int) []runtime.Helper {
 	return []runtime.Helper{&slot{s, s.wanted}, &slot{s, s.wanted}, &slot{s, false}}
 }
 
@@ -30,8 +30,8 @@ type slot struct {
 	wanted bool
 }
 
-func (s *slot) Wanted() bool { return s.wanted }
-func (s *slot) End()         { s.ended.Add(1) }
+func (s *slot) Contended() bool { return s.wanted }
+func (s *slot) Release()        { s.ended.Add(1) }
 
 // Workers compute each entry once, though others want their processors, and the run has what they visited.
 func TestPartsComputeAll(t *testing.T) {

@@ -33,7 +33,7 @@ func (c *comparison) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) 
 	}
 	c.out = Grown(c.out, b.N)
 	for _, i := range s {
-		if err := c.r.AskBoth(ctx, xs[i], ys[i]); err != nil {
+		if err := c.r.CheckLargePair(ctx, xs[i], ys[i]); err != nil {
 			return nil, err
 		}
 		c.out[i] = compare(c.op, xs[i], ys[i]).Value()
@@ -57,7 +57,7 @@ func (c *comparison) Filter(ctx context.Context, b *runtime.Batch, s, dst runtim
 		}
 	}
 	for _, i := range s {
-		if err := c.r.AskBoth(ctx, xs[i], ys[i]); err != nil {
+		if err := c.r.CheckLargePair(ctx, xs[i], ys[i]); err != nil {
 			return nil, err
 		}
 		if compare(c.op, xs[i], ys[i]) == yes {

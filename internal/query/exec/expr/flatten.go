@@ -83,7 +83,7 @@ func (f *flatten) each(ctx context.Context, b *runtime.Batch, lists []graph.Valu
 		for _, e := range v.List() {
 			f.add(i, e)
 			if len(f.outer) >= size {
-				if err := f.es.r.Alive(ctx); err != nil {
+				if err := f.es.r.CheckCancel(ctx); err != nil {
 					return err
 				}
 				if err := flush(f.complete(b)); err != nil {
@@ -105,13 +105,13 @@ type comprehension struct {
 	list, where, mapped runtime.Evaluator // the last two may be nil
 	kept                runtime.Sel
 	count               []int
-	made                runtime.Made
+	memory              runtime.ValueMemory
 	nesting             runtime.Nesting
 	out                 []graph.Value
 }
 
 func (es *Evaluators) comprehension(e *plan.Comprehension) runtime.Evaluator {
-	c := &comprehension{list: es.Add(e.List), flatten: es.flatten([]plan.Col{e.Var}, e.Where, e.Map), made: es.r.NewMade("ListComprehension"), nesting: runtime.Nesting{Run: es.r}}
+	c := &comprehension{list: es.Add(e.List), flatten: es.flatten([]plan.Col{e.Var}, e.Where, e.Map), memory: es.r.NewValueMemory("ListComprehension"), nesting: runtime.Nesting{Run: es.r}}
 	if e.Where != nil {
 		c.where = c.es.Add(e.Where)
 	}
@@ -140,8 +140,8 @@ func (c *comprehension) Eval(ctx context.Context, b *runtime.Batch, s runtime.Se
 	if c.where != nil {
 		total = 0
 	}
-	c.made.Begin()
-	if err := c.made.Grow(ctx, runtime.CellSize*total); err != nil {
+	c.memory.Begin()
+	if err := c.memory.Grow(ctx, runtime.CellSize*total); err != nil {
 		return nil, err
 	}
 	results := make([]graph.Value, 0, total)
@@ -168,13 +168,13 @@ func (c *comprehension) Eval(ctx context.Context, b *runtime.Batch, s runtime.Se
 				if err := c.nesting.Add(vs[j]); err != nil {
 					return err
 				}
-				if err := c.made.Add(ctx, vs[j]); err != nil {
+				if err := c.memory.Add(ctx, vs[j]); err != nil {
 					return err
 				}
 			}
 		}
 		if c.where != nil {
-			return c.made.Grow(ctx, runtime.CellSize*len(inner))
+			return c.memory.Grow(ctx, runtime.CellSize*len(inner))
 		}
 		return nil
 	})
@@ -327,7 +327,7 @@ func (r *reduce) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]g
 		}
 	}
 	for k := 0; ; k++ {
-		if err := r.es.r.Alive(ctx); err != nil {
+		if err := r.es.r.CheckCancel(ctx); err != nil {
 			return nil, err
 		}
 		r.empty()

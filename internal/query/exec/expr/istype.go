@@ -34,7 +34,7 @@ func (t *isType) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]g
 	}
 	t.out = Grown(t.out, b.N)
 	for _, i := range s {
-		if err := t.r.Ask(ctx, vs[i]); err != nil {
+		if err := t.r.CheckLarge(ctx, vs[i]); err != nil {
 			return nil, err
 		}
 		t.out[i] = graph.BoolValue(t.typ.Matches(vs[i]) != t.not)

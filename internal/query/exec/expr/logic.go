@@ -123,11 +123,11 @@ func (u *unary) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]gr
 
 // binary applies a function to two arguments.
 type binary struct {
-	r    *runtime.Run
-	x, y runtime.Evaluator
-	f    func(x, y graph.Value) (graph.Value, error)
-	made *runtime.Made // of a function that joins its arguments; nil of others
-	out  []graph.Value
+	r      *runtime.Run
+	x, y   runtime.Evaluator
+	f      func(x, y graph.Value) (graph.Value, error)
+	memory *runtime.ValueMemory // of a function that joins its arguments; nil of others
+	out    []graph.Value
 }
 
 func (o *binary) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]graph.Value, error) {
@@ -140,16 +140,16 @@ func (o *binary) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]g
 		return nil, err
 	}
 	o.out = Grown(o.out, b.N)
-	if o.made != nil {
-		o.made.Begin()
+	if o.memory != nil {
+		o.memory.Begin()
 	}
 	for _, i := range s {
-		if err := o.r.AskBoth(ctx, xs[i], ys[i]); err != nil {
+		if err := o.r.CheckLargePair(ctx, xs[i], ys[i]); err != nil {
 			return nil, err
 		}
-		counted := o.made == nil
+		counted := o.memory == nil
 		if !counted {
-			if counted, err = o.made.Join(ctx, xs[i], ys[i]); err != nil {
+			if counted, err = o.memory.GrowJoined(ctx, xs[i], ys[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -157,7 +157,7 @@ func (o *binary) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]g
 			return nil, err
 		}
 		if !counted {
-			if err := o.made.Add(ctx, o.out[i]); err != nil {
+			if err := o.memory.Add(ctx, o.out[i]); err != nil {
 				return nil, err
 			}
 		}

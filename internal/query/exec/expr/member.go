@@ -42,7 +42,7 @@ func (l *inList) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]g
 		}
 	}
 	for _, i := range s {
-		if err := l.r.AskBoth(ctx, xs[i], lists[i]); err != nil {
+		if err := l.r.CheckLargePair(ctx, xs[i], lists[i]); err != nil {
 			return nil, err
 		}
 		if set != nil && (l.set != nil || SameList(lists[i], of)) {
@@ -94,7 +94,7 @@ func (l *inList) setOf(ctx context.Context, list []graph.Value) (*valueSet, erro
 		n := min(len(list), 1<<12)
 		s.add(list[:n])
 		if list = list[n:]; len(list) > 0 {
-			if err := l.r.Alive(ctx); err != nil {
+			if err := l.r.CheckCancel(ctx); err != nil {
 				return nil, err
 			}
 		}

@@ -56,8 +56,8 @@ func (es *Evaluators) op(e *plan.Op) runtime.Evaluator {
 	for _, y := range args[1:] { // XOR takes any number
 		o := &binary{r: es.r, x: x, y: y, f: f}
 		if e.Op == plan.Add || e.Op == plan.Concat {
-			m := es.r.NewMade("Expression")
-			o.made = &m
+			m := es.r.NewValueMemory("Expression")
+			o.memory = &m
 		}
 		x = o
 	}
@@ -124,7 +124,7 @@ func (es *Evaluators) call(e *plan.Call) runtime.Evaluator {
 		es.r.Fail(unknownFunction(e))
 		return &Constant{}
 	}
-	return es.at(e.Pos, &call{f: f, ctx: es.r.Env.Fn, Tuple: NewTuple(args), row: make([]graph.Value, len(args)), made: es.r.NewMade(e.Func + "()"), nesting: runtime.Nesting{Run: es.r}})
+	return es.at(e.Pos, &call{f: f, ctx: es.r.Env.Fn, Tuple: NewTuple(args), row: make([]graph.Value, len(args)), memory: es.r.NewValueMemory(e.Func + "()"), nesting: runtime.Nesting{Run: es.r}})
 }
 
 // CheckCall checks that there is a function of that name.
@@ -145,7 +145,7 @@ type call struct {
 	ctx *fn.Context
 	Tuple
 	row     []graph.Value
-	made    runtime.Made
+	memory  runtime.ValueMemory
 	nesting runtime.Nesting // of a function that inserts
 	out     []graph.Value
 }
@@ -155,11 +155,11 @@ func (c *call) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]gra
 		return nil, err
 	}
 	c.out = Grown(c.out, b.N)
-	c.made.Begin()
+	c.memory.Begin()
 	for _, i := range s {
 		for k := range c.Cols {
 			c.row[k] = c.Cols[k][i]
-			if err := c.made.Acct.Run.Ask(ctx, c.row[k]); err != nil {
+			if err := c.memory.Acct.Run.CheckLarge(ctx, c.row[k]); err != nil {
 				return nil, err
 			}
 		}
@@ -173,7 +173,7 @@ func (c *call) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]gra
 		if c.out[i], err = c.f.Eval(c.ctx, c.row); err != nil {
 			return nil, err
 		}
-		if err := c.made.Add(ctx, c.out[i]); err != nil {
+		if err := c.memory.Add(ctx, c.out[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -189,7 +189,7 @@ type matches struct {
 func (o *matches) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]graph.Value, error) {
 	f := o.f
 	o.f = func(x, y graph.Value) (graph.Value, error) {
-		if err := o.r.Alive(ctx); err != nil {
+		if err := o.r.CheckCancel(ctx); err != nil {
 			return graph.Value{}, err
 		}
 		return f(x, y)

@@ -181,7 +181,7 @@ func (m *Recorder) read(ctx context.Context) error {
 	if len(m.edges) > 0 {
 		m.buffer(len(m.edges))
 		for at := 0; at < len(m.edges); at += recordChunk { // long paths have many edges to a row
-			if err := m.r.Alive(ctx); err != nil {
+			if err := m.r.CheckCancel(ctx); err != nil {
 				return err
 			}
 			end := min(at+recordChunk, len(m.edges))

@@ -219,7 +219,7 @@ func (c *collects) reset() {
 func (c *collects) add(cols [][]graph.Value, s runtime.Sel, group []int32, _ []graph.Value) (size int, _ error) {
 	for _, i := range s {
 		if v := cols[0][i]; !v.IsNull() {
-			if err := c.nesting.Run.AskRun(v); err != nil {
+			if err := c.nesting.Run.CheckLargeNoContext(v); err != nil {
 				return 0, err
 			}
 			c.nesting.Begin()
@@ -258,7 +258,7 @@ func (f *folds) add(cols [][]graph.Value, s runtime.Sel, group []int32, times []
 	for _, i := range s {
 		for k := range cols {
 			f.row[k] = cols[k][i]
-			if err := f.r.AskRun(f.row[k]); err != nil {
+			if err := f.r.CheckLargeNoContext(f.row[k]); err != nil {
 				return 0, err
 			}
 		}

@@ -137,7 +137,7 @@ func (t *GroupTable) hash(b *runtime.Batch, cols [][]graph.Value, s runtime.Sel)
 	}
 	for _, c := range cols {
 		for _, i := range s {
-			if err := t.Acct.Run.AskRun(c[i]); err != nil {
+			if err := t.Acct.Run.CheckLargeNoContext(c[i]); err != nil {
 				return err
 			}
 			t.batch[i] = bits.RotateLeft64(t.batch[i]*0x9e3779b97f4a7c15, 29) ^ fn.Hash(c[i])

@@ -103,7 +103,7 @@ func (o *overflow) next() (bool, error) {
 
 // read gives the next rows of the part, or nil at its end.
 func (o *overflow) read(ctx context.Context) (*runtime.Batch, error) {
-	if err := o.table.Acct.Run.Alive(ctx); err != nil {
+	if err := o.table.Acct.Run.CheckCancel(ctx); err != nil {
 		return nil, err
 	}
 	ok, err := o.back.Fill(o.now, o.table.Acct.Run.BatchSize())

@@ -46,7 +46,7 @@ func (o *sorter) spillRun(ctx context.Context) error {
 	o.disk.runs = append(o.disk.runs, run)
 	for n, i := range o.order {
 		if n&0xfff == 0xfff {
-			if err := o.r.Alive(ctx); err != nil {
+			if err := o.r.CheckCancel(ctx); err != nil {
 				return err
 			}
 		}
@@ -85,7 +85,7 @@ func (o *sorter) mergeLevel(ctx context.Context) error {
 		}
 		for n := 1; len(o.disk.heap) > 0; n++ {
 			if n&0xfff == 0 {
-				if err := o.r.Alive(ctx); err != nil {
+				if err := o.r.CheckCancel(ctx); err != nil {
 					return err
 				}
 			}

@@ -18,12 +18,12 @@ type Account struct {
 func (a *Account) Grow(n int) error {
 	a.Held += int64(n)
 	a.Run.bytes += int64(n)
-	a.Run.tell(a)
+	a.Run.publish(a)
 	if a.Run.Env.Profile {
 		st := &a.Run.Stats[a.Run.Current]
 		st.Memory = max(st.Memory, a.Held)
 	}
-	if budget := &a.Run.Env.Budget; budget.Bytes > 0 && a.Run.bytes+budget.Kept > budget.Bytes {
+	if budget := &a.Run.Env.Budget; budget.Bytes > 0 && a.Run.bytes+budget.Retained > budget.Bytes {
 		return a.over(budget)
 	}
 	return nil
@@ -32,12 +32,12 @@ func (a *Account) Grow(n int) error {
 // over gives the error of a run that holds more than it may, unless it may end early.
 func (a *Account) over(budget *Budget) error {
 	beside := ""
-	if budget.Kept > 0 {
-		beside = fmt.Sprintf("; open results of the transaction hold %d bytes", budget.Kept)
+	if budget.Retained > 0 {
+		beside = fmt.Sprintf("; open results of the transaction hold %d bytes", budget.Retained)
 	}
 	err := graph.BudgetError("the statement needs more than %d bytes, the budget of query-memory; operator %s holds %d bytes%s",
 		budget.Bytes, a.Name, a.Held, beside)
-	if a.Run.bytes+budget.Kept-budget.Bytes > finishBytes || !a.Run.Truncate(err) {
+	if a.Run.bytes+budget.Retained-budget.Bytes > finishBytes || !a.Run.Truncate(err) {
 		return err
 	}
 	return nil
@@ -109,7 +109,7 @@ func recordSize(r *graph.Record) int {
 func (a *Account) Release() {
 	a.Run.bytes -= a.Held
 	a.Held = 0
-	a.Run.tell(a)
+	a.Run.publish(a)
 }
 
 // spillLeast is how many bytes an operator holds before it uses the disk.
@@ -123,7 +123,7 @@ func (a *Account) Short() bool {
 	if limit > 0 {
 		least = min(least, limit/8)
 	}
-	return env.Spill != nil && a.Held > least && (limit > 0 && a.Run.bytes+env.Budget.Kept > limit/2 || crowded(env.Pools))
+	return env.Spill != nil && a.Held > least && (limit > 0 && a.Run.bytes+env.Budget.Retained > limit/2 || crowded(env.Pools))
 }
 
 // Spill begins rows of a number of cells on disk.

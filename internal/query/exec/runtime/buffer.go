@@ -36,7 +36,7 @@ func (s *Buffer) AddRows(b *Batch, from []int, rows Sel) error {
 		}
 		for _, r := range rows {
 			if size += ValueSize(c.Vals[r]); size >= SpoolChunk {
-				if err := s.Acct.Run.AskRun(c.Vals[r]); err != nil {
+				if err := s.Acct.Run.CheckLargeNoContext(c.Vals[r]); err != nil {
 					return err
 				}
 				if err := s.Acct.Grow(size); err != nil {

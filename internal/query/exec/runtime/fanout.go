@@ -2,26 +2,25 @@ package runtime
 
 import "context"
 
-// FanOut is the part of an operator that gives any number of rows for each row of its input. It copies the columns that
-// come from the input once for many rows: when it gives a batch, or has no more to do with the input's.
+// FanOut is the part of an operator that produces any number of rows for each input row. It copies the carried columns once for
+// many rows: when a batch is complete or the input batch is exhausted.
 type FanOut struct {
 	Input
 	Run   *Run
 	Carry []int // by column of out: its position in the input, or -1
 
-	Rows   *Batch // the input batch at work, or nil
+	Rows   *Batch // the current input batch, or nil
 	Out    Batch
-	Picked Sel // for the rows of out that lack their carried columns: the input's row
-	want   int // rows that are worth returning
+	Picked Sel // the input rows of those rows of Out that lack their carried columns
+	want   int // rows that suffice to return a batch
 }
 
-// fanner makes the rows of a fan. It appends the columns of out that are its own, adds the rows to out.N, and their
-// rows of the input to picked.
-type fanner interface {
-	// Begin takes in the input batch b of the fan.
+// fanOutSource produces the rows. It appends its own columns to Out, adds the rows to Out.N, and their input rows to Picked.
+type fanOutSource interface {
+	// Begin starts on the input batch b.
 	Begin(ctx context.Context) error
-	// Advance adds some rows to out, which is not full, or reads what to make more of; it gives false when there are no
-	// more of the input batch.
+	// Advance adds rows to Out, which is not full, or reads what it needs to produce more. It returns false when the input
+	// batch is exhausted.
 	Advance(ctx context.Context) (bool, error)
 }
 
@@ -31,8 +30,8 @@ func (x *FanOut) Open(ctx context.Context) error {
 	return x.Input.Open(ctx)
 }
 
-// Give gives the next batch of the rows that f makes. Small batches are given at first, in case no more are wanted.
-func (x *FanOut) Give(ctx context.Context, f fanner) (*Batch, error) {
+// Give returns the next batch of rows from f. The first batches are small, in case the consumer wants no more.
+func (x *FanOut) Give(ctx context.Context, f fanOutSource) (*Batch, error) {
 	x.Out.Reset(len(x.Carry))
 	for x.Out.N < x.Run.BatchSize() {
 		if x.Rows == nil {
@@ -69,7 +68,7 @@ func (x *FanOut) Give(ctx context.Context, f fanner) (*Batch, error) {
 	return &x.Out, nil
 }
 
-// flush fills the carried columns of the rows that lack them.
+// flush fills the carried columns of rows that lack them.
 func (x *FanOut) flush() {
 	if len(x.Picked) == 0 {
 		return

@@ -13,7 +13,7 @@ func (r *Run) Helpers() []Helper {
 	if env.Slot == nil || env.Profile || env.Partial || env.Fn.Rand != nil || r.Program.Query.Writes {
 		return nil
 	}
-	return env.Slot.Beside(runtime.GOMAXPROCS(0))
+	return env.Slot.Helpers(runtime.GOMAXPROCS(0))
 }
 
 // Yielding is the CPU slot of a worker that keeps it while other workers may wait for what it computes.
@@ -25,8 +25,8 @@ func (Yielding) Yield(context.Context) error {
 	return nil
 }
 
-// Beside implements Slot: no goroutine works beside another one.
-func (Yielding) Beside(int) []Helper { return nil }
+// Helpers implements Slot: no goroutine works beside another one.
+func (Yielding) Helpers(int) []Helper { return nil }
 
 // Fork makes own a part of the run that a goroutine beside it does, with a CPU slot of its own. It has no transaction yet.
 func (r *Run) Fork(own *Run, slot Slot, fn *fn.Context) {

@@ -2,7 +2,7 @@ package runtime
 
 import "sync/atomic"
 
-// Held is what the operators of a run hold now, for others to see while it goes on.
+// Held publishes the memory that the operators of a run hold. It is safe for concurrent use.
 type Held struct {
 	bytes    atomic.Int64
 	operator atomic.Pointer[string]
@@ -11,7 +11,7 @@ type Held struct {
 // Bytes is the sum over all operators.
 func (h *Held) Bytes() int64 { return h.bytes.Load() }
 
-// Operator is the one that took memory last, "" before any did.
+// Operator is the one that allocated last; "" if none has.
 func (h *Held) Operator() string {
 	if name := h.operator.Load(); name != nil {
 		return *name
@@ -19,30 +19,30 @@ func (h *Held) Operator() string {
 	return ""
 }
 
-// Clear says that the run has ended and holds nothing.
+// Clear resets Held at the end of a run.
 func (h *Held) Clear() {
 	h.bytes.Store(0)
 	h.operator.Store(nil)
 }
 
-// Kept is the memory of rows that outlive their run, until their client asks for them. The zero Kept is none.
-type Kept struct {
+// Retained is the memory of rows that outlive their run until the client fetches them. The zero Retained is empty.
+type Retained struct {
 	Bytes int64
 	Pools []*Pool // of the run
-	held  *Held   // that it is charged to; nil: none yet
+	held  *Held   // what Charge has charged; nil: nothing
 }
 
-// keptName stands for an operator where rows in memory hold the most.
-var keptName = "Result"
+// retainedName stands for an operator if buffered results hold the most memory.
+var retainedName = "Result"
 
-// Charge counts the memory in h and in the pools, until Release.
-func (k *Kept) Charge(h *Held) {
+// Charge counts the memory in h and in the pools until Release.
+func (k *Retained) Charge(h *Held) {
 	if k.Bytes == 0 {
 		return
 	}
 	k.held = h
 	h.bytes.Add(k.Bytes)
-	h.operator.Store(&keptName)
+	h.operator.Store(&retainedName)
 	for _, p := range k.Pools {
 		if p.held.Add(k.Bytes) > p.Limit {
 			p.Relieve(p)
@@ -50,8 +50,8 @@ func (k *Kept) Charge(h *Held) {
 	}
 }
 
-// Release gives back what Charge has counted.
-func (k *Kept) Release() {
+// Release undoes Charge.
+func (k *Retained) Release() {
 	if k.held == nil {
 		return
 	}
@@ -59,22 +59,22 @@ func (k *Kept) Release() {
 	for _, p := range k.Pools {
 		p.held.Add(-k.Bytes)
 	}
-	*k = Kept{}
+	*k = Retained{}
 }
 
-// Pool bounds what all runs of a process, or of one owner, hold together. It is safe for concurrent use.
+// Pool bounds the memory of all runs of a process or of one owner. It is safe for concurrent use.
 type Pool struct {
 	Limit int64  // bytes
-	Owner string // whose runs they are; "": all
-	// Relieve is called by a run that holds more when all hold too much. It ends whom it will, by their contexts.
+	Owner string // of the runs; "": all owners
+	// A run that grows calls Relieve when the pool exceeds its limit. Relieve cancels runs of its choice.
 	Relieve func(*Pool)
 	held    atomic.Int64
 }
 
-// Held is what all runs hold, give or take poolStep for each.
+// Held is the memory of all runs, within poolStep for each.
 func (p *Pool) Held() int64 { return p.held.Load() }
 
-// crowded reports whether half of what all runs may hold is held.
+// crowded reports whether a pool is more than half full.
 func crowded(pools []*Pool) bool {
 	for _, p := range pools {
 		if p.Held() > p.Limit/2 {
@@ -84,22 +84,22 @@ func crowded(pools []*Pool) bool {
 	return false
 }
 
-// poolStep is how many bytes a run may hold more or less than its pool knows of, so that small runs do not meet there.
+// poolStep is by how many bytes a run's memory may differ from what its pools have counted, so that small runs do not contend.
 const poolStep = 64 << 10
 
-// tell lets others see what the run holds; a is the account that has changed.
-func (r *Run) tell(a *Account) {
+// publish updates Held and the pools; a is the account that has changed.
+func (r *Run) publish(a *Account) {
 	if h := r.Env.Held; h != nil {
 		h.bytes.Store(r.bytes)
 		h.operator.Store(&a.Name)
 	}
 	if d := r.bytes - r.pooled; d >= poolStep || d <= -poolStep {
-		r.tellPools(d)
+		r.publishPools(d)
 	}
 }
 
-// tellPools adds to what all runs hold.
-func (r *Run) tellPools(more int64) {
+// publishPools adds to the pools.
+func (r *Run) publishPools(more int64) {
 	if len(r.Env.Pools) == 0 || more == 0 {
 		return
 	}

@@ -77,8 +77,8 @@ func (r *Run) Visit(n int) error {
 	return nil
 }
 
-// Alive yields the CPU slot if other runs wait for it, and fails if the context has ended.
-func (r *Run) Alive(ctx context.Context) error {
+// CheckCancel yields the CPU slot if other runs wait for it, and fails if the context has ended.
+func (r *Run) CheckCancel(ctx context.Context) error {
 	if r.Env.Slot != nil {
 		if err := r.Env.Slot.Yield(ctx); err != nil {
 			return err
@@ -143,7 +143,7 @@ func (r *Run) End() {
 	for _, tx := range r.After {
 		tx.Rollback()
 	}
-	r.tellPools(-r.pooled)
+	r.publishPools(-r.pooled)
 }
 
 // Drop lets go of the operators and what they hold.

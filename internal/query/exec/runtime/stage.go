@@ -156,7 +156,7 @@ func (m *meter) Next(ctx context.Context) (*Batch, error) {
 	}
 	st := &m.r.Stats[m.id]
 	if st.Batches > 1 { // a short run does not yield
-		if err := m.r.Alive(ctx); err != nil {
+		if err := m.r.CheckCancel(ctx); err != nil {
 			return nil, err
 		}
 	} else if ctx.Err() != nil {

@@ -236,7 +236,7 @@ func (s *cheapestSearch) relax(ctx context.Context, i int32, u int, weights []gr
 	res := &s.reader.Answer
 	if s.steps += res.Offsets[u+1] - res.Offsets[u]; s.steps >= 1<<12 {
 		s.steps = 0
-		if err := s.r.Alive(ctx); err != nil {
+		if err := s.r.CheckCancel(ctx); err != nil {
 			return err
 		}
 	}

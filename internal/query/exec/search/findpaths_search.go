@@ -70,7 +70,7 @@ func (s *walkSearch) search(ctx context.Context, from graph.VertexID, out *found
 	s.extend()
 	s.layer[start], s.first[start] = 0, 0
 	for lo := 0; lo < len(s.entries); {
-		if err := s.g.r.Alive(ctx); err != nil {
+		if err := s.g.r.CheckCancel(ctx); err != nil {
 			return err
 		}
 		known := len(s.g.points)
@@ -281,7 +281,7 @@ func (s *walkSearch) trace(ctx context.Context, e int32, f func() (bool, error))
 
 func (s *walkSearch) traceOn(ctx context.Context, e int32, f func() (bool, error)) (bool, error) {
 	if s.visits++; s.visits%graph.BatchSize == 0 {
-		if err := s.g.r.Alive(ctx); err != nil {
+		if err := s.g.r.CheckCancel(ctx); err != nil {
 			return false, err
 		}
 	}

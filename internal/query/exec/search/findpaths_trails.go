@@ -73,7 +73,7 @@ func (t *walkTrails) lookBack(ctx context.Context, start int32) error {
 	var seen []bool // by point
 	layer := []int32{start}
 	for len(layer) > 0 {
-		if err := t.g.r.Alive(ctx); err != nil {
+		if err := t.g.r.CheckCancel(ctx); err != nil {
 			return err
 		}
 		if err := g.load(ctx, layer); err != nil {
@@ -139,7 +139,7 @@ func (g *walkGraph) leadingTo(wanted func(i int32) bool) []bool {
 func (t *walkTrails) next(ctx context.Context) (bool, error) {
 	for steps := 1; len(t.stack) > 0; steps++ {
 		if steps%graph.BatchSize == 0 {
-			if err := t.g.r.Alive(ctx); err != nil {
+			if err := t.g.r.CheckCancel(ctx); err != nil {
 				return false, err
 			}
 		}

@@ -219,7 +219,7 @@ func (w *frontierWalk) step(ctx context.Context, h *adjacency.Reader, last bool)
 	w.lend(h)
 	defer w.lend(h)
 	for rest := w.ids; len(rest) > 0; rest = rest[h.Answer.Done:] {
-		if err := w.r.Alive(ctx); err != nil {
+		if err := w.r.CheckCancel(ctx); err != nil {
 			return err
 		}
 		if err := h.Read(ctx, rest, adjacency.MaxEdges); err != nil {

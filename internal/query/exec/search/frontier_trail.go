@@ -101,7 +101,7 @@ func (w *trailWalk) extend(ctx context.Context) error {
 	defer w.lend(h)
 	w.ids = w.ids[:0]
 	for base := 0; base < len(from.frontier.IDs); base += h.Answer.Done {
-		if err := w.r.Alive(ctx); err != nil {
+		if err := w.r.CheckCancel(ctx); err != nil {
 			return err
 		}
 		if err := h.Read(ctx, from.frontier.IDs[base:], adjacency.MaxEdges); err != nil {
@@ -211,7 +211,7 @@ func (w *trailWalk) searchFrom(ctx context.Context, path []graph.VertexID, depth
 	if depth == 0 {
 		return true, nil
 	}
-	if err := w.r.Alive(ctx); err != nil {
+	if err := w.r.CheckCancel(ctx); err != nil {
 		return false, err
 	}
 	h := w.back[w.hop(depth-1)]
@@ -290,7 +290,7 @@ func (w *trailWalk) settle(ctx context.Context) (lost int, err error) {
 	slices.Sort(w.ids)
 	w.ids = slices.Compact(w.ids)
 	for base := 0; base < len(w.ids); {
-		if err := w.r.Alive(ctx); err != nil {
+		if err := w.r.CheckCancel(ctx); err != nil {
 			return 0, err
 		}
 		back.Edges = false

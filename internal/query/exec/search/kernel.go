@@ -77,7 +77,7 @@ func (k *kernel) release() {
 
 // read reads edges of the first of sources, but for those that a condition on a row of b does not allow, and those excluded.
 func (k *kernel) read(ctx context.Context, sources []graph.VertexID, limit int, b *runtime.Batch, row int32, excluded []graph.EdgeID) error {
-	if err := k.r.Alive(ctx); err != nil {
+	if err := k.r.CheckCancel(ctx); err != nil {
 		return err
 	}
 	if err := k.reader.Read(ctx, sources, limit); err != nil {

@@ -128,7 +128,7 @@ func (s *traverseSets) advance(ctx context.Context) error {
 	if s.base == len(s.frontier.IDs) || h.full() {
 		return s.nextLevel(ctx)
 	}
-	if err := s.r.Alive(ctx); err != nil {
+	if err := s.r.CheckCancel(ctx); err != nil {
 		return err
 	}
 	err := h.next(ctx, s.frontier.IDs[s.base:], adjacency.MaxEdges)
@@ -238,7 +238,7 @@ func (s *traverseSets) giveLayerEdges(ctx context.Context) error {
 		s.hops[min(s.h, len(s.hops)-1)].Answer.Done = 0
 		return nil
 	}
-	if err := s.r.Alive(ctx); err != nil {
+	if err := s.r.CheckCancel(ctx); err != nil {
 		return err
 	}
 	err := h.Read(ctx, s.frontier.IDs[s.base:], adjacency.MaxEdges) // not counted again

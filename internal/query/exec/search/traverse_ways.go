@@ -109,7 +109,7 @@ func (w *traverseWays) grow(ctx context.Context, l, below *wayLevel) (more bool,
 				return false, err
 			}
 		case len(l.unread()) > 0 && !h.full():
-			if err := w.r.Alive(ctx); err != nil {
+			if err := w.r.CheckCancel(ctx); err != nil {
 				return false, err
 			}
 			l.base += h.Answer.Done

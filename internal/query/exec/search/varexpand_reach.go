@@ -219,7 +219,7 @@ func (s *reach) stepMany(ctx context.Context, list []graph.VertexID, start graph
 // stepSets replaces the set now by the vertices one edge on that are not visited, and visits them without listing them. What has been
 // visited is there already when the step begins, so that a step that pulls passes it by.
 func (s *reach) stepSets(ctx context.Context, types []graph.TypeID, start graph.VertexID) (back bool, err error) {
-	if err := s.r.Alive(ctx); err != nil {
+	if err := s.r.CheckCancel(ctx); err != nil {
 		return false, err
 	}
 	s.next.Clear()

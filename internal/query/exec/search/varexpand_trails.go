@@ -167,7 +167,7 @@ func (t *trails) grow(ctx context.Context, l *trailLevel) (bool, error) {
 				}
 			}
 		case len(l.unread()) > 0:
-			if err := t.r.Alive(ctx); err != nil {
+			if err := t.r.CheckCancel(ctx); err != nil {
 				return false, err
 			}
 			l.base += l.reader.Answer.Done

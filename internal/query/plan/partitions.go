@@ -6,14 +6,14 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// maxAlike bounds the edges of a pattern of which several may be the same: three have five partitions.
-const maxAlike = 3
+// maxPartitioned bounds the edges of a pattern of which several may be the same: three have five partitions.
+const maxPartitioned = 3
 
-// partitioned gives patterns without relationship uniqueness whose counts sum up to that of f. Rows in which all edges differ
+// partitionTerms gives patterns without relationship uniqueness whose counts sum up to that of f. Rows in which all edges differ
 // are the rows of all partitions of the edges, those in one block taken for the same edge, each weighed by the product of
 // (-1)^(n-1) (n-1)! over its blocks of n edges: the Möbius function of the lattice of partitions (Rota 1964, On the Foundations of Combinatorial Theory I). It gives none where
 // it cannot tell.
-func (f *folder) partitioned() []term {
+func (f *countPushdown) partitionTerms() []term {
 	if len(f.p.Paths) > 0 ||
 		slices.ContainsFunc(f.p.Edges, func(e PatEdge) bool { return e.Length != nil || e.Bound || e.Shortest != "" }) {
 		return nil
@@ -21,11 +21,11 @@ func (f *folder) partitioned() []term {
 	m := f.matcher()
 	var alike []Col // edges that may be the same as another
 	for i, e := range f.p.Edges {
-		if !m.alone[i] {
+		if !m.exempt[i] {
 			alike = append(alike, e.Col)
 		}
 	}
-	if len(alike) > maxAlike || len(alike) > 0 && !f.freed() {
+	if len(alike) > maxPartitioned || len(alike) > 0 && !f.blockedByUniqueness() {
 		return nil
 	}
 	same := func(a, b Col) bool {
@@ -40,7 +40,7 @@ func (f *folder) partitioned() []term {
 			for _, b := range blocks {
 				for n, e := range b[1:] {
 					factor *= -(n + 1)
-					if !p.contract(b[0], e) {
+					if !p.mergeEdges(b[0], e) {
 						return false
 					}
 				}
@@ -48,7 +48,7 @@ func (f *folder) partitioned() []term {
 			for i := range p.Edges {
 				p.Edges[i].Group = i
 			}
-			terms = append(terms, term{&folder{o: f.o, p: p, branches: map[Col][]Branch{}}, factor})
+			terms = append(terms, term{&countPushdown{o: f.o, p: p, branches: map[Col][]Branch{}}, factor})
 			return true
 		}
 		e := rest[0]
@@ -72,15 +72,15 @@ func (f *folder) partitioned() []term {
 	return terms
 }
 
-// freed reports whether more leaves can be folded once edges may be the same.
-func (f *folder) freed() bool {
-	with := &folder{o: f.o, p: f.p.clone(), branches: map[Col][]Branch{}}
-	with.takeOff()
-	without := &folder{o: f.o, p: f.p.clone(), branches: map[Col][]Branch{}}
+// blockedByUniqueness reports whether more leaves can be folded once edges may be the same.
+func (f *countPushdown) blockedByUniqueness() bool {
+	with := &countPushdown{o: f.o, p: f.p.clone(), branches: map[Col][]Branch{}}
+	with.pushLeaves()
+	without := &countPushdown{o: f.o, p: f.p.clone(), branches: map[Col][]Branch{}}
 	for i := range without.p.Edges {
 		without.p.Edges[i].Group = i
 	}
-	without.takeOff()
+	without.pushLeaves()
 	return len(without.p.Edges) < len(with.p.Edges)
 }
 
@@ -89,9 +89,9 @@ func (p *Pattern) edge(c Col) int {
 	return slices.IndexFunc(p.Edges, func(e PatEdge) bool { return e.Col == c })
 }
 
-// contract makes edge b of the pattern the same edge as a. It fails where that is not one pattern: two edges without direction
+// mergeEdges makes edge b of the pattern the same edge as a. It fails where that is not one pattern: two edges without direction
 // that share no vertex are the same in two ways.
-func (p *Pattern) contract(a, b Col) bool {
+func (p *Pattern) mergeEdges(a, b Col) bool {
 	i, j := p.edge(a), p.edge(b)
 	ea, eb := p.Edges[i], p.Edges[j]
 	var pairs [][2]Col // vertices that are the same
@@ -134,7 +134,7 @@ func (p *Pattern) contract(a, b Col) bool {
 		if pairs = pairs[1:]; x == y {
 			continue
 		}
-		p.unify(x, y)
+		p.mergeVertices(x, y)
 		for k := range pairs {
 			for l := range pairs[k] {
 				if pairs[k][l] == y {

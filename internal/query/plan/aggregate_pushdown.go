@@ -6,13 +6,13 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// foldRows is the rule FoldRows, on aggregates directly above a MATCH. Leaves of the pattern that neither groups nor aggregates
+// pushDownAggregate is the rule FoldRows, on aggregates directly above a MATCH. Leaves of the pattern that neither groups nor aggregates
 // read, and what hangs on them, only make rows repeat:
 //
 //	Aggregation count(*) BY a    Aggregation count(*) TIMES n BY a
 //	  Match (a)-->(b)-->(c)        PathMultiplicity (b)-->() AS n
 //	                                 Match (a)-->(b)
-func foldRows(o *optimizer, n Node) Node {
+func pushDownAggregate(o *optimizer, n Node) Node {
 	a, ok := n.(*Aggregate)
 	if !ok || a.Times != nil {
 		return nil
@@ -28,8 +28,8 @@ func foldRows(o *optimizer, n Node) Node {
 	if !a.repeats() || m.Pattern.oneBareEdge() && len(a.Keys) == 0 {
 		return nil
 	}
-	f := &folder{o: o, p: m.Pattern.clone(), branches: map[Col][]Branch{}, above: a.needs(never)}
-	if !f.takeOff() || !f.pays(&m.Pattern) {
+	f := &countPushdown{o: o, p: m.Pattern.clone(), branches: map[Col][]Branch{}, above: a.needs(never)}
+	if !f.pushLeaves() || !f.pays(&m.Pattern) {
 		return nil
 	}
 	c := *a
@@ -99,11 +99,11 @@ func countRows(aggs []Agg, never func(Expr) bool) []Agg {
 
 // pays reports whether to find what is left of a pattern, multiply and aggregate that is expected to be less work than to find
 // all of it and aggregate more rows.
-func (f *folder) pays(whole *Pattern) bool {
+func (f *countPushdown) pays(whole *Pattern) bool {
 	all, allRows := f.o.work(whole)
 	cost, rows := f.o.work(f.p)
 	for _, v := range f.p.Vertices {
-		cost += edgeCost * f.o.weighing(min(rows, f.o.vertices(v.Labels)), v.Labels, f.branches[v.Col])
+		cost += edgeCost * f.o.multiplicityCost(min(rows, f.o.vertices(v.Labels)), v.Labels, f.branches[v.Col])
 	}
 	return cost+rows <= all+allRows
 }
@@ -115,8 +115,8 @@ func (o *optimizer) work(p *Pattern) (cost, rows float64) {
 	return best.cost, best.card
 }
 
-// sink moves a weighing down to where its vertex has been found, below expansions that make more rows of that.
-func sink(n *Node, w *PathMultiplicity) {
+// pushMultiplicity moves a weighing down to where its vertex has been found, below expansions that make more rows of that.
+func pushMultiplicity(n *Node, w *PathMultiplicity) {
 	var last *Expand // that may stand above w
 	for at := w.Input; at != nil; {
 		switch x := at.(type) {

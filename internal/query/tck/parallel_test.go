@@ -10,9 +10,9 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
-// TestBeside runs statements whose rows are made by several goroutines: they come in the order, and fail with the error, of
-// one goroutine's.
-func TestBeside(t *testing.T) {
+// TestParallel runs statements whose rows several goroutines produce: they come in the order, and fail with the error, of one
+// goroutine.
+func TestParallel(t *testing.T) {
 	e := newEngine(setting{shards: 3, batch: 16}, nil)
 	for _, statement := range []string{
 		"UNWIND range(0, 399) AS i CREATE (:P {i: i})",
@@ -22,7 +22,7 @@ func TestBeside(t *testing.T) {
 		require.NoError(t, err)
 	}
 	run := func(statement string, beside bool) string {
-		e.beside = beside
+		e.parallel = beside
 		a, err := e.run(statement, nil)
 		if err != nil {
 			return err.Error()
@@ -43,9 +43,9 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// TestBesideWeights runs statements that count by the weights of vertices, which several goroutines learn: they give what one
-// goroutine gives, or fail as it does.
-func TestBesideWeights(t *testing.T) {
+// TestParallelMultiplicities runs counts by path multiplicities that several goroutines compute: they return what one goroutine
+// returns, or fail as it does.
+func TestParallelMultiplicities(t *testing.T) {
 	e := newEngine(setting{shards: 3, batch: 4}, nil)
 	for _, s := range []string{
 		"UNWIND range(0, 299) AS i CREATE (:P {i: i})",
@@ -57,7 +57,7 @@ func TestBesideWeights(t *testing.T) {
 		require.NoError(t, err)
 	}
 	run := func(statement string, edges int64, beside bool) string {
-		e.edges, e.beside = edges, beside
+		e.edges, e.parallel = edges, beside
 		a, err := e.run(statement, nil)
 		if err != nil {
 			return err.Error()
@@ -78,9 +78,9 @@ func TestBesideWeights(t *testing.T) {
 	}
 }
 
-// TestBesideGroups runs statements that aggregate rows which several goroutines make and group: they give what one goroutine
-// gives, in its order, also when the groups outgrow the memory, but for the order of those.
-func TestBesideGroups(t *testing.T) {
+// TestParallelGroups runs aggregations of rows that several goroutines produce and group: they return what one goroutine
+// returns in its order. If the groups outgrow the memory, the order may differ.
+func TestParallelGroups(t *testing.T) {
 	e := newEngine(setting{shards: 3, batch: 16}, nil)
 	for _, s := range []string{
 		"UNWIND range(0, 399) AS i CREATE (:P {i: i, s: 'a name of some length, so that it takes memory: ' + i % 60})",
@@ -119,9 +119,9 @@ func TestBesideGroups(t *testing.T) {
 		"MATCH (a:P)-[r:E]->(b)-[:E]->(c) WITH DISTINCT CASE a.i % 3 WHEN 0 THEN b WHEN 1 THEN c END AS x RETURN x.i",
 		"UNWIND [1, 2, 3] AS k CALL (k) { " + match + "DISTINCT (c.i + k) % 40 AS m, a.i % 3 AS i } RETURN k, m, i",
 	} {
-		e.beside = false
+		e.parallel = false
 		want := run(statement)
-		e.beside = true
+		e.parallel = true
 		require.Equal(t, want, run(statement), statement)
 	}
 
@@ -132,9 +132,9 @@ func TestBesideGroups(t *testing.T) {
 		"DISTINCT a.s + b.i + c.i % 20 AS k, b.i AS i",
 		"a.i AS i, b.s + c.s AS s, count(DISTINCT b) AS n, sum(c.i) AS m",
 	} {
-		e.beside, e.spill, e.bytes = false, nil, 0
+		e.parallel, e.spill, e.bytes = false, nil, 0
 		want := run(match + statement)
-		e.beside, e.bytes = true, 700_000
+		e.parallel, e.bytes = true, 700_000
 		require.Contains(t, run(match + statement)[0], "query-memory")
 		e.spill = spill
 		got := run(match + statement)

@@ -7,9 +7,9 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// foldCount is the rule FoldCount, on count(*) and count(x) of something that a pattern binds, directly above a MATCH or
+// pushDownCount is the rule FoldCount, on count(*) and count(x) of something that a pattern binds, directly above a MATCH or
 // a MATCH with OPTIONAL MATCHes that hang on one vertex each.
-func foldCount(o *optimizer, n Node) Node {
+func pushDownCount(o *optimizer, n Node) Node {
 	a, ok := n.(*Aggregate)
 	if !ok || len(a.Keys) > 0 || len(a.Aggs) != 1 || a.Aggs[0].Func != "count" || a.Aggs[0].Distinct {
 		return nil
@@ -37,7 +37,7 @@ func foldCount(o *optimizer, n Node) Node {
 	if len(optional) == 0 && m.Pattern.oneBareEdge() {
 		return nil // CountStore knows
 	}
-	f := &folder{o: o, p: m.Pattern.clone(), branches: map[Col][]Branch{}}
+	f := &countPushdown{o: o, p: m.Pattern.clone(), branches: map[Col][]Branch{}}
 	for _, opt := range optional {
 		if !f.optional(&opt.Pattern) {
 			return nil
@@ -48,8 +48,8 @@ func foldCount(o *optimizer, n Node) Node {
 			return f.sum(a.Aggs[0].Col, terms)
 		}
 	}
-	f = &folder{o: o, p: m.Pattern.clone(), branches: f.branches}
-	if !f.fold() && len(optional) == 0 {
+	f = &countPushdown{o: o, p: m.Pattern.clone(), branches: f.branches}
+	if !f.pushDown() && len(optional) == 0 {
 		return nil
 	}
 	return f.count(m.Input, a.Aggs[0].Col)
@@ -72,39 +72,39 @@ func (p *Pattern) clone() *Pattern {
 	}
 }
 
-// folder takes leaves off a pattern.
-type folder struct {
+// countPushdown takes leaves off a pattern.
+type countPushdown struct {
 	o        *optimizer
 	p        *Pattern
 	branches map[Col][]Branch
 	keep     Col          // a vertex that is no leaf
 	above    ColSet       // what is read above the pattern
-	alone    map[Col]bool // the edges that need not be compared with any other; nil is not known yet
+	exempt   map[Col]bool // the edges that need not be compared with any other; nil is not known yet
 }
 
 // maxRoots is how many vertices a tree may have for fold to try each as the one that remains.
 const maxRoots = 64
 
 // matcher looks at the pattern as it is now.
-func (f *folder) matcher() *matcher {
+func (f *countPushdown) matcher() *matcher {
 	m := &matcher{o: f.o, p: f.p}
 	for _, e := range f.p.Preds {
 		m.preds = append(m.preds, matchPred{e: e})
 	}
-	m.findAlone()
+	m.findExempt()
 	return m
 }
 
 // optional turns an optional pattern into a branch of the vertex that it hangs on.
-func (f *folder) optional(p *Pattern) bool {
-	g := &folder{o: f.o, p: p.clone(), branches: map[Col][]Branch{}}
+func (f *countPushdown) optional(p *Pattern) bool {
+	g := &countPushdown{o: f.o, p: p.clone(), branches: map[Col][]Branch{}}
 	root := slices.IndexFunc(p.Vertices, func(v PatVertex) bool { return v.Bound })
 	if root < 0 || len(p.Preds) > 0 || len(p.Paths) > 0 || p.Vertices[root].Labels != nil {
 		return false
 	}
 	col := p.Vertices[root].Col
 	on := slices.ContainsFunc(f.p.Vertices, func(v PatVertex) bool { return v.Col == col })
-	if !on || !g.fold() || len(g.p.Edges) > 0 || len(g.p.Vertices) != 1 || g.p.Vertices[0].Col != col || len(g.branches[col]) != 1 {
+	if !on || !g.pushDown() || len(g.p.Edges) > 0 || len(g.p.Vertices) != 1 || g.p.Vertices[0].Col != col || len(g.branches[col]) != 1 {
 		return false
 	}
 	b := g.branches[col][0]
@@ -113,35 +113,35 @@ func (f *folder) optional(p *Pattern) bool {
 	return true
 }
 
-// fold takes off all leaves that it may and reports whether there was one. Of a tree that becomes one vertex, that vertex
+// pushDown takes off all leaves that it may and reports whether there was one. Of a tree that becomes one vertex, that vertex
 // remains from which its edges are counted with the least work.
-func (f *folder) fold() bool {
+func (f *countPushdown) pushDown() bool {
 	if len(f.p.Vertices) > maxRoots {
-		return f.takeOff()
+		return f.pushLeaves()
 	}
-	f.findAlone()
-	var best *folder
+	f.findExempt()
+	var best *countPushdown
 	least := 0.0
 	for _, v := range f.p.Vertices {
-		g := &folder{o: f.o, p: f.p.clone(), branches: maps.Clone(f.branches), keep: v.Col, alone: f.alone}
-		if g.takeOff(); len(g.p.Vertices) > 1 {
+		g := &countPushdown{o: f.o, p: f.p.clone(), branches: maps.Clone(f.branches), keep: v.Col, exempt: f.exempt}
+		if g.pushLeaves(); len(g.p.Vertices) > 1 {
 			continue
 		}
 		n := f.o.vertices(v.Labels)
-		if cost := 2*n + f.o.weighing(n, v.Labels, g.branches[v.Col]); best == nil || cost < least {
+		if cost := 2*n + f.o.multiplicityCost(n, v.Labels, g.branches[v.Col]); best == nil || cost < least {
 			best, least = g, cost
 		}
 	}
 	if best == nil {
-		return f.takeOff()
+		return f.pushLeaves()
 	}
 	some := len(best.p.Edges) < len(f.p.Edges)
 	*f = *best
 	return some
 }
 
-// weighing estimates the work of computing the weights of n vertices with labels from.
-func (o *optimizer) weighing(n float64, from *LabelExpr, branches []Branch) float64 {
+// multiplicityCost estimates the work of computing the weights of n vertices with labels from.
+func (o *optimizer) multiplicityCost(n float64, from *LabelExpr, branches []Branch) float64 {
 	const degree, labelTest = 6, 3 // in edges read
 	cost := 0.0
 	for _, b := range branches {
@@ -157,16 +157,16 @@ func (o *optimizer) weighing(n float64, from *LabelExpr, branches []Branch) floa
 		}
 		if len(b.Branches) > 0 {
 			met := min(n*o.fanout(b.Types, b.Dir, from, b.Labels), o.vertices(b.Labels))
-			cost += edges + met + o.weighing(met, b.Labels, b.Branches)
+			cost += edges + met + o.multiplicityCost(met, b.Labels, b.Branches)
 		}
 	}
 	return cost
 }
 
-// takeOff takes off all leaves that it may but the vertex keep, the most numerous first.
-func (f *folder) takeOff() bool {
+// pushLeaves takes off all leaves that it may but the vertex keep, the most numerous first.
+func (f *countPushdown) pushLeaves() bool {
 	some := false
-	f.findAlone()
+	f.findExempt()
 	read := ColSet{}
 	(&Match{Pattern: *f.p}).exprs(func(e *Expr) { read.reads(*e) })
 	for _, p := range f.p.Paths {
@@ -184,7 +184,7 @@ func (f *folder) takeOff() bool {
 				continue
 			}
 			e, ok := only[v.Col]
-			if !ok || e < 0 || !f.alone[f.p.Edges[e].Col] || read.Has(f.p.Edges[e].Col) {
+			if !ok || e < 0 || !f.exempt[f.p.Edges[e].Col] || read.Has(f.p.Edges[e].Col) {
 				continue
 			}
 			if leaf < 0 || f.o.vertices(v.Labels) > f.o.vertices(f.p.Vertices[leaf].Labels) {
@@ -207,20 +207,20 @@ func (f *folder) takeOff() bool {
 	}
 }
 
-// findAlone finds the edges of the pattern that need not be compared with any other.
-func (f *folder) findAlone() {
-	if f.alone != nil {
+// findExempt finds the edges of the pattern that need not be compared with any other.
+func (f *countPushdown) findExempt() {
+	if f.exempt != nil {
 		return
 	}
 	m := f.matcher()
-	f.alone = map[Col]bool{}
+	f.exempt = map[Col]bool{}
 	for i, e := range f.p.Edges {
-		f.alone[e.Col] = m.alone[i]
+		f.exempt[e.Col] = m.exempt[i]
 	}
 }
 
 // onlyEdges gives by vertex the one plain edge that it has in the pattern, and -1 if its edges are more or others.
-func (f *folder) onlyEdges() map[Col]int {
+func (f *countPushdown) onlyEdges() map[Col]int {
 	only := make(map[Col]int, len(f.p.Vertices))
 	for i, e := range f.p.Edges {
 		for _, c := range []Col{e.Left, e.Right} {
@@ -236,7 +236,7 @@ func (f *folder) onlyEdges() map[Col]int {
 
 // term is a pattern whose rows count with a factor.
 type term struct {
-	f      *folder
+	f      *countPushdown
 	factor int
 }
 
@@ -244,9 +244,9 @@ type term struct {
 const maxTerms = 5
 
 // allTerms gives patterns without relationship uniqueness whose counts sum up to that of f.
-func (f *folder) allTerms() (terms []term) {
+func (f *countPushdown) allTerms() (terms []term) {
 	tries := 0
-	for _, t := range f.partitioned() {
+	for _, t := range f.partitionTerms() {
 		some := t.f.terms(t.factor, &tries)
 		if some == nil || len(terms)+len(some) > maxTerms {
 			return nil
@@ -262,7 +262,7 @@ const maxTries = 256
 // terms gives patterns whose counts sum up to that of f. A predicate that keeps a leaf from being folded is left out, and
 // what it would have dropped is counted and taken away: where it is a <> b, the rows with one vertex in both places, where it
 // is NOT (a)-[:T]->(b), the rows with such an edge. Where there is too much to try, it gives none.
-func (f *folder) terms(factor int, tries *int) []term {
+func (f *countPushdown) terms(factor int, tries *int) []term {
 	if *tries++; *tries > maxTries {
 		return nil
 	}
@@ -275,20 +275,20 @@ func (f *folder) terms(factor int, tries *int) []term {
 	slices.SortStableFunc(order, func(i, j int) int { return predOrder(f.p.Preds[j]) - predOrder(f.p.Preds[i]) })
 	for _, i := range order {
 		e := f.p.Preds[i]
-		x, y, ok := opposed(e)
-		if !ok || x == y || !f.frees(x, y) {
+		x, y, ok := negatedPair(e)
+		if !ok || x == y || !f.unlocksLeaf(x, y) {
 			continue
 		}
-		all := &folder{o: f.o, p: f.p.clone(), branches: map[Col][]Branch{}}
+		all := &countPushdown{o: f.o, p: f.p.clone(), branches: map[Col][]Branch{}}
 		all.p.Preds = slices.Delete(all.p.Preds, i, i+1)
-		without := &folder{o: f.o, p: all.p.clone(), branches: map[Col][]Branch{}}
+		without := &countPushdown{o: f.o, p: all.p.clone(), branches: map[Col][]Branch{}}
 		op, _ := e.(*Op)
 		if test, ok := op.Args[0].(*HasEdge); ok && op.Op == Not {
 			without.p.Preds = append(without.p.Preds, test)
 		} else if Reads(without.p.Preds...).Has(y) {
 			without.p.Preds = append(without.p.Preds, &Op{Op: Eq, Args: []Expr{&ColRef{Col: x}, &ColRef{Col: y}}})
 		} else {
-			without.p.unify(x, y)
+			without.p.mergeVertices(x, y)
 		}
 		plus, minus := all.terms(factor, tries), without.terms(-factor, tries)
 		if plus == nil || minus == nil {
@@ -301,8 +301,8 @@ func (f *folder) terms(factor int, tries *int) []term {
 	return []term{{f, factor}}
 }
 
-// opposed recognises a <> b and NOT (a)-[:T]->(b).
-func opposed(e Expr) (x, y Col, ok bool) {
+// negatedPair recognises a <> b and NOT (a)-[:T]->(b).
+func negatedPair(e Expr) (x, y Col, ok bool) {
 	if x, y, ok := unequal(e); ok {
 		return x, y, true
 	}
@@ -322,14 +322,14 @@ func opposed(e Expr) (x, y Col, ok bool) {
 	return from.Col, to.Col, true
 }
 
-// frees reports whether x or y becomes a leaf that can be folded when what tells them apart is left out, and what tells other
+// unlocksLeaf reports whether x or y becomes a leaf that can be folded when what tells them apart is left out, and what tells other
 // vertices apart.
-func (f *folder) frees(x, y Col) bool {
-	g := &folder{o: f.o, p: f.p.clone(), branches: map[Col][]Branch{}}
-	g.takeOff() // what can be folded anyway
+func (f *countPushdown) unlocksLeaf(x, y Col) bool {
+	g := &countPushdown{o: f.o, p: f.p.clone(), branches: map[Col][]Branch{}}
+	g.pushLeaves() // what can be folded anyway
 	read := ColSet{}
 	for _, e := range f.p.Preds {
-		if _, _, ok := opposed(e); !ok {
+		if _, _, ok := negatedPair(e); !ok {
 			read.reads(e)
 		}
 	}
@@ -346,15 +346,15 @@ func (f *folder) frees(x, y Col) bool {
 }
 
 // dropImplied leaves out each a <> b that follows from (c)-[:T]->(a) and NOT (c)-[:T]->(b).
-func (f *folder) dropImplied() {
+func (f *countPushdown) dropImplied() {
 	f.p.Preds = slices.DeleteFunc(f.p.Preds, func(e Expr) bool {
 		x, y, ok := unequal(e)
-		return ok && (f.tellsApart(x, y) || f.tellsApart(y, x))
+		return ok && (f.impliesDistinct(x, y) || f.impliesDistinct(y, x))
 	})
 }
 
-// tellsApart reports whether an edge leads to a from a vertex that has no such edge to b.
-func (f *folder) tellsApart(a, b Col) bool {
+// impliesDistinct reports whether an edge leads to a from a vertex that has no such edge to b.
+func (f *countPushdown) impliesDistinct(a, b Col) bool {
 	return slices.ContainsFunc(f.p.Preds, func(e Expr) bool {
 		not, ok := e.(*Op)
 		if !ok || not.Op != Not {
@@ -368,7 +368,7 @@ func (f *folder) tellsApart(a, b Col) bool {
 		return c != 0 && slices.ContainsFunc(f.p.Edges, func(e PatEdge) bool {
 			for _, left := range []bool{true, false} {
 				from, to, d := e.expansion(left)
-				if from == c && to == a && e.Length == nil && (d == dir || dir == graph.Both) && within(e.Types, test.Types) {
+				if from == c && to == a && e.Length == nil && (d == dir || dir == graph.Both) && typesWithin(e.Types, test.Types) {
 					return true
 				}
 			}
@@ -377,18 +377,18 @@ func (f *folder) tellsApart(a, b Col) bool {
 	})
 }
 
-// within reports whether an edge with one of types a has one of types b, none being all.
-func within(a, b []string) bool {
+// typesWithin reports whether an edge with one of types a has one of types b, none being all.
+func typesWithin(a, b []string) bool {
 	return len(b) == 0 || len(a) > 0 && !slices.ContainsFunc(a, func(t string) bool { return !slices.Contains(b, t) })
 }
 
 // sum adds the counts of terms up.
-func (f *folder) sum(out Col, terms []term) Node {
+func (f *countPushdown) sum(out Col, terms []term) Node {
 	var n Node
 	var total Expr
 	for i, t := range terms {
 		c := f.o.q.NewCol("", graph.Null)
-		t.f.fold()
+		t.f.pushDown()
 		switch {
 		case i == 0:
 			n, total = t.f.count(&Unit{}, c), &ColRef{Col: c}
@@ -407,8 +407,8 @@ func (f *folder) sum(out Col, terms []term) Node {
 	return &Project{Input: n, Items: []Item{{Col: out, Expr: total}}}
 }
 
-// unify puts vertex x in the place of vertex y.
-func (p *Pattern) unify(x, y Col) {
+// mergeVertices puts vertex x in the place of vertex y.
+func (p *Pattern) mergeVertices(x, y Col) {
 	at := slices.IndexFunc(p.Vertices, func(v PatVertex) bool { return v.Col == y })
 	labels := p.Vertices[at].Labels
 	p.Vertices = slices.Delete(p.Vertices, at, at+1)
@@ -428,7 +428,7 @@ func (p *Pattern) unify(x, y Col) {
 }
 
 // count sums what is left of the pattern.
-func (f *folder) count(input Node, out Col) Node {
+func (f *countPushdown) count(input Node, out Col) Node {
 	c := &FoldCount{Input: &Match{Input: input, Pattern: *f.p}, Out: out}
 	for _, v := range f.p.Vertices {
 		if bs := f.branches[v.Col]; len(bs) > 0 {

@@ -10,9 +10,9 @@ import (
 	"github.com/hopgate/hopgate/internal/oracle"
 )
 
-// Costly requests take turns, few of them at one time, and leave room for short ones. What is costly is remembered, and
-// forgotten when it is no longer.
-func TestCostly(t *testing.T) {
+// Few long-running requests run at one time, which leaves room for short ones. A plan stays long-running until a run of it is
+// short.
+func TestLongRunning(t *testing.T) {
 	store := oracle.New(1)
 	require.NoError(t, store.CreateGraph(context.Background(), DefaultGraph))
 	e := New(store, Options{Admission: Admission{Running: 16, Queue: 64, Wait: 20 * time.Millisecond}})
@@ -24,23 +24,23 @@ func TestCostly(t *testing.T) {
 			ended <- err
 		}()
 	}
-	costly := func() int {
+	longRunning := func() int {
 		e.gate.mu.Lock()
 		defer e.gate.mu.Unlock()
-		return e.gate.costly
+		return e.gate.longRunning
 	}
-	require.Eventually(t, func() bool { return costly() == 2 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return longRunning() == 2 }, patience, time.Millisecond)
 	_, err := e.rows(Request{Statement: slow})
-	requireBusy(t, err, "costly")
+	requireBusy(t, err, "long-running")
 	_, err = e.rows(Request{Statement: "UNWIND range(1, 10) AS x RETURN sum(x)"})
 	require.NoError(t, err)
 	cancel(errKilled)
 	for range 2 {
 		require.Equal(t, "Neo.ClientError.Transaction.Terminated", code(<-ended))
 	}
-	require.Zero(t, costly())
-	require.Zero(t, e.turns.taken)
-	require.Empty(t, e.turns.queue)
+	require.Zero(t, longRunning())
+	require.Zero(t, e.cpu.held)
+	require.Empty(t, e.cpu.queue)
 
 	g, err := store.Graph(DefaultGraph)
 	require.NoError(t, err)
@@ -58,27 +58,27 @@ func TestCostly(t *testing.T) {
 	}, patience, time.Millisecond)
 }
 
-// Whoever waits for a turn and is ended does not keep it.
-func TestTurns(t *testing.T) {
-	var s turns
-	n := s.room()
+// A request that is cancelled while it waits for a slot does not keep the slot.
+func TestCPUSlots(t *testing.T) {
+	var s cpuSlots
+	n := s.capacity()
 	for range n {
-		require.True(t, s.take(context.Background()))
+		require.True(t, s.acquire(context.Background()))
 	}
-	require.False(t, s.wanted())
+	require.False(t, s.contended())
 	ctx, cancel := context.WithCancel(context.Background())
 	left, got := make(chan bool), make(chan bool)
-	go func() { left <- s.take(ctx) }()
-	require.Eventually(t, s.wanted, patience, time.Millisecond)
+	go func() { left <- s.acquire(ctx) }()
+	require.Eventually(t, s.contended, patience, time.Millisecond)
 	cancel()
 	require.False(t, <-left)
-	require.False(t, s.wanted())
-	go func() { got <- s.take(context.Background()) }()
-	require.Eventually(t, s.wanted, patience, time.Millisecond)
-	s.give()
+	require.False(t, s.contended())
+	go func() { got <- s.acquire(context.Background()) }()
+	require.Eventually(t, s.contended, patience, time.Millisecond)
+	s.release()
 	require.True(t, <-got)
 	for range n {
-		s.give()
+		s.release()
 	}
-	require.Zero(t, s.taken)
+	require.Zero(t, s.held)
 }
