@@ -68,6 +68,7 @@ internal/console
 internal/server/wire
 internal/server/request
 internal/server/admin
+internal/server/arrowstream
 internal/server/httpapi
 internal/server/grpcapi
 internal/server/boltapi
@@ -86,6 +87,7 @@ var onlyIn = map[string]string{
 	module + "internal/storage":                      "internal/storage internal/shard/local internal/shard/remote internal/telemetry internal/config cmd/graphctl bench/storage",
 	"github.com/golang/geo":                          "internal/graph/spatial",
 	"github.com/chromedp":                            "nothing but tests",
+	"github.com/apache/arrow-go":                     "internal/server cmd/graphctl",
 	"gocloud.dev":                                    "internal/bucket internal/backup cmd/graphctl",
 	module + "internal/shard/remote":                 "cmd/hopgate",
 	module + "internal/oracle":                       "nothing but tests",

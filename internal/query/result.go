@@ -71,7 +71,7 @@ type Summary struct {
 func (r *Result) Next() (*graph.Batch, error) {
 	if r.waits != (time.Time{}) {
 		if err := r.resume(); err != nil {
-			return nil, r.fail(err)
+			return nil, r.Fail(err)
 		}
 	}
 	began := r.q.trace.began()
@@ -86,7 +86,7 @@ func (r *Result) Next() (*graph.Batch, error) {
 	}
 	r.q.trace.pull(began)
 	if err != nil {
-		return nil, r.fail(err)
+		return nil, r.Fail(err)
 	}
 	if b == nil {
 		r.leave(nil)
@@ -107,6 +107,14 @@ func (r *Result) Next() (*graph.Batch, error) {
 
 // Sending says that the caller of Next waits for its client: meanwhile others may compute.
 func (r *Result) Sending() { r.q.cpu.beforeWrite() }
+
+// HoldBytes accounts for the bytes that the caller of Next holds, to encode rows, against what the statement may hold.
+func (r *Result) HoldBytes(n int) error {
+	if r.rows == nil { // the rows are few, or were accounted for as they were taken into memory
+		return nil
+	}
+	return r.rows.HoldBytes(n)
+}
 
 // leave ends the statement's part in an explicit transaction, if it has one still.
 func (r *Result) leave(err error) {

@@ -70,20 +70,20 @@ func (r *Result) Hold(b *graph.Batch, from int) error {
 	}
 	if r.waits != (time.Time{}) {
 		if err := r.resume(); err != nil {
-			return r.fail(err)
+			return r.Fail(err)
 		}
 	}
 	if b != nil {
 		if err := r.take(r.rows, b, from); err != nil {
-			return r.fail(err)
+			return r.Fail(err)
 		}
 	}
 	if err := r.buffer(r.ctx, r.rows); err != nil {
-		return r.fail(err)
+		return r.Fail(err)
 	}
 	r.leave(nil)
 	if t.ctx.Err() != nil { // it was ended to get memory back
-		return r.fail(context.Cause(t.ctx))
+		return r.Fail(context.Cause(t.ctx))
 	}
 	r.Wait()
 	return nil
@@ -101,8 +101,9 @@ func (r *Result) putBack(b *graph.Batch, from int) {
 	r.batches = slices.Insert(r.batches, 0, rest)
 }
 
-// fail ends the result with an error.
-func (r *Result) fail(err error) error {
+// Fail ends the result with an error, its own or that of a caller that cannot use its rows, and gives it the place in the
+// statement.
+func (r *Result) Fail(err error) error {
 	r.err = r.p.placed(err)
 	if r.ctx.Err() != nil {
 		r.err = ended(r.ctx, err)

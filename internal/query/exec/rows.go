@@ -90,16 +90,23 @@ func (rs *Rows) next(ctx context.Context) (*graph.Batch, error) {
 
 // Hold accounts for a batch of Next that the caller keeps, until Close.
 func (rs *Rows) Hold(b *graph.Batch) error {
-	if rs.kept.Run == nil {
-		rs.kept = runtime.Account{Run: rs.r, Name: "Result"}
-	}
 	size := 0
 	for i := range b.Cols {
 		for j := range b.N {
 			size += runtime.ValueSize(b.Cols[i].Value(j))
 		}
 	}
-	return rs.kept.Grow(size)
+	return rs.account().Grow(size)
+}
+
+// HoldBytes accounts for all that the caller of Next holds in a form of its own, until Close.
+func (rs *Rows) HoldBytes(n int) error { return rs.account().GrowTo(n) }
+
+func (rs *Rows) account() *runtime.Account {
+	if rs.kept.Run == nil {
+		rs.kept = runtime.Account{Run: rs.r, Name: "Result"}
+	}
+	return &rs.kept
 }
 
 // Kept is the memory of the batches of Hold, for a caller that keeps them beyond Close. It is charged to nothing yet.

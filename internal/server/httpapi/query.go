@@ -39,6 +39,7 @@ const (
 type format struct {
 	media string
 	lines bool
+	arrow bool
 	form  *wire.Form
 	// inline says that an error is a line of an answer with status 200, even if nothing comes before it.
 	inline bool
@@ -55,7 +56,7 @@ func (f *format) fail(w http.ResponseWriter, err error) {
 
 // errors gives the media type of an answer that is an error alone.
 func (f *format) errors() string {
-	if f.lines {
+	if f.lines || f.arrow {
 		return wire.MediaPlain
 	}
 	return f.media
@@ -97,6 +98,8 @@ func formatOf(media string) (format, bool) {
 	switch media {
 	case mediaLines, "application/jsonl":
 		return format{media: mediaLines, lines: true, form: &wire.Plain}, true
+	case mediaArrow:
+		return format{media: mediaArrow, arrow: true}, true
 	case mediaTyped, mediaTyped + ".v1.0", mediaTyped + ".v1.1":
 		return format{media: media, form: &wire.Typed}, true
 	case wire.MediaPlain, "application/*", "*/*":
@@ -110,7 +113,7 @@ func acceptOrFail(w http.ResponseWriter, r *http.Request) (format, bool) {
 	f, ok := accept(r.Header.Values("Accept"))
 	if !ok {
 		wire.WriteError(w, wire.MediaPlain, http.StatusNotAcceptable,
-			wire.RequestError("Accept: none of the media types is known; there are "+wire.MediaPlain+", "+mediaLines+" and "+mediaTyped))
+			wire.RequestError("Accept: none of the media types is known; there are "+wire.MediaPlain+", "+mediaLines+", "+mediaTyped+" and "+mediaArrow))
 	}
 	return f, ok
 }
@@ -199,9 +202,12 @@ func (q *queryRequest) request(r *http.Request) (req query.Request, err error) {
 
 // writeResult writes the answer to a statement; tail, if any, adds members to the end of its object.
 func writeResult(w http.ResponseWriter, res *query.Result, f format, status int, tail func([]byte) []byte) {
-	if f.lines {
+	switch {
+	case f.lines:
 		writeLines(w, res, f, status, tail)
-	} else {
+	case f.arrow:
+		writeArrow(w, res, f, status, tail)
+	default:
 		writeEnvelope(w, res, f, status, tail)
 	}
 }

@@ -25,7 +25,7 @@ var Plain = Form{
 	scalar: appendPlainScalar,
 	vertex: `{"elementId":"`, labels: `","labels":[`,
 	edge: `{"elementId":"`, start: `","startNodeElementId":"`, far: `","endNodeElementId":"`, typ: `","type":`,
-	properties: `,"properties":{`,
+	properties: `,"properties":`,
 }
 
 // Typed has values with their types, as Neo4j's Query API does for application/vnd.neo4j.query.
@@ -35,7 +35,7 @@ var Typed = Form{
 	vertex: `{"$type":"Node","_value":{"_element_id":"`, labels: `","_labels":[`,
 	edge:  `{"$type":"Relationship","_value":{"_element_id":"`,
 	start: `","_start_node_element_id":"`, far: `","_end_node_element_id":"`, typ: `","_type":`,
-	properties: `,"_properties":{`,
+	properties: `,"_properties":`,
 }
 
 // Append writes a value.
@@ -109,14 +109,20 @@ func (f *Form) appendEdge(dst []byte, e *graph.EdgeValue) []byte {
 
 // appendProperties writes the properties, which come last.
 func (f *Form) appendProperties(dst []byte, rec *graph.Record) []byte {
-	dst = append(dst, f.properties...)
+	dst = f.AppendRecord(append(dst, f.properties...), rec)
+	return append(append(dst, '}'), f.end...)
+}
+
+// AppendRecord writes the properties of a record as an object.
+func (f *Form) AppendRecord(dst []byte, rec *graph.Record) []byte {
+	dst = append(dst, '{')
 	for i, k := range rec.Keys {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = f.Append(append(fn.AppendJSONString(dst, k), ':'), rec.Values[i])
 	}
-	return append(append(dst, '}', '}'), f.end...)
+	return append(dst, '}')
 }
 
 func appendPlainScalar(dst []byte, v graph.Value) []byte {

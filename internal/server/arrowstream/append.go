@@ -1,0 +1,280 @@
+package arrowstream
+
+import (
+	"math"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/fn"
+)
+
+// append adds rows. bad is the first value that the column cannot hold, if there is one; the column is of no use then.
+func (c *column) append(vals []graph.Value) (bad graph.Value, ok bool) {
+	c.grow(len(vals))
+	row := c.rows
+	c.rows += len(vals)
+	switch c.form {
+	case integers:
+		for i, v := range vals {
+			switch v.Kind() {
+			case graph.Int:
+				c.words = append(c.words, v.Int())
+			case graph.Null:
+				c.words = append(c.words, 0)
+				c.null(row + i)
+			default:
+				return v, false
+			}
+		}
+	case floats:
+		for i, v := range vals {
+			switch {
+			case v.Kind() == graph.Float || v.Kind() == graph.Int && exactFloat(v.Int()):
+				c.words = append(c.words, int64(math.Float64bits(v.Number())))
+			case v.IsNull():
+				c.words = append(c.words, 0)
+				c.null(row + i)
+			default:
+				return v, false
+			}
+		}
+	case texts:
+		for i, v := range vals {
+			switch v.Kind() {
+			case graph.String:
+				c.data = append(c.data, v.Str()...)
+			case graph.Null:
+				c.null(row + i)
+			default:
+				return v, false
+			}
+			c.closeText()
+		}
+	case lists:
+		return c.appendLists(row, vals)
+	case records:
+		return c.appendRecords(row, vals)
+	case mixed:
+		for i, v := range vals {
+			if v.IsNull() {
+				c.null(row + i)
+			} else {
+				c.data = c.json.Append(c.data, v)
+			}
+			c.closeText()
+		}
+	default:
+		return c.appendOthers(row, vals)
+	}
+	return graph.Value{}, true
+}
+
+// appendOthers adds rows one by one, each of the form or null.
+func (c *column) appendOthers(row int, vals []graph.Value) (bad graph.Value, ok bool) {
+	for i, v := range vals {
+		switch {
+		case v.IsNull():
+			c.null(row + i)
+			c.blank(row + i)
+		case !c.add(row+i, v):
+			return v, false
+		}
+	}
+	for _, k := range c.kids {
+		k.rows = c.rows
+	}
+	return graph.Value{}, true
+}
+
+// blank fills the place of a null, in all columns inside as well.
+func (c *column) blank(row int) {
+	switch c.form {
+	case nulls:
+	case booleans:
+		c.truth(row, false)
+	case dates:
+		c.narrow = append(c.narrow, 0)
+	case texts, binaries, mixed:
+		c.closeText()
+	case lists:
+		c.ends = append(c.ends, int32(c.kids[0].rows))
+	default:
+		if c.kids == nil {
+			c.words = append(c.words, 0)
+		}
+		for _, k := range c.kids {
+			k.null(row)
+			k.blank(row)
+		}
+	}
+}
+
+// add adds a value that is not null, and reports whether the column can hold it.
+func (c *column) add(row int, v graph.Value) bool {
+	if !formsOf(v).has(c.form) {
+		return false
+	}
+	switch c.form {
+	case booleans:
+		c.truth(row, v.Bool())
+	case binaries:
+		c.data = append(c.data, v.Bytes()...)
+		c.closeText()
+	case dates:
+		c.narrow = append(c.narrow, int32(v.Date()))
+	case localTimes:
+		c.words = append(c.words, int64(v.LocalTime()))
+	case localDateTimes:
+		t := v.LocalDateTime()
+		n, _ := nanoseconds(t.Sec, t.Nano)
+		c.words = append(c.words, n)
+	case coarseLocalDateTimes:
+		t := v.LocalDateTime()
+		n, _ := microseconds(t.Sec, t.Nano)
+		c.words = append(c.words, n)
+	case dateTimes, coarseDateTimes:
+		t := v.DateTime()
+		if c.zones.of(t).text != c.zone {
+			return false
+		}
+		n, _ := nanoseconds(t.Sec, t.Nano)
+		if c.form == coarseDateTimes {
+			n, _ = microseconds(t.Sec, t.Nano)
+		}
+		c.words = append(c.words, n)
+	default:
+		c.addParts(v)
+	}
+	return true
+}
+
+// addParts adds a value to the columns of a struct.
+func (c *column) addParts(v graph.Value) {
+	k := c.kids
+	switch c.form {
+	case times:
+		t := v.Time()
+		k[0].words = append(k[0].words, int64(t.Local))
+		k[1].narrow = append(k[1].narrow, t.Offset)
+	case zonedDateTimes:
+		t := v.DateTime()
+		n, _ := nanoseconds(t.Sec, t.Nano)
+		k[0].words = append(k[0].words, n)
+		k[1].addText(c.zones.of(t).text)
+	case durations:
+		d := v.Duration()
+		k[0].words = append(k[0].words, d.Months)
+		k[1].words = append(k[1].words, d.Days)
+		k[2].words = append(k[2].words, d.Seconds)
+		k[3].narrow = append(k[3].narrow, d.Nanos)
+	case points:
+		p := v.Point()
+		k[0].narrow = append(k[0].narrow, int32(p.CRS))
+		row := len(k[1].words)
+		for i, x := range [3]float64{p.X, p.Y, p.Z} {
+			k[1+i].words = append(k[1+i].words, int64(math.Float64bits(x)))
+		}
+		if p.CRS.Dimensions() == 2 {
+			k[3].null(row)
+		}
+	case vertices:
+		c.addVertex(v)
+	case edges:
+		c.addEdge(v.Edge())
+	case paths:
+		p := v.Path()
+		k[0].addList(p.Vertices)
+		k[1].addList(p.Edges)
+	}
+}
+
+func (c *column) addText(s string) {
+	c.data = append(c.data, s...)
+	c.closeText()
+}
+
+// addList adds a list whose elements the column inside can hold.
+func (c *column) addList(list []graph.Value) {
+	c.kids[0].append(list)
+	c.ends = append(c.ends, int32(c.kids[0].rows))
+}
+
+// none is the record of vertices and edges that have none.
+var none graph.Record
+
+func (c *column) addVertex(v graph.Value) {
+	id, labels, properties := c.kids[0], c.kids[1], c.kids[2]
+	rec := v.Record()
+	if rec == nil {
+		rec = &none
+	}
+	id.data = fn.AppendVertexElementID(id.data, v.Vertex())
+	id.closeText()
+	names := labels.kids[0]
+	for _, l := range rec.Labels {
+		names.addText(l)
+	}
+	names.rows += len(rec.Labels)
+	labels.ends = append(labels.ends, int32(names.rows))
+	properties.data = properties.json.AppendRecord(properties.data, rec)
+	properties.closeText()
+}
+
+func (c *column) addEdge(e *graph.EdgeValue) {
+	id, start, end, typ, properties := c.kids[0], c.kids[1], c.kids[2], c.kids[3], c.kids[4]
+	rec := e.Record
+	if rec == nil {
+		rec = &none
+	}
+	id.data = fn.AppendEdgeElementID(id.data, e.Edge)
+	id.closeText()
+	start.data = fn.AppendVertexElementID(start.data, e.Src)
+	start.closeText()
+	end.data = fn.AppendVertexElementID(end.data, e.Dst)
+	end.closeText()
+	typ.addText(rec.Type)
+	properties.data = properties.json.AppendRecord(properties.data, rec)
+	properties.closeText()
+}
+
+func (c *column) appendLists(row int, vals []graph.Value) (bad graph.Value, ok bool) {
+	elem := c.kids[0]
+	for i, v := range vals {
+		switch v.Kind() {
+		case graph.List:
+			if bad, ok := elem.append(v.List()); !ok {
+				return bad, false
+			}
+		case graph.Null:
+			c.null(row + i)
+		default:
+			return v, false
+		}
+		c.ends = append(c.ends, int32(elem.rows))
+	}
+	return graph.Value{}, true
+}
+
+func (c *column) appendRecords(row int, vals []graph.Value) (bad graph.Value, ok bool) {
+	for i, v := range vals {
+		switch {
+		case v.IsNull():
+			c.null(row + i)
+		case v.Kind() != graph.Map || !sameKeys(c.keys, v.Map()):
+			return v, false
+		}
+	}
+	for k, kid := range c.kids {
+		c.gather = c.gather[:0]
+		for _, v := range vals {
+			if v.IsNull() {
+				c.gather = append(c.gather, graph.Value{})
+			} else {
+				c.gather = append(c.gather, v.Map()[k].Value)
+			}
+		}
+		if bad, ok := kid.append(c.gather); !ok {
+			return bad, false
+		}
+	}
+	return graph.Value{}, true
+}

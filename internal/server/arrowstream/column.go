@@ -1,0 +1,247 @@
+package arrowstream
+
+import (
+	"math"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/server/wire"
+)
+
+// column is an Arrow column that is being filled. Which of the slices it uses follows from its form.
+type column struct {
+	form   form
+	typ    arrow.DataType
+	json   *wire.Form // of mixed
+	keys   []string   // of records
+	zone   string     // of instants of one zone
+	zones  zones
+	rows   int
+	nulls  int
+	valid  []byte        // a bit a row, none before the first null
+	data   []byte        // of texts and binaries, and the bits of booleans
+	words  []int64       // of 64 bits: also floats
+	narrow []int32       // of 32 bits
+	ends   []int32       // offsets of lists and texts: a 0, then where each row ends
+	kids   []*column     // of lists, records and structs
+	gather []graph.Value // of one key of records
+}
+
+// newColumn makes a column for what a shape has seen.
+func newColumn(s *shape, complete bool) *column {
+	c := &column{form: s.form(complete), keys: s.keys, zone: s.zone}
+	switch c.form {
+	case lists:
+		c.kids = []*column{newColumn(s.elem, complete)}
+	case records:
+		for _, k := range s.kids {
+			c.kids = append(c.kids, newColumn(k, complete))
+		}
+	case mixed:
+		c.json = &wire.Typed
+	}
+	return c.init()
+}
+
+func plainColumn(f form) *column { return (&column{form: f}).init() }
+
+// jsonColumn holds objects in plain JSON.
+func jsonColumn() *column { return (&column{form: mixed, json: &wire.Plain}).init() }
+
+func listColumn(elem *column) *column { return (&column{form: lists, kids: []*column{elem}}).init() }
+
+// init gives a column its type and the columns inside of structs.
+func (c *column) init() *column {
+	switch c.form {
+	case nulls:
+		c.typ = arrow.Null
+	case booleans:
+		c.typ = arrow.FixedWidthTypes.Boolean
+	case integers:
+		c.typ = arrow.PrimitiveTypes.Int64
+	case floats:
+		c.typ = arrow.PrimitiveTypes.Float64
+	case texts, mixed:
+		c.typ, c.ends = arrow.BinaryTypes.String, []int32{0}
+	case binaries:
+		c.typ, c.ends = arrow.BinaryTypes.Binary, []int32{0}
+	case dates:
+		c.typ = arrow.FixedWidthTypes.Date32
+	case localTimes:
+		c.typ = arrow.FixedWidthTypes.Time64ns
+	case localDateTimes:
+		c.typ = &arrow.TimestampType{Unit: arrow.Nanosecond}
+	case coarseLocalDateTimes:
+		c.typ = &arrow.TimestampType{Unit: arrow.Microsecond}
+	case dateTimes:
+		c.typ = &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: c.zone}
+	case coarseDateTimes:
+		c.typ = &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: c.zone}
+	case lists:
+		c.typ, c.ends = arrow.ListOfField(c.kids[0].field("item")), []int32{0}
+	case records:
+		c.structure(c.keys, c.kids...)
+	case times:
+		c.structure([]string{"time", "offset"}, plainColumn(localTimes), seconds())
+	case zonedDateTimes:
+		instant := (&column{form: dateTimes, zone: "UTC"}).init()
+		c.structure([]string{"instant", "zone"}, instant, plainColumn(texts))
+	case durations:
+		c.structure([]string{"months", "days", "seconds", "nanoseconds"},
+			plainColumn(integers), plainColumn(integers), plainColumn(integers), seconds())
+	case points:
+		c.structure([]string{"srid", "x", "y", "z"}, seconds(), plainColumn(floats), plainColumn(floats), plainColumn(floats))
+	case vertices:
+		c.structure([]string{"elementId", "labels", "properties"}, plainColumn(texts), listColumn(plainColumn(texts)), jsonColumn())
+	case edges:
+		c.structure([]string{"elementId", "startNodeElementId", "endNodeElementId", "type", "properties"},
+			plainColumn(texts), plainColumn(texts), plainColumn(texts), plainColumn(texts), jsonColumn())
+	case paths:
+		c.structure([]string{"vertices", "edges"}, listColumn(plainColumn(vertices)), listColumn(plainColumn(edges)))
+	}
+	return c
+}
+
+// seconds makes a column of numbers of 32 bits.
+func seconds() *column { return &column{form: dates, typ: arrow.PrimitiveTypes.Int32} }
+
+func (c *column) structure(names []string, kids ...*column) {
+	c.kids = kids
+	fields := make([]arrow.Field, len(kids))
+	for i, k := range kids {
+		fields[i] = k.field(names[i])
+	}
+	c.typ = arrow.StructOf(fields...)
+}
+
+// jsonText marks a column of texts as JSON, by Arrow's own extension type, and says which of the forms of docs/http.md it has.
+var jsonText = map[*wire.Form]arrow.Metadata{
+	&wire.Plain: arrow.NewMetadata([]string{"ARROW:extension:name", "ARROW:extension:metadata", "hopgate.json"}, []string{"arrow.json", "", "plain"}),
+	&wire.Typed: arrow.NewMetadata([]string{"ARROW:extension:name", "ARROW:extension:metadata", "hopgate.json"}, []string{"arrow.json", "", "typed"}),
+}
+
+func (c *column) field(name string) arrow.Field {
+	f := arrow.Field{Name: name, Type: c.typ, Nullable: true}
+	if c.json != nil {
+		f.Metadata = jsonText[c.json]
+	}
+	return f
+}
+
+// null makes a row null; rows count from the column's first.
+func (c *column) null(row int) {
+	c.cover(row)
+	c.valid[row>>3] &^= 1 << (row & 7)
+	c.nulls++
+}
+
+// cover extends the bits to a row; those of rows that are not null are set.
+func (c *column) cover(row int) {
+	for len(c.valid) <= row>>3 {
+		c.valid = append(c.valid, 0xff)
+	}
+}
+
+// truth sets the bit of a row of booleans.
+func (c *column) truth(row int, b bool) {
+	for len(c.data) <= row>>3 {
+		c.data = append(c.data, 0)
+	}
+	if b {
+		c.data[row>>3] |= 1 << (row & 7)
+	}
+}
+
+// closeText ends a row of texts.
+func (c *column) closeText() { c.ends = append(c.ends, int32(len(c.data))) }
+
+// size is what the rows take, in bytes; held is what the column keeps for the next ones as well.
+func (c *column) size() int {
+	n := len(c.valid) + len(c.data) + 8*len(c.words) + 4*len(c.narrow) + 4*len(c.ends)
+	for _, k := range c.kids {
+		n += k.size()
+	}
+	return n
+}
+
+func (c *column) held() int {
+	n := cap(c.valid) + cap(c.data) + 8*cap(c.words) + 4*cap(c.narrow) + 4*cap(c.ends) + 24*cap(c.gather)
+	for _, k := range c.kids {
+		n += k.held()
+	}
+	return n
+}
+
+// check fails when a column has outgrown the offsets of Arrow.
+func (c *column) check() error {
+	if len(c.data) > math.MaxInt32 || c.rows > math.MaxInt32 {
+		return graph.BudgetError("a record batch of Arrow holds at most 2 GiB of a column: return fewer or smaller values")
+	}
+	for _, k := range c.kids {
+		if err := k.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reset empties the column and keeps its memory.
+func (c *column) reset() {
+	c.rows, c.nulls = 0, 0
+	c.valid, c.data, c.words, c.narrow = c.valid[:0], c.data[:0], c.words[:0], c.narrow[:0]
+	c.ends = c.ends[:min(1, len(c.ends))]
+	for _, k := range c.kids {
+		k.reset()
+	}
+}
+
+// array gives the rows as an array that shares the column's memory.
+func (c *column) array() arrow.ArrayData {
+	var valid *memory.Buffer
+	if c.nulls > 0 {
+		c.cover(c.rows - 1)
+		valid = memory.NewBufferBytes(c.valid)
+	}
+	buffers := append(make([]*memory.Buffer, 0, 3), valid)
+	var kids []arrow.ArrayData
+	switch c.form {
+	case nulls:
+		return array.NewData(c.typ, c.rows, []*memory.Buffer{nil}, nil, c.rows, 0)
+	case booleans:
+		buffers = append(buffers, memory.NewBufferBytes(c.data))
+	case texts, binaries, mixed:
+		buffers = append(buffers, offsets(c.ends), memory.NewBufferBytes(c.data))
+	case dates:
+		buffers = append(buffers, offsets(c.narrow))
+	case lists:
+		buffers = append(buffers, offsets(c.ends))
+	default:
+		if c.kids == nil {
+			buffers = append(buffers, memory.NewBufferBytes(arrow.Int64Traits.CastToBytes(c.words)))
+		}
+	}
+	for _, k := range c.kids {
+		kids = append(kids, k.array())
+	}
+	return array.NewData(c.typ, c.rows, buffers, kids, c.nulls, 0)
+}
+
+func offsets(n []int32) *memory.Buffer {
+	return memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(n))
+}
+
+// grow makes room for rows.
+func (c *column) grow(n int) {
+	switch c.form {
+	case integers, floats, localTimes, localDateTimes, coarseLocalDateTimes, dateTimes, coarseDateTimes:
+		c.words = slices.Grow(c.words, n)
+	case dates:
+		c.narrow = slices.Grow(c.narrow, n)
+	case texts, binaries, mixed, lists:
+		c.ends = slices.Grow(c.ends, n)
+	}
+}

@@ -1,0 +1,246 @@
+package arrowstream
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/graph/temporal"
+)
+
+// form is the way a column holds its values.
+type form uint8
+
+// The forms. Where several can hold all values of a column, the first of them does.
+const (
+	nulls form = iota
+	booleans
+	integers
+	floats
+	texts
+	binaries
+	dates
+	localTimes
+	times
+	localDateTimes       // in nanoseconds
+	coarseLocalDateTimes // in microseconds
+	dateTimes            // in nanoseconds, all of one zone
+	coarseDateTimes      // in microseconds, all of one zone
+	zonedDateTimes       // each with its zone
+	durations
+	points
+	lists
+	records // maps that have the same keys in the same order
+	vertices
+	edges
+	paths
+	mixed // JSON text
+)
+
+// forms is a set of forms.
+type forms uint32
+
+const allForms = forms(1)<<(mixed+1) - 1
+
+func set(fs ...form) (s forms) {
+	for _, f := range fs {
+		s |= 1 << f
+	}
+	return s
+}
+
+func (s forms) has(f form) bool { return s>>f&1 != 0 }
+
+const (
+	mostDepth    = 16      // of lists and maps that are columns of columns
+	mostKeys     = 256     // of a map that is a struct
+	exactInteger = 1 << 53 // up to which floats hold every integer
+)
+
+// shape collects what a column must be able to hold.
+type shape struct {
+	can   forms
+	depth int
+	elem  *shape   // of the elements of lists
+	keys  []string // of maps
+	kids  []*shape // of their values
+	zone  string   // of the first instant
+	zones zones
+}
+
+func newShape(depth int) *shape { return &shape{can: allForms, depth: depth} }
+
+// form gives the form that the values seen so far need. A column of nulls alone is of nulls if no more values follow, else it
+// must be able to hold any.
+func (s *shape) form(complete bool) form {
+	if s.can == allForms {
+		if complete {
+			return nulls
+		}
+		return mixed
+	}
+	return form(bits.TrailingZeros32(uint32(s.can)))
+}
+
+func (s *shape) see(v graph.Value) {
+	if v.IsNull() {
+		return
+	}
+	s.can &= formsOf(v)
+	switch v.Kind() {
+	case graph.DateTime:
+		z := s.zones.of(v.DateTime())
+		if s.zone == "" {
+			s.zone = z.text
+		}
+		if !z.typed || z.text != s.zone {
+			s.can &^= set(dateTimes, coarseDateTimes)
+		}
+	case graph.List:
+		s.seeList(v.List())
+	case graph.Map:
+		s.seeMap(v.Map())
+	}
+}
+
+func (s *shape) seeList(list []graph.Value) {
+	if s.depth == mostDepth {
+		s.can &^= set(lists)
+	}
+	if !s.can.has(lists) {
+		return
+	}
+	if s.elem == nil {
+		s.elem = newShape(s.depth + 1)
+	}
+	for _, e := range list {
+		s.elem.see(e)
+	}
+}
+
+func (s *shape) seeMap(entries []graph.MapEntry) {
+	if !s.can.has(records) {
+		return
+	}
+	if s.kids == nil && s.depth < mostDepth && len(entries) <= mostKeys {
+		for _, e := range entries {
+			s.keys = append(s.keys, e.Key)
+			s.kids = append(s.kids, newShape(s.depth+1))
+		}
+	}
+	if len(entries) == 0 || !sameKeys(s.keys, entries) {
+		s.can &^= set(records)
+		return
+	}
+	for i, e := range entries {
+		s.kids[i].see(e.Value)
+	}
+}
+
+func sameKeys(keys []string, entries []graph.MapEntry) bool {
+	return slices.EqualFunc(keys, entries, func(k string, e graph.MapEntry) bool { return k == e.Key })
+}
+
+// formsOf gives the forms that can hold a value without a loss; a list's or a map's depends on what is inside as well.
+func formsOf(v graph.Value) forms {
+	fs := set(mixed)
+	switch v.Kind() {
+	case graph.Null:
+		return allForms
+	case graph.Bool:
+		fs |= set(booleans)
+	case graph.Int:
+		fs |= set(integers)
+		if exactFloat(v.Int()) {
+			fs |= set(floats)
+		}
+	case graph.Float:
+		fs |= set(floats)
+	case graph.String:
+		fs |= set(texts)
+	case graph.Bytes:
+		fs |= set(binaries)
+	case graph.Date:
+		if d := v.Date(); math.MinInt32 <= d && d <= math.MaxInt32 {
+			fs |= set(dates)
+		}
+	case graph.LocalTime:
+		fs |= set(localTimes)
+	case graph.Time:
+		fs |= set(times)
+	case graph.LocalDateTime:
+		t := v.LocalDateTime()
+		if _, ok := nanoseconds(t.Sec, t.Nano); ok {
+			fs |= set(localDateTimes)
+		}
+		if _, ok := microseconds(t.Sec, t.Nano); ok {
+			fs |= set(coarseLocalDateTimes)
+		}
+	case graph.DateTime:
+		t := v.DateTime()
+		if _, ok := nanoseconds(t.Sec, t.Nano); ok {
+			fs |= set(dateTimes, zonedDateTimes)
+		}
+		if _, ok := microseconds(t.Sec, t.Nano); ok {
+			fs |= set(coarseDateTimes)
+		}
+	case graph.Duration:
+		fs |= set(durations)
+	case graph.PointKind:
+		fs |= set(points)
+	case graph.List:
+		fs |= set(lists)
+	case graph.Map:
+		fs |= set(records)
+	case graph.VertexKind:
+		fs |= set(vertices)
+	case graph.EdgeKind:
+		fs |= set(edges)
+	case graph.PathKind:
+		fs |= set(paths)
+	}
+	return fs
+}
+
+func exactFloat(n int64) bool { return -exactInteger <= n && n <= exactInteger }
+
+// nanoseconds gives an instant as nanoseconds since the epoch, if they are not too many.
+func nanoseconds(sec int64, nano int32) (int64, bool) {
+	const limit = math.MaxInt64/int64(time.Second) - 1
+	return sec*int64(time.Second) + int64(nano), -limit <= sec && sec <= limit
+}
+
+// microseconds gives an instant as microseconds since the epoch, if that is exact and they are not too many.
+func microseconds(sec int64, nano int32) (int64, bool) {
+	const limit = math.MaxInt64/1_000_000 - 1
+	return sec*1_000_000 + int64(nano/1000), nano%1000 == 0 && -limit <= sec && sec <= limit
+}
+
+// zones gives the texts of zones, and keeps the last one: most instants of a column have the same.
+type zones struct {
+	location *time.Location
+	offset   int32
+	text     string // "" before the first
+	typed    bool   // it can be the zone of an Arrow type, which knows no seconds of offsets
+}
+
+// of finds the zone of an instant.
+func (z *zones) of(t temporal.DateTime) *zones {
+	if z.text != "" && z.location == t.Zone && (t.Zone != nil || z.offset == t.Offset) {
+		return z
+	}
+	*z = zones{location: t.Zone, offset: t.Offset, typed: t.Zone != nil || t.Offset%60 == 0}
+	switch {
+	case t.Zone != nil:
+		z.text = t.Zone.String()
+	case t.Offset == 0:
+		z.text = "UTC"
+	case z.typed:
+		z.text = time.Time{}.In(time.FixedZone("", int(t.Offset))).Format("-07:00")
+	default:
+		z.text = time.Time{}.In(time.FixedZone("", int(t.Offset))).Format("-07:00:00")
+	}
+	return z
+}
