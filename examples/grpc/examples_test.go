@@ -1,4 +1,4 @@
-// Package grpc_test runs the example programs that decode answers of gRPC.
+// Package grpc_test runs the example programs that decode answers of gRPC, and the one that reads them as Arrow over HTTP.
 package grpc_test
 
 import (
@@ -28,11 +28,13 @@ import (
 var programs = map[string]struct {
 	prepared string
 	command  []string
+	http     bool
 }{
-	"go":         {"go/main.go", []string{"go", "run", "./go"}},
-	"python":     {"python/.venv/bin/python", []string{"python/.venv/bin/python", "python/query.py"}},
-	"javascript": {"javascript/node_modules", []string{"node", "javascript/query.js", "../../api/proto"}},
-	"java":       {"java/target/lib", []string{"java", "-cp", "java/target/classes:java/target/lib/*", "Query"}},
+	"go":         {"go/main.go", []string{"go", "run", "./go"}, false},
+	"python":     {"python/.venv/bin/python", []string{"python/.venv/bin/python", "python/query.py"}, false},
+	"arrow":      {"../arrow/.venv/bin/python", []string{"../arrow/.venv/bin/python", "../arrow/query.py"}, true},
+	"javascript": {"javascript/node_modules", []string{"node", "javascript/query.js", "../../api/proto"}, false},
+	"java":       {"java/target/lib", []string{"java", "-cp", "java/target/classes:java/target/lib/*", "Query"}, false},
 }
 
 // statements give every kind of column and of value, and values at the edges of a column.
@@ -75,8 +77,12 @@ func TestPrograms(t *testing.T) {
 			if _, err := os.Stat(filepath.FromSlash(p.prepared)); err != nil {
 				t.Skip("not prepared, see .ci/examples")
 			}
+			address := addrs.GRPC
+			if p.http {
+				address = addrs.HTTP
+			}
 			for i, statement := range statements {
-				cmd := exec.CommandContext(t.Context(), p.command[0], append(p.command[1:len(p.command):len(p.command)], addrs.GRPC, statement)...)
+				cmd := exec.CommandContext(t.Context(), p.command[0], append(p.command[1:len(p.command):len(p.command)], address, statement)...)
 				cmd.Env = append(os.Environ(), "PYTHONPATH=../../api/proto")
 				var errs bytes.Buffer
 				cmd.Stderr = &errs
