@@ -46,6 +46,7 @@ internal/query/exec/runtime
 internal/query/exec/expr
 internal/query/exec/compile
 internal/query/exec/exchange
+internal/query/algo
 internal/query/exec/adjacency
 internal/query/exec/search
 internal/query/exec/source

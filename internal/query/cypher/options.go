@@ -40,6 +40,8 @@ type Signature struct {
 	Results []Field
 	Writes  bool // it changes the graph
 	Calls   bool // it runs statements
+	// WriteKey is the entry of an argument that makes a call change the graph; it counts where the call names it. Or "".
+	WriteKey string
 }
 
 // Field is a parameter or a result of a procedure. Type is as it is written in signatures, such as "INTEGER?".

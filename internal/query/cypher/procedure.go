@@ -19,7 +19,8 @@ func (b *binder) callProcedure(f *flow, c *ast.CallProcedure) []binding {
 	if c.Optional {
 		return b.optionalProcedure(f, c, &sig)
 	}
-	n := &plan.CallProc{Proc: sig.Name, Args: b.arguments(c, &sig), Void: len(sig.Results) == 0, Writes: sig.Writes}
+	writes := sig.Writes || sig.WriteKey != "" && slices.ContainsFunc(c.Args, func(a ast.Expr) bool { return hasEntry(a, sig.WriteKey) })
+	n := &plan.CallProc{Proc: sig.Name, Args: b.arguments(c, &sig), Void: len(sig.Results) == 0, Writes: writes}
 	yields := b.yields(n, c, &sig)
 	b.scope = b.scope.with(yields...)
 	var preds []plan.Expr
@@ -28,7 +29,7 @@ func (b *binder) callProcedure(f *flow, c *ast.CallProcedure) []binding {
 	}
 	b.q.Calls = b.q.Calls || sig.Calls
 	b.fx.readGraph()
-	if sig.Writes {
+	if writes {
 		b.fx.writeGraph()
 	}
 	b.admit(f)
@@ -36,6 +37,12 @@ func (b *binder) callProcedure(f *flow, c *ast.CallProcedure) []binding {
 	f.node, f.one = n, f.one && n.Void
 	f.filter(preds)
 	return yields
+}
+
+// hasEntry reports whether an argument is a map that is written with a key.
+func hasEntry(arg ast.Expr, key string) bool {
+	m, ok := arg.(*ast.MapLit)
+	return ok && slices.ContainsFunc(m.Entries, func(e *ast.MapEntry) bool { return e.Key == key })
 }
 
 // optionalProcedure binds a call that gives a row of nulls where the procedure gives none.

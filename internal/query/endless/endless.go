@@ -138,6 +138,7 @@ var operators = []Request{
 	{Operator: "Foreach", What: "in another", Statement: again + "MATCH (a:N {k: 1}) FOREACH (y IN range(1, 1000) | FOREACH (z IN range(1, 1000) | SET a.v = y + z))"},
 	{Operator: "CallProc", Statement: again + "CALL db.labels() YIELD label RETURN count(label)"},
 	{Operator: "CallProc", What: "of the schema", Statement: again + "CALL db.schema.nodeTypeProperties() YIELD nodeType RETURN count(nodeType)"},
+	{Operator: "CallProc", What: "of an algorithm", Statement: again + "CALL algo.pageRank({maxIterations: 1000000}) YIELD rank RETURN sum(rank)"},
 	{Operator: "LoadCSV", Statement: again + "LOAD CSV FROM 'file:///endless.csv' AS line RETURN count(line[0])"},
 	{Operator: "Drain", Statement: again + "CALL { WITH x CREATE (m:M {k: x}) DELETE m }"},
 	{Operator: "CountStore", Statement: "MATCH (n:D) WITH count(*) AS c " + again + "RETURN sum(c + x)"},

@@ -21,6 +21,8 @@ type (
 	Procedure = runtime.Procedure
 	// Call is one call of a procedure.
 	Call = runtime.Call
+	// Table are the rows of a procedure that has many.
+	Table = runtime.Table
 	// Counters are what a run has changed.
 	Counters = runtime.Counters
 	// Held is what the operators of a run hold.

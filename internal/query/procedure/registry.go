@@ -24,6 +24,7 @@ type procedure struct {
 	sig         cypher.Signature
 	description string
 	run         run
+	table       func(ctx context.Context, c *exec.Call) (*exec.Table, error) // in place of run, or nil
 }
 
 // Registry are the procedures that CALL and SHOW know. It is safe for concurrent use.
@@ -44,6 +45,7 @@ func New(host Host) *Registry {
 	r.addTransactions()
 	r.addMeta()
 	r.addMerge()
+	r.addAlgorithms()
 	return r
 }
 
@@ -70,7 +72,7 @@ func (r *Registry) Procedure(name string) (exec.Procedure, bool) {
 	if p == nil {
 		return exec.Procedure{}, false
 	}
-	x := exec.Procedure{Run: p.run}
+	x := exec.Procedure{Run: p.run, Table: p.table}
 	for _, f := range p.sig.Params {
 		x.Args = append(x.Args, f.Name)
 	}

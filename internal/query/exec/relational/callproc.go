@@ -24,6 +24,8 @@ type callProc struct {
 	b     *runtime.Batch
 	row   int
 	got   [][]graph.Value // rows of the procedure that are still to be joined with row-1
+	table *runtime.Table  // likewise, from row at on; or nil
+	at    int
 	rows  runtime.Sel
 	out   runtime.Batch
 	whole runtime.Batch
@@ -77,7 +79,21 @@ func (p *callProc) find(cols []plan.Col) {
 
 func (p *callProc) Open(ctx context.Context) error {
 	p.b, p.got = nil, nil
+	p.closeTable()
 	return p.In.Open(ctx)
+}
+
+// Close implements Operator.
+func (p *callProc) Close() {
+	p.closeTable()
+	p.Input.Close()
+}
+
+func (p *callProc) closeTable() {
+	if p.table != nil {
+		p.table.Close()
+		p.table = nil
+	}
 }
 
 func (p *callProc) Next(ctx context.Context) (*runtime.Batch, error) {
@@ -102,7 +118,7 @@ func (p *callProc) Next(ctx context.Context) (*runtime.Batch, error) {
 			p.b = nil
 			return &p.whole, nil
 		}
-		done := p.row == p.b.N && len(p.got) == 0
+		done := p.row == p.b.N && len(p.got) == 0 && p.table == nil
 		if n := len(p.rows); n > 0 {
 			p.out.AppendRows(p.b, p.from, p.rows)
 			p.out.N = n
@@ -122,11 +138,15 @@ func (p *callProc) fill(ctx context.Context) error {
 	p.out.Reset(len(p.from))
 	p.rows = p.rows[:0]
 	for len(p.rows) < p.r.BatchSize() {
+		if p.table != nil {
+			p.takeTable()
+			continue
+		}
 		if len(p.got) == 0 {
 			if p.row == p.b.N {
 				return nil
 			}
-			c := runtime.Call{Graph: p.r.Graph, Tx: p.r.Tx, Args: make([]graph.Value, len(p.args.Cols))}
+			c := runtime.Call{Run: p.r, Graph: p.r.Graph, Tx: p.r.Tx, Args: make([]graph.Value, len(p.args.Cols))}
 			for k := range c.Args {
 				c.Args[k] = p.args.Cols[k][p.row]
 			}
@@ -135,6 +155,13 @@ func (p *callProc) fill(ctx context.Context) error {
 			}
 			p.row++
 			var err error
+			if p.proc.Table != nil {
+				if p.table, err = p.proc.Table(ctx, &c); err != nil {
+					return err
+				}
+				p.at = 0
+				continue
+			}
 			if p.got, err = p.proc.Run(ctx, &c); err != nil {
 				return err
 			}
@@ -154,6 +181,23 @@ func (p *callProc) fill(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// takeTable joins rows of a table, as many as the batch takes.
+func (p *callProc) takeTable() {
+	n := min(p.r.BatchSize()-len(p.rows), p.table.N-p.at)
+	for range n {
+		p.rows = append(p.rows, int32(p.row-1))
+	}
+	for k, at := range p.take {
+		if at >= 0 {
+			c := &p.out.Cols[k]
+			c.Vals = p.table.Append(at, p.at, p.at+n, c.Vals)
+		}
+	}
+	if p.at += n; p.at == p.table.N {
+		p.closeTable()
+	}
 }
 
 // statement runs a statement within a call.

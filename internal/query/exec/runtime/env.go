@@ -76,10 +76,22 @@ type Procedure struct {
 	Args, Results []string
 	// Run returns the rows of one call; each row has one value for each result.
 	Run func(ctx context.Context, c *Call) ([][]graph.Value, error)
+	// Table, if not nil, returns the rows of one call in Run's place, as a table.
+	Table func(ctx context.Context, c *Call) (*Table, error)
+}
+
+// Table are the rows of a procedure that has many: they are read batch by batch.
+type Table struct {
+	N int // rows
+	// Append appends the values of a result in rows lo … hi-1 to dst.
+	Append func(result, lo, hi int, dst []graph.Value) []graph.Value
+	// Close gives back what the table holds.
+	Close func()
 }
 
 // Call is one call of a procedure.
 type Call struct {
+	Run   *Run // the run of the calling statement
 	Graph shard.Graph
 	Tx    shard.Tx
 	Args  []graph.Value

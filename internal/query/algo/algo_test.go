@@ -1,0 +1,259 @@
+package algo_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/oracle"
+	"github.com/hopgate/hopgate/internal/query"
+	"github.com/hopgate/hopgate/internal/shard"
+	"github.com/hopgate/hopgate/internal/shard/local"
+)
+
+func onDisk(t testing.TB, shards int) shard.Store {
+	store, err := local.Open(local.Options{Dir: t.TempDir(), Shards: shards, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	return store
+}
+
+func inMemory(t testing.TB) shard.Store {
+	store := oracle.New(2)
+	require.NoError(t, store.CreateGraph(t.Context(), query.DefaultGraph))
+	return store
+}
+
+// run runs a statement and gives its rows.
+func run(ctx context.Context, e *query.Engine, text string, params map[string]graph.Value) ([][]graph.Value, error) {
+	res, err := e.Query(ctx, query.Request{Statement: text, Params: params})
+	if err != nil {
+		return nil, err
+	}
+	defer res.Close()
+	var rows [][]graph.Value
+	for {
+		b, err := res.Next()
+		if b == nil || err != nil {
+			return rows, err
+		}
+		for i := range b.N {
+			var row []graph.Value
+			for c := range b.Cols {
+				row = append(row, b.Cols[c].Value(i).Clone())
+			}
+			rows = append(rows, row)
+		}
+	}
+}
+
+func mustRun(t testing.TB, e *query.Engine, text string, params map[string]graph.Value) [][]graph.Value {
+	rows, err := run(t.Context(), e, text, params)
+	require.NoError(t, err, text)
+	return rows
+}
+
+// random makes a graph with self-loops, parallel edges and vertices without edges.
+func random(r *rand.Rand, n, edges int) *world {
+	w := &world{n: n}
+	for range edges {
+		src, dst := r.IntN(n), r.IntN(n)
+		if r.IntN(3) > 0 { // some vertices have many edges
+			dst = r.IntN(1 + dst/2)
+		}
+		w.edges = append(w.edges, edge{src, dst, float64(r.IntN(20)) / 4})
+	}
+	return w
+}
+
+// fill makes a world's vertices, with the label V and their number, and edges, of the type E with their weight, among others.
+func (w *world) fill(t testing.TB, e *query.Engine) {
+	vertices, edges := make([]graph.Value, w.n), make([]graph.Value, len(w.edges))
+	for i := range vertices {
+		vertices[i] = graph.IntValue(int64(i))
+	}
+	for i, x := range w.edges {
+		edges[i] = graph.ListValue([]graph.Value{graph.IntValue(int64(x.src)), graph.IntValue(int64(x.dst)), graph.FloatValue(x.weight)})
+	}
+	mustRun(t, e, "CREATE INDEX FOR (v:V) ON (v.i)", nil)
+	mustRun(t, e, "CREATE (:Other)-[:E]->(:Other)", nil)
+	mustRun(t, e, "UNWIND $ids AS i CREATE (:V {i: i})", map[string]graph.Value{"ids": graph.ListValue(vertices)})
+	mustRun(t, e, "UNWIND $edges AS e MATCH (a:V {i: e[0]}), (b:V {i: e[1]}) CREATE (a)-[:E {w: e[2]}]->(b)", map[string]graph.Value{"edges": graph.ListValue(edges)})
+	// Ties are decided by ids, so vertices are numbered in the order of these.
+	rank := make([]int, w.n)
+	for k, row := range mustRun(t, e, "MATCH (v:V) RETURN v.i, id(v) ORDER BY id(v)", nil) {
+		rank[row[0].Int()] = k
+	}
+	for i, x := range w.edges {
+		w.edges[i].src, w.edges[i].dst = rank[x.src], rank[x.dst]
+	}
+	for i := range rank {
+		vertices[i] = graph.IntValue(int64(rank[i]))
+	}
+	mustRun(t, e, "MATCH (v:V) SET v.i = $rank[v.i]", map[string]graph.Value{"rank": graph.ListValue(vertices)})
+	mustRun(t, e, "MATCH (o:Other), (v:V) WITH o, v LIMIT 3 CREATE (o)-[:E {w: 0.5}]->(v), (v)-[:E {w: 0.5}]->(o), (v)-[:F]->(v)", nil)
+}
+
+// values gives the results of a call by the numbers of the vertices.
+func values(t testing.TB, e *query.Engine, w *world, call, result string) []graph.Value {
+	rows := mustRun(t, e, fmt.Sprintf("CALL %s YIELD node, %s RETURN node.i, %s", call, result, result), nil)
+	require.Len(t, rows, w.n, call)
+	out := make([]graph.Value, w.n)
+	for _, row := range rows {
+		out[row[0].Int()] = row[1]
+	}
+	return out
+}
+
+// groups gives the vertex with the least number of each vertex's group.
+func groups(vals []graph.Value) []int {
+	least, out := map[int64]int{}, make([]int, len(vals))
+	for v, g := range vals {
+		if _, ok := least[g.Int()]; !ok {
+			least[g.Int()] = v
+		}
+		out[v] = least[g.Int()]
+	}
+	return out
+}
+
+func requireFloats(t testing.TB, want []float64, have []graph.Value, what string) {
+	for v, x := range have {
+		if x.IsNull() {
+			require.True(t, math.IsInf(want[v], 1), "%s: vertex %d", what, v)
+			continue
+		}
+		require.InDelta(t, want[v], x.Number(), 1e-9*max(1, want[v]), "%s: vertex %d", what, v)
+	}
+}
+
+const scope = "labels: 'V', types: ['E']"
+
+// Every algorithm gives what its definition says, on random graphs.
+func TestDefinitions(t *testing.T) {
+	for seed := range uint64(12) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		w := random(r, 1+r.IntN(40), r.IntN(120))
+		store := inMemory(t)
+		if seed%2 == 0 {
+			store = onDisk(t, 1+int(seed)%3)
+		}
+		e := query.New(store, query.Options{})
+		w.fill(t, e)
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { compare(t, e, w) })
+	}
+}
+
+// Large graphs use all processors.
+func TestLarge(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	w := random(r, 20_000, 60_000)
+	e := query.New(onDisk(t, 2), query.Options{})
+	w.fill(t, e)
+	require.Equal(t, naiveWCC(w), groups(values(t, e, w, "algo.wcc({"+scope+"})", "component")))
+	a := values(t, e, w, "algo.pageRank({"+scope+"})", "rank")
+	require.Equal(t, a, values(t, e, w, "algo.pageRank({"+scope+"})", "rank"), "the sums depend on the processors")
+	values(t, e, w, "algo.cdlp({"+scope+"})", "community")
+}
+
+func compare(t *testing.T, e *query.Engine, w *world) {
+	for _, d := range []string{"out", "in", "both"} {
+		call := fmt.Sprintf("({%s, direction: '%s', maxIterations: 7, damping: 0.7})", scope, d)
+		requireFloats(t, naivePageRank(w.turned(d), 7, 0.7), values(t, e, w, "algo.pageRank"+call, "rank"), "pageRank "+d)
+		call = fmt.Sprintf("({%s, direction: '%s', maxIterations: 5})", scope, d)
+		requireGroups(t, e, w, naiveCDLP(w.turned(d), 5), "algo.cdlp"+call, "community")
+	}
+	requireGroups(t, e, w, naiveWCC(w), "algo.wcc({"+scope+"})", "component")
+}
+
+// requireGroups expects a group to be named by the id of its least vertex.
+func requireGroups(t *testing.T, e *query.Engine, w *world, want []int, call, result string) {
+	rows := mustRun(t, e, fmt.Sprintf("CALL %s YIELD node, %s MATCH (v:V) WHERE id(v) = %s RETURN node.i, v.i", call, result, result), nil)
+	require.Len(t, rows, w.n, call)
+	have := make([]int, w.n)
+	for _, row := range rows {
+		have[row[0].Int()] = int(row[1].Int())
+	}
+	require.Equal(t, want, have, call)
+}
+
+// A call whose argument names a property writes its results there; rows come as well.
+func TestWrite(t *testing.T) {
+	for name, store := range map[string]shard.Store{"memory": inMemory(t), "disk": onDisk(t, 2)} {
+		t.Run(name, func(t *testing.T) {
+			w := random(rand.New(rand.NewPCG(8, 8)), 30, 60)
+			e := query.New(store, query.Options{})
+			w.fill(t, e)
+			ranks := values(t, e, w, "algo.pageRank({"+scope+"})", "rank")
+			res, err := e.Query(t.Context(), query.Request{Statement: "CALL algo.pageRank({" + scope + ", writeProperty: 'rank'}) YIELD node RETURN count(node)"})
+			require.NoError(t, err)
+			b, err := res.Next()
+			require.NoError(t, err)
+			require.Equal(t, int64(30), b.Cols[0].Value(0).Int())
+			_, err = res.Next()
+			require.NoError(t, err)
+			require.Equal(t, int64(30), res.Summary().PropertiesSet)
+			res.Close()
+			for _, row := range mustRun(t, e, "MATCH (v:V) RETURN v.i, v.rank", nil) {
+				require.Equal(t, ranks[row[0].Int()], row[1])
+			}
+			require.Len(t, mustRun(t, e, "MATCH (o:Other) WHERE o.rank IS NULL RETURN o", nil), 2)
+			_, err = e.Query(t.Context(), query.Request{Statement: "CALL algo.wcc({writeProperty: 'c'}) YIELD node RETURN node", ReadOnly: true})
+			require.ErrorContains(t, err, "READ")
+			_, err = run(t.Context(), e, "CALL algo.wcc($c) YIELD node RETURN node", map[string]graph.Value{
+				"c": graph.MapValue([]graph.MapEntry{{Key: "writeProperty", Value: graph.StringValue("c")}}),
+			})
+			require.ErrorContains(t, err, "algo.wcc: writeProperty must stand in the statement itself, not in a parameter")
+		})
+	}
+}
+
+// A wrong argument is an error that names the procedure and the entry.
+func TestArguments(t *testing.T) {
+	e := query.New(inMemory(t), query.Options{})
+	(&world{n: 2, edges: []edge{{0, 1, 1}}}).fill(t, e)
+	for arg, want := range map[string]string{
+		"{lables: 'V'}":                         "algo.pageRank: there is no `lables`; there are labels, types, direction, ",
+		"'V'":                                   "argument `config` of 'algo.pageRank' must be Map, not String",
+		"{labels: 'W'}":                         "algo.pageRank: labels: there is no label `W`",
+		"{types: ['E', 'X']}":                   "algo.pageRank: types: there is no edge type `X`",
+		"{labels: 3}":                           "algo.pageRank: labels must be a string that is not empty, not Integer 3",
+		"{direction: 'up'}":                     "algo.pageRank: direction must be 'out', 'in' or 'both', not String 'up'",
+		"{maxIterations: -1}":                   "algo.pageRank: maxIterations must be an integer from 0 to 1048576, not Integer -1",
+		"{damping: 1.5}":                        "algo.pageRank: damping must be a number from 0 to 1, not Float 1.5",
+		"{damping: 0.0 / 0.0}":                  "algo.pageRank: damping must be a number from 0 to 1, not Float NaN",
+		"{writeProperty: ''}":                   "algo.pageRank: writeProperty must be a string that is not empty",
+		"{labels: null, damping: null}":         "",
+		"null":                                  "",
+		"{labels: ['V', 'V', 'Other']}":         "",
+		"{labels: [], types: [], tolerance: 1}": "",
+	} {
+		_, err := run(t.Context(), e, "CALL algo.pageRank("+arg+") YIELD node RETURN node", nil)
+		if want == "" {
+			require.NoError(t, err, arg)
+		} else {
+			require.ErrorContains(t, err, want, arg)
+		}
+	}
+	require.Empty(t, mustRun(t, query.New(inMemory(t), query.Options{}), "CALL algo.pageRank() YIELD node RETURN node", nil))
+}
+
+// What a call holds counts to the statement's memory, until its rows have been read.
+func TestMemory(t *testing.T) {
+	store := onDisk(t, 1)
+	e := query.New(store, query.Options{})
+	mustRun(t, e, "UNWIND range(1, 20000) AS i CREATE (:V {i: i})", nil)
+	for _, a := range []string{"algo.pageRank", "algo.wcc", "algo.cdlp"} {
+		_, err := run(t.Context(), query.New(store, query.Options{QueryBytes: 400_000}), "CALL "+a+"({labels: 'V'}) YIELD node RETURN count(*)", nil)
+		require.ErrorContains(t, err, "the budget of query-memory; operator "+a, a)
+		rows := mustRun(t, query.New(store, query.Options{QueryBytes: 4_000_000}),
+			"UNWIND range(1, 30) AS x CALL "+a+"({labels: 'V'}) YIELD node RETURN count(*)", nil)
+		require.Equal(t, int64(600_000), rows[0][0].Int())
+	}
+}

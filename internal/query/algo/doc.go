@@ -1,0 +1,2 @@
+// Package algo computes with whole graphs: ranks, components, communities, distances, and more.
+package algo

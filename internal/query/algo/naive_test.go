@@ -1,0 +1,100 @@
+package algo_test
+
+import (
+	"slices"
+)
+
+// world is a small graph as a list of edges; the naive algorithms below follow the definitions, edge by edge.
+type world struct {
+	n     int
+	edges []edge
+}
+
+type edge struct {
+	src, dst int
+	weight   float64
+}
+
+// turned gives the edges in a direction: out, in or both.
+func (w *world) turned(direction string) *world {
+	t := &world{n: w.n}
+	for _, e := range w.edges {
+		if direction != "in" {
+			t.edges = append(t.edges, e)
+		}
+		if direction == "in" || direction == "both" && e.src != e.dst {
+			t.edges = append(t.edges, edge{e.dst, e.src, e.weight})
+		}
+	}
+	return t
+}
+
+func naivePageRank(w *world, iterations int, damping float64) []float64 {
+	degree := make([]int, w.n)
+	for _, e := range w.edges {
+		degree[e.src]++
+	}
+	rank := make([]float64, w.n)
+	for v := range rank {
+		rank[v] = 1 / float64(w.n)
+	}
+	for range iterations {
+		next := make([]float64, w.n)
+		for v := range w.n {
+			next[v] += (1 - damping) / float64(w.n)
+			if degree[v] == 0 {
+				for u := range w.n {
+					next[u] += damping * rank[v] / float64(w.n)
+				}
+			}
+		}
+		for _, e := range w.edges {
+			next[e.dst] += damping * rank[e.src] / float64(degree[e.src])
+		}
+		rank = next
+	}
+	return rank
+}
+
+// naiveWCC spreads the least number along edges until nothing changes.
+func naiveWCC(w *world) []int {
+	least := make([]int, w.n)
+	for v := range least {
+		least[v] = v
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, e := range w.edges {
+			if m := min(least[e.src], least[e.dst]); least[e.src] != m || least[e.dst] != m {
+				least[e.src], least[e.dst], changed = m, m, true
+			}
+		}
+	}
+	return least
+}
+
+func naiveCDLP(w *world, iterations int) []int {
+	label := make([]int, w.n)
+	for v := range label {
+		label[v] = v
+	}
+	for range iterations {
+		next := slices.Clone(label)
+		for v := range w.n {
+			count := map[int]int{}
+			for _, e := range w.edges {
+				if e.src == v {
+					count[label[e.dst]]++
+				}
+			}
+			most := 0
+			for l, c := range count {
+				if c > most || c == most && l < next[v] {
+					most, next[v] = c, l
+				}
+			}
+		}
+		label = next
+	}
+	return label
+}

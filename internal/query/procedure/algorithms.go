@@ -1,0 +1,16 @@
+package procedure
+
+import (
+	"strings"
+
+	"github.com/hopgate/hopgate/internal/query/algo"
+)
+
+// addAlgorithms adds the algorithms over whole graphs. A call writes if its argument says where to.
+func (r *Registry) addAlgorithms() {
+	for _, a := range algo.All {
+		r.add(a.Name+"(config = {} :: MAP) :: ("+a.Results+")", a.Description, nil)
+		p := r.builtin[strings.ToLower(a.Name)]
+		p.table, p.sig.WriteKey = a.Run, algo.WriteKey
+	}
+}
