@@ -289,7 +289,7 @@ func (g *gate) refuse(why Refusal, p *place) error {
 	return graph.Busy(0, "%s, and none ended within %v, the limit queue-timeout; try again later", limit, g.limits.Wait)
 }
 
-// Load is the present load of the engine, and what it has refused.
+// Load is the current load of the engine, and what it has refused.
 type Load struct {
 	Running, Queued int
 	Refused         map[Refusal]uint64 // since the engine was created

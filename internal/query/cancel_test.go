@@ -30,7 +30,7 @@ func (e *Engine) endless(ctx context.Context, r *endless.Request, timeout time.D
 	return err
 }
 
-// prepareEndless gives the plan of a request.
+// prepareEndless returns the plan of a request.
 func (e *Engine) prepareEndless(t *testing.T, r *endless.Request) *prepared {
 	g, err := e.known(DefaultGraph)
 	require.NoError(t, err)

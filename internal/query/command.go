@@ -46,7 +46,7 @@ func isKind(err error, kind graph.Kind) bool {
 	return errors.As(err, &e) && e.Kind == kind
 }
 
-// createIndex makes an index or a constraint.
+// createIndex creates an index or a constraint.
 func (e *Engine) createIndex(ctx context.Context, g shard.Graph, c *cypher.CreateIndex, res *Result) error {
 	ix, there, err := newIndex(g.Indexes(), c)
 	if err != nil || there {
@@ -62,7 +62,7 @@ func (e *Engine) createIndex(ctx context.Context, g shard.Graph, c *cypher.Creat
 	return nil
 }
 
-// newIndex gives the index that a command adds to a list. There is nothing to add if one of the list is in its way and the command
+// newIndex returns the index that a command adds to a list. There is nothing to add if one of the list is in its way and the command
 // says IF NOT EXISTS; without that it fails with graph.KindExists.
 func newIndex(list []graph.Index, c *cypher.CreateIndex) (ix graph.Index, there bool, err error) {
 	ix = c.Index
@@ -155,7 +155,7 @@ func (e *Engine) createGraph(ctx context.Context, c *cypher.CreateGraph, res *Re
 	return err
 }
 
-// dropGraph ends what runs on a graph, but for the command itself, and drops it.
+// dropGraph ends what runs on a graph, except for the command itself, and drops it.
 func (e *Engine) dropGraph(ctx context.Context, name string, res *Result) error {
 	g, err := e.store.Graph(name)
 	if err != nil {

@@ -76,7 +76,7 @@ func (o *Options) EnsureDefaults() {
 	o.Fetch.EnsureDefaults()
 }
 
-// Validate gives all faults of the options, joined.
+// Validate returns all faults of the options, joined.
 func (o *Options) Validate() error {
 	var errs []error
 	if o.Timeout < 0 || o.MaxTimeout < 0 {
@@ -116,7 +116,7 @@ type Engine struct {
 	allPools []*exec.Pool // of requests that have none but pool
 }
 
-// New makes an engine.
+// New creates an engine.
 func New(store shard.Store, opt Options) *Engine {
 	opt.EnsureDefaults()
 	e := &Engine{store: store, opt: opt, plans: newPlanCache(opt.PlanCacheSize), texts: newPlanCache(opt.PlanCacheSize)}
@@ -301,7 +301,7 @@ func (e *Engine) limit(q *Running, start time.Time, asked time.Duration) {
 	})
 }
 
-// known gives a graph as the store knows it: the transaction that follows tells whether that is right.
+// known returns a graph as the store knows it: the transaction that follows tells whether that is right.
 func (e *Engine) known(name string) (shard.Graph, error) {
 	if k, ok := e.store.(shard.Knower); ok {
 		if g := k.Known(name); g != nil {
@@ -504,7 +504,7 @@ func (p *prepared) checkParams(params map[string]graph.Value) error {
 	return graph.MissingParameters(missing...)
 }
 
-// prepareBy gives the prepared form of what compile compiles: what the cache has by its key, if that is not nil and the
+// prepareBy returns the prepared form of what compile compiles: what the cache has by its key, if that is not nil and the
 // graph is still what it was planned for.
 func (e *Engine) prepareBy(
 	ctx context.Context, key planKey, cached *prepared, from source, compile func() (*plan.Query, cypher.Command, error),

@@ -77,7 +77,7 @@ func must(t testing.TB, e *Engine, statement string) []string {
 	return rows
 }
 
-// code gives the status code of an error, "" for none.
+// code returns the status code of an error, "" for none.
 func code(err error) string {
 	if e, ok := errors.AsType[*graph.Error](err); ok {
 		return e.Code

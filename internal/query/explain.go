@@ -28,13 +28,13 @@ type PlanNode struct {
 	Calls, Sent, Received, Edges int64
 }
 
-// WirePerEdge gives how many bytes were sent and received for an edge; it is not ok if there were no edges, or all came along with
+// WirePerEdge returns how many bytes were sent and received for an edge; it is not ok if there were no edges, or all came along with
 // what another operator asked for.
 func (n *PlanNode) WirePerEdge() (bytes float64, ok bool) {
 	return float64(n.Sent+n.Received) / float64(max(n.Edges, 1)), n.Edges > 0 && n.Calls > 0
 }
 
-// explain makes the result that of an EXPLAIN: the columns of the statement, its plan, and no rows.
+// explain creates the result that of an EXPLAIN: the columns of the statement, its plan, and no rows.
 func (r *Result) explain() {
 	if cols := r.p.exec.Columns(); cols != nil {
 		r.Columns = cols
@@ -44,7 +44,7 @@ func (r *Result) explain() {
 	r.plan = explain(r.p.exec, nil)
 }
 
-// explain gives the operators of a prepared plan, with what they did where stats is not nil.
+// explain returns the operators of a prepared plan, with what they did where stats is not nil.
 func explain(p *exec.Prepared, stats []exec.Stat) *PlanNode {
 	var tree func(op *exec.Operator) *PlanNode
 	tree = func(op *exec.Operator) *PlanNode {

@@ -174,7 +174,7 @@ var kinds = map[int]graph.Kind{
 	fetch.CodeInternal: graph.KindInternal, fetch.CodeUnknown: graph.KindUnknown,
 }
 
-// outcome gives the error of a fetch the form in which it is counted, with the fetch's own error inside. sent is how
+// outcome returns the error of a fetch the form in which it is counted, with the fetch's own error inside. sent is how
 // writing to the client failed, or nil.
 func outcome(err, sent error) *graph.Error {
 	if sent != nil {
@@ -254,7 +254,7 @@ func (r *fetchRun) prepare(q *plan.Query) (*exec.Prepared, error) {
 	}, &r.e.metrics.PlanHits)
 }
 
-// Explain gives the operators of a plan, one a line.
+// Explain returns the operators of a plan, one a line.
 func (r *fetchRun) Explain(q *plan.Query) (string, error) {
 	x, err := r.prepare(q)
 	if err != nil {

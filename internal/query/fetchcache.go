@@ -37,7 +37,7 @@ type fetchPlan struct {
 // plansPerProgram is about how many plans a program has at most.
 const plansPerProgram = 4
 
-// of gives the generation for a request that begins now.
+// of returns the generation for a request that begins now.
 func (c *fetchCache) of(g shard.Graph, counts *graph.Counts) *fetchPrograms {
 	size := counts.Vertices + counts.Edges
 	c.mu.Lock()
@@ -76,7 +76,7 @@ func (p *fetchPrograms) len() int {
 	return len(p.plans)
 }
 
-// prepare gives what a plan is compiled to; it compiles it at its first use and counts the others.
+// prepare returns what a plan is compiled to; it compiles it at its first use and counts the others.
 func (p *fetchPrograms) prepare(q *plan.Query, compile func() (*exec.Prepared, error), hits *atomic.Uint64) (*exec.Prepared, error) {
 	p.mu.Lock()
 	f := p.plans[q]

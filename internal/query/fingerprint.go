@@ -10,7 +10,7 @@ import (
 // maxShape is how many bytes of an operation's text are shown.
 const maxShape = 2 << 10
 
-// Fingerprint gives what a request has in common with those that differ from it in their values alone: its text with ?
+// Fingerprint returns what a request has in common with those that differ from it in their values alone: its text with ?
 // in the place of each value, cut to 2 KiB, and 16 hexadecimal digits that stand for the whole of it.
 func Fingerprint(kind Kind, statement string) (digits, text string) {
 	if kind == FetchKind {
@@ -123,7 +123,7 @@ func appendSpace(out []byte) []byte {
 	return append(out, ' ')
 }
 
-// closing gives the place after the string that begins at i, which may be cut off.
+// closing returns the place after the string that begins at i, which may be cut off.
 func closing(s string, i int) int {
 	quote := s[i]
 	for i++; i < len(s) && s[i] != quote; i++ {
@@ -134,7 +134,7 @@ func closing(s string, i int) int {
 	return min(i+1, len(s))
 }
 
-// after gives the place after the next end from i on, or the end of s.
+// after returns the place after the next end from i on, or the end of s.
 func after(s string, i int, end string) int {
 	at := strings.Index(s[i:], end)
 	if at < 0 {

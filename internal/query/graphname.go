@@ -14,7 +14,7 @@ const (
 	systemGraph = "system"
 )
 
-// graphName gives the graph that a client means by a name, which may be one that does not exist.
+// graphName returns the graph that a client means by a name, which may be one that does not exist.
 func (e *Engine) graphName(name string) string {
 	if name == "" || (name == neo4jGraph || name == systemGraph) && !e.has(name) {
 		return DefaultGraph
@@ -30,7 +30,7 @@ func (e *Engine) has(name string) bool {
 	return err == nil
 }
 
-// GraphNamed gives the graph that a client means by a name, if it exists.
+// GraphNamed returns the graph that a client means by a name, if it exists.
 func (e *Engine) GraphNamed(name string) (string, error) {
 	if e.isSystem(name) {
 		return systemGraph, nil
@@ -61,7 +61,7 @@ func (p *prepared) checkSystem() error {
 	return graph.SyntaxError("SystemGraph", graph.Pos{}, "the graph system holds no data; it takes SHOW commands, procedures of dbms and db, and commands for graphs")
 }
 
-// CommitNumber gives a number that names the state in which all commits are that were acknowledged. It grows with each that committed
+// CommitNumber returns a number that names the state in which all commits are that were acknowledged. It grows with each that committed
 // says has changed something.
 func (e *Engine) CommitNumber(committed bool) uint64 {
 	for {

@@ -12,7 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// texts gives n rows of a text of size bytes.
+// texts returns n rows of a text of size bytes.
 func texts(n, size int) Request {
 	return Request{Statement: fmt.Sprintf("UNWIND range(1, %d) AS n RETURN n, toString(n) + '%s' AS s", n, strings.Repeat("x", size))}
 }

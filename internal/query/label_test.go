@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// While somebody takes a profile, goroutines carry the graph, the statement and the operator at work.
+// While somebody takes a profile, goroutines carry the graph, the statement and the current operator.
 func TestLabels(t *testing.T) {
 	overStores(t, Options{}, func(t *testing.T, e *Engine) {
 		labels := func() string {

@@ -35,7 +35,7 @@ func (l *latest) add(r Ended) {
 	l.next = (l.next + 1) % latestKept
 }
 
-// Latest gives the requests, routes not among them, that ended within span before the end of the last one, and the time that
+// Latest returns the requests, routes not among them, that ended within span before the end of the last one, and the time that
 // they cover: less than span if more ended in it than are kept, and the zero times if none has ended yet.
 func (w *Watch) Latest(span time.Duration) (ended []Ended, since, until time.Time) {
 	w.latest.mu.Lock()

@@ -21,7 +21,7 @@ type cancelable struct {
 	cancel context.CancelCauseFunc
 }
 
-// make gives what is told of the parent's end.
+// make returns what is told of the parent's end.
 func (c *lazyContext) make() *cancelable {
 	if m := c.made.Load(); m != nil {
 		return m

@@ -25,7 +25,7 @@ func (e *Engine) key(g shard.Graph, kind keyKind, text string) planKey {
 	return planKey{g: g, text: text, procs: e.procs.Version(), kind: kind}
 }
 
-// prepare gives the prepared form of a statement, from the cache if the graph is still what it was planned for.
+// prepare returns the prepared form of a statement, from the cache if the graph is still what it was planned for.
 func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prepared, error) {
 	src := source{text: text}
 	mark := func(literals []parse.Literal) (*plan.Query, cypher.Command, error) {
@@ -70,7 +70,7 @@ func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prep
 	return e.prepareLifted(ctx, key, src, compile)
 }
 
-// aliveBy gives whether the work for a context is to go on.
+// aliveBy returns whether the work for a context is to go on.
 func aliveBy(ctx context.Context) func() error {
 	return func() error {
 		if ctx.Err() != nil {
@@ -83,7 +83,7 @@ func aliveBy(ctx context.Context) func() error {
 // shortText is the length of texts whose literals are kept.
 const shortText = 4 << 10
 
-// prepareLifted gives the prepared form of a statement whose literals are parameters of its plan.
+// prepareLifted returns the prepared form of a statement whose literals are parameters of its plan.
 func (e *Engine) prepareLifted(
 	ctx context.Context, key planKey, src source, compile func() (*plan.Query, cypher.Command, error),
 ) (*prepared, error) {
@@ -99,7 +99,7 @@ func (e *Engine) prepareLifted(
 // mostPlannedHops is the highest bound of a length for which there is a plan of its own where a parameter gives it.
 const mostPlannedHops = 8
 
-// prepareWith gives the prepared form of a statement that runs with params. Lengths of a few hops are planned as if they were
+// prepareWith returns the prepared form of a statement that runs with params. Lengths of a few hops are planned as if they were
 // written in the text, since that decides how a pattern is found; plans for other lengths serve any.
 func (e *Engine) prepareWith(ctx context.Context, g shard.Graph, text string, params map[string]graph.Value) (*prepared, error) {
 	p, err := e.prepare(ctx, g, text)
@@ -151,7 +151,7 @@ func (s *source) any(of func(*parse.Literal) bool) bool {
 	return false
 }
 
-// without gives the text with the kind of value in the place of some of the literals. No statement has a zero byte where a
+// without returns the text with the kind of value in the place of some of the literals. No statement has a zero byte where a
 // literal may begin.
 func (s *source) without(these func(*parse.Literal) bool) string {
 	var b strings.Builder
@@ -186,7 +186,7 @@ func (p *prepared) bind(params map[string]graph.Value) map[string]graph.Value {
 	return all
 }
 
-// placed gives an error with its place in the text that asked, instead of that in the text that was planned.
+// placed returns an error with its place in the text that asked, instead of that in the text that was planned.
 func (p *prepared) placed(err error) error {
 	var e *graph.Error
 	if p.asked.literals == nil || !errors.As(err, &e) || e.Pos.Line == 0 {
@@ -197,7 +197,7 @@ func (p *prepared) placed(err error) error {
 	return &moved
 }
 
-// place gives a place in the text that was planned as one in the text that asked.
+// place returns a place in the text that was planned as one in the text that asked.
 func (p *prepared) place(pos graph.Pos) graph.Pos {
 	shift := 0
 	for i := range p.from.literals {
@@ -210,7 +210,7 @@ func (p *prepared) place(pos graph.Pos) graph.Pos {
 	return placeOf(p.asked.text, pos.Offset+shift)
 }
 
-// placeOf gives the place of a text's character by its number.
+// placeOf returns the place of a text's character by its number.
 func placeOf(text string, offset int) graph.Pos {
 	pos := graph.Pos{Line: 1, Column: 1}
 	for ; pos.Offset < offset && text != ""; pos.Offset++ {

@@ -52,7 +52,7 @@ func (m *Metrics) observe(d time.Duration, rows int64, err error) {
 	m.LatencySum.Add(uint64(d))
 }
 
-// Metrics gives the engine's counters.
+// Metrics returns the engine's counters.
 func (e *Engine) Metrics() *Metrics { return &e.metrics }
 
 // Totals are what the operators of all requests have done.

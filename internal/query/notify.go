@@ -24,7 +24,7 @@ type noticesAt struct {
 	list  []plan.Notification
 }
 
-// noticesOf gives the notices of an optimized plan. Places are those in the text of a statement if it is placed.
+// noticesOf returns the notices of an optimized plan. Places are those in the text of a statement if it is placed.
 func noticesOf(q *plan.Query, g shard.Graph, placed bool) notices {
 	n := notices{always: slices.Clone(q.Notifications)}
 	for _, m := range q.NoIndex {
@@ -48,7 +48,7 @@ func noticesOf(q *plan.Query, g shard.Graph, placed bool) notices {
 	return n
 }
 
-// notifications gives what is likely a mistake in the statement, with places in the text that asked.
+// notifications returns what is likely a mistake in the statement, with places in the text that asked.
 func (p *prepared) notifications(g shard.Graph) []plan.Notification {
 	list := p.notices.always
 	if p.notices.now != nil {
@@ -66,7 +66,7 @@ func (p *prepared) notifications(g shard.Graph) []plan.Notification {
 	return list
 }
 
-// at gives the notifications at the present state of a graph's catalog.
+// at returns the notifications at the current state of a graph's catalog.
 func (n *notices) at(g graph.Catalog) []plan.Notification {
 	known := [...][]string{plan.LabelKind: g.AllLabels(), plan.TypeKind: g.AllTypes(), plan.PropertyKind: g.AllProps()}
 	names := [...]int{len(known[0]), len(known[1]), len(known[2])}

@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// somePoint makes a point: at a border, near a few others, or anywhere.
+// somePoint creates a point: at a border, near a few others, or anywhere.
 func somePoint(rng *rand.Rand) graph.Value {
 	crs := []graph.CRS{graph.WGS84, graph.WGS84, graph.WGS843D, graph.Cartesian, graph.Cartesian, graph.Cartesian3D}[rng.IntN(6)]
 	var c [3]float64
@@ -51,7 +51,7 @@ func pointOrOdd(rng *rand.Rand) graph.Value {
 	return somePoint(rng)
 }
 
-// asMap gives what point() makes the point of.
+// asMap returns what point() makes the point of.
 func asMap(v graph.Value) graph.Value {
 	if v.Kind() != graph.PointKind {
 		return graph.Value{}

@@ -87,7 +87,7 @@ type TestProcedure = procedure.Table
 // SetTestProcedures replaces all test procedures.
 func (e *Engine) SetTestProcedures(ts []TestProcedure) error { return e.procs.SetTables(ts) }
 
-// statement gives what runs statements within calls of procedures: in the transaction of the calling one, with plans for indexes that
+// statement returns what runs statements within calls of procedures: in the transaction of the calling one, with plans for indexes that
 // the transaction's cut has.
 func (e *Engine) statement(q *Running, g shard.Graph, prepare func(ctx context.Context, text string, params map[string]graph.Value) (*prepared, error)) func(
 	ctx context.Context, tx shard.Tx, text string, params map[string]graph.Value,
@@ -119,7 +119,7 @@ func (e *Engine) statement(q *Running, g shard.Graph, prepare func(ctx context.C
 	}
 }
 
-// entity gives a value that lasts; an entity is itself again, without what it was when it was read.
+// entity returns a value that lasts; an entity is itself again, without what it was when it was read.
 func entity(v graph.Value) graph.Value {
 	switch v.Kind() {
 	case graph.VertexKind:

@@ -67,7 +67,7 @@ type Summary struct {
 	Notifications []plan.Notification
 }
 
-// Next gives the next batch, or nil at the end. The batch is valid until the next call.
+// Next returns the next batch, or nil at the end. The batch is valid until the next call.
 func (r *Result) Next() (*graph.Batch, error) {
 	if r.waits != (time.Time{}) {
 		if err := r.resume(); err != nil {
@@ -251,7 +251,7 @@ func (r *Result) keep() {
 	r.kept.Charge(&to.held)
 }
 
-// detach gives a value that does not need its transaction, records included.
+// detach returns a value that does not need its transaction, records included.
 func detach(v graph.Value) graph.Value {
 	switch v.Kind() {
 	case graph.List:
@@ -290,7 +290,7 @@ func detachRecord(r *graph.Record) *graph.Record {
 	return &graph.Record{Labels: r.Labels, Type: r.Type, Keys: r.Keys, Values: detachAll(r.Values)}
 }
 
-// Summary gives what there is to say at the end of the rows.
+// Summary returns what there is to say at the end of the rows.
 func (r *Result) Summary() Summary {
 	s := Summary{Counters: r.counters, Schema: r.schema, SystemUpdates: r.system, Plan: r.plan, Truncated: r.truncated, Rows: r.count}
 	if r.p != nil {

@@ -30,7 +30,7 @@ type Running struct {
 	kind     Kind
 	trace    *trace          // nil unless somebody asks for it
 	admitted bool            // it is to leave the gate
-	place    place           // that it then gives back
+	place    place           // that it then returns
 	labels   context.Context // of its goroutine while it is profiled, or nil
 	cpu      cpuSlot
 	held     exec.Held                    // by the operators
@@ -128,7 +128,7 @@ func (r *registry) remove(q *Running) {
 	q.prev, q.next = nil, nil
 }
 
-// all gives what is listed, in the order of the ids. r.mu is held meanwhile.
+// all returns what is listed, in the order of the ids. r.mu is held meanwhile.
 func (r *registry) all() iter.Seq[*Running] {
 	return func(yield func(*Running) bool) {
 		for q := r.first; q != nil; q = q.next {
@@ -146,7 +146,7 @@ func (r *registry) use(q *Running, graphName string) {
 	q.used = graphName
 }
 
-// endAll ends what is listed for a graph that is to be dropped, but for one request.
+// endAll ends what is listed for a graph that is to be dropped, except for one request.
 func (r *registry) endAll(graphName string, but *Running) {
 	dropped := graph.GraphDropped(graphName)
 	r.mu.Lock()
@@ -276,7 +276,7 @@ func (e *Engine) record(ctx context.Context, q *Running, err error) {
 	}
 }
 
-// ended gives the error of a request whose context has ended: the context's, unless the request failed by its own fault.
+// ended returns the error of a request whose context has ended: the context's, unless the request failed by its own fault.
 func ended(ctx context.Context, err error) error {
 	if kind := graph.AsError(err).Kind; kind != graph.KindDeadline && kind != graph.KindInternal {
 		return err

@@ -41,7 +41,7 @@ type Degrees struct {
 	Vertices []uint64
 }
 
-// Schema gives a graph's schema and counts.
+// Schema returns a graph's schema and counts.
 func (e *Engine) Schema(ctx context.Context, name string) (Schema, error) {
 	name = e.graphName(name)
 	if err := access.Check(ctx, name, access.Reader); err != nil {

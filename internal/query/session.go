@@ -16,12 +16,12 @@ type Session struct {
 
 type sessionKey struct{}
 
-// WithSession gives a context whose requests come from a session.
+// WithSession returns a context whose requests come from a session.
 func WithSession(ctx context.Context, s *Session) context.Context {
 	return context.WithValue(ctx, sessionKey{}, s)
 }
 
-// sessionOf gives the session that a request comes from; an empty one if it has none.
+// sessionOf returns the session that a request comes from; an empty one if it has none.
 func sessionOf(ctx context.Context) Session {
 	if s, ok := ctx.Value(sessionKey{}).(*Session); ok {
 		return *s
@@ -31,7 +31,7 @@ func sessionOf(ctx context.Context) Session {
 
 type runningKey struct{}
 
-// transactionOf gives the entry of the transaction that a context belongs to, or nil.
+// transactionOf returns the entry of the transaction that a context belongs to, or nil.
 func transactionOf(ctx context.Context) *Running {
 	q, _ := ctx.Value(runningKey{}).(*Running)
 	return q

@@ -48,7 +48,7 @@ func (l *slowLog) add(s Slow, kind Kind, p *prepared) {
 	}
 }
 
-// SlowLog gives the slowest statements so far, the slowest first.
+// SlowLog returns the slowest statements so far, the slowest first.
 func (e *Engine) SlowLog() []Slow {
 	e.slow.mu.Lock()
 	defer e.slow.mu.Unlock()

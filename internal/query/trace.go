@@ -64,7 +64,7 @@ func (t *trace) stream() {
 	}
 }
 
-// began gives when something begins, if anybody wants to know.
+// began returns when something begins, if anybody wants to know.
 func (t *trace) began() (at time.Time) {
 	if t != nil {
 		at = time.Now()

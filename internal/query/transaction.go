@@ -241,7 +241,7 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	return res, nil
 }
 
-// prepare gives the prepared form of a statement. Where the indexes are no longer those of the cut, the plan uses those
+// prepare returns the prepared form of a statement. Where the indexes are no longer those of the cut, the plan uses those
 // alone that both have: an index that was made since has no entries at the cut, and one that was dropped has none at all.
 func (t *Transaction) prepare(ctx context.Context, text string, params map[string]graph.Value) (*prepared, error) {
 	p, err := t.e.prepareWith(ctx, t.g, text, params)
@@ -345,7 +345,7 @@ func (t *Transaction) acquire() error {
 	return nil
 }
 
-// release gives the transaction back after a statement, which rolled it back if it failed.
+// release returns the transaction after a statement, which rolled it back if it failed.
 func (t *Transaction) release(err error) {
 	if err != nil {
 		t.end(fmt.Errorf("a statement failed: %w", err))
@@ -422,7 +422,7 @@ func (t *Transaction) end(why error) {
 	}
 }
 
-// within gives a context that ends with ctx or with the transaction's own, and with the cause of that.
+// within returns a context that ends with ctx or with the transaction's own, and with the cause of that.
 func (t *Transaction) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(t.ctx, func() { cancel(context.Cause(t.ctx)) })

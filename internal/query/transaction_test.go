@@ -243,7 +243,7 @@ func TestTransactionPlans(t *testing.T) {
 	require.Equal(t, []string{"[1]"}, tx.must(t, "MATCH (n) RETURN count(n)"))
 }
 
-// Closing an engine's graph is not held up for ever: dropping waits for transactions, within its time.
+// Closing an engine's graph is not held up forever: dropping waits for transactions, within its time.
 func TestTransactionUnknownGraph(t *testing.T) {
 	e := New(stores["oracle"](t), Options{})
 	_, err := e.Begin(context.Background(), TxOptions{Graph: "nowhere"})

@@ -92,7 +92,7 @@ type step struct {
 	to graph.VertexID
 }
 
-// steps gives the edges of a vertex that a hop takes, by the letter of its description.
+// steps returns the edges of a vertex that a hop takes, by the letter of its description.
 func (n *network) steps(h *traverse.Hop, seed int64, v graph.VertexID, holds func(plainEdge, graph.VertexID) bool) []step {
 	var all []step
 	for _, e := range n.edges {
@@ -127,7 +127,7 @@ type way struct {
 
 func (w *way) end() graph.VertexID { return w.vertices[len(w.vertices)-1] }
 
-// enumerate gives the rows "hop key edge" of a traversal from starts, hop by hop.
+// enumerate returns the rows "hop key edge" of a traversal from starts, hop by hop.
 func (n *network) enumerate(t *traverse.Traversal, lo, hi int, starts []graph.VertexID, holds func(plainEdge, graph.VertexID) bool) []string {
 	var rows []string
 	row := func(h int, v graph.VertexID, e string) {

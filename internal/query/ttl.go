@@ -57,7 +57,7 @@ func (e *Engine) alterTTL(ctx context.Context, g shard.Graph, c *cypher.AlterTTL
 	return g.SetTTL(ctx, t)
 }
 
-// internName makes a label or a relationship type known.
+// internName adds a label or a relationship type to the catalog.
 func (e *Engine) internName(ctx context.Context, g shard.Graph, c *cypher.AlterTTL) error {
 	tx, err := g.Begin(ctx, shard.Write)
 	if err != nil {
@@ -72,7 +72,7 @@ func (e *Engine) internName(ctx context.Context, g shard.Graph, c *cypher.AlterT
 	return err
 }
 
-// ttlOptions gives the options of a command by their names.
+// ttlOptions returns the options of a command by their names.
 func ttlOptions(c *cypher.AlterTTL, params map[string]graph.Value) (map[string]graph.Value, error) {
 	options := map[string]graph.Value{}
 	if c.Whole != nil {

@@ -16,9 +16,9 @@ import (
 type Typed interface {
 	// Key is what the plan depends on; it is no statement's text.
 	Key() string
-	// Bind makes the plan, which must not write.
+	// Bind creates the plan, which must not write.
 	Bind(opts cypher.Options) (*plan.Query, error)
-	// Params gives the parameters of the plan: the user's and the request's own.
+	// Params returns the parameters of the plan: the user's and the request's own.
 	Params(params map[string]graph.Value) map[string]graph.Value
 	// Text is how the request stands in lists.
 	Text() string
@@ -64,7 +64,7 @@ func (e *Engine) Traverse(ctx context.Context, req TypedRequest) (*Result, error
 	})
 }
 
-// compileTyped gives the plan of a typed request, which does not come from a text.
+// compileTyped returns the plan of a typed request, which does not come from a text.
 func (e *Engine) compileTyped(t Typed) func() (*plan.Query, cypher.Command, error) {
 	return func() (*plan.Query, cypher.Command, error) {
 		q, err := t.Bind(cypher.Options{Procedures: e.procs.Signature})
@@ -83,7 +83,7 @@ func (e *Engine) compileTyped(t Typed) func() (*plan.Query, cypher.Command, erro
 	}
 }
 
-// prepareRequest gives the prepared form of a request.
+// prepareRequest returns the prepared form of a request.
 func (e *Engine) prepareRequest(ctx context.Context, g shard.Graph, req *Request) (*prepared, error) {
 	if req.typed != nil {
 		key := e.key(g, wholeText, req.typed.Key())

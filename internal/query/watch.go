@@ -51,7 +51,7 @@ type Watch struct {
 	mu       sync.Mutex                 // of changes
 }
 
-// Watch gives who watches the engine's requests.
+// Watch returns who watches the engine's requests.
 func (e *Engine) Watch() *Watch { return &e.watch }
 
 // Add begins to tell a watcher of requests, until the function is called that it gives.
@@ -105,7 +105,7 @@ func (w *Watch) Tell(r *Ended) {
 
 type arrivalKey struct{}
 
-// Arrived gives a context that knows when its request arrived, if anybody wants to know.
+// Arrived returns a context that knows when its request arrived, if anybody wants to know.
 func (w *Watch) Arrived(ctx context.Context, at time.Time) context.Context {
 	if !w.Tracing() {
 		return ctx

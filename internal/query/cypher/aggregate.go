@@ -15,7 +15,7 @@ var aggregates = map[string]bool{
 	"percentilecont": true, "percentiledisc": true,
 }
 
-// hasAggregate says whether an expression aggregates the rows of its own clause.
+// hasAggregate reports whether an expression aggregates the rows of its own clause.
 func hasAggregate(e ast.Expr) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
@@ -39,12 +39,12 @@ type aggregation struct {
 	aggs []plan.Agg
 }
 
-// is says whether a column is that of an aggregate.
+// is reports whether a column is that of an aggregate.
 func (a *aggregation) is(c plan.Col) bool {
 	return slices.ContainsFunc(a.aggs, func(g plan.Agg) bool { return g.Col == c })
 }
 
-// add gives the column of an aggregate; equal aggregates share one.
+// add returns the column of an aggregate; equal aggregates share one.
 func (a *aggregation) add(agg plan.Agg) plan.Expr {
 	for _, g := range a.aggs {
 		if g.Func == agg.Func && g.Distinct == agg.Distinct && slices.EqualFunc(g.Args, agg.Args, equal) {

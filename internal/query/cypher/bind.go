@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// binder turns one statement into a plan. The first error stays in err; what is bound after it is thrown away.
+// binder turns one statement into a plan. The first error stays in err; what is bound after it is discarded.
 type binder struct {
 	opts   Options
 	q      *plan.Query

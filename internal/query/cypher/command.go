@@ -91,7 +91,7 @@ func Notifications(c Command) []plan.Notification {
 	return nil
 }
 
-// on gives a command the graph of USE, and what is deprecated in the statement.
+// on returns a command the graph of USE, and what is deprecated in the statement.
 func (b *binder) on(stmt *ast.Statement, c Command) {
 	switch c := c.(type) {
 	case *CreateIndex:

@@ -73,7 +73,7 @@ func needsEager(before, clause *effects) string {
 // batchable reports whether the clauses of a subplan have the same effect for many outer rows at once as for one row after
 // another: each clause is done with all rows before the next begins, so that what a clause does for a row is done before an
 // earlier clause gets to a later row. No two clauses may see or undo what the other does, as in needsEager, however many rows
-// there are. What one clause does, it does row after row in their order, but for those that are noted as alone.
+// there are. What one clause does, it does row after row in their order, except for those that are noted as alone.
 //
 // What a row finds by itself alone and deletes may be found for a later row as well, but is then deleted once. Where nothing is
 // returned, that makes no difference.
@@ -206,7 +206,7 @@ func (e *effects) writes() bool {
 	return len(e.created) > 0 || !e.newEdges.empty() || !e.setKeys.empty() || !e.relabels.empty() || e.deletes
 }
 
-// touches says whether what e writes can be seen by what o reads.
+// touches reports whether what e writes can be seen by what o reads.
 func (e *effects) touches(o *effects) bool {
 	if e.deletes && o.reads() || e.newEdges.overlaps(&o.edges) || e.setKeys.overlaps(&o.keys) || e.relabels.overlaps(&o.labels) {
 		return true
@@ -233,13 +233,13 @@ func (w vertexWrite) satisfies(r vertexRead) bool {
 	return true
 }
 
-// clashes says whether e and o write the same, or one deletes what the other writes.
+// clashes reports whether e and o write the same, or one deletes what the other writes.
 func (e *effects) clashes(o *effects) bool {
 	return e.deletes && o.writes() || o.deletes && e.writes() ||
 		e.setKeys.overlaps(&o.setKeys) || e.relabels.overlaps(&o.relabels)
 }
 
-// reading notes what a pattern reads, but for its predicates' properties and labels, which are noted as they are bound.
+// reading notes what a pattern reads, except for its predicates' properties and labels, which are noted as they are bound.
 func (e *effects) reading(p *plan.Pattern) {
 	linked := map[plan.Col]bool{}
 	for _, r := range p.Edges {
@@ -275,7 +275,7 @@ func (e *effects) readLabels(l *plan.LabelExpr) {
 	}
 }
 
-// required gives labels that every vertex has that satisfies l.
+// required returns labels that every vertex has that satisfies l.
 func required(l *plan.LabelExpr) []string {
 	switch {
 	case l == nil:
@@ -292,7 +292,7 @@ func required(l *plan.LabelExpr) []string {
 	return nil
 }
 
-// requiredKeys gives the properties of v that an equality makes non-null.
+// requiredKeys returns the properties of v that an equality makes non-null.
 func requiredKeys(preds []plan.Expr, v plan.Col) []string {
 	var out []string
 	for _, p := range preds {

@@ -18,7 +18,7 @@ type Variable struct {
 // plan that they are part of. The errors have positions in the text that was given.
 type Embedding struct{ b *binder }
 
-// Embed makes an embedding into a plan.
+// Embed creates an embedding into a plan.
 func Embed(q *plan.Query, opts Options) *Embedding {
 	b := newBinder(opts)
 	b.q = q

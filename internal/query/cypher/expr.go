@@ -41,7 +41,7 @@ func (b *binder) opt(e ast.Expr) plan.Expr {
 	return b.expr(e)
 }
 
-// expr binds an expression in the present scope.
+// expr binds an expression in the current scope.
 func (b *binder) expr(e ast.Expr) plan.Expr {
 	switch e := e.(type) {
 	case *ast.NullLit:
@@ -182,7 +182,7 @@ func (b *binder) comparison(e *ast.Comparison) plan.Expr {
 	return out
 }
 
-// let gives a reference to a value that is computed once, and the function that puts its computation around an
+// let returns a reference to a value that is computed once, and the function that puts its computation around an
 // expression that uses it.
 func (b *binder) let(value plan.Expr) (plan.Expr, func(plan.Expr) plan.Expr) {
 	acc, none := b.newCol("", b.kindOf(value)), b.newCol("", graph.Null)

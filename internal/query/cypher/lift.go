@@ -11,7 +11,7 @@ import (
 // literalPrefix begins the names of parameters that stand for literals.
 const literalPrefix = "literal "
 
-// LiteralName gives the name of the parameter that stands for the literal numbered i.
+// LiteralName returns the name of the parameter that stands for the literal numbered i.
 func LiteralName(i int) string { return literalPrefix + strconv.Itoa(i) }
 
 // IsLiteralName reports whether a parameter's name is one that LiteralName gives.

@@ -24,7 +24,7 @@ func (b *binder) match(f *flow, c *ast.Match) {
 	f.node, f.one = m, false
 }
 
-// lone gives the vertex of a pattern that has no other and is looked for by what it has itself, or 0.
+// lone returns the vertex of a pattern that has no other and is looked for by what it has itself, or 0.
 func (b *binder) lone(p *plan.Pattern) plan.Col {
 	if len(p.Vertices) != 1 || len(p.Edges) > 0 || p.Vertices[0].Bound {
 		return 0
@@ -106,7 +106,7 @@ func (p *patternBinder) pathVariable(path *ast.PathPattern, cols []plan.Col) {
 	}
 }
 
-// search gives plan.PatEdge.Shortest.
+// search returns plan.PatEdge.Shortest.
 func (p *patternBinder) search(path *ast.PathPattern) string {
 	var s string
 	switch path.Search {
@@ -182,7 +182,7 @@ func andLabels(a, b *plan.LabelExpr) *plan.LabelExpr {
 	return &plan.LabelExpr{Op: plan.LabelAnd, Args: []*plan.LabelExpr{a, b}}
 }
 
-// variable gives the column of a variable of the pattern, which is made at its first occurrence, and whether the input
+// variable returns the column of a variable of the pattern, which is made at its first occurrence, and whether the input
 // has it already.
 func (p *patternBinder) variable(v *ast.Variable, kind graph.ValueKind) (plan.Col, bool) {
 	if v == nil {

@@ -68,7 +68,7 @@ func (b *binder) notify(stmt *ast.Statement) {
 	slices.SortStableFunc(b.q.Mentions, func(x, y plan.Mention) int { return x.Pos.Offset - y.Pos.Offset })
 }
 
-// made gives the names that a statement writes, without their places.
+// made returns the names that a statement writes, without their places.
 func (b *binder) made(stmt *ast.Statement) map[plan.Mention]bool {
 	made := map[plan.Mention]bool{}
 	add := func(kind plan.NameKind, name string, _ graph.Pos) { made[plan.Mention{Kind: kind, Name: name}] = true }
@@ -123,7 +123,7 @@ func eachPatternName(n ast.Node, visit func(kind plan.NameKind, name string, pos
 	}
 }
 
-// deprecated gives the notifications of a statement's deprecated syntax.
+// deprecated returns the notifications of a statement's deprecated syntax.
 func deprecated(stmt *ast.Statement) []plan.Notification {
 	var list []plan.Notification
 	for _, d := range stmt.Deprecated {
@@ -164,7 +164,7 @@ func (b *binder) copied(value plan.Expr, e ast.Expr) {
 	}
 }
 
-// imported gives the variables that the parts of a subquery name in a WITH at their beginning.
+// imported returns the variables that the parts of a subquery name in a WITH at their beginning.
 func imported(q *ast.Query) (names []string) {
 	for _, part := range q.Parts {
 		w, ok := part.Clauses[0].(*ast.With)
@@ -216,7 +216,7 @@ func (b *binder) connected(c *ast.Match) {
 	}
 }
 
-// variablesOf gives the variables of a path's elements; those in scope already are all "".
+// variablesOf returns the variables of a path's elements; those in scope already are all "".
 func (b *binder) variablesOf(path *ast.PathPattern) []string {
 	var names []string
 	add := func(v *ast.Variable) {

@@ -14,7 +14,7 @@ type column struct {
 	expr plan.Expr
 	col  plan.Col
 	agg  bool    // expr holds aggregates
-	fx   effects // of expr, but for the arguments of aggregates
+	fx   effects // of expr, except for the arguments of aggregates
 }
 
 // passes says that the column is one of the input.
@@ -44,7 +44,7 @@ func (b *binder) with(f *flow, w *ast.With, rest []ast.Clause) {
 	b.keepOuter(f, nodes...)
 }
 
-// keepOuter makes the outer variables of a subplan visible after a WITH that does not pass them on. If a later clause
+// keepOuter keeps the outer variables of a subplan visible after a WITH that does not pass them on. If a later clause
 // uses one, the rows so far are computed by a subplan of their own for the outer row.
 func (b *binder) keepOuter(f *flow, rest ...ast.Node) {
 	if len(b.frames) == 0 {

@@ -39,7 +39,7 @@ func replace(e plan.Expr, cols []*column) plan.Expr {
 	return e
 }
 
-// equal says whether two expressions are the same but for the names of the columns that they bind themselves.
+// equal reports whether two expressions are the same except for the names of the columns that they bind themselves.
 // Subqueries are equal only to themselves.
 func equal(a, b plan.Expr) bool { return (&comparison{}).equal(a, b) }
 
@@ -184,7 +184,7 @@ func (b *binder) kindOf(e plan.Expr) graph.ValueKind {
 	return graph.Null
 }
 
-// mayHoldEntity says whether the value of an expression may be or hold a vertex, an edge or a path.
+// mayHoldEntity reports whether the value of an expression may be or hold a vertex, an edge or a path.
 func (b *binder) mayHoldEntity(e plan.Expr) bool {
 	switch e := e.(type) {
 	case *plan.Const, *plan.Param, *plan.Quantifier, *plan.HasLabels, *plan.IsType:

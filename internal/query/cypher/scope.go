@@ -52,7 +52,7 @@ func (s scope) without(o scope) scope {
 // hidden says that a variable is no one's to write.
 func (b *binding) hidden() bool { return strings.HasPrefix(b.name, "\x00") }
 
-// sorted gives the variables by name, as * lists them.
+// sorted returns the variables by name, as * lists them.
 func (s scope) sorted() scope {
 	out := slices.DeleteFunc(slices.Clone(s), func(b binding) bool { return b.hidden() })
 	slices.SortFunc(out, func(a, b binding) int { return strings.Compare(a.name, b.name) })
@@ -84,7 +84,7 @@ func (b *binder) close() *frame {
 	return f
 }
 
-// start gives the node that a chain of clauses begins with.
+// start returns the node that a chain of clauses begins with.
 func (b *binder) start() plan.Node {
 	if len(b.frames) == 0 {
 		return &plan.Unit{}

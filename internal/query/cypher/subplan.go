@@ -6,7 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// inner runs f with the present variables as the outer ones of a subplan, and restores the scope.
+// inner runs f with the current variables as the outer ones of a subplan, and restores the scope.
 func (b *binder) inner(lasting bool, f func()) {
 	scope, aggs, operand := b.scope, b.aggs, b.operand
 	b.aggs = nil
@@ -116,7 +116,7 @@ func (b *binder) callSubquery(f *flow, c *ast.CallSubquery) {
 	}
 }
 
-// stored gives the column of a variable, which is made where the variable is only computed.
+// stored returns the column of a variable, which is made where the variable is only computed.
 func (b *binder) stored(f *flow, v *ast.Variable) plan.Col {
 	bd, _ := b.scope.find(v.Name)
 	if bd.alias == nil {

@@ -45,7 +45,7 @@ func (b *binder) create(f *flow, paths []*ast.PathPattern) {
 	f.paths(c.paths)
 }
 
-// compute has properties that subqueries give, but for those that read columns of without, computed for all rows before
+// compute has properties that subqueries give, except for those that read columns of without, computed for all rows before
 // nodes make anything: the clause does not see there what it makes, nor does the answer depend on how many rows are made
 // at a time.
 func (c *creation) compute(f *flow, without plan.ColSet, nodes ...*plan.Create) {
@@ -146,7 +146,7 @@ func (c *creation) path(p *ast.PathPattern, given []plan.Col) {
 	}
 }
 
-// vertex gives the column of a node pattern, and has its vertex made if it is new.
+// vertex returns the column of a node pattern, and has its vertex made if it is new.
 func (c *creation) vertex(n *ast.NodePattern, given plan.Col) plan.Col {
 	if n.Variable != nil {
 		if _, ok := c.scope.find(n.Variable.Name); ok {
@@ -239,7 +239,7 @@ func (c *creation) after(xs ...plan.Expr) {
 	}
 }
 
-// keysOf gives the keys that a map may have.
+// keysOf returns the keys that a map may have.
 func keysOf(e plan.Expr) nameSet {
 	var s nameSet
 	switch e := e.(type) {

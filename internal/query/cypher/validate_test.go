@@ -87,7 +87,7 @@ func union(a, b plan.ColSet) plan.ColSet {
 	return out
 }
 
-// cols gives the columns of a node's rows; outer are those of the row that a subplan runs for.
+// cols returns the columns of a node's rows; outer are those of the row that a subplan runs for.
 func (v *validator) cols(n plan.Node, outer plan.ColSet) plan.ColSet {
 	switch n := n.(type) {
 	case *plan.Unit:

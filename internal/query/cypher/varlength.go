@@ -38,7 +38,7 @@ func (p *patternBinder) varEdge(e plan.PatEdge, v *ast.Variable) varEdge {
 
 func (v varEdge) edge() *plan.PatEdge { return &v.p.m.Pattern.Edges[v.i] }
 
-// each gives the column that stands for one edge in the conditions on each.
+// each returns the column that stands for one edge in the conditions on each.
 func (v varEdge) each() plan.Col {
 	e := v.edge()
 	if e.EdgeVar == 0 {
@@ -105,12 +105,12 @@ func (p *patternBinder) quantified(s *ast.SubpathPattern, left, right plan.Col) 
 	return v.edge().Col
 }
 
-// tells says whether a node pattern says anything.
+// tells reports whether a node pattern says anything.
 func tells(n *ast.NodePattern) bool {
 	return n.Variable != nil || n.Labels != nil || n.Properties != nil || n.Where != nil
 }
 
-// end gives the expressions for the node at one end of each edge: of one edge, and of all as a list.
+// end returns the expressions for the node at one end of each edge: of one edge, and of all as a list.
 func (v varEdge) end(fn string) (one, all func() plan.Expr) {
 	edge, edges := v.each(), v.edge().Col
 	one = func() plan.Expr { return &plan.Call{Func: fn, Args: []plan.Expr{v.p.ref(edge)}} }
@@ -124,7 +124,7 @@ func (v varEdge) end(fn string) (one, all func() plan.Expr) {
 	return one, all
 }
 
-// step gives the parts of a path pattern of one relationship without a length.
+// step returns the parts of a path pattern of one relationship without a length.
 func step(s *ast.SubpathPattern) (x *ast.NodePattern, r *ast.RelationshipPattern, y *ast.NodePattern, ok bool) {
 	if len(s.Path.Elements) != 3 || s.Path.Search != ast.SearchNone || s.Path.Variable != nil || s.Quantifier == nil {
 		return nil, nil, nil, false

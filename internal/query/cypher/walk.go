@@ -74,7 +74,7 @@ func (p *patternBinder) repeated(s *ast.SubpathPattern, left, right plan.Col) pl
 	return edges
 }
 
-// alternate gives the nodes of a path and what stands between them, with nodes put where none is written.
+// alternate returns the nodes of a path and what stands between them, with nodes put where none is written.
 func (p *patternBinder) alternate(elements []ast.PathElement) (nodes []*ast.NodePattern, steps []ast.PathElement, ok bool) {
 	for _, el := range elements {
 		n, isNode := el.(*ast.NodePattern)
@@ -96,7 +96,7 @@ func (p *patternBinder) alternate(elements []ast.PathElement) (nodes []*ast.Node
 	return nodes, steps, true
 }
 
-// edge gives the pattern's edge that stands for the walk.
+// edge returns the pattern's edge that stands for the walk.
 func (w *walkBinder) edge(left, right, col plan.Col) plan.PatEdge {
 	e := plan.PatEdge{Col: col, Left: left, Right: right, Walk: w.w, Length: &plan.Length{}}
 	w.fresh[col] = true
@@ -143,7 +143,7 @@ func intOr(e plan.Expr, other int64) int64 {
 	return other
 }
 
-// single makes a column for a vertex or an edge that stands once in the walk. Where its variable is known already, the two must be
+// single creates a column for a vertex or an edge that stands once in the walk. Where its variable is known already, the two must be
 // equal.
 func (w *walkBinder) single(v *ast.Variable, kind graph.ValueKind) plan.Col {
 	c := w.newCol(name(v), kind)
@@ -359,7 +359,7 @@ func (w *walkBinder) condition(names *scope, e ast.Expr, cond func(plan.Expr)) {
 	}
 }
 
-// everyEdge gives the list of the edges at place i of each repetition of n edges.
+// everyEdge returns the list of the edges at place i of each repetition of n edges.
 func (w *walkBinder) everyEdge(edges plan.Col, i, n int) plan.Expr {
 	if n == 1 {
 		return w.ref(edges)
@@ -367,7 +367,7 @@ func (w *walkBinder) everyEdge(edges plan.Col, i, n int) plan.Expr {
 	return w.every(w.ref(edges), w.ref(edges), i, n)
 }
 
-// everyNode gives the list of the vertices before edge i, or after the last, of each repetition.
+// everyNode returns the list of the vertices before edge i, or after the last, of each repetition.
 func (w *walkBinder) everyNode(left, edges plan.Col, i, n int) plan.Expr {
 	w.use(left)
 	w.use(edges)
@@ -375,7 +375,7 @@ func (w *walkBinder) everyNode(left, edges plan.Col, i, n int) plan.Expr {
 	return wrap(w.every(w.ref(edges), nodes, i, n))
 }
 
-// every gives [k IN range(0, size(edges) - 1, n) | list[k + i]].
+// every returns [k IN range(0, size(edges) - 1, n) | list[k + i]].
 func (w *walkBinder) every(edges, list plan.Expr, i, n int) plan.Expr {
 	number := func(n int) plan.Expr { return &plan.Const{Value: graph.IntValue(int64(n))} }
 	k := w.newCol("", graph.Int)

@@ -14,7 +14,7 @@ import (
 
 // Request is a statement, or one of the typed requests.
 type Request struct {
-	// Operator is the type of package plan that the request keeps at work, or has in its plan if it is one that is never at
+	// Operator is the type of package plan that the current request keeps, or has in its plan if it is one that is never at
 	// work for long; "" where it is no operator.
 	Operator string
 	// What tells requests of one operator apart, or says what is at work.
@@ -34,7 +34,7 @@ type Typed interface {
 // Name names the request.
 func (r *Request) Name() string { return strings.TrimSpace(r.Operator + " " + r.What) }
 
-// World gives the statements that make the graph of the requests: a dense one of 30 vertices labelled N, one of 400 labelled D
+// World returns the statements that make the graph of the requests: a dense one of 30 vertices labelled N, one of 400 labelled D
 // whose edges have weights, a vertex labelled Hub with edges to n that are labelled Leaf, and n vertices labelled V, with indexes.
 func World(n int) []string {
 	return []string{

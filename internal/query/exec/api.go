@@ -5,9 +5,9 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/runtime/spill"
 )
 
-// What callers give a run, and learn of it.
+// What callers pass to a run and read from it.
 type (
-	// Env is what one run is given beside the plan and the graph.
+	// Env holds the settings of one run apart from the plan and the graph.
 	Env = runtime.Env
 	// Budget limits a run.
 	Budget = runtime.Budget
@@ -21,27 +21,27 @@ type (
 	Procedure = runtime.Procedure
 	// Call is one call of a procedure.
 	Call = runtime.Call
-	// Table are the rows of a procedure that has many.
+	// Table holds the rows of a procedure that returns many.
 	Table = runtime.Table
-	// Counters are what a run has changed.
+	// Counters count the changes of a run.
 	Counters = runtime.Counters
-	// Held is what the operators of a run hold.
+	// Held publishes the memory that the operators of a run hold.
 	Held = runtime.Held
 	// Retained is the memory of rows that outlive their run.
 	Retained = runtime.Retained
-	// Pool bounds what several runs hold together.
+	// Pool bounds the memory of several runs.
 	Pool = runtime.Pool
-	// Stat is what one operator did in a run.
+	// Stat counts the work of one operator in a run.
 	Stat = runtime.Stat
-	// HopCount says what one hop of a traversal did.
+	// HopCount counts the work of one hop of a traversal.
 	HopCount = runtime.HopCount
-	// Totals are what the operators of all runs have done.
+	// Totals count the work of the operators of all runs.
 	Totals = runtime.Totals
-	// OperatorTotal is what the operators of one kind have done.
+	// OperatorTotal counts the work of one kind of operators.
 	OperatorTotal = runtime.OperatorTotal
 	// Spill is disk space for rows.
 	Spill = spill.Space
 )
 
-// NewSpill makes dir a place for at most limit bytes of rows; "" stands for the directory of temporary files.
+// NewSpill opens dir for at most limit bytes of rows; "" is the directory of temporary files.
 func NewSpill(dir string, limit int64) (*Spill, error) { return spill.Open(dir, limit) }

@@ -18,32 +18,32 @@ type Options struct {
 	BatchSize int
 }
 
-// EnsureDefaults fills in what is not set.
+// EnsureDefaults sets options that are zero to their defaults.
 func (o *Options) EnsureDefaults() {
 	if o.BatchSize <= 0 {
 		o.BatchSize = graph.BatchSize
 	}
 }
 
-// Prepared is a compiled plan. It is never changed but for SetLongRunning, and serves any number of runs at the same time.
+// Prepared is a compiled plan. It never changes except for SetLongRunning, and serves any number of concurrent runs.
 type Prepared struct {
 	Query   *plan.Query
 	program runtime.Program
 	out     []int // positions of the result columns in the root's batches
 
 	longRunning atomic.Bool
-	bounds      []string    // parameters that conditions on edges compare with, so that shards test them if their values can be bounds
+	bounds      []string    // parameters that edge conditions compare with; shards test the conditions whose values can be bounds
 	ended       sync.Pool   // of *execution
-	nothing     runtime.Run // what there is to say of such a run after its end
+	nothing     runtime.Run // stands for an ended run in Rows
 }
 
-// LongRunning reports whether a run of the plan is expected to take long.
+// LongRunning reports whether runs of the plan are expected to be long-running.
 func (p *Prepared) LongRunning() bool { return p.longRunning.Load() }
 
-// SetLongRunning says whether a run of the plan is to be expected to take long.
+// SetLongRunning sets whether runs of the plan are expected to be long-running.
 func (p *Prepared) SetLongRunning(long bool) { p.longRunning.Store(long) }
 
-// Compile makes a plan ready to run. The plan must not be changed any more.
+// Compile compiles a plan. The caller must not change the plan afterwards.
 func Compile(q *plan.Query, opt Options) (*Prepared, error) {
 	opt.EnsureDefaults()
 	p := &Prepared{Query: q}

@@ -45,7 +45,7 @@ func TestEdgePropertiesComeWithTheEdges(t *testing.T) {
 	}
 }
 
-// countedProps counts the properties of vertices that are asked for.
+// countedProps counts the properties of vertices that are requested.
 type countedProps struct {
 	shard.Tx
 	n *int

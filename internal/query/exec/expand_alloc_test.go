@@ -35,7 +35,7 @@ func chain(hops int, edges bool) (*plan.Query, []plan.Col) {
 	return q, vertices
 }
 
-// Expansions allocate nothing once their buffers have grown; edges that are asked for are made a slab at a time.
+// Expansions allocate nothing once their buffers have grown; edges that are requested are made a slab at a time.
 func TestExpandAllocatesNothing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	tx, g := newCSR(rng, 2000, 20000)

@@ -93,7 +93,7 @@ func (t *csrTx) side(dir graph.Direction) *csr {
 	return &t.out
 }
 
-// Properties gives each vertex a number below 100.
+// Properties returns each vertex a number below 100.
 func (t *csrTx) Properties(_ context.Context, ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error {
 	t.requests++
 	for p := range props {

@@ -129,7 +129,7 @@ func (w *world) load(t testing.TB, shards int) {
 	t.Cleanup(w.tx.Rollback)
 }
 
-// reload makes the oracle's graph from the slices again, after a change.
+// reload recreates the oracle's graph from the slices, after a change.
 func (w *world) reload(t testing.TB) {
 	shards := 1
 	for _, v := range w.vid {
@@ -251,7 +251,7 @@ func (w *world) runInSubplan(t testing.TB, q *plan.Query, batch int) []string {
 	return w.run(t, &sub, batch)
 }
 
-// binds gives the columns of a node's rows.
+// binds returns the columns of a node's rows.
 func (w *world) binds(n plan.Node) map[plan.Col]bool {
 	cols := map[plan.Col]bool{}
 	for n != nil {
@@ -363,7 +363,7 @@ func (w *world) labelled(v int, e *plan.LabelExpr) bool {
 	return len(w.vertices[v].labels) > 0
 }
 
-// heads gives the far end of edge e seen from v, if v may be left along it.
+// heads returns the far end of edge e seen from v, if v may be left along it.
 func (w *world) head(e, v int, types []string, dir graph.Direction) (int, bool) {
 	x := w.edges[e]
 	if len(types) > 0 && !slices.Contains(types, x.typ) {
@@ -490,7 +490,7 @@ func (w *world) rows(n plan.Node) []naiveRow {
 	return out
 }
 
-// shortest gives all shortest paths, whether or not one alone is asked for. A condition on the path is length(p) > k.
+// shortest returns all shortest paths, whether or not one alone is requested. A condition on the path is length(p) > k.
 func (w *world) shortest(r naiveRow, n *plan.ShortestPath) []naiveRow {
 	var out []naiveRow
 	longer := -1

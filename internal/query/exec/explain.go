@@ -14,7 +14,7 @@ type Operator struct {
 	Subplans   []*Operator // run for each row, also within expressions
 }
 
-// Explain gives the operators.
+// Explain returns the operators.
 func (p *Prepared) Explain() *Operator { return p.operator(p.program.Root) }
 
 func (p *Prepared) operator(s *runtime.Stage) *Operator {

@@ -92,7 +92,7 @@ func (w *world) passes(h plan.Hop, e, to int) bool {
 	return true
 }
 
-// someWhere gives a hop conditions on its edge and, if asked, on the vertex that it leads to.
+// someWhere returns a hop conditions on its edge and, if asked, on the vertex that it leads to.
 func someWhere(rng *rand.Rand, q *plan.Query, h *plan.Hop, vertex bool) {
 	h.Edge = q.NewCol("e", graph.EdgeKind)
 	weight := &plan.Prop{X: &plan.ColRef{Col: h.Edge}, Key: "w"}

@@ -65,7 +65,7 @@ func TestIntersectFromTheShortList(t *testing.T) {
 	}
 }
 
-// intersected gives the rows of two vertices, f and t, and of what edges of both lead to, by intersection or by expanding
+// intersected returns the rows of two vertices, f and t, and of what edges of both lead to, by intersection or by expanding
 // f, and how many edges were seen.
 func intersected(t *testing.T, g shard.Graph, ls [2]plan.Leg, intersects, edges bool, label string) (got []string, seen int) {
 	q := &plan.Query{}

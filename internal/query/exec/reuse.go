@@ -126,11 +126,11 @@ func test(e plan.Expr) bool {
 	return false
 }
 
-// execution gives operators for a run, those of another that has ended if there are any.
+// execution returns operators for a run, those of another that has ended if there are any.
 func (p *Prepared) execution(ctx context.Context, g shard.Graph, tx shard.Tx, env *runtime.Env) (*execution, error) {
 	if p.keeps(env) {
 		if x, ok := p.ended.Get().(*execution); ok && x.run.Graph == g {
-			x.begin(ctx, tx, env, time.Time{}) // operators that are kept ask for no time
+			x.begin(ctx, tx, env, time.Time{}) // kept operators read no clock
 			return x, x.run.Bind()
 		}
 	}
@@ -142,7 +142,7 @@ func (p *Prepared) execution(ctx context.Context, g shard.Graph, tx shard.Tx, en
 	return x, x.run.Err
 }
 
-// begin gives the operators what belongs to one run alone.
+// begin returns the operators what belongs to one run alone.
 func (x *execution) begin(ctx context.Context, tx shard.Tx, env *runtime.Env, now time.Time) {
 	x.run.Begin(env, now)
 	if env.Fn == nil {

@@ -41,7 +41,7 @@ func (p *Prepared) RunInto(ctx context.Context, rs *Rows, g shard.Graph, tx shar
 	return nil
 }
 
-// Next gives the next batch, with one column for each result column of the plan, or nil at the end. Vertices and edges
+// Next returns the next batch, with one column for each result column of the plan, or nil at the end. Vertices and edges
 // have their records. The batch is valid until the next call, or Close.
 func (rs *Rows) Next(ctx context.Context) (*graph.Batch, error) {
 	failed := rs.failed
@@ -114,7 +114,7 @@ func (rs *Rows) Kept() runtime.Retained {
 	return runtime.Retained{Bytes: rs.kept.Held, Pools: rs.r.Env.Pools}
 }
 
-// Close gives back what the run holds; it does not end the transaction. What Next gave must not be used any more, nor
+// Close returns what the run holds; it does not end the transaction. What Next gave must not be used any more, nor
 // Next be called.
 func (rs *Rows) Close() {
 	if rs.x == nil {
@@ -138,17 +138,17 @@ func (rs *Rows) Close() {
 	rs.r.Drop()
 }
 
-// Counters gives what the run has changed so far.
+// Counters returns what the run has changed so far.
 func (rs *Rows) Counters() runtime.Counters { return rs.r.Counters }
 
-// Stats gives what the operators did so far, by the ids of Prepared.Explain.
+// Stats returns what the operators did so far, by the ids of Prepared.Explain.
 func (rs *Rows) Stats() []runtime.Stat { return rs.r.Stats }
 
-// Columns gives the names of the result columns.
+// Columns returns the names of the result columns.
 func (p *Prepared) Columns() []string { return p.Query.Names }
 
-// Truncated gives the reason why the rows are not all, or "".
+// Truncated returns the reason why the rows are not all, or "".
 func (rs *Rows) Truncated() string { return rs.r.Truncated }
 
-// Hops gives what the hops of a traversal did.
+// Hops returns what the hops of a traversal did.
 func (rs *Rows) Hops() []runtime.HopCount { return rs.r.HopCounts }

@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// keysOf gives values that ids are compared with: those of half of what there is, of what is not there, and what no id equals.
+// keysOf returns values that ids are compared with: those of half of what there is, of what is not there, and what no id equals.
 func (w *world) keysOf(rng *rand.Rand, element, edge bool) []graph.Value {
 	vs := []graph.Value{
 		{},

@@ -29,7 +29,7 @@ func seekWorld(t *testing.T, rng *rand.Rand, w *world) graph.Index {
 	return w.g.Indexes()[0]
 }
 
-// pairs gives the rows of v0 with each v1 of the label A that satisfies ok.
+// pairs returns the rows of v0 with each v1 of the label A that satisfies ok.
 func (w *world) pairs(ok func(a, b int) bool) []string {
 	out := []string{}
 	for a := range w.vertices {

@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// somePairs gives pairs of vertices, different ones if asked.
+// somePairs returns pairs of vertices, different ones if asked.
 func somePairs(rng *rand.Rand, q *plan.Query, differ bool) (root plan.Node, a, b plan.Col) {
 	a, b = q.NewCol("a", graph.VertexKind), q.NewCol("b", graph.VertexKind)
 	root = &plan.Scan{Input: &plan.Scan{Input: &plan.Unit{}, Out: a, Labels: someLabels(rng)}, Out: b}

@@ -91,7 +91,7 @@ func (h *heaped) try(ctx context.Context, t testing.TB, root plan.Node, size int
 	}
 }
 
-// unfilled gives the rows as the root has them, since there is no graph that knows their vertices.
+// unfilled returns the rows as the root has them, since there is no graph that knows their vertices.
 func unfilled(ctx context.Context, rows *Rows) (*graph.Batch, error) {
 	if !rows.opened {
 		rows.opened = true
@@ -259,7 +259,7 @@ func TestSpillDirectory(t *testing.T) {
 	require.NoDirExists(t, dir)
 }
 
-// TestPool checks that what runs hold together is known, that a run beyond it asks for relief, and that sorts use the
+// TestPool checks that what runs hold together is known, that a run beyond it requests relief, and that sorts use the
 // disk before.
 func TestPool(t *testing.T) {
 	h := newHeaped(someRows(rand.New(rand.NewPCG(7, 8)), 20000))

@@ -42,7 +42,7 @@ func ref(c plan.Col) plan.Expr { return &plan.ColRef{Col: c} }
 
 func op(o plan.OpCode, args ...plan.Expr) plan.Expr { return &plan.Op{Op: o, Args: args} }
 
-// run gives the rows as text.
+// run returns the rows as text.
 func (p *planned) run(t testing.TB, root plan.Node, size int, env runtime.Env, out ...plan.Col) ([]string, error) {
 	t.Helper()
 	p.q.Root, p.q.Out = root, out

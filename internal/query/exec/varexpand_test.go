@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// someVarExpand makes a variable length expansion, from the first vertex of a chain.
+// someVarExpand creates a variable length expansion, from the first vertex of a chain.
 func someVarExpand(rng *rand.Rand, q *plan.Query, ends bool) plan.Node {
 	root, vertices, edges := someChain(rng, q, rng.IntN(3))
 	lo := rng.IntN(4)

@@ -44,7 +44,7 @@ func bind(req *Request, cat graph.Catalog) (*program, error) {
 	}, nil
 }
 
-// slot makes a parameter for a result.
+// slot creates a parameter for a result.
 func (b *binder) slot() string {
 	b.slots++
 	return "r" + strconv.Itoa(b.slots)
@@ -106,7 +106,7 @@ func formatKey(key string, k memberKind) string {
 	return strings.TrimPrefix(key, "@")
 }
 
-// camel joins what hyphens separate, each part in lower case but for its first letter.
+// camel joins what hyphens separate, each part in lower case except for its first letter.
 func camel(s string) string {
 	var b strings.Builder
 	for p := range strings.SplitSeq(strings.ToLower(s), "-") {

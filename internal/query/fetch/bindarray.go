@@ -35,7 +35,7 @@ func (b *binder) whole(m *member, sc *scope) (*output, error) {
 	return out, nil
 }
 
-// totals makes the query that counts the rows of an array.
+// totals creates the query that counts the rows of an array.
 func (b *binder) totals(m *member, sc *scope, pg *paging) (*query, error) {
 	lv := b.open()
 	inner := newScope(sc, lv)

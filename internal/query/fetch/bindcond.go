@@ -385,7 +385,7 @@ func checkPattern(p string) string {
 	return ""
 }
 
-// wholePattern makes a pattern that matches a whole text where p matches a part of it.
+// wholePattern creates a pattern that matches a whole text where p matches a part of it.
 func wholePattern(p string, fold bool) string {
 	flags := ""
 	if fold {

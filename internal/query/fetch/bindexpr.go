@@ -364,7 +364,7 @@ func (a *aggregation) group(t *table, text string, e plan.Expr) {
 	}
 }
 
-// of gives the value of a name of a table for a group: the key, or any value.
+// of returns the value of a name of a table for a group: the key, or any value.
 func (a *aggregation) of(t *table, text string, e plan.Expr) plan.Expr {
 	text = t.key + "." + text
 	if k, ok := a.base[text]; ok {
@@ -374,7 +374,7 @@ func (a *aggregation) of(t *table, text string, e plan.Expr) plan.Expr {
 	return op(plan.Index, all, intConst(0))
 }
 
-// add makes an aggregate, once for each text.
+// add creates an aggregate, once for each text.
 func (a *aggregation) add(f string, distinct bool, text string, args ...plan.Expr) plan.Expr {
 	id := f + " " + text
 	if distinct {

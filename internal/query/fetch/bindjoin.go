@@ -214,7 +214,7 @@ func (b *binder) colsOf(p *part) []plan.Col {
 	return cols
 }
 
-// hand gives the subplan of a join the columns of other tables that an expression uses.
+// hand returns the subplan of a join the columns of other tables that an expression uses.
 func (b *binder) hand(sub *level, e plan.Expr, p *part) {
 	own := b.colsOf(p)
 	eachCol(e, func(c plan.Col) {

@@ -127,7 +127,7 @@ func (b *binder) rows(lv *level, a *array, t *table, sc *scope) (*selection, err
 	return s, b.joins(lv, s, a, joins, node, must, sc)
 }
 
-// wheres binds the conditions of a part, but for those that join it.
+// wheres binds the conditions of a part, except for those that join it.
 func (b *binder) wheres(lv *level, p *part, sc *scope, skip map[*cond]bool) (never bool, err error) {
 	p.where, never, err = b.conditions(lv, p.src, sc, skip)
 	if err == nil && p.t.hop != nil && p.t.hop.find != "" {

@@ -241,7 +241,7 @@ func columnsOf(e plan.Expr, pass func(plan.Col) bool) bool {
 	return false
 }
 
-// replaceProps copies an expression with the properties of v replaced, but for those in subplans and loops.
+// replaceProps copies an expression with the properties of v replaced, except for those in subplans and loops.
 func replaceProps(e plan.Expr, v plan.Col, by func(key string) plan.Expr) plan.Expr {
 	all := func(es []plan.Expr) []plan.Expr {
 		out := make([]plan.Expr, len(es))

@@ -107,7 +107,7 @@ func TestReferencesToRows(t *testing.T) {
 	}
 }
 
-// members are the members of an item, or of an answer without its envelope, but for the main row.
+// members are the members of an item, or of an answer without its envelope, except for the main row.
 func members(t *testing.T, text string) string {
 	t.Helper()
 	var m map[string]json.RawMessage

@@ -37,7 +37,7 @@ type Error struct {
 	Err  error // the cause, or nil
 }
 
-// Error gives the message with the path in front.
+// Error returns the message with the path in front.
 func (e *Error) Error() string {
 	if e.Path == "" {
 		return e.Msg
@@ -45,10 +45,10 @@ func (e *Error) Error() string {
 	return `"` + e.Path + `": ` + e.Msg
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// fail makes an error about a node.
+// fail creates an error about a node.
 func fail(code int, n *node, format string, args ...any) *Error {
 	return &Error{Code: code, Path: n.path(), Msg: fmt.Sprintf(format, args...)}
 }

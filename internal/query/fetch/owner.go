@@ -31,7 +31,7 @@ func (x *run) identify() error {
 	})
 }
 
-// contactsPlan gives a property of the vertices whose key is in rows.
+// contactsPlan returns a property of the vertices whose key is in rows.
 func (c *Cache) contactsPlan(label, key, prop string) *plan.Query {
 	return c.write("contacts "+label+" "+key+" "+prop, func() *plan.Query {
 		p := newRowPlan()

@@ -54,7 +54,7 @@ func (r *Request) Restrict(rules *Rules, caller Caller) {
 	r.rights.rules, r.rights.caller = rules, caller
 }
 
-// Wrap gives the request that `POST /get/User[]` with the body stands for.
+// Wrap returns the request that `POST /get/User[]` with the body stands for.
 func Wrap(key string, body []byte) []byte {
 	b := append([]byte{'{'}, fn.AppendJSONString(nil, key)...)
 	b = append(b, ':')
@@ -159,7 +159,7 @@ func (p *treeParser) member(m *node, depth int, inArray bool) (*member, error) {
 	return c, err
 }
 
-// array reads "key[]": {…}; nil where it asks for nothing.
+// array reads "key[]": {…}; nil where it requests nothing.
 func (p *treeParser) array(n *node, depth int) (*array, error) {
 	a := &array{n: n, key: n.key}
 	if err := p.arrayMembers(a, depth); err != nil {

@@ -184,7 +184,7 @@ func (b *binder) column(lv *level, e plan.Expr, name string) int {
 	return col
 }
 
-// value gives what a reference found as an expression at a level.
+// value returns what a reference found as an expression at a level.
 func (t target) value(lv *level) plan.Expr {
 	if t.expr != nil {
 		lv.use(t.expr, t.lv)

@@ -127,7 +127,7 @@ func ParseRules(text []byte) (*Rules, error) {
 // owned reports whether a role sees the rows of some owners alone.
 func (x role) owned() bool { return x == roleOwner || x == roleContact || x == roleCircle }
 
-// of gives who may use a method.
+// of returns who may use a method.
 func (r *Rule) of(method string) []role {
 	or := func(lists ...[]role) []role {
 		for _, l := range lists {
@@ -191,7 +191,7 @@ func (r *rights) key() string {
 	return fmt.Sprintf("%t %t ", !r.caller.ID.IsNull(), r.caller.Admin)
 }
 
-// as gives the role of an object, whose @role may be nil, and checks that the caller has it.
+// as returns the role of an object, whose @role may be nil, and checks that the caller has it.
 func (r *rights) as(at, own *node) (role, error) {
 	x := r.role
 	if own != nil {
@@ -211,7 +211,7 @@ func (r *rights) as(at, own *node) (role, error) {
 	return x, nil
 }
 
-// check gives the role of an object and the rule that lets it use a label or an edge type; no rule for ADMIN, and while
+// check returns the role of an object and the rule that lets it use a label or an edge type; no rule for ADMIN, and while
 // rules are off.
 func (r *rights) check(at, own *node, kind, name string) (role, *Rule, error) {
 	if r.rules == nil {

@@ -528,7 +528,7 @@ func keyValue(v graph.Value) graph.Value {
 	return v
 }
 
-// listValue makes a list; a text that means a number stands there as that number as well.
+// listValue creates a list; a text that means a number stands there as that number as well.
 func listValue(n *node, key bool) graph.Value {
 	elems := n.elems
 	if n.kind != kList {

@@ -19,7 +19,7 @@ type source struct {
 	bound  *bound
 }
 
-// property gives the expression of a name; ok is false where the graph does not know it.
+// property returns the expression of a name; ok is false where the graph does not know it.
 func (s *source) property(cat graph.Catalog, name string) (plan.Expr, bool) {
 	if e, ok := s.cols[name]; ok {
 		return e, true
@@ -134,7 +134,7 @@ type outs struct {
 	names []string
 }
 
-// add gives the place of an expression among the columns.
+// add returns the place of an expression among the columns.
 func (o *outs) add(e plan.Expr, name string) int {
 	for i, have := range o.exprs {
 		if sameColumn(have, e) {
@@ -182,7 +182,7 @@ type bound struct {
 	row     plan.Expr // of a child: the vertex, where src.vertex is a column below
 }
 
-// column gives a column of the answer by its name, nil where it has none.
+// column returns a column of the answer by its name, nil where it has none.
 func (b *bound) column(cat graph.Catalog, name string) plan.Expr {
 	if b.cols == nil { // its columns are not bound yet: a subquery of its own refers to any property
 		e, _ := b.src.property(cat, name)

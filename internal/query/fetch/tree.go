@@ -70,7 +70,7 @@ func (a *array) main() *table {
 	return nil
 }
 
-// find gives the table with the key.
+// find returns the table with the key.
 func (a *array) find(key string) *table {
 	for _, m := range a.members {
 		if m.kind == memberTable && m.key == key {

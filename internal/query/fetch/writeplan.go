@@ -43,7 +43,7 @@ func (p *rowPlan) done(writes bool) *plan.Query {
 	return p.q
 }
 
-// findPlan gives the vertices whose key is in rows.
+// findPlan returns the vertices whose key is in rows.
 func (c *Cache) findPlan(label, key string) *plan.Query {
 	return c.write("find "+label+" "+key, func() *plan.Query {
 		p := newRowPlan()

@@ -106,7 +106,7 @@ func isEdgeObject(o *node) bool {
 	return from != nil && to != nil && from.kind == kObject && to.kind == kObject
 }
 
-// properties makes a map of an object's members, but for those that skip names.
+// properties makes a map of an object's members, except for those that skip names.
 func (x *run) properties(o *node, done map[string]*written, skip func(*node) bool) ([]graph.MapEntry, error) {
 	var props []graph.MapEntry
 	for _, m := range o.members {
@@ -399,7 +399,7 @@ func (x *run) find(t *table, key string, deltas []delta, base int) (*find, error
 	return f, nil
 }
 
-// apply gives the new value of a property.
+// apply returns the new value of a property.
 func (d *delta) apply(old graph.Value) (graph.Value, error) {
 	if old.Kind() == graph.List || old.IsNull() && d.v.Kind() == graph.List {
 		return d.list(old)

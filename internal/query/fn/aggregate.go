@@ -10,7 +10,7 @@ import (
 type Accumulator interface {
 	// Add takes one row's arguments, which are valid during the call alone unless they are kept by Clone.
 	Add(args []graph.Value) error
-	// Result gives the group's value; rows may be added after it.
+	// Result returns the group's value; rows may be added after it.
 	Result() (graph.Value, error)
 	// Reset begins a new group.
 	Reset()

@@ -97,7 +97,7 @@ var dateFormats = map[string]string{
 	"rfc_1123_date_time": "EEE, d MMM yyyy HH:mm:ss Z",
 }
 
-// dateFormat gives the pattern of a name, or the pattern itself.
+// dateFormat returns the pattern of a name, or the pattern itself.
 func dateFormat(s string) string {
 	if p, ok := dateFormats[strings.ToLower(s)]; ok {
 		return p

@@ -7,7 +7,7 @@ type eval = func(ctx *Context, args []graph.Value) (graph.Value, error)
 
 var null graph.Value
 
-// strict makes a function null where any argument is null.
+// strict returns a function that is null if any argument is null.
 func strict(f eval) eval {
 	return func(ctx *Context, args []graph.Value) (graph.Value, error) {
 		for i := range args {

@@ -69,7 +69,7 @@ func durationResult(d temporal.Duration, err error) (graph.Value, error) {
 	return graph.DurationValue(d), nil
 }
 
-// temporalError gives an error of package temporal its place among openCypher's errors.
+// temporalError returns an error of package temporal its place among openCypher's errors.
 func temporalError(err error) error {
 	if err == nil {
 		return nil

@@ -160,7 +160,7 @@ func flatten(c *Context, dst, l []graph.Value, depth int) (_ []graph.Value, err 
 	return dst, nil
 }
 
-// extreme gives the element that comes last (sign 1) or first (-1) in the order of values, null aside.
+// extreme returns the element that comes last (sign 1) or first (-1) in the order of values, null aside.
 func extreme(l []graph.Value, sign int) graph.Value {
 	best := null
 	for _, v := range l {

@@ -22,7 +22,7 @@ func Greater(a, b graph.Value) Ternary { return compare(b, a, false) }
 // GreaterEqual is a >= b.
 func GreaterEqual(a, b graph.Value) Ternary { return compare(b, a, true) }
 
-// Compare gives the order of two values that < can compare. It is not ok where < gives null, nor beside a NaN.
+// Compare returns the order of two values that < can compare. It is not ok where < gives null, nor beside a NaN.
 func Compare(a, b graph.Value) (c int, ok bool) {
 	switch less, more := Less(a, b), Less(b, a); {
 	case less == True:

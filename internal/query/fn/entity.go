@@ -149,7 +149,7 @@ func keysOf(_ *Context, args []graph.Value) (graph.Value, error) {
 	return textList(r.Keys), nil
 }
 
-// recordOf gives the record of a materialised entity of the wanted kind.
+// recordOf returns the record of a materialised entity of the wanted kind.
 func recordOf(name string, v graph.Value, kind graph.ValueKind, wanted string) (*graph.Record, error) {
 	var r *graph.Record
 	switch {

@@ -124,7 +124,7 @@ func EqualsItself(v graph.Value) bool {
 	return true
 }
 
-// Equivalent says whether two values are one value to DISTINCT, grouping and UNION: they are equal, or null stands
+// Equivalent reports whether two values are one value to DISTINCT, grouping and UNION: they are equal, or null stands
 // beside null or NaN beside NaN, also inside lists and maps.
 func Equivalent(a, b graph.Value) bool {
 	ka, kb := a.Kind(), b.Kind()

@@ -107,7 +107,7 @@ func find(name string) (*Function, bool) {
 	return functions[i], true
 }
 
-// All gives every function and aggregate, sorted by name without regard to case. It must not be changed.
+// All returns every function and aggregate, sorted by name without regard to case. It must not be changed.
 func All() []*Function { return functions }
 
 // functions is the catalogue, sorted by compareFold.

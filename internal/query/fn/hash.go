@@ -10,7 +10,7 @@ import (
 
 var seed = maphash.MakeSeed()
 
-// Hash gives equal numbers to Equivalent values. It differs from one process to the next.
+// Hash returns equal numbers to Equivalent values. It differs from one process to the next.
 func Hash(v graph.Value) uint64 {
 	k := v.Kind()
 	switch k {
@@ -37,7 +37,7 @@ func Hash(v graph.Value) uint64 {
 	return hashSlow(v, k)
 }
 
-// hashFloat gives a float that is a whole number the hash of that integer, and all NaN one hash.
+// hashFloat returns a float that is a whole number the hash of that integer, and all NaN one hash.
 func hashFloat(f float64) uint64 {
 	if f >= -1<<63 && f < 1<<63 {
 		if i := int64(f); float64(i) == f {

@@ -21,7 +21,7 @@ func AppendJSONString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// plainPrefix counts the bytes at the beginning of s that stand in a JSON string as they are: ASCII but for control
+// plainPrefix counts the bytes at the beginning of s that stand in a JSON string as they are: ASCII except for control
 // characters, quotes and backslashes. It takes eight bytes at a time.
 func plainPrefix(s string) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080

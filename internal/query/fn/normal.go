@@ -56,7 +56,7 @@ var normalFunctions = []Function{
 	},
 }
 
-// Names gives the labels or types that a value names: a string, or a list of strings.
+// Names returns the labels or types that a value names: a string, or a list of strings.
 func Names(v graph.Value) ([]string, error) {
 	one := [1]graph.Value{v}
 	vs := one[:]

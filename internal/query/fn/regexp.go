@@ -91,7 +91,7 @@ type endingReader struct {
 	err   error
 }
 
-// ReadRune gives the next character.
+// ReadRune returns the next character.
 func (r *endingReader) ReadRune() (rune, int, error) {
 	if r.read++; r.read >= r.every {
 		r.read = 0

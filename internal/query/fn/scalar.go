@@ -83,7 +83,7 @@ var scalarFunctions = []Function{
 	},
 }
 
-// random gives 64 random bits of the context's source.
+// random returns 64 random bits of the context's source.
 func (ctx *Context) random() uint64 {
 	if ctx.Rand != nil {
 		return ctx.Rand.Uint64()
@@ -91,7 +91,7 @@ func (ctx *Context) random() uint64 {
 	return rand.Uint64()
 }
 
-// uuid makes a random UUID of version 4.
+// uuid creates a random UUID of version 4.
 func (ctx *Context) uuid() string {
 	var b [16]byte
 	for i := 0; i < len(b); i += 8 {

@@ -15,7 +15,7 @@ func sortValues(c *Context, values []graph.Value) error {
 			ended = c.alive()
 		}
 		if ended != nil {
-			return 0 // the rest is done at once, and thrown away
+			return 0 // the rest is done at once, and discarded
 		}
 		return Order(a, b)
 	})

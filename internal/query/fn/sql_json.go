@@ -84,7 +84,7 @@ func listOf(v graph.Value) []graph.Value {
 	return []graph.Value{v}
 }
 
-// distinct gives the values without those that are equivalent to one before them.
+// distinct returns the values without those that are equivalent to one before them.
 func distinct(list []graph.Value) []graph.Value {
 	out := make([]graph.Value, 0, len(list))
 	last := make(map[uint64]int, len(list)) // by hash: the last of out, counted from 1

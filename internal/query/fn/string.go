@@ -124,7 +124,7 @@ var stringFunctions = []Function{
 	pad("rpad", "after", false),
 }
 
-// offsetOf gives the byte at which the nth character begins, or the length of a shorter string.
+// offsetOf returns the byte at which the nth character begins, or the length of a shorter string.
 func offsetOf(s string, n int) int {
 	if n >= len(s) {
 		return len(s)

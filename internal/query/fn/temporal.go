@@ -189,7 +189,7 @@ func format(_ *Context, args []graph.Value) (graph.Value, error) {
 	return temporalResult(graph.StringValue(text), err)
 }
 
-// functions makes the constructor, the clocks and the truncation of one kind of instants.
+// functions creates the constructor, the clocks and the truncation of one kind of instants.
 func (in *instant) functions() []Function {
 	clock := func(suffix, when string, now func(ctx *Context) time.Time) Function {
 		name := in.name + "." + suffix

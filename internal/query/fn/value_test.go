@@ -370,7 +370,7 @@ func aggregate(t *testing.T, acc fn.Accumulator, values, second string) string {
 	return string(fn.AppendText(nil, v))
 }
 
-// TestMerge gives each half of the rows to its own accumulator.
+// TestMerge returns each half of the rows to its own accumulator.
 func TestMerge(t *testing.T) {
 	values := value(t, "[1, 2.5, -7, null, 9223372036854775807, 4, 1e10, 3]").List()
 	for cut := range len(values) + 1 {

@@ -51,8 +51,7 @@ func product(a, b Expr) Expr {
 	return &Op{Op: Mul, Args: []Expr{a, b}}
 }
 
-// repeats reports whether the aggregates can take a row several times at once, and one of them makes a difference between once
-// and several times.
+// repeats reports whether all aggregates can take a row with a multiplicity, and one of them depends on it.
 func (n *Aggregate) repeats() bool {
 	counts := false
 	for _, g := range n.Aggs {
@@ -70,7 +69,7 @@ func (n *Aggregate) repeats() bool {
 	return counts && !slices.ContainsFunc(n.Keys, func(k Item) bool { return volatile(k.Expr) })
 }
 
-// needs gives the columns that keys and aggregates read, but for counts of what is never null, which count rows.
+// needs returns the columns that keys and aggregates read. Counts of values that are never null count rows and read nothing.
 func (n *Aggregate) needs(never func(Expr) bool) ColSet {
 	s := n.keys()
 	for _, g := range n.Aggs {
@@ -81,12 +80,12 @@ func (n *Aggregate) needs(never func(Expr) bool) ColSet {
 	return s
 }
 
-// countsRows reports whether an aggregate is count(*) or as good as that.
+// countsRows reports whether an aggregate is equivalent to count(*).
 func (g *Agg) countsRows(never func(Expr) bool) bool {
 	return g.Func == "count" && !g.Distinct && (len(g.Args) == 0 || never(g.Args[0]))
 }
 
-// countRows puts count(*) in the place of what is as good.
+// countRows replaces aggregates that are equivalent to count(*) by it.
 func countRows(aggs []Agg, never func(Expr) bool) []Agg {
 	aggs = slices.Clone(aggs)
 	for i := range aggs {
@@ -97,8 +96,8 @@ func countRows(aggs []Agg, never func(Expr) bool) []Agg {
 	return aggs
 }
 
-// pays reports whether to find what is left of a pattern, multiply and aggregate that is expected to be less work than to find
-// all of it and aggregate more rows.
+// pays reports whether matching the remaining pattern, multiplying and aggregating costs less than matching the whole pattern
+// and aggregating its rows.
 func (f *countPushdown) pays(whole *Pattern) bool {
 	all, allRows := f.o.work(whole)
 	cost, rows := f.o.work(f.p)
@@ -108,14 +107,14 @@ func (f *countPushdown) pays(whole *Pattern) bool {
 	return cost+rows <= all+allRows
 }
 
-// work estimates the cost of finding a pattern, and its rows.
+// work estimates the cost of matching a pattern, and its rows.
 func (o *optimizer) work(p *Pattern) (cost, rows float64) {
 	m, start := o.matcher(p)
 	best, _ := m.search(start)
 	return best.cost, best.card
 }
 
-// pushMultiplicity moves a weighing down to where its vertex has been found, below expansions that make more rows of that.
+// pushMultiplicity moves a PathMultiplicity down to where its vertex is bound, below expansions that multiply the rows.
 func pushMultiplicity(n *Node, w *PathMultiplicity) {
 	var last *Expand // that may stand above w
 	for at := w.Input; at != nil; {

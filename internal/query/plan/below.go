@@ -93,7 +93,7 @@ func aggregateBelow(o *optimizer, n Node) Node {
 	return n
 }
 
-// factors gives the columns that a product of Aggregate.Times is of.
+// factors returns the columns that a product of Aggregate.Times is of.
 func factors(e Expr) []Col {
 	return Reads(e).sorted()
 }
@@ -118,7 +118,7 @@ func (n *Aggregate) keys() ColSet {
 	return s
 }
 
-// reads gives the columns that keys and aggregates read.
+// reads returns the columns that keys and aggregates read.
 func (n *Aggregate) reads() ColSet {
 	s := n.keys()
 	for _, g := range n.Aggs {

@@ -385,7 +385,7 @@ func predOrder(e Expr) int {
 	return 0
 }
 
-// settle makes the paths whose parts are there and tests the predicates that have become testable, the lightest first. Those that
+// settle creates the paths whose parts are bound and tests the predicates that have become testable, the lightest first. Those that
 // give another value each time are tested for each row of the whole pattern.
 func (b *builder) settle() {
 	for i, p := range b.m.p.Paths {

@@ -50,7 +50,7 @@ func (o *optimizer) vertices(l *LabelExpr) float64 {
 	return all
 }
 
-// names gives the labels that a vertex certainly has.
+// names returns the labels that a vertex certainly has.
 func (l *LabelExpr) names() []string {
 	switch {
 	case l == nil:

@@ -7,8 +7,10 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// pushDownCount is the rule FoldCount, on count(*) and count(x) of something that a pattern binds, directly above a MATCH or
-// a MATCH with OPTIONAL MATCHes that hang on one vertex each.
+// pushDownCount is the rule FoldCount. It applies to count(*), and to count(x) of something that a pattern binds, directly
+// above a MATCH or a MATCH with OPTIONAL MATCHes that each hang on one vertex.
+//
+// BenchmarkRewrites/FoldCount in bench/traversal compares it with the general shape, an aggregate over path multiplicities.
 func pushDownCount(o *optimizer, n Node) Node {
 	a, ok := n.(*Aggregate)
 	if !ok || len(a.Keys) > 0 || len(a.Aggs) != 1 || a.Aggs[0].Func != "count" || a.Aggs[0].Distinct {
@@ -72,20 +74,20 @@ func (p *Pattern) clone() *Pattern {
 	}
 }
 
-// countPushdown takes leaves off a pattern.
+// countPushdown removes leaves from a pattern and turns them into factors of a count.
 type countPushdown struct {
 	o        *optimizer
 	p        *Pattern
 	branches map[Col][]Branch
-	keep     Col          // a vertex that is no leaf
-	above    ColSet       // what is read above the pattern
-	exempt   map[Col]bool // the edges that need not be compared with any other; nil is not known yet
+	keep     Col          // a vertex that stays in the pattern
+	above    ColSet       // the columns that are read above the pattern
+	exempt   map[Col]bool // the edges that relationship uniqueness does not constrain; nil: not computed
 }
 
-// maxRoots is how many vertices a tree may have for fold to try each as the one that remains.
+// maxRoots bounds the vertices of a tree that pushDown tries as the remaining one.
 const maxRoots = 64
 
-// matcher looks at the pattern as it is now.
+// matcher creates a matcher for the pattern in its current form.
 func (f *countPushdown) matcher() *matcher {
 	m := &matcher{o: f.o, p: f.p}
 	for _, e := range f.p.Preds {
@@ -113,8 +115,8 @@ func (f *countPushdown) optional(p *Pattern) bool {
 	return true
 }
 
-// pushDown takes off all leaves that it may and reports whether there was one. Of a tree that becomes one vertex, that vertex
-// remains from which its edges are counted with the least work.
+// pushDown removes all leaves that it may and reports whether there was one. If a tree shrinks to one vertex, the vertex
+// remains from which counting costs least.
 func (f *countPushdown) pushDown() bool {
 	if len(f.p.Vertices) > maxRoots {
 		return f.pushLeaves()
@@ -140,7 +142,7 @@ func (f *countPushdown) pushDown() bool {
 	return some
 }
 
-// multiplicityCost estimates the work of computing the weights of n vertices with labels from.
+// multiplicityCost estimates the work of computing the path multiplicities of n vertices with labels from.
 func (o *optimizer) multiplicityCost(n float64, from *LabelExpr, branches []Branch) float64 {
 	const degree, labelTest = 6, 3 // in edges read
 	cost := 0.0
@@ -163,7 +165,7 @@ func (o *optimizer) multiplicityCost(n float64, from *LabelExpr, branches []Bran
 	return cost
 }
 
-// pushLeaves takes off all leaves that it may but the vertex keep, the most numerous first.
+// pushLeaves removes all leaves that it may except for the vertex keep, those with the most vertices first.
 func (f *countPushdown) pushLeaves() bool {
 	some := false
 	f.findExempt()
@@ -207,7 +209,7 @@ func (f *countPushdown) pushLeaves() bool {
 	}
 }
 
-// findExempt finds the edges of the pattern that need not be compared with any other.
+// findExempt finds the edges of the pattern that relationship uniqueness does not constrain.
 func (f *countPushdown) findExempt() {
 	if f.exempt != nil {
 		return
@@ -219,7 +221,7 @@ func (f *countPushdown) findExempt() {
 	}
 }
 
-// onlyEdges gives by vertex the one plain edge that it has in the pattern, and -1 if its edges are more or others.
+// onlyEdges maps each vertex to its only plain edge in the pattern, or to -1 if it has several edges or another kind.
 func (f *countPushdown) onlyEdges() map[Col]int {
 	only := make(map[Col]int, len(f.p.Vertices))
 	for i, e := range f.p.Edges {
@@ -240,10 +242,10 @@ type term struct {
 	factor int
 }
 
-// maxTerms bounds the counts that a sum has: two predicates may each double them, and the partitions of three edges are five.
+// maxTerms bounds the counts of a sum. Two predicates may each double them, and three edges have five partitions.
 const maxTerms = 5
 
-// allTerms gives patterns without relationship uniqueness whose counts sum up to that of f.
+// allTerms returns patterns without relationship uniqueness whose counts add up to that of f, by inclusion and exclusion.
 func (f *countPushdown) allTerms() (terms []term) {
 	tries := 0
 	for _, t := range f.partitionTerms() {
@@ -256,12 +258,12 @@ func (f *countPushdown) allTerms() (terms []term) {
 	return terms
 }
 
-// maxTries bounds the patterns that a search for terms looks at, which are more than the orders of the predicates.
+// maxTries bounds the patterns that a search for terms visits, which outnumber the orders of the predicates.
 const maxTries = 256
 
-// terms gives patterns whose counts sum up to that of f. A predicate that keeps a leaf from being folded is left out, and
-// what it would have dropped is counted and taken away: where it is a <> b, the rows with one vertex in both places, where it
-// is NOT (a)-[:T]->(b), the rows with such an edge. Where there is too much to try, it gives none.
+// terms returns patterns whose counts add up to that of f. It omits a predicate that keeps a leaf in the pattern and subtracts
+// what the predicate would have dropped: for a <> b the rows in which both are the same vertex, for NOT (a)-[:T]->(b) the rows
+// with such an edge. It returns none if the search is too large.
 func (f *countPushdown) terms(factor int, tries *int) []term {
 	if *tries++; *tries > maxTries {
 		return nil
@@ -322,8 +324,8 @@ func negatedPair(e Expr) (x, y Col, ok bool) {
 	return from.Col, to.Col, true
 }
 
-// unlocksLeaf reports whether x or y becomes a leaf that can be folded when what tells them apart is left out, and what tells other
-// vertices apart.
+// unlocksLeaf reports whether x or y becomes a removable leaf once the predicates that keep pairs of vertices apart are
+// omitted.
 func (f *countPushdown) unlocksLeaf(x, y Col) bool {
 	g := &countPushdown{o: f.o, p: f.p.clone(), branches: map[Col][]Branch{}}
 	g.pushLeaves() // what can be folded anyway
@@ -345,7 +347,7 @@ func (f *countPushdown) unlocksLeaf(x, y Col) bool {
 	return free
 }
 
-// dropImplied leaves out each a <> b that follows from (c)-[:T]->(a) and NOT (c)-[:T]->(b).
+// dropImplied omits each a <> b that follows from (c)-[:T]->(a) and NOT (c)-[:T]->(b).
 func (f *countPushdown) dropImplied() {
 	f.p.Preds = slices.DeleteFunc(f.p.Preds, func(e Expr) bool {
 		x, y, ok := unequal(e)
@@ -377,12 +379,12 @@ func (f *countPushdown) impliesDistinct(a, b Col) bool {
 	})
 }
 
-// typesWithin reports whether an edge with one of types a has one of types b, none being all.
+// typesWithin reports whether each edge with one of types a has one of types b; no types mean all.
 func typesWithin(a, b []string) bool {
 	return len(b) == 0 || len(a) > 0 && !slices.ContainsFunc(a, func(t string) bool { return !slices.Contains(b, t) })
 }
 
-// sum adds the counts of terms up.
+// sum adds the counts of terms.
 func (f *countPushdown) sum(out Col, terms []term) Node {
 	var n Node
 	var total Expr
@@ -407,7 +409,7 @@ func (f *countPushdown) sum(out Col, terms []term) Node {
 	return &Project{Input: n, Items: []Item{{Col: out, Expr: total}}}
 }
 
-// mergeVertices puts vertex x in the place of vertex y.
+// mergeVertices replaces vertex y by vertex x.
 func (p *Pattern) mergeVertices(x, y Col) {
 	at := slices.IndexFunc(p.Vertices, func(v PatVertex) bool { return v.Col == y })
 	labels := p.Vertices[at].Labels
@@ -427,7 +429,7 @@ func (p *Pattern) mergeVertices(x, y Col) {
 	}
 }
 
-// count sums what is left of the pattern.
+// count creates the sum over the remaining pattern.
 func (f *countPushdown) count(input Node, out Col) Node {
 	c := &FoldCount{Input: &Match{Input: input, Pattern: *f.p}, Out: out}
 	for _, v := range f.p.Vertices {

@@ -15,7 +15,7 @@ type estimator struct {
 	o      *optimizer
 	labels map[Col]*LabelExpr // of the vertices found so far
 	rows   map[Node]float64
-	outer  float64 // rows that the Argument of the subplan at work gives
+	outer  float64 // rows that the Argument of the current subplan gives
 }
 
 // estimate fills in Query.Estimates. The rows of a subplan are those for all outer rows together, as PROFILE counts them.

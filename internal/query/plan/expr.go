@@ -157,7 +157,7 @@ var opNames = [...]string{
 	"STARTS WITH", "ENDS WITH", "CONTAINS", "=~", "IS NULL", "IS NOT NULL", "[]", "[..]", "||",
 }
 
-// String gives the operator as openCypher writes it.
+// String returns the operator as openCypher writes it.
 func (o OpCode) String() string { return opNames[o] }
 
 func (*Const) expr()         {}

@@ -80,7 +80,7 @@ func (*FindPaths) rows(_ *estimator, in float64) float64 {
 	return in * guessElems
 }
 
-// Binds gives the columns that the rows of a walk have beside its ends and the list of all edges.
+// Binds returns the columns that the rows of a walk have beside its ends and the list of all edges.
 func (w *Walk) Binds() []Col {
 	var cols []Col
 	for i := range w.Parts {
@@ -92,7 +92,7 @@ func (w *Walk) Binds() []Col {
 	return cols
 }
 
-// Locals gives the columns that stand for what one repetition of a part goes over.
+// Locals returns the columns that stand for what one repetition of a part goes over.
 func (p *WalkPart) Locals() []Col {
 	cols := slices.Clone(p.Nodes)
 	for _, h := range p.Hops {
@@ -116,7 +116,7 @@ func (w *Walk) exprs(one func(*Expr), all func([]Expr)) {
 	}
 }
 
-// Reads gives the columns that a walk takes from its row, its ends included where a condition is about them.
+// Reads returns the columns that a walk takes from its row, its ends included where a condition is about them.
 func (w *Walk) Reads() ColSet {
 	s := ColSet{}
 	read := func(e *Expr) {
@@ -140,7 +140,7 @@ func (w *Walk) Reads() ColSet {
 	return s
 }
 
-// binds gives the columns that matching an edge of a pattern binds beside its ends.
+// binds returns the columns that matching an edge of a pattern binds beside its ends.
 func (e *PatEdge) binds() []Col {
 	cols := []Col{e.Col}
 	if e.Walk != nil {
@@ -149,7 +149,7 @@ func (e *PatEdge) binds() []Col {
 	return cols
 }
 
-// walk gives a walk's pattern between its ends, with what is asked of it.
+// walk returns a walk's pattern between its ends, with what is asked of it.
 func (f *formatter) walk(w *Walk) string {
 	var s strings.Builder
 	where := slices.Clone(w.Where)
@@ -191,7 +191,7 @@ func (f *formatter) optional(e Expr) string {
 	return f.expr(e)
 }
 
-// selector gives the words that choose among paths.
+// selector returns the words that choose among paths.
 func (f *formatter) selector(w *Walk) string {
 	k := "1"
 	if w.Count != nil {

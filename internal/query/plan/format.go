@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Format gives the plan as an indented tree, the root first; a subplan stands below its operator, marked by ┊.
+// Format returns the plan as an indented tree, the root first; a subplan stands below its operator, marked by ┊.
 func Format(q *Query) string {
 	var b strings.Builder
 	f := &formatter{q: q}
@@ -15,19 +15,19 @@ func Format(q *Query) string {
 	return b.String()
 }
 
-// Describe gives an operator's name and its arguments as EXPLAIN shows them.
+// Describe returns an operator's name and its arguments as EXPLAIN shows them.
 func Describe(q *Query, n Node) (name, args string) {
 	f := &formatter{q: q}
 	return n.describe(f)
 }
 
-// FormatExpr gives an expression as text, in openCypher's notation as far as it has one.
+// FormatExpr returns an expression as text, in openCypher's notation as far as it has one.
 func FormatExpr(q *Query, e Expr) string {
 	f := &formatter{q: q}
 	return f.expr(e)
 }
 
-// Children gives the inputs and subplans of an operator, those in its expressions last.
+// Children returns the inputs and subplans of an operator, those in its expressions last.
 func Children(n Node) (children []Node) {
 	n.inputs(func(c *Node) { children = append(children, *c) })
 	eachPlan(n, func(c *Node) { children = append(children, *c) })
@@ -145,7 +145,7 @@ func (f *formatter) extra(where []Expr, distinctFrom []Col) string {
 	return s
 }
 
-// shown gives a column if it is in the set, and else 0.
+// shown returns a column if it is in the set, and else 0.
 func (s ColSet) shown(c Col) Col {
 	if s.Has(c) {
 		return c
@@ -293,7 +293,7 @@ func (f *formatter) sets(is []SetItem) string {
 	return strings.Join(parts, ", ")
 }
 
-// String gives the expression in the pattern language.
+// String returns the expression in the pattern language.
 func (l *LabelExpr) String() string {
 	switch l.Op {
 	case LabelName:

@@ -6,7 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// seekRange gives the name and the details of a range, or of a whole index in its order.
+// seekRange returns the name and the details of a range, or of a whole index in its order.
 func (f *formatter) seekRange(n *SeekRange) (name, details string) {
 	name, details = rangeSeek(n), "("+f.col(n.Out)+":"+n.Index.Label+")"
 	if interval := f.interval(n); interval != "" {

@@ -111,7 +111,7 @@ func random(e Expr) bool {
 	return found
 }
 
-// frontierOf makes the node, if the hops ask for one thing: that all edges that may be the same are not, or nothing.
+// frontierOf creates the node if the hops require relationship uniqueness of all edges that may coincide, or of none.
 func frontierOf(out Col, chain []*Expand, input Node) Node {
 	if len(chain) == 0 {
 		return nil
@@ -144,7 +144,7 @@ func frontierOf(out Col, chain []*Expand, input Node) Node {
 // maxHops bounds the fixed lengths that are walked set by set.
 const maxHops = 8
 
-// trailFrontier makes the node for trails of one fixed length, or of any up to one, that nothing else is asked of.
+// trailFrontier creates the node for trails of one fixed length, or of any up to one, that nothing else is asked of.
 func trailFrontier(out Col, x *VarExpand) Node {
 	if x.Into || x.Edges != 0 || len(x.DistinctFrom) > 0 || !OfHop(x.Where, x.EdgeVar, 0) {
 		return nil

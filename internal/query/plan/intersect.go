@@ -6,7 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// mostlyOne is the length of list that the mean edge is in, up to which lists hold one edge, but for a few.
+// mostlyOne is the length of list that the mean edge is in, up to which lists hold one edge, except for a few.
 const mostlyOne = 1.25
 
 // intersections appends the steps that find a vertex at once by an edge from one bound vertex and an edge, or a test for an
@@ -79,7 +79,7 @@ func (m *matcher) edgeTest(t *partialPlan, i int, to Col) (from Col, dir graph.D
 	return from, dir, !m.preds[i].cols.Has(from) || t.bound.Has(from)
 }
 
-// expansion gives where an edge is expanded from and to, and in which direction.
+// expansion returns where an edge is expanded from and to, and in which direction.
 func (e *PatEdge) expansion(left bool) (from, to Col, dir graph.Direction) {
 	if left {
 		return e.Left, e.Right, e.Dir
@@ -141,7 +141,7 @@ func (b *builder) intersect(s step) {
 	b.bound.Add(to)
 }
 
-// otherEnd gives the end of a test for an edge that is not vertex to, and the direction from there; 0 if to is no end.
+// otherEnd returns the end of a test for an edge that is not vertex to, and the direction from there; 0 if to is no end.
 func (x *HasEdge) otherEnd(to Col) (Col, graph.Direction) {
 	a, okA := x.From.(*ColRef)
 	b, okB := x.To.(*ColRef)

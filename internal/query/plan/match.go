@@ -113,7 +113,7 @@ func (o *optimizer) match(input Node, p *Pattern) Node {
 	return b.node
 }
 
-// matcher makes a matcher, and the try that its search begins with.
+// matcher creates a matcher, and the try that its search begins with.
 func (o *optimizer) matcher(p *Pattern) (*matcher, *partialPlan) {
 	m := &matcher{o: o, p: p, labels: map[Col]*LabelExpr{}, guess: map[Col]*LabelExpr{}}
 	start := &partialPlan{bound: ColSet{}, edges: make([]bool, len(p.Edges)), card: 1}
@@ -216,7 +216,7 @@ func (m *matcher) implied(v PatVertex) *LabelExpr {
 // the rows that pass count.
 const sameCost = 1 - 1e-9
 
-// search gives the best try, and whether it begins elsewhere than at the first vertex although it might begin there.
+// search returns the best try, and whether it begins elsewhere than at the first vertex although it might begin there.
 func (m *matcher) search(start *partialPlan) (best *partialPlan, elsewhere bool) {
 	starts := m.actions(start)
 	if len(starts) == 0 {
@@ -254,7 +254,7 @@ func (m *matcher) search(start *partialPlan) (best *partialPlan, elsewhere bool)
 	return best, slices.ContainsFunc(starts, written) && !written(best.steps[0])
 }
 
-// fewest gives the maxStarts of starts that leave the fewest rows, in their order.
+// fewest returns the maxStarts of starts that leave the fewest rows, in their order.
 func (m *matcher) fewest(t *partialPlan, starts []step) []step {
 	if len(starts) <= maxStarts {
 		return starts
@@ -275,7 +275,7 @@ func (m *matcher) fewest(t *partialPlan, starts []step) []step {
 	return few
 }
 
-// lookAhead gives the rows and the cost that a try would have after one more step.
+// lookAhead returns the rows and the cost that a try would have after one more step.
 func (m *matcher) lookAhead(t *partialPlan, s step) (card, cost float64) {
 	before := *t
 	m.edges, m.tested = append(m.edges[:0], t.edges...), append(m.tested[:0], t.preds...)
@@ -429,7 +429,7 @@ func (m *matcher) take(t *partialPlan, s step) {
 	t.cost += t.card
 }
 
-// test makes the predicates about a column true that can be tested.
+// test applies the predicates on a column that can be tested.
 func (m *matcher) test(t *partialPlan, c Col) {
 	for _, i := range m.about[c] {
 		if p := &m.preds[i]; !t.preds[i] && m.ready(p.cols, t.bound) {
@@ -530,7 +530,7 @@ func (m *matcher) mayBeSame(i, j int) bool {
 	return true
 }
 
-// alternatives gives what follows from a disjunction each of whose branches asks for a value of the same property, or an id:
+// alternatives returns what follows from a disjunction each of whose branches asks for a value of the same property, or an id:
 // (v.k = a AND …) OR (v.k = b AND …) implies v.k IN [a, b].
 func alternatives(e Expr) (ins []Expr) {
 	or, ok := e.(*Op)
@@ -611,7 +611,7 @@ func sameTerm(a, b Expr) bool {
 	return x == y && k == l
 }
 
-// ends gives the columns of the source and the target of an edge with a direction.
+// ends returns the columns of the source and the target of an edge with a direction.
 func (e *PatEdge) ends() (src, dst Col) {
 	if e.Dir == graph.In {
 		return e.Right, e.Left

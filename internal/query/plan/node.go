@@ -37,7 +37,7 @@ type Query struct {
 	NoIndex []MissingIndex
 }
 
-// NewCol makes a column.
+// NewCol creates a column.
 func (q *Query) NewCol(name string, kind graph.ValueKind) Col {
 	if len(q.Cols) == 0 {
 		q.Cols = append(q.Cols, ColInfo{})
@@ -215,7 +215,7 @@ type PatEdge struct {
 	// Walk says more of the edges than Types and Where can: Col is the list of all its edges. Length and Types are for estimates
 	// then. nil: there is no more.
 	Walk *Walk
-	// Named says that Col is used outside the pattern; if not, nothing need be kept but for uniqueness.
+	// Named says that Col is used outside the pattern; if not, nothing need be kept except for uniqueness.
 	Named bool
 	// Group numbers the clause that the edge comes from: only edges of one group must differ from each other.
 	Group int

@@ -54,7 +54,7 @@ const (
 	information = "INFORMATION"
 )
 
-// Unknown gives the notification that a graph does not know a name. suggestion is a name that it knows, or "".
+// Unknown returns the notification that a graph does not know a name. suggestion is a name that it knows, or "".
 func (m *Mention) Unknown(suggestion string) Notification {
 	of := [...]struct{ code, status, noun string }{
 		LabelKind:    {"UnknownLabelWarning", "01N50", "label"},
@@ -73,7 +73,7 @@ func (m *Mention) Unknown(suggestion string) Notification {
 	return n
 }
 
-// CartesianProduct gives the notification that patterns of a MATCH at pos share no variable. pattern is the first of them.
+// CartesianProduct returns the notification that patterns of a MATCH at pos share no variable. pattern is the first of them.
 func CartesianProduct(pattern string, pos graph.Pos) Notification {
 	return Notification{
 		Code: codePrefix + "CartesianProduct", Title: "The patterns of a MATCH are not connected", Severity: information,
@@ -96,7 +96,7 @@ func (m *MissingIndex) Notification(create string) Notification {
 	}
 }
 
-// Deprecated gives the notification that something has a newer form.
+// Deprecated returns the notification that something has a newer form.
 func Deprecated(what, instead string, pos graph.Pos) Notification {
 	return Notification{
 		Code: codePrefix + "FeatureDeprecationWarning", Title: "The feature is deprecated", Severity: warning, Category: "DEPRECATION",

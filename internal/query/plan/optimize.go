@@ -158,7 +158,7 @@ func (o *optimizer) plan(n *Node) {
 	}
 }
 
-// sorted gives the columns in ascending order.
+// sorted returns the columns in ascending order.
 func (s ColSet) sorted() []Col {
 	cols := make([]Col, 0, len(s))
 	for c := range s {

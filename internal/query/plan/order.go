@@ -39,7 +39,7 @@ func orderByIndex(o *optimizer, n Node) Node {
 	return &Slice{Input: in, Skip: s.Skip, Limit: s.Limit}
 }
 
-// oneKey gives the expression that rows are sorted by: alone, which puts nulls above all values, or behind a test for
+// oneKey returns the expression that rows are sorted by: alone, which puts nulls above all values, or behind a test for
 // null of itself, as SQL has it.
 func oneKey(keys []SortKey) (key SortKey, missing Missing, ok bool) {
 	switch len(keys) {
@@ -123,7 +123,7 @@ func (o *optimizer) inOrder(n Node, key Expr, desc bool, missing Missing) Node {
 	return nil
 }
 
-// below gives an expression over the rows of a projection as one over its input's; nil where it is neither a column
+// below returns an expression over the rows of a projection as one over its input's; nil where it is neither a column
 // nor a property of one.
 func (p *Project) below(e Expr) Expr {
 	switch e := e.(type) {

@@ -11,7 +11,7 @@ import (
 // of a Subquery is not one; what a Subquery collects is, over the columns of the subplan.
 func Parts(e Expr, f func(*Expr)) { subexprs(e, f) }
 
-// HopParams gives the names of the parameters that bound the lengths of patterns in a plan that is not optimized, sorted.
+// HopParams returns the names of the parameters that bound the lengths of patterns in a plan that is not optimized, sorted.
 func HopParams(q *Query) []string {
 	seen := map[string]struct{}{}
 	hopBounds(q.Root, func(e *Expr) {
@@ -45,7 +45,7 @@ func hopBounds(n Node, f func(*Expr)) {
 	eachPlan(n, func(c *Node) { hopBounds(*c, f) })
 }
 
-// Params gives the names of the parameters that a plan reads, sorted.
+// Params returns the names of the parameters that a plan reads, sorted.
 func Params(q *Query) []string {
 	seen := map[string]struct{}{}
 	var expr func(*Expr)

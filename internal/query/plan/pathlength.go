@@ -6,7 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// pathLength makes a search give the length of a path of which a projection reads nothing else.
+// pathLength lets a search return the length of a path if projections read nothing else of it.
 func pathLength(o *optimizer, n Node) Node {
 	p, ok := n.(*Project)
 	if !ok || p.Keep {

@@ -503,7 +503,7 @@ func (o *optimizer) fired(rule string) {
 	}
 }
 
-// Rules gives the names of the rules that can be disabled.
+// Rules returns the names of the rules that can be disabled.
 func Rules() []string {
 	names := []string{"DistinctEnds", startPoint, seekIndex, hashJoin, intersection, pushPredicates}
 	for _, rs := range [][]rule{logical, physical} {

@@ -52,7 +52,7 @@ func (o *optimizer) met(typ string, dir graph.Direction) float64 {
 	return most
 }
 
-// eachLists gives for each direction of dir how many lists of a type there are, with the sums of their lengths and of the
+// eachLists returns for each direction of dir how many lists of a type there are, with the sums of their lengths and of the
 // squares of these, by their histogram.
 func (o *optimizer) eachLists(typ string, dir graph.Direction, f func(lists, edges, squares float64)) {
 	for _, d := range []graph.Direction{graph.Out, graph.In} {

@@ -1,6 +1,6 @@
 package plan
 
-// outerInput gives the input of a node that runs a subplan for each of its rows; nil for other nodes.
+// outerInput returns the input of a node that runs a subplan for each of its rows; nil for other nodes.
 func outerInput(n Node) Node {
 	switch n := n.(type) {
 	case *Apply:
@@ -174,7 +174,7 @@ func (s ColSet) arguments(n Node) {
 	n.inputs(func(c *Node) { s.arguments(*c) })
 }
 
-// Reads gives the columns that an expression takes from its row.
+// Reads returns the columns that an expression takes from its row.
 func Reads(es ...Expr) ColSet {
 	s := ColSet{}
 	for _, e := range es {

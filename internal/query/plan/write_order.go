@@ -1,7 +1,7 @@
 package plan
 
-// OrderWrites has the nodes of a subplan that runs for many outer rows at once make their changes in the order of these rows, of which
-// the last that changes something counts: it sorts rows, by nothing but their outer rows, that may come in another order.
+// OrderWrites makes a subplan that runs for many outer rows at once apply its changes in the order of these rows, because the
+// last change counts. It sorts rows that may arrive in another order by their outer rows alone.
 func OrderWrites(n Node) {
 	order := func(in *Node) {
 		if !keepsRows(*in) {
@@ -27,7 +27,7 @@ func OrderWrites(n Node) {
 	}
 }
 
-// keepsRows reports whether the rows of a node come in the order of their outer rows.
+// keepsRows reports whether the rows of a node arrive in the order of their outer rows.
 func keepsRows(n Node) bool {
 	switch n := n.(type) {
 	case *Argument, *Sort:

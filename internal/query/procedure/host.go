@@ -13,14 +13,14 @@ type Host interface {
 	Store() shard.Store
 	// Server says what the server is to its clients.
 	Server() Server
-	// Transactions gives the transactions that the caller may see, the oldest first.
+	// Transactions returns the transactions that the caller may see, the oldest first.
 	Transactions(ctx context.Context) []Transaction
 	// Terminate ends a transaction that the caller may end, and gives who had begun it.
 	Terminate(ctx context.Context, id string) (caller string, ok bool)
 	// Metadata is what the client has said of the transaction at hand, a map or null; SetMetadata replaces it.
 	Metadata(ctx context.Context) graph.Value
 	SetMetadata(ctx context.Context, m graph.Value)
-	// Connections gives the connections of the protocols that keep any.
+	// Connections returns the connections of the protocols that keep any.
 	Connections(ctx context.Context) []Connection
 	// Authenticates reports whether callers are asked who they are.
 	Authenticates() bool

@@ -47,7 +47,7 @@ func identity(procedure string, v graph.Value) (string, error) {
 	return " {" + strings.Join(keys, ", ") + "}", nil
 }
 
-// properties gives a map that may be null.
+// properties returns a map that may be null.
 func properties(procedure, argument string, v graph.Value) (graph.Value, error) {
 	switch v.Kind() {
 	case graph.Null:

@@ -101,7 +101,7 @@ func (r *Registry) find(name string) *procedure {
 	return r.test[name]
 }
 
-// Names gives the names of the procedures that are always there and that CALL may name.
+// Names returns the names of the procedures that are always there and that CALL may name.
 func (r *Registry) Names() []string {
 	out := make([]string, 0, len(r.builtin))
 	for _, p := range r.builtin {

@@ -107,7 +107,7 @@ func (k *kindSample) addEnd(counts *graph.Counts, typ string, out bool, labels [
 	k.ends = append(k.ends, e)
 }
 
-// fill gives the properties that counters know of, with what a sample and the indexes say of them.
+// fill returns the properties that counters know of, with what a sample and the indexes say of them.
 func (k *kindSample) fill(c *exec.Call, counts *graph.Counts, of graph.PropOf, records []shard.Record) {
 	types := map[string]map[string]int{}
 	lists := map[string]bool{}
@@ -165,7 +165,7 @@ func someVertices(ctx context.Context, c *exec.Call, label string) ([]shard.Reco
 	return records, c.Tx.Records(ctx, ids, records)
 }
 
-// firstVertices gives the first vertices of a label, or of all.
+// firstVertices returns the first vertices of a label, or of all.
 func firstVertices(ctx context.Context, c *exec.Call, label graph.LabelID) (all []graph.VertexID, err error) {
 	var from graph.VertexID
 	buf := make([]graph.VertexID, 0, sampleSize)

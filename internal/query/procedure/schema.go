@@ -53,7 +53,7 @@ func (r *Registry) addSchema() {
 		})
 }
 
-// indexes gives SHOW INDEXES in the columns of Neo4j 4.
+// indexes returns SHOW INDEXES in the columns of Neo4j 4.
 func indexes(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 	rows, err := showIndexes(ctx, &exec.Call{Graph: c.Graph, Tx: c.Tx, Args: []graph.Value{text(""), {}}})
 	for i, r := range rows {
@@ -70,7 +70,7 @@ func indexes(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 	return rows, err
 }
 
-// constraints gives SHOW CONSTRAINTS in the columns of Neo4j 4.
+// constraints returns SHOW CONSTRAINTS in the columns of Neo4j 4.
 func constraints(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 	rows, err := showConstraints(ctx, &exec.Call{Graph: c.Graph, Tx: c.Tx, Args: []graph.Value{text(""), {}}})
 	for i, r := range rows {
@@ -80,7 +80,7 @@ func constraints(ctx context.Context, c *exec.Call) ([][]graph.Value, error) {
 	return rows, err
 }
 
-// visualize makes the nodes and relationships of db.schema.visualization. They are in no store.
+// visualize creates the nodes and relationships of db.schema.visualization. They are in no store.
 func visualize(g shard.Graph, c *graph.Counts) []graph.Value {
 	labels := used(g.AllLabels(), c.ByLabel)
 	slices.Sort(labels)
@@ -114,7 +114,7 @@ func visualize(g shard.Graph, c *graph.Counts) []graph.Value {
 	return []graph.Value{graph.ListValue(nodes), graph.ListValue(rels)}
 }
 
-// joined gives the pairs of labels that edges of a type join: as they are counted or, where the store counts each end by itself,
+// joined returns the pairs of labels that edges of a type join: as they are counted or, where the store counts each end by itself,
 // all pairs of a label of a source and a label of a target.
 func joined(c *graph.Counts, typ string, labels []string) []graph.TypeEnds {
 	var exact, all []graph.TypeEnds

@@ -111,7 +111,7 @@ func (r *Registry) addServer() {
 // setting is one that Neo4j's clients ask for.
 type setting struct{ name, value, description string }
 
-// settings gives the settings that Neo4j's clients follow, by name.
+// settings returns the settings that Neo4j's clients follow, by name.
 func (r *Registry) settings() []setting {
 	return []setting{
 		{"browser.allow_outgoing_connections", "false", "Whether the browser may connect to the network."},

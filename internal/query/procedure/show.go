@@ -14,7 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// text makes a string.
+// text creates a string.
 func text(s string) graph.Value { return graph.StringValue(s) }
 
 // texts makes a list of strings.
@@ -225,7 +225,7 @@ func constraintType(ix *graph.Index) string {
 	return kind + "_PROPERTY_EXISTENCE"
 }
 
-// constraintIs says whether a constraint is of the kind that a filter names, such as NODE UNIQUENESS.
+// constraintIs reports whether a constraint is of the kind that a filter names, such as NODE UNIQUENESS.
 func constraintIs(filter string, ix *graph.Index) bool {
 	kind, _ := entity(ix)
 	rest, of := strings.CutPrefix(filter, kind+" ")

@@ -224,7 +224,7 @@ func (e *engine) signature(name string) (cypher.Signature, bool) {
 	return cypher.Signature{}, false
 }
 
-// Procedure makes the cases' procedures known to the executor: a call gives the rows that begin with its arguments.
+// Procedure implements exec.Procedures with the procedures of the cases: a call returns the rows that begin with its arguments.
 func (e *engine) Procedure(name string) (exec.Procedure, bool) {
 	for _, p := range e.procs {
 		if p.sig.Name != name {

@@ -14,7 +14,7 @@ type grammar struct {
 	vars  []variable
 	names int
 	wrote bool // something has been written
-	// found are the relationships, and lists of them, of earlier clauses that the present pattern may still look for.
+	// found are the relationships, and lists of them, of earlier clauses that the current pattern may still look for.
 	found []variable
 	bags  map[string]bool // the columns of the last projection that are lists in any order
 }
@@ -34,7 +34,7 @@ func (g *grammar) fresh(kind string) string {
 
 func (g *grammar) declare(name, kind string) { g.vars = append(g.vars, variable{name, kind}) }
 
-// of gives a variable of a kind, or "".
+// of returns a variable of a kind, or "".
 func (g *grammar) of(kind string) string {
 	var names []string
 	for _, v := range g.vars {
@@ -61,7 +61,7 @@ func (g *grammar) pattern() {
 	}
 }
 
-// again gives a relationship, or a list of them, of an earlier clause, or "".
+// again returns a relationship, or a list of them, of an earlier clause, or "".
 func (g *grammar) again(kind string) string {
 	for i, v := range g.found {
 		if v.kind == kind && g.chance(60) {
@@ -339,7 +339,7 @@ func (g *grammar) bag(depth int) string {
 	return g.list(depth)
 }
 
-// sub writes the inside of a subquery, but for its RETURN.
+// sub writes the inside of a subquery, except for its RETURN.
 func (g *grammar) sub(depth int) string {
 	g.pattern()
 	s := g.path(false)
@@ -623,7 +623,7 @@ func (g *grammar) projection(depth int, last bool) (text string, columns []varia
 	return text, columns, total
 }
 
-// identity gives expressions that tell the rows apart as far as variables do; nil if there are none.
+// identity returns expressions that tell the rows apart as far as variables do; nil if there are none.
 func (g *grammar) identity() []string {
 	var keys []string
 	for _, v := range g.vars {

@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 )
 
-// shrink gives a smaller statement that still fails: it leaves out or simplifies one part of the tree after another.
+// shrink returns a smaller statement that still fails: it leaves out or simplifies one part of the tree after another.
 func shrink(text string, fails func(string) bool) string {
 	for again := true; again; {
 		again = false
@@ -24,7 +24,7 @@ func shrink(text string, fails func(string) bool) string {
 	return text
 }
 
-// edit makes the k-th change; more is false if there are not so many.
+// edit creates the k-th change; more is false if there are not so many.
 func edit(text string, k int) (out string, more bool) {
 	s, err := parse.Statement(text)
 	if err != nil {

@@ -163,7 +163,7 @@ func casesOf(seed uint64) []*fuzzCase {
 	return out
 }
 
-// before gives the statement with other literals; "" if none is wanted.
+// before returns the statement with other literals; "" if none is wanted.
 func (c *fuzzCase) before() string {
 	if c.other == 0 {
 		return ""
@@ -432,14 +432,14 @@ func (c *fuzzCase) agree(want string) bool {
 // notJudged is the outcome of a statement that was not run.
 const notJudged = "not judged"
 
-// matches says whether an outcome is the right one, which may be any error. Whether what has been deleted is read at all may
+// matches reports whether an outcome is the right one, which may be any error. Whether what has been deleted is read at all may
 // depend on the order in which conditions are tested.
 func (c *fuzzCase) matches(got, want string) bool {
 	return got == want || got == notJudged || want == "error" && strings.HasPrefix(got, "error ") ||
 		strings.Contains(c.text, "DELETE") && strings.Contains(got, "DeletedEntityAccess")
 }
 
-// smaller makes the case smaller as long as it still fails in the same way: with an error, or without.
+// smaller shrinks the case as long as it still fails in the same way: with an error, or without.
 func (c *fuzzCase) smaller() {
 	shared := c.seen != nil
 	bad := func(x fuzzCase) bool {
@@ -510,7 +510,7 @@ func (c *fuzzCase) report() string {
 	return s
 }
 
-// sameTree says whether a text parses to a tree, places and source texts aside.
+// sameTree reports whether a text parses to a tree, places and source texts aside.
 func sameTree(s *ast.Statement, text string) bool {
 	again, err := parse.Statement(text)
 	return err == nil && alike(reflect.ValueOf(s), reflect.ValueOf(again))

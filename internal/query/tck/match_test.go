@@ -68,7 +68,7 @@ func (g *patternGenerator) makeGraph() {
 	}
 }
 
-// variable gives a known variable of a kind, a new one, or none.
+// variable returns a known variable of a kind, a new one, or none.
 func (g *patternGenerator) variable(kind string, known int, taken map[string]bool) string {
 	if g.chance(known) {
 		var of []string
@@ -241,7 +241,7 @@ func (g *patternGenerator) condition() (condition, bool) {
 	}}, true
 }
 
-// statement makes a statement and what it must answer.
+// statement creates a statement and what it must answer.
 func (g *patternGenerator) statement() (text, answer string) {
 	rows := []row{{}}
 	for range 1 + g.r.IntN(3) {

@@ -139,7 +139,7 @@ func (g *refGraph) create() string {
 	return "CREATE " + strings.Join(parts, ", ")
 }
 
-// apply gives the rows after a clause.
+// apply returns the rows after a clause.
 func (c matchClause) apply(g *refGraph, rows []row) []row {
 	var out []row
 	for _, r := range rows {
@@ -166,7 +166,7 @@ func (c matchClause) apply(g *refGraph, rows []row) []row {
 	return out
 }
 
-// names gives the variables of a clause.
+// names returns the variables of a clause.
 func (c matchClause) names() []string {
 	var out []string
 	for _, p := range c.paths {
@@ -227,7 +227,7 @@ func (m *refMatch) nodeAt(p nodePattern, v vertexRef, r row, yield func(vertexRe
 	}
 }
 
-// bind gives a variable a value; false if it has another.
+// bind returns a variable a value; false if it has another.
 func bind(r row, name string, v any) (row, bool) {
 	if name == "" {
 		return r, true

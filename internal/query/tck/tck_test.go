@@ -330,7 +330,7 @@ func (s *state) changes(after *state) map[string]int {
 	return out
 }
 
-// agrees says whether the counters of an answer bear out what has changed.
+// agrees reports whether the counters of an answer bear out what has changed.
 func (s *state) agrees(after *state, a *answer) error {
 	c := a.counters
 	for kind, said := range map[string]int64{

@@ -327,7 +327,7 @@ func props(r *graph.Record) map[string]any {
 	return out
 }
 
-// same says whether got is the value that a case wants; with bags, lists are compared without their order.
+// same reports whether got is the value that a case wants; with bags, lists are compared without their order.
 func same(want, got any, bags bool) bool {
 	switch w := want.(type) {
 	case float64:
@@ -368,7 +368,7 @@ func same(want, got any, bags bool) bool {
 	return reflect.DeepEqual(want, got)
 }
 
-// sameBag says whether two lists can be paired off.
+// sameBag reports whether two lists can be paired off.
 func sameBag[T any](want, got []T, equal func(a, b T) bool) bool {
 	if len(want) != len(got) {
 		return false

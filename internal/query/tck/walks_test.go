@@ -80,7 +80,7 @@ type refPath struct {
 	edges            []int
 }
 
-// all gives every trail that matches.
+// all returns every trail that matches.
 func (w *refWalk) all(g *refGraph) []refPath {
 	var out []refPath
 	for v := range g.vertices {

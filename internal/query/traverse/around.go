@@ -29,7 +29,7 @@ func (s *Subgraph) Key() string {
 // Text describes the subgraph for the list of running requests.
 func (s *Subgraph) Text() string { return strings.TrimPrefix(s.Key(), "\x00") }
 
-// Params gives the parameters of the plan.
+// Params returns the parameters of the plan.
 func (s *Subgraph) Params(params map[string]graph.Value) map[string]graph.Value {
 	return oneParam(&s.From, params)
 }
@@ -41,7 +41,7 @@ func oneParam(from *Selector, params map[string]graph.Value) map[string]graph.Va
 	return out
 }
 
-// Bind makes the plan. Its columns are step, v and e: first the vertices of each layer, then the edges of each layer.
+// Bind creates the plan. Its columns are step, v and e: first the vertices of each layer, then the edges of each layer.
 func (s *Subgraph) Bind(opts cypher.Options) (*plan.Query, error) {
 	t := &Traversal{From: s.From, Hops: s.Hops, Max: s.Max}
 	b := &binder{t: t}
@@ -87,12 +87,12 @@ func (v *Vertices) Key() string {
 // Text describes the vertices for the list of running requests.
 func (v *Vertices) Text() string { return strings.TrimPrefix(v.Key(), "\x00") }
 
-// Params gives the parameters of the plan.
+// Params returns the parameters of the plan.
 func (v *Vertices) Params(params map[string]graph.Value) map[string]graph.Value {
 	return oneParam(&v.From, params)
 }
 
-// Bind makes the plan. Its column is v or, where properties are named, its columns are the id, the labels, and each
+// Bind creates the plan. Its column is v or, where properties are named, its columns are the id, the labels, and each
 // property.
 func (v *Vertices) Bind(opts cypher.Options) (*plan.Query, error) {
 	if err := v.From.check("from"); err != nil {
@@ -140,7 +140,7 @@ func (e *Edges) Key() string {
 // Text describes the edges for the list of running requests.
 func (e *Edges) Text() string { return strings.TrimPrefix(e.Key(), "\x00") }
 
-// Params gives the parameters of the plan.
+// Params returns the parameters of the plan.
 func (e *Edges) Params(params map[string]graph.Value) map[string]graph.Value {
 	out := maps.Clone(params)
 	if out == nil {
@@ -167,7 +167,7 @@ func (e *Edges) Params(params map[string]graph.Value) map[string]graph.Value {
 	return out
 }
 
-// Bind makes the plan, whose column is e.
+// Bind creates the plan, whose column is e.
 func (e *Edges) Bind(opts cypher.Options) (*plan.Query, error) {
 	if len(e.IDs) > 0 {
 		if e.From != nil || e.To != nil || e.Hop.given() {

@@ -27,7 +27,7 @@ func key(kind string, shape any) string {
 	return "\x00" + kind + " " + string(b)
 }
 
-// Params gives the parameters of the plan: the user's and the starts.
+// Params returns the parameters of the plan: the user's and the starts.
 func (t *Traversal) Params(params map[string]graph.Value) map[string]graph.Value {
 	out := make(map[string]graph.Value, len(params)+1)
 	maps.Copy(out, params)
@@ -44,7 +44,7 @@ type binder struct {
 	start, vertex, edge, hop, pa plan.Col
 }
 
-// Bind makes the plan.
+// Bind creates the plan.
 func (t *Traversal) Bind(opts cypher.Options) (*plan.Query, error) {
 	b := &binder{t: t}
 	if err := b.bounds(); err != nil {
@@ -101,7 +101,7 @@ func (b *binder) bounds() error {
 	return nil
 }
 
-// hopAt gives hop i.
+// hopAt returns hop i.
 func (b *binder) hopAt(i int) *Hop { return &b.t.Hops[min(i, len(b.t.Hops)-1)] }
 
 func (h *Hop) capped() bool {

@@ -29,12 +29,12 @@ func (p *Paths) Key() string {
 // Text describes the paths for the list of running requests.
 func (p *Paths) Text() string { return strings.TrimPrefix(p.Key(), "\x00") }
 
-// Params gives the parameters of the plan.
+// Params returns the parameters of the plan.
 func (p *Paths) Params(params map[string]graph.Value) map[string]graph.Value {
 	return pairParams(&p.From, &p.To, params)
 }
 
-// Bind makes the plan, whose columns are path and weight.
+// Bind creates the plan, whose columns are path and weight.
 func (p *Paths) Bind(opts cypher.Options) (*plan.Query, error) {
 	switch {
 	case p.Hop.capped():
@@ -106,7 +106,7 @@ func pairParams(from, to *Selector, params map[string]graph.Value) map[string]gr
 	return out
 }
 
-// pair makes the plan that joins each vertex of from, in column 0, with each of to.
+// pair creates the plan that joins each vertex of from, in column 0, with each of to.
 func pair(from, to *Selector, opts cypher.Options) (*plan.Query, error) {
 	if err := from.check("from"); err != nil {
 		return nil, err

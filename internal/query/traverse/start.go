@@ -59,7 +59,7 @@ func (s *Selector) text(param string) string {
 	return "MATCH (x" + label + ") WHERE x." + ast.Quote(s.Property) + op + param + " RETURN x"
 }
 
-// clauses gives the clauses that bring the vertices into scope as variable, beside what stands in scope already.
+// clauses returns the clauses that bring the vertices into scope as variable, beside what stands in scope already.
 func (s *Selector) clauses(field, variable, param, before string, opts cypher.Options) (string, error) {
 	if s.Statement != "" {
 		q, _, err := s.plan(field, param, opts)

@@ -23,7 +23,7 @@ func TestQuote(t *testing.T) {
 	require.Equal(t, `'it\'s\\ \n\u0000é'`, ast.QuoteString("it's\\ \n\x00é"))
 }
 
-// labels gives the labels of the first node of a statement.
+// labels returns the labels of the first node of a statement.
 func labels(t *testing.T, pattern string) ast.LabelExpr {
 	t.Helper()
 	s, err := parse.Statement("MATCH (" + pattern + ") RETURN 1")

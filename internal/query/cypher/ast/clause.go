@@ -41,8 +41,8 @@ const (
 type Hint struct {
 	At
 	Kind       HintKind
-	Variables  []*Variable // one, but for HintJoin
-	Label      string      // but for HintJoin
+	Variables  []*Variable // one, except for HintJoin
+	Label      string      // except for HintJoin
 	Properties []string    // HintIndex
 }
 

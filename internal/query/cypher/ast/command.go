@@ -5,7 +5,7 @@ type Schema struct {
 	At
 	Relationship bool
 	Variable     string
-	Labels       []string // one, but for full-text indexes; none for a lookup index
+	Labels       []string // one, except for full-text indexes; none for a lookup index
 	Properties   []string
 }
 

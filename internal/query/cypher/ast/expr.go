@@ -39,7 +39,7 @@ type FloatLit struct {
 	Value float64
 }
 
-// NamedFloat gives the float that a name stands for where no variable has it: NaN, Inf or Infinity, in any case.
+// NamedFloat returns the float that a name stands for where no variable has it: NaN, Inf or Infinity, in any case.
 func NamedFloat(name string) (float64, bool) {
 	switch strings.ToUpper(name) {
 	case "NAN":
@@ -130,7 +130,7 @@ const (
 type MapProjectionItem struct {
 	At
 	Kind  MapProjectionKind
-	Name  string // but for ProjectAll
+	Name  string // except for ProjectAll
 	Value Expr   // ProjectEntry: the value; ProjectVariable: the *Variable
 }
 

@@ -3,7 +3,7 @@ package ast
 import "strings"
 
 // Format writes any part of the tree in normal form: keywords in capitals, one clause a line, no needless parentheses, names in
-// backticks only where they need them. Parsing the normal form of a statement gives the same tree, but for places.
+// backticks only where they need them. Parsing the normal form of a statement gives the same tree, except for places.
 func Format(n Node) string {
 	p := printer{separator: "\n"}
 	p.node(n)
@@ -17,7 +17,7 @@ func FormatFull(n Node) string {
 	return p.b.String()
 }
 
-// Key writes an expression so that expressions that are the same but for their places, and the case of the names of their
+// Key writes an expression so that expressions that are the same except for their places, and the case of the names of their
 // functions, give the same text.
 func Key(e Expr) string {
 	p := printer{separator: " ", fold: true}
@@ -25,7 +25,7 @@ func Key(e Expr) string {
 	return p.b.String()
 }
 
-// Equal says whether two expressions have the same key.
+// Equal reports whether two expressions have the same key.
 func Equal(a, b Expr) bool { return Key(a) == Key(b) }
 
 // printer writes nodes to b. separator stands between clauses: a line break, or a space within braces.

@@ -304,7 +304,7 @@ func (p *printer) mapProjection(e *MapProjection) {
 	p.put("}")
 }
 
-// bracesMeanQuery says whether name {…} is a subquery expression.
+// bracesMeanQuery reports whether name {…} is a subquery expression.
 func bracesMeanQuery(name string) bool {
 	return strings.EqualFold(name, "exists") || strings.EqualFold(name, "count") || strings.EqualFold(name, "collect")
 }

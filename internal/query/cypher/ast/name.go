@@ -15,16 +15,16 @@ var reserved = map[string]bool{
 	"WITH": true, "XOR": true,
 }
 
-// Reserved says whether a word, in any case, cannot be a variable without backticks.
+// Reserved reports whether a word, in any case, cannot be a variable without backticks.
 func Reserved(word string) bool { return reserved[strings.ToUpper(word)] }
 
-// IsNameStart says whether a name may begin with the character.
+// IsNameStart reports whether a name may begin with the character.
 func IsNameStart(r rune) bool {
 	return r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' ||
 		r >= 0x80 && unicode.In(r, unicode.L, unicode.Nl, unicode.Pc, unicode.Other_ID_Start)
 }
 
-// IsNamePart says whether a name may go on with the character.
+// IsNamePart reports whether a name may go on with the character.
 func IsNamePart(r rune) bool {
 	return IsNameStart(r) || '0' <= r && r <= '9' ||
 		r >= 0x80 && unicode.In(r, unicode.Mn, unicode.Mc, unicode.Nd, unicode.Other_ID_Continue)

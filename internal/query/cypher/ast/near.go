@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Nearest gives the known name that is closest to name, or "" if none is close: one letter in five may differ, two in six
+// Nearest returns the known name that is closest to name, or "" if none is close: one letter in five may differ, two in six
 // to nine, and so on, and the case of all. Of names that are equally close it is the first in their order.
 func Nearest(name string, known []string) string {
 	name = strings.ToLower(name)

@@ -15,7 +15,7 @@ const (
 )
 
 // PathPattern is [variable =] [selector] element…. The elements alternate between *NodePattern and *RelationshipPattern and
-// begin and end with a node, but for a *SubpathPattern, which may stand beside a node or another subpath.
+// begin and end with a node, except for a *SubpathPattern, which may stand beside a node or another subpath.
 //
 //	p = (a)-[r]->(b)        NodePattern RelationshipPattern NodePattern
 //	(a)((x)-->(y)){2}(b)    NodePattern SubpathPattern NodePattern
@@ -123,7 +123,7 @@ type LabelOr struct {
 	Operands []LabelExpr // at least two
 }
 
-// Conjunction gives the names of a label expression that is one name or a conjunction of names, in their order. It gives
+// Conjunction returns the names of a label expression that is one name or a conjunction of names, in their order. It gives
 // false for any other, and no names and true for nil.
 func Conjunction(l LabelExpr) ([]string, bool) {
 	if and, ok := l.(*LabelAnd); ok {
@@ -132,7 +132,7 @@ func Conjunction(l LabelExpr) ([]string, bool) {
 	return single(l)
 }
 
-// Disjunction gives the names of a label expression that is one name or a disjunction of names, in their order. It gives
+// Disjunction returns the names of a label expression that is one name or a disjunction of names, in their order. It gives
 // false for any other, and no names and true for nil.
 func Disjunction(l LabelExpr) ([]string, bool) {
 	if or, ok := l.(*LabelOr); ok {
@@ -148,7 +148,7 @@ func single(l LabelExpr) ([]string, bool) {
 	return names([]LabelExpr{l})
 }
 
-// Constant gives the name of a label expression that is one name, written as it is or as $('name').
+// Constant returns the name of a label expression that is one name, written as it is or as $('name').
 func Constant(l LabelExpr) (string, bool) {
 	switch l := l.(type) {
 	case *LabelName:
@@ -186,7 +186,7 @@ func Named(l LabelExpr) (known []string, of []Expr, ok bool) {
 	return known, of, true
 }
 
-// Dynamic says whether a label expression holds names that are not known before the statement runs.
+// Dynamic reports whether a label expression holds names that are not known before the statement runs.
 func Dynamic(l LabelExpr) (found bool) {
 	Inspect(l, func(n Node) bool {
 		if l, ok := n.(LabelExpr); ok {

@@ -66,7 +66,7 @@ func (q *Query) Last() *Query {
 	return q
 }
 
-// Returns says whether a query ends in RETURN.
+// Returns reports whether a query ends in RETURN.
 func (q *Query) Returns() bool {
 	clauses := q.Last().Parts[0].Clauses
 	switch c := clauses[len(clauses)-1].(type) {

@@ -85,7 +85,7 @@ func failType(n ast.Node, format string, args ...any) {
 	panic(failure{e})
 }
 
-// isAggregate says whether an expression is a call of an aggregating function.
+// isAggregate reports whether an expression is a call of an aggregating function.
 func (c *checker) isAggregate(e ast.Node) bool {
 	switch e := e.(type) {
 	case *ast.CountStar:
@@ -97,7 +97,7 @@ func (c *checker) isAggregate(e ast.Node) bool {
 	return false
 }
 
-// hasAggregate says whether an expression aggregates; a subquery's aggregates are its own.
+// hasAggregate reports whether an expression aggregates; a subquery's aggregates are its own.
 func (c *checker) hasAggregate(e ast.Expr) (found bool) {
 	ast.Inspect(e, func(n ast.Node) bool {
 		if _, ok := n.(*ast.Subquery); ok {

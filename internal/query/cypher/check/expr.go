@@ -25,7 +25,7 @@ type env struct {
 	operand    typ            // of the enclosing CASE
 }
 
-// in gives the surroundings in the body of a comprehension or the like, where no aggregate can stand.
+// in returns the surroundings in the body of a comprehension or the like, where no aggregate can stand.
 func (v env) in(s *scope) env {
 	v.scope = s
 	if v.aggregates == aggregatesAllowed || v.aggregates == aggregatesMatched {
@@ -47,7 +47,7 @@ func (c *checker) test(e ast.Expr, want fn.Kinds, v env) {
 	}
 }
 
-// truth gives the type of an expression where a pattern stands for whether it matches.
+// truth returns the type of an expression where a pattern stands for whether it matches.
 func (c *checker) truth(e ast.Expr, v env) typ {
 	if p, ok := e.(*ast.PatternPredicate); ok {
 		c.matchPattern([]*ast.PathPattern{p.Path}, newScope(v.scope), patternPredicate)

@@ -164,7 +164,7 @@ func (m *matcher) conditions(p *ast.PathPattern, s *scope) {
 	}
 }
 
-// one gives the scope in the brackets of a relationship: its variable is each relationship in turn, not the list.
+// one returns the scope in the brackets of a relationship: its variable is each relationship in turn, not the list.
 func one(e *ast.RelationshipPattern, s *scope) *scope {
 	if e.Variable == nil || e.Length == nil && e.Quantifier == nil {
 		return s
@@ -172,7 +172,7 @@ func one(e *ast.RelationshipPattern, s *scope) *scope {
 	return s.with(e.Variable.Name, aRelationship)
 }
 
-// singles gives the scope within a quantified path: its variables are what one repetition matched.
+// singles returns the scope within a quantified path: its variables are what one repetition matched.
 func singles(p *ast.PathPattern, s *scope) *scope {
 	in := newScope(s)
 	for _, e := range p.Elements {

@@ -52,7 +52,7 @@ func (c *checker) project(p *ast.Projection, in *scope, with, aliased bool, wher
 	return out
 }
 
-// nameProjections gives map projections without an alias that of the variable that they are made of.
+// nameProjections returns map projections without an alias that of the variable that they are made of.
 func nameProjections(items []*ast.ProjectionItem) {
 	for _, item := range items {
 		if m, ok := item.Expr.(*ast.MapProjection); ok && item.Alias == nil {
@@ -63,7 +63,7 @@ func nameProjections(items []*ast.ProjectionItem) {
 	}
 }
 
-// hides says whether a column gives its name to something else than the variable of that name.
+// hides reports whether a column gives its name to something else than the variable of that name.
 func hides(item *ast.ProjectionItem) bool {
 	v, ok := item.Expr.(*ast.Variable)
 	return !ok || v.Name != item.Name()
@@ -101,7 +101,7 @@ func (c *checker) after(p *ast.Projection, in, out *scope, grouped bool, where a
 	}
 }
 
-// groupingKeys gives the columns without aggregates that are variables or properties of variables, in normal form: only they may
+// groupingKeys returns the columns without aggregates that are variables or properties of variables, in normal form: only they may
 // stand beside an aggregate, because for anything else it could not be told whether a part of it is meant before or after
 // grouping.
 func (c *checker) groupingKeys(p *ast.Projection, in *scope) map[string]bool {
@@ -119,7 +119,7 @@ func (c *checker) groupingKeys(p *ast.Projection, in *scope) map[string]bool {
 	return keys
 }
 
-// simple says whether an expression is a variable or a property of one.
+// simple reports whether an expression is a variable or a property of one.
 func simple(e ast.Expr) bool {
 	for {
 		switch x := e.(type) {
@@ -150,7 +150,7 @@ func (c *checker) ambiguous(e ast.Expr, keys map[string]bool, in *scope) {
 	})
 }
 
-// free visits the parts of an expression, but for variables that it binds itself, as ast.Inspect does. It does not know the
+// free visits the parts of an expression, except for variables that it binds itself, as ast.Inspect does. It does not know the
 // variables of patterns and subqueries.
 func free(e ast.Node, visit func(n ast.Node) bool) {
 	local := map[string]int{}

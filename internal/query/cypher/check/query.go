@@ -155,7 +155,7 @@ func (c *checker) conclude(last ast.Clause) {
 	}
 }
 
-// isImport says whether the first WITH of CALL {…} only names variables.
+// isImport reports whether the first WITH of CALL {…} only names variables.
 func isImport(w *ast.With) bool {
 	p := w.Projection
 	for _, i := range p.Items {
@@ -166,7 +166,7 @@ func isImport(w *ast.With) bool {
 	return !p.Distinct && w.Where == nil && p.OrderBy == nil && p.Skip == nil && p.Limit == nil
 }
 
-// importing gives the scope that an importing WITH opens.
+// importing returns the scope that an importing WITH opens.
 func (c *checker) importing(w *ast.With, from *scope) *scope {
 	s := newScope(nil)
 	if w.Projection.Star {
@@ -231,7 +231,7 @@ func (c *checker) clause(cl ast.Clause, s *scope, b block) {
 	}
 }
 
-// updates says whether a clause itself may change the graph.
+// updates reports whether a clause itself may change the graph.
 func updates(cl ast.Clause) bool {
 	switch cl.(type) {
 	case *ast.Create, *ast.Merge, *ast.Set, *ast.Remove, *ast.Delete, *ast.Foreach:
@@ -253,7 +253,7 @@ func (c *checker) unbound(v *ast.Variable, s *scope) {
 	}
 }
 
-// variable gives the type of a variable that is used.
+// variable returns the type of a variable that is used.
 func (c *checker) variable(v *ast.Variable, s *scope) typ {
 	t, ok := s.lookup(v.Name)
 	if !ok {
@@ -262,7 +262,7 @@ func (c *checker) variable(v *ast.Variable, s *scope) typ {
 	return t
 }
 
-// isFloat says whether a name is that of a float and of no variable.
+// isFloat reports whether a name is that of a float and of no variable.
 func isFloat(v *ast.Variable, s *scope) bool {
 	_, defined := s.lookup(v.Name)
 	_, named := ast.NamedFloat(v.Name)

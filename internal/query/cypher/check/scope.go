@@ -30,14 +30,14 @@ func (s *scope) define(name string, t typ) {
 	s.types[name] = t
 }
 
-// with gives a scope that sees s, with one more variable that may hide another.
+// with returns a scope that sees s, with one more variable that may hide another.
 func (s *scope) with(name string, t typ) *scope {
 	in := newScope(s)
 	in.define(name, t)
 	return in
 }
 
-// over gives a scope of the variables of s and of under, where s has none of the name.
+// over returns a scope of the variables of s and of under, where s has none of the name.
 func (s *scope) over(under *scope) *scope {
 	out := newScope(s.outer)
 	for _, from := range []*scope{under, s} {
@@ -48,7 +48,7 @@ func (s *scope) over(under *scope) *scope {
 	return out
 }
 
-// visible gives all names that can be seen, sorted.
+// visible returns all names that can be seen, sorted.
 func (s *scope) visible() []string {
 	var all []string
 	for ; s != nil; s = s.outer {

@@ -32,7 +32,7 @@ func (t typ) or(u typ) typ {
 	return t
 }
 
-// canBe says whether a value of type t that is not null may be one of type u. What is only ever null can be anything.
+// canBe reports whether a value of type t that is not null may be one of type u. What is only ever null can be anything.
 func (t typ) canBe(u typ) bool {
 	both := t.kinds & u.kinds &^ fn.Null
 	if both == fn.List {

@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Caret gives the line of the text at pos and below it a caret that points at the place; each ends with a line break. It gives
+// Caret returns the line of the text at pos and below it a caret that points at the place; each ends with a line break. It gives
 // nothing for the zero Pos or a place outside the text.
 func Caret(text string, pos graph.Pos) string {
 	lines := strings.Split(text, "\n")

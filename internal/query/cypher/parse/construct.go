@@ -37,7 +37,7 @@ func (p *parser) listComprehension(at ast.At) ast.Expr {
 	return l
 }
 
-// startsPatternComprehension says whether [variable = pattern WHERE … or [variable = pattern | … comes next, which tells it from
+// startsPatternComprehension reports whether [variable = pattern WHERE … or [variable = pattern | … comes next, which tells it from
 // a list whose first item is a pattern predicate.
 func (p *parser) startsPatternComprehension() bool {
 	start := p.i + 1

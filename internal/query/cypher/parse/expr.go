@@ -181,7 +181,7 @@ func (p *parser) unary() ast.Expr {
 	return &ast.Unary{At: at, Op: op, Operand: p.unary()}
 }
 
-// startsPostfix says whether the token binds tighter than a sign to what stands before it.
+// startsPostfix reports whether the token binds tighter than a sign to what stands before it.
 func startsPostfix(t *token) bool { return t.sign(".") || t.sign("[") || t.sign(":") }
 
 // negative reads the number behind a minus.

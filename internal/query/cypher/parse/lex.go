@@ -33,7 +33,7 @@ type lexer struct {
 	open   []int // indexes of brackets that are not closed yet
 }
 
-// lex gives the tokens of a text. The last one is tokEOF, or tokError at the first place that no token can begin: what stands
+// lex returns the tokens of a text. The last one is tokEOF, or tokError at the first place that no token can begin: what stands
 // before it may hold an earlier error, so it is reported when the parser gets there.
 func lex(text string, alive func() error) []token {
 	l := lexer{text: text, pos: graph.Pos{Line: 1, Column: 1}, tokens: make([]token, 0, min(len(text)/4+2, 4096))}
@@ -162,7 +162,7 @@ func (l *lexer) token(t *token) *graph.Error {
 	return nil
 }
 
-// afterDot says whether the last token is a dot right before this place, so that `1..5` is not `1.` and `.5`.
+// afterDot reports whether the last token is a dot right before this place, so that `1..5` is not `1.` and `.5`.
 func (l *lexer) afterDot() bool {
 	n := len(l.tokens)
 	return n > 0 && l.tokens[n-1].end == l.at && (l.tokens[n-1].sign(".") || l.tokens[n-1].sign(".."))

@@ -15,7 +15,7 @@ type Literal struct {
 	Lifted        bool
 }
 
-// Literals gives the literals of a text in their order; none of a text that has a fault, or a parameter for which taken is
+// Literals returns the literals of a text in their order; none of a text that has a fault, or a parameter for which taken is
 // true, or that is no longer read since alive, which is asked now and then, gives an error; nil is asked nothing.
 func Literals(text string, taken func(name string) bool, alive func() error) []Literal {
 	var found []Literal

@@ -20,7 +20,7 @@ func (t *tried) add(i int, word string) {
 	}
 }
 
-// misspelt gives the error for a word that is nearly a keyword: the one where the parser is stuck, the one behind it if a
+// misspelt returns the error for a word that is nearly a keyword: the one where the parser is stuck, the one behind it if a
 // keyword of several words begins there, or the one before it, which may have passed as a variable. It gives nil if there is none.
 func (p *parser) misspelt() error {
 	for _, n := range [...]int{1, 2, 0} {

@@ -153,7 +153,7 @@ func (p *parser) next() *token {
 // here is the place of the current token.
 func (p *parser) here() ast.At { return ast.At{Pos: p.peek().pos} }
 
-// is says whether the next tokens are these keywords.
+// is reports whether the next tokens are these keywords.
 func (p *parser) is(words ...string) bool {
 	for i, w := range words {
 		if p.tried != nil {
@@ -194,7 +194,7 @@ func (p *parser) oneOf(words ...string) string {
 	return ""
 }
 
-// isSign says whether the sign comes next.
+// isSign reports whether the sign comes next.
 func (p *parser) isSign(s string) bool { return p.peek().sign(s) }
 
 // takeSign takes the sign if it comes next.
@@ -229,12 +229,12 @@ func commas[T any](p *parser, one func() T) []T {
 	return items
 }
 
-// isVariable says whether the token can be a variable wherever it stands.
+// isVariable reports whether the token can be a variable wherever it stands.
 func isVariable(t *token) bool {
 	return t.kind == tokQuoted || t.kind == tokWord && !ast.Reserved(t.text)
 }
 
-// isOperand says whether the word that comes next is a variable where an expression begins: a reserved word is one if what
+// isOperand reports whether the word that comes next is a variable where an expression begins: a reserved word is one if what
 // stands behind it can follow an operand, and cannot be what the word is the keyword of.
 func (p *parser) isOperand() bool {
 	t := p.peekAt(1)
@@ -258,7 +258,7 @@ var afterOperand = map[string]bool{
 	"UNION": true, "WHEN": true, "WHERE": true, "XOR": true,
 }
 
-// binds says whether the token is a variable where one may be declared and a literal may stand too.
+// binds reports whether the token is a variable where one may be declared and a literal may stand too.
 func binds(t *token) bool {
 	return isVariable(t) || t.kind == tokWord && !t.is("NULL") && !t.is("TRUE") && !t.is("FALSE") && !t.is("NOT") && !t.is("CASE")
 }

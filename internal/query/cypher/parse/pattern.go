@@ -34,7 +34,7 @@ func (p *parser) unnamedPath(n *ast.PathPattern) {
 	p.elements(n)
 }
 
-// isSearch says whether shortestPath( or allShortestPaths( comes next.
+// isSearch reports whether shortestPath( or allShortestPaths( comes next.
 func (p *parser) isSearch() bool {
 	return (p.is("SHORTESTPATH") || p.is("ALLSHORTESTPATHS")) && p.peekAt(1).sign("(")
 }
@@ -109,7 +109,7 @@ func (p *parser) elements(n *ast.PathPattern) {
 	}
 }
 
-// startsRelationship says whether a relationship begins at token i.
+// startsRelationship reports whether a relationship begins at token i.
 func (p *parser) startsRelationship(i int) bool {
 	t := p.token(i)
 	return isDash(t) || isLeft(t) && isDash(p.token(i+1))
@@ -119,7 +119,7 @@ func isDash(t *token) bool  { return t.sign("-") || t.kind == tokDash }
 func isLeft(t *token) bool  { return t.sign("<") || t.kind == tokLeft }
 func isRight(t *token) bool { return t.sign(">") || t.kind == tokRight }
 
-// startsSubpath says whether a parenthesised path, not a node, comes next.
+// startsSubpath reports whether a parenthesised path, not a node, comes next.
 func (p *parser) startsSubpath() bool {
 	return p.isSign("(") && (p.peekAt(1).sign("(") || binds(p.peekAt(1)) && p.peekAt(2).sign("="))
 }
@@ -192,7 +192,7 @@ func (p *parser) optionalVariable() *ast.Variable {
 	return nil
 }
 
-// declares says whether the token, behind the opening bracket of a pattern and before next, is its variable. WHERE and IS are
+// declares reports whether the token, behind the opening bracket of a pattern and before next, is its variable. WHERE and IS are
 // what they say unless labels or the bracket's end follow.
 func declares(t, next *token) bool {
 	if t.is("WHERE") || t.is("IS") {
@@ -351,7 +351,7 @@ func (p *parser) labelName(what string) ast.LabelExpr {
 	return l
 }
 
-// patternEnd gives the index of the token after the path pattern that begins at token i, or i if none begins there. It looks at
+// patternEnd returns the index of the token after the path pattern that begins at token i, or i if none begins there. It looks at
 // the shape alone: (…) of a node, then as many -[…]-(…) as there are, at least one.
 func (p *parser) patternEnd(i int) int {
 	if !p.token(i).sign("(") || p.token(i).pair == 0 || !p.nodeShape(i) {
@@ -367,7 +367,7 @@ func (p *parser) patternEnd(i int) int {
 	}
 }
 
-// nodeShape says whether the parentheses that open at token i may hold a node pattern.
+// nodeShape reports whether the parentheses that open at token i may hold a node pattern.
 func (p *parser) nodeShape(i int) bool {
 	t := p.token(i + 1)
 	if declares(t, p.token(i+2)) {
@@ -376,7 +376,7 @@ func (p *parser) nodeShape(i int) bool {
 	return t.sign(")") || t.sign(":") || t.sign("{") || t.kind == tokParameter || t.is("WHERE") || t.is("IS")
 }
 
-// hopEnd gives the index after -[…]->(…) at token i, or i if there is none.
+// hopEnd returns the index after -[…]->(…) at token i, or i if there is none.
 func (p *parser) hopEnd(i int) int {
 	at := i
 	if isLeft(p.token(at)) {

@@ -72,7 +72,7 @@ func jsonLines[T any](t testing.TB, name string) []T {
 	return out
 }
 
-// corpus gives every statement that must parse: those of the conformance cases and the benchmarks.
+// corpus returns every statement that must parse: those of the conformance cases and the benchmarks.
 func corpus(t testing.TB) []string {
 	t.Helper()
 	var out []string

@@ -37,15 +37,15 @@ type token struct {
 	err        *graph.Error
 }
 
-// is says whether the token is the keyword, given in capitals.
+// is reports whether the token is the keyword, given in capitals.
 func (t *token) is(word string) bool {
 	return t.kind == tokWord && len(t.text) == len(word) && strings.EqualFold(t.text, word)
 }
 
-// sign says whether the token is the punctuation.
+// sign reports whether the token is the punctuation.
 func (t *token) sign(s string) bool { return t.kind == tokPunct && t.text == s }
 
-// name says whether the token can name a label, type, key or function.
+// name reports whether the token can name a label, type, key or function.
 func (t *token) name() bool { return t.kind == tokWord || t.kind == tokQuoted }
 
 // describe is the token as an error message shows it.

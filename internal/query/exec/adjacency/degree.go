@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// degrees answers how many rows the subplan Expand(Argument) has, and whether it has any, without running it.
+// degrees counts the rows of the subplan Expand(Argument), or tests whether it has any, without running it.
 type degrees struct {
 	r     *runtime.Run
 	node  *plan.Expand
@@ -19,7 +19,7 @@ type degrees struct {
 	out   []int
 }
 
-// NewDegrees makes the shortcut for a subplan, or nil if it has none.
+// NewDegrees creates the shortcut for a subplan, or returns nil if it does not apply.
 func NewDegrees(r *runtime.Run, f *runtime.Frame, kind plan.ApplyKind) runtime.RowCounter {
 	x, ok := f.Sub.Root.Node.(*plan.Expand)
 	if !ok || kind == plan.Collect || x.Labels != nil || x.Into || len(x.DistinctFrom) > 0 || len(x.Where) > 0 {
@@ -40,7 +40,7 @@ func NewDegrees(r *runtime.Run, f *runtime.Frame, kind plan.ApplyKind) runtime.R
 	return d
 }
 
-// Counts sets count for the rows of in; a row without a vertex counts no edges.
+// Counts sets count for the rows of in. A row without a vertex counts no edges.
 func (d *degrees) Counts(ctx context.Context, in *runtime.Batch, count []int64) error {
 	types, ok := d.types.Resolve()
 	if !ok {

@@ -11,14 +11,14 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// The numbers of edges that an expansion asks for at once: few at first, in case no more are wanted.
+// How many edges an expansion requests at once: few at first, in case the consumer needs no more.
 const (
 	firstEdges = 4 * graph.BatchSize
 	MaxEdges   = 64 * graph.BatchSize
 )
 
-// expand joins each row with the edges of a vertex. It reads the lists of all vertices of an input batch in one
-// request (or in a few, if they are long), tests the edges once, and then writes rows of them.
+// expand joins each row with the edges of a vertex. It reads the neighbour lists of an input batch in one request, or in
+// several if they are long, tests each edge once, and writes rows.
 type expand struct {
 	runtime.FanOut
 	frame      *runtime.Frame
@@ -28,17 +28,17 @@ type expand struct {
 	uniqueness Uniqueness
 
 	src     []graph.VertexID
-	rows    runtime.Sel // beside src
+	rows    runtime.Sel // parallel to src
 	f       runtime.Frontier
-	base    int  // sources answered before the present answer
-	inOrder bool // the present answer has all sources, so that rows can come in the order of the input
-	k, end  int  // the entries of the present answer that are still to be written
-	off     int  // edges of entry k that are written
+	base    int  // sources answered before the current answer
+	inOrder bool // the current answer covers all sources, so rows keep the order of the input
+	k, end  int  // the unwritten entries of the current answer
+	off     int  // written edges of entry k
 	limit   int
 
-	once  bool            // ends that were given before are left out
-	seen  graph.VertexSet // the ends that were given, if so
-	seenN int             // bytes of seen that are accounted
+	once  bool            // each end is written once
+	seen  graph.VertexSet // the written ends, if once is set
+	seenN int             // bytes of seen that are accounted for
 	acct  runtime.Account
 }
 
@@ -101,8 +101,8 @@ func Expand(c *compile.Compiler, n *plan.Expand, need plan.ColSet) *runtime.Stag
 	return s
 }
 
-// rowConditions gives the conditions that read more than the edge and its far end, so that they cannot be tested
-// beside the list.
+// rowConditions returns the conditions that read more than the edge and its far end, so the neighbour list alone cannot decide
+// them.
 func rowConditions(n *plan.Expand) []plan.Expr {
 	var rest []plan.Expr
 	for _, e := range n.Where {
@@ -126,7 +126,7 @@ func (x *expand) Open(ctx context.Context) error {
 func (x *expand) Close() {
 	x.acct.Release()
 	x.seenN = 0
-	if cap(x.reader.Answer.Targets) > firstEdges { // too many to be kept for another run
+	if cap(x.reader.Answer.Targets) > firstEdges { // too many to keep for another run
 		x.reader.Answer = shard.Neighbours{}
 	}
 	x.reader.Shrink()
@@ -158,8 +158,8 @@ func (x *expand) Begin(context.Context) error {
 	return nil
 }
 
-// Sources appends the vertices of a column, and the rows that they stand in, to src and rows. Nulls are left out, and
-// rows of the frame that no operator waits for.
+// Sources appends the vertices of a column and their rows to src and rows. It skips nulls, and rows of the frame that no
+// operator waits for.
 func Sources(b *runtime.Batch, pos int, f *runtime.Frame, src []graph.VertexID, rows runtime.Sel) ([]graph.VertexID, runtime.Sel, error) {
 	col := &b.Cols[pos]
 	all := f == nil || f.Done == nil
@@ -188,7 +188,7 @@ func NotVertex(v graph.Value) error {
 	return graph.TypeError("InvalidArgumentType", "a pattern needs a Node here, not a value of type %s", v.Kind())
 }
 
-// read gets the next part of the lists.
+// read fetches the next part of the lists.
 func (x *expand) read(ctx context.Context) error {
 	x.base += x.reader.Answer.Done
 	if err := runtime.GrowSet(&x.acct, &x.seen, &x.seenN); err != nil {
@@ -204,7 +204,7 @@ func (x *expand) read(ctx context.Context) error {
 	return nil
 }
 
-// writeRows gives edges of the present answer to rows until the batch is full or the answer ends.
+// writeRows writes edges of the current answer until the batch is full or the answer ends.
 func (x *expand) writeRows() {
 	res := &x.reader.Answer
 	room := x.Run.BatchSize() - x.Out.N
@@ -248,8 +248,8 @@ func (x *expand) writeRows() {
 	}
 }
 
-// writeUnseen gives a row for each end of edges lo … hi-1 of the answer that no row was given for. The end is all there is
-// in a row.
+// writeUnseen writes a row for each end of edges lo … hi-1 of the answer that has no row yet. The row holds nothing but the
+// end.
 func (x *expand) writeUnseen(lo, hi int, excluded []graph.EdgeID) int {
 	res := &x.reader.Answer
 	ids := x.Out.Cols[x.writer.toAt].IDs
@@ -268,12 +268,12 @@ func (x *expand) writeUnseen(lo, hi int, excluded []graph.EdgeID) int {
 // EdgeWriter fills the columns that an expansion adds.
 type EdgeWriter struct {
 	toAt, edgeAt, idAt int   // positions in the result, or -1: the far end, the edge, the edge's id alone
-	props              []int // likewise the properties of the edge that the hop brings
-	SlabSize           int   // of a slab
+	props              []int // likewise the edge properties that the reader fetches
+	SlabSize           int   // edges in a slab
 	slab               []graph.EdgeValue
 }
 
-// add appends edges lo … hi-1 of the hop's answer, which belong to source.
+// add appends edges lo … hi-1 of the reader's answer, which belong to source.
 func (d *EdgeWriter) add(out *runtime.Batch, h *Reader, source graph.VertexID, lo, hi int) {
 	if d.toAt >= 0 {
 		col := &out.Cols[d.toAt]
@@ -301,7 +301,7 @@ func (d *EdgeWriter) add(out *runtime.Batch, h *Reader, source graph.VertexID, l
 	}
 }
 
-// Keep makes an edge for a row. Its memory is not used again: rows may be kept.
+// Keep allocates an edge for a row. Its memory is never reused, so rows may be kept.
 func (d *EdgeWriter) Keep(e graph.Edge) *graph.EdgeValue {
 	if len(d.slab) == cap(d.slab) {
 		d.slab = make([]graph.EdgeValue, 0, d.SlabSize)

@@ -9,7 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// expandInto joins each row with the edges between two vertices that it has.
+// expandInto joins each row with the edges between two of its vertices.
 type expandInto struct {
 	expand
 	to    int // position of To in the input
@@ -18,9 +18,9 @@ type expandInto struct {
 }
 
 func newExpandInto(x *expand, n *plan.Expand, in *runtime.Stage) *expandInto {
-	// Conditions are on the edge alone, so they hold from either end.
+	// Conditions read only the edge, so they hold from either end.
 	back := &Reader{Run: x.Run, Types: x.reader.Types, Dir: n.Dir.Reverse(), Filter: x.reader.Filter, Edges: x.reader.Edges}
-	// Labels of To are tested where To is bound; a label test here would apply to From on the way back.
+	// The operator that binds To tests its labels. A test here would apply to From on the way back.
 	return &expandInto{
 		expand: *x, to: in.Pos(n.To), pairs: pairs{r: x.Run, readers: [2]*Reader{x.reader, back}, oneSided: n.Labels != nil},
 	}
@@ -62,7 +62,7 @@ func (x *expandInto) Begin(ctx context.Context) error {
 	return x.pairs.Begin(ctx)
 }
 
-// match finds the far ends of rows in the present answer, until the batch is full or the answer ends.
+// match finds the far ends of rows in the current answer until the batch is full or the answer ends.
 func (x *expandInto) match() {
 	p := &x.pairs
 	h := p.hop()

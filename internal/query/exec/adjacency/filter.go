@@ -11,22 +11,22 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// EdgeFilter is the condition on each edge of an expansion, compiled so that the edge's properties come with the edges
-// themselves: each property is a column of its own, which the request fills.
+// EdgeFilter is a condition on each edge of an expansion. The edge's properties arrive with the edges: the request fills a
+// column for each property.
 type EdgeFilter struct {
 	Preds []plan.Expr
-	Keys  []string // properties of the edge that the request brings
+	Keys  []string // properties of the edge that the request fills
 	Cols  []plan.Col
-	Outer []plan.Col // of cols those of the input row, at the end
+	Outer []plan.Col // the input row's columns, at the end of Cols
 
-	Edge, to bool // the edge itself, its far end: where in cols, if at all, in this order
+	Edge, to bool // whether Cols holds the edge and its far end, in this order
 
-	ranges []edgeRange // beside preds, for the shards to test
+	ranges []edgeRange // conditions besides Preds that the shards test
 	whole  *EdgeFilter // the condition without ranges, for parameters that cannot be bounds
 }
 
-// CompileLocalFilter compiles a condition on the edge in column edge and the vertex in column to (0: none). Columns beyond these
-// are those of the input's row.
+// CompileLocalFilter compiles a condition on the edge in column edge and the vertex in column to (0: none). All other columns
+// belong to the input row.
 func CompileLocalFilter(c *compile.Compiler, preds []plan.Expr, edge, to plan.Col) *EdgeFilter {
 	if len(preds) == 0 {
 		return nil
@@ -70,25 +70,25 @@ func CompileLocalFilter(c *compile.Compiler, preds []plan.Expr, edge, to plan.Co
 	return w
 }
 
-// EdgeTest runs an edgeWhere.
+// EdgeTest evaluates an EdgeFilter in a run.
 type EdgeTest struct {
 	w         *EdgeFilter
 	r         *runtime.Run
 	preds     *expr.Predicates
 	needsEdge bool
-	ids       []graph.PropID // beside w.keys; 0 for a name that no property has had
+	ids       []graph.PropID // parallel to w.Keys; 0 for an unknown name
 	asked     []int          // by key: the column of the request, or -1
 	bounds    []edgeBound
 	outerPos  []int // positions of w.outer in the input's batches
 
 	b     runtime.Batch
-	edges []graph.EdgeValue // what stands in the column of the edge
-	ends  []graph.VertexID  // what stands in the column of the far end, where that is the source
+	edges []graph.EdgeValue // the column of the edge
+	ends  []graph.VertexID  // the column of the far end, where that is the source
 	nulls []graph.Value
 	out   runtime.Sel
 }
 
-// NewEdgeTest makes the test over an input with the columns cols; w may be nil.
+// NewEdgeTest creates the test over an input with the columns cols; w may be nil.
 func NewEdgeTest(r *runtime.Run, w *EdgeFilter, cols []plan.Col) *EdgeTest {
 	if w == nil {
 		return nil
@@ -107,7 +107,7 @@ func NewEdgeTest(r *runtime.Run, w *EdgeFilter, cols []plan.Col) *EdgeTest {
 // PerRow reports whether the condition depends on the input's row.
 func (t *EdgeTest) PerRow() bool { return len(t.w.Outer) > 0 }
 
-// resolve appends the properties to ask for to dst.
+// resolve appends the ids of the requested properties to dst.
 func (t *EdgeTest) resolve(dst []graph.PropID) []graph.PropID {
 	for k := range t.ids {
 		if t.ids[k] == 0 {
@@ -122,8 +122,8 @@ func (t *EdgeTest) resolve(dst []graph.PropID) []graph.PropID {
 	return dst
 }
 
-// filterPart appends to dst those of the edges lo … hi-1 of an answer that satisfy a condition without outer columns.
-// u is the source that edge lo belongs to, or one before it; that of edge hi is given back.
+// filterPart appends to dst those of edges lo … hi-1 of an answer that satisfy a condition without outer columns. u is the
+// source of edge lo or an earlier one; filterPart returns the source of edge hi.
 func (t *EdgeTest) filterPart(ctx context.Context, h *Reader, lo, hi, u int, dst runtime.Sel) (int, runtime.Sel, error) {
 	n := hi - lo
 	b := &t.b
@@ -168,7 +168,7 @@ func (t *EdgeTest) filterPart(ctx context.Context, h *Reader, lo, hi, u int, dst
 	return u, dst, nil
 }
 
-// sources gives the sources of the edges lo … hi-1 of an answer.
+// sources returns the sources of edges lo … hi-1 of an answer.
 func (t *EdgeTest) sources(h *Reader, lo, hi int) []graph.VertexID {
 	t.ends = t.ends[:0]
 	for u := range h.Answer.Done {
@@ -179,8 +179,8 @@ func (t *EdgeTest) sources(h *Reader, lo, hi int) []graph.VertexID {
 	return t.ends
 }
 
-// filterEnds gives those of the rows whose vertices satisfy a condition that reads nothing but the far end. It is valid
-// until the next call.
+// filterEnds returns the rows whose vertices satisfy a condition that reads only the far end. The result is valid until the
+// next call.
 func (t *EdgeTest) filterEnds(ctx context.Context, ids []graph.VertexID, rows runtime.Sel) (runtime.Sel, error) {
 	t.b.N = len(ids)
 	if t.w.to {
@@ -191,7 +191,7 @@ func (t *EdgeTest) filterEnds(ctx context.Context, ids []graph.VertexID, rows ru
 	return out, err
 }
 
-// null gives n nulls.
+// null returns n nulls.
 func (t *EdgeTest) null(n int) []graph.Value {
 	for len(t.nulls) < n {
 		t.nulls = append(t.nulls, graph.Value{})
@@ -199,8 +199,8 @@ func (t *EdgeTest) null(n int) []graph.Value {
 	return t.nulls[:n]
 }
 
-// FilterRows gives those of the candidates that satisfy the condition: candidate k is edge edges[k] of the answer, found
-// from sources[k] for the input's row rows[k]. The result is valid until the next call.
+// FilterRows returns the candidates that satisfy the condition: candidate k is edge edges[k] of the answer, reached from
+// sources[k] for input row rows[k]. The result is valid until the next call.
 func (t *EdgeTest) FilterRows(ctx context.Context, h *Reader, edges runtime.Sel, sources []graph.VertexID, in *runtime.Batch, rows runtime.Sel) (runtime.Sel, error) {
 	n := len(edges)
 	b := &t.b

@@ -11,18 +11,18 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// edgeRange is a conjunct that compares a property of an edge with a constant or a parameter. The shards test it beside
-// their lists.
+// edgeRange is a conjunct that compares a property of an edge with a constant or a parameter. The shards test it while they
+// read the lists.
 type edgeRange struct {
 	key   string
 	op    plan.OpCode // between the property and the bound
 	bound plan.Expr
 }
 
-// mirrored gives a comparison with its sides exchanged.
+// mirrored swaps the sides of a comparison.
 var mirrored = map[plan.OpCode]plan.OpCode{plan.Eq: plan.Eq, plan.Lt: plan.Gt, plan.Le: plan.Ge, plan.Gt: plan.Lt, plan.Ge: plan.Le}
 
-// rangeOf gives a conjunct on the edge in a column as a range, if it is one.
+// rangeOf converts a conjunct on the edge in a column to a range, if it is one.
 func rangeOf(e plan.Expr, edge plan.Col) (edgeRange, bool) {
 	op, ok := e.(*plan.Op)
 	if !ok || len(op.Args) != 2 || edge == 0 {
@@ -50,7 +50,7 @@ func rangeOf(e plan.Expr, edge plan.Col) (edgeRange, bool) {
 	return edgeRange{}, false
 }
 
-// AllRanges reports whether the conditions of a hop are ranges alone.
+// AllRanges reports whether the conditions of a hop are only ranges.
 func AllRanges(preds []plan.Expr, edge plan.Col) bool {
 	return !slices.ContainsFunc(preds, func(e plan.Expr) bool {
 		_, ok := rangeOf(e, edge)
@@ -58,7 +58,7 @@ func AllRanges(preds []plan.Expr, edge plan.Col) bool {
 	})
 }
 
-// CompileFilter is edgeWhere with the ranges taken out.
+// CompileFilter is CompileLocalFilter with the ranges split off for the shards.
 func CompileFilter(c *compile.Compiler, preds []plan.Expr, edge, to plan.Col) *EdgeFilter {
 	var ranges []edgeRange
 	var rest []plan.Expr
@@ -84,7 +84,7 @@ func CompileFilter(c *compile.Compiler, preds []plan.Expr, edge, to plan.Col) *E
 	return w
 }
 
-// bounded reports whether the values of parameters can bound what they have to.
+// bounded reports whether the values of the parameters can serve as bounds.
 func bounded(ranges []edgeRange, params map[string]graph.Value) bool {
 	for _, r := range ranges {
 		if p, ok := r.bound.(*plan.Param); ok && !graph.Bounds(params[p.Name]) {
@@ -94,14 +94,14 @@ func bounded(ranges []edgeRange, params map[string]graph.Value) bool {
 	return true
 }
 
-// edgeBound is an edgeRange of a run.
+// edgeBound is an edgeRange with the values of a run.
 type edgeBound struct {
 	edgeRange
-	id    graph.PropID // 0 until it is known
+	id    graph.PropID // 0: unknown yet
 	value *expr.Constant
 }
 
-// bounds makes the ranges of a run.
+// bounds evaluates the ranges of a run.
 func bounds(r *runtime.Run, ranges []edgeRange) []edgeBound {
 	es := expr.New(r, nil)
 	var out []edgeBound
@@ -115,7 +115,7 @@ func bounds(r *runtime.Run, ranges []edgeRange) []edgeBound {
 	return out
 }
 
-// where appends the ranges to a request's conditions. It is not ok if no edge has one of the properties.
+// where appends the ranges to a request's conditions. ok is false if no edge has one of the properties.
 func (t *EdgeTest) where(dst []shard.EdgeRange) (_ []shard.EdgeRange, ok bool) {
 	for k := range t.bounds {
 		b := &t.bounds[k]

@@ -9,14 +9,14 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// hasEdge is a plan.HasEdge.
+// hasEdge evaluates a plan.HasEdge.
 type hasEdge struct {
 	from, to runtime.Evaluator
 	pairs    pairs
 	out      []graph.Value
 }
 
-// NewHasEdge makes the evaluator of a HasEdge over those of its ends.
+// NewHasEdge creates the evaluator of a HasEdge from the evaluators of its ends.
 func NewHasEdge(r *runtime.Run, e *plan.HasEdge, from, to runtime.Evaluator) runtime.Evaluator {
 	return &hasEdge{
 		from: from, to: to,

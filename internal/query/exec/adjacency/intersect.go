@@ -11,40 +11,40 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// intersect joins each row with the vertices that edges of both legs lead to. For a part of a batch it reads the lists of
-// both sides in one request each; one side's lists are marked in a bitmap one after another, the other's are looked up
-// there. Which side is marked is decided by what it costs: a vertex that repeats from row to row is marked once. Rows of
-// which one vertex has no edges are dropped before any list is read. Where few vertices are marked and the other side's lists
-// are long, these are found from the marked vertices' end.
+// intersect joins each row with the vertices that edges of both legs lead to. For a part of a batch, it reads the lists of both
+// sides in one request each. It marks the lists of one side in a bitmap, one after another, and looks up the other side's
+// there. The cheaper side is marked: a vertex that repeats from row to row is marked once. Rows with a vertex without edges are
+// dropped before any list is read. If few vertices are marked and the other side's lists are long, it reads these edges from
+// the marked vertices' end.
 type intersect struct {
 	runtime.FanOut
 	frame  *runtime.Frame
 	legs   [2]leg
-	exists bool // the second leg asks only whether there is an edge
+	exists bool // the second leg only tests for an edge
 	apart  bool // the edges of the legs must differ
 	to     int  // position of To in out, or -1
 	labels *expr.LabelTest
 
-	rows   runtime.Sel         // those with two vertices
-	src    [2][]graph.VertexID // beside rows
+	rows   runtime.Sel         // rows with two vertices
+	src    [2][]graph.VertexID // parallel to rows
 	ids    []graph.VertexID
-	known  bool // the legs know the degrees of all rows
-	lo, hi int  // the part of rows whose lists are read
+	known  bool // the degrees of all rows have been read
+	lo, hi int  // the rows whose lists have been read
 	marked int  // the leg whose lists are marked
-	i, j   int  // the row at work, and the entry of its list
-	last   int  // the source that probe has the list of, or -1
+	i, j   int  // the current row and entry of its list
+	last   int  // the source whose list is in probe, or -1
 	probe  probe
 	hits   []int
 
-	// The far ends of the marked lists, and what leads from them along the other leg.
+	// The far ends of the marked lists and their edges along the other leg.
 	ends runtime.Frontier
 	revs []int
-	puts []int // by vertex of the other leg: where its next edge goes
+	puts []int // by vertex of the other leg: the position of its next edge
 }
 
 type leg struct {
 	reader     *Reader
-	back       *Reader // the same edges from their far ends
+	back       *Reader // reads the same edges from their far ends
 	from       int     // position in the input
 	uniqueness Uniqueness
 	writer     EdgeWriter
@@ -52,7 +52,7 @@ type leg struct {
 	degrees    []int
 }
 
-// list gives where in the leg's answer the edges of the k-th row of the part stand.
+// list returns the range of the leg's answer that holds the edges of the k-th row of the part.
 func (l *leg) list(k int) (lo, hi int) {
 	u := int(l.f.Pos[k])
 	if u >= l.reader.Answer.Done {
@@ -145,7 +145,7 @@ func (x *intersect) Begin(ctx context.Context) error {
 	return x.weed(ctx)
 }
 
-// weed drops the rows of which one vertex has no edges, if they are many.
+// weed drops the rows that have a vertex without edges, if there are many of them.
 func (x *intersect) weed(ctx context.Context) error {
 	if len(x.rows) == 0 {
 		return nil
@@ -178,7 +178,7 @@ func (x *intersect) weed(ctx context.Context) error {
 	return nil
 }
 
-// narrow makes a leg know the degrees of the rows that are left alone.
+// narrow restricts a leg's degrees to the remaining rows.
 func (x *intersect) narrow(i int) {
 	l := &x.legs[i]
 	x.ids = append(x.ids[:0], l.f.IDs...)
@@ -193,7 +193,7 @@ func (x *intersect) narrow(i int) {
 	l.degrees = l.degrees[:len(l.f.IDs)]
 }
 
-// readDegrees reads the degrees of a leg's vertices for the rows lo … hi-1.
+// readDegrees reads the degrees of a leg's vertices for rows lo … hi-1.
 func (x *intersect) readDegrees(ctx context.Context, i, lo, hi int) error {
 	l := &x.legs[i]
 	l.f.Set(x.src[i][lo:hi])
@@ -206,7 +206,7 @@ func (x *intersect) readDegrees(ctx context.Context, i, lo, hi int) error {
 	return x.Run.Tx.Degrees(ctx, l.f.IDs, types, l.reader.Dir, l.degrees)
 }
 
-// read reads the lists of the next rows: of as many as have no more than MaxEdges edges, or of one.
+// read reads the lists of the next rows: as many as have at most MaxEdges edges together, at least one.
 func (x *intersect) read(ctx context.Context) error {
 	x.probe.clear()
 	x.last = -1
@@ -250,11 +250,11 @@ func (x *intersect) read(ctx context.Context) error {
 	return nil
 }
 
-// leastFar is how many edges lists have at least that are not read if there is a shorter way.
+// leastFar is the number of edges from which on lists are read from the far end, if that reads fewer.
 const leastFar = 256
 
-// readBack reads the lists of the marked side, and from their far ends those edges of the other side's that lead there, if
-// these are much fewer than all, which are far.
+// readBack reads the lists of the marked side, and then the other side's edges from those far ends, if these edges are far
+// fewer than far, the whole.
 func (x *intersect) readBack(ctx context.Context, near, far int) (bool, error) {
 	if far < leastFar || 4*near > far || near > MaxEdges {
 		return false, nil
@@ -287,7 +287,7 @@ func (x *intersect) readBack(ctx context.Context, near, far int) (bool, error) {
 	return true, nil
 }
 
-// reverse makes the answer of a leg of the edges that were found from their far ends.
+// reverse builds the answer of a leg from edges that were read from their far ends.
 func (x *intersect) reverse(l *leg) {
 	from, to := &l.back.Answer, &l.reader.Answer
 	n := len(l.f.IDs)
@@ -332,7 +332,7 @@ func (x *intersect) reverse(l *leg) {
 	}
 }
 
-// cost is about the number of steps that the part takes when a leg is marked.
+// cost estimates the steps for the part if a leg is marked.
 func (x *intersect) cost(marked int) int {
 	m, e := &x.legs[marked], &x.legs[1-marked]
 	n := 0
@@ -345,7 +345,7 @@ func (x *intersect) cost(marked int) int {
 	return n
 }
 
-// match looks the entries of the rows' lists up, until the batch is full or the part ends.
+// match looks up the entries of the rows' lists until the batch is full or the part ends.
 func (x *intersect) match() {
 	m, e := &x.legs[x.marked], &x.legs[1-x.marked]
 	for ; x.i < x.hi; x.i, x.j = x.i+1, 0 {
@@ -377,7 +377,7 @@ func (x *intersect) match() {
 	}
 }
 
-// lookups counts the entries that are looked up in the list of the k-th row's marked vertex before it changes.
+// lookups counts the look-ups in the list of the k-th row's marked vertex before that vertex changes.
 func (x *intersect) lookups(k int) int {
 	m, e := &x.legs[x.marked], &x.legs[1-x.marked]
 	n := 0
@@ -388,7 +388,7 @@ func (x *intersect) lookups(k int) int {
 	return n
 }
 
-// pair gives the rows of an edge to v and the edges to v among those marked.
+// pair writes the rows that combine an edge to v with the marked edges to v.
 func (x *intersect) pair(row int32, at, first int, v graph.VertexID) {
 	m, e := &x.legs[x.marked], &x.legs[1-x.marked]
 	if used := e.uniqueness.Excluded(row); len(used) > 0 && slices.Contains(used, e.reader.Answer.Edges[at]) {
@@ -412,7 +412,7 @@ func (x *intersect) pair(row int32, at, first int, v graph.VertexID) {
 	}
 }
 
-// add begins a row of out.
+// add appends a row to out.
 func (x *intersect) add(row int32, v graph.VertexID) {
 	if x.to >= 0 {
 		x.Out.Cols[x.to].IDs = append(x.Out.Cols[x.to].IDs, v)

@@ -13,9 +13,12 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// foldCount sums the products of its rows' path multiplicities. That of a vertex is computed once, from its neighbours':
-// counting by messages along a tree (Yannakakis 1981, in the form that FAQ, Khamis et al. 2016, gives it for counts).
-// BenchmarkCountFold against BenchmarkCountMultiplicity is what it gains over an aggregate of rows with path multiplicities.
+// foldCount sums the products of its rows' path multiplicities. It computes the multiplicity of a vertex once, from those of
+// its neighbours: counting by messages along a tree (Yannakakis 1981, in the form that FAQ, Khamis et al. 2016, uses for
+// counts).
+//
+// BenchmarkCountFold against BenchmarkCountMultiplicity, and BenchmarkRewrites in bench/traversal, compare it with an aggregate
+// over rows with path multiplicities.
 type foldCount struct {
 	runtime.Input
 	frame   *runtime.Frame
@@ -122,23 +125,23 @@ func CountOverflow() error {
 	return graph.RuntimeError("ArithmeticError", "IntegerOverflow", "the count is larger than an Integer can be")
 }
 
-// multiplicityPage is the number of multiplicities in a page: few vertices take little room, whatever their ids are.
+// multiplicityPage is the number of multiplicities in a page. Pages keep the memory small for few vertices, whatever their ids.
 const multiplicityPage = 512
 
-// multiplicities computes and keeps path multiplicities of vertices: the product over branches of the sum over the neighbours.
+// multiplicities memoises the path multiplicity of vertices: the product over the branches of the sum over the neighbours.
 type multiplicities struct {
 	pos      int // of the root, in the input
 	sharing  *sharing
-	of       *multiplicities // in a worker: those of the run, which all workers share
+	of       *multiplicities // in a worker: the run's multiplicities, which all workers share
 	branches []*branchMultiplicity
-	known    [][]*[multiplicityPage]int64 // by shard and local id, in pages: the multiplicity plus one, 0 where it is not known, or unlearnt
+	known    [][]*[multiplicityPage]int64 // pages by shard and local id: the multiplicity plus one, 0: unknown, or unlearnt
 	acct     runtime.Account
 	f        runtime.Frontier
-	wanted   []graph.VertexID // to be learnt, each once
+	wanted   []graph.VertexID // to compute, without repeats
 	ids      []graph.VertexID // the vertices of rows
 	rows     runtime.Sel
 	part     []int64
-	workers  []*multiplicities // the same for each worker
+	workers  []*multiplicities // by worker
 }
 
 type branchMultiplicity struct {
@@ -148,7 +151,7 @@ type branchMultiplicity struct {
 	degrees  []int
 }
 
-// newMultiplicities makes the multiplicities of some branches.
+// newMultiplicities creates the memo of some branches.
 func (c *sharing) newMultiplicities(r *runtime.Run, pos int, branches []plan.Branch) *multiplicities {
 	w := &multiplicities{pos: pos, sharing: c, acct: runtime.Account{Run: r, Name: "FoldCount"}}
 	for _, b := range branches {
@@ -161,7 +164,7 @@ func (c *sharing) newMultiplicities(r *runtime.Run, pos int, branches []plan.Bra
 	return w
 }
 
-// open forgets the multiplicities if the statement may have changed them since the last rows: they outlast the rows of a subplan.
+// open clears the memo if the statement may have changed the graph since it was filled: it outlives the rows of a subplan.
 func (w *multiplicities) open() {
 	if w.acct.Run.Program.Query.Writes {
 		w.release()
@@ -178,7 +181,7 @@ func (w *multiplicities) release() {
 	}
 }
 
-// slot gives the place of a vertex's multiplicity.
+// slot returns the cell of a vertex.
 func (w *multiplicities) slot(v graph.VertexID) (*int64, error) {
 	shard, page, at := v.Shard(), v.Local()/multiplicityPage, v.Local()%multiplicityPage
 	if shard < len(w.known) && page < uint64(len(w.known[shard])) {
@@ -193,7 +196,7 @@ func (w *multiplicities) slot(v graph.VertexID) (*int64, error) {
 	return &p[at], nil
 }
 
-// pageSlow makes a page, or finds the one that the workers share.
+// pageSlow creates a page, or finds the page that the workers share.
 func (w *multiplicities) pageSlow(shard int, page uint64) (*[multiplicityPage]int64, error) {
 	if w.of == nil {
 		return w.page(shard, page, &w.acct)
@@ -211,7 +214,7 @@ func (w *multiplicities) pageSlow(shard int, page uint64) (*[multiplicityPage]in
 	return p, nil
 }
 
-// page gives a page.
+// page returns a page.
 func (w *multiplicities) page(shard int, page uint64, acct *runtime.Account) (*[multiplicityPage]int64, error) {
 	if err := w.extend(shard, page, acct); err != nil {
 		return nil, err
@@ -242,13 +245,13 @@ func (w *multiplicities) extend(shard int, page uint64, acct *runtime.Account) e
 	return nil
 }
 
-// learned gives the multiplicity of a vertex; it is negative while another worker learns it.
+// learned returns the multiplicity of a vertex, or a negative number while another worker computes it.
 func (w *multiplicities) learned(v graph.VertexID) int64 {
 	local := v.Local()
 	return atomic.LoadInt64(&w.known[v.Shard()][local/multiplicityPage][local%multiplicityPage]) - 1
 }
 
-// multiplyRows multiplies into[i] by the multiplicity of the vertex of row i, that of null being 0.
+// multiplyRows multiplies into[i] by the multiplicity of the vertex of row i, 0 for null.
 func (w *multiplicities) multiplyRows(ctx context.Context, b *runtime.Batch, into []int64) error {
 	if ids := b.Cols[w.pos].IDs; ids != nil {
 		return w.multiply(ctx, ids, into)
@@ -300,10 +303,10 @@ func times(a, b int64) (int64, error) {
 	return int64(lo), nil
 }
 
-// unlearnt marks a multiplicity that is being learnt.
+// unlearnt marks a multiplicity that a worker is computing.
 const unlearnt = -1
 
-// want notes those of ids whose multiplicities are neither known nor being learnt.
+// want collects those of ids whose multiplicity is unknown and not being computed.
 func (w *multiplicities) want(ids []graph.VertexID) error {
 	w.wanted = w.wanted[:0]
 	for _, v := range ids {
@@ -324,7 +327,7 @@ func (w *multiplicities) want(ids []graph.VertexID) error {
 	return nil
 }
 
-// learn computes the multiplicities of those of ids that are not known. Other workers may still be learning some.
+// learn computes the unknown multiplicities of ids. Other workers may still be computing some of them.
 func (w *multiplicities) learn(ctx context.Context, ids []graph.VertexID) error {
 	if err := w.want(ids); err != nil || len(w.wanted) == 0 {
 		return err
@@ -369,7 +372,7 @@ func (w *multiplicities) compute(ctx context.Context, ids []graph.VertexID, into
 
 // multiply multiplies into[i] by the number of ways to expand the branch from ids[i]; ids are sorted without repeats.
 func (b *branchMultiplicity) multiply(ctx context.Context, ids []graph.VertexID, into []int64) error {
-	if b.below == nil && b.reader.sure() { // only the degree counts
+	if b.below == nil && b.reader.sure() { // the degree suffices
 		return b.multiplyDegrees(ctx, ids, into)
 	}
 	for len(ids) > 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// pathMultiplicity adds the path multiplicity of a vertex to each row, and drops the rows where it is 0. BenchmarkCountMultiplicity
-// against BenchmarkCountRows is what an aggregate gains by it.
+// pathMultiplicity adds the path multiplicity of a vertex to each row and drops rows where it is 0. BenchmarkCountMultiplicity
+// against BenchmarkCountRows compares it with enumeration.
 type pathMultiplicity struct {
 	runtime.Input
 	multiplicities *multiplicities
@@ -20,8 +20,8 @@ type pathMultiplicity struct {
 	r              *runtime.Run
 	product        []int64
 	b              *runtime.Batch // of the input
-	all            runtime.Sel    // its rows that stay
-	rows           runtime.Sel    // those of them that are still to be given
+	all            runtime.Sel    // its rows with a positive multiplicity
+	rows           runtime.Sel    // those of them that are not yet returned
 	out            runtime.Batch
 }
 
@@ -81,7 +81,7 @@ func (x *pathMultiplicity) Next(ctx context.Context) (*runtime.Batch, error) {
 	return &x.out, nil
 }
 
-// multiply finds the rows of a batch that stay.
+// multiply finds the rows of a batch with a positive multiplicity.
 func (x *pathMultiplicity) multiply(ctx context.Context, b *runtime.Batch) error {
 	x.product = x.product[:0]
 	for range b.N {

@@ -11,9 +11,10 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// sharing lets the workers of a long-running run compute path multiplicities. Each worker has multiplicities of its own but shares what
-// is known: the first worker to meet a vertex learns its multiplicity, and the others wait for it, so nothing is computed twice.
-// Deadlock-free: a worker that waits for a vertex of one level of a branch holds no unfinished work at or below this level.
+// sharing lets the workers of a long-running run compute path multiplicities. Each worker has its own multiplicities but shares
+// the memo: the first worker that meets a vertex computes its multiplicity and the others wait for it, so nothing is computed
+// twice. Deadlock-free: a worker that waits for a vertex of one level of a branch holds no unfinished work at or below this
+// level.
 type sharing struct {
 	pool *exchange.Pool
 
@@ -29,7 +30,7 @@ func newSharing(r *runtime.Run) *sharing {
 	return c
 }
 
-// share is compute by workers; ok is false if no processor is free, or too little work for one.
+// share computes on the worker pool; ok is false if no processor is free or the work is too small.
 func (w *multiplicities) share(ctx context.Context, ids []graph.VertexID, into []int64) (ok bool, err error) {
 	if w.of != nil || len(ids) < w.leastShared() {
 		return false, nil
@@ -54,7 +55,7 @@ func (w *multiplicities) leastShared() int {
 	return n
 }
 
-// lend makes multiplicities for a worker with a run of its own.
+// lend creates the multiplicities of a worker with its own run.
 func (w *multiplicities) lend(own *runtime.Run) *multiplicities {
 	h := &multiplicities{sharing: w.sharing, of: w, acct: runtime.Account{Run: own, Name: w.acct.Name}}
 	for _, b := range w.branches {
@@ -67,7 +68,7 @@ func (w *multiplicities) lend(own *runtime.Run) *multiplicities {
 	return h
 }
 
-// lend makes the same reader for a worker with a run of its own.
+// lend creates the same reader for a worker with its own run.
 func (h *Reader) lend(own *runtime.Run) *Reader {
 	var labels *plan.LabelExpr
 	if h.Labels != nil {
@@ -76,7 +77,7 @@ func (h *Reader) lend(own *runtime.Run) *Reader {
 	return NewReader(own, h.Types.Names, h.Dir, labels)
 }
 
-// await gives the multiplicity of a vertex that another worker learns.
+// await returns the multiplicity of a vertex that another worker computes.
 func (w *multiplicities) await(v graph.VertexID) (int64, error) {
 	c := w.sharing
 	c.waiting.Add(1)

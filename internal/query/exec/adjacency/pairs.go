@@ -8,9 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 )
 
-// pairs looks for the edges between two vertices of each row of a batch. Where one of the two repeats from row to row, its
-// list is read once and all rows look their other vertex up in it. Else each row reads the list of whichever of the two has
-// the smaller degree.
+// pairs looks for the edges between two vertices of each row of a batch. If one of the two repeats from row to row, its list is read once and all rows look up their other vertex in it. Otherwise each row reads the list of the vertex with the smaller degree.
 //
 //	p.begin(b, from, to)
 //	for more, err := p.advance(ctx); more; more, err = p.advance(ctx) {
@@ -21,17 +19,17 @@ import (
 type pairs struct {
 	r        *runtime.Run
 	readers  [2]*Reader // from From to To, and back
-	oneSided bool       // lists are read from From alone
+	oneSided bool       // lists are read only from From
 
 	froms, tos []graph.VertexID
-	rows       runtime.Sel // beside froms and tos
+	rows       runtime.Sel // parallel to froms and tos
 	f, far     runtime.Frontier
 	degrees    [2][]int
 	sides      [2]side
 
-	now     int // the side at work; 2 when the batch is done
-	base    int // sources answered before the present answer
-	k, end  int // the pairs of the present answer that are still to be looked at
+	now     int // the current side; 2 when the batch is done
+	base    int // sources answered before the current answer
+	k, end  int // the remaining pairs of the current answer
 	u       int // the source whose list is in probe, or -1
 	probe   probe
 	started bool
@@ -43,12 +41,12 @@ type side struct {
 	rows     runtime.Sel
 }
 
-// add takes in one row.
+// add adds one row.
 func (p *pairs) add(from, to graph.VertexID, row int32) {
 	p.froms, p.tos, p.rows = append(p.froms, from), append(p.tos, to), append(p.rows, row)
 }
 
-// reset forgets the rows.
+// reset removes all rows.
 func (p *pairs) reset() {
 	p.froms, p.tos, p.rows = p.froms[:0], p.tos[:0], p.rows[:0]
 	for i := range p.sides {
@@ -59,7 +57,7 @@ func (p *pairs) reset() {
 	p.now, p.base, p.k, p.end, p.u, p.started = 2, 0, 0, 0, -1, false
 }
 
-// Begin decides from which end each row is looked at.
+// Begin decides from which end each row is read.
 func (p *pairs) Begin(ctx context.Context) error {
 	types, ok := p.readers[0].Types.Resolve()
 	if !ok || len(p.rows) == 0 {
@@ -109,7 +107,7 @@ func (p *pairs) Begin(ctx context.Context) error {
 	return nil
 }
 
-// take gives all rows to one side.
+// take assigns all rows to one side.
 func (p *pairs) take(i int) {
 	s := &p.sides[i]
 	s.src, s.dst = append(s.src, p.froms...), append(s.dst, p.tos...)
@@ -119,7 +117,7 @@ func (p *pairs) take(i int) {
 	s.rows = append(s.rows, p.rows...)
 }
 
-// repeats counts the vertices that are what the one before them is.
+// repeats counts the vertices that equal their predecessor.
 func repeats(list []graph.VertexID) int {
 	n := 0
 	for i := 1; i < len(list); i++ {
@@ -135,10 +133,10 @@ func (p *pairs) readDegrees(ctx context.Context, i int, ids []graph.VertexID, ty
 	return p.r.Tx.Degrees(ctx, ids, types, p.readers[i].Dir, p.degrees[i])
 }
 
-// hop is the one that the present lists were read along.
+// hop returns the reader of the current lists.
 func (p *pairs) hop() *Reader { return p.readers[min(p.now, 1)] }
 
-// Advance reads the next lists; false says that all rows have been looked at.
+// Advance reads the next lists; it returns false after the last row.
 func (p *pairs) Advance(ctx context.Context) (bool, error) {
 	for p.now < 2 {
 		h := p.hop()
@@ -167,8 +165,8 @@ func (p *pairs) Advance(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// at gives the row of pair k, the vertex whose list is in probe, and the one to look up there. first is where the list
-// begins in the hop's answer.
+// at returns the row of pair k, the vertex whose list is in probe, and the vertex to look up there. first is the list's
+// position in the reader's answer.
 func (p *pairs) at() (row int32, source, dst graph.VertexID, first int) {
 	s := &p.sides[p.now]
 	place := p.f.Order[p.k]

@@ -6,17 +6,16 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// probe looks vertices up in one neighbour list after another: by marking the list's vertices in a bitmap where there are
-// enough look-ups to pay for that, else by binary search in its ascending runs, of which a list has one for each type and
-// direction.
+// probe looks up vertices in one neighbour list after another. It marks the list's vertices in a bitmap if there are enough
+// look-ups; otherwise it searches the list's ascending runs, one for each type and direction.
 type probe struct {
 	list   []graph.VertexID
-	ends   []int // of the runs, once they are asked for
+	ends   []int // of the runs; computed on demand
 	marks  graph.VertexSet
 	marked bool
 }
 
-// set takes in a list, which must stay as it is until clear or the next set, for about so many look-ups.
+// set sets the list, which must not change until clear or the next set, for about that many look-ups.
 func (p *probe) set(list []graph.VertexID, lookups int) {
 	p.clear()
 	p.list = list
@@ -28,7 +27,7 @@ func (p *probe) set(list []graph.VertexID, lookups int) {
 	}
 }
 
-// clear forgets the list.
+// clear removes the list.
 func (p *probe) clear() {
 	if p.marked {
 		p.marks.RemoveAll(p.list)
@@ -52,7 +51,7 @@ func (p *probe) has(v graph.VertexID) bool {
 	return false
 }
 
-// find appends to dst where in the list a vertex stands.
+// find appends to dst the positions of a vertex in the list.
 func (p *probe) find(v graph.VertexID, dst []int) []int {
 	if p.marked && !p.marks.Has(v) {
 		return dst
@@ -67,7 +66,7 @@ func (p *probe) find(v graph.VertexID, dst []int) []int {
 	return dst
 }
 
-// runs gives the ends of the list's ascending runs.
+// runs returns the ends of the list's ascending runs.
 func (p *probe) runs() []int {
 	if len(p.ends) == 0 && len(p.list) > 0 {
 		for i := 1; i < len(p.list); i++ {
@@ -80,7 +79,7 @@ func (p *probe) runs() []int {
 	return p.ends
 }
 
-// search gives the first place in an ascending list at or after v.
+// search returns the first position in an ascending list at or after v.
 func search(list []graph.VertexID, v graph.VertexID) int {
 	return sort.Search(len(list), func(i int) bool { return list[i] >= v })
 }

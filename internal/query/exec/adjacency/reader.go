@@ -11,22 +11,22 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// Reader reads the edges of frontiers, one request a frontier, and drops those that fail the tests, which so run once an
-// edge and not once a row.
+// Reader reads the edges of frontiers, one request for each frontier, and drops the edges that fail the tests. So a test runs
+// once for each edge, not for each row.
 type Reader struct {
 	Run    *runtime.Run
 	Types  EdgeTypes
 	Dir    graph.Direction
 	Labels *expr.LabelTest // of the far ends; nil: none
-	Known  int8            // of the labels: 1 the counters say that all far ends have them, -1 they do not, 0 not asked; see sure
+	Known  int8            // 1: by the counters, all far ends have the labels; -1: not all; 0: unknown; see sure
 	Filter *EdgeTest       // nil: none
-	Back   bool            // edges are walked against the pattern: what the condition calls the far end is the source
-	Edges  bool            // ids and types of edges are wanted
-	Props  []string        // properties of edges that are wanted
+	Back   bool            // edges are read against the pattern: the condition's far end is the source
+	Edges  bool            // ids and types of edges are requested
+	Props  []string        // requested properties of edges
 
-	PropCols []int // by property: its column in res.Props, or -1 if no edge has it
+	PropCols []int // by property: its column in Answer.Props, or -1 if no edge has it
 
-	Next runtime.Prefetch // the hop that goes on from all that this one leads to, or none
+	Next runtime.Prefetch // the hop that follows from all far ends, or none
 
 	Request shard.Expand
 	Answer  shard.Neighbours // of the last frontier; valid until the next
@@ -37,7 +37,7 @@ type Reader struct {
 	LabelReader expr.LabelReader
 }
 
-// NewReader makes a hop along edges of the named types.
+// NewReader creates a reader along edges of the named types.
 func NewReader(r *runtime.Run, types []string, dir graph.Direction, labels *plan.LabelExpr) *Reader {
 	h := &Reader{Run: r, Types: NewEdgeTypes(r, types), Dir: dir}
 	if labels != nil {
@@ -46,8 +46,8 @@ func NewReader(r *runtime.Run, types []string, dir graph.Direction, labels *plan
 	return h
 }
 
-// Read fills res with the edges of the first res.Done of sources, which are sorted and without repeats; limit is about
-// how many edges are wanted at once (0: all).
+// Read fills Answer with the edges of the first Answer.Done of sources, which are sorted and without repeats. limit is about
+// how many edges to request at once (0: all).
 func (h *Reader) Read(ctx context.Context, sources []graph.VertexID, limit int) error {
 	if h.Run.Spent() || !h.requestEdges(sources, limit) {
 		h.none(len(sources))
@@ -72,13 +72,13 @@ func (h *Reader) Read(ctx context.Context, sources []graph.VertexID, limit int) 
 	return nil
 }
 
-// requestEdges makes the request for some sources, without columns; it is not ok if no edge can be found.
+// requestEdges builds the request for some sources, without columns; ok is false if no edge can exist.
 func (h *Reader) requestEdges(sources []graph.VertexID, limit int) (ok bool) {
 	h.Request.Sources = sources
 	return len(sources) > 0 && h.requestFor(limit)
 }
 
-// requestFor makes the request but for its sources.
+// requestFor builds the request except for its sources.
 func (h *Reader) requestFor(limit int) (ok bool) {
 	types, ok := h.Types.Resolve()
 	if !ok {
@@ -92,7 +92,7 @@ func (h *Reader) requestFor(limit int) (ok bool) {
 	return ok
 }
 
-// requestColumns adds the columns that read fills to the request.
+// requestColumns adds the columns that Read fills to the request.
 func (h *Reader) requestColumns() {
 	h.Request.Edges = h.Edges || h.Filter != nil && h.Filter.needsEdge
 	if h.Filter != nil {
@@ -109,7 +109,7 @@ func (h *Reader) requestColumns() {
 	}
 }
 
-// PrefetchNext gives the request that read will make, but for the sources, or nil if it will make none.
+// PrefetchNext returns the request of the next Read without its sources, or nil if there will be none.
 func (h *Reader) PrefetchNext(limit int) *shard.Expand {
 	if h.Run.Spent() || !h.requestFor(limit) {
 		return nil
@@ -118,8 +118,8 @@ func (h *Reader) PrefetchNext(limit int) *shard.Expand {
 	return &h.Request
 }
 
-// PrefetchBeyond gives the request of the hop that goes on from the far ends, but for the sources, or nil. It is kept in x; set stands for
-// the set that the hop fills, if it fills one.
+// PrefetchBeyond returns the request of the following hop without its sources, or nil. It is stored in x; set stands for the
+// set that the hop fills, if it fills one.
 func (h *Reader) PrefetchBeyond(x *shard.Expand, set *graph.VertexSet) *shard.Expand {
 	if h.Next.Hop == nil || !h.sure() {
 		return nil
@@ -134,13 +134,12 @@ func (h *Reader) PrefetchBeyond(x *shard.Expand, set *graph.VertexSet) *shard.Ex
 	return x
 }
 
-// Puts reports whether put serves: what the shards find is what the hop leads to.
+// Puts reports whether Put applies: the shards' answer is exactly the set that the hop leads to.
 func (h *Reader) Puts() bool {
 	return h.sure() && (h.Filter == nil || len(h.Filter.w.Preds) == 0) && !h.Run.Env.Partial
 }
 
-// Put adds what the hop leads to from sources, which are sorted and without repeats, to a set, and gives the number of those that
-// the set had not held.
+// Put adds the far ends of sources, which are sorted and without repeats, to a set, and returns how many of them are new.
 func (h *Reader) Put(ctx context.Context, sources []graph.VertexID, into *graph.VertexSet) (added int, err error) {
 	for len(sources) > 0 {
 		if err := h.Run.CheckCancel(ctx); err != nil {
@@ -164,10 +163,10 @@ func (h *Reader) Put(ctx context.Context, sources []graph.VertexID, into *graph.
 	return added, nil
 }
 
-// PerRow reports whether the condition on edges depends on the input's row, so that read does not test it.
+// PerRow reports whether the condition on edges depends on the input row, so Read does not test it.
 func (h *Reader) PerRow() bool { return h.Filter != nil && h.Filter.PerRow() }
 
-// none makes res the answer to n vertices without edges.
+// none sets Answer to n vertices without edges.
 func (h *Reader) none(n int) {
 	res := &h.Answer
 	res.Done = n
@@ -178,7 +177,7 @@ func (h *Reader) none(n int) {
 	res.Targets, res.Edges, res.Types, res.Reverse = res.Targets[:0], res.Edges[:0], res.Types[:0], res.Reverse[:0]
 }
 
-// Edge gives edge i of the answer, which belongs to the vertex source.
+// Edge returns edge i of the answer, which belongs to the vertex source.
 func (h *Reader) Edge(i int, source graph.VertexID) graph.Edge {
 	e := graph.Edge{ID: h.Answer.Edges[i], Type: h.Answer.Types[i], Src: source, Dst: h.Answer.Targets[i]}
 	if h.reversed(i) {
@@ -209,7 +208,7 @@ func (h *Reader) filterLabels(ctx context.Context) error {
 	return nil
 }
 
-// ReadSets fills sets with the label sets of the targets.
+// ReadSets fills Sets with the label sets of the targets.
 func (h *Reader) ReadSets(ctx context.Context) error {
 	n := len(h.Answer.Targets)
 	if cap(h.Sets) < n {
@@ -219,7 +218,7 @@ func (h *Reader) ReadSets(ctx context.Context) error {
 	return h.LabelReader.Read(ctx, h.Run.Tx, h.Answer.Targets, h.Sets)
 }
 
-// filterEdges drops the edges that fail the test, a part of the answer at a time.
+// filterEdges drops the edges that fail the test, part by part.
 func (h *Reader) filterEdges(ctx context.Context) error {
 	h.Keep = h.Keep[:0]
 	const part = 4 * graph.BatchSize
@@ -235,14 +234,14 @@ func (h *Reader) filterEdges(ctx context.Context) error {
 	return nil
 }
 
-// Compact drops all edges of the answer but those listed in keep.
+// Compact drops all edges of the answer except those listed in Keep.
 func (h *Reader) Compact() {
 	res := &h.Answer
 	if len(h.Keep) == len(res.Targets) {
 		return
 	}
 	n := len(res.Targets)
-	next, out := 0, 0 // the next of keep, and where it goes
+	next, out := 0, 0 // the next entry of Keep, and its destination
 	for u := range res.Done {
 		end := int32(res.Offsets[u+1])
 		res.Offsets[u] = out
@@ -260,14 +259,14 @@ func (h *Reader) Compact() {
 	}
 }
 
-// shorten drops all edges of the answer from the n-th on.
+// shorten truncates the answer to n edges.
 func (h *Reader) shorten(n int) {
 	h.Keep = append(h.Keep[:0], runtime.AllRows(max(n, 0))...)
 	h.Compact()
 }
 
-// gathered moves the cells of a column that are listed in keep to its front. A column that is not filled, which has
-// other than n cells, stays.
+// gathered moves the cells of a column that are listed in keep to its front. A column without n cells is not filled and stays
+// as it is.
 func gathered[T any](col []T, keep runtime.Sel, n int) []T {
 	if len(col) != n {
 		return col
@@ -278,13 +277,13 @@ func gathered[T any](col []T, keep runtime.Sel, n int) []T {
 	return col[:len(keep)]
 }
 
-// RowEdges drops the edges of an answer that one row does not allow.
+// RowEdges drops the edges of an answer that one row excludes.
 type RowEdges struct {
 	sources []graph.VertexID
 	rows    runtime.Sel
 }
 
-// Keep drops the edges that fail a condition on the row, and those that are excluded.
+// Keep drops the edges that fail a condition on the row, and the excluded ones.
 func (k *RowEdges) Keep(ctx context.Context, h *Reader, b *runtime.Batch, row int32, excluded []graph.EdgeID) error {
 	res := &h.Answer
 	if h.PerRow() && len(res.Targets) > 0 {

@@ -6,9 +6,9 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// sure reports whether all far ends of the hop's edges satisfy its labels, so that they need not be read: the counters of
-// the transaction's snapshot, which are exact, know how many edges of a type end at vertices with a label. A plan outlives
-// commits, so each run asks again. A statement that writes changes the answer while it runs.
+// sure reports whether all far ends of the reader's edges satisfy its labels, so label sets need not be read. The exact
+// counters of the transaction's snapshot tell how many edges of a type end at vertices with a label. A plan outlives commits,
+// so each run checks again, and a statement that writes may change the answer while it runs.
 func (h *Reader) sure() bool {
 	if h.Labels == nil {
 		return true
@@ -22,7 +22,7 @@ func (h *Reader) sure() bool {
 	return h.Known > 0
 }
 
-// Implied reports whether the counters say that all far ends of edges of the types (none: all) have the labels.
+// Implied reports whether, by the counters, all far ends of edges of the types (none: all) have the labels.
 func Implied(r *runtime.Run, e *plan.LabelExpr, types []string, dir graph.Direction) bool {
 	switch {
 	case e == nil:

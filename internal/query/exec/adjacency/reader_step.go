@@ -33,12 +33,12 @@ func (h *Reader) Step(ctx context.Context, from, out *graph.VertexSet) error {
 	return h.keepEnds(ctx, out)
 }
 
-// ByEdge reports whether the condition reads the edges, so that a step of sets, which knows vertices alone, cannot test it.
+// ByEdge reports whether the condition reads the edges. A step of sets, which sees only vertices, cannot test it.
 func (h *Reader) ByEdge() bool {
 	return h.Filter != nil && (h.Filter.w.Edge || len(h.Filter.w.Keys) > 0 || len(h.Filter.bounds) > 0)
 }
 
-// StepEdges is step from a sorted list, where each edge is tested.
+// StepEdges is Step from a sorted list, testing each edge.
 func (h *Reader) StepEdges(ctx context.Context, from []graph.VertexID, out *graph.VertexSet) error {
 	for rest := from; len(rest) > 0; rest = rest[h.Answer.Done:] {
 		if err := h.Run.CheckCancel(ctx); err != nil {
@@ -52,7 +52,7 @@ func (h *Reader) StepEdges(ctx context.Context, from []graph.VertexID, out *grap
 	return nil
 }
 
-// keepEnds takes out of a set the vertices that fail the tests of the hop, none of which reads an edge.
+// keepEnds removes from a set the vertices that fail the tests of the hop, none of which reads an edge.
 func (h *Reader) keepEnds(ctx context.Context, set *graph.VertexSet) error {
 	if h.sure() && h.Filter == nil {
 		return nil
@@ -76,7 +76,7 @@ func (h *Reader) keepEnds(ctx context.Context, set *graph.VertexSet) error {
 	return nil
 }
 
-// testEnds gives the places of those of ids, which are sorted, that pass. It is valid until the next call.
+// testEnds returns the positions of those of ids, which are sorted, that pass. The result is valid until the next call.
 func (h *Reader) testEnds(ctx context.Context, ids []graph.VertexID) (runtime.Sel, error) {
 	h.Keep = append(h.Keep[:0], runtime.AllRows(len(ids))...)
 	if !h.sure() {
@@ -97,17 +97,17 @@ func (h *Reader) testEnds(ctx context.Context, ids []graph.VertexID) (runtime.Se
 	return h.Filter.filterEnds(ctx, ids, h.Keep)
 }
 
-// Shrink lets go of buffers that are too large to be kept for another run.
+// Shrink releases buffers that are too large to keep for another run.
 func (h *Reader) Shrink() {
 	if cap(h.ends)+cap(h.Sets)+cap(h.Keep) > MaxKeptEdges {
 		h.ends, h.Sets, h.Keep = nil, nil, nil
 	}
 }
 
-// MaxKeptEdges bounds the answers, in edges, whose memory is kept for other statements.
+// MaxKeptEdges bounds the size, in edges, of answers whose memory is reused.
 const MaxKeptEdges = 1 << 20
 
-// VisitDegrees counts the edges that a step from list visits, if there is a budget for them.
+// VisitDegrees counts the edges that a step from list visits, if a budget limits them.
 func VisitDegrees(ctx context.Context, r *runtime.Run, list []graph.VertexID, types []graph.TypeID, dir graph.Direction) error {
 	if r.Env.Budget.Edges <= 0 {
 		return nil

@@ -7,18 +7,18 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 )
 
-// EdgeTypes resolves the names of edge types. A name that is unknown is looked up again at each use, since the
-// statement itself may have made it meanwhile.
+// EdgeTypes resolves the names of edge types. Each use looks up an unknown name again, because the statement itself may have
+// created it.
 type EdgeTypes struct {
 	r     *runtime.Run
 	Names []string
 	ids   []graph.TypeID
 }
 
-// NewEdgeTypes makes the types of these names; none stands for all types.
+// NewEdgeTypes resolves the names; no names stand for all types.
 func NewEdgeTypes(r *runtime.Run, names []string) EdgeTypes { return EdgeTypes{r: r, Names: names} }
 
-// Resolve gives the known types, none for all types; ok is false where no edge can have one of the types.
+// Resolve returns the known types, none for all types; ok is false if no edge can have one of the types.
 func (t *EdgeTypes) Resolve() (ids []graph.TypeID, ok bool) {
 	if len(t.Names) == 0 {
 		return nil, true

@@ -9,9 +9,9 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// NeedUnique adds the columns that tell edges apart to what an expansion needs of its input. A column that is bound by
-// an expansion right below and that no other node reads need not hold edges, only their ids: it is then called by its
-// number negated, and holds the ids as if they were vertices.
+// NeedUnique adds the columns that relationship uniqueness compares to what an expansion needs of its input. If an expansion
+// right below binds a column that no other node reads, the column needs only the edges' ids: it is then requested by its
+// negated number, and holds the ids as if they were vertices.
 func NeedUnique(c *compile.Compiler, need plan.ColSet, in plan.Node, cols []plan.Col) {
 	for _, col := range cols {
 		if !need.Has(col) && bindsEdge(in, col) {
@@ -22,7 +22,7 @@ func NeedUnique(c *compile.Compiler, need plan.ColSet, in plan.Node, cols []plan
 	}
 }
 
-// bindsEdge reports whether a chain of operators that pass on whatever columns are needed binds an edge.
+// bindsEdge reports whether a chain of operators that pass on their columns binds an edge.
 func bindsEdge(n plan.Node, edge plan.Col) bool {
 	for {
 		switch x := n.(type) {
@@ -48,14 +48,14 @@ func bindsEdge(n plan.Node, edge plan.Col) bool {
 	}
 }
 
-// Uniqueness gives the edges that an expansion must not repeat.
+// Uniqueness returns the edges that an expansion must not repeat.
 type Uniqueness struct {
-	Pos []int // of the columns in the input
+	Pos []int // positions of the edge columns in the input
 	b   *runtime.Batch
 	ids []graph.EdgeID
 }
 
-// NewUniqueness makes the check over an input with the edges in these columns.
+// NewUniqueness creates the check over an input with the edges in these columns.
 func NewUniqueness(in *runtime.Stage, cols []plan.Col) Uniqueness {
 	var u Uniqueness
 	for _, col := range cols {
@@ -68,10 +68,10 @@ func NewUniqueness(in *runtime.Stage, cols []plan.Col) Uniqueness {
 	return u
 }
 
-// Begin takes in an input batch.
+// Begin sets the input batch.
 func (u *Uniqueness) Begin(b *runtime.Batch) { u.b = b }
 
-// Excluded gives the edges that a row has. They are valid until the next call.
+// Excluded returns the edges of a row. The result is valid until the next call.
 func (u *Uniqueness) Excluded(row int32) []graph.EdgeID {
 	u.ids = u.ids[:0]
 	for _, p := range u.Pos {
@@ -94,7 +94,7 @@ func (u *Uniqueness) Excluded(row int32) []graph.EdgeID {
 	return u.ids
 }
 
-// ContainsAny reports whether any of ids stands in list.
+// ContainsAny reports whether list contains any of ids.
 func ContainsAny(list, ids []graph.EdgeID) bool {
 	for _, id := range ids {
 		if slices.Contains(list, id) {

@@ -43,7 +43,7 @@ func (c *Compiler) Compile(n plan.Node, need plan.ColSet) *runtime.Stage {
 	return s
 }
 
-// Below gives the columns that an input must have: those of need and those that the expressions read. Subplans within
+// Below returns the columns that an input must have: those of need and those that the expressions read. Subplans within
 // the expressions are compiled on the way.
 func (c *Compiler) Below(need plan.ColSet, es ...plan.Expr) plan.ColSet {
 	s := plan.ColSet{}
@@ -62,7 +62,7 @@ func (c *Compiler) Below(need plan.ColSet, es ...plan.Expr) plan.ColSet {
 	return s
 }
 
-// Kept gives those of cols that are needed, then those of own (0 is left out): the columns of a stage that adds own to
+// Kept returns those of cols that are needed, then those of own (0 is left out): the columns of a stage that adds own to
 // its input's.
 func Kept(cols []plan.Col, need plan.ColSet, own ...plan.Col) []plan.Col {
 	var out []plan.Col

@@ -8,7 +8,7 @@ import (
 )
 
 // edgeProp is a property of an edge, or of a vertex. An expansion that makes the edge can bring it in a column of its own,
-// which costs next to nothing while the edge's list is at hand, and a search for the edge afterwards. A filter that tests
+// which costs next to nothing while the edge's list is in memory, and a search for the edge afterwards. A filter that tests
 // a vertex's property can hand it on.
 type edgeProp struct {
 	Edge plan.Col // or the vertex
@@ -21,7 +21,7 @@ const firstEdgeProp = 1 << 16
 // IsEdgeProp reports whether a column is that of an edge property.
 func IsEdgeProp(col plan.Col) bool { return col >= firstEdgeProp }
 
-// EdgePropCol gives the column of an edge property.
+// EdgePropCol returns the column of an edge property.
 func (c *Compiler) EdgePropCol(p edgeProp) plan.Col {
 	for i, known := range c.EdgeProps {
 		if known == p {
@@ -32,7 +32,7 @@ func (c *Compiler) EdgePropCol(p edgeProp) plan.Col {
 	return plan.Col(len(c.Program.Query.Cols) + firstEdgeProp + len(c.EdgeProps) - 1)
 }
 
-// Brought gives the properties of an edge that are needed, and their columns.
+// Brought returns the properties of an edge that are needed, and their columns.
 func (c *Compiler) Brought(edge plan.Col, need plan.ColSet) (keys []string, cols []plan.Col) {
 	for _, p := range c.EdgeProps {
 		if col := c.EdgePropCol(p); p.Edge == edge && need.Has(col) {
@@ -42,7 +42,7 @@ func (c *Compiler) Brought(edge plan.Col, need plan.ColSet) (keys []string, cols
 	return keys, cols
 }
 
-// ByEdge makes an expression over the rows of a node read the properties of edges from the columns that the expansions
+// ByEdge creates an expression over the rows of a node read the properties of edges from the columns that the expansions
 // below the node bring, and those of vertices that filters below it have tested from theirs. A statement that writes reads
 // them afresh.
 func (c *Compiler) ByEdge(e plan.Expr, input plan.Node) plan.Expr {
@@ -132,7 +132,7 @@ func brings(n plan.Node, edge plan.Col) bool {
 }
 
 // Rewrite copies an expression with each part replaced for which f gives another. What f leaves alone (nil) is looked
-// into, but for the plans of subqueries.
+// into, except for the plans of subqueries.
 func Rewrite(e plan.Expr, f func(plan.Expr) plan.Expr) plan.Expr {
 	if e == nil {
 		return nil

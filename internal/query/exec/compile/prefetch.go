@@ -37,7 +37,7 @@ func PrefetchingHop(in *runtime.Stage, col plan.Col) *runtime.Stage {
 	return in
 }
 
-// passedFrom gives the column of a projection's input that it passes on as a column, or 0.
+// passedFrom returns the column of a projection's input that it passes on as a column, or 0.
 func passedFrom(n *plan.Project, col plan.Col) plan.Col {
 	for _, it := range n.Items {
 		if it.Col == col {

@@ -6,20 +6,21 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 )
 
-// coalescer gives the rows of its input many batches at once, but for the first, where work for more rows is less for each.
+// coalescer joins small batches of its input into large ones, except for the first, for consumers whose cost per row falls with
+// the size.
 type coalescer struct {
 	runtime.Input
 	r     *runtime.Run
 	cols  int   // of the input
-	from  []int // all positions of the input, once they are needed
+	from  []int // all positions of the input; set on demand
 	held  runtime.Buffer
-	first bool // batch is still to be given
+	first bool // the next batch is the first
 }
 
-// coalescedBatches is how many batches are given at once.
+// coalescedBatches is how many batches are joined.
 const coalescedBatches = 16
 
-// Coalesce gives the rows of an operator with a number of columns in larger batches.
+// Coalesce returns the rows of an operator, whose batches have that many columns, in larger batches.
 func Coalesce(r *runtime.Run, in runtime.Operator, cols int) runtime.Operator {
 	return &coalescer{Input: runtime.Input{In: in}, r: r, cols: cols, held: runtime.Buffer{Acct: runtime.Account{Run: r, Name: "FoldCount"}}}
 }

@@ -10,22 +10,22 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// Exchange runs a chain of stages, each of which makes rows of each row of its input by itself, on several processors once
-// the run turns out to take long and processors are free: the batches of the source below the chain are morsels, each
-// of which a worker of a pool takes through operators of its own (Leis et al., Morsel-driven parallelism,
-// SIGMOD 2014). The rows of each morsel come before those of the next; among them they stand as the chain orders those of
-// a smaller batch. Until then, and in all short runs, it passes on what the chain gives.
+// Exchange runs a chain of stages on several processors, once the run is long-running and processors are free. Each stage of
+// the chain maps every input row to rows by itself. The batches of the source below the chain are morsels, and workers of a
+// pool take each through their own operators (Leis et al., Morsel-driven parallelism, SIGMOD 2014). Rows keep the order of the
+// morsels; within a morsel they have the order that the chain gives to a smaller batch. Until then, and in all short runs, the
+// exchange passes on the chain's rows.
 type Exchange struct {
 	r      *runtime.Run
 	top    *runtime.Stage
 	from   *runtime.Stage // the source
 	chain  runtime.Operator
 	splice splice // between the chain and the source
-	queue  *queue // nil until workers take the rest of the source
-	ended  bool   // the queue has given all
+	queue  *queue // nil until workers take over the rest of the source
+	ended  bool   // the queue is exhausted
 }
 
-// splice is the source as the chain sees it, until a worker pool takes the rest.
+// splice is the source as the chain sees it until a worker pool takes over.
 type splice struct {
 	x  *Exchange
 	in runtime.Operator
@@ -41,7 +41,7 @@ func (t *splice) Next(ctx context.Context) (*runtime.Batch, error) {
 	return t.in.Next(ctx)
 }
 
-// Mark gives an exchange to the stages whose rows several goroutines may produce, in a tree of stages and its subplans.
+// Mark adds an exchange to the stages whose rows several goroutines may produce, in a tree of stages and its subplans.
 func Mark(p *runtime.Program, s *runtime.Stage) {
 	below, hops := s, 0
 	for byRow(below) && len(below.Inputs) == 1 {
@@ -52,7 +52,7 @@ func Mark(p *runtime.Program, s *runtime.Stage) {
 		below = below.Inputs[0]
 		if source := below; hops > 0 && p.Query.Estimates[source.Node] >= float64(leastMorsels*p.BatchSize) {
 			s.Exchange = func(r *runtime.Run) runtime.Operator { return newExchange(r, s, source) }
-			source.Prefetches = false // the workers ask for other parts of what it finds
+			source.Prefetches = false // the workers request other parts of its rows
 			break
 		}
 	}
@@ -67,10 +67,10 @@ func Mark(p *runtime.Program, s *runtime.Stage) {
 	}
 }
 
-// leastMorsels is how many batches a source must be expected to give for an exchange above it.
+// leastMorsels is the estimated number of source batches from which on an exchange is added.
 const leastMorsels = 8
 
-// byRow reports whether a stage makes rows of each row of its input by itself.
+// byRow reports whether a stage maps every input row to rows by itself.
 func byRow(s *runtime.Stage) bool {
 	if s.Once || slices.ContainsFunc(s.Subplans, func(sub *runtime.Subplan) bool { return sub.Writes }) {
 		return false
@@ -126,14 +126,14 @@ func (x *Exchange) Next(ctx context.Context) (*runtime.Batch, error) {
 	return b, err
 }
 
-// start makes a worker pool for the rest of the source if processors are free; it reports whether it has.
+// start creates a worker pool for the rest of the source if processors are free; it reports whether it did.
 func (x *Exchange) start(ctx context.Context) bool {
 	slots := x.r.Helpers()
 	if slots == nil {
 		return false
 	}
 	t := &queue{Pool: Pool{r: x.r}, exchange: x, acct: runtime.Account{Run: x.r, Name: "Exchange"}, inFlight: 2*len(slots) + 2, rows: max(1, x.r.BatchSize()/leastMorsels)}
-	// What waits for the consumer is accounted for as a whole.
+	// The batches that wait for the consumer are accounted for in advance.
 	if err := t.acct.Grow(t.inFlight * (mostWaiting + 2) * x.r.BatchSize() * cmp.Or(x.top.Width, len(x.top.Cols), 1) * runtime.CellSize); err != nil {
 		t.acct.Release()
 		for _, slot := range slots {
@@ -171,41 +171,41 @@ func (x *Exchange) dismiss() {
 	t.acct.Release()
 }
 
-// queue is the morsels of a source that the workers of a pool take, and the rows that they make, as the consumer sees them.
+// queue hands the morsels of a source to the workers of a pool, and their rows to the consumer in order.
 type queue struct {
 	Pool
 	exchange *Exchange
-	leads    bool // the chain has given its last rows
+	leads    bool // the chain has returned its last rows
 	acct     runtime.Account
-	inFlight int // morsels that are under way at one time
+	inFlight int // bound on concurrent morsels
 	jobs     chan *morsel
 	cancel   context.CancelFunc
 	workers  []*worker
 
-	source *runtime.Batch // of which rows from at on are still to be sent, or nil
+	source *runtime.Batch // the batch whose rows from at on are unsent, or nil
 	at     int
 	part   runtime.Batch
-	rows   int                 // of a morsel
+	rows   int                 // in a morsel
 	ended  bool                // the source
-	queue  []*morsel           // that are under way, in their order
-	lent   *runtime.Batch      // the consumer has it
-	spent  chan *runtime.Batch // that were consumed
+	queue  []*morsel           // in-flight morsels in order
+	lent   *runtime.Batch      // the batch that the consumer holds
+	spent  chan *runtime.Batch // consumed batches, for reuse
 }
 
-// morsel is a batch of the source on its way.
+// morsel is a batch of the source in flight.
 type morsel struct {
 	in    runtime.Batch
-	out   chan *runtime.Batch // what has become of it, closed at the end
+	out   chan *runtime.Batch // its rows; closed at the end
 	edges int                 // visited
 	given int                 // batches
 	err   error               // set before out is closed
 	panic any
 }
 
-// mostWaiting is how many batches that were made of one morsel wait at most.
+// mostWaiting bounds the batches of one morsel that wait for the consumer.
 const mostWaiting = 8
 
-// next gives the next batch that the workers have made.
+// next returns the next batch in order.
 func (t *queue) next(ctx context.Context) (*runtime.Batch, error) {
 	t.giveBack()
 	for {
@@ -239,7 +239,7 @@ func (t *queue) next(ctx context.Context) (*runtime.Batch, error) {
 	}
 }
 
-// giveBack lets the memory of the batch that the consumer had be used again.
+// giveBack recycles the batch that the consumer held.
 func (t *queue) giveBack() {
 	if t.lent != nil {
 		select {
@@ -250,8 +250,8 @@ func (t *queue) giveBack() {
 	}
 }
 
-// measure makes the next morsels smaller if one has given more batches than may wait, so that its worker was held up, and
-// larger if it has given few.
+// measure shrinks the next morsels if one produced more batches than may wait, which blocks its worker, and enlarges them if it
+// produced few.
 func (t *queue) measure(given int) {
 	switch {
 	case given > mostWaiting:
@@ -261,7 +261,7 @@ func (t *queue) measure(given int) {
 	}
 }
 
-// fill sends morsels to the workers until enough are under way.
+// fill sends morsels to the workers until enough are in flight.
 func (t *queue) fill(ctx context.Context) error {
 	for !t.ended && len(t.queue) < t.inFlight {
 		if t.source == nil {
@@ -280,12 +280,12 @@ func (t *queue) fill(ctx context.Context) error {
 			t.source = nil
 		}
 		t.queue = append(t.queue, m)
-		t.jobs <- m // there is room for as many as are under way
+		t.jobs <- m // the channel has room for all morsels in flight
 	}
 	return nil
 }
 
-// worker is one goroutine of the pool, with operators of its own.
+// worker is one goroutine of the pool with its own operators.
 type worker struct {
 	run   *runtime.Run
 	chain runtime.Operator
@@ -313,7 +313,7 @@ func (w *worker) work(ctx context.Context, t *queue) {
 	}
 }
 
-// do makes all rows of a morsel.
+// do produces all rows of a morsel.
 func (w *worker) do(ctx context.Context, t *queue, m *morsel) {
 	defer close(m.out)
 	defer func() { m.panic = recover() }()
@@ -351,7 +351,7 @@ func (w *worker) rows(ctx context.Context, t *queue, m *morsel) error {
 	}
 }
 
-// leaf gives one batch.
+// leaf returns one batch.
 type leaf struct{ b *runtime.Batch }
 
 func (l *leaf) Open(context.Context) error { return nil }

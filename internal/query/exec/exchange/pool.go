@@ -10,26 +10,26 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// Pool is the workers of a run: goroutines that compute for it while processors are free, each with a CPU slot and a fork of the run.
-// They produce rows for an Exchange, or compute a list for an operator that waits for it.
+// Pool is the worker pool of a run: goroutines that compute for it while processors are free, each with a CPU slot and a fork
+// of the run. Workers produce rows for an Exchange, or compute a list for an operator that waits for it.
 type Pool struct {
 	r      *runtime.Run
-	forks  []*runtime.Run // by worker; they outlast the goroutines
+	forks  []*runtime.Run // by worker; reused by later goroutines
 	done   sync.WaitGroup
 	failed atomic.Bool
-	wake   func() // wakes workers that wait for each other once one has failed
+	wake   func() // wakes waiting workers after one has failed
 }
 
-// NewPool makes a pool for a run; wake wakes workers that wait for each other, so that they find that another has failed.
+// NewPool creates a pool for a run. wake wakes workers that wait for each other, so that they notice the failure of another.
 func NewPool(r *runtime.Run, wake func()) *Pool { return &Pool{r: r, wake: wake} }
 
-// ErrFailed is the error of a worker that ends because another one has failed.
+// ErrFailed is the error of a worker that stops because another one has failed.
 var ErrFailed = errors.New("another goroutine failed")
 
 // Failed reports whether a worker has failed.
 func (p *Pool) Failed() bool { return p.failed.Load() }
 
-// fork gives the run of worker i, whose context is ctx and which yields slot.
+// fork returns the run of worker i with context ctx and CPU slot slot.
 func (p *Pool) fork(ctx context.Context, i int, slot runtime.Slot) *runtime.Run {
 	if i == len(p.forks) {
 		own, of := new(runtime.Run), p.r.Env.Fn
@@ -40,7 +40,7 @@ func (p *Pool) fork(ctx context.Context, i int, slot runtime.Slot) *runtime.Run 
 	return p.forks[i]
 }
 
-// start has a worker do something with a CPU slot, which it then gives back.
+// start runs do on a worker with a CPU slot and then returns the slot.
 func (p *Pool) start(slot runtime.Helper, do func()) {
 	p.done.Go(func() {
 		defer slot.Release()
@@ -48,7 +48,7 @@ func (p *Pool) start(slot runtime.Helper, do func()) {
 	})
 }
 
-// join waits for all workers and adds what they have done to the run.
+// join waits for all workers and adds their counters to the run.
 func (p *Pool) join() {
 	p.done.Wait()
 	for _, own := range p.forks {
@@ -57,16 +57,16 @@ func (p *Pool) join() {
 }
 
 const (
-	// mostPart and leastPart bound how many entries a worker computes before it checks whether another request wants its CPU slot.
-	// In a larger part each entry costs less, as the vertices lie closer together.
+	// mostPart and leastPart bound how many entries a worker computes before it checks whether another request wants its CPU
+	// slot. Entries of larger parts cost less, because their vertices lie closer together.
 	mostPart, leastPart = 2048, 32
-	// partsEach is the number of parts for each worker, as some take longer.
+	// partsEach is the number of parts for each worker, which balances parts of unequal cost.
 	partsEach = 4
 )
 
-// Parts has workers compute entries 0 … n-1 of a list while the run waits: worker makes what computes entries lo … hi-1 in the run of
-// a worker. A worker does not yield its slot within a part, as others may wait for what it computes. The last worker's slot is never
-// wanted by others, so that all entries are computed. It is not ok if no processor is free.
+// Parts computes entries 0 … n-1 of a list on workers while the run waits. worker returns the function that computes entries lo
+// … hi-1 in a worker's run. A worker keeps its slot within a part, because others may wait for its results. No other request
+// waits for the last worker's slot, so all entries are computed. ok is false if no processor is free.
 func (p *Pool) Parts(ctx context.Context, n int, worker func(i int, own *runtime.Run) func(lo, hi int) error) (ok bool, err error) {
 	slots := p.r.Helpers()
 	if slots == nil {
@@ -77,7 +77,7 @@ func (p *Pool) Parts(ctx context.Context, n int, worker func(i int, own *runtime
 	errs, panics := make([]error, len(slots)), make([]any, len(slots))
 	for i, slot := range slots {
 		own := p.fork(ctx, i, runtime.Yielding{})
-		own.Env.Pools = nil // the run accounts for what the workers hold
+		own.Env.Pools = nil // the run accounts for the memory of its workers
 		compute := worker(i, own)
 		p.start(slot, func() {
 			defer func() {

@@ -15,7 +15,7 @@ import (
 
 // slots is the CPU slot of a run that always has processors for three workers.
 type slots struct {
-	wanted bool // by others, but for the last one
+	wanted bool // by others, except for the last one
 	ended  atomic.Int32
 }
 

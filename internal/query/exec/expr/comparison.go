@@ -110,7 +110,7 @@ func filterStrings(op plan.OpCode, xs []graph.Value, k graph.Value, s, dst runti
 	return dst
 }
 
-// holds says whether a comparison holds between two values of which one is less, equal or else greater.
+// holds reports whether a comparison holds between two values of which one is less, equal or else greater.
 func holds(op plan.OpCode, less, equal bool) bool {
 	switch op {
 	case plan.Eq:

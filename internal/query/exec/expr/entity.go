@@ -138,7 +138,7 @@ type EntityMaps struct {
 	out      []graph.Value
 }
 
-// Maps gives the properties of the cells of s, in a slice of n cells.
+// Maps returns the properties of the cells of s, in a slice of n cells.
 func (m *EntityMaps) Maps(ctx context.Context, vs []graph.Value, n int, s runtime.Sel) ([]graph.Value, error) {
 	m.out = Grown(m.out, n)
 	return m.out, m.eval(ctx, vs, s, m.out)

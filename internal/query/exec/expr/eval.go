@@ -30,10 +30,10 @@ type Evaluators struct {
 	Sel runtime.Sel
 }
 
-// New makes an empty set of evaluators over batches with these columns.
+// New creates an empty set of evaluators over batches with these columns.
 func New(r *runtime.Run, cols []plan.Col) *Evaluators { return &Evaluators{r: r, cols: cols} }
 
-// Begin is called once a batch before its first eval. s are the rows that any of the evaluators may be asked for.
+// Begin is called once a batch before its first eval. s are the rows that the evaluators may be evaluated for.
 func (es *Evaluators) Begin(s runtime.Sel) {
 	es.Sel = s
 	for _, f := range es.fetches {
@@ -119,7 +119,7 @@ func missingParam(name string) error {
 	}
 }
 
-// Grown gives a slice of n values that shares buf's memory where it can. Its cells hold anything.
+// Grown returns a slice of n values that shares buf's memory where it can. Its cells hold anything.
 func Grown(buf []graph.Value, n int) []graph.Value {
 	if cap(buf) >= n {
 		return buf[:n]
@@ -152,14 +152,14 @@ func (c *Constant) Bind(r *runtime.Run) error {
 	return nil
 }
 
-// Forget lets go of the value.
+// Forget releases the value.
 func (c *Constant) Forget() {
 	c.Value = graph.Value{}
 	clear(c.filled)
 	c.filled = c.filled[:0]
 }
 
-// IsConst gives the value of an evaluator that gives the same for all rows.
+// IsConst returns the value of an evaluator that gives the same for all rows.
 func IsConst(e runtime.Evaluator) (graph.Value, bool) {
 	if c, ok := e.(*Constant); ok {
 		return c.Value, true
@@ -195,7 +195,7 @@ func (c *Column) Eval(_ context.Context, b *runtime.Batch, s runtime.Sel) ([]gra
 	return c.buf, nil
 }
 
-// Scalar gives the value of an expression that reads no row.
+// Scalar returns the value of an expression that reads no row.
 func Scalar(ctx context.Context, r *runtime.Run, e plan.Expr) (graph.Value, error) {
 	switch e := e.(type) {
 	case *plan.Const:

@@ -257,7 +257,7 @@ func (q *quantifier) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) 
 	return q.out, nil
 }
 
-// of gives the truth of a quantifier over the list.
+// of returns the truth of a quantifier over the list.
 func (t tally) of(kind string) fn.Ternary {
 	switch kind {
 	case "all":

@@ -69,7 +69,7 @@ func SameList(a, b graph.Value) bool {
 	return len(x) == len(y) && len(x) > 0 && &x[0] == &y[0]
 }
 
-// inAny says whether x equals any element of a list.
+// inAny reports whether x equals any element of a list.
 func inAny(x graph.Value, list []graph.Value) fn.Ternary {
 	found := no
 	for _, e := range list {

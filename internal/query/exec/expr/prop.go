@@ -165,7 +165,7 @@ func (p *propReader) resolve() {
 	}
 }
 
-// Forget lets go of all values that were read.
+// Forget releases all values that were read.
 func (p *propReader) Forget() {
 	for _, col := range p.out {
 		clear(col[:cap(col)])
@@ -176,7 +176,7 @@ func (p *propReader) Forget() {
 }
 
 // readVertices fills out for the vertices ids, which stand in the given rows; rows nil says that they stand in 0, 1, ….
-// The store is asked for each vertex once, in ascending order, unless the vertices are so nearly in order that to sort them
+// Each vertex is requested once, in ascending order, unless the vertices are so nearly in order that to sort them
 // costs more than it spares.
 func (p *propReader) readVertices(ctx context.Context, ids []graph.VertexID, rows runtime.Sel) error {
 	if err := p.r.CheckVertices(ids); err != nil {
@@ -237,7 +237,7 @@ func (p *propReader) readEdges(ctx context.Context) error {
 	return nil
 }
 
-// buffers gives got one column of n cells for each known property.
+// buffers returns got one column of n cells for each known property.
 func (p *propReader) buffers(n int) {
 	for len(p.got) < len(p.known) {
 		p.got = append(p.got, nil)

@@ -68,7 +68,7 @@ func (m *Recorder) Materialise(ctx context.Context, r *runtime.Run, b *graph.Bat
 	return nil
 }
 
-// collect notes the vertices and edges inside of a value, but for those that a procedure has made with their records.
+// collect notes the vertices and edges inside of a value, except for those that a procedure has made with their records.
 func (m *Recorder) collect(v graph.Value) {
 	switch v.Kind() {
 	case graph.VertexKind:
@@ -97,7 +97,7 @@ func (m *Recorder) collect(v graph.Value) {
 	}
 }
 
-// replace gives a value with records, in the order of collect.
+// replace returns a value with records, in the order of collect.
 func (m *Recorder) replace(v graph.Value) graph.Value {
 	switch v.Kind() {
 	case graph.VertexKind:
@@ -144,14 +144,14 @@ func (m *Recorder) replaceAll(vs []graph.Value) []graph.Value {
 	return out
 }
 
-// vertex gives the next vertex with its record.
+// vertex returns the next vertex with its record.
 func (m *Recorder) vertex(id graph.VertexID) graph.Value {
 	rec := &m.records[m.f.Pos[m.v]]
 	m.v++
 	return graph.VertexRecordValue(id, rec)
 }
 
-// edge gives the next edge with its record. It is a copy, since others may look at the edge in v.
+// edge returns the next edge with its record. It is a copy, since others may look at the edge in v.
 func (m *Recorder) edge(v graph.Value) graph.Value {
 	out := &m.edgeVal[m.e]
 	*out = graph.EdgeValue{Edge: v.Edge().Edge, Record: &m.edgeRec[m.e]}
@@ -202,7 +202,7 @@ func (m *Recorder) buffer(n int) {
 	m.got = m.got[:n]
 }
 
-// Forget lets go of all that was read, and keeps the memory.
+// Forget releases all that was read, and keeps the memory.
 func (m *Recorder) Forget() {
 	clear(m.got[:cap(m.got)])
 	m.records, m.edgeRec, m.edgeVal = nil, nil, nil
@@ -234,7 +234,7 @@ func (m *Recorder) convert(edges []graph.Edge) []graph.Record {
 	return records
 }
 
-// labelNames gives the names of a label set, which are the same slice each time.
+// labelNames returns the names of a label set, which are the same slice each time.
 func (m *Recorder) labelNames(ls graph.LabelSet) []string {
 	names, ok := m.labels[ls]
 	if !ok {

@@ -30,7 +30,7 @@ type recordShape struct {
 // shapesKept bounds the shapes that are remembered of one kind; each look-up compares with all of them.
 const shapesKept = 16
 
-// of gives the shape of a record with these properties.
+// of returns the shape of a record with these properties.
 func (s *recordShapes) of(g graph.Catalog, kind shapeKey, props []graph.Property) *recordShape {
 	if s.shape != nil && s.last == kind && s.shape.fits(props) {
 		return s.shape

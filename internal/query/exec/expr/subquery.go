@@ -41,7 +41,7 @@ func NewGather(r *runtime.Run, s *runtime.Subplan, kind plan.ApplyKind, outer []
 	return g
 }
 
-// Run gives the values for the rows of in. They are valid until the next call.
+// Run returns the values for the rows of in. They are valid until the next call.
 func (g *Gather) Run(ctx context.Context, in *runtime.Batch) ([]graph.Value, error) {
 	g.out = Grown(g.out, in.N)
 	if !g.frame.Sub.Writes || in.N == 1 {

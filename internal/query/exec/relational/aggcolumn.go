@@ -134,7 +134,7 @@ func (c *aggColumn) take(n int, s runtime.Sel, group []int32, times []graph.Valu
 	return c.acct.Grow(size)
 }
 
-// unseen gives the rows of s whose first argument is not null and new to their group.
+// unseen returns the rows of s whose first argument is not null and new to their group.
 func (c *aggColumn) unseen(n int, s runtime.Sel, group []int32) (runtime.Sel, error) {
 	c.pair.N, c.pair.Row = n, group
 	for len(c.num) < n {

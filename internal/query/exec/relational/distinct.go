@@ -165,7 +165,7 @@ func (d *distinct) Next(ctx context.Context) (*runtime.Batch, error) {
 	}
 }
 
-// take gives the next rows, of the input and then of the disk, and where their key and output columns are.
+// take returns the next rows, of the input and then of the disk, and where their key and output columns are.
 func (d *distinct) take(ctx context.Context) (b *runtime.Batch, key, from []int, err error) {
 	if d.over == nil || d.over.now == nil {
 		if b, err = d.In.Next(ctx); b != nil || err != nil || d.over == nil {

@@ -81,7 +81,7 @@ func (t *GroupTable) Reset() {
 // len is the number of groups.
 func (t *GroupTable) len() int { return len(t.hashes) }
 
-// Numbers gives the group of each row of s; cols are the key columns. dst[i] is set for the rows i of s.
+// Numbers returns the group of each row of s; cols are the key columns. dst[i] is set for the rows i of s.
 func (t *GroupTable) Numbers(b *runtime.Batch, cols [][]graph.Value, s runtime.Sel, dst []int32) error {
 	if err := t.hash(b, cols, s); err != nil {
 		return err
@@ -222,7 +222,7 @@ func (t *GroupTable) rehash(n int) {
 	}
 }
 
-// ColumnValues gives the cells of a column as values, in buf if they are ids.
+// ColumnValues returns the cells of a column as values, in buf if they are ids.
 func ColumnValues(c *graph.Column, n int, buf []graph.Value) (vs, kept []graph.Value) {
 	if c.IDs == nil {
 		return c.Vals, buf

@@ -129,7 +129,7 @@ func (g *grouper) full() bool {
 	return g.table.len() > most || slices.ContainsFunc(g.repeats, func(t *GroupTable) bool { return t != nil && t.len() > most })
 }
 
-// nullRepeats gives null in place of values that have come in their group before.
+// nullRepeats returns null in place of values that have come in their group before.
 func (g *grouper) nullRepeats(k int, vs []graph.Value, s runtime.Sel) ([]graph.Value, error) {
 	t := g.repeats[k]
 	g.pair.N, g.pair.Row = len(vs), g.made.Of

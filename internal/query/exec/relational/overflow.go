@@ -101,7 +101,7 @@ func (o *overflow) next() (bool, error) {
 	return true, nil
 }
 
-// read gives the next rows of the part, or nil at its end.
+// read returns the next rows of the part, or nil at its end.
 func (o *overflow) read(ctx context.Context) (*runtime.Batch, error) {
 	if err := o.table.Acct.Run.CheckCancel(ctx); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (o *overflow) read(ctx context.Context) (*runtime.Batch, error) {
 	return &o.back, nil
 }
 
-// Close gives the disk space back and forgets all rows.
+// Close returns the disk space and forgets all rows.
 func (o *overflow) Close() {
 	if o.now != nil {
 		o.now.Rows.Close()

@@ -244,7 +244,7 @@ func (o *sorter) arrange(ctx context.Context) error {
 			ended = ctx.Err() != nil
 		}
 		if ended {
-			return 0 // the rest is done at once, and thrown away
+			return 0 // the rest is done at once, and discarded
 		}
 		if row != nil && row[a] != row[b] {
 			return int(row[a] - row[b])

@@ -176,7 +176,7 @@ func (o *sorter) precedes(a, b *mergeSource) bool {
 	return a.number < b.number
 }
 
-// merged gives the next batch of what the runs hold together.
+// merged returns the next batch of what the runs hold together.
 func (o *sorter) merged() (*runtime.Batch, error) {
 	d := &o.disk
 	o.out.Reset(len(o.give))

@@ -30,7 +30,7 @@ type transactions struct {
 	filled  bool
 	pending runtime.Batch // input rows of the next transaction
 	one     runtime.Batch
-	made    runtime.Batch // result rows of the transaction at work
+	made    runtime.Batch // result rows of the current transaction
 	rows    runtime.Sel   // beside them: the row of pending
 	spool   runtime.Buffer
 }
@@ -284,7 +284,7 @@ type txReport struct {
 	err                *graph.Error
 }
 
-// value gives the report as Neo4j does: {started, committed, transactionId, errorMessage}.
+// value returns the report as Neo4j does: {started, committed, transactionId, errorMessage}.
 func (r *txReport) value() graph.Value {
 	var id, msg graph.Value
 	if r.started {

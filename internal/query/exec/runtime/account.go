@@ -7,14 +7,14 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/runtime/spill"
 )
 
-// Account counts the bytes that one operator holds.
+// Account counts the memory of one operator.
 type Account struct {
 	Run  *Run
 	Name string // of the operator, for the error
 	Held int64  // bytes
 }
 
-// Grow adds bytes and fails when the statement holds more than it may.
+// Grow adds bytes. It fails if the statement exceeds its budget.
 func (a *Account) Grow(n int) error {
 	a.Held += int64(n)
 	a.Run.bytes += int64(n)
@@ -29,7 +29,7 @@ func (a *Account) Grow(n int) error {
 	return nil
 }
 
-// over gives the error of a run that holds more than it may, unless it may end early.
+// over returns the error of a run beyond its budget, unless the run may return a partial result.
 func (a *Account) over(budget *Budget) error {
 	beside := ""
 	if budget.Retained > 0 {
@@ -43,7 +43,7 @@ func (a *Account) over(budget *Budget) error {
 	return nil
 }
 
-// GrowTo adds what n bytes are more than the operator was known to hold.
+// GrowTo raises the account to n bytes.
 func (a *Account) GrowTo(n int) error {
 	if more := n - int(a.Held); more > 0 {
 		return a.Grow(more)
@@ -51,13 +51,13 @@ func (a *Account) GrowTo(n int) error {
 	return nil
 }
 
-// finishBytes is how much more the operators of a run may hold that ends early, to finish with what was found.
+// finishBytes is the extra memory of a run that ends early, to return what it has found.
 const finishBytes = 16 << 20
 
-// CellSize is what a value takes by itself, in bytes.
+// CellSize is the size of a value in bytes without its contents.
 const CellSize = 24
 
-// ValueSize is about what a value holds, in bytes.
+// ValueSize estimates the contents of a value in bytes.
 func ValueSize(v graph.Value) int {
 	const cell = CellSize
 	n := cell
@@ -93,7 +93,7 @@ func ValueSize(v graph.Value) int {
 	return n
 }
 
-// recordSize is about what the values of a record hold, in bytes; nil holds nothing.
+// recordSize estimates the values of a record in bytes; a nil record has none.
 func recordSize(r *graph.Record) int {
 	if r == nil {
 		return 0
@@ -105,18 +105,17 @@ func recordSize(r *graph.Record) int {
 	return n
 }
 
-// Release gives all bytes back.
+// Release returns all bytes.
 func (a *Account) Release() {
 	a.Run.bytes -= a.Held
 	a.Held = 0
 	a.Run.publish(a)
 }
 
-// spillLeast is how many bytes an operator holds before it uses the disk.
+// spillLeast is how many bytes an operator holds before it spills.
 const spillLeast = 1 << 20
 
-// Short reports whether the operator should put what it holds on disk: it holds something, and there is little memory
-// left to the statement or to the process.
+// Short reports whether the operator should spill: it holds enough, and the statement or the process runs short of memory.
 func (a *Account) Short() bool {
 	env := &a.Run.Env
 	least, limit := int64(spillLeast), env.Budget.Bytes
@@ -126,7 +125,7 @@ func (a *Account) Short() bool {
 	return env.Spill != nil && a.Held > least && (limit > 0 && a.Run.bytes+env.Budget.Retained > limit/2 || crowded(env.Pools))
 }
 
-// Spill begins rows of a number of cells on disk.
+// Spill creates a file of rows with that many cells.
 func (r *Run) Spill(width int) (*spill.Rows, error) {
 	return spill.New(r.Env.Spill, width, func(n int) {
 		if r.Env.Profile {
@@ -135,7 +134,7 @@ func (r *Run) Spill(width int) (*spill.Rows, error) {
 	})
 }
 
-// GrowSet accounts for what a vertex set has grown; counted is what has been accounted before.
+// GrowSet accounts for the growth of a vertex set; counted is the size accounted for so far.
 func GrowSet(a *Account, s *graph.VertexSet, counted *int) error {
 	n := 0
 	for i := range s.Shards() {

@@ -7,8 +7,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/runtime/spill"
 )
 
-// Batch is what operators hand on. Its columns stand in the order of the producing stage's cols. It belongs to the
-// producer, with all its memory, until the producer's next call; the consumer must not change it.
+// Batch is a batch of rows between operators. Its columns have the order of the producing stage's Cols. The producer owns it
+// and its memory; it is valid until the producer's next call, and the consumer must not change it.
 type Batch struct {
 	graph.Batch
 	// Row is set in a subplan: the row of the frame that each row belongs to.
@@ -17,7 +17,7 @@ type Batch struct {
 	Grouped *Grouped
 }
 
-// RowOf gives the frame's row that row i belongs to, 0 at the top level.
+// RowOf returns the frame row of row i, 0 at the top level.
 func (b *Batch) RowOf(i int) int32 {
 	if b.Row == nil {
 		return 0
@@ -25,7 +25,7 @@ func (b *Batch) RowOf(i int) int32 {
 	return b.Row[i]
 }
 
-// Reset empties a batch that owns its columns, gives it n columns and keeps its memory.
+// Reset empties a batch that owns its columns, sets the number of columns to n, and keeps its memory.
 func (b *Batch) Reset(n int) {
 	b.Batch.Reset(n)
 	if b.Row != nil {
@@ -33,7 +33,7 @@ func (b *Batch) Reset(n int) {
 	}
 }
 
-// Forget lets go of all values of a batch that owns its columns.
+// Forget releases all values of a batch that owns its columns.
 func (b *Batch) Forget() {
 	for i := range b.Cols[:cap(b.Cols)] {
 		c := &b.Cols[:cap(b.Cols)][i]
@@ -66,7 +66,7 @@ func (b *Batch) Copy(in *Batch) {
 	}
 }
 
-// View makes b show the columns at positions from of in, without a copy. A batch that is used as a view owns nothing.
+// View makes b a view of the columns of in at positions from, without a copy. A view owns nothing.
 func (b *Batch) View(in *Batch, from []int) {
 	b.N, b.Row = in.N, in.Row
 	b.Cols = b.Cols[:0]
@@ -75,7 +75,7 @@ func (b *Batch) View(in *Batch, from []int) {
 	}
 }
 
-// Slice makes b show rows i … j-1 of in, without a copy.
+// Slice makes b a view of rows i … j-1 of in, without a copy.
 func (b *Batch) Slice(in *Batch, i, j int) {
 	b.N = j - i
 	b.Cols = b.Cols[:0]
@@ -91,7 +91,7 @@ func (b *Batch) Slice(in *Batch, i, j int) {
 	}
 }
 
-// Fill takes up to n rows from disk in a batch that owns its columns, and reports whether there were any.
+// Fill reads up to n rows from disk into a batch that owns its columns, and reports whether there were any.
 func (b *Batch) Fill(from *spill.Reader, n int) (bool, error) {
 	b.Reset(len(from.Cells))
 	for b.N = 0; b.N < n; b.N++ {
@@ -109,9 +109,8 @@ func (b *Batch) Fill(from *spill.Reader, n int) (bool, error) {
 	return b.N > 0, nil
 }
 
-// AppendRows appends the given rows of in, whose columns stand at the positions from, to a batch that owns its
-// columns: column i of b gets column from[i] of in, and is left alone where from[i] is negative. It does not add the
-// rows' number to b.N, since the caller may have columns of its own to fill.
+// AppendRows appends rows of in to a batch that owns its columns: column i of b gets column from[i] of in, or nothing if
+// from[i] is negative. It does not increase b.N, because the caller may fill columns of its own.
 func (b *Batch) AppendRows(in *Batch, from []int, rows []int32) {
 	for i, p := range from {
 		if p >= 0 {
@@ -149,7 +148,7 @@ func AppendColumn(dst, src *graph.Column, rows []int32) {
 	}
 }
 
-// ToValues turns a column of vertex ids, or one that is not set, into a column of values.
+// ToValues converts a column of vertex ids, or an unset one, to a column of values.
 func ToValues(c *graph.Column) {
 	if c.IDs == nil {
 		return
@@ -171,10 +170,10 @@ func AppendNulls(c *graph.Column, n int) {
 	}
 }
 
-// Sel is a list of row numbers of a batch in ascending order; it selects rows without a copy.
+// Sel lists row numbers of a batch in ascending order; it selects rows without a copy.
 type Sel = []int32
 
-// rowNumbers are 0, 1, 2, … It must not be changed.
+// rowNumbers are 0, 1, 2, … They must not be changed.
 var rowNumbers = func() Sel {
 	s := make(Sel, 4*graph.BatchSize)
 	for i := range s {
@@ -183,7 +182,7 @@ var rowNumbers = func() Sel {
 	return s
 }()
 
-// AllRows selects rows 0 … n-1. It must not be changed.
+// AllRows selects rows 0 … n-1. The caller must not change the result.
 func AllRows(n int) Sel {
 	if n <= len(rowNumbers) {
 		return rowNumbers[:n]
@@ -206,7 +205,7 @@ func AppendRepeated(dst Sel, row int32, n int) Sel {
 	return dst
 }
 
-// AllPositions are 0 … n-1.
+// AllPositions returns 0 … n-1.
 func AllPositions(n int) []int {
 	out := make([]int, n)
 	for i := range out {
@@ -215,13 +214,12 @@ func AllPositions(n int) []int {
 	return out
 }
 
-// Grouped says which groups the rows of a batch belong to. The batches of one worker come in the order in which it
-// makes them.
+// Grouped assigns the rows of a batch to groups. The batches of one worker arrive in the order in which it produces them.
 type Grouped struct {
 	Worker    int     // of the pool
 	Restarted bool    // numbers start over with this batch
 	Of        []int32 // by row: the number of its group
-	// Keys are those of the groups that are new, which have the numbers that follow, and hashes theirs.
+	// Keys and Hashes belong to the new groups, which have the next numbers.
 	Keys   Batch
 	Hashes []uint64
 }

@@ -1,6 +1,6 @@
 package runtime
 
-// Buffer holds rows and gives them again in batches.
+// Buffer collects rows and returns them in batches.
 type Buffer struct {
 	Acct Account
 	All  Batch
@@ -8,19 +8,19 @@ type Buffer struct {
 	out  Batch
 }
 
-// Reset forgets the rows; the spool gets n columns.
+// Reset removes the rows and sets the number of columns.
 func (s *Buffer) Reset(n int) {
 	s.All.Reset(n)
 	s.at = 0
 	s.Acct.Release()
 }
 
-// Add copies the rows of a batch whose columns stand at from.
+// Add copies the rows of a batch from the columns at positions from.
 func (s *Buffer) Add(b *Batch, from []int) error {
 	return s.AddRows(b, from, AllRows(b.N))
 }
 
-// SpoolChunk is how many bytes are held before they are accounted, though the batch is not at its end: a value may be large.
+// SpoolChunk is how many bytes are copied between two updates of the account within one batch, because values may be large.
 const SpoolChunk = 1 << 20
 
 // AddRows copies some rows of a batch.
@@ -49,7 +49,7 @@ func (s *Buffer) AddRows(b *Batch, from []int, rows Sel) error {
 	return s.Acct.Grow(size)
 }
 
-// Next gives up to n rows, or nil.
+// Next returns up to n rows, or nil.
 func (s *Buffer) Next(n int) *Batch {
 	if s.at >= s.All.N {
 		return nil

@@ -1,6 +1,6 @@
 package runtime
 
-// Add adds what another run has changed.
+// Add adds the changes of another run.
 func (c *Counters) Add(d Counters) {
 	c.NodesCreated += d.NodesCreated
 	c.NodesDeleted += d.NodesDeleted
@@ -11,7 +11,7 @@ func (c *Counters) Add(d Counters) {
 	c.LabelsRemoved += d.LabelsRemoved
 }
 
-// Counters are what a run has changed.
+// Counters count the changes of a run.
 type Counters struct {
 	NodesCreated, NodesDeleted                 int64
 	RelationshipsCreated, RelationshipsDeleted int64
@@ -22,8 +22,8 @@ type Counters struct {
 // ContainsUpdates reports whether the run has changed anything.
 func (c *Counters) ContainsUpdates() bool { return *c != Counters{} }
 
-// HopCount says what one hop of a traversal did.
+// HopCount counts the work of one hop of a traversal.
 type HopCount struct {
-	Sources int64 // vertices that were gone on from
+	Sources int64 // expanded vertices
 	Edges   int64 // that passed the conditions
 }

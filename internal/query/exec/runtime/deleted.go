@@ -2,7 +2,7 @@ package runtime
 
 import "github.com/hopgate/hopgate/internal/graph"
 
-// Deleted remembers what the statement has deleted, since reading it is an error.
+// Deleted records what the statement has deleted; reading it is an error.
 type Deleted struct {
 	Vertices map[graph.VertexID]struct{}
 	Edges    map[graph.EdgeID]struct{}
@@ -38,7 +38,7 @@ func (r *Run) CheckEdges(edges []graph.Edge) error {
 	return nil
 }
 
-// AddVertex notes a vertex and reports whether it is new.
+// AddVertex adds a vertex and reports whether it is new.
 func (d *Deleted) AddVertex(id graph.VertexID) bool {
 	if _, ok := d.Vertices[id]; ok {
 		return false
@@ -50,7 +50,7 @@ func (d *Deleted) AddVertex(id graph.VertexID) bool {
 	return true
 }
 
-// AddEdge notes an edge and reports whether it is new.
+// AddEdge adds an edge and reports whether it is new.
 func (d *Deleted) AddEdge(id graph.EdgeID) bool {
 	if _, ok := d.Edges[id]; ok {
 		return false

@@ -1,2 +1,2 @@
-// Package runtime holds what all operators share: the run and its forks, batches, stages, frames, accounts and counters.
+// Package runtime provides what all operators share: the run and its forks, batches, stages, frames, accounts and counters.
 package runtime

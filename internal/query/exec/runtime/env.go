@@ -32,7 +32,7 @@ type Env struct {
 	Begin func(ctx context.Context, mode shard.Mode) (shard.Tx, error)
 	// Committed says that the transaction reads only committed data, so that constraints hold.
 	Committed bool
-	// Profile asks for times and shard requests in the statistics.
+	// Profile requests times and shard requests in the statistics.
 	Profile bool
 	// Partial makes traversals return what they have found when a budget is exhausted, or at Until.
 	Partial bool

@@ -6,14 +6,14 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Evaluator computes an expression over batches of one layout. It holds its buffers and belongs to one run.
+// Evaluator computes an expression over batches of one layout. It owns buffers and belongs to one run.
 type Evaluator interface {
-	// Eval gives a slice with a cell for each row of b, of which those at the rows of s hold the results; the others hold
-	// anything. The slice is valid until the next call. It must not be changed.
+	// Eval returns a slice with a cell for each row of b. The cells at the rows of s hold the results; the others are
+	// undefined. The slice is valid until the next call and must not be changed.
 	Eval(ctx context.Context, b *Batch, s Sel) ([]graph.Value, error)
 }
 
-// Selector is an evaluator that can pick the rows for which it is true without making values.
+// Selector is an evaluator that can select the rows for which it is true without creating values.
 type Selector interface {
 	// Filter appends to dst the rows of s for which the expression is true. dst may be s[:0].
 	Filter(ctx context.Context, b *Batch, s, dst Sel) (Sel, error)

@@ -7,7 +7,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// Helpers gives the CPU slots of goroutines that may compute for the run, or none if no processor is free or the run must not use them.
+// Helpers returns the CPU slots of goroutines that may compute for the run: none if no processor is free or the run must stay
+// on one goroutine.
 func (r *Run) Helpers() []Helper {
 	env := &r.Env
 	if env.Slot == nil || env.Profile || env.Partial || env.Fn.Rand != nil || r.Program.Query.Writes {
@@ -16,7 +17,7 @@ func (r *Run) Helpers() []Helper {
 	return env.Slot.Helpers(runtime.GOMAXPROCS(0))
 }
 
-// Yielding is the CPU slot of a worker that keeps it while other workers may wait for what it computes.
+// Yielding is the CPU slot of a worker that keeps its processor while other workers may wait for its results.
 type Yielding struct{}
 
 // Yield implements Slot.
@@ -25,10 +26,10 @@ func (Yielding) Yield(context.Context) error {
 	return nil
 }
 
-// Helpers implements Slot: no goroutine works beside another one.
+// Helpers implements Slot: a worker has no helpers.
 func (Yielding) Helpers(int) []Helper { return nil }
 
-// Fork makes own a part of the run that a goroutine beside it does, with a CPU slot of its own. It has no transaction yet.
+// Fork makes own the part of the run that one worker executes with its own CPU slot. It has no transaction yet.
 func (r *Run) Fork(own *Run, slot Slot, fn *fn.Context) {
 	own.Init(r.Program, r.Graph)
 	own.Env = Env{Params: r.Env.Params, Fn: fn, Budget: r.Env.Budget, Slot: slot, Pools: r.Env.Pools, Committed: r.Env.Committed}
@@ -36,7 +37,7 @@ func (r *Run) Fork(own *Run, slot Slot, fn *fn.Context) {
 	own.Current = r.Program.Root.ID
 }
 
-// Join adds what a part of the run has done.
+// Join adds the counters of a fork to the run.
 func (r *Run) Join(own *Run) {
 	for i := range own.Stats {
 		r.Stats[i].Rows += own.Stats[i].Rows

@@ -7,24 +7,24 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Frontier makes a list of vertices what a shard request wants, sorted and without repeats, and leads from each of its
-// vertices back to the places where it stood.
+// Frontier turns a list of vertices into the sources of a shard request, sorted and without repeats, and maps each of them back
+// to its positions in the list.
 type Frontier struct {
 	IDs   []graph.VertexID // sorted, without repeats
-	First []int32          // places order[first[u]:first[u+1]] held ids[u]
-	Order []int32          // the places in the list in the order of their vertices, equal ones in ascending order
-	Pos   []int32          // by place: the index of its vertex in ids
+	First []int32          // positions Order[First[u]:First[u+1]] of the list hold IDs[u]
+	Order []int32          // the positions in the list, by vertex and then ascending
+	Pos   []int32          // by position: the index of its vertex in IDs
 
 	a, b []vertexAt
 }
 
-// vertexAt is a vertex and its place in the list.
+// vertexAt is a vertex and its position in the list.
 type vertexAt struct {
 	id graph.VertexID
 	at int32
 }
 
-// Set takes in a list. It may be longer than a batch, but not longer than 1<<31-1.
+// Set sets the list, of at most 1<<31-1 vertices.
 func (f *Frontier) Set(list []graph.VertexID) {
 	f.IDs, f.First, f.Order = f.IDs[:0], f.First[:0], f.Order[:0]
 	if cap(f.Pos) < len(list) {
@@ -66,7 +66,7 @@ func (f *Frontier) Set(list []graph.VertexID) {
 	f.First = append(f.First, int32(len(list)))
 }
 
-// SortOnly sorts ids, and takes in none of them.
+// SortOnly sorts ids in place and sets nothing.
 func (f *Frontier) SortOnly(ids []graph.VertexID) {
 	if slices.IsSorted(ids) {
 		return
@@ -81,11 +81,11 @@ func (f *Frontier) SortOnly(ids []graph.VertexID) {
 	}
 }
 
-// radixBits is the width of a digit; the counters of one pass then fill a quarter of a first-level cache.
+// radixBits is the width of a digit. The counters of one pass then fill a quarter of a first-level cache.
 const radixBits = 11
 
-// sort orders f.a by id, stably: short lists by insertion, others by a radix sort over the bits in which ids differ at
-// all, which with dense ids are few.
+// sort orders f.a by id, stably: short lists by insertion, others by a radix sort over the bits in which ids differ, which are
+// few because ids are dense.
 func (f *Frontier) sort() {
 	a := f.a
 	if len(a) <= 32 {

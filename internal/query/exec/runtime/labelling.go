@@ -7,13 +7,13 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// labelling is how a run labels its goroutine while it is profiled.
+// labelling labels a run's goroutine for the profiler.
 type labelling struct {
 	ops []context.Context // by stage
 	now context.Context
 }
 
-// label begins to label the goroutine by the operators at work.
+// label starts to label the goroutine with the current operators.
 func (r *Run) label(none context.Context) {
 	l := &labelling{ops: make([]context.Context, len(r.Program.Stages)), now: none}
 	for i, s := range r.Program.Stages {
@@ -24,7 +24,7 @@ func (r *Run) label(none context.Context) {
 	r.labels = l
 }
 
-// enter labels the goroutine with a stage until the function is called that it gives.
+// enter labels the goroutine with a stage until the returned function is called.
 func (l *labelling) enter(stage int) func() {
 	outer := l.now
 	l.now = l.ops[stage]

@@ -7,31 +7,31 @@ import (
 )
 
 const (
-	// maxNested is how deep lists and maps lie in one another: what walks through them does so by recursion.
+	// maxNested bounds the nesting of lists and maps, because code that walks through them recurses.
 	maxNested = 1000
-	// maxCells is how many elements a value has with those of all lists and maps in it, where the memory of the statement
-	// sets no other bound.
+	// maxCells bounds the elements of a value, including those of nested lists and maps, if the statement's memory sets no
+	// lower bound.
 	maxCells = 1 << 26
 )
 
-// Nesting checks the values that are put into lists and maps. A list that is put into another twice takes no memory, but
-// all that walks through the outer one goes over it twice: what has been doubled sixty times has no end.
+// Nesting checks values that become elements of lists and maps. A list that is put into another twice takes no memory, but code
+// that walks through the outer list visits it twice: a value that has been doubled sixty times never ends.
 type Nesting struct {
 	Run *Run
-	// last is the value that was measured last, which the next row often has too, and measured what came of it.
+	// last is the value that was measured last, which the next row often repeats, and measured its measure.
 	last     unsafe.Pointer
 	length   int
 	measured measure
-	cells    int // in the value that is being made
+	cells    int // in the value under construction
 }
 
-// measure is how deep a value is and how many elements it has.
+// measure is the depth of a value and its number of elements.
 type measure struct{ depth, cells int }
 
-// Begin forgets the elements of the value that was made before.
+// Begin starts a new value.
 func (n *Nesting) Begin() { n.cells = 0 }
 
-// Add checks an element of the value that is being made.
+// Add checks an element of the value under construction.
 func (n *Nesting) Add(v graph.Value) error {
 	if v.Kind() != graph.List && v.Kind() != graph.Map {
 		return nil
@@ -64,7 +64,7 @@ func (n *Nesting) addSlow(v graph.Value) error {
 	return nil
 }
 
-// walk adds a value at a depth, until there are more cells than most.
+// walk adds a value at a depth, until the cells exceed most.
 func (m *measure) walk(v graph.Value, depth, most int) {
 	m.depth = max(m.depth, depth)
 	if v.Kind() == graph.List {

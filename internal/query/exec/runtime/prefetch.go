@@ -5,23 +5,25 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// Prefetcher is a hop that begins with vertices that an operator below finds. It gives its requests before the vertices are
-// known, so that the shard that finds them answers these at once.
+// Prefetcher is a hop that starts from vertices that an operator below finds. It provides its requests before the vertices are
+// known, so the shard that finds them answers these at once.
 type Prefetcher interface {
-	// PrefetchNext gives the request of the hop, without its sources, or nil; limit is about how many edges are wanted at once.
+	// PrefetchNext returns the request of the hop without its sources, or nil; limit is about how many edges the hop needs at
+	// once.
 	PrefetchNext(limit int) *shard.Expand
-	// PrefetchBeyond gives the request of the hop after it, kept in x, or nil. A hop that fills a set puts set into the request.
+	// PrefetchBeyond returns the request of the following hop, stored in x, or nil. A hop that fills a set puts set into the
+	// request.
 	PrefetchBeyond(x *shard.Expand, set *graph.VertexSet) *shard.Expand
 }
 
-// Prefetch is what an operator prefetches for the hop that begins with the vertices it finds. The zero value is nothing.
+// Prefetch is what an operator prefetches for the hop that starts from its vertices. The zero value prefetches nothing.
 type Prefetch struct {
 	Hop   Prefetcher
-	Limit int  // about how many edges the hop wants at once, if not as a set
-	Set   bool // the hop wants its far ends as a set
+	Limit int  // about how many edges the hop needs at once, if not as a set
+	Set   bool // the hop needs its far ends as a set
 }
 
-// AcceptPrefetch lets the hop for which the compiler has marked a stage set p, which belongs to the stage's operator.
+// AcceptPrefetch registers the prefetch of a stage's operator, for the hop that the compiler has assigned to the stage.
 func (r *Run) AcceptPrefetch(s *Stage, p *Prefetch) {
 	if !s.Prefetches {
 		return
@@ -32,8 +34,7 @@ func (r *Run) AcceptPrefetch(s *Stage, p *Prefetch) {
 	r.prefetches[s.ID] = p
 }
 
-// PrefetchOf gives the prefetch that the operator of a stage has accepted; nil if the stage is nil or has no such operator in
-// this run.
+// PrefetchOf returns the prefetch that the operator of a stage has registered, or nil.
 func (r *Run) PrefetchOf(s *Stage) *Prefetch {
 	if s == nil || r.prefetches == nil {
 		return nil

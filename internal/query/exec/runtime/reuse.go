@@ -6,22 +6,22 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// parameter is an evaluator of operators that serve several runs; it gives the value that a parameter has in each.
+// parameter is an evaluator whose value each run binds, so that operators serve several runs.
 type parameter interface {
 	forgetter
 	Bind(r *Run) error
 }
 
-// forgetter is a part of operators that serve several runs. It lets go of the values of a run that ends.
+// forgetter is a part of reusable operators. Forget releases the values of a run that ends.
 type forgetter interface{ Forget() }
 
-// Init gives a run what does not change if its operators serve others.
+// Init sets what does not change between the runs of reused operators.
 func (r *Run) Init(p *Program, g shard.Graph) {
 	n := len(p.Stages)
 	r.Program, r.Graph, r.Stats, r.meters, r.kids = p, g, make([]Stat, n), make([]meter, n), make([]Operator, n)
 }
 
-// Begin gives the run what belongs to it alone, but for its transaction.
+// Begin sets what belongs to one run, except for its transaction.
 func (r *Run) Begin(env *Env, now time.Time) {
 	r.Env, r.Current, r.Mark = *env, r.Program.Root.ID, now
 	if r.labels = nil; env.Labels != nil {
@@ -29,7 +29,7 @@ func (r *Run) Begin(env *Env, now time.Time) {
 	}
 }
 
-// Bind gives the evaluators of parameters the values of this run.
+// Bind binds the parameters to the values of this run.
 func (r *Run) Bind() error {
 	for _, p := range r.Params {
 		if err := p.Bind(r); err != nil {
@@ -39,7 +39,7 @@ func (r *Run) Bind() error {
 	return nil
 }
 
-// Forget lets go of all that belongs to the run alone.
+// Forget releases everything that belongs to one run.
 func (r *Run) Forget() {
 	for _, p := range r.Params {
 		p.Forget()

@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// Run is one execution of a Prepared. Its operators share it; one goroutine uses it.
+// Run is one execution of a Prepared. Its operators share it. Only one goroutine uses it.
 type Run struct {
 	Program  *Program
 	Graph    shard.Graph
@@ -16,59 +16,59 @@ type Run struct {
 	Env      Env
 	Counters Counters
 	Stats    []Stat
-	// meters and kids are memory for as many operators as there are stages.
+	// meters and kids are memory for one operator of each stage.
 	meters []meter
 	kids   []Operator
-	// prefetches are, by stage, those that operators have accepted; nil if none has.
+	// prefetches holds the registered prefetches by stage; nil if there is none.
 	prefetches []*Prefetch
-	// Params are the evaluators of parameters, values what else holds values of the run, of operators that later runs may use.
+	// Params are the evaluators of parameters in reusable operators, Values their other parts that hold values of the run.
 	Params []parameter
 	Values []forgetter
 	Splice Splice
-	// forked says that the run is a part of another one, on a goroutine of its own.
+	// forked says that the run is a fork, on a worker's goroutine.
 	forked bool
-	// Frame is, while operators are built, the frame of the subplan that they are part of; nil at the top level.
+	// Frame is the frame of the subplan whose operators are being built; nil at the top level.
 	Frame   *Frame
 	Deleted Deleted
-	// Err is the first error that building operators or evaluators met.
+	// Err is the first error from building operators or evaluators.
 	Err error
-	// Transactions counts those that the run has begun by itself; after are those that read what they have left.
+	// Transactions counts the transactions that the run began itself; After are those that read their results.
 	Transactions int
 	After        []shard.Tx
 	labels       *labelling // nil unless a profile is taken
 	// Closers are the subplans of expressions, which no operator closes.
 	Closers []interface{ Close() }
-	// bytes is what all operators hold, pooled what of it env.Pools know, edges what expansions have visited.
+	// bytes is the memory of all operators, pooled the part counted in Env.Pools, Edges the edges that expansions have visited.
 	bytes, pooled, Edges int64
-	// BitmapFrom is the number of vertices from which on a frontier is walked as a bitmap; 0: not known yet.
+	// BitmapFrom is the number of vertices from which on a frontier is stored as a bitmap; 0: not computed.
 	BitmapFrom int
-	// Current is the stage that time since mark is charged to; see enter.
+	// Current is the stage that time since Mark is charged to; see Enter.
 	Current int
 	Mark    time.Time
-	reads   *graph.Reads // what the shards count, or nil
-	settled [3]int64     // the part of it that stages have been charged with
+	reads   *graph.Reads // counted by the shards, or nil
+	settled [3]int64     // the part that stages have been charged for
 	metered []shard.Metered
-	// wire is what goes to other processes, or nil, settledWire the part of it that stages have been charged with.
+	// wire counts the traffic to other processes, or is nil; settledWire is the part that stages have been charged for.
 	wire        *graph.Wire
 	settledWire [3]int64
 	wired       []shard.Wired
-	// HopCounts are those of a traversal, truncated the reason why the result is not whole.
+	// HopCounts belong to a traversal; Truncated is the reason why a result is incomplete.
 	HopCounts []HopCount
 	Truncated string
-	Tally     tallyTx // counts what the shards are asked for
+	Tally     tallyTx // counts the requests to the shards
 }
 
 // BatchSize is the number of rows that an operator aims at.
 func (r *Run) BatchSize() int { return r.Program.BatchSize }
 
-// Fail keeps the first error of building.
+// Fail records the first error of building.
 func (r *Run) Fail(err error) {
 	if r.Err == nil {
 		r.Err = err
 	}
 }
 
-// Visit counts edges that an operator has seen and fails when the budget is spent.
+// Visit counts edges that an operator has visited. It fails when the budget is exhausted.
 func (r *Run) Visit(n int) error {
 	r.Edges += int64(n)
 	if r.Env.Budget.Edges > 0 && r.Edges > r.Env.Budget.Edges {
@@ -90,7 +90,7 @@ func (r *Run) CheckCancel(ctx context.Context) error {
 	return nil
 }
 
-// SetTx makes the operators use another transaction.
+// SetTx switches the operators to another transaction.
 func (r *Run) SetTx(tx shard.Tx) {
 	r.Tally.Tx = tx
 	r.Tx = &r.Tally
@@ -105,7 +105,7 @@ func (r *Run) SetTx(tx shard.Tx) {
 	}
 }
 
-// count has a transaction count what it asks other processes.
+// count makes a transaction count its requests to other processes.
 func (r *Run) count(w shard.Wired) {
 	if r.wire == nil {
 		r.wire = new(graph.Wire)
@@ -117,7 +117,7 @@ func (r *Run) count(w shard.Wired) {
 	r.wired = append(r.wired, w)
 }
 
-// meter has a transaction count its reads.
+// meter makes a transaction count its reads.
 func (r *Run) meter(m shard.Metered) {
 	if r.reads == nil {
 		r.reads = new(graph.Reads)
@@ -129,7 +129,7 @@ func (r *Run) meter(m shard.Metered) {
 	r.metered = append(r.metered, m)
 }
 
-// End closes what no operator closes, and takes what the run holds out of the pools.
+// End closes what no operator closes and removes the run's memory from the pools.
 func (r *Run) End() {
 	for _, m := range r.metered {
 		m.Meter(nil)
@@ -146,7 +146,7 @@ func (r *Run) End() {
 	r.publishPools(-r.pooled)
 }
 
-// Drop lets go of the operators and what they hold.
+// Drop releases the operators and their memory.
 func (r *Run) Drop() {
 	r.meters, r.kids, r.prefetches, r.Params, r.Values, r.Closers = nil, nil, nil, nil, nil, nil
 }

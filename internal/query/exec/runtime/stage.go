@@ -9,34 +9,36 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// Stage is a compiled plan node. It is never changed after compilation.
+// Stage is a compiled plan node. It is immutable after compilation.
 type Stage struct {
-	ID   int // index in Prepared.stages and Rows.Stats
+	ID   int // index in Program.Stages and Rows.Stats
 	Node plan.Node
 	// Cols are the columns of the operator's batches.
 	Cols []plan.Col
-	// Inputs are the inputs, subs the subplans; all are printed below the stage.
+	// Inputs are the inputs, Subplans the subplans; EXPLAIN prints both below the stage.
 	Inputs   []*Stage
 	Subplans []*Subplan
-	// Alone says that the operator runs outside the frame of its subplan: it gives its rows once, not once for each outer row.
+	// Alone says that the operator runs outside the frame of its subplan: it returns its rows once, not once for each outer
+	// row.
 	Alone bool
-	// Once says that nothing of a row of an expansion but its far end is read above, and that repeats are left out there.
+	// Once says that only the far end of an expansion is read above, so the expansion returns each end once.
 	Once bool
-	// Prefetches says that a hop begins with the vertices that the stage finds, and that the stage can prefetch for it.
+	// Prefetches says that a hop starts from the vertices of the stage, and that the stage can prefetch for it.
 	Prefetches bool
-	// Exchange, if not nil, makes the operator in place of build: one that runs this stage and some below it on several goroutines.
+	// Exchange, if not nil, creates the operator in place of Build: an exchange that runs this stage and some below it on
+	// several goroutines.
 	Exchange func(r *Run) Operator
-	// Above makes what each of these goroutines does with its rows for the operator above, of rows with Width cells; nil: nothing.
+	// Above creates the step that each worker adds on top of its rows, of Width cells, for the operator above; nil: none.
 	Above func(r *Run, rows Operator, worker int) Operator
 	Width int
-	// Build makes the operator of one run over the operators of kids.
+	// Build creates the operator of one run over the operators of kids.
 	Build func(r *Run, kids []Operator) Operator
 }
 
-// Pos gives the position of a column in the stage's batches, or -1.
+// Pos returns the position of a column in the stage's batches, or -1.
 func (s *Stage) Pos(c plan.Col) int { return slices.Index(s.Cols, c) }
 
-// Positions gives, for each of cols, its position in the stage's batches, or -1.
+// Positions returns the position of each of cols in the stage's batches, or -1.
 func (s *Stage) Positions(cols []plan.Col) []int {
 	out := make([]int, len(cols))
 	for i, c := range cols {
@@ -45,18 +47,18 @@ func (s *Stage) Positions(cols []plan.Col) []int {
 	return out
 }
 
-// Operator gives rows batch by batch. One goroutine at a time uses it.
+// Operator produces rows batch by batch. One goroutine at a time uses it.
 type Operator interface {
-	// Open makes the operator start over, with what its frame holds now; it opens its inputs. It is called before the
-	// first next and may be called again at any time.
+	// Open restarts the operator over the current rows of its frame and opens its inputs. It is called before the first Next
+	// and may be called again at any time.
 	Open(ctx context.Context) error
-	// Next gives the next batch, never an empty one, or nil at the end, and then nil again until open.
+	// Next returns the next batch, which is never empty, or nil at the end, and nil again until Open.
 	Next(ctx context.Context) (*Batch, error)
-	// Close gives back what the operator holds; it closes its inputs. It may be called without open, and twice.
+	// Close releases the operator's memory and closes its inputs. It may be called without Open, and twice.
 	Close()
 }
 
-// Input is what operators with one input embed: it opens and closes the input.
+// Input is embedded by operators with one input; it opens and closes the input.
 type Input struct{ In Operator }
 
 // Open implements Operator.
@@ -65,27 +67,26 @@ func (i *Input) Open(ctx context.Context) error { return i.In.Open(ctx) }
 // Close implements Operator.
 func (i *Input) Close() { i.In.Close() }
 
-// Stat is what one operator did in a run. What follows Batches is its own, without that of its inputs, and is taken
-// only when Env.Profile is set.
+// Stat counts the work of one operator in a run. The fields after Batches exclude its inputs and are set only with Env.Profile.
 type Stat struct {
 	Rows     int64
 	Batches  int64
 	Time     time.Duration
 	Requests int64 // shard requests
-	Bytes    int64 // about what they gave, decoded
-	Memory   int64 // the most bytes that the operator held at one time
+	Bytes    int64 // estimated size of the answers, decoded
+	Memory   int64 // the operator's peak memory
 	Spilled  int64 // bytes that the operator wrote to disk
-	// Metered says that the following are counted: the decoded blocks that were in the cache or not, and the large values
-	// fetched. They are not where another process reads the shards.
+	// Metered says that the following are counted: hits and misses of the block cache, and large values fetched. They are not
+	// if another process reads the shards.
 	Metered             bool
 	Hits, Misses, Large int64
-	// Wired says that the following are counted, which they are where other processes have the shards: requests to them,
-	// what these sent and received in bytes, and the edges that expansions and steps went over.
+	// Wired says that the following are counted, because other processes keep the shards: calls, bytes sent and received, and
+	// edges that expansions and steps read.
 	Wired                        bool
 	Calls, Sent, Received, Edges int64
 }
 
-// Build makes the operator of a stage and of all below it.
+// Build creates the operator of a stage and all below it.
 func (r *Run) Build(s *Stage) Operator {
 	switch {
 	case s == r.Splice.At && r.Splice.Build != nil:
@@ -98,13 +99,13 @@ func (r *Run) Build(s *Stage) Operator {
 	return r.BuildStage(s)
 }
 
-// Splice says, while operators are built, which one takes the place of that of a stage.
+// Splice replaces the operator of one stage while operators are built.
 type Splice struct {
 	At    *Stage
 	Build func() Operator
 }
 
-// BuildStage makes the operator of a stage without its exchange, and of all below it.
+// BuildStage creates the operator of a stage without its exchange, and all below it.
 func (r *Run) BuildStage(s *Stage) Operator {
 	kids := carve(&r.kids, len(s.Inputs))
 	frame := r.Frame
@@ -120,7 +121,7 @@ func (r *Run) BuildStage(s *Stage) Operator {
 	return m
 }
 
-// carve gives n zero values off the front of a slab, or new ones if it has fewer.
+// carve takes n zero values off the front of a slab, or allocates them.
 func carve[T any](slab *[]T, n int) []T {
 	s := *slab
 	if len(s) < n {
@@ -130,7 +131,7 @@ func carve[T any](slab *[]T, n int) []T {
 	return s[:n:n]
 }
 
-// meter counts what its operator gives, and checks the context once a batch.
+// meter counts the rows of its operator and checks for cancellation once a batch.
 type meter struct {
 	r  *Run
 	id int
@@ -172,7 +173,7 @@ func (m *meter) Next(ctx context.Context) (*Batch, error) {
 
 func (m *meter) Close() { m.op.Close() }
 
-// Enter charges time and requests to a stage until the function that it gives is called.
+// Enter charges time and requests to a stage until the returned function is called.
 func (r *Run) Enter(id int) func() {
 	now := time.Now()
 	outer := r.Current
@@ -187,7 +188,7 @@ func (r *Run) Enter(id int) func() {
 	}
 }
 
-// settle charges what was read since the last time to the stage that is running.
+// settle charges the reads since the last call to the running stage.
 func (r *Run) settle() {
 	st := &r.Stats[r.Current]
 	if r.wire != nil {

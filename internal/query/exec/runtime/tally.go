@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// The requests to shards.
+// The kinds of requests to shards.
 const (
 	requestScan = iota
 	requestLabelSets
@@ -30,7 +30,7 @@ var requestNames = [NumRequests]string{
 	"scan", "labels", "properties", "records", "expand", "step", "degrees", "edge_properties", "edge_records", "seek", "seek_range", "seek_edges", "seek_edge_range", "apply",
 }
 
-// tallyTx counts the requests to shards. In a profiled run it charges each, and what it gives, to the stage that is running.
+// tallyTx counts the requests to shards. In a profiled run, it charges each request and its answer to the running stage.
 type tallyTx struct {
 	shard.Tx
 	n [NumRequests]uint32
@@ -44,14 +44,14 @@ func (t *tallyTx) count(request int) {
 	}
 }
 
-// gave charges what a request gave, in bytes.
+// gave charges an answer of n bytes.
 func (t *tallyTx) gave(n int) {
 	if t.r != nil {
 		t.r.Stats[t.r.Current].Bytes += int64(n)
 	}
 }
 
-// passed charges edges that a request went over.
+// passed charges edges that a request read.
 func (t *tallyTx) passed(n int) {
 	if t.r != nil {
 		t.r.Stats[t.r.Current].Edges += int64(n)
@@ -129,7 +129,7 @@ func (t *tallyTx) Step(ctx context.Context, from *graph.VertexSet, types []graph
 	if t.r == nil || !ok {
 		return nil
 	}
-	// A step does not tell over how many edges it went. The question is not one of the statement's, and is not counted.
+	// A step does not report the edges that it read. This request does not belong to the statement, so it is not counted.
 	w.Wire(nil)
 	defer w.Wire(t.r.wire)
 	ids := from.AppendTo(nil)

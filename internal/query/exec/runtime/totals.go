@@ -7,19 +7,19 @@ import (
 	"sync/atomic"
 )
 
-// Totals are what the operators of all runs have done and have asked the shards for. A run adds to them when it is closed.
+// Totals count the work of the operators of all runs, and their requests to shards. A run adds to them when it closes.
 type Totals struct {
 	requests [NumRequests]atomic.Uint64
 	mu       sync.Mutex
 	byName   map[string]*OperatorTotal
 }
 
-// OperatorTotal is what the operators of one kind have done.
+// OperatorTotal counts the work of one kind of operators.
 type OperatorTotal struct {
-	Rows, Batches, Spilled atomic.Uint64 // given, and bytes written to disk
+	Rows, Batches, Spilled atomic.Uint64 // rows and batches returned, and bytes written to disk
 }
 
-// Operators gives a copy of the totals by the names of plan nodes.
+// Operators returns a copy of the totals by plan node.
 func (t *Totals) Operators() map[string]*OperatorTotal {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -28,7 +28,7 @@ func (t *Totals) Operators() map[string]*OperatorTotal {
 	return out
 }
 
-// Requests gives how many requests the shards were sent, by their names.
+// Requests returns the number of requests to shards by kind.
 func (t *Totals) Requests() map[string]uint64 {
 	out := make(map[string]uint64, NumRequests)
 	for i, name := range requestNames {
@@ -37,7 +37,7 @@ func (t *Totals) Requests() map[string]uint64 {
 	return out
 }
 
-// operators gives the totals of a plan's stages.
+// operators returns the totals of a plan's stages.
 func (t *Totals) operators(stages []*Stage) []*OperatorTotal {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,7 +55,7 @@ func (t *Totals) operators(stages []*Stage) []*OperatorTotal {
 	return out
 }
 
-// AddTotals adds what a run has done to the totals, if anybody wants to know.
+// AddTotals adds the counters of a run to the totals, if there are any.
 func (r *Run) AddTotals() {
 	t := r.Env.Totals
 	if t == nil {
@@ -83,7 +83,7 @@ func (r *Run) AddTotals() {
 	}
 }
 
-// stageTotals are where the stages of a plan count.
+// stageTotals are the totals that the stages of a plan add to.
 type stageTotals struct {
 	t      *Totals
 	stages []*OperatorTotal

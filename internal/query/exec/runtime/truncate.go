@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Truncate reports whether an error is the end of a budget after which the rows so far are the answer, and notes it.
+// Truncate reports whether an error is the end of a budget after which the rows so far are the result, and records the reason.
 func (r *Run) Truncate(err error) bool {
 	if !r.Env.Partial || err == nil {
 		return false
@@ -22,8 +22,7 @@ func (r *Run) Truncate(err error) bool {
 	return true
 }
 
-// Affordable bounds a number of edges to ask for (0: all) by what is left of the budget of visits, if the run may end
-// early.
+// Affordable limits a number of edges to request (0: all) to the rest of the budget of visits, if the run may end early.
 func (r *Run) Affordable(n int) int {
 	if !r.Env.Partial || r.Env.Budget.Edges == 0 {
 		return n
@@ -35,10 +34,10 @@ func (r *Run) Affordable(n int) int {
 	return min(n, left)
 }
 
-// Spent reports whether a budget has ended, or the time, after which a run finds no more edges.
+// Spent reports whether a budget or the time is exhausted, so the run reads no more edges.
 func (r *Run) Spent() bool { return r.Env.Partial && (r.Truncated != "" || r.Late()) }
 
-// Late reports whether the time has ended, after which a run does not go through the edges that it has found either.
+// Late reports whether the time is over, so the run does not process the edges that it has read either.
 func (r *Run) Late() bool {
 	if !r.Env.Partial || r.Env.Until.IsZero() || time.Now().Before(r.Env.Until) {
 		return false

@@ -21,7 +21,7 @@ type cheapest struct {
 	pathAt     int   // positions in out, or -1
 	sumAt      int
 	search     *cheapestSearch
-	b          *runtime.Batch // the input batch at work, or nil
+	b          *runtime.Batch // the current input batch, or nil
 	row        int            // of it
 	found      []foundPath
 	given      int // of found
@@ -150,11 +150,11 @@ type edgeWeights struct {
 	edge []graph.EdgeValue
 }
 
-// of gives the weights of the edges of an answer.
+// of returns the weights of the edges of an answer.
 func (g *edgeWeights) of(ctx context.Context, h *adjacency.Reader) ([]graph.Value, error) {
 	n := len(h.Answer.Targets)
 	if n == 0 {
-		return nil, nil // nothing need have been asked for
+		return nil, nil // no request is needed
 	}
 	g.b.Reset(len(g.w.Cols))
 	g.b.N = n
@@ -180,7 +180,7 @@ func (g *edgeWeights) of(ctx context.Context, h *adjacency.Reader) ([]graph.Valu
 	return g.x.Eval(ctx, &g.b, runtime.AllRows(n))
 }
 
-// weightOf gives a weight as a number.
+// weightOf returns a weight as a number.
 func weightOf(v graph.Value) (float64, error) {
 	if !v.IsNumber() {
 		return 0, graph.TypeError("InvalidArgumentType", "a weight must be a number, is of type %s; an edge without one cannot be weighed", v.Kind())

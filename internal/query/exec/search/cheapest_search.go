@@ -42,7 +42,7 @@ type foundPath struct {
 	sum   float64
 }
 
-// paths gives the k cheapest paths without repeated vertices, or all of the least weight.
+// paths returns the k cheapest paths without repeated vertices, or all of the least weight.
 func (s *cheapestSearch) paths(ctx context.Context, from, to graph.VertexID, maxHops, k int, all bool) ([]foundPath, error) {
 	s.begin()
 	s.noEdge = nil
@@ -117,7 +117,7 @@ func otherEnd(e graph.Edge, v graph.VertexID) graph.VertexID {
 	return e.Src
 }
 
-// prefixSums gives the weights of a path's beginnings, by their number of edges, or nil if a budget has ended.
+// prefixSums returns the weights of a path's beginnings, by their number of edges, or nil if a budget has ended.
 func (s *cheapestSearch) prefixSums(ctx context.Context, p *foundPath) ([]float64, error) {
 	sums := make([]float64, 1, len(p.edges)+1)
 	at := p.start
@@ -146,7 +146,7 @@ func (s *cheapestSearch) prefixSums(ctx context.Context, p *foundPath) ([]float6
 	return sums, nil
 }
 
-// least gives the cheapest path, or all that cost as little, within maxHops edges (0: any number).
+// least returns the cheapest path, or all that cost as little, within maxHops edges (0: any number).
 func (s *cheapestSearch) least(ctx context.Context, from, to graph.VertexID, maxHops int, all bool) ([]foundPath, error) {
 	s.acct.Release()
 	s.tree.clear()
@@ -176,7 +176,7 @@ func (s *cheapestSearch) least(ctx context.Context, from, to graph.VertexID, max
 	return found, nil
 }
 
-// path gives the path of a label.
+// path returns the path of a label.
 func (s *cheapestSearch) path(end int32) foundPath {
 	p := foundPath{sum: s.labels[end].sum}
 	for ; s.labels[end].parent >= 0; end = s.labels[end].parent {

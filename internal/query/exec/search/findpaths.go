@@ -29,7 +29,7 @@ type findPaths struct {
 	trails     walkTrails
 	search     walkSearch
 
-	b      *runtime.Batch // the input batch at work, or nil
+	b      *runtime.Batch // the current input batch, or nil
 	src    []graph.VertexID
 	rows   runtime.Sel
 	row    int  // of rows
@@ -224,7 +224,7 @@ func (x *findPaths) begin(b *runtime.Batch) error {
 	return nil
 }
 
-// advance finds some paths of the present row, or all that are wanted, or goes to the next row.
+// advance finds some paths of the current row, or all that are wanted, or goes to the next row.
 func (x *findPaths) advance(ctx context.Context) error {
 	x.found.reset()
 	x.given = 0
@@ -254,7 +254,7 @@ func (x *findPaths) advance(ctx context.Context) error {
 	return x.more(ctx)
 }
 
-// more takes trails of the present row, few at first, in case no more are wanted.
+// more takes trails of the current row, few at first, in case no more are wanted.
 func (x *findPaths) more(ctx context.Context) error {
 	for x.found.len() < x.r.BatchSize()/4+1 {
 		ok, err := x.trails.next(ctx)
@@ -293,7 +293,7 @@ func (x *findPaths) accept(ctx context.Context, paths *foundPaths) (runtime.Sel,
 // give moves paths lo … hi-1 of those found to the result.
 func (x *findPaths) give(lo, hi int) { x.write(&x.out, x.carry, &x.found, lo, hi) }
 
-// write appends rows of the present input row with paths lo … hi-1.
+// write appends rows of the current input row with paths lo … hi-1.
 func (x *findPaths) write(p *pathColumns, carry []int, paths *foundPaths, lo, hi int) {
 	x.picked = runtime.AppendRepeated(x.picked[:0], x.g.row, hi-lo)
 	for i := lo; i < hi; i++ {

@@ -58,7 +58,7 @@ type walkArc struct {
 	next int32 // of the same point, or -1
 }
 
-// walkMemo is a hop of the present repetition.
+// walkMemo is a hop of the current repetition.
 type walkMemo struct {
 	before int32 // or -1
 	vertex graph.VertexID
@@ -117,7 +117,7 @@ func (g *walkGraph) grown() error {
 	return g.acct.GrowTo(len(g.points)*point + len(g.arcs)*arc + len(g.edges)*edge + len(g.memos)*48)
 }
 
-// start gives the point where searches from a vertex begin.
+// start returns the point where searches from a vertex begin.
 func (g *walkGraph) start(v graph.VertexID) int32 { return g.point(walkPlace{vertex: v, memo: -1}) }
 
 func (g *walkGraph) point(at walkPlace) int32 {
@@ -294,7 +294,7 @@ func (g *walkGraph) memo(m walkMemo) int32 {
 	return i
 }
 
-// local gives the value of a column of a part for candidate i at a hop.
+// local returns the value of a column of a part for candidate i at a hop.
 func (g *walkGraph) local(s *walkStage, hop int, col plan.Col, i int) graph.Value {
 	p := &g.points[g.cand.point[i]]
 	if at := slices.Index(s.nodes, col); at >= 0 {

@@ -14,7 +14,7 @@ import (
 //	entry ── link ─▶ entry of the layer before (or, for a step of the automaton, of the same layer)
 //
 // At first a point is entered in the first layer alone that it is reached in. The walks to an end are then the shortest ones, and
-// where they are trails nothing shorter or as short is missed. Where one path, or one length, of each pair of ends is asked for,
+// where they are trails nothing shorter or as short is missed. Where one path, or one length, of each pair of ends is requested,
 // and every end has its trail, that is all. If not, the search starts over and enters points again in later layers, as long as a
 // trail leads there and an end that wants more paths can be reached; what is a trail is found by going back along the links, so
 // the answer is that of trying everything. Memory grows with points times layers, not with the number of trails.
@@ -30,7 +30,7 @@ type walkSearch struct {
 	exact   bool
 	entries []walkEntry
 	links   []walkLink
-	layer   []int32                // by point: its entry in the layer at work, or -1
+	layer   []int32                // by point: its entry in the current layer, or -1
 	first   []int32                // by point: the layer that it is first reached in, or -1
 	counts  map[graph.VertexID]int // by end: what has been found
 	missing bool                   // an end was reached, but by no trail
@@ -211,7 +211,7 @@ func (s *walkSearch) satisfied() int {
 	return n
 }
 
-// answer gives the trails to an entry, if it is at an end that wants more.
+// answer returns the trails to an entry, if it is at an end that wants more.
 func (s *walkSearch) answer(ctx context.Context, e int32, out *foundPaths) error {
 	point := s.entries[e].point
 	v := s.g.points[point].vertex
@@ -327,7 +327,7 @@ func (p *foundPaths) step(point, edge int32) {
 
 func (p *foundPaths) end() { p.ends = append(p.ends, len(p.points)) }
 
-// at gives path i.
+// at returns path i.
 func (p *foundPaths) at(i int) (points, edges []int32) {
 	lo := 0
 	if i > 0 {

@@ -18,7 +18,7 @@ type walkTrails struct {
 	batch []int32
 }
 
-// walkArcAt is a point of the present trail, the arc that led to it (-1: none) and the one to try next.
+// walkArcAt is a point of the current trail, the arc that led to it (-1: none) and the one to try next.
 type walkArcAt struct{ point, by, next int32 }
 
 // start begins with a vertex.
@@ -170,7 +170,7 @@ func (t *walkTrails) next(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// add appends the present trail to a list.
+// add appends the current trail to a list.
 func (t *walkTrails) add(out *foundPaths) {
 	for i, s := range t.stack {
 		edge := int32(-1)

@@ -26,7 +26,7 @@ type walkStage struct {
 	guard []plan.Expr
 }
 
-// walkStages gives the parts of a walk in the order of the search.
+// walkStages returns the parts of a walk in the order of the search.
 func walkStages(w *plan.Walk, reversed bool) []walkStage {
 	n := len(w.Parts)
 	out := make([]walkStage, n)
@@ -83,7 +83,7 @@ type walkTest struct {
 	out   runtime.Sel
 }
 
-// newWalkTest makes a test; nil if there is nothing to test. in are the input's columns, own those of the walk.
+// newWalkTest creates a test; nil if there is nothing to test. in are the input's columns, own those of the walk.
 func newWalkTest(r *runtime.Run, where []plan.Expr, in, own []plan.Col) *walkTest {
 	if len(where) == 0 {
 		return nil
@@ -109,7 +109,7 @@ func (t *walkTest) perRow() bool {
 	return t != nil && slices.ContainsFunc(t.outer, func(at int) bool { return at >= 0 })
 }
 
-// run gives those of n candidates that pass; value gives what a column of the walk holds for one.
+// run returns those of n candidates that pass; value gives what a column of the walk holds for one.
 func (t *walkTest) run(ctx context.Context, n int, in *runtime.Batch, row int32, value func(c plan.Col, i int) graph.Value) (runtime.Sel, error) {
 	if t == nil {
 		return runtime.AllRows(n), nil

@@ -63,7 +63,7 @@ func FrontierCount(c *compile.Compiler, n *plan.FrontierCount, need plan.ColSet)
 	return s
 }
 
-// prefetchSecond gives the request of the second hop.
+// prefetchSecond returns the request of the second hop.
 func (x *frontierCount) prefetchSecond() {
 	first, last := x.walk.readers[0], len(x.walk.readers) == 2
 	switch {
@@ -95,7 +95,7 @@ func (x *frontierCount) Open(ctx context.Context) error {
 	return x.Input.Open(ctx)
 }
 
-// Next gives a row for each row of the frame.
+// Next returns a row for each row of the frame.
 func (x *frontierCount) Next(ctx context.Context) (*runtime.Batch, error) {
 	x.out.Reset(x.at + 1)
 	if !x.loaded {
@@ -124,7 +124,7 @@ func (x *frontierCount) Next(ctx context.Context) (*runtime.Batch, error) {
 	return &x.out, nil
 }
 
-// count gives the number of vertices that the hops lead to.
+// count returns the number of vertices that the hops lead to.
 func (x *frontierCount) count(ctx context.Context, start []graph.VertexID) (int, error) {
 	switch {
 	case x.reach != nil:
@@ -193,7 +193,7 @@ type frontierWalk struct {
 // processors, begins by looking through them.
 const fewPuts = 2048
 
-// count gives the number of vertices that the hops lead to from the vertices of start, which may repeat.
+// count returns the number of vertices that the hops lead to from the vertices of start, which may repeat.
 func (w *frontierWalk) count(ctx context.Context, start []graph.VertexID) (int, error) {
 	w.begin()
 	w.frontier.Set(start)

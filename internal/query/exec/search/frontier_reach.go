@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/adjacency"
 )
 
-// count gives the number of ends of trails from a vertex; those that large steps find are counted without a list.
+// count returns the number of ends of trails from a vertex; those that large steps find are counted without a list.
 func (s *reach) count(ctx context.Context, start graph.VertexID) (int, error) {
 	if s.min > 1 || s.test != nil || s.reader.Filter != nil {
 		err := s.from(ctx, nil, start, 0, false, graph.NoVertex)

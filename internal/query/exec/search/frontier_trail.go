@@ -33,7 +33,7 @@ type trailSet struct {
 	paths [][]graph.VertexID // witnesses that were looked for
 }
 
-// place gives the place of a vertex in a complete set.
+// place returns the place of a vertex in a complete set.
 func (s *trailSet) place(v graph.VertexID) int32 {
 	i, _ := slices.BinarySearch(s.frontier.IDs, v)
 	return s.frontier.Order[i]
@@ -48,7 +48,7 @@ func newTrailWalk(r *runtime.Run, name string, readers []*adjacency.Reader) *tra
 	return w
 }
 
-// release gives the memory back.
+// release returns the memory.
 func (w *trailWalk) release() {
 	for _, s := range w.levels {
 		s.release()
@@ -56,7 +56,7 @@ func (w *trailWalk) release() {
 	w.kernel.release()
 }
 
-// hop gives the hop of a length; the last one is made again and again.
+// hop returns the hop of a length; the last one is made again and again.
 func (w *trailWalk) hop(depth int) int { return min(depth, len(w.readers)-1) }
 
 // start begins with trails of no edges.
@@ -69,7 +69,7 @@ func (w *trailWalk) start(vertices []graph.VertexID) {
 	s.parent = append(s.parent, make([]int32, len(s.list))...)
 }
 
-// level gives the set of a length, empty.
+// level returns the set of a length, empty.
 func (w *trailWalk) level(depth int) *trailSet {
 	for len(w.levels) <= depth {
 		w.levels = append(w.levels, &trailSet{kernel: newKernel(w.r, w.acct.Name, nil)})
@@ -80,10 +80,10 @@ func (w *trailWalk) level(depth int) *trailSet {
 	return s
 }
 
-// ends gives the ends of the present length, sorted.
+// ends returns the ends of the current length, sorted.
 func (w *trailWalk) ends() []graph.VertexID { return w.levels[w.depth].frontier.IDs }
 
-// advance makes the trails longer by a hop.
+// advance extends the trails by a hop.
 func (w *trailWalk) advance(ctx context.Context) error {
 	if err := w.extend(ctx); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (w *trailWalk) account() error {
 	return w.acct.GrowTo(held)
 }
 
-// witness gives the vertices of the witness of an end, the end first. It is valid until the next call.
+// witness returns the vertices of the witness of an end, the end first. It is valid until the next call.
 func (w *trailWalk) witness(depth int, place int32) []graph.VertexID {
 	w.chain = w.chain[:0]
 	for d := depth; d >= 0; d-- {
@@ -171,7 +171,7 @@ func (w *trailWalk) witness(depth int, place int32) []graph.VertexID {
 	return w.chain
 }
 
-// heldBy gives the far ends that hop number next must not go to from an end, since the end's witness has that edge. It
+// heldBy returns the far ends that hop number next must not go to from an end, since the end's witness has that edge. It
 // is valid until the next call.
 func (w *trailWalk) heldBy(depth int, place int32, next int) []graph.VertexID {
 	chain := w.witness(depth, place)
@@ -239,7 +239,7 @@ func (w *trailWalk) searchFrom(ctx context.Context, path []graph.VertexID, depth
 	return false, nil
 }
 
-// countNext gives the number of ends that advance would find. It needs no witnesses for them, so that a store can walk
+// countNext returns the number of ends that advance would find. It needs no witnesses for them, so that a store can walk
 // a large set by itself: only what it finds along edges that a witness holds is looked at more closely.
 func (w *trailWalk) countNext(ctx context.Context) (int, error) {
 	from := w.levels[w.depth]

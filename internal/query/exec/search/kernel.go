@@ -46,7 +46,7 @@ type memory struct {
 // memories holds what no search is working in, so that a short search does not pay for sets as large as the graph.
 var memories = sync.Pool{New: func() any { return new(memory) }}
 
-// begin gives the kernel empty memory for a search.
+// begin returns the kernel empty memory for a search.
 func (k *kernel) begin() {
 	if k.memory != nil {
 		k.clear()
@@ -58,7 +58,7 @@ func (k *kernel) begin() {
 	}
 }
 
-// release gives the memory back, unless it is so much that it is better left to the collector.
+// release returns the memory, unless it is so much that it is better left to the collector.
 func (k *kernel) release() {
 	k.acct.Release()
 	m := k.memory
@@ -75,7 +75,7 @@ func (k *kernel) release() {
 	k.memory = nil
 }
 
-// read reads edges of the first of sources, but for those that a condition on a row of b does not allow, and those excluded.
+// read reads edges of the first of sources, except for those that a condition on a row of b does not allow, and those excluded.
 func (k *kernel) read(ctx context.Context, sources []graph.VertexID, limit int, b *runtime.Batch, row int32, excluded []graph.EdgeID) error {
 	if err := k.r.CheckCancel(ctx); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (m *memory) clear() {
 	}
 }
 
-// lend makes a reader answer into the memory; lending once more takes the answer back.
+// lend has a reader answer into the memory; lending again takes the answer back.
 func (m *memory) lend(h *adjacency.Reader) { h.Answer, m.answer = m.answer, h.Answer }
 
 // bytes is about what the search holds.

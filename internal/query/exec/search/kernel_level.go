@@ -9,8 +9,8 @@ type level struct {
 	kernel
 	given int // entries that the search has looked at
 
-	// Entries lo … hi-1 are the part at work, whose vertices are the frontier. The sources before base are done, and k … end are those
-	// places of the part that the present answer belongs to and that are left, off the edges of place k that are done.
+	// Entries lo … hi-1 are the current part, whose vertices are the frontier. The sources before base are done, and k … end are those
+	// places of the part that the current answer belongs to and that are left, off the edges of place k that are done.
 	lo, hi      int
 	base        int
 	k, end, off int
@@ -34,15 +34,15 @@ func (l *level) part(most int) []graph.VertexID {
 	return l.ids[l.lo:l.hi]
 }
 
-// unread gives the sources of the frontier that come after the present answer.
+// unread returns the sources of the frontier that come after the current answer.
 func (l *level) unread() []graph.VertexID { return l.frontier.IDs[l.base+l.reader.Answer.Done:] }
 
-// answered makes a new answer, which begins with source base, the present one.
+// answered starts a new answer, which begins with source base, the current one.
 func (l *level) answered() {
 	l.k, l.end, l.off = int(l.frontier.First[l.base]), int(l.frontier.First[l.base+l.reader.Answer.Done]), 0
 }
 
-// take gives the next place of the part and edges lo … hi-1 of the answer, which are its next, up to most of them.
+// take returns the next place of the part and edges lo … hi-1 of the answer, which are its next, up to most of them.
 func (l *level) take(most int) (place int32, lo, hi int) {
 	place = l.frontier.Order[l.k]
 	u := int(l.frontier.Pos[place]) - l.base

@@ -29,7 +29,7 @@ func (t *vertexTable) hash(id graph.VertexID) int {
 	return int(h>>32) & (len(t.slots) - 1)
 }
 
-// get gives the number of a vertex.
+// get returns the number of a vertex.
 func (t *vertexTable) get(id graph.VertexID) (at int32, ok bool) {
 	if t.n == 0 {
 		return 0, false
@@ -45,7 +45,7 @@ func (t *vertexTable) get(id graph.VertexID) (at int32, ok bool) {
 	}
 }
 
-// put gives a vertex the number at, unless it has one already; it gives the number that the vertex has now.
+// put returns a vertex the number at, unless it has one already; it gives the number that the vertex has now.
 func (t *vertexTable) put(id graph.VertexID, at int32) (has int32, added bool) {
 	if 2*t.n >= len(t.slots) {
 		t.grow()

@@ -45,7 +45,7 @@ func (t *tree) nextLevel(f *runtime.Frontier) (lo int32, list []graph.VertexID) 
 	return lo, f.IDs
 }
 
-// add gives the number of a vertex, and whether it is new.
+// add returns the number of a vertex, and whether it is new.
 func (t *tree) add(v graph.VertexID) (at int32, added bool) {
 	at, added = t.table.put(v, int32(len(t.vertex)))
 	if added {

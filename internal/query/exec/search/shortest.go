@@ -26,9 +26,9 @@ type shortest struct {
 	where    *expr.Predicates // of paths, over wide; nil: none
 	paths    pathSearch
 
-	b      *runtime.Batch // the input batch at work, or nil
+	b      *runtime.Batch // the current input batch, or nil
 	row    int            // of it
-	active bool           // paths has more of the present length
+	active bool           // paths has more of the current length
 	found  bool           // the row has a path
 
 	wide     runtime.Batch // rows with all columns, of which where picks
@@ -122,7 +122,7 @@ func (x *shortest) Next(ctx context.Context) (*runtime.Batch, error) {
 	return &x.out, nil
 }
 
-// advance adds some paths of the present row, or goes to the next row.
+// advance adds some paths of the current row, or goes to the next row.
 func (x *shortest) advance(ctx context.Context) error {
 	if !x.active {
 		more := false
@@ -185,7 +185,7 @@ func (x *shortest) advance(ctx context.Context) error {
 	return nil
 }
 
-// add adds the present path to wide.
+// add adds the current path to wide.
 func (x *shortest) add(ctx context.Context) error {
 	x.wideRows = append(x.wideRows, int32(x.row))
 	if x.lengthAt >= 0 {

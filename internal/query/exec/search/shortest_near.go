@@ -23,7 +23,7 @@ func (d *distances) within(ctx context.Context, depth int) error {
 	return nil
 }
 
-// of gives the distance of a vertex; ok is false if it is further than was looked for, or not connected at all.
+// of returns the distance of a vertex; ok is false if it is further than was looked for, or not connected at all.
 func (d *distances) of(v graph.VertexID) (depth int, ok bool) { return d.s.distance(v) }
 
 // reaches reports whether a trail that has come to v with depth edges can reach the end within max, as far as is known.

@@ -13,7 +13,7 @@ import (
 //
 //	for longer() { for next() { path() } }
 //
-// The shortest ones come from a search from both ends at once. If longer ones are asked for, because a condition on the
+// The shortest ones come from a search from both ends at once. If longer ones are requested, because a condition on the
 // path as a whole holds for none of these or because a path must have at least two edges, trails are enumerated length
 // by length, pruned where the end is too far away.
 type pathSearch struct {
@@ -30,7 +30,7 @@ type pathSearch struct {
 	from, to []graph.VertexID
 	stage    pathStage
 	length   int // of the paths that next gives
-	entry    int // of t: the present trail
+	entry    int // of t: the current trail
 	pending  bool
 
 	writer   adjacency.EdgeWriter
@@ -38,7 +38,7 @@ type pathSearch struct {
 	edges    []graph.Edge
 }
 
-// pathStage says where the present paths come from.
+// pathStage says where the current paths come from.
 type pathStage uint8
 
 const (
@@ -48,7 +48,7 @@ const (
 	pathsEnded
 )
 
-// init prepares a search for a plan node; longer says that it may be asked for other than the shortest paths.
+// init prepares a search for a plan node; longer says that longer paths may be requested too.
 func (p *pathSearch) init(r *runtime.Run, n *plan.ShortestPath, test *adjacency.EdgeTest, longer bool) {
 	p.writer = adjacency.EdgeWriter{SlabSize: r.BatchSize()}
 	newSide := func(h *adjacency.Reader, all bool) *searchSide {
@@ -90,10 +90,10 @@ func vertexOrNone(v graph.Value) graph.VertexID {
 	return v.Vertex()
 }
 
-// reset makes the next longer begin with a row.
+// reset restarts the search for longer paths with a row.
 func (p *pathSearch) reset() { p.stage = pathsNotBegun }
 
-// release gives the memory back.
+// release returns the memory.
 func (p *pathSearch) release() {
 	p.t.release()
 	for _, s := range [3]*searchSide{p.fwd, p.bwd, p.near.s} {
@@ -169,7 +169,7 @@ func (p *pathSearch) shortest(ctx context.Context, b *runtime.Batch, row int, fr
 	return true, nil
 }
 
-// next goes to the next path of the present length.
+// next goes to the next path of the current length.
 func (p *pathSearch) next(ctx context.Context) (bool, error) {
 	if p.stage == pathsByWays {
 		return p.ways.next(), nil
@@ -184,7 +184,7 @@ func (p *pathSearch) next(ctx context.Context) (bool, error) {
 	return ok, err
 }
 
-// path gives the present path.
+// path returns the current path.
 func (p *pathSearch) path(ctx context.Context) (*graph.Path, error) {
 	n := p.length
 	values := make([]graph.Value, 0, 2*n+1)

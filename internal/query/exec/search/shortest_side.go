@@ -40,7 +40,7 @@ func (s *searchSide) depth() int {
 	return int(t.dist[t.level])
 }
 
-// distance gives how far a vertex is from the start, if it has been reached.
+// distance returns how far a vertex is from the start, if it has been reached.
 func (s *searchSide) distance(v graph.VertexID) (int, bool) {
 	at, ok := s.tree.table.get(v)
 	if !ok {
@@ -99,7 +99,7 @@ func (s *searchSide) take(u int, pred, depth int32, other *searchSide) bool {
 	return false
 }
 
-// edge gives the edge of a link, or none if the search keeps none.
+// edge returns the edge of a link, or none if the search keeps none.
 func (s *searchSide) edge(link int32) graph.Edge {
 	if !s.reader.Edges {
 		return graph.Edge{}
@@ -131,7 +131,7 @@ type shortestWays struct {
 	fwd, bwd *searchSide
 	meets    []searchMeet
 	swapped  bool // here is a number of bwd
-	now      int  // the meet at work
+	now      int  // the current meet
 	chosen   []int32
 	first    int // of chosen those on the side of fwd
 	begun    bool
@@ -165,7 +165,7 @@ func (w *shortestWays) next() bool {
 	return false
 }
 
-// number gives the present meet's number on a side.
+// number returns the current meet's number on a side.
 func (w *shortestWays) number(s *searchSide) int32 {
 	m := w.meets[w.now]
 	if (s == w.bwd) == w.swapped {

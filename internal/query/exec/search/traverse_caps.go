@@ -40,7 +40,7 @@ func (c *cappedReader) takesAll() bool {
 	return c.caps.Skip == 0 && c.caps.MaxDegree == 0 && c.caps.Sample == 0 && c.caps.Limit == 0
 }
 
-// admit gives those of sources that the hop goes on from: keep is nil for all.
+// admit returns those of sources that the hop goes on from: keep is nil for all.
 func (c *cappedReader) admit(ctx context.Context, sources []graph.VertexID) (keep []bool, err error) {
 	if c.caps.Skip == 0 || len(sources) == 0 {
 		return nil, nil

@@ -14,11 +14,11 @@ import (
 // next one gathers among what is visited: behind the last of begins, or, for frontiers, alone.
 type traverseSets struct {
 	*traverse
-	h    int // hops done to the present set
-	base int // sources of the present set that are done
+	h    int // hops done to the current set
+	base int // sources of the current set that are done
 	// The answer that rows are being made of: entries of source u from edge i on.
 	u, i  int
-	given int  // vertices of the present set that are given as rows
+	given int  // vertices of the current set that are given as rows
 	edges bool // layers: all vertices are given, and now the edges
 	// Layers: edges that are given and may be met from their other end too; nil where none is met from both.
 	givenEdges map[graph.EdgeID]bool
@@ -85,7 +85,7 @@ func (s *traverseSets) first(ctx context.Context) error {
 // byVertex reports whether the rows are the vertices of a set.
 func (s *traverseSets) byVertex() bool { return s.n.Mode != plan.ModeFrontier || s.n.Ends || s.h == 0 }
 
-// enter makes the present set ready to be gone on from.
+// enter prepares the current set for the next hop.
 func (s *traverseSets) enter(ctx context.Context) error {
 	s.base, s.u, s.i = 0, 0, 0
 	if s.h == len(s.hops) {
@@ -171,7 +171,7 @@ func (s *traverseSets) take(h *cappedReader) {
 	}
 }
 
-// nextLevel makes the next set the present one.
+// nextLevel replaces the current set by the next.
 func (s *traverseSets) nextLevel(ctx context.Context) error {
 	if s.n.Mode == plan.ModeFrontier {
 		s.ids = s.drain(s.ids)
@@ -192,7 +192,7 @@ func (s *traverseSets) nextLevel(ctx context.Context) error {
 	return s.enter(ctx)
 }
 
-// giveVertices adds rows of the present set.
+// giveVertices adds rows of the current set.
 func (s *traverseSets) giveVertices() {
 	n := min(s.r.BatchSize()-s.out.N, len(s.ids)-s.given)
 	for _, v := range s.ids[s.given : s.given+n] {
@@ -214,7 +214,7 @@ func (s *traverseSets) finish() {
 	s.given, s.frontier.IDs = 0, s.frontier.IDs[:0]
 }
 
-// giveLayerEdges adds rows of edges from the present layer to vertices of any layer, each edge at the first layer from
+// giveLayerEdges adds rows of edges from the current layer to vertices of any layer, each edge at the first layer from
 // which it satisfies what the hop asks. The hop that follows a layer says which edges; that of the last layer is the last hop.
 func (s *traverseSets) giveLayerEdges(ctx context.Context) error {
 	var h *cappedReader

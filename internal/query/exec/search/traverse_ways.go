@@ -15,7 +15,7 @@ import (
 type traverseWays struct {
 	*traverse
 	levels []*wayLevel
-	depth  int // the level at work; -1: at the end
+	depth  int // the current level; -1: at the end
 }
 
 // wayLevel holds ways of one length by their last edge. Those of given are given as rows.
@@ -141,7 +141,7 @@ func (w *traverseWays) holdLevels() error {
 	return w.acct.GrowTo(n)
 }
 
-// chunk makes the next entries of a level the frontier.
+// chunk takes the next entries of a level as the frontier.
 func (w *traverseWays) chunk(ctx context.Context, h *cappedReader, l *wayLevel) error {
 	part := l.part(wayEntries)
 	keep, err := h.admit(ctx, part)
@@ -158,7 +158,7 @@ func (w *traverseWays) chunk(ctx context.Context, h *cappedReader, l *wayLevel) 
 	return nil
 }
 
-// extend adds continuations from the present answer until there are about enough of them.
+// extend adds continuations from the current answer until there are about enough of them.
 func (w *traverseWays) extend(h *cappedReader, l, below *wayLevel) {
 	to := below.memory
 	for l.k < l.end && len(to.ids) < wayEntries {
@@ -201,7 +201,7 @@ func (w *traverseWays) repeats(h *cappedReader, i int, entry int32) bool {
 	return false
 }
 
-// give adds rows of the present level.
+// give adds rows of the current level.
 func (w *traverseWays) give(l *wayLevel) {
 	n := min(w.r.BatchSize()-w.out.N, len(l.ids)-l.given)
 	for i := l.given; i < l.given+n; i++ {
@@ -222,7 +222,7 @@ func (w *traverseWays) give(l *wayLevel) {
 	w.out.N += n
 }
 
-// addWay adds the start of the way to an entry of the present level, and the way itself.
+// addWay adds the start of the way to an entry of the current level, and the way itself.
 func (w *traverseWays) addWay(entry int32) {
 	var p *graph.Path
 	if w.pathAt >= 0 {

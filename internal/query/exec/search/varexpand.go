@@ -30,7 +30,7 @@ type varExpand struct {
 	rows       runtime.Sel
 	started    int // of rows
 	dst        []graph.VertexID
-	seen       kernel // ends of the present row, where each comes once
+	seen       kernel // ends of the current row, where each comes once
 	endsGiven  int
 	perRow     bool // the condition on edges depends on the row
 	near       distances
@@ -263,7 +263,7 @@ func (x *varExpand) lookBack(ctx context.Context, row int32) error {
 	return x.near.within(ctx, x.t.max/2)
 }
 
-// add adds the rows of the trails lo … hi-1 of the level at work.
+// add adds the rows of the trails lo … hi-1 of the current level.
 func (x *varExpand) add(lo, hi int) {
 	l := x.t.levels[x.t.depth]
 	if x.n.Ends {

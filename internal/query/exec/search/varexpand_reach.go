@@ -29,7 +29,7 @@ func newReach(r *runtime.Run, name string, reader *adjacency.Reader, uses *adjac
 	return &reach{kernel: newKernel(r, name, reader), uniqueness: uses, test: test}
 }
 
-// release gives the memory back.
+// release returns the memory.
 func (s *reach) release() {
 	if s.trails != nil {
 		s.trails.release()

@@ -31,7 +31,7 @@ type trails struct {
 
 	b      *runtime.Batch // the input batch
 	levels []*trailLevel
-	depth  int // the level at work; -1: at the end
+	depth  int // the current level; -1: at the end
 	writer adjacency.EdgeWriter
 	chain  []graph.EdgeID
 	acct   runtime.Account
@@ -253,7 +253,7 @@ func (t *trails) extend(l, below *trailLevel, room int, perRow bool) {
 	}
 }
 
-// excluded gives the edges that a trail of the level at work has, and those that its row must not have.
+// excluded returns the edges that a trail of the current level has, and those that its row must not have.
 func (t *trails) excluded(entry, row int32) []graph.EdgeID {
 	t.chain = append(t.chain[:0], t.uniqueness.Excluded(row)...)
 	for d := t.depth; d > 0; d-- {
@@ -323,7 +323,7 @@ func (t *trails) vertices(dst []graph.Value, entry int) []graph.Value {
 	return dst
 }
 
-// release gives the memory back.
+// release returns the memory.
 func (t *trails) release() {
 	t.acct.Release()
 	for _, l := range t.levels {

@@ -21,7 +21,7 @@ func (s *reach) reached(i int, list []graph.VertexID) {
 	s.tree.edges = append(s.tree.edges, s.reader.Edge(i, list[u-1]))
 }
 
-// measure numbers the distances of visited but for its first, which is the start; begins says where each begins.
+// measure numbers the distances of visited except for its first, which is the start; begins says where each begins.
 func (w *reachWays) measure(visited []graph.VertexID, begins []int) {
 	w.depths = slices.Grow(w.depths[:0], len(visited))
 	d := 0

@@ -27,7 +27,7 @@ type part struct {
 	offsets []int
 }
 
-// of gives the place of the vertices or edges of an entry.
+// of returns the place of the vertices or edges of an entry.
 func (p *part) of(k int) (lo, hi int) {
 	if p.offsets == nil {
 		return 0, max(len(p.ids), len(p.edges))
@@ -93,7 +93,7 @@ func (x *find) Begin(ctx context.Context) error {
 	return x.finder.begin(ctx, x.Rows, x.rows)
 }
 
-// writeRows gives vertices of the part to rows until the batch is full or the part ends.
+// writeRows returns vertices of the part to rows until the batch is full or the part ends.
 func (x *find) writeRows() {
 	room := x.Run.BatchSize() - x.Out.N
 	for x.k < x.part.hi && room > 0 {
@@ -147,7 +147,7 @@ type scanner struct {
 	passes []scanPass
 	now    int
 	from   graph.VertexID
-	ended  bool // the present pass
+	ended  bool // the current pass
 	buf    []graph.VertexID
 	sets   []graph.LabelSet
 }

@@ -40,7 +40,7 @@ func scanPasses(r *runtime.Run, dst []scanPass, e *plan.LabelExpr) []scanPass {
 	return dst
 }
 
-// cover gives labels of which every vertex that satisfies e has at least one, preferring few vertices; ok is false where
+// cover returns labels of which every vertex that satisfies e has at least one, preferring few vertices; ok is false where
 // there are no such labels.
 func cover(e *plan.LabelExpr, counts *graph.Counts) (names []string, ok bool) {
 	switch e.Op {

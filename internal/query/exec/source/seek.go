@@ -33,7 +33,7 @@ func SeekEdges(c *compile.Compiler, n *plan.SeekEdges, need plan.ColSet) *runtim
 	})
 }
 
-// seekKeys is how many keys one request looks up, if more than one row asks for them.
+// seekKeys is how many keys one request looks up, if more than one row requests them.
 const seekKeys = 64 << 10
 
 // seeker looks the keys of the rows of a batch up, in one request unless their lists are long.
@@ -161,7 +161,7 @@ func (s *seeker) more(ctx context.Context) (part, bool, error) {
 	return p, true, nil
 }
 
-// distinctFound gives each row what was found for all its keys, sorted and each once: a list may hold a key twice. What is
+// distinctFound returns each row what was found for all its keys, sorted and each once: a list may hold a key twice. What is
 // found for key k is at [offsets[k], offsets[k+1]), the keys of row i are at [first[i], first[i+1]).
 func distinctFound[T comparable](found []T, offsets, first, ends []int, order func(a, b T) int) ([]T, []int) {
 	ends = append(ends, 0)

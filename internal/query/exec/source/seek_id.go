@@ -79,7 +79,7 @@ func keep[T any](entries []T, offsets []int, there func(i int) bool) int {
 	return n
 }
 
-// vertexID gives the vertex that a value of id() or elementId() may name.
+// vertexID returns the vertex that a value of id() or elementId() may name.
 func (l *idLookup) vertexID(v graph.Value) (graph.VertexID, bool) {
 	if !l.element {
 		n, ok := wholeID(v)
@@ -93,7 +93,7 @@ func (l *idLookup) vertexID(v graph.Value) (graph.VertexID, bool) {
 	return id, ok && v.Str() == string(l.text)
 }
 
-// wholeID gives the number of an id that a value equals.
+// wholeID returns the number of an id that a value equals.
 func wholeID(v graph.Value) (uint64, bool) {
 	switch v.Kind() {
 	case graph.Int:
@@ -138,7 +138,7 @@ func (l *idLookup) find(ctx context.Context, keys []graph.Value, found *shard.Fo
 	return nil
 }
 
-// edge gives the edge that a value of elementId() may name.
+// edge returns the edge that a value of elementId() may name.
 func (l *idLookup) edge(v graph.Value) (graph.Edge, bool) {
 	if v.Kind() != graph.String {
 		return graph.Edge{}, false
@@ -149,7 +149,7 @@ func (l *idLookup) edge(v graph.Value) (graph.Edge, bool) {
 }
 
 // search finds edges by their numbers. A number says at which shard the edge's source is, not at which vertex, so the lists of
-// the shard are read until all edges that it is asked for are found: once for all keys.
+// the shard are read until all edges that it is requested are found: once for all keys.
 func (l *idLookup) search(ctx context.Context, keys []graph.Value, types []graph.TypeID, found *shard.FoundEdges) error {
 	if l.want == nil {
 		l.want = make(map[graph.EdgeID]graph.Edge)

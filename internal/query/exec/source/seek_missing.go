@@ -28,7 +28,7 @@ func (m *missing) begin() {
 	m.done = !ok || !known || c.Props[graph.PropOf{Label: m.index.Label, Prop: m.index.Props[0]}] == c.ByLabel[m.index.Label]
 }
 
-// more gives the next of them, none at the end.
+// more returns the next of them, none at the end.
 func (m *missing) more(ctx context.Context) ([]graph.VertexID, error) {
 	if m.buf == nil && !m.done {
 		m.buf = make([]graph.VertexID, 0, graph.BatchSize)

@@ -57,12 +57,12 @@ type rangeSeeker struct {
 	areas   []area        // beside ranges, of a point index
 	shared  bool
 	rows, k int
-	started bool // range k has been asked for
+	started bool // range k has been requested
 	cursor  []byte
 	buf     []graph.VertexID
 	arcs    []graph.Edge
 	vals    []graph.Value // that are compared again
-	missing *missing      // nil: not asked for
+	missing *missing      // nil: not requested
 }
 
 func (s *rangeSeeker) begin(ctx context.Context, b *runtime.Batch, rows runtime.Sel) error {
@@ -161,7 +161,7 @@ func (s *rangeSeeker) more(ctx context.Context) (part, bool, error) {
 	return part{}, false, nil
 }
 
-// without gives the next vertices that lack the property; all rows get them.
+// without returns the next vertices that lack the property; all rows get them.
 func (s *rangeSeeker) without(ctx context.Context) (part, bool, error) {
 	if s.rows == 0 {
 		return part{}, false, nil
@@ -170,7 +170,7 @@ func (s *rangeSeeker) without(ctx context.Context) (part, bool, error) {
 	return part{hi: s.rows, ids: ids}, len(ids) > 0, err
 }
 
-// some fills in what comes next of the present range and reports whether there is anything.
+// some fills in what comes next of the current range and reports whether there is anything.
 func (s *rangeSeeker) some(ctx context.Context, p *part) (bool, error) {
 	r := &s.ranges[s.k]
 	again := s.n.Area != plan.NoArea || r.Lo.Kind() == graph.List || r.Hi.Kind() == graph.List
@@ -218,7 +218,7 @@ func keepWithin[T any](
 	return found[:n], nil
 }
 
-// passes reports whether a value lies in the present range.
+// passes reports whether a value lies in the current range.
 func (s *rangeSeeker) passes(v graph.Value) bool {
 	if s.n.Area != plan.NoArea {
 		return s.areas[s.k].holds(s.n.Area, v)

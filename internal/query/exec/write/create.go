@@ -20,7 +20,7 @@ type creation struct {
 	base int // the number of the input's columns
 }
 
-// makes gives the columns that a Create fills.
+// makes returns the columns that a Create fills.
 func makes(n *plan.Create) []plan.Col {
 	var out []plan.Col
 	for _, v := range n.Vertices {
@@ -32,7 +32,7 @@ func makes(n *plan.Create) []plan.Col {
 	return out
 }
 
-// createNeeds gives the columns that a Create takes from its input, besides need.
+// createNeeds returns the columns that a Create takes from its input, besides need.
 func createNeeds(c *compile.Compiler, n *plan.Create, need plan.ColSet) plan.ColSet {
 	var exprs []plan.Expr
 	for _, v := range n.Vertices {
@@ -90,7 +90,7 @@ func (c *create) Next(ctx context.Context) (*runtime.Batch, error) {
 	return &c.out, nil
 }
 
-// maker makes what a Create asks for, for whole batches.
+// maker makes what a Create requests, for whole batches.
 type maker struct {
 	*creation
 	m      mutations
@@ -218,7 +218,7 @@ func (m *maker) resolve() error {
 	return nil
 }
 
-// relabel gives the rows of s of vertex k, which stand in the changes from at on, the labels that expressions give.
+// relabel returns the rows of s of vertex k, which stand in the changes from at on, the labels that expressions give.
 func (m *maker) relabel(ctx context.Context, k, at int, s runtime.Sel) error {
 	if len(m.vnames[k]) == 0 {
 		return nil
@@ -247,7 +247,7 @@ func (m *maker) relabel(ctx context.Context, k, at int, s runtime.Sel) error {
 	return nil
 }
 
-// retype gives the rows of s of edge k, which stand in the changes from at on, the type that an expression gives.
+// retype returns the rows of s of edge k, which stand in the changes from at on, the type that an expression gives.
 func (m *maker) retype(ctx context.Context, k, at int, s runtime.Sel) error {
 	if m.enames[k] == nil {
 		return nil
@@ -357,7 +357,7 @@ func (m *maker) addEdge(ctx context.Context, k int, s runtime.Sel) error {
 	return m.retype(ctx, k, at, s)
 }
 
-// end gives the vertex at the end of a new edge.
+// end returns the vertex at the end of a new edge.
 func (m *maker) end(v graph.Value) (graph.VertexID, error) {
 	if v.Kind() != graph.VertexKind {
 		return 0, graph.TypeError("InvalidArgumentType", "an edge needs a Node at each end, not %s", fn.Describe(v))

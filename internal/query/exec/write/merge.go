@@ -73,7 +73,7 @@ func Merge(c *compile.Compiler, n *plan.Merge, need plan.ColSet) *runtime.Stage 
 	return s
 }
 
-// tellsApart says whether merging.bulk holds but for puts: the pattern is one vertex, or one edge in a given direction, its
+// tellsApart reports whether merging.bulk holds except for puts: the pattern is one vertex, or one edge in a given direction, its
 // property maps are literals, and the other SET items cannot change what the pattern looks for.
 func (m *merging) tellsApart() bool {
 	n := m.node
@@ -131,7 +131,7 @@ func (m *merging) tellsApart() bool {
 	return true
 }
 
-// propsOf gives the place in plan.Merge.Props of what fills a column, or -1.
+// propsOf returns the place in plan.Merge.Props of what fills a column, or -1.
 func (m *merging) propsOf(col plan.Col) int {
 	at := 0
 	place := func(out plan.Col, props plan.Expr) int {
@@ -200,7 +200,7 @@ type merge struct {
 
 	b       *runtime.Batch
 	missing runtime.Sel // rows of b, from at, that are to be looked for again or made
-	found   []bool      // by row of b, in the present search
+	found   []bool      // by row of b, in the current search
 	keys    [][]graph.Value
 	part    runtime.Batch // the rows of b to look for, if not all
 	rows    runtime.Sel   // the row of b that each row of part is
@@ -326,7 +326,7 @@ func (o *merge) keepsKeys(ctx context.Context, b *runtime.Batch) bool {
 	return true
 }
 
-// entry gives the value of a key of a map.
+// entry returns the value of a key of a map.
 func entry(m graph.Value, key string) (graph.Value, bool) {
 	for _, e := range m.Map() {
 		if e.Key == key {
@@ -520,7 +520,7 @@ func (o *merge) search(ctx context.Context, s runtime.Sel) (*runtime.Buffer, run
 	return hits, o.missing, nil
 }
 
-// make makes the pattern for rows of b.
+// make creates the pattern for rows of b.
 func (o *merge) make(ctx context.Context, s runtime.Sel) error {
 	o.toMake.Reset(len(o.outer))
 	o.toMake.AppendRows(o.b, runtime.AllPositions(len(o.outer)), s)

@@ -16,7 +16,7 @@ type set struct {
 	out    runtime.Batch
 }
 
-// setNeeds gives the columns that SET items read, besides need.
+// setNeeds returns the columns that SET items read, besides need.
 func setNeeds(c *compile.Compiler, items []plan.SetItem, need plan.ColSet) plan.ColSet {
 	var exprs []plan.Expr
 	for _, it := range items {

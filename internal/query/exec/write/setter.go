@@ -30,7 +30,7 @@ type setter struct {
 	// replaces says that an item replaces all properties, which depends on those that are there.
 	replaces bool
 
-	labels map[graph.VertexID]graph.LabelSet // as changed in the present step
+	labels map[graph.VertexID]graph.LabelSet // as changed in the current step
 	seen   map[uint64]struct{}
 }
 
@@ -147,7 +147,7 @@ func (t *setter) run(ctx context.Context, b *runtime.Batch, s runtime.Sel) error
 	return nil
 }
 
-// depends says whether a value may depend on the graph through the target column, and through others.
+// depends reports whether a value may depend on the graph through the target column, and through others.
 func (t *setter) depends(b *runtime.Batch, s runtime.Sel) (target, others bool) {
 	others = t.always
 	for _, pos := range t.risky {

@@ -18,7 +18,7 @@ type mutations struct {
 	ids   map[string]graph.PropID
 }
 
-// apply makes the changes and forgets them; what they created stands in ms[i] until the next change is added.
+// apply applies the changes and forgets them; what they created stands in ms[i] until the next change is added.
 func (m *mutations) apply(ctx context.Context) error {
 	if len(m.ms) == 0 {
 		return nil
@@ -39,7 +39,7 @@ func (m *mutations) Forget() {
 	m.reset()
 }
 
-// prop gives the number of a property name that is about to be written.
+// prop returns the number of a property name that is about to be written.
 func (m *mutations) prop(name string) (graph.PropID, error) {
 	if id, ok := m.ids[name]; ok {
 		return id, nil
@@ -93,7 +93,7 @@ func (m *mutations) putMap(v graph.Value) (int, error) {
 	return n, nil
 }
 
-// since gives the properties put since there were n.
+// since returns the properties put since there were n.
 func (m *mutations) since(n int) []graph.Property { return m.props[n:len(m.props):len(m.props)] }
 
 // isProperty reports whether a value can be stored as a property: a simple value or a list of such.

@@ -9,8 +9,8 @@ import (
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 )
 
-// AppendValue appends a value of any kind: the kind in one byte, then what the kind needs. It is for the disk of the
-// process that writes it; see docs/format.md for what is stored.
+// AppendValue appends a value of any kind: a byte for the kind, then its contents. Only the process that writes the file reads
+// it; docs/format.md describes stored values.
 func AppendValue(dst []byte, v graph.Value) []byte {
 	dst = append(dst, byte(v.Kind()))
 	switch v.Kind() {
@@ -105,7 +105,7 @@ func appendRecord(dst []byte, r *graph.Record) []byte {
 	return appendAll(appendTexts(appendText(appendTexts(append(dst, 1), r.Labels), r.Type), r.Keys), r.Values)
 }
 
-// decoder takes values off the head of b; they share no memory with it. What it gives after bad is set means nothing.
+// decoder reads values off the head of b; they share no memory with it. After bad is set, its results are undefined.
 type decoder struct {
 	b   []byte
 	bad bool
@@ -156,7 +156,7 @@ func (d *decoder) float() float64 {
 	return 0
 }
 
-// count reads a number of things that take a byte or more each.
+// count reads the number of elements that take at least a byte each.
 func (d *decoder) count() int {
 	n := d.uvarint()
 	if n > uint64(len(d.b)) {

@@ -13,13 +13,12 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Space is the disk space for the rows of Sort, Aggregate and Distinct that there is no memory for. It is safe for
-// concurrent use.
+// Space is the disk space for rows of Sort, Aggregate and Distinct that do not fit into memory. It is safe for concurrent use.
 type Space struct {
 	dir   string
 	Limit int64
 	used  atomic.Int64
-	// Create gives a new file that is gone once it is closed.
+	// Create creates a file that disappears when it is closed.
 	Create func() (File, error)
 }
 
@@ -30,8 +29,8 @@ type File interface {
 	io.Closer
 }
 
-// Open makes dir a place for at most limit bytes. What a process that has crashed left in dir is removed. If dir is
-// empty, the rows lie among the system's temporary files, where none has a name.
+// Open uses dir for at most limit bytes. It removes what a crashed process left there. If dir is empty, rows go to unlinked
+// files in the system's temporary directory.
 func Open(dir string, limit int64) (*Space, error) {
 	if dir != "" {
 		if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
@@ -43,7 +42,7 @@ func Open(dir string, limit int64) (*Space, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Without a name it takes space for as long as it is open, however the process ends.
+		// An unlinked file takes space only while it is open, however the process ends.
 		if err := os.Remove(f.Name()); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
@@ -64,25 +63,25 @@ func (s *Space) Close() error {
 	return os.RemoveAll(s.dir)
 }
 
-// Used is the number of bytes that rows take now.
+// Used is the number of bytes that rows take on disk.
 func (s *Space) Used() int64 { return s.used.Load() }
 
-// blockBytes is how many bytes of rows are written and read at a time.
+// blockBytes is the size of a block, the unit of reads and writes.
 const blockBytes = 32 << 10
 
-// Rows is rows on disk: written one after the other, then read from the first on, any number of times.
+// Rows is a file of rows: written one after another, then read from the first, any number of times.
 //
 //	file  = block…
 //	block = its length in 4 bytes, row…
 //	row   = number of the frame's row, cell…
 type Rows struct {
 	disk  *Space
-	wrote func(n int) // is called with the bytes that go to disk
+	wrote func(n int) // called with the number of bytes written
 	f     File
-	width int    // cells of a row
-	Buf   []byte // a block, after room for its length
+	width int    // cells in a row
+	Buf   []byte // a block, after four bytes for its length
 	size  int64  // bytes in the file
-	Level int    // how often the rows were merged
+	Level int    // number of merges
 }
 
 func diskError(err error) error {
@@ -100,7 +99,7 @@ func (s *Rows) Begin(row int32) {
 	s.Buf = varint.AppendUvarint(s.Buf, uint64(uint32(row)))
 }
 
-// End ends a row, whose cells the caller has appended to s.buf.
+// End ends a row whose cells the caller has appended to s.Buf.
 func (s *Rows) End() error {
 	if len(s.Buf) < blockBytes {
 		return nil
@@ -108,7 +107,7 @@ func (s *Rows) End() error {
 	return s.Flush()
 }
 
-// Flush writes the rows that are still in memory.
+// Flush writes the rows in the buffer.
 func (s *Rows) Flush() error {
 	n := len(s.Buf)
 	if n == 0 {
@@ -129,32 +128,32 @@ func (s *Rows) Flush() error {
 	return nil
 }
 
-// Close gives the disk space back.
+// Close releases the disk space.
 func (s *Rows) Close() {
 	if s.f != nil {
-		_ = s.f.Close() // nothing in it is wanted any more
+		_ = s.f.Close() // its contents are discarded
 		s.disk.used.Add(-s.size)
 		s.f = nil
 	}
 }
 
-// Reader gives the rows of a spilled.
+// Reader reads the rows of a Rows.
 type Reader struct {
 	Rows  *Rows
-	at    int64 // in the file
+	at    int64 // offset in the file
 	block []byte
-	rest  []byte // of the block
+	rest  []byte // rest of the block
 	Row   int32
 	Cells []graph.Value // of the row
 }
 
-// Reader reads the rows from the first on. No more rows may be written.
+// Reader reads the rows from the first. No more rows may be written.
 func (s *Rows) Reader() *Reader {
 	s.Buf = nil
 	return &Reader{Rows: s, Cells: make([]graph.Value, s.width)}
 }
 
-// Next goes to the next row, if there is one.
+// Next advances to the next row, if there is one.
 func (r *Reader) Next() (bool, error) {
 	if len(r.rest) == 0 {
 		if r.at == r.Rows.size {
@@ -184,7 +183,7 @@ func (r *Reader) Next() (bool, error) {
 	return true, nil
 }
 
-// New begins rows of a number of cells on disk; wrote is called with the bytes that are written.
+// New creates rows with that many cells on disk; wrote is called with the number of bytes written.
 func New(disk *Space, width int, wrote func(n int)) (*Rows, error) {
 	f, err := disk.Create()
 	if err != nil {

@@ -1,0 +1,67 @@
+package traversal
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hopgate/hopgate/bench/network"
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/cypher"
+	"github.com/hopgate/hopgate/internal/query/exec"
+	"github.com/hopgate/hopgate/internal/query/plan"
+	"github.com/hopgate/hopgate/internal/shard"
+)
+
+// BenchmarkRewrites runs each specialised count with its rule and without it, where the general shape answers: an aggregate
+// over path multiplicities, or over the rows of the pattern.
+func BenchmarkRewrites(b *testing.B) {
+	n := network.Open(b, network.Persons(b))
+	g, err := n.Store.Graph("default")
+	require.NoError(b, err)
+	for _, c := range []struct{ rule, name, statement string }{
+		{"FoldCount", "tree", "MATCH (a:Person)<-[:KNOWS]-(b)-[:KNOWS]->(c:Person) WHERE a.id < 1000 RETURN count(*)"},
+		{"FoldCount", "uniqueness", "MATCH (a)-[:KNOWS]->(b)-[:KNOWS]->(c) RETURN count(*)"},
+		{"FoldCount", "absence", "MATCH (a)-[:KNOWS]->(b)-[:KNOWS]->(c) WHERE a <> c AND NOT (a)-[:KNOWS]->(c) RETURN count(*)"},
+		{"FrontierCount", "distinct2", "MATCH (p:Person {id: 1})-[:KNOWS]->()-[:KNOWS]->(q) RETURN count(DISTINCT q)"},
+		{"FrontierCount", "distinct3", "MATCH (p:Person {id: 1})-[:KNOWS]->()-[:KNOWS]->()-[:KNOWS]->(q) RETURN count(DISTINCT q)"},
+		{"CountStore", "label", "MATCH (p:Person) RETURN count(*)"},
+		{"CountStore", "type", "MATCH ()-[:KNOWS]->() RETURN count(*)"},
+	} {
+		with, without := prepare(b, g, c.statement), prepare(b, g, c.statement, c.rule)
+		require.Equal(b, without(b), with(b), c.statement)
+		for name, run := range map[string]func(testing.TB) int64{"with": with, "without": without} {
+			b.Run(c.rule+"/"+c.name+"/"+name, func(b *testing.B) {
+				for b.Loop() {
+					run(b)
+				}
+			})
+		}
+	}
+}
+
+// prepare plans a statement without some rules. The function that it returns runs the plan and returns the count.
+func prepare(b testing.TB, g shard.Graph, statement string, disable ...string) func(testing.TB) int64 {
+	ctx := context.Background()
+	q, _, err := cypher.Compile(statement, cypher.Options{})
+	require.NoError(b, err)
+	tx, err := g.Begin(ctx, shard.Read)
+	require.NoError(b, err)
+	defer tx.Rollback()
+	plan.Optimize(q, plan.Env{Counts: tx.Statistics(), Indexes: g.Indexes(), Disable: disable})
+	p, err := exec.Compile(q, exec.Options{})
+	require.NoError(b, err)
+	return func(b testing.TB) int64 {
+		tx, err := g.Begin(ctx, shard.Read)
+		require.NoError(b, err)
+		defer tx.Rollback()
+		rows, err := p.Run(ctx, g, tx, exec.Env{Committed: true})
+		require.NoError(b, err)
+		defer rows.Close()
+		out, err := rows.Next(ctx)
+		require.NoError(b, err)
+		require.Equal(b, graph.Int, out.Cols[0].Value(0).Kind())
+		return out.Cols[0].Value(0).Int()
+	}
+}
