@@ -45,7 +45,7 @@ func requireIdle(t *testing.T, shares map[string]*quota) {
 	}
 }
 
-// Whoever has asked something is forgotten when there are many.
+// Idle callers are dropped when there are many.
 func TestSharesBounded(t *testing.T) {
 	var g gate
 	ctx := context.Background()
@@ -74,7 +74,7 @@ func requireBusy(t *testing.T, err error, setting string) {
 	require.Equal(t, "Neo.TransientError.Request.NoThreadsAvailable", code(err))
 }
 
-// Whatever runs a statement takes a place, and gives it back.
+// Whatever runs a statement takes a place, and returns it.
 func TestAdmissionOfAll(t *testing.T) {
 	e, end := busyEngine(t, Admission{Running: 1})
 	ctx := context.Background()

@@ -343,8 +343,8 @@ func (e *Engine) run(ctx context.Context, g shard.Graph, p *prepared, params map
 	return e.attempt(ctx, g, shard.WriteExclusive, p, params, res)
 }
 
-// errOldPlan says that a plan was made for another catalog than that of the transaction that has begun.
-var errOldPlan = graph.Unavailable("DatabaseError", shard.CutGone, "the schema changed while the statement was planned; run it again", nil)
+// errStalePlan says that a plan was made for another catalog than that of the transaction that has begun.
+var errStalePlan = graph.Unavailable("DatabaseError", shard.CutGone, "the schema changed while the statement was planned; run it again", nil)
 
 // attempt runs a plan in a transaction of its own.
 func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p *prepared, params map[string]graph.Value, res *Result) error {
@@ -362,7 +362,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 	}
 	if p.version != g.Version() && res.reruns < maxReruns {
 		tx.Rollback()
-		return errOldPlan
+		return errStalePlan
 	}
 	trace.enter("execute")
 	res.Columns = p.exec.Columns()

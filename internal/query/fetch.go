@@ -56,7 +56,7 @@ func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code
 	if err = e.admit(ctx, q, start); err == nil {
 		res, err = e.fetch(ctx, q, req, out)
 	}
-	for reruns := 0; shard.Lost(err) && !out.began && pause(ctx, reruns); reruns++ {
+	for reruns := 0; shard.Lost(err) && !out.began && backoff(ctx, reruns); reruns++ {
 		e.metrics.Retries.Add(1)
 		res, err = e.fetch(ctx, q, req, out)
 	}
@@ -70,7 +70,7 @@ func (r *FetchRequest) text() string {
 	return r.Method + " " + strings.ToValidUTF8(string(body), "")
 }
 
-// fetch runs a request over one transaction. An error beside a result that has not begun is still to be written.
+// fetch runs a request over one transaction. An error beside a result that has not begun is not yet written.
 func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w *watchedWriter) (res fetch.Result, err error) {
 	e.limit(q, q.Start, req.Timeout)
 	q.trace.enter("plan")
@@ -89,7 +89,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w *wat
 		mode, need = shard.WriteExclusive, access.Writer
 		q.action = "write"
 	}
-	// Whoever may only fetch may do what the rules say, writes among it, and nothing without rules.
+	// A caller that may only fetch may do what the rules say, writes among it, and nothing without rules.
 	if e.opt.FetchRules != nil && access.OnlyFetches(ctx, q.Graph) {
 		need = access.Fetcher
 	}

@@ -11,7 +11,7 @@ import (
 const maxShape = 2 << 10
 
 // Fingerprint returns what a request has in common with those that differ from it in their values alone: its text with ?
-// in the place of each value, cut to 2 KiB, and 16 hexadecimal digits that stand for the whole of it.
+// instead of each value, cut to 2 KiB, and 16 hexadecimal digits that stand for the whole of it.
 func Fingerprint(kind Kind, statement string) (digits, text string) {
 	if kind == FetchKind {
 		text = fetchShape(statement)
@@ -32,7 +32,7 @@ func Fingerprint(kind Kind, statement string) (digits, text string) {
 	return fmt.Sprintf("%016x", h.Sum64()), strings.ToValidUTF8(text, "")
 }
 
-// statementShape puts ? in the place of a statement's literals, one for a list of them, and one space in the place of
+// statementShape puts ? instead of a statement's literals, one for a list of them, and one space instead of
 // what parts its words.
 func statementShape(s string) string {
 	out := make([]byte, 0, min(len(s), maxShape))
@@ -75,7 +75,7 @@ func statementShape(s string) string {
 	return strings.TrimRight(string(out), " ;")
 }
 
-// fetchShape puts ? in the place of the values of a fetch's body, one for a list of them.
+// fetchShape puts ? instead of the values of a fetch's body, one for a list of them.
 func fetchShape(s string) string {
 	method, body, _ := strings.Cut(s, " ")
 	out := append(make([]byte, 0, min(len(s), maxShape)), method...)

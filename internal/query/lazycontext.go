@@ -6,7 +6,7 @@ import (
 )
 
 // lazyContext is a request's context, which is cancelled by itself or with the one that it was made of. Most requests are
-// short, and nobody waits for their end or derives a context of theirs: only for those that do is one made that is told of
+// short, and no one waits for their end or derives a context of theirs: only for those that do is one made that learns of
 // its parent's end.
 type lazyContext struct {
 	context.Context // the parent
@@ -21,7 +21,7 @@ type cancelable struct {
 	cancel context.CancelCauseFunc
 }
 
-// make returns what is told of the parent's end.
+// make returns what learns of the parent's end.
 func (c *lazyContext) make() *cancelable {
 	if m := c.made.Load(); m != nil {
 		return m

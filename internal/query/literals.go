@@ -96,8 +96,8 @@ func (e *Engine) prepareLifted(
 	return &own, nil
 }
 
-// mostPlannedHops is the highest bound of a length for which there is a plan of its own where a parameter gives it.
-const mostPlannedHops = 8
+// maxPlannedHops is the highest bound of a length for which there is a plan of its own where a parameter gives it.
+const maxPlannedHops = 8
 
 // prepareWith returns the prepared form of a statement that runs with params. Lengths of a few hops are planned as if they were
 // written in the text, since that decides how a pattern is found; plans for other lengths serve any.
@@ -117,7 +117,7 @@ func (e *Engine) prepareWith(ctx context.Context, g shard.Graph, text string, pa
 	b.WriteString(name)
 	for _, hop := range p.hops {
 		v := params[hop]
-		if v.Kind() != graph.Int || v.Int() < 0 || v.Int() > mostPlannedHops {
+		if v.Kind() != graph.Int || v.Int() < 0 || v.Int() > maxPlannedHops {
 			e.metrics.PlanHits.Add(1)
 			return p, nil
 		}
@@ -151,7 +151,7 @@ func (s *source) any(of func(*parse.Literal) bool) bool {
 	return false
 }
 
-// without returns the text with the kind of value in the place of some of the literals. No statement has a zero byte where a
+// without returns the text with the kind of value instead of some of the literals. No statement has a zero byte where a
 // literal may begin.
 func (s *source) without(these func(*parse.Literal) bool) string {
 	var b strings.Builder

@@ -19,7 +19,7 @@ func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params 
 	}
 	defer tx.Rollback()
 	if p.version != g.Version() && res.reruns < maxReruns {
-		return errOldPlan
+		return errStalePlan
 	}
 	if res.Columns = p.exec.Columns(); res.Columns == nil {
 		res.Columns = []string{}

@@ -73,7 +73,7 @@ func TestPlanWithOtherParameters(t *testing.T) {
 		plans := len(statements)
 		for _, s := range statements {
 			if strings.Contains(s.text, "$n]") {
-				plans += mostPlannedHops // one for each length from 1 on
+				plans += maxPlannedHops // one for each length from 1 on
 			}
 		}
 		require.LessOrEqual(t, int(e.metrics.PlanMisses.Load()), 3+4*plans, "each plan is made once, or once by each that came first")

@@ -56,7 +56,7 @@ func (n *network) simplePaths(h *traverse.Hop, from, to graph.VertexID, maxHops 
 	return out
 }
 
-// paths runs a request for paths and gives their edges and weights.
+// paths runs a request for paths and returns their edges and weights.
 func (n *network) paths(t *testing.T, p *traverse.Paths) (out []plainPath) {
 	t.Helper()
 	res, err := n.e.Traverse(context.Background(), query.TypedRequest{Typed: p})

@@ -23,7 +23,7 @@ func (e *Engine) Relieve(used, limit, least int64) (l Largest, ok bool) {
 	return e.endLargest(least, nil, fmt.Sprintf("the server uses %d bytes of the %d of memory", used, limit))
 }
 
-// relievePool ends the largest requests of a pool until the others hold no more than they may together.
+// relievePool ends the largest requests of a pool until the others fit into it.
 func (e *Engine) relievePool(p *exec.Pool) {
 	e.running.mu.Lock()
 	defer e.running.mu.Unlock()

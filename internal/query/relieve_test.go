@@ -132,7 +132,7 @@ func TestSpill(t *testing.T) {
 	})
 }
 
-// Whoever still has the result of a statement that has ended, or its entry in the list of those that run, keeps none of its rows
+// A caller that still has the result of a statement that has ended, or its entry in the list of those that run, keeps none of its rows
 // in memory.
 func TestEndedKeepsNothing(t *testing.T) {
 	heap := func() int64 {

@@ -157,16 +157,16 @@ func (r *Result) checkedNext() (*graph.Batch, error) {
 const (
 	maxReruns  = 14
 	freeReruns = 3
-	longPause  = 128 * time.Millisecond
+	maxBackoff = 128 * time.Millisecond
 )
 
 // rerun reports whether a request shall be run again after an error: if what it has read is lost with a process of a
 // cluster, and nothing was committed.
 func (r *Result) rerun(err error) bool {
-	if !shard.Lost(err) || r.p != nil && r.p.own && !errors.Is(err, errOldPlan) {
+	if !shard.Lost(err) || r.p != nil && r.p.own && !errors.Is(err, errStalePlan) {
 		return false
 	}
-	if !pause(r.ctx, r.reruns) {
+	if !backoff(r.ctx, r.reruns) {
 		return false
 	}
 	r.reruns++
@@ -175,8 +175,8 @@ func (r *Result) rerun(err error) bool {
 	return true
 }
 
-// pause waits before something that was lost is run again, after so many reruns; false says that it shall not be.
-func pause(ctx context.Context, reruns int) bool {
+// backoff waits before something that was lost is run again, after so many reruns; false says that it shall not be.
+func backoff(ctx context.Context, reruns int) bool {
 	if reruns == maxReruns || ctx.Err() != nil {
 		return false
 	}
@@ -184,7 +184,7 @@ func pause(ctx context.Context, reruns int) bool {
 		return true
 	}
 	select {
-	case <-time.After(min(time.Millisecond<<(reruns-freeReruns), longPause)):
+	case <-time.After(min(time.Millisecond<<(reruns-freeReruns), maxBackoff)):
 		return true
 	case <-ctx.Done():
 		return false

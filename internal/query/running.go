@@ -82,7 +82,7 @@ type registry struct {
 	first, final *Running
 }
 
-// start lists a request and gives its context.
+// start lists a request and returns its context.
 func (r *registry) start(q *Running, ctx context.Context, at time.Time, timeout time.Duration, graphName, statement string) context.Context { //nolint:revive // What is started comes first.
 	q.Graph, q.Statement, q.Start, q.Caller = graphName, statement, at, access.Name(ctx)
 	q.Session = sessionOf(ctx)
@@ -165,7 +165,7 @@ func (r *registry) open(ctx context.Context, graphName string, cancel context.Ca
 	return q
 }
 
-// startIn lists a statement in the place of its explicit transaction. Its context ends with the transaction's too.
+// startIn lists a statement instead of its explicit transaction. Its context ends with the transaction's too.
 func (r *registry) startIn(ctx context.Context, t *Transaction, timeout time.Duration, statement string) (context.Context, *Running) {
 	tx := t.listing
 	q := &Running{ID: tx.ID, Graph: tx.Graph, Statement: statement, Start: tx.Start, Caller: tx.Caller, Session: tx.Session, tx: tx}
@@ -291,7 +291,7 @@ func ended(ctx context.Context, err error) error {
 	return e
 }
 
-// finish counts a request that is over, keeps it if it was slow, and gives its error in the form that users see.
+// finish counts a request that is over, keeps it if it was slow, and returns its error in the form that users see.
 func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows int64, p *prepared, err error) error {
 	if err != nil && ctx.Err() != nil {
 		err = ended(ctx, err)

@@ -17,7 +17,7 @@ type slowFile struct {
 	Errors  []string
 }
 
-// SaveSlowLog puts the slow log into a file, in the place of what the file holds.
+// SaveSlowLog puts the slow log into a file, instead of what the file holds.
 func (e *Engine) SaveSlowLog(path string) error {
 	f := slowFile{Entries: e.SlowLog()}
 	for i := range f.Entries {
@@ -33,7 +33,7 @@ func (e *Engine) SaveSlowLog(path string) error {
 	return nil
 }
 
-// LoadSlowLog adds what SaveSlowLog has put into a file; one that is not there holds nothing.
+// LoadSlowLog adds what SaveSlowLog has put into a file; one that does not exist holds nothing.
 func (e *Engine) LoadSlowLog(path string) error {
 	in, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

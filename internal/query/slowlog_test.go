@@ -12,7 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/oracle"
 )
 
-// The slow log goes from one engine to the next by its file, which holds no more than the next one keeps.
+// A file carries the slow log from one engine to the next and holds at most as many entries as that one keeps.
 func TestSlowLogFile(t *testing.T) {
 	engine := func(size int) *Engine {
 		store := oracle.New(1)

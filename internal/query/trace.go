@@ -57,7 +57,7 @@ func (t *trace) close(now time.Time) {
 	}
 }
 
-// stream says that from now on the request is executed only as long as pull is told.
+// stream says that from now on the request is executed only within pull.
 func (t *trace) stream() {
 	if t != nil {
 		t.streams, t.pulled = true, time.Since(t.mark)

@@ -104,7 +104,7 @@ func (e *Engine) begin(ctx context.Context, name string, mode shard.Mode) (shard
 			return nil, nil, err
 		}
 		tx, err := certain(ctx, g, mode)
-		if !shard.Lost(err) || !pause(ctx, reruns) {
+		if !shard.Lost(err) || !backoff(ctx, reruns) {
 			return g, tx, err
 		}
 	}
@@ -121,7 +121,7 @@ func certain(ctx context.Context, g shard.Graph, mode shard.Mode) (shard.Tx, err
 			return tx, nil
 		}
 		tx.Rollback()
-		if !shard.Lost(err) || !pause(ctx, reruns) {
+		if !shard.Lost(err) || !backoff(ctx, reruns) {
 			return nil, err
 		}
 	}
@@ -399,7 +399,7 @@ func (t *Transaction) abandon() {
 	}
 }
 
-// end rolls back, unless the transaction has been committed, and gives everything up. Whoever calls it has acquired t.
+// end rolls back, unless the transaction has been committed, and gives everything up. The caller has acquired t.
 func (t *Transaction) end(why error) {
 	t.mu.Lock()
 	if t.over != nil {

@@ -196,7 +196,7 @@ func (n *network) enumerate(t *traverse.Traversal, lo, hi int, starts []graph.Ve
 	return rows
 }
 
-// ask runs a traversal and gives its rows as text.
+// ask runs a traversal and returns its rows as text.
 func (n *network) ask(t *testing.T, tr *traverse.Traversal, limits query.Limits) (rows []string, s query.Summary) {
 	t.Helper()
 	res, err := n.e.Traverse(context.Background(), query.TypedRequest{Typed: tr, Limits: limits})

@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
-// Wait says that nobody asks for rows until the next call of Next: until then the request takes no place among those that run,
+// Wait says that no one asks for rows until the next call of Next: until then the request takes no place among those that run,
 // and the time that it may take does not pass.
 func (r *Result) Wait() {
 	if r.closed || r.waits != (time.Time{}) {

@@ -34,7 +34,7 @@ type Ended struct {
 	Stages    []*Stage        // nil unless somebody asked for stages when it began
 }
 
-// Watcher is told of requests as they end.
+// Watcher learns of requests as they end.
 type Watcher struct {
 	// Stages says that the watcher wants to know what the time of each request went into.
 	Stages bool
@@ -70,7 +70,7 @@ func (w *Watch) Add(one *Watcher) (remove func()) {
 	})
 }
 
-// change puts another list of watchers in the place of the one that is.
+// change puts another list of watchers instead of the one that is.
 func (w *Watch) change(f func([]*Watcher) []*Watcher) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

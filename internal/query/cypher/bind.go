@@ -269,7 +269,7 @@ func (b *binder) clause(f *flow, c ast.Clause, rest []ast.Clause) {
 	})
 }
 
-// procedure binds a call with its effects and gives the columns that it yields.
+// procedure binds a call with its effects and returns the columns that it yields.
 func (b *binder) procedure(f *flow, c *ast.CallProcedure) (yields []binding) {
 	b.effects(func() { yields = b.callProcedure(f, c) })
 	return yields

@@ -28,7 +28,7 @@ func Embed(q *plan.Query, opts Options) *Embedding {
 // Mention notes a name that the request reads by.
 func (e *Embedding) Mention(m plan.Mention) { e.b.mention(m.Kind, m.Name, m.Pos) }
 
-// Condition binds an expression that holds or not, and gives the conditions that it is made of.
+// Condition binds an expression that holds or not, and returns the conditions that it is made of.
 func (e *Embedding) Condition(text string, vars ...Variable) ([]plan.Expr, error) {
 	x, err := e.Expr(text, vars...)
 	if err != nil {

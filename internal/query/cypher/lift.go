@@ -17,7 +17,7 @@ func LiteralName(i int) string { return literalPrefix + strconv.Itoa(i) }
 // IsLiteralName reports whether a parameter's name is one that LiteralName gives.
 func IsLiteralName(name string) bool { return strings.HasPrefix(name, literalPrefix) }
 
-// lifter puts parameters in the place of literals whose value makes no difference to the plan: what a property is compared
+// lifter puts parameters instead of literals whose value makes no difference to the plan: what a property is compared
 // with, looked up by or set to, and, where nothing is written, SKIP and LIMIT. Literals elsewhere stay: in the items of WITH
 // and RETURN they are part of a column's name, and one expression is found in another by its text; in lengths of paths,
 // arguments of functions and lists that are unwound the plan depends on them.
@@ -109,7 +109,7 @@ func (l *lifter) bounds(p *ast.Projection) {
 	}
 }
 
-// one puts a parameter in the place of a literal. One behind a sign begins elsewhere, and stays.
+// one puts a parameter instead of a literal. One behind a sign begins elsewhere, and stays.
 func (l *lifter) one(e *ast.Expr) {
 	switch (*e).(type) {
 	case *ast.IntLit, *ast.FloatLit, *ast.StringLit:

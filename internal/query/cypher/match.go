@@ -123,7 +123,7 @@ func (p *patternBinder) search(path *ast.PathPattern) string {
 	return s
 }
 
-// elements binds the elements of a path and gives its columns: vertex, edge, vertex, ….
+// elements binds the elements of a path and returns its columns: vertex, edge, vertex, ….
 func (p *patternBinder) elements(elements []ast.PathElement, shortest string) []plan.Col {
 	var cols []plan.Col
 	var edge ast.PathElement // whose right end is to come
@@ -156,7 +156,7 @@ func (p *patternBinder) elements(elements []ast.PathElement, shortest string) []
 	return cols
 }
 
-// node binds a node pattern and gives its column.
+// node binds a node pattern and returns its column.
 func (p *patternBinder) node(n *ast.NodePattern) plan.Col {
 	c, bound := p.variable(n.Variable, graph.VertexKind)
 	labels := p.labels(n.Labels, func() plan.Expr { return p.ref(c) }, p.pred)
@@ -224,7 +224,7 @@ func (p *patternBinder) where(where ast.Expr) {
 	}
 }
 
-// edge binds a relationship pattern, or a quantified path that is one, between two columns, and gives its column.
+// edge binds a relationship pattern, or a quantified path that is one, between two columns, and returns its column.
 func (p *patternBinder) edge(el ast.PathElement, left, right plan.Col, shortest string) plan.Col {
 	if sub, ok := el.(*ast.SubpathPattern); ok {
 		return p.quantified(sub, left, right)

@@ -44,7 +44,7 @@ func (b *binder) merge(f *flow, c *ast.Merge) {
 	}
 }
 
-// mergePattern binds the pattern that MERGE looks for and gives the columns of its elements.
+// mergePattern binds the pattern that MERGE looks for and returns the columns of its elements.
 func (b *binder) mergePattern(m *plan.Match, path *ast.PathPattern) []plan.Col {
 	p := &patternBinder{binder: b, m: m, fresh: map[plan.Col]bool{}, vertex: map[plan.Col]int{}}
 	b.matches = append(b.matches, m)

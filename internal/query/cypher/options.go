@@ -18,7 +18,7 @@ type Options struct {
 	ProcedureNames func() []string
 	// Eager has every clause wait for all rows of those before it: slower, with the same answers. It is for tests.
 	Eager bool
-	// Literals, if set, are those of the text. Compile puts the parameter LiteralName(i) in the place of each whose value
+	// Literals, if set, are those of the text. Compile puts the parameter LiteralName(i) instead of each whose value
 	// makes no difference to the plan, and sets its Lifted.
 	Literals []parse.Literal
 	// Alive is asked now and then; its error ends the compilation. nil is asked nothing.

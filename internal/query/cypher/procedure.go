@@ -9,7 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// callProcedure binds [OPTIONAL] CALL name(…) YIELD … and gives the columns that it yields.
+// callProcedure binds [OPTIONAL] CALL name(…) YIELD … and returns the columns that it yields.
 func (b *binder) callProcedure(f *flow, c *ast.CallProcedure) []binding {
 	sig, ok := b.opts.procedure(c.Name)
 	if !ok {

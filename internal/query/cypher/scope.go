@@ -74,7 +74,7 @@ func (b *binder) open(outer scope, lasting bool) {
 	b.frames = append(b.frames, &frame{outer: outer, lasting: lasting})
 }
 
-// close ends the innermost subplan and gives its arguments the columns that it used.
+// close ends the innermost subplan and adds the columns that it used to its arguments.
 func (b *binder) close() *frame {
 	f := b.frames[len(b.frames)-1]
 	b.frames = b.frames[:len(b.frames)-1]

@@ -170,7 +170,7 @@ func (c *creation) vertex(n *ast.NodePattern, given plan.Col) plan.Col {
 	return v.Out
 }
 
-// edge has the edge of a relationship pattern made and gives its column.
+// edge has the edge of a relationship pattern made and returns its column.
 func (c *creation) edge(r *ast.RelationshipPattern, left, right, given plan.Col) plan.Col {
 	types, of, ok := ast.Named(r.Types)
 	switch {

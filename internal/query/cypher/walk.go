@@ -21,7 +21,7 @@ var selections = map[ast.Search]plan.Select{
 	ast.SearchShortestGroups: plan.SelectGroups,
 }
 
-// selected binds a path with a selector such as SHORTEST 2 and gives its columns.
+// selected binds a path with a selector such as SHORTEST 2 and returns its columns.
 func (p *patternBinder) selected(path *ast.PathPattern) []plan.Col {
 	w := &walkBinder{patternBinder: p, w: &plan.Walk{Select: selections[path.Search], Count: p.opt(path.Count)}, own: plan.ColSet{}}
 	elements, where := path.Elements, ast.Expr(nil)
@@ -62,7 +62,7 @@ func (p *patternBinder) selected(path *ast.PathPattern) []plan.Col {
 	return cols
 }
 
-// repeated binds a quantified path and gives the column of its edges.
+// repeated binds a quantified path and returns the column of its edges.
 func (p *patternBinder) repeated(s *ast.SubpathPattern, left, right plan.Col) plan.Col {
 	w := &walkBinder{patternBinder: p, w: &plan.Walk{}, own: plan.ColSet{}}
 	w.part(s, left)

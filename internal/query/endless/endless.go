@@ -1,5 +1,5 @@
 // Package endless has requests that keep one operator, or one function, at work for longer than anybody waits, so that
-// tests and benchmarks can see how soon each of them ends when it is told to.
+// tests and benchmarks can see how soon each of them ends when it is cancelled.
 package endless
 
 import (

@@ -20,7 +20,7 @@ func TestOperatorsAllocateNothingARow(t *testing.T) {
 	for range 1000 {
 		ids = append(ids, graph.VertexID(rng.IntN(2000)))
 	}
-	const least = 50_000 // rows that each plan goes through
+	const least = 50_000 // rows that each plan scans
 	prop := func(c plan.Col, key string) plan.Expr { return &plan.Prop{X: ref(c), Key: key} }
 	type chained struct {
 		*plan.Query

@@ -177,7 +177,7 @@ func (w *world) showAll(vs []graph.Value) string {
 	return strings.Join(parts, " ")
 }
 
-// run executes a plan and gives its rows in sorted order.
+// run executes a plan and returns its rows in sorted order.
 func (w *world) run(t testing.TB, q *plan.Query, batch int) []string {
 	t.Helper()
 	out := []string{}
@@ -188,7 +188,7 @@ func (w *world) run(t testing.TB, q *plan.Query, batch int) []string {
 	return out
 }
 
-// inOrder executes a plan and gives its rows in their order.
+// inOrder executes a plan and returns its rows in their order.
 func (w *world) inOrder(t testing.TB, q *plan.Query, batch int) (out [][]graph.Value) {
 	t.Helper()
 	p, err := Compile(q, Options{BatchSize: batch})
@@ -272,7 +272,7 @@ func (w *world) binds(n plan.Node) map[plan.Col]bool {
 	return cols
 }
 
-// want interprets a plan and gives its rows in sorted order.
+// want interprets a plan and returns its rows in sorted order.
 func (w *world) want(q *plan.Query) []string {
 	out := []string{}
 	for _, r := range w.rows(q.Root) {

@@ -10,7 +10,7 @@ type Operator struct {
 	ID         int    // index in Rows.Stats
 	Name, Args string // as plan.Describe gives them
 	Inputs     []*Operator
-	Estimate   float64     // of rows; negative where there is none
+	Estimate   float64     // of rows; negative if there is none
 	Subplans   []*Operator // run for each row, also within expressions
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// compileNode makes the stage of a node. It is the one place that lists the operators.
+// compileNode creates the stage of a node. It alone lists all operators.
 func compileNode(c *compile.Compiler, n plan.Node, need plan.ColSet) *runtime.Stage {
 	switch n := n.(type) {
 	case *plan.Unit:

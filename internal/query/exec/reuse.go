@@ -15,23 +15,23 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// execution is what a run needs beside its transaction: its operators, with their memory. A plan of operators that can all
-// be reused keeps those of runs that have ended for later ones, so that a short statement does not pay for making them.
+// execution is the state of a run apart from its transaction: its operators and their memory. A plan whose operators are all
+// reusable keeps those of ended runs for later ones, so a short statement does not pay for building them.
 type execution struct {
 	run  runtime.Run
 	p    *Prepared
 	fn   fn.Context
 	root runtime.Operator
-	out  runtime.Batch // what Next gives
+	out  runtime.Batch // the batch that Next returns
 	// recorder reads the records of the result.
 	recorder expr.Recorder
 }
 
-// mostKeptRows bounds the rows of the operators that are kept for later runs, and so their memory.
-const mostKeptRows = 4 * graph.BatchSize
+// maxKeptRows bounds the rows, and so the memory, of operators that are kept for later runs.
+const maxKeptRows = 4 * graph.BatchSize
 
-// reusable reports whether the operators of a stage and of those below it hold nothing of their run but what begin
-// replaces and end clears. With last, only projections are above it.
+// reusable reports whether the operators of a stage and of those below it hold nothing of their run except for what begin sets
+// and end clears. last says that only projections are above the stage.
 func reusable(s *runtime.Stage, last bool) bool {
 	if len(s.Subplans) > 0 || s.Exchange != nil {
 		return false
@@ -90,7 +90,7 @@ func reusable(s *runtime.Stage, last bool) bool {
 	return false
 }
 
-// plainMap reports whether an expression is none, or a map of plain ones.
+// plainMap reports whether an expression is nil or a map of plain expressions.
 func plainMap(e plan.Expr) bool {
 	if e == nil {
 		return true
@@ -99,9 +99,8 @@ func plainMap(e plan.Expr) bool {
 	return ok && compile.Plain(m.Elems...)
 }
 
-// propOfColumn reports whether an expression is a property of what stands in a column. Its value may lie in the memory of
-// cached columns, and must not be kept beyond its transaction: it may go only to its reader, tests and projections,
-// which copy nothing.
+// propOfColumn reports whether an expression is a property of an entity in a column. The value may point into cached columns
+// and must not outlive its transaction: only its reader, tests and projections, which copy nothing, may hold it.
 func propOfColumn(e plan.Expr) bool {
 	p, ok := e.(*plan.Prop)
 	if !ok {
@@ -111,7 +110,7 @@ func propOfColumn(e plan.Expr) bool {
 	return ok
 }
 
-// test reports whether an expression compares plain ones and properties of columns, so that nothing comes out of it but truths.
+// test reports whether an expression only compares plain expressions and properties of columns, so its value is a truth value.
 func test(e plan.Expr) bool {
 	op, ok := e.(*plan.Op)
 	if !ok {
@@ -126,7 +125,7 @@ func test(e plan.Expr) bool {
 	return false
 }
 
-// execution returns operators for a run, those of another that has ended if there are any.
+// execution returns operators for a run, reusing those of an ended run if possible.
 func (p *Prepared) execution(ctx context.Context, g shard.Graph, tx shard.Tx, env *runtime.Env) (*execution, error) {
 	if p.keeps(env) {
 		if x, ok := p.ended.Get().(*execution); ok && x.run.Graph == g {
@@ -142,7 +141,7 @@ func (p *Prepared) execution(ctx context.Context, g shard.Graph, tx shard.Tx, en
 	return x, x.run.Err
 }
 
-// begin returns the operators what belongs to one run alone.
+// begin sets what belongs to one run alone.
 func (x *execution) begin(ctx context.Context, tx shard.Tx, env *runtime.Env, now time.Time) {
 	x.run.Begin(env, now)
 	if env.Fn == nil {
@@ -152,22 +151,22 @@ func (x *execution) begin(ctx context.Context, tx shard.Tx, env *runtime.Env, no
 	x.run.SetTx(tx)
 }
 
-// end keeps the operators for a later run, unless they hold much. Whose run has ended must not use them any more.
+// end keeps the operators for a later run unless they hold much memory. The ended run must not use them any more.
 func (x *execution) end() {
 	r := &x.run
 	for i := range r.Stats {
-		if r.Stats[i].Rows > mostKeptRows {
+		if r.Stats[i].Rows > maxKeptRows {
 			return
 		}
 	}
 	r.Forget()
 	x.recorder.Forget()
 	clear(x.out.Cols[:cap(x.out.Cols)])
-	x.fn.Run = nil //nolint:fatcontext // It is taken out.
+	x.fn.Run = nil //nolint:fatcontext // It is removed.
 	x.p.ended.Put(x)
 }
 
-// keeps reports whether the operators of a run with these parameters can serve others, and those of others this one.
+// keeps reports whether runs with these parameters can share operators with others.
 func (p *Prepared) keeps(env *runtime.Env) bool {
 	return p.program.Reusable && !env.Profile && !slices.ContainsFunc(p.bounds, func(name string) bool {
 		return !graph.Bounds(env.Params[name])

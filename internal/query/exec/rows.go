@@ -14,15 +14,15 @@ import (
 type Rows struct {
 	p      *Prepared
 	x      *execution
-	r      *runtime.Run // of x; when the operators are kept for another run, one that says of this what Close leaves to say
+	r      *runtime.Run // of x; after Close, if the operators are kept for another run, a copy that holds only the counters
 	opened bool
 	failed bool
 	count  int64
-	kept   runtime.Account // what the caller of Next keeps
+	kept   runtime.Account // the batches that the caller keeps
 }
 
-// Run begins an execution within a transaction, which the caller ends. The result is valid until then. Nothing is read
-// or written before the first Next.
+// Run starts an execution within a transaction, which the caller ends after closing the result. Nothing is read or written
+// before the first Next.
 func (p *Prepared) Run(ctx context.Context, g shard.Graph, tx shard.Tx, env runtime.Env) (*Rows, error) {
 	rs := new(Rows)
 	if err := p.RunInto(ctx, rs, g, tx, &env); err != nil {
@@ -31,7 +31,7 @@ func (p *Prepared) Run(ctx context.Context, g shard.Graph, tx shard.Tx, env runt
 	return rs, nil
 }
 
-// RunInto is Run with the memory of the caller for the result. env is copied.
+// RunInto is Run into a result that the caller has allocated. It copies env.
 func (p *Prepared) RunInto(ctx context.Context, rs *Rows, g shard.Graph, tx shard.Tx, env *runtime.Env) error {
 	x, err := p.execution(ctx, g, tx, env)
 	if err != nil {
@@ -45,7 +45,7 @@ func (p *Prepared) RunInto(ctx context.Context, rs *Rows, g shard.Graph, tx shar
 // have their records. The batch is valid until the next call, or Close.
 func (rs *Rows) Next(ctx context.Context) (*graph.Batch, error) {
 	failed := rs.failed
-	rs.failed = true // should it panic
+	rs.failed = true // in case of a panic
 	b, err := rs.next(ctx)
 	rs.failed = failed || err != nil
 	return b, err
@@ -53,7 +53,7 @@ func (rs *Rows) Next(ctx context.Context) (*graph.Batch, error) {
 
 func (rs *Rows) next(ctx context.Context) (*graph.Batch, error) {
 	if rs.r.Env.Profile {
-		rs.r.Mark = time.Now() // the caller's own time counts for no operator
+		rs.r.Mark = time.Now() // the caller's time belongs to no operator
 		defer rs.r.Enter(rs.r.Current)()
 	}
 	x := rs.x
@@ -88,7 +88,7 @@ func (rs *Rows) next(ctx context.Context) (*graph.Batch, error) {
 	return &x.out.Batch, nil
 }
 
-// Hold accounts for a batch of Next that the caller keeps, until Close.
+// Hold accounts for a batch of Next that the caller keeps until Close.
 func (rs *Rows) Hold(b *graph.Batch) error {
 	size := 0
 	for i := range b.Cols {
@@ -109,13 +109,13 @@ func (rs *Rows) account() *runtime.Account {
 	return &rs.kept
 }
 
-// Kept is the memory of the batches of Hold, for a caller that keeps them beyond Close. It is charged to nothing yet.
+// Kept returns the memory of the batches of Hold for a caller that keeps them beyond Close. It is not charged yet.
 func (rs *Rows) Kept() runtime.Retained {
 	return runtime.Retained{Bytes: rs.kept.Held, Pools: rs.r.Env.Pools}
 }
 
-// Close returns what the run holds; it does not end the transaction. What Next gave must not be used any more, nor
-// Next be called.
+// Close releases the run's memory; it does not end the transaction. The batches of Next are invalid afterwards, and Next must
+// not be called.
 func (rs *Rows) Close() {
 	if rs.x == nil {
 		return
@@ -125,7 +125,7 @@ func (rs *Rows) Close() {
 	x.root.Close()
 	rs.r.End()
 	if h := rs.r.Env.Held; h != nil {
-		h.Clear() // the name lies in the memory of the operators, and a list of what runs may keep h
+		h.Clear() // the name lies in the operators' memory, and the list of running requests may keep h
 	}
 	rs.r.AddTotals()
 	if p := rs.p; p.keeps(&rs.r.Env) && !rs.failed && rs.r.Truncated == "" {
@@ -133,22 +133,22 @@ func (rs *Rows) Close() {
 		x.end()
 		return
 	}
-	// A caller that still reads the counters keeps no rows.
+	// A caller that only reads the counters keeps no rows alive.
 	x.root, x.out, x.recorder = nil, runtime.Batch{}, expr.Recorder{}
 	rs.r.Drop()
 }
 
-// Counters returns what the run has changed so far.
+// Counters returns the changes of the run so far.
 func (rs *Rows) Counters() runtime.Counters { return rs.r.Counters }
 
-// Stats returns what the operators did so far, by the ids of Prepared.Explain.
+// Stats returns the work of the operators so far, by the ids of Prepared.Explain.
 func (rs *Rows) Stats() []runtime.Stat { return rs.r.Stats }
 
 // Columns returns the names of the result columns.
 func (p *Prepared) Columns() []string { return p.Query.Names }
 
-// Truncated returns the reason why the rows are not all, or "".
+// Truncated returns the reason why the result is incomplete, or "".
 func (rs *Rows) Truncated() string { return rs.r.Truncated }
 
-// Hops returns what the hops of a traversal did.
+// Hops returns the work of the hops of a traversal.
 func (rs *Rows) Hops() []runtime.HopCount { return rs.r.HopCounts }

@@ -59,7 +59,7 @@ func someRows(r *rand.Rand, n int) []graph.Value {
 	return rows
 }
 
-// try runs a plan of a heaped and gives its rows as bytes, and the bytes that it has written.
+// try runs a plan of a heaped and returns its rows as bytes, and the bytes that it has written.
 func (h *heaped) try(ctx context.Context, t testing.TB, root plan.Node, size int, env runtime.Env, out ...plan.Col) (rows []string, spilled int64, err error) {
 	t.Helper()
 	h.q.Root, h.q.Out = root, out

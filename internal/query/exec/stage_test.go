@@ -206,7 +206,7 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// TestBudget names the operator that held most when the memory was spent, and gives the memory back.
+// TestBudget names the operator that held most when the memory was exhausted, and returns the memory.
 func TestBudget(t *testing.T) {
 	for name, wrap := range map[string]func(p *planned, rows plan.Node, x plan.Col) plan.Node{
 		"Sort": func(p *planned, rows plan.Node, x plan.Col) plan.Node {

@@ -296,7 +296,7 @@ func (b *binder) tableFields(lv *level, p *part) []field {
 	return fields
 }
 
-// put adds a member, in the place of one with the same key if there is one.
+// put adds a member, instead of one with the same key if there is one.
 func put(fields []field, f field) []field {
 	for i := range fields {
 		if string(fields[i].lit) == string(f.lit) {
@@ -347,7 +347,7 @@ func (b *binder) starFields(lv *level, p *part) []field {
 	return fields
 }
 
-// key is the property that is the unique key of a label: that of its first unique index, and id where there is none.
+// key is the property that is the unique key of a label: that of its first unique index, and id if there is none.
 func (b *binder) key(label string) string {
 	key := ""
 	for _, ix := range b.cat.Indexes() {

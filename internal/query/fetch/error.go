@@ -58,7 +58,7 @@ func illegal(n *node, format string, args ...any) *Error {
 	return fail(CodeArgument, n, format, args...)
 }
 
-// unsupported is a part of the protocol that is not there.
+// unsupported is a part of the protocol that does not exist.
 func unsupported(n *node, format string, args ...any) *Error {
 	return fail(CodeUnsupported, n, format, args...)
 }

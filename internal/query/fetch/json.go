@@ -373,7 +373,7 @@ func (p *parser) text() (string, error) {
 	return "", p.fault("unexpected end in a string")
 }
 
-// textSlow goes on with a string that holds escapes.
+// textSlow continues with a string that holds escapes.
 func (p *parser) textSlow(start int) (string, error) {
 	b := append([]byte(nil), p.body[start:p.pos]...)
 	for p.pos < len(p.body) {

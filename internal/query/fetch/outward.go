@@ -76,7 +76,7 @@ func (o outward) hop(h *hop) bool {
 	return h != nil && (h.ref != "" && o.path(h.ref, true) || h.endRef != "" && o.path(h.endRef, true))
 }
 
-// path reports whether a path leads to a row that is not there yet: into an item around the scope, or to a table that
+// path reports whether a path leads to a row that does not exist yet: into an item around the scope, or to a table that
 // is being bound.
 func (o outward) path(path string, direct bool) bool {
 	at := o.sc.root()

@@ -25,7 +25,7 @@ func (h *hopWords) take(key string, m *node) bool {
 	return true
 }
 
-// make reads the words; the hop is nil where there is none.
+// make reads the words; the hop is nil if there is none.
 func (h *hopWords) make(limits *Limits) (*hop, bool, error) {
 	must := false
 	if h.must != nil {

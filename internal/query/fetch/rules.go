@@ -74,7 +74,7 @@ type Rule struct {
 	Columns map[string]ColumnRule `yaml:"columns"`
 }
 
-// ColumnRule narrows who may read or write a property; a list that is not there narrows nothing.
+// ColumnRule narrows who may read or write a property; a list that does not exist narrows nothing.
 type ColumnRule struct {
 	Read  []role `yaml:"read"`
 	Write []role `yaml:"write"`

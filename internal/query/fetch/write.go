@@ -51,7 +51,7 @@ func (w *writer) end() {
 	w.buf = append(w.buf, '}')
 }
 
-// spill writes out what is there if it is enough. The last byte stays, for comma.
+// spill writes out what exists if it is enough. The last byte stays, for comma.
 func (w *writer) spill() error {
 	if len(w.buf) < flushAt {
 		return nil

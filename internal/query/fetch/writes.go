@@ -463,7 +463,7 @@ func (d *delta) list(old graph.Value) (graph.Value, error) {
 	return graph.ListValue(list), nil
 }
 
-// writeEdge makes, updates or deletes edges between two vertices and gives their number.
+// writeEdge makes, updates or deletes edges between two vertices and returns their number.
 func (x *run) writeEdge(b *binder, typ string, o *node, done map[string]*written) (int, error) {
 	var ends [2]graph.Value
 	var labels [2]string

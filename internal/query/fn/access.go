@@ -109,7 +109,7 @@ func bound(v graph.Value, n int) (int, error) {
 }
 
 // Property is x.key: an entry of a map, a component of a temporal value, or a property of a materialised entity. It is
-// null where there is none, but a temporal value must have the component.
+// null if there is none, but a temporal value must have the component.
 func Property(x graph.Value, key string) (graph.Value, error) {
 	switch x.Kind() {
 	case graph.Null:

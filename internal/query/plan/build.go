@@ -29,7 +29,7 @@ func (b *builder) begin() {
 			b.filter(&Op{Op: IsNotNull, Args: []Expr{&ColRef{Col: v.Col}}})
 		}
 	}
-	b.settle()
+	b.applyReady()
 }
 
 func (b *builder) filter(e Expr) {
@@ -68,7 +68,7 @@ func (b *builder) step(s step) {
 		b.shortest(b.m.p.Edges[s.edge])
 		b.done = append(b.done, s.edge)
 	}
-	b.settle()
+	b.applyReady()
 }
 
 // join finds the vertices of v by hashing them, where they are asked for by values that come from the rows: a scan for
@@ -182,7 +182,7 @@ func (b *builder) seekEdge(s step) {
 	}
 }
 
-// keepsEdge reports whether the column of an edge is needed: by name, in a path, by a predicate, or to tell edges apart.
+// keepsEdge reports whether the column of an edge is needed: by name, in a path, by a predicate, or to distinguish edges.
 func (b *builder) keepsEdge(i int) bool {
 	e := b.m.p.Edges[i]
 	return e.Named || !b.m.exempt[i] ||
@@ -385,9 +385,9 @@ func predOrder(e Expr) int {
 	return 0
 }
 
-// settle creates the paths whose parts are bound and tests the predicates that have become testable, the lightest first. Those that
+// applyReady creates the paths whose parts are bound and tests the predicates that have become testable, the lightest first. Those that
 // give another value each time are tested for each row of the whole pattern.
-func (b *builder) settle() {
+func (b *builder) applyReady() {
 	for i, p := range b.m.p.Paths {
 		if b.paths[i] || slices.ContainsFunc(p.Cols, func(c Col) bool { return !b.bound.Has(c) }) {
 			continue

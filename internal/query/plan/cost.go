@@ -16,9 +16,9 @@ const (
 	selRare  = 1e-6 // what no vertex satisfies
 )
 
-// fewMade is how many vertices a scan in a statement that writes counts on at least: the statement may make them first, and scan
+// minNewVertices is how many vertices a scan in a statement that writes counts on at least: the statement may make them first, and scan
 // them for each row that it makes.
-const fewMade = 100
+const minNewVertices = 100
 
 // edgeCost is the work of reading an edge of a list, that of making a row being 1.
 const edgeCost = 0.2

@@ -33,7 +33,7 @@ type Walk struct {
 
 // WalkPart is edges behind one another that are walked once or Min to Max times (Max nil: no bound). Edges holds the list of
 // all edges of the part or, without Repeat, is the same as the only hop's Edge. Nodes and the hops' Edges are what one repetition
-// goes over, for Where, which are conditions on each repetition; they are columns of no row.
+// visits, for Where, which are conditions on each repetition; they are columns of no row.
 type WalkPart struct {
 	Repeat   bool
 	Min, Max Expr
@@ -92,7 +92,7 @@ func (w *Walk) Binds() []Col {
 	return cols
 }
 
-// Locals returns the columns that stand for what one repetition of a part goes over.
+// Locals returns the columns that stand for what one repetition of a part visits.
 func (p *WalkPart) Locals() []Col {
 	cols := slices.Clone(p.Nodes)
 	for _, h := range p.Hops {

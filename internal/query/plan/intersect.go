@@ -50,7 +50,7 @@ func (m *matcher) toOne(i int, left bool) bool {
 	e := &m.p.Edges[i]
 	from, _, dir := e.expansion(left)
 	return m.o.fanout(e.Types, dir, m.guess[from], nil) <= 1 &&
-		!slices.ContainsFunc(e.Types, func(typ string) bool { return m.o.met(typ, dir) > mostlyOne })
+		!slices.ContainsFunc(e.Types, func(typ string) bool { return m.o.meanListLength(typ, dir) > mostlyOne })
 }
 
 // leg reports whether plain edge i leads from a vertex that is bound to one, to, that is not.

@@ -360,7 +360,7 @@ func (m *matcher) take(t *partialPlan, s step) {
 		t.bind(v.Col)
 		n := m.o.vertices(v.Labels)
 		if m.o.q.Writes {
-			n = max(n, fewMade)
+			n = max(n, minNewVertices)
 		}
 		t.card *= n
 	case stepSeek:
@@ -458,7 +458,7 @@ func (m *matcher) ready(cols, bound ColSet) bool {
 	return true
 }
 
-// varFanout is the sum of the powers of a fan-out over the bounds of a variable length, but no more than some passes
+// varFanout is the sum of the powers of a fan-out over the bounds of a variable length, but at most some passes
 // over all vertices.
 func (m *matcher) varFanout(fan float64, e PatEdge, all float64) float64 {
 	lo, hi := bound(e.Length.Min, 1), bound(e.Length.Max, 6)

@@ -403,7 +403,7 @@ func (*LoadCSV) rows(_ *estimator, in float64) float64 {
 	return in * guessLines
 }
 
-// Eager takes in all rows before it gives the first, so that what is above cannot be seen by what is below. Why says what
+// Eager consumes all rows before it returns the first, so that what is above cannot be seen by what is below. Why says what
 // could be seen, if the rule Eager put it there.
 type Eager struct {
 	Input Node

@@ -22,7 +22,7 @@ func HopParams(q *Query) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// SetHops puts values in the place of the parameters that bound the lengths of patterns in a plan that is not optimized.
+// SetHops puts values instead of the parameters that bound the lengths of patterns in a plan that is not optimized.
 func SetHops(q *Query, values map[string]graph.Value) {
 	hopBounds(q.Root, func(e *Expr) {
 		if p, ok := (*e).(*Param); ok {

@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// social is what the optimizer is told of a small social network.
+// social is what the optimizer learns of a small social network.
 func social() plan.Env {
 	ends := map[graph.TypeEnds]uint64{}
 	add := func(src, typ, dst string, n uint64) {

@@ -300,7 +300,7 @@ func lateProjection(_ *optimizer, n Node) Node {
 	return &Project{Input: &c, Items: late, Keep: p.Keep}
 }
 
-// intoKeys makes keys compute an item themselves, if they can: one of them is just the item, and gives its column, or the
+// intoKeys makes keys compute an item themselves, if they can: one of them is just the item, and returns its column, or the
 // item is a property, which may be read again for the few rows that are left.
 func intoKeys(keys []SortKey, it Item) bool {
 	if volatile(it.Expr) {
@@ -335,7 +335,7 @@ func intoKeys(keys []SortKey, it Item) bool {
 	return true
 }
 
-// inline puts an item's expression in the place of its column; it is not ok if the column stands deeper than in operators
+// inline puts an item's expression instead of its column; it is not ok if the column stands deeper than in operators
 // and calls.
 func inline(e Expr, it Item) (Expr, bool) {
 	args := func(in []Expr) (out []Expr, ok bool) {

@@ -44,9 +44,9 @@ func (o *optimizer) unevenness(typ string, dir graph.Direction) float64 {
 	return most
 }
 
-// met is the mean length of the lists of a type that its edges are in, the longer of both directions if both are followed;
+// meanListLength is the mean length of the lists of a type that its edges are in, the longer of both directions if both are followed;
 // 0 if that is not known.
-func (o *optimizer) met(typ string, dir graph.Direction) float64 {
+func (o *optimizer) meanListLength(typ string, dir graph.Direction) float64 {
 	most := 0.0
 	o.eachLists(typ, dir, func(_, edges, squares float64) { most = max(most, squares/edges) })
 	return most

@@ -40,7 +40,7 @@ func (m TraverseMode) String() string {
 
 // TraverseHop is one hop of a Traverse. Where is about the columns Edge and Vertex of the node alone. Of the edges that
 // satisfy it, at most MaxDegree of one vertex count, the first by type, direction and far end; of these, at most Sample,
-// chosen by the seed; of all, at most Limit. A vertex with more than Skip edges of the types is not gone on from. 0 is no
+// chosen by the seed; of all, at most Limit. A vertex with more than Skip edges of the types is not expanded. 0 is no
 // limit.
 type TraverseHop struct {
 	Types                          []string

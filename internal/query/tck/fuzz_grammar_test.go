@@ -553,7 +553,7 @@ func (g *grammar) match(depth int) string {
 
 var scalars = []string{"int", "int", "int", "string", "float", "bool", "date", "time", "list"}
 
-// projection writes the items of WITH or RETURN, and what comes after them. It gives the columns as the new scope, and whether
+// projection writes the items of WITH or RETURN, and what comes after them. It returns the columns as the new scope, and whether
 // their order is total.
 func (g *grammar) projection(depth int, last bool) (text string, columns []variable, total bool) {
 	var items, keys []string

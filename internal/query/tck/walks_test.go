@@ -95,7 +95,7 @@ func (w *refWalk) all(g *refGraph) []refPath {
 	return out
 }
 
-// walk goes on from a vertex after a number of rounds of a part.
+// walk continues from a vertex after a number of rounds of a part.
 func (w *refWalk) walk(m *refMatch, part, round, at int, p *refPath, yield func(end int)) {
 	if part == len(w.parts) {
 		yield(at)

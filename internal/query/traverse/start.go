@@ -94,7 +94,7 @@ const (
 	toParam   = "to key"
 )
 
-// plan compiles the selector to a plan and gives the column that holds its vertices.
+// plan compiles the selector to a plan and returns the column that holds its vertices.
 func (s *Selector) plan(field, param string, opts cypher.Options) (*plan.Query, plan.Col, error) {
 	q, command, err := cypher.Compile(s.text(param), opts)
 	switch {

@@ -70,7 +70,7 @@ type DropConstraint struct {
 }
 
 // AlterName is CREATE LABEL name [IF NOT EXISTS] [OPTIONS map], ALTER LABEL name SET OPTIONS map, or ALTER LABEL name REMOVE
-// TTL; RELATIONSHIP TYPE in the place of LABEL makes it one of a type.
+// TTL; RELATIONSHIP TYPE instead of LABEL makes it one of a type.
 type AlterName struct {
 	At
 	Relationship bool

@@ -24,7 +24,7 @@ func IsNameStart(r rune) bool {
 		r >= 0x80 && unicode.In(r, unicode.L, unicode.Nl, unicode.Pc, unicode.Other_ID_Start)
 }
 
-// IsNamePart reports whether a name may go on with the character.
+// IsNamePart reports whether a name may continue with the character.
 func IsNamePart(r rune) bool {
 	return IsNameStart(r) || '0' <= r && r <= '9' ||
 		r >= 0x80 && unicode.In(r, unicode.Mn, unicode.Mc, unicode.Nd, unicode.Other_ID_Continue)

@@ -50,7 +50,7 @@ type Body interface {
 }
 
 // Query is one or more single queries joined by UNION, which drops duplicate rows unless All is set, and the query behind NEXT
-// that goes on with all its rows. It is also the body of CALL {…}, EXISTS {…}, COUNT {…} and COLLECT {…}.
+// that continues with all its rows. It is also the body of CALL {…}, EXISTS {…}, COUNT {…} and COLLECT {…}.
 type Query struct {
 	At
 	Parts []*SingleQuery // at least one

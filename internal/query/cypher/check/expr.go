@@ -56,7 +56,7 @@ func (c *checker) truth(e ast.Expr, v env) typ {
 	return c.expr(e, v)
 }
 
-// expr checks an expression and gives its type.
+// expr checks an expression and returns its type.
 func (c *checker) expr(e ast.Expr, v env) typ {
 	if v.columns != nil {
 		if t, ok := v.columns[ast.Key(e)]; ok {
@@ -183,7 +183,7 @@ func (c *checker) compound(e ast.Expr, v env) typ {
 	return anything
 }
 
-// elements checks a list that is gone over and gives the type of its elements.
+// elements checks a list that is visited and returns the type of its elements.
 func (c *checker) elements(list ast.Expr, v env) typ {
 	t := c.expr(list, v)
 	if !t.canBe(of(fn.List)) {

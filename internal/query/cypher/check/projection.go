@@ -5,7 +5,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// project checks WITH (with is set, and where may be) or RETURN, and gives the scope of the columns. aliased asks for an alias of
+// project checks WITH (with is set, and where may be) or RETURN, and returns the scope of the columns. aliased asks for an alias of
 // every expression in RETURN too.
 func (c *checker) project(p *ast.Projection, in *scope, with, aliased bool, where ast.Expr) *scope {
 	if p.Star && !with && len(in.names) == 0 && in.outer == nil {

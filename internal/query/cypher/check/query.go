@@ -16,7 +16,7 @@ type block struct {
 	imports  *scope
 }
 
-// query checks a query from the scope in, and gives the columns; nil if it returns nothing.
+// query checks a query from the scope in, and returns the columns; nil if it returns nothing.
 func (c *checker) query(q *ast.Query, in *scope, b block) *scope {
 	for ; q.Next != nil; q = q.Next {
 		before := b
@@ -83,7 +83,7 @@ func (c *checker) conditional(cl *ast.Conditional, s *scope, b block) *scope {
 	return first
 }
 
-// single checks the clauses of a single query and gives the columns; nil if it returns nothing.
+// single checks the clauses of a single query and returns the columns; nil if it returns nothing.
 func (c *checker) single(q *ast.SingleQuery, in *scope, b block) *scope {
 	s := newScope(in.outer).over(in)
 	last := len(q.Clauses) - 1

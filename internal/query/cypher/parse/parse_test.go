@@ -65,7 +65,7 @@ func TestDeep(t *testing.T) {
 	}
 }
 
-// TestLong takes operators in a row: many are fine, and no more than the limit.
+// TestLong takes operators in a row: many are fine, and at most the limit.
 func TestLong(t *testing.T) {
 	for _, op := range []string{" OR 1", " + 1", ".x", "[0]", " < 1", " IS NULL"} {
 		s, err := Statement("RETURN 1" + strings.Repeat(op, maxChain-1))

@@ -78,7 +78,7 @@ func newParser(text string, alive func() error) *parser {
 	return &parser{text: text, tokens: lex(text, alive), alive: alive}
 }
 
-// catch runs f and gives the error that fail raised in it.
+// catch runs f and returns the error that fail raised in it.
 func (p *parser) catch(f func()) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -18,12 +18,12 @@ import (
 // the marked vertices' end.
 type intersect struct {
 	runtime.FanOut
-	frame  *runtime.Frame
-	legs   [2]leg
-	exists bool // the second leg only tests for an edge
-	apart  bool // the edges of the legs must differ
-	to     int  // position of To in out, or -1
-	labels *expr.LabelTest
+	frame         *runtime.Frame
+	legs          [2]leg
+	exists        bool // the second leg only tests for an edge
+	distinctEdges bool // the edges of the legs must differ
+	to            int  // position of To in out, or -1
+	labels        *expr.LabelTest
 
 	rows   runtime.Sel         // rows with two vertices
 	src    [2][]graph.VertexID // parallel to rows
@@ -79,7 +79,7 @@ func Intersect(c *compile.Compiler, n *plan.Intersect, need plan.ColSet) *runtim
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
 		x := &intersect{
 			FanOut: runtime.FanOut{Input: runtime.Input{In: kids[0]}, Run: r, Carry: in.Positions(s.Cols)},
-			frame:  r.Frame, exists: n.Legs[1].Exists, apart: apart, to: s.Pos(n.To),
+			frame:  r.Frame, exists: n.Legs[1].Exists, distinctEdges: apart, to: s.Pos(n.To),
 		}
 		if n.Labels != nil {
 			x.labels = expr.NewLabelTest(r, n.Labels)
@@ -142,11 +142,11 @@ func (x *intersect) Begin(ctx context.Context) error {
 	for i := range x.legs {
 		x.legs[i].uniqueness.Begin(x.Rows)
 	}
-	return x.weed(ctx)
+	return x.dropIsolated(ctx)
 }
 
-// weed drops the rows that have a vertex without edges, if there are many of them.
-func (x *intersect) weed(ctx context.Context) error {
+// dropIsolated drops the rows that have a vertex without edges, if there are many of them.
+func (x *intersect) dropIsolated(ctx context.Context) error {
 	if len(x.rows) == 0 {
 		return nil
 	}
@@ -170,16 +170,16 @@ func (x *intersect) weed(ctx context.Context) error {
 			}
 		}
 		x.src[0], x.src[1], x.rows = x.src[0][:n], x.src[1][:n], x.rows[:n]
-		if x.narrow(i); i == 0 {
-			x.narrow(1)
+		if x.keepDegrees(i); i == 0 {
+			x.keepDegrees(1)
 		}
 	}
 	x.known = true
 	return nil
 }
 
-// narrow restricts a leg's degrees to the remaining rows.
-func (x *intersect) narrow(i int) {
+// keepDegrees restricts a leg's degrees to the remaining rows.
+func (x *intersect) keepDegrees(i int) {
 	l := &x.legs[i]
 	x.ids = append(x.ids[:0], l.f.IDs...)
 	l.f.Set(x.src[i])
@@ -250,13 +250,13 @@ func (x *intersect) read(ctx context.Context) error {
 	return nil
 }
 
-// leastFar is the number of edges from which on lists are read from the far end, if that reads fewer.
-const leastFar = 256
+// minFar is the number of edges from which on lists are read from the far end, if that reads fewer.
+const minFar = 256
 
 // readBack reads the lists of the marked side, and then the other side's edges from those far ends, if these edges are far
 // fewer than far, the whole.
 func (x *intersect) readBack(ctx context.Context, near, far int) (bool, error) {
-	if far < leastFar || 4*near > far || near > MaxEdges {
+	if far < minFar || 4*near > far || near > MaxEdges {
 		return false, nil
 	}
 	m, e := &x.legs[x.marked], &x.legs[1-x.marked]
@@ -403,7 +403,7 @@ func (x *intersect) pair(row int32, at, first int, v graph.VertexID) {
 	x.hits = x.probe.find(v, x.hits[:0])
 	for _, h := range x.hits {
 		h += first
-		if len(used) > 0 && slices.Contains(used, m.reader.Answer.Edges[h]) || x.apart && m.reader.Answer.Edges[h] == e.reader.Answer.Edges[at] {
+		if len(used) > 0 && slices.Contains(used, m.reader.Answer.Edges[h]) || x.distinctEdges && m.reader.Answer.Edges[h] == e.reader.Answer.Edges[at] {
 			continue
 		}
 		x.add(row, v)

@@ -131,13 +131,13 @@ const multiplicityPage = 512
 // multiplicities memoises the path multiplicity of vertices: the product over the branches of the sum over the neighbours.
 type multiplicities struct {
 	pos      int // of the root, in the input
-	sharing  *sharing
+	sharing  *sharedMultiplicities
 	of       *multiplicities // in a worker: the run's multiplicities, which all workers share
 	branches []*branchMultiplicity
 	known    [][]*[multiplicityPage]int64 // pages by shard and local id: the multiplicity plus one, 0: unknown, or unlearnt
 	acct     runtime.Account
 	f        runtime.Frontier
-	wanted   []graph.VertexID // to compute, without repeats
+	missing  []graph.VertexID // to compute, without repeats
 	ids      []graph.VertexID // the vertices of rows
 	rows     runtime.Sel
 	part     []int64
@@ -152,7 +152,7 @@ type branchMultiplicity struct {
 }
 
 // newMultiplicities creates the memo of some branches.
-func (c *sharing) newMultiplicities(r *runtime.Run, pos int, branches []plan.Branch) *multiplicities {
+func (c *sharedMultiplicities) newMultiplicities(r *runtime.Run, pos int, branches []plan.Branch) *multiplicities {
 	w := &multiplicities{pos: pos, sharing: c, acct: runtime.Account{Run: r, Name: "FoldCount"}}
 	for _, b := range branches {
 		bw := &branchMultiplicity{reader: NewReader(r, b.Types, b.Dir, b.Labels), optional: b.Optional}
@@ -245,8 +245,8 @@ func (w *multiplicities) extend(shard int, page uint64, acct *runtime.Account) e
 	return nil
 }
 
-// learned returns the multiplicity of a vertex, or a negative number while another worker computes it.
-func (w *multiplicities) learned(v graph.VertexID) int64 {
+// lookup returns the multiplicity of a vertex, or a negative number while another worker computes it.
+func (w *multiplicities) lookup(v graph.VertexID) int64 {
 	local := v.Local()
 	return atomic.LoadInt64(&w.known[v.Shard()][local/multiplicityPage][local%multiplicityPage]) - 1
 }
@@ -267,11 +267,11 @@ func (w *multiplicities) multiplyRows(ctx context.Context, b *runtime.Batch, int
 			return NotVertex(v)
 		}
 	}
-	if err := w.learn(ctx, w.ids); err != nil {
+	if err := w.computeMissing(ctx, w.ids); err != nil {
 		return err
 	}
 	for j, i := range w.rows {
-		n, err := times(into[i], w.learned(w.ids[j]))
+		n, err := times(into[i], w.lookup(w.ids[j]))
 		if err != nil {
 			return err
 		}
@@ -282,11 +282,11 @@ func (w *multiplicities) multiplyRows(ctx context.Context, b *runtime.Batch, int
 
 // multiply multiplies into[i] by the multiplicity of ids[i].
 func (w *multiplicities) multiply(ctx context.Context, ids []graph.VertexID, into []int64) error {
-	if err := w.learn(ctx, ids); err != nil {
+	if err := w.computeMissing(ctx, ids); err != nil {
 		return err
 	}
 	for i, v := range ids {
-		n, err := times(into[i], w.learned(v))
+		n, err := times(into[i], w.lookup(v))
 		if err != nil {
 			return err
 		}
@@ -303,12 +303,12 @@ func times(a, b int64) (int64, error) {
 	return int64(lo), nil
 }
 
-// unlearnt marks a multiplicity that a worker is computing.
-const unlearnt = -1
+// computing marks a multiplicity that a worker is computing.
+const computing = -1
 
-// want collects those of ids whose multiplicity is unknown and not being computed.
-func (w *multiplicities) want(ids []graph.VertexID) error {
-	w.wanted = w.wanted[:0]
+// collectMissing collects those of ids whose multiplicity is unknown and not being computed.
+func (w *multiplicities) collectMissing(ids []graph.VertexID) error {
+	w.missing = w.missing[:0]
 	for _, v := range ids {
 		at, err := w.slot(v)
 		if err != nil {
@@ -318,27 +318,27 @@ func (w *multiplicities) want(ids []graph.VertexID) error {
 			if *at != 0 {
 				continue
 			}
-			*at = unlearnt
-		} else if atomic.LoadInt64(at) != 0 || !atomic.CompareAndSwapInt64(at, 0, unlearnt) {
+			*at = computing
+		} else if atomic.LoadInt64(at) != 0 || !atomic.CompareAndSwapInt64(at, 0, computing) {
 			continue
 		}
-		w.wanted = append(w.wanted, v)
+		w.missing = append(w.missing, v)
 	}
 	return nil
 }
 
-// learn computes the unknown multiplicities of ids. Other workers may still be computing some of them.
-func (w *multiplicities) learn(ctx context.Context, ids []graph.VertexID) error {
-	if err := w.want(ids); err != nil || len(w.wanted) == 0 {
+// computeMissing computes the unknown multiplicities of ids. Other workers may still be computing some of them.
+func (w *multiplicities) computeMissing(ctx context.Context, ids []graph.VertexID) error {
+	if err := w.collectMissing(ids); err != nil || len(w.missing) == 0 {
 		return err
 	}
-	unknown := w.wanted
+	unknown := w.missing
 	w.f.SortOnly(unknown)
 	w.part = w.part[:0]
 	for range unknown {
 		w.part = append(w.part, 1)
 	}
-	shared, err := w.share(ctx, unknown, w.part)
+	shared, err := w.computeParallel(ctx, unknown, w.part)
 	if err == nil && !shared {
 		err = w.compute(ctx, unknown, w.part)
 	}
@@ -355,7 +355,7 @@ func (w *multiplicities) learn(ctx context.Context, ids []graph.VertexID) error 
 		}
 	}
 	if w.of != nil {
-		w.sharing.announce()
+		w.sharing.broadcast()
 	}
 	return nil
 }
@@ -372,7 +372,7 @@ func (w *multiplicities) compute(ctx context.Context, ids []graph.VertexID, into
 
 // multiply multiplies into[i] by the number of ways to expand the branch from ids[i]; ids are sorted without repeats.
 func (b *branchMultiplicity) multiply(ctx context.Context, ids []graph.VertexID, into []int64) error {
-	if b.below == nil && b.reader.sure() { // the degree suffices
+	if b.below == nil && b.reader.impliesLabels() { // the degree suffices
 		return b.multiplyDegrees(ctx, ids, into)
 	}
 	for len(ids) > 0 {
@@ -384,7 +384,7 @@ func (b *branchMultiplicity) multiply(ctx context.Context, ids []graph.VertexID,
 		}
 		res := &b.reader.Answer
 		if b.below != nil {
-			if err := b.below.learn(ctx, res.Targets); err != nil {
+			if err := b.below.computeMissing(ctx, res.Targets); err != nil {
 				return err
 			}
 		}
@@ -393,7 +393,7 @@ func (b *branchMultiplicity) multiply(ctx context.Context, ids []graph.VertexID,
 			if b.below != nil {
 				sum = 0
 				for _, v := range res.Targets[res.Offsets[i]:res.Offsets[i+1]] {
-					n := b.below.learned(v)
+					n := b.below.lookup(v)
 					if n < 0 {
 						var err error
 						if n, err = b.below.await(v); err != nil {

@@ -11,41 +11,41 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// sharing lets the workers of a long-running run compute path multiplicities. Each worker has its own multiplicities but shares
+// sharedMultiplicities lets the workers of a long-running run compute path multiplicities. Each worker has its own multiplicities but shares
 // the memo: the first worker that meets a vertex computes its multiplicity and the others wait for it, so nothing is computed
 // twice. Deadlock-free: a worker that waits for a vertex of one level of a branch holds no unfinished work at or below this
 // level.
-type sharing struct {
+type sharedMultiplicities struct {
 	pool *exchange.Pool
 
-	mu      sync.Mutex // pages of multiplicities and their accounts
-	learnt  sync.Cond  // signals multiplicities that workers wait for
-	waiting atomic.Int32
+	mu       sync.Mutex // pages of multiplicities and their accounts
+	computed sync.Cond  // signals multiplicities that workers wait for
+	waiting  atomic.Int32
 }
 
-func newSharing(r *runtime.Run) *sharing {
-	c := &sharing{}
-	c.learnt.L = &c.mu
-	c.pool = exchange.NewPool(r, c.announce)
+func newSharing(r *runtime.Run) *sharedMultiplicities {
+	c := &sharedMultiplicities{}
+	c.computed.L = &c.mu
+	c.pool = exchange.NewPool(r, c.broadcast)
 	return c
 }
 
-// share computes on the worker pool; ok is false if no processor is free or the work is too small.
-func (w *multiplicities) share(ctx context.Context, ids []graph.VertexID, into []int64) (ok bool, err error) {
-	if w.of != nil || len(ids) < w.leastShared() {
+// computeParallel computes on the worker pool; ok is false if no processor is free or the work is too small.
+func (w *multiplicities) computeParallel(ctx context.Context, ids []graph.VertexID, into []int64) (ok bool, err error) {
+	if w.of != nil || len(ids) < w.minParallel() {
 		return false, nil
 	}
 	return w.sharing.pool.Parts(ctx, len(ids), func(i int, own *runtime.Run) func(lo, hi int) error {
 		if i == len(w.workers) {
-			w.workers = append(w.workers, w.lend(own))
+			w.workers = append(w.workers, w.fork(own))
 		}
 		worker := w.workers[i]
 		return func(lo, hi int) error { return worker.compute(ctx, ids[lo:hi], into[lo:hi]) }
 	})
 }
 
-// leastShared is the number of vertices from which on the worker pool computes them.
-func (w *multiplicities) leastShared() int {
+// minParallel is the number of vertices from which on the worker pool computes them.
+func (w *multiplicities) minParallel() int {
 	n := 8 * w.acct.Run.BatchSize()
 	for _, b := range w.branches {
 		if b.below != nil {
@@ -55,21 +55,21 @@ func (w *multiplicities) leastShared() int {
 	return n
 }
 
-// lend creates the multiplicities of a worker with its own run.
-func (w *multiplicities) lend(own *runtime.Run) *multiplicities {
+// fork creates the multiplicities of a worker with its own run.
+func (w *multiplicities) fork(own *runtime.Run) *multiplicities {
 	h := &multiplicities{sharing: w.sharing, of: w, acct: runtime.Account{Run: own, Name: w.acct.Name}}
 	for _, b := range w.branches {
-		bw := &branchMultiplicity{reader: b.reader.lend(own), optional: b.optional}
+		bw := &branchMultiplicity{reader: b.reader.fork(own), optional: b.optional}
 		if b.below != nil {
-			bw.below = b.below.lend(own)
+			bw.below = b.below.fork(own)
 		}
 		h.branches = append(h.branches, bw)
 	}
 	return h
 }
 
-// lend creates the same reader for a worker with its own run.
-func (h *Reader) lend(own *runtime.Run) *Reader {
+// fork creates the same reader for a worker with its own run.
+func (h *Reader) fork(own *runtime.Run) *Reader {
 	var labels *plan.LabelExpr
 	if h.Labels != nil {
 		labels = h.Labels.Expr
@@ -85,21 +85,21 @@ func (w *multiplicities) await(v graph.VertexID) (int64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
-		if n := w.learned(v); n >= 0 {
+		if n := w.lookup(v); n >= 0 {
 			return n, nil
 		}
 		if c.pool.Failed() {
 			return 0, exchange.ErrFailed
 		}
-		c.learnt.Wait()
+		c.computed.Wait()
 	}
 }
 
-// announce wakes the workers that wait for a multiplicity.
-func (c *sharing) announce() {
+// broadcast wakes the workers that wait for a multiplicity.
+func (c *sharedMultiplicities) broadcast() {
 	if c.waiting.Load() > 0 {
 		c.mu.Lock()
-		c.learnt.Broadcast()
+		c.computed.Broadcast()
 		c.mu.Unlock()
 	}
 }

@@ -49,7 +49,7 @@ func NewReader(r *runtime.Run, types []string, dir graph.Direction, labels *plan
 // Read fills Answer with the edges of the first Answer.Done of sources, which are sorted and without repeats. limit is about
 // how many edges to request at once (0: all).
 func (h *Reader) Read(ctx context.Context, sources []graph.VertexID, limit int) error {
-	if h.Run.Spent() || !h.requestEdges(sources, limit) {
+	if h.Run.Exhausted() || !h.requestEdges(sources, limit) {
 		h.none(len(sources))
 		return nil
 	}
@@ -111,7 +111,7 @@ func (h *Reader) requestColumns() {
 
 // PrefetchNext returns the request of the next Read without its sources, or nil if there will be none.
 func (h *Reader) PrefetchNext(limit int) *shard.Expand {
-	if h.Run.Spent() || !h.requestFor(limit) {
+	if h.Run.Exhausted() || !h.requestFor(limit) {
 		return nil
 	}
 	h.requestColumns()
@@ -121,7 +121,7 @@ func (h *Reader) PrefetchNext(limit int) *shard.Expand {
 // PrefetchBeyond returns the request of the following hop without its sources, or nil. It is stored in x; set stands for the
 // set that the hop fills, if it fills one.
 func (h *Reader) PrefetchBeyond(x *shard.Expand, set *graph.VertexSet) *shard.Expand {
-	if h.Next.Hop == nil || !h.sure() {
+	if h.Next.Hop == nil || !h.impliesLabels() {
 		return nil
 	}
 	req := h.Next.Hop.PrefetchNext(h.Next.Limit)
@@ -136,7 +136,7 @@ func (h *Reader) PrefetchBeyond(x *shard.Expand, set *graph.VertexSet) *shard.Ex
 
 // Puts reports whether Put applies: the shards' answer is exactly the set that the hop leads to.
 func (h *Reader) Puts() bool {
-	return h.sure() && (h.Filter == nil || len(h.Filter.w.Preds) == 0) && !h.Run.Env.Partial
+	return h.impliesLabels() && (h.Filter == nil || len(h.Filter.w.Preds) == 0) && !h.Run.Env.Partial
 }
 
 // Put adds the far ends of sources, which are sorted and without repeats, to a set, and returns how many of them are new.
@@ -192,7 +192,7 @@ func (h *Reader) reversed(i int) bool {
 }
 
 func (h *Reader) filterLabels(ctx context.Context) error {
-	if len(h.Answer.Targets) == 0 || h.sure() {
+	if len(h.Answer.Targets) == 0 || h.impliesLabels() {
 		return nil
 	}
 	if err := h.ReadSets(ctx); err != nil {

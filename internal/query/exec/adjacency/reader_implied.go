@@ -6,10 +6,10 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// sure reports whether all far ends of the reader's edges satisfy its labels, so label sets need not be read. The exact
+// impliesLabels reports whether all far ends of the reader's edges satisfy its labels, so label sets need not be read. The exact
 // counters of the transaction's snapshot tell how many edges of a type end at vertices with a label. A plan outlives commits,
 // so each run checks again, and a statement that writes may change the answer while it runs.
-func (h *Reader) sure() bool {
+func (h *Reader) impliesLabels() bool {
 	if h.Labels == nil {
 		return true
 	}

@@ -54,7 +54,7 @@ func (h *Reader) StepEdges(ctx context.Context, from []graph.VertexID, out *grap
 
 // keepEnds removes from a set the vertices that fail the tests of the hop, none of which reads an edge.
 func (h *Reader) keepEnds(ctx context.Context, set *graph.VertexSet) error {
-	if h.sure() && h.Filter == nil {
+	if h.impliesLabels() && h.Filter == nil {
 		return nil
 	}
 	const part = 4 * graph.BatchSize
@@ -79,7 +79,7 @@ func (h *Reader) keepEnds(ctx context.Context, set *graph.VertexSet) error {
 // testEnds returns the positions of those of ids, which are sorted, that pass. The result is valid until the next call.
 func (h *Reader) testEnds(ctx context.Context, ids []graph.VertexID) (runtime.Sel, error) {
 	h.Keep = append(h.Keep[:0], runtime.AllRows(len(ids))...)
-	if !h.sure() {
+	if !h.impliesLabels() {
 		h.Sets = slices.Grow(h.Sets[:0], len(ids))[:len(ids)]
 		if err := h.Run.Tx.LabelSets(ctx, ids, h.Sets); err != nil {
 			return nil, err

@@ -6,32 +6,32 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// Compiler makes stages of plan nodes.
+// Compiler creates the stages of plan nodes.
 type Compiler struct {
 	Program *runtime.Program
-	// Node makes the stage of a node.
+	// Node creates the stage of a node.
 	Node func(c *Compiler, n plan.Node, need plan.ColSet) *runtime.Stage
-	// Bounds are the parameters that conditions on edges compare with.
+	// Bounds are the parameters that edge conditions compare with.
 	Bounds []string
-	// Args collects the columns that the Arguments of the subplan being compiled give.
+	// Args collects the columns that the Arguments of the current subplan return.
 	Args plan.ColSet
-	// EdgeProps are the edge properties that have columns of their own.
+	// EdgeProps are the edge properties with columns of their own.
 	EdgeProps []edgeProp
-	// found are the subplans in the expressions of the node being compiled.
+	// found are the subplans in the expressions of the current node.
 	found []*runtime.Subplan
-	// Wrote says that a node that writes has been compiled.
+	// Wrote says that a writing node has been compiled.
 	Wrote bool
-	Err   error // the first that was met
+	Err   error // the first error
 }
 
-// Fail notes an error, which ends the compilation. What is made after it is not used.
+// Fail records an error, which ends the compilation. Stages created after it are not used.
 func (c *Compiler) Fail(err error) {
 	if c.Err == nil {
 		c.Err = err
 	}
 }
 
-// Compile makes the stage of a node. The stage has the columns of need that the node's rows have, and may have others.
+// Compile creates the stage of a node. It has those columns of need that the node produces, and may have others.
 func (c *Compiler) Compile(n plan.Node, need plan.ColSet) *runtime.Stage {
 	outer := c.found
 	c.found = nil
@@ -43,8 +43,8 @@ func (c *Compiler) Compile(n plan.Node, need plan.ColSet) *runtime.Stage {
 	return s
 }
 
-// Below returns the columns that an input must have: those of need and those that the expressions read. Subplans within
-// the expressions are compiled on the way.
+// Below returns the columns that an input must have: those of need and those that the expressions read. It also compiles
+// subplans within the expressions.
 func (c *Compiler) Below(need plan.ColSet, es ...plan.Expr) plan.ColSet {
 	s := plan.ColSet{}
 	for col := range need {
@@ -62,8 +62,7 @@ func (c *Compiler) Below(need plan.ColSet, es ...plan.Expr) plan.ColSet {
 	return s
 }
 
-// Kept returns those of cols that are needed, then those of own (0 is left out): the columns of a stage that adds own to
-// its input's.
+// Kept returns the columns of a stage that adds own (0 is skipped) to its input's: those of cols that are needed, then own.
 func Kept(cols []plan.Col, need plan.ColSet, own ...plan.Col) []plan.Col {
 	var out []plan.Col
 	for _, c := range cols {
@@ -101,7 +100,7 @@ func (c *Compiler) Sub(n plan.Node, need plan.ColSet) *runtime.Subplan {
 	return s
 }
 
-// subplans compiles the subplans that stand in an expression, and checks the names of functions.
+// subplans compiles the subplans within an expression and checks the names of functions.
 func (c *Compiler) subplans(e plan.Expr) {
 	switch e := e.(type) {
 	case *plan.Subquery:

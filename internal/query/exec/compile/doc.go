@@ -1,2 +1,2 @@
-// Package compile turns plan nodes into stages; the packages of operators say how, node by node.
+// Package compile turns plan nodes into stages; each package of operators compiles its own nodes.
 package compile

@@ -7,18 +7,18 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// edgeProp is a property of an edge, or of a vertex. An expansion that makes the edge can bring it in a column of its own,
-// which costs next to nothing while the edge's list is in memory, and a search for the edge afterwards. A filter that tests
-// a vertex's property can hand it on.
+// edgeProp is a property of an edge or of a vertex. An expansion that binds the edge can fetch it into a column of its own,
+// which is cheap while the edge's list is in memory; reading it afterwards searches for the edge. A filter that tests a
+// vertex's property can pass it on.
 type edgeProp struct {
 	Edge plan.Col // or the vertex
 	Key  string
 }
 
-// firstEdgeProp is how far the columns of edge properties lie behind those of the plan.
+// firstEdgeProp is the number of the first column of an edge property, beyond all columns of plans.
 const firstEdgeProp = 1 << 16
 
-// IsEdgeProp reports whether a column is that of an edge property.
+// IsEdgeProp reports whether a column holds an edge property.
 func IsEdgeProp(col plan.Col) bool { return col >= firstEdgeProp }
 
 // EdgePropCol returns the column of an edge property.
@@ -32,7 +32,7 @@ func (c *Compiler) EdgePropCol(p edgeProp) plan.Col {
 	return plan.Col(len(c.Program.Query.Cols) + firstEdgeProp + len(c.EdgeProps) - 1)
 }
 
-// Brought returns the properties of an edge that are needed, and their columns.
+// Brought returns the needed properties of an edge, and their columns.
 func (c *Compiler) Brought(edge plan.Col, need plan.ColSet) (keys []string, cols []plan.Col) {
 	for _, p := range c.EdgeProps {
 		if col := c.EdgePropCol(p); p.Edge == edge && need.Has(col) {
@@ -42,9 +42,9 @@ func (c *Compiler) Brought(edge plan.Col, need plan.ColSet) (keys []string, cols
 	return keys, cols
 }
 
-// ByEdge creates an expression over the rows of a node read the properties of edges from the columns that the expansions
-// below the node bring, and those of vertices that filters below it have tested from theirs. A statement that writes reads
-// them afresh.
+// ByEdge rewrites an expression over the rows of a node so that it reads properties of edges from the columns that expansions
+// below the node fill, and properties of vertices from those of filters below it. In a statement that writes, it leaves the
+// expression unchanged.
 func (c *Compiler) ByEdge(e plan.Expr, input plan.Node) plan.Expr {
 	q := c.Program.Query
 	if q.Writes {
@@ -75,8 +75,7 @@ func (c *Compiler) ByEdge(e plan.Expr, input plan.Node) plan.Expr {
 	})
 }
 
-// tested reports whether a filter below a node reads a property, with only nodes between that give no row twice and hold
-// none.
+// tested reports whether a filter below a node reads a property, with only nodes between that neither repeat nor buffer rows.
 func tested(n plan.Node, p edgeProp) bool {
 	switch n := n.(type) {
 	case *plan.Filter:
@@ -99,7 +98,7 @@ func (p edgeProp) In(e plan.Expr) bool {
 	return found
 }
 
-// Passes reports whether a projection passes a column on as it is.
+// Passes reports whether a projection passes a column on unchanged.
 func Passes(n *plan.Project, col plan.Col) bool {
 	for _, it := range n.Items {
 		if it.Col == col {
@@ -110,7 +109,7 @@ func Passes(n *plan.Project, col plan.Col) bool {
 	return n.Keep
 }
 
-// brings reports whether an expansion below a node makes an edge, with only nodes between that pass columns on.
+// brings reports whether an expansion below a node binds an edge, with only nodes between that pass columns on.
 func brings(n plan.Node, edge plan.Col) bool {
 	switch n := n.(type) {
 	case *plan.Expand:
@@ -131,7 +130,7 @@ func brings(n plan.Node, edge plan.Col) bool {
 	return false
 }
 
-// Rewrite copies an expression with each part replaced for which f gives another. What f leaves alone (nil) is looked
+// Rewrite copies an expression with each part replaced for which f gives another. What f leaves unchanged (nil) is looked
 // into, except for the plans of subqueries.
 func Rewrite(e plan.Expr, f func(plan.Expr) plan.Expr) plan.Expr {
 	if e == nil {

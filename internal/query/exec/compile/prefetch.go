@@ -5,8 +5,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// Prefetching marks the stage that looks up the vertices in a column of in, as the one that prefetches for a hop that begins with them,
-// and gives it; nil if there is none. Projections that pass the column on may lie between.
+// Prefetching finds the stage that looks up the vertices in a column of in, and marks it as prefetching for a hop that starts
+// from them; nil if there is none. Projections that pass the column on may lie between.
 func Prefetching(in *runtime.Stage, col plan.Col) *runtime.Stage {
 	for {
 		switch n := in.Node.(type) {
@@ -27,7 +27,7 @@ func Prefetching(in *runtime.Stage, col plan.Col) *runtime.Stage {
 	}
 }
 
-// PrefetchingHop is Prefetching for a hop that follows another one, whose far ends are in the column.
+// PrefetchingHop is Prefetching for a hop that follows another one whose far ends are in the column.
 func PrefetchingHop(in *runtime.Stage, col plan.Col) *runtime.Stage {
 	n, ok := in.Node.(*plan.Expand)
 	if !ok || n.Into || n.To != col {

@@ -50,7 +50,7 @@ func Mark(p *runtime.Program, s *runtime.Stage) {
 			hops++
 		}
 		below = below.Inputs[0]
-		if source := below; hops > 0 && p.Query.Estimates[source.Node] >= float64(leastMorsels*p.BatchSize) {
+		if source := below; hops > 0 && p.Query.Estimates[source.Node] >= float64(minMorsels*p.BatchSize) {
 			s.Exchange = func(r *runtime.Run) runtime.Operator { return newExchange(r, s, source) }
 			source.Prefetches = false // the workers request other parts of its rows
 			break
@@ -67,8 +67,8 @@ func Mark(p *runtime.Program, s *runtime.Stage) {
 	}
 }
 
-// leastMorsels is the estimated number of source batches from which on an exchange is added.
-const leastMorsels = 8
+// minMorsels is the estimated number of source batches from which on an exchange is added.
+const minMorsels = 8
 
 // byRow reports whether a stage maps every input row to rows by itself.
 func byRow(s *runtime.Stage) bool {
@@ -95,14 +95,14 @@ func newExchange(r *runtime.Run, top, source *runtime.Stage) runtime.Operator {
 
 // Open implements runtime.Operator.
 func (x *Exchange) Open(ctx context.Context) error {
-	x.dismiss()
+	x.stop()
 	x.ended = false
 	return x.chain.Open(ctx)
 }
 
 // Close implements runtime.Operator.
 func (x *Exchange) Close() {
-	x.dismiss()
+	x.stop()
 	x.chain.Close()
 }
 
@@ -121,7 +121,7 @@ func (x *Exchange) Next(ctx context.Context) (*runtime.Batch, error) {
 	b, err := x.queue.next(ctx)
 	if b == nil && err == nil {
 		x.ended = true
-		x.dismiss()
+		x.stop()
 	}
 	return b, err
 }
@@ -132,9 +132,9 @@ func (x *Exchange) start(ctx context.Context) bool {
 	if slots == nil {
 		return false
 	}
-	t := &queue{Pool: Pool{r: x.r}, exchange: x, acct: runtime.Account{Run: x.r, Name: "Exchange"}, inFlight: 2*len(slots) + 2, rows: max(1, x.r.BatchSize()/leastMorsels)}
+	t := &queue{Pool: Pool{r: x.r}, exchange: x, acct: runtime.Account{Run: x.r, Name: "Exchange"}, inFlight: 2*len(slots) + 2, rows: max(1, x.r.BatchSize()/minMorsels)}
 	// The batches that wait for the consumer are accounted for in advance.
-	if err := t.acct.Grow(t.inFlight * (mostWaiting + 2) * x.r.BatchSize() * cmp.Or(x.top.Width, len(x.top.Cols), 1) * runtime.CellSize); err != nil {
+	if err := t.acct.Grow(t.inFlight * (maxPending + 2) * x.r.BatchSize() * cmp.Or(x.top.Width, len(x.top.Cols), 1) * runtime.CellSize); err != nil {
 		t.acct.Release()
 		for _, slot := range slots {
 			slot.Release()
@@ -142,7 +142,7 @@ func (x *Exchange) start(ctx context.Context) bool {
 		return false
 	}
 	t.jobs = make(chan *morsel, t.inFlight)
-	t.spent = make(chan *runtime.Batch, t.inFlight*mostWaiting)
+	t.spent = make(chan *runtime.Batch, t.inFlight*maxPending)
 	var inner context.Context
 	inner, t.cancel = context.WithCancel(ctx)
 	for _, slot := range slots {
@@ -154,8 +154,8 @@ func (x *Exchange) start(ctx context.Context) bool {
 	return true
 }
 
-// dismiss ends the worker pool, if there is one.
-func (x *Exchange) dismiss() {
+// stop ends the worker pool, if there is one.
+func (x *Exchange) stop() {
 	t := x.queue
 	if t == nil {
 		return
@@ -202,12 +202,12 @@ type morsel struct {
 	panic any
 }
 
-// mostWaiting bounds the batches of one morsel that wait for the consumer.
-const mostWaiting = 8
+// maxPending bounds the batches of one morsel that wait for the consumer.
+const maxPending = 8
 
 // next returns the next batch in order.
 func (t *queue) next(ctx context.Context) (*runtime.Batch, error) {
-	t.giveBack()
+	t.recycle()
 	for {
 		if err := t.fill(ctx); err != nil {
 			return nil, err
@@ -239,8 +239,8 @@ func (t *queue) next(ctx context.Context) (*runtime.Batch, error) {
 	}
 }
 
-// giveBack recycles the batch that the consumer held.
-func (t *queue) giveBack() {
+// recycle recycles the batch that the consumer held.
+func (t *queue) recycle() {
 	if t.lent != nil {
 		select {
 		case t.spent <- t.lent:
@@ -254,9 +254,9 @@ func (t *queue) giveBack() {
 // produced few.
 func (t *queue) measure(given int) {
 	switch {
-	case given > mostWaiting:
+	case given > maxPending:
 		t.rows = max(t.rows/2, 1)
-	case given < mostWaiting/4:
+	case given < maxPending/4:
 		t.rows = min(2*t.rows, t.exchange.r.BatchSize())
 	}
 }
@@ -272,7 +272,7 @@ func (t *queue) fill(ctx context.Context) error {
 			t.source, t.at, t.ended = b, 0, b == nil
 			continue
 		}
-		m := &morsel{out: make(chan *runtime.Batch, mostWaiting)}
+		m := &morsel{out: make(chan *runtime.Batch, maxPending)}
 		end := min(t.at+t.rows, t.source.N)
 		t.part.Slice(t.source, t.at, end)
 		m.in.Copy(&t.part)

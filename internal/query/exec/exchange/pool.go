@@ -57,11 +57,11 @@ func (p *Pool) join() {
 }
 
 const (
-	// mostPart and leastPart bound how many entries a worker computes before it checks whether another request wants its CPU
+	// maxPart and leastPart bound how many entries a worker computes before it checks whether another request wants its CPU
 	// slot. Entries of larger parts cost less, because their vertices lie closer together.
-	mostPart, leastPart = 2048, 32
-	// partsEach is the number of parts for each worker, which balances parts of unequal cost.
-	partsEach = 4
+	maxPart, minPart = 2048, 32
+	// partsPerWorker is the number of parts for each worker, which balances parts of unequal cost.
+	partsPerWorker = 4
 )
 
 // Parts computes entries 0 … n-1 of a list on workers while the run waits. worker returns the function that computes entries lo
@@ -72,7 +72,7 @@ func (p *Pool) Parts(ctx context.Context, n int, worker func(i int, own *runtime
 	if slots == nil {
 		return false, nil
 	}
-	part := min(max(n/(partsEach*len(slots)), leastPart), mostPart)
+	part := min(max(n/(partsPerWorker*len(slots)), minPart), maxPart)
 	var next atomic.Int64
 	errs, panics := make([]error, len(slots)), make([]any, len(slots))
 	for i, slot := range slots {

@@ -1,4 +1,4 @@
-// Package exectest runs plans over a graph and prints what they give, for tests.
+// Package exectest runs plans over a graph and prints their results, for tests.
 package exectest
 
 import (
@@ -12,14 +12,14 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// Result is all that a run gave.
+// Result is the whole result of a run.
 type Result struct {
 	Columns  []string
 	Rows     [][]graph.Value // they outlive the run
 	Counters exec.Counters
 }
 
-// Run compiles a plan and runs it in a transaction of its own, which is committed if all went well.
+// Run compiles a plan and runs it in its own transaction, which it commits on success.
 func Run(ctx context.Context, g shard.Graph, q *plan.Query, opt exec.Options, env exec.Env) (*Result, error) {
 	p, err := exec.Compile(q, opt)
 	if err != nil {

@@ -61,7 +61,7 @@ func (c *branches) give(ctx context.Context, x runtime.Evaluator, b *runtime.Bat
 	return nil
 }
 
-// without takes the rows of t, all of which are in s, out of s in place.
+// without removes the rows of t, all of which are in s, from s in place.
 func without(s, t runtime.Sel) runtime.Sel {
 	left := s[:0]
 	for _, i := range s {

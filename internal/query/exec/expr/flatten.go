@@ -51,7 +51,7 @@ func (f *flatten) add(outer int32, v graph.Value) {
 	c.Vals = append(c.Vals, v)
 }
 
-// complete fills the outer columns in and gives the selection of all inner rows.
+// complete fills the outer columns in and returns the selection of all inner rows.
 func (f *flatten) complete(b *runtime.Batch) runtime.Sel {
 	for k, p := range f.captured {
 		runtime.AppendColumn(&f.in.Cols[k], &b.Cols[p], f.outer)

@@ -22,7 +22,7 @@ func NewLabelTest(r *runtime.Run, e *plan.LabelExpr) *LabelTest {
 	return &LabelTest{g: r.Graph, Expr: e}
 }
 
-// Holds tests a label set. The set 0, of a vertex that is not there, never holds.
+// Holds tests a label set. The set 0, of a vertex that does not exist, never holds.
 func (t *LabelTest) Holds(ls graph.LabelSet) bool {
 	if ls == 0 {
 		return false
@@ -82,7 +82,7 @@ type LabelSets struct {
 	Run  *runtime.Run
 	IDs  []graph.VertexID
 	rows runtime.Sel
-	Sets []graph.LabelSet // beside rows
+	Sets []graph.LabelSet // parallel to rows
 
 	reader LabelReader
 }
@@ -113,7 +113,7 @@ type LabelReader struct {
 	sets   []graph.LabelSet
 }
 
-// Read fills out beside ids.
+// Read fills out parallel to ids.
 func (s *LabelReader) Read(ctx context.Context, tx shard.Tx, ids []graph.VertexID, out []graph.LabelSet) error {
 	if nearlyAscending(ids) {
 		return tx.LabelSets(ctx, ids, out)

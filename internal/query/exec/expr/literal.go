@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 )
 
-// Tuple evaluates several expressions and gives their cells row by row.
+// Tuple evaluates several expressions and returns their cells row by row.
 type Tuple struct {
 	args []runtime.Evaluator
 	Cols [][]graph.Value

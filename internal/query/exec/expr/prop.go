@@ -90,7 +90,7 @@ func (p *propertyOf) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) 
 type propReader struct {
 	r    *runtime.Run
 	keys []string
-	ids  []graph.PropID // beside keys; 0 for a name that no property has had
+	ids  []graph.PropID // parallel to keys; 0 for a name that no property has had
 	out  [][]graph.Value
 
 	// The rows with vertices, or with edges, and what was read for them.

@@ -9,7 +9,7 @@ import (
 )
 
 // Recorder gives the vertices and edges of result batches their records, with one request for all vertices and one for
-// all edges of a batch. It goes over a batch twice in the same order: to collect what is to be read, then to replace it.
+// all edges of a batch. It visits a batch twice in the same order: to collect what is to be read, then to replace it.
 type Recorder struct {
 	r        *runtime.Run
 	vertices []graph.VertexID

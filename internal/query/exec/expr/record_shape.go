@@ -24,7 +24,7 @@ type shapeKey struct {
 type recordShape struct {
 	props []graph.PropID
 	keys  []string // sorted
-	order []int    // beside keys: the place of the property in the record
+	order []int    // parallel to keys: the place of the property in the record
 }
 
 // shapesKept bounds the shapes that are remembered of one kind; each look-up compares with all of them.

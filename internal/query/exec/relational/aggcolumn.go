@@ -35,10 +35,10 @@ type aggColumn struct {
 type accumulators interface {
 	// grow makes room for n groups; new ones are empty.
 	grow(n int)
-	// reset forgets all groups.
+	// reset removes all groups.
 	reset()
 	// add takes the rows of s: row i belongs to group[i], its arguments are cols[k][i], and it counts times[i] times, or once
-	// if times is nil. It gives the bytes that it holds on to.
+	// if times is nil. It returns the bytes that it holds on to.
 	add(cols [][]graph.Value, s runtime.Sel, group []int32, times []graph.Value) (int, error)
 	// result gives the value of a group.
 	result(group int) (graph.Value, error)
@@ -55,14 +55,14 @@ func newAggColumn(r *runtime.Run, a plan.Agg, args []runtime.Evaluator) *aggColu
 	c := &aggColumn{args: args, cols: make([][]graph.Value, len(args)), acct: runtime.Account{Run: r, Name: "Aggregate"}}
 	switch {
 	case a.Func == "count":
-		c.acc = &counts{}
+		c.acc = &countAccumulators{}
 	case a.Func == "collect":
-		c.acc = &collects{nesting: runtime.Nesting{Run: r}}
+		c.acc = &listAccumulators{nesting: runtime.Nesting{Run: r}}
 	case a.Func == "sum":
-		c.acc = &sums{}
+		c.acc = &sumAccumulators{}
 	default:
 		f, _ := fn.LookupAggregate(a.Func)
-		c.acc = &folds{r: r, agg: f, fn: r.Env.Fn, row: make([]graph.Value, len(args)), keeps: strings.HasPrefix(a.Func, "percentile")}
+		c.acc = &genericAccumulators{r: r, agg: f, fn: r.Env.Fn, row: make([]graph.Value, len(args)), keeps: strings.HasPrefix(a.Func, "percentile")}
 	}
 	if a.Distinct && len(args) > 0 {
 		c.seen = NewGroupTable(r, "Aggregate", 1)
@@ -86,7 +86,7 @@ func (c *aggColumn) result(group int) (graph.Value, error) { return c.acc.result
 
 // add takes the rows of s, whose arguments args give; the rest is as for accumulators.
 func (c *aggColumn) add(ctx context.Context, args []runtime.Evaluator, b *runtime.Batch, s runtime.Sel, group []int32, times []graph.Value) error {
-	if n, ok := c.acc.(*counts); ok && len(args) == 1 {
+	if n, ok := c.acc.(*countAccumulators); ok && len(args) == 1 {
 		if x, ok := args[0].(*expr.Column); ok && b.Cols[x.Pos].IDs != nil {
 			if c.seen == nil {
 				_, err := n.add(nil, s, group, times) // none is null
@@ -158,18 +158,18 @@ func (c *aggColumn) unseen(n int, s runtime.Sel, group []int32) (runtime.Sel, er
 	return c.kept, nil
 }
 
-// counts is count().
-type counts struct{ n []int64 }
+// countAccumulators is count().
+type countAccumulators struct{ n []int64 }
 
-func (c *counts) grow(n int) {
+func (c *countAccumulators) grow(n int) {
 	for len(c.n) < n {
 		c.n = append(c.n, 0)
 	}
 }
 
-func (c *counts) reset() { c.n = c.n[:0] }
+func (c *countAccumulators) reset() { c.n = c.n[:0] }
 
-func (c *counts) add(cols [][]graph.Value, s runtime.Sel, group []int32, times []graph.Value) (int, error) {
+func (c *countAccumulators) add(cols [][]graph.Value, s runtime.Sel, group []int32, times []graph.Value) (int, error) {
 	if times != nil {
 		for _, i := range s {
 			if len(cols) > 0 && cols[0][i].IsNull() {
@@ -197,26 +197,26 @@ func (c *counts) add(cols [][]graph.Value, s runtime.Sel, group []int32, times [
 	return 0, nil
 }
 
-func (c *counts) result(g int) (graph.Value, error) { return graph.IntValue(c.n[g]), nil }
+func (c *countAccumulators) result(g int) (graph.Value, error) { return graph.IntValue(c.n[g]), nil }
 
-// collects is collect().
-type collects struct {
+// listAccumulators is collect().
+type listAccumulators struct {
 	lists   [][]graph.Value
 	nesting runtime.Nesting
 }
 
-func (c *collects) grow(n int) {
+func (c *listAccumulators) grow(n int) {
 	for len(c.lists) < n {
 		c.lists = append(c.lists, nil)
 	}
 }
 
-func (c *collects) reset() {
+func (c *listAccumulators) reset() {
 	clear(c.lists)
 	c.lists = c.lists[:0]
 }
 
-func (c *collects) add(cols [][]graph.Value, s runtime.Sel, group []int32, _ []graph.Value) (size int, _ error) {
+func (c *listAccumulators) add(cols [][]graph.Value, s runtime.Sel, group []int32, _ []graph.Value) (size int, _ error) {
 	for _, i := range s {
 		if v := cols[0][i]; !v.IsNull() {
 			if err := c.nesting.Run.CheckLargeNoContext(v); err != nil {
@@ -233,10 +233,12 @@ func (c *collects) add(cols [][]graph.Value, s runtime.Sel, group []int32, _ []g
 	return size, nil
 }
 
-func (c *collects) result(g int) (graph.Value, error) { return graph.ListValue(c.lists[g]), nil }
+func (c *listAccumulators) result(g int) (graph.Value, error) {
+	return graph.ListValue(c.lists[g]), nil
+}
 
-// folds is any aggregate, by one fn.Accumulator a group.
-type folds struct {
+// genericAccumulators is any aggregate, by one fn.Accumulator a group.
+type genericAccumulators struct {
 	r    *runtime.Run
 	agg  *fn.Aggregate
 	fn   *fn.Context
@@ -246,15 +248,15 @@ type folds struct {
 	keeps bool
 }
 
-func (f *folds) grow(n int) {
+func (f *genericAccumulators) grow(n int) {
 	for len(f.accs) < n {
 		f.accs = append(f.accs, f.agg.New())
 	}
 }
 
-func (f *folds) reset() { f.accs = f.accs[:0] }
+func (f *genericAccumulators) reset() { f.accs = f.accs[:0] }
 
-func (f *folds) add(cols [][]graph.Value, s runtime.Sel, group []int32, times []graph.Value) (int, error) {
+func (f *genericAccumulators) add(cols [][]graph.Value, s runtime.Sel, group []int32, times []graph.Value) (int, error) {
 	for _, i := range s {
 		for k := range cols {
 			f.row[k] = cols[k][i]
@@ -278,7 +280,7 @@ func (f *folds) add(cols [][]graph.Value, s runtime.Sel, group []int32, times []
 	return 0, nil
 }
 
-func (f *folds) result(g int) (graph.Value, error) {
+func (f *genericAccumulators) result(g int) (graph.Value, error) {
 	if s, ok := f.accs[g].(interface{ Sort(*fn.Context) error }); ok {
 		if err := s.Sort(f.fn); err != nil {
 			return graph.Value{}, err
@@ -287,14 +289,14 @@ func (f *folds) result(g int) (graph.Value, error) {
 	return f.accs[g].Result()
 }
 
-// sums is sum(): integers as long as all values are integers and the sum is one, by an accumulator from then on.
-type sums struct {
+// sumAccumulators is sum(): integers as long as all values are integers and the sum is one, by an accumulator from then on.
+type sumAccumulators struct {
 	accs []*fn.Sum
 	ints []int64
 	some []bool // that an integer has come
 }
 
-func (s *sums) grow(n int) {
+func (s *sumAccumulators) grow(n int) {
 	for len(s.ints) < n {
 		s.ints = append(s.ints, 0)
 		s.some = append(s.some, false)
@@ -302,11 +304,11 @@ func (s *sums) grow(n int) {
 	}
 }
 
-func (s *sums) reset() {
+func (s *sumAccumulators) reset() {
 	s.ints, s.some, s.accs = s.ints[:0], s.some[:0], s.accs[:0]
 }
 
-func (s *sums) add(cols [][]graph.Value, rows runtime.Sel, group []int32, times []graph.Value) (int, error) {
+func (s *sumAccumulators) add(cols [][]graph.Value, rows runtime.Sel, group []int32, times []graph.Value) (int, error) {
 	for _, i := range rows {
 		v, g := cols[0][i], group[i]
 		if v.IsNull() {
@@ -356,7 +358,7 @@ func addProduct(a, b, n int64) (int64, bool) {
 	return addInts(a, product)
 }
 
-func (s *sums) result(g int) (graph.Value, error) {
+func (s *sumAccumulators) result(g int) (graph.Value, error) {
 	if s.accs[g] == nil {
 		return graph.IntValue(s.ints[g]), nil
 	}

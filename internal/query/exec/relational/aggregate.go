@@ -11,7 +11,7 @@ import (
 )
 
 // aggregate gives one row for each distinct combination of keys, or, without keys, one row; in a subplan, for each row
-// of the frame by itself. When memory is short, rows of new groups go to disk, and their groups come after the others.
+// of the frame by itself. When memory is short, rows of new groups spill to disk, and their groups come after the others.
 type aggregate struct {
 	runtime.Input
 	r        *runtime.Run
@@ -116,7 +116,7 @@ func (a *aggregate) Open(ctx context.Context) error {
 	return a.In.Open(ctx)
 }
 
-// reset forgets all groups.
+// reset removes all groups.
 func (a *aggregate) reset() {
 	a.at, a.sized = 0, 0
 	a.table.Reset()

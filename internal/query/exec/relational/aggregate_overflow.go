@@ -12,9 +12,9 @@ func (a *aggregate) watch() {
 	if a.over == nil || a.over.on {
 		return
 	}
-	short := a.table.Acct.Short()
+	short := a.table.Acct.ShouldSpill()
 	for _, g := range a.aggs {
-		short = short || g.acct.Short() || g.seen != nil && g.seen.Acct.Short()
+		short = short || g.acct.ShouldSpill() || g.seen != nil && g.seen.Acct.ShouldSpill()
 	}
 	if short {
 		a.over.begin()

@@ -116,11 +116,11 @@ type applyRows struct {
 	b       *runtime.Batch // the outer batch
 	one     runtime.Batch  // one row of it, for alone
 	at      int            // the row of b that one is of, or the first of part
-	part    *runtime.Batch // what the frame holds: b or one; nil: the next part is due
+	part    *runtime.Batch // what the frame holds: b or one; nil: the next part has not been read
 	matched []bool         // rows of part that have had rows, or have been given without
 	settled int32          // with inOrder: such are all rows before this one
 	rows    runtime.Sel
-	inner   runtime.Sel // beside rows: rows of the subplan's batch, or -1
+	inner   runtime.Sel // parallel to rows: rows of the subplan's batch, or -1
 	out     runtime.Batch
 }
 

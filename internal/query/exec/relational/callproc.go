@@ -23,7 +23,7 @@ type callProc struct {
 	take  []int // the procedure's result for each column, -1 for the input's
 	b     *runtime.Batch
 	row   int
-	got   [][]graph.Value // rows of the procedure that are still to be joined with row-1
+	got   [][]graph.Value // rows of the procedure that are not yet joined with row-1
 	table *runtime.Table  // likewise, from row at on; or nil
 	at    int
 	rows  runtime.Sel

@@ -11,13 +11,13 @@ import (
 )
 
 // distinct keeps the first of the rows that are equivalent in the key columns. When memory is short, rows with new keys
-// go to disk, and come after the others.
+// spill to disk, and come after the others.
 type distinct struct {
 	runtime.Input
 	key    []int // input positions
 	from   []int // input position of each column of the output
 	table  *GroupTable
-	seen   graph.VertexSet // in place of the table, for one column of vertices at the top level
+	seen   graph.VertexSet // instead of the table, for one column of vertices at the top level
 	seenN  int             // bytes of seen that are accounted
 	r      *runtime.Run
 	uniq   *plan.UniqueKey // nil: none
@@ -55,7 +55,7 @@ func Distinct(c *compile.Compiler, n *plan.Distinct, need plan.ColSet) *runtime.
 		return build(r, kids[0], in.Positions(s.Cols))
 	}
 	in.Above = func(r *runtime.Run, rows runtime.Operator, _ int) runtime.Operator {
-		s := &sieve{*build(r, rows, runtime.AllPositions(len(in.Cols)))}
+		s := &preDistinct{*build(r, rows, runtime.AllPositions(len(in.Cols)))}
 		s.keyed = s.holds()
 		return s
 	}
@@ -105,16 +105,16 @@ func (d *distinct) Open(ctx context.Context) error {
 	return d.In.Open(ctx)
 }
 
-// sieve is the part of a distinct that a worker does: it leaves out most of the rows that it gave before.
-type sieve struct{ distinct }
+// preDistinct is the part of a distinct that a worker does: it leaves out most of the rows that it gave before.
+type preDistinct struct{ distinct }
 
-// mostSieved is how many batches of rows a sieve knows.
-const mostSieved = 16
+// maxPreDistinct is how many batches of rows a sieve knows.
+const maxPreDistinct = 16
 
-func (s *sieve) Open(ctx context.Context) error { return s.In.Open(ctx) }
+func (s *preDistinct) Open(ctx context.Context) error { return s.In.Open(ctx) }
 
-func (s *sieve) Next(ctx context.Context) (*runtime.Batch, error) {
-	if s.table.len() > mostSieved*s.r.BatchSize() {
+func (s *preDistinct) Next(ctx context.Context) (*runtime.Batch, error) {
+	if s.table.len() > maxPreDistinct*s.r.BatchSize() {
 		s.table.Reset()
 		s.seenN = 0 // accounted again
 		if err := runtime.GrowSet(&s.table.Acct, &s.seen, &s.seenN); err != nil {
@@ -259,7 +259,7 @@ func (d *distinct) values(b *runtime.Batch, key, from []int, s runtime.Sel) erro
 		}
 		d.unseen = append(d.unseen, i)
 	}
-	if d.over != nil && d.table.Acct.Short() {
+	if d.over != nil && d.table.Acct.ShouldSpill() {
 		d.over.begin()
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// eager takes in all rows before it gives the first.
+// eager consumes all rows before it returns the first.
 type eager struct {
 	runtime.Input
 	r      *runtime.Run

@@ -68,7 +68,7 @@ func NewGroupTable(r *runtime.Run, name string, keys int) *GroupTable {
 	return &GroupTable{Acct: runtime.Account{Run: r, Name: name}, keys: make([]pages, keys)}
 }
 
-// Reset forgets all groups.
+// Reset removes all groups.
 func (t *GroupTable) Reset() {
 	clear(t.slots)
 	t.hashes, t.row = t.hashes[:0], t.row[:0]

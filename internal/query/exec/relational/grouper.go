@@ -20,19 +20,19 @@ type grouper struct {
 	es      *expr.Evaluators
 	keys    []runtime.Evaluator
 	args    []runtime.Evaluator
-	repeats []*GroupTable // beside args: finds repeats in a group, which become null; nil: repeats count
+	repeats []*GroupTable // parallel to args: finds repeats in a group, which become null; nil: repeats count
 	table   *GroupTable
 	cols    [][]graph.Value
 	pair    runtime.Batch // a batch whose row numbers are groups, for repeats
 	one     [1][]graph.Value
 	num     []int32
-	vals    [][]graph.Value // beside args, without repeats
+	vals    [][]graph.Value // parallel to args, without repeats
 	out     runtime.Batch
 	made    runtime.Grouped
 }
 
-// mostGrouped is how many batches of groups a worker numbers before it starts over.
-const mostGrouped = 8
+// maxGrouped is how many batches of groups a worker numbers before it starts over.
+const maxGrouped = 8
 
 // grouper makes the grouper of a worker, over the columns of the aggregate's input.
 func (c *aggregateStage) grouper(r *runtime.Run, in runtime.Operator, by int) runtime.Operator {
@@ -125,11 +125,11 @@ func (g *grouper) number(ctx context.Context, b *runtime.Batch, s runtime.Sel) (
 
 // full reports whether the tables are as large as they may become.
 func (g *grouper) full() bool {
-	most := mostGrouped * g.r.BatchSize()
+	most := maxGrouped * g.r.BatchSize()
 	return g.table.len() > most || slices.ContainsFunc(g.repeats, func(t *GroupTable) bool { return t != nil && t.len() > most })
 }
 
-// nullRepeats returns null in place of values that have come in their group before.
+// nullRepeats returns null instead of values that have come in their group before.
 func (g *grouper) nullRepeats(k int, vs []graph.Value, s runtime.Sel) ([]graph.Value, error) {
 	t := g.repeats[k]
 	g.pair.N, g.pair.Row = len(vs), g.made.Of
@@ -199,7 +199,7 @@ func (a *aggregate) addGrouped(ctx context.Context, b *runtime.Batch) error {
 	return a.part(b.N)
 }
 
-// translate sets a.group for rows that a worker has numbered; on says that new groups go to disk.
+// translate sets a.group for rows that a worker has numbered; on says that new groups spill to disk.
 func (a *aggregate) translate(g *runtime.Grouped, on bool) error {
 	for len(a.byWorker) <= g.Worker {
 		a.byWorker = append(a.byWorker, workerGroups{keys: make([][]graph.Value, len(a.keys))})

@@ -36,7 +36,7 @@ type hashJoin struct {
 	cols     [][]graph.Value
 	bufs     [][]graph.Value
 	rows     runtime.Sel // left rows of the output
-	partners runtime.Sel // beside rows: rows of the spool
+	partners runtime.Sel // parallel to rows: rows of the spool
 	out      runtime.Batch
 }
 
@@ -97,7 +97,7 @@ func (j *hashJoin) Open(ctx context.Context) error {
 	return j.left.Open(ctx)
 }
 
-// keys reads key columns and gives the rows of b in which all equal themselves: null, NaN and lists with them do not.
+// keys reads key columns and returns the rows of b in which all equal themselves: null, NaN and lists with them do not.
 func (j *hashJoin) keys(b *runtime.Batch, pos []int) runtime.Sel {
 	for k, p := range pos {
 		j.cols[k], j.bufs[k] = ColumnValues(&b.Cols[p], b.N, j.bufs[k])

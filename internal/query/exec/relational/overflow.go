@@ -19,7 +19,7 @@ const (
 type overflow struct {
 	table *GroupTable
 	width int  // cells of a row
-	on    bool // rows of new keys go to disk
+	on    bool // rows of new keys spill to disk
 	depth int  // of the parts that they go to
 	parts [1 << overflowBits]*spill.Rows
 	todo  []overflowPart
@@ -51,7 +51,7 @@ func (o *overflow) split(b *runtime.Batch, cols [][]graph.Value, s runtime.Sel, 
 	return known, rest, nil
 }
 
-// add puts rows on disk. The table has hashed their keys last.
+// add spills rows. The table has hashed their keys last.
 func (o *overflow) add(s runtime.Sel, cells ...[][]graph.Value) error {
 	for _, i := range s {
 		h := o.table.batch[i] * 0x9e3779b97f4a7c15
@@ -113,7 +113,7 @@ func (o *overflow) read(ctx context.Context) (*runtime.Batch, error) {
 	return &o.back, nil
 }
 
-// Close returns the disk space and forgets all rows.
+// Close returns the disk space and removes all rows.
 func (o *overflow) Close() {
 	if o.now != nil {
 		o.now.Rows.Close()

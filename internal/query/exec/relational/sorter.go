@@ -36,8 +36,8 @@ type sorter struct {
 	kept   runtime.Sel
 	one    runtime.Batch
 	filled bool
-	full   int           // rows to hold before they are cut to those wanted
-	top    runtime.Batch // those wanted, on their way
+	full   int           // rows to hold before they are cut to the requested ones
+	top    runtime.Batch // the requested ones, on their way
 	out    runtime.Batch
 	at     int
 	disk   sortedRuns
@@ -87,7 +87,7 @@ func (o *sorter) Open(ctx context.Context) error {
 	return o.In.Open(ctx)
 }
 
-// fewFirst is how many rows more than twice those wanted are held before there is a bound.
+// fewFirst is how many rows beyond twice the limit are held before there is a bound.
 const fewFirst = 64
 
 // wanted is the number of rows to keep, -1 for all.
@@ -169,7 +169,7 @@ func (o *sorter) fill(ctx context.Context) error {
 				o.full = 2*o.spool.All.N + o.r.BatchSize()
 			}
 		}
-		if o.spool.Acct.Short() {
+		if o.spool.Acct.ShouldSpill() {
 			if err := o.spillRun(ctx); err != nil {
 				return err
 			}
@@ -319,7 +319,7 @@ func (o *sorter) prune(ctx context.Context, k int) error {
 	return nil
 }
 
-// least moves the k least of some rows to the front, in any order, and gives them.
+// least moves the k least rows to the front, in any order, and returns them.
 func least(rows []int32, k int, compare func(a, b int32) int) []int32 {
 	heap := rows[:k] // the greatest of them at its root
 	sift := func(i int) {

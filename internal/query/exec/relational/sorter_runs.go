@@ -198,7 +198,7 @@ func (o *sorter) merged() (*runtime.Batch, error) {
 			}
 			o.out.N++
 		case !o.framed:
-			d.heap = d.heap[:0] // all that are wanted have been given
+			d.heap = d.heap[:0] // all that are requested have been given
 			continue
 		}
 		if err := o.advance(); err != nil {

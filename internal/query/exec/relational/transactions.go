@@ -12,7 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// transactions runs a subplan for some rows at a time, each time in a transaction of its own.
+// transactions runs a subplan for several rows at a time, each time in a transaction of its own.
 type transactions struct {
 	runtime.Input
 	r         *runtime.Run

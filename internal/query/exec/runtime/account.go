@@ -24,13 +24,13 @@ func (a *Account) Grow(n int) error {
 		st.Memory = max(st.Memory, a.Held)
 	}
 	if budget := &a.Run.Env.Budget; budget.Bytes > 0 && a.Run.bytes+budget.Retained > budget.Bytes {
-		return a.over(budget)
+		return a.overBudget(budget)
 	}
 	return nil
 }
 
-// over returns the error of a run beyond its budget, unless the run may return a partial result.
-func (a *Account) over(budget *Budget) error {
+// overBudget returns the error of a run beyond its budget, unless the run may return a partial result.
+func (a *Account) overBudget(budget *Budget) error {
 	beside := ""
 	if budget.Retained > 0 {
 		beside = fmt.Sprintf("; open results of the transaction hold %d bytes", budget.Retained)
@@ -112,17 +112,17 @@ func (a *Account) Release() {
 	a.Run.publish(a)
 }
 
-// spillLeast is how many bytes an operator holds before it spills.
-const spillLeast = 1 << 20
+// minSpill is how many bytes an operator holds before it spills.
+const minSpill = 1 << 20
 
-// Short reports whether the operator should spill: it holds enough, and the statement or the process runs short of memory.
-func (a *Account) Short() bool {
+// ShouldSpill reports whether the operator should spill: it holds enough, and the statement or the process runs short of memory.
+func (a *Account) ShouldSpill() bool {
 	env := &a.Run.Env
-	least, limit := int64(spillLeast), env.Budget.Bytes
+	least, limit := int64(minSpill), env.Budget.Bytes
 	if limit > 0 {
 		least = min(least, limit/8)
 	}
-	return env.Spill != nil && a.Held > least && (limit > 0 && a.Run.bytes+env.Budget.Retained > limit/2 || crowded(env.Pools))
+	return env.Spill != nil && a.Held > least && (limit > 0 && a.Run.bytes+env.Budget.Retained > limit/2 || underPressure(env.Pools))
 }
 
 // Spill creates a file of rows with that many cells.

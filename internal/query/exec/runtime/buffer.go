@@ -23,7 +23,7 @@ func (s *Buffer) Add(b *Batch, from []int) error {
 // SpoolChunk is how many bytes are copied between two updates of the account within one batch, because values may be large.
 const SpoolChunk = 1 << 20
 
-// AddRows copies some rows of a batch.
+// AddRows copies rows of a batch.
 func (s *Buffer) AddRows(b *Batch, from []int, rows Sel) error {
 	s.All.AppendRows(b, from, rows)
 	s.All.N += len(rows)

@@ -74,8 +74,8 @@ type Pool struct {
 // Held is the memory of all runs, within poolStep for each.
 func (p *Pool) Held() int64 { return p.held.Load() }
 
-// crowded reports whether a pool is more than half full.
-func crowded(pools []*Pool) bool {
+// underPressure reports whether a pool is more than half full.
+func underPressure(pools []*Pool) bool {
 	for _, p := range pools {
 		if p.Held() > p.Limit/2 {
 			return true

@@ -25,7 +25,7 @@ type Stage struct {
 	Once bool
 	// Prefetches says that a hop starts from the vertices of the stage, and that the stage can prefetch for it.
 	Prefetches bool
-	// Exchange, if not nil, creates the operator in place of Build: an exchange that runs this stage and some below it on
+	// Exchange, if not nil, creates the operator instead of Build: an exchange that runs this stage and some below it on
 	// several goroutines.
 	Exchange func(r *Run) Operator
 	// Above creates the step that each worker adds on top of its rows, of Width cells, for the operator above; nil: none.

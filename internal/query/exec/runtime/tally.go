@@ -44,15 +44,15 @@ func (t *tallyTx) count(request int) {
 	}
 }
 
-// gave charges an answer of n bytes.
-func (t *tallyTx) gave(n int) {
+// chargeBytes charges an answer of n bytes.
+func (t *tallyTx) chargeBytes(n int) {
 	if t.r != nil {
 		t.r.Stats[t.r.Current].Bytes += int64(n)
 	}
 }
 
-// passed charges edges that a request read.
-func (t *tallyTx) passed(n int) {
+// chargeEdges charges edges that a request read.
+func (t *tallyTx) chargeEdges(n int) {
 	if t.r != nil {
 		t.r.Stats[t.r.Current].Edges += int64(n)
 	}
@@ -65,7 +65,7 @@ func (t *tallyTx) cells(cols [][]graph.Value, n int) {
 	}
 	for _, col := range cols {
 		for i := range min(n, len(col)) {
-			t.gave(ValueSize(col[i]))
+			t.chargeBytes(ValueSize(col[i]))
 		}
 	}
 }
@@ -76,9 +76,9 @@ func (t *tallyTx) records(rs []shard.Record) {
 		return
 	}
 	for i := range rs {
-		t.gave(4)
+		t.chargeBytes(4)
 		for _, p := range rs[i].Props {
-			t.gave(4 + ValueSize(p.Value))
+			t.chargeBytes(4 + ValueSize(p.Value))
 		}
 	}
 }
@@ -86,14 +86,14 @@ func (t *tallyTx) records(rs []shard.Record) {
 func (t *tallyTx) Scan(ctx context.Context, label graph.LabelID, from graph.VertexID, dst []graph.VertexID) ([]graph.VertexID, graph.VertexID, bool, error) {
 	t.count(requestScan)
 	ids, next, done, err := t.Tx.Scan(ctx, label, from, dst)
-	t.gave(8 * max(0, len(ids)-len(dst)))
+	t.chargeBytes(8 * max(0, len(ids)-len(dst)))
 	return ids, next, done, err
 }
 
 func (t *tallyTx) LabelSets(ctx context.Context, ids []graph.VertexID, out []graph.LabelSet) error {
 	t.count(requestLabelSets)
 	err := t.Tx.LabelSets(ctx, ids, out)
-	t.gave(4 * len(ids))
+	t.chargeBytes(4 * len(ids))
 	return err
 }
 
@@ -114,8 +114,8 @@ func (t *tallyTx) Records(ctx context.Context, ids []graph.VertexID, out []shard
 func (t *tallyTx) Expand(ctx context.Context, req *shard.Expand, res *shard.Neighbours) error {
 	t.count(requestExpand)
 	err := t.Tx.Expand(ctx, req, res)
-	t.gave(8*(len(res.Targets)+len(res.Edges)) + 4*len(res.Types))
-	t.passed(res.Seen)
+	t.chargeBytes(8*(len(res.Targets)+len(res.Edges)) + 4*len(res.Types))
+	t.chargeEdges(res.Seen)
 	t.cells(res.Props, len(res.Targets))
 	return err
 }
@@ -138,7 +138,7 @@ func (t *tallyTx) Step(ctx context.Context, from *graph.VertexSet, types []graph
 		return err
 	}
 	for _, n := range degrees {
-		t.passed(n)
+		t.chargeEdges(n)
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (t *tallyTx) Step(ctx context.Context, from *graph.VertexSet, types []graph
 func (t *tallyTx) Degrees(ctx context.Context, ids []graph.VertexID, types []graph.TypeID, dir graph.Direction, out []int) error {
 	t.count(requestDegrees)
 	err := t.Tx.Degrees(ctx, ids, types, dir, out)
-	t.gave(8 * len(ids))
+	t.chargeBytes(8 * len(ids))
 	return err
 }
 
@@ -167,28 +167,28 @@ func (t *tallyTx) EdgeRecords(ctx context.Context, edges []graph.Edge, out []sha
 func (t *tallyTx) Seek(ctx context.Context, index graph.IndexID, keys []graph.Value, res *shard.Found) error {
 	t.count(requestSeek)
 	err := t.Tx.Seek(ctx, index, keys, res)
-	t.gave(8 * len(res.IDs))
+	t.chargeBytes(8 * len(res.IDs))
 	return err
 }
 
 func (t *tallyTx) SeekRange(ctx context.Context, index graph.IndexID, r shard.Range, cursor *[]byte, dst []graph.VertexID) ([]graph.VertexID, error) {
 	t.count(requestSeekRange)
 	ids, err := t.Tx.SeekRange(ctx, index, r, cursor, dst)
-	t.gave(8 * max(0, len(ids)-len(dst)))
+	t.chargeBytes(8 * max(0, len(ids)-len(dst)))
 	return ids, err
 }
 
 func (t *tallyTx) SeekEdges(ctx context.Context, index graph.IndexID, keys []graph.Value, res *shard.FoundEdges) error {
 	t.count(requestSeekEdges)
 	err := t.Tx.SeekEdges(ctx, index, keys, res)
-	t.gave(32 * len(res.Edges))
+	t.chargeBytes(32 * len(res.Edges))
 	return err
 }
 
 func (t *tallyTx) SeekEdgeRange(ctx context.Context, index graph.IndexID, r shard.Range, cursor *[]byte, dst []graph.Edge) ([]graph.Edge, error) {
 	t.count(requestSeekEdgeRange)
 	edges, err := t.Tx.SeekEdgeRange(ctx, index, r, cursor, dst)
-	t.gave(32 * max(0, len(edges)-len(dst)))
+	t.chargeBytes(32 * max(0, len(edges)-len(dst)))
 	return edges, err
 }
 

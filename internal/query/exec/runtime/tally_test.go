@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// stepping is a transaction over shards of other processes, of which each step goes over 7 edges.
+// stepping is a transaction over shards of other processes, of which each step visits 7 edges.
 type stepping struct {
 	shard.Tx
 	wire  *graph.Wire
@@ -31,7 +31,7 @@ func (s *stepping) Degrees(_ context.Context, ids []graph.VertexID, _ []graph.Ty
 	return nil
 }
 
-// A profiled step is charged for the edges that it goes over; other runs do not count them.
+// A profiled step is charged for the edges that it visits; other runs do not count them.
 func TestTallyChargesSteps(t *testing.T) {
 	tx := &stepping{}
 	var from, to graph.VertexSet

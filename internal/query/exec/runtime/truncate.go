@@ -34,11 +34,11 @@ func (r *Run) Affordable(n int) int {
 	return min(n, left)
 }
 
-// Spent reports whether a budget or the time is exhausted, so the run reads no more edges.
-func (r *Run) Spent() bool { return r.Env.Partial && (r.Truncated != "" || r.Late()) }
+// Exhausted reports whether a budget or the time is exhausted, so the run reads no more edges.
+func (r *Run) Exhausted() bool { return r.Env.Partial && (r.Truncated != "" || r.Expired()) }
 
-// Late reports whether the time is over, so the run does not process the edges that it has read either.
-func (r *Run) Late() bool {
+// Expired reports whether the time is over, so the run does not process the edges that it has read either.
+func (r *Run) Expired() bool {
 	if !r.Env.Partial || r.Env.Until.IsZero() || time.Now().Before(r.Env.Until) {
 		return false
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // cheapestSearch finds cheapest paths by label correction: in round i, all vertices that became cheaper in round i-1 are
-// gone on from with one request. So a bound on the number of edges is a bound on the rounds, and a label that is neither
+// continued from with one request. So a bound on the number of edges is a bound on the rounds, and a label that is neither
 // cheaper nor shorter than another of its vertex is dropped, as is one that costs more than the best way to the end.
 // Labels are never more than Dijkstra's algorithm would settle times the rounds in which a vertex becomes cheaper.
 //
@@ -53,7 +53,7 @@ func (s *cheapestSearch) paths(ctx context.Context, from, to graph.VertexID, max
 	return s.more(ctx, found[:1], to, maxHops, k)
 }
 
-// more goes on to the k cheapest paths by Yen's algorithm: every further path leaves one that is known at some vertex.
+// more extends the result to the k cheapest paths by Yen's algorithm: each further path leaves a known one at some vertex.
 func (s *cheapestSearch) more(ctx context.Context, found []foundPath, to graph.VertexID, maxHops, k int) ([]foundPath, error) {
 	var candidates []foundPath
 	for len(found) < k {
@@ -117,7 +117,7 @@ func otherEnd(e graph.Edge, v graph.VertexID) graph.VertexID {
 	return e.Src
 }
 
-// prefixSums returns the weights of a path's beginnings, by their number of edges, or nil if a budget has ended.
+// prefixSums returns the weights of a path's prefixes by their number of edges, or nil if a budget is exhausted.
 func (s *cheapestSearch) prefixSums(ctx context.Context, p *foundPath) ([]float64, error) {
 	sums := make([]float64, 1, len(p.edges)+1)
 	at := p.start
@@ -146,7 +146,7 @@ func (s *cheapestSearch) prefixSums(ctx context.Context, p *foundPath) ([]float6
 	return sums, nil
 }
 
-// least returns the cheapest path, or all that cost as little, within maxHops edges (0: any number).
+// least returns the cheapest path, or all of the same cost, within maxHops edges (0: any number).
 func (s *cheapestSearch) least(ctx context.Context, from, to graph.VertexID, maxHops int, all bool) ([]foundPath, error) {
 	s.acct.Release()
 	s.tree.clear()
@@ -187,13 +187,13 @@ func (s *cheapestSearch) path(end int32) foundPath {
 	return p
 }
 
-// round goes on from the labels of cur.
+// round expands the labels of cur.
 func (s *cheapestSearch) round(ctx context.Context, to graph.VertexID, all bool) error {
 	s.later, s.ids = s.later[:0], s.ids[:0]
 	kept := s.cur[:0]
 	for _, i := range s.cur {
 		l := &s.labels[i]
-		if l.sum > s.tree.cost[l.vertex] || s.tooMuch(l.sum, all) {
+		if l.sum > s.tree.cost[l.vertex] || s.exceedsBound(l.sum, all) {
 			continue
 		}
 		kept = append(kept, i)
@@ -226,12 +226,13 @@ func (s *cheapestSearch) round(ctx context.Context, to graph.VertexID, all bool)
 	return nil
 }
 
-// tooMuch reports whether a path of a cost is dearer than the cheapest one to the end so far, or as dear, unless all of these are wanted.
-func (s *cheapestSearch) tooMuch(cost float64, all bool) bool {
+// exceedsBound reports whether a path costs more than the cheapest one to the end so far, or as much unless all cheapest paths
+// are requested.
+func (s *cheapestSearch) exceedsBound(cost float64, all bool) bool {
 	return len(s.ends) > 0 && (cost > s.bound || !all && cost == s.bound)
 }
 
-// relax makes labels of the edges of source u of the answer, which continue label i.
+// relax creates the labels that continue label i by the edges of source u of the answer.
 func (s *cheapestSearch) relax(ctx context.Context, i int32, u int, weights []graph.Value, to graph.VertexID, all bool) error {
 	res := &s.reader.Answer
 	if s.steps += res.Offsets[u+1] - res.Offsets[u]; s.steps >= 1<<12 {
@@ -252,7 +253,7 @@ func (s *cheapestSearch) relax(ctx context.Context, i int32, u int, weights []gr
 			}
 		}
 		cost := sum + w
-		if v == from || s.has(v) || s.noEdge[res.Edges[k]] || s.tooMuch(cost, all) {
+		if v == from || s.has(v) || s.noEdge[res.Edges[k]] || s.exceedsBound(cost, all) {
 			continue
 		}
 		at, added := t.add(v)
@@ -272,7 +273,7 @@ func (s *cheapestSearch) relax(ctx context.Context, i int32, u int, weights []gr
 	return nil
 }
 
-// passes reports whether the path of a label goes through a vertex.
+// passes reports whether the path of a label visits a vertex.
 func (s *cheapestSearch) passes(i, vertex int32) bool {
 	for ; i >= 0; i = s.labels[i].parent {
 		s.steps++

@@ -12,7 +12,9 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// findPaths joins each row with paths of a walk.
+// findPaths joins each row with the paths of a walk. Its search does not use the kernel: it visits states of the product of
+// graph and automaton, keeps all links between them, and reuses them for later rows, whereas the kernel's memory is indexed by
+// vertex and empty between searches. Storing the states in the kernel's tree would need a second numbering and save no code.
 type findPaths struct {
 	runtime.Input
 	r          *runtime.Run
@@ -33,14 +35,14 @@ type findPaths struct {
 	src    []graph.VertexID
 	rows   runtime.Sel
 	row    int  // of rows
-	active bool // trails has more for the row
+	active bool // the row has more trails
 	found  foundPaths
 	given  int // of found
 	picked runtime.Sel
 	writer adjacency.EdgeWriter
 }
 
-// pathColumns are the rows that paths are written to, and where their parts go: positions or -1.
+// pathColumns are the columns that paths are written to, and the positions of their parts, or -1.
 type pathColumns struct {
 	b            runtime.Batch
 	to, edges    int
@@ -107,7 +109,7 @@ func FindPaths(c *compile.Compiler, n *plan.FindPaths, need plan.ColSet) *runtim
 	return s
 }
 
-// unique drops repeated columns: a part that stands once has its edge as its own column and as that of all edges.
+// unique drops repeated columns: a part that occurs once has its edge both as a column and in the list of all edges.
 func unique(cols []plan.Col) []plan.Col {
 	var out []plan.Col
 	for _, c := range cols {
@@ -206,7 +208,7 @@ func (x *findPaths) Next(ctx context.Context) (*runtime.Batch, error) {
 	return &x.out.b, nil
 }
 
-// begin takes in an input batch.
+// begin sets the input batch.
 func (x *findPaths) begin(b *runtime.Batch) error {
 	x.b, x.row, x.active = b, 0, false
 	var err error
@@ -224,7 +226,7 @@ func (x *findPaths) begin(b *runtime.Batch) error {
 	return nil
 }
 
-// advance finds some paths of the current row, or all that are wanted, or goes to the next row.
+// advance finds some paths of the current row, or all requested ones, or moves to the next row.
 func (x *findPaths) advance(ctx context.Context) error {
 	x.found.reset()
 	x.given = 0
@@ -233,7 +235,7 @@ func (x *findPaths) advance(ctx context.Context) error {
 	}
 	from, row := x.src[x.row], x.rows[x.row]
 	x.row++
-	const most = 1 << 18 // points that are kept for later rows
+	const most = 1 << 18 // bound on points that are kept for later rows
 	if x.perRow || len(x.g.points) > most {
 		x.g.forget()
 	}
@@ -254,7 +256,7 @@ func (x *findPaths) advance(ctx context.Context) error {
 	return x.more(ctx)
 }
 
-// more takes trails of the current row, few at first, in case no more are wanted.
+// more fetches trails of the current row, few at first, in case the consumer needs no more.
 func (x *findPaths) more(ctx context.Context) error {
 	for x.found.len() < x.r.BatchSize()/4+1 {
 		ok, err := x.trails.next(ctx)
@@ -290,7 +292,7 @@ func (x *findPaths) accept(ctx context.Context, paths *foundPaths) (runtime.Sel,
 	return x.where.Filter(ctx, b, runtime.AllRows(b.N), nil)
 }
 
-// give moves paths lo … hi-1 of those found to the result.
+// give writes paths lo … hi-1 to the result.
 func (x *findPaths) give(lo, hi int) { x.write(&x.out, x.carry, &x.found, lo, hi) }
 
 // write appends rows of the current input row with paths lo … hi-1.

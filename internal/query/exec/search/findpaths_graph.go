@@ -11,8 +11,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// walkGraph is the product of a graph and a walk's automaton, as far as a search has seen it. A point is a vertex with the place
-// in the automaton that it is reached at; an arc is an edge that leads on, or a step in the automaton alone.
+// walkGraph is the product of a graph and a walk's automaton, as far as searches have explored it. A point is a vertex with a
+// state of the automaton; an arc is an edge, or a step of the automaton alone.
 //
 // The places are (part, round, hop): hop edges of repetition round of the part are done. A part without an upper bound stays in
 // the round of its lower bound. Behind the last part stands the end.
@@ -31,7 +31,7 @@ type walkGraph struct {
 	memos  []walkMemo
 	memoAt map[walkMemo]int32
 
-	// What conditions see of the input.
+	// The input that conditions read.
 	b   *runtime.Batch
 	row int32
 
@@ -43,7 +43,7 @@ type walkGraph struct {
 type walkPlace struct {
 	vertex           graph.VertexID
 	part, round, hop int32
-	memo             int32 // what conditions to come want to know of the repetition so far, or -1
+	memo             int32 // the hops of the repetition that later conditions read, or -1
 }
 
 type walkPoint struct {
@@ -65,7 +65,7 @@ type walkMemo struct {
 	edge   int32
 }
 
-// walkCandidates are arcs before they are tested.
+// walkCandidates are arcs before their test.
 type walkCandidates struct {
 	point, edge []int32
 	to          []graph.VertexID
@@ -103,7 +103,7 @@ func (g *walkGraph) perRow() bool {
 	return slices.ContainsFunc(g.guards, (*walkTest).perRow)
 }
 
-// forget forgets everything.
+// forget removes all points and arcs.
 func (g *walkGraph) forget() {
 	g.begin()
 	g.index, g.memoAt = map[walkPlace]int32{}, map[walkMemo]int32{}
@@ -117,7 +117,7 @@ func (g *walkGraph) grown() error {
 	return g.acct.GrowTo(len(g.points)*point + len(g.arcs)*arc + len(g.edges)*edge + len(g.memos)*48)
 }
 
-// start returns the point where searches from a vertex begin.
+// start returns the point from which searches from a vertex start.
 func (g *walkGraph) start(v graph.VertexID) int32 { return g.point(walkPlace{vertex: v, memo: -1}) }
 
 func (g *walkGraph) point(at walkPlace) int32 {
@@ -177,7 +177,7 @@ func (g *walkGraph) load(ctx context.Context, points []int32) error {
 	return g.grown()
 }
 
-// loadAlike loads points of one part and hop, which are sorted by vertex.
+// loadAlike loads points of one part and hop, sorted by vertex.
 func (g *walkGraph) loadAlike(ctx context.Context, part, hop int, points []int32) error {
 	if hop == 0 {
 		if err := g.leave(ctx, part, points); err != nil {
@@ -230,7 +230,7 @@ func (g *walkGraph) loadAlike(ctx context.Context, part, hop int, points []int32
 	return g.test(ctx, part, hop)
 }
 
-// leave adds the arcs from the beginning of a part, where it has been repeated often enough, to what follows it.
+// leave adds the arcs from the start of a part that has been repeated often enough to its successor.
 func (g *walkGraph) leave(ctx context.Context, part int, points []int32) error {
 	ready := points[:0:0]
 	for _, i := range points {
@@ -253,7 +253,7 @@ func (g *walkGraph) leave(ctx context.Context, part int, points []int32) error {
 	return nil
 }
 
-// test makes arcs of the candidates that pass.
+// test turns the candidates that pass into arcs.
 func (g *walkGraph) test(ctx context.Context, part, hop int) error {
 	s, c := &g.stages[part], &g.cand
 	n := len(c.to)
@@ -314,7 +314,7 @@ func (g *walkGraph) local(s *walkStage, hop int, col plan.Col, i int) graph.Valu
 	return graph.EdgeRefValue(g.writer.Keep(g.edges[edge]))
 }
 
-// back goes n hops back from a memo.
+// back returns the memo n hops before a memo.
 func (g *walkGraph) back(memo int32, n int) int32 {
 	for range n {
 		memo = g.memos[memo].before

@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// walkTrails goes over all trails of a walk from one vertex, depth first.
+// walkTrails visits all trails of a walk from one vertex, depth first.
 type walkTrails struct {
 	g     *walkGraph
 	to    graph.VertexID // where trails have to end, or graph.NoVertex: anywhere
@@ -26,7 +26,7 @@ func (t *walkTrails) start(ctx context.Context, from, to graph.VertexID, used []
 	t.to, t.used, t.stack, t.near = to, append(t.used[:0], used...), t.stack[:0], nil
 	point := t.g.start(from)
 	if to != graph.NoVertex {
-		if err := t.lookBack(ctx, point); err != nil {
+		if err := t.searchBackward(ctx, point); err != nil {
 			return err
 		}
 	}
@@ -67,8 +67,8 @@ func (t *walkTrails) load(ctx context.Context, point int32) error {
 	return t.g.load(ctx, t.batch)
 }
 
-// lookBack finds the points that lead to the end.
-func (t *walkTrails) lookBack(ctx context.Context, start int32) error {
+// searchBackward finds the points that lead to the end.
+func (t *walkTrails) searchBackward(ctx context.Context, start int32) error {
 	g := t.g
 	var seen []bool // by point
 	layer := []int32{start}

@@ -11,9 +11,9 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// frontierCount counts the vertices that are reached from those of all rows over a row of hops, each vertex once at every
-// hop. BenchmarkHops3Frontier and BenchmarkHops3Trail against BenchmarkHops3Distinct are what it gains over expansions whose ends are
-// counted.
+// frontierCount counts the vertices that a sequence of hops reaches from those of all rows, each vertex once at every hop.
+// BenchmarkHops3Frontier and BenchmarkHops3Trail against BenchmarkHops3Distinct, and BenchmarkRewrites in bench/traversal,
+// compare it with expansions below a count of distinct ends.
 type frontierCount struct {
 	runtime.Input
 	r      *runtime.Run
@@ -21,8 +21,8 @@ type frontierCount struct {
 	from   int // position in the input
 	at     int // position of the count in out: 0, or -1
 	walk   frontierWalk
-	trails *trailWalk // where no edge may repeat
-	reach  *reach     // where the hop is made some number of times
+	trails *trailWalk // set if no edge may repeat
+	reach  *reach     // set for a variable length
 	n      *plan.FrontierCount
 	starts [][]graph.VertexID // by row of the frame
 	given  int                // of starts
@@ -63,7 +63,7 @@ func FrontierCount(c *compile.Compiler, n *plan.FrontierCount, need plan.ColSet)
 	return s
 }
 
-// prefetchSecond returns the request of the second hop.
+// prefetchSecond prefetches the second hop.
 func (x *frontierCount) prefetchSecond() {
 	first, last := x.walk.readers[0], len(x.walk.readers) == 2
 	switch {
@@ -183,15 +183,15 @@ func (x *frontierCount) load(ctx context.Context) error {
 	}
 }
 
-// frontierWalk walks sets of vertices: as sorted lists while they are small, as bitmaps from then on.
+// frontierWalk walks sets of vertices: sorted lists while they are small, then bitmaps.
 type frontierWalk struct {
 	kernel
 	readers []*adjacency.Reader
 }
 
-// fewPuts is the number of vertices below which a last step is taken list by list: a step of sets, which uses all
-// processors, begins by looking through them.
-const fewPuts = 2048
+// minSetStep is the number of vertices from which on a last step is a step of sets. Such a step uses all processors but starts
+// by scanning the sources.
+const minSetStep = 2048
 
 // count returns the number of vertices that the hops lead to from the vertices of start, which may repeat.
 func (w *frontierWalk) count(ctx context.Context, start []graph.VertexID) (int, error) {
@@ -200,11 +200,11 @@ func (w *frontierWalk) count(ctx context.Context, start []graph.VertexID) (int, 
 	w.ids = append(w.ids, w.frontier.IDs...)
 	for i, h := range w.readers {
 		last := i == len(w.readers)-1
-		if last && len(w.ids) < fewPuts && many(w.r, len(w.ids)) && h.Puts() {
+		if last && len(w.ids) < minSetStep && useBitmap(w.r, len(w.ids)) && h.Puts() {
 			w.hidden = true
 			return h.Put(ctx, w.ids, &w.set)
 		}
-		if many(w.r, len(w.ids)) {
+		if useBitmap(w.r, len(w.ids)) {
 			return w.countMany(ctx, w.readers[i:])
 		}
 		if err := w.step(ctx, h, last); err != nil {
@@ -214,7 +214,7 @@ func (w *frontierWalk) count(ctx context.Context, start []graph.VertexID) (int, 
 	return len(w.ids), nil
 }
 
-// step replaces the list by the vertices one hop on, which are sorted unless the hop is the last.
+// step replaces the list by the vertices one hop further, sorted unless the hop is the last.
 func (w *frontierWalk) step(ctx context.Context, h *adjacency.Reader, last bool) error {
 	w.lend(h)
 	defer w.lend(h)
@@ -243,7 +243,7 @@ func oneList(h *adjacency.Reader, sources []graph.VertexID) bool {
 	return len(sources) == 1 && len(h.Types.Names) == 1 && h.Dir != graph.Both
 }
 
-// countMany goes on from a large frontier.
+// countMany continues from a large frontier.
 func (w *frontierWalk) countMany(ctx context.Context, hops []*adjacency.Reader) (int, error) {
 	w.stepFrom(w.ids)
 	for _, h := range hops {

@@ -24,9 +24,9 @@ func (s *reach) count(ctx context.Context, start graph.VertexID) (int, error) {
 		var back bool
 		var err error
 		last := depth+1 == s.max
-		if last && many(s.r, hi-lo) && hi-lo < fewPuts && s.reader.Puts() {
+		if last && useBitmap(s.r, hi-lo) && hi-lo < minSetStep && s.reader.Puts() {
 			more, back, err = s.countLast(ctx, s.list[lo:hi], start)
-		} else if many(s.r, hi-lo) {
+		} else if useBitmap(s.r, hi-lo) {
 			more, back, err = s.countMany(ctx, s.list[lo:hi], start, s.max-depth)
 		} else {
 			back, err = s.step(ctx, nil, s.list[lo:hi], start, 0, nil, last)
@@ -39,7 +39,7 @@ func (s *reach) count(ctx context.Context, start graph.VertexID) (int, error) {
 	}
 	if !closed && s.reader.Dir == graph.Both {
 		var err error
-		if closed, err = s.closes(ctx, nil, start, 0, nil); err != nil {
+		if closed, err = s.hasClosedTrail(ctx, nil, start, 0, nil); err != nil {
 			return 0, err
 		}
 	}
@@ -50,7 +50,7 @@ func (s *reach) count(ctx context.Context, start graph.VertexID) (int, error) {
 	return n, nil
 }
 
-// countLast counts what is first met one edge beyond a list; back says that an edge leads to start.
+// countLast counts the vertices that are first reached one edge beyond a list; back says that an edge leads to start.
 func (s *reach) countLast(ctx context.Context, list []graph.VertexID, start graph.VertexID) (n int, back bool, err error) {
 	s.hidden = true
 	s.set.Remove(start)
@@ -61,7 +61,8 @@ func (s *reach) countLast(ctx context.Context, list []graph.VertexID, start grap
 	return n, back, err
 }
 
-// countMany counts what is first met within some hops of a large frontier; back says that an edge leads to start.
+// countMany counts the vertices that are first reached within some hops of a large frontier; back says that an edge leads to
+// start.
 func (s *reach) countMany(ctx context.Context, list []graph.VertexID, start graph.VertexID, hops int) (n int, back bool, err error) {
 	types, ok := s.reader.Types.Resolve()
 	if !ok {

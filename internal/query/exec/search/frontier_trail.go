@@ -21,19 +21,19 @@ import (
 type trailWalk struct {
 	kernel  // what the last hop leads to; in ids what may have no trail
 	readers []*adjacency.Reader
-	back    []*adjacency.Reader // beside readers: against the hop, with edges, without labels
+	back    []*adjacency.Reader // parallel to readers: against the hop, with edges, without labels
 	levels  []*trailSet
 	depth   int // hops that have been made
 }
 
-// trailSet holds the ends of trails of one length, each with a witness: parent is its vertex before, by its place in the set before, or
-// a path, by ^place in paths. The frontier is set once the set is complete.
+// trailSet holds the ends of trails of one length, each with a witness: parent is the previous vertex by its position in the
+// previous set, or a path, by ^position in paths. The frontier is set once the set is complete.
 type trailSet struct {
 	kernel
-	paths [][]graph.VertexID // witnesses that were looked for
+	paths [][]graph.VertexID // witnesses that a search has found
 }
 
-// place returns the place of a vertex in a complete set.
+// place returns the position of a vertex in a complete set.
 func (s *trailSet) place(v graph.VertexID) int32 {
 	i, _ := slices.BinarySearch(s.frontier.IDs, v)
 	return s.frontier.Order[i]
@@ -56,10 +56,10 @@ func (w *trailWalk) release() {
 	w.kernel.release()
 }
 
-// hop returns the hop of a length; the last one is made again and again.
+// hop returns the hop of a length; the last one repeats.
 func (w *trailWalk) hop(depth int) int { return min(depth, len(w.readers)-1) }
 
-// start begins with trails of no edges.
+// start starts with trails of no edges.
 func (w *trailWalk) start(vertices []graph.VertexID) {
 	w.begin()
 	w.depth = 0
@@ -93,7 +93,7 @@ func (w *trailWalk) advance(ctx context.Context) error {
 	return w.account()
 }
 
-// extend is advance without an order of the ends.
+// extend is advance without sorting the ends.
 func (w *trailWalk) extend(ctx context.Context) error {
 	from, to := w.levels[w.depth], w.level(w.depth+1)
 	h := w.readers[w.hop(w.depth)]
@@ -110,7 +110,7 @@ func (w *trailWalk) extend(ctx context.Context) error {
 		for u := range h.Answer.Done {
 			place := from.frontier.Order[base+u]
 			targets := h.Answer.Targets[h.Answer.Offsets[u]:h.Answer.Offsets[u+1]]
-			if held := w.heldBy(w.depth, place, w.depth); len(held) == 0 {
+			if held := w.witnessEdges(w.depth, place, w.depth); len(held) == 0 {
 				to.addAll(targets)
 			} else {
 				for _, v := range targets {
@@ -171,9 +171,9 @@ func (w *trailWalk) witness(depth int, place int32) []graph.VertexID {
 	return w.chain
 }
 
-// heldBy returns the far ends that hop number next must not go to from an end, since the end's witness has that edge. It
-// is valid until the next call.
-func (w *trailWalk) heldBy(depth int, place int32, next int) []graph.VertexID {
+// witnessEdges returns the far ends that hop number next must not lead to from an end, because the end's witness contains that
+// edge. The result is valid until the next call.
+func (w *trailWalk) witnessEdges(depth int, place int32, next int) []graph.VertexID {
 	chain := w.witness(depth, place)
 	end := chain[0]
 	dir := w.readers[w.hop(next)].Dir
@@ -195,7 +195,7 @@ func (w *trailWalk) heldBy(depth int, place int32, next int) []graph.VertexID {
 	return held
 }
 
-// search looks for a trail of the given length to v, backwards; it gives its vertices from the start, or nil.
+// search searches backwards for a trail of the given length to v. It returns its vertices from the start, or nil.
 func (w *trailWalk) search(ctx context.Context, v graph.VertexID, depth int) ([]graph.VertexID, error) {
 	path := make([]graph.VertexID, depth+1)
 	path[depth] = v
@@ -206,7 +206,7 @@ func (w *trailWalk) search(ctx context.Context, v graph.VertexID, depth int) ([]
 	return path, nil
 }
 
-// searchFrom fills path[:depth] by edges other than those used.
+// searchFrom fills path[:depth] using only unused edges.
 func (w *trailWalk) searchFrom(ctx context.Context, path []graph.VertexID, depth int, used []graph.EdgeID) (bool, error) {
 	if depth == 0 {
 		return true, nil
@@ -218,7 +218,7 @@ func (w *trailWalk) searchFrom(ctx context.Context, path []graph.VertexID, depth
 	if err := h.Read(ctx, path[depth:depth+1], 0); err != nil {
 		return false, err
 	}
-	// The answer is used again further down.
+	// The recursion reuses the answer.
 	before := w.levels[depth-1]
 	type step struct {
 		from graph.VertexID
@@ -244,7 +244,7 @@ func (w *trailWalk) searchFrom(ctx context.Context, path []graph.VertexID, depth
 func (w *trailWalk) countNext(ctx context.Context) (int, error) {
 	from := w.levels[w.depth]
 	h := w.readers[w.hop(w.depth)]
-	if !many(w.r, len(from.list)) {
+	if !useBitmap(w.r, len(from.list)) {
 		if err := w.extend(ctx); err != nil {
 			return 0, err
 		}
@@ -256,22 +256,22 @@ func (w *trailWalk) countNext(ctx context.Context) (int, error) {
 	}
 	w.ids = w.ids[:0]
 	for place := range from.list {
-		for _, v := range w.heldBy(w.depth, int32(place), w.depth) {
+		for _, v := range w.witnessEdges(w.depth, int32(place), w.depth) {
 			if w.has(v) {
 				w.ids = append(w.ids, v)
 			}
 		}
 	}
-	lost, err := w.settle(ctx)
+	lost, err := w.dropUnreached(ctx)
 	return found - lost, err
 }
 
-// reach visits what a hop leads to from the ends of a length, and gives their number.
+// reach visits the far ends of a hop from the ends of a length, and returns their number.
 func (w *trailWalk) reach(ctx context.Context, h *adjacency.Reader, from *trailSet) (int, error) {
 	w.hidden = true
 	w.lend(h)
 	defer w.lend(h)
-	if len(from.list) < fewPuts && h.Puts() {
+	if len(from.list) < minSetStep && h.Puts() {
 		return h.Put(ctx, from.frontier.IDs, &w.set)
 	}
 	var err error
@@ -283,8 +283,8 @@ func (w *trailWalk) reach(ctx context.Context, h *adjacency.Reader, from *trailS
 	return w.set.Len(), err
 }
 
-// settle takes those of ids that no trail leads to out of what is visited, and gives their number.
-func (w *trailWalk) settle(ctx context.Context) (lost int, err error) {
+// dropUnreached removes those of ids that no trail leads to from the visited set, and returns their number.
+func (w *trailWalk) dropUnreached(ctx context.Context) (lost int, err error) {
 	from := w.levels[w.depth]
 	back := w.back[w.hop(w.depth)]
 	slices.Sort(w.ids)
@@ -304,7 +304,7 @@ func (w *trailWalk) settle(ctx context.Context) (lost int, err error) {
 		left := w.ids[base:base]
 		for u, v := range w.ids[base : base+done] {
 			free := slices.ContainsFunc(res.Targets[res.Offsets[u]:res.Offsets[u+1]], func(x graph.VertexID) bool {
-				return from.has(x) && !slices.Contains(w.heldBy(w.depth, from.place(x), w.depth), v)
+				return from.has(x) && !slices.Contains(w.witnessEdges(w.depth, from.place(x), w.depth), v)
 			})
 			if !free {
 				left = append(left, v)

@@ -10,11 +10,10 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// kernel is what every search has: the run, an account of what it holds, and its memory, which begin takes from a pool and release
-// puts back.
+// kernel is common to all searches: the run, the account, and the memory, which begin takes from a pool and release returns.
 type kernel struct {
 	r      *runtime.Run
-	reader *adjacency.Reader // answers into the memory; nil: several readers borrow it
+	reader *adjacency.Reader // reads into the memory; nil: several readers share it
 	acct   runtime.Account
 	*memory
 }
@@ -23,30 +22,30 @@ func newKernel(r *runtime.Run, name string, reader *adjacency.Reader) kernel {
 	return kernel{r: r, reader: reader, acct: runtime.Account{Run: r, Name: name}}
 }
 
-// memory is what a search works in, whatever it looks for. It serves one search after the other, and is empty in between.
+// memory is the working memory of a search of any kind. It serves one search after another and is empty in between.
 type memory struct {
-	visited                  // the vertices that have been reached
-	begins  []int            // by distance: where in visited.list the vertices of this distance begin
-	ids     []graph.VertexID // those of a level, or what has been found; they may repeat
-	parent  []int32          // beside list or ids: the place, in the level before, of the vertex from which it was reached
-	tree    tree             // the same for a search that numbers vertices and may need several ways to each
-	chain   []graph.VertexID // the vertices of one way
+	visited                  // the vertices reached so far
+	begins  []int            // by distance: the first position in visited.list
+	ids     []graph.VertexID // the vertices of a level, or of the result; they may repeat
+	parent  []int32          // parallel to list or ids: the place, in the level before, of the vertex from which it was reached
+	tree    tree             // parents in a search that numbers vertices and may keep several ways to each
+	chain   []graph.VertexID // the vertices of one path
 	labels  []graph.LabelSet
 
-	// Steps of sets go from one bitmap to the other.
+	// Steps of sets alternate between the bitmaps.
 	now, next graph.VertexSet
 	stepped   bool // they may not be empty
 
-	meets    []searchMeet // of two searches from opposite ends
+	meets    []searchMeet // vertices where two searches from opposite ends meet
 	frontier runtime.Frontier
 	allowed  adjacency.RowEdges
 	answer   shard.Neighbours // lent to the reader
 }
 
-// memories holds what no search is working in, so that a short search does not pay for sets as large as the graph.
+// memories pools idle memory, so a short search does not allocate sets as large as the graph.
 var memories = sync.Pool{New: func() any { return new(memory) }}
 
-// begin returns the kernel empty memory for a search.
+// begin takes empty memory for a search.
 func (k *kernel) begin() {
 	if k.memory != nil {
 		k.clear()
@@ -58,7 +57,7 @@ func (k *kernel) begin() {
 	}
 }
 
-// release returns the memory, unless it is so much that it is better left to the collector.
+// release returns the memory to the pool, or leaves it to the garbage collector if it is large.
 func (k *kernel) release() {
 	k.acct.Release()
 	m := k.memory
@@ -75,7 +74,7 @@ func (k *kernel) release() {
 	k.memory = nil
 }
 
-// read reads edges of the first of sources, except for those that a condition on a row of b does not allow, and those excluded.
+// read reads edges of the first of sources, without those that a condition on a row of b or excluded rules out.
 func (k *kernel) read(ctx context.Context, sources []graph.VertexID, limit int, b *runtime.Batch, row int32, excluded []graph.EdgeID) error {
 	if err := k.r.CheckCancel(ctx); err != nil {
 		return err
@@ -86,7 +85,7 @@ func (k *kernel) read(ctx context.Context, sources []graph.VertexID, limit int, 
 	return k.allowed.Keep(ctx, k.reader, b, row, excluded)
 }
 
-// account accounts for what the search has come to hold.
+// account accounts for the memory of the search.
 func (k *kernel) account() error {
 	n := k.bytes()
 	if k.reader != nil {
@@ -95,7 +94,7 @@ func (k *kernel) account() error {
 	return k.acct.GrowTo(n)
 }
 
-// clear empties the memory. It takes no longer than the search has taken.
+// clear empties the memory in a time that does not exceed the search's.
 func (m *memory) clear() {
 	m.visited.clear()
 	m.begins, m.parent, m.ids, m.meets = m.begins[:0], m.parent[:0], m.ids[:0], m.meets[:0]
@@ -107,15 +106,15 @@ func (m *memory) clear() {
 	}
 }
 
-// lend has a reader answer into the memory; lending again takes the answer back.
+// lend makes a reader answer into the memory; a second call takes the answer back.
 func (m *memory) lend(h *adjacency.Reader) { h.Answer, m.answer = m.answer, h.Answer }
 
-// bytes is about what the search holds.
+// bytes estimates the memory of the search.
 func (m *memory) bytes() int {
 	return 8*(len(m.list)+len(m.ids)) + 4*len(m.parent) + 48*len(m.frontier.IDs) + m.tree.bytes()
 }
 
-// stepFrom makes a list the frontier of steps of sets.
+// stepFrom makes a list the frontier of a step of sets.
 func (m *memory) stepFrom(list []graph.VertexID) {
 	if m.stepped {
 		m.now.Clear()
@@ -124,14 +123,14 @@ func (m *memory) stepFrom(list []graph.VertexID) {
 	m.now.AddAll(list)
 }
 
-// visited is a set of vertices that also lists them, so that it is emptied without going through all of its memory.
+// visited is a set of vertices that also lists them, so clearing it does not touch all its memory.
 type visited struct {
 	set    graph.VertexSet
 	list   []graph.VertexID // in the order in which they were added
 	hidden bool             // the set may have vertices that are not listed
 }
 
-// add puts a vertex in and reports whether it is new.
+// add adds a vertex and reports whether it is new.
 func (v *visited) add(id graph.VertexID) bool {
 	if !v.set.Add(id) {
 		return false
@@ -140,13 +139,13 @@ func (v *visited) add(id graph.VertexID) bool {
 	return true
 }
 
-// addAll puts vertices in.
+// addAll adds vertices.
 func (v *visited) addAll(ids []graph.VertexID) { v.list = v.set.AppendNew(v.list, ids) }
 
 func (v *visited) has(id graph.VertexID) bool { return v.set.Has(id) }
 
 func (v *visited) clear() {
-	const perVertex = 8 // words that are cleared in the time of taking one vertex out
+	const perVertex = 8 // words cleared in the time of removing one vertex
 	words := 0
 	for i := range v.set.Shards() {
 		words += len(v.set.Bitmap(i))
@@ -159,7 +158,7 @@ func (v *visited) clear() {
 	v.list, v.hidden = v.list[:0], false
 }
 
-// drain empties the set and gives the list of what was in it; free is memory for the next list.
+// drain empties the set and returns the list of its members; free is memory for the next list.
 func (v *visited) drain(free []graph.VertexID) []graph.VertexID {
 	list := v.list
 	v.clear()

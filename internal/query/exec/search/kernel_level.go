@@ -2,15 +2,15 @@ package search
 
 import "github.com/hopgate/hopgate/internal/graph"
 
-// level holds walks of one length, for a search that goes depth first: the last vertex of each in ids, and beside it in parent the
-// entry of the level above that it continues. It is continued a part at a time, by a reader of its own, so that the memory grows with
-// the length of walks alone.
+// level holds walks of one length for a depth-first search: the last vertex of each in ids, and parallel to it in parent the
+// entry of the level above that it continues. Its own reader expands it part by part, so the memory grows only with the length
+// of the walks.
 type level struct {
 	kernel
-	given int // entries that the search has looked at
+	given int // entries that the search has processed
 
-	// Entries lo … hi-1 are the current part, whose vertices are the frontier. The sources before base are done, and k … end are those
-	// places of the part that the current answer belongs to and that are left, off the edges of place k that are done.
+	// Entries lo … hi-1 are the current part, whose vertices are the frontier. The sources before base are done. The current
+	// answer still has positions k … end of the part; off edges of position k are done.
 	lo, hi      int
 	base        int
 	k, end, off int
@@ -23,7 +23,7 @@ func (l *level) reset() {
 	l.part(0)
 }
 
-// part begins with the next entries, up to most of them, and gives their vertices, which the caller makes the frontier.
+// part starts the next part of at most most entries and returns their vertices, which the caller makes the frontier.
 func (l *level) part(most int) []graph.VertexID {
 	l.lo, l.hi = l.hi, min(l.hi+most, len(l.ids))
 	l.base, l.k, l.end, l.off = 0, 0, 0, 0
@@ -34,7 +34,7 @@ func (l *level) part(most int) []graph.VertexID {
 	return l.ids[l.lo:l.hi]
 }
 
-// unread returns the sources of the frontier that come after the current answer.
+// unread returns the sources of the frontier beyond the current answer.
 func (l *level) unread() []graph.VertexID { return l.frontier.IDs[l.base+l.reader.Answer.Done:] }
 
 // answered starts a new answer, which begins with source base, the current one.
@@ -42,7 +42,7 @@ func (l *level) answered() {
 	l.k, l.end, l.off = int(l.frontier.First[l.base]), int(l.frontier.First[l.base+l.reader.Answer.Done]), 0
 }
 
-// take returns the next place of the part and edges lo … hi-1 of the answer, which are its next, up to most of them.
+// take returns the next position of the part and its next edges lo … hi-1 of the answer, at most most of them.
 func (l *level) take(most int) (place int32, lo, hi int) {
 	place = l.frontier.Order[l.k]
 	u := int(l.frontier.Pos[place]) - l.base

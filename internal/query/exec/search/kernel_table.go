@@ -2,10 +2,10 @@ package search
 
 import "github.com/hopgate/hopgate/internal/graph"
 
-// vertexTable maps vertices to numbers by open addressing. The zero table is empty; it keeps its memory when it is
-// emptied, which takes no time.
+// vertexTable maps vertices to numbers by open addressing. The zero table is empty. Clearing it takes constant time and keeps
+// its memory.
 type vertexTable struct {
-	slots []tableSlot // a power of two of them, at most half of them in use
+	slots []tableSlot // the length is a power of two; at most half of the slots are in use
 	n     int
 	epoch uint32 // slots of another epoch are free
 }
@@ -45,7 +45,7 @@ func (t *vertexTable) get(id graph.VertexID) (at int32, ok bool) {
 	}
 }
 
-// put returns a vertex the number at, unless it has one already; it gives the number that the vertex has now.
+// put assigns the number at to a vertex unless it has one; it returns the vertex's number.
 func (t *vertexTable) put(id graph.VertexID, at int32) (has int32, added bool) {
 	if 2*t.n >= len(t.slots) {
 		t.grow()

@@ -5,20 +5,20 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 )
 
-// tree numbers vertices in the order in which a search reaches them, and keeps of each the last edges of the ways to it: one, or all of
-// the least length. The zero value is empty.
+// tree numbers vertices in the order in which a search reaches them, and keeps for each the last edges of the paths to it: one,
+// or all of the least length. The zero value is empty.
 type tree struct {
 	table  vertexTable
 	vertex []graph.VertexID
-	dist   []int32 // beside vertex, in edges; the other slices only if the search fills them
+	dist   []int32 // parallel to vertex, in edges; the other slices only if the search fills them
 	cost   []float64
-	head   []int32 // its first link, or -1
+	head   []int32 // the first link, or -1
 	links  []treeLink
-	edges  []graph.Edge // beside links, or, where each vertex has one link, beside vertex
-	level  int          // where the last level begins in vertex
+	edges  []graph.Edge // parallel to links, or to vertex where each vertex has one link
+	level  int          // the start of the last level in vertex
 }
 
-// treeLink is the last edge of a way to a vertex.
+// treeLink is the last edge of a path to a vertex.
 type treeLink struct {
 	pred int32 // the vertex before
 	next int32 // the next link of the same vertex, or -1
@@ -37,7 +37,7 @@ func (t *tree) start(v graph.VertexID) {
 	t.dist = append(t.dist, 0)
 }
 
-// nextLevel begins the next level. It gives the last one, sorted; entry i of it is vertex lo+f.Order[i].
+// nextLevel starts the next level. It returns the last one, sorted; entry i of it is vertex lo+f.Order[i].
 func (t *tree) nextLevel(f *runtime.Frontier) (lo int32, list []graph.VertexID) {
 	lo = int32(t.level)
 	f.Set(t.vertex[lo:])
@@ -45,7 +45,7 @@ func (t *tree) nextLevel(f *runtime.Frontier) (lo int32, list []graph.VertexID) 
 	return lo, f.IDs
 }
 
-// add returns the number of a vertex, and whether it is new.
+// add returns the number of a vertex and whether it is new.
 func (t *tree) add(v graph.VertexID) (at int32, added bool) {
 	at, added = t.table.put(v, int32(len(t.vertex)))
 	if added {
@@ -54,7 +54,7 @@ func (t *tree) add(v graph.VertexID) (at int32, added bool) {
 	return at, added
 }
 
-// bytes is about what the tree holds.
+// bytes estimates the memory of the tree.
 func (t *tree) bytes() int {
 	return 8*(len(t.vertex)+len(t.cost)+len(t.links)) + 4*(len(t.dist)+len(t.head)) + 32*(len(t.edges)+t.table.n)
 }

@@ -23,15 +23,15 @@ type shortest struct {
 	edgesAt  int
 	edgeAt   int
 	lengthAt int
-	where    *expr.Predicates // of paths, over wide; nil: none
+	where    *expr.Predicates // condition on paths, over wide; nil: none
 	paths    pathSearch
 
 	b      *runtime.Batch // the current input batch, or nil
 	row    int            // of it
-	active bool           // paths has more of the current length
+	active bool           // there are more paths of the current length
 	found  bool           // the row has a path
 
-	wide     runtime.Batch // rows with all columns, of which where picks
+	wide     runtime.Batch // rows with all columns, which where filters
 	wideRows runtime.Sel   // beside the rows of wide: the input's row
 	passed   runtime.Sel
 	out      runtime.Batch
@@ -122,7 +122,7 @@ func (x *shortest) Next(ctx context.Context) (*runtime.Batch, error) {
 	return &x.out, nil
 }
 
-// advance adds some paths of the current row, or goes to the next row.
+// advance adds some paths of the current row, or moves to the next row.
 func (x *shortest) advance(ctx context.Context) error {
 	if !x.active {
 		more := false
@@ -214,13 +214,13 @@ func (x *shortest) add(ctx context.Context) error {
 	return nil
 }
 
-// give moves rows of wide to the result.
+// give moves rows of wide to the output.
 func (x *shortest) give(rows runtime.Sel) {
 	x.out.AppendRows(&x.wide, x.outOf, rows)
 	x.out.N += len(rows)
 }
 
-// begin takes in an input batch.
+// begin sets the input batch.
 func (x *shortest) begin(b *runtime.Batch) error {
 	x.b, x.row = b, 0
 	for i := range b.N {

@@ -6,13 +6,13 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// distances are how far vertices are from an end, found as far out as somebody has asked.
+// distances holds the distances of vertices from an end, computed as far as requested.
 type distances struct {
 	s        *searchSide // from the end, against the direction of the path
 	complete bool        // no vertex lies further out
 }
 
-// within finds all vertices up to a distance.
+// within computes all distances up to a bound.
 func (d *distances) within(ctx context.Context, depth int) error {
 	for !d.complete && d.s.depth() < depth {
 		if err := d.s.advance(ctx, nil); err != nil {
@@ -23,10 +23,11 @@ func (d *distances) within(ctx context.Context, depth int) error {
 	return nil
 }
 
-// of returns the distance of a vertex; ok is false if it is further than was looked for, or not connected at all.
+// of returns the distance of a vertex; ok is false if it is not known or infinite.
 func (d *distances) of(v graph.VertexID) (depth int, ok bool) { return d.s.distance(v) }
 
-// reaches reports whether a trail that has come to v with depth edges can reach the end within max, as far as is known.
+// reaches reports whether a trail that has come to v with depth edges can reach the end within max, by the distances computed
+// so far.
 func (t *trails) reaches(v graph.VertexID, depth int) bool {
 	d, ok := t.near.of(v)
 	if !ok {

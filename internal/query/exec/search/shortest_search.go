@@ -21,7 +21,7 @@ type pathSearch struct {
 
 	fwd, bwd   *searchSide
 	ways       shortestWays
-	join       *pathEdges // finds the edges of a way that was searched without them; nil: the search keeps them
+	join       *pathEdges // finds the edges of a path that was searched without them; nil: the search keeps them
 	t          trails
 	near       distances
 	uniqueness adjacency.Uniqueness // nothing
@@ -38,7 +38,7 @@ type pathSearch struct {
 	edges    []graph.Edge
 }
 
-// pathStage says where the current paths come from.
+// pathStage says which search produces the current paths.
 type pathStage uint8
 
 const (
@@ -72,7 +72,7 @@ func (p *pathSearch) init(r *runtime.Run, n *plan.ShortestPath, test *adjacency.
 	}
 }
 
-// begin takes in an input batch with the ends at the given positions.
+// begin sets the input batch with the ends at the given positions.
 func (p *pathSearch) begin(b *runtime.Batch, from, to int) {
 	p.b = b
 	p.from, p.to = p.from[:0], p.to[:0]
@@ -101,7 +101,7 @@ func (p *pathSearch) release() {
 	}
 }
 
-// longer goes to the next length that there are paths of, for the ends of a row.
+// longer moves to the next length that has paths between the ends of a row.
 func (p *pathSearch) longer(ctx context.Context, b *runtime.Batch, row int) (bool, error) {
 	from, to := p.from[row], p.to[row]
 	if p.stage == pathsNotBegun {
@@ -143,7 +143,7 @@ func (p *pathSearch) longer(ctx context.Context, b *runtime.Batch, row int) (boo
 	return false, nil
 }
 
-// errSameEnds is Neo4j's answer to a path that should leave a vertex and come back.
+// errSameEnds is the error that Neo4j returns for a shortest path from a vertex to itself.
 func errSameEnds() error {
 	return graph.RuntimeError("ArgumentError", "SameStartAndEndNode",
 		"a shortest path of at least one edge needs a start and an end that differ; begin the length at 0 if they may be the same")
@@ -169,7 +169,7 @@ func (p *pathSearch) shortest(ctx context.Context, b *runtime.Batch, row int, fr
 	return true, nil
 }
 
-// next goes to the next path of the current length.
+// next moves to the next path of the current length.
 func (p *pathSearch) next(ctx context.Context) (bool, error) {
 	if p.stage == pathsByWays {
 		return p.ways.next(), nil

@@ -8,16 +8,16 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 )
 
-// searchSide is a breadth-first search from one vertex, level by level. For each vertex it remembers by which edges a
-// shortest way reaches it: one of them, or all.
+// searchSide is a breadth-first search from one vertex, level by level. For each vertex, it keeps the last edge of one shortest
+// path, or of all.
 type searchSide struct {
 	kernel
-	all bool           // all ways are remembered
+	all bool           // keep the last edges of all shortest paths
 	b   *runtime.Batch // the input row that the search is for
 	row int32
 }
 
-// searchMeet is a vertex that both sides have reached, by its number on either side.
+// searchMeet is a vertex that both sides have reached, with its number on either side.
 type searchMeet struct{ here, there int32 }
 
 // start begins a search at v, for a row of b.
@@ -49,8 +49,8 @@ func (s *searchSide) distance(v graph.VertexID) (int, bool) {
 	return int(s.tree.dist[at]), true
 }
 
-// advance adds a level. With another side, it notes the new vertices that are known there; unless all ways are wanted,
-// it ends at the first.
+// advance adds a level. With another side, it records the new vertices that the other has reached; unless all paths are
+// requested, it stops at the first.
 func (s *searchSide) advance(ctx context.Context, other *searchSide) error {
 	depth := s.tree.dist[s.tree.level] + 1
 	lo, list := s.tree.nextLevel(&s.frontier)
@@ -70,7 +70,7 @@ func (s *searchSide) advance(ctx context.Context, other *searchSide) error {
 	return s.account()
 }
 
-// take follows the edges of source u of the answer; it reports whether the search is at its end.
+// take follows the edges of source u of the answer and reports whether the search is complete.
 func (s *searchSide) take(u int, pred, depth int32, other *searchSide) bool {
 	res, t := &s.reader.Answer, &s.tree
 	for i := res.Offsets[u]; i < res.Offsets[u+1]; i++ {
@@ -107,8 +107,8 @@ func (s *searchSide) edge(link int32) graph.Edge {
 	return s.tree.edges[link]
 }
 
-// meet searches from both ends until the sides meet, the shortest way would have more than max edges, or a side has
-// nowhere to go. It advances the side with fewer vertices. swapped says that the meets were noted by bwd.
+// meet searches from both ends until the sides meet, the shortest path would exceed max edges, or a side has no frontier. It
+// advances the side with fewer vertices. swapped says that bwd recorded the meets.
 func meet(ctx context.Context, fwd, bwd *searchSide, max int) (meets []searchMeet, swapped bool, err error) {
 	for edges := 0; edges < max && fwd.width() > 0 && bwd.width() > 0; edges++ {
 		s, other := fwd, bwd
@@ -125,8 +125,8 @@ func meet(ctx context.Context, fwd, bwd *searchSide, max int) (meets []searchMee
 	return nil, false, nil
 }
 
-// shortestWays gives the ways through the meets of two searches one after the other: a way is one link for each of its
-// edges, chosen from the meet to the start and then from the meet to the end.
+// shortestWays enumerates the paths through the meets of two searches: a path is a sequence of links, chosen from the meet to
+// the start and then from the meet to the end.
 type shortestWays struct {
 	fwd, bwd *searchSide
 	meets    []searchMeet
@@ -141,7 +141,7 @@ func (w *shortestWays) set(fwd, bwd *searchSide, meets []searchMeet, swapped boo
 	w.fwd, w.bwd, w.meets, w.swapped, w.now, w.begun = fwd, bwd, meets, swapped, 0, false
 }
 
-// next goes to the next way.
+// next moves to the next path.
 func (w *shortestWays) next() bool {
 	for ; w.now < len(w.meets); w.now++ {
 		if !w.begun {
@@ -181,7 +181,7 @@ func (w *shortestWays) side(i int) *searchSide {
 	return w.bwd
 }
 
-// fill chooses the first link for each of the edges, n in all, that have none.
+// fill chooses the first link for each of the n edges that has none.
 func (w *shortestWays) fill(n int) {
 	for i := len(w.chosen); i < n; i++ {
 		s := w.side(i)
@@ -193,7 +193,7 @@ func (w *shortestWays) fill(n int) {
 	}
 }
 
-// appendTo appends the vertices and edges of the way in the order of the path.
+// appendTo appends the vertices and edges of the path in order.
 func (w *shortestWays) appendTo(vertices []graph.VertexID, edges []graph.Edge) ([]graph.VertexID, []graph.Edge) {
 	for i := w.first - 1; i >= 0; i-- {
 		vertices = append(vertices, w.fwd.tree.vertex[w.fwd.tree.links[w.chosen[i]].pred])

@@ -10,8 +10,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// traverse is what the operators of a plan.Traverse have in common: they read all starts, then go hop by hop, and fill
-// rows of the columns that are wanted.
+// traverse is the common part of the operators of a plan.Traverse: they read all starts, expand hop by hop, and write the
+// requested columns.
 type traverse struct {
 	runtime.Input
 	kernel
@@ -21,7 +21,7 @@ type traverse struct {
 
 	starts []graph.VertexID // in the order of the input, without nulls
 	loaded bool
-	stop   bool // a budget has ended, and what was found is the answer
+	stop   bool // a budget is exhausted, so the result is partial
 
 	startAt, vertexAt, edgeAt, hopAt, pathAt int // positions in out, or -1
 
@@ -68,7 +68,7 @@ func Traverse(c *compile.Compiler, n *plan.Traverse, need plan.ColSet) *runtime.
 	return s
 }
 
-// open makes the operator start over.
+// open restarts the operator.
 func (x *traverse) open(ctx context.Context) error {
 	x.begin()
 	x.loaded, x.stop, x.starts = false, false, x.starts[:0]
@@ -113,7 +113,7 @@ func (x *traverse) width() int {
 	return n
 }
 
-// endedBy reports whether an error is the end of a budget that is to end the traversal, not the request.
+// endedBy reports whether an error is the end of a budget that truncates the traversal instead of failing the request.
 func (x *traverse) endedBy(err error) bool {
 	if !x.r.Truncate(err) {
 		return false

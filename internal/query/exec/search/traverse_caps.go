@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// cappedReader reads the edges of frontiers and leaves out those that a plan.TraverseHop leaves out.
+// cappedReader reads the edges of frontiers without those that a plan.TraverseHop caps.
 type cappedReader struct {
 	*adjacency.Reader
 	caps  *plan.TraverseHop
@@ -23,24 +23,24 @@ type cappedReader struct {
 	sampled []sampled
 }
 
-// sampled is an edge with the number that a sample orders it by.
+// sampled is an edge and its rank in a sample.
 type sampled struct {
 	order uint64
 	at    int32
 }
 
-// reset makes the hop start over.
+// reset restarts the hop.
 func (c *cappedReader) reset() { c.taken, *c.count = 0, runtime.HopCount{} }
 
-// full reports whether the hop has all the edges that it may have.
+// full reports whether the hop has as many edges as its limit.
 func (c *cappedReader) full() bool { return c.caps.Limit > 0 && c.taken >= c.caps.Limit }
 
-// takesAll reports whether the caps leave nothing out.
+// takesAll reports whether the caps exclude nothing.
 func (c *cappedReader) takesAll() bool {
 	return c.caps.Skip == 0 && c.caps.MaxDegree == 0 && c.caps.Sample == 0 && c.caps.Limit == 0
 }
 
-// admit returns those of sources that the hop goes on from: keep is nil for all.
+// admit returns those of sources that the hop expands; keep is nil for all.
 func (c *cappedReader) admit(ctx context.Context, sources []graph.VertexID) (keep []bool, err error) {
 	if c.caps.Skip == 0 || len(sources) == 0 {
 		return nil, nil
@@ -67,12 +67,12 @@ func (c *cappedReader) admit(ctx context.Context, sources []graph.VertexID) (kee
 	return keep, nil
 }
 
-// next reads as hop.read does and applies the caps.
+// next reads as Reader.Read does and applies the caps.
 func (c *cappedReader) next(ctx context.Context, sources []graph.VertexID, limit int) error {
 	if c.caps.Sample > 0 {
 		c.Edges = true
 	}
-	spent := c.Run.Spent() // then none of the sources is gone on from
+	spent := c.Run.Exhausted() // then no source is expanded
 	if err := c.Read(ctx, sources, limit); err != nil || spent {
 		return err
 	}
@@ -85,7 +85,7 @@ func (c *cappedReader) next(ctx context.Context, sources []graph.VertexID, limit
 	return nil
 }
 
-// trim drops the edges of the answer that the caps leave out.
+// trim drops the edges of the answer that the caps exclude.
 func (c *cappedReader) trim() {
 	res := &c.Answer
 	c.Keep = c.Keep[:0]
@@ -114,8 +114,7 @@ func (c *cappedReader) trim() {
 	c.Compact()
 }
 
-// sample keeps those of the edges lo … hi-1 whose mixed ids are least, so that the choice depends on the seed and on
-// nothing else.
+// sample keeps those of edges lo … hi-1 with the least ranks, so the choice depends only on the seed.
 func (c *cappedReader) sample(lo, hi int) {
 	c.sampled = c.sampled[:0]
 	for i := lo; i < hi; i++ {
@@ -131,7 +130,7 @@ func (c *cappedReader) sample(lo, hi int) {
 	slices.Sort(c.Keep[at:])
 }
 
-// SampleOrder is the number by which a sample with a seed orders edges (splitmix64 of both).
+// SampleOrder is the rank of an edge in a sample with a seed (splitmix64 of both).
 func SampleOrder(seed int64, e graph.EdgeID) uint64 {
 	z := uint64(e) + uint64(seed)*0x9e3779b97f4a7c15 + 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

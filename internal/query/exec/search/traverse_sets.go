@@ -10,22 +10,22 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// traverseSets goes from one set of vertices to the next: frontiers, least distances, and layers. The present set is in ids, sorted. The
-// next one gathers among what is visited: behind the last of begins, or, for frontiers, alone.
+// traverseSets goes from one set of vertices to the next: frontiers, least distances, and layers. ids holds the current set,
+// sorted. The next one grows in visited: behind the last of begins, or, for frontiers, on its own.
 type traverseSets struct {
 	*traverse
-	h    int // hops done to the current set
+	h    int // hops to the current set
 	base int // sources of the current set that are done
-	// The answer that rows are being made of: entries of source u from edge i on.
+	// The rest of the current answer: source u from edge i on.
 	u, i  int
-	given int  // vertices of the current set that are given as rows
-	edges bool // layers: all vertices are given, and now the edges
-	// Layers: edges that are given and may be met from their other end too; nil where none is met from both.
+	given int  // vertices of the current set that have been returned
+	edges bool // layers: all vertices have been returned, the edges follow
+	// Layers: returned edges that may be read from their other end too; nil if none is read from both.
 	givenEdges map[graph.EdgeID]bool
 	closed     bool // nothing is left
 }
 
-// bothEnds reports whether an edge may be met from both its ends.
+// bothEnds reports whether an edge may be read from both ends.
 func bothEnds(hops []plan.TraverseHop) bool {
 	return hops[0].Dir == graph.Both || slices.ContainsFunc(hops, func(h plan.TraverseHop) bool { return h.Dir != hops[0].Dir })
 }
@@ -106,7 +106,7 @@ func (s *traverseSets) enter(ctx context.Context) error {
 	return nil
 }
 
-// advance does one thing more: it gives vertices, makes rows of an answer, reads the next answer or goes to the next set.
+// advance does one step: it returns vertices, turns an answer into rows, reads the next answer or moves to the next set.
 func (s *traverseSets) advance(ctx context.Context) error {
 	switch {
 	case s.given < len(s.ids) && s.h >= s.n.Min && s.byVertex():
@@ -119,7 +119,7 @@ func (s *traverseSets) advance(ctx context.Context) error {
 		return nil
 	}
 	h := s.hops[s.h]
-	if s.u < h.Answer.Done && !s.r.Late() {
+	if s.u < h.Answer.Done && !s.r.Expired() {
 		s.take(h)
 		return nil
 	}
@@ -147,7 +147,7 @@ func (s *traverseSets) holdSets() error {
 	return s.acct.GrowTo(8*len(s.starts) + 24*len(s.givenEdges) + s.bytes())
 }
 
-// take goes through the answer until the batch is full or the answer ends.
+// take processes the answer until the batch is full or the answer ends.
 func (s *traverseSets) take(h *cappedReader) {
 	rows := s.n.Mode == plan.ModeFrontier && !s.n.Ends && s.h+1 >= s.n.Min
 	size := s.r.BatchSize()
@@ -204,7 +204,7 @@ func (s *traverseSets) giveVertices() {
 	s.out.N += n
 }
 
-// finish ends the sets; layers go on with their edges.
+// finish ends the sets; layers continue with their edges.
 func (s *traverseSets) finish() {
 	if s.n.Mode != plan.ModeLayers || s.edgeAt < 0 {
 		s.closed = true
@@ -214,8 +214,8 @@ func (s *traverseSets) finish() {
 	s.given, s.frontier.IDs = 0, s.frontier.IDs[:0]
 }
 
-// giveLayerEdges adds rows of edges from the current layer to vertices of any layer, each edge at the first layer from
-// which it satisfies what the hop asks. The hop that follows a layer says which edges; that of the last layer is the last hop.
+// giveLayerEdges returns edges from the current layer to vertices of any layer, each edge at the first layer from which it
+// satisfies the hop. The hop that follows a layer selects its edges; the last layer uses the last hop.
 func (s *traverseSets) giveLayerEdges(ctx context.Context) error {
 	var h *cappedReader
 	if s.h >= 0 {

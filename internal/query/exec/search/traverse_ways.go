@@ -10,22 +10,22 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// traverseWays keeps every way apart: walks, trails and acyclic ones. It goes depth first, a part of a level at a time, so
-// that the memory grows with the number of hops alone; see trails.
+// traverseWays enumerates walks, trails and acyclic paths. It searches depth first, part by part of a level, so the memory
+// grows only with the number of hops; see trails.
 type traverseWays struct {
 	*traverse
 	levels []*wayLevel
 	depth  int // the current level; -1: at the end
 }
 
-// wayLevel holds ways of one length by their last edge. Those of given are given as rows.
+// wayLevel holds paths of one length by their last edge. The first given of them have been returned.
 type wayLevel struct {
 	level
 	edge []graph.Edge
 	at   []int32 // beside the frontier's places: their entries
 }
 
-// wayEntries is how many ways are continued with one request.
+// wayEntries is how many paths one request continues.
 const wayEntries = 4 * graph.BatchSize
 
 func newTraverseWays(x *traverse) *traverseWays {
@@ -95,7 +95,7 @@ func (w *traverseWays) Next(ctx context.Context) (*runtime.Batch, error) {
 
 // grow fills the level below with continuations of the next part of a level; it reports whether there are any.
 func (w *traverseWays) grow(ctx context.Context, l, below *wayLevel) (more bool, err error) {
-	if w.r.Late() {
+	if w.r.Expired() {
 		w.stop = true
 		return false, nil
 	}
@@ -177,8 +177,8 @@ func (w *traverseWays) extend(h *cappedReader, l, below *wayLevel) {
 	}
 }
 
-// repeats reports whether edge i of the answer would repeat what may not be repeated on the way to an entry of the
-// present level.
+// repeats reports whether edge i of the answer repeats an edge or a vertex that the mode forbids on the path of an entry of the
+// current level.
 func (w *traverseWays) repeats(h *cappedReader, i int, entry int32) bool {
 	switch w.n.Mode {
 	case plan.ModeTrail:
@@ -201,7 +201,7 @@ func (w *traverseWays) repeats(h *cappedReader, i int, entry int32) bool {
 	return false
 }
 
-// give adds rows of the current level.
+// give returns entries of the current level.
 func (w *traverseWays) give(l *wayLevel) {
 	n := min(w.r.BatchSize()-w.out.N, len(l.ids)-l.given)
 	for i := l.given; i < l.given+n; i++ {
@@ -222,7 +222,7 @@ func (w *traverseWays) give(l *wayLevel) {
 	w.out.N += n
 }
 
-// addWay adds the start of the way to an entry of the current level, and the way itself.
+// addWay adds the start and the path of an entry of the current level to a row.
 func (w *traverseWays) addWay(entry int32) {
 	var p *graph.Path
 	if w.pathAt >= 0 {

@@ -24,13 +24,13 @@ type varExpand struct {
 	lastAt     int
 	t          trails
 	uniqueness adjacency.Uniqueness
-	reach      *reach // finds the ends alone; nil: trails are followed
+	reach      *reach // finds only the ends; nil: enumerate trails
 	lists      []graph.Value
 	src        []graph.VertexID
 	rows       runtime.Sel
 	started    int // of rows
 	dst        []graph.VertexID
-	seen       kernel // ends of the current row, where each comes once
+	seen       kernel // ends of the current row, if each is returned once
 	endsGiven  int
 	perRow     bool // the condition on edges depends on the row
 	near       distances
@@ -217,14 +217,14 @@ func (x *varExpand) nextTrail(ctx context.Context) (ok bool, err error) {
 			return false, nil
 		}
 		n := len(x.rows)
-		if x.n.Ends || x.prunes() && !x.sameEnd() {
+		if x.n.Ends || x.shouldPrune() && !x.sameEnd() {
 			n = 1
 		}
 		if x.n.Ends {
 			x.seen.begin()
 		}
-		if x.prunes() {
-			if err := x.lookBack(ctx, x.rows[x.started]); err != nil {
+		if x.shouldPrune() {
+			if err := x.searchBackward(ctx, x.rows[x.started]); err != nil {
 				return false, err
 			}
 		}
@@ -233,14 +233,14 @@ func (x *varExpand) nextTrail(ctx context.Context) (ok bool, err error) {
 	}
 }
 
-// prunes reports whether it pays to end trails early where their end is too far away: this searches backwards from the end for half of
-// the length, so it pays for few ends alone.
-func (x *varExpand) prunes() bool {
+// shouldPrune reports whether it pays to cut trails that are too far from their end: that takes a backward search from the end
+// over half of the length, so it pays only for few ends.
+func (x *varExpand) shouldPrune() bool {
 	const fewRows, farthest = 16, 64
 	return x.to >= 0 && x.t.max >= 2 && x.t.max <= farthest && len(x.rows) > 0 && (len(x.rows) <= fewRows || x.sameEnd())
 }
 
-// sameEnd reports whether all rows of the batch have one end.
+// sameEnd reports whether all rows of the batch have the same end.
 func (x *varExpand) sameEnd() bool {
 	for _, row := range x.rows {
 		if x.dst[row] != x.dst[x.rows[0]] {
@@ -250,8 +250,8 @@ func (x *varExpand) sameEnd() bool {
 	return !x.perRow
 }
 
-// lookBack finds what lies near the end of a row.
-func (x *varExpand) lookBack(ctx context.Context, row int32) error {
+// searchBackward finds the vertices near the end of a row.
+func (x *varExpand) searchBackward(ctx context.Context, row int32) error {
 	if x.near.s == nil {
 		h := x.t.newReader()
 		h.Dir, h.Edges = h.Dir.Reverse(), false

@@ -11,18 +11,17 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// reach finds the vertices to which there is a trail of min to max edges from one vertex. Where min is 0 or 1, these are
-// the vertices within distance max, since a shortest walk repeats no edge; the start itself is an end of a trail of 0
-// edges, or of a closed one, which closes finds where edges can be walked both ways. Where min is more, they are found
-// length by length.
+// reach finds the vertices to which there is a trail of min to max edges from one vertex. If min is 0 or 1, these are the
+// vertices within distance max, because a shortest walk repeats no edge. The start itself is an end of a trail of 0 edges, or
+// of a closed trail, which hasClosedTrail finds if edges have no direction. If min is larger, they are found length by length.
 type reach struct {
 	kernel
 	uniqueness *adjacency.Uniqueness
 	test       *expr.LabelTest // of the ends; nil: none
 	min, max   int
 
-	trails *trailWalk // where min is more than 1
-	ways   *reachWays // where the distance of an end or its last edge is wanted
+	trails *trailWalk // set if min is more than 1
+	ways   *reachWays // set if the distance or the last edge of an end is requested
 }
 
 func newReach(r *runtime.Run, name string, reader *adjacency.Reader, uses *adjacency.Uniqueness, test *expr.LabelTest) *reach {
@@ -37,13 +36,13 @@ func (s *reach) release() {
 	s.kernel.release()
 }
 
-// ManyVertices is the size of a frontier from which on it is walked as a bitmap where the graph is small; a test makes it
-// smaller. Bitmaps cost the size of the graph, lists that of the answer.
+// ManyVertices is the size of a frontier from which on it is a bitmap, in a small graph; a test lowers it. Bitmaps cost the
+// size of the graph, lists that of the answer.
 var ManyVertices = 8
 
-// many reports whether a frontier of n vertices is walked as a bitmap.
-func many(r *runtime.Run, n int) bool {
-	const perVertex = 1 << 13 // vertices of the graph whose bits cost what expanding one vertex does
+// useBitmap reports whether a frontier of n vertices is a bitmap.
+func useBitmap(r *runtime.Run, n int) bool {
+	const perVertex = 1 << 13 // vertices of the graph whose bits cost as much as expanding one vertex
 	if n < ManyVertices {
 		return false
 	}
@@ -53,7 +52,7 @@ func many(r *runtime.Run, n int) bool {
 	return n >= r.BitmapFrom
 }
 
-// from finds the ends for an input row, which are then in ids; with into, only to is of interest.
+// from finds the ends for an input row and puts them into ids; with into, only the end to matters.
 func (s *reach) from(ctx context.Context, b *runtime.Batch, start graph.VertexID, row int32, into bool, to graph.VertexID) error {
 	s.begin()
 	if s.max < s.min {
@@ -71,7 +70,7 @@ func (s *reach) from(ctx context.Context, b *runtime.Batch, start graph.VertexID
 	return s.testEnds(ctx)
 }
 
-// within finds the ends breadth first, each distance's part of the visited vertices but the last sorted. With into it may stop early.
+// within finds the ends breadth first and sorts those of each distance except for the last. With into it may stop early.
 func (s *reach) within(ctx context.Context, b *runtime.Batch, start graph.VertexID, row int32, into bool, to graph.VertexID) error {
 	excluded := s.uniqueness.Excluded(row)
 	s.add(start)
@@ -97,7 +96,7 @@ func (s *reach) within(ctx context.Context, b *runtime.Batch, start graph.Vertex
 	}
 	if !closed && s.reader.Dir == graph.Both && (!into || to == start) {
 		var err error
-		if closed, err = s.closes(ctx, b, start, row, excluded); err != nil {
+		if closed, err = s.hasClosedTrail(ctx, b, start, row, excluded); err != nil {
 			return err
 		}
 	}
@@ -114,19 +113,19 @@ func (s *reach) within(ctx context.Context, b *runtime.Batch, start graph.Vertex
 	return nil
 }
 
-// fewLengths is the number of lengths that are gone through one by one without first looking how far the graph goes.
-const fewLengths = 4
+// eagerLengths is the number of lengths that are processed before the search computes how far the graph extends.
+const eagerLengths = 4
 
-// beyond finds the ends of trails of at least two edges, length by length. Where there is no end to the lengths, or a
-// far one, the vertices at a distance of at least min are ends in any case, so that only nearer ones are waited for.
+// beyond finds the ends of trails of at least two edges, length by length. If the lengths have no bound, or a large one,
+// vertices at a distance of at least min are ends in any case, so the search only waits for nearer ones.
 func (s *reach) beyond(ctx context.Context, b *runtime.Batch, start graph.VertexID, row int32, into bool, to graph.VertexID) error {
 	if s.trails == nil {
 		h := *s.reader
 		h.Answer, h.Request, h.Sets, h.Keep, h.LabelReader = shard.Neighbours{}, shard.Expand{}, nil, nil, expr.LabelReader{}
 		s.trails = newTrailWalk(s.r, s.acct.Name, []*adjacency.Reader{&h})
 	}
-	waited := -1 // how many ends are yet to be found, or not known
-	if s.max-s.min >= fewLengths {
+	waited := -1 // how many ends are missing; -1: unknown
+	if s.max-s.min >= eagerLengths {
 		if err := s.within(ctx, b, start, row, false, to); err != nil {
 			return err
 		}
@@ -166,12 +165,12 @@ func (s *reach) beyond(ctx context.Context, b *runtime.Batch, start graph.Vertex
 	return nil
 }
 
-// step visits the vertices that are one edge beyond a sorted list, and sorts them unless the step is the last; back says that an edge
-// leads to start, which is known only where edges are walked in one direction.
+// step visits the vertices that are one edge beyond a sorted list, and sorts them unless the step is the last. back says that
+// an edge leads to start; it is known only for edges with a direction.
 func (s *reach) step(
 	ctx context.Context, b *runtime.Batch, list []graph.VertexID, start graph.VertexID, row int32, excluded []graph.EdgeID, last bool,
 ) (back bool, err error) {
-	if many(s.r, len(list)) && s.reader.Filter == nil && len(excluded) == 0 && !s.ways.needsEdges() {
+	if useBitmap(s.r, len(list)) && s.reader.Filter == nil && len(excluded) == 0 && !s.ways.needsEdges() {
 		return s.stepMany(ctx, list, start)
 	}
 	from := len(s.list)
@@ -199,7 +198,7 @@ func (s *reach) step(
 	return back, s.account()
 }
 
-// stepMany is step by bitmaps.
+// stepMany is step with bitmaps.
 func (s *reach) stepMany(ctx context.Context, list []graph.VertexID, start graph.VertexID) (back bool, err error) {
 	types, ok := s.reader.Types.Resolve()
 	if !ok {
@@ -216,8 +215,8 @@ func (s *reach) stepMany(ctx context.Context, list []graph.VertexID, start graph
 	return back, s.account()
 }
 
-// stepSets replaces the set now by the vertices one edge on that are not visited, and visits them without listing them. What has been
-// visited is there already when the step begins, so that a step that pulls passes it by.
+// stepSets replaces the set now by the unvisited vertices one edge further, and visits them without listing them. The visited
+// set is excluded from the start, so a step that pulls skips it.
 func (s *reach) stepSets(ctx context.Context, types []graph.TypeID, start graph.VertexID) (back bool, err error) {
 	if err := s.r.CheckCancel(ctx); err != nil {
 		return false, err
@@ -236,13 +235,13 @@ func (s *reach) stepSets(ctx context.Context, types []graph.TypeID, start graph.
 	return back, nil
 }
 
-// closes reports whether there is a closed trail of at most max edges at start, over edges that can be walked both ways.
-// A shortest one leaves start by two edges and joins the branches that they begin; so the tree of shortest ways is
-// grown, each vertex knowing its branch, until an edge between two branches is found.
-func (s *reach) closes(ctx context.Context, b *runtime.Batch, start graph.VertexID, row int32, excluded []graph.EdgeID) (bool, error) {
+// hasClosedTrail reports whether there is a closed trail of at most max edges at start over edges without direction. A shortest
+// one leaves start by two edges and joins the branches behind them. So the search grows the tree of shortest paths, with each
+// vertex knowing its branch, until it finds an edge between two branches.
+func (s *reach) hasClosedTrail(ctx context.Context, b *runtime.Batch, start graph.VertexID, row int32, excluded []graph.EdgeID) (bool, error) {
 	t := &s.tree
 	t.start(start)
-	t.edges = append(t.edges, graph.Edge{}) // beside vertex: the one that begins the branch
+	t.edges = append(t.edges, graph.Edge{}) // parallel to vertex: the one that begins the branch
 	for depth := 0; t.level < len(t.vertex) && 2*depth <= s.max; depth++ {
 		lo, list := t.nextLevel(&s.frontier)
 		for base := 0; base < len(list); base += s.reader.Answer.Done {

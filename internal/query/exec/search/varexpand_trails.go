@@ -20,14 +20,14 @@ import (
 type trails struct {
 	r          *runtime.Run
 	newReader  func() *adjacency.Reader
-	values     bool                  // edges are wanted as values
+	values     bool                  // edges are requested as values
 	ends       *expr.LabelTest       // of the last vertex of a trail; nil: none
-	sure       bool                  // all vertices that edges lead to pass it
+	sure       bool                  // all far ends of edges pass it
 	uniqueness *adjacency.Uniqueness // edges that a row's trails must not have
 	min, max   int
-	to         []graph.VertexID // by row: where a trail has to end; nil: anywhere
-	near       *distances       // to the end, for a walk of max edges; nil: not known
-	truncated  bool             // max has ended a trail that might go on, or near has
+	to         []graph.VertexID // by row: the required end; nil: any
+	near       *distances       // to the end, for a walk of max edges; nil: unknown
+	truncated  bool             // max or near has cut a trail that might continue
 
 	b      *runtime.Batch // the input batch
 	levels []*trailLevel
@@ -43,21 +43,21 @@ type trailLevel struct {
 	edge  []graph.EdgeID // the last edge; not at level 0, nor, like parent, at the last level unless values are wanted
 	value []graph.Value  // the last edge, if values are wanted
 	row   []int32        // of the input
-	ok    []bool         // the end passes the test; not set where there is none
+	ok    []bool         // the end passes the test; not set if there is none
 
 	// The last edges before a condition on the row is tested.
 	edgeAt runtime.Sel
 	source []graph.VertexID
 }
 
-// levelEntries is how many trails a level holds; it shrinks with the depth, so that even trails of thousands of edges
-// take little memory.
+// levelEntries is how many trails a level holds. It shrinks with the depth, so even trails of thousands of edges take little
+// memory.
 func levelEntries(depth int) int { return max(64, 4*graph.BatchSize>>max(0, depth-6)) }
 
-// tests reports whether the ends of trails of a length must be tested.
+// tests reports whether the ends of trails of a length are tested.
 func (t *trails) tests(length int) bool { return t.ends != nil && (length == 0 || !t.sure) }
 
-// start makes trails begin at vertices for rows of b.
+// start starts trails at vertices for rows of b.
 func (t *trails) start(b *runtime.Batch, vertices []graph.VertexID, rows runtime.Sel) {
 	t.b, t.truncated = b, false
 	l := t.level(0)
@@ -83,13 +83,13 @@ func (l *trailLevel) reset() {
 	l.edgeAt, l.source = l.edgeAt[:0], l.source[:0]
 }
 
-// next finds a trail of a wanted length to a wanted end: an entry of level t.depth.
+// next finds a trail of a requested length to a requested end: an entry of level t.depth.
 func (t *trails) next(ctx context.Context) (entry int, ok bool, err error) {
 	lo, hi, err := t.nextRun(ctx, 1)
 	return lo, lo < hi, err
 }
 
-// nextRun finds up to most such trails, entries lo … hi-1 of level t.depth, and none at the end.
+// nextRun finds up to most such trails, entries lo … hi-1 of level t.depth; none at the end.
 func (t *trails) nextRun(ctx context.Context, most int) (lo, hi int, err error) {
 	for t.depth >= 0 {
 		l := t.levels[t.depth]
@@ -118,7 +118,7 @@ func (t *trails) nextRun(ctx context.Context, most int) (lo, hi int, err error) 
 	return 0, 0, nil
 }
 
-// run finds the next entries of a level that stand for wanted trails, up to most of them.
+// run finds the next entries of a level that are requested trails, at most most of them.
 func (t *trails) run(l *trailLevel, most int) (lo, hi int) {
 	test := t.tests(t.depth)
 	if !test && t.to == nil {
@@ -264,7 +264,7 @@ func (t *trails) excluded(entry, row int32) []graph.EdgeID {
 	return t.chain
 }
 
-// filter drops the entries of below that have been added last and fail a condition on edge and row.
+// filter drops the last entries of below that fail a condition on edge and row.
 func (t *trails) filter(ctx context.Context, l, below *trailLevel) error {
 	from := len(below.ids) - len(below.edgeAt)
 	keep, err := l.reader.Filter.FilterRows(ctx, l.reader, below.edgeAt, below.source, t.b, below.row[from:])

@@ -6,7 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// reachWays is what a reach keeps of the ways to its ends: their lengths, and the last edge of each.
+// reachWays records the lengths and last edges of the paths that a reach finds.
 type reachWays struct {
 	depthAt, lastAt int     // positions in the result, or -1
 	depths          []int32 // by end
@@ -14,14 +14,15 @@ type reachWays struct {
 
 func (w *reachWays) needsEdges() bool { return w != nil && w.lastAt >= 0 }
 
-// reached notes that edge i of an answer to the sorted list is the first to lead to its target.
+// reached records that edge i of an answer to the sorted list is the first to reach its target.
 func (s *reach) reached(i int, list []graph.VertexID) {
 	u, _ := slices.BinarySearch(s.reader.Answer.Offsets, i+1) // the first source whose edges end behind i
 	s.tree.add(s.reader.Answer.Targets[i])
 	s.tree.edges = append(s.tree.edges, s.reader.Edge(i, list[u-1]))
 }
 
-// measure numbers the distances of visited except for its first, which is the start; begins says where each begins.
+// measure computes the distances of visited except for its first vertex, the start; begins holds the first position of each
+// distance.
 func (w *reachWays) measure(visited []graph.VertexID, begins []int) {
 	w.depths = slices.Grow(w.depths[:0], len(visited))
 	d := 0
@@ -35,14 +36,14 @@ func (w *reachWays) measure(visited []graph.VertexID, begins []int) {
 	}
 }
 
-// move puts what is known of end i in place n.
+// move moves the record of end i to n.
 func (w *reachWays) move(n, i int) {
 	if w != nil {
 		w.depths[n] = w.depths[i]
 	}
 }
 
-// describe adds what is known of the last n ends that were given to their columns.
+// describe writes the records of the last n ends to their columns.
 func (x *varExpand) describe(n int) {
 	w := x.reach.ways
 	if w == nil {

@@ -8,12 +8,12 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// argument gives the rows of the frame; at the top level, one row without columns.
+// argument returns the rows of the frame; at the top level, one row without columns.
 type argument struct {
 	frame *runtime.Frame
 	from  []int // positions in frame.sub.args
 	out   runtime.Batch
-	one   bool // the row has been given
+	one   bool // the row has been returned
 }
 
 // Argument compiles an Argument, or a Unit, which has no columns.

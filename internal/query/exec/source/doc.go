@@ -1,2 +1,2 @@
-// Package source gives the first vertices and edges of a plan: scans, seeks and counts that the store keeps.
+// Package source produces the first vertices and edges of a plan: scans, seeks and stored counts.
 package source

@@ -14,12 +14,12 @@ import (
 type finder interface {
 	// begin takes in the rows of b that vertices are wanted for.
 	begin(ctx context.Context, b *runtime.Batch, rows runtime.Sel) error
-	// more gives the next part, valid until the next call; ok is false at the end.
+	// more returns the next part, valid until the next call; ok is false at the end.
 	more(ctx context.Context) (p part, ok bool, err error)
 }
 
-// part says which vertices, or edges if it has any, belong to entries lo … hi-1 of the rows: all to each, or, where
-// offsets is set, those at offsets[k] … offsets[k+1]-1 to entry lo+k.
+// part assigns vertices, or edges if it has any, to entries lo … hi-1 of the rows: all to each, or, if offsets is set, those at
+// offsets[k] … offsets[k+1]-1 to entry lo+k.
 type part struct {
 	lo, hi  int
 	ids     []graph.VertexID
@@ -27,7 +27,7 @@ type part struct {
 	offsets []int
 }
 
-// of returns the place of the vertices or edges of an entry.
+// of returns the range of an entry's vertices or edges.
 func (p *part) of(k int) (lo, hi int) {
 	if p.offsets == nil {
 		return 0, max(len(p.ids), len(p.edges))
@@ -35,7 +35,7 @@ func (p *part) of(k int) (lo, hi int) {
 	return p.offsets[k-p.lo], p.offsets[k-p.lo+1]
 }
 
-// find joins each row with the vertices or edges that a finder gives for it.
+// find joins each row with the vertices or edges that a finder returns for it.
 type find struct {
 	runtime.FanOut
 	frame  *runtime.Frame
@@ -93,7 +93,7 @@ func (x *find) Begin(ctx context.Context) error {
 	return x.finder.begin(ctx, x.Rows, x.rows)
 }
 
-// writeRows returns vertices of the part to rows until the batch is full or the part ends.
+// writeRows writes rows with vertices of the part until the batch is full or the part ends.
 func (x *find) writeRows() {
 	room := x.Run.BatchSize() - x.Out.N
 	for x.k < x.part.hi && room > 0 {
@@ -138,7 +138,7 @@ func Scan(c *compile.Compiler, n *plan.Scan, need plan.ColSet) *runtime.Stage {
 	})
 }
 
-// scanner gives the vertices with certain labels to every row alike.
+// scanner returns the vertices with certain labels, the same for every row.
 type scanner struct {
 	r    *runtime.Run
 	expr *plan.LabelExpr
@@ -158,6 +158,7 @@ type scanPass struct {
 	test  *expr.LabelTest
 }
 
+// begin sets the rows of b to find vertices for.
 func (s *scanner) begin(_ context.Context, _ *runtime.Batch, rows runtime.Sel) error {
 	s.rows = len(rows)
 	s.passes = scanPasses(s.r, s.passes[:0], s.expr)

@@ -9,8 +9,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// scanPasses appends to dst the scans that find all vertices that satisfy a label expression, each once: scans of few
-// labels that cover it, where that is less than a scan of everything.
+// scanPasses appends to dst scans that find all vertices that satisfy a label expression, each once: scans of a few labels that
+// cover it, if that is cheaper than a scan of all vertices.
 func scanPasses(r *runtime.Run, dst []scanPass, e *plan.LabelExpr) []scanPass {
 	if e == nil {
 		return append(dst, scanPass{})
@@ -28,7 +28,7 @@ func scanPasses(r *runtime.Run, dst []scanPass, e *plan.LabelExpr) []scanPass {
 		if e.Op == plan.LabelName {
 			return append(dst, scanPass{label: id})
 		}
-		// What an earlier pass has found is left out.
+		// Exclude the vertices of earlier passes.
 		test := &plan.LabelExpr{Op: plan.LabelAnd, Args: []*plan.LabelExpr{e}}
 		for _, before := range names[:i] {
 			test.Args = append(test.Args, &plan.LabelExpr{
@@ -40,8 +40,8 @@ func scanPasses(r *runtime.Run, dst []scanPass, e *plan.LabelExpr) []scanPass {
 	return dst
 }
 
-// cover returns labels of which every vertex that satisfies e has at least one, preferring few vertices; ok is false where
-// there are no such labels.
+// cover returns labels of which every vertex that satisfies e has at least one, preferring few vertices; ok is false if there
+// are no such labels.
 func cover(e *plan.LabelExpr, counts *graph.Counts) (names []string, ok bool) {
 	switch e.Op {
 	case plan.LabelName:
@@ -71,7 +71,7 @@ func cover(e *plan.LabelExpr, counts *graph.Counts) (names []string, ok bool) {
 	return nil, false
 }
 
-// cost is the number of vertices that scans of the labels give.
+// cost is the number of vertices that scans of the labels return.
 func cost(names []string, counts *graph.Counts) uint64 {
 	n := uint64(0)
 	for _, name := range names {

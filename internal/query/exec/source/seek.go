@@ -36,18 +36,18 @@ func SeekEdges(c *compile.Compiler, n *plan.SeekEdges, need plan.ColSet) *runtim
 // seekKeys is how many keys one request looks up, if more than one row requests them.
 const seekKeys = 64 << 10
 
-// seeker looks the keys of the rows of a batch up, in one request unless their lists are long.
+// seeker looks up the keys of the rows of a batch, in one request unless their lists are long.
 type seeker struct {
 	r     *runtime.Run
 	index graph.IndexID
-	each  bool      // xs[0] gives lists of keys
+	each  bool      // xs[0] returns lists of keys
 	edges bool      // the index is one over edges
 	byID  *idLookup // instead of an index, or nil
 	es    *expr.Evaluators
 	xs    []runtime.Evaluator
 
 	prefetch runtime.Prefetch
-	beyond   shard.Expand // what follows its hop
+	beyond   shard.Expand // the hop after the prefetched one
 	set      graph.VertexSet
 
 	keys    []graph.Value
@@ -86,7 +86,7 @@ func (s *seeker) begin(ctx context.Context, b *runtime.Batch, rows runtime.Sel) 
 	return nil
 }
 
-// ask looks the keys of the next rows up and gives the number of the row after them.
+// ask looks up the keys of the next rows and returns the number of the following row.
 func (s *seeker) ask(ctx context.Context) (int, error) {
 	end := len(s.rows)
 	s.keys, s.first = s.keys[:0], s.first[:0]
@@ -161,8 +161,8 @@ func (s *seeker) more(ctx context.Context) (part, bool, error) {
 	return p, true, nil
 }
 
-// distinctFound returns each row what was found for all its keys, sorted and each once: a list may hold a key twice. What is
-// found for key k is at [offsets[k], offsets[k+1]), the keys of row i are at [first[i], first[i+1]).
+// distinctFound returns the union of what was found for all keys of each row, sorted: a list may hold a key twice.
+// found[offsets[k]:offsets[k+1]] belongs to key k; the keys of row i are first[i] … first[i+1]-1.
 func distinctFound[T comparable](found []T, offsets, first, ends []int, order func(a, b T) int) ([]T, []int) {
 	ends = append(ends, 0)
 	out := found[:0]

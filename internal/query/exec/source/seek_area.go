@@ -8,14 +8,14 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// area is what points lie in: a box between two corners, or a circle around one point.
+// area is the area of a spatial predicate: a box between two corners, or a circle around a point.
 type area struct {
 	low, high *graph.Point
 	radius    graph.Value
-	open      bool // the circle itself is outside
+	open      bool // the circle's border is excluded
 }
 
-// addArea adds the range of a row: the places that cover its area. What is no point or no number leaves it empty.
+// addArea adds the ranges that cover a row's area. A value that is not a point or a number makes it empty.
 func (s *rangeSeeker) addArea(lo graph.Value, his []graph.Value, row int32) {
 	var a area
 	var spans []spatial.Span

@@ -25,7 +25,7 @@ func SeekID(c *compile.Compiler, n *plan.SeekID, need plan.ColSet) *runtime.Stag
 	})
 }
 
-// idLookup finds the vertices or edges that values of id() or elementId() name, if they are there.
+// idLookup finds the vertices or edges that values of id() or elementId() name, if they exist.
 type idLookup struct {
 	r       *runtime.Run
 	element bool
@@ -62,7 +62,7 @@ func (l *idLookup) vertices(ctx context.Context, keys []graph.Value, found *shar
 	return nil
 }
 
-// keep moves the entries that are there to the front, and the offsets of their keys with them. It gives their number.
+// keep moves the entries that exist to the front and adjusts the offsets of their keys. It returns their number.
 func keep[T any](entries []T, offsets []int, there func(i int) bool) int {
 	n := 0
 	for k := range len(offsets) - 1 {
@@ -148,14 +148,14 @@ func (l *idLookup) edge(v graph.Value) (graph.Edge, bool) {
 	return e, ok && v.Str() == string(l.text)
 }
 
-// search finds edges by their numbers. A number says at which shard the edge's source is, not at which vertex, so the lists of
-// the shard are read until all edges that it is requested are found: once for all keys.
+// search finds edges by their numbers. A number names the shard of the edge's source, not the vertex, so the search reads the
+// shard's lists until it has found all requested edges, once for all keys.
 func (l *idLookup) search(ctx context.Context, keys []graph.Value, types []graph.TypeID, found *shard.FoundEdges) error {
 	if l.want == nil {
 		l.want = make(map[graph.EdgeID]graph.Edge)
 	}
 	clear(l.want)
-	left := make(map[int]int) // by shard: edges that are not found yet
+	left := make(map[int]int) // by shard: edges not found yet
 	for _, v := range keys {
 		if id, ok := wholeID(v); ok {
 			if _, have := l.want[graph.EdgeID(id)]; !have {

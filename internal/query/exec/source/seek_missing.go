@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 )
 
-// missing walks through the vertices of an index's label that lack its first property.
+// missing iterates over the vertices of an index's label that lack its first property.
 type missing struct {
 	r     *runtime.Run
 	index *graph.Index
@@ -28,7 +28,7 @@ func (m *missing) begin() {
 	m.done = !ok || !known || c.Props[graph.PropOf{Label: m.index.Label, Prop: m.index.Props[0]}] == c.ByLabel[m.index.Label]
 }
 
-// more returns the next of them, none at the end.
+// more returns the next vertices, none at the end.
 func (m *missing) more(ctx context.Context) ([]graph.VertexID, error) {
 	if m.buf == nil && !m.done {
 		m.buf = make([]graph.VertexID, 0, graph.BatchSize)

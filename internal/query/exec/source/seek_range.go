@@ -43,7 +43,7 @@ func newRangeSeeker(r *runtime.Run, in *runtime.Stage, n *plan.SeekRange, edges 
 	return s
 }
 
-// rangeSeeker walks through a range of an index for each row, or once a batch if all rows have the same bounds.
+// rangeSeeker scans a range of an index for each row, or once a batch if all rows have the same bounds.
 type rangeSeeker struct {
 	r      *runtime.Run
 	n      *plan.SeekRange
@@ -52,16 +52,16 @@ type rangeSeeker struct {
 	equal  []runtime.Evaluator
 	lo, hi runtime.Evaluator // nil: open
 
-	ranges  []shard.Range // one a row, or one for all
-	none    []bool        // beside ranges: nothing can be in it
-	areas   []area        // beside ranges, of a point index
+	ranges  []shard.Range // one for each row, or one for all
+	none    []bool        // parallel to ranges: the range is empty
+	areas   []area        // parallel to ranges, of a point index
 	shared  bool
 	rows, k int
 	started bool // range k has been requested
 	cursor  []byte
 	buf     []graph.VertexID
 	arcs    []graph.Edge
-	vals    []graph.Value // that are compared again
+	vals    []graph.Value // values to compare again
 	missing *missing      // nil: not requested
 }
 
@@ -161,7 +161,7 @@ func (s *rangeSeeker) more(ctx context.Context) (part, bool, error) {
 	return part{}, false, nil
 }
 
-// without returns the next vertices that lack the property; all rows get them.
+// without returns the next vertices that lack the property; they belong to all rows.
 func (s *rangeSeeker) without(ctx context.Context) (part, bool, error) {
 	if s.rows == 0 {
 		return part{}, false, nil
@@ -170,7 +170,7 @@ func (s *rangeSeeker) without(ctx context.Context) (part, bool, error) {
 	return part{hi: s.rows, ids: ids}, len(ids) > 0, err
 }
 
-// some fills in what comes next of the current range and reports whether there is anything.
+// some fills p with the next part of the current range and reports whether there is one.
 func (s *rangeSeeker) some(ctx context.Context, p *part) (bool, error) {
 	r := &s.ranges[s.k]
 	again := s.n.Area != plan.NoArea || r.Lo.Kind() == graph.List || r.Hi.Kind() == graph.List
@@ -195,8 +195,8 @@ func (s *rangeSeeker) some(ctx context.Context, p *part) (bool, error) {
 	return len(p.ids) > 0, err
 }
 
-// keepWithin compares again what an index gave for bounds that are lists, or for an area: in the order of the index all lists stand in
-// one row, but [1] and ['a'] do not compare, and the places of an area are those of other points too.
+// keepWithin rechecks the answer of an index for bounds that are lists, or for an area: the index orders all lists, but [1] and
+// ['a'] do not compare, and the cells that cover an area hold other points too.
 func keepWithin[T any](
 	ctx context.Context, s *rangeSeeker, found []T, read func(context.Context, []T, []graph.PropID, [][]graph.Value) error,
 ) ([]T, error) {

@@ -138,7 +138,7 @@ func newMaker(r *runtime.Run, k *creation) *maker {
 	return m
 }
 
-// run makes everything for the rows of b and gives them with the columns of the creation. Its result is valid until the
+// run makes everything for the rows of b and returns them with the columns of the creation. Its result is valid until the
 // next call.
 func (m *maker) run(ctx context.Context, b *runtime.Batch) (*runtime.Batch, error) {
 	if err := m.resolve(); err != nil {

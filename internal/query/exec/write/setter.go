@@ -27,7 +27,7 @@ type setter struct {
 	// risky are the columns through which a value may depend on the graph; always says that one does in any case.
 	risky  []int
 	always bool
-	// replaces says that an item replaces all properties, which depends on those that are there.
+	// replaces says that an item replaces all properties, which depends on those that exist.
 	replaces bool
 
 	labels map[graph.VertexID]graph.LabelSet // as changed in the current step

@@ -26,14 +26,14 @@ func (m *mutations) apply(ctx context.Context) error {
 	return m.r.Tx.Apply(ctx, m.ms)
 }
 
-// reset forgets all changes, and their values.
+// reset removes all changes, and their values.
 func (m *mutations) reset() {
 	clear(m.ms)
 	clear(m.props)
 	m.ms, m.props = m.ms[:0], m.props[:0]
 }
 
-// Forget forgets all changes, and the numbers of names.
+// Forget removes all changes, and the numbers of names.
 func (m *mutations) Forget() {
 	clear(m.ids)
 	m.reset()
@@ -72,7 +72,7 @@ func (m *mutations) put(name string, v graph.Value) error {
 	return nil
 }
 
-// putMap adds the entries of a map that are not null and gives their number; null counts as an empty map.
+// putMap adds the entries of a map that are not null and returns their number; null counts as an empty map.
 func (m *mutations) putMap(v graph.Value) (int, error) {
 	if v.IsNull() {
 		return 0, nil
