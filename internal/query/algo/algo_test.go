@@ -160,6 +160,12 @@ func TestLarge(t *testing.T) {
 	a := values(t, e, w, "algo.pageRank({"+scope+"})", "rank")
 	require.Equal(t, a, values(t, e, w, "algo.pageRank({"+scope+"})", "rank"), "the sums depend on the processors")
 	values(t, e, w, "algo.cdlp({"+scope+"})", "community")
+	triangles, coefficients := values(t, e, w, "algo.triangleCount({"+scope+"})", "triangles"), values(t, e, w, "algo.lcc({"+scope+", direction: 'both'})", "coefficient")
+	for v, c := range coefficients {
+		if d := float64(len(w.near(v))); d > 1 && v%100 == 0 {
+			require.InDelta(t, 2*float64(triangles[v].Int())/(d*(d-1)), c.Float(), 1e-12)
+		}
+	}
 }
 
 func compare(t *testing.T, e *query.Engine, w *world) {
@@ -170,7 +176,28 @@ func compare(t *testing.T, e *query.Engine, w *world) {
 		requireGroups(t, e, w, naiveCDLP(w.turned(d), 5), "algo.cdlp"+call, "community")
 	}
 	requireGroups(t, e, w, naiveWCC(w), "algo.wcc({"+scope+"})", "component")
+	requireFloats(t, naiveLCC(w, false), values(t, e, w, "algo.lcc({"+scope+"})", "coefficient"), "lcc")
+	requireFloats(t, naiveLCC(w, true), values(t, e, w, "algo.lcc({"+scope+", direction: 'both'})", "coefficient"), "lcc both")
+	requireFloats(t, naiveTriangles(w), values(t, e, w, "algo.triangleCount({"+scope+"})", "triangles"), "triangles")
+	for source := range min(w.n, 3) {
+		for _, d := range []string{"out", "in", "both"} {
+			from := fmt.Sprintf("({%s, direction: '%s', source: s", scope, d)
+			for call, weigh := range map[string]func(edge) float64{
+				"algo.bfs" + from + "})": one, "algo.sssp" + from + "})": one, "algo.sssp" + from + ", weight: 'w'})": func(e edge) float64 { return e.weight },
+			} {
+				rows := mustRun(t, e, fmt.Sprintf("MATCH (s:V {i: %d}) CALL %s YIELD node, distance RETURN node.i, distance", source, call), nil)
+				have := make([]graph.Value, w.n)
+				for _, row := range rows {
+					have[row[0].Int()] = row[1]
+				}
+				require.Len(t, rows, w.n)
+				requireFloats(t, naiveDistances(w.turned(d), source, weigh), have, call)
+			}
+		}
+	}
 }
+
+func one(edge) float64 { return 1 }
 
 // requireGroups expects a group to be named by the id of its least vertex.
 func requireGroups(t *testing.T, e *query.Engine, w *world, want []int, call, result string) {
@@ -249,7 +276,7 @@ func TestMemory(t *testing.T) {
 	store := onDisk(t, 1)
 	e := query.New(store, query.Options{})
 	mustRun(t, e, "UNWIND range(1, 20000) AS i CREATE (:V {i: i})", nil)
-	for _, a := range []string{"algo.pageRank", "algo.wcc", "algo.cdlp"} {
+	for _, a := range []string{"algo.pageRank", "algo.wcc", "algo.cdlp", "algo.lcc", "algo.triangleCount"} {
 		_, err := run(t.Context(), query.New(store, query.Options{QueryBytes: 400_000}), "CALL "+a+"({labels: 'V'}) YIELD node RETURN count(*)", nil)
 		require.ErrorContains(t, err, "the budget of query-memory; operator "+a, a)
 		rows := mustRun(t, query.New(store, query.Options{QueryBytes: 4_000_000}),

@@ -21,7 +21,7 @@ type Algorithm struct {
 }
 
 // All are the algorithms.
-var All = []*Algorithm{&pageRank, &wcc, &cdlp}
+var All = []*Algorithm{&pageRank, &wcc, &cdlp, &lcc, &triangleCount, &bfs, &sssp}
 
 func init() {
 	for _, a := range All {

@@ -99,6 +99,15 @@ func slice[T any](j *job, n int) ([]T, error) {
 	return make([]T, n), nil
 }
 
+// give gives bytes back.
+func (j *job) give(n int) { _ = j.acct.Grow(-n) } // less is never too much
+
+// drop lets go of lists.
+func (j *job) drop(l *lists) {
+	j.give(8*cap(l.offsets) + 4*cap(l.targets) + 8*cap(l.weights))
+	*l = lists{}
+}
+
 // vertices finds the vertices and numbers them.
 func (j *job) vertices(ctx context.Context) error {
 	n := j.call.Tx.Counts().Vertices
@@ -249,7 +258,7 @@ func (j *job) fill(ctx context.Context, dir graph.Direction, l *lists) error {
 	if err == nil && left.Load() {
 		l.close(used)
 	}
-	j.acct.Grow(-4 * n) //nolint:errcheck // which gives memory back
+	j.give(4 * n)
 	return err
 }
 

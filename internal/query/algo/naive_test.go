@@ -1,6 +1,7 @@
 package algo_test
 
 import (
+	"math"
 	"slices"
 )
 
@@ -97,4 +98,78 @@ func naiveCDLP(w *world, iterations int) []int {
 		label = next
 	}
 	return label
+}
+
+// naiveLCC counts edges between neighbours pair by pair.
+func naiveLCC(w *world, undirected bool) []float64 {
+	joined := map[[2]int]bool{}
+	for _, e := range w.edges {
+		joined[[2]int{e.src, e.dst}] = true
+		if undirected {
+			joined[[2]int{e.dst, e.src}] = true
+		}
+	}
+	out := make([]float64, w.n)
+	for v := range w.n {
+		near := w.near(v)
+		edges := 0
+		for _, a := range near {
+			for _, b := range near {
+				if a != b && joined[[2]int{a, b}] {
+					edges++
+				}
+			}
+		}
+		if d := len(near); d > 1 {
+			out[v] = float64(edges) / float64(d*(d-1))
+		}
+	}
+	return out
+}
+
+// near gives the distinct neighbours of a vertex, along any edge.
+func (w *world) near(v int) []int {
+	var near []int
+	for _, e := range w.edges {
+		if e.src == v && e.dst != v {
+			near = append(near, e.dst)
+		}
+		if e.dst == v && e.src != v {
+			near = append(near, e.src)
+		}
+	}
+	slices.Sort(near)
+	return slices.Compact(near)
+}
+
+func naiveTriangles(w *world) []float64 {
+	out := make([]float64, w.n)
+	for a := range w.n {
+		for _, b := range w.near(a) {
+			for _, c := range w.near(b) {
+				if b < c && slices.Contains(w.near(a), c) {
+					out[a]++
+				}
+			}
+		}
+	}
+	return out
+}
+
+// naiveDistances relaxes all edges until nothing changes (Bellman and Ford).
+func naiveDistances(w *world, source int, weigh func(e edge) float64) []float64 {
+	d := make([]float64, w.n)
+	for v := range d {
+		d[v] = math.Inf(1)
+	}
+	d[source] = 0
+	for changed := true; changed; {
+		changed = false
+		for _, e := range w.edges {
+			if c := d[e.src] + weigh(e); c < d[e.dst] {
+				d[e.dst], changed = c, true
+			}
+		}
+	}
+	return d
 }
