@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -28,7 +29,15 @@ import (
 const (
 	reclaimRatio = 0.25
 	rewriteRatio = 0.25
+	levelRatio   = 0.2
 )
+
+// A load leaves tables full of delta edges that were merged into lists and deleted. Pebble drops them when new writes push
+// their tombstones down, which in an idle store is never, so an idle shard compacts its graph store once more than
+// levelRatio of it is above the lowest level. Reads then look at one level.
+
+// idleRests is for how many rests nothing must be written to a shard that is idle.
+const idleRests = 20
 
 // maxRest bounds how long a reclaimer rests after it could give nothing back because snapshots hold on to it.
 const maxRest = time.Minute
@@ -38,29 +47,32 @@ type reclaimer struct {
 	kick    chan struct{}
 	ctx     context.Context // ends with the shard
 	cancel  context.CancelFunc
-	started sync.Once
 	running sync.WaitGroup
+	// logged and compacted are the bytes that had been written to the graph store when the loop last looked for garbage in
+	// it, and when it last compacted it.
+	logged, compacted uint64
 }
 
 func (r *reclaimer) init() {
 	r.kick = make(chan struct{}, 1)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.compacted = math.MaxUint64
 }
 
-// startReclaiming looks for something to reclaim if the shard has separated values at all.
+// startReclaiming starts the reclaimer of a shard that may be written to.
 func (s *Shard) startReclaiming() {
+	if s.opts.ReadOnly || s.opts.Tuning.ReclaimBytes < 0 {
+		return
+	}
+	s.reclaimer.running.Go(s.reclaimLoop)
 	if s.values.stats().SeparatedFiles > 0 {
 		s.kickReclaimer()
 	}
 }
 
-// kickReclaimer makes the reclaimer look at the store.
+// kickReclaimer makes the reclaimer look at the large values.
 func (s *Shard) kickReclaimer() {
-	if s.opts.ReadOnly || s.opts.Tuning.ReclaimBytes < 0 {
-		return
-	}
 	r := &s.reclaimer
-	r.started.Do(func() { r.running.Go(s.reclaimLoop) })
 	select {
 	case r.kick <- struct{}{}:
 	default:
@@ -76,18 +88,25 @@ func (s *Shard) reclaimLoop() {
 	r := &s.reclaimer
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	idle := time.NewTicker(idleRests * s.opts.Tuning.ReclaimRest)
+	defer idle.Stop()
 	rest := s.opts.Tuning.ReclaimRest
 	for {
 		select {
 		case <-r.ctx.Done():
 			return
+		case <-idle.C:
+			if err := s.compactIdle(r); err != nil && r.ctx.Err() == nil {
+				s.opts.Logger.Error("compact an idle store", slog.String("store", s.graph.name), slog.Any("error", err))
+			}
+			continue
 		case <-r.kick:
 		}
 		s.closeRetired() // which would keep what is dead
 		for s.reclaimable() {
 			began := time.Now()
 			before := s.values.stats().SeparatedDead
-			if err := s.reclaim(r.ctx); err != nil && r.ctx.Err() == nil {
+			if err := s.values.compact(r.ctx); err != nil && r.ctx.Err() == nil {
 				s.opts.Logger.Error("reclaim large values", slog.String("store", s.values.name), slog.Any("error", err))
 			}
 			if s.values.stats().SeparatedDead < before/2 {
@@ -117,9 +136,41 @@ func (s *Shard) reclaimable() bool {
 	return err == nil && st.SeparatedDead > uint64(s.opts.Tuning.ReclaimBytes) && float64(st.SeparatedDead) > reclaimRatio*float64(st.SeparatedLive)
 }
 
-// reclaim makes tables forget the values that were deleted, whereupon Pebble looks for blob files to rewrite.
-func (s *Shard) reclaim(ctx context.Context) error {
-	in := s.values
+// compactIdle compacts the graph store if nothing was written to it since the last call, but since its last compaction, and
+// enough of it is above the lowest level. It also lets go of tables that compactions have replaced.
+func (s *Shard) compactIdle(r *reclaimer) error {
+	in := s.graph
+	var st InstanceStats
+	err := in.guard(func() error {
+		st = in.measure()
+		return nil
+	})
+	idle := st.LogIn == r.logged
+	r.logged = st.LogIn
+	if err != nil || !idle {
+		return err
+	}
+	if st.Replaced > 0 {
+		s.releaseReaders()
+	}
+	var all, lowest uint64
+	for _, l := range st.Levels {
+		if l.Bytes > 0 {
+			all, lowest = all+uint64(l.Bytes), uint64(l.Bytes)
+		}
+	}
+	upper := all - lowest
+	if st.LogIn == r.compacted || upper < uint64(s.opts.Tuning.ReclaimBytes) || float64(upper) < levelRatio*float64(all) {
+		return nil
+	}
+	r.compacted = st.LogIn
+	s.closeRetired()
+	return in.compact(r.ctx)
+}
+
+// compact moves all records to the lowest level, without those that are deleted, whereupon Pebble looks for blob files to
+// rewrite.
+func (in *instance) compact(ctx context.Context) error {
 	if err := in.flush(ctx); err != nil {
 		return err
 	}

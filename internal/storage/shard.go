@@ -41,6 +41,10 @@ type Shard struct {
 	closers  sync.WaitGroup
 	retireMu sync.Mutex
 	retired  []*View
+	// views are those that are open, but the writers'.
+	views map[*View]struct{}
+	// readerEpoch counts the calls of releaseReaders.
+	readerEpoch atomic.Uint64
 
 	// What follows belongs to whoever may write.
 	next     next // the ids as they are stored
@@ -308,7 +312,7 @@ func (s *Shard) Writable() error {
 func (s *Shard) Snapshot() (*View, error) {
 	if p := s.peer; p != nil {
 		v := p.acquire()
-		return &View{shard: s, graph: &peerReader{p: p, store: GraphStore, version: v}, values: &peerReader{p: p, store: ValuesStore, version: v}, known: state{s.version, s.next.value, s.sketches}}, nil
+		return s.newView(&peerReader{p: p, store: GraphStore, version: v}, &peerReader{p: p, store: ValuesStore, version: v}), nil
 	}
 	g, err := s.graph.snapshot()
 	if err != nil {
@@ -318,7 +322,18 @@ func (s *Shard) Snapshot() (*View, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.graph.guard(g.Close))
 	}
-	return &View{shard: s, graph: g, values: v, known: state{s.version, s.next.value, s.sketches}}, nil
+	return s.newView(g, v), nil
+}
+
+func (s *Shard) newView(g, values pebble.Reader) *View {
+	v := &View{shard: s, graph: g, values: values, known: state{s.version, s.next.value, s.sketches}}
+	s.retireMu.Lock()
+	defer s.retireMu.Unlock()
+	if s.views == nil {
+		s.views = map[*View]struct{}{}
+	}
+	s.views[v] = struct{}{}
+	return v
 }
 
 // No is the shard's number within its graph.

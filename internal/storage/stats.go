@@ -48,6 +48,7 @@ type InstanceStats struct {
 	SeparatedBytes           uint64 // of the files of separated values
 	SeparatedLive            uint64 // bytes of separated values, beside those in memtables, that have not been deleted
 	SeparatedDead            uint64 // bytes of those that have been, and that have not been reclaimed
+	Replaced                 uint64 // bytes of tables that compactions have replaced and iterators keep
 	Snapshots                int
 	BlockRead                uint64 // bytes of blocks that readers, compactions not among them, have asked for
 	BlockFound               uint64 // of these, bytes of those that the block cache had
@@ -138,7 +139,7 @@ func (in *instance) measure() InstanceStats {
 		Flushes: m.Flush.Count, Compactions: m.Compact.Count, CompactionsRunning: m.Compact.NumInProgress,
 		CompactionDebt: m.Compact.EstimatedDebt, CompactionTime: m.Compact.Duration,
 		SeparatedFiles: m.BlobFiles.LiveCount, SeparatedBytes: m.BlobFiles.LiveSize, SeparatedLive: m.BlobFiles.ReferencedValueSize,
-		Snapshots: m.Snapshots.Count,
+		Replaced: m.Table.ZombieSize, Snapshots: m.Snapshots.Count,
 		BlockHits: m.BlockCache.Hits, BlockMisses: m.BlockCache.Misses, BlockBytes: m.BlockCache.Size,
 		FilterHits: m.Filter.Hits, FilterMisses: m.Filter.Misses,
 		Stalls: in.stalls.Load(), StallTime: time.Duration(in.stalled.Load()),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -49,6 +50,7 @@ type reader struct {
 	bitmap  [memberWords]uint64
 	held    held // what bitmap is
 	tick    uint
+	epoch   uint64 // the shard's readerEpoch when the reader began
 }
 
 // slot names one of a reader's cursors: a keyspace, and in the keyspaces of edges a type and direction.
@@ -70,7 +72,7 @@ func (v *View) get() *reader {
 		return r
 	}
 	r := readers.Get().(*reader)
-	r.v = v
+	r.v, r.epoch = v, v.shard.readerEpoch.Load()
 	return r
 }
 
@@ -91,7 +93,7 @@ func (v *View) put(r *reader, err *error) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.closed || len(v.free) == maxFree {
+	if v.closed || len(v.free) == maxFree || r.epoch != v.shard.readerEpoch.Load() {
 		r.release()
 		return
 	}
@@ -118,15 +120,34 @@ func (v *View) Close() error {
 		return nil
 	}
 	v.closed = true
-	for _, r := range v.free {
-		r.release()
-	}
-	v.free = nil
+	v.releaseFree()
 	if v.over != nil {
 		return nil
 	}
 	v.shard.retire(v)
 	return nil
+}
+
+// releaseFree ends the readers that nobody uses.
+func (v *View) releaseFree() {
+	for _, r := range v.free {
+		r.release()
+	}
+	v.free = nil
+}
+
+// releaseReaders ends the readers of all views, those in use when their request is done: their iterators keep tables that a
+// compaction has replaced.
+func (s *Shard) releaseReaders() {
+	s.readerEpoch.Add(1)
+	s.retireMu.Lock()
+	views := slices.Collect(maps.Keys(s.views))
+	s.retireMu.Unlock()
+	for _, v := range views {
+		v.mu.Lock()
+		v.releaseFree()
+		v.mu.Unlock()
+	}
 }
 
 // retirePause is how long snapshots that are not wanted any more wait for others, to be closed together.
@@ -137,6 +158,7 @@ const retirePause = 5 * time.Millisecond
 func (s *Shard) retire(v *View) {
 	s.retireMu.Lock()
 	defer s.retireMu.Unlock()
+	delete(s.views, v)
 	if s.retired = append(s.retired, v); len(s.retired) == 1 {
 		s.closers.Go(func() {
 			select {
