@@ -12,6 +12,7 @@ import (
 
 // Each workload of graphctl bench runs, says how long each of its requests takes, and leaves the server as it was.
 func TestBench(t *testing.T) {
+	t.Parallel()
 	s := start(t, filepath.Join(t.TempDir(), "data"))
 	at := []string{"GRAPHCTL_ADDRESS=" + s.addrs.GRPC}
 	o := run(t, at, "graphctl", "bench", "hops", "--seconds", "0.01")

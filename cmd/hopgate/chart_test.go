@@ -102,6 +102,7 @@ var (
 // A running server or gateway has the metrics that the chart's expressions use, with the labels that these name. The list of
 // both is what deploy/helm/test checks the expressions against.
 func TestChartMetrics(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	got := run(t, nil, "graphctl", "query", "--address", s.addrs.GRPC, "CREATE (:A {k: 1})")
 	require.Zero(t, got.code, got.err)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -43,12 +44,18 @@ func (p *process) kill(signal syscall.Signal) {
 	_ = p.cmd.Wait()
 }
 
-// freeAddress gives an address that nobody listens on now.
+// freeAddress returns an address that nobody listens on. Its port lies below the range that the system assigns to
+// listeners on port 0 and to connections, so nothing takes it before the process that it is for.
 func freeAddress(t *testing.T) string {
-	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	for range 100 {
+		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
 }
 
 // startCluster starts shards and gateways, with more arguments for each, and waits until the gateways are ready.

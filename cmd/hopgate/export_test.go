@@ -134,6 +134,7 @@ func equal(t *testing.T, want, got []string) {
 
 // What is exported, in whatever format, loads as an equal graph.
 func TestExport(t *testing.T) {
+	t.Parallel()
 	for seed, format := range []string{"csv", "jsonl", "csv", "jsonl", "parquet", "parquet"} {
 		t.Run(format, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(seed), 1))

@@ -32,6 +32,7 @@ edges:
 // TestFetchCaller holds access rules of fetches against callers that their tokens name, through a real server: each request
 // has the code of its answer, of the statement's for /v1/query, and a text that the answer has.
 func TestFetchCaller(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	tokens := "tokens:\n"
 	for name, role := range map[string]string{"1": "fetcher", "2": "fetcher", "reads": "reader", "root": "admin"} {

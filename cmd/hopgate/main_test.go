@@ -193,6 +193,7 @@ func (s *server) counts() [4]int {
 
 // The whole road: serve, load, query, fetch, look inside, drain, open again.
 func TestRoad(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	dir, vertices, edges := network(t, "--persons", "500", "--comment-bytes", "1KiB..3KiB")
 	s := start(t, data)
@@ -328,6 +329,7 @@ func TestDrainTimeout(t *testing.T) {
 
 // Exit codes: 0, 1 for a failure, 2 for a wrong command line or configuration, with one line that names the fault.
 func TestUsage(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, []byte("shrads: 1\n"), 0o600))
 	for _, c := range []struct {
@@ -366,6 +368,7 @@ func TestUsage(t *testing.T) {
 
 // Against a server: what graphctl prints, and how it fails.
 func TestGraphctl(t *testing.T) {
+	t.Parallel()
 	s := start(t, filepath.Join(t.TempDir(), "data"), "--test-procedures")
 	s.graphctl("query", "CREATE (:A {k: 1, s: 'x\"y'})")
 	env := []string{"GRAPHCTL_ADDRESS=" + s.addrs.GRPC}

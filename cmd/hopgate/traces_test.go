@@ -39,6 +39,7 @@ func (s *spans) Export(_ context.Context, req *collector.ExportTraceServiceReque
 // A server sends a trace of each request, within the trace of its caller, with stages and operators, and without the values of
 // its statement.
 func TestTraces(t *testing.T) {
+	t.Parallel()
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	kept := &spans{}
@@ -117,6 +118,7 @@ func (p *points) Export(_ context.Context, req *metricscollector.ExportMetricsSe
 
 // A server sends the metrics of its registry, all of them, to the collector that takes its traces.
 func TestMetricsPushed(t *testing.T) {
+	t.Parallel()
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	kept := &points{all: map[string]*metrics.Metric{}}

@@ -10,6 +10,7 @@ import (
 
 // The settings name the hosts and the origins that a server without tokens takes.
 func TestWebSettings(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir(), "--http-hosts", "graphs.example.com", "--http-origins", "https://app.example.com")
 	ask := func(host, origin string) *http.Response {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.addrs.HTTP+"/v1/query", strings.NewReader(`{"statement": "RETURN 1"}`))

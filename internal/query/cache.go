@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// planKey is what a prepared statement depends on, beside the catalog's version and the graph's size.
+// planKey identifies a prepared statement, apart from the catalog's version and the graph's size.
 type planKey struct {
 	g     shard.Graph
 	text  string
@@ -15,21 +15,21 @@ type planKey struct {
 	kind  keyKind
 }
 
-// keyKind says what the text of a planKey is.
+// keyKind is the kind of the text in a planKey.
 type keyKind uint8
 
 const (
-	wholeText  keyKind = iota // a statement as it was sent
-	shapeText                 // a statement without its literals, for which the cache knows which of them are lifted
+	wholeText  keyKind = iota // a statement as sent
+	shapeText                 // a statement without its literals; its entry says which of them are lifted
 	liftedText                // a statement without its lifted literals
-	hopsText                  // one of the above, with the bounds of lengths that parameters give
+	hopsText                  // one of the above, with the lengths that parameters set
 )
 
-// planCache keeps the prepared statements that were used last.
+// planCache is an LRU cache of prepared statements.
 type planCache struct {
 	mu    sync.Mutex
 	size  int
-	order *list.List // of *planEntry, the last used first
+	order *list.List // of *planEntry, most recently used first
 	byKey map[planKey]*list.Element
 }
 

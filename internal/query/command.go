@@ -34,7 +34,7 @@ func (e *Engine) command(ctx context.Context, g shard.Graph, p *prepared, params
 	return graph.InternalError("run a command", fmt.Errorf("no command %T", p.command))
 }
 
-// forget drops what is kept for a graph that is no more.
+// forget drops the cached state of a dropped graph.
 func (e *Engine) forget(g shard.Graph) {
 	e.plans.forget(g)
 	e.texts.forget(g)
@@ -62,8 +62,8 @@ func (e *Engine) createIndex(ctx context.Context, g shard.Graph, c *cypher.Creat
 	return nil
 }
 
-// newIndex returns the index that a command adds to a list. There is nothing to add if one of the list is in its way and the command
-// says IF NOT EXISTS; without that it fails with graph.KindExists.
+// newIndex returns the index that a command adds to a list. If an existing one conflicts, it returns none with IF NOT EXISTS,
+// and otherwise fails with graph.KindExists.
 func newIndex(list []graph.Index, c *cypher.CreateIndex) (ix graph.Index, there bool, err error) {
 	ix = c.Index
 	if ix.Name == "" {
@@ -117,7 +117,7 @@ func (e *Engine) dropIndex(ctx context.Context, g shard.Graph, c *cypher.DropInd
 	return nil
 }
 
-// oldIndex finds what a command removes from a list; -1 if there is none and the command says IF EXISTS.
+// oldIndex finds what a command removes from a list; -1 if it does not exist and the command says IF EXISTS.
 func oldIndex(list []graph.Index, c *cypher.DropIndex) (int, error) {
 	i := slices.IndexFunc(list, func(ix graph.Index) bool {
 		if c.Name != "" {
@@ -155,7 +155,7 @@ func (e *Engine) createGraph(ctx context.Context, c *cypher.CreateGraph, res *Re
 	return err
 }
 
-// dropGraph ends what runs on a graph, except for the command itself, and drops it.
+// dropGraph ends all requests on a graph except for the command itself, and drops the graph.
 func (e *Engine) dropGraph(ctx context.Context, name string, res *Result) error {
 	g, err := e.store.Graph(name)
 	if err != nil {

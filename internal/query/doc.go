@@ -1,2 +1,2 @@
-// Package query prepares and runs requests: text in, batches out, with a plan cache, limits and a list of what runs.
+// Package query prepares and runs requests: text in, batches out, with a plan cache, limits and a list of running requests.
 package query

@@ -19,50 +19,50 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// DefaultGraph is the graph of requests that name none.
+// DefaultGraph is the graph of requests that do not name one.
 const DefaultGraph = "default"
 
 // Options are the engine's settings.
 type Options struct {
-	// Timeout ends a request that asks for no other time and runs longer; default 0, none. It does not end what makes or
-	// drops graphs and indexes, what commits by itself on its way, nor statements of explicit transactions.
+	// Timeout ends a request that sets no timeout of its own; default 0, none. It does not apply to commands for graphs and
+	// indexes, to CALL {…} IN TRANSACTIONS, or to statements of explicit transactions.
 	Timeout time.Duration
-	// MaxTimeout is the most that a request may ask for; default 0, any.
+	// MaxTimeout bounds the timeout that a request sets; default 0, none.
 	MaxTimeout time.Duration
-	// QueryBytes is what the operators of one statement may hold; default 0, no limit.
+	// QueryBytes bounds the memory of one statement's operators; default 0, no limit.
 	QueryBytes int64
-	// PoolBytes is what the operators of all statements may hold together; the largest is ended when they hold more.
-	// Default 0, no limit.
+	// PoolBytes bounds the memory of all statements' operators together; beyond it, the largest statement is ended. Default 0,
+	// no limit.
 	PoolBytes int64
-	// Spill is where sorts and aggregations put rows that they have no memory for; default nil, they fail.
+	// Spill is the disk space for rows of sorts and aggregations that exceed their memory; default nil, they fail.
 	Spill *exec.Spill
 	// MaxRows and MaxVisits bound the rows of a result and the edges that a statement visits; default 0, no limit.
 	MaxRows, MaxVisits int64
-	// PlanCacheSize is the number of prepared plans that are kept; default 1,024.
+	// PlanCacheSize is the capacity of the plan cache; default 1,024.
 	PlanCacheSize int
-	// SlowLogSize is the number of slow statements that are kept; default 128.
+	// SlowLogSize is the capacity of the slow log; default 128.
 	SlowLogSize int
-	// FetchRules say what JSON-array fetches may do; nil lets everything pass.
+	// FetchRules restrict JSON-array fetches; default nil, no restriction.
 	FetchRules *fetch.Rules
-	// FetchCaller gives who makes a request to a graph, for FetchRules; nil knows nobody.
+	// FetchCaller identifies the caller of a fetch for FetchRules; nil identifies no caller.
 	FetchCaller func(ctx context.Context, graphName string) fetch.Caller
 	// ImportDir is the directory that LOAD CSV may read; default "", none.
 	ImportDir string
-	// Neo4jVersion is what clients of Neo4j are told; default Neo4jVersion.
+	// Neo4jVersion is the version reported to clients of Neo4j; default Neo4jVersion.
 	Neo4jVersion string
-	// Authenticates says that callers are asked who they are.
+	// Authenticates says that callers must authenticate.
 	Authenticates bool
-	// Audit takes who has changed what, or was not let; default nil, nobody.
+	// Audit logs changes and denied requests with their callers; default nil, no log.
 	Audit *access.Audit
 	// Admission bounds how many requests run at one time; default no limit.
 	Admission Admission
-	// Rates count the requests that were refused because they came too soon after others; default nil.
+	// Rates counts the requests that a rate limit refused; default nil.
 	Rates *access.Rates
-	// Fetch bounds what a JSON-array fetch may ask for.
+	// Fetch bounds JSON-array fetches.
 	Fetch fetch.Limits
 }
 
-// EnsureDefaults fills in what is not set.
+// EnsureDefaults sets options that are zero to their defaults.
 func (o *Options) EnsureDefaults() {
 	if o.PlanCacheSize <= 0 {
 		o.PlanCacheSize = 1024
@@ -96,7 +96,7 @@ type Engine struct {
 	store    shard.Store
 	opt      Options
 	plans    *planCache
-	texts    *planCache // the lifted literals of texts; apart, so that ever new ones drive no plan out
+	texts    *planCache // the lifted literals of texts; separate, so that new texts evict no plan
 	fetches  fetchCache
 	procs    *procedure.Registry
 	running  registry
@@ -105,7 +105,7 @@ type Engine struct {
 	cpu      cpuSlots
 	commits  atomic.Uint64 // see CommitNumber
 
-	labelled atomic.Int32 // who takes a profile now
+	labelled atomic.Int32 // number of profiles being taken
 
 	slow    slowLog
 	metrics Metrics
@@ -113,7 +113,7 @@ type Engine struct {
 	watch   Watch
 	pool    *exec.Pool // nil: no limit
 
-	allPools []*exec.Pool // of requests that have none but pool
+	allPools []*exec.Pool // of requests without other pools
 }
 
 // New creates an engine.
@@ -136,23 +136,23 @@ type Request struct {
 	Statement string
 	Params    map[string]graph.Value
 	Graph     string        // "" is DefaultGraph
-	ReadOnly  bool          // a statement that writes is an error
-	Unsafe    error         // the error of a statement that writes, if such a request must not; nil: it may
+	ReadOnly  bool          // a statement that writes fails
+	Unsafe    error         // the error for a statement that writes; nil: it may write
 	Timeout   time.Duration // 0: the engine's
-	MaxRows   int64         // rows after which the result ends, truncated; 0: all
-	Metadata  graph.Value   // a map of what the client says of a transaction of the statement's own, or null
-	Buffer    bool          // in an explicit transaction: take all rows into memory before the first is given
+	MaxRows   int64         // truncates the result; 0: no limit
+	Metadata  graph.Value   // metadata of the statement's own transaction: a map, or null
+	Buffer    bool          // in an explicit transaction: buffer all rows before the first is returned
 
-	probe  bool   // asked by the server itself, not to be counted
-	typed  Typed  // what runs instead of Statement, if set
+	probe  bool   // sent by the server itself, not counted
+	typed  Typed  // runs instead of Statement, if set
 	limits Limits // of a typed request
 }
 
-// Query runs a statement. A statement that reads gives its rows as they are pulled; one that writes has been committed
-// when Query returns. The caller closes the result.
+// Query runs a statement. A reading statement computes its rows as they are pulled; a writing one has been committed when Query
+// returns. The caller closes the result.
 func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error) {
 	start := time.Now()
-	r := &struct { // what a request needs, at once
+	r := &struct { // everything that a request allocates, at once
 		q   Running
 		res Result
 	}{}
@@ -168,7 +168,7 @@ func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error
 	e.watch.begin(ctx, q, kind, start)
 	done := false
 	defer func() {
-		if !done { // a panic is on its way to the server
+		if !done { // a panic unwinds to the server
 			err = graph.InternalError("query", nil)
 		}
 		if err != nil {
@@ -184,7 +184,7 @@ func (e *Engine) Query(ctx context.Context, req Request) (res *Result, err error
 	return &r.res, nil
 }
 
-// query does the work of Query for a request that is in the list of those that run.
+// query does the work of Query for a registered request.
 func (e *Engine) query(res *Result) error {
 	if err := e.admit(res.ctx, res.q, res.start); err != nil {
 		return err
@@ -192,7 +192,7 @@ func (e *Engine) query(res *Result) error {
 	return e.start(res)
 }
 
-// start prepares a result's request and begins to run it, again if what it has read is lost.
+// start prepares and starts a request, and repeats that if its snapshot is lost.
 func (e *Engine) start(res *Result) error {
 	for {
 		err := e.startOnce(res)
@@ -237,7 +237,7 @@ func (e *Engine) startOnce(res *Result) error {
 			return err
 		}
 	}
-	asks := p.command != nil || p.prefix == "EXPLAIN" // no transaction tells whether the graph is known as it is
+	asks := p.command != nil || p.prefix == "EXPLAIN" // no transaction checks whether the cached graph is current
 	if asks {
 		g, err = e.store.Graph(name)
 	} else if other {
@@ -281,7 +281,7 @@ func (e *Engine) startOnce(res *Result) error {
 	return nil
 }
 
-// timeout is the time of a request that asks for it; 0 is none.
+// timeout returns the timeout of a request; 0 is none.
 func (e *Engine) timeout(asked time.Duration) time.Duration {
 	if most := e.opt.MaxTimeout; most > 0 && asked > most {
 		return most
@@ -289,7 +289,7 @@ func (e *Engine) timeout(asked time.Duration) time.Duration {
 	return asked
 }
 
-// limit ends a request that has asked for no time of its own when Options.Timeout has passed since its beginning.
+// limit applies Options.Timeout, counted from start, to a request that sets no timeout.
 func (e *Engine) limit(q *Running, start time.Time, asked time.Duration) {
 	if e.opt.Timeout == 0 || asked > 0 || q.quiet || q.late != nil {
 		return
@@ -301,7 +301,7 @@ func (e *Engine) limit(q *Running, start time.Time, asked time.Duration) {
 	})
 }
 
-// known returns a graph as the store knows it: the transaction that follows tells whether that is right.
+// known returns a graph from the store's cache; the transaction that follows checks whether it is current.
 func (e *Engine) known(name string) (shard.Graph, error) {
 	if k, ok := e.store.(shard.Knower); ok {
 		if g := k.Known(name); g != nil {
@@ -311,7 +311,7 @@ func (e *Engine) known(name string) (shard.Graph, error) {
 	return e.store.Graph(name)
 }
 
-// checked waits until a transaction is known to read the present, and gives why it does not.
+// checked waits until a transaction is known to read the current snapshot, or returns why it does not.
 func checked(ctx context.Context, tx shard.Tx) error {
 	if c, ok := tx.(shard.Checked); ok {
 		return c.Check(ctx)
@@ -319,15 +319,15 @@ func checked(ctx context.Context, tx shard.Tx) error {
 	return nil
 }
 
-// run begins a plan's execution; one that writes is run to its end and committed. If it meets a conflict with another
-// transaction, it is run again, while nobody else can commit.
+// run starts a plan; a writing one runs to its end and commits. After a conflict, it runs again while no other transaction can
+// commit.
 func (e *Engine) run(ctx context.Context, g shard.Graph, p *prepared, params map[string]graph.Value, res *Result) error {
 	mode := shard.Read
 	if p.writes() {
 		mode = shard.Write
 	}
 	if p.merges {
-		mode = shard.WriteExclusive // or two that run side by side make the same twice
+		mode = shard.WriteExclusive // or two concurrent ones create the same twice
 	}
 	if p.own {
 		res.q.trace.enter("execute")
@@ -346,7 +346,7 @@ func (e *Engine) run(ctx context.Context, g shard.Graph, p *prepared, params map
 // errStalePlan says that a plan was made for another catalog than that of the transaction that has begun.
 var errStalePlan = graph.Unavailable("DatabaseError", shard.CutGone, "the schema changed while the statement was planned; run it again", nil)
 
-// attempt runs a plan in a transaction of its own.
+// attempt runs a plan in its own transaction.
 func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p *prepared, params map[string]graph.Value, res *Result) error {
 	trace := res.q.trace
 	if err := res.q.cpu.beginPlan(ctx, p.exec); err != nil {
@@ -370,7 +370,7 @@ func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p 
 		res.Columns = []string{}
 	}
 	if mode != shard.Read {
-		defer tx.Rollback() // also if it panics: others may wait for its end
+		defer tx.Rollback() // also after a panic: others may wait for its end
 	}
 	env := e.env(res.q, params, p.prefix == "PROFILE")
 	env.Committed = mode == shard.Read
@@ -425,7 +425,7 @@ func (e *Engine) env(q *Running, params map[string]graph.Value, profile bool) ex
 	}
 }
 
-// pools are those that a request's operators tell of what they hold.
+// pools returns the pools that a request's operators publish their memory to.
 func (e *Engine) pools(q *Running) []*exec.Pool {
 	all := e.allPools
 	for _, s := range q.place.quotas() {
@@ -434,13 +434,13 @@ func (e *Engine) pools(q *Running) []*exec.Pool {
 		}
 	}
 	if len(all) > len(e.allPools) {
-		told := all // on the heap, unlike all
+		told := all // escapes to the heap, unlike all
 		q.pools.Store(&told)
 	}
 	return all
 }
 
-// prepared is a statement that is ready to run: a plan or a command.
+// prepared is a compiled statement: a plan or a command.
 type prepared struct {
 	exec    *exec.Prepared
 	command cypher.Command
@@ -448,12 +448,12 @@ type prepared struct {
 	params  []string
 	hops    []string // the parameters that bound the lengths of patterns
 	merges  bool
-	calls   bool   // procedures that may run statements
-	own     bool   // it commits by itself: CALL {…} IN TRANSACTIONS
+	calls   bool   // calls procedures that may run statements
+	own     bool   // commits by itself: CALL {…} IN TRANSACTIONS
 	version uint64 // of the catalog
 	size    uint64 // vertices and edges of the graph when it was planned
-	from    source // what it was planned for
-	asked   source // what asks for it, where literals are lifted
+	from    source // the source that it was planned for
+	asked   source // the source that it runs for, if literals are lifted
 	lifted  string // in Engine.texts: the text without its lifted literals
 	notices notices
 }
@@ -473,7 +473,7 @@ func (p *prepared) writes() bool {
 	return p.exec.Query.Writes && p.prefix != "EXPLAIN"
 }
 
-// check says why a statement may not run with these parameters in this access mode; unsafe is why it must not write.
+// check returns why a statement may not run with these parameters in this access mode; unsafe is why it must not write.
 func (p *prepared) check(params map[string]graph.Value, readOnly bool, unsafe error) error {
 	if err := p.checkParams(params); err != nil {
 		return err
@@ -487,7 +487,7 @@ func (p *prepared) check(params map[string]graph.Value, readOnly bool, unsafe er
 	return nil
 }
 
-// checkParams reports the parameters that are not given.
+// checkParams reports missing parameters.
 func (p *prepared) checkParams(params map[string]graph.Value) error {
 	if p.prefix == "EXPLAIN" {
 		return nil
@@ -504,8 +504,8 @@ func (p *prepared) checkParams(params map[string]graph.Value) error {
 	return graph.MissingParameters(missing...)
 }
 
-// prepareBy returns the prepared form of what compile compiles: what the cache has by its key, if that is not nil and the
-// graph is still what it was planned for.
+// prepareBy returns a prepared statement: from the cache, if it has key and the graph has not changed much since, or from
+// compile. A nil key bypasses the cache.
 func (e *Engine) prepareBy(
 	ctx context.Context, key planKey, cached *prepared, from source, compile func() (*plan.Query, cypher.Command, error),
 ) (*prepared, error) {
@@ -520,7 +520,7 @@ func (e *Engine) prepareBy(
 		}
 		if sameSize(size, cached.size) {
 			if len(cached.hops) == 0 {
-				e.metrics.PlanHits.Add(1) // else there may be a plan for the values of its parameters
+				e.metrics.PlanHits.Add(1) // otherwise there may be a plan for the values of its parameters
 			}
 			return cached, nil
 		}
@@ -565,10 +565,10 @@ func sizeOf(ctx context.Context, g shard.Graph) (uint64, error) {
 	return c.Vertices + c.Edges, nil
 }
 
-// sameSize reports whether a graph of a vertices and edges is still about what it was with b.
+// sameSize reports whether a graph of a vertices and edges still has about the size b.
 func sameSize(a, b uint64) bool { return a <= 2*b+1000 && b <= 2*a+1000 }
 
-// compile optimizes and compiles a logical plan with the statistics of the present.
+// compile optimizes and compiles a logical plan with the current statistics.
 func (e *Engine) compile(ctx context.Context, g shard.Graph, q *plan.Query) (*exec.Prepared, uint64, error) {
 	tx, err := g.Begin(ctx, shard.Read)
 	if err != nil {

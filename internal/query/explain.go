@@ -9,16 +9,16 @@ import (
 // PlanNode is an operator as EXPLAIN and PROFILE show it.
 type PlanNode struct {
 	Operator, Args string
-	// Estimate is the number of rows that the planner expected; negative where it expected nothing.
+	// Estimate is the planner's estimate of rows; negative if there is none.
 	Estimate float64
 	Children []*PlanNode
-	// Profiled says that what follows is set: what the operator did, without its inputs.
+	// Profiled says that the following fields are set: the operator's work without its inputs.
 	Profiled      bool
 	Rows, Batches int64
 	Time          time.Duration
 	Requests      int64 // shard requests
-	Bytes         int64 // that they gave
-	Memory        int64 // the most bytes held at one time
+	Bytes         int64 // of their answers
+	Memory        int64 // peak memory
 	Spilled       int64 // bytes written to disk
 	// Metered says that the following are counted; see exec.Stat.
 	Metered             bool
@@ -28,13 +28,13 @@ type PlanNode struct {
 	Calls, Sent, Received, Edges int64
 }
 
-// WirePerEdge returns how many bytes were sent and received for an edge; it is not ok if there were no edges, or all came along with
-// what another operator asked for.
+// WirePerEdge returns the bytes sent and received for each edge; ok is false if there were no edges, or all came with the
+// request of another operator.
 func (n *PlanNode) WirePerEdge() (bytes float64, ok bool) {
 	return float64(n.Sent+n.Received) / float64(max(n.Edges, 1)), n.Edges > 0 && n.Calls > 0
 }
 
-// explain creates the result that of an EXPLAIN: the columns of the statement, its plan, and no rows.
+// explain turns the result into that of an EXPLAIN: the columns of the statement, its plan, and no rows.
 func (r *Result) explain() {
 	if cols := r.p.exec.Columns(); cols != nil {
 		r.Columns = cols

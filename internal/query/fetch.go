@@ -16,7 +16,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// maxFetchText is how many bytes of a fetch the list of running requests and the slow log keep.
+// maxFetchText is how many bytes of a fetch the list of running requests and the slow log show.
 const maxFetchText = 4 << 10
 
 // FetchRequest is one JSON-array fetch.
@@ -27,10 +27,10 @@ type FetchRequest struct {
 	Timeout time.Duration // 0: the engine's
 }
 
-// Fetch runs a JSON-array fetch and writes its answer to w. code is the answer's code. A request that fails before
-// anything is written is answered as well, by its own structure with the error beside it; err is set only if what was
-// written is half an answer, or could not be written. Reading methods see one cut of the graph; writing methods are one
-// transaction, which is committed before anything is written.
+// Fetch runs a JSON-array fetch and writes its answer to w. code is the answer's code. A request that fails before anything is
+// written is answered as well: its own structure and the error. err is set only if half of the answer was written, or writing
+// failed. Reading methods see one snapshot of the graph; writing methods are one transaction, committed before anything is
+// written.
 func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code int, err error) {
 	start := time.Now()
 	q := &Running{}
@@ -64,7 +64,7 @@ func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code
 	return fetch.CodeOK, err
 }
 
-// text is how the request stands in lists.
+// text returns the request as lists show it.
 func (r *FetchRequest) text() string {
 	body := r.Body[:min(len(r.Body), maxFetchText)]
 	return r.Method + " " + strings.ToValidUTF8(string(body), "")
@@ -116,7 +116,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w *wat
 		}
 		return res, err
 	}
-	// The answer must not be on its way before the commit.
+	// The answer must not be sent before the commit.
 	var answer bytes.Buffer
 	res, err = r.Run(ctx, run, run.programs.cache, &answer)
 	if err == nil {
@@ -131,7 +131,7 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w *wat
 	return res, err
 }
 
-// restrict puts a request under the access rules, if there are any.
+// restrict applies the access rules, if there are any, to a request.
 func (e *Engine) restrict(ctx context.Context, r *fetch.Request, graphName string) {
 	if e.opt.FetchRules == nil {
 		return
@@ -143,11 +143,12 @@ func (e *Engine) restrict(ctx context.Context, r *fetch.Request, graphName strin
 	r.Restrict(e.opt.FetchRules, caller)
 }
 
-// watchedWriter remembers that a client was written to, or could not be, and lets others compute meanwhile.
+// watchedWriter records whether the client has been written to and whether that failed, and suspends the request while it
+// writes.
 type watchedWriter struct {
 	w     io.Writer
 	cpu   *cpuSlot
-	gate  func() error // asked before the first write, or nil
+	gate  func() error // called before the first write, or nil
 	began bool
 	err   error
 }
@@ -167,15 +168,15 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// kinds gives the kind of an error that has a code alone.
+// kinds maps error codes to kinds.
 var kinds = map[int]graph.Kind{
 	fetch.CodeNoRight: graph.KindDenied, fetch.CodeNotFound: graph.KindNotFound, fetch.CodeTimeout: graph.KindDeadline,
 	fetch.CodeConflict: graph.KindConflict, fetch.CodeBudget: graph.KindBudget, fetch.CodeBusy: graph.KindUnavailable,
 	fetch.CodeInternal: graph.KindInternal, fetch.CodeUnknown: graph.KindUnknown,
 }
 
-// outcome returns the error of a fetch the form in which it is counted, with the fetch's own error inside. sent is how
-// writing to the client failed, or nil.
+// outcome converts the error of a fetch to the form in which it is counted, wrapping the fetch's own error. sent is the error
+// of writing to the client, or nil.
 func outcome(err, sent error) *graph.Error {
 	if sent != nil {
 		return graph.DeadlineError(sent)
@@ -202,8 +203,8 @@ type fetchRun struct {
 	writes   bool
 }
 
-// passAfter is the number of rows after which a list is taken for one that passes by: a table that is read as a whole does
-// not drive out of the caches what others read again and again.
+// passAfter is the number of rows from which on a list is read as a scan: a table that is read whole does not evict from the
+// caches what others read repeatedly.
 const passAfter = 64 << 10
 
 func (r *fetchRun) Catalog() graph.Catalog { return r.g }
@@ -215,7 +216,7 @@ func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]gra
 	}
 	env := r.e.env(r.q, params, false)
 	if r.writes {
-		env.Slot = nil // others wait for its end
+		env.Slot = nil // others wait for its end, so it never yields
 	} else if err := r.q.cpu.beginPlan(ctx, x); err != nil {
 		return err
 	}
@@ -254,7 +255,7 @@ func (r *fetchRun) prepare(q *plan.Query) (*exec.Prepared, error) {
 	}, &r.e.metrics.PlanHits)
 }
 
-// Explain returns the operators of a plan, one a line.
+// Explain returns the operators of a plan, one per line.
 func (r *fetchRun) Explain(q *plan.Query) (string, error) {
 	x, err := r.prepare(q)
 	if err != nil {

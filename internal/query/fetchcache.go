@@ -11,16 +11,16 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// fetchCache keeps, for each graph, the programs of its fetches and what their plans were compiled to.
+// fetchCache keeps the programs of fetches and their compiled plans by graph.
 type fetchCache struct {
 	size int
 	mu   sync.Mutex
 	byG  map[shard.Graph]*fetchPrograms
 }
 
-// fetchPrograms is one generation of a graph's programs. A request stays with the generation that it began with, so a
-// plan, which compiling changes, is compiled once for good. A generation ends when the graph has become another size
-// than its plans were made for, or when it holds too many plans.
+// fetchPrograms is one generation of a graph's programs. A request keeps the generation that it began with, so each plan, which
+// compilation changes, is compiled exactly once. A generation ends when the graph's size has changed, or when it holds too many
+// plans.
 type fetchPrograms struct {
 	cache *fetch.Cache
 	size  uint64 // vertices and edges of the graph when the generation began
@@ -34,7 +34,7 @@ type fetchPlan struct {
 	err  error
 }
 
-// plansPerProgram is about how many plans a program has at most.
+// plansPerProgram estimates the most plans of one program.
 const plansPerProgram = 4
 
 // of returns the generation for a request that begins now.
@@ -76,7 +76,7 @@ func (p *fetchPrograms) len() int {
 	return len(p.plans)
 }
 
-// prepare returns what a plan is compiled to; it compiles it at its first use and counts the others.
+// prepare compiles a plan at its first use and returns the compiled plan; it counts later uses.
 func (p *fetchPrograms) prepare(q *plan.Query, compile func() (*exec.Prepared, error), hits *atomic.Uint64) (*exec.Prepared, error) {
 	p.mu.Lock()
 	f := p.plans[q]
@@ -88,7 +88,7 @@ func (p *fetchPrograms) prepare(q *plan.Query, compile func() (*exec.Prepared, e
 	}
 	p.mu.Unlock()
 	f.once.Do(func() {
-		f.err = graph.InternalError("compile a plan", nil) // stays if compiling panics
+		f.err = graph.InternalError("compile a plan", nil) // remains if compiling panics
 		f.x, f.err = compile()
 	})
 	return f.x, f.err

@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxShape is how many bytes of an operation's text are shown.
+// maxShape is how many bytes of a statement's shape are shown.
 const maxShape = 2 << 10
 
-// Fingerprint returns what a request has in common with those that differ from it in their values alone: its text with ?
-// instead of each value, cut to 2 KiB, and 16 hexadecimal digits that stand for the whole of it.
+// Fingerprint returns what requests that differ only in their values have in common: the text with ? for each value, cut to 2
+// KiB, and 16 hexadecimal digits that identify the whole text.
 func Fingerprint(kind Kind, statement string) (digits, text string) {
 	if kind == FetchKind {
 		text = fetchShape(statement)
@@ -32,8 +32,7 @@ func Fingerprint(kind Kind, statement string) (digits, text string) {
 	return fmt.Sprintf("%016x", h.Sum64()), strings.ToValidUTF8(text, "")
 }
 
-// statementShape puts ? instead of a statement's literals, one for a list of them, and one space instead of
-// what parts its words.
+// statementShape replaces a statement's literals by ?, one for a list of them, and the space between its words by one space.
 func statementShape(s string) string {
 	out := make([]byte, 0, min(len(s), maxShape))
 	for i := 0; i < len(s); {
@@ -75,7 +74,7 @@ func statementShape(s string) string {
 	return strings.TrimRight(string(out), " ;")
 }
 
-// fetchShape puts ? instead of the values of a fetch's body, one for a list of them.
+// fetchShape replaces the values of a fetch's body by ?, one for a list of them.
 func fetchShape(s string) string {
 	method, body, _ := strings.Cut(s, " ")
 	out := append(make([]byte, 0, min(len(s), maxShape)), method...)
@@ -123,7 +122,7 @@ func appendSpace(out []byte) []byte {
 	return append(out, ' ')
 }
 
-// closing returns the place after the string that begins at i, which may be cut off.
+// closing returns the position after the string that begins at i, which may be cut off.
 func closing(s string, i int) int {
 	quote := s[i]
 	for i++; i < len(s) && s[i] != quote; i++ {
@@ -134,7 +133,7 @@ func closing(s string, i int) int {
 	return min(i+1, len(s))
 }
 
-// after returns the place after the next end from i on, or the end of s.
+// after returns the position after the next end from i on, or the end of s.
 func after(s string, i int, end string) int {
 	at := strings.Index(s[i:], end)
 	if at < 0 {
@@ -143,7 +142,7 @@ func after(s string, i int, end string) int {
 	return i + at + len(end)
 }
 
-// isWord reports whether a byte may stand in a name; those of other scripts' letters may.
+// isWord reports whether a byte may belong to a name, including the bytes of non-ASCII letters.
 func isWord(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf
 }

@@ -8,13 +8,14 @@ import (
 )
 
 const (
-	// neo4jGraph is what Neo4j's clients call the default graph, unless there is one of that name.
+	// neo4jGraph is Neo4j's name of the default graph, unless a graph has this name.
 	neo4jGraph = "neo4j"
-	// systemGraph is where Neo4j's clients send commands for graphs and questions about the server. It holds no data.
+	// systemGraph is the graph to which Neo4j's clients send commands for graphs and questions about the server. It holds no
+	// data.
 	systemGraph = "system"
 )
 
-// graphName returns the graph that a client means by a name, which may be one that does not exist.
+// graphName returns the graph that a client means by a name; it may not exist.
 func (e *Engine) graphName(name string) string {
 	if name == "" || (name == neo4jGraph || name == systemGraph) && !e.has(name) {
 		return DefaultGraph
@@ -22,7 +23,7 @@ func (e *Engine) graphName(name string) string {
 	return name
 }
 
-// isSystem reports whether a client means the system by a name, rather than a graph.
+// isSystem reports whether a name means the system rather than a graph.
 func (e *Engine) isSystem(name string) bool { return name == systemGraph && !e.has(name) }
 
 func (e *Engine) has(name string) bool {
@@ -48,7 +49,7 @@ func (e *Engine) ClientName(name string) string {
 	return name
 }
 
-// checkSystem refuses a statement that asks the system for data.
+// checkSystem refuses a statement that reads data from the system graph.
 func (p *prepared) checkSystem() error {
 	switch p.command.(type) {
 	case nil:
@@ -61,8 +62,8 @@ func (p *prepared) checkSystem() error {
 	return graph.SyntaxError("SystemGraph", graph.Pos{}, "the graph system holds no data; it takes SHOW commands, procedures of dbms and db, and commands for graphs")
 }
 
-// CommitNumber returns a number that names the state in which all commits are that were acknowledged. It grows with each that committed
-// says has changed something.
+// CommitNumber returns a number that identifies a state with all acknowledged commits. committed says that a commit has changed
+// something, which advances the number.
 func (e *Engine) CommitNumber(committed bool) uint64 {
 	for {
 		last := e.commits.Load()

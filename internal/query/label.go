@@ -8,15 +8,14 @@ import (
 // maxLabel is how many characters of a statement's text a label holds.
 const maxLabel = 240
 
-// LabelProfiles makes requests that begin from now on label their goroutines, until its result is called: with graph,
-// statement (the fingerprint), text (the statement's, as Fingerprint gives it, cut) and, while rows are computed, operator.
-// Profiles can be split by these.
+// LabelProfiles labels the goroutines of requests that begin from now on, until the returned function is called: with graph,
+// statement (the fingerprint), text (the shape, cut) and, while rows are computed, operator. Profiles can be split by these.
 func (e *Engine) LabelProfiles() (stop func()) {
 	e.labelled.Add(1)
 	return func() { e.labelled.Add(-1) }
 }
 
-// label labels the goroutine of a request while a profile is taken. unlabel ends that.
+// label labels the goroutine of a request while a profile is taken; unlabel ends that.
 func (e *Engine) label(ctx context.Context, q *Running) {
 	if e.labelled.Load() == 0 || q.quiet {
 		return

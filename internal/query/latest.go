@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// latestKept is how many requests are kept after they ended.
+	// latestKept is how many ended requests are kept.
 	latestKept = 512
-	// latestText is how many bytes of their texts.
+	// latestText is how many bytes of their texts are kept.
 	latestText = 16 << 10
 )
 
@@ -35,8 +35,8 @@ func (l *latest) add(r Ended) {
 	l.next = (l.next + 1) % latestKept
 }
 
-// Latest returns the requests, routes not among them, that ended within span before the end of the last one, and the time that
-// they cover: less than span if more ended in it than are kept, and the zero times if none has ended yet.
+// Latest returns the requests, without routes, that ended within span before the last one ended, and the time that they cover:
+// less than span if not all of these are kept, and zero times if none has ended yet.
 func (w *Watch) Latest(span time.Duration) (ended []Ended, since, until time.Time) {
 	w.latest.mu.Lock()
 	all := slices.Clone(w.latest.ring)
@@ -55,7 +55,7 @@ func (w *Watch) Latest(span time.Duration) (ended []Ended, since, until time.Tim
 	})
 	if from == 0 && len(all) == latestKept {
 		since = all[0].end()
-		from = 1 // the first marks the beginning
+		from = 1 // the first marks the start
 	}
 	return all[from:], since, until
 }

@@ -5,9 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// lazyContext is a request's context, which is cancelled by itself or with the one that it was made of. Most requests are
-// short, and no one waits for their end or derives a context of theirs: only for those that do is one made that learns of
-// its parent's end.
+// lazyContext is a request's context, cancelled by itself or with its parent. Most requests are short, and no one waits for
+// their end or derives a context from theirs, so it creates a cancellable context only on demand.
 type lazyContext struct {
 	context.Context // the parent
 	owner           *Running
@@ -15,13 +14,13 @@ type lazyContext struct {
 	over            atomic.Bool
 }
 
-// cancelable is what a lazyContext makes when it must.
+// cancelable is the context that a lazyContext creates on demand.
 type cancelable struct {
 	context.Context
 	cancel context.CancelCauseFunc
 }
 
-// make returns what learns of the parent's end.
+// make returns the cancellable context.
 func (c *lazyContext) make() *cancelable {
 	if m := c.made.Load(); m != nil {
 		return m
@@ -32,16 +31,16 @@ func (c *lazyContext) make() *cancelable {
 		m.cancel(nil)
 		return c.made.Load()
 	}
-	if c.over.Load() { // end, which sets it first, may have seen nothing to cancel
+	if c.over.Load() { // end sets it first and may have seen nothing to cancel
 		m.cancel(nil)
 	}
 	return m
 }
 
-// cancel ends the context and says why.
+// cancel ends the context with a cause.
 func (c *lazyContext) cancel(cause error) { c.make().cancel(cause) }
 
-// end ends the context if nothing else has.
+// end ends the context unless it has ended.
 func (c *lazyContext) end() {
 	c.over.Store(true)
 	if m := c.made.Load(); m != nil {
@@ -66,7 +65,7 @@ func (c *lazyContext) Err() error {
 	return nil
 }
 
-// Value implements context.Context. By it context.Cause finds the cause.
+// Value implements context.Context. context.Cause finds the cause by it.
 func (c *lazyContext) Value(key any) any {
 	if key == (runningKey{}) {
 		return c.owner

@@ -31,7 +31,7 @@ func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prep
 	mark := func(literals []parse.Literal) (*plan.Query, cypher.Command, error) {
 		return cypher.Compile(text, cypher.Options{Procedures: e.procs.Signature, ProcedureNames: e.procs.Names, Literals: literals, Alive: aliveBy(ctx)})
 	}
-	// Compiling marks literals, of which others may be told before it is done.
+	// Compiling marks literals, which others may read before it ends.
 	compile := func() (*plan.Query, cypher.Command, error) { return mark(slices.Clone(src.literals)) }
 	whole := e.key(g, wholeText, text)
 	if p := e.plans.get(whole); p != nil {
@@ -70,7 +70,7 @@ func (e *Engine) prepare(ctx context.Context, g shard.Graph, text string) (*prep
 	return e.prepareLifted(ctx, key, src, compile)
 }
 
-// aliveBy returns whether the work for a context is to go on.
+// aliveBy returns a check of whether a context has ended.
 func aliveBy(ctx context.Context) func() error {
 	return func() error {
 		if ctx.Err() != nil {
@@ -80,10 +80,10 @@ func aliveBy(ctx context.Context) func() error {
 	}
 }
 
-// shortText is the length of texts whose literals are kept.
+// shortText is the length up to which the literals of a text are cached.
 const shortText = 4 << 10
 
-// prepareLifted returns the prepared form of a statement whose literals are parameters of its plan.
+// prepareLifted returns the prepared form of a statement whose literals become parameters of its plan.
 func (e *Engine) prepareLifted(
 	ctx context.Context, key planKey, src source, compile func() (*plan.Query, cypher.Command, error),
 ) (*prepared, error) {
@@ -96,11 +96,11 @@ func (e *Engine) prepareLifted(
 	return &own, nil
 }
 
-// maxPlannedHops is the highest bound of a length for which there is a plan of its own where a parameter gives it.
+// maxPlannedHops is the highest length that has its own plan if a parameter sets it.
 const maxPlannedHops = 8
 
-// prepareWith returns the prepared form of a statement that runs with params. Lengths of a few hops are planned as if they were
-// written in the text, since that decides how a pattern is found; plans for other lengths serve any.
+// prepareWith returns the prepared form of a statement that runs with params. Lengths of a few hops are planned as if written
+// in the text, because they decide how a pattern is matched; one plan serves all other lengths.
 func (e *Engine) prepareWith(ctx context.Context, g shard.Graph, text string, params map[string]graph.Value) (*prepared, error) {
 	p, err := e.prepare(ctx, g, text)
 	if err != nil || len(p.hops) == 0 {
@@ -110,7 +110,7 @@ func (e *Engine) prepareWith(ctx context.Context, g shard.Graph, text string, pa
 	if src.literals == nil {
 		src = source{text: text}
 	} else {
-		src.literals = slices.Clone(src.literals) // compiling marks them, and the cached plan has them too
+		src.literals = slices.Clone(src.literals) // compiling marks them, and the cached plan shares them
 		name = src.without(func(l *parse.Literal) bool { return l.Lifted })
 	}
 	var b strings.Builder
@@ -151,8 +151,8 @@ func (s *source) any(of func(*parse.Literal) bool) bool {
 	return false
 }
 
-// without returns the text with the kind of value instead of some of the literals. No statement has a zero byte where a
-// literal may begin.
+// without returns the text with some of the literals replaced by their kind. No statement has a zero byte where a literal may
+// begin.
 func (s *source) without(these func(*parse.Literal) bool) string {
 	var b strings.Builder
 	b.Grow(len(s.text))
@@ -171,7 +171,7 @@ func (s *source) without(these func(*parse.Literal) bool) string {
 	return b.String()
 }
 
-// bind adds the literals that the plan takes as parameters to those of a request.
+// bind adds the lifted literals to the parameters of a request.
 func (p *prepared) bind(params map[string]graph.Value) map[string]graph.Value {
 	if p.asked.literals == nil {
 		return params
@@ -186,7 +186,7 @@ func (p *prepared) bind(params map[string]graph.Value) map[string]graph.Value {
 	return all
 }
 
-// placed returns an error with its place in the text that asked, instead of that in the text that was planned.
+// placed moves an error's position from the planned text to the text of the request.
 func (p *prepared) placed(err error) error {
 	var e *graph.Error
 	if p.asked.literals == nil || !errors.As(err, &e) || e.Pos.Line == 0 {
@@ -197,7 +197,7 @@ func (p *prepared) placed(err error) error {
 	return &moved
 }
 
-// place returns a place in the text that was planned as one in the text that asked.
+// place converts a position in the planned text to one in the text of the request.
 func (p *prepared) place(pos graph.Pos) graph.Pos {
 	shift := 0
 	for i := range p.from.literals {
@@ -210,7 +210,7 @@ func (p *prepared) place(pos graph.Pos) graph.Pos {
 	return placeOf(p.asked.text, pos.Offset+shift)
 }
 
-// placeOf returns the place of a text's character by its number.
+// placeOf returns the position of a character by its number.
 func placeOf(text string, offset int) graph.Pos {
 	pos := graph.Pos{Line: 1, Column: 1}
 	for ; pos.Offset < offset && text != ""; pos.Offset++ {

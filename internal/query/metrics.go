@@ -12,7 +12,7 @@ import (
 // latencyBounds are the upper bounds of the classes of Metrics.Latency, in seconds.
 var latencyBounds = [...]float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 
-// Metrics are the engine's counters since it was made.
+// Metrics are the engine's counters since its start.
 type Metrics struct {
 	PlanHits, PlanMisses atomic.Uint64
 	Rows                 atomic.Uint64
@@ -21,10 +21,10 @@ type Metrics struct {
 	Ended [16]atomic.Uint64
 	// Explicit transactions; those that have ended count the committed ones too.
 	TxBegun, TxEnded, TxCommitted atomic.Uint64
-	// Conflicts counts the transactions that could not be committed beside others, Retries the requests that were run
-	// again for that, or because a process of a cluster was lost with what they had read.
+	// Conflicts counts the transactions that failed to commit because of others, Retries the requests that ran again for that,
+	// or because a process of a cluster failed with their snapshot.
 	Conflicts, Retries atomic.Uint64
-	// Relieved counts the requests that were ended because the process was short of memory.
+	// Relieved counts the requests that were ended to free memory.
 	Relieved atomic.Uint64
 	// Latency counts requests by LatencyBounds, the last class being above all; LatencySum is in nanoseconds.
 	Latency    [len(latencyBounds) + 1]atomic.Uint64
@@ -55,10 +55,10 @@ func (m *Metrics) observe(d time.Duration, rows int64, err error) {
 // Metrics returns the engine's counters.
 func (e *Engine) Metrics() *Metrics { return &e.metrics }
 
-// Totals are what the operators of all requests have done.
+// Totals returns the work of the operators of all requests.
 func (e *Engine) Totals() *exec.Totals { return &e.totals }
 
-// Held is what the operators of all requests hold, in bytes, and what they may.
+// Held returns the memory of the operators of all requests in bytes, and its limit.
 func (e *Engine) Held() (bytes, limit int64) {
 	if e.pool == nil {
 		return 0, 0
@@ -66,10 +66,10 @@ func (e *Engine) Held() (bytes, limit int64) {
 	return e.pool.Held(), e.pool.Limit
 }
 
-// Plans is the number of plans in the cache.
+// Plans returns the number of cached plans.
 func (e *Engine) Plans() int { return e.plans.len() + e.fetches.len() }
 
-// ActiveQueries is the number of statements that run.
+// ActiveQueries returns the number of running statements.
 func (e *Engine) ActiveQueries() int {
 	e.running.mu.Lock()
 	defer e.running.mu.Unlock()

@@ -10,21 +10,21 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// notices are what is likely a mistake in a prepared statement. A plan without any has none, and asks no catalog.
+// notices are the notifications of a prepared statement. The zero value has none and reads no catalog.
 type notices struct {
 	always  []plan.Notification
-	unknown []plan.Mention // names that the graph had not when the statement was prepared
-	// now is what was last given; it holds until the graph gets a name. nil if unknown is empty.
+	unknown []plan.Mention // names that the graph lacked when the statement was prepared
+	// now caches the last notifications until the graph gains a name; nil if unknown is empty.
 	now *atomic.Pointer[noticesAt]
 }
 
-// noticesAt are notifications at one state of a catalog, which only ever gains names.
+// noticesAt are notifications at one state of a catalog, which only gains names.
 type noticesAt struct {
 	names [3]int // labels, types and properties of the graph
 	list  []plan.Notification
 }
 
-// noticesOf returns the notices of an optimized plan. Places are those in the text of a statement if it is placed.
+// noticesOf returns the notices of an optimized plan, with positions in the text if placed.
 func noticesOf(q *plan.Query, g shard.Graph, placed bool) notices {
 	n := notices{always: slices.Clone(q.Notifications)}
 	for _, m := range q.NoIndex {
@@ -48,7 +48,7 @@ func noticesOf(q *plan.Query, g shard.Graph, placed bool) notices {
 	return n
 }
 
-// notifications returns what is likely a mistake in the statement, with places in the text that asked.
+// notifications returns the notifications of a statement, with positions in the text of the request.
 func (p *prepared) notifications(g shard.Graph) []plan.Notification {
 	list := p.notices.always
 	if p.notices.now != nil {

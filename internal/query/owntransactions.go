@@ -7,8 +7,8 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// runOwn runs a plan that commits by itself: its outer part reads one cut, its transactions are begun and committed on the way.
-// What they have committed stays when the statement fails later.
+// runOwn runs a plan that commits by itself: its outer part reads one snapshot, and its transactions begin and commit
+// meanwhile. Their changes remain if the statement fails later.
 func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params map[string]graph.Value, res *Result) error {
 	if err := res.q.cpu.beginPlan(ctx, p.exec); err != nil {
 		return err
@@ -26,7 +26,7 @@ func (e *Engine) runOwn(ctx context.Context, g shard.Graph, p *prepared, params 
 	}
 	env := e.env(res.q, params, p.prefix == "PROFILE")
 	if p.merges {
-		env.Slot = nil // others wait for the end of its transactions
+		env.Slot = nil // others wait for its transactions, so it never yields
 	}
 	res.limits.apply(&env, e.timeout(res.limits.Timeout))
 	env.Begin = func(ctx context.Context, mode shard.Mode) (shard.Tx, error) {

@@ -14,10 +14,10 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// Neo4jVersion is the version that clients of Neo4j are told if the settings name no other.
+// Neo4jVersion is the version that the server reports to clients of Neo4j by default.
 const Neo4jVersion = "5.26.0"
 
-// host is what the engine is to procedures.
+// host implements procedure.Host for an engine.
 type host struct{ e *Engine }
 
 func (h host) Store() shard.Store { return h.e.store }
@@ -42,7 +42,7 @@ func (h host) Transactions(ctx context.Context) []procedure.Transaction {
 	return ts
 }
 
-// transactionID is how SHOW TRANSACTIONS names a running statement.
+// transactionID is the id of a running statement in SHOW TRANSACTIONS.
 func transactionID(q *Running) string {
 	return q.Graph + "-transaction-" + strconv.FormatUint(q.ID, 10)
 }
@@ -81,14 +81,14 @@ func (h host) Connections(ctx context.Context) []procedure.Connection {
 	})
 }
 
-// TestProcedure is a procedure made of a table.
+// TestProcedure is a procedure that returns the rows of a table.
 type TestProcedure = procedure.Table
 
 // SetTestProcedures replaces all test procedures.
 func (e *Engine) SetTestProcedures(ts []TestProcedure) error { return e.procs.SetTables(ts) }
 
-// statement returns what runs statements within calls of procedures: in the transaction of the calling one, with plans for indexes that
-// the transaction's cut has.
+// statement returns the function that runs statements for procedures: in the transaction of the calling statement, with plans
+// that only use indexes of the transaction's snapshot.
 func (e *Engine) statement(q *Running, g shard.Graph, prepare func(ctx context.Context, text string, params map[string]graph.Value) (*prepared, error)) func(
 	ctx context.Context, tx shard.Tx, text string, params map[string]graph.Value,
 ) ([][]graph.Value, exec.Counters, error) {
@@ -119,7 +119,7 @@ func (e *Engine) statement(q *Running, g shard.Graph, prepare func(ctx context.C
 	}
 }
 
-// entity returns a value that lasts; an entity is itself again, without what it was when it was read.
+// entity returns a value without the records that were read with it, so that it is valid in a later transaction.
 func entity(v graph.Value) graph.Value {
 	switch v.Kind() {
 	case graph.VertexKind:
@@ -130,7 +130,7 @@ func entity(v graph.Value) graph.Value {
 	return v.Clone()
 }
 
-// sessions are the connections of protocols that keep any, and the address of their listener.
+// sessions are the connections of protocols that keep them, and the address of the Bolt listener.
 type sessions struct {
 	mu   sync.Mutex
 	all  map[*Session]procedure.Connection
@@ -154,14 +154,14 @@ func (s *sessions) list() []procedure.Connection {
 	return out
 }
 
-// SetBoltAddress tells clients that ask where the Bolt listener is: host:port.
+// SetBoltAddress sets the address that clients are referred to: host:port.
 func (e *Engine) SetBoltAddress(address string) {
 	e.sessions.mu.Lock()
 	defer e.sessions.mu.Unlock()
 	e.sessions.bolt = address
 }
 
-// Connect lists a session as a connection of a caller to the server's address until the function that it gives is called.
+// Connect lists a session as a connection of a caller to the server's address until the returned function is called.
 func (e *Engine) Connect(s *Session, caller, server string) (disconnect func()) {
 	e.sessions.mu.Lock()
 	defer e.sessions.mu.Unlock()

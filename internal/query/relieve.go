@@ -8,15 +8,15 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
-// Largest is the request that was ended to get memory back.
+// Largest is the request that was ended to free memory.
 type Largest struct {
 	Statement, Graph, Caller string
-	Operator                 string // that took memory last
-	Bytes                    int64  // that its operators held
+	Operator                 string // that allocated last
+	Bytes                    int64  // held by its operators
 }
 
-// Relieve ends the request whose operators hold the most bytes, if they are at least least; ok tells whether there was
-// one. The process uses used bytes of the limit. The request fails with an error that says so.
+// Relieve ends the request whose operators hold the most memory, at least least bytes; ok reports whether there was one. The
+// process uses used bytes of the limit. The request fails with an error that says so.
 func (e *Engine) Relieve(used, limit, least int64) (l Largest, ok bool) {
 	e.running.mu.Lock()
 	defer e.running.mu.Unlock()
@@ -48,14 +48,14 @@ func (e *Engine) relievePool(p *exec.Pool) {
 	}
 }
 
-// reports reports whether what a request holds counts in a pool.
+// reports reports whether the memory of a request counts in a pool.
 func (e *Engine) reports(q *Running, p *exec.Pool) bool {
 	in := q.pools.Load()
 	return p == e.pool || in != nil && slices.Contains(*in, p)
 }
 
-// endLargest ends the request that holds the most, at least least bytes, and says why; if p is not nil, one of those that
-// count in it. e.running.mu is held.
+// endLargest ends the request that holds the most memory, at least least bytes, with why; if p is not nil, one that counts in
+// p. The caller holds e.running.mu.
 func (e *Engine) endLargest(least int64, p *exec.Pool, why string) (l Largest, ok bool) {
 	var largest *Running
 	for q := range e.running.all() {

@@ -12,7 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// Result is the answer to a request, row by row. One goroutine uses it, and closes it.
+// Result is the answer to a request, row by row. Only one goroutine uses and closes it.
 type Result struct {
 	Columns []string
 
@@ -24,14 +24,14 @@ type Result struct {
 	p         *prepared
 	start     time.Time
 	tx        shard.Tx
-	txn       *Transaction   // the explicit transaction that it stands in, until it gives that back
+	txn       *Transaction   // the explicit transaction of the statement, until the result releases it
 	rows      *exec.Rows     // or nil
-	run       exec.Rows      // rows of a request that is in no explicit transaction
-	batches   []*graph.Batch // of a statement that is over already
+	run       exec.Rows      // rows of a request outside explicit transactions
+	batches   []*graph.Batch // buffered rows of an ended statement
 	kept      exec.Retained  // their memory
 	counters  exec.Counters
 	schema    SchemaCounters
-	system    int64 // graphs that a command has made or dropped
+	system    int64 // graphs that a command has created or dropped
 	plan      *PlanNode
 	maxRows   int64
 	limits    Limits
@@ -41,29 +41,29 @@ type Result struct {
 	truncated bool
 	err       error
 	closed    bool
-	waits     time.Time     // since when it waits for its client; the zero time: it does not
-	waited    time.Duration // before that
+	waits     time.Time     // the time at which it began to wait for its client; zero: it does not wait
+	waited    time.Duration // earlier waits
 }
 
-// SchemaCounters are what a command has changed.
+// SchemaCounters count the changes of a command.
 type SchemaCounters struct {
 	IndexesAdded, IndexesRemoved, ConstraintsAdded, ConstraintsRemoved int64
 }
 
-// Summary ends an answer.
+// Summary describes a result after its last row.
 type Summary struct {
 	exec.Counters
 	Schema SchemaCounters
-	// SystemUpdates counts the graphs that a command has made or dropped.
+	// SystemUpdates counts the graphs that a command has created or dropped.
 	SystemUpdates int64
 
 	Plan      *PlanNode // of EXPLAIN and PROFILE
-	Truncated bool      // not all rows came
-	Reason    string    // why not: max_rows, or a message that names the limit
+	Truncated bool      // the result is incomplete
+	Reason    string    // max_rows, or a message that names the limit
 	Rows      int64
 	Hops      []exec.HopCount // of a traversal
 
-	// Notifications say what is likely a mistake in the request; they must not be changed.
+	// Notifications name likely mistakes in the request. The caller must not change them.
 	Notifications []plan.Notification
 }
 
@@ -105,18 +105,18 @@ func (r *Result) Next() (*graph.Batch, error) {
 	return b, nil
 }
 
-// Sending says that the caller of Next waits for its client: meanwhile others may compute.
+// Sending says that the caller of Next waits for its client, so that other requests may compute.
 func (r *Result) Sending() { r.q.cpu.beforeWrite() }
 
-// HoldBytes accounts for the bytes that the caller of Next holds, to encode rows, against what the statement may hold.
+// HoldBytes charges bytes that the caller of Next holds for encoding rows to the statement's memory.
 func (r *Result) HoldBytes(n int) error {
-	if r.rows == nil { // the rows are few, or were accounted for as they were taken into memory
+	if r.rows == nil { // the rows are few, or accounted for since they were buffered
 		return nil
 	}
 	return r.rows.HoldBytes(n)
 }
 
-// leave ends the statement's part in an explicit transaction, if it has one still.
+// leave releases the statement's explicit transaction, if it still has one.
 func (r *Result) leave(err error) {
 	t := r.txn
 	if t == nil {
@@ -139,7 +139,7 @@ func (r *Result) leave(err error) {
 	t.release(err)
 }
 
-// checkedNext is next, once the transaction is known to read the present.
+// checkedNext is next once the transaction is known to read the current snapshot.
 func (r *Result) checkedNext() (*graph.Batch, error) {
 	b, err := r.next()
 	if r.checked || r.tx == nil {
@@ -152,16 +152,16 @@ func (r *Result) checkedNext() (*graph.Batch, error) {
 	return b, err
 }
 
-// maxReruns is how often a request is run again that nobody has seen a row of: at once at first, as when others have
-// committed, then after longer and longer pauses, as while a process starts anew.
+// maxReruns bounds the reruns of a request that has returned no row: immediate at first, as after another commit, then with
+// exponential backoff, as while a process restarts.
 const (
 	maxReruns  = 14
 	freeReruns = 3
 	maxBackoff = 128 * time.Millisecond
 )
 
-// rerun reports whether a request shall be run again after an error: if what it has read is lost with a process of a
-// cluster, and nothing was committed.
+// rerun reports whether to run a request again after an error: its snapshot was lost with a process of a cluster, and nothing
+// was committed.
 func (r *Result) rerun(err error) bool {
 	if !shard.Lost(err) || r.p != nil && r.p.own && !errors.Is(err, errStalePlan) {
 		return false
@@ -175,7 +175,7 @@ func (r *Result) rerun(err error) bool {
 	return true
 }
 
-// backoff waits before something that was lost is run again, after so many reruns; false says that it shall not be.
+// backoff waits before a rerun, given the number of reruns so far; it returns false if there shall be none.
 func backoff(ctx context.Context, reruns int) bool {
 	if reruns == maxReruns || ctx.Err() != nil {
 		return false
@@ -191,7 +191,7 @@ func backoff(ctx context.Context, reruns int) bool {
 	}
 }
 
-// reset takes back what a run has left.
+// reset discards what a run has left.
 func (r *Result) reset() { r.batches, r.counters, r.plan = nil, exec.Counters{}, nil }
 
 func (r *Result) next() (*graph.Batch, error) {
@@ -209,7 +209,7 @@ func (r *Result) next() (*graph.Batch, error) {
 	return r.rows.Next(r.ctx)
 }
 
-// buffer takes all rows into memory, detached from the transaction.
+// buffer copies all rows into memory, detached from the transaction.
 func (r *Result) buffer(ctx context.Context, rows *exec.Rows) error {
 	for {
 		b, err := rows.Next(ctx)
@@ -226,7 +226,7 @@ func (r *Result) buffer(ctx context.Context, rows *exec.Rows) error {
 	}
 }
 
-// take takes the rows of a batch, from one on, into memory.
+// take copies the rows of a batch from one on into memory.
 func (r *Result) take(rows *exec.Rows, b *graph.Batch, from int) error {
 	if len(b.Cols) == 0 || from == b.N {
 		return nil
@@ -242,7 +242,7 @@ func (r *Result) take(rows *exec.Rows, b *graph.Batch, from int) error {
 	return rows.Hold(c)
 }
 
-// keep charges the rows in memory to the explicit transaction, or to the request.
+// keep charges the buffered rows to the explicit transaction, or to the request.
 func (r *Result) keep() {
 	to := cmp.Or(r.q.tx, r.q)
 	if pools := r.q.pools.Load(); pools != nil {
@@ -251,7 +251,7 @@ func (r *Result) keep() {
 	r.kept.Charge(&to.held)
 }
 
-// detach returns a value that does not need its transaction, records included.
+// detach returns a value that does not depend on its transaction, including records.
 func detach(v graph.Value) graph.Value {
 	switch v.Kind() {
 	case graph.List:
@@ -290,11 +290,11 @@ func detachRecord(r *graph.Record) *graph.Record {
 	return &graph.Record{Labels: r.Labels, Type: r.Type, Keys: r.Keys, Values: detachAll(r.Values)}
 }
 
-// Summary returns what there is to say at the end of the rows.
+// Summary returns the summary after the last row.
 func (r *Result) Summary() Summary {
 	s := Summary{Counters: r.counters, Schema: r.schema, SystemUpdates: r.system, Plan: r.plan, Truncated: r.truncated, Rows: r.count}
 	if r.p != nil {
-		s.Notifications = r.p.notifications(r.g) // by now the graph is known as it was read
+		s.Notifications = r.p.notifications(r.g) // the transaction has confirmed the graph
 	}
 	if s.Truncated {
 		s.Reason = "max_rows"

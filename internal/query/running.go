@@ -15,44 +15,44 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
-// Running is a statement that runs, or an explicit transaction.
+// Running is a running statement, or an explicit transaction.
 type Running struct {
 	ID        uint64
 	Graph     string
 	Statement string    // "" between the statements of an explicit transaction
 	Start     time.Time // of the statement, or of the explicit transaction
-	Caller    string    // who asks, "" where nobody is asked who they are
-	Session   Session   // that it comes from
+	Caller    string    // "" without authentication
+	Session   Session   // of the request
 
-	action   string // what the audit log calls it; "" if it is not to be there
-	system   bool   // it asks the system rather than a graph
-	quiet    bool   // neither counted, bounded nor kept in the slow log
+	action   string // the name in the audit log; "": not logged
+	system   bool   // runs on the system rather than a graph
+	quiet    bool   // not counted, limited or logged
 	kind     Kind
-	trace    *trace          // nil unless somebody asks for it
-	admitted bool            // it is to leave the gate
-	place    place           // that it then returns
-	labels   context.Context // of its goroutine while it is profiled, or nil
+	trace    *trace          // nil unless requested
+	admitted bool            // it must leave the gate
+	place    place           // the place in the gate
+	labels   context.Context // profiler labels of its goroutine, or nil
 	cpu      cpuSlot
-	held     exec.Held                    // by the operators
-	pools    atomic.Pointer[[]*exec.Pool] // that are told of it beside Engine.pool
-	relieved bool                         // it was ended to get memory back; registry.mu holds it
+	held     exec.Held                    // memory of the operators
+	pools    atomic.Pointer[[]*exec.Pool] // pools that count its memory besides Engine.pool
+	relieved bool                         // ended to free memory; guarded by registry.mu
 	rows     atomic.Int64
-	ctx      lazyContext             // of a request that is in no explicit transaction
+	ctx      lazyContext             // of a request outside explicit transactions
 	cancel   context.CancelCauseFunc // of the explicit transaction, or nil
 	timer    context.CancelFunc      // or nil
-	late     *time.Timer             // that ends it by Options.Timeout, or nil
+	late     *time.Timer             // applies Options.Timeout, or nil
 	tx       *Running                // of a statement in an explicit transaction: the transaction's own entry
 	idle     bool                    // an explicit transaction's own entry
 
 	metadata atomic.Pointer[graph.Value] // of the transaction; nil: none
 
-	used string // the other graph that USE names, or ""; registry.mu holds it
+	used string // the other graph that USE names, or ""; guarded by registry.mu
 
-	prev, next *Running // in the registry, whose mu holds them
-	runs       *Running // of an explicit transaction's own entry: the statement that is listed in its place, or nil
+	prev, next *Running // list in the registry, guarded by its mu
+	runs       *Running // of an explicit transaction's own entry: the statement listed instead, or nil
 }
 
-// end ends the request, or the explicit transaction that it is or is in, and says why.
+// end ends the request, or its explicit transaction, with a cause.
 func (q *Running) end(cause error) {
 	if q.cancel != nil {
 		q.cancel(cause)
@@ -61,10 +61,10 @@ func (q *Running) end(cause error) {
 	q.ctx.cancel(cause)
 }
 
-// Rows is the number of rows given so far.
+// Rows returns the number of rows returned so far.
 func (q *Running) Rows() int64 { return q.rows.Load() }
 
-// Held is the operator that took memory last, and the bytes that all operators, and the open results of the transaction, hold.
+// Held returns the operator that allocated last, and the memory of all operators and of the open results of the transaction.
 func (q *Running) Held() (operator string, bytes int64) {
 	operator, bytes = q.held.Operator(), q.held.Bytes()
 	if q.tx != nil {
@@ -75,7 +75,7 @@ func (q *Running) Held() (operator string, bytes int64) {
 
 var errKilled = errors.New("killed")
 
-// registry lists what runs, the oldest first.
+// registry lists running requests, the oldest first.
 type registry struct {
 	mu           sync.Mutex
 	last         uint64 // id
@@ -108,7 +108,7 @@ func (r *registry) add(q *Running) {
 	r.final = q
 }
 
-// remove takes an entry off the list.
+// remove removes an entry.
 func (r *registry) remove(q *Running) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,7 +128,7 @@ func (r *registry) remove(q *Running) {
 	q.prev, q.next = nil, nil
 }
 
-// all returns what is listed, in the order of the ids. r.mu is held meanwhile.
+// all returns the entries in the order of their ids. The caller holds r.mu.
 func (r *registry) all() iter.Seq[*Running] {
 	return func(yield func(*Running) bool) {
 		for q := r.first; q != nil; q = q.next {
@@ -139,14 +139,14 @@ func (r *registry) all() iter.Seq[*Running] {
 	}
 }
 
-// use notes the graph that a listed request names by USE.
+// use records the graph that a listed request names by USE.
 func (r *registry) use(q *Running, graphName string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	q.used = graphName
 }
 
-// endAll ends what is listed for a graph that is to be dropped, except for one request.
+// endAll ends all requests on a graph that is being dropped, except for one.
 func (r *registry) endAll(graphName string, but *Running) {
 	dropped := graph.GraphDropped(graphName)
 	r.mu.Lock()
@@ -165,7 +165,7 @@ func (r *registry) open(ctx context.Context, graphName string, cancel context.Ca
 	return q
 }
 
-// startIn lists a statement instead of its explicit transaction. Its context ends with the transaction's too.
+// startIn lists a statement instead of its explicit transaction. Its context also ends with the transaction's.
 func (r *registry) startIn(ctx context.Context, t *Transaction, timeout time.Duration, statement string) (context.Context, *Running) {
 	tx := t.listing
 	q := &Running{ID: tx.ID, Graph: tx.Graph, Statement: statement, Start: tx.Start, Caller: tx.Caller, Session: tx.Session, tx: tx}
@@ -182,7 +182,7 @@ func (r *registry) startIn(ctx context.Context, t *Transaction, timeout time.Dur
 	return ctx, q
 }
 
-// end takes a request off the list and ends its context.
+// end removes a request and ends its context.
 func (r *registry) end(q *Running) {
 	if tx := q.tx; tx != nil {
 		r.mu.Lock()
@@ -200,7 +200,7 @@ func (r *registry) end(q *Running) {
 	q.ctx.end()
 }
 
-// Running lists what runs, the oldest first: all of it for an admin, what is the caller's own for others.
+// Running lists the running requests, the oldest first: all of them for an admin, the caller's own for others.
 func (e *Engine) Running(ctx context.Context) []*Running {
 	e.running.mu.Lock()
 	defer e.running.mu.Unlock()
@@ -213,8 +213,8 @@ func (e *Engine) Running(ctx context.Context) []*Running {
 	return qs
 }
 
-// Kill ends a running statement, or an explicit transaction with all it runs, and reports whether there was one that
-// the caller may end.
+// Kill ends a running statement, or an explicit transaction and its statement, and reports whether there was one that the
+// caller may end.
 func (e *Engine) Kill(ctx context.Context, id uint64) bool {
 	var q *Running
 	e.running.mu.Lock()
@@ -233,13 +233,13 @@ func (e *Engine) Kill(ctx context.Context, id uint64) bool {
 	return true
 }
 
-// mayEnd reports whether the caller may see and end a request: an admin, or whose it is.
+// mayEnd reports whether the caller may see and end a request: an admin or its owner.
 func (q *Running) mayEnd(ctx context.Context) bool {
 	id := access.Caller(ctx)
 	return id == nil || id.Name == q.Caller || id.In(q.Graph) >= access.Admin
 }
 
-// allow says why the caller may not run a statement, or nil, and what the audit log is to call it.
+// allow returns why the caller may not run a statement, or nil, and sets its name in the audit log.
 func (q *Running) allow(ctx context.Context, p *prepared) error {
 	name := q.Graph
 	if q.used != "" {
@@ -261,7 +261,7 @@ func (q *Running) allow(ctx context.Context, p *prepared) error {
 	return access.Check(ctx, name, access.Writer)
 }
 
-// record puts a request that is over into the audit log, if it belongs there: it has changed something, or was denied.
+// record writes an ended request to the audit log if it has changed something or was denied.
 func (e *Engine) record(ctx context.Context, q *Running, err error) {
 	outcome := "ok"
 	if err != nil {
@@ -276,7 +276,7 @@ func (e *Engine) record(ctx context.Context, q *Running, err error) {
 	}
 }
 
-// ended returns the error of a request whose context has ended: the context's, unless the request failed by its own fault.
+// ended returns the error of a request whose context has ended: the context's cause, unless the request failed by itself.
 func ended(ctx context.Context, err error) error {
 	if kind := graph.AsError(err).Kind; kind != graph.KindDeadline && kind != graph.KindInternal {
 		return err
@@ -291,7 +291,7 @@ func ended(ctx context.Context, err error) error {
 	return e
 }
 
-// finish counts a request that is over, keeps it if it was slow, and returns its error in the form that users see.
+// finish counts an ended request, adds it to the slow log, and returns its error in the form that users see.
 func (e *Engine) finish(ctx context.Context, q *Running, start time.Time, rows int64, p *prepared, err error) error {
 	if err != nil && ctx.Err() != nil {
 		err = ended(ctx, err)

@@ -11,13 +11,13 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// NameCount is a label or an edge type with the number of vertices or edges that have it.
+// NameCount is a label or an edge type and the number of its vertices or edges.
 type NameCount struct {
 	Name  string
 	Count uint64
 }
 
-// Schema is what a graph consists of.
+// Schema describes the contents of a graph.
 type Schema struct {
 	Labels, Types   []NameCount
 	Props           []string
@@ -82,7 +82,7 @@ func (e *Engine) Schema(ctx context.Context, name string) (Schema, error) {
 	return s, nil
 }
 
-// probeTime is how long a server may take to answer its own query.
+// probeTime bounds the server's own query.
 const probeTime = 5 * time.Second
 
 // Probe runs a small query through all layers.
@@ -96,7 +96,7 @@ func (e *Engine) Probe(ctx context.Context) error {
 	return err
 }
 
-// used keeps the names that something has.
+// used returns the names that occur.
 func used(names []string, counts map[string]uint64) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return counts[n] == 0 })
 }

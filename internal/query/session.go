@@ -6,7 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Session is the connection that requests come from, as SHOW TRANSACTIONS shows it.
+// Session is the connection of a request, as SHOW TRANSACTIONS shows it.
 type Session struct {
 	ID       string // such as bolt-7
 	Address  string // of the client
@@ -16,12 +16,12 @@ type Session struct {
 
 type sessionKey struct{}
 
-// WithSession returns a context whose requests come from a session.
+// WithSession returns a context whose requests belong to a session.
 func WithSession(ctx context.Context, s *Session) context.Context {
 	return context.WithValue(ctx, sessionKey{}, s)
 }
 
-// sessionOf returns the session that a request comes from; an empty one if it has none.
+// sessionOf returns the session of a request, or an empty one.
 func sessionOf(ctx context.Context) Session {
 	if s, ok := ctx.Value(sessionKey{}).(*Session); ok {
 		return *s
@@ -31,13 +31,13 @@ func sessionOf(ctx context.Context) Session {
 
 type runningKey struct{}
 
-// transactionOf returns the entry of the transaction that a context belongs to, or nil.
+// transactionOf returns the entry of a context's transaction, or nil.
 func transactionOf(ctx context.Context) *Running {
 	q, _ := ctx.Value(runningKey{}).(*Running)
 	return q
 }
 
-// Metadata is what the client has said of the transaction: a map, or null.
+// Metadata returns the client's metadata of the transaction: a map, or null.
 func (q *Running) Metadata() graph.Value {
 	if q.tx != nil {
 		q = q.tx

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// maxSlowText is how many bytes of a statement the slow log keeps; one that is longer has no plan there.
+// maxSlowText is how many bytes of a statement the slow log keeps. A longer one has no plan there.
 const maxSlowText = 16 << 10
 
-// Slow is a statement that was among the slowest.
+// Slow is one of the slowest statements.
 type Slow struct {
 	Graph, Statement string
-	Fingerprint      string // see Fingerprint; "" of an entry that an older version has saved
+	Fingerprint      string // see Fingerprint; "" in entries of older versions
 	Start            time.Time
 	Elapsed          time.Duration
 	Rows             int64

@@ -11,13 +11,13 @@ import (
 	"slices"
 )
 
-// slowFile is the slow log in a file; errors are their texts there.
+// slowFile is the slow log in a file; errors are texts there.
 type slowFile struct {
 	Entries []Slow
 	Errors  []string
 }
 
-// SaveSlowLog puts the slow log into a file, instead of what the file holds.
+// SaveSlowLog replaces the contents of a file by the slow log.
 func (e *Engine) SaveSlowLog(path string) error {
 	f := slowFile{Entries: e.SlowLog()}
 	for i := range f.Entries {
@@ -33,7 +33,7 @@ func (e *Engine) SaveSlowLog(path string) error {
 	return nil
 }
 
-// LoadSlowLog adds what SaveSlowLog has put into a file; one that does not exist holds nothing.
+// LoadSlowLog adds the entries that SaveSlowLog has saved to a file, which may be missing.
 func (e *Engine) LoadSlowLog(path string) error {
 	in, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,7 +64,7 @@ func (e *Engine) LoadSlowLog(path string) error {
 	return nil
 }
 
-// replaceFile writes a file beside path and puts it there when it is whole.
+// replaceFile writes a temporary file beside path and renames it.
 func replaceFile(path string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

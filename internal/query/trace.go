@@ -10,7 +10,7 @@ import (
 type Stage struct {
 	// Name is decode, queue, plan, begin, execute, commit, encode, or an operator's.
 	Name, Detail string
-	// Time is that of a stage with all below it, and that of an operator without its inputs.
+	// Time includes the stages below, except for operators, which exclude their inputs.
 	Time     time.Duration
 	Rows     int64
 	Requests int64 // to shards
@@ -18,22 +18,22 @@ type Stage struct {
 	Stages   []*Stage
 }
 
-// maxTraced bounds the operators that a trace keeps: a fetch runs as many plans as it has tables and rows above them.
+// maxTraced bounds the operators of a trace: a fetch runs as many plans as it has tables and rows above them.
 const maxTraced = 256
 
-// trace notes what the time of a request goes into. A nil trace notes nothing. One goroutine uses it at a time.
+// trace records how a request spends its time. A nil trace records nothing. Only one goroutine uses it at a time.
 type trace struct {
 	arrival   time.Time
-	current   string    // the stage that the request is in
-	mark      time.Time // when that began
+	current   string    // the current stage
+	mark      time.Time // start of the current stage
 	stages    []*Stage
-	operators []*Stage // of what is executed
-	kept      int      // operators, with those below them
-	streams   bool     // rows are encoded while the rest is executed
+	operators []*Stage // of executed plans
+	kept      int      // operators, including those below them
+	streams   bool     // rows are encoded while others are computed
 	pulled    time.Duration
 }
 
-// enter ends the stage that the request is in and begins another.
+// enter ends the current stage and begins another.
 func (t *trace) enter(name string) {
 	if t == nil {
 		return
@@ -43,7 +43,7 @@ func (t *trace) enter(name string) {
 	t.current, t.mark = name, now
 }
 
-// close ends the stage that the request is in.
+// close ends the current stage.
 func (t *trace) close(now time.Time) {
 	s := &Stage{Name: t.current, Time: now.Sub(t.mark)}
 	t.stages = append(t.stages, s)
@@ -57,14 +57,14 @@ func (t *trace) close(now time.Time) {
 	}
 }
 
-// stream says that from now on the request is executed only within pull.
+// stream says that from now on only pull executes the request.
 func (t *trace) stream() {
 	if t != nil {
 		t.streams, t.pulled = true, time.Since(t.mark)
 	}
 }
 
-// began returns when something begins, if anybody wants to know.
+// began returns the current time for pull, or zero if nothing is traced.
 func (t *trace) began() (at time.Time) {
 	if t != nil {
 		at = time.Now()
@@ -79,7 +79,7 @@ func (t *trace) pull(began time.Time) {
 	}
 }
 
-// executed keeps what the operators of a plan did.
+// executed records the work of a plan's operators.
 func (t *trace) executed(p *exec.Prepared, rows *exec.Rows) {
 	if t == nil || t.kept >= maxTraced {
 		return
@@ -96,7 +96,7 @@ func (t *trace) executed(p *exec.Prepared, rows *exec.Rows) {
 	t.operators = append(t.operators, tree(explain(p, rows.Stats())))
 }
 
-// end ends the last stage and gives all.
+// end ends the last stage and returns all stages.
 func (t *trace) end() []*Stage {
 	t.close(time.Now())
 	return t.stages

@@ -16,28 +16,27 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// TxOptions say what an explicit transaction is to be.
+// TxOptions are the settings of an explicit transaction.
 type TxOptions struct {
 	Graph    string        // "" is DefaultGraph
-	ReadOnly bool          // a statement that writes is an error
+	ReadOnly bool          // a statement that writes fails
 	Timeout  time.Duration // of the whole transaction; 0: none
 	Idle     time.Duration // without a statement; 0: none
-	Metadata graph.Value   // a map of what the client says of it, or null
-	// Ended is called once, when the transaction is over, whatever ended it. It must not call the transaction.
+	Metadata graph.Value   // the client's metadata: a map, or null
+	// Ended is called once after the transaction has ended for whatever reason. It must not call the transaction.
 	Ended func()
 }
 
-// Transaction is an explicit transaction: statements over one cut of a graph, which see the writes before them and are
-// committed together. Commands for the schema and the graphs are carried out at the commit, and cannot stand beside changes of data.
-// It is safe for concurrent use, but runs one statement at a time: a second one meanwhile is an
-// error. A statement that fails rolls it back, and so do its timeouts and Kill.
+// Transaction is an explicit transaction: statements over one snapshot of a graph that see earlier writes and commit together.
+// Commands for the schema and the graphs run at the commit and exclude changes of data. It is safe for concurrent use but runs
+// one statement at a time: a concurrent one fails. A failed statement rolls it back, as do its timeouts and Kill.
 type Transaction struct {
 	e       *Engine
 	g       shard.Graph
 	opt     TxOptions
-	indexes []graph.Index // of the time of the cut
+	indexes []graph.Index // of the snapshot
 
-	ctx     context.Context // ends when the transaction must end: killed, out of time, rolled back
+	ctx     context.Context // ends when the transaction must end: killed, timed out, rolled back
 	cancel  context.CancelCauseFunc
 	stop    func() bool // stops watching ctx
 	timer   context.CancelFunc
@@ -46,21 +45,21 @@ type Transaction struct {
 	mu       sync.Mutex
 	tx       shard.Tx
 	busy     bool
-	over     error // why nothing more can be done; nil while it is open
+	over     error // why it has ended; nil while it is open
 	idle     *time.Timer
 	expires  time.Time
 	counters exec.Counters
-	schema   schemaChange // of the one statement that has acquired the transaction
+	schema   schemaChange // of the statement that has acquired the transaction
 }
 
 var (
 	errIdle = errors.New("no statement came within its time")
-	// ErrTxTime ends a transaction whose time is over.
+	// ErrTxTime ends a transaction that has timed out.
 	ErrTxTime   = errors.New("its time is over")
 	errRollback = errors.New("rolled back")
 )
 
-// Begin opens an explicit transaction. ctx bounds the wait for its beginning alone.
+// Begin opens an explicit transaction. ctx only bounds the wait for its beginning.
 func (e *Engine) Begin(ctx context.Context, opt TxOptions) (*Transaction, error) {
 	system := e.isSystem(opt.Graph)
 	opt.Graph = e.graphName(opt.Graph)
@@ -96,7 +95,7 @@ func (e *Engine) Begin(ctx context.Context, opt TxOptions) (*Transaction, error)
 	return t, nil
 }
 
-// begin begins a transaction that is known to read the present.
+// begin opens a transaction that is known to read the current snapshot.
 func (e *Engine) begin(ctx context.Context, name string, mode shard.Mode) (shard.Graph, shard.Tx, error) {
 	for reruns := 0; ; reruns++ {
 		g, err := e.known(name)
@@ -110,7 +109,7 @@ func (e *Engine) begin(ctx context.Context, name string, mode shard.Mode) (shard
 	}
 }
 
-// certain begins a transaction of a graph that is known to read the present.
+// certain opens a transaction of a graph and confirms that it reads the current snapshot.
 func certain(ctx context.Context, g shard.Graph, mode shard.Mode) (shard.Tx, error) {
 	for reruns := 0; ; reruns++ {
 		tx, err := g.Begin(ctx, mode)
@@ -127,22 +126,22 @@ func certain(ctx context.Context, g shard.Graph, mode shard.Mode) (shard.Tx, err
 	}
 }
 
-// Expires is when the transaction is rolled back if nothing is asked of it; the zero time if never.
+// Expires returns when an idle transaction is rolled back; zero if never.
 func (t *Transaction) Expires() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.expires
 }
 
-// Counters are what the statements so far have changed.
+// Counters returns the changes of the statements so far.
 func (t *Transaction) Counters() exec.Counters {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.counters
 }
 
-// Run runs a statement. One that writes, or whose request says Buffer, has ended when Run returns; the rows of another
-// are pulled, and it ends with the last of them, a failure, or Close. The request's graph is not looked at.
+// Run runs a statement. One that writes, or whose request says Buffer, has ended when Run returns. The caller pulls the rows of
+// others, which end with the last row, an error, or Close. Run ignores the request's graph.
 func (t *Transaction) Run(ctx context.Context, req Request) (res *Result, err error) {
 	if err := t.acquire(); err != nil {
 		return nil, err
@@ -241,8 +240,8 @@ func (t *Transaction) run(ctx context.Context, q *Running, start time.Time, req 
 	return res, nil
 }
 
-// prepare returns the prepared form of a statement. Where the indexes are no longer those of the cut, the plan uses those
-// alone that both have: an index that was made since has no entries at the cut, and one that was dropped has none at all.
+// prepare returns the prepared form of a statement. If the indexes have changed since the snapshot, the plan only uses those
+// that exist in both: a new index has no entries in the snapshot, and a dropped one has none at all.
 func (t *Transaction) prepare(ctx context.Context, text string, params map[string]graph.Value) (*prepared, error) {
 	p, err := t.e.prepareWith(ctx, t.g, text, params)
 	if err != nil || p.command != nil {
@@ -261,7 +260,7 @@ func (t *Transaction) prepare(ctx context.Context, text string, params map[strin
 		return nil, err
 	}
 	own := *p
-	own.asked = source{} // the text is planned as it stands
+	own.asked = source{} // the text is planned unchanged
 	plan.Optimize(q, plan.Env{Counts: t.tx.Statistics(), Indexes: both, Ended: func() bool { return ctx.Err() != nil }})
 	if ctx.Err() != nil {
 		return nil, graph.DeadlineError(context.Cause(ctx))
@@ -270,7 +269,7 @@ func (t *Transaction) prepare(ctx context.Context, text string, params map[strin
 	return &own, err
 }
 
-// Touch puts off the end of an idle transaction.
+// Touch postpones the timeout of an idle transaction.
 func (t *Transaction) Touch() error {
 	err := t.acquire()
 	if err == nil {
@@ -279,8 +278,8 @@ func (t *Transaction) Touch() error {
 	return err
 }
 
-// Commit makes the writes of all statements durable and visible, and ends the transaction. After an error nothing has
-// changed; a conflict with another transaction is graph.KindConflict, and the transaction may be tried again.
+// Commit makes the writes of all statements durable and visible, and ends the transaction. After an error nothing has changed.
+// A conflict with another transaction is graph.KindConflict; the client may retry.
 func (t *Transaction) Commit(ctx context.Context) error {
 	if err := t.acquire(); err != nil {
 		return err
@@ -310,23 +309,23 @@ func (t *Transaction) Commit(ctx context.Context) error {
 	return err
 }
 
-// commit commits the data or carries the commands out.
+// commit commits the data or runs the commands.
 func (t *Transaction) commit(ctx context.Context) error {
 	if t.schema.commands == nil {
 		return t.tx.Commit(ctx)
 	}
-	t.tx.Rollback() // it has read alone, and what is dropped waits for its readers
+	t.tx.Rollback() // it has only read, and a drop waits for readers
 	return t.schema.run(ctx, t.e, t.g, t.listing)
 }
 
-// Rollback ends the transaction without its writes. A statement that runs is ended; the rollback follows it.
+// Rollback ends the transaction without its writes. It ends a running statement first.
 func (t *Transaction) Rollback() {
-	t.stop() // rather than have it done behind the caller's back
+	t.stop() // so that it does not run concurrently
 	t.cancel(errRollback)
 	t.abandon()
 }
 
-// acquire takes the transaction for one statement, or for its commit.
+// acquire takes the transaction for one statement or its commit.
 func (t *Transaction) acquire() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -345,7 +344,7 @@ func (t *Transaction) acquire() error {
 	return nil
 }
 
-// release returns the transaction after a statement, which rolled it back if it failed.
+// release returns the transaction after a statement; a failed one has rolled it back.
 func (t *Transaction) release(err error) {
 	if err != nil {
 		t.end(fmt.Errorf("a statement failed: %w", err))
@@ -360,7 +359,7 @@ func (t *Transaction) release(err error) {
 	}
 }
 
-// suspend sets the timer that ends an idle transaction. t.mu is held.
+// suspend sets the timer that ends an idle transaction. The caller holds t.mu.
 func (t *Transaction) suspend() {
 	if t.opt.Idle <= 0 || t.over != nil {
 		return
@@ -376,7 +375,7 @@ func (t *Transaction) suspend() {
 	t.idle.Reset(t.opt.Idle)
 }
 
-// expire ends a transaction that has been idle for its time.
+// expire ends a transaction that has been idle for too long.
 func (t *Transaction) expire() {
 	t.mu.Lock()
 	idle := !t.busy && !time.Now().Before(t.expires)
@@ -387,19 +386,19 @@ func (t *Transaction) expire() {
 	}
 }
 
-// abandon rolls back a transaction whose context has ended; if a statement runs, that is left to the statement, whose
-// context has ended too.
+// abandon rolls back a transaction whose context has ended, or leaves that to the running statement, whose context has ended
+// too.
 func (t *Transaction) abandon() {
 	t.mu.Lock()
 	busy := t.busy
-	t.busy = true // nobody may begin anything any more
+	t.busy = true // no statement may begin any more
 	t.mu.Unlock()
 	if !busy {
 		t.end(context.Cause(t.ctx))
 	}
 }
 
-// end rolls back, unless the transaction has been committed, and gives everything up. The caller has acquired t.
+// end rolls back unless the transaction has been committed, and releases everything. The caller has acquired t.
 func (t *Transaction) end(why error) {
 	t.mu.Lock()
 	if t.over != nil {
@@ -422,7 +421,7 @@ func (t *Transaction) end(why error) {
 	}
 }
 
-// within returns a context that ends with ctx or with the transaction's own, and with the cause of that.
+// within returns a context that ends with ctx or with the transaction's own, with the cause of the latter.
 func (t *Transaction) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(t.ctx, func() { cancel(context.Cause(t.ctx)) })

@@ -41,7 +41,7 @@ func (e *Engine) alterTTL(ctx context.Context, g shard.Graph, c *cypher.AlterTTL
 	}
 	t := graph.TTL{Label: c.Label, Type: c.Type}
 	if old != nil {
-		t = *old // what no option names stays
+		t = *old // options that are not named keep their values
 	}
 	drop, err := setOptions(&t, options)
 	switch {
@@ -96,7 +96,7 @@ func ttlOptions(c *cypher.AlterTTL, params map[string]graph.Value) (map[string]g
 	return options, nil
 }
 
-// setOptions sets what options say; drop tells that the TTL is to end.
+// setOptions sets the named options; drop reports whether the TTL ends.
 func setOptions(t *graph.TTL, options map[string]graph.Value) (drop bool, err error) {
 	for name, v := range options {
 		switch {
@@ -131,7 +131,7 @@ func optionValue(x plan.Expr, params map[string]graph.Value) (graph.Value, error
 	return x.(*plan.Const).Value, nil
 }
 
-// lifetime reads a duration, its text, or a number of seconds.
+// lifetime parses a duration, its text, or a number of seconds.
 func lifetime(v graph.Value) (time.Duration, error) {
 	d := temporal.Duration{}
 	switch v.Kind() {

@@ -9,12 +9,13 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// schemaChange is what an explicit transaction does to the schema and to the graphs. Each command is checked when it is run, against
-// what those before it leave, and carried out when the transaction commits. A transaction changes either the schema or data.
+// schemaChange is what an explicit transaction does to the schema and to the graphs. Each command is checked when it is sent,
+// against the result of those before it, and runs when the transaction commits. A transaction changes either the schema or
+// data.
 type schemaChange struct {
 	commands []boundCommand
-	indexes  []graph.Index   // as the commands leave them
-	graphs   map[string]bool // made or dropped by the commands, by name
+	indexes  []graph.Index   // after the commands
+	graphs   map[string]bool // created or dropped by the commands, by name
 }
 
 type boundCommand struct {
@@ -22,7 +23,7 @@ type boundCommand struct {
 	params map[string]graph.Value
 }
 
-// add checks a command and counts in res what it will change.
+// add checks a command and counts its changes in res.
 func (s *schemaChange) add(e *Engine, g shard.Graph, p *prepared, params map[string]graph.Value, res *Result) error {
 	if s.commands == nil {
 		s.indexes, s.graphs = slices.Clone(g.Indexes()), map[string]bool{}
@@ -56,7 +57,7 @@ func (s *schemaChange) add(e *Engine, g shard.Graph, p *prepared, params map[str
 		case there && !c.OrReplace:
 			return graph.DuplicateGraph(c.Name)
 		case there:
-			res.system++ // the graph that it replaces
+			res.system++ // the replaced graph
 		}
 		res.system++
 		s.graphs[c.Name] = true
@@ -82,7 +83,7 @@ func (s *schemaChange) hasGraph(e *Engine, name string) bool {
 	return err == nil
 }
 
-// run carries the commands out, in their order. After an error those before it have taken effect.
+// run runs the commands in order. After an error, those before it have taken effect.
 func (s *schemaChange) run(ctx context.Context, e *Engine, g shard.Graph, q *Running) error {
 	for _, c := range s.commands {
 		if err := e.command(ctx, g, c.p, c.params, &Result{e: e, q: q}); err != nil {

@@ -12,15 +12,15 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// Typed is a request that is no statement: it makes its plan itself. Package traverse has them.
+// Typed is a request without a statement that builds its own plan. Package traverse implements it.
 type Typed interface {
-	// Key is what the plan depends on; it is no statement's text.
+	// Key identifies the plan; it differs from any statement's text.
 	Key() string
 	// Bind creates the plan, which must not write.
 	Bind(opts cypher.Options) (*plan.Query, error)
 	// Params returns the parameters of the plan: the user's and the request's own.
 	Params(params map[string]graph.Value) map[string]graph.Value
-	// Text is how the request stands in lists.
+	// Text returns the request as lists show it.
 	Text() string
 }
 
@@ -32,16 +32,16 @@ type TypedRequest struct {
 	Limits Limits
 }
 
-// Limits bound what a request may cost; 0 is the engine's limit, and none passes the engine's.
+// Limits bound the cost of a request; 0 is the engine's limit, which none exceeds.
 type Limits struct {
 	Visits, Rows, Bytes int64
 	Timeout             time.Duration
-	// Partial makes the answer what was found when a limit is reached, instead of an error. Of the time, nine tenths
-	// are for finding.
+	// Partial returns what has been found when a limit is reached, instead of an error. Nine tenths of the time are for the
+	// search.
 	Partial bool
 }
 
-// apply sets the limits of a run that begins now.
+// apply sets the limits of a run that starts now.
 func (l *Limits) apply(env *exec.Env, timeout time.Duration) {
 	lower := func(limit *int64, asked int64) {
 		if asked > 0 && (*limit == 0 || asked < *limit) {
@@ -56,7 +56,7 @@ func (l *Limits) apply(env *exec.Env, timeout time.Duration) {
 	}
 }
 
-// Traverse runs a typed request. Its result is that of a statement.
+// Traverse runs a typed request. Its result is like that of a statement.
 func (e *Engine) Traverse(ctx context.Context, req TypedRequest) (*Result, error) {
 	return e.Query(ctx, Request{
 		Statement: req.Typed.Text(), Graph: req.Graph, Params: req.Typed.Params(req.Params), Timeout: req.Limits.Timeout,
@@ -64,14 +64,14 @@ func (e *Engine) Traverse(ctx context.Context, req TypedRequest) (*Result, error
 	})
 }
 
-// compileTyped returns the plan of a typed request, which does not come from a text.
+// compileTyped returns the plan of a typed request.
 func (e *Engine) compileTyped(t Typed) func() (*plan.Query, cypher.Command, error) {
 	return func() (*plan.Query, cypher.Command, error) {
 		q, err := t.Bind(cypher.Options{Procedures: e.procs.Signature})
 		if err != nil {
 			return nil, nil, err
 		}
-		// The places are in texts that the request is made into, and so are combinations of its starts.
+		// Positions refer to generated texts, as do notifications about cartesian products of its starts.
 		var named []plan.Mention
 		for _, m := range q.Mentions {
 			if m.Pos = (graph.Pos{}); !slices.Contains(named, m) {

@@ -2,7 +2,7 @@ package query
 
 import "runtime/debug"
 
-// Version is the program's version, as the build says it.
+// Version returns the program's version from the build information.
 func Version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version
@@ -10,7 +10,7 @@ func Version() string {
 	return "dev"
 }
 
-// Commit is the revision that the program was built from, if the build says it.
+// Commit returns the revision that the program was built from, if known.
 func Commit() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {

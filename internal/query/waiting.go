@@ -10,8 +10,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec"
 )
 
-// Wait says that no one asks for rows until the next call of Next: until then the request takes no place among those that run,
-// and the time that it may take does not pass.
+// Wait says that no one pulls rows until the next call of Next. Until then, the request gives up its place in the gate, and its
+// timeout does not run.
 func (r *Result) Wait() {
 	if r.closed || r.waits != (time.Time{}) {
 		return
@@ -22,7 +22,7 @@ func (r *Result) Wait() {
 		r.e.gate.leave(r.q)
 	}
 	if r.rows == nil {
-		return // nothing is left to compute
+		return // the rows are complete
 	}
 	r.waits = time.Now()
 	if r.q.late != nil {
@@ -30,7 +30,7 @@ func (r *Result) Wait() {
 	}
 }
 
-// resume takes a place again after Wait, to compute on.
+// resume takes a place again after Wait.
 func (r *Result) resume() error {
 	began := r.waits
 	r.waits = time.Time{}
@@ -44,7 +44,7 @@ func (r *Result) resume() error {
 	return r.e.gate.enterAgain(r.ctx, r.q)
 }
 
-// enterAgain lets a request in that has left, to the kind of place that it had.
+// enterAgain readmits a request that has left, with the kind of place that it had.
 func (g *gate) enterAgain(ctx context.Context, q *Running) error {
 	g.mu.Lock()
 	p := q.place
@@ -56,9 +56,9 @@ func (g *gate) enterAgain(ctx context.Context, q *Running) error {
 	return err
 }
 
-// Hold takes the rows that are left of a statement of an explicit transaction into memory, so that the transaction can run the next
-// one: those of b, which Next has given last or which is nil, from a row on, and those behind them. All results of a transaction
-// that are held, and the operators of its statement, share the memory of one statement. b is not valid any more.
+// Hold buffers the remaining rows of a statement in an explicit transaction, so that the transaction can run the next one:
+// those of b, the last batch of Next or nil, from a row on, and all after it. All buffered results of a transaction and the
+// operators of its statement share the memory of one statement. b is invalid afterwards.
 func (r *Result) Hold(b *graph.Batch, from int) error {
 	if b != nil {
 		r.count -= int64(b.N - from)
@@ -82,14 +82,14 @@ func (r *Result) Hold(b *graph.Batch, from int) error {
 		return r.Fail(err)
 	}
 	r.leave(nil)
-	if t.ctx.Err() != nil { // it was ended to get memory back
+	if t.ctx.Err() != nil { // it was ended to free memory
 		return r.Fail(context.Cause(t.ctx))
 	}
 	r.Wait()
 	return nil
 }
 
-// putBack has Next give the rows of b, which are in memory, from one on again; b may be nil.
+// putBack makes Next return the rows of b, which are in memory, from one on; b may be nil.
 func (r *Result) putBack(b *graph.Batch, from int) {
 	if b == nil || from == b.N {
 		return
@@ -101,8 +101,8 @@ func (r *Result) putBack(b *graph.Batch, from int) {
 	r.batches = slices.Insert(r.batches, 0, rest)
 }
 
-// Fail ends the result with an error, its own or that of a caller that cannot use its rows, and gives it the place in the
-// statement.
+// Fail ends the result with an error, its own or that of a caller that cannot use its rows, and sets the error's position in
+// the statement.
 func (r *Result) Fail(err error) error {
 	r.err = r.p.placed(err)
 	if r.ctx.Err() != nil {
@@ -112,10 +112,10 @@ func (r *Result) Fail(err error) error {
 	return r.err
 }
 
-// Done is closed when the result must end: it was killed, is out of time, or its caller is gone.
+// Done is closed when the result must end: killed, timed out, or abandoned by its caller.
 func (r *Result) Done() <-chan struct{} { return r.ctx.Done() }
 
-// Graph is the graph that the statement runs on.
+// Graph returns the graph that the statement runs on.
 func (r *Result) Graph() string {
 	if r.q.system || r.q.tx != nil && r.q.tx.system {
 		return systemGraph
@@ -143,7 +143,7 @@ func (t *Transaction) Graph() string {
 	return t.opt.Graph
 }
 
-// Err is why the transaction must end, or nil as long as it need not.
+// Err returns why the transaction must end, or nil.
 func (t *Transaction) Err() error {
 	if t.ctx.Err() == nil {
 		return nil
@@ -151,7 +151,7 @@ func (t *Transaction) Err() error {
 	return ended(t.ctx, graph.DeadlineError(nil))
 }
 
-// Changed reports whether the statements have changed data, or commands have been given.
+// Changed reports whether statements have changed data, or commands are pending.
 func (t *Transaction) Changed() bool {
 	return t.Counters() != exec.Counters{} || t.schema.commands != nil
 }

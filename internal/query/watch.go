@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Kind is what sort of operation a request is.
+// Kind is the kind of operation that a request is.
 type Kind string
 
-// The kinds of operations. Routes contain the others.
+// The kinds of operations. A route may contain operations of the other kinds.
 const (
 	StatementKind Kind = "statement"
 	FetchKind     Kind = "fetch"
@@ -19,42 +19,42 @@ const (
 	RouteKind     Kind = "route"
 )
 
-// Ended is a request that is over.
+// Ended describes an ended request.
 type Ended struct {
 	ID        uint64
 	Kind      Kind
 	Graph     string
-	Statement string    // of a route, its name
-	Start     time.Time // when it arrived, as far as that is known
+	Statement string    // for a route, its name
+	Start     time.Time // when it arrived, if known
 	Elapsed   time.Duration
 	Rows      int64
 	Failed    bool
 	Err       error
-	Context   context.Context // of the request, for its values; nil of a route
-	Stages    []*Stage        // nil unless somebody asked for stages when it began
+	Context   context.Context // of the request, for its values; nil for a route
+	Stages    []*Stage        // nil unless a watcher wanted stages when it began
 }
 
-// Watcher learns of requests as they end.
+// Watcher is notified of requests as they end.
 type Watcher struct {
-	// Stages says that the watcher wants to know what the time of each request went into.
+	// Stages says that the watcher wants the stages of each request.
 	Stages bool
-	// Ended is called by whoever runs the request, by many at the same time, and must not block.
+	// Ended is called by the goroutine of each request, concurrently, and must not block.
 	Ended func(*Ended)
 }
 
-// Watch tells watchers of requests, and keeps the last that ended. Without watchers it costs a request two atomic loads and
-// the copy of a few words. Its zero value is ready; nil has no watchers.
+// Watch notifies watchers of requests and keeps the last ended ones. Without watchers it costs a request two atomic loads and a
+// copy of a few words. Its zero value is ready; nil has no watchers.
 type Watch struct {
 	latest   latest
 	watchers atomic.Pointer[[]*Watcher] // nil: none
-	tracing  atomic.Int32               // how many of them want stages
-	mu       sync.Mutex                 // of changes
+	tracing  atomic.Int32               // number of those that want stages
+	mu       sync.Mutex                 // guards changes
 }
 
-// Watch returns who watches the engine's requests.
+// Watch returns the watchers of the engine's requests.
 func (e *Engine) Watch() *Watch { return &e.watch }
 
-// Add begins to tell a watcher of requests, until the function is called that it gives.
+// Add adds a watcher until the returned function is called.
 func (w *Watch) Add(one *Watcher) (remove func()) {
 	w.change(func(all []*Watcher) []*Watcher { return append(all, one) })
 	if one.Stages {
@@ -70,7 +70,7 @@ func (w *Watch) Add(one *Watcher) (remove func()) {
 	})
 }
 
-// change puts another list of watchers instead of the one that is.
+// change replaces the list of watchers.
 func (w *Watch) change(f func([]*Watcher) []*Watcher) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -85,13 +85,13 @@ func (w *Watch) change(f func([]*Watcher) []*Watcher) {
 	w.watchers.Store(&all)
 }
 
-// Tracing reports whether anybody wants to know the stages of requests.
+// Tracing reports whether a watcher wants the stages of requests.
 func (w *Watch) Tracing() bool { return w != nil && w.tracing.Load() > 0 }
 
-// Watched reports whether anybody watches.
+// Watched reports whether there are watchers.
 func (w *Watch) Watched() bool { return w != nil && w.watchers.Load() != nil }
 
-// Tell tells all watchers of a request.
+// Tell notifies all watchers of a request.
 func (w *Watch) Tell(r *Ended) {
 	if w == nil {
 		return
@@ -105,7 +105,7 @@ func (w *Watch) Tell(r *Ended) {
 
 type arrivalKey struct{}
 
-// Arrived returns a context that knows when its request arrived, if anybody wants to know.
+// Arrived returns a context with the request's arrival time, if a watcher wants it.
 func (w *Watch) Arrived(ctx context.Context, at time.Time) context.Context {
 	if !w.Tracing() {
 		return ctx
@@ -113,7 +113,7 @@ func (w *Watch) Arrived(ctx context.Context, at time.Time) context.Context {
 	return context.WithValue(ctx, arrivalKey{}, at)
 }
 
-// begin says what kind a request is of, and begins to note its stages if anybody wants to know them.
+// begin sets the kind of a request, and starts a trace if a watcher wants one.
 func (w *Watch) begin(ctx context.Context, q *Running, kind Kind, start time.Time) {
 	if q.kind = kind; w.tracing.Load() == 0 || q.quiet {
 		return
@@ -125,7 +125,7 @@ func (w *Watch) begin(ctx context.Context, q *Running, kind Kind, start time.Tim
 	}
 }
 
-// end tells of a request that took elapsed since start.
+// end notifies watchers of a request that took elapsed since start.
 func (w *Watch) end(ctx context.Context, q *Running, start time.Time, elapsed time.Duration, rows int64, err error) {
 	w.latest.add(Ended{
 		ID: q.ID, Kind: q.kind, Graph: q.Graph, Statement: q.Statement, Start: start, Elapsed: elapsed, Rows: rows, Failed: err != nil,
