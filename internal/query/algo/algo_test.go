@@ -179,6 +179,16 @@ func compare(t *testing.T, e *query.Engine, w *world) {
 	requireFloats(t, naiveLCC(w, false), values(t, e, w, "algo.lcc({"+scope+"})", "coefficient"), "lcc")
 	requireFloats(t, naiveLCC(w, true), values(t, e, w, "algo.lcc({"+scope+", direction: 'both'})", "coefficient"), "lcc both")
 	requireFloats(t, naiveTriangles(w), values(t, e, w, "algo.triangleCount({"+scope+"})", "triangles"), "triangles")
+	requireGroups(t, e, w, naiveSCC(w), "algo.scc({"+scope+"})", "component")
+	requireFloats(t, naiveCores(w), values(t, e, w, "algo.kCore({"+scope+"})", "core"), "kCore")
+	for _, d := range []string{"out", "in", "both"} {
+		call := fmt.Sprintf("algo.betweenness({%s, direction: '%s'})", scope, d)
+		requireFloats(t, naiveBetweenness(w.turned(d), d == "both"), values(t, e, w, call, "score"), call)
+	}
+	for _, d := range []string{"out", "in", "both"} {
+		compareSimilarity(t, e, w, d)
+	}
+	checkCommunities(t, e, w)
 	for source := range min(w.n, 3) {
 		for _, d := range []string{"out", "in", "both"} {
 			from := fmt.Sprintf("({%s, direction: '%s', source: s", scope, d)
@@ -276,11 +286,102 @@ func TestMemory(t *testing.T) {
 	store := onDisk(t, 1)
 	e := query.New(store, query.Options{})
 	mustRun(t, e, "UNWIND range(1, 20000) AS i CREATE (:V {i: i})", nil)
-	for _, a := range []string{"algo.pageRank", "algo.wcc", "algo.cdlp", "algo.lcc", "algo.triangleCount"} {
+	for _, a := range []string{"algo.pageRank", "algo.wcc", "algo.cdlp", "algo.lcc", "algo.triangleCount", "algo.scc", "algo.kCore", "algo.louvain"} {
 		_, err := run(t.Context(), query.New(store, query.Options{QueryBytes: 400_000}), "CALL "+a+"({labels: 'V'}) YIELD node RETURN count(*)", nil)
 		require.ErrorContains(t, err, "the budget of query-memory; operator "+a, a)
 		rows := mustRun(t, query.New(store, query.Options{QueryBytes: 4_000_000}),
 			"UNWIND range(1, 30) AS x CALL "+a+"({labels: 'V'}) YIELD node RETURN count(*)", nil)
 		require.Equal(t, int64(600_000), rows[0][0].Int())
 	}
+}
+
+func compareSimilarity(t *testing.T, e *query.Engine, w *world, d string) {
+	want, turned := map[[2]int]float64{}, w.turned(d)
+	for pair, s := range naiveSimilarity(turned) {
+		want[pair] = s
+	}
+	call := fmt.Sprintf("CALL algo.similarity({%s, direction: '%s', topK: %%d}) YIELD node1, node2, similarity RETURN node1.i, node2.i, similarity", scope, d)
+	have := map[[2]int]float64{}
+	best := make([]float64, w.n)
+	for _, row := range mustRun(t, e, fmt.Sprintf(call, w.n), nil) {
+		pair := [2]int{int(row[0].Int()), int(row[1].Int())}
+		have[pair] = row[2].Float()
+		best[pair[0]] = max(best[pair[0]], row[2].Float())
+	}
+	require.Equal(t, want, have, call)
+	for _, row := range mustRun(t, e, fmt.Sprintf(call, 1), nil) {
+		require.Equal(t, best[row[0].Int()], row[2].Float(), call)
+		best[row[0].Int()] = 0
+	}
+	for _, s := range best {
+		require.Zero(t, s, "a vertex has no best one")
+	}
+	mine := map[[2]int]float64{}
+	one := fmt.Sprintf("MATCH (s:V {i: 0}) CALL algo.similarity({%s, direction: '%s', topK: %d, source: s}) YIELD node1, node2, similarity RETURN node1.i, node2.i, similarity", scope, d, w.n)
+	for _, row := range mustRun(t, e, one, nil) {
+		mine[[2]int{int(row[0].Int()), int(row[1].Int())}] = row[2].Float()
+	}
+	for pair := range want {
+		if pair[0] != 0 {
+			delete(want, pair)
+		}
+	}
+	require.Equal(t, want, mine, one)
+}
+
+// checkCommunities expects communities that are better than none, and of which no two are better as one.
+func checkCommunities(t *testing.T, e *query.Engine, w *world) {
+	group := groups(values(t, e, w, "algo.louvain({"+scope+", weight: 'w', maxIterations: 100})", "community"))
+	if w.modularity(group) != w.modularity(group) { // all weights are 0
+		return
+	}
+	single := make([]int, w.n)
+	for v := range single {
+		single[v] = v
+	}
+	q := w.modularity(group)
+	require.GreaterOrEqual(t, q, w.modularity(single)-1e-9)
+	for a := range w.n {
+		for b := range a {
+			if group[a] != a || group[b] != b {
+				continue
+			}
+			joined := append([]int(nil), group...)
+			for v, g := range joined {
+				if g == a {
+					joined[v] = b
+				}
+			}
+			require.LessOrEqual(t, w.modularity(joined), q+1e-9)
+		}
+	}
+}
+
+// Cliques in a ring, joined by single edges, are the communities.
+func TestLouvain(t *testing.T) {
+	w := &world{n: 40}
+	want := make([]int, w.n)
+	for v := range w.n {
+		want[v] = v / 5 * 5
+		for u := v / 5 * 5; u < v; u++ {
+			w.edges = append(w.edges, edge{u, v, 1})
+		}
+		if v%5 == 4 {
+			w.edges = append(w.edges, edge{v, (v + 1) % w.n, 1})
+		}
+	}
+	e := query.New(onDisk(t, 1), query.Options{})
+	w.fill(t, e)
+	require.Equal(t, want, groups(values(t, e, w, "algo.louvain({"+scope+"})", "community")))
+}
+
+// A sample gives the same scores each time, and one of all nodes the exact ones.
+func TestSample(t *testing.T) {
+	w := random(rand.New(rand.NewPCG(4, 4)), 50, 150)
+	e := query.New(inMemory(t), query.Options{})
+	w.fill(t, e)
+	score := func(args string) []graph.Value { return values(t, e, w, "algo.betweenness({"+scope+args+"})", "score") }
+	require.Equal(t, score(""), score(", samples: 50"))
+	require.Equal(t, score(", samples: 5, seed: 7"), score(", samples: 5, seed: 7"))
+	require.NotEqual(t, score(", samples: 5, seed: 7"), score(", samples: 5, seed: 8"))
 }

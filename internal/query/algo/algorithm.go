@@ -21,7 +21,7 @@ type Algorithm struct {
 }
 
 // All are the algorithms.
-var All = []*Algorithm{&pageRank, &wcc, &cdlp, &lcc, &triangleCount, &bfs, &sssp}
+var All = []*Algorithm{&pageRank, &wcc, &cdlp, &lcc, &triangleCount, &bfs, &sssp, &scc, &kCore, &betweenness, &similarity, &louvain}
 
 func init() {
 	for _, a := range All {

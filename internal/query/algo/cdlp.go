@@ -37,14 +37,14 @@ func computeCDLP(ctx context.Context, j *job) (*answer, error) {
 	for v := range now {
 		now[v] = uint32(v)
 	}
-	counts, err := newPerWorker[uint32](j, n)
+	counts, err := newWorkers(n, func() ([]uint32, error) { return slice[uint32](j, n) })
 	if err != nil {
 		return nil, err
 	}
 	for range j.maxIterations {
 		var changed atomic.Bool
 		err := j.each(ctx, n, func(own *runtime.Run) func(lo, hi int) error {
-			count := counts.of(own)
+			count := *counts.of(own)
 			var seen []uint32
 			return func(lo, hi int) error {
 				some := false

@@ -104,7 +104,7 @@ func (j *job) give(n int) { _ = j.acct.Grow(-n) } // less is never too much
 
 // drop lets go of lists.
 func (j *job) drop(l *lists) {
-	j.give(8*cap(l.offsets) + 4*cap(l.targets) + 8*cap(l.weights))
+	j.give(l.held)
 	*l = lists{}
 }
 
@@ -190,6 +190,7 @@ type lists struct {
 	offsets []int64
 	targets []uint32
 	weights []float64 // beside targets, or nil
+	held    int       // bytes that they count as
 }
 
 func (l *lists) of(v int) []uint32 { return l.targets[l.offsets[v]:l.offsets[v+1]] }
@@ -231,6 +232,7 @@ func (j *job) neighbours(ctx context.Context, dir graph.Direction) (*lists, erro
 			return nil, err
 		}
 	}
+	l.held = 8*len(l.offsets) + 4*len(l.targets) + 8*len(l.weights)
 	return l, j.fill(ctx, dir, l)
 }
 

@@ -173,3 +173,127 @@ func naiveDistances(w *world, source int, weigh func(e edge) float64) []float64 
 	}
 	return d
 }
+
+// naiveSCC tries for every two vertices whether they lead to each other.
+func naiveSCC(w *world) []int {
+	reach := make([][]float64, w.n)
+	for v := range reach {
+		reach[v] = naiveDistances(w, v, one)
+	}
+	out := make([]int, w.n)
+	for v := range out {
+		for out[v] = 0; math.IsInf(reach[v][out[v]], 1) || math.IsInf(reach[out[v]][v], 1); {
+			out[v]++
+		}
+	}
+	return out
+}
+
+// naiveCores takes vertices with fewer than k neighbours away, for each k.
+func naiveCores(w *world) []float64 {
+	out := make([]float64, w.n)
+	for k := 1; k <= w.n; k++ {
+		gone := make([]bool, w.n)
+		for changed := true; changed; {
+			changed = false
+			for v := range w.n {
+				left := 0
+				for _, u := range w.near(v) {
+					if !gone[u] {
+						left++
+					}
+				}
+				if !gone[v] && left < k {
+					gone[v], changed = true, true
+				}
+			}
+		}
+		for v := range w.n {
+			if !gone[v] {
+				out[v] = float64(k)
+			}
+		}
+	}
+	return out
+}
+
+// naiveBetweenness adds up, for every two vertices, the share of shortest ways through each other one.
+func naiveBetweenness(w *world, halve bool) []float64 {
+	d, ways := make([][]float64, w.n), make([][]float64, w.n)
+	for s := range w.n {
+		d[s], ways[s] = naiveDistances(w, s, one), make([]float64, w.n)
+		ways[s][s] = 1
+		for step := 1.0; step < float64(w.n); step++ {
+			seen := map[[2]int]bool{}
+			for _, e := range w.edges {
+				if pair := [2]int{e.src, e.dst}; d[s][e.dst] == step && d[s][e.src] == step-1 && !seen[pair] {
+					seen[pair] = true
+					ways[s][e.dst] += ways[s][e.src]
+				}
+			}
+		}
+	}
+	out := make([]float64, w.n)
+	for s := range w.n {
+		for t := range w.n {
+			for v := range w.n {
+				if v != s && v != t && s != t && !math.IsInf(d[s][t], 1) && d[s][v]+d[v][t] == d[s][t] {
+					out[v] += ways[s][v] * ways[v][t] / ways[s][t]
+				}
+			}
+		}
+	}
+	if halve {
+		for v := range out {
+			out[v] /= 2
+		}
+	}
+	return out
+}
+
+// naiveSimilarity compares the sets of neighbours of every two vertices.
+func naiveSimilarity(w *world) map[[2]int]float64 {
+	sets := make([]map[int]bool, w.n)
+	for v := range sets {
+		sets[v] = map[int]bool{}
+	}
+	for _, e := range w.edges {
+		sets[e.src][e.dst] = true
+	}
+	out := map[[2]int]float64{}
+	for a := range w.n {
+		for b := range w.n {
+			shared := 0
+			for v := range sets[a] {
+				if sets[b][v] {
+					shared++
+				}
+			}
+			if a != b && shared > 0 {
+				out[[2]int{a, b}] = float64(shared) / float64(len(sets[a])+len(sets[b])-shared)
+			}
+		}
+	}
+	return out
+}
+
+// modularity follows the definition, pair by pair.
+func (w *world) modularity(group []int) float64 {
+	between, degree, total := map[[2]int]float64{}, make([]float64, w.n), 0.0
+	for _, e := range w.edges {
+		between[[2]int{e.src, e.dst}] += e.weight
+		between[[2]int{e.dst, e.src}] += e.weight
+		degree[e.src] += e.weight
+		degree[e.dst] += e.weight
+		total += 2 * e.weight
+	}
+	q := 0.0
+	for a := range w.n {
+		for b := range w.n {
+			if group[a] == group[b] {
+				q += (between[[2]int{a, b}] - degree[a]*degree[b]/total) / total
+			}
+		}
+	}
+	return q
+}

@@ -155,12 +155,12 @@ func (j *job) closed(ctx context.Context, f *lists) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	marks, err := newPerWorker[uint8](j, n)
+	marks, err := newWorkers(n, func() ([]uint8, error) { return slice[uint8](j, n) })
 	if err != nil {
 		return nil, err
 	}
 	err = j.each(ctx, n, func(own *runtime.Run) func(lo, hi int) error {
-		mark, work := marks.of(own), 0
+		mark, work := *marks.of(own), 0
 		return func(lo, hi int) error {
 			for v := lo; v < hi; v++ {
 				first := f.of(v)
