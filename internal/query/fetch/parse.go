@@ -168,7 +168,7 @@ func (p *treeParser) array(n *node, depth int) (*array, error) {
 	if len(a.members) == 0 {
 		return nil, nil
 	}
-	if a.find0() == memberArray {
+	if a.firstObject() == memberArray {
 		return nil, illegal(a.members[0].n, "the first object of an array must be its main table")
 	}
 	if a.main() == nil && (a.hop == nil || a.hop.find == "") {
@@ -185,8 +185,8 @@ func (p *treeParser) array(n *node, depth int) (*array, error) {
 	return a, nil
 }
 
-// find0 is the kind of the first member that is an object.
-func (a *array) find0() memberKind {
+// firstObject is the kind of the first member that is an object.
+func (a *array) firstObject() memberKind {
 	for _, m := range a.members {
 		if m.kind == memberTable || m.kind == memberArray {
 			return m.kind

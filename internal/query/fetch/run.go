@@ -12,8 +12,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// errEnough ends a query whose first row is all that counts.
-var errEnough = errors.New("enough")
+// errLimitReached ends a query whose first row is all that counts.
+var errLimitReached = errors.New("enough")
 
 // Explainer is a Runner that can show what becomes of a plan, for @explain.
 type Explainer interface {
@@ -358,12 +358,12 @@ func (x *run) query(q *query, write func(row []graph.Value) error) error {
 				}
 			}
 			if q.first {
-				return errEnough
+				return errLimitReached
 			}
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errEnough) {
+	if err != nil && !errors.Is(err, errLimitReached) {
 		return err
 	}
 	for i := range takers {

@@ -2,10 +2,10 @@ package plan
 
 import "github.com/hopgate/hopgate/internal/graph"
 
-// access is a way to find the vertices or edges of a pattern through an index or by id.
+// access is a way to find vertices or edges of a pattern through an index or by id.
 type access struct {
 	index          graph.Index
-	keys           []Expr // of a range: what the first properties equal
+	keys           []Expr // of a range: the values of the first properties
 	each           bool
 	byRange        bool
 	area           Area
@@ -13,12 +13,12 @@ type access struct {
 	loOpen, hiOpen bool
 	prefix         bool
 	byID, element  bool
-	preds          []int // predicates that the access makes true
+	preds          []int // predicates that the access implies
 	rows           float64
-	cost           float64 // of finding them, beside a row's work each
+	cost           float64 // of finding them, besides the work for each row
 }
 
-// access finds the best way to find vertex i without a scan, where the values that it needs are bound.
+// access finds the best way to find vertex i without a scan, given the bound columns.
 func (m *matcher) access(t *partialPlan, i int) (access, bool) {
 	v := m.p.Vertices[i]
 	var best access
@@ -53,7 +53,7 @@ func (m *matcher) access(t *partialPlan, i int) (access, bool) {
 	return best, found
 }
 
-// edgeAccess finds the best way to find edge i by its id or through an index, where the values that it needs are bound.
+// edgeAccess finds the best way to find edge i by its id or through an index, given the bound columns.
 func (m *matcher) edgeAccess(t *partialPlan, i int) (best access, found bool) {
 	e := m.p.Edges[i]
 	if e.Length != nil || e.Shortest != "" || e.Walk != nil || m.o.off(seekIndex) {
@@ -64,7 +64,7 @@ func (m *matcher) edgeAccess(t *partialPlan, i int) (best access, found bool) {
 			continue
 		}
 		if a, ok := m.idTest(t, e.Col, pi); ok && (!found || a.element) {
-			if !a.element { // a number does not say where the edge is: the lists are searched, once for many rows
+			if !a.element { // a number does not locate the edge: its shard's lists are searched, once for many rows
 				a.cost = m.o.vertices(nil) * m.o.fanout(e.Types, graph.Out, nil, nil) * edgeCost
 			}
 			best, found = a, true
@@ -85,8 +85,8 @@ func (m *matcher) edgeAccess(t *partialPlan, i int) (best access, found bool) {
 	return best, found
 }
 
-// indexAccess finds the best way to find what col stands for through an index: by all of its properties, by some of the first and an
-// interval of the next, or by an area.
+// indexAccess finds the best way to find col through an index: by all of its properties, by some of the first and an interval
+// of the next, or by an area.
 func (m *matcher) indexAccess(t *partialPlan, col Col, ix *graph.Index) (access, bool) {
 	if ix.Kind == graph.PointIndex {
 		return m.areaAccess(t, col, ix)
@@ -97,7 +97,7 @@ func (m *matcher) indexAccess(t *partialPlan, col Col, ix *graph.Index) (access,
 	return m.rangeAccess(t, col, ix)
 }
 
-// all is how many vertices or edges an index holds, as far as the counters tell: those that have its first property.
+// all estimates the entries of an index by the counters: the entities that have its first property.
 func (o *optimizer) all(ix *graph.Index) float64 {
 	if o.counts.Props != nil && len(ix.Props) > 0 {
 		return float64(o.counts.Props[graph.PropOf{Label: ix.Label, Type: ix.Type, Prop: ix.Props[0]}])
@@ -108,7 +108,7 @@ func (o *optimizer) all(ix *graph.Index) float64 {
 	return o.vertices(&LabelExpr{Name: ix.Label})
 }
 
-// known reports whether an expression can be computed before vertex col is found.
+// known reports whether an expression can be computed before col is bound.
 func (m *matcher) known(t *partialPlan, e Expr, pi int, col Col) bool {
 	reads := Reads(e)
 	if reads.Has(col) {
@@ -132,7 +132,7 @@ func propOf(e Expr, col Col, key string) bool {
 	return ok && c.Col == col
 }
 
-// equal finds a predicate that gives a property of col a value.
+// equal finds a predicate that equates a property of col with a value.
 func (m *matcher) equal(t *partialPlan, col Col, key string) (value Expr, pred int, ok bool) {
 	for _, pi := range m.about[col] {
 		op, isOp := m.preds[pi].e.(*Op)
@@ -253,7 +253,7 @@ func (m *matcher) idTest(t *partialPlan, col Col, pi int) (access, bool) {
 	return access{}, false
 }
 
-// elements guesses how many elements a list has that keys are taken from.
+// elements guesses the length of a list of keys.
 func elements(list Expr) float64 {
 	if l, ok := list.(*ListLit); ok {
 		return float64(len(l.Elems))
@@ -261,10 +261,10 @@ func elements(list Expr) float64 {
 	return 3
 }
 
-// selArea is the part of the points that lie in an area.
+// selArea is the guessed share of points within an area.
 const selArea = 0.02
 
-// areaOf takes a predicate about the point of col apart: the area with its bounds.
+// areaOf decomposes a predicate on the point of col: the area and its bounds.
 func areaOf(e Expr, col Col, key string) (area Area, lo, hi Expr, hiOpen bool) {
 	switch e := e.(type) {
 	case *Call:
@@ -301,8 +301,8 @@ func areaOf(e Expr, col Col, key string) (area Area, lo, hi Expr, hiOpen bool) {
 	return NoArea, nil, nil, false
 }
 
-// isPoint reports whether an expression gives a point or null whatever its parameters are. Any other value may equal a property that a
-// point index does not hold.
+// isPoint reports whether the value of an expression is a point or null whatever its parameters are. Any other value may equal
+// a property that a point index does not hold.
 func isPoint(e Expr) bool {
 	switch e := e.(type) {
 	case *Call:
@@ -313,7 +313,7 @@ func isPoint(e Expr) bool {
 	return false
 }
 
-// areaAccess finds points through a point index: an equal one, or else those that lie in an area.
+// areaAccess finds points through a point index: equal ones, or those within an area.
 func (m *matcher) areaAccess(t *partialPlan, col Col, ix *graph.Index) (best access, found bool) {
 	for _, pi := range m.about[col] {
 		if t.preds[pi] {
@@ -331,7 +331,7 @@ func (m *matcher) areaAccess(t *partialPlan, col Col, ix *graph.Index) (best acc
 	return best, found
 }
 
-// inArea is how many of an index's points lie in an area.
+// inArea estimates how many of an index's points lie within an area.
 func (o *optimizer) inArea(a Area, ix *graph.Index) float64 {
 	if a == AreaPoint {
 		return max(1, o.all(ix)/max(1, o.distinct(ix)))

@@ -2,8 +2,8 @@ package plan
 
 import "strings"
 
-// Administers reports whether a plan asks about the server and the schema alone, not for data: it computes with what procedures
-// of such kinds give.
+// Administers reports whether a plan only reads the server and the schema, not data: it computes with the results of procedures
+// of such kinds.
 func (q *Query) Administers() bool {
 	calls, other := false, false
 	var walk func(n Node)

@@ -6,18 +6,18 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// A builder turns the steps of a try into nodes, and puts every predicate at the first place where it can be tested.
+// A builder turns the steps of a partial plan into nodes and places every predicate where it can first be tested.
 type builder struct {
 	m     *matcher
 	node  Node
-	bound ColSet // columns of the pattern that the rows have
-	used  []bool // predicates that are placed
-	paths []bool // paths that are made
+	bound ColSet // bound columns of the pattern
+	used  []bool // placed predicates
+	paths []bool // created paths
 	done  []int  // edges in the order of their steps
-	left  int    // steps that are still to come
+	left  int    // remaining steps
 }
 
-// begin tests what can be tested of the input's own vertices.
+// begin applies the predicates on the input's own vertices.
 func (b *builder) begin() {
 	for _, v := range b.m.p.Vertices {
 		if !v.Bound {
@@ -71,8 +71,8 @@ func (b *builder) step(s step) {
 	b.applyReady()
 }
 
-// join finds the vertices of v by hashing them, where they are asked for by values that come from the rows: a scan for
-// each row would read them all as often as there are rows. Within a subplan, whose rows are few, it does not.
+// join finds the vertices of v by a hash join if predicates compare them with values of the rows: a scan for each row would
+// read them all repeatedly. It does nothing within a subplan, whose rows are few.
 func (b *builder) join(v PatVertex) bool {
 	if inSubplan(b.node) || b.m.o.off(hashJoin) {
 		return false
@@ -162,7 +162,7 @@ func (b *builder) seek(s step) {
 	}
 }
 
-// seekEdge finds an edge of the pattern by its id or through an index. Its ends are bound as those of an edge that the input has.
+// seekEdge finds an edge of the pattern by its id or through an index, and binds its ends like those of an edge of the input.
 func (b *builder) seekEdge(s step) {
 	e, a := b.m.p.Edges[s.edge], s.access
 	b.m.o.fired(seekIndex)
@@ -201,7 +201,7 @@ func (b *builder) distinctFrom(i int) []Col {
 	return cols
 }
 
-// differs tests that a bound edge is none of those before it.
+// differs compares a bound edge with those before it.
 func (b *builder) differs(i int) {
 	e := &b.m.p.Edges[i]
 	if e.Length != nil {
@@ -251,7 +251,7 @@ func (b *builder) expand(s step) {
 			Input: b.node, From: from, Edge: col, To: to, Types: e.Types, Dir: dir, Labels: labels, Into: s.into,
 			DistinctFrom: b.distinctFrom(s.edge),
 		}
-		// Conditions on the edge alone are tested beside the list.
+		// The expansion tests conditions on the edge alone.
 		for i, p := range b.m.preds {
 			if reads := Reads(p.e); !b.used[i] && !p.implied && len(reads) == 1 && reads.Has(e.Col) && !HasSubquery(p.e) && !b.m.o.off(pushPredicates) {
 				x.Where = append(x.Where, p.e)
@@ -266,7 +266,7 @@ func (b *builder) expand(s step) {
 	b.bound.Add(e.binds()...)
 }
 
-// boundEdge finds the ends of an edge that the input has, or that an index has found. An edge without direction may be meant either way round.
+// boundEdge binds the ends of an edge that the input or an index provides. An edge without direction matches both ways.
 func (b *builder) boundEdge(e PatEdge) {
 	q, ref := b.m.o.q, &ColRef{Col: e.Col}
 	b.bound.Add(e.Col)
@@ -303,7 +303,7 @@ func (b *builder) boundEdge(e PatEdge) {
 	}
 }
 
-// end binds a vertex to the value of x, or tests that it is.
+// end binds a vertex to the value of x, or compares them.
 func (b *builder) end(col Col, x Expr) {
 	if b.bound.Has(col) {
 		b.filter(&Op{Op: Eq, Args: []Expr{&ColRef{Col: col}, x}})
@@ -316,7 +316,7 @@ func (b *builder) end(col Col, x Expr) {
 	}
 }
 
-// boundEdges joins the trails between the ends with a list of edges that the input has.
+// boundEdges joins the trails between the ends with a list of edges of the input.
 func (b *builder) boundEdges(e PatEdge) {
 	q := b.m.o.q
 	for _, c := range []Col{e.Left, e.Right} {
@@ -365,7 +365,7 @@ func (b *builder) shortest(e PatEdge) {
 	b.node = s
 }
 
-// predOrder orders predicates that are tested together: plain ones, those that look for edges, those that run a subplan.
+// predOrder orders predicates that are tested together: plain ones first, then tests for edges, then subplans.
 func predOrder(e Expr) int {
 	if HasSubquery(e) {
 		return 2
@@ -385,8 +385,8 @@ func predOrder(e Expr) int {
 	return 0
 }
 
-// applyReady creates the paths whose parts are bound and tests the predicates that have become testable, the lightest first. Those that
-// give another value each time are tested for each row of the whole pattern.
+// applyReady creates the paths whose parts are bound and tests the predicates that have become testable, the cheapest first.
+// Predicates with volatile expressions wait for the rows of the whole pattern.
 func (b *builder) applyReady() {
 	for i, p := range b.m.p.Paths {
 		if b.paths[i] || slices.ContainsFunc(p.Cols, func(c Col) bool { return !b.bound.Has(c) }) {

@@ -6,21 +6,21 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Guesses where there is no statistic; they only have to put common plans in the right order.
+// Guesses without statistics; they only have to order common plans correctly.
 const (
 	selEqual = 0.1
 	selRange = 0.3
 	selOther = 0.5
 	selNot   = 0.9
-	selSame  = 0.01 // one vertex is another
-	selRare  = 1e-6 // what no vertex satisfies
+	selSame  = 0.01 // two vertices are the same
+	selRare  = 1e-6 // a condition that no vertex satisfies
 )
 
-// minNewVertices is how many vertices a scan in a statement that writes counts on at least: the statement may make them first, and scan
-// them for each row that it makes.
+// minNewVertices is the least estimate for a scan in a statement that writes: the statement may create vertices first and scan
+// them for each row that it creates.
 const minNewVertices = 100
 
-// edgeCost is the work of reading an edge of a list, that of making a row being 1.
+// edgeCost is the cost of reading an edge of a list, relative to that of a row.
 const edgeCost = 0.2
 
 // vertices estimates how many vertices satisfy a label expression.
@@ -50,7 +50,7 @@ func (o *optimizer) vertices(l *LabelExpr) float64 {
 	return all
 }
 
-// names returns the labels that a vertex certainly has.
+// names returns the labels that every vertex that satisfies l has.
 func (l *LabelExpr) names() []string {
 	switch {
 	case l == nil:
@@ -66,7 +66,7 @@ func (l *LabelExpr) names() []string {
 	return nil
 }
 
-// edges estimates how many edges of a type have an end at a vertex with the labels: its source when out.
+// edges estimates how many edges of a type have an end with the labels: their source if out, else their target.
 func (o *optimizer) edges(typ string, out bool, l *LabelExpr) float64 {
 	n := float64(o.counts.ByType[typ])
 	for _, name := range l.names() {
@@ -83,7 +83,7 @@ func (o *optimizer) edges(typ string, out bool, l *LabelExpr) float64 {
 	return n
 }
 
-// fanout estimates how many edges one step gives: those from a vertex with labels from, to vertices with labels to.
+// fanout estimates the edges of one step from a vertex with labels from to vertices with labels to.
 func (o *optimizer) fanout(types []string, dir graph.Direction, from, to *LabelExpr) float64 {
 	if len(types) == 0 {
 		types = o.typeNames
@@ -100,7 +100,7 @@ func (o *optimizer) fanout(types []string, dir graph.Direction, from, to *LabelE
 	return total / max(1, o.vertices(from))
 }
 
-// share is the part of a type's edges whose end (the source when out) has the labels.
+// share is the share of a type's edges whose end (the source if out) has the labels.
 func (o *optimizer) share(typ string, out bool, l *LabelExpr) float64 {
 	all := float64(o.counts.ByType[typ])
 	if l == nil || all == 0 {
@@ -109,7 +109,7 @@ func (o *optimizer) share(typ string, out bool, l *LabelExpr) float64 {
 	return o.edges(typ, out, l) / all
 }
 
-// allEnds reports whether all far ends of edges of the types (none: all) have the labels, as far as the counters tell.
+// allEnds reports whether, by the counters, all far ends of edges of the types (none: all) have the labels.
 func (o *optimizer) allEnds(types []string, dir graph.Direction, l *LabelExpr) bool {
 	if l == nil {
 		return true
@@ -130,7 +130,7 @@ func (o *optimizer) allEnds(types []string, dir graph.Direction, l *LabelExpr) b
 	return true
 }
 
-// selectivity guesses the part of the rows that a predicate keeps. labels gives the labels of a pattern's vertices.
+// selectivity estimates the share of rows that satisfy a predicate. labels are those of a pattern's vertices.
 func (o *optimizer) selectivity(e Expr, labels map[Col]*LabelExpr) float64 {
 	if x, ok := e.(*HasEdge); ok {
 		return o.hasEdge(x, labels)
@@ -187,7 +187,7 @@ func (o *optimizer) selectivity(e Expr, labels map[Col]*LabelExpr) float64 {
 	return selOther
 }
 
-// hasEdge is the part of the pairs of vertices that an edge joins.
+// hasEdge estimates the share of pairs of vertices that an edge connects.
 func (o *optimizer) hasEdge(e *HasEdge, labels map[Col]*LabelExpr) float64 {
 	from, ok := e.From.(*ColRef)
 	to, ok2 := e.To.(*ColRef)
@@ -197,8 +197,8 @@ func (o *optimizer) hasEdge(e *HasEdge, labels map[Col]*LabelExpr) float64 {
 	return min(1, o.fanout(e.Types, e.Dir, labels[from.Col], labels[to.Col])/max(1, o.vertices(labels[to.Col])))
 }
 
-// present is the part of the vertices or edges that have a property, at least one of them, so that an estimate does not
-// fall below that of an index; ok is false if there is no statistic.
+// present is the share of the vertices or edges that have a property, at least one of them, so that an estimate does not fall
+// below that of an index; ok is false without statistics.
 func (o *optimizer) present(e Expr, labels map[Col]*LabelExpr) (part float64, ok bool) {
 	p, c := o.propOfEntity(e)
 	if p == nil || o.counts.Props == nil {
@@ -219,8 +219,8 @@ func (o *optimizer) present(e Expr, labels map[Col]*LabelExpr) (part float64, ok
 	return min(1, max(1, have)/max(1, all)), true
 }
 
-// propOfEntity takes apart an expression that is a property of a vertex or an edge, and not of a map that a column holds; nil: it
-// is none.
+// propOfEntity returns the parts of an expression that is a property of a vertex or an edge, but not of a map in a column;
+// otherwise nil.
 func (o *optimizer) propOfEntity(e Expr) (*Prop, *ColRef) {
 	if p, ok := e.(*Prop); ok {
 		if c, ok := p.X.(*ColRef); ok {
@@ -232,7 +232,7 @@ func (o *optimizer) propOfEntity(e Expr) (*Prop, *ColRef) {
 	return nil, nil
 }
 
-// equality is the part of the vertices that have one certain value of a property.
+// equality is the share of the vertices that have one value of a property.
 func (o *optimizer) equality(e Expr, labels map[Col]*LabelExpr) float64 {
 	p, c := o.propOfEntity(e)
 	if p == nil {

@@ -6,23 +6,22 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// UniqueKey says that a column holds a property of which no two vertices with a label have equal values.
+// UniqueKey says that a column holds a property that is unique among the vertices with a label.
 type UniqueKey struct {
 	Col   Col
 	Label string
-	// From finds the vertices without asking for the label: they have it if the counters of its edges say so. nil: all have it.
+	// From binds the vertices without testing the label: they have it if the counters of its edges say so. nil: all have it.
 	From *Expand
 }
 
-// distinctKey is the rule DistinctKey. Where all that is compared belongs to one vertex and identifies it, its repeats
-// are removed before anything of it is read:
+// distinctKey is the rule DistinctKey. If all compared values belong to one vertex and identify it, repeats of the vertex are removed before its properties are read:
 //
 //	Distinct c.id, c.name           Distinct c.id, c.name BY KEY c.id
 //	  Projection c.id, c.name         Projection c.id, c.name
 //	    ExpandAll (b)-->(c)             Distinct c
 //	                                      ExpandAll (b)-->(c)
 //
-// A column that is the vertex itself leaves nothing to be compared above.
+// If a column is the vertex itself, nothing is compared above.
 func distinctKey(o *optimizer, n Node) Node {
 	d, ok := n.(*Distinct)
 	if !ok || d.Key != nil {
@@ -74,7 +73,7 @@ func (o *optimizer) distinctVertex(p *Project, v Col) {
 	p.Input = &Distinct{Input: p.Input, Cols: []Col{v}}
 }
 
-// uniqueKey finds an item of a projection that is a unique key of v, or gives nil.
+// uniqueKey returns an item of a projection that is a unique key of v, or nil.
 func (o *optimizer) uniqueKey(p *Project, v Col) *UniqueKey {
 	for i := range o.indexes {
 		ix := &o.indexes[i]
@@ -93,7 +92,7 @@ func (o *optimizer) uniqueKey(p *Project, v Col) *UniqueKey {
 	return nil
 }
 
-// labelled reports whether all vertices of a column have a label: those that an expansion finds which asks for none, if the
+// labelled reports whether all vertices of a column have a label: without a test, those that an expansion binds have it if the
 // counters say so.
 func (o *optimizer) labelled(n Node, v Col, label string) (ok bool, from *Expand) {
 	for {
@@ -142,7 +141,7 @@ func (o *optimizer) labelled(n Node, v Col, label string) (ok bool, from *Expand
 	}
 }
 
-// implies reports whether what satisfies e has the label.
+// implies reports whether a vertex that satisfies e has the label.
 func (e *LabelExpr) implies(label string) bool {
 	switch {
 	case e == nil:

@@ -20,7 +20,7 @@ func edgeExists(_ *optimizer, n Node) Node {
 	return n
 }
 
-// oneEdge recognises a subplan that looks for one edge between two vertices of its argument.
+// oneEdge recognises a subplan that tests for one edge between two vertices of its argument.
 func oneEdge(n Node) *HasEdge {
 	m, ok := n.(*Match)
 	if !ok || m.Optional || len(m.Pattern.Edges) != 1 || len(m.Pattern.Preds) > 0 || len(m.Pattern.Paths) > 0 {

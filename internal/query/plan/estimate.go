@@ -2,23 +2,23 @@ package plan
 
 import "github.com/hopgate/hopgate/internal/graph"
 
-// Guesses of rows where there is no statistic.
+// Guesses without statistics.
 const (
-	guessGroups = 0.1  // groups a row
+	guessGroups = 0.1  // groups per row
 	guessElems  = 10.0 // elements of a list, paths between two vertices, rows of a procedure
 	guessLines  = 1000.0
 	guessLimit  = 10 // rows
 )
 
-// estimator computes how many rows each node gives.
+// estimator computes the estimated rows of each node.
 type estimator struct {
 	o      *optimizer
-	labels map[Col]*LabelExpr // of the vertices found so far
+	labels map[Col]*LabelExpr // of the vertices bound so far
 	rows   map[Node]float64
-	outer  float64 // rows that the Argument of the current subplan gives
+	outer  float64 // rows of the Argument of the current subplan
 }
 
-// estimate fills in Query.Estimates. The rows of a subplan are those for all outer rows together, as PROFILE counts them.
+// estimate sets Query.Estimates. The estimate of a subplan is for all outer rows together, as PROFILE counts them.
 func (o *optimizer) estimate() {
 	e := &estimator{o: o, labels: map[Col]*LabelExpr{}, rows: map[Node]float64{}, outer: 1}
 	e.of(o.q.Root)
@@ -37,7 +37,7 @@ func (e *estimator) of(n Node) float64 {
 	return rows
 }
 
-// sub estimates a subplan that runs for so many rows.
+// sub estimates a subplan that runs for that many rows.
 func (e *estimator) sub(n Node, outer float64) float64 {
 	before := e.outer
 	e.outer = outer
@@ -54,7 +54,7 @@ func (e *estimator) selectivity(preds []Expr) float64 {
 	return s
 }
 
-// keys is how many entries of an index equal the keys.
+// keys estimates the entries of an index that equal the keys.
 func (e *estimator) keys(ix *graph.Index, keys []Expr, each bool) float64 {
 	rows := 1.0
 	if !ix.Unique {
@@ -66,7 +66,7 @@ func (e *estimator) keys(ix *graph.Index, keys []Expr, each bool) float64 {
 	return rows
 }
 
-// interval is how many entries of an index lie in a range.
+// interval estimates the entries of an index within a range.
 func (e *estimator) interval(n *SeekRange) float64 {
 	rows := e.o.all(&n.Index)
 	if n.Area != NoArea {
@@ -83,7 +83,7 @@ func (e *estimator) interval(n *SeekRange) float64 {
 	return rows
 }
 
-// elements is how many elements a list has.
+// elements estimates the length of a list.
 func (e *estimator) elements(list Expr) float64 {
 	if l, ok := list.(*ListLit); ok {
 		return float64(len(l.Elems))
@@ -91,7 +91,7 @@ func (e *estimator) elements(list Expr) float64 {
 	return guessElems
 }
 
-// limited is what a limit leaves of rows.
+// limited applies a limit to an estimate.
 func limited(rows float64, limit Expr) float64 {
 	if limit == nil {
 		return rows

@@ -36,23 +36,23 @@ type (
 		Pos  graph.Pos
 	}
 
-	// Case gives the Then of the first When that is true, else Else (nil: null). `CASE x WHEN v` is bound to x = v,
-	// which null never satisfies.
+	// Case is the Then of the first When that is true, else Else (nil: null). `CASE x WHEN v` is bound to x = v, which null
+	// never satisfies.
 	Case struct {
 		When, Then []Expr
 		Else       Expr
 	}
 
-	// ListLit makes a list.
+	// ListLit is a list of expressions.
 	ListLit struct{ Elems []Expr }
 
-	// MapLit makes a map.
+	// MapLit is a map of expressions.
 	MapLit struct {
 		Keys  []string
 		Elems []Expr
 	}
 
-	// MapProject is x {.*, …}: all properties of X (if All), then the entries, a null X giving null.
+	// MapProject is x {.*, …}: all properties of X (if All), then the entries; null if X is null.
 	MapProject struct {
 		X     Expr
 		All   bool
@@ -84,14 +84,14 @@ type (
 		Body Expr
 	}
 
-	// HasLabels tests a vertex's labels, or an edge's type; null gives null.
+	// HasLabels tests a vertex's labels, or an edge's type; null for null.
 	HasLabels struct {
 		X      Expr
 		Labels *LabelExpr
 	}
 
-	// HasEdge says whether an edge of Types (none: any) leads from vertex From to vertex To, in direction Dir; a null at
-	// either end gives false.
+	// HasEdge tests for an edge of Types (none: any) from vertex From to vertex To, in direction Dir; it is false if an end is
+	// null.
 	HasEdge struct {
 		From, To Expr
 		Types    []string
@@ -106,7 +106,7 @@ type (
 		Expr Expr
 	}
 
-	// MakePath joins columns into a path: vertex, edge or list of edges, vertex, …; any null gives null.
+	// MakePath joins columns to a path: vertex, edge or list of edges, vertex, …; it is null if one of them is null.
 	MakePath struct{ Cols []Col }
 
 	// IsType is X IS :: Type (Type in normal form, such as "INTEGER NOT NULL | STRING").

@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Select says which of the paths between two vertices FindPaths gives.
+// Select says which of the paths between two vertices FindPaths returns.
 type Select uint8
 
 // The selections.
@@ -17,13 +17,12 @@ const (
 	SelectGroups               // all of the Count smallest lengths
 )
 
-// Walk is a path pattern as an automaton: parts that stand behind one another, each once or repeated, and vertices between
-// them.
+// Walk is a path pattern as an automaton: a sequence of parts, each once or repeated, and vertices between them.
 //
 //	Parts[0] Nodes[0] Parts[1] Nodes[1] … Parts[n-1]
 type Walk struct {
 	Parts []WalkPart
-	Nodes []WalkNode // one less than Parts
+	Nodes []WalkNode // one fewer than Parts
 	// Select and Count choose among the paths with the same ends that satisfy everything in the Walk; a nil Count is 1.
 	Select Select
 	Count  Expr
@@ -31,9 +30,9 @@ type Walk struct {
 	Where []Expr
 }
 
-// WalkPart is edges behind one another that are walked once or Min to Max times (Max nil: no bound). Edges holds the list of
-// all edges of the part or, without Repeat, is the same as the only hop's Edge. Nodes and the hops' Edges are what one repetition
-// visits, for Where, which are conditions on each repetition; they are columns of no row.
+// WalkPart is a sequence of edges that occurs once or Min to Max times (Max nil: no bound). Edges holds the list of all edges
+// of the part; without Repeat, it is the only hop's Edge. Nodes and the hops' Edges are the entities of one repetition, for the
+// conditions Where on each repetition; rows do not have these columns.
 type WalkPart struct {
 	Repeat   bool
 	Min, Max Expr
@@ -43,7 +42,7 @@ type WalkPart struct {
 	Where    []Expr
 }
 
-// WalkHop is one edge of a part. Dir is Out when it leads from the left to the right.
+// WalkHop is one edge of a part. Dir is Out if it leads from left to right.
 type WalkHop struct {
 	Edge  Col
 	Types []string
@@ -56,9 +55,9 @@ type WalkNode struct {
 	Where []Expr
 }
 
-// FindPaths joins each row with the paths of a Walk from From: Edges (or 0) is the list of all edges, To the end; the columns of
-// the Walk's parts and nodes are bound too. No path repeats an edge, nor has one of DistinctFrom. With Into, To is bound already.
-// Reversed says that From is the right end; all lists are in the order from left to right anyhow.
+// FindPaths joins each row with the paths of a Walk from From: Edges (or 0) is the list of all edges, To the end; the columns
+// of the Walk's parts and nodes are bound too. No path repeats an edge, nor has one of DistinctFrom. With Into, To is already
+// bound. Reversed says that From is the right end; all lists are in the order from left to right anyhow.
 type FindPaths struct {
 	Input           Node
 	From, Edges, To Col
@@ -80,7 +79,7 @@ func (*FindPaths) rows(_ *estimator, in float64) float64 {
 	return in * guessElems
 }
 
-// Binds returns the columns that the rows of a walk have beside its ends and the list of all edges.
+// Binds returns the columns that a walk binds apart from its ends and the list of all edges.
 func (w *Walk) Binds() []Col {
 	var cols []Col
 	for i := range w.Parts {
@@ -92,7 +91,7 @@ func (w *Walk) Binds() []Col {
 	return cols
 }
 
-// Locals returns the columns that stand for what one repetition of a part visits.
+// Locals returns the columns for the entities of one repetition of a part.
 func (p *WalkPart) Locals() []Col {
 	cols := slices.Clone(p.Nodes)
 	for _, h := range p.Hops {
@@ -116,7 +115,7 @@ func (w *Walk) exprs(one func(*Expr), all func([]Expr)) {
 	}
 }
 
-// Reads returns the columns that a walk takes from its row, its ends included where a condition is about them.
+// Reads returns the columns that a walk reads from its row, including its ends if conditions read them.
 func (w *Walk) Reads() ColSet {
 	s := ColSet{}
 	read := func(e *Expr) {
@@ -140,7 +139,7 @@ func (w *Walk) Reads() ColSet {
 	return s
 }
 
-// binds returns the columns that matching an edge of a pattern binds beside its ends.
+// binds returns the columns that matching an edge of a pattern binds apart from its ends.
 func (e *PatEdge) binds() []Col {
 	cols := []Col{e.Col}
 	if e.Walk != nil {
@@ -149,7 +148,7 @@ func (e *PatEdge) binds() []Col {
 	return cols
 }
 
-// walk returns a walk's pattern between its ends, with what is asked of it.
+// walk returns a walk's pattern between its ends, with its conditions.
 func (f *formatter) walk(w *Walk) string {
 	var s strings.Builder
 	where := slices.Clone(w.Where)
@@ -191,7 +190,7 @@ func (f *formatter) optional(e Expr) string {
 	return f.expr(e)
 }
 
-// selector returns the words that choose among paths.
+// selector returns the selector of the paths.
 func (f *formatter) selector(w *Walk) string {
 	k := "1"
 	if w.Count != nil {

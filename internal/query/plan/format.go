@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Format returns the plan as an indented tree, the root first; a subplan stands below its operator, marked by ┊.
+// Format returns the plan as an indented tree, the root first. A subplan stands below its operator, marked by ┊.
 func Format(q *Query) string {
 	var b strings.Builder
 	f := &formatter{q: q}
@@ -21,7 +21,7 @@ func Describe(q *Query, n Node) (name, args string) {
 	return n.describe(f)
 }
 
-// FormatExpr returns an expression as text, in openCypher's notation as far as it has one.
+// FormatExpr returns an expression in openCypher's notation, as far as it has one.
 func FormatExpr(q *Query, e Expr) string {
 	f := &formatter{q: q}
 	return f.expr(e)
@@ -258,7 +258,7 @@ func (f *formatter) create(c *Create) string {
 	return strings.Join(parts, ", ")
 }
 
-// labels writes the labels of what is made or set.
+// labels writes the labels that are created or set.
 func (f *formatter) labels(known []string, of []Expr) string {
 	s := ""
 	for _, l := range known {

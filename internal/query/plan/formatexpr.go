@@ -113,7 +113,7 @@ func (f *formatter) op(e *Op) string {
 	return strings.Join(parts, " "+e.Op.String()+" ")
 }
 
-// literal writes the values that a statement can hold as literals.
+// literal writes the values that can be literals of a statement.
 func literal(v graph.Value) string {
 	switch v.Kind() {
 	case graph.Null:

@@ -6,7 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// seekRange returns the name and the details of a range, or of a whole index in its order.
+// seekRange returns the name and the details of an index scan over a range, or over all entries in order.
 func (f *formatter) seekRange(n *SeekRange) (name, details string) {
 	name, details = rangeSeek(n), "("+f.col(n.Out)+":"+n.Index.Label+")"
 	if interval := f.interval(n); interval != "" {
@@ -74,7 +74,7 @@ func (f *formatter) interval(n *SeekRange) string {
 	return strings.Join(parts, " AND ")
 }
 
-// upTo is how a value compares with the upper bound.
+// upTo is the operator of the upper bound.
 func upTo(n *SeekRange) string {
 	if n.HiOpen {
 		return " < "

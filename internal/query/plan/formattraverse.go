@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// traverse describes a Traverse: its mode, its hops, and from which of them on there are rows.
+// traverse describes a Traverse: its mode, its hops, and the least number of hops of a row.
 func (f *formatter) traverse(n *Traverse) string {
 	var b strings.Builder
 	b.WriteString(strings.ToUpper(n.Mode.String()))

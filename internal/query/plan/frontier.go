@@ -20,7 +20,7 @@ func frontierCount(_ *optimizer, n Node) Node {
 		return nil
 	}
 	agg, at := &a.Aggs[0], a.Input
-	set := agg.Distinct // repeats below are of no account
+	set := agg.Distinct // repeats below do not matter
 	var end Col
 	if len(agg.Args) == 1 {
 		ref, ok := agg.Args[0].(*ColRef)
@@ -29,9 +29,9 @@ func frontierCount(_ *optimizer, n Node) Node {
 		}
 		end = ref.Col
 	}
-	var hops []*Expand // from the last one
-	base := at         // what the last of hops stands on, or the filters that preds are from
-	var preds []Expr   // on the vertex end, and on the edge of the expansion that comes next
+	var hops []*Expand // the last one first
+	base := at         // the node below the last of hops, or below the filters of preds
+	var preds []Expr   // on the vertex end and the edge of the next expansion
 	for {
 		switch x := at.(type) {
 		case *Distinct:
@@ -44,7 +44,7 @@ func frontierCount(_ *optimizer, n Node) Node {
 			}
 			continue
 		case *Project:
-			// A projection that passes the end on makes no difference to a set of ends.
+			// A projection that passes on the end does not change the set of ends.
 			if end == 0 || !set || !passes(x, end) {
 				return frontierOf(agg.Col, hops, base)
 			}
@@ -77,7 +77,7 @@ func frontierCount(_ *optimizer, n Node) Node {
 	}
 }
 
-// onHop reports whether a filter is about the vertex end alone, or also about the edge of the expansion right below.
+// onHop reports whether a filter reads only the vertex end and the edge of the expansion right below.
 func onHop(f *Filter, end Col) bool {
 	if x, ok := f.Input.(*Expand); ok && x.To == end {
 		return OfHop(f.Preds, x.Edge, end)
@@ -85,8 +85,8 @@ func onHop(f *Filter, end Col) bool {
 	return OfHop(f.Preds, 0, end)
 }
 
-// OfHop reports whether conditions can be those of a Hop: they read nothing but its edge and the vertex that it leads to,
-// either of which may be 0, run no subplan, and hold or not however often they are asked.
+// OfHop reports whether conditions can belong to a Hop: they read only its edge and the vertex that it leads to, either of
+// which may be 0, run no subplan, and are deterministic.
 func OfHop(preds []Expr, edge, to Col) bool {
 	for _, e := range preds {
 		if HasSubquery(e) || random(e) {
@@ -101,7 +101,7 @@ func OfHop(preds []Expr, edge, to Col) bool {
 	return true
 }
 
-// random reports whether an expression gives another value each time.
+// random reports whether an expression is not deterministic.
 func random(e Expr) bool {
 	if call, ok := e.(*Call); ok && (call.Func == "rand" || call.Func == "randomuuid") {
 		return true
@@ -118,7 +118,7 @@ func frontierOf(out Col, chain []*Expand, input Node) Node {
 	}
 	slices.Reverse(chain)
 	n := &FrontierCount{Input: input, From: chain[0].From, Out: out}
-	free := false // two hops may go along one edge
+	free := false // two hops may use the same edge
 	for i, x := range chain {
 		inside := 0
 		for _, before := range chain[:i] {
@@ -141,10 +141,11 @@ func frontierOf(out Col, chain []*Expand, input Node) Node {
 	return n
 }
 
-// maxHops bounds the fixed lengths that are walked set by set.
+// maxHops bounds the fixed lengths that become a sequence of sets.
 const maxHops = 8
 
-// trailFrontier creates the node for trails of one fixed length, or of any up to one, that nothing else is asked of.
+// trailFrontier creates the node for trails of one fixed length, or of any length up to a bound, of which only the ends are
+// read.
 func trailFrontier(out Col, x *VarExpand) Node {
 	if x.Into || x.Edges != 0 || len(x.DistinctFrom) > 0 || !OfHop(x.Where, x.EdgeVar, 0) {
 		return nil
@@ -173,12 +174,12 @@ func trailFrontier(out Col, x *VarExpand) Node {
 	return n
 }
 
-// shareType reports whether an edge can have a type of both lists, an empty one being all types.
+// shareType reports whether an edge can match both lists of types; an empty one matches all.
 func shareType(a, b []string) bool {
 	return len(a) == 0 || len(b) == 0 || slices.ContainsFunc(a, func(t string) bool { return slices.Contains(b, t) })
 }
 
-// passes reports whether a projection gives a column as it is.
+// passes reports whether a projection passes a column on unchanged.
 func passes(p *Project, c Col) bool {
 	if p.Keep {
 		return true

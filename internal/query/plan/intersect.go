@@ -6,11 +6,11 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// mostlyOne is the length of list that the mean edge is in, up to which lists hold one edge, except for a few.
+// mostlyOne is the mean length of an edge's list up to which almost all lists are taken to hold one edge.
 const mostlyOne = 1.25
 
-// intersections appends the steps that find a vertex at once by an edge from one bound vertex and an edge, or a test for an
-// edge, from another: both lists are read and what they share is kept, instead of a row for each entry of one of them (the
+// intersections appends the steps that bind a vertex by an edge from one bound vertex and an edge, or a test for one, from
+// another. The operator reads both lists and intersects them, instead of producing a row for each entry of one of them (the
 // worst-case optimal joins of Ngo, Porat, Ré and Rudra 2012, one vertex at a time).
 func (m *matcher) intersections(t *partialPlan, steps []step) []step {
 	if m.o.off(intersection) {
@@ -37,15 +37,15 @@ func (m *matcher) intersections(t *partialPlan, steps []step) []step {
 	return steps
 }
 
-// leg is an edge that leads from a vertex that is bound to one, to, that is not.
+// leg is an edge from a bound vertex to an unbound one, to.
 type leg struct {
 	edge int
 	left bool
 	to   Col
 }
 
-// toOne reports whether an edge leads to one vertex: to find that, and then the other edge between the two, takes less than to
-// mark and look up lists. A mean of one edge does not tell that where some lists are long and other vertices have none.
+// toOne reports whether an edge leads to one vertex: following it and then testing the other edge costs less than marking and
+// looking up lists. A mean of one edge does not show that if some lists are long and other vertices have none.
 func (m *matcher) toOne(i int, left bool) bool {
 	e := &m.p.Edges[i]
 	from, _, dir := e.expansion(left)
@@ -53,7 +53,7 @@ func (m *matcher) toOne(i int, left bool) bool {
 		!slices.ContainsFunc(e.Types, func(typ string) bool { return m.o.meanListLength(typ, dir) > mostlyOne })
 }
 
-// leg reports whether plain edge i leads from a vertex that is bound to one, to, that is not.
+// leg reports whether plain edge i leads from a bound vertex to an unbound one, to.
 func (m *matcher) leg(t *partialPlan, i int) (left bool, to Col, ok bool) {
 	e := &m.p.Edges[i]
 	if t.edges[i] || e.Bound || e.Length != nil || e.Shortest != "" || e.Walk != nil {
@@ -66,8 +66,8 @@ func (m *matcher) leg(t *partialPlan, i int) (left bool, to Col, ok bool) {
 	return false, e.Left, r
 }
 
-// edgeTest reports whether predicate i is a test for an edge between vertex to and another that the rows have, and gives
-// that and the direction from it.
+// edgeTest reports whether predicate i tests for an edge between vertex to and a bound one, and returns the latter and the
+// direction from it.
 func (m *matcher) edgeTest(t *partialPlan, i int, to Col) (from Col, dir graph.Direction, ok bool) {
 	x, isTest := m.preds[i].e.(*HasEdge)
 	if t.preds[i] || !isTest {
@@ -87,7 +87,7 @@ func (e *PatEdge) expansion(left bool) (from, to Col, dir graph.Direction) {
 	return e.Right, e.Left, e.Dir.Reverse()
 }
 
-// takeIntersect advances a try by an intersection.
+// takeIntersect advances a partial plan by an intersection.
 func (m *matcher) takeIntersect(t *partialPlan, s step) {
 	e := &m.p.Edges[s.edge]
 	from, to, dir := e.expansion(s.left)
@@ -112,7 +112,7 @@ func (m *matcher) takeIntersect(t *partialPlan, s step) {
 	t.bind(to, e.Col)
 }
 
-// intersect makes the node of an intersection.
+// intersect creates the node of an intersection.
 func (b *builder) intersect(s step) {
 	e := &b.m.p.Edges[s.edge]
 	from, to, dir := e.expansion(s.left)
@@ -141,7 +141,7 @@ func (b *builder) intersect(s step) {
 	b.bound.Add(to)
 }
 
-// otherEnd returns the end of a test for an edge that is not vertex to, and the direction from there; 0 if to is no end.
+// otherEnd returns the end of a test for an edge that is not vertex to, and the direction from there; 0 if to is not an end.
 func (x *HasEdge) otherEnd(to Col) (Col, graph.Direction) {
 	a, okA := x.From.(*ColRef)
 	b, okB := x.To.(*ColRef)

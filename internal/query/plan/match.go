@@ -8,32 +8,32 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// A matcher plans one pattern. It tries every vertex of the pattern as a starting point, completes each try greedily
-// by the step that leaves the fewest rows, and keeps the try whose intermediate results are smallest in sum: the
-// classic left-deep ordering by cardinality (Selinger 1979, in the greedy form of Neumann 2009), over scans, seeks,
-// expansions and, for cycles, intersections of the lists of two bound
-// vertices and expansions into a bound vertex. Of large patterns only the maxStarts vertices that begin with the fewest rows are tried.
+// A matcher plans one pattern. It takes every vertex of the pattern as a starting point, completes each partial plan greedily
+// by the step that leaves the fewest rows, and keeps the plan with the smallest sum of intermediate results: the classic
+// left-deep ordering by cardinality (Selinger 1979, in the greedy form of Neumann 2009), over scans, seeks, expansions and, for
+// cycles, intersections of the lists of two bound vertices and expansions into a bound vertex. Of large patterns only the
+// maxStarts vertices that begin with the fewest rows are tried.
 type matcher struct {
 	o *optimizer
 	p *Pattern
-	// labels are what the pattern asks of its vertices, guess what they will have as well by the types of their edges.
+	// labels are the labels that the pattern requires, guess those that the types of the edges imply as well.
 	labels, guess map[Col]*LabelExpr
 	preds         []matchPred
 	about         map[Col][]int // the predicates that read a column of the pattern, or a path that it is part of; of 0, those that read none
 	exempt        []bool        // by edge: no other edge of its group can be the same edge
-	// edges and tested are those of a try before peek, legs what intersections works on; they are kept to be used again.
+	// edges and tested belong to the partial plan before lookAhead, legs to intersections. Their memory is reused.
 	edges, tested []bool
 	legs          []leg
 }
 
-// maxStarts bounds how many tries a search makes, each of which takes time with the square of the pattern's size.
+// maxStarts bounds the starting points of a search, each of which takes time quadratic in the pattern's size.
 const maxStarts = 16
 
 type matchPred struct {
 	e    Expr
 	cols ColSet // the pattern's columns that it reads and the input does not have
 	sel  float64
-	// implied says that the predicate follows from another: it may lead to an access, but need not be tested.
+	// implied says that the predicate follows from another: it may lead to an access but need not be tested.
 	implied bool
 }
 
@@ -62,18 +62,18 @@ type step struct {
 	left2, exists bool
 }
 
-// partialPlan is the state of one try.
+// partialPlan is a plan of a part of the pattern.
 type partialPlan struct {
-	bound ColSet // pattern columns that rows have
+	bound ColSet // bound columns of the pattern
 	edges []bool
 	preds []bool
 	card  float64
 	cost  float64
 	steps []step
-	added []Col // to bound, since peek began
+	added []Col // added to bound since lookAhead began
 }
 
-// bind adds to the columns that rows have.
+// bind adds bound columns.
 func (t *partialPlan) bind(cols ...Col) {
 	for _, c := range cols {
 		if c != 0 && !t.bound.Has(c) {
@@ -113,7 +113,7 @@ func (o *optimizer) match(input Node, p *Pattern) Node {
 	return b.node
 }
 
-// matcher creates a matcher, and the try that its search begins with.
+// matcher creates a matcher and the partial plan that its search starts with.
 func (o *optimizer) matcher(p *Pattern) (*matcher, *partialPlan) {
 	m := &matcher{o: o, p: p, labels: map[Col]*LabelExpr{}, guess: map[Col]*LabelExpr{}}
 	start := &partialPlan{bound: ColSet{}, edges: make([]bool, len(p.Edges)), card: 1}
@@ -181,8 +181,8 @@ func (o *optimizer) matcher(p *Pattern) (*matcher, *partialPlan) {
 	return m, start
 }
 
-// implied is the rarest label that a vertex has by what the pattern asks, or that all ends of one of its edges' types
-// have by the statistics. It serves estimates alone.
+// implied is the rarest label that a vertex must have by the pattern, or that all ends of one of its edges' types have by the
+// statistics. Only estimates use it.
 func (m *matcher) implied(v PatVertex) *LabelExpr {
 	best := v.Labels
 	for _, e := range m.p.Edges {
@@ -212,11 +212,10 @@ func (m *matcher) implied(v PatVertex) *LabelExpr {
 	return best
 }
 
-// sameCost keeps rounding from deciding between tries that cost the same. A seek comes before the scan for the same vertex, of which only
-// the rows that pass count.
+// sameCost keeps rounding errors from deciding between plans of equal cost. A seek wins over the scan of the same vertex.
 const sameCost = 1 - 1e-9
 
-// search returns the best try, and whether it begins elsewhere than at the first vertex although it might begin there.
+// search returns the best plan, and whether it starts elsewhere than at the first vertex although it could start there.
 func (m *matcher) search(start *partialPlan) (best *partialPlan, elsewhere bool) {
 	starts := m.actions(start)
 	if len(starts) == 0 {
@@ -275,7 +274,7 @@ func (m *matcher) fewest(t *partialPlan, starts []step) []step {
 	return few
 }
 
-// lookAhead returns the rows and the cost that a try would have after one more step.
+// lookAhead returns the rows and the cost of a partial plan after one more step.
 func (m *matcher) lookAhead(t *partialPlan, s step) (card, cost float64) {
 	before := *t
 	m.edges, m.tested = append(m.edges[:0], t.edges...), append(m.tested[:0], t.preds...)
@@ -291,7 +290,7 @@ func (m *matcher) lookAhead(t *partialPlan, s step) (card, cost float64) {
 	return card, cost
 }
 
-// actions lists what may be done next: expansions from what is bound and seeks; scans only when nothing else is left.
+// actions lists the possible next steps: expansions from bound vertices and seeks; scans only if there is no other.
 func (m *matcher) actions(t *partialPlan) []step {
 	var steps []step
 	shortest := -1
@@ -350,7 +349,7 @@ func (m *matcher) actions(t *partialPlan) []step {
 	return steps
 }
 
-// take advances a try by a step, with its estimates.
+// take advances a partial plan by a step and updates its estimates.
 func (m *matcher) take(t *partialPlan, s step) {
 	t.steps = append(t.steps, s)
 	before, since := t.card, len(t.added)
@@ -378,7 +377,7 @@ func (m *matcher) take(t *partialPlan, s step) {
 		for _, i := range s.access.preds {
 			t.preds[i] = true
 		}
-		// The edges are read before the labels and predicates of their ends are tested.
+		// Reading the edges comes before testing the labels and predicates of their ends.
 		t.cost += t.card
 		if len(e.Types) == 1 {
 			t.card *= m.o.share(e.Types[0], e.Dir != graph.In, m.labels[e.Left]) * m.o.share(e.Types[0], e.Dir == graph.In, m.labels[e.Right])
@@ -406,12 +405,12 @@ func (m *matcher) take(t *partialPlan, s step) {
 			fan = m.varFanout(fan, e, m.o.vertices(m.guess[to]))
 		}
 		if s.into {
-			// Lists are read on one side and searched: the work is that of the smaller of two lists.
+			// Lists are read on one side and searched, so the cost is that of the shorter list.
 			t.cost += before * min(fan, 8)
 			fan /= max(1, m.o.vertices(m.guess[to]))
 			fan = min(fan*m.skews(t, s.edge), 1)
 		} else {
-			// The list is read before the labels and predicates of the far end are tested.
+			// Reading the list comes before testing the labels and predicates of the far end.
 			t.cost += before * m.o.fanout(e.Types, dir, m.guess[from], nil) * m.skew(t, s.edge, from, dir) * edgeCost
 			fan *= m.skews(t, s.edge)
 		}
@@ -439,7 +438,7 @@ func (m *matcher) test(t *partialPlan, c Col) {
 	}
 }
 
-// ready reports whether all of cols are bound; a path is as soon as its parts are.
+// ready reports whether all of cols are bound; a path is bound when its parts are.
 func (m *matcher) ready(cols, bound ColSet) bool {
 	for c := range cols {
 		if bound.Has(c) {
@@ -458,8 +457,7 @@ func (m *matcher) ready(cols, bound ColSet) bool {
 	return true
 }
 
-// varFanout is the sum of the powers of a fan-out over the bounds of a variable length, but at most some passes
-// over all vertices.
+// varFanout is the sum of the powers of a fan-out over the bounds of a variable length, limited to a few scans of all vertices.
 func (m *matcher) varFanout(fan float64, e PatEdge, all float64) float64 {
 	lo, hi := bound(e.Length.Min, 1), bound(e.Length.Max, 6)
 	total := 0.0
@@ -477,8 +475,8 @@ func bound(e Expr, guess int64) int64 {
 	return guess
 }
 
-// findExempt finds the edges that need not be compared with any other: those whose types no other edge of their clause can
-// have, and those whose far ends are required to differ from those of the others that they share a vertex with.
+// findExempt finds the edges that relationship uniqueness does not constrain: those whose types no other edge of their clause
+// can have, and those whose far ends are required to differ from those of other edges at the same vertex.
 func (m *matcher) findExempt() {
 	m.exempt = make([]bool, len(m.p.Edges))
 	for i := range m.p.Edges {
@@ -503,7 +501,7 @@ func (m *matcher) mayBeSame(i, j int) bool {
 	if a.Length != nil || b.Length != nil {
 		return true
 	}
-	// One edge has one source and one target: where those of a and b must differ, so do they.
+	// An edge has one source and one target: if those of a and b must differ, a and b differ.
 	for _, p := range m.preds {
 		x, y, ok := unequal(p.e)
 		if !ok {
@@ -530,8 +528,8 @@ func (m *matcher) mayBeSame(i, j int) bool {
 	return true
 }
 
-// alternatives returns what follows from a disjunction each of whose branches asks for a value of the same property, or an id:
-// (v.k = a AND …) OR (v.k = b AND …) implies v.k IN [a, b].
+// alternatives returns the consequences of a disjunction whose branches all fix the same property, or an id: (v.k = a AND …) OR
+// (v.k = b AND …) implies v.k IN [a, b].
 func alternatives(e Expr) (ins []Expr) {
 	or, ok := e.(*Op)
 	if !ok || or.Op != Or {
@@ -584,7 +582,7 @@ func equation(e Expr) (term, value Expr, ok bool) {
 	return nil, nil, false
 }
 
-// termOf recognises what an index or an id finds things by: a property of a column, or its id.
+// termOf recognises the keys of indexes and ids: a property of a column, or its id.
 func termOf(e Expr) (col Col, name string, ok bool) {
 	var of Expr
 	switch e := e.(type) {

@@ -1,6 +1,6 @@
 package plan
 
-// Merges reports whether the plan has a MERGE or a procedure that writes, which make what they do not find.
+// Merges reports whether the plan has a MERGE or a writing procedure, which create what they do not find.
 func (q *Query) Merges() bool {
 	found := false
 	var visit func(*Node)

@@ -12,12 +12,11 @@ type MissingIndex struct {
 	Pos         graph.Pos // of the condition that it would serve
 }
 
-// scanHint is the number of vertices of a label up to which a scan needs no index. A plan is made again when its graph has
-// gained as many.
+// scanHint is the number of vertices of a label up to which a scan needs no index. A plan is replaced when its graph has gained
+// as many.
 const scanHint = 1000
 
-// missing notes the index that would find a vertex which the next step scans for: the one for the most selective condition,
-// over the rarest label.
+// missing records the index that would replace the next scan: for the most selective condition, over the rarest label.
 func (b *builder) missing(v PatVertex) {
 	o := b.m.o
 	var label string
@@ -54,7 +53,7 @@ func (b *builder) missing(v PatVertex) {
 	}
 }
 
-// indexed reports whether there is, or will soon be, a range index over a label whose first property is prop.
+// indexed reports whether a label has a range index whose first property is prop, or is getting one.
 func (o *optimizer) indexed(label, prop string) bool {
 	return slices.ContainsFunc(o.indexes, func(ix graph.Index) bool {
 		return ix.Label == label && ix.Ordered() && ix.Props[0] == prop

@@ -2,13 +2,12 @@ package plan
 
 import "github.com/hopgate/hopgate/internal/graph"
 
-// Col names a column throughout one plan; 0 is none. Query.Cols describes them. A column has one meaning wherever it
-// stands, so nodes can be moved without renaming.
+// Col names a column throughout one plan; 0 is none. Query.Cols describes them. A column means the same everywhere, so nodes
+// can move without renaming.
 type Col int
 
-// ColInfo describes a column. Kind is what is known of its values: VertexKind for a column that holds vertices or
-// nulls, EdgeKind likewise, PathKind likewise, List for a list of edges bound by a variable length pattern, else Null
-// (anything).
+// ColInfo describes a column. Kind is the static type of its values: VertexKind for a column that holds vertices or nulls,
+// EdgeKind likewise, PathKind likewise, List for a list of edges bound by a variable length pattern, else Null (anything).
 type ColInfo struct {
 	Name string
 	Kind graph.ValueKind
@@ -26,14 +25,14 @@ type Query struct {
 	Calls bool
 	// Graph is the graph of USE, or "".
 	Graph string
-	// Estimates are the numbers of rows that nodes are expected to give, once the plan is optimized.
+	// Estimates are the estimated rows of the nodes, after optimization.
 	Estimates map[Node]float64
 	// Prefix is "", "EXPLAIN" or "PROFILE".
 	Prefix string
-	// Mentions are the names that it reads by and does not make itself, and Notifications what is known without a graph.
+	// Mentions are the names that it reads by and does not create itself; Notifications do not depend on the graph.
 	Mentions      []Mention
 	Notifications []Notification
-	// NoIndex are the indexes that are missing and that Optimize could use, each once.
+	// NoIndex are the missing indexes that Optimize would use, without repeats.
 	NoIndex []MissingIndex
 }
 
@@ -46,25 +45,26 @@ func (q *Query) NewCol(name string, kind graph.ValueKind) Col {
 	return Col(len(q.Cols) - 1)
 }
 
-// Node is an operator of the plan. A plan is a tree of pointers to the node types of this file; it holds no state of
-// an execution and is never changed once it is prepared. Names of labels, types and properties are text: an execution
-// resolves them, since a name that is unknown now may exist at the next run.
+// Node is an operator of the plan. A plan is a tree of pointers to node types; it holds no state of an execution and is
+// immutable once prepared. Labels, types and properties are names that each execution resolves, because an unknown name may
+// exist at the next run.
 //
-// Input is where the rows of a node come from; a node adds its columns to those of its input unless it says otherwise.
+// Input produces the rows of a node; a node adds its columns to those of its input unless its comment says otherwise.
 type Node interface {
-	// inputs calls f with a pointer to each input and subplan, so that f may look at it or replace it.
+	// inputs calls f with a pointer to each input and subplan, which f may read or replace.
 	inputs(f func(*Node))
 	// exprs calls f for each expression of the node itself.
 	exprs(f exprVisitor)
-	// describe gives the name and the arguments that EXPLAIN shows.
+	// describe returns the name and the arguments that EXPLAIN shows.
 	describe(f *formatter) (name, args string)
-	// rows estimates the number of rows. in is that of the input if there is one; a node with several asks e for each.
+	// rows estimates the rows of the node. in is the estimate of the input, if there is one; a node with several inputs asks e
+	// for each.
 	rows(e *estimator, in float64) float64
 }
 
-// Leg is one side of an Intersect: the edges of the vertex in column From. Edge may be 0; an edge that stands in a column of
-// DistinctFrom does not count, and the second leg's may name the first's Edge. With Exists, which only the second leg may have, all
-// edges to one vertex count as one.
+// Leg is one side of an Intersect: the edges of the vertex in column From. Edge may be 0. Edges in columns of DistinctFrom are
+// excluded; that of the second leg may name the first's Edge. With Exists, which only the second leg may have, all edges to one
+// vertex count as one.
 type Leg struct {
 	From, Edge   Col
 	Types        []string
@@ -79,8 +79,8 @@ type Multiplicity struct {
 	Branches []Branch
 }
 
-// Branch is an expansion along edges of Types to vertices with Labels, and on from there along Branches. Optional: no
-// way counts as one, as in OPTIONAL MATCH.
+// Branch is an expansion along edges of Types to vertices with Labels, continued along Branches. Optional: no way counts as
+// one, as in OPTIONAL MATCH.
 type Branch struct {
 	Types    []string
 	Dir      graph.Direction
@@ -89,16 +89,16 @@ type Branch struct {
 	Branches []Branch
 }
 
-// Hop is one step of a FrontierCount. Where is about its Edge and the vertex To that it leads to, and reads nothing else.
+// Hop is one step of a FrontierCount. Where reads only its Edge and the vertex To that it leads to.
 type Hop struct {
 	Types    []string
 	Dir      graph.Direction
-	Labels   *LabelExpr // of the vertices that it leads to
+	Labels   *LabelExpr // of the far ends
 	Edge, To Col
 	Where    []Expr
 }
 
-// ApplyKind says what an Apply gives.
+// ApplyKind says what an Apply returns.
 type ApplyKind uint8
 
 // The kinds of Apply.
@@ -110,7 +110,7 @@ const (
 	Collect                    // the outer row with Out = the list of Expr over Sub's rows, in their order
 )
 
-// Item is a column and the expression that fills it.
+// Item is a column and the expression that computes it.
 type Item struct {
 	Col  Col
 	Expr Expr
@@ -138,8 +138,8 @@ type Yield struct {
 	Col  Col
 }
 
-// NewVertex is a vertex that Create makes, with Labels and those that LabelsOf give, each a string or a list of strings. Props is
-// a map expression or nil.
+// NewVertex is a vertex that Create creates, with Labels and those that LabelsOf compute, each a string or a list of strings.
+// Props is a map expression or nil.
 type NewVertex struct {
 	Out      Col
 	Labels   []string
@@ -147,8 +147,8 @@ type NewVertex struct {
 	Props    Expr
 }
 
-// NewEdge is an edge that Create makes from Src to Dst. Out may be 0. TypeOf, if it is not nil, gives the type, a string or a list
-// of one.
+// NewEdge is an edge that Create creates from Src to Dst. Out may be 0. TypeOf, if not nil, computes the type, a string or a
+// list of one.
 type NewEdge struct {
 	Out      Col
 	Src, Dst Col
@@ -181,8 +181,7 @@ type SetItem struct {
 	LabelsOf []Expr
 }
 
-// Pattern is a query graph: what one MATCH clause asks for. All edges of one
-// group in it are different from each other.
+// Pattern is a query graph: the pattern of one MATCH clause, or of several. All edges of one group differ from each other.
 type Pattern struct {
 	Vertices []PatVertex
 	Edges    []PatEdge
@@ -191,33 +190,33 @@ type Pattern struct {
 	Preds []Expr
 }
 
-// PatVertex is a vertex of a pattern. Bound says that the input has it already.
+// PatVertex is a vertex of a pattern. Bound says that the input provides it.
 type PatVertex struct {
 	Col    Col
 	Labels *LabelExpr
 	Bound  bool
 }
 
-// PatEdge is an edge of a pattern between the vertices with the columns Left and Right. Dir is Out when it leads from
-// Left to Right.
+// PatEdge is an edge of a pattern between the vertices with the columns Left and Right. Dir is Out if it leads from Left to
+// Right.
 type PatEdge struct {
-	Col         Col // the edge, or the list of edges when Length is set
+	Col         Col // the edge, or the list of edges if Length is set
 	Left, Right Col
 	Types       []string
 	Dir         graph.Direction
-	Bound       bool // the input has it already
+	Bound       bool // the input provides it
 	Length      *Length
 	// EdgeVar and Where are conditions on each edge of a variable length pattern.
 	EdgeVar Col
 	Where   []Expr
 	// Shortest is "" or "single" or "all": the edge is that of a shortestPath or allShortestPaths.
 	Shortest string
-	// Walk says more of the edges than Types and Where can: Col is the list of all its edges. Length and Types are for estimates
-	// then. nil: there is no more.
+	// Walk describes the edges beyond Types and Where: Col is the list of all its edges, and Length and Types serve estimates.
+	// nil: there is no more.
 	Walk *Walk
-	// Named says that Col is used outside the pattern; if not, nothing need be kept except for uniqueness.
+	// Named says that Col is used outside the pattern; otherwise, only relationship uniqueness needs it.
 	Named bool
-	// Group numbers the clause that the edge comes from: only edges of one group must differ from each other.
+	// Group numbers the clause of the edge: relationship uniqueness holds within a group.
 	Group int
 }
 

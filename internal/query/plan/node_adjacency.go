@@ -6,10 +6,9 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Expand joins each row with the edges of vertex From. With Into, To is bound already and only edges to it count.
-// Edge may be 0. An edge that stands in a column of DistinctFrom (an edge or a list of edges) does not count. Edge or
-// vertex predicates that can be tested beside the list stand in Where and are about Edge and To alone. Rows whose
-// From is null are dropped.
+// Expand joins each row with the edges of vertex From. With Into, To is already bound and only edges to it match. Edge may be
+// 0. Edges in columns of DistinctFrom (an edge or a list of edges) are excluded. Where holds the predicates that read only Edge
+// and To. Rows whose From is null are dropped.
 type Expand struct {
 	Input          Node
 	From, Edge, To Col
@@ -43,8 +42,7 @@ func (n *Expand) rows(e *estimator, in float64) float64 {
 	return rows
 }
 
-// Intersect joins each row with the vertices that edges of all Legs, of which there are two, lead to: with each pair
-// of such edges.
+// Intersect joins each row with the vertices that edges of both Legs lead to: with each pair of such edges.
 type Intersect struct {
 	Input  Node
 	To     Col
@@ -77,8 +75,8 @@ func (n *Intersect) rows(e *estimator, in float64) float64 {
 	return rows / max(1, o.vertices(n.Labels))
 }
 
-// FoldCount gives one row: the sum over the rows of Input of the product of their weights, which is a count of the
-// rows that Input would have with the trees of Weights expanded. No Weights: the number of rows.
+// FoldCount returns one row: the sum over the rows of Input of the product of their path multiplicities, which is the number of
+// rows that Input would have with the trees of Multiplicities expanded. Without Multiplicities: the number of rows.
 type FoldCount struct {
 	Input          Node
 	Multiplicities []Multiplicity
@@ -101,8 +99,8 @@ func (*FoldCount) rows(e *estimator, _ float64) float64 {
 	return e.outer
 }
 
-// PathMultiplicity adds Out to each row, the path multiplicity of its vertex Col: the number of rows that expanding the Branches would give.
-// Rows where it is 0 are dropped.
+// PathMultiplicity adds Out to each row, the path multiplicity of its vertex Col: the number of rows from expanding the
+// Branches. Rows where it is 0 are dropped.
 type PathMultiplicity struct {
 	Input Node
 	Multiplicity

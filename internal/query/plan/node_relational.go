@@ -20,7 +20,7 @@ func (n *Filter) rows(e *estimator, in float64) float64 {
 	return in * e.selectivity(n.Preds)
 }
 
-// Project gives the columns of Items and no others; with Keep, it adds them to the input's.
+// Project returns the columns of Items alone; with Keep, it adds them to the input's.
 type Project struct {
 	Input Node
 	Items []Item
@@ -40,9 +40,8 @@ func (n *Project) describe(f *formatter) (name, args string) {
 
 func (*Project) rows(_ *estimator, in float64) float64 { return in }
 
-// Aggregate gives one row for each distinct combination of Keys, or one row if there are no Keys. Each row of the input
-// counts as often as Times says, an integer above 0 (nil: once); Aggs are then count, sum, avg and those that repeats make
-// no difference to.
+// Aggregate returns one row for each distinct combination of Keys, or one row without Keys. Times is how often each input row
+// counts, an integer above 0 (nil: once); Aggs are then count, sum, avg and those that ignore repeats.
 type Aggregate struct {
 	Input Node
 	Keys  []Item
@@ -91,8 +90,8 @@ func (n *Aggregate) rows(e *estimator, in float64) float64 {
 	return max(1, in*guessGroups)
 }
 
-// Distinct keeps the first of the rows that are equivalent in Cols, and only these columns. With Key set, the input has one
-// row for each vertex that the key is of, so that rows whose key is not null differ.
+// Distinct keeps the first of the rows that are equivalent in Cols, and only these columns. With Key set, the input has one row
+// for each vertex of the key, so rows with a key differ.
 type Distinct struct {
 	Input Node
 	Cols  []Col
@@ -114,12 +113,12 @@ func (*Distinct) rows(_ *estimator, in float64) float64 {
 	return max(1, in*selOther)
 }
 
-// Sort orders the rows; with Limit set it keeps the first Limit (after Skip) rows. In a subplan it does so for each outer row by
-// itself, in the order of these, which is all that it does without Keys.
+// Sort orders the rows; with Limit, it keeps the first Limit rows after Skip. In a subplan, it sorts the rows of each outer
+// row, in the order of the outer rows. Without Keys, it only restores that order.
 type Sort struct {
 	Input       Node
 	Keys        []SortKey
-	Skip, Limit Expr // of no row; nil: none
+	Skip, Limit Expr // read no row; nil: none
 }
 
 func (n *Sort) inputs(f func(*Node)) { f(&n.Input) }
@@ -152,8 +151,8 @@ func (n *Sort) rows(_ *estimator, in float64) float64 {
 	return limited(in, n.Limit)
 }
 
-// Slice drops the first Skip rows and ends after Limit rows; either may be nil. An Input that writes is run to its
-// end all the same.
+// Slice drops the first Skip rows and ends after Limit rows; either may be nil. An Input that writes runs to its end
+// regardless.
 type Slice struct {
 	Input       Node
 	Skip, Limit Expr
@@ -174,7 +173,7 @@ func (n *Slice) rows(_ *estimator, in float64) float64 {
 	return limited(in, n.Limit)
 }
 
-// Unwind joins each row with the elements of List; null gives no row, a value that is no list one row.
+// Unwind joins each row with the elements of List. Null has no row, another value that is not a list has one.
 type Unwind struct {
 	Input Node
 	Out   Col
@@ -193,15 +192,15 @@ func (n *Unwind) rows(e *estimator, in float64) float64 {
 	return in * e.elements(n.List)
 }
 
-// Apply runs Sub for each row, which Sub sees through its Argument. See ApplyKind for what comes out.
+// Apply runs Sub for each row, which Sub reads through its Argument. ApplyKind describes the result.
 type Apply struct {
 	Input, Sub Node
 	Kind       ApplyKind
 	Out        Col  // for Exists, CountRows and Collect
-	Expr       Expr // for Collect: what is collected, over Sub's columns
+	Expr       Expr // for Collect: the collected expression, over Sub's columns
 	// Cols are the columns that Sub adds, for Inner and Optional.
 	Cols []Col
-	// Batched says that a Sub that writes does for many rows at once what it does for one after the other.
+	// Batched says that a writing Sub has the same effect for many rows at once as for one after another.
 	Batched bool
 }
 
@@ -242,8 +241,8 @@ func (n *Apply) rows(e *estimator, _ float64) float64 {
 type HashJoin struct {
 	Left, Right         Node
 	LeftKeys, RightKeys []Col
-	// Once says that Right reads nothing of the rows around it and that nothing changes what it gives: a subplan reads
-	// it once, not once for each outer row.
+	// Once says that Right reads nothing of the outer rows and that nothing changes its result, so a subplan reads it once, not
+	// once for each outer row.
 	Once      bool
 	RightCols []Col
 }
@@ -268,8 +267,8 @@ func (n *HashJoin) rows(e *estimator, _ float64) float64 {
 	return max(e.of(n.Left), e.of(n.Right))
 }
 
-// Product pairs the rows of Left with all rows of Right, which reads nothing of the rows around it and is read once for
-// each batch of Left. The pairs of one row of Left stand in the order of Right.
+// Product pairs the rows of Left with all rows of Right, which reads nothing of the outer rows and is read once for each batch
+// of Left. The pairs of one row of Left keep the order of Right.
 type Product struct {
 	Left, Right Node
 	RightCols   []Col
@@ -290,7 +289,7 @@ func (n *Product) rows(e *estimator, _ float64) float64 {
 	return e.of(n.Left) * e.of(n.Right)
 }
 
-// Union gives the rows of all Inputs, column Cols[i][j] of input i as Out[j]; without All, each row once.
+// Union returns the rows of all Inputs, column Cols[i][j] of input i as Out[j]; without All, without repeats.
 type Union struct {
 	Inputs []Node
 	Cols   [][]Col
@@ -357,7 +356,7 @@ type CallProc struct {
 	Proc  string
 	Args  []Expr
 	Yield []Yield
-	Void  bool // the procedure gives no rows: the input row passes on
+	Void  bool // the procedure has no results: the input row passes on
 	// Writes says that the procedure changes the graph.
 	Writes bool
 }
@@ -403,8 +402,8 @@ func (*LoadCSV) rows(_ *estimator, in float64) float64 {
 	return in * guessLines
 }
 
-// Eager consumes all rows before it returns the first, so that what is above cannot be seen by what is below. Why says what
-// could be seen, if the rule Eager put it there.
+// Eager consumes all rows before it returns the first, so that operators below see nothing that operators above write. Why
+// names the conflict, if the rule Eager added it.
 type Eager struct {
 	Input Node
 	Why   string
@@ -420,7 +419,7 @@ func (n *Eager) describe(*formatter) (name, args string) {
 
 func (*Eager) rows(_ *estimator, in float64) float64 { return in }
 
-// Drain runs its input to the end and gives no row.
+// Drain runs its input to the end and returns no row.
 type Drain struct{ Input Node }
 
 func (n *Drain) inputs(f func(*Node)) { f(&n.Input) }

@@ -68,7 +68,7 @@ func (n *VarExpand) rows(e *estimator, in float64) float64 {
 type ShortestPath struct {
 	Input             Node
 	From, To          Col
-	Path, Edges, Edge Col // the path, its list of edges, or its one edge (a pattern without *); any may be 0
+	Path, Edges, Edge Col // the path, its list of edges, or its only edge (a pattern without *); each may be 0
 	Length            Col // the number of its edges; or 0
 	Types             []string
 	Dir               graph.Direction
@@ -102,15 +102,15 @@ func (n *ShortestPath) describe(f *formatter) (name, args string) {
 
 func (*ShortestPath) rows(_ *estimator, in float64) float64 { return in }
 
-// FrontierCount gives one row: the number of distinct vertices that are reached from the vertices From of all rows over
-// the hops. With Trail, the walks that lead there must not repeat an edge. Where Most is not 0, there is one hop, and
-// what counts are the ends of the trails that make it Least (0 or 1) to Most times.
+// FrontierCount returns one row: the number of distinct vertices that the hops reach from the vertices From of all rows. With
+// Trail, walks must not repeat an edge. If Most is not 0, there is one hop, and the result counts the ends of trails of Least
+// (0 or 1) to Most edges.
 type FrontierCount struct {
 	Input Node
 	From  Col
 	Hops  []Hop
 	Out   Col
-	// Trail is true where no two hops may go along one edge.
+	// Trail says that no two hops may use the same edge.
 	Trail       bool
 	Least, Most int
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Unit gives one row without columns.
+// Unit returns one row without columns.
 type Unit struct{}
 
 func (*Unit) inputs(func(*Node)) {}
@@ -21,7 +21,7 @@ func (*Unit) rows(_ *estimator, _ float64) float64 {
 	return 1
 }
 
-// Argument stands at the bottom of a subplan: it gives the outer row, with the columns Cols.
+// Argument is the leaf of a subplan: it returns the outer row, with the columns Cols.
 type Argument struct{ Cols []Col }
 
 func (*Argument) inputs(func(*Node)) {}
@@ -36,8 +36,8 @@ func (*Argument) rows(e *estimator, _ float64) float64 {
 	return e.outer
 }
 
-// Match is a graph pattern that is not planned yet: the optimizer replaces it by scans, seeks and expansions. With
-// Optional, an input row without a match comes once, with nulls.
+// Match is an unplanned graph pattern: the optimizer replaces it by scans, seeks and expansions. With Optional, an input row
+// without a match is returned once, with nulls.
 type Match struct {
 	Input    Node
 	Pattern  Pattern
@@ -95,8 +95,8 @@ func (n *Scan) rows(e *estimator, in float64) float64 {
 	return in * o.vertices(n.Labels)
 }
 
-// Seek joins each row with the vertices that an index finds for Keys, one expression a property of the index. With
-// Each, Keys[0] is a list and each distinct element of it is a key.
+// Seek joins each row with the vertices that an index holds for Keys, one expression for each property of the index. With Each,
+// Keys[0] is a list whose distinct elements are keys.
 type Seek struct {
 	Input Node
 	Out   Col

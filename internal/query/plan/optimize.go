@@ -22,10 +22,10 @@ type Env struct {
 // stopped carries the end of Env.Ended up to Optimize.
 type stopped struct{}
 
-// endsEvery is how many steps are taken before Env.Ended is asked again.
+// endsEvery is the number of steps between two calls of Env.Ended.
 const endsEvery = 64
 
-// step is called by all that grows with the plan.
+// step counts work that grows with the plan.
 func (o *optimizer) step() {
 	if o.steps++; o.steps%endsEvery == 0 && o.env.Ended != nil && o.env.Ended() {
 		panic(stopped{})
@@ -44,10 +44,10 @@ type optimizer struct {
 	edgeTypes map[Col][]string
 }
 
-// A rule rewrites one node, below which everything is already rewritten. It gives nil where it does not apply.
+// A rule rewrites one node whose inputs are already rewritten. It returns nil if it does not apply.
 type rule struct {
 	name string
-	// why says what makes the rule right, and where it would be wrong.
+	// why says why the rule is correct, and where it would not be.
 	why   string
 	apply func(o *optimizer, n Node) Node
 }

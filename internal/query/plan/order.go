@@ -2,18 +2,17 @@ package plan
 
 import "slices"
 
-// Missing is where the vertices that lack an index's property go among those that the index gives in its order.
+// Missing is the position of vertices that lack an index's property among those that the index returns in order.
 type Missing uint8
 
-// The places of vertices without the property.
+// The positions of vertices without the property.
 const (
 	MissingNowhere Missing = iota
 	MissingFirst
 	MissingLast
 )
 
-// selOrdered is what part of the rows must pass the conditions on them for an index to be read in its order instead of
-// sorting those that pass.
+// selOrdered is the share of rows that must pass their conditions for reading an index in order to beat sorting.
 const selOrdered = 0.05
 
 // orderByIndex replaces a Sort by one property, nulls at either end, of the rows of a label.
@@ -27,7 +26,7 @@ func orderByIndex(o *optimizer, n Node) Node {
 		return nil
 	}
 	if _, computed := s.Input.(*Project); computed && s.Limit == nil {
-		return nil // what is computed for all rows is read faster in the order of the vertices
+		return nil // properties of all rows are read faster in the order of the vertices
 	}
 	in := o.inOrder(s.Input, key.Expr, key.Desc, missing)
 	switch {
@@ -39,8 +38,8 @@ func orderByIndex(o *optimizer, n Node) Node {
 	return &Slice{Input: in, Skip: s.Skip, Limit: s.Limit}
 }
 
-// oneKey returns the expression that rows are sorted by: alone, which puts nulls above all values, or behind a test for
-// null of itself, as SQL has it.
+// oneKey returns the expression that rows are sorted by: a single key, which orders nulls above all values, or a key after a
+// test for null of itself, as SQL writes it.
 func oneKey(keys []SortKey) (key SortKey, missing Missing, ok bool) {
 	switch len(keys) {
 	case 1:
@@ -70,7 +69,7 @@ func oneKey(keys []SortKey) (key SortKey, missing Missing, ok bool) {
 	return key, 0, false
 }
 
-// inOrder makes the rows of n come in the order of key; nil if no index gives that.
+// inOrder makes the rows of n arrive in the order of key; nil if no index provides that.
 func (o *optimizer) inOrder(n Node, key Expr, desc bool, missing Missing) Node {
 	switch n := n.(type) {
 	case *Filter:
@@ -112,7 +111,7 @@ func (o *optimizer) inOrder(n Node, key Expr, desc bool, missing Missing) Node {
 		if n.Area != NoArea {
 			return nil
 		}
-		// Within bounds there is no null.
+		// A range contains no null.
 		at := len(n.Equal)
 		if _, ok := n.Input.(*Unit); ok && (n.Lo != nil || n.Hi != nil) && propOf(key, n.Out, n.Index.Props[at]) {
 			c := *n
@@ -123,8 +122,8 @@ func (o *optimizer) inOrder(n Node, key Expr, desc bool, missing Missing) Node {
 	return nil
 }
 
-// below returns an expression over the rows of a projection as one over its input's; nil where it is neither a column
-// nor a property of one.
+// below translates an expression over the rows of a projection to one over its input's; nil if it is neither a column nor a
+// property of one.
 func (p *Project) below(e Expr) Expr {
 	switch e := e.(type) {
 	case *ColRef:
@@ -143,8 +142,8 @@ func (p *Project) below(e Expr) Expr {
 	return nil
 }
 
-// writes reports whether a plan changes the graph: what is read in the order of an index would then change under the
-// reader, where a sort has read all of it before.
+// writes reports whether a plan changes the graph: a scan in the order of an index would see the changes, whereas a sort has
+// read everything before.
 func writes(n Node) bool {
 	switch n.(type) {
 	case *Create, *Merge, *Set, *Delete, *Foreach, *CallProc, *Transactions:

@@ -7,8 +7,8 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Parts calls f with a pointer to each direct part of an expression, so that f may look at it or replace it. The subplan
-// of a Subquery is not one; what a Subquery collects is, over the columns of the subplan.
+// Parts calls f with a pointer to each direct part of an expression, which f may read or replace. The subplan of a Subquery is
+// not a part; its collected expression, over the columns of the subplan, is.
 func Parts(e Expr, f func(*Expr)) { subexprs(e, f) }
 
 // HopParams returns the names of the parameters that bound the lengths of patterns in a plan that is not optimized, sorted.
@@ -22,7 +22,7 @@ func HopParams(q *Query) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// SetHops puts values instead of the parameters that bound the lengths of patterns in a plan that is not optimized.
+// SetHops replaces the parameters that bound the lengths of patterns by values in an unoptimized plan.
 func SetHops(q *Query, values map[string]graph.Value) {
 	hopBounds(q.Root, func(e *Expr) {
 		if p, ok := (*e).(*Param); ok {
@@ -31,7 +31,7 @@ func SetHops(q *Query, values map[string]graph.Value) {
 	})
 }
 
-// hopBounds calls f with a pointer to each bound of a variable length, and with none more than once.
+// hopBounds calls f once with a pointer to each bound of a variable length.
 func hopBounds(n Node, f func(*Expr)) {
 	if m, ok := n.(*Match); ok {
 		for i := range m.Pattern.Edges {

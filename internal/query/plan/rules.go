@@ -46,7 +46,7 @@ var (
 		},
 		{
 			name:  "FoldRows",
-			why:   "A leaf of the pattern that neither groups nor aggregates read makes each row repeat as often as its neighbour has such edges, which counts, sums and means take at once: by group, degrees are multiplied as well. Wrong for lists and percentiles, where an edge could be another edge of its clause, and dear where the pattern is best found from the leaf.",
+			why:   "A leaf of the pattern that neither groups nor aggregates read makes each row repeat as often as its neighbour has such edges, which counts, sums and means take at once: by group, degrees are multiplied as well. Wrong for lists and percentiles, where an edge could be another edge of its clause, and expensive where the pattern is best found from the leaf.",
 			apply: pushDownAggregate,
 		},
 	}
@@ -58,12 +58,12 @@ var (
 		},
 		{
 			name:  "IndexOrder",
-			why:   "ORDER BY one property of a label's vertices is the order of an index that begins with it, with those that lack it before or after, so the first rows need not wait for the last. Wrong where something changes the graph meanwhile, where rows come from more than one vertex, and dear where few of them pass a condition.",
+			why:   "ORDER BY one property of a label's vertices is the order of an index that begins with it, with those that lack it before or after, so the first rows need not wait for the last. Wrong where something changes the graph meanwhile, where rows come from more than one vertex, and expensive where few of them pass a condition.",
 			apply: orderByIndex,
 		},
 		{
 			name:  "LateProjection",
-			why:   "What the order does not read is read and computed for the rows that a limit leaves, and what it reads is computed key by key, for the rows that the keys before leave. Wrong without a limit, where as many rows come out, and dear for what a key reads that must be computed again.",
+			why:   "What the order does not read is read and computed for the rows that a limit leaves, and what it reads is computed key by key, for the rows that the keys before leave. Wrong without a limit, where as many rows come out, and expensive for what a key reads that must be computed again.",
 			apply: lateProjection,
 		},
 		{
@@ -118,7 +118,7 @@ func mergeMatches(_ *optimizer, n Node) Node {
 	for _, e := range p.Edges {
 		groups = max(groups, e.Group+1)
 		if e.Shortest != "" {
-			return nil // its ends must be found first, and its predicates are its own
+			return nil // its ends must be bound first, and its predicates stay with it
 		}
 	}
 	for _, v := range top.Pattern.Vertices {
@@ -134,7 +134,7 @@ func mergeMatches(_ *optimizer, n Node) Node {
 			return nil
 		}
 		if e.Bound && slices.ContainsFunc(p.Edges, func(f PatEdge) bool { return f.Col == e.Col }) {
-			return nil // one edge stands in both clauses
+			return nil // an edge occurs in both clauses
 		}
 		e.Group += groups
 		p.Edges = append(p.Edges, e)
@@ -236,8 +236,8 @@ func topK(_ *optimizer, n Node) Node {
 	if ok && sort.Limit == nil && sort.Skip == nil {
 		return &Sort{Input: sort.Input, Keys: sort.Keys, Skip: s.Skip, Limit: s.Limit}
 	}
-	// A projection gives one row a row, so the slice may pass below it; its expressions are then computed for the rows
-	// that remain alone.
+	// A projection maps rows one to one, so the slice may move below it; the expressions are then computed only for the
+	// remaining rows.
 	if p, ok := s.Input.(*Project); ok {
 		if sort, ok := p.Input.(*Sort); ok && sort.Limit == nil && sort.Skip == nil {
 			c := *p
@@ -248,8 +248,8 @@ func topK(_ *optimizer, n Node) Node {
 	return nil
 }
 
-// lateProjection moves the items of a projection above a Top. Those that its order reads become keys of it, or parts of
-// keys, so that keys after the first are computed for the rows alone that the first leaves.
+// lateProjection moves the items of a projection above a Top. Items that the order reads become keys or parts of keys, so keys
+// after the first are computed only for the rows that the first leaves.
 func lateProjection(_ *optimizer, n Node) Node {
 	s, ok := n.(*Sort)
 	if !ok || s.Limit == nil {
@@ -300,8 +300,8 @@ func lateProjection(_ *optimizer, n Node) Node {
 	return &Project{Input: &c, Items: late, Keep: p.Keep}
 }
 
-// intoKeys makes keys compute an item themselves, if they can: one of them is just the item, and returns its column, or the
-// item is a property, which may be read again for the few rows that are left.
+// intoKeys makes keys compute an item themselves, if possible: a key is just the item, and returns its column, or the item is a
+// property, which may be read again for the few remaining rows.
 func intoKeys(keys []SortKey, it Item) bool {
 	if volatile(it.Expr) {
 		return false
@@ -335,8 +335,7 @@ func intoKeys(keys []SortKey, it Item) bool {
 	return true
 }
 
-// inline puts an item's expression instead of its column; it is not ok if the column stands deeper than in operators
-// and calls.
+// inline replaces an item's column by its expression; ok is false if the column occurs deeper than in operators and calls.
 func inline(e Expr, it Item) (Expr, bool) {
 	args := func(in []Expr) (out []Expr, ok bool) {
 		out = slices.Clone(in)
@@ -432,9 +431,9 @@ func countStore(_ *optimizer, n Node) Node {
 	return nil
 }
 
-// distinctEnds is the rule DistinctEnds: a variable length expansion whose list of edges is not read gives each end
-// once where repeated rows make no difference to what is above: below DISTINCT, below aggregates that ignore repeats,
-// in EXISTS. set says that the rows of n are wanted as a set.
+// distinctEnds is the rule DistinctEnds: a variable length expansion whose list of edges is not read returns each end once if
+// repeated rows make no difference above: below DISTINCT, below aggregates that ignore repeats, in EXISTS. set says that the
+// rows of n are used as a set.
 func (o *optimizer) distinctEnds(n Node, set bool) {
 	eachPlan(n, func(c *Node) { o.distinctEnds(*c, false) })
 	if o.off("DistinctEnds") {
@@ -469,22 +468,22 @@ func (o *optimizer) distinctEnds(n Node, set bool) {
 	}
 }
 
-// The choices that are made by cost while a pattern is planned. A choice fires where it is made; where it is disabled, the
-// plain way is gone: patterns begin where they are written, with scans and expansions, and predicates are tested at the end.
+// The choices by cost during the planning of a pattern. A choice fires where it is made. Without it, patterns start where they
+// are written, with scans and expansions, and predicates are tested at the end.
 const (
-	startPoint     = "StartPoint"     // begin elsewhere than at the first vertex that is written
+	startPoint     = "StartPoint"     // start elsewhere than at the first vertex in the text
 	seekIndex      = "IndexSeek"      // look vertices or edges up in an index, or by id
-	hashJoin       = "HashJoin"       // hash the vertices of a disjoint part by the values they are asked for by
+	hashJoin       = "HashJoin"       // hash the vertices of a disjoint part by the compared values
 	intersection   = "Intersection"   // close a cycle by intersecting two lists
-	pushPredicates = "PushPredicates" // test a predicate before the whole pattern is found
+	pushPredicates = "PushPredicates" // test a predicate before the whole pattern is matched
 )
 
-// EagerRule is the rule that has a clause wait for all rows of those before it where one of them writes what the other reads or
-// writes, so that no write is seen by its own reads. The front end applies it, since it knows where clauses end, and
-// it cannot be disabled: answers would change.
+// EagerRule makes a clause wait for all rows of those before it if one of them writes what the other reads or writes, so that
+// no clause reads its own writes. The front end applies it, because it knows the clauses; it cannot be disabled, because
+// results would change.
 const EagerRule = "Eager"
 
-// barriers notes that EagerRule has fired.
+// barriers records that EagerRule has fired.
 func (o *optimizer) barriers(n Node) {
 	if e, ok := n.(*Eager); ok && e.Why != "" {
 		o.fired(EagerRule)
@@ -496,7 +495,7 @@ func (o *optimizer) barriers(n Node) {
 // off reports whether a rule is disabled.
 func (o *optimizer) off(rule string) bool { return slices.Contains(o.env.Disable, rule) }
 
-// fired notes that a rule has fired.
+// fired records that a rule has fired.
 func (o *optimizer) fired(rule string) {
 	if o.env.Fired != nil {
 		o.env.Fired(rule)

@@ -36,24 +36,24 @@ func (m *matcher) skews(t *partialPlan, i int) float64 {
 	return m.skew(t, i, e.Left, e.Dir) * m.skew(t, i, e.Right, e.Dir.Reverse())
 }
 
-// unevenness is the mean of the squares of the lengths of a type's lists by the square of the mean, by their histogram, in
-// the direction in which it is greater if both are followed.
+// unevenness is the mean of the squared lengths of a type's lists divided by the square of the mean, by their histogram, in the
+// direction in which it is greater if both are followed.
 func (o *optimizer) unevenness(typ string, dir graph.Direction) float64 {
 	most := 1.0
 	o.eachLists(typ, dir, func(lists, edges, squares float64) { most = max(most, squares*lists/(edges*edges)) })
 	return most
 }
 
-// meanListLength is the mean length of the lists of a type that its edges are in, the longer of both directions if both are followed;
-// 0 if that is not known.
+// meanListLength is the mean length of the list that an edge of a type is in, the longer of both directions if both are
+// followed; 0 if unknown.
 func (o *optimizer) meanListLength(typ string, dir graph.Direction) float64 {
 	most := 0.0
 	o.eachLists(typ, dir, func(_, edges, squares float64) { most = max(most, squares/edges) })
 	return most
 }
 
-// eachLists returns for each direction of dir how many lists of a type there are, with the sums of their lengths and of the
-// squares of these, by their histogram.
+// eachLists calls f for each direction of dir with the number of lists of a type, the sum of their lengths and the sum of their
+// squares, by their histogram.
 func (o *optimizer) eachLists(typ string, dir graph.Direction, f func(lists, edges, squares float64)) {
 	for _, d := range []graph.Direction{graph.Out, graph.In} {
 		if dir != d && dir != graph.Both {

@@ -1,13 +1,13 @@
 package plan
 
-// OnError says what follows when a transaction of Transactions fails.
+// OnError says what follows the failure of a transaction.
 type OnError uint8
 
 // The reactions.
 const (
-	OnErrorFail     OnError = iota // the statement fails; what has been committed stays
+	OnErrorFail     OnError = iota // the statement fails; committed changes stay
 	OnErrorContinue                // the next transaction begins
-	OnErrorBreak                   // nothing is run any more
+	OnErrorBreak                   // nothing more runs
 )
 
 // Transactions runs Sub for each row as Apply does, Rows rows (nil: 1,000) in a write transaction of their own, which is
@@ -41,7 +41,7 @@ func (n *Transactions) rows(e *estimator, _ float64) float64 {
 	return e.sub(n.Sub, in)
 }
 
-// OwnTransactions reports whether the plan commits by itself on the way.
+// OwnTransactions reports whether the plan commits by itself.
 func (q *Query) OwnTransactions() bool {
 	found := false
 	var visit func(*Node)

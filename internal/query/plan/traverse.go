@@ -2,25 +2,25 @@ package plan
 
 import "github.com/hopgate/hopgate/internal/graph"
 
-// Traverse goes hop by hop from the vertices in From of all rows of the input together, and gives rows of its own, for
-// Min to len(Hops) hops. Its columns are Start, Vertex, Edge, Hop and Path; a row of no hop has a null for its edge.
-// Nulls in From are left out.
+// Traverse goes hop by hop from the vertices in From of all input rows together, and returns rows of its own for Min to
+// len(Hops) hops. Its columns are Start, Vertex, Edge, Hop and Path; a row of no hop has a null edge. Nulls in From are
+// skipped.
 type Traverse struct {
 	Input Node
 	From  Col
 	Mode  TraverseMode
 	Hops  []TraverseHop
 	Min   int
-	// Start is the vertex that a way begins at, Vertex the one it leads to, Edge its last edge, Hop the number of its
-	// edges and Path the whole of it. Start and Path have a meaning only where Mode keeps ways apart.
+	// Start is the first vertex of a path, Vertex the last, Edge the last edge, Hop the number of edges and Path the whole
+	// path. Start and Path are defined only if Mode distinguishes paths.
 	Start, Vertex, Edge, Hop, Path Col
-	// Ends makes each row of a frontier a vertex of the set, not an edge that leads to it.
+	// Ends makes each row of a frontier a vertex of the set, not an edge to it.
 	Ends bool
 	// Seed chooses the edges of a Sample.
 	Seed int64
 }
 
-// TraverseMode says what may repeat on the way, and what a row is.
+// TraverseMode says what a path may repeat, and what a row is.
 type TraverseMode uint8
 
 // The modes.

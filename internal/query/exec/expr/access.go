@@ -12,7 +12,7 @@ import (
 type index struct {
 	x, key runtime.Evaluator
 	r      *runtime.Run
-	// readers reads the properties of vertices and edges, one for each name that occurred.
+	// readers read properties of vertices and edges, one for each name so far.
 	readers map[string]*propReader
 	byName  map[string]runtime.Sel
 	out     []graph.Value
@@ -79,7 +79,7 @@ func (x *index) properties(ctx context.Context, xs []graph.Value, n int) error {
 	return nil
 }
 
-// slice is x[lo..hi]; a bound that is nil is open.
+// slice is x[lo..hi]; a nil bound is open.
 type slice struct {
 	x, lo, hi runtime.Evaluator
 	out       []graph.Value

@@ -7,8 +7,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 )
 
-// branches is CASE: each WHEN is tested only for the rows that none before it has taken, each THEN computed only for
-// the rows that its WHEN has taken.
+// branches is CASE: each WHEN is evaluated only for the rows that no earlier one has taken, each THEN only for the rows of its
+// WHEN.
 type branches struct {
 	when, then []runtime.Evaluator
 	otherwise  runtime.Evaluator // nil: null
@@ -74,7 +74,7 @@ func without(s, t runtime.Sel) runtime.Sel {
 	return left
 }
 
-// coalesce gives the first argument that is not null; those after it are not computed.
+// coalesce is the first argument that is not null; later ones are not computed.
 type coalesce struct {
 	args []runtime.Evaluator
 	todo runtime.Sel

@@ -110,7 +110,7 @@ func filterStrings(op plan.OpCode, xs []graph.Value, k graph.Value, s, dst runti
 	return dst
 }
 
-// holds reports whether a comparison holds between two values of which one is less, equal or else greater.
+// holds reports whether a comparison holds given the order of its operands.
 func holds(op plan.OpCode, less, equal bool) bool {
 	switch op {
 	case plan.Eq:

@@ -9,7 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// bulk computes a function of one argument that needs the store, for many rows at once.
+// bulk computes a function of one argument that reads the store, for many rows at once.
 type bulk struct {
 	x   runtime.Evaluator
 	f   func(ctx context.Context, vs []graph.Value, s runtime.Sel, out []graph.Value) error
@@ -25,7 +25,7 @@ func (c *bulk) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]gra
 	return c.out, c.f(ctx, vs, s, c.out)
 }
 
-// StoreFunctions are the functions of one argument that ask the store or the catalog.
+// StoreFunctions are the functions of one argument that read the store or the catalog.
 var StoreFunctions = map[string]func(r *runtime.Run) func(context.Context, []graph.Value, runtime.Sel, []graph.Value) error{
 	"labels": func(r *runtime.Run) func(context.Context, []graph.Value, runtime.Sel, []graph.Value) error {
 		return (&labelLists{sets: LabelSets{Run: r}}).eval
@@ -50,7 +50,7 @@ func wrongArgument(function, want string, v graph.Value) error {
 	return graph.TypeError("InvalidArgumentValue", "%s() needs %s, not %s", function, want, fn.Describe(v))
 }
 
-// labelLists is labels(). It makes one list for each label set. With types, an edge has a list too, of its type.
+// labelLists is labels(). It creates one list for each label set. With types, an edge has a list too, of its type.
 type labelLists struct {
 	sets  LabelSets
 	lists []graph.Value // by label set
@@ -127,7 +127,7 @@ func typeNames(_ context.Context, r *runtime.Run, vs []graph.Value, s runtime.Se
 	return nil
 }
 
-// EntityMaps is properties(): the properties of vertices and edges, and maps as they are.
+// EntityMaps is properties(): maps of the properties of vertices and edges; maps stay as they are.
 type EntityMaps struct {
 	Run      *runtime.Run
 	vertices []graph.VertexID

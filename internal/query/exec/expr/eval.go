@@ -16,24 +16,24 @@ import (
 //	es := r.evaluators(in.cols)
 //	x, y := es.add(n.X), es.add(n.Y)
 //	…
-//	es.begin(s)                // a new batch, and its rows that are of interest
+//	es.begin(s)                // a new batch, and its relevant rows
 //	xs, err := x.eval(ctx, b, s)
 //	ys, err := y.eval(ctx, b, s)
 type Evaluators struct {
 	r    *runtime.Run
 	cols []plan.Col // the columns of the batches
-	// fetches are the properties to read; add puts new ones into the last group, so that what stands in a later
-	// conjunct of a filter is fetched only for the rows that are left.
+	// fetches are the properties to read. Add puts new ones into the last group, so a filter fetches properties of later
+	// conjuncts only for the remaining rows.
 	fetches []*fetch
 	Group   int
-	// Sel are the rows that are of interest now.
+	// Sel are the relevant rows of the batch.
 	Sel runtime.Sel
 }
 
 // New creates an empty set of evaluators over batches with these columns.
 func New(r *runtime.Run, cols []plan.Col) *Evaluators { return &Evaluators{r: r, cols: cols} }
 
-// Begin is called once a batch before its first eval. s are the rows that the evaluators may be evaluated for.
+// Begin starts a batch. Eval may be called for the rows of s or a part of them.
 func (es *Evaluators) Begin(s runtime.Sel) {
 	es.Sel = s
 	for _, f := range es.fetches {
@@ -41,7 +41,7 @@ func (es *Evaluators) Begin(s runtime.Sel) {
 	}
 }
 
-// Add makes the evaluator of an expression. What is wrong with the expression is reported by run.fail.
+// Add creates the evaluator of an expression. It reports errors by Run.Fail.
 func (es *Evaluators) Add(e plan.Expr) runtime.Evaluator {
 	switch e := e.(type) {
 	case *plan.Const:
@@ -101,7 +101,7 @@ func (es *Evaluators) Add(e plan.Expr) runtime.Evaluator {
 	return &Constant{}
 }
 
-// AddAll makes the evaluators of several expressions; a nil one gives nil.
+// AddAll creates the evaluators of several expressions; that of nil is nil.
 func (es *Evaluators) AddAll(list []plan.Expr) []runtime.Evaluator {
 	out := make([]runtime.Evaluator, len(list))
 	for i, e := range list {
@@ -119,7 +119,7 @@ func missingParam(name string) error {
 	}
 }
 
-// Grown returns a slice of n values that shares buf's memory where it can. Its cells hold anything.
+// Grown returns a slice of n undefined values that reuses buf if it is large enough.
 func Grown(buf []graph.Value, n int) []graph.Value {
 	if cap(buf) >= n {
 		return buf[:n]
@@ -127,10 +127,10 @@ func Grown(buf []graph.Value, n int) []graph.Value {
 	return make([]graph.Value, n, max(n, 16))
 }
 
-// Constant gives one value for all rows.
+// Constant has the same value for all rows.
 type Constant struct {
 	Value  graph.Value
-	param  string // that gives the value, or ""
+	param  string // the parameter's name, or ""
 	filled []graph.Value
 }
 
@@ -142,7 +142,7 @@ func (c *Constant) Eval(_ context.Context, b *runtime.Batch, _ runtime.Sel) ([]g
 	return c.filled[:b.N], nil
 }
 
-// Bind takes the value of the parameter in a run.
+// Bind sets the value of the parameter for a run.
 func (c *Constant) Bind(r *runtime.Run) error {
 	v, ok := r.Env.Params[c.param]
 	if !ok {
@@ -152,14 +152,14 @@ func (c *Constant) Bind(r *runtime.Run) error {
 	return nil
 }
 
-// Forget releases the value.
+// Forget clears the value.
 func (c *Constant) Forget() {
 	c.Value = graph.Value{}
 	clear(c.filled)
 	c.filled = c.filled[:0]
 }
 
-// IsConst returns the value of an evaluator that gives the same for all rows.
+// IsConst returns the value of an evaluator that is constant.
 func IsConst(e runtime.Evaluator) (graph.Value, bool) {
 	if c, ok := e.(*Constant); ok {
 		return c.Value, true
@@ -167,7 +167,7 @@ func IsConst(e runtime.Evaluator) (graph.Value, bool) {
 	return graph.Value{}, false
 }
 
-// Column gives the values of a column.
+// Column reads a column.
 type Column struct {
 	Pos int
 	buf []graph.Value // for a column of ids
@@ -221,13 +221,13 @@ func Scalar(ctx context.Context, r *runtime.Run, e plan.Expr) (graph.Value, erro
 	return vs[0], nil
 }
 
-// Predicates test the conjuncts of a filter, from the first to the last.
+// Predicates evaluates the conjuncts of a filter in order.
 type Predicates struct {
 	Es    *Evaluators
 	preds []runtime.Evaluator
 }
 
-// Predicates makes the evaluators of conjuncts; they are the only ones of es.
+// Predicates creates the evaluators of conjuncts; es has no others.
 func (es *Evaluators) Predicates(preds []plan.Expr) *Predicates {
 	p := &Predicates{Es: es}
 	for i, e := range preds {

@@ -10,9 +10,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// flatten turns rows with lists into batches with one row for each element, over which the inner expressions of a
-// comprehension, a quantifier or a fold are evaluated. The inner batch has the outer columns that the inner expressions
-// read, then the variables.
+// flatten expands rows with lists to batches with one row for each element, for the inner expressions of a comprehension, a
+// quantifier or a reduction. The inner batch has the outer columns that the inner expressions read, then the variables.
 type flatten struct {
 	captured []int // positions of outer columns
 	es       *Evaluators
@@ -20,7 +19,7 @@ type flatten struct {
 	outer    runtime.Sel // the outer row of each inner row
 }
 
-// flatten makes inner evaluators over the columns of es that the expressions read, and the variables.
+// flatten creates inner evaluators over the columns of es that the expressions read, and the variables.
 func (es *Evaluators) flatten(vars []plan.Col, inner ...plan.Expr) flatten {
 	var f flatten
 	var cols []plan.Col
@@ -35,7 +34,7 @@ func (es *Evaluators) flatten(vars []plan.Col, inner ...plan.Expr) flatten {
 	return f
 }
 
-// empty makes room for a new inner batch.
+// empty starts a new inner batch.
 func (f *flatten) empty() {
 	f.in.Reset(len(f.es.cols))
 	f.outer = f.outer[:0]
@@ -51,7 +50,7 @@ func (f *flatten) add(outer int32, v graph.Value) {
 	c.Vals = append(c.Vals, v)
 }
 
-// complete fills the outer columns in and returns the selection of all inner rows.
+// complete fills the outer columns and returns the selection of all inner rows.
 func (f *flatten) complete(b *runtime.Batch) runtime.Sel {
 	for k, p := range f.captured {
 		runtime.AppendColumn(&f.in.Cols[k], &b.Cols[p], f.outer)
@@ -62,13 +61,13 @@ func (f *flatten) complete(b *runtime.Batch) runtime.Sel {
 	return s
 }
 
-// NotList is the error for a value that must be a list.
+// NotList is the error for a value that is not a list.
 func NotList(v graph.Value) error {
 	return graph.TypeError("InvalidArgumentType", "expected a List, but got %s", fn.Describe(v))
 }
 
-// each calls flush with batches of inner rows for the elements of the lists of the rows of s, in order. flush must not
-// keep f.in.
+// each calls flush with batches of inner rows for the elements of the lists of the rows of s, in order. flush must not retain
+// f.in.
 func (f *flatten) each(ctx context.Context, b *runtime.Batch, lists []graph.Value, s runtime.Sel, flush func(inner runtime.Sel) error) error {
 	size := f.es.r.BatchSize()
 	f.empty()
@@ -290,7 +289,7 @@ func (t tally) of(kind string) fn.Ternary {
 	return fn.TernaryOf(t.yes == 1)
 }
 
-// reduce folds the lists of all rows side by side: step k takes the k-th elements of the lists that have one.
+// reduce reduces the lists of all rows in lockstep: step k takes the k-th elements of the lists that have one.
 type reduce struct {
 	flatten
 	init, list, body runtime.Evaluator

@@ -14,15 +14,15 @@ import (
 type LabelTest struct {
 	g     graph.Catalog
 	Expr  *plan.LabelExpr
-	known []int8 // by label set: 0 not yet tested, 1 holds, -1 does not
+	known []int8 // by label set: 0 untested, 1 true, -1 false
 }
 
-// NewLabelTest makes the test of an expression; nil holds for every vertex.
+// NewLabelTest creates the test of an expression; nil is true for every vertex.
 func NewLabelTest(r *runtime.Run, e *plan.LabelExpr) *LabelTest {
 	return &LabelTest{g: r.Graph, Expr: e}
 }
 
-// Holds tests a label set. The set 0, of a vertex that does not exist, never holds.
+// Holds tests a label set. It is false for the set 0, of a vertex that does not exist.
 func (t *LabelTest) Holds(ls graph.LabelSet) bool {
 	if ls == 0 {
 		return false
@@ -52,7 +52,7 @@ func (t *LabelTest) holdsSlow(ls graph.LabelSet) bool {
 	return ok
 }
 
-// holdsLabels tests a label expression; any says whether there are labels at all, has whether a name is among them.
+// holdsLabels tests a label expression; any says whether there are labels, has whether a name is among them.
 func holdsLabels(e *plan.LabelExpr, any bool, has func(string) bool) bool {
 	switch e.Op {
 	case plan.LabelName:
@@ -87,7 +87,7 @@ type LabelSets struct {
 	reader LabelReader
 }
 
-// Read fills rows and sets with those of s that hold a vertex.
+// Read fills rows and Sets with those of s that hold a vertex.
 func (l *LabelSets) Read(ctx context.Context, vs []graph.Value, s runtime.Sel) error {
 	l.IDs, l.rows = l.IDs[:0], l.rows[:0]
 	for _, i := range s {
@@ -107,13 +107,13 @@ func (l *LabelSets) Read(ctx context.Context, vs []graph.Value, s runtime.Sel) e
 	return l.reader.Read(ctx, l.Run.Tx, l.IDs, l.Sets[:len(l.IDs)])
 }
 
-// LabelReader reads the label sets of vertices in any order, asking for each once and in ascending order.
+// LabelReader reads the label sets of vertices in any order, requesting each once and in ascending order.
 type LabelReader struct {
 	sorted runtime.Frontier
 	sets   []graph.LabelSet
 }
 
-// Read fills out parallel to ids.
+// Read fills out, parallel to ids.
 func (s *LabelReader) Read(ctx context.Context, tx shard.Tx, ids []graph.VertexID, out []graph.LabelSet) error {
 	if nearlyAscending(ids) {
 		return tx.LabelSets(ctx, ids, out)

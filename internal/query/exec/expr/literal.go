@@ -29,7 +29,7 @@ func (t *Tuple) Run(ctx context.Context, b *runtime.Batch, s runtime.Sel) error 
 	return nil
 }
 
-// listLit makes lists.
+// listLit creates lists.
 type listLit struct {
 	Tuple
 	nesting runtime.Nesting
@@ -58,7 +58,7 @@ func (l *listLit) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]
 	return l.out, nil
 }
 
-// mapLit makes maps.
+// mapLit creates maps.
 type mapLit struct {
 	Tuple
 	keys    []string

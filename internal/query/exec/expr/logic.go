@@ -9,8 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// connective is AND or OR of any number of arguments, each of which is evaluated only for the rows that those before it
-// leave open.
+// connective is AND or OR. Each argument is evaluated only for the rows that earlier ones leave undecided.
 type connective struct {
 	args   []runtime.Evaluator
 	or     bool
@@ -126,7 +125,7 @@ type binary struct {
 	r      *runtime.Run
 	x, y   runtime.Evaluator
 	f      func(x, y graph.Value) (graph.Value, error)
-	memory *runtime.ValueMemory // of a function that joins its arguments; nil of others
+	memory *runtime.ValueMemory // for a function that joins its arguments; nil for others
 	out    []graph.Value
 }
 

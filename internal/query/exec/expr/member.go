@@ -54,13 +54,12 @@ func (l *inList) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]g
 	return l.out, nil
 }
 
-// oneList reports whether the rows seem to have one long list in common, as one that was collected before, so that a
-// hash table of it pays.
+// oneList reports whether the rows seem to share one long list, such as a collected one, so that a hash table of it pays.
 func oneList(lists []graph.Value, s runtime.Sel) bool {
 	return len(s) >= 8 && lists[s[0]].Kind() == graph.List && len(lists[s[0]].List()) >= 16 && SameList(lists[s[0]], lists[s[len(s)-1]])
 }
 
-// SameList reports whether two values are one list, not equal ones.
+// SameList reports whether two values are the same list, not only equal.
 func SameList(a, b graph.Value) bool {
 	if a.Kind() != graph.List || b.Kind() != graph.List {
 		return false
@@ -80,14 +79,14 @@ func inAny(x graph.Value, list []graph.Value) fn.Ternary {
 	return found
 }
 
-// valueSet answers x IN list for one list by a hash table of its simple elements.
+// valueSet tests x IN list by a hash table of the list's simple elements.
 type valueSet struct {
 	all    []graph.Value
 	simple map[uint64][]graph.Value
-	others []graph.Value // nulls, lists and maps, which may be equal to nothing for certain
+	others []graph.Value // nulls, lists and maps, whose equality may be unknown
 }
 
-// setOf is newValueSet of a list that may be so long that the run ends meanwhile.
+// setOf is newValueSet for a list so long that the run may be cancelled meanwhile.
 func (l *inList) setOf(ctx context.Context, list []graph.Value) (*valueSet, error) {
 	s := newValueSet(nil)
 	for s.all = list; len(list) > 0; {

@@ -84,13 +84,13 @@ func newComparison(r *runtime.Run, op plan.OpCode, x, y runtime.Evaluator) *comp
 	return &comparison{r: r, op: op, x: x, y: y}
 }
 
-// placed says where in the statement an evaluator stands when it fails.
+// placed adds the position in the statement to the errors of an evaluator.
 type placed struct {
 	runtime.Evaluator
 	pos graph.Pos
 }
 
-// at makes the errors of an evaluator name a place.
+// at makes the errors of an evaluator name a position.
 func (es *Evaluators) at(pos graph.Pos, e runtime.Evaluator) runtime.Evaluator {
 	if pos.Line == 0 {
 		return e
@@ -108,7 +108,7 @@ func (p *placed) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]g
 	return vs, err
 }
 
-// call makes the evaluator of a function call.
+// call creates the evaluator of a function call.
 func (es *Evaluators) call(e *plan.Call) runtime.Evaluator {
 	args := es.AddAll(e.Args)
 	switch {
@@ -127,7 +127,7 @@ func (es *Evaluators) call(e *plan.Call) runtime.Evaluator {
 	return es.at(e.Pos, &call{f: f, ctx: es.r.Env.Fn, Tuple: NewTuple(args), row: make([]graph.Value, len(args)), memory: es.r.NewValueMemory(e.Func + "()"), nesting: runtime.Nesting{Run: es.r}})
 }
 
-// CheckCall checks that there is a function of that name.
+// CheckCall checks that a function exists.
 func CheckCall(e *plan.Call) error {
 	if _, ok := fn.Lookup(e.Func); ok || e.Func == "coalesce" || e.Func == "exists" || StoreFunctions[e.Func] != nil {
 		return nil
@@ -146,7 +146,7 @@ type call struct {
 	Tuple
 	row     []graph.Value
 	memory  runtime.ValueMemory
-	nesting runtime.Nesting // of a function that inserts
+	nesting runtime.Nesting // for a function that inserts
 	out     []graph.Value
 }
 
@@ -180,7 +180,7 @@ func (c *call) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([]gra
 	return c.out, nil
 }
 
-// matches is =~. It takes as long as its texts are, so it looks at the context row by row.
+// matches is =~. It may take long on long texts, so it checks for cancellation row by row.
 type matches struct {
 	binary
 	r *runtime.Run

@@ -38,7 +38,7 @@ func (m *makePath) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([
 	return m.out, nil
 }
 
-// path makes the path of row i.
+// path creates the path of row i.
 func (m *makePath) path(i int32) (graph.Value, error) {
 	n := 0
 	for _, c := range m.Cols {
@@ -74,7 +74,7 @@ func (m *makePath) path(i int32) (graph.Value, error) {
 	return graph.PathValue(p), nil
 }
 
-// AppendEdge adds an edge to a path and the vertex that it leads to from the path's end.
+// AppendEdge appends an edge to a path, and the edge's other end.
 func AppendEdge(p *graph.Path, edge graph.Value) {
 	e := edge.Edge()
 	next := e.Dst

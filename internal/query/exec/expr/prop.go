@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// fetch reads properties of one column of a batch, all of them together.
+// fetch reads properties of one column of a batch together.
 type fetch struct {
 	es      *Evaluators
 	pos     int // of the column
@@ -19,7 +19,7 @@ type fetch struct {
 	fetched bool
 }
 
-// property gives one property of what stands in a column.
+// property is one property of a column.
 type property struct {
 	f  *fetch
 	at int // index in f.reader.keys
@@ -69,7 +69,7 @@ func (p *property) Eval(ctx context.Context, b *runtime.Batch, s runtime.Sel) ([
 	return p.f.reader.out[p.at], nil
 }
 
-// propertyOf gives one property of a computed value.
+// propertyOf is one property of a computed value.
 type propertyOf struct {
 	x      runtime.Evaluator
 	reader propReader
@@ -93,13 +93,13 @@ type propReader struct {
 	ids  []graph.PropID // parallel to keys; 0 for a name that no property has had
 	out  [][]graph.Value
 
-	// The rows with vertices, or with edges, and what was read for them.
+	// The rows with vertices, or with edges, and their properties.
 	vertices []graph.VertexID
 	edges    []graph.Edge
 	vrows    runtime.Sel
 	erows    runtime.Sel
 	got      [][]graph.Value
-	known    []graph.PropID // of ids those that are not 0
+	known    []graph.PropID // those of ids that are not 0
 	sorted   runtime.Frontier
 }
 
@@ -148,7 +148,7 @@ func (p *propReader) read(ctx context.Context, c *graph.Column, n int, s runtime
 	return nil
 }
 
-// resolve looks up the names that had no number yet; a statement may have made them meanwhile.
+// resolve looks up names that were unknown; the statement may have created them.
 func (p *propReader) resolve() {
 	if p.out == nil {
 		p.ids = make([]graph.PropID, len(p.keys))
@@ -165,7 +165,7 @@ func (p *propReader) resolve() {
 	}
 }
 
-// Forget releases all values that were read.
+// Forget clears all values.
 func (p *propReader) Forget() {
 	for _, col := range p.out {
 		clear(col[:cap(col)])
@@ -175,9 +175,8 @@ func (p *propReader) Forget() {
 	}
 }
 
-// readVertices fills out for the vertices ids, which stand in the given rows; rows nil says that they stand in 0, 1, ….
-// Each vertex is requested once, in ascending order, unless the vertices are so nearly in order that to sort them
-// costs more than it spares.
+// readVertices fills out for the vertices ids in the given rows; nil rows are 0, 1, …. It requests each vertex once, in
+// ascending order, unless sorting costs more than it saves because the vertices are nearly in order.
 func (p *propReader) readVertices(ctx context.Context, ids []graph.VertexID, rows runtime.Sel) error {
 	if err := p.r.CheckVertices(ids); err != nil {
 		return err
@@ -210,7 +209,7 @@ func (p *propReader) readVertices(ctx context.Context, ids []graph.VertexID, row
 	return nil
 }
 
-// nearlyAscending reports whether ids consist of long ascending runs, as the far ends of a few vertices do.
+// nearlyAscending reports whether ids consist of long ascending runs, like the far ends of a few vertices.
 func nearlyAscending(ids []graph.VertexID) bool {
 	left := len(ids) / 32
 	for i := 1; i < len(ids); i++ {
@@ -237,7 +236,7 @@ func (p *propReader) readEdges(ctx context.Context) error {
 	return nil
 }
 
-// buffers returns got one column of n cells for each known property.
+// buffers gives got one column of n cells for each known property.
 func (p *propReader) buffers(n int) {
 	for len(p.got) < len(p.known) {
 		p.got = append(p.got, nil)
@@ -248,8 +247,8 @@ func (p *propReader) buffers(n int) {
 	}
 }
 
-// scatter puts got into the given rows of out, and null for the properties that are not known. The cell for rows[j] is
-// at[j], or j if at is nil.
+// scatter writes got to the given rows of out, and null for unknown properties. The cell for rows[j] is at[j], or j if at is
+// nil.
 func (p *propReader) scatter(rows runtime.Sel, at []int32) {
 	next := 0
 	for k, id := range p.ids {

@@ -8,8 +8,8 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// Recorder gives the vertices and edges of result batches their records, with one request for all vertices and one for
-// all edges of a batch. It visits a batch twice in the same order: to collect what is to be read, then to replace it.
+// Recorder adds records to the vertices and edges of result batches, with one request for all vertices and one for all edges of
+// a batch. It visits a batch twice in the same order: to collect the entities, then to replace them.
 type Recorder struct {
 	r        *runtime.Run
 	vertices []graph.VertexID
@@ -26,8 +26,8 @@ type Recorder struct {
 	shapes recordShapes
 }
 
-// Materialise replaces the vertices and edges of a batch, also those inside of lists, maps and paths, by ones with their
-// records. The new values stay valid until the transaction ends.
+// Materialise replaces the vertices and edges of a batch, including those inside lists, maps and paths, by ones with records.
+// The new values are valid until the transaction ends.
 func (m *Recorder) Materialise(ctx context.Context, r *runtime.Run, b *graph.Batch) error {
 	m.r = r
 	m.vertices, m.edges, m.v, m.e = m.vertices[:0], m.edges[:0], 0, 0
@@ -68,7 +68,7 @@ func (m *Recorder) Materialise(ctx context.Context, r *runtime.Run, b *graph.Bat
 	return nil
 }
 
-// collect notes the vertices and edges inside of a value, except for those that a procedure has made with their records.
+// collect collects the vertices and edges inside a value, except for those that a procedure has created with records.
 func (m *Recorder) collect(v graph.Value) {
 	switch v.Kind() {
 	case graph.VertexKind:
@@ -125,7 +125,7 @@ func (m *Recorder) replace(v graph.Value) graph.Value {
 	return v
 }
 
-// replaceAll replaces a list; one without vertices and edges stays as it is.
+// replaceAll replaces a list; a list without vertices and edges stays the same.
 func (m *Recorder) replaceAll(vs []graph.Value) []graph.Value {
 	nested := false
 	for _, v := range vs {
@@ -151,7 +151,7 @@ func (m *Recorder) vertex(id graph.VertexID) graph.Value {
 	return graph.VertexRecordValue(id, rec)
 }
 
-// edge returns the next edge with its record. It is a copy, since others may look at the edge in v.
+// edge returns the next edge with its record. It copies the edge, because other values may share it.
 func (m *Recorder) edge(v graph.Value) graph.Value {
 	out := &m.edgeVal[m.e]
 	*out = graph.EdgeValue{Edge: v.Edge().Edge, Record: &m.edgeRec[m.e]}
@@ -159,10 +159,10 @@ func (m *Recorder) edge(v graph.Value) graph.Value {
 	return graph.EdgeRefValue(out)
 }
 
-// recordChunk is how many edges are read at a time.
+// recordChunk is how many edges are read at once.
 const recordChunk = 1024
 
-// read gets the records of all that was collected.
+// read reads the records of everything collected.
 func (m *Recorder) read(ctx context.Context) error {
 	if len(m.vertices) > 0 {
 		m.f.Set(m.vertices)
@@ -180,7 +180,7 @@ func (m *Recorder) read(ctx context.Context) error {
 	}
 	if len(m.edges) > 0 {
 		m.buffer(len(m.edges))
-		for at := 0; at < len(m.edges); at += recordChunk { // long paths have many edges to a row
+		for at := 0; at < len(m.edges); at += recordChunk { // long paths have many edges per row
 			if err := m.r.CheckCancel(ctx); err != nil {
 				return err
 			}
@@ -202,13 +202,13 @@ func (m *Recorder) buffer(n int) {
 	m.got = m.got[:n]
 }
 
-// Forget releases all that was read, and keeps the memory.
+// Forget clears everything that was read and keeps the memory.
 func (m *Recorder) Forget() {
 	clear(m.got[:cap(m.got)])
 	m.records, m.edgeRec, m.edgeVal = nil, nil, nil
 }
 
-// convert makes records of what was got, for vertices or for the given edges.
+// convert creates records for vertices or for the given edges.
 func (m *Recorder) convert(edges []graph.Edge) []graph.Record {
 	n := 0
 	for i := range m.got {
@@ -234,7 +234,7 @@ func (m *Recorder) convert(edges []graph.Edge) []graph.Record {
 	return records
 }
 
-// labelNames returns the names of a label set, which are the same slice each time.
+// labelNames returns the names of a label set, always as the same slice.
 func (m *Recorder) labelNames(ls graph.LabelSet) []string {
 	names, ok := m.labels[ls]
 	if !ok {

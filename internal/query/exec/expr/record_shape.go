@@ -7,15 +7,14 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// recordShapes remembers, for each combination of properties that records have had, their names in order, so that
-// records share their keys.
+// recordShapes caches the sorted names of each combination of properties, so that records share their keys.
 type recordShapes struct {
 	byKind map[shapeKey][]*recordShape
 	last   shapeKey
 	shape  *recordShape // of the last record
 }
 
-// shapeKey is the label set of a vertex or the type of an edge, whose records tend to be alike.
+// shapeKey is the label set of a vertex or the type of an edge, whose records tend to have the same properties.
 type shapeKey struct {
 	labels graph.LabelSet
 	typ    graph.TypeID
@@ -27,7 +26,7 @@ type recordShape struct {
 	order []int    // parallel to keys: the place of the property in the record
 }
 
-// shapesKept bounds the shapes that are remembered of one kind; each look-up compares with all of them.
+// shapesKept bounds the cached shapes of one shapeKey; a look-up compares with all of them.
 const shapesKept = 16
 
 // of returns the shape of a record with these properties.

@@ -9,7 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// Gather runs a subplan for all rows of a batch and gives one value a row: whether there were rows (Exists), how many
+// Gather runs a subplan for all rows of a batch and computes one value for each: whether there were rows (Exists), how many
 // (CountRows), or the list of an expression over them (Collect).
 type Gather struct {
 	frame *runtime.Frame
@@ -25,11 +25,11 @@ type Gather struct {
 	count []int64
 	lists [][]graph.Value
 	out   []graph.Value
-	// nesting is that of what is collected.
+	// nesting checks the collected values.
 	nesting runtime.Nesting
 }
 
-// NewGather makes the operators of a subplan over batches with the columns outer.
+// NewGather creates the operators of a subplan over batches with the columns outer.
 func NewGather(r *runtime.Run, s *runtime.Subplan, kind plan.ApplyKind, outer []plan.Col) *Gather {
 	g := &Gather{kind: kind, acct: runtime.Account{Run: r, Name: "Collect"}, nesting: runtime.Nesting{Run: r}}
 	g.frame, g.op = r.BuildSub(s, outer)

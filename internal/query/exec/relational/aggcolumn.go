@@ -16,16 +16,16 @@ import (
 // aggColumn computes one aggregate for all groups.
 type aggColumn struct {
 	args []runtime.Evaluator
-	// ready gives the arguments of rows that a worker has prepared.
+	// ready reads the arguments of rows that a worker has prepared.
 	ready []runtime.Evaluator
 	cols  [][]graph.Value
 	acct  runtime.Account
-	seen  *GroupTable // of DISTINCT: the pairs of a group and an argument that have come
+	seen  *GroupTable // for DISTINCT: the pairs of group and argument so far
 	acc   accumulators
 	pair  runtime.Batch // a batch whose row numbers are groups, for seen
 	num   []int32
 	kept  runtime.Sel
-	// alone says that there is one group at the top level. A bitmap then finds repeated vertices.
+	// alone says that there is only one group, at the top level. A bitmap then finds repeated vertices.
 	alone  bool
 	seenV  graph.VertexSet
 	seenVN int // bytes of seenV that are accounted
@@ -37,10 +37,10 @@ type accumulators interface {
 	grow(n int)
 	// reset removes all groups.
 	reset()
-	// add takes the rows of s: row i belongs to group[i], its arguments are cols[k][i], and it counts times[i] times, or once
-	// if times is nil. It returns the bytes that it holds on to.
+	// add adds the rows of s: row i belongs to group[i], its arguments are cols[k][i], and it counts times[i] times, or once if
+	// times is nil. It returns the number of bytes that it retains.
 	add(cols [][]graph.Value, s runtime.Sel, group []int32, times []graph.Value) (int, error)
-	// result gives the value of a group.
+	// result returns the value of a group.
 	result(group int) (graph.Value, error)
 }
 
@@ -84,7 +84,7 @@ func (c *aggColumn) reset() {
 
 func (c *aggColumn) result(group int) (graph.Value, error) { return c.acc.result(group) }
 
-// add takes the rows of s, whose arguments args give; the rest is as for accumulators.
+// add adds the rows of s, whose arguments args compute; otherwise it is like accumulators.add.
 func (c *aggColumn) add(ctx context.Context, args []runtime.Evaluator, b *runtime.Batch, s runtime.Sel, group []int32, times []graph.Value) error {
 	if n, ok := c.acc.(*countAccumulators); ok && len(args) == 1 {
 		if x, ok := args[0].(*expr.Column); ok && b.Cols[x.Pos].IDs != nil {
@@ -108,7 +108,7 @@ func (c *aggColumn) add(ctx context.Context, args []runtime.Evaluator, b *runtim
 	return c.take(b.N, s, group, times)
 }
 
-// eval computes the arguments of the rows of s, which args give.
+// eval computes the arguments of the rows of s.
 func (c *aggColumn) eval(ctx context.Context, args []runtime.Evaluator, b *runtime.Batch, s runtime.Sel) (err error) {
 	for k, a := range args {
 		if c.cols[k], err = a.Eval(ctx, b, s); err != nil {
@@ -151,14 +151,14 @@ func (c *aggColumn) unseen(n int, s runtime.Sel, group []int32) (runtime.Sel, er
 		}
 		known++
 		if v := c.cols[0][i]; c.alone && v.Kind() == graph.VertexKind && !c.seenV.Add(v.Vertex()) {
-			continue // a batch of ids brought it
+			continue // counted when it came in a batch of ids
 		}
 		c.kept = append(c.kept, i)
 	}
 	return c.kept, nil
 }
 
-// countAccumulators is count().
+// countAccumulators implements count().
 type countAccumulators struct{ n []int64 }
 
 func (c *countAccumulators) grow(n int) {
@@ -199,7 +199,7 @@ func (c *countAccumulators) add(cols [][]graph.Value, s runtime.Sel, group []int
 
 func (c *countAccumulators) result(g int) (graph.Value, error) { return graph.IntValue(c.n[g]), nil }
 
-// listAccumulators is collect().
+// listAccumulators implements collect().
 type listAccumulators struct {
 	lists   [][]graph.Value
 	nesting runtime.Nesting
@@ -237,14 +237,14 @@ func (c *listAccumulators) result(g int) (graph.Value, error) {
 	return graph.ListValue(c.lists[g]), nil
 }
 
-// genericAccumulators is any aggregate, by one fn.Accumulator a group.
+// genericAccumulators implements any aggregate by one fn.Accumulator for each group.
 type genericAccumulators struct {
 	r    *runtime.Run
 	agg  *fn.Aggregate
 	fn   *fn.Context
 	accs []fn.Accumulator
 	row  []graph.Value
-	// keeps says that an accumulator keeps all values.
+	// keeps says that an accumulator retains all values.
 	keeps bool
 }
 
@@ -289,11 +289,11 @@ func (f *genericAccumulators) result(g int) (graph.Value, error) {
 	return f.accs[g].Result()
 }
 
-// sumAccumulators is sum(): integers as long as all values are integers and the sum is one, by an accumulator from then on.
+// sumAccumulators implements sum(): integer addition while all values and the sum are 64-bit integers, then an accumulator.
 type sumAccumulators struct {
 	accs []*fn.Sum
 	ints []int64
-	some []bool // that an integer has come
+	some []bool // whether the group has an integer
 }
 
 func (s *sumAccumulators) grow(n int) {
@@ -339,14 +339,14 @@ func (s *sumAccumulators) add(cols [][]graph.Value, rows runtime.Sel, group []in
 	return 0, nil
 }
 
-// addInts adds two integers and says whether the sum is one.
+// addInts adds two integers and reports whether the sum fits.
 func addInts(a, b int64) (int64, bool) {
 	sum, _ := bits.Add64(uint64(a), uint64(b), 0)
 	s := int64(sum)
 	return s, (s > a) == (b > 0) || b == 0
 }
 
-// addProduct adds n times b to a, n > 0, and says whether 64 bits hold what comes of it.
+// addProduct adds n times b to a, n > 0, and reports whether the result fits.
 func addProduct(a, b, n int64) (int64, bool) {
 	if n == 1 {
 		return addInts(a, b)

@@ -10,8 +10,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// aggregate gives one row for each distinct combination of keys, or, without keys, one row; in a subplan, for each row
-// of the frame by itself. When memory is short, rows of new groups spill to disk, and their groups come after the others.
+// aggregate returns one row for each distinct combination of keys, or one row without keys; in a subplan, separately for each
+// row of the frame. When memory runs short, rows of new groups spill to disk, and their groups follow the others.
 type aggregate struct {
 	runtime.Input
 	r        *runtime.Run
@@ -19,7 +19,7 @@ type aggregate struct {
 	es       *expr.Evaluators
 	keys     []runtime.Evaluator
 	aggs     []*aggColumn
-	outKey   []int // the keys that the output has
+	outKey   []int // the keys in the output
 	table    *GroupTable
 	cols     [][]graph.Value
 	times    runtime.Evaluator // of plan.Aggregate.Times; nil: each row counts once
@@ -27,7 +27,7 @@ type aggregate struct {
 	group    []int32
 	filled   bool
 	at       int
-	sized    int            // groups whose accumulators are accounted
+	sized    int            // groups whose accumulators are accounted for
 	byWorker []workerGroups // by the worker that prepares rows
 	own      [][]graph.Value
 	over     *overflow // nil in a subplan, without keys, and without a disk
@@ -36,7 +36,7 @@ type aggregate struct {
 	out      runtime.Batch
 }
 
-// accumulatorSize is about what an aggregate of one group takes, in bytes.
+// accumulatorSize estimates the bytes of one aggregate for one group.
 const accumulatorSize = 32
 
 // Aggregate compiles an Aggregate.
@@ -125,7 +125,7 @@ func (a *aggregate) reset() {
 	}
 }
 
-// groups is the number of groups. Without keys, there is one for each row of the frame, whether it has rows or not.
+// groups is the number of groups. Without keys, each row of the frame has one, even without rows.
 func (a *aggregate) groups() int {
 	if len(a.keys) == 0 {
 		return a.frame.Rows()
@@ -223,7 +223,7 @@ func (a *aggregate) fill(ctx context.Context) error {
 	}
 }
 
-// compute computes the keys of a batch, and how often its rows count.
+// compute computes the keys of a batch and how often its rows count.
 func (a *aggregate) compute(ctx context.Context, b *runtime.Batch, s runtime.Sel) (err error) {
 	if a.times != nil {
 		if a.counts, err = a.times.Eval(ctx, b, s); err != nil {
@@ -245,7 +245,7 @@ func (a *aggregate) room(n int) {
 	}
 }
 
-// number sets a.group for the rows of a batch, whose keys are computed, and makes the groups that are new.
+// number sets a.group for the rows of a batch whose keys are computed, and creates new groups.
 func (a *aggregate) number(b *runtime.Batch, s runtime.Sel) error {
 	a.room(b.N)
 	if len(a.keys) == 0 {
@@ -260,7 +260,7 @@ func (a *aggregate) number(b *runtime.Batch, s runtime.Sel) error {
 	return a.grow()
 }
 
-// grow makes accumulators for the groups that there are now.
+// grow creates the accumulators of new groups.
 func (a *aggregate) grow() error {
 	n := a.groups()
 	if n == a.sized {

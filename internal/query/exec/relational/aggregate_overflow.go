@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
 )
 
-// watch makes new groups overflow when memory is short.
+// watch starts to spill new groups when memory runs short.
 func (a *aggregate) watch() {
 	if a.over == nil || a.over.on {
 		return
@@ -21,7 +21,7 @@ func (a *aggregate) watch() {
 	}
 }
 
-// divide takes the rows of groups that there are, and lets the others overflow. Keys and arguments are computed.
+// divide adds the rows of existing groups and spills the others. Keys and arguments are computed.
 func (a *aggregate) divide(b *runtime.Batch, s runtime.Sel) error {
 	a.room(b.N)
 	var err error
@@ -31,7 +31,7 @@ func (a *aggregate) divide(b *runtime.Batch, s runtime.Sel) error {
 	return a.part(b.N)
 }
 
-// part takes the rows of a.known, of n, and lets those of a.rest overflow.
+// part adds the rows of a.known, of n, and spills those of a.rest.
 func (a *aggregate) part(n int) error {
 	cells := [][][]graph.Value{a.cols}
 	if a.times != nil {
@@ -56,7 +56,7 @@ func (a *aggregate) take(n int, s runtime.Sel) error {
 	return nil
 }
 
-// refill makes the groups of the next part of what is on disk.
+// refill creates the groups of the next part on disk.
 func (a *aggregate) refill(ctx context.Context) error {
 	ok, err := a.over.next()
 	if !ok || err != nil {

@@ -18,7 +18,7 @@ func Apply(c *compile.Compiler, n *plan.Apply, need plan.ColSet) *runtime.Stage 
 		below.Add(col)
 	}
 	inner := plan.ColSet{}
-	var x plan.Expr // what is collected
+	var x plan.Expr // the collected expression
 	switch n.Kind {
 	case plan.Inner, plan.Optional:
 		for _, col := range n.Cols {
@@ -65,7 +65,7 @@ func Apply(c *compile.Compiler, n *plan.Apply, need plan.ColSet) *runtime.Stage 
 	return s
 }
 
-// nowhere is the position of a column that the input has not.
+// nowhere is the position of a column that the input lacks.
 var nowhere = []int{-1}
 
 // applyValue adds a value of the subplan to each outer row.
@@ -111,20 +111,20 @@ type applyRows struct {
 	outerFrom, innerFrom []int
 	optional             bool
 	alone                bool // the outer rows come one at a time
-	inOrder              bool // the subplan gives its rows in the order of the outer ones: those without any stand among them
+	inOrder              bool // the subplan keeps the order of the outer rows, so those without rows are returned among them
 
 	b       *runtime.Batch // the outer batch
 	one     runtime.Batch  // one row of it, for alone
 	at      int            // the row of b that one is of, or the first of part
-	part    *runtime.Batch // what the frame holds: b or one; nil: the next part has not been read
-	matched []bool         // rows of part that have had rows, or have been given without
-	settled int32          // with inOrder: such are all rows before this one
+	part    *runtime.Batch // the rows of the frame: b or one; nil: the next part has not been read
+	matched []bool         // rows of part that have been returned, with or without rows of the subplan
+	settled int32          // with inOrder: all rows before this one are matched
 	rows    runtime.Sel
 	inner   runtime.Sel // parallel to rows: rows of the subplan's batch, or -1
 	out     runtime.Batch
 }
 
-// inOrder reports whether an operator of a subplan gives all rows of an outer row before those of later ones.
+// inOrder reports whether an operator of a subplan returns all rows of an outer row before those of later ones.
 func inOrder(s *runtime.Stage) bool {
 	switch s.Node.(type) {
 	case *plan.Argument, *plan.Sort:
@@ -179,7 +179,7 @@ func (a *applyRows) Next(ctx context.Context) (*runtime.Batch, error) {
 	}
 }
 
-// skips reports whether there are rows of part before or among those given that have no rows.
+// skips reports whether there are rows of part without rows before or among the given ones.
 func (a *applyRows) skips(rows runtime.Sel) bool {
 	at := a.settled
 	for _, row := range rows {
@@ -191,7 +191,7 @@ func (a *applyRows) skips(rows runtime.Sel) bool {
 	return false
 }
 
-// fill joins a batch of the subplan with its outer rows, and gives those that it skips where they stand, with nulls.
+// fill joins a batch of the subplan with its outer rows and inserts the rows that it skips, with nulls.
 func (a *applyRows) fill(b *runtime.Batch) {
 	a.rows, a.inner = a.rows[:0], a.inner[:0]
 	for i, row := range b.Row {
@@ -243,7 +243,7 @@ func (a *applyRows) joinOuter(part *runtime.Batch, rows runtime.Sel) {
 	a.out.AppendRows(part, a.outerFrom, rows)
 }
 
-// unmatched fills out with the rows of part that had no rows, and nulls; it reports whether there are any.
+// unmatched fills out with the unmatched rows of part and nulls; it reports whether there are any.
 func (a *applyRows) unmatched(part *runtime.Batch) bool {
 	a.rows = a.rows[:0]
 	for i, m := range a.matched {

@@ -50,7 +50,7 @@ func CallProc(c *compile.Compiler, n *plan.CallProc, need plan.ColSet) *runtime.
 	return s
 }
 
-// find looks the procedure and its results up.
+// find resolves the procedure and its results.
 func (p *callProc) find(cols []plan.Col) {
 	ok := p.r.Env.Procs != nil
 	if ok {
@@ -200,7 +200,7 @@ func (p *callProc) takeTable() {
 	}
 }
 
-// statement runs a statement within a call.
+// statement runs a statement for a procedure.
 func (p *callProc) statement(ctx context.Context, text string, params map[string]graph.Value) ([][]graph.Value, error) {
 	rows, counters, err := p.r.Env.Statement(ctx, p.r.Tx, text, params)
 	p.r.Counters.Add(counters)

@@ -10,8 +10,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// distinct keeps the first of the rows that are equivalent in the key columns. When memory is short, rows with new keys
-// spill to disk, and come after the others.
+// distinct keeps the first of the rows that are equivalent in the key columns. When memory runs short, rows with new keys spill
+// to disk and follow the others.
 type distinct struct {
 	runtime.Input
 	key    []int // input positions
@@ -21,19 +21,19 @@ type distinct struct {
 	seenN  int             // bytes of seen that are accounted
 	r      *runtime.Run
 	uniq   *plan.UniqueKey // nil: none
-	keyAt  int             // of key: where it is
-	keyed  bool            // it distinguishes rows
+	keyAt  int             // its position in key
+	keyed  bool            // the unique key is in use
 	cols   [][]graph.Value
 	bufs   [][]graph.Value
 	group  []int32
 	unseen runtime.Sel
-	sure   runtime.Sel // the rows that have the unique key, and those that may not
+	sure   runtime.Sel // the rows with the unique key, and those that may lack it
 	unsure runtime.Sel
 	rest   runtime.Sel
 	over   *overflow // nil in a subplan, and without a disk
 	cells  [][]graph.Value
 	out    runtime.Batch
-	whole  runtime.Batch // of the input, where all rows are kept
+	whole  runtime.Batch // a view of the input, if all rows are kept
 }
 
 // Distinct compiles a Distinct.
@@ -62,7 +62,8 @@ func Distinct(c *compile.Compiler, n *plan.Distinct, need plan.ColSet) *runtime.
 	return s
 }
 
-// markOnce lets the expansion whose far ends alone are the input of a DISTINCT leave out those that it gave before. What lies between may compute nothing but what follows from the far end.
+// markOnce lets an expansion return each far end once if only far ends are the input of a DISTINCT. Operators between them may
+// compute only what follows from the far end.
 func markOnce(in *runtime.Stage) {
 	var between []plan.Expr
 	for {
@@ -105,10 +106,10 @@ func (d *distinct) Open(ctx context.Context) error {
 	return d.In.Open(ctx)
 }
 
-// preDistinct is the part of a distinct that a worker does: it leaves out most of the rows that it gave before.
+// preDistinct is the part of a distinct that a worker runs: it drops most of the rows that repeat.
 type preDistinct struct{ distinct }
 
-// maxPreDistinct is how many batches of rows a sieve knows.
+// maxPreDistinct is how many batches of rows a preDistinct remembers.
 const maxPreDistinct = 16
 
 func (s *preDistinct) Open(ctx context.Context) error { return s.In.Open(ctx) }
@@ -116,7 +117,7 @@ func (s *preDistinct) Open(ctx context.Context) error { return s.In.Open(ctx) }
 func (s *preDistinct) Next(ctx context.Context) (*runtime.Batch, error) {
 	if s.table.len() > maxPreDistinct*s.r.BatchSize() {
 		s.table.Reset()
-		s.seenN = 0 // accounted again
+		s.seenN = 0 // accounted for again
 		if err := runtime.GrowSet(&s.table.Acct, &s.seen, &s.seenN); err != nil {
 			return nil, err
 		}
@@ -124,7 +125,7 @@ func (s *preDistinct) Next(ctx context.Context) (*runtime.Batch, error) {
 	return s.distinct.Next(ctx)
 }
 
-// holds reports whether the unique key is one in what the run reads.
+// holds reports whether the unique key is unique in the snapshot of the run.
 func (d *distinct) holds() bool {
 	if d.uniq == nil || !d.r.Env.Committed {
 		return false
@@ -165,7 +166,7 @@ func (d *distinct) Next(ctx context.Context) (*runtime.Batch, error) {
 	}
 }
 
-// take returns the next rows, of the input and then of the disk, and where their key and output columns are.
+// take returns the next rows, of the input and then of the disk, and the positions of their key and output columns.
 func (d *distinct) take(ctx context.Context) (b *runtime.Batch, key, from []int, err error) {
 	if d.over == nil || d.over.now == nil {
 		if b, err = d.In.Next(ctx); b != nil || err != nil || d.over == nil {
@@ -184,7 +185,7 @@ func (d *distinct) take(ctx context.Context) (b *runtime.Batch, key, from []int,
 			return nil, nil, nil, err
 		}
 		d.table.Reset()
-		d.seenN = 0 // accounted again
+		d.seenN = 0 // accounted for again
 		if err := runtime.GrowSet(&d.table.Acct, &d.seen, &d.seenN); err != nil {
 			return nil, nil, nil, err
 		}
@@ -200,13 +201,13 @@ func (d *distinct) vertices(ids []graph.VertexID) error {
 	return runtime.GrowSet(&d.table.Acct, &d.seen, &d.seenN)
 }
 
-// byKey keeps the rows that have the unique key, and looks for the others in the table.
+// byKey keeps the rows that have the unique key and looks up the others in the table.
 func (d *distinct) byKey(b *runtime.Batch, key, from []int) error {
 	d.sure, d.unsure = d.sure[:0], d.unsure[:0]
 	for i, v := range b.Cols[key[d.keyAt]].Vals[:b.N] {
 		if k := v.Kind(); k == graph.Int || k == graph.String {
 			d.sure = append(d.sure, int32(i))
-		} else { // null, or what may not equal itself
+		} else { // null, or a value that may not equal itself
 			d.unsure = append(d.unsure, int32(i))
 		}
 	}
@@ -222,7 +223,7 @@ func (d *distinct) byKey(b *runtime.Batch, key, from []int) error {
 	return nil
 }
 
-// values looks for the rows of s in the table.
+// values looks up the rows of s in the table.
 func (d *distinct) values(b *runtime.Batch, key, from []int, s runtime.Sel) error {
 	for k, p := range key {
 		d.cols[k], d.bufs[k] = ColumnValues(&b.Cols[p], b.N, d.bufs[k])

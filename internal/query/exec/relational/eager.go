@@ -55,7 +55,7 @@ func (e *eager) Close() {
 	e.In.Close()
 }
 
-// drain runs its input to the end and gives no row.
+// drain runs its input to the end and returns no row.
 type drain struct{ runtime.Input }
 
 // Drain compiles a Drain.

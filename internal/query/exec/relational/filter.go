@@ -11,14 +11,14 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// filter keeps the rows for which all conjuncts are true. It gathers the rows of several small batches into one; its
-// first batch comes at once, so that a LIMIT above is not kept waiting.
+// filter keeps the rows for which all conjuncts are true. It joins the rows of several small batches into one. It returns its
+// first batch at once, so that a LIMIT above does not wait.
 type filter struct {
 	runtime.Input
 	r      *runtime.Run
 	preds  *expr.Predicates
 	from   []int               // input position of each column
-	handed []runtime.Evaluator // of the columns after these: properties that were tested
+	handed []runtime.Evaluator // for the columns after these: tested properties
 	kept   runtime.Sel
 	out    runtime.Batch
 	whole  runtime.Batch // a view of an input batch all of whose rows are kept

@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// foreach runs a subplan of writes for each element of a list and passes its rows on.
+// foreach runs a writing subplan for each element of a list and passes on its input rows.
 type foreach struct {
 	runtime.Input
 	r        *runtime.Run
@@ -101,7 +101,7 @@ func (f *foreach) empty() {
 	f.rows = f.rows[:0]
 }
 
-// flush runs the subplan for the elements gathered.
+// flush runs the subplan for the collected elements.
 func (f *foreach) flush(ctx context.Context, b *runtime.Batch) error {
 	if len(f.rows) == 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// GroupTable numbers the distinct combinations of a row of the frame and key values, in the order in which they come.
-// It is a hash table with open addressing.
+// GroupTable numbers the distinct combinations of a row of the frame and key values in the order of their arrival. It is a hash
+// table with open addressing.
 type GroupTable struct {
 	Acct   runtime.Account
 	slots  []int32 // group+1; the length is a power of two
@@ -20,7 +20,7 @@ type GroupTable struct {
 	batch  []uint64 // hashes of the rows of a batch
 }
 
-// pages are values by group, which stay where they are when there are more.
+// pages are values by group that do not move when the table grows.
 type pages [][]graph.Value
 
 const pageBits = 10
@@ -63,7 +63,7 @@ func (p *pages) reset() {
 	*p = (*p)[:0]
 }
 
-// NewGroupTable makes a table of keys of n values; name is the operator, for the error.
+// NewGroupTable creates a table of keys of n values; name is the operator, for errors.
 func NewGroupTable(r *runtime.Run, name string, keys int) *GroupTable {
 	return &GroupTable{Acct: runtime.Account{Run: r, Name: name}, keys: make([]pages, keys)}
 }
@@ -89,7 +89,7 @@ func (t *GroupTable) Numbers(b *runtime.Batch, cols [][]graph.Value, s runtime.S
 	return t.numberAll(b, cols, s, dst)
 }
 
-// numberAll is numbers for rows whose keys have been hashed.
+// numberAll is Numbers for rows whose keys are hashed.
 func (t *GroupTable) numberAll(b *runtime.Batch, cols [][]graph.Value, s runtime.Sel, dst []int32) error {
 	before := t.len()
 	size := 0
@@ -112,7 +112,7 @@ func (t *GroupTable) numberAll(b *runtime.Batch, cols [][]graph.Value, s runtime
 	return t.Acct.Grow(size + (t.len()-before)*24)
 }
 
-// lookup is numbers for groups that exist; others are -1.
+// lookup is Numbers for existing groups; others are -1.
 func (t *GroupTable) lookup(b *runtime.Batch, cols [][]graph.Value, s runtime.Sel, dst []int32) error {
 	if err := t.hash(b, cols, s); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (t *GroupTable) lookup(b *runtime.Batch, cols [][]graph.Value, s runtime.Se
 	return nil
 }
 
-// findAll is lookup for rows whose keys have been hashed.
+// findAll is lookup for rows whose keys are hashed.
 func (t *GroupTable) findAll(b *runtime.Batch, cols [][]graph.Value, s runtime.Sel, dst []int32) {
 	for _, i := range s {
 		dst[i] = t.find(b, cols, i)
@@ -177,7 +177,7 @@ func (t *GroupTable) equal(g int32, cols [][]graph.Value, i int32) bool {
 	return true
 }
 
-// same is fn.Equivalent with the common cases inline.
+// same is fn.Equivalent with inlined common cases.
 func same(a, b graph.Value) bool {
 	if a.Kind() == b.Kind() {
 		switch a.Kind() {

@@ -11,9 +11,9 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// grouper prepares the batches of a worker for an Aggregate: it computes what the aggregate reads of their rows, and
-// numbers the groups of the rows, so that the aggregate looks each key up once for many rows. The aggregate does the rest,
-// which depends on the order of all rows. The batches have a column for each argument.
+// grouper prepares the batches of a worker for an Aggregate: it computes the keys and arguments of their rows and numbers the
+// groups, so that the aggregate looks up each key once for many rows. The aggregate does the rest, which depends on the order
+// of all rows. The batches have a column for each argument.
 type grouper struct {
 	runtime.Input
 	r       *runtime.Run
@@ -34,7 +34,7 @@ type grouper struct {
 // maxGrouped is how many batches of groups a worker numbers before it starts over.
 const maxGrouped = 8
 
-// grouper makes the grouper of a worker, over the columns of the aggregate's input.
+// grouper creates the grouper of a worker over the columns of the aggregate's input.
 func (c *aggregateStage) grouper(r *runtime.Run, in runtime.Operator, by int) runtime.Operator {
 	g := &grouper{
 		Input: runtime.Input{In: in}, r: r, es: expr.New(r, c.in.Cols), table: NewGroupTable(r, "Aggregate", len(c.keys)),
@@ -84,7 +84,7 @@ func (g *grouper) Next(ctx context.Context) (*runtime.Batch, error) {
 	return &g.out, nil
 }
 
-// number sets made for the rows of a batch.
+// number numbers the groups of a batch.
 func (g *grouper) number(ctx context.Context, b *runtime.Batch, s runtime.Sel) (err error) {
 	for k, x := range g.keys {
 		if g.cols[k], err = x.Eval(ctx, b, s); err != nil {
@@ -123,13 +123,13 @@ func (g *grouper) number(ctx context.Context, b *runtime.Batch, s runtime.Sel) (
 	return nil
 }
 
-// full reports whether the tables are as large as they may become.
+// full reports whether the tables have reached their limit.
 func (g *grouper) full() bool {
 	most := maxGrouped * g.r.BatchSize()
 	return g.table.len() > most || slices.ContainsFunc(g.repeats, func(t *GroupTable) bool { return t != nil && t.len() > most })
 }
 
-// nullRepeats returns null instead of values that have come in their group before.
+// nullRepeats replaces values that have come in their group before by null.
 func (g *grouper) nullRepeats(k int, vs []graph.Value, s runtime.Sel) ([]graph.Value, error) {
 	t := g.repeats[k]
 	g.pair.N, g.pair.Row = len(vs), g.made.Of
@@ -163,14 +163,14 @@ func (g *grouper) Close() {
 	g.In.Close()
 }
 
-// workerGroups is what an aggregate knows of the groups that a worker numbers.
+// workerGroups maps the groups of a worker to those of the aggregate.
 type workerGroups struct {
-	groups []int32 // by the number there; -1: the rows of the group are on disk
+	groups []int32 // by the worker's number; -1: the rows of the group are on disk
 	keys   [][]graph.Value
 	hashes []uint64
 }
 
-// addGrouped takes a batch that a worker has prepared.
+// addGrouped adds a batch that a worker has prepared.
 func (a *aggregate) addGrouped(ctx context.Context, b *runtime.Batch) error {
 	s := runtime.AllRows(b.N)
 	on := a.over != nil && a.over.on
@@ -195,11 +195,11 @@ func (a *aggregate) addGrouped(ctx context.Context, b *runtime.Batch) error {
 			return err
 		}
 	}
-	a.apart(b.Grouped)
+	a.splitKnown(b.Grouped)
 	return a.part(b.N)
 }
 
-// translate sets a.group for rows that a worker has numbered; on says that new groups spill to disk.
+// translate sets a.group for rows whose groups a worker has numbered; on says that new groups spill to disk.
 func (a *aggregate) translate(g *runtime.Grouped, on bool) error {
 	for len(a.byWorker) <= g.Worker {
 		a.byWorker = append(a.byWorker, workerGroups{keys: make([][]graph.Value, len(a.keys))})
@@ -239,8 +239,8 @@ func (a *aggregate) translate(g *runtime.Grouped, on bool) error {
 	return nil
 }
 
-// apart sets a.known and a.rest for rows that a worker has numbered, and computes the keys of the latter.
-func (a *aggregate) apart(g *runtime.Grouped) {
+// splitKnown sets a.known and a.rest for rows whose groups a worker has numbered, and computes the keys of the latter.
+func (a *aggregate) splitKnown(g *runtime.Grouped) {
 	h := &a.byWorker[g.Worker]
 	a.known, a.rest = a.known[:0], a.rest[:0]
 	for k := range a.own {
@@ -263,14 +263,14 @@ func (a *aggregate) apart(g *runtime.Grouped) {
 	}
 }
 
-// aggregateStage is what the operators of an Aggregate are made of.
+// aggregateStage holds what the operators of an Aggregate share.
 type aggregateStage struct {
 	in   *runtime.Stage
 	keys []plan.Expr
 	aggs []plan.Agg
 }
 
-// width is how many values a row takes that a grouper has prepared, with its number and what is known of its group.
+// width is the number of values in a row that a grouper has prepared, with its group's number and new keys.
 func (c *aggregateStage) width() int {
 	n := 2 + 2*len(c.keys)
 	for _, a := range c.aggs {
@@ -279,7 +279,7 @@ func (c *aggregateStage) width() int {
 	return n
 }
 
-// helps reports whether there is something that a grouper does for the aggregate.
+// helps reports whether a grouper takes work off the aggregate.
 func (c *aggregateStage) helps() bool {
 	if len(c.keys) > 0 {
 		return true

@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// hashJoin holds the rows of its right input in a hash table and joins the rows of its left input with them.
+// hashJoin builds a hash table of the rows of its right input and probes it with the rows of its left input.
 type hashJoin struct {
 	r           *runtime.Run
 	left, right runtime.Operator
@@ -20,7 +20,7 @@ type hashJoin struct {
 	leftFrom    []int // left position of each column of the output, or -1
 	rightFrom   []int // position in the spool of each column of the output, or -1
 	spoolFrom   []int // right position of each column of the spool
-	once        bool  // all rows of the frame share the right side, which stays from one opening to the next
+	once        bool  // all rows of the frame share the right side, which survives Open
 
 	table *GroupTable
 	spool runtime.Buffer
@@ -97,7 +97,7 @@ func (j *hashJoin) Open(ctx context.Context) error {
 	return j.left.Open(ctx)
 }
 
-// keys reads key columns and returns the rows of b in which all equal themselves: null, NaN and lists with them do not.
+// keys reads key columns and returns the rows of b whose keys equal themselves: null, NaN and lists that contain them do not.
 func (j *hashJoin) keys(b *runtime.Batch, pos []int) runtime.Sel {
 	for k, p := range pos {
 		j.cols[k], j.bufs[k] = ColumnValues(&b.Cols[p], b.N, j.bufs[k])
@@ -154,8 +154,8 @@ func (j *hashJoin) Next(ctx context.Context) (*runtime.Batch, error) {
 			if b == nil || err != nil {
 				return nil, err
 			}
-			// The right side is read after the first rows of the left one: it sees what the clauses on the left wrote, and
-			// is not read at all for no rows.
+			// The right side is read after the first rows of the left one, so it sees the writes of clauses on the left, and is
+			// not read if there are no rows.
 			if !j.built {
 				if err := j.build(ctx); err != nil {
 					return nil, err
@@ -168,7 +168,7 @@ func (j *hashJoin) Next(ctx context.Context) (*runtime.Batch, error) {
 			}
 			of := *b
 			if j.once {
-				of.Row = nil // all rows of the frame look in one table
+				of.Row = nil // all rows of the frame share one table
 			}
 			if err := j.table.lookup(&of, j.cols, s, j.group); err != nil {
 				return nil, err

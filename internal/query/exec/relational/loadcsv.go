@@ -19,8 +19,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// loadCSV joins each row with the records of a file in the import directory: a list of the fields, or, with headers, a
-// map from the names of the first record. An empty field is null.
+// loadCSV joins each row with the records of a file in the import directory: a list of the fields or, with headers, a map from
+// the names in the first record. An empty field is null.
 type loadCSV struct {
 	runtime.Input
 	r    *runtime.Run
@@ -29,11 +29,11 @@ type loadCSV struct {
 	url  runtime.Evaluator
 	name string
 	from []int
-	// at, line and path are the places of the record, its line and the file's name among the columns, or -1.
+	// at, line and path are the positions of the record, its line and the file's name in the columns, or -1.
 	at, line, path int
 	b              *runtime.Batch
 	vs             []graph.Value
-	row            int // the row of b that file is for
+	row            int // the row of b that opened file
 	root           *os.Root
 	file           io.Closer
 	csv            *csv.Reader
@@ -95,7 +95,7 @@ func (l *loadCSV) Next(ctx context.Context) (*runtime.Batch, error) {
 	}
 }
 
-// fill reads records until a batch is full or the rows of b are done.
+// fill reads records until a batch is full or the rows of b end.
 func (l *loadCSV) fill() error {
 	for len(l.rows) < l.r.BatchSize() {
 		if l.csv == nil {
@@ -162,7 +162,7 @@ func loadFailed(format string, args ...any) error {
 	return e
 }
 
-// openFile opens a file of the import directory, from which no name leads out.
+// openFile opens a file within the import directory.
 func (l *loadCSV) openFile(v graph.Value) error {
 	if l.r.Env.ImportDir == "" {
 		return loadFailed("no import directory is configured")

@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	overflowBits  = 4 // log2 of the parts that rows are split into
-	overflowDepth = 8 // how often rows are split
+	overflowBits  = 4 // log2 of the number of parts
+	overflowDepth = 8 // bound on recursive splits
 )
 
-// overflow keeps the rows of keys that a GroupTable has no room for, on disk, in parts by the keys' hashes. When the
-// input is at its end the parts are read one by one, each as if it were the input, with the table empty; a part may
-// overflow again, into parts by further bits. Rows of one key are all in one part, in their order.
+// overflow keeps rows whose keys do not fit into a GroupTable on disk, partitioned by the hashes of their keys. At the end of
+// the input, the parts are read one by one with an empty table, each like the input. A part may overflow again, into parts by
+// further bits. All rows of a key are in one part, in order.
 type overflow struct {
 	table *GroupTable
 	width int  // cells of a row
 	on    bool // rows of new keys spill to disk
-	depth int  // of the parts that they go to
+	depth int  // of the parts being written
 	parts [1 << overflowBits]*spill.Rows
 	todo  []overflowPart
-	now   *spill.Reader // of the part that is read
+	now   *spill.Reader // of the part being read
 	back  runtime.Batch
 }
 
@@ -32,11 +32,10 @@ type overflowPart struct {
 	depth int
 }
 
-// begin makes new keys overflow from now on, if that can help.
+// begin spills new keys from now on, if a further split can help.
 func (o *overflow) begin() { o.on = o.depth < overflowDepth }
 
-// split appends the rows of s to known or to rest by whether the table has their keys, in cols; it sets dst for those
-// that it has.
+// split appends the rows of s to known or to rest by whether the table has their keys, in cols; it sets dst for the known ones.
 func (o *overflow) split(b *runtime.Batch, cols [][]graph.Value, s runtime.Sel, dst []int32, known, rest runtime.Sel) (runtime.Sel, runtime.Sel, error) {
 	if err := o.table.lookup(b, cols, s, dst); err != nil {
 		return known, rest, err
@@ -76,7 +75,7 @@ func (o *overflow) add(s runtime.Sel, cells ...[][]graph.Value) error {
 	return nil
 }
 
-// next begins to read the next part and reports whether there is one. The caller empties the table.
+// next starts to read the next part and reports whether there is one. The caller clears the table.
 func (o *overflow) next() (bool, error) {
 	if o.now != nil {
 		o.now.Rows.Close()
@@ -113,7 +112,7 @@ func (o *overflow) read(ctx context.Context) (*runtime.Batch, error) {
 	return &o.back, nil
 }
 
-// Close returns the disk space and removes all rows.
+// Close releases the disk space.
 func (o *overflow) Close() {
 	if o.now != nil {
 		o.now.Rows.Close()

@@ -9,7 +9,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// product pairs the rows of each batch of its left input with all rows of its right one, a batch of these at a time.
+// product pairs the rows of each batch of its left input with all rows of its right one, batch by batch of the latter.
 type product struct {
 	r           *runtime.Run
 	frame       *runtime.Frame
@@ -18,7 +18,7 @@ type product struct {
 	rightFrom   []int // right position of each column of the output, or -1
 
 	b     *runtime.Batch // of the left input, or nil
-	rows  runtime.Sel    // of b: those that pairs are wanted for
+	rows  runtime.Sel    // of b: the rows that need more pairs
 	part  *runtime.Batch // of the right input, or nil
 	k, at int            // the next pair: rows[k] and row at of part
 	picks runtime.Sel    // left rows of the output
@@ -89,7 +89,7 @@ func (p *product) Next(ctx context.Context) (*runtime.Batch, error) {
 	return &p.out, nil
 }
 
-// want lists the rows of b that more pairs are wanted for.
+// want lists the rows of b that need more pairs.
 func (p *product) want() {
 	p.rows = p.rows[:0]
 	for i := range p.b.N {
@@ -99,7 +99,7 @@ func (p *product) want() {
 	}
 }
 
-// pair fills a batch with pairs of the part, all of one left row after the other.
+// pair fills a batch with pairs of the part, left row by left row.
 func (p *product) pair() {
 	p.picks = p.picks[:0]
 	for room := p.r.BatchSize(); room > 0; {

@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// project computes columns. Columns that are only renamed are passed on as they are.
+// project computes columns and passes on those that are only renamed.
 type project struct {
 	runtime.Input
 	es    *expr.Evaluators

@@ -46,17 +46,17 @@ func (l *limits) value(ctx context.Context, clause string, e plan.Expr) (int64, 
 	return v.Int(), nil
 }
 
-// slicer drops the first rows and ends after some more; in a subplan, for each row of the frame by itself.
+// slicer skips rows and stops at the limit; in a subplan, separately for each row of the frame.
 type slicer struct {
 	runtime.Input
 	limits
 	frame *runtime.Frame
 	from  []int
-	// drain says that the input writes and so must run to its end in any case.
+	// drain says that the input writes, so it runs to its end regardless.
 	drain bool
 	ended bool
 	seen  []int64 // rows so far, by row of the frame
-	full  int     // rows of the frame that have all their rows
+	full  int     // rows of the frame that have reached the limit
 	kept  runtime.Sel
 	out   runtime.Batch
 	whole runtime.Batch

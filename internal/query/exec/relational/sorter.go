@@ -27,17 +27,17 @@ type sorter struct {
 	from  []int          // input position of each column
 	spool runtime.Buffer // the columns, then the keys
 	width int            // of the columns
-	whole []int          // positions in the spool of all, and of what is given
+	whole []int          // positions in the spool of all columns, and of the returned ones
 	give  []int
-	// bound are the keys of the k-th row, once there were k; only at the top level.
+	// bound holds the keys of the k-th row, once k rows have come; only at the top level.
 	bound  []graph.Value
 	order  []int32
 	vals   [][]graph.Value
 	kept   runtime.Sel
 	one    runtime.Batch
 	filled bool
-	full   int           // rows to hold before they are cut to the requested ones
-	top    runtime.Batch // the requested ones, on their way
+	full   int           // rows to buffer before pruning
+	top    runtime.Batch // the returned rows
 	out    runtime.Batch
 	at     int
 	disk   sortedRuns
@@ -90,7 +90,7 @@ func (o *sorter) Open(ctx context.Context) error {
 // fewFirst is how many rows beyond twice the limit are held before there is a bound.
 const fewFirst = 64
 
-// wanted is the number of rows to keep, -1 for all.
+// wanted is the number of rows to keep; -1: all.
 func (o *sorter) wanted() int {
 	if o.limit < 0 {
 		return -1
@@ -153,7 +153,7 @@ func (o *sorter) fill(ctx context.Context) error {
 		for s := runtime.AllRows(b.N); len(s) > 0; {
 			part := s
 			if k > 0 && len(o.bound) == 0 && b.Row == nil {
-				part = s[:min(len(s), max(o.full-o.spool.All.N, 1))] // the bound serves for the rest
+				part = s[:min(len(s), max(o.full-o.spool.All.N, 1))] // the bound then serves for the rest
 			}
 			s = s[len(part):]
 			if part, err = o.compute(ctx, b, part); err != nil {
@@ -177,7 +177,7 @@ func (o *sorter) fill(ctx context.Context) error {
 	}
 }
 
-// compute computes the keys of the rows of s that go before the bound, and gives these rows.
+// compute computes the keys of the rows of s that precede the bound, and returns these rows.
 func (o *sorter) compute(ctx context.Context, b *runtime.Batch, s runtime.Sel) (runtime.Sel, error) {
 	o.es.Begin(s)
 	for j, x := range o.xs {
@@ -232,7 +232,7 @@ func (o *sorter) take(b *runtime.Batch, s runtime.Sel) error {
 	return o.spool.AddRows(&o.one, o.whole, s)
 }
 
-// arrange sorts the numbers of the rows held into order, and, with a limit, cuts each part to it.
+// arrange sorts the numbers of the buffered rows into order and truncates each part to the limit.
 func (o *sorter) arrange(ctx context.Context) error {
 	steps, ended := 0, false
 	o.order = append(o.order[:0], runtime.AllRows(o.spool.All.N)...)
@@ -283,7 +283,7 @@ func (o *sorter) arrange(ctx context.Context) error {
 	return nil
 }
 
-// dropSkipped drops the first rows of each row of the frame.
+// dropSkipped removes the skipped rows of each row of the frame.
 func (o *sorter) dropSkipped(order []int32) []int32 {
 	left, n := order[:0], int64(0)
 	last := int32(-1)
@@ -298,7 +298,7 @@ func (o *sorter) dropSkipped(order []int32) []int32 {
 	return left
 }
 
-// prune keeps only the first k rows (of each row of the frame), in their order.
+// prune keeps only the first k rows of each row of the frame, in their order.
 func (o *sorter) prune(ctx context.Context, k int) error {
 	if err := o.arrange(ctx); err != nil {
 		return err

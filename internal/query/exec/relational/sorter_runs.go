@@ -7,20 +7,20 @@ import (
 	"github.com/hopgate/hopgate/internal/query/exec/runtime/spill"
 )
 
-// mergeRuns is the number of sorted runs that are merged to one before there are too many to be read at one time.
+// mergeRuns is the number of sorted runs that one merge combines.
 const mergeRuns = 16
 
-// sortedRuns are the rows of a sorter that lie on disk, in runs that are sorted by themselves, the earlier rows first.
+// sortedRuns are the spilled rows of a sorter in sorted runs, earlier rows first.
 type sortedRuns struct {
 	runs []*spill.Rows
-	// heap holds a reader of each run while they are merged, the one with the first row at its root.
+	// heap holds a reader of each run during the merge, the one with the first row at its root.
 	heap []mergeSource
-	// row, skipped and given are those of the frame's row whose rows are given now.
+	// row is the frame's row whose rows are being returned; skipped and given count its rows.
 	row            int32
 	skipped, given int64
 }
 
-// mergeSource is a run; of equal rows, those of the lower number go first.
+// mergeSource is a run. Of equal rows, those of the lower number come first.
 type mergeSource struct {
 	*spill.Reader
 	number int
@@ -33,7 +33,7 @@ func (s *sortedRuns) Close() {
 	*s = sortedRuns{runs: s.runs[:0]}
 }
 
-// spillRun puts the rows held on disk, as one more run.
+// spillRun writes the buffered rows as another run.
 func (o *sorter) spillRun(ctx context.Context) error {
 	if err := o.arrange(ctx); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (o *sorter) spillRun(ctx context.Context) error {
 	return o.mergeLevel(ctx)
 }
 
-// mergeLevel merges the last runs while enough of them have been merged equally often.
+// mergeLevel merges the last runs if enough of them have the same level.
 func (o *sorter) mergeLevel(ctx context.Context) error {
 	for {
 		all := o.disk.runs
@@ -111,7 +111,7 @@ func (o *sorter) mergeLevel(ctx context.Context) error {
 	}
 }
 
-// startMerge makes the heap of some runs.
+// startMerge builds the heap of runs.
 func (o *sorter) startMerge(runs []*spill.Rows) error {
 	o.disk.heap = o.disk.heap[:0]
 	for i, run := range runs {
@@ -130,7 +130,7 @@ func (o *sorter) startMerge(runs []*spill.Rows) error {
 	return nil
 }
 
-// advance drops the first row of the heap.
+// advance removes the first row of the heap.
 func (o *sorter) advance() error {
 	h := o.disk.heap
 	ok, err := h[0].Next()
@@ -146,7 +146,7 @@ func (o *sorter) advance() error {
 	return nil
 }
 
-// sift moves the source at i down to where it belongs.
+// sift moves the source at i down to its position.
 func (o *sorter) sift(i int) {
 	h := o.disk.heap
 	for {
@@ -176,7 +176,7 @@ func (o *sorter) precedes(a, b *mergeSource) bool {
 	return a.number < b.number
 }
 
-// merged returns the next batch of what the runs hold together.
+// merged returns the next batch of the merge.
 func (o *sorter) merged() (*runtime.Batch, error) {
 	d := &o.disk
 	o.out.Reset(len(o.give))
@@ -198,7 +198,7 @@ func (o *sorter) merged() (*runtime.Batch, error) {
 			}
 			o.out.N++
 		case !o.framed:
-			d.heap = d.heap[:0] // all that are requested have been given
+			d.heap = d.heap[:0] // the limit is reached
 			continue
 		}
 		if err := o.advance(); err != nil {

@@ -19,7 +19,7 @@ type transactions struct {
 	n         *plan.Transactions
 	frame     *runtime.Frame
 	sub       runtime.Operator
-	rowFrom   []int // positions of what is kept of the input: all of it
+	rowFrom   []int // positions of the buffered input columns: all of them
 	outerFrom []int // by column of the result: its position in the input, or -1
 	innerFrom []int // likewise in the subplan
 	reportAt  int   // position of the report in the result, or -1
@@ -31,7 +31,7 @@ type transactions struct {
 	pending runtime.Batch // input rows of the next transaction
 	one     runtime.Batch
 	made    runtime.Batch // result rows of the current transaction
-	rows    runtime.Sel   // beside them: the row of pending
+	rows    runtime.Sel   // parallel to made: the row of pending
 	spool   runtime.Buffer
 }
 
@@ -119,7 +119,7 @@ func (t *transactions) Next(ctx context.Context) (*runtime.Batch, error) {
 	return t.spool.Next(t.r.BatchSize()), nil
 }
 
-// finish runs the last transaction and lets what is above see them all.
+// finish runs the last transaction and makes all of them visible to the operators above.
 func (t *transactions) finish(ctx context.Context) error {
 	if t.pending.N > 0 {
 		if err := t.transact(ctx); err != nil {
@@ -153,7 +153,7 @@ func (t *transactions) transact(ctx context.Context) error {
 			case conflict && mode == shard.Write:
 				mode = shard.WriteExclusive // no other transaction commits meanwhile
 			case !conflict && !report.ran && together && t.pending.N > 1:
-				together = false // the first row that fails says why
+				together = false // row by row, so that the first failing row names the error
 			default:
 				again = false
 			}
@@ -164,7 +164,7 @@ func (t *transactions) transact(ctx context.Context) error {
 			if t.n.OnError == plan.OnErrorFail {
 				return err
 			}
-			if ctx.Err() != nil { // the statement was ended, whatever it met at that moment
+			if ctx.Err() != nil { // the statement was cancelled, whatever the error
 				return graph.DeadlineError(context.Cause(ctx))
 			}
 			report.err = graph.AsError(err)
@@ -210,7 +210,7 @@ func (t *transactions) attempt(ctx context.Context, mode shard.Mode, together bo
 			return err
 		}
 	}
-	// What the rows hold must outlive the transaction.
+	// The rows must outlive the transaction.
 	for i := range t.made.Cols {
 		for k, v := range t.made.Cols[i].Vals {
 			t.made.Cols[i].Vals[k] = v.Clone()
@@ -256,7 +256,7 @@ func (t *transactions) part(ctx context.Context, rows *runtime.Batch, at int32) 
 	return nil
 }
 
-// store keeps the rows of a transaction that is over.
+// store buffers the rows of an ended transaction.
 func (t *transactions) store(report *txReport) error {
 	t.made.AppendRows(&t.pending, t.outerFrom, t.rows)
 	t.made.N = len(t.rows)
@@ -276,10 +276,10 @@ func (t *transactions) Close() {
 	t.In.Close()
 }
 
-// txReport says how a transaction ended.
+// txReport describes how a transaction ended.
 type txReport struct {
 	started, committed bool
-	ran                bool // for all rows, so that it is the commit that failed, if anything did
+	ran                bool // for all rows; a failure was that of the commit
 	number             int
 	err                *graph.Error
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// union gives the rows of its inputs, one after the other.
+// union returns the rows of its inputs one after another.
 type union struct {
 	ins  []runtime.Operator
 	from [][]int // by input: the position of each column

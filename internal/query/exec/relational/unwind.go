@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// unwind joins each row with the elements of a list. The list of range() is counted, not made.
+// unwind joins each row with the elements of a list. It counts through range() without creating the list.
 type unwind struct {
 	runtime.Input
 	r     *runtime.Run
@@ -24,7 +24,7 @@ type unwind struct {
 	b     *runtime.Batch
 	vs    []graph.Value
 	row   int  // the next row of b
-	begun bool // whether it has been looked at
+	begun bool // the elements of row are known
 	left  []graph.Value
 	num   numbers // of a range, likewise
 	args  []graph.Value
@@ -32,7 +32,7 @@ type unwind struct {
 	out   runtime.Batch
 }
 
-// numbers are n numbers from next by step.
+// numbers are n numbers from next in steps of step.
 type numbers struct{ next, step, n int64 }
 
 // Unwind compiles an Unwind.
@@ -96,12 +96,12 @@ func (u *unwind) begin(ctx context.Context, b *runtime.Batch) (err error) {
 	return err
 }
 
-// fill takes elements until the batch is full or the rows are done.
+// fill writes elements until the batch is full or the rows end.
 func (u *unwind) fill() error {
 	u.rows = u.rows[:0]
 	for u.row < u.b.N {
 		if !u.begun {
-			if err := u.look(); err != nil {
+			if err := u.readList(); err != nil {
 				return err
 			}
 			u.begun = true
@@ -128,8 +128,8 @@ func (u *unwind) fill() error {
 	return nil
 }
 
-// look finds the elements of the next row.
-func (u *unwind) look() (err error) {
+// readList reads the elements of the next row.
+func (u *unwind) readList() (err error) {
 	u.left, u.num = nil, numbers{}
 	if u.list != nil {
 		switch v := u.vs[u.row]; v.Kind() {
@@ -152,7 +152,7 @@ func (u *unwind) look() (err error) {
 	return nil
 }
 
-// count takes n numbers.
+// count writes n numbers.
 func (u *unwind) count(n int) {
 	for range n {
 		if u.at >= 0 {

@@ -13,15 +13,15 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// creation is a compiled plan.Create: the columns of its rows are those of the input, then what it makes.
+// creation is a compiled plan.Create: its rows have the columns of the input, then the created ones.
 type creation struct {
 	node *plan.Create
 	cols []plan.Col
 	base int // the number of the input's columns
 }
 
-// makes returns the columns that a Create fills.
-func makes(n *plan.Create) []plan.Col {
+// createdCols returns the columns that a Create fills.
+func createdCols(n *plan.Create) []plan.Col {
 	var out []plan.Col
 	for _, v := range n.Vertices {
 		out = append(out, v.Out)
@@ -32,7 +32,7 @@ func makes(n *plan.Create) []plan.Col {
 	return out
 }
 
-// createNeeds returns the columns that a Create takes from its input, besides need.
+// createNeeds returns the input columns that a Create reads, besides need.
 func createNeeds(c *compile.Compiler, n *plan.Create, need plan.ColSet) plan.ColSet {
 	var exprs []plan.Expr
 	for _, v := range n.Vertices {
@@ -45,7 +45,7 @@ func createNeeds(c *compile.Compiler, n *plan.Create, need plan.ColSet) plan.Col
 	for _, e := range n.Edges {
 		below.Add(e.Src, e.Dst)
 	}
-	for _, col := range makes(n) {
+	for _, col := range createdCols(n) {
 		delete(below, col)
 	}
 	return below
@@ -56,18 +56,18 @@ func Create(c *compile.Compiler, n *plan.Create, need plan.ColSet) *runtime.Stag
 	below := createNeeds(c, n, need)
 	in := c.Compile(n.Input, below)
 	c.Wrote = true
-	k := &creation{node: n, base: len(in.Cols), cols: append(slices.Clone(in.Cols), makes(n)...)}
+	k := &creation{node: n, base: len(in.Cols), cols: append(slices.Clone(in.Cols), createdCols(n)...)}
 	s := &runtime.Stage{Node: n, Inputs: []*runtime.Stage{in}, Cols: compile.Kept(k.cols, need)}
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
-		return &create{Input: runtime.Input{In: kids[0]}, maker: newMaker(r, k), from: (&runtime.Stage{Cols: k.cols}).Positions(s.Cols)}
+		return &create{Input: runtime.Input{In: kids[0]}, maker: newCreator(r, k), from: (&runtime.Stage{Cols: k.cols}).Positions(s.Cols)}
 	}
 	return s
 }
 
-// create makes vertices and edges for each row.
+// create creates vertices and edges for each row.
 type create struct {
 	runtime.Input
-	maker *maker
+	maker *creator
 	from  []int
 	out   runtime.Batch
 }
@@ -90,8 +90,8 @@ func (c *create) Next(ctx context.Context) (*runtime.Batch, error) {
 	return &c.out, nil
 }
 
-// maker makes what a Create requests, for whole batches.
-type maker struct {
+// creator creates the entities of a Create for whole batches.
+type creator struct {
 	*creation
 	m      mutations
 	es     *expr.Evaluators
@@ -99,16 +99,16 @@ type maker struct {
 	eprops []runtime.Evaluator
 	vnames [][]runtime.Evaluator // by vertex: of plan.NewVertex.LabelsOf
 	enames []runtime.Evaluator   // by edge: of plan.NewEdge.TypeOf, or nil
-	// early says of a vertex, then of an edge, that its properties read what was made before it, which so must be made
-	// first.
+	// early says, first of vertices, then of edges, that the properties read entities of the same Create, which must therefore
+	// be created first.
 	early  []bool
 	labels []graph.LabelSet
 	types  []graph.TypeID
 	all    runtime.Batch
 }
 
-func newMaker(r *runtime.Run, k *creation) *maker {
-	m := &maker{creation: k, m: mutations{r: r}, es: expr.New(r, k.cols)}
+func newCreator(r *runtime.Run, k *creation) *creator {
+	m := &creator{creation: k, m: mutations{r: r}, es: expr.New(r, k.cols)}
 	made := plan.ColSet{}
 	eval := func(x plan.Expr) runtime.Evaluator {
 		if x == nil {
@@ -138,9 +138,9 @@ func newMaker(r *runtime.Run, k *creation) *maker {
 	return m
 }
 
-// run makes everything for the rows of b and returns them with the columns of the creation. Its result is valid until the
+// run creates everything for the rows of b and returns them with the columns of the creation. The result is valid until the
 // next call.
-func (m *maker) run(ctx context.Context, b *runtime.Batch) (*runtime.Batch, error) {
+func (m *creator) run(ctx context.Context, b *runtime.Batch) (*runtime.Batch, error) {
 	if err := m.resolve(); err != nil {
 		return nil, err
 	}
@@ -187,14 +187,14 @@ func (m *maker) run(ctx context.Context, b *runtime.Batch) (*runtime.Batch, erro
 	return &m.all, m.flushEdges(ctx, first, len(m.node.Edges))
 }
 
-// begin forgets the names that were numbered, which holds within a transaction, and what was made.
-func (m *maker) begin() {
+// begin clears the numbers of names, which are valid within a transaction, and the created entities.
+func (m *creator) begin() {
 	m.labels, m.types = m.labels[:0], m.types[:0]
 	m.m.Forget()
 }
 
-// resolve numbers the labels and types, once from begin on.
-func (m *maker) resolve() error {
+// resolve numbers the labels and types, once after begin.
+func (m *creator) resolve() error {
 	if len(m.labels)+len(m.types) > 0 {
 		return nil
 	}
@@ -218,8 +218,8 @@ func (m *maker) resolve() error {
 	return nil
 }
 
-// relabel returns the rows of s of vertex k, which stand in the changes from at on, the labels that expressions give.
-func (m *maker) relabel(ctx context.Context, k, at int, s runtime.Sel) error {
+// relabel sets the labels that expressions compute for the rows of s of vertex k, whose changes start at at.
+func (m *creator) relabel(ctx context.Context, k, at int, s runtime.Sel) error {
 	if len(m.vnames[k]) == 0 {
 		return nil
 	}
@@ -247,8 +247,8 @@ func (m *maker) relabel(ctx context.Context, k, at int, s runtime.Sel) error {
 	return nil
 }
 
-// retype returns the rows of s of edge k, which stand in the changes from at on, the type that an expression gives.
-func (m *maker) retype(ctx context.Context, k, at int, s runtime.Sel) error {
+// retype sets the type that an expression computes for the rows of s of edge k, whose changes start at at.
+func (m *creator) retype(ctx context.Context, k, at int, s runtime.Sel) error {
 	if m.enames[k] == nil {
 		return nil
 	}
@@ -271,8 +271,8 @@ func (m *maker) retype(ctx context.Context, k, at int, s runtime.Sel) error {
 	return nil
 }
 
-// properties appends one list of properties a row to lists.
-func (m *maker) properties(ctx context.Context, x runtime.Evaluator, s runtime.Sel, each func(i int32, props []graph.Property)) error {
+// properties appends one list of properties for each row to lists.
+func (m *creator) properties(ctx context.Context, x runtime.Evaluator, s runtime.Sel, each func(i int32, props []graph.Property)) error {
 	if x == nil {
 		for _, i := range s {
 			each(i, nil)
@@ -295,7 +295,7 @@ func (m *maker) properties(ctx context.Context, x runtime.Evaluator, s runtime.S
 	return nil
 }
 
-func (m *maker) addVertex(ctx context.Context, k int, s runtime.Sel) error {
+func (m *creator) addVertex(ctx context.Context, k int, s runtime.Sel) error {
 	at := len(m.m.ms)
 	err := m.properties(ctx, m.vprops[k], s, func(_ int32, props []graph.Property) {
 		m.m.ms = append(m.m.ms, shard.Mutation{Op: shard.CreateVertex, Labels: m.labels[k], Props: props})
@@ -306,8 +306,8 @@ func (m *maker) addVertex(ctx context.Context, k int, s runtime.Sel) error {
 	return m.relabel(ctx, k, at, s)
 }
 
-// flushVertices makes vertices first … end-1, whose changes stand in this order, all rows of one vertex together.
-func (m *maker) flushVertices(ctx context.Context, first, end int) error {
+// flushVertices creates vertices first … end-1, whose changes stand in this order, all rows of one vertex together.
+func (m *creator) flushVertices(ctx context.Context, first, end int) error {
 	if first == end {
 		return nil
 	}
@@ -329,7 +329,7 @@ func (m *maker) flushVertices(ctx context.Context, first, end int) error {
 	return nil
 }
 
-func (m *maker) addEdge(ctx context.Context, k int, s runtime.Sel) error {
+func (m *creator) addEdge(ctx context.Context, k int, s runtime.Sel) error {
 	e := &m.node.Edges[k]
 	src := &m.all.Cols[slices.Index(m.cols, e.Src)]
 	dst := &m.all.Cols[slices.Index(m.cols, e.Dst)]
@@ -358,7 +358,7 @@ func (m *maker) addEdge(ctx context.Context, k int, s runtime.Sel) error {
 }
 
 // end returns the vertex at the end of a new edge.
-func (m *maker) end(v graph.Value) (graph.VertexID, error) {
+func (m *creator) end(v graph.Value) (graph.VertexID, error) {
 	if v.Kind() != graph.VertexKind {
 		return 0, graph.TypeError("InvalidArgumentType", "an edge needs a Node at each end, not %s", fn.Describe(v))
 	}
@@ -368,8 +368,8 @@ func (m *maker) end(v graph.Value) (graph.VertexID, error) {
 	return v.Vertex(), nil
 }
 
-// flushEdges makes edges first … end-1.
-func (m *maker) flushEdges(ctx context.Context, first, end int) error {
+// flushEdges creates edges first … end-1.
+func (m *creator) flushEdges(ctx context.Context, first, end int) error {
 	if first == end {
 		return nil
 	}

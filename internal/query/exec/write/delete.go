@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// remove deletes vertices, edges and paths and passes its rows on.
+// remove deletes vertices, edges and paths and passes on its rows.
 type remove struct {
 	runtime.Input
 	r      *runtime.Run
@@ -21,7 +21,7 @@ type remove struct {
 	es     *expr.Evaluators
 	xs     []runtime.Evaluator
 	from   []int
-	// What is to be deleted for a batch: new entries of run.deleted.
+	// The deletions of a batch: new entries of Run.Deleted.
 	vertices []graph.VertexID
 	edges    []graph.Edge
 	m        mutations
@@ -70,7 +70,7 @@ func (d *remove) Next(ctx context.Context) (*runtime.Batch, error) {
 	return &d.out, nil
 }
 
-// mark notes what a value stands for, unless it has been deleted before.
+// mark collects the entities of a value that have not been deleted before.
 func (d *remove) mark(v graph.Value) error {
 	switch v.Kind() {
 	case graph.Null:
@@ -123,7 +123,7 @@ func (d *remove) apply(ctx context.Context) error {
 	return d.m.apply(ctx)
 }
 
-// attached marks the edges of the vertices that are to be deleted.
+// attached collects the edges of the collected vertices.
 func (d *remove) attached(ctx context.Context) error {
 	sources := slices.Clone(d.vertices)
 	slices.Sort(sources)

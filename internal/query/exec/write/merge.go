@@ -12,30 +12,30 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// merging is a compiled plan.Merge. Its rows are worked on with the columns of the input, then those of n.Cols.
+// merging is a compiled plan.Merge. Its rows have the columns of the input, then those of n.Cols.
 type merging struct {
 	node  *plan.Merge
 	sub   *runtime.Subplan
 	made  *creation
 	outer []plan.Col // of the input
 	cols  []plan.Col // all
-	// bulk says that what is made for one row can only be found by rows with equal keys: the values of keys and the
-	// columns at bound. New rows are then distinguished, and made in one batch, without reads of the graph.
+	// bulk says that only rows with equal keys, the values of keys and the columns at bound, can find what is created for one
+	// row. New rows are then distinguished by their keys and created in one batch, without reading the graph.
 	bulk  bool
 	bound []int
-	// puts are the SET items that put a map on something, whose keys are known when the rows are there: bulk holds if they
-	// leave what the pattern looks for as it is.
+	// puts are the SET items that put a map on an entity, whose keys are known only with the rows: bulk holds if they leave the
+	// properties of the pattern unchanged.
 	puts []mergePut
-	keys map[string]bool // what the pattern looks for
-	// apart says that the SET items change nothing but what the pattern makes or finds.
-	apart bool
+	keys map[string]bool // properties in the pattern
+	// independent says that the SET items only change entities that the pattern creates or finds.
+	independent bool
 }
 
-// mergePut is a SET item that puts a map on something.
+// mergePut is a SET item that puts a map on an entity.
 type mergePut struct {
 	op    plan.SetOp
-	value plan.Expr // of the columns of the input alone
-	own   int       // which of plan.Merge.Props is that of what it is put on, or -1
+	value plan.Expr // reads only columns of the input
+	own   int       // the index of its entity's map in plan.Merge.Props, or -1
 }
 
 // Merge compiles a Merge.
@@ -59,8 +59,8 @@ func Merge(c *compile.Compiler, n *plan.Merge, need plan.ColSet) *runtime.Stage 
 	c.Bound(in, match.Args...)
 	c.Wrote = true
 	m := &merging{node: n, sub: match, outer: in.Cols, cols: append(slices.Clone(in.Cols), n.Cols...)}
-	m.made = &creation{node: n.Create, base: len(in.Cols), cols: append(slices.Clone(in.Cols), makes(n.Create)...)}
-	m.bulk = m.tellsApart()
+	m.made = &creation{node: n.Create, base: len(in.Cols), cols: append(slices.Clone(in.Cols), createdCols(n.Create)...)}
+	m.bulk = m.keysIdentify()
 	for _, e := range n.Create.Edges {
 		for _, col := range []plan.Col{e.Src, e.Dst} {
 			if at := in.Pos(col); at >= 0 {
@@ -73,9 +73,9 @@ func Merge(c *compile.Compiler, n *plan.Merge, need plan.ColSet) *runtime.Stage 
 	return s
 }
 
-// tellsApart reports whether merging.bulk holds except for puts: the pattern is one vertex, or one edge in a given direction, its
-// property maps are literals, and the other SET items cannot change what the pattern looks for.
-func (m *merging) tellsApart() bool {
+// keysIdentify reports whether merging.bulk holds except for puts: the pattern is one vertex, or one edge in a given direction,
+// its property maps are literals, and the other SET items cannot change its properties.
+func (m *merging) keysIdentify() bool {
 	n := m.node
 	if len(n.Create.Edges) > 1 || len(n.Create.Edges) == 0 && len(n.Create.Vertices) != 1 {
 		return false
@@ -103,11 +103,11 @@ func (m *merging) tellsApart() bool {
 			m.keys[k] = true
 		}
 	}
-	m.apart = true
+	m.independent = true
 	for _, it := range append(slices.Clone(n.OnCreate), n.OnMatch...) {
 		x, ok := it.X.(*plan.ColRef)
 		own := ok && slices.Contains(n.Cols, x.Col)
-		m.apart = m.apart && own
+		m.independent = m.independent && own
 		switch it.Op {
 		case plan.SetProperty:
 			if it.KeyOf != nil || m.keys[it.Key] {
@@ -131,7 +131,7 @@ func (m *merging) tellsApart() bool {
 	return true
 }
 
-// propsOf returns the place in plan.Merge.Props of what fills a column, or -1.
+// propsOf returns the index of a column's map in plan.Merge.Props, or -1.
 func (m *merging) propsOf(col plan.Col) int {
 	at := 0
 	place := func(out plan.Col, props plan.Expr) int {
@@ -174,18 +174,18 @@ func undirected(n plan.Node) bool {
 	return slices.ContainsFunc(plan.Children(n), undirected)
 }
 
-// merge gives for each row what its pattern finds, or else makes it.
+// merge returns for each row what its pattern finds, or creates it.
 //
-// It looks for all rows of a batch at once. If some find nothing, then rows before the first such row are done; if the
-// keys of rows tell what they would find, the first row of each key is made, and the others of that key find it; if
-// not, the rows go on one by one, since each may find what one before it has made or changed.
+// It looks for all rows of a batch at once. If some find nothing, then rows before the first such row are done; if the keys of
+// rows tell what they would find, the first row of each key is made, and the others of that key find it; if not, the rows go on
+// one by one, since each may find what one before it has made or changed.
 type merge struct {
 	runtime.Input
 	*merging
 	r        *runtime.Run
 	frame    *runtime.Frame
 	match    runtime.Operator
-	maker    *maker
+	maker    *creator
 	onCreate *setter
 	onMatch  *setter
 	props    *expr.Evaluators
@@ -199,20 +199,20 @@ type merge struct {
 	from      []int // position in cols of each column of the output
 
 	b       *runtime.Batch
-	missing runtime.Sel // rows of b, from at, that are to be looked for again or made
+	missing runtime.Sel // rows of b, from at on, to search for again or to create
 	found   []bool      // by row of b, in the current search
 	keys    [][]graph.Value
-	part    runtime.Batch // the rows of b to look for, if not all
+	part    runtime.Batch // the rows of b to search for, if not all
 	rows    runtime.Sel   // the row of b that each row of part is
 	toMake  runtime.Batch
 	joined  runtime.Batch
-	pending []*runtime.Buffer // results that wait to be given
+	pending []*runtime.Buffer // results that have not been returned
 	out     runtime.Batch
 }
 
 func newMerge(r *runtime.Run, m *merging, in runtime.Operator, cols []plan.Col) *merge {
 	o := &merge{
-		Input: runtime.Input{In: in}, merging: m, r: r, maker: newMaker(r, m.made),
+		Input: runtime.Input{In: in}, merging: m, r: r, maker: newCreator(r, m.made),
 		onCreate: newSetter(r, m.node.OnCreate, m.cols), onMatch: newSetter(r, m.node.OnMatch, m.cols),
 		props: expr.New(r, m.outer),
 	}
@@ -258,7 +258,7 @@ func (o *merge) Next(ctx context.Context) (*runtime.Batch, error) {
 	}
 }
 
-// run works on one batch and leaves its results in pending.
+// run processes one batch and appends its results to pending.
 func (o *merge) run(ctx context.Context, b *runtime.Batch) error {
 	o.b = b
 	if err := o.checkProps(ctx, b); err != nil {
@@ -291,15 +291,15 @@ func (o *merge) runEach(ctx context.Context, s runtime.Sel) error {
 	return nil
 }
 
-// keepsKeys reports whether the maps that SET items put on something leave the properties as they are that the pattern
-// looks for: they have none of these, or the very value that is looked for in what they are put on.
+// keepsKeys reports whether the maps that SET items put on entities leave the properties of the pattern unchanged: they have
+// none of these, or the very value that the pattern searches for.
 func (o *merge) keepsKeys(ctx context.Context, b *runtime.Batch) bool {
 	s := runtime.AllRows(b.N)
 	for k, x := range o.puts {
 		p := &o.merging.puts[k]
 		vs, err := x.Eval(ctx, b, s)
 		if err != nil {
-			return false // which row it is that fails, and whether any does, shows when rows go one by one
+			return false // processing row by row decides whether a row fails, and which
 		}
 		for _, i := range s {
 			v := vs[i]
@@ -352,10 +352,10 @@ func identical(a, b graph.Value) bool {
 	return false
 }
 
-// entangled reports whether it matters which of two rows is done first, even if they find different things: SET items change
-// other things, or read such.
-func (o *merge) entangled() bool {
-	if !o.apart {
+// orderMatters reports whether the order of two rows matters even if they find different entities: SET items change or read
+// other entities.
+func (o *merge) orderMatters() bool {
+	if !o.independent {
 		return true
 	}
 	all := runtime.AllRows(o.b.N)
@@ -397,8 +397,8 @@ func (o *merge) runBulk(ctx context.Context, s runtime.Sel) error {
 		if err != nil {
 			return err
 		}
-		// What is found is done first, then what is made, then what comes again.
-		if round == 0 && len(firsts) > 0 && (hits.All.N > 0 || len(again) > 0) && o.entangled() {
+		// First the rows that found something, then those that create, then the repeated ones.
+		if round == 0 && len(firsts) > 0 && (hits.All.N > 0 || len(again) > 0) && o.orderMatters() {
 			hits.Acct.Release()
 			return o.runEach(ctx, all)
 		}
@@ -409,7 +409,7 @@ func (o *merge) runBulk(ctx context.Context, s runtime.Sel) error {
 			return nil
 		}
 		if round > 0 {
-			// These rows found nothing although one with their key was made: their keys hold what equals nothing.
+			// These rows found nothing although one with their key was created: their keys hold values that equal nothing.
 			firsts, again = missing, nil
 		}
 		if err := o.make(ctx, firsts); err != nil {
@@ -420,7 +420,7 @@ func (o *merge) runBulk(ctx context.Context, s runtime.Sel) error {
 	return nil
 }
 
-// firsts parts rows into the first of each key and the others.
+// firsts splits rows into the first of each key and the others.
 func (o *merge) firsts(missing runtime.Sel) (firsts, again runtime.Sel, err error) {
 	missing = slices.Clone(missing)
 	keys := slices.Clone(o.keys)
@@ -448,7 +448,7 @@ func (o *merge) firsts(missing runtime.Sel) (firsts, again runtime.Sel, err erro
 	return firsts, again, nil
 }
 
-// checkProps evaluates the maps of the pattern, in which no value may be null, for all rows.
+// checkProps evaluates the maps of the pattern for all rows; no value may be null.
 func (o *merge) checkProps(ctx context.Context, b *runtime.Batch) error {
 	s := runtime.AllRows(b.N)
 	o.props.Begin(s)
@@ -473,8 +473,8 @@ func (o *merge) checkProps(ctx context.Context, b *runtime.Batch) error {
 	return nil
 }
 
-// search looks for the rows s of b. It gives what they found, with the columns of cols, and the rows that found
-// nothing, which are valid until the next search.
+// search searches for the rows s of b. It returns what they found, with the columns of cols, and the rows that found nothing.
+// Both are valid until the next search.
 func (o *merge) search(ctx context.Context, s runtime.Sel) (*runtime.Buffer, runtime.Sel, error) {
 	o.part.Reset(len(o.outer))
 	plain := *o.b
@@ -537,7 +537,7 @@ func (o *merge) make(ctx context.Context, s runtime.Sel) error {
 	return o.give(ctx, made, o.onCreate)
 }
 
-// give runs SET items over rows and leaves the rows to be given.
+// give runs SET items over rows and appends the rows to pending.
 func (o *merge) give(ctx context.Context, rows *runtime.Buffer, items *setter) error {
 	if rows.All.N == 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// set changes properties and labels and passes its rows on.
+// set changes properties and labels and passes on its rows.
 type set struct {
 	runtime.Input
 	setter *setter

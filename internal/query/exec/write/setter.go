@@ -22,12 +22,12 @@ type setter struct {
 	r     *runtime.Run
 	m     mutations
 	items []*setItem
-	// target is the column that all items change, or -1.
+	// target is the column of all items, or -1.
 	target int
-	// risky are the columns through which a value may depend on the graph; always says that one does in any case.
+	// risky are the columns through which a value may depend on the graph; always says that one does regardless of the columns.
 	risky  []int
 	always bool
-	// replaces says that an item replaces all properties, which depends on those that exist.
+	// replaces says that an item replaces all properties, which depends on the existing ones.
 	replaces bool
 
 	labels map[graph.VertexID]graph.LabelSet // as changed in the current step
@@ -44,7 +44,7 @@ type setItem struct {
 	alive    []graph.Value // xs without what the statement has deleted
 	keys     []graph.Value
 	names    []runtime.Evaluator // of LabelsOf
-	given    [][]string          // by row, what they give
+	given    [][]string          // by row, their values
 	maps     expr.EntityMaps     // of the values of SetMap and AddMap
 	before   expr.EntityMaps     // of the targets of SetMap
 	old      []graph.Value
@@ -163,7 +163,7 @@ func (t *setter) depends(b *runtime.Batch, s runtime.Sel) (target, others bool) 
 	return target, others
 }
 
-// holdsEntity reports whether a column has a vertex or an edge anywhere in its values.
+// holdsEntity reports whether a column contains a vertex or an edge anywhere in its values.
 func holdsEntity(c *graph.Column, s runtime.Sel) bool {
 	if c.IDs != nil {
 		return true
@@ -188,7 +188,7 @@ func entityWithin(v graph.Value) bool {
 	return false
 }
 
-// runDistinct cuts s where an entity of the target column comes again.
+// runDistinct splits s where an entity of the target column repeats.
 func (t *setter) runDistinct(ctx context.Context, b *runtime.Batch, s runtime.Sel) error {
 	if t.seen == nil {
 		t.seen = map[uint64]struct{}{}
@@ -311,7 +311,7 @@ func (it *setItem) prepareNames(ctx context.Context, b *runtime.Batch, s runtime
 	return nil
 }
 
-// takeTargets checks the targets of an item. What the statement has deleted is like null: there is nothing to change.
+// takeTargets checks the targets of an item. A deleted target is like null: nothing changes.
 func (t *setter) takeTargets(it *setItem, s runtime.Sel) error {
 	copied := false
 	for _, i := range s {
@@ -332,7 +332,7 @@ func (t *setter) takeTargets(it *setItem, s runtime.Sel) error {
 		if !gone {
 			continue
 		}
-		if !copied { // the values may be the row's own
+		if !copied { // the row may share the slice
 			it.alive, copied = append(it.alive[:0], it.xs...), true
 			it.xs = it.alive
 		}
@@ -359,7 +359,7 @@ func (t *setter) prepareLabels(ctx context.Context, it *setItem, s runtime.Sel) 
 	return nil
 }
 
-// number adds the labels of some names to ids. What is to be removed need not be known.
+// number appends the ids of labels to ids. A label to remove may be unknown.
 func (t *setter) number(it *setItem, ids []graph.LabelID, names []string) ([]graph.LabelID, error) {
 	for _, name := range names {
 		id, known := t.r.Graph.Label(name)
@@ -376,7 +376,7 @@ func (t *setter) number(it *setItem, ids []graph.LabelID, names []string) ([]gra
 	return ids, nil
 }
 
-// change adds the change that an item makes for row i.
+// change appends the change of an item for row i.
 func (t *setter) change(it *setItem, i int32) error {
 	x := it.xs[i]
 	if x.IsNull() {

@@ -10,15 +10,15 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// mutations gathers changes for one call of shard.Tx.Apply.
+// mutations collects changes for one call of shard.Tx.Apply.
 type mutations struct {
 	r     *runtime.Run
 	ms    []shard.Mutation
-	props []graph.Property // of ms, end to end; grown, never reused within one call
+	props []graph.Property // of all ms; never reallocated in place within one call
 	ids   map[string]graph.PropID
 }
 
-// apply applies the changes and forgets them; what they created stands in ms[i] until the next change is added.
+// apply applies and clears the changes. The created entities are in ms[i] until the next change is added.
 func (m *mutations) apply(ctx context.Context) error {
 	if len(m.ms) == 0 {
 		return nil
@@ -26,20 +26,20 @@ func (m *mutations) apply(ctx context.Context) error {
 	return m.r.Tx.Apply(ctx, m.ms)
 }
 
-// reset removes all changes, and their values.
+// reset removes all changes and their values.
 func (m *mutations) reset() {
 	clear(m.ms)
 	clear(m.props)
 	m.ms, m.props = m.ms[:0], m.props[:0]
 }
 
-// Forget removes all changes, and the numbers of names.
+// Forget removes all changes and the ids of names.
 func (m *mutations) Forget() {
 	clear(m.ids)
 	m.reset()
 }
 
-// prop returns the number of a property name that is about to be written.
+// prop returns the id of a property name that is about to be written.
 func (m *mutations) prop(name string) (graph.PropID, error) {
 	if id, ok := m.ids[name]; ok {
 		return id, nil
@@ -55,7 +55,7 @@ func (m *mutations) prop(name string) (graph.PropID, error) {
 	return id, nil
 }
 
-// put adds a property to those of the change that is being made.
+// put adds a property to the current change.
 func (m *mutations) put(name string, v graph.Value) error {
 	if v.IsNull() {
 		if _, known := m.r.Graph.Prop(name); !known {
@@ -72,7 +72,7 @@ func (m *mutations) put(name string, v graph.Value) error {
 	return nil
 }
 
-// putMap adds the entries of a map that are not null and returns their number; null counts as an empty map.
+// putMap adds the non-null entries of a map and returns their number; null is like an empty map.
 func (m *mutations) putMap(v graph.Value) (int, error) {
 	if v.IsNull() {
 		return 0, nil
@@ -93,7 +93,7 @@ func (m *mutations) putMap(v graph.Value) (int, error) {
 	return n, nil
 }
 
-// since returns the properties put since there were n.
+// since returns the properties added since there were n.
 func (m *mutations) since(n int) []graph.Property { return m.props[n:len(m.props):len(m.props)] }
 
 // isProperty reports whether a value can be stored as a property: a simple value or a list of such.
@@ -111,7 +111,7 @@ func isProperty(v graph.Value) bool {
 	return true
 }
 
-// labelSet numbers a set of label names.
+// labelSet returns the label set of names.
 func labelSet(r *runtime.Run, names []string) (graph.LabelSet, error) {
 	var ids []graph.LabelID
 	for _, name := range names {

@@ -6,11 +6,10 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// fewer is how many rows must be expected to become one, for it to be worth finding repeats.
+// fewer is the estimated number of rows for each distinct one from which on removing repeats pays.
 const fewer = 2
 
-// distinctBelow is the rule DistinctBelow. Below DISTINCT, and below aggregates that ignore repeats, it removes repeats
-// before an expansion as well, and before values are read for aggregates:
+// distinctBelow is the rule DistinctBelow. Below DISTINCT, and below aggregates that ignore repeats, it also removes repeats before an expansion, and before values are read for aggregates:
 //
 //	Distinct c                   Distinct c
 //	  ExpandAll (b)-->(c)          ExpandAll (b)-->(c)
@@ -93,15 +92,15 @@ func aggregateBelow(o *optimizer, n Node) Node {
 	return n
 }
 
-// factors returns the columns that a product of Aggregate.Times is of.
+// factors returns the columns of a product in Aggregate.Times.
 func factors(e Expr) []Col {
 	return Reads(e).sorted()
 }
 
-// passed is what stands between the ends of a way down a plan.
+// passed records the nodes on the way down a plan.
 type passed struct {
 	projects       []*Project
-	multiplicities ColSet // columns of weights
+	multiplicities ColSet // columns of path multiplicities
 }
 
 func (s ColSet) readsAll(es []Expr) {
@@ -128,7 +127,7 @@ func (n *Aggregate) reads() ColSet {
 	return s
 }
 
-// computes reports whether aggregates are of more than columns.
+// computes reports whether an argument of an aggregate is more than a column.
 func (n *Aggregate) computes() bool {
 	for _, g := range n.Aggs {
 		for _, x := range g.Args {
@@ -140,7 +139,7 @@ func (n *Aggregate) computes() bool {
 	return false
 }
 
-// expanded reports whether an expression is a vertex or an edge that one of the expansions directly below n finds, which is
+// expanded reports whether an expression is a vertex or an edge that one of the expansions directly below n binds, which is
 // never null.
 func expanded(n Node, e Expr) bool {
 	ref, ok := e.(*ColRef)
@@ -167,9 +166,9 @@ func expanded(n Node, e Expr) bool {
 	return false
 }
 
-// narrow looks down from below a node that reads need for the first expansion whose input has several rows for each
-// combination of the columns that are read above it, cols, all of which are vertices. Between them stand filters, expansions,
-// path multiplicities and projections alone, which way records.
+// narrow descends from a node that reads need to the first expansion whose input has several rows for each combination of the
+// columns that are read above it, cols, all of which are vertices. Only filters, expansions, path multiplicities and
+// projections stand between, which way records.
 func (o *optimizer) narrow(n Node, need ColSet, way *passed) (x *Expand, cols []Col) {
 	way.multiplicities = ColSet{}
 	for {
@@ -221,7 +220,7 @@ func (o *optimizer) narrow(n Node, need ColSet, way *passed) (x *Expand, cols []
 	}
 }
 
-// repeats reports whether the rows of n are expected to have each combination of cols several times.
+// repeats reports whether n is estimated to return each combination of cols several times.
 func (o *optimizer) repeats(n Node, cols ColSet) bool {
 	switch n.(type) {
 	case *Expand, *VarExpand, *Intersect, *Filter, *PathMultiplicity:
@@ -239,5 +238,5 @@ func (o *optimizer) repeats(n Node, cols ColSet) bool {
 	return rows > most
 }
 
-// volatile reports whether an expression may have another value each time, or runs a subplan.
+// volatile reports whether an expression may change from row to row of equal values, or runs a subplan.
 func volatile(e Expr) bool { return HasSubquery(e) || random(e) }
