@@ -10,7 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const long = "UNWIND range(1, 1000000000) AS a UNWIND range(1, 1000) AS b WITH a, b WHERE a + b < 0 RETURN a"
+// Both have the same fingerprint.
+const (
+	long  = "UNWIND range(1, 1000000000) AS a UNWIND range(1, 1000) AS b WITH a, b WHERE a + b < 0 RETURN a"
+	short = "UNWIND range(1, 100) AS a UNWIND range(1, 1000) AS b WITH a, b WHERE a + b < 0 RETURN a"
+)
 
 // Those who run the server see what runs and end it, what was slow, what takes the time, and where the processors are.
 func TestOperations(t *testing.T) {
@@ -21,10 +25,22 @@ func TestOperations(t *testing.T) {
 	p.wait(`document.querySelector(".operations").textContent.includes("UNWIND range(1, 1000000000)")`)
 	p.audit()
 
+	// Statements are named that begin while the page watches.
+	busy.js(`window.$again = true; (async () => { while ($again) await fetch("/v1/query", {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify({statement: "` + short + `"})}); })()`)
 	p.click("tab", "Flame graph")
 	p.js(`$t.find("spinbutton", "Seconds to watch").value = 1`)
-	p.click("button", "Watch the processors")
-	p.wait(`document.querySelector(".flame") && document.querySelector(".flame").textContent.includes("Unwind")`)
+	watch := func() { // until a sample has hit the statement
+		for range 20 {
+			p.wait(`!$t.find("button", "Watch the processors").disabled`)
+			if eval[bool](p, `document.querySelector(".flame") !== null && document.querySelector(".flame").textContent.includes("Unwind")`) {
+				return
+			}
+			p.click("button", "Watch the processors")
+		}
+		require.FailNow(t, "the flame graph never names the statement")
+	}
+	watch()
+	p.wait(`document.querySelector(".flame").textContent.includes("outside of statements")`)
 	p.audit()
 	p.picture("flame")
 
@@ -44,12 +60,21 @@ func TestOperations(t *testing.T) {
 	p.audit()
 	p.click("button", "Show the plan")
 	p.wait(`document.querySelector(".plan-table")`)
+	p.js(`[...document.querySelectorAll(".operations tr")].find((r) => r.textContent.includes("UNWIND range(1, 1000000000)")).querySelector("button[title^=Watch]").click()`)
+	p.wait(`$t.find("tab", "Flame graph").getAttribute("aria-selected") === "true" && document.querySelector(".operations").textContent.includes("only UNWIND")`)
+	watch()
+	require.NotContains(t, p.text(`document.querySelector(".flame").textContent`), "outside of statements")
+	p.audit()
+	busy.js(`$again = false`)
 	p.click("tab", "Shards")
 	p.wait(`document.querySelectorAll(".operations [role=tabpanel]:not([hidden]) tbody tr").length === 2`)
 	p.audit()
+	// What ends is counted, so something must end in each second that the page looks at.
+	busy.js(`window.$work = setInterval(() => fetch("/v1/query", {method: "POST", headers: {"Content-Type": "application/json"}, body: '{"statement": "RETURN 1"}'}), 50)`)
 	p.click("tab", "Top")
 	p.wait(`document.querySelector(".operations").textContent.includes("calls/s")`)
 	p.audit()
+	p.picture("top")
 }
 
 // A fetch is completed, run, and shown with its plans; a fault is underlined.

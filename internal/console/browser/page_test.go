@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -44,6 +45,8 @@ var (
 	hopgate string          // the program
 	chrome  context.Context // a browser; nil: there is none
 	single  *server         // that most tests share
+
+	pictures atomic.Int32 // of pages of tests that failed
 )
 
 func TestMain(m *testing.M) {
@@ -250,7 +253,7 @@ func (p *page) finish() {
 		if dir == "" {
 			dir = os.TempDir()
 		}
-		file := filepath.Join(dir, strings.ReplaceAll(p.t.Name(), "/", "-")+".png")
+		file := filepath.Join(dir, fmt.Sprintf("%s-%d.png", strings.ReplaceAll(p.t.Name(), "/", "-"), pictures.Add(1)))
 		ctx, cancel := context.WithTimeout(p.ctx, patience)
 		defer cancel()
 		data, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())

@@ -116,6 +116,12 @@ export class Run {
   }
 }
 
+/** Runs the statement of a run again, for reading alone, and gives its rows as an Arrow stream. */
+export async function arrowOf({ body }) {
+  const answer = await send("/v1/query", { method: "POST", body: stringify({ ...body, accessMode: "READ" }), accept: "application/vnd.apache.arrow.stream" });
+  return answer.blob();
+}
+
 /** Runs a statement to its end and gives its rows as objects. */
 export async function ask(statement, options = {}) {
   const r = await run(statement, options).done;

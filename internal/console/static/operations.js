@@ -96,7 +96,8 @@ export const operationsPage = {
       }
       watch.disabled = false;
     }, { class: "primary" });
-    fill(panels.flame, el("div", { class: "toolbar" }, el("label", { class: "check" }, seconds, "s"), watch, button("All statements", "Watch all statements", () => flame("", ""), { class: "small" }), about), picture);
+    fill(panels.flame, el("div", { class: "toolbar" }, el("label", { class: "check" }, seconds, "s"), watch, button("All statements", "Watch all statements", () => flame("", ""), { class: "small" }), about),
+      el("p", { class: "quiet" }, "Names the statements that begin meanwhile; those that ran before are outside of statements."), picture);
     function flame(fingerprint, text) {
       wanted = fingerprint;
       about.textContent = fingerprint ? "only " + text.replace(/\s+/g, " ").slice(0, 90) : "all statements, by operator";

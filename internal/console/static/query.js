@@ -91,7 +91,7 @@ export const queryPage = {
 
     function drawStrip() {
       strip.hidden = runs.length < 2;
-      fill(strip, runs.map((r, i) => button(`${i + 1} ${r.text.replace(/\s+/g, " ").slice(0, 28)}`, r.text, () => choose(i), {
+      fill(strip, runs.map((r, i) => button(`${i + 1} ${r.text.replace(/\s+/g, " ").slice(0, 28)}`, `${i + 1} ${r.text}`, () => choose(i), {
         "aria-pressed": String(i === shown), class: r.run?.error ? "small failed" : "small", disabled: !r.run,
       })));
     }

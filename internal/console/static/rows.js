@@ -169,17 +169,18 @@ export function order(rows, column, descending) {
 }
 
 /** Writes a field of CSV. Nothing is written for null. */
-export function csvField(v) {
+export function csvField(v, separator = ",") {
   if (v === null || v === undefined) return "";
   const text = typeof v === "object" && !(v instanceof Digits) ? JSON.stringify(v) : String(v);
-  return /[",\r\n]/.test(text) || text === "" ? '"' + text.replaceAll('"', '""') + '"' : text;
+  return /["\r\n]/.test(text) || text.includes(separator) || text === "" ? '"' + text.replaceAll('"', '""') + '"' : text;
 }
 
 /** Writes rows as CSV, in parts of a thousand rows. */
-export function* csv(rows, at = null) {
-  let part = rows.fields.map(csvField).join(",") + "\r\n";
+export function* csv(rows, at = null, separator = ",") {
+  const line = (values) => values.map((v) => csvField(v, separator)).join(separator) + "\r\n";
+  let part = line(rows.fields);
   for (let i = 0; i < rows.length; i++) {
-    part += rows.row(at ? at[i] : i).map(csvField).join(",") + "\r\n";
+    part += line(rows.row(at ? at[i] : i));
     if (i % 1000 === 999) { yield part; part = ""; }
   }
   yield part;

@@ -123,7 +123,10 @@ export class Table {
     if (this.grown) { this.grown = false; this.#measure(); }
     this.#pool.forEach((line, n) => {
       line.hidden = n >= w.count;
-      if (line.hidden) return;
+      if (line.hidden) {
+        for (const cell of line.children) cell.removeAttribute("id");
+        return;
+      }
       const i = w.first + n, cells = line.children;
       line.dataset.row = i;
       line.setAttribute("aria-rowindex", i + 2);
@@ -134,9 +137,12 @@ export class Table {
         cell.textContent = text.length > 300 ? text.slice(0, 300) + "…" : text;
         const on = i === this.#at.row && c === this.#at.column;
         cell.setAttribute("aria-selected", String(on));
-        if (on) { cell.id = "active-cell"; this.element.setAttribute("aria-activedescendant", "active-cell"); } else if (cell.id) cell.removeAttribute("id");
+        if (on) cell.id = "active-cell";
+        else cell.removeAttribute("id");
       });
     });
+    if (this.body.querySelector("#active-cell")) this.element.setAttribute("aria-activedescendant", "active-cell");
+    else this.element.removeAttribute("aria-activedescendant");
   }
 
   #move(row, column) {

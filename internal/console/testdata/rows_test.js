@@ -51,11 +51,13 @@ export function sorts() {
 }
 
 export function writesCSV() {
-  same([1, "a,b", 'say "x"', "", null, true, ["p", 1], "two\nlines"].map(csvField), ["1", '"a,b"', '"say ""x"""', '""', "", "true", '"[""p"",1]"', '"two\nlines"']);
+  same([1, "a,b", 'say "x"', "", null, true, ["p", 1], "two\nlines"].map((v) => csvField(v)), ["1", '"a,b"', '"say ""x"""', '""', "", "true", '"[""p"",1]"', '"two\nlines"']);
   const { rows } = rowsOf([[1, "x"], [2, null]]);
   rows.fields = ["n", "a,b"];
   same([...csv(rows)].join(""), 'n,"a,b"\r\n1,x\r\n2,\r\n');
   same([...csv(rows, [1, 0])].join(""), 'n,"a,b"\r\n2,\r\n1,x\r\n');
+  same([...csv(rows, null, "\t")].join(""), 'n\ta,b\r\n1\tx\r\n2\t\r\n');
+  same(csvField("a\tb", "\t"), '"a\tb"');
   same(JSON.parse([...json(rows)].join("")), [{ n: 1, "a,b": "x" }, { n: 2, "a,b": null }]);
 }
 
