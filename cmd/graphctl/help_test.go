@@ -76,7 +76,7 @@ func TestCompletion(t *testing.T) {
 		line []string
 		want []string
 	}{
-		{[]string{"query", "-o", ""}, []string{"table", "json", "ndjson", "csv", ":4"}},
+		{[]string{"query", "-o", ""}, []string{"table", "json", "ndjson", "csv", "arrow", "parquet", ":4"}},
 		{[]string{"schema", "--output", ""}, []string{"table", "json", ":4"}},
 		{[]string{"traverse", "--mode", "t"}, []string{"trail", ":4"}},
 		{[]string{"traverse", "--direction", ""}, []string{"out", "in", "both", ":4"}},

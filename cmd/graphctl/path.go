@@ -48,7 +48,7 @@ func newPath(a *app) *cobra.Command {
 
 // path finds paths and prints them with their weights.
 func (a *app) path(cmd *cobra.Command, req *pb.ShortestPathRequest, output string) error {
-	p, err := newPrinter(output, cmd.OutOrStdout())
+	p, err := newRowPrinter(output, cmd.OutOrStdout())
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/server/arrowstream"
 )
 
 // tableRows is how many rows of a table are kept to find its widths; the rows after them are fitted to those.
@@ -26,6 +27,7 @@ const tableRows = 1000
 type printer struct {
 	form   string
 	w      *bufio.Writer
+	arrow  *arrowstream.Writer // of arrow and parquet, once the fields are known
 	csv    *csv.Writer
 	fields []string
 	keys   []string // fields as JSON
@@ -47,6 +49,21 @@ func newPrinter(form string, w io.Writer) (*printer, error) {
 	return nil, usagef("--output %s: must be table, json, ndjson or csv", form)
 }
 
+// newRowPrinter is newPrinter for commands whose rows may be Arrow or Parquet as well.
+func newRowPrinter(form string, w io.Writer) (*printer, error) {
+	if !binary(form) {
+		p, err := newPrinter(form, w)
+		if err != nil {
+			err = usagef("--output %s: must be table, json, ndjson, csv, arrow or parquet", form)
+		}
+		return p, err
+	}
+	if isTerminal(w) {
+		return nil, usagef("--output %s: is no text for a terminal; send it to a file or a pipe", form)
+	}
+	return &printer{form: form, w: bufio.NewWriterSize(w, 64<<10), start: time.Now()}, nil
+}
+
 func (p *printer) begin(fields []string) {
 	p.fields = fields
 	for _, f := range fields {
@@ -59,10 +76,17 @@ func (p *printer) begin(fields []string) {
 		if len(fields) > 0 {
 			_ = p.csv.Write(fields)
 		}
+	case "arrow", "parquet":
+		if len(fields) > 0 {
+			p.arrow = newArrow(p.form, fields, p.w)
+		}
 	}
 }
 
 func (p *printer) rows(b *pb.RowBatch) error {
+	if p.arrow != nil {
+		return p.arrowRows(b)
+	}
 	cells := make([]*pb.Value, len(b.GetColumns()))
 	for i := range int(b.GetRows()) {
 		for j, c := range b.GetColumns() {
@@ -161,6 +185,12 @@ func texts(cells []*pb.Value) []string {
 
 func (p *printer) end() error {
 	switch p.form {
+	case "arrow", "parquet":
+		if p.arrow != nil {
+			if err := p.arrow.Close(); err != nil {
+				return err
+			}
+		}
 	case "json":
 		if _, err := p.w.WriteString("]\n"); err != nil {
 			return err

@@ -27,6 +27,7 @@ type queryFlags struct {
 	read    bool
 	shown   uint64               // rows that a table shows; 0 is no limit
 	timing  bool                 // tables end with the time that the statement took
+	answers int                  // statements that have given rows
 	set     map[string]*pb.Value // parameters of :param, which beat the flags
 }
 
@@ -71,7 +72,7 @@ func newQuery(a *app) *cobra.Command {
 		},
 	}
 	q.add(cmd)
-	cmd.Flags().StringVarP(&q.output, "output", "o", "table", "table, json, ndjson or csv")
+	cmd.Flags().StringVarP(&q.output, "output", "o", "table", "table, json, ndjson, csv, arrow or parquet")
 	cmd.Flags().Uint64Var(&q.maxRows, "max-rows", 0, "largest number of rows; 0 is no limit")
 	cmd.Flags().StringVarP(&script, "file", "f", "", "file of statements, each ended by a semicolon")
 	cmd.Flags().BoolVar(&q.read, "read", false, "refuse a statement that writes")
@@ -90,7 +91,10 @@ func (a *app) inOrder(err error) error {
 
 // query runs one statement and prints its rows.
 func (a *app) query(cmd *cobra.Command, q *queryFlags, text string) error {
-	p, err := newPrinter(q.output, cmd.OutOrStdout())
+	if binary(q.output) && q.answers > 0 {
+		return usagef("--output %s: holds the rows of one statement, and another one follows", q.output)
+	}
+	p, err := newRowPrinter(q.output, cmd.OutOrStdout())
 	if err != nil {
 		return err
 	}
@@ -112,6 +116,9 @@ func (a *app) query(cmd *cobra.Command, q *queryFlags, text string) error {
 	}
 	if err := p.end(); err != nil {
 		return err
+	}
+	if len(p.fields) > 0 {
+		q.answers++
 	}
 	if summary.GetPlan() != nil && q.output == "table" {
 		printPlan(cmd.OutOrStdout(), summary.GetPlan())

@@ -29,7 +29,7 @@ func (h *hopFlags) add(cmd *cobra.Command) {
 	f.StringSliceVar(&h.edges, "edge", nil, "comma-separated edge types; none is all")
 	f.StringVar(&h.direction, "direction", "out", "out, in or both")
 	f.StringVar(&h.where, "where", "", "openCypher condition on e, an edge, and v, the vertex it leads to")
-	f.StringVarP(&h.output, "output", "o", "table", "table, json, ndjson or csv")
+	f.StringVarP(&h.output, "output", "o", "table", "table, json, ndjson, csv, arrow or parquet")
 	f.Uint64Var(&h.visits, "max-visits", 0, "largest number of edges to visit; 0 is the server's limit")
 	f.BoolVar(&h.partial, "partial", false, "return what was found when a limit is reached")
 	f.StringArrayVarP(&h.params.params, "param", "p", nil, "parameter name=value of conditions; the value is JSON, a bare word a string")
@@ -129,7 +129,7 @@ func newTraverse(a *app) *cobra.Command {
 
 // traverse runs a traversal and prints its rows.
 func (a *app) traverse(cmd *cobra.Command, req *pb.TraverseRequest, output string) error {
-	p, err := newPrinter(output, cmd.OutOrStdout())
+	p, err := newRowPrinter(output, cmd.OutOrStdout())
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ type Sink interface {
 //	          └────────────────────── columns ─ record batches ─ Sink
 type Writer struct {
 	names []string
-	open  func(*arrow.Schema) Sink
+	open  func(*arrow.Schema) (Sink, error)
 	hold  func(bytes int) error
 	sink  Sink // nil until the types are fixed
 
@@ -45,7 +45,7 @@ type Writer struct {
 
 // New makes a writer. open begins the stream once the schema is known. hold is told how many bytes the writer holds, and fails
 // if these are too many.
-func New(names []string, open func(*arrow.Schema) Sink, hold func(bytes int) error) *Writer {
+func New(names []string, open func(*arrow.Schema) (Sink, error), hold func(bytes int) error) *Writer {
 	return &Writer{names: names, open: open, hold: hold, first: make([][]graph.Value, len(names))}
 }
 
@@ -111,7 +111,10 @@ func (w *Writer) fix(complete bool) error {
 		fields[i] = w.columns[i].field(name)
 	}
 	w.schema = arrow.NewSchema(fields, nil)
-	w.sink = w.open(w.schema)
+	var err error
+	if w.sink, err = w.open(w.schema); err != nil {
+		return err
+	}
 	first, rows := w.first, w.rows
 	w.first, w.rows, w.size = nil, 0, 0
 	return w.encode(rows, func(i int) []graph.Value { return first[i] })

@@ -30,7 +30,7 @@ func write(columns [][]graph.Value, batch int, hold func(int) error) ([]byte, er
 	for i := range names {
 		names[i] = fmt.Sprint("c", i)
 	}
-	w := arrowstream.New(names, func(s *arrow.Schema) arrowstream.Sink { return ipc.NewWriter(&buf, ipc.WithSchema(s)) }, hold)
+	w := arrowstream.New(names, func(s *arrow.Schema) (arrowstream.Sink, error) { return ipc.NewWriter(&buf, ipc.WithSchema(s)), nil }, hold)
 	for from := 0; len(columns) > 0 && from < len(columns[0]); from += batch {
 		b := graph.Batch{N: min(batch, len(columns[0])-from), Cols: make([]graph.Column, len(columns))}
 		for i, c := range columns {

@@ -42,11 +42,11 @@ func (s *arrowSink) Write(rec arrow.RecordBatch) error {
 // connection, since a stream that just ends is a whole one to Arrow's readers. tail, if any, adds members to the summary.
 func writeArrow(w http.ResponseWriter, res *query.Result, f format, status int, tail func([]byte) []byte) {
 	sent := false
-	out := arrowstream.New(res.Columns, func(schema *arrow.Schema) arrowstream.Sink {
+	out := arrowstream.New(res.Columns, func(schema *arrow.Schema) (arrowstream.Sink, error) {
 		w.Header().Set("Content-Type", f.media)
 		w.WriteHeader(status)
 		sent = true
-		return &arrowSink{ipc.NewWriter(w, ipc.WithSchema(schema)), res, http.NewResponseController(w).Flush}
+		return &arrowSink{ipc.NewWriter(w, ipc.WithSchema(schema)), res, http.NewResponseController(w).Flush}, nil
 	}, res.HoldBytes)
 	switch err := copyRows(out, res); {
 	case errors.Is(err, errGone):

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"github.com/hopgate/hopgate/internal/server/arrowstream"
+	"github.com/hopgate/hopgate/internal/server/wire"
+
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
+)
+
+// binary reports whether a form of rows is no text.
+func binary(form string) bool { return form == "arrow" || form == "parquet" }
+
+// newArrow writes rows of columns as an Arrow stream or a Parquet file.
+func newArrow(form string, fields []string, w io.Writer) *arrowstream.Writer {
+	open := func(schema *arrow.Schema) (arrowstream.Sink, error) {
+		if form == "arrow" {
+			return ipc.NewWriter(w, ipc.WithSchema(schema)), nil
+		}
+		props := parquet.NewWriterProperties(parquet.WithCompression(compress.Codecs.Zstd))
+		f, err := pqarrow.NewFileWriter(schema, w, props, pqarrow.NewArrowWriterProperties(pqarrow.WithStoreSchema()))
+		return parquetSink{f}, err
+	}
+	return arrowstream.New(fields, open, func(int) error { return nil })
+}
+
+// parquetSink gathers record batches to row groups.
+type parquetSink struct{ *pqarrow.FileWriter }
+
+func (s parquetSink) Write(rec arrow.RecordBatch) error { return s.WriteBuffered(rec) }
+
+// arrowRows writes the rows of a batch.
+func (p *printer) arrowRows(b *pb.RowBatch) error {
+	rows, err := wire.RowsFromProto(b)
+	if err != nil {
+		return err
+	}
+	p.count += rows.N
+	return p.arrow.Append(rows)
+}
