@@ -21,6 +21,7 @@ type aggregate struct {
 	aggs     []*aggColumn
 	outKey   []int // the keys in the output
 	table    *GroupTable
+	encoded  *encodedKeys
 	cols     [][]graph.Value
 	times    runtime.Evaluator // of plan.Aggregate.Times; nil: each row counts once
 	counts   []graph.Value
@@ -72,7 +73,8 @@ func Aggregate(c *compile.Compiler, n *plan.Aggregate, need plan.ColSet) *runtim
 		s.Cols = append(s.Cols, a.Col)
 		c.Fail(checkAggregate(a))
 	}
-	if st := (&aggregateStage{in: in, keys: keys, aggs: aggs}); n.Times == nil && st.helps() {
+	encodable := encodable(c, keys, n.Input)
+	if st := (&aggregateStage{in: in, keys: keys, encodable: encodable, aggs: aggs}); n.Times == nil && st.helps() {
 		in.Above, in.Width = st.grouper, st.width()
 	}
 	s.Build = func(r *runtime.Run, kids []runtime.Operator) runtime.Operator {
@@ -82,6 +84,7 @@ func Aggregate(c *compile.Compiler, n *plan.Aggregate, need plan.ColSet) *runtim
 			own: make([][]graph.Value, len(n.Keys)),
 		}
 		a.keys = a.es.AddAll(keys)
+		a.encoded = newEncodedKeys(r, encodable, in.Cols)
 		width := len(n.Keys)
 		if n.Times != nil {
 			a.times = a.es.Add(n.Times)
@@ -120,6 +123,7 @@ func (a *aggregate) Open(ctx context.Context) error {
 func (a *aggregate) reset() {
 	a.at, a.sized = 0, 0
 	a.table.Reset()
+	a.encoded.reset()
 	for _, g := range a.aggs {
 		g.reset()
 	}
@@ -197,6 +201,12 @@ func (a *aggregate) fill(ctx context.Context) error {
 		}
 		s := runtime.AllRows(b.N)
 		a.es.Begin(s)
+		if a.encoded.fit(b) && (a.over == nil || !a.over.on) {
+			if err := a.encode(ctx, b, s); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := a.compute(ctx, b, s); err != nil {
 			return err
 		}
@@ -214,21 +224,50 @@ func (a *aggregate) fill(ctx context.Context) error {
 		if err := a.number(b, s); err != nil {
 			return err
 		}
-		for _, g := range a.aggs {
-			if err := g.add(ctx, g.args, b, s, a.group, a.counts); err != nil {
-				return err
-			}
+		if err := a.add(ctx, b, s); err != nil {
+			return err
 		}
-		a.watch()
 	}
+}
+
+// encode adds a batch by the codes of its keys.
+func (a *aggregate) encode(ctx context.Context, b *runtime.Batch, s runtime.Sel) error {
+	if err := a.repeat(ctx, b, s); err != nil {
+		return err
+	}
+	a.room(b.N)
+	if err := a.encoded.number(ctx, b, a.table, a.group); err != nil {
+		return err
+	}
+	if err := a.grow(); err != nil {
+		return err
+	}
+	return a.add(ctx, b, s)
+}
+
+// add adds a batch to the groups of its rows.
+func (a *aggregate) add(ctx context.Context, b *runtime.Batch, s runtime.Sel) error {
+	for _, g := range a.aggs {
+		if err := g.add(ctx, g.args, b, s, a.group, a.counts); err != nil {
+			return err
+		}
+	}
+	a.watch()
+	return nil
+}
+
+// repeat computes how often the rows of a batch count.
+func (a *aggregate) repeat(ctx context.Context, b *runtime.Batch, s runtime.Sel) (err error) {
+	if a.times != nil {
+		a.counts, err = a.times.Eval(ctx, b, s)
+	}
+	return err
 }
 
 // compute computes the keys of a batch and how often its rows count.
 func (a *aggregate) compute(ctx context.Context, b *runtime.Batch, s runtime.Sel) (err error) {
-	if a.times != nil {
-		if a.counts, err = a.times.Eval(ctx, b, s); err != nil {
-			return err
-		}
+	if err := a.repeat(ctx, b, s); err != nil {
+		return err
 	}
 	for k, x := range a.keys {
 		if a.cols[k], err = x.Eval(ctx, b, s); err != nil {
@@ -276,6 +315,7 @@ func (a *aggregate) grow() error {
 
 func (a *aggregate) Close() {
 	a.table.Acct.Release()
+	a.encoded.reset()
 	for _, g := range a.aggs {
 		g.acct.Release()
 	}

@@ -22,6 +22,7 @@ type grouper struct {
 	args    []runtime.Evaluator
 	repeats []*GroupTable // parallel to args: finds repeats in a group, which become null; nil: repeats count
 	table   *GroupTable
+	encoded *encodedKeys
 	cols    [][]graph.Value
 	pair    runtime.Batch // a batch whose row numbers are groups, for repeats
 	one     [1][]graph.Value
@@ -41,6 +42,7 @@ func (c *aggregateStage) grouper(r *runtime.Run, in runtime.Operator, by int) ru
 		cols: make([][]graph.Value, len(c.keys)), made: runtime.Grouped{Worker: by},
 	}
 	g.keys = g.es.AddAll(c.keys)
+	g.encoded = newEncodedKeys(r, c.encodable, c.in.Cols)
 	for _, a := range c.aggs {
 		for _, e := range a.Args {
 			g.args, g.repeats = append(g.args, g.es.Add(e)), append(g.repeats, nil)
@@ -86,7 +88,11 @@ func (g *grouper) Next(ctx context.Context) (*runtime.Batch, error) {
 
 // number numbers the groups of a batch.
 func (g *grouper) number(ctx context.Context, b *runtime.Batch, s runtime.Sel) (err error) {
+	encode := g.encoded.fit(b)
 	for k, x := range g.keys {
+		if encode {
+			break
+		}
 		if g.cols[k], err = x.Eval(ctx, b, s); err != nil {
 			return err
 		}
@@ -99,6 +105,7 @@ func (g *grouper) number(ctx context.Context, b *runtime.Batch, s runtime.Sel) (
 	}
 	if g.full() {
 		g.table.Reset()
+		g.encoded.forgetGroups()
 		for _, t := range g.repeats {
 			if t != nil {
 				t.Reset()
@@ -108,7 +115,12 @@ func (g *grouper) number(ctx context.Context, b *runtime.Batch, s runtime.Sel) (
 	m.Restarted = g.table.len() == 0
 	before := g.table.len()
 	m.Of = slices.Grow(m.Of, b.N)[:b.N]
-	if err := g.table.Numbers(b, g.cols, s, m.Of); err != nil {
+	if encode {
+		err = g.encoded.number(ctx, b, g.table, m.Of)
+	} else {
+		err = g.table.Numbers(b, g.cols, s, m.Of)
+	}
+	if err != nil {
 		return err
 	}
 	now := g.table.len()
@@ -155,6 +167,7 @@ func (g *grouper) nullRepeats(k int, vs []graph.Value, s runtime.Sel) ([]graph.V
 
 func (g *grouper) Close() {
 	g.table.Acct.Release()
+	g.encoded.reset()
 	for _, t := range g.repeats {
 		if t != nil {
 			t.Acct.Release()
@@ -265,9 +278,10 @@ func (a *aggregate) splitKnown(g *runtime.Grouped) {
 
 // aggregateStage holds what the operators of an Aggregate share.
 type aggregateStage struct {
-	in   *runtime.Stage
-	keys []plan.Expr
-	aggs []plan.Agg
+	in        *runtime.Stage
+	keys      []plan.Expr
+	encodable []plan.Expr // see encodable
+	aggs      []plan.Agg
 }
 
 // width is the number of values in a row that a grouper has prepared, with its group's number and new keys.
