@@ -39,7 +39,7 @@ type aggregation struct {
 	aggs []plan.Agg
 }
 
-// is reports whether a column is that of an aggregate.
+// is reports whether a column holds an aggregate.
 func (a *aggregation) is(c plan.Col) bool {
 	return slices.ContainsFunc(a.aggs, func(g plan.Agg) bool { return g.Col == c })
 }
@@ -66,8 +66,8 @@ func (a *aggregation) add(agg plan.Agg) plan.Expr {
 	return a.b.ref(agg.Col)
 }
 
-// build puts the Aggregate on top of f. The columns that do not aggregate are its keys; what is left of the others is
-// an expression over keys and aggregates.
+// build puts the Aggregate on top of f. Columns without aggregates are its keys; the others become expressions over keys and
+// aggregates.
 func (a *aggregation) build(f *flow, cols []*column) {
 	n := &plan.Aggregate{Input: f.node, Aggs: a.aggs}
 	var keys []*column

@@ -14,16 +14,16 @@ type binder struct {
 	q      *plan.Query
 	scope  scope
 	frames []*frame
-	refs   map[plan.Col]int // how often a column is read
-	fx     *effects         // of the clause that is being bound
-	aggs   *aggregation     // where an aggregate may stand: what collects it
-	// operand is the value that *ast.CaseOperand stands for.
+	refs   map[plan.Col]int // number of reads of a column
+	fx     *effects         // of the current clause
+	aggs   *aggregation     // collects aggregates where they are allowed
+	// operand is the value of *ast.CaseOperand.
 	operand plan.Expr
 	// scalar are the columns that hold no vertices, edges or paths.
 	scalar  map[plan.Col]bool
 	matches []*plan.Match
-	// wrote says that a clause of the statement itself writes, committed that one commits on the way, and alone that the
-	// statement has one part.
+	// wrote says that a clause of the statement itself writes, committed that one commits during the statement, and alone that
+	// the statement has one part.
 	wrote, committed, alone bool
 	err                     error
 }
@@ -70,7 +70,7 @@ func (b *binder) fail(err error) {
 	}
 }
 
-// unsupported is the error for what is in the language but not here.
+// unsupported is the error for a part of the language that is not implemented.
 func (b *binder) unsupported(at ast.Node, what string) {
 	b.fail(graph.SyntaxError("UnexpectedSyntax", at.Position(), "%s not supported", what))
 }
@@ -79,7 +79,7 @@ func (b *binder) newCol(name string, kind graph.ValueKind) plan.Col { return b.q
 
 func (b *binder) kind(c plan.Col) graph.ValueKind { return b.q.Cols[c].Kind }
 
-// prune drops the paths that nobody reads and says which edges are read.
+// prune drops the paths that are never read and marks the edges that are.
 func (b *binder) prune() {
 	for _, m := range b.matches {
 		p := &m.Pattern
@@ -110,7 +110,7 @@ type result struct {
 	done    effects // see flow
 }
 
-// query binds a query, whose parts begin with the scope init; nil is that of a whole statement.
+// query binds a query, whose parts begin with the scope init; nil for a whole statement.
 func (b *binder) query(q *ast.Query, init func(*ast.SingleQuery) scope) result {
 	if len(b.frames) == 0 {
 		b.alone = len(q.Parts) == 1 && q.Next == nil
@@ -121,7 +121,7 @@ func (b *binder) query(q *ast.Query, init func(*ast.SingleQuery) scope) result {
 	return b.segments(q, init, nil)
 }
 
-// segments binds a query and those behind its NEXTs. in is the rows that it begins with, or nil: the one that is there.
+// segments binds a query and those behind its NEXTs. in are the input rows; nil: the single initial row.
 func (b *binder) segments(q *ast.Query, init func(*ast.SingleQuery) scope, in *flow) result {
 	r := b.parts(q, init, in)
 	for q = q.Next; q != nil; q = q.Next {
@@ -199,7 +199,7 @@ func (r *result) col(name string) plan.Col {
 	return 0
 }
 
-// single binds a chain of clauses, which begins with the rows in, or if that is nil with the one that is there.
+// single binds a chain of clauses over the rows in; nil: the single initial row.
 func (b *binder) single(q *ast.SingleQuery, in *flow) result {
 	switch c := q.Clauses[0].(type) {
 	case *ast.Braces:
@@ -302,13 +302,13 @@ func (b *binder) loadCSV(f *flow, c *ast.LoadCSV) {
 	b.declare(fileName, n.File)
 }
 
-// The variables that LOAD CSV declares for the functions of these names, and that nobody can write.
+// The hidden variables that LOAD CSV declares for the functions of these names.
 const (
 	lineNumber = "\x00linenumber"
 	fileName   = "\x00file"
 )
 
-// ofFile binds linenumber() and file(): null where no LOAD CSV is in sight.
+// ofFile binds linenumber() and file(): null without a LOAD CSV in scope.
 func (b *binder) ofFile(name string) plan.Expr {
 	if bd, ok := b.scope.find("\x00" + name); ok {
 		return b.ref(bd.col)

@@ -15,7 +15,7 @@ type Command interface{ command() }
 
 // The commands.
 type (
-	// CreateIndex makes an index or a constraint. An empty Index.Name is to be made up.
+	// CreateIndex creates an index or a constraint. An empty Index.Name is generated.
 	CreateIndex struct {
 		Index       graph.Index
 		Constraint  bool
@@ -35,10 +35,10 @@ type (
 		deprecated []plan.Notification
 	}
 
-	// AlterTTL gives a label or an edge type, of which one is named, a TTL, or ends it.
+	// AlterTTL sets or removes the TTL of a label or an edge type; one of the two is set.
 	AlterTTL struct {
 		Label, Type string
-		// Create says that the label or type must have no TTL yet; if it has one, IfNotExists leaves that.
+		// Create says that the label or type must not have a TTL; with IfNotExists, an existing one stays.
 		Create, IfNotExists bool
 		Remove              bool
 		// Options are constants and parameters by the names of the options, or, if Whole is set, one parameter.
@@ -47,7 +47,7 @@ type (
 		Graph   string // of USE, or ""
 	}
 
-	// CreateGraph makes a graph.
+	// CreateGraph creates a graph.
 	CreateGraph struct {
 		Name        string
 		OrReplace   bool
@@ -67,7 +67,7 @@ func (*AlterTTL) command()    {}
 func (*CreateGraph) command() {}
 func (*DropGraph) command()   {}
 
-// Used is the graph that USE names before a command, or "".
+// Used returns the graph that USE names before a command, or "".
 func Used(c Command) string {
 	switch c := c.(type) {
 	case *CreateIndex:
@@ -80,7 +80,7 @@ func Used(c Command) string {
 	return ""
 }
 
-// Notifications say what is likely a mistake in a command.
+// Notifications returns likely mistakes in a command.
 func Notifications(c Command) []plan.Notification {
 	switch c := c.(type) {
 	case *CreateIndex:
@@ -91,7 +91,7 @@ func Notifications(c Command) []plan.Notification {
 	return nil
 }
 
-// on returns a command the graph of USE, and what is deprecated in the statement.
+// on adds the graph of USE, and the deprecated parts of the statement, to a command.
 func (b *binder) on(stmt *ast.Statement, c Command) {
 	switch c := c.(type) {
 	case *CreateIndex:
@@ -174,7 +174,7 @@ func (b *binder) alterTTL(c *ast.AlterName) Command {
 	return a
 }
 
-// option is a constant or a parameter; duration('P1D') is the constant 'P1D'.
+// option binds a constant or a parameter; duration('P1D') is the constant 'P1D'.
 func (b *binder) option(e ast.Expr) plan.Expr {
 	if c, ok := e.(*ast.Call); ok && strings.EqualFold(c.Name, "duration") && len(c.Args) == 1 {
 		e = c.Args[0]
@@ -191,7 +191,7 @@ func (b *binder) option(e ast.Expr) plan.Expr {
 	return nil
 }
 
-// durationOf is the duration of a map of literal numbers.
+// durationOf returns the duration of a map of literal numbers.
 func (b *binder) durationOf(m *ast.MapLit) plan.Expr {
 	var d temporal.DurationBuilder
 	for _, e := range m.Entries {
@@ -215,7 +215,7 @@ func (b *binder) durationOf(m *ast.MapLit) plan.Expr {
 	return &plan.Const{Value: graph.DurationValue(v)}
 }
 
-// index is what an index or a constraint is on.
+// index returns the index that a schema describes.
 func (b *binder) index(s *ast.Schema) graph.Index {
 	i := graph.Index{Props: s.Properties}
 	if len(s.Labels) != 1 {
@@ -238,7 +238,7 @@ var showProcedures = map[ast.ShowKind]string{
 	ast.ShowDatabases: "show.databases",
 }
 
-// show binds SHOW as a call of the procedure that gives the list.
+// show binds SHOW as a call of the procedure that returns the list.
 func (b *binder) show(s *ast.Show) result {
 	sig, ok := b.opts.procedure(showProcedures[s.Kind])
 	if !ok {

@@ -46,7 +46,7 @@ func Compile(text string, opts Options) (*plan.Query, Command, error) {
 	return nil, c, nil
 }
 
-// called returns the checker the procedures that a statement calls.
+// called returns the signatures of the procedures that a statement calls.
 func (o *Options) called(stmt *ast.Statement) (procs map[string]check.Procedure, err error) {
 	procs = map[string]check.Procedure{}
 	ast.Inspect(stmt, func(n ast.Node) bool {

@@ -6,7 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// shared binds a UNION whose parts all begin with the rows of f. They are kept as one list, over which each part goes.
+// shared binds a UNION whose parts all read the rows of f, which are collected into one list.
 func (b *binder) shared(f *flow, q *ast.Query) result {
 	row := &plan.ListLit{}
 	vars := b.scope
@@ -44,7 +44,7 @@ func (b *binder) shared(f *flow, q *ast.Query) result {
 	return b.applied(f, u)
 }
 
-// conditional binds WHEN: each row of in is numbered with its branch, and each branch is a subplan for the rows of its number.
+// conditional binds WHEN: it numbers each row of in by its branch, and each branch is a subplan for the rows with its number.
 func (b *binder) conditional(c *ast.Conditional, in *flow) result {
 	f := in
 	if f == nil {
@@ -76,7 +76,7 @@ func (b *binder) conditional(c *ast.Conditional, in *flow) result {
 	return b.applied(f, u)
 }
 
-// branchOf puts the number of the first branch of c whose condition is true on top of f, or null.
+// branchOf adds the number of the first branch of c whose condition is true to the rows of f, or null.
 func (b *binder) branchOf(f *flow, c *ast.Conditional) plan.Col {
 	choice := &plan.Case{}
 	for i, br := range c.Branches {

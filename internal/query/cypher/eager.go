@@ -9,19 +9,19 @@ import (
 // flow is the plan of a chain of clauses.
 type flow struct {
 	node plan.Node
-	one  bool // at most one row comes out
-	// done is what the clauses do that may not be finished when the first row comes out. A Slice runs its input to the
-	// end if that writes, but may give its rows before.
+	one  bool // at most one row
+	// done are the effects of clauses that may still be running when the first row is returned. A Slice runs an input that
+	// writes to the end, but may return its rows before.
 	done effects
-	// merge is the last node if the next clause may set things as part of it, and merged its effects.
+	// merge is the last node if the next clause may set properties as part of it, and merged its effects.
 	merge  *plan.Merge
 	merged *effects
 }
 
-// finish notes that the last node takes in all rows before it gives one.
+// finish says that the last node consumes all rows before it returns one.
 func (f *flow) finish() { f.done = effects{} }
 
-// effects binds a clause, or a part of one, gives what it does, and adds that to what the clause around it does.
+// effects binds a clause or a part of one, returns its effects, and adds them to those of the enclosing clause.
 func (b *binder) effects(bind func()) *effects {
 	outer, own := b.fx, &effects{}
 	b.fx = own
@@ -31,7 +31,7 @@ func (b *binder) effects(bind func()) *effects {
 	return own
 }
 
-// admit is called when all expressions and patterns of a clause are bound and before its nodes are put on top of f.
+// admit is called after all expressions and patterns of a clause are bound and before its nodes are added to f.
 func (b *binder) admit(f *flow) {
 	if n := len(b.frames); n > 0 {
 		b.frames[n-1].clauses = append(b.frames[n-1].clauses, b.fx)
@@ -41,7 +41,7 @@ func (b *binder) admit(f *flow) {
 		f.node = &plan.Eager{Input: f.node}
 		f.finish()
 	case f.one:
-		// A single row is here only when all that it needed is done, and nothing comes after it.
+		// A single row arrives only after everything that it needs, and no row follows.
 		f.done = effects{}
 	default:
 		if why := needsEager(&f.done, b.fx); why != "" {
@@ -52,7 +52,7 @@ func (b *binder) admit(f *flow) {
 	f.done.add(b.fx)
 }
 
-// needsEager is the rule plan.EagerRule. It says why all rows of the clauses so far must be there before a clause begins, or "". Rows are computed one
+// needsEager is the rule plan.EagerRule. It returns why all rows of the clauses so far must be complete before a clause begins, or "". Rows are computed one
 // after another through all clauses, while openCypher runs clause by clause; the difference shows only
 //
 //   - where the clause changes what earlier clauses still read for later rows,
@@ -79,7 +79,7 @@ func needsEager(before, clause *effects) string {
 // returned, that makes no difference.
 func (fr *frame) batchable(returns bool) bool {
 	if !slices.ContainsFunc(fr.clauses, (*effects).writes) {
-		return false // it runs so in any case
+		return false // it runs in batches regardless
 	}
 	if c := fr.clauses; len(c) == 2 && !returns && c[0].finds != 0 && c[0].finds == c[1].drops {
 		return true
@@ -97,7 +97,7 @@ func (fr *frame) batchable(returns bool) bool {
 	return true
 }
 
-// effects is what clauses read of the graph and change in it.
+// effects is what clauses read from the graph and change in it.
 type effects struct {
 	scans    []vertexRead
 	edges    nameSet // types of edges that patterns look for
@@ -110,19 +110,19 @@ type effects struct {
 	deletes  bool
 	// alone says that a clause reads for all rows at once what it changes for each.
 	alone bool
-	// finds is the vertex that a MATCH finds by its own properties and labels and values of the row, and nothing else; drops the
-	// one that a DELETE deletes, and nothing else.
+	// finds is the vertex that a MATCH finds only by its own properties and labels and values of the row; drops is the only
+	// vertex that a DELETE deletes.
 	finds, drops plan.Col
 }
 
-// vertexRead is a vertex that a pattern looks for and that need not have an edge: it has all of labels, and its
-// properties keys are not null.
+// vertexRead is a vertex that a pattern searches for and that need not have an edge: it has all of labels, and its properties
+// keys are not null.
 type vertexRead struct{ labels, keys []string }
 
-// vertexWrite is a vertex that is made with these labels and at most these properties.
+// vertexWrite is a created vertex with these labels and at most these properties.
 type vertexWrite struct {
 	labels []string
-	more   bool // and others that are not known
+	more   bool // and others, unknown ones
 	keys   nameSet
 }
 
@@ -182,17 +182,17 @@ func (e *effects) add(o *effects) {
 	e.deletes = e.deletes || o.deletes
 }
 
-// readEntities notes that all properties and labels of something are read.
+// readEntities records that all properties and labels of an entity are read.
 func (e *effects) readEntities() { e.keys.all, e.labels.all = true, true }
 
-// readGraph notes that anything may be read.
+// readGraph records that anything may be read.
 func (e *effects) readGraph() {
 	e.readEntities()
 	e.edges.all = true
 	e.scans = append(e.scans, vertexRead{})
 }
 
-// writeGraph notes that anything may be made, set or removed.
+// writeGraph records that anything may be created, set or removed.
 func (e *effects) writeGraph() {
 	e.created = append(e.created, vertexWrite{more: true, keys: nameSet{all: true}})
 	e.newEdges.all, e.setKeys.all, e.relabels.all = true, true, true
@@ -206,7 +206,7 @@ func (e *effects) writes() bool {
 	return len(e.created) > 0 || !e.newEdges.empty() || !e.setKeys.empty() || !e.relabels.empty() || e.deletes
 }
 
-// touches reports whether what e writes can be seen by what o reads.
+// touches reports whether o may read what e writes.
 func (e *effects) touches(o *effects) bool {
 	if e.deletes && o.reads() || e.newEdges.overlaps(&o.edges) || e.setKeys.overlaps(&o.keys) || e.relabels.overlaps(&o.labels) {
 		return true
@@ -239,7 +239,8 @@ func (e *effects) clashes(o *effects) bool {
 		e.setKeys.overlaps(&o.setKeys) || e.relabels.overlaps(&o.relabels)
 }
 
-// reading notes what a pattern reads, except for its predicates' properties and labels, which are noted as they are bound.
+// reading records what a pattern reads, except for its predicates' properties and labels, which are recorded when they are
+// bound.
 func (e *effects) reading(p *plan.Pattern) {
 	linked := map[plan.Col]bool{}
 	for _, r := range p.Edges {
@@ -275,7 +276,7 @@ func (e *effects) readLabels(l *plan.LabelExpr) {
 	}
 }
 
-// required returns labels that every vertex has that satisfies l.
+// required returns labels that every vertex that satisfies l has.
 func required(l *plan.LabelExpr) []string {
 	switch {
 	case l == nil:
@@ -292,7 +293,7 @@ func required(l *plan.LabelExpr) []string {
 	return nil
 }
 
-// requiredKeys returns the properties of v that an equality makes non-null.
+// requiredKeys returns the properties of v that an equality requires to be non-null.
 func requiredKeys(preds []plan.Expr, v plan.Col) []string {
 	var out []string
 	for _, p := range preds {

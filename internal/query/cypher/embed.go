@@ -14,8 +14,8 @@ type Variable struct {
 	Col  plan.Col
 }
 
-// Embedding binds openCypher's expressions and projections within requests that are no statements, over columns of a
-// plan that they are part of. The errors have positions in the text that was given.
+// Embedding binds openCypher expressions and projections within other requests, over columns of the plan that they belong to.
+// Errors have positions in the given text.
 type Embedding struct{ b *binder }
 
 // Embed creates an embedding into a plan.
@@ -25,10 +25,10 @@ func Embed(q *plan.Query, opts Options) *Embedding {
 	return &Embedding{b: b}
 }
 
-// Mention notes a name that the request reads by.
+// Mention records a name that the request reads by.
 func (e *Embedding) Mention(m plan.Mention) { e.b.mention(m.Kind, m.Name, m.Pos) }
 
-// Condition binds an expression that holds or not, and returns the conditions that it is made of.
+// Condition binds a condition and returns its conjuncts.
 func (e *Embedding) Condition(text string, vars ...Variable) ([]plan.Expr, error) {
 	x, err := e.Expr(text, vars...)
 	if err != nil {
@@ -37,7 +37,7 @@ func (e *Embedding) Condition(text string, vars ...Variable) ([]plan.Expr, error
 	return conjuncts(x), nil
 }
 
-// Expr binds an expression that is computed from the variables alone: subqueries, patterns and aggregates are errors.
+// Expr binds an expression over the variables: subqueries, patterns and aggregates are errors.
 func (e *Embedding) Expr(text string, vars ...Variable) (plan.Expr, error) {
 	x, err := parse.Expression(text)
 	if err != nil {
@@ -58,7 +58,7 @@ func (e *Embedding) Expr(text string, vars ...Variable) (plan.Expr, error) {
 	return out, e.b.err
 }
 
-// plain checks that an expression needs nothing but its row.
+// plain checks that an expression reads only its row.
 func plain(x ast.Expr) (err error) {
 	ast.Inspect(x, func(n ast.Node) bool {
 		switch n.(type) {
@@ -72,7 +72,7 @@ func plain(x ast.Expr) (err error) {
 	return err
 }
 
-// Return puts a projection, which text gives as RETURN takes it, on top of the plan and makes its columns the result.
+// Return binds a projection, written as after RETURN, on top of the plan and makes its columns the result.
 func (e *Embedding) Return(text string, vars ...Variable) error {
 	stmt, err := parse.Statement("RETURN " + text)
 	if err != nil {
@@ -109,7 +109,7 @@ func bindings(vars []Variable) scope {
 	return s
 }
 
-// checkProjection checks a projection over some variables, whatever they hold.
+// checkProjection checks a projection over variables of any type.
 func checkProjection(p *ast.Projection, vars []Variable) error {
 	with := &ast.Projection{}
 	for _, v := range vars {

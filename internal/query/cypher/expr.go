@@ -182,8 +182,8 @@ func (b *binder) comparison(e *ast.Comparison) plan.Expr {
 	return out
 }
 
-// let returns a reference to a value that is computed once, and the function that puts its computation around an
-// expression that uses it.
+// let returns a reference to a value that is computed once, and a function that wraps an expression that uses it in the
+// computation.
 func (b *binder) let(value plan.Expr) (plan.Expr, func(plan.Expr) plan.Expr) {
 	acc, none := b.newCol("", b.kindOf(value)), b.newCol("", graph.Null)
 	return &plan.ColRef{Col: acc}, func(body plan.Expr) plan.Expr {
@@ -282,7 +282,7 @@ func (b *binder) comprehension(e *ast.ListComprehension) plan.Expr {
 	return out
 }
 
-// elementKind is what is known of the elements of a list.
+// elementKind is the static kind of the elements of a list.
 func (b *binder) elementKind(list plan.Expr) graph.ValueKind {
 	switch l := list.(type) {
 	case *plan.ColRef:
@@ -323,7 +323,7 @@ func (b *binder) reduce(e *ast.Reduce) plan.Expr {
 	return out
 }
 
-// allReduce folds the list into a pair of the accumulator and whether the condition has held, and takes the latter.
+// allReduce reduces the list to a pair of the accumulator and whether the condition has held, and returns the latter.
 func (b *binder) allReduce(e *ast.Reduce) plan.Expr {
 	pair := b.newCol("", graph.Null)
 	half := func(of plan.Expr, i int64) plan.Expr {
@@ -375,7 +375,7 @@ func (b *binder) call(e *ast.Call) plan.Expr {
 	return &plan.Call{Func: name, Args: b.exprs(e.Args), Pos: e.Pos}
 }
 
-// hasLabels is the condition that what x makes references to has labels, or a type.
+// hasLabels is the condition that the entity referenced by x has labels, or a type.
 func (b *binder) hasLabels(l ast.LabelExpr, x func() plan.Expr) plan.Expr {
 	if !ast.Dynamic(l) {
 		known := labelExpr(l)
@@ -405,8 +405,7 @@ func (b *binder) hasLabels(l ast.LabelExpr, x func() plan.Expr) plan.Expr {
 	return &plan.Const{}
 }
 
-// labels splits a condition on the labels of a pattern's vertex into what is known of it before the statement runs and
-// conditions, which add is given.
+// labels splits a condition on the labels of a pattern's vertex into the static part, which it returns, and conditions for add.
 func (b *binder) labels(l ast.LabelExpr, x func() plan.Expr, add func(plan.Expr)) *plan.LabelExpr {
 	if !ast.Dynamic(l) {
 		return labelExpr(l)
@@ -426,7 +425,7 @@ func (b *binder) labels(l ast.LabelExpr, x func() plan.Expr, add func(plan.Expr)
 	return known
 }
 
-// labelExpr turns a condition on labels that are known into the plan's.
+// labelExpr converts a static condition on labels to the plan's.
 func labelExpr(l ast.LabelExpr) *plan.LabelExpr {
 	if name, ok := ast.Constant(l); ok {
 		return &plan.LabelExpr{Op: plan.LabelName, Name: name}

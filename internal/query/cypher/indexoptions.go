@@ -7,8 +7,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 )
 
-// indexOptions takes the OPTIONS that Neo4j's statements have for an index. They name its kind and, for points, the extent that Neo4j
-// lays its curve through; the curve here needs none, so a valid extent changes nothing.
+// indexOptions checks the OPTIONS that Neo4j's statements have for an index. They name its kind and, for points, the extent of
+// Neo4j's space-filling curve. The curve here needs none, so a valid extent changes nothing.
 func (b *binder) indexOptions(kind graph.IndexKind, e ast.Expr) {
 	if e == nil {
 		return
@@ -37,8 +37,8 @@ func (b *binder) indexOptions(kind graph.IndexKind, e ast.Expr) {
 	}
 }
 
-// extents checks the settings of a point index: spatial.cartesian.min, for example, which is a list of as many numbers as the system has
-// coordinates, each less than in spatial.cartesian.max.
+// extents checks the settings of a point index: spatial.cartesian.min, for example, is a list of one number for each coordinate
+// of the system, each less than in spatial.cartesian.max.
 func (b *binder) extents(config *ast.MapLit) {
 	bounds := map[string][]float64{}
 	for _, o := range config.Entries {

@@ -8,19 +8,19 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 )
 
-// literalPrefix begins the names of parameters that stand for literals.
+// literalPrefix begins the names of parameters that replace literals.
 const literalPrefix = "literal "
 
-// LiteralName returns the name of the parameter that stands for the literal numbered i.
+// LiteralName returns the name of the parameter that replaces literal i.
 func LiteralName(i int) string { return literalPrefix + strconv.Itoa(i) }
 
-// IsLiteralName reports whether a parameter's name is one that LiteralName gives.
+// IsLiteralName reports whether a parameter's name is a LiteralName.
 func IsLiteralName(name string) bool { return strings.HasPrefix(name, literalPrefix) }
 
-// lifter puts parameters instead of literals whose value makes no difference to the plan: what a property is compared
-// with, looked up by or set to, and, where nothing is written, SKIP and LIMIT. Literals elsewhere stay: in the items of WITH
-// and RETURN they are part of a column's name, and one expression is found in another by its text; in lengths of paths,
-// arguments of functions and lists that are unwound the plan depends on them.
+// lifter replaces literals whose value does not affect the plan by parameters: what a property is compared with, looked up by
+// or set to, and, where nothing is written, SKIP and LIMIT. Literals elsewhere stay: in the items of WITH and RETURN they are
+// part of a column's name, and one expression is found in another by its text; in lengths of paths, arguments of functions and
+// lists that are unwound the plan depends on them.
 type lifter struct {
 	literals []parse.Literal
 	at       map[int]int // their numbers by their offset
@@ -109,7 +109,7 @@ func (l *lifter) bounds(p *ast.Projection) {
 	}
 }
 
-// one puts a parameter instead of a literal. One behind a sign begins elsewhere, and stays.
+// one replaces a literal by a parameter. A literal after a sign begins elsewhere in the text, and stays.
 func (l *lifter) one(e *ast.Expr) {
 	switch (*e).(type) {
 	case *ast.IntLit, *ast.FloatLit, *ast.StringLit:

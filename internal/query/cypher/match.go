@@ -24,7 +24,7 @@ func (b *binder) match(f *flow, c *ast.Match) {
 	f.node, f.one = m, false
 }
 
-// lone returns the vertex of a pattern that has no other and is looked for by what it has itself, or 0.
+// lone returns the only vertex of a pattern that reads nothing but this vertex, or 0.
 func (b *binder) lone(p *plan.Pattern) plan.Col {
 	if len(p.Vertices) != 1 || len(p.Edges) > 0 || p.Vertices[0].Bound {
 		return 0
@@ -47,10 +47,10 @@ func (b *binder) lone(p *plan.Pattern) plan.Col {
 type patternBinder struct {
 	*binder
 	m *plan.Match
-	// fresh are the columns that the pattern binds itself.
+	// fresh are the columns that the pattern binds.
 	fresh  map[plan.Col]bool
 	vertex map[plan.Col]int // place in Pattern.Vertices
-	// later are the conditions inside the pattern: they may be about any variable of it.
+	// later are the conditions inside the pattern, which may read any of its variables.
 	later []func()
 }
 
@@ -65,7 +65,7 @@ func (b *binder) pattern(m *plan.Match, paths []*ast.PathPattern, where ast.Expr
 	p.finish()
 }
 
-// finish binds the conditions, now that all variables are known.
+// finish binds the conditions after all variables.
 func (p *patternBinder) finish() {
 	for _, f := range p.later {
 		f()
@@ -182,8 +182,8 @@ func andLabels(a, b *plan.LabelExpr) *plan.LabelExpr {
 	return &plan.LabelExpr{Op: plan.LabelAnd, Args: []*plan.LabelExpr{a, b}}
 }
 
-// variable returns the column of a variable of the pattern, which is made at its first occurrence, and whether the input
-// has it already.
+// variable returns the column of a variable of the pattern, creating it at the first occurrence, and whether the input provides
+// it.
 func (p *patternBinder) variable(v *ast.Variable, kind graph.ValueKind) (plan.Col, bool) {
 	if v == nil {
 		c := p.newCol("", kind)
@@ -200,7 +200,7 @@ func (p *patternBinder) variable(v *ast.Variable, kind graph.ValueKind) (plan.Co
 	return c, false
 }
 
-// conditions adds the equalities of the property map of a pattern element to a list. x makes references to the element.
+// conditions adds the equalities of the property map of a pattern element to a list. x creates references to the element.
 func (p *patternBinder) conditions(props ast.Expr, x func() plan.Expr, add func(plan.Expr)) {
 	switch props := props.(type) {
 	case nil:

@@ -6,7 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/plan"
 )
 
-// merge binds MERGE: its path once as a pattern that is looked for and once as what is made, over the same columns.
+// merge binds MERGE: its path once as a pattern to search for and once as a creation, over the same columns.
 func (b *binder) merge(f *flow, c *ast.Merge) {
 	n := &plan.Merge{}
 	before := b.scope
@@ -44,7 +44,7 @@ func (b *binder) merge(f *flow, c *ast.Merge) {
 	}
 }
 
-// mergePattern binds the pattern that MERGE looks for and returns the columns of its elements.
+// mergePattern binds the pattern that MERGE searches for and returns the columns of its elements.
 func (b *binder) mergePattern(m *plan.Match, path *ast.PathPattern) []plan.Col {
 	p := &patternBinder{binder: b, m: m, fresh: map[plan.Col]bool{}, vertex: map[plan.Col]int{}}
 	b.matches = append(b.matches, m)

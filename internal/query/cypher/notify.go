@@ -18,7 +18,7 @@ func (b *binder) mention(kind plan.NameKind, name string, pos graph.Pos) {
 	}
 }
 
-// mentionKey notes a key of x, if that is a vertex or an edge: a map may have any key.
+// mentionKey records a key of x if x is a vertex or an edge; maps may have any key.
 func (b *binder) mentionKey(x plan.Expr, key string, pos graph.Pos) {
 	if c, ok := x.(*plan.ColRef); ok {
 		if kind := b.kind(c.Col); kind == graph.VertexKind || kind == graph.EdgeKind {
@@ -27,7 +27,7 @@ func (b *binder) mentionKey(x plan.Expr, key string, pos graph.Pos) {
 	}
 }
 
-// mentionLabels notes the names of x:A|B: labels, or types if x is an edge.
+// mentionLabels records the names of x:A|B: labels, or types if x is an edge.
 func (b *binder) mentionLabels(e *ast.HasLabels) {
 	kind := plan.LabelKind
 	if v, ok := e.Subject.(*ast.Variable); ok {
@@ -38,7 +38,7 @@ func (b *binder) mentionLabels(e *ast.HasLabels) {
 	eachName(e.Labels, func(name string, pos graph.Pos) { b.mention(kind, name, pos) })
 }
 
-// eachName visits the names of a label expression that are known before the statement runs.
+// eachName visits the constant names of a label expression.
 func eachName(l ast.LabelExpr, visit func(name string, pos graph.Pos)) {
 	if l == nil {
 		return
@@ -54,8 +54,7 @@ func eachName(l ast.LabelExpr, visit func(name string, pos graph.Pos)) {
 	})
 }
 
-// notify completes what the plan of a statement says of its names, now that the expressions are bound. What the statement
-// itself writes is no mistake.
+// notify adds notifications to a plan after its expressions are bound. Names that the statement itself writes are not reported.
 func (b *binder) notify(stmt *ast.Statement) {
 	made := b.made(stmt)
 	b.q.Notifications = append(b.q.Notifications, deprecated(stmt)...)
@@ -68,7 +67,7 @@ func (b *binder) notify(stmt *ast.Statement) {
 	slices.SortStableFunc(b.q.Mentions, func(x, y plan.Mention) int { return x.Pos.Offset - y.Pos.Offset })
 }
 
-// made returns the names that a statement writes, without their places.
+// made returns the names that a statement writes, without positions.
 func (b *binder) made(stmt *ast.Statement) map[plan.Mention]bool {
 	made := map[plan.Mention]bool{}
 	add := func(kind plan.NameKind, name string, _ graph.Pos) { made[plan.Mention{Kind: kind, Name: name}] = true }
@@ -132,7 +131,7 @@ func deprecated(stmt *ast.Statement) []plan.Notification {
 	return list
 }
 
-// deprecated notes what has a newer form.
+// deprecated records a form that has a newer one.
 func (b *binder) deprecated(n ast.Node) {
 	note := func(what, instead string, pos graph.Pos) {
 		b.q.Notifications = append(b.q.Notifications, plan.Deprecated(what, instead, pos))
@@ -154,7 +153,7 @@ func (b *binder) deprecated(n ast.Node) {
 	}
 }
 
-// copied notes a value of SET v = … that is itself a vertex or an edge.
+// copied records a value of SET v = … that is itself a vertex or an edge.
 func (b *binder) copied(value plan.Expr, e ast.Expr) {
 	if c, ok := value.(*plan.ColRef); ok && (b.kind(c.Col) == graph.VertexKind || b.kind(c.Col) == graph.EdgeKind) {
 		n := plan.Deprecated("a vertex or an edge as properties", "properties("+ast.Format(e)+")", e.Position())
@@ -183,11 +182,11 @@ func imported(q *ast.Query) (names []string) {
 	return names
 }
 
-// lifted finds the literals that the plan is made without.
+// lifted matches the parameters that replace literals.
 var lifted = regexp.MustCompile("\\$`" + literalPrefix + "[0-9]+`")
 
-// connected notes a pattern of a MATCH that shares no variable with those before it. What stands in scope already counts as
-// one pattern.
+// connected records a pattern of a MATCH that shares no variable with earlier ones. All variables in scope count as one
+// pattern.
 func (b *binder) connected(c *ast.Match) {
 	var groups [][]string // of variables, by pattern that is not connected with those before it
 	var first []*ast.PathPattern

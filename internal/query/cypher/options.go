@@ -8,24 +8,24 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 )
 
-// Options is what the front end knows of the engine.
+// Options is what the front end knows about the engine.
 type Options struct {
 	// Procedures finds a procedure's signature by its name; nil: there are none. What SHOW lists are procedures too:
 	// show.indexes, show.constraints, show.graphs, show.functions, show.procedures, show.transactions and show.user, each with the
 	// arguments filter :: STRING ("" or, in capitals, as in SHOW RANGE INDEXES) and names :: LIST<STRING>.
 	Procedures func(name string) (Signature, bool)
-	// ProcedureNames gives the names of all procedures, for suggestions; nil: there are none.
+	// ProcedureNames returns the names of all procedures, for suggestions; nil: there are none.
 	ProcedureNames func() []string
-	// Eager has every clause wait for all rows of those before it: slower, with the same answers. It is for tests.
+	// Eager makes every clause wait for all rows of those before it: slower, with the same results. Tests use it.
 	Eager bool
-	// Literals, if set, are those of the text. Compile puts the parameter LiteralName(i) instead of each whose value
-	// makes no difference to the plan, and sets its Lifted.
+	// Literals, if set, are those of the text. Compile replaces each literal whose value does not affect the plan by the
+	// parameter LiteralName(i), and sets its Lifted.
 	Literals []parse.Literal
-	// Alive is asked now and then; its error ends the compilation. nil is asked nothing.
+	// Alive is called repeatedly; its error ends the compilation. nil: never.
 	Alive func() error
 }
 
-// alive asks whether to go on.
+// alive checks whether to continue.
 func (o *Options) alive() error {
 	if o.Alive == nil {
 		return nil
@@ -33,22 +33,22 @@ func (o *Options) alive() error {
 	return o.Alive()
 }
 
-// Signature is the form of a procedure.
+// Signature is the signature of a procedure.
 type Signature struct {
-	Name    string // as it is registered
+	Name    string // as registered
 	Params  []Field
 	Results []Field
-	Writes  bool // it changes the graph
-	Calls   bool // it runs statements
-	// WriteKey is the entry of an argument that makes a call change the graph; it counts where the call names it. Or "".
+	Writes  bool // changes the graph
+	Calls   bool // runs statements
+	// WriteKey is the key of an argument that makes a call change the graph if the call sets it; or "".
 	WriteKey string
 }
 
-// Field is a parameter or a result of a procedure. Type is as it is written in signatures, such as "INTEGER?".
+// Field is a parameter or a result of a procedure. Type is in the notation of signatures, such as "INTEGER?".
 type Field struct {
 	Name, Type string
-	Default    *graph.Value // of a parameter that may be left out
-	Extra      bool         // a result of SHOW that YIELD alone gives
+	Default    *graph.Value // of an optional parameter
+	Extra      bool         // a result of SHOW that only YIELD returns
 }
 
 func (o *Options) procedure(name string) (Signature, bool) {

@@ -53,7 +53,7 @@ type Unwind struct {
 	Variable *Variable
 }
 
-// Projection is what WITH and RETURN have in common.
+// Projection is the common part of WITH and RETURN.
 type Projection struct {
 	At
 	Distinct bool
@@ -93,7 +93,7 @@ type SortItem struct {
 // WithForm is how a With is written.
 type WithForm uint8
 
-// The forms. All but the first are a WITH * with more to it.
+// The forms. All but the first abbreviate a WITH *.
 const (
 	WithPlain  WithForm = iota // WITH projection [WHERE …]
 	WithLet                    // LET variable = value, …
@@ -278,7 +278,7 @@ type LoadCSV struct {
 	Terminator *StringLit // or nil
 }
 
-// Finish is FINISH: run and give no rows.
+// Finish is FINISH: run and return no rows.
 type Finish struct {
 	At
 }

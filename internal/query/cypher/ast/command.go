@@ -25,7 +25,7 @@ const (
 // CreateIndex is CREATE [kind] INDEX [name] [IF NOT EXISTS] FOR … ON … [OPTIONS map], and CREATE INDEX ON :Label(property).
 type CreateIndex struct {
 	At
-	Name        string // or empty: a name is made
+	Name        string // or empty: a name is generated
 	Kind        IndexKind
 	IfNotExists bool
 	Schema      *Schema
@@ -46,7 +46,7 @@ type ConstraintKind uint8
 // The constraint kinds.
 const (
 	ConstraintUnique  ConstraintKind = iota // IS UNIQUE
-	ConstraintKey                           // IS NODE KEY, IS RELATIONSHIP KEY: unique and there
+	ConstraintKey                           // IS NODE KEY, IS RELATIONSHIP KEY: unique and not null
 	ConstraintNotNull                       // IS NOT NULL
 	ConstraintType                          // IS :: type
 )
@@ -54,7 +54,7 @@ const (
 // CreateConstraint is CREATE CONSTRAINT [name] [IF NOT EXISTS] FOR … REQUIRE … [OPTIONS map].
 type CreateConstraint struct {
 	At
-	Name        string // or empty: a name is made
+	Name        string // or empty: a name is generated
 	Kind        ConstraintKind
 	IfNotExists bool
 	Schema      *Schema
@@ -70,7 +70,7 @@ type DropConstraint struct {
 }
 
 // AlterName is CREATE LABEL name [IF NOT EXISTS] [OPTIONS map], ALTER LABEL name SET OPTIONS map, or ALTER LABEL name REMOVE
-// TTL; RELATIONSHIP TYPE instead of LABEL makes it one of a type.
+// TTL; RELATIONSHIP TYPE instead of LABEL applies to a type.
 type AlterName struct {
 	At
 	Relationship bool
@@ -81,7 +81,7 @@ type AlterName struct {
 	Options      Expr // *MapLit, *Parameter or nil
 }
 
-// CreateGraph is CREATE [OR REPLACE] GRAPH name [IF NOT EXISTS]; DATABASE is another word for GRAPH.
+// CreateGraph is CREATE [OR REPLACE] GRAPH name [IF NOT EXISTS]; DATABASE is a synonym of GRAPH.
 type CreateGraph struct {
 	At
 	Name        string
@@ -115,7 +115,7 @@ const (
 	ShowPrivileges
 	ShowSettings
 	ShowDatabases  // the graphs, as Neo4j lists databases
-	ShowTerminated // TERMINATE TRANSACTIONS: those that it ends
+	ShowTerminated // TERMINATE TRANSACTIONS: the terminated ones
 )
 
 // Show is SHOW [filter] list [names] [YIELD … | WHERE …] [RETURN …], or TERMINATE TRANSACTION[S] ids [YIELD …] [RETURN …].
@@ -124,7 +124,7 @@ type Show struct {
 	Kind   ShowKind
 	Filter string      // in capitals: ALL, RANGE, UNIQUE, BUILT IN, …; or empty
 	Names  []Expr      // ids of transactions; SHOW GRAPH name as a *StringLit; settings
-	Yield  *Projection // or nil; its items are the columns that were asked for
+	Yield  *Projection // or nil; its items are the requested columns
 	Where  Expr        // or nil
 	Return *Return     // or nil
 }

@@ -39,7 +39,7 @@ type FloatLit struct {
 	Value float64
 }
 
-// NamedFloat returns the float that a name stands for where no variable has it: NaN, Inf or Infinity, in any case.
+// NamedFloat returns the float of a name that is not a variable: NaN, Inf or Infinity, in any case.
 func NamedFloat(name string) (float64, bool) {
 	switch strings.ToUpper(name) {
 	case "NAN":
@@ -168,7 +168,7 @@ type SubqueryKind uint8
 
 // The kinds.
 const (
-	SubqueryExists  SubqueryKind = iota // is there a row
+	SubqueryExists  SubqueryKind = iota // whether there is a row
 	SubqueryCount                       // the number of rows
 	SubqueryCollect                     // the list of the values of the only column
 )
@@ -221,7 +221,7 @@ const (
 	QuantifierSingle
 )
 
-// Quantifier is all(variable IN list WHERE …) and its kin.
+// Quantifier is all, any, none or single(variable IN list WHERE …).
 type Quantifier struct {
 	At
 	Kind     QuantifierKind
@@ -230,8 +230,8 @@ type Quantifier struct {
 	Where    Expr // or nil: the variable itself
 }
 
-// Reduce is reduce(accumulator = init, variable IN list | body), or allReduce(…, where), which says whether a condition holds
-// at every step.
+// Reduce is reduce(accumulator = init, variable IN list | body), or allReduce(…, where), whether a condition holds at every
+// step.
 type Reduce struct {
 	At
 	Accumulator *Variable

@@ -1,7 +1,7 @@
 package ast
 
 // Inspect visits n and all parts below it, parents first and in the order of the text (of a slice, an index or a comprehension
-// too). Where visit gives false, the parts below that node are left out.
+// too). If visit returns false, the parts below the node are skipped.
 func Inspect(n Node, visit func(Node) bool) {
 	if n == nil || !visit(n) {
 		return

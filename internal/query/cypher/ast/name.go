@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// reserved are the words that cannot be a variable unless they stand in backticks; as labels, relationship types, property
-// keys and parts of function names they need none.
+// reserved are the words that cannot be variables without backticks. As labels, relationship types, property keys and parts of
+// function names they need none.
 var reserved = map[string]bool{
 	"AND": true, "AS": true, "CASE": true, "CONTAINS": true, "CREATE": true, "DELETE": true, "DETACH": true,
 	"DISTINCT": true, "ELSE": true, "ENDS": true, "FALSE": true, "IN": true, "IS": true,

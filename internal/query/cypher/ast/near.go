@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Nearest returns the known name that is closest to name, or "" if none is close: one letter in five may differ, two in six
-// to nine, and so on, and the case of all. Of names that are equally close it is the first in their order.
+// Nearest returns the known name that is closest to name, or "" if none is close: one letter in five may differ, two in six to
+// nine, and so on, and the case of all. Of equally close names, it returns the first.
 func Nearest(name string, known []string) string {
 	name = strings.ToLower(name)
 	most := (utf8.RuneCountInString(name) + 2) / 4

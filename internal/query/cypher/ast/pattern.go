@@ -1,6 +1,6 @@
 package ast
 
-// Search says which of the paths that match a pattern are wanted.
+// Search selects among the paths that match a pattern.
 type Search uint8
 
 // The searches. The first two after SearchNone are the functions, the others the GQL selectors.
@@ -92,7 +92,7 @@ type LabelName struct {
 	Name string
 }
 
-// LabelOf is $(expression) or $all(expression), all the names that the expression gives, a string or a list of strings, or
+// LabelOf is $(expression) or $all(expression), all names in the expression's value, a string or a list of strings, or
 // $any(expression), one of them.
 type LabelOf struct {
 	At
@@ -123,7 +123,7 @@ type LabelOr struct {
 	Operands []LabelExpr // at least two
 }
 
-// Conjunction returns the names of a label expression that is one name or a conjunction of names, in their order. It gives
+// Conjunction returns the names of a label expression that is one name or a conjunction of names, in their order. It returns
 // false for any other, and no names and true for nil.
 func Conjunction(l LabelExpr) ([]string, bool) {
 	if and, ok := l.(*LabelAnd); ok {
@@ -132,7 +132,7 @@ func Conjunction(l LabelExpr) ([]string, bool) {
 	return single(l)
 }
 
-// Disjunction returns the names of a label expression that is one name or a disjunction of names, in their order. It gives
+// Disjunction returns the names of a label expression that is one name or a disjunction of names, in their order. It returns
 // false for any other, and no names and true for nil.
 func Disjunction(l LabelExpr) ([]string, bool) {
 	if or, ok := l.(*LabelOr); ok {
@@ -162,8 +162,8 @@ func Constant(l LabelExpr) (string, bool) {
 	return "", false
 }
 
-// Named splits what is made or set, one name or a conjunction of names, into those that are known and those that expressions
-// give. It gives false for any other label expression, and nothing and true for nil.
+// Named splits the labels to create or set, one name or a conjunction of names, into constant names and expressions. It returns
+// false for any other label expression, and nothing and true for nil.
 func Named(l LabelExpr) (known []string, of []Expr, ok bool) {
 	operands := []LabelExpr{l}
 	switch and := l.(type) {
@@ -186,7 +186,7 @@ func Named(l LabelExpr) (known []string, of []Expr, ok bool) {
 	return known, of, true
 }
 
-// Dynamic reports whether a label expression holds names that are not known before the statement runs.
+// Dynamic reports whether a label expression holds names that are computed at run time.
 func Dynamic(l LabelExpr) (found bool) {
 	Inspect(l, func(n Node) bool {
 		if l, ok := n.(LabelExpr); ok {

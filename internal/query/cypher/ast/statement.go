@@ -4,19 +4,19 @@ import "github.com/hopgate/hopgate/internal/graph"
 
 // Node is any part of the tree.
 type Node interface {
-	// Position is the place where the part begins in the text; for an infix operator, the place of the operator.
+	// Position is the position at which the part begins in the text; for an infix operator, that of the operator.
 	Position() graph.Pos
 }
 
-// At is embedded in every node and holds its place.
+// At is embedded in every node and holds its position.
 type At struct {
 	Pos graph.Pos
 }
 
-// Position is the node's place.
+// Position returns the node's position.
 func (a At) Position() graph.Pos { return a.Pos }
 
-// Mode says what is to be done with a statement.
+// Mode says how to run a statement.
 type Mode uint8
 
 // The modes.
@@ -32,7 +32,7 @@ type Statement struct {
 	Mode  Mode
 	Graph string // of USE, or ""
 	Body  Body
-	// Deprecated are the forms in it that have a newer one, which is how the tree prints.
+	// Deprecated are the forms in it that have a newer one; the tree prints the newer one.
 	Deprecated []Deprecated
 }
 
@@ -42,7 +42,7 @@ type Deprecated struct {
 	What, Instead string
 }
 
-// Body is what a statement asks for: *Query, or one of the commands *CreateIndex, *DropIndex, *CreateConstraint,
+// Body is the content of a statement: *Query, or one of the commands *CreateIndex, *DropIndex, *CreateConstraint,
 // *DropConstraint, *AlterName, *CreateGraph, *DropGraph, *Show.
 type Body interface {
 	Node
@@ -58,7 +58,7 @@ type Query struct {
 	Next  *Query         // behind NEXT, or nil
 }
 
-// Last is the query at the end of the NEXTs, whose rows are those of the whole.
+// Last returns the query after all NEXTs, whose rows are the result.
 func (q *Query) Last() *Query {
 	for q.Next != nil {
 		q = q.Next

@@ -6,7 +6,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// The error details of openCypher that this package gives.
+// The error details of openCypher that this package returns.
 const (
 	ambiguousAggregation         = "AmbiguousAggregationExpression"
 	columnNameConflict           = "ColumnNameConflict"
@@ -34,10 +34,10 @@ const (
 	variableTypeConflict         = "VariableTypeConflict"
 )
 
-// Options is what a statement may refer to beside itself.
+// Options is what a statement may refer to besides itself.
 type Options struct {
-	Procedures map[string]Procedure // by name in small letters
-	// ProcedureNames gives the names of all procedures, for suggestions; nil: there are none.
+	Procedures map[string]Procedure // by name in lower case
+	// ProcedureNames returns the names of all procedures, for suggestions; nil: there are none.
 	ProcedureNames func() []string
 }
 
@@ -45,7 +45,7 @@ type Options struct {
 func Statement(s *ast.Statement, o Options) (err error) {
 	q, ok := s.Body.(*ast.Query)
 	if !ok {
-		return nil // a command has no variables but those that the parser has matched
+		return nil // the parser has matched the variables of a command
 	}
 	c := &checker{Options: o}
 	defer func() {
@@ -66,7 +66,8 @@ func Statement(s *ast.Statement, o Options) (err error) {
 
 type checker struct {
 	Options
-	// unnamed fails for the first call whose results have no names: last, since a use of one of them is the better message.
+	// unnamed reports the first call whose results have no names. It runs last, because a use of such a result makes a better
+	// message.
 	unnamed func()
 }
 

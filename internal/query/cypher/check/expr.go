@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// aggregateUse says whether an aggregate may stand at a place.
+// aggregateUse says whether an expression may aggregate.
 type aggregateUse uint8
 
 const (
@@ -17,7 +17,7 @@ const (
 	aggregatesInside  // within an aggregate
 )
 
-// env is the surroundings of an expression.
+// env is the context of an expression.
 type env struct {
 	scope      *scope
 	aggregates aggregateUse
@@ -34,20 +34,20 @@ func (v env) in(s *scope) env {
 	return v
 }
 
-// predicate checks what rows or branches are chosen by: a boolean, or a list, which is true unless it is empty.
+// predicate checks a condition on rows or branches: a boolean, or a list, which is true unless it is empty.
 func (c *checker) predicate(e ast.Expr, v env) { c.test(e, fn.Boolean|fn.List, v) }
 
 // condition checks an operand of a boolean operator.
 func (c *checker) condition(e ast.Expr, v env) { c.test(e, fn.Boolean, v) }
 
-// test checks an expression of the wanted kinds; a pattern is a boolean.
+// test checks an expression of the given kinds; a pattern is a boolean.
 func (c *checker) test(e ast.Expr, want fn.Kinds, v env) {
 	if t := c.truth(e, v); !t.canBe(of(want)) {
 		fail(invalidArgumentType, e, "expected Boolean, not %s", t.kinds)
 	}
 }
 
-// truth returns the type of an expression where a pattern stands for whether it matches.
+// truth returns the type of an expression in a place where a pattern means whether it matches.
 func (c *checker) truth(e ast.Expr, v env) typ {
 	if p, ok := e.(*ast.PatternPredicate); ok {
 		c.matchPattern([]*ast.PathPattern{p.Path}, newScope(v.scope), patternPredicate)
@@ -115,7 +115,7 @@ func (c *checker) expr(e ast.Expr, v env) typ {
 	}
 }
 
-// compound checks operators and whatever has variables of its own.
+// compound checks operators and expressions with variables of their own.
 func (c *checker) compound(e ast.Expr, v env) typ {
 	switch e := e.(type) {
 	case *ast.Unary:
@@ -364,7 +364,7 @@ func (c *checker) subquery(e *ast.Subquery, v env) typ {
 	return boolean
 }
 
-// aggregate checks that an aggregate may stand at a place.
+// aggregate checks that an aggregate is allowed.
 func (c *checker) aggregate(e ast.Node, v env) {
 	switch v.aggregates {
 	case aggregatesInside:
@@ -398,7 +398,7 @@ func (c *checker) call(e *ast.Call, v env) typ {
 	return result(sig)
 }
 
-// exists checks what exists() asks for: a pattern or a property.
+// exists checks the argument of exists(): a pattern or a property.
 func (c *checker) exists(e ast.Expr, v env) {
 	switch e.(type) {
 	case *ast.PatternPredicate, *ast.Property, *ast.Index:
@@ -418,7 +418,7 @@ func (c *checker) aggregateCall(e *ast.Call, sig *fn.Function, v env) typ {
 		}
 		return result(sig)
 	}
-	if v.aggregates == aggregatesMatched { // a variable that grouping has hidden is the better message
+	if v.aggregates == aggregatesMatched { // a variable that grouping hides makes a better message
 		for _, a := range e.Args {
 			c.expr(a, v)
 		}
@@ -427,7 +427,7 @@ func (c *checker) aggregateCall(e *ast.Call, sig *fn.Function, v env) typ {
 	return anything
 }
 
-// deterministic fails if the argument of an aggregate has another value at every call.
+// deterministic rejects an aggregate's argument whose value changes at every call.
 func (c *checker) deterministic(e ast.Expr) {
 	ast.Inspect(e, func(n ast.Node) bool {
 		if call, ok := n.(*ast.Call); ok && c.function(call).Volatile {
@@ -446,7 +446,7 @@ func result(sig *fn.Function) typ {
 	return t
 }
 
-// arity says how many arguments are taken.
+// arity describes the number of arguments.
 func arity(least, most int) string {
 	switch {
 	case most == least && least == 1:

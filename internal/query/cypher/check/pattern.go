@@ -4,7 +4,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 )
 
-// patternUse says what a pattern may do with variables that are not defined.
+// patternUse says how a pattern treats undefined variables.
 type patternUse uint8
 
 const (
@@ -18,12 +18,11 @@ type matcher struct {
 	*checker
 	use   patternUse
 	edges map[string]bool // the relationship variables of this pattern so far
-	// before is the scope before the pattern: what a quantified path can see of the variables outside of it.
+	// before is the scope before the pattern, which a quantified path sees of the outer variables.
 	before *scope
 }
 
-// matchPattern checks a pattern that is matched and adds its variables to the scope. All of them can be seen in all of its
-// conditions.
+// matchPattern checks a pattern that is matched and adds its variables to the scope. All its conditions see all of them.
 func (c *checker) matchPattern(paths []*ast.PathPattern, s *scope, use patternUse) {
 	m := &matcher{checker: c, use: use, edges: map[string]bool{}, before: newScope(s.outer).over(s)}
 	for _, p := range paths {
@@ -58,7 +57,7 @@ func (m *matcher) define(p *ast.PathPattern, s *scope) {
 	s.define(p.Variable.Name, aPath)
 }
 
-// join adds a variable that may be defined already, with the same kind.
+// join adds a variable, or checks that a defined one has the same kind.
 func (m *matcher) join(v *ast.Variable, t typ, s *scope) {
 	if v == nil {
 		return
@@ -190,7 +189,7 @@ func singles(p *ast.PathPattern, s *scope) *scope {
 	return in
 }
 
-// quantifier checks that the bounds of a quantifier leave something to match.
+// quantifier checks that the bounds of a quantifier can be satisfied.
 func (m *matcher) quantifier(r *ast.Range) {
 	if r == nil {
 		return
@@ -235,7 +234,7 @@ func (c *checker) createPattern(paths []*ast.PathPattern, s *scope, create bool)
 	}
 }
 
-// createNode checks a node that is created, unless it is defined and stands in the pattern without anything else.
+// createNode checks a node that is created, or a defined variable on its own.
 func (c *checker) createNode(e *ast.NodePattern, s *scope, create, alone bool) {
 	c.created(e.Where, e.Properties, create, s)
 	c.labels(e.Labels, s)
@@ -278,7 +277,7 @@ func (c *checker) createRelationship(e *ast.RelationshipPattern, s *scope, creat
 	}
 }
 
-// created checks the condition, which must not be, and the properties of what is created.
+// created checks the properties of what is created, and that there is no condition.
 func (c *checker) created(where, properties ast.Expr, create bool, s *scope) {
 	if where != nil {
 		fail(unexpectedSyntax, where, "WHERE cannot stand in a pattern of CREATE or MERGE")
@@ -292,7 +291,7 @@ func (c *checker) created(where, properties ast.Expr, create bool, s *scope) {
 	c.expr(properties, env{scope: s})
 }
 
-// repeatable checks that a pattern whose relationships may repeat has no repetition: there could be matches without end.
+// repeatable rejects repetition in a pattern whose relationships may repeat, which could match without end.
 func repeatable(paths []*ast.PathPattern) {
 	for _, p := range paths {
 		if p.Search != ast.SearchNone {

@@ -7,21 +7,21 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// Procedure is what can be known of a procedure from its call.
+// Procedure is the signature of a procedure.
 type Procedure struct {
 	Name    string // as documented
 	Args    []Field
-	Results []Field // none: the procedure gives no rows, it passes its input on
+	Results []Field // none: the procedure passes its input on
 }
 
 // Field is an argument or a result of a procedure.
 type Field struct {
 	Name     string
 	Type     fn.Kinds
-	Optional bool // an argument that may be left out
+	Optional bool // an argument that may be omitted
 }
 
-// procedureTypes gives the types by their names in signatures.
+// procedureTypes maps the names of types in signatures to kinds.
 var procedureTypes = map[string]fn.Kinds{
 	"ANY": fn.Any, "BOOLEAN": fn.Boolean, "INTEGER": fn.Integer, "FLOAT": fn.Number, "NUMBER": fn.Number, "STRING": fn.String, "LIST": fn.List, "MAP": fn.Map,
 	"NODE": fn.Node, "RELATIONSHIP": fn.Relationship, "PATH": fn.Path, "POINT": fn.Point, "DATE": fn.Date, "TIME": fn.Time, "ZONED TIME": fn.Time,
@@ -29,8 +29,8 @@ var procedureTypes = map[string]fn.Kinds{
 	"LOCALDATETIME": fn.LocalDateTime, "LOCAL DATETIME": fn.LocalDateTime, "DURATION": fn.Duration,
 }
 
-// ParseProcedure reads a signature as openCypher writes it: name(arg :: TYPE?, …) :: (result :: TYPE?, …). A FLOAT argument takes
-// integers too; whatever the type, null is taken. An argument with a default (= value) is optional.
+// ParseProcedure parses a signature in openCypher's notation: name(arg :: TYPE?, …) :: (result :: TYPE?, …). A FLOAT argument
+// accepts integers, and every argument accepts null. An argument with a default (= value) is optional.
 func ParseProcedure(signature string) (Procedure, error) {
 	name, rest, ok := strings.Cut(signature, "(")
 	args, results, ok2 := strings.Cut(rest, ")")

@@ -52,7 +52,7 @@ func (c *checker) project(p *ast.Projection, in *scope, with, aliased bool, wher
 	return out
 }
 
-// nameProjections returns map projections without an alias that of the variable that they are made of.
+// nameProjections gives map projections without an alias the name of their variable.
 func nameProjections(items []*ast.ProjectionItem) {
 	for _, item := range items {
 		if m, ok := item.Expr.(*ast.MapProjection); ok && item.Alias == nil {
@@ -63,14 +63,14 @@ func nameProjections(items []*ast.ProjectionItem) {
 	}
 }
 
-// hides reports whether a column gives its name to something else than the variable of that name.
+// hides reports whether a column reuses the name of a variable for another value.
 func hides(item *ast.ProjectionItem) bool {
 	v, ok := item.Expr.(*ast.Variable)
 	return !ok || v.Name != item.Name()
 }
 
-// after checks ORDER BY and WHERE. Behind plain columns they see the variables before and after; behind groups or distinct rows
-// only the columns, under their names or as the expressions that they were written as.
+// after checks ORDER BY and WHERE. After plain columns, they see the variables before and after the projection; after grouping
+// or DISTINCT, only the columns, by name or by their expressions.
 func (c *checker) after(p *ast.Projection, in, out *scope, grouped bool, where ast.Expr) {
 	v := env{scope: out.over(in)}
 	if grouped || p.Distinct {
@@ -101,8 +101,8 @@ func (c *checker) after(p *ast.Projection, in, out *scope, grouped bool, where a
 	}
 }
 
-// groupingKeys returns the columns without aggregates that are variables or properties of variables, in normal form: only they may
-// stand beside an aggregate, because for anything else it could not be told whether a part of it is meant before or after
+// groupingKeys returns the columns without aggregates that are variables or properties of variables, in normal form: only they
+// may occur beside an aggregate, because for any other expression it is ambiguous whether a part of it is meant before or after
 // grouping.
 func (c *checker) groupingKeys(p *ast.Projection, in *scope) map[string]bool {
 	keys := map[string]bool{}
@@ -133,7 +133,7 @@ func simple(e ast.Expr) bool {
 	}
 }
 
-// ambiguous fails if an expression with aggregates has, outside of them, a variable that is no grouping key.
+// ambiguous rejects an expression with aggregates that has, outside of them, a variable that is not a grouping key.
 func (c *checker) ambiguous(e ast.Expr, keys map[string]bool, in *scope) {
 	free(e, func(n ast.Node) bool {
 		switch x := n.(type) {
@@ -193,7 +193,7 @@ func free(e ast.Node, visit func(n ast.Node) bool) {
 	walk(e)
 }
 
-// count checks the number of rows to skip or to keep, or the like: a constant integer from 0 on, if it is there.
+// count checks the number of rows to skip or to keep, or the like: a constant integer of at least 0, if it is constant.
 func (c *checker) count(e ast.Expr, what string) {
 	if e == nil {
 		return

@@ -7,10 +7,10 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// block says where a query stands.
+// block is the context of a query.
 type block struct {
-	nested   bool // within CALL {…} and its kin, WHEN or FOREACH
-	readOnly bool // in EXISTS {…} and its kin: no updates
+	nested   bool // within CALL {…} and the like, WHEN or FOREACH
+	readOnly bool // in EXISTS {…} and the like: no updates
 	noResult bool // in EXISTS {…} and COUNT {…}: a query may end without RETURN
 	aliased  bool // in CALL {…}: a column is a variable or has an alias
 	imports  *scope
@@ -129,7 +129,7 @@ func (c *checker) noAggregates(p *ast.Projection) {
 	}
 }
 
-// conclude checks that a query without RETURN may end in its last clause.
+// conclude checks that a query without RETURN may end with its last clause.
 func (c *checker) conclude(last ast.Clause) {
 	word := ""
 	switch last := last.(type) {
@@ -302,7 +302,7 @@ func (c *checker) remove(items []ast.RemoveItem, s *scope) {
 	}
 }
 
-// relabel checks a node and the labels that it is given or loses.
+// relabel checks a node and the labels to set or remove.
 func (c *checker) relabel(v *ast.Variable, labels []ast.LabelExpr, s *scope) {
 	c.entity(v, fn.Node, s)
 	for _, l := range labels {

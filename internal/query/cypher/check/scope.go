@@ -2,8 +2,8 @@ package check
 
 import "slices"
 
-// scope holds the variables that can be seen at a place, in the order of their definition. Those of outer can be seen too: the
-// variables around a subquery or a comprehension.
+// scope holds the visible variables in the order of their definition, including those of outer: the variables around a subquery
+// or a comprehension.
 type scope struct {
 	outer *scope
 	names []string
@@ -37,7 +37,7 @@ func (s *scope) with(name string, t typ) *scope {
 	return in
 }
 
-// over returns a scope of the variables of s and of under, where s has none of the name.
+// over returns a scope of the variables of s, and of those of under that s does not have.
 func (s *scope) over(under *scope) *scope {
 	out := newScope(s.outer)
 	for _, from := range []*scope{under, s} {
@@ -48,7 +48,7 @@ func (s *scope) over(under *scope) *scope {
 	return out
 }
 
-// visible returns all names that can be seen, sorted.
+// visible returns all visible names, sorted.
 func (s *scope) visible() []string {
 	var all []string
 	for ; s != nil; s = s.outer {

@@ -2,7 +2,7 @@ package check
 
 import "github.com/hopgate/hopgate/internal/query/fn"
 
-// typ is a type with what the elements are if the value is a list.
+// typ is a type, with the type of the elements if the value is a list.
 type typ struct {
 	kinds fn.Kinds
 	elem  fn.Kinds
@@ -20,7 +20,7 @@ var (
 	relationships = listOf(fn.Relationship)
 )
 
-// or is the type of a value of either type.
+// or returns the type of a value of either type.
 func (t typ) or(u typ) typ {
 	switch {
 	case t.kinds&fn.List == 0:
@@ -32,7 +32,7 @@ func (t typ) or(u typ) typ {
 	return t
 }
 
-// canBe reports whether a value of type t that is not null may be one of type u. What is only ever null can be anything.
+// canBe reports whether a value of type t that is not null may be of type u. A value that is always null can be anything.
 func (t typ) canBe(u typ) bool {
 	both := t.kinds & u.kinds &^ fn.Null
 	if both == fn.List {

@@ -7,8 +7,8 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Caret returns the line of the text at pos and below it a caret that points at the place; each ends with a line break. It gives
-// nothing for the zero Pos or a place outside the text.
+// Caret returns the line of the text at pos and below it a caret that points at the position, each with a line break. It
+// returns nothing for the zero Pos or a position outside the text.
 func Caret(text string, pos graph.Pos) string {
 	lines := strings.Split(text, "\n")
 	if pos.Line < 1 || pos.Line > len(lines) || pos.Column < 1 {

@@ -90,7 +90,7 @@ func (p *parser) singleQuery() *ast.SingleQuery {
 	return q
 }
 
-// startsQuery reports whether a query, not a pattern, comes next within EXISTS {…} and its kin.
+// startsQuery reports whether a query, not a pattern, comes next within EXISTS {…} and the like.
 func (p *parser) startsQuery() bool {
 	if p.isSign("{") || p.is("WHEN") {
 		return true

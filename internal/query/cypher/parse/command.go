@@ -60,13 +60,13 @@ func (p *parser) administration() bool {
 	return false
 }
 
-// indexKinds gives the index kinds by their words.
+// indexKinds maps the words of index kinds to the kinds.
 var indexKinds = map[string]ast.IndexKind{
 	"RANGE": ast.IndexRange, "TEXT": ast.IndexText, "POINT": ast.IndexPoint, "LOOKUP": ast.IndexLookup,
 	"FULLTEXT": ast.IndexFulltext, "VECTOR": ast.IndexVector,
 }
 
-// create reads CREATE INDEX, CREATE CONSTRAINT or CREATE GRAPH; nil, and nothing taken, if CREATE begins a clause.
+// create reads CREATE INDEX, CREATE CONSTRAINT or CREATE GRAPH; nil, without reading anything, if CREATE begins a clause.
 func (p *parser) create(at ast.At) ast.Body {
 	switch {
 	case p.take("CREATE", "CONSTRAINT"):
@@ -105,7 +105,7 @@ func (p *parser) createGraph(at ast.At, replace bool) ast.Body {
 	return c
 }
 
-// waiting takes WAIT [n [SECONDS]] or NOWAIT behind a command for graphs, which is over when it is answered in any case.
+// waiting takes WAIT [n [SECONDS]] or NOWAIT after a command for graphs, which has always finished when it is answered.
 func (p *parser) waiting() {
 	if p.take("NOWAIT") || !p.take("WAIT") {
 		return
@@ -372,7 +372,7 @@ func (p *parser) drop(at ast.At) ast.Body {
 	return nil
 }
 
-// shows gives what SHOW can list, and the filters that may stand before it.
+// shows lists what SHOW can list, with the filters of each.
 var shows = []struct {
 	kind    ast.ShowKind
 	words   []string
@@ -407,7 +407,7 @@ func (p *parser) show(at ast.At) ast.Body {
 	case (s.Kind == ast.ShowGraphs || s.Kind == ast.ShowDatabases) && single && p.peek().kind == tokParameter:
 		s.Names = []ast.Expr{p.expr()}
 	case (s.Kind == ast.ShowFunctions || s.Kind == ast.ShowProcedures) && p.take("EXECUTABLE"):
-		if p.take("BY") && !p.take("CURRENT", "USER") { // all may call all of them
+		if p.take("BY") && !p.take("CURRENT", "USER") { // every caller may call every procedure
 			p.name("a user's name")
 		}
 	case (s.Kind == ast.ShowTransactions || s.Kind == ast.ShowSettings) && !p.is("YIELD") && !p.is("WHERE") && !p.isSign(";") && p.peek().kind != tokEOF:

@@ -37,8 +37,8 @@ func (p *parser) listComprehension(at ast.At) ast.Expr {
 	return l
 }
 
-// startsPatternComprehension reports whether [variable = pattern WHERE … or [variable = pattern | … comes next, which tells it from
-// a list whose first item is a pattern predicate.
+// startsPatternComprehension reports whether [variable = pattern WHERE … or [variable = pattern | … comes next, as opposed to a
+// list whose first item is a pattern predicate.
 func (p *parser) startsPatternComprehension() bool {
 	start := p.i + 1
 	if binds(p.token(start)) && p.token(start+1).sign("=") {
@@ -65,7 +65,7 @@ func (p *parser) patternComprehension(at ast.At) ast.Expr {
 	return c
 }
 
-// subquery reads EXISTS {…} and its kin.
+// subquery reads EXISTS {…}, COUNT {…} or COLLECT {…}.
 func (p *parser) subquery(kind ast.SubqueryKind) ast.Expr {
 	s := &ast.Subquery{At: p.here(), Kind: kind}
 	p.next()

@@ -1,2 +1,2 @@
-// Package parse reads the text of an openCypher statement into a syntax tree.
+// Package parse parses the text of an openCypher statement into a syntax tree.
 package parse

@@ -36,7 +36,7 @@ func (p *parser) not() ast.Expr {
 	return &ast.Unary{At: at, Op: ast.OpNot, Operand: p.not()}
 }
 
-// compareOps gives the comparison operators by their signs.
+// compareOps maps signs to comparison operators.
 var compareOps = map[string]ast.CompareOp{
 	"=": ast.OpEq, "<>": ast.OpNe, "<": ast.OpLt, "<=": ast.OpLe, ">": ast.OpGt, ">=": ast.OpGe,
 }
@@ -110,7 +110,7 @@ func (p *parser) predicateOn(left ast.Expr) ast.Expr {
 	return &ast.Binary{At: at, Op: op, Left: left, Right: p.add()}
 }
 
-// normalForms are Unicode's normal forms; the first is meant where none is named.
+// normalForms are Unicode's normal forms; the first is the default.
 var normalForms = []string{"NFC", "NFD", "NFKC", "NFKD"}
 
 // isPredicate reads IS [NOT] NULL, IS [NOT] :: type and IS [NOT] [form] NORMALIZED.
@@ -181,7 +181,7 @@ func (p *parser) unary() ast.Expr {
 	return &ast.Unary{At: at, Op: op, Operand: p.unary()}
 }
 
-// startsPostfix reports whether the token binds tighter than a sign to what stands before it.
+// startsPostfix reports whether the token binds tighter to its predecessor than a sign does.
 func startsPostfix(t *token) bool { return t.sign(".") || t.sign("[") || t.sign(":") }
 
 // negative reads the number behind a minus.

@@ -11,7 +11,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 )
 
-// The error details that the lexer knows.
+// The error details of the lexer.
 const (
 	unexpectedSyntax        = "UnexpectedSyntax"
 	invalidNumberLiteral    = "InvalidNumberLiteral"
@@ -21,20 +21,20 @@ const (
 	invalidUnicodeCharacter = "InvalidUnicodeCharacter"
 )
 
-// maxTokens bounds the tokens of a statement, and so the memory that it takes to read it: about 100 MB.
+// maxTokens bounds the tokens of a statement, and so the parser's memory: about 100 MB.
 const maxTokens = 1 << 20
 
-// lexer cuts a text into tokens. at is the byte offset of the next character, pos its place.
+// lexer splits a text into tokens. at is the byte offset of the next character, pos its position.
 type lexer struct {
 	text   string
 	at     int
 	pos    graph.Pos
 	tokens []token
-	open   []int // indexes of brackets that are not closed yet
+	open   []int // indexes of open brackets
 }
 
-// lex returns the tokens of a text. The last one is tokEOF, or tokError at the first place that no token can begin: what stands
-// before it may hold an earlier error, so it is reported when the parser gets there.
+// lex returns the tokens of a text. The last one is tokEOF, or tokError at the first position where no token can begin. The
+// text before it may contain an earlier error, so the parser reports it on arrival.
 func lex(text string, alive func() error) []token {
 	l := lexer{text: text, pos: graph.Pos{Line: 1, Column: 1}, tokens: make([]token, 0, min(len(text)/4+2, 4096))}
 	for {
@@ -80,10 +80,10 @@ func (l *lexer) add(t token) {
 	}
 }
 
-// peek is the next character, or -1 at the end; broken UTF-8 gives utf8.RuneError.
+// peek returns the next character, or -1 at the end; broken UTF-8 is utf8.RuneError.
 func (l *lexer) peek() rune { return l.peekAt(0) }
 
-// peekAt is the character n bytes further.
+// peekAt returns the character n bytes further.
 func (l *lexer) peekAt(n int) rune {
 	if l.at+n >= len(l.text) {
 		return -1
@@ -162,7 +162,7 @@ func (l *lexer) token(t *token) *graph.Error {
 	return nil
 }
 
-// afterDot reports whether the last token is a dot right before this place, so that `1..5` is not `1.` and `.5`.
+// afterDot reports whether the last token is a dot right before this position, so that `1..5` is not `1.` and `.5`.
 func (l *lexer) afterDot() bool {
 	n := len(l.tokens)
 	return n > 0 && l.tokens[n-1].end == l.at && (l.tokens[n-1].sign(".") || l.tokens[n-1].sign(".."))
@@ -218,13 +218,13 @@ func (l *lexer) number(t *token) *graph.Error {
 	if float {
 		return t.setFloat(digits)
 	}
-	if base == 10 && len(digits) > 1 && digits[0] == '0' { // once octal
+	if base == 10 && len(digits) > 1 && digits[0] == '0' { // octal in older versions
 		return graph.SyntaxError(invalidNumberLiteral, t.pos, "invalid number '%s'; an octal number is written 0o10, a decimal one without a zero before it", written)
 	}
 	return t.setInt(digits, base)
 }
 
-// fraction takes .digits and an exponent, and says whether there were any. It leaves an `e` that no exponent follows.
+// fraction takes .digits and an exponent, and reports whether there were any. It leaves an `e` without an exponent.
 func (l *lexer) fraction() bool {
 	found := false
 	if l.peek() == '.' && isDigit(l.peekAt(1)) {
@@ -328,7 +328,7 @@ func (l *lexer) valid() *graph.Error {
 	return nil
 }
 
-// escape takes what follows a backslash.
+// escape takes the characters after a backslash.
 func (l *lexer) escape(place graph.Pos) (rune, *graph.Error) {
 	c := l.peek()
 	if c >= 0 {

@@ -7,7 +7,7 @@ import (
 )
 
 // Literal is a number or a string in a text, without a sign: the bytes Start to End, which are Runes characters from the one
-// numbered Offset. Lifted says that a parameter stands in its place in the tree.
+// numbered Offset. Lifted says that a parameter replaces it in the tree.
 type Literal struct {
 	Value         graph.Value
 	Start, End    int
@@ -15,8 +15,8 @@ type Literal struct {
 	Lifted        bool
 }
 
-// Literals returns the literals of a text in their order; none of a text that has a fault, or a parameter for which taken is
-// true, or that is no longer read since alive, which is asked now and then, gives an error; nil is asked nothing.
+// Literals returns the literals of a text in order. It returns none if the text has a lexical error, or a parameter for which
+// taken is true, or if alive returns an error, which it calls repeatedly unless nil.
 func Literals(text string, taken func(name string) bool, alive func() error) []Literal {
 	var found []Literal
 	for _, t := range lex(text, alive) {

@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 )
 
-// tried are the keywords that the parser looked for at a token and at its neighbours.
+// tried are the keywords that the parser expected at a token and its neighbours.
 type tried struct {
 	at    int
 	words [3][]string // before it, at it, behind it
@@ -21,7 +21,8 @@ func (t *tried) add(i int, word string) {
 }
 
 // misspelt returns the error for a word that is nearly a keyword: the one where the parser is stuck, the one behind it if a
-// keyword of several words begins there, or the one before it, which may have passed as a variable. It gives nil if there is none.
+// keyword of several words begins there, or the one before it, which may have been read as a variable. It returns nil if there
+// is none.
 func (p *parser) misspelt() error {
 	for _, n := range [...]int{1, 2, 0} {
 		i := p.tried.at + n - 1

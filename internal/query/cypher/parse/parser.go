@@ -7,7 +7,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher/ast"
 )
 
-// The limits that keep the tree, and with it the stack of everyone who walks it, small.
+// The limits that bound the tree, and so the stack of code that walks it.
 const (
 	maxDepth = 400    // nesting of brackets, prefix operators and subqueries
 	maxChain = 10_000 // operators of one strength in a row
@@ -16,7 +16,7 @@ const (
 // Statement reads a whole statement, with or without a semicolon at its end. An error is a *graph.Error of type SyntaxError.
 func Statement(text string) (*ast.Statement, error) { return StatementWhile(text, nil) }
 
-// StatementWhile is Statement, as long as alive, which is asked now and then, gives no error; nil is asked nothing.
+// StatementWhile is Statement, ended by an error of alive, which it calls repeatedly unless nil.
 func StatementWhile(text string, alive func() error) (*ast.Statement, error) {
 	return whole(text, alive, (*parser).statement)
 }
@@ -30,7 +30,7 @@ func Expression(text string) (ast.Expr, error) {
 	})
 }
 
-// whole reads a text by one. If it fails at a word, it is read again to see which keywords could have stood there.
+// whole parses a text with one. If that fails at a word, it parses again to collect the expected keywords.
 func whole[T any](text string, alive func() error, one func(*parser) T) (node T, err error) {
 	p := newParser(text, alive)
 	if err = p.catch(func() { node = one(p) }); err == nil {
@@ -50,28 +50,28 @@ func whole[T any](text string, alive func() error, one func(*parser) T) (node T,
 	return none, err
 }
 
-// parser walks over tokens by recursive descent. It never goes back: where two readings are possible it looks ahead, at bounded
-// cost, because brackets are paired.
+// parser walks over tokens by recursive descent. It never backtracks: to distinguish two readings, it looks ahead, at bounded
+// cost because brackets are paired.
 type parser struct {
 	text   string
 	tokens []token
 	i      int
 	depth  int
-	noBar  bool // a | ends the expression, it does not join labels
+	noBar  bool // a | ends the expression instead of joining labels
 	alive  func() error
-	steps  int // that were taken
+	steps  int // tokens and expressions read
 	// deprecated are the forms read so far that have a newer one.
 	deprecated []ast.Deprecated
-	// stuck says that there was no way on at the current token.
+	// stuck says that the parser could not continue at the current token.
 	stuck bool
 	// tried, if set, takes the keywords that could have stood near the token where an earlier run was stuck.
 	tried *tried
 }
 
-// tokensAlive is how many tokens or expressions are read before alive is asked again.
+// tokensAlive is how many tokens or expressions are read between two calls of alive.
 const tokensAlive = 1 << 12
 
-// failure carries an error up to catch.
+// failure carries an error to catch.
 type failure struct{ err error }
 
 func newParser(text string, alive func() error) *parser {
@@ -124,7 +124,7 @@ func (p *parser) enter() {
 
 func (p *parser) leave() { p.depth-- }
 
-// chain fails if n operators stand in a row.
+// chain fails if n operators in a row exceed the limit.
 func (p *parser) chain(n int) {
 	if n > maxChain {
 		p.fail(graph.SyntaxError(unexpectedSyntax, p.peek().pos, "more than %d operators in a row", maxChain))
@@ -150,7 +150,7 @@ func (p *parser) next() *token {
 	return t
 }
 
-// here is the place of the current token.
+// here returns the position of the current token.
 func (p *parser) here() ast.At { return ast.At{Pos: p.peek().pos} }
 
 // is reports whether the next tokens are these keywords.
@@ -184,7 +184,7 @@ func (p *parser) need(words ...string) {
 	}
 }
 
-// oneOf takes one of the keywords and says which; an empty string if none comes next.
+// oneOf takes one of the keywords and returns it; an empty string if none comes next.
 func (p *parser) oneOf(words ...string) string {
 	for _, w := range words {
 		if p.take(w) {
@@ -229,13 +229,13 @@ func commas[T any](p *parser, one func() T) []T {
 	return items
 }
 
-// isVariable reports whether the token can be a variable wherever it stands.
+// isVariable reports whether the token can be a variable in every place.
 func isVariable(t *token) bool {
 	return t.kind == tokQuoted || t.kind == tokWord && !ast.Reserved(t.text)
 }
 
-// isOperand reports whether the word that comes next is a variable where an expression begins: a reserved word is one if what
-// stands behind it can follow an operand, and cannot be what the word is the keyword of.
+// isOperand reports whether the word that comes next is a variable where an expression begins: a reserved word is one if its
+// successor can follow an operand but not the keyword.
 func (p *parser) isOperand() bool {
 	t := p.peekAt(1)
 	switch {
@@ -251,7 +251,7 @@ func (p *parser) isOperand() bool {
 	return t.kind == tokEOF
 }
 
-// afterOperand are the words that may stand behind an operand and not at the beginning of one.
+// afterOperand are the words that can follow an operand but not begin one.
 var afterOperand = map[string]bool{
 	"AND": true, "AS": true, "ASC": true, "ASCENDING": true, "CONTAINS": true, "DESC": true, "DESCENDING": true, "ELSE": true, "END": true,
 	"ENDS": true, "IN": true, "IS": true, "LIMIT": true, "OR": true, "ORDER": true, "RETURN": true, "SKIP": true, "STARTS": true, "THEN": true,
@@ -297,13 +297,13 @@ func (p *parser) bars(end bool, f func()) {
 	p.noBar = outer
 }
 
-// plannerOptions are Neo4j's options of how a statement is planned and run, in capitals. They say nothing of what it means.
+// plannerOptions are Neo4j's options for planning and running a statement, in capitals. They do not change its meaning.
 var plannerOptions = []string{
 	"RUNTIME", "PLANNER", "REPLAN", "UPDATESTRATEGY", "EXPRESSIONENGINE", "OPERATORENGINE", "INTERPRETEDPIPESFALLBACK",
 	"CONNECTCOMPONENTSPLANNER", "EAGERANALYZER", "STATEFULSHORTESTPLANNINGMODE", "INFERSCHEMAPARTS", "PLANVAREXPANDINTO", "DEBUG",
 }
 
-// version reads CYPHER [version] [option = value …]. Both versions mean the same here.
+// version reads CYPHER [version] [option = value …]. Both versions have the same meaning.
 func (p *parser) version() {
 	if !p.take("CYPHER") {
 		return
@@ -354,7 +354,7 @@ func (p *parser) statement() *ast.Statement {
 	return s
 }
 
-// deprecate notes that there is another way to write what has been read.
+// deprecate records that what has been read has a newer form.
 func (p *parser) deprecate(at ast.At, what, instead string) {
 	p.deprecated = append(p.deprecated, ast.Deprecated{At: at, What: what, Instead: instead})
 }

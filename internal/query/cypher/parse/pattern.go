@@ -138,7 +138,7 @@ func (p *parser) group() ast.PathElement {
 	return n
 }
 
-// unwrap takes the parentheses off a path that is made: there they say nothing.
+// unwrap removes the parentheses of a path that is created, where they have no meaning.
 func unwrap(n *ast.PathPattern) {
 	for len(n.Elements) == 1 {
 		sub, ok := n.Elements[0].(*ast.SubpathPattern)
@@ -192,8 +192,8 @@ func (p *parser) optionalVariable() *ast.Variable {
 	return nil
 }
 
-// declares reports whether the token, behind the opening bracket of a pattern and before next, is its variable. WHERE and IS are
-// what they say unless labels or the bracket's end follow.
+// declares reports whether the token, behind the opening bracket of a pattern and before next, is its variable. WHERE and IS
+// are keywords unless labels or the bracket's end follow.
 func declares(t, next *token) bool {
 	if t.is("WHERE") || t.is("IS") {
 		return next.sign(":") || next.sign(")") || next.sign("]")
@@ -242,7 +242,7 @@ func (p *parser) dash() {
 	p.next()
 }
 
-// detail reads what stands between the brackets of a relationship.
+// detail reads the contents of a relationship's brackets.
 func (p *parser) detail(n *ast.RelationshipPattern) {
 	n.Variable = p.optionalVariable()
 	n.Types = p.labels()
@@ -351,8 +351,8 @@ func (p *parser) labelName(what string) ast.LabelExpr {
 	return l
 }
 
-// patternEnd returns the index of the token after the path pattern that begins at token i, or i if none begins there. It looks at
-// the shape alone: (…) of a node, then as many -[…]-(…) as there are, at least one.
+// patternEnd returns the index of the token after the path pattern that begins at token i, or i if none begins there. It checks
+// only the shape: (…) of a node, then as many -[…]-(…) as there are, at least one.
 func (p *parser) patternEnd(i int) int {
 	if !p.token(i).sign("(") || p.token(i).pair == 0 || !p.nodeShape(i) {
 		return i
