@@ -350,7 +350,7 @@ func TestUsage(t *testing.T) {
 		{0, "", "graphctl", []string{"version", "--address", "127.0.0.1:1"}},
 		{1, "cannot be reached", "graphctl", []string{"query", "RETURN 1", "--address", "127.0.0.1:1"}},
 		{2, `unknown command "quer"`, "graphctl", []string{"quer"}},
-		{2, "must be table, json, ndjson or csv", "graphctl", []string{"query", "RETURN 1", "-o", "xml"}},
+		{2, "must be table, json, ndjson, csv, arrow or parquet", "graphctl", []string{"query", "RETURN 1", "-o", "xml"}},
 		{2, "-p x", "graphctl", []string{"query", "RETURN 1", "-p", "x"}},
 		{2, "must be cpu", "graphctl", []string{"pprof", "brain"}},
 		{2, "give either a request or -f FILE", "graphctl", []string{"fetch"}},
