@@ -158,7 +158,7 @@ func load(o *options, fronts ...*process) error {
 	return os.WriteFile(done, nil, 0o600)
 }
 
-// settle waits until the processes are idle: after a load they fold and compact for a while. It gives up after a minute.
+// settle waits until the processes are idle: after a load they compact deltas and tables for a while. It gives up after a minute.
 func settle(sides ...*side) error {
 	const idle = 50 * time.Millisecond // of all processors in a second
 	tick := time.NewTicker(time.Second)

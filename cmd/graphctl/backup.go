@@ -27,8 +27,8 @@ func newBackup(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup DEST",
 		Short: "Back up the server's graphs to a directory or an object store, while they are written to",
-		Long: `Back up all graphs, or the one that --graph names, to DEST: a directory, file:///path, s3://bucket/folder, gs://bucket/folder
-or azblob://container/folder. The backup copies only files that DEST lacks.`,
+		Long: `Back up all graphs, or the one that --graph names, to DEST: a directory, file:///path, s3://bucket/compactor, gs://bucket/compactor
+or azblob://container/compactor. The backup copies only files that DEST lacks.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if list && verify {

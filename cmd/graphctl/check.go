@@ -110,7 +110,7 @@ func (a *app) checkDir(ctx context.Context, dir string, repair bool, show func(s
 	if _, err := os.Stat(filepath.Join(dir, "graphs")); err != nil {
 		return nil, usagef("--data-dir %s is no data directory: %v", dir, err)
 	}
-	store, err := local.Open(local.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler), Tuning: local.Tuning{FoldRecords: -1}})
+	store, err := local.Open(local.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler), Tuning: local.Tuning{CompactRecords: -1}})
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (a *app) checkDir(ctx context.Context, dir string, repair bool, show func(s
 	}
 	for _, f := range rep.Findings {
 		out.Findings = append(out.Findings, &pb.CheckFinding{
-			Kind: f.Kind, Count: f.Count, Mended: f.Mended, Mendable: f.Mendable, Examples: f.Examples,
+			Kind: f.Kind, Count: f.Count, Mended: f.Repaired, Mendable: f.Repairable, Examples: f.Examples,
 		})
 	}
 	return out, nil
@@ -138,12 +138,12 @@ func printCheck(w io.Writer, r *pb.CheckReport) {
 		fmt.Fprintln(w, "nothing is wrong")
 	}
 	for _, f := range r.GetFindings() {
-		state := "can be mended with --repair"
+		state := "can be repaired with --repair"
 		switch {
 		case f.GetMended() > 0:
-			state = fmt.Sprintf("%d mended", f.GetMended())
+			state = fmt.Sprintf("%d repaired", f.GetMended())
 		case !f.GetMendable():
-			state = "cannot be mended"
+			state = "cannot be repaired"
 		}
 		fmt.Fprintf(w, "%s: %d, %s\n", f.GetKind(), f.GetCount(), state)
 		for _, e := range f.GetExamples() {

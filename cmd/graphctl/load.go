@@ -44,7 +44,7 @@ func newLoad(a *app) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, args []string) error { return a.load(cmd, &l, args) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&l.dir, "dir", "", "base of the mapping's relative paths (default: the mapping's folder)")
+	f.StringVar(&l.dir, "dir", "", "base of the mapping's relative paths (default: the mapping's compactor)")
 	f.IntVar(&l.workers, "workers", 0, "number of parsers; 0 is one for each processor")
 	f.Var(&l.memory, "memory", "memory of the load, in bytes or such as 512MiB")
 	f.BoolVar(&l.dryRun, "dry-run", false, "parse and check everything, write nothing")

@@ -110,7 +110,7 @@ func TestClusterTLS(t *testing.T) {
 			conn, err := grpc.NewClient(s.grpc, grpc.WithTransportCredentials(creds))
 			require.NoError(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			_, err = pb.NewReadServiceClient(conn).Scan(ctx, &pb.ScanRequest{Cut: &pb.Cut{Graph: "default"}})
+			_, err = pb.NewReadServiceClient(conn).Scan(ctx, &pb.ScanRequest{Snapshot: &pb.Snapshot{Graph: "default"}})
 			require.ErrorContains(t, err, "Unavailable", "%s, shard %d", name, no)
 			require.NoError(t, ctx.Err(), "%s, shard %d", name, no)
 			cancel()

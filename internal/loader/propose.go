@@ -39,7 +39,7 @@ type proposedSpace struct {
 // proposer finds out what inputs become together.
 type proposer struct {
 	inputs []*proposal
-	names  map[string]string // labels by their folded names
+	names  map[string]string // labels by their compacted names
 	spaces []*proposedSpace
 }
 
@@ -88,8 +88,8 @@ func Propose(ctx context.Context, paths []string, named func(string) string) ([]
 	return p.yaml(), nil
 }
 
-// fold makes names comparable: person_id, PersonId and Person.id are one.
-func fold(name string) string {
+// compact makes names comparable: person_id, PersonId and Person.id are one.
+func compact(name string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
 			return -1
@@ -149,16 +149,16 @@ func dotted(column string) string {
 func (p *proposer) nameLabels(x *proposal) {
 	for _, c := range x.columns {
 		if l := dotted(c.name); l != "" {
-			p.names[fold(l)] = l
+			p.names[compact(l)] = l
 		}
 	}
 	for _, c := range x.cells {
 		if c.Group != "" {
-			p.names[fold(c.Group)] = c.Group
+			p.names[compact(c.Group)] = c.Group
 		}
 	}
 	if x.cells == nil && len(x.parts()) < 3 {
-		if f := fold(x.stem); p.names[f] == "" {
+		if f := compact(x.stem); p.names[f] == "" {
 			p.names[f] = labelName(x.stem)
 		}
 	}
@@ -166,7 +166,7 @@ func (p *proposer) nameLabels(x *proposal) {
 
 // labelOf gives the label that a name stands for.
 func (p *proposer) labelOf(name string) string {
-	if l := p.names[fold(name)]; l != "" {
+	if l := p.names[compact(name)]; l != "" {
 		return l
 	}
 	return labelName(name)
@@ -186,7 +186,7 @@ func (p *proposer) split(parts []string) (from, typ, to string, known bool) {
 	for i := len(parts) - 2; i >= 1; i-- {
 		for j := i + 1; j < len(parts); j++ {
 			f, t := strings.Join(parts[:i], "_"), strings.Join(parts[j:], "_")
-			if p.names[fold(f)] != "" && p.names[fold(t)] != "" {
+			if p.names[compact(f)] != "" && p.names[compact(t)] != "" {
 				return f, strings.Join(parts[i:j], "_"), t, true
 			}
 		}
@@ -213,7 +213,7 @@ func (x *proposal) ends() (from, to int, ok bool) {
 	for _, names := range endNames {
 		from, to = -1, -1
 		for i, c := range x.columns {
-			name := fold(c.name)
+			name := compact(c.name)
 			if name == "start" || name == "end" {
 				continue // times
 			}
@@ -258,7 +258,7 @@ func (p *proposer) isEdges(x *proposal) bool {
 			x.from.column = i
 		}
 		for i, c := range x.columns {
-			if name := fold(c.name); i != x.from.column && (name == fold(t)+"id" || name == fold(t)) {
+			if name := compact(c.name); i != x.from.column && (name == compact(t)+"id" || name == compact(t)) {
 				x.to.column = i
 				break
 			}
@@ -275,15 +275,15 @@ func (p *proposer) isEdges(x *proposal) bool {
 	return true
 }
 
-// columnOf finds a column by its folded name, or gives -1.
+// columnOf finds a column by its compacted name, or gives -1.
 func (x *proposal) columnOf(name string) int {
-	return slices.IndexFunc(x.columns, func(c *sampleColumn) bool { return fold(c.name) == fold(name) })
+	return slices.IndexFunc(x.columns, func(c *sampleColumn) bool { return compact(c.name) == compact(name) })
 }
 
 // space finds an id space, or makes it.
 func (p *proposer) space(name string) *proposedSpace {
 	for _, s := range p.spaces {
-		if fold(s.name) == fold(name) {
+		if compact(s.name) == compact(name) {
 			return s
 		}
 	}
@@ -310,7 +310,7 @@ func (p *proposer) defineSpaces() {
 func (p *proposer) joinEnds(x *proposal) {
 	for _, end := range []*proposedEnd{&x.from, &x.to} {
 		if end.space != "" {
-			if i := slices.IndexFunc(p.spaces, func(s *proposedSpace) bool { return fold(s.name) == fold(end.space) }); i >= 0 {
+			if i := slices.IndexFunc(p.spaces, func(s *proposedSpace) bool { return compact(s.name) == compact(end.space) }); i >= 0 {
 				end.space = p.spaces[i].name
 				continue
 			}

@@ -63,7 +63,7 @@ func (x *proposal) candidates() []candidate {
 		if d, m := c.repeats(x.rows); d+m > 0 {
 			continue
 		}
-		if t, ok := c.typ(); ok && (t == "" || t == "int") || strings.HasSuffix(fold(c.name), "id") {
+		if t, ok := c.typ(); ok && (t == "" || t == "int") || strings.HasSuffix(compact(c.name), "id") {
 			add(i, candidate{})
 		}
 	}

@@ -297,14 +297,14 @@ func (s *Session) Apply(ctx context.Context, batches []*Batch) ([]Ack, error) {
 		confirmed = s.Seq
 	}
 	var vertices, edges []origin
-	var fresh []int // the batches that are not skipped
+	var delta []int // the batches that are not skipped
 	for i, b := range batches {
 		load.Seq, load.Mark = b.Seq, b.Mark
 		confirmed = max(confirmed, b.Confirmed)
 		if s.stream != "" && b.Seq <= s.Seq {
 			continue // an earlier run has applied it
 		}
-		fresh = append(fresh, i)
+		delta = append(delta, i)
 		for j := range b.Vertices {
 			v, err := s.vertices(&b.Vertices[j])
 			if err != nil {
@@ -348,7 +348,7 @@ func (s *Session) Apply(ctx context.Context, batches []*Batch) ([]Ack, error) {
 	last.Vertices, last.Edges = load.AppliedVertices, load.AppliedEdges
 	last.Resolve, last.Commit = load.Resolve, took-load.Resolve
 	at := map[uint64]int{}
-	for _, i := range fresh {
+	for _, i := range delta {
 		at[batches[i].Seq] = i
 	}
 	for _, r := range load.Rejected {
@@ -362,7 +362,7 @@ func (s *Session) Apply(ctx context.Context, batches []*Batch) ([]Ack, error) {
 		a.Rejected = append(a.Rejected, r)
 	}
 	if s.stream != "" {
-		for _, i := range fresh {
+		for _, i := range delta {
 			s.note(batches[i], &acks[i])
 		}
 	}

@@ -157,15 +157,15 @@ func hashBeginning(h hash.Hash, body io.ReadCloser) error {
 	return errors.Join(err, body.Close())
 }
 
-// objects finds what a URL of an object store names: an object, those of a folder, which ends with a slash, that have the ending of a
+// objects finds what a URL of an object store names: an object, those of a compactor, which ends with a slash, that have the ending of a
 // format, or those that a pattern matches.
 func objects(ctx context.Context, name string) ([]string, error) {
 	u, err := url.Parse(name)
 	if err != nil {
 		return nil, fmt.Errorf("%s: this is no URL", shown(name))
 	}
-	folder := u.Path == "" || strings.HasSuffix(u.Path, "/")
-	if !folder && !strings.ContainsAny(u.Path, "*[") {
+	compactor := u.Path == "" || strings.HasSuffix(u.Path, "/")
+	if !compactor && !strings.ContainsAny(u.Path, "*[") {
 		return []string{name}, nil
 	}
 	names, err := bucket.List(ctx, name)
@@ -173,7 +173,7 @@ func objects(ctx context.Context, name string) ([]string, error) {
 		return nil, fmt.Errorf("%s: %w", shown(name), err)
 	}
 	names = slices.DeleteFunc(names, func(n string) bool {
-		return folder && formatOf(n) == mapping.Auto || fileName(n) == rejectsName
+		return compactor && formatOf(n) == mapping.Auto || fileName(n) == rejectsName
 	})
 	if len(names) == 0 {
 		return nil, fmt.Errorf("no object matches %s", shown(name))

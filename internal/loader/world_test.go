@@ -273,13 +273,13 @@ func TestTakenOver(t *testing.T) {
 	}
 	_, err = old.Apply(t.Context(), batch(1))
 	require.NoError(t, err)
-	fresh, err := w.l.Begin(context.Background(), open)
+	delta, err := w.l.Begin(context.Background(), open)
 	require.NoError(t, err)
-	require.Equal(t, uint64(1), fresh.Seq)
+	require.Equal(t, uint64(1), delta.Seq)
 	_, err = old.Apply(t.Context(), batch(2))
 	require.ErrorContains(t, err, "taken over")
-	_, err = fresh.Apply(t.Context(), batch(2))
+	_, err = delta.Apply(t.Context(), batch(2))
 	require.NoError(t, err)
 	old.Close()
-	fresh.Close()
+	delta.Close()
 }

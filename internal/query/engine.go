@@ -303,7 +303,7 @@ func (e *Engine) limit(q *Running, start time.Time, asked time.Duration) {
 
 // known returns a graph from the store's cache; the transaction that follows checks whether it is current.
 func (e *Engine) known(name string) (shard.Graph, error) {
-	if k, ok := e.store.(shard.Knower); ok {
+	if k, ok := e.store.(shard.CachedStore); ok {
 		if g := k.Known(name); g != nil {
 			return g, nil
 		}
@@ -313,7 +313,7 @@ func (e *Engine) known(name string) (shard.Graph, error) {
 
 // checked waits until a transaction is known to read the current snapshot, or returns why it does not.
 func checked(ctx context.Context, tx shard.Tx) error {
-	if c, ok := tx.(shard.Checked); ok {
+	if c, ok := tx.(shard.Validator); ok {
 		return c.Check(ctx)
 	}
 	return nil
@@ -344,7 +344,7 @@ func (e *Engine) run(ctx context.Context, g shard.Graph, p *prepared, params map
 }
 
 // errStalePlan says that a plan was made for another catalog than that of the transaction that has begun.
-var errStalePlan = graph.Unavailable("DatabaseError", shard.CutGone, "the schema changed while the statement was planned; run it again", nil)
+var errStalePlan = graph.Unavailable("DatabaseError", shard.SnapshotGone, "the schema changed while the statement was planned; run it again", nil)
 
 // attempt runs a plan in its own transaction.
 func (e *Engine) attempt(ctx context.Context, g shard.Graph, mode shard.Mode, p *prepared, params map[string]graph.Value, res *Result) error {
@@ -587,7 +587,7 @@ func (e *Engine) compile(ctx context.Context, g shard.Graph, q *plan.Query) (*ex
 // compileEstimated compiles an optimized plan and marks it as long-running if the estimates say so.
 func (e *Engine) compileEstimated(q *plan.Query) (*exec.Prepared, error) {
 	var opt exec.Options
-	if d, ok := e.store.(shard.Distant); ok {
+	if d, ok := e.store.(shard.RemoteStore); ok {
 		opt.BatchSize = d.Rows()
 	}
 	x, err := exec.Compile(q, opt)

@@ -56,7 +56,7 @@ func (e *Engine) Fetch(ctx context.Context, req FetchRequest, w io.Writer) (code
 	if err = e.admit(ctx, q, start); err == nil {
 		res, err = e.fetch(ctx, q, req, out)
 	}
-	for reruns := 0; shard.Lost(err) && !out.began && backoff(ctx, reruns); reruns++ {
+	for reruns := 0; shard.Retriable(err) && !out.began && backoff(ctx, reruns); reruns++ {
 		e.metrics.Retries.Add(1)
 		res, err = e.fetch(ctx, q, req, out)
 	}

@@ -54,7 +54,7 @@ func TestRerun(t *testing.T) {
 	ctx := context.Background()
 	store := oracle.New(1)
 	require.NoError(t, store.CreateGraph(ctx, DefaultGraph))
-	l := &losing{Store: store, detail: shard.CutGone}
+	l := &losing{Store: store, detail: shard.SnapshotGone}
 	e := New(l, Options{})
 	query := func(statement string) ([]string, error) { return rowsOf(e.Query(ctx, Request{Statement: statement})) }
 	_, err := query("UNWIND range(1, 3000) AS i CREATE (:N {i: i})")
@@ -83,17 +83,17 @@ func TestRerun(t *testing.T) {
 
 	l.lose, l.from = 1, 1
 	rows, err = query("MATCH (n:N) RETURN n.i")
-	require.True(t, shard.Lost(err), "%v", err)
+	require.True(t, shard.Retriable(err), "%v", err)
 	require.NotEmpty(t, rows)
 
 	l.lose, l.from = 100, 0
 	_, err = query("MATCH (n:N) RETURN n.i")
-	require.True(t, shard.Lost(err), "%v", err)
+	require.True(t, shard.Retriable(err), "%v", err)
 	require.Equal(t, 100-1-maxReruns, l.lose)
 
 	l.lose = 1
 	tx, err := e.Begin(ctx, TxOptions{})
 	require.NoError(t, err)
 	_, err = rowsOf(tx.Run(ctx, Request{Statement: "MATCH (n:N) RETURN n.i"}))
-	require.True(t, shard.Lost(err), "%v", err)
+	require.True(t, shard.Retriable(err), "%v", err)
 }

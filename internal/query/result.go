@@ -36,7 +36,7 @@ type Result struct {
 	maxRows   int64
 	limits    Limits
 	reruns    int
-	checked   bool // see shard.Checked
+	checked   bool // see shard.Validator
 	count     int64
 	truncated bool
 	err       error
@@ -163,7 +163,7 @@ const (
 // rerun reports whether to run a request again after an error: its snapshot was lost with a process of a cluster, and nothing
 // was committed.
 func (r *Result) rerun(err error) bool {
-	if !shard.Lost(err) || r.p != nil && r.p.own && !errors.Is(err, errStalePlan) {
+	if !shard.Retriable(err) || r.p != nil && r.p.own && !errors.Is(err, errStalePlan) {
 		return false
 	}
 	if !backoff(r.ctx, r.reruns) {

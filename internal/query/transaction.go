@@ -103,7 +103,7 @@ func (e *Engine) begin(ctx context.Context, name string, mode shard.Mode) (shard
 			return nil, nil, err
 		}
 		tx, err := certain(ctx, g, mode)
-		if !shard.Lost(err) || !backoff(ctx, reruns) {
+		if !shard.Retriable(err) || !backoff(ctx, reruns) {
 			return g, tx, err
 		}
 	}
@@ -120,7 +120,7 @@ func certain(ctx context.Context, g shard.Graph, mode shard.Mode) (shard.Tx, err
 			return tx, nil
 		}
 		tx.Rollback()
-		if !shard.Lost(err) || !backoff(ctx, reruns) {
+		if !shard.Retriable(err) || !backoff(ctx, reruns) {
 			return nil, err
 		}
 	}

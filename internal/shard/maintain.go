@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Keeper is a store whose data can be verified, mended and copied while it is in use.
+// Keeper is a store whose data can be verified, repaired and copied while it is in use.
 type Keeper interface {
 	// Check verifies one state of a graph; see CheckOptions.
 	Check(ctx context.Context, name string, o CheckOptions) (*CheckReport, error)
@@ -35,7 +35,7 @@ type CheckpointFile struct {
 
 // CheckOptions say how to check.
 type CheckOptions struct {
-	// Repair mends what can be derived from the rest.
+	// Repair repairs what can be derived from the rest.
 	Repair bool
 	// Progress, if it is set, is told now and then what is being read and how many records were read.
 	Progress func(stage string, records uint64)
@@ -50,10 +50,10 @@ type CheckReport struct {
 
 // CheckFinding is one kind of fault.
 type CheckFinding struct {
-	Kind          string
-	Count, Mended uint64
-	// Mendable tells that faults of the kind can be mended.
-	Mendable bool
+	Kind            string
+	Count, Repaired uint64
+	// Repairable tells that faults of the kind can be repaired.
+	Repairable bool
 	// Examples name some of what is concerned.
 	Examples []string
 }
@@ -61,7 +61,7 @@ type CheckFinding struct {
 // Clean reports whether nothing is wrong, or nothing is any more.
 func (r *CheckReport) Clean() bool {
 	for _, f := range r.Findings {
-		if f.Mended < f.Count {
+		if f.Repaired < f.Count {
 			return false
 		}
 	}

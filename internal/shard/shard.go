@@ -10,8 +10,8 @@ import (
 // Graph is one graph, whatever the number of its shards and wherever they are. It is safe for concurrent use.
 type Graph interface {
 	graph.Catalog
-	// Begin opens a transaction on one consistent cut over all shards, in which nothing has expired; what expires while the
-	// transaction runs stays in its cut. Any number may read and write side by side;
+	// Begin opens a transaction on one consistent snapshot over all shards, in which nothing has expired; what expires while the
+	// transaction runs stays in its snapshot. Any number may read and write side by side;
 	// WriteExclusive alone waits, within ctx, for whoever commits.
 	Begin(ctx context.Context, mode Mode) (Tx, error)
 	// CreateIndex makes an index or constraint while others write, and returns when it is online. It fails if what is there
@@ -41,21 +41,21 @@ type Sizer interface {
 	Size() uint64
 }
 
-// Checked is a Tx that reads what is likely to be the present, and finds out meanwhile whether it is. Nothing that comes of
-// it, an error neither, may be given away before Check has given nil; if it gives an error that is Lost, another
+// Validator is a Tx that reads what is likely to be the present, and finds out meanwhile whether it is. Nothing that comes of
+// it, an error neither, may be given away before Check has given nil; if it gives an error that is Retriable, another
 // transaction is needed.
-type Checked interface {
+type Validator interface {
 	Check(ctx context.Context) error
 }
 
-// Knower is a Store that can give a graph without asking other processes whether it is still as it was: whoever begins a
+// CachedStore is a Store that can give a graph without asking other processes whether it is still as it was: whoever begins a
 // transaction is told. It gives nil for a graph that it does not know.
-type Knower interface {
+type CachedStore interface {
 	Known(name string) Graph
 }
 
-// Distant is a Store that asks other processes: it says how many rows make a request worth its way.
-type Distant interface{ Rows() int }
+// RemoteStore is a Store that asks other processes: it says how many rows make a request worth its way.
+type RemoteStore interface{ Rows() int }
 
 // Store is the set of graphs that a server serves. It is safe for concurrent use.
 type Store interface {
@@ -70,7 +70,7 @@ type Store interface {
 // Mode is what a transaction may do.
 type Mode uint8
 
-// The modes. Isolation is that of snapshots: a transaction sees its cut and its own writes.
+// The modes. Isolation is that of snapshots: a transaction sees its snapshot and its own writes.
 const (
 	Read Mode = iota
 	// Write begins without waiting. Its commit fails with graph.KindConflict, and may be tried again as a new
@@ -92,12 +92,12 @@ type Metered interface{ Meter(r *graph.Reads) }
 // Wired is a Tx that asks other processes: it counts that in w from now on, or with nil no more. No request runs meanwhile.
 type Wired interface{ Wire(w *graph.Wire) }
 
-// Tx reads one consistent cut of a graph and, in Write mode, sees its own writes. A Tx is used by one goroutine at a
+// Tx reads one consistent snapshot of a graph and, in Write mode, sees its own writes. A Tx is used by one goroutine at a
 // time for writing; its reads may run side by side. Values and ids that it hands out are valid until it ends.
 //
 // All requests are batches: there is no call for one vertex.
 type Tx interface {
-	// Counts gives how many vertices and edges the cut has, by label, type and ends; they must not be changed.
+	// Counts gives how many vertices and edges the snapshot has, by label, type and ends; they must not be changed.
 	Counts() *graph.Counts
 	// Statistics gives the counts with all that a planner asks for beside them, which takes longer to add up.
 	Statistics() *graph.Counts

@@ -39,8 +39,8 @@ const (
 	maxFixes    = 1 << 20
 )
 
-// Checked is what a check has found.
-type Checked struct {
+// CheckResult is what a check has found.
+type CheckResult struct {
 	Vertices, Edges, Entries, Large uint64
 	Findings                        map[string]*Finding
 	fixes                           int
@@ -50,12 +50,12 @@ type Checked struct {
 type Finding struct {
 	Count    uint64
 	Examples []string
-	// Fixes mend some of them.
+	// Fixes repair some of them.
 	Fixes []Fix
 }
 
-// Fix is a change of one record that mends a fault of the state that was checked. It holds as long as the record is what
-// it was then and nobody has changed the owners; a counter and a next id are mended whatever they have become.
+// Fix is a change of one record that repairs a fault of the state that was checked. It holds as long as the record is what
+// it was then and nobody has changed the owners; a counter and a next id are repaired whatever they have become.
 type Fix struct {
 	Shard      int
 	Key, Value []byte
@@ -78,8 +78,8 @@ type Announcement struct {
 	Prop graph.PropID
 }
 
-// add notes a fault with what mends it, if anything does.
-func (c *Checked) add(kind string, fixes []Fix, format string, args ...any) {
+// add notes a fault with what repairs it, if anything does.
+func (c *CheckResult) add(kind string, fixes []Fix, format string, args ...any) {
 	f := c.Findings[kind]
 	if f == nil {
 		f = &Finding{}
@@ -96,7 +96,7 @@ func (c *Checked) add(kind string, fixes []Fix, format string, args ...any) {
 }
 
 // join adds what another part of the check has found.
-func (c *Checked) join(o *Checked) {
+func (c *CheckResult) join(o *CheckResult) {
 	c.Vertices, c.Edges, c.Entries, c.Large = c.Vertices+o.Vertices, c.Edges+o.Edges, c.Entries+o.Entries, c.Large+o.Large
 	for _, kind := range o.Kinds() {
 		from, f := o.Findings[kind], c.Findings[kind]
@@ -128,7 +128,7 @@ type checker struct {
 	views   []*View
 	cat     *Catalog
 	indexes []CheckIndex
-	out     *Checked
+	out     *CheckResult
 	failed  error // of a look-up between passes
 
 	balance balance
@@ -150,11 +150,11 @@ const checkAtOnce = 8
 // adds up checksums of what each place says, in as many sums as fit in little memory. Only what falls in sums that do not
 // agree is compared in further passes. So memory is bounded whatever the size of the graph. What is found is in the order of
 // the shards.
-func Check(ctx context.Context, views []*View, cat *Catalog, indexes []CheckIndex, tell func(stage string, records uint64)) (*Checked, error) {
+func Check(ctx context.Context, views []*View, cat *Catalog, indexes []CheckIndex, tell func(stage string, records uint64)) (*CheckResult, error) {
 	if tell == nil {
 		tell = func(string, uint64) {}
 	}
-	c := &checker{ctx: ctx, views: views, cat: cat, indexes: indexes, tell: tell, out: &Checked{Findings: map[string]*Finding{}}, first: true}
+	c := &checker{ctx: ctx, views: views, cat: cat, indexes: indexes, tell: tell, out: &CheckResult{Findings: map[string]*Finding{}}, first: true}
 	c.balance.init()
 	if err := c.pass(); err != nil {
 		return nil, err
@@ -221,7 +221,7 @@ func (c *checker) side(f func(s *shardCheck) error) error {
 		for i := range all {
 			no := from + i
 			all[i] = &shardCheck{
-				checker: c, ctx: ctx, v: c.views[no], no: no, out: &Checked{Findings: map[string]*Finding{}}, balance: c.balance.part(),
+				checker: c, ctx: ctx, v: c.views[no], no: no, out: &CheckResult{Findings: map[string]*Finding{}}, balance: c.balance.part(),
 				counts: map[Count]int64{}, bars: Degrees{},
 			}
 			g.Go(func() error { return f(all[i]) })
@@ -243,7 +243,7 @@ type shardCheck struct {
 	ctx     context.Context
 	v       *View
 	no      int
-	out     *Checked
+	out     *CheckResult
 	balance balance
 	read    uint64          // records that are not told of yet
 	counts  map[Count]int64 // of the shard
@@ -317,7 +317,7 @@ func (s *shardCheck) iter(lower, upper []byte) (iterator, error) {
 }
 
 // Kinds lists the kinds of faults that were found, in order.
-func (c *Checked) Kinds() []string {
+func (c *CheckResult) Kinds() []string {
 	kinds := make([]string, 0, len(c.Findings))
 	for k := range c.Findings {
 		kinds = append(kinds, k)
@@ -326,8 +326,8 @@ func (c *Checked) Kinds() []string {
 	return kinds
 }
 
-// Mendable reports whether faults of a kind can be mended at all.
-func Mendable(kind string) bool {
+// Repairable reports whether faults of a kind can be repaired at all.
+func Repairable(kind string) bool {
 	switch kind {
 	case FaultRecord, FaultChecksum, FaultDangling, FaultUnique, FaultRequired, FaultLarge:
 		return false

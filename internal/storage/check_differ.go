@@ -57,7 +57,7 @@ func (c *checker) edgeDiffers(items []string) {
 	}
 	name := fmt.Sprintf("edge %d of the type %s from %d to %d", uint64(e.ID), c.cat.TypeName(e.Type), uint64(e.Src), uint64(e.Dst))
 	var body []byte
-	state, out, in := freshDeleted, false, false
+	state, out, in := deltaDeleted, false, false
 	for _, item := range items {
 		d := c.balance.left[item]
 		if d.n > 0 {
@@ -71,41 +71,41 @@ func (c *checker) edgeDiffers(items []string) {
 	}
 	change := &EdgeChange{Vertex: e.Dst, Neighbour: e.Src, Edge: e.ID, Type: e.Type, Dir: graph.In}
 	fix := Fix{
-		Shard: e.Dst.Shard(), Key: keys.AppendFreshOne(nil, e.Type, graph.In, e.Dst.Local(), e.Src, e.ID), Edge: change,
+		Shard: e.Dst.Shard(), Key: keys.AppendDeltaOne(nil, e.Type, graph.In, e.Dst.Local(), e.Src, e.ID), Edge: change,
 		Owners: []Owner{{Edge: e.ID, IsEdge: true}},
 	}
 	switch {
 	case out && e.Dst.Shard() >= len(c.views):
 		c.out.add(FaultDangling, nil, "%s: there is no such shard", name)
 	case out && !in:
-		// What a fresh record deletes is packed.
-		state = freshInserted
+		// What a delta record deletes is packed.
+		state = deltaInserted
 		if c.deleted(e) {
-			state = freshUpdated
+			state = deltaUpdated
 		}
 		fix.Value, change.What = append([]byte{state}, body...), EdgeAdded
 		c.out.add(FaultMirror, []Fix{fix}, "%s is missing in the list of its target", name)
 	case out:
 		if state == 0 {
-			state = freshUpdated
+			state = deltaUpdated
 		}
 		fix.Value, change.What = append([]byte{state}, body...), EdgeChanged
 		c.out.add(FaultMirror, []Fix{fix}, "%s has other properties in the list of its target", name)
 	default:
 		change.What = EdgeRemoved
-		if fix.Delete = state == freshInserted; !fix.Delete {
-			fix.Value = []byte{freshDeleted}
+		if fix.Delete = state == deltaInserted; !fix.Delete {
+			fix.Value = []byte{deltaDeleted}
 		}
 		c.out.add(FaultMirror, []Fix{fix}, "%s is missing in the list of its source", name)
 	}
 }
 
-// deleted reports whether a fresh record deletes the edge from the list of its target.
+// deleted reports whether a delta record deletes the edge from the list of its target.
 func (c *checker) deleted(e graph.Edge) bool {
-	key := keys.AppendFreshOne(nil, e.Type, graph.In, e.Dst.Local(), e.Src, e.ID)
+	key := keys.AppendDeltaOne(nil, e.Type, graph.In, e.Dst.Local(), e.Src, e.ID)
 	b, ok, err := get(c.views[e.Dst.Shard()].graph, key, nil)
 	c.fail(err)
-	return ok && len(b) > 0 && b[0] == freshDeleted
+	return ok && len(b) > 0 && b[0] == deltaDeleted
 }
 
 func (c *checker) memberDiffers(item string) {
@@ -115,7 +115,7 @@ func (c *checker) memberDiffers(item string) {
 	if l != 0 {
 		name += ", label " + c.cat.LabelName(l)
 	}
-	fix := Fix{Shard: id.Shard(), Key: keys.AppendFreshMember(nil, l, id.Local()), Value: []byte{0}, Owners: []Owner{{Vertex: id}}}
+	fix := Fix{Shard: id.Shard(), Key: keys.AppendDeltaMember(nil, l, id.Local()), Value: []byte{0}, Owners: []Owner{{Vertex: id}}}
 	if c.balance.left[item].n > 0 {
 		fix.Value = []byte{1}
 		c.out.add(FaultMember, []Fix{fix}, "%s: it is missing among the label's vertices", name)

@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// edges checks the edge lists: packed and fresh records side by side, one list after the other.
+// edges checks the edge lists: packed and delta records side by side, one list after the other.
 func (s *shardCheck) edges() (err error) {
 	if err := s.openSets(); err != nil {
 		return err
@@ -26,20 +26,20 @@ func (s *shardCheck) edges() (err error) {
 		return err
 	}
 	defer func() { _ = packed.Close() }()
-	lower, upper = keys.Bounds(keys.FreshEdge)
-	fresh, err := s.iter(lower, upper)
+	lower, upper = keys.Bounds(keys.DeltaEdge)
+	delta, err := s.iter(lower, upper)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = fresh.Close() }()
-	lower, upper = keys.Bounds(keys.FreshGroup)
+	defer func() { _ = delta.Close() }()
+	lower, upper = keys.Bounds(keys.DeltaGroup)
 	groups, err := s.iter(lower, upper)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = groups.Close() }()
 	packed.First()
-	fresh.First()
+	delta.First()
 	groups.First()
 	s.groups = groupLists{it: groups}
 	// The prefixes of lists in the two spaces differ in their first byte alone.
@@ -54,7 +54,7 @@ func (s *shardCheck) edges() (err error) {
 		return it.Key()[1:keys.ListSize]
 	}
 	for {
-		p, f := at(packed, keys.ListSize, keys.SegmentSize), at(fresh, keys.FreshOneSize, keys.FreshRunSize)
+		p, f := at(packed, keys.ListSize, keys.SegmentSize), at(delta, keys.DeltaOneSize, keys.DeltaRunSize)
 		g, err := s.grouped()
 		if err != nil {
 			return err
@@ -69,14 +69,14 @@ func (s *shardCheck) edges() (err error) {
 			break
 		}
 		s.ident = append(append(s.ident[:0], byte(keys.Adjacency)), list...)
-		if err := s.checkList(slices.Clone(s.ident), packed, fresh); err != nil {
+		if err := s.checkList(slices.Clone(s.ident), packed, delta); err != nil {
 			return err
 		}
 	}
 	if err := packed.Error(); err != nil {
 		return s.damage("graph", err)
 	}
-	if err := fresh.Error(); err != nil {
+	if err := delta.Error(); err != nil {
 		return s.damage("graph", err)
 	}
 	return s.damage("graph", groups.Error())
@@ -128,7 +128,7 @@ func (s *shardCheck) grouped() ([]byte, error) {
 
 // checkList puts a list together, whose first segment has the key first, and checks it. The iterators stand on its
 // records, and behind them afterwards.
-func (s *shardCheck) checkList(first []byte, packed, fresh iterator) error {
+func (s *shardCheck) checkList(first []byte, packed, delta iterator) error {
 	t, dir, local := keys.List(first)
 	m := &s.list
 	m.reset()
@@ -138,25 +138,25 @@ func (s *shardCheck) checkList(first []byte, packed, fresh iterator) error {
 		whole = false
 		s.malformed(key, err)
 	}
-	for ; fresh.Valid() && bytes.Equal(fresh.Key()[1:min(len(fresh.Key()), keys.ListSize)], first[1:]); fresh.Next() {
+	for ; delta.Valid() && bytes.Equal(delta.Key()[1:min(len(delta.Key()), keys.ListSize)], first[1:]); delta.Next() {
 		if err := s.alive(); err != nil {
 			return err
 		}
-		k := fresh.Key()
-		v, err := fresh.ValueAndErr()
+		k := delta.Key()
+		v, err := delta.ValueAndErr()
 		if err != nil {
 			return s.damage("graph", err)
 		}
 		switch {
-		case len(k) == keys.FreshRunSize && k[keys.ListSize] == keys.FreshRun:
+		case len(k) == keys.DeltaRunSize && k[keys.ListSize] == keys.DeltaRun:
 			s.runs = append(s.runs, slices.Clone(v))
-		case len(k) == keys.FreshOneSize && k[keys.ListSize] == keys.FreshOne:
+		case len(k) == keys.DeltaOneSize && k[keys.ListSize] == keys.DeltaOne:
 			n, e := keys.Pair(k[keys.ListSize+1:])
 			if err := m.addOne(n, e, v); err != nil {
 				bad(k, err)
 			}
 		default:
-			bad(k, errFresh)
+			bad(k, errDelta)
 		}
 	}
 	if g := &s.groups; g.i < len(g.x.at) && bytes.Equal(g.list, first[1:]) {
@@ -236,7 +236,7 @@ func (s *shardCheck) checkTotal(first, value []byte, total, sum int) {
 	s.note(FaultList, fixes, "%s: its segments hold %d edges, not %d", s.listName(t, dir, local), sum, total)
 }
 
-// checkOverrides checks that the fresh edges that change or delete a packed one do so.
+// checkOverrides checks that the delta edges that change or delete a packed one do so.
 func (s *shardCheck) checkOverrides(first []byte, m *merged) {
 	if !s.first || len(m.dropped) == len(m.over) {
 		return
@@ -247,12 +247,12 @@ func (s *shardCheck) checkOverrides(first []byte, m *merged) {
 		if _, ok := slices.BinarySearchFunc(m.dropped, o, row.compare); ok {
 			continue
 		}
-		key := keys.AppendFreshOne(nil, t, dir, local, o.neighbour, o.edge)
+		key := keys.AppendDeltaOne(nil, t, dir, local, o.neighbour, o.edge)
 		fix := Fix{Shard: s.no, Key: key, Delete: true}
 		if i, ok := slices.BinarySearchFunc(m.rows, o, row.compare); ok {
-			fix = Fix{Shard: s.no, Key: key, Value: append([]byte{freshInserted}, m.one(m.rows[i])...)}
+			fix = Fix{Shard: s.no, Key: key, Value: append([]byte{deltaInserted}, m.one(m.rows[i])...)}
 		}
-		s.note(FaultList, []Fix{fix}, "%s: a fresh record changes edge %d, which is not packed", s.listName(t, dir, local), uint64(o.edge))
+		s.note(FaultList, []Fix{fix}, "%s: a delta record changes edge %d, which is not packed", s.listName(t, dir, local), uint64(o.edge))
 	}
 }
 
@@ -343,17 +343,17 @@ func (s *shardCheck) enterList(t graph.TypeID, dir graph.Direction, local uint64
 	return nil
 }
 
-// stateOf is how an edge of a list is stored: packed, which is 0, or a state of fresh edges.
+// stateOf is how an edge of a list is stored: packed, which is 0, or a state of delta edges.
 func stateOf(m *merged, r row) byte {
 	if r.from >= 0 {
 		return 0
 	}
 	for _, o := range m.over {
 		if o.compare(r) == 0 {
-			return freshUpdated
+			return deltaUpdated
 		}
 	}
-	return freshInserted
+	return deltaInserted
 }
 
 // edge enters an edge as one of its lists has it.

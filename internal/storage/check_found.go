@@ -16,34 +16,34 @@ import (
 
 func number(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// members enters the memberships that bitmaps and fresh records hold.
+// members enters the memberships that bitmaps and delta records hold.
 func (s *shardCheck) members() error {
-	lower, upper := keys.Bounds(keys.FreshLabel)
-	fresh, err := s.iter(lower, upper)
+	lower, upper := keys.Bounds(keys.DeltaLabel)
+	delta, err := s.iter(lower, upper)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = fresh.Close() }()
-	fresh.First()
+	defer func() { _ = delta.Close() }()
+	delta.First()
 	var m members
-	// take applies the fresh memberships of a bitmap and enters the whole.
+	// take applies the delta memberships of a bitmap and enters the whole.
 	take := func(label graph.LabelID, chunk uint32) error {
-		for ; fresh.Valid(); fresh.Next() {
-			k := fresh.Key()
-			if len(k) != keys.FreshLSize {
-				s.malformed(k, errFresh)
+		for ; delta.Valid(); delta.Next() {
+			k := delta.Key()
+			if len(k) != keys.DeltaLSize {
+				s.malformed(k, errDelta)
 				continue
 			}
 			l, local := graph.LabelID(binary.BigEndian.Uint32(k[1:])), keys.Local(k[5:])
 			if l != label || uint32(local>>memberBits) != chunk {
 				break
 			}
-			v, err := fresh.ValueAndErr()
+			v, err := delta.ValueAndErr()
 			if err != nil {
 				return s.damage("graph", err)
 			}
 			if len(v) != 1 || v[0] > 1 {
-				s.malformed(k, errFresh)
+				s.malformed(k, errDelta)
 				continue
 			}
 			i := local & (memberRows - 1)
@@ -57,16 +57,16 @@ func (s *shardCheck) members() error {
 		}
 		return nil
 	}
-	// before reports whether the next fresh membership lies in a bitmap before this one, which is then not packed.
+	// before reports whether the next delta membership lies in a bitmap before this one, which is then not packed.
 	before := func(label graph.LabelID, chunk uint32, all bool) (l graph.LabelID, c uint32, ok bool) {
-		for fresh.Valid() && len(fresh.Key()) != keys.FreshLSize {
-			s.malformed(fresh.Key(), errFresh)
-			fresh.Next()
+		for delta.Valid() && len(delta.Key()) != keys.DeltaLSize {
+			s.malformed(delta.Key(), errDelta)
+			delta.Next()
 		}
-		if !fresh.Valid() {
+		if !delta.Valid() {
 			return 0, 0, false
 		}
-		k := fresh.Key()
+		k := delta.Key()
 		l, c = graph.LabelID(binary.BigEndian.Uint32(k[1:])), uint32(keys.Local(k[5:])>>memberBits)
 		return l, c, all || l < label || l == label && c < chunk
 	}
@@ -98,7 +98,7 @@ func (s *shardCheck) members() error {
 	for {
 		l, c, ok := before(0, 0, true)
 		if !ok {
-			return s.damage("graph", fresh.Error())
+			return s.damage("graph", delta.Error())
 		}
 		m = members{}
 		if err := take(l, c); err != nil {

@@ -10,10 +10,10 @@ import (
 
 // Parts of a check, put together, are what one check of all would have found, in its order.
 func TestCheckedJoin(t *testing.T) {
-	whole := &Checked{Findings: map[string]*Finding{}}
-	joined := &Checked{Findings: map[string]*Finding{}}
+	whole := &CheckResult{Findings: map[string]*Finding{}}
+	joined := &CheckResult{Findings: map[string]*Finding{}}
 	for no := range 4 {
-		part := &Checked{Findings: map[string]*Finding{}, Vertices: uint64(no)}
+		part := &CheckResult{Findings: map[string]*Finding{}, Vertices: uint64(no)}
 		whole.Vertices += uint64(no)
 		for i := range 4 {
 			for _, kind := range []string{FaultMirror, FaultList}[:1+no%2] {

@@ -37,7 +37,7 @@ type gridCells struct {
 
 func (g *gridCells) reset() { clear(g.at[:]); g.buf = g.buf[:0] }
 
-// properties lists the properties that some chunk or fresh record holds, ascending.
+// properties lists the properties that some chunk or delta record holds, ascending.
 func (s *shardCheck) properties() ([]graph.PropID, error) {
 	var props []graph.PropID
 	lower, upper := keys.Bounds(keys.Column)
@@ -59,11 +59,11 @@ func (s *shardCheck) properties() ([]graph.PropID, error) {
 		return nil, s.damage("graph", err)
 	}
 	seen := map[graph.PropID]bool{}
-	lower, upper = keys.Bounds(keys.FreshProp)
+	lower, upper = keys.Bounds(keys.DeltaProp)
 	err = s.scan(lower, upper, func(k, v []byte) error {
 		err := eachProp(v, func(p graph.PropID, _ []byte) error { seen[p] = true; return nil })
-		if err != nil || len(k) != keys.FreshVSize {
-			s.malformed(k, errFresh)
+		if err != nil || len(k) != keys.DeltaVSize {
+			s.malformed(k, errDelta)
 		}
 		return nil
 	})
@@ -74,7 +74,7 @@ func (s *shardCheck) properties() ([]graph.PropID, error) {
 	return slices.Compact(props), err
 }
 
-// fill reads the cells of a property in the grid cell that begins at base, without what is fresh.
+// fill reads the cells of a property in the grid cell that begins at base, without what is delta.
 func (s *shardCheck) fill(it iterator, p graph.PropID, base uint64, out *gridCells) error {
 	var col column
 	for ok := it.SeekGE(keys.AppendChunk(s.key[:0], p, base)); ok; ok = it.Next() {
@@ -123,7 +123,7 @@ type gridSets struct {
 	sets  [gridRows]graph.LabelSet
 	cells gridCells
 	cols  iterator
-	fresh iterator
+	delta iterator
 }
 
 func (s *shardCheck) openSets() (err error) {
@@ -132,15 +132,15 @@ func (s *shardCheck) openSets() (err error) {
 	if s.sets.cols, err = s.iter(lower, upper); err != nil {
 		return err
 	}
-	lower, upper = keys.Bounds(keys.FreshProp)
-	s.sets.fresh, err = s.iter(lower, upper)
+	lower, upper = keys.Bounds(keys.DeltaProp)
+	s.sets.delta, err = s.iter(lower, upper)
 	return err
 }
 
 func (s *shardCheck) closeSets() error {
 	err := s.sets.cols.Close()
-	if s.sets.fresh != nil {
-		if ferr := s.sets.fresh.Close(); err == nil {
+	if s.sets.delta != nil {
+		if ferr := s.sets.delta.Close(); err == nil {
 			err = ferr
 		}
 	}
@@ -155,7 +155,7 @@ func (s *shardCheck) set(local uint64) (graph.LabelSet, error) {
 		if err := s.fill(g.cols, labelSetProp, base, &g.cells); err != nil {
 			return 0, err
 		}
-		err := s.eachFresh(g.fresh, base, func(local uint64, body []byte) error {
+		err := s.eachDelta(g.delta, base, func(local uint64, body []byte) error {
 			cell, err := propCell(body, labelSetProp)
 			if err == nil && cell != nil {
 				g.cells.at[local-base] = slices.Clone(cell)
@@ -185,10 +185,10 @@ func setOf(cell []byte) graph.LabelSet {
 	return graph.LabelSet(v.Int())
 }
 
-// eachFresh calls f with the fresh records of a grid cell.
-func (s *shardCheck) eachFresh(it iterator, base uint64, f func(local uint64, body []byte) error) error {
-	for ok := it.SeekGE(keys.AppendFreshProps(s.key[:0], base)); ok; ok = it.Next() {
-		if len(it.Key()) != keys.FreshVSize {
+// eachDelta calls f with the delta records of a grid cell.
+func (s *shardCheck) eachDelta(it iterator, base uint64, f func(local uint64, body []byte) error) error {
+	for ok := it.SeekGE(keys.AppendDeltaProps(s.key[:0], base)); ok; ok = it.Next() {
+		if len(it.Key()) != keys.DeltaVSize {
 			continue
 		}
 		local := keys.Local(it.Key()[1:])
@@ -220,7 +220,7 @@ func (s *shardCheck) vertices() (err error) {
 			err = cerr
 		}
 	}()
-	cols, fresh := s.sets.cols, s.sets.fresh
+	cols, delta := s.sets.cols, s.sets.delta
 	indexed := map[graph.PropID]*gridCells{}
 	for _, ix := range s.indexes {
 		if ix.Type == 0 {
@@ -239,7 +239,7 @@ func (s *shardCheck) vertices() (err error) {
 			return err
 		}
 		bodies := map[uint64][]byte{}
-		err := s.eachFresh(fresh, base, func(local uint64, body []byte) error {
+		err := s.eachDelta(delta, base, func(local uint64, body []byte) error {
 			bodies[local] = slices.Clone(body)
 			return nil
 		})
@@ -292,14 +292,14 @@ func (s *shardCheck) vertices() (err error) {
 // endOfVertices is above all local ids that are stored or may have been given out.
 func (s *shardCheck) endOfVertices(props []graph.PropID) (uint64, error) {
 	end := s.next.vertex
-	for _, space := range []keys.Space{keys.Column, keys.FreshProp} {
+	for _, space := range []keys.Space{keys.Column, keys.DeltaProp} {
 		lower, upper := keys.Bounds(space)
 		it, err := s.iter(lower, upper)
 		if err != nil {
 			return 0, err
 		}
-		if space == keys.FreshProp {
-			if it.SeekLT(upper) && len(it.Key()) == keys.FreshVSize {
+		if space == keys.DeltaProp {
+			if it.SeekLT(upper) && len(it.Key()) == keys.DeltaVSize {
 				end = max(end, keys.Local(it.Key()[1:])+1)
 			}
 		} else {
@@ -456,7 +456,7 @@ func (s *shardCheck) entry(side int, key, owner []byte) {
 }
 
 // refer enters a reference to a large value, if the cell is one. A record that another overrides holds its value until it
-// is folded, but nobody reads it.
+// is compacted, but nobody reads it.
 func (s *shardCheck) refer(cell []byte, visible bool) {
 	if len(cell) == 0 || cell[0] != keys.KindRef {
 		return

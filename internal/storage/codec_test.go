@@ -150,7 +150,7 @@ func TestSegmentRoundTrip(t *testing.T) {
 		props := []graph.PropID{1, 2, 300}
 		want := map[row][3]string{}
 		for i := range rows {
-			body := []byte{freshInserted}
+			body := []byte{deltaInserted}
 			var cs [3]string
 			for p, id := range props {
 				if r.IntN(2) == 0 {
@@ -194,8 +194,8 @@ func appendUvarint(b []byte, v uint64) []byte {
 // A change of these bytes breaks stored data.
 func TestSegmentPinned(t *testing.T) {
 	var m merged
-	require.NoError(t, m.addOne(5, 1000, []byte{freshInserted}))
-	require.NoError(t, m.addOne(300, 1001, []byte{freshInserted, 4, 2, 14}))
+	require.NoError(t, m.addOne(5, 1000, []byte{deltaInserted}))
+	require.NoError(t, m.addOne(300, 1001, []byte{deltaInserted, 4, 2, 14}))
 	var p packer
 	b, err := p.appendSegment(nil, &m, m.rows, []graph.PropID{4}, 2)
 	require.NoError(t, err)
@@ -297,7 +297,7 @@ func FuzzSegment(f *testing.F) {
 	})
 }
 
-func FuzzFresh(f *testing.F) {
+func FuzzDelta(f *testing.F) {
 	f.Add([]byte{4, 2, 14, 5, 4, 1, 'x'})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_ = eachProp(b, func(p graph.PropID, cell []byte) error {

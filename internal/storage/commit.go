@@ -146,7 +146,7 @@ func (s *Shard) startSync() (wait func() error, err error) {
 	if err := b.LogData([]byte{0}, nil); err != nil {
 		return nil, err
 	}
-	s.folding.note(nil)
+	s.compaction.note(nil)
 	return s.apply(b, true, false)
 }
 
@@ -221,7 +221,7 @@ func (w *Writer) apply() (wait func() error, err error) {
 		w.adopt()
 		return func() error { return nil }, nil
 	}
-	s.folding.note(w.ones)
+	s.compaction.note(w.ones)
 	wait, err = s.apply(w.batch, true, true)
 	if err != nil {
 		return nil, err
@@ -243,7 +243,7 @@ func (w *Writer) adopt() {
 		maps.Copy(m, w.sketches)
 		s.sketches = m
 	}
-	s.fresh += w.fresh
+	s.deltaCount += w.deltaCount
 }
 
 // writeIntent writes the intent of a commit; end removes it, once the batches are synced.

@@ -13,7 +13,7 @@ import (
 )
 
 // Degree names a bar of a degree histogram: the packed edge lists of one type and direction that have from 2^Power to
-// 2^(Power+1)-1 edges. Fresh edges count once they are folded into their list, in the same batch.
+// 2^(Power+1)-1 edges. Deltas edges count once they are compacted into their list, in the same batch.
 type Degree struct {
 	Type  graph.TypeID
 	Dir   graph.Direction

@@ -10,15 +10,15 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// listCursor walks the edge lists of one type and direction, packed and fresh side by side.
+// listCursor walks the edge lists of one type and direction, packed and delta side by side.
 type listCursor struct {
 	t             graph.TypeID
 	dir           graph.Direction
-	packed, fresh *cursor
+	packed, delta *cursor
 	groups        *groupCursor
-	// Of the vertices from freshFrom on, if freshKnown, those before nextFresh have no fresh records.
-	freshFrom, nextFresh uint64
-	freshKnown           bool
+	// Of the vertices from deltaFrom on, if deltaKnown, those before nextDelta have no delta records.
+	deltaFrom, nextDelta uint64
+	deltaKnown           bool
 }
 
 func (r *reader) listCursor(t graph.TypeID, dir graph.Direction) (l listCursor, err error) {
@@ -26,15 +26,15 @@ func (r *reader) listCursor(t graph.TypeID, dir graph.Direction) (l listCursor, 
 	if l.packed, err = r.lists(keys.Adjacency, t, dir); err != nil {
 		return l, err
 	}
-	if l.fresh, err = r.lists(keys.FreshEdge, t, dir); err != nil {
+	if l.delta, err = r.lists(keys.DeltaEdge, t, dir); err != nil {
 		return l, err
 	}
 	l.groups, err = r.groupCursor(t, dir)
 	return l, err
 }
 
-// hasFresh reports whether the vertex's list has fresh edges, alone or in groups, and goes to them.
-func (l *listCursor) hasFresh(r *reader, local uint64) (bool, error) {
+// hasDelta reports whether the vertex's list has delta edges, alone or in groups, and goes to them.
+func (l *listCursor) hasDelta(r *reader, local uint64) (bool, error) {
 	if err := l.groups.find(l.t, l.dir, local); err != nil {
 		return false, err
 	}
@@ -42,24 +42,24 @@ func (l *listCursor) hasFresh(r *reader, local uint64) (bool, error) {
 	return own || len(l.groups.ends) > 0, err
 }
 
-// hasOwn reports whether the vertex's list has fresh records of its own and goes to them.
+// hasOwn reports whether the vertex's list has delta records of its own and goes to them.
 func (l *listCursor) hasOwn(r *reader, local uint64) (bool, error) {
-	if l.freshKnown && local >= l.freshFrom && local < l.nextFresh {
+	if l.deltaKnown && local >= l.deltaFrom && local < l.nextDelta {
 		return false, nil
 	}
-	r.key = keys.AppendFresh(r.key[:0], l.t, l.dir, local)
-	l.freshFrom, l.nextFresh, l.freshKnown = local, math.MaxUint64, true
-	if !l.fresh.seek(r.key) {
-		err := l.fresh.err()
-		l.freshKnown = err == nil
+	r.key = keys.AppendDelta(r.key[:0], l.t, l.dir, local)
+	l.deltaFrom, l.nextDelta, l.deltaKnown = local, math.MaxUint64, true
+	if !l.delta.seek(r.key) {
+		err := l.delta.err()
+		l.deltaKnown = err == nil
 		return false, err
 	}
-	k := l.fresh.key()
-	if len(k) < keys.FreshRunSize {
-		return false, corrupt("fresh edges", k, errFresh)
+	k := l.delta.key()
+	if len(k) < keys.DeltaRunSize {
+		return false, corrupt("delta edges", k, errDelta)
 	}
-	_, _, l.nextFresh = keys.List(k)
-	return l.nextFresh == local, nil
+	_, _, l.nextDelta = keys.List(k)
+	return l.nextDelta == local, nil
 }
 
 // segments calls f with each packed segment of the vertex's list. It is valid during the call.
@@ -85,7 +85,7 @@ func (l *listCursor) segments(r *reader, local uint64, f func(key, value []byte)
 func (l *listCursor) merge(r *reader, local uint64) (*merged, error) {
 	m := &r.merged
 	m.reset()
-	if err := l.mergeFresh(r, local, m); err != nil {
+	if err := l.mergeDelta(r, local, m); err != nil {
 		return nil, err
 	}
 	err := l.segments(r, local, func(k, v []byte) error {
@@ -98,8 +98,8 @@ func (l *listCursor) merge(r *reader, local uint64) (*merged, error) {
 	return m, err
 }
 
-// mergeFresh adds the fresh records of a vertex's list: first the single edges, which override, then the runs.
-func (l *listCursor) mergeFresh(r *reader, local uint64, m *merged) error {
+// mergeDelta adds the delta records of a vertex's list: first the single edges, which override, then the runs.
+func (l *listCursor) mergeDelta(r *reader, local uint64, m *merged) error {
 	if err := l.groups.find(l.t, l.dir, local); err != nil {
 		return err
 	}
@@ -108,39 +108,39 @@ func (l *listCursor) mergeFresh(r *reader, local uint64, m *merged) error {
 		return err
 	}
 	var runs [][]byte
-	r.key = keys.AppendFresh(r.key[:0], l.t, l.dir, local)
-	for ok := own; ok && bytes.HasPrefix(l.fresh.key(), r.key); ok = l.fresh.next() {
-		k := l.fresh.key()
-		v, err := l.fresh.value()
+	r.key = keys.AppendDelta(r.key[:0], l.t, l.dir, local)
+	for ok := own; ok && bytes.HasPrefix(l.delta.key(), r.key); ok = l.delta.next() {
+		k := l.delta.key()
+		v, err := l.delta.value()
 		if err != nil {
 			return err
 		}
 		switch rest := k[keys.ListSize:]; {
-		case rest[0] == keys.FreshRun && len(k) == keys.FreshRunSize:
+		case rest[0] == keys.DeltaRun && len(k) == keys.DeltaRunSize:
 			runs = append(runs, slices.Clone(v))
-		case rest[0] == keys.FreshOne && len(k) == keys.FreshOneSize:
+		case rest[0] == keys.DeltaOne && len(k) == keys.DeltaOneSize:
 			n, e := keys.Pair(rest[1:])
 			if err := m.addOne(n, e, v); err != nil {
-				return corrupt("fresh edge", k, err)
+				return corrupt("delta edge", k, err)
 			}
 		default:
-			return corrupt("fresh edges", k, errFresh)
+			return corrupt("delta edges", k, errDelta)
 		}
 	}
 	if own {
-		l.freshKnown = false
-		if err := l.fresh.err(); err != nil {
+		l.deltaKnown = false
+		if err := l.delta.err(); err != nil {
 			return err
 		}
 	}
 	for _, b := range runs {
 		if err := m.addSegment(b); err != nil {
-			return corrupt("fresh edges", r.key, err)
+			return corrupt("delta edges", r.key, err)
 		}
 	}
 	return l.groups.runs(func(b []byte) error {
 		if err := m.addSegment(b); err != nil {
-			return corrupt("fresh edges", keys.AppendGroups(nil, l.t, l.dir, local), err)
+			return corrupt("delta edges", keys.AppendGroups(nil, l.t, l.dir, local), err)
 		}
 		return nil
 	})
@@ -201,11 +201,11 @@ func (ls *Lists) Append(ctx context.Context, id graph.VertexID, want Want, out *
 
 func (ls *Lists) append(id graph.VertexID, want Want, out *Edges, pending *[]Pending) error {
 	r, l := ls.r, &ls.l
-	fresh, err := l.hasFresh(r, id.Local())
+	delta, err := l.hasDelta(r, id.Local())
 	if err != nil {
 		return err
 	}
-	if fresh {
+	if delta {
 		return ls.appendMerged(id, want, out, pending)
 	}
 	return l.segments(r, id.Local(), func(k, v []byte) error {
@@ -342,11 +342,11 @@ func (ls *Lists) Mark(ctx context.Context, local uint64, out *graph.VertexSet) e
 
 func (ls *Lists) mark(local uint64, out *graph.VertexSet) error {
 	r, l := ls.r, &ls.l
-	fresh, err := l.hasFresh(r, local)
+	delta, err := l.hasDelta(r, local)
 	if err != nil {
 		return err
 	}
-	if fresh {
+	if delta {
 		m, err := l.merge(r, local)
 		if err != nil {
 			return err
@@ -400,14 +400,14 @@ func (ls *Lists) degree(id graph.VertexID, withLoops bool) (n, loops int, err er
 		}
 		return len(m.rows), loops, nil
 	}
-	fresh, err := l.hasFresh(r, id.Local())
+	delta, err := l.hasDelta(r, id.Local())
 	if err != nil {
 		return 0, 0, err
 	}
-	if fresh {
+	if delta {
 		m := &r.merged
 		m.reset()
-		if err := l.mergeFresh(r, id.Local(), m); err != nil {
+		if err := l.mergeDelta(r, id.Local(), m); err != nil {
 			return 0, 0, err
 		}
 		n = m.change()
@@ -429,7 +429,7 @@ func (ls *Lists) degree(id graph.VertexID, withLoops bool) (n, loops int, err er
 	return n, 0, nil
 }
 
-// change is by how many edges the fresh records alone, which are merged, change the degree.
+// change is by how many edges the delta records alone, which are merged, change the degree.
 func (m *merged) change() int {
 	inserted := 0
 	for _, row := range m.rows {
@@ -445,23 +445,23 @@ func (m *merged) change() int {
 }
 
 // Find reads one edge of a vertex's list; ok is false if it is not there. f is called with the cell of each of its
-// properties, in ascending order; it may be nil. fresh is the state of its fresh record, 0 if there is none.
-func (ls *Lists) find(local uint64, neighbour graph.VertexID, edge graph.EdgeID, f func(p graph.PropID, cell []byte) error) (ok bool, fresh byte, err error) {
+// properties, in ascending order; it may be nil. delta is the state of its delta record, 0 if there is none.
+func (ls *Lists) find(local uint64, neighbour graph.VertexID, edge graph.EdgeID, f func(p graph.PropID, cell []byte) error) (ok bool, delta byte, err error) {
 	r, l := ls.r, &ls.l
 	want := row{neighbour: neighbour, edge: edge}
-	hasFresh, err := l.hasFresh(r, local)
+	hasDelta, err := l.hasDelta(r, local)
 	if err != nil {
 		return false, 0, err
 	}
-	if hasFresh {
+	if hasDelta {
 		m := &r.merged
 		m.reset()
-		if err := l.mergeFresh(r, local, m); err != nil {
+		if err := l.mergeDelta(r, local, m); err != nil {
 			return false, 0, err
 		}
 		for _, o := range m.over {
 			if o.compare(want) == 0 {
-				fresh = freshDeleted
+				delta = deltaDeleted
 			}
 		}
 		for _, row := range m.rows {
@@ -471,18 +471,18 @@ func (ls *Lists) find(local uint64, neighbour graph.VertexID, edge graph.EdgeID,
 			if row.from >= 0 {
 				return true, 0, r.segmentProps(&m.segs[row.from], int(row.at), f)
 			}
-			if fresh == freshDeleted {
-				fresh = freshUpdated
+			if delta == deltaDeleted {
+				delta = deltaUpdated
 			} else {
-				fresh = freshInserted
+				delta = deltaInserted
 			}
 			if f == nil {
-				return true, fresh, nil
+				return true, delta, nil
 			}
-			return true, fresh, eachProp(m.one(row), f)
+			return true, delta, eachProp(m.one(row), f)
 		}
-		if fresh == freshDeleted {
-			return false, fresh, nil
+		if delta == deltaDeleted {
+			return false, delta, nil
 		}
 	}
 	seg, err := l.locate(r, local, neighbour, edge)

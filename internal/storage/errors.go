@@ -13,7 +13,7 @@ import (
 var (
 	errColumn  = errors.New("malformed column")
 	errSegment = errors.New("malformed edge list")
-	errFresh   = errors.New("malformed fresh record")
+	errDelta   = errors.New("malformed delta record")
 	errBitmap  = errors.New("malformed bitmap")
 	errRecord  = errors.New("malformed record")
 	errNoValue = errors.New("a large value is missing")

@@ -29,12 +29,12 @@ func (g *group) parse(b []byte) error {
 	*g = group{}
 	n, b := uvarint(b)
 	if len(b) == 0 || b[0] > 8 || n > uint64(len(b)) {
-		return errFresh
+		return errDelta
 	}
 	g.n, g.width = int(n), int(b[0])
 	b = b[1:]
 	if len(b) < g.n*(2+g.width) {
-		return errFresh
+		return errDelta
 	}
 	g.vertices, b = b[:2*g.n], b[2*g.n:]
 	g.ends, g.runs = b[:g.n*g.width], b[g.n*g.width:]
@@ -52,7 +52,7 @@ func (g *group) run(i int) ([]byte, error) {
 	}
 	to := fixed(g.ends, i, g.width)
 	if from > to || to > uint64(len(g.runs)) {
-		return nil, errFresh
+		return nil, errDelta
 	}
 	return g.runs[from:to], nil
 }
@@ -95,7 +95,7 @@ func (x *groupIndex) add(b []byte) error {
 	}
 	for i := 1; i < g.n; i++ {
 		if g.vertex(i) <= g.vertex(i-1) {
-			return errFresh
+			return errDelta
 		}
 	}
 	for i := range g.n {
@@ -185,12 +185,12 @@ func (g *groupCursor) walk(t graph.TypeID, dir graph.Direction, local uint64) er
 	return g.each(t, dir, local, func(k, v []byte) error {
 		var one group
 		if err := one.parse(v); err != nil {
-			return corrupt("fresh edges", k, err)
+			return corrupt("delta edges", k, err)
 		}
 		if i := one.find(local & (1<<keys.GroupBits - 1)); i >= 0 {
 			run, err := one.run(i)
 			if err != nil {
-				return corrupt("fresh edges", k, err)
+				return corrupt("delta edges", k, err)
 			}
 			g.add(run)
 		}
@@ -204,7 +204,7 @@ func (g *groupCursor) fill(t graph.TypeID, dir graph.Direction, local uint64) er
 	g.known, g.chunk = false, local>>keys.GroupBits
 	err := g.each(t, dir, local, func(k, v []byte) error {
 		if err := g.index.add(slices.Clone(v)); err != nil {
-			return corrupt("fresh edges", k, err)
+			return corrupt("delta edges", k, err)
 		}
 		return nil
 	})
@@ -224,7 +224,7 @@ func (g *groupCursor) look(local uint64) error {
 	for ; n > 0; i, n = i+1, n-1 {
 		run, err := g.index.run(i)
 		if err != nil {
-			return corrupt("fresh edges", g.prefix, err)
+			return corrupt("delta edges", g.prefix, err)
 		}
 		g.add(run)
 	}
@@ -242,7 +242,7 @@ func (g *groupCursor) each(t graph.TypeID, dir graph.Direction, local uint64, f 
 		g.noneFrom, g.noneTo = local>>keys.GroupBits, math.MaxUint64
 		if ok {
 			if len(g.c.key()) != keys.GroupSize {
-				return corrupt("fresh edges", g.c.key(), errFresh)
+				return corrupt("delta edges", g.c.key(), errDelta)
 			}
 			_, _, next := keys.List(g.c.key())
 			g.noneTo = next >> keys.GroupBits
@@ -256,7 +256,7 @@ func (g *groupCursor) each(t graph.TypeID, dir graph.Direction, local uint64, f 
 			return err
 		}
 		if len(k) != keys.GroupSize {
-			return corrupt("fresh edges", k, errFresh)
+			return corrupt("delta edges", k, errDelta)
 		}
 		if err := f(k, v); err != nil {
 			return err

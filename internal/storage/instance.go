@@ -39,9 +39,9 @@ type instance struct {
 	splits atomic.Bool
 	// background is the fault of the last flush or compaction, nil after one that went well.
 	background atomic.Pointer[error]
-	// buried are the bytes of the values whose deletion lies in memtables alone, flushing those of them that are being
+	// deleted are the bytes of the values whose deletion lies in memtables alone, flushing those of them that are being
 	// flushed.
-	buried, flushing atomic.Uint64
+	deleted, flushing atomic.Uint64
 
 	// applied counts the batches; shared is the snapshot that was taken last by share.
 	applied atomic.Uint64
@@ -85,11 +85,11 @@ func openInstance(o *Options, sh *Shared, dir string, values, create bool) (*ins
 			in.stalledSince.Store(time.Now().UnixNano())
 		},
 		WriteStallEnd: func() { in.stalled.Add(time.Now().UnixNano() - in.stalledSince.Load()) },
-		FlushBegin:    func(pebble.FlushInfo) { in.flushing.Store(in.buried.Load()) },
+		FlushBegin:    func(pebble.FlushInfo) { in.flushing.Store(in.deleted.Load()) },
 		FlushEnd: func(i pebble.FlushInfo) {
 			if i.Err == nil {
 				in.background.Store(nil)
-				in.buried.Add(-in.flushing.Swap(0))
+				in.deleted.Add(-in.flushing.Swap(0))
 			}
 		},
 	}
@@ -184,7 +184,7 @@ func (in *instance) apply(b *pebble.Batch, sync, snap bool) (wait func() error, 
 		return nil, err
 	}
 	if in.peer != nil {
-		// What cannot be read differs is not synced here, see folder.
+		// What cannot be read differs is not synced here, see compactor.
 		if err := in.peer.apply(in.store, b, !sync); err != nil {
 			in.fail(err)
 			return nil, in.fault

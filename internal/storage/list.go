@@ -73,20 +73,20 @@ func (s *segment) column(p graph.PropID, c *column) (ok bool, err error) {
 	return false, nil
 }
 
-// The states of a fresh edge, the first byte of its record; its properties follow, each as property (uvarint) and cell.
+// The states of a delta edge, the first byte of its record; its properties follow, each as property (uvarint) and cell.
 // Inserted edges are in no segment and no run; the others are in one, which they override.
 const (
-	freshInserted byte = 1
-	freshUpdated  byte = 2
-	freshDeleted  byte = 3
+	deltaInserted byte = 1
+	deltaUpdated  byte = 2
+	deltaDeleted  byte = 3
 )
 
-// eachProp calls f for each property of a fresh record's body. A cell shares b's memory.
+// eachProp calls f for each property of a delta record's body. A cell shares b's memory.
 func eachProp(b []byte, f func(p graph.PropID, cell []byte) error) error {
 	for len(b) > 0 {
 		p, rest := uvarint(b)
 		if rest == nil {
-			return errFresh
+			return errDelta
 		}
 		next, err := keys.SkipCell(rest)
 		if err != nil {
@@ -100,12 +100,12 @@ func eachProp(b []byte, f func(p graph.PropID, cell []byte) error) error {
 	return nil
 }
 
-// propCell finds the cell of a property in a fresh record's body, nil if there is none.
+// propCell finds the cell of a property in a delta record's body, nil if there is none.
 func propCell(b []byte, p graph.PropID) (cell []byte, err error) {
 	for len(b) > 0 {
 		q, rest := uvarint(b)
 		if rest == nil {
-			return nil, errFresh
+			return nil, errDelta
 		}
 		next, err := keys.SkipCell(rest)
 		if err != nil {
@@ -133,12 +133,12 @@ func (r row) compare(o row) int {
 	return cmp.Compare(r.edge, o.edge)
 }
 
-// merged is an edge list put together from segments, runs of fresh edges and single fresh edges.
+// merged is an edge list put together from segments, runs of delta edges and single delta edges.
 type merged struct {
 	rows []row
 	segs []segment // the sources of rows with from >= 0
-	ones []byte    // the sources of rows with from < 0: at is where a fresh edge's properties begin, -from-1 how many bytes they have
-	// over holds the edges that a single fresh edge overrides or deletes, sorted.
+	ones []byte    // the sources of rows with from < 0: at is where a delta edge's properties begin, -from-1 how many bytes they have
+	// over holds the edges that a single delta edge overrides or deletes, sorted.
 	over    []row
 	dropped []row  // the rows of segs that over took out
 	mem     []byte // what segs point into
@@ -151,23 +151,23 @@ func (m *merged) reset() {
 	m.rows, m.segs, m.ones, m.over, m.dropped, m.mem = m.rows[:0], m.segs[:0], m.ones[:0], m.over[:0], m.dropped[:0], m.mem[:0]
 }
 
-// addOne adds one fresh edge. All of them come before the segments and runs.
+// addOne adds one delta edge. All of them come before the segments and runs.
 func (m *merged) addOne(neighbour graph.VertexID, edge graph.EdgeID, value []byte) error {
 	if len(value) == 0 {
-		return errFresh
+		return errDelta
 	}
 	r := row{neighbour: neighbour, edge: edge, from: -int32(len(value)-1) - 1, at: int32(len(m.ones))}
 	switch value[0] {
-	case freshInserted:
+	case deltaInserted:
 		m.rows = append(m.rows, r)
-	case freshUpdated:
+	case deltaUpdated:
 		m.rows = append(m.rows, r)
 		m.over = append(m.over, r)
-	case freshDeleted:
+	case deltaDeleted:
 		m.over = append(m.over, r)
 		return nil
 	default:
-		return errFresh
+		return errDelta
 	}
 	m.ones = append(m.ones, value[1:]...)
 	return nil
@@ -226,7 +226,7 @@ func (m *merged) sort() {
 	}
 }
 
-// one gives the properties of a row that is a fresh edge.
+// one gives the properties of a row that is a delta edge.
 func (m *merged) one(r row) []byte { return m.ones[r.at : r.at-r.from-1] }
 
 // appendCell appends the cell of a property of a row.

@@ -197,7 +197,7 @@ func (v *View) ListsEmpty(t graph.TypeID, dir graph.Direction) (empty bool, err 
 		return false, err
 	}
 	defer ls.Close()
-	for _, c := range []*cursor{ls.l.packed, ls.l.fresh} {
+	for _, c := range []*cursor{ls.l.packed, ls.l.delta} {
 		if c.seek(nil) {
 			return false, nil
 		}

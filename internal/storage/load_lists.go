@@ -42,7 +42,7 @@ func (b *Bulk) Edges(t graph.TypeID, dir graph.Direction, edges []ListEdge, cols
 }
 
 // packLists writes a record for each list that has new edges: the list itself if it is empty so far, else a run, which
-// is folded into the list later.
+// is compacted into the list later.
 func (b *Bulk) packLists() error {
 	slices.SortFunc(b.lists, func(x, y bulkLists) int {
 		if x.t != y.t {
@@ -95,11 +95,11 @@ func (b *Bulk) packList(l *bulkLists) error {
 			first = min(first, edges[i].Edge)
 		}
 		r.add()
-		r.buf = keys.AppendFreshRun(r.buf, l.t, l.dir, edges[0].Vertex, first)
+		r.buf = keys.AppendDeltaRun(r.buf, l.t, l.dir, edges[0].Vertex, first)
 		r.value()
 		b.appendRun(r, edges, l.cols, n)
 		r.end()
-		b.w.fresh++
+		b.w.deltaCount++
 	}
 	return nil
 }
@@ -173,8 +173,8 @@ func (p *prober) empty(local uint64) (bool, error) {
 	}
 	p.asked++
 	r, l := p.ls.r, &p.ls.l
-	fresh, err := l.hasFresh(r, local)
-	if err != nil || fresh {
+	delta, err := l.hasDelta(r, local)
+	if err != nil || delta {
 		return false, err
 	}
 	r.key = keys.AppendList(r.key[:0], p.t, p.dir, local)

@@ -35,7 +35,7 @@ func TestTakeIn(t *testing.T) {
 			require.NoError(t, w.PutVertex(id, graph.NoLabels, nil, nil))
 		}
 		commit(w)
-		_, err = s.Fold(t.Context(), 2*n, true)
+		_, err = s.CompactDeltas(t.Context(), 2*n, true)
 		require.NoError(t, err)
 		require.NoError(t, s.Compact(t.Context()))
 	}

@@ -21,7 +21,7 @@ type bulkModel struct {
 	edge  graph.EdgeID
 }
 
-// TestBulk commits bulks of all sizes, as tables and through the log, among single writes and folds, and compares what
+// TestBulk commits bulks of all sizes, as tables and through the log, among single writes and compacts, and compares what
 // can be read with a model, before and after the shard is opened again.
 func TestBulk(t *testing.T) {
 	for seed := range uint64(6) {
@@ -74,7 +74,7 @@ func TestBulk(t *testing.T) {
 					t.Fatal(err)
 				}
 				if rnd.IntN(2) == 0 {
-					if _, err := s.Fold(context.Background(), 1+rnd.IntN(200), true); err != nil {
+					if _, err := s.CompactDeltas(context.Background(), 1+rnd.IntN(200), true); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -91,7 +91,7 @@ func TestBulk(t *testing.T) {
 			}
 			m.check(t, s, 12)
 			for {
-				n, err := s.Fold(context.Background(), 1000, true)
+				n, err := s.CompactDeltas(context.Background(), 1000, true)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -15,7 +15,7 @@ import (
 //	byte 2   list: ids within the chunk, ascending, uint16 each
 //	byte 3   runs: pairs of first and last id within the chunk, ascending, uint16 each
 //
-// whichever is smallest; an empty bitmap is not stored. Label 0 holds all vertices. Fresh memberships override it; their
+// whichever is smallest; an empty bitmap is not stored. Label 0 holds all vertices. Deltas memberships override it; their
 // value is one byte: 1 if the vertex has the label, 0 if not.
 const (
 	memberBits  = 16
@@ -160,7 +160,7 @@ func (v *View) Scan(ctx context.Context, label graph.LabelID, from uint64, dst [
 }
 
 // held names the members that lie in a reader's bitmap, so that a scan that goes on within a chunk does not read all of
-// its fresh memberships again.
+// its delta memberships again.
 type held struct {
 	label   graph.LabelID
 	chunk   uint32
@@ -189,7 +189,7 @@ func (r *reader) members(label graph.LabelID, from uint64, m *members) (chunk ui
 	if err != nil {
 		return 0, false, err
 	}
-	fresh, err := r.cursor(keys.FreshLabel)
+	delta, err := r.cursor(keys.DeltaLabel)
 	if err != nil {
 		return 0, false, err
 	}
@@ -209,12 +209,12 @@ func (r *reader) members(label graph.LabelID, from uint64, m *members) (chunk ui
 		}
 		first = binary.BigEndian.Uint32(packed.key()[5:])
 	}
-	r.key = keys.AppendFreshMember(r.key[:0], label, uint64(chunk)<<memberBits)
-	inLabel := func() bool { return fresh.ok && string(fresh.key()[:5]) == string(r.key[:5]) }
-	fresh.seek(r.key)
+	r.key = keys.AppendDeltaMember(r.key[:0], label, uint64(chunk)<<memberBits)
+	inLabel := func() bool { return delta.ok && string(delta.key()[:5]) == string(r.key[:5]) }
+	delta.seek(r.key)
 	if inLabel() {
-		first = min(first, uint32(keys.Local(fresh.key()[5:])>>memberBits))
-	} else if err := fresh.err(); err != nil {
+		first = min(first, uint32(keys.Local(delta.key()[5:])>>memberBits))
+	} else if err := delta.err(); err != nil {
 		return 0, false, err
 	}
 	if first == ^uint32(0) {
@@ -232,21 +232,21 @@ func (r *reader) members(label graph.LabelID, from uint64, m *members) (chunk ui
 		*m = members{}
 	}
 	for inLabel() {
-		local := keys.Local(fresh.key()[5:])
+		local := keys.Local(delta.key()[5:])
 		if uint32(local>>memberBits) != first {
 			break
 		}
-		b, err := fresh.value()
+		b, err := delta.value()
 		if err != nil {
 			return 0, false, err
 		}
 		if len(b) != 1 || b[0] > 1 {
-			return 0, false, corrupt("fresh membership", fresh.key(), errFresh)
+			return 0, false, corrupt("delta membership", delta.key(), errDelta)
 		}
 		i := local & (memberRows - 1)
 		m[i/64] = m[i/64]&^(1<<(i%64)) | uint64(b[0])<<(i%64)
-		if !fresh.next() {
-			if err := fresh.err(); err != nil {
+		if !delta.next() {
+			if err := delta.err(); err != nil {
 				return 0, false, err
 			}
 		}

@@ -41,7 +41,7 @@ type merge struct {
 	sets   []graph.LabelSet
 	props  []MergeProp
 	cells  []MergeCell // beside props, of one vertex
-	bodies cells       // fresh records
+	bodies cells       // delta records
 	// by property
 	cols  []mergeColumn
 	texts arena // of the changes
@@ -103,7 +103,7 @@ func (w *Writer) Merge(ctx context.Context, ids []graph.VertexID, sets []graph.L
 	return nil
 }
 
-// records writes the changes of a part as fresh records.
+// records writes the changes of a part as delta records.
 func (m *merge) records(ctx context.Context, change func(i int, cells []MergeCell) error) error {
 	if err := m.read(ctx); err != nil {
 		return fault("read properties", err)
@@ -115,14 +115,14 @@ func (m *merge) records(ctx context.Context, change func(i int, cells []MergeCel
 			if !p.Reads {
 				continue
 			}
-			fresh, err := propCell(body, p.ID)
+			delta, err := propCell(body, p.ID)
 			switch {
 			case err != nil:
-				return corrupt("fresh properties", m.w.key, err)
-			case fresh == nil:
+				return corrupt("delta properties", m.w.key, err)
+			case delta == nil:
 				m.cells[k].Old = m.cols[k].old.at(i)
-			case freshOf(fresh) == freshValue:
-				m.cells[k].Old = fresh
+			case deltaOf(delta) == deltaValue:
+				m.cells[k].Old = delta
 			}
 		}
 		if err := change(i, m.cells); err != nil {
@@ -135,12 +135,12 @@ func (m *merge) records(ctx context.Context, change func(i int, cells []MergeCel
 	return nil
 }
 
-// read reads the fresh records of a part, and of the properties that are read what is packed.
+// read reads the delta records of a part, and of the properties that are read what is packed.
 func (m *merge) read(ctx context.Context) (err error) {
 	r := m.w.get()
 	defer m.w.put(r, &err)
 	m.bodies.reset()
-	err = r.freshProps(ctx, m.ids, nil, func(i int, body []byte) error {
+	err = r.deltaProps(ctx, m.ids, nil, func(i int, body []byte) error {
 		for m.bodies.len() < i {
 			m.bodies.close()
 		}
@@ -205,11 +205,11 @@ func (w *Writer) setCells(id graph.VertexID, set graph.LabelSet, props []MergePr
 			continue
 		}
 		some = true
-		var fresh int
-		if buf, rest, fresh, err = w.copyBefore(buf, rest, p.ID); err != nil {
+		var delta int
+		if buf, rest, delta, err = w.copyBefore(buf, rest, p.ID); err != nil {
 			return err
 		}
-		had, err := w.had(id.Local(), p.ID, fresh)
+		had, err := w.had(id.Local(), p.ID, delta)
 		if err != nil {
 			return err
 		}
@@ -226,7 +226,7 @@ func (w *Writer) setCells(id graph.VertexID, set graph.LabelSet, props []MergePr
 		return nil
 	}
 	w.buf = append(buf, rest...)
-	w.key = keys.AppendFreshProps(w.key[:0], id.Local())
+	w.key = keys.AppendDeltaProps(w.key[:0], id.Local())
 	w.set(w.key, w.buf)
 	return nil
 }
@@ -243,7 +243,7 @@ func (w *Writer) noteCell(id graph.VertexID, p graph.PropID, cell []byte, texts 
 		}
 		var err error
 		if c.Value, _, _, _, err = keys.Cell(cell); err != nil {
-			return corrupt("properties", keys.AppendFreshProps(nil, id.Local()), err)
+			return corrupt("properties", keys.AppendDeltaProps(nil, id.Local()), err)
 		}
 	}
 	w.changes.Props = append(w.changes.Props, c)
@@ -265,7 +265,7 @@ func (m *merge) rewrite(base uint64, change func(i int, cells []MergeCell) error
 		return false, nil
 	}
 	for k := range m.props {
-		if err := m.takeFresh(k); err != nil {
+		if err := m.takeDelta(k); err != nil {
 			return false, err
 		}
 	}
@@ -297,7 +297,7 @@ func (m *merge) rewrite(base uint64, change func(i int, cells []MergeCell) error
 			c.next.close()
 		}
 	}
-	if err := m.dropFresh(base); err != nil {
+	if err := m.dropDelta(base); err != nil {
 		return false, err
 	}
 	for k := range m.props {
@@ -308,7 +308,7 @@ func (m *merge) rewrite(base uint64, change func(i int, cells []MergeCell) error
 	return true, nil
 }
 
-// readGrid reads a grid cell: its fresh records, and of each property what the chunks have; it gives the size of that.
+// readGrid reads a grid cell: its delta records, and of each property what the chunks have; it gives the size of that.
 func (m *merge) readGrid(base uint64) (size int, err error) {
 	r := m.w.get()
 	defer m.w.put(r, &err)
@@ -320,15 +320,15 @@ func (m *merge) readGrid(base uint64) (size int, err error) {
 		size += n
 	}
 	m.bodies.reset()
-	c, err := r.cursor(keys.FreshProp)
+	c, err := r.cursor(keys.DeltaProp)
 	if err != nil {
 		return 0, err
 	}
-	m.buf = keys.AppendFreshProps(m.buf[:0], base)
+	m.buf = keys.AppendDeltaProps(m.buf[:0], base)
 	for ok := c.seek(m.buf); ok; ok = c.next() {
 		k := c.key()
-		if len(k) != keys.FreshVSize {
-			return 0, corrupt("fresh properties", k, errFresh)
+		if len(k) != keys.DeltaVSize {
+			return 0, corrupt("delta properties", k, errDelta)
 		}
 		at := keys.Local(k[1:]) - base
 		if at >= gridRows {
@@ -346,8 +346,8 @@ func (m *merge) readGrid(base uint64) (size int, err error) {
 	return size, c.err()
 }
 
-// takeFresh puts the values of fresh records into a column of a grid cell.
-func (m *merge) takeFresh(k int) error {
+// takeDelta puts the values of delta records into a column of a grid cell.
+func (m *merge) takeDelta(k int) error {
 	c := &m.cols[k]
 	c.next.reset()
 	if m.bodies.len() == 0 {
@@ -357,17 +357,17 @@ func (m *merge) takeFresh(k int) error {
 	for at := range gridRows {
 		cell := c.old.at(at)
 		if at < m.bodies.len() {
-			fresh, err := propCell(m.bodies.at(at), m.props[k].ID)
+			delta, err := propCell(m.bodies.at(at), m.props[k].ID)
 			if err != nil {
-				return corrupt("fresh properties", m.buf, err)
+				return corrupt("delta properties", m.buf, err)
 			}
-			if fresh != nil {
-				if !bytes.Equal(cell, fresh) {
+			if delta != nil {
+				if !bytes.Equal(cell, delta) {
 					if err := m.w.drop(cell); err != nil {
 						return err
 					}
 				}
-				if cell = fresh; freshOf(fresh) == freshNull {
+				if cell = delta; deltaOf(delta) == deltaNull {
 					cell = nil
 				}
 			}
@@ -378,8 +378,8 @@ func (m *merge) takeFresh(k int) error {
 	return nil
 }
 
-// dropFresh takes the properties, which are in the chunks now, out of the fresh records of a grid cell.
-func (m *merge) dropFresh(base uint64) error {
+// dropDelta takes the properties, which are in the chunks now, out of the delta records of a grid cell.
+func (m *merge) dropDelta(base uint64) error {
 	for at := range m.bodies.len() {
 		body := m.bodies.at(at)
 		m.buf = m.buf[:0]
@@ -390,10 +390,10 @@ func (m *merge) dropFresh(base uint64) error {
 			return nil
 		})
 		if err != nil {
-			return corrupt("fresh properties", m.buf, err)
+			return corrupt("delta properties", m.buf, err)
 		}
 		if len(m.buf) != len(body) {
-			m.w.key = keys.AppendFreshProps(m.w.key[:0], base+uint64(at))
+			m.w.key = keys.AppendDeltaProps(m.w.key[:0], base+uint64(at))
 			m.w.over.put(m.w.key, m.buf, len(m.buf) == 0)
 		}
 	}

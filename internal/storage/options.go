@@ -67,19 +67,19 @@ type Tuning struct {
 	SegmentBytes int
 	// ChunkBytes is the size above which a column chunk is split; default 64 KiB.
 	ChunkBytes int
-	// FoldRecords is the number of fresh records of a shard from which they are folded though writers are busy; default
-	// 64Ki. Negative never folds.
-	FoldRecords int
-	// FoldIdle is how long a graph must have been without a commit until all fresh records are folded; default 500 ms.
-	FoldIdle time.Duration
-	// FoldStep is the number of fresh records from which on one step of a fold, which holds up writers, ends; a chunk with
+	// CompactRecords is the number of delta records of a shard from which they are compacted though writers are busy; default
+	// 64Ki. Negative never compacts.
+	CompactRecords int
+	// CompactIdle is how long a graph must have been without a commit until all delta records are compacted; default 500 ms.
+	CompactIdle time.Duration
+	// CompactStep is the number of delta records from which on one step of a compaction, which holds up writers, ends; a chunk with
 	// groups is taken in as a whole. Default 4Ki.
-	FoldStep int
+	CompactStep int
 	// IngestBytes is the size of a bulk load's batch from which on it enters as a sorted table instead of through the
 	// log; default 1 MiB.
 	IngestBytes int
-	// DenseRows is how many vertices of a column chunk a load must change for the chunk to be written anew, instead of fresh
-	// records that a fold would soon put into it; default 32.
+	// DenseRows is how many vertices of a column chunk a load must change for the chunk to be written anew, instead of delta
+	// records that a compaction would soon put into it; default 32.
 	DenseRows int
 	// IndexBatch is how many vertices or edges get their entries in one transaction of the building of an index, for
 	// which writers wait; default 2,048.
@@ -119,9 +119,9 @@ func (o *Options) EnsureDefaults() {
 	def(&o.Tuning.ExpireBatch, 2048)
 	def(&o.Tuning.SegmentBytes, 16<<10)
 	def(&o.Tuning.ChunkBytes, 64<<10)
-	def(&o.Tuning.FoldRecords, 64<<10)
-	def(&o.Tuning.FoldIdle, 500*time.Millisecond)
-	def(&o.Tuning.FoldStep, 4<<10)
+	def(&o.Tuning.CompactRecords, 64<<10)
+	def(&o.Tuning.CompactIdle, 500*time.Millisecond)
+	def(&o.Tuning.CompactStep, 4<<10)
 	def(&o.Tuning.IngestBytes, 1<<20)
 	def(&o.Tuning.DenseRows, 32)
 	def(&o.Tuning.ReclaimBytes, 64<<10)
@@ -152,7 +152,7 @@ func (o *Options) Validate() error {
 	check(o.MemtableBytes >= 256<<10 && o.MemtableBytes <= 1<<30, "storage: memtables of %d bytes; they must be 256 KiB to 1 GiB", o.MemtableBytes)
 	check(o.TxBytes >= 1<<16 && o.TxBytes <= 3<<30, "storage: transactions of %d bytes; it must be 64 KiB to 3 GiB", o.TxBytes)
 	t := &o.Tuning
-	check(t.PlaceBlock > 0 && t.SegmentBytes > 0 && t.ChunkBytes > 0 && t.FoldStep > 0 && t.FoldIdle > 0, "storage: a size of the layout is not positive")
+	check(t.PlaceBlock > 0 && t.SegmentBytes > 0 && t.ChunkBytes > 0 && t.CompactStep > 0 && t.CompactIdle > 0, "storage: a size of the layout is not positive")
 	return errors.Join(errs...)
 }
 

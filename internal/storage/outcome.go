@@ -59,7 +59,7 @@ func (s *Shard) purgeOutcomes() error {
 	if err != nil {
 		return errors.Join(err, b.Close())
 	}
-	s.folding.note(nil)
+	s.compaction.note(nil)
 	_, err = s.apply(b, false, false)
 	return err
 }

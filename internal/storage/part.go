@@ -209,16 +209,16 @@ func (c *Touched) read(b *pebble.Batch) error {
 			continue
 		}
 		switch space := keys.Space(key[0]); {
-		case (space == keys.Adjacency || space == keys.FreshEdge) && len(key) >= keys.ListSize:
+		case (space == keys.Adjacency || space == keys.DeltaEdge) && len(key) >= keys.ListSize:
 			t, dir, local := keys.List(key)
 			if n := len(c.Lists); n == 0 || c.Lists[n-1] != (TouchedList{t, dir, local}) {
 				c.Lists = append(c.Lists, TouchedList{t, dir, local})
 			}
-		case space == keys.FreshGroup && len(key) == keys.GroupSize && kind == pebble.InternalKeyKindSet:
+		case space == keys.DeltaGroup && len(key) == keys.GroupSize && kind == pebble.InternalKeyKindSet:
 			t, dir, first := keys.List(key)
 			var g group
 			if err := g.parse(value); err != nil {
-				return corrupt("fresh edges", key, err)
+				return corrupt("delta edges", key, err)
 			}
 			for i := range g.n {
 				c.Lists = append(c.Lists, TouchedList{t, dir, first + g.vertex(i)})
@@ -228,14 +228,14 @@ func (c *Touched) read(b *pebble.Batch) error {
 			if n, _ := binary.Uvarint(value); n > 0 {
 				c.Columns = append(c.Columns, TouchedColumn{p, last - min(last, n-1), last})
 			}
-		case space == keys.FreshProp && len(key) == keys.FreshVSize:
+		case space == keys.DeltaProp && len(key) == keys.DeltaVSize:
 			local := keys.Local(key[1:])
 			err := eachProp(value, func(p graph.PropID, _ []byte) error {
 				c.Columns = append(c.Columns, TouchedColumn{p, local, local})
 				return nil
 			})
 			if err != nil {
-				return corrupt("fresh properties", key, err)
+				return corrupt("delta properties", key, err)
 			}
 		}
 	}

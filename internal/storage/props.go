@@ -76,30 +76,30 @@ func (w *Writer) readPacked(p graph.PropID, local uint64, c *packedChunk) (err e
 	return nil
 }
 
-// presence of a property in a fresh record.
+// presence of a property in a delta record.
 const (
-	freshSilent = iota // the record does not name the property
-	freshNull
-	freshValue
+	deltaSilent = iota // the record does not name the property
+	deltaNull
+	deltaValue
 )
 
-// had reports whether a vertex has a property, as its fresh record says, or, if that is silent, its chunk.
-func (w *Writer) had(local uint64, p graph.PropID, fresh int) (bool, error) {
-	if fresh != freshSilent || p == labelSetProp || p >= HiddenProps {
-		return fresh == freshValue, nil
+// had reports whether a vertex has a property, as its delta record says, or, if that is silent, its chunk.
+func (w *Writer) had(local uint64, p graph.PropID, delta int) (bool, error) {
+	if delta != deltaSilent || p == labelSetProp || p >= HiddenProps {
+		return delta == deltaValue, nil
 	}
 	return w.hasPacked(p, local)
 }
 
 // moveProps counts the properties that a vertex has, of those that it may have, under another label set. record is its
-// fresh record.
+// delta record.
 func (w *Writer) moveProps(id graph.VertexID, old, set graph.LabelSet, props []graph.PropID, record []byte) error {
 	for _, p := range props {
 		cell, err := propCell(record, p)
 		if err != nil {
-			return corrupt("fresh properties", w.key, err)
+			return corrupt("delta properties", w.key, err)
 		}
-		has, err := w.had(id.Local(), p, freshOf(cell))
+		has, err := w.had(id.Local(), p, deltaOf(cell))
 		if err != nil {
 			return err
 		}
@@ -111,13 +111,13 @@ func (w *Writer) moveProps(id graph.VertexID, old, set graph.LabelSet, props []g
 	return nil
 }
 
-// freshOf is what a cell of a fresh record, nil if there is none, says of its property.
-func freshOf(cell []byte) int {
+// deltaOf is what a cell of a delta record, nil if there is none, says of its property.
+func deltaOf(cell []byte) int {
 	switch {
 	case len(cell) == 0:
-		return freshSilent
+		return deltaSilent
 	case cell[0] == byte(graph.Null):
-		return freshNull
+		return deltaNull
 	}
-	return freshValue
+	return deltaValue
 }

@@ -15,8 +15,8 @@ import (
 
 // Large values that nothing refers to go in three steps:
 //
-//	1. a commit, or a fold, that drops the last reference marks the value as garbage, in the same batch;
-//	2. a fold deletes the values that are marked from the values store, then the marks. Snapshots keep what they see;
+//	1. a commit, or a compaction, that drops the last reference marks the value as garbage, in the same batch;
+//	2. a compaction deletes the values that are marked from the values store, then the marks. Snapshots keep what they see;
 //	3. when the deleted values weigh enough against those that live, the shard's reclaimer flushes the deletions and
 //	   compacts the values store, which holds references alone, so that blob files lose theirs.
 //
@@ -179,8 +179,8 @@ func (in *instance) compact(ctx context.Context) error {
 	})
 }
 
-// foldGarbage deletes large values that nothing refers to. They are gone for good before the marks are.
-func (f *folder) foldGarbage(ctx context.Context, limit int) error {
+// compactGarbage deletes large values that nothing refers to. They are gone for good before the marks are.
+func (f *compactor) compactGarbage(ctx context.Context, limit int) error {
 	if err := Alive(ctx); err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func (f *folder) foldGarbage(ctx context.Context, limit int) error {
 	if err != nil {
 		return err
 	}
-	in.buried.Add(bytes)
+	in.deleted.Add(bytes)
 	f.s.kickReclaimer()
 	return wait()
 }

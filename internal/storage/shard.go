@@ -47,11 +47,11 @@ type Shard struct {
 	readerEpoch atomic.Uint64
 
 	// What follows belongs to whoever may write.
-	next     next // the ids as they are stored
-	counters Counters
-	degrees  Degrees
-	sketches map[graph.IndexID]*Sketch
-	fresh    int // about how many fresh records there are
+	next       next // the ids as they are stored
+	counters   Counters
+	degrees    Degrees
+	sketches   map[graph.IndexID]*Sketch
+	deltaCount int // about how many delta records there are
 	// applied counts what was applied, committed is what it was after the last commit.
 	applied, committed uint64
 	// version counts the changes of what can be read.
@@ -67,10 +67,10 @@ type Shard struct {
 	synced atomic.Uint64
 
 	reclaimer reclaimer
-	// foldFrom is where the fold goes on, see folder. It belongs to whoever may write.
-	foldFrom map[keys.Space][]byte
-	// folding is the fold that is at work beside writers, or nil. It belongs to whoever may write.
-	folding *Folding
+	// compactFrom is where the compaction goes on, see compactor. It belongs to whoever may write.
+	compactFrom map[keys.Space][]byte
+	// compaction is the compaction that is at work beside writers, or nil. It belongs to whoever may write.
+	compaction *Compaction
 }
 
 // next are ids to give out next.
@@ -220,14 +220,14 @@ func (s *Shard) load() error {
 	if s.sketches, err = readSketches(db); err != nil {
 		return err
 	}
-	s.fresh = 0
-	for _, space := range []keys.Space{keys.FreshEdge, keys.FreshGroup, keys.FreshProp, keys.FreshLabel, keys.Garbage} {
+	s.deltaCount = 0
+	for _, space := range []keys.Space{keys.DeltaEdge, keys.DeltaGroup, keys.DeltaProp, keys.DeltaLabel, keys.Garbage} {
 		some := false
 		if err := scan(db, space, func(_, _ []byte) error { some = true; return errStop }); err != nil && !errors.Is(err, errStop) {
 			return err
 		}
 		if some {
-			s.fresh++
+			s.deltaCount++
 		}
 	}
 	if s.opts.ReadOnly {
@@ -349,8 +349,8 @@ func (s *Shard) Counters() Counters { return s.counters }
 // ask.
 func (s *Shard) Sketches() map[graph.IndexID]*Sketch { return s.sketches }
 
-// Fresh is about how many records wait to be folded. Only whoever may write may ask.
-func (s *Shard) Fresh() int { return s.fresh }
+// DeltaCount is about how many records wait to be compacted. Only whoever may write may ask.
+func (s *Shard) DeltaCount() int { return s.deltaCount }
 
 // Dir is the name of a shard's directory within its graph's.
 func Dir(graphDir string, no int) string { return path.Join(graphDir, fmt.Sprintf("shard-%04d", no)) }

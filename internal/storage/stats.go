@@ -94,10 +94,10 @@ func (s *Shard) Stats() Stats {
 	return Stats{Shard: s.no, Graph: s.graph.stats(), Values: s.values.stats(), Failed: s.Writable() != nil}
 }
 
-// statsWait is how long to wait for fresh numbers.
+// statsWait is how long to wait for delta numbers.
 const statsWait = time.Second
 
-// stats gives the numbers of the last time if there are no fresh ones soon: Pebble gives none while its manifest cannot
+// stats gives the numbers of the last time if there are no delta ones soon: Pebble gives none while its manifest cannot
 // be written.
 func (in *instance) stats() InstanceStats {
 	if in.peer != nil {
@@ -145,7 +145,7 @@ func (in *instance) measure() InstanceStats {
 		Stalls: in.stalls.Load(), StallTime: time.Duration(in.stalled.Load()),
 	}
 	// What was deleted is referred to until a compaction takes the deletion and the reference out.
-	deleted := in.buried.Load() + m.Table.Garbage.PointDeletionsBytesEstimate + m.Table.Garbage.RangeDeletionsBytesEstimate
+	deleted := in.deleted.Load() + m.Table.Garbage.PointDeletionsBytesEstimate + m.Table.Garbage.RangeDeletionsBytesEstimate
 	s.SeparatedLive -= min(deleted, s.SeparatedLive)
 	s.SeparatedDead = deleted + m.BlobFiles.ValueSize - min(m.BlobFiles.ValueSize, m.BlobFiles.ReferencedValueSize)
 	s.SeparatedDead += m.BlobFiles.ObsoleteSize + m.BlobFiles.ZombieSize

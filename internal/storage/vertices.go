@@ -11,7 +11,7 @@ import (
 // Column chunks hold one property of up to 512 vertices whose local ids are consecutive: those of a grid cell, or of a
 // part of one, where all would be too large or have not come yet. Chunks do not overlap. The label set of a vertex is property 0, an integer; null says that
 // there is no such vertex. A chunk's key ends in its last local id, so the first chunk at or after a local id's key is
-// the only one that may hold it. A record of fresh properties overrides the chunks; it is
+// the only one that may hold it. A record of delta properties overrides the chunks; it is
 //
 //	for each property, ascending: property (uvarint), cell; the cell null says that there is none
 const (
@@ -52,7 +52,7 @@ func (v *View) Properties(ctx context.Context, ids []graph.VertexID, at Order, p
 			return fault("read properties", err)
 		}
 	}
-	err = r.freshProps(ctx, ids, at, func(i int, body []byte) error {
+	err = r.deltaProps(ctx, ids, at, func(i int, body []byte) error {
 		return eachProp(body, func(q graph.PropID, cell []byte) error {
 			for p, prop := range props {
 				if prop != q {
@@ -77,7 +77,7 @@ func (v *View) Properties(ctx context.Context, ids []graph.VertexID, at Order, p
 	return nil
 }
 
-// dropPending takes back a large value that a fresh record overrides.
+// dropPending takes back a large value that a delta record overrides.
 func dropPending(pending *[]Pending, p, i int) {
 	for j := range slices.Backward(*pending) {
 		if (*pending)[j].P == p && (*pending)[j].I == i {
@@ -147,9 +147,9 @@ func (r *reader) columnValues(ctx context.Context, ids []graph.VertexID, at Orde
 	return nil
 }
 
-// freshProps calls f with the body of the fresh record of each row that has one.
-func (r *reader) freshProps(ctx context.Context, ids []graph.VertexID, at Order, f func(i int, body []byte) error) error {
-	c, err := r.cursor(keys.FreshProp)
+// deltaProps calls f with the body of the delta record of each row that has one.
+func (r *reader) deltaProps(ctx context.Context, ids []graph.VertexID, at Order, f func(i int, body []byte) error) error {
+	c, err := r.cursor(keys.DeltaProp)
 	if err != nil {
 		return err
 	}
@@ -161,12 +161,12 @@ func (r *reader) freshProps(ctx context.Context, ids []graph.VertexID, at Order,
 			if err := r.alive(ctx); err != nil {
 				return err
 			}
-			r.key = keys.AppendFreshProps(r.key[:0], local)
+			r.key = keys.AppendDeltaProps(r.key[:0], local)
 			if !c.seek(r.key) {
 				return c.err()
 			}
-			if len(c.key()) != keys.FreshVSize {
-				return corrupt("fresh properties", c.key(), errFresh)
+			if len(c.key()) != keys.DeltaVSize {
+				return corrupt("delta properties", c.key(), errDelta)
 			}
 			next, known = keys.Local(c.key()[1:]), true
 		}
@@ -178,7 +178,7 @@ func (r *reader) freshProps(ctx context.Context, ids []graph.VertexID, at Order,
 			return err
 		}
 		if err := f(i, b); err != nil {
-			return corrupt("fresh properties", c.key(), err)
+			return corrupt("delta properties", c.key(), err)
 		}
 	}
 	return nil
@@ -220,7 +220,7 @@ func (r *reader) labelSets(ctx context.Context, ids []graph.VertexID, at Order, 
 			out[i] = graph.LabelSet(r.col.least + int64(fixed(r.col.body, at, r.col.width)))
 		}
 	}
-	return r.freshProps(ctx, ids, at, func(i int, body []byte) error {
+	return r.deltaProps(ctx, ids, at, func(i int, body []byte) error {
 		cell, err := propCell(body, labelSetProp)
 		if err != nil || cell == nil {
 			return err

@@ -203,7 +203,7 @@ func (r *reader) cursor(s keys.Space) (*cursor, error) {
 	return r.open(slot{space: s}, lower, upper)
 }
 
-// lists gives the reader's cursor over the edge lists of a type and direction, packed or fresh.
+// lists gives the reader's cursor over the edge lists of a type and direction, packed or delta.
 func (r *reader) lists(s keys.Space, t graph.TypeID, dir graph.Direction) (*cursor, error) {
 	at := slot{s, dir, t}
 	if c, ok := r.cursors[at]; ok {
@@ -215,11 +215,11 @@ func (r *reader) lists(s keys.Space, t graph.TypeID, dir graph.Direction) (*curs
 
 // groupCursor gives the reader's cursor over the groups of a type and direction.
 func (r *reader) groupCursor(t graph.TypeID, dir graph.Direction) (*groupCursor, error) {
-	at := slot{keys.FreshGroup, dir, t}
+	at := slot{keys.DeltaGroup, dir, t}
 	if g, ok := r.groups[at]; ok {
 		return g, nil
 	}
-	c, err := r.lists(keys.FreshGroup, t, dir)
+	c, err := r.lists(keys.DeltaGroup, t, dir)
 	if err != nil {
 		return nil, err
 	}

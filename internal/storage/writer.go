@@ -16,21 +16,21 @@ import (
 // have begun when the shard was as it is at the commit.
 type Writer struct {
 	*View
-	batch    *pebble.Batch // what is committed, once it is complete
-	stored   next          // the ids that the batch stores
-	delta    map[Count]int64
-	counters Counters // the shard's, once the batch is complete
-	resized  map[Degree]int64
-	degrees  Degrees // like counters
-	sketches map[graph.IndexID]*Sketch
-	fresh    int
-	changes  Changes
-	bulk     *Bulk   // or nil
-	ranges   *Ranges // of the bulk, or nil
-	entries  bool    // index entries were changed
-	chunks   bool    // column chunks were written anew
-	table    bool    // it is committed as a table that is ingested
-	// ones are the chunks of lists that got fresh records of their own, or lost one.
+	batch      *pebble.Batch // what is committed, once it is complete
+	stored     next          // the ids that the batch stores
+	counts     map[Count]int64
+	counters   Counters // the shard's, once the batch is complete
+	resized    map[Degree]int64
+	degrees    Degrees // like counters
+	sketches   map[graph.IndexID]*Sketch
+	deltaCount int // records of it
+	changes    Changes
+	bulk       *Bulk   // or nil
+	ranges     *Ranges // of the bulk, or nil
+	entries    bool    // index entries were changed
+	chunks     bool    // column chunks were written anew
+	table      bool    // it is committed as a table that is ingested
+	// ones are the chunks of lists that got delta records of their own, or lost one.
 	ones     []listChunk
 	packed   map[graph.PropID]*packedChunk
 	key, buf []byte
@@ -117,7 +117,7 @@ func (w *Writer) Entries() bool { return w.entries }
 
 // Empty reports whether nothing was changed.
 func (w *Writer) Empty() bool {
-	return w.over.empty() && len(w.delta) == 0 && w.bulk == nil
+	return w.over.empty() && len(w.counts) == 0 && w.bulk == nil
 }
 
 // Bytes is the size of the changes.
@@ -126,18 +126,18 @@ func (w *Writer) Bytes() int { return w.over.bytes + w.over.largeBytes }
 // Changes lists what was touched.
 func (w *Writer) Changes() *Changes { return &w.changes }
 
-// Delta gives the changes to the counters, which must not be changed.
-func (w *Writer) Delta() map[Count]int64 { return w.delta }
+// Counts gives the changes to the counters, which must not be changed.
+func (w *Writer) Counts() map[Count]int64 { return w.counts }
 
 // Sketches gives the distinct counts that have changed, by index; they must not be changed.
 func (w *Writer) Sketches() map[graph.IndexID]*Sketch { return w.sketches }
 
 // Count adds to a counter.
 func (w *Writer) Count(c Count, d int64) {
-	if w.delta == nil {
-		w.delta = map[Count]int64{}
+	if w.counts == nil {
+		w.counts = map[Count]int64{}
 	}
-	w.delta[c] += d
+	w.counts[c] += d
 }
 
 // NextVertex is the local id that NewVertex gives out next, if no other writer is faster.
@@ -158,9 +158,9 @@ func (w *Writer) NewEdge() graph.EdgeID {
 	return graph.MakeEdgeID(w.shard.no, w.shard.nextEdge.Add(1)-1)
 }
 
-// set writes a fresh record.
+// set writes a delta record.
 func (w *Writer) set(key, value []byte) {
-	w.fresh++
+	w.deltaCount++
 	w.over.put(key, value, false)
 }
 
@@ -227,7 +227,7 @@ func (w *Writer) PutVertex(id graph.VertexID, set graph.LabelSet, labels []graph
 	return nil
 }
 
-// putRecord writes the fresh record of a new vertex.
+// putRecord writes the delta record of a new vertex.
 func (w *Writer) putRecord(id graph.VertexID, set graph.LabelSet, props []graph.Property) error {
 	w.buf = append(w.buf[:0], byte(labelSetProp))
 	w.buf, _ = keys.AppendCell(w.buf, graph.IntValue(int64(set)))
@@ -244,7 +244,7 @@ func (w *Writer) putRecord(id graph.VertexID, set graph.LabelSet, props []graph.
 		}
 		w.changes.Props = append(w.changes.Props, PropChange{id, p.ID, p.Value, w.buf[at] == keys.KindRef, true})
 	}
-	w.key = keys.AppendFreshProps(w.key[:0], id.Local())
+	w.key = keys.AppendDeltaProps(w.key[:0], id.Local())
 	w.set(w.key, w.buf)
 	return nil
 }
@@ -275,29 +275,29 @@ func (w *Writer) member(l graph.LabelID, id graph.VertexID, in bool) {
 	if in {
 		v = memberIn
 	}
-	w.key = keys.AppendFreshMember(w.key[:0], l, id.Local())
+	w.key = keys.AppendDeltaMember(w.key[:0], l, id.Local())
 	w.set(w.key, v)
 }
 
 // SetProps sets properties of a vertex with a label set; a null removes one.
 func (w *Writer) SetProps(id graph.VertexID, set graph.LabelSet, props []graph.Property) error {
-	old, err := w.freshRecord(id)
+	old, err := w.deltaRecord(id)
 	if err != nil {
 		return err
 	}
 	return w.setProps(id, set, props, old)
 }
 
-// setProps is SetProps for a vertex with this fresh record.
+// setProps is SetProps for a vertex with this delta record.
 func (w *Writer) setProps(id graph.VertexID, set graph.LabelSet, props []graph.Property, old []byte) (err error) {
 	buf := w.buf[:0]
 	rest := old
 	for _, p := range sortedProps(props) {
-		var fresh int
-		if buf, rest, fresh, err = w.copyBefore(buf, rest, p.ID); err != nil {
+		var delta int
+		if buf, rest, delta, err = w.copyBefore(buf, rest, p.ID); err != nil {
 			return err
 		}
-		had, err := w.had(id.Local(), p.ID, fresh)
+		had, err := w.had(id.Local(), p.ID, delta)
 		if err != nil {
 			return err
 		}
@@ -315,14 +315,14 @@ func (w *Writer) setProps(id graph.VertexID, set graph.LabelSet, props []graph.P
 		w.changes.Props = append(w.changes.Props, PropChange{id, p.ID, p.Value, buf[at] == keys.KindRef, false})
 	}
 	w.buf = append(buf, rest...)
-	w.key = keys.AppendFreshProps(w.key[:0], id.Local())
+	w.key = keys.AppendDeltaProps(w.key[:0], id.Local())
 	w.set(w.key, w.buf)
 	return nil
 }
 
-// freshRecord reads a vertex's fresh properties; nil if there are none.
-func (w *Writer) freshRecord(id graph.VertexID) ([]byte, error) {
-	w.key = keys.AppendFreshProps(w.key[:0], id.Local())
+// deltaRecord reads a vertex's delta properties; nil if there are none.
+func (w *Writer) deltaRecord(id graph.VertexID) ([]byte, error) {
+	w.key = keys.AppendDeltaProps(w.key[:0], id.Local())
 	b, ok, err := w.record(w.key, nil)
 	if err != nil {
 		return nil, fault("read properties", err)
@@ -333,37 +333,37 @@ func (w *Writer) freshRecord(id graph.VertexID) ([]byte, error) {
 	return b, nil
 }
 
-// copyBefore copies the properties of a fresh record before p to dst, drops p itself and gives what is left, and what
+// copyBefore copies the properties of a delta record before p to dst, drops p itself and gives what is left, and what
 // the record said of p.
-func (w *Writer) copyBefore(dst, rest []byte, p graph.PropID) (_, _ []byte, fresh int, err error) {
+func (w *Writer) copyBefore(dst, rest []byte, p graph.PropID) (_, _ []byte, delta int, err error) {
 	for len(rest) > 0 {
 		q, cell := uvarint(rest)
 		if cell == nil {
-			return dst, rest, 0, corrupt("fresh properties", w.key, errFresh)
+			return dst, rest, 0, corrupt("delta properties", w.key, errDelta)
 		}
 		if graph.PropID(q) > p {
 			break
 		}
 		next, err := keys.SkipCell(cell)
 		if err != nil {
-			return dst, rest, 0, corrupt("fresh properties", w.key, err)
+			return dst, rest, 0, corrupt("delta properties", w.key, err)
 		}
 		if graph.PropID(q) == p {
 			if err := w.drop(cell); err != nil {
 				return dst, rest, 0, err
 			}
-			return dst, next, freshOf(cell), nil
+			return dst, next, deltaOf(cell), nil
 		}
 		dst = append(dst, rest[:len(rest)-len(next)]...)
 		rest = next
 	}
-	return dst, rest, freshSilent, nil
+	return dst, rest, deltaSilent, nil
 }
 
 // SetLabels changes the label set of a vertex; added and removed are the labels in which the sets differ, props all
 // properties that it may have.
 func (w *Writer) SetLabels(id graph.VertexID, old, set graph.LabelSet, added, removed []graph.LabelID, props []graph.PropID) error {
-	record, err := w.freshRecord(id)
+	record, err := w.deltaRecord(id)
 	if err != nil {
 		return err
 	}
@@ -430,14 +430,14 @@ func end(e graph.Edge, dir graph.Direction) (vertex, neighbour graph.VertexID) {
 
 // AddEdge puts a new edge into the list of its source (Out) or target (In).
 func (w *Writer) AddEdge(e graph.Edge, dir graph.Direction, body []byte) {
-	w.putFresh(e, dir, freshInserted, body, EdgeAdded)
+	w.putDelta(e, dir, deltaInserted, body, EdgeAdded)
 }
 
-func (w *Writer) putFresh(e graph.Edge, dir graph.Direction, state byte, body []byte, what EdgeEvent) {
+func (w *Writer) putDelta(e graph.Edge, dir graph.Direction, state byte, body []byte, what EdgeEvent) {
 	v, n := end(e, dir)
 	w.changes.Edges = append(w.changes.Edges, EdgeChange{v, n, e.ID, e.Type, dir, what})
 	w.noteOne(listChunk{e.Type, dir, v.Local() >> keys.GroupBits})
-	w.key = keys.AppendFreshOne(w.key[:0], e.Type, dir, v.Local(), n, e.ID)
+	w.key = keys.AppendDeltaOne(w.key[:0], e.Type, dir, v.Local(), n, e.ID)
 	w.buf = append(append(w.buf[:0], state), body...)
 	w.set(w.key, w.buf)
 }
@@ -496,8 +496,8 @@ func (w *Writer) SetEdgeProps(e graph.Edge, props []graph.Property) (body []byte
 		return nil, false, err
 	}
 	if state == 0 {
-		// What is packed is dropped when the list is folded.
-		w.putFresh(e, graph.Out, freshUpdated, body, EdgeChanged)
+		// What is packed is dropped when the list is compacted.
+		w.putDelta(e, graph.Out, deltaUpdated, body, EdgeChanged)
 		return body, true, nil
 	}
 	for _, cell := range replaced {
@@ -505,7 +505,7 @@ func (w *Writer) SetEdgeProps(e graph.Edge, props []graph.Property) (body []byte
 			return nil, false, err
 		}
 	}
-	w.putFresh(e, graph.Out, state, body, EdgeChanged)
+	w.putDelta(e, graph.Out, state, body, EdgeChanged)
 	return body, true, nil
 }
 
@@ -516,9 +516,9 @@ func (w *Writer) MirrorEdge(e graph.Edge, body []byte) error {
 		return err
 	}
 	if state == 0 {
-		state = freshUpdated
+		state = deltaUpdated
 	}
-	w.putFresh(e, graph.In, state, body, EdgeChanged)
+	w.putDelta(e, graph.In, state, body, EdgeChanged)
 	return nil
 }
 
@@ -568,13 +568,13 @@ func (w *Writer) RemoveEdge(e graph.Edge, dir graph.Direction) (ok bool, err err
 			}
 		}
 	}
-	if state != freshInserted {
-		w.putFresh(e, dir, freshDeleted, nil, EdgeRemoved)
+	if state != deltaInserted {
+		w.putDelta(e, dir, deltaDeleted, nil, EdgeRemoved)
 		return true, nil
 	}
 	w.changes.Edges = append(w.changes.Edges, EdgeChange{v, n, e.ID, e.Type, dir, EdgeRemoved})
 	w.noteOne(listChunk{e.Type, dir, v.Local() >> keys.GroupBits})
-	w.key = keys.AppendFreshOne(w.key[:0], e.Type, dir, v.Local(), n, e.ID)
+	w.key = keys.AppendDeltaOne(w.key[:0], e.Type, dir, v.Local(), n, e.ID)
 	w.over.put(w.key, nil, true)
 	return true, nil
 }
@@ -611,7 +611,7 @@ func (w *Writer) prepare(alone bool) error {
 	}
 	// No commit after this one may use the same large values, whatever becomes of it.
 	s.next.value = w.stored.value
-	if w.counters, err = s.counters.add(w.batch, w.delta); err != nil {
+	if w.counters, err = s.counters.add(w.batch, w.counts); err != nil {
 		return err
 	}
 	if w.degrees, err = s.degrees.add(w.batch, w.resized); err != nil {

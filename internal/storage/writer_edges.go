@@ -31,7 +31,7 @@ func (p *listPacker) append(dst []byte, edges []ListEdge, bodies [][]byte) ([]by
 	m.reset()
 	for i := range edges {
 		e := &edges[i]
-		p.buf = append(append(p.buf[:0], freshInserted), bodies[e.Row]...)
+		p.buf = append(append(p.buf[:0], deltaInserted), bodies[e.Row]...)
 		if err := m.addOne(e.Neighbour, e.Edge, p.buf); err != nil {
 			return dst, err
 		}
@@ -55,7 +55,7 @@ func (w *Writer) AddEdges(t graph.TypeID, dir graph.Direction, edges []ListEdge,
 		if n < w.shard.opts.Tuning.PackEdges {
 			for i := range n {
 				e := &edges[i]
-				w.putFresh(listEdge(w.shard.no, t, dir, e), dir, freshInserted, bodies[e.Row], EdgeAdded)
+				w.putDelta(listEdge(w.shard.no, t, dir, e), dir, deltaInserted, bodies[e.Row], EdgeAdded)
 			}
 		} else if err := w.addGroup(t, dir, edges[:n], bodies); err != nil {
 			return err
@@ -93,7 +93,7 @@ func (w *Writer) addGroup(t graph.TypeID, dir graph.Direction, edges []ListEdge,
 			n++
 		}
 		if p.runs, err = p.append(p.runs, rest[:n], bodies); err != nil {
-			return corrupt("fresh edges", nil, err)
+			return corrupt("delta edges", nil, err)
 		}
 		p.vertices = binary.LittleEndian.AppendUint16(p.vertices, uint16(rest[0].Vertex))
 		p.to = append(p.to, len(p.runs))
@@ -107,6 +107,6 @@ func (w *Writer) addGroup(t graph.TypeID, dir graph.Direction, edges []ListEdge,
 	w.buf = binary.AppendUvarint(w.buf[:0], uint64(len(p.to)))
 	w.buf = append(append(append(append(w.buf, byte(width)), p.vertices...), p.ends...), p.runs...)
 	w.over.put(w.key, w.buf, false)
-	w.fresh += len(edges)
+	w.deltaCount += len(edges)
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 // PutVertices writes new vertices with consecutive local ids, all with these labels; rows are their properties, the same
 // ones in ascending order for each. They go down packed: a column chunk for each property, and their bits in the
 // bitmaps of their labels. Chunks of a cell of the grid are joined when the last of its vertices comes. Where
-// a fold has packed the place of these vertices already, because later ones were committed before them, their records
-// are fresh ones.
+// a compaction has packed the place of these vertices already, because later ones were committed before them, their records
+// are delta ones.
 func (w *Writer) PutVertices(first graph.VertexID, set graph.LabelSet, labels []graph.LabelID, rows [][]graph.Property) (err error) {
 	r := w.get()
 	defer w.put(r, &err)
@@ -162,7 +162,7 @@ func (w *Writer) putChunks(p graph.PropID, first uint64, cs *cells) (err error) 
 // mostMembers is the size in bytes of a bitmap above which a transaction does not write it anew.
 const mostMembers = 1 << 10
 
-// addMembers puts n new vertices into a label's bitmaps, or, where those are large, makes them fresh members.
+// addMembers puts n new vertices into a label's bitmaps, or, where those are large, makes them delta members.
 func (w *Writer) addMembers(r *reader, l graph.LabelID, first uint64, n int) error {
 	for n > 0 {
 		at := int(first & (memberRows - 1))

@@ -56,7 +56,7 @@ func reportProto(name string, r *shard.CheckReport) *pb.CheckReport {
 	}
 	for _, f := range r.Findings {
 		out.Findings = append(out.Findings, &pb.CheckFinding{
-			Kind: f.Kind, Count: f.Count, Mended: f.Mended, Mendable: f.Mendable, Examples: f.Examples,
+			Kind: f.Kind, Count: f.Count, Mended: f.Repaired, Mendable: f.Repairable, Examples: f.Examples,
 		})
 	}
 	return out

@@ -120,8 +120,8 @@ func TestInterruptedRestoreIsNoStore(t *testing.T) {
 	require.ErrorContains(t, err, "interrupted")
 }
 
-// fresh gives the files of a checkpoint whose contents an earlier one does not have.
-func fresh(c, earlier shard.Checkpoint) (paths []string) {
+// delta gives the files of a checkpoint whose contents an earlier one does not have.
+func delta(c, earlier shard.Checkpoint) (paths []string) {
 	have := map[[32]byte]bool{}
 	for _, f := range earlier.Files() {
 		have[f.SHA256] = true
@@ -288,15 +288,15 @@ func checkpointUnderWriters(t *testing.T, spread bool) {
 	require.NoError(t, err)
 	second, err := s.Checkpoint(ctx, nil)
 	require.NoError(t, err)
-	for _, path := range fresh(second, first) {
+	for _, path := range delta(second, first) {
 		require.False(t, immutable(path), path)
 	}
 	require.NoError(t, pay(rand.New(rand.NewPCG(1, 1))))
 	third, err := s.Checkpoint(ctx, nil)
 	require.NoError(t, err)
-	require.True(t, slices.ContainsFunc(fresh(third, second), immutable))
+	require.True(t, slices.ContainsFunc(delta(third, second), immutable))
 	require.True(t, slices.ContainsFunc(third.Files(), func(f shard.CheckpointFile) bool {
-		return immutable(f.Path) && !slices.Contains(fresh(third, second), f.Path)
+		return immutable(f.Path) && !slices.Contains(delta(third, second), f.Path)
 	}), "everything travels again")
 	for _, c := range []shard.Checkpoint{first, second, third} {
 		require.NoError(t, c.Close())

@@ -14,7 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// Check implements shard.Keeper. What is checked is the newest cut, so that nobody waits. What is wrong there is mended
+// Check implements shard.Keeper. What is checked is the newest snapshot, so that nobody waits. What is wrong there is repaired
 // under the writer's lock, some records at a time and only as far as it has not changed since; then the graph is checked
 // again.
 func (s *Store) Check(ctx context.Context, name string, o shard.CheckOptions) (*shard.CheckReport, error) {
@@ -55,7 +55,7 @@ func (g *Graph) checkRounds(ctx context.Context, o shard.CheckOptions) (rep *sha
 				idle, least = 0, left
 			}
 			if idle < idleRounds {
-				some, err = g.mendRound(ctx, c, found)
+				some, err = g.repairRound(ctx, c, found)
 			}
 		}
 		g.releaseBase(c)
@@ -75,7 +75,7 @@ func (g *Graph) checkRounds(ctx context.Context, o shard.CheckOptions) (rep *sha
 }
 
 // faults counts what a check has found: what counters follow from, and then counters.
-func faults(c *storage.Checked) (n [2]uint64) {
+func faults(c *storage.CheckResult) (n [2]uint64) {
 	for kind, f := range c.Findings {
 		if kind == storage.FaultCounter {
 			n[1] += f.Count
@@ -86,8 +86,8 @@ func faults(c *storage.Checked) (n [2]uint64) {
 	return n
 }
 
-// check verifies a cut.
-func (g *Graph) check(ctx context.Context, c *cut, tell func(string, uint64)) (*storage.Checked, error) {
+// check verifies a snapshot.
+func (g *Graph) check(ctx context.Context, c *snapshot, tell func(string, uint64)) (*storage.CheckResult, error) {
 	var indexes []storage.CheckIndex
 	for _, d := range g.defs.Load().ByID {
 		ix := storage.CheckIndex{Index: d.Index, Props: d.PropIDs, All: d.Bare()}
@@ -98,30 +98,30 @@ func (g *Graph) check(ctx context.Context, c *cut, tell func(string, uint64)) (*
 	return storage.Check(ctx, c.views, g.Catalog, indexes, tell)
 }
 
-// repairBatch is how many records are mended together.
+// repairBatch is how many records are repaired together.
 const repairBatch = 4096
 
-// settle says how many faults were mended, by those that the last check has left.
-func settle(rep *shard.CheckReport, left *storage.Checked) {
+// settle says how many faults were repaired, by those that the last check has left.
+func settle(rep *shard.CheckReport, left *storage.CheckResult) {
 	for _, kind := range left.Kinds() {
 		f := finding(rep, kind)
 		if f == nil {
-			f = &shard.CheckFinding{Kind: kind, Mendable: storage.Mendable(kind), Examples: left.Findings[kind].Examples}
+			f = &shard.CheckFinding{Kind: kind, Repairable: storage.Repairable(kind), Examples: left.Findings[kind].Examples}
 			rep.Findings = append(rep.Findings, f)
 		}
 		f.Count = max(f.Count, left.Findings[kind].Count)
 	}
 	for _, f := range rep.Findings {
-		f.Mended = f.Count
+		f.Repaired = f.Count
 		if l := left.Findings[f.Kind]; l != nil {
-			f.Mended -= l.Count
+			f.Repaired -= l.Count
 		}
 	}
 }
 
-// mendRound mends what a check has found in a cut, counters once nothing else is wrong; some tells whether there was
-// anything to mend.
-func (g *Graph) mendRound(ctx context.Context, c *cut, found *storage.Checked) (some bool, err error) {
+// repairRound repairs what a check has found in a snapshot, counters once nothing else is wrong; some tells whether there was
+// anything to repair.
+func (g *Graph) repairRound(ctx context.Context, c *snapshot, found *storage.CheckResult) (some bool, err error) {
 	var fixes, counters []storage.Fix
 	for _, kind := range found.Kinds() {
 		for _, f := range found.Findings[kind].Fixes {
@@ -143,19 +143,19 @@ func (g *Graph) mendRound(ctx context.Context, c *cut, found *storage.Checked) (
 	}
 	some = some || len(fixes) > 0
 	for step := range slices.Chunk(fixes, repairBatch) {
-		if err := g.mend(ctx, c, step); err != nil {
+		if err := g.repair(ctx, c, step); err != nil {
 			return false, err
 		}
 	}
 	return some, nil
 }
 
-// mend applies fixes of what a check has found in a cut and shows readers the outcome.
-func (g *Graph) mend(ctx context.Context, c *cut, fixes []storage.Fix) error {
+// repair applies fixes of what a check has found in a snapshot and shows readers the outcome.
+func (g *Graph) repair(ctx context.Context, c *snapshot, fixes []storage.Fix) error {
 	if err := g.lock(ctx); err != nil {
 		return err
 	}
-	p, err := g.mendLocked(c, fixes)
+	p, err := g.repairLocked(c, fixes)
 	g.unlock()
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (g *Graph) mend(ctx context.Context, c *cut, fixes []storage.Fix) error {
 	return g.publish(p, nil)
 }
 
-func (g *Graph) mendLocked(c *cut, fixes []storage.Fix) (*publication, error) {
+func (g *Graph) repairLocked(c *snapshot, fixes []storage.Fix) (*publication, error) {
 	changed := map[storage.Owner]bool{}
 	for _, s := range g.since(c.seq) {
 		for _, id := range s.vertices {
@@ -184,13 +184,13 @@ func (g *Graph) mendLocked(c *cut, fixes []storage.Fix) (*publication, error) {
 			byShard[f.Shard] = append(byShard[f.Shard], f)
 		}
 	}
-	// What is kept in memory follows what is stored, even if not all was mended.
+	// What is kept in memory follows what is stored, even if not all was repaired.
 	g.loads.Reset()
 	g.seq++
 	g.decoded.keys.Forget(g.seq)
 	var errs []error
 	for no, s := range g.shards {
-		done, err := s.Mend(byShard[no], c.views[no])
+		done, err := s.Repair(byShard[no], c.views[no])
 		errs = append(errs, err, s.Reload())
 		var lists []storage.EdgeChange
 		for _, f := range done {
@@ -201,7 +201,7 @@ func (g *Graph) mendLocked(c *cut, fixes []storage.Fix) (*publication, error) {
 		noteEdges(g.seq, g.decoded.lists[no], lists)
 	}
 	p, err := g.enqueue()
-	g.noteFresh()
+	g.noteDeltas()
 	if err != nil {
 		return nil, errors.Join(append(errs, err)...)
 	}
@@ -212,12 +212,12 @@ func (g *Graph) mendLocked(c *cut, fixes []storage.Fix) (*publication, error) {
 }
 
 // report gives findings the form of the interface.
-func report(c *storage.Checked) *shard.CheckReport {
+func report(c *storage.CheckResult) *shard.CheckReport {
 	rep := &shard.CheckReport{Vertices: c.Vertices, Edges: c.Edges, Entries: c.Entries, LargeValues: c.Large}
 	for _, kind := range c.Kinds() {
 		f := c.Findings[kind]
 		rep.Findings = append(rep.Findings, &shard.CheckFinding{
-			Kind: kind, Count: f.Count, Mendable: storage.Mendable(kind), Examples: f.Examples,
+			Kind: kind, Count: f.Count, Repairable: storage.Repairable(kind), Examples: f.Examples,
 		})
 	}
 	return rep

@@ -77,7 +77,7 @@ func (l *ledger) harm(t *testing.T, fixes ...storage.Fix) {
 	views := l.g.current.views
 	l.g.mu.Unlock()
 	for _, f := range fixes {
-		_, err := l.g.shards[f.Shard].Mend([]storage.Fix{f}, views[f.Shard])
+		_, err := l.g.shards[f.Shard].Repair([]storage.Fix{f}, views[f.Shard])
 		require.NoError(t, err)
 	}
 	p, err := l.g.enqueue()
@@ -149,7 +149,7 @@ func (l *ledger) somePoint(t *testing.T) (graph.VertexID, []byte) {
 	return v, keys.AppendLocal(tuple, v.Local())
 }
 
-// Each kind of damage is found, and mended where it can be.
+// Each kind of damage is found, and repaired where it can be.
 func TestCheckDamage(t *testing.T) {
 	t.Run("one process", func(t *testing.T) { checkDamage(t, false) })
 	t.Run("processes", func(t *testing.T) { checkDamage(t, true) })
@@ -157,15 +157,15 @@ func TestCheckDamage(t *testing.T) {
 
 func checkDamage(t *testing.T, spread bool) {
 	in := func(e graph.Edge) []byte {
-		return keys.AppendFreshOne(nil, e.Type, graph.In, e.Dst.Local(), e.Src, e.ID)
+		return keys.AppendDeltaOne(nil, e.Type, graph.In, e.Dst.Local(), e.Src, e.ID)
 	}
 	out := func(e graph.Edge) []byte {
-		return keys.AppendFreshOne(nil, e.Type, graph.Out, e.Src.Local(), e.Dst, e.ID)
+		return keys.AppendDeltaOne(nil, e.Type, graph.Out, e.Src.Local(), e.Dst, e.ID)
 	}
 	for name, c := range map[string]struct {
 		harm func(t *testing.T, l *ledger) []storage.Fix
 		want []string
-		lost bool // it cannot be mended
+		lost bool // it cannot be repaired
 	}{
 		"mirror deleted": {func(t *testing.T, l *ledger) []storage.Fix {
 			e := l.someEdge(t)
@@ -186,10 +186,10 @@ func checkDamage(t *testing.T, spread bool) {
 		}, []string{storage.FaultList, storage.FaultMirror, storage.FaultCounter, storage.FaultNextID}, false},
 		"label lost": {func(t *testing.T, l *ledger) []storage.Fix {
 			v := l.someVertex(t)
-			return []storage.Fix{{Shard: v.Shard(), Key: keys.AppendFreshMember(nil, l.label, v.Local()), Value: []byte{0}}}
+			return []storage.Fix{{Shard: v.Shard(), Key: keys.AppendDeltaMember(nil, l.label, v.Local()), Value: []byte{0}}}
 		}, []string{storage.FaultMember}, false},
 		"member that is none": {func(t *testing.T, l *ledger) []storage.Fix {
-			return []storage.Fix{{Key: keys.AppendFreshMember(nil, 0, 1<<20), Value: []byte{1}}}
+			return []storage.Fix{{Key: keys.AppendDeltaMember(nil, 0, 1<<20), Value: []byte{1}}}
 		}, []string{storage.FaultMember}, false},
 		"entry lost": {func(t *testing.T, l *ledger) []storage.Fix {
 			tuple, _, _, err := storage.AppendTuple(nil, []graph.Value{graph.IntValue(7)})
@@ -233,12 +233,12 @@ func checkDamage(t *testing.T, spread bool) {
 		"large value lost": {func(t *testing.T, l *ledger) []storage.Fix {
 			v := l.someVertex(t)
 			cell := keys.AppendRef([]byte{byte(l.text)}, keys.Ref{ID: 1 << 20, Size: 100})
-			return []storage.Fix{{Shard: v.Shard(), Key: keys.AppendFreshProps(nil, v.Local()), Value: cell}}
+			return []storage.Fix{{Shard: v.Shard(), Key: keys.AppendDeltaProps(nil, v.Local()), Value: cell}}
 		}, []string{storage.FaultLarge}, true},
 		"two of one key": {func(t *testing.T, l *ledger) []storage.Fix {
 			v := l.someVertex(t)
 			cell, _ := keys.AppendCell([]byte{byte(l.id)}, graph.IntValue(30))
-			return []storage.Fix{{Shard: v.Shard(), Key: keys.AppendFreshProps(nil, v.Local()), Value: cell}}
+			return []storage.Fix{{Shard: v.Shard(), Key: keys.AppendDeltaProps(nil, v.Local()), Value: cell}}
 		}, []string{storage.FaultUnique, storage.FaultEntry}, true},
 		"malformed": {func(*testing.T, *ledger) []storage.Fix {
 			return []storage.Fix{{Key: keys.AppendChunk(nil, 1, 1<<20), Value: []byte{0xff}}}
@@ -248,7 +248,7 @@ func checkDamage(t *testing.T, spread bool) {
 			ctx := context.Background()
 			l := filled(t, 5, 40, 2, spread, func(o *Tuning) {
 				if slices.Contains(c.want, storage.FaultGarbage) {
-					o.FoldRecords = -1 // or what is marked may be taken away
+					o.CompactRecords = -1 // or what is marked may be taken away
 				}
 			})
 			require.NoError(t, l.g.Settle(ctx))
@@ -323,8 +323,8 @@ func TestRepairWhileWriting(t *testing.T) {
 			deleted, unnamed := edges[:4], vertices[:4]
 			var harm []storage.Fix
 			for i, e := range edges[:16] {
-				out := keys.AppendFreshOne(nil, e.Type, graph.Out, e.Src.Local(), e.Dst, e.ID)
-				in := keys.AppendFreshOne(nil, e.Type, graph.In, e.Dst.Local(), e.Src, e.ID)
+				out := keys.AppendDeltaOne(nil, e.Type, graph.Out, e.Src.Local(), e.Dst, e.ID)
+				in := keys.AppendDeltaOne(nil, e.Type, graph.In, e.Dst.Local(), e.Src, e.ID)
 				if i%2 == 0 {
 					harm = append(harm, storage.Fix{Shard: e.Dst.Shard(), Key: in, Value: []byte{byte(2 + i/2%2)}})
 				} else {
@@ -332,7 +332,7 @@ func TestRepairWhileWriting(t *testing.T) {
 				}
 			}
 			for i, v := range vertices[:16] {
-				harm = append(harm, storage.Fix{Shard: v.Shard(), Key: keys.AppendFreshMember(nil, l.label, v.Local()), Value: []byte{0}})
+				harm = append(harm, storage.Fix{Shard: v.Shard(), Key: keys.AppendDeltaMember(nil, l.label, v.Local()), Value: []byte{0}})
 				if i%2 == 0 {
 					harm = append(harm, storage.Fix{Shard: v.Shard(), Key: []byte{byte(keys.Counter), 'l', 0, 0, 0, byte(l.label), 0, 0, 0, 0}, Value: []byte{2}})
 				}
@@ -366,7 +366,7 @@ func TestRepairWhileWriting(t *testing.T) {
 			}})
 			require.NoError(t, err)
 			for _, f := range rep.Findings {
-				require.Equal(t, f.Count, f.Mended, "%+v", *f)
+				require.Equal(t, f.Count, f.Repaired, "%+v", *f)
 			}
 			require.True(t, rep.Clean())
 			require.Greater(t, len(l.acked), before+10)

@@ -43,7 +43,7 @@ type commit struct {
 	ms        []shard.Mutation
 }
 
-// sight is what a transaction saw over a cut after changes of its own.
+// sight is what a transaction saw over a snapshot after changes of its own.
 type sight struct {
 	base     uint64
 	ms       []shard.Mutation
@@ -107,8 +107,8 @@ func (h *history) transaction(rng *rand.Rand) error {
 	defer x.Rollback()
 	tx := x.(*Tx)
 	c := commit{mode: mode}
-	if tx.cut != nil {
-		c.base = tx.cut.seq
+	if tx.snap != nil {
+		c.base = tx.snap.seq
 	} else {
 		c.base = h.g.seq
 	}
@@ -439,7 +439,7 @@ func (m *model) whole(h *history) {
 	}
 }
 
-// TestConcurrentTransactions runs random transactions side by side, while records are folded, and compares what each has
+// TestConcurrentTransactions runs random transactions side by side, while records are compacted, and compares what each has
 // read with a model to which the changes were made in the order of the commits.
 func TestConcurrentTransactions(t *testing.T) {
 	conflicts, commits, over := 0, 0, 0

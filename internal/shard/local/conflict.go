@@ -36,7 +36,7 @@ func writeSetOf(ws []*storage.Writer) writeSet {
 }
 
 // writesOf gives what mutations set or delete, sorted, whether that changes anything or not: what is as it should be in
-// the transaction's cut may be otherwise by now.
+// the transaction's snapshot may be otherwise by now.
 func writesOf(ms []shard.Mutation) writeSet {
 	var s writeSet
 	for i := range ms {
@@ -99,8 +99,8 @@ func (g *Graph) since(seq uint64) []writeSet {
 	return slices.Clone(g.recent[i:])
 }
 
-// acquireBase takes the newest cut for a transaction that writes.
-func (g *Graph) acquireBase() *cut {
+// acquireBase takes the newest snapshot for a transaction that writes.
+func (g *Graph) acquireBase() *snapshot {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.current.refs++
@@ -108,7 +108,7 @@ func (g *Graph) acquireBase() *cut {
 	return g.current
 }
 
-func (g *Graph) releaseBase(c *cut) {
+func (g *Graph) releaseBase(c *snapshot) {
 	g.mu.Lock()
 	if g.bases[c.seq]--; g.bases[c.seq] == 0 {
 		delete(g.bases, c.seq)
@@ -118,14 +118,14 @@ func (g *Graph) releaseBase(c *cut) {
 	g.release(c)
 }
 
-// current reports whether all is as the transaction's cut shows it. The caller holds the writer's lock.
+// current reports whether all is as the transaction's snapshot shows it. The caller holds the writer's lock.
 func (tx *Tx) current() bool {
-	for _, v := range tx.cut.views {
+	for _, v := range tx.snap.views {
 		if !v.Current() {
 			return false
 		}
 	}
-	return tx.cut.defs == tx.g.defs.Load()
+	return tx.snap.defs == tx.g.defs.Load()
 }
 
 func conflict(err error) error {

@@ -10,13 +10,13 @@ import (
 func (tx *Tx) count(c storage.Count) int64 {
 	n := int64(0)
 	if tx.mode == shard.Read {
-		for _, cs := range tx.cut.counters {
+		for _, cs := range tx.snap.counters {
 			n += cs.Of(c)
 		}
 		return n
 	}
 	for i, w := range tx.ws {
-		n += tx.counters(i).Of(c) + w.Delta()[c]
+		n += tx.counters(i).Of(c) + w.Counts()[c]
 	}
 	return n
 }
@@ -30,16 +30,16 @@ func (g *Graph) Size() uint64 {
 
 // counters gives the counters that a writer's changes add to.
 func (tx *Tx) counters(no int) storage.Counters {
-	if tx.cut != nil {
-		return tx.cut.counters[no]
+	if tx.snap != nil {
+		return tx.snap.counters[no]
 	}
 	return tx.g.shards[no].Counters()
 }
 
 // sketches gives the distinct counts that a writer's changes add to.
 func (tx *Tx) sketches(no int) map[graph.IndexID]*storage.Sketch {
-	if tx.cut != nil {
-		return tx.cut.sketches[no]
+	if tx.snap != nil {
+		return tx.snap.sketches[no]
 	}
 	return tx.g.shards[no].Sketches()
 }
@@ -61,10 +61,10 @@ func (g *Graph) degrees(shards []storage.Degrees) map[graph.TypeDir][]uint64 {
 	return all
 }
 
-// each calls f for each counter of the cut, and for each change of a writer's.
+// each calls f for each counter of the snapshot, and for each change of a writer's.
 func (tx *Tx) each(f func(storage.Count, int64)) {
 	if tx.mode == shard.Read {
-		for _, cs := range tx.cut.counters {
+		for _, cs := range tx.snap.counters {
 			for _, n := range cs {
 				f(n.Count, n.N)
 			}
@@ -75,7 +75,7 @@ func (tx *Tx) each(f func(storage.Count, int64)) {
 		for _, n := range tx.counters(i) {
 			f(n.Count, n.N)
 		}
-		for c, n := range w.Delta() {
+		for c, n := range w.Counts() {
 			f(c, n)
 		}
 	}
@@ -84,7 +84,7 @@ func (tx *Tx) each(f func(storage.Count, int64)) {
 // Counts implements shard.Tx.
 func (tx *Tx) Counts() *graph.Counts {
 	if tx.mode == shard.Read {
-		c := tx.cut
+		c := tx.snap
 		c.once.Do(func() { c.counts = tx.sum() })
 		return c.counts
 	}
@@ -125,7 +125,7 @@ func (tx *Tx) sum() *graph.Counts {
 func (tx *Tx) Statistics() *graph.Counts {
 	counts := tx.Counts()
 	if tx.mode == shard.Read {
-		c := tx.cut
+		c := tx.snap
 		c.onceAll.Do(func() { c.statistics = tx.detail(counts) })
 		return c.statistics
 	}
@@ -152,8 +152,8 @@ func (tx *Tx) detail(counts *graph.Counts) *graph.Counts {
 	})
 	var sketches []map[graph.IndexID]*storage.Sketch
 	if tx.mode == shard.Read {
-		sketches = tx.cut.sketches
-		c.Degrees = g.degrees(tx.cut.degrees)
+		sketches = tx.snap.sketches
+		c.Degrees = g.degrees(tx.snap.degrees)
 	} else {
 		for i, w := range tx.ws {
 			sketches = append(sketches, tx.sketches(i), w.Sketches())

@@ -174,11 +174,11 @@ func TestFlippedByte(t *testing.T) {
 	mem := vfs.NewMem()
 	opts := tiny(rand.New(rand.NewPCG(7, 1)), 2)
 	opts.Logger, opts.FS = quiet(), mem
-	opts.Tuning.FoldRecords, opts.Tuning.ReclaimBytes, opts.MemtableBytes = -1, -1, 1<<20
+	opts.Tuning.CompactRecords, opts.Tuning.ReclaimBytes, opts.MemtableBytes = -1, -1, 1<<20
 	l, err := openLedger(opts)
 	require.NoError(t, err)
 	rng := rand.New(rand.NewPCG(7, 2))
-	// Half of it lies packed, half of it as fresh records.
+	// Half of it lies packed, half of it as delta records.
 	for range 80 {
 		require.NoError(t, l.write(rng))
 	}
@@ -288,7 +288,7 @@ func TestCutBlob(t *testing.T) {
 	mem := vfs.NewMem()
 	opts := tiny(rand.New(rand.NewPCG(9, 1)), 1)
 	opts.Logger, opts.FS = quiet(), mem
-	opts.Tuning.FoldRecords, opts.Tuning.ReclaimBytes, opts.MemtableBytes = -1, -1, 1<<20
+	opts.Tuning.CompactRecords, opts.Tuning.ReclaimBytes, opts.MemtableBytes = -1, -1, 1<<20
 	l, err := openLedger(opts)
 	require.NoError(t, err)
 	rng := rand.New(rand.NewPCG(9, 2))

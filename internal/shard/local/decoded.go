@@ -326,7 +326,7 @@ type listViews struct {
 
 var listViewsPool = sync.Pool{New: func() any { return new(listViews) }}
 
-// openLists opens views of the decoded lists; close ends them. They are filled from a cut alone: what a writer without
+// openLists opens views of the decoded lists; close ends them. They are filled from a snapshot alone: what a writer without
 // one reads may never come to pass. With values, those of edges are read, which are good until the transaction ends.
 func (tx *Tx) openLists(values bool) *listViews {
 	lv := listViewsPool.Get().(*listViews)
@@ -346,11 +346,11 @@ func (tx *Tx) openLists(values bool) *listViews {
 		lv.refs[no] = &lv.views[no]
 		switch {
 		case tx.mode == shard.Read:
-			s := &tx.cut.sources[no]
-			l.Open(&lv.views[no], tx.cut.seq, s.next, s, nil)
-		case tx.cut != nil:
-			s := &tx.cut.sources[no]
-			l.Open(&lv.views[no], tx.cut.seq, s.next, s, tx.touch(no))
+			s := &tx.snap.sources[no]
+			l.Open(&lv.views[no], tx.snap.seq, s.next, s, nil)
+		case tx.snap != nil:
+			s := &tx.snap.sources[no]
+			l.Open(&lv.views[no], tx.snap.seq, s.next, s, tx.touch(no))
 		default:
 			l.Open(&lv.views[no], tx.g.seq, tx.ws[no].NextVertex(), nil, tx.touch(no))
 		}
@@ -381,14 +381,14 @@ func (tx *Tx) openColumns() []cache.ColumnView {
 		switch {
 		case tx.mode != shard.Read:
 			t := tx.touch(no)
-			if first && tx.cut != nil {
-				s := &tx.cut.sources[no]
-				c.Open(&d.columns[no], tx.cut.seq, s.next, s, tx.decode, t)
+			if first && tx.snap != nil {
+				s := &tx.snap.sources[no]
+				c.Open(&d.columns[no], tx.snap.seq, s.next, s, tx.decode, t)
 			} else if first {
 				c.Open(&d.columns[no], tx.g.seq, tx.ws[no].NextVertex(), nil, tx.decode, t)
 			}
 		case first:
-			c.Open(&d.columns[no], tx.cut.seq, tx.cut.sources[no].next, &tx.cut.sources[no], tx.decode, nil)
+			c.Open(&d.columns[no], tx.snap.seq, tx.snap.sources[no].next, &tx.snap.sources[no], tx.decode, nil)
 		}
 		if first {
 			d.columns[no].Count(tx.reads)
@@ -484,7 +484,7 @@ func (tx *Tx) seekKnown(d *index.Def, vals []graph.Value, res *shard.Found) (ok 
 		if err != nil || !ok || loose {
 			return false
 		}
-		id, ok := tx.g.decoded.keys.Get(tx.cut.seq, d.ID, key)
+		id, ok := tx.g.decoded.keys.Get(tx.snap.seq, d.ID, key)
 		if !ok {
 			return false
 		}
@@ -507,14 +507,14 @@ func (tx *Tx) keepKeys(d *index.Def, vals []graph.Value, res *shard.Found) {
 		}
 		key, ok, loose, err := storage.AppendTuple(buf[:0], vals[k*width:(k+1)*width])
 		if err == nil && ok && !loose {
-			tx.g.decoded.keys.Put(tx.cut.seq, d.ID, key, res.IDs[res.Offsets[k]])
+			tx.g.decoded.keys.Put(tx.snap.seq, d.ID, key, res.IDs[res.Offsets[k]])
 		}
 	}
 }
 
-// keepsKeys reports whether what a look-up in an index finds is what a cut shows of a unique index.
+// keepsKeys reports whether what a look-up in an index finds is what a snapshot shows of a unique index.
 func (tx *Tx) keepsKeys(d *index.Def) bool {
-	if !d.Unique || tx.plain || tx.cut == nil || len(tx.dups) > 0 {
+	if !d.Unique || tx.plain || tx.snap == nil || len(tx.dups) > 0 {
 		return false
 	}
 	for _, w := range tx.ws {

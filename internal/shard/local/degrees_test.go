@@ -48,7 +48,7 @@ func checkDegrees(t *testing.T, g *Graph) {
 	require.Equal(t, want, tx.Statistics().Degrees)
 }
 
-// TestLostDegrees counts degree histograms anew when a graph is opened that has none, and mends wrong ones.
+// TestLostDegrees counts degree histograms anew when a graph is opened that has none, and repairs wrong ones.
 func TestLostDegrees(t *testing.T) {
 	ctx := context.Background()
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -70,8 +70,8 @@ func TestLostDegrees(t *testing.T) {
 	rep, err := l.store.Check(ctx, "default", shard.CheckOptions{Repair: true})
 	require.NoError(t, err)
 	require.Len(t, rep.Findings, 2)
-	require.EqualValues(t, 3, finding(rep, storage.FaultCounter).Mended)
-	require.EqualValues(t, 1, finding(rep, storage.FaultMark).Mended)
+	require.EqualValues(t, 3, finding(rep, storage.FaultCounter).Repaired)
+	require.EqualValues(t, 1, finding(rep, storage.FaultMark).Repaired)
 	checkClean(t, l.store, "default")
 	checkDegrees(t, l.g)
 

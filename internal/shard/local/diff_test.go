@@ -30,8 +30,8 @@ func tiny(rng *rand.Rand, shards int) Options {
 	return Options{
 		Dir: "data", Shards: shards, ValueThreshold: 16 + rng.IntN(40), CacheBytes: 1 << 20, MemtableBytes: 256 << 10,
 		Tuning: Tuning{
-			PlaceBlock: 1 + rng.IntN(5), PackVertices: 1 + rng.IntN(6), PackEdges: 1 + rng.IntN(4), SegmentBytes: 30 + rng.IntN(100), ChunkBytes: 20 + rng.IntN(500), FoldRecords: 1 + rng.IntN(50),
-			FoldIdle: time.Millisecond, FoldStep: 1 + rng.IntN(20), DenseRows: 1 + rng.IntN(12),
+			PlaceBlock: 1 + rng.IntN(5), PackVertices: 1 + rng.IntN(6), PackEdges: 1 + rng.IntN(4), SegmentBytes: 30 + rng.IntN(100), ChunkBytes: 20 + rng.IntN(500), CompactRecords: 1 + rng.IntN(50),
+			CompactIdle: time.Millisecond, CompactStep: 1 + rng.IntN(20), DenseRows: 1 + rng.IntN(12),
 		},
 	}
 }
@@ -145,8 +145,8 @@ func (w *twin) begin(mode shard.Mode) (tx, o shard.Tx) {
 	ctx := context.Background()
 	tx, err := w.g.Begin(ctx, mode)
 	require.NoError(w.t, err)
-	for c, ok := tx.(shard.Checked); ok; c, ok = tx.(shard.Checked) {
-		if err = c.Check(ctx); !shard.Lost(err) {
+	for c, ok := tx.(shard.Validator); ok; c, ok = tx.(shard.Validator) {
+		if err = c.Check(ctx); !shard.Retriable(err) {
 			require.NoError(w.t, err)
 			break
 		}
@@ -358,7 +358,7 @@ func (w *twin) step() {
 	w.compare(tx, o)
 	tx.Rollback()
 	o.Rollback()
-	w.compare(old, oldO) // an older cut stays as it was
+	w.compare(old, oldO) // an older snapshot stays as it was
 }
 
 func (w *twin) same(err, oerr error) {

@@ -14,9 +14,9 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// What has expired is deleted by an ordinary commit. A cut knows a time before which nothing in it expires. A transaction
+// What has expired is deleted by an ordinary commit. A snapshot knows a time before which nothing in it expires. A transaction
 // that would begin on one that is overdue has what is due deleted first, so that no transaction sees what had expired when it
-// began, while one that runs keeps its cut. Else a goroutine deletes what is due in time.
+// began, while one that runs keeps its snapshot. Else a goroutine deletes what is due in time.
 
 // never is later than all times.
 const never = math.MaxInt64
@@ -114,7 +114,7 @@ func (tx *Tx) walkDue(ctx context.Context, d *index.Def, from int64, upper []byt
 	return nil
 }
 
-// expire deletes what is due. It returns when readers see a cut without it.
+// expire deletes what is due. It returns when readers see a snapshot without it.
 func (g *Graph) expire(ctx context.Context) error {
 	select {
 	case g.expiring <- struct{}{}:
@@ -169,8 +169,8 @@ func (g *Graph) expireStep(ctx context.Context) (some bool, err error) {
 	}
 	var gone [2]int64
 	for _, w := range tx.ws {
-		gone[0] -= w.Delta()[storage.Count{Kind: storage.CountVertices}]
-		gone[1] -= w.Delta()[storage.Count{Kind: storage.CountEdges}]
+		gone[0] -= w.Counts()[storage.Count{Kind: storage.CountVertices}]
+		gone[1] -= w.Counts()[storage.Count{Kind: storage.CountEdges}]
 	}
 	if _, err := g.commit(tx.ws, nil, nil, due{next, true}); err != nil {
 		return false, err

@@ -134,7 +134,7 @@ func TestReadFaults(t *testing.T) {
 			opts.FS, opts.Logger = mem, quiet()
 			l, err := openLedger(opts)
 			require.NoError(t, err)
-			// Half of it lies packed, half of it as fresh records.
+			// Half of it lies packed, half of it as delta records.
 			for i := range 100 {
 				if i == 50 {
 					require.NoError(t, l.g.Settle(context.Background()))
@@ -146,7 +146,7 @@ func TestReadFaults(t *testing.T) {
 
 			var rate atomic.Uint64 // of 1,000 reads, how many fail
 			opts.CacheBytes, opts.DecodedBytes = 1, -1
-			opts.Tuning.FoldRecords = -1
+			opts.Tuning.CompactRecords = -1
 			opts.FS = errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
 				if op.Kind.ReadOrWrite() == errorfs.OpIsRead && rand.Uint64N(1000) < rate.Load() {
 					return syscall.EIO

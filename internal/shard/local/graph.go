@@ -18,13 +18,13 @@ import (
 
 // Graph is a graph over local shards. It implements shard.Graph.
 //
-// A transaction that writes reads a cut and its own changes, beside any number of others, and takes the writer's lock
+// A transaction that writes reads a snapshot and its own changes, beside any number of others, and takes the writer's lock
 // only to commit: see Tx.rebase for what becomes of conflicts. The lock ends once the changes are applied, and the wait
-// for their sync lies outside of it, so that commits that follow each other share syncs. After every commit a cut is
+// for their sync lies outside of it, so that commits that follow each other share syncs. After every commit a snapshot is
 // made: a snapshot of each shard. It is published, for new transactions, when the commit and all before it are synced.
 // So readers wait for nobody and see nothing that a crash could take back.
 //
-// The writer's lock is the only one that is held while something is waited for, but for that of a fold, which is taken before
+// The writer's lock is the only one that is held while something is waited for, but for that of a compaction, which is taken before
 // it; so there are no deadlocks.
 type Graph struct {
 	*storage.Catalog
@@ -35,24 +35,24 @@ type Graph struct {
 	shards []*storage.Shard
 	writer chan struct{} // holds one token while somebody writes
 	stop   chan struct{} // closed when the graph is being closed
-	// decoded is told of every commit before a cut shows it.
+	// decoded is told of every commit before a snapshot shows it.
 	decoded *decoded
 	commits commits
 
 	// What follows belongs to whoever holds the writer's lock.
-	intents uint64
-	seq     uint64
-	cuts    uint64
-	last    *publication
-	loads   bulk.Graph
-	due     int64 // nothing that was applied expires before
+	intents   uint64
+	seq       uint64
+	snapshots uint64
+	last      *publication
+	loads     bulk.Graph
+	due       int64 // nothing that was applied expires before
 
 	defs   atomic.Pointer[index.Defs]
 	builds builds
 
 	mu      sync.Mutex
-	current *cut
-	bases   map[uint64]int // how many transactions write over a cut of a sequence
+	current *snapshot
+	bases   map[uint64]int // how many transactions write over a snapshot of a sequence
 	recent  []writeSet     // of the commits that one of these, or one that begins now, does not see
 	open    int            // transactions
 	closing bool
@@ -60,11 +60,11 @@ type Graph struct {
 
 	emptying atomic.Bool // written with mu: the graph is to be closed when the last transaction has ended
 
-	fresh    atomic.Int64  // about how many records wait to be folded
-	noted    atomic.Uint64 // counts what has changed that
-	kick     chan struct{}
-	folding  sync.Mutex // held by a step of a fold
-	foldDone chan struct{}
+	deltaCount  atomic.Int64  // about how many records wait to be compacted
+	noted       atomic.Uint64 // counts what has changed that
+	kick        chan struct{}
+	compacting  sync.Mutex // held by a step of a compaction
+	compactDone chan struct{}
 
 	expiring   chan struct{} // holds one token while somebody deletes what has expired
 	rouse      chan struct{} // tells of an earlier due time
@@ -77,8 +77,8 @@ var (
 	_ shard.Sizer = (*Graph)(nil)
 )
 
-// cut is one consistent state of all shards, for any number of readers.
-type cut struct {
+// snapshot is one consistent state of all shards, for any number of readers.
+type snapshot struct {
 	id       uint64 // of all that were made since the graph was opened
 	seq      uint64
 	views    []*storage.View
@@ -86,7 +86,7 @@ type cut struct {
 	sketches []map[graph.IndexID]*storage.Sketch
 	degrees  []storage.Degrees
 	sources  []source
-	defs     *index.Defs // as they were when the cut was made
+	defs     *index.Defs // as they were when the snapshot was made
 	due      int64       // nothing in it expires before
 	size     uint64      // vertices and edges
 	refs     int         // under Graph.mu
@@ -95,9 +95,9 @@ type cut struct {
 	counts, statistics *graph.Counts
 }
 
-// publication is a cut on its way to the readers.
+// publication is a snapshot on its way to the readers.
 type publication struct {
-	cut  *cut
+	snap *snapshot
 	prev *publication
 	done chan struct{}
 	err  error // set before done is closed
@@ -106,7 +106,7 @@ type publication struct {
 func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name, dir string, m manifest, create bool) (_ *Graph, err error) {
 	g := &Graph{
 		name: name, id: m.ID, dir: dir, opts: opts, writer: make(chan struct{}, 1), stop: make(chan struct{}), bases: map[uint64]int{},
-		idle: make(chan struct{}), kick: make(chan struct{}, 1), foldDone: make(chan struct{}),
+		idle: make(chan struct{}), kick: make(chan struct{}, 1), compactDone: make(chan struct{}),
 		expiring: make(chan struct{}, 1), rouse: make(chan struct{}, 1), expireDone: make(chan struct{}),
 	}
 	defer func() {
@@ -157,26 +157,26 @@ func openGraph(ctx context.Context, opts *Options, shared *storage.Shared, name,
 		return nil, err
 	}
 	g.decoded = newDecoded(shared.Decoded(), m.Shards)
-	if g.current, err = g.newCut(); err != nil {
+	if g.current, err = g.newSnapshot(); err != nil {
 		return nil, err
 	}
 	g.current.refs = 1
 	if opts.ReadOnly {
-		close(g.foldDone)
+		close(g.compactDone)
 		close(g.expireDone)
 	} else {
-		g.noteFresh()
-		go g.foldLoop()   //nolint:gosec // It lasts as long as the graph.
-		go g.expireLoop() //nolint:gosec // It lasts as long as the graph.
+		g.noteDeltas()
+		go g.compactLoop() //nolint:gosec // It lasts as long as the graph.
+		go g.expireLoop()  //nolint:gosec // It lasts as long as the graph.
 		g.resumeBuilds()
 	}
 	return g, nil
 }
 
-// newCut snapshots all shards. The caller holds the writer's lock.
-func (g *Graph) newCut() (*cut, error) {
-	g.cuts++
-	c := &cut{id: g.cuts, seq: g.seq, defs: g.defs.Load(), due: g.due}
+// newSnapshot snapshots all shards. The caller holds the writer's lock.
+func (g *Graph) newSnapshot() (*snapshot, error) {
+	g.snapshots++
+	c := &snapshot{id: g.snapshots, seq: g.seq, defs: g.defs.Load(), due: g.due}
 	for _, s := range g.shards {
 		v, err := s.Snapshot()
 		if err != nil {
@@ -194,13 +194,13 @@ func (g *Graph) newCut() (*cut, error) {
 	return c, nil
 }
 
-// enqueue makes a cut of what has been applied. The caller holds the writer's lock.
+// enqueue makes a snapshot of what has been applied. The caller holds the writer's lock.
 func (g *Graph) enqueue() (*publication, error) {
-	c, err := g.newCut()
+	c, err := g.newSnapshot()
 	if err != nil {
 		return nil, err
 	}
-	p := &publication{cut: c, prev: g.last, done: make(chan struct{})}
+	p := &publication{snap: c, prev: g.last, done: make(chan struct{})}
 	g.last = p
 	return p, nil
 }
@@ -216,10 +216,10 @@ func (g *Graph) publish(p *publication, err error) error {
 	}
 	p.err = err
 	g.mu.Lock()
-	old := p.cut
+	old := p.snap
 	if err == nil {
-		p.cut.refs = 1
-		old, g.current = g.current, p.cut
+		p.snap.refs = 1
+		old, g.current = g.current, p.snap
 		g.forget()
 		if g.current.due < old.due {
 			select {
@@ -230,22 +230,22 @@ func (g *Graph) publish(p *publication, err error) error {
 	} else {
 		old.refs = 1
 	}
-	p.cut = nil
+	p.snap = nil
 	g.mu.Unlock()
 	close(p.done)
 	g.release(old)
 	return err
 }
 
-// acquire takes the newest cut.
-func (g *Graph) acquire() *cut {
+// acquire takes the newest snapshot.
+func (g *Graph) acquire() *snapshot {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.current.refs++
 	return g.current
 }
 
-func (g *Graph) release(c *cut) {
+func (g *Graph) release(c *snapshot) {
 	g.mu.Lock()
 	c.refs--
 	last := c.refs == 0
@@ -255,7 +255,7 @@ func (g *Graph) release(c *cut) {
 	}
 }
 
-func (g *Graph) closeViews(c *cut) {
+func (g *Graph) closeViews(c *snapshot) {
 	for _, v := range c.views {
 		if err := v.Close(); err != nil {
 			g.opts.Logger.Error("close a snapshot", slog.String("graph", g.name), slog.Any("error", err))
@@ -307,8 +307,8 @@ func (g *Graph) left() {
 	}
 }
 
-// enterAt counts a transaction in that reads the newest cut, and takes that.
-func (g *Graph) enterAt() (*cut, error) {
+// enterAt counts a transaction in that reads the newest snapshot, and takes that.
+func (g *Graph) enterAt() (*snapshot, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closing {
@@ -319,8 +319,8 @@ func (g *Graph) enterAt() (*cut, error) {
 	return g.current, nil
 }
 
-// leaveFrom counts a transaction out and releases the cut that it has read.
-func (g *Graph) leaveFrom(c *cut) {
+// leaveFrom counts a transaction out and releases the snapshot that it has read.
+func (g *Graph) leaveFrom(c *snapshot) {
 	g.mu.Lock()
 	c.refs--
 	if c.refs == 0 { // before whoever waits for the last transaction goes on
@@ -352,7 +352,7 @@ func (g *Graph) beginAlways(ctx context.Context, mode shard.Mode) (shard.Tx, err
 			return nil, err
 		}
 		if c.due == never || g.opts.ReadOnly {
-			return &Tx{g: g, mode: mode, cut: c, views: c.views, defs: c.defs, write: &noWrite}, nil
+			return &Tx{g: g, mode: mode, snap: c, views: c.views, defs: c.defs, write: &noWrite}, nil
 		}
 		g.release(c) // something in it may have expired
 	} else if err := g.enter(); err != nil {
@@ -366,7 +366,7 @@ func (g *Graph) beginAlways(ctx context.Context, mode shard.Mode) (shard.Tx, err
 	return tx, nil
 }
 
-// begin opens a transaction on a cut, or what is there, in which nothing has expired.
+// begin opens a transaction on a snapshot, or what is there, in which nothing has expired.
 func (g *Graph) begin(ctx context.Context, mode shard.Mode) (*Tx, error) {
 	tx := &Tx{g: g, mode: mode, write: &noWrite}
 	if mode != shard.Read {
@@ -378,11 +378,11 @@ func (g *Graph) begin(ctx context.Context, mode shard.Mode) (*Tx, error) {
 		var at int64
 		switch mode {
 		case shard.Read:
-			tx.cut = g.acquire()
-			at = tx.cut.due
+			tx.snap = g.acquire()
+			at = tx.snap.due
 		case shard.Write:
-			tx.cut = g.acquireBase()
-			at = tx.cut.due
+			tx.snap = g.acquireBase()
+			at = tx.snap.due
 		default:
 			if err := g.lock(ctx); err != nil {
 				return nil, err
@@ -394,9 +394,9 @@ func (g *Graph) begin(ctx context.Context, mode shard.Mode) (*Tx, error) {
 		}
 		switch mode {
 		case shard.Read:
-			g.release(tx.cut)
+			g.release(tx.snap)
 		case shard.Write:
-			g.releaseBase(tx.cut)
+			g.releaseBase(tx.snap)
 		default:
 			g.unlock()
 		}
@@ -405,7 +405,7 @@ func (g *Graph) begin(ctx context.Context, mode shard.Mode) (*Tx, error) {
 		}
 	}
 	if mode == shard.Read {
-		tx.views, tx.defs = tx.cut.views, tx.cut.defs
+		tx.views, tx.defs = tx.snap.views, tx.snap.defs
 		return tx, nil
 	}
 	tx.begin()
@@ -454,7 +454,7 @@ func (g *Graph) commit(ws []*storage.Writer, ids []storage.CommitID, keys *bulk.
 	g.remember(written)
 	g.decoded.note(seq, ws)
 	p, err := g.enqueue()
-	g.noteFresh()
+	g.noteDeltas()
 	g.unlock()
 	if err != nil {
 		return seq, errors.Join(err, wait())
@@ -514,7 +514,7 @@ func (g *Graph) close(ctx context.Context) error {
 	case <-ctx.Done():
 		return graph.DeadlineError(ctx.Err())
 	}
-	<-g.foldDone
+	<-g.compactDone
 	<-g.expireDone
 	g.builds.running.Wait()
 	g.release(g.current)
@@ -530,14 +530,14 @@ func (g *Graph) closeShards() error {
 	return errors.Join(errs...)
 }
 
-// noteFresh tells the folding how much there is to do. The caller holds the writer's lock.
-func (g *Graph) noteFresh() {
+// noteDeltas tells the compacting how much there is to do. The caller holds the writer's lock.
+func (g *Graph) noteDeltas() {
 	n := 0
 	for _, s := range g.shards {
-		n += s.Fresh()
+		n += s.DeltaCount()
 	}
 	g.noted.Add(1)
-	old, many := g.fresh.Swap(int64(n)), int64(g.opts.Tuning.FoldRecords)
+	old, many := g.deltaCount.Swap(int64(n)), int64(g.opts.Tuning.CompactRecords)
 	if n > 0 && old == 0 || int64(n) >= many && old < many {
 		select {
 		case g.kick <- struct{}{}:
@@ -546,13 +546,13 @@ func (g *Graph) noteFresh() {
 	}
 }
 
-// foldPause is how long to wait after a fold that failed.
-const foldPause = 5 * time.Second
+// compactPause is how long to wait after a compaction that failed.
+const compactPause = 5 * time.Second
 
-// foldLoop folds fresh records: when there are many of them, or when nobody has committed for a while.
-func (g *Graph) foldLoop() {
-	defer close(g.foldDone)
-	if g.opts.Tuning.FoldRecords < 0 {
+// compactLoop compacts delta records: when there are many of them, or when nobody has committed for a while.
+func (g *Graph) compactLoop() {
+	defer close(g.compactDone)
+	if g.opts.Tuning.CompactRecords < 0 {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -569,10 +569,10 @@ func (g *Graph) foldLoop() {
 			return
 		case <-g.kick:
 		}
-		for g.fresh.Load() > 0 {
-			if g.fresh.Load() < int64(g.opts.Tuning.FoldRecords) {
+		for g.deltaCount.Load() > 0 {
+			if g.deltaCount.Load() < int64(g.opts.Tuning.CompactRecords) {
 				noted := g.noted.Load()
-				timer.Reset(g.opts.Tuning.FoldIdle)
+				timer.Reset(g.opts.Tuning.CompactIdle)
 				select {
 				case <-g.stop:
 					return
@@ -584,14 +584,14 @@ func (g *Graph) foldLoop() {
 					continue
 				}
 			}
-			if _, err := g.foldStep(ctx); err != nil {
+			if _, err := g.compactStep(ctx); err != nil {
 				select {
 				case <-g.stop:
 					return
 				default:
 				}
-				g.opts.Logger.Error("fold", slog.String("graph", g.name), slog.Any("error", err))
-				timer.Reset(foldPause)
+				g.opts.Logger.Error("compact", slog.String("graph", g.name), slog.Any("error", err))
+				timer.Reset(compactPause)
 				select {
 				case <-g.stop:
 					return
@@ -602,17 +602,17 @@ func (g *Graph) foldLoop() {
 	}
 }
 
-// mostFresh is how many times the fresh records from which on they are folded there may be before writers wait for it.
-const mostFresh = 16
+// mostDeltas is how many times the delta records from which on they are compacted there may be before writers wait for it.
+const mostDeltas = 16
 
-// foldStep folds a little in each shard and tells whether there was anything to do. Groups are folded beside writers,
+// compactStep compacts a little in each shard and tells whether there was anything to do. Groups are compacted beside writers,
 // unless these touch the same lists all the time or are faster; for the rest they wait.
-func (g *Graph) foldStep(ctx context.Context) (some bool, err error) {
-	g.folding.Lock()
-	defer g.folding.Unlock()
-	beside := g.fresh.Load() < mostFresh*int64(g.opts.Tuning.FoldRecords)
+func (g *Graph) compactStep(ctx context.Context) (some bool, err error) {
+	g.compacting.Lock()
+	defer g.compacting.Unlock()
+	beside := g.deltaCount.Load() < mostDeltas*int64(g.opts.Tuning.CompactRecords)
 	if beside {
-		if some, beside, err = g.foldGroups(ctx); err != nil {
+		if some, beside, err = g.compactGroups(ctx); err != nil {
 			return some, err
 		}
 	}
@@ -620,22 +620,22 @@ func (g *Graph) foldStep(ctx context.Context) (some bool, err error) {
 		return some, err
 	}
 	for _, s := range g.shards {
-		n, ferr := s.Fold(ctx, g.opts.Tuning.FoldStep, !beside)
+		n, ferr := s.CompactDeltas(ctx, g.opts.Tuning.CompactStep, !beside)
 		err = errors.Join(err, ferr)
 		some = some || n > 0
 	}
-	return some, g.folded(some, err)
+	return some, g.compacted(some, err)
 }
 
-// folded ends a step of a fold, which holds the writer's lock.
-func (g *Graph) folded(some bool, err error) error {
+// compacted ends a step of a compaction, which holds the writer's lock.
+func (g *Graph) compacted(some bool, err error) error {
 	if !some || err != nil {
-		g.noteFresh()
+		g.noteDeltas()
 		g.unlock()
 		return err
 	}
 	p, err := g.enqueue()
-	g.noteFresh()
+	g.noteDeltas()
 	g.unlock()
 	if err != nil {
 		return err
@@ -643,14 +643,14 @@ func (g *Graph) folded(some bool, err error) error {
 	return g.publish(p, nil)
 }
 
-// foldGroups folds groups of each shard beside writers; useful says that none of it was in vain.
-func (g *Graph) foldGroups(ctx context.Context) (some, useful bool, err error) {
+// compactGroups compacts groups of each shard beside writers; useful says that none of it was in vain.
+func (g *Graph) compactGroups(ctx context.Context) (some, useful bool, err error) {
 	if err := g.lock(ctx); err != nil {
 		return false, false, err
 	}
-	var xs []*storage.Folding
+	var xs []*storage.Compaction
 	for _, s := range g.shards {
-		x, ferr := s.BeginFold()
+		x, ferr := s.BeginCompaction()
 		if ferr != nil {
 			err = ferr
 			break
@@ -660,7 +660,7 @@ func (g *Graph) foldGroups(ctx context.Context) (some, useful bool, err error) {
 	g.unlock()
 	for _, x := range xs {
 		if err == nil {
-			err = x.Run(ctx, g.opts.Tuning.FoldStep)
+			err = x.Run(ctx, g.opts.Tuning.CompactStep)
 		}
 	}
 	g.writer <- struct{}{} // whatever becomes of the request, what has begun ends
@@ -673,17 +673,17 @@ func (g *Graph) foldGroups(ctx context.Context) (some, useful bool, err error) {
 		n, used, ferr := x.End()
 		some, useful, err = some || n > 0, useful && used, ferr
 	}
-	return some, useful, g.folded(some, err)
+	return some, useful, g.compacted(some, err)
 }
 
-// Settle folds all fresh records, so that reads take the packed form alone.
+// Settle compacts all delta records, so that reads take the packed form alone.
 func (g *Graph) Settle(ctx context.Context) error {
 	if err := g.enter(); err != nil {
 		return err
 	}
 	defer g.leave()
 	for {
-		if some, err := g.foldStep(ctx); err != nil || !some {
+		if some, err := g.compactStep(ctx); err != nil || !some {
 			return err
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// commits are the transactions over a cut that wait to be committed. One of them leads: it waits for the writer's lock,
-// takes those that have come meanwhile along and applies the changes of all as one commit, with one sync and one cut.
+// commits are the transactions over a snapshot that wait to be committed. One of them leads: it waits for the writer's lock,
+// takes those that have come meanwhile along and applies the changes of all as one commit, with one sync and one snapshot.
 // The next one leads before it waits for the sync, but not before as many wait as there are whose sync is under way, or
 // none is: of clients that commit all the time, one half then runs while the other half is synced.
 type commits struct {
@@ -46,7 +46,7 @@ const (
 	groupBytes  = 256 << 10
 )
 
-// commitOver commits a transaction over a cut, and gives the commit's number, 0 if there was nothing to commit.
+// commitOver commits a transaction over a snapshot, and gives the commit's number, 0 if there was nothing to commit.
 func (tx *Tx) commitOver(ctx context.Context) (seq uint64, err error) {
 	c := &committing{ctx: ctx, tx: tx, bytes: tx.logged, turn: make(chan turn, 1)}
 	some := false
@@ -194,20 +194,20 @@ func (g *Graph) commitGroup(group []*committing) {
 // that they do not see, or with one before them in the group: these have their error, and the others are given. live is
 // nil if the changes cannot be made together. The caller holds the writer's lock.
 func (g *Graph) together(group []*committing) (live *Tx, in []*committing) {
-	oldest := group[0].tx.cut.seq
+	oldest := group[0].tx.snap.seq
 	mutations := 0
 	for _, c := range group {
 		if !c.tx.stamped.IsNull() {
 			return nil, nil // each has written at a time of its own
 		}
-		oldest = min(oldest, c.tx.cut.seq)
+		oldest = min(oldest, c.tx.snap.seq)
 		mutations += len(c.tx.log)
 	}
 	others := g.since(oldest)
 	log := make([]shard.Mutation, 0, mutations)
 	for _, c := range group {
 		own := writesOf(c.tx.log)
-		if slices.ContainsFunc(others, func(o writeSet) bool { return o.seq > c.tx.cut.seq && own.meets(&o) }) {
+		if slices.ContainsFunc(others, func(o writeSet) bool { return o.seq > c.tx.snap.seq && own.meets(&o) }) {
 			c.err = conflict(nil)
 			continue
 		}
@@ -257,7 +257,7 @@ func (g *Graph) replay(ctx context.Context, log []shard.Mutation, stamped graph.
 // rebase gives the writers whose commit makes the transaction's changes to what is there now. The caller holds the
 // writer's lock.
 //
-// If nothing was applied since the transaction's cut, these are its own writers. Else what it changed must not have
+// If nothing was applied since the transaction's snapshot, these are its own writers. Else what it changed must not have
 // been changed by a commit that it does not see: the first committer wins. Then its mutations are applied again to what
 // is there now, under the ids that they have; a constraint that they break only there is a conflict too.
 func (tx *Tx) rebase(ctx context.Context) ([]*storage.Writer, error) {
@@ -265,7 +265,7 @@ func (tx *Tx) rebase(ctx context.Context) ([]*storage.Writer, error) {
 		return tx.ws, nil
 	}
 	own := writesOf(tx.log)
-	for _, s := range tx.g.since(tx.cut.seq) {
+	for _, s := range tx.g.since(tx.snap.seq) {
 		if own.meets(&s) {
 			return nil, conflict(nil)
 		}

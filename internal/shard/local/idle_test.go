@@ -19,7 +19,7 @@ import (
 func TestIdleCompacted(t *testing.T) {
 	ctx := context.Background()
 	fs := vfs.NewMem()
-	store, err := Open(Options{Dir: "data", FS: fs, Tuning: Tuning{FoldIdle: time.Millisecond, ReclaimRest: time.Millisecond, ReclaimBytes: 1}})
+	store, err := Open(Options{Dir: "data", FS: fs, Tuning: Tuning{CompactIdle: time.Millisecond, ReclaimRest: time.Millisecond, ReclaimBytes: 1}})
 	require.NoError(t, err)
 	g, err := store.Local(DefaultGraph)
 	require.NoError(t, err)

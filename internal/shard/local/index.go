@@ -151,7 +151,7 @@ func (g *Graph) removeIndex(ix graph.Index) error {
 		return err
 	}
 	g.loadDefs()
-	// The last cut is for the store: one that still had the entries would hold their space.
+	// The last snapshot is for the store: one that still had the entries would hold their space.
 	return errors.Join(g.refresh(), g.clearDropped(), g.refresh())
 }
 

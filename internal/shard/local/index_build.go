@@ -19,7 +19,7 @@ type builds struct {
 }
 
 // build is an index under construction. From its definition on, every transaction keeps the entries of what it writes,
-// so the build adds those of what was there before: it finds vertices or edges in a cut, which costs writers nothing,
+// so the build adds those of what was there before: it finds vertices or edges in a snapshot, which costs writers nothing,
 // and then, some thousand at a time, reads what they are now and puts their entries in a transaction of its own, which
 // carries the mark from which the build goes on after a crash. It leaves out the vertices that were made since it began,
 // so it ends however many are added meanwhile.
@@ -120,7 +120,7 @@ func (b *build) locked(f func(ix graph.Index) error) error {
 	return f(d.Index)
 }
 
-// finish puts the index online: first for the readers of cuts from now on, then for planners.
+// finish puts the index online: first for the readers of snapshots from now on, then for planners.
 func (b *build) finish() error {
 	return b.locked(func(ix graph.Index) error {
 		if b.ctx.Err() != nil {

@@ -70,7 +70,7 @@ func (b *build) scan(tx *Tx, label graph.LabelID, from graph.VertexID) (ids []gr
 	return ids, graph.NoVertex, nil
 }
 
-// read begins a transaction on the newest cut.
+// read begins a transaction on the newest snapshot.
 func (b *build) read() (*Tx, error) { return b.begin(shard.Read) }
 
 func (b *build) begin(mode shard.Mode) (*Tx, error) {

@@ -101,7 +101,7 @@ func loadPeople(b *testing.B, action shard.Action, sorted bool) {
 	if err := g.(*Graph).Settle(ctx); err != nil {
 		b.Fatal(err)
 	}
-	b.ReportMetric((threadTime()-start).Seconds()/benchEdges*1e9, "fold-ns/edge")
+	b.ReportMetric((threadTime()-start).Seconds()/benchEdges*1e9, "compact-ns/edge")
 }
 
 // threadTime is the processor time of the calling thread, which a machine that is shared does not falsify.

@@ -31,7 +31,7 @@ type loadTwin struct {
 	seq    map[string]uint64
 }
 
-// TestLoad applies random load batches to a graph and to the oracle's, among folds, restarts and transactions, and
+// TestLoad applies random load batches to a graph and to the oracle's, among compacts, restarts and transactions, and
 // compares what they refuse, what they count and all that is there.
 func TestLoad(t *testing.T) {
 	for seed := range eachSeed(t, seeds(25)) {

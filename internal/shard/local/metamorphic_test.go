@@ -139,7 +139,7 @@ func answer(t *testing.T, e *query.Engine, text string) (rows []string) {
 }
 
 // TestMetamorphic plays one random history on stores with many sets of options, and on the oracle: whatever the number
-// of shards, thresholds, caches, times of flushing, folding and opening again, and sizes of batches, the answers are the
+// of shards, thresholds, caches, times of flushing, compacting and opening again, and sizes of batches, the answers are the
 // same.
 func TestMetamorphic(t *testing.T) {
 	sets, statements := 24, 120
@@ -160,7 +160,7 @@ func TestMetamorphic(t *testing.T) {
 			opts.Tuning.ReclaimRest = time.Millisecond
 			opts.ValueThreshold = []int{16, 64, 200, 1 << 16}[rng.IntN(4)]
 			opts.DecodedBytes = []int64{-1, 1 << 20, 64 << 20}[rng.IntN(3)]
-			opts.Tuning.FoldRecords = []int{-1, 1, 50, 1000}[rng.IntN(4)]
+			opts.Tuning.CompactRecords = []int{-1, 1, 50, 1000}[rng.IntN(4)]
 			if set == 3 {
 				opts.FS, opts.Dir, opts.CacheMode = vfs.Default, t.TempDir(), storage.CacheDirect
 				if _, err := storage.NewDirectFS(opts.FS, opts.Dir); err != nil {
@@ -168,8 +168,8 @@ func TestMetamorphic(t *testing.T) {
 				}
 			}
 			batch, index := 1+rng.IntN(60), rng.IntN(len(h))
-			name := fmt.Sprintf("seed %d, set %d: %d shards, threshold %d, cache %v, %d decoded, folds at %d, batches of %d",
-				seed, set, opts.Shards, opts.ValueThreshold, opts.CacheMode, opts.DecodedBytes, opts.Tuning.FoldRecords, batch)
+			name := fmt.Sprintf("seed %d, set %d: %d shards, threshold %d, cache %v, %d decoded, compactions at %d, batches of %d",
+				seed, set, opts.Shards, opts.ValueThreshold, opts.CacheMode, opts.DecodedBytes, opts.Tuning.CompactRecords, batch)
 			st, err := Open(opts)
 			require.NoError(t, err, name)
 			got := play(t, func() shard.Store { return st }, h, batch, func(i int) {

@@ -303,20 +303,20 @@ func (p *Part) Read(epoch, version uint64) (*Tx, error) {
 		return nil, err
 	}
 	n := p.m.Shards
-	c := &cut{seq: version, views: make([]*storage.View, n), sources: make([]source, n)}
+	c := &snapshot{seq: version, views: make([]*storage.View, n), sources: make([]source, n)}
 	c.views[p.no], c.sources[p.no] = v, source{v, next}
-	return &Tx{g: p.g, mode: shard.Read, cut: c, views: c.views, done: done, write: &noWrite}, nil
+	return &Tx{g: p.g, mode: shard.Read, snap: c, views: c.views, done: done, write: &noWrite}, nil
 }
 
-// First gives what the graph's first shard has of the cut of a transaction that has not written. It lasts as long as the
+// First gives what the graph's first shard has of the snapshot of a transaction that has not written. It lasts as long as the
 // transaction, and is ended by Rollback before.
 func (tx *Tx) First() *Tx {
 	tx.g.mu.Lock()
 	tx.g.open++
 	tx.g.mu.Unlock()
 	views := make([]*storage.View, len(tx.views))
-	views[0] = tx.cut.views[0]
-	return &Tx{g: tx.g, mode: shard.Read, cut: tx.cut, views: views, done: func() {}, write: &noWrite}
+	views[0] = tx.snap.views[0]
+	return &Tx{g: tx.g, mode: shard.Read, snap: tx.snap, views: views, done: func() {}, write: &noWrite}
 }
 
 // Pull is Step for those far ends alone that the transaction reads the shards of, from vertices of any shard. It reports
@@ -340,14 +340,14 @@ func WorthPulling(frontier, vertices, candidates, degree float64) bool {
 	return cache.WorthPulling(frontier, vertices, candidates, degree)
 }
 
-// Versions gives the versions of the shards of a transaction's cut in other processes, 0 for one of this process; nil if
-// the transaction has no cut.
+// Versions gives the versions of the shards of a transaction's snapshot in other processes, 0 for one of this process; nil if
+// the transaction has no snapshot.
 func (tx *Tx) Versions() []uint64 {
-	if tx.cut == nil {
+	if tx.snap == nil {
 		return nil
 	}
-	out := make([]uint64, len(tx.cut.views))
-	for i, v := range tx.cut.views {
+	out := make([]uint64, len(tx.snap.views))
+	for i, v := range tx.snap.views {
 		out[i] = v.Version()
 	}
 	return out
@@ -370,8 +370,8 @@ func (g *Graph) ID() uint64 { return g.id }
 // Shards is the number of the graph's shards.
 func (g *Graph) Shards() int { return len(g.shards) }
 
-// CutID tells cuts of a graph apart, as long as it is open.
-func (tx *Tx) CutID() uint64 { return tx.cut.id }
+// SnapshotID tells snapshots of a graph apart, as long as it is open.
+func (tx *Tx) SnapshotID() uint64 { return tx.snap.id }
 
 // LargeRef gives the reference that stands for a large value of a shard that the transaction does not read.
 func LargeRef(v graph.Value) (ref keys.Ref, ok bool) {

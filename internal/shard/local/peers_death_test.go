@@ -33,7 +33,7 @@ func TestPeersDeath(t *testing.T) {
 
 func peersDeath(t *testing.T, dies, when string, step int) (fired bool) {
 	ctx := context.Background()
-	opts := Options{Dir: "data", FS: vfs.NewMem(), Shards: 2, ValueThreshold: 64, Tuning: Tuning{PlaceBlock: 1, FoldRecords: -1}}
+	opts := Options{Dir: "data", FS: vfs.NewMem(), Shards: 2, ValueThreshold: 64, Tuning: Tuning{PlaceBlock: 1, CompactRecords: -1}}
 	n := newNeighbours(t, opts)
 	defer n.close()
 	opts.Peers = n.writer()
@@ -155,7 +155,7 @@ func peersStop(t *testing.T, step int) (stopped bool, edges uint64) {
 	var beside *vfs.MemFS
 	var n *neighbours
 	calls := 0
-	opts := Options{Dir: "data", Shards: 2, ValueThreshold: 64, Logger: quiet(), Tuning: Tuning{PlaceBlock: 1, FoldRecords: -1}}
+	opts := Options{Dir: "data", Shards: 2, ValueThreshold: 64, Logger: quiet(), Tuning: Tuning{PlaceBlock: 1, CompactRecords: -1}}
 	stop := func() {
 		left, beside = disk.CrashClone(vfs.CrashCloneCfg{}), n.fs[1].CrashClone(vfs.CrashCloneCfg{})
 	}

@@ -15,7 +15,7 @@ import (
 // TestPeersTogether commits over three shards in three processes: each step reaches both others before either has answered.
 func TestPeersTogether(t *testing.T) {
 	ctx := t.Context()
-	opts := Options{Dir: "data", FS: vfs.NewMem(), Shards: 3, ValueThreshold: 64, Tuning: Tuning{PlaceBlock: 1, FoldRecords: -1}}
+	opts := Options{Dir: "data", FS: vfs.NewMem(), Shards: 3, ValueThreshold: 64, Tuning: Tuning{PlaceBlock: 1, CompactRecords: -1}}
 	n := newNeighbours(t, opts)
 	defer n.close()
 	opts.Peers = n.writer()

@@ -58,7 +58,7 @@ func propCounts(t *testing.T, g *Graph) map[graph.PropOf]uint64 {
 	return got
 }
 
-// TestProps keeps the counts of properties through folds and restarts, finds wrong ones and mends them.
+// TestProps keeps the counts of properties through compacts and restarts, finds wrong ones and repairs them.
 func TestProps(t *testing.T) {
 	ctx := context.Background()
 	rng := rand.New(rand.NewPCG(3, 1))
@@ -103,7 +103,7 @@ func TestProps(t *testing.T) {
 	l.harm(t, harm...)
 	rep, err := l.store.Check(ctx, "default", shard.CheckOptions{Repair: true})
 	require.NoError(t, err)
-	require.EqualValues(t, len(harm), finding(rep, storage.FaultCounter).Mended)
+	require.EqualValues(t, len(harm), finding(rep, storage.FaultCounter).Repaired)
 	checkClean(t, l.store, "default")
 	require.Equal(t, was, propCounts(t, l.g))
 	require.NoError(t, l.store.Close())

@@ -35,7 +35,7 @@ func newReclaimGraph(t *testing.T) *reclaimGraph {
 		t: t, rng: rand.New(rand.NewPCG(1, 2)),
 		opts: Options{
 			Dir: "data", FS: vfs.NewMem(), ValueThreshold: 64,
-			Tuning: Tuning{FoldIdle: time.Millisecond, ReclaimRest: time.Millisecond, ReclaimBytes: 4 << 10},
+			Tuning: Tuning{CompactIdle: time.Millisecond, ReclaimRest: time.Millisecond, ReclaimBytes: 4 << 10},
 		},
 	}
 	r.open()

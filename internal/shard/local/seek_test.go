@@ -486,8 +486,8 @@ func (w *seekWorld) compareRange(rng *rand.Rand, tx shard.Tx, im *seekImage, d *
 }
 
 // TestSeekDifferential compares equality, range, prefix and composite look-ups of indexes over vertices and edges, on
-// values of all types, with the oracle's look at everything: in cuts taken while others write and indexes are made, in
-// cuts older than these, and in transactions that see their own changes.
+// values of all types, with the oracle's look at everything: in snapshots taken while others write and indexes are made, in
+// snapshots older than these, and in transactions that see their own changes.
 func TestSeekDifferential(t *testing.T) {
 	found := 0
 	for seed := range eachSeed(t, seeds(12)) {

@@ -170,7 +170,7 @@ func TestGroupCommit(t *testing.T) {
 		}
 		return nil
 	}))
-	opts.Tuning.FoldRecords = -1
+	opts.Tuning.CompactRecords = -1
 	s, err := Open(opts)
 	require.NoError(t, err)
 	g, err := s.Graph("default")

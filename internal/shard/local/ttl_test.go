@@ -410,7 +410,7 @@ func (w *ttlWorld) clean() {
 	propCounts(w.t, w.g)
 }
 
-// TestTTL makes random changes while time goes by, with folds, crashes and changed TTLs: every transaction sees what has not
+// TestTTL makes random changes while time goes by, with compacts, crashes and changed TTLs: every transaction sees what has not
 // expired at its beginning, and those that run keep what they saw.
 func TestTTL(t *testing.T) {
 	for seed := range eachSeed(t, seeds(24)) {

@@ -13,13 +13,13 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// Tx implements shard.Tx. Reads go to the views of a cut, or, where it may write, to those of one writer a shard: over
-// a cut, or, while it holds the writer's lock, over what is there.
+// Tx implements shard.Tx. Reads go to the views of a snapshot, or, where it may write, to those of one writer a shard: over
+// a snapshot, or, while it holds the writer's lock, over what is there.
 type Tx struct {
 	g     *Graph
 	mode  shard.Mode
 	views []*storage.View
-	cut   *cut // nil if the transaction holds the writer's lock
+	snap  *snapshot // nil if the transaction holds the writer's lock
 	defs  *index.Defs
 	seq   uint64 // of the commit
 	nth   int    // of those that were committed together
@@ -27,7 +27,7 @@ type Tx struct {
 	plain bool         // reads nothing that is decoded
 	reads *graph.Reads // what counts the reads, or nil
 	id    storage.CommitID
-	done  func() // gives back a cut that is not the graph's; or nil
+	done  func() // gives back a snapshot that is not the graph's; or nil
 
 	*write  // of a writer; a reader's is empty and never changed
 	decoded decodedReads
@@ -313,7 +313,7 @@ func (tx *Tx) Rollback() {
 		return
 	}
 	tx.discard()
-	if tx.cut == nil {
+	if tx.snap == nil {
 		tx.g.unlock()
 	}
 	tx.end()
@@ -332,14 +332,14 @@ func (tx *Tx) discard() {
 func (tx *Tx) end() {
 	tx.closeDecoded()
 	switch {
-	case tx.cut == nil:
+	case tx.snap == nil:
 	case tx.done != nil:
 		tx.done()
 	case tx.mode == shard.Read:
-		tx.g.leaveFrom(tx.cut)
+		tx.g.leaveFrom(tx.snap)
 		return
 	default:
-		tx.g.releaseBase(tx.cut)
+		tx.g.releaseBase(tx.snap)
 	}
 	tx.g.leave()
 }

@@ -25,7 +25,7 @@ func (tx *Tx) Commit(ctx context.Context) error {
 	}
 	tx.ended.Store(true)
 	var err error
-	if tx.cut == nil {
+	if tx.snap == nil {
 		tx.seq, err = tx.g.commit(tx.ws, tx.ids(), nil, due{at: tx.due})
 	} else {
 		tx.seq, err = tx.commitOver(ctx)

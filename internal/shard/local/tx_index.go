@@ -14,11 +14,11 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// indexDefs gives the indexes as the transaction sees them: an index that came online after a reader's cut was made is not
+// indexDefs gives the indexes as the transaction sees them: an index that came online after a reader's snapshot was made is not
 // whole there, and one that was dropped afterwards still is.
 func (tx *Tx) indexDefs() *index.Defs {
-	if tx.cut != nil {
-		return tx.cut.defs
+	if tx.snap != nil {
+		return tx.snap.defs
 	}
 	return tx.defs
 }

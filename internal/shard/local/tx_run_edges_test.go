@@ -16,13 +16,13 @@ import (
 )
 
 // TestPackedEdges makes runs of edges between vertices of several chunks, while single edges are made, changed and
-// deleted, transactions that have taken ids commit later and a step is folded now and then.
+// deleted, transactions that have taken ids commit later and a step is compacted now and then.
 func TestPackedEdges(t *testing.T) {
 	ctx := context.Background()
 	for seed := range eachSeed(t, seeds(4)) {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		s, err := Open(Options{Dir: "data", FS: vfs.NewMem(), Shards: 1 + int(seed%2), ValueThreshold: 64, Tuning: Tuning{
-			FoldRecords: -1, FoldStep: 1 + rng.IntN(300), PackEdges: 1 + rng.IntN(30), SegmentBytes: 100 << rng.IntN(8),
+			CompactRecords: -1, CompactStep: 1 + rng.IntN(300), PackEdges: 1 + rng.IntN(30), SegmentBytes: 100 << rng.IntN(8),
 		}})
 		require.NoError(t, err)
 		g, err := s.Local(DefaultGraph)
@@ -146,7 +146,7 @@ func TestPackedEdges(t *testing.T) {
 				done()
 			}
 			if rng.IntN(2) == 0 {
-				_, err := g.foldStep(ctx)
+				_, err := g.compactStep(ctx)
 				require.NoError(t, err)
 			}
 			require.NoError(t, late.Commit(ctx))

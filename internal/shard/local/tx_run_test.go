@@ -16,13 +16,13 @@ import (
 )
 
 // TestPackedVertices makes runs of new vertices of random lengths over several cells of the grid and bitmaps, while
-// transactions that have taken ids commit later, properties change and fresh records are folded.
+// transactions that have taken ids commit later, properties change and delta records are compacted.
 func TestPackedVertices(t *testing.T) {
 	ctx := context.Background()
 	for seed := range eachSeed(t, seeds(8)) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		s, err := Open(Options{Dir: "data", FS: vfs.NewMem(), Shards: 1 + int(seed%2), ValueThreshold: 64, Tuning: Tuning{
-			FoldRecords: -1, PackVertices: 1 + rng.IntN(40), ChunkBytes: 100 << rng.IntN(8), PlaceBlock: 200,
+			CompactRecords: -1, PackVertices: 1 + rng.IntN(40), ChunkBytes: 100 << rng.IntN(8), PlaceBlock: 200,
 		}})
 		require.NoError(t, err)
 		g, err := s.Local(DefaultGraph)

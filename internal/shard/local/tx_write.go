@@ -48,18 +48,18 @@ func put[K comparable, V any](m *map[K]V, k K, v V) {
 	(*m)[k] = v
 }
 
-// begin opens writers over the transaction's cut, or, if it has none, over what is there now.
+// begin opens writers over the transaction's snapshot, or, if it has none, over what is there now.
 func (tx *Tx) begin() {
 	tx.defs = tx.g.defs.Load()
-	if tx.cut != nil {
-		tx.defs = tx.cut.defs
+	if tx.snap != nil {
+		tx.defs = tx.snap.defs
 	}
 	tx.views = nil
 	tx.write = &write{due: never}
 	for no, s := range tx.g.shards {
 		var w *storage.Writer
-		if tx.cut != nil {
-			w = s.NewWriterAt(tx.cut.views[no])
+		if tx.snap != nil {
+			w = s.NewWriterAt(tx.snap.views[no])
 		} else {
 			w = s.NewWriter()
 		}
@@ -95,7 +95,7 @@ func (tx *Tx) Apply(ctx context.Context, ms []shard.Mutation) error {
 	if size > tx.g.opts.TxBytes {
 		return graph.BudgetError("the transaction writes more than %d bytes, the limit of one transaction: query-memory, but not above 512 MiB", tx.g.opts.TxBytes)
 	}
-	if tx.cut != nil {
+	if tx.snap != nil {
 		tx.record(ms)
 	}
 	return nil

@@ -162,14 +162,14 @@ func (w *world) begin(t testing.TB) shard.Tx {
 		tx, err := w.g.Begin(context.Background(), shard.Read)
 		require.NoError(t, err)
 		t.Cleanup(tx.Rollback)
-		c, ok := tx.(shard.Checked)
+		c, ok := tx.(shard.Validator)
 		if !ok {
 			return tx
 		}
 		if err = c.Check(context.Background()); err == nil {
 			return tx
 		}
-		require.True(t, shard.Lost(err), "%v", err)
+		require.True(t, shard.Retriable(err), "%v", err)
 	}
 }
 
@@ -579,7 +579,7 @@ func TestSeekBeyond(t *testing.T) {
 	}
 }
 
-// TestPresent reads a cut that others share, before and after a commit that it does not see: whatever is read first, and
+// TestPresent reads a snapshot that others share, before and after a commit that it does not see: whatever is read first, and
 // whether or not the leader is among those who are asked, the transaction finds that out.
 func TestPresent(t *testing.T) {
 	const n = 60
@@ -626,7 +626,7 @@ func TestPresent(t *testing.T) {
 	}
 	for name, read := range reads {
 		for range 2 { // the second time it is known where keys are
-			w.begin(t) // the cut that is shared from now on
+			w.begin(t) // the snapshot that is shared from now on
 			for _, commit := range []bool{false, true} {
 				tx, err := w.g.Begin(ctx, shard.Read)
 				require.NoError(t, err)
@@ -637,11 +637,11 @@ func TestPresent(t *testing.T) {
 					require.NoError(t, other.Commit(ctx))
 				}
 				err = read(tx)
-				checked := tx.(shard.Checked).Check(ctx)
+				checked := tx.(shard.Validator).Check(ctx)
 				tx.Rollback()
 				if commit {
-					require.True(t, shard.Lost(checked), "%s: %v", name, checked)
-					require.True(t, err == nil || shard.Lost(err), "%s: %v", name, err)
+					require.True(t, shard.Retriable(checked), "%s: %v", name, checked)
+					require.True(t, err == nil || shard.Retriable(err), "%s: %v", name, err)
 				} else {
 					require.NoError(t, err, name)
 					require.NoError(t, checked, name)

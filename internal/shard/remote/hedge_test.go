@@ -157,7 +157,7 @@ func TestLostCalls(t *testing.T) {
 	before := LostCalls()
 	for _, err := range []error{
 		status.Error(codes.Unavailable, "x"), status.Error(codes.Unavailable, "x"), status.Error(codes.DeadlineExceeded, "x"),
-		status.Error(codes.Unimplemented, "x"), toStatus(unavailable(shard.CutGone, "x", nil)), status.Error(codes.Internal, "x"),
+		status.Error(codes.Unimplemented, "x"), toStatus(unavailable(shard.SnapshotGone, "x", nil)), status.Error(codes.Internal, "x"),
 	} {
 		_, _ = fromStatus(t.Context(), "the shard", err)
 	}

@@ -14,15 +14,15 @@ import (
 
 // ServeParts makes a gRPC server answer the leader and the readers of the shards in a data directory.
 func ServeParts(s grpc.ServiceRegistrar, parts *local.Parts) {
-	k, r := &keeper{parts: parts}, &reader{open: func(_ context.Context, cut *pb.Cut) (*local.Tx, func(), error) {
-		if no := int(cut.GetShard()); no != parts.No() {
-			return nil, nil, unavailable(shard.CutGone, fmt.Sprintf("this process keeps shard %d, not %d: the addresses are in another order, or have just changed", parts.No(), no), nil)
+	k, r := &keeper{parts: parts}, &reader{open: func(_ context.Context, snap *pb.Snapshot) (*local.Tx, func(), error) {
+		if no := int(snap.GetShard()); no != parts.No() {
+			return nil, nil, unavailable(shard.SnapshotGone, fmt.Sprintf("this process keeps shard %d, not %d: the addresses are in another order, or have just changed", parts.No(), no), nil)
 		}
-		p, err := parts.Part(cut.GetGraph())
+		p, err := parts.Part(snap.GetGraph())
 		if err != nil {
 			return nil, nil, err
 		}
-		tx, err := p.Read(cut.GetEpoch(), cut.GetVersion())
+		tx, err := p.Read(snap.GetEpoch(), snap.GetVersion())
 		if err != nil {
 			return nil, nil, err
 		}

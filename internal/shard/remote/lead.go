@@ -70,14 +70,14 @@ func (l *leader) use(id uint64) (t *led, done func(), err error) {
 	return nil, nil, unavailable(shard.TransactionLost, "the transaction has ended, or was lost when its leader was started anew; run it again", nil)
 }
 
-// open gives the transaction that reads a cut.
-func (l *leader) open(ctx context.Context, cut *pb.Cut) (*local.Tx, func(), error) {
-	t, done, err := l.use(cut.GetTx())
+// open gives the transaction that reads a snapshot.
+func (l *leader) open(ctx context.Context, snap *pb.Snapshot) (*local.Tx, func(), error) {
+	t, done, err := l.use(snap.GetTx())
 	if err != nil {
 		return nil, nil, err
 	}
-	if cut.GetPresent() != 0 {
-		same, err := l.present(ctx, t, cut.GetGraph(), cut.GetPresent(), cut.GetKnown())
+	if snap.GetPresent() != 0 {
+		same, err := l.present(ctx, t, snap.GetGraph(), snap.GetPresent(), snap.GetKnown())
 		if err == nil && !same {
 			err = past()
 		}
@@ -86,7 +86,7 @@ func (l *leader) open(ctx context.Context, cut *pb.Cut) (*local.Tx, func(), erro
 			return nil, nil, err
 		}
 	}
-	if cut.GetOwn() {
+	if snap.GetOwn() {
 		own := t.tx.First() // which lets go of what it has looked at, while the transaction may last
 		return own, func() { own.Rollback(); done() }, nil
 	}
@@ -166,10 +166,10 @@ func (l *leader) Begin(r *pb.BeginRequest, stream grpc.ServerStreamingServer[pb.
 	t := &led{g: g, tx: began.(*local.Tx)}
 	out := &pb.Began{Epoch: l.peers.epoch.Load(), Versions: t.tx.Versions()}
 	if out.Versions != nil {
-		out.Cut = t.tx.CutID()
+		out.Snapshot = t.tx.SnapshotID()
 	}
 	out.Catalog = l.catalog(g, r.GetKnown())
-	if out.Cut == 0 || out.Cut != r.GetCounted() || out.Catalog.GetState().GetEpoch() != 0 && out.Catalog.GetState().GetEpoch() != r.GetKnown().GetEpoch() {
+	if out.Snapshot == 0 || out.Snapshot != r.GetCounted() || out.Catalog.GetState().GetEpoch() != 0 && out.Catalog.GetState().GetEpoch() != r.GetKnown().GetEpoch() {
 		out.Counts = encodeCounts(t.tx.Statistics())
 	}
 	for _, id := range t.tx.Online() {
@@ -207,15 +207,15 @@ func (l *leader) Begin(r *pb.BeginRequest, stream grpc.ServerStreamingServer[pb.
 func (l *leader) Renew(ctx context.Context, r *pb.RenewRequest) (*pb.RenewResponse, error) {
 	t, done, err := l.use(r.GetTx())
 	if err != nil {
-		return &pb.RenewResponse{}, nil // the transaction that has the cut is gone
+		return &pb.RenewResponse{}, nil // the transaction that has the snapshot is gone
 	}
 	defer done()
-	same, err := l.present(ctx, t, r.GetGraph(), r.GetCut(), r.GetKnown())
+	same, err := l.present(ctx, t, r.GetGraph(), r.GetSnapshot(), r.GetKnown())
 	return &pb.RenewResponse{Same: same}, toStatus(err)
 }
 
-// present reports whether a new transaction would see the cut of t, and the catalog in a known state.
-func (l *leader) present(ctx context.Context, t *led, name string, cut uint64, known *pb.State) (bool, error) {
+// present reports whether a new transaction would see the snapshot of t, and the catalog in a known state.
+func (l *leader) present(ctx context.Context, t *led, name string, snap uint64, known *pb.State) (bool, error) {
 	g, err := l.store.Local(name)
 	if err != nil || t.g != g {
 		return false, err
@@ -225,7 +225,7 @@ func (l *leader) present(ctx context.Context, t *led, name string, cut uint64, k
 		return false, err
 	}
 	defer tx.Rollback()
-	return tx.(*local.Tx).CutID() == cut && same(l.state(g), known), nil
+	return tx.(*local.Tx).SnapshotID() == snap && same(l.state(g), known), nil
 }
 
 // Intern implements the call.

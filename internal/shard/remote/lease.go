@@ -12,23 +12,23 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// A gateway keeps the last cut that the leader has pinned for it, and lets transactions that read share it. Each of them
+// A gateway keeps the last snapshot that the leader has pinned for it, and lets transactions that read share it. Each of them
 // has the leader asked whether that is still what a new transaction would see, along with what it reads; see Tx.Check. If
-// something was committed meanwhile, the transaction is lost (shard.Lost), and the next one, as long as the cuts change,
+// something was committed meanwhile, the transaction is lost (shard.Retriable), and the next one, as long as the snapshots change,
 // begins by itself.
 
-// leaseIdle is how long a cut is kept for transactions to come.
+// leaseIdle is how long a snapshot is kept for transactions to come.
 const leaseIdle = time.Second
 
-// lease is a cut, and the leader's transaction that pins it.
+// lease is a snapshot, and the leader's transaction that pins it.
 type lease struct {
 	id    uint64 // of the leader's transaction
 	epoch uint64
-	cut   uint64 // 0 if the transaction has none
-	// versions are those of the shards of the cut; none if the transaction has no cut.
+	snap  uint64 // 0 if the transaction has none
+	// versions are those of the shards of the snapshot; none if the transaction has no snapshot.
 	versions []uint64
 	online   []uint32
-	names    *catalog // as they were when the cut was made, or later
+	names    *catalog // as they were when the snapshot was made, or later
 	counts   *graph.Counts
 	stop     context.CancelFunc
 
@@ -50,7 +50,7 @@ type leases struct {
 	changed bool // when it was last looked at
 }
 
-// borrow gives the graph's cut if it is likely to be the present one still.
+// borrow gives the graph's snapshot if it is likely to be the present one still.
 func (g *Graph) borrow() *lease {
 	g.leases.mu.Lock()
 	defer g.leases.mu.Unlock()
@@ -63,14 +63,14 @@ func (g *Graph) borrow() *lease {
 	return l
 }
 
-// keep makes a cut that the leader has just pinned the one that transactions share.
+// keep makes a snapshot that the leader has just pinned the one that transactions share.
 func (g *Graph) keep(l *lease) {
 	l.refs.Add(1)
 	l.used.Store(time.Now().UnixNano())
 	g.leases.mu.Lock()
 	old := g.leases.last
 	g.leases.last = l
-	g.leases.changed = old != nil && (old.epoch != l.epoch || old.cut != l.cut)
+	g.leases.changed = old != nil && (old.epoch != l.epoch || old.snap != l.snap)
 	g.leases.mu.Unlock()
 	if old != nil {
 		old.release()
@@ -78,7 +78,7 @@ func (g *Graph) keep(l *lease) {
 	g.letGo(l, leaseIdle)
 }
 
-// letGo ends a cut that is not used any more.
+// letGo ends a snapshot that is not used any more.
 func (g *Graph) letGo(l *lease, after time.Duration) {
 	time.AfterFunc(after, func() {
 		if rest := leaseIdle - time.Since(time.Unix(0, l.used.Load())); rest > 0 {
@@ -89,7 +89,7 @@ func (g *Graph) letGo(l *lease, after time.Duration) {
 	})
 }
 
-// forgo ends the sharing of a cut.
+// forgo ends the sharing of a snapshot.
 func (g *Graph) forgo(l *lease, changed bool) {
 	g.leases.mu.Lock()
 	mine := g.leases.last == l
@@ -102,7 +102,7 @@ func (g *Graph) forgo(l *lease, changed bool) {
 	}
 }
 
-// endLease ends the sharing of whatever cut is shared.
+// endLease ends the sharing of whatever snapshot is shared.
 func (g *Graph) endLease() {
 	g.leases.mu.Lock()
 	l := g.leases.last
@@ -112,12 +112,12 @@ func (g *Graph) endLease() {
 	}
 }
 
-// past says that a cut is not the present one.
+// past says that a snapshot is not the present one.
 func past() error {
-	return unavailable(shard.CutGone, "others have committed since the state of the graph that is being read", nil)
+	return unavailable(shard.SnapshotGone, "others have committed since the state of the graph that is being read", nil)
 }
 
-// renewal is the question whether a cut is what a new transaction would see. It goes along with what the leader is asked
+// renewal is the question whether a snapshot is what a new transaction would see. It goes along with what the leader is asked
 // anyway, or else is a call of its own.
 type renewal struct {
 	g *Graph
@@ -144,7 +144,7 @@ func (r *renewal) open() bool {
 }
 
 // ride makes a call to the leader ask as well.
-func (r *renewal) ride(cut *pb.Cut) { cut.Present, cut.Known = r.l.cut, r.l.names.state }
+func (r *renewal) ride(snap *pb.Snapshot) { snap.Present, snap.Known = r.l.snap, r.l.names.state }
 
 // rode takes in that such a call was answered.
 func (r *renewal) rode() {
@@ -166,7 +166,7 @@ func (r *renewal) send(ctx context.Context) {
 	limited, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	r.stop = stop
 	undo := context.AfterFunc(ctx, stop)
-	in := &pb.RenewRequest{Graph: r.g.name, Tx: r.l.id, Cut: r.l.cut, Known: r.l.names.state}
+	in := &pb.RenewRequest{Graph: r.g.name, Tx: r.l.id, Snapshot: r.l.snap, Known: r.l.names.state}
 	call := func(ctx context.Context) (finish func() error) {
 		return r.g.s.leader.start(ctx, pb.LeadService_Renew_FullMethodName, in, &r.answer, nil)
 	}
@@ -193,7 +193,7 @@ func (r *renewal) end() {
 	}
 }
 
-// wait gives why the cut is not the present one, or is not known to be. It has been asked.
+// wait gives why the snapshot is not the present one, or is not known to be. It has been asked.
 func (r *renewal) wait() error {
 	r.once.Do(func() {
 		defer r.done.Store(true)
@@ -208,7 +208,7 @@ func (r *renewal) wait() error {
 	return r.err
 }
 
-// Check implements shard.Checked.
+// Check implements shard.Validator.
 func (tx *Tx) Check(ctx context.Context) error {
 	r := tx.renewal
 	if r == nil {

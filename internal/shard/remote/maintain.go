@@ -79,7 +79,7 @@ func (m *maintainer) Check(r *pb.CheckRequest, stream grpc.ServerStreamingServer
 		Vertices: rep.Vertices, Edges: rep.Edges, Entries: rep.Entries, LargeValues: rep.LargeValues, Files: rep.Files, FileBytes: rep.FileBytes,
 	}
 	for _, f := range rep.Findings {
-		out.Findings = append(out.Findings, &pb.CheckFinding{Kind: f.Kind, Count: f.Count, Mended: f.Mended, Mendable: f.Mendable, Examples: f.Examples})
+		out.Findings = append(out.Findings, &pb.CheckFinding{Kind: f.Kind, Count: f.Count, Repaired: f.Repaired, Repairable: f.Repairable, Examples: f.Examples})
 	}
 	return stream.Send(&pb.CheckResponse{Report: out})
 }
@@ -112,7 +112,7 @@ func decodeReport(r *pb.CheckReport) *shard.CheckReport {
 	}
 	for _, f := range r.GetFindings() {
 		out.Findings = append(out.Findings, &shard.CheckFinding{
-			Kind: f.GetKind(), Count: f.GetCount(), Mended: f.GetMended(), Mendable: f.GetMendable(), Examples: f.GetExamples(),
+			Kind: f.GetKind(), Count: f.GetCount(), Repaired: f.GetRepaired(), Repairable: f.GetRepairable(), Examples: f.GetExamples(),
 		})
 	}
 	return out

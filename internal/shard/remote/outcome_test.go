@@ -70,7 +70,7 @@ func TestOutcome(t *testing.T) {
 			cut++
 		}
 		if err != nil {
-			require.True(t, shard.Lost(err), err)
+			require.True(t, shard.Retriable(err), err)
 			after, lost = before, lost+1
 		}
 		require.Equal(t, after, count(), err)

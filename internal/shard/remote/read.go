@@ -11,16 +11,16 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// reader answers what is asked of a cut.
+// reader answers what is asked of a snapshot.
 type reader struct {
 	pb.UnimplementedReadServiceServer
-	// open gives the transaction that reads a cut; done gives it back.
-	open func(ctx context.Context, cut *pb.Cut) (tx *local.Tx, done func(), err error)
+	// open gives the transaction that reads a snapshot; done gives it back.
+	open func(ctx context.Context, snap *pb.Snapshot) (tx *local.Tx, done func(), err error)
 }
 
-// on calls f with the transaction that reads a cut.
-func on[R any](ctx context.Context, r *reader, cut *pb.Cut, f func(tx *local.Tx) (*R, error)) (*R, error) {
-	tx, done, err := r.open(ctx, cut)
+// on calls f with the transaction that reads a snapshot.
+func on[R any](ctx context.Context, r *reader, snap *pb.Snapshot, f func(tx *local.Tx) (*R, error)) (*R, error) {
+	tx, done, err := r.open(ctx, snap)
 	if err != nil {
 		return nil, toStatus(err)
 	}
@@ -37,7 +37,7 @@ const maxRoom = 1 << 16
 
 // Scan implements the call.
 func (r *reader) Scan(ctx context.Context, req *pb.ScanRequest) (*pb.ScanResponse, error) {
-	return on(ctx, r, req.GetCut(), func(tx *local.Tx) (*pb.ScanResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx *local.Tx) (*pb.ScanResponse, error) {
 		ids, next, done, err := tx.Scan(ctx, graph.LabelID(req.GetLabel()), graph.VertexID(req.GetFrom()), make([]graph.VertexID, 0, min(req.GetRoom(), maxRoom)))
 		return &pb.ScanResponse{Ids: appendIDs(nil, ids), Next: uint64(next), Done: done}, err
 	})
@@ -45,7 +45,7 @@ func (r *reader) Scan(ctx context.Context, req *pb.ScanRequest) (*pb.ScanRespons
 
 // LabelSets implements the call.
 func (r *reader) LabelSets(ctx context.Context, req *pb.LabelSetsRequest) (*pb.LabelSetsResponse, error) {
-	return on(ctx, r, req.GetCut(), func(tx *local.Tx) (*pb.LabelSetsResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx *local.Tx) (*pb.LabelSetsResponse, error) {
 		ids, err := parseIDs([]graph.VertexID(nil), req.GetIds())
 		if err != nil {
 			return nil, err
@@ -68,7 +68,7 @@ func encodeColumns(cols [][]graph.Value) (out [][]byte, err error) {
 
 // Properties implements the call.
 func (r *reader) Properties(ctx context.Context, req *pb.PropertiesRequest) (*pb.PropertiesResponse, error) {
-	return on(ctx, r, req.GetCut(), func(tx *local.Tx) (*pb.PropertiesResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx *local.Tx) (*pb.PropertiesResponse, error) {
 		ids, err := parseIDs([]graph.VertexID(nil), req.GetIds())
 		if err != nil {
 			return nil, err
@@ -84,7 +84,7 @@ func (r *reader) Properties(ctx context.Context, req *pb.PropertiesRequest) (*pb
 
 // Expand implements the call.
 func (r *reader) Expand(ctx context.Context, req *pb.ExpandRequest) (*pb.ExpandResponse, error) {
-	return on(ctx, r, req.GetCut(), func(tx *local.Tx) (*pb.ExpandResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx *local.Tx) (*pb.ExpandResponse, error) {
 		sources, err := parseIDs([]graph.VertexID(nil), req.GetSources())
 		if err != nil {
 			return nil, err
@@ -131,7 +131,7 @@ func expand(ctx context.Context, tx *local.Tx, req *pb.ExpandRequest, sources []
 
 // Step implements the call.
 func (r *reader) Step(ctx context.Context, req *pb.StepRequest) (*pb.StepResponse, error) {
-	return on(ctx, r, req.GetCut(), func(tx *local.Tx) (*pb.StepResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx *local.Tx) (*pb.StepResponse, error) {
 		var from, to graph.VertexSet
 		if _, err := addSet(&from, req.GetFrom(), maxWords); err != nil {
 			return nil, err
@@ -156,7 +156,7 @@ func (r *reader) Step(ctx context.Context, req *pb.StepRequest) (*pb.StepRespons
 
 // Degrees implements the call.
 func (r *reader) Degrees(ctx context.Context, req *pb.DegreesRequest) (*pb.DegreesResponse, error) {
-	return on(ctx, r, req.GetCut(), func(tx *local.Tx) (*pb.DegreesResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx *local.Tx) (*pb.DegreesResponse, error) {
 		ids, err := parseIDs([]graph.VertexID(nil), req.GetIds())
 		if err != nil {
 			return nil, err
@@ -169,7 +169,7 @@ func (r *reader) Degrees(ctx context.Context, req *pb.DegreesRequest) (*pb.Degre
 
 // EdgeProperties implements the call.
 func (r *reader) EdgeProperties(ctx context.Context, req *pb.EdgePropertiesRequest) (*pb.EdgePropertiesResponse, error) {
-	return on(ctx, r, req.GetCut(), func(tx *local.Tx) (*pb.EdgePropertiesResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx *local.Tx) (*pb.EdgePropertiesResponse, error) {
 		edges, err := parseEdges(req.GetEdges())
 		if err != nil {
 			return nil, err
@@ -185,7 +185,7 @@ func (r *reader) EdgeProperties(ctx context.Context, req *pb.EdgePropertiesReque
 
 // EdgeRecords implements the call.
 func (r *reader) EdgeRecords(ctx context.Context, req *pb.EdgeRecordsRequest) (*pb.EdgeRecordsResponse, error) {
-	return on(ctx, r, req.GetCut(), func(tx *local.Tx) (*pb.EdgeRecordsResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx *local.Tx) (*pb.EdgeRecordsResponse, error) {
 		edges, err := parseEdges(req.GetEdges())
 		if err != nil {
 			return nil, err
@@ -256,7 +256,7 @@ func owners(o *pb.Owners) ([]local.Owner, error) {
 
 // Seek implements the call.
 func (r *reader) Seek(ctx context.Context, req *pb.SeekRequest) (*pb.SeekResponse, error) {
-	return on(ctx, r, req.GetCut(), func(tx *local.Tx) (*pb.SeekResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx *local.Tx) (*pb.SeekResponse, error) {
 		vals, err := parseValues(nil, req.GetValues(), 0, nil)
 		if err != nil {
 			return nil, err
@@ -311,7 +311,7 @@ func appendOwn(dst, vs []graph.VertexID, shard int) []graph.VertexID {
 
 // SeekRange implements the call.
 func (r *reader) SeekRange(ctx context.Context, req *pb.SeekRangeRequest) (*pb.SeekRangeResponse, error) {
-	return on(ctx, r, req.GetCut(), func(tx *local.Tx) (*pb.SeekRangeResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx *local.Tx) (*pb.SeekRangeResponse, error) {
 		equal, err := parseValues(nil, req.GetEqual(), 0, nil)
 		if err != nil {
 			return nil, err
@@ -342,7 +342,7 @@ func (r *reader) SeekRange(ctx context.Context, req *pb.SeekRangeRequest) (*pb.S
 
 // Large implements the call.
 func (r *reader) Large(ctx context.Context, req *pb.LargeRequest) (*pb.LargeResponse, error) {
-	return on(ctx, r, req.GetCut(), func(tx *local.Tx) (*pb.LargeResponse, error) {
+	return on(ctx, r, req.GetSnapshot(), func(tx *local.Tx) (*pb.LargeResponse, error) {
 		if len(req.GetIds()) != len(req.GetSizes()) {
 			return nil, errCodec
 		}

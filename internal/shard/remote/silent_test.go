@@ -51,11 +51,11 @@ func TestSilentLeader(t *testing.T) {
 			return err
 		}
 		check := func(ctx context.Context) error {
-			g.keep(&lease{id: 1, cut: 1, names: g.state.Load(), counts: &graph.Counts{}, stop: func() {}})
+			g.keep(&lease{id: 1, snap: 1, names: g.state.Load(), counts: &graph.Counts{}, stop: func() {}})
 			tx, err := g.Begin(ctx, shard.Read)
 			require.NoError(t, err)
 			defer tx.Rollback()
-			return tx.(shard.Checked).Check(ctx)
+			return tx.(shard.Validator).Check(ctx)
 		}
 		for name, f := range map[string]func(ctx context.Context) error{"begin": begin, "check": check} {
 			began := time.Now()

@@ -88,7 +88,7 @@ func (s *Store) reach(shards int) error {
 	return nil
 }
 
-// Rows implements shard.Distant: of so many rows each of a few shards is asked for hundreds.
+// Rows implements shard.RemoteStore: of so many rows each of a few shards is asked for hundreds.
 func (s *Store) Rows() int { return 4 * graph.BatchSize }
 
 // Hedged gives how many calls that read took long and were made twice, and how many of them the second one answered.
@@ -158,7 +158,7 @@ func (s *Store) Graph(name string) (shard.Graph, error) {
 	return g, nil
 }
 
-// Known implements shard.Knower.
+// Known implements shard.CachedStore.
 func (s *Store) Known(name string) shard.Graph {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,15 +230,15 @@ type Graph struct {
 	hints  *hints
 }
 
-// counted are the statistics of a cut, under the epoch of the graph's catalog.
+// counted are the statistics of a snapshot, under the epoch of the graph's catalog.
 type counted struct {
-	epoch, cut uint64
-	counts     *graph.Counts
+	epoch, snap uint64
+	counts      *graph.Counts
 }
 
 var _ shard.Graph = (*Graph)(nil)
 
-// Size implements shard.Sizer, as of the last cut that the gateway has read.
+// Size implements shard.Sizer, as of the last snapshot that the gateway has read.
 func (g *Graph) Size() uint64 {
 	c := g.counts.Load()
 	if c == nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// Tx is a gateway's transaction. It implements shard.Tx. Until it writes, it reads the cut that the leader has pinned for
-// it from all shards side by side; from its first change on it asks the leader, which lays the changes over the cut.
+// Tx is a gateway's transaction. It implements shard.Tx. Until it writes, it reads the snapshot that the leader has pinned for
+// it from all shards side by side; from its first change on it asks the leader, which lays the changes over the snapshot.
 type Tx struct {
 	g       *Graph
 	mode    shard.Mode
 	l       *lease
-	renewal *renewal // nil if the cut is the transaction's own
+	renewal *renewal // nil if the snapshot is the transaction's own
 	ended   atomic.Bool
 	wrote   atomic.Bool
 	asked   atomic.Bool              // something was read
@@ -82,7 +82,7 @@ func (g *Graph) begin(ctx, limit context.Context, mode shard.Mode) (_ *Tx, lost 
 	r := &pb.BeginRequest{Graph: g.name, Mode: uint32(mode), Known: g.state.Load().state}
 	had := g.counts.Load()
 	if had != nil && had.epoch == r.GetKnown().GetEpoch() {
-		r.Counted = had.cut
+		r.Counted = had.snap
 	}
 	s, err := g.s.lead.Begin(stream, r)
 	b := &pb.Began{}
@@ -103,15 +103,15 @@ func (g *Graph) begin(ctx, limit context.Context, mode shard.Mode) (_ *Tx, lost 
 	}
 	if c := b.GetCatalog(); c != nil && c.GetId() != g.id {
 		g.s.forget(g)
-		return nil, false, unavailable(shard.CutGone, "the graph has been made anew", nil)
+		return nil, false, unavailable(shard.SnapshotGone, "the graph has been made anew", nil)
 	}
 	g.learn(b.GetCatalog())
-	l := &lease{id: b.GetTx(), epoch: b.GetEpoch(), cut: b.GetCut(), versions: b.GetVersions(), online: b.GetOnline(), names: g.state.Load(), stop: stop}
+	l := &lease{id: b.GetTx(), epoch: b.GetEpoch(), snap: b.GetSnapshot(), versions: b.GetVersions(), online: b.GetOnline(), names: g.state.Load(), stop: stop}
 	switch {
 	case b.GetCounts() != nil:
 		l.counts = decodeCounts(b.GetCounts())
 		if mode == shard.Read {
-			g.counts.Store(&counted{l.names.state.GetEpoch(), l.cut, l.counts})
+			g.counts.Store(&counted{l.names.state.GetEpoch(), l.snap, l.counts})
 		}
 	case r.Counted != 0:
 		l.counts = had.counts
@@ -119,7 +119,7 @@ func (g *Graph) begin(ctx, limit context.Context, mode shard.Mode) (_ *Tx, lost 
 		return nil, false, errCodec
 	}
 	l.refs.Add(1)
-	if mode == shard.Read && l.cut != 0 {
+	if mode == shard.Read && l.snap != 0 {
 		g.keep(l)
 	}
 	return &Tx{g: g, mode: mode, l: l, counts: l.counts}, false, nil
@@ -162,23 +162,23 @@ func (tx *Tx) clean() bool { return len(tx.l.versions) > 0 && !tx.wrote.Load() }
 type place struct {
 	no   int // -1: the leader, for what the transaction sees
 	conn caller
-	cut  *pb.Cut
+	snap *pb.Snapshot
 	// answer, if not nil, is what it would answer, which is known already.
 	answer proto.Message
 }
 
 // all is the leader, for what the transaction sees.
 func (tx *Tx) all() place {
-	return place{no: -1, conn: tx.g.reads[0], cut: &pb.Cut{Graph: tx.g.name, Tx: tx.l.id}}
+	return place{no: -1, conn: tx.g.reads[0], snap: &pb.Snapshot{Graph: tx.g.name, Tx: tx.l.id}}
 }
 
-// shard is where one shard of the cut can be read.
+// shard is where one shard of the snapshot can be read.
 func (tx *Tx) shard(no int) place {
-	cut := &pb.Cut{Graph: tx.g.name, Tx: tx.l.id, Own: true}
+	snap := &pb.Snapshot{Graph: tx.g.name, Tx: tx.l.id, Own: true}
 	if no > 0 {
-		cut = &pb.Cut{Graph: tx.g.name, Epoch: tx.l.epoch, Version: tx.l.versions[no], Shard: uint32(no)}
+		snap = &pb.Snapshot{Graph: tx.g.name, Epoch: tx.l.epoch, Version: tx.l.versions[no], Shard: uint32(no)}
 	}
-	return place{no: no, conn: tx.g.reads[no], cut: cut}
+	return place{no: no, conn: tx.g.reads[no], snap: snap}
 }
 
 func (p place) String() string {
@@ -203,7 +203,7 @@ func ask[A any, P message[A]](ctx context.Context, tx *Tx, method string, places
 	return askFirst(ctx, tx, method, places, false, request, take)
 }
 
-// askFirst is ask. more says that the leader is likely to be asked more, so that the question whether the cut is the present one can wait.
+// askFirst is ask. more says that the leader is likely to be asked more, so that the question whether the snapshot is the present one can wait.
 func askFirst[A any, P message[A]](
 	ctx context.Context, tx *Tx, method string, places []place, more bool, request func(i int) proto.Message, take func(i int, a P) error,
 ) error {
@@ -221,7 +221,7 @@ func askFirst[A any, P message[A]](
 	r, rides := tx.renewal, false
 	if r != nil && r.open() {
 		if rides = places[0].no == 0 && places[0].answer == nil; rides {
-			r.ride(places[0].cut)
+			r.ride(places[0].snap)
 		} else if !more {
 			r.send(ctx)
 		}
@@ -266,7 +266,7 @@ func askFirst[A any, P message[A]](
 			err = take(i, &calls[i].out)
 		}
 	}
-	if err != nil && shard.Lost(err) {
+	if err != nil && shard.Retriable(err) {
 		tx.g.forgo(tx.l, true)
 	}
 	return err

@@ -128,7 +128,7 @@ func (tx *Tx) seekAt(ctx context.Context, places []place, ix *pb.Index, tuples [
 	answers := make([]sought, len(places))
 	first, second := next.requests()
 	err := askFirst(ctx, tx, pb.ReadService_Seek_FullMethodName, places, second != nil, func(i int) proto.Message {
-		return &pb.SeekRequest{Cut: places[i].cut, Index: ix, Values: tuples, Next: first, Beyond: second}
+		return &pb.SeekRequest{Snapshot: places[i].snap, Index: ix, Values: tuples, Next: first, Beyond: second}
 	}, func(i int, a *pb.SeekResponse) (err error) {
 		answers[i].counts = a.GetCounts()
 		answers[i].owners, err = owners(a.GetOwners())
@@ -205,7 +205,7 @@ func (tx *Tx) entries(ctx context.Context, ix *pb.Index, r shard.Range, cursor *
 	more := make([]bool, len(places))
 	err = ask(ctx, tx, pb.ReadService_SeekRange_FullMethodName, places, func(i int) proto.Message {
 		return &pb.SeekRangeRequest{
-			Cut: places[i].cut, Index: ix, Equal: equal, Bounds: bounds, LoOpen: r.LoOpen, HiOpen: r.HiOpen, Prefix: r.Prefix, Down: r.Down, Cursor: *cursor,
+			Snapshot: places[i].snap, Index: ix, Equal: equal, Bounds: bounds, LoOpen: r.LoOpen, HiOpen: r.HiOpen, Prefix: r.Prefix, Down: r.Down, Cursor: *cursor,
 			Room: uint32(room),
 		}
 	}, func(i int, a *pb.SeekRangeResponse) error {

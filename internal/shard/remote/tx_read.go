@@ -31,7 +31,7 @@ func (tx *Tx) Scan(ctx context.Context, label graph.LabelID, from graph.VertexID
 		room := min(cap(dst)-len(dst), maxRoom)
 		var a *pb.ScanResponse
 		err := ask(ctx, tx, pb.ReadService_Scan_FullMethodName, []place{p}, func(int) proto.Message {
-			return &pb.ScanRequest{Cut: p.cut, Label: uint32(label), From: uint64(at), Room: uint32(room)}
+			return &pb.ScanRequest{Snapshot: p.snap, Label: uint32(label), From: uint64(at), Room: uint32(room)}
 		}, func(_ int, got *pb.ScanResponse) (err error) {
 			a = got
 			dst, err = parseIDs(dst, a.GetIds())
@@ -63,7 +63,7 @@ func (tx *Tx) LabelSets(ctx context.Context, ids []graph.VertexID, out []graph.L
 	clear(out[:len(ids)])
 	places, rows := tx.vertexPlaces(ids)
 	return ask(ctx, tx, pb.ReadService_LabelSets_FullMethodName, places, func(i int) proto.Message {
-		return &pb.LabelSetsRequest{Cut: places[i].cut, Ids: appendIDs(nil, pick(ids, rows[i]))}
+		return &pb.LabelSetsRequest{Snapshot: places[i].snap, Ids: appendIDs(nil, pick(ids, rows[i]))}
 	}, func(i int, a *pb.LabelSetsResponse) error {
 		if len(a.GetSets()) != len(rows[i]) {
 			return errCodec
@@ -102,7 +102,7 @@ func (tx *Tx) fill(ctx context.Context, cols [][]byte, rows []int32, out [][]gra
 func (tx *Tx) large(ctx context.Context, all []missing, put func(m missing, v graph.Value)) error {
 	places, rows := tx.places(len(all), func(i int) int { return graph.EdgeID(all[i].ref.ID).Shard() })
 	return ask(ctx, tx, pb.ReadService_Large_FullMethodName, places, func(i int) proto.Message {
-		r := &pb.LargeRequest{Cut: places[i].cut}
+		r := &pb.LargeRequest{Snapshot: places[i].snap}
 		for _, row := range rows[i] {
 			r.Ids, r.Sizes = append(r.Ids, all[row].ref.ID), append(r.Sizes, all[row].ref.Size)
 		}
@@ -193,7 +193,7 @@ const fewRows = 64
 func (tx *Tx) properties(ctx context.Context, ids []graph.VertexID, props []graph.PropID, out [][]graph.Value) error {
 	places, rows := tx.vertexPlaces(ids)
 	return ask(ctx, tx, pb.ReadService_Properties_FullMethodName, places, func(i int) proto.Message {
-		return &pb.PropertiesRequest{Cut: places[i].cut, Ids: appendIDs(nil, pick(ids, rows[i])), Props: numbers[uint32](props)}
+		return &pb.PropertiesRequest{Snapshot: places[i].snap, Ids: appendIDs(nil, pick(ids, rows[i])), Props: numbers[uint32](props)}
 	}, func(i int, a *pb.PropertiesResponse) error { return tx.fill(ctx, a.GetColumns(), rows[i], out) })
 }
 
@@ -229,7 +229,7 @@ func (tx *Tx) EdgeProperties(ctx context.Context, edges []graph.Edge, props []gr
 	}
 	places, rows := tx.edgePlaces(edges)
 	return ask(ctx, tx, pb.ReadService_EdgeProperties_FullMethodName, places, func(i int) proto.Message {
-		return &pb.EdgePropertiesRequest{Cut: places[i].cut, Edges: appendEdges(nil, pick(edges, rows[i])), Props: numbers[uint32](props)}
+		return &pb.EdgePropertiesRequest{Snapshot: places[i].snap, Edges: appendEdges(nil, pick(edges, rows[i])), Props: numbers[uint32](props)}
 	}, func(i int, a *pb.EdgePropertiesResponse) error { return tx.fill(ctx, a.GetColumns(), rows[i], out) })
 }
 
@@ -241,7 +241,7 @@ func (tx *Tx) EdgeRecords(ctx context.Context, edges []graph.Edge, out []shard.R
 	clear(out[:len(edges)])
 	places, rows := tx.edgePlaces(edges)
 	return ask(ctx, tx, pb.ReadService_EdgeRecords_FullMethodName, places, func(i int) proto.Message {
-		return &pb.EdgeRecordsRequest{Cut: places[i].cut, Edges: appendEdges(nil, pick(edges, rows[i]))}
+		return &pb.EdgeRecordsRequest{Snapshot: places[i].snap, Edges: appendEdges(nil, pick(edges, rows[i]))}
 	}, func(i int, a *pb.EdgeRecordsResponse) error {
 		var large []missing
 		vals, err := parseValues(nil, a.GetValues(), 0, &large)
@@ -300,7 +300,7 @@ func (tx *Tx) Degrees(ctx context.Context, ids []graph.VertexID, types []graph.T
 	}
 	places, rows := tx.vertexPlaces(ids)
 	return ask(ctx, tx, pb.ReadService_Degrees_FullMethodName, places, func(i int) proto.Message {
-		return &pb.DegreesRequest{Cut: places[i].cut, Ids: appendIDs(nil, pick(ids, rows[i])), Types: ts, Dir: uint32(dir)}
+		return &pb.DegreesRequest{Snapshot: places[i].snap, Ids: appendIDs(nil, pick(ids, rows[i])), Types: ts, Dir: uint32(dir)}
 	}, func(i int, a *pb.DegreesResponse) error {
 		if len(a.GetDegrees()) != len(rows[i]) {
 			return errCodec
@@ -349,7 +349,7 @@ func (tx *Tx) Step(ctx context.Context, from *graph.VertexSet, types []graph.Typ
 		}
 	}
 	return ask(ctx, tx, pb.ReadService_Step_FullMethodName, places, func(i int) proto.Message {
-		return &pb.StepRequest{Cut: places[i].cut, From: appendSet(nil, from, places[i].no), Types: ts, Dir: uint32(dir)}
+		return &pb.StepRequest{Snapshot: places[i].snap, From: appendSet(nil, from, places[i].no), Types: ts, Dir: uint32(dir)}
 	}, func(_ int, a *pb.StepResponse) error {
 		_, err := addSet(out, a.GetTo(), maxWords)
 		return err
@@ -384,7 +384,7 @@ func (tx *Tx) pull(ctx context.Context, from *graph.VertexSet, types []uint32, d
 	whole := appendSet(nil, from, -1)
 	answers := make([]*pb.StepResponse, len(places))
 	err = ask(ctx, tx, pb.ReadService_Step_FullMethodName, places, func(i int) proto.Message {
-		return &pb.StepRequest{Cut: places[i].cut, From: whole, Types: types, Dir: uint32(dir), Pull: true, Known: appendSet(nil, out, places[i].no)}
+		return &pb.StepRequest{Snapshot: places[i].snap, From: whole, Types: types, Dir: uint32(dir), Pull: true, Known: appendSet(nil, out, places[i].no)}
 	}, func(i int, a *pb.StepResponse) error {
 		answers[i] = a
 		return nil
@@ -505,7 +505,7 @@ func (x *expanding) most() int {
 	return cmp.Or(x.req.MaxEdges, manyEdges)
 }
 
-// request makes a request without a cut and sources.
+// request makes a request without a snapshot and sources.
 func (x *expanding) request(most int) *pb.ExpandRequest {
 	return &pb.ExpandRequest{
 		Types: x.types, Dir: uint32(x.req.Dir), Edges: x.req.Edges, Props: numbers[uint32](x.req.Props), MaxEdges: uint64(most), Where: x.where,
@@ -605,7 +605,7 @@ func (x *expanding) ask(ctx context.Context, places []place, parts [][]graph.Ver
 	x.known(places, parts, x.request(most))
 	return ask(ctx, x.tx, pb.ReadService_Expand_FullMethodName, places, func(i int) proto.Message {
 		r := x.request(most)
-		r.Cut, r.Sources = places[i].cut, appendIDs(nil, parts[i])
+		r.Snapshot, r.Sources = places[i].snap, appendIDs(nil, parts[i])
 		return r
 	}, func(i int, a *pb.ExpandResponse) error {
 		if a.GetDone() < 1 || int(a.GetDone()) > len(parts[i]) {

@@ -24,9 +24,9 @@ type Cache struct {
 
 	counted counted // guarded by mu
 
-	loads, refused, evicted, folds, dropped atomic.Uint64
-	overlay                                 atomic.Int64
-	most                                    atomic.Int64 // see limit
+	loads, refused, evicted, merges, dropped atomic.Uint64
+	overlay                                  atomic.Int64
+	most                                     atomic.Int64 // see limit
 }
 
 // resident is what the clock knows of a segment.
@@ -54,7 +54,7 @@ type Stats struct {
 	Counts                      // of all shards, those that have been closed too
 	Loads, Refused       uint64 // segments loaded; loads given up for want of memory
 	Evicted              uint64 // segments evicted for others
-	Folds                uint64 // overlays merged into their segments
+	Merges               uint64 // overlays merged into their segments
 	Dropped              uint64 // segments that changes made useless
 }
 
@@ -77,7 +77,7 @@ func (c *Cache) Stats() Stats {
 	s.Waiting = c.lists.waitingBytes() + c.columns.waitingBytes()
 	s.Overlay = int(c.overlay.Load())
 	s.Loads, s.Refused, s.Evicted = c.loads.Load(), c.refused.Load(), c.evicted.Load()
-	s.Folds, s.Dropped = c.folds.Load(), c.dropped.Load()
+	s.Merges, s.Dropped = c.merges.Load(), c.dropped.Load()
 	return s
 }
 

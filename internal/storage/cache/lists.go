@@ -222,8 +222,8 @@ func (v *ListView) segmentSlow(s *listSlot, typ graph.TypeID, dir graph.Directio
 		func(seg *listSegment) bool { return seg.data.has(want) && !v.lists.bloated(seg, want) },
 		func(old *listSegment) (built[listData], error) {
 			if old != nil && old.data.has(want) && len(want.Props) == 0 {
-				c.folds.Add(1)
-				return v.fold(old)
+				c.merges.Add(1)
+				return v.merge(old)
 			}
 			b := newListBuilder(v.lists.ids, block*ListBlock, *want, old)
 			defer b.free()

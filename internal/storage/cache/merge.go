@@ -100,8 +100,8 @@ func (m *merger) put(r edgeRef, withEdges bool) {
 	}
 }
 
-// fold makes a segment of an old one's lists, as the view sees them.
-func (v *ListView) fold(old *listSegment) (built[listData], error) {
+// merge makes a segment of an old one's lists, as the view sees them.
+func (v *ListView) merge(old *listSegment) (built[listData], error) {
 	d, over := &old.data, old.over.Load()
 	if over == nil {
 		return built[listData]{}, nil

@@ -394,7 +394,7 @@ func (m *model) step(typ graph.TypeID, dir graph.Direction, seq uint64, from *gr
 // TestAgainstModel lets a writer and readers at many sequences act in a random order, with budgets from nothing to
 // plenty, and compares all that the cache says with the model.
 func TestAgainstModel(t *testing.T) {
-	folds := uint64(0)
+	merges := uint64(0)
 	for seed := range uint64(24) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		m := newModel(int(seed)%3, 1+int(seed)%3+int(seed)%2, []uint64{100, 5000, 20000}[seed%3])
@@ -428,7 +428,7 @@ func TestAgainstModel(t *testing.T) {
 		if s.Mapped > s.Budget || found == 0 {
 			t.Fatalf("seed %d: %d lists found, %+v", seed, found, s)
 		}
-		folds += s.Folds
+		merges += s.Merges
 		l.Close()
 		c.Close()
 		cache.Close()
@@ -436,7 +436,7 @@ func TestAgainstModel(t *testing.T) {
 			t.Fatalf("seed %d: after Close: %+v", seed, s)
 		}
 	}
-	if folds == 0 {
+	if merges == 0 {
 		t.Fatal("no overlay was merged")
 	}
 }

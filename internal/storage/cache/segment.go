@@ -97,7 +97,7 @@ func (s *slot[D, E]) replace(c *Cache, n *counts, limbo *epochs, seq uint64, eno
 	close(l.done)
 	c.loads.Add(1)
 	if old != nil {
-		c.bury(limbo, old.entries(), old.runs)
+		c.deleteGroups(limbo, old.entries(), old.runs)
 	}
 	return seg, nil
 }
@@ -169,7 +169,7 @@ func (s *slot[D, E]) apply(c *Cache, limbo *epochs, seq uint64, changes []change
 		s.seg.Store(nil)
 		c.remove(&seg.resident)
 		c.dropped.Add(1)
-		c.bury(limbo, seg.entries(), seg.runs)
+		c.deleteGroups(limbo, seg.entries(), seg.runs)
 		return
 	}
 	seg.push(c, changes)
@@ -202,7 +202,7 @@ func (s *slot[D, E]) evict(c *Cache, seg *segment[D, E]) {
 	s.seg.Store(nil)
 	s.credit.Store(0)
 	c.remove(&seg.resident)
-	c.bury(seg.limbo, seg.entries(), seg.runs)
+	c.deleteGroups(seg.limbo, seg.entries(), seg.runs)
 }
 
 // clear empties a slot whose shard goes away.
@@ -212,8 +212,8 @@ func (s *slot[D, E]) clear(c *Cache) {
 	}
 }
 
-// bury retires what a segment held that has left its slot.
-func (c *Cache) bury(limbo *epochs, entries int, runs []run) {
+// deleteGroups retires what a segment held that has left its slot.
+func (c *Cache) deleteGroups(limbo *epochs, entries int, runs []run) {
 	c.overlay.Add(-int64(entries * nodeBytes))
 	limbo.retire(runs...)
 }

@@ -26,12 +26,12 @@ const (
 	Degree     Space = 0x0b // degree histograms
 	Outcome    Space = 0x0c // the ids of recent commits
 	Adjacency  Space = 0x10 // packed edge lists
-	FreshEdge  Space = 0x11 // edges written since their list was packed
-	FreshGroup Space = 0x12 // edges of many lists that one commit appended
+	DeltaEdge  Space = 0x11 // edges written since their list was packed
+	DeltaGroup Space = 0x12 // edges of many lists that one commit appended
 	Column     Space = 0x20 // chunks of one property of consecutive vertices
-	FreshProp  Space = 0x21 // properties written since their chunks were packed
+	DeltaProp  Space = 0x21 // properties written since their chunks were packed
 	Member     Space = 0x30 // bitmaps of the vertices of a label
-	FreshLabel Space = 0x31 // memberships written since their bitmap was packed
+	DeltaLabel Space = 0x31 // memberships written since their bitmap was packed
 	Entry      Space = 0x40 // index entries
 )
 
@@ -42,13 +42,13 @@ const LocalSize = 6
 const (
 	ListSize     = 1 + 4 + 1 + LocalSize // a list's first segment; the prefix of all its keys
 	SegmentSize  = ListSize + 16         // a list's further segments
-	FreshOneSize = ListSize + 1 + 16     // one fresh edge
-	FreshRunSize = ListSize + 1 + 8      // a run of fresh edges
-	GroupSize    = ListSize + 8          // runs of fresh edges of the lists of a chunk
+	DeltaOneSize = ListSize + 1 + 16     // one delta edge
+	DeltaRunSize = ListSize + 1 + 8      // a run of delta edges
+	GroupSize    = ListSize + 8          // runs of delta edges of the lists of a chunk
 	ChunkSize    = 1 + 4 + LocalSize
-	FreshVSize   = 1 + LocalSize
+	DeltaVSize   = 1 + LocalSize
 	MemberSize   = 1 + 4 + 4
-	FreshLSize   = 1 + 4 + LocalSize
+	DeltaLSize   = 1 + 4 + LocalSize
 )
 
 // Bounds gives the bounds of a keyspace for an iterator.
@@ -91,27 +91,27 @@ func Pair(b []byte) (graph.VertexID, graph.EdgeID) {
 	return graph.VertexID(binary.BigEndian.Uint64(b)), graph.EdgeID(binary.BigEndian.Uint64(b[8:]))
 }
 
-// The kinds of fresh edge records; the byte stands after the list's prefix.
+// The kinds of delta edge records; the byte stands after the list's prefix.
 const (
-	FreshRun byte = 0 // new edges that one batch appended to a list, packed like a segment
-	FreshOne byte = 1 // the latest state of one edge
+	DeltaRun byte = 0 // new edges that one batch appended to a list, packed like a segment
+	DeltaOne byte = 1 // the latest state of one edge
 )
 
-// AppendFresh appends the prefix of all fresh records of an edge list.
-func AppendFresh(dst []byte, t graph.TypeID, dir graph.Direction, local uint64) []byte {
-	dst = append(appendID(dst, FreshEdge, uint32(t)), byte(dir))
+// AppendDelta appends the prefix of all delta records of an edge list.
+func AppendDelta(dst []byte, t graph.TypeID, dir graph.Direction, local uint64) []byte {
+	dst = append(appendID(dst, DeltaEdge, uint32(t)), byte(dir))
 	return AppendLocal(dst, local)
 }
 
-// AppendFreshRun appends the key of a run of fresh edges; first is the smallest edge id in it.
-func AppendFreshRun(dst []byte, t graph.TypeID, dir graph.Direction, local uint64, first graph.EdgeID) []byte {
-	dst = append(AppendFresh(dst, t, dir, local), FreshRun)
+// AppendDeltaRun appends the key of a run of delta edges; first is the smallest edge id in it.
+func AppendDeltaRun(dst []byte, t graph.TypeID, dir graph.Direction, local uint64, first graph.EdgeID) []byte {
+	dst = append(AppendDelta(dst, t, dir, local), DeltaRun)
 	return binary.BigEndian.AppendUint64(dst, uint64(first))
 }
 
-// AppendFreshOne appends the key of one fresh edge.
-func AppendFreshOne(dst []byte, t graph.TypeID, dir graph.Direction, local uint64, neighbour graph.VertexID, edge graph.EdgeID) []byte {
-	dst = append(AppendFresh(dst, t, dir, local), FreshOne)
+// AppendDeltaOne appends the key of one delta edge.
+func AppendDeltaOne(dst []byte, t graph.TypeID, dir graph.Direction, local uint64, neighbour graph.VertexID, edge graph.EdgeID) []byte {
+	dst = append(AppendDelta(dst, t, dir, local), DeltaOne)
 	return AppendPair(dst, neighbour, edge)
 }
 
@@ -120,7 +120,7 @@ const GroupBits = 16
 
 // AppendGroups appends the prefix of all groups that may hold runs of a vertex's list.
 func AppendGroups(dst []byte, t graph.TypeID, dir graph.Direction, local uint64) []byte {
-	dst = append(appendID(dst, FreshGroup, uint32(t)), byte(dir))
+	dst = append(appendID(dst, DeltaGroup, uint32(t)), byte(dir))
 	return AppendLocal(dst, local>>GroupBits<<GroupBits)
 }
 
@@ -129,7 +129,7 @@ func AppendGroup(dst []byte, t graph.TypeID, dir graph.Direction, local uint64, 
 	return binary.BigEndian.AppendUint64(AppendGroups(dst, t, dir, local), uint64(first))
 }
 
-// List reads type, direction and vertex from the prefix of a key of Adjacency or FreshEdge, or of FreshGroup, whose
+// List reads type, direction and vertex from the prefix of a key of Adjacency or DeltaEdge, or of DeltaGroup, whose
 // vertex is the first that it may hold runs of.
 func List(key []byte) (graph.TypeID, graph.Direction, uint64) {
 	return graph.TypeID(binary.BigEndian.Uint32(key[1:])), graph.Direction(key[5]), Local(key[6:])
@@ -146,9 +146,9 @@ func Chunk(key []byte) (graph.PropID, uint64) {
 	return graph.PropID(binary.BigEndian.Uint32(key[1:])), Local(key[5:])
 }
 
-// AppendFreshProps appends the key of a vertex's fresh properties.
-func AppendFreshProps(dst []byte, local uint64) []byte {
-	return AppendLocal(append(dst, byte(FreshProp)), local)
+// AppendDeltaProps appends the key of a vertex's delta properties.
+func AppendDeltaProps(dst []byte, local uint64) []byte {
+	return AppendLocal(append(dst, byte(DeltaProp)), local)
 }
 
 // AppendMember appends the key of the bitmap that holds 65,536 local ids from chunk<<16.
@@ -156,9 +156,9 @@ func AppendMember(dst []byte, l graph.LabelID, chunk uint32) []byte {
 	return binary.BigEndian.AppendUint32(appendID(dst, Member, uint32(l)), chunk)
 }
 
-// AppendFreshMember appends the key of one fresh membership.
-func AppendFreshMember(dst []byte, l graph.LabelID, local uint64) []byte {
-	return AppendLocal(appendID(dst, FreshLabel, uint32(l)), local)
+// AppendDeltaMember appends the key of one delta membership.
+func AppendDeltaMember(dst []byte, l graph.LabelID, local uint64) []byte {
+	return AppendLocal(appendID(dst, DeltaLabel, uint32(l)), local)
 }
 
 // AppendEntry appends the prefix of an index's entries; the indexed values follow, ordered, and in a plain index the

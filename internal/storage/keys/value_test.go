@@ -122,13 +122,13 @@ func TestKeysPinned(t *testing.T) {
 	}{
 		{"list", AppendList(nil, 7, graph.In, 5), ListSize, "100000000701000000000005"},
 		{"segment", AppendSegment(nil, 7, graph.In, 5, v, e), SegmentSize, "10000000070100000000000500010000000000020003000000000004"},
-		{"run", AppendFreshRun(nil, 7, graph.Out, 5, e), FreshRunSize, "110000000700000000000005000003000000000004"},
+		{"run", AppendDeltaRun(nil, 7, graph.Out, 5, e), DeltaRunSize, "110000000700000000000005000003000000000004"},
 		{"group", AppendGroup(nil, 7, graph.Out, 1<<16+5, e), GroupSize, "1200000007000000000100000003000000000004"},
-		{"one", AppendFreshOne(nil, 7, graph.Out, 5, v, e), FreshOneSize, "1100000007000000000000050100010000000000020003000000000004"},
+		{"one", AppendDeltaOne(nil, 7, graph.Out, 5, v, e), DeltaOneSize, "1100000007000000000000050100010000000000020003000000000004"},
 		{"chunk", AppendChunk(nil, 7, 511), ChunkSize, "20000000070000000001ff"},
-		{"fresh properties", AppendFreshProps(nil, 5), FreshVSize, "21000000000005"},
+		{"delta properties", AppendDeltaProps(nil, 5), DeltaVSize, "21000000000005"},
 		{"member", AppendMember(nil, 7, 3), MemberSize, "300000000700000003"},
-		{"fresh member", AppendFreshMember(nil, 7, 5), FreshLSize, "3100000007000000000005"},
+		{"delta member", AppendDeltaMember(nil, 7, 5), DeltaLSize, "3100000007000000000005"},
 		{"entry", AppendEntry(nil, 7), EntrySize, "4000000007"},
 		{"garbage", AppendGarbage(nil, 5), 9, "090000000000000005"},
 		{"value", AppendValueKey(nil, 5), 8, "0000000000000005"},
@@ -136,7 +136,7 @@ func TestKeysPinned(t *testing.T) {
 		require.Equal(t, c.want, hex.EncodeToString(c.key), c.name)
 		require.Len(t, c.key, c.size, c.name)
 	}
-	ty, dir, local := List(AppendFreshOne(nil, 7, graph.In, 1<<47+9, v, e))
+	ty, dir, local := List(AppendDeltaOne(nil, 7, graph.In, 1<<47+9, v, e))
 	require.Equal(t, graph.TypeID(7), ty)
 	require.Equal(t, graph.In, dir)
 	require.Equal(t, uint64(1<<47+9), local)

@@ -317,9 +317,9 @@ func (b *Batch) dropBad(e *edgeRows) {
 	}
 }
 
-// foldRun treats rows with the same ends, between which there is no edge yet, in their order: the first makes an edge,
+// compactRun treats rows with the same ends, between which there is no edge yet, in their order: the first makes an edge,
 // and so does every insert; an upsert changes all that there are by then.
-func (b *Batch) foldRun(e *edgeRows, run []int32) {
+func (b *Batch) compactRun(e *edgeRows, run []int32) {
 	made := []int32{}
 	for _, i := range run {
 		row := &e.rows[i]

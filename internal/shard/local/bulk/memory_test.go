@@ -26,7 +26,7 @@ func TestOfflineMemory(t *testing.T) {
 		t.Run(fmt.Sprint("text=", text), func(t *testing.T) {
 			f, err := local.OpenOffline(local.Options{
 				Dir: t.TempDir(), MemtableBytes: 1 << 20, CacheBytes: 1 << 20, DecodedBytes: -1,
-				Tuning: local.Tuning{FoldRecords: -1},
+				Tuning: local.Tuning{CompactRecords: -1},
 			}, "default", local.OfflineOptions{Memory: memory})
 			require.NoError(t, err)
 			defer func() { require.NoError(t, f.Close()) }()

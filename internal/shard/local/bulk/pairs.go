@@ -191,7 +191,7 @@ func (b *Batch) splitOld(e *edgeRows) (old []edgeRow, err error) {
 		if there[first] {
 			olds = append(olds, run[1:]...)
 		} else {
-			b.foldRun(e, run)
+			b.compactRun(e, run)
 		}
 	}
 	slices.Sort(olds)

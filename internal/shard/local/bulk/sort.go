@@ -338,7 +338,7 @@ func sortPlaced(from, to []placed, shift uint) (sorted, other []placed) {
 func (s *edgeSorter) list(v graph.VertexID, records []placed, id *uint64) error {
 	s.rows, s.merged = s.rows[:0], s.merged[:0]
 	if s.dir == graph.Out {
-		s.fold(records)
+		s.compact(records)
 		for i := range s.rows {
 			s.rows[i].id = graph.MakeEdgeID(v.Shard(), *id)
 			*id++
@@ -404,9 +404,9 @@ func (s *edgeSorter) reflect(v graph.VertexID, r *sortedRecord) error {
 	return s.mirror.End(bucket, in.append(s.mirror.Begin(bucket), graph.In))
 }
 
-// fold makes rows of the records of an out list: among those with the same target the first makes an edge, and so does
+// compact makes rows of the records of an out list: among those with the same target the first makes an edge, and so does
 // every insert; an upsert changes all that there are by then.
-func (s *edgeSorter) fold(records []placed) {
+func (s *edgeSorter) compact(records []placed) {
 	made := 0 // the first row with the target at hand
 	for _, at := range records {
 		var r sortedRecord

@@ -184,7 +184,7 @@ func (f *Sorter) Finish(ctx context.Context) error {
 			return err
 		}
 	}
-	f.o.Progress("fold and compact")
+	f.o.Progress("compact")
 	if err := f.compact(ctx); err != nil {
 		return err
 	}

@@ -907,8 +907,8 @@ type CheckFinding struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	Count         uint64                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
-	Mended        uint64                 `protobuf:"varint,3,opt,name=mended,proto3" json:"mended,omitempty"`
-	Mendable      bool                   `protobuf:"varint,4,opt,name=mendable,proto3" json:"mendable,omitempty"`
+	Repaired      uint64                 `protobuf:"varint,3,opt,name=repaired,proto3" json:"repaired,omitempty"`
+	Repairable    bool                   `protobuf:"varint,4,opt,name=repairable,proto3" json:"repairable,omitempty"`
 	Examples      []string               `protobuf:"bytes,5,rep,name=examples,proto3" json:"examples,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -958,16 +958,16 @@ func (x *CheckFinding) GetCount() uint64 {
 	return 0
 }
 
-func (x *CheckFinding) GetMended() uint64 {
+func (x *CheckFinding) GetRepaired() uint64 {
 	if x != nil {
-		return x.Mended
+		return x.Repaired
 	}
 	return 0
 }
 
-func (x *CheckFinding) GetMendable() bool {
+func (x *CheckFinding) GetRepairable() bool {
 	if x != nil {
-		return x.Mendable
+		return x.Repairable
 	}
 	return false
 }
@@ -1040,12 +1040,14 @@ const file_hopgate_shard_v1_maintain_proto_rawDesc = "" +
 	"\x05files\x18\x05 \x01(\x04R\x05files\x12\x1d\n" +
 	"\n" +
 	"file_bytes\x18\x06 \x01(\x04R\tfileBytes\x12:\n" +
-	"\bfindings\x18\a \x03(\v2\x1e.hopgate.shard.v1.CheckFindingR\bfindings\"\x88\x01\n" +
+	"\bfindings\x18\a \x03(\v2\x1e.hopgate.shard.v1.CheckFindingR\bfindings\"\x90\x01\n" +
 	"\fCheckFinding\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x04R\x05count\x12\x16\n" +
-	"\x06mended\x18\x03 \x01(\x04R\x06mended\x12\x1a\n" +
-	"\bmendable\x18\x04 \x01(\bR\bmendable\x12\x1a\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\x12\x1a\n" +
+	"\brepaired\x18\x03 \x01(\x04R\brepaired\x12\x1e\n" +
+	"\n" +
+	"repairable\x18\x04 \x01(\bR\n" +
+	"repairable\x12\x1a\n" +
 	"\bexamples\x18\x05 \x03(\tR\bexamples2\xb8\x01\n" +
 	"\x0fMaintainService\x12Y\n" +
 	"\n" +

@@ -970,11 +970,11 @@ func (x *WalkResponse) GetDone() bool {
 	return false
 }
 
-// Cut is what a request reads.
-type Cut struct {
+// Snapshot is what a request reads.
+type Snapshot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Graph string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
-	// tx is a transaction of the leader. With own the request reads shard 0 of its cut alone, else what the transaction sees.
+	// tx is a transaction of the leader. With own the request reads shard 0 of its snapshot alone, else what the transaction sees.
 	Tx  uint64 `protobuf:"varint,2,opt,name=tx,proto3" json:"tx,omitempty"`
 	Own bool   `protobuf:"varint,3,opt,name=own,proto3" json:"own,omitempty"`
 	// epoch and version name a state of another shard.
@@ -982,7 +982,7 @@ type Cut struct {
 	Version uint64 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
 	// shard is the number of that shard.
 	Shard uint32 `protobuf:"varint,6,opt,name=shard,proto3" json:"shard,omitempty"`
-	// present, which the leader alone is asked, is the number of the cut: the answer is that it is gone unless it is what a new
+	// present, which the leader alone is asked, is the number of the snapshot: the answer is that it is gone unless it is what a new
 	// transaction would see, and known the state of the catalog.
 	Present       uint64 `protobuf:"varint,7,opt,name=present,proto3" json:"present,omitempty"`
 	Known         *State `protobuf:"bytes,8,opt,name=known,proto3" json:"known,omitempty"`
@@ -990,20 +990,20 @@ type Cut struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Cut) Reset() {
-	*x = Cut{}
+func (x *Snapshot) Reset() {
+	*x = Snapshot{}
 	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Cut) String() string {
+func (x *Snapshot) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Cut) ProtoMessage() {}
+func (*Snapshot) ProtoMessage() {}
 
-func (x *Cut) ProtoReflect() protoreflect.Message {
+func (x *Snapshot) ProtoReflect() protoreflect.Message {
 	mi := &file_hopgate_shard_v1_shard_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1015,61 +1015,61 @@ func (x *Cut) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Cut.ProtoReflect.Descriptor instead.
-func (*Cut) Descriptor() ([]byte, []int) {
+// Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
+func (*Snapshot) Descriptor() ([]byte, []int) {
 	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{15}
 }
 
-func (x *Cut) GetGraph() string {
+func (x *Snapshot) GetGraph() string {
 	if x != nil {
 		return x.Graph
 	}
 	return ""
 }
 
-func (x *Cut) GetTx() uint64 {
+func (x *Snapshot) GetTx() uint64 {
 	if x != nil {
 		return x.Tx
 	}
 	return 0
 }
 
-func (x *Cut) GetOwn() bool {
+func (x *Snapshot) GetOwn() bool {
 	if x != nil {
 		return x.Own
 	}
 	return false
 }
 
-func (x *Cut) GetEpoch() uint64 {
+func (x *Snapshot) GetEpoch() uint64 {
 	if x != nil {
 		return x.Epoch
 	}
 	return 0
 }
 
-func (x *Cut) GetVersion() uint64 {
+func (x *Snapshot) GetVersion() uint64 {
 	if x != nil {
 		return x.Version
 	}
 	return 0
 }
 
-func (x *Cut) GetShard() uint32 {
+func (x *Snapshot) GetShard() uint32 {
 	if x != nil {
 		return x.Shard
 	}
 	return 0
 }
 
-func (x *Cut) GetPresent() uint64 {
+func (x *Snapshot) GetPresent() uint64 {
 	if x != nil {
 		return x.Present
 	}
 	return 0
 }
 
-func (x *Cut) GetKnown() *State {
+func (x *Snapshot) GetKnown() *State {
 	if x != nil {
 		return x.Known
 	}
@@ -1078,7 +1078,7 @@ func (x *Cut) GetKnown() *State {
 
 type ScanRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Cut           *Cut                   `protobuf:"bytes,1,opt,name=cut,proto3" json:"cut,omitempty"`
+	Snapshot      *Snapshot              `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 	Label         uint32                 `protobuf:"varint,2,opt,name=label,proto3" json:"label,omitempty"`
 	From          uint64                 `protobuf:"fixed64,3,opt,name=from,proto3" json:"from,omitempty"`
 	Room          uint32                 `protobuf:"varint,4,opt,name=room,proto3" json:"room,omitempty"`
@@ -1116,9 +1116,9 @@ func (*ScanRequest) Descriptor() ([]byte, []int) {
 	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{16}
 }
 
-func (x *ScanRequest) GetCut() *Cut {
+func (x *ScanRequest) GetSnapshot() *Snapshot {
 	if x != nil {
-		return x.Cut
+		return x.Snapshot
 	}
 	return nil
 }
@@ -1206,7 +1206,7 @@ func (x *ScanResponse) GetDone() bool {
 
 type LabelSetsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Cut           *Cut                   `protobuf:"bytes,1,opt,name=cut,proto3" json:"cut,omitempty"`
+	Snapshot      *Snapshot              `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 	Ids           []byte                 `protobuf:"bytes,2,opt,name=ids,proto3" json:"ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1242,9 +1242,9 @@ func (*LabelSetsRequest) Descriptor() ([]byte, []int) {
 	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{18}
 }
 
-func (x *LabelSetsRequest) GetCut() *Cut {
+func (x *LabelSetsRequest) GetSnapshot() *Snapshot {
 	if x != nil {
-		return x.Cut
+		return x.Snapshot
 	}
 	return nil
 }
@@ -1302,7 +1302,7 @@ func (x *LabelSetsResponse) GetSets() []uint32 {
 
 type PropertiesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Cut           *Cut                   `protobuf:"bytes,1,opt,name=cut,proto3" json:"cut,omitempty"`
+	Snapshot      *Snapshot              `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 	Ids           []byte                 `protobuf:"bytes,2,opt,name=ids,proto3" json:"ids,omitempty"`
 	Props         []uint32               `protobuf:"varint,3,rep,packed,name=props,proto3" json:"props,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1339,9 +1339,9 @@ func (*PropertiesRequest) Descriptor() ([]byte, []int) {
 	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{20}
 }
 
-func (x *PropertiesRequest) GetCut() *Cut {
+func (x *PropertiesRequest) GetSnapshot() *Snapshot {
 	if x != nil {
-		return x.Cut
+		return x.Snapshot
 	}
 	return nil
 }
@@ -1406,7 +1406,7 @@ func (x *PropertiesResponse) GetColumns() [][]byte {
 
 type ExpandRequest struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
-	Cut      *Cut                   `protobuf:"bytes,1,opt,name=cut,proto3" json:"cut,omitempty"`
+	Snapshot *Snapshot              `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 	Sources  []byte                 `protobuf:"bytes,2,opt,name=sources,proto3" json:"sources,omitempty"`
 	Types    []uint32               `protobuf:"varint,3,rep,packed,name=types,proto3" json:"types,omitempty"`
 	Dir      uint32                 `protobuf:"varint,4,opt,name=dir,proto3" json:"dir,omitempty"`
@@ -1450,9 +1450,9 @@ func (*ExpandRequest) Descriptor() ([]byte, []int) {
 	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{22}
 }
 
-func (x *ExpandRequest) GetCut() *Cut {
+func (x *ExpandRequest) GetSnapshot() *Snapshot {
 	if x != nil {
-		return x.Cut
+		return x.Snapshot
 	}
 	return nil
 }
@@ -1692,11 +1692,11 @@ func (x *ExpandResponse) GetInto() []byte {
 }
 
 type StepRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Cut   *Cut                   `protobuf:"bytes,1,opt,name=cut,proto3" json:"cut,omitempty"`
-	From  []byte                 `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
-	Types []uint32               `protobuf:"varint,3,rep,packed,name=types,proto3" json:"types,omitempty"`
-	Dir   uint32                 `protobuf:"varint,4,opt,name=dir,proto3" json:"dir,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Snapshot *Snapshot              `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	From     []byte                 `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	Types    []uint32               `protobuf:"varint,3,rep,packed,name=types,proto3" json:"types,omitempty"`
+	Dir      uint32                 `protobuf:"varint,4,opt,name=dir,proto3" json:"dir,omitempty"`
 	// pull asks which of the shard's own vertices, but for those known, are one step from the whole of from.
 	Pull          bool   `protobuf:"varint,5,opt,name=pull,proto3" json:"pull,omitempty"`
 	Known         []byte `protobuf:"bytes,6,opt,name=known,proto3" json:"known,omitempty"`
@@ -1734,9 +1734,9 @@ func (*StepRequest) Descriptor() ([]byte, []int) {
 	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{25}
 }
 
-func (x *StepRequest) GetCut() *Cut {
+func (x *StepRequest) GetSnapshot() *Snapshot {
 	if x != nil {
-		return x.Cut
+		return x.Snapshot
 	}
 	return nil
 }
@@ -1831,7 +1831,7 @@ func (x *StepResponse) GetDeclined() bool {
 
 type DegreesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Cut           *Cut                   `protobuf:"bytes,1,opt,name=cut,proto3" json:"cut,omitempty"`
+	Snapshot      *Snapshot              `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 	Ids           []byte                 `protobuf:"bytes,2,opt,name=ids,proto3" json:"ids,omitempty"`
 	Types         []uint32               `protobuf:"varint,3,rep,packed,name=types,proto3" json:"types,omitempty"`
 	Dir           uint32                 `protobuf:"varint,4,opt,name=dir,proto3" json:"dir,omitempty"`
@@ -1869,9 +1869,9 @@ func (*DegreesRequest) Descriptor() ([]byte, []int) {
 	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{27}
 }
 
-func (x *DegreesRequest) GetCut() *Cut {
+func (x *DegreesRequest) GetSnapshot() *Snapshot {
 	if x != nil {
-		return x.Cut
+		return x.Snapshot
 	}
 	return nil
 }
@@ -1943,7 +1943,7 @@ func (x *DegreesResponse) GetDegrees() []uint32 {
 
 type EdgePropertiesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Cut           *Cut                   `protobuf:"bytes,1,opt,name=cut,proto3" json:"cut,omitempty"`
+	Snapshot      *Snapshot              `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 	Edges         []byte                 `protobuf:"bytes,2,opt,name=edges,proto3" json:"edges,omitempty"`
 	Props         []uint32               `protobuf:"varint,3,rep,packed,name=props,proto3" json:"props,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1980,9 +1980,9 @@ func (*EdgePropertiesRequest) Descriptor() ([]byte, []int) {
 	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{29}
 }
 
-func (x *EdgePropertiesRequest) GetCut() *Cut {
+func (x *EdgePropertiesRequest) GetSnapshot() *Snapshot {
 	if x != nil {
-		return x.Cut
+		return x.Snapshot
 	}
 	return nil
 }
@@ -2047,7 +2047,7 @@ func (x *EdgePropertiesResponse) GetColumns() [][]byte {
 
 type EdgeRecordsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Cut           *Cut                   `protobuf:"bytes,1,opt,name=cut,proto3" json:"cut,omitempty"`
+	Snapshot      *Snapshot              `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 	Edges         []byte                 `protobuf:"bytes,2,opt,name=edges,proto3" json:"edges,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2083,9 +2083,9 @@ func (*EdgeRecordsRequest) Descriptor() ([]byte, []int) {
 	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{31}
 }
 
-func (x *EdgeRecordsRequest) GetCut() *Cut {
+func (x *EdgeRecordsRequest) GetSnapshot() *Snapshot {
 	if x != nil {
-		return x.Cut
+		return x.Snapshot
 	}
 	return nil
 }
@@ -2219,11 +2219,11 @@ func (x *Index) GetWidth() uint32 {
 }
 
 type SeekRequest struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Cut    *Cut                   `protobuf:"bytes,1,opt,name=cut,proto3" json:"cut,omitempty"`
-	Index  *Index                 `protobuf:"bytes,2,opt,name=index,proto3" json:"index,omitempty"`
-	Values []byte                 `protobuf:"bytes,3,opt,name=values,proto3" json:"values,omitempty"`
-	// next, which has neither a cut nor sources, is to be answered as well for the vertex that is found, if it is one.
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Snapshot *Snapshot              `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	Index    *Index                 `protobuf:"bytes,2,opt,name=index,proto3" json:"index,omitempty"`
+	Values   []byte                 `protobuf:"bytes,3,opt,name=values,proto3" json:"values,omitempty"`
+	// next, which has neither a snapshot nor sources, is to be answered as well for the vertex that is found, if it is one.
 	Next *ExpandRequest `protobuf:"bytes,4,opt,name=next,proto3" json:"next,omitempty"`
 	// beyond, likewise, is to be answered as well for those of the far ends that next finds which this shard has, if they are few.
 	Beyond        *ExpandRequest `protobuf:"bytes,5,opt,name=beyond,proto3" json:"beyond,omitempty"`
@@ -2261,9 +2261,9 @@ func (*SeekRequest) Descriptor() ([]byte, []int) {
 	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{34}
 }
 
-func (x *SeekRequest) GetCut() *Cut {
+func (x *SeekRequest) GetSnapshot() *Snapshot {
 	if x != nil {
-		return x.Cut
+		return x.Snapshot
 	}
 	return nil
 }
@@ -2427,7 +2427,7 @@ func (x *Owners) GetEdges() []byte {
 
 type SeekRangeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Cut           *Cut                   `protobuf:"bytes,1,opt,name=cut,proto3" json:"cut,omitempty"`
+	Snapshot      *Snapshot              `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 	Index         *Index                 `protobuf:"bytes,2,opt,name=index,proto3" json:"index,omitempty"`
 	Equal         []byte                 `protobuf:"bytes,3,opt,name=equal,proto3" json:"equal,omitempty"`
 	Bounds        []byte                 `protobuf:"bytes,4,opt,name=bounds,proto3" json:"bounds,omitempty"` // pairs of values, each pair above the one before
@@ -2471,9 +2471,9 @@ func (*SeekRangeRequest) Descriptor() ([]byte, []int) {
 	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{37}
 }
 
-func (x *SeekRangeRequest) GetCut() *Cut {
+func (x *SeekRangeRequest) GetSnapshot() *Snapshot {
 	if x != nil {
-		return x.Cut
+		return x.Snapshot
 	}
 	return nil
 }
@@ -2603,7 +2603,7 @@ func (x *SeekRangeResponse) GetMore() bool {
 
 type LargeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Cut           *Cut                   `protobuf:"bytes,1,opt,name=cut,proto3" json:"cut,omitempty"`
+	Snapshot      *Snapshot              `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 	Ids           []uint64               `protobuf:"fixed64,2,rep,packed,name=ids,proto3" json:"ids,omitempty"`
 	Sizes         []uint64               `protobuf:"varint,3,rep,packed,name=sizes,proto3" json:"sizes,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2640,9 +2640,9 @@ func (*LargeRequest) Descriptor() ([]byte, []int) {
 	return file_hopgate_shard_v1_shard_proto_rawDescGZIP(), []int{39}
 }
 
-func (x *LargeRequest) GetCut() *Cut {
+func (x *LargeRequest) GetSnapshot() *Snapshot {
 	if x != nil {
-		return x.Cut
+		return x.Snapshot
 	}
 	return nil
 }
@@ -3464,7 +3464,7 @@ type BeginRequest struct {
 	Graph string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
 	Mode  uint32                 `protobuf:"varint,2,opt,name=mode,proto3" json:"mode,omitempty"`
 	Known *State                 `protobuf:"bytes,3,opt,name=known,proto3" json:"known,omitempty"`
-	// counts are of this cut.
+	// counts are of this snapshot.
 	Counted       uint64 `protobuf:"varint,4,opt,name=counted,proto3" json:"counted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3584,12 +3584,12 @@ type Began struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Tx    uint64                 `protobuf:"varint,1,opt,name=tx,proto3" json:"tx,omitempty"`
 	Epoch uint64                 `protobuf:"fixed64,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// versions are those of all shards of the cut, none if the transaction has no cut.
+	// versions are those of all shards of the snapshot, none if the transaction has no snapshot.
 	Versions []uint64 `protobuf:"varint,3,rep,packed,name=versions,proto3" json:"versions,omitempty"`
-	Cut      uint64   `protobuf:"varint,4,opt,name=cut,proto3" json:"cut,omitempty"`
+	Snapshot uint64   `protobuf:"varint,4,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 	Catalog  *Catalog `protobuf:"bytes,5,opt,name=catalog,proto3" json:"catalog,omitempty"`
 	Counts   *Counts  `protobuf:"bytes,6,opt,name=counts,proto3" json:"counts,omitempty"`
-	// online are the indexes that can be read in the cut.
+	// online are the indexes that can be read in the snapshot.
 	Online        []uint32 `protobuf:"varint,7,rep,packed,name=online,proto3" json:"online,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3646,9 +3646,9 @@ func (x *Began) GetVersions() []uint64 {
 	return nil
 }
 
-func (x *Began) GetCut() uint64 {
+func (x *Began) GetSnapshot() uint64 {
 	if x != nil {
-		return x.Cut
+		return x.Snapshot
 	}
 	return 0
 }
@@ -3678,7 +3678,7 @@ type RenewRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Graph         string                 `protobuf:"bytes,1,opt,name=graph,proto3" json:"graph,omitempty"`
 	Tx            uint64                 `protobuf:"varint,2,opt,name=tx,proto3" json:"tx,omitempty"`
-	Cut           uint64                 `protobuf:"varint,3,opt,name=cut,proto3" json:"cut,omitempty"`
+	Snapshot      uint64                 `protobuf:"varint,3,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 	Known         *State                 `protobuf:"bytes,4,opt,name=known,proto3" json:"known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3728,9 +3728,9 @@ func (x *RenewRequest) GetTx() uint64 {
 	return 0
 }
 
-func (x *RenewRequest) GetCut() uint64 {
+func (x *RenewRequest) GetSnapshot() uint64 {
 	if x != nil {
-		return x.Cut
+		return x.Snapshot
 	}
 	return 0
 }
@@ -5962,8 +5962,8 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\fWalkResponse\x12\x12\n" +
 	"\x04keys\x18\x01 \x03(\fR\x04keys\x12\x16\n" +
 	"\x06values\x18\x02 \x03(\fR\x06values\x12\x12\n" +
-	"\x04done\x18\x03 \x01(\bR\x04done\"\xcc\x01\n" +
-	"\x03Cut\x12\x14\n" +
+	"\x04done\x18\x03 \x01(\bR\x04done\"\xd1\x01\n" +
+	"\bSnapshot\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x0e\n" +
 	"\x02tx\x18\x02 \x01(\x04R\x02tx\x12\x10\n" +
 	"\x03own\x18\x03 \x01(\bR\x03own\x12\x14\n" +
@@ -5971,29 +5971,29 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\aversion\x18\x05 \x01(\x04R\aversion\x12\x14\n" +
 	"\x05shard\x18\x06 \x01(\rR\x05shard\x12\x18\n" +
 	"\apresent\x18\a \x01(\x04R\apresent\x12-\n" +
-	"\x05known\x18\b \x01(\v2\x17.hopgate.shard.v1.StateR\x05known\"t\n" +
-	"\vScanRequest\x12'\n" +
-	"\x03cut\x18\x01 \x01(\v2\x15.hopgate.shard.v1.CutR\x03cut\x12\x14\n" +
+	"\x05known\x18\b \x01(\v2\x17.hopgate.shard.v1.StateR\x05known\"\x83\x01\n" +
+	"\vScanRequest\x126\n" +
+	"\bsnapshot\x18\x01 \x01(\v2\x1a.hopgate.shard.v1.SnapshotR\bsnapshot\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\rR\x05label\x12\x12\n" +
 	"\x04from\x18\x03 \x01(\x06R\x04from\x12\x12\n" +
 	"\x04room\x18\x04 \x01(\rR\x04room\"H\n" +
 	"\fScanResponse\x12\x10\n" +
 	"\x03ids\x18\x01 \x01(\fR\x03ids\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\x06R\x04next\x12\x12\n" +
-	"\x04done\x18\x03 \x01(\bR\x04done\"M\n" +
-	"\x10LabelSetsRequest\x12'\n" +
-	"\x03cut\x18\x01 \x01(\v2\x15.hopgate.shard.v1.CutR\x03cut\x12\x10\n" +
+	"\x04done\x18\x03 \x01(\bR\x04done\"\\\n" +
+	"\x10LabelSetsRequest\x126\n" +
+	"\bsnapshot\x18\x01 \x01(\v2\x1a.hopgate.shard.v1.SnapshotR\bsnapshot\x12\x10\n" +
 	"\x03ids\x18\x02 \x01(\fR\x03ids\"'\n" +
 	"\x11LabelSetsResponse\x12\x12\n" +
-	"\x04sets\x18\x01 \x03(\rR\x04sets\"d\n" +
-	"\x11PropertiesRequest\x12'\n" +
-	"\x03cut\x18\x01 \x01(\v2\x15.hopgate.shard.v1.CutR\x03cut\x12\x10\n" +
+	"\x04sets\x18\x01 \x03(\rR\x04sets\"s\n" +
+	"\x11PropertiesRequest\x126\n" +
+	"\bsnapshot\x18\x01 \x01(\v2\x1a.hopgate.shard.v1.SnapshotR\bsnapshot\x12\x10\n" +
 	"\x03ids\x18\x02 \x01(\fR\x03ids\x12\x14\n" +
 	"\x05props\x18\x03 \x03(\rR\x05props\".\n" +
 	"\x12PropertiesResponse\x12\x18\n" +
-	"\acolumns\x18\x01 \x03(\fR\acolumns\"\x8a\x02\n" +
-	"\rExpandRequest\x12'\n" +
-	"\x03cut\x18\x01 \x01(\v2\x15.hopgate.shard.v1.CutR\x03cut\x12\x18\n" +
+	"\acolumns\x18\x01 \x03(\fR\acolumns\"\x99\x02\n" +
+	"\rExpandRequest\x126\n" +
+	"\bsnapshot\x18\x01 \x01(\v2\x1a.hopgate.shard.v1.SnapshotR\bsnapshot\x12\x18\n" +
 	"\asources\x18\x02 \x01(\fR\asources\x12\x14\n" +
 	"\x05types\x18\x03 \x03(\rR\x05types\x12\x10\n" +
 	"\x03dir\x18\x04 \x01(\rR\x03dir\x12\x14\n" +
@@ -6016,9 +6016,9 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\areverse\x18\x06 \x01(\fR\areverse\x12\x14\n" +
 	"\x05props\x18\a \x03(\fR\x05props\x12\x12\n" +
 	"\x04seen\x18\b \x01(\x04R\x04seen\x12\x12\n" +
-	"\x04into\x18\t \x01(\fR\x04into\"\x9c\x01\n" +
-	"\vStepRequest\x12'\n" +
-	"\x03cut\x18\x01 \x01(\v2\x15.hopgate.shard.v1.CutR\x03cut\x12\x12\n" +
+	"\x04into\x18\t \x01(\fR\x04into\"\xab\x01\n" +
+	"\vStepRequest\x126\n" +
+	"\bsnapshot\x18\x01 \x01(\v2\x1a.hopgate.shard.v1.SnapshotR\bsnapshot\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\fR\x04from\x12\x14\n" +
 	"\x05types\x18\x03 \x03(\rR\x05types\x12\x10\n" +
 	"\x03dir\x18\x04 \x01(\rR\x03dir\x12\x12\n" +
@@ -6026,22 +6026,22 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x05known\x18\x06 \x01(\fR\x05known\":\n" +
 	"\fStepResponse\x12\x0e\n" +
 	"\x02to\x18\x01 \x01(\fR\x02to\x12\x1a\n" +
-	"\bdeclined\x18\x02 \x01(\bR\bdeclined\"s\n" +
-	"\x0eDegreesRequest\x12'\n" +
-	"\x03cut\x18\x01 \x01(\v2\x15.hopgate.shard.v1.CutR\x03cut\x12\x10\n" +
+	"\bdeclined\x18\x02 \x01(\bR\bdeclined\"\x82\x01\n" +
+	"\x0eDegreesRequest\x126\n" +
+	"\bsnapshot\x18\x01 \x01(\v2\x1a.hopgate.shard.v1.SnapshotR\bsnapshot\x12\x10\n" +
 	"\x03ids\x18\x02 \x01(\fR\x03ids\x12\x14\n" +
 	"\x05types\x18\x03 \x03(\rR\x05types\x12\x10\n" +
 	"\x03dir\x18\x04 \x01(\rR\x03dir\"+\n" +
 	"\x0fDegreesResponse\x12\x18\n" +
-	"\adegrees\x18\x01 \x03(\rR\adegrees\"l\n" +
-	"\x15EdgePropertiesRequest\x12'\n" +
-	"\x03cut\x18\x01 \x01(\v2\x15.hopgate.shard.v1.CutR\x03cut\x12\x14\n" +
+	"\adegrees\x18\x01 \x03(\rR\adegrees\"{\n" +
+	"\x15EdgePropertiesRequest\x126\n" +
+	"\bsnapshot\x18\x01 \x01(\v2\x1a.hopgate.shard.v1.SnapshotR\bsnapshot\x12\x14\n" +
 	"\x05edges\x18\x02 \x01(\fR\x05edges\x12\x14\n" +
 	"\x05props\x18\x03 \x03(\rR\x05props\"2\n" +
 	"\x16EdgePropertiesResponse\x12\x18\n" +
-	"\acolumns\x18\x01 \x03(\fR\acolumns\"S\n" +
-	"\x12EdgeRecordsRequest\x12'\n" +
-	"\x03cut\x18\x01 \x01(\v2\x15.hopgate.shard.v1.CutR\x03cut\x12\x14\n" +
+	"\acolumns\x18\x01 \x03(\fR\acolumns\"b\n" +
+	"\x12EdgeRecordsRequest\x126\n" +
+	"\bsnapshot\x18\x01 \x01(\v2\x1a.hopgate.shard.v1.SnapshotR\bsnapshot\x12\x14\n" +
 	"\x05edges\x18\x02 \x01(\fR\x05edges\"Y\n" +
 	"\x13EdgeRecordsResponse\x12\x14\n" +
 	"\x05sizes\x18\x01 \x03(\rR\x05sizes\x12\x14\n" +
@@ -6050,9 +6050,9 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x05Index\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x16\n" +
 	"\x06unique\x18\x02 \x01(\bR\x06unique\x12\x14\n" +
-	"\x05width\x18\x03 \x01(\rR\x05width\"\xeb\x01\n" +
-	"\vSeekRequest\x12'\n" +
-	"\x03cut\x18\x01 \x01(\v2\x15.hopgate.shard.v1.CutR\x03cut\x12-\n" +
+	"\x05width\x18\x03 \x01(\rR\x05width\"\xfa\x01\n" +
+	"\vSeekRequest\x126\n" +
+	"\bsnapshot\x18\x01 \x01(\v2\x1a.hopgate.shard.v1.SnapshotR\bsnapshot\x12-\n" +
 	"\x05index\x18\x02 \x01(\v2\x17.hopgate.shard.v1.IndexR\x05index\x12\x16\n" +
 	"\x06values\x18\x03 \x01(\fR\x06values\x123\n" +
 	"\x04next\x18\x04 \x01(\v2\x1f.hopgate.shard.v1.ExpandRequestR\x04next\x127\n" +
@@ -6065,9 +6065,9 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x06Owners\x12\x1a\n" +
 	"\bvertices\x18\x01 \x01(\fR\bvertices\x12\x18\n" +
 	"\atargets\x18\x02 \x01(\fR\atargets\x12\x14\n" +
-	"\x05edges\x18\x03 \x01(\fR\x05edges\"\xa2\x02\n" +
-	"\x10SeekRangeRequest\x12'\n" +
-	"\x03cut\x18\x01 \x01(\v2\x15.hopgate.shard.v1.CutR\x03cut\x12-\n" +
+	"\x05edges\x18\x03 \x01(\fR\x05edges\"\xb1\x02\n" +
+	"\x10SeekRangeRequest\x126\n" +
+	"\bsnapshot\x18\x01 \x01(\v2\x1a.hopgate.shard.v1.SnapshotR\bsnapshot\x12-\n" +
 	"\x05index\x18\x02 \x01(\v2\x17.hopgate.shard.v1.IndexR\x05index\x12\x14\n" +
 	"\x05equal\x18\x03 \x01(\fR\x05equal\x12\x16\n" +
 	"\x06bounds\x18\x04 \x01(\fR\x06bounds\x12\x17\n" +
@@ -6081,9 +6081,9 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\x11SeekRangeResponse\x12\x16\n" +
 	"\x06tuples\x18\x01 \x03(\fR\x06tuples\x120\n" +
 	"\x06owners\x18\x02 \x01(\v2\x18.hopgate.shard.v1.OwnersR\x06owners\x12\x12\n" +
-	"\x04more\x18\x03 \x01(\bR\x04more\"_\n" +
-	"\fLargeRequest\x12'\n" +
-	"\x03cut\x18\x01 \x01(\v2\x15.hopgate.shard.v1.CutR\x03cut\x12\x10\n" +
+	"\x04more\x18\x03 \x01(\bR\x04more\"n\n" +
+	"\fLargeRequest\x126\n" +
+	"\bsnapshot\x18\x01 \x01(\v2\x1a.hopgate.shard.v1.SnapshotR\bsnapshot\x12\x10\n" +
 	"\x03ids\x18\x02 \x03(\x06R\x03ids\x12\x14\n" +
 	"\x05sizes\x18\x03 \x03(\x04R\x05sizes\"'\n" +
 	"\rLargeResponse\x12\x16\n" +
@@ -6147,19 +6147,19 @@ const file_hopgate_shard_v1_shard_proto_rawDesc = "" +
 	"\acounted\x18\x04 \x01(\x04R\acounted\"7\n" +
 	"\rBeginResponse\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\fR\x04part\x12\x12\n" +
-	"\x04more\x18\x02 \x01(\bR\x04more\"\xda\x01\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"\xe4\x01\n" +
 	"\x05Began\x12\x0e\n" +
 	"\x02tx\x18\x01 \x01(\x04R\x02tx\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x06R\x05epoch\x12\x1a\n" +
-	"\bversions\x18\x03 \x03(\x04R\bversions\x12\x10\n" +
-	"\x03cut\x18\x04 \x01(\x04R\x03cut\x123\n" +
+	"\bversions\x18\x03 \x03(\x04R\bversions\x12\x1a\n" +
+	"\bsnapshot\x18\x04 \x01(\x04R\bsnapshot\x123\n" +
 	"\acatalog\x18\x05 \x01(\v2\x19.hopgate.shard.v1.CatalogR\acatalog\x120\n" +
 	"\x06counts\x18\x06 \x01(\v2\x18.hopgate.shard.v1.CountsR\x06counts\x12\x16\n" +
-	"\x06online\x18\a \x03(\rR\x06online\"u\n" +
+	"\x06online\x18\a \x03(\rR\x06online\"\x7f\n" +
 	"\fRenewRequest\x12\x14\n" +
 	"\x05graph\x18\x01 \x01(\tR\x05graph\x12\x0e\n" +
-	"\x02tx\x18\x02 \x01(\x04R\x02tx\x12\x10\n" +
-	"\x03cut\x18\x03 \x01(\x04R\x03cut\x12-\n" +
+	"\x02tx\x18\x02 \x01(\x04R\x02tx\x12\x1a\n" +
+	"\bsnapshot\x18\x03 \x01(\x04R\bsnapshot\x12-\n" +
 	"\x05known\x18\x04 \x01(\v2\x17.hopgate.shard.v1.StateR\x05known\"#\n" +
 	"\rRenewResponse\x12\x12\n" +
 	"\x04same\x18\x01 \x01(\bR\x04same\"\xc7\x04\n" +
@@ -6393,7 +6393,7 @@ var file_hopgate_shard_v1_shard_proto_goTypes = []any{
 	(*GetAllResponse)(nil),         // 13: hopgate.shard.v1.GetAllResponse
 	(*WalkRequest)(nil),            // 14: hopgate.shard.v1.WalkRequest
 	(*WalkResponse)(nil),           // 15: hopgate.shard.v1.WalkResponse
-	(*Cut)(nil),                    // 16: hopgate.shard.v1.Cut
+	(*Snapshot)(nil),               // 16: hopgate.shard.v1.Snapshot
 	(*ScanRequest)(nil),            // 17: hopgate.shard.v1.ScanRequest
 	(*ScanResponse)(nil),           // 18: hopgate.shard.v1.ScanResponse
 	(*LabelSetsRequest)(nil),       // 19: hopgate.shard.v1.LabelSetsRequest
@@ -6477,27 +6477,27 @@ var file_hopgate_shard_v1_shard_proto_goTypes = []any{
 var file_hopgate_shard_v1_shard_proto_depIdxs = []int32{
 	3,  // 0: hopgate.shard.v1.AttachRequest.graph:type_name -> hopgate.shard.v1.PartOf
 	3,  // 1: hopgate.shard.v1.DropRequest.graph:type_name -> hopgate.shard.v1.PartOf
-	48, // 2: hopgate.shard.v1.Cut.known:type_name -> hopgate.shard.v1.State
-	16, // 3: hopgate.shard.v1.ScanRequest.cut:type_name -> hopgate.shard.v1.Cut
-	16, // 4: hopgate.shard.v1.LabelSetsRequest.cut:type_name -> hopgate.shard.v1.Cut
-	16, // 5: hopgate.shard.v1.PropertiesRequest.cut:type_name -> hopgate.shard.v1.Cut
-	16, // 6: hopgate.shard.v1.ExpandRequest.cut:type_name -> hopgate.shard.v1.Cut
+	48, // 2: hopgate.shard.v1.Snapshot.known:type_name -> hopgate.shard.v1.State
+	16, // 3: hopgate.shard.v1.ScanRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	16, // 4: hopgate.shard.v1.LabelSetsRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	16, // 5: hopgate.shard.v1.PropertiesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	16, // 6: hopgate.shard.v1.ExpandRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
 	24, // 7: hopgate.shard.v1.ExpandRequest.where:type_name -> hopgate.shard.v1.EdgeRange
-	16, // 8: hopgate.shard.v1.StepRequest.cut:type_name -> hopgate.shard.v1.Cut
-	16, // 9: hopgate.shard.v1.DegreesRequest.cut:type_name -> hopgate.shard.v1.Cut
-	16, // 10: hopgate.shard.v1.EdgePropertiesRequest.cut:type_name -> hopgate.shard.v1.Cut
-	16, // 11: hopgate.shard.v1.EdgeRecordsRequest.cut:type_name -> hopgate.shard.v1.Cut
-	16, // 12: hopgate.shard.v1.SeekRequest.cut:type_name -> hopgate.shard.v1.Cut
+	16, // 8: hopgate.shard.v1.StepRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	16, // 9: hopgate.shard.v1.DegreesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	16, // 10: hopgate.shard.v1.EdgePropertiesRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	16, // 11: hopgate.shard.v1.EdgeRecordsRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
+	16, // 12: hopgate.shard.v1.SeekRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
 	34, // 13: hopgate.shard.v1.SeekRequest.index:type_name -> hopgate.shard.v1.Index
 	23, // 14: hopgate.shard.v1.SeekRequest.next:type_name -> hopgate.shard.v1.ExpandRequest
 	23, // 15: hopgate.shard.v1.SeekRequest.beyond:type_name -> hopgate.shard.v1.ExpandRequest
 	37, // 16: hopgate.shard.v1.SeekResponse.owners:type_name -> hopgate.shard.v1.Owners
 	25, // 17: hopgate.shard.v1.SeekResponse.next:type_name -> hopgate.shard.v1.ExpandResponse
 	25, // 18: hopgate.shard.v1.SeekResponse.beyond:type_name -> hopgate.shard.v1.ExpandResponse
-	16, // 19: hopgate.shard.v1.SeekRangeRequest.cut:type_name -> hopgate.shard.v1.Cut
+	16, // 19: hopgate.shard.v1.SeekRangeRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
 	34, // 20: hopgate.shard.v1.SeekRangeRequest.index:type_name -> hopgate.shard.v1.Index
 	37, // 21: hopgate.shard.v1.SeekRangeResponse.owners:type_name -> hopgate.shard.v1.Owners
-	16, // 22: hopgate.shard.v1.LargeRequest.cut:type_name -> hopgate.shard.v1.Cut
+	16, // 22: hopgate.shard.v1.LargeRequest.snapshot:type_name -> hopgate.shard.v1.Snapshot
 	48, // 23: hopgate.shard.v1.Catalog.state:type_name -> hopgate.shard.v1.State
 	51, // 24: hopgate.shard.v1.Catalog.label_sets:type_name -> hopgate.shard.v1.LabelSet
 	51, // 25: hopgate.shard.v1.Catalog.present:type_name -> hopgate.shard.v1.LabelSet

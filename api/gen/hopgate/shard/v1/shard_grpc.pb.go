@@ -384,7 +384,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// ReadService reads a transaction's cut, batch by batch.
+// ReadService reads a transaction's snapshot, batch by batch.
 type ReadServiceClient interface {
 	Scan(ctx context.Context, in *ScanRequest, opts ...grpc.CallOption) (*ScanResponse, error)
 	LabelSets(ctx context.Context, in *LabelSetsRequest, opts ...grpc.CallOption) (*LabelSetsResponse, error)
@@ -521,7 +521,7 @@ func (c *readServiceClient) Large(ctx context.Context, in *LargeRequest, opts ..
 // All implementations must embed UnimplementedReadServiceServer
 // for forward compatibility.
 //
-// ReadService reads a transaction's cut, batch by batch.
+// ReadService reads a transaction's snapshot, batch by batch.
 type ReadServiceServer interface {
 	Scan(context.Context, *ScanRequest) (*ScanResponse, error)
 	LabelSets(context.Context, *LabelSetsRequest) (*LabelSetsResponse, error)

@@ -9,14 +9,14 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// BenchmarkSettle folds what transactions have written: vertices with two properties and eighteen edges each, one
+// BenchmarkSettle compacts what transactions have written: vertices with two properties and eighteen edges each, one
 // property an edge. Its figure is for each edge, which lies in two lists.
 func BenchmarkSettle(b *testing.B) {
 	const people, edges, batch = 10_000, 180_000, 10_000
 	ctx := context.Background()
 	for b.Loop() {
 		b.StopTimer()
-		s, err := Open(Options{Dir: b.TempDir(), Tuning: Tuning{FoldRecords: -1}})
+		s, err := Open(Options{Dir: b.TempDir(), Tuning: Tuning{CompactRecords: -1}})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -15,16 +15,16 @@ import (
 	"github.com/hopgate/hopgate/internal/storage"
 )
 
-// TestFoldBesideWriters has transactions commit between all steps of a fold of groups, which is applied, or not where they
+// TestCompactBesideWriters has transactions commit between all steps of a compaction of groups, which is applied, or not where they
 // touched what it replaces; all can be read as before either way.
-func TestFoldBesideWriters(t *testing.T) {
+func TestCompactBesideWriters(t *testing.T) {
 	ctx := context.Background()
 	useful, vain := 0, 0
 	for seed := uint64(0); seed < uint64(seeds(64)) || seed < 200 && (useful == 0 || vain == 0); seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 11))
 			opts := tiny(rng, 1+int(seed)%3)
-			opts.Tuning.FoldRecords = -1
+			opts.Tuning.CompactRecords = -1
 			opts.FS = vfs.NewMem()
 			w := &twin{t: t, rng: rng, opts: opts}
 			w.open()
@@ -54,9 +54,9 @@ func TestFoldBesideWriters(t *testing.T) {
 			for range 12 {
 				some()
 				require.NoError(t, g.lock(ctx))
-				var xs []*storage.Folding
+				var xs []*storage.Compaction
 				for _, s := range g.shards {
-					x, err := s.BeginFold()
+					x, err := s.BeginCompaction()
 					require.NoError(t, err)
 					xs = append(xs, x)
 				}
@@ -77,10 +77,10 @@ func TestFoldBesideWriters(t *testing.T) {
 						useful++
 					}
 				}
-				require.NoError(t, g.folded(true, nil))
+				require.NoError(t, g.compacted(true, nil))
 				compare()
 				if rng.IntN(3) == 0 {
-					_, err := g.foldStep(ctx)
+					_, err := g.compactStep(ctx)
 					require.NoError(t, err)
 					compare()
 				}

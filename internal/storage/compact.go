@@ -15,9 +15,9 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// folder puts fresh records into the packed ones: edges into their lists, properties into column chunks, memberships
-// into bitmaps. What can be read stays the same, so a fold needs no sync, and readers of older snapshots do not notice.
-type folder struct {
+// compactor puts delta records into the packed ones: edges into their lists, properties into column chunks, memberships
+// into bitmaps. What can be read stays the same, so a compaction needs no sync, and readers of older snapshots do not notice.
+type compactor struct {
 	s      *Shard
 	r      *reader
 	b      *pebble.Batch
@@ -26,23 +26,23 @@ type folder struct {
 	buf    []byte
 	cells  cells
 	row    []byte
-	// from is where the next fold goes on in each keyspace of fresh records, if not at its start: a walk over the graves
-	// of what was folded before would take as long as folding it.
+	// from is where the next compaction goes on in each keyspace of delta records, if not at its start: a walk over the tombstones
+	// of what was compacted before would take as long as compacting it.
 	from map[keys.Space][]byte
-	// The first and last fresh record of the keyspace at hand that were taken, with all between them.
+	// The first and last delta record of the keyspace at hand that were taken, with all between them.
 	first, last []byte
-	// resized is what the folded lists change of the degree histograms.
+	// resized is what the compacted lists change of the degree histograms.
 	resized map[Degree]int64
-	// folded are the chunks whose groups were folded, with all other fresh edges of their lists, and groups the keys of
+	// compacted are the chunks whose groups were compacted, with all other delta edges of their lists, and groups the keys of
 	// these groups.
-	folded []foldedChunk
-	groups []byte
+	compacted []compactedChunk
+	groups    []byte
 	// skips leaves the lists of chunks that have groups alone.
 	skips bool
 }
 
-// begin goes to the first fresh record of a keyspace that the folds before have not passed, or else to the first.
-func (f *folder) begin(c *cursor, space keys.Space) bool {
+// begin goes to the first delta record of a keyspace that the compactions before have not passed, or else to the first.
+func (f *compactor) begin(c *cursor, space keys.Space) bool {
 	f.first, f.last = f.first[:0], f.last[:0]
 	if from := f.from[space]; from != nil && c.seek(from) {
 		return true
@@ -51,7 +51,7 @@ func (f *folder) begin(c *cursor, space keys.Space) bool {
 }
 
 // take counts the record at the cursor in.
-func (f *folder) take(c *cursor) {
+func (f *compactor) take(c *cursor) {
 	if len(f.first) == 0 {
 		f.first = append(f.first, c.key()...)
 	}
@@ -59,8 +59,8 @@ func (f *folder) take(c *cursor) {
 	f.taken++
 }
 
-// end buries what was taken with one tombstone, so that nobody need walk over the grave of each record.
-func (f *folder) end(c *cursor, space keys.Space) error {
+// end deletes what was taken with one tombstone, so that nobody need walk over the tombstone of each record.
+func (f *compactor) end(c *cursor, space keys.Space) error {
 	if err := c.err(); err != nil || len(f.first) == 0 {
 		return err
 	}
@@ -68,8 +68,8 @@ func (f *folder) end(c *cursor, space keys.Space) error {
 	switch {
 	case !c.ok:
 		delete(f.from, space)
-	case space == keys.FreshEdge, space == keys.FreshGroup:
-		// A list is folded as a whole, with what may come to it before the last record of now; so are the lists of a group.
+	case space == keys.DeltaEdge, space == keys.DeltaGroup:
+		// A list is compacted as a whole, with what may come to it before the last record of now; so are the lists of a group.
 		f.from[space] = keys.AppendSuccessor(nil, f.last[:keys.ListSize])
 	default:
 		f.from[space] = bytes.Clone(f.last)
@@ -77,17 +77,17 @@ func (f *folder) end(c *cursor, space keys.Space) error {
 	return f.b.DeleteRange(f.first, f.last, nil)
 }
 
-func (s *Shard) newFolder(r *reader) *folder {
-	f := &folder{s: s, r: r, b: s.graph.db.NewBatch(), resized: map[Degree]int64{}, from: maps.Clone(s.foldFrom)}
+func (s *Shard) newCompactor(r *reader) *compactor {
+	f := &compactor{s: s, r: r, b: s.graph.db.NewBatch(), resized: map[Degree]int64{}, from: maps.Clone(s.compactFrom)}
 	if f.from == nil {
 		f.from = map[keys.Space][]byte{}
 	}
 	return f
 }
 
-// Fold folds up to about limit fresh records; n tells how many it was. With groups it folds those too, which may take
-// long, else it leaves their chunks to a Folding. The caller must be the only one who may write.
-func (s *Shard) Fold(ctx context.Context, limit int, groups bool) (n int, err error) {
+// CompactDeltas compacts up to about limit delta records; n tells how many it was. With groups it compacts those too, which may take
+// long, else it leaves their chunks to a Compaction. The caller must be the only one who may write.
+func (s *Shard) CompactDeltas(ctx context.Context, limit int, groups bool) (n int, err error) {
 	v, err := s.Snapshot()
 	if err != nil {
 		return 0, err
@@ -95,30 +95,30 @@ func (s *Shard) Fold(ctx context.Context, limit int, groups bool) (n int, err er
 	defer func() { err = errors.Join(err, v.Close()) }()
 	r := v.get()
 	defer v.put(r, &err)
-	f := s.newFolder(r)
+	f := s.newCompactor(r)
 	f.skips = !groups
-	for _, fold := range []func(context.Context, int) error{f.foldEdges, f.foldProps, f.foldLabels, f.foldGarbage} {
+	for _, compact := range []func(context.Context, int) error{f.compactEdges, f.compactProps, f.compactLabels, f.compactGarbage} {
 		if f.taken >= limit {
 			break
 		}
-		if err := fold(ctx, limit); err != nil {
-			return 0, errors.Join(fault("fold", err), f.b.Close())
+		if err := compact(ctx, limit); err != nil {
+			return 0, errors.Join(fault("compact", err), f.b.Close())
 		}
 	}
 	if f.taken == 0 {
-		c, err := r.cursor(keys.FreshGroup)
-		if err == nil && !c.seek([]byte{byte(keys.FreshGroup)}) {
-			s.fresh, err = 0, c.err()
+		c, err := r.cursor(keys.DeltaGroup)
+		if err == nil && !c.seek([]byte{byte(keys.DeltaGroup)}) {
+			s.deltaCount, err = 0, c.err()
 		}
 		return 0, errors.Join(err, f.b.Close())
 	}
 	return f.taken, f.commit()
 }
 
-// commit applies what was folded.
-func (f *folder) commit() error {
+// commit applies what was compacted.
+func (f *compactor) commit() error {
 	s := f.s
-	if err := f.bury(); err != nil {
+	if err := f.deleteGroups(); err != nil {
 		return err
 	}
 	degrees, err := s.degrees.add(f.b, f.resized)
@@ -130,29 +130,29 @@ func (f *folder) commit() error {
 		return err
 	}
 	s.degrees = degrees
-	s.fresh, s.foldFrom = max(1, s.fresh-f.taken), f.from
+	s.deltaCount, s.compactFrom = max(1, s.deltaCount-f.taken), f.from
 	return wait()
 }
 
-// foldEdges folds the lists that have fresh records: first those in groups, and, when none of these is left, the others.
-func (f *folder) foldEdges(ctx context.Context, limit int) error {
+// compactEdges compacts the lists that have delta records: first those in groups, and, when none of these is left, the others.
+func (f *compactor) compactEdges(ctx context.Context, limit int) error {
 	if !f.skips {
-		all, err := f.foldGroups(ctx, limit)
+		all, err := f.compactGroups(ctx, limit)
 		if err != nil || !all || f.taken >= limit {
 			return err
 		}
 	}
-	c, err := f.r.cursor(keys.FreshEdge)
+	c, err := f.r.cursor(keys.DeltaEdge)
 	if err != nil {
 		return err
 	}
 	var list []byte
-	for ok := f.begin(c, keys.FreshEdge); ok && f.taken < limit; ok = c.ok {
+	for ok := f.begin(c, keys.DeltaEdge); ok && f.taken < limit; ok = c.ok {
 		if err := Alive(ctx); err != nil {
 			return err
 		}
-		if len(c.key()) < keys.FreshRunSize {
-			return corrupt("fresh edges", c.key(), errFresh)
+		if len(c.key()) < keys.DeltaRunSize {
+			return corrupt("delta edges", c.key(), errDelta)
 		}
 		t, dir, local := keys.List(c.key())
 		list = append(list[:0], c.key()[:keys.ListSize]...)
@@ -172,7 +172,7 @@ func (f *folder) foldEdges(ctx context.Context, limit int) error {
 		if !done {
 			l, err := f.r.listCursor(t, dir)
 			if err == nil {
-				err = f.foldList(&l, local)
+				err = f.compactList(&l, local)
 			}
 			if err != nil {
 				return err
@@ -187,22 +187,22 @@ func (f *folder) foldEdges(ctx context.Context, limit int) error {
 			return err
 		}
 	}
-	err = f.end(c, keys.FreshEdge)
-	if f.from[keys.FreshEdge] != nil && len(list) > 0 {
-		// A list is folded as a whole, so the next fold must not begin within one that has got new records meanwhile.
-		f.from[keys.FreshEdge] = keys.AppendSuccessor(nil, list)
+	err = f.end(c, keys.DeltaEdge)
+	if f.from[keys.DeltaEdge] != nil && len(list) > 0 {
+		// A list is compacted as a whole, so the next compaction must not begin within one that has got new records meanwhile.
+		f.from[keys.DeltaEdge] = keys.AppendSuccessor(nil, list)
 	}
 	return err
 }
 
-// partial is how many edges a list must have for each fresh one so that only the segments that change are rewritten.
+// partial is how many edges a list must have for each delta one so that only the segments that change are rewritten.
 const partial = 8
 
-func (f *folder) foldList(l *listCursor, local uint64) error {
+func (f *compactor) compactList(l *listCursor, local uint64) error {
 	t, dir := l.t, l.dir
 	m := &f.r.merged
 	m.reset()
-	if err := l.mergeFresh(f.r, local, m); err != nil {
+	if err := l.mergeDelta(f.r, local, m); err != nil {
 		return err
 	}
 	change := m.change()
@@ -229,7 +229,7 @@ func (f *folder) foldList(l *listCursor, local uint64) error {
 	})
 	resize(f.resized, t, dir, old, old+change)
 	if errors.Is(err, errStop) {
-		return f.foldSegments(l, m, t, dir, local, old+change)
+		return f.compactSegments(l, m, t, dir, local, old+change)
 	}
 	if err != nil {
 		return err
@@ -251,7 +251,7 @@ func (f *folder) foldList(l *listCursor, local uint64) error {
 
 // putSegments writes rows under a segment's key, and, if they are too many, under further keys. total is the size of
 // the list if this is its first segment.
-func (f *folder) putSegments(key []byte, m *merged, rows []row, total int) error {
+func (f *compactor) putSegments(key []byte, m *merged, rows []row, total int) error {
 	props, err := m.props()
 	if err != nil {
 		return err
@@ -280,21 +280,21 @@ func (f *folder) putSegments(key []byte, m *merged, rows []row, total int) error
 	return nil
 }
 
-// foldSegments folds the fresh records, which are merged in m, into those segments of a long list that they fall in.
-func (f *folder) foldSegments(l *listCursor, m *merged, t graph.TypeID, dir graph.Direction, local uint64, total int) error {
+// compactSegments compacts the delta records, which are merged in m, into those segments of a long list that they fall in.
+func (f *compactor) compactSegments(l *listCursor, m *merged, t graph.TypeID, dir graph.Direction, local uint64, total int) error {
 	m.sort()
-	fresh := slices.Clone(m.rows)
+	delta := slices.Clone(m.rows)
 	slices.SortFunc(m.over, row.compare)
 	over := m.over
 	first := keys.AppendList(nil, t, dir, local)
 	c := l.packed
 	c.set = false
 	firstDone := false
-	for len(fresh) > 0 || len(over) > 0 {
+	for len(delta) > 0 || len(over) > 0 {
 		next := row{}
 		switch {
-		case len(over) == 0 || len(fresh) > 0 && fresh[0].compare(over[0]) < 0:
-			next = fresh[0]
+		case len(over) == 0 || len(delta) > 0 && delta[0].compare(over[0]) < 0:
+			next = delta[0]
 		default:
 			next = over[0]
 		}
@@ -320,9 +320,9 @@ func (f *folder) foldSegments(l *listCursor, m *merged, t graph.TypeID, dir grap
 		if err := c.err(); err != nil {
 			return err
 		}
-		n := end(fresh)
-		m.rows = append(m.rows, fresh[:n]...)
-		fresh, over = fresh[n:], over[end(over):]
+		n := end(delta)
+		m.rows = append(m.rows, delta[:n]...)
+		delta, over = delta[n:], over[end(over):]
 		m.sort()
 		isFirst := len(key) == keys.ListSize
 		inKey := 0
@@ -362,8 +362,8 @@ func (f *folder) foldSegments(l *listCursor, m *merged, t graph.TypeID, dir grap
 	return f.b.Set(first, append(f.buf, rest...), nil)
 }
 
-// dropReplaced marks the large values of packed edges that a fresh record overrides and does not keep.
-func (f *folder) dropReplaced(m *merged) error {
+// dropReplaced marks the large values of packed edges that a delta record overrides and does not keep.
+func (f *compactor) dropReplaced(m *merged) error {
 	for _, old := range m.dropped {
 		var now []byte
 		if i, ok := slices.BinarySearchFunc(m.rows, old, row.compare); ok {
@@ -387,7 +387,7 @@ func (f *folder) dropReplaced(m *merged) error {
 }
 
 // drop marks the large value of a cell as garbage, if it is one.
-func (f *folder) drop(cell []byte) error {
+func (f *compactor) drop(cell []byte) error {
 	if len(cell) == 0 || cell[0] != keys.KindRef {
 		return nil
 	}
@@ -398,25 +398,25 @@ func (f *folder) drop(cell []byte) error {
 	return f.b.Set(keys.AppendGarbage(nil, ref.ID), nil, nil)
 }
 
-// freshCell is a property of a fresh record of the grid cell at hand.
-type freshCell struct {
+// deltaCell is a property of a delta record of the grid cell at hand.
+type deltaCell struct {
 	p     graph.PropID
 	local uint64
 	cell  []byte
 }
 
-// foldProps folds fresh properties, one grid cell after the other.
-func (f *folder) foldProps(ctx context.Context, limit int) error {
-	c, err := f.r.cursor(keys.FreshProp)
+// compactProps compacts delta properties, one grid cell after the other.
+func (f *compactor) compactProps(ctx context.Context, limit int) error {
+	c, err := f.r.cursor(keys.DeltaProp)
 	if err != nil {
 		return err
 	}
-	ok := f.begin(c, keys.FreshProp)
+	ok := f.begin(c, keys.DeltaProp)
 	for ok && f.taken < limit {
 		if err := Alive(ctx); err != nil {
 			return err
 		}
-		var fresh []freshCell
+		var delta []deltaCell
 		grid := keys.Local(c.key()[1:]) >> gridBits
 		for ; ok && keys.Local(c.key()[1:])>>gridBits == grid; ok = c.next() {
 			k := slices.Clone(c.key())
@@ -425,39 +425,39 @@ func (f *folder) foldProps(ctx context.Context, limit int) error {
 				return err
 			}
 			err = eachProp(slices.Clone(v), func(p graph.PropID, cell []byte) error {
-				fresh = append(fresh, freshCell{p, keys.Local(k[1:]), cell})
+				delta = append(delta, deltaCell{p, keys.Local(k[1:]), cell})
 				return nil
 			})
 			if err != nil {
-				return corrupt("fresh properties", k, err)
+				return corrupt("delta properties", k, err)
 			}
 			f.take(c)
 		}
 		if err := c.err(); err != nil {
 			return err
 		}
-		slices.SortFunc(fresh, func(a, b freshCell) int {
+		slices.SortFunc(delta, func(a, b deltaCell) int {
 			if a.p != b.p {
 				return int(a.p) - int(b.p)
 			}
 			return int(int64(a.local) - int64(b.local))
 		})
-		for len(fresh) > 0 {
+		for len(delta) > 0 {
 			n := 1
-			for n < len(fresh) && fresh[n].p == fresh[0].p {
+			for n < len(delta) && delta[n].p == delta[0].p {
 				n++
 			}
-			if err := f.foldColumn(fresh[0].p, grid, fresh[:n]); err != nil {
+			if err := f.compactColumn(delta[0].p, grid, delta[:n]); err != nil {
 				return err
 			}
-			fresh = fresh[n:]
+			delta = delta[n:]
 		}
 	}
-	return f.end(c, keys.FreshProp)
+	return f.end(c, keys.DeltaProp)
 }
 
-// foldColumn rewrites the chunks of one property in a grid cell.
-func (f *folder) foldColumn(p graph.PropID, grid uint64, fresh []freshCell) error {
+// compactColumn rewrites the chunks of one property in a grid cell.
+func (f *compactor) compactColumn(p graph.PropID, grid uint64, delta []deltaCell) error {
 	base := grid << gridBits
 	c, err := f.r.cursor(keys.Column)
 	if err != nil {
@@ -471,9 +471,9 @@ func (f *folder) foldColumn(p graph.PropID, grid uint64, fresh []freshCell) erro
 			if err != nil {
 				return err
 			}
-			if len(fresh) > 0 && fresh[0].local == local {
-				now := fresh[0].cell
-				fresh = fresh[1:]
+			if len(delta) > 0 && delta[0].local == local {
+				now := delta[0].cell
+				delta = delta[1:]
 				if !bytes.Equal(old, now) {
 					if err := f.drop(old); err != nil {
 						return err
@@ -527,7 +527,7 @@ func (f *folder) foldColumn(p graph.PropID, grid uint64, fresh []freshCell) erro
 
 // putChunks writes cells, from the first vertex on, as chunks. What follows the last value is left out: it may belong to
 // vertices that are still to come.
-func (f *folder) putChunks(p graph.PropID, first uint64, cs *cells) (err error) {
+func (f *compactor) putChunks(p graph.PropID, first uint64, cs *cells) (err error) {
 	n := cs.len()
 	for n > 0 && len(cs.at(n-1)) == 0 {
 		n--
@@ -563,9 +563,9 @@ func packChunks(buf []byte, p graph.PropID, first uint64, cs *cells, limit int, 
 	return buf, nil
 }
 
-// foldLabels folds fresh memberships, one bitmap after the other.
-func (f *folder) foldLabels(ctx context.Context, limit int) error {
-	c, err := f.r.cursor(keys.FreshLabel)
+// compactLabels compacts delta memberships, one bitmap after the other.
+func (f *compactor) compactLabels(ctx context.Context, limit int) error {
+	c, err := f.r.cursor(keys.DeltaLabel)
 	if err != nil {
 		return err
 	}
@@ -574,7 +574,7 @@ func (f *folder) foldLabels(ctx context.Context, limit int) error {
 		return err
 	}
 	m := &f.r.bitmap
-	ok := f.begin(c, keys.FreshLabel)
+	ok := f.begin(c, keys.DeltaLabel)
 	for ok && f.taken < limit {
 		if err := Alive(ctx); err != nil {
 			return err
@@ -601,7 +601,7 @@ func (f *folder) foldLabels(ctx context.Context, limit int) error {
 				return err
 			}
 			if len(v) != 1 || v[0] > 1 {
-				return corrupt("fresh membership", c.key(), errFresh)
+				return corrupt("delta membership", c.key(), errDelta)
 			}
 			i := keys.Local(c.key()[5:]) & (memberRows - 1)
 			m[i/64] = m[i/64]&^(1<<(i%64)) | uint64(v[0])<<(i%64)
@@ -620,5 +620,5 @@ func (f *folder) foldLabels(ctx context.Context, limit int) error {
 			return err
 		}
 	}
-	return f.end(c, keys.FreshLabel)
+	return f.end(c, keys.DeltaLabel)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/hopgate/hopgate/internal/storage/keys"
 )
 
-// Mend applies, in one synced batch, those fixes whose record is still what was's view of the shard shows, and gives
+// Repair applies, in one synced batch, those fixes whose record is still what was's view of the shard shows, and gives
 // them. The caller must be the only one who may write, and calls Reload afterwards.
-func (s *Shard) Mend(fixes []Fix, was *View) (done []Fix, err error) {
+func (s *Shard) Repair(fixes []Fix, was *View) (done []Fix, err error) {
 	for _, f := range fixes {
 		now, there, err := get(s.graph.live, f.Key, nil)
 		if err != nil {
@@ -69,7 +69,7 @@ func (s *Shard) Reload() error {
 	}
 	s.counters, s.sketches, s.degrees = counters, sketches, degrees
 	s.version++
-	s.fresh++ // some fixes are fresh records
+	s.deltaCount++ // some fixes are delta records
 	for what, p := range map[byte]*uint64{keys.MetaNextVertex: &s.next.vertex, keys.MetaNextEdge: &s.next.edge, keys.MetaNextValue: &s.next.value} {
 		n, err := readNumber(s.graph.live, keys.MetaKey(what))
 		if err != nil {

@@ -9,12 +9,12 @@ import (
 // The details of errors after which a transaction can go no further, since a process of a cluster was started anew. Nothing
 // of it was committed, and another transaction may come through.
 const (
-	CutGone         = "CutGone"
+	SnapshotGone    = "CutGone"
 	TransactionLost = "TransactionLost"
 )
 
-// Lost reports whether an error is one of those.
-func Lost(err error) bool {
+// Retriable reports whether an error is one of those.
+func Retriable(err error) bool {
 	var e *graph.Error
-	return errors.As(err, &e) && (e.Detail == CutGone || e.Detail == TransactionLost)
+	return errors.As(err, &e) && (e.Detail == SnapshotGone || e.Detail == TransactionLost)
 }
