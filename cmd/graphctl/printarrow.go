@@ -9,10 +9,9 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
+	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 	"github.com/hopgate/hopgate/internal/server/arrowstream"
 	"github.com/hopgate/hopgate/internal/server/wire"
-
-	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 )
 
 // binary reports whether a form of rows is no text.

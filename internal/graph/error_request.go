@@ -122,8 +122,8 @@ func WriteInReadMode() *Error {
 	}
 }
 
-// GraphDropped ends the requests of a graph that is being dropped.
-func GraphDropped(name string) *Error {
+// DroppedGraph ends the requests of a graph that is being dropped.
+func DroppedGraph(name string) *Error {
 	e := NoGraph(name)
 	e.Msg = fmt.Sprintf("the graph %q was dropped", name)
 	return e

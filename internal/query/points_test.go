@@ -40,7 +40,8 @@ func somePoint(rng *rand.Rand) graph.Value {
 
 // oddValues are no points.
 var oddValues = []graph.Value{
-	{}, graph.IntValue(3), graph.FloatValue(math.NaN()), graph.StringValue("POINT(1 2)"), graph.BoolValue(true),
+	{},
+	graph.IntValue(3), graph.FloatValue(math.NaN()), graph.StringValue("POINT(1 2)"), graph.BoolValue(true),
 	graph.ListValue([]graph.Value{graph.PointValue(graph.Point{CRS: graph.Cartesian, X: 1, Y: 2})}),
 }
 
@@ -108,7 +109,9 @@ func TestPointIndexDifferential(t *testing.T) {
 				params["m"] = asMap(points[rng.IntN(len(points))])
 				params["r"] = []graph.Value{
 					graph.IntValue(0), graph.IntValue(-1), graph.FloatValue(1e3), graph.FloatValue(300 * rng.Float64()), graph.FloatValue(1e7 * rng.Float64()),
-					graph.FloatValue(math.NaN()), graph.FloatValue(math.Inf(1)), graph.IntValue(math.MaxInt64), graph.FloatValue(3e5), {}, graph.StringValue("x"),
+					graph.FloatValue(math.NaN()), graph.FloatValue(math.Inf(1)), graph.IntValue(math.MaxInt64), graph.FloatValue(3e5),
+					{},
+					graph.StringValue("x"),
 				}[rng.IntN(11)]
 				for _, s := range statements {
 					got := run(rows, strings.ReplaceAll(s, "#", ""))

@@ -148,7 +148,7 @@ func (r *registry) use(q *Running, graphName string) {
 
 // endAll ends all requests on a graph that is being dropped, except for one.
 func (r *registry) endAll(graphName string, but *Running) {
-	dropped := graph.GraphDropped(graphName)
+	dropped := graph.DroppedGraph(graphName)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for q := range r.all() {

@@ -79,10 +79,10 @@ func run(m *testing.M) int {
 	build := exec.Command("go", "build", "-o", hopgate, "./cmd/hopgate")
 	build.Dir = "../../.."
 	if out, err := build.CombinedOutput(); err != nil {
-		log.Fatalf("%v: %s", err, out)
+		log.Panicf("%v: %s", err, out)
 	}
 	if single, err = start(filepath.Join(dir, "single"), "serve", "--data-dir", filepath.Join(dir, "data"), "--shards", "2"); err != nil {
-		log.Fatal(err)
+		log.Panic(err)
 	}
 	defer single.stop()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browser), chromedp.NoSandbox, chromedp.WindowSize(1280, 800),
@@ -91,10 +91,10 @@ func run(m *testing.M) int {
 	allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	defer cancel()
 	var stop context.CancelFunc
-	chrome, stop = chromedp.NewContext(allocator)
+	chrome, stop = chromedp.NewContext(allocator) //nolint:fatcontext // All pages are tabs of one browser.
 	defer stop()
 	if err := chromedp.Do(chrome); err != nil {
-		log.Fatal(err)
+		log.Panic(err)
 	}
 	return m.Run()
 }
@@ -429,5 +429,5 @@ func (p *page) picture(name string) {
 	data, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 	require.NoError(p.t, err)
 	require.NoError(p.t, os.MkdirAll(dir, 0o755))
-	require.NoError(p.t, os.WriteFile(filepath.Join(dir, name+".png"), data, 0o644)) //nolint:gosec // It is part of the documents.
+	require.NoError(p.t, os.WriteFile(filepath.Join(dir, name+".png"), data, 0o644))
 }

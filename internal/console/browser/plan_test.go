@@ -37,8 +37,10 @@ func TestPlans(t *testing.T) {
 // The page that graphctl writes stands alone, and no operator's name is broken letter by letter.
 func TestPlanPage(t *testing.T) {
 	node := func(name string, us float64, children ...map[string]any) map[string]any {
-		return map[string]any{"operator": name, "arguments": "(a:Person)-[:KNOWS]->(b:Person)", "rows": 7, "estimatedRows": 1.5, "timeUs": us, "bytes": 100, "memory": 4096,
-			"shardRequests": 2, "cacheHits": 5, "cacheMisses": 1, "wireRequests": 4, "wireSent": 120, "wireReceived": 330, "edges": 200, "wirePerEdge": 2.25, "largeValues": 3, "children": children}
+		return map[string]any{
+			"operator": name, "arguments": "(a:Person)-[:KNOWS]->(b:Person)", "rows": 7, "estimatedRows": 1.5, "timeUs": us, "bytes": 100, "memory": 4096,
+			"shardRequests": 2, "cacheHits": 5, "cacheMisses": 1, "wireRequests": 4, "wireSent": 120, "wireReceived": 330, "edges": 200, "wirePerEdge": 2.25, "largeValues": 3, "children": children,
+		}
 	}
 	page, err := console.PlanPage("MATCH </script>", node("Projection", 10, node("ExpandIntoUndirected", 500, node("VertexIndexSeekRange", 60))))
 	require.NoError(t, err)

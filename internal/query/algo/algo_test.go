@@ -296,10 +296,8 @@ func TestMemory(t *testing.T) {
 }
 
 func compareSimilarity(t *testing.T, e *query.Engine, w *world, d string) {
-	want, turned := map[[2]int]float64{}, w.turned(d)
-	for pair, s := range naiveSimilarity(turned) {
-		want[pair] = s
-	}
+	turned := w.turned(d)
+	want := naiveSimilarity(turned)
 	call := fmt.Sprintf("CALL algo.similarity({%s, direction: '%s', topK: %%d}) YIELD node1, node2, similarity RETURN node1.i, node2.i, similarity", scope, d)
 	have := map[[2]int]float64{}
 	best := make([]float64, w.n)

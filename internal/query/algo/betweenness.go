@@ -3,6 +3,7 @@ package algo
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/hopgate/hopgate/internal/graph"
 	"github.com/hopgate/hopgate/internal/query/exec/runtime"
@@ -132,8 +133,7 @@ func (b *brandes) from(ctx context.Context, own *runtime.Run, out *lists, s uint
 			}
 		}
 	}
-	for i := len(b.order) - 1; i >= 0; i-- {
-		v := b.order[i]
+	for _, v := range slices.Backward(b.order) {
 		for _, u := range out.of(int(v)) {
 			if b.level[u] == b.level[v]+1 {
 				b.depend[v] += b.ways[v] / b.ways[u] * (1 + b.depend[u])

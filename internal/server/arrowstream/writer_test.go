@@ -250,7 +250,7 @@ func kinds(r *rand.Rand) []func() graph.Value {
 		},
 		func() graph.Value { return graph.IntValue(r.Int64N(100)) },
 		func() graph.Value {
-			return graph.FloatValue([]float64{0.5, math.NaN(), math.Inf(-1), -0.0, 3}[r.IntN(5)])
+			return graph.FloatValue([]float64{0.5, math.NaN(), math.Inf(-1), math.Copysign(0, -1), 3}[r.IntN(5)])
 		},
 		func() graph.Value { return graph.StringValue(name()) },
 		func() graph.Value { return graph.BytesValue([]byte(name())) },

@@ -206,7 +206,7 @@ func (h *Handler) shards(w http.ResponseWriter, r *http.Request) {
 			s := &shapes[i]
 			g, v := &s.Graph, &s.Values
 			out = append(out, shardJSON{
-				int(s.Shard), g.DiskBytes + v.DiskBytes, int(g.ReadAmplification), g.WriteAmplification(),
+				s.Shard, g.DiskBytes + v.DiskBytes, g.ReadAmplification, g.WriteAmplification(),
 				int64(s.Decoded.Used), s.Topology.Hits, s.Topology.Misses + s.Topology.Stale, g.BlockRead + v.BlockRead, g.BlockFound + v.BlockFound,
 			})
 		}
