@@ -25,6 +25,20 @@ type FetchRequest struct {
 	Method  string        // get, head, gets, heads, post, put or delete
 	Body    []byte        // a JSON object
 	Timeout time.Duration // 0: the engine's
+	// Items, if not nil, takes the items of the one array of a reading request, and sends the answer if nothing fails before.
+	Items Items
+}
+
+// Items collects the items of an array.
+type Items interface {
+	// Begin discards all items: the request starts, or starts again.
+	Begin()
+	// Add takes an item as JSON and keeps no reference to it.
+	Add(item []byte) error
+	// Held is how many bytes the items take. They count to the request's memory.
+	Held() int
+	// Send sends the items. It calls hold with the bytes that it holds, including Held. began reports whether the client has got some.
+	Send(hold func(bytes int) error) (began bool, err error)
 }
 
 // Fetch runs a JSON-array fetch and writes its answer to w. code is the answer's code. A request that fails before anything is
@@ -106,6 +120,9 @@ func (e *Engine) fetch(ctx context.Context, q *Running, req FetchRequest, w *wat
 	q.trace.stream()
 	run := &fetchRun{e: e, g: g, tx: tx, q: q, writes: mode != shard.Read}
 	run.programs = e.fetches.of(g, tx.Counts())
+	if mode == shard.Read && req.Items != nil {
+		return run.items(ctx, r, req.Items)
+	}
 	if mode == shard.Read {
 		w.gate = func() error { return checked(ctx, tx) }
 		res, err = r.Run(ctx, run, run.programs.cache, w)
@@ -201,6 +218,43 @@ type fetchRun struct {
 	q        *Running
 	programs *fetchPrograms
 	writes   bool
+	rows     *exec.Rows    // of the plan that runs
+	kept     exec.Retained // the memory of items after it
+}
+
+// items runs a request that gives items.
+func (r *fetchRun) items(ctx context.Context, req *fetch.Request, items Items) (fetch.Result, error) {
+	items.Begin()
+	res, err := req.Items(ctx, r, r.programs.cache, func(item []byte) error {
+		if err := items.Add(item); err != nil {
+			return err
+		}
+		return r.rows.HoldBytes(items.Held())
+	})
+	if lost := checked(ctx, r.tx); lost != nil {
+		return res, lost
+	}
+	if err != nil {
+		return res, err
+	}
+	defer r.kept.Release()
+	if err := r.hold(items.Held()); err != nil {
+		return res, err
+	}
+	r.q.cpu.beforeWrite()
+	res.Began, err = items.Send(r.hold)
+	return res, err
+}
+
+// hold charges what the request holds after its plans have ended.
+func (r *fetchRun) hold(bytes int) error {
+	r.kept.Release()
+	r.kept = exec.Retained{Bytes: int64(bytes), Pools: r.e.pools(r.q)}
+	r.kept.Charge(&r.q.held)
+	if limit := r.e.opt.QueryBytes; limit > 0 && int64(bytes) > limit {
+		return graph.BudgetError("the answer needs more than %d bytes, the budget of query-memory", limit)
+	}
+	return nil
 }
 
 // passAfter is the number of rows from which on a list is read as a scan: a table that is read whole does not evict from the
@@ -224,6 +278,7 @@ func (r *fetchRun) Run(ctx context.Context, q *plan.Query, params map[string]gra
 	if err != nil {
 		return err
 	}
+	r.rows = rows
 	defer func() {
 		r.q.trace.executed(x, rows)
 		rows.Close()

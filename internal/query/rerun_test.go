@@ -48,6 +48,20 @@ func (tx *losingTx) Scan(ctx context.Context, label graph.LabelID, from graph.Ve
 	return tx.Tx.Scan(ctx, label, from, dst)
 }
 
+// heldItems keeps the items of a fetch.
+type heldItems struct {
+	held, sent []string
+	begun      int
+}
+
+func (h *heldItems) Begin()                { h.held, h.begun = nil, h.begun+1 }
+func (h *heldItems) Add(item []byte) error { h.held = append(h.held, string(item)); return nil }
+func (h *heldItems) Held() int             { return 32 * len(h.held) }
+func (h *heldItems) Send(hold func(bytes int) error) (bool, error) {
+	h.sent = h.held
+	return true, hold(h.Held())
+}
+
 // What a request has read is lost: it is run again, unless its client has seen a row, it has committed something, or it
 // is lost too often.
 func TestRerun(t *testing.T) {
@@ -80,6 +94,23 @@ func TestRerun(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, out.String(), `"i":3000`)
 	require.Zero(t, l.lose)
+
+	l.lose = 2
+	var items heldItems
+	out.Reset()
+	_, err = e.Fetch(ctx, FetchRequest{Method: "get", Body: []byte(`{"N[]": {"count": 0, "N": {"@column": "i"}}}`), Items: &items}, &out)
+	require.NoError(t, err)
+	require.Empty(t, out.String())
+	require.Len(t, items.sent, 3000)
+	require.Equal(t, 3, items.begun)
+
+	l.lose, l.from = 1, 1 // after the first items
+	items = heldItems{}
+	_, err = e.Fetch(ctx, FetchRequest{Method: "get", Body: []byte(`{"N[]": {"count": 0, "N": {"@column": "i"}}}`), Items: &items}, &out)
+	require.NoError(t, err)
+	require.Zero(t, l.lose)
+	require.Len(t, items.sent, 3000)
+	require.Equal(t, 2, items.begun)
 
 	l.lose, l.from = 1, 1
 	rows, err = query("MATCH (n:N) RETURN n.i")

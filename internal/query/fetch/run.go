@@ -30,6 +30,8 @@ type run struct {
 	texts  []madeText // what hidden queries gave
 	plans  []byte     // of arrays, for @explain
 	w      writer
+	items  func(item []byte) error // takes the items of the one array; nil: w takes the answer
+	item   []byte                  // for it
 	row    []graph.Value
 	rows   int // given so far, nested ones too
 	start  time.Time
@@ -53,8 +55,7 @@ type Result struct {
 // is written, Result.Began is false, nothing was written, and Failure makes the answer. cache may be nil. Every error is
 // an *Error.
 func (r *Request) Run(ctx context.Context, runner Runner, cache *Cache, w io.Writer) (Result, error) {
-	x := &run{ctx: ctx, req: r, runner: runner, cache: cache, start: time.Now(), params: make(map[string]graph.Value)}
-	x.w = writer{w: w, run: x, buf: append(make([]byte, 0, 4<<10), '{')}
+	x := r.start(ctx, runner, cache, w)
 	err := x.all()
 	if err == nil {
 		x.envelope()
@@ -70,6 +71,12 @@ func (r *Request) Run(ctx context.Context, runner Runner, cache *Cache, w io.Wri
 	return res, nil
 }
 
+func (r *Request) start(ctx context.Context, runner Runner, cache *Cache, w io.Writer) *run {
+	x := &run{ctx: ctx, req: r, runner: runner, cache: cache, start: time.Now(), params: make(map[string]graph.Value)}
+	x.w = writer{w: w, run: x, buf: append(make([]byte, 0, 4<<10), '{')}
+	return x
+}
+
 func (x *run) all() error {
 	if err := x.identify(); err != nil {
 		return err
@@ -80,6 +87,9 @@ func (x *run) all() error {
 	prog, err := x.cache.program(x.req, x.runner.Catalog())
 	if err != nil {
 		return err
+	}
+	if n := arrays(prog.members); x.items != nil && n != 1 {
+		return &Error{Code: CodeArgument, Msg: "an answer as a table holds the items of one array, such as \"User[]\", and the request has " + decimal(n)}
 	}
 	if err := x.lift(prog.params); err != nil {
 		return err
@@ -239,6 +249,14 @@ func (x *run) array(m *output) error {
 	}
 	if m.query == nil {
 		return nil
+	}
+	if x.items != nil {
+		return x.query(m.query, func(row []graph.Value) error {
+			if x.item = w.element(append(x.item[:0], '['), m.elem, row); len(x.item) == 1 {
+				return nil
+			}
+			return x.items(x.item[1:])
+		})
 	}
 	began := false
 	err := x.query(m.query, func(row []graph.Value) error {

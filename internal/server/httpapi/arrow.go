@@ -23,15 +23,15 @@ const (
 // arrowSink sends record batches to an HTTP client, each as soon as it is complete.
 type arrowSink struct {
 	*ipc.Writer
-	res   *query.Result
-	flush func() error
+	sending func() // called before each
+	flush   func() error
 }
 
 // errGone is the error of a client that does not read its answer.
 var errGone = errors.New("the client is gone")
 
 func (s *arrowSink) Write(rec arrow.RecordBatch) error {
-	s.res.Sending()
+	s.sending()
 	if s.Writer.Write(rec) != nil || s.flush() != nil {
 		return errGone
 	}
@@ -46,7 +46,7 @@ func writeArrow(w http.ResponseWriter, res *query.Result, f format, status int, 
 		w.Header().Set("Content-Type", f.media)
 		w.WriteHeader(status)
 		sent = true
-		return &arrowSink{ipc.NewWriter(w, ipc.WithSchema(schema)), res, http.NewResponseController(w).Flush}, nil
+		return &arrowSink{ipc.NewWriter(w, ipc.WithSchema(schema)), res.Sending, http.NewResponseController(w).Flush}, nil
 	}, res.HoldBytes)
 	switch err := copyRows(out, res); {
 	case errors.Is(err, errGone):

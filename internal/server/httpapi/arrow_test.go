@@ -201,3 +201,71 @@ func TestArrowBreaksOff(t *testing.T) {
 		require.NoError(t, res.Body.Close())
 	}
 }
+
+// A fetch of one array is a table; members of objects inside of the items are columns of their own.
+func TestArrowFetch(t *testing.T) {
+	h := newHTTP(newOracle(t), query.Options{}, Options{})
+	res := ask(h, "/v1/query", "application/json", statement(
+		"CREATE (a:User {id: 1, name: 'Ann', tags: ['x']})-[:KNOWS]->(:User {id: 2, age: 7}), (:Moment {id: 10, userId: 1}), (:Moment {id: 11, userId: 2})"))
+	require.Equal(t, http.StatusOK, res.StatusCode)
+	for _, label := range []string{"User", "Moment"} {
+		ask(h, "/v1/query", "application/json", statement("CREATE CONSTRAINT FOR (u:"+label+") REQUIRE u.id IS UNIQUE"))
+	}
+	object := func(text string) (m map[string]any) {
+		require.NoError(t, json.Unmarshal([]byte(text), &m))
+		return m
+	}
+	res = ask(h, "/get", mediaArrow, object(`{"User[]": {"User": {"@order": "id+"}}}`))
+	require.Equal(t, mediaArrow, res.Header.Get("Content-Type"))
+	fields, rows := arrowRows(t, res.Body)
+	require.ElementsMatch(t, []string{"id", "name", "tags", "age"}, fields)
+	have := make([]map[string]any, len(rows))
+	for i, row := range rows {
+		have[i] = map[string]any{}
+		for k, name := range fields {
+			have[i][name] = row[k]
+		}
+	}
+	require.Equal(t, []map[string]any{
+		{"id": 1.0, "name": "Ann", "tags": []any{"x"}, "age": nil}, {"id": 2.0, "name": nil, "tags": nil, "age": 7.0},
+	}, have)
+
+	fields, rows = arrowRows(t, ask(h, "/get", mediaArrow, object(`{"[]": {"Moment": {"@order": "id+"}, "User": {"id@": "/Moment/userId", "@column": "id"}}}`)).Body)
+	require.Equal(t, []string{"Moment.id", "Moment.userId", "User.id"}, fields)
+	require.Equal(t, [][]any{{10.0, 1.0, 1.0}, {11.0, 2.0, 2.0}}, rows)
+
+	fields, rows = arrowRows(t, ask(h, "/get/User[]", mediaArrow, object(`{"User": {"id": 77}}`)).Body)
+	require.Empty(t, fields)
+	require.Empty(t, rows)
+
+	for body, status := range map[string]int{`{"User": {"id": 1}}`: http.StatusNotAcceptable, `{"User[]": {"User": {"nope{}": 1}}}`: http.StatusNotAcceptable} {
+		res := ask(h, "/get", mediaArrow, object(body))
+		require.Equal(t, status, res.StatusCode)
+		text, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		require.Contains(t, string(text), `"ok":false`)
+	}
+	res = ask(h, "/head", mediaArrow, object(`{"User": {}}`))
+	require.Equal(t, mediaFetch, res.Header.Get("Content-Type"))
+}
+
+// The items of a fetch as Arrow are held until the last has come, within the memory of a query.
+func TestArrowFetchMemory(t *testing.T) {
+	h := newHTTP(newOracle(t), query.Options{QueryBytes: 1 << 20}, Options{})
+	for i := range 10 {
+		res := ask(h, "/v1/query", "application/json", statement(fmt.Sprintf(
+			"UNWIND range(1, 40) AS i CREATE (u:User {id: i + %d, text: reduce(s = 'x', k IN range(1, 12) | s + s)})", 40*i)))
+		require.Equal(t, http.StatusOK, res.StatusCode)
+	}
+	fetch := func(count int) *http.Response {
+		return ask(h, "/get", mediaArrow, map[string]any{"User[]": map[string]any{"count": count, "User": map[string]any{}}})
+	}
+	res := fetch(400)
+	require.Equal(t, http.StatusRequestEntityTooLarge, res.StatusCode)
+	text, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "query-memory")
+	require.Contains(t, string(text), `"ok":false`)
+	_, rows := arrowRows(t, fetch(100).Body)
+	require.Len(t, rows, 100)
+}

@@ -34,9 +34,12 @@ func (h *Handler) fetch(w http.ResponseWriter, r *http.Request, method string) {
 	if wrap := r.PathValue("wrap"); wrap != "" && json.Valid(body) {
 		body = fetch.Wrap(wrap, body)
 	}
-	code, err := h.e.Fetch(r.Context(), query.FetchRequest{
-		Graph: r.URL.Query().Get("graph"), Method: method, Body: body, Timeout: pref.wait,
-	}, out)
+	req := query.FetchRequest{Graph: r.URL.Query().Get("graph"), Method: method, Body: body, Timeout: pref.wait}
+	if wantsArrow(r, method) {
+		out.status = true
+		req.Items = &fetchTable{out: out}
+	}
+	code, err := h.e.Fetch(r.Context(), req, out)
 	if err != nil {
 		out.fail(body, err, start)
 		return

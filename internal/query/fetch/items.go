@@ -1,0 +1,29 @@
+package fetch
+
+import (
+	"context"
+	"io"
+)
+
+// Items runs a request for one array and passes each of its items, as JSON, to take, which must not keep it. The rest of the
+// answer is dropped. Errors are those of Run, and those of take.
+func (r *Request) Items(ctx context.Context, runner Runner, cache *Cache, take func(item []byte) error) (Result, error) {
+	x := r.start(ctx, runner, cache, io.Discard)
+	x.items = take
+	err := x.all()
+	if err != nil {
+		err = AsError(err)
+	}
+	return Result{Rows: x.rows}, err
+}
+
+// arrays counts the arrays of an answer that do not lie inside of items.
+func arrays(members []*output) (n int) {
+	for _, m := range members {
+		if m.kind == outArray {
+			n++
+		}
+		n += arrays(m.members)
+	}
+	return n
+}

@@ -1,0 +1,116 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"github.com/hopgate/hopgate/internal/graph"
+	"github.com/hopgate/hopgate/internal/query/exec/runtime"
+	"github.com/hopgate/hopgate/internal/server/arrowstream"
+	"github.com/hopgate/hopgate/internal/server/wire"
+)
+
+// wantsArrow reports whether to answer a fetch as Arrow. All other media types that a client may accept get JSON.
+func wantsArrow(r *http.Request, method string) bool {
+	f, ok := accept(r.Header.Values("Accept"))
+	return ok && f.arrow && (method == "get" || method == "gets")
+}
+
+// tableRows is how many rows of a fetchTable are encoded at once.
+const tableRows = 1024
+
+// fetchTable holds the items of a fetch as columns: a member of an item is a column, and so is a member of an object inside of an
+// item, under both names with a point between. An item without a member has null there. Any item may bring a new column, so the
+// table is complete before it is sent.
+type fetchTable struct {
+	out     *fetchWriter
+	names   []string
+	at      map[string]int // the columns of names
+	columns [][]graph.Value
+	rows    int
+	size    int // of names and values, without their cells
+}
+
+func (t *fetchTable) Begin() { *t = fetchTable{out: t.out, at: map[string]int{}} }
+
+func (t *fetchTable) Add(item []byte) error {
+	v, err := wire.DecodeValue(item)
+	if err != nil {
+		return graph.InternalError("fetch", err)
+	}
+	if v.Kind() == graph.Map {
+		t.add("", v.Map())
+	} else {
+		t.put("value", v)
+	}
+	t.rows++
+	return nil
+}
+
+func (t *fetchTable) Held() int { return t.size + t.rows*len(t.columns)*runtime.CellSize }
+
+func (t *fetchTable) add(prefix string, entries []graph.MapEntry) {
+	for _, e := range entries {
+		if e.Value.Kind() == graph.Map {
+			t.add(prefix+e.Key+".", e.Value.Map())
+		} else {
+			t.put(prefix+e.Key, e.Value)
+		}
+	}
+}
+
+// put sets a cell of the current row. If a name comes twice, the first value counts.
+func (t *fetchTable) put(name string, v graph.Value) {
+	i, ok := t.at[name]
+	if !ok {
+		i = len(t.names)
+		t.at[name] = i
+		t.names, t.columns = append(t.names, name), append(t.columns, nil)
+		t.size += 2*len(name) + 128
+	}
+	if t.fill(i); len(t.columns[i]) == t.rows {
+		t.columns[i] = append(t.columns[i], v)
+		t.size += runtime.ValueSize(v) - runtime.CellSize
+	}
+}
+
+// fill gives a column nulls before the current row.
+func (t *fetchTable) fill(i int) {
+	for len(t.columns[i]) < t.rows {
+		t.columns[i] = append(t.columns[i], graph.Value{})
+	}
+}
+
+func (t *fetchTable) Send(hold func(bytes int) error) (began bool, err error) {
+	w := t.out.w
+	table := arrowstream.New(t.names, func(schema *arrow.Schema) (arrowstream.Sink, error) {
+		t.out.sent = true
+		w.Header().Set("Content-Type", mediaArrow)
+		w.WriteHeader(http.StatusOK)
+		return &arrowSink{ipc.NewWriter(w, ipc.WithSchema(schema)), func() {}, http.NewResponseController(w).Flush}, nil
+	}, func(bytes int) error { return hold(t.Held() + bytes) })
+	if err = t.encode(table); errors.Is(err, errGone) {
+		err = graph.DeadlineError(err)
+	}
+	return t.out.sent, err
+}
+
+func (t *fetchTable) encode(to *arrowstream.Writer) error {
+	for i := range t.columns {
+		t.fill(i)
+	}
+	b := graph.Batch{Cols: make([]graph.Column, len(t.columns))}
+	for from := 0; from < t.rows; from += b.N {
+		b.N = min(tableRows, t.rows-from)
+		for i, c := range t.columns {
+			b.Cols[i].Vals = c[from : from+b.N]
+		}
+		if err := to.Append(&b); err != nil {
+			return err
+		}
+	}
+	return to.Close()
+}
