@@ -1,0 +1,2 @@
+// Package algo measures graph algorithms against bare arrays.
+package algo
