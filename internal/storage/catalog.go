@@ -70,7 +70,7 @@ func OpenCatalog(first *Shard) (*Catalog, error) {
 	for i := range st.names {
 		st.names[i] = names{ids: map[string]uint32{}, all: []string{""}}
 	}
-	db := first.graph.db
+	db := first.graph.live()
 	err := scan(db, keys.Name, func(k, v []byte) error {
 		if len(k) != 6 || k[1] > nameNextIndex {
 			return corrupt("name", k, errRecord)
@@ -417,7 +417,7 @@ func indexMarkKey(id graph.IndexID) []byte {
 
 // IndexMark gives the vertex from which the building of an index goes on.
 func (c *Catalog) IndexMark(id graph.IndexID) (graph.VertexID, error) {
-	n, err := readNumber(c.shard.graph.db, indexMarkKey(id))
+	n, err := readNumber(c.shard.graph.live(), indexMarkKey(id))
 	return graph.VertexID(n), err
 }
 

@@ -232,7 +232,7 @@ func (s *shardCheck) values() error {
 		}
 		v, err := it.ValueAndErr()
 		if err != nil {
-			return s.v.shard.values.faultAt(it.Key(), err)
+			return largeFault(s.v.shard.values, it.Key(), err)
 		}
 		if err := s.largeValue(it.Key(), v, next); err != nil {
 			return err

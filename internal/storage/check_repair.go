@@ -15,7 +15,7 @@ import (
 // them. The caller must be the only one who may write, and calls Reload afterwards.
 func (s *Shard) Repair(fixes []Fix, was *View) (done []Fix, err error) {
 	for _, f := range fixes {
-		now, there, err := get(s.graph.live, f.Key, nil)
+		now, there, err := get(s.graph.live(), f.Key, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -55,15 +55,15 @@ func (s *Shard) Repair(fixes []Fix, was *View) (done []Fix, err error) {
 
 // Reload makes the shard's memory follow what is stored. The caller must be the only one who may write.
 func (s *Shard) Reload() error {
-	counters, err := readCounters(s.graph.live)
+	counters, err := readCounters(s.graph.live())
 	if err != nil {
 		return err
 	}
-	sketches, err := readSketches(s.graph.live)
+	sketches, err := readSketches(s.graph.live())
 	if err != nil {
 		return err
 	}
-	degrees, err := readDegrees(s.graph.live)
+	degrees, err := readDegrees(s.graph.live())
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (s *Shard) Reload() error {
 	s.version++
 	s.deltaCount++ // some fixes are delta records
 	for what, p := range map[byte]*uint64{keys.MetaNextVertex: &s.next.vertex, keys.MetaNextEdge: &s.next.edge, keys.MetaNextValue: &s.next.value} {
-		n, err := readNumber(s.graph.live, keys.MetaKey(what))
+		n, err := readNumber(s.graph.live(), keys.MetaKey(what))
 		if err != nil {
 			return err
 		}

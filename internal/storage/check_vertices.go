@@ -418,7 +418,7 @@ func (s *shardCheck) value(cell []byte) (graph.Value, error) {
 	key := keys.AppendValueKey(nil, ref.ID)
 	b, ok, err := get(s.views[no].values, key, nil)
 	if err != nil {
-		return graph.Value{}, s.views[no].shard.values.faultAt(key, err)
+		return graph.Value{}, largeFault(s.views[no].shard.values, key, err)
 	}
 	if !ok {
 		return graph.Value{}, nil

@@ -12,8 +12,8 @@ import (
 func (s *Shard) Checkpoint(dir string) error {
 	fs := s.opts.FS
 	return errors.Join(
-		s.graph.checkpoint(fs.PathJoin(dir, graphDir)),
-		s.values.checkpoint(fs.PathJoin(dir, valuesDir)),
+		s.disk.graph.checkpoint(fs.PathJoin(dir, graphDir)),
+		s.disk.values.checkpoint(fs.PathJoin(dir, valuesDir)),
 	)
 }
 

@@ -101,12 +101,12 @@ func together(ws []*Writer, f func(i int) error) error {
 	errs := make([]error, len(ws))
 	var others sync.WaitGroup
 	for i, w := range ws {
-		if w.shard.peer != nil && len(ws) > 1 {
+		if w.shard.graph.durable() && len(ws) > 1 {
 			others.Go(func() { errs[i] = f(i) })
 		}
 	}
 	for i, w := range ws {
-		if w.shard.peer == nil || len(ws) == 1 {
+		if !w.shard.graph.durable() || len(ws) == 1 {
 			errs[i] = f(i)
 		}
 	}
@@ -142,7 +142,7 @@ func syncBefore(ws, touched []*Writer) error {
 
 // startSync begins to make durable all that was applied; wait gives the end.
 func (s *Shard) startSync() (wait func() error, err error) {
-	b := s.graph.db.NewBatch()
+	b := s.graph.newBatch()
 	if err := b.LogData([]byte{0}, nil); err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (s *Shard) apply(b *pebble.Batch, sync, snap bool) (wait func() error, err 
 	s.applied++
 	s.version++
 	n := s.applied
-	if s.peer != nil {
+	if s.graph.durable() {
 		s.synced.Store(n)
 		return end, nil
 	}
@@ -199,7 +199,7 @@ func (w *Writer) applyLarge() (wait func() error, err error) {
 	if len(w.over.large) == 0 {
 		return func() error { return nil }, nil
 	}
-	b := w.shard.values.db.NewBatch()
+	b := w.shard.values.newBatch()
 	var key []byte
 	for i, cell := range w.over.large {
 		key = keys.AppendValueKey(key[:0], w.over.firstLarge+uint64(i))
@@ -261,7 +261,7 @@ func writeIntent(first *Shard, ws []*Writer, intents *uint64) (end func() error,
 		record = append(record, repr...)
 	}
 	key := append([]byte{byte(keys.Intent)}, number...)
-	b := first.graph.db.NewBatch()
+	b := first.graph.newBatch()
 	if err := b.Set(key, record, nil); err != nil {
 		return nil, err
 	}
@@ -273,7 +273,7 @@ func writeIntent(first *Shard, ws []*Writer, intents *uint64) (end func() error,
 		return nil, err
 	}
 	return func() error {
-		b := first.graph.db.NewBatch()
+		b := first.graph.newBatch()
 		if err := b.Delete(key, nil); err != nil {
 			return err
 		}
@@ -291,13 +291,13 @@ func writeIntent(first *Shard, ws []*Writer, intents *uint64) (end func() error,
 func Recover(shards []*Shard) (intents uint64, err error) {
 	applied := make([]uint64, len(shards))
 	for i, s := range shards {
-		if applied[i], err = readNumber(s.graph.live, keys.MetaKey(keys.MetaIntent)); err != nil {
+		if applied[i], err = readNumber(s.graph.live(), keys.MetaKey(keys.MetaIntent)); err != nil {
 			return 0, err
 		}
 		intents = max(intents, applied[i])
 	}
 	var found [][]byte
-	err = scan(shards[0].graph.db, keys.Intent, func(k, v []byte) error {
+	err = scan(shards[0].graph.live(), keys.Intent, func(k, v []byte) error {
 		if len(k) != 9 {
 			return corrupt("intent", k, errRecord)
 		}
@@ -347,7 +347,7 @@ func Recover(shards []*Shard) (intents uint64, err error) {
 }
 
 func (s *Shard) redo(repr []byte) error {
-	b := s.graph.db.NewBatch()
+	b := s.graph.newBatch()
 	if err := b.SetRepr(append([]byte(nil), repr...)); err != nil {
 		return err
 	}
@@ -360,7 +360,7 @@ func (s *Shard) redo(repr []byte) error {
 
 // put writes a small batch, synced, outside of transactions.
 func (s *Shard) put(f func(b *pebble.Batch) error) error {
-	b := s.graph.db.NewBatch()
+	b := s.graph.newBatch()
 	if err := f(b); err != nil {
 		return errors.Join(err, b.Close())
 	}

@@ -78,7 +78,7 @@ func (f *compactor) end(c *cursor, space keys.Space) error {
 }
 
 func (s *Shard) newCompactor(r *reader) *compactor {
-	f := &compactor{s: s, r: r, b: s.graph.db.NewBatch(), resized: map[Degree]int64{}, from: maps.Clone(s.compactFrom)}
+	f := &compactor{s: s, r: r, b: s.graph.newBatch(), resized: map[Degree]int64{}, from: maps.Clone(s.compactFrom)}
 	if f.from == nil {
 		f.from = map[keys.Space][]byte{}
 	}

@@ -62,7 +62,7 @@ func (f *compactor) deleteGroups() error {
 	}
 	first, last := f.groups[:keys.GroupSize], f.groups[len(f.groups)-keys.GroupSize:]
 	end := append(slices.Clone(last), 0)
-	it, err := newIter(f.s.graph.live, &pebble.IterOptions{LowerBound: first, UpperBound: end})
+	it, err := newIter(f.s.graph.live(), &pebble.IterOptions{LowerBound: first, UpperBound: end})
 	if err != nil {
 		return fault("compact", err)
 	}

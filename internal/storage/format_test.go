@@ -19,7 +19,7 @@ func TestFormatVersion(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	reopen := func(version uint64, readOnly bool) (now uint64, err error) {
-		in, err := openInstance(o, nil, "data/0/graph", false, false)
+		in, err := openInstance(o, nil, "data/0/graph", false, false, nil)
 		require.NoError(t, err)
 		record := formatRecord(0, 1)
 		_, size := binary.Uvarint(record)
@@ -32,7 +32,7 @@ func TestFormatVersion(t *testing.T) {
 		if err != nil {
 			return 0, err
 		}
-		record, ok, err := get(s.graph.db, keys.MetaKey(keys.MetaFormat), nil)
+		record, ok, err := get(s.graph.live(), keys.MetaKey(keys.MetaFormat), nil)
 		require.NoError(t, err)
 		require.True(t, ok)
 		now, _ = binary.Uvarint(record)

@@ -17,21 +17,14 @@ import (
 // manifest cannot be written; an instance then stops: it takes no more writes, answers them with the fault, and keeps
 // serving what can be read until the process ends. Opening the directory again finds all that was acknowledged.
 type instance struct {
-	name string
-	db   *pebble.DB
-	live pebble.Reader // what is there now
-	// peer has the store in another process; then db is good for making batches alone.
-	peer  *peerStore
-	store Store
+	health
+	db     *pebble.DB
+	shares bool // views share snapshots; see share
 
 	opts *pebble.Options
 	fs   vfs.FS // nil if the store is not sealed when it is closed
-	log  *slog.Logger
-
-	failOnce sync.Once
-	failed   chan struct{} // closed at the first fault that writes cannot survive
-	fault    error         // set before failed is closed
-	closing  chan struct{}
+	// closing is closed when the shard begins to close.
+	closing <-chan struct{}
 	// wedged says that Pebble's locks may be held for ever, so that the store can no longer be closed.
 	wedged atomic.Bool
 	guards guards
@@ -60,8 +53,9 @@ type instance struct {
 }
 
 // openInstance opens the store in dir, making it if create is set.
-func openInstance(o *Options, sh *Shared, dir string, values, create bool) (*instance, error) {
-	in := &instance{name: dir, log: o.Logger, failed: make(chan struct{}), closing: make(chan struct{})}
+func openInstance(o *Options, sh *Shared, dir string, values, create bool, closing <-chan struct{}) (*instance, error) {
+	in := &instance{shares: values, closing: closing}
+	in.init(dir, o.Logger)
 	p := pebbleOptions(o, sh, values)
 	in.opts = p
 	p.ErrorIfNotExists = !create
@@ -109,7 +103,7 @@ func openInstance(o *Options, sh *Shared, dir string, values, create bool) (*ins
 	if err != nil {
 		return nil, damaged("open "+dir, fmt.Errorf("open %s: %w", dir, err))
 	}
-	in.db, in.live = db, db
+	in.db = db
 	if v := db.FormatMajorVersion(); v < pebble.FormatValueSeparation {
 		return nil, errors.Join(fmt.Errorf("open %s: format version %d separates no values", dir, v), db.Close())
 	}
@@ -120,6 +114,15 @@ func openInstance(o *Options, sh *Shared, dir string, values, create bool) (*ins
 	}
 	return in, nil
 }
+
+// newBatch implements store.
+func (in *instance) newBatch() *pebble.Batch { return in.db.NewBatch() }
+
+// live implements store.
+func (in *instance) live() pebble.Reader { return in.db }
+
+// durable implements store.
+func (*instance) durable() bool { return false }
 
 // open turns Pebble's panics, and its wish to end the process, into errors.
 func (in *instance) open(dir string, p *pebble.Options) (*pebble.DB, error) {
@@ -154,21 +157,10 @@ func (in *instance) backgroundError(err error) {
 	}
 }
 
-// fail makes the instance refuse writes from now on.
-func (in *instance) fail(err error) {
-	in.failOnce.Do(func() {
-		in.fault = unavailable("storage: "+in.name+" takes no more writes until it is opened again", err)
-		in.log.Error("store failed", slog.String("store", in.name), slog.Any("error", err))
-		close(in.failed)
-	})
-}
-
-// writable tells why the instance cannot be written to, or nil.
+// writable implements store.
 func (in *instance) writable() error {
-	select {
-	case <-in.failed:
-		return in.fault
-	default:
+	if err := in.health.writable(); err != nil {
+		return err
 	}
 	if err := in.background.Load(); err != nil {
 		return unavailable("storage: "+in.name+" cannot be written to now", *err)
@@ -176,20 +168,10 @@ func (in *instance) writable() error {
 	return nil
 }
 
-// apply puts a batch in and returns once it can be read; wait then gives the end of its sync. After an error the batch
-// may or may not be there when the store is opened again, and the instance takes no more writes. With snap it takes the
-// next snapshot along, which the caller is about to want.
+// apply implements store.
 func (in *instance) apply(b *pebble.Batch, sync, snap bool) (wait func() error, err error) {
 	if err := in.writable(); err != nil {
 		return nil, err
-	}
-	if in.peer != nil {
-		// What cannot be read differs is not synced here, see compactor.
-		if err := in.peer.apply(in.store, b, !sync); err != nil {
-			in.fail(err)
-			return nil, in.fault
-		}
-		return func() error { return nil }, nil
 	}
 	var ahead *pebble.Snapshot
 	err = in.guard(func() (err error) {
@@ -225,15 +207,12 @@ func (in *instance) apply(b *pebble.Batch, sync, snap bool) (wait func() error, 
 	}, nil
 }
 
-// close closes the store, unless it is past that.
+// close implements store. A store whose locks a fault holds stays open.
 func (in *instance) close() error {
 	defer in.guards.end()
 	if in.wedged.Load() {
 		<-in.failed // whoever wedged it is about to say why
 		return in.fault
-	}
-	if in.peer != nil {
-		return nil
 	}
 	if err := in.keepAhead(nil, 0); err != nil {
 		return err
@@ -268,7 +247,7 @@ func (in *instance) Fatalf(format string, args ...any) {
 func probeSeparation(o *Options) error {
 	probe := *o
 	probe.FS, probe.ReadOnly, probe.CacheMode = vfs.NewMem(), false, CacheBlocks
-	in, err := openInstance(&probe, nil, "probe", true, true)
+	in, err := openInstance(&probe, nil, "probe", true, true, nil)
 	if err != nil {
 		return err
 	}
@@ -308,8 +287,16 @@ func (in *instance) keepAhead(s *pebble.Snapshot, n uint64) error {
 	return in.guard(old.Close)
 }
 
-// snapshot takes a snapshot. The caller sees to it that nothing is being applied.
-func (in *instance) snapshot() (snap *pebble.Snapshot, err error) {
+// snapshot implements store.
+func (in *instance) snapshot() (pebble.Reader, error) {
+	if in.shares {
+		return in.share()
+	}
+	return in.newSnapshot()
+}
+
+// newSnapshot gives the snapshot that came along with the last batch, or takes one.
+func (in *instance) newSnapshot() (snap *pebble.Snapshot, err error) {
 	in.aheadMu.Lock()
 	if in.ahead != nil && in.aheadOf == in.applied.Load() {
 		snap, in.ahead = in.ahead, nil
@@ -347,7 +334,7 @@ func (in *instance) share() (*sharedSnapshot, error) {
 		s.refs++
 		return s, nil
 	}
-	snap, err := in.snapshot()
+	snap, err := in.newSnapshot()
 	if err != nil {
 		return nil, err
 	}
@@ -367,11 +354,8 @@ func (s *sharedSnapshot) Close() error {
 	return s.in.guard(s.Snapshot.Close)
 }
 
-// flush writes the memtables to tables. It gives up when a flush fails; Pebble goes on trying.
+// flush implements store. It gives up when a flush fails; Pebble goes on trying.
 func (in *instance) flush(ctx context.Context) error {
-	if in.peer != nil {
-		return nil // what is applied is durable
-	}
 	if err := in.writable(); err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func (w *Writer) setTable(alone bool) {
 	if w.chunks {
 		size += w.over.bytes
 	}
-	w.table = alone && w.shard.peer == nil && (w.bulk != nil || w.chunks) && size >= w.shard.opts.Tuning.IngestBytes
+	w.table = alone && w.shard.disk != nil && (w.bulk != nil || w.chunks) && size >= w.shard.opts.Tuning.IngestBytes
 }
 
 // commitBulk puts the bulk's records into the writer's batch, unless they become a table.
@@ -70,12 +70,12 @@ func (w *Writer) commitBulk() error {
 // ingest puts all changes in as one sorted table, which is durable when it returns.
 func (w *Writer) ingest() error {
 	s := w.shard
-	dir := s.graph.name
+	dir := s.graph.label()
 	path := s.opts.FS.PathJoin(s.opts.FS.PathDir(dir), "load.sst")
 	if err := w.writeTable(path); err != nil {
 		return unavailable("storage: write a table of loaded records", errors.Join(err, removeIfThere(s.opts.FS, path)))
 	}
-	if err := s.graph.ingest(path); err != nil {
+	if err := s.disk.graph.ingest(path); err != nil {
 		return err
 	}
 	return w.batch.Close()
@@ -109,7 +109,7 @@ func (w *Writer) writeTable(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	t := sstable.NewWriter(objstorageprovider.NewFileWritable(f), s.graph.tableOptions(0))
+	t := sstable.NewWriter(objstorageprovider.NewFileWritable(f), s.disk.graph.tableOptions(0))
 	n := uint32(0)
 	if len(o.nodes) > 0 {
 		n = o.next(0)

@@ -38,7 +38,7 @@ func (s *Shard) NewListTable(path string, t graph.TypeID, dir graph.Direction) (
 	if err != nil {
 		return nil, unavailable("storage: make a table", err)
 	}
-	w := sstable.NewWriter(objstorageprovider.NewFileWritable(f), s.graph.tableOptions(lowestLevel))
+	w := sstable.NewWriter(objstorageprovider.NewFileWritable(f), s.disk.graph.tableOptions(lowestLevel))
 	return &ListTable{s: s, t: t, dir: dir, w: w, Resized: map[Degree]int64{}}, nil
 }
 
@@ -124,13 +124,13 @@ func (s *Shard) TakeIn(ctx context.Context, paths []string) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	if err := s.graph.rest(ctx); err != nil {
+	if err := s.disk.graph.rest(ctx); err != nil {
 		return err
 	}
 	s.version++
-	s.graph.splits.Store(true)
-	defer s.graph.splits.Store(false)
-	return s.graph.ingest(paths...)
+	s.disk.graph.splits.Store(true)
+	defer s.disk.graph.splits.Store(false)
+	return s.disk.graph.ingest(paths...)
 }
 
 // restPoll is how often the compactions are looked at that are waited for.
@@ -179,7 +179,7 @@ func (s *Shard) PutLarge(cells [][]byte) error {
 	if len(cells) == 0 {
 		return nil
 	}
-	b := s.values.db.NewBatch()
+	b := s.values.newBatch()
 	var key []byte
 	for i, cell := range cells {
 		key = keys.AppendValueKey(key[:0], s.NextLarge()+uint64(i))
@@ -206,7 +206,7 @@ func (s *Shard) Compact(ctx context.Context) error {
 		return err
 	}
 	var errs []error
-	for _, in := range []*instance{s.graph, s.values} {
+	for _, in := range []*instance{s.disk.graph, s.disk.values} {
 		err := in.guard(func() error {
 			return in.db.Compact(ctx, []byte{0}, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, true)
 		})

@@ -3,6 +3,7 @@ package storage
 import (
 	"bytes"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"testing"
 
@@ -17,7 +18,8 @@ func TestLogFile(t *testing.T) {
 }
 
 func testLogFile(t *testing.T, fs vfs.FS, dir string) {
-	in := &instance{failed: make(chan struct{})}
+	in := &instance{}
+	in.init("log", slog.New(slog.DiscardHandler))
 	read := func(name string) []byte {
 		f, err := fs.Open(name)
 		require.NoError(t, err)

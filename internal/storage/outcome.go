@@ -51,7 +51,7 @@ func (s *Shard) purgeOutcomes() error {
 	}
 	from := s.purged.Load()
 	s.purged.Store(now - window) // first, so that no outcome is taken for absent whose record goes now
-	b := s.graph.db.NewBatch()
+	b := s.graph.newBatch()
 	err := errors.Join(
 		b.DeleteRange(outcomeBound(from), outcomeBound(now-window), nil),
 		b.Set(keys.MetaKey(keys.MetaPurged), binary.AppendUvarint(nil, now-window), nil),
@@ -78,7 +78,7 @@ func FindOutcome(shards []*Shard, id CommitID) (Outcome, error) {
 		if err := s.Writable(); err != nil {
 			return OutcomeUnknown, err
 		}
-		_, ok, err := get(s.graph.live, key, nil)
+		_, ok, err := get(s.graph.live(), key, nil)
 		if err != nil {
 			return OutcomeUnknown, fault("look up a commit", err)
 		}

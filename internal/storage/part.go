@@ -61,7 +61,7 @@ func OpenPart(o *Options, sh *Shared, dir string, no, shards int, create bool, c
 		return nil, err
 	}
 	p := &Part{s: s, changed: changed, views: map[uint64]*partView{}}
-	b, ok, err := get(s.graph.db, keys.MetaKey(keys.MetaVersion), nil)
+	b, ok, err := get(s.graph.live(), keys.MetaKey(keys.MetaVersion), nil)
 	if err == nil && ok {
 		if len(b) != 16 {
 			err = corrupt("version", keys.MetaKey(keys.MetaVersion), errRecord)
@@ -84,8 +84,8 @@ func (p *Part) Stats() Stats { return p.s.Stats() }
 
 // Unused reports whether nothing was ever written to the part.
 func (p *Part) Unused() (bool, error) {
-	for in, lower := range map[*instance][]byte{p.s.graph: {byte(keys.Meta) + 1}, p.s.values: nil} {
-		err := scanRange(in.db, lower, nil, func(_, _ []byte) error { return errStop })
+	for st, lower := range map[store][]byte{p.s.graph: {byte(keys.Meta) + 1}, p.s.values: nil} {
+		err := scanRange(st.live(), lower, nil, func(_, _ []byte) error { return errStop })
 		if err != nil {
 			if errors.Is(err, errStop) {
 				err = nil
@@ -165,7 +165,7 @@ func (p *Part) Apply(epoch uint64, c *Changed) error {
 	} else {
 		p.letGo(p.version)
 	}
-	b := in.db.NewBatch()
+	b := in.newBatch()
 	if err := b.SetRepr(append([]byte(nil), c.Batch...)); err != nil {
 		return err
 	}
@@ -305,9 +305,9 @@ func (p *Part) reader(epoch uint64, store Store, version uint64) (r pebble.Reade
 			return nil, nil, ErrFenced
 		}
 		if store == ValuesStore {
-			return p.s.values.db, func() {}, nil
+			return p.s.values.live(), func() {}, nil
 		}
-		return p.s.graph.db, func() {}, nil
+		return p.s.graph.live(), func() {}, nil
 	}
 	v, _, done, err := p.View(epoch, version)
 	if err != nil {

@@ -112,8 +112,8 @@ type Records struct {
 	Done         bool
 }
 
-// peerStore is the writer's side of a Part: the versions of it that are being read.
-type peerStore struct {
+// peerVersions is the writer's side of a Part: the versions of it that are being read.
+type peerVersions struct {
 	peer Peer
 
 	mu      sync.Mutex
@@ -129,17 +129,64 @@ func OpenPeer(o *Options, p Peer, name string, no int, version uint64) (*Shard, 
 	if err != nil {
 		return nil, err
 	}
-	st := &peerStore{peer: p, version: version, refs: map[uint64]int{}}
-	s := &Shard{no: no, opts: o, peer: st}
-	s.reclaimer.init()
-	open := func(which Store) *instance {
-		return &instance{
-			name: name, log: o.Logger, db: db, peer: st, store: which, failed: make(chan struct{}), closing: make(chan struct{}),
-			live: &peerReader{p: st, store: which},
-		}
+	s := newShard(o, no)
+	versions := &peerVersions{peer: p, version: version, refs: map[uint64]int{}}
+	open := func(which Store) *peerStore {
+		st := &peerStore{versions: versions, which: which, batches: db}
+		st.init(name, o.Logger)
+		return st
 	}
 	s.graph, s.values = open(GraphStore), open(ValuesStore)
 	return s, nil
+}
+
+// peerStore implements store for one store of a shard that another process keeps as a Part.
+type peerStore struct {
+	health
+	versions *peerVersions
+	which    Store
+	batches  *pebble.DB // which makes batches, and holds nothing
+}
+
+func (p *peerStore) newBatch() *pebble.Batch { return p.batches.NewBatch() }
+
+func (p *peerStore) live() pebble.Reader { return &peerReader{p: p.versions, store: p.which} }
+
+func (p *peerStore) snapshot() (pebble.Reader, error) {
+	return &peerReader{p: p.versions, store: p.which, version: p.versions.acquire()}, nil
+}
+
+func (p *peerStore) apply(b *pebble.Batch, sync, _ bool) (wait func() error, err error) {
+	if err := p.writable(); err != nil {
+		return nil, err
+	}
+	// The compactor alone asks for no sync: what can be read stays the same.
+	if err := p.versions.apply(p.which, b, !sync); err != nil {
+		p.fail(err)
+		return nil, p.fault
+	}
+	return func() error { return nil }, nil
+}
+
+func (*peerStore) durable() bool { return true }
+
+// guard implements store: calls to another process end with it.
+func (*peerStore) guard(f func() error) error { return f() }
+
+func (*peerStore) flush(context.Context) error { return nil }
+
+// stats implements store. The process that keeps the shard has the numbers.
+func (*peerStore) stats() InstanceStats { return InstanceStats{} }
+
+// close implements store. Both stores have one way to the other process.
+func (p *peerStore) close() error {
+	if p.which != GraphStore {
+		return nil
+	}
+	if err := p.versions.peer.Close(); err != nil {
+		p.log.Error("leave a shard", slog.String("store", p.name), slog.Any("error", err))
+	}
+	return nil
 }
 
 // scratch is a store without anything, for making batches.
@@ -148,14 +195,14 @@ var scratch = sync.OnceValues(func() (*pebble.DB, error) {
 })
 
 // acquire holds the version that is there now. The caller sees to it that nothing is being applied.
-func (p *peerStore) acquire() uint64 {
+func (p *peerVersions) acquire() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refs[p.version]++
 	return p.version
 }
 
-func (p *peerStore) release(version uint64) {
+func (p *peerVersions) release(version uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.refs[version]--; p.refs[version] == 0 {
@@ -165,7 +212,7 @@ func (p *peerStore) release(version uint64) {
 }
 
 // apply has a batch applied, durably.
-func (p *peerStore) apply(store Store, b *pebble.Batch, same bool) error {
+func (p *peerVersions) apply(store Store, b *pebble.Batch, same bool) error {
 	p.mu.Lock()
 	c := &Changed{Store: store, Version: p.version, Batch: b.Repr(), Same: same, Keep: p.refs[p.version] > 0}
 	for _, v := range p.gone {
@@ -198,7 +245,7 @@ func (v *View) Version() uint64 {
 // peerReader reads one store of a Part as of a version, 0 for what is there now. It stands for a Pebble store, but for
 // iterators, which are of its own: see newIter.
 type peerReader struct {
-	p       *peerStore
+	p       *peerVersions
 	store   Store
 	version uint64
 	// keys, in their order, are those whose values, nil where there is none, have been fetched ahead.
@@ -271,9 +318,9 @@ func (r *peerReader) NewIterWithContext(context.Context, *pebble.IterOptions) (*
 	return nil, errElsewhere
 }
 
-// Close implements pebble.Reader. A view's version is held once, for both stores.
+// Close implements pebble.Reader.
 func (r *peerReader) Close() error {
-	if r.store == GraphStore && r.version != 0 {
+	if r.version != 0 {
 		r.p.release(r.version)
 	}
 	return nil
@@ -411,13 +458,3 @@ func (i *peerIterator) Error() error { return i.err }
 
 // Close implements iterator.
 func (i *peerIterator) Close() error { return i.err }
-
-// stopPeer closes what leads to another process.
-func (s *Shard) stopPeer() {
-	if s.peer == nil {
-		return
-	}
-	if err := s.peer.peer.Close(); err != nil {
-		s.opts.Logger.Error("leave a shard", slog.Int("shard", s.no), slog.Any("error", err))
-	}
-}

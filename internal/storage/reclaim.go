@@ -61,7 +61,7 @@ func (r *reclaimer) init() {
 
 // startReclaiming starts the reclaimer of a shard that may be written to.
 func (s *Shard) startReclaiming() {
-	if s.opts.ReadOnly || s.opts.Tuning.ReclaimBytes < 0 {
+	if s.disk == nil || s.opts.ReadOnly || s.opts.Tuning.ReclaimBytes < 0 {
 		return
 	}
 	s.reclaimer.running.Go(s.reclaimLoop)
@@ -97,7 +97,7 @@ func (s *Shard) reclaimLoop() {
 			return
 		case <-idle.C:
 			if err := s.compactIdle(r); err != nil && r.ctx.Err() == nil {
-				s.opts.Logger.Error("compact an idle store", slog.String("store", s.graph.name), slog.Any("error", err))
+				s.opts.Logger.Error("compact an idle store", slog.String("store", s.graph.label()), slog.Any("error", err))
 			}
 			continue
 		case <-r.kick:
@@ -106,8 +106,8 @@ func (s *Shard) reclaimLoop() {
 		for s.reclaimable() {
 			began := time.Now()
 			before := s.values.stats().SeparatedDead
-			if err := s.values.compact(r.ctx); err != nil && r.ctx.Err() == nil {
-				s.opts.Logger.Error("reclaim large values", slog.String("store", s.values.name), slog.Any("error", err))
+			if err := s.disk.values.compact(r.ctx); err != nil && r.ctx.Err() == nil {
+				s.opts.Logger.Error("reclaim large values", slog.String("store", s.values.label()), slog.Any("error", err))
 			}
 			if s.values.stats().SeparatedDead < before/2 {
 				rest = s.opts.Tuning.ReclaimRest
@@ -130,7 +130,7 @@ func (s *Shard) reclaimLoop() {
 func (s *Shard) reclaimable() bool {
 	var st InstanceStats
 	err := s.values.guard(func() error {
-		st = s.values.measure()
+		st = s.disk.values.measure()
 		return nil
 	})
 	return err == nil && st.SeparatedDead > uint64(s.opts.Tuning.ReclaimBytes) && float64(st.SeparatedDead) > reclaimRatio*float64(st.SeparatedLive)
@@ -139,7 +139,7 @@ func (s *Shard) reclaimable() bool {
 // compactIdle compacts the graph store if nothing was written to it since the last call, but since its last compaction, and
 // enough of it is above the lowest level. It also lets go of tables that compactions have replaced.
 func (s *Shard) compactIdle(r *reclaimer) error {
-	in := s.graph
+	in := s.disk.graph
 	var st InstanceStats
 	err := in.guard(func() error {
 		st = in.measure()
@@ -184,9 +184,8 @@ func (f *compactor) compactGarbage(ctx context.Context, limit int) error {
 	if err := Alive(ctx); err != nil {
 		return err
 	}
-	in := f.s.values
-	b := in.db.NewBatch()
-	it, err := newIter(in.live, &pebble.IterOptions{})
+	b := f.s.values.newBatch()
+	it, err := newIter(f.s.values.live(), &pebble.IterOptions{})
 	if err != nil {
 		return errors.Join(err, b.Close())
 	}
@@ -219,12 +218,14 @@ func (f *compactor) compactGarbage(ctx context.Context, limit int) error {
 	if err := f.s.put(func(b *pebble.Batch) error { return b.LogData([]byte("garbage"), nil) }); err != nil {
 		return err
 	}
-	wait, err := in.apply(b, true, false)
+	wait, err := f.s.values.apply(b, true, false)
 	if err != nil {
 		return err
 	}
-	in.deleted.Add(bytes)
-	f.s.kickReclaimer()
+	if d := f.s.disk; d != nil {
+		d.values.deleted.Add(bytes)
+		f.s.kickReclaimer()
+	}
 	return wait()
 }
 

@@ -34,9 +34,11 @@ const (
 type Shard struct {
 	no     int
 	opts   *Options
-	graph  *instance
-	values *instance
-	peer   *peerStore // or nil, if the shard is in this process
+	graph  store
+	values store
+	disk   *disk // nil if another process keeps the shard
+	// closing is closed when the shard begins to close.
+	closing chan struct{}
 	// closers end the snapshots of the views that are retired.
 	closers  sync.WaitGroup
 	retireMu sync.Mutex
@@ -88,32 +90,40 @@ func OpenShard(o *Options, sh *Shared, dir string, no, shards int) (*Shard, erro
 	return openShard(o, sh, dir, no, shards, false)
 }
 
+func newShard(o *Options, no int) *Shard {
+	s := &Shard{no: no, opts: o, closing: make(chan struct{})}
+	s.reclaimer.init()
+	return s
+}
+
 func openShard(o *Options, sh *Shared, dir string, no, shards int, create bool) (_ *Shard, err error) {
 	if err := assertSeparation(o); err != nil {
 		return nil, err
 	}
-	s := &Shard{no: no, opts: o}
-	s.reclaimer.init()
+	s := newShard(o, no)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
 		}
 	}()
 	if create {
-		for _, d := range []string{"graph", "values"} {
+		for _, d := range []string{graphDir, valuesDir} {
 			if err := MakeDir(o.FS, o.FS.PathJoin(dir, d)); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if s.graph, err = openInstance(o, sh, o.FS.PathJoin(dir, "graph"), false, create); err != nil {
+	s.disk = &disk{}
+	if s.disk.graph, err = openInstance(o, sh, o.FS.PathJoin(dir, graphDir), false, create, s.closing); err != nil {
 		return nil, err
 	}
-	if s.values, err = openInstance(o, sh, o.FS.PathJoin(dir, "values"), true, create); err != nil {
+	s.graph = s.disk.graph
+	if s.disk.values, err = openInstance(o, sh, o.FS.PathJoin(dir, valuesDir), true, create, s.closing); err != nil {
 		return nil, err
 	}
+	s.values = s.disk.values
 	if create {
-		b := s.graph.db.NewBatch()
+		b := s.graph.newBatch()
 		if err := b.Set(keys.MetaKey(keys.MetaFormat), formatRecord(no, shards), nil); err != nil {
 			return nil, err
 		}
@@ -142,20 +152,20 @@ func formatRecord(no, shards int) []byte {
 }
 
 func (s *Shard) checkFormat(no, shards int) error {
-	b, ok, err := get(s.graph.db, keys.MetaKey(keys.MetaFormat), nil)
+	b, ok, err := get(s.graph.live(), keys.MetaKey(keys.MetaFormat), nil)
 	if err != nil {
-		return fault("read the format of "+s.graph.name, err)
+		return fault("read the format of "+s.graph.label(), err)
 	}
 	if !ok {
-		return fmt.Errorf("%s is not a shard: it has no format", s.graph.name)
+		return fmt.Errorf("%s is not a shard: it has no format", s.graph.label())
 	}
 	version, n := binary.Uvarint(b)
 	if n <= 0 || version < OldestFormat || version > FormatVersion {
-		return FormatError(s.graph.name, int(version))
+		return FormatError(s.graph.label(), int(version))
 	}
 	record := formatRecord(no, shards)
 	if _, size := binary.Uvarint(record); string(b[n:]) != string(record[size:]) {
-		return fmt.Errorf("%s is not shard %d of %d", s.graph.name, no, shards)
+		return fmt.Errorf("%s is not shard %d of %d", s.graph.label(), no, shards)
 	}
 	if version == FormatVersion || s.opts.ReadOnly {
 		return nil
@@ -191,7 +201,7 @@ func SyncDir(fs vfs.FS, dir string) error {
 
 // load reads what the shard keeps in memory and throws away large values that no commit ever referred to.
 func (s *Shard) load() error {
-	db := s.graph.live
+	db := s.graph.live()
 	for what, p := range map[byte]*uint64{
 		keys.MetaNextVertex: &s.next.vertex, keys.MetaNextEdge: &s.next.edge, keys.MetaNextValue: &s.next.value,
 	} {
@@ -247,14 +257,14 @@ var errStop = errors.New("stop")
 func (s *Shard) dropOrphans() error {
 	lower := keys.AppendValueKey(nil, s.valueID(s.next.value))
 	some := false
-	err := scanRange(s.values.live, lower, nil, func(_, _ []byte) error { some = true; return errStop })
+	err := scanRange(s.values.live(), lower, nil, func(_, _ []byte) error { some = true; return errStop })
 	if err != nil && !errors.Is(err, errStop) {
 		return err
 	}
 	if !some {
 		return nil
 	}
-	b := s.values.db.NewBatch()
+	b := s.values.newBatch()
 	if err := b.DeleteRange(lower, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, nil); err != nil {
 		return err
 	}
@@ -284,18 +294,13 @@ func readNumber(r pebble.Reader, key []byte) (uint64, error) {
 // Close closes the shard's stores. All views must be closed.
 func (s *Shard) Close() error {
 	s.stopReclaiming()
-	s.stopPeer()
-	var errs []error
-	open := make([]*instance, 0, 2)
-	for _, in := range []*instance{s.graph, s.values} {
-		if in != nil && in.db != nil {
-			open = append(open, in)
-			close(in.closing)
-		}
-	}
+	close(s.closing)
 	s.closers.Wait()
-	for _, in := range open {
-		errs = append(errs, in.close())
+	var errs []error
+	for _, st := range []store{s.graph, s.values} {
+		if st != nil { // opening has come so far
+			errs = append(errs, st.close())
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -310,15 +315,11 @@ func (s *Shard) Writable() error {
 
 // Snapshot gives a view of the shard as it is. The caller sees to it that no commit is half applied.
 func (s *Shard) Snapshot() (*View, error) {
-	if p := s.peer; p != nil {
-		v := p.acquire()
-		return s.newView(&peerReader{p: p, store: GraphStore, version: v}, &peerReader{p: p, store: ValuesStore, version: v}), nil
-	}
 	g, err := s.graph.snapshot()
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.values.share()
+	v, err := s.values.snapshot()
 	if err != nil {
 		return nil, errors.Join(err, s.graph.guard(g.Close))
 	}

@@ -94,15 +94,12 @@ func (s *Shard) Stats() Stats {
 	return Stats{Shard: s.no, Graph: s.graph.stats(), Values: s.values.stats(), Failed: s.Writable() != nil}
 }
 
-// statsWait is how long to wait for delta numbers.
+// statsWait is how long to wait for new numbers.
 const statsWait = time.Second
 
-// stats gives the numbers of the last time if there are no delta ones soon: Pebble gives none while its manifest cannot
+// stats implements store. It gives the numbers of the last time if there are no new ones soon: Pebble gives none while its manifest cannot
 // be written.
 func (in *instance) stats() InstanceStats {
-	if in.peer != nil {
-		return InstanceStats{}
-	}
 	done := make(chan struct{})
 	if in.measuring.CompareAndSwap(false, true) {
 		go func() {

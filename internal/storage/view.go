@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -163,7 +162,7 @@ func (s *Shard) retire(v *View) {
 		s.closers.Go(func() {
 			select {
 			case <-time.After(retirePause):
-			case <-s.graph.closing:
+			case <-s.closing:
 			}
 			s.closeRetired()
 		})
@@ -190,7 +189,7 @@ func (s *Shard) closeRetired() {
 		err = errors.Join(err, v.values.Close())
 	}
 	if err != nil && s.Writable() == nil {
-		s.opts.Logger.Error("close a snapshot", slog.String("store", s.graph.name), slog.Any("error", err))
+		s.opts.Logger.Error("close a snapshot", slog.String("store", s.graph.label()), slog.Any("error", err))
 	}
 }
 
@@ -286,7 +285,7 @@ func (v *View) Large(ref keys.Ref) (graph.Value, error) {
 		var ok bool
 		var err error
 		if cell, ok, err = get(v.values, key, nil); err != nil {
-			return graph.Value{}, v.shard.values.faultAt(key, err)
+			return graph.Value{}, largeFault(v.shard.values, key, err)
 		}
 		if !ok {
 			return graph.Value{}, corrupt("large value", key, errNoValue)
@@ -297,16 +296,6 @@ func (v *View) Large(ref keys.Ref) (graph.Value, error) {
 		return graph.Value{}, corrupt("large value", key, errRecord)
 	}
 	return val, nil
-}
-
-// faultAt is the fault of reading a large value: of blob files Pebble (v2.1.7) says the number alone, so it names the
-// store and the key.
-func (in *instance) faultAt(key []byte, err error) error {
-	op := fmt.Sprintf("read the large value at key %x of %s", key, in.name)
-	if isDamage(err) {
-		return graph.CorruptError("storage: "+op, err)
-	}
-	return fault(op, err)
 }
 
 // fault classifies a fault of a read: damage found by Pebble's checks is KindCorrupt.

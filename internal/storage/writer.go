@@ -94,7 +94,7 @@ type PropChange struct {
 
 // NewWriter begins a set of changes to the shard as it is. The caller must be the only one who may write.
 func (s *Shard) NewWriter() *Writer {
-	return s.newWriter(s.graph.live, s.values.live, state{s.version, s.next.value, s.sketches})
+	return s.newWriter(s.graph.live(), s.values.live(), state{s.version, s.next.value, s.sketches})
 }
 
 // NewWriterAt begins a set of changes to what a snapshot shows. The snapshot must be open until the writer's end.
@@ -588,7 +588,7 @@ func (w *Writer) prepare(alone bool) error {
 		}
 	}
 	w.setTable(alone)
-	w.batch = s.graph.db.NewBatch()
+	w.batch = s.graph.newBatch()
 	if !w.table {
 		if err := w.over.appendTo(w.batch); err != nil {
 			return err
