@@ -108,6 +108,6 @@ func TestNotices(t *testing.T) {
 	} {
 		p.ask(statement)
 		p.wait(`document.querySelector(".notes").textContent.includes("` + want + `")`)
+		p.audit()
 	}
-	p.audit()
 }

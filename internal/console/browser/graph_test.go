@@ -1,6 +1,10 @@
 package browser_test
 
 import (
+	"encoding/xml"
+	"image/png"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/input"
@@ -12,15 +16,37 @@ import (
 const world = `CREATE (a:Town {name: 'Aster', size: 3}), (b:Town {name: 'Birch'}), (c:Inn {name: 'Crown'}), (d:Town {name: 'Dale'})
 CREATE (a)-[:ROAD {km: 4}]->(b), (b)-[:ROAD {km: 4}]->(a), (a)-[:RIVER]->(b), (c)-[:IN]->(a), (a)-[:RING]->(a), (b)-[:ROAD]->(d)`
 
+// accented counts the pixels of the canvas that have the colour of what is highlighted.
+const accented = `(() => {
+	const c = document.querySelector(".stage canvas"), copy = new OffscreenCanvas(c.width, c.height).getContext("2d", { willReadFrequently: true });
+	copy.drawImage(c, 0, 0);
+	const d = copy.getImageData(0, 0, c.width, c.height).data, want = $t.rgba($view.colours.accent);
+	let n = 0;
+	for (let i = 0; i < d.length; i += 4) if (d[i] === want[0] && d[i + 1] === want[1] && d[i + 2] === want[2]) n++;
+	return n;
+})()`
+
 // graph gives a page with the graph of a statement at rest. view is the view, for where() and scene.
 func graph(t *testing.T, statement string) *page {
 	p := visit(t, "")
+	p.watchGraph()
+	p.draw(statement)
+	return p
+}
+
+// watchGraph makes the page's graph known to the test.
+func (p *page) watchGraph() {
+	p.t.Helper()
 	p.js(`window.$view = null; import("/console/graph.js").then((m) => { const set = m.GraphView.prototype.set; m.GraphView.prototype.set = function (r) { window.$view = this; return set.call(this, r); }; window.$ready = true; })`)
 	p.wait(`window.$ready`)
+}
+
+// draw runs a statement and waits until its graph is at rest.
+func (p *page) draw(statement string) {
+	p.t.Helper()
 	p.ask(statement)
 	p.wait(`$t.find("tab", "Graph").getAttribute("aria-selected") === "true"`)
 	p.wait(`window.$view && $view.settled && $view.frames`)
-	return p
 }
 
 // at gives where a vertex is.
@@ -78,7 +104,7 @@ func TestGraph(t *testing.T) {
 	require.InDelta(t, from.X+40, to.X, 3)
 	p.click("button", "Hide")
 	p.wait(`$view.scene.vertices.size === 3`)
-	p.click("button", "Bring back what was hidden")
+	p.click("button", "Show hidden")
 	p.wait(`$view.scene.vertices.size === 4`)
 
 	// The keyboard reaches the same.
@@ -90,7 +116,7 @@ func TestGraph(t *testing.T) {
 	before := p.text(`$view.where("Crown").k`)
 	p.key("+", 0)
 	p.wait(`$view.where("Crown").k > ` + before)
-	p.click("button", "Show all")
+	p.click("button", "Fit")
 
 	p.focus("searchbox", "Search vertices")
 	p.insert("crow")
@@ -109,6 +135,13 @@ func TestGraphLooks(t *testing.T) {
 	p.audit()
 	p.wait(`JSON.parse(localStorage["hopgate.looks"]).Kiosk.colour === "#123456"`)
 	require.JSONEq(t, `{"Kiosk": {"caption": "code", "colour": "#123456"}}`, p.text(`localStorage["hopgate.looks"]`))
+
+	// They are still there when the page is loaded again.
+	p.do(chromedp.Reload())
+	p.wait(`document.documentElement.dataset.ready`)
+	p.watchGraph()
+	p.draw("MATCH (n:Kiosk) RETURN n")
+	p.wait(`$view.where("K-1")`)
 }
 
 // Paths are highlighted one after the other, pictures are kept as PNG and SVG.
@@ -116,13 +149,69 @@ func TestGraphPaths(t *testing.T) {
 	single.statement(t, "CREATE (:Stop {name: 'p'})-[:LINE]->(:Stop {name: 'q'})-[:LINE]->(:Stop {name: 'r'})", "")
 	p := graph(t, "MATCH p = (:Stop {name: 'p'})-[:LINE*1..2]->() RETURN p")
 	p.click("button", "Highlight the paths")
-	p.wait(`$t.find("button", "Path 1 of 2") || document.querySelector(".graph-bar").textContent.includes("Path 1 of 2")`)
-	p.js(`window.$kept = []; HTMLAnchorElement.prototype.click = function () { fetch(this.href).catch(() => {}); $kept.push(this.download); }`)
-	p.js(`URL.createObjectURL = (b) => { b.text().then((s) => $kept.push(b.type + s.slice(0, 5))); return "#"; }`)
+	p.wait(`$t.find("button", "Path 1 of 2")`)
+	p.wait(accented + ` > 100`)
+	p.click("button", "Path 1 of 2")
+	p.wait(`$t.find("button", "Path 2 of 2")`)
+	p.click("button", "Path 2 of 2")
+	p.wait(`$t.find("button", "Paths") && ` + accented + ` === 0`)
+	p.js(keep)
 	p.click("button", "Download the picture as SVG")
-	p.wait(`$kept.includes("graph.svg") && $kept.includes("image/svg+xml<svg ")`)
+	svg := p.kept("svg")
+	require.NoError(t, xml.Unmarshal([]byte(svg), &struct{}{}))
+	require.Equal(t, 3, strings.Count(svg, "<circle"))
+	require.Equal(t, 2, strings.Count(svg, ">LINE</text>"))
 	p.click("button", "Download the picture as PNG")
-	p.wait(`$kept.includes("graph.png") && $kept.some((k) => k.startsWith("image/png"))`)
+	picture, err := png.Decode(strings.NewReader(p.kept("png")))
+	require.NoError(t, err)
+	require.Greater(t, picture.Bounds().Dx(), 200)
+}
+
+// Several edges between a pair bend apart, a loop leaves its vertex and comes back, and each has its name.
+func TestGraphEdges(t *testing.T) {
+	single.statement(t, "CREATE (a:Node {name: 'a'})-[:ONE]->(b:Node {name: 'b'}), (b)-[:TWO]->(a), (a)-[:THREE]->(b), (a)-[:SELF]->(a), (a)-[:AGAIN]->(a)", "")
+	p := graph(t, "MATCH (a:Node)-[r]->(b) RETURN a, r, b")
+	require.Contains(t, p.text(`$t.name($t.find("application"))`), "Graph of 2 vertices and 5 edges")
+	p.js(keep)
+	p.click("button", "Download the picture as SVG")
+	svg := p.kept("svg")
+	curves := regexp.MustCompile(`<path d="(M[^"]*[QCL][^"]*)" fill="none"`).FindAllStringSubmatch(svg, -1)
+	require.Len(t, curves, 5)
+	loops, different := 0, map[string]bool{}
+	for _, c := range curves {
+		different[c[1]] = true
+		loops += strings.Count(c[1], "C")
+	}
+	require.Len(t, different, 5)
+	require.Equal(t, 2, loops)
+	for _, name := range []string{"ONE", "TWO", "THREE", "SELF", "AGAIN"} {
+		require.Contains(t, svg, ">"+name+"</text>")
+	}
+}
+
+// Neighbours come by type and direction, at most as many as are asked for; what is pinned is let go; edges are added between what is drawn.
+func TestGraphNeighbours(t *testing.T) {
+	single.statement(t, "MATCH (n:Hub|Spoke) DETACH DELETE n", "")
+	single.statement(t, "CREATE (h:Hub {name: 'hub'}) WITH h UNWIND range(1, 30) AS i CREATE (h)-[:OUT]->(:Spoke {name: 's' + i})-[:BACK]->(h)", "")
+	p := graph(t, "MATCH (n:Hub) RETURN n")
+	p.js(`const s = $t.find("combobox", "Most neighbours"); s.value = "10"; s.dispatchEvent(new Event("change"))`)
+	p.focus("application", "Graph of")
+	p.key("n", 0)
+	p.key("Enter", 0)
+	p.wait(`$t.find("menuitem", "← BACK (30)")`)
+	p.wait(`document.activeElement === $t.find("menuitem", "All types")`)
+	p.key("ArrowDown", 0)
+	p.wait(`document.activeElement === $t.find("menuitem", "← BACK (30)") || document.activeElement === $t.find("menuitem", "→ OUT (30)")`)
+	p.click("menuitem", "→ OUT (30)")
+	p.wait(`$view.scene.vertices.size === 11 && $view.scene.edges.size === 10 && $view.settled`)
+	p.click("button", "Connect")
+	p.wait(`$view.scene.edges.size === 20 && $view.settled`)
+	p.focus("application", "Graph of")
+	p.key("f", 0)
+	p.wait(`$view.where("hub").pinned`)
+	p.click("button", "Let go")
+	p.wait(`!$view.where("hub").pinned`)
+	p.audit()
 }
 
 // More vertices than can be drawn are left out, and the page says so.

@@ -170,4 +170,53 @@ func TestGatewayTokens(t *testing.T) {
 	p.wait(`sessionStorage.getItem("hopgate.token")`)
 	p.click("tab", "Charts")
 	p.wait(`[...document.querySelectorAll(".chart b")].some((b) => b.textContent !== "–")`)
+	p.audit()
+	walk(p)
+	for _, name := range tokens {
+		require.NotContains(t, p.text(`document.documentElement.outerHTML + JSON.stringify(localStorage)`), name)
+	}
+}
+
+// walk goes through what the console offers with a cluster behind it.
+func walk(p *page) {
+	t := p.t
+	p.click("tab", "Shards")
+	p.wait(`document.querySelector(".operations [role=tabpanel]:not([hidden]) tbody tr")`)
+	p.click("tab", "Slow log")
+	p.wait(`document.querySelector(".operations").textContent.includes("Secret")`)
+	p.click("link", "Query")
+	p.watchGraph()
+	p.ask("CREATE (a:Lamp {name: 'a'})-[:WIRE]->(b:Lamp {name: 'b'})-[:WIRE]->(:Lamp {name: 'c'})")
+	require.Contains(t, p.text(status), "3 nodes created")
+	p.draw("MATCH (n:Lamp {name: 'a'}) RETURN n")
+	p.double(p.at("a"))
+	p.click("menuitem", "→ WIRE (1)")
+	p.wait(`$view.scene.vertices.size === 2`)
+	p.ask("PROFILE MATCH (a:Lamp)-[:WIRE]->(b)-[:WIRE]->(c) RETURN a.name, c.name")
+	p.wait(`document.querySelector(".plan-table") && document.querySelector(".icicle rect")`)
+	heads := p.text(`document.querySelector(".plan-table thead").textContent`)
+	for _, want := range []string{"calls", "sent", "received", "memory", "bytes"} {
+		require.Contains(t, heads, want)
+	}
+	p.audit()
+	p.click("link", "Plans")
+	p.wait(`document.querySelector(".plans .plan-table")`)
+	p.click("link", "Schema")
+	p.wait(`$t.find("button", "Lamp WIRE Lamp")`)
+	p.audit()
+	p.click("link", "Fetch")
+	p.write("Fetch, as JSON", `{"Lamp[]": {"count": 5, "Lamp": {"@column": "name", "@order": "name-"}}}`)
+	p.key("Enter", ctl)
+	p.wait(`document.querySelector(".fetch .json").textContent.includes('"name": "c"') && document.querySelector(".fetch-plans h2")`)
+	p.click("link", "Query")
+	p.write("Statement", long)
+	p.key("Enter", ctl)
+	p.click("link", "Operations")
+	p.click("tab", "Running")
+	p.wait(`$t.find("button", "Kill ")`)
+	p.click("button", "Kill ")
+	p.wait(`document.querySelector(".operations").textContent.includes("Nothing runs.")`)
+	p.click("link", "Query")
+	p.ended()
+	require.Contains(t, p.text(status), "killed")
 }

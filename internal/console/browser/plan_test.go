@@ -28,7 +28,7 @@ func TestPlans(t *testing.T) {
 	p.click("link", "Plans")
 	p.wait(`document.querySelectorAll(".plans .entry").length === 3`)
 	p.audit()
-	p.js(`$t.all("button", "Compare with this run").filter((b) => !b.disabled).at(-1).click()`)
+	p.js(`$t.all("button", "vs: Compare with this run").filter((b) => !b.disabled).at(-1).click()`)
 	p.wait(`$t.find("region", "Comparison").textContent.includes("only in")`)
 	p.audit()
 	p.picture("compare")

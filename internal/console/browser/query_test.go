@@ -54,7 +54,7 @@ func TestQueryError(t *testing.T) {
 	require.Equal(t, "true", p.text(`$t.find("textbox", "Statement").getAttribute("aria-invalid")`))
 	p.audit()
 	p.picture("error")
-	p.click("button", "Replace by RETURN")
+	p.click("button", "Use RETURN")
 	p.wait(`$t.find("textbox", "Statement").value.endsWith("  RETURN n")`)
 	p.wait(`!document.querySelector(".fault")`)
 	p.click("button", "Run all statements")

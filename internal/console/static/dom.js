@@ -17,9 +17,10 @@ export function el(tag, props = {}, ...children) {
 
 const SVG = new Set(["svg", "path", "rect", "circle", "line", "text", "g", "polyline", "title", "marker", "defs"]);
 
-/** Makes a button with a text or an icon; the label is what screen readers say and what the pointer shows. */
+/** Makes a button with a text or an icon; the label is what the pointer shows. Screen readers say it after the text, unless it holds the text. */
 export function button(text, label, onclick, props = {}) {
-  return el("button", { type: "button", title: label, "aria-label": label === text ? undefined : label, onclick, ...props }, text);
+  const said = /\p{L}/u.test(text) && !label.toLowerCase().includes(text.toLowerCase()) ? `${text}: ${label}` : label;
+  return el("button", { type: "button", title: label, "aria-label": said === text ? undefined : said, onclick, ...props }, text);
 }
 
 /** Replaces the content of an element. */

@@ -294,6 +294,7 @@ export class GraphView {
   #nextPath() {
     this.#path = this.#path + 1 >= this.scene.paths.length ? -1 : this.#path + 1;
     this.pathButton.textContent = this.#path < 0 ? "Paths" : `Path ${this.#path + 1} of ${this.scene.paths.length}`;
+    this.pathButton.setAttribute("aria-label", this.pathButton.textContent + ", highlight the next");
     this.draw();
   }
 

@@ -42,8 +42,7 @@ export class Table {
       this.#sort = { column: -1, descending: false };
       this.#at = { row: 0, column: 0 };
       this.#widths = [];
-      this.#pool = [];
-      fill(this.body);
+      this.#clear();
       this.scroller.scrollTop = this.scroller.scrollLeft = 0;
     }
     if (!this.#widths.length && rows.fields.length) this.#header();
@@ -51,6 +50,12 @@ export class Table {
     this.element.setAttribute("aria-rowcount", rows.length + 1);
     this.element.setAttribute("aria-colcount", rows.fields.length + 1);
     this.draw();
+  }
+
+  #clear() {
+    fill(this.body);
+    this.#pool = [];
+    this.element.removeAttribute("aria-activedescendant");
   }
 
   #header() {
@@ -61,8 +66,7 @@ export class Table {
       const handle = el("span", { class: "resize", role: "separator", "aria-orientation": "vertical", "aria-label": "Width of " + f, onpointerdown: (e) => this.#resize(e, c), ondblclick: () => this.#fit(c) });
       return el("div", { role: "columnheader", class: "cell", "aria-sort": "none" }, el("button", { type: "button", class: "plain", title: "Sort by " + f, onclick: () => this.sort(c) }, f), handle);
     }));
-    fill(this.body);
-    this.#pool = [];
+    this.#clear();
     this.#measure();
   }
 

@@ -51,6 +51,13 @@ window.$t = {
     const [x, y] = [$t.luminance(a), $t.luminance(b)].sort((p, q) => q - p);
     return (x + 0.05) / (y + 0.05);
   },
+  // Says what is wrong with what has the focus, or "".
+  focusFault() {
+    const e = document.activeElement, s = getComputedStyle(e), box = e.closest(".editor") ? getComputedStyle(e.closest(".editor")) : s;
+    if (!$t.name(e)) return "no name: " + e.outerHTML.slice(0, 120);
+    const outlined = (x) => x.outlineStyle !== "none" && parseFloat(x.outlineWidth) > 0;
+    return outlined(s) || outlined(box) || s.boxShadow !== "none" ? "" : "the focus cannot be seen: " + e.outerHTML.slice(0, 120);
+  },
   // Lists what is wrong: controls without a name, unknown states, text that is hard to read, names that occur twice.
   audit() {
     const faults = [];
@@ -66,6 +73,16 @@ window.$t = {
         for (const id of (e.getAttribute(a) ?? "").split(" ").filter(Boolean)) if (!document.getElementById(id)) faults.push(`${a} names ${id}, which is not there`);
       }
     }
+    const parents = { option: "listbox", tab: "tablist", menuitem: "menu", gridcell: "row", rowheader: "row", columnheader: "row", row: "rowgroup" };
+    for (const e of document.querySelectorAll(Object.keys(parents).map((r) => `[role=${r}]`).join())) {
+      if (!e.parentElement.closest(`[role=${parents[e.getAttribute("role")]}]`)) faults.push(`${e.getAttribute("role")} outside of ${parents[e.getAttribute("role")]}`);
+    }
+    for (const e of document.querySelectorAll("[aria-hidden=true] :is(a[href], button, input, select, textarea, [tabindex='0'])")) if ($t.visible(e)) faults.push("hidden from readers, yet reached by Tab: " + e.outerHTML.slice(0, 80));
+    for (const e of document.querySelectorAll("button[aria-label]")) {
+      const text = e.textContent.trim();
+      if ($t.visible(e) && /\p{L}/u.test(text) && !e.getAttribute("aria-label").toLowerCase().includes(text.toLowerCase())) faults.push(`"${text}" is called ${e.getAttribute("aria-label")}`);
+    }
+    for (const e of document.querySelectorAll("table th:not([scope])")) faults.push("heading of a table without scope: " + e.textContent);
     for (const e of document.querySelectorAll("img")) if (!e.hasAttribute("alt")) faults.push("image without alt: " + e.outerHTML.slice(0, 80));
     const ids = [...document.querySelectorAll("[id]")].map((e) => e.id), twice = ids.filter((id, i) => ids.indexOf(id) !== i);
     if (twice.length) faults.push("ids that occur twice: " + [...new Set(twice)]);
