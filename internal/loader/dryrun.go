@@ -10,11 +10,11 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// Resolver finds out which keys of an id space the graph has already: found[i] belongs to keys[i].
+// Resolver reports which keys of an id space the graph has already; found[i] belongs to keys[i].
 type Resolver func(ctx context.Context, sp *Space, keys []graph.Value) (found []bool, err error)
 
-// DryRun parses all inputs and resolves their keys among themselves and, through resolve if it is not nil, in the graph. It
-// writes nothing but the rejects directory.
+// DryRun parses all inputs and resolves their keys among themselves and, if resolve is not nil, in the graph. It writes only the rejects
+// directory.
 func (p *Plan) DryRun(ctx context.Context, o Options, resolve Resolver) (*Report, error) {
 	s := &dry{plan: p, resolve: resolve, acks: make(chan Ack, 64), done: ctx.Done(), seed: maphash.MakeSeed()}
 	for range p.spaces {
@@ -27,15 +27,15 @@ func (p *Plan) DryRun(ctx context.Context, o Options, resolve Resolver) (*Report
 	return rep, err
 }
 
-// dry is a sink that checks batches and forgets them.
+// dry is a sink that checks batches and drops them.
 type dry struct {
 	plan    *Plan
 	resolve Resolver
-	ctx     context.Context // of the one load
+	ctx     context.Context // of the load
 	done    <-chan struct{}
 	acks    chan Ack
 	seed    maphash.Seed
-	// keys are, by space and hash, those that are known: true if there is such a vertex.
+	// keys holds the known hashes of each space; the value is true if the vertex exists.
 	keys           []map[uint64]bool
 	dangling, disk int64
 }
@@ -94,7 +94,7 @@ func (s *dry) hash(v graph.Value) uint64 {
 	return h.Sum64()
 }
 
-// look resolves keys of a space.
+// look looks up keys of a space.
 func (s *dry) look(space int, keys []graph.Value) error {
 	known := s.keys[space]
 	var ask []graph.Value
@@ -109,7 +109,7 @@ func (s *dry) look(space int, keys []graph.Value) error {
 	found := make([]bool, len(ask))
 	switch sp := &s.plan.spaces[space]; {
 	case sp.Label == "":
-		// Such keys cannot be asked for. Those of an earlier load count as there.
+		// Such keys cannot be looked up. Those of an earlier load count as existing.
 		for i := range found {
 			found[i] = s.plan.known[space].Known
 		}
@@ -189,14 +189,14 @@ func (s *dry) edges(b *Batch, group int, a *Ack) error {
 	return nil
 }
 
-// What a vertex and an edge take on disk beside their properties, about: ids, labels and their part of indexes; the
-// neighbour and the edge id in both directions.
+// Approximate size on disk of a vertex and an edge without their properties. A vertex has its id, labels and index entries; an edge has its
+// neighbour and its id in both directions.
 const (
 	vertexBytes = 10
 	edgeBytes   = 8
 )
 
-// rowBytes is about what a row's properties take.
+// rowBytes estimates the size of a row's properties.
 func rowBytes(ps []PropertyColumn, row int) int64 {
 	var n int64
 	for i := range ps {

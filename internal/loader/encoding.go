@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 )
 
-// encodingOf finds a character encoding by its name; nil is UTF-8.
+// encodingOf finds a character encoding by its name; nil means UTF-8.
 func encodingOf(name string) (encoding.Encoding, error) {
 	switch strings.ToLower(name) {
 	case "", "utf-8", "utf8":
@@ -24,7 +24,7 @@ func encodingOf(name string) (encoding.Encoding, error) {
 	return e, nil
 }
 
-// guessEncoding names the encoding of a text by its beginning; "" is UTF-8. encodingOf does not know utf-32, which nothing reads.
+// guessEncoding guesses the encoding of a text from its beginning; "" means UTF-8. It recognises utf-32, which encodingOf does not support.
 func guessEncoding(data []byte) string {
 	switch {
 	case bytes.HasPrefix(data, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(data, []byte("\x00\x00\xfe\xff")):
@@ -34,7 +34,7 @@ func guessEncoding(data []byte) string {
 	case bytes.HasPrefix(data, []byte("\xfe\xff")):
 		return "utf-16be"
 	}
-	// Without a mark, the separators and line ends of UTF-16 have a zero byte on the same side.
+	// Without a byte order mark, the separators and line ends of UTF-16 have a zero byte on the same side.
 	var zeros [2]int
 	for i, c := range data {
 		if c == 0 {
@@ -48,7 +48,7 @@ func guessEncoding(data []byte) string {
 	case zeros[0] > few && zeros[1]*seldom <= zeros[0]:
 		return "utf-16be"
 	}
-	// A few bad bytes among UTF-8 are a bad row, and what the end cuts off is none.
+	// A few bad bytes in UTF-8 make a bad row. An incomplete character at the end is not an error.
 	whole, bad := 0, 0
 	for len(data) > 0 {
 		r, n := utf8.DecodeRune(data)
@@ -66,14 +66,14 @@ func guessEncoding(data []byte) string {
 	return ""
 }
 
-// refuseEncoding refuses a text that is in another encoding than UTF-8 from its header on, and names it. Where a row alone is bad, the
-// row is refused.
+// refuseEncoding returns an error that names the encoding if a text is not UTF-8 from its header on. If only single rows are bad, the
+// parser refuses those.
 func refuseEncoding(data, header []byte) error {
 	switch name := guessEncoding(data); {
 	case name == "", name == "latin1" && utf8.Valid(header):
 		return nil
 	case name == "utf-32":
-		return errors.New("the file is in UTF-32, which is not read: convert it to UTF-8")
+		return errors.New("the file is in UTF-32, which is not supported: convert it to UTF-8")
 	default:
 		return fmt.Errorf("the file is in %s: set encoding: %s in a mapping, as --init does", strings.ToUpper(name), name)
 	}

@@ -10,17 +10,17 @@ import (
 	"github.com/hopgate/hopgate/internal/loader/record"
 )
 
-// listMark separates the elements of lists in texts, as it does where a mapping does not say otherwise.
+// listMark is the default separator of list elements in text.
 const listMark = ";"
 
 // sampleColumn is a column of sampled records.
 type sampleColumn struct {
 	name   string
-	values []string // by record
+	values []string // one for each record
 	kinds  []record.Kind
 }
 
-// add adds the value of a record; those of records before it are missing.
+// add adds the value of a record. Records before it that had none count as missing.
 func (c *sampleColumn) add(row int, text string, kind record.Kind) {
 	for len(c.values) < row {
 		c.values, c.kinds = append(c.values, ""), append(c.kinds, record.Missing)
@@ -30,12 +30,12 @@ func (c *sampleColumn) add(row int, text string, kind record.Kind) {
 	}
 }
 
-// null reports whether a value is none.
+// null reports whether a value is missing.
 func (c *sampleColumn) null(i int) bool {
 	return c.kinds[i] == record.Missing || c.kinds[i] == record.Null || c.values[i] == ""
 }
 
-// example gives a value that is there, or "".
+// example returns the first value that is not null, or "".
 func (c *sampleColumn) example() string {
 	for i, v := range c.values {
 		if !c.null(i) {
@@ -45,7 +45,7 @@ func (c *sampleColumn) example() string {
 	return ""
 }
 
-// repeats counts the rows whose value an earlier row has, and those without one.
+// repeats counts the rows whose value occurs in an earlier row, and the rows without a value.
 func (c *sampleColumn) repeats(rows int) (duplicates, missing int) {
 	seen := make(map[string]bool, rows)
 	for i, v := range c.values {
@@ -61,8 +61,8 @@ func (c *sampleColumn) repeats(rows int) (duplicates, missing int) {
 	return duplicates, missing + max(0, rows-len(c.values))
 }
 
-// typ guesses the type that all values have, "" if they are texts or, in JSON, of several types. ok is false for objects
-// and arrays of them, which no property can hold.
+// typ guesses the type that all values have. It is "" for text and for JSON values of several types. ok is false for objects and arrays of
+// objects, which no property can hold.
 func (c *sampleColumn) typ() (name string, ok bool) {
 	var values []string
 	var kinds []record.Kind
@@ -109,7 +109,7 @@ func (c *sampleColumn) typ() (name string, ok bool) {
 		for _, v := range values {
 			for e := range strings.SplitSeq(v, listMark) {
 				if e == "" {
-					return "", true // no list has empty elements
+					return "", true // lists have no empty elements
 				}
 				elements = append(elements, e)
 			}
@@ -133,7 +133,7 @@ func listOf(element string) string {
 	return element + "[]"
 }
 
-// commonType gives the narrowest type that all values have, or "".
+// commonType returns the narrowest type that all values have, or "".
 func commonType(values []string, kinds []record.Kind) string {
 	for _, t := range valueTypes {
 		all := true
@@ -149,17 +149,17 @@ func commonType(values []string, kinds []record.Kind) string {
 	return ""
 }
 
-// valueType is a type that texts can be guessed to have.
+// valueType is a type that typ can guess from text.
 type valueType struct {
 	name  string
-	json  record.Kind // the kind of JSON values of the type
+	json  record.Kind // the kind that JSON values of the type have
 	holds func(text string) bool
 }
 
 // jsonKind reports whether a value of a kind may have the type.
 func (t *valueType) jsonKind(k record.Kind) bool { return k <= record.Quoted || k == t.json }
 
-// valueTypes go from the narrowest to the widest. Texts that a conversion would change, as 007, stay texts.
+// valueTypes lists types from the narrowest to the widest. Text that a conversion would change, such as 007, stays text.
 var valueTypes = []valueType{
 	{"int", record.Number, func(s string) bool {
 		i, err := strconv.ParseInt(s, 10, 64)
@@ -193,7 +193,7 @@ var valueTypes = []valueType{
 	}},
 }
 
-// isFloat reports whether a text is a decimal number. Numbers that begin with zeros, as those of telephones, are none.
+// isFloat reports whether text is a decimal number. Numbers with leading zeros, such as phone numbers, are not.
 func isFloat(s string) bool {
 	if _, err := strconv.ParseFloat(s, 64); err != nil || strings.Trim(s, "+-.0123456789eE") != "" || s[0] == '+' {
 		return false

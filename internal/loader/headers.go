@@ -13,18 +13,18 @@ import (
 	"github.com/hopgate/hopgate/internal/loader/record"
 )
 
-// HeaderOptions say what to load by neo4j-admin headers, without a mapping.
+// HeaderOptions describe a load by neo4j-admin headers, without a mapping.
 type HeaderOptions struct {
-	// Paths are files and directories; those of a directory must be vertices or edges by their headers.
+	// Paths are files and directories. The headers of a directory's files say whether they hold vertices or edges.
 	Paths []string
-	// Nodes and Relationships are neo4j-admin's: [LABEL[:LABEL]…=]FILE[,FILE]… and [TYPE=]FILE[,FILE]…, the first file
-	// of each beginning with the header.
+	// Nodes and Relationships use neo4j-admin's syntax: [LABEL[:LABEL]…=]FILE[,FILE]… and [TYPE=]FILE[,FILE]…. The first file of each
+	// begins with the header.
 	Nodes, Relationships []string
-	// IntegerIDs says that ids are integers where headers do not say.
+	// IntegerIDs makes ids integers unless a header says otherwise.
 	IntegerIDs bool
 }
 
-// NewHeaderPlan plans the load of files whose headers are neo4j-admin import's, as NewPlan does.
+// NewHeaderPlan is NewPlan for files with neo4j-admin import headers.
 func NewHeaderPlan(ctx context.Context, o HeaderOptions) (*Plan, error) {
 	h := mapping.NewHeaders(o.IntegerIDs)
 	var errs []error

@@ -31,7 +31,7 @@ inputs:
     edges: [{type: E, from: {column: a, idSpace: V}, to: {column: b, idSpace: V}, properties: {w: {type: int}}}]
 `
 
-// fault is what is wrong with a row: the code and column that must be told. The text of the row follows its number.
+// fault is what is wrong with a row: the code and column that the reject must have. The text of the row follows its number.
 type fault struct {
 	code, column string
 	text         func(h *hostile, n int) string

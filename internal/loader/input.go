@@ -26,26 +26,25 @@ import (
 // stdin is the path of standard input.
 const stdin = "-"
 
-// input is one text to read: a file, the parts of one, or standard input.
+// input is one text: a file, several parts of one file, or standard input.
 type input struct {
-	paths []string // parts of one text, of which only the first has a header
+	paths []string // parts of one text; only the first has a header
 	name  string   // for messages, the report and rejects
 	rules *mapping.Input
 	bound *mapping.Bound
 
 	dialect  record.Dialect
-	parquet  bool              // the files are Parquet, read as JSON lines
+	parquet  bool              // the files are Parquet; their rows are read as JSON lines
 	encoding encoding.Encoding // or nil for UTF-8
-	header   []byte            // what stands before the records, as it is written
+	header   []byte            // everything before the records, verbatim
 	offset   int64             // of the first record
 	line     int64
-	size     int64     // of the files as they are, 0 if not known
-	empty    bool      // there is nothing in it
-	pipe     io.Reader // standard input, which is read once
+	size     int64     // of the files as stored; 0 if unknown
+	empty    bool      // the input has no content
+	pipe     io.Reader // standard input, which can be read only once
 }
 
-// files finds what a path of a mapping names, below base: a file, or the same with or without .gz or .zst, the files
-// of a directory, or those that a pattern matches.
+// files resolves a path of a mapping, relative to base. The path names a file (with or without .gz or .zst), a directory, or a pattern.
 func files(ctx context.Context, base, path string) ([]string, error) {
 	switch file, ok, err := bucket.FilePath(path); {
 	case err != nil:
@@ -91,10 +90,10 @@ func files(ctx context.Context, base, path string) ([]string, error) {
 		}
 		return nil, fmt.Errorf("no file matches %s", path)
 	}
-	return nil, fmt.Errorf("there is no file %s, nor with .gz or .zst", path)
+	return nil, fmt.Errorf("file %s does not exist, nor does it with .gz or .zst", path)
 }
 
-// existing finds a file by its name, or with another compression.
+// existing finds a file by its name, possibly with another compression suffix.
 func existing(path string) (string, bool) {
 	plain := plainName(path)
 	for _, name := range []string{path, plain, plain + ".gz", plain + ".zst"} {
@@ -105,12 +104,12 @@ func existing(path string) (string, bool) {
 	return "", false
 }
 
-// plainName gives a name without the suffix of its compression.
+// plainName removes the compression suffix from a name.
 func plainName(name string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
 }
 
-// filesIn gives the files of a directory and those below it that have the ending of a format.
+// filesIn lists the files in a directory and its subdirectories whose extension is a known format.
 func filesIn(dir string) ([]string, error) {
 	var names []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -135,7 +134,7 @@ func filesIn(dir string) ([]string, error) {
 	return names, err
 }
 
-// formatOf tells a format by the ending of a name.
+// formatOf derives the format from the extension of a name.
 func formatOf(name string) mapping.Format {
 	switch strings.ToLower(filepath.Ext(plainName(fileName(name)))) {
 	case ".csv", ".txt", ".psv":
@@ -157,7 +156,7 @@ type text struct {
 	counters []*counter
 }
 
-// stored is up to where the files, as they are stored, have been read, in bytes.
+// stored returns how many bytes of the stored files have been read.
 func (t *text) stored() (n int64) {
 	for _, c := range t.counters {
 		n += c.n.Load()
@@ -165,7 +164,7 @@ func (t *text) stored() (n int64) {
 	return n
 }
 
-// counter counts the bytes that are read of what is stored.
+// counter counts the bytes read from storage.
 type counter struct {
 	io.Reader
 	n atomic.Int64
@@ -194,7 +193,7 @@ func (t *text) Close() error {
 	return errors.Join(errs...)
 }
 
-// openFile opens a file, uncompressed and in UTF-8, at an offset of that text.
+// openFile opens a file at an offset of its uncompressed UTF-8 text.
 func (in *input) openFile(ctx context.Context, path string, offset int64) (_ *text, err error) {
 	if IsURL(path) {
 		return in.openRemote(ctx, path, offset)
@@ -252,7 +251,7 @@ func (in *input) openFile(ctx context.Context, path string, offset int64) (_ *te
 	return t, nil
 }
 
-// openRemote opens a URL as openFile does a file.
+// openRemote is openFile for a URL.
 func (in *input) openRemote(ctx context.Context, name string, offset int64) (_ *text, err error) {
 	if in.parquet {
 		return nil, fmt.Errorf("%s: Parquet is read from files alone; fetch it first", shown(name))
@@ -283,7 +282,7 @@ func (in *input) openRemote(ctx context.Context, name string, offset int64) (_ *
 				}
 				next, err := openURL(ctx, name, offset)
 				if err != nil {
-					return err // body stays, as it is closed once more
+					return err // body stays set, because Close closes it again
 				}
 				body, stored.Reader = next, next
 				stored.n.Store(offset)
@@ -300,7 +299,7 @@ func (in *input) openRemote(ctx context.Context, name string, offset int64) (_ *
 	return t, nil
 }
 
-// uncompress has a text read through a decoder.
+// uncompress decompresses the text as it is read.
 func (t *text) uncompress(ext string) error {
 	if ext == ".gz" {
 		r, err := gzip.NewReader(bufio.NewReaderSize(t.Reader, readAhead))
@@ -317,7 +316,7 @@ func (t *text) uncompress(ext string) error {
 	return err
 }
 
-// skip goes to an offset of the text behind its byte order mark; seek, if it is set, goes to one of what is stored.
+// skip moves to an offset of the text after its byte order mark. If seek is set, it seeks in the stored bytes.
 func (t *text) skip(offset int64, seek func(int64) error) error {
 	mark := make([]byte, len(byteOrderMark))
 	n, err := io.ReadFull(t.Reader, mark)
@@ -338,7 +337,7 @@ func (t *text) skip(offset int64, seek func(int64) error) error {
 	return err
 }
 
-// isParquet tells a Parquet file from the rows of one that were refused, which are JSON lines.
+// isParquet reports whether f is a Parquet file. If not, it holds refused rows of one, which are JSON lines.
 func isParquet(f *os.File) (bool, error) {
 	var magic [4]byte
 	n, err := f.ReadAt(magic[:], 0)
@@ -348,14 +347,14 @@ func isParquet(f *os.File) (bool, error) {
 	case n == 0 || magic[0] == '{':
 		return false, nil
 	case string(magic[:n]) != "PAR1":
-		return false, errors.New("the file is no Parquet file")
+		return false, errors.New("the file is not a Parquet file")
 	}
 	return true, nil
 }
 
 const byteOrderMark = "\ufeff"
 
-// open opens the text at an offset; it is read until ctx ends. Later parts begin where the first ends.
+// open opens the text at an offset and reads until ctx ends. Each part begins where the previous one ends.
 func (in *input) open(ctx context.Context, offset int64) (*text, error) {
 	if in.pipe != nil {
 		t := &text{Reader: in.pipe}
@@ -399,7 +398,7 @@ func (r *lastByte) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// lineEnd gives a line end where the part before it does not end with one.
+// lineEnd supplies a line end if the part before it does not end with one.
 type lineEnd struct {
 	last *text
 	done bool
@@ -417,19 +416,19 @@ func (r *lineEnd) Read(p []byte) (int, error) {
 	return 1, nil
 }
 
-// headBytes is how much of a text is looked at for its header.
+// headBytes bounds how much of a text readHead sees.
 const headBytes = 1 << 20
 
 // head is the beginning of a text.
 type head struct {
-	preamble []byte // lines to skip and the header line, as they are written
+	preamble []byte // skipped lines and the header line, verbatim
 	cells    []string
-	line     int64 // of what follows
+	line     int64 // of the first record
 	empty    bool
 }
 
-// readHead reads what stands before the records: lines to skip, and a header if there is one. Without one the cells are
-// those of the first record. The delimiter is recognised if it is 0.
+// readHead reads what precedes the records: skipped lines, and a header if there is one. Without a header, the cells are those of the first
+// record. It detects the delimiter if that is 0.
 func readHead(data []byte, d *record.Dialect, skip int, hasHeader bool) (head, error) {
 	h := head{line: 1}
 	at := 0
@@ -470,7 +469,7 @@ func readHead(data []byte, d *record.Dialect, skip int, hasHeader bool) (head, e
 	return h, nil
 }
 
-// recogniseDelimiter takes the candidate that the first line has most of outside quotes.
+// recogniseDelimiter returns the candidate that occurs most often in the first line outside quotes.
 func recogniseDelimiter(data []byte, quote byte) byte {
 	const candidates = ",|\t;"
 	var counts [len(candidates)]int
@@ -498,7 +497,7 @@ func recogniseDelimiter(data []byte, quote byte) byte {
 	return candidates[best]
 }
 
-// peek reads the beginning of the text. Standard input is put back.
+// peek reads the beginning of the text and pushes it back onto standard input.
 func (in *input) peek(ctx context.Context) ([]byte, error) {
 	t, err := in.open(ctx, 0)
 	if err != nil {

@@ -8,15 +8,15 @@ import (
 	"github.com/hopgate/hopgate/internal/loader/record"
 )
 
-// labelSets numbers the sets of labels (or the types) that rows have.
+// labelSets numbers the label sets (or types) of rows.
 type labelSets struct {
 	rules []mapping.LabelRule
 	slots []int // of the rules that read a column
 	dict  mapping.Dict
 	sets  [][]string
-	bad   []int // by set: the slot whose text is no label, or -1
+	bad   []int // by set: the slot whose text is not a valid label, or -1
 	key   []byte
-	last  int // the set that was found last
+	last  int // the set found last
 }
 
 func newLabelSets(rules []mapping.LabelRule) *labelSets {
@@ -29,10 +29,10 @@ func newLabelSets(rules []mapping.LabelRule) *labelSets {
 	return l
 }
 
-// find gives the number of a row's set. Equal rows are found without allocation.
+// find returns the number of a row's set. Known sets are found without allocation.
 func (l *labelSets) find(cells []record.Cell) int {
 	if len(l.slots) == 1 && l.last < l.dict.Len() {
-		// Mostly it is that of the row before, whose key ends in a byte more.
+		// Most rows have the set of the row before, whose key ends in one more byte.
 		c, key := cells[l.slots[0]], l.dict.Key(l.last)
 		if n := len(c.Text); len(key) == n+1 && key[:n] == string(c.Text) && c.Kind != record.Missing && c.Kind != record.Null {
 			return l.last
@@ -57,7 +57,7 @@ func (l *labelSets) find(cells []record.Cell) int {
 	return n
 }
 
-// set gives the labels of a set; they must not be changed.
+// set returns the labels of a set. Callers must not modify them.
 func (l *labelSets) set(n int) []string { return l.sets[n] }
 
 func (l *labelSets) resolve(cells []record.Cell) {

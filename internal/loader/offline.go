@@ -10,29 +10,29 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// offline is a sink for a load into an empty graph: vertices, and edges that depend on what is there, are applied batch by
-// batch, all other edges are resolved by the parsers and sorted.
+// offline is a sink for a load into an empty graph. It applies vertices, and edges that depend on existing data, batch by batch. The
+// parsers resolve all other edges, which are then sorted.
 type offline struct {
 	s       *Session
 	l       *Loader
 	sorter  shard.EdgeSorter
-	ctx     context.Context // of the load; there is one call of Begin
+	ctx     context.Context // of the load; Begin is called once
 	done    <-chan struct{}
 	batches chan *offlineBatch
 	acks    []Ack
-	mu      sync.Mutex  // of the session's names
+	mu      sync.Mutex  // guards the session's names
 	ready   atomic.Bool // keys can be resolved
 	complex map[string]bool
-	some    bool // a type that is known only from rows is complex, so all are
+	some    bool // a type known only from rows is complex, so all types are
 }
 
-// offlineBatch is a batch of which some groups of edges may have been resolved.
+// offlineBatch is a batch whose groups of edges may already be resolved.
 type offlineBatch struct {
 	*Batch
-	rows []shard.SortedRows // by group of edges, nil where it is not resolved
+	rows []shard.SortedRows // one for each group of edges; nil if it is not resolved
 }
 
-// NewOffline makes a sink for one load of a loader over the sorter's graph. Nothing is kept if the load does not end.
+// NewOffline returns a sink for one load of a loader into the sorter's graph. An incomplete load leaves nothing behind.
 func (p *Plan) NewOffline(l *Loader, sorter shard.EdgeSorter) Sink {
 	s := &offline{l: l, sorter: sorter, batches: make(chan *offlineBatch, 8), complex: map[string]bool{}}
 	actions := map[string]shard.Action{}
@@ -60,7 +60,7 @@ func (p *Plan) NewOffline(l *Loader, sorter shard.EdgeSorter) Sink {
 			}
 		}
 	}
-	// Types that rows name may be any; with other actions beside them, order decides.
+	// A rule that takes types from rows may use any type; together with other actions, order matters.
 	if a, ok := actions[""]; ok {
 		for name, b := range actions {
 			s.some = s.some || a != b || s.complex[name]
@@ -69,7 +69,7 @@ func (p *Plan) NewOffline(l *Loader, sorter shard.EdgeSorter) Sink {
 	return s
 }
 
-// sorts reports whether a group of edges is sorted.
+// sorts reports whether the edges of a group are sorted.
 func (s *offline) sorts(e *EdgeRows) bool { return !s.some && !s.complex[e.Type] }
 
 func (s *offline) Begin(ctx context.Context, o Open) (Opened, error) {
@@ -86,18 +86,18 @@ func (s *offline) Pack(b *Batch) (msg any, copied bool) {
 		return m, false
 	}
 	if err := s.resolve(m); err != nil {
-		// Applying the batch meets the fault again, and can tell.
+		// Applying the batch meets the same error and reports it.
 		return &offlineBatch{Batch: b}, false
 	}
 	copied = len(b.Vertices) == 0 && !slices.Contains(m.rows, nil)
 	if copied {
-		// What is left of the batch names no memory that is used again.
+		// The rest of the batch must not refer to memory that is reused.
 		m.Batch = &Batch{Seq: b.Seq, Mark: b.Mark}
 	}
 	return m, copied
 }
 
-// resolve finds the ends of the edges that are sorted.
+// resolve finds the ends of the sorted edges.
 func (s *offline) resolve(m *offlineBatch) error {
 	m.rows = make([]shard.SortedRows, len(m.Edges))
 	for i := range m.Edges {
@@ -118,7 +118,7 @@ func (s *offline) resolve(m *offlineBatch) error {
 	return nil
 }
 
-// named numbers the names of a group of edges; ok tells whether it is sorted.
+// named resolves the names of a group of edges to numbers; ok reports whether the group is sorted.
 func (s *offline) named(b *Batch, i int) (e shard.LoadEdges, ok bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +156,7 @@ func (s *offline) Recv() (Ack, error) {
 	return a, nil
 }
 
-// next applies the batches that wait: those without edges together, another one by itself.
+// next applies the waiting batches: those without edges in one call, a batch with edges by itself.
 func (s *offline) next() error {
 	var group []*Batch
 	for {
@@ -176,7 +176,7 @@ func (s *offline) next() error {
 		}
 		switch {
 		case m == nil && len(group) > 0:
-			// Nothing waits, or what was closed is met again by the next call.
+			// No batch waits, or the channel is closed and the next call sees that again.
 			return s.apply(group)
 		case !ok:
 			return s.end()
@@ -201,7 +201,7 @@ func (s *offline) apply(group []*Batch) error {
 	return err
 }
 
-// edges takes in a batch with edges: what is sorted, and the rest as always.
+// edges applies a batch with edges: it adds resolved edges to the sort and applies the others as usual.
 func (s *offline) edges(m *offlineBatch) error {
 	if !s.ready.Load() {
 		if err := s.sorter.Prepare(s.ctx, s.s.spaces); err != nil {

@@ -6,12 +6,12 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// ordering keeps the rows of one vertex, or of the edges between two, in the order of the file although rows are put
-// into groups, which are applied one after another. It looks at keys only where a chunk has several groups of a kind.
+// ordering keeps the rows of one vertex, or of the edges between two vertices, in file order, although rows are collected into groups that
+// are applied one after another. It hashes keys only if a chunk has several groups of one kind.
 type ordering struct {
 	groups []*group
 	on     bool
-	last   map[uint64]int // by hash of a row's keys the latest group with such a row
+	last   map[uint64]int // the latest group with a row of these keys, by hash
 	seed   maphash.Seed
 }
 
@@ -20,7 +20,7 @@ func (o *ordering) reset() {
 	clear(o.last)
 }
 
-// add notes a new group.
+// add records a new group.
 func (o *ordering) add(g *group) {
 	o.groups = append(o.groups, g)
 	if o.on || len(o.groups) < 2 {
@@ -43,8 +43,7 @@ func (o *ordering) add(g *group) {
 	}
 }
 
-// late notes the row that was put into a group last, and reports whether a row of the same vertex or edge is in a
-// group that was begun later.
+// late records the last row of a group. It reports whether a group that began later already has a row of the same vertex or edge.
 func (o *ordering) late(g *group) bool {
 	if !o.on {
 		return false

@@ -114,5 +114,5 @@ inputs:
 	require.EqualValues(t, 1, rep.Vertices)
 	w.file("a.parquet", "id,n\n1,2\n")
 	_, err = w.load(text, Options{})
-	require.ErrorContains(t, err, "no Parquet file")
+	require.ErrorContains(t, err, "not a Parquet file")
 }

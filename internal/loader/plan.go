@@ -21,28 +21,28 @@ import (
 	"github.com/hopgate/hopgate/internal/loader/record"
 )
 
-// Plan is a load that is ready to run: its inputs in the order in which they are read, and their id spaces.
+// Plan is a load that is ready to run: its inputs in reading order, and their id spaces.
 type Plan struct {
 	inputs []*input
 	steps  []step
 	spaces []Space
-	known  []*mapping.Space // beside spaces
-	// Stream identifies the load; "" if it reads standard input, which cannot be read again.
+	known  []*mapping.Space // besides spaces
+	// Stream identifies the load. It is "" for a load from standard input, which cannot be read again.
 	Stream string
 	temp   string // a copy of standard input, or ""
-	chunk  int    // bytes of text that make a batch, 0: the constant; tests make it small
+	chunk  int    // bytes of text in a batch; 0 means the constant. Tests use small ones.
 
 	running atomic.Pointer[run]
 }
 
-// step is one reading of an input: all vertices are read before all edges.
+// step is one pass over an input. All vertices are read before all edges.
 type step struct {
 	in    *input
 	edges bool
-	again bool // the input has been read for its vertices
+	again bool // an earlier step has read the input for its vertices
 }
 
-// Bytes is the size of all inputs as they are stored, counted as often as they are read; 0 if it is not known.
+// Bytes returns the stored size of all inputs, counted once for each pass; 0 if unknown.
 func (p *Plan) Bytes() int64 {
 	var n int64
 	for _, s := range p.steps {
@@ -54,7 +54,7 @@ func (p *Plan) Bytes() int64 {
 	return n
 }
 
-// before is how much of that stands before a step.
+// before returns how many of those bytes precede a step.
 func (p *Plan) before(step int) (n int64) {
 	for _, s := range p.steps[:step] {
 		n += s.in.size
@@ -62,7 +62,7 @@ func (p *Plan) before(step int) (n int64) {
 	return n
 }
 
-// Close removes what the plan keeps.
+// Close removes the plan's temporary files.
 func (p *Plan) Close() error {
 	if p.temp == "" {
 		return nil
@@ -70,7 +70,7 @@ func (p *Plan) Close() error {
 	return os.Remove(p.temp)
 }
 
-// NewPlan plans the load of a mapping whose relative paths are below base. It reads the beginnings of the inputs, until ctx ends.
+// NewPlan plans the load of a mapping. Relative paths are resolved against base. It samples the inputs until ctx ends.
 func NewPlan(ctx context.Context, m *mapping.Mapping, base string, in io.Reader) (*Plan, error) {
 	p := &Plan{}
 	var errs []error
@@ -130,10 +130,10 @@ func (p *Plan) add(ctx context.Context, rules *mapping.Input, base string, pipe 
 	return nil
 }
 
-// standardInput has standard input read as it comes, or copied to a file if it is read more than once or not from its beginning on.
+// standardInput streams standard input, or copies it to a file if it is read more than once or not from its start.
 func (p *Plan) standardInput(in *input, pipe io.Reader) error {
 	if pipe == nil || p.temp != "" {
-		return errors.New("standard input can be named once")
+		return errors.New("standard input can be read only once")
 	}
 	if (len(in.rules.Vertices) == 0 || len(in.rules.Edges) == 0) && !in.rules.Scanned() && in.rules.Format != mapping.Parquet {
 		in.pipe = pipe
@@ -225,7 +225,7 @@ func (in *input) begin(ctx context.Context) error {
 	return err
 }
 
-// finish orders the readings and opens the id spaces.
+// finish orders the steps and opens the id spaces.
 func (p *Plan) finish(ctx context.Context, m *mapping.Mapping) (*Plan, error) {
 	var vertices, edges []step
 	for _, in := range p.inputs {
@@ -249,7 +249,7 @@ func (p *Plan) finish(ctx context.Context, m *mapping.Mapping) (*Plan, error) {
 	return p, p.identify(ctx, m)
 }
 
-// groupSteps sorts steps by what they begin with, in the order in which that occurs first.
+// groupSteps sorts steps by the key that first returns, in the order in which the keys first occur.
 func groupSteps(steps []step, first func(step) string) {
 	order := map[string]int{}
 	for _, s := range steps {
@@ -260,10 +260,10 @@ func groupSteps(steps []step, first func(step) string) {
 	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(order[first(a)], order[first(b)]) })
 }
 
-// sampleBytes is how much of the beginning and the end of a file its identity covers.
+// sampleBytes is how much of each end of a file goes into its identity.
 const sampleBytes = 1 << 16
 
-// identify sets the identity of the load: what it reads and what it makes of that.
+// identify computes the identity of the load from its inputs and its mapping.
 func (p *Plan) identify(ctx context.Context, m *mapping.Mapping) error {
 	h := sha256.New()
 	part := func(b []byte) {
@@ -326,8 +326,8 @@ func sample(h hash.Hash, path string) (err error) {
 	return err
 }
 
-// openSpaces says how the id spaces of the mapping are kept: a space whose keys are a property of vertices that share
-// their first label is the unique index of that label and property.
+// openSpaces decides how to store the id spaces of the mapping. If the keys of a space are a property and all its vertices share their
+// first label, the space is the unique index on that label and property.
 func (p *Plan) openSpaces(ctx context.Context, m *mapping.Mapping) error {
 	for _, s := range m.Spaces {
 		sp := Space{Name: s.Name}
@@ -351,7 +351,7 @@ func (p *Plan) openSpaces(ctx context.Context, m *mapping.Mapping) error {
 	return nil
 }
 
-// labelsOf gives all labels of the vertices of a space; same says that the first is the first of all vertices.
+// labelsOf returns all labels of the vertices of a space; same reports whether they all share the first one.
 func (p *Plan) labelsOf(ctx context.Context, s *mapping.Space) (labels []string, same bool, err error) {
 	same = true
 	add := func(set []string) {
@@ -392,10 +392,10 @@ func (p *Plan) labelsOf(ctx context.Context, s *mapping.Space) (labels []string,
 	return labels, same, nil
 }
 
-// maxLabelSets is how many different sets of labels a file is looked through for.
+// maxLabelSets bounds the number of different label sets that a scan of a file collects.
 const maxLabelSets = 1 << 12
 
-// labelSets gives the sets of labels that a rule makes, for which it reads the input if a column says them.
+// labelSets returns the label sets that a rule produces. If a column holds them, it scans the input.
 func (in *input) labelSets(ctx context.Context, r *mapping.VertexRule) ([][]string, error) {
 	lookup := newLabelSets(r.Labels)
 	if len(lookup.slots) == 0 {
@@ -415,7 +415,7 @@ func (in *input) labelSets(ctx context.Context, r *mapping.VertexRule) ([][]stri
 	return sets, err
 }
 
-// each calls f with the records of the input until it gives false.
+// each calls f for the records of the input until f returns false.
 func (in *input) each(ctx context.Context, f func(cells []record.Cell) bool) (err error) {
 	t, err := in.open(ctx, in.offset)
 	if err != nil {
@@ -451,7 +451,7 @@ func (in *input) each(ctx context.Context, f func(cells []record.Cell) bool) (er
 	}
 }
 
-// scanner reads the records of chunks.
+// scanner scans the records of chunks.
 type scanner interface {
 	Reset(data []byte)
 	Next() ([]record.Cell, *record.Fault, bool)
@@ -464,8 +464,8 @@ func (in *input) scanner() scanner {
 	return record.NewScanner(in.dialect)
 }
 
-// FindSpaces says where the keys of vertices of earlier loads lie, for id spaces of which neither a mapping nor a
-// header tells: those of a space that is named as a label are that label's, if it has one unique constraint.
+// FindSpaces resolves id spaces of earlier loads that neither the mapping nor a header describes. If a space is named like a label that has
+// exactly one unique constraint, the space is that constraint.
 func (p *Plan) FindSpaces(indexes []graph.Index) {
 	for i := range p.spaces {
 		sp := &p.spaces[i]
@@ -487,7 +487,7 @@ func (p *Plan) FindSpaces(indexes []graph.Index) {
 	}
 }
 
-// Finds reports whether FindSpaces has something to find.
+// Finds reports whether FindSpaces has anything to resolve.
 func (p *Plan) Finds() bool {
 	for i := range p.spaces {
 		if p.known[i].Known && p.spaces[i].Label == "" {

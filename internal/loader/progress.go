@@ -2,22 +2,21 @@ package loader
 
 import "time"
 
-// Progress is how far a load has come.
+// Progress is the state of a running load.
 type Progress struct {
 	Totals
-	// Done of Bytes of the inputs, as they are stored, have been loaded; those that are read twice count twice. Bytes is 0
-	// where it is not known.
+	// Done of Bytes (stored size of the inputs) have been loaded. An input that is read twice counts twice. Bytes is 0 if unknown.
 	Done, Bytes int64
 	Elapsed     time.Duration
-	Left        time.Duration // about; negative where it is not known
-	// InFlight is how many bytes are in work, of Window that may be.
+	Left        time.Duration // an estimate; negative if unknown
+	// InFlight bytes are unacknowledged, out of Window allowed.
 	InFlight, Window int64
 	Stages           Stages
 	Inputs           []InputProgress
-	Current          int // the one of Inputs that is being loaded
+	Current          int // the index in Inputs of the one being loaded
 }
 
-// InputProgress is how far one input has come.
+// InputProgress is the progress of one input.
 type InputProgress struct {
 	Path string
 	Totals
@@ -25,7 +24,7 @@ type InputProgress struct {
 	Elapsed, Left time.Duration
 }
 
-// Progress says how far the plan's run has come; before it, all is zero. Any goroutine may call it.
+// Progress returns the progress of the plan's run, zero before it starts. It is safe for concurrent use.
 func (p *Plan) Progress() Progress {
 	if r := p.running.Load(); r != nil {
 		return r.progress()
@@ -33,7 +32,7 @@ func (p *Plan) Progress() Progress {
 	return Progress{Left: -1}
 }
 
-// left says how long the rest takes if done has taken elapsed.
+// left extrapolates how long the rest takes if done took elapsed.
 func left(elapsed time.Duration, done, rest int64) time.Duration {
 	if done <= 0 {
 		return -1
@@ -51,7 +50,7 @@ func (r *run) progress() Progress {
 	if p.Bytes > 0 {
 		p.Left = left(p.Elapsed, done-began, p.Bytes-done)
 	}
-	// within is how much of a step lies before a place.
+	// within returns how much of a step precedes a position.
 	within := func(place, base, size int64) int64 { return min(max(place-base, 0), size) }
 	type part struct{ done, began, bytes int64 }
 	parts := map[*input]part{}
@@ -93,14 +92,14 @@ func (r *run) progress() Progress {
 	return p
 }
 
-// beginAt notes where the run goes on.
+// beginAt records the position at which the run resumes.
 func (c *counts) beginAt(place int64) {
 	c.began.Store(place)
 	c.sent.Store(place)
 	c.done.Store(place)
 }
 
-// watch tells the progress until the function that it returns is called.
+// watch reports progress until the caller calls stop.
 func (r *run) watch() (stop func()) {
 	if r.o.Progress == nil {
 		return func() {}

@@ -46,16 +46,16 @@ inputs:
 	require.Less(t, cutAt.Done, cutAt.Bytes)
 
 	second := plan()
-	var told []Progress
-	_, err = second.Run(t.Context(), NewLocal(w.l), Options{Progress: func(p Progress) { told = append(told, p) }})
+	var reports []Progress
+	_, err = second.Run(t.Context(), NewLocal(w.l), Options{Progress: func(p Progress) { reports = append(reports, p) }})
 	require.NoError(t, err)
 	end := second.Progress()
 	require.Equal(t, second.Bytes(), end.Done)
 	require.Equal(t, end.Bytes, end.Done)
 	require.Zero(t, end.Left)
 	require.Zero(t, end.InFlight)
-	require.NotEmpty(t, told)
-	require.Equal(t, end.Totals, told[len(told)-1].Totals)
+	require.NotEmpty(t, reports)
+	require.Equal(t, end.Totals, reports[len(reports)-1].Totals)
 	require.Less(t, end.Rows, int64(4000), "the earlier run has read the others")
 	for i, want := range []int64{2 * second.inputs[0].size, second.inputs[1].size} {
 		in := end.Inputs[i]

@@ -9,17 +9,17 @@ import (
 	"unicode"
 )
 
-// proposal is what an input is proposed to become.
+// proposal is the proposed interpretation of an input.
 type proposal struct {
 	*sampled
 	label    string   // of vertices
-	labels   []string // of vertices with a neo4j-admin header, as YAML
-	id       int      // the column of their keys
+	labels   []string // as YAML, if the vertices have a neo4j-admin header
+	id       int      // the key column
 	edges    bool
 	typ      string // of edges
 	from, to proposedEnd
-	why      string // there is nothing to propose, and why
-	repeats  string // what the columns that may be keys repeat, or ""
+	why      string // the reason why nothing can be proposed
+	repeats  string // which candidate keys have duplicates, or ""
 }
 
 // proposedEnd is an end of edges: a column and an id space.
@@ -31,20 +31,20 @@ type proposedEnd struct {
 // proposedSpace is an id space of the mapping.
 type proposedSpace struct {
 	name    string
-	vertex  []*proposal // that define it
+	vertex  []*proposal // proposals that define the space
 	integer bool
-	known   bool // its vertices are not among the inputs
+	known   bool // an earlier load has created the vertices
 }
 
-// proposer finds out what inputs become together.
+// proposer interprets all inputs together.
 type proposer struct {
 	inputs []*proposal
-	names  map[string]string // labels by their compacted names
+	names  map[string]string // labels by their normalised names
 	spaces []*proposedSpace
 }
 
-// Propose samples files and gives a mapping for them as commented YAML, which loads as it is. named gives the path of a file in the
-// mapping. Files for which nothing can be proposed stand in comments; it is an error if there are no others.
+// Propose samples files and returns a mapping for them as commented YAML, ready to load. named returns the path of a file as the mapping
+// should show it. Files that cannot be mapped appear in comments; Propose fails if no file can be.
 func Propose(ctx context.Context, paths []string, named func(string) string) ([]byte, error) {
 	samples, err := sampleFiles(ctx, paths, named)
 	if err != nil {
@@ -81,15 +81,15 @@ func Propose(ctx context.Context, paths []string, named func(string) string) ([]
 	}
 	if ready == 0 {
 		if len(p.inputs) == 0 {
-			return nil, errors.New("there are no records to propose a mapping for")
+			return nil, errors.New("the files have no records to propose a mapping from")
 		}
 		return nil, fmt.Errorf("%s: %s", p.inputs[0].paths[0], p.inputs[0].why)
 	}
 	return p.yaml(), nil
 }
 
-// compact makes names comparable: person_id, PersonId and Person.id are one.
-func compact(name string) string {
+// normalise makes names comparable: person_id, PersonId and Person.id become the same.
+func normalise(name string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
 			return -1
@@ -98,7 +98,7 @@ func compact(name string) string {
 	}, name)
 }
 
-// words takes a name apart at marks and at changes of case.
+// words splits a name at punctuation and changes of case.
 func words(name string) []string {
 	var out []string
 	var word []rune
@@ -124,7 +124,7 @@ func words(name string) []string {
 	return out
 }
 
-// labelName makes tag_class TagClass.
+// labelName converts tag_class to TagClass.
 func labelName(name string) string {
 	var b strings.Builder
 	for _, w := range words(name) {
@@ -134,10 +134,10 @@ func labelName(name string) string {
 	return b.String()
 }
 
-// typeName makes isPartOf IS_PART_OF.
+// typeName converts isPartOf to IS_PART_OF.
 func typeName(name string) string { return strings.ToUpper(strings.Join(words(name), "_")) }
 
-// dotted takes Person of a column Person.id.
+// dotted returns Person for a column Person.id.
 func dotted(column string) string {
 	if l, key, ok := strings.Cut(column, "."); ok && strings.EqualFold(key, "id") {
 		return l
@@ -145,40 +145,40 @@ func dotted(column string) string {
 	return ""
 }
 
-// nameLabels learns how labels are written, for which the headers of edges know more than the names of files.
+// nameLabels learns the spelling of labels. Headers of edges show it better than file names do.
 func (p *proposer) nameLabels(x *proposal) {
 	for _, c := range x.columns {
 		if l := dotted(c.name); l != "" {
-			p.names[compact(l)] = l
+			p.names[normalise(l)] = l
 		}
 	}
 	for _, c := range x.cells {
 		if c.Group != "" {
-			p.names[compact(c.Group)] = c.Group
+			p.names[normalise(c.Group)] = c.Group
 		}
 	}
 	if x.cells == nil && len(x.parts()) < 3 {
-		if f := compact(x.stem); p.names[f] == "" {
+		if f := normalise(x.stem); p.names[f] == "" {
 			p.names[f] = labelName(x.stem)
 		}
 	}
 }
 
-// labelOf gives the label that a name stands for.
+// labelOf returns the label that a name stands for.
 func (p *proposer) labelOf(name string) string {
-	if l := p.names[compact(name)]; l != "" {
+	if l := p.names[normalise(name)]; l != "" {
 		return l
 	}
 	return labelName(name)
 }
 
-// parts takes the name of a file apart.
+// parts splits the name of a file into words.
 func (s *sampled) parts() []string {
 	return strings.FieldsFunc(s.stem, func(r rune) bool { return r == '_' || r == '-' || r == '.' || r == ' ' })
 }
 
-// split finds the labels around the type in person_knows_person. Labels may have several words if they are known; what is not known is one
-// word.
+// split finds the labels around the type in a name such as person_knows_person. Known labels may have several words; an unknown label is
+// one word.
 func (p *proposer) split(parts []string) (from, typ, to string, known bool) {
 	if len(parts) < 3 {
 		return "", "", "", false
@@ -186,7 +186,7 @@ func (p *proposer) split(parts []string) (from, typ, to string, known bool) {
 	for i := len(parts) - 2; i >= 1; i-- {
 		for j := i + 1; j < len(parts); j++ {
 			f, t := strings.Join(parts[:i], "_"), strings.Join(parts[j:], "_")
-			if p.names[compact(f)] != "" && p.names[compact(t)] != "" {
+			if p.names[normalise(f)] != "" && p.names[normalise(t)] != "" {
 				return f, strings.Join(parts[i:j], "_"), t, true
 			}
 		}
@@ -195,7 +195,7 @@ func (p *proposer) split(parts []string) (from, typ, to string, known bool) {
 	return parts[0], strings.Join(parts[1:last], "_"), parts[last], strings.EqualFold(parts[0], parts[last])
 }
 
-// endNames are what the columns of edges are called, with or without id.
+// endNames are common names of the columns of edge ends, with or without id.
 var endNames = [][2]string{
 	{"from", "to"},
 	{"source", "target"},
@@ -208,14 +208,14 @@ var endNames = [][2]string{
 	{"id1", "id2"},
 }
 
-// ends finds two columns that are named as the ends of edges.
+// ends finds two columns with the names of edge ends.
 func (x *proposal) ends() (from, to int, ok bool) {
 	for _, names := range endNames {
 		from, to = -1, -1
 		for i, c := range x.columns {
-			name := compact(c.name)
+			name := normalise(c.name)
 			if name == "start" || name == "end" {
-				continue // times
+				continue // these are times
 			}
 			for _, suffix := range []string{"", "id", "vertex", "vertexid", "node", "nodeid"} {
 				if name == names[0]+suffix && from < 0 {
@@ -233,7 +233,7 @@ func (x *proposal) ends() (from, to int, ok bool) {
 	return 0, 0, false
 }
 
-// isEdges finds edges by Person.id twice, by columns named as ends, or by a name as person_knows_person.
+// isEdges recognises edges by two columns Person.id, by columns named like edge ends, or by a file name such as person_knows_person.
 func (p *proposer) isEdges(x *proposal) bool {
 	f, typ, t, known := p.split(x.parts())
 	if x.typ = typeName(typ); x.typ == "" {
@@ -258,7 +258,7 @@ func (p *proposer) isEdges(x *proposal) bool {
 			x.from.column = i
 		}
 		for i, c := range x.columns {
-			if name := compact(c.name); i != x.from.column && (name == compact(t)+"id" || name == compact(t)) {
+			if name := normalise(c.name); i != x.from.column && (name == normalise(t)+"id" || name == normalise(t)) {
 				x.to.column = i
 				break
 			}
@@ -275,15 +275,15 @@ func (p *proposer) isEdges(x *proposal) bool {
 	return true
 }
 
-// columnOf finds a column by its compacted name, or gives -1.
+// columnOf finds a column by its normalised name, or returns -1.
 func (x *proposal) columnOf(name string) int {
-	return slices.IndexFunc(x.columns, func(c *sampleColumn) bool { return compact(c.name) == compact(name) })
+	return slices.IndexFunc(x.columns, func(c *sampleColumn) bool { return normalise(c.name) == normalise(name) })
 }
 
-// space finds an id space, or makes it.
+// space returns an id space, creating it if needed.
 func (p *proposer) space(name string) *proposedSpace {
 	for _, s := range p.spaces {
-		if compact(s.name) == compact(name) {
+		if normalise(s.name) == normalise(name) {
 			return s
 		}
 	}
@@ -292,7 +292,7 @@ func (p *proposer) space(name string) *proposedSpace {
 	return s
 }
 
-// defineSpaces gives vertices their id spaces; keys are integers if all of a space are.
+// defineSpaces assigns id spaces to vertices. The keys of a space are integers if all its vertices have integer keys.
 func (p *proposer) defineSpaces() {
 	for _, x := range p.inputs {
 		if x.edges || x.why != "" || x.cells != nil {
@@ -306,11 +306,11 @@ func (p *proposer) defineSpaces() {
 	}
 }
 
-// joinEnds gives ends whose labels nothing names the id space that has most of their keys.
+// joinEnds gives an edge end without a known label the id space that contains most of its keys.
 func (p *proposer) joinEnds(x *proposal) {
 	for _, end := range []*proposedEnd{&x.from, &x.to} {
 		if end.space != "" {
-			if i := slices.IndexFunc(p.spaces, func(s *proposedSpace) bool { return compact(s.name) == compact(end.space) }); i >= 0 {
+			if i := slices.IndexFunc(p.spaces, func(s *proposedSpace) bool { return normalise(s.name) == normalise(end.space) }); i >= 0 {
 				end.space = p.spaces[i].name
 				continue
 			}
@@ -349,7 +349,7 @@ func (p *proposer) joinEnds(x *proposal) {
 	}
 }
 
-// knownSpaces makes those of ends that no input defines spaces of vertices that were loaded before.
+// knownSpaces declares the spaces that no input defines as spaces of vertices loaded earlier.
 func (p *proposer) knownSpaces() {
 	for _, x := range p.inputs {
 		if !x.edges || x.why != "" {

@@ -8,14 +8,14 @@ import (
 	"github.com/hopgate/hopgate/internal/loader/mapping"
 )
 
-// fromHeader proposes what the header of neo4j-admin import says.
+// fromHeader derives a proposal from a neo4j-admin import header.
 func (p *proposer) fromHeader(x *proposal) {
 	from, to := -1, -1
 	for i, c := range x.cells {
 		switch strings.ToUpper(c.Type) {
 		case "ID":
 			if x.id >= 0 {
-				x.why = "keys of several columns are for loads by the header"
+				x.why = "only loads by the header support keys of several columns"
 				return
 			}
 			x.id = i
@@ -25,7 +25,7 @@ func (p *proposer) fromHeader(x *proposal) {
 			to = i
 		}
 		if c.Options["array"] != "" {
-			x.why = "lists as JSON are for loads by the header"
+			x.why = "only loads by the header support lists as JSON"
 			return
 		}
 	}
@@ -51,7 +51,7 @@ func (p *proposer) fromHeader(x *proposal) {
 	x.from, x.to = proposedEnd{from, x.spaceOf(from)}, proposedEnd{to, x.spaceOf(to)}
 }
 
-// spaceOf gives the id space of a cell; the one without a name needs one in a mapping.
+// spaceOf returns the id space of a cell, inventing a name if it has none, because a mapping needs one.
 func (x *proposal) spaceOf(i int) string {
 	if g := x.cells[i].Group; g != "" {
 		return g
@@ -59,13 +59,13 @@ func (x *proposal) spaceOf(i int) string {
 	return "ids"
 }
 
-// isIntegerID tells whether a header says that ids are integers.
+// isIntegerID reports whether a header declares integer ids.
 func isIntegerID(c mapping.HeaderCell) bool {
 	t, ok := mapping.ParseType(c.Options["id-type"])
 	return ok && t.Kind == graph.Int
 }
 
-// headerLabels gives the labels of vertices with a header: those that its :LABEL columns have, or that of the file's name.
+// headerLabels returns the labels of vertices with a header: those of its :LABEL columns, or one from the file's name.
 func (x *proposal) headerLabels() (labels []string, why string) {
 	if l := x.cells[x.id].Options["label"]; l != "" {
 		labels = append(labels, quote(l))
@@ -76,7 +76,7 @@ func (x *proposal) headerLabels() (labels []string, why string) {
 		}
 		for _, v := range x.columns[i].values {
 			if strings.Contains(v, listMark) {
-				return nil, "several labels in a cell are for loads by the header"
+				return nil, "only loads by the header support several labels in a cell"
 			}
 		}
 		labels = append(labels, fmt.Sprintf("{column: %d}", i))

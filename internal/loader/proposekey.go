@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// vertices finds the label and the key of vertices, and says what the columns that may be keys repeat.
+// vertices finds the label and the key of vertices, and records which candidate keys have duplicates.
 func (p *proposer) vertices(x *proposal) {
 	x.label = p.labelOf(x.stem)
 	if x.label == "" {
@@ -16,7 +16,7 @@ func (p *proposer) vertices(x *proposal) {
 	x.id = x.key(candidates)
 	x.repeats = x.repeated(candidates)
 	if x.id < 0 {
-		x.why = "no column tells the rows apart"
+		x.why = "no column identifies the rows"
 		if x.repeats != "" {
 			x.why += ": " + x.repeats
 		}
@@ -27,17 +27,17 @@ func (p *proposer) vertices(x *proposal) {
 type candidate struct {
 	column              int
 	duplicates, missing int
-	named               bool // exactly as keys are
-	suffix              bool // its last word is id
-	other               bool // as keys of another kind are
+	named               bool // the column has exactly the name of a key
+	suffix              bool // the last word of the name is id
+	other               bool // the name is that of another kind of key
 }
 
 func (c *candidate) unique() bool { return c.duplicates+c.missing == 0 }
 
-// mostly reports whether at most one row in n repeats a key or has none.
+// mostly reports whether at most one row in n repeats a key or lacks one.
 func (c *candidate) mostly(rows, n int) bool { return (c.duplicates+c.missing)*n <= rows }
 
-// candidates gives the columns that are named as keys, the better names first, and those whose values are.
+// candidates returns columns with the name of a key, better names first, and then columns whose values are unique.
 func (x *proposal) candidates() []candidate {
 	var out []candidate
 	add := func(i int, c candidate) {
@@ -63,15 +63,15 @@ func (x *proposal) candidates() []candidate {
 		if d, m := c.repeats(x.rows); d+m > 0 {
 			continue
 		}
-		if t, ok := c.typ(); ok && (t == "" || t == "int") || strings.HasSuffix(compact(c.name), "id") {
+		if t, ok := c.typ(); ok && (t == "" || t == "int") || strings.HasSuffix(normalise(c.name), "id") {
 			add(i, candidate{})
 		}
 	}
 	return out
 }
 
-// key chooses the key. A name counts for more than a few duplicates, as edges name vertices by it: rows that repeat a key
-// describe one vertex. Other columns that end in id are rather keys of something else, unless they stand first.
+// key chooses the key column. A good name outweighs a few duplicates, because edges refer to vertices by it: rows with the same key
+// describe one vertex. Other columns that end in id usually refer to something else, unless they come first.
 func (x *proposal) key(candidates []candidate) int {
 	for _, fits := range []func(c *candidate) bool{
 		func(c *candidate) bool { return c.named && c.unique() },
@@ -89,7 +89,7 @@ func (x *proposal) key(candidates []candidate) int {
 	return -1
 }
 
-// repeated says how many duplicates each column that may be the key has, or "" if none has any.
+// repeated describes the duplicates of each candidate key, or returns "" if none has any.
 func (x *proposal) repeated(candidates []candidate) string {
 	var parts []string
 	any := false

@@ -13,10 +13,10 @@ import (
 	"github.com/hopgate/hopgate/internal/loader/mapping"
 )
 
-// bare are the texts that YAML takes for themselves.
+// bare matches text that needs no quotes in YAML.
 var bare = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
 
-// quote writes a text for YAML.
+// quote writes text as a YAML scalar.
 func quote(s string) string {
 	switch strings.ToLower(s) {
 	case "true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf":
@@ -29,7 +29,7 @@ func quote(s string) string {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(s); err != nil {
-		panic(err) // a string is always JSON
+		panic(err) // any string can be encoded as JSON
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
@@ -37,15 +37,15 @@ func quote(s string) string {
 // yaml writes the mapping.
 func (p *proposer) yaml() []byte {
 	var b bytes.Buffer
-	b.WriteString("# A mapping proposed from the beginnings of the files: look it through, above all the labels, the keys and the types.\n" +
-		"# What follows a property is a value of the sample. Relative paths are relative to this file, or to --dir.\nversion: 1\n")
+	b.WriteString("# A mapping proposed from the beginnings of the files: check the labels, the keys and the types.\n" +
+		"# The comment after a property is a sample value. Relative paths are relative to this file, or to --dir.\nversion: 1\n")
 	head := true
 	for _, s := range p.spaces {
 		if !s.known {
 			continue
 		}
 		if head {
-			b.WriteString("# The vertices of these are not among the files: they must have been loaded before, with these labels and keys.\nidSpaces:\n")
+			b.WriteString("# No file has the vertices of these spaces: load them before, with these labels and keys.\nidSpaces:\n")
 			head = false
 		}
 		fmt.Fprintf(&b, "  %s: {label: %s, property: id, type: %s}\n", quote(s.name), quote(s.name), s.idType())
@@ -108,7 +108,7 @@ func (p *proposer) input(b *bytes.Buffer, x *proposal) {
 	}
 	fmt.Fprintf(b, "        id: %s\n        idSpace: %s\n", x.column(x.id), quote(s.name))
 	if s.integer || x.columns[x.id].name == "" {
-		// Where the key is a property, its type says the same.
+		// If the key is a property, its type says the same.
 		fmt.Fprintf(b, "        idType: %s\n", s.idType())
 	}
 	x.properties(b, func(i int) (string, bool) {
@@ -119,7 +119,7 @@ func (p *proposer) input(b *bytes.Buffer, x *proposal) {
 	})
 }
 
-// spaceOf finds the id space that vertices define.
+// spaceOf returns the id space that vertices define.
 func (p *proposer) spaceOf(x *proposal) *proposedSpace {
 	i := slices.IndexFunc(p.spaces, func(s *proposedSpace) bool { return slices.Contains(s.vertex, x) })
 	return p.spaces[i]
@@ -149,7 +149,7 @@ func (p *proposer) edgesOf(b *bytes.Buffer, x *proposal) {
 	})
 }
 
-// column names a column, by position if its name does not tell it from others.
+// column names a column, or gives its position if the name is ambiguous.
 func (x *proposal) column(i int) string {
 	name := x.columns[i].name
 	if x.dialect.JSON {
@@ -167,7 +167,7 @@ func (x *proposal) column(i int) string {
 	return quote(name)
 }
 
-// typeOf gives the type of a column; ok is false for one that becomes no property.
+// typeOf returns the type of a column; ok is false if the column is not a property.
 func (x *proposal) typeOf(i int) (name string, ok bool) {
 	if x.cells == nil {
 		return x.columns[i].typ()
@@ -215,7 +215,7 @@ func (x *proposal) properties(b *bytes.Buffer, typ func(i int) (name string, ok 
 	}
 }
 
-// flowOf writes one path or a list of them.
+// flowOf writes a path, or several as a list.
 func flowOf(paths []string) string {
 	if len(paths) == 1 {
 		return quote(paths[0])
@@ -227,7 +227,7 @@ func flowOf(paths []string) string {
 	return "[" + strings.Join(out, ", ") + "]"
 }
 
-// oneLine makes a text a comment: a line of printable characters, not too long.
+// oneLine makes text fit a comment: one line of printable characters, of bounded length.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {

@@ -8,27 +8,27 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// progress is what is stored of a load: how far it has come, and the rows that were refused of batches of which the client
-// has not said yet that it has written them down. A load that goes on is told of these again.
+// progress is the stored state of a load: its position, and the refused rows of batches whose rejects the client has not confirmed writing.
+// A load that resumes receives these again.
 //
-// It is stored as
+// Its encoding is
 //
-//	byte     2; what begins with 1 is the client's mark alone, as earlier versions stored it
+//	byte     2; a value that begins with 1 is the client's mark alone, as earlier versions stored it
 //	bytes    mark of the last batch
-//	uvarint  number of the last batch that was confirmed
+//	uvarint  number of the last confirmed batch
 //	bytes    its mark
-//	uvarint  number of further batches with refused rows; of each its number less that of the confirmed one, and the rows as bytes
-//	uvarint  number of the commit's groups of vertices; of each its batch, likewise, and its number there
+//	uvarint  number of further batches with refused rows; for each, its number minus the confirmed one, and the rows as bytes
+//	uvarint  number of vertex groups in the commit; for each, its batch (relative likewise) and its index there
 //	         the same for edges
 //	         the rows that the commit refused, by these groups
 //
-// where bytes have their number before them.
+// where bytes are prefixed by their length.
 type progress struct {
 	mark          []byte
 	confirmed     uint64
 	confirmedMark []byte
 	refused       []Ack
-	// vertices and edges say where the commit's groups come from.
+	// vertices and edges say which batches the commit's groups come from.
 	vertices, edges []origin
 }
 
@@ -44,7 +44,7 @@ func appendBytes(dst, b []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
 }
 
-// encode writes all but the rows that the commit refuses.
+// encode writes everything except the rows that the commit refuses.
 func (p *progress) encode() []byte {
 	b := appendBytes([]byte{progressForm}, p.mark)
 	b = binary.AppendUvarint(b, p.confirmed)
@@ -64,9 +64,9 @@ func (p *progress) encode() []byte {
 	return b
 }
 
-var errProgress = errors.New("what is stored of the load is malformed; use --restart")
+var errProgress = errors.New("the stored progress of the load is malformed; use --restart")
 
-// decodeProgress reads what was stored with batch seq.
+// decodeProgress reads the progress stored with batch seq.
 func decodeProgress(b []byte, seq uint64) (p progress, err error) {
 	if len(b) == 0 || b[0] != progressForm {
 		return progress{mark: b, confirmed: seq, confirmedMark: b}, nil
@@ -107,7 +107,7 @@ func decodeProgress(b []byte, seq uint64) (p progress, err error) {
 	return p, nil
 }
 
-// refuse adds a row of a commit, which comes from a group.
+// refuse adds a row of a commit, refused in the group of origin.
 func (p *progress) refuse(of origin, r shard.Rejected) {
 	r.Group = of.group
 	for i := len(p.refused) - 1; i >= 0; i-- {
@@ -119,13 +119,13 @@ func (p *progress) refuse(of origin, r shard.Rejected) {
 	p.refused = append(p.refused, Ack{Seq: of.seq, Rejected: []shard.Rejected{r}})
 }
 
-// applied is a batch that has not been confirmed.
+// applied is an unconfirmed batch.
 type applied struct {
 	seq  uint64
 	mark []byte
 }
 
-// confirm forgets the refused rows of batches up to one.
+// confirm drops the refused rows of batches up to seq.
 func (s *Session) confirm(seq uint64) {
 	for len(s.waiting) > 0 && s.waiting[0].seq <= seq {
 		s.known.confirmed, s.known.confirmedMark = s.waiting[0].seq, s.waiting[0].mark
@@ -140,7 +140,7 @@ func (s *Session) confirm(seq uint64) {
 	s.known.refused = kept
 }
 
-// note remembers what a batch was refused.
+// note records the refused rows of a batch.
 func (s *Session) note(b *Batch, a *Ack) {
 	s.waiting = append(s.waiting, applied{b.Seq, bytes.Clone(b.Mark)})
 	if len(a.Rejected) > 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// What is stored of a load is read as it was written, with the rows that the commit refused at their batches, and what is cut off is
+// Stored progress decodes to what was encoded, with the rows that the commit refused at their batches, and what is cut off is
 // an error. A mark of earlier versions is all there is.
 func TestProgressStored(t *testing.T) {
 	row := func(edge bool, group, row int) shard.Rejected {

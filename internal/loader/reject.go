@@ -5,7 +5,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// Reject is a refused row, as the line that tells of it in the rejects directory.
+// Reject is a refused row, in the form of its line in the rejects directory.
 type Reject struct {
 	File    string `json:"file"`
 	Line    int64  `json:"line"`
@@ -15,7 +15,7 @@ type Reject struct {
 	Message string `json:"message"`
 }
 
-// reject counts and keeps a refused row.
+// reject counts and stores a refused row.
 func (r *run) reject(j *job, x *refused) error {
 	in := r.plan.steps[j.step].in
 	rej := Reject{
@@ -35,7 +35,7 @@ func (r *run) reject(j *job, x *refused) error {
 	return nil
 }
 
-// locate finds the record of a row that a rule made and the server has refused.
+// locate finds the record behind a row that the server refused.
 func (s *step) locate(data []byte, start, rule int, x *shard.Rejected) *refused {
 	scan := s.in.scanner()
 	scan.Reset(data[start:])

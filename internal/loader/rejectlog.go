@@ -17,25 +17,24 @@ import (
 )
 
 const (
-	// rejectsName is the file of a rejects directory that tells of each row.
+	// rejectsName is the file of a rejects directory that describes each row.
 	rejectsName = "rejects.jsonl"
-	// batchesName is a file beside it that says for each line which batch the row belongs to and how long its raw form is
-	// in which file, so that a load that goes on can drop what it is about to write again.
+	// batchesName is a file beside it with a line for each of its lines: the batch of the row, and the length and file of its raw form. A
+	// load that resumes uses it to drop what it is about to write again.
 	batchesName = ".batches"
-	// rewoundName lists files whose copies, without what is dropped, are about to take their places.
+	// rewoundName lists files whose truncated copies are about to replace them.
 	rewoundName = ".rewound"
-	// rowOf is the form of its lines, partOf of those of further parts of a row that is too long, of which there is no line in
-	// rejectsName.
+	// rowOf is the format of its lines. partOf is that of further parts of an overlong row, which have no line in rejectsName.
 	rowOf  = "%d %d %q\n"
 	partOf = "%d %d %q more\n"
 )
 
-// MaxWaiting is how many refused rows of a load without a rejects directory wait for a run that has one: with each batch, the
-// server stores those that it has refused.
+// MaxWaiting bounds the refused rows that a load without a rejects directory leaves for a later run that has one. The server stores them
+// with each batch.
 const MaxWaiting = 10_000
 
-// rejectLog keeps refused rows in a directory: the rows as they were in files that can be loaded again, named as the
-// inputs are, and what was wrong with them in rejectsName.
+// rejectLog writes refused rows to a directory: the raw rows to files that can be loaded again, named like the inputs, and the reasons to
+// rejectsName.
 type rejectLog struct {
 	dir  string
 	plan *Plan
@@ -49,13 +48,13 @@ type rejectLog struct {
 	count   int64
 }
 
-// lastRow is the row that was written last for an input, to tell when another rule refuses it too.
+// lastRow is the row written last for an input; it shows when another rule refuses the same row.
 type lastRow struct {
 	seq  uint64
 	line map[int64]bool // of that batch
 }
 
-// openRejects opens the log; rows of batches after seq are dropped from what an earlier run has left.
+// openRejects opens the log and drops rows that an earlier run wrote for batches after seq.
 func openRejects(dir string, p *Plan, seq uint64) (*rejectLog, error) {
 	l := &rejectLog{dir: dir, plan: p, names: map[*input]string{}, files: map[*input]*appender{}, last: map[*input]lastRow{}}
 	if dir == "" {
@@ -74,7 +73,7 @@ func openRejects(dir string, p *Plan, seq uint64) (*rejectLog, error) {
 	return l, nil
 }
 
-// rejectName chooses the name of an input's file: its own below the load's directory, without compression.
+// rejectName chooses the file name for an input: its own, relative to the load's directory, without compression.
 func rejectName(in *input, taken map[string]bool) string {
 	name := plainName(in.name)
 	switch {
@@ -95,7 +94,7 @@ func rejectName(in *input, taken map[string]bool) string {
 	return unique
 }
 
-// preamble is what stands before an input's records, with a line end, in the encoding of the input.
+// preamble returns what precedes an input's records, with a line end, in the input's encoding.
 func (in *input) preamble() []byte {
 	b := in.header
 	if len(b) > 0 && b[len(b)-1] != '\n' {
@@ -104,7 +103,7 @@ func (in *input) preamble() []byte {
 	return in.encode(b)
 }
 
-// encode gives a text in the encoding of the input.
+// encode converts text to the encoding of the input.
 func (in *input) encode(b []byte) []byte {
 	if in.encoding == nil {
 		return b
@@ -116,7 +115,7 @@ func (in *input) encode(b []byte) []byte {
 	return out
 }
 
-// openLog opens a file to append to.
+// openLog opens a file for appending.
 func openLog(name string) (*appender, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
 	if err != nil {
@@ -125,16 +124,16 @@ func openLog(name string) (*appender, error) {
 	return &appender{bufio.NewWriter(f), f}, nil
 }
 
-// appender is a file that is appended to.
+// appender is a buffered file opened for appending.
 type appender struct {
 	*bufio.Writer
 	f *os.File
 }
 
-// Close writes what is left and closes the file.
+// Close flushes and closes the file.
 func (a *appender) Close() error { return errors.Join(a.Flush(), a.f.Close()) }
 
-// open opens the files that are written to.
+// open opens the log's files.
 func (l *rejectLog) open() (err error) {
 	if l.lines != nil {
 		return nil
@@ -146,7 +145,7 @@ func (l *rejectLog) open() (err error) {
 	return err
 }
 
-// file gives the file for an input's rows, which begins as the input does.
+// file returns the file for an input's rows. It begins with the input's preamble.
 func (l *rejectLog) file(in *input) (*appender, error) {
 	if f := l.files[in]; f != nil {
 		return f, nil
@@ -167,7 +166,7 @@ func (l *rejectLog) file(in *input) (*appender, error) {
 	return f, err
 }
 
-// add keeps a row of a batch. again says that the row has been refused before, by another rule.
+// add writes a row of a batch. again reports whether another rule has already refused the row.
 func (l *rejectLog) add(in *input, r *Reject, row []byte, seq uint64) (again bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -208,15 +207,15 @@ func (l *rejectLog) add(in *input, r *Reject, row []byte, seq uint64) (again boo
 	return again, nil
 }
 
-// settled reports whether the rows that were refused are where they shall be. Without a directory they wait for a run that has
-// one, unless they are so many that the server should not remember them.
+// settled reports whether the refused rows are where they belong. Without a directory they wait for a run that has one, unless there are
+// more than the server should store.
 func (l *rejectLog) settled() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.dir != "" || l.count == 0 || l.count > MaxWaiting
 }
 
-// flush writes what add and more have been given: the rows first, and what tells of them last.
+// flush writes buffered rows first and their descriptions last.
 func (l *rejectLog) flush() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -233,7 +232,7 @@ func (l *rejectLog) flush() error {
 	return nil
 }
 
-// raw writes a row as it was.
+// raw writes a row verbatim.
 func (l *rejectLog) raw(in *input, row []byte) (int, error) {
 	f, err := l.file(in)
 	if err != nil {
@@ -247,7 +246,7 @@ func (l *rejectLog) raw(in *input, row []byte) (int, error) {
 	return len(row), err
 }
 
-// more keeps a further part of a row that is too long.
+// more writes a further part of an overlong row.
 func (l *rejectLog) more(in *input, part []byte, seq uint64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -271,8 +270,8 @@ func (l *rejectLog) more(in *input, part []byte, seq uint64) error {
 	return nil
 }
 
-// close closes the files. If the load has come to its end and rows were refused, inputs without refused rows get a file
-// with their header alone, so that the directory can be loaded with the same mapping.
+// close closes the files. If the load is complete and refused rows, inputs without refused rows get a file that holds only their header, so
+// that the same mapping can load the directory.
 func (l *rejectLog) close(ended bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// rewriter copies a part of a file to one that takes its place.
+// rewriter copies part of a file to a new one that replaces it.
 type rewriter struct {
 	name string
-	from *os.File // nil: there is no such file
+	from *os.File // nil if the file does not exist
 	in   *bufio.Reader
 	to   *os.File
 	out  *bufio.Writer
@@ -37,7 +37,7 @@ func newRewriter(name string) (*rewriter, error) {
 	return r, nil
 }
 
-// line reads a line with its end; ok is false if there is no whole one.
+// line reads a line with its end; ok is false if no complete line is left.
 func (r *rewriter) line() (line []byte, ok bool, err error) {
 	line, err = r.in.ReadBytes('\n')
 	if errors.Is(err, io.EOF) {
@@ -46,7 +46,7 @@ func (r *rewriter) line() (line []byte, ok bool, err error) {
 	return line, err == nil, err
 }
 
-// copy copies n bytes; ok is false if there are not that many left, and then all are.
+// copy copies n bytes; ok is false if fewer are left, and then it copies those.
 func (r *rewriter) copy(n int) (ok bool, err error) {
 	_, err = io.CopyN(r.out, r.in, int64(n))
 	if errors.Is(err, io.EOF) {
@@ -55,7 +55,7 @@ func (r *rewriter) copy(n int) (ok bool, err error) {
 	return err == nil, err
 }
 
-// keep completes the copy, which does not yet take the file's place.
+// keep completes the copy, which does not replace the file yet.
 func (r *rewriter) keep() error { return errors.Join(r.out.Flush(), r.close()) }
 
 func (r *rewriter) close() error {
@@ -66,10 +66,10 @@ func (r *rewriter) close() error {
 	return err
 }
 
-// rewind removes the rows of batches after seq, and what an earlier run had not written to the end. It holds a row at a time.
+// rewind removes the rows of batches after seq, and any incomplete tail of an earlier run. It holds one row in memory.
 //
-// The files must change together, as their lines belong together: their copies are completed first, then their names are
-// put on file, and only then do they take the files' places. What was interrupted there is carried out by the next run.
+// The files must change together because their lines refer to each other. So rewind completes all copies, then records their names, and
+// only then renames them. The next run finishes an interrupted rename.
 func (l *rejectLog) rewind(seq uint64) error {
 	if err := l.replace(); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (l *rejectLog) rewind(seq uint64) error {
 	return l.replace()
 }
 
-// replace puts completed copies into the places of their files.
+// replace renames completed copies over their files.
 func (l *rejectLog) replace() error {
 	list := filepath.Join(l.dir, rewoundName)
 	names, err := os.ReadFile(list)
@@ -102,7 +102,7 @@ func (l *rejectLog) replace() error {
 	return os.Remove(list)
 }
 
-// copyUpTo makes copies of the files without the rows of batches after seq, and the list of their names.
+// copyUpTo copies the files without the rows of batches after seq, and writes the list of their names.
 func (l *rejectLog) copyUpTo(seq uint64) (err error) {
 	if _, err := os.Stat(filepath.Join(l.dir, batchesName)); errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -42,7 +42,7 @@ func TestRewindInterrupted(t *testing.T) {
 	require.Len(t, want, 3)
 	for renamed := range 4 {
 		dir := t.TempDir()
-		write(dir, 1, 5, 2, 6, 3) // what a server refuses is told after later batches were sent
+		write(dir, 1, 5, 2, 6, 3) // the server's rejects arrive after later batches were sent
 		l := &rejectLog{dir: dir, plan: p, names: map[*input]string{in: "in/a.csv"}}
 		require.NoError(t, l.copyUpTo(4))
 		for _, name := range []string{rejectsName, batchesName, "in/a.csv"}[:renamed] {

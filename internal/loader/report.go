@@ -13,21 +13,20 @@ import (
 	"time"
 )
 
-// Report is what a load has done, as --report writes it.
+// Report summarises a load, as --report writes it.
 type Report struct {
 	Totals
 	Seconds   float64 `json:"seconds"`
 	PeakBytes int64   `json:"peakBytes"`
-	// GCShare is the part of the processors' time that went into collecting garbage in this process, as the runtime
-	// estimates it.
+	// GCShare is the share of this process's CPU time spent in garbage collection, as the runtime estimates it.
 	GCShare float64       `json:"gcShare"`
 	Stages  Stages        `json:"stages"`
 	Inputs  []InputReport `json:"inputs"`
-	// Resumed says that an earlier run has done a part, which is not counted here; DryRun that nothing was written.
+	// Resumed means that an earlier run loaded a part, which is not counted here; DryRun means that nothing was written.
 	Resumed   bool  `json:"resumed,omitempty"`
 	DryRun    bool  `json:"dryRun,omitempty"`
-	Dangling  int64 `json:"dangling,omitempty"`  // of a dry run: edges without an end
-	DiskBytes int64 `json:"diskBytes,omitempty"` // of a dry run: about what it would take
+	Dangling  int64 `json:"dangling,omitempty"`  // dry runs: edges with a missing end
+	DiskBytes int64 `json:"diskBytes,omitempty"` // dry runs: estimated size on disk
 }
 
 // Totals count rows read, vertices and edges written, and rows refused.
@@ -38,16 +37,16 @@ type Totals struct {
 	Rejects  int64 `json:"rejects"`
 }
 
-// Stages are the seconds spent in each stage; stages run side by side, and several parsers at once.
+// Stages are the seconds spent in each stage. Stages overlap, and several parsers run at once.
 type Stages struct {
-	Read    float64 `json:"read"`    // reading, uncompressing and cutting inputs
-	Parse   float64 `json:"parse"`   // making batches of them
-	Resolve float64 `json:"resolve"` // looking keys up, by the server
+	Read    float64 `json:"read"`    // reading, decompressing and splitting inputs
+	Parse   float64 `json:"parse"`   // parsing them into batches
+	Resolve float64 `json:"resolve"` // key look-ups on the server
 	Write   float64 `json:"write"`   // sending batches
-	Commit  float64 `json:"commit"`  // making them durable, by the server
+	Commit  float64 `json:"commit"`  // making them durable on the server
 }
 
-// stage is a stage in stageTimes.
+// stage is an index into stageTimes.
 type stage int
 
 const (
@@ -59,7 +58,7 @@ const (
 	stages
 )
 
-// stageTimes is nanoseconds by stage.
+// stageTimes holds nanoseconds by stage.
 type stageTimes [stages]int64
 
 func (t *stageTimes) seconds() Stages {
@@ -67,7 +66,7 @@ func (t *stageTimes) seconds() Stages {
 	return Stages{Read: s(stageRead), Parse: s(stageParse), Resolve: s(stageResolve), Write: s(stageWrite), Commit: s(stageCommit)}
 }
 
-// InputReport is a part of a report for one input.
+// InputReport is the part of a report about one input.
 type InputReport struct {
 	Path string `json:"path"`
 	Totals
@@ -76,16 +75,16 @@ type InputReport struct {
 	Stages    Stages  `json:"stages"`
 }
 
-// JSON writes the report as one object.
+// JSON encodes the report as one object.
 func (r *Report) JSON() ([]byte, error) { return json.MarshalIndent(r, "", "  ") }
 
-// counts are kept by all stages.
+// counts are updated by all stages.
 type counts struct {
 	rows, rejects, vertices, edges atomic.Int64
-	// began, sent and done are places in the inputs as they are stored, one reading after another, in bytes: where the run
-	// began, and up to where it has sent batches and had them acknowledged.
+	// began, sent and done are positions in the stored bytes of all steps, one after another: where the run began, and how far it has sent
+	// batches and received acknowledgements.
 	began, sent, done atomic.Int64
-	step              atomic.Int64 // that is being acknowledged
+	step              atomic.Int64 // the step being acknowledged
 	resumed           bool
 
 	mu     sync.Mutex
@@ -118,7 +117,7 @@ func (c *counts) of(step int, f func(*inputCounts)) {
 	f(in)
 }
 
-// spent adds the time since began to a stage of an input.
+// spent adds d to a stage of an input.
 func (c *counts) spent(step int, s stage, d time.Duration) {
 	c.of(step, func(in *inputCounts) { in.times[s] += int64(d) })
 }
@@ -133,7 +132,7 @@ func (c *counts) reject(step int) {
 	c.of(step, func(in *inputCounts) { in.Rejects++ })
 }
 
-// applied counts what a batch has written: of its input what was sent and not refused, in all what the server says.
+// applied counts the rows of a batch: for its input those sent and not refused, in total those that the server reports.
 func (c *counts) applied(step int, vertices, edges, allVertices, allEdges int64) {
 	c.vertices.Add(allVertices)
 	c.edges.Add(allEdges)
@@ -147,7 +146,7 @@ func (c *counts) totals() Totals {
 	return Totals{Rows: c.rows.Load(), Vertices: c.vertices.Load(), Edges: c.edges.Load(), Rejects: c.rejects.Load()}
 }
 
-// report gives what the run has done so far.
+// report returns the report of the run so far.
 func (r *run) report() *Report {
 	c := &r.counts
 	rep := &Report{Totals: c.totals(), Seconds: time.Since(r.start).Seconds(), PeakBytes: peakBytes(), GCShare: gcShare(), Resumed: c.resumed}
@@ -167,7 +166,7 @@ func (r *run) report() *Report {
 	return rep
 }
 
-// gcShare is the part of the processors' time that went into collecting garbage, up to the last collection.
+// gcShare returns the share of CPU time spent in garbage collection, up to the last collection.
 func gcShare() float64 {
 	s := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/user:cpu-seconds"}}
 	metrics.Read(s)
@@ -175,7 +174,7 @@ func gcShare() float64 {
 	return gc / max(gc+user, 1e-9)
 }
 
-// peakBytes is the most memory that the process has had resident.
+// peakBytes returns the peak resident memory of the process.
 func peakBytes() int64 {
 	if f, err := os.Open("/proc/self/status"); err == nil {
 		defer func() { _ = f.Close() }()

@@ -13,37 +13,37 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// refused is a row that does not become part of a batch.
+// refused is a row that the parser excludes from a batch.
 type refused struct {
 	start, end   int // of its record in the chunk
-	slot         int // of the column at fault, or -1
+	slot         int // of the offending column, or -1
 	value        string
 	code, reason string
 }
 
-// parsed is what became of a chunk.
+// parsed is the result of parsing a chunk.
 type parsed struct {
-	rows    int // records, with the refused
+	rows    int // records, including refused ones
 	batch   Batch
 	refused []refused
-	// vertices and edges are how many rows the batch has.
+	// vertices and edges count the rows of the batch.
 	vertices, edges int
-	// vertexRows and edgeRows say for each row of the batch's groups where its record begins in the chunk.
+	// vertexRows and edgeRows hold, for each row of the batch's groups, the offset of its record in the chunk.
 	vertexRows, edgeRows [][]uint32
-	// vertexRules and edgeRules say for each group which of the input's rules for vertices, or edges, made it.
+	// vertexRules and edgeRules hold, for each group, the index of the input's vertex or edge rule that made it.
 	vertexRules, edgeRules []int
 }
 
-// group is rows of a batch that have all but their values in common.
+// group holds rows of a batch that share everything except their values.
 type group struct {
 	rule     *ruleState
 	names    []string // labels, or the type
 	action   shard.Action
-	seq      int // in which order groups were begun
+	seq      int // the order in which groups begin
 	key, dst []graph.Value
 	props    [][]graph.Value
 	rows     []uint32
-	n        int // rows that are whole
+	n        int // complete rows
 }
 
 func (g *group) truncate() {
@@ -56,21 +56,21 @@ func (g *group) truncate() {
 	}
 }
 
-// ruleState is what a rule has made of a chunk, and the sets of labels, or the types, that it has met in the file.
+// ruleState holds the rows that a rule has made of a chunk, and the label sets or types that it has met in the file.
 type ruleState struct {
-	no     int // of the rules for vertices, or edges
+	no     int // among the vertex or edge rules
 	rule   *mapping.Rule
 	vertex *mapping.VertexRule // or
 	edge   *mapping.EdgeRule
-	emit   bool // its rows are wanted; else they are but checked
+	emit   bool // its rows are wanted; otherwise they are only checked
 	sets   *labelSets
-	groups []*group // by set and action the group that rows go to, nil where there is none
+	groups []*group // the group that receives rows, by set and action; nil if there is none
 	cells  []record.Cell
 }
 
 const actions = int(shard.Delete) + 1
 
-// parser turns the chunks of one step into batches. One goroutine uses it.
+// parser turns the chunks of one step into batches. It belongs to one goroutine.
 type parser struct {
 	step    *step
 	bound   *mapping.Bound
@@ -87,9 +87,9 @@ type parser struct {
 	key     []byte
 	joined  []byte // arena of joined keys
 	out     *parsed
-	begun   []*group // of this chunk
+	begun   []*group // groups of this chunk
 	order   ordering
-	spare   []*group // of the last chunk, whose memory is used again
+	spare   []*group // groups of the last chunk, whose memory is reused
 }
 
 func newParser(s *step, spaces []*mapping.Space) *parser {
@@ -149,26 +149,26 @@ func (p *parser) at() (start, end int) {
 	return l.Start, l.End
 }
 
-// invalid gives the first cell that is not valid UTF-8, -1 if it is none of these.
+// invalid returns the first cell that is not valid UTF-8, or -1.
 func invalid(cells []record.Cell) int {
 	return slices.IndexFunc(cells, func(c record.Cell) bool { return !utf8.Valid(c.Text) })
 }
 
-// miscounted says what is wrong with a row that has n cells. If it has several lines a stray quote may have joined
-// them: only the first is to blame then.
+// miscounted describes a row with a wrong number of cells, n. If the row spans several lines, a stray quote may have joined them, so it
+// blames only the first.
 func (p *parser) miscounted(n int) *record.Fault {
 	p.csv.Retreat()
 	return &record.Fault{Code: record.BadColumns, Msg: fmt.Sprintf("the row has %d columns where the header has %d", n, p.bound.Cells), Column: -1}
 }
 
-// refuse notes a refused row, unless an earlier reading of the input has done so.
+// refuse records a refused row, unless an earlier pass over the input has done so.
 func (p *parser) refuse(r refused) {
 	if !p.step.again {
 		p.out.refused = append(p.out.refused, r)
 	}
 }
 
-// excerpt gives the beginning of a text, for messages.
+// excerpt returns the beginning of text, for messages.
 func excerpt(b []byte) string {
 	const most = 200
 	for len(b) > 0 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r') {
@@ -180,7 +180,7 @@ func excerpt(b []byte) string {
 	return string(b)
 }
 
-// row carries out all rules on a record, or none; false leaves the reason in p.reason.
+// row applies all rules to a record, or none. On false, p.reason holds the reason.
 func (p *parser) row(cells []record.Cell) bool {
 	if holds, ok := p.holds(p.bound.Where, cells); !holds {
 		return ok
@@ -201,7 +201,7 @@ func (p *parser) row(cells []record.Cell) bool {
 	return ok
 }
 
-// holds tests a condition, if there is one; ok is false where it cannot be tested.
+// holds tests an optional condition; ok is false if the test fails with an error.
 func (p *parser) holds(c mapping.Cond, cells []record.Cell) (holds, ok bool) {
 	if c == nil {
 		return true, true
@@ -218,7 +218,7 @@ func (p *parser) fail(slot int, value, code, reason string) bool {
 	return false
 }
 
-// apply carries out a rule on a record.
+// apply applies a rule to a record.
 func (p *parser) apply(r *ruleState, cells []record.Cell) bool {
 	if holds, ok := p.holds(r.rule.Where, cells); !holds {
 		return ok
@@ -230,7 +230,7 @@ func (p *parser) apply(r *ruleState, cells []record.Cell) bool {
 	return p.unfold(r, 0)
 }
 
-// unfold makes a row of every element of the cells to unfold, in all combinations.
+// unfold makes a row of each element of the cells to unfold, in all combinations.
 func (p *parser) unfold(r *ruleState, i int) bool {
 	if i == len(r.rule.Unfold) {
 		return p.make(r, r.cells)
@@ -245,7 +245,7 @@ func (p *parser) unfold(r *ruleState, i int) bool {
 	return ok
 }
 
-// make makes a vertex or an edge.
+// make creates a vertex or an edge.
 func (p *parser) make(r *ruleState, cells []record.Cell) bool {
 	set := r.sets.find(cells)
 	if bad := r.sets.bad[set]; bad >= 0 {
@@ -259,7 +259,7 @@ func (p *parser) make(r *ruleState, cells []record.Cell) bool {
 		if c := cells[a.Slot]; !a.Conv.IsNull(c) {
 			n := a.Values.Find(c.Text)
 			if n < 0 {
-				return p.fail(a.Slot, excerpt(c.Text), "UnknownAction", "the value is no action")
+				return p.fail(a.Slot, excerpt(c.Text), "UnknownAction", "the value is not an action")
 			}
 			action = int(a.Mapped[n])
 		}
@@ -278,7 +278,7 @@ func (p *parser) make(r *ruleState, cells []record.Cell) bool {
 		return false
 	}
 	if p.order.late(g) {
-		// The vertex or edge has a row in a group that was begun later: this row must come after it.
+		// A group that began later has a row of this vertex or edge, and this row must follow it.
 		g.truncate()
 		g = p.begin(r, set, shard.Action(action))
 		r.groups[at] = g
@@ -319,7 +319,7 @@ func (p *parser) fill(r *ruleState, g *group, cells []record.Cell) bool {
 	return true
 }
 
-// keySeparator stands between the parts of a joined key.
+// keySeparator separates the parts of a joined key.
 const keySeparator = 0x1f
 
 func (p *parser) appendKey(dst []graph.Value, k *mapping.KeyRule, cells []record.Cell) ([]graph.Value, bool) {
@@ -359,7 +359,7 @@ func (p *parser) appendKey(dst []graph.Value, k *mapping.KeyRule, cells []record
 	return append(dst, graph.StringValue(unsafe.String(unsafe.SliceData(text), len(text)))), true
 }
 
-// begin begins a group, in memory that is used again if there is some.
+// begin starts a group, reusing memory if possible.
 func (p *parser) begin(r *ruleState, set int, action shard.Action) *group {
 	var g *group
 	for i, s := range p.spare {
@@ -383,7 +383,7 @@ func (p *parser) begin(r *ruleState, set int, action shard.Action) *group {
 	return g
 }
 
-// collect puts the groups into the batch.
+// collect moves the groups into the batch.
 func (p *parser) collect() {
 	b := &p.out.batch
 	for i := range p.rules {
@@ -416,7 +416,7 @@ func (p *parser) collect() {
 	p.begun = p.begun[:0]
 }
 
-// reuse takes the memory of a batch's columns back, when nobody looks at them any more. Rows are kept by others.
+// reuse takes back the memory of a batch's columns once the batch is no longer in use. It leaves the rows, which others keep.
 func (p *parser) reuse(b *Batch) {
 	for i := range b.Vertices {
 		v := &b.Vertices[i]

@@ -20,45 +20,43 @@ import (
 )
 
 const (
-	// chunkBytes is how much text makes a batch. It must not depend on anything that may change between the runs of a
-	// load; see record.Splitter.
+	// chunkBytes is the text in a batch. It must not depend on anything that may change between the runs of a load; see record.Splitter.
 	chunkBytes = 1 << 20
-	// unfoldBytes is the same where every row may become many.
+	// unfoldBytes replaces chunkBytes if a row may become many.
 	unfoldBytes = 1 << 16
-	// maxRecord is how long a record may be: its batch has to fit into a message.
+	// maxRecord bounds the length of a record, because its batch must fit into a message.
 	maxRecord = 32 << 20
 	// readAhead is about how much of a compressed file is read ahead of its text.
 	readAhead = 1 << 18
-	// maxWindow is how many bytes are sent ahead of acknowledgements.
+	// maxWindow bounds the bytes sent ahead of acknowledgements.
 	maxWindow = 64 << 20
 )
 
-// Options say how to run a load.
+// Options configure the run of a load.
 type Options struct {
 	Graph   string
 	Restart bool
 	// Workers is the number of parsers; default 0, one for each processor.
 	Workers int
-	// Memory bounds what is read, but not yet acknowledged, together with the text and columns in work, in bytes;
-	// default 512 MiB.
+	// Memory bounds, in bytes, the text and columns that have been read and not yet acknowledged; default 512 MiB.
 	Memory int64
-	// MaxRejects ends the load when more rows have been refused.
+	// MaxRejects ends the load once more rows than this are refused.
 	MaxRejects Budget
-	// RejectsDir is the directory for refused rows; "" keeps none.
+	// RejectsDir is the directory for refused rows; "" discards them.
 	RejectsDir string
-	// OnReject is called with each refused row, or is nil.
+	// OnReject, if not nil, is called for each refused row.
 	OnReject func(Reject)
-	// Progress is called about once a second, or is nil.
+	// Progress, if not nil, is called about once a second.
 	Progress func(Progress)
 }
 
 // Budget is a number of rows, or a share of all rows.
 type Budget struct {
 	Rows  int64
-	Share float64 // of 1; used where it is above 0
+	Share float64 // a fraction of 1; used if positive
 }
 
-// exceeded reports whether rejects are too many for that many rows.
+// exceeded reports whether rejects exceed the budget for that many rows.
 func (b Budget) exceeded(rejects, rows int64) bool {
 	if b.Share > 0 {
 		return float64(rejects) > b.Share*float64(rows)
@@ -73,15 +71,15 @@ func (e *TooManyRejectsError) Error() string {
 	return fmt.Sprintf("the load ended early: %d rows were refused, more than --max-rejects allows", e.Rejects)
 }
 
-// job is a chunk on its way.
+// job is a chunk on its way through the run.
 type job struct {
 	step  int
 	chunk record.Chunk
-	first bool // of a line that is too long
+	first bool // of an overlong line
 	seq   uint64
 	bytes int64
-	held  int64 // what it takes of the window
-	at    int64 // the place of its end in the inputs as they are stored; see counts
+	held  int64 // its share of the window
+	at    int64 // the position of its end in the stored inputs; see counts
 	mark  []byte
 	done  chan struct{} // closed when parsed
 
@@ -92,8 +90,7 @@ type job struct {
 	counted int
 }
 
-// lineOf gives the number of the line in which a record of the chunk begins. For records in their order it looks at each
-// byte once.
+// lineOf returns the line number at which a record of the chunk begins. Calls in record order scan each byte once.
 func (j *job) lineOf(start int) int64 {
 	if start < j.counted {
 		j.lines, j.counted = 0, 0
@@ -103,31 +100,30 @@ func (j *job) lineOf(start int) int64 {
 	return j.chunk.Line + j.lines
 }
 
-// run is a load at work.
+// run is a running load.
 type run struct {
 	plan    *Plan
 	sink    Sink
 	o       Options
-	jobs    chan *job // to be parsed
-	ordered chan *job // to be sent, in order
-	flight  chan *job // sent, to be acknowledged
+	jobs    chan *job // to parse
+	ordered chan *job // to send, in order
+	flight  chan *job // sent and not yet acknowledged
 	window  *window
 	log     *rejectLog
-	stop    atomic.Bool // no more is read
+	stop    atomic.Bool // reading has stopped
 	tooMany atomic.Bool
 	counts  counts
 	start   time.Time
 
-	applied   uint64          // batches up to this one an earlier run has sent
+	applied   uint64          // an earlier run sent batches up to this one
 	refused   map[uint64]*Ack // what the server refused of them
-	confirmed atomic.Uint64   // batches up to this one have all their refused rows on file
-	repeated  atomic.Int64    // rows of the batches that are read again
+	confirmed atomic.Uint64   // all refused rows of batches up to this one are on file
+	repeated  atomic.Int64    // rows of batches read again
 	acked     atomic.Uint64   // the last batch that was acknowledged
 	heard     chan struct{}   // holds an element when acked has changed
 }
 
-// Run carries out a load. The report is complete also when the error is *TooManyRejectsError. Rows that were refused are no
-// error.
+// Run executes a load. The report is complete even if the error is *TooManyRejectsError. Refused rows alone are not an error.
 func (p *Plan) Run(ctx context.Context, sink Sink, o Options) (*Report, error) {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
@@ -149,7 +145,7 @@ func (p *Plan) Run(ctx context.Context, sink Sink, o Options) (*Report, error) {
 	}
 	seq, mark := opened.Seq, opened.Mark
 	if !bytes.Equal(opened.ConfirmedMark, opened.Mark) {
-		// An earlier run may not have written down what was refused of the batches from here on: it is written again.
+		// An earlier run may not have written the rows refused from here on, so this run writes them again.
 		seq, mark = opened.Confirmed, opened.ConfirmedMark
 		r.applied, r.refused = opened.Seq, map[uint64]*Ack{}
 		for i := range opened.Refused {
@@ -202,25 +198,25 @@ func (p *Plan) Run(ctx context.Context, sink Sink, o Options) (*Report, error) {
 	return rep, nil
 }
 
-// position is how far the inputs have been read.
+// position is a position in the inputs.
 type position struct {
 	step         int
 	offset, line int64
 }
 
-// mark writes a position; see resume.
+// mark encodes a position for resume.
 func (p position) mark() []byte {
 	b := binary.AppendUvarint([]byte{1}, uint64(p.step))
 	b = binary.AppendUvarint(b, uint64(p.offset))
 	return binary.AppendUvarint(b, uint64(p.line))
 }
 
-// resume reads the position of a mark; without one it is the beginning.
+// resume decodes the position of a mark. Without a mark, it is the beginning.
 func (p *Plan) resume(mark []byte) (position, error) {
 	if len(mark) == 0 {
 		return position{step: 0, offset: -1}, nil
 	}
-	bad := errors.New("the load was interrupted in a way that this version cannot go on from; use --restart")
+	bad := errors.New("this version cannot resume the interrupted load; use --restart")
 	if mark[0] != 1 {
 		return position{}, bad
 	}
@@ -239,7 +235,7 @@ func (p *Plan) resume(mark []byte) (position, error) {
 	return position{int(n[0]), int64(n[1]), int64(n[2])}, nil
 }
 
-// read cuts the inputs into chunks.
+// read splits the inputs into chunks.
 func (r *run) read(ctx context.Context, seq uint64, at position) error {
 	defer close(r.jobs)
 	defer close(r.ordered)
@@ -286,7 +282,7 @@ func (r *run) readStep(ctx context.Context, i int, seq uint64, at position, resu
 			at:   base + min(t.stored(), s.in.size),
 			mark: position{i, c.EndOffset, c.EndLine}.mark(),
 		}
-		// What is in flight is the text and the message made of it, which is about as large; parse knows if it is larger.
+		// In flight are the text and its message, which is about as large; parse corrects this if the message is larger.
 		j.held = 2 * j.bytes
 		long = c.Long && !c.Last
 		if err := r.window.take(ctx, j.held); err != nil {
@@ -304,7 +300,7 @@ func (r *run) readStep(ctx context.Context, i int, seq uint64, at position, resu
 	return seq, nil
 }
 
-// chunk is how much text makes a batch.
+// chunk returns how much text makes a batch.
 func (in *input) chunk() int {
 	for i := range in.bound.Vertices {
 		if in.bound.Vertices[i].Unfold != nil {
@@ -340,7 +336,7 @@ func (r *run) parse() {
 		if j.msg, copied = r.sink.Pack(b); copied {
 			p.reuse(b)
 		} else if more := 2*b.memory() - j.bytes; more > 0 {
-			// The columns are kept, and copied once more when they are applied.
+			// The job keeps the columns, and applying them copies them once more.
 			r.window.more(more)
 			j.held += more
 		}
@@ -349,7 +345,7 @@ func (r *run) parse() {
 	}
 }
 
-// longLine refuses a line that is too long, of which a chunk is a part.
+// longLine refuses an overlong line; the chunk is a part of it.
 func longLine(s *step, j *job) *parsed {
 	p := &parsed{}
 	if j.first {
@@ -388,7 +384,7 @@ func (r *run) send(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		if r.tooMany.Load() {
-			r.window.give(j.held) // the budget was exceeded before this batch
+			r.window.give(j.held) // the rejects budget was exceeded before this batch
 			continue
 		}
 		began := time.Now()
@@ -403,7 +399,7 @@ func (r *run) send(ctx context.Context) error {
 				return err
 			}
 		}
-		// What is refused here is on file before the server can have applied the batch.
+		// Rejects of the parser reach the file before the server can apply the batch.
 		if err := r.log.flush(); err != nil {
 			return err
 		}
@@ -430,7 +426,7 @@ func (r *run) send(ctx context.Context) error {
 			if !errors.Is(err, io.EOF) {
 				return err
 			}
-			// The stream is broken; receive learns why.
+			// The stream is broken; receive gets the reason.
 			<-ctx.Done()
 			return nil
 		}
@@ -440,7 +436,7 @@ func (r *run) send(ctx context.Context) error {
 	}
 }
 
-// repeat writes down what the server refused of a batch that an earlier run has sent.
+// repeat writes the rows that the server refused of a batch that an earlier run sent.
 func (r *run) repeat(j *job) error {
 	if a := r.refused[j.seq]; a != nil {
 		if err := r.refuse(j, a); err != nil {
@@ -454,15 +450,15 @@ func (r *run) repeat(j *job) error {
 	return nil
 }
 
-// settle notes that the rows that were refused of batches up to one need not be written down any more.
+// settle records that the refused rows of batches up to seq are on file.
 func (r *run) settle(seq uint64) {
 	if r.log.settled() {
 		r.confirmed.Store(seq)
 	}
 }
 
-// confirm tells the server, once all is acknowledged, that what it has refused is on file, so that it forgets that: by a batch
-// without rows.
+// confirm sends, after the last acknowledgement, a batch without rows: it tells the server that all refused rows are on file, so that the
+// server drops them.
 func (r *run) confirm(ctx context.Context, last *job) error {
 	if last == nil || r.plan.Stream == "" {
 		return nil
@@ -475,7 +471,7 @@ func (r *run) confirm(ctx context.Context, last *job) error {
 		}
 	}
 	if r.confirmed.Load() < last.seq {
-		return nil // another run, with a directory, writes them down
+		return nil // a later run with a directory writes them
 	}
 	j := &job{step: last.step, seq: last.seq + 1, at: last.at, mark: last.mark, parsed: &parsed{}}
 	msg, _ := r.sink.Pack(&Batch{Seq: j.seq, Mark: j.mark, Confirmed: last.seq})
@@ -488,12 +484,12 @@ func (r *run) confirm(ctx context.Context, last *job) error {
 		if !errors.Is(err, io.EOF) {
 			return err
 		}
-		<-ctx.Done() // receive learns why
+		<-ctx.Done() // receive gets the reason
 	}
 	return nil
 }
 
-// receive takes acknowledgements.
+// receive handles acknowledgements.
 func (r *run) receive(ctx context.Context) error {
 	for {
 		a, err := r.sink.Recv()
@@ -523,7 +519,7 @@ func (r *run) receive(ctx context.Context) error {
 	}
 }
 
-// acknowledged counts an applied batch and notes the rows that were refused.
+// acknowledged counts an applied batch and records its refused rows.
 func (r *run) acknowledged(j *job, a *Ack) error {
 	if err := r.refuse(j, a); err != nil {
 		return err
@@ -548,7 +544,7 @@ func (r *run) acknowledged(j *job, a *Ack) error {
 	return nil
 }
 
-// refuse writes down the rows of a batch that the server has refused.
+// refuse writes the rows of a batch that the server refused.
 func (r *run) refuse(j *job, a *Ack) error {
 	for _, x := range a.Rejected {
 		rows, rules := j.parsed.vertexRows, j.parsed.vertexRules
@@ -565,15 +561,15 @@ func (r *run) refuse(j *job, a *Ack) error {
 	return r.log.flush()
 }
 
-// checkBudget stops the load when too many rows were refused. A share is taken of the rows that the whole load is
-// about to have, as far as its bytes tell.
+// checkBudget stops the load once too many rows are refused. For a share, it extrapolates the number of rows of the whole load from its
+// bytes.
 func (r *run) checkBudget() {
 	rows := r.counts.rows.Load() + r.repeated.Load()
 	if all, began := r.plan.Bytes(), r.counts.began.Load(); r.o.MaxRejects.Share > 0 {
 		if all == 0 {
-			return // the end will tell
+			return // checked at the end
 		}
-		// What is read ahead does not count, so that the rows are rather too many than too few.
+		// Exclude read-ahead, so that the estimate of rows is rather too high than too low.
 		read := r.counts.sent.Load() - began - readAhead
 		if read <= 0 {
 			return
@@ -596,7 +592,7 @@ func (b *Batch) count() (vertices, edges int) {
 	return vertices, edges
 }
 
-// memory is the size of the columns of a batch, without the texts that they share with its chunk.
+// memory returns the size of a batch's columns, without the text that they share with its chunk.
 func (b *Batch) memory() (n int64) {
 	columns := func(keys int, ps []PropertyColumn) {
 		n += int64(keys)

@@ -16,10 +16,10 @@ import (
 	"github.com/hopgate/hopgate/internal/loader/record"
 )
 
-// sampled is an input as its samples show it: a file, or several with equal columns whose names differ in numbers alone.
+// sampled is the sample of an input: of a file, or of several files with equal columns whose names differ only in numbers.
 type sampled struct {
-	paths    []string // as the mapping names them
-	stem     string   // what the names have in common
+	paths    []string // as written in the mapping
+	stem     string   // the common part of the names
 	dialect  record.Dialect
 	encoding string // "" for UTF-8
 	noHeader bool
@@ -28,10 +28,10 @@ type sampled struct {
 	rows     int
 }
 
-// numbered is the numbering at the end of the name of a file that is a part of more.
+// numbered matches the number at the end of the name of a partial file.
 var numbered = regexp.MustCompile(`([_.-]?part)?([_.-]\d+)+$`)
 
-// stemOf gives a file's name without directory, endings and numbers.
+// stemOf returns a file's name without directory, extensions and numbers.
 func stemOf(name string) string {
 	name = path.Base(filepath.ToSlash(plainName(fileName(name))))
 	name = strings.TrimSuffix(name, path.Ext(name))
@@ -41,7 +41,7 @@ func stemOf(name string) string {
 	return name
 }
 
-// sampleFiles reads the beginnings of files and joins those that are parts of one. named gives the name of a file in the mapping.
+// sampleFiles samples files and joins those that are parts of one. named returns the name of a file in the mapping.
 func sampleFiles(ctx context.Context, paths []string, named func(string) string) ([]*sampled, error) {
 	var out []*sampled
 	for _, p := range paths {
@@ -51,7 +51,7 @@ func sampleFiles(ctx context.Context, paths []string, named func(string) string)
 		}
 		for _, name := range found {
 			if name == stdin {
-				return nil, errors.New("standard input cannot be sampled and then loaded: name files")
+				return nil, errors.New("standard input cannot be sampled and then loaded: use files")
 			}
 			s, err := sampleFile(ctx, name)
 			if err != nil {
@@ -72,7 +72,7 @@ func sampleFiles(ctx context.Context, paths []string, named func(string) string)
 	return out, nil
 }
 
-// sampleFile reads the beginning of a file; one without records gives nil.
+// sampleFile samples the beginning of a file; it returns nil if the file has no records.
 func sampleFile(ctx context.Context, name string) (*sampled, error) {
 	format := formatOf(name)
 	in := &input{paths: []string{name}, parquet: format == mapping.Parquet}
@@ -111,7 +111,7 @@ func sampleFile(ctx context.Context, name string) (*sampled, error) {
 	return s, nil
 }
 
-// joins reports whether other is a part of the same.
+// joins reports whether other is a part of the same input.
 func (s *sampled) joins(other *sampled) bool {
 	return s.stem == other.stem && s.dialect == other.dialect && s.encoding == other.encoding && s.noHeader == other.noHeader && s.cells == nil && other.cells == nil &&
 		slices.EqualFunc(s.columns, other.columns, func(a, b *sampleColumn) bool { return a.name == b.name })
@@ -127,7 +127,7 @@ func (s *sampled) join(other *sampled) {
 	s.rows += other.rows
 }
 
-// readCSV reads records, as quoted or, if that fits better, as not.
+// readCSV reads records with quotes or, if that fits better, without.
 func (s *sampled) readCSV(data []byte, whole bool) {
 	plain := s.dialect
 	plain.Quote = 0
@@ -149,7 +149,7 @@ func (s *sampled) readCSV(data []byte, whole bool) {
 		}
 		switch commonType([]string{string(c.Text)}, []record.Kind{record.Plain}) {
 		case "int", "float", "date", "datetime", "localdatetime":
-			s.noHeader = true // nobody names a column so
+			s.noHeader = true // a column would not have such a name
 		}
 	}
 	if s.cells != nil {
@@ -171,7 +171,7 @@ func (s *sampled) readCSV(data []byte, whole bool) {
 	}
 	for _, r := range records {
 		if len(r) != len(s.columns) {
-			continue // the load will refuse it
+			continue // the load refuses such rows
 		}
 		for i, c := range r {
 			s.columns[i].add(s.rows, string(c.Text), c.Kind)
@@ -180,8 +180,8 @@ func (s *sampled) readCSV(data []byte, whole bool) {
 	}
 }
 
-// readRecords reads the records of the beginning of a text, and counts quoted cells and what cannot be read or has another number of
-// columns than the first.
+// readRecords reads the records at the beginning of text. It counts quoted cells, and rows that are malformed or differ from the first in
+// their number of columns.
 func readRecords(data []byte, d record.Dialect, whole bool) (records [][]record.Cell, quoted, faults int) {
 	sc := record.NewScanner(d)
 	sc.Final = whole
@@ -206,7 +206,7 @@ func readRecords(data []byte, d record.Dialect, whole bool) (records [][]record.
 	}
 }
 
-// readJSON reads JSON lines; the columns are the keys of the objects, those of objects within them joined by dots.
+// readJSON reads JSON lines. The columns are the keys of the objects; a nested key is joined to its parent's by a dot.
 func (s *sampled) readJSON(data []byte, whole bool) {
 	if end := bytes.LastIndexByte(data, '\n'); !whole && end >= 0 {
 		data = data[:end]
@@ -240,7 +240,7 @@ func (s *sampled) readJSON(data []byte, whole bool) {
 	}
 }
 
-// appendKeys adds the keys of an object that are new, in their order.
+// appendKeys adds the new keys of an object, in their order.
 func appendKeys(names []string, prefix string, object []byte) []string {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {

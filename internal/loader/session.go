@@ -22,16 +22,15 @@ type Loader struct {
 	active map[streamKey]*Session
 }
 
-// streamKey names a load of a graph.
+// streamKey identifies a load of a graph.
 type streamKey struct{ graph, stream string }
 
-// New makes a loader.
+// New returns a loader for a store.
 func New(store shard.Store) *Loader {
 	return &Loader{store: store, active: map[streamKey]*Session{}}
 }
 
-// take makes a session the only one of its load: one that is left over from a client that has gone applies what it is
-// at and nothing more.
+// take makes s the only session of its load. A session left over from a disconnected client finishes its current batch and applies no more.
 func (l *Loader) take(s *Session) {
 	if s.key.stream == "" {
 		return
@@ -47,7 +46,7 @@ func (l *Loader) take(s *Session) {
 	}
 }
 
-// leave forgets a session.
+// leave unregisters a session.
 func (l *Loader) leave(s *Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,38 +55,38 @@ func (l *Loader) leave(s *Session) {
 	}
 }
 
-// Open names a load.
+// Open describes the load to begin.
 type Open struct {
 	Graph   string // "" is "default"
-	Stream  string // the load's identity; "" is never resumed
-	Restart bool   // forget what an earlier run of the load did
+	Stream  string // the identity of the load; a load with "" cannot resume
+	Restart bool   // discard the progress of an earlier run
 	Spaces  []Space
-	// Confirms says that Batch.Confirmed is set: what was refused is remembered until then.
+	// Confirms means that batches set Confirmed; the session keeps refused rows until then.
 	Confirms bool
 }
 
-// Opened says how far an earlier run of a load has come.
+// Opened reports the progress of an earlier run of a load.
 type Opened struct {
-	Seq  uint64 // the last batch that was applied
+	Seq  uint64 // the last applied batch
 	Mark []byte
-	// Refused are the rows that were refused of batches after the one that was confirmed last.
+	// Refused holds the rows refused in batches after the last confirmed one.
 	Refused       []Ack
 	Confirmed     uint64
 	ConfirmedMark []byte
 }
 
-// Space is a set of external keys: those of a label's property, which gets a unique constraint, or, with neither, keys
-// that are not stored as properties. Vertices of Labels are looked up by the same property: they get a plain index.
+// Space is a set of external keys: the values of a property of a label, which get a unique constraint, or, if it names neither, keys that
+// are not stored as properties. Vertices of Labels are looked up by the same property, so those labels get a plain index.
 type Space struct {
 	Name, Label, Property string
 	Labels                []string
 }
 
-// Session is one load in progress. One goroutine uses it, and closes it.
+// Session is one load in progress. It belongs to one goroutine, which closes it.
 type Session struct {
 	l   *Loader
 	key streamKey
-	// mu is held while batches are applied; ended says that another session has taken the load over.
+	// mu is held while batches are applied; ended means that another session has taken over the load.
 	mu    sync.Mutex
 	ended bool
 
@@ -96,17 +95,17 @@ type Session struct {
 	stream   string
 	spaces   []graph.IndexID
 	known    progress
-	waiting  []applied // batches that are not confirmed
+	waiting  []applied // unconfirmed batches
 	confirms bool
-	// Seq is the number of the last batch that was applied.
+	// Seq is the number of the last applied batch.
 	Seq uint64
 
-	labels map[string]graph.LabelSet // by the labels' names, joined
+	labels map[string]graph.LabelSet // by the joined names of the labels
 	types  map[string]graph.TypeID
 	props  map[string]graph.PropID
 }
 
-// Begin opens a load: it makes the indexes that its keys live in and finds out how far an earlier run got.
+// Begin opens a load: it creates the indexes for its keys and reads the progress of an earlier run.
 func (l *Loader) Begin(ctx context.Context, o Open) (_ *Session, err error) {
 	name := o.Graph
 	if name == "" {
@@ -147,7 +146,7 @@ func (l *Loader) Begin(ctx context.Context, o Open) (_ *Session, err error) {
 	return s, nil
 }
 
-// resume finds out how far an earlier run got.
+// resume reads the progress of an earlier run.
 func (s *Session) resume(ctx context.Context) error {
 	seq, mark, err := s.g.LoadState(ctx, s.stream)
 	if err != nil || seq == 0 {
@@ -161,23 +160,23 @@ func (s *Session) resume(ctx context.Context) error {
 	return nil
 }
 
-// Opened says how far an earlier run got, before the first Apply.
+// Opened returns the progress of an earlier run. Call it before the first Apply.
 func (s *Session) Opened() Opened {
 	return Opened{
 		Seq: s.Seq, Mark: s.known.mark, Refused: s.known.refused, Confirmed: s.known.confirmed, ConfirmedMark: s.known.confirmedMark,
 	}
 }
 
-// Close ends the session. What was applied stays.
+// Close ends the session. Applied batches stay.
 func (s *Session) Close() {
 	s.stats.Running.Add(-1)
 	s.l.leave(s)
 }
 
-// spaceIndex names the index of a space whose keys are no property.
+// spaceIndex names the index of a space whose keys are not a property.
 func spaceIndex(space string) string { return "space_" + space }
 
-// openSpace finds or makes the index of an id space and the look-up indexes beside it.
+// openSpace finds or creates the index of an id space and the look-up indexes beside it.
 func openSpace(ctx context.Context, g shard.Graph, sp *Space) (graph.IndexID, error) {
 	want := graph.Index{Name: spaceIndex(sp.Name), Unique: true, Indexed: true}
 	if sp.Label != "" {
@@ -223,17 +222,17 @@ func ensureIndex(ctx context.Context, g shard.Graph, want *graph.Index) (graph.I
 	return find(), nil
 }
 
-// Batch is a set of rows with names instead of numbers. Space numbers are positions in Open.Spaces.
+// Batch is a set of rows that refer to labels, types and properties by name. Space numbers are positions in Open.Spaces.
 type Batch struct {
 	Seq  uint64
 	Mark []byte
-	// Confirmed is the batch up to which the client has written down what was refused.
+	// Confirmed is the last batch whose refused rows the client has written.
 	Confirmed uint64
 	Vertices  []VertexRows
 	Edges     []EdgeRows
 }
 
-// VertexRows are vertices of one set of labels, by columns.
+// VertexRows are the columns of vertices with one set of labels.
 type VertexRows struct {
 	Labels []string
 	Space  int
@@ -242,7 +241,7 @@ type VertexRows struct {
 	Action shard.Action
 }
 
-// EdgeRows are edges of one type, by columns.
+// EdgeRows are the columns of edges of one type.
 type EdgeRows struct {
 	Type               string
 	SrcSpace, DstSpace int
@@ -252,14 +251,14 @@ type EdgeRows struct {
 	Dangling           shard.Dangling
 }
 
-// PropertyColumn is one property of all rows.
+// PropertyColumn holds one property of all rows.
 type PropertyColumn struct {
 	Name     string
 	Values   []graph.Value
 	Strategy shard.Strategy
 }
 
-// Rows is the number of rows of a batch.
+// Rows returns the number of rows of a batch.
 func (b *Batch) Rows() int {
 	n := 0
 	for i := range b.Vertices {
@@ -271,17 +270,17 @@ func (b *Batch) Rows() int {
 	return n
 }
 
-// Ack says what became of a batch.
+// Ack reports the outcome of a batch.
 type Ack struct {
 	Seq             uint64
 	Vertices, Edges int
 	Rejected        []shard.Rejected
-	// Resolve and Commit are the time that looking keys up, and the rest of making the batches durable, took.
+	// Resolve is the time spent looking up keys, Commit the rest of the time until the batches were durable.
 	Resolve, Commit time.Duration
 }
 
-// Apply makes batches durable and visible, together, each exactly once, and gives an Ack for each. Counts of written
-// rows and times stand in the last one.
+// Apply makes batches durable and visible in one commit, each exactly once, and returns an Ack for each. The last Ack holds the counts of
+// written rows and the times.
 func (s *Session) Apply(ctx context.Context, batches []*Batch) ([]Ack, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -297,14 +296,14 @@ func (s *Session) Apply(ctx context.Context, batches []*Batch) ([]Ack, error) {
 		confirmed = s.Seq
 	}
 	var vertices, edges []origin
-	var delta []int // the batches that are not skipped
+	var pending []int // batches that are not skipped
 	for i, b := range batches {
 		load.Seq, load.Mark = b.Seq, b.Mark
 		confirmed = max(confirmed, b.Confirmed)
 		if s.stream != "" && b.Seq <= s.Seq {
 			continue // an earlier run has applied it
 		}
-		delta = append(delta, i)
+		pending = append(pending, i)
 		for j := range b.Vertices {
 			v, err := s.vertices(&b.Vertices[j])
 			if err != nil {
@@ -348,7 +347,7 @@ func (s *Session) Apply(ctx context.Context, batches []*Batch) ([]Ack, error) {
 	last.Vertices, last.Edges = load.AppliedVertices, load.AppliedEdges
 	last.Resolve, last.Commit = load.Resolve, took-load.Resolve
 	at := map[uint64]int{}
-	for _, i := range delta {
+	for _, i := range pending {
 		at[batches[i].Seq] = i
 	}
 	for _, r := range load.Rejected {
@@ -362,14 +361,14 @@ func (s *Session) Apply(ctx context.Context, batches []*Batch) ([]Ack, error) {
 		a.Rejected = append(a.Rejected, r)
 	}
 	if s.stream != "" {
-		for _, i := range delta {
+		for _, i := range pending {
 			s.note(batches[i], &acks[i])
 		}
 	}
 	return acks, nil
 }
 
-// names numbers the names of the batches that the session has not met yet.
+// names resolves names that the session has not met yet.
 func (s *Session) names(ctx context.Context, batches []*Batch) error {
 	var tx shard.Tx
 	defer func() {

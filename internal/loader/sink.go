@@ -5,18 +5,17 @@ import (
 	"io"
 )
 
-// Sink is where the batches of a load go: a server, or a session in this process.
+// Sink receives the batches of a load: a server, or a session in this process.
 type Sink interface {
-	// Begin opens the load and says how far an earlier run has come.
+	// Begin opens the load and returns the progress of an earlier run.
 	Begin(ctx context.Context, o Open) (Opened, error)
-	// Pack turns a batch into the message for Send. Several goroutines call it at once. copied says that the message shares
-	// no memory with the batch.
+	// Pack encodes a batch for Send and is safe for concurrent use. copied reports whether the message shares no memory with the batch.
 	Pack(b *Batch) (msg any, copied bool)
-	// Send sends a message; messages come in the order of their batches' numbers. One goroutine calls it, another one Recv.
+	// Send sends a message, in the order of batch numbers. One goroutine calls Send, another calls Recv.
 	Send(msg any) error
-	// Finish says that no more follows.
+	// Finish ends the sequence of batches.
 	Finish() error
-	// Recv gives the acknowledgements in the order of the batches, then io.EOF.
+	// Recv returns the acknowledgements in the order of the batches, then io.EOF.
 	Recv() (Ack, error)
 }
 
@@ -24,13 +23,13 @@ type Sink interface {
 type local struct {
 	l       *Loader
 	s       *Session
-	ctx     context.Context // of the load; there is one call of Begin
+	ctx     context.Context // of the load; Begin is called once
 	batches chan *Batch
 	done    <-chan struct{}
 	acks    []Ack
 }
 
-// NewLocal makes a sink for one load of a loader in this process.
+// NewLocal returns a sink for one load of a loader in this process.
 func NewLocal(l *Loader) Sink { return &local{l: l, batches: make(chan *Batch, 8)} }
 
 func (s *local) Begin(ctx context.Context, o Open) (Opened, error) {
@@ -81,7 +80,7 @@ func (s *local) Recv() (Ack, error) {
 			if more = ok; ok {
 				group = append(group, b)
 			} else {
-				// What was closed stays closed: the next call meets it again.
+				// A closed channel stays closed: the next call sees it again.
 				more = false
 			}
 		default:

@@ -16,12 +16,12 @@ import (
 	"github.com/hopgate/hopgate/internal/loader/mapping"
 )
 
-// IsURL reports whether a path of an input is read by HTTP or from an object store.
+// IsURL reports whether an input path is an HTTP URL or an object store's.
 func IsURL(name string) bool {
 	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") || bucket.IsURL(name)
 }
 
-// fileName gives the part of a path or URL that tells the format and the compression.
+// fileName returns the part of a path or URL that holds the extensions.
 func fileName(name string) string {
 	if !IsURL(name) {
 		return name
@@ -33,13 +33,13 @@ func fileName(name string) string {
 	return path.Base(u.Path)
 }
 
-// ask sends a request for a URL; the caller closes the answer's body.
+// ask sends a request for a URL; the caller closes the response body.
 func ask(ctx context.Context, method, name string, offset int64) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, name, nil)
 	if err != nil {
 		return nil, err
 	}
-	// What is stored is wanted, and not what a proxy compresses on the way.
+	// Ask for the stored bytes, not for a proxy's compression of them.
 	req.Header.Set("Accept-Encoding", "identity")
 	want := http.StatusOK
 	if offset > 0 {
@@ -58,7 +58,7 @@ func ask(ctx context.Context, method, name string, offset int64) (*http.Response
 	return resp, nil
 }
 
-// shown gives a URL without what may be secret in it.
+// shown returns a URL without parts that may be secret.
 func shown(name string) string {
 	if u, err := url.Parse(name); err == nil {
 		u.RawQuery, u.User = "", nil
@@ -67,7 +67,7 @@ func shown(name string) string {
 	return name
 }
 
-// openURL reads a URL from an offset on, for which a server that knows no ranges is read from the beginning.
+// openURL reads a URL from an offset. If the server does not support ranges, it reads from the start and skips.
 func openURL(ctx context.Context, name string, offset int64) (io.ReadCloser, error) {
 	if bucket.IsURL(name) {
 		body, err := bucket.Read(ctx, name, offset)
@@ -96,7 +96,7 @@ func openURL(ctx context.Context, name string, offset int64) (io.ReadCloser, err
 	return body, nil
 }
 
-// sizeURL gives the size of what a URL names, 0 if the server does not say.
+// sizeURL returns the size of a URL's content, or 0 if the server does not say.
 func sizeURL(ctx context.Context, name string) (int64, error) {
 	if bucket.IsURL(name) {
 		o, err := bucket.Stat(ctx, name)
@@ -120,7 +120,7 @@ func sizeURL(ctx context.Context, name string) (int64, error) {
 	return size, body.Close()
 }
 
-// sampleURL hashes what tells whether the content of a URL has changed: its size, tag and time, and its beginning.
+// sampleURL hashes the properties that change with the content of a URL: size, tag, time and beginning.
 func sampleURL(ctx context.Context, h hash.Hash, name string) error {
 	if bucket.IsURL(name) {
 		o, err := bucket.Stat(ctx, name)
@@ -148,7 +148,7 @@ func sampleURL(ctx context.Context, h hash.Hash, name string) error {
 	return hashBeginning(h, body)
 }
 
-// hashBeginning hashes the beginning of a text and closes it.
+// hashBeginning hashes the beginning of text and closes it.
 func hashBeginning(h hash.Hash, body io.ReadCloser) error {
 	_, err := io.CopyN(h, body, sampleBytes)
 	if errors.Is(err, io.EOF) {
@@ -157,12 +157,12 @@ func hashBeginning(h hash.Hash, body io.ReadCloser) error {
 	return errors.Join(err, body.Close())
 }
 
-// objects finds what a URL of an object store names: an object, those of a compactor, which ends with a slash, that have the ending of a
-// format, or those that a pattern matches.
+// objects resolves an object store URL: an object, a folder (ending with a slash) whose objects have the extension of a format, or a
+// pattern.
 func objects(ctx context.Context, name string) ([]string, error) {
 	u, err := url.Parse(name)
 	if err != nil {
-		return nil, fmt.Errorf("%s: this is no URL", shown(name))
+		return nil, fmt.Errorf("%s: this is not a URL", shown(name))
 	}
 	compactor := u.Path == "" || strings.HasSuffix(u.Path, "/")
 	if !compactor && !strings.ContainsAny(u.Path, "*[") {

@@ -88,7 +88,7 @@ inputs:
 	require.NotContains(t, err.Error(), "secret")
 }
 
-// A server that stops answering holds nobody who gives up: whether the load is planned, or runs.
+// A server that stops answering does not block a cancelled load, during planning or during the run.
 func TestURLCancelled(t *testing.T) {
 	body := "id,name\n" + strings.Repeat("1,n\n", 100)
 	for _, hangs := range []string{"HEAD", "GET", "body"} {

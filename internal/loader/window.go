@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// window bounds the bytes that are in work.
+// window bounds the bytes in flight.
 type window struct {
 	mu    sync.Mutex
 	free  int64
 	size  int64
-	given chan struct{} // holds an element when bytes have come back
+	given chan struct{} // holds an element when bytes have been returned
 }
 
 func newWindow(size int64) *window {
 	return &window{free: size, size: size, given: make(chan struct{}, 1)}
 }
 
-// take waits until n bytes are free, or, if the window is smaller than that, until all of it is. One goroutine calls it.
+// take waits until n bytes are free or, if the window is smaller, until it is empty. One goroutine calls it.
 func (w *window) take(ctx context.Context, n int64) error {
 	for {
 		w.mu.Lock()
@@ -35,14 +35,14 @@ func (w *window) take(ctx context.Context, n int64) error {
 	}
 }
 
-// more takes n bytes without waiting for them.
+// more takes n bytes without waiting.
 func (w *window) more(n int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.free -= n
 }
 
-// taken is how many bytes are in work.
+// taken returns the number of bytes in flight.
 func (w *window) taken() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -130,7 +130,7 @@ func writeProps(line *strings.Builder, g graph.Catalog, props []graph.Property) 
 	fmt.Fprintf(line, " {%s}", strings.Join(texts, ", "))
 }
 
-// show writes a value with its type where the text alone does not tell.
+// show writes a value, with its type if the text alone is ambiguous.
 func show(v graph.Value) string {
 	switch v.Kind() {
 	case graph.String:
@@ -147,10 +147,10 @@ func show(v graph.Value) string {
 	return v.Kind().String() + " " + string(fn.AppendText(nil, v))
 }
 
-// errCut is how a cut sink fails.
+// errCut is the error of a cut sink.
 var errCut = errors.New("cut off")
 
-// cut is a sink that breaks after some batches: the server goes on to apply what it has got, or does not.
+// cut is a sink that breaks after some batches. The server may or may not apply the batches that it has received.
 type cut struct {
 	Sink
 	sends, acks int // how many of each come through
@@ -273,13 +273,13 @@ func TestTakenOver(t *testing.T) {
 	}
 	_, err = old.Apply(t.Context(), batch(1))
 	require.NoError(t, err)
-	delta, err := w.l.Begin(context.Background(), open)
+	second, err := w.l.Begin(context.Background(), open)
 	require.NoError(t, err)
-	require.Equal(t, uint64(1), delta.Seq)
+	require.Equal(t, uint64(1), second.Seq)
 	_, err = old.Apply(t.Context(), batch(2))
 	require.ErrorContains(t, err, "taken over")
-	_, err = delta.Apply(t.Context(), batch(2))
+	_, err = second.Apply(t.Context(), batch(2))
 	require.NoError(t, err)
 	old.Close()
-	delta.Close()
+	second.Close()
 }

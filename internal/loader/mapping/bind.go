@@ -9,24 +9,24 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// Bound is the rules of an input for one file, with slots for columns.
+// Bound holds the rules of an input for one file, with columns resolved to slots.
 type Bound struct {
-	Columns  []string // their names by slot, for messages
-	Cells    int      // how many cells a record has; 0: any
+	Columns  []string // names by slot, for messages
+	Cells    int      // the number of cells in a record; 0 means any
 	Keys     *record.Keys
 	Where    Cond // or nil
 	Vertices []VertexRule
 	Edges    []EdgeRule
 }
 
-// VertexRule makes vertices of rows.
+// VertexRule makes vertices from rows.
 type VertexRule struct {
 	Rule
 	Labels []LabelRule
 	ID     KeyRule
 }
 
-// EdgeRule makes edges of rows.
+// EdgeRule makes edges from rows.
 type EdgeRule struct {
 	Rule
 	Type     LabelRule
@@ -34,17 +34,17 @@ type EdgeRule struct {
 	Dangling shard.Dangling
 }
 
-// Rule is what vertices and edges have in common.
+// Rule is the common part of vertex and edge rules.
 type Rule struct {
 	Props  []PropRule
 	Action ActionRule
 	Where  Cond  // or nil
-	Unfold []int // slots whose cells are lists, of which every element makes a row
-	// ListDelimiter separates the elements of cells to unfold.
+	Unfold []int // slots with lists; each element makes a row
+	// ListDelimiter separates the elements of unfolded cells.
 	ListDelimiter []byte
 }
 
-// PropRule is a property: a cell, or where Slot is negative a constant.
+// PropRule sets a property from a cell or, if Slot is negative, to a constant.
 type PropRule struct {
 	Name     string
 	Slot     int
@@ -53,24 +53,24 @@ type PropRule struct {
 	Strategy shard.Strategy
 }
 
-// KeyRule is an external key: a cell, or several joined.
+// KeyRule is an external key: one cell, or several joined.
 type KeyRule struct {
 	Space *Space
 	Slots []int
 	Conv  *Conv
 }
 
-// LabelRule is a label or a type: Name, or where Slot is not negative what a cell says.
+// LabelRule is a label or a type: Name or, if Slot is not negative, the text of a cell.
 type LabelRule struct {
 	Name   string
 	Slot   int
 	Values *Dict // or nil: the text is the name
 	Mapped []string
-	Split  []byte // separates several in one cell, or nil
+	Split  []byte // separates several labels in one cell, or nil
 	Conv   *Conv  // for nulls
 }
 
-// ActionRule is what rows do: Fixed, or where Slot is not negative what a cell says.
+// ActionRule is the action of rows: Fixed or, if Slot is not negative, the one in a cell.
 type ActionRule struct {
 	Fixed  shard.Action
 	Slot   int
@@ -79,8 +79,8 @@ type ActionRule struct {
 	Conv   *Conv // for nulls
 }
 
-// Bind resolves the columns of an input for a file with this header. Without a header columns go by position alone,
-// JSON lines have keys instead.
+// Bind resolves the columns of an input for a file with this header. Without a header, columns have positions only; JSON lines have keys
+// instead.
 func (in *Input) Bind(header []string, cells int, json bool) (*Bound, error) {
 	b := &binder{in: in, header: header, out: &Bound{Cells: cells}}
 	if json {
@@ -150,7 +150,7 @@ func (in *Input) Bind(header []string, cells int, json bool) (*Bound, error) {
 	return b.out, nil
 }
 
-// sets reports whether a property of that name is set.
+// sets reports whether a rule sets a property of that name.
 func (b *Bound) sets(name string) bool {
 	named := func(p PropRule) bool { return p.Name == name }
 	return slices.ContainsFunc(b.Vertices, func(r VertexRule) bool { return slices.ContainsFunc(r.Props, named) }) ||
@@ -163,12 +163,12 @@ type binder struct {
 	out    *Bound
 }
 
-// slot finds a column.
+// slot resolves a column.
 func (b *binder) slot(c Column) (int, error) {
 	switch {
 	case b.out.Keys != nil:
 		if c.Name == "" {
-			return 0, c.place.errorf("JSON lines have no column %d; name a key", c.Index)
+			return 0, c.place.errorf("JSON lines have no column %d; use a key", c.Index)
 		}
 		n := b.out.Keys.Add(c.Name)
 		if n == len(b.out.Columns) {
@@ -177,7 +177,7 @@ func (b *binder) slot(c Column) (int, error) {
 		return n, nil
 	case c.Name == "":
 		if c.Index >= b.out.Cells {
-			return 0, c.place.errorf("there is no column %d; the file %s has %d columns, from 0", c.Index, b.in.Paths[0], b.out.Cells)
+			return 0, c.place.errorf("column %d does not exist; the file %s has %d columns, from 0", c.Index, b.in.Paths[0], b.out.Cells)
 		}
 		return c.Index, nil
 	case b.header == nil:
@@ -231,7 +231,7 @@ func (b *binder) label(l *label, o *Options) (LabelRule, error) {
 	if l.column == nil {
 		return r, nil
 	}
-	r.Conv = o.conv(Type{Kind: graph.Int}) // an empty text is null, quoted or not
+	r.Conv = o.conv(Type{Kind: graph.Int}) // empty text is null, quoted or not
 	var err error
 	r.Slot, err = b.slot(*l.column)
 	return r, err
@@ -279,7 +279,7 @@ func (b *binder) rule(r *rule, used []Column) (Rule, error) {
 	return out, b.rest(r, &out, taken)
 }
 
-// rest makes properties of the columns that are selected, or not ignored.
+// rest adds properties for the selected columns, or for those not ignored.
 func (b *binder) rest(r *rule, out *Rule, taken map[int]bool) error {
 	if r.rest == nil {
 		return nil

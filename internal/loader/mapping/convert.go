@@ -15,29 +15,29 @@ import (
 	"github.com/hopgate/hopgate/internal/loader/record"
 )
 
-// Conv turns cells into values of a type.
+// Conv converts cells to values of a type.
 type Conv struct {
 	Type      Type
 	nulls     []string
 	emptyNull bool // "" is among nulls
 	digits    bool // see Digits
 	delimiter []byte
-	json      bool // a text holds a list as JSON
+	json      bool // text holds a list as JSON
 	format    *dateFormat
 	zone      temporal.Zone
-	values    *Dict // raw texts, whose values are mapped
+	values    *Dict // raw texts with mapped values
 	mapped    []graph.Value
 	Default   graph.Value
 }
 
-// Scratch is the memory of one goroutine's conversions. Values share it; it is never used again.
+// Scratch is the memory of one goroutine's conversions. Values refer to it, so it is never overwritten.
 type Scratch struct {
 	values   []graph.Value
 	elements []record.Cell
 	lines    record.Lines
 }
 
-// list takes memory for n values.
+// list allocates n values.
 func (s *Scratch) list(n int) []graph.Value {
 	if len(s.values) < n {
 		s.values = make([]graph.Value, max(n, 1024))
@@ -47,13 +47,13 @@ func (s *Scratch) list(n int) []graph.Value {
 	return l
 }
 
-// Reset forgets the memory of values.
+// Reset releases the memory of earlier values.
 func (s *Scratch) Reset() {
 	s.values = nil
 	s.lines.Reset(nil)
 }
 
-// IsNull reports whether a cell stands for null.
+// IsNull reports whether a cell represents null.
 func (c *Conv) IsNull(cell record.Cell) bool {
 	switch cell.Kind {
 	case record.Plain:
@@ -69,8 +69,8 @@ func (c *Conv) IsNull(cell record.Cell) bool {
 	return false
 }
 
-// Digits converts what most integers are, an unquoted text of at most 18 digits that stands for nothing else, as Value
-// does; ok is false for all else.
+// Digits is a fast path of Value for common integers: unquoted text of at most 18 digits without another meaning. ok is false for all other
+// cells.
 func (c *Conv) Digits(cell record.Cell) (v graph.Value, ok bool) {
 	if !c.digits || c.values != nil || cell.Kind != record.Plain || len(cell.Text) == 0 || len(cell.Text) > 18 {
 		return v, false
@@ -85,7 +85,7 @@ func (c *Conv) Digits(cell record.Cell) (v graph.Value, ok bool) {
 	return graph.IntValue(n), true
 }
 
-// Value converts a cell; ok is false if it does not hold a value of the type. A string shares the cell's memory.
+// Value converts a cell; ok is false if the text is not valid for the type. A string shares the cell's memory.
 func (c *Conv) Value(cell record.Cell, s *Scratch) (v graph.Value, ok bool) {
 	if v, ok := c.Digits(cell); ok {
 		return v, true
@@ -113,7 +113,7 @@ func (c *Conv) Value(cell record.Cell, s *Scratch) (v graph.Value, ok bool) {
 	return c.scalar(cell)
 }
 
-// split makes a list of a text.
+// split splits text into a list.
 func (c *Conv) split(cell record.Cell, s *Scratch) (v graph.Value, ok bool) {
 	if cell.Kind > record.Quoted && cell.Kind != record.String {
 		e, ok := c.scalar(cell)
@@ -138,7 +138,7 @@ func (c *Conv) split(cell record.Cell, s *Scratch) (v graph.Value, ok bool) {
 	return graph.ListValue(l), true
 }
 
-// array makes a list of a JSON array.
+// array converts a JSON array to a list.
 func (c *Conv) array(cell record.Cell, s *Scratch) (v graph.Value, ok bool) {
 	if !c.Type.List && c.Type.Kind != graph.Null {
 		return v, false
@@ -212,7 +212,7 @@ func (c *Conv) scalar(cell record.Cell) (v graph.Value, ok bool) {
 	return c.temporal(str(trim(text)))
 }
 
-// temporal converts a date or time in the language's own format.
+// temporal converts a date or time in openCypher's format.
 func (c *Conv) temporal(text string) (v graph.Value, ok bool) {
 	var err error
 	switch c.Type.Kind {
@@ -245,7 +245,7 @@ func (c *Conv) temporal(text string) (v graph.Value, ok bool) {
 	return v, false
 }
 
-// str gives the text without copying it.
+// str returns b as a string without a copy.
 func str(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 func trim(b []byte) []byte {
@@ -270,7 +270,7 @@ func equalFold(b []byte, lower string) bool {
 	return true
 }
 
-// parseInt reads a decimal integer of 64 bits.
+// parseInt parses a decimal 64-bit integer.
 func parseInt(b []byte) (int64, bool) {
 	b = trim(b)
 	negative := false
@@ -298,8 +298,8 @@ func parseInt(b []byte) (int64, bool) {
 	return int64(n), true
 }
 
-// Unfold calls f with the elements of a cell that holds a list until f gives false, which it then gives too. An empty
-// cell has none; a cell without a list is its only element.
+// Unfold calls f for each element of a list cell until f returns false, and then returns false. An empty cell has no elements; any other
+// cell is its own only element.
 func Unfold(cell record.Cell, delimiter []byte, f func(record.Cell) bool) bool {
 	if cell.Kind == record.Array {
 		var l record.Lines

@@ -10,8 +10,8 @@ import (
 	"github.com/hopgate/hopgate/internal/graph/temporal"
 )
 
-// dateFormat is a compiled pattern of Java's SimpleDateFormat, as "yyyy-MM-dd HH:mm:ss.SSS", or a count from the epoch,
-// epochSeconds or epochMillis.
+// dateFormat is a compiled SimpleDateFormat pattern of Java, such as "yyyy-MM-dd HH:mm:ss.SSS", or a count since the epoch (epochSeconds or
+// epochMillis).
 type dateFormat struct {
 	steps []dateStep
 	unit  int64 // of a count, in nanoseconds
@@ -69,7 +69,7 @@ func parseDateFormat(pattern string) (*dateFormat, error) {
 	return f, nil
 }
 
-// clock is what a text says.
+// clock holds the fields parsed from text.
 type clock struct {
 	year, month, day, hour, minute, second, nano int64
 	pm, half                                     bool
@@ -77,7 +77,7 @@ type clock struct {
 	zoned                                        bool
 }
 
-// dated converts a text by the format.
+// dated parses text by the format.
 func (c *Conv) dated(b []byte) (v graph.Value, ok bool) {
 	if c.format.unit != 0 {
 		n, ok := parseInt(b)
@@ -116,7 +116,7 @@ func (c *Conv) dated(b []byte) (v graph.Value, ok bool) {
 	return c.instant(temporal.MakeLocalDateTime(date, local).In(zone))
 }
 
-// instant gives an instant as a value of the type.
+// instant converts an instant to a value of the type.
 func (c *Conv) instant(t temporal.DateTime) (v graph.Value, ok bool) {
 	local := t.Local()
 	switch c.Type.Kind {
@@ -138,7 +138,7 @@ func (c *Conv) instant(t temporal.DateTime) (v graph.Value, ok bool) {
 	return v, false
 }
 
-// parse reads a text by the pattern.
+// parse parses text by the pattern.
 func (f *dateFormat) parse(s string) (t clock, ok bool) {
 	t = clock{year: 1970, month: 1, day: 1}
 	for i, step := range f.steps {
@@ -148,7 +148,7 @@ func (f *dateFormat) parse(s string) (t clock, ok bool) {
 			}
 			continue
 		}
-		// Digits run as far as they go, unless another number follows at once.
+		// A number takes all following digits, unless another number follows directly.
 		width := 19
 		if i+1 < len(f.steps) && f.steps[i+1].letter != 0 {
 			width = step.width

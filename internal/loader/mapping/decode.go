@@ -11,13 +11,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// decoder collects the faults of a mapping file.
+// decoder collects the errors of a mapping file.
 type decoder struct {
 	file string
 	errs []error
 }
 
-// node is a value of the file with its path for messages.
+// node is a value of the file with its path, for messages.
 type node struct {
 	d    *decoder
 	y    *yaml.Node
@@ -40,7 +40,7 @@ func (n node) resolved() node {
 
 func (n node) isNull() bool { return n.y.Kind == yaml.ScalarNode && n.y.Tag == "!!null" }
 
-// what names the kind of a value.
+// what describes the kind of a value.
 func (n node) what() string {
 	switch n.y.Kind {
 	case yaml.MappingNode:
@@ -54,7 +54,7 @@ func (n node) what() string {
 	return fmt.Sprintf("%q", n.y.Value)
 }
 
-// fields calls what is named for each key of a mapping; other keys are faults.
+// fields calls the function of each key of a mapping; unknown keys are errors.
 func (n node) fields(known map[string]func(node)) {
 	if n.isNull() {
 		return
@@ -78,7 +78,7 @@ func (n node) fields(known map[string]func(node)) {
 	})
 }
 
-// entries calls f for each entry of a mapping; at is where its key stands.
+// entries calls f for each entry of a mapping; at is the position of its key.
 func (n node) entries(f func(key string, at, v node)) {
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.y.Content); i += 2 {
@@ -93,7 +93,7 @@ func (n node) entries(f func(key string, at, v node)) {
 			continue
 		}
 		if seen[k.Value] {
-			at.errorf("the key stands twice")
+			at.errorf("the key occurs twice")
 			continue
 		}
 		seen[k.Value] = true
@@ -101,7 +101,7 @@ func (n node) entries(f func(key string, at, v node)) {
 	}
 }
 
-// items gives the items of a list; anything else is a list of itself.
+// items returns the items of a list, or the value itself as the only item.
 func (n node) items() []node {
 	if n.y.Kind != yaml.SequenceNode {
 		if n.isNull() {
@@ -116,7 +116,7 @@ func (n node) items() []node {
 	return out
 }
 
-// list gives the items of what must be a list.
+// list returns the items of a value that must be a list.
 func (n node) list() []node {
 	if n.y.Kind != yaml.SequenceNode {
 		if !n.isNull() {
@@ -127,7 +127,7 @@ func (n node) list() []node {
 	return n.items()
 }
 
-// text gives a scalar as it is written.
+// text returns a scalar verbatim.
 func (n node) text() string {
 	if n.y.Kind != yaml.ScalarNode || n.isNull() {
 		n.errorf("must be a text, is %s", n.what())
@@ -136,7 +136,7 @@ func (n node) text() string {
 	return n.y.Value
 }
 
-// str gives a string that is not empty.
+// str returns a non-empty string.
 func (n node) str() string {
 	if n.y.Kind != yaml.ScalarNode || n.y.Tag != "!!str" {
 		n.errorf("must be a string, is %s", n.what())
@@ -148,7 +148,7 @@ func (n node) str() string {
 	return n.y.Value
 }
 
-// count gives an integer that is not negative.
+// count returns a non-negative integer.
 func (n node) count() int {
 	var i int
 	if n.y.Kind != yaml.ScalarNode || n.y.Tag != "!!int" || n.y.Decode(&i) != nil || i < 0 {
@@ -158,7 +158,7 @@ func (n node) count() int {
 	return i
 }
 
-// truth gives true or false.
+// truth returns a boolean.
 func (n node) truth() bool {
 	var b bool
 	if n.y.Kind != yaml.ScalarNode || n.y.Tag != "!!bool" || n.y.Decode(&b) != nil {
@@ -167,7 +167,7 @@ func (n node) truth() bool {
 	return b
 }
 
-// word gives the number of one of some words.
+// word returns the value of one of the given words.
 func word[T any](n node, words map[string]T) T {
 	var none T
 	if n.y.Kind == yaml.ScalarNode {
@@ -186,7 +186,7 @@ func word[T any](n node, words map[string]T) T {
 	return none
 }
 
-// decodeDocument parses the text of a file.
+// decodeDocument parses the YAML of a file.
 func decodeDocument(file string, text []byte) (node, error) {
 	var doc, more yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(text))
@@ -194,7 +194,7 @@ func decodeDocument(file string, text []byte) (node, error) {
 		return node{}, &Error{place{file: file}, strings.TrimPrefix(err.Error(), "yaml: ")}
 	}
 	if err := dec.Decode(&more); err == nil {
-		return node{}, &Error{place{file: file, line: more.Line}, "a second document begins here; a mapping is one"}
+		return node{}, &Error{place{file: file, line: more.Line}, "a mapping file must have only one document; a second one begins here"}
 	} else if !errors.Is(err, io.EOF) {
 		return node{}, &Error{place{file: file}, strings.TrimPrefix(err.Error(), "yaml: ")}
 	}

@@ -1,6 +1,6 @@
 package mapping
 
-// Dict numbers texts in the order in which they are added. A look-up takes bytes as they are in the input.
+// Dict numbers texts in the order of their addition. Look-ups take bytes of the input without conversion.
 type Dict struct {
 	keys  []string
 	slots []int32 // positions in keys, plus 1, by hash
@@ -14,7 +14,7 @@ func hash(text []byte) uint64 {
 	return h ^ h>>29
 }
 
-// Find gives a text's number, or -1.
+// Find returns the number of text, or -1.
 func (d *Dict) Find(text []byte) int {
 	if len(d.slots) == 0 {
 		return -1
@@ -28,7 +28,7 @@ func (d *Dict) Find(text []byte) int {
 	return -1
 }
 
-// Add gives a text's number, a new one if there is none.
+// Add returns the number of text, adding it if it is new.
 func (d *Dict) Add(text []byte) int {
 	if n := d.Find(text); n >= 0 {
 		return n
@@ -54,8 +54,8 @@ func (d *Dict) put(n int) {
 	d.slots[i] = int32(n) + 1
 }
 
-// Key gives the n-th text.
+// Key returns the n-th text.
 func (d *Dict) Key(n int) string { return d.keys[n] }
 
-// Len is the number of texts.
+// Len returns the number of texts.
 func (d *Dict) Len() int { return len(d.keys) }

@@ -1,3 +1,2 @@
-// Package mapping says what becomes of the records of files: it reads mapping files and neo4j-admin headers, and turns cells
-// into values.
+// Package mapping maps records to vertices and edges: it reads mapping files and neo4j-admin headers, and converts cells to values.
 package mapping

@@ -10,8 +10,8 @@ import (
 	"github.com/hopgate/hopgate/internal/query/fn"
 )
 
-// Filter is a condition over the columns of a row: an openCypher expression whose variables are columns. Columns are
-// strings; compared with a number or a truth they are read as one.
+// Filter is a condition on a row: an openCypher expression whose variables are columns. Columns are strings; a comparison with a number or
+// boolean converts them.
 type Filter struct {
 	expr  ast.Expr
 	place place
@@ -25,7 +25,7 @@ func parseFilter(text string, at place) (*Filter, error) {
 	return &Filter{e, at}, nil
 }
 
-// Cond is a filter that is bound to the columns of a file. One goroutine uses it at a time.
+// Cond is a filter bound to the columns of a file. It is not safe for concurrent use.
 type Cond func(cells []record.Cell, ctx *fn.Context) (graph.Value, error)
 
 // Holds reports whether a row passes.
@@ -38,7 +38,7 @@ func (c Cond) Holds(cells []record.Cell, ctx *fn.Context) (bool, error) {
 	return t == fn.True, err
 }
 
-// filterBinder binds a filter.
+// filterBinder binds a filter to columns.
 type filterBinder struct {
 	slot  func(Column) (int, error)
 	conv  *Conv // for nulls
@@ -83,7 +83,7 @@ func constant(v graph.Value) (Cond, error) {
 	return func([]record.Cell, *fn.Context) (graph.Value, error) { return v, nil }, nil
 }
 
-// dotted gives the name of a.b, a key within an object.
+// dotted returns the name a.b, a key in a nested object.
 func dotted(e ast.Expr) (string, bool) {
 	switch x := e.(type) {
 	case *ast.Variable:
@@ -140,7 +140,7 @@ func (b *filterBinder) bind(e ast.Expr) (Cond, error) {
 	case *ast.Call:
 		return b.call(x)
 	}
-	return b.fail("a condition over rows is made of columns, literals, operators and functions alone")
+	return b.fail("a condition over rows can contain only columns, literals, operators and functions")
 }
 
 func evalAll(cs []Cond, cells []record.Cell, ctx *fn.Context) ([]graph.Value, error) {
@@ -176,7 +176,7 @@ func (b *filterBinder) unary(x *ast.Unary) (Cond, error) {
 	}, nil
 }
 
-// like reads a text as a number or a truth if it is to be compared with one.
+// like parses text as a number or boolean if other is one.
 func like(v, other graph.Value) graph.Value {
 	if v.Kind() != graph.String {
 		return v
@@ -200,7 +200,7 @@ func plain(f func(a, b graph.Value) graph.Value) operator {
 	return func(a, b graph.Value) (graph.Value, error) { return f(a, b), nil }
 }
 
-// alike makes an operator that reads texts beside numbers as numbers.
+// alike returns an operator that parses text next to numbers as numbers.
 func alike(f operator) operator {
 	return func(a, b graph.Value) (graph.Value, error) { return f(like(a, b), like(b, a)) }
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// Headers makes a mapping of files whose headers are neo4j-admin import's.
+// Headers builds a mapping for files with neo4j-admin import headers.
 type Headers struct {
 	p       parser
 	integer bool
 }
 
-// NewHeaders begins a mapping. integer says that ids are integers where headers do not say.
+// NewHeaders returns an empty mapping. integer makes ids integers unless a header says otherwise.
 func NewHeaders(integer bool) *Headers {
 	return &Headers{p: parser{m: &Mapping{}, opts: defaultOptions()}, integer: integer}
 }
@@ -26,7 +26,7 @@ type File struct {
 	Cells     []string // of the header
 	Labels    []string // of all vertices, from the command line
 	Type      string   // of all edges
-	IsNodes   bool     // the command line says that it holds vertices
+	IsNodes   bool     // the command line says that the file holds vertices
 	IsEdges   bool     // or edges
 }
 
@@ -60,7 +60,7 @@ func parseHeaderCell(cell string) headerCell {
 	return c
 }
 
-// HeaderNames gives the names of columns without their types; a cell without a name stands for itself.
+// HeaderNames returns the names of columns without their types. A cell without a name stands for itself.
 func HeaderNames(cells []string) []string {
 	out := make([]string, len(cells))
 	for i, c := range cells {
@@ -98,10 +98,10 @@ func (h *Headers) Add(f File) error {
 	case ids > 0:
 		return h.vertices(f, in, cells)
 	}
-	return at.errorf("there is neither an :ID column, for vertices, nor :START_ID and :END_ID columns, for edges")
+	return at.errorf("the header has neither an :ID column, for vertices, nor :START_ID and :END_ID columns, for edges")
 }
 
-// property reads a cell that is a property; ok is false for a column that is left out.
+// property parses the cell of a property; ok is false for an ignored column.
 func (h *Headers) property(at place, i int, c headerCell, r *rule) error {
 	at.path = "header column " + Column{Name: c.name}.String()
 	if c.name == "" {
@@ -127,21 +127,21 @@ func (h *Headers) property(at place, i int, c headerCell, r *rule) error {
 	}
 	conv := o.conv(t)
 	if form, ok := c.options["array"]; ok {
-		// What a delimiter cannot tell: empty lists, elements that hold it, elements of different types.
+		// A delimiter cannot express empty lists, elements that contain it, or elements of different types.
 		if conv.json = t.List && strings.EqualFold(form, "json"); !conv.json {
 			return at.errorf("the option array must be json, and the type a list")
 		}
 	}
 	for _, p := range r.properties {
 		if p.name == c.name {
-			return at.errorf("the property stands twice")
+			return at.errorf("the property occurs twice")
 		}
 	}
 	r.properties = append(r.properties, property{name: c.name, column: &Column{Index: i, place: at}, conv: conv})
 	return nil
 }
 
-// integerID says whether the ids of a cell are integers; given tells that the header itself says so.
+// integerID reports whether the ids of a cell are integers; given reports whether the header says so itself.
 func (h *Headers) integerID(at place, c headerCell) (integer, given bool, err error) {
 	name, ok := c.options["id-type"]
 	if !ok {
@@ -217,7 +217,7 @@ func (h *Headers) vertices(f File, in *Input, cells []headerCell) error {
 
 func (h *Headers) edges(f File, in *Input, cells []headerCell) error {
 	e := &Edges{rule: rule{opts: in.Options, place: in.place}}
-	// As with neo4j-admin every row makes an edge, whatever there is between its ends already.
+	// Like neo4j-admin, make an edge of every row, even if its ends already have one.
 	e.action.fixed = shard.Insert
 	e.typ.name = f.Type
 	for i, c := range cells {
@@ -257,14 +257,14 @@ func (h *Headers) edges(f File, in *Input, cells []headerCell) error {
 	case len(e.from.columns) == 0 || len(e.to.columns) == 0:
 		return at.errorf("edges need a :START_ID and an :END_ID column")
 	case e.typ.name == "" && e.typ.column == nil:
-		return at.errorf("there is no :TYPE column; give the type with --relationships TYPE=%s", f.Paths[0])
+		return at.errorf("the header has no :TYPE column; give the type with --relationships TYPE=%s", f.Paths[0])
 	}
 	in.Edges = append(in.Edges, e)
 	h.p.m.Inputs = append(h.p.m.Inputs, in)
 	return nil
 }
 
-// Mapping gives the mapping of the files added. Id spaces without vertices among them are those of earlier loads.
+// Mapping returns the mapping of the added files. Id spaces without vertices among them belong to earlier loads.
 func (h *Headers) Mapping() *Mapping {
 	for _, s := range h.p.m.Spaces {
 		if !s.typed {
@@ -281,7 +281,7 @@ type HeaderCell struct {
 	Options           map[string]string
 }
 
-// ParseHeaderCell takes a cell of a header apart. A cell without a type has none.
+// ParseHeaderCell parses a cell of a header. The type may be missing.
 func ParseHeaderCell(cell string) HeaderCell {
 	c := parseHeaderCell(cell)
 	return HeaderCell{Name: c.name, Type: c.typ, Group: c.group, Options: c.options}

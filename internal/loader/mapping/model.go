@@ -9,18 +9,18 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// Mapping says what becomes of the records of inputs.
+// Mapping describes how records of inputs become vertices and edges.
 type Mapping struct {
 	Inputs []*Input
 	Spaces []*Space
-	// Text identifies the mapping: equal texts are equal mappings.
+	// Text identifies the mapping: equal texts mean equal mappings.
 	Text []byte
 }
 
-// Format is how an input's records are written.
+// Format is the file format of an input.
 type Format uint8
 
-// The formats; Auto goes by the file's name.
+// Auto derives the format from the file's name.
 const (
 	Auto Format = iota
 	CSV
@@ -29,27 +29,27 @@ const (
 	Parquet
 )
 
-// Input is one or more files of one kind.
+// Input is one or more files with the same columns.
 type Input struct {
 	Paths    []string
 	Format   Format
 	Options  Options
-	Header   []string // the names of the columns, if the files do not begin with them
-	NoHeader bool     // columns go by position alone
-	Selected []Column // the only columns that are used, or none
+	Header   []string // column names, if the files do not begin with them
+	NoHeader bool     // columns have positions only
+	Selected []Column // if set, only these columns are used
 	Ignored  []Column
 	Where    *Filter
 	Vertices []*Vertices
 	Edges    []*Edges
-	// Joined says that the paths are parts of one text of which the first begins with the header, as neo4j-admin has it.
+	// Joined means that the paths are parts of one text whose first part begins with the header, as in neo4j-admin.
 	Joined     bool
 	place      place
-	strategies []Column // the properties to which the input itself gives strategies, and where
+	strategies []Column // properties to which the input itself assigns strategies, with their positions
 }
 
-// Options are the settings that an input takes from the mapping's defaults and may change.
+// Options are settings that the mapping's defaults provide and an input may override.
 type Options struct {
-	Delimiter     byte // 0: recognised
+	Delimiter     byte // 0: detected
 	ListDelimiter string
 	Nulls         []string
 	Quote         byte // 0: none
@@ -62,25 +62,25 @@ type Options struct {
 	strategies    map[string]shard.Strategy
 }
 
-// Space is a set of external keys. If its keys are a property Property of all its vertices, that is set.
+// Space is a set of external keys. Property is set if the keys are that property of all its vertices.
 type Space struct {
 	Name     string
 	Integer  bool
 	Property string
-	// Known says that the space is that of vertices that have been loaded before, with label Label.
+	// Known means that the space consists of previously loaded vertices with label Label.
 	Known bool
 	Label string
 	typed bool
 }
 
-// Column names a column by name or, if Name is empty, by position.
+// Column refers to a column by name or, if Name is empty, by position.
 type Column struct {
 	Name  string
 	Index int
 	place place
 }
 
-// String gives the column as a message names it.
+// String returns the column as messages show it.
 func (c Column) String() string {
 	if c.Name == "" {
 		return strconv.Itoa(c.Index)
@@ -88,26 +88,26 @@ func (c Column) String() string {
 	return strconv.Quote(c.Name)
 }
 
-// key is an external key: a column, or several joined.
+// key is an external key: one column, or several joined.
 type key struct {
 	columns []Column
 	space   *Space
 }
 
-// label is a label, or a column of labels.
+// label is a constant label, or a column of labels.
 type label struct {
 	name   string // or
 	column *Column
-	values *Dict // raw texts, or nil: the text is the label
+	values *Dict // raw texts; nil if the text is the label
 	mapped []string
 	split  string // separates several labels in one cell
 }
 
-// action is what rows do, or a column that says it.
+// action is a constant action, or a column of actions.
 type action struct {
 	fixed  shard.Action
 	column *Column
-	values *Dict // raw texts, or nil: the names of the actions
+	values *Dict // raw texts; nil for the names of the actions
 	mapped []shard.Action
 }
 
@@ -120,14 +120,14 @@ type property struct {
 	strategy shard.Strategy
 }
 
-// Vertices is what makes vertices of rows.
+// Vertices makes vertices from rows.
 type Vertices struct {
 	rule
 	labels []label
 	id     key
 }
 
-// Edges is what makes edges of rows.
+// Edges makes edges from rows.
 type Edges struct {
 	rule
 	typ      label
@@ -135,10 +135,10 @@ type Edges struct {
 	dangling shard.Dangling
 }
 
-// rule is what vertices and edges have in common.
+// rule is the common part of Vertices and Edges.
 type rule struct {
 	properties []property
-	rest       *rest // the columns that become properties by their own name, or nil
+	rest       *rest // the columns that become properties under their own name, or nil
 	action     action
 	where      *Filter
 	unfold     []Column
@@ -146,20 +146,20 @@ type rule struct {
 	place      place
 }
 
-// rest says which columns become properties without being named.
+// rest selects columns that become properties without being listed.
 type rest struct {
 	selected []Column // these, or
 	ignored  []Column // all but these
 }
 
-// place is where something stands in a mapping file.
+// place is a position in a mapping file.
 type place struct {
 	file         string
 	line, column int // from 1, or 0
 	path         string
 }
 
-// Error is a fault of a mapping: its message names the file, line and column, and the field.
+// Error is an error in a mapping. Its message names the file, line, column and field.
 type Error struct {
 	place
 	msg string
@@ -172,7 +172,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s: %s", e.place, e.path, e.msg)
 }
 
-// String gives the file with line and column, as far as they are known.
+// String returns the file with the line and column, if known.
 func (p place) String() string {
 	switch {
 	case p.line == 0:
@@ -187,7 +187,7 @@ func (p place) errorf(format string, args ...any) error {
 	return &Error{p, fmt.Sprintf(format, args...)}
 }
 
-// First gives the labels or the edge type that an input's rules begin with, for grouping inputs by what they hold.
+// First returns the first label of an input's vertices, for grouping inputs by content.
 func (v *Vertices) First() string {
 	if len(v.labels) == 0 {
 		return ""
@@ -195,7 +195,7 @@ func (v *Vertices) First() string {
 	return v.labels[0].String()
 }
 
-// First gives the edge type.
+// First returns the edge type.
 func (e *Edges) First() string { return e.typ.String() }
 
 func (l *label) String() string {
@@ -205,7 +205,7 @@ func (l *label) String() string {
 	return l.name
 }
 
-// At says where the input stands in the mapping.
+// At returns the position of the input in the mapping.
 func (in *Input) At() string {
 	if in.place.line == 0 || in.place.path == "" {
 		return in.place.file
@@ -213,10 +213,10 @@ func (in *Input) At() string {
 	return fmt.Sprintf("%s: %s", in.place, in.place.path)
 }
 
-// Errorf makes an error of what is said where the input stands.
+// Errorf returns an error with the position of the input.
 func (in *Input) Errorf(format string, args ...any) error { return in.place.errorf(format, args...) }
 
-// Scanned reports whether the input is read ahead for the labels of its vertices.
+// Scanned reports whether planning must scan the input for the labels of its vertices.
 func (in *Input) Scanned() bool {
 	for _, v := range in.Vertices {
 		for i := range v.labels {

@@ -35,7 +35,7 @@ func defaultOptions() Options {
 	return Options{ListDelimiter: ";", Nulls: []string{""}, Quote: '"', strategies: map[string]shard.Strategy{}}
 }
 
-// Parse reads a mapping file. Its error joins all faults, each an *Error.
+// Parse reads a mapping file. It returns all errors joined, each an *Error.
 func Parse(file string, text []byte) (*Mapping, error) {
 	root, err := decodeDocument(file, text)
 	if err != nil {
@@ -52,7 +52,7 @@ func Parse(file string, text []byte) (*Mapping, error) {
 	return p.m, nil
 }
 
-// parser reads a mapping; opts are those that hold where it is.
+// parser reads a mapping; opts are the options in effect.
 type parser struct {
 	m    *Mapping
 	opts Options
@@ -61,7 +61,7 @@ type parser struct {
 
 func (p *parser) mapping(n node) {
 	version, inputs := false, false
-	var later []node // inputs are read when the defaults are known
+	var later []node // inputs need the defaults, which may follow them
 	n.fields(map[string]func(node){
 		"version": func(n node) {
 			version = true
@@ -79,7 +79,7 @@ func (p *parser) mapping(n node) {
 		"inputs": func(n node) {
 			inputs = true
 			if later = n.list(); len(later) == 0 {
-				n.errorf("there are no inputs")
+				n.errorf("the mapping has no inputs")
 			}
 		},
 	})
@@ -98,7 +98,7 @@ func (p *parser) mapping(n node) {
 	}
 }
 
-// optionFields are the keys of options, in defaults and inputs alike.
+// optionFields returns the keys of options, which defaults and inputs share.
 func (p *parser) optionFields() map[string]func(node) {
 	o := &p.opts
 	return map[string]func(node){
@@ -108,7 +108,7 @@ func (p *parser) optionFields() map[string]func(node) {
 				s = "\t"
 			}
 			if len(s) != 1 || s == "\n" || s == "\r" {
-				n.errorf("must be one character of ASCII, is %s", n.what())
+				n.errorf("must be one ASCII character, is %s", n.what())
 				return
 			}
 			o.Delimiter = s[0]
@@ -124,7 +124,7 @@ func (p *parser) optionFields() map[string]func(node) {
 			case len(s) == 1 && s != "\n" && s != "\r":
 				o.Quote = s[0]
 			default:
-				n.errorf("must be one character of ASCII, or empty for none, is %s", n.what())
+				n.errorf("must be one ASCII character, or empty for none, is %s", n.what())
 			}
 		},
 		"listDelimiter": func(n node) { o.ListDelimiter = p.listDelimiter(n) },
@@ -224,7 +224,7 @@ func (p *parser) action(n node) action {
 	return a
 }
 
-// column reads the name or the position of a column.
+// column reads the name or position of a column.
 func (p *parser) column(n node) *Column {
 	c := &Column{place: n.place()}
 	if n.y.Kind == yaml.ScalarNode && n.y.Tag == "!!int" {
@@ -246,7 +246,7 @@ func (p *parser) columns(n node) []Column {
 	return out
 }
 
-// where reads a condition, or a mapping of columns to the texts that they may have.
+// where reads a condition, or a mapping from columns to their permitted texts.
 func (p *parser) where(n node) *Filter {
 	if n.y.Kind != yaml.MappingNode {
 		s := n.str()
@@ -334,7 +334,7 @@ func (p *parser) input(n node) {
 	p.m.Inputs = append(p.m.Inputs, in)
 }
 
-// ruleFields are the keys that vertices and edges have in common.
+// ruleFields returns the keys that vertices and edges share.
 func (p *parser) ruleFields(r *rule, properties *[]node) map[string]func(node) {
 	return map[string]func(node){
 		"properties": func(n node) {
@@ -360,7 +360,7 @@ func (p *parser) ruleFields(r *rule, properties *[]node) map[string]func(node) {
 	}
 }
 
-// finish reads the properties, when the strategies are known.
+// finish reads the properties, once the strategies are known.
 func (p *parser) finish(r *rule, properties []node) {
 	r.opts = p.opts
 	for _, n := range properties {
@@ -392,7 +392,7 @@ func (p *parser) property(n node) property {
 		"nulls":         func(n node) { o.Nulls = texts(n) },
 	})
 	if format != nil && !typ.dated() {
-		format.errorf("goes with the types of dates and times, and with int")
+		format.errorf("requires a date or time type, or int")
 	}
 	q.conv = o.conv(typ)
 	if def != nil {
@@ -422,7 +422,7 @@ func (p *parser) property(n node) property {
 	return q
 }
 
-// constant reads a value of a type from the mapping file itself.
+// constant reads a value from the mapping file itself.
 func (p *parser) constant(n node, typ Type, o Options) graph.Value {
 	if n.isNull() {
 		return graph.Value{}
@@ -465,7 +465,7 @@ func (p *parser) constant(n node, typ Type, o Options) graph.Value {
 	return v
 }
 
-// conv makes the conversion of a type under the options.
+// conv returns the conversion to a type under the options.
 func (o *Options) conv(t Type) *Conv {
 	c := &Conv{Type: t, delimiter: []byte(o.ListDelimiter), format: o.format, zone: o.Zone}
 	c.digits = t == Type{Kind: graph.Int}
@@ -520,7 +520,7 @@ func (p *parser) vertices(in *Input, n node, r rule) {
 		return
 	}
 	if v.id.columns = p.columns(*id); len(v.id.columns) == 0 {
-		id.errorf("must name a column, or several")
+		id.errorf("must name one or more columns")
 	}
 	if unfoldID {
 		v.unfold = v.id.columns
@@ -534,14 +534,14 @@ func (p *parser) vertices(in *Input, n node, r rule) {
 	case len(v.labels) > 0:
 		n.errorf("the first label comes from a column: the key idSpace is missing")
 	case given:
-		n.errorf("there are no labels: the key idSpace is missing")
+		n.errorf("the vertices have no labels: the key idSpace is missing")
 	}
 	v.id.space = p.space(name)
 	p.spaceType(n, v, idType)
 	in.Vertices = append(in.Vertices, v)
 }
 
-// spaceType finds out the type of the keys of a space, and the property that holds them.
+// spaceType determines the type of a space's keys and the property that holds them.
 func (p *parser) spaceType(n node, v *Vertices, idType *node) {
 	s := v.id.space
 	property, integer := "", false
@@ -579,7 +579,7 @@ func (p *parser) spaceType(n node, v *Vertices, idType *node) {
 		return
 	}
 	if s.Integer != integer {
-		n.errorf("the keys of the id space %s are integers in one place and strings in another; say which with idType", s.Name)
+		n.errorf("the keys of the id space %s are integers in one place and strings in another; set idType", s.Name)
 	}
 	if s.Property != property {
 		s.Property = ""
@@ -597,7 +597,7 @@ func (p *parser) space(name string) *Space {
 	return s
 }
 
-// dict reads a mapping of texts to what add takes.
+// dict reads a mapping from texts to what add reads.
 func (n node) dict(to string, add func(v node)) *Dict {
 	d := &Dict{}
 	if n.y.Kind != yaml.MappingNode {
@@ -693,7 +693,7 @@ func (p *parser) end(n node, r *rule) key {
 	return k
 }
 
-// knownSpaces reads the id spaces of vertices that are there already: {Person: {label: Person, property: id, type: int}}.
+// knownSpaces reads the id spaces of existing vertices: {Person: {label: Person, property: id, type: int}}.
 func (p *parser) knownSpaces(n node) {
 	if n.y.Kind != yaml.MappingNode {
 		n.errorf("must be a mapping of id spaces, is %s", n.what())
@@ -714,12 +714,12 @@ func (p *parser) knownSpaces(n node) {
 			},
 		})
 		if (s.Label == "") != (s.Property == "") {
-			v.errorf("label and property go together")
+			v.errorf("label and property require each other")
 		}
 	})
 }
 
-// spaces reports ends of edges in id spaces that nothing defines.
+// spaces reports ends of edges in undefined id spaces.
 func (p *parser) spaces(d *decoder) {
 	for _, in := range p.m.Inputs {
 		for _, e := range in.Edges {
@@ -750,7 +750,7 @@ func (p *parser) spaces(d *decoder) {
 
 func knownNames(names []string) string {
 	if len(names) == 0 {
-		return "no vertices of this mapping define one, and idSpaces names none"
+		return "neither vertices of this mapping nor idSpaces define one"
 	}
 	return "known are " + strings.Join(names, ", ")
 }

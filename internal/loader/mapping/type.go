@@ -6,9 +6,9 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// Type is what a cell is read as.
+// Type is the type to which a cell is converted.
 type Type struct {
-	Kind graph.ValueKind // Null: as a JSON value is written, else a string
+	Kind graph.ValueKind // Null: the type of the JSON value, or string
 	List bool            // of Kind
 }
 
@@ -22,14 +22,14 @@ var types = map[string]graph.ValueKind{
 	"any": graph.Null, "localdatetime": graph.LocalDateTime, "datetime": graph.DateTime, "duration": graph.Duration,
 }
 
-// ParseType reads a type's name, as neo4j-admin import and mapping files have it.
+// ParseType parses a type name of neo4j-admin import or of mapping files.
 func ParseType(name string) (Type, bool) {
 	base, list := strings.CutSuffix(strings.ToLower(strings.TrimSpace(name)), "[]")
 	k, ok := types[base]
 	return Type{Kind: k, List: list}, ok
 }
 
-// String gives the type's name.
+// String returns the name of the type.
 func (t Type) String() string {
 	name := "value"
 	for _, n := range []string{
@@ -45,7 +45,7 @@ func (t Type) String() string {
 	return name
 }
 
-// dated reports whether values of the type may be written as dates or times.
+// dated reports whether dateFormat applies to values of the type.
 func (t Type) dated() bool {
 	switch t.Kind {
 	case graph.Int, graph.Date, graph.Time, graph.LocalTime, graph.DateTime, graph.LocalDateTime:

@@ -2,31 +2,31 @@ package record
 
 import "bytes"
 
-// Scanner reads the records of a chunk of CSV, one after another. Quotes mean something only at the beginning of a
-// field; within a quoted field two of them stand for one, and delimiters and line ends are text. A record with a broken
-// quoted field is its first line, and reading goes on with the second, so that one stray quote spoils one row.
+// Scanner reads the records of a chunk of CSV in order. Quotes are special only at the beginning of a field; within a quoted field, two
+// quotes stand for one, and delimiters and line ends are text. If a quoted field is broken, the record is only its first line and scanning
+// continues with the second, so one stray quote spoils one row.
 type Scanner struct {
-	// Start and End are where the record that was read last lies in the chunk, with its line end.
+	// Start and End delimit the last record in the chunk, including its line end.
 	Start, End int
-	// Final says that nothing follows after the chunk: a quoted field that does not end is a fault.
+	// Final means that the chunk is the last one: an unterminated quoted field is a fault.
 	Final bool
 
 	d     Dialect
 	data  []byte
 	cells []Cell
-	arena []byte // for texts without their doubled quotes
+	arena []byte // for text with its doubled quotes resolved
 }
 
-// NewScanner makes a scanner for CSV.
+// NewScanner returns a scanner for CSV.
 func NewScanner(d Dialect) *Scanner { return &Scanner{d: d, Final: true} }
 
-// Reset begins a chunk; cells of the last one stay valid.
+// Reset begins a chunk. Cells of the previous one stay valid.
 func (s *Scanner) Reset(data []byte) {
 	s.data, s.Start, s.End, s.arena = data, 0, 0, nil
 }
 
-// Next reads a record, skipping lines without anything. ok is false at the end of the chunk, or where the chunk ends within
-// the record and is not Final; End is then where that record begins. The cells are valid until the next call.
+// Next reads a record, skipping empty lines. ok is false at the end of the chunk, or if the chunk ends within the record and is not Final;
+// End is then the start of that record. The cells are valid until the next call.
 func (s *Scanner) Next() (cells []Cell, fault *Fault, ok bool) {
 	data, at := s.data, s.End
 	for at < len(data) && (data[at] == '\n' || data[at] == '\r' && (at+1 == len(data) || data[at+1] == '\n')) {
@@ -58,7 +58,7 @@ func (s *Scanner) Next() (cells []Cell, fault *Fault, ok bool) {
 				continue
 			}
 			if data[next] == '\r' {
-				at++ // quoted has seen the line feed
+				at++ // quoted has consumed the line feed
 			}
 			break
 		}
@@ -87,14 +87,14 @@ func (s *Scanner) Next() (cells []Cell, fault *Fault, ok bool) {
 	return cells, nil, true
 }
 
-// Retreat gives all but the first line of the record that was read last back, and says whether there were any.
+// Retreat pushes back all but the first line of the last record. It reports whether there were more lines.
 func (s *Scanner) Retreat() bool {
 	end := s.End
 	s.firstLine()
 	return s.End < end
 }
 
-// firstLine makes the first line of the record that begins at Start the whole of it.
+// firstLine cuts the record at Start down to its first line.
 func (s *Scanner) firstLine() {
 	s.End = len(s.data)
 	if i := bytes.IndexByte(s.data[s.Start:], '\n'); i >= 0 {
@@ -106,12 +106,12 @@ type quoteState uint8
 
 const (
 	quoteGood quoteState = iota
-	quoteOpen            // the chunk ends first
-	quoteBad             // something follows after the closing quote
+	quoteOpen            // the chunk ends within the field
+	quoteBad             // text follows the closing quote
 )
 
-// quoted reads a quoted field from behind its opening quote; next is what follows after the closing one: a delimiter,
-// a line end, or the end of the chunk.
+// quoted reads a quoted field after its opening quote. next is the position after the closing quote: of a delimiter, a line end, or the end
+// of the chunk.
 func (s *Scanner) quoted(from int) (text []byte, next int, state quoteState) {
 	data, quote := s.data, s.d.Quote
 	at, doubled := from, false
@@ -153,7 +153,7 @@ func (s *Scanner) quoted(from int) (text []byte, next int, state quoteState) {
 	return text, at, quoteGood
 }
 
-// single gives a text with one quote for two.
+// single replaces each pair of quotes by one.
 func (s *Scanner) single(text []byte) []byte {
 	start := len(s.arena)
 	for {

@@ -1,2 +1,2 @@
-// Package record cuts input text into records and records into cells.
+// Package record splits input text into records and records into cells.
 package record

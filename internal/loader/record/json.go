@@ -6,25 +6,24 @@ import (
 	"unicode/utf8"
 )
 
-// Lines reads the lines of a chunk of JSON lines, one object a line.
+// Lines reads the lines of a chunk of JSON lines, one object per line.
 type Lines struct {
-	// Start and End are where the line that was read last lies in the chunk, with its line end.
+	// Start and End delimit the last line in the chunk, including its line end.
 	Start, End int
 
 	keys  *Keys
 	data  []byte
 	cells []Cell
-	arena []byte // for texts without their escapes
+	arena []byte // for text with its escapes resolved
 }
 
-// NewLines makes a reader that finds the values of keys.
+// NewLines returns a reader that extracts the values of keys.
 func NewLines(keys *Keys) *Lines { return &Lines{keys: keys, cells: make([]Cell, keys.n)} }
 
-// Reset begins a chunk; cells of the last one stay valid.
+// Reset begins a chunk. Cells of the previous one stay valid.
 func (l *Lines) Reset(data []byte) { l.data, l.Start, l.End, l.arena = data, 0, 0, nil }
 
-// Next reads an object, skipping blank lines. The cells stand in the order of the keys and are valid until the next
-// call.
+// Next reads an object, skipping blank lines. The cells are in the order of the keys and valid until the next call.
 func (l *Lines) Next() (cells []Cell, fault *Fault, ok bool) {
 	for l.End < len(l.data) {
 		l.Start, l.End = l.End, len(l.data)
@@ -47,8 +46,7 @@ func (l *Lines) Next() (cells []Cell, fault *Fault, ok bool) {
 	return nil, nil, false
 }
 
-// Keys are the keys whose values are wanted; a key a.b is key b of the object under a, unless the object has a key
-// "a.b" itself.
+// Keys is the set of keys to extract. A key a.b is key b of the object under a, unless the outer object itself has a key "a.b".
 type Keys struct {
 	root keyNode
 	n    int
@@ -60,7 +58,7 @@ type keyNode struct {
 	slot  int // or -1
 }
 
-// Add asks for the value of a key and gives the number of its cell.
+// Add adds a key and returns the index of its cell.
 func (k *Keys) Add(name string) int {
 	if k.n == 0 {
 		k.root.slot = -1
@@ -109,10 +107,10 @@ func (n *keyNode) find(name []byte) *keyNode {
 	return nil
 }
 
-// deepest is how deep values may be nested.
+// deepest bounds the nesting of values.
 const deepest = 200
 
-// object reads an object and what is wanted of it.
+// object reads an object and extracts the wanted keys.
 func (l *Lines) object(b []byte, want *keyNode, depth int) (rest []byte, ok bool) {
 	if len(b) == 0 || b[0] != '{' || depth > deepest {
 		return nil, false
@@ -248,7 +246,7 @@ func skipSpace(b []byte) []byte {
 	return b
 }
 
-// numberLen is the length of the number that b begins with, or 0.
+// numberLen returns the length of the number at the start of b, or 0.
 func numberLen(b []byte) int {
 	i := 0
 	digits := func() bool {
@@ -283,7 +281,7 @@ func numberLen(b []byte) int {
 	return i
 }
 
-// skipText finds the end of a string.
+// skipText skips to the end of a string.
 func skipText(b []byte) (rest []byte, ok bool) {
 	for i := 1; i < len(b); i++ {
 		switch b[i] {

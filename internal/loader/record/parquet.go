@@ -15,34 +15,34 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// Parquet reads a Parquet file as JSON lines: an object a row, with a key for each column, that of a column within groups
-// being their names joined by dots, and lists, nested ones too, as arrays. Dates and times are texts, and so are NaN and
-// the infinities. The same file gives the same text, so that a place in it can be come back to.
+// Parquet reads a Parquet file as JSON lines: an object per row with a key per column. The key of a nested column joins the names of its
+// groups with dots. Lists, also nested ones, become arrays; dates, times, NaN and infinities become strings. The text of a file is
+// deterministic, so offsets in it stay valid.
 type Parquet struct {
 	groups  []parquet.RowGroup
-	rows    parquet.Rows // of the group at hand, or nil
+	rows    parquet.Rows // of the current row group, or nil
 	columns []parquetColumn
 	batch   []parquet.Row
 	text    []byte
-	rest    []byte // of text, not given out yet
+	rest    []byte // text not returned yet
 }
 
-// parquetColumn is how the values of a leaf become text.
+// parquetColumn converts the values of a leaf column to text.
 type parquetColumn struct {
 	key     []byte // the key as JSON, with its colon
-	lists   []int  // the definition levels of the lists around the value, from the outermost
-	defined int    // the definition level of a value that is there
+	lists   []int  // the definition levels of the enclosing lists, outermost first
+	defined int    // the definition level of a value that is not null
 	append  func(dst []byte, v parquet.Value) []byte
 }
 
-// parquetRows is how many rows are read at once.
+// parquetRows is the number of rows read at once.
 const parquetRows = 256
 
 // NewParquet opens a Parquet file of size bytes.
 func NewParquet(r io.ReaderAt, size int64) (*Parquet, error) {
 	f, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
-		return nil, fmt.Errorf("no Parquet file: %w", err)
+		return nil, fmt.Errorf("not a Parquet file: %w", err)
 	}
 	p := &Parquet{groups: f.RowGroups(), batch: make([]parquet.Row, parquetRows)}
 	var walk func(c *parquet.Column, path []string, lists []int, defined int, inList bool) error
@@ -58,7 +58,7 @@ func NewParquet(r io.ReaderAt, size int64) (*Parquet, error) {
 			for _, k := range c.Columns() {
 				name := append(slices.Clone(path), k.Name())
 				if isList(c) || c.Repeated() && inList && len(c.Columns()) == 1 {
-					name = path // the layers of a list have no name of their own
+					name = path // the inner groups of a list have no name of their own
 				}
 				if err := walk(k, name, lists, defined, isList(c)); err != nil {
 					return err
@@ -79,7 +79,7 @@ func NewParquet(r io.ReaderAt, size int64) (*Parquet, error) {
 	return p, nil
 }
 
-// isList reports whether a group is annotated as a list.
+// isList reports whether a group has the list annotation.
 func isList(c *parquet.Column) bool {
 	l := c.Type().LogicalType()
 	return l != nil && l.List != nil
@@ -97,7 +97,7 @@ func (p *Parquet) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Close ends the reading; the file stays open.
+// Close stops reading; it does not close the file.
 func (p *Parquet) Close() error {
 	if p.rows == nil {
 		return nil
@@ -107,7 +107,7 @@ func (p *Parquet) Close() error {
 	return err
 }
 
-// fill makes the text of the next rows.
+// fill produces the text of the next rows.
 func (p *Parquet) fill() error {
 	if p.rows == nil {
 		if len(p.groups) == 0 {
@@ -130,7 +130,7 @@ func (p *Parquet) fill() error {
 	return nil
 }
 
-// row appends a row, whose values stand column by column.
+// row appends a row, whose values are ordered by column.
 func (p *Parquet) row(row parquet.Row) {
 	p.text = append(p.text, '{')
 	for i := range p.columns {
@@ -148,7 +148,7 @@ func (p *Parquet) row(row parquet.Row) {
 	p.text = append(p.text, '}', '\n')
 }
 
-// values appends the values of a row in a column.
+// values appends the values of one column of a row.
 func (c *parquetColumn) values(dst []byte, vals []parquet.Value) []byte {
 	open := 0
 next:
@@ -187,7 +187,7 @@ next:
 	return dst
 }
 
-// scalarOf gives what writes the values of a type as JSON.
+// scalarOf returns a function that writes values of a type as JSON.
 func scalarOf(t parquet.Type) func([]byte, parquet.Value) []byte {
 	l := t.LogicalType()
 	unit := func(millis, micros bool) time.Duration {
@@ -253,7 +253,7 @@ func scalarOf(t parquet.Type) func([]byte, parquet.Value) []byte {
 		return func(dst []byte, v parquet.Value) []byte { return strconv.AppendInt(dst, v.Int64(), 10) }
 	case parquet.Int96:
 		return func(dst []byte, v parquet.Value) []byte {
-			// Nanoseconds of the day and the Julian day.
+			// the nanoseconds of the day, then the Julian day
 			n := v.Int96()
 			day := int64(n[2]) - 2_440_588
 			nanos := int64(n[1])<<32 | int64(n[0])
@@ -283,7 +283,7 @@ func appendFloat(dst []byte, f float64, bits int) []byte {
 	return dst
 }
 
-// appendDecimal appends a number whose last scale digits stand behind the point.
+// appendDecimal appends a number with scale digits after the point.
 func appendDecimal(dst []byte, v parquet.Value, scale int) []byte {
 	var n big.Int
 	switch v.Kind() {
@@ -308,7 +308,7 @@ func appendQuoted(dst []byte, s string) []byte {
 	return append(append(append(dst, '"'), s...), '"')
 }
 
-// appendJSONText appends a text as a JSON string. What is not valid UTF-8 stays as it is, for the loader to refuse.
+// appendJSONText appends text as a JSON string. Invalid UTF-8 passes through, so that the loader refuses the row.
 func appendJSONText(dst, b []byte) []byte {
 	dst = append(dst, '"')
 	for _, c := range b {

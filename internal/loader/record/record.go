@@ -1,13 +1,13 @@
 package record
 
-// Kind says what a cell is.
+// Kind is the kind of a cell.
 type Kind uint8
 
-// The kinds of cells. CSV has the first two, JSON lines the others and Missing.
+// CSV uses the first two kinds; JSON lines use the others and Missing.
 const (
-	Plain   Kind = iota // text that was not quoted
-	Quoted              // text that was quoted
-	Missing             // the object has no such key
+	Plain   Kind = iota // unquoted text
+	Quoted              // quoted text
+	Missing             // the object lacks the key
 	Null
 	Bool   // Text is true or false
 	Number // Text is the number as written
@@ -16,16 +16,16 @@ const (
 	Object // Text is the object as written
 )
 
-// Cell is one field of a record. Its text is valid as long as the chunk that it comes from.
+// Cell is one field of a record. Its text is valid as long as the chunk is.
 type Cell struct {
 	Text []byte
 	Kind Kind
 }
 
-// Fault says why a record cannot be read.
+// Fault is the reason why a record cannot be read.
 type Fault struct {
 	Code, Msg string
-	Column    int // the position of the field at fault, from 0, or -1
+	Column    int // the position of the column at fault, from 0, or -1
 }
 
 // The codes of faults.
@@ -37,11 +37,11 @@ const (
 	BadColumns = "ColumnCount"
 )
 
-var faultJSON = &Fault{BadJSON, "the line is no JSON object", -1}
+var faultJSON = &Fault{BadJSON, "the line is not a JSON object", -1}
 
-// Dialect is how records are written.
+// Dialect is the syntax of records.
 type Dialect struct {
-	JSON      bool // an object a line; the rest is for CSV
+	JSON      bool // one object per line; the other fields apply to CSV
 	Delimiter byte
 	Quote     byte // 0: none
 }

@@ -6,41 +6,41 @@ import (
 	"io"
 )
 
-// Chunk is whole records of a file.
+// Chunk is a sequence of whole records of a file.
 type Chunk struct {
-	Data []byte // the caller's from now on
-	// Line is the number of the first line, from 1. Offset is the first byte's place in the text.
+	Data []byte // owned by the caller
+	// Line is the number of the first line, from 1. Offset is the position of the first byte in the text.
 	Line, Offset int64
-	// EndLine and EndOffset are those of what follows.
+	// EndLine and EndOffset are the line and offset after the chunk.
 	EndLine, EndOffset int64
-	// Long says that the chunk is part of a line that is longer than a record may be; Last that it ends the line.
+	// Long marks a part of a line that is longer than a record may be; Last marks the end of that line.
 	Long, Last bool
 }
 
-// Splitter cuts a text into chunks. Where it cuts depends on the text from the chunk's beginning alone, so that a load
-// that goes on at a chunk's end finds the chunks that it would have found otherwise.
+// Splitter splits text into chunks. A chunk's end depends only on the text from the chunk's start, so a load that resumes at the end of a
+// chunk sees the same chunks.
 type Splitter struct {
 	r       io.Reader
 	d       Dialect
 	size    int
 	longest int
-	rest    []byte // read, but not given out yet
+	rest    []byte // read, but not returned yet
 	eof     bool
 	line    int64
 	offset  int64
-	long    bool // within a line that is too long
+	long    bool // within an overlong line
 	scan    *Scanner
 }
 
-// NewSplitter cuts what r has left, which begins at a line and offset. Chunks have size bytes, or what one record
-// has, but no record is longer than longest.
+// NewSplitter splits the rest of r, which starts at a line and offset. Chunks have size bytes, or more to hold one record; no record
+// exceeds longest.
 func NewSplitter(r io.Reader, d Dialect, size, longest int, line, offset int64) *Splitter {
 	s := &Splitter{r: r, d: d, size: size, longest: max(size, longest), line: line, offset: offset, scan: NewScanner(d)}
 	s.scan.Final = false
 	return s
 }
 
-// Next gives the next chunk, or io.EOF.
+// Next returns the next chunk, or io.EOF.
 func (s *Splitter) Next() (Chunk, error) {
 	for want := s.size; ; want = min(2*want, s.longest) {
 		if err := s.fill(want); err != nil {
@@ -50,24 +50,24 @@ func (s *Splitter) Next() (Chunk, error) {
 			return Chunk{}, io.EOF
 		}
 		if s.long {
-			return s.cutLong(), nil
+			return s.takeLong(), nil
 		}
 		full := s.rest[:min(want, len(s.rest))]
 		if n := s.whole(full); n > 0 {
-			return s.cut(n), nil
+			return s.take(n), nil
 		}
 		if want < s.longest && !(s.eof && len(full) == len(s.rest)) {
 			continue
 		}
-		// One record fills everything. A broken quote ends with its line; else the line is too long.
+		// One record fills everything. A broken quote ends with its line; otherwise the line is too long.
 		if i := bytes.IndexByte(full, '\n'); i >= 0 {
-			return s.cut(i + 1), nil
+			return s.take(i + 1), nil
 		}
-		return s.cutLong(), nil
+		return s.takeLong(), nil
 	}
 }
 
-// fill reads on until there are more than want bytes or it is known that there is nothing more.
+// fill reads until more than want bytes are buffered or the text ends.
 func (s *Splitter) fill(want int) error {
 	if s.eof || len(s.rest) > want {
 		return nil
@@ -82,7 +82,7 @@ func (s *Splitter) fill(want int) error {
 	return err
 }
 
-// whole is how many bytes of data are whole records.
+// whole returns how many bytes of data form whole records.
 func (s *Splitter) whole(data []byte) int {
 	final := s.eof && len(data) == len(s.rest)
 	if s.d.JSON || s.d.Quote == 0 || bytes.IndexByte(data, s.d.Quote) < 0 {
@@ -100,7 +100,7 @@ func (s *Splitter) whole(data []byte) int {
 	}
 }
 
-func (s *Splitter) cut(n int) Chunk {
+func (s *Splitter) take(n int) Chunk {
 	c := Chunk{Data: s.rest[:n:n], Line: s.line, Offset: s.offset}
 	s.line += int64(bytes.Count(c.Data, []byte{'\n'}))
 	s.offset += int64(n)
@@ -109,13 +109,13 @@ func (s *Splitter) cut(n int) Chunk {
 	return c
 }
 
-// cutLong gives a part of a line that is too long, up to its end.
-func (s *Splitter) cutLong() Chunk {
+// takeLong takes a part of an overlong line, at most to its end.
+func (s *Splitter) takeLong() Chunk {
 	n, last := len(s.rest), s.eof
 	if i := bytes.IndexByte(s.rest, '\n'); i >= 0 {
 		n, last = i+1, true
 	}
-	c := s.cut(n)
+	c := s.take(n)
 	c.Long, c.Last = true, last
 	s.long = !last
 	return c

@@ -5,27 +5,29 @@ import (
 	"strconv"
 )
 
-// knower finds the acquaintances of one person after another.
-type knower struct {
+// acquaintances finds whom each person knows, one person at a time.
+type acquaintances struct {
 	g       *network
-	stamp   []uint32 // for each person the last round in which it was chosen
+	stamp   []uint32 // for each person the last round that chose it
 	round   uint32
 	targets []uint32
 }
 
-func (g *network) newKnower() *knower { return &knower{g: g, stamp: make([]uint32, g.n)} }
+func (g *network) newAcquaintances() *acquaintances {
+	return &acquaintances{g: g, stamp: make([]uint32, g.n)}
+}
 
-// choose adds a person unless it is there already.
-func (k *knower) choose(j int) {
+// choose adds a person that is not chosen yet.
+func (k *acquaintances) choose(j int) {
 	if k.stamp[j] != k.round {
 		k.stamp[j] = k.round
 		k.targets = append(k.targets, uint32(j))
 	}
 }
 
-// knows gives the persons that person i knows, in ascending order, without i and without repeats. Two of three are
-// near i, the others anywhere, popular ones more often.
-func (k *knower) knows(i int) []uint32 {
+// knows returns the persons that person i knows, in ascending order, without i and without duplicates. Two thirds are near i; the others
+// are anywhere, and popular persons are more likely.
+func (k *acquaintances) knows(i int) []uint32 {
 	g := k.g
 	k.targets = k.targets[:0]
 	if k.round++; k.round == 0 {
@@ -62,7 +64,7 @@ func appendPair(dst []byte, a, b int64) []byte {
 }
 
 // knowsRows appends rows of KNOWS edges.
-func (k *knower) knowsRows(dst []byte, from, to int) []byte {
+func (k *acquaintances) knowsRows(dst []byte, from, to int) []byte {
 	for i := from; i < to; i++ {
 		p, _ := k.g.personAt(i)
 		r := stream(k.g.seed, kindKnows, ^uint64(i))
@@ -120,8 +122,8 @@ func (g *network) creators(dst []byte, from, to int) []byte {
 	return dst
 }
 
-// likesRows appends rows of LIKES edges: some of those whom the person knows like a comment of the person's.
-func (k *knower) likesRows(dst []byte, from, to int) []byte {
+// likesRows appends rows of LIKES edges: some of a person's acquaintances like a comment of that person.
+func (k *acquaintances) likesRows(dst []byte, from, to int) []byte {
 	for i := from; i < to; i++ {
 		friends := k.knows(i)
 		r := stream(k.g.seed, kindLikes, uint64(i))

@@ -5,21 +5,20 @@ import (
 	"fmt"
 )
 
-// Options say what network to write. The same options give the same bytes, whatever the number of workers.
+// Options describe the network to write. Equal options give equal bytes, whatever the number of workers.
 type Options struct {
 	Persons int
 	Seed    uint64
-	// CommentMin and CommentMax bound the length in bytes of the content of comments; without CommentMax there are no
-	// comments.
+	// CommentMin and CommentMax bound the length of comments in bytes. If CommentMax is 0, the network has no comments.
 	CommentMin, CommentMax int
-	// Workers is the number of goroutines that write; default 0, one.
+	// Workers is the number of goroutines that write; default 1.
 	Workers int
 }
 
 // maxPersons keeps person numbers within 32 bits.
 const maxPersons = 1 << 31
 
-// Validate gives all faults of the options, joined.
+// Validate returns all errors of the options, joined.
 func (o *Options) Validate() error {
 	var errs []error
 	if o.Persons < 2 || o.Persons > maxPersons {
@@ -31,5 +30,5 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Counts are what a network consists of.
+// Counts are the totals of a network.
 type Counts struct{ Vertices, Edges, Bytes int64 }

@@ -32,7 +32,7 @@ func generate(t *testing.T, o Options) (map[string][]byte, Counts) {
 	return files, c
 }
 
-// Users compare runs over networks that they have made anew: the bytes must not depend on the machine.
+// Users compare runs over regenerated networks, so the bytes must not depend on the machine.
 func TestSameBytes(t *testing.T) {
 	o := Options{Persons: 3000, Seed: 7, CommentMin: 10, CommentMax: 90, Workers: 1}
 	one, c1 := generate(t, o)

@@ -21,10 +21,10 @@ const (
 	dayMillis    = 86400 * 1000
 )
 
-// person is what others need to know of a person.
+// person holds the properties of a person that other rows depend on.
 type person struct{ created int64 }
 
-// personAt gives person i and the generator of the rest.
+// personAt returns person i and the generator of the other properties.
 func (g *network) personAt(i int) (person, random) {
 	r := stream(g.seed, kindPerson, uint64(i))
 	return person{created: networkBegin + int64(r.unit()*networkYears)}, r
@@ -58,7 +58,7 @@ func (g *network) persons(dst []byte, from, to int) []byte {
 	return dst
 }
 
-// cities appends rows of cities.
+// cityRows appends rows of cities.
 func (g *network) cityRows(dst []byte, from, to int) []byte {
 	for i := from; i < to; i++ {
 		dst = strconv.AppendInt(dst, int64(i)+1, 10)
@@ -88,14 +88,14 @@ func (g *network) tagRows(dst []byte, from, to int) []byte {
 // commentsEach is the number of comments that a person has written.
 const commentsEach = 2
 
-// commentAt gives the time of comment i and the generator of the rest.
+// commentAt returns the time of comment i and the generator of the other properties.
 func (g *network) commentAt(i int) (created int64, r random) {
 	p, _ := g.personAt(i / commentsEach)
 	r = stream(g.seed, kindComment, uint64(i))
 	return p.created + int64(r.unit()*0.2*networkYears), r
 }
 
-// comments appends rows of comments. The text is quoted, for it has commas.
+// comments appends rows of comments. The text is quoted because it contains commas.
 func (g *network) comments(dst []byte, from, to int) []byte {
 	for i := from; i < to; i++ {
 		created, r := g.commentAt(i)

@@ -9,27 +9,27 @@ import (
 	"path/filepath"
 )
 
-// network is what all writers of a network share.
+// network holds what all writers of a network share.
 type network struct {
 	seed                   uint64
 	n, cities, tags        int
 	commentMin, commentMax int
 	degrees                pareto
-	spread, offset         uint64 // of the ranks of popularity over the persons
+	spread, offset         uint64 // spread popularity ranks over the persons
 }
 
-// fill appends rows [from, to) of a file. Each is made by one worker, which may keep memory between calls.
+// fill appends rows [from, to) of a file. A worker uses its own fill, which may keep memory between calls.
 type fill func(dst []byte, from, to int) []byte
 
 // file is one file of the network.
 type file struct {
 	name, header string
-	things, step int // what the rows are made for, and how many at once
+	things, step int // how many objects the rows describe, and how many of them a block has
 	edges        bool
 	worker       func() fill
 }
 
-// Write writes a network into a directory, which it makes.
+// Write writes a network to a directory, which it creates.
 func Write(ctx context.Context, dir string, o Options) (Counts, error) {
 	var c Counts
 	if err := o.Validate(); err != nil {
@@ -54,7 +54,7 @@ func Write(ctx context.Context, dir string, o Options) (Counts, error) {
 	return c, nil
 }
 
-// Has reports whether a network without comments has a file of a name.
+// Has reports whether a network without comments has a file of that name.
 func Has(name string) bool {
 	return find(&Options{Persons: 2}, name) != nil
 }
@@ -66,13 +66,13 @@ func WriteFile(ctx context.Context, w io.Writer, name string, o Options) error {
 	}
 	f := find(&o, name)
 	if f == nil {
-		return fmt.Errorf("generate: there is no file %s", name)
+		return fmt.Errorf("generate: file %s does not exist", name)
 	}
 	_, _, err := f.write(ctx, w, max(1, o.Workers))
 	return err
 }
 
-// find gives the file of a name, or nil.
+// find returns the file of that name, or nil.
 func find(o *Options, name string) *file {
 	for _, f := range newNetwork(o).files() {
 		if f.name == name {
@@ -111,7 +111,7 @@ func (g *network) files() []file {
 		{"person.csv", "id:ID(Person){id-type:long},firstName,lastName,gender,birthday:long,creationDate:long,locationIP,browserUsed,:LABEL", g.n, 8192, false, same(g.persons)},
 		{"city.csv", "id:ID(City){id-type:long},name,:LABEL", g.cities, 8192, false, same(g.cityRows)},
 		{"tag.csv", "id:ID(Tag){id-type:long},name,:LABEL", g.tags, 8192, false, same(g.tagRows)},
-		{"person_knows_person.csv", ":START_ID(Person),:END_ID(Person),creationDate:long,:TYPE", g.n, 512, true, func() fill { return g.newKnower().knowsRows }},
+		{"person_knows_person.csv", ":START_ID(Person),:END_ID(Person),creationDate:long,:TYPE", g.n, 512, true, func() fill { return g.newAcquaintances().knowsRows }},
 		{"person_livesIn_city.csv", ":START_ID(Person),:END_ID(City),:TYPE", g.n, 16384, true, same(g.livesIn)},
 		{"person_hasInterest_tag.csv", ":START_ID(Person),:END_ID(Tag),:TYPE", g.n, 8192, true, same(g.interests)},
 	}
@@ -120,13 +120,13 @@ func (g *network) files() []file {
 		fs = append(fs,
 			file{"comment.csv", "id:ID(Comment){id-type:long},creationDate:long,content,:LABEL", g.n * commentsEach, step, false, same(g.comments)},
 			file{"comment_hasCreator_person.csv", ":START_ID(Comment),:END_ID(Person),:TYPE", g.n * commentsEach, 16384, true, same(g.creators)},
-			file{"person_likes_comment.csv", ":START_ID(Person),:END_ID(Comment),creationDate:long,:TYPE", g.n, 2048, true, func() fill { return g.newKnower().likesRows }},
+			file{"person_likes_comment.csv", ":START_ID(Person),:END_ID(Comment),creationDate:long,:TYPE", g.n, 2048, true, func() fill { return g.newAcquaintances().likesRows }},
 		)
 	}
 	return fs
 }
 
-// create writes the file into a directory.
+// create writes the file to a directory.
 func (f *file) create(ctx context.Context, dir string, workers int) (rows, size int64, err error) {
 	out, err := os.Create(filepath.Join(dir, f.name))
 	if err != nil {
@@ -140,7 +140,7 @@ func (f *file) create(ctx context.Context, dir string, workers int) (rows, size 
 	return f.write(ctx, out, workers)
 }
 
-// write writes the file: workers fill blocks of rows, which are written in their order.
+// write writes the file: workers fill blocks of rows, which write emits in order.
 func (f *file) write(ctx context.Context, out io.Writer, workers int) (rows, size int64, err error) {
 	if _, err := io.WriteString(out, f.header+"\n"); err != nil {
 		return 0, 0, err
