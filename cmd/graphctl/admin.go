@@ -20,7 +20,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query"
 )
 
-// adminCommand is a command that makes one call of AdminService and prints its answer.
+// adminCommand returns a command that makes one call of AdminService and prints the answer.
 func adminCommand[R proto.Message](a *app, use, short string, args cobra.PositionalArgs,
 	call func(ctx context.Context, c pb.AdminServiceClient, args []string) (R, error), print func(w io.Writer, res R),
 ) *cobra.Command {
@@ -53,14 +53,14 @@ func adminCommand[R proto.Message](a *app, use, short string, args cobra.Positio
 	return cmd
 }
 
-// printJSON prints an answer of the API as one line of JSON.
+// printJSON prints an API response as one line of JSON.
 func printJSON(w io.Writer, res proto.Message) error {
 	text, err := protojson.MarshalOptions{EmitUnpopulated: true}.Marshal(res)
 	if err != nil {
 		return err
 	}
 	var b bytes.Buffer
-	if err := json.Compact(&b, text); err != nil { // its spaces are random
+	if err := json.Compact(&b, text); err != nil { // protojson varies its spaces
 		return err
 	}
 	_, err = fmt.Fprintln(w, b.String())
@@ -146,7 +146,7 @@ func newStats(a *app) *cobra.Command {
 		})
 }
 
-// writeStore writes the levels of a store that hold something.
+// writeStore writes the non-empty levels of a store.
 func writeStore(w io.Writer, s *pb.StoreStats) {
 	fmt.Fprintf(w, "  store %s\t%s, amplification %d of reads, %.2f of writes\n", s.GetName(), size(s.GetDiskBytes()),
 		s.GetReadAmplification(), s.GetWriteAmplification())
@@ -174,7 +174,7 @@ func writeDegrees(w io.Writer, d *pb.DegreeHistogram) {
 	}
 }
 
-// size writes bytes in the largest unit that leaves a whole number before the point.
+// size formats bytes in the largest unit that leaves a whole number before the point.
 func size(n uint64) string {
 	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
 	f, u := float64(n), 0
@@ -187,7 +187,7 @@ func size(n uint64) string {
 	return fmt.Sprintf("%.1f %s", f, units[u])
 }
 
-// found tells how much of what was asked for a cache had; total says what was.
+// found formats the hit rate of a cache; total describes all requests.
 func found(n, of uint64, total string) string {
 	if of == 0 {
 		return "not used yet"
@@ -214,11 +214,11 @@ func newKill(a *app) *cobra.Command {
 		func(ctx context.Context, c pb.AdminServiceClient, args []string) (*pb.KillQueryResponse, error) {
 			id, err := strconv.ParseUint(args[0], 10, 64)
 			if err != nil {
-				return nil, usagef("kill: %q is no id; see graphctl ps", args[0])
+				return nil, usagef("kill: %q is not an id; see graphctl ps", args[0])
 			}
 			r, err := c.KillQuery(ctx, &pb.KillQueryRequest{Id: id})
 			if err == nil && !r.GetKilled() {
-				err = fmt.Errorf("kill: no query %d runs", id)
+				err = fmt.Errorf("kill: query %d is not running", id)
 			}
 			return r, err
 		},

@@ -23,22 +23,22 @@ import (
 	"github.com/hopgate/hopgate/internal/shell"
 )
 
-// app is what all commands share: the flags of every command, and the statement that an error points into.
+// app holds the state that all commands share: the common flags, and the statement that errors refer to.
 type app struct {
 	address, graph, token     string
 	tls                       bool
 	caFile, certFile, keyFile string
 	timeout                   time.Duration
 	verbose                   bool
-	statement                 string     // as the server gets it
-	step                      shell.Step // that it is, or the command that runs
-	script                    string     // the name of the text with several steps that runs, or ""
-	sourced                   int        // how many scripts run inside of each other
+	statement                 string     // as sent to the server
+	step                      shell.Step // the step that contains the statement
+	script                    string     // the name of the running script, or ""
+	sourced                   int        // how many scripts are nested
 	interactive               bool       // the shell reads from a terminal
-	tx                        *shellTx   // that the shell has open, or nil
+	tx                        *shellTx   // the open transaction of the shell, or nil
 }
 
-// dial connects to the server and gives a context with the deadline and the token of the flags.
+// dial connects to the server. It returns a context with the deadline and the token of the flags.
 func (a *app) dial(ctx context.Context) (*grpc.ClientConn, context.Context, context.CancelFunc, error) {
 	if a.timeout < 0 {
 		return nil, nil, nil, usagef("--timeout %v: must not be negative", a.timeout)
@@ -88,7 +88,7 @@ func (a *app) tlsConfig() (*tls.Config, error) {
 	return c, nil
 }
 
-// bearer sends a token with every call.
+// bearer adds a token to every call.
 type bearer struct {
 	token  string
 	secure bool
@@ -100,7 +100,7 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 
 func (b bearer) RequireTransportSecurity() bool { return b.secure }
 
-// report writes an error as one line; with --verbose, more.
+// report prints an error as one line; --verbose adds details.
 func (a *app) report(w io.Writer, err error) {
 	var remote interface{ GRPCStatus() *status.Status }
 	if !errors.As(err, &remote) {
@@ -129,7 +129,7 @@ func (a *app) report(w io.Writer, err error) {
 	fmt.Fprintf(w, "type %s, phase %s, detail %s\n", m["type"], m["phase"], m["detail"])
 }
 
-// trouble says what went wrong on the way to the server.
+// trouble describes a failure of the connection.
 func (a *app) trouble(st *status.Status) string {
 	switch st.Code() {
 	case codes.Unavailable:
@@ -153,7 +153,7 @@ func errorInfo(st *status.Status) *errdetails.ErrorInfo {
 	return nil
 }
 
-// inScript begins a message: with the place in the script that runs, if one does. pos is a place in the statement, or zero.
+// inScript starts a message with the position in the running script, if any. pos is a position in the statement, or zero.
 func (a *app) inScript(pos graph.Pos) string {
 	if a.script == "" {
 		return "graphctl: "
@@ -162,7 +162,7 @@ func (a *app) inScript(pos graph.Pos) string {
 	return fmt.Sprintf("graphctl: %s:%d:%d: ", a.script, at.Line, at.Column)
 }
 
-// inStep gives the place in the text that holds the step, which may hold more, for a place in the statement.
+// inStep converts a position in the statement to one in the text of the whole step.
 func (a *app) inStep(pos graph.Pos) graph.Pos {
 	switch at := a.step.At; {
 	case pos.Line == 0:

@@ -27,8 +27,8 @@ func newBackup(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup DEST",
 		Short: "Back up the server's graphs to a directory or an object store, while they are written to",
-		Long: `Back up all graphs, or the one that --graph names, to DEST: a directory, file:///path, s3://bucket/compactor, gs://bucket/compactor
-or azblob://container/compactor. The backup copies only files that DEST lacks.`,
+		Long: `Back up all graphs, or the one that --graph names, to DEST: a directory, file:///path, s3://bucket/folder, gs://bucket/folder
+or azblob://container/folder. The backup copies only files that DEST lacks.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if list && verify {
@@ -69,7 +69,7 @@ func newRestore(a *app) *cobra.Command {
 	shard := -1
 	cmd := &cobra.Command{
 		Use:   "restore SRC --data-dir DIR",
-		Short: "Make a data directory of a backup",
+		Short: "Create a data directory from a backup",
 		Long: `Create a data directory for hopgate serve from a backup, or, with --shard N, one for hopgate shard --shard-ordinal N. All
 shards of a cluster need the same backup, which may be of a cluster or of one server.`,
 		Args: cobra.ExactArgs(1),
@@ -103,13 +103,13 @@ shards of a cluster need the same backup, which may be of a cluster or of one se
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&dir, "data-dir", "", "the data directory to make; it must be empty")
+	f.StringVar(&dir, "data-dir", "", "the data directory to create; it must be empty")
 	f.StringVar(&id, "backup", "", "the backup to restore (default: the newest)")
 	f.IntVar(&shard, "shard", shard, "restore only the shards with this number, for a process of a cluster")
 	return cmd
 }
 
-// deadline bounds a command that does not dial by the flag --timeout.
+// deadline applies --timeout to a command that does not dial.
 func (a *app) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if a.timeout > 0 {
 		return context.WithTimeout(ctx, a.timeout)
@@ -148,10 +148,10 @@ func verifyBackup(ctx context.Context, out io.Writer, r *backup.Repo, id string)
 	return nil
 }
 
-// backupStream is a running Backup call.
+// backupStream is the stream of a Backup call.
 type backupStream = grpc.BidiStreamingClient[pb.BackupRequest, pb.BackupResponse]
 
-// backup takes a new backup.
+// backup takes a backup.
 func (a *app) backup(ctx context.Context, out io.Writer, r *backup.Repo, graphs []string) error {
 	conn, ctx, cancel, err := a.dial(ctx)
 	if err != nil {
@@ -159,7 +159,7 @@ func (a *app) backup(ctx context.Context, out io.Writer, r *backup.Repo, graphs 
 	}
 	defer cancel()
 	defer conn.Close()
-	ctx, stop := context.WithCancel(ctx) // ends the server's side when this one fails
+	ctx, stop := context.WithCancel(ctx) // ends the server's side if this side fails
 	defer stop()
 	start := time.Now()
 	stream, err := pb.NewAdminServiceClient(conn).Backup(ctx)
@@ -189,7 +189,7 @@ func (a *app) backup(ctx context.Context, out io.Writer, r *backup.Repo, graphs 
 		return err
 	}
 	if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("backup: the server did not end it well: %w", err)
+		return fmt.Errorf("backup: the server failed to finish: %w", err)
 	}
 	if err := r.Commit(ctx, m); err != nil {
 		return err
@@ -199,7 +199,7 @@ func (a *app) backup(ctx context.Context, out io.Writer, r *backup.Repo, graphs 
 	return nil
 }
 
-// receiveFiles makes the manifest of what the server lists.
+// receiveFiles builds the manifest from the server's list of files.
 func receiveFiles(stream backupStream) (*backup.Manifest, error) {
 	m := &backup.Manifest{}
 	for {
@@ -222,7 +222,7 @@ func receiveFiles(stream backupStream) (*backup.Manifest, error) {
 	}
 }
 
-// fetchFile has a file sent and puts it into the repository.
+// fetchFile receives a file and stores it in the repository.
 func fetchFile(ctx context.Context, stream backupStream, r *backup.Repo, f backup.File, no uint32) error {
 	want := &pb.BackupRequest_Want{Want: &pb.BackupWant{Files: []uint32{no}}}
 	if err := stream.Send(&pb.BackupRequest{What: want}); err != nil && !errors.Is(err, io.EOF) {
@@ -236,7 +236,7 @@ func fetchFile(ctx context.Context, stream backupStream, r *backup.Repo, f backu
 			}
 			c := res.GetChunk()
 			if c == nil || c.GetFile() != no {
-				return fmt.Errorf("backup: the server sent something else than %s", f.Path)
+				return fmt.Errorf("backup: the server did not send %s", f.Path)
 			}
 			if _, err := w.Write(c.GetData()); err != nil {
 				return err

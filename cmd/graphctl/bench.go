@@ -20,16 +20,16 @@ import (
 	"github.com/hopgate/hopgate/bench/workload"
 )
 
-// benchWarm is how many requests each client sends before its times count.
+// benchWarm is the number of unmeasured requests that each client sends first.
 const benchWarm = 20
 
-// bench is a workload at work.
+// bench is a running workload.
 type bench struct {
 	a       *app
 	graph   string
 	seconds float64 // for each request
 	clients []pb.GraphServiceClient
-	ids     []int64 // that requests are about, at least two
+	ids     []int64 // the vertices that requests refer to, at least two
 	seed    uint64
 }
 
@@ -82,7 +82,7 @@ func (b *bench) run(ctx context.Context, w *workload.Workload, clients int, p *p
 			return err
 		}
 		defer conn.Close()
-		cancel() // of the context whose time is a request's, not the whole's
+		cancel() // its deadline is meant for one request, not for the run
 		b.clients = append(b.clients, pb.NewGraphServiceClient(conn))
 	}
 	b.graph = b.a.graph
@@ -124,7 +124,7 @@ func (b *bench) run(ctx context.Context, w *workload.Workload, clients int, p *p
 
 func integer(n int64) *pb.Value { return &pb.Value{Kind: &pb.Value_Integer{Integer: n}} }
 
-// people finds whom requests are about.
+// people finds the vertices for requests.
 func (b *bench) people(ctx context.Context) error {
 	err := b.query(ctx, b.clients[0], "MATCH (p:Person) WHERE p.id IS :: INTEGER RETURN p.id LIMIT 10000", nil, func(rows *pb.RowBatch) {
 		for i := range int(rows.GetRows()) {
@@ -137,7 +137,7 @@ func (b *bench) people(ctx context.Context) error {
 	return err
 }
 
-// setup makes a graph for a workload; drop drops it, also where ctx has ended.
+// setup creates a graph for a workload; drop drops it, even if ctx has ended.
 func (b *bench) setup(ctx context.Context, w *workload.Workload) (drop func() error, err error) {
 	own := "bench_" + strconv.FormatUint(rand.Uint64(), 36)
 	if err := b.query(ctx, b.clients[0], "CREATE GRAPH "+own, nil, nil); err != nil {
@@ -161,7 +161,7 @@ func (b *bench) setup(ctx context.Context, w *workload.Workload) (drop func() er
 	return drop, nil
 }
 
-// measure has all clients send a request again and again, and gives the time of each and of all.
+// measure makes all clients repeat a request. It returns the time of each call and the total.
 func (b *bench) measure(ctx context.Context, r *workload.Request) (times []time.Duration, took time.Duration, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -213,7 +213,7 @@ func (b *bench) measure(ctx context.Context, r *workload.Request) (times []time.
 	return slices.Concat(each...), took, nil
 }
 
-// send sends a request and reads all of the answer.
+// send sends a request and reads the whole response.
 func (b *bench) send(ctx context.Context, c pb.GraphServiceClient, r *workload.Request, id, to int64) error {
 	if r.Fetch == "" {
 		return b.query(ctx, c, r.Statement, map[string]*pb.Value{"id": integer(id), "to": integer(to)}, nil)
@@ -232,7 +232,7 @@ func (b *bench) send(ctx context.Context, c pb.GraphServiceClient, r *workload.R
 		case errors.Is(err, io.EOF) && code == http.StatusOK:
 			return nil
 		case errors.Is(err, io.EOF):
-			return fmt.Errorf("the answer has the code %d", code)
+			return fmt.Errorf("the response has code %d", code)
 		case err != nil:
 			return err
 		}
@@ -240,7 +240,7 @@ func (b *bench) send(ctx context.Context, c pb.GraphServiceClient, r *workload.R
 	}
 }
 
-// query runs a statement and hands its rows to each, if it is not nil.
+// query runs a statement and passes its rows to each, unless that is nil.
 func (b *bench) query(ctx context.Context, c pb.GraphServiceClient, text string, params map[string]*pb.Value, each func(*pb.RowBatch)) error {
 	req := &pb.QueryRequest{Statement: text, Parameters: params, Graph: b.graph}
 	if b.a.timeout > 0 {

@@ -67,7 +67,7 @@ stopped server. The exit code is 1 if a fault remains.`,
 	return cmd
 }
 
-// faults counts what is wrong still.
+// faults counts the remaining faults.
 func faults(rep *pb.CheckReport) (n uint64) {
 	for _, f := range rep.GetFindings() {
 		n += f.GetCount() - f.GetMended()
@@ -108,7 +108,7 @@ func (a *app) checkDir(ctx context.Context, dir string, repair bool, show func(s
 	ctx, cancel := a.deadline(ctx)
 	defer cancel()
 	if _, err := os.Stat(filepath.Join(dir, "graphs")); err != nil {
-		return nil, usagef("--data-dir %s is no data directory: %v", dir, err)
+		return nil, usagef("--data-dir %s is not a data directory: %v", dir, err)
 	}
 	store, err := local.Open(local.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler), Tuning: local.Tuning{CompactRecords: -1}})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// writeColumns writes lines of cells side by side: the first column to the left, all others to the right.
+// writeColumns writes rows of cells in aligned columns: the first aligned left, the others right.
 func writeColumns(w io.Writer, lines [][]string) {
 	var widths []int
 	for _, l := range lines {

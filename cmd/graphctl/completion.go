@@ -13,14 +13,14 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 )
 
-// completionTime bounds the question to the server that a completion asks; without an answer there are no values.
+// completionTime bounds a completion's request to the server. Without an answer in time, there are no suggestions.
 const completionTime = 2 * time.Second
 
-// The flags whose values are not free.
+// Flags with suggestions for their values.
 var (
-	// listed flags name their values in their usage.
+	// listed flags list their values in their usage text.
 	listed = []string{"output", "direction", "mode", "format", "sort", "method", "id-type"}
-	// fileFlags take files of the kinds, or of any.
+	// fileFlags take files with these extensions, or any file.
 	fileFlags = map[string][]string{
 		"tls-ca": nil, "tls-cert": nil, "tls-key": nil, "file": nil, "out": nil, "base": nil,
 		"params": {"json"}, "report": {"json"}, "sunburst": {"html"}, "flame": {"html"}, "nodes": nil, "relationships": nil,
@@ -28,20 +28,20 @@ var (
 	dirFlags = []string{"dir", "data-dir", "rejects-dir"}
 )
 
-// values completes a word by what it gives.
+// values returns the completions of a word.
 type values = func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective)
 
-// addCompletions completes the values of a command's flags and its arguments.
+// addCompletions registers completions for the flags and arguments of a command.
 func (a *app) addCompletions(cmd *cobra.Command) {
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Value.Type() == "bool" {
 			return
 		}
-		_ = cmd.RegisterFlagCompletionFunc(f.Name, a.flagValues(f)) // an error says that it has one, which then counts
+		_ = cmd.RegisterFlagCompletionFunc(f.Name, a.flagValues(f)) // an error means that the flag has its own completion, which stays
 	})
 	switch cmd.Name() {
 	case "load", "pprof":
-		return // files, too
+		return // these complete files, too
 	case "backup", "restore", "export":
 		cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
@@ -55,7 +55,7 @@ func (a *app) addCompletions(cmd *cobra.Command) {
 	}
 }
 
-// flagValues gives what completes a flag.
+// flagValues returns the completions of a flag.
 func (a *app) flagValues(f *pflag.Flag) values {
 	kinds, isFile := fileFlags[f.Name]
 	switch {
@@ -80,7 +80,7 @@ func (a *app) flagValues(f *pflag.Flag) values {
 	return cobra.NoFileCompletions
 }
 
-// asked completes by what a server says.
+// asked returns completions that the server supplies.
 func (a *app) asked(cmd *cobra.Command, ask func(context.Context, *pbClients) ([]string, error)) []string {
 	ctx, stop := context.WithTimeout(cmd.Context(), completionTime)
 	defer stop()
@@ -97,7 +97,7 @@ func (a *app) asked(cmd *cobra.Command, ask func(context.Context, *pbClients) ([
 	return names
 }
 
-// pbClients are the services that completions ask.
+// pbClients are the services that completions call.
 type pbClients struct {
 	admin pb.AdminServiceClient
 	graph pb.GraphServiceClient
@@ -121,7 +121,7 @@ func (a *app) graphNames(cmd *cobra.Command, _ []string, _ string) ([]cobra.Comp
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// schemaNames gives names of the graph's schema.
+// schemaNames returns names from the graph's schema.
 func (a *app) schemaNames(cmd *cobra.Command, of func(*pb.SchemaResponse) []*pb.NameCount) []string {
 	return a.asked(cmd, func(ctx context.Context, c *pbClients) (names []string, err error) {
 		s, err := c.admin.Schema(ctx, &pb.SchemaRequest{Graph: a.graph})
@@ -132,7 +132,7 @@ func (a *app) schemaNames(cmd *cobra.Command, of func(*pb.SchemaResponse) []*pb.
 	})
 }
 
-// edgeTypes completes the last of the types before which there are commas.
+// edgeTypes completes the last type of a comma-separated list.
 func (a *app) edgeTypes(cmd *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	before := word[:strings.LastIndex(word, ",")+1]
 	names := a.schemaNames(cmd, (*pb.SchemaResponse).GetEdgeTypes)
@@ -142,7 +142,7 @@ func (a *app) edgeTypes(cmd *cobra.Command, _ []string, word string) ([]cobra.Co
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// labels completes Label:key=value up to the colon.
+// labels completes the label of Label:key=value.
 func (a *app) labels(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	names := a.schemaNames(cmd, (*pb.SchemaResponse).GetLabels)
 	for i := range names {

@@ -24,7 +24,7 @@ func newDebugInfo(a *app) *cobra.Command {
 	var out string
 	var seconds int
 	cmd := &cobra.Command{
-		Use: "debuginfo", Short: "Collect what shows the state of the server into one file",
+		Use: "debuginfo", Short: "Collect the state of the server into one file",
 		Long: "Collect the state of the server into one tar.gz: configuration with its secrets masked, metrics, goroutines,\n" +
 			"profiles, running and slow queries with their plans, what ran when memory was short, schema, statistics, versions. It contains the text of statements.",
 		Args: cobra.NoArgs,
@@ -116,7 +116,7 @@ func (a *app) debugInfo(ctx context.Context, w io.Writer, watch time.Duration) e
 	return errors.Join(archive.Close(), zip.Close())
 }
 
-// serverFiles takes the files that the server itself makes.
+// serverFiles adds the files that the server produces.
 func serverFiles(ctx context.Context, c pb.AdminServiceClient, add func(name string, data []byte) error) error {
 	stream, err := c.DebugInfo(ctx, &pb.DebugInfoRequest{})
 	if err != nil {

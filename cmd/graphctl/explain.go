@@ -62,7 +62,7 @@ func newProfile(a *app) *cobra.Command {
 	return cmd
 }
 
-// plan runs a statement under a prefix and gives the plan alone.
+// plan runs a statement with a prefix and returns only the plan.
 func (a *app) plan(cmd *cobra.Command, q *queryFlags, prefix, text string) (*pb.PlanNode, error) {
 	p, err := newPrinter("ndjson", io.Discard)
 	if err != nil {
@@ -71,8 +71,7 @@ func (a *app) plan(cmd *cobra.Command, q *queryFlags, prefix, text string) (*pb.
 	if text, err = statementText(cmd, text); err != nil {
 		return nil, err
 	}
-	a.step.At = graph.Pos{Line: 1, Column: 1 - len(prefix)} // errors point into the statement as it was given
-	a.step.At = graph.Pos{Line: 1, Column: 1 - len(prefix)} // places are those in text
+	a.step.At = graph.Pos{Line: 1, Column: 1 - len(prefix)} // positions in errors refer to the statement without the prefix
 	summary, err := a.stream(cmd, q, prefix+text, p)
 	if err != nil {
 		return nil, err
@@ -84,7 +83,7 @@ func (a *app) plan(cmd *cobra.Command, q *queryFlags, prefix, text string) (*pb.
 	return summary.GetPlan(), nil
 }
 
-// planTime is the time of an operator and of all below it.
+// planTime returns the time of an operator including its inputs.
 func planTime(n *pb.PlanNode) time.Duration {
 	d := n.GetTime().AsDuration()
 	for _, c := range n.GetChildren() {
@@ -93,7 +92,7 @@ func planTime(n *pb.PlanNode) time.Duration {
 	return d
 }
 
-// counted is a figure that another process than the server may have kept to itself.
+// counted formats a figure that another process may not report.
 func counted(n *uint64) string {
 	if n == nil {
 		return "-"
@@ -101,12 +100,12 @@ func counted(n *uint64) string {
 	return strconv.FormatUint(*n, 10)
 }
 
-// wireColumns are the figures of what a gateway asks other processes.
+// wireColumns returns the figures of a gateway's calls to other processes.
 func wireColumns(n *pb.PlanNode) []string {
 	return []string{counted(n.WireRequests), counted(n.WireSent), counted(n.WireReceived), counted(n.Edges), perEdge(n)}
 }
 
-// perEdge is how many bytes an edge took between the processes.
+// perEdge returns the bytes between processes per edge.
 func perEdge(n *pb.PlanNode) string {
 	if n.GetEdges() == 0 || n.GetWireRequests() == 0 {
 		return "-"
@@ -114,7 +113,7 @@ func perEdge(n *pb.PlanNode) string {
 	return strconv.FormatFloat(float64(n.GetWireSent()+n.GetWireReceived())/float64(n.GetEdges()), 'f', 2, 64)
 }
 
-// printPlan prints a plan as a tree, the result at the top, with what each operator did by itself where it was profiled.
+// printPlan prints a plan as a tree with the result at the top and, if profiled, the figures of each operator alone.
 func printPlan(w io.Writer, root *pb.PlanNode) {
 	all := max(planTime(root), 1)
 	var lines [][]string

@@ -37,19 +37,19 @@ its indexes, constraints and TTLs.`,
 
 // exportWriter writes the records of one file.
 type exportWriter interface {
-	// write writes a vertex, whose id is ids[0], or an edge between ids[0] and ids[1]; absent properties are nil.
+	// write writes a vertex with id ids[0], or an edge from ids[0] to ids[1]; absent properties are nil.
 	write(ids []int64, props []*pb.Value) error
-	// pending is about how many bytes wait in memory for flush.
+	// pending is the approximate number of bytes buffered until flush.
 	pending() int
 	flush() error
 	close() error
 }
 
-// exportFormat makes the files of a format.
+// exportFormat creates the files of a format.
 type exportFormat struct {
 	ext     string
-	mapping bool // its files need a mapping
-	// refuse says why a file cannot be written, or nil.
+	mapping bool // the files need a mapping
+	// refuse returns an error if the format cannot represent a file.
 	refuse func(f *exportFile) error
 	open   func(w io.Writer, f *exportFile) (exportWriter, error)
 }
@@ -60,7 +60,7 @@ var exportFormats = map[string]exportFormat{
 	"parquet": {"parquet", true, refuseParquet, newParquetExport},
 }
 
-// exportFile is one file: vertices with the same labels, or edges of one type, whose properties have the same types.
+// exportFile is one file: vertices with the same labels, or edges of one type, with properties of the same types.
 type exportFile struct {
 	name    string
 	shape   *exportShape
@@ -71,17 +71,17 @@ type exportFile struct {
 
 func (f *exportFile) isEdges() bool { return f.shape.typ != "" }
 
-// exportBuffer bounds the bytes that files keep in memory together.
+// exportBuffer bounds the total bytes that files buffer.
 const exportBuffer = 64 << 20
 
-// exporter reads one cut of a graph twice: first for the types of all properties, then for their values.
+// exporter reads one snapshot of a graph twice: first for the types of all properties, then for their values.
 type exporter struct {
 	dir    string
 	format exportFormat
 	vertex map[string]*exportShape // by labels
 	edge   map[string]*exportShape // by type
 	files  []*exportFile
-	// Of the pass at hand.
+	// State of the current pass.
 	waiting         int
 	vertices, edges uint64
 }
@@ -142,10 +142,10 @@ func (a *app) export(ctx context.Context, out io.Writer, dir, format string) (er
 	return nil
 }
 
-// eachRow runs a statement in the open transaction and calls f with its rows, whose cells f may keep.
+// eachRow runs a statement in the open transaction and calls f for its rows. f may keep the cells.
 func (a *app) eachRow(statement string, f func(cells []*pb.Value) error) error {
 	if a.tx == nil {
-		return nil // an earlier statement has failed
+		return nil // an earlier statement failed
 	}
 	a.statement = statement
 	err := a.tx.send(&pb.TransactRequest{Step: &pb.TransactRequest_Run{Run: &pb.TransactRun{Statement: statement}}})
@@ -158,7 +158,7 @@ func (a *app) eachRow(statement string, f func(cells []*pb.Value) error) error {
 		res := part.GetResult()
 		if s := res.GetSummary(); s != nil {
 			if s.GetTruncated() {
-				err = fmt.Errorf("export: the server cut the answer off: %s", s.GetTruncatedReason())
+				err = fmt.Errorf("export: the server truncated the result: %s", s.GetTruncatedReason())
 				break
 			}
 			return nil
@@ -178,7 +178,7 @@ func (a *app) eachRow(statement string, f func(cells []*pb.Value) error) error {
 	return err
 }
 
-// vertexShape finds the shape of a row of exportVertices, edgeShape that of one of exportEdges.
+// vertexShape returns the shape of a row of exportVertices, edgeShape that of a row of exportEdges.
 func (e *exporter) vertexShape(cells []*pb.Value) *exportShape {
 	var labels []string
 	for _, l := range cells[1].GetList().GetValues() {
@@ -277,7 +277,7 @@ func (e *exporter) write(s *exportShape, ids []int64, props *pb.Value) error {
 	return nil
 }
 
-// spill empties the file that keeps most in memory.
+// spill flushes the file that buffers most.
 func (e *exporter) spill() error {
 	most := slices.MaxFunc(e.files, func(a, b *exportFile) int { return a.w.pending() - b.w.pending() })
 	e.waiting -= most.w.pending()
@@ -286,7 +286,7 @@ func (e *exporter) spill() error {
 	return err
 }
 
-// open makes the file of a record.
+// open creates the file of a record.
 func (e *exporter) open(s *exportShape, row []*pb.Value) (*exportFile, error) {
 	f := &exportFile{shape: s, columns: s.columns(row)}
 	kind, names := "vertices", strings.Join(s.labels, "-")
@@ -309,7 +309,7 @@ func (e *exporter) open(s *exportShape, row []*pb.Value) (*exportFile, error) {
 	return f, nil
 }
 
-// fileName makes a part of a file's name of a label.
+// fileName converts a label to a part of a file name.
 func fileName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
@@ -320,7 +320,7 @@ func fileName(s string) string {
 	return s[:min(len(s), 60)]
 }
 
-// close ends all files.
+// close closes all files.
 func (e *exporter) close() error {
 	var errs []error
 	for _, f := range e.files {

@@ -11,10 +11,10 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 )
 
-// exportSpace is the id space that the vertices of an export belong to.
+// exportSpace is the id space of all vertices in an export.
 const exportSpace = "export"
 
-// csvExport writes CSV with neo4j-admin's headers. An absent property is an empty field, a string stands in quotes.
+// csvExport writes CSV with neo4j-admin headers. An absent property is an empty field; a string is quoted.
 type csvExport struct {
 	w     *bufio.Writer
 	f     *exportFile
@@ -56,7 +56,7 @@ func newCSVExport(w io.Writer, f *exportFile) (exportWriter, error) {
 	return c, err
 }
 
-// refuseCSV says what headers cannot tell.
+// refuseCSV returns an error if headers cannot represent the file.
 func refuseCSV(f *exportFile) error {
 	for _, l := range f.shape.labels {
 		if strings.Contains(l, ";") || strings.TrimSpace(l) != l {
@@ -130,7 +130,7 @@ func appendQuoted(dst []byte, s string) []byte {
 	}
 }
 
-// appendPlain appends a scalar as load reads it.
+// appendPlain appends a scalar in the form that load reads.
 func appendPlain(dst []byte, v *pb.Value) []byte {
 	switch k := v.GetKind().(type) {
 	case *pb.Value_Integer:

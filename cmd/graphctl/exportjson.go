@@ -9,14 +9,14 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 )
 
-// The names of ids beside properties in JSON lines and Parquet.
+// Names of ids next to properties in JSON lines and Parquet.
 const (
 	exportID     = ":ID"
 	exportSource = ":START_ID"
 	exportTarget = ":END_ID"
 )
 
-// refuseKeys says which properties have the name of an id.
+// refuseKeys returns an error if a property has the name of an id.
 func refuseKeys(f *exportFile) error {
 	for _, c := range f.columns {
 		if c.name == exportID || c.name == exportSource || c.name == exportTarget {
@@ -26,7 +26,7 @@ func refuseKeys(f *exportFile) error {
 	return nil
 }
 
-// jsonExport writes an object a line. An absent property has no key.
+// jsonExport writes one object per line. An absent property has no key.
 type jsonExport struct {
 	w    *bufio.Writer
 	keys []string

@@ -9,7 +9,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 )
 
-// parquetExport writes Parquet: integers, floats, booleans and strings as such, dates and times as strings, lists as LIST.
+// parquetExport writes Parquet: integers, floats, booleans and strings natively, dates and times as strings, lists as LIST.
 type parquetExport struct {
 	w       *parquet.Writer //nolint:staticcheck // The generic one takes rows of Go types, which there are none of.
 	ids     []int           // columns
@@ -25,14 +25,14 @@ type parquetColumn struct {
 	list bool
 }
 
-// The most rows of a row group.
+// exportRowGroup bounds the rows of a row group.
 const exportRowGroup = 1 << 17
 
-// refuseParquet says what a column cannot hold.
+// refuseParquet returns an error if a column cannot represent its values.
 func refuseParquet(f *exportFile) error {
 	for _, c := range f.columns {
 		if c.typ.element() == typeAny {
-			return fmt.Errorf("the property %q holds lists whose elements are of different types, which Parquet cannot say; use --format jsonl", c.name)
+			return fmt.Errorf("the property %q holds lists whose elements are of different types, which Parquet cannot represent; use --format jsonl", c.name)
 		}
 	}
 	return refuseKeys(f)
@@ -69,7 +69,7 @@ func newParquetExport(w io.Writer, f *exportFile) (exportWriter, error) {
 	at := func(path ...string) (int, error) {
 		leaf, ok := schema.Lookup(path...)
 		if !ok {
-			return 0, fmt.Errorf("export: there is no column %q", path)
+			return 0, fmt.Errorf("export: column %q does not exist", path)
 		}
 		return leaf.ColumnIndex, nil
 	}
@@ -130,7 +130,7 @@ func (p *parquetExport) write(ids []int64, props []*pb.Value) error {
 	return nil
 }
 
-// value gives a scalar the form of its column.
+// value converts a scalar to the type of its column.
 func (p *parquetExport) value(v *pb.Value) parquet.Value {
 	switch k := v.GetKind().(type) {
 	case *pb.Value_Integer:

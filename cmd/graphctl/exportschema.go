@@ -12,10 +12,10 @@ import (
 	"github.com/hopgate/hopgate/internal/graph"
 )
 
-// mappingName is the mapping of a directory; load finds it there.
+// mappingName is the name of the mapping in an exported directory, where load finds it.
 const mappingName = "mapping.yaml"
 
-// The parts of a mapping that an export needs, as mapping files have them.
+// The parts of a mapping file that an export writes.
 type (
 	mappingFile struct {
 		Version int            `yaml:"version"`
@@ -50,7 +50,7 @@ type (
 	}
 )
 
-// writeMapping writes the mapping of all files.
+// writeMapping writes a mapping for all files.
 func (e *exporter) writeMapping() error {
 	m := mappingFile{Version: 1}
 	for _, f := range e.files {
@@ -75,7 +75,7 @@ func (e *exporter) writeMapping() error {
 	return os.WriteFile(filepath.Join(e.dir, mappingName), text, 0o666)
 }
 
-// writeSchema writes the statements that make the graph's indexes, constraints and TTLs, one a line, each ended by a semicolon.
+// writeSchema writes the statements that create the graph's indexes, constraints and TTLs, one per line, each ending with a semicolon.
 func (a *app) writeSchema(ctx context.Context, name string) error {
 	conn, ctx, cancel, err := a.dial(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ func (a *app) writeSchema(ctx context.Context, name string) error {
 	return os.WriteFile(name, []byte(text.String()), 0o666)
 }
 
-// ttlStatement gives the statement that makes a TTL, which counts from the last write if no property is named.
+// ttlStatement returns the statement that sets a TTL. The TTL counts from the last write if no property is named.
 func ttlStatement(kind, name, ttl, property string) string {
 	options := "ttl: " + quoteText(ttl)
 	if property != "" {
@@ -119,10 +119,10 @@ func ttlStatement(kind, name, ttl, property string) string {
 
 var textQuoter = strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", `\n`, "\r", `\r`)
 
-// quoteText gives a string as openCypher writes it, on one line.
+// quoteText returns a string as an openCypher literal on one line.
 func quoteText(s string) string { return "'" + textQuoter.Replace(s) + "'" }
 
-// indexStatement gives the statement that makes an index or a constraint.
+// indexStatement returns the statement that creates an index or a constraint.
 func indexStatement(ix *pb.Index) string {
 	pattern, key := "(x:"+quoteName(ix.GetLabel())+")", "NODE KEY"
 	if ix.GetType() != "" {

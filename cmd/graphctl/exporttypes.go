@@ -11,7 +11,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 )
 
-// exportType is the type of a property: a scalar, or, with listType added, a list of it.
+// exportType is the type of a property: a scalar type, or a list of it if listType is added.
 type exportType uint8
 
 const (
@@ -27,12 +27,12 @@ const (
 	typeDuration
 	typePoint
 	typeBytes
-	typeAny // of elements that are not of one type: integers, floats, booleans and strings
+	typeAny // of elements with different types: integers, floats, booleans and strings
 
 	listType exportType = 16
 )
 
-// exportTypeNames are the names that neo4j-admin's headers and mappings have for the types.
+// exportTypeNames are the names of the types in neo4j-admin headers and mappings.
 var exportTypeNames = [...]string{
 	"long", "double", "boolean", "string", "date", "localtime", "time", "localdatetime", "datetime", "duration", "point", "bytes", "any",
 }
@@ -54,7 +54,7 @@ var temporalExportTypes = map[pb.TemporalType]exportType{
 	pb.TemporalType_TEMPORAL_TYPE_DATE_TIME: typeDateTime, pb.TemporalType_TEMPORAL_TYPE_DURATION: typeDuration,
 }
 
-// scalarType gives the type of a value that is no list.
+// scalarType returns the type of a value other than a list.
 func scalarType(v *pb.Value) (t exportType, ok bool) {
 	switch k := v.GetKind().(type) {
 	case *pb.Value_Integer:
@@ -76,13 +76,13 @@ func scalarType(v *pb.Value) (t exportType, ok bool) {
 	return 0, false
 }
 
-// elementType gives the type that all elements of a list have. There must be some.
+// elementType returns the common type of the elements of a non-empty list.
 func elementType(l []*pb.Value) (exportType, error) {
 	first, mixed := exportType(0), false
 	for i, e := range l {
 		t, ok := scalarType(e)
 		if !ok {
-			return 0, errors.New("it is a list that holds a list or null, which no format of load can say")
+			return 0, errors.New("it is a list that contains a list or null, which no format of load can represent")
 		}
 		if i == 0 {
 			first = t
@@ -95,37 +95,37 @@ func elementType(l []*pb.Value) (exportType, error) {
 	for _, e := range l {
 		t, _ := scalarType(e)
 		if f := e.GetFloat(); t > typeString || math.IsNaN(f) || math.IsInf(f, 0) {
-			return 0, fmt.Errorf("it is a list of different types with %s among them, which no format of load can say", exportTypeNames[t])
+			return 0, fmt.Errorf("it is a list of different types with %s among them, which no format of load can represent", exportTypeNames[t])
 		}
 	}
 	return typeAny, nil
 }
 
-// exportShape is what is known of the vertices with some labels, or of the edges of a type.
+// exportShape describes the vertices with a set of labels, or the edges of a type.
 type exportShape struct {
 	labels []string
 	typ    string // of edges
 	names  []string
 	props  map[string]*exportProp
-	files  map[string]*exportFile // by the types of the properties that have several; one if there are none
+	files  map[string]*exportFile // by the types of the properties that have several; one file if no property has several
 	key    []byte
 }
 
 // exportProp is a property of a shape.
 type exportProp struct {
-	types uint32 // a bit for each type that its values have
-	bare  bool   // there are empty lists, whose type nothing tells
-	// plain says of which types of lists some values cannot be told by joining their elements with semicolons.
+	types uint32 // a bit for each type of its values
+	bare  bool   // some lists are empty, so their type is unknown
+	// tricky has a bit for each list type with values that are ambiguous when joined by semicolons.
 	tricky uint32
 }
 
-// note takes a value in.
+// note records the type of a value.
 func (p *exportProp) note(v *pb.Value) error {
 	l := v.GetList()
 	if l == nil {
 		t, ok := scalarType(v)
 		if !ok {
-			return errors.New("it is no value that can be exported")
+			return errors.New("values of its type cannot be exported")
 		}
 		p.types |= 1 << t
 		return nil
@@ -140,13 +140,13 @@ func (p *exportProp) note(v *pb.Value) error {
 	}
 	t := e | listType
 	p.types |= 1 << t
-	if e == typeAny || e == typePoint || e == typeString && !joinable(l.GetValues()) { // the text of a point has a semicolon
+	if e == typeAny || e == typePoint || e == typeString && !joinable(l.GetValues()) { // the text of a point contains a semicolon
 		p.tricky |= 1 << t
 	}
 	return nil
 }
 
-// joinable reports whether strings can be told apart when they are joined.
+// joinable reports whether joined strings can be split again.
 func joinable(l []*pb.Value) bool {
 	if len(l) == 1 && l[0].GetString_() == "" {
 		return false
@@ -156,7 +156,7 @@ func joinable(l []*pb.Value) bool {
 
 const allLists = uint32(1<<16-1) << listType
 
-// settle gives empty lists a type.
+// settle chooses a type for empty lists.
 func (p *exportProp) settle() {
 	if !p.bare {
 		return
@@ -167,14 +167,14 @@ func (p *exportProp) settle() {
 	p.tricky |= 1 << p.listType()
 }
 
-// listType is the type that empty lists are given, least the least of all types.
+// listType is the type of empty lists; least is the smallest type.
 func (p *exportProp) listType() exportType {
 	return exportType(bits.TrailingZeros32(p.types & allLists))
 }
 func (p *exportProp) least() exportType { return exportType(bits.TrailingZeros32(p.types)) }
 func (p *exportProp) several() bool     { return bits.OnesCount32(p.types) > 1 }
 
-// typeOf gives the type under which a value stands; absent values have the least.
+// typeOf returns the type under which a value is exported; absent values have the least type.
 func (p *exportProp) typeOf(v *pb.Value) exportType {
 	if v == nil {
 		return p.least()
@@ -198,7 +198,7 @@ type exportColumn struct {
 	tricky bool // see exportProp
 }
 
-// columns gives the columns of the file for a record with these properties, and the file's key among those of the shape.
+// columns returns the columns of the file for a record with these properties, and the file's key within the shape.
 func (s *exportShape) columns(props []*pb.Value) []exportColumn {
 	out := make([]exportColumn, len(s.names))
 	for i, name := range s.names {
@@ -209,7 +209,7 @@ func (s *exportShape) columns(props []*pb.Value) []exportColumn {
 	return out
 }
 
-// fileKey tells the files of a shape apart: by the types of the properties that have several.
+// fileKey identifies a file of a shape by the types of the properties that have several.
 func (s *exportShape) fileKey(props []*pb.Value) []byte {
 	s.key = s.key[:0]
 	for i, name := range s.names {

@@ -66,7 +66,7 @@ func (a *app) fetch(cmd *cobra.Command, method string, request []byte) error {
 				return err
 			}
 			if code != http.StatusOK {
-				return fmt.Errorf("fetch: the answer has the code %d", code)
+				return fmt.Errorf("fetch: the response has code %d", code)
 			}
 			return nil
 		}

@@ -22,7 +22,7 @@ var flameHTML string
 
 var flameTemplate = template.Must(template.New("flame").Parse(flameHTML))
 
-// flamePage writes a page that needs nothing but itself. base, to compare with, may be nil.
+// flamePage returns a self-contained page. base, the profile to compare with, may be nil.
 func flamePage(p, base *profile.Profile, kind string) ([]byte, error) {
 	over, statements := telemetry.NoLabels, telemetry.HasStatements(p) || telemetry.HasStatements(base)
 	if statements {
@@ -40,7 +40,7 @@ func flamePage(p, base *profile.Profile, kind string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// printTop lists the functions in which most was found, or whose shares differ most from those in base, if that is not nil.
+// printTop lists the functions with the largest values or, if base is not nil, those whose shares differ most from it.
 func printTop(w io.Writer, p, base *profile.Profile, n int) error {
 	self, total, before := map[string]int64{}, map[string]int64{}, map[string]int64{}
 	var walk func(f *telemetry.Frame, on map[string]bool)

@@ -16,7 +16,7 @@ import (
 func newGenerate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "generate", Short: "Write example graphs as files that load reads", Args: onlySubcommands,
-		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true}, // of the subcommand that was likely meant
+		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true}, // of the subcommand that the user probably meant
 		RunE:               func(*cobra.Command, []string) error { return usagef("generate: name what to generate: social") },
 	}
 	cmd.AddCommand(newGenerateSocial())
@@ -58,7 +58,7 @@ func newGenerateSocial() *cobra.Command {
 	return cmd
 }
 
-// parseSizes reads A..B, or A alone; sizes may have units.
+// parseSizes parses A..B, or A alone; sizes may have units.
 func parseSizes(s string) (least, most int, err error) {
 	lo, hi, ok := strings.Cut(s, "..")
 	if !ok {

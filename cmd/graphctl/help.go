@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// examples are the command lines that the help of each command shows, by the command's path below graphctl.
+// examples holds the command lines in each command's help, by the command's path below graphctl.
 var examples = map[string][]string{
 	"backup":          {"graphctl backup /var/backups/hopgate", "graphctl backup s3://bucket/hopgate --graph shop", "graphctl backup /var/backups/hopgate --verify"},
 	"bench":           {"graphctl bench hops --clients 8 --seconds 10"},
@@ -38,7 +38,7 @@ var examples = map[string][]string{
 	"version":  {"graphctl version"},
 }
 
-// addHelp gives every command below cmd its examples and the completion of its values.
+// addHelp adds examples and completions to all commands below cmd.
 func (a *app) addHelp(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		_, path, _ := strings.Cut(c.CommandPath(), " ")
@@ -50,7 +50,7 @@ func (a *app) addHelp(cmd *cobra.Command) {
 	}
 }
 
-// onlySubcommands refuses the arguments of a command that has nothing but subcommands, and suggests the one that was likely meant.
+// onlySubcommands rejects arguments of a command that has only subcommands, and suggests a likely one.
 func onlySubcommands(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -65,7 +65,7 @@ func onlySubcommands(cmd *cobra.Command, args []string) error {
 
 func didYouMean(names []string) string { return "; did you mean " + strings.Join(names, " or ") + "?" }
 
-// oneSuggestion puts the suggestions of cobra, which has them in lines of their own, into the line of the error.
+// oneSuggestion moves cobra's suggestions, which are on lines of their own, into the line of the error.
 func oneSuggestion(text string) string {
 	head, names, ok := strings.Cut(text, "\n\nDid you mean this?\n")
 	if !ok {

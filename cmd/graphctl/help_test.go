@@ -27,8 +27,8 @@ func TestExamples(t *testing.T) {
 		for _, line := range examples[path] {
 			line, _, _ = strings.Cut(line, " > ")
 			args := shellWords(line)[1:]
-			delta := newRoot(&app{})
-			cmd, rest, err := delta.Find(args)
+			clean := newRoot(&app{})
+			cmd, rest, err := clean.Find(args)
 			require.NoError(t, err, line)
 			require.NoError(t, cmd.ParseFlags(rest), line)
 			require.NoError(t, cmd.ValidateArgs(cmd.Flags().Args()), line)

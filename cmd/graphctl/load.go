@@ -18,15 +18,15 @@ import (
 	"github.com/hopgate/hopgate/internal/loader/mapping"
 )
 
-// outsideHeap is about what a load takes beside a tenth of its memory and Go's heap: pages of the program itself.
+// outsideHeap is about the memory of a load apart from the Go heap and a tenth of the limit: pages of the program itself.
 const outsideHeap = 64 << 20
 
-// gcPercent is how far a load lets its garbage grow, in percent of what lives.
+// gcPercent bounds the garbage of a load, in percent of its live heap.
 const gcPercent = 400
 
 // loadFlags are the flags of load.
 type loadFlags struct {
-	asks                              func() bool // whether somebody can answer a question; nil looks at the terminal
+	asks                              func() bool // whether a user can answer questions; nil checks for a terminal
 	dir, rejectsDir, report, progress string
 	admin                             string
 	maxRejects, idType, dataDir       string
@@ -44,7 +44,7 @@ func newLoad(a *app) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, args []string) error { return a.load(cmd, &l, args) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&l.dir, "dir", "", "base of the mapping's relative paths (default: the mapping's compactor)")
+	f.StringVar(&l.dir, "dir", "", "base of the mapping's relative paths (default: the mapping's folder)")
 	f.IntVar(&l.workers, "workers", 0, "number of parsers; 0 is one for each processor")
 	f.Var(&l.memory, "memory", "memory of the load, in bytes or such as 512MiB")
 	f.BoolVar(&l.dryRun, "dry-run", false, "parse and check everything, write nothing")
@@ -91,7 +91,7 @@ func (a *app) load(cmd *cobra.Command, l *loadFlags, args []string) (err error) 
 		debug.SetMemoryLimit(max(int64(l.memory)/2, int64(l.memory)*9/10-outsideHeap))
 	}
 	if os.Getenv("GOGC") == "" {
-		// Up to the limit, memory is there to be used.
+		// Memory up to the limit is free to use.
 		debug.SetGCPercent(gcPercent)
 	}
 	if l.workers == 0 {
@@ -99,7 +99,7 @@ func (a *app) load(cmd *cobra.Command, l *loadFlags, args []string) (err error) 
 	}
 	o := loader.Options{
 		Graph: a.graph, Restart: l.restart, Workers: l.workers, Memory: int64(l.memory), MaxRejects: budget, RejectsDir: l.rejectsDir,
-		OnReject: show.reject, Progress: show.tell,
+		OnReject: show.reject, Progress: show.update,
 	}
 	stop, err := serveAdmin(cmd.Context(), l.admin, plan, cmd.ErrOrStderr())
 	if err != nil {
@@ -155,7 +155,7 @@ func (a *app) loadOnline(ctx context.Context, l *loadFlags, plan *loader.Plan, o
 	return plan.Run(ctx, newGRPCSink(conn), o)
 }
 
-// where says where refused rows are, or how to get them.
+// where describes where refused rows are, or how to get them.
 func (l *loadFlags) where(rows int64) string {
 	switch {
 	case l.dryRun:
@@ -168,13 +168,13 @@ func (l *loadFlags) where(rows int64) string {
 	return "run the load again with --rejects-dir to keep them"
 }
 
-// plan reads the mapping, or the headers.
+// plan reads the mapping or the headers.
 func (l *loadFlags) plan(cmd *cobra.Command, args []string) (*loader.Plan, error) {
 	if len(args) == 0 && len(l.nodes)+len(l.relationships) == 0 {
 		return nil, usagef("load: name a mapping, a directory or files")
 	}
 	if len(args) == 1 && !isMapping(args[0]) {
-		// A directory may hold its mapping, as those of export do.
+		// A directory may contain its mapping, as exported ones do.
 		if name := filepath.Join(args[0], mappingName); isFile(name) {
 			args = []string{name}
 		}
@@ -215,7 +215,7 @@ func (l *loadFlags) plan(cmd *cobra.Command, args []string) (*loader.Plan, error
 	return p, err
 }
 
-// planned gives faults of the mapping or the headers the exit code of bad usage.
+// planned gives errors in a mapping or a header the exit code of bad usage.
 func planned(p *loader.Plan, err error) (*loader.Plan, error) {
 	if _, ok := errors.AsType[*mapping.Error](err); ok {
 		err = exitError{exitUsage, err}
@@ -233,7 +233,7 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// parseBudget reads N or P%.
+// parseBudget parses N or P%.
 func parseBudget(s string) (loader.Budget, error) {
 	if p, ok := strings.CutSuffix(s, "%"); ok {
 		share, err := strconv.ParseFloat(p, 64)
@@ -246,5 +246,5 @@ func parseBudget(s string) (loader.Budget, error) {
 	} else if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
 		return loader.Budget{Rows: n}, nil
 	}
-	return loader.Budget{}, usagef("--max-rejects %s: must be a number, or a share as 1%%", s)
+	return loader.Budget{}, usagef("--max-rejects %s: must be a number, or a share such as 1%%", s)
 }

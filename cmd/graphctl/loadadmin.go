@@ -14,7 +14,7 @@ import (
 	"github.com/hopgate/hopgate/internal/telemetry"
 )
 
-// serveAdmin serves the metrics and profiles of a load until the function that it returns is called.
+// serveAdmin serves the metrics and profiles of a load until the caller calls stop.
 func serveAdmin(ctx context.Context, addr string, plan *loader.Plan, log io.Writer) (stop func() error, err error) {
 	if addr == "" {
 		return func() error { return nil }, nil

@@ -39,7 +39,7 @@ func (l *loadFlags) propose(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// proposed gives a mapping for files.
+// proposed returns a mapping for files.
 func (l *loadFlags) proposed(ctx context.Context, args []string) ([]byte, error) {
 	return loader.Propose(ctx, args, func(name string) string {
 		if l.dir == "" || loader.IsURL(name) {
@@ -61,8 +61,8 @@ func (l *loadFlags) proposed(ctx context.Context, args []string) ([]byte, error)
 	})
 }
 
-// offer shows the mapping that can be proposed for files that cannot be loaded by their headers, and asks whether to load them with it.
-// Where nobody can answer, or the answer is no, the error says how to get a mapping.
+// offer shows a mapping for files without neo4j-admin headers, and asks whether to load them with it. Without a terminal, or if the answer
+// is no, the error says how to get a mapping.
 func (l *loadFlags) offer(cmd *cobra.Command, args []string, err error) (*loader.Plan, error) {
 	text, none := l.proposed(cmd.Context(), args)
 	if none != nil {
@@ -91,7 +91,7 @@ func (l *loadFlags) offer(cmd *cobra.Command, args []string, err error) (*loader
 		err, strings.Join(names, " "))
 }
 
-// shellQuote writes a word for a POSIX shell.
+// shellQuote quotes a word for a POSIX shell.
 func shellQuote(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-./:,+@%=", r)

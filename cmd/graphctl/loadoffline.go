@@ -12,7 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard/local"
 )
 
-// loadOffline loads into a data directory that no server has open.
+// loadOffline loads into a data directory without a server.
 func (a *app) loadOffline(ctx context.Context, l *loadFlags, plan *loader.Plan, o loader.Options, log io.Writer) (rep *loader.Report, err error) {
 	memory := int64(l.memory)
 	f, err := local.OpenOffline(local.Options{
@@ -41,7 +41,7 @@ func (a *app) loadOffline(ctx context.Context, l *loadFlags, plan *loader.Plan, 
 	return plan.Run(ctx, plan.NewOffline(loader.New(f.Store()), f), o)
 }
 
-// checkOffline says what is wrong with the flags of an offline load.
+// checkOffline returns an error for invalid flags of an offline load.
 func (l *loadFlags) checkOffline() error {
 	switch {
 	case !l.offline && l.dataDir == "":
@@ -54,7 +54,7 @@ func (l *loadFlags) checkOffline() error {
 		return usagef("--dry-run and --offline: a dry run writes nothing; leave --offline out")
 	}
 	if info, err := os.Stat(l.dataDir); err == nil && !info.IsDir() {
-		return usagef("--data-dir %s is no directory", l.dataDir)
+		return usagef("--data-dir %s is not a directory", l.dataDir)
 	}
 	return nil
 }

@@ -13,18 +13,18 @@ import (
 	"github.com/hopgate/hopgate/internal/loader"
 )
 
-// shownRejects is how many refused rows are told of one by one.
+// shownRejects bounds the refused rows that are printed.
 const shownRejects = 10
 
-// progress shows how far a load has come.
+// progress prints the progress of a load.
 type progress struct {
 	w    io.Writer
-	bar  bool // one line that is written over
+	bar  bool // rewrite one line in place
 	none bool
 
 	mu      sync.Mutex
 	rejects int
-	open    bool // the bar's line has no end yet
+	open    bool // the bar's line is not complete
 }
 
 func newProgress(mode string, w io.Writer) (*progress, error) {
@@ -43,8 +43,8 @@ func newProgress(mode string, w io.Writer) (*progress, error) {
 	return p, nil
 }
 
-// tell shows the state of the load.
-func (p *progress) tell(s loader.Progress) {
+// update prints the state of the load.
+func (p *progress) update(s loader.Progress) {
 	if p.none {
 		return
 	}
@@ -59,7 +59,7 @@ func (p *progress) tell(s loader.Progress) {
 	fmt.Fprintln(p.w, line)
 }
 
-// progressLine says how far the load has come, and behind a bar the input that is being loaded.
+// progressLine describes the progress of the load and, after a bar, of the current input.
 func progressLine(s *loader.Progress) string {
 	line := fmt.Sprintf("%s  %s rows  %s vertices  %s edges  %s rejects  %s",
 		s.Elapsed.Round(time.Second), grouped(s.Rows), grouped(s.Vertices), grouped(s.Edges), grouped(s.Rejects), rateText(s.Rows, s.Elapsed))
@@ -89,7 +89,7 @@ func leftText(d time.Duration) string {
 	return "  " + d.Round(time.Second).String() + " left"
 }
 
-// reject tells of a refused row.
+// reject prints a refused row.
 func (p *progress) reject(r loader.Reject) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -137,13 +137,13 @@ func printReport(w io.Writer, r *loader.Report) {
 		fmt.Fprintln(w, "nothing to do: this load has finished before; --restart loads again")
 		return
 	case r.Resumed:
-		fmt.Fprintln(w, "went on where an earlier run of this load was interrupted")
+		fmt.Fprintln(w, "resumed an interrupted run of this load")
 	}
 	fmt.Fprintf(w, "loaded %s rows: %s vertices and %s edges, %s rejects, in %.1f s (%s rows/s)\n",
 		grouped(r.Rows), grouped(r.Vertices), grouped(r.Edges), grouped(r.Rejects), r.Seconds, grouped(int64(float64(r.Rows)/max(r.Seconds, 1e-3))))
 }
 
-// grouped writes a number with commas.
+// grouped formats a number with commas.
 func grouped(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {

@@ -26,7 +26,7 @@ var (
 	}
 )
 
-// batchProto writes a batch as a message that shares no memory with it.
+// batchProto encodes a batch as a message that shares no memory with it.
 func batchProto(b *loader.Batch) *pb.LoadRequest {
 	out := &pb.LoadBatch{Seq: b.Seq, Mark: b.Mark, Confirmed: b.Confirmed}
 	for i := range b.Vertices {
@@ -53,7 +53,7 @@ func propertiesProto(ps []loader.PropertyColumn) []*pb.PropertyColumn {
 	return out
 }
 
-// columnProto writes a column in its narrowest form.
+// columnProto encodes a column in its narrowest form.
 func columnProto(vs []graph.Value) *pb.LoadColumn {
 	kind, mixed, size := graph.Null, false, 0
 	var nulls []byte

@@ -15,7 +15,7 @@ import (
 	"github.com/hopgate/hopgate/internal/loader"
 )
 
-// resolver asks the server which keys it has, for a dry run. Without a server the graph counts as empty.
+// resolver looks up keys on the server for a dry run. Without a server, the graph counts as empty.
 func (a *app) resolver(conn *grpc.ClientConn) loader.Resolver {
 	client := pb.NewGraphServiceClient(conn)
 	return func(ctx context.Context, sp *loader.Space, keys []graph.Value) ([]bool, error) {
@@ -54,7 +54,7 @@ func (a *app) resolver(conn *grpc.ClientConn) loader.Resolver {
 	}
 }
 
-// findSpaces has the plan find id spaces of earlier loads among the server's indexes.
+// findSpaces matches id spaces of earlier loads with the server's indexes.
 func (a *app) findSpaces(ctx context.Context, conn *grpc.ClientConn, plan *loader.Plan) error {
 	s, err := pb.NewAdminServiceClient(conn).Schema(ctx, &pb.SchemaRequest{Graph: a.graph})
 	if err != nil {

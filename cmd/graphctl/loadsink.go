@@ -12,7 +12,7 @@ import (
 	"github.com/hopgate/hopgate/internal/shard"
 )
 
-// maxMessage bounds the messages of a load, which hold a batch each.
+// maxMessage bounds the messages of a load. Each contains a batch.
 const maxMessage = 256 << 20
 
 // grpcSink sends a load to a server.
@@ -34,7 +34,7 @@ func (s *grpcSink) Begin(ctx context.Context, o loader.Open) (loader.Opened, err
 		open.Spaces = append(open.Spaces, &pb.IdSpace{Name: sp.Name, Label: sp.Label, Property: sp.Property, Labels: sp.Labels})
 	}
 	if err := s.stream.Send(&pb.LoadRequest{Part: &pb.LoadRequest_Open{Open: open}}); err != nil {
-		// Recv gives the reason.
+		// Recv returns the reason.
 		_, err2 := s.stream.Recv()
 		return loader.Opened{}, errors.Join(err2, nil)
 	}
@@ -66,7 +66,7 @@ func (s *grpcSink) Recv() (loader.Ack, error) {
 	}
 	a := resp.GetAck()
 	if a == nil {
-		return loader.Ack{}, errors.New("the server sent what is no acknowledgement")
+		return loader.Ack{}, errors.New("the server sent an invalid acknowledgement")
 	}
 	return ackOf(a), nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exit codes beside 0.
+// Exit codes other than 0.
 const (
 	exitFailed  = 1 // the server or the data
 	exitUsage   = 2 // the command line
@@ -23,7 +23,7 @@ const (
 	exitInterrupted = 130 // ended by Ctrl-C
 )
 
-// exitError ends the program with a code.
+// exitError ends the program with an exit code.
 type exitError struct {
 	code int
 	err  error
@@ -53,7 +53,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run runs one command line and gives the exit code.
+// run runs one command line and returns the exit code.
 func run(ctx context.Context, args []string) int {
 	app := &app{}
 	root := newRoot(app)
@@ -66,7 +66,7 @@ func run(ctx context.Context, args []string) int {
 	return exitCode(err)
 }
 
-// exitCode gives the code of a command that failed.
+// exitCode returns the exit code for an error.
 func exitCode(err error) int {
 	var exit exitError
 	switch {
@@ -78,7 +78,7 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// isUsage recognises cobra's own complaints about the command line, which have no type.
+// isUsage recognises cobra's errors about the command line, which have no type.
 func isUsage(err error) bool {
 	for _, prefix := range []string{"unknown command", "accepts ", "requires ", "unknown flag", "invalid argument", "required flag"} {
 		if strings.HasPrefix(err.Error(), prefix) {

@@ -10,7 +10,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/cypher/parse"
 )
 
-// printNotices says what is likely a mistake in the statement, or slows it down.
+// printNotices prints warnings about likely mistakes and slow constructs in the statement.
 func (a *app) printNotices(w io.Writer, list []*pb.Notification) {
 	for _, n := range list {
 		at := n.GetPosition()

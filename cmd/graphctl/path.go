@@ -87,7 +87,7 @@ func (a *app) path(cmd *cobra.Command, req *pb.ShortestPathRequest, output strin
 	return nil
 }
 
-// pathRows gives paths as rows of two columns.
+// pathRows converts paths to rows of two columns.
 func pathRows(b *pb.PathBatch) *pb.RowBatch {
 	paths, weights := &pb.ListValue{}, &pb.DoubleColumn{}
 	for _, f := range b.GetPaths() {

@@ -88,7 +88,7 @@ func readProfile(path string) (*profile.Profile, error) {
 	return p, nil
 }
 
-// listProfiles prints what the server keeps.
+// listProfiles lists the profiles that the server keeps.
 func (a *app) listProfiles(ctx context.Context, w io.Writer) error {
 	conn, ctx, cancel, err := a.dial(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ func (a *app) listProfiles(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// pastProfile asks the server for what it keeps of a time.
+// pastProfile fetches the kept profiles of a period, merged.
 func (a *app) pastProfile(ctx context.Context, kind, from, until string) (*profile.Profile, error) {
 	now := time.Now()
 	times := [2]time.Time{time.Unix(0, 0), now}
@@ -131,7 +131,7 @@ func (a *app) pastProfile(ctx context.Context, kind, from, until string) (*profi
 	return takeProfile(ctx, pb.NewAdminServiceClient(conn), &pb.ProfileRequest{Kind: kind, From: timestamppb.New(times[0]), Until: timestamppb.New(times[1])})
 }
 
-// profileWriter shows a profile as it is asked for.
+// profileWriter writes a profile in the requested forms.
 type profileWriter struct {
 	w          io.Writer
 	kind       string
@@ -139,7 +139,7 @@ type profileWriter struct {
 	out, flame string           // files
 }
 
-// write writes the files that are asked for, or lists the functions in which most was found.
+// write writes the requested files, or lists the functions with the largest values.
 func (w *profileWriter) write(p *profile.Profile) error {
 	if w.base != nil && p.SampleType[telemetry.SampleIndex(p)].Type != w.base.SampleType[telemetry.SampleIndex(w.base)].Type {
 		return usagef("--base: is a profile of %s, not of %s", w.base.SampleType[telemetry.SampleIndex(w.base)].Type, p.SampleType[telemetry.SampleIndex(p)].Type)
@@ -170,7 +170,7 @@ func (w *profileWriter) write(p *profile.Profile) error {
 	return nil
 }
 
-// profile asks the server for a profile; delta gives what was added within the time.
+// profile fetches a profile from the server; delta restricts it to what was added during watch.
 func (a *app) profile(ctx context.Context, kind string, watch time.Duration, delta bool) (*profile.Profile, error) {
 	conn, ctx, cancel, err := a.dial(ctx)
 	if err != nil {
@@ -220,7 +220,7 @@ func takeProfile(ctx context.Context, client pb.AdminServiceClient, ask *pb.Prof
 	}
 	p, err := profile.ParseData(data)
 	if err != nil {
-		return nil, fmt.Errorf("pprof: the server's answer is no profile: %w", err)
+		return nil, fmt.Errorf("pprof: the server's answer is not a profile: %w", err)
 	}
 	return p, nil
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/hopgate/hopgate/internal/server/wire"
 )
 
-// binary reports whether a form of rows is no text.
+// binary reports whether an output form is binary.
 func binary(form string) bool { return form == "arrow" || form == "parquet" }
 
-// newArrow writes rows of columns as an Arrow stream or a Parquet file.
+// newArrow returns a writer for an Arrow stream or a Parquet file.
 func newArrow(form string, fields []string, w io.Writer) *arrowstream.Writer {
 	open := func(schema *arrow.Schema) (arrowstream.Sink, error) {
 		if form == "arrow" {
@@ -30,7 +30,7 @@ func newArrow(form string, fields []string, w io.Writer) *arrowstream.Writer {
 	return arrowstream.New(fields, open, func(int) error { return nil })
 }
 
-// parquetSink gathers record batches to row groups.
+// parquetSink collects record batches into row groups.
 type parquetSink struct{ *pqarrow.FileWriter }
 
 func (s parquetSink) Write(rec arrow.RecordBatch) error { return s.WriteBuffered(rec) }

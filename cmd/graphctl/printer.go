@@ -20,23 +20,23 @@ import (
 	"github.com/hopgate/hopgate/internal/server/arrowstream"
 )
 
-// tableRows is how many rows of a table are kept to find its widths; the rows after them are fitted to those.
+// tableRows is the number of rows that determine the widths of a table; later rows are fitted to those.
 const tableRows = 1000
 
 // printer writes rows in one of the output forms.
 type printer struct {
 	form   string
 	w      *bufio.Writer
-	arrow  *arrowstream.Writer // of arrow and parquet, once the fields are known
+	arrow  *arrowstream.Writer // for arrow and parquet, once the fields are known
 	csv    *csv.Writer
 	fields []string
 	keys   []string // fields as JSON
 	table  [][]string
 	widths []int
 	count  int
-	more   string // what shows the rows after these, or "" if there are none
-	color  bool   // a table has styles
-	timing bool   // a table ends with the time since start
+	more   string // how to see further rows, or "" if there are none
+	color  bool   // tables have styles
+	timing bool   // tables end with the time since start
 	start  time.Time
 }
 
@@ -49,7 +49,7 @@ func newPrinter(form string, w io.Writer) (*printer, error) {
 	return nil, usagef("--output %s: must be table, json, ndjson or csv", form)
 }
 
-// newRowPrinter is newPrinter for commands whose rows may be Arrow or Parquet as well.
+// newRowPrinter is newPrinter for commands that also support Arrow and Parquet.
 func newRowPrinter(form string, w io.Writer) (*printer, error) {
 	if !binary(form) {
 		p, err := newPrinter(form, w)
@@ -59,7 +59,7 @@ func newRowPrinter(form string, w io.Writer) (*printer, error) {
 		return p, err
 	}
 	if isTerminal(w) {
-		return nil, usagef("--output %s: is no text for a terminal; send it to a file or a pipe", form)
+		return nil, usagef("--output %s: is binary; redirect it to a file or a pipe", form)
 	}
 	return &printer{form: form, w: bufio.NewWriterSize(w, 64<<10), start: time.Now()}, nil
 }
@@ -160,7 +160,7 @@ func (p *printer) row(cells []*pb.Value) error {
 	return nil
 }
 
-// texts writes cells as CSV has them.
+// texts returns cells in the form that CSV uses.
 func texts(cells []*pb.Value) []string {
 	out := make([]string, len(cells))
 	for i, c := range cells {
@@ -175,7 +175,7 @@ func texts(cells []*pb.Value) []string {
 		case *pb.Value_Bytes:
 			out[i] = base64.StdEncoding.EncodeToString(k.Bytes)
 		case *pb.Value_Float:
-			out[i] = strings.Trim(string(appendJSON(nil, c)), `"`) // of NaN and the infinities, which JSON has as texts
+			out[i] = strings.Trim(string(appendJSON(nil, c)), `"`) // JSON has NaN and the infinities as strings
 		default:
 			out[i] = string(appendJSON(nil, c))
 		}
@@ -240,7 +240,7 @@ func (p *printer) flushTable() error {
 	return nil
 }
 
-// styled gives a text in a style if the table has any.
+// styled returns text in a style if the table has styles.
 func (p *printer) styled(s style, text string) string {
 	if s == plain || !p.color {
 		return text
@@ -262,7 +262,7 @@ func (p *printer) tableLine(row []string, s style) error {
 	return p.w.WriteByte('\n')
 }
 
-// appendJSON writes a value as the HTTP contract does.
+// appendJSON appends a value in the form of the HTTP API.
 func appendJSON(dst []byte, v *pb.Value) []byte {
 	switch k := v.GetKind().(type) {
 	case *pb.Value_Boolean:
@@ -309,7 +309,7 @@ func appendJSON(dst []byte, v *pb.Value) []byte {
 	return append(dst, "null"...)
 }
 
-// pointText writes a point as well-known text.
+// pointText returns a point as well-known text.
 func pointText(p *pb.Point) string {
 	g := graph.Point{CRS: graph.CRS(p.GetSrid()), X: p.GetX(), Y: p.GetY(), Z: p.GetZ()}
 	return string(g.AppendWKT(nil))
@@ -321,7 +321,7 @@ func appendText(dst []byte, s string) []byte {
 			var b bytes.Buffer
 			enc := json.NewEncoder(&b)
 			enc.SetEscapeHTML(false)
-			_ = enc.Encode(s) // a string can always be written
+			_ = enc.Encode(s) // encoding a string cannot fail
 			return append(dst, bytes.TrimRight(b.Bytes(), "\n")...)
 		}
 	}

@@ -159,7 +159,7 @@ Expand                 40        1   1ms  50.0%         1      0       0     -  
 	require.Contains(t, string(page), `"wireRequests":4,"wireSent":120,"wireReceived":330,"edges":200,"wirePerEdge":2.25`)
 }
 
-// Stacks are compacted from their roots, and a function that calls itself counts once.
+// Stacks form a tree from their roots, and a function that calls itself counts once.
 func TestFlame(t *testing.T) {
 	f := func(id uint64, name string) *profile.Location {
 		return &profile.Location{ID: id, Line: []profile.Line{{Function: &profile.Function{ID: id, Name: name}}}}

@@ -18,17 +18,17 @@ import (
 	"github.com/hopgate/hopgate/internal/shell"
 )
 
-// queryFlags are the flags of the commands that run statements.
+// queryFlags are the flags of commands that run statements.
 type queryFlags struct {
 	params  []string
 	file    string
 	output  string
 	maxRows uint64
 	read    bool
-	shown   uint64               // rows that a table shows; 0 is no limit
-	timing  bool                 // tables end with the time that the statement took
-	answers int                  // statements that have given rows
-	set     map[string]*pb.Value // parameters of :param, which beat the flags
+	shown   uint64               // rows shown of a table; 0 is no limit
+	timing  bool                 // tables end with the time of the statement
+	answers int                  // statements that have returned rows
+	set     map[string]*pb.Value // parameters set by :param, which override the flags
 }
 
 func (q *queryFlags) add(cmd *cobra.Command) {
@@ -60,7 +60,7 @@ func newQuery(a *app) *cobra.Command {
 				return a.inOrder(a.source(cmd, &q, script))
 			case len(args) > 0 && args[0] != "-":
 				if steps, rest := shell.Split(args[0]); len(steps) == 0 && rest.Text == "" {
-					return a.query(cmd, &q, args[0]) // the server says that it is empty
+					return a.query(cmd, &q, args[0]) // the server rejects an empty statement
 				}
 				return a.inOrder(a.runScript(cmd, &q, "<argument>", args[0]))
 			}
@@ -79,7 +79,7 @@ func newQuery(a *app) *cobra.Command {
 	return cmd
 }
 
-// inOrder gives the error of a script, or of one that ends inside of a transaction, which is rolled back.
+// inOrder returns the error of a script, or one if the script ends within a transaction, which is rolled back.
 func (a *app) inOrder(err error) error {
 	if a.tx == nil || err != nil {
 		a.closeTx()
@@ -125,7 +125,7 @@ func (a *app) query(cmd *cobra.Command, q *queryFlags, text string) error {
 	}
 	a.printNotices(cmd.ErrOrStderr(), summary.GetNotifications())
 	if summary.GetTruncated() && !capped {
-		fmt.Fprintln(cmd.ErrOrStderr(), "graphctl: the answer was cut off:", summary.GetTruncatedReason())
+		fmt.Fprintln(cmd.ErrOrStderr(), "graphctl: the result was truncated:", summary.GetTruncatedReason())
 	}
 	if q.output == "table" {
 		printCounters(cmd.ErrOrStderr(), summary.GetCounters())
@@ -133,7 +133,7 @@ func (a *app) query(cmd *cobra.Command, q *queryFlags, text string) error {
 	return nil
 }
 
-// statementText gives the statement of the command line, or of standard input for -.
+// statementText returns the statement of the command line, or reads standard input for -.
 func statementText(cmd *cobra.Command, text string) (string, error) {
 	if text != "-" {
 		return text, nil
@@ -142,7 +142,7 @@ func statementText(cmd *cobra.Command, text string) (string, error) {
 	return string(in), err
 }
 
-// stream runs a statement and hands its rows to the printer.
+// stream runs a statement and passes its rows to the printer.
 func (a *app) stream(cmd *cobra.Command, q *queryFlags, text string, p *printer) (*pb.QuerySummary, error) {
 	params, err := q.values()
 	if err != nil {
@@ -172,7 +172,7 @@ func (a *app) stream(cmd *cobra.Command, q *queryFlags, text string, p *printer)
 	return readAnswer(stream.Recv, p)
 }
 
-// readAnswer hands the rows of an answer to the printer, up to the summary.
+// readAnswer passes the rows of a response to the printer, up to the summary.
 func readAnswer(recv func() (*pb.QueryResponse, error), p *printer) (*pb.QuerySummary, error) {
 	for {
 		part, err := recv()
@@ -192,7 +192,7 @@ func readAnswer(recv func() (*pb.QueryResponse, error), p *printer) (*pb.QuerySu
 	}
 }
 
-// values reads the parameters of the flags; -p beats --params.
+// values reads the parameters from the flags; -p overrides --params.
 func (q *queryFlags) values() (map[string]*pb.Value, error) {
 	out := map[string]*pb.Value{}
 	if q.file != "" {
@@ -223,7 +223,7 @@ func (q *queryFlags) values() (map[string]*pb.Value, error) {
 	return out, nil
 }
 
-// paramValue reads the value of -p: JSON, or a bare word, which is a string.
+// paramValue parses the value of -p: JSON, or a bare word, which is a string.
 func paramValue(text string) (*pb.Value, error) {
 	if json.Valid([]byte(text)) || text != "" && strings.ContainsRune(`{["`, rune(text[0])) {
 		return parseJSON(text)
@@ -231,7 +231,7 @@ func paramValue(text string) (*pb.Value, error) {
 	return &pb.Value{Kind: &pb.Value_String_{String_: text}}, nil
 }
 
-// parseJSON reads a JSON value; a number with a point or an exponent is a float, and the order of keys is kept.
+// parseJSON parses a JSON value. A number with a point or an exponent is a float; keys keep their order.
 func parseJSON(text string) (*pb.Value, error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
@@ -247,7 +247,7 @@ func parseJSON(text string) (*pb.Value, error) {
 		switch {
 		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 			at, err = int64(len(text)), errors.New("the JSON ends early")
-		case errors.As(json.Unmarshal([]byte(text), &json.RawMessage{}), &syntax): // whose offset is exact, unlike that of tokens
+		case errors.As(json.Unmarshal([]byte(text), &json.RawMessage{}), &syntax): // its offset is exact, unlike that of tokens
 			at = max(0, syntax.Offset-1)
 		}
 		err = fmt.Errorf("%w, at character %d", err, utf8.RuneCountInString(text[:min(at, int64(len(text)))])+1)

@@ -54,7 +54,7 @@ func TestScripts(t *testing.T) {
 		{"RETURN 1;\n  DROP INDEX\n none;", "bad.cypher:2:3: Neo."}, // an error without a place has that of its statement
 		{"RETURN 1;\n :max-rows many\nRETURN 2;", "bad.cypher:2:2: :max-rows many: must be a number of rows"},
 		{":begin\nCREATE (:Lost);", "a transaction was open at the end and is rolled back"},
-		{":source " + filepath.Join(dir, "bad.cypher"), "more than 16 files run inside of each other"},
+		{":source " + filepath.Join(dir, "bad.cypher"), "more than 16 files are nested"},
 		{"RETURN 'open", "bad.cypher:1:8: "},
 	} {
 		_, errs, code := ctl(a.address, "", "query", "-f", file("bad.cypher", c.text))

@@ -16,16 +16,16 @@ import (
 	"github.com/hopgate/hopgate/internal/shell"
 )
 
-// keywords begin the completions of the shell; labels, types and properties of the graph are added.
+// keywords are always among the completions of the shell; the names of the graph's schema are added.
 var keywords = strings.Fields(`MATCH OPTIONAL WHERE RETURN WITH UNWIND ORDER BY SKIP LIMIT DISTINCT CREATE MERGE SET REMOVE DELETE DETACH
 	CALL YIELD UNION EXPLAIN PROFILE SHOW INDEXES CONSTRAINTS FUNCTIONS PROCEDURES shortestPath allShortestPaths count collect`)
 
 // terminalRows is how many rows of a table a terminal shows unless :max-rows or --max-rows says otherwise.
 const terminalRows = 1000
 
-// shell reads statements from a terminal, each up to a semicolon, and runs them.
+// shell reads statements from a terminal, each ending with a semicolon, and runs them.
 func (a *app) shell(cmd *cobra.Command, q *queryFlags) error {
-	// The commands' context ends at Ctrl-C, for good; here each statement has one of its own.
+	// Ctrl-C ends the command's context for good, so each statement gets a context of its own.
 	signal.Reset(os.Interrupt)
 	idle := make(chan os.Signal, 1)
 	signal.Notify(idle, os.Interrupt)
@@ -50,10 +50,10 @@ func (a *app) shell(cmd *cobra.Command, q *queryFlags) error {
 	return a.repl(cmd, q, rl)
 }
 
-// historyFile gives the file of the history, in the state directory of the XDG specification, and makes that directory.
+// historyFile returns the path of the history in the XDG state directory, and creates that directory.
 func historyFile() (string, error) {
 	dir := os.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(dir) { // the specification has relative paths ignored
+	if !filepath.IsAbs(dir) { // the specification ignores relative paths
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return "", err
@@ -64,14 +64,14 @@ func historyFile() (string, error) {
 	return filepath.Join(dir, "history"), os.MkdirAll(dir, 0o700) //nolint:gosec // The directory is the user's own choice.
 }
 
-// lines is where a shell's lines come from.
+// lines is the source of a shell's lines.
 type lines interface {
 	Readline() (string, error)
 	SetPrompt(prompt string)
 	SaveHistory(line string) error
 }
 
-// prompt is how the shell asks for a statement; a star says that a transaction is open.
+// prompt returns the prompt of the shell; a star means that a transaction is open.
 func (a *app) prompt() string {
 	if a.tx != nil {
 		return a.graph + "*> "
@@ -79,11 +79,11 @@ func (a *app) prompt() string {
 	return a.graph + "> "
 }
 
-// repl runs what it reads, to the end of it. A transaction that is open then is rolled back.
+// repl reads and runs lines until the end of input. It then rolls back an open transaction.
 func (a *app) repl(cmd *cobra.Command, q *queryFlags, rl lines) error {
 	defer a.closeTx()
 	var text string
-	interrupted := false // at an empty line, just now
+	interrupted := false // the last input was Ctrl-C at an empty line
 	for {
 		line, err := rl.Readline()
 		switch {
@@ -119,7 +119,7 @@ func (a *app) repl(cmd *cobra.Command, q *queryFlags, rl lines) error {
 				if open && a.tx == nil {
 					fmt.Fprintln(cmd.ErrOrStderr(), "graphctl: the transaction is rolled back")
 				}
-				break // the statements after it may need it
+				break // later statements may depend on the transaction
 			}
 		}
 		if text != "" {
@@ -130,7 +130,7 @@ func (a *app) repl(cmd *cobra.Command, q *queryFlags, rl lines) error {
 	}
 }
 
-// interruptible runs a step of the shell with a context that Ctrl-C ends.
+// interruptible runs a step of the shell with a context that Ctrl-C cancels.
 func (a *app) interruptible(cmd *cobra.Command, step func() error) error {
 	outer := cmd.Context()
 	ctx, stop := signal.NotifyContext(outer, os.Interrupt)
@@ -140,7 +140,7 @@ func (a *app) interruptible(cmd *cobra.Command, step func() error) error {
 	return step()
 }
 
-// names gives the names of the graph's schema for completion; without a server there are none.
+// names returns the names of the graph's schema for completion, or none without a server.
 func (a *app) names(cmd *cobra.Command) []string {
 	conn, ctx, cancel, err := a.dial(cmd.Context())
 	if err != nil {

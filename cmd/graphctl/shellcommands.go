@@ -15,10 +15,10 @@ import (
 	"github.com/hopgate/hopgate/internal/shell"
 )
 
-// maxSourced bounds the files that run inside of each other, so that one that runs itself ends.
+// maxSourced bounds the nesting of scripts, so that a script that sources itself ends.
 const maxSourced = 16
 
-// errExit ends the shell, or the script that holds the command.
+// errExit ends the shell or the script that contains the command.
 var errExit = errors.New("exit")
 
 const shellHelp = `:begin [read]        open a transaction; :commit and :rollback end it
@@ -115,7 +115,7 @@ func (q *queryFlags) setParam(text string) error {
 	return nil
 }
 
-// listParams lists the parameters, or removes those that :param has set.
+// listParams lists the parameters, or removes those set by :param.
 func (a *app) listParams(cmd *cobra.Command, q *queryFlags, rest string) error {
 	switch rest {
 	case "":
@@ -141,8 +141,8 @@ func (a *app) source(cmd *cobra.Command, q *queryFlags, name string) error {
 	return a.runScript(cmd, q, name, string(text))
 }
 
-// runScript runs the steps of a text, up to the first that fails or an :exit. The last needs no semicolon. Errors begin with
-// the name and the place in the text. A name in <> is of a text that is no file: a single statement goes without it.
+// runScript runs the steps of a text until one fails or is :exit. The last needs no semicolon. Errors start with the name and the position
+// in the text. A name in <> means that the text is not a file; then errors of a single statement omit it.
 func (a *app) runScript(cmd *cobra.Command, q *queryFlags, name, text string) error {
 	steps, rest := shell.Split(text)
 	if rest.Text != "" {
@@ -152,7 +152,7 @@ func (a *app) runScript(cmd *cobra.Command, q *queryFlags, name, text string) er
 		name = ""
 	}
 	if a.sourced == maxSourced {
-		return fmt.Errorf(":source %s: more than %d files run inside of each other", name, maxSourced)
+		return fmt.Errorf(":source %s: more than %d files are nested", name, maxSourced)
 	}
 	a.sourced++
 	defer func() { a.sourced-- }()

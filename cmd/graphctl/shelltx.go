@@ -13,7 +13,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 )
 
-// shellTx is an explicit transaction of the shell. It dies with its connection.
+// shellTx is an explicit transaction of the shell. It ends with its connection.
 type shellTx struct {
 	stream grpc.BidiStreamingClient[pb.TransactRequest, pb.TransactResponse]
 	close  func()
@@ -46,9 +46,9 @@ func (a *app) txCommand(cmd *cobra.Command, words []string) error {
 }
 
 func (a *app) beginTx(ctx context.Context, readOnly bool) error {
-	unbounded := *a // --timeout is for the statements
+	unbounded := *a // --timeout applies to the statements
 	unbounded.timeout = 0
-	conn, ctx, _, err := unbounded.dial(context.WithoutCancel(ctx)) // it outlives the step of the shell that opens it
+	conn, ctx, _, err := unbounded.dial(context.WithoutCancel(ctx)) // the transaction outlives the step that opens it
 	if err != nil {
 		return err
 	}
@@ -75,10 +75,10 @@ func (t *shellTx) send(req *pb.TransactRequest) error {
 	if err := t.stream.Send(req); !errors.Is(err, io.EOF) {
 		return err
 	}
-	return nil // the stream has ended; Recv says why
+	return nil // the stream has ended; Recv returns the reason
 }
 
-// step sends a step that is answered by one part.
+// step sends a step with a single response.
 func (t *shellTx) step(req *pb.TransactRequest) (*pb.TransactResponse, error) {
 	if err := t.send(req); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (t *shellTx) step(req *pb.TransactRequest) (*pb.TransactResponse, error) {
 	return t.stream.Recv()
 }
 
-// runInTx runs a statement in the open transaction. One that fails has ended it.
+// runInTx runs a statement in the open transaction. A failed statement ends the transaction.
 func (a *app) runInTx(ctx context.Context, q *queryFlags, text string, params map[string]*pb.Value, p *printer) (*pb.QuerySummary, error) {
 	run := &pb.TransactRun{Statement: text, Parameters: params, MaxRows: q.maxRows}
 	if a.timeout > 0 {
@@ -109,7 +109,7 @@ func (a *app) runInTx(ctx context.Context, q *queryFlags, text string, params ma
 	return nil, err
 }
 
-// closeTx gives the transaction up, if there is one; the server rolls back what is not committed.
+// closeTx abandons an open transaction; the server rolls it back.
 func (a *app) closeTx() {
 	if a.tx != nil {
 		a.tx.close()

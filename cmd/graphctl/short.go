@@ -8,7 +8,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 )
 
-// foot says how many rows an answer has, how many of them a table shows, and the time it took.
+// foot returns the number of rows, how many of them a table shows, and the elapsed time.
 func (p *printer) foot() string {
 	text := fmt.Sprintf("%d rows", p.count)
 	if p.count == 1 {
@@ -23,7 +23,7 @@ func (p *printer) foot() string {
 	return text
 }
 
-// shortTexts writes cells as a table shows them: texts bare, null by name, vertices, edges and paths as patterns.
+// shortTexts returns cells as a table shows them: strings bare, null by name, vertices, edges and paths as patterns.
 func shortTexts(cells []*pb.Value) []string {
 	out := texts(cells)
 	for i, c := range cells {
@@ -37,7 +37,7 @@ func shortTexts(cells []*pb.Value) []string {
 	return out
 }
 
-// appendShort writes a value as openCypher does, with vertices as (:Label {name: value}) and edges as [:TYPE {name: value}].
+// appendShort appends a value in openCypher's syntax, with vertices as (:Label {name: value}) and edges as [:TYPE {name: value}].
 func appendShort(dst []byte, v *pb.Value) []byte {
 	switch k := v.GetKind().(type) {
 	case *pb.Value_List:
@@ -106,7 +106,7 @@ func appendShortEntries(dst []byte, es []*pb.MapEntry) []byte {
 	return append(dst, '}')
 }
 
-// shortName gives a name as openCypher writes it, in backticks where it needs them.
+// shortName returns a name in openCypher's syntax, in backticks if needed.
 func shortName(s string) string {
 	for i, r := range s {
 		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/term"
 )
 
-// style is a way that a terminal shows text.
+// style is an ANSI style.
 type style string
 
 const (
@@ -21,7 +21,7 @@ const (
 	yellow style = "33"
 )
 
-// on gives a text in a style if w is a terminal with colours and NO_COLOR is not set.
+// on returns text in a style if w is a terminal with colours and NO_COLOR is not set.
 func (s style) on(w io.Writer, text string) string {
 	if s == plain || text == "" || !colored(w) {
 		return text
@@ -31,7 +31,7 @@ func (s style) on(w io.Writer, text string) string {
 
 func (s style) always(text string) string { return "\x1b[" + string(s) + "m" + text + "\x1b[0m" }
 
-// colored reports whether w takes colours. See no-color.org.
+// colored reports whether w supports colours. See no-color.org.
 func colored(w io.Writer) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
@@ -41,7 +41,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// visible writes the characters that would break a table's lines, or that a terminal takes for orders, as escapes.
+// visible escapes characters that would break a table's lines or control the terminal.
 func visible(s string) string {
 	if strings.IndexFunc(s, unicode.IsControl) < 0 {
 		return s

@@ -17,10 +17,10 @@ type planNode struct {
 	Bytes         uint64      `json:"bytes"`
 	Memory        uint64      `json:"memory"`
 	Spilled       uint64      `json:"spilled,omitempty"`
-	Hits          *uint64     `json:"cacheHits,omitempty"` // absent where the cache is in another process
+	Hits          *uint64     `json:"cacheHits,omitempty"` // absent if the cache is in another process
 	Misses        *uint64     `json:"cacheMisses,omitempty"`
 	Large         *uint64     `json:"largeValues,omitempty"`
-	WireRequests  *uint64     `json:"wireRequests,omitempty"` // absent where there are no other processes
+	WireRequests  *uint64     `json:"wireRequests,omitempty"` // absent without other processes
 	WireSent      *uint64     `json:"wireSent,omitempty"`
 	WireReceived  *uint64     `json:"wireReceived,omitempty"`
 	Edges         *uint64     `json:"edges,omitempty"`
@@ -44,8 +44,8 @@ func planNodeOf(n *pb.PlanNode) *planNode {
 	return out
 }
 
-// sunburstPage writes a page that needs nothing but itself: the operators of a profiled plan in rings around the result, each as
-// wide as its share of the time, with what feeds it outside of it, and as a tree with their figures.
+// sunburstPage returns a self-contained page with the operators of a profiled plan, as a tree with figures and as rings around the result:
+// each operator's width is its share of the time, and its inputs are outside of it.
 func sunburstPage(plan *pb.PlanNode, statement string) ([]byte, error) {
 	return console.PlanPage(statement, planNodeOf(plan))
 }

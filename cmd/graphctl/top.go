@@ -17,7 +17,7 @@ import (
 	pb "github.com/hopgate/hopgate/api/gen/hopgate/v1"
 )
 
-// topOrders are the orders of operations, most first; the server's own is by the time that they took.
+// topOrders are the sort orders of operations, largest first; the server sorts by total time.
 var topOrders = map[string]func(a, b *pb.Operation) int{
 	"time":   func(a, b *pb.Operation) int { return 0 },
 	"calls":  func(a, b *pb.Operation) int { return cmp.Compare(b.GetCalls(), a.GetCalls()) },
@@ -93,7 +93,7 @@ func newTop(a *app) *cobra.Command {
 	return cmd
 }
 
-// printTopOperations prints what the operations did in one interval.
+// printTopOperations prints the operations of one interval.
 func printTopOperations(w io.Writer, res *pb.TopResponse) error {
 	fmt.Fprintf(w, "%s, %v\n", res.GetEnd().AsTime().Format(time.RFC3339), res.GetInterval().AsDuration().Round(time.Millisecond))
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
@@ -110,7 +110,7 @@ func printTopOperations(w io.Writer, res *pb.TopResponse) error {
 	return err
 }
 
-// brief gives a time with about three digits.
+// brief rounds a duration to about three digits.
 func brief(d time.Duration) time.Duration {
 	for unit := time.Nanosecond; ; unit *= 10 {
 		if d < 1000*unit {
@@ -126,7 +126,7 @@ func dash(s string) string {
 	return s
 }
 
-// shorten cuts a text to so many characters.
+// shorten truncates text to a number of characters.
 func shorten(s string, most int) string {
 	r := []rune(s)
 	if len(r) <= most {

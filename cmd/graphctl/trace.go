@@ -74,7 +74,7 @@ func newTrace(a *app) *cobra.Command {
 // printTrace prints a request and the tree of its stages.
 func printTrace(w io.Writer, r *pb.TraceResponse) error {
 	if r.GetMissed() > 0 {
-		fmt.Fprintf(w, "(%d requests were too many to be shown)\n", r.GetMissed())
+		fmt.Fprintf(w, "(%d requests were dropped)\n", r.GetMissed())
 	}
 	fmt.Fprintf(w, "%s  %v  %d rows  %s %s  graph %s  id %d\n  %s\n", r.GetStart().AsTime().Format("15:04:05.000"),
 		brief(r.GetElapsed().AsDuration()), r.GetRows(), r.GetKind(), r.GetFingerprint(), r.GetGraph(), r.GetId(),

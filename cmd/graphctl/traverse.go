@@ -13,7 +13,7 @@ import (
 	"github.com/hopgate/hopgate/internal/query/traverse"
 )
 
-// hopFlags are the flags of the commands that go along edges.
+// hopFlags are the flags of commands that traverse edges.
 type hopFlags struct {
 	edges     []string
 	direction string
@@ -35,7 +35,7 @@ func (h *hopFlags) add(cmd *cobra.Command) {
 	f.StringArrayVarP(&h.params.params, "param", "p", nil, "parameter name=value of conditions; the value is JSON, a bare word a string")
 }
 
-// hop gives the hop that the flags describe.
+// hop returns the hop that the flags describe.
 func (h *hopFlags) hop() (*pb.Hop, error) {
 	d, ok := pb.Direction_value["DIRECTION_"+strings.ToUpper(h.direction)]
 	if !ok || d == 0 {
@@ -44,7 +44,7 @@ func (h *hopFlags) hop() (*pb.Hop, error) {
 	return &pb.Hop{Types: h.edges, Direction: pb.Direction(d), Where: h.where}, nil
 }
 
-// budget gives the limits of the request.
+// budget returns the limits of the request.
 func (h *hopFlags) budget(a *app) *pb.RequestBudget {
 	b := &pb.RequestBudget{MaxVisits: h.visits, Partial: h.partial}
 	if a.timeout > 0 {
@@ -53,8 +53,8 @@ func (h *hopFlags) budget(a *app) *pb.RequestBudget {
 	return b
 }
 
-// selector reads a start: Label:key=value, several values with commas between them as a JSON list, or a statement, which
-// has a space. A value is JSON, a bare word a string.
+// selector parses a start: Label:key=value, several values separated by commas or as a JSON list, or a statement, which contains a space. A
+// value is JSON; a bare word is a string.
 func selector(flag, text string) (*pb.VertexSelector, error) {
 	if text == "" {
 		return nil, usagef("--%s: is required: Label:key=value, or a statement that returns vertices", flag)
@@ -171,13 +171,13 @@ func (a *app) traverse(cmd *cobra.Command, req *pb.TraverseRequest, output strin
 	return nil
 }
 
-// printTruncated says that not all was found, and how far the search came.
+// printTruncated reports that the result is incomplete, and how far the search got.
 func printTruncated(cmd *cobra.Command, s *pb.TraverseSummary) {
 	if !s.GetTruncated() {
 		return
 	}
 	w := cmd.ErrOrStderr()
-	fmt.Fprintln(w, "graphctl: the answer was cut off:", s.GetTruncatedReason())
+	fmt.Fprintln(w, "graphctl: the result was truncated:", s.GetTruncatedReason())
 	for _, h := range s.GetHops() {
 		fmt.Fprintf(w, "hop %d: %d edges of %d vertices\n", h.GetHop(), h.GetEdges(), h.GetSources())
 	}

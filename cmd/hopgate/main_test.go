@@ -391,7 +391,7 @@ func TestGraphctl(t *testing.T) {
 		{1, "WRITE", []string{"query", "--read", "CREATE ()"}},
 		{1, "DatabaseNotFound", []string{"query", "RETURN 1", "--graph", "nowhere"}},
 		{1, "no answer within 50ms", []string{"query", "UNWIND range(1, 1000) AS a UNWIND range(1, 1000) AS b UNWIND range(1, 1000) AS c RETURN count(*)", "--timeout", "50ms"}},
-		{1, "no query 99 runs", []string{"kill", "99"}},
+		{1, "query 99 is not running", []string{"kill", "99"}},
 		{1, "code 404", []string{"fetch", `{"Nobody": {}}`}},
 	} {
 		o := run(t, env, "graphctl", c.args...)

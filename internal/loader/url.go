@@ -164,8 +164,8 @@ func objects(ctx context.Context, name string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: this is not a URL", shown(name))
 	}
-	compactor := u.Path == "" || strings.HasSuffix(u.Path, "/")
-	if !compactor && !strings.ContainsAny(u.Path, "*[") {
+	folder := u.Path == "" || strings.HasSuffix(u.Path, "/")
+	if !folder && !strings.ContainsAny(u.Path, "*[") {
 		return []string{name}, nil
 	}
 	names, err := bucket.List(ctx, name)
@@ -173,7 +173,7 @@ func objects(ctx context.Context, name string) ([]string, error) {
 		return nil, fmt.Errorf("%s: %w", shown(name), err)
 	}
 	names = slices.DeleteFunc(names, func(n string) bool {
-		return compactor && formatOf(n) == mapping.Auto || fileName(n) == rejectsName
+		return folder && formatOf(n) == mapping.Auto || fileName(n) == rejectsName
 	})
 	if len(names) == 0 {
 		return nil, fmt.Errorf("no object matches %s", shown(name))
